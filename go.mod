@@ -1,0 +1,3 @@
+module github.com/seed-181794aa/ratelimit
+
+go 1.25.0
