@@ -1,0 +1,264 @@
+// Package lru is a bounded concurrent map. Look-ups are lock-free and change
+// nothing; only inserting and removing keys locks, and only a shard.
+//
+// Recency lives in the values, not in the structure: each value reports a stamp,
+// and the table evicts the one with the least. With the time of the last access
+// as the stamp that is LRU; another stamp gives another order. The order is a heap
+// per shard on the stamps as last seen. A value whose stamp has moved on since is
+// found out, and sunk to its new place, when it comes to the top.
+package lru
+
+import (
+	"hash/maphash"
+	"math"
+	"math/bits"
+	"reflect"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/puzpuzpuz/xsync/v3"
+)
+
+const (
+	// maxFixes bounds the stale stamps that one insert corrects, and so what one
+	// insert can cost. After that many it evicts the best it has seen.
+	maxFixes = 16
+
+	// idleDrops is how many idle values an insert drops. It is above one so that
+	// the table shrinks while keys come in slower than they go idle.
+	idleDrops = 2
+
+	// keysPerShard is the bound from which on another shard pays: below it a
+	// single lock and one exact order for all keys are worth more.
+	keysPerShard = 4096
+	maxShards    = 64
+)
+
+// Values is what the table needs to know of its values. The methods are called
+// concurrently and must not call the table.
+type Values[V any] interface {
+	// Stamp returns v's place in the order of eviction, least first, and the
+	// state of v that it was read from. The stamp of a value must not decrease.
+	Stamp(v V) (stamp, state uint64)
+	// Retire ends v for good if its state is still the one given, and says
+	// whether it did. now is as in Insert.
+	Retire(v V, state, now uint64) bool
+}
+
+// Map is a map of at most a given number of keys. Init makes it ready to use; it must
+// not be copied.
+type Map[K comparable, V comparable] struct {
+	entries *xsync.MapOf[K, V]
+	values  Values[V]
+	keep    bool
+	max     int64
+	count   atomic.Int64 // places taken, never above max
+	strings []uintptr    // where in a key the strings are
+	seed    maphash.Seed
+	shards  []shard[K, V]
+}
+
+// shard orders the keys whose hash falls to it. Its lock is held by whoever
+// inserts or removes one of them.
+type shard[K comparable, V comparable] struct {
+	mu    sync.Mutex
+	order order[K]
+	next  uint64 // sequence number of the next insert
+	_     [24]byte
+}
+
+// Init makes m an empty map of at most max keys, max ≥ 1. With keep, a value whose
+// stamp is above now is never evicted: Insert refuses the new key instead.
+//
+// It is a method, rather than a function that returns a map, for the sake of those who
+// keep the map in a structure of theirs: a pointer less to follow on every look-up.
+func (m *Map[K, V]) Init(max int, keep bool, values Values[V]) {
+	shards := 1
+	if !keep { // who may be refused deserves an answer from all keys, not from a share
+		shards = min(maxShards, 1<<bits.Len(uint(max/keysPerShard/2)))
+	}
+	m.init(max, keep, values, shards)
+}
+
+func (m *Map[K, V]) init(max int, keep bool, values Values[V], shards int) {
+	m.values = values
+	m.keep = keep
+	m.max = int64(max)
+	m.strings = stringsIn(reflect.TypeFor[K](), 0, nil)
+	m.seed = maphash.MakeSeed()
+	m.shards = make([]shard[K, V], shards)
+	if reflect.TypeFor[K]().Kind() == reflect.Interface {
+		// The default hash of xsync does not cover keys of interface type.
+		m.entries = xsync.NewMapOfWithHasher[K, V](func(key K, seed uint64) uint64 {
+			return maphash.Comparable(m.seed, key) ^ seed
+		})
+	} else {
+		m.entries = xsync.NewMapOf[K, V]()
+	}
+}
+
+// Load returns the value of key. It takes no lock and writes nothing.
+func (m *Map[K, V]) Load(key K) (V, bool) { return m.entries.Load(key) }
+
+// Len returns the number of keys, never more than the bound.
+func (m *Map[K, V]) Len() int { return int(m.count.Load()) }
+
+// Outcome is what became of an Insert.
+type Outcome int
+
+const (
+	Inserted Outcome = iota
+	Found            // the key was in the map already
+	Refused          // nothing could be evicted before the instant returned
+)
+
+// Insert adds key, unless it is there already, with the value that create returns.
+// To make room it evicts the value with the least stamp; before that, it drops up to
+// two values with stamps at or below idle. now is passed on to Retire.
+//
+// All this, create included, happens under the lock of the key's shard. Strings in
+// the key are copied, so the table keeps nothing of the caller's memory alive. If the
+// outcome is Refused, until is the least stamp: the now at which room can be made.
+func (m *Map[K, V]) Insert(
+	key K, now, idle uint64, create func() V,
+) (until uint64, outcome Outcome) {
+	s := m.shard(key)
+	for {
+		until, outcome, empty := m.insert(s, key, now, idle, create)
+		if !empty {
+			return until, outcome
+		}
+		// All places are taken, and none of them by this shard: free one elsewhere.
+		for i := range m.shards {
+			if m.evictFrom(&m.shards[i], now) {
+				break
+			}
+		}
+	}
+}
+
+func (m *Map[K, V]) insert(
+	s *shard[K, V], key K, now, idle uint64, create func() V,
+) (until uint64, outcome Outcome, empty bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := m.entries.Load(key); ok {
+		return 0, Found, false
+	}
+	fixes := maxFixes
+	for i := 0; i < idleDrops && len(s.order) > 0 && s.order[0].stamp <= idle; i++ {
+		if _, ok := m.evict(s, idle, now, &fixes); !ok {
+			break
+		}
+		m.count.Add(-1)
+	}
+	if !m.reserve() {
+		if len(s.order) == 0 {
+			return 0, Refused, true
+		}
+		if until, ok := m.evict(s, m.evictable(now), now, &fixes); !ok {
+			return until, Refused, false
+		}
+	}
+	key = m.clone(key)
+	v := create()
+	stamp, _ := m.values.Stamp(v)
+	m.entries.Store(key, v)
+	s.order.push(slot[K]{stamp, s.next, key})
+	s.next++
+	return 0, Inserted, false
+}
+
+// Room says whether Insert of a new key at the given now would be refused, and until
+// when, without evicting anything.
+func (m *Map[K, V]) Room(key K, now uint64) (until uint64, ok bool) {
+	if !m.keep {
+		return 0, true
+	}
+	s := m.shard(key) // the only one
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if m.count.Load() < m.max {
+		return 0, true
+	}
+	fixes := maxFixes
+	least := m.least(s, &fixes)
+	s.order.push(least)
+	return least.stamp, least.stamp <= now
+}
+
+// Replace puts the value that next returns in the place of old, if old still is the
+// value of key. Several callers may do so at once; only one of them succeeds.
+func (m *Map[K, V]) Replace(key K, old V, next func() V) {
+	m.entries.Compute(key, func(v V, ok bool) (V, bool) {
+		if ok && v == old {
+			return next(), false
+		}
+		return v, !ok
+	})
+}
+
+// Remove removes key. retire is called with its value, which it must end whatever
+// its state. The search for the key's place in the order takes time linear in the
+// size of the shard.
+func (m *Map[K, V]) Remove(key K, retire func(v V)) {
+	s := m.shard(key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found := false
+	m.entries.Compute(key, func(v V, ok bool) (V, bool) {
+		if found = ok; found {
+			retire(v)
+		}
+		return v, true
+	})
+	if found {
+		s.order.remove(slices.IndexFunc(s.order, func(e slot[K]) bool { return e.key == key }))
+		m.count.Add(-1)
+	}
+}
+
+func (m *Map[K, V]) shard(key K) *shard[K, V] {
+	if len(m.shards) == 1 {
+		return &m.shards[0]
+	}
+	h := maphash.Comparable(m.seed, key)
+	return &m.shards[h&uint64(len(m.shards)-1)]
+}
+
+// reserve takes a place if one is free.
+func (m *Map[K, V]) reserve() bool {
+	for {
+		n := m.count.Load()
+		if n >= m.max {
+			return false
+		}
+		if m.count.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+}
+
+// evictable is the highest stamp that may be evicted to make room.
+func (m *Map[K, V]) evictable(now uint64) uint64 {
+	if m.keep {
+		return now
+	}
+	return math.MaxUint64
+}
+
+// evictFrom frees a place of s, if it has one that may go.
+func (m *Map[K, V]) evictFrom(s *shard[K, V], now uint64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.order) == 0 {
+		return false
+	}
+	fixes := maxFixes
+	_, ok := m.evict(s, m.evictable(now), now, &fixes)
+	if ok {
+		m.count.Add(-1)
+	}
+	return ok
+}

@@ -1,0 +1,105 @@
+package cas
+
+import (
+	"sync/atomic"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// bucket is the state of one key. See the package documentation for the word.
+type bucket struct {
+	word atomic.Uint64
+	base uint64 // in blocks; immutable
+}
+
+// state says whether a decision was reached, or what stood in its way.
+type state int
+
+const (
+	decided state = iota
+	moved         // the delta ran out: the bucket needs a successor
+	gone          // the bucket was evicted
+)
+
+// newBucket returns a bucket of time base + delta that lacks deficit units.
+func (m *meter) newBucket(base, delta, deficit uint64) *bucket {
+	b := &bucket{base: base}
+	b.word.Store(m.pack(delta, deficit))
+	return b
+}
+
+// take decides on a call of the given cost. The word is reloaded for as long as
+// other callers win the race for it, each time because one of them was granted.
+func (b *bucket) take(m *meter, t uint64, cost uint64) (tb.Decision, state) {
+	blocks, rest := m.split(m.at(t))
+	at := m.since(b.base, blocks, rest)
+	for {
+		word := b.word.Load()
+		if m.isSealed(word) {
+			return tb.Decision{}, sealedState(word)
+		}
+		delta, deficit, granted := m.step(word, at, cost)
+		if !granted {
+			return m.refusal(b.base, t, delta, deficit, cost), decided
+		}
+		if !m.lasting(delta) {
+			b.word.CompareAndSwap(word, m.seal(word))
+			continue
+		}
+		if b.word.CompareAndSwap(word, m.pack(delta, deficit)) {
+			return m.grant(deficit), decided
+		}
+	}
+}
+
+// peek returns what take would decide, and changes nothing.
+func (b *bucket) peek(m *meter, t, cost uint64) (tb.Decision, state) {
+	word := b.word.Load()
+	if word == evicted {
+		return tb.Decision{}, gone
+	}
+	blocks, rest := m.split(m.at(t))
+	delta, deficit, granted := m.step(word, m.since(b.base, blocks, rest), cost)
+	if !granted {
+		return m.refusal(b.base, t, delta, deficit, cost), decided
+	}
+	return m.grant(deficit), decided
+}
+
+// successor returns a bucket with the state that b, whose delta ran out, is in at t.
+func (b *bucket) successor(m *meter, t uint64) *bucket {
+	word := b.word.Load()
+	sealedAt, _ := m.unpack(word)
+	blocks, rest := m.split(m.at(t))
+	delta, deficit, _ := m.step(word, m.since(b.base, blocks, rest), 0)
+	if delta == sealedAt { // t is no later than b's own time
+		blocks, rest = m.split(m.position(b.base, delta))
+	}
+	return m.newBucket(blocks, rest, deficit)
+}
+
+// retire ends the bucket whatever its state, and returns its last word.
+func (b *bucket) retire() uint64 { return b.word.Swap(evicted) }
+
+func sealedState(word uint64) state {
+	if word == evicted {
+		return gone
+	}
+	return moved
+}
+
+// grant and refusal are the answers of a bucket that lacks deficit units once the
+// cost is included.
+func (m *meter) grant(deficit uint64) tb.Decision {
+	return tb.Decision{Allowed: true, Remaining: m.tokensIn(m.capacity - deficit)}
+}
+
+func (m *meter) refusal(base, t, delta, deficit, cost uint64) tb.Decision {
+	d := tb.Decision{RetryAfter: tb.Never, Remaining: m.tokensIn(m.capacity + cost - deficit)}
+	if cost <= m.capacity {
+		if then, ok := m.reaches(m.position(base, delta+deficit-m.capacity)); ok {
+			d.RetryAfter = m.wait(t, then)
+		}
+	}
+	return d
+}

@@ -1,0 +1,196 @@
+package cas
+
+import (
+	"context"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/lru"
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// idle is how long a bucket has been full before a new key may push it out of a
+// table that has room: long enough for a client that comes back every few seconds to
+// find its bucket.
+const idle = uint64(time.Minute)
+
+// Limiter is a token bucket per key of type K. It implements tb.Limiter if K is
+// string. Use New or NewTokenBucket to make one; all methods are safe for concurrent
+// use.
+type Limiter[K comparable] struct {
+	meter  meter
+	clock  clock
+	table  lru.Map[K, *bucket]
+	ledger *ledger
+}
+
+// TokenBucket is a limiter with string keys.
+type TokenBucket = Limiter[string]
+
+var _ tb.Limiter = (*TokenBucket)(nil)
+
+// NewTokenBucket returns a limiter of capacity tokens a key, refilled at refillPerSec
+// tokens a second; see tb.LimitPerSecond for how the rate is understood. It panics
+// with a *tb.ConfigError if an argument or option is out of range.
+func NewTokenBucket(capacity int, refillPerSec float64, opts ...tb.Option) *TokenBucket {
+	limit, err := tb.LimitPerSecond(capacity, refillPerSec)
+	if err != nil {
+		panic(err)
+	}
+	l, err := New[string](limit, opts...)
+	if err != nil {
+		panic(err)
+	}
+	return l
+}
+
+// New returns a limiter with a bucket of the given limit for each key. It returns a
+// *tb.ConfigError if the limit or an option is out of range.
+func New[K comparable](limit tb.Limit, opts ...tb.Option) (*Limiter[K], error) {
+	if err := limit.Validate(); err != nil {
+		return nil, err
+	}
+	s, err := tb.Apply(opts...)
+	if err != nil {
+		return nil, err
+	}
+	l := &Limiter[K]{meter: newMeter(limit)}
+	l.clock.now, l.clock.epoch, l.clock.start = s.Now, l.meter.epoch, time.Now()
+	l.ledger = &ledger{meter: &l.meter}
+	l.table.Init(s.MaxKeys, s.Overflow == tb.RefuseNew, l.ledger)
+	return l, nil
+}
+
+// Allow takes one token of key's bucket. The context is not looked at.
+func (l *Limiter[K]) Allow(_ context.Context, key K) (tb.Decision, error) {
+	return l.take(l.clock.read(), key, l.meter.scale)
+}
+
+// AllowN takes n tokens, or none. It returns tb.ErrInvalidCost if n is not positive.
+func (l *Limiter[K]) AllowN(_ context.Context, key K, n int) (tb.Decision, error) {
+	cost, err := l.meter.whole(n)
+	if err != nil {
+		return tb.Decision{}, err
+	}
+	return l.take(l.clock.read(), key, cost)
+}
+
+// AllowCost takes a decimal number of tokens, or none. The cost is rounded up to the
+// resolution of the limiter, which is 10⁻⁶ token for capacities up to 8 and at least
+// Capacity·2⁻²³ for all: 0.1 is exactly a tenth for capacities up to 8,388,607. It
+// returns tb.ErrInvalidCost if cost is not positive, NaN or infinite.
+func (l *Limiter[K]) AllowCost(_ context.Context, key K, cost float64) (tb.Decision, error) {
+	units, err := l.meter.decimal(cost)
+	if err != nil {
+		return tb.Decision{}, err
+	}
+	return l.take(l.clock.read(), key, units)
+}
+
+// AllowAt is AllowN for a caller that has read the clock already. Use the clock of
+// the limiter, or one that agrees with it.
+func (l *Limiter[K]) AllowAt(t time.Time, key K, n int) (tb.Decision, error) {
+	cost, err := l.meter.whole(n)
+	if err != nil {
+		return tb.Decision{}, err
+	}
+	return l.take(l.clock.instant(t), key, cost)
+}
+
+// Peek returns the decision that Allow would return now. It takes nothing and adds no
+// key.
+func (l *Limiter[K]) Peek(_ context.Context, key K) (tb.Decision, error) {
+	return l.peek(l.clock.read(), key, l.meter.scale)
+}
+
+// Reset removes key, whose bucket is full again when it comes back. What the key has
+// been granted until then no longer counts: C1 holds before the reset and after it, but
+// across it the key may be granted up to Capacity tokens more. Reset is for operators:
+// it holds up new keys while it walks over a share of the table.
+func (l *Limiter[K]) Reset(key K) { l.table.Remove(key, l.ledger.forget) }
+
+// Len returns the number of keys in the table, never more than MaxKeys.
+func (l *Limiter[K]) Len() int { return l.table.Len() }
+
+// Stats returns the state of the table and what its bound has cost so far.
+func (l *Limiter[K]) Stats() tb.Stats { return l.ledger.stats(l.Len()) }
+
+// take decides on a call of the given cost in units at the instant t.
+func (l *Limiter[K]) take(t uint64, key K, cost uint64) (tb.Decision, error) {
+	if b, ok := l.table.Load(key); ok {
+		if d, state := b.take(&l.meter, t, cost); state == decided {
+			return d, nil
+		}
+	}
+	return l.settle(t, key, cost)
+}
+
+// settle is take where the key is not in the table, or its bucket is sealed. Each turn
+// of the loop either decides, or completes a step that stood in the way.
+func (l *Limiter[K]) settle(t uint64, key K, cost uint64) (tb.Decision, error) {
+	for {
+		b, ok := l.table.Load(key)
+		if ok {
+			d, state := b.take(&l.meter, t, cost)
+			if state == decided {
+				return d, nil
+			}
+			if state == moved {
+				l.move(key, b, t)
+				continue
+			}
+			// It is gone: its evictor holds the lock that insert waits for.
+		}
+		if d, done, err := l.insert(key, t, cost); done {
+			return d, err
+		}
+	}
+}
+
+// move puts a successor in the place of b, whose delta ran out.
+func (l *Limiter[K]) move(key K, b *bucket, t uint64) {
+	l.table.Replace(key, b, func() *bucket { return b.successor(&l.meter, t) })
+}
+
+// insert decides on the first call of a key. It is not done if the key is in the table
+// after all.
+func (l *Limiter[K]) insert(key K, t uint64, cost uint64) (tb.Decision, bool, error) {
+	if key != key { //nolint:staticcheck // a NaN would never be found again
+		return tb.Decision{}, true, tb.ErrInvalidKey
+	}
+	if cost > l.meter.capacity {
+		return l.stranger(cost), true, nil
+	}
+	until, outcome := l.table.Insert(key, t, t-min(t, idle),
+		func() *bucket { return l.ledger.admit(t, cost) })
+	switch outcome {
+	case lru.Found:
+		return tb.Decision{}, false, nil
+	case lru.Refused:
+		l.ledger.refused.Add(1)
+		return tb.Decision{RetryAfter: l.meter.wait(t, until)}, true, nil
+	}
+	return l.stranger(cost), true, nil
+}
+
+// stranger is the decision on a call for a key that has a full bucket.
+func (l *Limiter[K]) stranger(cost uint64) tb.Decision {
+	if cost > l.meter.capacity {
+		return tb.Decision{RetryAfter: tb.Never, Remaining: l.meter.tokensIn(l.meter.capacity)}
+	}
+	return l.meter.grant(cost)
+}
+
+func (l *Limiter[K]) peek(t uint64, key K, cost uint64) (tb.Decision, error) {
+	if key != key { //nolint:staticcheck // a NaN would never be found again
+		return tb.Decision{}, tb.ErrInvalidKey
+	}
+	if b, ok := l.table.Load(key); ok {
+		if d, state := b.peek(&l.meter, t, cost); state == decided {
+			return d, nil
+		}
+	}
+	if until, ok := l.table.Room(key, t); !ok {
+		return tb.Decision{RetryAfter: l.meter.wait(t, until)}, nil
+	}
+	return l.stranger(cost), nil
+}
