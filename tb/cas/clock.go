@@ -9,13 +9,13 @@ import (
 )
 
 // epoch returns the instant at which the clock of a limit starts: the last whole
-// number of periods within 2⁶³ ns, which is more than 146 years. With that much
+// number of periods before 2⁶³ ns, which is more than 146 years. With that much
 // before it, readings from before the limiter's creation are instants like any other,
 // and as S is a whole number of units there, the decisions are those of a clock that
 // starts at 0.
 func epoch(l tb.Limit) uint64 {
 	per := uint64(l.Per)
-	return (1 << 63) / per * per
+	return math.MaxInt64 / per * per
 }
 
 // clock turns readings into instants: nanoseconds since an epoch, never below 0 and

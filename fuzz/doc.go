@@ -1,0 +1,2 @@
+// Package fuzz checks the implementations of the limiter against each other.
+package fuzz

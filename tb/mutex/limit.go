@@ -1,0 +1,130 @@
+package mutex
+
+import (
+	"math"
+	"math/big"
+	"math/bits"
+	"strconv"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// limit is a tb.Limit in units: the largest power of ten of them in a token that is
+// needed for 10⁻⁶ token, or 2²³ parts of the capacity.
+type limit struct {
+	capacity int64 // units
+	scale    int64 // units of a token
+	tokens   uint64
+	per      uint64 // nanoseconds
+	epoch    uint64 // when the clock starts: whole periods, below 2⁶³ ns
+}
+
+func newLimit(l tb.Limit) limit {
+	scale := int64(1)
+	for scale < 1_000_000 && int64(l.Capacity)*scale < 1<<23 {
+		scale *= 10
+	}
+	per := uint64(l.Per)
+	return limit{int64(l.Capacity) * scale, scale, uint64(l.Tokens), per, math.MaxInt64 / per * per}
+}
+
+// whole returns the cost of n tokens in units, or more than the capacity.
+func (l *limit) whole(n int) (int64, error) {
+	switch {
+	case n <= 0:
+		return 0, tb.ErrInvalidCost
+	case int64(n) > l.capacity/l.scale:
+		return l.capacity + 1, nil
+	}
+	return int64(n) * l.scale, nil
+}
+
+// decimal returns a cost in units, rounded up from the decimal number with the fewest
+// digits that is cost, or more than the capacity.
+func (l *limit) decimal(cost float64) (int64, error) {
+	if math.IsNaN(cost) || math.IsInf(cost, 0) || cost <= 0 {
+		return 0, tb.ErrInvalidCost
+	}
+	r, _ := new(big.Rat).SetString(strconv.FormatFloat(cost, 'g', -1, 64))
+	r.Mul(r, big.NewRat(l.scale, 1))
+	units := new(big.Int).Add(r.Num(), r.Denom())
+	units.Sub(units, big.NewInt(1)).Quo(units, r.Denom())
+	if units.Cmp(big.NewInt(l.capacity)) > 0 {
+		return l.capacity + 1, nil
+	}
+	return units.Int64(), nil
+}
+
+// refusal is the answer to a call at now of a bucket that has so many tokens at at.
+func (l *limit) refusal(tokens int64, at, now uint64, cost int64) tb.Decision {
+	d := tb.Decision{RetryAfter: tb.Never, Remaining: int(tokens / l.scale)}
+	if cost <= l.capacity {
+		d.RetryAfter = l.wait(now, l.reached(l.supply(at).plus(cost-tokens)))
+	}
+	return d
+}
+
+// wait returns the time from now to then, or tb.Never if that is beyond the clock.
+func (l *limit) wait(now, then uint64) time.Duration {
+	if then > l.epoch+math.MaxInt64 || then-now >= math.MaxInt64 {
+		return tb.Never
+	}
+	return time.Duration(then - now)
+}
+
+// supply returns how many units the rate has supplied in the first t nanoseconds:
+// whole tokens first, and the units in what remains.
+func (l *limit) supply(t uint64) wide {
+	hi, lo := bits.Mul64(t, l.tokens)
+	tokens, rest := bits.Div64(hi, lo, l.per)
+	hi, lo = bits.Mul64(rest, uint64(l.scale))
+	units, _ := bits.Div64(hi, lo, l.per)
+	hi, lo = bits.Mul64(tokens, uint64(l.scale))
+	return wide{hi, lo}.plus(int64(units))
+}
+
+// reached returns the first t at which supply(t) is at least x, or the last t there
+// is. It is x·per / (tokens·scale), rounded up, in steps that fit: with x = w tokens
+// and u units, that is (w·per + ⌈u·per/scale⌉) / tokens, rounded up.
+func (l *limit) reached(x wide) uint64 {
+	scale := uint64(l.scale)
+	if x.hi >= scale {
+		return math.MaxUint64
+	}
+	w, u := bits.Div64(x.hi, x.lo, scale)
+	hi, lo := bits.Mul64(u, l.per)
+	lo, carry := bits.Add64(lo, scale-1, 0)
+	part, _ := bits.Div64(hi+carry, lo, scale)
+	hi, lo = bits.Mul64(w, l.per)
+	lo, carry = bits.Add64(lo, part, 0)
+	hi += carry
+	lo, carry = bits.Add64(lo, l.tokens-1, 0)
+	hi += carry
+	if hi >= l.tokens {
+		return math.MaxUint64
+	}
+	t, _ := bits.Div64(hi, lo, l.tokens)
+	return t
+}
+
+// wide is an integer of 128 bits.
+type wide struct{ hi, lo uint64 }
+
+func (x wide) plus(n int64) wide {
+	lo, carry := bits.Add64(x.lo, uint64(n), 0)
+	return wide{x.hi + carry, lo}
+}
+
+func (x wide) minus(y wide) wide {
+	lo, borrow := bits.Sub64(x.lo, y.lo, 0)
+	return wide{x.hi - y.hi - borrow, lo}
+}
+
+// clamp returns x, but at most limit.
+func (x wide) clamp(limit int64) int64 {
+	if x.hi > 0 || x.lo > uint64(limit) {
+		return limit
+	}
+	return int64(x.lo)
+}

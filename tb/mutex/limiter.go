@@ -1,0 +1,298 @@
+// Package mutex is the reference implementation of the contract of package tb: one
+// lock, a struct for each bucket, divisions in 128 bits, and an exact order of
+// eviction. It is what tb/cas is checked against, bit for bit, and the baseline of
+// its benchmarks. It shares no arithmetic with it.
+package mutex
+
+import (
+	"container/heap"
+	"context"
+	"math"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// idle is how long a bucket has been full before a new key drops it.
+const idle = uint64(time.Minute)
+
+// Limiter is a token bucket per key of type K. It implements tb.Limiter if K is
+// string. Use New or NewTokenBucket to make one; all methods are safe for concurrent
+// use.
+type Limiter[K comparable] struct {
+	limit    limit
+	settings tb.Settings
+	started  sync.Once
+	start    time.Time // the clock's first reading
+
+	mu       sync.Mutex
+	buckets  map[K]*bucket[K]
+	order    order[K]
+	inserts  uint64
+	latest   uint64 // when a key last left the table
+	stats    tb.Stats
+	forgiven int64 // units
+}
+
+// bucket is the state of one key.
+type bucket[K comparable] struct {
+	tokens int64  // units
+	at     uint64 // when tokens was true, in nanoseconds since the epoch
+
+	key  K
+	seq  uint64
+	full uint64 // when it will be full again: its place in the order
+	slot int    // and its index there
+}
+
+// TokenBucket is a limiter with string keys.
+type TokenBucket = Limiter[string]
+
+var _ tb.Limiter = (*TokenBucket)(nil)
+
+// NewTokenBucket returns a limiter of capacity tokens a key, refilled at refillPerSec
+// tokens a second. It panics with a *tb.ConfigError if an argument or option is out of
+// range.
+func NewTokenBucket(capacity int, refillPerSec float64, opts ...tb.Option) *TokenBucket {
+	limit, err := tb.LimitPerSecond(capacity, refillPerSec)
+	if err != nil {
+		panic(err)
+	}
+	l, err := New[string](limit, opts...)
+	if err != nil {
+		panic(err)
+	}
+	return l
+}
+
+// New returns a limiter with a bucket of the given limit for each key. It returns a
+// *tb.ConfigError if the limit or an option is out of range.
+func New[K comparable](limit tb.Limit, opts ...tb.Option) (*Limiter[K], error) {
+	if err := limit.Validate(); err != nil {
+		return nil, err
+	}
+	s, err := tb.Apply(opts...)
+	if err != nil {
+		return nil, err
+	}
+	l := &Limiter[K]{limit: newLimit(limit), settings: s, buckets: make(map[K]*bucket[K])}
+	if s.Now == nil {
+		l.instant(time.Now())
+	}
+	return l, nil
+}
+
+// Allow takes one token of key's bucket. The context is not looked at.
+func (l *Limiter[K]) Allow(_ context.Context, key K) (tb.Decision, error) {
+	return l.take(l.read(), key, l.limit.scale, true)
+}
+
+// AllowN takes n tokens, or none. It returns tb.ErrInvalidCost if n is not positive.
+func (l *Limiter[K]) AllowN(_ context.Context, key K, n int) (tb.Decision, error) {
+	cost, err := l.limit.whole(n)
+	if err != nil {
+		return tb.Decision{}, err
+	}
+	return l.take(l.read(), key, cost, true)
+}
+
+// AllowCost takes a decimal number of tokens, or none, rounded up to the resolution
+// of the limiter. It returns tb.ErrInvalidCost if cost is not positive, NaN or
+// infinite.
+func (l *Limiter[K]) AllowCost(_ context.Context, key K, cost float64) (tb.Decision, error) {
+	units, err := l.limit.decimal(cost)
+	if err != nil {
+		return tb.Decision{}, err
+	}
+	return l.take(l.read(), key, units, true)
+}
+
+// AllowAt is AllowN for a caller that has read the clock already.
+func (l *Limiter[K]) AllowAt(t time.Time, key K, n int) (tb.Decision, error) {
+	cost, err := l.limit.whole(n)
+	if err != nil {
+		return tb.Decision{}, err
+	}
+	return l.take(l.instant(t), key, cost, true)
+}
+
+// Peek returns the decision that Allow would return now. It takes nothing and adds no
+// key.
+func (l *Limiter[K]) Peek(_ context.Context, key K) (tb.Decision, error) {
+	return l.take(l.read(), key, l.limit.scale, false)
+}
+
+// Reset removes key, whose bucket is full again when it comes back. C1 holds before
+// the reset and after it, but across it the key may be granted up to Capacity tokens
+// more.
+func (l *Limiter[K]) Reset(key K) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if b, ok := l.buckets[key]; ok {
+		l.remove(b, b.at)
+	}
+}
+
+// Len returns the number of keys in the table, never more than MaxKeys.
+func (l *Limiter[K]) Len() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.buckets)
+}
+
+// Stats returns the state of the table and what its bound has cost so far.
+func (l *Limiter[K]) Stats() tb.Stats {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.stats
+	s.Keys = len(l.buckets)
+	s.Forgiven = float64(l.forgiven) / float64(l.limit.scale)
+	return s
+}
+
+// take decides on a call. With spend false it only says what it would decide.
+func (l *Limiter[K]) take(now uint64, key K, cost int64, spend bool) (tb.Decision, error) {
+	if key != key { //nolint:staticcheck // a NaN would never be found again
+		return tb.Decision{}, tb.ErrInvalidKey
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b, ok := l.buckets[key]
+	if !ok {
+		b = &bucket[K]{key: key, tokens: l.limit.capacity, at: max(now, l.latest)}
+		if cost <= l.limit.capacity {
+			if until, ok := l.admit(b, now, spend); !ok {
+				return tb.Decision{RetryAfter: l.limit.wait(now, until)}, nil
+			}
+		}
+	}
+	tokens, at := l.refilled(b, now)
+	if tokens < cost {
+		return l.limit.refusal(tokens, at, now, cost), nil
+	}
+	if spend {
+		b.tokens, b.at = tokens-cost, at
+		l.enter(b)
+	}
+	return tb.Decision{Allowed: true, Remaining: int((tokens - cost) / l.limit.scale)}, nil
+}
+
+// refilled returns the tokens of b now, and the time at which it has them: its own if
+// that is later.
+func (l *Limiter[K]) refilled(b *bucket[K], now uint64) (tokens int64, at uint64) {
+	if now <= b.at {
+		return b.tokens, b.at
+	}
+	gain := l.limit.supply(now).minus(l.limit.supply(b.at))
+	return min(l.limit.capacity, b.tokens+gain.clamp(l.limit.capacity)), now
+}
+
+// read returns the instant of the limiter's clock.
+func (l *Limiter[K]) read() uint64 {
+	if l.settings.Now == nil {
+		return l.limit.epoch + uint64(time.Since(l.start))
+	}
+	return l.instant(l.settings.Now())
+}
+
+// instant returns the nanoseconds from the epoch to t, at least 0. The first reading is
+// as long after the epoch as limit.epoch says.
+func (l *Limiter[K]) instant(t time.Time) uint64 {
+	l.started.Do(func() { l.start = t })
+	d := int64(t.Sub(l.start))
+	if d < 0 && uint64(-max(d, -math.MaxInt64)) > l.limit.epoch {
+		return 0
+	}
+	return l.limit.epoch + uint64(d)
+}
+
+// admit makes room for b, unless spend is false, and says whether there is any, or
+// will be at until.
+func (l *Limiter[K]) admit(b *bucket[K], now uint64, spend bool) (until uint64, ok bool) {
+	for range 2 {
+		if spend && len(l.order) > 0 && l.order[0].full <= now-min(now, idle) {
+			l.evict(now)
+		}
+	}
+	if len(l.buckets) == l.settings.MaxKeys {
+		least := l.order[0].full
+		if least > now && l.settings.Overflow == tb.RefuseNew {
+			if spend {
+				l.stats.RefusedNew++
+			}
+			return least, false
+		}
+		if spend {
+			l.evict(now)
+		}
+	}
+	b.at = max(now, l.latest)
+	return 0, true
+}
+
+// evict removes the bucket that is full, or will be, first.
+func (l *Limiter[K]) evict(now uint64) {
+	b := l.order[0]
+	tokens, _ := l.refilled(b, now)
+	if owed := l.limit.capacity - tokens; owed == 0 {
+		l.stats.EvictedFull++
+	} else {
+		l.stats.EvictedInDebt++
+		l.forgiven += owed
+	}
+	l.remove(b, now)
+}
+
+// enter puts b, which was spent from, in its place in the order.
+func (l *Limiter[K]) enter(b *bucket[K]) {
+	missing := l.limit.capacity - b.tokens
+	b.full = l.limit.reached(l.limit.supply(b.at).plus(missing))
+	if _, ok := l.buckets[b.key]; ok {
+		heap.Fix(&l.order, b.slot)
+		return
+	}
+	if s, ok := any(b.key).(string); ok { // it may be part of a buffer of the caller's
+		b.key = any(strings.Clone(s)).(K)
+	}
+	b.seq = l.inserts
+	l.inserts++
+	l.buckets[b.key] = b
+	heap.Push(&l.order, b)
+}
+
+func (l *Limiter[K]) remove(b *bucket[K], at uint64) {
+	l.latest = max(l.latest, at)
+	delete(l.buckets, b.key)
+	heap.Remove(&l.order, b.slot)
+}
+
+// order is a heap of buckets by the instant at which they are full, first inserted
+// first among equals.
+type order[K comparable] []*bucket[K]
+
+func (o order[K]) Len() int { return len(o) }
+
+func (o order[K]) Less(i, j int) bool {
+	return o[i].full < o[j].full || o[i].full == o[j].full && o[i].seq < o[j].seq
+}
+
+func (o order[K]) Swap(i, j int) {
+	o[i], o[j] = o[j], o[i]
+	o[i].slot, o[j].slot = i, j
+}
+
+func (o *order[K]) Push(x any) {
+	b := x.(*bucket[K])
+	b.slot = len(*o)
+	*o = append(*o, b)
+}
+
+func (o *order[K]) Pop() any {
+	last := len(*o) - 1
+	b := (*o)[last]
+	(*o)[last] = nil
+	*o = (*o)[:last]
+	return b
+}

@@ -1,0 +1,157 @@
+package tbtest
+
+import (
+	"context"
+	"errors"
+	"math"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+var basics = []test{
+	{"FullBucketAllowsCapacity", fullBucketAllowsCapacity},
+	{"DenialCarriesRetryAfter", denialCarriesRetryAfter},
+	{"RefillRestoresTokens", refillRestoresTokens},
+	{"PerKeyIsolated", perKeyIsolated},
+	{"ConcurrentAllowGrantsAtMostCapacity", concurrentAllowGrantsAtMostCapacity},
+	{"ImpossibleConfigurationIsRefused", impossibleConfigurationIsRefused},
+	{"ClockIsReadOncePerCall", clockIsReadOncePerCall},
+	{"ContextIsNotLookedAt", contextIsNotLookedAt},
+}
+
+func fullBucketAllowsCapacity(s *suite) {
+	f := s.new(perSecond(10, 5))
+	for i := range 10 {
+		f.granted("a", 1, 9-i)
+	}
+	f.refused("a", 1, time.Second/5, 0)
+}
+
+func denialCarriesRetryAfter(s *suite) {
+	for _, limit := range []tb.Limit{
+		perSecond(1, 1), perSecond(3, 1000), perSecond(1, 1_000_000_000),
+		{Capacity: 7, Tokens: 1, Per: 24 * time.Hour},
+	} {
+		f := s.new(limit)
+		f.allowN("a", limit.Capacity)
+		for range 100 {
+			if d := f.allow("a"); !d.Allowed && d.RetryAfter <= 0 {
+				s.Fatalf("limit %+v: refused with RetryAfter %v", limit, d.RetryAfter)
+			}
+			f.Advance(limit.Per / time.Duration(limit.Tokens) / 7)
+		}
+	}
+}
+
+func refillRestoresTokens(s *suite) {
+	for _, limit := range []tb.Limit{
+		perSecond(1, 1), perSecond(10, 5), perSecond(50, 1000), perSecond(10, 1_000_000),
+		{Capacity: 4, Tokens: 1, Per: 10 * time.Second},
+		{Capacity: 20, Tokens: 1, Per: 24 * time.Hour},
+	} {
+		f := s.new(limit)
+		f.granted("a", limit.Capacity, 0)
+		for range 20 {
+			f.Advance(limit.Per / time.Duration(limit.Tokens))
+			f.granted("a", 1, 0)
+			f.refused("a", 1, limit.Per/time.Duration(limit.Tokens), 0)
+		}
+	}
+}
+
+func perKeyIsolated(s *suite) {
+	f := s.new(perSecond(3, 1))
+	f.granted("a", 3, 0)
+	f.refused("a", 1, time.Second, 0)
+	for i := range 3 {
+		f.granted("b", 1, 2-i)
+	}
+	f.granted("", 3, 0) // the empty key is a key
+}
+
+func concurrentAllowGrantsAtMostCapacity(s *suite) {
+	const callers, capacity = 100, 50
+	for range 20 {
+		f := s.new(perSecond(capacity, 1))
+		var grants atomic.Int64
+		var ready, done sync.WaitGroup
+		var gate atomic.Bool
+		for range callers {
+			ready.Add(1)
+			done.Go(func() {
+				ready.Done()
+				for !gate.Load() {
+					runtime.Gosched()
+				}
+				if d, err := f.Allow(context.Background(), "a"); err == nil && d.Allowed {
+					grants.Add(1)
+				}
+			})
+		}
+		ready.Wait()
+		gate.Store(true)
+		done.Wait()
+		if n := grants.Load(); n != capacity {
+			s.Fatalf("%d calls of %d granted, want %d", n, callers, capacity)
+		}
+	}
+}
+
+func impossibleConfigurationIsRefused(s *suite) {
+	good := perSecond(1, 1)
+	for _, tt := range []struct {
+		limit  tb.Limit
+		option tb.Option
+		field  string
+	}{
+		{limit: tb.Limit{}, field: "Capacity"},
+		{limit: perSecond(0, 1), field: "Capacity"},
+		{limit: perSecond(-1, 1), field: "Capacity"},
+		{limit: perSecond(math.MaxInt32, 1), field: "Capacity"},
+		{limit: perSecond(1, 0), field: "Tokens"},
+		{limit: perSecond(1, math.MinInt64), field: "Tokens"},
+		{limit: perSecond(1, 1_000_000_001), field: "Tokens"},
+		{limit: tb.Limit{Capacity: 1, Tokens: 1}, field: "Per"},
+		{limit: tb.Limit{Capacity: 1, Tokens: 1, Per: -1}, field: "Per"},
+		{limit: good, option: tb.WithMaxKeys(0), field: "WithMaxKeys"},
+		{limit: good, option: tb.WithMaxKeys(-1), field: "WithMaxKeys"},
+		{limit: good, option: tb.WithClock(nil), field: "WithClock"},
+		{limit: good, option: tb.WithOverflow(-1), field: "WithOverflow"},
+	} {
+		_, err := s.newLimiter(tt.limit, tt.option)
+		var cfg *tb.ConfigError
+		if !errors.As(err, &cfg) || cfg.Field != tt.field || cfg.Range == "" {
+			s.Errorf("limit %+v: got error %v, want a *tb.ConfigError of %s", tt.limit, err, tt.field)
+		}
+	}
+}
+
+func clockIsReadOncePerCall(s *suite) {
+	var reads int
+	now := func() time.Time { reads++; return start }
+	l, err := s.newLimiter(perSecond(2, 1), tb.WithClock(now), tb.WithMaxKeys(1))
+	if err != nil {
+		s.Fatal(err)
+	}
+	for i, key := range []string{"a", "a", "a", "b", "a"} { // granted, refused, evicting
+		reads = 0
+		if _, err := l.Allow(context.Background(), key); err != nil || reads != 1 {
+			s.Errorf("call %d: %d clock readings, want 1 (error %v)", i, reads, err)
+		}
+	}
+}
+
+func contextIsNotLookedAt(s *suite) {
+	f := s.new(perSecond(2, 1))
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	d, err := f.Allow(ctx, "a")
+	f.check(d, err)
+	if !d.Allowed {
+		s.Errorf("a cancelled context: %+v, want granted", d)
+	}
+}

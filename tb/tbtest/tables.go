@@ -1,0 +1,246 @@
+package tbtest
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+var tables = []test{
+	{"KeysNeverExceedTheBound", keysNeverExceedTheBound},
+	{"RoomIsUsedToTheLastKey", roomIsUsedToTheLastKey},
+	{"FullBucketsAreEvictedFirst", fullBucketsAreEvictedFirst},
+	{"FloodDoesNotResetADrainedKey", floodDoesNotResetADrainedKey},
+	{"DrainingFloodUnderRefuseNew", drainingFloodUnderRefuseNew},
+	{"ForgivenDebtIsTheOvergrant", forgivenDebtIsTheOvergrant},
+	{"RefuseNewSaysWhen", refuseNewSaysWhen},
+	{"EvictedKeyDoesNotGoBackInTime", evictedKeyDoesNotGoBackInTime},
+	{"IdleKeysLeave", idleKeysLeave},
+	{"ResetFillsTheBucket", resetFillsTheBucket},
+	{"KeysAreCopied", keysAreCopied},
+}
+
+type statser interface{ Stats() tb.Stats }
+
+type resetter interface{ Reset(key string) }
+
+func keysNeverExceedTheBound(s *suite) {
+	const bound, callers = 100, 16
+	for _, overflow := range []tb.Overflow{tb.ForgiveLeast, tb.RefuseNew} {
+		f := s.new(perSecond(5, 1), tb.WithMaxKeys(bound), tb.WithOverflow(overflow))
+		l := as[counter](f)
+		var over atomic.Int64
+		var wg sync.WaitGroup
+		for c := range callers {
+			wg.Go(func() {
+				for i := range 1000 {
+					_, _ = f.Allow(context.Background(), fmt.Sprint(c, "/", i))
+					if n := l.Len(); n > bound {
+						over.Store(int64(n))
+					}
+				}
+			})
+		}
+		wg.Wait()
+		if n := over.Load(); n > 0 || l.Len() != bound {
+			s.Errorf("%v: up to %d keys and %d in the end, want %d", overflow, n, l.Len(), bound)
+		}
+	}
+}
+
+func roomIsUsedToTheLastKey(s *suite) {
+	for _, bound := range []int{1, 2, 1000, 20_000} {
+		f := s.new(perSecond(5, 1), tb.WithMaxKeys(bound), tb.WithOverflow(tb.RefuseNew))
+		for i := range bound {
+			f.granted(strconv.Itoa(i), 5, 0)
+		}
+		f.refused("one more", 1, 5*time.Second, 0)
+		g := s.new(perSecond(5, 1), tb.WithMaxKeys(bound))
+		for i := range bound {
+			g.granted(strconv.Itoa(i), 5, 0)
+		}
+		for i := range bound {
+			g.refused(strconv.Itoa(i), 1, time.Second, 0)
+		}
+	}
+}
+
+func fullBucketsAreEvictedFirst(s *suite) {
+	f := s.new(perSecond(10, 1), tb.WithMaxKeys(3), tb.WithOverflow(tb.RefuseNew))
+	f.granted("drained", 10, 0)
+	f.granted("spent", 2, 8)
+	f.granted("touched", 1, 9)
+	f.refused("new", 1, time.Second, 0)
+	f.granted("touched", 2, 7) // now the one that spent 2 is first
+	f.refused("new", 1, 2*time.Second, 0)
+	f.Advance(2 * time.Second)
+	f.granted("new", 1, 9)
+	f.granted("touched", 1, 8)
+	f.granted("drained", 2, 0)
+}
+
+// flood makes calls of new keys and, between each hundred of them, one of the victim.
+func (f *fixture) flood(calls, n int, step time.Duration, strangersRefused bool) (victim int) {
+	f.Helper()
+	began := f.ns.Load()
+	for i := range calls {
+		f.Advance(step)
+		if d := f.allowN("stranger "+strconv.Itoa(i), n); !d.Allowed && !strangersRefused {
+			f.Fatalf("the first call of stranger %d: %+v, want granted", i, d)
+		}
+		if i%100 == 0 && f.allow("victim").Allowed {
+			victim++
+			f.atMost(f.limit.Capacity+victim, time.Duration(f.ns.Load()-began))
+		}
+		if l, ok := f.Limiter.(counter); ok && i%1000 == 0 && l.Len() > 1000 {
+			f.Fatalf("%d keys, want at most 1000", l.Len())
+		}
+	}
+	return victim
+}
+
+const floodCalls = 250_000
+
+func floodDoesNotResetADrainedKey(s *suite) {
+	for _, step := range []time.Duration{0, time.Microsecond, 100 * time.Microsecond} {
+		f := s.new(perSecond(10, 1), tb.WithMaxKeys(1000))
+		f.granted("victim", 10, 0)
+		f.flood(floodCalls, 1, step, false)
+		if l, ok := f.Limiter.(counter); ok && l.Len() > 1000 {
+			s.Errorf("%d keys, want at most 1000", l.Len())
+		}
+	}
+}
+
+func drainingFloodUnderRefuseNew(s *suite) {
+	f := s.new(perSecond(10, 1), tb.WithMaxKeys(1000), tb.WithOverflow(tb.RefuseNew))
+	f.granted("victim", 10, 0)
+	f.flood(floodCalls, 10, 100*time.Microsecond, true)
+	if l, ok := f.Limiter.(statser); ok {
+		if st := l.Stats(); st.Forgiven != 0 || st.EvictedInDebt != 0 || st.RefusedNew == 0 {
+			s.Errorf("%+v: want nothing forgiven, and new keys refused", st)
+		}
+	}
+}
+
+func forgivenDebtIsTheOvergrant(s *suite) {
+	const bound, keys, rounds = 1000, 1001, 250
+	f := s.new(perSecond(10, 1), tb.WithMaxKeys(bound))
+	l := as[statser](f)
+	granted := 0
+	for range rounds {
+		for k := range keys { // each key comes back just after it was evicted
+			for f.allow(strconv.Itoa(k)).Allowed {
+				granted++
+			}
+		}
+	}
+	// One key is always out of the table; what it was forgiven, it has not used.
+	overgrant := granted - 10*keys
+	if st := l.Stats(); int(st.Forgiven) != overgrant+10*(keys-bound) || overgrant == 0 {
+		s.Errorf("%+v: forgave %v tokens, want %d", st, st.Forgiven, overgrant+10)
+	}
+}
+
+func refuseNewSaysWhen(s *suite) {
+	for _, limit := range limits {
+		f := s.new(limit, tb.WithMaxKeys(2), tb.WithOverflow(tb.RefuseNew))
+		f.allowN("a", limit.Capacity)
+		f.Advance(10)
+		f.allowN("b", 1)
+		f.Advance(3)
+		d := f.allow("new")
+		if d.Allowed || d.RetryAfter == tb.Never {
+			continue // full again within 3 ns, or not within 292 years
+		}
+		f.Advance(d.RetryAfter - 1)
+		if e := f.allow("new"); d.RetryAfter > 1 && e.RetryAfter != 1 {
+			s.Errorf("limit %+v: 1 ns before the promised time: %+v, want refused for 1 ns", limit, e)
+		}
+		f.Advance(1)
+		if e := f.allow("new"); !e.Allowed {
+			s.Errorf("limit %+v: refused at the promised time: %+v", limit, e)
+		}
+	}
+}
+
+func evictedKeyDoesNotGoBackInTime(s *suite) {
+	f := s.new(perSecond(10, 1), tb.WithMaxKeys(1), tb.WithOverflow(tb.RefuseNew))
+	f.granted("a", 10, 0)
+	f.Set(10 * time.Second)
+	f.granted("b", 1, 9) // evicts a, which is full
+	f.Set(11 * time.Second)
+	f.granted("c", 1, 9) // evicts b
+	f.Set(5 * time.Second)
+	f.refused("a", 1, 7*time.Second, 0) // c is full at 12 s
+	f.Set(12 * time.Second)
+	f.granted("a", 10, 0)
+	f.Set(100 * time.Second)
+	f.granted("b", 10, 0)
+	f.Set(110 * time.Second)
+	f.granted("a", 10, 0) // evicts b at 110 s
+	f.Set(210 * time.Second)
+	f.granted("b", 10, 0) // and a at 210 s
+
+	g := s.new(perSecond(10, 1), tb.WithMaxKeys(1))
+	g.Set(100 * time.Second)
+	g.granted("a", 10, 0)
+	g.Set(200 * time.Second)
+	g.granted("b", 1, 9) // a left at 200 s
+	g.Set(150 * time.Second)
+	g.granted("a", 10, 0)
+	g.Set(200 * time.Second)
+	g.refused("a", 1, time.Second, 0) // the time from 150 s to 200 s was credited already
+}
+
+func idleKeysLeave(s *suite) {
+	f := s.new(perSecond(10, 1), tb.WithMaxKeys(1000))
+	l := as[counter](f)
+	for i := range 100 {
+		f.granted("old "+strconv.Itoa(i), 1, 9)
+	}
+	f.Advance(time.Hour)
+	for i := range 100 {
+		f.granted("new "+strconv.Itoa(i), 1, 9)
+	}
+	if n := l.Len(); n > 100 {
+		s.Errorf("%d keys after an hour, want the 100 new ones", n)
+	}
+}
+
+func resetFillsTheBucket(s *suite) {
+	f := s.new(perSecond(10, 1))
+	l := as[resetter](f)
+	l.Reset("never seen")
+	f.granted("a", 10, 0)
+	f.granted("b", 10, 0)
+	l.Reset("a")
+	f.granted("a", 10, 0)
+	f.refused("a", 1, time.Second, 0)
+	f.refused("b", 1, time.Second, 0)
+	f.Set(-5 * time.Second) // the bucket's time did not move back
+	l.Reset("a")
+	f.granted("a", 10, 0)
+	f.Set(0)
+	f.refused("a", 1, time.Second, 0)
+}
+
+func keysAreCopied(s *suite) {
+	f := s.new(perSecond(10, 1))
+	var header [64]byte
+	copy(header[:], "client-1")
+	key := unsafeString(header[:8])
+	f.granted(key, 10, 0)
+	header[7] = '2' // the buffer is used again
+	f.granted(key, 10, 0)
+	f.refused("client-1", 1, time.Second, 0)
+}
+
+// unsafeString returns a string that shares b's memory, as parsers of headers do.
+func unsafeString(b []byte) string { return unsafe.String(&b[0], len(b)) }

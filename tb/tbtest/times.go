@@ -1,0 +1,270 @@
+package tbtest
+
+import (
+	"context"
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+var times = []test{
+	{"WaitIsExactOnBothSides", waitIsExactOnBothSides},
+	{"RefusalsLeaveNoDrift", refusalsLeaveNoDrift},
+	{"ThirdsAddUp", thirdsAddUp},
+	{"LateReadingIsDecidedOnTheBucketAsItStands", lateReadingIsDecidedOnTheBucketAsItStands},
+	{"BoundWithBackwardClock", boundWithBackwardClock},
+	{"BoundWithLateConcurrentReadings", boundWithLateConcurrentReadings},
+	{"TinyRates", tinyRates},
+	{"HugeRates", hugeRates},
+	{"CenturiesIdle", centuriesIdle},
+	{"ReadingBeforeCreation", readingBeforeCreation},
+	{"NeverPastFull", neverPastFull},
+}
+
+// limits covers the range of configurations, odd fractions included.
+var limits = []tb.Limit{
+	perSecond(1, 1), perSecond(10, 5), perSecond(10, 3), perSecond(100, 7), perSecond(5, 1_000_000),
+	perSecond(1000, 999_999_937), perSecond(1, 1_000_000_000), perSecond(1<<30, 1_000_000_000),
+	{Capacity: 3, Tokens: 7, Per: 86399 * time.Second},
+	{Capacity: 1 << 30, Tokens: 1, Per: 24 * time.Hour},
+	{Capacity: 10, Tokens: 1, Per: 100 * 365 * 24 * time.Hour},
+	{Capacity: 2, Tokens: 1<<61 - 1, Per: 1<<62 + 3},
+	{Capacity: 900, Tokens: 982_451_653, Per: 1_000_000_007},
+	{Capacity: 17, Tokens: 1, Per: 1},
+}
+
+func waitIsExactOnBothSides(s *suite) {
+	for _, limit := range limits {
+		f := s.new(limit)
+		f.Advance(12345 * time.Nanosecond)
+		for _, n := range []int{1, (limit.Capacity + 1) / 2, limit.Capacity} {
+			f.allowN("a", limit.Capacity-f.remaining("a")%limit.Capacity)
+			for f.allowN("a", n).Allowed {
+			}
+			d := f.allowN("a", n)
+			if d.RetryAfter == tb.Never { // beyond 292 years
+				continue
+			}
+			f.Advance(d.RetryAfter - 1)
+			if d.RetryAfter > 1 {
+				f.refused("a", n, 1, n-1)
+			}
+			f.Advance(1)
+			if d := f.allowN("a", n); !d.Allowed {
+				s.Errorf("limit %+v, cost %d: refused at the promised time: %+v", limit, n, d)
+			}
+		}
+	}
+}
+
+// remaining returns the whole tokens that key has, at the price of a refused call.
+func (f *fixture) remaining(key string) int { return f.allowN(key, f.limit.Capacity+1).Remaining }
+
+func refusalsLeaveNoDrift(s *suite) {
+	f := s.new(perSecond(2, 3)) // never full, or the time at the brim would be lost
+	f.granted("a", 2, 0)
+	const calls, seconds = 1_000_000, 100
+	grants := 0
+	for i := range calls {
+		f.Set(time.Duration(i+1) * seconds * time.Second / calls)
+		if f.allow("a").Allowed {
+			grants++
+		}
+	}
+	if grants != 3*seconds {
+		s.Errorf("%d grants in %d s at 3 per second, want %d", grants, seconds, 3*seconds)
+	}
+}
+
+func thirdsAddUp(s *suite) {
+	f := s.new(perSecond(1, 3))
+	f.granted("a", 1, 0)
+	for i := 1; i <= 3000; i++ { // each at the first nanosecond not before i/3 s
+		f.Set(time.Duration((int64(i)*int64(time.Second) + 2) / 3))
+		f.granted("a", 1, 0)
+		f.refused("a", 1, time.Duration((int64(i+1)*int64(time.Second)+2)/3)-time.Duration(f.ns.Load()), 0)
+	}
+}
+
+func lateReadingIsDecidedOnTheBucketAsItStands(s *suite) {
+	f := s.new(perSecond(10, 5))
+	for _, tt := range []struct {
+		at        time.Duration
+		n         int
+		retry     time.Duration
+		remaining int
+	}{
+		{10 * time.Second, 8, 0, 2},
+		{9 * time.Second, 1, 0, 1},                // granted, and time does not move back
+		{10 * time.Second, 2, time.Second / 5, 1}, // nothing was credited twice
+		{5 * time.Second, 2, 5200 * time.Millisecond, 1},
+		{-time.Hour, 2, time.Hour + 10200*time.Millisecond, 1},
+		{10199999999, 2, 1, 1},
+		{10200 * time.Millisecond, 2, 0, 0},
+		{0, 10, 12200 * time.Millisecond, 0},
+		{12200 * time.Millisecond, 10, 0, 0},
+	} {
+		f.Set(tt.at)
+		if tt.retry > 0 {
+			f.refused("a", tt.n, tt.retry, tt.remaining)
+		} else {
+			f.granted("a", tt.n, tt.remaining)
+		}
+	}
+}
+
+// event is a grant of n tokens. The latest reading was before until its call, and then
+// after.
+type event struct {
+	before, after time.Duration
+	n             int
+}
+
+// checkBound fails the test if some interval saw more grants than C1 allows.
+func (f *fixture) checkBound(events []event) {
+	f.Helper()
+	for i := range events {
+		granted := 0
+		for _, e := range events[i:] {
+			granted += e.n
+			f.atMost(granted, e.after-events[i].before)
+		}
+	}
+}
+
+func boundWithBackwardClock(s *suite) {
+	for seed, limit := range limits {
+		rng := rand.New(rand.NewPCG(uint64(seed), 1))
+		f := s.new(limit)
+		token := max(1, int64(limit.Per)/limit.Tokens)
+		span := int64(min(float64(token)*float64(limit.Capacity), math.MaxInt64/1000))
+		var latest time.Duration
+		events := []event{{0, 0, limit.Capacity}}
+		f.allowN("a", limit.Capacity) // brings the reading 0
+		for range 300 {
+			now := latest + time.Duration(rng.Int64N(span/50+2)) - time.Duration(rng.Int64N(span/50+2))
+			f.Set(now)
+			before := latest
+			latest = max(latest, now)
+			n := 1 + rng.IntN(limit.Capacity)/(1+rng.IntN(10))
+			if f.allowN("a", n).Allowed {
+				events = append(events, event{before, latest, n})
+			}
+		}
+		f.checkBound(events)
+	}
+}
+
+func boundWithLateConcurrentReadings(s *suite) {
+	const callers, calls = 32, 500
+	f := s.new(perSecond(10, 1_000_000))
+	var ticks, grants, late atomic.Int64
+	now := func() time.Time { // read early, used late: others run in between
+		ns := ticks.Add(100)
+		runtime.Gosched()
+		if ticks.Load() > ns {
+			late.Add(1)
+		}
+		return start.Add(time.Duration(ns))
+	}
+	l, err := s.newLimiter(f.limit, tb.WithClock(now))
+	if err != nil {
+		s.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for range callers {
+		wg.Go(func() {
+			for range calls {
+				if d, err := l.Allow(context.Background(), "a"); err == nil && d.Allowed {
+					grants.Add(1)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	f.atMost(int(grants.Load()), time.Duration(ticks.Load()))
+	if late.Load() == 0 {
+		s.Error("no reading was late: the test shows nothing")
+	}
+}
+
+func tinyRates(s *suite) {
+	century := 100 * 365 * 24 * time.Hour
+	f := s.new(tb.Limit{Capacity: 2, Tokens: 1, Per: century})
+	f.granted("a", 2, 0)
+	f.refused("a", 1, century, 0)
+	f.Advance(century - 1)
+	f.refused("a", 1, 1, 0)
+	f.refused("a", 2, century+1, 0)
+	f.Advance(1)
+	f.granted("a", 1, 0)
+}
+
+func hugeRates(s *suite) {
+	f := s.new(perSecond(1000, 1_000_000_000))
+	f.granted("a", 1000, 0)
+	f.refused("a", 1, 1, 0)
+	f.refused("a", 1000, 1000, 0)
+	f.Advance(1)
+	f.granted("a", 1, 0)
+	f.Advance(999)
+	f.refused("a", 1000, 1, 999)
+	f.Advance(1)
+	f.granted("a", 1000, 0)
+	f.Advance(time.Hour)
+	f.granted("a", 1000, 0)
+}
+
+func centuriesIdle(s *suite) {
+	for _, limit := range limits {
+		f := s.new(limit)
+		f.allowN("a", limit.Capacity)
+		f.Set(math.MaxInt64) // 292 years
+		ideal := new(big.Rat).Sub(bound(limit, math.MaxInt64), quantum(limit))
+		full := ideal.Cmp(big.NewRat(2*int64(limit.Capacity), 1)) >= 0
+		if d := f.allowN("a", limit.Capacity); full && !d.Allowed {
+			s.Errorf("limit %+v: not full after 292 years: %+v", limit, d)
+		}
+		f.Set(0) // and back
+		f.allowN("a", 1)
+		f.Set(math.MinInt64 / 2)
+		f.allowN("a", 1)
+	}
+}
+
+func readingBeforeCreation(s *suite) {
+	f := s.new(perSecond(10, 5))
+	f.granted("a", 10, 0) // the first reading
+	f.Set(-100 * time.Second)
+	f.refused("a", 1, 100*time.Second+time.Second/5, 0)
+	f.granted("b", 10, 0)
+	f.refused("b", 1, time.Second/5, 0)
+	f.Advance(time.Second)
+	f.granted("b", 5, 0)
+	f.Set(-100 * 365 * 24 * time.Hour)
+	f.granted("c", 10, 0)
+	f.Advance(time.Second)
+	f.granted("c", 5, 0)
+	f.Set(math.MinInt64)
+	f.granted("d", 10, 0)
+	f.refused("a", 10, tb.Never, 0) // in more than 292 years from this reading
+}
+
+func neverPastFull(s *suite) {
+	for _, limit := range limits {
+		f := s.new(limit)
+		f.allowN("a", 1)
+		f.Set(math.MaxInt64 / 2)
+		for range 3 { // the time at the brim earns nothing
+			if d := f.allowN("a", limit.Capacity); d.Allowed {
+				f.refused("a", limit.Capacity, f.allowN("a", limit.Capacity).RetryAfter, 0)
+			}
+		}
+	}
+}
