@@ -16,7 +16,12 @@ func (a *slot[K]) before(b *slot[K]) bool {
 // value may be replaced without the shard's lock.
 type order[K comparable] []slot[K]
 
+// push grows the heap by an eighth rather than append's quarter or more: half as many
+// bytes a key to spare.
 func (o *order[K]) push(s slot[K]) {
+	if h := *o; len(h) == cap(h) {
+		*o = append(make(order[K], 0, len(h)+len(h)/8+8), h...)
+	}
 	*o = append(*o, s)
 	o.up(len(*o) - 1)
 }

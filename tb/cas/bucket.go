@@ -35,15 +35,15 @@ func (b *bucket) take(m *meter, t uint64, cost uint64) (tb.Decision, state) {
 	at := m.since(b.base, blocks, rest)
 	for {
 		word := b.word.Load()
-		if m.isSealed(word) {
+		if isSealed(word) {
 			return tb.Decision{}, sealedState(word)
 		}
 		delta, deficit, granted := m.step(word, at, cost)
 		if !granted {
 			return m.refusal(b.base, t, delta, deficit, cost), decided
 		}
-		if !m.lasting(delta) {
-			b.word.CompareAndSwap(word, m.seal(word))
+		if !m.fits(delta) {
+			b.word.CompareAndSwap(word, word|sealBit)
 			continue
 		}
 		if b.word.CompareAndSwap(word, m.pack(delta, deficit)) {
@@ -59,20 +59,19 @@ func (b *bucket) peek(m *meter, t, cost uint64) (tb.Decision, state) {
 		return tb.Decision{}, gone
 	}
 	blocks, rest := m.split(m.at(t))
-	delta, deficit, granted := m.step(word, m.since(b.base, blocks, rest), cost)
+	delta, deficit, granted := m.step(word&^sealBit, m.since(b.base, blocks, rest), cost)
 	if !granted {
 		return m.refusal(b.base, t, delta, deficit, cost), decided
 	}
 	return m.grant(deficit), decided
 }
 
-// successor returns a bucket with the state that b, whose delta ran out, is in at t.
+// successor returns a bucket with the state that b, which is sealed, would have at t.
 func (b *bucket) successor(m *meter, t uint64) *bucket {
-	word := b.word.Load()
-	sealedAt, _ := m.unpack(word)
 	blocks, rest := m.split(m.at(t))
-	delta, deficit, _ := m.step(word, m.since(b.base, blocks, rest), 0)
-	if delta == sealedAt { // t is no later than b's own time
+	now := m.since(b.base, blocks, rest)
+	delta, deficit, _ := m.step(b.word.Load()&^sealBit, now, 0)
+	if delta != now { // b's own time is later
 		blocks, rest = m.split(m.position(b.base, delta))
 	}
 	return m.newBucket(blocks, rest, deficit)
@@ -102,4 +101,12 @@ func (m *meter) refusal(base, t, delta, deficit, cost uint64) tb.Decision {
 		}
 	}
 	return d
+}
+
+// stranger is the answer of a bucket that is full.
+func (m *meter) stranger(cost uint64) tb.Decision {
+	if cost > m.capacity {
+		return tb.Decision{RetryAfter: tb.Never, Remaining: m.tokensIn(m.capacity)}
+	}
+	return m.grant(cost)
 }

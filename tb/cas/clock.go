@@ -27,6 +27,10 @@ type clock struct {
 	first atomic.Pointer[time.Time] // of an injected clock: its first reading
 }
 
+func newClock(now func() time.Time, l tb.Limit) clock {
+	return clock{now: now, epoch: epoch(l), start: time.Now()}
+}
+
 func (c *clock) read() uint64 {
 	if c.now == nil {
 		return c.epoch + uint64(time.Since(c.start))

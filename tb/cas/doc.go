@@ -2,11 +2,11 @@
 //
 // The whole state of a bucket is one word, advanced by compare-and-swap:
 //
-//	 63                          width 0
-//	+-----------------------------+---+------------------------+
-//	| delta: the bucket's time    | deficit: what is missing   |
-//	|        minus its base       |          to a full bucket  |
-//	+-----------------------------+----------------------------+
+//	 63   62                       width 0
+//	+----+-------------------------+---+----------------------+
+//	|seal| delta: the bucket's time    | deficit: what is     |
+//	|    |        minus its base       | missing to full      |
+//	+----+-----------------------------+----------------------+
 //	  both in units of the fixed point (a token is 10⁰ to 10⁶ units)
 //
 // Time is measured in units too, by the supply clock: S(t) is the number of units
@@ -16,8 +16,13 @@
 // touched. base is an immutable field beside the word. The instant at which a bucket
 // will be full again is base + delta + deficit, whatever the time is now.
 //
-// A word whose delta is at its maximum is sealed: it never changes again, but to
-// evicted. Whoever meets one does not wait for its sealer. If it is evicted, the
-// caller adds the key anew; if its delta ran out, the caller puts a successor with a
-// later base in the bucket's place itself, or finds that someone else did.
+// width is fixed for a limiter: the deficit has room for twice the capacity, so that a
+// bucket can owe as much as it holds, and the delta has the rest, at least 32 bits. It
+// spans at least four times the time to fill a bucket, and 250 times or more up to a
+// capacity of 8 million.
+//
+// A sealed word never changes again, other than to evicted. Whoever meets one does not
+// wait for its sealer. If the bucket was evicted, the caller adds the key anew; if its
+// delta ran out, the caller puts a successor with a later base in its place, or finds
+// that somebody else just did.
 package cas

@@ -27,7 +27,7 @@ type ledger struct {
 // stamp has less to lose by being evicted, and one whose stamp has passed has nothing.
 func (l *ledger) Stamp(b *bucket) (stamp, word uint64) {
 	word = b.word.Load()
-	delta, deficit := l.unpack(word)
+	delta, deficit := l.unpack(word &^ sealBit)
 	stamp, ok := l.reaches(l.position(b.base, delta+deficit))
 	if !ok {
 		stamp = math.MaxUint64
@@ -42,7 +42,7 @@ func (l *ledger) Retire(b *bucket, word, now uint64) bool {
 	}
 	l.leave(now)
 	blocks, rest := l.split(l.at(now))
-	_, deficit, _ := l.step(word, l.since(b.base, blocks, rest), 0)
+	_, deficit, _ := l.step(word&^sealBit, l.since(b.base, blocks, rest), 0)
 	if deficit == 0 {
 		l.full.Add(1)
 		return true
@@ -54,7 +54,7 @@ func (l *ledger) Retire(b *bucket, word, now uint64) bool {
 
 // forget ends b for Reset, whatever its state.
 func (l *ledger) forget(b *bucket) {
-	delta, _ := l.unpack(b.retire())
+	delta, _ := l.unpack(b.retire() &^ sealBit)
 	if t, ok := l.reaches(l.position(b.base, delta)); ok {
 		l.leave(t)
 	}

@@ -53,8 +53,7 @@ func New[K comparable](limit tb.Limit, opts ...tb.Option) (*Limiter[K], error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Limiter[K]{meter: newMeter(limit)}
-	l.clock.now, l.clock.epoch, l.clock.start = s.Now, l.meter.epoch, time.Now()
+	l := &Limiter[K]{meter: newMeter(limit), clock: newClock(s.Now, limit)}
 	l.ledger = &ledger{meter: &l.meter}
 	l.table.Init(s.MaxKeys, s.Overflow == tb.RefuseNew, l.ledger)
 	return l, nil
@@ -158,7 +157,7 @@ func (l *Limiter[K]) insert(key K, t uint64, cost uint64) (tb.Decision, bool, er
 		return tb.Decision{}, true, tb.ErrInvalidKey
 	}
 	if cost > l.meter.capacity {
-		return l.stranger(cost), true, nil
+		return l.meter.stranger(cost), true, nil
 	}
 	until, outcome := l.table.Insert(key, t, t-min(t, idle),
 		func() *bucket { return l.ledger.admit(t, cost) })
@@ -169,15 +168,7 @@ func (l *Limiter[K]) insert(key K, t uint64, cost uint64) (tb.Decision, bool, er
 		l.ledger.refused.Add(1)
 		return tb.Decision{RetryAfter: l.meter.wait(t, until)}, true, nil
 	}
-	return l.stranger(cost), true, nil
-}
-
-// stranger is the decision on a call for a key that has a full bucket.
-func (l *Limiter[K]) stranger(cost uint64) tb.Decision {
-	if cost > l.meter.capacity {
-		return tb.Decision{RetryAfter: tb.Never, Remaining: l.meter.tokensIn(l.meter.capacity)}
-	}
-	return l.meter.grant(cost)
+	return l.meter.stranger(cost), true, nil
 }
 
 func (l *Limiter[K]) peek(t uint64, key K, cost uint64) (tb.Decision, error) {
@@ -192,5 +183,5 @@ func (l *Limiter[K]) peek(t uint64, key K, cost uint64) (tb.Decision, error) {
 	if until, ok := l.table.Room(key, t); !ok {
 		return tb.Decision{RetryAfter: l.meter.wait(t, until)}, nil
 	}
-	return l.stranger(cost), nil
+	return l.meter.stranger(cost), nil
 }

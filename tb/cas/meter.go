@@ -29,9 +29,7 @@ type meter struct {
 	width    uint8  // bits of the deficit
 	shift    uint8  // see split
 	mask     uint64 // of the deficit
-	sealed   uint64 // the least sealed word; as a delta, the first that has no room
 	far      uint64 // more blocks than this are beyond any bucket's memory
-	epoch    uint64 // instant of the clock's start
 	end      uint64 // last instant that the clock can reach
 }
 
@@ -51,11 +49,9 @@ func newMeter(l tb.Limit) meter {
 	// fact.
 	m.width = uint8(bits.Len64(2*m.capacity - 1))
 	m.mask = 1<<m.width - 1
-	m.sealed = ^m.mask
 	m.shift = uint8(bits.Len64(m.rate.whole))
 	m.far = 1 << (62 - m.shift)
-	m.epoch = epoch(l)
-	m.end = m.epoch + math.MaxInt64
+	m.end = epoch(l) + math.MaxInt64
 	return m
 }
 

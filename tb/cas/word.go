@@ -1,25 +1,31 @@
 package cas
 
-// evicted is the word of a bucket that is no longer in the table: sealed, with a
-// deficit that no bucket can have.
-const evicted = ^uint64(0)
+const (
+	// sealBit is set in the last word of a bucket. What lies below it is its last
+	// state, which stays readable.
+	sealBit = uint64(1) << 63
+
+	// evicted is the word of a bucket that is no longer in the table: sealed, with a
+	// deficit that no bucket can have.
+	evicted = ^uint64(0)
+)
 
 // pack returns the word of a bucket at delta units after its base that lacks deficit
-// units to full. The delta lies high, so that all sealed words are above all others
-// and one comparison finds them.
+// units to full. The deficit lies low, where the cost is added to it; the delta above
+// it is what may run out, into the seal.
 func (m *meter) pack(delta, deficit uint64) uint64 {
 	return delta<<(m.width&63) | deficit
 }
 
+// unpack returns what pack was given. The seal must be taken off first.
 func (m *meter) unpack(word uint64) (delta, deficit uint64) {
 	return word >> (m.width & 63), word & m.mask
 }
 
-// isSealed says whether word will never change again, other than to evicted.
-func (m *meter) isSealed(word uint64) bool { return word >= m.sealed }
+func isSealed(word uint64) bool { return word >= sealBit }
 
-// lasting says whether delta can be packed into a word that is not sealed.
-func (m *meter) lasting(delta uint64) bool { return delta < m.sealed>>(m.width&63) }
+// fits says whether delta can be packed into a word.
+func (m *meter) fits(delta uint64) bool { return delta>>(63-m.width&63) == 0 }
 
 // step is the token bucket: what word becomes when a call of the given cost comes
 // now, in units after the base. The bucket is refilled by what has been supplied since
@@ -33,11 +39,4 @@ func (m *meter) step(word, now, cost uint64) (delta, deficit uint64, granted boo
 	}
 	deficit += cost
 	return delta, deficit, deficit <= m.capacity
-}
-
-// seal returns word with its time advanced to the end of its delta, and refilled by
-// as much: the last word of a bucket that has to move to a new base.
-func (m *meter) seal(word uint64) uint64 {
-	_, deficit, _ := m.step(word, m.sealed>>(m.width&63), 0)
-	return m.sealed | deficit
 }

@@ -1,0 +1,315 @@
+package lru
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"unsafe"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+)
+
+// item is a value whose stamp is the time of its last use.
+type item struct {
+	used atomic.Uint64
+	dead atomic.Bool
+}
+
+// items are Values that count how often they are asked for a stamp.
+type items struct{ stamps atomic.Int64 }
+
+func (v *items) Stamp(i *item) (stamp, state uint64) {
+	v.stamps.Add(1)
+	u := i.used.Load()
+	return u, u
+}
+
+func (v *items) Retire(i *item, state, _ uint64) bool {
+	return i.used.Load() == state && i.dead.CompareAndSwap(false, true)
+}
+
+// cache is a map used as an LRU cache, with a clock that ticks once a call.
+type cache[K comparable] struct {
+	Map[K, *item]
+	items items
+	now   uint64
+}
+
+func newCache[K comparable](max int, keep bool, shards int) *cache[K] {
+	c := &cache[K]{}
+	c.init(max, keep, &c.items, shards)
+	return c
+}
+
+// use looks key up, adds it if it is not there, and says whether it was.
+func (c *cache[K]) use(key K) (hit bool) {
+	c.now++
+	if i, ok := c.Load(key); ok {
+		i.used.Store(c.now)
+		return true
+	}
+	c.Insert(key, c.now, 0, func() *item {
+		i := new(item)
+		i.used.Store(c.now)
+		return i
+	})
+	return false
+}
+
+func TestSameKeysAsExactLRU(t *testing.T) {
+	for _, bound := range []int{1, 2, 7, maxFixes} {
+		rng := rand.New(rand.NewPCG(uint64(bound), 1))
+		c := newCache[int](bound, false, 1)
+		exact, _ := simplelru.NewLRU[int, struct{}](bound, nil)
+		for i := range 20_000 {
+			k := int(rng.ExpFloat64() * float64(bound))
+			_, want := exact.Get(k)
+			if !want {
+				exact.Add(k, struct{}{})
+			}
+			if got := c.use(k); got != want {
+				t.Fatalf("bound %d, use %d of key %d: hit %v, want %v", bound, i, k, got, want)
+			}
+		}
+		if c.Len() != exact.Len() {
+			t.Errorf("bound %d: %d keys, want %d", bound, c.Len(), exact.Len())
+		}
+	}
+}
+
+func TestOneInsertLooksAtFewKeys(t *testing.T) {
+	const keys = 5000
+	c := newCache[int](keys, false, 1)
+	for k := range keys {
+		c.use(k)
+	}
+	for k := range keys { // every stamp in the order is stale now
+		c.use(k)
+	}
+	for k := range 1000 {
+		before := c.items.stamps.Load()
+		c.use(keys + k)
+		if n := c.items.stamps.Load() - before; n > maxFixes+3 {
+			t.Fatalf("an insert looked at %d values, want at most %d", n, maxFixes+3)
+		}
+	}
+}
+
+func TestIdleValuesAreDropped(t *testing.T) {
+	c := newCache[int](100, false, 1)
+	for k := range 50 {
+		c.use(k)
+	}
+	c.use(10) // no longer idle, though the order does not know it
+	for i := range 20 {
+		c.Insert(1000+i, 100, 40, func() *item {
+			v := new(item)
+			v.used.Store(100)
+			return v
+		})
+	}
+	if n := c.Len(); n != 50+20-39 {
+		t.Errorf("%d keys, want %d: the 39 with stamps up to 40 dropped", n, 50+20-39)
+	}
+	if _, ok := c.Load(10); !ok {
+		t.Error("a key used since was dropped")
+	}
+}
+
+func TestKeepRefusesUntilTheLeastStamp(t *testing.T) {
+	c := newCache[int](3, true, 1)
+	for k, stamp := range []uint64{30, 10, 20} {
+		c.Insert(k, 0, 0, func() *item { v := new(item); v.used.Store(stamp); return v })
+	}
+	v, _ := c.Load(1)
+	v.used.Store(40)
+	never := func() *item { t.Error("created a value for a key that was refused"); return nil }
+	if until, o := c.Insert(9, 19, 0, never); o != Refused || until != 20 {
+		t.Errorf("Insert at 19: %v until %d, want refused until 20", o, until)
+	}
+	if until, ok := c.Room(9, 19); ok || until != 20 {
+		t.Errorf("Room at 19: %v until %d, want none until 20", ok, until)
+	}
+	if _, ok := c.Room(9, 20); !ok || c.Len() != 3 {
+		t.Errorf("no room at 20, or it was made: %d keys", c.Len())
+	}
+	if _, o := c.Insert(9, 20, 0, func() *item { return new(item) }); o != Inserted {
+		t.Errorf("Insert at 20: %v, want inserted", o)
+	}
+	if _, ok := c.Load(2); ok {
+		t.Error("the key with the least stamp is still there")
+	}
+}
+
+func TestPlaceOfAnotherShardIsTaken(t *testing.T) {
+	c := newCache[int](1, false, 64)
+	for k := range 1000 { // mostly in another shard than the one before
+		c.use(k)
+		if _, ok := c.Load(k); !ok || c.Len() != 1 {
+			t.Fatalf("key %d: in the map %v, %d keys; want it alone", k, ok, c.Len())
+		}
+	}
+}
+
+func TestBoundHoldsAtEveryInstant(t *testing.T) {
+	for _, shards := range []int{1, 8} {
+		const bound, callers = 64, 8
+		c := newCache[int](bound, false, shards)
+		var wg sync.WaitGroup
+		var clock atomic.Uint64
+		for g := range callers {
+			wg.Go(func() {
+				rng := rand.New(rand.NewPCG(uint64(g), 2))
+				for range 5000 {
+					now := clock.Add(1)
+					k := rng.IntN(4 * bound)
+					if v, ok := c.Load(k); ok {
+						v.used.Store(now)
+					} else {
+						c.Insert(k, now, 0, func() *item {
+							v := new(item)
+							v.used.Store(now)
+							return v
+						})
+					}
+					if n := c.entries.Size(); c.Len() > bound || n > bound+callers {
+						t.Errorf("%d keys by Len, %d by count, want at most %d", c.Len(), n, bound)
+						return
+					}
+				}
+			})
+		}
+		wg.Wait()
+		places := 0
+		for i := range c.shards {
+			places += len(c.shards[i].order)
+		}
+		if n := c.entries.Size(); n != c.Len() || n != places {
+			t.Errorf("%d keys, %d counted, %d in the order", n, c.Len(), places)
+		}
+	}
+}
+
+func TestRemove(t *testing.T) {
+	c := newCache[int](10, false, 1)
+	for k := range 10 {
+		c.use(k)
+	}
+	removed := 0
+	for _, k := range []int{3, 3, 0, 9, 77} {
+		c.Remove(k, func(*item) { removed++ })
+	}
+	if removed != 3 || c.Len() != 7 || len(c.shards[0].order) != 7 {
+		t.Errorf("removed %d, %d keys left, want 3 and 7", removed, c.Len())
+	}
+	for k := 20; k < 27; k++ { // 3 free places, then 1, 2, 4 and 5 have to go
+		c.use(k)
+	}
+	for k, want := range map[int]bool{1: false, 5: false, 6: true, 8: true, 20: true} {
+		if _, ok := c.Load(k); ok != want {
+			t.Errorf("key %d in the map: %v, want %v", k, ok, want)
+		}
+	}
+}
+
+func TestReplaceOnlyTheOldValue(t *testing.T) {
+	c := newCache[string](10, false, 1)
+	c.use("a")
+	old, _ := c.Load("a")
+	next := new(item)
+	c.Replace("a", old, func() *item { return next })
+	c.Replace("a", old, func() *item { t.Error("replaced twice"); return new(item) })
+	c.Replace("b", old, func() *item { t.Error("added a key"); return new(item) })
+	if v, _ := c.Load("a"); v != next || c.entries.Size() != 1 {
+		t.Errorf("got %p, want %p", v, next)
+	}
+}
+
+func TestOrderIsAHeap(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 5))
+	for range 200 {
+		var o order[int]
+		for i := range 100 {
+			o.push(slot[int]{stamp: rng.Uint64N(20), seq: uint64(i)})
+			if rng.IntN(3) == 0 {
+				o.remove(rng.IntN(len(o)))
+			}
+		}
+		last := o.pop()
+		for len(o) > 0 {
+			next := o.pop()
+			if next.before(&last) {
+				t.Fatalf("%+v came after %+v", next, last)
+			}
+			last = next
+		}
+	}
+}
+
+func TestStringsInKeysAreCopied(t *testing.T) {
+	type route struct {
+		host  string
+		parts [2]string
+		n     int
+	}
+	buffer := strings.Repeat("x", 1000)
+	c := newCache[route](10, false, 1)
+	c.use(route{buffer[:3], [2]string{buffer[3:5], ""}, 7})
+	key := c.shards[0].order[0].key
+	for _, s := range []string{key.host, key.parts[0]} {
+		if at := uintptr(unsafe.Pointer(unsafe.StringData(s))); at-address(buffer) < 1000 {
+			t.Errorf("%q is part of the caller's string", s)
+		}
+	}
+	if !c.use(route{"xxx", [2]string{"xx", ""}, 7}) {
+		t.Error("the copy is another key")
+	}
+}
+
+func address(s string) uintptr { return uintptr(unsafe.Pointer(unsafe.StringData(s))) }
+
+func TestKeysOfAnyType(t *testing.T) {
+	t.Run("interface", func(t *testing.T) {
+		n := new(int)
+		keys := []any{1, "1", 1.0, n, struct{ s string }{"1"}, nil}
+		anyKeys(t, keys, func() { *n++ }) // the hash is of the pointer, not of what it points to
+	})
+	t.Run("fmt.Stringer", func(t *testing.T) {
+		anyKeys(t, []fmt.Stringer{netip.MustParseAddr("::1"), netip.MustParsePrefix("::/8")}, func() {})
+	})
+	t.Run("array", func(t *testing.T) {
+		anyKeys(t, [][2]string{{"a", "b"}, {"ab", ""}, {"", "ab"}}, func() {})
+	})
+	t.Run("pointer", func(t *testing.T) {
+		a, b := new(int), new(int)
+		anyKeys(t, []*int{a, b, nil}, func() { *a++ })
+	})
+}
+
+func anyKeys[K comparable](t *testing.T, keys []K, meanwhile func()) {
+	c := newCache[K](len(keys), false, 4)
+	for _, k := range keys {
+		if c.use(k) {
+			t.Errorf("%v was there already", k)
+		}
+	}
+	meanwhile()
+	for _, k := range keys {
+		if !c.use(k) {
+			t.Errorf("%v is not there any more", k)
+		}
+	}
+}
+
+func TestLayout(t *testing.T) {
+	if size := unsafe.Sizeof(shard[string, *item]{}); size%64 != 0 && unsafe.Sizeof(uintptr(0)) == 8 {
+		t.Errorf("a shard takes %d bytes, want whole cache lines", size)
+	}
+	if size := unsafe.Sizeof(slot[string]{}); size != 32 && unsafe.Sizeof(uintptr(0)) == 8 {
+		t.Errorf("a slot takes %d bytes, want 32", size)
+	}
+}

@@ -1,0 +1,137 @@
+package cas_test
+
+import (
+	"bytes"
+	"context"
+	"net/netip"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+	"github.com/seed-181794aa/ratelimit/tb/cas"
+)
+
+func TestHitsAllocateNothing(t *testing.T) {
+	type composite struct {
+		tenant string
+		route  int
+	}
+	hitsAllocateNothing(t, "203.0.113.195")
+	hitsAllocateNothing(t, netip.MustParseAddr("2001:db8::1"))
+	hitsAllocateNothing(t, composite{"acme", 7})
+	hitsAllocateNothing(t, uint64(42))
+}
+
+func hitsAllocateNothing[K comparable](t *testing.T, key K) {
+	ctx := context.Background()
+	for _, tt := range []struct {
+		name    string
+		limit   tb.Limit
+		granted bool
+	}{
+		{"granted", tb.Limit{Capacity: 1 << 30, Tokens: 1000, Per: time.Second}, true},
+		{"granted, fast", tb.Limit{Capacity: 1 << 30, Tokens: 1, Per: 1}, true},
+		{"refused", tb.Limit{Capacity: 1, Tokens: 1, Per: 24 * time.Hour}, false},
+	} {
+		l, err := cas.New[K](tt.limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = l.Allow(ctx, key)
+		check := func(d tb.Decision, err error) {
+			if err != nil || d.Allowed != tt.granted {
+				t.Fatalf("%T, %s: %+v, %v", key, tt.name, d, err)
+			}
+		}
+		now := time.Now()
+		for name, call := range map[string]func(){
+			"Allow":     func() { check(l.Allow(ctx, key)) },
+			"AllowN":    func() { check(l.AllowN(ctx, key, 1)) },
+			"AllowCost": func() { check(l.AllowCost(ctx, key, 0.5)) },
+			"AllowAt":   func() { check(l.AllowAt(now, key, 1)) },
+			"Peek":      func() { check(l.Peek(ctx, key)) },
+		} {
+			if name == "AllowCost" && !tt.granted {
+				_, _ = l.AllowCost(ctx, key, 1)
+			}
+			if n := testing.AllocsPerRun(100, call); n != 0 {
+				t.Errorf("%T, %s: %s allocates %v times, want 0", key, tt.name, name, n)
+			}
+		}
+	}
+}
+
+func TestInsertAllocations(t *testing.T) {
+	keys := make([]string, 10_002)
+	for i := range keys {
+		keys[i] = strconv.Itoa(i)
+	}
+	for _, bound := range []int{100, 1 << 20} { // evicting, and with room
+		l := cas.NewTokenBucket(10, 1, tb.WithMaxKeys(bound))
+		i := 0
+		n := testing.AllocsPerRun(10_000, func() {
+			i++
+			d, err := l.Allow(context.Background(), keys[i])
+			if err != nil || !d.Allowed {
+				t.Fatal(d, err)
+			}
+		})
+		if n > 4 {
+			t.Errorf("bound %d: an insert allocates %v times, want at most 4", bound, n)
+		}
+	}
+}
+
+func TestMemoryPerKey(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a million keys take a while")
+	}
+	const keys, most = 1_000_000, 128
+	ctx := context.Background()
+	before := heap()
+	l := cas.NewTokenBucket(10, 1)
+	for i := range keys {
+		if d, err := l.Allow(ctx, "client-"+strconv.Itoa(1_000_000+i)); err != nil || !d.Allowed {
+			t.Fatal(d, err)
+		}
+	}
+	perKey := float64(heap()-before) / keys
+	if l.Len() != keys {
+		t.Fatalf("%d keys, want %d", l.Len(), keys)
+	}
+	t.Logf("%.1f bytes a key of 14 bytes, all told", perKey)
+	if perKey > most && bits64 {
+		t.Errorf("%.1f bytes a key, want at most %d", perKey, most)
+	}
+}
+
+const bits64 = ^uint(0)>>32 > 0
+
+func heap() uint64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// The functions on the way of a decision, other than the table's look-up and the CAS
+// loop itself, must be inlined into those two.
+func TestFastPathIsInlined(t *testing.T) {
+	out, err := exec.Command("go", "build", "-gcflags=-m", ".").CombinedOutput()
+	if err != nil {
+		t.Skipf("no compiler to ask: %v\n%s", err, out)
+	}
+	for _, f := range []string{
+		"(*supply).at", "(*ratio).times", "(*meter).split", "(*meter).since",
+		"(*meter).step", "(*meter).pack", "(*meter).unpack", "(*meter).fits",
+		"(*meter).tokensIn", "(*meter).grant", "(*meter).whole", "isSealed",
+	} {
+		if !bytes.Contains(out, []byte("can inline "+f+"\n")) {
+			t.Errorf("%s is not inlined", f)
+		}
+	}
+}

@@ -1,0 +1,316 @@
+package cas
+
+import (
+	"context"
+	"runtime"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/lru"
+	"github.com/seed-181794aa/ratelimit/tb"
+	"github.com/seed-181794aa/ratelimit/tb/mutex"
+)
+
+// The tests in this file stop one goroutine between two of its steps by making the
+// steps of the other at that point, so that each interleaving happens on every run.
+
+// fake is a limiter with ten tokens a key, one a second, and a clock that is set.
+type fake struct {
+	*Limiter[string]
+	t   *testing.T
+	now time.Duration
+}
+
+func newFake(t *testing.T, opts ...tb.Option) *fake {
+	f := &fake{t: t}
+	now := func() time.Time { return time.Unix(0, 0).Add(f.now) }
+	l, err := New[string](tb.Limit{Capacity: 10, Tokens: 1, Per: time.Second},
+		append(opts, tb.WithClock(now))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Limiter = l
+	return f
+}
+
+func (f *fake) allow(key string, n int) tb.Decision {
+	f.t.Helper()
+	d, err := f.AllowN(context.Background(), key, n)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return d
+}
+
+func (f *fake) granted(key string, n int) {
+	f.t.Helper()
+	if d := f.allow(key, n); !d.Allowed {
+		f.t.Fatalf("%s, %d tokens: %+v, want granted", key, n, d)
+	}
+}
+
+func (f *fake) refused(key string, n int) {
+	f.t.Helper()
+	if d := f.allow(key, n); d.Allowed {
+		f.t.Fatalf("%s, %d tokens: %+v, want refused", key, n, d)
+	}
+}
+
+func (f *fake) bucket(key string) *bucket {
+	f.t.Helper()
+	b, ok := f.table.Load(key)
+	if !ok {
+		f.t.Fatalf("%q is not in the table", key)
+	}
+	return b
+}
+
+// stopped is a ledger that lets other steps in just before a bucket is retired, after
+// the evictor has read its state.
+type stopped struct {
+	*ledger
+	before func(*bucket)
+}
+
+func (s *stopped) Retire(b *bucket, word, now uint64) bool {
+	if f := s.before; f != nil {
+		s.before = nil
+		f(b)
+	}
+	return s.ledger.Retire(b, word, now)
+}
+
+// stopEvictions has f's table call before at the next eviction.
+func (f *fake) stopEvictions(keys int, before func(*bucket)) {
+	var values lru.Values[*bucket] = &stopped{f.ledger, before}
+	f.table.Init(keys, false, values)
+}
+
+func TestTakeBeforeEvictionWins(t *testing.T) {
+	f := newFake(t)
+	f.stopEvictions(2, func(b *bucket) {
+		if d, s := b.take(&f.meter, f.clock.read(), 10*f.meter.scale); s != decided || !d.Allowed {
+			t.Errorf("the full bucket did not give its tokens: %+v", d)
+		}
+	})
+	f.granted("victim", 1)
+	f.granted("other", 5)
+	f.now = 2 * time.Second // victim is full, and about to be evicted when it is drained
+	f.granted("new", 1)
+	if d := f.allow("victim", 1); d.Allowed {
+		t.Errorf("the drained bucket was forgotten: %+v", d)
+	}
+	if st := f.Stats(); st.EvictedFull != 0 || st.EvictedInDebt != 1 || st.Forgiven != 3 {
+		t.Errorf("%+v: want the other bucket evicted, with 3 tokens missing", st)
+	}
+}
+
+func TestTakeAfterEvictionStartsOver(t *testing.T) {
+	f := newFake(t, tb.WithMaxKeys(1))
+	f.granted("victim", 10)
+	held := f.bucket("victim") // a caller is stopped here, with the bucket in hand
+	f.granted("new", 1)
+	last := held.word.Load()
+	for range 20 {
+		if d, s := held.take(&f.meter, f.clock.read(), f.meter.scale); s != gone || d.Allowed {
+			t.Fatalf("an evicted bucket decided %+v", d)
+		}
+	}
+	if held.word.Load() != last || last != evicted {
+		t.Errorf("an evicted bucket changed from %x to %x", last, held.word.Load())
+	}
+	f.granted("victim", 10) // the caller starts over: a new bucket
+}
+
+func TestCallerMeetsEvictedBucketInTheTable(t *testing.T) {
+	f := newFake(t)
+	var peeked tb.Decision
+	f.stopEvictions(1, nil)
+	f.granted("victim", 10)
+	b := f.bucket("victim")
+	word := b.word.Load()
+	if !f.ledger.Retire(b, word, f.clock.read()) {
+		t.Fatal("not retired")
+	}
+	// The evictor is stopped before it removes the key.
+	if _, s := b.take(&f.meter, f.clock.read(), 1); s != gone {
+		t.Errorf("take on an evicted bucket: state %d, want gone", s)
+	}
+	peeked, _ = f.Peek(context.Background(), "victim")
+	if !peeked.Allowed || peeked.Remaining != 9 {
+		t.Errorf("Peek on an evicted bucket: %+v, want a full one", peeked)
+	}
+	if f.ledger.Retire(b, word, f.clock.read()) {
+		t.Error("retired twice")
+	}
+}
+
+// twin is the limiter that f must not be told apart from.
+func (f *fake) twin() *mutex.TokenBucket {
+	return mutex.NewTokenBucket(10, 1,
+		tb.WithClock(func() time.Time { return time.Unix(0, 0).Add(f.now) }))
+}
+
+// span is the time that a delta lasts, plus a bit.
+func (f *fake) span() time.Duration {
+	t, _ := f.meter.reaches(0, 1<<(63-f.meter.width))
+	return time.Duration(t) + 3*time.Second
+}
+
+func TestCallerCompletesAStalledMove(t *testing.T) {
+	for _, late := range []time.Duration{0, 5 * time.Second, 100 * time.Hour} {
+		f := newFake(t)
+		twin := f.twin()
+		f.granted("a", 7)
+		twin.AllowN(context.Background(), "a", 7)
+		for range 8 {
+			f.now += f.span()
+			b := f.bucket("a")
+			word := b.word.Load()
+			b.word.CompareAndSwap(word, word|sealBit) // the mover is stopped here
+			if _, s := b.take(&f.meter, f.clock.read(), 1); s != moved {
+				t.Fatalf("take on a sealed bucket: state %d, want moved", s)
+			}
+			for _, peek := range []bool{true, false} {
+				var got, want tb.Decision
+				f.now -= late
+				if peek {
+					got, _ = f.Peek(context.Background(), "a")
+					want, _ = twin.Peek(context.Background(), "a")
+				} else {
+					got = f.allow("a", 3)
+					want, _ = twin.AllowN(context.Background(), "a", 3)
+				}
+				f.now += late
+				if got != want {
+					t.Fatalf("late by %v: got %+v, want %+v", late, got, want)
+				}
+			}
+			if f.bucket("a") == b {
+				t.Fatal("the move was not completed")
+			}
+		}
+	}
+}
+
+func TestDeltaRunsOut(t *testing.T) {
+	f := newFake(t)
+	twin := f.twin()
+	moves := 0
+	for i := range 1000 {
+		var old *bucket
+		if i > 0 {
+			old = f.bucket("a")
+		}
+		got := f.allow("a", 1+i%10)
+		want, _ := twin.AllowN(context.Background(), "a", 1+i%10)
+		if got != want {
+			t.Fatalf("call %d at %v: got %+v, want %+v", i, f.now, got, want)
+		}
+		if i > 0 && f.bucket("a") != old {
+			moves++
+		}
+		f.now += time.Duration(1+i%7) * f.span() / 5
+	}
+	if moves < 100 {
+		t.Errorf("%d moves, want at least 100: the test shows nothing", moves)
+	}
+}
+
+func TestOnlyOneOfTwoMoversSucceeds(t *testing.T) {
+	f := newFake(t)
+	f.granted("a", 10)
+	b := f.bucket("a")
+	f.now = f.span()
+	word := b.word.Load()
+	b.word.CompareAndSwap(word, word|sealBit)
+	now := f.clock.read()
+
+	f.move("a", b, now)
+	first := f.bucket("a")
+	f.granted("a", 10) // on the successor
+	f.move("a", b, now)
+	if f.bucket("a") != first {
+		t.Fatal("a late mover replaced the successor, and what was taken from it is forgotten")
+	}
+	f.refused("a", 1)
+	if _, s := b.take(&f.meter, now, f.meter.scale); s != moved {
+		t.Errorf("take on the old bucket: state %d, want moved", s)
+	}
+}
+
+func TestMoverMeetsEviction(t *testing.T) {
+	f := newFake(t, tb.WithMaxKeys(1))
+	f.granted("a", 10)
+	b := f.bucket("a")
+	f.now = f.span()
+	word := b.word.Load()
+	b.word.CompareAndSwap(word, word|sealBit) // the mover is stopped here
+	f.granted("new", 1)                       // evicts a, sealed as it is
+	if b.word.Load() != evicted {
+		t.Errorf("word %x, want evicted", b.word.Load())
+	}
+	f.move("a", b, f.clock.read()) // and goes on here
+	if _, ok := f.table.Load("a"); ok || f.Len() != 1 {
+		t.Errorf("the mover brought an evicted key back; %d keys", f.Len())
+	}
+	if st := f.Stats(); st.EvictedFull != 1 || st.EvictedInDebt != 0 {
+		t.Errorf("%+v: want one full bucket evicted", st)
+	}
+}
+
+func TestRefusalsOnASealedEdgeDoNotMove(t *testing.T) {
+	f := newFake(t)
+	f.granted("a", 1)
+	f.now = f.span() - 6*time.Second
+	f.granted("a", 10)
+	b := f.bucket("a")
+	word := b.word.Load()
+	f.now = f.span() + time.Second // beyond the delta, and only 7 tokens there
+	f.refused("a", 10)
+	if f.bucket("a") != b || b.word.Load() != word {
+		t.Error("a refusal wrote")
+	}
+	f.granted("a", 7)
+	if f.bucket("a") == b {
+		t.Error("the bucket did not move: the test shows nothing")
+	}
+}
+
+func TestCollidingCallersGrantExactly(t *testing.T) {
+	const callers, capacity = 8, 2000
+	l, err := New[string](tb.Limit{Capacity: capacity, Tokens: 1, Per: time.Hour},
+		tb.WithClock(func() time.Time { return time.Unix(0, 0) }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var grants, collisions atomic.Int64
+	for round := 0; collisions.Load() < 100; round++ { // until it has been put to the test
+		key := strconv.Itoa(round)
+		_, _ = l.Allow(context.Background(), key)
+		b, _ := l.table.Load(key)
+		grants.Store(1)
+		var wg sync.WaitGroup
+		for range callers {
+			wg.Go(func() {
+				for range capacity / 4 {
+					word := b.word.Load()
+					runtime.Gosched()
+					if b.word.Load() != word {
+						collisions.Add(1)
+					}
+					if d, _ := l.Allow(context.Background(), key); d.Allowed {
+						grants.Add(1)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		if n := grants.Load(); n != capacity {
+			t.Fatalf("%d of %d granted", n, capacity)
+		}
+	}
+}

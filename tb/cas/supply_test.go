@@ -1,0 +1,123 @@
+package cas
+
+import (
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// supplyAt is S(t) by its definition.
+func supplyAt(l tb.Limit, scale, t uint64) *big.Int {
+	x := new(big.Int).SetUint64(t)
+	x.Mul(x, big.NewInt(l.Tokens)).Mul(x, new(big.Int).SetUint64(scale))
+	return x.Quo(x, big.NewInt(int64(l.Per)))
+}
+
+func wide(hi, lo uint64) *big.Int {
+	x := new(big.Int).SetUint64(hi)
+	return x.Lsh(x, 64).Or(x, new(big.Int).SetUint64(lo))
+}
+
+func words(x *big.Int) (hi, lo uint64) {
+	lo = new(big.Int).And(x, new(big.Int).SetUint64(math.MaxUint64)).Uint64()
+	return new(big.Int).Rsh(x, 64).Uint64(), lo
+}
+
+// edgeLimits are rates with awkward fractions and at the ends of the range.
+var edgeLimits = []tb.Limit{
+	{Capacity: 1, Tokens: 1, Per: 1},
+	{Capacity: 1, Tokens: 1, Per: math.MaxInt64},
+	{Capacity: 1, Tokens: math.MaxInt64, Per: math.MaxInt64},
+	{Capacity: 1, Tokens: math.MaxInt64 - 1, Per: math.MaxInt64},
+	{Capacity: 1, Tokens: 1<<61 - 1, Per: math.MaxInt64 - 24},
+	{Capacity: 1 << 30, Tokens: math.MaxInt64 - 1, Per: math.MaxInt64},
+	{Capacity: 10, Tokens: 5, Per: time.Second},
+	{Capacity: 1000, Tokens: 3, Per: time.Second},
+	{Capacity: 1, Tokens: 1000, Per: time.Second},
+	{Capacity: 1, Tokens: 999, Per: time.Second},
+	{Capacity: 1, Tokens: 1001, Per: time.Second},
+	{Capacity: 7, Tokens: 982_451_653, Per: 1_000_000_007},
+	{Capacity: 3, Tokens: 7, Per: 86399 * time.Second},
+	{Capacity: 1, Tokens: 1, Per: 3},
+}
+
+// instants are where S is most likely to be off: around multiples of the period, and
+// at the ends.
+func instants(l tb.Limit, rng *rand.Rand) []uint64 {
+	ts := []uint64{0, 1, math.MaxInt64 - 1, math.MaxInt64, 1 << 63, math.MaxUint64 - 1, math.MaxUint64}
+	per := uint64(l.Per)
+	for range 300 {
+		t := rng.Uint64() >> rng.IntN(64)
+		m := t / per * per
+		ts = append(ts, t, m-1, m, m+1)
+	}
+	return ts
+}
+
+func TestSupplyIsExact(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	for _, l := range edgeLimits {
+		m := newMeter(l)
+		for _, at := range instants(l, rng) {
+			want := supplyAt(l, m.scale, at)
+			if got := wide(m.at(at)); got.Cmp(want) != 0 {
+				t.Fatalf("limit %+v: S(%d) = %v, want %v", l, at, got, want)
+			}
+		}
+	}
+}
+
+func TestReachesIsTheFirstInstant(t *testing.T) {
+	rng := rand.New(rand.NewPCG(2, 2))
+	for _, l := range edgeLimits {
+		m := newMeter(l)
+		beyond := supplyAt(l, m.scale, math.MaxUint64)
+		for _, at := range instants(l, rng) {
+			x := supplyAt(l, m.scale, at)
+			x.Add(x, big.NewInt(rng.Int64N(3)-1))
+			if x.Sign() <= 0 {
+				continue
+			}
+			got, ok := m.reaches(words(x))
+			if fits := x.Cmp(beyond) <= 0; ok != fits {
+				t.Fatalf("limit %+v: reaches(%v) = %d, %v; want ok %v", l, x, got, ok, fits)
+			}
+			if !ok {
+				continue
+			}
+			before := supplyAt(l, m.scale, got-1)
+			if got == 0 || supplyAt(l, m.scale, got).Cmp(x) < 0 || before.Cmp(x) >= 0 {
+				t.Fatalf("limit %+v: S reaches %v at %d, which is not the first", l, x, got)
+			}
+		}
+	}
+}
+
+func TestReachesRandomLimits(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 3))
+	for range 20_000 {
+		per := rng.Int64() >> rng.IntN(63)
+		l := tb.Limit{Capacity: 1 + rng.IntN(1<<30), Per: time.Duration(per)}
+		if per < 1 {
+			continue
+		}
+		l.Tokens = 1 + rng.Int64N(per)>>rng.IntN(63)
+		m := newMeter(l)
+		at := rng.Uint64() >> rng.IntN(64)
+		x := supplyAt(l, m.scale, at)
+		if x.Sign() == 0 {
+			continue
+		}
+		got, ok := m.reaches(words(x))
+		if !ok || supplyAt(l, m.scale, got).Cmp(x) < 0 || supplyAt(l, m.scale, got-1).Cmp(x) >= 0 {
+			t.Fatalf("limit %+v: S reaches %v at %d, %v, which is not the first", l, x, got, ok)
+		}
+		if got := wide(m.at(at)); got.Cmp(x) != 0 {
+			t.Fatalf("limit %+v: S(%d) = %v, want %v", l, at, got, x)
+		}
+	}
+}
