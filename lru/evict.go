@@ -40,7 +40,7 @@ func (m *Map[K, V]) least(s *shard[K, V], fixes *int) slot[K] {
 	}
 	var aside [maxFixes]slot[K] // what was looked at and is not the least
 	n := 0
-	for *fixes > 0 && len(s.order) > 0 && s.order[0].before(&best) {
+	for *fixes > 0 && s.order.len() > 0 && s.order.first().before(&best) {
 		*fixes--
 		e := s.order.pop()
 		current := m.refresh(&e)

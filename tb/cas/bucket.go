@@ -21,10 +21,10 @@ const (
 	gone          // the bucket was evicted
 )
 
-// newBucket returns a bucket of time base + delta that lacks deficit units.
-func (m *meter) newBucket(base, delta, deficit uint64) *bucket {
-	b := &bucket{base: base}
-	b.word.Store(m.pack(delta, deficit))
+// set gives a bucket that nobody else has yet its first state.
+func (b *bucket) set(base, word uint64) *bucket {
+	b.base = base
+	b.word.Store(word)
 	return b
 }
 
@@ -66,15 +66,15 @@ func (b *bucket) peek(m *meter, t, cost uint64) (tb.Decision, state) {
 	return m.grant(deficit), decided
 }
 
-// successor returns a bucket with the state that b, which is sealed, would have at t.
-func (b *bucket) successor(m *meter, t uint64) *bucket {
+// successor returns the state that b, which is sealed, would have at t.
+func (b *bucket) successor(m *meter, t uint64) (base, word uint64) {
 	blocks, rest := m.split(m.at(t))
 	now := m.since(b.base, blocks, rest)
 	delta, deficit, _ := m.step(b.word.Load()&^sealBit, now, 0)
 	if delta != now { // b's own time is later
 		blocks, rest = m.split(m.position(b.base, delta))
 	}
-	return m.newBucket(blocks, rest, deficit)
+	return blocks, m.pack(rest, deficit)
 }
 
 // retire ends the bucket whatever its state, and returns its last word.

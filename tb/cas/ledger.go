@@ -70,10 +70,10 @@ func (l *ledger) leave(at uint64) {
 	}
 }
 
-// admit returns a bucket for a new key that was charged cost at t.
-func (l *ledger) admit(t, cost uint64) *bucket {
+// admit returns the state of a new bucket that was charged cost at t.
+func (l *ledger) admit(t, cost uint64) (base, word uint64) {
 	blocks, rest := l.split(l.at(max(t, l.latest.Load())))
-	return l.newBucket(blocks, rest, cost)
+	return blocks, l.pack(rest, cost)
 }
 
 func (l *ledger) stats(keys int) tb.Stats {

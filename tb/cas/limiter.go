@@ -21,6 +21,7 @@ type Limiter[K comparable] struct {
 	clock  clock
 	table  lru.Map[K, *bucket]
 	ledger *ledger
+	owner  owner[K]
 }
 
 // TokenBucket is a limiter with string keys.
@@ -53,7 +54,7 @@ func New[K comparable](limit tb.Limit, opts ...tb.Option) (*Limiter[K], error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Limiter[K]{meter: newMeter(limit), clock: newClock(s.Now, limit)}
+	l := &Limiter[K]{meter: newMeter(limit), clock: newClock(s.Now, limit), owner: newOwner[K]()}
 	l.ledger = &ledger{meter: &l.meter}
 	l.table.Init(s.MaxKeys, s.Overflow == tb.RefuseNew, l.ledger)
 	return l, nil
@@ -115,20 +116,21 @@ func (l *Limiter[K]) Stats() tb.Stats { return l.ledger.stats(l.Len()) }
 
 // take decides on a call of the given cost in units at the instant t.
 func (l *Limiter[K]) take(t uint64, key K, cost uint64) (tb.Decision, error) {
-	if b, ok := l.table.Load(key); ok {
+	b, ok := l.table.Load(key)
+	if ok {
 		if d, state := b.take(&l.meter, t, cost); state == decided {
 			return d, nil
 		}
 	}
-	return l.settle(t, key, cost)
+	return l.settle(b, t, key, cost)
 }
 
-// settle is take where the key is not in the table, or its bucket is sealed. Each turn
-// of the loop either decides, or completes a step that stood in the way.
-func (l *Limiter[K]) settle(t uint64, key K, cost uint64) (tb.Decision, error) {
-	for {
-		b, ok := l.table.Load(key)
-		if ok {
+// settle is take where the key is not in the table and b is nil, or its bucket b is
+// sealed. Each turn of the loop either decides, or completes a step that stood in the
+// way.
+func (l *Limiter[K]) settle(b *bucket, t uint64, key K, cost uint64) (tb.Decision, error) {
+	for ; ; b, _ = l.table.Load(key) {
+		if b != nil {
 			d, state := b.take(&l.meter, t, cost)
 			if state == decided {
 				return d, nil
@@ -147,7 +149,9 @@ func (l *Limiter[K]) settle(t uint64, key K, cost uint64) (tb.Decision, error) {
 
 // move puts a successor in the place of b, whose delta ran out.
 func (l *Limiter[K]) move(key K, b *bucket, t uint64) {
-	l.table.Replace(key, b, func() *bucket { return b.successor(&l.meter, t) })
+	base, word := b.successor(&l.meter, t)
+	key, next := l.owner.own(key, base, word)
+	l.table.Replace(key, b, next)
 }
 
 // insert decides on the first call of a key. It is not done if the key is in the table
@@ -160,7 +164,10 @@ func (l *Limiter[K]) insert(key K, t uint64, cost uint64) (tb.Decision, bool, er
 		return l.meter.stranger(cost), true, nil
 	}
 	until, outcome := l.table.Insert(key, t, t-min(t, idle),
-		func() *bucket { return l.ledger.admit(t, cost) })
+		func() (K, *bucket) {
+			base, word := l.ledger.admit(t, cost)
+			return l.owner.own(key, base, word)
+		})
 	switch outcome {
 	case lru.Found:
 		return tb.Decision{}, false, nil

@@ -81,13 +81,13 @@ func (b *Bucket) take(t, cost uint64) tb.Decision {
 		state := b.state.Load()
 		if state == nil {
 			blocks, rest := b.meter.split(b.meter.at(t))
-			b.state.CompareAndSwap(nil, b.meter.newBucket(blocks, rest, 0))
+			b.state.CompareAndSwap(nil, new(bucket).set(blocks, b.meter.pack(rest, 0)))
 			continue
 		}
 		d, s := state.take(&b.meter, t, cost)
 		if s == decided {
 			return d
 		}
-		b.state.CompareAndSwap(state, state.successor(&b.meter, t))
+		b.state.CompareAndSwap(state, new(bucket).set(state.successor(&b.meter, t)))
 	}
 }
