@@ -62,7 +62,15 @@ func New[K comparable](limit tb.Limit, opts ...tb.Option) (*Limiter[K], error) {
 
 // Allow takes one token of key's bucket. The context is not looked at.
 func (l *Limiter[K]) Allow(_ context.Context, key K) (tb.Decision, error) {
-	return l.take(l.clock.read(), key, l.meter.scale)
+	// This is take, by hand: the call would cost a nanosecond and a half of 47.
+	t := l.clock.read()
+	b, ok := l.table.Load(key)
+	if ok {
+		if d, state := b.take(&l.meter, t, l.meter.scale); state == decided {
+			return d, nil
+		}
+	}
+	return l.settle(b, t, key, l.meter.scale)
 }
 
 // AllowN takes n tokens, or none. It returns tb.ErrInvalidCost if n is not positive.
