@@ -42,7 +42,9 @@ func (c *clock) read() uint64 {
 func (c *clock) instant(t time.Time) uint64 {
 	start := &c.start
 	if c.now != nil {
-		start = c.begin(t)
+		if start = c.first.Load(); start == nil {
+			start = c.begin(t)
+		}
 	}
 	d := t.Sub(*start)
 	if d < 0 && uint64(-max(d, -math.MaxInt64)) > c.epoch {
@@ -51,12 +53,11 @@ func (c *clock) instant(t time.Time) uint64 {
 	return c.epoch + uint64(d)
 }
 
-// begin returns the start of an injected clock, which is its first reading: so that
-// one is no different from those that follow.
+// begin starts an injected clock at its first reading: so that one is no different from
+// those that follow. It is outlined because t escapes here.
+//
+//go:noinline
 func (c *clock) begin(t time.Time) *time.Time {
-	if first := c.first.Load(); first != nil {
-		return first
-	}
 	c.first.CompareAndSwap(nil, &t)
 	return c.first.Load()
 }

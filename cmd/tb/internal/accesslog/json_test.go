@@ -1,0 +1,123 @@
+package accesslog
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+const caddyLine = `{"level":"info","ts":1646861401.5241024,"logger":"http.log.access",` +
+	`"msg":"handled request","request":{"remote_ip":"127.0.0.1","remote_port":"41342",` +
+	`"client_ip":"203.0.113.7","proto":"HTTP/2.0","method":"GET","host":"localhost",` +
+	`"uri":"/a?b=c","headers":{"User-Agent":["curl/7.82.0"],"X-Api-Key":["k1","k2"]},` +
+	`"tls":{"resumed":false}},"bytes_read":0,"user_id":"eve","duration":0.0009,"size":10900,` +
+	`"status":200,"resp_headers":{"Server":["Caddy"]}}`
+
+const nginxLine = `{"time_iso8601":"2015-05-17T12:05:03+02:00","remote_addr":"1.2.3.4",` +
+	`"remote_user":"","request":"GET /x?y HTTP/1.1","status":"200","body_bytes_sent":"17",` +
+	`"http_host":"h.example"}`
+
+func TestJSONLines(t *testing.T) {
+	for _, tt := range []struct {
+		name, line string
+		want       request
+	}{
+		{"Caddy", caddyLine, request{"2022-03-09T21:30:01.5241024Z", "203.0.113.7", "eve",
+			"localhost", "/a", 10900}},
+		{"nginx", nginxLine, request{at, "1.2.3.4", "", "h.example", "/x", 17}},
+		{"milliseconds", `{"ts":1431857103123,"ip":"::1"}`,
+			request{"2015-05-17T10:05:03.123Z", "::1", "", "", "", Unknown}},
+		{"nginx $msec", `{"msec":"1431857103.123"}`,
+			request{"2015-05-17T10:05:03.123Z", "", "", "", "", Unknown}},
+		{"time as in CLF", `{"time_local":"17/May/2015:10:05:03 +0000"}`,
+			request{at, "", "", "", "", Unknown}},
+		{"white space", " { \"ts\" : 1431857103 ,\t\"ip\" : \"a\" } \r\n",
+			request{at, "a", "", "", "", Unknown}},
+		{"escapes", `{"ts":1431857103,"user":"a\"b\\\u00e9\/","uri":"/\u0026"}`,
+			request{at, "", `a"b\é/`, "", "/&", Unknown}},
+		{"null and dash are nothing",
+			`{"ts":1431857103,"user_id":null,"remote_user":"-","user":"u"}`,
+			request{at, "", "u", "", "", Unknown}},
+		{"an empty text is nothing", `{"ts":1431857103,"user_id":"","remote_user":"u"}`,
+			request{at, "", "u", "", "", Unknown}},
+		{"size is no number", `{"ts":1431857103,"size":"big"}`,
+			request{at, "", "", "", "", Unknown}},
+		{"brackets in strings", `{"x":{"a":"}]\"}"},"y":["]",{"z":"["}],"ts":1431857103}`,
+			request{at, "", "", "", "", Unknown}},
+		{"object where a text is expected", `{"ts":1431857103,"user":{"id":1},"ip":[{"a":1}]}`,
+			request{at, "", "", "", "", Unknown}},
+	} {
+		got, format := one(t, tt.line)
+		if got != tt.want || format != JSON {
+			t.Errorf("%s: got %+v (%s), want %+v", tt.name, got, format, tt.want)
+		}
+	}
+}
+
+func TestMalformedJSONLines(t *testing.T) {
+	for _, tt := range []struct {
+		line string
+		want error
+	}{
+		{`{`, errJSON},
+		{`{"ts":1431857103`, errJSON},
+		{`{"ts":1431857103,}`, errJSON},
+		{`{"ts":1431857103} x`, errJSON},
+		{`{"ts" 1431857103}`, errJSON},
+		{`{"ts":}`, errJSON},
+		{`{ts:1431857103}`, errJSON},
+		{`{"a":{"b":1},"c":["x"}`, errJSON},
+		{`{"a":"x}`, errJSON},
+		{`{"ip":"1.2.3.4"}`, errNoTime},
+		{`{"ts":"yesterday"}`, errNoTime},
+		{`{"ts":-5}`, errNoTime},
+		{`{"ts":"2015-13-17T10:05:03Z"}`, errNoTime},
+	} {
+		got, bad, _ := read(t, strings.NewReader(tt.line), Schema{})
+		if len(got) != 0 || len(bad) != 1 || !errors.Is(bad[0], tt.want) {
+			t.Errorf("%s: got %v, malformed %v; want %v", tt.line, got, bad, tt.want)
+		}
+	}
+}
+
+func TestJSONFieldsCanBeNamed(t *testing.T) {
+	s := Schema{
+		Names: map[string]string{"time": "when", "ip": "who.addr", "uri": "what", "size": "n"},
+		Extra: []string{"request.headers.X-Api-Key", "level", "absent", "request.host"},
+	}
+	if err := s.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	line := strings.Replace(caddyLine, `{`, `{"when":1431857103,"who":{"addr":"5.6.7.8"},`+
+		`"what":"/w","n":3,`, 1)
+	var rec Record
+	p := newJSONParser(s)
+	if _, err := p.parse([]byte(line), &rec); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := kept(&rec), (request{at, "5.6.7.8", "eve", "localhost", "/w", 3}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if got := fmt.Sprintf("%q", rec.Fields); got != `["k1" "info" "" "localhost"]` {
+		t.Errorf("extra fields: %s", got)
+	}
+}
+
+func TestSchemaNamesMustBeKnown(t *testing.T) {
+	for _, names := range []map[string]string{{"ipp": "x"}, {"ip": ""}} {
+		err := Schema{Names: names}.Validate()
+		if err == nil || !strings.Contains(err.Error(), "time, ip, user, host, uri, size") {
+			t.Errorf("%v: error %v does not list the names", names, err)
+		}
+	}
+}
+
+// Hostile nesting must not cost a stack frame each.
+func TestDeepNestingIsSkipped(t *testing.T) {
+	deep := strings.Repeat(`[`, 400_000) + strings.Repeat(`]`, 400_000)
+	got, _ := one(t, `{"user":`+deep+`,"x":`+`{"y":1},"ts":1431857103}`)
+	if want := (request{at, "", "", "", "", Unknown}); got != want {
+		t.Errorf("got %+v", got)
+	}
+}

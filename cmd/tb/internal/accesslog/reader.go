@@ -1,0 +1,156 @@
+package accesslog
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// MaxLine is the longest line that is read, in bytes without its end. It bounds the
+// memory of a Reader.
+const MaxLine = 1 << 20
+
+// excerpt is how much of a malformed line an error quotes, in bytes.
+const excerpt = 60
+
+// Reader reads the requests of one log. It is not safe for concurrent use.
+type Reader struct {
+	name   string
+	in     *bufio.Reader // its buffer holds the longest line
+	clf    *clfParser
+	json   *jsonParser
+	format Format // of the first valid line
+	line   int64  // lines read so far
+}
+
+// NewReader returns a Reader of the log r, whose name is for error messages. If its
+// first bytes are those of a gzip file, it is unpacked.
+//
+// When ctx is done, reading ends with its error, even in the middle of a Read of r
+// that would block. That Read goes on in the background until it returns, so r must
+// not be used again. The caller cancels ctx when it is done with the Reader.
+func NewReader(ctx context.Context, name string, r io.Reader, s Schema) (*Reader, error) {
+	in := bufio.NewReader(interruptible(ctx, r))
+	magic, _ := in.Peek(2) // an error comes back in the first read
+	var plain io.Reader = in
+	if string(magic) == "\x1f\x8b" {
+		unpacked, err := gzip.NewReader(in)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		plain = unpacked
+	}
+	return &Reader{
+		name: name,
+		in:   bufio.NewReaderSize(plain, MaxLine+len("\r\n")),
+		clf:  &clfParser{fields: len(s.Extra)},
+		json: newJSONParser(s),
+	}, nil
+}
+
+// interruptible returns a reader of r that ctx ends. The copying in the background costs
+// little, a switch of goroutines every 32 KiB, and reads ahead while a line is parsed.
+func interruptible(ctx context.Context, r io.Reader) io.Reader {
+	out, in := io.Pipe()
+	context.AfterFunc(ctx, func() { in.CloseWithError(context.Cause(ctx)) })
+	go func() {
+		_, err := io.Copy(in, r)
+		in.CloseWithError(err)
+	}()
+	return out
+}
+
+// Format returns the format of the log, which is that of its first valid line.
+func (r *Reader) Format() Format { return r.format }
+
+// Lines returns how many lines have been read.
+func (r *Reader) Lines() int64 { return r.line }
+
+// Next reads the next request into rec, whose slices are valid until the call after.
+// Empty lines are passed over. It returns a *LineError for a line that is no request,
+// after which it can be called again, and io.EOF at the end.
+func (r *Reader) Next(rec *Record) error {
+	for {
+		line, err := r.readLine()
+		if errors.Is(err, ErrTooLong) {
+			return r.lineError(line, err)
+		}
+		if err != nil {
+			return err
+		}
+		if len(line) == 0 {
+			continue
+		}
+		if err := r.parse(line, rec); err != nil {
+			return r.lineError(line, err)
+		}
+		return nil
+	}
+}
+
+// parse parses a line as the format of the log. Until that is known the first byte
+// decides: only JSON begins with a brace.
+func (r *Reader) parse(line []byte, rec *Record) error {
+	parse := r.clf.parse
+	if r.format == JSON || r.format == Undetected && isObject(line) {
+		parse = r.json.parse
+	}
+	format, err := parse(line, rec)
+	if r.format == Undetected {
+		r.format = format
+	}
+	return err
+}
+
+// isObject says whether a line can only be JSON.
+func isObject(line []byte) bool {
+	line = bytes.TrimLeft(line, " \t")
+	return len(line) > 0 && line[0] == '{'
+}
+
+// readLine returns the next line without its end. Of a line that is too long it
+// returns the beginning, and passes over the rest.
+func (r *Reader) readLine() ([]byte, error) {
+	line, err := r.in.ReadSlice('\n')
+	switch {
+	case err == bufio.ErrBufferFull:
+		r.line++
+		begin := bytes.Clone(line[:excerpt])
+		return begin, r.passLine()
+	case err == io.EOF && len(line) > 0: // the last line need not end
+	case err == io.EOF:
+		return nil, err
+	case err != nil:
+		return nil, fmt.Errorf("%s: reading line %d: %w", r.name, r.line+1, err)
+	}
+	r.line++
+	line = bytes.TrimSuffix(line, []byte{'\n'})
+	line = bytes.TrimSuffix(line, []byte{'\r'})
+	if len(line) > MaxLine {
+		return line, ErrTooLong
+	}
+	return line, nil
+}
+
+// passLine reads to the end of the line and returns ErrTooLong, or why it could not.
+func (r *Reader) passLine() error {
+	for {
+		_, err := r.in.ReadSlice('\n')
+		switch {
+		case err == nil || err == io.EOF:
+			return ErrTooLong
+		case err != bufio.ErrBufferFull:
+			return fmt.Errorf("%s: reading line %d: %w", r.name, r.line, err)
+		}
+	}
+}
+
+// lineError returns err as the error of the current line.
+func (r *Reader) lineError(line []byte, err error) error {
+	text := string(line[:min(len(line), excerpt)])
+	return &LineError{File: r.name, Line: r.line, Err: err, Text: text}
+}

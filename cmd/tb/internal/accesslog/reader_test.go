@@ -1,0 +1,200 @@
+package accesslog
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+)
+
+func line(client string) string {
+	return client + ` - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 1`
+}
+
+// clients returns who sent the requests.
+func clients(requests []request) (ips []string) {
+	for _, r := range requests {
+		ips = append(ips, r.ip)
+	}
+	return ips
+}
+
+func zipped(t *testing.T, parts ...string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	for _, part := range parts { // members, as appending to a .gz file makes them
+		w := gzip.NewWriter(&b)
+		io.WriteString(w, part)
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return b.Bytes()
+}
+
+func TestGzipIsDetected(t *testing.T) {
+	data := zipped(t, line("a")+"\n", line("b")+"\n")
+	got, bad, format := read(t, bytes.NewReader(data), Schema{})
+	if fmt.Sprint(clients(got)) != "[a b]" || len(bad) != 0 || format != Common {
+		t.Errorf("got %v, malformed %v, format %q", got, bad, format)
+	}
+}
+
+func TestTruncatedGzipIsAnError(t *testing.T) {
+	data := zipped(t, strings.Repeat(line("a")+"\n", 100))
+	r, err := NewReader(t.Context(), "cut.gz", bytes.NewReader(data[:len(data)-10]), Schema{})
+	var rec Record
+	for err == nil {
+		err = r.Next(&rec)
+	}
+	if !errors.Is(err, io.ErrUnexpectedEOF) || !strings.HasPrefix(err.Error(), "cut.gz: ") {
+		t.Errorf("got %v, want an unexpected EOF with the file's name", err)
+	}
+}
+
+func TestMalformedLinesAreNumbered(t *testing.T) {
+	log := line("a") + "\r\n\r\n\nbroken\n" + line("b") + "\n\xff\n" + line("c")
+	got, bad, _ := read(t, strings.NewReader(log), Schema{})
+	if fmt.Sprint(clients(got)) != "[a b c]" || len(bad) != 2 {
+		t.Fatalf("got %v, malformed %v", got, bad)
+	}
+	if bad[0].Line != 4 || bad[1].Line != 6 {
+		t.Errorf("malformed lines %d and %d, want 4 and 6", bad[0].Line, bad[1].Line)
+	}
+	if want := `a.log:4: ` + errClient.Error() + `: "broken"`; bad[0].Error() != want {
+		t.Errorf("got %q, want %q", bad[0], want)
+	}
+}
+
+// The format is that of the first valid line: another one later is malformed.
+func TestFormatIsThatOfTheFile(t *testing.T) {
+	const jsonLine = `{"ts":1431857103,"ip":"j"}`
+	got, bad, format := read(t, strings.NewReader("{\n"+line("a")+"\n"+jsonLine), Schema{})
+	if fmt.Sprint(clients(got)) != "[a]" || len(bad) != 2 || format != Common {
+		t.Errorf("got %v, malformed %v, format %q", got, bad, format)
+	}
+	got, bad, format = read(t, strings.NewReader("x\n"+jsonLine+"\n"+line("a")), Schema{})
+	if fmt.Sprint(clients(got)) != "[j]" || len(bad) != 2 || format != JSON {
+		t.Errorf("got %v, malformed %v, format %q", got, bad, format)
+	}
+}
+
+func TestLongLines(t *testing.T) {
+	long := func(n int) string { // a valid line of n bytes
+		begin := line("long") + ` "-" "`
+		return begin + strings.Repeat("x", n-len(begin)-1) + `"`
+	}
+	for _, tt := range []struct {
+		name  string
+		bytes int
+		end   string
+		ok    bool
+	}{
+		{"1 MiB", MaxLine, "\n", true},
+		{"1 MiB and CRLF", MaxLine, "\r\n", true},
+		{"1 MiB at the end", MaxLine, "", true},
+		{"a byte more", MaxLine + 1, "\n", false},
+		{"two bytes more", MaxLine + 2, "\n", false},
+		{"far more", 5*MaxLine + 7, "\n", false},
+		{"far more at the end", 5 * MaxLine, "", false},
+	} {
+		log := line("a") + "\n" + long(tt.bytes) + tt.end
+		want := "[a"
+		if tt.ok {
+			want += " long"
+		}
+		if tt.end != "" {
+			log += line("b") + "\n"
+			want += " b"
+		}
+		got, bad, _ := read(t, strings.NewReader(log), Schema{})
+		if fmt.Sprint(clients(got)) != want+"]" {
+			t.Errorf("%s: got %v, want %s]", tt.name, clients(got), want)
+		}
+		tooLong := len(bad) == 1 && errors.Is(bad[0], ErrTooLong) && bad[0].Line == 2 &&
+			strings.HasPrefix(bad[0].Text, "long - - [")
+		if tooLong == tt.ok {
+			t.Errorf("%s: malformed %v", tt.name, bad)
+		}
+	}
+}
+
+// blocked never returns from Read.
+type blocked struct{ reading chan struct{} }
+
+func (b blocked) Read([]byte) (int, error) {
+	close(b.reading)
+	select {}
+}
+
+func TestContextEndsABlockedRead(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	stuck := blocked{make(chan struct{})}
+	in := io.MultiReader(strings.NewReader(line("a")+"\n"), stuck)
+	r, err := NewReader(ctx, "a.log", in, Schema{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		<-stuck.reading
+		cancel()
+	}()
+	var rec Record
+	if err := r.Next(&rec); err != nil || string(rec.IP) != "a" {
+		t.Fatalf("first line: %v, %v", kept(&rec), err)
+	}
+	if err := r.Next(&rec); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want that the context was cancelled", err)
+	}
+}
+
+func TestParsingDoesNotAllocate(t *testing.T) {
+	s := Schema{Extra: []string{"request.headers.X-Api-Key"}}
+	clf, json := &clfParser{fields: 1}, newJSONParser(s)
+	for _, tt := range []struct {
+		name, line string
+		parse      func([]byte, *Record) (Format, error)
+	}{
+		{"combined", line("1.2.3.4") + ` "http://example.com/" "Mozilla/5.0"`, clf.parse},
+		{"Caddy", caddyLine, json.parse},
+		{"nginx JSON", nginxLine, json.parse},
+	} {
+		var rec Record
+		data := []byte(tt.line)
+		allocs := testing.AllocsPerRun(100, func() {
+			if _, err := tt.parse(data, &rec); err != nil {
+				t.Error(err)
+			}
+		})
+		if allocs != 0 {
+			t.Errorf("%s: %v allocations a line, want 0", tt.name, allocs)
+		}
+	}
+}
+
+func BenchmarkParse(b *testing.B) {
+	clf, json := &clfParser{}, newJSONParser(Schema{})
+	for _, bm := range []struct {
+		name, line string
+		parse      func([]byte, *Record) (Format, error)
+	}{
+		{"combined", line("1.2.3.4") + ` "http://example.com/" "Mozilla/5.0"`, clf.parse},
+		{"caddy", caddyLine, json.parse},
+	} {
+		b.Run(bm.name, func(b *testing.B) {
+			var rec Record
+			data := []byte(bm.line)
+			b.SetBytes(int64(len(data)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := bm.parse(data, &rec); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

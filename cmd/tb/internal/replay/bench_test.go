@@ -1,0 +1,47 @@
+package replay
+
+import (
+	"bytes"
+	"io"
+	"testing"
+
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/samplelog"
+)
+
+// BenchmarkReplay replays a generated log, from bytes in memory to the report.
+func BenchmarkReplay(b *testing.B) {
+	const lines = 200_000
+	log, err := io.ReadAll(samplelog.New(lines))
+	if err != nil {
+		b.Fatal(err)
+	}
+	in := Input{"sample", func() (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewReader(log)), nil
+	}}
+	for _, bm := range []struct {
+		name string
+		set  func(*Options)
+	}{
+		{"cas", func(*Options) {}},
+		{"mutex", func(o *Options) { o.Impl = "mutex" }},
+		{"ip+path", func(o *Options) { o.Keys = []string{"ip", "path"} }},
+		{"1000-keys", func(o *Options) { o.MaxKeys = 1000 }},
+		{"sweep-12", func(o *Options) {
+			o.Rates = append(o.Rates, mustRate(b, "1"), mustRate(b, "2"), mustRate(b, "10"))
+			o.Bursts = []Burst{10, 20, 50}
+		}},
+	} {
+		b.Run(bm.name, func(b *testing.B) {
+			o := options(b, "5", 10)
+			bm.set(&o)
+			b.SetBytes(int64(len(log)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if rep := replay(b, o, in).Report; rep.Requests != lines {
+					b.Fatalf("%d requests, want %d", rep.Requests, lines)
+				}
+			}
+			b.ReportMetric(float64(lines*b.N)/b.Elapsed().Seconds(), "lines/s")
+		})
+	}
+}

@@ -1,0 +1,127 @@
+package replay
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/accesslog"
+)
+
+func mustRate(t testing.TB, text string) Rate {
+	t.Helper()
+	var r Rate
+	if err := r.UnmarshalText([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestRates(t *testing.T) {
+	for _, tt := range []struct {
+		text   string
+		tokens int64
+		per    time.Duration
+		shown  string
+	}{
+		{"5", 5, time.Second, "5/s"},
+		{"5/s", 5, time.Second, "5/s"},
+		{"2.5", 5, 2 * time.Second, "2.5/s"},
+		{"2.50/s", 5, 2 * time.Second, "2.50/s"},
+		{"0.1", 1, 10 * time.Second, "0.1/s"},
+		{"300/m", 300, time.Minute, "300/m"},
+		{"100/h", 100, time.Hour, "100/h"},
+		{"1/d", 1, 24 * time.Hour, "1/d"},
+		{"1/24h", 1, 24 * time.Hour, "1/24h"},
+		{"3/1h30m", 3, 90 * time.Minute, "3/1h30m"},
+		{"1/100ms", 1, 100 * time.Millisecond, "1/100ms"},
+		{"1000000000", 1e9, time.Second, "1000000000/s"},
+		{"0.00001/d", 1, 100_000 * 24 * time.Hour, "0.00001/d"},
+	} {
+		var r Rate
+		err := r.UnmarshalText([]byte(tt.text))
+		if err != nil || r.Tokens != tt.tokens || r.Per != tt.per || r.String() != tt.shown {
+			t.Errorf("%q is {%d %v} %s, %v; want {%d %v} %s",
+				tt.text, r.Tokens, r.Per, r, err, tt.tokens, tt.per, tt.shown)
+		}
+	}
+}
+
+func TestFlagErrorsSayWhatIsExpected(t *testing.T) {
+	type parser interface{ UnmarshalText([]byte) error }
+	for _, tt := range []struct {
+		flag   parser
+		want   string
+		inputs []string
+	}{
+		{new(Rate), "300/m", []string{"", "0", "-1", "x", "5/", "5/x", "5/0s", "/s", "1e3",
+			"NaN", "1.2.3", "5/-1h", "1000000001", "1/300y", "0.000001/d",
+			"99999999999999999999", "0.0/s", "."}},
+		{new(Burst), "1 to 1073741824", []string{"", "0", "-1", "1.5", "x", "1073741825"}},
+		{new(Sweep), `rate=1,2,5 burst=10,20`, []string{"", " ", "rates=1", "5"}},
+		{new(Sweep), "300/m", []string{"rate=", "rate=1,,2", "burst=1 rate=x"}},
+		{new(Sweep), "1 to 1073741824", []string{"burst=0", "burst=1,x", "burst"}},
+		{new(Cost), "JSON field", []string{"", "0", "-1", "NaN", "Inf", "1x", "bytes/",
+			"bytes/XiB", "bytes/0", "1/2", "a b"}},
+	} {
+		for _, input := range tt.inputs {
+			err := tt.flag.UnmarshalText([]byte(input))
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("%T %q: error %v does not say %q", tt.flag, input, err, tt.want)
+			}
+		}
+	}
+}
+
+func TestSweepLists(t *testing.T) {
+	var s Sweep
+	if err := s.UnmarshalText([]byte("rate=1,300/m burst=10,20 rate=1/24h")); err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(s.Rates, s.Bursts); got != "[1/s 300/m 1/24h] [10 20]" {
+		t.Errorf("got %s", got)
+	}
+}
+
+func mustCost(t testing.TB, text string) (c Cost) {
+	t.Helper()
+	if err := c.UnmarshalText([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestCosts(t *testing.T) {
+	for _, tt := range []struct {
+		cost    string
+		size    int64
+		field   string
+		want    float64
+		standIn bool
+	}{
+		{"1", 500, "", 1, false},
+		{"2.5", 500, "", 2.5, false},
+		{"bytes", 500, "", 500, false},
+		{"bytes/kB", 500, "", 0.5, false},
+		{"bytes/KiB", 512, "", 0.5, false},
+		{"bytes/MiB", 3 << 20, "", 3, false},
+		{"bytes/GB", 2e9, "", 2, false},
+		{"bytes/KiB", 0, "", 1.0 / 1024, false},
+		{"bytes/KiB", accesslog.Unknown, "", 1.0 / 1024, false},
+		{"tokens", 500, "7.5", 7.5, false},
+		{"tokens", 500, "", 1, true},
+		{"tokens", 500, "many", 1, true},
+		{"tokens", 500, "0", 1, true},
+		{"tokens", 500, "-3", 1, true},
+		{"tokens", 500, "NaN", 1, true},
+		{"tokens", 500, "1e999", 1, true},
+	} {
+		c := mustCost(t, tt.cost)
+		rec := &accesslog.Record{Size: tt.size, Fields: [][]byte{[]byte("9"), []byte(tt.field)}}
+		if got, standIn := c.of(rec); got != tt.want || standIn != tt.standIn {
+			t.Errorf("%s of %d bytes, field %q: %v, %v; want %v, %v",
+				tt.cost, tt.size, tt.field, got, standIn, tt.want, tt.standIn)
+		}
+	}
+}

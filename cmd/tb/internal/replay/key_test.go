@@ -1,0 +1,100 @@
+package replay
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/accesslog"
+)
+
+func mustKeyer(t testing.TB, prefix int, names ...string) *keyer {
+	t.Helper()
+	k, _, err := newKeyer(names, prefix)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+func TestClientAddresses(t *testing.T) {
+	for _, tt := range []struct {
+		prefix   int
+		ip, want string
+	}{
+		{64, "1.2.3.4", "1.2.3.4"},
+		{64, "::ffff:1.2.3.4", "1.2.3.4"},
+		{8, "::ffff:1.2.3.4", "1.2.3.4"},
+		{64, "1.2.3.4:567", "1.2.3.4"},
+		{64, "2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"},
+		{64, "2001:0DB8:1:2::9", "2001:db8:1:2::/64"},
+		{64, "[2001:db8:1:2::9]:443", "2001:db8:1:2::/64"},
+		{64, "[2001:db8:1:2::9]", "2001:db8:1:2::/64"},
+		{48, "2001:db8:1:2::9", "2001:db8:1::/48"},
+		{128, "2001:db8:1:2:0::9", "2001:db8:1:2::9"},
+		{64, "fe80::1%eth0", "fe80::/64"},
+		{64, "host.example.com", "host.example.com"},
+		{64, "no:address", "no:address"},
+		{64, "", ""},
+	} {
+		k := mustKeyer(t, tt.prefix, "ip")
+		key := k.of(&accesslog.Record{IP: []byte(tt.ip)})
+		if got := parts(string(key)); len(got) != 1 || got[0] != tt.want {
+			t.Errorf("%s by /%d is %q, want %q", tt.ip, tt.prefix, got, tt.want)
+		}
+	}
+}
+
+func TestKeyParts(t *testing.T) {
+	k, extra, err := newKeyer([]string{"path", "tenant.id", "user", "host", "plan"}, 64)
+	if err != nil || !slices.Equal(extra, []string{"tenant.id", "plan"}) {
+		t.Fatalf("extra fields %q, %v", extra, err)
+	}
+	rec := &accesslog.Record{User: []byte("eve"), Host: []byte("h"), Path: []byte("/p"),
+		Fields: [][]byte{[]byte("t"), nil}}
+	if got := parts(string(k.of(rec))); !slices.Equal(got, []string{"/p", "t", "eve", "h", ""}) {
+		t.Errorf("got %q", got)
+	}
+	if !slices.Equal(k.missing, []uint64{0, 0, 0, 0, 1}) {
+		t.Errorf("missing %v, want only plan, once", k.missing)
+	}
+}
+
+func TestKeyErrorsSayWhatIsExpected(t *testing.T) {
+	for _, name := range []string{"", "a/b", "5", "two words"} {
+		_, _, err := newKeyer([]string{"ip", name}, 64)
+		if err == nil || !strings.Contains(err.Error(), "ip, user, path, host") {
+			t.Errorf("key %q: error %v", name, err)
+		}
+	}
+}
+
+// Different parts must make different keys, also when the parts hold separators and
+// lengths of their own, as hostile paths may.
+func TestCompositeKeysDoNotCollide(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	alphabet := []string{"", "a", "b", "\x00", "\x01", "\x02", " ", "/", "a\x01b",
+		strings.Repeat("a", 200)}
+	k := mustKeyer(t, 64, "user", "path", "host")
+	seen := make(map[string][3]string)
+	for range 20_000 {
+		var p [3]string
+		for i := range p {
+			p[i] = alphabet[rng.IntN(len(alphabet))] + alphabet[rng.IntN(len(alphabet))]
+		}
+		key := string(k.of(&accesslog.Record{
+			User: []byte(p[0]), Path: []byte(p[1]), Host: []byte(p[2]),
+		}))
+		if other, ok := seen[key]; ok && other != p {
+			t.Fatalf("%q and %q have the same key", p, other)
+		}
+		seen[key] = p
+		if got := parts(key); !slices.Equal(got, p[:]) {
+			t.Fatalf("%q came back as %q", p, got)
+		}
+	}
+	if len(seen) < 5_000 {
+		t.Errorf("only %d keys tried", len(seen))
+	}
+}

@@ -1,0 +1,277 @@
+package replay
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+func rendered(t *testing.T, rep *Report) string {
+	t.Helper()
+	var b strings.Builder
+	if err := rep.WriteText(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// words joins the words of a text with single spaces, whatever its columns are.
+func words(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+func TestTextOfASmallReport(t *testing.T) {
+	o := options(t, "1", 2)
+	o.Keys, o.Cost = []string{"ip", "user"}, mustCost(t, "bytes/KiB")
+	log := line("2001:db8::1", 10, 2048) + line("2001:db8::2", 10, 1024) +
+		line("2001:db8::3", 9, 5000) + line("1.2.3.4", 70, 10) + "broken\n"
+	const want = `
+log       a.log: 5 lines, common, 1 malformed
+key       ip + user (IPv6 by /64), cost bytes/KiB
+time      2015-05-17 10:00:09 to 2015-05-17 10:01:10 UTC (1m1s)
+limit     1/s, burst 2
+
+requests             4
+granted              2   50.0 %
+refused              2   50.0 %   1 of them can never be granted: their cost is above the burst
+keys                 2
+  refused            1   50.0 %   at least once
+evicted              0            in debt
+
+Refused most:
+
+  refused  of requests   share  peak/s  longest run  key
+        2            3  66.7 %       2            2  2001:db8::/64 -
+
+1 of 4 requests are earlier than the line before, by up to 1s: time never moves
+back, so those that were late for their bucket found it as it stood.
+4 requests have no user: they share one bucket.
+The first malformed lines:
+  a.log:5: want ` + "`client ident user [time] \"request\" status size`" + `: "broken"
+`
+	got := rendered(t, &replay(t, o, input("a.log", log)).Report)
+	if got != want[1:] {
+		t.Errorf("got:\n%s\nwant:%s", got, want)
+	}
+}
+
+func TestTextAndJSONAgree(t *testing.T) {
+	rep := &replay(t, options(t, "2", 10), sampled(20_000)).Report
+	encoded, err := json.Marshal(rep)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var decoded Report
+	if err := json.Unmarshal(encoded, &decoded); err != nil {
+		t.Fatal(err)
+	}
+	l, top := decoded.Limits[0], decoded.Top[0]
+	got := words(rendered(t, rep))
+	for _, want := range []string{
+		"requests " + count(decoded.Requests),
+		"granted " + count(l.Granted) + " " + percent(1-l.RefusedShare),
+		"refused " + count(l.Refused) + " " + percent(l.RefusedShare),
+		"keys " + count(decoded.Keys) + " refused " + count(l.KeysRefused) + " " +
+			percent(l.KeysRefusedShare),
+		count(top.Refused) + " " + count(top.Requests) + " " +
+			percent(share(top.Refused, top.Requests)) + " " + count(top.Peak) + " " +
+			count(top.LongestRun) + " " + top.Key[0],
+		count(decoded.SteppedBack) + " of " + count(decoded.Requests),
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, rendered(t, rep))
+		}
+	}
+	if l.Granted+l.Refused != decoded.Requests || l.Refused == 0 {
+		t.Errorf("%d granted and %d refused of %d", l.Granted, l.Refused, decoded.Requests)
+	}
+}
+
+func TestTextOfASweep(t *testing.T) {
+	o := options(t, "1", 5)
+	o.Rates = append(o.Rates, mustRate(t, "300/m"))
+	rep := &replay(t, o, sampled(5_000)).Report
+	got := words(rendered(t, rep))
+	for _, l := range rep.Limits {
+		want := words(l.Rate + " 5 " + count(l.Refused) + " " + percent(l.RefusedShare) + " " +
+			count(l.KeysRefused) + " " + percent(l.KeysRefusedShare))
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, rendered(t, rep))
+		}
+	}
+}
+
+func TestTextOfEvictions(t *testing.T) {
+	o := options(t, "1/d", 2)
+	o.MaxKeys = 1
+	log := line("a", 1, 1) + line("b", 1, 1) + line("c", 60, 1)
+	got := words(rendered(t, &replay(t, o, input("a.log", log)).Report))
+	if want := "evicted 2 in debt, forgiving them 2 tokens"; !strings.HasSuffix(got, want) {
+		t.Errorf("no %q at the end of\n%s", want, got)
+	}
+	o.Overflow = tb.RefuseNew
+	got = words(rendered(t, &replay(t, o, input("a.log", log)).Report))
+	const want = "evicted 0 in debt; 2 requests refused: their key was new and the table full"
+	if !strings.Contains(got, want) {
+		t.Errorf("no %q in\n%s", want, got)
+	}
+}
+
+func TestTextOfCostStandIns(t *testing.T) {
+	o := options(t, "1", 2)
+	o.Cost = mustCost(t, "weight%d")
+	got := rendered(t, &replay(t, o, input("a.log", line("a", 1, 1))).Report)
+	const want = "\n1 requests have no positive weight%d: each cost 1 token.\n"
+	if !strings.HasSuffix(got, want) {
+		t.Errorf("no %q in\n%s", want, got)
+	}
+}
+
+func TestSweepRemarks(t *testing.T) {
+	o := options(t, "1/d", 1)
+	o.Rates = append(o.Rates, mustRate(t, "1"))
+	o.Cost, o.MaxKeys = mustCost(t, "bytes/KiB"), 1
+	log := line("a", 1, 1024) + line("b", 1, 1024) + line("c", 60, 2000)
+	got := words(rendered(t, &replay(t, o, input("a.log", log)).Report))
+	const want = "1/d burst 1; 1 can never be granted: their cost is above the burst;" +
+		" 1 keys evicted in debt 1/s burst 1; 1 can never"
+	if !strings.Contains(got, want) {
+		t.Errorf("no %q in\n%s", want, got)
+	}
+}
+
+func TestJSONHasListsNotNulls(t *testing.T) {
+	res, err := Run(t.Context(), options(t, "1", 1), emptySchema, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoded, err := json.Marshal(&res.Report)
+	if err != nil || bytes.Contains(encoded, []byte("null")) {
+		t.Errorf("%s, %v", encoded, err)
+	}
+}
+
+func TestKeyTextStaysOnOneLine(t *testing.T) {
+	for _, tt := range []struct {
+		key  []string
+		want string
+	}{
+		{[]string{"1.2.3.4"}, "1.2.3.4"},
+		{[]string{"", "/a b"}, "- /a b"},
+		{[]string{"a\nb\x1b[31m"}, `"a\nb\x1b[31m"`},
+		{[]string{"\xff"}, `"\xff"`},
+		{[]string{strings.Repeat("é", 100)}, strings.Repeat("é", 79) + "…"},
+	} {
+		if got := keyText(tt.key); got != tt.want {
+			t.Errorf("%q is %s, want %s", tt.key, got, tt.want)
+		}
+	}
+}
+
+func TestNumbers(t *testing.T) {
+	for got, want := range map[string]string{
+		count(0): "0", count(999): "999", count(1000): "1,000", count(1234567): "1,234,567",
+		percent(0): "0.0 %", percent(1): "100.0 %", percent(0.0004): "< 0.1 %",
+		percent(0.9999): "> 99.9 %", percent(0.1234): "12.3 %",
+		some(0, "%s x"): "", some(1200, "%s x"): "1,200 x",
+	} {
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// checkXML fails if the text is not well-formed, and returns what it shows as text.
+func checkXML(t *testing.T, svg []byte) (shown string) {
+	t.Helper()
+	for dec := xml.NewDecoder(bytes.NewReader(svg)); ; {
+		token, err := dec.Token()
+		if err == io.EOF {
+			return shown
+		}
+		if err != nil {
+			t.Fatalf("SVG is not well-formed: %v", err)
+		}
+		if data, ok := token.(xml.CharData); ok {
+			shown += strings.TrimSpace(string(data)) + "\n"
+		}
+	}
+}
+
+func TestSVG(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		in   Input
+		want []string
+	}{
+		{"sample", sampled(5_000),
+			[]string{"granted", "refused", "tokens", "203.0.113.66", "12:00"}},
+		{"one request", input("a.log", line("a", 1, 1)), []string{"granted", "10:00:01"}},
+		{"markup in a key", input("a.log", strings.Repeat(line("<b>&", 1, 1), 10)),
+			[]string{"<b>&"}},
+	} {
+		var svg bytes.Buffer
+		if err := replay(t, options(t, "1", 5), tt.in).WriteSVG(&svg); err != nil {
+			t.Fatal(err)
+		}
+		shown := checkXML(t, svg.Bytes())
+		for _, want := range tt.want {
+			if !strings.Contains(shown, want) {
+				t.Errorf("%s: no %q in the texts\n%s", tt.name, want, shown)
+			}
+		}
+		checkBackground(t, svg.Bytes())
+	}
+}
+
+// checkBackground fails unless the first thing drawn is a white page as large as the
+// drawing, which keeps it readable on any page that shows it.
+func checkBackground(t *testing.T, svg []byte) {
+	t.Helper()
+	size := regexp.MustCompile(`viewBox="0 0 ([0-9.]+) ([0-9.]+)"`).FindSubmatch(svg)
+	path := regexp.MustCompile(`<path d="([^"]*)" style="([^"]*)"`).FindSubmatch(svg)
+	if size == nil || path == nil {
+		t.Fatalf("no size or no path in %.300s", svg)
+	}
+	page := fmt.Sprintf("M0,0L%[1]s,0L%[1]s,%[2]sL0,%[2]sZ", size[1], size[2])
+	if string(path[1]) != page || string(path[2]) != "fill:#FFFFFF" {
+		t.Errorf("first %s (%s) is drawn, want %s in white", path[1], path[2], page)
+	}
+}
+
+func TestSVGOfNothing(t *testing.T) {
+	res, err := Run(t.Context(), options(t, "1", 1), emptySchema, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var svg bytes.Buffer
+	if err := res.WriteSVG(&svg); err != nil {
+		t.Fatal(err)
+	}
+	checkXML(t, svg.Bytes())
+}
+
+// What a key had left between its requests follows from the limit.
+func TestTokensLeftRefill(t *testing.T) {
+	log := strings.Repeat(line("a", 10, 1), 4) + line("b", 14, 1)
+	r := replay(t, options(t, "1", 3), input("a.log", log)).replayer
+	var got []float64
+	for _, p := range r.tokensLeft(r.top.most(1)[0]) {
+		got = append(got, p.Y)
+	}
+	want := []float64{0, 0, 1, 1, 2, 2, 3, 3, 3, 3} // two points a second, from 10 to 14
+	if len(got) != len(want) {
+		t.Fatalf("got %v, want %v", got, want)
+	}
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("got %v, want %v", got, want)
+			break
+		}
+	}
+}

@@ -1,0 +1,162 @@
+// Package samplelog makes up an access log: a day of a small site, in Combined Log
+// Format. It stands in where no real log is at hand, and is the same every time.
+//
+// What makes it worth replaying is what real logs have: few clients that come often and
+// many that come once (a Zipf distribution), page loads that fetch a handful of files at
+// once, a quiet night and a busy afternoon, crawlers, a client that hammers the login
+// page, another that does so from ever new IPv6 addresses of one network, and lines out
+// of order, for they are stamped with the begin of a request and written at its end.
+package samplelog
+
+import (
+	"container/heap"
+	"math"
+	"math/rand/v2"
+	"time"
+)
+
+// MaxLines is the longest log that is made up.
+const MaxLines = 100_000_000
+
+// begin is when the log begins; it covers about a day.
+var begin = time.Date(2025, time.March, 10, 0, 0, 0, 0, time.UTC)
+
+// request is a request under way. Times are in seconds since begin.
+type request struct {
+	start, end float64
+	client     client
+	page       page
+}
+
+// Log generates a log as it is read. It implements io.Reader.
+//
+// Requests are made up in the order in which they begin and written in that in which they
+// end, so those under way wait in a heap. No more is held than what a visit, a crawl or an
+// attack has begun.
+type Log struct {
+	rng      *rand.Rand
+	visitors *rand.Zipf
+	lines    int     // still to be written
+	pace     float64 // visits a second, on average over the day
+	now      float64
+	attacks  []attack
+	pending  pending // by end
+	buf      []byte  // written but not yet read
+}
+
+// New returns a log of that many lines.
+func New(lines int) *Log {
+	// A visit is about six requests, and visits are four fifths of the log.
+	const perVisit = 7.5
+	rng := rand.New(rand.NewPCG(2025, 3))
+	clients := uint64(50 + lines/40)
+	return &Log{
+		rng:      rng,
+		visitors: rand.NewZipf(rng, 1.2, 8, clients-1),
+		lines:    lines,
+		pace:     float64(lines) / perVisit / (24 * time.Hour).Seconds(),
+		attacks:  attacks(lines),
+	}
+}
+
+// step moves on to the next visit or crawl, and to an attack whose time has come. What
+// begins with it is pending until it ends.
+func (l *Log) step() {
+	l.now += l.rng.ExpFloat64() / (l.pace * rhythm(l.now))
+	if len(l.attacks) > 0 && l.now > l.attacks[0].start {
+		l.attack(l.attacks[0])
+		l.attacks = l.attacks[1:]
+	}
+	const crawls = 0.01 // of all visits
+	if l.rng.Float64() < crawls {
+		l.crawl()
+	} else {
+		l.visit()
+	}
+}
+
+// rhythm is how busy the site is at a time, 1 on average: the least before dawn, the
+// most in the afternoon.
+func rhythm(second float64) float64 {
+	const quietest = 4 * 3600
+	return 1 - 0.8*math.Cos((second-quietest)/(24*3600)*2*math.Pi)
+}
+
+// visit loads a page and, within a second or two, the files that it needs.
+func (l *Log) visit() {
+	c := visitor(l.visitors.Uint64())
+	l.request(l.now, c, pages[l.rng.IntN(len(pages))])
+	at := l.now + 0.1
+	for range 2 + l.rng.IntN(7) {
+		at += l.rng.ExpFloat64() * 0.15
+		l.request(at, c, assets[l.rng.IntN(len(assets))])
+	}
+}
+
+// crawl fetches pages at a steady pace.
+func (l *Log) crawl() {
+	c := crawlers[l.rng.IntN(len(crawlers))]
+	interval := 0.1 + l.rng.Float64()
+	for i := range 20 + l.rng.IntN(150) {
+		at := l.now + float64(i)*interval
+		l.request(at, c, pages[l.rng.IntN(len(pages))])
+	}
+}
+
+// attack is a number of attempts to log in, so many a second.
+type attack struct {
+	start, rate float64
+	requests    int
+	network     bool // from ever new addresses of one IPv6 network
+}
+
+// attacks returns those of the day, which are a twentieth of the log each.
+func attacks(lines int) []attack {
+	return []attack{
+		{start: 10.3 * 3600, rate: 40, requests: lines / 20},
+		{start: 16.8 * 3600, rate: 25, requests: lines / 20, network: true},
+	}
+}
+
+func (l *Log) attack(a attack) {
+	for i := range a.requests {
+		c := attacker
+		if a.network {
+			c = rotating(l.rng.Uint64())
+		}
+		l.request(l.now+float64(i)/a.rate, c, login)
+	}
+}
+
+// request begins a request. Most take 20 ms, one in eight a tenth of a second more, and a
+// few some seconds: those make the lines that step back in time.
+func (l *Log) request(start float64, c client, p page) {
+	took := 0.02 + math.Pow(l.rng.Float64(), 16)*l.rng.ExpFloat64()
+	heap.Push(&l.pending, request{start: start, end: start + took, client: c, page: p})
+}
+
+// next returns the request that ends next.
+func (l *Log) next() request {
+	for len(l.pending) == 0 || l.pending[0].end > l.now {
+		l.step()
+	}
+	return heap.Pop(&l.pending).(request)
+}
+
+// pending is a heap of requests by their end.
+type pending []request
+
+func (p pending) Len() int           { return len(p) }
+func (p pending) Less(i, j int) bool { return p[i].end < p[j].end }
+func (p pending) Swap(i, j int)      { p[i], p[j] = p[j], p[i] }
+
+// Push and Pop make pending a heap.Interface.
+func (p *pending) Push(r any) { *p = append(*p, r.(request)) }
+
+// Pop removes the last one.
+func (p *pending) Pop() any {
+	last := len(*p) - 1
+	r := (*p)[last]
+	*p = (*p)[:last]
+	return r
+}

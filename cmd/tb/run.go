@@ -1,0 +1,51 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/replay"
+)
+
+// Exit statuses. A mistake in the flags is told from a failure of the input, so that a
+// script can tell what to do about it.
+const (
+	ok         = 0
+	inputError = 1
+	usageError = 2
+)
+
+// commands are the subcommands of tb.
+type commands struct {
+	Replay replay.Command `cmd:"" help:"Say what a limit would have done to an access log."`
+}
+
+// run parses the arguments, runs the command they name and returns the exit status. It
+// uses nothing of the process but what it is given. The end of ctx is an interrupt.
+func run(ctx context.Context, args []string, std replay.IO) int {
+	helped := false
+	parser := kong.Must(&commands{},
+		kong.Name("tb"),
+		kong.Description("Try a token-bucket rate limit out."),
+		replay.Vars,
+		kong.Writers(std.Stdout, std.Stderr),
+		kong.Exit(func(int) { helped = true }), // after printing the help
+	)
+	command, err := parser.Parse(args)
+	switch {
+	case helped:
+		return ok
+	case err != nil:
+		fmt.Fprintf(std.Stderr, "tb: %v\n", err)
+		fmt.Fprintln(std.Stderr, "Run \"tb replay --help\" for all flags.")
+		return usageError
+	}
+	command.BindTo(ctx, (*context.Context)(nil))
+	if err := command.Run(std); err != nil {
+		fmt.Fprintf(std.Stderr, "tb: %v\n", err)
+		return inputError
+	}
+	return ok
+}
