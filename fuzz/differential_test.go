@@ -1,6 +1,7 @@
 package fuzz
 
 import (
+	"flag"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -9,6 +10,8 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb/cas"
 	"github.com/seed-181794aa/ratelimit/tb/mutex"
 )
+
+var programs = flag.Int("programs", 20_000, "how many random programs to compare")
 
 // both runs p on both implementations and reports the first answer that differs.
 func both(t *testing.T, p program) []answer {
@@ -39,10 +42,7 @@ func both(t *testing.T, p program) []answer {
 }
 
 func TestImplementationsAgreeOnRandomPrograms(t *testing.T) {
-	programs := 20_000
-	if testing.Short() {
-		programs = 2_000
-	}
+	programs := *programs
 	var granted, refused, waits, evicted, forgiven, turnedAway int
 	for seed := range programs {
 		rng := rand.New(rand.NewPCG(uint64(seed), 0))
