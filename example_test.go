@@ -48,13 +48,13 @@ func Example_handler() {
 
 	for range 3 {
 		w := httptest.NewRecorder()
-		handler(w, httptest.NewRequest("GET", "/", nil))
-		fmt.Println(w.Code, w.Header().Get("Retry-After"))
+		handler(w, httptest.NewRequest(http.MethodGet, "/", nil))
+		fmt.Printf("%d %q\n", w.Code, w.Header().Get("Retry-After"))
 	}
 	// Output:
-	// 200
-	// 200
-	// 429 1
+	// 200 ""
+	// 200 ""
+	// 429 "1"
 }
 
 func Example_keys() {

@@ -37,7 +37,9 @@ func TestReadmeSnippetsAreCode(t *testing.T) {
 			parts = strings.Split(text, "\n")
 		}
 		for _, p := range parts {
-			p, _, _ = strings.Cut(p, " // ...")
+			if len(parts) > 1 {
+				p, _, _ = strings.Cut(p, " //")
+			}
 			p = strings.Join(strings.Fields(p), " ")
 			if !strings.HasPrefix(p, "package ") && !strings.Contains(code, p) {
 				t.Errorf("not in the sources: %s", p)

@@ -8,6 +8,7 @@ package benchmarks
 import (
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -57,7 +58,7 @@ func Workloads() []Workload {
 }
 
 func (w Workload) String() string {
-	keys := fmt.Sprint(w.Keys)
+	keys := strconv.Itoa(w.Keys)
 	switch {
 	case w.Load == "new":
 		keys = "new"

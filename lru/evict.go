@@ -18,7 +18,7 @@ func (m *Map[K, V]) evict(
 			return e.stamp, false
 		}
 		gone := false
-		m.entries.Compute(e.key, func(v V, ok bool) (V, bool) {
+		m.entries.Compute(e.key, func(v V, _ bool) (V, bool) {
 			stamp, state := m.values.Stamp(v)
 			gone = stamp == e.stamp && m.values.Retire(v, state, now)
 			return v, gone

@@ -107,6 +107,7 @@ func (m *Map[K, V]) Len() int { return int(m.count.Load()) }
 // Outcome is what became of an Insert.
 type Outcome int
 
+// The outcomes of an Insert.
 const (
 	Inserted Outcome = iota
 	Found            // the key was in the map already

@@ -165,7 +165,7 @@ func (l *Limiter[K]) move(key K, b *bucket, t uint64) {
 // insert decides on the first call of a key. It is not done if the key is in the table
 // after all.
 func (l *Limiter[K]) insert(key K, t uint64, cost uint64) (tb.Decision, bool, error) {
-	if key != key { //nolint:staticcheck // a NaN would never be found again
+	if lost(key) {
 		return tb.Decision{}, true, tb.ErrInvalidKey
 	}
 	if cost > l.meter.capacity {
@@ -187,7 +187,7 @@ func (l *Limiter[K]) insert(key K, t uint64, cost uint64) (tb.Decision, bool, er
 }
 
 func (l *Limiter[K]) peek(t uint64, key K, cost uint64) (tb.Decision, error) {
-	if key != key { //nolint:staticcheck // a NaN would never be found again
+	if lost(key) {
 		return tb.Decision{}, tb.ErrInvalidKey
 	}
 	if b, ok := l.table.Load(key); ok {

@@ -44,6 +44,11 @@ func (o *owner[K]) own(key K, base, word uint64) (K, *bucket) {
 // bucketWords is the size of a bucket in words.
 const bucketWords = int(unsafe.Sizeof(bucket{}) / 8)
 
+// lost says whether a key, such as a NaN, would never be found again in a table.
+func lost[K comparable](key K) bool {
+	return key != key //nolint:gocritic // that is what a NaN is known by
+}
+
 // stringsIn appends to offsets where, from base on, the strings in a value of type t
 // are. Strings behind an interface are not found.
 func stringsIn(t reflect.Type, base uintptr, offsets []uintptr) []uintptr {

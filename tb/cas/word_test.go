@@ -146,6 +146,6 @@ func TestLayout(t *testing.T) {
 		t.Errorf("a bucket takes %d bytes, want 16", size)
 	}
 	if evicted != math.MaxUint64 {
-		t.Errorf("evicted is %x, which is not above every word", uint64(evicted))
+		t.Errorf("evicted is %x, which is not above every word", evicted)
 	}
 }

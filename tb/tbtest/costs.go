@@ -44,9 +44,9 @@ func weightedCallsTakeAllOrNothing(s *suite) {
 	f.granted("a", 5, 0)
 }
 
-func (f *fixture) allowCost(key string, cost float64) tb.Decision {
+func (f *fixture) allowCost(cost float64) tb.Decision {
 	f.Helper()
-	d, err := as[coster](f).AllowCost(context.Background(), key, cost)
+	d, err := as[coster](f).AllowCost(context.Background(), "a", cost)
 	f.check(d, err)
 	return d
 }
@@ -57,22 +57,32 @@ func fractionalCostsAreExact(s *suite) {
 		cost     float64
 		fits     int
 	}{
-		{1, 0.1, 10}, {1, 0.01, 100}, {1, 0.000001, 1_000_000}, {3, 0.3, 10}, {1, 0.7, 1},
-		{7, 0.07, 100}, {100, 0.1, 1000}, {1, 0.2, 5}, {1, 1.0 / 3, 2}, {5, 2.5, 2},
-		{10, 1.1, 9}, {1000, 0.57, 1754}, {1_000_000, 0.1, 10_000_000},
+		{1, 0.1, 10},
+		{1, 0.01, 100},
+		{1, 0.000001, 1_000_000},
+		{3, 0.3, 10},
+		{1, 0.7, 1},
+		{7, 0.07, 100},
+		{100, 0.1, 1000},
+		{1, 0.2, 5},
+		{1, 1.0 / 3, 2},
+		{5, 2.5, 2},
+		{10, 1.1, 9},
+		{1000, 0.57, 1754},
+		{1_000_000, 0.1, 10_000_000},
 	} {
 		f := s.new(perSecond(tt.capacity, 1))
 		first := 0
 		if tt.fits > 10_000 { // take most of it in one call
 			first = tt.fits - 1_000
-			f.allowCost("a", float64(first)*tt.cost)
+			f.allowCost(float64(first) * tt.cost)
 		}
 		for i := first; i < tt.fits; i++ {
-			if d := f.allowCost("a", tt.cost); !d.Allowed {
+			if d := f.allowCost(tt.cost); !d.Allowed {
 				s.Fatalf("capacity %d: call %d of cost %v refused", tt.capacity, i+1, tt.cost)
 			}
 		}
-		if d := f.allowCost("a", tt.cost); d.Allowed {
+		if d := f.allowCost(tt.cost); d.Allowed {
 			s.Errorf("capacity %d: more than %d calls of cost %v", tt.capacity, tt.fits, tt.cost)
 		}
 	}
@@ -80,7 +90,7 @@ func fractionalCostsAreExact(s *suite) {
 
 func fractionalCostIsNeverFree(s *suite) {
 	f := s.new(perSecond(1, 1))
-	if d := f.allowCost("a", 1e-300); !d.Allowed || d.Remaining != 0 {
+	if d := f.allowCost(1e-300); !d.Allowed || d.Remaining != 0 {
 		s.Errorf("a tiny cost: %+v, want granted with 0 remaining", d)
 	}
 	f.refused("a", 1, time.Microsecond, 0) // it took a millionth of a token

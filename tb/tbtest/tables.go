@@ -85,9 +85,10 @@ func fullBucketsAreEvictedFirst(s *suite) {
 	f.granted("drained", 2, 0)
 }
 
-// flood makes calls of new keys and, between each hundred of them, one of the victim.
-func (f *fixture) flood(calls, n int, step time.Duration, strangersRefused bool) (victim int) {
+// flood makes calls of new keys and, after each hundred of them, one of the victim.
+func (f *fixture) flood(calls, n int, step time.Duration, strangersRefused bool) {
 	f.Helper()
+	victim := 0
 	began := f.ns.Load()
 	for i := range calls {
 		f.Advance(step)
@@ -102,7 +103,6 @@ func (f *fixture) flood(calls, n int, step time.Duration, strangersRefused bool)
 			f.Fatalf("%d keys, want at most 1000", l.Len())
 		}
 	}
-	return victim
 }
 
 const floodCalls = 250_000

@@ -41,7 +41,7 @@ func read(t *testing.T, r io.Reader, s Schema) (got []request, bad []*LineError,
 			got = append(got, kept(&rec))
 		case errors.As(err, &lineErr):
 			bad = append(bad, lineErr)
-		case err == io.EOF:
+		case errors.Is(err, io.EOF):
 			return got, bad, reader.Format()
 		default:
 			t.Fatal(err)

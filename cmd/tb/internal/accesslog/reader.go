@@ -117,7 +117,7 @@ func isObject(line []byte) bool {
 func (r *Reader) readLine() ([]byte, error) {
 	line, err := r.in.ReadSlice('\n')
 	switch {
-	case err == bufio.ErrBufferFull:
+	case errors.Is(err, bufio.ErrBufferFull):
 		r.line++
 		begin := bytes.Clone(line[:excerpt])
 		return begin, r.passLine()
@@ -143,7 +143,7 @@ func (r *Reader) passLine() error {
 		switch {
 		case err == nil || err == io.EOF:
 			return ErrTooLong
-		case err != bufio.ErrBufferFull:
+		case !errors.Is(err, bufio.ErrBufferFull):
 			return fmt.Errorf("%s: reading line %d: %w", r.name, r.line, err)
 		}
 	}

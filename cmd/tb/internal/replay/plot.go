@@ -76,7 +76,7 @@ func withFallbackFonts(svg []byte) []byte {
 // drawCharts draws the charts one above the other, with their data areas aligned.
 func drawCharts(page draw.Canvas, charts ...chart) {
 	page.SetColor(color.White)
-	page.Fill(page.Rectangle.Path())
+	page.Fill(page.Path())
 	var rows [][]*plot.Plot
 	for _, c := range charts {
 		rows = append(rows, []*plot.Plot{c.Plot})
@@ -149,7 +149,7 @@ func area(curve plotter.XYs, fill color.Color) (*plotter.Polygon, error) {
 		return nil, err
 	}
 	p.Color = fill
-	p.LineStyle.Width = 0
+	p.Width = 0
 	return p, nil
 }
 

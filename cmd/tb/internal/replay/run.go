@@ -85,7 +85,7 @@ func (res *Result) requests(reader *accesslog.Reader, file *File) error {
 		switch {
 		case err == nil:
 			err = res.replayer.add(&rec)
-		case err == io.EOF:
+		case errors.Is(err, io.EOF):
 			return nil
 		case errors.As(err, &bad):
 			err = nil

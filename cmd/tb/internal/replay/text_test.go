@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"io"
 	"regexp"
@@ -191,7 +192,7 @@ func checkXML(t *testing.T, svg []byte) (shown string) {
 	t.Helper()
 	for dec := xml.NewDecoder(bytes.NewReader(svg)); ; {
 		token, err := dec.Token()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return shown
 		}
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"strconv"
 	"time"
 )
 
@@ -30,7 +31,7 @@ func appendLine(b []byte, r request) []byte {
 	b = at.AppendFormat(b, "02/Jan/2006:15:04:05 -0700")
 	size := "-" // what has no body has no size
 	if r.page.size > 0 {
-		size = fmt.Sprint(r.page.size)
+		size = strconv.Itoa(r.page.size)
 	}
 	return fmt.Appendf(b, "] \"%s HTTP/1.1\" %d %s \"-\" \"%s\"\n",
 		r.page.request, r.page.status, size, r.client.agent)

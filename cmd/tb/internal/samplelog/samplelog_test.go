@@ -3,6 +3,7 @@ package samplelog
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"testing"
 	"testing/iotest"
@@ -48,7 +49,7 @@ func TestSampleIsLikeARealLog(t *testing.T) {
 	)
 	for {
 		err := r.Next(&rec)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
