@@ -62,7 +62,7 @@ func (s *supply) reaches(xHi, xLo uint64) (t uint64, ok bool) {
 // product is an integer or lies at least 1/d from one. So for x < 2⁶⁴ and d ≤ 2⁶³ the
 // whole part of the product is exact, and the product is an integer if and only if
 // the first 64 bits of its fractional part are 0. (With a reciprocal of 64 bits the
-// whole part could be off by one after a day.)
+// whole part could be off by one.)
 type ratio struct {
 	whole  uint64
 	hi, lo uint64
