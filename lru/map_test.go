@@ -18,8 +18,9 @@ type item struct {
 	dead atomic.Bool
 }
 
-// items are Values that count how often they are asked for a stamp.
-type items struct{ stamps atomic.Int64 }
+// items are Values that count how often they are asked for a stamp, and down how many
+// were retired.
+type items struct{ stamps, live atomic.Int64 }
 
 func (v *items) Stamp(i *item) (stamp, state uint64) {
 	v.stamps.Add(1)
@@ -28,7 +29,11 @@ func (v *items) Stamp(i *item) (stamp, state uint64) {
 }
 
 func (v *items) Retire(i *item, state, _ uint64) bool {
-	return i.used.Load() == state && i.dead.CompareAndSwap(false, true)
+	if i.used.Load() != state || !i.dead.CompareAndSwap(false, true) {
+		return false
+	}
+	v.live.Add(-1)
+	return true
 }
 
 // cache is a map used as an LRU cache, with a clock that ticks once a call.
@@ -173,11 +178,15 @@ func TestBoundHoldsAtEveryInstant(t *testing.T) {
 					if v, ok := c.Load(k); ok {
 						v.used.Store(now)
 					} else {
-						c.Insert(k, now, 0, with(k, now))
+						c.Insert(k, now, 0, func() (int, *item) {
+							if n := c.items.live.Add(1); n > bound {
+								t.Errorf("%d values at a time, want at most %d", n, bound)
+							}
+							return with(k, now)()
+						})
 					}
-					if n := c.entries.Size(); c.Len() > bound || n > bound+callers {
-						t.Errorf("%d keys by Len, %d by count, want at most %d", c.Len(), n, bound)
-						return
+					if n := c.Len(); n > bound {
+						t.Errorf("%d keys, want at most %d", n, bound)
 					}
 				}
 			})
