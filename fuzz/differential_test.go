@@ -2,6 +2,7 @@ package fuzz
 
 import (
 	"flag"
+	"math"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -39,6 +40,94 @@ func both(t *testing.T, p program) []answer {
 		}
 	}
 	return got
+}
+
+// Programs whose answers are worth a line each; {step, op, key, n, cost}.
+var programsByHand = []struct {
+	name string
+	program
+}{
+	{"burst, refusal, wait", program{
+		tb.Limit{Capacity: 10, Tokens: 5, Per: time.Second}, 4, tb.ForgiveLeast,
+		[]call{
+			{0, allowN, "a", 10, 0},
+			{0, allowN, "a", 1, 0},
+			{199999999, allowN, "a", 1, 0},
+			{1, allowN, "a", 1, 0},
+			{time.Hour, allowN, "a", 11, 0},
+			{0, allowN, "a", 10, 0},
+		},
+	}},
+	{"late readings", program{
+		tb.Limit{Capacity: 10, Tokens: 3, Per: time.Second}, 4, tb.ForgiveLeast,
+		[]call{
+			{time.Minute, allowN, "a", 9, 0},
+			{-time.Second, allowN, "a", 1, 0},
+			{-time.Hour, allowN, "a", 1, 0},
+			{-100 * 365 * 24 * time.Hour, peek, "a", 0, 0},
+			{100*365*24*time.Hour + time.Hour + time.Second, allowN, "a", 1, 0},
+			{333333333, allowN, "a", 1, 0},
+			{1, allowN, "a", 1, 0},
+		},
+	}},
+	{"a fraction of a unit a nanosecond, for centuries", program{
+		tb.Limit{Capacity: 2, Tokens: 1, Per: math.MaxInt64}, 4, tb.ForgiveLeast,
+		[]call{
+			{0, allowCost, "a", 0, 1.999999},
+			{0, allowN, "a", 1, 0},
+			{200 * 365 * 24 * time.Hour, allowCost, "a", 0, 0.5},
+			{90 * 365 * 24 * time.Hour, allowN, "a", 1, 0},
+			{math.MaxInt64, allowN, "a", 1, 0},
+			{math.MinInt64, allowN, "a", 1, 0},
+		},
+	}},
+	{"a thousand units a nanosecond", program{
+		tb.Limit{Capacity: 3, Tokens: 1, Per: 1000}, 4, tb.ForgiveLeast,
+		[]call{
+			{0, allowN, "a", 3, 0},
+			{999, allowN, "a", 1, 0},
+			{1, allowN, "a", 1, 0},
+			{7, allowCost, "a", 0, 0.007},
+			{time.Hour, allowN, "a", 3, 0},
+			{time.Hour, allowN, "a", 3, 0},
+			{1, allowCost, "a", 0, 0.001001},
+		},
+	}},
+	{"ties go to the first inserted", program{
+		tb.Limit{Capacity: 5, Tokens: 1, Per: time.Second}, 3, tb.ForgiveLeast,
+		[]call{
+			{0, allowN, "a", 2, 0},
+			{0, allowN, "b", 2, 0},
+			{0, allowN, "c", 2, 0},
+			{0, allowN, "d", 2, 0},
+			{0, peek, "a", 0, 0},
+			{0, peek, "b", 0, 0},
+			{0, allowN, "e", 1, 0},
+			{0, peek, "b", 0, 0},
+			{0, allowN, "f", 1, 0},
+			{0, peek, "e", 0, 0},
+		},
+	}},
+	{"back in time after eviction", program{
+		tb.Limit{Capacity: 5, Tokens: 1, Per: time.Second}, 1, tb.RefuseNew,
+		[]call{
+			{0, allowN, "a", 5, 0},
+			{time.Minute, allowN, "b", 1, 0},
+			{time.Second, allowN, "a", 5, 0},
+			{-30 * time.Second, allowN, "b", 1, 0},
+			{40 * time.Second, allowN, "b", 5, 0},
+			{-20 * time.Second, reset, "b", 0, 0},
+			{0, allowN, "b", 5, 0},
+			{19 * time.Second, allowN, "b", 1, 0},
+			{2 * time.Second, allowN, "b", 1, 0},
+		},
+	}},
+}
+
+func TestImplementationsAgreeOnProgramsByHand(t *testing.T) {
+	for _, p := range programsByHand {
+		t.Run(p.name, func(t *testing.T) { both(t, p.program) })
+	}
 }
 
 func TestImplementationsAgreeOnRandomPrograms(t *testing.T) {

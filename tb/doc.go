@@ -53,6 +53,6 @@
 // loses nothing. If no bucket is full, [Overflow] decides: [ForgiveLeast] evicts
 // the bucket with the least time left to full, forgives its debt and counts it in
 // [Stats]; [RefuseNew] refuses the new key until a bucket is full, and C1 holds
-// without exception. A key that was evicted and comes back starts full, at a time
-// no earlier than the reading at which it was evicted.
+// without exception. A key that was evicted and comes back starts full, at a time no
+// earlier than the instant at which it was full, or its debt was forgiven.
 package tb

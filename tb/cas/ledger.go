@@ -12,9 +12,9 @@ import (
 type ledger struct {
 	*meter
 
-	// latest is the latest instant at which a key left the table. It may come back
-	// with an older reading, and must not be refilled for the time in between
-	// twice; so no new bucket starts before latest.
+	// latest is the latest instant up to which a bucket that left the table had been
+	// refilled. Its key may come back with an older reading, and must not be credited
+	// the time in between twice; so no new bucket starts before latest.
 	latest atomic.Uint64
 
 	full, inDebt atomic.Uint64
@@ -27,26 +27,34 @@ type ledger struct {
 // stamp has less to lose by being evicted, and one whose stamp has passed has nothing.
 func (l *ledger) Stamp(b *bucket) (stamp, word uint64) {
 	word = b.word.Load()
-	delta, deficit := l.unpack(word &^ sealBit)
-	stamp, ok := l.reaches(l.position(b.base, delta+deficit))
-	if !ok {
-		stamp = math.MaxUint64
-	}
-	return stamp, word
+	return l.fullAt(b.base, word), word
 }
 
-// Retire implements lru.Values.
+// fullAt returns the instant at which a bucket is full again.
+func (l *ledger) fullAt(base, word uint64) uint64 {
+	delta, deficit := l.unpack(word &^ sealBit)
+	t, ok := l.reaches(l.position(base, delta+deficit))
+	if !ok {
+		return math.MaxUint64
+	}
+	return t
+}
+
+// Retire implements lru.Values. A bucket that is full leaves at the instant at which it
+// became full: a new one of that time or later is exactly what it would be. One in debt
+// leaves at now, when the debt is forgiven.
 func (l *ledger) Retire(b *bucket, word, now uint64) bool {
 	if !b.word.CompareAndSwap(word, evicted) {
 		return false
 	}
-	l.leave(now)
 	blocks, rest := l.split(l.at(now))
 	_, deficit, _ := l.step(word&^sealBit, l.since(b.base, blocks, rest), 0)
 	if deficit == 0 {
+		l.leave(l.fullAt(b.base, word))
 		l.full.Add(1)
 		return true
 	}
+	l.leave(now)
 	l.inDebt.Add(1)
 	l.forgiven.Add(deficit)
 	return true
@@ -60,7 +68,7 @@ func (l *ledger) forget(b *bucket) {
 	}
 }
 
-// leave notes that a key left the table at the given instant.
+// leave notes that a bucket left the table, refilled up to the given instant.
 func (l *ledger) leave(at uint64) {
 	for {
 		latest := l.latest.Load()

@@ -31,7 +31,7 @@ type Limiter[K comparable] struct {
 	buckets  map[K]*bucket[K]
 	order    order[K]
 	inserts  uint64
-	latest   uint64 // when a key last left the table
+	latest   uint64 // up to when a bucket that left the table had been refilled
 	stats    tb.Stats
 	forgiven int64 // units
 }
@@ -237,17 +237,19 @@ func (l *Limiter[K]) admit(b *bucket[K], now uint64, spend bool) (until uint64, 
 	return 0, true
 }
 
-// evict removes the bucket that is full, or will be, first.
+// evict removes the bucket that is full, or will be, first. If it is full, it leaves at
+// the instant at which it became full; if not, now, when its debt is forgiven.
 func (l *Limiter[K]) evict(now uint64) {
 	b := l.order[0]
 	tokens, _ := l.refilled(b, now)
-	if owed := l.limit.capacity - tokens; owed == 0 {
-		l.stats.EvictedFull++
-	} else {
+	if owed := l.limit.capacity - tokens; owed > 0 {
 		l.stats.EvictedInDebt++
 		l.forgiven += owed
+		l.remove(b, now)
+		return
 	}
-	l.remove(b, now)
+	l.stats.EvictedFull++
+	l.remove(b, b.full)
 }
 
 // enter puts b, which was spent from, in its place in the order.

@@ -18,9 +18,11 @@ var tables = []test{
 	{"FullBucketsAreEvictedFirst", fullBucketsAreEvictedFirst},
 	{"FloodDoesNotResetADrainedKey", floodDoesNotResetADrainedKey},
 	{"DrainingFloodUnderRefuseNew", drainingFloodUnderRefuseNew},
+	{"DrainingFloodUnderForgiveLeast", drainingFloodUnderForgiveLeast},
 	{"ForgivenDebtIsTheOvergrant", forgivenDebtIsTheOvergrant},
 	{"RefuseNewSaysWhen", refuseNewSaysWhen},
 	{"EvictedKeyDoesNotGoBackInTime", evictedKeyDoesNotGoBackInTime},
+	{"EvictionOfFullBucketsShowsNowhere", evictionOfFullBucketsShowsNowhere},
 	{"IdleKeysLeave", idleKeysLeave},
 	{"ResetFillsTheBucket", resetFillsTheBucket},
 	{"KeysAreCopied", keysAreCopied},
@@ -129,6 +131,35 @@ func drainingFloodUnderRefuseNew(s *suite) {
 	}
 }
 
+// Whoever drains a table full of keys can have a debt forgiven, and Stats says so.
+func drainingFloodUnderForgiveLeast(s *suite) {
+	f := s.new(perSecond(10, 1), tb.WithMaxKeys(1000))
+	l := as[statser](f)
+	over := 0
+	for i := range floodCalls {
+		if i%100 == 0 { // at the same instant: each grant after the first is one too many
+			if f.allowN("victim", 10).Allowed && i > 0 {
+				over += 10
+			}
+		}
+		if d := f.allowN("stranger "+strconv.Itoa(i), 10); !d.Allowed {
+			s.Fatalf("the first call of stranger %d: %+v, want granted", i, d)
+		}
+	}
+	// The clock stands still. Every insert drained a key, and once the table was full
+	// another drained key had to go for it.
+	st := l.Stats()
+	if over == 0 || int(st.Forgiven) != 10*int(st.EvictedInDebt) || float64(over) > st.Forgiven {
+		s.Errorf("%+v: the victim was granted %d tokens too many", st, over)
+	}
+	if st.EvictedFull != 0 || st.Keys != 1000 {
+		s.Errorf("%+v: want no full bucket evicted, and 1000 keys", st)
+	}
+	if inserts := floodCalls + over/10 + 1; int(st.EvictedInDebt) != inserts-1000 {
+		s.Errorf("%+v: want %d evictions", st, inserts-1000)
+	}
+}
+
 func forgivenDebtIsTheOvergrant(s *suite) {
 	const bound, keys, rounds = 1000, 1001, 250
 	f := s.new(perSecond(10, 1), tb.WithMaxKeys(bound))
@@ -190,13 +221,40 @@ func evictedKeyDoesNotGoBackInTime(s *suite) {
 
 	g := s.new(perSecond(10, 1), tb.WithMaxKeys(1))
 	g.Set(100 * time.Second)
-	g.granted("a", 10, 0)
+	g.granted("a", 10, 0) // full again at 110 s
 	g.Set(200 * time.Second)
-	g.granted("b", 1, 9) // a left at 200 s
-	g.Set(150 * time.Second)
-	g.granted("a", 10, 0)
-	g.Set(200 * time.Second)
-	g.refused("a", 1, time.Second, 0) // the time from 150 s to 200 s was credited already
+	g.granted("b", 1, 9) // evicts a
+	g.Set(105 * time.Second)
+	g.granted("a", 10, 0) // evicts b in debt, which is forgiven at 105 s
+	g.Set(110 * time.Second)
+	g.refused("a", 1, time.Second, 0) // the time up to 110 s was credited already
+
+	h := s.new(perSecond(10, 1), tb.WithMaxKeys(1))
+	h.granted("a", 10, 0)
+	h.Set(5 * time.Second)
+	h.granted("b", 10, 0) // evicts a with 5 tokens missing
+	h.Set(3 * time.Second)
+	h.granted("a", 10, 0)
+	h.Set(5 * time.Second)
+	h.refused("a", 1, time.Second, 0) // the time up to 5 s was forgiven
+}
+
+// A full bucket that was evicted and one that stayed decide alike on late calls, their
+// own and those of keys that were never seen.
+func evictionOfFullBucketsShowsNowhere(s *suite) {
+	for _, at := range []time.Duration{0, 30 * time.Second, 5 * time.Minute} {
+		f := s.new(perSecond(10, 1), tb.WithMaxKeys(100))
+		f.granted("a", 10, 0) // full again at 10 s
+		f.Set(time.Hour)
+		f.granted("b", 1, 9)  // drops a
+		f.granted("c", 10, 0) // c stays
+		f.Set(10*time.Second + at)
+		f.granted("a", 10, 0)
+		f.granted("never seen", 10, 0)
+		f.Advance(time.Second)
+		f.granted("a", 1, 0)
+		f.granted("never seen", 1, 0)
+	}
 }
 
 func idleKeysLeave(s *suite) {
