@@ -50,9 +50,10 @@
 //
 // The table of keys is bounded (C7). To make room it evicts the bucket that is
 // full, or will be full, first. A full bucket equals a new one, so evicting it
-// loses nothing. If no bucket is full, [Overflow] decides: [ForgiveLeast] evicts
-// the bucket with the least time left to full, forgives its debt and counts it in
-// [Stats]; [RefuseNew] refuses the new key until a bucket is full, and C1 holds
-// without exception. A key that was evicted and comes back starts full, at a time no
-// earlier than the instant at which it was full, or its debt was forgiven.
+// loses nothing. If no bucket is full, [Overflow] decides. [ForgiveLeast] evicts
+// the bucket with the least time left to full, of those it looks at, forgives its
+// debt and counts it in [Stats]. [RefuseNew] refuses the new key until a bucket is
+// full, and C1 holds without exception. A key that was evicted and comes back starts
+// full, at a time no earlier than the instant at which it was full, or its debt was
+// forgiven.
 package tb

@@ -19,10 +19,17 @@
 // width is fixed for a limiter: the deficit has room for twice the capacity, so that a
 // bucket can owe as much as it holds, and the delta has the rest, at least 32 bits. It
 // spans at least four times the time to fill a bucket, and 250 times or more up to a
-// capacity of 8 million.
+// capacity of 100 million.
 //
 // A sealed word never changes again, other than to evicted. Whoever meets one does not
 // wait for its sealer. If the bucket was evicted, the caller adds the key anew; if its
 // delta ran out, the caller puts a successor with a later base in its place, or finds
 // that somebody else just did.
+//
+// An insert into a full table corrects at most 16 stale stamps and then evicts the
+// best bucket it has seen. So in a table whose buckets were all spent from since the
+// last insert, ForgiveLeast may forgive a little more than the least debt, and
+// RefuseNew may refuse a new key somewhat longer than needed. ForgiveLeast also keeps
+// an order of its own for the share of the keys that falls to each processor, from
+// 8,192 keys on.
 package cas

@@ -83,8 +83,8 @@ func (l *Limiter[K]) AllowN(_ context.Context, key K, n int) (tb.Decision, error
 }
 
 // AllowCost takes a decimal number of tokens, or none. The cost is rounded up to the
-// resolution of the limiter, which is 10⁻⁶ token for capacities up to 8 and at least
-// Capacity·2⁻²³ for all: 0.1 is exactly a tenth for capacities up to 8,388,607. It
+// resolution of the limiter, which is 10⁻⁶ token for capacities up to 83 and Capacity·2⁻²³
+// or finer for all: 0.1 is exactly a tenth for capacities up to 8,388,607. It
 // returns tb.ErrInvalidCost if cost is not positive, NaN or infinite.
 func (l *Limiter[K]) AllowCost(_ context.Context, key K, cost float64) (tb.Decision, error) {
 	units, err := l.meter.decimal(cost)
