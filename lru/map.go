@@ -114,9 +114,10 @@ const (
 	Refused          // nothing could be evicted before the instant returned
 )
 
-// Insert adds a key, unless it is there already: the key and value that create returns,
-// where the key is a copy if the caller's memory must not be kept. To make room it evicts the value with the least stamp; before that, it drops up to
-// two values with stamps at or below idle. now is passed on to Retire.
+// Insert adds key, unless it is there already, with the value that create returns and
+// the key that it returns, a copy if the caller's memory must not be kept. To make room
+// it evicts the value with the least stamp; before that, it drops up to two values with
+// stamps at or below idle. now is passed on to Retire.
 //
 // All this, create included, happens under the lock of the key's shard. If the outcome
 // is Refused, until is the least stamp: the now at which room can be made.
