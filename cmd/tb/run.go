@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/alecthomas/kong"
 
@@ -25,18 +26,21 @@ type commands struct {
 // run parses the arguments, runs the command they name and returns the exit status. It
 // uses nothing of the process but what it is given. The end of ctx is an interrupt.
 func run(ctx context.Context, args []string, std replay.IO) int {
-	helped := false
+	helped, help, status := false, std.Stdout, ok
+	if len(args) == 0 {
+		args, help, status = []string{"--help"}, std.Stderr, usageError
+	}
 	parser := kong.Must(&commands{},
 		kong.Name("tb"),
 		kong.Description("Try a token-bucket rate limit out."),
-		replay.Vars,
-		kong.Writers(std.Stdout, std.Stderr),
+		replay.Vars, replay.TextMapper,
+		kong.Writers(help, std.Stderr),
 		kong.Exit(func(int) { helped = true }), // after printing the help
 	)
 	command, err := parser.Parse(args)
 	switch {
 	case helped:
-		return ok
+		return status
 	case err != nil:
 		fmt.Fprintf(std.Stderr, "tb: %v\n", err)
 		fmt.Fprintln(std.Stderr, "Run \"tb replay --help\" for all flags.")
@@ -44,7 +48,8 @@ func run(ctx context.Context, args []string, std replay.IO) int {
 	}
 	command.BindTo(ctx, (*context.Context)(nil))
 	if err := command.Run(std); err != nil {
-		fmt.Fprintf(std.Stderr, "tb: %v\n", err)
+		lines := strings.ReplaceAll(err.Error(), "\n", "\ntb: ") // of several errors joined
+		fmt.Fprintf(std.Stderr, "tb: %s\n", lines)
 		return inputError
 	}
 	return ok

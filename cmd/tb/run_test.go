@@ -75,7 +75,23 @@ func TestUsageErrors(t *testing.T) {
 		{"replay,--rate=5,--burst=1,--impl=go,-", `"cas","mutex"`},
 		{"replay,--rate=5,--burst=1,--field=when=ts,-", "time, ip, user, host, uri, size"},
 		{"replay,--rate=5,--burst=1,--sample,-", "no FILE"},
-		{"replay,--rate=5,--burst=1,--sample,--sample-lines=0", "1 to 100000000"},
+		{"replay,--rate=5,--burst=1,--sample,--sample-lines=0", "1000 to 10000000"},
+		{"replay,--rate=5,--burst=1,--sample,--sample-lines=999", "1000 to 10000000"},
+		{"replay,--rate=5,--burst=1,--sample,--sample-lines=10000001", "1000 to 10000000"},
+		{"replay,--rate,-1,--burst=1,-", `rate "-1": want tokens per time`},
+		{"replay,--rate=5,--burst,-1,-", `burst "-1": want a whole number`},
+		{"replay,--rate=5,--burst=1,--cost,-1,-", `cost "-1": want a positive number`},
+		{"replay,--burst=1,-,--rate", `rate "": want tokens per time`},
+		{"replay,--rate=5,--burst=1,--ipv6-prefix=x,-", "1 to 128"},
+		{"replay,--rate=5,--burst=1,--max-keys=x,-", "1 to 1073741824"},
+		{"replay,--rate=5,--burst=1,--svg,--json,-", "--svg"},
+		{"replay,--rate=5,--burst=1,--svg=-,-", "the name of a file"},
+		{"replay,--rate=5,--burst=1,--key=,-", "ip, user, path, host"},
+		{"replay,--rate=5,--burst=1,--key=IP,-", "ip, user, path, host"},
+		{"replay,--rate=5,--burst=1,--key=ip+path,-", "ip, user, path, host"},
+		{"replay,--rate=5,--burst=1,--key=ip:path,-", "ip, user, path, host"},
+		{"replay,--rate=5,--burst=1,--cost=KiB,-", "bytes/KiB"},
+		{"replay,--rate=5,--burst=1,--cost=Bytes,-", "bytes/KiB"},
 		{"replay,--rate=5,--burst=1,--nonsense,-", "--nonsense"},
 	} {
 		args := strings.FieldsFunc(tt.args, func(r rune) bool { return r == ',' })
@@ -83,6 +99,27 @@ func TestUsageErrors(t *testing.T) {
 		if status != 2 || stdout != "" || !strings.Contains(stderr, tt.want) {
 			t.Errorf("%s: status %d, stdout %q, stderr %q; want 2 and %q",
 				tt.args, status, stdout, stderr, tt.want)
+		}
+	}
+}
+
+// What is wrong is said once, and in the terms of the flags.
+func TestUsageErrorsAreShort(t *testing.T) {
+	for flag, foreign := range map[string]string{
+		"--rate=0": "Limit.Tokens", "--rate=1/300y": "Limit.Per", "--max-keys=0": "WithMaxKeys",
+	} {
+		_, _, stderr := tb(t, validLine, "replay", "--rate=5", "--burst=1", flag, "-")
+		if strings.Contains(stderr, foreign) || strings.Count(stderr, "want") != 1 {
+			t.Errorf("%s: %s", flag, stderr)
+		}
+	}
+}
+
+func TestNamesInAKeyMayNotBeEmpty(t *testing.T) {
+	for _, key := range []string{"", ",", "ip,", ",ip", "ip,,path"} {
+		status, stdout, stderr := tb(t, validLine, "replay", "--rate=5", "--burst=1", "--key", key, "-")
+		if status != 2 || stdout != "" || !strings.Contains(stderr, `key "": want ip, user`) {
+			t.Errorf("--key %q: status %d, stdout %q, stderr %q", key, status, stdout, stderr)
 		}
 	}
 }
@@ -100,6 +137,11 @@ func TestHelp(t *testing.T) {
 	status, stdout, stderr := tb(t, "", "replay", "--help")
 	if status != 0 || stderr != "" || !strings.Contains(stdout, "--ipv6-prefix") {
 		t.Errorf("status %d, stdout %q, stderr %q", status, stdout, stderr)
+	}
+	status, stdout, stderr = tb(t, "")
+	if status != 2 || stdout != "" || !strings.Contains(stderr, "replay") ||
+		!strings.HasPrefix(stderr, "Usage: tb <command>") {
+		t.Errorf("without arguments: status %d, stdout %q, stderr %q", status, stdout, stderr)
 	}
 }
 
@@ -121,6 +163,42 @@ func TestInputErrors(t *testing.T) {
 		status, stdout, stderr := tb(t, "", args...)
 		if status != 1 || !strings.Contains(stderr, tt.want) || (stdout != "") != tt.report {
 			t.Errorf("%s: status %d, stdout %q, stderr %q", tt.name, status, stdout, stderr)
+		}
+	}
+}
+
+// What is wrong with a file does not keep the next ones from being replayed.
+func TestBadFilesDoNotHideTheRest(t *testing.T) {
+	good := file(t, "good.log", validLine)
+	bad := []string{file(t, "empty.log", ""), t.TempDir(), file(t, "broken.gz", "\x1f\x8b\x00\x00")}
+	args := []string{"replay", "--rate=5", "--burst=1", good, bad[0], good, bad[1], bad[2], good}
+	status, stdout, stderr := tb(t, "", args...)
+	if status != 1 || strings.Count(stdout, "good.log: 1 line, common") != 3 ||
+		!strings.Contains(stdout, "requests             3\n") {
+		t.Errorf("status %d, stdout %q", status, stdout)
+	}
+	for _, name := range bad {
+		if !strings.Contains(stderr, "tb: "+name+": ") {
+			t.Errorf("%s is not in %q", name, stderr)
+		}
+	}
+}
+
+// A wrong name would put everybody into one bucket. The report is printed nevertheless.
+func TestNameThatNoRequestHasIsAnError(t *testing.T) {
+	log := `{"ts":1431857103,"ip":"1.2.3.4"}` + "\n" + `{"ts":1431857103,"once":1,"user":"u"}`
+	for _, tt := range []struct{ flag, log, want string }{
+		{"--key=ip,tenant", log, "no request has a tenant, as --key wants"},
+		{"--key=host", log, "no request has a host, as --key wants"},
+		{"--key=once,user", log, ""},
+		{"--cost=weight", log, "no request has a positive weight, as --cost wants"},
+		{"--cost=once", log, ""},
+		{"--cost=once", validLine, "no request has a positive once, as --cost wants"},
+	} {
+		status, stdout, stderr := tb(t, tt.log, "replay", "--rate=5", "--burst=1", tt.flag, "-")
+		if (status == 1) != (tt.want != "") || !strings.Contains(stderr, tt.want) ||
+			!strings.Contains(stdout, "granted") {
+			t.Errorf("%s: status %d, stdout %q, stderr %q", tt.flag, status, stdout, stderr)
 		}
 	}
 }
@@ -164,9 +242,9 @@ func TestSourcesOfALog(t *testing.T) {
 }
 
 func TestFlagsReachTheReplay(t *testing.T) {
-	log := `{"when":1431857103,"ip":"2001:db8:0:1::1","t":"x","w":2}
-{"when":1431857103,"ip":"2001:db8:0:2::1","t":"y","w":2}
-{"when":1431857103,"ip":"2001:db8:1:2::1","t":"x","w":2}`
+	log := `{"when":1431857103,"ip":"2001:db8:0:1::1","t":"x","w":2,"v":0,"host":"h"}
+{"when":1431857103,"ip":"2001:db8:0:2::1","t":"y","w":2,"v":0,"host":"h"}
+{"when":1431857103,"ip":"2001:db8:1:2::1","t":"x","w":2,"v":0,"host":"h"}`
 	base := []string{"--rate=1/d", "--field=time=when", "-"}
 	for _, tt := range []struct {
 		flags          []string
@@ -177,7 +255,7 @@ func TestFlagsReachTheReplay(t *testing.T) {
 		{[]string{"--burst=1", "--ipv6-prefix=48"}, 2, 1, 0, 0},
 		{[]string{"--burst=1", "--key=t"}, 2, 1, 0, 0},
 		{[]string{"--burst=1", "--key=t", "--key", "ip"}, 3, 0, 0, 0},
-		{[]string{"--burst=3", "--key=t,absent", "--cost=w"}, 2, 1, 0, 0},
+		{[]string{"--burst=3", "--key=t,v", "--cost=w"}, 2, 1, 0, 0},
 		{[]string{"--burst=3", "--key=host", "--cost=1.5"}, 1, 1, 0, 0},
 		{[]string{"--burst=1", "--max-keys=1"}, 3, 0, 2, 0},
 		{[]string{"--burst=1", "--max-keys=1", "--overflow=refuse"}, 3, 2, 0, 2},
@@ -242,15 +320,36 @@ func TestInterruptPrintsTheReport(t *testing.T) {
 		Stdout: &out, Stderr: &errs,
 	})
 	if status != 1 || !strings.HasPrefix(out.String(), "INTERRUPTED") ||
-		!strings.Contains(out.String(), "stdin: 1 lines") || errs.String() != "tb: interrupted\n" {
+		!strings.Contains(out.String(), "stdin: 1 line,") || errs.String() != "tb: interrupted\n" {
 		t.Errorf("status %d, stdout %q, stderr %q", status, out.String(), errs.String())
 	}
 }
 
-func TestReportThatCannotBeWritten(t *testing.T) {
+// unread is a standard input that nobody should come to read.
+type unread struct{ t *testing.T }
+
+func (u unread) Read([]byte) (int, error) {
+	u.t.Error("the log was read")
+	return 0, io.EOF
+}
+
+func TestDrawingThatCannotBeMadeFailsFirst(t *testing.T) {
 	nowhere := filepath.Join(t.TempDir(), "no", "out.svg")
-	status, _, stderr := tb(t, validLine, "replay", "--rate=5", "--burst=1", "--svg", nowhere, "-")
-	if status != 1 || !strings.Contains(stderr, "out.svg") {
-		t.Errorf("status %d, stderr %q", status, stderr)
+	var out, errs bytes.Buffer
+	args := []string{"replay", "--rate=5", "--burst=1", "--svg", nowhere, "-"}
+	status := run(t.Context(), args, replay.IO{Stdin: unread{t}, Stdout: &out, Stderr: &errs})
+	if status != 1 || out.Len() > 0 || !strings.Contains(errs.String(), "out.svg") {
+		t.Errorf("status %d, stdout %q, stderr %q", status, &out, &errs)
+	}
+}
+
+func TestDrawingThatCannotBeWrittenLeavesTheReport(t *testing.T) {
+	const full = "/dev/full"
+	if _, err := os.Stat(full); err != nil {
+		t.Skipf("no full device: %v", err)
+	}
+	status, stdout, stderr := tb(t, validLine, "replay", "--rate=5", "--burst=1", "--svg", full, "-")
+	if status != 1 || !strings.Contains(stdout, "granted") || !strings.Contains(stderr, full) {
+		t.Errorf("status %d, stdout %q, stderr %q", status, stdout, stderr)
 	}
 }

@@ -6,6 +6,7 @@ import "bytes"
 //
 //	client ident user [time] "request" status size ["referer" "agent" …]
 //
+// What may stand for the client, or before it, is in setOrigin.
 // What follows the size is not looked at. So further fields are fine, and so is a
 // line that was cut off there: its request happened.
 type clfParser struct {
@@ -24,7 +25,11 @@ func (p *clfParser) parse(line []byte, rec *Record) (Format, error) {
 	if end < 0 {
 		return Undetected, errRequest
 	}
-	rec.Host, rec.Path = target(rest[1:end])
+	host, path := target(rest[1:end])
+	rec.Path = path
+	if host != nil {
+		rec.Host = host
+	}
 	status, rest, ok := field(rest[end+1:])
 	if !ok || len(status) != 3 && string(status) != "-" || number(dash(status)) < 0 {
 		return Undetected, errStatus
@@ -39,31 +44,37 @@ func (p *clfParser) parse(line []byte, rec *Record) (Format, error) {
 	return Combined, nil
 }
 
-// client parses what stands before the request, and returns what follows. A user may
-// contain spaces.
+// endOfTime is what ends a time, and begins the request. Servers escape the quotes of what
+// clients send, so the first one is not the client's, whatever brackets its name has.
+var endOfTime = []byte("] \"")
+
+// client parses what stands before the request, and returns what follows.
 func (p *clfParser) client(line []byte, rec *Record) (rest []byte, err error) {
+	end := bytes.Index(line, endOfTime)
+	if end < 0 {
+		return nil, noRequest(line)
+	}
+	open := bytes.LastIndexByte(line[:end], '[')
+	if open < 1 || line[open-1] != ' ' || !rec.setOrigin(line[:open-1]) {
+		return nil, errClient
+	}
+	var ok bool
+	if rec.Time, ok = p.time.clf(line[open+1 : end]); !ok {
+		return nil, errTime
+	}
+	return line[end+len("] "):], nil
+}
+
+// noRequest says what is wrong with a line in which no request follows a time.
+func noRequest(line []byte) error {
 	open := bytes.IndexByte(line, '[')
-	if open < 0 {
-		return nil, errClient
+	switch {
+	case open < 0:
+		return errClient
+	case bytes.IndexByte(line[open:], ']') < 0:
+		return errTime
 	}
-	ip, identUser, ok := bytes.Cut(line[:open], space)
-	_, user, ok2 := bytes.Cut(identUser, space)
-	if !ok || !ok2 || len(user) == 0 || user[len(user)-1] != ' ' {
-		return nil, errClient
-	}
-	rec.IP, rec.User = dash(ip), dash(user[:len(user)-1])
-	length := bytes.IndexByte(line[open:], ']')
-	if length < 0 {
-		return nil, errTime
-	}
-	if rec.Time, ok = p.time.clf(line[open+1 : open+length]); !ok {
-		return nil, errTime
-	}
-	rest = line[open+length+1:]
-	if len(rest) < 2 || rest[0] != ' ' || rest[1] != '"' {
-		return nil, errRequest
-	}
-	return rest[1:], nil
+	return errRequest
 }
 
 // setSize sets the size from digits, or leaves it Unknown for a dash.

@@ -3,6 +3,7 @@ package accesslog
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 )
 
 // jsonParser parses JSON lines. One walk over the line collects the raw values of
@@ -38,11 +39,15 @@ func (p *jsonParser) parse(line []byte, rec *Record) (Format, error) {
 	if !p.scan.line(line, p.values) {
 		return Undetected, errJSON
 	}
-	var ok bool
-	if rec.Time, ok = p.timestamp(p.field(fieldTime)); !ok {
+	at := p.field(fieldTime)
+	if len(at) == 0 {
 		return Undetected, errNoTime
 	}
-	rec.IP = p.field(fieldIP)
+	var ok bool
+	if rec.Time, ok = p.timestamp(at); !ok {
+		return Undetected, fmt.Errorf("time %q: %w", at[:min(len(at), excerpt)], errBadTime)
+	}
+	rec.IP, _, _ = bytes.Cut(p.field(fieldIP), comma)
 	rec.User = p.field(fieldUser)
 	rec.Host, rec.Path = p.uri()
 	if host := p.field(fieldHost); host != nil {
@@ -77,10 +82,10 @@ func (p *jsonParser) uri() (host, path []byte) {
 }
 
 // timestamp parses a time in any of the notations that loggers use. Where its first
-// separator stands tells them apart.
+// separator stands tells them apart. There is at least one byte.
 func (p *jsonParser) timestamp(b []byte) (ns int64, ok bool) {
 	switch {
-	case len(b) == 0 || b[0] < '0' || b[0] > '9':
+	case b[0] < '0' || b[0] > '9':
 		return 0, false
 	case len(b) > 4 && b[4] == '-':
 		return p.time.rfc3339(b)

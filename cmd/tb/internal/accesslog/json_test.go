@@ -45,6 +45,8 @@ func TestJSONLines(t *testing.T) {
 			request{at, "", "", "", "", Unknown}},
 		{"brackets in strings", `{"x":{"a":"}]\"}"},"y":["]",{"z":"["}],"ts":1431857103}`,
 			request{at, "", "", "", "", Unknown}},
+		{"first of a list of clients", `{"ts":1431857103,"ip":"192.0.2.7, 10.0.0.1"}`,
+			request{at, "192.0.2.7", "", "", "", Unknown}},
 		{"object where a text is expected", `{"ts":1431857103,"user":{"id":1},"ip":[{"a":1}]}`,
 			request{at, "", "", "", "", Unknown}},
 	} {
@@ -70,13 +72,31 @@ func TestMalformedJSONLines(t *testing.T) {
 		{`{"a":{"b":1},"c":["x"}`, errJSON},
 		{`{"a":"x}`, errJSON},
 		{`{"ip":"1.2.3.4"}`, errNoTime},
-		{`{"ts":"yesterday"}`, errNoTime},
-		{`{"ts":-5}`, errNoTime},
-		{`{"ts":"2015-13-17T10:05:03Z"}`, errNoTime},
+		{`{"ts":null,"time":"-"}`, errNoTime},
+		{`{"ts":""}`, errNoTime},
+		{`{"ts":"yesterday"}`, errBadTime},
+		{`{"ts":-5}`, errBadTime},
+		{`{"ts":1e400}`, errBadTime},
+		{`{"ts":true}`, errBadTime},
+		{`{"ts":"2015-05-17T10:05:03"}`, errBadTime}, // of which zone?
+		{`{"ts":"2015-13-17T10:05:03Z"}`, errBadTime},
 	} {
 		got, bad, _ := read(t, strings.NewReader(tt.line), Schema{})
 		if len(got) != 0 || len(bad) != 1 || !errors.Is(bad[0], tt.want) {
 			t.Errorf("%s: got %v, malformed %v; want %v", tt.line, got, bad, tt.want)
+		}
+	}
+}
+
+func TestUnusableTimeIsShown(t *testing.T) {
+	long := strings.Repeat("9", 1000)
+	for value, want := range map[string]string{
+		`-5`: `time "-5": want epoch`, `"now"`: `time "now": want epoch`,
+		long: `time "` + long[:excerpt] + `": want epoch`,
+	} {
+		_, bad, _ := read(t, strings.NewReader(`{"ts":`+value+`}`), Schema{})
+		if len(bad) != 1 || !strings.HasPrefix(bad[0].Err.Error(), want) {
+			t.Errorf("%s: malformed %v, want %q", value, bad, want)
 		}
 	}
 }

@@ -14,6 +14,9 @@ import (
 // memory of a Reader.
 const MaxLine = 1 << 20
 
+// byteOrderMark is what some programs of Windows write before UTF-8.
+const byteOrderMark = "\ufeff"
+
 // excerpt is how much of a malformed line an error quotes, in bytes.
 const excerpt = 60
 
@@ -28,7 +31,7 @@ type Reader struct {
 }
 
 // NewReader returns a Reader of the log r, whose name is for error messages. If its
-// first bytes are those of a gzip file, it is unpacked.
+// first bytes are those of a gzip file, it is unpacked. A byte order mark is passed over.
 //
 // When ctx is done, reading ends with its error, even in the middle of a Read of r
 // that would block. That Read goes on in the background until it returns, so r must
@@ -44,9 +47,13 @@ func NewReader(ctx context.Context, name string, r io.Reader, s Schema) (*Reader
 		}
 		plain = unpacked
 	}
+	lines := bufio.NewReaderSize(plain, MaxLine+len("\r\n"))
+	if mark, _ := lines.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
+		_, _ = lines.Discard(len(mark)) // what was peeked at is there
+	}
 	return &Reader{
 		name: name,
-		in:   bufio.NewReaderSize(plain, MaxLine+len("\r\n")),
+		in:   lines,
 		clf:  &clfParser{fields: len(s.Extra)},
 		json: newJSONParser(s),
 	}, nil

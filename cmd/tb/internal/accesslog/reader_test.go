@@ -44,6 +44,26 @@ func TestGzipIsDetected(t *testing.T) {
 	}
 }
 
+func TestByteOrderMarkIsPassedOver(t *testing.T) {
+	const mark = "\xef\xbb\xbf"
+	for _, tt := range []struct {
+		name, log, want string
+		bad             int
+	}{
+		{"common", mark + line("a"), "[a]", 0},
+		{"JSON", mark + `{"ts":1431857103,"ip":"a"}`, "[a]", 0},
+		{"gzip", string(zipped(t, mark+line("a"))), "[a]", 0},
+		{"only at the start", mark + mark + line("a"), "[" + mark + "a]", 0},
+		{"nothing else", mark, "[]", 0},
+		{"half of one", mark[:2], "[]", 1},
+	} {
+		got, bad, _ := read(t, strings.NewReader(tt.log), Schema{})
+		if fmt.Sprint(clients(got)) != tt.want || len(bad) != tt.bad {
+			t.Errorf("%s: got %q, malformed %v", tt.name, clients(got), bad)
+		}
+	}
+}
+
 func TestTruncatedGzipIsAnError(t *testing.T) {
 	data := zipped(t, strings.Repeat(line("a")+"\n", 100))
 	r, err := NewReader(t.Context(), "cut.gz", bytes.NewReader(data[:len(data)-10]), Schema{})

@@ -19,7 +19,8 @@ type Record struct {
 	// User is the authenticated user.
 	User []byte
 	// Host is the host asked for. In Common and Combined it is there only for requests
-	// to a proxy, "GET http://host/path".
+	// to a proxy, "GET http://host/path", and where the name of the virtual host precedes
+	// the client.
 	Host []byte
 	// Path is the path asked for, without query. Its escapes are left as logged.
 	Path []byte
@@ -68,6 +69,9 @@ func (e *LineError) Error() string {
 // Unwrap returns what is wrong with the line.
 func (e *LineError) Unwrap() error { return e.Err }
 
+const wantTime = "want epoch seconds or milliseconds, RFC 3339 with its zone," +
+	" or 17/May/2015:10:05:03 +0000"
+
 // What can be wrong with a line. Each says what was expected.
 var (
 	ErrTooLong = errors.New("line is longer than 1 MiB")
@@ -77,6 +81,6 @@ var (
 	errSize    = errors.New("want a size in bytes, or -, after the status")
 	errTime    = errors.New("want a time like [17/May/2015:10:05:03 +0000], 1970 to 2261")
 	errJSON    = errors.New("want one JSON object a line")
-	errNoTime  = errors.New("no field with a time: want epoch seconds or milliseconds," +
-		" RFC 3339, or 17/May/2015:10:05:03 +0000")
+	errNoTime  = errors.New("no field with a time: " + wantTime)
+	errBadTime = errors.New(wantTime)
 )

@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
+
+	"github.com/schollz/progressbar/v3"
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/accesslog"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/samplelog"
@@ -17,24 +20,24 @@ import (
 type Command struct {
 	Files []string `arg:"" optional:"" name:"file" help:"${replay_file}"`
 
-	Rate  Rate  `placeholder:"TOKENS/TIME" help:"${replay_rate}"`
-	Burst Burst `placeholder:"TOKENS" help:"${replay_burst}"`
+	Rate  Rate  `type:"text" placeholder:"TOKENS/TIME" help:"${replay_rate}"`
+	Burst Burst `type:"text" placeholder:"TOKENS" help:"${replay_burst}"`
 	Sweep Sweep `placeholder:"LISTS" help:"${replay_sweep}"`
 
-	Key        []string          `default:"ip" help:"${replay_key}"`
-	IPv6Prefix int               `name:"ipv6-prefix" default:"64" help:"${replay_ipv6_prefix}"`
-	Cost       Cost              `default:"1" help:"${replay_cost}"`
+	Key        []string          `sep:"none" default:"ip" help:"${replay_key}"`
+	IPv6Prefix prefix            `type:"text" name:"ipv6-prefix" default:"64" help:"${replay_prefix}"`
+	Cost       Cost              `type:"text" default:"1" help:"${replay_cost}"`
 	Field      map[string]string `mapsep:"," placeholder:"NAME=FIELD" help:"${replay_field}"`
 
-	MaxKeys  int    `default:"1048576" help:"${replay_max_keys}"`
-	Overflow string `enum:"forgive,refuse" default:"forgive" help:"${replay_overflow}"`
-	Impl     string `enum:"cas,mutex" default:"cas" help:"${replay_impl}"`
+	MaxKeys  maxKeys `type:"text" default:"1048576" help:"${replay_max_keys}"`
+	Overflow string  `enum:"forgive,refuse" default:"forgive" help:"${replay_overflow}"`
+	Impl     string  `enum:"cas,mutex" default:"cas" help:"${replay_impl}"`
 
 	JSON bool   `name:"json" help:"${replay_json}"`
 	SVG  string `name:"svg" placeholder:"FILE" help:"${replay_svg}"`
 
-	Sample      bool `help:"${replay_sample}"`
-	SampleLines int  `default:"100000" help:"${replay_sample_lines}"`
+	Sample      bool        `help:"${replay_sample}"`
+	SampleLines sampleLines `type:"text" default:"100000" help:"${replay_sample_lines}"`
 }
 
 // IO is what a command reads from and writes to.
@@ -50,15 +53,10 @@ func (c *Command) Validate() error {
 		return errors.New("--sample replays a generated log: want no FILE with it")
 	case !c.Sample && len(c.Files) == 0:
 		return errors.New("want a FILE to replay, - for standard input, or --sample")
-	case c.SampleLines < 1 || c.SampleLines > samplelog.MaxLines:
-		return fmt.Errorf("--sample-lines=%d: want 1 to %d", c.SampleLines, samplelog.MaxLines)
-	case c.IPv6Prefix < 1 || c.IPv6Prefix > 128:
-		return fmt.Errorf("--ipv6-prefix=%d: want 1 to 128", c.IPv6Prefix)
+	case strings.HasPrefix(c.SVG, "-"):
+		return fmt.Errorf("--svg=%s: want the name of a file", c.SVG)
 	case c.SVG != "" && len(c.Sweep.Rates)+len(c.Sweep.Bursts) > 0:
 		return errors.New("--svg draws a single limit: want no --sweep with it")
-	}
-	if _, err := tb.Apply(tb.WithMaxKeys(c.MaxKeys)); err != nil {
-		return fmt.Errorf("--max-keys: %w", err)
 	}
 	if err := (accesslog.Schema{Names: c.Field}).Validate(); err != nil {
 		return fmt.Errorf("--field: %w", err)
@@ -71,8 +69,11 @@ func (c *Command) Validate() error {
 func (c *Command) options() (Options, error) {
 	o := Options{
 		Rates: c.Sweep.Rates, Bursts: c.Sweep.Bursts,
-		Keys: c.Key, IPv6Prefix: c.IPv6Prefix, Cost: c.Cost,
-		MaxKeys: c.MaxKeys, Overflow: tb.ForgiveLeast, Impl: c.Impl,
+		IPv6Prefix: int(c.IPv6Prefix), Cost: c.Cost,
+		MaxKeys: int(c.MaxKeys), Overflow: tb.ForgiveLeast, Impl: c.Impl,
+	}
+	for _, names := range c.Key { // not split by kong, which drops an empty name at the end
+		o.Keys = append(o.Keys, strings.Split(names, ",")...)
 	}
 	if c.Overflow == "refuse" {
 		o.Overflow = tb.RefuseNew
@@ -94,7 +95,8 @@ func (c *Command) options() (Options, error) {
 }
 
 // Run replays the log and prints the report. A report on part of the input is printed
-// too, and the error returned that ended it.
+// too, and the errors returned that kept it from the rest. What can fail before a long
+// replay does not fail after it: the files are looked for and that for the SVG is made.
 func (c *Command) Run(ctx context.Context, std IO) error {
 	o, err := c.options()
 	if err != nil {
@@ -104,24 +106,37 @@ func (c *Command) Run(ctx context.Context, std IO) error {
 	if err != nil {
 		return err
 	}
-	bar := newProgress(std.Stderr, size)
-	for i := range logs {
-		if bar != nil {
-			logs[i] = logs[i].watched(bar)
+	var svg *os.File
+	if c.SVG != "" {
+		if svg, err = os.Create(c.SVG); err != nil {
+			return err
 		}
 	}
-	res, err := Run(ctx, o, accesslog.Schema{Names: c.Field}, logs)
-	if bar != nil {
-		bar.Finish()
-	}
+	res, err := c.replay(ctx, o, logs, newProgress(std.Stderr, size))
 	if res == nil {
 		return err
 	}
 	res.Report.Sample = c.Sample
 	if res.Report.Interrupted {
-		err = errors.New("interrupted")
+		err = errors.Join(err, errors.New("interrupted"))
 	}
-	return errors.Join(c.print(res, std.Stdout), err)
+	err = errors.Join(err, res.Report.absent(), c.print(&res.Report, std.Stdout))
+	if svg != nil {
+		err = errors.Join(err, res.WriteSVG(svg), svg.Close())
+	}
+	return err
+}
+
+// replay replays the logs and shows in the bar, if there is one, how far it is.
+func (c *Command) replay(ctx context.Context, o Options, logs []Input,
+	bar *progressbar.ProgressBar) (*Result, error) {
+	if bar != nil {
+		defer bar.Finish()
+		for i := range logs {
+			logs[i] = logs[i].watched(bar)
+		}
+	}
+	return Run(ctx, o, accesslog.Schema{Names: c.Field}, logs)
 }
 
 // logs returns what to replay and its length.
@@ -130,30 +145,16 @@ func (c *Command) logs(stdin io.Reader) ([]Input, int64, error) {
 		return inputs(c.Files, stdin)
 	}
 	return []Input{{"generated sample", func() (io.ReadCloser, error) {
-		return io.NopCloser(samplelog.New(c.SampleLines)), nil
+		return io.NopCloser(samplelog.New(int(c.SampleLines))), nil
 	}}}, 0, nil
 }
 
-// print writes the report in the forms asked for.
-func (c *Command) print(res *Result, stdout io.Writer) error {
-	if c.SVG != "" {
-		if err := writeFile(c.SVG, res.WriteSVG); err != nil {
-			return err
-		}
-	}
+// print writes the report in the form asked for.
+func (c *Command) print(rep *Report, stdout io.Writer) error {
 	if !c.JSON {
-		return res.Report.WriteText(stdout)
+		return rep.WriteText(stdout)
 	}
 	enc := json.NewEncoder(stdout)
 	enc.SetIndent("", "  ")
-	return enc.Encode(&res.Report)
-}
-
-// writeFile creates a file with what write writes.
-func writeFile(name string, write func(io.Writer) error) error {
-	f, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(write(f), f.Close())
+	return enc.Encode(rep)
 }

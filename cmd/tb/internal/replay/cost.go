@@ -51,7 +51,8 @@ func (c *Cost) UnmarshalText(text []byte) error {
 		c.unit = 1
 	default:
 		c.field = c.text
-		ok = isFieldName(c.field)
+		_, isUnit := byteUnits[c.field]
+		ok = isFieldName(c.field) && !isUnit && !misspelt(c.field, "bytes")
 	}
 	if !ok {
 		return fmt.Errorf("cost %q: %s", text, wantCost)

@@ -17,8 +17,9 @@
 // # What is bounded
 //
 // A log may be longer than memory, and have more clients than fit into it. The table of
-// the limiter is bounded by Options.MaxKeys. All that is kept besides is bounded too,
-// and is exact as long as a log stays within these bounds:
+// each limiter is bounded by Options.MaxKeys, and its memory too: a part of a key has at
+// most 256 bytes, and a longer one is replaced by its beginning and its SHA-256. All that is
+// kept besides is bounded, and is exact as long as a log stays within these bounds:
 //
 //   - The number of keys, and of those that were refused: exact up to 131,072 of each,
 //     then estimated within about 1 %. See clients.
@@ -28,5 +29,6 @@
 //   - The plots: at most 512 intervals, of whole seconds. See timeline.
 //   - A line: at most 1 MiB. A longer one is malformed.
 //
-// Together these take about 50 MB at worst, and far less for most logs.
+// Together these take about 50 MB at worst, and far less for most logs. The process takes
+// about twice as much, since the garbage collector waits for that.
 package replay

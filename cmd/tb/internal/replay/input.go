@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"context"
 	"io"
 	"os"
 	"time"
@@ -34,6 +35,26 @@ func inputs(names []string, stdin io.Reader) (list []Input, size int64, err erro
 		list = append(list, Input{name, func() (io.ReadCloser, error) { return os.Open(name) }})
 	}
 	return list, size, nil
+}
+
+// open opens the input unless ctx ends first: a named pipe waits for its writer. Then the
+// file that comes too late stays open, which does not matter to a program that ends.
+func (in Input) open(ctx context.Context) (io.ReadCloser, error) {
+	type opened struct {
+		log io.ReadCloser
+		err error
+	}
+	done := make(chan opened, 1)
+	go func() {
+		log, err := in.Open()
+		done <- opened{log, err}
+	}()
+	select {
+	case o := <-done:
+		return o.log, o.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 }
 
 // watched returns the input with its bytes counted by the bar.

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/accesslog"
@@ -12,26 +13,33 @@ import (
 
 // keyer composes the key of a request from its parts. Each part is preceded by its
 // length, so that no two lists of parts give the same key, whatever they contain.
+// A part that is too long is replaced by its digest.
 type keyer struct {
 	parts   []func(*accesslog.Record) []byte
 	names   []string
 	missing []uint64 // per part: how many requests did not have it
 	prefix  int      // bits of an IPv6 address that make a client
-	key, ip []byte   // reused from call to call
+	key     []byte   // reused from call to call, as are
+	ip      []byte
+	long    []byte
 }
 
 // wantKey says what can be part of a key.
-const wantKey = "want ip, user, path, host or the name of a JSON field"
+const wantKey = "want ip, user, path, host or the name of a JSON field," +
+	" and commas between several"
 
 // newKeyer returns a keyer for the named parts, and the JSON fields it needs the log
 // to be read with.
 func newKeyer(names []string, ipv6Prefix int) (*keyer, []string, error) {
+	if len(names) == 0 {
+		return nil, nil, fmt.Errorf("no key: %s", wantKey)
+	}
 	k := &keyer{names: names, missing: make([]uint64, len(names)), prefix: ipv6Prefix}
 	var extra []string
 	for _, name := range names {
 		part, ok := k.standard(name)
 		if !ok {
-			if !isFieldName(name) {
+			if !isFieldName(name) || misspelt(name, "ip", "user", "path", "host") {
 				return nil, nil, fmt.Errorf("key %q: %s", name, wantKey)
 			}
 			i := len(extra)
@@ -58,6 +66,18 @@ func (k *keyer) standard(name string) (func(*accesslog.Record) []byte, bool) {
 	return nil, false
 }
 
+// misspelt says whether a name that passes for that of a field is rather one of the words
+// in other letters, or composed with it in another way than is understood: IP, ip+path.
+func misspelt(name string, words ...string) bool {
+	end := strings.IndexAny(name, "+:")
+	if end < 0 {
+		end = len(name)
+	}
+	return slices.ContainsFunc(words, func(word string) bool {
+		return strings.EqualFold(name[:end], word)
+	})
+}
+
 // of returns the key of a request, valid until the next call. A part that the request
 // does not have is empty, so all requests without it share a bucket; they are counted,
 // since that is seldom what was meant.
@@ -68,7 +88,12 @@ func (k *keyer) of(rec *accesslog.Record) []byte {
 		if len(value) == 0 {
 			k.missing[i]++
 		}
-		k.key = binary.AppendUvarint(k.key, uint64(len(value)))
+		length := uint64(len(value)) << 1
+		if len(value) > maxPart {
+			k.long = appendDigest(k.long[:0], value)
+			value, length = k.long, uint64(len(k.long))<<1|1
+		}
+		k.key = binary.AppendUvarint(k.key, length)
 		k.key = append(k.key, value...)
 	}
 	return k.key
@@ -79,7 +104,7 @@ func parts(key string) []string {
 	var values []string
 	for b := []byte(key); len(b) > 0; {
 		n, width := binary.Uvarint(b)
-		b = b[width:]
+		n, b = n>>1, b[width:]
 		values = append(values, string(b[:n]))
 		b = b[n:]
 	}

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"bytes"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -62,11 +63,48 @@ func TestKeyParts(t *testing.T) {
 }
 
 func TestKeyErrorsSayWhatIsExpected(t *testing.T) {
-	for _, name := range []string{"", "a/b", "5", "two words"} {
+	for _, name := range []string{"", "a/b", "5", "two words", "IP", "Path", "ip+path",
+		"ip:path", "User:x", "host+"} {
 		_, _, err := newKeyer([]string{"ip", name}, 64)
 		if err == nil || !strings.Contains(err.Error(), "ip, user, path, host") {
 			t.Errorf("key %q: error %v", name, err)
 		}
+	}
+}
+
+func TestFieldsMayBeginLikeAWord(t *testing.T) {
+	for _, name := range []string{"ipaddr", "user_id", "host.name", "a+b", "x:y", "clientip"} {
+		if _, extra, err := newKeyer([]string{name}, 64); err != nil || len(extra) != 1 {
+			t.Errorf("key %q: error %v, fields %q", name, err, extra)
+		}
+	}
+}
+
+func TestLongPartsAreReplacedByADigest(t *testing.T) {
+	k := mustKeyer(t, 64, "path", "user")
+	of := func(path string) string {
+		return string(k.of(&accesslog.Record{Path: []byte(path), User: []byte("u")}))
+	}
+	long := "/" + strings.Repeat("é", 500_000)
+	const sum = "09564ea953d5f71dcdf727d47df589f8"
+	if got, want := parts(of(long))[0], long[:39]+"…sha256:"+sum; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := parts(of(long[:256]))[0]; len(got) != 256 || got != long[:256] {
+		t.Errorf("a path of 256 bytes came back as %q", got)
+	}
+	// What differs only at the end, or is written like a digest, is another key.
+	seen := make(map[string]bool)
+	paths := []string{long, long + "x", long + "y", long[:257], parts(of(long))[0]}
+	for _, path := range paths {
+		key := of(path)
+		seen[key] = true
+		if len(key) > maxPart+10 {
+			t.Errorf("a path of %d bytes makes a key of %d", len(path), len(key))
+		}
+	}
+	if len(seen) != len(paths) {
+		t.Errorf("%d keys for %d paths", len(seen), len(paths))
 	}
 }
 
@@ -75,7 +113,7 @@ func TestKeyErrorsSayWhatIsExpected(t *testing.T) {
 func TestCompositeKeysDoNotCollide(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	alphabet := []string{"", "a", "b", "\x00", "\x01", "\x02", " ", "/", "a\x01b",
-		strings.Repeat("a", 200)}
+		strings.Repeat("a", 200), string(appendDigest(nil, bytes.Repeat([]byte{'a'}, 400)))}
 	k := mustKeyer(t, 64, "user", "path", "host")
 	seen := make(map[string][3]string)
 	for range 20_000 {
@@ -90,6 +128,11 @@ func TestCompositeKeysDoNotCollide(t *testing.T) {
 			t.Fatalf("%q and %q have the same key", p, other)
 		}
 		seen[key] = p
+		for i := range p {
+			if len(p[i]) > maxPart {
+				p[i] = string(appendDigest(nil, []byte(p[i])))
+			}
+		}
 		if got := parts(key); !slices.Equal(got, p[:]) {
 			t.Fatalf("%q came back as %q", p, got)
 		}

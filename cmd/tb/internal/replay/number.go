@@ -28,6 +28,26 @@ func some[N integer](n N, format string) string {
 	return fmt.Sprintf(format, count(n))
 }
 
+// several chooses the form of a word that goes with a number.
+func several[N integer](n N, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+// rounded drops what a person does not ask of a time: of hours the milliseconds, and of
+// seconds the nanoseconds.
+func rounded(d time.Duration) time.Duration {
+	switch {
+	case d >= time.Minute:
+		return d.Round(time.Second)
+	case d >= time.Second:
+		return d.Round(time.Millisecond)
+	}
+	return d.Round(time.Microsecond)
+}
+
 // percent writes a fraction with one decimal, or as much as shows that it is neither
 // nothing nor all.
 func percent(share float64) string {

@@ -99,7 +99,9 @@ func (t *timeline) newChart(title, y string) chart {
 	c.Title.Text, c.Y.Label.Text = title, y
 	c.X.Label.Text, c.X.Tick.Marker = "UTC", timeTicks{}
 	c.Y.Min = 0
-	if !t.empty() {
+	if t.empty() {
+		c.Y.Max, c.X.Tick.Marker = 1, plot.ConstantTicks(nil)
+	} else {
 		c.X.Min, c.X.Max = t.begin(t.lo), t.begin(t.hi+1)
 	}
 	c.legend.Top, c.legend.Left, c.legend.Padding = true, true, vg.Points(3)
@@ -118,7 +120,8 @@ func (t *timeline) newChart(title, y string) chart {
 // that the outline is the whole traffic.
 func (res *Result) decisionsChart() (chart, error) {
 	t, timeline := res.replayer.trials[0], res.replayer.timeline
-	title := fmt.Sprintf("What %s with a burst of %s would have done", t.rate, count(t.burst))
+	title := fmt.Sprintf("What %s with a burst of %s would have done, mean over %s",
+		t.rate, count(t.burst), timeline.width())
 	if res.Report.Sample {
 		title += " (generated sample)"
 	}
@@ -158,7 +161,7 @@ func area(curve plotter.XYs, fill color.Color) (*plotter.Polygon, error) {
 func (r *replayer) tokensChart() (chart, error) {
 	title := fmt.Sprintf("Fewest tokens left in %s, for the keys refused most", r.timeline.width())
 	c := r.timeline.newChart(title, "tokens")
-	c.Y.Max = float64(r.trials[0].burst)
+	c.Y.Max, c.Y.Tick.Marker = float64(r.trials[0].burst), wholeTicks{}
 	var lines []plot.Plotter
 	for i, e := range r.top.most(plottedKeys) {
 		line, err := plotter.NewLine(r.tokensLeft(e))

@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"errors"
 	"fmt"
 	"math/big"
 	"strings"
@@ -39,25 +38,22 @@ func (r *Rate) UnmarshalText(text []byte) error {
 	}
 	tokens, okTokens := decimal(number)
 	per, okPer := period(unit)
-	if !okTokens || !okPer {
+	if !okTokens || !okPer || !r.set(tokens, per) {
 		return fmt.Errorf("rate %q: %s", text, wantRate)
-	}
-	if err := r.set(tokens, per); err != nil {
-		return fmt.Errorf("rate %q: %w: %s", text, err, wantRate)
 	}
 	r.text = number + "/" + unit
 	return nil
 }
 
-// set makes r tokens every per. What is not a whole number of tokens becomes one by
-// taking as many periods together: 2.5 a second is 5 every 2 s.
-func (r *Rate) set(tokens *big.Rat, per time.Duration) error {
+// set makes r tokens every per, if that is in range. What is not a whole number of tokens
+// becomes one by taking as many periods together: 2.5 a second is 5 every 2 s.
+func (r *Rate) set(tokens *big.Rat, per time.Duration) bool {
 	long := new(big.Int).Mul(tokens.Denom(), big.NewInt(int64(per)))
 	if !tokens.Num().IsInt64() || !long.IsInt64() {
-		return errors.New("out of range")
+		return false
 	}
 	r.Tokens, r.Per = tokens.Num().Int64(), time.Duration(long.Int64())
-	return r.limit(1).Validate()
+	return r.limit(1).Validate() == nil
 }
 
 // decimal parses digits with an optional point, exactly: 0.1 is one tenth, which no float

@@ -1,7 +1,13 @@
 package replay
 
 import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/accesslog"
 )
@@ -52,7 +58,8 @@ type Report struct {
 	// empty, since that is another list for each limit.
 	Top []TopKey `json:"top"`
 
-	ipv6Prefix int
+	ipv6Prefix  int
+	longestStep time.Duration
 }
 
 // File is one input.
@@ -84,8 +91,8 @@ type Outcome struct {
 	KeysRefused      uint64  `json:"keys_refused"`
 	KeysRefusedShare float64 `json:"keys_refused_share"`
 	// EvictedFull counts the buckets that left the table when they were full again,
-	// which loses nothing. How many that are depends on the layout of the table, and
-	// may differ from run to run.
+	// which loses nothing. How many that are depends on the layout of the table and differs
+	// from run to run, so the text leaves it out: no decision depends on it.
 	EvictedFull uint64 `json:"evicted_full"`
 	// EvictedInDebt counts those that had to leave before, and Forgiven what they lacked
 	// to full, in tokens: the most that was granted above the limit for want of room.
@@ -99,7 +106,7 @@ type Outcome struct {
 // TopKey is one of the keys that were refused most.
 type TopKey struct {
 	// Key has the parts of the key, in the order of KeyParts.
-	Key []string `json:"key"`
+	Key Key `json:"key"`
 	// Requests and Refused count the requests of the key, and those of them refused.
 	Requests uint64 `json:"requests"`
 	Refused  uint64 `json:"refused"`
@@ -112,6 +119,23 @@ type TopKey struct {
 	Peak uint32 `json:"peak_per_second"`
 	// LongestRun is the most refusals in a row.
 	LongestRun uint64 `json:"longest_run"`
+}
+
+// Key has the parts of a key as they were logged. Of one longer than 256 bytes, its first
+// bytes and its SHA-256 stand for it.
+type Key []string
+
+// MarshalJSON quotes parts that are not valid UTF-8, which JSON has to be, as Go does: so
+// they stay distinct. What begins with a quote is quoted too, for else it could be either.
+func (k Key) MarshalJSON() ([]byte, error) {
+	texts := make([]string, len(k))
+	for i, part := range k {
+		if !utf8.ValidString(part) || strings.HasPrefix(part, `"`) {
+			part = strconv.Quote(part)
+		}
+		texts[i] = part
+	}
+	return json.Marshal(texts)
 }
 
 // newReport returns the report of a replay of nothing yet. Its lists are empty, which
@@ -133,7 +157,8 @@ func (res *Result) finish() {
 		rep.Last = time.Unix(0, r.span.last).UTC()
 	}
 	rep.SteppedBack = r.span.steps
-	rep.LongestStep = time.Duration(r.span.farthest).Seconds()
+	rep.longestStep = time.Duration(r.span.farthest)
+	rep.LongestStep = rep.longestStep.Seconds()
 	rep.Keys, rep.KeysExact = r.clients.all.total(), r.clients.all.exact()
 	rep.Keys = max(rep.Keys, r.clients.refused.total()) // estimates may contradict each other
 	for i, name := range r.keyer.names {
@@ -161,6 +186,21 @@ func (t *trial) outcome(keysRefused, keys uint64) Outcome {
 		EvictedFull: s.EvictedFull, EvictedInDebt: s.EvictedInDebt,
 		Forgiven: s.Forgiven, RefusedNew: s.RefusedNew,
 	}
+}
+
+// absent returns an error if no request had a part of the key or the field of the cost:
+// that is a wrong name, and what was replayed is not what was meant.
+func (rep *Report) absent() error {
+	var errs []error
+	for _, name := range rep.KeyParts {
+		if n := rep.Missing[name]; n > 0 && n == rep.Requests {
+			errs = append(errs, fmt.Errorf("no request has a %s, as --key wants", name))
+		}
+	}
+	if n := rep.CostStandIns; n > 0 && n == rep.Requests {
+		errs = append(errs, fmt.Errorf("no request has a positive %s, as --cost wants", rep.Cost))
+	}
+	return errors.Join(errs...)
 }
 
 // report returns what is known of the key, with its parts taken apart.

@@ -20,9 +20,10 @@ type Input struct {
 // with a log, and not so many that they hide the report.
 const maxShown = 5
 
-// Run replays the inputs one after the other. The result holds what was replayed even
-// if there is an error: reading failed, or an input had no valid line. If ctx is done,
-// Run ends early without an error, and the Report says so.
+// Run replays the inputs one after the other. An input that cannot be read to its end, or
+// has no valid line, does not keep it from the next. The result holds what was replayed,
+// and the error joins what went wrong. If ctx is done, Run ends early, which is no error,
+// and the Report says so.
 func Run(ctx context.Context, o Options, s accesslog.Schema, inputs []Input) (*Result, error) {
 	r, err := newReplayer(o)
 	if err != nil {
@@ -30,16 +31,17 @@ func Run(ctx context.Context, o Options, s accesslog.Schema, inputs []Input) (*R
 	}
 	s.Extra = r.extra
 	res := &Result{replayer: r, Report: newReport(o)}
+	var errs []error
 	for _, in := range inputs {
-		if err = res.file(ctx, in, s); err != nil {
+		err := res.file(ctx, in, s)
+		if err != nil && ctx.Err() != nil {
+			res.Report.Interrupted = true
 			break
 		}
-	}
-	if err != nil && ctx.Err() != nil {
-		res.Report.Interrupted, err = true, nil
+		errs = append(errs, err)
 	}
 	res.finish()
-	return res, err
+	return res, errors.Join(errs...)
 }
 
 // Result is what a replay has found.
@@ -52,7 +54,7 @@ type Result struct {
 func (res *Result) file(ctx context.Context, in Input, s accesslog.Schema) error {
 	ctx, cancel := context.WithCancel(ctx) // ends the reading when this returns early
 	defer cancel()
-	log, err := in.Open()
+	log, err := in.open(ctx)
 	if err != nil {
 		return err
 	}

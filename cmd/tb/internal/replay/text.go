@@ -42,7 +42,8 @@ func (rep *Report) writeInput(b *strings.Builder) {
 	}
 	for _, f := range rep.Files {
 		format := cmp.Or(string(f.Format), "none valid")
-		row(b, "log", "%s: %s lines, %s%s", f.Name, count(f.Lines), format,
+		row(b, "log", "%s: %s %s, %s%s", f.Name, count(f.Lines),
+			several(f.Lines, "line", "lines"), format,
 			some(f.Malformed, ", %s malformed"))
 	}
 	row(b, "key", "%s, cost %s", rep.keyText(), rep.Cost)
@@ -67,13 +68,15 @@ func (rep *Report) writeOutcome(b *strings.Builder, o *Outcome) {
 	row(b, "requests", "%12s", count(rep.Requests))
 	row(b, "granted", "%12s %8s", count(o.Granted), percent(share(o.Granted, rep.Requests)))
 	row(b, "refused", "%12s %8s%s", count(o.Refused), percent(o.RefusedShare),
-		some(o.NeverGranted, "   %s of them can never be granted: their cost is above the burst"))
+		some(o.NeverGranted, "   %s of them can never be granted: the cost is above the burst"))
 	row(b, "keys", "%12s%s", count(rep.Keys), rep.estimated())
 	row(b, "  refused", "%12s %8s   at least once", count(o.KeysRefused),
 		percent(o.KeysRefusedShare))
+	forgiven := uint64(math.Ceil(o.Forgiven))
 	row(b, "evicted", "%12s            in debt%s%s", count(o.EvictedInDebt),
-		some(uint64(math.Ceil(o.Forgiven)), ", forgiving them %s tokens"),
-		some(o.RefusedNew, "; %s requests refused: their key was new and the table full"))
+		some(forgiven, ", forgiving them %s "+several(forgiven, "token", "tokens")),
+		some(o.RefusedNew, "; %s "+several(o.RefusedNew, "request", "requests")+
+			" refused: the key was new and the table full"))
 	rep.writeTop(b)
 }
 
@@ -164,9 +167,9 @@ func (rep *Report) writeSweep(b *strings.Builder) {
 
 // writeRemarks says what the numbers of a limit do not.
 func (o *Outcome) writeRemarks(b *strings.Builder) {
-	remarks := some(o.NeverGranted, "; %s can never be granted: their cost is above the burst") +
-		some(o.EvictedInDebt, "; %s keys evicted in debt") +
-		some(o.RefusedNew, "; %s refused because their key was new and the table full")
+	remarks := some(o.NeverGranted, "; %s can never be granted: the cost is above the burst") +
+		some(o.EvictedInDebt, "; %s "+several(o.EvictedInDebt, "key", "keys")+" evicted in debt") +
+		some(o.RefusedNew, "; %s refused: the key was new and the table full")
 	if remarks != "" {
 		fmt.Fprintf(b, "%s burst %s%s\n", o.Rate, count(o.Burst), remarks)
 	}
@@ -174,26 +177,29 @@ func (o *Outcome) writeRemarks(b *strings.Builder) {
 
 // writeNotes says what the log had that a person should know of.
 func (rep *Report) writeNotes(b *strings.Builder) {
-	b.WriteString("\n")
-	if rep.SteppedBack > 0 {
-		fmt.Fprintf(b, "%s of %s requests are earlier than the line before, by up to %s: time"+
-			" never moves\nback, so those that were late for their bucket found it as it stood.\n",
-			count(rep.SteppedBack), count(rep.Requests),
-			time.Duration(rep.LongestStep*float64(time.Second)))
+	var notes strings.Builder
+	if n := rep.SteppedBack; n > 0 {
+		fmt.Fprintf(&notes, "%s of %s requests %s earlier than the line before, by up to %s: time"+
+			" never moves\nback, so what was late for its bucket found it as it stood.\n",
+			count(n), count(rep.Requests), several(n, "is", "are"), rounded(rep.longestStep))
 	}
 	for _, name := range rep.KeyParts {
 		if n := rep.Missing[name]; n > 0 {
-			fmt.Fprintf(b, "%s requests have no %s: they share one bucket.\n", count(n), name)
+			fmt.Fprintf(&notes, "%s %s no %s: such requests share one bucket.\n",
+				count(n), several(n, "request has", "requests have"), name)
 		}
 	}
-	if rep.CostStandIns > 0 {
-		fmt.Fprintf(b, "%s requests have no positive %s: each cost 1 token.\n",
-			count(rep.CostStandIns), rep.Cost)
+	if n := rep.CostStandIns; n > 0 {
+		fmt.Fprintf(&notes, "%s %s no positive %s: each cost 1 token.\n",
+			count(n), several(n, "request has", "requests have"), rep.Cost)
 	}
 	for i, line := range rep.Malformed {
 		if i == 0 {
-			b.WriteString("The first malformed lines:\n")
+			notes.WriteString("The first malformed lines:\n")
 		}
-		fmt.Fprintf(b, "  %s\n", line)
+		fmt.Fprintf(&notes, "  %s\n", line)
+	}
+	if notes.Len() > 0 {
+		b.WriteString("\n" + notes.String())
 	}
 }

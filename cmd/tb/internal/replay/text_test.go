@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -39,7 +40,7 @@ limit     1/s, burst 2
 
 requests             4
 granted              2   50.0 %
-refused              2   50.0 %   1 of them can never be granted: their cost is above the burst
+refused              2   50.0 %   1 of them can never be granted: the cost is above the burst
 keys                 2
   refused            1   50.0 %   at least once
 evicted              0            in debt
@@ -49,9 +50,9 @@ Refused most:
   refused  of requests   share  peak/s  longest run  key
         2            3  66.7 %       2            2  2001:db8::/64 -
 
-1 of 4 requests are earlier than the line before, by up to 1s: time never moves
-back, so those that were late for their bucket found it as it stood.
-4 requests have no user: they share one bucket.
+1 of 4 requests is earlier than the line before, by up to 1s: time never moves
+back, so what was late for its bucket found it as it stood.
+4 requests have no user: such requests share one bucket.
 The first malformed lines:
   a.log:5: want ` + "`client ident user [time] \"request\" status size`" + `: "broken"
 `
@@ -117,9 +118,33 @@ func TestTextOfEvictions(t *testing.T) {
 	}
 	o.Overflow = tb.RefuseNew
 	got = words(rendered(t, &replay(t, o, input("a.log", log)).Report))
-	const want = "evicted 0 in debt; 2 requests refused: their key was new and the table full"
+	const want = "evicted 0 in debt; 2 requests refused: the key was new and the table full"
 	if !strings.Contains(got, want) {
 		t.Errorf("no %q in\n%s", want, got)
+	}
+}
+
+// A report of which nothing more is to be said ends with its table.
+func TestTextWithoutNotes(t *testing.T) {
+	for _, burst := range [][]Burst{{2}, {2, 3}} {
+		o := options(t, "1", 2)
+		o.Bursts = burst
+		got := rendered(t, &replay(t, o, input("a.log", line("a", 1, 1))).Report)
+		if strings.HasSuffix(got, "\n\n") || !strings.HasPrefix(got, "log       a.log: 1 line, ") {
+			t.Errorf("got %q", got)
+		}
+	}
+}
+
+func TestLongestStepIsRounded(t *testing.T) {
+	for nanos, want := range map[int64]string{
+		524_102_400: "524.102ms", 1_000_000_400: "1s", 7_762_989_783_000_000_512: "2156386h3m3s",
+	} {
+		log := fmt.Sprintf(`{"ts":%d}`+"\n"+`{"ts":%d}`, 1e18+nanos, int64(1e18))
+		rep := &replay(t, options(t, "1", 2), input("a.log", log)).Report
+		if got := rendered(t, rep); !strings.Contains(got, "by up to "+want+": time") {
+			t.Errorf("%d ns: no %q in\n%s", nanos, want, got)
+		}
 	}
 }
 
@@ -127,7 +152,7 @@ func TestTextOfCostStandIns(t *testing.T) {
 	o := options(t, "1", 2)
 	o.Cost = mustCost(t, "weight%d")
 	got := rendered(t, &replay(t, o, input("a.log", line("a", 1, 1))).Report)
-	const want = "\n1 requests have no positive weight%d: each cost 1 token.\n"
+	const want = "\n1 request has no positive weight%d: each cost 1 token.\n"
 	if !strings.HasSuffix(got, want) {
 		t.Errorf("no %q in\n%s", want, got)
 	}
@@ -139,8 +164,8 @@ func TestSweepRemarks(t *testing.T) {
 	o.Cost, o.MaxKeys = mustCost(t, "bytes/KiB"), 1
 	log := line("a", 1, 1024) + line("b", 1, 1024) + line("c", 60, 2000)
 	got := words(rendered(t, &replay(t, o, input("a.log", log)).Report))
-	const want = "1/d burst 1; 1 can never be granted: their cost is above the burst;" +
-		" 1 keys evicted in debt 1/s burst 1; 1 can never"
+	const want = "1/d burst 1; 1 can never be granted: the cost is above the burst;" +
+		" 1 key evicted in debt 1/s burst 1; 1 can never"
 	if !strings.Contains(got, want) {
 		t.Errorf("no %q in\n%s", want, got)
 	}
@@ -154,6 +179,24 @@ func TestJSONHasListsNotNulls(t *testing.T) {
 	encoded, err := json.Marshal(&res.Report)
 	if err != nil || bytes.Contains(encoded, []byte("null")) {
 		t.Errorf("%s, %v", encoded, err)
+	}
+}
+
+// JSON has no other text than UTF-8, but what a client sends may be no text.
+func TestJSONKeysStayDistinct(t *testing.T) {
+	var got []string
+	keys := []string{"\xff", "\xfe", `"\xff"`, "�", "é \x1b", `a"b`}
+	for _, key := range keys {
+		encoded, err := json.Marshal(TopKey{Key: Key{"ip", key}})
+		var back TopKey
+		if err != nil || json.Unmarshal(encoded, &back) != nil || back.Key[0] != "ip" {
+			t.Fatalf("%q: %s, %v", key, encoded, err)
+		}
+		got = append(got, back.Key[1])
+	}
+	want := []string{`"\xff"`, `"\xfe"`, `"\"\\xff\""`, "�", "é \x1b", `a"b`}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
@@ -211,7 +254,8 @@ func TestSVG(t *testing.T) {
 		want []string
 	}{
 		{"sample", sampled(5_000),
-			[]string{"granted", "refused", "tokens", "203.0.113.66", "12:00"}},
+			[]string{"granted", "refused", "tokens", "203.0.113.66", "12:00",
+				"What 1/s with a burst of 5 would have done, mean over 4m16s"}},
 		{"one request", input("a.log", line("a", 1, 1)), []string{"granted", "10:00:01"}},
 		{"markup in a key", input("a.log", strings.Repeat(line("<b>&", 1, 1), 10)),
 			[]string{"<b>&"}},
@@ -254,7 +298,10 @@ func TestSVGOfNothing(t *testing.T) {
 	if err := res.WriteSVG(&svg); err != nil {
 		t.Fatal(err)
 	}
-	checkXML(t, svg.Bytes())
+	shown := checkXML(t, svg.Bytes())
+	if strings.Contains(shown, "-1") || strings.Contains(shown, "−1") {
+		t.Errorf("less than nothing in\n%s", shown)
+	}
 }
 
 // What a key had left between its requests follows from the limit.

@@ -3,6 +3,7 @@ package replay
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 )
@@ -118,6 +119,22 @@ func TestTicksAreFewAndRound(t *testing.T) {
 				t.Errorf("%v s: label %q twice", length, tick.Label)
 			}
 			seen[tick.Label] = true
+		}
+	}
+}
+
+func TestWholeTicks(t *testing.T) {
+	for last, want := range map[float64]string{
+		1: "0 1", 5: "0 1 2 3 4 5", 7: "0 2 4 6", 20: "0 5 10 15 20", 60: "0 10 20 30 40 50 60",
+		2500:    "0 500 1,000 1,500 2,000 2,500",
+		1 << 30: "0 200,000,000 400,000,000 600,000,000 800,000,000 1,000,000,000",
+	} {
+		var labels []string
+		for _, tick := range (wholeTicks{}).Ticks(0, last) {
+			labels = append(labels, tick.Label)
+		}
+		if got := strings.Join(labels, " "); got != want {
+			t.Errorf("up to %v: %s, want %s", last, got, want)
 		}
 	}
 }

@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// maxTracked is how many keys have statistics of their own: about 500 bytes each, and a
-// levels of up to 8 KiB. That is 35 MB if all of them send requests all the time, and
-// 3 MB if they come and go.
+// maxTracked is how many keys have statistics of their own: about 500 bytes each, a key of
+// at most 256 a part, and a levels of up to 8 KiB. That is 36 MB if all of them send
+// requests all the time, and 4 MB if they come and go.
 const maxTracked = 4096
 
 // tracked is what is known of one key since it is tracked.

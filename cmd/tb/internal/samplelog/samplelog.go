@@ -15,8 +15,13 @@ import (
 	"time"
 )
 
-// MaxLines is the longest log that is made up.
-const MaxLines = 100_000_000
+// MinLines and MaxLines are how long a log can be that covers about a day, and at most: a
+// shorter one has too few visits for that, and in a longer one an attack would take too long,
+// and too much memory. With the most it takes some 5 hours and 100 MB.
+const (
+	MinLines = 1_000
+	MaxLines = 10_000_000
+)
 
 // begin is when the log begins; it covers about a day.
 var begin = time.Date(2025, time.March, 10, 0, 0, 0, 0, time.UTC)
@@ -44,7 +49,7 @@ type Log struct {
 	buf      []byte  // written but not yet read
 }
 
-// New returns a log of that many lines.
+// New returns a log of that many lines, MinLines to MaxLines for one like a day.
 func New(lines int) *Log {
 	// A visit is about six requests, and visits are four fifths of the log.
 	const perVisit = 7.5

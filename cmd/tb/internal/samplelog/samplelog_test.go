@@ -31,6 +31,20 @@ func TestSampleHasAsManyLinesAsAsked(t *testing.T) {
 	}
 }
 
+func TestShortestSampleCoversADay(t *testing.T) {
+	log, err := io.ReadAll(New(MinLines))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bytes.Split(bytes.TrimSuffix(log, []byte{'\n'}), []byte{'\n'})
+	if first := lines[0]; !bytes.Contains(first, []byte("[10/Mar/2025:0")) {
+		t.Errorf("the first line is %s", first)
+	}
+	if last := lines[len(lines)-1]; !bytes.Contains(last, []byte("[10/Mar/2025:2")) {
+		t.Errorf("the last line is %s, want one of that evening", last)
+	}
+}
+
 // The sample must have what makes it worth replaying.
 func TestSampleIsLikeARealLog(t *testing.T) {
 	const lines = 50_000

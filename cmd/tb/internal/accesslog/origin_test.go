@@ -1,0 +1,56 @@
+package accesslog
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+func TestOrigins(t *testing.T) {
+	for _, tt := range []struct{ origin, ip, user, host string }{
+		{"192.0.2.7 - -", "192.0.2.7", "", ""},
+		{"192.0.2.7:443 - eve", "192.0.2.7:443", "eve", ""},
+		{"192.0.2.7 ident eve", "192.0.2.7", "eve", ""},
+		{"192.0.2.7 - - - x", "192.0.2.7", "- - x", ""}, // a client chose that name
+		{"192.0.2.7 - 10.0.0.1 - -", "192.0.2.7", "10.0.0.1 - -", ""},
+		{"2001:db8::80 - -", "2001:db8::80", "", ""},
+
+		// vhost_combined, and without the port
+		{"www.example.com:80 192.0.2.7 - -", "192.0.2.7", "", "www.example.com"},
+		{"www.example.com:80 2001:db8::7 - eve b", "2001:db8::7", "eve b", "www.example.com"},
+		{"www.example.com:80 192.0.2.7 ident eve", "192.0.2.7", "eve", "www.example.com"},
+		{"www.example.com:80 client.example - -", "client.example", "", "www.example.com"},
+		{"www.example.com 192.0.2.7 - -", "192.0.2.7", "", "www.example.com"},
+		{"www.example.com client.example - eve", "client.example", "eve", "www.example.com"},
+		{"cafe.de 192.0.2.7 - -", "192.0.2.7", "", "cafe.de"},
+		{"198.51.100.1:80 192.0.2.7 - -", "", "", ""}, // or is it a proxy?
+		{"- 192.0.2.7 - -", "192.0.2.7", "", ""},
+
+		// X-Forwarded-For
+		{"192.0.2.7, 10.0.0.1 - -", "192.0.2.7", "", ""},
+		{"192.0.2.7, 10.0.0.1, 10.0.0.2 - eve b", "192.0.2.7", "eve b", ""},
+		{"192.0.2.7,10.0.0.1 - eve", "192.0.2.7", "eve", ""},
+		{"2001:db8::7, 10.0.0.1 - -", "2001:db8::7", "", ""},
+		{"www.example.com:80 192.0.2.7, 10.0.0.1 - -", "192.0.2.7", "", "www.example.com"},
+		{", 10.0.0.1 - -", "", "", ""},
+		{"192.0.2.7, 10.0.0.1", "", "", ""},
+		{"192.0.2.7,", "", "", ""},
+		{"192.0.2.7, 10.0.0.1 198.51.100.1 - -", "", "", ""},
+		{"192.0.2.7 198.51.100.1 - -", "", "", ""},
+		{"www.example.com:80 192.0.2.7 198.51.100.1 - -", "", "", ""},
+		{"192.0.2.7 198.51.100.1, 10.0.0.1 - -", "", "", ""},
+	} {
+		line := tt.origin + ` [17/May/2015:10:05:03 +0000] "GET /p HTTP/1.1" 200 1`
+		got, bad, _ := read(t, strings.NewReader(line), Schema{})
+		if tt.ip == "" {
+			if len(got) != 0 || len(bad) != 1 || !errors.Is(bad[0], errClient) {
+				t.Errorf("%s: got %+v, malformed %v; want malformed", tt.origin, got, bad)
+			}
+			continue
+		}
+		want := request{at, tt.ip, tt.user, tt.host, "/p", 1}
+		if len(got) != 1 || got[0] != want {
+			t.Errorf("%s: got %+v, malformed %v; want %+v", tt.origin, got, bad, want)
+		}
+	}
+}

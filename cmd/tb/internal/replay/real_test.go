@@ -1,0 +1,72 @@
+package replay
+
+import (
+	"io"
+	"os"
+	"testing"
+
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/accesslog"
+)
+
+// realLog is a log of 10,000 requests that is not part of the repository.
+const realLog = "../../../../../shared/data/apache_access.log"
+
+func realInput(t *testing.T) Input {
+	t.Helper()
+	if _, err := os.Stat(realLog); err != nil {
+		t.Skipf("the log to try it on is not here: %v", err)
+	}
+	return Input{"apache_access.log", func() (io.ReadCloser, error) { return os.Open(realLog) }}
+}
+
+func TestRealLog(t *testing.T) {
+	rep := replay(t, options(t, "1", 5), realInput(t)).Report
+	if rep.Requests != 10_000 || rep.Keys != 1_753 || rep.SteppedBack != 4_915 ||
+		rep.Files[0].Malformed != 0 || rep.Files[0].Format != accesslog.Combined {
+		t.Errorf("%d requests, %d keys, %d stepped back, %+v; want 10000, 1753, 4915",
+			rep.Requests, rep.Keys, rep.SteppedBack, rep.Files)
+	}
+}
+
+// refusals is what a limit refuses of the real log, by a simulation in exact fractions that
+// keeps every bucket for good. Half of the lines step back in time, by up to a minute, so
+// they tell whether a bucket that left the table would have decided as a new one does.
+type refusals struct {
+	cost, rate     string
+	burst          Burst
+	requests, keys uint64
+}
+
+var realRefusals = []refusals{
+	{"1", "1/s", 5, 1874, 195},
+	{"1", "5/s", 10, 927, 62},
+	{"1", "0.3/s", 2, 4141, 585},
+	{"1", "1/m", 3, 4590, 582},
+	{"1", "1/24h", 10, 3697, 122},
+	{"bytes/KiB", "100/s", 1000, 375, 102},
+	{"bytes/KiB", "20/s", 500, 750, 110},
+}
+
+func TestRealLogIsDecidedExactly(t *testing.T) {
+	in := realInput(t)
+	for _, impl := range []string{"cas", "mutex"} {
+		for _, want := range realRefusals {
+			o := options(t, want.rate, want.burst)
+			o.Impl, o.Cost = impl, mustCost(t, want.cost)
+			checkRefusals(t, impl, replay(t, o, in).Report.Limits[0], want)
+
+			// and in a sweep, beside another rate and another burst
+			o.Rates = append([]Rate{mustRate(t, "7/h")}, o.Rates...)
+			o.Bursts = append(o.Bursts, 77)
+			checkRefusals(t, impl+", sweep", replay(t, o, in).Report.Limits[2], want)
+		}
+	}
+}
+
+func checkRefusals(t *testing.T, name string, got Outcome, want refusals) {
+	t.Helper()
+	if got.Rate != want.rate || got.Burst != int(want.burst) ||
+		got.Refused != want.requests || got.KeysRefused != want.keys {
+		t.Errorf("%s: %+v; want %+v", name, got, want)
+	}
+}
