@@ -43,15 +43,12 @@ func (m *Map[K, V]) least(s *shard[K, V], fixes *int) slot[K] {
 	for *fixes > 0 && s.order.len() > 0 && s.order.first().before(&best) {
 		*fixes--
 		e := s.order.pop()
-		current := m.refresh(&e)
+		m.refresh(&e)
 		if e.before(&best) {
 			e, best = best, e
 		}
 		aside[n] = e
 		n++
-		if current {
-			break
-		}
 	}
 	for _, e := range aside[:n] {
 		s.order.push(e)

@@ -22,7 +22,8 @@ import (
 
 const (
 	// maxFixes bounds the stale stamps that one insert corrects, and so what one
-	// insert can cost. After that many it evicts the best it has seen.
+	// insert can cost: so many to drop idle values, and so many to make room. After
+	// that many it evicts the best it has seen.
 	maxFixes = 16
 
 	// idleDrops is how many idle values an insert drops. It is above one so that
@@ -119,8 +120,9 @@ const (
 // it evicts the value with the least stamp; before that, it drops up to two values with
 // stamps at or below idle. now is passed on to Retire.
 //
-// All this, create included, happens under the lock of the key's shard. If the outcome
-// is Refused, until is the least stamp: the now at which room can be made.
+// All this, create included, happens under the lock of the key's shard, except that a
+// shard without keys makes room in another, under the lock of that one. If the outcome is
+// Refused, until is the least stamp: the now at which room can be made.
 func (m *Map[K, V]) Insert(
 	key K, now, idle uint64, create func() (K, V),
 ) (until uint64, outcome Outcome) {
@@ -158,6 +160,7 @@ func (m *Map[K, V]) insert(
 		if s.order.len() == 0 {
 			return 0, Refused, true
 		}
+		fixes = maxFixes // the idle ones may have used them up
 		if until, ok := m.evict(s, m.evictable(now), now, &fixes); !ok {
 			return until, Refused, false
 		}
@@ -170,7 +173,7 @@ func (m *Map[K, V]) insert(
 	return 0, Inserted, false
 }
 
-// Room says whether Insert of a new key at the given now would be refused, and until
+// Room says whether there would be room for a new key at the given now, and otherwise
 // when, without evicting anything.
 func (m *Map[K, V]) Room(key K, now uint64) (until uint64, ok bool) {
 	if !m.keep {

@@ -100,6 +100,7 @@ func (q *queue[K]) pop() slot[K] {
 	q.n--
 	if q.head == chunkSlots || q.n == 0 {
 		q.spare = q.chunks[0]
+		q.chunks[0] = nil // or the array behind the slice would keep it
 		q.chunks = q.chunks[1:]
 		q.head = 0
 	}

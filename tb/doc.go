@@ -31,7 +31,8 @@
 //     [ErrInvalidCost] and changes nothing. An impossible configuration is a
 //     [*ConfigError].
 //
-// C4 and C6 are promises of tb/cas; tb/mutex keeps the others.
+// C4 and C6 are promises of tb/cas, which documents one rare exception; tb/mutex keeps
+// the others.
 //
 // The quantum is the resolution of the fixed-point arithmetic: at most 10⁻⁶
 // token, or Capacity·2⁻²³ tokens if that is more.
@@ -42,9 +43,9 @@
 // makes that safe: a late call is granted only what its bucket holds, and its
 // bucket keeps its time. One limit of that protection is worth knowing: what a
 // bucket cannot know is the time that other keys have seen. If a call brings a
-// reading that is late by d to a bucket that was full and unused since, the
-// bucket resumes refilling from that reading, and so up to rate·d more than C1
-// allows can be granted once, never more than Capacity.
+// reading that is late by d to a bucket that was full and unused since, or is new,
+// the bucket refills from that reading on, and up to rate·d more is granted by the
+// time that the other keys have seen than C1 allows.
 //
 // # Eviction
 //
@@ -53,7 +54,11 @@
 // loses nothing. If no bucket is full, [Overflow] decides. [ForgiveLeast] evicts
 // the bucket with the least time left to full, of those it looks at, forgives its
 // debt and counts it in [Stats]. [RefuseNew] refuses the new key until a bucket is
-// full, and C1 holds without exception. A key that was evicted and comes back starts
-// full, at a time no earlier than the instant at which it was full, or its debt was
-// forgiven.
+// full, and C1 holds without exception. An implementation may bound how many buckets
+// it looks at for one new key; then RefuseNew may refuse a key although, or for longer
+// than, a bucket it did not look at is full.
+//
+// A key that was evicted and comes back starts full, at a time no earlier than the
+// instant at which it was full, or its debt was forgiven. As the table forgets which
+// keys it evicted, this holds for every new key.
 package tb

@@ -40,7 +40,8 @@ func (o Overflow) String() string {
 type Option struct{ set func(*Settings) error }
 
 // WithClock sets the clock, which is read exactly once in each call of Allow,
-// AllowN, AllowCost and Peek. The default is the monotonic clock of the process.
+// AllowN, AllowCost and Peek that has a valid cost. The default is the monotonic clock
+// of the process.
 func WithClock(now func() time.Time) Option {
 	return Option{func(s *Settings) error {
 		if now == nil {

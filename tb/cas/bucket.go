@@ -71,7 +71,7 @@ func (b *bucket) successor(m *meter, t uint64) (base, word uint64) {
 	blocks, rest := m.split(m.at(t))
 	now := m.since(b.base, blocks, rest)
 	delta, deficit, _ := m.step(b.word.Load()&^sealBit, now, 0)
-	if delta != now { // b's own time is later
+	if blocks < b.base || delta != now { // b's own time is later
 		blocks, rest = m.split(m.position(b.base, delta))
 	}
 	return blocks, m.pack(rest, deficit)

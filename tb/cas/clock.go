@@ -47,7 +47,7 @@ func (c *clock) instant(t time.Time) uint64 {
 		}
 	}
 	d := t.Sub(*start)
-	if d < 0 && uint64(-max(d, -math.MaxInt64)) > c.epoch {
+	if d < 0 && uint64(-d) > c.epoch {
 		return 0
 	}
 	return c.epoch + uint64(d)

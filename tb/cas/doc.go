@@ -16,10 +16,13 @@
 // touched. base is an immutable field beside the word. The instant at which a bucket
 // will be full again is base + delta + deficit, whatever the time is now.
 //
-// width is fixed for a limiter: the deficit has room for twice the capacity, so that a
-// bucket can owe as much as it holds, and the delta has the rest, at least 32 bits. It
-// spans at least four times the time to fill a bucket, and 250 times or more up to a
-// capacity of 100 million.
+// width is fixed for a limiter: the deficit has room for just under twice the capacity, for
+// buckets that are charged after the fact, and the delta has the rest, at least 32 bits.
+// It spans at least four times the time to fill a bucket, and 250 times or more up to a
+// capacity of 100 million. When it has run out, the next grant moves the bucket to a new
+// base: the one case in which a call on a key in the table allocates, takes a lock (of a
+// bucket of the map, for an instant), and in which even a refusal may write, if it comes
+// just then and helps.
 //
 // A sealed word never changes again, other than to evicted. Whoever meets one does not
 // wait for its sealer. If the bucket was evicted, the caller adds the key anew; if its

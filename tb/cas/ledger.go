@@ -33,7 +33,13 @@ func (l *ledger) Stamp(b *bucket) (stamp, word uint64) {
 // fullAt returns the instant at which a bucket is full again.
 func (l *ledger) fullAt(base, word uint64) uint64 {
 	delta, deficit := l.unpack(word &^ sealBit)
-	t, ok := l.reaches(l.position(base, delta+deficit))
+	return l.instant(base, delta+deficit)
+}
+
+// instant returns the first instant at which so many units after base are supplied, or
+// the last there is.
+func (l *ledger) instant(base, units uint64) uint64 {
+	t, ok := l.reaches(l.position(base, units))
 	if !ok {
 		return math.MaxUint64
 	}
@@ -42,19 +48,19 @@ func (l *ledger) fullAt(base, word uint64) uint64 {
 
 // Retire implements lru.Values. A bucket that is full leaves at the instant at which it
 // became full: a new one of that time or later is exactly what it would be. One in debt
-// leaves at now, when the debt is forgiven.
+// leaves now, when the debt is forgiven, or at its own time if that is later.
 func (l *ledger) Retire(b *bucket, word, now uint64) bool {
 	if !b.word.CompareAndSwap(word, evicted) {
 		return false
 	}
 	blocks, rest := l.split(l.at(now))
-	_, deficit, _ := l.step(word&^sealBit, l.since(b.base, blocks, rest), 0)
+	delta, deficit, _ := l.step(word&^sealBit, l.since(b.base, blocks, rest), 0)
 	if deficit == 0 {
 		l.leave(l.fullAt(b.base, word))
 		l.full.Add(1)
 		return true
 	}
-	l.leave(now)
+	l.leave(max(now, l.instant(b.base, delta)))
 	l.inDebt.Add(1)
 	l.forgiven.Add(deficit)
 	return true
@@ -63,9 +69,7 @@ func (l *ledger) Retire(b *bucket, word, now uint64) bool {
 // forget ends b for Reset, whatever its state.
 func (l *ledger) forget(b *bucket) {
 	delta, _ := l.unpack(b.retire() &^ sealBit)
-	if t, ok := l.reaches(l.position(b.base, delta)); ok {
-		l.leave(t)
-	}
+	l.leave(l.instant(b.base, delta))
 }
 
 // leave notes that a bucket left the table, refilled up to the given instant.

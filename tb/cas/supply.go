@@ -31,10 +31,9 @@ func (s *supply) at(t uint64) (hi, lo uint64) {
 // reaches returns the first t at which S(t) ≥ x, and false if that is beyond 2⁶⁴.
 //
 // If the rate is below one unit a nanosecond, S(t) is below 2⁶⁴ and the first t is x
-// nanoseconds-per-unit, rounded up, exactly. Otherwise x may be as large as 2⁸⁴ and
-// units as its denominator as large as 2⁸³. Then the product is too large by up to
-// 2⁻⁴⁴, and next above its whole part is either the first t or one more than that:
-// S itself tells.
+// times the nanoseconds per unit, rounded up, exactly. Otherwise x may be as large as
+// 2⁸⁴, and so may the denominator of the nanoseconds per unit. The product is then too
+// large by up to 2⁻⁴⁴, so the first t is its whole part or the next: S itself tells.
 func (s *supply) reaches(xHi, xLo uint64) (t uint64, ok bool) {
 	if s.rate.whole == 0 {
 		over, t, fraction := s.inverse.times(xLo)
@@ -87,16 +86,16 @@ func (r *ratio) times(x uint64) (hi, lo, fraction uint64) {
 }
 
 // timesWide returns the whole part of (xHi·2⁶⁴ + xLo) times r, and false if that is
-// beyond 2⁶⁴.
+// beyond 2⁶⁴. It is for xHi below 2³² and a ratio of at most 1, so that nothing else can
+// overflow.
 func (r *ratio) timesWide(xHi, xLo uint64) (product uint64, ok bool) {
 	over, lo, fraction := r.times(xLo)
-	tooHigh, shifted := bits.Mul64(xHi, r.whole)
 	high, middle := bits.Mul64(xHi, r.hi)
 	middleHi, low := bits.Mul64(xHi, r.lo)
 	_, carry := bits.Add64(fraction, low, 0)
 	lo, carry = bits.Add64(lo, middle, carry)
-	over, c1 := bits.Add64(over, high, carry)
+	over += high + carry
 	lo, carry = bits.Add64(lo, middleHi, 0)
-	over, c2 := bits.Add64(over, shifted, carry)
-	return lo, over|tooHigh|c1|c2 == 0
+	over += xHi*r.whole + carry
+	return lo, over == 0
 }

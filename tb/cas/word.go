@@ -11,8 +11,8 @@ const (
 )
 
 // pack returns the word of a bucket at delta units after its base that lacks deficit
-// units to full. The deficit lies low, where the cost is added to it; the delta above
-// it is what may run out, into the seal.
+// units to full. The delta lies high because it is what may run out, into the seal, and
+// so that later words of a bucket are greater ones.
 func (m *meter) pack(delta, deficit uint64) uint64 {
 	return delta<<(m.width&63) | deficit
 }

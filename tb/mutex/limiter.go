@@ -7,7 +7,6 @@ package mutex
 import (
 	"container/heap"
 	"context"
-	"math"
 	"strings"
 	"sync"
 	"time"
@@ -207,7 +206,7 @@ func (l *Limiter[K]) read() uint64 {
 func (l *Limiter[K]) instant(t time.Time) uint64 {
 	l.started.Do(func() { l.start = t })
 	d := int64(t.Sub(l.start))
-	if d < 0 && uint64(-max(d, -math.MaxInt64)) > l.limit.epoch {
+	if d < 0 && uint64(-d) > l.limit.epoch {
 		return 0
 	}
 	return l.limit.epoch + uint64(d)
@@ -238,14 +237,15 @@ func (l *Limiter[K]) admit(b *bucket[K], now uint64, spend bool) (until uint64, 
 }
 
 // evict removes the bucket that is full, or will be, first. If it is full, it leaves at
-// the instant at which it became full; if not, now, when its debt is forgiven.
+// the instant at which it became full; if not, now, when its debt is forgiven, or at its
+// own time if that is later.
 func (l *Limiter[K]) evict(now uint64) {
 	b := l.order[0]
-	tokens, _ := l.refilled(b, now)
+	tokens, at := l.refilled(b, now)
 	if owed := l.limit.capacity - tokens; owed > 0 {
 		l.stats.EvictedInDebt++
 		l.forgiven += owed
-		l.remove(b, now)
+		l.remove(b, at)
 		return
 	}
 	l.stats.EvictedFull++

@@ -225,9 +225,9 @@ func evictedKeyDoesNotGoBackInTime(s *suite) {
 	g.Set(200 * time.Second)
 	g.granted("b", 1, 9) // evicts a
 	g.Set(105 * time.Second)
-	g.granted("a", 10, 0) // evicts b in debt, which is forgiven at 105 s
+	g.granted("a", 10, 0) // evicts b, in debt at its time of 200 s
 	g.Set(110 * time.Second)
-	g.refused("a", 1, time.Second, 0) // the time up to 110 s was credited already
+	g.refused("a", 1, 91*time.Second, 0) // the time up to 200 s was credited already
 
 	h := s.new(perSecond(10, 1), tb.WithMaxKeys(1))
 	h.granted("a", 10, 0)
