@@ -41,7 +41,8 @@ const (
 	ops
 )
 
-// call is made after the clock was moved by step, which may be negative.
+// call is made after the clock was moved by step, which may be negative. AllowAt is
+// given the reading before that.
 type call struct {
 	step time.Duration
 	op   op
@@ -83,7 +84,7 @@ func (p program) run(l limiter, now *time.Time) []answer {
 		case allowCost:
 			a.decision, a.err = l.AllowCost(ctx, c.key, c.cost)
 		case allowAt:
-			a.decision, a.err = l.AllowAt(*now, c.key, c.n)
+			a.decision, a.err = l.AllowAt(now.Add(-c.step), c.key, c.n) // the clock before the step
 		case peek:
 			a.decision, a.err = l.Peek(ctx, c.key)
 		case reset:

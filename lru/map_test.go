@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -104,6 +105,130 @@ func TestOneInsertLooksAtFewKeys(t *testing.T) {
 		c.use(keys + k)
 		if n := c.items.stamps.Load() - before; n > maxFixes+3 {
 			t.Fatalf("an insert looked at %d values, want at most %d", n, maxFixes+3)
+		}
+	}
+}
+
+// Dropping idle values and making room have a bound each.
+func TestIdleValuesDoNotSpoilTheEviction(t *testing.T) {
+	const keys = 40
+	c := newCache[int](keys, false, 1)
+	for k := range keys {
+		c.use(k)
+	}
+	for k := range keys { // all were idle, and are no more; 17 is the most valuable
+		v, _ := c.Load(k)
+		v.used.Store(200 + uint64(k)%2)
+	}
+	v, _ := c.Load(17)
+	v.used.Store(1000)
+	before := c.items.stamps.Load()
+	c.Insert(keys, 300, 100, with(keys, 300))
+	if _, ok := c.Load(17); !ok {
+		t.Error("the value with the highest stamp was evicted")
+	}
+	if n := c.items.stamps.Load() - before; n > 2*maxFixes+5 {
+		t.Errorf("an insert looked at %d values, want at most %d", n, 2*maxFixes+5)
+	}
+}
+
+// late are Values of which one is used just before it is retired.
+type late struct {
+	items
+	calls int
+}
+
+func (v *late) Stamp(i *item) (stamp, state uint64) {
+	if v.calls++; v.calls == 3 { // 1: the insert, 2: the order, 3: the eviction
+		i.used.Store(100)
+	}
+	return v.items.Stamp(i)
+}
+
+func TestValueUsedAtTheLastMomentIsNotEvicted(t *testing.T) {
+	var v late
+	var m Map[string, *item]
+	m.Init(1, true, &v)
+	m.Insert("a", 0, 0, with("a", 10))
+	if until, o := m.Insert("b", 20, 0, with("b", 20)); o != Refused || until != 100 {
+		t.Errorf("%v until %d, want refused until 100", o, until)
+	}
+	if _, ok := m.Load("a"); !ok {
+		t.Error("the value was evicted")
+	}
+}
+
+func TestPlacesAreCountedUnderContention(t *testing.T) {
+	for _, bound := range []int{1, 3} {
+		c := newCache[int](bound, false, 8)
+		var wg sync.WaitGroup
+		for g := range 8 {
+			wg.Go(func() {
+				rng := rand.New(rand.NewPCG(uint64(g), 3))
+				for i := range 3000 {
+					k := rng.IntN(20)
+					if i%5 == 0 {
+						c.Remove(k, func(v *item) {
+							v.dead.Store(true)
+							c.items.live.Add(-1)
+						})
+						continue
+					}
+					c.Insert(k, uint64(i), 0, func() (int, *item) {
+						if n := c.items.live.Add(1); n > int64(bound) {
+							t.Errorf("%d values at a time, want at most %d", n, bound)
+						}
+						return with(k, uint64(i))()
+					})
+				}
+			})
+		}
+		wg.Wait()
+		places := 0
+		for i := range c.shards {
+			places += c.shards[i].order.len()
+		}
+		if n := c.entries.Size(); n != c.Len() || n != places {
+			t.Errorf("%d keys, %d counted, %d in the order", n, c.Len(), places)
+		}
+	}
+}
+
+func TestShards(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(8))
+	for _, tt := range []struct {
+		max    int
+		keep   bool
+		shards int
+	}{
+		{1, false, 1}, {8191, false, 1}, {8192, false, 2}, {1 << 20, false, 8}, {1 << 20, true, 1},
+	} {
+		var m Map[int, *item]
+		m.Init(tt.max, tt.keep, &items{})
+		if n := len(m.shards); n != tt.shards {
+			t.Errorf("%d keys, keep %v: %d shards, want %d", tt.max, tt.keep, n, tt.shards)
+		}
+	}
+}
+
+func TestOrderLetsGoOfWhatWasPopped(t *testing.T) {
+	var o order[string]
+	for i := range 10 * chunkSlots {
+		o.push(slot[string]{stamp: uint64(i), key: "k"})
+	}
+	for range 3 { // and three in the heap
+		o.push(slot[string]{key: "k"})
+	}
+	first, chunks := o.run.chunks[0], o.run.chunks
+	for o.len() > 0 {
+		o.pop()
+	}
+	if first[0].key != "" || o.heap[:3][2].key != "" {
+		t.Error("a popped key is kept")
+	}
+	for i, c := range chunks {
+		if c != nil {
+			t.Errorf("chunk %d is kept", i)
 		}
 	}
 }

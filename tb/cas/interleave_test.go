@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/seed-181794aa/ratelimit/lru"
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -239,6 +240,103 @@ func TestOnlyOneOfTwoMoversSucceeds(t *testing.T) {
 	f.refused("a", 1)
 	if _, s := b.take(&f.meter, now, f.meter.scale); s != moved {
 		t.Errorf("take on the old bucket: state %d, want moved", s)
+	}
+}
+
+func TestTakePastTheDeltaSeals(t *testing.T) {
+	f := newFake(t)
+	f.granted("a", 10)
+	b := f.bucket("a")
+	f.now = f.span()
+	if _, s := b.take(&f.meter, f.clock.read(), 1); s != moved || !isSealed(b.word.Load()) {
+		t.Errorf("state %d, word %x, want moved and sealed", s, b.word.Load())
+	}
+}
+
+// A helper whose reading is older than the bucket does not take it back in time.
+func TestLateHelperKeepsTheBucketsTime(t *testing.T) {
+	for _, deficitAtBase := range []bool{true, false} {
+		f := newFake(t)
+		f.granted("other", 1) // starts the clock
+		f.now = 90 * time.Second
+		if !deficitAtBase {
+			f.granted("a", 1)
+		}
+		f.now = 100 * time.Second
+		f.granted("a", 10)
+		b := f.bucket("a")
+		word := b.word.Load()
+		b.word.CompareAndSwap(word, word|sealBit) // the mover is stopped here
+		f.now = 50 * time.Second
+		f.refused("a", 1)
+		if f.bucket("a") == b {
+			t.Fatal("the move was not completed")
+		}
+		f.now = 100 * time.Second
+		f.refused("a", 1)
+		f.now = 101 * time.Second
+		f.granted("a", 1)
+	}
+}
+
+func TestMoveKeepsNoMemoryOfTheCaller(t *testing.T) {
+	f := newFake(t, tb.WithMaxKeys(1))
+	buffer := []byte("client-1")
+	key := unsafe.String(&buffer[0], len(buffer))
+	f.granted(key, 10)
+	f.now = f.span()
+	f.granted(key, 10) // moves
+	buffer[7] = '2'    // the buffer is used again
+	f.refused("client-1", 1)
+	f.granted("client-3", 1) // evicts client-1
+	if n := f.Len(); n != 1 {
+		t.Errorf("%d keys, want 1", n)
+	}
+}
+
+func TestResetMeetsHolderAndSeal(t *testing.T) {
+	f := newFake(t)
+	f.granted("a", 10)
+	b := f.bucket("a")
+	word := b.word.Load()
+	b.word.CompareAndSwap(word, word|sealBit) // the mover is stopped here
+	f.Reset("a")
+	if _, s := b.take(&f.meter, f.clock.read(), 1); s != gone {
+		t.Errorf("take on a bucket that was reset: state %d, want gone", s)
+	}
+	f.granted("a", 10)
+	f.now = time.Second
+	f.granted("a", 1) // refilled: time was not moved ahead
+	f.refused("a", 1)
+}
+
+func TestSealedBucketsAreOrderedByTheirState(t *testing.T) {
+	f := newFake(t, tb.WithMaxKeys(2))
+	f.granted("least", 1)
+	f.granted("most", 10)
+	b := f.bucket("least")
+	word := b.word.Load()
+	b.word.CompareAndSwap(word, word|sealBit) // the mover is stopped here
+	f.granted("new", 2)
+	if st := f.Stats(); st.Forgiven != 1 || b.word.Load() != evicted {
+		t.Errorf("%+v: want the sealed bucket evicted, with 1 token missing", st)
+	}
+	f.refused("most", 1)
+}
+
+func TestConcurrentLeavesKeepTheLatest(t *testing.T) {
+	var l ledger
+	var wg sync.WaitGroup
+	for g := range uint64(8) {
+		wg.Go(func() {
+			for i := range uint64(10_000) {
+				l.leave(i*8 + g)
+			}
+		})
+	}
+	wg.Wait()
+	if got := l.latest.Load(); got != 79_999 {
+		t.Errorf("latest is %d, want 79999", got)
 	}
 }
 

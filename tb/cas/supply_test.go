@@ -121,3 +121,48 @@ func TestReachesRandomLimits(t *testing.T) {
 		}
 	}
 }
+
+func TestSinceSaturates(t *testing.T) {
+	m := newMeter(tb.Limit{Capacity: 3, Tokens: 1, Per: 1}) // a million units a nanosecond
+	start := epoch(tb.Limit{Per: 1})
+	base, _ := m.split(m.at(start))
+	for _, d := range []uint64{1 << 20, 18446744073710, 1 << 50, 1<<63 - 1} {
+		blocks, rest := m.split(m.at(start + d))
+		if got := m.since(base, blocks, rest); got < 1_000_000_000_000 {
+			t.Errorf("only %d units in %d ns", got, d)
+		}
+	}
+	blocks, rest := m.split(m.at(start - 1))
+	if got := m.since(base, blocks, rest); got != 0 {
+		t.Errorf("%d units before the base, want 0", got)
+	}
+}
+
+func TestClockAgreesWithItself(t *testing.T) {
+	l := tb.Limit{Capacity: 1, Tokens: 1, Per: time.Second}
+	c := newClock(nil, l)
+	for range 1000 {
+		before, read, after := c.instant(time.Now()), c.read(), c.instant(time.Now())
+		if read < before || read > after {
+			t.Fatalf("read %d, between %d and %d", read, before, after)
+		}
+	}
+	injected := newClock(time.Now, l)
+	first := time.Unix(1, 0)
+	if !injected.begin(first).Equal(first) || !injected.begin(time.Unix(2, 0)).Equal(first) {
+		t.Error("the clock does not start at its first reading")
+	}
+}
+
+// The earliest reading that time.Time.Sub can tell is before all others, whatever the
+// period.
+func TestEarliestReading(t *testing.T) {
+	for _, per := range []time.Duration{1, 2, 3, 7, 49, 73, 127, time.Second, math.MaxInt64} {
+		c := newClock(time.Now, tb.Limit{Capacity: 1, Tokens: 1, Per: per})
+		now := time.Now()
+		at := c.instant(now)
+		if early := c.instant(time.Time{}); early > at {
+			t.Errorf("per %d: the zero time is at %d, and now at %d", per, early, at)
+		}
+	}
+}

@@ -5,6 +5,7 @@ package tbtest
 import (
 	"context"
 	"math/big"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -17,12 +18,18 @@ import (
 // meaning from tb.Apply.
 //
 // The tests of what tb.Limiter does not have, such as Peek, run if the limiter has a
-// method of that name and the signature it has in tb/cas, and are skipped otherwise.
+// method of that name and the signature it has in tb/cas, and are skipped otherwise. A
+// limiter without Len is taken to have no table: its bound and eviction are not tested.
 func Run(t *testing.T, newLimiter func(tb.Limit, ...tb.Option) (tb.Limiter, error)) {
-	for _, group := range [][]test{basics, costs, times, tables} {
-		for _, tt := range group {
-			t.Run(tt.name, func(t *testing.T) { tt.run(&suite{t, newLimiter}) })
-		}
+	for _, tt := range slices.Concat(basics, costs, times) {
+		t.Run(tt.name, func(t *testing.T) { tt.run(&suite{t, newLimiter}) })
+	}
+	for _, tt := range tables {
+		t.Run(tt.name, func(t *testing.T) {
+			s := &suite{t, newLimiter}
+			as[counter](s.new(perSecond(1, 1)))
+			tt.run(s)
+		})
 	}
 }
 
