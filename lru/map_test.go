@@ -158,6 +158,33 @@ func TestValueUsedAtTheLastMomentIsNotEvicted(t *testing.T) {
 	}
 }
 
+func TestOnePlaceIsReservedOnce(t *testing.T) {
+	for range 20_000 {
+		m := Map[int, *item]{max: 1}
+		var reserved atomic.Int64
+		var gate atomic.Bool
+		var ready, done sync.WaitGroup
+		for range 2 {
+			ready.Add(1)
+			done.Go(func() {
+				ready.Done()
+				for !gate.Load() {
+					runtime.Gosched()
+				}
+				if m.reserve() {
+					reserved.Add(1)
+				}
+			})
+		}
+		ready.Wait()
+		gate.Store(true)
+		done.Wait()
+		if n := reserved.Load(); n != 1 || m.Len() != 1 {
+			t.Fatalf("%d of 1 place reserved, %d counted", n, m.Len())
+		}
+	}
+}
+
 func TestPlacesAreCountedUnderContention(t *testing.T) {
 	for _, bound := range []int{1, 3} {
 		c := newCache[int](bound, false, 8)

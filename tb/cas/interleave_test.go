@@ -324,19 +324,49 @@ func TestSealedBucketsAreOrderedByTheirState(t *testing.T) {
 	f.refused("most", 1)
 }
 
-func TestConcurrentLeavesKeepTheLatest(t *testing.T) {
-	var l ledger
-	var wg sync.WaitGroup
-	for g := range uint64(8) {
-		wg.Go(func() {
-			for i := range uint64(10_000) {
-				l.leave(i*8 + g)
+// together runs f(0) to f(n-1) at the same time.
+func together(n int, f func(i int)) {
+	var ready sync.WaitGroup
+	var done sync.WaitGroup
+	var gate atomic.Bool
+	for i := range n {
+		ready.Add(1)
+		done.Go(func() {
+			ready.Done()
+			for !gate.Load() {
+				runtime.Gosched()
 			}
+			f(i)
 		})
 	}
-	wg.Wait()
-	if got := l.latest.Load(); got != 79_999 {
-		t.Errorf("latest is %d, want 79999", got)
+	ready.Wait()
+	gate.Store(true)
+	done.Wait()
+}
+
+func TestConcurrentLeavesKeepTheLatest(t *testing.T) {
+	var l ledger
+	for round := range uint64(20_000) {
+		together(2, func(i int) { l.leave(round*2 + uint64(i)) })
+		if got := l.latest.Load(); got != round*2+1 {
+			t.Fatalf("latest is %d, want %d", got, round*2+1)
+		}
+	}
+}
+
+// One caller's grant is the last that fits the delta, and the other's does not fit.
+func TestGrantAndSealAtTheSameTime(t *testing.T) {
+	f := newFake(t)
+	end := time.Unix(0, 0).Add(f.span() - 3*time.Second)
+	for round := range 20_000 {
+		key := strconv.Itoa(round)
+		_, _ = f.AllowAt(time.Unix(0, 0), key, 1)
+		together(2, func(i int) {
+			_, _ = f.AllowAt(end.Add(time.Duration(2*i-1)*time.Millisecond), key, 3)
+		})
+		if d, _ := f.AllowAt(end, key, 5); d.Allowed || d.Remaining != 4 {
+			t.Fatalf("round %d: a grant was lost: %+v", round, d)
+		}
 	}
 }
 
