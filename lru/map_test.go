@@ -158,31 +158,48 @@ func TestValueUsedAtTheLastMomentIsNotEvicted(t *testing.T) {
 	}
 }
 
-func TestOnePlaceIsReservedOnce(t *testing.T) {
-	for range 20_000 {
-		m := Map[int, *item]{max: 1}
-		var reserved atomic.Int64
-		var gate atomic.Bool
-		var ready, done sync.WaitGroup
-		for range 2 {
-			ready.Add(1)
-			done.Go(func() {
-				ready.Done()
-				for !gate.Load() {
-					runtime.Gosched()
-				}
-				if m.reserve() {
-					reserved.Add(1)
-				}
-			})
-		}
-		ready.Wait()
-		gate.Store(true)
-		done.Wait()
-		if n := reserved.Load(); n != 1 || m.Len() != 1 {
-			t.Fatalf("%d of 1 place reserved, %d counted", n, m.Len())
+// lockstep runs f(0, round) and f(1, round) at the same time, as closely as two
+// goroutines can, and then check(round), for so many rounds.
+func lockstep(rounds int, f func(i, round int), check func(round int)) {
+	var arrived atomic.Int64
+	meet := func(n int) {
+		arrived.Add(1)
+		for spins := 0; arrived.Load() < int64(n); spins++ {
+			if spins > 1000 { // the other one may have no processor
+				runtime.Gosched()
+			}
 		}
 	}
+	var both sync.WaitGroup
+	for i := range 2 {
+		both.Go(func() {
+			for round := range rounds {
+				meet(6*round + 2)
+				f(i, round)
+				meet(6*round + 4)
+				if i == 0 {
+					check(round)
+				}
+				meet(6*round + 6)
+			}
+		})
+	}
+	both.Wait()
+}
+
+func TestOnePlaceIsReservedOnce(t *testing.T) {
+	m := Map[int, *item]{max: 1}
+	var reserved atomic.Int64
+	lockstep(50_000, func(int, int) {
+		if m.reserve() {
+			reserved.Add(1)
+		}
+	}, func(round int) {
+		if n := reserved.Swap(0); n != 1 || m.Len() != 1 {
+			t.Errorf("round %d: %d of 1 place reserved, %d counted", round, n, m.Len())
+		}
+		m.count.Store(0)
+	})
 }
 
 func TestPlacesAreCountedUnderContention(t *testing.T) {

@@ -324,50 +324,61 @@ func TestSealedBucketsAreOrderedByTheirState(t *testing.T) {
 	f.refused("most", 1)
 }
 
-// together runs f(0) to f(n-1) at the same time.
-func together(n int, f func(i int)) {
-	var ready sync.WaitGroup
-	var done sync.WaitGroup
-	var gate atomic.Bool
-	for i := range n {
-		ready.Add(1)
-		done.Go(func() {
-			ready.Done()
-			for !gate.Load() {
+// lockstep runs f(0, round) and f(1, round) at the same time, as closely as two
+// goroutines can, and then check(round), for so many rounds.
+func lockstep(rounds int, f func(i, round int), check func(round int)) {
+	var arrived atomic.Int64
+	meet := func(n int) {
+		arrived.Add(1)
+		for spins := 0; arrived.Load() < int64(n); spins++ {
+			if spins > 1000 { // the other one may have no processor
 				runtime.Gosched()
 			}
-			f(i)
+		}
+	}
+	var both sync.WaitGroup
+	for i := range 2 {
+		both.Go(func() {
+			for round := range rounds {
+				meet(6*round + 2)
+				f(i, round)
+				meet(6*round + 4)
+				if i == 0 {
+					check(round)
+				}
+				meet(6*round + 6)
+			}
 		})
 	}
-	ready.Wait()
-	gate.Store(true)
-	done.Wait()
+	both.Wait()
 }
 
 func TestConcurrentLeavesKeepTheLatest(t *testing.T) {
 	var l ledger
-	for round := range uint64(20_000) {
-		together(2, func(i int) { l.leave(round*2 + uint64(i)) })
-		if got := l.latest.Load(); got != round*2+1 {
-			t.Fatalf("latest is %d, want %d", got, round*2+1)
+	lockstep(50_000, func(i, round int) { l.leave(uint64(2*round + i)) }, func(round int) {
+		if got, want := l.latest.Load(), uint64(2*round+1); got != want {
+			t.Errorf("latest is %d, want %d", got, want)
 		}
-	}
+	})
 }
 
 // One caller's grant is the last that fits the delta, and the other's does not fit.
 func TestGrantAndSealAtTheSameTime(t *testing.T) {
 	f := newFake(t)
 	end := time.Unix(0, 0).Add(f.span() - 3*time.Second)
-	for round := range 20_000 {
-		key := strconv.Itoa(round)
-		_, _ = f.AllowAt(time.Unix(0, 0), key, 1)
-		together(2, func(i int) {
-			_, _ = f.AllowAt(end.Add(time.Duration(2*i-1)*time.Millisecond), key, 3)
-		})
-		if d, _ := f.AllowAt(end, key, 5); d.Allowed || d.Remaining != 4 {
-			t.Fatalf("round %d: a grant was lost: %+v", round, d)
-		}
+	const rounds = 20_000
+	keys := make([]string, rounds)
+	for i := range keys {
+		keys[i] = strconv.Itoa(i)
+		_, _ = f.AllowAt(time.Unix(0, 0), keys[i], 1)
 	}
+	lockstep(rounds, func(i, round int) {
+		_, _ = f.AllowAt(end.Add(time.Duration(2*i-1)*time.Millisecond), keys[round], 3)
+	}, func(round int) {
+		if d, _ := f.AllowAt(end, keys[round], 5); d.Allowed || d.Remaining != 4 {
+			t.Errorf("round %d: a grant was lost: %+v", round, d)
+		}
+	})
 }
 
 func TestMoverMeetsEviction(t *testing.T) {
