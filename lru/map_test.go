@@ -11,6 +11,8 @@ import (
 	"unsafe"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
+
+	"github.com/seed-181794aa/ratelimit/internal/lockstep"
 )
 
 // item is a value whose stamp is the time of its last use.
@@ -158,39 +160,10 @@ func TestValueUsedAtTheLastMomentIsNotEvicted(t *testing.T) {
 	}
 }
 
-// lockstep runs f(0, round) and f(1, round) at the same time, as closely as two
-// goroutines can, and then check(round), for so many rounds.
-func lockstep(rounds int, f func(i, round int), check func(round int)) {
-	var arrived atomic.Int64
-	meet := func(n int) {
-		arrived.Add(1)
-		for spins := 0; arrived.Load() < int64(n); spins++ {
-			if spins > 1000 { // the other one may have no processor
-				runtime.Gosched()
-			}
-		}
-	}
-	var both sync.WaitGroup
-	for i := range 2 {
-		both.Go(func() {
-			for round := range rounds {
-				meet(6*round + 2)
-				f(i, round)
-				meet(6*round + 4)
-				if i == 0 {
-					check(round)
-				}
-				meet(6*round + 6)
-			}
-		})
-	}
-	both.Wait()
-}
-
 func TestOnePlaceIsReservedOnce(t *testing.T) {
 	m := Map[int, *item]{max: 1}
 	var reserved atomic.Int64
-	lockstep(50_000, func(int, int) {
+	lockstep.Run(50_000, func(int, int) {
 		if m.reserve() {
 			reserved.Add(1)
 		}

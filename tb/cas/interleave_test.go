@@ -10,6 +10,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/seed-181794aa/ratelimit/internal/lockstep"
 	"github.com/seed-181794aa/ratelimit/lru"
 	"github.com/seed-181794aa/ratelimit/tb"
 	"github.com/seed-181794aa/ratelimit/tb/mutex"
@@ -324,38 +325,9 @@ func TestSealedBucketsAreOrderedByTheirState(t *testing.T) {
 	f.refused("most", 1)
 }
 
-// lockstep runs f(0, round) and f(1, round) at the same time, as closely as two
-// goroutines can, and then check(round), for so many rounds.
-func lockstep(rounds int, f func(i, round int), check func(round int)) {
-	var arrived atomic.Int64
-	meet := func(n int) {
-		arrived.Add(1)
-		for spins := 0; arrived.Load() < int64(n); spins++ {
-			if spins > 1000 { // the other one may have no processor
-				runtime.Gosched()
-			}
-		}
-	}
-	var both sync.WaitGroup
-	for i := range 2 {
-		both.Go(func() {
-			for round := range rounds {
-				meet(6*round + 2)
-				f(i, round)
-				meet(6*round + 4)
-				if i == 0 {
-					check(round)
-				}
-				meet(6*round + 6)
-			}
-		})
-	}
-	both.Wait()
-}
-
 func TestConcurrentLeavesKeepTheLatest(t *testing.T) {
 	var l ledger
-	lockstep(50_000, func(i, round int) { l.leave(uint64(2*round + i)) }, func(round int) {
+	lockstep.Run(50_000, func(i, round int) { l.leave(uint64(2*round + i)) }, func(round int) {
 		if got, want := l.latest.Load(), uint64(2*round+1); got != want {
 			t.Errorf("latest is %d, want %d", got, want)
 		}
@@ -372,7 +344,7 @@ func TestGrantAndSealAtTheSameTime(t *testing.T) {
 		keys[i] = strconv.Itoa(i)
 		_, _ = f.AllowAt(time.Unix(0, 0), keys[i], 1)
 	}
-	lockstep(rounds, func(i, round int) {
+	lockstep.Run(rounds, func(i, round int) {
 		_, _ = f.AllowAt(end.Add(time.Duration(2*i-1)*time.Millisecond), keys[round], 3)
 	}, func(round int) {
 		if d, _ := f.AllowAt(end, keys[round], 5); d.Allowed || d.Remaining != 4 {
