@@ -102,7 +102,6 @@ func (w Workload) run(b *testing.B, c Contender, keys []string) {
 		}
 	}
 	var granted, calls, next atomic.Int64
-	turn := min(len(keys), 250)
 	b.ReportAllocs()
 	b.SetParallelism(max(1, w.Par/2)) // times GOMAXPROCS, which is asserted below
 	b.ResetTimer()
@@ -110,9 +109,8 @@ func (w Workload) run(b *testing.B, c Contender, keys []string) {
 		var n, g int64
 		at, end := 0, 0
 		for more() {
-			if at == end { // the goroutines take turns, so that a new key is new for each
-				at = int(next.Add(1)-1) % (len(keys) / turn) * turn
-				end = at + turn
+			if at == end {
+				at, end = w.turn(&next, len(keys), n == 0)
 			}
 			if allow(keys[at]) {
 				g++
@@ -130,6 +128,21 @@ func (w Workload) run(b *testing.B, c Contender, keys []string) {
 	}
 	b.StopTimer()
 	w.check(b, granted.Load(), calls.Load())
+}
+
+// turn returns the range of keys that a goroutine uses next. It starts somewhere and goes
+// round on its own, so that the goroutines share nothing but the limiter; only new keys
+// are handed out, a few hundred at a time, because they have to be new for all.
+func (w Workload) turn(next *atomic.Int64, keys int, first bool) (at, end int) {
+	const few = 250
+	switch {
+	case w.Load == "new":
+		at = int(next.Add(1)-1) % (keys / few) * few
+		return at, at + few
+	case first:
+		return int(next.Add(7919)) % keys, keys
+	}
+	return 0, keys
 }
 
 // check fails a benchmark that measured something else than its name says.

@@ -22,19 +22,15 @@ var Own = []Contender{
 }
 
 func newCAS(limit tb.Limit, maxKeys int) func(string) bool {
-	return decide(must(cas.New[string](limit, tb.WithMaxKeys(maxKeys))))
+	l := must(cas.New[string](limit, tb.WithMaxKeys(maxKeys)))
+	ctx := context.Background()
+	return func(key string) bool { d, err := l.Allow(ctx, key); return err == nil && d.Allowed }
 }
 
 func newMutex(limit tb.Limit, maxKeys int) func(string) bool {
-	return decide(must(mutex.New[string](limit, tb.WithMaxKeys(maxKeys))))
-}
-
-func decide[L tb.Limiter](l L) func(string) bool {
+	l := must(mutex.New[string](limit, tb.WithMaxKeys(maxKeys)))
 	ctx := context.Background()
-	return func(key string) bool {
-		d, err := l.Allow(ctx, key)
-		return err == nil && d.Allowed
-	}
+	return func(key string) bool { d, err := l.Allow(ctx, key); return err == nil && d.Allowed }
 }
 
 func newFloor(limit tb.Limit, _ int) func(string) bool {
