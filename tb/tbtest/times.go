@@ -85,12 +85,15 @@ func refusalsLeaveNoDrift(s *suite) {
 func thirdsAddUp(s *suite) {
 	f := s.new(perSecond(1, 3))
 	f.granted("a", 1, 0)
-	for i := 1; i <= 3000; i++ { // each at the first nanosecond not before i/3 s
-		f.Set(time.Duration((int64(i)*int64(time.Second) + 2) / 3))
+	for i := 1; i <= 3000; i++ {
+		f.Set(thirds(i))
 		f.granted("a", 1, 0)
-		f.refused("a", 1, time.Duration((int64(i+1)*int64(time.Second)+2)/3)-time.Duration(f.ns.Load()), 0)
+		f.refused("a", 1, thirds(i+1)-thirds(i), 0)
 	}
 }
+
+// thirds returns n thirds of a second, rounded up to a nanosecond.
+func thirds(n int) time.Duration { return (time.Duration(n)*time.Second + 2) / 3 }
 
 func lateReadingIsDecidedOnTheBucketAsItStands(s *suite) {
 	f := s.new(perSecond(10, 5))
