@@ -66,15 +66,16 @@ func (b *bucket) peek(m *meter, t, cost uint64) (tb.Decision, state) {
 	return m.grant(deficit), decided
 }
 
-// successor returns the state that b, which is sealed, would have at t.
+// successor returns the state of b, which is sealed, on a base from which t can be
+// reached: the same state, unless so much time has passed that it is full at t.
 func (b *bucket) successor(m *meter, t uint64) (base, word uint64) {
-	blocks, rest := m.split(m.at(t))
-	now := m.since(b.base, blocks, rest)
-	delta, deficit, _ := m.step(b.word.Load()&^sealBit, now, 0)
-	if blocks < b.base || delta != now { // b's own time is later
-		blocks, rest = m.split(m.position(b.base, delta))
+	delta, deficit := m.unpack(b.word.Load() &^ sealBit)
+	base, rest := m.split(m.position(b.base, delta))
+	blocks, now := m.split(m.at(t))
+	if m.fits(m.since(base, blocks, now)) {
+		return base, m.pack(rest, deficit)
 	}
-	return blocks, m.pack(rest, deficit)
+	return blocks, m.pack(now, 0)
 }
 
 // retire ends the bucket whatever its state, and returns its last word.
