@@ -173,22 +173,27 @@ func (m *Map[K, V]) insert(
 	return 0, Inserted, false
 }
 
-// Room says whether there would be room for a new key at the given now, and otherwise
-// when, without evicting anything.
-func (m *Map[K, V]) Room(key K, now uint64) (until uint64, ok bool) {
+// Room returns what Insert would, without evicting or inserting anything.
+func (m *Map[K, V]) Room(key K, now uint64) (until uint64, outcome Outcome) {
 	if !m.keep {
-		return 0, true
+		return 0, Inserted
 	}
 	s := m.shard(key) // the only one
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if _, ok := m.entries.Load(key); ok {
+		return 0, Found
+	}
 	if m.count.Load() < m.max {
-		return 0, true
+		return 0, Inserted
 	}
 	fixes := maxFixes
 	least := m.least(s, &fixes)
 	s.order.push(least)
-	return least.stamp, least.stamp <= now
+	if least.stamp > now {
+		return least.stamp, Refused
+	}
+	return 0, Inserted
 }
 
 // Replace puts next, with a copy of its key, in the place of old if old still is the

@@ -281,10 +281,10 @@ func TestKeepRefusesUntilTheLeastStamp(t *testing.T) {
 	if until, o := c.Insert(9, 19, 0, never); o != Refused || until != 20 {
 		t.Errorf("Insert at 19: %v until %d, want refused until 20", o, until)
 	}
-	if until, ok := c.Room(9, 19); ok || until != 20 {
-		t.Errorf("Room at 19: %v until %d, want none until 20", ok, until)
+	if until, outcome := c.Room(9, 19); outcome != Refused || until != 20 {
+		t.Errorf("Room at 19: %v until %d, want refused until 20", outcome, until)
 	}
-	if _, ok := c.Room(9, 20); !ok || c.Len() != 3 {
+	if _, outcome := c.Room(9, 20); outcome != Inserted || c.Len() != 3 {
 		t.Errorf("no room at 20, or it was made: %d keys", c.Len())
 	}
 	if _, o := c.Insert(9, 20, 0, with(9, 50)); o != Inserted {

@@ -28,26 +28,51 @@ func (b *bucket) set(base, word uint64) *bucket {
 	return b
 }
 
-// take decides on a call of the given cost. The word is reloaded for as long as
-// other callers win the race for it, each time because one of them was granted.
-func (b *bucket) take(m *meter, t uint64, cost uint64) (tb.Decision, state) {
+// take decides on a call of the given cost, and returns the word that it left or found.
+// The word is reloaded for as long as other callers win the race for it, each time
+// because one of them was granted.
+func (b *bucket) take(m *meter, t uint64, cost uint64) (tb.Decision, uint64, state) {
 	blocks, rest := m.split(m.at(t))
 	at := m.since(b.base, blocks, rest)
 	for {
 		word := b.word.Load()
 		if isSealed(word) {
-			return tb.Decision{}, sealedState(word)
+			return tb.Decision{}, word, sealedState(word)
 		}
 		delta, deficit, granted := m.step(word, at, cost)
 		if !granted {
-			return m.refusal(b.base, t, delta, deficit, cost), decided
+			return m.refusal(b.base, t, delta, deficit, cost), word, decided
 		}
 		if !m.fits(delta) {
 			b.word.CompareAndSwap(word, word|sealBit)
 			continue
 		}
+		if next := m.pack(delta, deficit); b.word.CompareAndSwap(word, next) {
+			return m.grant(deficit), next, decided
+		}
+	}
+}
+
+// giveBack undoes a grant of the given cost that left the given word, as far as that
+// cannot make the bucket fuller than it would be without the grant.
+//
+// Let F be the position at which the bucket is full again. A grant of c at s makes it
+// max(F, s) + c; so after grants c₁ at s₁, …, cₙ at sₙ it is the greatest of F + c₁ + … +
+// cₙ and, for each i, sᵢ + cᵢ + … + cₙ. Without grant k the sums that had cₖ in them are
+// less by cₖ. Those that had not, of i > k, are no more than the sum of k itself less cₖ,
+// plus sᵢ − sₖ. So F is at least cₖ − (s − sₖ) less, where s is the time of the bucket
+// now. That much is given back: all of the cost, if no later grant has come between.
+func (b *bucket) giveBack(m *meter, word, cost uint64) {
+	then, _ := m.unpack(word)
+	for {
+		word := b.word.Load()
+		if isSealed(word) {
+			return
+		}
+		delta, deficit := m.unpack(word)
+		deficit -= cost - min(cost, delta-then)
 		if b.word.CompareAndSwap(word, m.pack(delta, deficit)) {
-			return m.grant(deficit), decided
+			return
 		}
 	}
 }

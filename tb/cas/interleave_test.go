@@ -94,7 +94,7 @@ func (f *fake) stopEvictions(keys int, before func(*bucket)) {
 func TestTakeBeforeEvictionWins(t *testing.T) {
 	f := newFake(t)
 	f.stopEvictions(2, func(b *bucket) {
-		if d, s := b.take(&f.meter, f.clock.read(), 10*f.meter.scale); s != decided || !d.Allowed {
+		if d, _, s := b.take(&f.meter, f.clock.read(), 10*f.meter.scale); s != decided || !d.Allowed {
 			t.Errorf("the full bucket did not give its tokens: %+v", d)
 		}
 	})
@@ -117,7 +117,7 @@ func TestTakeAfterEvictionStartsOver(t *testing.T) {
 	f.granted("new", 1)
 	last := held.word.Load()
 	for range 20 {
-		if d, s := held.take(&f.meter, f.clock.read(), f.meter.scale); s != gone || d.Allowed {
+		if d, _, s := held.take(&f.meter, f.clock.read(), f.meter.scale); s != gone || d.Allowed {
 			t.Fatalf("an evicted bucket decided %+v", d)
 		}
 	}
@@ -138,7 +138,7 @@ func TestCallerMeetsEvictedBucketInTheTable(t *testing.T) {
 		t.Fatal("not retired")
 	}
 	// The evictor is stopped before it removes the key.
-	if _, s := b.take(&f.meter, f.clock.read(), 1); s != gone {
+	if _, _, s := b.take(&f.meter, f.clock.read(), 1); s != gone {
 		t.Errorf("take on an evicted bucket: state %d, want gone", s)
 	}
 	peeked, _ = f.Peek(context.Background(), "victim")
@@ -173,7 +173,7 @@ func TestCallerCompletesAStalledMove(t *testing.T) {
 			b := f.bucket("a")
 			word := b.word.Load()
 			b.word.CompareAndSwap(word, word|sealBit) // the mover is stopped here
-			if _, s := b.take(&f.meter, f.clock.read(), 1); s != moved {
+			if _, _, s := b.take(&f.meter, f.clock.read(), 1); s != moved {
 				t.Fatalf("take on a sealed bucket: state %d, want moved", s)
 			}
 			for _, peek := range []bool{true, false} {
@@ -239,7 +239,7 @@ func TestOnlyOneOfTwoMoversSucceeds(t *testing.T) {
 		t.Fatal("a late mover replaced the successor, and what was taken from it is forgotten")
 	}
 	f.refused("a", 1)
-	if _, s := b.take(&f.meter, now, f.meter.scale); s != moved {
+	if _, _, s := b.take(&f.meter, now, f.meter.scale); s != moved {
 		t.Errorf("take on the old bucket: state %d, want moved", s)
 	}
 }
@@ -249,7 +249,7 @@ func TestTakePastTheDeltaSeals(t *testing.T) {
 	f.granted("a", 10)
 	b := f.bucket("a")
 	f.now = f.span()
-	if _, s := b.take(&f.meter, f.clock.read(), 1); s != moved || !isSealed(b.word.Load()) {
+	if _, _, s := b.take(&f.meter, f.clock.read(), 1); s != moved || !isSealed(b.word.Load()) {
 		t.Errorf("state %d, word %x, want moved and sealed", s, b.word.Load())
 	}
 }
@@ -302,7 +302,7 @@ func TestResetMeetsHolderAndSeal(t *testing.T) {
 	word := b.word.Load()
 	b.word.CompareAndSwap(word, word|sealBit) // the mover is stopped here
 	f.Reset("a")
-	if _, s := b.take(&f.meter, f.clock.read(), 1); s != gone {
+	if _, _, s := b.take(&f.meter, f.clock.read(), 1); s != gone {
 		t.Errorf("take on a bucket that was reset: state %d, want gone", s)
 	}
 	f.granted("a", 10)

@@ -66,11 +66,12 @@ func (l *Limiter[K]) Allow(_ context.Context, key K) (tb.Decision, error) {
 	t := l.clock.read()
 	b, ok := l.table.Load(key)
 	if ok {
-		if d, state := b.take(&l.meter, t, l.meter.scale); state == decided {
+		if d, _, state := b.take(&l.meter, t, l.meter.scale); state == decided {
 			return d, nil
 		}
 	}
-	return l.settle(b, t, key, l.meter.scale)
+	d, _, err := l.settle(b, t, key, l.meter.scale)
+	return d, err
 }
 
 // AllowN takes n tokens, or none. It returns tb.ErrInvalidCost if n is not positive.
@@ -107,7 +108,8 @@ func (l *Limiter[K]) AllowAt(t time.Time, key K, n int) (tb.Decision, error) {
 // Peek returns the decision that Allow would return now. It takes nothing and adds no
 // key.
 func (l *Limiter[K]) Peek(_ context.Context, key K) (tb.Decision, error) {
-	return l.peek(l.clock.read(), key, l.meter.scale)
+	d, _, err := l.peek(l.clock.read(), key, l.meter.scale)
+	return d, err
 }
 
 // Reset removes key, whose bucket is full again when it comes back. What the key has
@@ -126,22 +128,31 @@ func (l *Limiter[K]) Stats() tb.Stats { return l.ledger.stats(l.Len()) }
 func (l *Limiter[K]) take(t uint64, key K, cost uint64) (tb.Decision, error) {
 	b, ok := l.table.Load(key)
 	if ok {
-		if d, state := b.take(&l.meter, t, cost); state == decided {
+		if d, _, state := b.take(&l.meter, t, cost); state == decided {
 			return d, nil
 		}
 	}
-	return l.settle(b, t, key, cost)
+	d, _, err := l.settle(b, t, key, cost)
+	return d, err
 }
 
-// settle is take where the key is not in the table and b is nil, or its bucket b is
+// place is a bucket and the word that a call left there.
+type place struct {
+	bucket *bucket
+	word   uint64
+}
+
+// settle is take where the key is not in the table and b is nil, or its bucket b may be
 // sealed. Each turn of the loop either decides, or completes a step that stood in the
-// way.
-func (l *Limiter[K]) settle(b *bucket, t uint64, key K, cost uint64) (tb.Decision, error) {
+// way. It also returns where it took the cost.
+func (l *Limiter[K]) settle(
+	b *bucket, t uint64, key K, cost uint64,
+) (tb.Decision, place, error) {
 	for ; ; b, _ = l.table.Load(key) {
 		if b != nil {
-			d, state := b.take(&l.meter, t, cost)
+			d, word, state := b.take(&l.meter, t, cost)
 			if state == decided {
-				return d, nil
+				return d, place{b, word}, nil
 			}
 			if state == moved {
 				l.move(key, b, t)
@@ -149,8 +160,8 @@ func (l *Limiter[K]) settle(b *bucket, t uint64, key K, cost uint64) (tb.Decisio
 			}
 			// It is gone: its evictor holds the lock that insert waits for.
 		}
-		if d, done, err := l.insert(key, t, cost); done {
-			return d, err
+		if d, p, done, err := l.insert(key, t, cost); done {
+			return d, p, err
 		}
 	}
 }
@@ -164,39 +175,53 @@ func (l *Limiter[K]) move(key K, b *bucket, t uint64) {
 
 // insert decides on the first call of a key. It is not done if the key is in the table
 // after all.
-func (l *Limiter[K]) insert(key K, t uint64, cost uint64) (tb.Decision, bool, error) {
+func (l *Limiter[K]) insert(
+	key K, t uint64, cost uint64,
+) (d tb.Decision, p place, done bool, err error) {
 	if lost(key) {
-		return tb.Decision{}, true, tb.ErrInvalidKey
+		return d, p, true, tb.ErrInvalidKey
 	}
 	if cost > l.meter.capacity {
-		return l.meter.stranger(cost), true, nil
+		return l.meter.stranger(cost), p, true, nil
 	}
 	until, outcome := l.table.Insert(key, t, t-min(t, idle),
 		func() (K, *bucket) {
 			base, word := l.ledger.admit(t, cost)
-			return l.owner.own(key, base, word)
+			key, b := l.owner.own(key, base, word)
+			p = place{b, word}
+			return key, b
 		})
 	switch outcome {
 	case lru.Found:
-		return tb.Decision{}, false, nil
+		return d, p, false, nil
 	case lru.Refused:
 		l.ledger.refused.Add(1)
-		return tb.Decision{RetryAfter: l.meter.wait(t, until)}, true, nil
+		return tb.Decision{RetryAfter: l.meter.wait(t, until)}, p, true, nil
 	}
-	return l.meter.stranger(cost), true, nil
+	return l.meter.stranger(cost), p, true, nil
 }
 
-func (l *Limiter[K]) peek(t uint64, key K, cost uint64) (tb.Decision, error) {
+// peek returns what take would decide, and the key's bucket if there is one.
+func (l *Limiter[K]) peek(t uint64, key K, cost uint64) (tb.Decision, *bucket, error) {
 	if lost(key) {
-		return tb.Decision{}, tb.ErrInvalidKey
+		return tb.Decision{}, nil, tb.ErrInvalidKey
 	}
-	if b, ok := l.table.Load(key); ok {
-		if d, state := b.peek(&l.meter, t, cost); state == decided {
-			return d, nil
+	for {
+		if b, ok := l.table.Load(key); ok {
+			if d, state := b.peek(&l.meter, t, cost); state == decided {
+				return d, b, nil
+			}
 		}
+		if cost > l.meter.capacity {
+			return l.meter.stranger(cost), nil, nil
+		}
+		until, outcome := l.table.Room(key, t)
+		switch outcome {
+		case lru.Found: // now it is
+			continue
+		case lru.Refused:
+			return tb.Decision{RetryAfter: l.meter.wait(t, until)}, nil, nil
+		}
+		return l.meter.stranger(cost), nil, nil
 	}
-	if until, ok := l.table.Room(key, t); !ok {
-		return tb.Decision{RetryAfter: l.meter.wait(t, until)}, nil
-	}
-	return l.meter.stranger(cost), nil
 }

@@ -84,7 +84,7 @@ func (b *Bucket) take(t, cost uint64) tb.Decision {
 			b.state.CompareAndSwap(nil, new(bucket).set(blocks, b.meter.pack(rest, 0)))
 			continue
 		}
-		d, s := state.take(&b.meter, t, cost)
+		d, _, s := state.take(&b.meter, t, cost)
 		if s == decided {
 			return d
 		}

@@ -153,11 +153,16 @@ func (l *Limiter[K]) Stats() tb.Stats {
 
 // take decides on a call. With spend false it only says what it would decide.
 func (l *Limiter[K]) take(now uint64, key K, cost int64, spend bool) (tb.Decision, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.decide(now, key, cost, spend)
+}
+
+// decide is take with the lock held.
+func (l *Limiter[K]) decide(now uint64, key K, cost int64, spend bool) (tb.Decision, error) {
 	if lost(key) {
 		return tb.Decision{}, tb.ErrInvalidKey
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	b, ok := l.buckets[key]
 	if !ok {
 		b = &bucket[K]{key: key, tokens: l.limit.capacity, at: max(now, l.latest)}

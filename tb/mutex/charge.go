@@ -1,0 +1,62 @@
+package mutex
+
+import (
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// Charge is a cost to take from a key's bucket as one part of tb.TakeAll. It is for
+// one caller at a time.
+type Charge[K comparable] struct {
+	limiter *Limiter[K]
+	key     K
+	cost    int64 // units
+	taken   *bucket[K]
+	at      uint64 // the time of taken after Take
+}
+
+var _ tb.Charge = (*Charge[string])(nil)
+
+// Charge returns a charge of a decimal number of tokens on key's bucket, rounded up
+// as AllowCost does. It returns tb.ErrInvalidCost if cost is not positive, NaN or
+// infinite. It takes nothing.
+func (l *Limiter[K]) Charge(key K, cost float64) (Charge[K], error) {
+	units, err := l.limit.decimal(cost)
+	return Charge[K]{limiter: l, key: key, cost: units}, err
+}
+
+// Check implements tb.Charge. t is a reading of the limiter's clock.
+func (c *Charge[K]) Check(t time.Time) (tb.Decision, error) {
+	l := c.limiter
+	return l.take(l.instant(t), c.key, c.cost, false)
+}
+
+// Take implements tb.Charge. t is a reading of the limiter's clock.
+func (c *Charge[K]) Take(t time.Time) (tb.Decision, error) {
+	l := c.limiter
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	d, err := l.decide(l.instant(t), c.key, c.cost, true)
+	c.taken = nil
+	if d.Allowed {
+		c.taken = l.buckets[c.key]
+		c.at = c.taken.at
+	}
+	return d, err
+}
+
+// Undo implements tb.Charge. The time by which other grants have moved the bucket since
+// may have been lost to the capacity, so what it supplied is not given back.
+func (c *Charge[K]) Undo() {
+	l, b := c.limiter, c.taken
+	c.taken = nil
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if b == nil || l.buckets[b.key] != b {
+		return
+	}
+	since := l.limit.supply(b.at).minus(l.limit.supply(c.at))
+	b.tokens += c.cost - since.clamp(c.cost)
+	l.enter(b)
+}
