@@ -3,12 +3,12 @@ package fuzz
 import (
 	"context"
 	"fmt"
-	"math"
-	"math/rand/v2"
 	"strings"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/tb"
+	"github.com/seed-181794aa/ratelimit/tb/cas"
+	"github.com/seed-181794aa/ratelimit/tb/mutex"
 )
 
 // limiter is what the implementations have in common beyond tb.Limiter.
@@ -17,9 +17,25 @@ type limiter interface {
 	AllowCost(ctx context.Context, key string, cost float64) (tb.Decision, error)
 	AllowAt(t time.Time, key string, n int) (tb.Decision, error)
 	Peek(ctx context.Context, key string) (tb.Decision, error)
+	Charge(key string, cost float64) (tb.Charge, error)
 	Reset(key string)
 	Len() int
 	Stats() tb.Stats
+}
+
+// casLimiter and mutexLimiter are the implementations as limiters.
+type casLimiter struct{ *cas.TokenBucket }
+
+func (l casLimiter) Charge(key string, cost float64) (tb.Charge, error) {
+	c, err := l.TokenBucket.Charge(key, cost)
+	return &c, err
+}
+
+type mutexLimiter struct{ *mutex.TokenBucket }
+
+func (l mutexLimiter) Charge(key string, cost float64) (tb.Charge, error) {
+	c, err := l.TokenBucket.Charge(key, cost)
+	return &c, err
 }
 
 // program is a limiter's configuration and a schedule of calls on it.
@@ -37,22 +53,24 @@ const (
 	allowCost
 	allowAt
 	peek
+	takeAll
 	reset
-	ops
 )
 
 // call is made after the clock was moved by step, which may be negative. AllowAt is
-// given the reading before that.
+// given the reading before that. TakeAll is made on two keys, which may be the same.
 type call struct {
-	step time.Duration
-	op   op
-	key  string
-	n    int
-	cost float64
+	step  time.Duration
+	op    op
+	key   string
+	n     int
+	cost  float64
+	other string
 }
 
 func (c call) String() string {
-	return fmt.Sprintf("{%d, %d, %q, %d, %v}", int64(c.step), c.op, c.key, c.n, c.cost)
+	return fmt.Sprintf("{%d, %d, %q, %d, %v, %q}",
+		int64(c.step), c.op, c.key, c.n, c.cost, c.other)
 }
 
 func (p program) String() string {
@@ -66,9 +84,9 @@ func (p program) String() string {
 
 // answer is all that a caller sees after a call.
 type answer struct {
-	decision tb.Decision
-	err      error
-	stats    tb.Stats
+	decision, other tb.Decision
+	err             error
+	stats           tb.Stats
 }
 
 // run makes p's calls on l, whose clock is now, and returns what they answered.
@@ -87,6 +105,8 @@ func (p program) run(l limiter, now *time.Time) []answer {
 			a.decision, a.err = l.AllowAt(now.Add(-c.step), c.key, c.n) // the clock before the step
 		case peek:
 			a.decision, a.err = l.Peek(ctx, c.key)
+		case takeAll:
+			a.decision, a.other, a.err = both(l, *now, c)
 		case reset:
 			l.Reset(c.key)
 		}
@@ -96,68 +116,23 @@ func (p program) run(l limiter, now *time.Time) []answer {
 	return answers
 }
 
-// random returns a program over the whole range of configurations. The number of
-// keys in the table is small enough that no insert meets more than 16 stale stamps,
-// so that eviction is exact in every implementation.
-func random(rng *rand.Rand, calls int) program {
-	p := program{
-		limit:    randomLimit(rng),
-		maxKeys:  1 + rng.IntN(12),
-		overflow: tb.Overflow(rng.IntN(2)),
-	}
-	// Most steps are near the time of one token, of a whole bucket, or nothing.
-	token := float64(p.limit.Per) / float64(p.limit.Tokens)
-	for range calls {
-		c := call{op: allowN, key: string(rune('a' + rng.IntN(16))), n: 1}
-		if rng.IntN(3) > 0 {
-			c.op = op(rng.IntN(int(ops)))
-			c.n = rng.IntN(p.limit.Capacity+2) - rng.IntN(2)
-			c.cost = float64(c.n) * []float64{0.1, 0.25, 1, rng.Float64()}[rng.IntN(4)]
+// both takes c.cost from c.key and c.other, or from none of them. They are called upon
+// before, since the key of a charge that was undone keeps its place in the order of
+// eviction, which is then exact only if the key was in the table before.
+func both(l limiter, now time.Time, c call) (one, other tb.Decision, err error) {
+	charges := make([]tb.Charge, 2)
+	for i, key := range []string{c.key, c.other} {
+		if _, err := l.AllowN(context.Background(), key, 1); err != nil {
+			return one, other, err
 		}
-		if c.op == reset && rng.IntN(4) > 0 {
-			c.op = peek
-		}
-		c.step = randomStep(rng, token, token*float64(p.limit.Capacity))
-		p.calls = append(p.calls, c)
-	}
-	return p
-}
-
-func randomLimit(rng *rand.Rand) tb.Limit {
-	for {
-		l := tb.Limit{
-			Capacity: 1 << rng.IntN(31),
-			Tokens:   1 << rng.IntN(63),
-			Per:      time.Duration(1) << rng.IntN(63),
-		}
-		l.Capacity -= rng.IntN(l.Capacity)
-		l.Tokens -= rng.Int64N(l.Tokens)
-		l.Per += time.Duration(rng.Int64N(int64(l.Per)))
-		if rng.IntN(2) == 0 { // what people write
-			l = tb.Limit{Capacity: 1 + rng.IntN(100), Tokens: 1 + rng.Int64N(1000), Per: time.Second}
-		}
-		if l.Validate() == nil {
-			return l
+		if charges[i], err = l.Charge(key, c.cost); err != nil {
+			return one, other, err
 		}
 	}
-}
-
-func randomStep(rng *rand.Rand, token, bucket float64) time.Duration {
-	var d float64
-	switch rng.IntN(8) {
-	case 0, 1:
-		return 0
-	case 2, 3, 4:
-		d = token * 2 * rng.Float64()
-	case 5:
-		d = bucket * 2 * rng.Float64()
-	case 6:
-		d = 2 * float64(time.Minute) * rng.Float64()
-	case 7:
-		d = math.Exp2(63 * rng.Float64())
+	var decisions [2]tb.Decision
+	allowed, err := tb.TakeAll(now, charges, decisions[:])
+	if allowed != (decisions[0].Allowed && decisions[1].Allowed) {
+		return one, other, fmt.Errorf("allowed %t, decisions %+v", allowed, decisions)
 	}
-	if rng.IntN(6) == 0 {
-		d = -d
-	}
-	return time.Duration(min(max(d, -1<<62), 1<<62)) + time.Duration(rng.IntN(3)-1)
+	return decisions[0], decisions[1], err
 }

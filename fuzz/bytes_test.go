@@ -1,0 +1,142 @@
+package fuzz
+
+import (
+	"encoding/binary"
+	"math"
+	"math/bits"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// input is a string of bytes that is read as numbers; when it ends, as zeros. So every
+// input is a program, a small change of it is a small change of the program, and random
+// bytes are a random program.
+type input []byte
+
+func (in *input) byte() byte {
+	if len(*in) == 0 {
+		return 0
+	}
+	b := (*in)[0]
+	*in = (*in)[1:]
+	return b
+}
+
+// below returns a number below n, which is at most 256.
+func (in *input) below(n int) int { return int(in.byte()) % n }
+
+func (in *input) uint64() uint64 {
+	var b [8]byte
+	for i := range b {
+		b[i] = in.byte()
+	}
+	return binary.LittleEndian.Uint64(b[:])
+}
+
+// upTo returns a number from 1 to max, all magnitudes alike.
+func (in *input) upTo(max uint64) uint64 {
+	length := 1 + in.below(bits.Len64(max))
+	return min(max, in.uint64()>>(64-length)|1<<(length-1))
+}
+
+// limit returns a limit of the whole range, or one that people write.
+func (in *input) limit() tb.Limit {
+	if in.below(2) == 0 {
+		return tb.Limit{
+			Capacity: 1 + in.below(100),
+			Tokens:   1 + int64(in.below(200)),
+			Per:      [...]time.Duration{1e6, time.Second, time.Minute, 24 * time.Hour}[in.below(4)],
+		}
+	}
+	capacity := in.upTo(tb.MaxCapacity)
+	per := in.upTo(math.MaxInt64)
+	return tb.Limit{
+		Capacity: int(capacity),
+		Tokens:   int64(in.upTo(per)),
+		Per:      time.Duration(per),
+	}
+}
+
+// program returns a program on at most maxKeys keys in the table.
+func (in *input) program(maxKeys int) program {
+	p := program{
+		limit:    in.limit(),
+		maxKeys:  1 + in.below(maxKeys),
+		overflow: tb.Overflow(in.below(2)),
+	}
+	keys := 1 + in.below(16)
+	for len(*in) > 0 && len(p.calls) < maxCalls {
+		p.calls = append(p.calls, in.call(p.limit, keys))
+	}
+	return p
+}
+
+// maxCalls is the length of the longest programs.
+const maxCalls = 200
+
+func (in *input) call(l tb.Limit, keys int) call {
+	c := call{
+		key:  string(rune('a' + in.below(keys))),
+		op:   [...]op{allowN, allowN, allowN, allowCost, allowAt, peek, takeAll, reset}[in.below(8)],
+		step: in.step(l),
+		n:    1,
+	}
+	switch in.below(4) {
+	case 1:
+		c.n = in.below(16) - 1
+	case 2:
+		c.n = l.Capacity + 1 - in.below(4)
+	case 3:
+		c.n = int(uint64(l.Capacity) * uint64(in.byte()) / 255)
+	}
+	switch c.op {
+	case allowCost:
+		c.cost = in.cost(c.n, l.Capacity)
+	case takeAll:
+		c.cost = float64(c.n)
+		c.other = string(rune('a' + in.below(keys)))
+	}
+	return c
+}
+
+// cost returns a cost near n tokens, or any other.
+func (in *input) cost(n, capacity int) float64 {
+	switch in.below(6) {
+	case 0:
+		return float64(n) / 10
+	case 1:
+		return float64(n) / 4
+	case 2:
+		return float64(n) + float64(in.byte())/1e6
+	case 3:
+		return float64(in.uint64()) / math.MaxUint64 * float64(capacity)
+	case 4:
+		return math.Float64frombits(in.uint64())
+	}
+	return float64(capacity) - float64(in.byte())/1e7
+}
+
+// step returns how far the clock is moved: mostly nothing, or about the time of a token
+// or of a bucket, but also by centuries, and sometimes back.
+func (in *input) step(l tb.Limit) time.Duration {
+	token := float64(l.Per) / float64(l.Tokens)
+	var d float64
+	mode := in.byte()
+	switch mode % 8 {
+	case 0, 1:
+		return 0
+	case 2, 3, 4:
+		d = token * float64(in.byte()) / 128
+	case 5:
+		d = token * float64(l.Capacity) * float64(in.byte()) / 128
+	case 6:
+		d = float64(in.byte()) * float64(time.Second) / 2
+	case 7:
+		d = float64(in.upTo(math.MaxInt64))
+	}
+	if mode >= 216 { // one in six
+		d = -d
+	}
+	return time.Duration(min(max(d, -1<<62), 1<<62)) + time.Duration(int(mode/8)%3-1)
+}
