@@ -1,0 +1,174 @@
+package cas
+
+import (
+	"math"
+	"math/big"
+	"testing"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// anyLimit makes a limit of any three numbers.
+func anyLimit(capacity, tokens, per uint64) tb.Limit {
+	per = 1 + per%math.MaxInt64
+	return tb.Limit{
+		Capacity: 1 + int(capacity%tb.MaxCapacity),
+		Tokens:   1 + int64(tokens%per),
+		Per:      time.Duration(per),
+	}
+}
+
+// FuzzSupply compares S and its inverse with exact divisions, at a reading and around
+// the multiple of the period before it.
+func FuzzSupply(f *testing.F) {
+	for _, l := range edgeLimits {
+		for _, t := range []uint64{0, 1, 1_000_000_007, math.MaxInt64, math.MaxUint64} {
+			f.Add(uint64(l.Capacity-1), uint64(l.Tokens-1), uint64(l.Per-1), t)
+		}
+	}
+	f.Fuzz(func(t *testing.T, capacity, tokens, per, reading uint64) {
+		l := anyLimit(capacity, tokens, per)
+		m := newMeter(l)
+		period := reading / uint64(l.Per) * uint64(l.Per)
+		for _, at := range []uint64{reading, period - 1, period, period + 1} {
+			want := supplyAt(l, m.scale, at)
+			if got := wide(m.at(at)); got.Cmp(want) != 0 {
+				t.Fatalf("limit %+v: S(%d) = %v, want %v", l, at, got, want)
+			}
+			blocks, rest := m.split(m.at(at))
+			if got := wide(m.position(blocks, rest)); got.Cmp(want) != 0 {
+				t.Fatalf("limit %+v: %v comes back from blocks as %v", l, want, got)
+			}
+			for d := int64(-1); d <= 1; d++ {
+				reachesFirst(t, l, &m, new(big.Int).Add(want, big.NewInt(d)))
+			}
+		}
+	})
+}
+
+// reachesFirst checks that reaches returns the first instant at which S is x.
+func reachesFirst(t *testing.T, l tb.Limit, m *meter, x *big.Int) {
+	if x.Sign() <= 0 {
+		return
+	}
+	got, ok := m.reaches(words(x))
+	if beyond := x.Cmp(supplyAt(l, m.scale, math.MaxUint64)) > 0; ok == beyond {
+		t.Fatalf("limit %+v: reaches(%v) = %d, %v", l, x, got, ok)
+	}
+	if !ok {
+		return
+	}
+	if supplyAt(l, m.scale, got).Cmp(x) < 0 || supplyAt(l, m.scale, got-1).Cmp(x) >= 0 {
+		t.Fatalf("limit %+v: S reaches %v at %d, which is not the first", l, x, got)
+	}
+}
+
+// FuzzWord compares the step, and what happens to a word beside it, with integers
+// that have no width.
+func FuzzWord(f *testing.F) {
+	f.Add(uint64(9), uint64(0), uint64(1e9-1), uint64(0), uint64(0), uint64(1<<62), uint64(1e9))
+	f.Add(uint64(1<<30-1), uint64(1e6), uint64(1e6), uint64(1<<33), uint64(1<<31), uint64(0), uint64(1))
+	f.Add(uint64(0), uint64(0), uint64(math.MaxInt64-1), uint64(7), uint64(3), uint64(1<<63), uint64(2))
+	f.Fuzz(func(t *testing.T, capacity, tokens, per, s, lacks, reading, price uint64) {
+		l := anyLimit(capacity, tokens, per)
+		m := newMeter(l)
+		delta := s & (1<<(63-m.width) - 1)
+		deficit := lacks % (m.capacity + 1)
+		cost := 1 + price%m.capacity
+
+		word := m.pack(delta, deficit)
+		if d, c := m.unpack(word); d != delta || c != deficit || isSealed(word) || !m.fits(delta) {
+			t.Fatalf("limit %+v: %d, %d came back as %d, %d", l, delta, deficit, d, c)
+		}
+		var b bucket
+		base, _ := m.split(m.at(epoch(l)))
+		b.set(base, word)
+
+		// The time is delta, or the reading if that is later. The deficit shrinks by the
+		// supply in between, to 0 at most, and grows by the cost.
+		origin := wide(m.position(base, 0))
+		own := new(big.Int).Add(origin, new(big.Int).SetUint64(delta))
+		now := supplyAt(l, m.scale, reading)
+		if now.Cmp(own) < 0 {
+			now = own
+		}
+		gain := new(big.Int).Sub(now, own)
+		left := new(big.Int).Sub(new(big.Int).SetUint64(deficit), gain)
+		if left.Sign() < 0 {
+			left.SetUint64(0)
+		}
+		charged := new(big.Int).Add(left, new(big.Int).SetUint64(cost))
+		granted := charged.Cmp(new(big.Int).SetUint64(m.capacity)) <= 0
+		fits := new(big.Int).Sub(now, origin).BitLen() <= int(63-m.width)
+
+		d, at, state := b.take(&m, reading, cost)
+		switch {
+		case granted && !fits:
+			if state != moved || b.word.Load() != word|sealBit {
+				t.Fatalf("limit %+v: state %d, word %x, want it sealed", l, state, b.word.Load())
+			}
+		case state != decided || d.Allowed != granted:
+			t.Fatalf("limit %+v: %+v, state %d, want granted %t", l, d, state, granted)
+		case !granted:
+			checkRefusal(t, l, &m, d, reading, now, left, cost)
+		default:
+			checkGrant(t, l, &m, d, at, new(big.Int).Sub(now, origin), charged)
+			b.giveBack(&m, at, cost)
+			if got := wide(m.position(b.base, b.word.Load()>>m.width)); got.Cmp(now) != 0 ||
+				b.word.Load()&m.mask != left.Uint64() {
+				t.Fatalf("limit %+v: undone: %x, want the deficit %v at %v", l, b.word.Load(), left, now)
+			}
+		}
+		checkSuccessor(t, l, &m, &b, reading)
+	})
+}
+
+func checkGrant(t *testing.T, l tb.Limit, m *meter, d tb.Decision, word uint64, delta, lacks *big.Int) {
+	if got, deficit := m.unpack(word); got != delta.Uint64() || deficit != lacks.Uint64() {
+		t.Fatalf("limit %+v: left %d, %d, want %v, %v", l, got, deficit, delta, lacks)
+	}
+	if want := (m.capacity - lacks.Uint64()) / m.scale; d.Remaining != int(want) {
+		t.Fatalf("limit %+v: %d remaining, want %d", l, d.Remaining, want)
+	}
+}
+
+func checkRefusal(
+	t *testing.T, l tb.Limit, m *meter, d tb.Decision, reading uint64, now, left *big.Int, cost uint64,
+) {
+	if want := (m.capacity - left.Uint64()) / m.scale; d.Remaining != int(want) {
+		t.Fatalf("limit %+v: %d remaining, want %d", l, d.Remaining, want)
+	}
+	if d.RetryAfter == tb.Never {
+		return
+	}
+	// At the end of the wait S has reached what is missing, and not before.
+	missing := left.Uint64() + cost - m.capacity
+	x := new(big.Int).Add(now, new(big.Int).SetUint64(missing))
+	then := reading + uint64(d.RetryAfter)
+	if supplyAt(l, m.scale, then).Cmp(x) < 0 || supplyAt(l, m.scale, then-1).Cmp(x) >= 0 {
+		t.Fatalf("limit %+v: wait %d from %d for %d units is not exact", l, d.RetryAfter, reading, missing)
+	}
+}
+
+// checkSuccessor seals b and checks that a successor for the given reading has its state,
+// or is full if b was full long before, and that the reading is within its delta.
+func checkSuccessor(t *testing.T, l tb.Limit, m *meter, b *bucket, reading uint64) {
+	word := b.word.Load() &^ sealBit
+	b.word.Store(word | sealBit)
+	base, next := b.successor(m, reading)
+	delta, deficit := m.unpack(word)
+	nextDelta, nextDeficit := m.unpack(next)
+	s, nextS := wide(m.position(b.base, delta)), wide(m.position(base, nextDelta))
+	full := new(big.Int).Add(s, new(big.Int).SetUint64(deficit))
+	same := s.Cmp(nextS) == 0 && deficit == nextDeficit
+	renewed := nextDeficit == 0 && full.Cmp(nextS) <= 0 &&
+		nextS.Cmp(supplyAt(l, m.scale, reading)) == 0
+	if !same && !renewed {
+		t.Fatalf("limit %+v: %x on %d became %x on %d", l, word, b.base, next, base)
+	}
+	blocks, rest := m.split(m.at(reading))
+	if !m.fits(m.since(base, blocks, rest)) {
+		t.Fatalf("limit %+v: %d is beyond the delta of the successor", l, reading)
+	}
+}
