@@ -15,7 +15,7 @@ type Charge interface {
 
 	// Undo gives back what the last Take was granted, and does nothing if it was
 	// refused or is undone. The bucket is then never fuller than it would be if that
-	// Take had not been.
+	// Take had taken nothing.
 	Undo()
 }
 
