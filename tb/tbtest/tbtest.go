@@ -18,10 +18,11 @@ import (
 // meaning from tb.Apply.
 //
 // The tests of what tb.Limiter does not have, such as Peek, run if the limiter has a
-// method of that name and the signature it has in tb/cas, and are skipped otherwise. A
-// limiter without Len is taken to have no table: its bound and eviction are not tested.
+// method of that name and the signature it has in tb/cas, and are skipped otherwise;
+// Charge is to return a tb.Charge. A limiter without Len is taken to have no table: its
+// bound and eviction are not tested.
 func Run(t *testing.T, newLimiter func(tb.Limit, ...tb.Option) (tb.Limiter, error)) {
-	for _, tt := range slices.Concat(basics, costs, times) {
+	for _, tt := range slices.Concat(basics, costs, times, charges) {
 		t.Run(tt.name, func(t *testing.T) { tt.run(&suite{t, newLimiter}) })
 	}
 	for _, tt := range tables {

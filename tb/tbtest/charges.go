@@ -1,0 +1,240 @@
+package tbtest
+
+import (
+	"context"
+	"errors"
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+var charges = []test{
+	{"TakeAllTakesFromAllOrNone", takeAllTakesFromAllOrNone},
+	{"TakeAllOfOneBucketTwice", takeAllOfOneBucketTwice},
+	{"RefusedTakeAllShowsNowhere", refusedTakeAllShowsNowhere},
+	{"ChargeOfInvalidCost", chargeOfInvalidCost},
+	{"UndoGivesBackOnce", undoGivesBackOnce},
+	{"UndoKeepsTheTime", undoKeepsTheTime},
+	{"UndoDoesNotMint", undoDoesNotMint},
+	{"UndoOnAnEvictedBucket", undoOnAnEvictedBucket},
+	{"ConcurrentTakeAllGrantsFromBoth", concurrentTakeAllGrantsFromBoth},
+}
+
+// charger is a limiter whose tb.Charge implementation is hidden behind the interface.
+type charger interface {
+	Charge(key string, cost float64) (tb.Charge, error)
+}
+
+func (f *fixture) charge(key string, cost float64) tb.Charge {
+	f.Helper()
+	c, err := as[charger](f).Charge(key, cost)
+	if err != nil {
+		f.Fatal(err)
+	}
+	return c
+}
+
+// takeAll takes cost from every key, and fails the test if the answer is another.
+func (f *fixture) takeAll(want bool, cost float64, keys ...string) []tb.Decision {
+	f.Helper()
+	var cs []tb.Charge
+	for _, key := range keys {
+		cs = append(cs, f.charge(key, cost))
+	}
+	return f.takeCharges(want, cs...)
+}
+
+func (f *fixture) takeCharges(want bool, cs ...tb.Charge) []tb.Decision {
+	f.Helper()
+	decisions := make([]tb.Decision, len(cs))
+	allowed, err := tb.TakeAll(f.Now(), cs, decisions)
+	all := true
+	for _, d := range decisions {
+		f.check(d, err)
+		all = all && d.Allowed
+	}
+	if allowed != want || all != want {
+		f.Fatalf("TakeAll = %t with %+v, want %t", allowed, decisions, want)
+	}
+	return decisions
+}
+
+func takeAllTakesFromAllOrNone(s *suite) {
+	f := s.new(perSecond(10, 1))
+	other := s.new(tb.Limit{Capacity: 5, Tokens: 1, Per: time.Hour})
+	f.takeCharges(true, f.charge("a", 3), other.charge("a", 3), f.charge("b", 1.5))
+	d := f.takeCharges(false, f.charge("a", 3), other.charge("a", 3), f.charge("b", 1))
+	if want := (tb.Decision{RetryAfter: time.Hour, Remaining: 2}); d[1] != want {
+		f.Errorf("the refusal is %+v, want %+v", d[1], want)
+	}
+	if want := (tb.Decision{Allowed: true, Remaining: 4}); d[0] != want {
+		f.Errorf("the charge before it says %+v, want %+v", d[0], want)
+	}
+	f.granted("a", 1, 6)
+	f.granted("b", 1, 7)
+	other.granted("a", 1, 1)
+	if allowed, err := tb.TakeAll(f.Now(), nil, nil); !allowed || err != nil {
+		f.Errorf("TakeAll of nothing: %t, %v", allowed, err)
+	}
+}
+
+// Each of the two fits by itself, so that the second is refused when it is taken.
+func takeAllOfOneBucketTwice(s *suite) {
+	f := s.new(perSecond(10, 1))
+	f.takeAll(true, 3, "a", "a")
+	d := f.takeAll(false, 3, "a", "a")
+	if want := (tb.Decision{RetryAfter: 2 * time.Second, Remaining: 1}); d[1] != want {
+		f.Errorf("the second charge says %+v, want %+v", d[1], want)
+	}
+	f.granted("a", 4, 0)
+}
+
+func refusedTakeAllShowsNowhere(s *suite) {
+	f := s.new(perSecond(10, 3))
+	twin := s.new(perSecond(10, 3))
+	for _, g := range []*fixture{f, twin} {
+		g.granted("a", 7, 3)
+		g.granted("b", 9, 1)
+	}
+	for i := range 50 {
+		f.Advance(7 * time.Millisecond)
+		twin.Advance(7 * time.Millisecond)
+		f.takeAll(false, 5, "a", "b", "c")
+		f.takeAll(false, 3, "a", "a", "b")
+		for _, key := range []string{"a", "b"} {
+			if got, want := f.allowN(key, 10-i%2), twin.allowN(key, 10-i%2); got != want {
+				f.Fatalf("key %s: %+v, want %+v", key, got, want)
+			}
+		}
+	}
+}
+
+func chargeOfInvalidCost(s *suite) {
+	l := as[charger](s.new(perSecond(10, 1)))
+	for _, cost := range []float64{0, -1, math.NaN(), math.Inf(1), math.Inf(-1)} {
+		if _, err := l.Charge("a", cost); !errors.Is(err, tb.ErrInvalidCost) {
+			s.Errorf("a charge of %v: %v, want ErrInvalidCost", cost, err)
+		}
+	}
+	f := s.new(perSecond(10, 1))
+	d := f.takeAll(false, 10.5, "a", "b")
+	if d[0].RetryAfter != tb.Never || d[1].RetryAfter != tb.Never {
+		s.Errorf("more than the capacity: %+v, want it never to fit", d)
+	}
+}
+
+func undoGivesBackOnce(s *suite) {
+	f := s.new(perSecond(10, 1))
+	f.granted("a", 4, 6)
+	c := f.charge("a", 2.5)
+	c.Undo() // nothing yet
+	for range 3 {
+		d, err := c.Take(f.Now())
+		f.check(d, err)
+		if want := (tb.Decision{Allowed: true, Remaining: 3}); d != want {
+			f.Fatalf("Take = %+v, want %+v", d, want)
+		}
+		c.Undo()
+		c.Undo()
+		if d, err := c.Check(f.Now()); err != nil || d.Remaining != 3 {
+			f.Fatalf("Check = %+v, %v, want 3 remaining", d, err)
+		}
+	}
+	f.granted("a", 6, 0)
+	if d, err := c.Take(f.Now()); err != nil || d.Allowed {
+		f.Errorf("Take = %+v, %v, want refused", d, err)
+	}
+	c.Undo()
+	f.refused("a", 1, time.Second, 0)
+}
+
+// A reading that a charge has brought is not taken back with it.
+func undoKeepsTheTime(s *suite) {
+	f := s.new(perSecond(10, 1))
+	f.granted("a", 10, 0)
+	f.Advance(5 * time.Second)
+	c := f.charge("a", 2)
+	if d, err := c.Take(f.Now()); err != nil || !d.Allowed {
+		f.Fatalf("Take = %+v, %v", d, err)
+	}
+	c.Undo()
+	f.Set(time.Second)
+	f.granted("a", 5, 0)
+	f.Set(5 * time.Second)
+	f.refused("a", 1, time.Second, 0)
+}
+
+// What a bucket would have lost to its capacity, had the charge not been, is not given
+// back.
+func undoDoesNotMint(s *suite) {
+	for _, tt := range []struct {
+		later time.Duration
+		left  int // of 10, after a charge of 4, a later grant of 1, and the undoing
+	}{
+		{0, 9}, {time.Second, 9}, {3 * time.Second, 9}, {4 * time.Second, 9}, {time.Hour, 9},
+	} {
+		f := s.new(perSecond(10, 1))
+		c := f.charge("a", 4)
+		if d, err := c.Take(f.Now()); err != nil || !d.Allowed {
+			f.Fatalf("Take = %+v, %v", d, err)
+		}
+		f.Advance(tt.later)
+		f.allow("a")
+		c.Undo()
+		f.granted("a", tt.left, 0)
+		f.refused("a", 1, time.Second, 0)
+	}
+}
+
+func undoOnAnEvictedBucket(s *suite) {
+	f := s.new(perSecond(10, 1), tb.WithMaxKeys(1))
+	if _, ok := f.Limiter.(counter); !ok {
+		s.Skip("the limiter has no table")
+	}
+	c := f.charge("a", 4)
+	if d, err := c.Take(f.Now()); err != nil || !d.Allowed {
+		f.Fatalf("Take = %+v, %v", d, err)
+	}
+	f.granted("b", 1, 9)
+	f.granted("a", 6, 4)
+	c.Undo()
+	f.refused("a", 5, time.Second, 4)
+}
+
+// Callers compete for two keys in either order. The clock stands still, so what is left in
+// the end is what was not granted.
+func concurrentTakeAllGrantsFromBoth(s *suite) {
+	const callers, calls = 8, 2000
+	f := s.new(tb.Limit{Capacity: 5000, Tokens: 1, Per: time.Hour})
+	l := as[charger](f)
+	f.granted("b", 1000, 4000)
+	var granted, alone atomic.Int64
+	var wg sync.WaitGroup
+	for i := range callers {
+		wg.Go(func() {
+			keys := [][]string{{"a", "b"}, {"b", "a"}}[i%2]
+			for range calls {
+				var cs [2]tb.Charge
+				for j, key := range keys {
+					cs[j], _ = l.Charge(key, 1)
+				}
+				var d [2]tb.Decision
+				if allowed, _ := tb.TakeAll(f.Now(), cs[:], d[:]); allowed {
+					granted.Add(1)
+				}
+				if d, _ := f.AllowN(context.Background(), "b", 1); d.Allowed {
+					alone.Add(1)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	n, m := int(granted.Load()), int(alone.Load())
+	if n+m != 4000 {
+		f.Errorf("%d and %d tokens granted, want 4000 in all", n, m)
+	}
+	f.granted("a", 5000-n, 0)
+}
