@@ -190,18 +190,30 @@ func undoDoesNotMint(s *suite) {
 }
 
 func undoOnAnEvictedBucket(s *suite) {
-	f := s.new(perSecond(10, 1), tb.WithMaxKeys(1))
-	if _, ok := f.Limiter.(counter); !ok {
-		s.Skip("the limiter has no table")
+	for _, back := range []bool{false, true} {
+		f := s.new(perSecond(10, 1), tb.WithMaxKeys(1))
+		l, ok := f.Limiter.(counter)
+		if !ok {
+			s.Skip("the limiter has no table")
+		}
+		c := f.charge("a", 4)
+		if d, err := c.Take(f.Now()); err != nil || !d.Allowed {
+			f.Fatalf("Take = %+v, %v", d, err)
+		}
+		f.granted("b", 1, 9)
+		if back {
+			f.granted("a", 6, 4)
+		}
+		c.Undo()
+		if n := l.Len(); n != 1 {
+			f.Fatalf("%d keys, want 1", n)
+		}
+		if back {
+			f.refused("a", 5, time.Second, 4)
+		} else {
+			f.granted("b", 9, 0)
+		}
 	}
-	c := f.charge("a", 4)
-	if d, err := c.Take(f.Now()); err != nil || !d.Allowed {
-		f.Fatalf("Take = %+v, %v", d, err)
-	}
-	f.granted("b", 1, 9)
-	f.granted("a", 6, 4)
-	c.Undo()
-	f.refused("a", 5, time.Second, 4)
 }
 
 // Callers compete for two keys in either order. The clock stands still, so what is left in
