@@ -197,14 +197,16 @@ func (m *Map[K, V]) Room(key K, now uint64) (until uint64, outcome Outcome) {
 }
 
 // Replace puts next, with a copy of its key, in the place of old if old still is the
-// value of key. Several callers may do so at once; only one of them succeeds.
-func (m *Map[K, V]) Replace(key K, old, next V) {
+// value of key, and says whether it did. Several callers may do so at once; only one of
+// them succeeds.
+func (m *Map[K, V]) Replace(key K, old, next V) (replaced bool) {
 	m.entries.Compute(key, func(v V, ok bool) (V, bool) {
-		if ok && v == old {
+		if replaced = ok && v == old; replaced {
 			return next, false
 		}
 		return v, !ok
 	})
+	return replaced
 }
 
 // Remove removes key. retire is called with its value, which it must end whatever

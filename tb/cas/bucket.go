@@ -17,7 +17,7 @@ type state int
 
 const (
 	decided state = iota
-	moved         // the delta ran out: the bucket needs a successor
+	moved         // the delta ran out: only a successor can grant the call
 	gone          // the bucket was evicted
 )
 
@@ -30,18 +30,22 @@ func (b *bucket) set(base, word uint64) *bucket {
 
 // take decides on a call of the given cost, and returns the word that it left or found.
 // The word is reloaded for as long as other callers win the race for it, each time
-// because one of them was granted.
+// because one of them was granted. A word that is sealed because the delta ran out still
+// refuses what it lacks.
 func (b *bucket) take(m *meter, t uint64, cost uint64) (tb.Decision, uint64, state) {
 	blocks, rest := m.split(m.at(t))
 	at := m.since(b.base, blocks, rest)
 	for {
 		word := b.word.Load()
-		if isSealed(word) {
-			return tb.Decision{}, word, sealedState(word)
+		if word == evicted {
+			return tb.Decision{}, word, gone
 		}
-		delta, deficit, granted := m.step(word, at, cost)
+		delta, deficit, granted := m.step(word&^sealBit, at, cost)
 		if !granted {
 			return m.refusal(b.base, t, delta, deficit, cost), word, decided
+		}
+		if isSealed(word) {
+			return tb.Decision{}, word, moved
 		}
 		if !m.fits(delta) {
 			b.word.CompareAndSwap(word, word|sealBit)
@@ -91,27 +95,22 @@ func (b *bucket) peek(m *meter, t, cost uint64) (tb.Decision, state) {
 	return m.grant(deficit), decided
 }
 
-// successor returns the state of b, which is sealed, on a base from which t can be
-// reached: the same state, unless so much time has passed that it is full at t.
-func (b *bucket) successor(m *meter, t uint64) (base, word uint64) {
-	delta, deficit := m.unpack(b.word.Load() &^ sealBit)
-	base, rest := m.split(m.position(b.base, delta))
-	blocks, now := m.split(m.at(t))
-	if m.fits(m.since(base, blocks, now)) {
-		return base, m.pack(rest, deficit)
+// successor returns what b, which is sealed, becomes by granting a call of the given cost
+// at t, and the answer to that call. Whoever puts it in b's place has been granted the
+// call in the same step: a move that was no grant would have to keep both b's own time,
+// for those who come late, and a base from which t can be reached.
+func (b *bucket) successor(m *meter, t, cost uint64) (base, word uint64, d tb.Decision) {
+	blocks, rest := m.split(m.at(t))
+	now := m.since(b.base, blocks, rest)
+	delta, deficit, _ := m.step(b.word.Load()&^sealBit, now, cost)
+	if blocks < b.base || delta != now { // b's own time is later
+		blocks, rest = m.split(m.position(b.base, delta))
 	}
-	return blocks, m.pack(now, 0)
+	return blocks, m.pack(rest, deficit), m.grant(deficit)
 }
 
 // retire ends the bucket whatever its state, and returns its last word.
 func (b *bucket) retire() uint64 { return b.word.Swap(evicted) }
-
-func sealedState(word uint64) state {
-	if word == evicted {
-		return gone
-	}
-	return moved
-}
 
 // grant and refusal are the answers of a bucket that lacks deficit units once the
 // cost is included.

@@ -21,13 +21,14 @@
 // It spans at least four times the time to fill a bucket, and 250 times or more up to a
 // capacity of 100 million. When it has run out, the next grant moves the bucket to a new
 // base: the one case in which a call on a key in the table allocates, takes a lock (of a
-// bucket of the map, for an instant), and in which even a refusal may write, if it comes
-// just then and helps.
+// bucket of the map, for an instant), and in which even a call that is refused in the end
+// may have written: the seal, if others were granted before it could move the bucket.
 //
 // A sealed word never changes again, other than to evicted. Whoever meets one does not
-// wait for its sealer. If the bucket was evicted, the caller adds the key anew; if its
-// delta ran out, the caller puts a successor with a later base in its place, or finds
-// that somebody else just did.
+// wait for its sealer. If the bucket was evicted, the caller adds the key anew. If its
+// delta ran out, a refusal is decided on the word as it stands, and a grant is to put in
+// the bucket's place a successor that was charged its cost, or to find that somebody else
+// was first.
 //
 // An insert into a full table corrects at most 16 stale stamps and then evicts the
 // best bucket it has seen. So in a table whose buckets were all spent from since the

@@ -120,7 +120,9 @@ func FuzzWord(f *testing.F) {
 				t.Fatalf("limit %+v: undone: %x, want the deficit %v at %v", l, b.word.Load(), left, now)
 			}
 		}
-		checkSuccessor(t, l, &m, &b, reading)
+		if granted {
+			checkSuccessor(t, l, &m, &b, reading, cost, now, charged)
+		}
 	})
 }
 
@@ -151,24 +153,19 @@ func checkRefusal(
 	}
 }
 
-// checkSuccessor seals b and checks that a successor for the given reading has its state,
-// or is full if b was full long before, and that the reading is within its delta.
-func checkSuccessor(t *testing.T, l tb.Limit, m *meter, b *bucket, reading uint64) {
-	word := b.word.Load() &^ sealBit
-	b.word.Store(word | sealBit)
-	base, next := b.successor(m, reading)
-	delta, deficit := m.unpack(word)
-	nextDelta, nextDeficit := m.unpack(next)
-	s, nextS := wide(m.position(b.base, delta)), wide(m.position(base, nextDelta))
-	full := new(big.Int).Add(s, new(big.Int).SetUint64(deficit))
-	same := s.Cmp(nextS) == 0 && deficit == nextDeficit
-	renewed := nextDeficit == 0 && full.Cmp(nextS) <= 0 &&
-		nextS.Cmp(supplyAt(l, m.scale, reading)) == 0
-	if !same && !renewed {
-		t.Fatalf("limit %+v: %x on %d became %x on %d", l, word, b.base, next, base)
+// checkSuccessor seals b and checks that its successor by a grant at the given reading has
+// the time and the deficit that b would have.
+func checkSuccessor(
+	t *testing.T, l tb.Limit, m *meter, b *bucket, reading, cost uint64, now, lacks *big.Int,
+) {
+	b.word.Store(b.word.Load() | sealBit)
+	base, next, d := b.successor(m, reading, cost)
+	if isSealed(next) || !d.Allowed {
+		t.Fatalf("limit %+v: %x, %+v", l, next, d)
 	}
-	blocks, rest := m.split(m.at(reading))
-	if !m.fits(m.since(base, blocks, rest)) {
-		t.Fatalf("limit %+v: %d is beyond the delta of the successor", l, reading)
+	delta, deficit := m.unpack(next)
+	if got := wide(m.position(base, delta)); got.Cmp(now) != 0 || deficit != lacks.Uint64() {
+		t.Fatalf("limit %+v: the successor is at %v and lacks %d, want %v and %v",
+			l, got, deficit, now, lacks)
 	}
 }

@@ -231,11 +231,12 @@ func TestOnlyOneOfTwoMoversSucceeds(t *testing.T) {
 	b.word.CompareAndSwap(word, word|sealBit)
 	now := f.clock.read()
 
-	f.move("a", b, now)
+	if d, _, ok := f.move("a", b, now, f.meter.scale); !ok || !d.Allowed || d.Remaining != 9 {
+		t.Fatalf("the first mover got %+v, %v, want a grant", d, ok)
+	}
 	first := f.bucket("a")
-	f.granted("a", 10) // on the successor
-	f.move("a", b, now)
-	if f.bucket("a") != first {
+	f.granted("a", 9) // on the successor
+	if _, _, ok := f.move("a", b, now, f.meter.scale); ok || f.bucket("a") != first {
 		t.Fatal("a late mover replaced the successor, and what was taken from it is forgotten")
 	}
 	f.refused("a", 1)
@@ -254,7 +255,8 @@ func TestTakePastTheDeltaSeals(t *testing.T) {
 	}
 }
 
-// A helper whose reading is older than the bucket does not take it back in time.
+// A helper whose reading is older than the bucket does not take it back in time, and one
+// that is refused does not help.
 func TestLateHelperKeepsTheBucketsTime(t *testing.T) {
 	for _, deficitAtBase := range []bool{true, false} {
 		f := newFake(t)
@@ -264,12 +266,16 @@ func TestLateHelperKeepsTheBucketsTime(t *testing.T) {
 			f.granted("a", 1)
 		}
 		f.now = 100 * time.Second
-		f.granted("a", 10)
+		f.granted("a", 5)
 		b := f.bucket("a")
 		word := b.word.Load()
 		b.word.CompareAndSwap(word, word|sealBit) // the mover is stopped here
 		f.now = 50 * time.Second
-		f.refused("a", 1)
+		f.refused("a", 6)
+		if f.bucket("a") != b || b.word.Load() != word|sealBit {
+			t.Fatal("a refusal wrote")
+		}
+		f.granted("a", 5)
 		if f.bucket("a") == b {
 			t.Fatal("the move was not completed")
 		}
@@ -277,6 +283,55 @@ func TestLateHelperKeepsTheBucketsTime(t *testing.T) {
 		f.refused("a", 1)
 		f.now = 101 * time.Second
 		f.granted("a", 1)
+	}
+}
+
+// While the mover is stopped, a call at its time is refused, and then a late one drains
+// the bucket. What the bucket is given from then on must not begin at the time of the
+// refusal.
+func TestRefusedHelperLeavesNoTime(t *testing.T) {
+	f := newFake(t)
+	twin := f.twin()
+	f.granted("a", 10)
+	twin.AllowN(context.Background(), "a", 10)
+	b := f.bucket("a")
+	word := b.word.Load()
+	b.word.CompareAndSwap(word, word|sealBit) // the mover is stopped here
+	for _, call := range []struct {
+		at time.Duration
+		n  int
+	}{{f.span(), 11}, {f.span() - 5*time.Second, 10}, {f.span(), 6}, {f.span(), 5}} {
+		f.now = call.at
+		got := f.allow("a", call.n)
+		want, _ := twin.AllowN(context.Background(), "a", call.n)
+		if got != want {
+			t.Fatalf("%d tokens at %v: got %+v, want %+v", call.n, call.at, got, want)
+		}
+	}
+}
+
+// A charge that was checked on a bucket that moved since is not decided on the old one.
+func TestTakeAfterCheckMeetsMovedBucket(t *testing.T) {
+	f := newFake(t)
+	f.granted("a", 10)
+	c, _ := f.Charge("a", 5)
+	f.now = time.Second
+	_, _ = c.Check(time.Unix(1, 0))
+	b := f.bucket("a")
+	word := b.word.Load()
+	b.word.CompareAndSwap(word, word|sealBit)
+	f.Reset("a")
+	f.granted("a", 1)
+	if d, _ := c.Take(time.Unix(1, 0)); !d.Allowed || d.Remaining != 4 {
+		t.Errorf("after a reset: %+v, want 4 tokens left", d)
+	}
+	_, _ = c.Check(time.Unix(1, 0))
+	b = f.bucket("a")
+	word = b.word.Load()
+	b.word.CompareAndSwap(word, word|sealBit)
+	f.granted("a", 3) // moves
+	if d, _ := c.Take(time.Unix(1, 0)); d.Allowed || d.Remaining != 1 {
+		t.Errorf("after a move: %+v, want 1 token left", d)
 	}
 }
 
@@ -364,7 +419,7 @@ func TestMoverMeetsEviction(t *testing.T) {
 	if b.word.Load() != evicted {
 		t.Errorf("word %x, want evicted", b.word.Load())
 	}
-	f.move("a", b, f.clock.read()) // and goes on here
+	f.move("a", b, f.clock.read(), f.meter.scale) // and goes on here
 	if _, ok := f.table.Load("a"); ok || f.Len() != 1 {
 		t.Errorf("the mover brought an evicted key back; %d keys", f.Len())
 	}

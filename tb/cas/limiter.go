@@ -155,7 +155,9 @@ func (l *Limiter[K]) settle(
 				return d, place{b, word}, nil
 			}
 			if state == moved {
-				l.move(key, b, t)
+				if d, p, ok := l.move(key, b, t, cost); ok {
+					return d, p, nil
+				}
 				continue
 			}
 			// It is gone: its evictor holds the lock that insert waits for.
@@ -166,11 +168,14 @@ func (l *Limiter[K]) settle(
 	}
 }
 
-// move puts a successor in the place of b, whose delta ran out.
-func (l *Limiter[K]) move(key K, b *bucket, t uint64) {
-	base, word := b.successor(&l.meter, t)
+// move grants a call of the given cost on b, whose delta ran out, by putting in its place
+// a successor that was charged the cost. It is not ok if b had been replaced before.
+func (l *Limiter[K]) move(
+	key K, b *bucket, t, cost uint64,
+) (d tb.Decision, p place, ok bool) {
+	base, word, d := b.successor(&l.meter, t, cost)
 	key, next := l.owner.own(key, base, word)
-	l.table.Replace(key, b, next)
+	return d, place{next, word}, l.table.Replace(key, b, next)
 }
 
 // insert decides on the first call of a key. It is not done if the key is in the table

@@ -74,20 +74,30 @@ func (b *Bucket) Peek(context.Context) (tb.Decision, error) {
 }
 
 // take decides on a call of the given cost in units at the instant t. The state is
-// made by the first call, which gives it its time, and replaced when its delta runs
-// out, by whoever notices.
+// made by the first grant, which gives it its time, and replaced by the grant for which
+// its delta has run out.
 func (b *Bucket) take(t, cost uint64) tb.Decision {
 	for {
-		state := b.state.Load()
-		if state == nil {
-			blocks, rest := b.meter.split(b.meter.at(t))
-			b.state.CompareAndSwap(nil, new(bucket).set(blocks, b.meter.pack(rest, 0)))
+		old := b.state.Load()
+		if old == nil {
+			if cost > b.meter.capacity || b.begin(t, cost) {
+				return b.meter.stranger(cost)
+			}
 			continue
 		}
-		d, _, s := state.take(&b.meter, t, cost)
-		if s == decided {
+		d, _, state := old.take(&b.meter, t, cost)
+		if state == decided {
 			return d
 		}
-		b.state.CompareAndSwap(state, new(bucket).set(state.successor(&b.meter, t)))
+		base, word, d := old.successor(&b.meter, t, cost)
+		if b.state.CompareAndSwap(old, new(bucket).set(base, word)) {
+			return d
+		}
 	}
+}
+
+// begin makes the first state, which was charged cost at t, unless there is one.
+func (b *Bucket) begin(t, cost uint64) bool {
+	blocks, rest := b.meter.split(b.meter.at(t))
+	return b.state.CompareAndSwap(nil, new(bucket).set(blocks, b.meter.pack(rest, cost)))
 }
