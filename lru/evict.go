@@ -31,12 +31,26 @@ func (m *Map[K, V]) evict(
 }
 
 // least takes the slot with the least stamp out of the order of s, which must not be
-// empty. Stale stamps that come to the top are corrected as long as fixes last; when
-// they run out, it is the least of those seen.
+// empty. As long as fixes last, there is an instant at which no value had a lesser one:
+// the stamps that it was compared with were read one after another, but if it then still
+// is what it was, it is the least of what they are, which is no less.
 func (m *Map[K, V]) least(s *shard[K, V], fixes *int) slot[K] {
-	best := s.order.pop()
+	best, sure := m.leastSeen(s, fixes)
+	for !sure && *fixes > 0 && !m.refresh(&best) {
+		*fixes--
+		s.order.push(best)
+		best, sure = m.leastSeen(s, fixes)
+	}
+	return best
+}
+
+// leastSeen is least, if no value was used meanwhile; it is sure if it looked at one only.
+// Stale stamps that come to the top are corrected as long as fixes last; when they run
+// out, it is the least of those seen.
+func (m *Map[K, V]) leastSeen(s *shard[K, V], fixes *int) (best slot[K], sure bool) {
+	best = s.order.pop()
 	if m.refresh(&best) {
-		return best
+		return best, true
 	}
 	var aside [maxFixes]slot[K] // what was looked at and is not the least
 	n := 0
@@ -53,7 +67,7 @@ func (m *Map[K, V]) least(s *shard[K, V], fixes *int) slot[K] {
 	for _, e := range aside[:n] {
 		s.order.push(e)
 	}
-	return best
+	return best, n == 0
 }
 
 // refresh brings the stamp of e up to date and says whether it was.

@@ -173,18 +173,16 @@ func (m *Map[K, V]) insert(
 	return 0, Inserted, false
 }
 
-// Room returns what Insert would, without evicting or inserting anything.
+// Room returns what Insert would, without evicting or inserting anything. It waits for an
+// insert that is under way, so as not to see one key gone and the other not there yet.
 func (m *Map[K, V]) Room(key K, now uint64) (until uint64, outcome Outcome) {
-	if !m.keep {
-		return 0, Inserted
-	}
-	s := m.shard(key) // the only one
+	s := m.shard(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, ok := m.entries.Load(key); ok {
 		return 0, Found
 	}
-	if m.count.Load() < m.max {
+	if !m.keep || m.count.Load() < m.max {
 		return 0, Inserted
 	}
 	fixes := maxFixes

@@ -71,10 +71,11 @@ func (f *fake) bucket(key string) *bucket {
 }
 
 // stopped is a ledger that lets other steps in just before a bucket is retired, after
-// the evictor has read its state.
+// the evictor has read its state, and just after.
 type stopped struct {
 	*ledger
 	before func(*bucket)
+	after  func()
 }
 
 func (s *stopped) Retire(b *bucket, word, now uint64) bool {
@@ -82,12 +83,17 @@ func (s *stopped) Retire(b *bucket, word, now uint64) bool {
 		s.before = nil
 		f(b)
 	}
-	return s.ledger.Retire(b, word, now)
+	retired := s.ledger.Retire(b, word, now)
+	if f := s.after; f != nil && retired {
+		s.after = nil
+		f()
+	}
+	return retired
 }
 
 // stopEvictions has f's table call before at the next eviction.
 func (f *fake) stopEvictions(keys int, before func(*bucket)) {
-	var values lru.Values[*bucket] = &stopped{f.ledger, before}
+	var values lru.Values[*bucket] = &stopped{ledger: f.ledger, before: before}
 	f.table.Init(keys, false, values)
 }
 
@@ -129,7 +135,6 @@ func TestTakeAfterEvictionStartsOver(t *testing.T) {
 
 func TestCallerMeetsEvictedBucketInTheTable(t *testing.T) {
 	f := newFake(t)
-	var peeked tb.Decision
 	f.stopEvictions(1, nil)
 	f.granted("victim", 10)
 	b := f.bucket("victim")
@@ -141,12 +146,39 @@ func TestCallerMeetsEvictedBucketInTheTable(t *testing.T) {
 	if _, _, s := b.take(&f.meter, f.clock.read(), 1); s != gone {
 		t.Errorf("take on an evicted bucket: state %d, want gone", s)
 	}
-	peeked, _ = f.Peek(context.Background(), "victim")
-	if !peeked.Allowed || peeked.Remaining != 9 {
-		t.Errorf("Peek on an evicted bucket: %+v, want a full one", peeked)
-	}
 	if f.ledger.Retire(b, word, f.clock.read()) {
 		t.Error("retired twice")
+	}
+}
+
+// Between the removal of one key and the arrival of the other, nobody sees both missing.
+func TestPeekSeesNoInsertHalfDone(t *testing.T) {
+	f := newFake(t)
+	peeked := make(chan [4]tb.Decision, 1)
+	f.table.Init(1, false, &stopped{ledger: f.ledger, after: func() {
+		go func() {
+			var d [4]tb.Decision
+			d[0], _ = f.Peek(context.Background(), "victim")
+			d[1], _ = f.Peek(context.Background(), "new")
+			d[2] = f.allow("victim", 11)
+			d[3] = f.allow("new", 11)
+			peeked <- d
+		}()
+		for range 1000 {
+			runtime.Gosched()
+		}
+		if len(peeked) > 0 {
+			t.Error("a caller did not wait for the insert")
+		}
+	}})
+	f.granted("victim", 10)
+	f.granted("new", 4)
+	want := [4]tb.Decision{
+		{Allowed: true, Remaining: 9}, {Allowed: true, Remaining: 5},
+		{RetryAfter: tb.Never, Remaining: 10}, {RetryAfter: tb.Never, Remaining: 6},
+	}
+	if got := <-peeked; got != want {
+		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
 

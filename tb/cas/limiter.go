@@ -187,7 +187,8 @@ func (l *Limiter[K]) insert(
 		return d, p, true, tb.ErrInvalidKey
 	}
 	if cost > l.meter.capacity {
-		return l.meter.stranger(cost), p, true, nil
+		_, outcome := l.table.Room(key, t)
+		return l.meter.stranger(cost), p, outcome != lru.Found, nil
 	}
 	until, outcome := l.table.Insert(key, t, t-min(t, idle),
 		func() (K, *bucket) {
@@ -217,14 +218,11 @@ func (l *Limiter[K]) peek(t uint64, key K, cost uint64) (tb.Decision, *bucket, e
 				return d, b, nil
 			}
 		}
-		if cost > l.meter.capacity {
-			return l.meter.stranger(cost), nil, nil
-		}
 		until, outcome := l.table.Room(key, t)
-		switch outcome {
-		case lru.Found: // now it is
+		switch {
+		case outcome == lru.Found: // now it is
 			continue
-		case lru.Refused:
+		case outcome == lru.Refused && cost <= l.meter.capacity:
 			return tb.Decision{RetryAfter: l.meter.wait(t, until)}, nil, nil
 		}
 		return l.meter.stranger(cost), nil, nil
