@@ -3,6 +3,7 @@ module github.com/seed-181794aa/ratelimit
 go 1.25.0
 
 require (
+	github.com/anishathalye/porcupine v1.3.1
 	github.com/hashicorp/golang-lru/v2 v2.0.7
 	github.com/puzpuzpuz/xsync/v3 v3.5.1
 )
