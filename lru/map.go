@@ -12,7 +12,6 @@ import (
 	"hash/maphash"
 	"math"
 	"math/bits"
-	"reflect"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -53,8 +52,8 @@ type Map[K comparable, V comparable] struct {
 	values  Values[V]
 	keep    bool
 	max     int64
-	count   atomic.Int64 // places taken, never above max
-	seed    maphash.Seed
+	count   atomic.Int64                    // places taken, never above max
+	hash    func(key K, seed uint64) uint64 // for the shards
 	shards  []shard[K, V]
 }
 
@@ -87,16 +86,14 @@ func (m *Map[K, V]) init(max int, keep bool, values Values[V], shards int) {
 	m.values = values
 	m.keep = keep
 	m.max = int64(max)
-	m.seed = maphash.MakeSeed()
 	m.shards = make([]shard[K, V], shards)
-	if reflect.TypeFor[K]().Kind() == reflect.Interface {
-		// The default hash of xsync does not cover keys of interface type.
-		m.entries = xsync.NewMapOfWithHasher[K, V](func(key K, seed uint64) uint64 {
-			return maphash.Comparable(m.seed, key) ^ seed
-		})
-	} else {
-		m.entries = xsync.NewMapOf[K, V]()
+	if m.hash = hasher[K](); m.hash != nil {
+		m.entries = xsync.NewMapOfWithHasher[K, V](m.hash)
+		return
 	}
+	m.entries = xsync.NewMapOf[K, V]()
+	s := maphash.MakeSeed()
+	m.hash = func(key K, seed uint64) uint64 { return maphash.Comparable(s, key) ^ seed }
 }
 
 // Load returns the value of key. It takes no lock and writes nothing.
@@ -231,8 +228,7 @@ func (m *Map[K, V]) shard(key K) *shard[K, V] {
 	if len(m.shards) == 1 {
 		return &m.shards[0]
 	}
-	h := maphash.Comparable(m.seed, key)
-	return &m.shards[h&uint64(len(m.shards)-1)]
+	return &m.shards[m.hash(key, 0)>>32&uint64(len(m.shards)-1)]
 }
 
 // reserve takes a place if one is free.
