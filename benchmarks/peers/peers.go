@@ -1,12 +1,10 @@
-// Package peers holds other Go limiters as contenders of the benchmarks, each with
-// what makes it not quite the same thing.
+// Package peers holds other Go limiters as contenders of the benchmarks, each in a file
+// of its own with what makes it not quite the same thing, and checks them against the
+// contract of package tb: see docs/peers.md.
 package peers
 
 import (
-	"sync"
-
-	lru "github.com/hashicorp/golang-lru/v2"
-	"golang.org/x/time/rate"
+	"time"
 
 	"github.com/seed-181794aa/ratelimit/benchmarks"
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -14,45 +12,39 @@ import (
 
 // Peers are the contenders.
 var Peers = []benchmarks.Contender{
-	{Name: "xtime-syncmap", New: newSyncMap, Skip: unbounded},
-	{Name: "xtime-lru", New: newLRU},
+	{Name: "xtime-syncmap", New: xtimeSyncMap, Skip: unbounded},
+	{Name: "xtime-lru", New: xtimeLRU},
+	{Name: "throttled", New: throttledMem},
+	{Name: "sethvargo", New: sethvargoMem, Skip: unbounded},
+	{Name: "ulule", New: ululeMem, Skip: unbounded},
+	{Name: "juju-syncmap", New: jujuSyncMap, Skip: unbounded},
+	{Name: "uber-syncmap", New: uberSyncMap, Skip: blocking},
+	{Name: "httprate", New: httprateLocal, Skip: unbounded},
 }
 
 // unbounded says which workloads make no sense without a bound.
 func unbounded(w benchmarks.Workload) bool { return w.Load == "new" }
 
-func newLimiter(l tb.Limit) *rate.Limiter {
-	return rate.NewLimiter(rate.Limit(float64(l.Tokens)/l.Per.Seconds()), l.Capacity)
+// blocking says which workloads make no sense for a limiter that waits instead of
+// refusing.
+func blocking(w benchmarks.Workload) bool { return w.Load != "grant" }
+
+// perSecond is the rate of limit in tokens a second.
+func perSecond(limit tb.Limit) float64 { return float64(limit.Tokens) / limit.Per.Seconds() }
+
+// interval is the time in which limit refills one token, in whole nanoseconds.
+func interval(limit tb.Limit) time.Duration { return limit.Per / time.Duration(limit.Tokens) }
+
+// window is the time in which limit refills an empty bucket. A limiter that counts in
+// windows gets the capacity for each window of this length, which has the same burst and
+// the same rate in the long run.
+func window(limit tb.Limit) time.Duration {
+	return time.Duration(float64(limit.Capacity) * float64(limit.Per) / float64(limit.Tokens))
 }
 
-// newSyncMap is x/time/rate in a sync.Map: the usual way to give it keys. The map has
-// no bound, and nothing says how long to wait after a refusal.
-func newSyncMap(limit tb.Limit, _ int) func(string) bool {
-	var m sync.Map
-	return func(key string) bool {
-		l, ok := m.Load(key)
-		if !ok {
-			l, _ = m.LoadOrStore(key, newLimiter(limit))
-		}
-		return l.(*rate.Limiter).Allow()
-	}
-}
-
-// newLRU is x/time/rate in a golang-lru: bounded, with one lock around the table on
-// every call, and a key that was evicted starts with a fresh burst.
-func newLRU(limit tb.Limit, maxKeys int) func(string) bool {
-	m, err := lru.New[string, *rate.Limiter](maxKeys)
+func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)
 	}
-	return func(key string) bool {
-		l, ok := m.Get(key)
-		if !ok {
-			l = newLimiter(limit)
-			if first, found, _ := m.PeekOrAdd(key, l); found {
-				l = first
-			}
-		}
-		return l.Allow()
-	}
+	return v
 }

@@ -1,0 +1,27 @@
+package peers
+
+import (
+	"context"
+
+	"github.com/ulule/limiter/v3"
+	"github.com/ulule/limiter/v3/drivers/store/memory"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+func newUlule(limit tb.Limit, store limiter.Store) *limiter.Limiter {
+	return limiter.New(store, limiter.Rate{Period: window(limit), Limit: int64(limit.Capacity)})
+}
+
+// ululeMem is ulule/limiter with its memory store: keyed, without a bound, a lock per
+// key. It counts calls, refused ones too, in a window that starts with a key's first
+// call, so twice the capacity can go around the end of a window. A goroutine sweeps
+// expired counters.
+func ululeMem(limit tb.Limit, _ int) func(string) bool {
+	l := newUlule(limit, memory.NewStore())
+	ctx := context.Background()
+	return func(key string) bool {
+		c, err := l.Get(ctx, key)
+		return err == nil && !c.Reached
+	}
+}

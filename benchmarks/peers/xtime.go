@@ -1,0 +1,50 @@
+package peers
+
+import (
+	"sync"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	"golang.org/x/time/rate"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// newXTime returns one bucket of golang.org/x/time/rate: float64 tokens and a lock, and
+// no keys.
+func newXTime(limit tb.Limit) *rate.Limiter {
+	return rate.NewLimiter(rate.Limit(perSecond(limit)), limit.Capacity)
+}
+
+// xtimeSyncMap is x/time/rate in a sync.Map: the usual way to give it keys. The map has
+// no bound, and nothing says how long to wait after a refusal.
+func xtimeSyncMap(limit tb.Limit, _ int) func(string) bool {
+	var m sync.Map
+	return func(key string) bool {
+		l, ok := m.Load(key)
+		if !ok {
+			l, _ = m.LoadOrStore(key, newXTime(limit))
+		}
+		return l.(*rate.Limiter).Allow()
+	}
+}
+
+// xtimeLRU is x/time/rate in a golang-lru: bounded, with one lock around the table on
+// every call, and a key that was evicted starts with a fresh burst.
+func xtimeLRU(limit tb.Limit, maxKeys int) func(string) bool {
+	find := xtimeTable(limit, maxKeys)
+	return func(key string) bool { return find(key).Allow() }
+}
+
+func xtimeTable(limit tb.Limit, maxKeys int) (find func(key string) *rate.Limiter) {
+	m := must(lru.New[string, *rate.Limiter](maxKeys))
+	return func(key string) *rate.Limiter {
+		l, ok := m.Get(key)
+		if !ok {
+			l = newXTime(limit)
+			if first, found, _ := m.PeekOrAdd(key, l); found {
+				l = first
+			}
+		}
+		return l
+	}
+}
