@@ -10,8 +10,12 @@ import (
 
 // newUber returns one limiter of uber-go/ratelimit. A burst is a call that is due and as
 // many as the slack, which has to build up first.
-func newUber(limit tb.Limit) ratelimit.Limiter {
-	return ratelimit.New(1, ratelimit.Per(interval(limit)), ratelimit.WithSlack(limit.Capacity-1))
+func newUber(limit tb.Limit, more ...ratelimit.Option) ratelimit.Limiter {
+	options := []ratelimit.Option{
+		ratelimit.Per(interval(limit)),
+		ratelimit.WithSlack(limit.Capacity - 1),
+	}
+	return ratelimit.New(1, append(options, more...)...)
 }
 
 // uberSyncMap is uber-go/ratelimit in a sync.Map, because it has no keys: no bound. It
