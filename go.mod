@@ -6,6 +6,7 @@ require (
 	github.com/anishathalye/porcupine v1.3.1
 	github.com/hashicorp/golang-lru/v2 v2.0.7
 	github.com/puzpuzpuz/xsync/v3 v3.5.1
+	go.uber.org/goleak v1.3.0
 )
 
 require (
