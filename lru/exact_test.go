@@ -1,0 +1,72 @@
+package lru
+
+import (
+	"cmp"
+	"slices"
+)
+
+// exact is what a table of one shard is meant to be, with a search through all keys in
+// the place of an order.
+type exact struct {
+	max     int
+	keep    bool
+	entries []entry // in the order they were inserted in
+}
+
+type entry struct {
+	key   int
+	stamp uint64
+}
+
+// find returns key's entry, or nil.
+func (x *exact) find(key int) *entry {
+	for i := range x.entries {
+		if x.entries[i].key == key {
+			return &x.entries[i]
+		}
+	}
+	return nil
+}
+
+// least returns the key to evict: of equal stamps that of the first inserted.
+func (x *exact) least() entry {
+	return slices.MinFunc(x.entries, func(a, b entry) int { return cmp.Compare(a.stamp, b.stamp) })
+}
+
+func (x *exact) remove(key int) {
+	x.entries = slices.DeleteFunc(x.entries, func(e entry) bool { return e.key == key })
+}
+
+// insert is Insert. It also returns which keys had to go.
+func (x *exact) insert(e entry, now, idle uint64) (gone []int, until uint64, o Outcome) {
+	if x.find(e.key) != nil {
+		return nil, 0, Found
+	}
+	drop := func() {
+		key := x.least().key
+		gone = append(gone, key)
+		x.remove(key)
+	}
+	for len(gone) < 2 && len(x.entries) > 0 && x.least().stamp <= idle {
+		drop()
+	}
+	if len(x.entries) == x.max {
+		if until = x.least().stamp; x.keep && until > now {
+			return gone, until, Refused
+		}
+		drop()
+	}
+	x.entries = append(x.entries, e)
+	return gone, 0, Inserted
+}
+
+// room is Room.
+func (x *exact) room(key int, now uint64) (until uint64, o Outcome) {
+	switch {
+	case x.find(key) != nil:
+		return 0, Found
+	case x.keep && len(x.entries) == x.max && x.least().stamp > now:
+		return x.least().stamp, Refused
+	}
+	return 0, Inserted
+}
