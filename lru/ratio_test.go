@@ -1,0 +1,109 @@
+package lru
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+)
+
+// A workload returns the source of the keys that a table of the given bound is asked for.
+type workload func(rng *rand.Rand, bound int) (next func() int)
+
+// zipf asks for few keys often and for ten times the bound of keys at times.
+func zipf(rng *rand.Rand, bound int) func() int {
+	z := rand.NewZipf(rng, 1.02, 10, uint64(10*bound))
+	return func() int { return int(z.Uint64()) }
+}
+
+// scans goes over ranges of keys, from a tenth of the bound to twice as long, one after
+// another. They lie anywhere in four times the bound of keys.
+func scans(rng *rand.Rand, bound int) func() int {
+	key, left := 0, 0
+	return func() int {
+		if left == 0 {
+			key, left = rng.IntN(4*bound), bound/10+rng.IntN(2*bound)
+		}
+		key++
+		left--
+		return key
+	}
+}
+
+// scansThrough is zipf, interrupted by scans of other keys, a third of all.
+func scansThrough(rng *rand.Rand, bound int) func() int {
+	hot, cold := zipf(rng, bound), scans(rng, bound)
+	scan, left := true, 0
+	return func() int {
+		if left == 0 {
+			scan = !scan
+			left = bound / 2
+			if !scan {
+				left = bound
+			}
+		}
+		left--
+		if scan {
+			return -1 - cold()
+		}
+		return hot()
+	}
+}
+
+// In larger tables, an insert may meet more stale stamps than it corrects, and a shard
+// evicts the least of its own. That must not cost hits, with as many shards as Init makes.
+func TestHitRatioOfExactLRU(t *testing.T) {
+	bounds, usesPerKey := []int{1000, 10_000, 100_000}, 8
+	if testing.Short() {
+		bounds, usesPerKey = bounds[:2], 4
+	}
+	for _, w := range []struct {
+		name string
+		workload
+	}{{"zipf", zipf}, {"scans", scans}, {"scans through zipf", scansThrough}} {
+		for _, bound := range bounds {
+			t.Run(fmt.Sprintf("%s/%d keys", w.name, bound), func(t *testing.T) {
+				compareHits(t, w.workload, bound, max(20_000, bound*usesPerKey))
+			})
+		}
+	}
+}
+
+func compareHits(t *testing.T, w workload, bound, uses int) {
+	const tolerance = 0.5 // percentage points
+	hits := func(use func(key int) (hit bool)) float64 {
+		return hitRatio(w(rand.New(rand.NewPCG(uint64(bound), 7)), bound), uses, use)
+	}
+	lru, _ := simplelru.NewLRU[int, struct{}](bound, nil)
+	want := hits(func(key int) bool {
+		_, hit := lru.Get(key)
+		if !hit {
+			lru.Add(key, struct{}{})
+		}
+		return hit
+	})
+	t.Logf("exact LRU: %.2f%% hits", want)
+	if want < 5 || want > 95 {
+		t.Error("too few or too many to compare")
+	}
+	for shards := 1; shards == 1 || shards*keysPerShard <= bound; shards *= 2 {
+		got := hits(newCache[int](bound, false, shards).use)
+		t.Logf("%d shards: %+.2f", shards, got-want)
+		if math.Abs(got-want) > tolerance {
+			t.Errorf("%d shards: %.2f%% hits, exact LRU has %.2f%%", shards, got, want)
+		}
+	}
+}
+
+// hitRatio returns the hits among so many uses, in percent.
+func hitRatio(next func() int, uses int, use func(key int) (hit bool)) float64 {
+	hits := 0
+	for range uses {
+		if use(next()) {
+			hits++
+		}
+	}
+	return 100 * float64(hits) / float64(uses)
+}
