@@ -47,7 +47,8 @@ func (p *jsonParser) parse(line []byte, rec *Record) (Format, error) {
 	if rec.Time, ok = p.timestamp(at); !ok {
 		return Undetected, fmt.Errorf("time %q: %w", at[:min(len(at), excerpt)], errBadTime)
 	}
-	rec.IP, _, _ = bytes.Cut(p.field(fieldIP), comma)
+	first, _, _ := bytes.Cut(p.field(fieldIP), comma)
+	rec.IP = dash(first)
 	rec.User = p.field(fieldUser)
 	rec.Host, rec.Path = p.uri()
 	if host := p.field(fieldHost); host != nil {

@@ -47,6 +47,8 @@ func TestJSONLines(t *testing.T) {
 			request{at, "", "", "", "", Unknown}},
 		{"first of a list of clients", `{"ts":1431857103,"ip":"192.0.2.7, 10.0.0.1"}`,
 			request{at, "192.0.2.7", "", "", "", Unknown}},
+		{"list of clients that begins with none", `{"ts":1431857103,"ip":"-, 10.0.0.1"}`,
+			request{at, "", "", "", "", Unknown}},
 		{"object where a text is expected", `{"ts":1431857103,"user":{"id":1},"ip":[{"a":1}]}`,
 			request{at, "", "", "", "", Unknown}},
 	} {
