@@ -155,23 +155,3 @@ func TestMalformedCLFLines(t *testing.T) {
 		}
 	}
 }
-
-func FuzzLine(f *testing.F) {
-	f.Add(`1.2.3.4 - - [17/May/2015:10:05:03 +0000] "GET /\" HTTP/1.1" 200 1 "-" "x"`)
-	f.Add(`{"ts":1431857103.5,"request":{"remote_ip":"1.2.3.4","headers":{"X":["a"]}},"size":1}`)
-	f.Add(`{"time":"2015-05-17T10:05:03.123+02:00","ip":"::1","a":[{"b":"\"]"}]}`)
-	s := Schema{Extra: []string{"a", "request.headers.X"}}
-	f.Fuzz(func(t *testing.T, line string) {
-		got, bad, _ := read(t, strings.NewReader(line), s)
-		for _, r := range got {
-			if year := r.time[:4]; year < "1970" || year > "2262" {
-				t.Errorf("%q has the time %s", line, r.time)
-			}
-		}
-		for _, e := range bad {
-			if e.Line < 1 || e.Err == nil {
-				t.Errorf("%q: no cause or line in %+v", line, e)
-			}
-		}
-	})
-}

@@ -1,0 +1,62 @@
+package accesslog
+
+import (
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// Lines that ask for memory: what a parser might copy, convert, decode or collect.
+var hostileShapes = []struct{ name, begin, repeat, end string }{
+	{"long path", `1.2.3.4 - - [17/May/2015:10:05:03 +0000] "GET /`, "a", ` HTTP/1.1" 200 1`},
+	{"escaped quotes", `1.2.3.4 - - [17/May/2015:10:05:03 +0000] "GET /`, `\"`, `" 200 1`},
+	{"backslashes", `1.2.3.4 - - [17/May/2015:10:05:03 +0000] "GET /`, `\`, ` HTTP/1.1" 200 1`},
+	{"many clients", `1.2.3.4`, ", 10.0.0.1", ` - - [17/May/2015:10:05:03 +0000] "-" 200 1`},
+	{"many commas", `1.2.3.4`, ",", ` - - [17/May/2015:10:05:03 +0000] "-" 200 1`},
+	{"long client like an address", ``, "1", ` 1 - - [17/May/2015:10:05:03 +0000] "-" 200 1`},
+	{"long ident like an address", `a `, "f:", ` - - [17/May/2015:10:05:03 +0000] "-" 200 1`},
+	{"many times", ``, `[17/May/2015:10:05:03 +0000] `, `"`},
+	{"long size", `1.2.3.4 - - [17/May/2015:10:05:03 +0000] "-" 200 `, "9", ""},
+	{"long epoch", `{"ts":1`, "0", "}"},
+	{"long fraction", `{"ts":1.`, "0", "}"},
+	{"long float", `{"ts":0.`, "0", "e9}"},
+	{"long exponent", `{"ts":1e`, "0", "9}"},
+	{"long time of day", `{"ts":"2015-05-17T10:05:03.`, "1", `"}`},
+	{"one escape", `{"ts":1,"user":"\n`, "a", `"}`},
+	{"many escapes", `{"ts":1,"user":"`, `\n`, `"}`},
+	{"surrogates", `{"ts":1,"user":"`, `\ud800`, `"}`},
+	{"escape and no UTF-8", `{"ts":1,"user":"\n`, "\xff", `"}`},
+	{"escapes in vain", `{"ts":1,"user":"\x`, "a", `"}`},
+	{"one member again and again", `{"ts":1`, `,"user":"\n"`, `}`},
+	{"many members", `{"ts":1`, `,"x":1`, `}`},
+	{"deep arrays", `{"ts":1,"user":`, "[", ""},
+	{"deep objects", `{"ts":1,"request":`, `{"headers":`, ""},
+	{"long list", `{"ts":1,"a":["`, `","`, `"]}`},
+}
+
+// Whatever is in a line, parsing it takes a few allocations, and no more than in proportion
+// to its length.
+func TestHostileLinesCostNoMoreThanTheirLength(t *testing.T) {
+	const (
+		length     = MaxLine / 4
+		mostAllocs = 20
+		mostBytes  = 16 // for each of the line: decoding makes three of one that is no UTF-8
+	)
+	p := newParser()
+	for _, shape := range hostileShapes {
+		n := (length - len(shape.begin) - len(shape.end)) / len(shape.repeat)
+		line := []byte(shape.begin + strings.Repeat(shape.repeat, n) + shape.end)
+		var rec Record
+		var before, after runtime.MemStats
+		_, _ = p.parse(line, &rec) // some are malformed: that must cost no more
+		runtime.ReadMemStats(&before)
+		_, _ = p.parse(line, &rec)
+		runtime.ReadMemStats(&after)
+		allocs := after.Mallocs - before.Mallocs
+		perByte := float64(after.TotalAlloc-before.TotalAlloc) / float64(len(line))
+		if allocs > mostAllocs || perByte > mostBytes {
+			t.Errorf("%s: %d allocations, want at most %d; %.1f bytes a byte, want at most %d",
+				shape.name, allocs, mostAllocs, perByte, mostBytes)
+		}
+	}
+}

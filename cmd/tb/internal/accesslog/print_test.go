@@ -1,0 +1,105 @@
+package accesslog
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// extra are the additional fields that printed lines have, in JSON.
+var extra = Schema{Extra: []string{"a", "request.headers.X"}}
+
+// appendLine appends rec as a line of the given format. Different lines that mean the same
+// request have one such line.
+func appendLine(b []byte, f Format, rec *Record) []byte {
+	if f == JSON {
+		return appendJSON(b, rec)
+	}
+	ip := orDash(rec.IP)
+	host, request := requestLine(rec)
+	if len(host) > 0 {
+		// No address has that port, so what precedes it is a virtual host.
+		b = fmt.Appendf(b, "%s:99999 ", host)
+		if len(rec.IP) == 0 {
+			ip = []byte("-,-") // a list that begins with none: a mere dash were the ident
+		}
+	}
+	b = fmt.Appendf(b, `%s - %s [%s] "%s" 200 `, ip, orDash(rec.User),
+		instant(rec.Time).Format("02/Jan/2006:15:04:05 -0700"), orDash(request))
+	if rec.Size == Unknown {
+		b = append(b, '-')
+	} else {
+		b = fmt.Append(b, rec.Size)
+	}
+	if f == Combined {
+		b = append(b, ` "-" "-"`...)
+	}
+	return b
+}
+
+func appendJSON(b []byte, rec *Record) []byte {
+	if rec.Time < 1e17 {
+		b = fmt.Appendf(b, `{"ts":%d.%09d`, rec.Time/1e9, rec.Time%1e9)
+	} else { // so many must be nanoseconds
+		b = fmt.Appendf(b, `{"ts":%d`, rec.Time)
+	}
+	member := func(name string, text []byte, end string) {
+		if len(text) > 0 {
+			b = fmt.Appendf(b, `,%s:%s%s`, name, quote(text), end)
+		}
+	}
+	host, request := requestLine(rec)
+	member(`"ip"`, rec.IP, "")
+	member(`"user"`, rec.User, "")
+	member(`"host"`, host, "")
+	member(`"uri"`, request, "")
+	if rec.Size != Unknown {
+		b = fmt.Appendf(b, `,"size":%d`, rec.Size)
+	}
+	member(`"a"`, rec.Fields[0], "")
+	member(`"request":{"headers":{"X"`, rec.Fields[1], "}}")
+	return append(b, '}')
+}
+
+// requestLine returns a request line for the path, or nothing for none. The host is part of
+// it, as in a request to a proxy, or is returned if it cannot be.
+func requestLine(rec *Record) (host, line []byte) {
+	quoted := slices.Concat([]byte{'"'}, rec.Host)
+	switch {
+	case len(rec.Host) > 0 && (len(rec.Path) == 0 || rec.Path[0] == '/') &&
+		!bytes.ContainsAny(rec.Host, "/?#") && closingQuote(quoted) < 0:
+		return nil, fmt.Appendf(nil, "GET http://%s%s HTTP/1.1", rec.Host, rec.Path)
+	case len(rec.Path) == 0:
+		return rec.Host, nil
+	}
+	return rec.Host, fmt.Appendf(nil, "GET %s HTTP/1.1", rec.Path)
+}
+
+// instant returns a time as the formats can write it: in UTC, but for the last day of the
+// year 2261, which goes on in the west when it is over in UTC.
+func instant(ns int64) time.Time {
+	t := time.Unix(0, ns).UTC()
+	if t.Year() > maxYear {
+		t = t.In(time.FixedZone("", -(23*60+59)*60))
+	}
+	return t
+}
+
+// quote writes a text as JSON. What needs no escape stays as it is, even if it is no UTF-8,
+// as it does in the parser. What needs one came from an escape, and so is UTF-8.
+func quote(text []byte) []byte {
+	if !bytes.ContainsAny(text, "\"\\\n") {
+		return slices.Concat([]byte{'"'}, text, []byte{'"'})
+	}
+	b, _ := json.Marshal(string(text)) // a string always can be
+	return b
+}
+
+func orDash(b []byte) []byte {
+	if len(b) == 0 {
+		return []byte{'-'}
+	}
+	return b
+}
