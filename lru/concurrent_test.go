@@ -10,9 +10,13 @@ import (
 )
 
 func TestOnePlaceIsReservedOnce(t *testing.T) {
+	rounds := 50_000
+	if testing.Short() {
+		rounds = 5000
+	}
 	m := Map[int, *item]{max: 1}
 	var reserved atomic.Int64
-	lockstep.Run(50_000, func(int, int) {
+	lockstep.Run(rounds, func(int, int) {
 		if m.reserve() {
 			reserved.Add(1)
 		}
