@@ -3,6 +3,7 @@ package fuzz
 import (
 	"context"
 	"flag"
+	"math"
 	"math/bits"
 	"math/rand/v2"
 	"runtime"
@@ -57,12 +58,13 @@ var limits = []tb.Limit{
 // span is the time that a bucket of limit l can count from its creation on before it has
 // to move, plus a little: the documentation of tb/cas says how many bits are left for it.
 func span(l tb.Limit) time.Duration {
-	scale := 1
-	for scale < 1_000_000 && l.Capacity*scale < 1<<23 {
+	scale := uint64(1)
+	for scale < 1_000_000 && uint64(l.Capacity)*scale < 1<<23 {
 		scale *= 10
 	}
-	units := float64(uint64(1) << (63 - bits.Len64(uint64(2*l.Capacity*scale-1))))
-	return 2 + time.Duration((units+1)/float64(scale)/float64(l.Tokens)*float64(l.Per))
+	units := float64(uint64(1) << (63 - bits.Len64(2*uint64(l.Capacity)*scale-1)))
+	ns := (units + 1) / float64(scale) / float64(l.Tokens) * float64(l.Per)
+	return 2 + time.Duration(min(ns, math.MaxInt64/2))
 }
 
 // newScene returns a random scene on a table with few places, or with places enough.

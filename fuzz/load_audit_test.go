@@ -62,8 +62,9 @@ func (a *audit) amount(tokens float64) int64  { return int64(tokens * float64(a.
 func (a *audit) supply(t time.Duration) int64 { return int64(t) * a.limit.Tokens }
 func (a *audit) cost(r *record) int64         { return int64(r.n) * int64(a.limit.Per) }
 func (a *audit) most(t time.Duration) int64   { return a.capacity() + a.supply(t) }
-func (a *audit) capacity() int64              { return int64(a.limit.Capacity) * int64(a.limit.Per) }
-func (a *audit) quantum() int64               { return max(int64(a.limit.Per)/1e6, a.capacity()>>23) }
+func (a *audit) capacity() int64              { return a.amount(float64(a.limit.Capacity)) }
+
+func (a *audit) quantum() int64 { return max(int64(a.limit.Per)/1e6, a.capacity()>>23) }
 
 // make is the event that r is made, and finish that it is done.
 func (a *audit) make(r *record) {
