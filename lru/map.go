@@ -38,7 +38,8 @@ const (
 // concurrently and must not call the table.
 type Values[V any] interface {
 	// Stamp returns v's place in the order of eviction, least first, and the
-	// state of v that it was read from. The stamp of a value must not decrease.
+	// state of v that it was read from. A value whose stamp decreases may be
+	// evicted later than its turn.
 	Stamp(v V) (stamp, state uint64)
 	// Retire ends v for good if its state is still the one given, and says
 	// whether it did. now is as in Insert.
