@@ -16,7 +16,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb/mutex"
 )
 
-var loadCalls = flag.Int("calls", 1_000_000, "how many calls the tests of the load make")
+var loadCalls = flag.Int("calls", 3_000_000, "how many calls the tests of the load make")
 
 const (
 	callers = 256
@@ -36,12 +36,13 @@ type load struct {
 }
 
 // The hot keys are drained by the first calls, and with so many calls none of them is full
-// again, unless they evict each other, in the last of the loads.
+// again, unless they evict each other, in the last of the loads. Where one key is granted
+// nine calls of ten, a grant that is lost to another shows.
 var loads = []struct {
 	name string
 	load
 }{
-	{"one key", load{limit: perSecond(1000, 100_000), keys: 1, places: 64}},
+	{"one key", load{limit: perSecond(1000, 900_000), keys: 1, places: 64}},
 	{"four keys", load{limit: perSecond(1000, 100_000), keys: 4, places: 64}},
 	{"real clock", load{limit: perSecond(1<<20, 10_000), keys: 4, places: 64, real: true}},
 	{"flood, ForgiveLeast", load{limit: perSecond(1000, 1000), keys: 2, places: 64, flood: 16}},
@@ -184,7 +185,7 @@ func (ld *load) check(t *testing.T, l loaded) {
 		if a.granted != bound && !ld.churns() {
 			t.Errorf("%d granted, want %d", a.granted, bound)
 		}
-		if a.refusals < ld.calls/ld.keys/10 && !ld.churns() {
+		if a.refusals < ld.calls/ld.keys/20 && !ld.churns() {
 			t.Errorf("only %d refusals: the load does not exceed the bound", a.refusals)
 		}
 	}
