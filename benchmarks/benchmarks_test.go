@@ -1,6 +1,8 @@
 package benchmarks
 
 import (
+	"context"
+	"net/netip"
 	"testing"
 	"time"
 
@@ -10,23 +12,38 @@ import (
 
 func BenchmarkAllow(b *testing.B) { Run(b, Own) }
 
-// BenchmarkAllowAt is a decision for a caller that has read the clock already, and
-// the clock reading that it spares.
-func BenchmarkAllowAt(b *testing.B) {
-	b.Run("impl=cas", func(b *testing.B) {
-		l := must(cas.New[string](generous))
-		now := time.Now()
-		granted := 0
-		for b.Loop() {
-			if d, _ := l.AllowAt(now, "client-0000001", 1); d.Allowed {
-				granted++
+// BenchmarkCaller is what a caller can spare: the clock reading, if it has read the clock
+// already, and the string, if its key is an address.
+func BenchmarkCaller(b *testing.B) {
+	key, addr := "192.0.2.123", netip.MustParseAddr("192.0.2.123")
+	ctx, now := context.Background(), time.Now()
+	strings := must(cas.New[string](generous))
+	addrs := must(cas.New[netip.Addr](generous))
+	granted := func(d tb.Decision, _ error) bool { return d.Allowed }
+	for _, c := range []struct {
+		name string
+		call func() bool
+	}{
+		{"key=string/time=read", func() bool { return granted(strings.Allow(ctx, key)) }},
+		{"key=string/time=given", func() bool { return granted(strings.AllowAt(now, key, 1)) }},
+		{"key=addr/time=read", func() bool { return granted(addrs.Allow(ctx, addr)) }},
+		{"key=addr/time=given", func() bool { return granted(addrs.AllowAt(now, addr, 1)) }},
+		{"key=formatted/time=read", func() bool { return granted(strings.Allow(ctx, addr.String())) }},
+	} {
+		b.Run("impl=cas/"+c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			grants := 0
+			for b.Loop() {
+				if c.call() {
+					grants++
+				}
 			}
-		}
-		if granted != min(b.N, tb.MaxCapacity) {
-			b.Errorf("%d of %d granted", granted, b.N)
-		}
-	})
-	b.Run("impl=clock", func(b *testing.B) {
+			if grants != b.N {
+				b.Errorf("%d of %d granted", grants, b.N)
+			}
+		})
+	}
+	b.Run("impl=clock/key=none/time=read", func(b *testing.B) {
 		start := time.Now()
 		var sum time.Duration
 		for b.Loop() {
@@ -37,3 +54,7 @@ func BenchmarkAllowAt(b *testing.B) {
 		}
 	})
 }
+
+func BenchmarkMemory(b *testing.B) { Memory(b, Own) }
+
+func BenchmarkFlood(b *testing.B) { Flood(b, Own) }
