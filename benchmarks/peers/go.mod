@@ -3,6 +3,7 @@ module github.com/seed-181794aa/ratelimit/benchmarks/peers
 go 1.25.0
 
 require (
+	github.com/HdrHistogram/hdrhistogram-go v1.4.0
 	github.com/go-chi/httprate v0.16.1
 	github.com/hashicorp/golang-lru/v2 v2.0.7
 	github.com/juju/ratelimit v1.0.2

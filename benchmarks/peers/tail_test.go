@@ -1,0 +1,143 @@
+package peers
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/seed-181794aa/ratelimit/benchmarks"
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// BenchmarkTail times single calls. In the churn nine of ten calls are hits and one is for
+// a new key, which has to push another out of a table at its bound. While a table grows,
+// one goroutine inserts a million keys and another makes hits, and each has a row. The
+// clock readings around a call are part of what it takes: impl=none is a call of nothing.
+func BenchmarkTail(b *testing.B) {
+	calls, known := 1_000_000, 50_000
+	if testing.Short() {
+		calls, known = 10_000, 500
+	}
+	none := benchmarks.Contender{
+		Name: "none",
+		New:  func(tb.Limit, int) func(string) bool { return func(string) bool { return true } },
+	}
+	for _, c := range append([]benchmarks.Contender{none}, contenders()...) {
+		for _, par := range []int{2, 64} {
+			runTail(b, c, benchmarks.Workload{Load: "churn", Par: par, Keys: known, Bound: 2 * known},
+				func(b *testing.B, w benchmarks.Workload) { churn(b, c, w, calls) })
+		}
+		runTail(b, c, benchmarks.Workload{Load: "grow", Par: 2, Keys: calls, Bound: 1 << 20},
+			func(b *testing.B, w benchmarks.Workload) { grow(b, c, w) })
+	}
+}
+
+// gentle is a limit that the known keys of a churn do not reach.
+var gentle = tb.Limit{Capacity: 1000, Tokens: 1000, Per: time.Second}
+
+func runTail(b *testing.B, c benchmarks.Contender, w benchmarks.Workload,
+	run func(*testing.B, benchmarks.Workload)) {
+	w.Limit = gentle
+	if c.Skip == nil || !c.Skip(w) {
+		b.Run(fmt.Sprintf("impl=%s/load=%s/par=%d", c.Name, w.Load, w.Par),
+			func(b *testing.B) { run(b, w) })
+	}
+}
+
+// churn makes calls from w.Par goroutines.
+func churn(b *testing.B, c benchmarks.Contender, w benchmarks.Workload, calls int) {
+	const stranger = 10 // one call in so many is for a new key
+	keys := names("known", w.Keys)
+	fresh := names("fresh", calls/stranger+w.Bound)
+	all := histogram()
+	for b.Loop() {
+		allow := c.New(w.Limit, w.Bound)
+		for _, key := range keys {
+			allow(key)
+		}
+		for _, key := range fresh[:w.Bound-w.Keys] {
+			allow(key)
+		}
+		var next atomic.Int64
+		next.Store(int64(w.Bound - w.Keys))
+		each := make([]*hdrhistogram.Histogram, w.Par)
+		var done sync.WaitGroup
+		for g := range each {
+			each[g] = histogram()
+			random := rand.New(rand.NewPCG(5, uint64(g)))
+			done.Go(func() {
+				for i := range calls / w.Par {
+					key := keys[random.IntN(len(keys))]
+					if i%stranger == 0 {
+						key = fresh[next.Add(1)-1]
+					}
+					record(each[g], allow, key)
+				}
+			})
+		}
+		done.Wait()
+		for _, h := range each {
+			all.Merge(h)
+		}
+	}
+	report(b, all, "")
+}
+
+// grow inserts keys into an empty table, while another goroutine makes hits.
+func grow(b *testing.B, c benchmarks.Contender, w benchmarks.Workload) {
+	known, fresh := names("known", 1000), names("fresh", w.Keys)
+	inserts, hits := histogram(), histogram()
+	for b.Loop() {
+		allow := c.New(w.Limit, w.Bound)
+		for _, key := range known {
+			allow(key)
+		}
+		var full atomic.Bool
+		var done sync.WaitGroup
+		done.Go(func() {
+			for _, key := range fresh {
+				record(inserts, allow, key)
+			}
+			full.Store(true)
+		})
+		for i := 0; !full.Load(); i++ {
+			record(hits, allow, known[i%len(known)])
+		}
+		done.Wait()
+	}
+	report(b, inserts, "insert-")
+	report(b, hits, "hit-")
+}
+
+// names returns n keys, each in memory of its own.
+func names(kind string, n int) []string {
+	keys := make([]string, n)
+	for i := range keys {
+		keys[i] = fmt.Sprintf("%s-%07d", kind, i)
+	}
+	return keys
+}
+
+// histogram counts nanoseconds up to ten seconds, to one percent.
+func histogram() *hdrhistogram.Histogram { return hdrhistogram.New(1, 10e9, 2) }
+
+func record(h *hdrhistogram.Histogram, allow func(string) bool, key string) {
+	start := time.Now()
+	allow(key)
+	if err := h.RecordValue(int64(time.Since(start))); err != nil {
+		panic(err) // more than ten seconds
+	}
+}
+
+func report(b *testing.B, h *hdrhistogram.Histogram, prefix string) {
+	b.ReportMetric(0, "ns/op")
+	for _, p := range []float64{50, 99, 99.9} {
+		b.ReportMetric(float64(h.ValueAtQuantile(p)), fmt.Sprintf("%sp%v-ns", prefix, p))
+	}
+	b.ReportMetric(float64(h.Max()), prefix+"max-ns")
+}
