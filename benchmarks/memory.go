@@ -2,6 +2,7 @@ package benchmarks
 
 import (
 	"fmt"
+	"math"
 	"runtime"
 	"runtime/metrics"
 	"testing"
@@ -47,12 +48,21 @@ func (w Workload) measureMemory(b *testing.B, c Contender) {
 	b.ReportMetric(cpu*1e9/float64(b.N), "gc-cpu-ns")
 }
 
-// heap returns the bytes of live objects.
+// heap returns the bytes of live objects. What a contender leaves to a finalizer, a cleanup
+// or a goroutine that has to end takes several collections to go.
 func heap() uint64 {
-	runtime.GC()
-	runtime.GC() // the second one frees what had a finalizer, or lay in a pool
+	const settled, tries = 16 << 10, 20
 	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
+	last := uint64(math.MaxUint64)
+	for range tries {
+		runtime.GC()
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		if m.HeapAlloc+settled > last {
+			break
+		}
+		last = m.HeapAlloc
+	}
 	return m.HeapAlloc
 }
 

@@ -1,0 +1,86 @@
+// Command report makes the tables and charts of BENCHMARKS.md from the raw results of
+// the benchmarks.
+//
+// usage: report DIR, where DIR is the root of the repository.
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+	"regexp"
+)
+
+// What is read and written, in the root of the repository.
+const (
+	document   = "BENCHMARKS.md"
+	resultsDir = "benchmarks/results"
+	rawResults = resultsDir + "/bench.txt"
+)
+
+func main() {
+	log.SetFlags(0)
+	log.SetPrefix("report: ")
+	if len(os.Args) != 2 {
+		log.Fatal("usage: report DIR")
+	}
+	files, err := generate(os.Args[1])
+	if err != nil {
+		log.Fatal(err)
+	}
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(os.Args[1], name), text, 0o644); err != nil {
+			log.Fatal(err)
+		}
+	}
+}
+
+// generate returns the files that the raw results make, by name.
+func generate(dir string) (map[string][]byte, error) {
+	raw, err := read(filepath.Join(dir, rawResults))
+	if err != nil {
+		return nil, err
+	}
+	old, err := os.ReadFile(filepath.Join(dir, document))
+	if err != nil {
+		return nil, err
+	}
+	files := make(map[string][]byte)
+	if files[document], err = fill(old, raw); err != nil {
+		return nil, err
+	}
+	for _, c := range charts {
+		if files[resultsDir+"/"+c.name+".svg"], err = c.svg(raw); err != nil {
+			return nil, fmt.Errorf("chart %s: %w", c.name, err)
+		}
+	}
+	return files, nil
+}
+
+// marked is a part of the document that is generated: what stands between the two lines.
+var marked = regexp.MustCompile(`(?s)(<!-- generated: (\S+) -->\n).*?(<!-- end -->)`)
+
+// fill puts the tables into the places of the document that are marked for them. Each
+// table must have one.
+func fill(text []byte, raw *results) ([]byte, error) {
+	var failed error
+	found := make(map[string]bool)
+	text = marked.ReplaceAllFunc(text, func(part []byte) []byte {
+		m := marked.FindSubmatch(part)
+		name := string(m[2])
+		made, err := table(raw, name)
+		if err != nil && failed == nil {
+			failed = fmt.Errorf("table %s: %w", name, err)
+		}
+		found[name] = true
+		return bytes.Join([][]byte{m[1], []byte(made), m[3]}, nil)
+	})
+	for name := range tables {
+		if !found[name] && failed == nil {
+			failed = fmt.Errorf("%s has no place for table %s", document, name)
+		}
+	}
+	return text, failed
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"golang.org/x/perf/benchfmt"
+	"golang.org/x/perf/benchmath"
+	"golang.org/x/perf/benchproc"
+)
+
+// results are the lines of a file of raw results.
+type results struct {
+	lines []*benchfmt.Result
+}
+
+func read(name string) (*results, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	raw, reader := new(results), benchfmt.NewReader(f, name)
+	for reader.Scan() {
+		switch record := reader.Result().(type) {
+		case *benchfmt.Result:
+			raw.lines = append(raw.lines, record.Clone())
+		case *benchfmt.SyntaxError:
+			return nil, record
+		}
+	}
+	if err := reader.Err(); err != nil {
+		return nil, err
+	}
+	if len(raw.lines) == 0 {
+		return nil, fmt.Errorf("%s: no results", name)
+	}
+	return raw, nil
+}
+
+// query selects results and says what distinguishes rows and columns, in the language of
+// benchproc, and which units to show. More than one unit makes as many columns.
+type query struct {
+	filter, row, col string
+	units            []string
+}
+
+// grid is the samples that a query has found, in the order of its projections.
+type grid struct {
+	rows, cols []string
+	units      map[string]string // of a column
+	samples    map[[2]string]*benchmath.Sample
+}
+
+func (r *results) grid(q query) (*grid, error) {
+	filter, err := benchproc.NewFilter(q.filter)
+	if err != nil {
+		return nil, err
+	}
+	var parser benchproc.ProjectionParser
+	rowBy, err := parser.Parse(q.row, filter)
+	if err != nil {
+		return nil, err
+	}
+	colBy, err := parser.Parse(q.col, filter)
+	if err != nil {
+		return nil, err
+	}
+	var rows, cols []benchproc.Key
+	values := make(map[[2]string][]float64)
+	for _, line := range r.lines {
+		if m, err := filter.Match(line); err != nil || !m.Any() {
+			continue
+		}
+		row, col := rowBy.Project(line), colBy.Project(line)
+		rows, cols = append(rows, row), append(cols, col)
+		for _, unit := range q.units {
+			if v, ok := line.Value(unit); ok {
+				at := [2]string{row.StringValues(), q.column(col.StringValues(), unit)}
+				values[at] = append(values[at], v)
+			}
+		}
+	}
+	if len(values) == 0 {
+		return nil, fmt.Errorf("no results for %s", q.filter)
+	}
+	g := &grid{rows: ordered(rows), units: make(map[string]string)}
+	for _, col := range ordered(cols) {
+		for _, unit := range q.units {
+			name := q.column(col, unit)
+			g.cols, g.units[name] = append(g.cols, name), unit
+		}
+	}
+	g.samples = make(map[[2]string]*benchmath.Sample)
+	for at, v := range values {
+		g.samples[at] = benchmath.NewSample(v, &benchmath.DefaultThresholds)
+	}
+	return g, nil
+}
+
+// column returns the name of a column. The unit is part of it if there are several.
+func (q query) column(col, unit string) string {
+	if len(q.units) == 1 {
+		return col
+	}
+	return strings.TrimSpace(col + " " + unitNames[unit])
+}
+
+// ordered returns the distinct keys as text, in the order of their projection.
+func ordered(keys []benchproc.Key) []string {
+	benchproc.SortKeys(keys)
+	var names []string
+	for _, k := range slices.Compact(keys) {
+		names = append(names, k.StringValues())
+	}
+	return names
+}
+
+// median returns the median of a cell and its 95% confidence interval.
+func (g *grid) median(row, col string) (s benchmath.Summary, ok bool) {
+	sample, ok := g.samples[[2]string{row, col}]
+	if !ok {
+		return s, false
+	}
+	return benchmath.AssumeNothing.Summary(sample, 0.95), true
+}
+
+// config returns a configuration line of the file.
+func (r *results) config(key string) string { return r.lines[0].GetConfig(key) }
