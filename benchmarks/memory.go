@@ -2,7 +2,6 @@ package benchmarks
 
 import (
 	"fmt"
-	"math"
 	"runtime"
 	"runtime/metrics"
 	"testing"
@@ -32,10 +31,10 @@ func (w Workload) measureMemory(b *testing.B, c Contender) {
 	const collections = 3
 	var bytes, cpu float64
 	for b.Loop() {
-		before := heap()
+		before := rest()
 		allow := c.New(w.Limit, w.Bound)
 		w.fill(b, allow)
-		bytes += float64(heap()) - float64(before)
+		bytes += float64(live()) - float64(before)
 		start := gcCPU()
 		for range collections {
 			runtime.GC()
@@ -48,22 +47,26 @@ func (w Workload) measureMemory(b *testing.B, c Contender) {
 	b.ReportMetric(cpu*1e9/float64(b.N), "gc-cpu-ns")
 }
 
-// heap returns the bytes of live objects. What a contender leaves to a finalizer, a cleanup
-// or a goroutine that has to end takes several collections to go.
-func heap() uint64 {
-	const settled, tries = 16 << 10, 20
+// live returns the bytes of live objects.
+func live() uint64 {
 	var m runtime.MemStats
-	last := uint64(math.MaxUint64)
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// rest returns the bytes of live objects when no more of them go away: what a contender
+// has left to a finalizer, a cleanup or a goroutine that has to end takes some collections.
+func rest() uint64 {
+	const little, tries = 16 << 10, 20
+	bytes := live()
 	for range tries {
-		runtime.GC()
-		runtime.GC()
-		runtime.ReadMemStats(&m)
-		if m.HeapAlloc+settled > last {
+		last := bytes
+		if bytes = live(); bytes+little > last {
 			break
 		}
-		last = m.HeapAlloc
 	}
-	return m.HeapAlloc
+	return bytes
 }
 
 // gcCPU returns the CPU seconds that garbage collection has taken so far.
@@ -89,8 +92,8 @@ func Flood(b *testing.B, contenders []Contender) {
 }
 
 func (w Workload) flood(b *testing.B, c Contender) {
-	const points = 20
-	before := heap()
+	const points = 10
+	before := rest()
 	allow := c.New(w.Limit, w.Bound)
 	made := 0
 	for i := range points {
@@ -101,7 +104,7 @@ func (w Workload) flood(b *testing.B, c Contender) {
 					allow(name(made))
 				}
 				b.ReportMetric(0, "ns/op")
-				b.ReportMetric(float64(heap())-float64(before), "heap-B")
+				b.ReportMetric(float64(live())-float64(before), "heap-B")
 			})
 	}
 	runtime.KeepAlive(allow)

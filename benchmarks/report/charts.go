@@ -71,8 +71,8 @@ var charts = []chart{
 			query: query{".name:Flood", "/impl", "/calls@num", []string{"heap-B"}},
 			title: "A flood of new keys against a bound of 100,000",
 			x:     "new keys so far, millions", y: "live heap, MB", scale: 1e-6,
-			labels: map[string]string{"100k": "0.1", "500k": "0.5", "1M": "1", "1500k": "1.5",
-				"2M": "2"},
+			labels: map[string]string{"200k": "0.2", "400k": "0.4", "600k": "0.6", "800k": "0.8",
+				"1M": "1", "1200k": "1.2", "1400k": "1.4", "1600k": "1.6", "1800k": "1.8", "2M": "2"},
 		},
 	}},
 	{"latency", []panel{

@@ -95,7 +95,7 @@ func (p panel) axes(columns []string) *plot.Plot {
 		style.Font.Variant, style.Color = "Sans", ink
 	}
 	for _, axis := range []*plot.Axis{&pl.X, &pl.Y} {
-		axis.LineStyle.Color, axis.Tick.LineStyle.Color = ink, ink
+		axis.Color, axis.Tick.Color = ink, ink
 	}
 	var ticks plot.ConstantTicks
 	for i, name := range columns {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"slices"
@@ -17,12 +18,11 @@ type results struct {
 }
 
 func read(name string) (*results, error) {
-	f, err := os.Open(name)
+	text, err := os.ReadFile(name)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	raw, reader := new(results), benchfmt.NewReader(f, name)
+	raw, reader := new(results), benchfmt.NewReader(bytes.NewReader(text), name)
 	for reader.Scan() {
 		switch record := reader.Result().(type) {
 		case *benchfmt.Result:

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -95,7 +96,7 @@ var unitNames = map[string]string{
 func table(raw *results, name string) (string, error) {
 	t, ok := tables[name]
 	if !ok {
-		return "", fmt.Errorf("there is no such table")
+		return "", errors.New("there is no such table")
 	}
 	if name == "machine" {
 		return machine(raw), nil
