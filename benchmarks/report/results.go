@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -12,10 +13,15 @@ import (
 	"golang.org/x/perf/benchproc"
 )
 
-// results are the lines of a file of raw results.
+// results are the lines of a file of raw results. Benchmarks that failed have none.
 type results struct {
-	lines []*benchfmt.Result
+	lines  []*benchfmt.Result
+	failed int
 }
+
+// failure is what the testing package prints for a benchmark, but not for the one it is
+// part of.
+var failure = regexp.MustCompile(`--- FAIL: \S+/`)
 
 func read(name string) (*results, error) {
 	text, err := os.ReadFile(name)
@@ -23,12 +29,16 @@ func read(name string) (*results, error) {
 		return nil, err
 	}
 	raw, reader := new(results), benchfmt.NewReader(bytes.NewReader(text), name)
+	raw.failed = len(failure.FindAll(text, -1))
+	broken := 0
 	for reader.Scan() {
 		switch record := reader.Result().(type) {
 		case *benchfmt.Result:
 			raw.lines = append(raw.lines, record.Clone())
 		case *benchfmt.SyntaxError:
-			return nil, record
+			if broken++; broken > raw.failed {
+				return nil, record
+			}
 		}
 	}
 	if err := reader.Err(); err != nil {

@@ -202,5 +202,8 @@ func machine(raw *results) string {
 		"date", "rounds", "benchtime"} {
 		fmt.Fprintf(&b, "| %s | %s |\n", key, raw.config(key))
 	}
+	if raw.failed > 0 {
+		fmt.Fprintf(&b, "| failed | %d of %d |\n", raw.failed, raw.failed+len(raw.lines))
+	}
 	return b.String()
 }
