@@ -1,0 +1,39 @@
+// Package subject is where variants of tb/cas that were built to be explored meet the
+// test that explores them.
+package subject
+
+import (
+	"context"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// Limiter is a limiter that can be looked into.
+type Limiter interface {
+	Allow(ctx context.Context, key string) (tb.Decision, error)
+	AllowAt(t time.Time, key string, n int) (tb.Decision, error)
+	Peek(ctx context.Context, key string) (tb.Decision, error)
+	Reset(key string)
+	Len() int
+	Stats() tb.Stats
+
+	// Bounded returns an error if there are more keys than places taken, or more of
+	// those than MaxKeys. That holds at any instant.
+	Bounded() error
+	// Agrees returns an error if the keys, the places taken and the order of eviction
+	// are not the same. That holds while nobody makes a call.
+	Agrees() error
+}
+
+// Config is what a limiter is made with. With OneBucket it is a single bucket, and keys
+// are not looked at.
+type Config struct {
+	Limit     tb.Limit
+	Options   []tb.Option
+	Shards    int
+	OneBucket bool
+}
+
+// Variants has the function that makes a limiter, for every variant of the code.
+var Variants = make(map[string]func(Config) (Limiter, error))

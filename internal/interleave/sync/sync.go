@@ -1,0 +1,42 @@
+// Package sync stands in for the standard library's in code that is explored.
+package sync
+
+import "github.com/seed-181794aa/ratelimit/internal/interleave"
+
+// Mutex stands in for the type of that name.
+type Mutex struct {
+	interleave.Object
+	held    bool
+	guarded uint64        // digest of what the lock guards
+	digest  func() uint64 // nil: all that its holders had seen
+}
+
+// Guards says how to digest what the lock guards: a value that is the same only if what
+// is guarded is.
+func (m *Mutex) Guards(digest func() uint64) { m.digest = digest }
+
+// Lock is a step that can be made when the lock is free.
+func (m *Mutex) Lock() {
+	m.Step(interleave.Lock, &m.held)
+	m.held = true
+	m.Saw(interleave.Lock, m.guarded, 0, 0)
+	m.Became(m.guarded, ^m.guarded)
+}
+
+// Unlock is a step that nobody has to wait for.
+func (m *Mutex) Unlock() {
+	m.Step(interleave.Unlock, nil)
+	if !m.held {
+		panic("unlock of an unlocked mutex")
+	}
+	m.held = false
+	old := m.guarded
+	if m.digest != nil {
+		m.guarded = m.digest()
+	} else {
+		m.guarded = interleave.Local()
+	}
+	m.Became(^old, m.guarded)
+	m.Saw(interleave.Unlock, 0, 0, 0)
+	interleave.Publish()
+}
