@@ -44,7 +44,7 @@ var loads = []struct {
 }{
 	{"one key", load{limit: perSecond(1000, 900_000), keys: 1, places: 64}},
 	{"four keys", load{limit: perSecond(1000, 100_000), keys: 4, places: 64}},
-	{"real clock", load{limit: perSecond(1<<20, 10_000), keys: 4, places: 64, real: true}},
+	{"real clock", load{limit: perSecond(1<<20, 1000), keys: 4, places: 64, real: true}},
 	{"flood, ForgiveLeast", load{limit: perSecond(1000, 1000), keys: 2, places: 64, flood: 16}},
 	{"flood, RefuseNew", load{
 		limit: perSecond(1000, 1000), keys: 2, places: 64, flood: 16, overflow: tb.RefuseNew,
@@ -99,6 +99,9 @@ func (ld *load) run(l loaded) []record {
 		hot.Go(func() {
 			rng := rand.New(rand.NewPCG(uint64(i), 0))
 			for range ld.calls / callers {
+				for ld.flood > 0 && flooded.Load()+1000 < events.Load()/2 {
+					runtime.Gosched() // let the flood keep up
+				}
 				at := clock() - time.Duration(rng.Int64N(int64(late)+1))
 				if rng.IntN(64) == 0 {
 					runtime.Gosched() // and later still
@@ -175,15 +178,18 @@ func (ld *load) check(t *testing.T, l loaded) {
 	for key, a := range audits(ld.limit, ld.keys, records) {
 		// The last call was made at the latest reading and refused. So until then the
 		// bucket was granted all that it was given, in whole tokens: 100 % of the bound.
-		bound := int(a.most(a.latestDone) / int64(ld.limit.Per))
+		// A quantum less or more is due to where the clock of the limiter started.
+		per := int64(ld.limit.Per)
+		bound := int((a.most(a.latestDone) + a.quantum()) / per)
+		least := int((a.most(a.latestDone) - a.quantum()) / per)
 		granted += a.granted
 		most += bound
 		t.Logf("key %d: %d of %d granted, %d refusals", key, a.granted, bound, a.refusals)
 		if a.overdrawn > 0 || a.lost > 0 && !ld.churns() {
 			t.Errorf("%d violations of C1, %d of C2; %s", a.overdrawn, a.lost, a.first)
 		}
-		if a.granted != bound && !ld.churns() {
-			t.Errorf("%d granted, want %d", a.granted, bound)
+		if (a.granted < least || a.granted > bound) && !ld.churns() {
+			t.Errorf("%d granted, want %d to %d", a.granted, least, bound)
 		}
 		if a.refusals < ld.calls/ld.keys/20 && !ld.churns() {
 			t.Errorf("only %d refusals: the load does not exceed the bound", a.refusals)
