@@ -189,11 +189,13 @@ func linearizable(s *setup, history []porcupine.Operation) bool {
 // were made, so that there was nothing to find out.
 func inOrderOfCall(s *setup, history []porcupine.Operation) bool {
 	m := oracleModel(s)
-	state, ok := m.Init(), true
+	state := m.Init()
 	for _, o := range byCall(history) {
-		if ok, state = m.Step(state, o.Input, o.Output); !ok {
+		ok, next := m.Step(state, o.Input, o.Output)
+		if !ok {
 			return false
 		}
+		state = next
 	}
 	return true
 }
