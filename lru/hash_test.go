@@ -20,7 +20,7 @@ func TestFlatTypesAreThoseEqualAsMemory(t *testing.T) {
 		want bool
 	}{
 		{1, true}, {uint8(1), true}, {true, true}, {new(int), true},
-		{[16]byte{}, true}, {netip.Addr{}, true}, {mixed{}, true}, {[2]mixed{}, true},
+		{[16]byte{}, true}, {netip.Addr{}, true}, {mixed{1, 2, 3}, true}, {[2]mixed{}, true},
 		{netip.Prefix{}, false}, // padded
 		{1.0, false},            // 0 and -0 are equal
 		{1i, false},

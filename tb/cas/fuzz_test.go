@@ -67,9 +67,13 @@ func reachesFirst(t *testing.T, l tb.Limit, m *meter, x *big.Int) {
 // FuzzWord compares the step, and what happens to a word beside it, with integers
 // that have no width.
 func FuzzWord(f *testing.F) {
-	f.Add(uint64(9), uint64(0), uint64(1e9-1), uint64(0), uint64(0), uint64(1<<62), uint64(1e9))
-	f.Add(uint64(1<<30-1), uint64(1e6), uint64(1e6), uint64(1<<33), uint64(1<<31), uint64(0), uint64(1))
-	f.Add(uint64(0), uint64(0), uint64(math.MaxInt64-1), uint64(7), uint64(3), uint64(1<<63), uint64(2))
+	for _, seed := range [][7]uint64{
+		{9, 0, 1e9 - 1, 0, 0, 1 << 62, 1e9},
+		{1<<30 - 1, 1e6, 1e6, 1 << 33, 1 << 31, 0, 1},
+		{0, 0, math.MaxInt64 - 1, 7, 3, 1 << 63, 2},
+	} {
+		f.Add(seed[0], seed[1], seed[2], seed[3], seed[4], seed[5], seed[6])
+	}
 	f.Fuzz(func(t *testing.T, capacity, tokens, per, s, lacks, reading, price uint64) {
 		l := anyLimit(capacity, tokens, per)
 		m := newMeter(l)
@@ -126,7 +130,9 @@ func FuzzWord(f *testing.F) {
 	})
 }
 
-func checkGrant(t *testing.T, l tb.Limit, m *meter, d tb.Decision, word uint64, delta, lacks *big.Int) {
+func checkGrant(
+	t *testing.T, l tb.Limit, m *meter, d tb.Decision, word uint64, delta, lacks *big.Int,
+) {
 	if got, deficit := m.unpack(word); got != delta.Uint64() || deficit != lacks.Uint64() {
 		t.Fatalf("limit %+v: left %d, %d, want %v, %v", l, got, deficit, delta, lacks)
 	}
@@ -136,7 +142,8 @@ func checkGrant(t *testing.T, l tb.Limit, m *meter, d tb.Decision, word uint64, 
 }
 
 func checkRefusal(
-	t *testing.T, l tb.Limit, m *meter, d tb.Decision, reading uint64, now, left *big.Int, cost uint64,
+	t *testing.T, l tb.Limit, m *meter, d tb.Decision, reading uint64,
+	now, left *big.Int, cost uint64,
 ) {
 	if want := (m.capacity - left.Uint64()) / m.scale; d.Remaining != int(want) {
 		t.Fatalf("limit %+v: %d remaining, want %d", l, d.Remaining, want)
@@ -149,7 +156,8 @@ func checkRefusal(
 	x := new(big.Int).Add(now, new(big.Int).SetUint64(missing))
 	then := reading + uint64(d.RetryAfter)
 	if supplyAt(l, m.scale, then).Cmp(x) < 0 || supplyAt(l, m.scale, then-1).Cmp(x) >= 0 {
-		t.Fatalf("limit %+v: wait %d from %d for %d units is not exact", l, d.RetryAfter, reading, missing)
+		t.Fatalf("limit %+v: wait %d from %d for %d units is not exact",
+			l, d.RetryAfter, reading, missing)
 	}
 }
 
