@@ -1,0 +1,194 @@
+package httplimit
+
+import (
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// binding returns the rule that a granted request is nearest to be refused by: the first of
+// those with the fewest tokens left. It is nil if no rule applied or a limiter failed.
+func (c *call) binding() (binding *entry) {
+	for e := range c.enforced() {
+		if !c.open && (binding == nil || e.decision.Remaining < binding.decision.Remaining) {
+			binding = e
+		}
+	}
+	return binding
+}
+
+// grant sets the fields of a granted request.
+func (c *call) grant(h http.Header, binding *entry) {
+	f := fields{text: c.text[:0]}
+	f.triple(binding, binding.decision.Remaining, c.reset(binding))
+	for e := range c.enforced() {
+		f.item(e, e.decision.Remaining, c.reset(e))
+	}
+	f.end(fieldRateLimit)
+	c.optional(&f, binding, binding.decision.Remaining, 0)
+	c.text = f.set(h)
+	c.tell(c.l.hooks.Granted, binding, nil)
+}
+
+// refuse answers a request that was refused. The binding rule is the one with the longest
+// wait.
+func (c *call) refuse(w http.ResponseWriter) {
+	var binding *entry
+	longest := time.Duration(-1)
+	for e := range c.enforced() {
+		if !e.refuses {
+			continue
+		}
+		if wait := c.wait(e); wait > longest {
+			binding, longest = e, wait
+		}
+	}
+	retry := c.retryAfter(max(1, ceilSeconds(longest)))
+	f := fields{text: c.text[:0]}
+	f.number(fieldRetryAfter, retry)
+	f.triple(binding, 0, retry)
+	for e := range c.enforced() {
+		if e.refuses {
+			f.item(e, 0, retry)
+		}
+	}
+	f.end(fieldRateLimit)
+	if c.l.reason != "" {
+		f.add(c.l.reason, "token_bucket_exceeded")
+	}
+	c.optional(&f, binding, 0, retry)
+	c.text = f.set(w.Header())
+	c.tell(c.l.hooks.Refused, binding, nil)
+
+	cost := strconv.FormatFloat(binding.cost, 'g', -1, 64)
+	detail := binding.label + " has too few tokens left for this request, which costs " + cost + "."
+	if binding.cost > float64(binding.Limit.Capacity) {
+		detail = binding.label + " never has more than " + binding.quota +
+			" tokens. This request costs " + cost + ", so it can never fit."
+	}
+	c.problem(w, http.StatusTooManyRequests, detail)
+}
+
+// reject answers a request that lacks a key.
+func (c *call) reject(w http.ResponseWriter) {
+	e := c.lacks()
+	for i := range e.sources {
+		if s := &e.sources[i]; !s.address && s.value(c) == "" {
+			c.problem(w, http.StatusBadRequest, "Policy "+e.label+" needs "+s.name+".")
+			return
+		}
+	}
+}
+
+// optional adds the fields that are sent only if the program wants them.
+func (c *call) optional(f *fields, binding *entry, remaining int, retry int64) {
+	if c.l.sendPolicy {
+		for e := range c.enforced() {
+			f.separate()
+			f.text = append(f.text, e.policy...)
+		}
+		f.end(fieldPolicy)
+	}
+	if c.l.sendX {
+		full := c.now.Add(c.toFull(binding)).Add(time.Second - 1).Unix()
+		f.add("X-Ratelimit-Limit", binding.quota)
+		f.number("X-Ratelimit-Remaining", int64(remaining))
+		f.number("X-Ratelimit-Reset", max(full, c.now.Unix()+retry))
+	}
+}
+
+// problem answers with a body after RFC 9457.
+func (c *call) problem(w http.ResponseWriter, status int, detail string) {
+	h := w.Header()
+	h.Set("Cache-Control", "no-store")
+	h.Set("Content-Type", "application/problem+json")
+	w.WriteHeader(status)
+	if c.r.Method == http.MethodHead {
+		return
+	}
+	// Labels and names of keys are printable ASCII, of which a quoted string is the same
+	// in Go, JSON and a structured field.
+	b := append(c.text[:0], `{"type":`...)
+	if status == http.StatusTooManyRequests {
+		b = append(b, `"`+quotaExceeded+`","title":"Quota exceeded"`...)
+	} else {
+		b = append(b, `"about:blank","title":`...)
+		b = strconv.AppendQuote(b, http.StatusText(status))
+	}
+	b = strconv.AppendInt(append(b, `,"status":`...), int64(status), 10)
+	b = strconv.AppendQuote(append(b, `,"detail":`...), detail)
+	if status == http.StatusTooManyRequests {
+		b = append(b, `,"violated-policies":`...)
+		separator := byte('[')
+		for e := range c.enforced() {
+			if e.refuses {
+				b = strconv.AppendQuote(append(b, separator), e.label)
+				separator = ','
+			}
+		}
+		b = append(b, ']')
+	}
+	c.text = append(b, '}', '\n')
+	_, _ = w.Write(c.text) // the client is gone, or is not: there is nobody to tell
+}
+
+// reset returns the seconds until e has one more whole token, at least 1.
+func (c *call) reset(e *entry) int64 {
+	if !e.slow {
+		return 1
+	}
+	if charge := e.charge(float64(e.decision.Remaining + 1)); charge != nil {
+		if d, err := charge.Check(c.now); err == nil {
+			return max(1, ceilSeconds(d.RetryAfter))
+		}
+	}
+	return max(1, ceilSeconds(toSupply(e.Limit, 1))) // at most that
+}
+
+// wait returns (cost − tokens)/rate, also where the cost is above the capacity and there is
+// no point in waiting.
+func (c *call) wait(e *entry) time.Duration {
+	over := e.cost - float64(e.Limit.Capacity)
+	if over <= 0 {
+		return e.decision.RetryAfter
+	}
+	return sum(c.toFull(e), toSupply(e.Limit, over))
+}
+
+// toFull returns how long it takes until e's bucket is full, or what it may take at most.
+func (c *call) toFull(e *entry) time.Duration {
+	if charge := e.charge(float64(e.Limit.Capacity)); charge != nil {
+		if d, err := charge.Check(c.now); err == nil {
+			return d.RetryAfter
+		}
+	}
+	return toSupply(e.Limit, float64(e.Limit.Capacity-e.decision.Remaining))
+}
+
+// toSupply returns how long the rate takes for so many tokens, to the nearest nanosecond,
+// so that 0.3/0.1 is 3 s and not a little more; tb.Never if no Duration can hold it.
+func toSupply(l tb.Limit, tokens float64) time.Duration {
+	ns := math.Round(tokens / float64(l.Tokens) * float64(l.Per))
+	if ns >= float64(tb.Never) {
+		return tb.Never
+	}
+	return time.Duration(ns)
+}
+
+func sum(a, b time.Duration) time.Duration {
+	if a > tb.Never-b {
+		return tb.Never
+	}
+	return a + b
+}
+
+func ceilSeconds(d time.Duration) int64 {
+	s := int64(d / time.Second)
+	if d%time.Second > 0 {
+		s++
+	}
+	return s
+}

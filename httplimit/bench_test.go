@@ -1,0 +1,86 @@
+package httplimit
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+)
+
+// responder is a ResponseWriter that costs nothing, so that what is measured is the
+// middleware.
+type responder struct {
+	header http.Header
+	status int
+}
+
+func (w *responder) Header() http.Header         { return w.header }
+func (w *responder) WriteHeader(status int)      { w.status = status }
+func (w *responder) Write(b []byte) (int, error) { return len(b), nil }
+
+// serve measures requests with a key, each with a new header as in net/http.
+func serve(b *testing.B, h http.Handler, want int) {
+	b.Helper()
+	r := httptest.NewRequest(http.MethodGet, "/v1/things", nil)
+	r.Header.Set("X-Api-Key", "0123456789abcdef0123456789abcdef")
+	w := &responder{}
+	b.ReportAllocs()
+	for b.Loop() {
+		w.header = make(http.Header)
+		w.status = http.StatusOK
+		h.ServeHTTP(w, r)
+		if w.status != want {
+			b.Fatalf("status %d, want %d", w.status, want)
+		}
+	}
+}
+
+func nothing(http.ResponseWriter, *http.Request) {}
+
+const twoRules = `{"rules": [
+	{"name": "address", "limit_keys": ["ip:address"], "algorithm": "token_bucket",
+	 "algorithm_config": {"tokens_per_second": 1e9, "burst": 1073741824}},
+	{"name": "key", "limit_keys": ["header:x-api-key"], "algorithm": "token_bucket",
+	 "algorithm_config": {"tokens_per_second": %s, "burst": %s}}]}`
+
+func BenchmarkBare(b *testing.B) { serve(b, http.HandlerFunc(nothing), http.StatusOK) }
+
+func BenchmarkGranted(b *testing.B) {
+	l := mustNew(b, sprintf(twoRules, "1e9", "1073741824"))
+	serve(b, l.Middleware(http.HandlerFunc(nothing)), http.StatusOK)
+}
+
+func BenchmarkRefused(b *testing.B) {
+	l := mustNew(b, sprintf(twoRules, "0.001", "1"))
+	h := l.Middleware(http.HandlerFunc(nothing))
+	r := httptest.NewRequest(http.MethodGet, "/v1/things", nil)
+	r.Header.Set("X-Api-Key", "0123456789abcdef0123456789abcdef")
+	h.ServeHTTP(&responder{header: http.Header{}}, r)
+	serve(b, h, http.StatusTooManyRequests)
+}
+
+func BenchmarkParallel(b *testing.B) {
+	h := mustNew(b, sprintf(twoRules, "1e9", "1073741824")).Middleware(http.HandlerFunc(nothing))
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		r := httptest.NewRequest(http.MethodGet, "/v1/things", nil)
+		r.Header.Set("X-Api-Key", "0123456789abcdef0123456789abcdef")
+		for pb.Next() {
+			h.ServeHTTP(&responder{header: make(http.Header)}, r)
+		}
+	})
+}
+
+// BenchmarkDecide is what the rules cost without header, context and request.
+func BenchmarkDecide(b *testing.B) {
+	l := mustNew(b, sprintf(twoRules, "1e9", "1073741824"))
+	r := httptest.NewRequest(http.MethodGet, "/v1/things", nil)
+	r.Header.Set("X-Api-Key", "0123456789abcdef0123456789abcdef")
+	b.ReportAllocs()
+	for b.Loop() {
+		c := l.begin(r)
+		if c.decide() != granted {
+			b.Fatal("refused")
+		}
+		c.end()
+	}
+}

@@ -1,0 +1,352 @@
+package httplimit
+
+import (
+	"math"
+	"net/http"
+	"net/netip"
+	"strings"
+	"time"
+	"unsafe"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+	"github.com/seed-181794aa/ratelimit/tb/cas"
+)
+
+// call is the work on one request. Calls are pooled, and so are their buffers.
+type call struct {
+	l       *Limiter
+	r       *http.Request
+	program *program
+	now     time.Time
+
+	address    netip.Addr
+	hasAddress bool
+	claims     map[string]any
+	hasClaims  bool
+
+	open bool // a limiter failed, and the request passes
+
+	entries   []entry // the rules that apply
+	keys      []byte  // what their keys are views of
+	charges   []tb.Charge
+	decisions []tb.Decision
+	text      []byte // of header fields
+}
+
+// entry is a rule that applies to the request.
+type entry struct {
+	*rule
+	cost     float64
+	network  netip.Addr // the key, if the rule's limiter is one of addresses
+	key      string     // or else; a view of call.keys
+	lacks    bool       // a key is missing and the rule insists on it
+	refuses  bool
+	decision tb.Decision
+
+	// One of them is what the rule's limiter is charged, if it is of tb/cas.
+	addresses cas.Charge[netip.Addr]
+	texts     cas.Charge[string]
+}
+
+func (l *Limiter) begin(r *http.Request) *call {
+	c := l.calls.Get().(*call)
+	c.r, c.program = r, l.program.Load()
+	return c
+}
+
+// end gives the call back. Nothing of the request is kept, nor any limiter.
+func (c *call) end() {
+	clear(c.entries)
+	clear(c.charges)
+	*c = call{
+		l: c.l, entries: c.entries[:0], keys: c.keys[:0],
+		charges: c.charges[:0], decisions: c.decisions[:0], text: c.text[:0],
+	}
+	c.l.calls.Put(c)
+}
+
+// client returns the address of the client.
+func (c *call) client() netip.Addr {
+	if !c.hasAddress {
+		c.address, c.hasAddress = c.l.address.of(c.r), true
+	}
+	return c.address
+}
+
+// network returns the part of the client's address that has one bucket.
+func (c *call) network() netip.Addr { return c.l.settings.address.network(c.client()) }
+
+func (c *call) claim(name string) any {
+	if !c.hasClaims {
+		c.hasClaims = true
+		if c.claims = c.l.claims(c.r); c.claims == nil && c.program.unverifiedJWT {
+			c.claims = unverified(c.r)
+		}
+	}
+	return c.claims[name]
+}
+
+// find collects the rules that apply to the request.
+func (c *call) find() {
+	for _, s := range c.program.sets {
+		if !s.picks(c.r) {
+			continue
+		}
+		// Of a ladder the shadow rules see what would happen if they were not shadow
+		// rules, and the others what would happen without the shadow rules.
+		held, heldInShadow := false, false
+		for _, ladder := range s.ladders {
+			done, shadowDone := false, false
+			for _, g := range ladder {
+				if !c.holds(g[0].conditions) {
+					continue
+				}
+				applies, shadowApplies := false, false
+				for _, r := range g {
+					heldInShadow = true
+					held = held || !r.Shadow
+					if r.Shadow && shadowDone || !c.add(r) {
+						continue
+					}
+					shadowApplies = true
+					applies = applies || !r.Shadow
+				}
+				done, shadowDone = done || applies, shadowDone || shadowApplies
+				if done {
+					break
+				}
+			}
+		}
+		if f := s.fallback; f != nil && (!held && !f.Shadow || !heldInShadow) &&
+			c.holds(f.conditions) {
+			c.add(f)
+		}
+	}
+}
+
+func (c *call) holds(conditions []condition) bool {
+	for i := range conditions {
+		if conditions[i].value(c) != conditions[i].want {
+			return false
+		}
+	}
+	return true
+}
+
+// add adds the rule with its key in this request, unless it lacks one and skips.
+func (c *call) add(r *rule) bool {
+	e := entry{rule: r, cost: r.price.of(c.r)}
+	if r.addresses != nil {
+		e.network = c.network()
+		c.entries = append(c.entries, e)
+		return true
+	}
+	start := len(c.keys)
+	for i := range r.sources {
+		var ok bool
+		if c.keys, ok = r.sources[i].appendPart(c.keys, c); !ok && r.OnMissing != Shared {
+			if r.OnMissing == Skip {
+				c.keys = c.keys[:start]
+				return false
+			}
+			e.lacks = true
+		}
+	}
+	// The key is a view of the buffer, which is only appended to until the call ends;
+	// what has grown out of an old array leaves it as it was. Limiters of tb/cas copy
+	// the keys that they keep, and end forgets the charges.
+	if key := c.keys[start:]; len(key) > 0 {
+		e.key = unsafe.String(&key[0], len(key))
+	}
+	c.entries = append(c.entries, e)
+	return true
+}
+
+// charge makes e ready to be charged a cost, or returns nil if its limiter is not of
+// tb/cas. Costs are checked with the policy and where they are read, so they are valid.
+func (e *entry) charge(cost float64) tb.Charge {
+	switch {
+	case e.rule.addresses != nil:
+		e.addresses, _ = e.rule.addresses.Charge(e.network, cost)
+		return &e.addresses
+	case e.rule.texts != nil:
+		e.texts, _ = e.rule.texts.Charge(e.key, cost)
+		return &e.texts
+	}
+	return nil
+}
+
+// outcome is what becomes of a request.
+type outcome int
+
+const (
+	granted outcome = iota
+	refused
+	lacking // a key is missing
+	failed  // and the limiter fails closed
+)
+
+// decide charges the rules that apply, all of them or none.
+func (c *call) decide() outcome {
+	c.find()
+	if len(c.entries) == 0 {
+		return granted
+	}
+	c.now = c.l.now()
+	if e := c.lacks(); e != nil {
+		e.refused.Add(1)
+		e.decision = tb.Decision{RetryAfter: tb.Never}
+		c.tell(c.l.hooks.Refused, e, nil)
+		return lacking
+	}
+	allowed, broken, err := c.take()
+	switch {
+	case err != nil:
+		broken.errors.Add(1)
+		c.tell(c.l.hooks.Error, broken, err)
+		if c.l.failClosed {
+			return failed
+		}
+		c.open = true
+	case !allowed:
+		for e := range c.enforced() {
+			if e.refuses {
+				e.refused.Add(1)
+			}
+		}
+		return refused
+	}
+	c.shadows()
+	if c.open {
+		return granted
+	}
+	for e := range c.enforced() {
+		e.granted.Add(1)
+	}
+	return granted
+}
+
+// enforced yields the entries that are not of shadow rules.
+func (c *call) enforced() func(func(*entry) bool) {
+	return func(yield func(*entry) bool) {
+		for i := range c.entries {
+			if e := &c.entries[i]; !e.Shadow && !yield(e) {
+				return
+			}
+		}
+	}
+}
+
+func (c *call) lacks() *entry {
+	for e := range c.enforced() {
+		if e.lacks {
+			return e
+		}
+	}
+	return nil
+}
+
+// take charges the rules that are not shadow rules. If a limiter fails, which is that of
+// the entry returned, nothing is charged.
+func (c *call) take() (allowed bool, broken *entry, err error) {
+	var first *entry
+	for e := range c.enforced() {
+		if charge := e.charge(e.cost); charge != nil {
+			if first == nil {
+				first = e
+			}
+			c.charges = append(c.charges, charge)
+			c.decisions = append(c.decisions, tb.Decision{})
+		}
+	}
+	allowed, err = tb.TakeAll(c.now, c.charges, c.decisions)
+	if err != nil {
+		return false, first, err
+	}
+	next := 0
+	for e := range c.enforced() {
+		if e.other == nil {
+			e.decision = c.decisions[next]
+			e.refuses = !e.decision.Allowed
+			next++
+		}
+	}
+	for e := range c.enforced() {
+		if e.other == nil || !allowed {
+			continue
+		}
+		e.decision, err = c.ask(e)
+		e.refuses = !e.decision.Allowed
+		if err != nil || e.refuses {
+			for _, charge := range c.charges {
+				charge.Undo()
+			}
+			return false, e, err
+		}
+	}
+	return allowed, nil, nil
+}
+
+// ask charges a limiter of which nothing is known. It may keep the key.
+func (c *call) ask(e *entry) (tb.Decision, error) {
+	n := math.MaxInt32
+	if e.cost < math.MaxInt32 {
+		n = int(math.Ceil(e.cost))
+	}
+	return e.other.AllowN(c.r.Context(), strings.Clone(e.key), n)
+}
+
+// shadows charges the shadow rules, each by itself, and tells what they would have done.
+func (c *call) shadows() {
+	for i := range c.entries {
+		e := &c.entries[i]
+		if !e.Shadow {
+			continue
+		}
+		var err error
+		switch charge := e.charge(e.cost); {
+		case e.lacks:
+			e.decision = tb.Decision{RetryAfter: tb.Never}
+		case charge != nil:
+			e.decision, err = charge.Take(c.now)
+		default:
+			e.decision, err = c.ask(e)
+		}
+		switch {
+		case err != nil:
+			e.errors.Add(1)
+			c.tell(c.l.hooks.Error, e, err)
+			continue
+		case e.decision.Allowed:
+			e.shadowGranted.Add(1)
+		default:
+			e.shadowRefused.Add(1)
+		}
+		c.tell(c.l.hooks.Shadow, e, nil)
+	}
+}
+
+func (c *call) tell(hook func(*http.Request, Event), e *entry, err error) {
+	if hook != nil {
+		hook(c.r, Event{Decision: e.answer(), Key: c.readable(e.rule), Shadow: e.Shadow, Err: err})
+	}
+}
+
+func (e *entry) answer() Decision {
+	return Decision{Decision: e.decision, Rule: e.label, Limit: e.Limit, Cost: e.cost}
+}
+
+// readable writes the key of a rule in words.
+func (c *call) readable(r *rule) string {
+	if len(r.sources) == 0 {
+		return "everybody"
+	}
+	var text []byte
+	for i := range r.sources {
+		if i > 0 {
+			text = append(text, ' ')
+		}
+		text = r.sources[i].readable(text, c)
+	}
+	return string(text)
+}

@@ -1,0 +1,137 @@
+package httplimit
+
+import (
+	"math/big"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The names of fields are as net/http writes them, and the parameters are those of
+// draft-ietf-httpapi-ratelimit-headers-11.
+const (
+	fieldRateLimit  = "Ratelimit"
+	fieldPolicy     = "Ratelimit-Policy"
+	fieldLimit      = "Ratelimit-Limit"
+	fieldRemaining  = "Ratelimit-Remaining"
+	fieldReset      = "Ratelimit-Reset"
+	fieldRetryAfter = "Retry-After"
+
+	paramRemaining = "r"
+	paramReset     = "t"
+	paramQuota     = "q"
+	paramWindow    = "w"
+
+	quotaExceeded = "https://iana.org/assignments/http-problem-types#quota-exceeded"
+)
+
+// labels is what fields say of a rule and is always the same.
+type labels struct {
+	label  string // the name under which clients see the rule
+	quota  string // the capacity
+	item   string // the start of its item in RateLimit
+	policy string // its item in RateLimit-Policy
+	slow   bool   // less than a token a second
+}
+
+func newLabels(label string, r *Rule) labels {
+	l := labels{label: label, quota: strconv.Itoa(r.Limit.Capacity)}
+	name := strconv.Quote(label)
+	l.item = name + ";" + paramRemaining + "="
+	l.policy = name + ";" + paramQuota + "=" + l.quota + ";" + paramWindow + "=" + window(r)
+	// Tokens/Per is less than one a second if Tokens is less than the seconds of Per.
+	l.slow = r.Limit.Tokens < ceilSeconds(r.Limit.Per)
+	return l
+}
+
+// window returns the seconds, rounded up, in which the rate supplies the capacity.
+func window(r *Rule) string {
+	n := new(big.Int).Mul(big.NewInt(int64(r.Limit.Capacity)), big.NewInt(int64(r.Limit.Per)))
+	d := new(big.Int).Mul(big.NewInt(r.Limit.Tokens), big.NewInt(int64(time.Second)))
+	n.Add(n, d).Sub(n, big.NewInt(1))
+	return n.Quo(n, d).String()
+}
+
+// fields collects the text of header fields, to set them all with two allocations.
+type fields struct {
+	text  []byte
+	names [maxFields]string
+	ends  [maxFields]int // of the field's value in text
+	n     int
+}
+
+// maxFields is how many there are: the triple, RateLimit, RateLimit-Policy, Retry-After,
+// the reason, and the triple once more with X.
+const maxFields = 10
+
+// end ends the value of a field with what was appended to text since the last.
+func (f *fields) end(name string) {
+	f.names[f.n], f.ends[f.n] = name, len(f.text)
+	f.n++
+}
+
+func (f *fields) add(name, value string) {
+	f.text = append(f.text, value...)
+	f.end(name)
+}
+
+func (f *fields) number(name string, value int64) {
+	f.text = strconv.AppendInt(f.text, value, 10)
+	f.end(name)
+}
+
+func (f *fields) triple(e *entry, remaining int, reset int64) {
+	f.add(fieldLimit, e.quota)
+	f.number(fieldRemaining, int64(remaining))
+	f.number(fieldReset, reset)
+}
+
+// item appends an item of RateLimit.
+func (f *fields) item(e *entry, remaining int, reset int64) {
+	f.separate()
+	f.text = strconv.AppendInt(append(f.text, e.item...), int64(remaining), 10)
+	f.text = append(f.text, ";"+paramReset+"="...)
+	f.text = strconv.AppendInt(f.text, reset, 10)
+}
+
+// separate appends what is between the items of a list.
+func (f *fields) separate() {
+	if f.n > 0 && len(f.text) > f.ends[f.n-1] {
+		f.text = append(f.text, ", "...)
+	}
+}
+
+// set sets the fields and returns the buffer.
+func (f *fields) set(h http.Header) []byte {
+	text, values := string(f.text), make([]string, f.n)
+	start := 0
+	for i := range f.n {
+		values[i] = text[start:f.ends[i]]
+		h[f.names[i]] = values[i : i+1 : i+1]
+		start = f.ends[i]
+	}
+	return f.text
+}
+
+// ModifyResponse is for the field of that name in httputil.ReverseProxy, which adds the
+// fields of the upstream to those that are set. If a rule applied to the request it drops
+// the upstream's RateLimit-Limit, -Remaining and -Reset and everything that starts with
+// X-RateLimit-, which can only be there once. RateLimit and RateLimit-Policy are lists, in
+// which the upstream's items stay.
+func ModifyResponse(r *http.Response) error {
+	if _, ok := FromContext(r.Request.Context()); !ok {
+		return nil
+	}
+	for name := range r.Header {
+		switch http.CanonicalHeaderKey(name) {
+		case fieldLimit, fieldRemaining, fieldReset:
+			delete(r.Header, name)
+		default:
+			if strings.HasPrefix(http.CanonicalHeaderKey(name), "X-Ratelimit-") {
+				delete(r.Header, name)
+			}
+		}
+	}
+	return nil
+}

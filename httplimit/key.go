@@ -1,0 +1,128 @@
+package httplimit
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"strconv"
+	"strings"
+	"unsafe"
+)
+
+// source is where a key's value is in a request. Exactly one field beside name is set.
+type source struct {
+	name    string // as in the policy
+	address bool
+	host    bool
+	header  string
+	query   string
+	claim   string
+	custom  func(*http.Request) string
+}
+
+// newSource returns the source of a key, and false if there is none. What the program has
+// registered comes first.
+func newSource(name string, custom map[string]func(*http.Request) string) (source, bool) {
+	s := source{name: name, custom: custom[name]}
+	if s.custom != nil {
+		return s, true
+	}
+	kind, part, _ := strings.Cut(name, ":")
+	switch kind {
+	case "ip":
+		s.address = part == "address"
+		return s, s.address
+	case "header":
+		// The server has taken Host out of the headers.
+		if s.host = strings.EqualFold(part, "host"); !s.host {
+			s.header = http.CanonicalHeaderKey(part)
+		}
+	case "query":
+		s.query = part
+	case "jwt":
+		s.claim = part
+	default:
+		return s, false
+	}
+	return s, part != ""
+}
+
+// value returns the key's value in c's request, the first of several, and "" if it is
+// missing.
+func (s *source) value(c *call) string {
+	switch {
+	case s.custom != nil:
+		return s.custom(c.r)
+	case s.header != "":
+		return first(c.r.Header[s.header])
+	case s.query != "":
+		v, _ := queryValue(c.r.URL.RawQuery, s.query)
+		return v
+	case s.claim != "":
+		return claimText(c.claim(s.claim))
+	case s.host:
+		return c.r.Host
+	case c.client().IsValid():
+		return c.client().String()
+	}
+	return ""
+}
+
+func first(values []string) string {
+	if len(values) == 0 {
+		return ""
+	}
+	return values[0]
+}
+
+// A key of several parts is the parts one after the other, each behind its length, so that
+// no two lists of parts make the same key. Parts that are too long are replaced by their
+// hash, which has a length of its own.
+const (
+	longestPart = 128
+	hashedPart  = 0xff
+	sharedPart  = 0xfe // the value is missing
+)
+
+// appendPart appends the part of a key that s is, and says whether s has a value.
+func (s *source) appendPart(key []byte, c *call) ([]byte, bool) {
+	if s.address { // never missing: that nobody knows it is one value
+		n := c.network()
+		if n.Is4() {
+			a := n.As4()
+			return append(append(key, byte(len(a))), a[:]...), true
+		}
+		a := n.As16()
+		return append(append(key, byte(len(a))), a[:]...), true
+	}
+	v := s.value(c)
+	switch {
+	case v == "":
+		return append(key, sharedPart), false
+	case len(v) > longestPart:
+		// The hash reads the bytes of v and does not keep them: no copy of what may be
+		// a megabyte.
+		sum := sha256.Sum256(unsafe.Slice(unsafe.StringData(v), len(v)))
+		return append(append(key, hashedPart), sum[:]...), true
+	}
+	return append(append(key, byte(len(v))), v...), true
+}
+
+// readable appends the part as a person wants to read it in a log.
+func (s *source) readable(text []byte, c *call) []byte {
+	text = append(append(text, s.name...), '=')
+	if s.address {
+		return append(text, c.l.address.readable(c.network())...)
+	}
+	v := s.value(c)
+	switch {
+	case v == "":
+		return text
+	case len(v) > longestPart:
+		sum := sha256.Sum256([]byte(v))
+		return append(append(text, "sha256:"...), hex.EncodeToString(sum[:])...)
+	case !printable(v) || strings.ContainsAny(v, ` "`):
+		return strconv.AppendQuote(text, v)
+	}
+	return append(text, v...)
+}

@@ -1,0 +1,161 @@
+package httplimit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// Limiter applies a policy to requests. It is safe for concurrent use.
+type Limiter struct {
+	settings
+	program atomic.Pointer[program]
+	reload  sync.Mutex // one SetPolicy at a time
+	calls   sync.Pool  // of *call
+}
+
+// New returns a limiter that applies p. The error joins everything that is wrong with the
+// policy and the options.
+func New(p *Policy, opts ...Option) (*Limiter, error) {
+	l := &Limiter{}
+	l.calls.New = func() any { return &call{l: l} }
+	var errs []error
+	errs = append(errs, l.apply(opts))
+	first, err := l.compile(p, nil)
+	l.program.Store(first)
+	if err = errors.Join(append(errs, err)...); err != nil {
+		return nil, fmt.Errorf("httplimit: %w", err)
+	}
+	return l, nil
+}
+
+// SetPolicy replaces the policy, from the next request on. Rules with the same set, name,
+// keys and limit as before keep their buckets and counts. If p is not accepted the policy
+// stays as it was, and the error says so.
+func (l *Limiter) SetPolicy(p *Policy) error {
+	l.reload.Lock()
+	defer l.reload.Unlock()
+	next, err := l.compile(p, l.program.Load())
+	if err != nil {
+		return fmt.Errorf("httplimit: the policy stays as it was: %w", err)
+	}
+	l.program.Store(next)
+	return nil
+}
+
+// Middleware returns a handler that passes the requests that the policy grants on to
+// next, with the fields of the answer already set in the header of the response, and
+// answers the others itself. The ResponseWriter is passed on as it is.
+func (l *Limiter) Middleware(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c := l.begin(r)
+		outcome := c.decide()
+		switch outcome {
+		case granted:
+			if binding := c.binding(); binding != nil {
+				c.grant(w.Header(), binding)
+				r = r.WithContext(&decisionContext{r.Context(), binding.answer()})
+			}
+		case refused:
+			c.refuse(w)
+		case lacking:
+			c.reject(w)
+		case failed:
+			c.problem(w, http.StatusServiceUnavailable, "the rate limiter cannot decide")
+		}
+		c.end()
+		if outcome == granted {
+			next.ServeHTTP(w, r)
+		}
+	})
+}
+
+// Decision is the answer of one rule to a request.
+type Decision struct {
+	tb.Decision
+	Rule  string // its name, with that of its set before it if the name is not unique
+	Limit tb.Limit
+	Cost  float64
+}
+
+// FromContext returns the decision of the binding rule, which is the one with the fewest
+// tokens left, of the request with this context. There is none if no rule applied, or
+// the limiter failed and let the request pass.
+func FromContext(ctx context.Context) (Decision, bool) {
+	d, ok := ctx.Value(decisionKey{}).(*Decision)
+	if !ok {
+		return Decision{}, false
+	}
+	return *d, true
+}
+
+type decisionKey struct{}
+
+// decisionContext is context.WithValue in one allocation instead of two.
+type decisionContext struct {
+	context.Context
+	decision Decision
+}
+
+func (c *decisionContext) Value(key any) any {
+	if key == (decisionKey{}) {
+		return &c.decision
+	}
+	return c.Context.Value(key)
+}
+
+// RuleStats is what became of the requests that a rule applied to.
+type RuleStats struct {
+	Set    string // "" if the policy has one set
+	Rule   string
+	Shadow bool
+	Limit  tb.Limit
+	// Granted and Refused count requests by the rule's own answer. A request that only
+	// other rules refused counts for none. ShadowGranted and ShadowRefused are the same
+	// while it is a shadow rule.
+	Granted, Refused, ShadowGranted, ShadowRefused uint64
+	// Errors counts the requests that the rule's limiter could not decide on.
+	Errors uint64
+	// Table is of the rule's limiter, if it is one that tells.
+	Table tb.Stats
+}
+
+// Stats returns the counts of each rule of the policy, in its order.
+func (l *Limiter) Stats() []RuleStats {
+	var all []RuleStats
+	for _, r := range l.program.Load().rules {
+		all = append(all, RuleStats{
+			Set: r.set, Rule: r.Name, Shadow: r.Shadow, Limit: r.Limit,
+			Granted: r.granted.Load(), Refused: r.refused.Load(),
+			ShadowGranted: r.shadowGranted.Load(), ShadowRefused: r.shadowRefused.Load(),
+			Errors: r.errors.Load(), Table: r.table(),
+		})
+	}
+	return all
+}
+
+func (s *state) table() tb.Stats {
+	switch {
+	case s.addresses != nil:
+		return s.addresses.Stats()
+	case s.texts != nil:
+		return s.texts.Stats()
+	}
+	if t, ok := s.other.(interface{ Stats() tb.Stats }); ok {
+		return t.Stats()
+	}
+	return tb.Stats{}
+}
+
+func (l *Limiter) now() time.Time {
+	if l.clock != nil {
+		return l.clock()
+	}
+	return time.Now()
+}

@@ -1,0 +1,244 @@
+package httplimit
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"strconv"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// LoadPolicy is ParsePolicy of what it reads from r.
+func LoadPolicy(r io.Reader) (*Policy, []string, error) {
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return nil, nil, fmt.Errorf("httplimit: %w", err)
+	}
+	return ParsePolicy(data)
+}
+
+// ParsePolicy reads a policy in the format of docs/policy.md: one rule, rules, or a
+// bundle. The error joins everything that is wrong, each with its place, as in
+//
+//	rules[1].algorithm_config.burst: must be >= tokens_per_second (got 5, want >= 10)
+//
+// The warnings, in the same form, are of policies that do what they say and probably
+// should not. Whether the program knows all keys is checked by New.
+func ParsePolicy(data []byte) (*Policy, []string, error) {
+	r := &reader{}
+	o, err := r.document(data)
+	if err != nil {
+		return nil, nil, fmt.Errorf("httplimit: policy: %w", err)
+	}
+	p := o.policy()
+	o.done()
+	errs := append(r.errs, p.check()...)
+	if len(errs) > 0 {
+		return nil, nil, fmt.Errorf("httplimit: policy:\n%w", errors.Join(errs...))
+	}
+	return p, append(r.warnings, p.warnings()...), nil
+}
+
+// policy reads the document, in whichever of the three forms it is.
+func (o *object) policy() *Policy {
+	p := &Policy{}
+	if !o.has("rules") && !o.has("policies") {
+		r := o.rule("")
+		r.alone = true
+		p.Sets = []RuleSet{{Rules: []Rule{r}}}
+		return p
+	}
+	if o.has("jwt") {
+		p.UnverifiedJWT = o.choice("jwt", "context", "unverified") == 1
+	}
+	if o.has("rules") {
+		p.Sets = []RuleSet{o.set()}
+		return p
+	}
+	o.bundle()
+	o.objects("policies", func(_ int, e *object) {
+		id := e.text("id")
+		spec := e.object("spec")
+		if spec == nil {
+			e.add("spec", "is missing")
+			spec = &object{reader: o.reader, path: field(e.path, "spec")}
+		}
+		s := spec.set()
+		s.Name = id
+		spec.done()
+		e.done()
+		p.Sets = append(p.Sets, s)
+	})
+	return p
+}
+
+// bundle reads the fields of a bundle that are about the file.
+func (o *object) bundle() {
+	take[json.Number](o, "bundle_version", "a number")
+	for _, name := range []string{"issued_at", "expires_at"} {
+		if s, ok := take[string](o, name, "a string"); ok {
+			if _, err := time.Parse(time.RFC3339, s); err != nil {
+				o.add(name, "must be a time such as 2026-01-31T00:00:00Z (got %q)", s)
+			} else if name == "expires_at" {
+				o.warn(name, "is not enforced")
+			}
+		}
+	}
+	if switches, ok := take[[]any](o, "kill_switches", "an array"); ok && len(switches) > 0 {
+		o.add("kill_switches", "are not supported")
+	}
+}
+
+func (o *object) set() RuleSet {
+	s := RuleSet{path: o.path}
+	if sel := o.object("selector"); sel != nil {
+		s.Selector = Selector{
+			Hosts: sel.texts("hosts"), Methods: sel.texts("methods"),
+			PathExact: sel.text("pathExact"), PathPrefix: sel.text("pathPrefix"),
+		}
+		sel.done()
+	}
+	s.Evaluation = Evaluation(o.choice("evaluation", "ladders", "all_match", "first_match"))
+	s.Shadow = o.choice("mode", "enforce", "shadow") == 1
+	if !o.has("rules") {
+		o.add("rules", "is missing")
+	}
+	o.objects("rules", func(_ int, e *object) {
+		s.Rules = append(s.Rules, e.rule(""))
+		e.done()
+	})
+	if f := o.object(fallbackName); f != nil {
+		r := f.rule(fallbackName)
+		s.Fallback = &r
+		f.done()
+	}
+	return s
+}
+
+// rule reads a rule, which has this name if it does not say.
+func (o *object) rule(name string) Rule {
+	r := Rule{Name: name, Limit: unread}
+	if name == "" || o.has("name") {
+		r.Name = o.text("name")
+	}
+	if !o.has("limit_keys") {
+		o.add("limit_keys", "is missing ([] means one bucket for everybody)")
+	}
+	r.Keys = o.texts("limit_keys")
+	r.Match = o.match()
+	r.OnMissing = OnMissing(o.choice("on_missing", "skip", "reject", "shared"))
+	r.Shadow = o.choice("mode", "enforce", "shadow") == 1
+	o.choice("algorithm", "token_bucket")
+	c := o.object("algorithm_config")
+	if c == nil {
+		o.add("algorithm_config", "is missing")
+		return r
+	}
+	r.Limit = c.limit()
+	r.Cost = Cost{
+		Source: c.text("cost_source"),
+		Fixed:  c.cost("fixed_cost"), Default: c.cost("default_cost"),
+		Min: c.cost("min_cost"), Max: c.cost("max_cost"),
+	}
+	c.done()
+	return r
+}
+
+// match reads values that are compared as text, and may be written as what they are.
+func (o *object) match() map[string]string {
+	m := o.object("match")
+	if m == nil {
+		return nil
+	}
+	pairs := map[string]string{}
+	for _, name := range m.names {
+		switch v := m.values[name].(type) {
+		case string:
+			pairs[name] = v
+		case json.Number:
+			pairs[name] = v.String()
+		case bool:
+			pairs[name] = strconv.FormatBool(v)
+		default:
+			m.add(name, "must be a string, number or boolean (got %s)", kindOf(v))
+		}
+	}
+	return pairs
+}
+
+func (o *object) cost(name string) float64 {
+	x := o.positive(name)
+	if x == nil {
+		return 0
+	}
+	f, _ := x.Float64()
+	return f
+}
+
+// limit reads the rate and the burst, or returns unread.
+func (o *object) limit() tb.Limit {
+	name := "tokens_per_second"
+	if !o.has(name) && o.has("rps") {
+		name = "rps"
+	} else if !o.has(name) {
+		o.add(name, "is missing, and so is its alias rps")
+	} else if o.has("rps") {
+		o.warn(field(o.path, "rps"), "is ignored, because there is tokens_per_second")
+		o.positive("rps")
+	}
+	rate := o.positive(name)
+	if !o.has("burst") {
+		o.add("burst", "is missing")
+	}
+	burst := o.positive("burst")
+	limit := unread
+	if burst != nil {
+		limit.Capacity = o.burst(burst, rate)
+	}
+	if rate == nil {
+		return unread
+	}
+	var ok bool
+	if limit.Tokens, limit.Per, ok = perDuration(rate); !ok {
+		o.add(name, "must be 1 token in 292 years to 1e9 a second, with at most 9 decimals (got %s)",
+			number(rate))
+	}
+	if limit.Capacity < 0 || !ok {
+		return unread
+	}
+	return limit
+}
+
+// burst returns the capacity, or -1.
+func (o *object) burst(burst, rate *big.Rat) int {
+	got := number(burst)
+	switch {
+	case !burst.IsInt():
+		o.add("burst", "must be a whole number of tokens (got %s)", got)
+	case burst.Cmp(big.NewRat(tb.MaxCapacity, 1)) > 0:
+		o.add("burst", "must be at most %d (got %s)", tb.MaxCapacity, got)
+	case rate != nil && burst.Cmp(rate) < 0:
+		o.add("burst", "must be >= tokens_per_second (got %s, want >= %s)", got, number(rate))
+	default:
+		return int(burst.Num().Int64())
+	}
+	return -1
+}
+
+// perDuration returns a rate in tokens a second as tokens per duration, if that can be
+// done exactly.
+func perDuration(rate *big.Rat) (tokens int64, per time.Duration, ok bool) {
+	ns := new(big.Int).Mul(rate.Denom(), big.NewInt(int64(time.Second)))
+	if !ns.IsInt64() { // perhaps it is a whole number of nanoseconds less
+		rate = new(big.Rat).Quo(rate, big.NewRat(int64(time.Second), 1))
+		ns = rate.Denom()
+	}
+	if !ns.IsInt64() || !rate.Num().IsInt64() || rate.Num().Cmp(ns) > 0 {
+		return 0, 0, false
+	}
+	return rate.Num().Int64(), time.Duration(ns.Int64()), true
+}

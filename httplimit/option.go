@@ -1,0 +1,182 @@
+package httplimit
+
+import (
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// Option configures a Limiter. The options are the functions of this package that return
+// one.
+type Option func(*settings) error
+
+type settings struct {
+	core       []tb.Option
+	clock      func() time.Time // nil for the monotonic clock
+	newLimiter func(Rule) (tb.Limiter, error)
+	extractors map[string]func(*http.Request) string
+	claims     func(*http.Request) map[string]any
+	address    ClientAddress
+	hooks      Hooks
+	reason     string
+	salt       string
+	sendPolicy bool
+	sendX      bool
+	failClosed bool
+}
+
+// DefaultReasonField is the field that says why a request was refused.
+const DefaultReasonField = "X-Fairvisor-Reason"
+
+func (s *settings) apply(opts []Option) error {
+	s.reason = DefaultReasonField
+	s.extractors = map[string]func(*http.Request) string{}
+	s.claims = claimsFrom
+	var errs []error
+	for _, o := range append([]Option{WithClientAddress(ClientAddress{})}, opts...) {
+		errs = append(errs, o(s))
+	}
+	core, err := tb.Apply(s.core...)
+	s.clock = core.Now
+	return errors.Join(append(errs, err)...)
+}
+
+// WithCore sets options of the limiters of tb/cas, of which each rule has one: the clock,
+// how many keys they hold at most, and what they do then.
+func WithCore(opts ...tb.Option) Option {
+	return func(s *settings) error {
+		s.core = append(s.core, opts...)
+		return nil
+	}
+}
+
+// WithLimiter makes limiters by newLimiter, which is called once for each rule that is
+// new, instead of those of tb/cas. The limiter of a rule is passed that rule's keys only.
+//
+// A *cas.TokenBucket takes part in all or nothing. It must have the clock of WithCore. Of
+// any other tb.Limiter only AllowN is known, which cannot be undone: such rules are asked
+// last, in the order of the policy. If one refuses, or fails, what the others of tb/cas
+// took is given back, but what other such limiters have granted before it stays taken. So
+// a request is charged all or nothing if at most one rule that applies to it has such a
+// limiter. Their costs are whole tokens: fractions are rounded up.
+func WithLimiter(newLimiter func(Rule) (tb.Limiter, error)) Option {
+	return func(s *settings) error {
+		s.newLimiter = newLimiter
+		return nil
+	}
+}
+
+// WithExtractor adds a key for limit_keys and match, such as "tenant", or replaces one. An
+// empty value means that the request lacks the key. The function must be safe for
+// concurrent use.
+func WithExtractor(key string, value func(*http.Request) string) Option {
+	return func(s *settings) error {
+		if key == "" || value == nil {
+			return errors.New("WithExtractor: want a key and a function")
+		}
+		s.extractors[key] = value
+		return nil
+	}
+}
+
+// WithClaims sets where the claims of a request's token come from: they must have been
+// verified. The default is ContextWithClaims.
+func WithClaims(claims func(*http.Request) map[string]any) Option {
+	return func(s *settings) error {
+		if claims == nil {
+			return errors.New("WithClaims: want a function")
+		}
+		s.claims = claims
+		return nil
+	}
+}
+
+// WithClientAddress sets how the address of the client is found.
+func WithClientAddress(c ClientAddress) Option {
+	return func(s *settings) (err error) {
+		s.address, err = c.normalize()
+		return err
+	}
+}
+
+// WithHooks sets functions that are told of decisions.
+func WithHooks(h Hooks) Option {
+	return func(s *settings) error {
+		s.hooks = h
+		return nil
+	}
+}
+
+// WithReasonField sets the name of the field that says why a request was refused. ""
+// turns it off. The default is DefaultReasonField.
+func WithReasonField(name string) Option {
+	return func(s *settings) error {
+		if name != "" && !partName.MatchString(name) {
+			return errors.New("WithReasonField: want A-Z a-z 0-9 _ - or nothing")
+		}
+		s.reason = http.CanonicalHeaderKey(name)
+		return nil
+	}
+}
+
+// WithJitterSalt makes the jitter of Retry-After another one. All processes that serve
+// the same clients should have the same salt.
+func WithJitterSalt(salt string) Option {
+	return func(s *settings) error {
+		s.salt = salt
+		return nil
+	}
+}
+
+// WithPolicyField sends RateLimit-Policy, with the limits of the rules that apply.
+func WithPolicyField() Option {
+	return func(s *settings) error {
+		s.sendPolicy = true
+		return nil
+	}
+}
+
+// WithXRateLimit sends X-RateLimit-Limit, -Remaining and -Reset, for clients that know
+// nothing else. Reset is the Unix second at which the bucket is full.
+func WithXRateLimit() Option {
+	return func(s *settings) error {
+		s.sendX = true
+		return nil
+	}
+}
+
+// WithFailClosed answers 503 if a limiter cannot decide. By default the request passes.
+func WithFailClosed() Option {
+	return func(s *settings) error {
+		s.failClosed = true
+		return nil
+	}
+}
+
+// Hooks are told of decisions, in the goroutine of the request and before it is passed on
+// or answered. What is nil is not called, and costs nothing.
+type Hooks struct {
+	// Granted is told of each request that was granted and a rule applied to, with the
+	// binding rule.
+	Granted func(*http.Request, Event)
+	// Refused is told of each request that was refused, with the binding rule. If the
+	// request lacks a key that its rule insists on, RetryAfter is tb.Never.
+	Refused func(*http.Request, Event)
+	// Shadow is told of each shadow rule that applies to a request that was granted, and
+	// what the rule would have answered.
+	Shadow func(*http.Request, Event)
+	// Error is told of each limiter that could not decide.
+	Error func(*http.Request, Event)
+}
+
+// Event is what a hook is told.
+type Event struct {
+	Decision
+	// Key is the key of the bucket in words, such as "header:x-api-key=k1". It may be as
+	// secret as what it is made of.
+	Key    string
+	Shadow bool
+	Err    error // of Hooks.Error
+}
