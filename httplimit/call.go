@@ -92,36 +92,41 @@ func (c *call) find() {
 		if !s.picks(c.r) {
 			continue
 		}
-		// Of a ladder the shadow rules see what would happen if they were not shadow
-		// rules, and the others what would happen without the shadow rules.
-		held, heldInShadow := false, false
-		for _, ladder := range s.ladders {
-			done, shadowDone := false, false
-			for _, g := range ladder {
-				if !c.holds(g[0].conditions) {
-					continue
-				}
-				applies, shadowApplies := false, false
-				for _, r := range g {
-					heldInShadow = true
-					held = held || !r.Shadow
-					if r.Shadow && shadowDone || !c.add(r) {
-						continue
-					}
-					shadowApplies = true
-					applies = applies || !r.Shadow
-				}
-				done, shadowDone = done || applies, shadowDone || shadowApplies
-				if done {
-					break
-				}
-			}
-		}
+		held := c.climb(s.ladders, false)
+		heldInShadow := c.climb(s.shadows, true) || held
 		if f := s.fallback; f != nil && (!held && !f.Shadow || !heldInShadow) &&
 			c.holds(f.conditions) {
 			c.add(f)
 		}
 	}
+}
+
+// climb adds the rules that apply of each ladder, or only the shadow rules of them, and
+// says whether the match of any rule held.
+func (c *call) climb(ladders []ladder, shadow bool) (held bool) {
+	for _, ladder := range ladders {
+		for _, g := range ladder {
+			if !c.holds(g[0].conditions) {
+				continue
+			}
+			held = true
+			applies := false
+			for _, r := range g {
+				if !c.add(r) {
+					continue
+				}
+				applies = true
+				if last := len(c.entries) - 1; shadow && !r.Shadow {
+					c.entries[last] = entry{}
+					c.entries = c.entries[:last]
+				}
+			}
+			if applies {
+				break
+			}
+		}
+	}
+	return held
 }
 
 func (c *call) holds(conditions []condition) bool {

@@ -21,8 +21,11 @@ type program struct {
 
 type set struct {
 	Selector
-	ladders  []ladder
-	fallback *rule
+	// Shadow rules must not change which others apply, and should see what would happen
+	// if they were not shadow rules. So there are two arrangements, of the rules without
+	// the shadow rules, and of all; of the latter only shadow rules are taken.
+	ladders, shadows []ladder
+	fallback         *rule
 }
 
 // ladder is a list of groups of which the first that applies is the one that counts.
@@ -80,12 +83,16 @@ func (l *Limiter) compile(p *Policy, before *program) (*program, error) {
 			}
 			rules = append(rules, l.newRule(s, r, at, label, &errs))
 		}
-		out.rules = append(out.rules, rules...)
+		out.rules = append(out.rules, rules...) // a copy
 		if s.Fallback != nil {
 			c.fallback = rules[len(rules)-1]
 			rules = rules[:len(rules)-1]
 		}
-		c.ladders = ladders(s.Evaluation, rules)
+		isShadow := func(r *rule) bool { return r.Shadow }
+		if slices.ContainsFunc(rules, isShadow) {
+			c.shadows = ladders(s.Evaluation, rules)
+		}
+		c.ladders = ladders(s.Evaluation, slices.DeleteFunc(rules, isShadow))
 		out.sets = append(out.sets, c)
 	}
 	if len(errs) > 0 {

@@ -57,6 +57,9 @@ func (p *pricing) of(r *http.Request) float64 {
 			text = v
 		}
 	}
+	if text == "" {
+		return p.fallback
+	}
 	cost, ok := parseCost(text)
 	if !ok {
 		return p.fallback

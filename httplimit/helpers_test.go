@@ -1,11 +1,30 @@
 package httplimit
 
 import (
+	"context"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
+	"time"
+
+	"github.com/dunglas/httpsfv"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+	"github.com/seed-181794aa/ratelimit/tb/cas"
 )
 
 var sprintf = fmt.Sprintf
+
+func mustParse(t testing.TB, policy string) *Policy {
+	t.Helper()
+	p, _, err := ParsePolicy([]byte(policy))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
 
 // mustNew returns a limiter of a policy in JSON.
 func mustNew(t testing.TB, policy string, opts ...Option) *Limiter {
@@ -17,11 +36,165 @@ func mustNew(t testing.TB, policy string, opts ...Option) *Limiter {
 	return l
 }
 
-func mustParse(t testing.TB, policy string) *Policy {
+// site is a server with a limiter whose clock stands still until it is moved.
+type site struct {
+	*Limiter
+	t       *testing.T
+	now     time.Time
+	handler http.Handler
+	served  int
+	seen    Decision // of the last request that was served
+}
+
+func newSite(t *testing.T, policy string, opts ...Option) *site {
 	t.Helper()
-	p, _, err := ParsePolicy([]byte(policy))
-	if err != nil {
-		t.Fatal(err)
+	s := &site{t: t, now: time.Unix(1_800_000_000, 0)}
+	clock := WithCore(tb.WithClock(func() time.Time { return s.now }))
+	s.Limiter = mustNew(t, policy, append([]Option{clock}, opts...)...)
+	s.handler = s.Middleware(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		s.served++
+		s.seen, _ = FromContext(r.Context())
+	}))
+	return s
+}
+
+// request returns a request with the given header fields, as in "X-Api-Key: k". Lines that
+// start with a slash are the target, and those without a colon are the method.
+func request(lines ...string) *http.Request {
+	method, target := http.MethodGet, "/"
+	header := http.Header{}
+	for _, line := range lines {
+		name, value, isField := strings.Cut(line, ": ")
+		switch {
+		case isField:
+			header.Add(name, value)
+		case line[0] == '/':
+			target = line
+		default:
+			method = line
+		}
 	}
-	return p
+	r := httptest.NewRequest(method, target, nil)
+	r.Header = header
+	return r
+}
+
+func (s *site) send(r *http.Request) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	s.handler.ServeHTTP(w, r)
+	return w
+}
+
+func (s *site) get(lines ...string) *httptest.ResponseRecorder { return s.send(request(lines...)) }
+
+// granted sends the request n times and wants all of them granted, and then one refused.
+func (s *site) granted(n int, lines ...string) {
+	s.t.Helper()
+	for i := range n {
+		if w := s.get(lines...); w.Code != http.StatusOK {
+			s.t.Fatalf("request %d of %d %v: status %d %s", i+1, n, lines, w.Code, w.Body)
+		}
+	}
+	if w := s.get(lines...); w.Code != http.StatusTooManyRequests {
+		s.t.Fatalf("request %d %v: status %d, want 429", n+1, lines, w.Code)
+	}
+}
+
+// unlimited wants requests that no rule applies to.
+func (s *site) unlimited(lines ...string) {
+	s.t.Helper()
+	if got := s.Explain(request(lines...)); len(got) > 0 {
+		s.t.Fatalf("%v is limited by %+v", lines, got)
+	}
+	if w := s.get(lines...); w.Code != http.StatusOK || len(w.Header()) > 0 {
+		s.t.Fatalf("%v: status %d, header %v", lines, w.Code, w.Header())
+	}
+}
+
+// wants checks fields, as in "Retry-After: 2". "Retry-After: " wants none.
+func wants(t *testing.T, w *httptest.ResponseRecorder, lines ...string) {
+	t.Helper()
+	for _, line := range lines {
+		name, want, _ := strings.Cut(line, ": ")
+		if got := strings.Join(w.Header().Values(name), " | "); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}
+
+// items parses a structured field, and writes each item as name key=value key=value.
+func items(t *testing.T, w *httptest.ResponseRecorder, name string) (all []string) {
+	t.Helper()
+	list, err := httpsfv.UnmarshalList(w.Header().Values(name))
+	if err != nil {
+		t.Fatalf("%s %q: %v", name, w.Header().Values(name), err)
+	}
+	for _, m := range list {
+		item := m.(httpsfv.Item)
+		text := item.Value.(string)
+		for _, k := range item.Params.Names() {
+			v, _ := item.Params.Get(k)
+			text += sprintf(" %s=%d", k, v.(int64))
+		}
+		all = append(all, text)
+	}
+	return all
+}
+
+// oneRule is a policy of a rule with these keys and fields of algorithm_config.
+func oneRule(keys, config string) string {
+	return sprintf(`{"name": "r", "limit_keys": %s, "algorithm": "token_bucket",
+		"algorithm_config": {%s}}`, keys, config)
+}
+
+// rule is one of the rules of a policy: one token a second and a burst, and more fields.
+func jsonRule(name, keys string, burst int, more string) string {
+	if more != "" {
+		more = ", " + more
+	}
+	return sprintf(`{"name": %q, "limit_keys": %s, "algorithm": "token_bucket",
+		"algorithm_config": {"rps": 1, "burst": %d}%s}`, name, keys, burst, more)
+}
+
+func jsonRules(more string, rules ...string) string {
+	if more != "" {
+		more += ","
+	}
+	return sprintf(`{%s"rules": [%s]}`, more, strings.Join(rules, ","))
+}
+
+// nativeLimiter returns a limiter of tb/cas whose clock stands still.
+func nativeLimiter(r Rule, now time.Time) (tb.Limiter, error) {
+	return cas.New[string](r.Limit, tb.WithClock(func() time.Time { return now }))
+}
+
+// otherLimiter is a tb.Limiter and nothing else, which never refills.
+type otherLimiter struct {
+	rule  Rule
+	asked *[]string        // the names of rules and their costs
+	fail  map[string]error // by rule
+	used  map[string]int
+}
+
+func (o *otherLimiter) Allow(ctx context.Context, key string) (tb.Decision, error) {
+	return o.AllowN(ctx, key, 1)
+}
+
+func (o *otherLimiter) AllowN(_ context.Context, key string, n int) (tb.Decision, error) {
+	*o.asked = append(*o.asked, sprintf("%s %d", o.rule.Name, n))
+	if err := o.fail[o.rule.Name]; err != nil {
+		return tb.Decision{}, err
+	}
+	if o.used == nil {
+		o.used = map[string]int{}
+	}
+	left := o.rule.Limit.Capacity - o.used[key]
+	switch {
+	case n > o.rule.Limit.Capacity:
+		return tb.Decision{RetryAfter: tb.Never, Remaining: left}, nil
+	case n > left:
+		return tb.Decision{RetryAfter: time.Second, Remaining: left}, nil
+	}
+	o.used[key] += n
+	return tb.Decision{Allowed: true, Remaining: left - n}, nil
 }
