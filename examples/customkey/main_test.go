@@ -1,0 +1,30 @@
+package main
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+)
+
+func TestTenantsHaveTheirOwnBuckets(t *testing.T) {
+	handler, err := newHandler()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, host := range []string{"blue.example.com", "red.example.com:8080", "elsewhere.net"} {
+		for range 5 {
+			r := httptest.NewRequest(http.MethodGet, "/", nil)
+			r.Host = host
+			w := httptest.NewRecorder()
+			if handler.ServeHTTP(w, r); w.Code != http.StatusOK {
+				t.Fatalf("%s: status %d", host, w.Code)
+			}
+		}
+	}
+	r := httptest.NewRequest(http.MethodGet, "/", nil)
+	r.Host = "blue.example.com"
+	w := httptest.NewRecorder()
+	if handler.ServeHTTP(w, r); w.Code != http.StatusTooManyRequests {
+		t.Errorf("status %d", w.Code)
+	}
+}

@@ -1,0 +1,126 @@
+package httplimit_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/httplimit"
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+var hello = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	d, _ := httplimit.FromContext(r.Context())
+	fmt.Fprintf(w, "%s: %d left", d.Rule, d.Remaining)
+})
+
+func Example() {
+	policy, warnings, err := httplimit.ParsePolicy([]byte(`{
+		"name": "per-address", "limit_keys": ["ip:address"], "algorithm": "token_bucket",
+		"algorithm_config": { "tokens_per_second": 1, "burst": 2 } }`))
+	if err != nil {
+		panic(err)
+	}
+	for _, w := range warnings {
+		fmt.Println(w)
+	}
+	limiter, err := httplimit.New(policy)
+	if err != nil {
+		panic(err)
+	}
+	handler := limiter.Middleware(hello)
+
+	for range 3 {
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
+		fmt.Println(w.Code, w.Header()["Ratelimit"], w.Header()["Retry-After"])
+	}
+	// Output:
+	// 200 ["per-address";r=1;t=1] []
+	// 200 ["per-address";r=0;t=1] []
+	// 429 ["per-address";r=0;t=1] [1]
+}
+
+// A policy built in Go, with a key of the program's own.
+func ExampleWithExtractor() {
+	limiter, err := httplimit.New(
+		httplimit.Rules(httplimit.Rule{
+			Name:  "per-tenant",
+			Keys:  []string{"tenant"},
+			Limit: tb.Limit{Capacity: 20, Tokens: 100, Per: time.Minute},
+		}),
+		httplimit.WithExtractor("tenant", func(r *http.Request) string {
+			return strings.TrimSuffix(r.Host, ".example.com")
+		}))
+	if err != nil {
+		panic(err)
+	}
+	r := httptest.NewRequest(http.MethodGet, "/", nil)
+	r.Host = "blue.example.com"
+	w := httptest.NewRecorder()
+	limiter.Middleware(hello).ServeHTTP(w, r)
+	fmt.Println(w.Body)
+	fmt.Println(limiter.Explain(r)[0].Key)
+	// Output:
+	// per-tenant: 19 left
+	// tenant=blue
+}
+
+func ExampleParsePolicy_errors() {
+	_, _, err := httplimit.ParsePolicy([]byte(`{"rules": [
+		{"name": "a", "limit_keys": ["header:x-api-key"], "algorithm_config": {"rps": 10, "burst": 5}},
+		{"name": "a", "limit_keys": ["header:"], "algorithm_config": {"rps": 10, "burst": 10, "brust": 5}}]}`))
+	fmt.Println(err)
+	// Output:
+	// httplimit: policy:
+	// rules[0].algorithm_config.burst: must be >= tokens_per_second (got 5, want >= 10)
+	// rules[1].algorithm_config.brust: unknown field
+	// rules[1].name: must be unique (got "a" again)
+	// rules[1].limit_keys[0]: must be header: and a name of A-Z a-z 0-9 _ - (got "header:")
+}
+
+func ExampleLimiter_SetPolicy() {
+	const policy = `{"name": "all", "limit_keys": [], "algorithm_config": {"rps": 1, "burst": %s}}`
+	first, _, err := httplimit.ParsePolicy([]byte(strings.Replace(policy, "%s", "5", 1)))
+	if err != nil {
+		panic(err)
+	}
+	limiter, err := httplimit.New(first)
+	if err != nil {
+		panic(err)
+	}
+	// The new policy takes effect with the next request. Rules that stay the same keep
+	// their buckets.
+	next, _, err := httplimit.ParsePolicy([]byte(strings.Replace(policy, "%s", "10", 1)))
+	if err == nil {
+		err = limiter.SetPolicy(next)
+	}
+	fmt.Println(err, limiter.Stats()[0].Limit.Capacity)
+	// Output:
+	// <nil> 10
+}
+
+func ExampleHooks() {
+	limiter, err := httplimit.New(
+		httplimit.Rules(httplimit.Rule{
+			Name: "per-key", Keys: []string{"header:x-api-key"},
+			Limit: tb.Limit{Capacity: 1, Tokens: 1, Per: time.Hour},
+		}),
+		httplimit.WithHooks(httplimit.Hooks{
+			Refused: func(_ *http.Request, e httplimit.Event) {
+				fmt.Println(e.Rule, "refused", e.Key, "which lacks", e.Cost, "of", e.Limit.Capacity)
+			},
+		}))
+	if err != nil {
+		panic(err)
+	}
+	r := httptest.NewRequest(http.MethodGet, "/", nil)
+	r.Header.Set("X-Api-Key", "k1")
+	for range 2 {
+		limiter.Middleware(hello).ServeHTTP(httptest.NewRecorder(), r)
+	}
+	// Output:
+	// per-key refused header:x-api-key=k1 which lacks 1 of 1
+}

@@ -1,0 +1,101 @@
+package httplimit
+
+import (
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"slices"
+	"testing"
+)
+
+// Section 8: in front of an upstream, and by path.
+
+func TestS8UpstreamFieldsAreDroppedIfOursAreSet(t *testing.T) {
+	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		for _, f := range []string{"RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset", "X-RateLimit-Used"} {
+			w.Header().Set(f, "77")
+		}
+		w.Header().Set("RateLimit", `"upstream";r=7;t=7`)
+		io.WriteString(w, "hello")
+	}))
+	defer upstream.Close()
+	target, err := url.Parse(upstream.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := &httputil.ReverseProxy{
+		Rewrite:        func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		ModifyResponse: ModifyResponse,
+	}
+	l := mustNew(t, jsonRules("", jsonRule("ours", `["header:k"]`, 9, "")), WithXRateLimit())
+	front := httptest.NewServer(l.Middleware(proxy))
+	defer front.Close()
+	get := func(k string) *httptest.ResponseRecorder {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, front.URL, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("K", k)
+		res, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		w := httptest.NewRecorder()
+		maps.Copy(w.Header(), res.Header)
+		return w
+	}
+	w := get("1")
+	wants(t, w, "RateLimit-Limit: 9", "RateLimit-Remaining: 8", "RateLimit-Reset: 1", "X-RateLimit-Used: ", "X-RateLimit-Limit: 9")
+	if got := items(t, w, "RateLimit"); !slices.Equal(got, []string{"ours r=8 t=1", "upstream r=7 t=7"}) {
+		t.Errorf("%q", got)
+	}
+	// No rule applies: what the upstream says is left alone.
+	wants(t, get(""), "RateLimit-Limit: 77", "RateLimit-Reset: 77", "X-RateLimit-Used: 77", `RateLimit: "upstream";r=7;t=7`)
+}
+
+func TestS8SelectorPicksPaths(t *testing.T) {
+	for _, c := range []struct {
+		selector Selector
+		path     string
+		want     bool
+	}{
+		{Selector{PathPrefix: "/v1/"}, "/v1/", true}, {Selector{PathPrefix: "/v1/"}, "/v1/x", true},
+		{Selector{PathPrefix: "/v1/"}, "/v1", false}, {Selector{PathPrefix: "/v1"}, "/v1/x", true},
+		{Selector{PathPrefix: "/v1"}, "/v1", false}, {Selector{PathPrefix: "/v1"}, "/v10", false},
+		{Selector{PathPrefix: "/"}, "/", true}, {Selector{PathPrefix: "/"}, "", true},
+		{Selector{PathPrefix: "/"}, "/x", true}, {Selector{PathExact: "/v1"}, "/v1", true},
+		{Selector{PathExact: "/v1"}, "/v1/", false}, {Selector{PathExact: "/v1/"}, "/v1/", true},
+		{Selector{PathExact: "/a", PathPrefix: "/b"}, "/a", true}, {Selector{PathExact: "/a", PathPrefix: "/b"}, "/b/x", true},
+		{Selector{PathExact: "/a", PathPrefix: "/b"}, "/c", false},
+		// Other names of the same path.
+		{Selector{PathPrefix: "/v1"}, "//v1/x", true}, {Selector{PathPrefix: "/v1"}, "/./v1//x", true},
+		{Selector{PathPrefix: "/v1"}, "/x/../v1/x", true}, {Selector{PathPrefix: "/v1"}, "/v1/..", false},
+		{Selector{PathPrefix: "/v1"}, "/v1/x/..", true}, {Selector{PathPrefix: "/v1"}, "/v1/.", true},
+		{Selector{PathPrefix: "/v1"}, "v1/x", true}, {Selector{PathExact: "/v1"}, "/../v1", true},
+	} {
+		s := c.selector.normalize()
+		if got := s.picks(&http.Request{URL: &url.URL{Path: c.path}}); got != c.want {
+			t.Errorf("%+v picks %q: %v", c.selector, c.path, got)
+		}
+	}
+}
+
+func TestS8SelectorPicksHostsAndMethods(t *testing.T) {
+	s := Selector{Hosts: []string{"A.example", "[::1]"}, Methods: []string{"POST", "PUT"}}.normalize()
+	for _, c := range []struct {
+		method, host string
+		want         bool
+	}{
+		{"POST", "a.example", true}, {"PUT", "A.EXAMPLE:8080", true}, {"POST", "a.example.", true},
+		{"POST", "[::1]:80", true}, {"POST", "[::1]", true}, {"GET", "a.example", false},
+		{"post", "a.example", false}, {"POST", "b.example", false}, {"POST", "", false},
+	} {
+		if got := s.picks(&http.Request{Method: c.method, Host: c.host, URL: &url.URL{}}); got != c.want {
+			t.Errorf("%s %s: %v", c.method, c.host, got)
+		}
+	}
+}
