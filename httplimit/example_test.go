@@ -71,7 +71,8 @@ func ExampleWithExtractor() {
 func ExampleParsePolicy_errors() {
 	_, _, err := httplimit.ParsePolicy([]byte(`{"rules": [
 		{"name": "a", "limit_keys": ["header:x-api-key"], "algorithm_config": {"rps": 10, "burst": 5}},
-		{"name": "a", "limit_keys": ["header:"], "algorithm_config": {"rps": 10, "burst": 10, "brust": 5}}]}`))
+		{"name": "a", "limit_keys": ["header:"],
+			"algorithm_config": {"rps": 10, "burst": 10, "brust": 5}}]}`))
 	fmt.Println(err)
 	// Output:
 	// httplimit: policy:
@@ -110,7 +111,8 @@ func ExampleHooks() {
 		}),
 		httplimit.WithHooks(httplimit.Hooks{
 			Refused: func(_ *http.Request, e httplimit.Event) {
-				fmt.Println(e.Rule, "refused", e.Key, "which lacks", e.Cost, "of", e.Limit.Capacity)
+				fmt.Println(e.Rule, "refused", e.Key, "which lacks", e.Cost, "of",
+					e.Limit.Capacity)
 			},
 		}))
 	if err != nil {

@@ -17,7 +17,8 @@ func FuzzClientAddress(f *testing.F) {
 	f.Add("10.0.0.1:1", "198.51.100.1\n10.0.0.9,\tunknown")
 	f.Add("[::ffff:10.0.0.1%eth0]:1", "[2001:db8::7]:80\n::ffff:10.9.9.9")
 	f.Add("@", ",,,")
-	trusted := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::/32")}
+	trusted := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"),
+		netip.MustParsePrefix("2001:db8::/32")}
 	c, err := ClientAddress{Trusted: trusted}.normalize()
 	if err != nil {
 		f.Fatal(err)
@@ -26,7 +27,8 @@ func FuzzClientAddress(f *testing.F) {
 		return trusted[0].Contains(a) || trusted[1].Contains(a)
 	}
 	f.Fuzz(func(t *testing.T, peer, lines string) {
-		r := &http.Request{RemoteAddr: peer, Header: http.Header{"X-Forwarded-For": strings.Split(lines, "\n")}}
+		r := &http.Request{RemoteAddr: peer,
+			Header: http.Header{"X-Forwarded-For": strings.Split(lines, "\n")}}
 		got := c.of(r)
 
 		want, _ := parseAddress(peer)
@@ -50,7 +52,8 @@ func FuzzClientAddress(f *testing.F) {
 		}
 		// What is no address never is one, and what is one is understood in all its forms.
 		if a, err := netip.ParseAddr(peer); err == nil && len(peer) <= longestAddress {
-			for _, form := range []string{peer, "[" + peer + "]", "[" + peer + "]:80", " " + peer} {
+			for _, form := range []string{peer, "[" + peer + "]", "[" + peer + "]:80",
+				" " + peer} {
 				if len(form) > longestAddress {
 					continue
 				}
@@ -69,9 +72,11 @@ func FuzzPolicy(f *testing.F) {
 		f.Add([]byte(policy))
 	}
 	f.Add([]byte(jsonRules(`"evaluation": "first_match", "jwt": "unverified", "mode": "shadow"`,
-		jsonRule("a", `["jwt:sub", "query:q"]`, 1<<30, `"on_missing": "shared", "match": {"header:x": 1}`))))
+		jsonRule("a", `["jwt:sub", "query:q"]`, 1<<30,
+			`"on_missing": "shared", "match": {"header:x": 1}`))))
 	f.Add([]byte(`{"policies": [{"id": "a", "spec": {"selector": {"hosts": ["a"]}, "rules": []}}]}`))
-	f.Add([]byte(oneRule(`["header:k"]`, `"rps": 1e-9, "burst": 1, "cost_source": "header:w", "min_cost": 1e16`)))
+	f.Add([]byte(oneRule(`["header:k"]`,
+		`"rps": 1e-9, "burst": 1, "cost_source": "header:w", "min_cost": 1e16`)))
 	f.Add([]byte(`{"rules": [{"rules": 1e9999}, null]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		p, _, err := ParsePolicy(data)
@@ -98,11 +103,12 @@ func FuzzPolicy(f *testing.F) {
 					t.Fatalf("%s: %v in %q", field, err, w.Header())
 				}
 			}
-			if w.Code != http.StatusOK && w.Code != http.StatusTooManyRequests && w.Code != http.StatusBadRequest {
-				t.Fatalf("status %d", w.Code)
-			}
-			if w.Code != http.StatusOK {
+			switch w.Code {
+			case http.StatusOK:
+			case http.StatusTooManyRequests, http.StatusBadRequest:
 				problem(t, w)
+			default:
+				t.Fatalf("status %d", w.Code)
 			}
 		}
 		if err := l.SetPolicy(p); err != nil {

@@ -13,19 +13,22 @@ import (
 )
 
 func TestHostileHeaderValuesOf1MiB(t *testing.T) {
-	s := newSite(t, jsonRules(`"jwt": "unverified"`, sprintf(`{"name": "r", "limit_keys": ["header:k", "jwt:a", "query:q", "ip:address"],
+	s := newSite(t, jsonRules(`"jwt": "unverified"`, `{"name": "r",
+		"limit_keys": ["header:k", "jwt:a", "query:q", "ip:address"],
 		"on_missing": "shared", "algorithm": "token_bucket",
-		"algorithm_config": {"rps": 1, "burst": 2, "cost_source": "header:w", "default_cost": 2}}`)),
+		"algorithm_config": {"rps": 1, "burst": 2, "cost_source": "header:w", "default_cost": 2}}`),
 		WithClientAddress(ClientAddress{Trusted: prefixes(t, "192.0.2.0/24")}))
 	for _, c := range []string{"x", ",", ".", "%", "9", " ", "\xff", "[", ":", "10.0.0.1,"} {
 		v := strings.Repeat(c, 1<<20/len(c))
 		r := request()
 		r.URL.RawQuery = "q=" + v
-		r.Header = http.Header{"K": {v}, "W": {v}, "X-Forwarded-For": {v}, "Authorization": {"Bearer " + v}}
+		r.Header = http.Header{"K": {v}, "W": {v}, "X-Forwarded-For": {v},
+			"Authorization": {"Bearer " + v}}
 		if got := s.costs(r); got != 2 {
 			t.Errorf("%q: cost %v", c, got)
 		}
-		if a, b := s.send(r).Code, s.send(r).Code; a != http.StatusOK || b != http.StatusTooManyRequests {
+		if a, b := s.send(r).Code,
+			s.send(r).Code; a != http.StatusOK || b != http.StatusTooManyRequests {
 			t.Errorf("%q: status %d and %d", c, a, b)
 		}
 		if key := s.Explain(r)[0].Key; len(key) > 1000 {
@@ -38,7 +41,8 @@ func TestHostileHeaderValuesOf1MiB(t *testing.T) {
 }
 
 func TestHostileForwardingEntries(t *testing.T) {
-	l := mustNew(t, jsonRules(""), WithClientAddress(ClientAddress{Trusted: prefixes(t, "10.0.0.0/8")}))
+	l := mustNew(t, jsonRules(""), WithClientAddress(ClientAddress{Trusted: prefixes(t,
+		"10.0.0.0/8")}))
 	client := strings.Repeat("1.1.1.1, ", 10_000) + "198.51.100.1"
 	hops := "198.51.100.1" + strings.Repeat(", 10.0.0.2", 10_000)
 	lines := make([]string, 10_000)
@@ -47,7 +51,8 @@ func TestHostileForwardingEntries(t *testing.T) {
 	}
 	lines[0] = "198.51.100.1"
 	for name, r := range map[string]*http.Request{
-		"entries": from("10.0.0.1:1", client), "hops": from("10.0.0.1:1", hops), "lines": from("10.0.0.1:1", lines...),
+		"entries": from("10.0.0.1:1", client), "hops": from("10.0.0.1:1", hops),
+		"lines": from("10.0.0.1:1", lines...),
 	} {
 		if got := l.ClientAddress(r).String(); got != "198.51.100.1" {
 			t.Errorf("%s: %s", name, got)
@@ -70,11 +75,14 @@ func TestHostileInvalidUTF8(t *testing.T) {
 
 // What a log gets cannot be taken for two keys, or for another line.
 func TestHostileKeysAreQuoted(t *testing.T) {
-	s := newSite(t, jsonRules("", jsonRule("r", `["query:a", "query:b"]`, 1, `"on_missing": "shared"`)))
+	s := newSite(t, jsonRules("", jsonRule("r", `["query:a", "query:b"]`, 1,
+		`"on_missing": "shared"`)))
 	for query, want := range map[string]string{
 		"a=1&b=2": "query:a=1 query:b=2", "a=1%20query:b=3": `query:a="1 query:b=3" query:b=`,
-		"a=%0Ax": `query:a="\nx" query:b=`, "a=%22": `query:a="\"" query:b=`, "a=sha256:00&b=": "query:a=sha256:00 query:b=",
-		"a=" + strings.Repeat("x", 129): "query:a=sha256:39bc5944747a41d90c20a2a5c3fafd5d5fb7b2ca1ec58b4dc9ed94b2b1b4a8f9 query:b=",
+		"a=%0Ax": `query:a="\nx" query:b=`, "a=%22": `query:a="\"" query:b=`,
+		"a=sha256:00&b=": "query:a=sha256:00 query:b=",
+		"a=" + strings.Repeat("x",
+			129): "query:a=sha256:39bc5944747a41d90c20a2a5c3fafd5d5fb7b2ca1ec58b4dc9ed94b2b1b4a8f9 query:b=",
 	} {
 		if got := s.Explain(request("/?" + query))[0].Key; got != want && len(query) < 100 ||
 			len(query) > 100 && !strings.HasPrefix(got, "query:a=sha256:") {
@@ -120,9 +128,12 @@ func TestHostileHeaderNamesInOddCaseAndDuplicates(t *testing.T) {
 
 func TestHostileQueryReadsAsNetURLDoes(t *testing.T) {
 	for _, query := range []string{
-		"", "&", "=", "&&a", "a", "a=", "=a", "a=1&a=2", "b=1&a=2", "a=%31", "%61=1", "a=%zz&a=1", "a=%", "a;b=1",
-		"a=1;2", "a=1;2&a=3", "a+=1&a=2", "+a=1", "a=+", "a==1", "a%00=1", "A=1", "a=\xff", "a=%ff&a=%00",
-		strings.Repeat("a%", 1000), strings.Repeat("b&", 1000) + "a=1", "aa=1&aaa=2", "%61%61=1", "%2561=1&a=%2561",
+		"", "&", "=", "&&a", "a", "a=", "=a", "a=1&a=2", "b=1&a=2", "a=%31", "%61=1", "a=%zz&a=1",
+		"a=%", "a;b=1",
+		"a=1;2", "a=1;2&a=3", "a+=1&a=2", "+a=1", "a=+", "a==1", "a%00=1", "A=1", "a=\xff",
+		"a=%ff&a=%00",
+		strings.Repeat("a%", 1000), strings.Repeat("b&", 1000) + "a=1", "aa=1&aaa=2", "%61%61=1",
+		"%2561=1&a=%2561",
 	} {
 		for _, name := range []string{"a", "a ", "aa", "b", "A"} {
 			values, _ := url.ParseQuery(query)

@@ -58,20 +58,22 @@ func TestPageTiers(t *testing.T) {
 }
 
 func TestPageHeaders(t *testing.T) {
-	s := newSite(t, `{"name": "per-org-rps", "limit_keys": ["header:x-api-key"], "algorithm": "token_bucket",
-		"algorithm_config": {"tokens_per_second": 100, "burst": 200, "cost_source": "fixed", "fixed_cost": 1,
-		"default_cost": 1}}`, steady())
+	s := newSite(t, `{"name": "per-org-rps", "limit_keys": ["header:x-api-key"],
+		"algorithm": "token_bucket", "algorithm_config": {"tokens_per_second": 100, "burst": 200,
+		"cost_source": "fixed", "fixed_cost": 1, "default_cost": 1}}`, steady())
 	for range 112 {
 		s.get("X-Api-Key: org-abc")
 	}
-	wants(t, s.get("X-Api-Key: org-abc"), "RateLimit-Limit: 200", "RateLimit-Remaining: 87", "RateLimit-Reset: 1",
+	wants(t, s.get("X-Api-Key: org-abc"), "RateLimit-Limit: 200", "RateLimit-Remaining: 87",
+		"RateLimit-Reset: 1",
 		`RateLimit: "per-org-rps";r=87;t=1`)
 	// The wait of 2 on the page: 120 tokens at 100 a second, and no jitter.
 	s = newSite(t, `{"name": "per-org-rps", "limit_keys": [], "algorithm": "token_bucket",
 		"algorithm_config": {"tokens_per_second": 100, "burst": 200, "fixed_cost": 160}}`, steady())
 	s.get()
 	w := s.get()
-	wants(t, w, "Retry-After: 2", "RateLimit-Limit: 200", "RateLimit-Remaining: 0", "RateLimit-Reset: 2",
+	wants(t, w, "Retry-After: 2", "RateLimit-Limit: 200", "RateLimit-Remaining: 0",
+		"RateLimit-Reset: 2",
 		"X-Fairvisor-Reason: token_bucket_exceeded")
 	if w.Code != 429 {
 		t.Errorf("status %d", w.Code)
@@ -106,10 +108,11 @@ func TestDocumentationLoads(t *testing.T) {
 		}
 	}
 	// And every field has its line.
-	for _, field := range strings.Fields(`name limit_keys match on_missing mode algorithm algorithm_config
-		tokens_per_second rps burst cost_source fixed_cost default_cost min_cost max_cost rules evaluation selector
-		hosts methods pathExact pathPrefix fallback_limit jwt policies id spec bundle_version issued_at expires_at
-		kill_switches`) {
+	for _, field := range strings.Fields(`name limit_keys match on_missing mode algorithm
+		algorithm_config
+		tokens_per_second rps burst cost_source fixed_cost default_cost min_cost max_cost rules
+		evaluation selector hosts methods pathExact pathPrefix fallback_limit jwt policies id spec
+		bundle_version issued_at expires_at kill_switches`) {
 		if !strings.Contains(string(text), "`"+field+"`") {
 			t.Errorf("%s is not documented", field)
 		}

@@ -2,11 +2,7 @@ package httplimit
 
 import (
 	"errors"
-	"math/rand/v2"
-	"net/http"
-	"net/netip"
 	"reflect"
-
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -26,7 +22,8 @@ func TestS2AcceptsOneRuleRulesAndBundles(t *testing.T) {
 			"mode": "shadow", "rules": [%s], "fallback_limit": %s}},
 		{"id": "b", "spec": {"selector": {"pathExact": "/b"}, "rules": []}}]}`,
 		rule, strings.Replace(rule, `"name": "r", `, "", 1))
-	want := Rule{Name: "r", Keys: []string{"ip:address"}, Limit: tb.Limit{Capacity: 3, Tokens: 1, Per: time.Second}}
+	want := Rule{Name: "r", Keys: []string{"ip:address"}, Limit: tb.Limit{Capacity: 3, Tokens: 1,
+		Per: time.Second}}
 	fallback := want
 	fallback.Name = "fallback_limit"
 	alone := want
@@ -39,8 +36,10 @@ func TestS2AcceptsOneRuleRulesAndBundles(t *testing.T) {
 		{"rules", jsonRules("", rule, strings.Replace(rule, `"r"`, `"s"`, 1)), []RuleSet{{
 			Rules: []Rule{want, func() Rule { s := want; s.Name = "s"; return s }()}}}},
 		{"bundle", bundle, []RuleSet{
-			{Name: "a", Shadow: true, Rules: []Rule{want}, Fallback: &fallback, path: "policies[0].spec",
-				Selector: Selector{Hosts: []string{"x"}, Methods: []string{"GET"}, PathPrefix: "/a"}},
+			{Name: "a", Shadow: true, Rules: []Rule{want}, Fallback: &fallback,
+				path: "policies[0].spec",
+				Selector: Selector{Hosts: []string{"x"}, Methods: []string{"GET"},
+					PathPrefix: "/a"}},
 			{Name: "b", Selector: Selector{PathExact: "/b"}, path: "policies[1].spec"},
 		}},
 	} {
@@ -81,7 +80,8 @@ func TestS2NumbersAreExactDecimals(t *testing.T) {
 	} {
 		p, _, err := ParsePolicy([]byte(oneRule("[]", `"burst": 1073741824, "rps": `+c.rps)))
 		if c.tokens == 0 {
-			if err == nil || !strings.Contains(err.Error(), "1 token in 292 years to 1e9 a second") {
+			if err == nil || !strings.Contains(err.Error(),
+				"1 token in 292 years to 1e9 a second") {
 				t.Errorf("%s: %v", c.rps, err)
 			}
 			continue
@@ -104,7 +104,8 @@ func TestS2CostsMayBeFractions(t *testing.T) {
 }
 
 func TestS2TokensPerSecondWinsOverRPS(t *testing.T) {
-	p, warnings, err := ParsePolicy([]byte(oneRule("[]", `"rps": 3, "tokens_per_second": 2, "burst": 9`)))
+	p, warnings, err := ParsePolicy([]byte(oneRule("[]",
+		`"rps": 3, "tokens_per_second": 2, "burst": 9`)))
 	if err != nil || p.Sets[0].Rules[0].Limit.Tokens != 2 {
 		t.Fatal(p, err)
 	}
@@ -118,30 +119,42 @@ func TestS2EveryErrorHasItsPath(t *testing.T) {
 	ok := jsonRule("ok", "[]", 1, "")
 	bad := func(config string) string { return oneRule("[]", config) }
 	for _, c := range []struct{ policy, want string }{
-		{bad(`"rps": 10, "burst": 5`), `algorithm_config.burst: must be >= tokens_per_second (got 5, want >= 10)`},
-		{bad(`"rps": 0.5, "burst": 2.5`), `algorithm_config.burst: must be a whole number of tokens (got 2.5)`},
-		{bad(`"rps": 1, "burst": 1073741825`), `algorithm_config.burst: must be at most 1073741824 (got 1073741825)`},
+		{bad(`"rps": 10, "burst": 5`),
+			`algorithm_config.burst: must be >= tokens_per_second (got 5, want >= 10)`},
+		{bad(`"rps": 0.5, "burst": 2.5`),
+			`algorithm_config.burst: must be a whole number of tokens (got 2.5)`},
+		{bad(`"rps": 1, "burst": 1073741825`),
+			`algorithm_config.burst: must be at most 1073741824 (got 1073741825)`},
 		{bad(`"rps": 1`), `algorithm_config.burst: is missing`},
-		{bad(`"burst": 1`), `algorithm_config.tokens_per_second: is missing, and so is its alias rps`},
+		{bad(`"burst": 1`),
+			`algorithm_config.tokens_per_second: is missing, and so is its alias rps`},
 		{bad(`"rps": 0, "burst": 1`), `algorithm_config.rps: must be > 0 (got 0)`},
 		{bad(`"rps": -1, "burst": -1`), "algorithm_config.rps: must be > 0 (got -1)\n" +
 			"algorithm_config.burst: must be > 0 (got -1)"},
-		{bad(`"rps": "1", "burst": null`), "algorithm_config.rps: must be a number (got a string)\n" +
-			"algorithm_config.burst: must be a number (got null)"},
-		{bad(`"rps": 1e999999999, "burst": 1`), `algorithm_config.rps: has too many digits (got 1e999999999)`},
-		{bad(`"rps": 1, "burst": 1, "fixed_cost": 0`), `algorithm_config.fixed_cost: must be > 0 (got 0)`},
-		{bad(`"rps": 1, "burst": 1, "default_cost": -2`), `algorithm_config.default_cost: must be > 0 (got -2)`},
+		{bad(`"rps": "1", "burst": null`),
+			"algorithm_config.rps: must be a number (got a string)\n" +
+				"algorithm_config.burst: must be a number (got null)"},
+		{bad(`"rps": 1e999999999, "burst": 1`),
+			`algorithm_config.rps: has too many digits (got 1e999999999)`},
+		{bad(`"rps": 1, "burst": 1, "fixed_cost": 0`),
+			`algorithm_config.fixed_cost: must be > 0 (got 0)`},
+		{bad(`"rps": 1, "burst": 1, "default_cost": -2`),
+			`algorithm_config.default_cost: must be > 0 (got -2)`},
 		{bad(`"rps": 1, "burst": 1, "max_cost": 1e20`),
 			`algorithm_config.max_cost: must be > 0 and at most 1e+17 (got 1e+20)`},
 		{bad(`"rps": 1, "burst": 1, "min_cost": 3, "max_cost": 2`),
 			`algorithm_config.min_cost: must be <= max_cost (got 3, want <= 2)`},
-		{bad(`"rps": 1, "burst": 1, "cost_source": "header:a b"`), `algorithm_config.cost_source: must be ` +
-			`fixed, header:<name> or query:<name>, with a name of A-Z a-z 0-9 _ - (got "header:a b")`},
-		{bad(`"rps": 1, "burst": 1, "cost_source": "cookie:x"`), `algorithm_config.cost_source: must be ` +
-			`fixed, header:<name> or query:<name>, with a name of A-Z a-z 0-9 _ - (got "cookie:x")`},
+		{bad(`"rps": 1, "burst": 1, "cost_source": "header:a b"`),
+			`algorithm_config.cost_source: must be ` +
+				`fixed, header:<name> or query:<name>, with a name of A-Z a-z 0-9 _ - (got "header:a b")`},
+		{bad(`"rps": 1, "burst": 1, "cost_source": "cookie:x"`),
+			`algorithm_config.cost_source: must be ` +
+				`fixed, header:<name> or query:<name>, with a name of A-Z a-z 0-9 _ - (got "cookie:x")`},
 		{bad(`"rps": 1, "burst": 1, "brust": 1`), `algorithm_config.brust: unknown field`},
-		{bad(`"rps": 1, "burst": 1, "burst": 2`), `algorithm_config.burst: is there more than once`},
-		{jsonRules("", ok, jsonRule("", `["header:", 1]`, 1, `"x": 1`), jsonRule("ok", `["ip:address", "ip:address"]`, 1, "")),
+		{bad(`"rps": 1, "burst": 1, "burst": 2`),
+			`algorithm_config.burst: is there more than once`},
+		{jsonRules("", ok, jsonRule("", `["header:", 1]`, 1, `"x": 1`), jsonRule("ok",
+			`["ip:address", "ip:address"]`, 1, "")),
 			"rules[1].limit_keys[1]: must be a string (got a number)\n" +
 				"rules[1].x: unknown field\n" +
 				"rules[1].name: must not be empty\n" +
@@ -151,30 +164,35 @@ func TestS2EveryErrorHasItsPath(t *testing.T) {
 			"rules[0].limit_keys[0]: must be jwt: and a name of A-Z a-z 0-9 _ - (got \"jwt:a.b\")\n" +
 				"rules[0].limit_keys[1]: must be printable ASCII and not empty (got \"\")\n" +
 				"rules[0].limit_keys[2]: must be printable ASCII and not empty (got \"täg\")"},
-		{jsonRules("", jsonRule("a", `[]`, 1, `"match": {"header:x": "", "query:": "1", "jwt:a": []}`)),
+		{jsonRules("", jsonRule("a", `[]`, 1,
+			`"match": {"header:x": "", "query:": "1", "jwt:a": []}`)),
 			"rules[0].match[\"jwt:a\"]: must be a string, number or boolean (got an array)\n" +
 				"rules[0].match[\"header:x\"]: must not be empty, for an empty value counts as missing\n" +
 				"rules[0].match[\"query:\"]: must be query: and a name of A-Z a-z 0-9 _ - (got \"query:\")"},
 		{jsonRules("", jsonRule("a", `[]`, 1, `"on_missing": "skipp", "mode": "off"`)),
 			"rules[0].on_missing: must be skip or reject or shared (got \"skipp\")\n" +
 				"rules[0].mode: must be enforce or shadow (got \"off\")"},
-		{jsonRules(`"evaluation": "any", "jwt": 1, "y": {}`), "jwt: must be a string (got a number)\n" +
-			"evaluation: must be ladders or all_match or first_match (got \"any\")\ny: unknown field"},
+		{jsonRules(`"evaluation": "any", "jwt": 1, "y": {}`),
+			"jwt: must be a string (got a number)\n" +
+				"evaluation: must be ladders or all_match or first_match (got \"any\")\ny: unknown field"},
 		{`{"rules": [1]}`, "rules[0]: must be an object (got a number)"},
 		{`{"rules": {}}`, "rules: must be an array (got an object)"},
-		{`{"name": "a", "algorithm": "leaky"}`, "limit_keys: is missing ([] means one bucket for everybody)\n" +
-			"algorithm: must be token_bucket (got \"leaky\")\nalgorithm_config: is missing"},
+		{`{"name": "a", "algorithm": "leaky"}`,
+			"limit_keys: is missing ([] means one bucket for everybody)\n" +
+				"algorithm: must be token_bucket (got \"leaky\")\nalgorithm_config: is missing"},
 		{jsonRules(`"selector": {"pathPrefix": "v1", "methods": [""], "hosts": [""], "path": 1}`),
 			"selector.path: unknown field\nselector.pathPrefix: must start with / (got \"v1\")\n" +
 				"selector.hosts[0]: must not be empty\nselector.methods[0]: must not be empty"},
-		{jsonRules(`"fallback_limit": {"limit_keys": []}`), "fallback_limit.algorithm_config: is missing"},
+		{jsonRules(`"fallback_limit": {"limit_keys": []}`),
+			"fallback_limit.algorithm_config: is missing"},
 		{sprintf(`{"expires_at": "soon", "kill_switches": [{}], "global_shadow": {}, "policies": [
 			{"id": "a", "spec": {"rules": [], "loop_detection": {}}},
 			{"id": "a", "spec": {"rules": [%s]}}, {"id": ""}]}`, bad(`"rps": 9, "burst": 1`)),
 			"expires_at: must be a time such as 2026-01-31T00:00:00Z (got \"soon\")\n" +
 				"kill_switches: are not supported\n" +
 				"policies[0].spec.loop_detection: unknown field\n" +
-				"policies[1].spec.rules[0].algorithm_config.burst: must be >= tokens_per_second (got 1, want >= 9)\n" +
+				"policies[1].spec.rules[0].algorithm_config.burst: must be >= " +
+				"tokens_per_second (got 1, want >= 9)\n" +
 				"policies[2].spec: is missing\npolicies[2].spec.rules: is missing\n" +
 				"global_shadow: unknown field\n" +
 				"policies[1].id: must be unique (got \"a\" again)\npolicies[2].id: must not be empty"},
@@ -203,59 +221,29 @@ func TestS2WhatIsNoJSONIsRefused(t *testing.T) {
 	}
 }
 
-func TestS2FailedReloadKeepsPolicy(t *testing.T) {
-	s := newSite(t, jsonRules("", jsonRule("a", "[]", 2, "")))
-	s.get()
-	bad := Rules(Rule{Name: "b", Keys: []string{"tenant"}, Limit: tb.Limit{Capacity: 9, Tokens: 1, Per: 1}})
-	err := s.SetPolicy(bad)
-	want := `httplimit: the policy stays as it was: rules[0].limit_keys[0]: there is no extractor for "tenant"`
-	if err == nil || err.Error() != want {
-		t.Errorf("%v, want %s", err, want)
-	}
-	s.granted(1)
-}
-
-func TestS2ReloadKeepsBucketsOfWhatIsUnchanged(t *testing.T) {
-	s := newSite(t, jsonRules("", jsonRule("a", `["header:k"]`, 3, ""), jsonRule("b", `["ip:address"]`, 5, "")))
-	s.granted(3, "K: 1")
-	// a has another match and another place, b another limit, c is new.
-	if err := s.SetPolicy(mustParse(t, jsonRules("",
-		jsonRule("c", `["header:c"]`, 1, ""), jsonRule("b", `["ip:address"]`, 6, ""),
-		jsonRule("a", `["header:k"]`, 3, `"match": {"header:k": "1"}`)))); err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range s.Explain(request("K: 1", "C: 1")) {
-		want := map[string]int{"a": 0, "b": 5, "c": 0}[e.Rule]
-		if e.Decision.Remaining != want {
-			t.Errorf("%s: %d left, want %d", e.Rule, e.Decision.Remaining, want)
-		}
-	}
-	if st := s.Stats(); st[2].Rule != "a" || st[2].Granted != 3 || st[2].Refused != 1 || st[1].Granted != 0 {
-		t.Errorf("%+v", st)
-	}
-	// The same name with other keys is another rule.
-	if err := s.SetPolicy(mustParse(t, jsonRules("", jsonRule("a", `["query:k"]`, 3, "")))); err != nil {
-		t.Fatal(err)
-	}
-	s.granted(3, "/?k=1")
-}
-
 func TestS2Warnings(t *testing.T) {
 	for _, c := range []struct{ policy, want string }{
 		{oneRule("[]", `"rps": 1, "burst": 2, "fixed_cost": 2`), ""},
-		{oneRule("[]", `"rps": 1, "burst": 2, "fixed_cost": 2.5`), "algorithm_config.fixed_cost: is above burst"},
-		{oneRule("[]", `"rps": 1, "burst": 2, "cost_source": "header:w"`), "algorithm_config.cost_source: clients"},
-		{oneRule("[]", `"rps": 1, "burst": 2, "cost_source": "query:w", "min_cost": 1`), "algorithm_config.cost_source: clients"},
-		{oneRule("[]", `"rps": 1, "burst": 2, "cost_source": "query:w", "min_cost": 1, "max_cost": 2`), ""},
+		{oneRule("[]", `"rps": 1, "burst": 2, "fixed_cost": 2.5`),
+			"algorithm_config.fixed_cost: is above burst"},
+		{oneRule("[]", `"rps": 1, "burst": 2, "cost_source": "header:w"`),
+			"algorithm_config.cost_source: clients"},
+		{oneRule("[]", `"rps": 1, "burst": 2, "cost_source": "query:w", "min_cost": 1`),
+			"algorithm_config.cost_source: clients"},
+		{oneRule("[]",
+			`"rps": 1, "burst": 2, "cost_source": "query:w", "min_cost": 1, "max_cost": 2`), ""},
 		{jsonRules(`"jwt": "unverified"`), "jwt: without a check of the signature"},
 		{jsonRules(`"jwt": "context"`), ""},
-		{jsonRules(`"fallback_limit": `+jsonRule("f", "[]", 1, ""), jsonRule("a", "[]", 1, "")), "fallback_limit: never applies"},
-		{jsonRules(`"fallback_limit": `+jsonRule("f", "[]", 1, ""), jsonRule("a", "[]", 1, `"match": {"query:a": 1}`)), ""},
+		{jsonRules(`"fallback_limit": `+jsonRule("f", "[]", 1, ""), jsonRule("a", "[]", 1, "")),
+			"fallback_limit: never applies"},
+		{jsonRules(`"fallback_limit": `+jsonRule("f", "[]", 1, ""), jsonRule("a", "[]", 1,
+			`"match": {"query:a": 1}`)), ""},
 		{`{"policies": [], "expires_at": "2026-01-01T00:00:00Z"}`, "expires_at: is not enforced"},
 	} {
 		_, warnings, err := ParsePolicy([]byte(c.policy))
 		got := strings.Join(warnings, "\n")
-		if err != nil || (got == "") != (c.want == "") || !strings.HasPrefix(got, c.want) || len(warnings) > 1 {
+		if err != nil || (got == "") != (c.want == "") || !strings.HasPrefix(got,
+			c.want) || len(warnings) > 1 {
 			t.Errorf("%s\n%q %v, want %q", c.policy, got, err, c.want)
 		}
 	}
@@ -291,159 +279,6 @@ func TestS2PoliciesBuiltInGoAreChecked(t *testing.T) {
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("no %q in\n%v", want, err)
-		}
-	}
-}
-
-func TestS2KeysAreAnyOfTheKinds(t *testing.T) {
-	claims := WithClaims(func(r *http.Request) map[string]any {
-		return map[string]any{"org": r.Header.Get("Test-Org"), "n": 12.0, "list": []any{"a"}}
-	})
-	tenant := WithExtractor("tenant", func(r *http.Request) string { return r.Header.Get("Test-Tenant") })
-	for _, c := range []struct{ key, a, b, missing string }{
-		{"header:x-api-key", "X-Api-Key: a", "X-Api-Key: b", "X-Api-Key: "},
-		{"header:X-API-KEY", "x-api-key: a", "x-api-key: b", "X-Api_Key: a"},
-		{"query:user", "/?user=a", "/?x=1&user=b", "/?user="},
-		{"query:user", "/?%75ser=%61", "/?user=b&user=a", "/?User=a"},
-		{"jwt:org", "Test-Org: a", "Test-Org: b", "Test-Org: "},
-		{"tenant", "Test-Tenant: a", "Test-Tenant: b", "Test-Tenant: "},
-	} {
-		s := newSite(t, jsonRules("", jsonRule("r", sprintf("[%q]", c.key), 2, "")), claims, tenant)
-		s.granted(2, c.a)
-		s.granted(2, c.b)
-		s.unlimited(c.missing)
-	}
-	// A claim that is no one text is missing.
-	newSite(t, jsonRules("", jsonRule("r", `["jwt:list"]`, 2, "")), claims).unlimited("/")
-	newSite(t, jsonRules("", jsonRule("r", `["jwt:n"]`, 2, "")), claims).granted(2)
-}
-
-func TestS2NoKeysMeansOneBucketForEverybody(t *testing.T) {
-	s := newSite(t, jsonRules("", jsonRule("r", `[]`, 2, "")))
-	r := request()
-	r.RemoteAddr = "203.0.113.9:1"
-	s.send(r)
-	s.granted(1)
-}
-
-func TestS2FirstOfSeveralValuesAndEmptyIsMissing(t *testing.T) {
-	s := newSite(t, jsonRules("", jsonRule("r", `["header:k"]`, 2, "")))
-	s.granted(2, "K: a", "K: b")
-	if e := s.Explain(request("K: a", "K: c")); e[0].Decision.Allowed {
-		t.Error("the second value makes another key")
-	}
-	s.unlimited("K: ", "K: b")
-}
-
-func TestS2OnMissing(t *testing.T) {
-	policy := func(v string) string {
-		return jsonRules("", jsonRule("r", `["ip:address", "header:k"]`, 2, `"on_missing": "`+v+`"`))
-	}
-	newSite(t, policy("skip")).unlimited("/")
-	s := newSite(t, policy("shared"))
-	s.granted(2)
-	s.granted(2, "K: \xfe") // the mark of what is missing is no value
-
-	var told Event
-	s = newSite(t, policy("reject"), WithHooks(Hooks{Refused: func(_ *http.Request, e Event) { told = e }}))
-	w := s.get()
-	if w.Code != http.StatusBadRequest || s.served > 0 || told.RetryAfter != tb.Never || s.Stats()[0].Refused != 1 {
-		t.Errorf("status %d, served %d, told %+v", w.Code, s.served, told)
-	}
-	if want := `Policy r needs header:k.`; problem(t, w).Detail != want {
-		t.Errorf("%s, want %s", w.Body, want)
-	}
-	s.granted(2, "K: 1")
-}
-
-func TestS2CompositeKeysDoNotCollide(t *testing.T) {
-	s := newSite(t, jsonRules("", jsonRule("r", `["header:a", "header:b"]`, 1, "")))
-	s.granted(1, "A: x|y", "B: z")
-	s.granted(1, "A: x", "B: y|z")
-	s.granted(1, "A: xy", "B: z")
-	s.granted(1, "A: x", "B: yz")
-	s.granted(1, "A: x\x01y", "B: z")
-
-	// No two lists of parts make the same key.
-	l := mustNew(t, jsonRules("", jsonRule("r", `["header:a", "header:b"]`, 1, `"on_missing": "shared"`)))
-	rnd := rand.New(rand.NewPCG(1, 2))
-	seen := map[string][2]string{}
-	for range 20_000 {
-		var parts [2]string
-		for i := range parts {
-			b := make([]byte, rnd.IntN(4))
-			for j := range b {
-				b[j] = []byte{0, 1, 2, 3, 'a', 32, hashedPart, sharedPart}[rnd.IntN(8)]
-			}
-			parts[i] = string(b)
-		}
-		r := request()
-		r.Header["A"], r.Header["B"] = []string{parts[0]}, []string{parts[1]}
-		c := l.begin(r)
-		c.find()
-		if other, ok := seen[c.entries[0].key]; ok && other != parts {
-			t.Fatalf("%q and %q have one key", parts, other)
-		}
-		seen[strings.Clone(c.entries[0].key)] = parts
-		c.end()
-	}
-	if len(seen) < 1000 {
-		t.Fatalf("only %d different lists", len(seen))
-	}
-}
-
-func TestS2LongPartsAreHashed(t *testing.T) {
-	s := newSite(t, jsonRules("", jsonRule("r", `["header:a"]`, 1, "")))
-	long := strings.Repeat("x", 129)
-	for _, v := range []string{long[:128], long, long + "y", strings.Repeat("x", 1<<20)} {
-		s.granted(1, "A: "+v)
-	}
-	for n, want := range map[int]int{128: 129, 129: 33, 1 << 20: 33} {
-		c := s.begin(request("A: " + strings.Repeat("x", n)))
-		c.find()
-		if got := len(c.entries[0].key); got != want {
-			t.Errorf("%d bytes make a key of %d, want %d", n, got, want)
-		}
-		c.end()
-	}
-}
-
-func TestS2MatchComparesAllPairsAsText(t *testing.T) {
-	s := newSite(t, jsonRules("", jsonRule("r", `["ip:address"]`, 2,
-		`"match": {"jwt:level": 3, "jwt:paid": true, "header:x-plan": "gold", "ip:address": "192.0.2.1"}`)))
-	send := func(level, paid any, plan string) (applies bool) {
-		r := request("X-Plan: " + plan)
-		r = r.WithContext(ContextWithClaims(r.Context(), map[string]any{"level": level, "paid": paid}))
-		return len(s.Explain(r)) > 0
-	}
-	for _, c := range []struct {
-		level, paid any
-		plan        string
-		want        bool
-	}{
-		{3, true, "gold", true}, {int64(3), "true", "gold", true}, {3.0, true, "gold", true},
-		{"3", true, "gold", true}, {3.5, true, "gold", false}, {3, false, "gold", false},
-		{3, true, "Gold", false}, {nil, true, "gold", false},
-	} {
-		if got := send(c.level, c.paid, c.plan); got != c.want {
-			t.Errorf("%v applies: %v", c, got)
-		}
-	}
-}
-
-func TestS2ErrorsOfLimitersAndOptions(t *testing.T) {
-	broken := errors.New("no store")
-	p := mustParse(t, jsonRules("", jsonRule("r", "[]", 1, "")))
-	if _, err := New(p, WithLimiter(func(Rule) (tb.Limiter, error) { return nil, broken })); !errors.Is(err, broken) {
-		t.Error(err)
-	}
-	for i, o := range []Option{
-		WithExtractor("", nil), WithClaims(nil), WithReasonField("a b"),
-		WithClientAddress(ClientAddress{Header: "forwarded"}),
-		WithClientAddress(ClientAddress{Trusted: make([]netip.Prefix, 1)}),
-	} {
-		if _, err := New(p, o); err == nil {
-			t.Errorf("option %d is accepted", i)
 		}
 	}
 }

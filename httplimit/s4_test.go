@@ -23,7 +23,8 @@ var costs = []struct {
 	want float64 // 0.25 is default_cost
 }{
 	{"5", 5}, {"2.5", 2.5}, {"0.001", 0.001}, {".5", 0.5}, {"1e2", 100}, {"+3", 3}, {"007", 7},
-	{"", 0.25}, {" ", 0.25}, {"abc", 0.25}, {"5 apples", 0.25}, {"5,6", 0.25}, {"1_000", 0.25}, {"٣", 0.25},
+	{"", 0.25}, {" ", 0.25}, {"abc", 0.25}, {"5 apples", 0.25}, {"5,6", 0.25}, {"1_000", 0.25},
+	{"٣", 0.25},
 	{"0", 0.25}, {"-1", 0.25}, {"-0", 0.25}, {"0e9", 0.25}, {"-1e-999", 0.25}, {"-1e999", 0.25},
 	{"NaN", 0.25}, {"Inf", 0.25}, {"+Inf", 0.25}, {"infinity", 0.25}, {"1e999", 0.25},
 	{"0x10", 0.25}, {"0X1p4", 0.25}, {"e5", 0.25}, {"1e", 0.25}, {"1.2.3", 0.25}, {"--5", 0.25},
@@ -31,7 +32,8 @@ var costs = []struct {
 }
 
 func TestS4CostFromHeader(t *testing.T) {
-	s := newSite(t, oneRule("[]", `"rps": 1, "burst": 9, "cost_source": "header:x-request-weight", "default_cost": 0.25`))
+	s := newSite(t, oneRule("[]",
+		`"rps": 1, "burst": 9, "cost_source": "header:x-request-weight", "default_cost": 0.25`))
 	for _, c := range costs {
 		r := request()
 		r.Header["X-Request-Weight"] = []string{c.text}
@@ -48,10 +50,12 @@ func TestS4CostFromHeader(t *testing.T) {
 }
 
 func TestS4CostFromQuery(t *testing.T) {
-	s := newSite(t, oneRule("[]", `"rps": 1, "burst": 9, "cost_source": "query:n", "default_cost": 0.25`))
+	s := newSite(t, oneRule("[]",
+		`"rps": 1, "burst": 9, "cost_source": "query:n", "default_cost": 0.25`))
 	for target, want := range map[string]float64{
 		"/?n=5": 5, "/?n=%35": 5, "/?n=+5": 0.25, "/?x=1&n=2.5&y": 2.5, "/?n=": 0.25, "/?n": 0.25,
-		"/": 0.25, "/?N=5": 0.25, "/?n=5&n=5": 0.25, "/?n=5&%6e=5": 0.25, "/?n=0x5": 0.25, "/?n=5;": 0.25,
+		"/": 0.25, "/?N=5": 0.25, "/?n=5&n=5": 0.25, "/?n=5&%6e=5": 0.25, "/?n=0x5": 0.25,
+		"/?n=5;": 0.25,
 	} {
 		if got := s.costs(request(target)); got != want {
 			t.Errorf("%s costs %v, want %v", target, got, want)
@@ -62,7 +66,8 @@ func TestS4CostFromQuery(t *testing.T) {
 func TestS4FixedCostIsTheDefault(t *testing.T) {
 	for config, want := range map[string]float64{
 		``: 1, `, "cost_source": "fixed"`: 1, `, "fixed_cost": 2.5`: 2.5,
-		`, "default_cost": 3`: 1, `, "cost_source": "header:w"`: 1, `, "cost_source": "header:w", "fixed_cost": 2`: 1,
+		`, "default_cost": 3`: 1, `, "cost_source": "header:w"`: 1,
+		`, "cost_source": "header:w", "fixed_cost": 2`: 1,
 	} {
 		s := newSite(t, oneRule("[]", `"rps": 1, "burst": 9`+config))
 		if got := s.costs(request()); got != want {
@@ -72,7 +77,8 @@ func TestS4FixedCostIsTheDefault(t *testing.T) {
 }
 
 func TestS4MinAndMaxBoundTheCost(t *testing.T) {
-	s := newSite(t, oneRule("[]", `"rps": 1, "burst": 9, "cost_source": "header:w", "default_cost": 0.25,
+	s := newSite(t, oneRule("[]", `"rps": 1, "burst": 9, "cost_source": "header:w",
+		"default_cost": 0.25,
 		"min_cost": 0.5, "max_cost": 5`))
 	for text, want := range map[string]float64{
 		"0.1": 0.5, "1e-999": 0.5, "0.5": 0.5, "3": 3, "5": 5, "6": 5, "1e300": 5, "x": 0.25,
@@ -94,8 +100,10 @@ func TestS4TokensAreTaken(t *testing.T) {
 }
 
 func TestS4PositiveCostIsNeverRoundedTo0(t *testing.T) {
-	for _, text := range []string{"1e-9", "1e-300", "1e-999", "0." + strings.Repeat("0", 60) + "1"} {
-		s := newSite(t, oneRule("[]", `"rps": 0.000000001, "burst": 1, "cost_source": "header:w"`))
+	for _, text := range []string{"1e-9", "1e-300", "1e-999", "0." + strings.Repeat("0",
+		60) + "1"} {
+		s := newSite(t, oneRule("[]",
+			`"rps": 0.000000001, "burst": 1, "cost_source": "header:w"`))
 		if got := s.costs(request("W: " + text)); !(got > 0 && got < 1e-8) {
 			t.Errorf("%q costs %v", text, got)
 		}

@@ -45,11 +45,13 @@ func problem(t *testing.T, w *httptest.ResponseRecorder) (p details) {
 func steady() Option { return WithJitterSalt("2024") }
 
 func TestS5GrantedFieldsOfThePage(t *testing.T) {
-	s := newSite(t, `{"name": "per-org-rps", "limit_keys": ["header:x-api-key"], "algorithm": "token_bucket",
-		"algorithm_config": {"tokens_per_second": 100, "burst": 200, "cost_source": "header:w"}}`)
+	s := newSite(t, `{"name": "per-org-rps", "limit_keys": ["header:x-api-key"],
+		"algorithm": "token_bucket", "algorithm_config": {"tokens_per_second": 100, "burst": 200,
+		"cost_source": "header:w"}}`)
 	w := s.get("X-Api-Key: org-abc", "W: 112.5679")
 	wants(t, w, "RateLimit-Limit: 200", "RateLimit-Remaining: 87", "RateLimit-Reset: 1",
-		`RateLimit: "per-org-rps";r=87;t=1`, "Retry-After: ", "X-Fairvisor-Reason: ", "Cache-Control: ",
+		`RateLimit: "per-org-rps";r=87;t=1`, "Retry-After: ", "X-Fairvisor-Reason: ",
+		"Cache-Control: ",
 		"RateLimit-Policy: ", "X-RateLimit-Limit: ")
 	if len(w.Header()) != 4 {
 		t.Errorf("%v", w.Header())
@@ -59,17 +61,21 @@ func TestS5GrantedFieldsOfThePage(t *testing.T) {
 func TestS5ResetIsWhenOneMoreWholeTokenIsThere(t *testing.T) {
 	for _, c := range []struct{ rps, cost, want string }{
 		{"1", "1", "1"}, {"100", "3.5", "1"}, {"1.5", "0.1", "1"},
-		{"0.1", "1", "10"}, {"0.1", "0.1", "1"}, {"0.1", "0.75", "8"}, {"0.1", "1.1", "1"}, {"0.1", "2", "10"},
+		{"0.1", "1", "10"}, {"0.1", "0.1", "1"}, {"0.1", "0.75", "8"}, {"0.1", "1.1", "1"},
+		{"0.1", "2", "10"},
 		{"0.999", "1", "2"}, {"0.3", "1", "4"}, {"0.000000001", "1", "1000000000"},
 	} {
-		s := newSite(t, oneRule("[]", `"rps": `+c.rps+`, "burst": 900, "cost_source": "header:w"`))
+		s := newSite(t, oneRule("[]",
+			`"rps": `+c.rps+`, "burst": 900, "cost_source": "header:w"`))
 		wants(t, s.get("W: "+c.cost), "RateLimit-Reset: "+c.want)
 	}
 }
 
 func TestS5OneItemForEachRuleThatApplies(t *testing.T) {
-	s := newSite(t, jsonRules("", jsonRule("wide", "[]", 50, ""), jsonRule(`per "org" \ x`, `["header:k"]`, 20, ""),
-		jsonRule("other", `["header:other"]`, 20, ""), jsonRule("trial", "[]", 1, `"mode": "shadow"`)))
+	s := newSite(t, jsonRules("", jsonRule("wide", "[]", 50, ""), jsonRule(`per "org" \ x`,
+		`["header:k"]`, 20, ""),
+		jsonRule("other", `["header:other"]`, 20, ""), jsonRule("trial", "[]", 1,
+			`"mode": "shadow"`)))
 	w := s.get("K: 1")
 	want := []string{"wide r=49 t=1", `per "org" \ x r=19 t=1`}
 	if got := items(t, w, "RateLimit"); !slices.Equal(got, want) {
@@ -79,16 +85,20 @@ func TestS5OneItemForEachRuleThatApplies(t *testing.T) {
 }
 
 func TestS5NoFieldsIfNoRuleApplies(t *testing.T) {
-	newSite(t, jsonRules("", jsonRule("r", `["header:k"]`, 2, "")), WithPolicyField(), WithXRateLimit()).unlimited("/")
+	newSite(t, jsonRules("", jsonRule("r", `["header:k"]`, 2, "")), WithPolicyField(),
+		WithXRateLimit()).unlimited("/")
 }
 
 func TestS5RefusedFieldsOfThePage(t *testing.T) {
-	s := newSite(t, `{"name": "per-org-rps", "limit_keys": ["header:x-api-key"], "algorithm": "token_bucket",
-		"algorithm_config": {"tokens_per_second": 100, "burst": 200, "fixed_cost": 150}}`, steady())
+	s := newSite(t, `{"name": "per-org-rps", "limit_keys": ["header:x-api-key"],
+		"algorithm": "token_bucket", "algorithm_config": {"tokens_per_second": 100, "burst": 200,
+		"fixed_cost": 150}}`, steady())
 	s.get("X-Api-Key: org-abc")
 	w := s.get("X-Api-Key: org-abc")
-	wants(t, w, "Retry-After: 1", "RateLimit-Limit: 200", "RateLimit-Remaining: 0", "RateLimit-Reset: 1",
-		`RateLimit: "per-org-rps";r=0;t=1`, "X-Fairvisor-Reason: token_bucket_exceeded", "Cache-Control: no-store")
+	wants(t, w, "Retry-After: 1", "RateLimit-Limit: 200", "RateLimit-Remaining: 0",
+		"RateLimit-Reset: 1",
+		`RateLimit: "per-org-rps";r=0;t=1`, "X-Fairvisor-Reason: token_bucket_exceeded",
+		"Cache-Control: no-store")
 	if w.Code != http.StatusTooManyRequests {
 		t.Errorf("status %d", w.Code)
 	}
@@ -104,15 +114,18 @@ func TestS5RetryAfterIsRoundedUp(t *testing.T) {
 		{"0.1", "3", "1.6", "2"},   // 0.2
 		{"0.1", "3", "1.505", "1"}, // 0.01
 	} {
-		s := newSite(t, oneRule("[]", sprintf(`"rps": %s, "burst": %s, "fixed_cost": %s`, c.rps, c.burst, c.cost)), steady())
+		s := newSite(t, oneRule("[]", sprintf(`"rps": %s, "burst": %s, "fixed_cost": %s`, c.rps,
+			c.burst, c.cost)), steady())
 		s.get()
 		wants(t, s.get(), "Retry-After: "+c.want, "RateLimit-Reset: "+c.want)
 	}
 }
 
 func TestS5RefusedItemsAreThoseOfTheRefusingRules(t *testing.T) {
-	s := newSite(t, jsonRules("", jsonRule("wide", "[]", 50, ""), jsonRule("a", "[]", 1, ""), sprintf(
-		`{"name": "b", "limit_keys": [], "algorithm": "token_bucket", "algorithm_config": {"rps": 0.01, "burst": 1}}`)))
+	s := newSite(t, jsonRules("", jsonRule("wide", "[]", 50, ""), jsonRule("a", "[]", 1, ""),
+		sprintf(
+			`{"name": "b", "limit_keys": [], "algorithm": "token_bucket",
+			"algorithm_config": {"rps": 0.01, "burst": 1}}`)))
 	s.get()
 	w := s.get()
 	retry := w.Header().Get("Retry-After")
@@ -133,7 +146,8 @@ func TestS5RefusedBody(t *testing.T) {
 	s := newSite(t, oneRule("[]", `"rps": 1, "burst": 2, "cost_source": "query:n"`))
 	s.get("/?n=2")
 	w := s.get("/?n=1.5")
-	want := details{"https://iana.org/assignments/http-problem-types#quota-exceeded", "Quota exceeded", 429,
+	want := details{"https://iana.org/assignments/http-problem-types#quota-exceeded",
+		"Quota exceeded", 429,
 		"r has too few tokens left for this request, which costs 1.5.", []string{"r"}}
 	if p := problem(t, w); sprintf("%q", p) != sprintf("%q", want) {
 		t.Errorf("%q\nwant %q", p, want)
@@ -143,7 +157,8 @@ func TestS5RefusedBody(t *testing.T) {
 func TestS5NoBodyForHEAD(t *testing.T) {
 	s := newSite(t, jsonRules("", jsonRule("r", "[]", 1, "")))
 	s.get()
-	if w := s.get("HEAD"); w.Code != http.StatusTooManyRequests || w.Body.Len() > 0 || w.Header().Get("Retry-After") == "" {
+	if w := s.get("HEAD"); w.Code != http.StatusTooManyRequests || w.Body.Len() > 0 ||
+		w.Header().Get("Retry-After") == "" {
 		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
 	}
 }
@@ -151,7 +166,8 @@ func TestS5NoBodyForHEAD(t *testing.T) {
 // (cost − tokens)/rate, although no wait helps.
 func TestS5CostAboveBurstFollowsTheFormula(t *testing.T) {
 	for _, c := range []struct{ rps, before, cost, want string }{
-		{"1", "0", "11", "1"}, {"1", "0", "15", "5"}, {"1", "4", "15", "9"}, {"1", "0.5", "10.2", "1"},
+		{"1", "0", "11", "1"}, {"1", "0", "15", "5"}, {"1", "4", "15", "9"}, {"1", "0.5", "10.2",
+			"1"},
 		{"2", "3", "10.5", "2"}, {"0.1", "0", "10.3", "3"}, {"0.1", "5", "10.1", "51"},
 		{"1", "0", "1e300", sprintf("%d", ceilSeconds(math.MaxInt64))},
 	} {
@@ -190,16 +206,20 @@ func TestS5PolicyField(t *testing.T) {
 		burst int
 		want  string
 	}{
-		{"100", 200, "w=2"}, {"100", 201, "w=3"}, {"3", 3, "w=1"}, {"1e9", 1e9, "w=1"}, {"5", 6, "w=2"},
+		{"100", 200, "w=2"}, {"100", 201, "w=3"}, {"3", 3, "w=1"}, {"1e9", 1e9, "w=1"}, {"5", 6,
+			"w=2"},
 		{"0.1", 1, "w=10"}, {"0.3", 1, "w=4"}, {"0.000000001", 1 << 30, "w=1073741824000000000"},
 	} {
-		s := newSite(t, oneRule("[]", sprintf(`"rps": %s, "burst": %d`, c.rps, c.burst)), WithPolicyField())
+		s := newSite(t, oneRule("[]", sprintf(`"rps": %s, "burst": %d`, c.rps, c.burst)),
+			WithPolicyField())
 		want := sprintf(`"r";q=%d;%s`, c.burst, c.want)
 		wants(t, s.get(), "RateLimit-Policy: "+want)
 	}
-	s := newSite(t, jsonRules("", jsonRule("a", "[]", 1, ""), jsonRule("b", "[]", 7, "")), WithPolicyField())
+	s := newSite(t, jsonRules("", jsonRule("a", "[]", 1, ""), jsonRule("b", "[]", 7, "")),
+		WithPolicyField())
 	for range 2 { // granted and refused
-		if got := items(t, s.get(), "RateLimit-Policy"); !slices.Equal(got, []string{"a q=1 w=1", "b q=7 w=7"}) {
+		if got := items(t, s.get(), "RateLimit-Policy"); !slices.Equal(got, []string{"a q=1 w=1",
+			"b q=7 w=7"}) {
 			t.Errorf("%q", got)
 		}
 	}
@@ -207,7 +227,10 @@ func TestS5PolicyField(t *testing.T) {
 
 func TestS5XRateLimit(t *testing.T) {
 	s := newSite(t, oneRule("[]", `"rps": 0.1, "burst": 3`), WithXRateLimit(), steady())
-	at := func(d time.Duration) string { return sprintf("X-RateLimit-Reset: %d", s.now.Add(d).Unix()) }
+	at := func(d time.Duration) string {
+		return sprintf("X-RateLimit-Reset: %d",
+			s.now.Add(d).Unix())
+	}
 	wants(t, s.get(), "X-RateLimit-Limit: 3", "X-RateLimit-Remaining: 2", at(10*time.Second))
 	s.now = s.now.Add(1500 * time.Millisecond) // full 8.5 s later, at a whole second
 	wants(t, s.get(), "X-RateLimit-Remaining: 1", at(18500*time.Millisecond))
@@ -231,8 +254,9 @@ func TestS5FieldsAreStructured(t *testing.T) {
 	for c := ' '; c <= '~'; c++ {
 		name += string(c)
 	}
-	s := newSite(t, jsonRules("", jsonRule("x", "[]", 1, ""), `{"name": `+strconv.Quote(name)+`, "limit_keys": [],
-		"algorithm": "token_bucket", "algorithm_config": {"rps": 0.000000001, "burst": 1}}`), WithPolicyField())
+	s := newSite(t, jsonRules("", jsonRule("x", "[]", 1, ""), sprintf(`{"name": %q,
+		"limit_keys": [], "algorithm": "token_bucket",
+		"algorithm_config": {"rps": 0.000000001, "burst": 1}}`, name)), WithPolicyField())
 	for range 2 {
 		w := s.get()
 		for _, field := range []string{"RateLimit", "RateLimit-Policy"} {
@@ -245,124 +269,9 @@ func TestS5FieldsAreStructured(t *testing.T) {
 				t.Errorf("%s: %s, want %s", field, w.Header().Get(field), text)
 			}
 		}
-		if w.Code == http.StatusTooManyRequests && !slices.Contains(problem(t, w).Violated, name) {
+		if w.Code == http.StatusTooManyRequests && !slices.Contains(problem(t, w).Violated,
+			name) {
 			t.Errorf("%s", w.Body)
 		}
-	}
-}
-
-// refusal returns Retry-After of a request that was refused with the given base.
-func refusal(t *testing.T, base int, r *http.Request, opts ...Option) int {
-	t.Helper()
-	s := newSite(t, oneRule("[]", sprintf(`"rps": %.9f, "burst": 1`, min(1, 1/float64(base)+1e-9))), opts...)
-	s.send(r)
-	w := s.send(r)
-	n, err := strconv.Atoi(w.Header().Get("Retry-After"))
-	if err != nil {
-		t.Fatal(w.Code, w.Header())
-	}
-	return n
-}
-
-func TestS5JitterOfBase1Is0(t *testing.T) {
-	for i := range 100 {
-		if got := refusal(t, 1, request(sprintf("/%d", i))); got != 1 {
-			t.Fatalf("Retry-After: %d", got)
-		}
-	}
-}
-
-func TestS5JitterIsWithinHalfOfBaseAndReachesBothEnds(t *testing.T) {
-	for _, base := range []int{2, 3, 10} {
-		seen := map[int]bool{}
-		for i := range 200 {
-			seen[refusal(t, base, request(sprintf("/%d", i)))-base] = true
-		}
-		for offset := range seen {
-			if offset < 0 || offset > base/2 {
-				t.Errorf("base %d: offset %d", base, offset)
-			}
-		}
-		if len(seen) != base/2+1 {
-			t.Errorf("base %d: offsets %v", base, seen)
-		}
-	}
-}
-
-func TestS5JitterIsOfSaltSubjectAddressAndPath(t *testing.T) {
-	const base = 100_000
-	user := func(name string, v any) *http.Request {
-		r := request("/p")
-		return r.WithContext(ContextWithClaims(r.Context(), map[string]any{name: v}))
-	}
-	from := func(address string) *http.Request {
-		r := request("/p")
-		r.RemoteAddr = address
-		return r
-	}
-	all := map[int]string{}
-	for _, c := range []struct {
-		name string
-		r    *http.Request
-		opts []Option
-	}{
-		{"path", request("/p"), nil}, {"other path", request("/q"), nil},
-		{"salt", request("/p"), []Option{WithJitterSalt("s")}},
-		{"sub", user("sub", "7"), nil}, {"other sub", user("sub", "8"), nil},
-		{"address", from("[2001:db8::1]:1"), nil}, {"other address", from("[2001:db8:0:1::1]:1"), nil},
-	} {
-		got := refusal(t, base, c.r, c.opts...)
-		if again := refusal(t, base, c.r, c.opts...); again != got {
-			t.Errorf("%s: %d and then %d", c.name, got, again)
-		}
-		if other, ok := all[got]; ok {
-			t.Errorf("%s and %s have the same", c.name, other)
-		}
-		all[got] = c.name
-	}
-	same := func(what string, a, b *http.Request) {
-		if x, y := refusal(t, base, a), refusal(t, base, b); x != y {
-			t.Errorf("%s: %d and %d", what, x, y)
-		}
-	}
-	same("query", request("/p?a"), request("/p?b"))
-	same("port and network", from("[2001:db8::1]:1"), from("[2001:db8::ffff]:2"))
-	same("user_id", user("sub", "7"), user("user_id", 7))
-	same("uid", user("sub", "7"), user("uid", "7"))
-	same("header", request("/p", "X: 1"), request("/p", "X: 2"))
-}
-
-// The offset is the same in every process and version: these are its values.
-func TestS5JitterIsStable(t *testing.T) {
-	for _, c := range []struct {
-		path string
-		want int
-	}{{"/", 1029}, {"/a", 1398}, {"/b", 1074}} {
-		if got := refusal(t, 1000, request(c.path), WithJitterSalt("salt")); got != c.want {
-			t.Errorf("%s: %d, want %d", c.path, got, c.want)
-		}
-	}
-}
-
-// A chi-square test of what consecutive paths, which differ in a digit, get.
-func TestS5JitterIsUniform(t *testing.T) {
-	for _, most := range []int64{1, 5, 10, 99} {
-		const n = 100_000
-		counts := make([]float64, most+1)
-		for i := range n {
-			h := fnv(fnv(fnv(fnv(offset64, ""), ""), make([]byte, 16)), sprintf("/api/items/%d", i))
-			counts[offset(mix(h), most)]++
-		}
-		chi, want := 0.0, n/float64(most+1)
-		for _, c := range counts {
-			chi += (c - want) * (c - want) / want
-		}
-		// Its mean is most, its variance 2·most: this is beyond five deviations.
-		if limit := float64(most) + 5*math.Sqrt(2*float64(most)); chi > limit+5 {
-			t.Errorf("0..%d: chi-square %.1f, want at most %.1f", most, chi, limit)
-		}
-	}
-	if offset(0, 7) != 0 || offset(math.MaxUint64, 7) != 7 {
-		t.Error("the ends are not reached")
 	}
 }

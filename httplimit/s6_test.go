@@ -42,7 +42,8 @@ func TestS6AddressWalk(t *testing.T) {
 		{"one hop", peer, []string{"198.51.100.1"}, "198.51.100.1"},
 		{"what the client wrote", peer, []string{"1.1.1.1, 198.51.100.1"}, "198.51.100.1"},
 		{"two hops", peer, []string{"1.1.1.1, 198.51.100.1, 10.2.3.4"}, "198.51.100.1"},
-		{"lines are in order", peer, []string{"1.1.1.1", "198.51.100.1,10.2.3.4", "10.5.6.7"}, "198.51.100.1"},
+		{"lines are in order", peer, []string{"1.1.1.1", "198.51.100.1,10.2.3.4", "10.5.6.7"},
+			"198.51.100.1"},
 		{"all are trusted", peer, []string{"10.9.9.9, 10.2.3.4"}, "10.9.9.9"},
 		{"garbage at once", peer, []string{"198.51.100.1, unknown"}, "10.0.0.1"},
 		{"garbage after a hop", peer, []string{"198.51.100.1, _hidden, 10.2.3.4"}, "10.2.3.4"},
@@ -66,7 +67,8 @@ func TestS6AddressWalk(t *testing.T) {
 		{"mapped", peer, []string{"::ffff:198.51.100.1"}, "198.51.100.1"},
 		{"mapped proxy", peer, []string{"198.51.100.1, ::ffff:10.2.3.4"}, "198.51.100.1"},
 		{"mapped peer", "[::ffff:10.0.0.1]:1", []string{"198.51.100.1"}, "198.51.100.1"},
-		{"proxy with a zone", "[2001:db8:ffff::1%eth0]:1", []string{"198.51.100.1"}, "198.51.100.1"},
+		{"proxy with a zone", "[2001:db8:ffff::1%eth0]:1", []string{"198.51.100.1"},
+			"198.51.100.1"},
 		{"mapped network", "172.20.0.1:1", []string{"198.51.100.1"}, "198.51.100.1"},
 		{"peer without port", "10.0.0.1", []string{"198.51.100.1"}, "198.51.100.1"},
 		{"Unix socket", "@", []string{"198.51.100.1"}, "invalid IP"},
@@ -124,7 +126,8 @@ func TestS6AddressesCountByNetwork(t *testing.T) {
 		{ClientAddress{}, "@", "", true},
 	} {
 		for _, keys := range []string{`["ip:address"]`, `["ip:address", "header:k"]`} {
-			s := newSite(t, jsonRules("", jsonRule("r", keys, 1, "")), WithClientAddress(c.address))
+			s := newSite(t, jsonRules("", jsonRule("r", keys, 1, "")),
+				WithClientAddress(c.address))
 			code := 0
 			for _, peer := range []string{c.a, c.b} {
 				r := from(peer)
@@ -192,12 +195,16 @@ func TestS6UnverifiedTokens(t *testing.T) {
 	}
 	for _, c := range []struct{ authorization, want string }{
 		{ok, "a"}, {"bearer" + ok[6:], "a"}, {"Bearer  " + ok[7:], "a"},
-		{token(`{"org": 12345678901234567890}`), "12345678901234567890"}, {token(`{"org": true}`), "true"},
+		{token(`{"org": 12345678901234567890}`), "12345678901234567890"}, {token(`{"org": true}`),
+			"true"},
 		{token(`{"org": 1.50}`), "1.50"},
 		{long(8 << 10), "a"}, {long(8<<10 + 1), ""},
-		{token(`{"org": null}`), ""}, {token(`{"org": ["a"]}`), ""}, {token(`{"org": {"a": 1}}`), ""},
-		{token(`{"org": ""}`), ""}, {token(`{}`), ""}, {token(`[]`), ""}, {token(`{"org": "a"`), ""}, {token(``), ""},
-		{"Basic " + ok[7:], ""}, {ok[7:], ""}, {"Bearer", ""}, {"Bearer ", ""}, {"", ""}, {"Bearer ..", ""},
+		{token(`{"org": null}`), ""}, {token(`{"org": ["a"]}`), ""}, {token(`{"org": {"a": 1}}`),
+			""},
+		{token(`{"org": ""}`), ""}, {token(`{}`), ""}, {token(`[]`), ""}, {token(`{"org": "a"`),
+			""}, {token(``), ""},
+		{"Basic " + ok[7:], ""}, {ok[7:], ""}, {"Bearer", ""}, {"Bearer ", ""}, {"", ""},
+		{"Bearer ..", ""},
 		{parts[0] + "." + parts[1], ""}, {ok + ".x", ""},
 		{parts[0] + ".!!!." + parts[2], ""}, {parts[0] + "." + parts[1] + "=." + parts[2], ""},
 	} {

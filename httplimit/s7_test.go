@@ -29,7 +29,8 @@ func broken(t *testing.T, opts ...Option) (s *site, asked *[]string, told *[]Eve
 		Granted: func(*http.Request, Event) { t.Error("told of a grant") },
 		Refused: func(*http.Request, Event) { t.Error("told of a refusal") },
 	})
-	policy := jsonRules("", jsonRule("cas", `["header:k"]`, 5, ""), jsonRule("down", `["header:k"]`, 5, ""))
+	policy := jsonRules("", jsonRule("cas", `["header:k"]`, 5, ""), jsonRule("down",
+		`["header:k"]`, 5, ""))
 	return newSite(t, policy, append(opts, limiters, hooks)...), asked, told
 }
 
@@ -79,12 +80,14 @@ func TestS7ShadowRuleThatFails(t *testing.T) {
 			Error:  func(_ *http.Request, e Event) { told = append(told, e) },
 			Shadow: func(*http.Request, Event) { t.Error("told of a decision") },
 		}), WithLimiter(func(r Rule) (tb.Limiter, error) {
-			return &otherLimiter{rule: r, asked: new([]string), fail: map[string]error{"down": errDown}}, nil
+			return &otherLimiter{rule: r, asked: new([]string),
+				fail: map[string]error{"down": errDown}}, nil
 		}))
 	if w := s.get(); w.Code != http.StatusOK {
 		t.Errorf("status %d", w.Code)
 	}
-	if st := s.Stats()[0]; len(told) != 1 || !told[0].Shadow || st.Errors != 1 || st.ShadowGranted+st.ShadowRefused > 0 {
+	if st := s.Stats()[0]; len(told) != 1 || !told[0].Shadow || st.Errors != 1 ||
+		st.ShadowGranted+st.ShadowRefused > 0 {
 		t.Errorf("%+v %+v", told, st)
 	}
 }

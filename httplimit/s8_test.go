@@ -15,7 +15,8 @@ import (
 
 func TestS8UpstreamFieldsAreDroppedIfOursAreSet(t *testing.T) {
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		for _, f := range []string{"RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset", "X-RateLimit-Used"} {
+		for _, f := range []string{"RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset",
+			"X-RateLimit-Used"} {
 			w.Header().Set(f, "77")
 		}
 		w.Header().Set("RateLimit", `"upstream";r=7;t=7`)
@@ -49,12 +50,15 @@ func TestS8UpstreamFieldsAreDroppedIfOursAreSet(t *testing.T) {
 		return w
 	}
 	w := get("1")
-	wants(t, w, "RateLimit-Limit: 9", "RateLimit-Remaining: 8", "RateLimit-Reset: 1", "X-RateLimit-Used: ", "X-RateLimit-Limit: 9")
-	if got := items(t, w, "RateLimit"); !slices.Equal(got, []string{"ours r=8 t=1", "upstream r=7 t=7"}) {
+	wants(t, w, "RateLimit-Limit: 9", "RateLimit-Remaining: 8", "RateLimit-Reset: 1",
+		"X-RateLimit-Used: ", "X-RateLimit-Limit: 9")
+	if got := items(t, w, "RateLimit"); !slices.Equal(got, []string{"ours r=8 t=1",
+		"upstream r=7 t=7"}) {
 		t.Errorf("%q", got)
 	}
 	// No rule applies: what the upstream says is left alone.
-	wants(t, get(""), "RateLimit-Limit: 77", "RateLimit-Reset: 77", "X-RateLimit-Used: 77", `RateLimit: "upstream";r=7;t=7`)
+	wants(t, get(""), "RateLimit-Limit: 77", "RateLimit-Reset: 77", "X-RateLimit-Used: 77",
+		`RateLimit: "upstream";r=7;t=7`)
 }
 
 func TestS8SelectorPicksPaths(t *testing.T) {
@@ -63,18 +67,24 @@ func TestS8SelectorPicksPaths(t *testing.T) {
 		path     string
 		want     bool
 	}{
-		{Selector{PathPrefix: "/v1/"}, "/v1/", true}, {Selector{PathPrefix: "/v1/"}, "/v1/x", true},
-		{Selector{PathPrefix: "/v1/"}, "/v1", false}, {Selector{PathPrefix: "/v1"}, "/v1/x", true},
+		{Selector{PathPrefix: "/v1/"}, "/v1/", true}, {Selector{PathPrefix: "/v1/"}, "/v1/x",
+			true},
+		{Selector{PathPrefix: "/v1/"}, "/v1", false}, {Selector{PathPrefix: "/v1"}, "/v1/x",
+			true},
 		{Selector{PathPrefix: "/v1"}, "/v1", false}, {Selector{PathPrefix: "/v1"}, "/v10", false},
 		{Selector{PathPrefix: "/"}, "/", true}, {Selector{PathPrefix: "/"}, "", true},
 		{Selector{PathPrefix: "/"}, "/x", true}, {Selector{PathExact: "/v1"}, "/v1", true},
 		{Selector{PathExact: "/v1"}, "/v1/", false}, {Selector{PathExact: "/v1/"}, "/v1/", true},
-		{Selector{PathExact: "/a", PathPrefix: "/b"}, "/a", true}, {Selector{PathExact: "/a", PathPrefix: "/b"}, "/b/x", true},
+		{Selector{PathExact: "/a", PathPrefix: "/b"}, "/a", true}, {Selector{PathExact: "/a",
+			PathPrefix: "/b"}, "/b/x", true},
 		{Selector{PathExact: "/a", PathPrefix: "/b"}, "/c", false},
 		// Other names of the same path.
-		{Selector{PathPrefix: "/v1"}, "//v1/x", true}, {Selector{PathPrefix: "/v1"}, "/./v1//x", true},
-		{Selector{PathPrefix: "/v1"}, "/x/../v1/x", true}, {Selector{PathPrefix: "/v1"}, "/v1/..", false},
-		{Selector{PathPrefix: "/v1"}, "/v1/x/..", true}, {Selector{PathPrefix: "/v1"}, "/v1/.", true},
+		{Selector{PathPrefix: "/v1"}, "//v1/x", true}, {Selector{PathPrefix: "/v1"}, "/./v1//x",
+			true},
+		{Selector{PathPrefix: "/v1"}, "/x/../v1/x", true}, {Selector{PathPrefix: "/v1"}, "/v1/..",
+			false},
+		{Selector{PathPrefix: "/v1"}, "/v1/x/..", true}, {Selector{PathPrefix: "/v1"}, "/v1/.",
+			true},
 		{Selector{PathPrefix: "/v1"}, "v1/x", true}, {Selector{PathExact: "/v1"}, "/../v1", true},
 	} {
 		s := c.selector.normalize()
@@ -85,16 +95,19 @@ func TestS8SelectorPicksPaths(t *testing.T) {
 }
 
 func TestS8SelectorPicksHostsAndMethods(t *testing.T) {
-	s := Selector{Hosts: []string{"A.example", "[::1]"}, Methods: []string{"POST", "PUT"}}.normalize()
+	s := Selector{Hosts: []string{"A.example", "[::1]"}, Methods: []string{"POST",
+		"PUT"}}.normalize()
 	for _, c := range []struct {
 		method, host string
 		want         bool
 	}{
-		{"POST", "a.example", true}, {"PUT", "A.EXAMPLE:8080", true}, {"POST", "a.example.", true},
+		{"POST", "a.example", true}, {"PUT", "A.EXAMPLE:8080", true}, {"POST", "a.example.",
+			true},
 		{"POST", "[::1]:80", true}, {"POST", "[::1]", true}, {"GET", "a.example", false},
 		{"post", "a.example", false}, {"POST", "b.example", false}, {"POST", "", false},
 	} {
-		if got := s.picks(&http.Request{Method: c.method, Host: c.host, URL: &url.URL{}}); got != c.want {
+		if got := s.picks(&http.Request{Method: c.method, Host: c.host,
+			URL: &url.URL{}}); got != c.want {
 			t.Errorf("%s %s: %v", c.method, c.host, got)
 		}
 	}

@@ -1,0 +1,180 @@
+package httplimit
+
+import (
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// Section 2: the keys of a rule.
+
+func TestS2KeysAreAnyOfTheKinds(t *testing.T) {
+	claims := WithClaims(func(r *http.Request) map[string]any {
+		return map[string]any{"org": r.Header.Get("Test-Org"), "n": 12.0, "list": []any{"a"}}
+	})
+	tenant := WithExtractor("tenant",
+		func(r *http.Request) string { return r.Header.Get("Test-Tenant") })
+	for _, c := range []struct{ key, a, b, missing string }{
+		{"header:x-api-key", "X-Api-Key: a", "X-Api-Key: b", "X-Api-Key: "},
+		{"header:X-API-KEY", "x-api-key: a", "x-api-key: b", "X-Api_Key: a"},
+		{"query:user", "/?user=a", "/?x=1&user=b", "/?user="},
+		{"query:user", "/?%75ser=%61", "/?user=b&user=a", "/?User=a"},
+		{"jwt:org", "Test-Org: a", "Test-Org: b", "Test-Org: "},
+		{"tenant", "Test-Tenant: a", "Test-Tenant: b", "Test-Tenant: "},
+	} {
+		s := newSite(t, jsonRules("", jsonRule("r", sprintf("[%q]", c.key), 2, "")), claims,
+			tenant)
+		s.granted(2, c.a)
+		s.granted(2, c.b)
+		s.unlimited(c.missing)
+	}
+	// A claim that is no one text is missing.
+	newSite(t, jsonRules("", jsonRule("r", `["jwt:list"]`, 2, "")), claims).unlimited("/")
+	newSite(t, jsonRules("", jsonRule("r", `["jwt:n"]`, 2, "")), claims).granted(2)
+}
+
+func TestS2NoKeysMeansOneBucketForEverybody(t *testing.T) {
+	s := newSite(t, jsonRules("", jsonRule("r", `[]`, 2, "")))
+	r := request()
+	r.RemoteAddr = "203.0.113.9:1"
+	s.send(r)
+	s.granted(1)
+}
+
+func TestS2FirstOfSeveralValuesAndEmptyIsMissing(t *testing.T) {
+	s := newSite(t, jsonRules("", jsonRule("r", `["header:k"]`, 2, "")))
+	s.granted(2, "K: a", "K: b")
+	if e := s.Explain(request("K: a", "K: c")); e[0].Decision.Allowed {
+		t.Error("the second value makes another key")
+	}
+	s.unlimited("K: ", "K: b")
+}
+
+func TestS2OnMissing(t *testing.T) {
+	policy := func(v string) string {
+		return jsonRules("", jsonRule("r", `["ip:address", "header:k"]`, 2,
+			`"on_missing": "`+v+`"`))
+	}
+	newSite(t, policy("skip")).unlimited("/")
+	s := newSite(t, policy("shared"))
+	s.granted(2)
+	s.granted(2, "K: \xfe") // the mark of what is missing is no value
+
+	var told Event
+	s = newSite(t, policy("reject"), WithHooks(Hooks{Refused: func(_ *http.Request,
+		e Event) {
+		told = e
+	}}))
+	w := s.get()
+	if w.Code != http.StatusBadRequest || s.served > 0 || told.RetryAfter != tb.Never ||
+		s.Stats()[0].Refused != 1 {
+		t.Errorf("status %d, served %d, told %+v", w.Code, s.served, told)
+	}
+	if want := `Policy r needs header:k.`; problem(t, w).Detail != want {
+		t.Errorf("%s, want %s", w.Body, want)
+	}
+	s.granted(2, "K: 1")
+}
+
+func TestS2CompositeKeysDoNotCollide(t *testing.T) {
+	s := newSite(t, jsonRules("", jsonRule("r", `["header:a", "header:b"]`, 1, "")))
+	s.granted(1, "A: x|y", "B: z")
+	s.granted(1, "A: x", "B: y|z")
+	s.granted(1, "A: xy", "B: z")
+	s.granted(1, "A: x", "B: yz")
+	s.granted(1, "A: x\x01y", "B: z")
+
+	// No two lists of parts make the same key.
+	l := mustNew(t, jsonRules("", jsonRule("r", `["header:a", "header:b"]`, 1,
+		`"on_missing": "shared"`)))
+	rnd := rand.New(rand.NewPCG(1, 2))
+	seen := map[string][2]string{}
+	for range 20_000 {
+		var parts [2]string
+		for i := range parts {
+			b := make([]byte, rnd.IntN(4))
+			for j := range b {
+				b[j] = []byte{0, 1, 2, 3, 'a', 32, hashedPart, sharedPart}[rnd.IntN(8)]
+			}
+			parts[i] = string(b)
+		}
+		r := request()
+		r.Header["A"], r.Header["B"] = []string{parts[0]}, []string{parts[1]}
+		c := l.begin(r)
+		c.find()
+		if other, ok := seen[c.entries[0].key]; ok && other != parts {
+			t.Fatalf("%q and %q have one key", parts, other)
+		}
+		seen[strings.Clone(c.entries[0].key)] = parts
+		c.end()
+	}
+	if len(seen) < 1000 {
+		t.Fatalf("only %d different lists", len(seen))
+	}
+}
+
+func TestS2LongPartsAreHashed(t *testing.T) {
+	s := newSite(t, jsonRules("", jsonRule("r", `["header:a"]`, 1, "")))
+	long := strings.Repeat("x", 129)
+	for _, v := range []string{long[:128], long, long + "y", strings.Repeat("x", 1<<20)} {
+		s.granted(1, "A: "+v)
+	}
+	for n, want := range map[int]int{128: 129, 129: 33, 1 << 20: 33} {
+		c := s.begin(request("A: " + strings.Repeat("x", n)))
+		c.find()
+		if got := len(c.entries[0].key); got != want {
+			t.Errorf("%d bytes make a key of %d, want %d", n, got, want)
+		}
+		c.end()
+	}
+}
+
+func TestS2MatchComparesAllPairsAsText(t *testing.T) {
+	s := newSite(t, jsonRules("", jsonRule("r", `["ip:address"]`, 2,
+		`"match": {"jwt:level": 3, "jwt:paid": true, "header:x-plan": "gold",
+			"ip:address": "192.0.2.1"}`)))
+	send := func(level, paid any, plan string) (applies bool) {
+		r := request("X-Plan: " + plan)
+		r = r.WithContext(ContextWithClaims(r.Context(), map[string]any{"level": level,
+			"paid": paid}))
+		return len(s.Explain(r)) > 0
+	}
+	for _, c := range []struct {
+		level, paid any
+		plan        string
+		want        bool
+	}{
+		{3, true, "gold", true}, {int64(3), "true", "gold", true}, {3.0, true, "gold", true},
+		{"3", true, "gold", true}, {3.5, true, "gold", false}, {3, false, "gold", false},
+		{3, true, "Gold", false}, {nil, true, "gold", false},
+	} {
+		if got := send(c.level, c.paid, c.plan); got != c.want {
+			t.Errorf("%v applies: %v", c, got)
+		}
+	}
+}
+
+func TestS2ErrorsOfLimitersAndOptions(t *testing.T) {
+	broken := errors.New("no store")
+	p := mustParse(t, jsonRules("", jsonRule("r", "[]", 1, "")))
+	if _, err := New(p, WithLimiter(func(Rule) (tb.Limiter, error) {
+		return nil,
+			broken
+	})); !errors.Is(err, broken) {
+		t.Error(err)
+	}
+	for i, o := range []Option{
+		WithExtractor("", nil), WithClaims(nil), WithReasonField("a b"),
+		WithClientAddress(ClientAddress{Header: "forwarded"}),
+		WithClientAddress(ClientAddress{Trusted: make([]netip.Prefix, 1)}),
+	} {
+		if _, err := New(p, o); err == nil {
+			t.Errorf("option %d is accepted", i)
+		}
+	}
+}

@@ -1,0 +1,129 @@
+package httplimit
+
+import (
+	"math"
+	"net/http"
+	"strconv"
+	"testing"
+)
+
+// Section 5: the jitter of Retry-After.
+
+// refusal returns Retry-After of a request that was refused with the given base.
+func refusal(t *testing.T, base int, r *http.Request, opts ...Option) int {
+	t.Helper()
+	s := newSite(t, oneRule("[]", sprintf(`"rps": %.9f, "burst": 1`, min(1,
+		1/float64(base)+1e-9))), opts...)
+	s.send(r)
+	w := s.send(r)
+	n, err := strconv.Atoi(w.Header().Get("Retry-After"))
+	if err != nil {
+		t.Fatal(w.Code, w.Header())
+	}
+	return n
+}
+
+func TestS5JitterOfBase1Is0(t *testing.T) {
+	for i := range 100 {
+		if got := refusal(t, 1, request(sprintf("/%d", i))); got != 1 {
+			t.Fatalf("Retry-After: %d", got)
+		}
+	}
+}
+
+func TestS5JitterIsWithinHalfOfBaseAndReachesBothEnds(t *testing.T) {
+	for _, base := range []int{2, 3, 10} {
+		seen := map[int]bool{}
+		for i := range 200 {
+			seen[refusal(t, base, request(sprintf("/%d", i)))-base] = true
+		}
+		for offset := range seen {
+			if offset < 0 || offset > base/2 {
+				t.Errorf("base %d: offset %d", base, offset)
+			}
+		}
+		if len(seen) != base/2+1 {
+			t.Errorf("base %d: offsets %v", base, seen)
+		}
+	}
+}
+
+func TestS5JitterIsOfSaltSubjectAddressAndPath(t *testing.T) {
+	const base = 100_000
+	user := func(name string, v any) *http.Request {
+		r := request("/p")
+		return r.WithContext(ContextWithClaims(r.Context(), map[string]any{name: v}))
+	}
+	from := func(address string) *http.Request {
+		r := request("/p")
+		r.RemoteAddr = address
+		return r
+	}
+	all := map[int]string{}
+	for _, c := range []struct {
+		name string
+		r    *http.Request
+		opts []Option
+	}{
+		{"path", request("/p"), nil}, {"other path", request("/q"), nil},
+		{"salt", request("/p"), []Option{WithJitterSalt("s")}},
+		{"sub", user("sub", "7"), nil}, {"other sub", user("sub", "8"), nil},
+		{"address", from("[2001:db8::1]:1"), nil}, {"other address", from("[2001:db8:0:1::1]:1"),
+			nil},
+	} {
+		got := refusal(t, base, c.r, c.opts...)
+		if again := refusal(t, base, c.r, c.opts...); again != got {
+			t.Errorf("%s: %d and then %d", c.name, got, again)
+		}
+		if other, ok := all[got]; ok {
+			t.Errorf("%s and %s have the same", c.name, other)
+		}
+		all[got] = c.name
+	}
+	same := func(what string, a, b *http.Request) {
+		if x, y := refusal(t, base, a), refusal(t, base, b); x != y {
+			t.Errorf("%s: %d and %d", what, x, y)
+		}
+	}
+	same("query", request("/p?a"), request("/p?b"))
+	same("port and network", from("[2001:db8::1]:1"), from("[2001:db8::ffff]:2"))
+	same("user_id", user("sub", "7"), user("user_id", 7))
+	same("uid", user("sub", "7"), user("uid", "7"))
+	same("header", request("/p", "X: 1"), request("/p", "X: 2"))
+}
+
+// The offset is the same in every process and version: these are its values.
+func TestS5JitterIsStable(t *testing.T) {
+	for _, c := range []struct {
+		path string
+		want int
+	}{{"/", 1029}, {"/a", 1398}, {"/b", 1074}} {
+		if got := refusal(t, 1000, request(c.path), WithJitterSalt("salt")); got != c.want {
+			t.Errorf("%s: %d, want %d", c.path, got, c.want)
+		}
+	}
+}
+
+// A chi-square test of what consecutive paths, which differ in a digit, get.
+func TestS5JitterIsUniform(t *testing.T) {
+	for _, most := range []int64{1, 5, 10, 99} {
+		const n = 100_000
+		counts := make([]float64, most+1)
+		for i := range n {
+			h := fnv(fnv(fnv(fnv(offset64, ""), ""), make([]byte, 16)), sprintf("/api/items/%d",
+				i))
+			counts[offset(mix(h), most)]++
+		}
+		chi, want := 0.0, n/float64(most+1)
+		for _, c := range counts {
+			chi += (c - want) * (c - want) / want
+		}
+		// Its mean is most, its variance 2·most: this is beyond five deviations.
+		if limit := float64(most) + 5*math.Sqrt(2*float64(most)); chi > limit+5 {
+			t.Errorf("0..%d: chi-square %.1f, want at most %.1f", most, chi, limit)
+		}
+	}
+	if offset(0, 7) != 0 || offset(math.MaxUint64, 7) != 7 {
+		t.Error("the ends are not reached")
+	}
+}
