@@ -73,7 +73,7 @@ func (c *call) client() netip.Addr {
 }
 
 // network returns the part of the client's address that has one bucket.
-func (c *call) network() netip.Addr { return c.l.settings.address.network(c.client()) }
+func (c *call) network() netip.Addr { return c.l.address.network(c.client()) }
 
 func (c *call) claim(name string) any {
 	if !c.hasClaims {

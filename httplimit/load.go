@@ -182,13 +182,14 @@ func (o *object) cost(name string) float64 {
 // limit reads the rate and the burst, or returns unread.
 func (o *object) limit() tb.Limit {
 	name := "tokens_per_second"
-	if !o.has(name) && o.has("rps") {
-		name = "rps"
-	} else if !o.has(name) {
-		o.add(name, "is missing, and so is its alias rps")
-	} else if o.has("rps") {
+	switch {
+	case o.has(name) && o.has("rps"):
 		o.warn(field(o.path, "rps"), "is ignored, because there is tokens_per_second")
 		o.positive("rps")
+	case o.has("rps"):
+		name = "rps"
+	case !o.has(name):
+		o.add(name, "is missing, and so is its alias rps")
 	}
 	rate := o.positive(name)
 	if !o.has("burst") {

@@ -77,9 +77,12 @@ type Rule struct {
 type OnMissing int
 
 const (
-	Skip   OnMissing = iota // the rule does not apply
-	Reject                  // the request is refused, with 400
-	Shared                  // all that lack it have it in common, as if it were a value
+	// Skip is the default: the rule does not apply.
+	Skip OnMissing = iota
+	// Reject refuses the request, with 400.
+	Reject
+	// Shared has all requests that lack the key in one bucket, as if that were a value.
+	Shared
 )
 
 // Cost says how many tokens a request takes.

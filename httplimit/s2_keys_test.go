@@ -49,7 +49,7 @@ func TestS2NoKeysMeansOneBucketForEverybody(t *testing.T) {
 func TestS2FirstOfSeveralValuesAndEmptyIsMissing(t *testing.T) {
 	s := newSite(t, jsonRules("", jsonRule("r", `["header:k"]`, 2, "")))
 	s.granted(2, "K: a", "K: b")
-	if e := s.Explain(request("K: a", "K: c")); e[0].Decision.Allowed {
+	if e := s.Explain(request("K: a", "K: c")); e[0].Allowed {
 		t.Error("the second value makes another key")
 	}
 	s.unlimited("K: ", "K: b")

@@ -34,8 +34,8 @@ func TestS2ReloadKeepsBucketsOfWhatIsUnchanged(t *testing.T) {
 	}
 	for _, e := range s.Explain(request("K: 1", "C: 1")) {
 		want := map[string]int{"a": 0, "b": 5, "c": 0}[e.Rule]
-		if e.Decision.Remaining != want {
-			t.Errorf("%s: %d left, want %d", e.Rule, e.Decision.Remaining, want)
+		if e.Remaining != want {
+			t.Errorf("%s: %d left, want %d", e.Rule, e.Remaining, want)
 		}
 	}
 	st := s.Stats()

@@ -173,7 +173,7 @@ func TestS3RulesWithOtherLimiters(t *testing.T) {
 		"two 1"}; !slices.Equal(asked, want) {
 		t.Errorf("asked %v", asked)
 	}
-	if e := s.Explain(request("K: a")); e[1].Decision.Remaining != 9-2-1 {
+	if e := s.Explain(request("K: a")); e[1].Remaining != 9-2-1 {
 		t.Errorf("what the limiter of tb/cas was charged is not given back: %+v", e[1])
 	}
 	for i, want := range []uint64{2, 2, 2} {

@@ -73,7 +73,7 @@ func TestS3SetsDoNotKnowOfEachOther(t *testing.T) {
 	}
 	// Each has its own bucket.
 	s.granted(2, "/v1/")
-	if got := s.Explain(request("/v1/")); got[0].Decision.Allowed || got[1].Decision.Allowed {
+	if got := s.Explain(request("/v1/")); got[0].Allowed || got[1].Allowed {
 		t.Errorf("%+v", got)
 	}
 }
@@ -84,8 +84,8 @@ func TestS3AllOrNothing(t *testing.T) {
 	left := func(u string) (all []int) {
 		for _, e := range s.Explain(request("U: "+u, "T: 1")) {
 			// What is left now, and not after the request.
-			n := e.Decision.Remaining
-			if e.Decision.Allowed {
+			n := e.Remaining
+			if e.Allowed {
 				n++
 			}
 			all = append(all, n)

@@ -45,7 +45,7 @@ func TestS7FailsOpenWithTheStateUnchanged(t *testing.T) {
 	if s.served != 10 || !slices.Contains(*asked, "down 1") {
 		t.Errorf("%d served, asked %v", s.served, *asked)
 	}
-	if e := s.Explain(request("K: 1"))[0]; e.Decision.Remaining != 4 {
+	if e := s.Explain(request("K: 1"))[0]; e.Remaining != 4 {
 		t.Errorf("%+v was charged", e)
 	}
 	st := s.Stats()
@@ -68,7 +68,7 @@ func TestS7FailClosedIs503(t *testing.T) {
 	}
 	wants(t, w, "Cache-Control: no-store", "RateLimit: ", "Retry-After: ")
 	problem(t, w)
-	if e := s.Explain(request("K: 1"))[0]; e.Decision.Remaining != 4 {
+	if e := s.Explain(request("K: 1"))[0]; e.Remaining != 4 {
 		t.Errorf("%+v was charged", e)
 	}
 }
