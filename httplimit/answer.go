@@ -111,7 +111,8 @@ func (c *call) problem(w http.ResponseWriter, status int, detail string) {
 	}
 	// Labels and names of keys are printable ASCII, of which a quoted string is the same
 	// in Go, JSON and a structured field.
-	b := append(c.text[:0], `{"type":`...)
+	b := c.text[:0]
+	b = append(b, `{"type":`...)
 	if status == http.StatusTooManyRequests {
 		b = append(b, `"`+quotaExceeded+`","title":"Quota exceeded"`...)
 	} else {
@@ -131,8 +132,9 @@ func (c *call) problem(w http.ResponseWriter, status int, detail string) {
 		}
 		b = append(b, ']')
 	}
-	c.text = append(b, '}', '\n')
-	_, _ = w.Write(c.text) // the client is gone, or is not: there is nobody to tell
+	b = append(b, "}\n"...)
+	c.text = b
+	_, _ = w.Write(b) // the client is gone, or is not: there is nobody to tell
 }
 
 // reset returns the seconds until e has one more whole token, at least 1.

@@ -36,9 +36,9 @@ func ParsePolicy(data []byte) (*Policy, []string, error) {
 	}
 	p := o.policy()
 	o.done()
-	errs := append(r.errs, p.check()...)
-	if len(errs) > 0 {
-		return nil, nil, fmt.Errorf("httplimit: policy:\n%w", errors.Join(errs...))
+	r.errs = append(r.errs, p.check()...)
+	if len(r.errs) > 0 {
+		return nil, nil, fmt.Errorf("httplimit: policy:\n%w", errors.Join(r.errs...))
 	}
 	return p, append(r.warnings, p.warnings()...), nil
 }
