@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/seed-181794aa/ratelimit/httplimit"
 	"github.com/seed-181794aa/ratelimit/tb"
 	"github.com/seed-181794aa/ratelimit/tb/cas"
 )
@@ -84,4 +85,49 @@ func Example_clock() {
 	// Output:
 	// false 10s
 	// true
+}
+
+func Example_middleware() {
+	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, "hello, ", w.Header().Get("RateLimit-Remaining"), " left")
+	})
+	policy, _, err := httplimit.ParsePolicy([]byte(`{
+		"name": "per-address", "limit_keys": ["ip:address"], "algorithm": "token_bucket",
+		"algorithm_config": { "tokens_per_second": 5, "burst": 10 } }`))
+	if err != nil {
+		panic(err)
+	}
+	limiter, err := httplimit.New(policy)
+	if err != nil {
+		panic(err)
+	}
+	http.Handle("/", limiter.Middleware(handler))
+
+	w := httptest.NewRecorder()
+	http.DefaultServeMux.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
+	fmt.Println(w.Body)
+	// Output:
+	// hello, 9 left
+}
+
+func Example_severalBuckets() {
+	perUser, err := cas.New[string](tb.Limit{Capacity: 5, Tokens: 1, Per: time.Second})
+	if err != nil {
+		panic(err)
+	}
+	perTenant, err := cas.New[int](tb.Limit{Capacity: 100, Tokens: 20, Per: time.Second})
+	if err != nil {
+		panic(err)
+	}
+	// The errors are for costs that are not above 0.
+	user, _ := perUser.Charge("ada", 1)
+	tenant, _ := perTenant.Charge(42, 2.5)
+	var decisions [2]tb.Decision
+	allowed, err := tb.TakeAll(time.Now(), []tb.Charge{&user, &tenant}, decisions[:])
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(allowed, decisions[0].Remaining, decisions[1].Remaining)
+	// Output:
+	// true 4 97
 }
