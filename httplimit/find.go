@@ -71,7 +71,6 @@ func (c *call) add(r *rule) bool {
 		var ok bool
 		if c.keys, ok = r.sources[i].appendPart(c.keys, c); !ok && r.OnMissing != Shared {
 			if r.OnMissing == Skip {
-				c.keys = c.keys[:start]
 				return false
 			}
 			e.lacks = true

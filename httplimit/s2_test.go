@@ -136,6 +136,8 @@ func TestS2EveryErrorHasItsPath(t *testing.T) {
 				"algorithm_config.burst: must be a number (got null)"},
 		{bad(`"rps": 1e999999999, "burst": 1`),
 			`algorithm_config.rps: has too many digits (got 1e999999999)`},
+		{bad(`"rps": 1, "burst": 1` + strings.Repeat("0", 40)),
+			`algorithm_config.burst: has too many digits (got 1` + strings.Repeat("0", 40) + `)`},
 		{bad(`"rps": 1, "burst": 1, "fixed_cost": 0`),
 			`algorithm_config.fixed_cost: must be > 0 (got 0)`},
 		{bad(`"rps": 1, "burst": 1, "default_cost": -2`),

@@ -181,6 +181,15 @@ func TestS3RulesWithOtherLimiters(t *testing.T) {
 			t.Errorf("rule %d granted %d, want %d", i, got, want)
 		}
 	}
+	// They know of whole tokens only.
+	asked = nil
+	s = newSite(t, oneRule("[]", `"rps": 1, "burst": 9, "cost_source": "header:w"`), limiters)
+	for _, cost := range []string{"0.1", "2.5", "3", "1e300"} {
+		s.get("W: " + cost)
+	}
+	if want := []string{"r 1", "r 3", "r 3", "r 2147483647"}; !slices.Equal(asked, want) {
+		t.Errorf("asked %v", asked)
+	}
 	// If one of tb/cas refuses, nobody else is asked.
 	s = newSite(t, jsonRules("", jsonRule("one", `["header:k"]`, 3, ""), jsonRule("cas",
 		`["header:k"]`, 1, "")), limiters)

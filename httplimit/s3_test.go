@@ -140,4 +140,11 @@ func TestS3BindingRule(t *testing.T) {
 		t.Errorf("told of %v", told)
 	}
 	wants(t, w, "RateLimit-Limit: 2", "RateLimit-Remaining: 0")
+	// The first of those that have as long.
+	s = newSite(t, jsonRules("", jsonRule("a", "[]", 1, ""), jsonRule("b", "[]", 1, "")))
+	s.hooks.Refused = func(_ *http.Request, e Event) { told = append(told[:0], e.Rule) }
+	s.granted(1)
+	if !slices.Equal(told, []string{"a"}) {
+		t.Errorf("told of %v", told)
+	}
 }

@@ -237,6 +237,8 @@ func TestS5XRateLimit(t *testing.T) {
 	s.get()
 	w := s.get()
 	wants(t, w, "X-RateLimit-Limit: 3", "X-RateLimit-Remaining: 0", at(28500*time.Millisecond))
+	s.now = s.now.Add(time.Minute + 100*time.Millisecond) // full 10 s after a fraction of one
+	wants(t, s.get(), sprintf("X-RateLimit-Reset: %d", s.now.Unix()+11))
 	// It is not before Retry-After.
 	s = newSite(t, oneRule("[]", `"rps": 0.1, "burst": 1`), WithXRateLimit(), WithJitterSalt("1"))
 	s.get()
