@@ -151,3 +151,22 @@ func TestRefusalTellsAnInstantThatWasTheLeast(t *testing.T) {
 		t.Errorf("%v until %d, want refused until 20", outcome, until)
 	}
 }
+
+// Callers who use a key whenever an insert has looked at it do not keep the insert busy.
+func TestOneInsertLooksAtFewKeysThatAreUsed(t *testing.T) {
+	var values used
+	var m Map[string, *item]
+	m.init(2, true, &values, 1)
+	m.Insert("a", 0, 0, with("a", 1))
+	m.Insert("b", 0, 0, with("b", 1))
+	looks := 0
+	values.before = func(i *item) {
+		i.used.Add(10)
+		if looks++; looks > 3*maxFixes {
+			t.Fatalf("an insert looks at more than %d values", 3*maxFixes)
+		}
+	}
+	if _, outcome := m.Insert("c", 0, 0, with("c", 1)); outcome != Refused {
+		t.Errorf("%v, want refused", outcome)
+	}
+}

@@ -92,6 +92,23 @@ func spreads[K comparable](t *testing.T, name string, n int, key func(int) K) {
 	}
 }
 
+// The hash of these types is the standard library's, whatever the seed.
+func TestHashTellsKeysOfOtherTypesApart(t *testing.T) {
+	var m Map[float64, *item]
+	m.init(1, false, &items{}, 1)
+	apart(t, m.hash, 1.5, 2.5)
+	apart[any](t, hasher[any](), 1, "1")
+}
+
+func apart[K comparable](t *testing.T, hash func(K, uint64) uint64, a, b K) {
+	t.Helper()
+	for _, seed := range []uint64{0, 42, math.MaxUint64} {
+		if h := hash(a, seed); h == hash(b, seed) {
+			t.Errorf("seed %x: the hash of %v and of %v is %x", seed, a, b, h)
+		}
+	}
+}
+
 // even checks by χ² that n things were spread evenly: it is counts − 1, with a standard
 // deviation of √(2·counts), and here seven of these are allowed.
 func even(t *testing.T, name string, counts []int, n int) {

@@ -26,11 +26,13 @@ func TestShards(t *testing.T) {
 }
 
 func TestPlaceOfAnotherShardIsTaken(t *testing.T) {
-	c := newCache[int](1, false, 64)
-	for k := range 1000 { // mostly in another shard than the one before
-		c.use(k)
-		if _, ok := c.Load(k); !ok || c.Len() != 1 {
-			t.Fatalf("key %d: in the map %v, %d keys; want it alone", k, ok, c.Len())
+	for _, max := range []int{1, 8} {
+		c := newCache[int](max, false, 64)
+		for k := range 1000 { // mostly in a shard that has no key
+			c.use(k)
+			if _, ok := c.Load(k); !ok || c.Len() != min(k+1, max) {
+				t.Fatalf("key %d: in the map %v, %d keys, want it and %d", k, ok, c.Len(), max)
+			}
 		}
 	}
 }
