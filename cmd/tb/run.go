@@ -7,6 +7,8 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/policycmd"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/proxy"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/replay"
 )
 
@@ -20,7 +22,9 @@ const (
 
 // commands are the subcommands of tb.
 type commands struct {
-	Replay replay.Command `cmd:"" help:"Say what a limit would have done to an access log."`
+	Replay replay.Command    `cmd:"" help:"Say what a limit would have done to an access log."`
+	Proxy  proxy.Command     `cmd:"" help:"Limit the requests to an HTTP server, by a policy."`
+	Policy policycmd.Command `cmd:"" help:"Check or explain a policy."`
 }
 
 // run parses the arguments, runs the command they name and returns the exit status. It
@@ -33,7 +37,7 @@ func run(ctx context.Context, args []string, std replay.IO) int {
 	parser := kong.Must(&commands{},
 		kong.Name("tb"),
 		kong.Description("Try a token-bucket rate limit out."),
-		replay.Vars, replay.TextMapper,
+		replay.Vars, replay.TextMapper, proxy.Vars, policycmd.Vars,
 		kong.Writers(help, std.Stderr),
 		kong.Exit(func(int) { helped = true }), // after printing the help
 	)
@@ -43,7 +47,7 @@ func run(ctx context.Context, args []string, std replay.IO) int {
 		return status
 	case err != nil:
 		fmt.Fprintf(std.Stderr, "tb: %v\n", err)
-		fmt.Fprintln(std.Stderr, "Run \"tb replay --help\" for all flags.")
+		fmt.Fprintln(std.Stderr, "Run \"tb --help\", or \"tb replay --help\" and so on for all flags.")
 		return usageError
 	}
 	command.BindTo(ctx, (*context.Context)(nil))

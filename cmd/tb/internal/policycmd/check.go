@@ -1,0 +1,73 @@
+package policycmd
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/policyfile"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/replay"
+	"github.com/seed-181794aa/ratelimit/httplimit"
+)
+
+// Check is `tb policy check`.
+type Check struct {
+	Files []string `arg:"" name:"file" help:"${policy_files}"`
+}
+
+// Run prints what is wrong with the files and what probably is, each with its path in the
+// file. The error says which files are not accepted.
+func (c *Check) Run(std replay.IO) error {
+	var failed []error
+	for _, name := range c.Files {
+		data, err := read(name, std.Stdin)
+		if err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		if n := report(std.Stdout, name, data); n > 0 {
+			failed = append(failed, fmt.Errorf("%s: %s", name, count(n, "error")))
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// report prints what there is to say about a policy and returns the number of errors.
+func report(w io.Writer, name string, data []byte) int {
+	policy, warnings, err := policyfile.Parse(data)
+	var problems []string
+	if err != nil {
+		problems = policyfile.Problems(err)
+	}
+	for _, p := range problems {
+		fmt.Fprintf(w, "%s: error: %s\n", name, p)
+	}
+	for _, text := range warnings {
+		fmt.Fprintf(w, "%s: warning: %s\n", name, text)
+	}
+	if err == nil {
+		fmt.Fprintf(w, "%s: %s, no errors, %s\n", name, count(rules(policy), "rule"),
+			count(len(warnings), "warning"))
+	}
+	return len(problems)
+}
+
+func rules(p *httplimit.Policy) (n int) {
+	for _, s := range p.Sets {
+		n += len(s.Rules)
+		if s.Fallback != nil {
+			n++
+		}
+	}
+	return n
+}
+
+func count(n int, what string) string {
+	switch n {
+	case 0:
+		return "no " + what + "s"
+	case 1:
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

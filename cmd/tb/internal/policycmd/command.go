@@ -1,0 +1,34 @@
+// Package policycmd is `tb policy`: it checks policy files, and explains what they do to a
+// request.
+package policycmd
+
+import (
+	"io"
+	"os"
+
+	"github.com/alecthomas/kong"
+)
+
+// Command is `tb policy`: its fields are its subcommands. Vars has the help of their flags.
+type Command struct {
+	Check   Check   `cmd:"" help:"Print every error and warning of policy files."`
+	Explain Explain `cmd:"" help:"Say which rules apply to a request, with which key and cost."`
+}
+
+// Vars has the help of the flags, for kong to put in their place.
+var Vars = kong.Vars{
+	"policy_files":   "Policies to check; - is standard input.",
+	"policy_file":    "The policy; - is standard input.",
+	"policy_request": "Method and target of the request.",
+	"policy_header":  "A header field of the request, as in 'X-Api-Key: k1'; may be repeated.",
+	"policy_from":    "Address that the request comes from.",
+	"policy_trusted": "Networks of the proxies whose X-Forwarded-For is believed.",
+}
+
+// read returns the contents of a file, or of stdin if the name is -.
+func read(name string, stdin io.Reader) ([]byte, error) {
+	if name == "-" {
+		return io.ReadAll(stdin)
+	}
+	return os.ReadFile(name)
+}

@@ -1,0 +1,156 @@
+package policycmd
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/policyfile"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/replay"
+	"github.com/seed-181794aa/ratelimit/httplimit"
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// Explain is `tb policy explain`.
+type Explain struct {
+	File    string         `arg:"" help:"${policy_file}"`
+	Request string         `default:"GET /" placeholder:"'METHOD TARGET'" help:"${policy_request}"`
+	Header  []string       `short:"H" sep:"none" placeholder:"'NAME: VALUE'" help:"${policy_header}"`
+	From    netip.Addr     `default:"127.0.0.1" help:"${policy_from}"`
+	Trusted []netip.Prefix `name:"trusted-proxies" placeholder:"CIDR" help:"${policy_trusted}"`
+}
+
+// Validate returns an error for a request that makes no sense.
+func (c *Explain) Validate() error {
+	_, err := c.request()
+	return err
+}
+
+// Run prints the rules that apply to the request, and those that do not.
+func (c *Explain) Run(std replay.IO) error {
+	data, err := read(c.File, std.Stdin)
+	if err != nil {
+		return err
+	}
+	policy, _, err := policyfile.Parse(data)
+	if err != nil {
+		return errors.New(strings.Join(policyfile.Problems(err), "\n"))
+	}
+	limiter, err := httplimit.New(policy,
+		httplimit.WithClientAddress(httplimit.ClientAddress{Trusted: c.Trusted}))
+	if err != nil {
+		return err
+	}
+	r, err := c.request()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(std.Stdout, "%s %s from %s\n\n", r.Method, r.URL.RequestURI(),
+		limiter.ClientAddress(r))
+	write(std.Stdout, limiter.Explain(r), limiter.Stats())
+	return nil
+}
+
+// request builds the request that the flags describe, as a server would have read it.
+func (c *Explain) request() (*http.Request, error) {
+	method, target, ok := strings.Cut(c.Request, " ")
+	if !ok || method == "" || !strings.HasPrefix(target, "/") && !strings.Contains(target, "://") {
+		return nil, fmt.Errorf("--request=%q: want a method and a path, such as 'GET /x?y=1'",
+			c.Request)
+	}
+	u, err := url.ParseRequestURI(target)
+	if err != nil {
+		return nil, fmt.Errorf("--request=%q: %w", c.Request, err)
+	}
+	r := &http.Request{
+		Method: method, URL: u, Host: u.Host, Header: http.Header{}, RequestURI: target,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		RemoteAddr: net.JoinHostPort(c.From.String(), "1024"),
+	}
+	for _, h := range c.Header {
+		name, value, ok := strings.Cut(h, ":")
+		if !ok || name == "" || strings.ContainsAny(name, " \t") {
+			return nil, fmt.Errorf("--header=%q: want a name and a value, such as 'X-Api-Key: k1'", h)
+		}
+		r.Header.Add(name, strings.TrimSpace(value))
+	}
+	// A server takes Host out of the header, and has none without it.
+	if host := r.Header.Get("Host"); host != "" {
+		r.Host = host
+	}
+	r.Header.Del("Host")
+	return r, nil
+}
+
+func write(w io.Writer, applies []httplimit.Explanation, all []httplimit.RuleStats) {
+	if len(applies) == 0 {
+		fmt.Fprintln(w, "No rule applies: the request passes, without rate limit fields.")
+	} else {
+		table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+		fmt.Fprintln(table, "RULE\tMODE\tKEY\tCOST\tBURST\tRATE\tANSWER OF A FULL BUCKET")
+		for _, e := range applies {
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\t%s\t%s\n", e.Rule, mode(e.Shadow), e.Key,
+				decimal(e.Cost), e.Limit.Capacity, rate(e.Limit), answer(e))
+		}
+		table.Flush()
+	}
+	if rest := others(applies, all); len(rest) > 0 {
+		fmt.Fprintf(w, "\nDo not apply: %s\n", strings.Join(rest, ", "))
+	}
+}
+
+func mode(shadow bool) string {
+	if shadow {
+		return "shadow"
+	}
+	return "enforce"
+}
+
+func answer(e httplimit.Explanation) string {
+	switch {
+	case e.Lacks:
+		return "refused: lacks a key (400)"
+	case e.Allowed:
+		return fmt.Sprintf("granted, %d left", e.Remaining)
+	}
+	return "refused: costs more than the bucket holds"
+}
+
+func decimal(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+
+// rate writes the rate of a limit as the fraction that it is.
+func rate(l tb.Limit) string {
+	if l.Per == time.Second {
+		return fmt.Sprintf("%d/s", l.Tokens)
+	}
+	return fmt.Sprintf("%d/%s", l.Tokens, l.Per)
+}
+
+// others returns the rules that do not apply, by the names that Explanation has.
+func others(applies []httplimit.Explanation, all []httplimit.RuleStats) (rest []string) {
+	seen, names := map[string]bool{}, map[string]int{}
+	for _, e := range applies {
+		seen[e.Rule] = true
+	}
+	for _, s := range all {
+		names[s.Rule]++
+	}
+	for _, s := range all {
+		label := s.Rule
+		if names[s.Rule] > 1 {
+			label = s.Set + "/" + s.Rule
+		}
+		if !seen[label] {
+			rest = append(rest, label)
+		}
+	}
+	return rest
+}

@@ -1,0 +1,126 @@
+package proxy
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+	"github.com/seed-181794aa/ratelimit/tb/cas"
+)
+
+// Access says which requests are logged.
+type Access string
+
+const (
+	// AccessOff logs no requests.
+	AccessOff Access = "off"
+	// AccessRefused logs those that were refused, and not all of them in a flood.
+	AccessRefused Access = "refused"
+	// AccessAll logs every request.
+	AccessAll Access = "all"
+)
+
+// log logs the request. Query strings may hold secrets and are left out.
+func (a *answer) log(r *http.Request) {
+	p := a.proxy
+	refused := a.limited && !a.event.Allowed
+	logger := p.Log
+	switch {
+	case p.Access == AccessOff, p.Access == AccessRefused && !refused:
+		return
+	case p.Access == AccessRefused:
+		logger = p.repeated
+	}
+	attrs := []slog.Attr{
+		slog.String("client", p.Limiter.ClientAddress(r).String()),
+		slog.String("method", r.Method), slog.String("host", r.Host),
+		slog.String("path", r.URL.Path), slog.Int("status", a.status),
+		slog.Int64("bytes", a.bytes), slog.Duration("duration", time.Since(a.start)),
+	}
+	if a.limited {
+		attrs = append(attrs, slog.String("rule", a.event.Rule),
+			slog.String("key", p.Key(a.event.Key)), slog.Bool("refused", refused))
+	}
+	if refused && a.event.RetryAfter != tb.Never {
+		attrs = append(attrs, slog.Duration("retry_after", a.event.RetryAfter))
+	}
+	logger.LogAttrs(context.WithoutCancel(r.Context()), slog.LevelInfo, "request", attrs...)
+}
+
+// Key returns a key in words as it may be shown: addresses as they are, and hashes of the
+// rest, which may be API keys, unless ShowKeys says otherwise.
+func (p *Proxy) Key(key string) string {
+	if p.ShowKeys || key == "everybody" {
+		return key
+	}
+	var shown []string
+	for rest := key; rest != ""; {
+		name, value, ok := strings.Cut(rest, "=")
+		if !ok {
+			return hash(key) // not what was expected
+		}
+		quoted, err := strconv.QuotedPrefix(value)
+		if err != nil {
+			quoted, _, _ = strings.Cut(value, " ")
+		}
+		rest = strings.TrimPrefix(value[len(quoted):], " ")
+		if name != "ip:address" && quoted != "" {
+			quoted = hash(quoted)
+		}
+		shown = append(shown, name+"="+quoted)
+	}
+	return strings.Join(shown, " ")
+}
+
+// hash is short, for people who compare lines of a log.
+func hash(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return "sha256:" + hex.EncodeToString(sum[:6])
+}
+
+// throttle returns a logger that drops records while there are too many, and says how many
+// in the next. A flood of requests that are refused must not become one of lines.
+func throttle(l *slog.Logger) *slog.Logger {
+	bucket, err := cas.NewBucket(tb.Limit{Capacity: 100, Tokens: 20, Per: time.Second})
+	if err != nil {
+		panic(err) // the limit is valid
+	}
+	return slog.New(throttled{l.Handler(), bucket, new(atomic.Uint64)})
+}
+
+type throttled struct {
+	slog.Handler
+	bucket  *cas.Bucket
+	dropped *atomic.Uint64
+}
+
+// Handle implements slog.Handler.
+func (t throttled) Handle(ctx context.Context, r slog.Record) error {
+	if d, _ := t.bucket.Allow(ctx); !d.Allowed { // one token is always a valid cost
+		t.dropped.Add(1)
+		return nil
+	}
+	if n := t.dropped.Swap(0); n > 0 {
+		r.AddAttrs(slog.Uint64("suppressed", n))
+	}
+	return t.Handler.Handle(ctx, r)
+}
+
+// WithAttrs implements slog.Handler.
+func (t throttled) WithAttrs(attrs []slog.Attr) slog.Handler {
+	t.Handler = t.Handler.WithAttrs(attrs)
+	return t
+}
+
+// WithGroup implements slog.Handler.
+func (t throttled) WithGroup(name string) slog.Handler {
+	t.Handler = t.Handler.WithGroup(name)
+	return t
+}

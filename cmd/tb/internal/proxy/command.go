@@ -1,0 +1,115 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"net/url"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/replay"
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// policyOff and adminOff are what the flags are set to for none at all.
+const (
+	policyOff = "off"
+	adminOff  = "off"
+)
+
+// Command is `tb proxy`: its fields are its flags. Vars has their help.
+type Command struct {
+	Upstream     upstream      `placeholder:"URL" help:"${proxy_upstream}"`
+	PreserveHost bool          `default:"true" negatable:"" help:"${proxy_host}"`
+	Timeout      time.Duration `name:"upstream-timeout" default:"60s" help:"${proxy_timeout}"`
+
+	Policy   string    `placeholder:"FILE" help:"${proxy_policy}"`
+	Trusted  []network `name:"trusted-proxies" placeholder:"CIDR" help:"${proxy_trusted}"`
+	MaxKeys  int       `default:"1048576" help:"${proxy_max_keys}"`
+	Overflow string    `enum:"forgive,refuse" default:"forgive" help:"${proxy_overflow}"`
+
+	Listen   string        `default:"127.0.0.1:8080" help:"${proxy_listen}"`
+	Admin    string        `default:"127.0.0.1:8081" help:"${proxy_admin}"`
+	Shutdown time.Duration `name:"shutdown-timeout" default:"10s" help:"${proxy_shutdown}"`
+
+	AccessLog Access `enum:"off,refused,all" default:"refused" help:"${proxy_access}"`
+	LogFormat string `enum:"text,json" default:"text" help:"${proxy_format}"`
+	ShowKeys  bool   `help:"${proxy_keys}"`
+}
+
+// upstream is the URL of a server.
+type upstream struct{ url.URL }
+
+// UnmarshalText parses a URL.
+func (u *upstream) UnmarshalText(text []byte) error {
+	parsed, err := url.Parse(string(text))
+	if err != nil {
+		return err
+	}
+	if parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Host == "" {
+		return fmt.Errorf("%q: want a URL such as http://localhost:3000", text)
+	}
+	u.URL = *parsed
+	return nil
+}
+
+// network is addresses that have a prefix in common. A single address is one, too.
+type network struct{ netip.Prefix }
+
+// UnmarshalText parses a prefix or an address.
+func (n *network) UnmarshalText(text []byte) (err error) {
+	if a, err := netip.ParseAddr(string(text)); err == nil {
+		n.Prefix = netip.PrefixFrom(a, a.BitLen())
+		return nil
+	}
+	if n.Prefix, err = netip.ParsePrefix(string(text)); err != nil {
+		return fmt.Errorf("%q: want networks such as 10.0.0.0/8 or 2001:db8::/32", text)
+	}
+	return nil
+}
+
+// demo says whether the upstream is the one that is built in.
+func (c *Command) demo() bool { return c.Upstream.Host == "" }
+
+// core returns the options of the limiters.
+func (c *Command) core() []tb.Option {
+	overflow := tb.ForgiveLeast
+	if c.Overflow == "refuse" {
+		overflow = tb.RefuseNew
+	}
+	return []tb.Option{tb.WithMaxKeys(c.MaxKeys), tb.WithOverflow(overflow)}
+}
+
+// Validate returns an error for flags that are out of range.
+func (c *Command) Validate() error {
+	if _, err := tb.Apply(c.core()...); err != nil {
+		return fmt.Errorf("--max-keys: %w", err)
+	}
+	if c.Timeout < 0 || c.Shutdown < 0 {
+		return errors.New("--upstream-timeout, --shutdown-timeout: want 0s or more")
+	}
+	return nil
+}
+
+// Run serves until the end of ctx. Then it lets requests end, and returns nil.
+func (c *Command) Run(ctx context.Context, std replay.IO) error {
+	var handler slog.Handler = slog.NewTextHandler(std.Stderr, nil)
+	if c.LogFormat == "json" {
+		handler = slog.NewJSONHandler(std.Stderr, nil)
+	}
+	r := &runner{Command: c, log: slog.New(handler)}
+	err := r.load()
+	if err == nil {
+		err = r.listen()
+	}
+	if err == nil {
+		err = r.build()
+	}
+	if err != nil {
+		r.close()
+		return err
+	}
+	return r.serve(ctx, std.Stdout)
+}

@@ -1,0 +1,137 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/metrics"
+	"github.com/seed-181794aa/ratelimit/httplimit"
+)
+
+// Of connections to the upstream.
+const (
+	dialTimeout = 10 * time.Second
+	idleConns   = 1024 // kept open, so that a burst does not begin with as many handshakes
+)
+
+// statusClientGone is logged for requests whose client did not wait, as nginx does.
+const statusClientGone = 499
+
+// forward returns the handler that passes requests on to the upstream.
+func (p *Proxy) forward() http.Handler {
+	transport := &http.Transport{
+		DialContext: (&net.Dialer{Timeout: dialTimeout}).DialContext,
+		// Bodies pass as they are: what the client accepts, it asks for itself.
+		DisableCompression:    true,
+		ForceAttemptHTTP2:     true,
+		MaxIdleConns:          idleConns,
+		MaxIdleConnsPerHost:   idleConns,
+		IdleConnTimeout:       90 * time.Second,
+		TLSHandshakeTimeout:   dialTimeout,
+		ResponseHeaderTimeout: p.Timeout,
+	}
+	return &httputil.ReverseProxy{
+		Rewrite:        p.rewrite,
+		Transport:      transport,
+		ModifyResponse: p.modify,
+		ErrorHandler:   p.failed,
+		BufferPool:     &buffers{},
+		ErrorLog:       slog.NewLogLogger(p.repeated.Handler(), slog.LevelWarn),
+	}
+}
+
+// rewrite makes the request to the upstream of the one that came in. Who the client is, is
+// believed only of a trusted proxy; from anybody else such fields are dropped.
+func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
+	r.SetURL(p.Upstream)
+	if p.PreserveHost {
+		r.Out.Host = r.In.Host
+	}
+	if !p.Limiter.TrustsPeer(r.In) {
+		dropForwarded(r.Out.Header)
+		r.SetXForwarded()
+		return
+	}
+	const chain = "X-Forwarded-For"
+	r.Out.Header[chain] = r.In.Header[chain] // SetXForwarded appends to it
+	r.SetXForwarded()
+	for _, name := range []string{"X-Forwarded-Host", "X-Forwarded-Proto"} {
+		if values := r.In.Header[name]; len(values) > 0 {
+			r.Out.Header[name] = values
+		}
+	}
+}
+
+// dropForwarded drops what claims to come from a proxy. Many upstreams take _ for -.
+func dropForwarded(h http.Header) {
+	for name := range h {
+		plain := strings.ToLower(strings.ReplaceAll(name, "_", "-"))
+		if strings.HasPrefix(plain, "x-forwarded-") || plain == "x-real-ip" || plain == "forwarded" {
+			delete(h, name)
+		}
+	}
+}
+
+func (p *Proxy) modify(r *http.Response) error {
+	if r.StatusCode != http.StatusSwitchingProtocols { // then the body is the connection
+		r.Body = &body{r.Body, p}
+	}
+	return httplimit.ModifyResponse(r)
+}
+
+// body counts answers that break off.
+type body struct {
+	io.ReadCloser
+	proxy *Proxy
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, context.Canceled) {
+		b.proxy.Metrics.UpstreamError(metrics.Response)
+	}
+	return n, err
+}
+
+// failed answers a request that the upstream did not.
+func (p *Proxy) failed(w http.ResponseWriter, r *http.Request, err error) {
+	if errors.Is(err, context.Canceled) { // the client is gone, or the proxy is closed
+		w.WriteHeader(statusClientGone)
+		return
+	}
+	reason, status := metrics.Response, http.StatusBadGateway
+	var op *net.OpError
+	var timeout interface{ Timeout() bool }
+	switch {
+	case errors.As(err, &op) && op.Op == "dial":
+		reason = metrics.Connect
+	case errors.As(err, &timeout) && timeout.Timeout():
+		reason, status = metrics.Timeout, http.StatusGatewayTimeout
+	}
+	p.Metrics.UpstreamError(reason)
+	p.repeated.Error("upstream", "method", r.Method, "path", r.URL.Path, "reason", string(reason),
+		"error", err)
+	http.Error(w, http.StatusText(status), status)
+}
+
+// buffers are for copying bodies.
+type buffers struct{ pool sync.Pool }
+
+// Get implements httputil.BufferPool.
+func (b *buffers) Get() []byte {
+	if buffer, ok := b.pool.Get().(*[32 << 10]byte); ok {
+		return buffer[:]
+	}
+	return make([]byte, 32<<10)
+}
+
+// Put implements httputil.BufferPool.
+func (b *buffers) Put(buffer []byte) { b.pool.Put((*[32 << 10]byte)(buffer)) }
