@@ -93,6 +93,19 @@ func TestUsageErrors(t *testing.T) {
 		{"replay,--rate=5,--burst=1,--cost=KiB,-", "bytes/KiB"},
 		{"replay,--rate=5,--burst=1,--cost=Bytes,-", "bytes/KiB"},
 		{"replay,--rate=5,--burst=1,--nonsense,-", "--nonsense"},
+		{"proxy,--upstream=localhost:3000", "http://localhost:3000"},
+		{"proxy,--upstream=ftp://h", "http://localhost:3000"},
+		{"proxy,--trusted-proxies=10.0.0.0/33", "10.0.0.0/8"},
+		{"proxy,--max-keys=0", "1 to 1073741824"},
+		{"proxy,--overflow=crash", `"forgive","refuse"`},
+		{"proxy,--access-log=some", `"off","refused","all"`},
+		{"proxy,--shutdown-timeout=-1s", "0s or more"},
+		{"policy", "check"},
+		{"policy,check", "<file>"},
+		{"policy,explain", "<file>"},
+		{"policy,explain,-,--request=GET", "GET /x?y=1"},
+		{"policy,explain,-,-H,X-Api-Key", "X-Api-Key: k1"},
+		{"policy,explain,-,--from=me", "--from"},
 	} {
 		args := strings.FieldsFunc(tt.args, func(r rune) bool { return r == ',' })
 		status, stdout, stderr := tb(t, validLine, args...)

@@ -121,7 +121,7 @@ func answer(e httplimit.Explanation) string {
 	case e.Allowed:
 		return fmt.Sprintf("granted, %d left", e.Remaining)
 	}
-	return "refused: costs more than the bucket holds"
+	return "refused: costs more than the burst"
 }
 
 func decimal(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }

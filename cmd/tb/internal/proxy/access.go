@@ -66,15 +66,20 @@ func (p *Proxy) Key(key string) string {
 		if !ok {
 			return hash(key) // not what was expected
 		}
-		quoted, err := strconv.QuotedPrefix(value)
+		written, err := strconv.QuotedPrefix(value)
 		if err != nil {
-			quoted, _, _ = strings.Cut(value, " ")
+			written, _, _ = strings.Cut(value, " ")
 		}
-		rest = strings.TrimPrefix(value[len(quoted):], " ")
-		if name != "ip:address" && quoted != "" {
-			quoted = hash(quoted)
+		rest = strings.TrimPrefix(value[len(written):], " ")
+		if plain, err := strconv.Unquote(written); err == nil {
+			value = plain
+		} else {
+			value = written
 		}
-		shown = append(shown, name+"="+quoted)
+		if name != "ip:address" && value != "" {
+			value = hash(value)
+		}
+		shown = append(shown, name+"="+value)
 	}
 	return strings.Join(shown, " ")
 }

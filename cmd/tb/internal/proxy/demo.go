@@ -22,11 +22,11 @@ func demoUpstream(w http.ResponseWriter, r *http.Request) {
 
 // next tells what to type next.
 func (c *Command) next(w io.Writer, proxy, admin string) {
-	fmt.Fprintf(w, "Listening on http://%s", proxy)
+	behind := c.Upstream.String()
 	if c.demo() {
-		fmt.Fprint(w, ", with a demo upstream behind it")
+		behind = "a demo upstream"
 	}
-	fmt.Fprintln(w, ".")
+	fmt.Fprintf(w, "Listening on http://%s, with %s behind it.\n", proxy, behind)
 	switch c.Policy {
 	case "":
 		fmt.Fprintln(w, "Each address gets 5 requests a second, and 10 at once.")
@@ -53,11 +53,10 @@ Watch the buckets fill and drain in a browser: http://%[1]s/
 `, admin)
 	}
 	if c.demo() {
-		fmt.Fprint(w, `
+		fmt.Fprintln(w, `
 To limit a server of yours, say where it is and what it may get:
 
-  tb proxy --upstream http://localhost:3000 --policy policy.json
-`)
+  tb proxy --upstream http://localhost:3000 --policy policy.json`)
 	}
 	if c.Policy == "" {
 		fmt.Fprintf(w, "\nThis is the policy here, to start yours from:\n\n%s", demoPolicy)

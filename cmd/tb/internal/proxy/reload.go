@@ -32,7 +32,7 @@ func (l *reloader) run(ctx context.Context, signals <-chan os.Signal) {
 	if watcher, err := l.watch(); err != nil {
 		l.proxy.Log.Warn("the policy is read again on SIGHUP only", "error", err)
 	} else {
-		defer watcher.Close()
+		defer func() { _ = watcher.Close() }()
 		events, errs = watcher.Events, watcher.Errors
 	}
 	var settled <-chan time.Time

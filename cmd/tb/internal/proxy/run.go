@@ -84,7 +84,7 @@ func (r *runner) listen() (err error) {
 func (r *runner) close() {
 	for _, l := range []net.Listener{r.forProxy, r.forAdmin, r.forDemo} {
 		if l != nil {
-			l.Close()
+			_ = l.Close() // nothing was done with it
 		}
 	}
 }

@@ -1,0 +1,208 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/httplimit"
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// served is an admin server beside a limiter that grants three, and one more every 10 s.
+func served(t *testing.T) (s *Server, admin string, limited http.Handler, now *time.Time) {
+	t.Helper()
+	clock := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	rule := httplimit.Rule{Name: "r", Keys: []string{"header:x-api-key"},
+		Limit: tb.Limit{Capacity: 3, Tokens: 1, Per: 10 * time.Second}}
+	limiter, err := httplimit.New(httplimit.Rules(rule),
+		httplimit.WithCore(tb.WithClock(func() time.Time { return clock })),
+		httplimit.WithHooks(httplimit.Hooks{
+			Refused: func(r *http.Request, e httplimit.Event) { s.Refused(r, e) },
+		}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	limited = limiter.Middleware(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.Header.Set("X-Api-Key", "demo")
+		limited.ServeHTTP(w, r)
+	}))
+	t.Cleanup(proxy.Close)
+	s = New(Config{
+		Limiter: limiter, Metrics: http.NotFoundHandler(), Key: strings.ToUpper,
+		Proxy: proxy.URL, Demo: true,
+	})
+	server := httptest.NewServer(s)
+	t.Cleanup(server.Close)
+	return s, server.URL, limited, &clock
+}
+
+func do(t *testing.T, r *http.Request) (int, string) {
+	t.Helper()
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(body)
+}
+
+func request(t *testing.T, method, url, body string) *http.Request {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	return r
+}
+
+func state(t *testing.T, admin string) (s snapshot) {
+	t.Helper()
+	_, body := do(t, request(t, "GET", admin+"/api/state", ""))
+	if err := json.Unmarshal([]byte(body), &s); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// The level of a bucket is what the limiter says, at any time, and asking takes nothing.
+func TestLevels(t *testing.T) {
+	s, admin, limited, now := served(t)
+	take := func(n int) {
+		for range n {
+			r := httptest.NewRequest(http.MethodGet, "/", nil)
+			r.Header.Set("X-Api-Key", "k")
+			limited.ServeHTTP(httptest.NewRecorder(), r)
+		}
+	}
+	take(3)
+	if b := state(t, admin).Buckets; len(b) != 0 {
+		t.Errorf("nothing was refused: %+v", b)
+	}
+	take(2)
+	for _, want := range []struct {
+		after time.Duration
+		take  int
+		level float64
+	}{
+		{0, 0, 0}, {5 * time.Second, 0, 0.5}, {15 * time.Second, 0, 2}, {0, 1, 1},
+		{time.Second, 0, 1}, {time.Hour, 0, 3},
+	} {
+		*now = now.Add(want.after)
+		take(want.take)
+		b := state(t, admin).Buckets
+		if len(b) != 1 || b[0] != (bucketView{"r", "HEADER:X-API-KEY=K", 2, want.level, 3, 0.1}) {
+			t.Errorf("%+v: %+v", want, b)
+		}
+	}
+	other := httplimit.Rules(httplimit.Rule{Name: "other", Limit: tb.Limit{
+		Capacity: 1, Tokens: 1, Per: time.Second}})
+	if err := s.Limiter.SetPolicy(other); err != nil {
+		t.Fatal(err)
+	}
+	if v := state(t, admin); len(v.Buckets) != 0 || v.Rules[0].Name != "other" {
+		t.Errorf("after a change of policy: %+v", v)
+	}
+}
+
+func TestBurst(t *testing.T) {
+	_, admin, _, _ := served(t)
+	status, body := do(t, request(t, "POST", admin+"/api/burst", "n=5"))
+	const want = `[{"status":200,"remaining":"2","retryAfter":""},` +
+		`{"status":200,"remaining":"1","retryAfter":""},` +
+		`{"status":200,"remaining":"0","retryAfter":""},` +
+		`{"status":429,"remaining":"0","retryAfter":"`
+	if status != 200 || !strings.HasPrefix(body, want) {
+		t.Error(status, body)
+	}
+	for _, form := range []string{"", "n=0", "n=101", "n=x"} {
+		if status, _ := do(t, request(t, "POST", admin+"/api/burst", form)); status != 400 {
+			t.Errorf("%q: %d", form, status)
+		}
+	}
+}
+
+// No page but this one can send a burst, or read what is here.
+func TestOtherPages(t *testing.T) {
+	s, admin, _, _ := served(t)
+	r := request(t, "POST", admin+"/api/burst", "n=1")
+	r.Header.Set("Origin", "https://example.com")
+	if status, body := do(t, r); status != http.StatusForbidden {
+		t.Error(status, body)
+	}
+	r = request(t, "POST", admin+"/api/burst", "n=1")
+	r.Header.Set("Origin", admin)
+	if status, body := do(t, r); status != http.StatusOK {
+		t.Error(status, body)
+	}
+	for host, want := range map[string]int{
+		"example.com": 421, "localhost.example.com:80": 421, "localhost": 200, "127.0.0.1:80": 200,
+		"[::1]:80": 200,
+	} {
+		r := request(t, "GET", admin+"/api/state", "")
+		r.Host = host
+		if status, body := do(t, r); status != want {
+			t.Errorf("%s: %d %s", host, status, body)
+		}
+	}
+	// Who has it listen elsewhere may give it a name.
+	elsewhere := &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 80}
+	r = httptest.NewRequest(http.MethodGet, "http://admin.example.com/api/state", nil)
+	r = r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, elsewhere))
+	w := httptest.NewRecorder()
+	if s.ServeHTTP(w, r); w.Code != http.StatusOK {
+		t.Error(w.Code)
+	}
+}
+
+// The page loads nothing from elsewhere.
+func TestPageIsComplete(t *testing.T) {
+	_, admin, _, _ := served(t)
+	for _, name := range []string{"", "app.js", "bucket.js", "burst.js", "chart.js", "dom.js",
+		"style.css", "icon.svg"} {
+		status, body := do(t, request(t, "GET", admin+"/"+name, ""))
+		body = strings.ReplaceAll(body, "http://www.w3.org/2000/svg", "")
+		if status != 200 || strings.Contains(body, "://") {
+			t.Errorf("/%s: %d %s", name, status, body)
+		}
+	}
+}
+
+// The history goes on by itself, a second at a time.
+func TestRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limiter, err := httplimit.New(httplimit.Rules(httplimit.Rule{
+			Name: "r", Limit: tb.Limit{Capacity: 1, Tokens: 1, Per: time.Hour},
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := New(Config{Limiter: limiter, Metrics: http.NotFoundHandler()})
+		ctx, cancel := context.WithCancel(t.Context())
+		go s.Run(ctx)
+		handler := limiter.Middleware(http.NotFoundHandler())
+		for range 3 {
+			handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
+		}
+		time.Sleep(2500 * time.Millisecond)
+		granted, refused := s.history.of(ruleID{"", "r"})
+		if granted[seconds-2] != 1 || refused[seconds-2] != 2 || granted[seconds-1] != 0 {
+			t.Error(granted, refused)
+		}
+		cancel()
+		synctest.Wait()
+	})
+}

@@ -1,0 +1,72 @@
+package metrics
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/seed-181794aa/ratelimit/httplimit"
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+func TestMetrics(t *testing.T) {
+	policy := httplimit.Rules(
+		httplimit.Rule{Name: "slow", Limit: tb.Limit{Capacity: 1, Tokens: 1, Per: time.Hour}},
+		httplimit.Rule{Name: "trial", Shadow: true, Keys: []string{"header:x"},
+			Limit: tb.Limit{Capacity: 1, Tokens: 1, Per: time.Hour}},
+	)
+	limiter, err := httplimit.New(policy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	handler := limiter.Middleware(http.NotFoundHandler())
+	for range 3 {
+		handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
+	}
+	m := New(limiter)
+	m.Decision(3 * time.Microsecond)
+	m.UpstreamError(Timeout)
+	m.Reload(true)
+	m.Reload(false)
+	w := httptest.NewRecorder()
+	m.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	for _, want := range []string{
+		`tb_requests_total{outcome="granted",rule="slow",set=""} 1`,
+		`tb_requests_total{outcome="refused",rule="slow",set=""} 2`,
+		`tb_requests_total{outcome="shadow_granted",rule="trial",set=""} 0`,
+		`tb_requests_total{outcome="shadow_refused",rule="trial",set=""} 0`,
+		`tb_keys{rule="slow",set=""} 1`,
+		`tb_evictions_total{kind="full",rule="slow",set=""} 0`,
+		`tb_evictions_total{kind="in_debt",rule="slow",set=""} 0`,
+		`tb_decision_duration_seconds_bucket{le="2e-06"} 0`,
+		`tb_decision_duration_seconds_bucket{le="5e-06"} 1`,
+		`tb_upstream_errors_total{reason="connect"} 0`,
+		`tb_upstream_errors_total{reason="timeout"} 1`,
+		`tb_policy_reloads_total{outcome="accepted"} 1`,
+		`tb_policy_reloads_total{outcome="rejected"} 1`,
+		"tb_policy_last_reload_successful 0",
+		"go_goroutines",
+	} {
+		if !strings.Contains(w.Body.String(), want) {
+			t.Errorf("no %s in\n%s", want, w.Body)
+		}
+	}
+}
+
+// The names are as Prometheus recommends.
+func TestNames(t *testing.T) {
+	limiter, err := httplimit.New(httplimit.Rules(httplimit.Rule{
+		Name: "r", Limit: tb.Limit{Capacity: 1, Tokens: 1, Per: time.Second},
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	problems, err := testutil.GatherAndLint(New(limiter).registry)
+	if err != nil || len(problems) > 0 {
+		t.Error(problems, err)
+	}
+}

@@ -1,0 +1,168 @@
+package policycmd
+
+import (
+	"bytes"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/replay"
+)
+
+const plans = `{"rules": [
+	{"name": "paid", "limit_keys": ["header:x-api-key"], "match": {"header:x-plan": "paid"},
+	 "algorithm_config": {"tokens_per_second": 100, "burst": 200}},
+	{"name": "free", "limit_keys": ["header:x-api-key"],
+	 "algorithm_config": {"tokens_per_second": 0.1, "burst": 3}},
+	{"name": "clients", "limit_keys": ["ip:address"], "on_missing": "reject",
+	 "algorithm_config": {"tokens_per_second": 5, "burst": 10}},
+	{"name": "all", "limit_keys": [], "mode": "shadow", "algorithm_config": {
+	 "tokens_per_second": 10, "burst": 20, "cost_source": "header:x-cost"}}]}`
+
+const bad = `{"rules": [
+	{"name": "a", "limit_keys": ["ip:address"], "algorithm_config": {"rps": 10, "burst": 5}},
+	{"name": "a", "limit_keys": ["user"], "typo": 1, "algorithm_config": {"burst": 2.5}}]}`
+
+const unknownKey = `{"name": "a", "limit_keys": ["user"],
+	"algorithm_config": {"rps": 1, "burst": 5}}`
+
+func TestCheck(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for name, content := range map[string]string{
+		"plans.json": plans, "bad.json": bad, "key.json": unknownKey, "broken.json": "[]",
+	} {
+		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var out bytes.Buffer
+	c := Check{Files: []string{"plans.json", "bad.json", "key.json", "broken.json", "none", "-"}}
+	err := c.Run(replay.IO{Stdin: strings.NewReader(plans), Stdout: &out})
+	const want = `plans.json: warning: rules[3].algorithm_config.cost_source: ` +
+		`clients that set the cost themselves are not limited by it without min_cost and max_cost
+plans.json: 4 rules, no errors, 1 warning
+bad.json: error: rules[0].algorithm_config.burst: ` +
+		`must be >= tokens_per_second (got 5, want >= 10)
+bad.json: error: rules[1].algorithm_config.tokens_per_second: ` +
+		`is missing, and so is its alias rps
+bad.json: error: rules[1].algorithm_config.burst: must be a whole number of tokens (got 2.5)
+bad.json: error: rules[1].typo: unknown field
+bad.json: error: rules[1].name: must be unique (got "a" again)
+key.json: error: limit_keys[0]: there is no extractor for "user"
+broken.json: error: must be an object (got an array)
+-: warning: rules[3].algorithm_config.cost_source: ` +
+		`clients that set the cost themselves are not limited by it without min_cost and max_cost
+-: 4 rules, no errors, 1 warning
+`
+	if got := out.String(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	const failed = `bad.json: 5 errors
+key.json: 1 error
+broken.json: 1 error
+open none: no such file or directory`
+	if err == nil || err.Error() != failed {
+		t.Errorf("got %v, want %s", err, failed)
+	}
+}
+
+func TestExplain(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "plans.json")
+	if err := os.WriteFile(file, []byte(plans), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		explain Explain
+		want    string
+	}{
+		{Explain{Request: "GET /v1?x=1", Header: []string{"X-Api-Key: k1", "X-Cost: 21"}},
+			`GET /v1?x=1 from 192.0.2.1
+
+RULE     MODE     KEY                   COST  BURST  RATE   ANSWER OF A FULL BUCKET
+free     enforce  header:x-api-key=k1   1     3      1/10s  granted, 2 left
+clients  enforce  ip:address=192.0.2.1  1     10     5/s    granted, 9 left
+all      shadow   everybody             21    20     10/s   refused: costs more than the burst
+
+Do not apply: paid
+`},
+		{Explain{Request: "POST http://h/x", Header: []string{"X-Api-Key: k1", "X-Plan: paid",
+			"X-Forwarded-For: 198.51.100.7"}, Trusted: []netip.Prefix{
+			netip.MustParsePrefix("192.0.2.0/24")}},
+			`POST /x from 198.51.100.7
+
+RULE     MODE     KEY                      COST  BURST  RATE   ANSWER OF A FULL BUCKET
+paid     enforce  header:x-api-key=k1      1     200    100/s  granted, 199 left
+clients  enforce  ip:address=198.51.100.7  1     10     5/s    granted, 9 left
+all      shadow   everybody                1     20     10/s   granted, 19 left
+
+Do not apply: free
+`},
+	} {
+		var out bytes.Buffer
+		tt.explain.File, tt.explain.From = file, netip.MustParseAddr("192.0.2.1")
+		if err := tt.explain.Run(replay.IO{Stdout: &out}); err != nil {
+			t.Error(err)
+		}
+		if got := out.String(); got != tt.want {
+			t.Errorf("got\n%s\nwant\n%s", got, tt.want)
+		}
+	}
+}
+
+// Rules that apply to nothing, or lack a key, are told as well.
+func TestExplainWhatIsMissing(t *testing.T) {
+	const sets = `{"policies": [
+		{"id": "one", "spec": {"selector": {"pathPrefix": "/v1/"}, "rules": [{"name": "r",
+		 "limit_keys": ["query:user"], "on_missing": "reject",
+		 "algorithm_config": {"rps": 1, "burst": 1}}]}},
+		{"id": "two", "spec": {"selector": {"hosts": ["h.test"]}, "rules": [{"name": "r",
+		 "limit_keys": [], "algorithm_config": {"rps": 1, "burst": 1}}]}}]}`
+	for _, tt := range []struct{ request, header, want string }{
+		{"GET /v1/x", "", `RULE   MODE     KEY          COST  BURST  RATE  ANSWER OF A FULL BUCKET
+one/r  enforce  query:user=  1     1      1/s   refused: lacks a key (400)
+
+Do not apply: two/r
+`},
+		{"GET /v1", "", `No rule applies: the request passes, without rate limit fields.
+
+Do not apply: one/r, two/r
+`},
+		{"GET /", "Host: h.test", `RULE   MODE     KEY        COST  BURST  RATE  ANSWER OF A FULL BUCKET
+two/r  enforce  everybody  1     1      1/s   granted, 0 left
+
+Do not apply: one/r
+`},
+	} {
+		var out bytes.Buffer
+		c := Explain{File: "-", Request: tt.request, From: netip.MustParseAddr("::1")}
+		if tt.header != "" {
+			c.Header = []string{tt.header}
+		}
+		if err := c.Run(replay.IO{Stdin: strings.NewReader(sets), Stdout: &out}); err != nil {
+			t.Error(err)
+		}
+		if _, got, _ := strings.Cut(out.String(), "\n\n"); got != tt.want {
+			t.Errorf("%s: got\n%s\nwant\n%s", tt.request, got, tt.want)
+		}
+	}
+}
+
+func TestExplainErrors(t *testing.T) {
+	for want, c := range map[string]Explain{
+		"want a method and a path":  {Request: "/x"},
+		"want a method and a path ": {Request: "GET x"},
+		"want a name and a value":   {Request: "GET /", Header: []string{"X-Api-Key"}},
+		"invalid URL escape":        {Request: "GET /%zz"},
+	} {
+		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), strings.TrimSpace(want)) {
+			t.Errorf("%+v: %v, want %q", c, err, want)
+		}
+	}
+	c := Explain{File: "-", Request: "GET /"}
+	err := c.Run(replay.IO{Stdin: strings.NewReader(bad)})
+	if err == nil || strings.Count(err.Error(), "\n") != 4 {
+		t.Errorf("%v, want 5 lines", err)
+	}
+}

@@ -1,0 +1,104 @@
+package proxy
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+const byKey = `{"rules": [{"name": "by-key", "limit_keys": ["header:x-api-key", "ip:address"],
+	"algorithm_config": {"tokens_per_second": 0.1, "burst": 1}}]}`
+
+// Only what was refused is logged, with no more of its key than tells it from others.
+func TestAccessLog(t *testing.T) {
+	upstream := func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("hello")) }
+	const start1 = `level=INFO msg=request client=127.0.0.1 method=GET host=h path=/p `
+	const key = `rule=by-key key="header:x-api-key=sha256:6ab9f1eb8f7d ip:address=127.0.0.1" `
+	granted := start1 + "status=200 bytes=5 " + key + "refused=false"
+	refused := start1 + "status=429 bytes=218 " + key + "refused=true retry_after=10s"
+	for access, want := range map[Access][]string{
+		AccessOff: nil, AccessRefused: {refused}, AccessAll: {granted, refused},
+	} {
+		log := newTranscript()
+		_, url, _ := start(t, byKey, upstream, func(c *Config) {
+			c.Log, c.Access = log.logger(), access
+		})
+		for range 2 {
+			get(t, url+"/p?token=secret", "Host", "h", "X-Api-Key", "k1")
+		}
+		for _, line := range want {
+			if got := log.until(t, "msg=request"); got != line {
+				t.Errorf("%s: got\n%s\nwant\n%s", access, got, line)
+			}
+		}
+		if n := len(log.lines); n > 0 {
+			t.Errorf("%s: %d lines more", access, n)
+		}
+	}
+}
+
+func TestKeysAreHashed(t *testing.T) {
+	hidden, shown := &Proxy{}, &Proxy{Config: Config{ShowKeys: true}}
+	const key = `header:x-api-key="a b" ip:address=192.0.2.1 query:q=`
+	const want = `header:x-api-key=sha256:c8687a08aa5d ip:address=192.0.2.1 query:q=`
+	if got := hidden.Key(key); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := hidden.Key("everybody"); got != "everybody" {
+		t.Error(got)
+	}
+	if got := hidden.Key("odd"); !strings.HasPrefix(got, "sha256:") {
+		t.Error(got)
+	}
+	if got := shown.Key(key); got != key {
+		t.Error(got)
+	}
+}
+
+// counted counts the records that reach it, and the attribute suppressed.
+type counted struct {
+	slog.Handler
+	mu                  sync.Mutex
+	records, suppressed uint64
+}
+
+func (c *counted) Enabled(context.Context, slog.Level) bool { return true }
+
+func (c *counted) Handle(_ context.Context, r slog.Record) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.records++
+	r.Attrs(func(a slog.Attr) bool {
+		if a.Key == "suppressed" {
+			c.suppressed += a.Value.Uint64()
+		}
+		return true
+	})
+	return nil
+}
+
+// A flood of refusals does not become one of lines, and none goes uncounted.
+func TestThrottle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &counted{Handler: slog.DiscardHandler}
+		log := throttle(slog.New(c))
+		for range 1000 {
+			log.Info("x")
+		}
+		if c.records != 100 || c.suppressed != 0 {
+			t.Errorf("%d records, %d suppressed, want 100 and 0", c.records, c.suppressed)
+		}
+		time.Sleep(time.Second)
+		for range 1000 {
+			log.Info("x")
+		}
+		if c.records != 120 || c.suppressed != 900 {
+			t.Errorf("%d records, %d suppressed, want 120 and 900", c.records, c.suppressed)
+		}
+	})
+}

@@ -1,0 +1,222 @@
+package proxy
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/policyfile"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/replay"
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// two is a policy of two requests for each address, and then one in ten seconds.
+const two = `{"rules": [{"name": "two", "limit_keys": ["ip:address"],
+	"algorithm_config": {"tokens_per_second": 0.1, "burst": 2}}]}`
+
+// clock is a clock that moves when it is told to.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (c *clock) read() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+// transcript is a log without times, that a test can wait for.
+type transcript struct {
+	lines chan string
+	part  []byte
+}
+
+func newTranscript() *transcript { return &transcript{lines: make(chan string, 1000)} }
+
+func (l *transcript) Write(b []byte) (int, error) {
+	l.part = append(l.part, b...)
+	for {
+		line, rest, ok := bytes.Cut(l.part, []byte("\n"))
+		if !ok {
+			return len(b), nil
+		}
+		l.lines <- string(line)
+		l.part = rest
+	}
+}
+
+func (l *transcript) logger() *slog.Logger {
+	return slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{
+		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey || a.Key == "duration" {
+				return slog.Attr{}
+			}
+			return a
+		},
+	}))
+}
+
+// until waits for a line with some text, and returns it with those before it.
+func (l *transcript) until(t *testing.T, text string) string {
+	t.Helper()
+	var all []string
+	for {
+		select {
+		case line := <-l.lines:
+			all = append(all, line)
+			if strings.Contains(line, text) {
+				return strings.Join(all, "\n")
+			}
+		case <-t.Context().Done():
+			t.Fatalf("no line with %q in:\n%s", text, strings.Join(all, "\n"))
+		}
+	}
+}
+
+// start serves the config's proxy, in front of an upstream, and returns its URL.
+func start(t *testing.T, policy string, upstream http.HandlerFunc, change ...func(*Config)) (
+	*Proxy, string, *clock) {
+	t.Helper()
+	back := httptest.NewServer(upstream)
+	t.Cleanup(back.Close)
+	target, _ := url.Parse(back.URL)
+	now := &clock{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	c := Config{
+		Upstream: target, PreserveHost: true, Access: AccessOff,
+		Log: slog.New(slog.DiscardHandler), Core: []tb.Option{tb.WithClock(now.read)},
+	}
+	if policy != "" {
+		var err error
+		if c.Policy, _, err = policyfile.Parse([]byte(policy)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, f := range change {
+		f(&c)
+	}
+	p, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	front := httptest.NewServer(p)
+	t.Cleanup(front.Close)
+	return p, front.URL, now
+}
+
+// get sends a request and returns the response with its body read.
+func get(t *testing.T, url string, header ...string) (*http.Response, string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		r.Header.Add(header[i], header[i+1])
+		if header[i] == "Host" {
+			r.Host = header[i+1]
+		}
+	}
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp, string(body)
+}
+
+// running is a command that runs.
+type running struct {
+	proxy, admin string
+	said         string // on standard output
+	log          *transcript
+	stop         func() error // and wait for it
+}
+
+// run runs a command on free ports.
+func run(t *testing.T, change func(*Command)) *running {
+	t.Helper()
+	c := &Command{
+		Listen: "127.0.0.1:0", Admin: "127.0.0.1:0", PreserveHost: true, MaxKeys: 1000,
+		Shutdown: time.Minute, AccessLog: AccessRefused, LogFormat: "text",
+	}
+	change(c)
+	if err := c.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	stdout, said := io.Pipe()
+	r := &running{log: newTranscript()}
+	done := make(chan error, 1)
+	go func() {
+		err := c.Run(ctx, replay.IO{Stdout: said, Stderr: r.log})
+		said.CloseWithError(io.EOF)
+		done <- err
+	}()
+	lines := bufio.NewScanner(stdout)
+	for lines.Scan() {
+		r.said += lines.Text() + "\n"
+		if strings.HasPrefix(lines.Text(), "Ctrl-C") {
+			break
+		}
+	}
+	go io.Copy(io.Discard, stdout)
+	for _, word := range strings.Fields(r.said) {
+		word = strings.TrimRight(word, ".,")
+		switch {
+		case !strings.HasPrefix(word, "http://127"):
+		case r.proxy == "":
+			r.proxy = strings.TrimSuffix(word, "/")
+		case strings.HasSuffix(word, "/metrics"):
+			r.admin = strings.TrimSuffix(word, "/metrics")
+		}
+	}
+	if r.proxy == "" {
+		t.Fatalf("it did not start: %v", <-done)
+	}
+	once := sync.OnceValue(func() error { cancel(); return <-done })
+	r.stop = once
+	t.Cleanup(func() {
+		http.DefaultClient.CloseIdleConnections()
+		if err := once(); err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+// file writes a policy and returns its name.
+func file(t *testing.T, content string) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "policy.json")
+	write(t, name, content)
+	return name
+}
+
+func write(t *testing.T, name, content string) {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

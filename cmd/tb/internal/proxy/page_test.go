@@ -1,0 +1,155 @@
+package proxy
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+)
+
+// browser returns the context of a tab of a headless Chromium.
+func browser(t *testing.T) context.Context {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("a browser takes seconds to start")
+	}
+	var path string
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
+		if found, err := exec.LookPath(name); err == nil && path == "" {
+			path = found
+		}
+	}
+	if path == "" {
+		t.Skip("no Chromium: the page was not tested")
+	}
+	opts := slices.Clone(chromedp.DefaultExecAllocatorOptions[:])
+	opts = append(opts, chromedp.ExecPath(path))
+	if os.Getuid() == 0 {
+		opts = append(opts, chromedp.NoSandbox) // which root cannot have
+	}
+	ctx, cancel := chromedp.NewExecAllocator(t.Context(), opts...)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewContext(ctx)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// media emulates what the user prefers.
+func media(name, value string) chromedp.Action[chromedp.Void] {
+	return chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
+		_, err := cdp.Call(ctx, tab, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{Name: name, Value: value}},
+		})
+		return err
+	})
+}
+
+// A newcomer opens the page, sends a burst, and sees what a token bucket does.
+func TestPage(t *testing.T) {
+	ctx := browser(t)
+	r := run(t, func(*Command) {})
+	messages := make(chan string, 100)
+	if err := chromedp.Do(ctx); err != nil { // starts the browser
+		t.Fatal(err)
+	}
+	console := chromedp.Console(ctx)
+	go func() {
+		defer close(messages)
+		for m, err := range console {
+			if err != nil {
+				return
+			}
+			messages <- m.String()
+		}
+	}()
+	if err := chromedp.Do(ctx,
+		chromedp.Navigate(r.admin),
+		chromedp.WaitVisible("#burst"),
+		chromedp.Click("#burst button"),
+		chromedp.WaitVisible("#replies .is-refused"),
+		chromedp.WaitVisible(".bucket"),
+	); err != nil {
+		t.Fatal(err)
+	}
+	text := func(selector string) string {
+		s, err := chromedp.Run(ctx, chromedp.TextContent(selector))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	if n := strings.Count(text("#replies"), "✓ 200"); n < 10 || n > 14 {
+		t.Errorf("%d of 15 were granted: %s", n, text("#replies"))
+	}
+	for selector, want := range map[string]string{
+		"#replies":          "✗ 429retry in 1 s",
+		"#verdict":          "refused",
+		".bucket .rule":     "per-address",
+		".bucket .key":      "ip:address=127.0.0.1",
+		".bucket .level":    "of 10 tokens",
+		".bucket .refusals": "refused",
+		"#rules":            "per-address",
+		"#charts":           "per-address",
+		"#connection":       "live",
+	} {
+		if got := text(selector); !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %q in it", selector, got, want)
+		}
+	}
+	// The bucket fills again, and the page says so.
+	for what, condition := range map[string]string{
+		"refill": `document.querySelector(".bucket .level").textContent === "10 of 10 tokens"`,
+		"label": `document.querySelector(".bucket svg").getAttribute("aria-label") ===
+			"10 of 10 tokens"`,
+		"retry": `document.querySelector("#verdict").textContent.includes("That has passed")`,
+		"chart": `/[1-9]\d* refused/.test(document.querySelector("figcaption").textContent)`,
+	} {
+		if _, err := chromedp.Run(ctx, chromedp.Poll[bool](condition)); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	background := `getComputedStyle(document.body).backgroundColor`
+	colours := map[string]bool{}
+	for _, scheme := range []string{"light", "dark"} {
+		if err := chromedp.Do(ctx, media("prefers-color-scheme", scheme)); err != nil {
+			t.Fatal(err)
+		}
+		colour, err := chromedp.Run(ctx, chromedp.Evaluate[string](background))
+		if err != nil {
+			t.Fatal(err)
+		}
+		colours[colour] = true
+	}
+	if len(colours) != 2 {
+		t.Errorf("light and dark are the same: %v", colours)
+	}
+	for len(messages) > 0 {
+		t.Errorf("console: %s", <-messages)
+	}
+}
+
+// The form can be sent with the keyboard alone, and works if nothing is to move.
+func TestPageByKeyboard(t *testing.T) {
+	ctx := browser(t)
+	r := run(t, func(*Command) {})
+	if err := chromedp.Do(ctx,
+		media("prefers-reduced-motion", "reduce"),
+		chromedp.Navigate(r.admin),
+		chromedp.WaitVisible("#burst"),
+		chromedp.SendKeys("#burst input", "\r"),
+		chromedp.WaitVisible("#replies .is-refused"),
+		chromedp.WaitVisible(".bucket"),
+	); err != nil {
+		t.Fatal(err)
+	}
+	full := `document.querySelector(".bucket .level").textContent === "10 of 10 tokens"`
+	if _, err := chromedp.Run(ctx, chromedp.Poll[bool](full)); err != nil {
+		t.Error(err)
+	}
+}

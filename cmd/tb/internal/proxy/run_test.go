@@ -1,0 +1,136 @@
+package proxy
+
+import (
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/replay"
+)
+
+var port = regexp.MustCompile(`127\.0\.0\.1:\d+`)
+
+// Without flags the command says what to type next, and that works.
+func TestNextSteps(t *testing.T) {
+	r := run(t, func(*Command) {})
+	got := strings.NewReplacer(r.proxy, "PROXY", r.admin, "ADMIN").Replace(r.said)
+	const want = `Listening on PROXY, with a demo upstream behind it.
+Each address gets 5 requests a second, and 10 at once.
+
+Try it in another terminal:
+
+  curl -i PROXY/     # one request, and what is left of the limit
+  for i in $(seq 15); do   # a burst: about 10 pass, the others get 429
+    curl -s -o /dev/null -w '%{http_code}\n' PROXY/
+  done
+  curl ADMIN/metrics  # for Prometheus
+
+Watch the buckets fill and drain in a browser: ADMIN/
+
+To limit a server of yours, say where it is and what it may get:
+
+  tb proxy --upstream http://localhost:3000 --policy policy.json
+
+This is the policy here, to start yours from:
+
+` + demoPolicy + `
+Ctrl-C stops it.
+`
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	first, body := get(t, r.proxy)
+	if first.StatusCode != http.StatusOK || first.Header.Get("RateLimit-Limit") != "10" ||
+		body != "The demo upstream got GET \"/\".\n" {
+		t.Error(first.Status, first.Header, body)
+	}
+	if _, metrics := get(t, r.admin+"/metrics"); !strings.Contains(metrics,
+		`tb_requests_total{outcome="granted",rule="per-address",set=""} 1`) {
+		t.Error(metrics)
+	}
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Skip("no curl: the lines were not run")
+	}
+	for _, line := range strings.Split(r.said, "\n") {
+		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "curl") {
+			continue
+		}
+		line = strings.Replace(line, "curl", "curl -sf", 1)
+		if out, err := exec.CommandContext(t.Context(), "sh", "-c", line).Output(); err != nil {
+			t.Errorf("%s: %v, %s", line, err, out)
+		}
+	}
+}
+
+func TestSIGHUP(t *testing.T) {
+	name := file(t, rules(1))
+	r := run(t, func(c *Command) { c.Policy = name })
+	self, err := os.FindProcess(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := self.Signal(syscall.SIGHUP); err != nil {
+		t.Skip(err) // not on Windows
+	}
+	if line := r.log.until(t, "policy reloaded"); !strings.Contains(line, "because=SIGHUP rules=2") {
+		t.Error(line)
+	}
+	demo := run(t, func(*Command) {})
+	if err := self.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	demo.log.until(t, "there is no policy file")
+}
+
+func TestRunErrors(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	for want, change := range map[string]func(*Command){
+		"--listen: ": func(c *Command) { c.Listen = taken.Addr().String() },
+		"--admin: ":  func(c *Command) { c.Admin = taken.Addr().String() },
+		"no such":    func(c *Command) { c.Policy = "/none/policy.json" },
+		"is not accepted:\nname: must not be empty": func(c *Command) {
+			c.Policy = file(t, `{"name": "", "limit_keys": [],
+				"algorithm_config": {"tokens_per_second": 1, "burst": 1}}`)
+		},
+	} {
+		c := &Command{Listen: "127.0.0.1:0", Admin: "127.0.0.1:0", MaxKeys: 1, AccessLog: AccessOff}
+		change(c)
+		err := c.Run(t.Context(), replay.IO{Stdout: newTranscript(), Stderr: newTranscript()})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+// With an upstream there is nobody to send bursts to, and without an admin address no page.
+func TestNoDemo(t *testing.T) {
+	r := run(t, func(c *Command) {
+		c.Policy = policyOff
+		_ = c.Upstream.UnmarshalText([]byte("http://127.0.0.1:1"))
+	})
+	if strings.Contains(r.said, "demo") || !strings.Contains(r.said, "Nothing is limited.") {
+		t.Error(r.said)
+	}
+	resp, err := http.Post(r.admin+"/api/burst", "application/x-www-form-urlencoded",
+		strings.NewReader("n=1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusMethodNotAllowed {
+		t.Error(resp.Status)
+	}
+	r = run(t, func(c *Command) { c.Admin = adminOff })
+	if strings.Contains(r.said, "metrics") || len(port.FindAllString(r.said, -1)) != 3 {
+		t.Error(r.said)
+	}
+}
