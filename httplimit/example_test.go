@@ -19,7 +19,7 @@ var hello = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 func Example() {
 	policy, warnings, err := httplimit.ParsePolicy([]byte(`{
 		"name": "per-address", "limit_keys": ["ip:address"], "algorithm": "token_bucket",
-		"algorithm_config": { "tokens_per_second": 1, "burst": 2 } }`))
+		"algorithm_config": { "tokens_per_second": 0.001, "burst": 2 } }`))
 	if err != nil {
 		panic(err)
 	}
@@ -35,12 +35,12 @@ func Example() {
 	for range 3 {
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
-		fmt.Println(w.Code, w.Header()["Ratelimit"], w.Header()["Retry-After"])
+		fmt.Println(w.Code, w.Header().Get("RateLimit-Remaining"))
 	}
 	// Output:
-	// 200 ["per-address";r=1;t=1] []
-	// 200 ["per-address";r=0;t=1] []
-	// 429 ["per-address";r=0;t=1] [1]
+	// 200 1
+	// 200 0
+	// 429 0
 }
 
 // A policy built in Go, with a key of the program's own.

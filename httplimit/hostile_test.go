@@ -93,7 +93,7 @@ func TestHostileKeysAreQuoted(t *testing.T) {
 
 // Over a connection, where net/http reads the names.
 func TestHostileHeaderNamesInOddCaseAndDuplicates(t *testing.T) {
-	l := mustNew(t, jsonRules("", jsonRule("r", `["header:x-api-key"]`, 1, "")))
+	l := newSite(t, jsonRules("", jsonRule("r", `["header:x-api-key"]`, 1, "")))
 	srv := httptest.NewServer(l.Middleware(http.HandlerFunc(nothing)))
 	defer srv.Close()
 	send := func(lines string) int {

@@ -4,9 +4,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"testing/synctest"
 )
 
-func TestTenantsHaveTheirOwnBuckets(t *testing.T) {
+// The clock of the bubble stands still, so no bucket refills.
+func TestTenantsHaveTheirOwnBuckets(t *testing.T) { synctest.Test(t, ownBuckets) }
+
+func ownBuckets(t *testing.T) {
 	handler, err := newHandler()
 	if err != nil {
 		t.Fatal(err)
