@@ -53,7 +53,7 @@ func fails(traffic *traffic, allow func(string) bool) (failed bool) {
 		if failed || *traffic.made > 0 {
 			return
 		}
-		for _, b.N = range []int{250, 2 * settled, 2 * settled} {
+		for _, b.N = range []int{250, 2 * judged} {
 			traffic.run(b, allow)
 		}
 		failed = b.Failed()

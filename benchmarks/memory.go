@@ -56,17 +56,29 @@ func live() uint64 {
 }
 
 // rest returns the bytes of live objects when no more of them go away: what a contender
-// has left to a finalizer, a cleanup or a goroutine that has to end takes some collections.
+// has left to a cleanup, or to a goroutine that has to end, takes some collections.
 func rest() uint64 {
-	const little, tries = 16 << 10, 20
-	bytes := live()
+	const little, tries, enough = 16 << 10, 50, 3
+	last, same := live(), 0
 	for range tries {
-		last := bytes
-		if bytes = live(); bytes+little > last {
+		cleanups()
+		bytes := live()
+		if same++; bytes+little <= last {
+			same = 0
+		}
+		if last = bytes; same == enough {
 			break
 		}
 	}
-	return bytes
+	return last
+}
+
+// cleanups waits for a collection and the cleanups that it leads to.
+func cleanups() {
+	done := make(chan struct{})
+	runtime.AddCleanup(new([64]byte), func(done chan struct{}) { close(done) }, done)
+	runtime.GC()
+	<-done
 }
 
 // gcCPU returns the CPU seconds that garbage collection has taken so far.

@@ -16,30 +16,43 @@ type traffic struct {
 	Workload
 	calls func() []string
 	made  *int         // calls so far, of all workloads on the same table
-	width atomic.Int64 // how many of calls are in use; of a mix, what steer makes it
+	width atomic.Int64 // how many of calls are in use, in fractions; steer changes it
+
+	settled bool // a mix has found its width
 }
 
 // run makes b.N calls and fails if they were not what the workload's name says.
 func (t *traffic) run(b *testing.B, allow func(string) bool) {
 	calls := t.calls()
 	if t.width.Load() == 0 {
-		t.width.Store(int64(len(calls)))
+		t.width.Store(int64(len(calls)) * fraction)
 	}
-	var next, granted atomic.Int64
+	if t.Load == "mix" && b.N > judged && !t.settled {
+		t.drive(settling, calls, allow)
+		t.settled = true
+	}
 	b.ReportAllocs()
 	b.ResetTimer()
+	granted := t.drive(b.N, calls, allow)
+	b.StopTimer()
+	t.check(b, calls, granted)
+	*t.made += b.N
+}
+
+// drive makes n calls with as many goroutines as the workload has, and returns how many
+// were granted.
+func (t *traffic) drive(n int, calls []string, allow func(string) bool) int {
+	var next, granted atomic.Int64
 	if t.Par == 1 {
-		granted.Add(t.work(b.N, calls, allow, &next))
+		granted.Add(t.work(n, calls, allow, &next))
 	} else {
 		var all sync.WaitGroup
 		for range t.Par {
-			all.Go(func() { granted.Add(t.work(b.N, calls, allow, &next)) })
+			all.Go(func() { granted.Add(t.work(n, calls, allow, &next)) })
 		}
 		all.Wait()
 	}
-	b.StopTimer()
-	t.check(b, calls, int(granted.Load()))
-	*t.made += b.N
+	return int(granted.Load())
 }
 
 // work makes calls until all goroutines together have made n, and returns how many were
@@ -52,7 +65,7 @@ func (t *traffic) work(
 		if start >= n {
 			return granted
 		}
-		width := int(t.width.Load())
+		width := int(t.width.Load() / fraction)
 		at, size, grants := (*t.made+start)%width, min(batch, n-start), 0
 		for range size {
 			if allow(calls[at]) {
@@ -71,25 +84,28 @@ func (t *traffic) work(
 
 // steer keeps a mix at a load of about twice the limit, whatever the speed of machine and
 // limiter: if more than half of the calls were granted, fewer keys share them from now
-// on, so that each is called more often.
+// on, so that each is called more often. The more goroutines there are, the older is what
+// one of them tells when it has its turn, and the less it changes.
 func (t *traffic) steer(granted, calls int) {
 	width := t.width.Load()
-	step := width/32 + 1
-	if 2*granted > calls {
-		step = -step
-	}
-	t.width.Store(min(max(width+step, 1), int64(t.Keys)))
+	excess := int64(2*granted - calls)
+	step := width * excess / int64(calls) / int64(max(32, 2*t.Par))
+	t.width.Store(min(max(width-step, fraction), int64(t.Keys)*fraction))
 }
 
-// settled is how many calls a mix takes at most to find its number of keys.
-const settled = 100_000
+// fraction is the unit of a width: so many are a key.
+const fraction = 1024
+
+// A mix takes up to settling calls to find its number of keys. Over fewer than judged, the
+// share of grants may be any.
+const settling, judged = 400_000, 100_000
 
 func (t *traffic) check(b *testing.B, calls []string, granted int) {
 	share := float64(granted) / float64(b.N)
 	switch t.Load {
 	case "mix":
 		b.ReportMetric(share, "granted/op")
-		if *t.made > settled && b.N > settled && (share < 0.4 || share > 0.6) {
+		if b.N > judged && (share < 0.4 || share > 0.6) {
 			b.Errorf("%.2f of the calls granted, want half", share)
 		}
 		return
