@@ -1,13 +1,15 @@
-// Command report makes the tables and charts of BENCHMARKS.md from the raw results of
-// the benchmarks.
+// Command report makes the tables of BENCHMARKS.md and of the README, and the charts, from
+// the raw results of the benchmarks.
 //
 // usage: report DIR, where DIR is the root of the repository.
 package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"log"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -16,6 +18,7 @@ import (
 // What is read and written, in the root of the repository.
 const (
 	document   = "BENCHMARKS.md"
+	readme     = "README.md"
 	resultsDir = "benchmarks/results"
 	rawResults = resultsDir + "/bench.txt"
 )
@@ -43,13 +46,18 @@ func generate(dir string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	old, err := os.ReadFile(filepath.Join(dir, document))
-	if err != nil {
-		return nil, err
+	files, missing := make(map[string][]byte), maps.Clone(tables)
+	for _, name := range []string{document, readme} {
+		old, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			return nil, err
+		}
+		if files[name], err = fill(old, raw, missing); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
 	}
-	files := make(map[string][]byte)
-	if files[document], err = fill(old, raw); err != nil {
-		return nil, err
+	for name := range missing {
+		return nil, fmt.Errorf("there is no place for table %s", name)
 	}
 	for _, c := range charts {
 		if files[resultsDir+"/"+c.name+".svg"], err = c.svg(raw); err != nil {
@@ -62,25 +70,19 @@ func generate(dir string) (map[string][]byte, error) {
 // marked is a part of the document that is generated: what stands between the two lines.
 var marked = regexp.MustCompile(`(?s)(<!-- generated: (\S+) -->\n).*?(<!-- end -->)`)
 
-// fill puts the tables into the places of the document that are marked for them. Each
-// table must have one.
-func fill(text []byte, raw *results) ([]byte, error) {
-	var failed error
-	found := make(map[string]bool)
+// fill puts the tables into the places of a document that are marked for them, and
+// deletes them from missing.
+func fill(text []byte, raw *results, missing map[string]spec) ([]byte, error) {
+	var failed []error
 	text = marked.ReplaceAllFunc(text, func(part []byte) []byte {
 		m := marked.FindSubmatch(part)
 		name := string(m[2])
 		made, err := table(raw, name)
-		if err != nil && failed == nil {
-			failed = fmt.Errorf("table %s: %w", name, err)
+		if err != nil {
+			failed = append(failed, fmt.Errorf("table %s: %w", name, err))
 		}
-		found[name] = true
+		delete(missing, name)
 		return bytes.Join([][]byte{m[1], []byte(made), m[3]}, nil)
 	})
-	for name := range tables {
-		if !found[name] && failed == nil {
-			failed = fmt.Errorf("%s has no place for table %s", document, name)
-		}
-	}
-	return text, failed
+	return text, errors.Join(failed...)
 }

@@ -84,16 +84,22 @@ func TestLooksDiffer(t *testing.T) {
 	}
 }
 
-func TestFillWantsAPlaceForEachTable(t *testing.T) {
+func TestFillTellsWhichTablesHaveNoPlace(t *testing.T) {
 	raw, err := read(filepath.Join(root, rawResults))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := fill([]byte("no tables\n"), raw); err == nil {
-		t.Error("a document without tables is accepted")
+	one, two := tables["machine"], tables["grant"]
+	missing := map[string]spec{"machine": one, "grant": two}
+	text, err := fill([]byte("a\n<!-- generated: machine -->\n<!-- end -->\nb\n"), raw, missing)
+	if err != nil || len(missing) != 1 || missing["grant"].head == "" {
+		t.Errorf("missing are %v, %v", missing, err)
+	}
+	if !bytes.Contains(text, []byte("-->\n| | |\n")) {
+		t.Errorf("no table in its place: %s", text)
 	}
 	unknown := "<!-- generated: unheard -->\n<!-- end -->\n"
-	if _, err := fill([]byte(unknown), raw); err == nil {
+	if _, err := fill([]byte(unknown), raw, missing); err == nil {
 		t.Error("a table that does not exist is accepted")
 	}
 }

@@ -8,21 +8,41 @@ import (
 	"strings"
 )
 
-// tables are those of the document. Their cells are medians, with the half width of the
-// 95% confidence interval where there are enough rounds for one.
-var tables = map[string]struct {
+// spec is what a table shows.
+type spec struct {
 	query
-	ratio bool // to the floor, instead of the value itself
-	head  string
-}{
+	over string // the row that the others are divided by; "" shows the values themselves
+	head string
+}
+
+// tables are those of the documents. Their cells are medians, with the half width of the
+// 95% confidence interval where there are enough rounds for one.
+var tables = map[string]spec{
 	"machine": {},
+	"aims":    {},
 	"floor-1": {
 		query: query{".name:Allow /par:1 -/keys:100k", "/impl", "/load,/keys,/dist", perOp},
-		ratio: true, head: "× floor",
+		over:  "floor", head: "× floor",
 	},
 	"floor-64": {
 		query: query{".name:Allow /par:64 -/keys:100k", "/impl", "/load,/keys,/dist", perOp},
-		ratio: true, head: "× floor",
+		over:  "floor", head: "× floor",
+	},
+	"xtime-1": {
+		query: query{xtime + " /par:1", "/impl", "/load,/keys,/dist", perOp},
+		over:  "xtime-syncmap", head: "× x/time/rate",
+	},
+	"xtime-64": {
+		query: query{xtime + " /par:64", "/impl", "/load,/keys,/dist", perOp},
+		over:  "xtime-syncmap", head: "× x/time/rate",
+	},
+	"short-1": {
+		query: query{short + " /par:1", "/impl", "/load,/keys,/dist", perOp},
+		head:  "ns, one goroutine",
+	},
+	"short-64": {
+		query: query{short + " /par:64", "/impl", "/load,/keys,/dist", perOp},
+		head:  "ns, 64 goroutines",
 	},
 	"grant": {
 		query: query{".name:Allow /load:grant /keys:1", "/impl", "/par@num", perOp},
@@ -75,6 +95,13 @@ var tables = map[string]struct {
 
 var perOp = []string{"sec/op"}
 
+// What is compared with x/time/rate, and what the README has room for.
+const (
+	xtime = ".name:Allow -/load:new /impl:(floor OR cas OR xtime-syncmap)"
+	short = ".name:Allow /dist:uniform -/keys:100k" +
+		" /impl:(floor OR cas OR mutex OR xtime-syncmap OR xtime-lru)"
+)
+
 func percentiles(kind string) (units []string) {
 	for _, p := range []string{"p50", "p99", "p99.9", "max"} {
 		units = append(units, kind+p+"-sec")
@@ -98,8 +125,11 @@ func table(raw *results, name string) (string, error) {
 	if !ok {
 		return "", errors.New("there is no such table")
 	}
-	if name == "machine" {
+	switch name {
+	case "machine":
 		return machine(raw), nil
+	case "aims":
+		return aimTable(raw)
 	}
 	g, err := raw.grid(t.query)
 	if err != nil {
@@ -114,8 +144,8 @@ func table(raw *results, name string) (string, error) {
 	for _, r := range g.rows {
 		var cells []string
 		for _, c := range g.cols {
-			if t.ratio {
-				cells = append(cells, g.ratioCell(r, c))
+			if t.over != "" {
+				cells = append(cells, g.ratioCell(r, t.over, c))
 			} else {
 				cells = append(cells, g.cell(r, c))
 			}
@@ -156,13 +186,13 @@ func (g *grid) cell(row, col string) string {
 	return text
 }
 
-func (g *grid) ratioCell(row, col string) string {
+func (g *grid) ratioCell(row, over, col string) string {
 	s, ok := g.median(row, col)
-	floor, has := g.median("floor", col)
+	base, has := g.median(over, col)
 	if !ok || !has {
 		return missing
 	}
-	return strconv.FormatFloat(s.Center/floor.Center, 'f', 2, 64)
+	return strconv.FormatFloat(s.Center/base.Center, 'f', 2, 64)
 }
 
 // format writes a value with three digits: seconds as nanoseconds, but for the CPU time of
