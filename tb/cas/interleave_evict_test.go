@@ -1,0 +1,183 @@
+package cas
+
+import (
+	"context"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/internal/lockstep"
+	"github.com/seed-181794aa/ratelimit/lru"
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// stopped is a ledger that lets other steps in just before a bucket is retired, after
+// the evictor has read its state, and just after.
+type stopped struct {
+	*ledger
+	before func(*bucket)
+	after  func()
+}
+
+func (s *stopped) Retire(b *bucket, word, now uint64) bool {
+	if f := s.before; f != nil {
+		s.before = nil
+		f(b)
+	}
+	retired := s.ledger.Retire(b, word, now)
+	if f := s.after; f != nil && retired {
+		s.after = nil
+		f()
+	}
+	return retired
+}
+
+// stopEvictions has f's table call before at the next eviction.
+func (f *fake) stopEvictions(keys int, before func(*bucket)) {
+	var values lru.Values[*bucket] = &stopped{ledger: f.ledger, before: before}
+	f.table.Init(keys, false, values)
+}
+
+func TestTakeBeforeEvictionWins(t *testing.T) {
+	f := newFake(t)
+	f.stopEvictions(2, func(b *bucket) {
+		if d, _, s := b.take(&f.meter, f.clock.read(), 10*f.meter.scale); s != decided || !d.Allowed {
+			t.Errorf("the full bucket did not give its tokens: %+v", d)
+		}
+	})
+	f.granted("victim", 1)
+	f.granted("other", 5)
+	f.now = 2 * time.Second // victim is full, and about to be evicted when it is drained
+	f.granted("new", 1)
+	if d := f.allow("victim", 1); d.Allowed {
+		t.Errorf("the drained bucket was forgotten: %+v", d)
+	}
+	if st := f.Stats(); st.EvictedFull != 0 || st.EvictedInDebt != 1 || st.Forgiven != 3 {
+		t.Errorf("%+v: want the other bucket evicted, with 3 tokens missing", st)
+	}
+}
+
+func TestTakeAfterEvictionStartsOver(t *testing.T) {
+	f := newFake(t, tb.WithMaxKeys(1))
+	f.granted("victim", 10)
+	held := f.bucket("victim") // a caller is stopped here, with the bucket in hand
+	f.granted("new", 1)
+	last := held.word.Load()
+	for range 20 {
+		if d, _, s := held.take(&f.meter, f.clock.read(), f.meter.scale); s != gone || d.Allowed {
+			t.Fatalf("an evicted bucket decided %+v", d)
+		}
+	}
+	if held.word.Load() != last || last != evicted {
+		t.Errorf("an evicted bucket changed from %x to %x", last, held.word.Load())
+	}
+	f.granted("victim", 10) // the caller starts over: a new bucket
+}
+
+func TestCallerMeetsEvictedBucketInTheTable(t *testing.T) {
+	f := newFake(t)
+	f.stopEvictions(1, nil)
+	f.granted("victim", 10)
+	b := f.bucket("victim")
+	word := b.word.Load()
+	if !f.ledger.Retire(b, word, f.clock.read()) {
+		t.Fatal("not retired")
+	}
+	// The evictor is stopped before it removes the key.
+	if _, _, s := b.take(&f.meter, f.clock.read(), 1); s != gone {
+		t.Errorf("take on an evicted bucket: state %d, want gone", s)
+	}
+	if f.ledger.Retire(b, word, f.clock.read()) {
+		t.Error("retired twice")
+	}
+}
+
+// Between the removal of one key and the arrival of the other, nobody sees both missing.
+func TestPeekSeesNoInsertHalfDone(t *testing.T) {
+	f := newFake(t)
+	peeked := make(chan [4]tb.Decision, 1)
+	f.table.Init(1, false, &stopped{ledger: f.ledger, after: func() {
+		go func() {
+			var d [4]tb.Decision
+			d[0], _ = f.Peek(context.Background(), "victim")
+			d[1], _ = f.Peek(context.Background(), "new")
+			d[2] = f.allow("victim", 11)
+			d[3] = f.allow("new", 11)
+			peeked <- d
+		}()
+		for range 1000 {
+			runtime.Gosched()
+		}
+		if len(peeked) > 0 {
+			t.Error("a caller did not wait for the insert")
+		}
+	}})
+	f.granted("victim", 10)
+	f.granted("new", 4)
+	want := [4]tb.Decision{
+		{Allowed: true, Remaining: 9}, {Allowed: true, Remaining: 5},
+		{RetryAfter: tb.Never, Remaining: 10}, {RetryAfter: tb.Never, Remaining: 6},
+	}
+	if got := <-peeked; got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+func TestMoverMeetsEviction(t *testing.T) {
+	f := newFake(t, tb.WithMaxKeys(1))
+	f.granted("a", 10)
+	b := f.bucket("a")
+	f.now = f.span()
+	word := b.word.Load()
+	b.word.CompareAndSwap(word, word|sealBit) // the mover is stopped here
+	f.granted("new", 1)                       // evicts a, sealed as it is
+	if b.word.Load() != evicted {
+		t.Errorf("word %x, want evicted", b.word.Load())
+	}
+	f.move("a", b, f.clock.read(), f.meter.scale) // and goes on here
+	if _, ok := f.table.Load("a"); ok || f.Len() != 1 {
+		t.Errorf("the mover brought an evicted key back; %d keys", f.Len())
+	}
+	if st := f.Stats(); st.EvictedFull != 1 || st.EvictedInDebt != 0 {
+		t.Errorf("%+v: want one full bucket evicted", st)
+	}
+}
+
+func TestResetMeetsHolderAndSeal(t *testing.T) {
+	f := newFake(t)
+	f.granted("a", 10)
+	b := f.bucket("a")
+	word := b.word.Load()
+	b.word.CompareAndSwap(word, word|sealBit) // the mover is stopped here
+	f.Reset("a")
+	if _, _, s := b.take(&f.meter, f.clock.read(), 1); s != gone {
+		t.Errorf("take on a bucket that was reset: state %d, want gone", s)
+	}
+	f.granted("a", 10)
+	f.now = time.Second
+	f.granted("a", 1) // refilled: time was not moved ahead
+	f.refused("a", 1)
+}
+
+func TestSealedBucketsAreOrderedByTheirState(t *testing.T) {
+	f := newFake(t, tb.WithMaxKeys(2))
+	f.granted("least", 1)
+	f.granted("most", 10)
+	b := f.bucket("least")
+	word := b.word.Load()
+	b.word.CompareAndSwap(word, word|sealBit) // the mover is stopped here
+	f.granted("new", 2)
+	if st := f.Stats(); st.Forgiven != 1 || b.word.Load() != evicted {
+		t.Errorf("%+v: want the sealed bucket evicted, with 1 token missing", st)
+	}
+	f.refused("most", 1)
+}
+
+func TestConcurrentLeavesKeepTheLatest(t *testing.T) {
+	var l ledger
+	lockstep.Run(50_000, func(i, round int) { l.leave(uint64(2*round + i)) }, func(round int) {
+		if got, want := l.latest.Load(), uint64(2*round+1); got != want {
+			t.Errorf("latest is %d, want %d", got, want)
+		}
+	})
+}
