@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -77,9 +78,16 @@ func TestMergingLosesNothing(t *testing.T) {
 	}
 }
 
-// TestPlantedBugsAreFound breaks the code in one place at a time. Few preemptions are
-// tried first, so that the schedule that is found is a simple one.
+// TestPlantedBugsAreFound breaks the code in one place at a time.
 func TestPlantedBugsAreFound(t *testing.T) {
+	findBugs(t, mutants, slices.Concat(onOneKey, onTheTable))
+}
+
+func TestPlantedBugsInChargesAreFound(t *testing.T) { findBugs(t, chargeMutants, onCharges) }
+
+// findBugs expects a failure of every mutant. Few preemptions are tried first, so that the
+// schedule that is found is a simple one.
+func findBugs(t *testing.T, mutants []overlay.Variant, scenarios []scenario) {
 	if testing.Short() {
 		t.Skip("builds many variants")
 	}

@@ -17,12 +17,15 @@ import (
 type answered struct {
 	tb.Decision
 	failed bool
+	each   [3]tb.Decision // of TakeAll, whose own has no more than Allowed
 }
 
 func (a answered) String() string {
 	switch {
 	case a.failed:
 		return "an error"
+	case a.each != [3]tb.Decision{}:
+		return fmt.Sprintf("%t: %+v", a.Allowed, a.each)
 	case a.Allowed:
 		return fmt.Sprintf("granted, %d left", a.Remaining)
 	}
@@ -34,6 +37,8 @@ type target interface {
 	Allow(ctx context.Context, key string) (tb.Decision, error)
 	AllowAt(t time.Time, key string, n int) (tb.Decision, error)
 	Peek(ctx context.Context, key string) (tb.Decision, error)
+	Charge(key string, cost float64) (tb.Charge, error)
+	TakeAll(t time.Time, charges []tb.Charge, decisions []tb.Decision) (bool, error)
 	Reset(key string)
 	Stats() tb.Stats
 }
@@ -41,6 +46,7 @@ type target interface {
 // on makes the call on l, whose clock is now.
 func (c ask) on(l target, now *time.Time) answered {
 	var d tb.Decision
+	var each [3]tb.Decision
 	var err error
 	*now = instant(c.at)
 	switch c.op {
@@ -50,10 +56,12 @@ func (c ask) on(l target, now *time.Time) answered {
 		d, err = l.Allow(context.Background(), c.key)
 	case look:
 		d, err = l.Peek(context.Background(), c.key)
+	case all:
+		d.Allowed, err = l.TakeAll(*now, c.charges(l), each[:])
 	case wipe:
 		l.Reset(c.key)
 	}
-	return answered{d, err != nil}
+	return answered{d, err != nil, each}
 }
 
 // aftermath makes calls that show the state that the schedule has left behind: what each
@@ -70,7 +78,7 @@ func (s *scenario) aftermath(l target, now *time.Time) string {
 		a := ask{look, k, at, 0}.on(l, now)
 		out = fmt.Appendf(out, "%s:%d,%d ", k, a.Remaining, a.RetryAfter)
 	}
-	for i := 0; i <= s.maxKeys && !s.oneBucket; i++ {
+	for i := 0; i <= s.maxKeys && !s.oneBucket && !s.undone; i++ {
 		st := l.Stats()
 		out = fmt.Appendf(out, "%d+%d+%d-%v-%d ", st.Keys, st.EvictedFull, st.EvictedInDebt,
 			st.Forgiven, st.RefusedNew)
@@ -86,8 +94,10 @@ func (s *scenario) keys() []string {
 	var keys []string
 	for _, calls := range append([][]ask{s.before}, s.threads...) {
 		for _, c := range calls {
-			if !slices.Contains(keys, c.key) {
-				keys = append(keys, c.key)
+			for _, k := range c.keys() {
+				if !slices.Contains(keys, k) {
+					keys = append(keys, k)
+				}
 			}
 		}
 	}
@@ -102,43 +112,67 @@ type oracle struct {
 	id       []byte          // of the history that is judged
 }
 
-// order is some of the calls in an order, and the orders that go on from there.
+// order is some of the steps of the calls in an order, and the orders that go on from
+// there. All calls are a single step, but those on several buckets.
 type order struct {
-	threads []int // that make the calls
-	last    answered
-	next    map[int]*order
-	after   string // the aftermath, if all calls are made
+	turns []turn
+	at    []place // where each thread is
+	last  answered
+	next  map[turn]*order
+	after string // the aftermath, if all calls are made
+}
+
+// turn is a step of a thread. What it is to undo may be lost, if the bucket has moved.
+type turn struct {
+	thread int
+	lost   bool
 }
 
 func newOracle(s scenario) *oracle {
-	root := &order{next: make(map[int]*order)}
+	root := &order{at: make([]place, len(s.threads)), next: make(map[turn]*order)}
 	return &oracle{scenario: s, root: root, judged: make(map[string]bool)}
 }
 
-// then returns the order in which thread makes the next call after o.
-func (m *oracle) then(o *order, thread int) *order {
-	if next, ok := o.next[thread]; ok {
-		return next
+// steps returns the orders in which thread makes the next step after o.
+func (m *oracle) steps(o *order, thread int) []*order {
+	next := []*order{m.then(o, turn{thread, false})}
+	if m.scenario.moves && o.at[thread] == undoing {
+		next = append(next, m.then(o, turn{thread, true}))
 	}
-	next := &order{threads: append(o.threads[:len(o.threads):len(o.threads)], thread),
-		next: make(map[int]*order)}
-	o.next[thread] = next
-	l, now := m.limiter()
-	made := make([]int, len(m.scenario.threads))
-	for _, t := range next.threads {
-		next.last = m.scenario.threads[t][made[t]].on(l, now)
-		made[t]++
-	}
-	for t := range made {
-		if made[t] < len(m.scenario.threads[t]) {
-			return next
-		}
-	}
-	next.after = m.scenario.aftermath(l, now)
 	return next
 }
 
-func (m *oracle) limiter() (target, *time.Time) {
+func (m *oracle) then(o *order, t turn) *order {
+	if next, ok := o.next[t]; ok {
+		return next
+	}
+	next := &order{
+		turns: append(o.turns[:len(o.turns):len(o.turns)], t),
+		at:    slices.Clone(o.at),
+		next:  make(map[turn]*order),
+	}
+	o.next[t] = next
+	l, now := m.limiter()
+	left := 0 // calls
+	threads := make([]*caller, len(m.scenario.threads))
+	for i, asks := range m.scenario.threads {
+		threads[i] = newCaller(l, asks, now)
+		defer threads[i].stop()
+		left += len(asks)
+	}
+	for _, t := range next.turns {
+		next.last, next.at[t.thread] = threads[t.thread].step(t.lost)
+		if next.at[t.thread] == outside {
+			left--
+		}
+	}
+	if left == 0 {
+		next.after = m.scenario.aftermath(reference{TokenBucket: l}, now)
+	}
+	return next
+}
+
+func (m *oracle) limiter() (*mutex.TokenBucket, *time.Time) {
 	now := new(time.Time)
 	s := &m.scenario
 	l, err := mutex.New[string](s.rate(), s.options(now)...)
@@ -146,7 +180,7 @@ func (m *oracle) limiter() (target, *time.Time) {
 		panic(err)
 	}
 	for _, c := range s.before {
-		c.on(l, now)
+		c.on(reference{TokenBucket: l}, now)
 	}
 	return l, now
 }
@@ -157,8 +191,10 @@ func (m *oracle) judge(history [][]interleave.Returned, after string) error {
 	for _, calls := range history {
 		for _, c := range calls {
 			a := c.Result.(answered)
-			m.id = binary.AppendVarint(m.id, int64(a.Remaining))
-			m.id = binary.AppendVarint(m.id, int64(a.RetryAfter))
+			for _, d := range append(a.each[:], a.Decision) {
+				m.id = binary.AppendVarint(m.id, int64(d.Remaining))
+				m.id = binary.AppendVarint(m.id, int64(d.RetryAfter))
+			}
 			if a.Allowed {
 				m.id = append(m.id, 1)
 			}
@@ -189,18 +225,23 @@ func (m *oracle) search(
 		}
 		done = false
 		c := calls[made[t]]
-		if !follows(made, c.After) {
+		if o.at[t] == outside && !follows(made, c.After) {
 			continue
 		}
-		next := m.then(o, t)
-		if next.last != c.Result {
-			continue
+		for _, next := range m.steps(o, t) {
+			returned := 0
+			if next.at[t] == outside {
+				if next.last != c.Result {
+					continue
+				}
+				returned = 1
+			}
+			made[t] += returned
+			if m.search(history, after, next, made) {
+				return true
+			}
+			made[t] -= returned
 		}
-		made[t]++
-		if m.search(history, after, next, made) {
-			return true
-		}
-		made[t]--
 	}
 	return done && (o.after == after || m.scenario.unordered)
 }

@@ -8,7 +8,7 @@ import (
 
 // scenarios are what every schedule of is run. A reading is late where it is lower than
 // one that another call brings.
-var scenarios = slices.Concat(onOneKey, onTheTable)
+var scenarios = slices.Concat(onOneKey, onTheTable, onCharges)
 
 // onTheTable are about keys that come and go.
 var onTheTable = []scenario{

@@ -1,7 +1,7 @@
-// Package overlay builds variants of tb/cas and lru to be explored, as files that exist
-// only in the overlay of a go command: the code that ships has no hooks. A variant is
-// the code line for line, with some of its imports replaced, and a file that shows the
-// test what is inside.
+// Package overlay builds variants of tb/cas, lru and tb.TakeAll to be explored, as files
+// that exist only in the overlay of a go command: the code that ships has no hooks. A
+// variant is the code line for line, with some of its imports replaced, and a file that
+// shows the test what is inside.
 package overlay
 
 import (
@@ -28,6 +28,18 @@ const (
 	home   = "internal/interleave/variants" // of the variants; there is no such directory
 )
 
+// part is a package that variants have editions of: which of its files are in them, and
+// how the code, or what shows it to the test, imports it.
+type part struct{ name, files, imported string }
+
+var (
+	cas    = part{name: "tb/cas", files: "*.go"}
+	shared = []part{
+		{"lru", "*.go", module + "/lru"},
+		{"tb", "charge.go", module + "/" + home + "/tb"},
+	}
+)
+
 // builder writes an overlay.
 type builder struct {
 	root    string // of the module
@@ -45,20 +57,23 @@ func Write(root, dir, pkg string, variants []Variant) (string, error) {
 	}
 	b := builder{root, dir, make(map[string]string)}
 	var imports strings.Builder
-	if err := b.copy("lru", home, home, Variant{}); err != nil {
-		return "", err
+	for _, p := range shared {
+		if err := b.copy(p, home, Variant{}); err != nil {
+			return "", err
+		}
 	}
 	for i, v := range variants {
 		at := fmt.Sprintf("%s/v%d", home, i)
-		lru := home
-		if v.count("lru") > 0 { // most do not, and can share it
-			lru = at
-			if err := b.copy("lru", at, lru, v); err != nil {
-				return "", fmt.Errorf("variant %q: %w", v.Name, err)
+		own := []part{cas}
+		for _, p := range shared {
+			if v.count(p.name) > 0 { // most do not edit it
+				own = append(own, p)
 			}
 		}
-		if err := b.copy("tb/cas", at, lru, v); err != nil {
-			return "", fmt.Errorf("variant %q: %w", v.Name, err)
+		for _, p := range own {
+			if err := b.copy(p, at, v); err != nil {
+				return "", fmt.Errorf("variant %q: %w", v.Name, err)
+			}
 		}
 		fmt.Fprintf(&imports, "import _ %q\n", module+"/"+at+"/tb/cas")
 	}
@@ -86,15 +101,22 @@ func (v Variant) count(pkg string) int {
 	return n
 }
 
-// copy adds v's edition of a package below at. It imports the lru that is below lru.
-func (b *builder) copy(pkg, at, lru string, v Variant) error {
-	imports := strings.NewReplacer(
-		`"sync/atomic"`, `"`+shims+`atomic"`,
-		`"sync"`, `"`+shims+`sync"`,
-		`"github.com/puzpuzpuz/xsync/v3"`, `"`+shims+`xsync"`,
-		`"`+module+`/lru"`, `"`+module+"/"+lru+`/lru"`,
-	)
-	files, err := filepath.Glob(filepath.Join(b.root, pkg, "*.go"))
+// copy adds v's edition of p below at.
+func (b *builder) copy(p part, at string, v Variant) error {
+	replace := []string{
+		`"sync/atomic"`, `"` + shims + `atomic"`,
+		`"sync"`, `"` + shims + `sync"`,
+		`"github.com/puzpuzpuz/xsync/v3"`, `"` + shims + `xsync"`,
+	}
+	for _, s := range shared {
+		edition := home
+		if v.count(s.name) > 0 {
+			edition = at
+		}
+		replace = append(replace, `"`+s.imported+`"`, `"`+module+"/"+edition+"/"+s.name+`"`)
+	}
+	imports := strings.NewReplacer(replace...)
+	files, err := filepath.Glob(filepath.Join(b.root, p.name, p.files))
 	if err != nil {
 		return err
 	}
@@ -107,7 +129,7 @@ func (b *builder) copy(pkg, at, lru string, v Variant) error {
 		if err != nil {
 			return err
 		}
-		name, code := pkg+"/"+filepath.Base(f), string(content)
+		name, code := p.name+"/"+filepath.Base(f), string(content)
 		for _, e := range v.Edits {
 			if e.File != name {
 				continue
@@ -122,15 +144,16 @@ func (b *builder) copy(pkg, at, lru string, v Variant) error {
 			return err
 		}
 	}
-	if want := v.count(pkg); edited != want {
-		return fmt.Errorf("%d of %d edits in %s: no such file", edited, want, pkg)
+	if want := v.count(p.name); edited != want {
+		return fmt.Errorf("%d of %d edits in %s: no such file", edited, want, p.name)
 	}
 	view, err := os.ReadFile(filepath.Join(b.root, "internal/interleave/testdata",
-		filepath.Base(pkg)+".go"))
+		filepath.Base(p.name)+".go"))
 	if err != nil {
 		return err
 	}
-	return b.write(at+"/"+pkg+"/view.go", strings.ReplaceAll(string(view), "VARIANT", v.Name))
+	return b.write(at+"/"+p.name+"/view.go",
+		imports.Replace(strings.ReplaceAll(string(view), "VARIANT", v.Name)))
 }
 
 // write adds a file to the overlay.

@@ -14,6 +14,8 @@ type Limiter interface {
 	Allow(ctx context.Context, key string) (tb.Decision, error)
 	AllowAt(t time.Time, key string, n int) (tb.Decision, error)
 	Peek(ctx context.Context, key string) (tb.Decision, error)
+	Charge(key string, cost float64) (tb.Charge, error)
+	TakeAll(t time.Time, charges []tb.Charge, decisions []tb.Decision) (bool, error)
 	Reset(key string)
 	Len() int
 	Stats() tb.Stats
@@ -22,8 +24,11 @@ type Limiter interface {
 	// those than MaxKeys. That holds at any instant.
 	Bounded() error
 	// Agrees returns an error if the keys, the places taken and the order of eviction
-	// are not the same. That holds while nobody makes a call.
-	Agrees() error
+	// are not the same. That holds while nobody makes a call. If charges were undone, a
+	// key may have a later place in the order than is its due.
+	Agrees(undone bool) error
+	// Holds returns how many tokens there are for key at t.
+	Holds(key string, t time.Time) float64
 }
 
 // Config is what a limiter is made with. With OneBucket it is a single bucket, and keys

@@ -2,9 +2,11 @@ package cas
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/internal/interleave/subject"
+	edition "github.com/seed-181794aa/ratelimit/internal/interleave/variants/tb"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
@@ -41,8 +43,38 @@ func expose(c subject.Config) (subject.Limiter, error) {
 
 type exposed struct{ *Limiter[string] }
 
-func (l exposed) Bounded() error { return l.table.Bounded() }
-func (l exposed) Agrees() error  { return l.table.Agrees() }
+func (l exposed) Bounded() error           { return l.table.Bounded() }
+func (l exposed) Agrees(undone bool) error { return l.table.Agrees(undone) }
+
+func (l exposed) Charge(key string, cost float64) (tb.Charge, error) {
+	c, err := l.Limiter.Charge(key, cost)
+	return &c, err
+}
+
+func (l exposed) TakeAll(
+	t time.Time, charges []tb.Charge, decisions []tb.Decision,
+) (bool, error) {
+	return edition.TakeAll(t, edition.All(charges), decisions)
+}
+
+func (l exposed) Holds(key string, t time.Time) float64 {
+	b, ok := l.table.Load(key)
+	if !ok {
+		return float64(l.meter.tokens)
+	}
+	return b.holds(&l.meter, l.clock.instant(t))
+}
+
+// holds returns the tokens of b at t: none if it was evicted, for then nobody can take any.
+func (b *bucket) holds(m *meter, t uint64) float64 {
+	word := b.word.Load()
+	if word == evicted {
+		return 0
+	}
+	blocks, rest := m.split(m.at(t))
+	_, deficit, _ := m.step(word&^sealBit, m.since(b.base, blocks, rest), 0)
+	return float64(m.capacity-deficit) / float64(m.scale)
+}
 
 // exposedBucket is a limiter whose keys share one bucket.
 type exposedBucket struct{ *Bucket }
@@ -59,8 +91,24 @@ func (b exposedBucket) Peek(ctx context.Context, _ string) (tb.Decision, error) 
 	return b.Bucket.Peek(ctx)
 }
 
-func (b exposedBucket) Reset(string)    {}
-func (b exposedBucket) Len() int        { return 0 }
-func (b exposedBucket) Stats() tb.Stats { return tb.Stats{} }
-func (b exposedBucket) Bounded() error  { return nil }
-func (b exposedBucket) Agrees() error   { return nil }
+func (b exposedBucket) Holds(_ string, t time.Time) float64 {
+	state := b.state.Load()
+	if state == nil {
+		return float64(b.meter.tokens)
+	}
+	return state.holds(&b.meter, b.clock.instant(t))
+}
+
+func (b exposedBucket) Charge(string, float64) (tb.Charge, error) {
+	return nil, errors.New("a bucket has no charges")
+}
+
+func (b exposedBucket) TakeAll(time.Time, []tb.Charge, []tb.Decision) (bool, error) {
+	return false, errors.New("a bucket has no charges")
+}
+
+func (b exposedBucket) Reset(string)      {}
+func (b exposedBucket) Len() int          { return 0 }
+func (b exposedBucket) Stats() tb.Stats   { return tb.Stats{} }
+func (b exposedBucket) Bounded() error    { return nil }
+func (b exposedBucket) Agrees(bool) error { return nil }
