@@ -33,7 +33,7 @@ func (m *Map[K, V]) evict(
 // least takes the slot with the least stamp out of the order of s, which must not be
 // empty. As long as fixes last, there is an instant at which no value had a lesser one:
 // the stamps that it was compared with were read one after another, but if it then still
-// is what it was, it is the least of what they are, which is no less.
+// is what it was, it is the least of what they are, which is no less, unless they decrease.
 func (m *Map[K, V]) least(s *shard[K, V], fixes *int) slot[K] {
 	best, sure := m.leastSeen(s, fixes)
 	for !sure && *fixes > 0 && !m.refresh(&best) {

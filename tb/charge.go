@@ -15,7 +15,8 @@ type Charge interface {
 
 	// Undo gives back what the last Take was granted, and does nothing if it was
 	// refused or is undone. The bucket is then never fuller than it would be if that
-	// Take had taken nothing.
+	// Take had taken nothing. If others were granted at later readings in between, it
+	// may be less full, by what was supplied until then, and the cost at most.
 	Undo()
 }
 
@@ -26,9 +27,15 @@ type Charge interface {
 // The charges are checked first, so a call that is refused writes nothing as a rule.
 // If what was checked is gone when it is to be taken, because another caller was faster,
 // the charges that were taken are undone. Until then other callers find them taken;
-// nobody is ever granted more than C1 allows, but somebody may meanwhile be refused.
+// nobody is ever granted more than C1 allows, but somebody may meanwhile be refused, and
+// two calls may refuse each other. Charges are taken in their order: one whose Take is slow,
+// because its bucket is in another process, had better be the first.
 //
-// Two charges on one bucket are checked each by itself, and then taken or undone.
+// A call that is refused is granted after the longest RetryAfter of its charges, and not
+// before, if nobody else comes. That does not hold for charges that are in each other's way:
+// two on one bucket are checked each by itself, and then taken or undone, and so are two new
+// keys in a full table. A Charge must not be there twice.
+//
 // An error ends the call, with nothing taken.
 func TakeAll(t time.Time, charges []Charge, decisions []Decision) (allowed bool, err error) {
 	allowed = true

@@ -14,6 +14,7 @@ type Stats struct {
 	// most that all keys together may have been granted above their bound.
 	Forgiven float64
 	// RefusedNew counts the calls refused because a new key found no room
-	// (RefuseNew only).
+	// (RefuseNew only). A TakeAll of several charges is refused by a look at the
+	// table, as a rule, which is not counted.
 	RefusedNew uint64
 }

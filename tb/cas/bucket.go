@@ -66,6 +66,10 @@ func (b *bucket) take(m *meter, t uint64, cost uint64) (tb.Decision, uint64, sta
 // less by cₖ. Those that had not, of i > k, are no more than the sum of k itself less cₖ,
 // plus sᵢ − sₖ. So F is at least cₖ − (s − sₖ) less, where s is the time of the bucket
 // now. That much is given back: all of the cost, if no later grant has come between.
+//
+// The same holds if others are undone, in any order: F is at least what it would be without
+// those undone so far, which is the F of the argument, and stays so as more is granted. Nor
+// does F fall behind s, for it would not without all of the grants.
 func (b *bucket) giveBack(m *meter, word, cost uint64) {
 	then, _ := m.unpack(word)
 	for {

@@ -15,10 +15,12 @@ var charges = []test{
 	{"TakeAllTakesFromAllOrNone", takeAllTakesFromAllOrNone},
 	{"TakeAllOfOneBucketTwice", takeAllOfOneBucketTwice},
 	{"RefusedTakeAllShowsNowhere", refusedTakeAllShowsNowhere},
+	{"RefusedTakeAllTellsTheWait", refusedTakeAllTellsTheWait},
 	{"ChargeOfInvalidCost", chargeOfInvalidCost},
 	{"UndoGivesBackOnce", undoGivesBackOnce},
 	{"UndoKeepsTheTime", undoKeepsTheTime},
 	{"UndoDoesNotMint", undoDoesNotMint},
+	{"UndoLosesWhatWasSuppliedAtMost", undoLosesWhatWasSuppliedAtMost},
 	{"UndoOnAnEvictedBucket", undoOnAnEvictedBucket},
 	{"ConcurrentTakeAllGrantsFromBoth", concurrentTakeAllGrantsFromBoth},
 }
@@ -112,6 +114,21 @@ func refusedTakeAllShowsNowhere(s *suite) {
 	}
 }
 
+// The longest of the waits is that of the call.
+func refusedTakeAllTellsTheWait(s *suite) {
+	f := s.new(perSecond(10, 3))
+	f.granted("a", 7, 3)
+	f.granted("b", 9, 1)
+	d := f.takeAll(false, 5, "a", "b", "c")
+	if d[0].RetryAfter >= d[1].RetryAfter || d[2].RetryAfter != 0 {
+		f.Fatalf("%+v, want b to take longest", d)
+	}
+	f.Set(d[1].RetryAfter - 1)
+	f.takeAll(false, 5, "a", "b", "c")
+	f.Set(d[1].RetryAfter)
+	f.takeAll(true, 5, "a", "b", "c")
+}
+
 func chargeOfInvalidCost(s *suite) {
 	l := as[charger](s.new(perSecond(10, 1)))
 	for _, cost := range []float64{0, -1, math.NaN(), math.Inf(1), math.Inf(-1)} {
@@ -143,12 +160,15 @@ func undoGivesBackOnce(s *suite) {
 			f.Fatalf("Check = %+v, %v, want 3 remaining", d, err)
 		}
 	}
-	f.granted("a", 6, 0)
+	if d, err := c.Take(f.Now()); err != nil || !d.Allowed {
+		f.Fatalf("Take = %+v, %v", d, err)
+	}
+	f.granted("a", 3, 0)
 	if d, err := c.Take(f.Now()); err != nil || d.Allowed {
 		f.Errorf("Take = %+v, %v, want refused", d, err)
 	}
-	c.Undo()
-	f.refused("a", 1, time.Second, 0)
+	c.Undo() // of the last, which took nothing
+	f.refused("a", 1, time.Second/2, 0)
 }
 
 // A reading that a charge has brought is not taken back with it.
@@ -186,6 +206,24 @@ func undoDoesNotMint(s *suite) {
 		c.Undo()
 		f.granted("a", tt.left, 0)
 		f.refused("a", 1, time.Second, 0)
+	}
+}
+
+// A later grant may keep from the bucket what was supplied until then, and no more.
+func undoLosesWhatWasSuppliedAtMost(s *suite) {
+	for _, tt := range []struct{ later, least, most int }{{0, 9, 9}, {1, 9, 10}, {3, 9, 12}} {
+		f := s.new(perSecond(20, 1))
+		f.granted("a", 10, 10)
+		c := f.charge("a", 4)
+		if d, err := c.Take(f.Now()); err != nil || !d.Allowed {
+			f.Fatalf("Take = %+v, %v", d, err)
+		}
+		f.Advance(time.Duration(tt.later) * time.Second)
+		f.granted("a", 1, 5+tt.later)
+		c.Undo()
+		if n := f.allowN("a", 20).Remaining; n < tt.least || n > tt.most {
+			f.Errorf("undone after %d s: %d tokens, want %d to %d", tt.later, n, tt.least, tt.most)
+		}
 	}
 }
 
