@@ -47,8 +47,9 @@ func newHandler() (http.Handler, error) {
 
 // tenant returns the first label of hosts such as blue.example.com, and "" for others.
 func tenant(r *http.Request) string {
-	name, rest, _ := strings.Cut(r.Host, ".")
-	if !strings.HasPrefix(rest, "example.com") {
+	host, _, _ := strings.Cut(r.Host, ":")
+	name, domain, _ := strings.Cut(strings.ToLower(host), ".")
+	if domain != "example.com" {
 		return ""
 	}
 	return name

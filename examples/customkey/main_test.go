@@ -15,7 +15,7 @@ func ownBuckets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, host := range []string{"blue.example.com", "red.example.com:8080", "elsewhere.net"} {
+	for _, host := range []string{"blue.example.com", "red.example.com:8080", "elsewhere.net:80"} {
 		for range 5 {
 			r := httptest.NewRequest(http.MethodGet, "/", nil)
 			r.Host = host
@@ -25,10 +25,13 @@ func ownBuckets(t *testing.T) {
 			}
 		}
 	}
-	r := httptest.NewRequest(http.MethodGet, "/", nil)
-	r.Host = "blue.example.com"
-	w := httptest.NewRecorder()
-	if handler.ServeHTTP(w, r); w.Code != http.StatusTooManyRequests {
-		t.Errorf("status %d", w.Code)
+	// Other names of the first, and another of the last.
+	for _, host := range []string{"BLUE.example.com", "red.example.com.elsewhere.net"} {
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.Host = host
+		w := httptest.NewRecorder()
+		if handler.ServeHTTP(w, r); w.Code != http.StatusTooManyRequests {
+			t.Errorf("%s: status %d", host, w.Code)
+		}
 	}
 }
