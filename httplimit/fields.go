@@ -45,12 +45,19 @@ func newLabels(label string, r *Rule) labels {
 	return l
 }
 
-// window returns the seconds, rounded up, in which the rate supplies the capacity.
+// maxInteger is the largest integer of a structured field (RFC 9651, 3.3.1).
+const maxInteger = 999_999_999_999_999
+
+// window returns the seconds, rounded up, in which the rate supplies the capacity. Those
+// that no field can hold, beyond 31 million years, are the most that one can.
 func window(r *Rule) string {
 	n := new(big.Int).Mul(big.NewInt(int64(r.Limit.Capacity)), big.NewInt(int64(r.Limit.Per)))
 	d := new(big.Int).Mul(big.NewInt(r.Limit.Tokens), big.NewInt(int64(time.Second)))
-	n.Add(n, d).Sub(n, big.NewInt(1))
-	return n.Quo(n, d).String()
+	n.Add(n, d).Sub(n, big.NewInt(1)).Quo(n, d)
+	if most := big.NewInt(maxInteger); n.Cmp(most) > 0 {
+		n = most
+	}
+	return n.String()
 }
 
 // fields collects the text of header fields, to set them all with two allocations.
