@@ -67,10 +67,14 @@ func (p *pricing) of(r *http.Request) float64 {
 	return min(max(cost, p.smallest), p.largest)
 }
 
-// parseCost reads a positive finite decimal number of at most 64 characters. One that is
-// too small for a float64 is not 0 but the smallest there is.
+// longestCost is the length of the longest number that is read as a cost: more than the
+// longest that a float64 can be written with, and little work.
+const longestCost = 1024
+
+// parseCost reads a positive finite decimal number. One that is too small for a float64
+// is not 0 but the smallest there is.
 func parseCost(s string) (float64, bool) {
-	if len(s) > 64 || strings.Trim(s, "0123456789.eE+-") != "" {
+	if len(s) > longestCost || strings.Trim(s, "0123456789.eE+-") != "" {
 		return 0, false
 	}
 	cost, err := strconv.ParseFloat(s, 64)
