@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"io"
 	"net/http"
+	"reflect"
 	"strconv"
 	"strings"
 )
@@ -47,24 +49,27 @@ func unverified(r *http.Request) map[string]any {
 	if d.Decode(&claims) != nil {
 		return nil
 	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil
+	}
 	return claims
 }
 
-// claimText returns a claim as text, and "" if it has none that means one value.
+// claimText returns a claim as text, and "" if it has none that means one value. What
+// counts is the kind: a program may have types of its own for plans and numbers, and a
+// claim that was overlooked would be a rule that does not apply.
 func claimText(v any) string {
-	switch v := v.(type) {
-	case string:
-		return v
-	case json.Number:
-		return string(v)
-	case bool:
-		return strconv.FormatBool(v)
-	case float64:
-		return strconv.FormatFloat(v, 'f', -1, 64)
-	case int:
-		return strconv.Itoa(v)
-	case int64:
-		return strconv.FormatInt(v, 10)
+	switch x := reflect.ValueOf(v); {
+	case x.Kind() == reflect.String:
+		return x.String()
+	case x.Kind() == reflect.Bool:
+		return strconv.FormatBool(x.Bool())
+	case x.CanInt():
+		return strconv.FormatInt(x.Int(), 10)
+	case x.CanUint():
+		return strconv.FormatUint(x.Uint(), 10)
+	case x.CanFloat():
+		return strconv.FormatFloat(x.Float(), 'f', -1, x.Type().Bits())
 	}
 	return ""
 }

@@ -1,7 +1,9 @@
 package httplimit
 
 import (
+	"encoding/json"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"net/http"
 	"net/netip"
@@ -36,6 +38,26 @@ func TestS2KeysAreAnyOfTheKinds(t *testing.T) {
 	// A claim that is no one text is missing.
 	newSite(t, jsonRules("", jsonRule("r", `["jwt:list"]`, 2, "")), claims).unlimited("/")
 	newSite(t, jsonRules("", jsonRule("r", `["jwt:n"]`, 2, "")), claims).granted(2)
+}
+
+// A claim that is overlooked is a rule that does not apply.
+func TestS2ClaimsOfEveryKind(t *testing.T) {
+	type plan string
+	type number uint8
+	for want, claims := range map[string][]any{
+		"gold": {"gold", plan("gold")}, "true": {true},
+		"7": {7, int8(7), int64(7), uint(7), uint64(7), number(7), 7.0, float32(7),
+			json.Number("7")},
+		"18446744073709551615": {uint64(math.MaxUint64)}, "-7": {-7}, "0.1": {0.1, float32(0.1)},
+		"100000000000000000000000": {1e23},
+		"":                         {nil, []string{"a"}, map[string]any{}, &struct{}{}, func() {}, 1i, ""},
+	} {
+		for _, claim := range claims {
+			if got := claimText(claim); got != want {
+				t.Errorf("%T %v is %q, want %q", claim, claim, got, want)
+			}
+		}
+	}
 }
 
 func TestS2NoKeysMeansOneBucketForEverybody(t *testing.T) {

@@ -201,6 +201,7 @@ func TestS6UnverifiedTokens(t *testing.T) {
 		{long(8 << 10), "a"}, {long(8<<10 + 1), ""},
 		{token(`{"org": null}`), ""}, {token(`{"org": ["a"]}`), ""}, {token(`{"org": {"a": 1}}`),
 			""},
+		{token(`{"org": "a"} {}`), ""}, {token(`{"org": "a"}}`), ""},
 		{token(`{"org": ""}`), ""}, {token(`{}`), ""}, {token(`[]`), ""}, {token(`{"org": "a"`),
 			""}, {token(``), ""},
 		{"Basic " + ok[7:], ""}, {ok[7:], ""}, {"Bearer", ""}, {"Bearer ", ""}, {"", ""},
