@@ -1,10 +1,10 @@
 package httplimit
 
 import (
-	"math"
+	"context"
+	"errors"
 	"net/http"
 	"net/netip"
-	"strings"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -42,9 +42,10 @@ type entry struct {
 	refuses  bool
 	decision tb.Decision
 
-	// One of them is what the rule's limiter is charged, if it is of tb/cas.
+	// One of them is what the rule's limiter is charged, if it has charges.
 	addresses cas.Charge[netip.Addr]
 	texts     cas.Charge[string]
+	foreign   foreign
 }
 
 func (l *Limiter) begin(r *http.Request) *call {
@@ -113,7 +114,8 @@ func (c *call) decide() outcome {
 	case err != nil:
 		broken.errors.Add(1)
 		c.tell(c.l.hooks.Error, broken, err)
-		if c.l.failClosed {
+		// To hang up, so that the limiter's own call is cancelled, is no way past it.
+		if c.l.failClosed || errors.Is(c.r.Context().Err(), context.Canceled) {
 			return failed
 		}
 		c.open = true
@@ -158,51 +160,53 @@ func (c *call) lacks() *entry {
 // take charges the rules that are not shadow rules. If a limiter fails, which is that of
 // the entry returned, nothing is charged.
 func (c *call) take() (allowed bool, broken *entry, err error) {
-	var first *entry
 	for e := range c.enforced() {
 		if charge := e.charge(e.cost); charge != nil {
-			if first == nil {
-				first = e
-			}
 			c.charges = append(c.charges, charge)
 			c.decisions = append(c.decisions, tb.Decision{})
 		}
 	}
 	allowed, err = tb.TakeAll(c.now, c.charges, c.decisions)
-	if err != nil {
-		return false, first, err
-	}
-	next := 0
+	next, others := 0, false
 	for e := range c.enforced() {
-		if e.other == nil {
-			e.decision = c.decisions[next]
-			e.refuses = !e.decision.Allowed
-			next++
+		if e.other != nil {
+			others = true
+			continue
+		}
+		e.decision = c.decisions[next]
+		e.refuses = !e.decision.Allowed
+		next++
+		if e.foreign.err != nil {
+			broken = e
 		}
 	}
+	if !allowed || !others {
+		return allowed, broken, err
+	}
+	return c.askOthers()
+}
+
+// askOthers asks the limiters that have no charges. If one refuses, fails or panics, what
+// the others were charged is undone.
+func (c *call) askOthers() (allowed bool, broken *entry, err error) {
+	defer func() {
+		if !allowed {
+			for _, charge := range c.charges {
+				charge.Undo()
+			}
+		}
+	}()
 	for e := range c.enforced() {
-		if e.other == nil || !allowed {
+		if e.other == nil {
 			continue
 		}
 		e.decision, err = c.ask(e)
 		e.refuses = !e.decision.Allowed
 		if err != nil || e.refuses {
-			for _, charge := range c.charges {
-				charge.Undo()
-			}
 			return false, e, err
 		}
 	}
-	return allowed, nil, nil
-}
-
-// ask charges a limiter of which nothing is known. It may keep the key.
-func (c *call) ask(e *entry) (tb.Decision, error) {
-	n := math.MaxInt32
-	if e.cost < math.MaxInt32 {
-		n = int(math.Ceil(e.cost))
-	}
-	return e.other.AllowN(c.r.Context(), strings.Clone(e.key), n)
+	return true, nil, nil
 }
 
 // shadows charges the shadow rules, each by itself, and tells what they would have done.

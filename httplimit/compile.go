@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -43,7 +44,7 @@ type condition struct {
 // rule is a Rule made ready.
 type rule struct {
 	Rule
-	set     string
+	identity
 	sources []source
 	price   pricing
 	labels
@@ -52,11 +53,20 @@ type rule struct {
 	conditions []condition
 }
 
+// identity is what makes two rules the same one, so that the second has the buckets of
+// the first.
+type identity struct {
+	set, name string
+	keys      string // in order
+	limit     tb.Limit
+}
+
 // state is what outlives a change of policy: the buckets of a rule and what was counted.
 // One of the limiters is set.
 type state struct {
 	addresses *cas.Limiter[netip.Addr] // if the only key is ip:address
 	texts     *cas.Limiter[string]
+	foreign   Charger
 	other     tb.Limiter
 
 	granted, refused, shadowGranted, shadowRefused, errors atomic.Uint64
@@ -98,8 +108,17 @@ func (l *Limiter) compile(p *Policy, before *program) (*program, error) {
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
+	states := map[identity]*state{}
+	if before != nil {
+		for _, r := range before.rules {
+			states[r.identity] = r.state
+		}
+	}
 	for _, r := range out.rules {
-		if err := l.open(r, before); err != nil {
+		if r.state = states[r.identity]; r.state != nil {
+			continue
+		}
+		if err := l.open(r); err != nil {
 			return nil, fmt.Errorf("rule %q: %w", r.Name, err)
 		}
 	}
@@ -107,7 +126,8 @@ func (l *Limiter) compile(p *Policy, before *program) (*program, error) {
 }
 
 func (l *Limiter) newRule(s *RuleSet, r *Rule, at, label string, errs *problems) *rule {
-	c := &rule{Rule: *r, set: s.Name, price: newPricing(r.Cost)}
+	c := &rule{Rule: *r, price: newPricing(r.Cost)}
+	c.identity = identity{s.Name, r.Name, fmt.Sprintf("%q", canonicals(r.Keys)), r.Limit}
 	c.Shadow = r.Shadow || s.Shadow
 	for i, k := range r.Keys {
 		c.sources = append(c.sources, l.source(k, index(field(at, "limit_keys"), i), errs))
@@ -130,27 +150,12 @@ func (l *Limiter) source(key, path string, errs *problems) source {
 	return s
 }
 
-// open gives r its state: that of the same rule before, or a new one.
-func (l *Limiter) open(r *rule, before *program) (err error) {
-	if before != nil {
-		for _, b := range before.rules {
-			if b.set == r.set && b.Name == r.Name && b.Limit == r.Limit &&
-				slices.Equal(b.Keys, r.Keys) {
-				r.state = b.state
-				return nil
-			}
-		}
-	}
+// open gives r a state of its own.
+func (l *Limiter) open(r *rule) (err error) {
 	r.state = &state{}
 	switch {
 	case l.newLimiter != nil:
-		var other tb.Limiter
-		if other, err = l.newLimiter(r.Rule); err != nil {
-			return err
-		}
-		if r.texts, _ = other.(*cas.TokenBucket); r.texts == nil {
-			r.other = other
-		}
+		return l.plug(r)
 	case len(r.sources) == 1 && r.sources[0].address:
 		r.addresses, err = cas.New[netip.Addr](r.Limit, l.core...)
 	default:
@@ -159,30 +164,70 @@ func (l *Limiter) open(r *rule, before *program) (err error) {
 	return err
 }
 
+// plug asks the program for a limiter.
+func (l *Limiter) plug(r *rule) error {
+	other, err := l.newLimiter(r.Rule)
+	switch other := other.(type) {
+	case nil:
+		if err == nil {
+			err = errors.New("there is no limiter")
+		}
+	case *cas.TokenBucket:
+		r.texts = other
+	case Charger:
+		r.foreign = other
+	default:
+		r.other = other
+	}
+	return err
+}
+
 // ladders arranges rules as the evaluation says.
 func ladders(e Evaluation, rules []*rule) (all []ladder) {
-	places := map[string]int{}
+	type place struct{ ladder, group string }
+	indexes, groups := map[string]int{}, map[place]int{}
 	for _, r := range rules {
-		place := "" // FirstMatch: all in one
+		p := place{"", r.Name} // FirstMatch: all in one ladder, each a group
 		switch e {
 		case AllMatch: // each by itself
-			place = r.Name
+			p.ladder = r.Name
 		case Ladders:
-			keys := slices.Sorted(slices.Values(r.Keys))
-			place = fmt.Sprintf("%q", keys)
+			keys := canonicals(r.Keys)
+			slices.Sort(keys)
+			p = place{fmt.Sprintf("%q", keys), r.matchText()}
 		}
-		i, ok := places[place]
+		i, ok := indexes[p.ladder]
 		if !ok {
 			i = len(all)
-			places[place] = i
+			indexes[p.ladder] = i
 			all = append(all, nil)
 		}
-		same := func(g group) bool { return maps.Equal(g[0].Match, r.Match) }
-		if j := slices.IndexFunc(all[i], same); j >= 0 && e == Ladders {
-			all[i][j] = append(all[i][j], r)
-			continue
+		j, ok := groups[p]
+		if !ok {
+			j = len(all[i])
+			groups[p] = j
+			all[i] = append(all[i], nil)
 		}
-		all[i] = append(all[i], group{r})
+		all[i][j] = append(all[i][j], r)
 	}
 	return all
+}
+
+// canonicals returns the canonical spelling of each key.
+func canonicals(keys []string) []string {
+	keys = slices.Clone(keys)
+	for i, k := range keys {
+		keys[i] = canonical(k)
+	}
+	return keys
+}
+
+// matchText is the same for rules with the same Match, and for no others.
+func (r *rule) matchText() string {
+	var pairs []string
+	for k, v := range r.Match {
+		pairs = append(pairs, fmt.Sprintf("%q%q", canonical(k), v))
+	}
+	slices.Sort(pairs)
+	return strings.Join(pairs, "")
 }

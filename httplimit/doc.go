@@ -23,5 +23,7 @@
 //
 // If a limiter cannot decide, because the store that it shares is down, nothing is charged,
 // the request passes without fields, and Hooks.Error and RuleStats.Errors tell of it.
-// WithFailClosed answers 503 instead. The limiters of tb/cas cannot fail.
+// WithFailClosed answers 503 instead, and so is answered, to nobody, a client that has
+// hung up: otherwise that would be a way past a limiter that heeds the request's context.
+// The limiters of tb/cas cannot fail.
 package httplimit

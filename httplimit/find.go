@@ -1,10 +1,6 @@
 package httplimit
 
-import (
-	"unsafe"
-
-	"github.com/seed-181794aa/ratelimit/tb"
-)
+import "unsafe"
 
 // find collects the rules that apply to the request.
 func (c *call) find() {
@@ -84,18 +80,4 @@ func (c *call) add(r *rule) bool {
 	}
 	c.entries = append(c.entries, e)
 	return true
-}
-
-// charge makes e ready to be charged a cost, or returns nil if its limiter is not of
-// tb/cas. Costs are checked with the policy and where they are read, so they are valid.
-func (e *entry) charge(cost float64) tb.Charge {
-	switch {
-	case e.rule.addresses != nil:
-		e.addresses, _ = e.rule.addresses.Charge(e.network, cost)
-		return &e.addresses
-	case e.rule.texts != nil:
-		e.texts, _ = e.rule.texts.Charge(e.key, cost)
-		return &e.texts
-	}
-	return nil
 }

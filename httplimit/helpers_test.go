@@ -15,7 +15,10 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb/cas"
 )
 
-var sprintf = fmt.Sprintf
+var (
+	sprint  = fmt.Sprint
+	sprintf = fmt.Sprintf
+)
 
 func mustParse(t testing.TB, policy string) *Policy {
 	t.Helper()
@@ -168,20 +171,39 @@ func nativeLimiter(r Rule, now time.Time) (tb.Limiter, error) {
 	return cas.New[string](r.Limit, tb.WithClock(func() time.Time { return now }))
 }
 
+// answering is a tb.Limiter that always gives the same answer.
+type answering tb.Decision
+
+func (a answering) Allow(context.Context, string) (tb.Decision, error) {
+	return tb.Decision(a), nil
+}
+
+func (a answering) AllowN(context.Context, string, int) (tb.Decision, error) {
+	return tb.Decision(a), nil
+}
+
 // otherLimiter is a tb.Limiter and nothing else, which never refills.
 type otherLimiter struct {
 	rule  Rule
 	asked *[]string        // the names of rules and their costs
 	fail  map[string]error // by rule
 	used  map[string]int
+
+	panics bool
 }
 
 func (o *otherLimiter) Allow(ctx context.Context, key string) (tb.Decision, error) {
 	return o.AllowN(ctx, key, 1)
 }
 
-func (o *otherLimiter) AllowN(_ context.Context, key string, n int) (tb.Decision, error) {
+func (o *otherLimiter) AllowN(ctx context.Context, key string, n int) (tb.Decision, error) {
 	*o.asked = append(*o.asked, sprintf("%s %d", o.rule.Name, n))
+	if o.panics {
+		panic("limiter")
+	}
+	if err := ctx.Err(); err != nil {
+		return tb.Decision{}, err
+	}
 	if err := o.fail[o.rule.Name]; err != nil {
 		return tb.Decision{}, err
 	}

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/seed-181794aa/ratelimit/tb"
 )
@@ -178,6 +179,55 @@ func TestAllocationsAreAtMost10(t *testing.T) {
 		})
 		if n > 10 {
 			t.Errorf("%s: %v allocations", name, n)
+		}
+	}
+}
+
+// A panic of the program's own code is not caught. It charges nothing, and leaves nothing
+// behind for the requests that come next.
+func TestPanicsOfTheProgram(t *testing.T) {
+	for _, where := range []string{"extractor", "claims", "limiter", "granted", "refused", "shadow"} {
+		boom := func(here string, r *http.Request) {
+			if here == where && r.Header.Get("Boom") != "" {
+				panic(where)
+			}
+		}
+		s := newSite(t, jsonRules("", jsonRule("cas", `["x", "jwt:y"]`, 5, `"on_missing": "shared"`),
+			jsonRule("other", "[]", 4, ""), jsonRule("trial", "[]", 5, `"mode": "shadow"`)),
+			WithExtractor("x", func(r *http.Request) string { boom("extractor", r); return "1" }),
+			WithClaims(func(r *http.Request) map[string]any { boom("claims", r); return nil }),
+			WithLimiter(func(r Rule) (tb.Limiter, error) {
+				if r.Name != "other" {
+					return nativeLimiter(r, time.Unix(1_800_000_000, 0))
+				}
+				return &otherLimiter{rule: r, asked: new([]string), panics: where == "limiter"}, nil
+			}),
+			WithHooks(Hooks{
+				Granted: func(r *http.Request, _ Event) { boom("granted", r) },
+				Refused: func(r *http.Request, _ Event) { boom("refused", r) },
+				Shadow:  func(r *http.Request, _ Event) { boom("shadow", r) },
+			}))
+		try := func() (caught any) {
+			defer func() { caught = recover() }()
+			s.get("Boom: 1")
+			return nil
+		}
+		used := 0
+		if where == "refused" {
+			s.granted(4)
+			used = 4
+		}
+		if caught := try(); sprint(caught) != where {
+			t.Fatalf("%s: panic %v", where, caught)
+		}
+		if where == "granted" || where == "shadow" { // told after the request was charged
+			used = 1
+		}
+		if e := s.Explain(request())[0]; e.Remaining != 5-used-1 {
+			t.Errorf("%s: %+v", where, e)
+		}
+		if where != "limiter" {
+			s.granted(4 - used)
 		}
 	}
 }

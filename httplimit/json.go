@@ -41,6 +41,7 @@ func (r *reader) document(data []byte) (*object, error) {
 	if !utf8.Valid(data) {
 		return nil, errors.New("not valid UTF-8")
 	}
+	data = bytes.TrimPrefix(data, []byte("\ufeff")) // the byte order mark of some editors
 	r.dec = json.NewDecoder(bytes.NewReader(data))
 	r.dec.UseNumber()
 	v, err := r.value("", 0)
@@ -213,22 +214,28 @@ func (o *object) objects(name string, f func(i int, e *object)) {
 	})
 }
 
-// positive returns the exact number that the field is, or nil.
-func (o *object) positive(name string) *big.Rat {
+// number returns the exact number that the field is, or nil.
+func (o *object) number(name string) *big.Rat {
 	n, ok := take[json.Number](o, name, "a number")
 	if !ok {
 		return nil
 	}
 	x, ok := decimal(string(n))
-	switch {
-	case !ok:
+	if !ok {
 		o.add(name, "has too many digits (got %s)", n)
-	case x.Sign() <= 0:
-		o.add(name, "must be > 0 (got %s)", n)
-	default:
-		return x
+		return nil
 	}
-	return nil
+	return x
+}
+
+// positive is number for fields that must be above 0.
+func (o *object) positive(name string) *big.Rat {
+	x := o.number(name)
+	if x != nil && x.Sign() <= 0 {
+		o.add(name, "must be > 0 (got %s)", short(x))
+		return nil
+	}
+	return x
 }
 
 // decimal returns the number that a JSON number stands for. 1e999999999 would take a
@@ -245,8 +252,8 @@ func decimal(s string) (*big.Rat, bool) {
 	return new(big.Rat).SetString(s)
 }
 
-// number writes x as short as it can be read.
-func number(x *big.Rat) string {
+// short writes x as short as it can be read.
+func short(x *big.Rat) string {
 	if x.IsInt() {
 		return x.Num().String()
 	}

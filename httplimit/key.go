@@ -20,10 +20,19 @@ type source struct {
 	custom  func(*http.Request) string
 }
 
+// canonical returns the spelling of a key that all its spellings have in common: upper
+// and lower case are the same in the names of header fields, and nowhere else.
+func canonical(key string) string {
+	if name, ok := strings.CutPrefix(key, "header:"); ok {
+		return "header:" + strings.ToLower(name)
+	}
+	return key
+}
+
 // newSource returns the source of a key, and false if there is none. What the program has
 // registered comes first.
 func newSource(name string, custom map[string]func(*http.Request) string) (source, bool) {
-	s := source{name: name, custom: custom[name]}
+	s := source{name: name, custom: custom[canonical(name)]}
 	if s.custom != nil {
 		return s, true
 	}

@@ -139,8 +139,12 @@ func (o *object) rule(name string) Rule {
 		return r
 	}
 	r.Limit = c.limit()
+	source, ok := take[string](c, "cost_source", "a string")
+	if ok && source == "" { // which means fixed in Go
+		c.add("cost_source", wantCostSource, source)
+	}
 	r.Cost = Cost{
-		Source: c.text("cost_source"),
+		Source: source,
 		Fixed:  c.cost("fixed_cost"), Default: c.cost("default_cost"),
 		Min: c.cost("min_cost"), Max: c.cost("max_cost"),
 	}
@@ -192,47 +196,58 @@ func (o *object) limit() tb.Limit {
 		o.add(name, "is missing, and so is its alias rps")
 	}
 	rate := o.positive(name)
-	if !o.has("burst") {
-		o.add("burst", "is missing")
-	}
-	burst := o.positive("burst")
-	limit := unread
-	if burst != nil {
-		limit.Capacity = o.burst(burst, rate)
-	}
+	capacity, ok := o.burst(rate)
 	if rate == nil {
 		return unread
 	}
-	var ok bool
-	if limit.Tokens, limit.Per, ok = perDuration(rate); !ok {
-		o.add(name, "must be 1 token in 292 years to 1e9 a second, with at most 9 decimals (got %s)",
-			number(rate))
+	limit, err := perDuration(rate)
+	if err != nil {
+		o.add(name, "must be 1 token in 292 years to 1e9 a second (got %s)", short(rate))
 	}
-	if limit.Capacity < 0 || !ok {
+	if err != nil || !ok {
 		return unread
 	}
+	limit.Capacity = capacity
 	return limit
 }
 
-// burst returns the capacity, or -1.
-func (o *object) burst(burst, rate *big.Rat) int {
-	got := number(burst)
-	switch {
-	case !burst.IsInt():
-		o.add("burst", "must be a whole number of tokens (got %s)", got)
-	case burst.Cmp(big.NewRat(tb.MaxCapacity, 1)) > 0:
-		o.add("burst", "must be at most %d (got %s)", tb.MaxCapacity, got)
-	case rate != nil && burst.Cmp(rate) < 0:
-		o.add("burst", "must be >= tokens_per_second (got %s, want >= %s)", got, number(rate))
-	default:
-		return int(burst.Num().Int64())
+// burst reads the capacity. The rate is nil if it could not be read.
+func (o *object) burst(rate *big.Rat) (capacity int, ok bool) {
+	if !o.has("burst") {
+		o.add("burst", "is missing")
 	}
-	return -1
+	x := o.number("burst")
+	if x == nil {
+		return 0, false
+	}
+	got, before := short(x), len(o.errs)
+	if !x.IsInt() {
+		o.add("burst", "must be a whole number of tokens (got %s)", got)
+	}
+	switch {
+	case rate != nil && x.Cmp(rate) < 0:
+		o.add("burst", "must be >= tokens_per_second (got %s, want >= %s)", got, short(rate))
+	case x.Sign() <= 0:
+		o.add("burst", "must be > 0 (got %s)", got)
+	case x.Cmp(big.NewRat(tb.MaxCapacity, 1)) > 0:
+		o.add("burst", "must be at most %d (got %s)", tb.MaxCapacity, got)
+	}
+	return int(x.Num().Int64()), len(o.errs) == before
 }
 
-// perDuration returns a rate in tokens a second as tokens per duration, if that can be
-// done exactly.
-func perDuration(rate *big.Rat) (tokens int64, per time.Duration, ok bool) {
+// perDuration returns a limit with a rate of so many tokens a second, which is exactly the
+// decimal that the file has. If a Limit cannot hold that, it is the simplest fraction that
+// is the same float64: 0.3333333333333333 is a third.
+func perDuration(rate *big.Rat) (tb.Limit, error) {
+	if tokens, per, ok := exactly(rate); ok {
+		return tb.Limit{Tokens: tokens, Per: per}, nil
+	}
+	f, _ := rate.Float64()
+	return tb.LimitPerSecond(1, f)
+}
+
+// exactly returns a rate in tokens a second as tokens per duration, if that can be done.
+func exactly(rate *big.Rat) (tokens int64, per time.Duration, ok bool) {
 	ns := new(big.Int).Mul(rate.Denom(), big.NewInt(int64(time.Second)))
 	if !ns.IsInt64() { // perhaps it is a whole number of nanoseconds less
 		rate = new(big.Rat).Quo(rate, big.NewRat(int64(time.Second), 1))

@@ -55,12 +55,12 @@ func WithCore(opts ...tb.Option) Option {
 // WithLimiter makes limiters by newLimiter, which is called once for each rule that is
 // new, instead of those of tb/cas. The limiter of a rule is passed that rule's keys only.
 //
-// A *cas.TokenBucket takes part in all or nothing. It must have the clock of WithCore. Of
-// any other tb.Limiter only AllowN is known, which cannot be undone: such rules are asked
-// last, in the order of the policy. If one refuses, or fails, what the others of tb/cas
-// took is given back, but what other such limiters have granted before it stays taken. So
-// a request is charged all or nothing if at most one rule that applies to it has such a
-// limiter. Their costs are whole tokens: fractions are rounded up.
+// A *cas.TokenBucket and a Charger take part in all or nothing. They must have the clock
+// of WithCore. Of any other tb.Limiter only AllowN is known, which cannot be undone: such
+// rules are asked last, in the order of the policy. If one refuses, or fails, what those
+// with charges took is given back, but what other such limiters have granted before it
+// stays taken. So a request is charged all or nothing if at most one rule that applies to
+// it has such a limiter. Their costs are whole tokens: fractions are rounded up.
 func WithLimiter(newLimiter func(Rule) (tb.Limiter, error)) Option {
 	return func(s *settings) error {
 		s.newLimiter = newLimiter
@@ -68,7 +68,8 @@ func WithLimiter(newLimiter func(Rule) (tb.Limiter, error)) Option {
 	}
 }
 
-// WithExtractor adds a key for limit_keys and match, such as "tenant", or replaces one. An
+// WithExtractor adds a key for limit_keys and match, such as "tenant", or replaces one (in
+// "header:X-Tenant", upper and lower case are the same). An
 // empty value means that the request lacks the key. The function must be safe for
 // concurrent use.
 func WithExtractor(key string, value func(*http.Request) string) Option {
@@ -76,7 +77,7 @@ func WithExtractor(key string, value func(*http.Request) string) Option {
 		if key == "" || value == nil {
 			return errors.New("WithExtractor: want a key and a function")
 		}
-		s.extractors[key] = value
+		s.extractors[canonical(key)] = value
 		return nil
 	}
 }

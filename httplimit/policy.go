@@ -96,8 +96,8 @@ type Cost struct {
 
 // Selector picks requests. An empty field picks all of them.
 type Selector struct {
-	Hosts   []string // without port; upper and lower case are the same
-	Methods []string
+	Hosts   []string // whatever their port; upper and lower case are the same
+	Methods []string // upper and lower case are the same
 	// PathExact is the whole path, PathPrefix its start: "/v1" and "/v1/" both pick
 	// "/v1/" and "/v1/x", and not "/v1". If both are given, either will do. Paths are
 	// compared with "//", "/./" and "/../" resolved.
@@ -206,35 +206,15 @@ func (s *RuleSet) all(path string) iter.Seq2[*Rule, string] {
 	}
 }
 
-func (s *Selector) check(path string, errs *problems) {
-	for name, p := range map[string]string{"pathExact": s.PathExact, "pathPrefix": s.PathPrefix} {
-		if p != "" && p[0] != '/' {
-			errs.add(field(path, name), "must start with / (got %q)", p)
-		}
-	}
-	for i, h := range s.Hosts {
-		if h == "" {
-			errs.add(index(field(path, "hosts"), i), "must not be empty")
-		}
-	}
-	for i, m := range s.Methods {
-		if m == "" {
-			errs.add(index(field(path, "methods"), i), "must not be empty")
-		}
-	}
-}
-
 func (r *Rule) check(path string, errs *problems) {
+	seen := map[string]bool{}
 	for i, k := range r.Keys {
-		at := index(field(path, "limit_keys"), i)
-		checkKey(k, at, errs)
-		if slices.Contains(r.Keys[:i], k) {
-			errs.add(at, "must be unique (got %q again)", k)
-		}
+		checkKey(k, index(field(path, "limit_keys"), i), seen, errs)
 	}
+	seen = map[string]bool{}
 	for _, k := range slices.Sorted(maps.Keys(r.Match)) {
 		at := field(field(path, "match"), k)
-		checkKey(k, at, errs)
+		checkKey(k, at, seen, errs)
 		if r.Match[k] == "" {
 			errs.add(at, "must not be empty, for an empty value counts as missing")
 		}
@@ -251,13 +231,14 @@ func (r *Rule) check(path string, errs *problems) {
 // unread is the limit of a rule whose own could not be read, which is an error already.
 var unread = tb.Limit{Capacity: -1}
 
+const wantCostSource = "must be fixed, header:<name> or query:<name>, " +
+	"with a name of A-Z a-z 0-9 _ - (got %q)"
+
 func (c *Cost) check(path string, errs *problems) {
 	if c.Source != "" && c.Source != "fixed" {
 		kind, name, _ := strings.Cut(c.Source, ":")
 		if kind != "header" && kind != "query" || !partName.MatchString(name) {
-			errs.add(field(path, "cost_source"),
-				"must be fixed, header:<name> or query:<name>, with a name of A-Z a-z 0-9 _ - "+
-					"(got %q)", c.Source)
+			errs.add(field(path, "cost_source"), wantCostSource, c.Source)
 		}
 	}
 	costs := []struct {
@@ -280,7 +261,7 @@ func (c *Cost) check(path string, errs *problems) {
 // maxCost is the largest cost that makes sense to write down: 10⁸ times the largest bucket.
 const maxCost = 1e17
 
-func checkKey(key, path string, errs *problems) {
+func checkKey(key, path string, seen map[string]bool, errs *problems) {
 	kind, name, _ := strings.Cut(key, ":")
 	if key == "" || !printable(key) {
 		errs.add(path, "must be printable ASCII and not empty (got %q)", key)
@@ -288,6 +269,10 @@ func checkKey(key, path string, errs *problems) {
 	if slices.Contains(kinds, kind) && !partName.MatchString(name) {
 		errs.add(path, "must be %s: and a name of A-Z a-z 0-9 _ - (got %q)", kind, key)
 	}
+	if seen[canonical(key)] {
+		errs.add(path, "must be unique (got %q again)", key)
+	}
+	seen[canonical(key)] = true
 }
 
 func printable(s string) bool {

@@ -1,6 +1,9 @@
 package httplimit
 
 import (
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -42,10 +45,59 @@ func TestS2ReloadKeepsBucketsOfWhatIsUnchanged(t *testing.T) {
 	if a := st[2]; a.Rule != "a" || a.Granted != 3 || a.Refused != 1 || st[1].Granted != 0 {
 		t.Errorf("%+v", st)
 	}
+	// However the name of the header is spelled, it is the same rule.
+	if err := s.SetPolicy(mustParse(t, jsonRules("", jsonRule("a", `["header:K"]`, 3,
+		"")))); err != nil {
+		t.Fatal(err)
+	}
+	s.granted(0, "K: 1")
 	// The same name with other keys is another rule.
 	if err := s.SetPolicy(mustParse(t, jsonRules("", jsonRule("a", `["query:k"]`, 3,
 		"")))); err != nil {
 		t.Fatal(err)
 	}
 	s.granted(3, "/?k=1")
+}
+
+// Requests come while the policy changes. The rule that stays the same grants its burst,
+// and not a token more or less, and each request is under one policy or the other.
+func TestS2ReloadDuringTraffic(t *testing.T) {
+	const burst, goroutines, each = 3000, 4, 1000
+	stays := jsonRule("stays", "[]", burst, "")
+	policies := []*Policy{mustParse(t, jsonRules("", stays)),
+		mustParse(t, jsonRules("", jsonRule("new", `["ip:address"]`, 1<<20, ""), stays))}
+	s := newSite(t, jsonRules("", stays))
+	h := s.Middleware(http.HandlerFunc(nothing))
+	var ok, seen atomic.Int64
+	done := make(chan bool)
+	for range goroutines {
+		go func() {
+			for range each {
+				w := httptest.NewRecorder()
+				h.ServeHTTP(w, request())
+				switch field := w.Header().Get("RateLimit"); {
+				case w.Code == http.StatusOK:
+					ok.Add(1)
+				case w.Code != http.StatusTooManyRequests || field != `"stays";r=0;t=1`:
+					t.Errorf("%d %s", w.Code, field)
+				}
+				seen.Add(1)
+			}
+			done <- true
+		}()
+	}
+	for i := 0; seen.Load() < goroutines*each; i++ {
+		if err := s.SetPolicy(policies[i%2]); err != nil {
+			t.Fatal(err)
+		}
+		s.Stats()
+	}
+	for range goroutines {
+		<-done
+	}
+	st := s.Stats()
+	if kept := st[len(st)-1]; ok.Load() != burst || kept.Granted != burst ||
+		kept.Refused != goroutines*each-burst {
+		t.Errorf("%d granted, %+v", ok.Load(), kept)
+	}
 }

@@ -61,6 +61,21 @@ func TestS3Evaluation(t *testing.T) {
 	}
 }
 
+// The names of header fields know no upper and lower case, so neither do keys of them: an
+// enterprise key must not fall under the limit for all because of how it is spelled.
+func TestS3SpellingsOfAHeaderAreOneLadder(t *testing.T) {
+	s := newSite(t, jsonRules("",
+		jsonRule("gold", `["header:X-Key"]`, 5, `"match": {"header:Plan": "gold"}`),
+		jsonRule("gold-m", `["header:x-key"]`, 5, `"match": {"header:plan": "gold"}`),
+		jsonRule("free", `["header:x-KEY"]`, 5, ""), jsonRule("other", `["query:X-Key"]`, 5, "")))
+	if got := s.applying("X-Key: 1", "Plan: gold"); got != "gold gold-m" {
+		t.Error(got)
+	}
+	if got := s.applying("X-Key: 1"); got != "free" {
+		t.Error(got)
+	}
+}
+
 func TestS3SetsDoNotKnowOfEachOther(t *testing.T) {
 	s := newSite(t, sprintf(`{"policies": [
 		{"id": "a", "spec": {"selector": {"pathPrefix": "/v1"}, "rules": [%[1]s]}},

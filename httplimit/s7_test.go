@@ -1,6 +1,7 @@
 package httplimit
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"slices"
@@ -70,6 +71,35 @@ func TestS7FailClosedIs503(t *testing.T) {
 	problem(t, w)
 	if e := s.Explain(request("K: 1"))[0]; e.Remaining != 4 {
 		t.Errorf("%+v was charged", e)
+	}
+}
+
+// A limiter that heeds the request's context fails if the client hangs up. To let such
+// requests pass would be to offer a way around the limit.
+func TestS7HangingUpIsNoWayPastALimiter(t *testing.T) {
+	s, _, told := broken(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	w := s.send(request("K: 1").WithContext(ctx))
+	if w.Code != http.StatusServiceUnavailable || s.served > 0 || len(*told) != 1 ||
+		!errors.Is((*told)[0].Err, context.Canceled) {
+		t.Errorf("%d, %d served, told %+v", w.Code, s.served, *told)
+	}
+	if e := s.Explain(request("K: 1"))[0]; e.Remaining != 4 {
+		t.Errorf("%+v was charged", e)
+	}
+	// Who runs out of time has not hung up: the store is too slow.
+	ctx, cancel = context.WithDeadline(t.Context(), time.Unix(0, 0))
+	defer cancel()
+	if w := s.send(request("K: 1").WithContext(ctx)); w.Code != http.StatusOK {
+		t.Errorf("status %d", w.Code)
+	}
+	// The limiters of tb/cas do not look at it.
+	ctx, cancel = context.WithCancel(t.Context())
+	cancel()
+	s = newSite(t, jsonRules("", jsonRule("r", "[]", 5, "")))
+	if w := s.send(request().WithContext(ctx)); w.Header().Get("RateLimit-Remaining") != "4" {
+		t.Errorf("%d %v", w.Code, w.Header())
 	}
 }
 

@@ -78,7 +78,8 @@ func TestS8SelectorPicksPaths(t *testing.T) {
 		{Selector{PathExact: "/a", PathPrefix: "/b"}, "/a", true}, {Selector{PathExact: "/a",
 			PathPrefix: "/b"}, "/b/x", true},
 		{Selector{PathExact: "/a", PathPrefix: "/b"}, "/c", false},
-		// Other names of the same path.
+		// Other names of the same path, in the policy and in the request.
+		{Selector{PathPrefix: "//v1/./"}, "/v1/x", true}, {Selector{PathExact: "/a/../v1"}, "/v1", true},
 		{Selector{PathPrefix: "/v1"}, "//v1/x", true}, {Selector{PathPrefix: "/v1"}, "/./v1//x",
 			true},
 		{Selector{PathPrefix: "/v1"}, "/x/../v1/x", true}, {Selector{PathPrefix: "/v1"}, "/v1/..",
@@ -96,7 +97,7 @@ func TestS8SelectorPicksPaths(t *testing.T) {
 
 func TestS8SelectorPicksHostsAndMethods(t *testing.T) {
 	s := Selector{Hosts: []string{"A.example", "[::1]"}, Methods: []string{"POST",
-		"PUT"}}.normalize()
+		"put"}}.normalize()
 	for _, c := range []struct {
 		method, host string
 		want         bool
@@ -104,7 +105,7 @@ func TestS8SelectorPicksHostsAndMethods(t *testing.T) {
 		{"POST", "a.example", true}, {"PUT", "A.EXAMPLE:8080", true}, {"POST", "a.example.",
 			true},
 		{"POST", "[::1]:80", true}, {"POST", "[::1]", true}, {"GET", "a.example", false},
-		{"post", "a.example", false}, {"POST", "b.example", false}, {"POST", "", false},
+		{"post", "a.example", true}, {"POST", "b.example", false}, {"POST", "", false},
 	} {
 		if got := s.picks(&http.Request{Method: c.method, Host: c.host,
 			URL: &url.URL{}}); got != c.want {

@@ -3,24 +3,50 @@ package httplimit
 import (
 	"net/http"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 )
+
+var hostName = regexp.MustCompile(`^([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?$`)
+
+func (s *Selector) check(path string, errs *problems) {
+	for name, p := range map[string]string{"pathExact": s.PathExact, "pathPrefix": s.PathPrefix} {
+		if p != "" && p[0] != '/' {
+			errs.add(field(path, name), "must start with / (got %q)", p)
+		}
+	}
+	for i, h := range s.Hosts {
+		if !hostName.MatchString(h) { // *.example.com would pick nothing
+			errs.add(index(field(path, "hosts"), i),
+				"must be a host name, an IPv4 address or an IPv6 address in brackets (got %q)", h)
+		}
+	}
+	for i, m := range s.Methods {
+		if m == "" {
+			errs.add(index(field(path, "methods"), i), "must not be empty")
+		}
+	}
+}
 
 func (s Selector) normalize() Selector {
 	s.Hosts = slices.Clone(s.Hosts)
 	for i, h := range s.Hosts {
 		s.Hosts[i] = bareHost(h)
 	}
-	if s.PathPrefix != "" && !strings.HasSuffix(s.PathPrefix, "/") {
-		s.PathPrefix += "/"
+	if s.PathExact != "" {
+		s.PathExact = resolved(s.PathExact)
+	}
+	if s.PathPrefix != "" {
+		s.PathPrefix = resolved(s.PathPrefix + "/")
 	}
 	return s
 }
 
 // picks says whether the request is one of s. It must be normalized.
 func (s *Selector) picks(r *http.Request) bool {
-	if len(s.Methods) > 0 && !slices.Contains(s.Methods, r.Method) {
+	method := func(m string) bool { return strings.EqualFold(m, r.Method) }
+	if len(s.Methods) > 0 && !slices.ContainsFunc(s.Methods, method) {
 		return false
 	}
 	if len(s.Hosts) > 0 && !slices.Contains(s.Hosts, bareHost(r.Host)) {
