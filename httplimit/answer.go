@@ -75,12 +75,7 @@ func (c *call) refuse(w http.ResponseWriter) {
 // reject answers a request that lacks a key.
 func (c *call) reject(w http.ResponseWriter) {
 	e := c.lacks()
-	for i := range e.sources {
-		if s := &e.sources[i]; !s.address && s.value(c) == "" {
-			c.problem(w, http.StatusBadRequest, "Policy "+e.label+" needs "+s.name+".")
-			return
-		}
-	}
+	c.problem(w, http.StatusBadRequest, "Policy "+e.label+" needs "+e.missing+".")
 }
 
 // optional adds the fields that are sent only if the program wants them.

@@ -38,7 +38,7 @@ type entry struct {
 	cost     float64
 	network  netip.Addr // the key, if the rule's limiter is one of addresses
 	key      string     // or else; a view of call.keys
-	lacks    bool       // a key is missing and the rule insists on it
+	missing  string     // the key that the request lacks and the rule insists on
 	refuses  bool
 	decision tb.Decision
 
@@ -150,7 +150,7 @@ func (c *call) enforced() func(func(*entry) bool) {
 
 func (c *call) lacks() *entry {
 	for e := range c.enforced() {
-		if e.lacks {
+		if e.missing != "" {
 			return e
 		}
 	}
@@ -218,7 +218,7 @@ func (c *call) shadows() {
 		}
 		var err error
 		switch charge := e.charge(e.cost); {
-		case e.lacks:
+		case e.missing != "":
 			e.decision = tb.Decision{RetryAfter: tb.Never}
 		case charge != nil:
 			e.decision, err = charge.Take(c.now)

@@ -9,7 +9,7 @@ import (
 // Explanation is what a rule that applies to a request would say.
 type Explanation struct {
 	// Decision is what the rule would answer by itself. It is the zero tb.Decision if
-	// its limiter cannot be asked without taking.
+	// its limiter cannot be asked without taking, or cannot decide.
 	Decision
 	Key    string // of the bucket, in words
 	Shadow bool
@@ -25,12 +25,13 @@ func (l *Limiter) Explain(r *http.Request) []Explanation {
 	var all []Explanation
 	for i := range c.entries {
 		e := &c.entries[i]
-		if charge := e.charge(e.cost); e.lacks {
+		if charge := e.charge(e.cost); e.missing != "" {
 			e.decision = tb.Decision{RetryAfter: tb.Never}
 		} else if charge != nil {
-			e.decision, _ = charge.Check(c.now) // a valid charge of tb/cas has no error
+			e.decision, _ = charge.Check(c.now) // those of tb/cas have no error
 		}
-		all = append(all, Explanation{e.answer(), c.readable(e.rule), e.Shadow, e.lacks})
+		all = append(all,
+			Explanation{e.answer(), c.readable(e.rule), e.Shadow, e.missing != ""})
 	}
 	return all
 }

@@ -1,6 +1,9 @@
 package httplimit
 
-import "unsafe"
+import (
+	"cmp"
+	"unsafe"
+)
 
 // find collects the rules that apply to the request.
 func (c *call) find() {
@@ -69,7 +72,7 @@ func (c *call) add(r *rule) bool {
 			if r.OnMissing == Skip {
 				return false
 			}
-			e.lacks = true
+			e.missing = cmp.Or(e.missing, r.sources[i].name) // the first
 		}
 	}
 	// The key is a view of the buffer, which is only appended to until the call ends;

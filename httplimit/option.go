@@ -157,7 +157,8 @@ func WithFailClosed() Option {
 }
 
 // Hooks are told of decisions, in the goroutine of the request and before it is passed on
-// or answered. What is nil is not called, and costs nothing.
+// or answered: they must be safe for concurrent use, and a panic ends the request. What
+// is nil is not called, and costs nothing.
 type Hooks struct {
 	// Granted is told of each request that was granted and a rule applied to, with the
 	// binding rule.

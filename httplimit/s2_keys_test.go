@@ -101,6 +101,19 @@ func TestS2OnMissing(t *testing.T) {
 		t.Errorf("%s, want %s", w.Body, want)
 	}
 	s.granted(2, "K: 1")
+
+	// The first of several is named, also if it is there when it is looked for again:
+	// the answer must not be an empty 200.
+	asked := 0
+	s = newSite(t, jsonRules("", jsonRule("r", `["x", "header:k"]`, 2,
+		`"on_missing": "reject"`)), WithExtractor("x", func(*http.Request) string {
+		asked++
+		return strings.Repeat("1", asked-1)
+	}))
+	w = s.get()
+	if w.Code != http.StatusBadRequest || problem(t, w).Detail != "Policy r needs x." {
+		t.Errorf("status %d %s", w.Code, w.Body)
+	}
 }
 
 func TestS2CompositeKeysDoNotCollide(t *testing.T) {
