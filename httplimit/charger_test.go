@@ -1,10 +1,12 @@
 package httplimit
 
 import (
+	"context"
 	"errors"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -152,19 +154,119 @@ func TestS7ChargersThatFail(t *testing.T) {
 	}
 }
 
+// One alone is not checked before it is taken.
+func TestS7ChargerThatFailsAlone(t *testing.T) {
+	for _, when := range []string{"charge", "take"} {
+		s := newSite(t, jsonRules("", jsonRule("r", "[]", 5, "")), WithFailClosed(),
+			WithLimiter(func(r Rule) (tb.Limiter, error) {
+				l, err := mutex.New[string](r.Limit)
+				return failing{charging{l}, when}, err
+			}))
+		if w := s.get(); w.Code != http.StatusServiceUnavailable || s.Stats()[0].Errors != 1 {
+			t.Errorf("%s: status %d", when, w.Code)
+		}
+	}
+}
+
+// keeping keeps the keys that it is asked for, as a limiter may.
+type keeping struct {
+	charging
+	keys *[]string
+}
+
+func (k keeping) AllowN(ctx context.Context, key string, n int) (tb.Decision, error) {
+	*k.keys = append(*k.keys, key)
+	return k.charging.AllowN(ctx, key, n)
+}
+
+func (k keeping) Charge(key string, cost float64) (tb.Charge, error) {
+	*k.keys = append(*k.keys, key)
+	return k.charging.Charge(key, cost)
+}
+
+func TestLimitersMayKeepKeys(t *testing.T) {
+	for _, plain := range []bool{false, true} {
+		var keys []string
+		s := newSite(t, jsonRules("", jsonRule("r", `["header:k"]`, 5, "")),
+			WithLimiter(func(r Rule) (tb.Limiter, error) {
+				l, err := mutex.New[string](r.Limit)
+				k := keeping{charging{l}, &keys}
+				if plain {
+					return struct{ tb.Limiter }{k}, err
+				}
+				return k, err
+			}))
+		for _, k := range []string{"one", "two", "six"} {
+			s.get("K: " + k)
+		}
+		if want := []string{"\x03one", "\x03two", "\x03six"}; !slices.Equal(keys, want) {
+			t.Errorf("%q", keys)
+		}
+	}
+}
+
 // What cannot be is not passed on to clients.
 func TestS5DecisionsOfOtherLimitersAreMadeSane(t *testing.T) {
 	odd := tb.Decision{RetryAfter: -5 * time.Second, Remaining: -3}
-	for _, allowed := range []bool{true, false} {
+	for allowed, want := range map[bool]string{
+		true: `RateLimit: "wide";r=49;t=1, "r";r=0;t=1`, false: `RateLimit: "r";r=0;t=1`,
+	} {
 		odd.Allowed = allowed
-		s := newSite(t, jsonRules("", jsonRule("r", "[]", 5, "")),
-			WithLimiter(func(Rule) (tb.Limiter, error) { return answering(odd), nil }))
+		s := newSite(t, jsonRules("", jsonRule("wide", "[]", 50, ""), jsonRule("r", "[]", 5, "")),
+			WithLimiter(func(r Rule) (tb.Limiter, error) {
+				if r.Name == "wide" {
+					return nativeLimiter(r, time.Unix(1_800_000_000, 0))
+				}
+				return answering(odd), nil
+			}))
 		w := s.get()
-		wants(t, w, "RateLimit-Remaining: 0", `RateLimit: "r";r=0;t=1`)
+		wants(t, w, "RateLimit-Limit: 5", "RateLimit-Remaining: 0", want)
 		if (w.Code == http.StatusOK) != allowed {
 			t.Errorf("status %d", w.Code)
 		}
 	}
+}
+
+// What a limiter without charges says is all that is known of its bucket.
+func TestS5FieldsOfOtherLimiters(t *testing.T) {
+	for _, c := range []struct {
+		config string
+		answer tb.Decision
+		want   string
+	}{
+		{`"rps": 0.1, "burst": 5`, tb.Decision{Allowed: true, Remaining: 3}, "RateLimit-Reset: 10"},
+		{`"rps": 1, "burst": 5`, tb.Decision{Allowed: true, Remaining: 3}, "RateLimit-Reset: 1"},
+		{`"rps": 1, "burst": 5, "fixed_cost": 5`,
+			tb.Decision{RetryAfter: 7 * time.Second, Remaining: 3}, "Retry-After: 7"},
+		{`"rps": 1, "burst": 5, "fixed_cost": 8`, tb.Decision{RetryAfter: tb.Never, Remaining: 3},
+			"Retry-After: 5"},
+	} {
+		plug := func(Rule) (tb.Limiter, error) { return answering(c.answer), nil }
+		s := newSite(t, oneRule("[]", c.config), WithLimiter(plug), steady())
+		wants(t, s.get(), c.want)
+	}
+	if d := toSupply(tb.Limit{Capacity: 1 << 30, Tokens: 1, Per: 1e18}, 1<<30); d != tb.Never {
+		t.Errorf("2³⁰ tokens take %v", d)
+	}
+}
+
+// generous is a Charger whose buckets are always full.
+type generous struct{ tb.Limiter }
+
+func (generous) Charge(string, float64) (tb.Charge, error) { return generous{}, nil }
+
+func (generous) Check(time.Time) (tb.Decision, error) {
+	return tb.Decision{Allowed: true, Remaining: 5}, nil
+}
+
+func (g generous) Take(t time.Time) (tb.Decision, error) { return g.Check(t) }
+
+func (generous) Undo() {}
+
+func TestS5ResetIsAtLeast1(t *testing.T) {
+	s := newSite(t, oneRule("[]", `"rps": 0.1, "burst": 5`),
+		WithLimiter(func(Rule) (tb.Limiter, error) { return generous{}, nil }))
+	wants(t, s.get(), "RateLimit-Remaining: 5", "RateLimit-Reset: 1")
 }
 
 func TestS2NoLimiterIsAnError(t *testing.T) {

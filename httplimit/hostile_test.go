@@ -232,6 +232,30 @@ func TestPanicsOfTheProgram(t *testing.T) {
 	}
 }
 
+// What lies in the pool refers neither to a request nor to a limiter of an old policy.
+func TestCallsThatEndedKeepNothing(t *testing.T) {
+	s := newSite(t, jsonRules("", jsonRule("a", `["header:k"]`, 5, ""),
+		jsonRule("b", `["ip:address"]`, 5, ""), jsonRule("t", "[]", 5, `"mode": "shadow"`)))
+	c := s.begin(request("K: 1"))
+	if c.decide() != granted || len(c.entries) != 3 || len(c.charges) != 2 {
+		t.Fatalf("%+v", c)
+	}
+	c.end()
+	if c.r != nil || c.program != nil || c.claims != nil || c.address.IsValid() {
+		t.Errorf("%+v", c)
+	}
+	for _, e := range c.entries[:cap(c.entries)] {
+		if e != (entry{}) {
+			t.Errorf("%+v", e)
+		}
+	}
+	for _, charge := range c.charges[:cap(c.charges)] {
+		if charge != nil {
+			t.Errorf("%+v", charge)
+		}
+	}
+}
+
 // The pool must not keep what one request had for the next.
 func TestRequestsDoNotSeeEachOther(t *testing.T) {
 	s := newSite(t, `{"jwt": "unverified", `+byOrg+`}`)

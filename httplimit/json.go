@@ -186,20 +186,17 @@ func (o *object) each(name string, f func(i int, v any)) {
 	}
 }
 
-// texts returns the elements of the array that the field is, or nil if one is no string.
-func (o *object) texts(name string) []string {
-	var texts []string
-	all := true
+// texts returns the elements of the array that the field is. One that is no string is an
+// error, and something in its place that is none: the others are still to be checked.
+func (o *object) texts(name string) (texts []string) {
 	o.each(name, func(i int, v any) {
 		s, ok := v.(string)
 		if !ok {
 			o.errs.add(index(field(o.path, name), i), "must be a string (got %s)", kindOf(v))
+			s = "query:" + strconv.Itoa(i) // a key, a host with a port, a method
 		}
-		texts, all = append(texts, s), all && ok
+		texts = append(texts, s)
 	})
-	if !all {
-		return nil
-	}
 	return texts
 }
 

@@ -62,14 +62,15 @@ func (o *object) policy() *Policy {
 	o.bundle()
 	o.objects("policies", func(_ int, e *object) {
 		id := e.text("id")
-		spec := e.object("spec")
-		if spec == nil {
+		if !e.has("spec") {
 			e.add("spec", "is missing")
-			spec = &object{reader: o.reader, path: field(e.path, "spec")}
 		}
-		s := spec.set()
+		s := RuleSet{path: field(e.path, "spec")}
+		if spec := e.object("spec"); spec != nil {
+			s = spec.set()
+			spec.done()
+		}
 		s.Name = id
-		spec.done()
 		e.done()
 		p.Sets = append(p.Sets, s)
 	})
@@ -133,9 +134,11 @@ func (o *object) rule(name string) Rule {
 	r.OnMissing = OnMissing(o.choice("on_missing", "skip", "reject", "shared"))
 	r.Shadow = o.choice("mode", "enforce", "shadow") == 1
 	o.choice("algorithm", "token_bucket")
+	if !o.has("algorithm_config") {
+		o.add("algorithm_config", "is missing")
+	}
 	c := o.object("algorithm_config")
 	if c == nil {
-		o.add("algorithm_config", "is missing")
 		return r
 	}
 	r.Limit = c.limit()
@@ -239,22 +242,10 @@ func (o *object) burst(rate *big.Rat) (capacity int, ok bool) {
 // decimal that the file has. If a Limit cannot hold that, it is the simplest fraction that
 // is the same float64: 0.3333333333333333 is a third.
 func perDuration(rate *big.Rat) (tb.Limit, error) {
-	if tokens, per, ok := exactly(rate); ok {
-		return tb.Limit{Tokens: tokens, Per: per}, nil
+	ns := new(big.Int).Mul(rate.Denom(), big.NewInt(int64(time.Second)))
+	if ns.IsInt64() && rate.Num().Cmp(ns) <= 0 {
+		return tb.Limit{Tokens: rate.Num().Int64(), Per: time.Duration(ns.Int64())}, nil
 	}
 	f, _ := rate.Float64()
 	return tb.LimitPerSecond(1, f)
-}
-
-// exactly returns a rate in tokens a second as tokens per duration, if that can be done.
-func exactly(rate *big.Rat) (tokens int64, per time.Duration, ok bool) {
-	ns := new(big.Int).Mul(rate.Denom(), big.NewInt(int64(time.Second)))
-	if !ns.IsInt64() { // perhaps it is a whole number of nanoseconds less
-		rate = new(big.Rat).Quo(rate, big.NewRat(int64(time.Second), 1))
-		ns = rate.Denom()
-	}
-	if !ns.IsInt64() || !rate.Num().IsInt64() || rate.Num().Cmp(ns) > 0 {
-		return 0, 0, false
-	}
-	return rate.Num().Int64(), time.Duration(ns.Int64()), true
 }

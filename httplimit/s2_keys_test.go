@@ -1,6 +1,7 @@
 package httplimit
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"math"
@@ -49,8 +50,8 @@ func TestS2ClaimsOfEveryKind(t *testing.T) {
 		"7": {7, int8(7), int64(7), uint(7), uint64(7), number(7), 7.0, float32(7),
 			json.Number("7")},
 		"18446744073709551615": {uint64(math.MaxUint64)}, "-7": {-7}, "0.1": {0.1, float32(0.1)},
-		"100000000000000000000000": {1e23},
-		"":                         {nil, []string{"a"}, map[string]any{}, &struct{}{}, func() {}, 1i, ""},
+		"100000000000000000000000": {1e23}, "": {nil, []string{"a"}, map[string]any{}, &struct{}{},
+			func() {}, 1i, ""},
 	} {
 		for _, claim := range claims {
 			if got := claimText(claim); got != want {
@@ -159,6 +160,8 @@ func TestS2LongPartsAreHashed(t *testing.T) {
 	for _, v := range []string{long[:128], long, long + "y", strings.Repeat("x", 1<<20)} {
 		s.granted(1, "A: "+v)
 	}
+	sum := sha256.Sum256([]byte(long)) // may be sent too, and is another value
+	s.granted(1, "A: "+string(sum[:]))
 	for n, want := range map[int]int{128: 129, 129: 33, 1 << 20: 33} {
 		c := s.begin(request("A: " + strings.Repeat("x", n)))
 		c.find()
@@ -207,6 +210,9 @@ func TestS2ErrorsOfLimitersAndOptions(t *testing.T) {
 		WithExtractor("", nil), WithClaims(nil), WithReasonField("a b"),
 		WithClientAddress(ClientAddress{Header: "forwarded"}),
 		WithClientAddress(ClientAddress{Trusted: make([]netip.Prefix, 1)}),
+		WithClientAddress(ClientAddress{IPv4Bits: -1}),
+		WithClientAddress(ClientAddress{IPv6Bits: -1}),
+		WithClientAddress(ClientAddress{IPv4Bits: 33}),
 	} {
 		if _, err := New(p, o); err == nil {
 			t.Errorf("option %d is accepted", i)

@@ -3,6 +3,8 @@ package httplimit
 import (
 	"net/http"
 	"net/http/httptest"
+	"runtime"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -99,5 +101,33 @@ func TestS2ReloadDuringTraffic(t *testing.T) {
 	if kept := st[len(st)-1]; ok.Load() != burst || kept.Granted != burst ||
 		kept.Refused != goroutines*each-burst {
 		t.Errorf("%d granted, %+v", ok.Load(), kept)
+	}
+}
+
+// Of several reloads at once the second finds what the first has made, so that a new rule
+// has its buckets once.
+func TestS2ReloadsAtOnce(t *testing.T) {
+	next := mustParse(t, jsonRules("", jsonRule("new", "[]", 1, "")))
+	for range 20 {
+		var made atomic.Int64
+		l := mustNew(t, jsonRules(""), WithLimiter(func(r Rule) (tb.Limiter, error) {
+			made.Add(1)
+			for range 100 {
+				runtime.Gosched()
+			}
+			return answering{}, nil
+		}))
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() {
+				if err := l.SetPolicy(next); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if n := made.Load(); n != 1 {
+			t.Fatalf("%d limiters were made", n)
+		}
 	}
 }

@@ -108,6 +108,8 @@ func TestS2CostsMayBeFractions(t *testing.T) {
 	if got := p.Sets[0].Rules[0].Cost; got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
+	mustParse(t, oneRule("[]", `"rps": 1, "burst": 5, "min_cost": 2, "max_cost": 2`))
+	mustParse(t, oneRule("[]", `"rps": 1, "burst": 5, "fixed_cost": 1e17`))
 }
 
 func TestS2TokensPerSecondWinsOverRPS(t *testing.T) {
@@ -136,6 +138,8 @@ func TestS2Warnings(t *testing.T) {
 		{jsonRules(`"jwt": "context"`), ""},
 		{jsonRules(`"fallback_limit": `+jsonRule("f", "[]", 1, ""), jsonRule("a", "[]", 1, "")),
 			"fallback_limit: never applies"},
+		{jsonRules(`"fallback_limit": `+jsonRule("f", "[]", 1, ""), jsonRule("a", "[]", 1,
+			`"mode": "shadow"`)), ""},
 		{jsonRules(`"fallback_limit": `+jsonRule("f", "[]", 1, ""), jsonRule("a", "[]", 1,
 			`"match": {"query:a": 1}`)), ""},
 		{`{"policies": [], "expires_at": "2026-01-01T00:00:00Z"}`, "expires_at: is not enforced"},

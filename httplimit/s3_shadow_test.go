@@ -77,8 +77,10 @@ func TestS3ShadowInALadder(t *testing.T) {
 }
 
 func TestS3ShadowSetsAndMissingKeys(t *testing.T) {
+	var told Event
 	s := newSite(t, jsonRules(`"mode": "shadow"`, jsonRule("a", "[]", 1, ""),
-		jsonRule("b", `["header:k"]`, 1, `"on_missing": "reject"`)))
+		jsonRule("b", `["header:k"]`, 1, `"on_missing": "reject"`)),
+		WithHooks(Hooks{Shadow: func(_ *http.Request, e Event) { told = e }}))
 	for range 3 {
 		if w := s.get(); w.Code != http.StatusOK || len(w.Header()) > 0 {
 			t.Fatalf("%d %v", w.Code, w.Header())
@@ -86,6 +88,9 @@ func TestS3ShadowSetsAndMissingKeys(t *testing.T) {
 	}
 	if st := s.Stats(); st[0].ShadowRefused != 2 || st[1].ShadowRefused != 3 {
 		t.Errorf("%+v", st)
+	}
+	if told.Rule != "b" || told.Allowed || told.RetryAfter != tb.Never {
+		t.Errorf("told %+v", told)
 	}
 }
 
@@ -184,10 +189,11 @@ func TestS3RulesWithOtherLimiters(t *testing.T) {
 	// They know of whole tokens only.
 	asked = nil
 	s = newSite(t, oneRule("[]", `"rps": 1, "burst": 9, "cost_source": "header:w"`), limiters)
-	for _, cost := range []string{"0.1", "2.5", "3", "1e300"} {
+	for _, cost := range []string{"0.1", "2.5", "3", "3e9", "1e300"} {
 		s.get("W: " + cost)
 	}
-	if want := []string{"r 1", "r 3", "r 3", "r 2147483647"}; !slices.Equal(asked, want) {
+	if want := []string{"r 1", "r 3", "r 3", "r 2147483647",
+		"r 2147483647"}; !slices.Equal(asked, want) {
 		t.Errorf("asked %v", asked)
 	}
 	// If one of tb/cas refuses, nobody else is asked.

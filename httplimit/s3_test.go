@@ -76,6 +76,18 @@ func TestS3SpellingsOfAHeaderAreOneLadder(t *testing.T) {
 	}
 }
 
+// The pairs of a match have no order.
+func TestS3SameMatchIsOneGroup(t *testing.T) {
+	const match = `"match": {"query:a": 1, "query:b": 2, "query:c": 3, "query:d": 4, "query:e": 5}`
+	for range 10 {
+		s := newSite(t, jsonRules("", jsonRule("a", "[]", 5, match), jsonRule("b", "[]", 5, match),
+			jsonRule("c", "[]", 5, "")))
+		if got := s.applying("/?e=5&d=4&c=3&b=2&a=1"); got != "a b" {
+			t.Fatal(got)
+		}
+	}
+}
+
 func TestS3SetsDoNotKnowOfEachOther(t *testing.T) {
 	s := newSite(t, sprintf(`{"policies": [
 		{"id": "a", "spec": {"selector": {"pathPrefix": "/v1"}, "rules": [%[1]s]}},

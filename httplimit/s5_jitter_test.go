@@ -89,6 +89,13 @@ func TestS5JitterIsOfSaltSubjectAddressAndPath(t *testing.T) {
 	same("port and network", from("[2001:db8::1]:1"), from("[2001:db8::ffff]:2"))
 	same("user_id", user("sub", "7"), user("user_id", 7))
 	same("uid", user("sub", "7"), user("uid", "7"))
+	all3 := map[string]any{"sub": "7", "user_id": "8", "uid": "9"}
+	both := map[string]any{"user_id": "7", "uid": "9", "sub": ""}
+	for _, claims := range []map[string]any{all3, both} {
+		r := request("/p")
+		same("the first of several", user("sub", "7"),
+			r.WithContext(ContextWithClaims(r.Context(), claims)))
+	}
 	same("header", request("/p", "X: 1"), request("/p", "X: 2"))
 }
 

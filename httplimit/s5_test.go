@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/dunglas/httpsfv"
+
+	"github.com/seed-181794aa/ratelimit/tb"
 )
 
 // Section 5: the answer.
@@ -69,6 +71,12 @@ func TestS5ResetIsWhenOneMoreWholeTokenIsThere(t *testing.T) {
 			`"rps": `+c.rps+`, "burst": 900, "cost_source": "header:w"`))
 		wants(t, s.get("W: "+c.cost), "RateLimit-Reset: "+c.want)
 	}
+	s := newSite(t, jsonRules(""))
+	if err := s.SetPolicy(Rules(Rule{Name: "r", Limit: tb.Limit{Capacity: 2, Tokens: 1,
+		Per: 1500 * time.Millisecond}})); err != nil {
+		t.Fatal(err)
+	}
+	wants(t, s.get(), "RateLimit-Reset: 2")
 }
 
 func TestS5OneItemForEachRuleThatApplies(t *testing.T) {
@@ -150,6 +158,11 @@ func TestS5RefusedBody(t *testing.T) {
 		"Quota exceeded", 429,
 		"r has too few tokens left for this request, which costs 1.5.", []string{"r"}}
 	if p := problem(t, w); sprintf("%q", p) != sprintf("%q", want) {
+		t.Errorf("%q\nwant %q", p, want)
+	}
+	// As much as the burst can fit.
+	want.Detail = "r has too few tokens left for this request, which costs 2."
+	if p := problem(t, s.get("/?n=2")); p.Detail != want.Detail {
 		t.Errorf("%q\nwant %q", p, want)
 	}
 }

@@ -79,6 +79,14 @@ func TestS6AddressWalk(t *testing.T) {
 	}
 }
 
+func TestS6AllOfIPv4InItsIPv6FormIsAllOfIPv4(t *testing.T) {
+	l := mustNew(t, jsonRules(""),
+		WithClientAddress(ClientAddress{Trusted: prefixes(t, "::ffff:0.0.0.0/96")}))
+	if got := l.ClientAddress(from("10.0.0.1:1", "2001:db8::1, 192.0.2.1")); got.Is4() {
+		t.Error(got)
+	}
+}
+
 func TestS6OneConfiguredHeader(t *testing.T) {
 	l := mustNew(t, jsonRules(""), WithClientAddress(ClientAddress{
 		Trusted: prefixes(t, "10.0.0.0/8"), Header: "cf-connecting-ip"}))
@@ -142,11 +150,13 @@ func TestS6AddressesCountByNetwork(t *testing.T) {
 }
 
 func TestS6HostIsOfTheRequest(t *testing.T) {
-	s := newSite(t, jsonRules("", jsonRule("r", `["header:host"]`, 1, "")))
-	r := request("Host: fake")
-	r.Host = "a.example"
-	if got := s.Explain(r)[0].Key; got != "header:host=a.example" {
-		t.Error(got)
+	for _, key := range []string{"header:host", "header:Host"} {
+		s := newSite(t, jsonRules("", jsonRule("r", sprintf("[%q]", key), 1, "")))
+		r := request("Host: fake")
+		r.Host = "a.example"
+		if got := s.Explain(r)[0].Key; got != key+"=a.example" {
+			t.Error(got)
+		}
 	}
 }
 
