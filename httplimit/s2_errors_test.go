@@ -102,6 +102,9 @@ func TestS2EveryErrorHasItsPath(t *testing.T) {
 		{`{"name": "a", "limit_keys": [], "algorithm_config": []}`,
 			"algorithm_config: must be an object (got an array)"},
 		{`{"rules": [1]}`, "rules[0]: must be an object (got a number)"},
+		{jsonRules("", jsonRule("a", `[1, 2]`, 1, "")),
+			"rules[0].limit_keys[0]: must be a string (got a number)\n" +
+				"rules[0].limit_keys[1]: must be a string (got a number)"},
 		{`{"rules": {}}`, "rules: must be an array (got an object)"},
 		{`{"name": "a", "algorithm": "leaky"}`,
 			"limit_keys: is missing ([] means one bucket for everybody)\n" +
