@@ -11,7 +11,8 @@ import (
 // ClientAddress finds the address of the client behind proxies. The zero value trusts
 // nobody: the client is the peer of the connection.
 type ClientAddress struct {
-	// Trusted are the networks of the proxies whose header is believed.
+	// Trusted are the networks of the proxies whose header is believed. A peer that has
+	// no address, as on a Unix socket, is in none of them: all its clients are one.
 	Trusted []netip.Prefix
 	// Header is the one header in which trusted proxies append the address of their
 	// peer to a list, separated by commas. The default is X-Forwarded-For. Forwarded
