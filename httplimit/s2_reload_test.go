@@ -110,7 +110,7 @@ func TestS2ReloadsAtOnce(t *testing.T) {
 	next := mustParse(t, jsonRules("", jsonRule("new", "[]", 1, "")))
 	for range 20 {
 		var made atomic.Int64
-		l := mustNew(t, jsonRules(""), WithLimiter(func(r Rule) (tb.Limiter, error) {
+		l := mustNew(t, jsonRules(""), WithLimiter(func(Rule) (tb.Limiter, error) {
 			made.Add(1)
 			for range 100 {
 				runtime.Gosched()
