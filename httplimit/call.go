@@ -42,7 +42,8 @@ type entry struct {
 	refuses  bool
 	decision tb.Decision
 
-	// One of them is what the rule's limiter is charged, if it has charges.
+	// One of them is what the rule's limiter is charged, and its place in call.charges.
+	at        int
 	addresses cas.Charge[netip.Addr]
 	texts     cas.Charge[string]
 	foreign   foreign
@@ -160,53 +161,24 @@ func (c *call) lacks() *entry {
 // take charges the rules that are not shadow rules. If a limiter fails, which is that of
 // the entry returned, nothing is charged.
 func (c *call) take() (allowed bool, broken *entry, err error) {
-	for e := range c.enforced() {
-		if charge := e.charge(e.cost); charge != nil {
-			c.charges = append(c.charges, charge)
-			c.decisions = append(c.decisions, tb.Decision{})
+	for k := unknown; k <= own; k++ {
+		for e := range c.enforced() {
+			if e.kind() == k {
+				e.at = len(c.charges)
+				c.charges = append(c.charges, c.charge(e))
+				c.decisions = append(c.decisions, tb.Decision{})
+			}
 		}
 	}
 	allowed, err = tb.TakeAll(c.now, c.charges, c.decisions)
-	next, others := 0, false
 	for e := range c.enforced() {
-		if e.other != nil {
-			others = true
-			continue
-		}
-		e.decision = c.decisions[next]
+		e.decision = c.decisions[e.at]
 		e.refuses = !e.decision.Allowed
-		next++
 		if e.foreign.err != nil {
 			broken = e
 		}
 	}
-	if !allowed || !others {
-		return allowed, broken, err
-	}
-	return c.askOthers()
-}
-
-// askOthers asks the limiters that have no charges. If one refuses, fails or panics, what
-// the others were charged is undone.
-func (c *call) askOthers() (allowed bool, broken *entry, err error) {
-	defer func() {
-		if !allowed {
-			for _, charge := range c.charges {
-				charge.Undo()
-			}
-		}
-	}()
-	for e := range c.enforced() {
-		if e.other == nil {
-			continue
-		}
-		e.decision, err = c.ask(e)
-		e.refuses = !e.decision.Allowed
-		if err != nil || e.refuses {
-			return false, e, err
-		}
-	}
-	return true, nil, nil
+	return allowed, broken, err
 }
 
 // shadows charges the shadow rules, each by itself, and tells what they would have done.
@@ -217,13 +189,10 @@ func (c *call) shadows() {
 			continue
 		}
 		var err error
-		switch charge := e.charge(e.cost); {
-		case e.missing != "":
+		if e.missing != "" {
 			e.decision = tb.Decision{RetryAfter: tb.Never}
-		case charge != nil:
-			e.decision, err = charge.Take(c.now)
-		default:
-			e.decision, err = c.ask(e)
+		} else {
+			e.decision, err = c.charge(e).Take(c.now)
 		}
 		switch {
 		case err != nil:

@@ -1,6 +1,7 @@
 package httplimit
 
 import (
+	"context"
 	"math"
 	"strings"
 	"time"
@@ -64,12 +65,52 @@ func (e *entry) charge(cost float64) tb.Charge {
 	return nil
 }
 
-// ask charges a limiter that has no charges. It may keep the key.
-func (c *call) ask(e *entry) (tb.Decision, error) {
-	n := math.MaxInt32
-	if e.cost < math.MaxInt32 {
-		n = int(math.Ceil(e.cost))
+// charge makes e ready to be charged its cost.
+func (c *call) charge(e *entry) tb.Charge {
+	if charge := e.charge(e.cost); charge != nil {
+		return charge
 	}
-	d, err := e.other.AllowN(c.r.Context(), strings.Clone(e.key), n)
-	return sane(d), err
+	e.foreign.Charge = asking{c.r.Context(), e}
+	return &e.foreign
+}
+
+// asking is the charge of a limiter that has none. What it would answer is not known
+// before it is asked, and what it has granted stays taken.
+type asking struct {
+	ctx context.Context
+	*entry
+}
+
+func (asking) Check(time.Time) (tb.Decision, error) { return tb.Decision{Allowed: true}, nil }
+
+// Take rounds the cost up to whole tokens. The limiter may keep the key.
+func (a asking) Take(time.Time) (tb.Decision, error) {
+	n := math.MaxInt32
+	if a.cost < math.MaxInt32 {
+		n = int(math.Ceil(a.cost))
+	}
+	return a.other.AllowN(a.ctx, strings.Clone(a.key), n)
+}
+
+func (asking) Undo() {}
+
+// kind says what is known of a limiter. The kinds are in the order in which limiters are
+// charged, once all that can be checked are: what cannot be undone comes first, so that
+// nothing has to be when it refuses, and what may be slow before what is not.
+type kind int
+
+const (
+	unknown kind = iota // nothing but tb.Limiter
+	charger
+	own // of tb/cas
+)
+
+func (s *state) kind() kind {
+	switch {
+	case s.other != nil:
+		return unknown
+	case s.foreign != nil:
+		return charger
+	}
+	return own
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/tb"
+	"github.com/seed-181794aa/ratelimit/tb/cas"
 	"github.com/seed-181794aa/ratelimit/tb/mutex"
 )
 
@@ -275,4 +276,44 @@ func TestS2NoLimiterIsAnError(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), `rule "r": there is no limiter`) {
 		t.Error(err)
 	}
+}
+
+// slow is a tb.Limiter that refuses, after a second in which somebody else has a request.
+type slow struct{ meanwhile func() }
+
+func (s slow) Allow(ctx context.Context, key string) (tb.Decision, error) {
+	return s.AllowN(ctx, key, 1)
+}
+
+func (s slow) AllowN(context.Context, string, int) (tb.Decision, error) {
+	s.meanwhile()
+	return tb.Decision{RetryAfter: time.Second}, nil
+}
+
+// What is shared is not charged while a limiter that takes its time is asked: to give back
+// afterwards would lose what came in between.
+func TestS3SlowRefusalLeavesTheBucketOfOthers(t *testing.T) {
+	var s *site
+	s = newSite(t, jsonRules("", jsonRule("shared", "[]", 10, ""),
+		jsonRule("slow", `["header:x"]`, 10, "")),
+		WithLimiter(func(r Rule) (tb.Limiter, error) {
+			if r.Name == "slow" {
+				return slow{func() {
+					s.now = s.now.Add(time.Second)
+					if w := s.get(); w.Code != http.StatusOK {
+						t.Errorf("another request: status %d", w.Code)
+					}
+				}}, nil
+			}
+			return cas.New[string](r.Limit, tb.WithClock(func() time.Time { return s.now }))
+		}))
+	for range 5 {
+		s.get()
+	}
+	for range 5 {
+		if w := s.get("X: 1"); w.Code != http.StatusTooManyRequests {
+			t.Fatalf("status %d", w.Code)
+		}
+	}
+	s.granted(5)
 }

@@ -56,11 +56,12 @@ func WithCore(opts ...tb.Option) Option {
 // new, instead of those of tb/cas. The limiter of a rule is passed that rule's keys only.
 //
 // A *cas.TokenBucket and a Charger take part in all or nothing. They must have the clock
-// of WithCore. Of any other tb.Limiter only AllowN is known, which cannot be undone: such
-// rules are asked last, in the order of the policy. If one refuses, or fails, what those
-// with charges took is given back, but what other such limiters have granted before it
-// stays taken. So a request is charged all or nothing if at most one rule that applies to
-// it has such a limiter. Their costs are whole tokens: fractions are rounded up.
+// of WithCore. Of any other tb.Limiter only AllowN is known, which cannot be undone. Such
+// rules are asked when the rest has been checked and before it is charged, in the order of
+// the policy. If one refuses, or fails, the rest is not charged; but what other such
+// limiters have granted before it stays taken, and so does what all of them have granted
+// if meanwhile another request took what had been checked. Their costs are whole tokens:
+// fractions are rounded up.
 func WithLimiter(newLimiter func(Rule) (tb.Limiter, error)) Option {
 	return func(s *settings) error {
 		s.newLimiter = newLimiter
