@@ -1,101 +1,72 @@
 package proxy
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"time"
-
-	"github.com/fsnotify/fsnotify"
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/policyfile"
 )
 
-// settle is how long a change of the file is waited for to be complete. Editors write in
-// several steps, each of which is an event.
-const settle = 100 * time.Millisecond
+// period is how often the file is read to see whether it has changed. That costs some ten
+// microseconds, and sees what notifications of the kernel do not: links that are replaced
+// anywhere on the way to the file, and files of networks and of other machines' mounts.
+const period = 250 * time.Millisecond
 
 // reloader keeps a proxy's policy that of a file.
 type reloader struct {
 	proxy *Proxy
 	file  string
-	data  []byte // what is in force, or was last tried
+	last  content // what was read last
+	tried content // what is in force, or was rejected last
 }
 
-// run reads the file again on each signal, and when it has changed, until the end of ctx.
-func (l *reloader) run(ctx context.Context, signals <-chan os.Signal) {
-	var events <-chan fsnotify.Event // never, without a watcher
-	var errs <-chan error
-	if watcher, err := l.watch(); err != nil {
-		l.proxy.Log.Warn("the policy is read again on SIGHUP only", "error", err)
-	} else {
-		defer func() { _ = watcher.Close() }()
-		events, errs = watcher.Events, watcher.Errors
+// content is what is in a file, or why that is not known.
+type content struct{ text, problem string }
+
+func (l *reloader) read() content {
+	data, err := os.ReadFile(l.file)
+	if err != nil {
+		return content{problem: err.Error()}
 	}
-	var settled <-chan time.Time
+	return content{text: string(data)}
+}
+
+// run reads the file again on each signal, and with each tick to see if it has changed,
+// until the end of ctx.
+func (l *reloader) run(ctx context.Context, signals <-chan os.Signal, ticks <-chan time.Time) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-signals:
-			l.reload("SIGHUP")
-		case <-events:
-			// Any event will do. What it is about says little where files are links that
-			// are replaced, and what is in the file is compared in any case.
-			if settled == nil {
-				settled = time.After(settle)
-			}
-		case err := <-errs:
-			l.proxy.Log.Warn("watching the policy", "error", err)
-		case <-settled:
-			settled = nil
-			l.changed()
+			l.apply(l.read(), "SIGHUP")
+		case <-ticks:
+			l.look()
 		}
 	}
 }
 
-// watch watches the directories of the file, for editors put a new file in its place. If it
-// is a link, as all files of a Kubernetes ConfigMap are, there are two.
-func (l *reloader) watch() (*fsnotify.Watcher, error) {
-	watcher, err := fsnotify.NewWatcher()
-	if err != nil {
-		return nil, err
+// look applies the file if it has changed and was found the same twice, for it may be
+// written in several steps.
+func (l *reloader) look() {
+	now := l.read()
+	if now == l.last && now != l.tried {
+		l.apply(now, "the file changed")
 	}
-	err = watcher.Add(filepath.Dir(l.file))
-	if target, broken := filepath.EvalSymlinks(l.file); err == nil && broken == nil {
-		err = watcher.Add(filepath.Dir(target))
-	}
-	if err != nil {
-		return nil, errors.Join(err, watcher.Close())
-	}
-	return watcher, nil
-}
-
-// changed reads the file if it is another than before.
-func (l *reloader) changed() {
-	data, err := os.ReadFile(l.file)
-	if err == nil && !bytes.Equal(data, l.data) {
-		l.apply(data, "the file changed")
-	}
-}
-
-// reload reads the file in any case.
-func (l *reloader) reload(why string) {
-	data, err := os.ReadFile(l.file)
-	if err != nil {
-		l.reject(why, err)
-		return
-	}
-	l.apply(data, why)
+	l.last = now
 }
 
 // apply puts the policy in force, if there is nothing wrong with it.
-func (l *reloader) apply(data []byte, why string) {
-	l.data = data
-	policy, warnings, err := policyfile.Parse(data)
+func (l *reloader) apply(c content, why string) {
+	l.tried = c
+	if c.problem != "" {
+		l.reject(why, errors.New(c.problem))
+		return
+	}
+	policy, warnings, err := policyfile.Parse([]byte(c.text))
 	if err == nil {
 		err = l.proxy.Limiter.SetPolicy(policy)
 	}

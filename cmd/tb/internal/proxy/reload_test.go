@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 )
 
@@ -20,29 +19,34 @@ func rules(burst int) string {
 		 "algorithm_config": {"tokens_per_second": 0.1, "burst": %d}}]}`, burst)
 }
 
-// watched starts a proxy whose policy is that of a file.
-func watched(t *testing.T, policy string, upstream http.HandlerFunc) (
-	p *Proxy, url, name string, log *transcript, hangups chan os.Signal) {
+// watched is a proxy whose policy is that of a file.
+type watched struct {
+	*Proxy
+	*reloader
+	url string
+	log *transcript
+}
+
+// looks looks n times whether the file has changed.
+func (w *watched) looks(n int) {
+	for range n {
+		w.look()
+	}
+}
+
+// watch starts a proxy whose policy is that of a file, which has it already.
+func watch(t *testing.T, policy, name string, upstream http.HandlerFunc) *watched {
 	t.Helper()
-	log, name = newTranscript(), file(t, policy)
-	p, url, _ = start(t, policy, upstream, func(c *Config) { c.Log = log.logger() })
-	hangups = make(chan os.Signal)
-	l := &reloader{proxy: p, file: name, data: []byte(policy)}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		l.run(t.Context(), hangups)
-	}()
-	t.Cleanup(func() { <-done }) // after the end of the context
-	hangups <- syscall.SIGHUP    // is received when the file is being watched
-	log.until(t, "because=SIGHUP")
-	return p, url, name, log, hangups
+	w := &watched{log: newTranscript()}
+	w.Proxy, w.url, _ = start(t, policy, upstream, func(c *Config) { c.Log = w.log.logger() })
+	w.reloader = &reloader{proxy: w.Proxy, file: name, tried: content{text: policy}}
+	return w
 }
 
 // A change of one rule reaches neither the buckets of another nor a response under way.
 func TestReload(t *testing.T) {
 	more := make(chan struct{})
-	p, url, name, log, _ := watched(t, rules(1), func(w http.ResponseWriter, r *http.Request) {
+	p := watch(t, rules(1), file(t, rules(1)), func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/stream" {
 			fmt.Fprintln(w, "before")
 			_ = http.NewResponseController(w).Flush()
@@ -52,7 +56,7 @@ func TestReload(t *testing.T) {
 	})
 	statuses := func(header string) (all string) {
 		for range 4 {
-			r, _ := get(t, url, header, "k")
+			r, _ := get(t, p.url, header, "k")
 			all += fmt.Sprint(r.StatusCode, " ")
 		}
 		return all
@@ -60,7 +64,7 @@ func TestReload(t *testing.T) {
 	if got := statuses("X-A") + statuses("X-B"); got != "200 200 429 429 200 429 429 429 " {
 		t.Fatal(got)
 	}
-	stream, err := http.Get(url + "/stream")
+	stream, err := http.Get(p.url + "/stream")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,10 +75,11 @@ func TestReload(t *testing.T) {
 	// As editors do it: a new file takes the place of the old one.
 	next := filepath.Join(t.TempDir(), "next")
 	write(t, next, rules(3))
-	if err := os.Rename(next, name); err != nil {
+	if err := os.Rename(next, p.file); err != nil {
 		t.Fatal(err)
 	}
-	log.until(t, "policy reloaded")
+	p.looks(2)
+	p.log.until(t, "policy reloaded")
 	if got := statuses("X-A") + statuses("X-B"); got != "429 429 429 429 200 200 200 429 " {
 		t.Error(got)
 	}
@@ -87,53 +92,119 @@ func TestReload(t *testing.T) {
 	}
 }
 
-// The file may be a link to another directory, in which it is written.
-func TestReloadBehindALink(t *testing.T) {
-	log, target := newTranscript(), file(t, rules(1))
-	p, _, _ := start(t, rules(1), nil, func(c *Config) { c.Log = log.logger() })
-	link := filepath.Join(t.TempDir(), "link.json")
-	if err := os.Symlink(target, link); err != nil {
-		t.Skip(err)
+// Any link on the way to the file may be replaced. Kubernetes has two of them in the
+// directory of the file; others replace the directory.
+func TestReloadBehindLinks(t *testing.T) {
+	dir := t.TempDir()
+	version := func(burst int) string {
+		name := filepath.Join(dir, fmt.Sprint("v", burst))
+		if err := os.Mkdir(name, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(name, "policy.json"), rules(burst))
+		return name
 	}
-	l := &reloader{proxy: p, file: link, data: []byte(rules(1))}
-	hangups := make(chan os.Signal)
-	go l.run(t.Context(), hangups)
-	hangups <- syscall.SIGHUP
-	log.until(t, "because=SIGHUP")
-	write(t, target, rules(3))
-	log.until(t, `because="the file changed"`)
+	link := func(target, name string) {
+		next := filepath.Join(dir, "next")
+		if err := os.Symlink(target, next); err != nil {
+			t.Skip(err)
+		}
+		if err := os.Rename(next, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	data, current := filepath.Join(dir, "..data"), filepath.Join(dir, "current")
+	link(version(1), data)
+	link(filepath.Join("..data", "policy.json"), filepath.Join(dir, "policy.json"))
+	link(version(11), current)
+	for burst, of := range map[int]struct{ file, link string }{
+		1:  {filepath.Join(dir, "policy.json"), data},
+		11: {filepath.Join(current, "policy.json"), current},
+	} {
+		w := watch(t, rules(burst), of.file, nil)
+		for i := 1; i <= 3; i++ {
+			link(version(burst+i), of.link)
+			w.looks(2)
+			w.log.until(t, "policy reloaded")
+			if got := w.Limiter.Stats()[1].Limit.Capacity; got != burst+i {
+				t.Errorf("%s: burst %d, want %d", of.link, got, burst+i)
+			}
+			if err := os.RemoveAll(filepath.Join(dir, fmt.Sprint("v", burst+i-1))); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// A file that is being written is not read as long as it changes, and one that stays as it
+// is, is not applied again and again.
+func TestReloadWaitsForTheWholeFile(t *testing.T) {
+	w := watch(t, two, file(t, two), nil)
+	w.looks(3)
+	for _, part := range []string{"", "{", `{"rules": [`, rules(1)} {
+		write(t, w.file, part)
+		w.looks(1)
+	}
+	w.looks(4)
+	if line := w.log.until(t, "because"); !strings.Contains(line, "policy reloaded") {
+		t.Error(line)
+	}
+	if n := len(w.log.lines); n > 0 {
+		t.Errorf("%d lines more: %s", n, <-w.log.lines)
+	}
+}
+
+// A file that is gone is told once, and so is that it is there again.
+func TestReloadOfAFileThatGoesAndComes(t *testing.T) {
+	w := watch(t, two, file(t, two), func(http.ResponseWriter, *http.Request) {})
+	if err := os.Remove(w.file); err != nil {
+		t.Fatal(err)
+	}
+	w.looks(5)
+	w.log.until(t, "no such file")
+	if r, _ := get(t, w.url); r.Header.Get("RateLimit") != `"two";r=1;t=10` {
+		t.Error(r.Header)
+	}
+	write(t, w.file, two)
+	w.looks(2)
+	if line := w.log.until(t, "because"); !strings.Contains(line, "policy reloaded") {
+		t.Error(line)
+	}
+	if r, _ := get(t, w.url); r.Header.Get("RateLimit") != `"two";r=0;t=10` {
+		t.Error(r.Header)
+	}
+	if !strings.Contains(scrape(t, w.Proxy), "tb_policy_last_reload_successful 1") {
+		t.Error(scrape(t, w.Proxy))
+	}
 }
 
 // A policy with errors is not put in force, and every error is told.
 func TestReloadOfABadPolicy(t *testing.T) {
-	p, url, name, log, hangups := watched(t, two, func(http.ResponseWriter, *http.Request) {})
-	write(t, name, `{"rules": [{"name": "a", "limit_keys": [], "typo": 1,
+	w := watch(t, two, file(t, two), func(http.ResponseWriter, *http.Request) {})
+	write(t, w.file, `{"rules": [{"name": "a", "limit_keys": [], "typo": 1,
 		"algorithm_config": {"tokens_per_second": 10, "burst": 5}}]}`)
-	got := log.until(t, "typo")
+	w.looks(2)
+	got := w.log.until(t, "typo")
 	want := `level=ERROR msg="policy rejected: the one before stays in force" file=FILE ` +
 		`because="the file changed" errors=2
 level=ERROR msg=policy file=FILE error="rules[0].algorithm_config.burst: must be >= ` +
 		`tokens_per_second (got 5, want >= 10)"
 level=ERROR msg=policy file=FILE error="rules[0].typo: unknown field"`
-	if got = strings.ReplaceAll(got, name, "FILE"); got != want {
+	if got = strings.ReplaceAll(got, w.file, "FILE"); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	if r, _ := get(t, url); r.Header.Get("RateLimit") != `"two";r=1;t=10` {
+	if r, _ := get(t, w.url); r.Header.Get("RateLimit") != `"two";r=1;t=10` {
 		t.Error(r.Header)
 	}
-	metrics := scrape(t, p)
+	metrics := scrape(t, w.Proxy)
 	for _, want := range []string{"tb_policy_last_reload_successful 0",
 		`tb_policy_reloads_total{outcome="rejected"} 1`} {
 		if !strings.Contains(metrics, want) {
 			t.Errorf("no %s in\n%s", want, metrics)
 		}
 	}
-	if err := os.Remove(name); err != nil {
-		t.Fatal(err)
-	}
-	hangups <- syscall.SIGHUP
-	log.until(t, "no such file")
-	if r, _ := get(t, url); r.Header.Get("RateLimit") == "" {
-		t.Error("the policy is gone with its file")
+	w.looks(3)
+	if n := len(w.log.lines); n > 0 {
+		t.Errorf("it is told again: %s", <-w.log.lines)
 	}
 }

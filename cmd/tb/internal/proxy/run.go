@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/admin"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/policyfile"
@@ -134,10 +135,12 @@ func (r *runner) serve(ctx context.Context, stdout io.Writer) error {
 	defer background.Wait()
 	defer cancel()
 
-	hangups := make(chan os.Signal, 1)
-	signal.Notify(hangups, syscall.SIGHUP) // of a terminal that is closed, too
-	defer signal.Stop(hangups)
-	background.Go(func() { r.reload(ctx, hangups) })
+	if r.fromFile() {
+		hangups := make(chan os.Signal, 1)
+		signal.Notify(hangups, syscall.SIGHUP)
+		defer signal.Stop(hangups)
+		background.Go(func() { r.reload(ctx, hangups) })
+	}
 	if r.live != nil {
 		background.Go(func() { r.live.Run(ctx) })
 	}
@@ -160,21 +163,21 @@ func (r *runner) serve(ctx context.Context, stdout io.Writer) error {
 	return err
 }
 
+// fromFile says whether the policy is that of a file.
+func (c *Command) fromFile() bool { return c.Policy != "" && c.Policy != policyOff }
+
 // reload keeps the policy that of the file until the end of ctx.
 func (r *runner) reload(ctx context.Context, hangups <-chan os.Signal) {
-	if r.Policy != "" && r.Policy != policyOff {
-		l := &reloader{proxy: r.proxy, file: r.Policy, data: r.data}
-		l.run(ctx, hangups)
-		return
-	}
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-hangups:
-			r.log.Warn("SIGHUP: there is no policy file to read again")
-		}
-	}
+	l := &reloader{proxy: r.proxy, file: r.Policy}
+	l.last = content{text: string(r.data)}
+	l.tried = l.last
+	var ticks <-chan time.Time
+	if info, err := os.Stat(r.Policy); err != nil || info.Mode().IsRegular() {
+		ticker := time.NewTicker(period)
+		defer ticker.Stop()
+		ticks = ticker.C
+	} // or else it is a pipe, which can be read only once
+	l.run(ctx, hangups, ticks)
 }
 
 // stop stops the servers: the proxy first, so that the others are there as long as they are

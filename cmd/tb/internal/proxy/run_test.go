@@ -67,7 +67,8 @@ Ctrl-C stops it.
 	}
 }
 
-func TestSIGHUP(t *testing.T) {
+// The file is read again when it is to be, and when it changes.
+func TestReread(t *testing.T) {
 	name := file(t, rules(1))
 	r := run(t, func(c *Command) { c.Policy = name })
 	self, err := os.FindProcess(os.Getpid())
@@ -80,11 +81,8 @@ func TestSIGHUP(t *testing.T) {
 	if line := r.log.until(t, "policy reloaded"); !strings.Contains(line, "because=SIGHUP rules=2") {
 		t.Error(line)
 	}
-	demo := run(t, func(*Command) {})
-	if err := self.Signal(syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
-	demo.log.until(t, "there is no policy file")
+	write(t, name, rules(2))
+	r.log.until(t, `because="the file changed" rules=2`)
 }
 
 func TestRunErrors(t *testing.T) {
