@@ -95,6 +95,7 @@ func TestUsageErrors(t *testing.T) {
 		{"replay,--rate=5,--burst=1,--nonsense,-", "--nonsense"},
 		{"proxy,--upstream=localhost:3000", "http://localhost:3000"},
 		{"proxy,--upstream=ftp://h", "http://localhost:3000"},
+		{"proxy,--upstream=http://user:secret@h", `"http://user:xxxxx@h": want a URL`},
 		{"proxy,--trusted-proxies=10.0.0.0/33", "10.0.0.0/8"},
 		{"proxy,--max-keys=0", "1 to 1073741824"},
 		{"proxy,--overflow=crash", `"forgive","refuse"`},

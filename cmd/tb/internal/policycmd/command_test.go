@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cidr"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/replay"
 )
 
@@ -88,8 +89,8 @@ all      shadow   everybody             21    20     10/s   refused: costs more 
 Do not apply: paid
 `},
 		{Explain{Request: "POST http://h/x", Header: []string{"X-Api-Key: k1", "X-Plan: paid",
-			"X-Forwarded-For: 198.51.100.7"}, Trusted: []netip.Prefix{
-			netip.MustParsePrefix("192.0.2.0/24")}},
+			"X-Forwarded-For: 198.51.100.7"}, Trusted: []cidr.Network{
+			{Prefix: netip.MustParsePrefix("192.0.2.0/24")}}},
 			`POST /x from 198.51.100.7
 
 RULE     MODE     KEY                      COST  BURST  RATE   ANSWER OF A FULL BUCKET

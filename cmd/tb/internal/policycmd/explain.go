@@ -13,6 +13,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cidr"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/policyfile"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/replay"
 	"github.com/seed-181794aa/ratelimit/httplimit"
@@ -25,7 +26,7 @@ type Explain struct {
 	Request string         `default:"GET /" placeholder:"'METHOD TARGET'" help:"${policy_request}"`
 	Header  []string       `short:"H" sep:"none" placeholder:"'NAME: VALUE'" help:"${policy_header}"`
 	From    netip.Addr     `default:"127.0.0.1" help:"${policy_from}"`
-	Trusted []netip.Prefix `name:"trusted-proxies" placeholder:"CIDR" help:"${policy_trusted}"`
+	Trusted []cidr.Network `name:"trusted-proxies" placeholder:"CIDR" help:"${policy_trusted}"`
 }
 
 // Validate returns an error for a request that makes no sense.
@@ -45,7 +46,7 @@ func (c *Explain) Run(std replay.IO) error {
 		return errors.New(strings.Join(policyfile.Problems(err), "\n"))
 	}
 	limiter, err := httplimit.New(policy,
-		httplimit.WithClientAddress(httplimit.ClientAddress{Trusted: c.Trusted}))
+		httplimit.WithClientAddress(httplimit.ClientAddress{Trusted: cidr.Prefixes(c.Trusted)}))
 	if err != nil {
 		return err
 	}

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/netip"
 	"net/url"
 	"time"
 
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cidr"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/replay"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
@@ -25,10 +25,10 @@ type Command struct {
 	PreserveHost bool          `default:"true" negatable:"" help:"${proxy_host}"`
 	Timeout      time.Duration `name:"upstream-timeout" default:"60s" help:"${proxy_timeout}"`
 
-	Policy   string    `placeholder:"FILE" help:"${proxy_policy}"`
-	Trusted  []network `name:"trusted-proxies" placeholder:"CIDR" help:"${proxy_trusted}"`
-	MaxKeys  int       `default:"1048576" help:"${proxy_max_keys}"`
-	Overflow string    `enum:"forgive,refuse" default:"forgive" help:"${proxy_overflow}"`
+	Policy   string         `placeholder:"FILE" help:"${proxy_policy}"`
+	Trusted  []cidr.Network `name:"trusted-proxies" placeholder:"CIDR" help:"${proxy_trusted}"`
+	MaxKeys  int            `default:"1048576" help:"${proxy_max_keys}"`
+	Overflow string         `enum:"forgive,refuse" default:"forgive" help:"${proxy_overflow}"`
 
 	Listen   string        `default:"127.0.0.1:8080" help:"${proxy_listen}"`
 	Admin    string        `default:"127.0.0.1:8081" help:"${proxy_admin}"`
@@ -48,25 +48,11 @@ func (u *upstream) UnmarshalText(text []byte) error {
 	if err != nil {
 		return err
 	}
-	if parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Host == "" {
-		return fmt.Errorf("%q: want a URL such as http://localhost:3000", text)
+	if parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Host == "" ||
+		parsed.User != nil { // which would be sent to nobody
+		return fmt.Errorf("%q: want a URL such as http://localhost:3000", parsed.Redacted())
 	}
 	u.URL = *parsed
-	return nil
-}
-
-// network is addresses that have a prefix in common. A single address is one, too.
-type network struct{ netip.Prefix }
-
-// UnmarshalText parses a prefix or an address.
-func (n *network) UnmarshalText(text []byte) (err error) {
-	if a, err := netip.ParseAddr(string(text)); err == nil {
-		n.Prefix = netip.PrefixFrom(a, a.BitLen())
-		return nil
-	}
-	if n.Prefix, err = netip.ParsePrefix(string(text)); err != nil {
-		return fmt.Errorf("%q: want networks such as 10.0.0.0/8 or 2001:db8::/32", text)
-	}
 	return nil
 }
 

@@ -22,7 +22,7 @@ func demoUpstream(w http.ResponseWriter, r *http.Request) {
 
 // next tells what to type next.
 func (c *Command) next(w io.Writer, proxy, admin string) {
-	behind := c.Upstream.Redacted()
+	behind := c.Upstream.String()
 	if c.demo() {
 		behind = "a demo upstream"
 	}

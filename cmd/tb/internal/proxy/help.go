@@ -12,8 +12,8 @@ var Vars = kong.Vars{
 	"proxy_policy": "The limits, as docs/policy.md says; read again when the file changes and on" +
 		" SIGHUP. 'off' limits nothing. The default is 5 requests a second for each address," +
 		" and 10 at once.",
-	"proxy_trusted": "Networks of the proxies in front of this one, whose X-Forwarded fields are" +
-		" believed. Anybody else's are dropped.",
+	"proxy_trusted": "Networks of the proxies in front of this one, separated by commas, whose" +
+		" X-Forwarded fields are believed. Anybody else's are dropped.",
 	"proxy_max_keys": "Bound on the keys of each rule, and so on memory: 1 to 1073741824.",
 	"proxy_overflow": "What happens to a new key while no bucket is full: forgive the smallest" +
 		" debt, or refuse the key.",

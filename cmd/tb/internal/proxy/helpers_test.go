@@ -185,7 +185,7 @@ func run(t *testing.T, change func(*Command)) *running {
 	for _, word := range strings.Fields(r.said) {
 		word = strings.TrimRight(word, ".,")
 		switch {
-		case !strings.HasPrefix(word, "http://127"):
+		case !strings.HasPrefix(word, "http://"):
 		case r.proxy == "":
 			r.proxy = strings.TrimSuffix(word, "/")
 		case strings.HasSuffix(word, "/metrics"):

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/admin"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cidr"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/policyfile"
 	"github.com/seed-181794aa/ratelimit/httplimit"
 )
@@ -94,11 +95,8 @@ func (r *runner) close() {
 func (r *runner) build() (err error) {
 	c := Config{
 		Upstream: &r.Upstream.URL, PreserveHost: r.PreserveHost, Timeout: r.Timeout,
-		Policy: r.policy, Core: r.core(),
+		Policy: r.policy, Trusted: cidr.Prefixes(r.Trusted), Core: r.core(),
 		Log: r.log, Access: r.AccessLog, ShowKeys: r.ShowKeys,
-	}
-	for _, n := range r.Trusted {
-		c.Trusted = append(c.Trusted, n.Prefix)
 	}
 	if r.demo() {
 		c.Upstream = &url.URL{Scheme: "http", Host: address(r.forDemo)}

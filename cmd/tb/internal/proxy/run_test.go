@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -9,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/alecthomas/kong"
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/replay"
 )
@@ -106,6 +109,43 @@ func TestRunErrors(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
+	}
+}
+
+// Networks are separated by commas, or are in flags of their own.
+func TestFlags(t *testing.T) {
+	var tb struct {
+		Proxy Command `cmd:""`
+	}
+	parser, err := kong.New(&tb, Vars)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := parser.Parse([]string{"proxy", "--trusted-proxies=10.0.0.1/8, ::ffff:192.0.2.1",
+		"--trusted-proxies", "fe80::1%eth0", "--upstream=https://h:8/x?y=z"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(tb.Proxy.Trusted); got !=
+		"[10.0.0.1/8 ::ffff:192.0.2.1/128 fe80::1/128]" {
+		t.Error(got)
+	}
+	if got := tb.Proxy.Upstream.String(); got != "https://h:8/x?y=z" {
+		t.Error(got)
+	}
+}
+
+func TestIPv6(t *testing.T) {
+	if l, err := net.Listen("tcp", "[::1]:0"); err != nil {
+		t.Skip(err)
+	} else {
+		l.Close()
+	}
+	r := run(t, func(c *Command) { c.Listen, c.Admin = "[::1]:0", "[::1]:0" })
+	if first, _ := get(t, r.proxy); first.Header.Get("RateLimit-Remaining") != "9" {
+		t.Error(first)
+	}
+	if resp, metrics := get(t, r.admin+"/metrics"); resp.StatusCode != http.StatusOK {
+		t.Error(metrics)
 	}
 }
 

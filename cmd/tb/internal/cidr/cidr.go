@@ -1,0 +1,32 @@
+// Package cidr reads networks from flags.
+package cidr
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+)
+
+// Network is addresses that have a prefix in common. A single address is one, too.
+type Network struct{ netip.Prefix }
+
+// UnmarshalText parses a prefix or an address.
+func (n *Network) UnmarshalText(text []byte) (err error) {
+	s := strings.TrimSpace(string(text)) // lists are written with spaces, too
+	if a, err := netip.ParseAddr(s); err == nil {
+		n.Prefix = netip.PrefixFrom(a, a.BitLen())
+		return nil
+	}
+	if n.Prefix, err = netip.ParsePrefix(s); err != nil {
+		return fmt.Errorf("%q: want networks such as 10.0.0.0/8 or 2001:db8::/32", text)
+	}
+	return nil
+}
+
+// Prefixes returns the prefixes of networks.
+func Prefixes(networks []Network) (all []netip.Prefix) {
+	for _, n := range networks {
+		all = append(all, n.Prefix)
+	}
+	return all
+}
