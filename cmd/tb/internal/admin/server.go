@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/httplimit"
@@ -40,7 +41,8 @@ type Server struct {
 func New(c Config) *Server {
 	s := &Server{
 		Config: c, hot: newHot(), history: newHistory(),
-		client: &http.Client{Timeout: burstTimeout},
+		// With a transport of its own: no proxy of the environment's stands in between.
+		client: &http.Client{Transport: &http.Transport{}, Timeout: burstTimeout},
 	}
 	files, err := fs.Sub(page, "page")
 	if err != nil {
@@ -67,7 +69,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h := w.Header()
-	h.Set("Content-Security-Policy", "default-src 'self'; frame-ancestors 'none'; base-uri 'none'")
+	h.Set("Content-Security-Policy", "default-src 'self'; base-uri 'none'; "+
+		"form-action 'self'; frame-ancestors 'none'")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-store")
 	s.mux.ServeHTTP(w, r)
@@ -78,8 +81,8 @@ func local(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}
-	_, err := netip.ParseAddr(host)
-	return err == nil || host == "localhost"
+	_, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return err == nil || strings.EqualFold(host, "localhost")
 }
 
 // Refused notes a request that was refused. It is a hook of the limiter.

@@ -150,7 +150,7 @@ func TestOtherPages(t *testing.T) {
 	}
 	for host, want := range map[string]int{
 		"example.com": 421, "localhost.example.com:80": 421, "localhost": 200, "127.0.0.1:80": 200,
-		"[::1]:80": 200,
+		"[::1]:80": 200, "[::1]": 200, "LOCALHOST:80": 200,
 	} {
 		r := request(t, "GET", admin+"/api/state", "")
 		r.Host = host

@@ -30,7 +30,7 @@ const (
 // log logs the request. Query strings may hold secrets and are left out.
 func (a *answer) log(r *http.Request) {
 	p := a.proxy
-	refused := a.limited && !a.event.Allowed
+	refused := a.refused()
 	logger := p.Log
 	switch {
 	case p.Access == AccessOff, p.Access == AccessRefused && !refused:
@@ -62,26 +62,30 @@ func (p *Proxy) Key(key string) string {
 	}
 	var shown []string
 	for rest := key; rest != ""; {
-		name, value, ok := strings.Cut(rest, "=")
+		name, written, ok := strings.Cut(rest, "=")
 		if !ok {
 			return hash(key) // not what was expected
 		}
-		written, err := strconv.QuotedPrefix(value)
-		if err != nil {
-			written, _, _ = strings.Cut(value, " ")
-		}
-		rest = strings.TrimPrefix(value[len(written):], " ")
-		if plain, err := strconv.Unquote(written); err == nil {
-			value = plain
-		} else {
-			value = written
-		}
-		if name != "ip:address" && value != "" {
+		var value string
+		if value, rest = cutValue(written); name != "ip:address" && value != "" {
 			value = hash(value)
 		}
 		shown = append(shown, name+"="+value)
 	}
 	return strings.Join(shown, " ")
+}
+
+// cutValue returns the value that text begins with, which is quoted if it has spaces, and
+// what is behind it.
+func cutValue(text string) (value, rest string) {
+	if strings.HasPrefix(text, `"`) {
+		if quoted, err := strconv.QuotedPrefix(text); err == nil {
+			value, _ = strconv.Unquote(quoted) // it is well-formed
+			return value, strings.TrimPrefix(text[len(quoted):], " ")
+		}
+	}
+	value, rest, _ = strings.Cut(text, " ")
+	return value, rest
 }
 
 // hash is short, for people who compare lines of a log.

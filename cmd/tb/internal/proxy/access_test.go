@@ -49,6 +49,11 @@ func TestKeysAreHashed(t *testing.T) {
 	if got := hidden.Key(key); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
+	// Other marks than those that httplimit writes quote nothing.
+	const odd = "header:x-a=`b header:x-c=d`"
+	if got, want := hidden.Key(odd), "header:x-a="+hash("`b")+" header:x-c="+hash("d`"); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
 	if got := hidden.Key("everybody"); got != "everybody" {
 		t.Error(got)
 	}

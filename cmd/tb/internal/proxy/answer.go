@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"net"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/httplimit"
@@ -14,7 +13,8 @@ import (
 // want to know.
 type answer struct {
 	http.ResponseWriter
-	proxy *Proxy
+	proxy  *Proxy
+	upload *upload // nil if the request has no body
 
 	start    time.Time
 	decision bool // was made
@@ -25,6 +25,7 @@ type answer struct {
 	event   httplimit.Event
 
 	upgraded bool
+	ours     bool        // the limiter has set its fields
 	kept     http.Header // what informational responses must not take along
 }
 
@@ -39,11 +40,14 @@ func (a *answer) decided() {
 	}
 }
 
+// refused says whether the limiter has answered the request.
+func (a *answer) refused() bool { return a.limited && !a.event.Allowed }
+
 // WriteHeader implements http.ResponseWriter.
 //
-// httputil.ReverseProxy sends all fields that are set so far along with an informational
-// response of the upstream, such as 103, and then drops them. The limiter's fields belong
-// to the final response, so they are kept for that.
+// An upstream may answer while the client is still sending. Then net/http would read the
+// rest itself before it writes the answer, and take from the upstream what it may still
+// want. It does not if the connection is to be closed.
 func (a *answer) WriteHeader(status int) {
 	a.decided()
 	switch {
@@ -54,19 +58,31 @@ func (a *answer) WriteHeader(status int) {
 		for name, values := range a.kept {
 			a.Header()[name] = append(values, a.Header()[name]...)
 		}
+		if !a.refused() && a.upload.unread() {
+			a.Header().Set("Connection", "close")
+		}
 	}
 	a.ResponseWriter.WriteHeader(status)
 }
 
+// limits are the fields that the limiter sets.
+var limits = [...]string{
+	"Ratelimit", "Ratelimit-Limit", "Ratelimit-Remaining", "Ratelimit-Reset",
+}
+
+// keep keeps the limiter's fields for the final response. httputil.ReverseProxy sends all
+// that are set so far along with an informational response of the upstream, such as 103,
+// and then drops them. What the upstream says there about its own limits is dropped.
 func (a *answer) keep() {
-	for name, values := range a.Header() {
-		if strings.HasPrefix(name, "Ratelimit") {
-			if a.kept == nil {
-				a.kept = http.Header{}
-			}
-			a.kept[name] = values
-			delete(a.Header(), name)
+	ours := a.ours && a.kept == nil
+	if a.kept == nil {
+		a.kept = http.Header{}
+	}
+	for _, name := range limits {
+		if values := a.Header()[name]; ours && len(values) > 0 {
+			a.kept[name] = values[:1:1] // those of the upstream are behind it
 		}
+		delete(a.Header(), name)
 	}
 }
 
@@ -95,5 +111,6 @@ func (a *answer) end(r *http.Request) {
 	if a.upgraded {
 		a.proxy.upgraded.Done()
 	}
+	a.linger()
 	a.log(r)
 }

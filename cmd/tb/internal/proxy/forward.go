@@ -20,6 +20,10 @@ import (
 const (
 	dialTimeout = 10 * time.Second
 	idleConns   = 1024 // kept open, so that a burst does not begin with as many handshakes
+
+	// continueTimeout is how long a body is held back, if the client wants that, for the
+	// upstream to say whether it wants the body.
+	continueTimeout = time.Second
 )
 
 // statusClientGone is logged for requests whose client did not wait, as nginx does.
@@ -37,6 +41,7 @@ func (p *Proxy) forward() http.Handler {
 		IdleConnTimeout:       90 * time.Second,
 		TLSHandshakeTimeout:   dialTimeout,
 		ResponseHeaderTimeout: p.Timeout,
+		ExpectContinueTimeout: continueTimeout,
 	}
 	return &httputil.ReverseProxy{
 		Rewrite:        p.rewrite,
@@ -55,8 +60,16 @@ func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 	if p.PreserveHost {
 		r.Out.Host = r.In.Host
 	}
-	if !p.Limiter.TrustsPeer(r.In) {
-		dropForwarded(r.Out.Header)
+	r.Out.Trailer = nil // what follows a body has been looked at by nobody
+	onlyWebSocket(r.Out.Header)
+	trusted := p.Limiter.TrustsPeer(r.In)
+	for name := range r.Out.Header {
+		// Many upstreams take _ for -. No proxy writes it, so it is the client's own.
+		if forwarded(name) && (!trusted || strings.Contains(name, "_")) {
+			delete(r.Out.Header, name)
+		}
+	}
+	if !trusted {
 		r.SetXForwarded()
 		return
 	}
@@ -66,16 +79,6 @@ func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 	for _, name := range []string{"X-Forwarded-Host", "X-Forwarded-Proto"} {
 		if values := r.In.Header[name]; len(values) > 0 {
 			r.Out.Header[name] = values
-		}
-	}
-}
-
-// dropForwarded drops what claims to come from a proxy. Many upstreams take _ for -.
-func dropForwarded(h http.Header) {
-	for name := range h {
-		plain := strings.ToLower(strings.ReplaceAll(name, "_", "-"))
-		if strings.HasPrefix(plain, "x-forwarded-") || plain == "x-real-ip" || plain == "forwarded" {
-			delete(h, name)
 		}
 	}
 }
@@ -105,6 +108,10 @@ func (b *body) Read(p []byte) (int, error) {
 func (p *Proxy) failed(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, context.Canceled) { // the client is gone, or the proxy is closed
 		w.WriteHeader(statusClientGone)
+		return
+	}
+	if a, ok := w.(*answer); ok && a.upload.brokeOff() {
+		http.Error(w, http.StatusText(http.StatusBadRequest), http.StatusBadRequest)
 		return
 	}
 	reason, status := metrics.Response, http.StatusBadGateway

@@ -74,9 +74,13 @@ func New(c Config) (*Proxy, error) {
 // ServeHTTP passes a request on or refuses it.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a := &answer{ResponseWriter: w, proxy: p, start: time.Now()}
-	if p.Access != AccessOff { // the hooks find the answer by the context
-		r = r.WithContext(context.WithValue(r.Context(), answerKey{}, a))
+	// The hooks find the answer by the context.
+	r = r.WithContext(context.WithValue(r.Context(), answerKey{}, a))
+	if r.ContentLength != 0 {
+		a.upload = &upload{ReadCloser: r.Body}
+		r.Body = a.upload
 	}
+	dropListed(r.Header)
 	defer a.end(r) // also if the upstream breaks off, which panics
 	p.handler.ServeHTTP(a, r)
 }
@@ -86,6 +90,7 @@ func (p *Proxy) granted(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if a, ok := w.(*answer); ok {
 			a.decided()
+			a.ours = len(a.Header()) > 0
 		}
 		next.ServeHTTP(w, r)
 	})
@@ -94,6 +99,9 @@ func (p *Proxy) granted(next http.Handler) http.Handler {
 // refused and decided are hooks of the limiter.
 func (p *Proxy) refused(r *http.Request, e httplimit.Event) {
 	p.decided(r, e)
+	if a, ok := r.Context().Value(answerKey{}).(*answer); ok {
+		a.linger()
+	}
 	if p.Refused != nil {
 		p.Refused(r, e)
 	}
