@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/netip"
+	"net/url"
 	"strconv"
 	"time"
 )
@@ -39,6 +41,23 @@ func (s *Server) burst(w http.ResponseWriter, r *http.Request) {
 		replies = append(replies, one)
 	}
 	send(w, replies)
+}
+
+// arriving returns a request of a burst as it arrives at the proxy, or nil if it is not known
+// from which address that will be.
+func arriving(proxy string) *http.Request {
+	u, err := url.Parse(proxy)
+	if err != nil {
+		return nil
+	}
+	// Who connects to an address of this machine comes from the same address.
+	if _, err := netip.ParseAddr(u.Hostname()); err != nil {
+		return nil
+	}
+	return &http.Request{
+		Method: http.MethodGet, URL: &url.URL{Path: "/"}, Host: u.Host, Header: http.Header{},
+		RemoteAddr: u.Host,
+	}
 }
 
 // ping sends the proxy one request, which ends with r.

@@ -35,6 +35,8 @@ type Server struct {
 	client  *http.Client
 	hot     *hot
 	history *history
+
+	arriving *http.Request // like those of a burst; nil if there are none
 }
 
 // New returns a server. Its history goes on while Run runs.
@@ -53,6 +55,7 @@ func New(c Config) *Server {
 	mux.Handle("GET /metrics", c.Metrics)
 	mux.HandleFunc("GET /api/state", s.state)
 	if c.Demo {
+		s.arriving = arriving(c.Proxy)
 		mux.HandleFunc("POST /api/burst", s.burst)
 	}
 	s.mux = http.NewCrossOriginProtection().Handler(mux)

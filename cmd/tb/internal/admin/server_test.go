@@ -113,8 +113,15 @@ func TestLevels(t *testing.T) {
 	if err := s.Limiter.SetPolicy(other); err != nil {
 		t.Fatal(err)
 	}
-	if v := state(t, admin); len(v.Buckets) != 0 || v.Rules[0].Name != "other" {
+	// The bucket is gone. The new rule's is one that a burst would drain.
+	v := state(t, admin)
+	if len(v.Buckets) != 1 || v.Buckets[0] != (bucketView{"other", "EVERYBODY", 0, 1, 1, 1}) ||
+		v.Rules[0].Name != "other" {
 		t.Errorf("after a change of policy: %+v", v)
+	}
+	take(2)
+	if b := state(t, admin).Buckets; len(b) != 1 || b[0].Refused != 1 {
+		t.Errorf("it is shown twice, or was not refused: %+v", b)
 	}
 }
 

@@ -57,10 +57,15 @@ func (s *Server) state(w http.ResponseWriter, _ *http.Request) {
 	send(w, v)
 }
 
-// buckets returns those that were refused most lately, as they are now.
+// buckets returns those that were refused most lately, as they are now, and then those that
+// a burst will drain.
 func (s *Server) buckets() []bucketView {
-	views := []bucketView{}
-	for _, b := range s.hot.most(maxHot) {
+	views, seen := []bucketView{}, map[bucketID]bool{}
+	for _, b := range append(s.hot.most(maxHot), s.drained()...) {
+		if seen[b.bucketID] {
+			continue
+		}
+		seen[b.bucketID] = true
 		v := bucketView{Rule: b.rule, Key: s.Key(b.key), Refused: b.refused, Level: -1}
 		if b.sample != nil {
 			e, ok := s.ask(b)
@@ -75,6 +80,19 @@ func (s *Server) buckets() []bucketView {
 		}
 	}
 	return views
+}
+
+// drained returns the buckets that requests of a burst take from.
+func (s *Server) drained() (all []bucket) {
+	if s.arriving == nil {
+		return nil
+	}
+	for _, e := range s.Limiter.Explain(s.arriving) {
+		if !e.Shadow {
+			all = append(all, bucket{bucketID: bucketID{e.Rule, e.Key}, sample: s.arriving})
+		}
+	}
+	return all
 }
 
 // ask asks the limiter about a bucket, and takes nothing. There is no answer if the policy

@@ -3,7 +3,7 @@
 import { Bucket } from "./bucket.js";
 import { offer } from "./burst.js";
 import { Chart } from "./chart.js";
-import { html, number, show } from "./dom.js";
+import { html, number, rate, show } from "./dom.js";
 
 const period = 500; // milliseconds from one question to the next
 
@@ -38,7 +38,7 @@ class Row {
 
   update(r) {
     [r.set ? `${r.set}/${r.name}` : r.name, r.shadow ? "shadow" : "enforce", number(r.capacity),
-      number(r.rate, 3), number(r.granted), number(r.refused), number(r.keys), number(r.evicted),
+      rate(r.rate), number(r.granted), number(r.refused), number(r.keys), number(r.evicted),
     ].forEach((text, i) => show(this.cells[i], text));
   }
 }

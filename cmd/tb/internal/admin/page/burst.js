@@ -76,4 +76,5 @@ export function offer(state, done) {
     done();
   });
   $("try").hidden = false;
+  document.querySelector("main").classList.add("demo");
 }

@@ -62,7 +62,7 @@ export class Chart {
     this.refused.setAttribute("d", bars(granted, granted.map((n, i) => n + refused[i])));
     show(this.most, number(most));
     show(this.name, rule.set ? `${rule.set}/${rule.name}` : rule.name);
-    const text = `${rule.shadow ? "shadow, " : ""}in two minutes ${number(sum(granted))} granted, ` +
+    const text = `${rule.shadow ? "shadow, " : ""}in the last two minutes ${number(sum(granted))} granted, ` +
       `${number(sum(refused))} refused`;
     show(this.summary, text);
     this.picture.setAttribute("aria-label", `Requests a second: ${text}.`);

@@ -25,3 +25,8 @@ export function show(node, text) {
 export function number(x, decimals = 0) {
   return x.toLocaleString("en", { maximumFractionDigits: decimals });
 }
+
+// rate writes tokens a second, or how long one takes.
+export function rate(x) {
+  return x >= 0.1 ? `${number(x, 1)}/s` : `1 in ${number(1 / x)} s`;
+}
