@@ -1,5 +1,6 @@
-// Command tb tries a token-bucket rate limit out. Its subcommand replay says what a
-// limit would have done to the requests of an access log.
+// Command tb tries a token-bucket rate limit out, and applies it. Its subcommand replay says
+// what a limit would have done to the requests of an access log, proxy limits those to a
+// server by a policy, and policy checks and explains one.
 package main
 
 import (

@@ -36,7 +36,7 @@ func run(ctx context.Context, args []string, std replay.IO) int {
 	}
 	parser := kong.Must(&commands{},
 		kong.Name("tb"),
-		kong.Description("Try a token-bucket rate limit out."),
+		kong.Description("Try a token-bucket rate limit out, and apply it."),
 		replay.Vars, replay.TextMapper, proxy.Vars, policycmd.Vars,
 		kong.Writers(help, std.Stderr),
 		kong.Exit(func(int) { helped = true }), // after printing the help
