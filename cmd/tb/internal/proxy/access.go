@@ -36,7 +36,7 @@ func (a *answer) log(r *http.Request) {
 	case p.Access == AccessOff, p.Access == AccessRefused && !refused:
 		return
 	case p.Access == AccessRefused:
-		logger = p.repeated
+		logger = p.refusals
 	}
 	attrs := []slog.Attr{
 		slog.String("client", p.Limiter.ClientAddress(r).String()),

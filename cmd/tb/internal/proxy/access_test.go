@@ -2,8 +2,10 @@ package proxy
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -85,6 +87,20 @@ func (c *counted) Handle(_ context.Context, r slog.Record) error {
 		return true
 	})
 	return nil
+}
+
+// A flood of refusals hides no error of the upstream.
+func TestThrottlesAreSeveral(t *testing.T) {
+	c := &counted{Handler: slog.DiscardHandler}
+	p, _, _ := start(t, two, nil, func(config *Config) { config.Log = slog.New(c) })
+	for range 1000 {
+		p.refusals.Info("x")
+	}
+	before := c.records
+	p.failed(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil), io.EOF)
+	if c.records != before+1 {
+		t.Errorf("%d records, want %d", c.records, before+1)
+	}
 }
 
 // A flood of refusals does not become one of lines, and none goes uncounted.

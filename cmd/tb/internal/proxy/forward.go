@@ -49,7 +49,7 @@ func (p *Proxy) forward() http.Handler {
 		ModifyResponse: p.modify,
 		ErrorHandler:   p.failed,
 		BufferPool:     &buffers{},
-		ErrorLog:       slog.NewLogLogger(p.repeated.Handler(), slog.LevelWarn),
+		ErrorLog:       slog.NewLogLogger(p.errors.Handler(), slog.LevelWarn),
 	}
 }
 
@@ -124,7 +124,7 @@ func (p *Proxy) failed(w http.ResponseWriter, r *http.Request, err error) {
 		reason, status = metrics.Timeout, http.StatusGatewayTimeout
 	}
 	p.Metrics.UpstreamError(reason)
-	p.repeated.Error("upstream", "method", r.Method, "path", r.URL.Path, "reason", string(reason),
+	p.errors.Error("upstream", "method", r.Method, "path", r.URL.Path, "reason", string(reason),
 		"error", err)
 	http.Error(w, http.StatusText(status), status)
 }

@@ -41,13 +41,16 @@ type Proxy struct {
 	Metrics *metrics.Metrics
 
 	handler  http.Handler   // the limiter, with the upstream behind it
-	repeated *slog.Logger   // of what clients can cause again and again
 	upgraded sync.WaitGroup // requests that have taken over their connection
+
+	// What clients can cause again and again is throttled; a flood of the one must not
+	// hide the other.
+	refusals, errors *slog.Logger
 }
 
 // New returns a proxy.
 func New(c Config) (*Proxy, error) {
-	p := &Proxy{Config: c, repeated: throttle(c.Log)}
+	p := &Proxy{Config: c, refusals: throttle(c.Log), errors: throttle(c.Log)}
 	hooks := httplimit.Hooks{Refused: p.refused, Error: p.undecided}
 	if c.Access == AccessAll {
 		hooks.Granted = p.decided
@@ -114,7 +117,7 @@ func (p *Proxy) decided(r *http.Request, e httplimit.Event) {
 }
 
 func (p *Proxy) undecided(_ *http.Request, e httplimit.Event) {
-	p.repeated.Error("a limiter cannot decide", "rule", e.Rule, "error", e.Err)
+	p.errors.Error("a limiter cannot decide", "rule", e.Rule, "error", e.Err)
 }
 
 type answerKey struct{}
