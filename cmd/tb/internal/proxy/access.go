@@ -8,11 +8,9 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/tb"
-	"github.com/seed-181794aa/ratelimit/tb/cas"
 )
 
 // Access says which requests are logged.
@@ -30,13 +28,15 @@ const (
 // log logs the request. Query strings may hold secrets and are left out.
 func (a *answer) log(r *http.Request) {
 	p := a.proxy
-	refused := a.refused()
-	logger := p.Log
-	switch {
-	case p.Access == AccessOff, p.Access == AccessRefused && !refused:
+	if p.Access == AccessOff || p.Access == AccessRefused && !a.refused() {
 		return
-	case p.Access == AccessRefused:
-		logger = p.refusals
+	}
+	var dropped uint64
+	if p.Access == AccessRefused {
+		var ok bool
+		if dropped, ok = p.refusals.admit(); !ok {
+			return
+		}
 	}
 	attrs := []slog.Attr{
 		slog.String("client", p.Limiter.ClientAddress(r).String()),
@@ -46,12 +46,15 @@ func (a *answer) log(r *http.Request) {
 	}
 	if a.limited {
 		attrs = append(attrs, slog.String("rule", a.event.Rule),
-			slog.String("key", p.Key(a.event.Key)), slog.Bool("refused", refused))
+			slog.String("key", p.Key(a.event.Key)), slog.Bool("refused", a.refused()))
 	}
-	if refused && a.event.RetryAfter != tb.Never {
+	if a.refused() && a.event.RetryAfter != tb.Never {
 		attrs = append(attrs, slog.Duration("retry_after", a.event.RetryAfter))
 	}
-	logger.LogAttrs(context.WithoutCancel(r.Context()), slog.LevelInfo, "request", attrs...)
+	if dropped > 0 {
+		attrs = append(attrs, slog.Uint64(suppressed, dropped))
+	}
+	p.Log.LogAttrs(context.WithoutCancel(r.Context()), slog.LevelInfo, "request", attrs...)
 }
 
 // Key returns a key in words as it may be shown: addresses as they are, and hashes of the
@@ -92,44 +95,4 @@ func cutValue(text string) (value, rest string) {
 func hash(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return "sha256:" + hex.EncodeToString(sum[:6])
-}
-
-// throttle returns a logger that drops records while there are too many, and says how many
-// in the next. A flood of requests that are refused must not become one of lines.
-func throttle(l *slog.Logger) *slog.Logger {
-	bucket, err := cas.NewBucket(tb.Limit{Capacity: 100, Tokens: 20, Per: time.Second})
-	if err != nil {
-		panic(err) // the limit is valid
-	}
-	return slog.New(throttled{l.Handler(), bucket, new(atomic.Uint64)})
-}
-
-type throttled struct {
-	slog.Handler
-	bucket  *cas.Bucket
-	dropped *atomic.Uint64
-}
-
-// Handle implements slog.Handler.
-func (t throttled) Handle(ctx context.Context, r slog.Record) error {
-	if d, _ := t.bucket.Allow(ctx); !d.Allowed { // one token is always a valid cost
-		t.dropped.Add(1)
-		return nil
-	}
-	if n := t.dropped.Swap(0); n > 0 {
-		r.AddAttrs(slog.Uint64("suppressed", n))
-	}
-	return t.Handler.Handle(ctx, r)
-}
-
-// WithAttrs implements slog.Handler.
-func (t throttled) WithAttrs(attrs []slog.Attr) slog.Handler {
-	t.Handler = t.Handler.WithAttrs(attrs)
-	return t
-}
-
-// WithGroup implements slog.Handler.
-func (t throttled) WithGroup(name string) slog.Handler {
-	t.Handler = t.Handler.WithGroup(name)
-	return t
 }

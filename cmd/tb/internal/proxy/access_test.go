@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -89,37 +90,34 @@ func (c *counted) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// A flood of refusals hides no error of the upstream.
-func TestThrottlesAreSeveral(t *testing.T) {
-	c := &counted{Handler: slog.DiscardHandler}
-	p, _, _ := start(t, two, nil, func(config *Config) { config.Log = slog.New(c) })
-	for range 1000 {
-		p.refusals.Info("x")
-	}
-	before := c.records
-	p.failed(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil), io.EOF)
-	if c.records != before+1 {
-		t.Errorf("%d records, want %d", c.records, before+1)
-	}
-}
-
-// A flood of refusals does not become one of lines, and none goes uncounted.
+// A flood of refusals becomes none of lines, and hides no error of the upstream. What is not
+// logged is counted.
 func TestThrottle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &counted{Handler: slog.DiscardHandler}
-		log := throttle(slog.New(c))
-		for range 1000 {
-			log.Info("x")
+		p, err := New(Config{Upstream: &url.URL{}, Log: slog.New(c), Access: AccessRefused})
+		if err != nil {
+			t.Fatal(err)
 		}
-		if c.records != 100 || c.suppressed != 0 {
-			t.Errorf("%d records, %d suppressed, want 100 and 0", c.records, c.suppressed)
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		refuse := func() { (&answer{proxy: p, limited: true}).log(r) }
+		fail := func() { p.failed(httptest.NewRecorder(), r, io.EOF) }
+		for _, flood := range []func(){refuse, fail} {
+			*c = counted{Handler: c.Handler}
+			for range 1000 {
+				flood()
+			}
+			if c.records != 100 || c.suppressed != 0 {
+				t.Errorf("%d records, %d suppressed, want 100 and 0", c.records, c.suppressed)
+			}
 		}
 		time.Sleep(time.Second)
 		for range 1000 {
-			log.Info("x")
+			refuse()
+			fail()
 		}
-		if c.records != 120 || c.suppressed != 900 {
-			t.Errorf("%d records, %d suppressed, want 120 and 900", c.records, c.suppressed)
+		if c.records != 140 || c.suppressed != 1800 {
+			t.Errorf("%d records, %d suppressed, want 140 and 1800", c.records, c.suppressed)
 		}
 	})
 }

@@ -45,12 +45,16 @@ type Proxy struct {
 
 	// What clients can cause again and again is throttled; a flood of the one must not
 	// hide the other.
-	refusals, errors *slog.Logger
+	refusals *throttle
+	errors   *slog.Logger
 }
 
 // New returns a proxy.
 func New(c Config) (*Proxy, error) {
-	p := &Proxy{Config: c, refusals: throttle(c.Log), errors: throttle(c.Log)}
+	p := &Proxy{
+		Config: c, refusals: newThrottle(),
+		errors: slog.New(throttled{c.Log.Handler(), newThrottle()}),
+	}
 	hooks := httplimit.Hooks{Refused: p.refused, Error: p.undecided}
 	if c.Access == AccessAll {
 		hooks.Granted = p.decided
