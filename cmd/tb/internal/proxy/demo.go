@@ -54,9 +54,9 @@ Watch the buckets fill and drain in a browser: http://%[1]s/
 	}
 	if c.demo() {
 		fmt.Fprintln(w, `
-To limit a server of yours, say where it is and what it may get:
+To limit a server of yours, run this again and say where it is and what it may get:
 
-  tb proxy --upstream http://localhost:3000 --policy policy.json`)
+  --upstream http://localhost:3000 --policy policy.json`)
 	}
 	if c.Policy == "" {
 		fmt.Fprintf(w, "\nThis is the policy here, to start yours from:\n\n%s", demoPolicy)

@@ -35,9 +35,9 @@ Try it in another terminal:
 
 Watch the buckets fill and drain in a browser: ADMIN/
 
-To limit a server of yours, say where it is and what it may get:
+To limit a server of yours, run this again and say where it is and what it may get:
 
-  tb proxy --upstream http://localhost:3000 --policy policy.json
+  --upstream http://localhost:3000 --policy policy.json
 
 This is the policy here, to start yours from:
 
