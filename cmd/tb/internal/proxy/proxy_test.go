@@ -210,6 +210,24 @@ func TestUpstreamBreaksOff(t *testing.T) {
 	}
 }
 
+// Whatever clients send, there are no more time series.
+func TestSeriesAreBounded(t *testing.T) {
+	p, _, _ := start(t, byKey, nil)
+	before := strings.Count(scrape(t, p), "\n")
+	handler := p.Limiter.Middleware(http.NotFoundHandler())
+	for i := range 10_000 {
+		r := httptest.NewRequest(fmt.Sprint("M", i), fmt.Sprint("/", i), nil)
+		r.Host = fmt.Sprint("h", i)
+		r.Header.Set("X-Api-Key", fmt.Sprint(i/2)) // of two, one is refused
+		handler.ServeHTTP(httptest.NewRecorder(), r)
+	}
+	after := scrape(t, p)
+	if n := strings.Count(after, "\n"); n != before ||
+		!strings.Contains(after, `tb_requests_total{outcome="refused",rule="by-key",set=""} 5000`) {
+		t.Errorf("%d lines before and %d after:\n%s", before, n, after)
+	}
+}
+
 func TestDecisionsAreTimed(t *testing.T) {
 	p, url, _ := start(t, two, func(http.ResponseWriter, *http.Request) {})
 	for range 3 { // two are granted and one is refused

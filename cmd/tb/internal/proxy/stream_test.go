@@ -174,3 +174,34 @@ func TestShutdown(t *testing.T) {
 		t.Error("the port is still open")
 	}
 }
+
+// Requests that take longer than they may are cut off, so that the proxy ends.
+func TestShutdownCutsOff(t *testing.T) {
+	arrived, finish := make(chan struct{}), make(chan struct{})
+	upstream := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		close(arrived)
+		<-finish
+	}))
+	defer upstream.Close()
+	defer close(finish)
+	r := run(t, func(c *Command) {
+		c.Shutdown = 0
+		if err := c.Upstream.UnmarshalText([]byte(upstream.URL)); err != nil {
+			t.Error(err)
+		}
+	})
+	ended := make(chan error)
+	go func() {
+		resp, err := http.Get(r.proxy)
+		if err == nil {
+			resp.Body.Close()
+		}
+		ended <- err
+	}()
+	<-arrived
+	if err := r.stop(); err != nil {
+		t.Error(err)
+	}
+	<-ended
+	r.log.until(t, "requests were cut off")
+}
