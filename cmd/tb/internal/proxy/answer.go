@@ -51,7 +51,11 @@ func (a *answer) refused() bool { return a.limited && !a.event.Allowed }
 func (a *answer) WriteHeader(status int) {
 	a.decided()
 	switch {
-	case status < 200:
+	case status == http.StatusContinue:
+		// net/http says so itself when the body is read, which is after the upstream has.
+		a.keep()
+		return
+	case status < http.StatusOK:
 		a.keep()
 	case a.status == 0:
 		a.status = status
