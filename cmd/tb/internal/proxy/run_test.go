@@ -134,6 +134,33 @@ func TestFlags(t *testing.T) {
 	}
 }
 
+// The flags in docs/proxy.md are there, with these defaults.
+func TestDocumentation(t *testing.T) {
+	doc, err := os.ReadFile("../../../../docs/proxy.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	parser, err := kong.New(&Command{}, Vars)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defaults := map[string]string{}
+	for _, f := range parser.Model.Flags {
+		defaults[f.Name] = f.Default
+	}
+	rows := regexp.MustCompile("(?m)^\\| `--(.*?)` \\| (.*?) \\|").FindAllSubmatch(doc, -1)
+	for _, row := range rows {
+		name, told := string(row[1]), string(row[2])
+		value, ok := defaults[name]
+		if told = strings.Trim(told, "`"); !ok || value != "" && value != told {
+			t.Errorf("--%s: %q, want %q", name, told, value)
+		}
+	}
+	if len(rows) < 10 {
+		t.Errorf("%d rows", len(rows))
+	}
+}
+
 func TestIPv6(t *testing.T) {
 	if l, err := net.Listen("tcp", "[::1]:0"); err != nil {
 		t.Skip(err)
