@@ -93,6 +93,40 @@ var programsByHand = []struct {
 			{1, allowCost, "a", 0, 0.001001, ""},
 		},
 	}},
+	{"the least capacity whose units are tokens", program{
+		tb.Limit{Capacity: 1 << 23, Tokens: 1, Per: time.Second}, 4, tb.ForgiveLeast,
+		[]call{
+			{0, allowCost, "a", 0, 0.1, ""},
+			{0, allowCost, "a", 0, 0.1, ""},
+		},
+	}},
+	{"full again at the last instant, and beyond", program{
+		tb.Limit{Capacity: 3, Tokens: 1, Per: 1}, 4, tb.ForgiveLeast,
+		[]call{
+			{0, allowN, "a", 3, 0, ""},
+			{math.MaxInt64 - 3, allowN, "b", 3, 0, ""},
+			{0, allowN, "b", 3, 0, ""},
+			{1, allowN, "c", 3, 0, ""},
+			{2, allowN, "d", 3, 0, ""},
+			{0, allowN, "d", 1, 0, ""},
+			{0, allowN, "e", 1, 0, ""},
+		},
+	}},
+	{"full again beyond the last instant, slowly", program{
+		tb.Limit{Capacity: 3, Tokens: 1, Per: 1000}, 4, tb.ForgiveLeast,
+		[]call{
+			{0, allowN, "a", 3, 0, ""},
+			{math.MaxInt64, allowN, "a", 3, 0, ""},
+			{0, allowN, "a", 1, 0, ""},
+		},
+	}},
+	{"two units of 292 years", program{
+		tb.Limit{Capacity: 1, Tokens: 1, Per: math.MaxInt64}, 4, tb.ForgiveLeast,
+		[]call{
+			{0, allowCost, "a", 0, 0.000002, ""},
+			{0, allowN, "a", 1, 0, ""},
+		},
+	}},
 	{"ties go to the first inserted", program{
 		tb.Limit{Capacity: 5, Tokens: 1, Per: time.Second}, 3, tb.ForgiveLeast,
 		[]call{

@@ -134,6 +134,9 @@ func TestApplyDefaults(t *testing.T) {
 	if err != nil || s.Now != nil || s.MaxKeys != 9 || s.Overflow != RefuseNew {
 		t.Errorf("got %+v, %v", s, err)
 	}
+	if s, err := Apply(WithMaxKeys(maxMaxKeys)); err != nil || s.MaxKeys != 1<<30 {
+		t.Errorf("the most keys: %+v, %v", s, err)
+	}
 	if s, _ := Apply(); s.MaxKeys != DefaultMaxKeys || s.Overflow != ForgiveLeast {
 		t.Errorf("defaults: %+v", s)
 	}

@@ -46,11 +46,7 @@ func (c *clock) instant(t time.Time) uint64 {
 			start = c.begin(t)
 		}
 	}
-	d := t.Sub(*start)
-	if d < 0 && uint64(-d) > c.epoch {
-		return 0
-	}
-	return c.epoch + uint64(d)
+	return c.epoch + uint64(max(t.Sub(*start), -time.Duration(c.epoch)))
 }
 
 // begin starts an injected clock at its first reading: so that one is no different from

@@ -40,9 +40,20 @@ func FuzzSupply(f *testing.F) {
 			if got := wide(m.position(blocks, rest)); got.Cmp(want) != 0 {
 				t.Fatalf("limit %+v: %v comes back from blocks as %v", l, want, got)
 			}
+			further := new(big.Int).Add(want, new(big.Int).SetUint64(reading))
+			further.Sub(further, new(big.Int).SetUint64(rest))
+			if got := wide(m.position(blocks, reading)); got.Cmp(further) != 0 {
+				t.Fatalf("limit %+v: %d units after %d blocks are %v, want %v",
+					l, reading, blocks, got, further)
+			}
 			for d := int64(-1); d <= 1; d++ {
 				reachesFirst(t, l, &m, new(big.Int).Add(want, big.NewInt(d)))
 			}
+			for _, ns := range []uint64{1, 1 << 10, 1 << 20} { // at the end, that is beyond it
+				later := new(big.Int).SetUint64(ns * max(1, m.rate.whole))
+				reachesFirst(t, l, &m, later.Add(later, want))
+			}
+			reachesFirst(t, l, &m, new(big.Int).Lsh(want, 1))
 		}
 	})
 }

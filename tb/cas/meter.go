@@ -25,7 +25,7 @@ type meter struct {
 	tokens   uint64 // capacity in tokens
 	capacity uint64 // and in units
 	scale    uint64 // units of a token
-	recip    uint64 // ⌈2⁶³/scale⌉, to divide by scale
+	recip    uint64 // just above 2⁶³/scale, to divide by scale
 	width    uint8  // bits of the deficit
 	shift    uint8  // see split
 	mask     uint64 // of the deficit
@@ -43,7 +43,7 @@ func newMeter(l tb.Limit) meter {
 		tokens:   uint64(l.Capacity),
 		capacity: uint64(l.Capacity) * scale,
 		scale:    scale,
-		recip:    (1<<63 + scale - 1) / scale,
+		recip:    1<<63/scale + 1,
 	}
 	// As much room for debt as for tokens, for a bucket that is charged after the
 	// fact.
@@ -107,7 +107,7 @@ func (m *meter) decimal(cost float64) (uint64, error) {
 }
 
 // tokensIn returns the whole tokens in so many units, below 2³². The product is too
-// large by less than units/2⁶³ < 1/scale, so it is exact.
+// large by at most units/2⁶³ < 1/scale, so it is exact.
 func (m *meter) tokensIn(units uint64) int {
 	hi, _ := bits.Mul64(units<<1, m.recip)
 	return int(hi)
@@ -123,8 +123,8 @@ func (m *meter) position(base, units uint64) (hi, lo uint64) {
 // wait returns the time from now to then, or tb.Never if no Duration can hold it or
 // the clock ends before.
 func (m *meter) wait(now, then uint64) time.Duration {
-	if then > m.end || then-now >= uint64(tb.Never) {
+	if then > m.end {
 		return tb.Never
 	}
-	return time.Duration(then - now)
+	return time.Duration(min(then-now, uint64(tb.Never)))
 }

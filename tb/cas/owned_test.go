@@ -34,12 +34,12 @@ func TestStringsInKeysAreCopied(t *testing.T) {
 	}
 	buffer := strings.Repeat("x", 1000)
 	o := newOwner[route]()
-	given := route{buffer[:3], [2]string{buffer[3:5], ""}, 7}
+	given := route{buffer[:3], [2]string{buffer[3:5], buffer[5:9]}, 7}
 	key, _ := o.own(given, 0, 0)
 	if key != given {
 		t.Errorf("%+v became %+v", given, key)
 	}
-	for _, s := range []string{key.host, key.parts[0]} {
+	for _, s := range []string{key.host, key.parts[0], key.parts[1]} {
 		if address(s)-address(buffer) < 1000 {
 			t.Errorf("%q is part of the caller's string", s)
 		}

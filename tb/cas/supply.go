@@ -37,12 +37,11 @@ func (s *supply) at(t uint64) (hi, lo uint64) {
 func (s *supply) reaches(xHi, xLo uint64) (t uint64, ok bool) {
 	if s.rate.whole == 0 {
 		over, t, fraction := s.inverse.times(xLo)
+		ok = xHi|over == 0
 		if fraction > 0 {
-			var carry uint64
-			t, carry = bits.Add64(t, 1, 0)
-			over += carry
+			return t + 1, ok && t < math.MaxUint64
 		}
-		return t, xHi|over == 0
+		return t, ok
 	}
 	t, ok = s.inverse.timesWide(xHi, xLo)
 	if !ok {
@@ -89,13 +88,11 @@ func (r *ratio) times(x uint64) (hi, lo, fraction uint64) {
 // beyond 2⁶⁴. It is for xHi below 2³² and a ratio of at most 1, so that nothing else can
 // overflow.
 func (r *ratio) timesWide(xHi, xLo uint64) (product uint64, ok bool) {
-	over, lo, fraction := r.times(xLo)
-	high, middle := bits.Mul64(xHi, r.hi)
+	_, lo, fraction := r.times(xLo)
+	over, middle := bits.Mul64(xHi, r.hi)
 	middleHi, low := bits.Mul64(xHi, r.lo)
 	_, carry := bits.Add64(fraction, low, 0)
-	lo, carry = bits.Add64(lo, middle, carry)
-	over += high + carry
-	lo, carry = bits.Add64(lo, middleHi, 0)
-	over += xHi*r.whole + carry
-	return lo, over == 0
+	lo, carry1 := bits.Add64(lo, middle, carry)
+	lo, carry2 := bits.Add64(lo, middleHi, 0)
+	return lo, xHi*r.whole|over|carry1|carry2 == 0
 }

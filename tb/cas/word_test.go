@@ -58,9 +58,11 @@ func TestWordHoldsTheCapacityAndManyFillTimes(t *testing.T) {
 					t.Errorf("capacity %d: %d, %d came back as %d, %d", c, delta, deficit, d, f)
 				}
 			}
-			w := m.pack(last, deficit) | sealBit
-			if d, f := m.unpack(w &^ sealBit); d != last || f != deficit || !isSealed(w) || w == evicted {
-				t.Errorf("capacity %d: deficit %d: sealed as %x", c, deficit, w)
+			for _, delta := range []uint64{0, last} {
+				w := m.pack(delta, deficit) | sealBit
+				if d, f := m.unpack(w &^ sealBit); d != delta || f != deficit || !isSealed(w) || w == evicted {
+					t.Errorf("capacity %d: deficit %d: sealed as %x", c, deficit, w)
+				}
 			}
 		}
 	}
@@ -121,6 +123,7 @@ func TestDecimalCostsAreRoundedUp(t *testing.T) {
 		{1, 0.3333333, 333_334}, {1, 1, 1_000_000}, {1, 1.1, 1_000_001}, {1, 5e-324, 1},
 		{100_000, 0.07, 7}, {100_000, 0.29, 29}, {100_000, 0.57, 57}, {100_000, 1.15, 115},
 		{100_000, 0.070000001, 8}, {1 << 30, 0.5, 1}, {1 << 30, 1 << 30, 1 << 30},
+		{1<<23 - 1, 0.1, 1}, {1<<23 - 1, 1, 10}, {1 << 23, 0.1, 1}, {1 << 23, 1, 1},
 	} {
 		m := newMeter(tb.Limit{Capacity: tt.capacity, Tokens: 1, Per: 1})
 		if got, err := m.decimal(tt.cost); err != nil || got != tt.units {

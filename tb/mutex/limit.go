@@ -60,28 +60,25 @@ func (l *limit) decimal(cost float64) (int64, error) {
 func (l *limit) refusal(tokens int64, at, now uint64, cost int64) tb.Decision {
 	d := tb.Decision{RetryAfter: tb.Never, Remaining: int(tokens / l.scale)}
 	if cost <= l.capacity {
-		d.RetryAfter = l.wait(now, l.reached(l.supply(at).plus(cost-tokens)))
+		d.RetryAfter = l.wait(now, l.reached(l.supply(at).plus(uint64(cost-tokens))))
 	}
 	return d
 }
 
 // wait returns the time from now to then, or tb.Never if that is beyond the clock.
 func (l *limit) wait(now, then uint64) time.Duration {
-	if then > l.epoch+math.MaxInt64 || then-now >= math.MaxInt64 {
+	if then > l.epoch+math.MaxInt64 {
 		return tb.Never
 	}
-	return time.Duration(then - now)
+	return time.Duration(min(then-now, math.MaxInt64))
 }
 
 // supply returns how many units the rate has supplied in the first t nanoseconds:
 // whole tokens first, and the units in what remains.
 func (l *limit) supply(t uint64) wide {
-	hi, lo := bits.Mul64(t, l.tokens)
-	tokens, rest := bits.Div64(hi, lo, l.per)
-	hi, lo = bits.Mul64(rest, uint64(l.scale))
-	units, _ := bits.Div64(hi, lo, l.per)
-	hi, lo = bits.Mul64(tokens, uint64(l.scale))
-	return wide{hi, lo}.plus(int64(units))
+	tokens, rest := product(t, l.tokens).over(l.per)
+	units, _ := product(rest, uint64(l.scale)).over(l.per)
+	return product(tokens, uint64(l.scale)).plus(units)
 }
 
 // reached returns the first t at which supply(t) is at least x, or the last t there
@@ -92,27 +89,29 @@ func (l *limit) reached(x wide) uint64 {
 	if x.hi >= scale {
 		return math.MaxUint64
 	}
-	w, u := bits.Div64(x.hi, x.lo, scale)
-	hi, lo := bits.Mul64(u, l.per)
-	lo, carry := bits.Add64(lo, scale-1, 0)
-	part, _ := bits.Div64(hi+carry, lo, scale)
-	hi, lo = bits.Mul64(w, l.per)
-	lo, carry = bits.Add64(lo, part, 0)
-	hi += carry
-	lo, carry = bits.Add64(lo, l.tokens-1, 0)
-	hi += carry
-	if hi >= l.tokens {
+	w, u := x.over(scale)
+	part, _ := product(u, l.per).plus(scale - 1).over(scale)
+	sum := product(w, l.per).plus(part).plus(l.tokens - 1)
+	if sum.hi >= l.tokens {
 		return math.MaxUint64
 	}
-	t, _ := bits.Div64(hi, lo, l.tokens)
+	t, _ := sum.over(l.tokens)
 	return t
 }
 
 // wide is an integer of 128 bits.
 type wide struct{ hi, lo uint64 }
 
-func (x wide) plus(n int64) wide {
-	lo, carry := bits.Add64(x.lo, uint64(n), 0)
+func product(a, b uint64) wide {
+	hi, lo := bits.Mul64(a, b)
+	return wide{hi, lo}
+}
+
+// over returns the quotient and the remainder of x by d, which must be above x.hi.
+func (x wide) over(d uint64) (quotient, rest uint64) { return bits.Div64(x.hi, x.lo, d) }
+
+func (x wide) plus(n uint64) wide {
+	lo, carry := bits.Add64(x.lo, n, 0)
 	return wide{x.hi + carry, lo}
 }
 
@@ -123,8 +122,8 @@ func (x wide) minus(y wide) wide {
 
 // clamp returns x, but at most limit.
 func (x wide) clamp(limit int64) int64 {
-	if x.hi > 0 || x.lo > uint64(limit) {
+	if x.hi > 0 {
 		return limit
 	}
-	return int64(x.lo)
+	return int64(min(x.lo, uint64(limit)))
 }

@@ -210,11 +210,7 @@ func (l *Limiter[K]) read() uint64 {
 // as long after the epoch as limit.epoch says.
 func (l *Limiter[K]) instant(t time.Time) uint64 {
 	l.started.Do(func() { l.start = t })
-	d := int64(t.Sub(l.start))
-	if d < 0 && uint64(-d) > l.limit.epoch {
-		return 0
-	}
-	return l.limit.epoch + uint64(d)
+	return l.limit.epoch + uint64(max(int64(t.Sub(l.start)), -int64(l.limit.epoch)))
 }
 
 // admit makes room for b, unless spend is false, and says whether there is any, or
@@ -259,7 +255,7 @@ func (l *Limiter[K]) evict(now uint64) {
 
 // enter puts b, which was spent from, in its place in the order.
 func (l *Limiter[K]) enter(b *bucket[K]) {
-	missing := l.limit.capacity - b.tokens
+	missing := uint64(l.limit.capacity - b.tokens)
 	b.full = l.limit.reached(l.limit.supply(b.at).plus(missing))
 	if _, ok := l.buckets[b.key]; ok {
 		heap.Fix(&l.order, b.slot)

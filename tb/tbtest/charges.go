@@ -13,6 +13,7 @@ import (
 
 var charges = []test{
 	{"TakeAllTakesFromAllOrNone", takeAllTakesFromAllOrNone},
+	{"TakeAllOfOneIsACall", takeAllOfOneIsACall},
 	{"TakeAllOfOneBucketTwice", takeAllOfOneBucketTwice},
 	{"RefusedTakeAllShowsNowhere", refusedTakeAllShowsNowhere},
 	{"RefusedTakeAllTellsTheWait", refusedTakeAllTellsTheWait},
@@ -83,6 +84,17 @@ func takeAllTakesFromAllOrNone(s *suite) {
 	}
 }
 
+func takeAllOfOneIsACall(s *suite) {
+	f := s.new(perSecond(10, 1), tb.WithMaxKeys(1), tb.WithOverflow(tb.RefuseNew))
+	l := as[statser](f)
+	f.takeAll(true, 10, "a")
+	f.takeAll(false, 10, "a")
+	f.takeAll(false, 10, "b")
+	if n := l.Stats().RefusedNew; n != 1 {
+		f.Errorf("%d calls of new keys refused, want 1", n)
+	}
+}
+
 // Each of the two fits by itself, so that the second is refused when it is taken.
 func takeAllOfOneBucketTwice(s *suite) {
 	f := s.new(perSecond(10, 1))
@@ -104,13 +116,16 @@ func refusedTakeAllShowsNowhere(s *suite) {
 	for i := range 50 {
 		f.Advance(7 * time.Millisecond)
 		twin.Advance(7 * time.Millisecond)
-		f.takeAll(false, 5, "a", "b", "c")
+		f.takeAll(false, 5, "c", "b", "a")
 		f.takeAll(false, 3, "a", "a", "b")
 		for _, key := range []string{"a", "b"} {
 			if got, want := f.allowN(key, 10-i%2), twin.allowN(key, 10-i%2); got != want {
 				f.Fatalf("key %s: %+v, want %+v", key, got, want)
 			}
 		}
+	}
+	if l, ok := f.Limiter.(counter); ok && l.Len() != 2 {
+		f.Errorf("%d keys, want no key of a call that was refused", l.Len())
 	}
 }
 

@@ -118,6 +118,10 @@ func costAboveCapacityIsNever(s *suite) {
 		}
 	}
 	f.granted("a", 4, 0)
+	f = s.new(perSecond(83, 1))
+	for n := 84; n > 0; n *= 2 { // whatever the units of so many wrap around to
+		f.refused("a", n, tb.Never, 83)
+	}
 }
 
 func invalidCostsChangeNothing(s *suite) {

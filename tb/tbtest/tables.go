@@ -98,6 +98,11 @@ func refuseNewSaysWhen(s *suite) {
 		if d.Allowed || d.RetryAfter == tb.Never {
 			continue // full again within 3 ns, or not within 292 years
 		}
+		if l, ok := f.Limiter.(peeker); ok {
+			if p, err := l.Peek(context.Background(), "new"); err != nil || p != d {
+				s.Errorf("limit %+v: Peek says %+v, %v, want %+v", limit, p, err, d)
+			}
+		}
 		f.Advance(d.RetryAfter - 1)
 		if e := f.allow("new"); d.RetryAfter > 1 && e.RetryAfter != 1 {
 			s.Errorf("limit %+v: 1 ns before the promised time: %+v, want refused for 1 ns", limit, e)

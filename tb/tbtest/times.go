@@ -207,6 +207,13 @@ func tinyRates(s *suite) {
 	f.refused("a", 2, century+1, 0)
 	f.Advance(1)
 	f.granted("a", 1, 0)
+
+	f = s.new(tb.Limit{Capacity: 1, Tokens: 1, Per: math.MaxInt64})
+	f.granted("a", 1, 0)
+	f.Advance(1)
+	f.refused("a", 1, math.MaxInt64-1, 0)
+	f.Set(math.MaxInt64)
+	f.granted("a", 1, 0)
 }
 
 func hugeRates(s *suite) {
