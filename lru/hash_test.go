@@ -92,6 +92,15 @@ func spreads[K comparable](t *testing.T, name string, n int, key func(int) K) {
 	}
 }
 
+func TestHashTellsShortKeysApart(t *testing.T) {
+	keys := []string{"", "a", "b", "aa", "ab", "aba", "abb", "abaa", "abab", "abbb"}
+	for i, a := range keys {
+		for _, b := range keys[:i] {
+			apart(t, hasher[string](), a, b)
+		}
+	}
+}
+
 // The hash of these types is the standard library's, whatever the seed.
 func TestHashTellsKeysOfOtherTypesApart(t *testing.T) {
 	var m Map[float64, *item]

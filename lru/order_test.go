@@ -62,3 +62,21 @@ func TestOrderIsAPriorityQueue(t *testing.T) {
 		}
 	}
 }
+
+// Room is made for an eighth more, and not each time.
+func TestHeapGrowsByAnEighth(t *testing.T) {
+	var h heap[int]
+	grown, room := 0, 0
+	for i := range 10_000 {
+		h.push(slot[int]{stamp: uint64(i)})
+		if n := len(h); cap(h) > n+n/8+8 {
+			t.Fatalf("room for %d slots with %d", cap(h), n)
+		}
+		if cap(h) != room {
+			grown, room = grown+1, cap(h)
+		}
+	}
+	if grown > 60 {
+		t.Errorf("grown %d times", grown)
+	}
+}
