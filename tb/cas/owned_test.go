@@ -3,6 +3,7 @@ package cas
 import (
 	"math"
 	"net/netip"
+	"runtime"
 	"strings"
 	"testing"
 	"unsafe"
@@ -23,6 +24,22 @@ func TestStringKeyLiesBehindItsBucket(t *testing.T) {
 		if key != strings.Repeat("k", n) {
 			t.Fatalf("%d bytes: the key became %q", n, key)
 		}
+	}
+}
+
+func TestStringKeyTakesNoMoreThanItNeeds(t *testing.T) {
+	const keys = 10_000
+	var before, after runtime.MemStats
+	var kept [keys]*bucket
+	o := newOwner[string]()
+	runtime.ReadMemStats(&before)
+	for i := range kept {
+		_, kept[i] = o.own("203.0.113.195", 0, 0)
+	}
+	runtime.ReadMemStats(&after)
+	runtime.KeepAlive(&kept)
+	if n := (after.TotalAlloc - before.TotalAlloc) / keys; n < 32 || n > 40 {
+		t.Errorf("a bucket and a key of 13 bytes take %d bytes, want 32", n) // and others little
 	}
 }
 
