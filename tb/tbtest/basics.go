@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -19,6 +21,7 @@ var basics = []test{
 	{"PerKeyIsolated", perKeyIsolated},
 	{"ConcurrentAllowGrantsAtMostCapacity", concurrentAllowGrantsAtMostCapacity},
 	{"ImpossibleConfigurationIsRefused", impossibleConfigurationIsRefused},
+	{"DefaultClockIsTheMonotonicOne", defaultClockIsTheMonotonicOne},
 	{"ClockIsReadOncePerCall", clockIsReadOncePerCall},
 	{"ContextIsNotLookedAt", contextIsNotLookedAt},
 }
@@ -128,6 +131,24 @@ func impossibleConfigurationIsRefused(s *suite) {
 			s.Errorf("limit %+v: got error %v, want a *tb.ConfigError of %s", tt.limit, err, tt.field)
 		}
 	}
+}
+
+func defaultClockIsTheMonotonicOne(s *suite) {
+	synctest.Test(s.T, func(t *testing.T) { // whose clock moves when it sleeps
+		limit := perSecond(1, 3)
+		l, err := s.newLimiter(limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := &fixture{suite: &suite{t, s.newLimiter}, Limiter: l, limit: limit}
+		time.Sleep(time.Hour)
+		f.granted("a", 1, 0)
+		f.refused("a", 1, 333_333_334, 0)
+		time.Sleep(333_333_333)
+		f.refused("a", 1, 1, 0)
+		time.Sleep(1)
+		f.granted("a", 1, 0)
+	})
 }
 
 func clockIsReadOncePerCall(s *suite) {
