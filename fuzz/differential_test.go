@@ -127,6 +127,17 @@ var programsByHand = []struct {
 			{0, allowN, "a", 1, 0, ""},
 		},
 	}},
+	{"full for a minute", program{
+		tb.Limit{Capacity: 10, Tokens: 1, Per: time.Second}, 9, tb.ForgiveLeast,
+		[]call{
+			{0, allowN, "a", 1, 0, ""},
+			{1, allowN, "b", 1, 0, ""},
+			{time.Minute + time.Second - 2, allowN, "c", 1, 0, ""},
+			{1, allowN, "d", 1, 0, ""},
+			{0, allowN, "e", 1, 0, ""},
+			{1, allowN, "f", 1, 0, ""},
+		},
+	}},
 	{"ties go to the first inserted", program{
 		tb.Limit{Capacity: 5, Tokens: 1, Per: time.Second}, 3, tb.ForgiveLeast,
 		[]call{
