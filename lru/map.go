@@ -149,10 +149,9 @@ func (m *Map[K, V]) insert(
 	}
 	fixes := maxFixes
 	for i := 0; i < idleDrops && s.order.len() > 0 && s.order.first().stamp <= idle; i++ {
-		if _, ok := m.evict(s, idle, now, &fixes); !ok {
-			break
+		if _, ok := m.evict(s, idle, now, &fixes); ok {
+			m.count.Add(-1)
 		}
-		m.count.Add(-1)
 	}
 	if !m.reserve() {
 		if s.order.len() == 0 {
