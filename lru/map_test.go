@@ -25,6 +25,19 @@ func TestShards(t *testing.T) {
 	}
 }
 
+func TestEachShardHasItsShare(t *testing.T) {
+	const keys, shards = 1000, 8
+	c := newCache[int](keys, false, shards)
+	for k := range keys {
+		c.use(k)
+	}
+	for i := range c.shards {
+		if n := c.shards[i].order.len(); n < keys/shards/2 || n > keys/shards*2 { // six deviations
+			t.Errorf("shard %d has %d of %d keys", i, n, keys)
+		}
+	}
+}
+
 func TestPlaceOfAnotherShardIsTaken(t *testing.T) {
 	for _, max := range []int{1, 8} {
 		c := newCache[int](max, false, 64)
