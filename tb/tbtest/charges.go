@@ -13,7 +13,6 @@ import (
 
 var charges = []test{
 	{"TakeAllTakesFromAllOrNone", takeAllTakesFromAllOrNone},
-	{"TakeAllOfOneIsACall", takeAllOfOneIsACall},
 	{"TakeAllOfOneBucketTwice", takeAllOfOneBucketTwice},
 	{"RefusedTakeAllShowsNowhere", refusedTakeAllShowsNowhere},
 	{"RefusedTakeAllTellsTheWait", refusedTakeAllTellsTheWait},
@@ -81,17 +80,6 @@ func takeAllTakesFromAllOrNone(s *suite) {
 	other.granted("a", 1, 1)
 	if allowed, err := tb.TakeAll(f.Now(), nil, nil); !allowed || err != nil {
 		f.Errorf("TakeAll of nothing: %t, %v", allowed, err)
-	}
-}
-
-func takeAllOfOneIsACall(s *suite) {
-	f := s.new(perSecond(10, 1), tb.WithMaxKeys(1), tb.WithOverflow(tb.RefuseNew))
-	l := as[statser](f)
-	f.takeAll(true, 10, "a")
-	f.takeAll(false, 10, "a")
-	f.takeAll(false, 10, "b")
-	if n := l.Stats().RefusedNew; n != 1 {
-		f.Errorf("%d calls of new keys refused, want 1", n)
 	}
 }
 
