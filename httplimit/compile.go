@@ -145,7 +145,7 @@ func (l *Limiter) newRule(s *RuleSet, r *Rule, at, label string, errs *problems)
 func (l *Limiter) source(key, path string, errs *problems) source {
 	s, ok := newSource(key, l.extractors)
 	if !ok {
-		errs.add(path, "there is no extractor for %q", key)
+		errs.add(path, "has no extractor (got %q)", key)
 	}
 	return s
 }

@@ -86,7 +86,7 @@ func FuzzPolicy(f *testing.F) {
 		}
 		l, err := New(p, WithPolicyField(), WithXRateLimit())
 		if err != nil {
-			if !strings.Contains(err.Error(), "there is no extractor for") {
+			if !strings.Contains(err.Error(), "has no extractor") {
 				t.Fatalf("what ParsePolicy accepts New does not: %v", err)
 			}
 			return

@@ -262,7 +262,7 @@ func short(x *big.Rat) string {
 func (o *object) done() {
 	for _, name := range o.names {
 		if o.has(name) {
-			o.add(name, "unknown field")
+			o.add(name, "is an unknown field")
 		}
 	}
 }

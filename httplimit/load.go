@@ -24,7 +24,7 @@ func LoadPolicy(r io.Reader) (*Policy, []string, error) {
 // ParsePolicy reads a policy in the format of docs/policy.md: one rule, rules, or a
 // bundle. The error joins everything that is wrong, each with its place, as in
 //
-//	rules[1].algorithm_config.burst: must be >= tokens_per_second (got 5, want >= 10)
+//	rules[1].algorithm_config.burst must be >= tokens_per_second (got 5, want >= 10)
 //
 // The warnings, in the same form, are of policies that do what they say and probably
 // should not. Whether the program knows all keys is checked by New.

@@ -111,7 +111,8 @@ var (
 	kinds    = []string{"header", "query", "jwt"}
 )
 
-// problems collects everything that is wrong with a policy.
+// problems collects everything that is wrong with a policy. Each begins with where it is,
+// and goes on with what that must be.
 type problems []error
 
 func (p *problems) add(path, format string, args ...any) {
@@ -122,7 +123,7 @@ func join(path, text string) string {
 	if path == "" {
 		return text
 	}
-	return path + ": " + text
+	return path + " " + text
 }
 
 func field(path, name string) string {
@@ -223,7 +224,7 @@ func (r *Rule) check(path string, errs *problems) {
 		errs.add(field(path, "on_missing"), "is %d, which is none", r.OnMissing)
 	}
 	if err := r.Limit.Validate(); err != nil && r.Limit != unread {
-		errs.add(path, "%v", err)
+		errs.add(field(path, "limit"), "is not valid: %v", err)
 	}
 	r.Cost.check(field(path, "algorithm_config"), errs)
 }

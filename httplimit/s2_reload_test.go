@@ -19,8 +19,8 @@ func TestS2FailedReloadKeepsPolicy(t *testing.T) {
 	bad := Rules(Rule{Name: "b", Keys: []string{"tenant"}, Limit: tb.Limit{Capacity: 9, Tokens: 1,
 		Per: 1}})
 	err := s.SetPolicy(bad)
-	want := `httplimit: the policy stays as it was: rules[0].limit_keys[0]: ` +
-		`there is no extractor for "tenant"`
+	want := `httplimit: the policy stays as it was: rules[0].limit_keys[0] ` +
+		`has no extractor (got "tenant")`
 	if err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}

@@ -118,7 +118,7 @@ func TestS2TokensPerSecondWinsOverRPS(t *testing.T) {
 	if err != nil || p.Sets[0].Rules[0].Limit.Tokens != 2 {
 		t.Fatal(p, err)
 	}
-	if len(warnings) != 1 || !strings.HasPrefix(warnings[0], "algorithm_config.rps: ") {
+	if len(warnings) != 1 || !strings.HasPrefix(warnings[0], "algorithm_config.rps is ignored") {
 		t.Errorf("%q", warnings)
 	}
 }
@@ -127,22 +127,22 @@ func TestS2Warnings(t *testing.T) {
 	for _, c := range []struct{ policy, want string }{
 		{oneRule("[]", `"rps": 1, "burst": 2, "fixed_cost": 2`), ""},
 		{oneRule("[]", `"rps": 1, "burst": 2, "fixed_cost": 2.5`),
-			"algorithm_config.fixed_cost: is above burst"},
+			"algorithm_config.fixed_cost is above burst"},
 		{oneRule("[]", `"rps": 1, "burst": 2, "cost_source": "header:w"`),
-			"algorithm_config.cost_source: clients"},
+			"algorithm_config.cost_source lets clients"},
 		{oneRule("[]", `"rps": 1, "burst": 2, "cost_source": "query:w", "min_cost": 1`),
-			"algorithm_config.cost_source: clients"},
+			"algorithm_config.cost_source lets clients"},
 		{oneRule("[]",
 			`"rps": 1, "burst": 2, "cost_source": "query:w", "min_cost": 1, "max_cost": 2`), ""},
-		{jsonRules(`"jwt": "unverified"`), "jwt: without a check of the signature"},
+		{jsonRules(`"jwt": "unverified"`), "jwt is unverified: without a check of the signature"},
 		{jsonRules(`"jwt": "context"`), ""},
 		{jsonRules(`"fallback_limit": `+jsonRule("f", "[]", 1, ""), jsonRule("a", "[]", 1, "")),
-			"fallback_limit: never applies"},
+			"fallback_limit never applies"},
 		{jsonRules(`"fallback_limit": `+jsonRule("f", "[]", 1, ""), jsonRule("a", "[]", 1,
 			`"mode": "shadow"`)), ""},
 		{jsonRules(`"fallback_limit": `+jsonRule("f", "[]", 1, ""), jsonRule("a", "[]", 1,
 			`"match": {"query:a": 1}`)), ""},
-		{`{"policies": [], "expires_at": "2026-01-01T00:00:00Z"}`, "expires_at: is not enforced"},
+		{`{"policies": [], "expires_at": "2026-01-01T00:00:00Z"}`, "expires_at is not enforced"},
 	} {
 		_, warnings, err := ParsePolicy([]byte(c.policy))
 		got := strings.Join(warnings, "\n")
@@ -172,12 +172,12 @@ func TestS2PoliciesBuiltInGoAreChecked(t *testing.T) {
 	}}
 	_, err := New(p, WithClientAddress(ClientAddress{IPv6Bits: 129}), WithCore(tb.WithMaxKeys(0)))
 	for _, want := range []string{
-		`sets[0].rules[0].on_missing: is 9`,
-		`sets[0].rules[0]: tb: Capacity is 0, want 1 to 1073741824`,
-		`sets[1].id: must be printable ASCII (got "a\n")`,
-		`sets[1].evaluation: is 7`,
-		`sets[1].fallback_limit.algorithm_config.fixed_cost: must be > 0`,
-		`sets[1].fallback_limit.limit_keys[0]: there is no extractor for "ip:asn"`,
+		`sets[0].rules[0].on_missing is 9`,
+		`sets[0].rules[0].limit is not valid: tb: Capacity is 0, want 1 to 1073741824`,
+		`sets[1].id must be printable ASCII (got "a\n")`,
+		`sets[1].evaluation is 7`,
+		`sets[1].fallback_limit.algorithm_config.fixed_cost must be > 0`,
+		`sets[1].fallback_limit.limit_keys[0] has no extractor (got "ip:asn")`,
 		`client address: want 1 to 32 and 1 to 128 bits, got 32 and 129`,
 		`tb: WithMaxKeys is 0`,
 	} {

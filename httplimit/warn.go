@@ -6,7 +6,7 @@ import "slices"
 func (p *Policy) warnings() (warnings []string) {
 	if p.UnverifiedJWT {
 		warnings = append(warnings, join("jwt",
-			"without a check of the signature anyone may claim anything, plan=enterprise included"))
+			"is unverified: without a check of the signature anyone may claim anything, plan=enterprise included"))
 	}
 	for i := range p.Sets {
 		s := &p.Sets[i]
@@ -18,7 +18,7 @@ func (p *Policy) warnings() (warnings []string) {
 					"is above burst, so the rule refuses everything"))
 			} else if !c.fixed() && (c.Min == 0 || c.Max == 0) {
 				warnings = append(warnings, join(field(at, "cost_source"),
-					"clients that set the cost themselves are not limited by it "+
+					"lets clients that set the cost themselves set their limit, "+
 						"without min_cost and max_cost"))
 			}
 		}

@@ -41,20 +41,20 @@ func TestCheck(t *testing.T) {
 	var out bytes.Buffer
 	c := Check{Files: []string{"plans.json", "bad.json", "key.json", "broken.json", "none", "-"}}
 	err := c.Run(replay.IO{Stdin: strings.NewReader(plans), Stdout: &out})
-	const want = `plans.json: warning: rules[3].algorithm_config.cost_source: ` +
-		`clients that set the cost themselves are not limited by it without min_cost and max_cost
+	const want = `plans.json: warning: rules[3].algorithm_config.cost_source ` +
+		`lets clients that set the cost themselves set their limit, without min_cost and max_cost
 plans.json: 4 rules, no errors, 1 warning
-bad.json: error: rules[0].algorithm_config.burst: ` +
+bad.json: error: rules[0].algorithm_config.burst ` +
 		`must be >= tokens_per_second (got 5, want >= 10)
-bad.json: error: rules[1].algorithm_config.tokens_per_second: ` +
+bad.json: error: rules[1].algorithm_config.tokens_per_second ` +
 		`is missing, and so is its alias rps
-bad.json: error: rules[1].algorithm_config.burst: must be a whole number of tokens (got 2.5)
-bad.json: error: rules[1].typo: unknown field
-bad.json: error: rules[1].name: must be unique (got "a" again)
-key.json: error: limit_keys[0]: there is no extractor for "user"
+bad.json: error: rules[1].algorithm_config.burst must be a whole number of tokens (got 2.5)
+bad.json: error: rules[1].typo is an unknown field
+bad.json: error: rules[1].name must be unique (got "a" again)
+key.json: error: limit_keys[0] has no extractor (got "user")
 broken.json: error: must be an object (got an array)
--: warning: rules[3].algorithm_config.cost_source: ` +
-		`clients that set the cost themselves are not limited by it without min_cost and max_cost
+-: warning: rules[3].algorithm_config.cost_source ` +
+		`lets clients that set the cost themselves set their limit, without min_cost and max_cost
 -: 4 rules, no errors, 1 warning
 `
 	if got := out.String(); got != want {

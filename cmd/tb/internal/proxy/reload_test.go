@@ -187,9 +187,9 @@ func TestReloadOfABadPolicy(t *testing.T) {
 	got := w.log.until(t, "typo")
 	want := `level=ERROR msg="policy rejected: the one before stays in force" file=FILE ` +
 		`because="the file changed" errors=2
-level=ERROR msg=policy file=FILE error="rules[0].algorithm_config.burst: must be >= ` +
+level=ERROR msg=policy file=FILE error="rules[0].algorithm_config.burst must be >= ` +
 		`tokens_per_second (got 5, want >= 10)"
-level=ERROR msg=policy file=FILE error="rules[0].typo: unknown field"`
+level=ERROR msg=policy file=FILE error="rules[0].typo is an unknown field"`
 	if got = strings.ReplaceAll(got, w.file, "FILE"); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

@@ -98,7 +98,7 @@ func TestRunErrors(t *testing.T) {
 		"--listen: ": func(c *Command) { c.Listen = taken.Addr().String() },
 		"--admin: ":  func(c *Command) { c.Admin = taken.Addr().String() },
 		"no such":    func(c *Command) { c.Policy = "/none/policy.json" },
-		"is not accepted:\nname: must not be empty": func(c *Command) {
+		"is not accepted:\nname must not be empty": func(c *Command) {
 			c.Policy = file(t, `{"name": "", "limit_keys": [],
 				"algorithm_config": {"tokens_per_second": 1, "burst": 1}}`)
 		},
