@@ -131,14 +131,15 @@ func ModifyResponse(r *http.Response) error {
 		return nil
 	}
 	for name := range r.Header {
-		switch http.CanonicalHeaderKey(name) {
-		case fieldLimit, fieldRemaining, fieldReset:
+		if strings.EqualFold(name, fieldLimit) || strings.EqualFold(name, fieldRemaining) ||
+			strings.EqualFold(name, fieldReset) || isLegacy(name) {
 			delete(r.Header, name)
-		default:
-			if strings.HasPrefix(http.CanonicalHeaderKey(name), "X-Ratelimit-") {
-				delete(r.Header, name)
-			}
 		}
 	}
 	return nil
+}
+
+func isLegacy(name string) bool {
+	const prefix = "X-RateLimit-"
+	return len(name) >= len(prefix) && strings.EqualFold(name[:len(prefix)], prefix)
 }
