@@ -6,7 +6,8 @@ import "slices"
 func (p *Policy) warnings() (warnings []string) {
 	if p.UnverifiedJWT {
 		warnings = append(warnings, join("jwt",
-			"is unverified: without a check of the signature anyone may claim anything, plan=enterprise included"))
+			"is unverified: without a check of the signature anyone may claim anything, "+
+				"plan=enterprise included"))
 	}
 	for i := range p.Sets {
 		s := &p.Sets[i]
