@@ -33,9 +33,9 @@ func (c *call) grant(h http.Header, binding *entry) {
 	c.tell(c.l.hooks.Granted, binding, nil)
 }
 
-// refuse answers a request that was refused. The binding rule is the one with the longest
-// wait.
-func (c *call) refuse(w http.ResponseWriter) {
+// refuse answers a request that was refused. The binding rule, whose decision it returns, is
+// the one with the longest wait.
+func (c *call) refuse(w http.ResponseWriter) Decision {
 	var binding *entry
 	longest := time.Duration(-1)
 	for e := range c.enforced() {
@@ -70,12 +70,15 @@ func (c *call) refuse(w http.ResponseWriter) {
 			" tokens. This request costs " + cost + ", so it can never fit."
 	}
 	c.problem(w, http.StatusTooManyRequests, detail)
+	return binding.answer()
 }
 
-// reject answers a request that lacks a key.
-func (c *call) reject(w http.ResponseWriter) {
+// reject answers a request that lacks a key, and returns the decision of the rule that
+// insists on it.
+func (c *call) reject(w http.ResponseWriter) Decision {
 	e := c.lacks()
 	c.problem(w, http.StatusBadRequest, "Policy "+e.label+" needs "+e.missing+".")
+	return e.answer()
 }
 
 // optional adds the fields that are sent only if the program wants them.

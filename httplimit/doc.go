@@ -13,6 +13,7 @@
 // their responses tell the client what is left (RateLimit of
 // draft-ietf-httpapi-ratelimit-headers and the older RateLimit-Limit, -Remaining and
 // -Reset). The others are answered with 429, Retry-After and a problem document (RFC 9457).
+// Limiter.Decide does the same for programs that have no place for a Middleware.
 //
 // # All or nothing
 //

@@ -122,24 +122,34 @@ func (f *fields) set(h http.Header) []byte {
 }
 
 // ModifyResponse is for the field of that name in httputil.ReverseProxy, which adds the
-// fields of the upstream to those that are set. If a rule applied to the request it drops
-// the upstream's RateLimit-Limit, -Remaining and -Reset and everything that starts with
-// X-RateLimit-, which can only be there once. RateLimit and RateLimit-Policy are lists, in
-// which the upstream's items stay.
+// fields of the upstream to those that are set. If a rule applied to the request it calls
+// DropFields.
 func ModifyResponse(r *http.Response) error {
-	if _, ok := FromContext(r.Request.Context()); !ok {
-		return nil
-	}
-	for name := range r.Header {
-		if strings.EqualFold(name, fieldLimit) || strings.EqualFold(name, fieldRemaining) ||
-			strings.EqualFold(name, fieldReset) || isLegacy(name) {
-			delete(r.Header, name)
-		}
+	if _, ok := FromContext(r.Request.Context()); ok {
+		DropFields(r.Header)
 	}
 	return nil
 }
 
-func isLegacy(name string) bool {
-	const prefix = "X-RateLimit-"
-	return len(name) >= len(prefix) && strings.EqualFold(name[:len(prefix)], prefix)
+// DropFields drops what an upstream says of its own limits and can only be there once:
+// RateLimit-Limit, -Remaining and -Reset and everything that starts with X-RateLimit-.
+// RateLimit and RateLimit-Policy are lists, in which the upstream's items stay.
+func DropFields(h http.Header) {
+	for name := range h {
+		if isOnce(name) {
+			delete(h, name)
+		}
+	}
+}
+
+func isOnce(name string) bool {
+	const legacy = "X-RateLimit-"
+	switch {
+	case len(name) < len(legacy): // most of them
+		return false
+	case strings.EqualFold(name[:len(legacy)], legacy):
+		return true
+	}
+	return strings.EqualFold(name, fieldLimit) || strings.EqualFold(name, fieldRemaining) ||
+		strings.EqualFold(name, fieldReset)
 }

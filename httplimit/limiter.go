@@ -54,26 +54,55 @@ func (l *Limiter) SetPolicy(p *Policy) error {
 // answers the others itself. The ResponseWriter is passed on as it is.
 func (l *Limiter) Middleware(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		c := l.begin(r)
-		outcome := c.decide()
-		switch outcome {
-		case granted:
-			if binding := c.binding(); binding != nil {
-				c.grant(w.Header(), binding)
-				r = r.WithContext(&decisionContext{r.Context(), binding.answer()})
-			}
-		case refused:
-			c.refuse(w)
-		case lacking:
-			c.reject(w)
-		case failed:
-			c.problem(w, http.StatusServiceUnavailable, "the rate limiter cannot decide")
+		d, granted := l.Decide(w, r)
+		if !granted {
+			return
 		}
-		c.end()
-		if outcome == granted {
-			next.ServeHTTP(w, r)
+		if d.Rule != "" {
+			r = r.WithContext(&decisionContext{r.Context(), d})
 		}
+		next.ServeHTTP(w, r)
 	})
+}
+
+// Decide charges a request. If the policy grants it, the fields of the answer are set in
+// w's header; if not, w has been answered. It is Middleware for programs that are built in
+// another way, and for those that cannot afford a copy of the request.
+//
+// The decision is that of the binding rule, also if it refused. It is the zero Decision,
+// which has no Rule, if no rule applied or a limiter failed.
+func (l *Limiter) Decide(w http.ResponseWriter, r *http.Request) (d Decision, ok bool) {
+	c := l.begin(r)
+	switch c.decide() {
+	case granted:
+		ok = true
+		if binding := c.binding(); binding != nil {
+			c.grant(w.Header(), binding)
+			d = binding.answer()
+		}
+	case refused:
+		d = c.refuse(w)
+	case lacking:
+		d = c.reject(w)
+	case failed:
+		c.problem(w, http.StatusServiceUnavailable, "the rate limiter cannot decide")
+	}
+	c.end()
+	return d, ok
+}
+
+// Key returns the key in words that a request has for the rule of that name, which is the
+// name that Decision has, as Event.Key does for hooks. It is "" if the policy has no such
+// rule any more.
+func (l *Limiter) Key(r *http.Request, rule string) string {
+	c := l.begin(r)
+	defer c.end()
+	for _, candidate := range c.program.rules {
+		if candidate.label == rule {
+			return c.readable(candidate)
+		}
+	}
+	return ""
 }
 
 // Decision is the answer of one rule to a request.

@@ -44,12 +44,13 @@ func (a *answer) log(r *http.Request) {
 		slog.String("path", r.URL.Path), slog.Int("status", a.status),
 		slog.Int64("bytes", a.bytes), slog.Duration("duration", time.Since(a.start)),
 	}
-	if a.limited {
-		attrs = append(attrs, slog.String("rule", a.event.Rule),
-			slog.String("key", p.Key(a.event.Key)), slog.Bool("refused", a.refused()))
+	if a.limited() {
+		key := p.Limiter.Key(r, a.decision.Rule)
+		attrs = append(attrs, slog.String("rule", a.decision.Rule),
+			slog.String("key", p.Key(key)), slog.Bool("refused", a.refused()))
 	}
-	if a.refused() && a.event.RetryAfter != tb.Never {
-		attrs = append(attrs, slog.Duration("retry_after", a.event.RetryAfter))
+	if a.refused() && a.decision.RetryAfter != tb.Never {
+		attrs = append(attrs, slog.Duration("retry_after", a.decision.RetryAfter))
 	}
 	if dropped > 0 {
 		attrs = append(attrs, slog.Uint64(suppressed, dropped))

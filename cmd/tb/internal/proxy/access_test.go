@@ -12,6 +12,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/seed-181794aa/ratelimit/httplimit"
 )
 
 const byKey = `{"rules": [{"name": "by-key", "limit_keys": ["header:x-api-key", "ip:address"],
@@ -100,7 +102,8 @@ func TestThrottle(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
-		refuse := func() { (&answer{proxy: p, limited: true}).log(r) }
+		no := httplimit.Decision{Rule: "r"}
+		refuse := func() { (&answer{proxy: p, decision: no}).log(r) }
 		fail := func() { p.failed(httptest.NewRecorder(), r, io.EOF) }
 		for _, flood := range []func(){refuse, fail} {
 			*c = counted{Handler: c.Handler}

@@ -17,31 +17,55 @@ type answer struct {
 	upload *upload // nil if the request has no body
 
 	start    time.Time
-	decision bool // was made
+	measured bool // how long the decision took
 	status   int
 	bytes    int64
 
-	limited bool // event is the decision on the request
-	event   httplimit.Event
+	granted  bool
+	decision httplimit.Decision // has no Rule if none applied
 
 	upgraded bool
-	ours     bool        // the limiter has set its fields
 	kept     http.Header // what informational responses must not take along
 }
 
 // Unwrap lets http.ResponseController flush, and set deadlines.
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
-// decided notes that the limiter is done with the request.
-func (a *answer) decided() {
-	if !a.decision && a.proxy.Policy != nil {
-		a.decision = true
+// decide says whether the request may pass. If not it has been answered.
+func (a *answer) decide(r *http.Request) bool {
+	if a.proxy.Policy == nil {
+		a.granted = true
+		return true
+	}
+	a.decision, a.granted = a.proxy.Limiter.Decide(a, r)
+	a.measure()
+	return a.granted
+}
+
+// measure is called when the decision is known, and before anything is written.
+func (a *answer) measure() {
+	if !a.measured && a.proxy.Policy != nil {
+		a.measured = true
 		a.proxy.Metrics.Decision(time.Since(a.start))
 	}
 }
 
-// refused says whether the limiter has answered the request.
-func (a *answer) refused() bool { return a.limited && !a.event.Allowed }
+// limited says whether a rule applied and the limiter has set its fields.
+func (a *answer) limited() bool { return a.decision.Rule != "" }
+
+// refused says whether the limiter has refused the request.
+func (a *answer) refused() bool { return a.limited() && !a.decision.Allowed }
+
+// modify is for what comes from the upstream.
+func (a *answer) modify(r *http.Response) error {
+	if r.StatusCode != http.StatusSwitchingProtocols { // then the body is the connection
+		r.Body = &body{r.Body, a.proxy}
+	}
+	if a.limited() {
+		httplimit.DropFields(r.Header)
+	}
+	return nil
+}
 
 // WriteHeader implements http.ResponseWriter.
 //
@@ -49,7 +73,7 @@ func (a *answer) refused() bool { return a.limited && !a.event.Allowed }
 // rest itself before it writes the answer, and take from the upstream what it may still
 // want. It does not if the connection is to be closed.
 func (a *answer) WriteHeader(status int) {
-	a.decided()
+	a.measure()
 	switch {
 	case status == http.StatusContinue:
 		// net/http says so itself when the body is read, which is after the upstream has.
@@ -62,7 +86,10 @@ func (a *answer) WriteHeader(status int) {
 		for name, values := range a.kept {
 			a.Header()[name] = append(values, a.Header()[name]...)
 		}
-		if !a.refused() && a.upload.unread() {
+		switch {
+		case !a.granted:
+			a.linger()
+		case a.upload.unread():
 			a.Header().Set("Connection", "close")
 		}
 	}
@@ -78,7 +105,7 @@ var limits = [...]string{
 // that are set so far along with an informational response of the upstream, such as 103,
 // and then drops them. What the upstream says there about its own limits is dropped.
 func (a *answer) keep() {
-	ours := a.ours && a.kept == nil
+	ours := a.limited() && a.kept == nil
 	if a.kept == nil {
 		a.kept = http.Header{}
 	}

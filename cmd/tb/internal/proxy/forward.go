@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/metrics"
-	"github.com/seed-181794aa/ratelimit/httplimit"
 )
 
 // Of connections to the upstream.
@@ -29,8 +28,8 @@ const (
 // statusClientGone is logged for requests whose client did not wait, as nginx does.
 const statusClientGone = 499
 
-// forward returns the handler that passes requests on to the upstream.
-func (p *Proxy) forward() http.Handler {
+// forward returns what passes requests on to the upstream.
+func (p *Proxy) forward() httputil.ReverseProxy {
 	transport := &http.Transport{
 		DialContext: (&net.Dialer{Timeout: dialTimeout}).DialContext,
 		// Bodies pass as they are: what the client accepts, it asks for itself.
@@ -43,13 +42,12 @@ func (p *Proxy) forward() http.Handler {
 		ResponseHeaderTimeout: p.Timeout,
 		ExpectContinueTimeout: continueTimeout,
 	}
-	return &httputil.ReverseProxy{
-		Rewrite:        p.rewrite,
-		Transport:      transport,
-		ModifyResponse: p.modify,
-		ErrorHandler:   p.failed,
-		BufferPool:     &buffers{},
-		ErrorLog:       slog.NewLogLogger(p.errors.Handler(), slog.LevelWarn),
+	return httputil.ReverseProxy{
+		Rewrite:      p.rewrite,
+		Transport:    transport,
+		ErrorHandler: p.failed,
+		BufferPool:   &buffers{},
+		ErrorLog:     slog.NewLogLogger(p.errors.Handler(), slog.LevelWarn),
 	}
 }
 
@@ -81,13 +79,6 @@ func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 			r.Out.Header[name] = values
 		}
 	}
-}
-
-func (p *Proxy) modify(r *http.Response) error {
-	if r.StatusCode != http.StatusSwitchingProtocols { // then the body is the connection
-		r.Body = &body{r.Body, p}
-	}
-	return httplimit.ModifyResponse(r)
 }
 
 // body counts answers that break off.

@@ -2,9 +2,9 @@
 package proxy
 
 import (
-	"context"
 	"log/slog"
 	"net/http"
+	"net/http/httputil"
 	"net/netip"
 	"net/url"
 	"sync"
@@ -30,8 +30,7 @@ type Config struct {
 	Access   Access
 	ShowKeys bool // in logs, instead of hashes of them
 
-	// Refused, if it is not nil, is told of refused requests as httplimit.Hooks are.
-	Refused func(*http.Request, httplimit.Event)
+	Refused func(*http.Request, httplimit.Event) // the hook of the limiter; nil for none
 }
 
 // Proxy is the handler. It is safe for concurrent use.
@@ -40,8 +39,8 @@ type Proxy struct {
 	Limiter *httplimit.Limiter
 	Metrics *metrics.Metrics
 
-	handler  http.Handler   // the limiter, with the upstream behind it
-	upgraded sync.WaitGroup // requests that have taken over their connection
+	upstream httputil.ReverseProxy // without ModifyResponse, which is the request's own
+	upgraded sync.WaitGroup        // requests that have taken over their connection
 
 	// What clients can cause again and again is throttled; a flood of the one must not
 	// hide the other.
@@ -55,10 +54,6 @@ func New(c Config) (*Proxy, error) {
 		Config: c, refusals: newThrottle(),
 		errors: slog.New(throttled{c.Log.Handler(), newThrottle()}),
 	}
-	hooks := httplimit.Hooks{Refused: p.refused, Error: p.undecided}
-	if c.Access == AccessAll {
-		hooks.Granted = p.decided
-	}
 	policy := c.Policy
 	if policy == nil {
 		policy = httplimit.Rules()
@@ -66,62 +61,35 @@ func New(c Config) (*Proxy, error) {
 	var err error
 	p.Limiter, err = httplimit.New(policy,
 		httplimit.WithClientAddress(httplimit.ClientAddress{Trusted: c.Trusted}),
-		httplimit.WithCore(c.Core...), httplimit.WithHooks(hooks))
+		httplimit.WithCore(c.Core...),
+		httplimit.WithHooks(httplimit.Hooks{Refused: c.Refused, Error: p.undecided}))
 	if err != nil {
 		return nil, err
 	}
 	p.Metrics = metrics.New(p.Limiter)
-	p.handler = p.forward()
-	if c.Policy != nil {
-		p.handler = p.Limiter.Middleware(p.granted(p.handler))
-	}
+	p.upstream = p.forward()
 	return p, nil
 }
 
 // ServeHTTP passes a request on or refuses it.
+//
+// What belongs to the request is in its answer. In a context it would cost a copy of the
+// request, and so would the decision if it came from Middleware.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a := &answer{ResponseWriter: w, proxy: p, start: time.Now()}
-	// The hooks find the answer by the context.
-	r = r.WithContext(context.WithValue(r.Context(), answerKey{}, a))
 	if r.ContentLength != 0 {
 		a.upload = &upload{ReadCloser: r.Body}
 		r.Body = a.upload
 	}
 	dropListed(r.Header)
 	defer a.end(r) // also if the upstream breaks off, which panics
-	p.handler.ServeHTTP(a, r)
-}
-
-// granted returns a handler that is called when a request has been granted.
-func (p *Proxy) granted(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if a, ok := w.(*answer); ok {
-			a.decided()
-			a.ours = len(a.Header()) > 0
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
-// refused and decided are hooks of the limiter.
-func (p *Proxy) refused(r *http.Request, e httplimit.Event) {
-	p.decided(r, e)
-	if a, ok := r.Context().Value(answerKey{}).(*answer); ok {
-		a.linger()
-	}
-	if p.Refused != nil {
-		p.Refused(r, e)
-	}
-}
-
-func (p *Proxy) decided(r *http.Request, e httplimit.Event) {
-	if a, ok := r.Context().Value(answerKey{}).(*answer); ok {
-		a.event, a.limited = e, true
+	if a.decide(r) {
+		upstream := p.upstream
+		upstream.ModifyResponse = a.modify
+		upstream.ServeHTTP(a, r)
 	}
 }
 
 func (p *Proxy) undecided(_ *http.Request, e httplimit.Event) {
 	p.errors.Error("a limiter cannot decide", "rule", e.Rule, "error", e.Err)
 }
-
-type answerKey struct{}
