@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
+	"net/textproto"
 	"strings"
 )
 
@@ -120,7 +121,7 @@ func parseAddress(s string) (netip.Addr, bool) {
 	if len(s) > longestAddress {
 		return netip.Addr{}, false
 	}
-	s = strings.Trim(s, " \t")
+	s = textproto.TrimString(s)
 	if rest, ok := strings.CutPrefix(s, "["); ok {
 		host, port, ok := strings.Cut(rest, "]")
 		if !ok || port != "" && !isPort(port) {

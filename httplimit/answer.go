@@ -22,14 +22,19 @@ func (c *call) binding() (binding *entry) {
 
 // grant sets the fields of a granted request.
 func (c *call) grant(h http.Header, binding *entry) {
-	f := fields{text: c.text[:0]}
-	f.triple(binding, binding.decision.Remaining, c.reset(binding))
+	c.text = c.text[:0]
+	var start, end int // of binding's tokens
 	for e := range c.enforced() {
-		f.item(e, e.decision.Remaining, c.reset(e))
+		from, to := c.item(e, e.decision.Remaining, c.reset(e))
+		if e == binding {
+			start, end = from, to
+		}
 	}
-	f.end(fieldRateLimit)
-	c.optional(&f, binding, binding.decision.Remaining, 0)
-	c.text = f.set(h)
+	list := string(c.text)
+	f := newFields(h, 4)
+	f.set(fieldRateLimit, list)
+	f.triple(binding.quota, list[start:end], strconv.FormatInt(c.reset(binding), 10))
+	c.optional(&f, binding, list[start:end], 0)
 	c.tell(c.l.hooks.Granted, binding, nil)
 }
 
@@ -47,20 +52,21 @@ func (c *call) refuse(w http.ResponseWriter) Decision {
 		}
 	}
 	retry := c.retryAfter(max(1, ceilSeconds(longest)))
-	f := fields{text: c.text[:0]}
-	f.number(fieldRetryAfter, retry)
-	f.triple(binding, 0, retry)
+	c.text = c.text[:0]
 	for e := range c.enforced() {
 		if e.refuses {
-			f.item(e, 0, retry)
+			c.item(e, 0, retry)
 		}
 	}
-	f.end(fieldRateLimit)
+	f := newFields(w.Header(), 6)
+	seconds := strconv.FormatInt(retry, 10)
+	f.set(fieldRetryAfter, seconds)
+	f.triple(binding.quota, "0", seconds)
+	f.set(fieldRateLimit, string(c.text))
 	if c.l.reason != "" {
-		f.add(c.l.reason, "token_bucket_exceeded")
+		f.set(c.l.reason, "token_bucket_exceeded")
 	}
-	c.optional(&f, binding, 0, retry)
-	c.text = f.set(w.Header())
+	c.optional(&f, binding, "0", retry)
 	c.tell(c.l.hooks.Refused, binding, nil)
 
 	cost := strconv.FormatFloat(binding.cost, 'g', -1, 64)
@@ -81,20 +87,21 @@ func (c *call) reject(w http.ResponseWriter) Decision {
 	return e.answer()
 }
 
-// optional adds the fields that are sent only if the program wants them.
-func (c *call) optional(f *fields, binding *entry, remaining int, retry int64) {
+// optional sets the fields that are sent only if the program wants them.
+func (c *call) optional(f *fields, binding *entry, remaining string, retry int64) {
 	if c.l.sendPolicy {
+		c.text = c.text[:0]
 		for e := range c.enforced() {
-			f.separate()
-			f.text = append(f.text, e.policy...)
+			c.separate()
+			c.text = append(c.text, e.policy...)
 		}
-		f.end(fieldPolicy)
+		f.set(fieldPolicy, string(c.text))
 	}
 	if c.l.sendX {
 		full := c.now.Add(c.toFull(binding)).Add(time.Second - 1).Unix()
-		f.add("X-Ratelimit-Limit", binding.quota)
-		f.number("X-Ratelimit-Remaining", int64(remaining))
-		f.number("X-Ratelimit-Reset", max(full, c.now.Unix()+retry))
+		f.set("X-Ratelimit-Limit", binding.quota)
+		f.set("X-Ratelimit-Remaining", remaining)
+		f.set("X-Ratelimit-Reset", strconv.FormatInt(max(full, c.now.Unix()+retry), 10))
 	}
 }
 

@@ -3,6 +3,7 @@ package httplimit
 import (
 	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 )
 
@@ -77,10 +78,31 @@ func BenchmarkDecide(b *testing.B) {
 	r.Header.Set("X-Api-Key", "0123456789abcdef0123456789abcdef")
 	b.ReportAllocs()
 	for b.Loop() {
-		c := l.begin(r)
-		if c.decide() != granted {
-			b.Fatal("refused")
-		}
-		c.end()
+		decideOnce(b, l, r)
 	}
+}
+
+// BenchmarkDecideClients is the same on several processors, each with clients of its own:
+// they should not slow down each other.
+func BenchmarkDecideClients(b *testing.B) {
+	l := mustNew(b, sprintf(twoRules, "1e9", "1073741824"))
+	var clients atomic.Uint32
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		client := sprint(clients.Add(1))
+		r := httptest.NewRequest(http.MethodGet, "/v1/things", nil)
+		r.RemoteAddr = "192.0.2." + client + ":1234"
+		r.Header.Set("X-Api-Key", client)
+		for pb.Next() {
+			decideOnce(b, l, r)
+		}
+	})
+}
+
+func decideOnce(b *testing.B, l *Limiter, r *http.Request) {
+	c := l.begin(r)
+	if c.decide() != granted {
+		b.Error("refused")
+	}
+	c.end()
 }

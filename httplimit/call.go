@@ -13,7 +13,18 @@ import (
 
 // call is the work on one request. Calls are pooled, and so are their buffers.
 type call struct {
-	l       *Limiter
+	l      *Limiter
+	stripe uint32
+	perRequest
+
+	entries   []entry // the rules that apply
+	keys      []byte  // what their keys are views of
+	charges   []tb.Charge
+	decisions []tb.Decision
+	text      []byte // of header fields
+}
+
+type perRequest struct {
 	r       *http.Request
 	program *program
 	now     time.Time
@@ -24,12 +35,6 @@ type call struct {
 	hasClaims  bool
 
 	open bool // a limiter failed, and the request passes
-
-	entries   []entry // the rules that apply
-	keys      []byte  // what their keys are views of
-	charges   []tb.Charge
-	decisions []tb.Decision
-	text      []byte // of header fields
 }
 
 // entry is a rule that applies to the request.
@@ -59,10 +64,9 @@ func (l *Limiter) begin(r *http.Request) *call {
 func (c *call) end() {
 	clear(c.entries)
 	clear(c.charges)
-	*c = call{
-		l: c.l, entries: c.entries[:0], keys: c.keys[:0],
-		charges: c.charges[:0], decisions: c.decisions[:0], text: c.text[:0],
-	}
+	c.perRequest = perRequest{}
+	c.entries, c.keys, c.charges = c.entries[:0], c.keys[:0], c.charges[:0]
+	c.decisions, c.text = c.decisions[:0], c.text[:0]
 	c.l.calls.Put(c)
 }
 
@@ -105,7 +109,7 @@ func (c *call) decide() outcome {
 	}
 	c.now = c.l.now()
 	if e := c.lacks(); e != nil {
-		e.refused.Add(1)
+		c.count(e).refused.Add(1)
 		e.decision = tb.Decision{RetryAfter: tb.Never}
 		c.tell(c.l.hooks.Refused, e, nil)
 		return lacking
@@ -113,7 +117,7 @@ func (c *call) decide() outcome {
 	allowed, broken, err := c.take()
 	switch {
 	case err != nil:
-		broken.errors.Add(1)
+		c.count(broken).errors.Add(1)
 		c.tell(c.l.hooks.Error, broken, err)
 		// To hang up, so that the limiter's own call is cancelled, is no way past it.
 		if c.l.failClosed || errors.Is(c.r.Context().Err(), context.Canceled) {
@@ -123,7 +127,7 @@ func (c *call) decide() outcome {
 	case !allowed:
 		for e := range c.enforced() {
 			if e.refuses {
-				e.refused.Add(1)
+				c.count(e).refused.Add(1)
 			}
 		}
 		return refused
@@ -133,7 +137,7 @@ func (c *call) decide() outcome {
 		return granted
 	}
 	for e := range c.enforced() {
-		e.granted.Add(1)
+		c.count(e).granted.Add(1)
 	}
 	return granted
 }
@@ -161,7 +165,7 @@ func (c *call) lacks() *entry {
 // take charges the rules that are not shadow rules. If a limiter fails, which is that of
 // the entry returned, nothing is charged.
 func (c *call) take() (allowed bool, broken *entry, err error) {
-	for k := unknown; k <= own; k++ {
+	for k := c.program.first; k <= own; k++ {
 		for e := range c.enforced() {
 			if e.kind() == k {
 				e.at = len(c.charges)
@@ -196,13 +200,13 @@ func (c *call) shadows() {
 		}
 		switch {
 		case err != nil:
-			e.errors.Add(1)
+			c.count(e).errors.Add(1)
 			c.tell(c.l.hooks.Error, e, err)
 			continue
 		case e.decision.Allowed:
-			e.shadowGranted.Add(1)
+			c.count(e).shadowGranted.Add(1)
 		default:
-			e.shadowRefused.Add(1)
+			c.count(e).shadowRefused.Add(1)
 		}
 		c.tell(c.l.hooks.Shadow, e, nil)
 	}

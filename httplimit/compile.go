@@ -7,7 +7,6 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"github.com/seed-181794aa/ratelimit/tb"
 	"github.com/seed-181794aa/ratelimit/tb/cas"
@@ -17,6 +16,7 @@ import (
 type program struct {
 	sets          []*set
 	rules         []*rule // of all sets, with their fallbacks, in order
+	first         kind    // the least that a rule's limiter has
 	unverifiedJWT bool
 }
 
@@ -64,18 +64,18 @@ type identity struct {
 // state is what outlives a change of policy: the buckets of a rule and what was counted.
 // One of the limiters is set.
 type state struct {
+	counts [stripes]counts // the first, to lie on cache lines
+
 	addresses *cas.Limiter[netip.Addr] // if the only key is ip:address
 	texts     *cas.Limiter[string]
 	foreign   Charger
 	other     tb.Limiter
-
-	granted, refused, shadowGranted, shadowRefused, errors atomic.Uint64
 }
 
 // compile makes p ready, with the state of rules that were there before and are the same.
 func (l *Limiter) compile(p *Policy, before *program) (*program, error) {
 	errs := p.check()
-	out := &program{unverifiedJWT: p.UnverifiedJWT}
+	out := &program{first: own, unverifiedJWT: p.UnverifiedJWT}
 	names := map[string]int{}
 	for i := range p.Sets {
 		for r := range p.Sets[i].all("") {
@@ -115,12 +115,12 @@ func (l *Limiter) compile(p *Policy, before *program) (*program, error) {
 		}
 	}
 	for _, r := range out.rules {
-		if r.state = states[r.identity]; r.state != nil {
-			continue
+		if r.state = states[r.identity]; r.state == nil {
+			if err := l.open(r); err != nil {
+				return nil, fmt.Errorf("rule %q: %w", r.Name, err)
+			}
 		}
-		if err := l.open(r); err != nil {
-			return nil, fmt.Errorf("rule %q: %w", r.Name, err)
-		}
+		out.first = min(out.first, r.kind())
 	}
 	return out, nil
 }

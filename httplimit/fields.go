@@ -60,65 +60,43 @@ func window(r *Rule) string {
 	return n.String()
 }
 
-// fields collects the text of header fields, to set them all with two allocations.
+// fields sets fields of a header, with one array for all their values.
 type fields struct {
-	text  []byte
-	names [maxFields]string
-	ends  [maxFields]int // of the field's value in text
-	n     int
+	header http.Header
+	values []string
 }
 
-// maxFields is how many there are: the triple, RateLimit, RateLimit-Policy, Retry-After,
-// the reason, and the triple once more with X.
-const maxFields = 10
+func newFields(h http.Header, n int) fields { return fields{h, make([]string, 0, n)} }
 
-// end ends the value of a field with what was appended to text since the last.
-func (f *fields) end(name string) {
-	f.names[f.n], f.ends[f.n] = name, len(f.text)
-	f.n++
+func (f *fields) set(name, value string) {
+	f.values = append(f.values, value)
+	n := len(f.values)
+	f.header[name] = f.values[n-1 : n : n]
 }
 
-func (f *fields) add(name, value string) {
-	f.text = append(f.text, value...)
-	f.end(name)
+func (f *fields) triple(limit, remaining, reset string) {
+	f.set(fieldLimit, limit)
+	f.set(fieldRemaining, remaining)
+	f.set(fieldReset, reset)
 }
 
-func (f *fields) number(name string, value int64) {
-	f.text = strconv.AppendInt(f.text, value, 10)
-	f.end(name)
-}
-
-func (f *fields) triple(e *entry, remaining int, reset int64) {
-	f.add(fieldLimit, e.quota)
-	f.number(fieldRemaining, int64(remaining))
-	f.number(fieldReset, reset)
-}
-
-// item appends an item of RateLimit.
-func (f *fields) item(e *entry, remaining int, reset int64) {
-	f.separate()
-	f.text = strconv.AppendInt(append(f.text, e.item...), int64(remaining), 10)
-	f.text = append(f.text, ";"+paramReset+"="...)
-	f.text = strconv.AppendInt(f.text, reset, 10)
+// item appends an item of RateLimit to c.text, and returns where in it the tokens are.
+func (c *call) item(e *entry, remaining int, reset int64) (start, end int) {
+	c.separate()
+	b := append(c.text, e.item...)
+	start = len(b)
+	b = strconv.AppendInt(b, int64(remaining), 10)
+	end = len(b)
+	b = append(b, ";"+paramReset+"="...)
+	c.text = strconv.AppendInt(b, reset, 10)
+	return start, end
 }
 
 // separate appends what is between the items of a list.
-func (f *fields) separate() {
-	if f.n > 0 && len(f.text) > f.ends[f.n-1] {
-		f.text = append(f.text, ", "...)
+func (c *call) separate() {
+	if len(c.text) > 0 {
+		c.text = append(c.text, ", "...)
 	}
-}
-
-// set sets the fields and returns the buffer.
-func (f *fields) set(h http.Header) []byte {
-	text, values := string(f.text), make([]string, f.n)
-	start := 0
-	for i := range f.n {
-		values[i] = text[start:f.ends[i]]
-		h[f.names[i]] = values[i : i+1 : i+1]
-		start = f.ends[i]
-	}
-	return f.text
 }
 
 // ModifyResponse is for the field of that name in httputil.ReverseProxy, which adds the

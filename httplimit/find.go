@@ -2,6 +2,7 @@ package httplimit
 
 import (
 	"cmp"
+	"slices"
 	"unsafe"
 )
 
@@ -35,9 +36,8 @@ func (c *call) climb(ladders []ladder, shadow bool) (held bool) {
 					continue
 				}
 				applies = true
-				if last := len(c.entries) - 1; shadow && !r.Shadow {
-					c.entries[last] = entry{}
-					c.entries = c.entries[:last]
+				if shadow && !r.Shadow {
+					c.drop()
 				}
 			}
 			if applies {
@@ -59,10 +59,12 @@ func (c *call) holds(conditions []condition) bool {
 
 // add adds the rule with its key in this request, unless it lacks one and skips.
 func (c *call) add(r *rule) bool {
-	e := entry{rule: r, cost: r.price.of(c.r)}
+	n := len(c.entries)
+	c.entries = slices.Grow(c.entries, 1)[:n+1]
+	e := &c.entries[n] // filled in where it is: it is large
+	e.rule, e.cost = r, r.price.of(c.r)
 	if r.addresses != nil {
 		e.network = c.network()
-		c.entries = append(c.entries, e)
 		return true
 	}
 	start := len(c.keys)
@@ -70,6 +72,7 @@ func (c *call) add(r *rule) bool {
 		var ok bool
 		if c.keys, ok = r.sources[i].appendPart(c.keys, c); !ok && r.OnMissing != Shared {
 			if r.OnMissing == Skip {
+				c.drop()
 				return false
 			}
 			e.missing = cmp.Or(e.missing, r.sources[i].name) // the first
@@ -81,6 +84,12 @@ func (c *call) add(r *rule) bool {
 	if key := c.keys[start:]; len(key) > 0 {
 		e.key = unsafe.String(&key[0], len(key))
 	}
-	c.entries = append(c.entries, e)
 	return true
+}
+
+// drop drops the entry that was added last. Beyond the last all are zero.
+func (c *call) drop() {
+	last := len(c.entries) - 1
+	c.entries[last] = entry{}
+	c.entries = c.entries[:last]
 }

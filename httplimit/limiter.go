@@ -18,13 +18,14 @@ type Limiter struct {
 	program atomic.Pointer[program]
 	reload  sync.Mutex // one SetPolicy at a time
 	calls   sync.Pool  // of *call
+	made    atomic.Uint32
 }
 
 // New returns a limiter that applies p. The error joins everything that is wrong with the
 // policy and the options.
 func New(p *Policy, opts ...Option) (*Limiter, error) {
 	l := &Limiter{}
-	l.calls.New = func() any { return &call{l: l} }
+	l.calls.New = func() any { return &call{l: l, stripe: l.made.Add(1)} }
 	var errs []error
 	errs = append(errs, l.apply(opts))
 	first, err := l.compile(p, nil)
@@ -159,12 +160,10 @@ type RuleStats struct {
 func (l *Limiter) Stats() []RuleStats {
 	var all []RuleStats
 	for _, r := range l.program.Load().rules {
-		all = append(all, RuleStats{
-			Set: r.set, Rule: r.Name, Shadow: r.Shadow, Limit: r.Limit,
-			Granted: r.granted.Load(), Refused: r.refused.Load(),
-			ShadowGranted: r.shadowGranted.Load(), ShadowRefused: r.shadowRefused.Load(),
-			Errors: r.errors.Load(), Table: r.table(),
-		})
+		st := r.total()
+		st.Set, st.Rule, st.Shadow, st.Limit = r.set, r.Name, r.Shadow, r.Limit
+		st.Table = r.table()
+		all = append(all, st)
 	}
 	return all
 }
