@@ -10,11 +10,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/seed-181794aa/ratelimit/httplimit"
+	"github.com/seed-181794aa/ratelimit/tb"
+	"github.com/seed-181794aa/ratelimit/tb/cas"
 )
 
 // Metrics collects what the rules do not count themselves. It is safe for concurrent use.
 type Metrics struct {
 	registry       *prometheus.Registry
+	timings        *cas.Bucket
 	decisions      prometheus.Histogram
 	upstreamErrors *prometheus.CounterVec
 	reloads        *prometheus.CounterVec
@@ -37,13 +40,17 @@ var decisionBuckets = []float64{
 	5e-7, 1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 1e-3, 1e-2, 1e-1,
 }
 
+// timings bounds how many decisions are timed. To time each of very many would cost a good
+// part of a decision, and processors would wait for each other.
+var timings = tb.Limit{Capacity: 1000, Tokens: 1000, Per: time.Second}
+
 // New returns metrics, with what the rules of the limiter count.
 func New(l *httplimit.Limiter) *Metrics {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(),
 		decisions: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "tb_decision_duration_seconds",
-			Help:    "Time that deciding on a request took, with finding its rules.",
+			Help:    "Time that deciding on a request took, with finding its rules; of 1,000 a second at most.",
 			Buckets: decisionBuckets,
 		}),
 		upstreamErrors: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -65,6 +72,10 @@ func New(l *httplimit.Limiter) *Metrics {
 	for _, outcome := range []string{"accepted", "rejected"} {
 		m.reloads.WithLabelValues(outcome)
 	}
+	var err error
+	if m.timings, err = cas.NewBucket(timings); err != nil {
+		panic(err) // the limit is valid
+	}
 	m.reloadOK.Set(1)
 	m.registry.MustRegister(m.decisions, m.upstreamErrors, m.reloads, m.reloadOK, rules{l},
 		collectors.NewGoCollector(),
@@ -72,8 +83,13 @@ func New(l *httplimit.Limiter) *Metrics {
 	return m
 }
 
-// Decision counts a decision that took so long.
-func (m *Metrics) Decision(d time.Duration) { m.decisions.Observe(d.Seconds()) }
+// Decision notes how long a decision took that began at start. Of more than timings only
+// so many are noted.
+func (m *Metrics) Decision(start time.Time) {
+	if d, _ := m.timings.AllowAt(start, 1); d.Allowed { // one token is always a valid cost
+		m.decisions.Observe(time.Since(start).Seconds())
+	}
+}
 
 // UpstreamError counts an error of the upstream.
 func (m *Metrics) UpstreamError(r Reason) { m.upstreamErrors.WithLabelValues(string(r)).Inc() }

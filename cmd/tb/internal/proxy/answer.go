@@ -46,7 +46,7 @@ func (a *answer) decide(r *http.Request) bool {
 func (a *answer) measure() {
 	if !a.measured && a.proxy.Policy != nil {
 		a.measured = true
-		a.proxy.Metrics.Decision(time.Since(a.start))
+		a.proxy.Metrics.Decision(a.start)
 	}
 }
 
