@@ -35,7 +35,6 @@ func (c *call) grant(h http.Header, binding *entry) {
 	f.set(fieldRateLimit, list)
 	f.triple(binding.quota, list[start:end], strconv.FormatInt(c.reset(binding), 10))
 	c.optional(&f, binding, list[start:end], 0)
-	c.tell(c.l.hooks.Granted, binding, nil)
 }
 
 // refuse answers a request that was refused. The binding rule, whose decision it returns, is

@@ -100,10 +100,11 @@ func (c *call) separate() {
 }
 
 // ModifyResponse is for the field of that name in httputil.ReverseProxy, which adds the
-// fields of the upstream to those that are set. If a rule applied to the request it calls
-// DropFields.
+// fields of the upstream to those that are set. If some are, because a rule applied to the
+// request, it calls DropFields.
 func ModifyResponse(r *http.Response) error {
-	if _, ok := FromContext(r.Request.Context()); ok {
+	c, ok := r.Request.Context().Value(decisionKey{}).(*decisionContext)
+	if ok && !c.silent {
 		DropFields(r.Header)
 	}
 	return nil

@@ -60,7 +60,7 @@ func (l *Limiter) Middleware(next http.Handler) http.Handler {
 			return
 		}
 		if d.Rule != "" {
-			r = r.WithContext(&decisionContext{r.Context(), d})
+			r = r.WithContext(&decisionContext{r.Context(), d, l.silent})
 		}
 		next.ServeHTTP(w, r)
 	})
@@ -78,7 +78,10 @@ func (l *Limiter) Decide(w http.ResponseWriter, r *http.Request) (d Decision, ok
 	case granted:
 		ok = true
 		if binding := c.binding(); binding != nil {
-			c.grant(w.Header(), binding)
+			if !l.silent {
+				c.grant(w.Header(), binding)
+			}
+			c.tell(l.hooks.Granted, binding, nil)
 			d = binding.answer()
 		}
 	case refused:
@@ -118,11 +121,10 @@ type Decision struct {
 // tokens left, of the request with this context. There is none if no rule applied, or
 // the limiter failed and let the request pass.
 func FromContext(ctx context.Context) (Decision, bool) {
-	d, ok := ctx.Value(decisionKey{}).(*Decision)
-	if !ok {
-		return Decision{}, false
+	if c, ok := ctx.Value(decisionKey{}).(*decisionContext); ok {
+		return c.decision, true
 	}
-	return *d, true
+	return Decision{}, false
 }
 
 type decisionKey struct{}
@@ -131,11 +133,12 @@ type decisionKey struct{}
 type decisionContext struct {
 	context.Context
 	decision Decision
+	silent   bool // no fields tell of it
 }
 
 func (c *decisionContext) Value(key any) any {
 	if key == (decisionKey{}) {
-		return &c.decision
+		return c
 	}
 	return c.Context.Value(key)
 }

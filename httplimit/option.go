@@ -24,6 +24,7 @@ type settings struct {
 	salt       string
 	sendPolicy bool
 	sendX      bool
+	silent     bool
 	failClosed bool
 }
 
@@ -145,6 +146,15 @@ func WithPolicyField() Option {
 func WithXRateLimit() Option {
 	return func(s *settings) error {
 		s.sendX = true
+		return nil
+	}
+}
+
+// WithSilentGrants sends fields only with refusals. A request that is granted is then
+// cheaper, as net/http copies, sorts and writes each field of a response.
+func WithSilentGrants() Option {
+	return func(s *settings) error {
+		s.silent = true
 		return nil
 	}
 }

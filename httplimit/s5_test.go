@@ -97,6 +97,19 @@ func TestS5NoFieldsIfNoRuleApplies(t *testing.T) {
 		WithXRateLimit()).unlimited("/")
 }
 
+func TestS5SilentGrants(t *testing.T) {
+	s := newSite(t, jsonRules("", jsonRule("r", "[]", 1, "")), WithSilentGrants(),
+		WithPolicyField(), WithXRateLimit(), steady())
+	if w := s.get(); w.Code != http.StatusOK || len(w.Header()) > 0 {
+		t.Errorf("status %d, %v", w.Code, w.Header())
+	}
+	if !s.seen.Allowed || s.seen.Rule != "r" {
+		t.Errorf("the handler sees %+v", s.seen)
+	}
+	wants(t, s.get(), "RateLimit-Limit: 1", "RateLimit-Remaining: 0", "Retry-After: 1",
+		`RateLimit: "r";r=0;t=1`, `RateLimit-Policy: "r";q=1;w=1`, "X-RateLimit-Remaining: 0")
+}
+
 func TestS5RefusedFieldsOfThePage(t *testing.T) {
 	s := newSite(t, `{"name": "per-org-rps", "limit_keys": ["header:x-api-key"],
 		"algorithm": "token_bucket", "algorithm_config": {"tokens_per_second": 100, "burst": 200,

@@ -31,11 +31,13 @@ func TestS8UpstreamFieldsAreDroppedIfOursAreSet(t *testing.T) {
 		Rewrite:        func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		ModifyResponse: ModifyResponse,
 	}
-	l := mustNew(t, jsonRules("", jsonRule("ours", `["header:k"]`, 9, "")), WithXRateLimit())
-	front := httptest.NewServer(l.Middleware(proxy))
+	policy := jsonRules("", jsonRule("ours", `["header:k"]`, 9, ""))
+	front := httptest.NewServer(mustNew(t, policy, WithXRateLimit()).Middleware(proxy))
 	defer front.Close()
-	get := func(k string) *httptest.ResponseRecorder {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, front.URL, nil)
+	silent := httptest.NewServer(mustNew(t, policy, WithSilentGrants()).Middleware(proxy))
+	defer silent.Close()
+	get := func(url, k string) *httptest.ResponseRecorder {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,16 +51,18 @@ func TestS8UpstreamFieldsAreDroppedIfOursAreSet(t *testing.T) {
 		maps.Copy(w.Header(), res.Header)
 		return w
 	}
-	w := get("1")
+	w := get(front.URL, "1")
 	wants(t, w, "RateLimit-Limit: 9", "RateLimit-Remaining: 8", "RateLimit-Reset: 1",
 		"X-RateLimit-Used: ", "X-RateLimit-Limit: 9")
 	if got := items(t, w, "RateLimit"); !slices.Equal(got, []string{"ours r=8 t=1",
 		"upstream r=7 t=7"}) {
 		t.Errorf("%q", got)
 	}
-	// No rule applies: what the upstream says is left alone.
-	wants(t, get(""), "RateLimit-Limit: 77", "RateLimit-Reset: 77", "X-RateLimit-Used: 77",
-		`RateLimit: "upstream";r=7;t=7`)
+	// No rule applies, or nothing is said of it: what the upstream says is left alone.
+	for _, w := range []*httptest.ResponseRecorder{get(front.URL, ""), get(silent.URL, "1")} {
+		wants(t, w, "RateLimit-Limit: 77", "RateLimit-Reset: 77", "X-RateLimit-Used: 77",
+			`RateLimit: "upstream";r=7;t=7`)
+	}
 }
 
 func TestS8SelectorPicksPaths(t *testing.T) {

@@ -50,8 +50,11 @@ func (a *answer) measure() {
 	}
 }
 
-// limited says whether a rule applied and the limiter has set its fields.
+// limited says whether a rule applied.
 func (a *answer) limited() bool { return a.decision.Rule != "" }
+
+// told says whether the limiter has set its fields, when the upstream answers.
+func (a *answer) told() bool { return a.limited() && !a.proxy.Silent }
 
 // refused says whether the limiter has refused the request.
 func (a *answer) refused() bool { return a.limited() && !a.decision.Allowed }
@@ -61,7 +64,7 @@ func (a *answer) modify(r *http.Response) error {
 	if r.StatusCode != http.StatusSwitchingProtocols { // then the body is the connection
 		r.Body = &body{r.Body, a.proxy}
 	}
-	if a.limited() {
+	if a.told() {
 		httplimit.DropFields(r.Header)
 	}
 	return nil
@@ -105,7 +108,7 @@ var limits = [...]string{
 // that are set so far along with an informational response of the upstream, such as 103,
 // and then drops them. What the upstream says there about its own limits is dropped.
 func (a *answer) keep() {
-	ours := a.limited() && a.kept == nil
+	ours := a.told() && a.kept == nil
 	if a.kept == nil {
 		a.kept = http.Header{}
 	}

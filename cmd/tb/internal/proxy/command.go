@@ -29,6 +29,7 @@ type Command struct {
 	Trusted  []cidr.Network `name:"trusted-proxies" placeholder:"CIDR" help:"${proxy_trusted}"`
 	MaxKeys  int            `default:"1048576" help:"${proxy_max_keys}"`
 	Overflow string         `enum:"forgive,refuse" default:"forgive" help:"${proxy_overflow}"`
+	Fields   string         `enum:"all,refused" default:"all" help:"${proxy_fields}"`
 
 	Listen   string        `default:"127.0.0.1:8080" help:"${proxy_listen}"`
 	Admin    string        `default:"127.0.0.1:8081" help:"${proxy_admin}"`

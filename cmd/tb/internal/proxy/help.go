@@ -17,6 +17,8 @@ var Vars = kong.Vars{
 	"proxy_max_keys": "Bound on the keys of each rule, and so on memory: 1 to 1073741824.",
 	"proxy_overflow": "What happens to a new key while no bucket is full: forgive the smallest" +
 		" debt, or refuse the key.",
+	"proxy_fields": "Which responses say what is left of the limits: all, or those to requests" +
+		" that are refused.",
 
 	"proxy_listen":   "Address of the proxy.",
 	"proxy_admin":    "Address of the live page and of /metrics, for all who reach it; or 'off'.",

@@ -25,6 +25,7 @@ type Config struct {
 	Policy  *httplimit.Policy
 	Trusted []netip.Prefix
 	Core    []tb.Option // of the limiters
+	Silent  bool        // no fields with requests that are granted
 
 	Log      *slog.Logger
 	Access   Access
@@ -58,12 +59,16 @@ func New(c Config) (*Proxy, error) {
 	if policy == nil {
 		policy = httplimit.Rules()
 	}
-	var err error
-	p.Limiter, err = httplimit.New(policy,
+	options := []httplimit.Option{
 		httplimit.WithClientAddress(httplimit.ClientAddress{Trusted: c.Trusted}),
 		httplimit.WithCore(c.Core...),
-		httplimit.WithHooks(httplimit.Hooks{Refused: c.Refused, Error: p.undecided}))
-	if err != nil {
+		httplimit.WithHooks(httplimit.Hooks{Refused: c.Refused, Error: p.undecided}),
+	}
+	if c.Silent {
+		options = append(options, httplimit.WithSilentGrants())
+	}
+	var err error
+	if p.Limiter, err = httplimit.New(policy, options...); err != nil {
 		return nil, err
 	}
 	p.Metrics = metrics.New(p.Limiter)

@@ -53,19 +53,40 @@ func TestNoPolicyLimitsNothing(t *testing.T) {
 	}
 }
 
+func theirs(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("RateLimit-Remaining", "99")
+	w.Header().Set("X-RateLimit-Limit", "99")
+	w.Header().Set("RateLimit", `"theirs";r=99;t=1`)
+}
+
 // The upstream's fields of the same name give way, and its items in lists stay.
 func TestFieldsOfTheUpstream(t *testing.T) {
-	_, url, _ := start(t, two, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("RateLimit-Remaining", "99")
-		w.Header().Set("X-RateLimit-Limit", "99")
-		w.Header().Set("RateLimit", `"theirs";r=99;t=1`)
-	})
+	_, url, _ := start(t, two, theirs)
 	r, _ := get(t, url)
 	h := r.Header
 	all := strings.Join(h.Values("RateLimit"), ", ")
 	if len(h.Values("RateLimit-Remaining")) != 1 || h.Get("RateLimit-Remaining") != "1" ||
 		h.Get("X-RateLimit-Limit") != "" || all != `"two";r=1;t=10, "theirs";r=99;t=1` {
 		t.Error(h)
+	}
+}
+
+// If only refusals have fields, the upstream's stay.
+func TestSilentGrants(t *testing.T) {
+	_, url, _ := start(t, two, theirs, func(c *Config) { c.Silent = true })
+	for range 2 {
+		r, _ := get(t, url)
+		h := r.Header
+		if r.StatusCode != http.StatusOK || h.Get("RateLimit-Limit") != "" ||
+			h.Get("RateLimit-Remaining") != "99" || h.Get("X-RateLimit-Limit") != "99" ||
+			fmt.Sprint(h.Values("RateLimit")) != `["theirs";r=99;t=1]` {
+			t.Error(r.Status, h)
+		}
+	}
+	r, _ := get(t, url)
+	if h := r.Header; r.StatusCode != http.StatusTooManyRequests ||
+		h.Get("RateLimit-Limit") != "2" || h.Get("RateLimit-Remaining") != "0" {
+		t.Error(r.Status, h)
 	}
 }
 

@@ -96,7 +96,7 @@ func (r *runner) build() (err error) {
 	c := Config{
 		Upstream: &r.Upstream.URL, PreserveHost: r.PreserveHost, Timeout: r.Timeout,
 		Policy: r.policy, Trusted: cidr.Prefixes(r.Trusted), Core: r.core(),
-		Log: r.log, Access: r.AccessLog, ShowKeys: r.ShowKeys,
+		Silent: r.Fields == "refused", Log: r.log, Access: r.AccessLog, ShowKeys: r.ShowKeys,
 	}
 	if r.demo() {
 		c.Upstream = &url.URL{Scheme: "http", Host: address(r.forDemo)}

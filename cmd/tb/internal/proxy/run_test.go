@@ -161,6 +161,13 @@ func TestDocumentation(t *testing.T) {
 	}
 }
 
+func TestFieldsFlag(t *testing.T) {
+	r := run(t, func(c *Command) { c.Fields = "refused" })
+	if first, _ := get(t, r.proxy); first.Header.Get("RateLimit-Limit") != "" {
+		t.Error(first.Header)
+	}
+}
+
 func TestIPv6(t *testing.T) {
 	if l, err := net.Listen("tcp", "[::1]:0"); err != nil {
 		t.Skip(err)
