@@ -1,0 +1,22 @@
+package httplimit
+
+import "testing"
+
+// What calls on several processors count is added up, and not all of it in one place.
+func TestCountsAreAddedUp(t *testing.T) {
+	s := newSite(t, oneRule("[]", `"rps": 1, "burst": 100`))
+	for range 2 * stripes {
+		c := s.begin(request())
+		if c.decide() != granted { // and is not given back, so that the next is another
+			t.Fatal("refused")
+		}
+	}
+	if st := s.Stats()[0]; st.Granted != 2*stripes {
+		t.Errorf("%+v", st)
+	}
+	for i := range stripes {
+		if n := s.program.Load().rules[0].counts[i].granted.Load(); n != 2 {
+			t.Errorf("copy %d has %d", i, n)
+		}
+	}
+}
