@@ -76,22 +76,13 @@ type state struct {
 func (l *Limiter) compile(p *Policy, before *program) (*program, error) {
 	errs := p.check()
 	out := &program{first: own, unverifiedJWT: p.UnverifiedJWT}
-	names := map[string]int{}
-	for i := range p.Sets {
-		for r := range p.Sets[i].all("") {
-			names[r.Name]++
-		}
-	}
+	labels := p.labels()
 	for i := range p.Sets {
 		s := &p.Sets[i]
 		c := &set{Selector: s.Selector.normalize()}
 		var rules []*rule
 		for r, at := range s.all(p.place(i)) {
-			label := r.Name
-			if names[r.Name] > 1 {
-				label = s.Name + "/" + r.Name
-			}
-			rules = append(rules, l.newRule(s, r, at, label, &errs))
+			rules = append(rules, l.newRule(s, r, at, labels[len(out.rules)+len(rules)], &errs))
 		}
 		out.rules = append(out.rules, rules...) // a copy
 		if s.Fallback != nil {

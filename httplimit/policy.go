@@ -157,6 +157,7 @@ func (p *Policy) check() problems {
 		names[s.Name] = true
 		s.check(path, &errs)
 	}
+	p.checkLabels(&errs)
 	return errs
 }
 

@@ -131,6 +131,11 @@ func TestS2EveryErrorHasItsPath(t *testing.T) {
 				"policies[2].spec is missing\n" +
 				"global_shadow is an unknown field\n" +
 				"policies[1].id must be unique (got \"a\" again)\npolicies[2].id must not be empty"},
+		{sprintf(`{"policies": [{"id": "a", "spec": {"rules": [%s]}},
+			{"id": "b", "spec": {"rules": [%s]}}, {"id": "c", "spec": {"rules": [%[1]s]}}]}`,
+			jsonRule("r", "[]", 1, ""), jsonRule("a/r", "[]", 1, "")),
+			"policies[1].spec.rules[0].name must be another: " +
+				"clients would see \"a/r\", as for policies[0].spec.rules[0]"},
 	} {
 		p, _, err := ParsePolicy([]byte(c.policy))
 		if want := "httplimit: policy:\n" + c.want; p != nil || err == nil || err.Error() != want {
