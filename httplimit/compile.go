@@ -64,19 +64,19 @@ type identity struct {
 // state is what outlives a change of policy: the buckets of a rule and what was counted.
 // One of the limiters is set.
 type state struct {
-	counts [stripes]counts // the first, to lie on cache lines
-
 	addresses *cas.Limiter[netip.Addr] // if the only key is ip:address
 	texts     *cas.Limiter[string]
 	foreign   Charger
 	other     tb.Limiter
+
+	counts [stripes]counts
 }
 
 // compile makes p ready, with the state of rules that were there before and are the same.
 func (l *Limiter) compile(p *Policy, before *program) (*program, error) {
 	errs := p.check()
 	out := &program{first: own, unverifiedJWT: p.UnverifiedJWT}
-	labels := p.labels()
+	labels := p.labels() // in the order in which the rules are made
 	for i := range p.Sets {
 		s := &p.Sets[i]
 		c := &set{Selector: s.Selector.normalize()}

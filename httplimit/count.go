@@ -6,7 +6,8 @@ import "sync/atomic"
 // requests at the same time do not wait for each other's cache lines.
 const stripes = 16
 
-// counts is what became of requests that a rule applied to. It has a cache line of 64 bytes.
+// counts is what became of requests that a rule applied to. It is padded to 64 bytes, so
+// that no two copies have counts on one cache line.
 type counts struct {
 	granted, refused, shadowGranted, shadowRefused, errors atomic.Uint64
 

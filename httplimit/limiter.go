@@ -16,9 +16,9 @@ import (
 type Limiter struct {
 	settings
 	program atomic.Pointer[program]
-	reload  sync.Mutex // one SetPolicy at a time
-	calls   sync.Pool  // of *call
-	made    atomic.Uint32
+	reload  sync.Mutex    // one SetPolicy at a time
+	calls   sync.Pool     // of *call
+	made    atomic.Uint32 // calls
 }
 
 // New returns a limiter that applies p. The error joins everything that is wrong with the
@@ -59,8 +59,12 @@ func (l *Limiter) Middleware(next http.Handler) http.Handler {
 		if !granted {
 			return
 		}
-		if d.Rule != "" {
-			r = r.WithContext(&decisionContext{r.Context(), d, l.silent})
+		if ctx := r.Context(); d.Rule != "" {
+			silent := l.silent
+			if outer, ok := ctx.Value(decisionKey{}).(*decisionContext); silent && ok {
+				silent = outer.silent
+			}
+			r = r.WithContext(&decisionContext{ctx, d, silent})
 		}
 		next.ServeHTTP(w, r)
 	})
@@ -96,8 +100,8 @@ func (l *Limiter) Decide(w http.ResponseWriter, r *http.Request) (d Decision, ok
 }
 
 // Key returns the key in words that a request has for the rule of that name, which is the
-// name that Decision has, as Event.Key does for hooks. It is "" if the policy has no such
-// rule any more.
+// name that Decision has, as Event.Key does for hooks. It is that of the policy in force
+// now: "" if there is no such rule any more.
 func (l *Limiter) Key(r *http.Request, rule string) string {
 	c := l.begin(r)
 	defer c.end()
@@ -133,7 +137,7 @@ type decisionKey struct{}
 type decisionContext struct {
 	context.Context
 	decision Decision
-	silent   bool // no fields tell of it
+	silent   bool // no fields tell of it, nor of one further out
 }
 
 func (c *decisionContext) Value(key any) any {

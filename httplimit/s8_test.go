@@ -34,8 +34,11 @@ func TestS8UpstreamFieldsAreDroppedIfOursAreSet(t *testing.T) {
 	policy := jsonRules("", jsonRule("ours", `["header:k"]`, 9, ""))
 	front := httptest.NewServer(mustNew(t, policy, WithXRateLimit()).Middleware(proxy))
 	defer front.Close()
-	silent := httptest.NewServer(mustNew(t, policy, WithSilentGrants()).Middleware(proxy))
+	quiet := mustNew(t, policy, WithSilentGrants()).Middleware(proxy)
+	silent := httptest.NewServer(quiet)
 	defer silent.Close()
+	nested := httptest.NewServer(mustNew(t, policy).Middleware(quiet))
+	defer nested.Close()
 	get := func(url, k string) *httptest.ResponseRecorder {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 		if err != nil {
@@ -58,6 +61,7 @@ func TestS8UpstreamFieldsAreDroppedIfOursAreSet(t *testing.T) {
 		"upstream r=7 t=7"}) {
 		t.Errorf("%q", got)
 	}
+	wants(t, get(nested.URL, "1"), "RateLimit-Limit: 9", "RateLimit-Reset: 1", "X-RateLimit-Used: ")
 	// No rule applies, or nothing is said of it: what the upstream says is left alone.
 	for _, w := range []*httptest.ResponseRecorder{get(front.URL, ""), get(silent.URL, "1")} {
 		wants(t, w, "RateLimit-Limit: 77", "RateLimit-Reset: 77", "X-RateLimit-Used: 77",

@@ -49,8 +49,9 @@ func New(l *httplimit.Limiter) *Metrics {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(),
 		decisions: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name:    "tb_decision_duration_seconds",
-			Help:    "Time that deciding on a request took, with finding its rules; of 1,000 a second at most.",
+			Name: "tb_decision_duration_seconds",
+			Help: "Time that deciding on a request took, with finding its rules;" +
+				" of 1,000 requests a second on average at most.",
 			Buckets: decisionBuckets,
 		}),
 		upstreamErrors: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -83,8 +84,7 @@ func New(l *httplimit.Limiter) *Metrics {
 	return m
 }
 
-// Decision notes how long a decision took that began at start. Of more than timings only
-// so many are noted.
+// Decision notes how long a decision took that began at start, within timings.
 func (m *Metrics) Decision(start time.Time) {
 	if d, _ := m.timings.AllowAt(start, 1); d.Allowed { // one token is always a valid cost
 		m.decisions.Observe(time.Since(start).Seconds())

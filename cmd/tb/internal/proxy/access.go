@@ -45,7 +45,10 @@ func (a *answer) log(r *http.Request) {
 		slog.Int64("bytes", a.bytes), slog.Duration("duration", time.Since(a.start)),
 	}
 	if a.limited() {
-		key := p.Limiter.Key(r, a.decision.Rule)
+		key := a.key
+		if key == "" {
+			key = p.Limiter.Key(r, a.decision.Rule)
+		}
 		attrs = append(attrs, slog.String("rule", a.decision.Rule),
 			slog.String("key", p.Key(key)), slog.Bool("refused", a.refused()))
 	}

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/policyfile"
 	"github.com/seed-181794aa/ratelimit/httplimit"
 )
 
@@ -44,6 +45,22 @@ func TestAccessLog(t *testing.T) {
 		if n := len(log.lines); n > 0 {
 			t.Errorf("%s: %d lines more", access, n)
 		}
+	}
+}
+
+// The key is that of the decision, also if the policy changes before the answer ends.
+func TestLoggedKeyIsTheOneCharged(t *testing.T) {
+	log := newTranscript()
+	var p *Proxy
+	p, url, _ := start(t, two, func(http.ResponseWriter, *http.Request) {
+		policy, _, err := policyfile.Parse([]byte(strings.ReplaceAll(two, "ip:address", "header:x")))
+		if err != nil || p.Limiter.SetPolicy(policy) != nil {
+			t.Error("the policy is not accepted")
+		}
+	}, func(c *Config) { c.Log, c.Access = log.logger(), AccessAll })
+	get(t, url)
+	if line := log.until(t, "msg=request"); !strings.Contains(line, "key=\"ip:address=127.0.0.1\"") {
+		t.Error(line)
 	}
 }
 

@@ -23,6 +23,7 @@ type answer struct {
 
 	granted  bool
 	decision httplimit.Decision // has no Rule if none applied
+	key      string             // of the rule, if all requests are logged
 
 	upgraded bool
 	kept     http.Header // what informational responses must not take along
@@ -39,6 +40,9 @@ func (a *answer) decide(r *http.Request) bool {
 	}
 	a.decision, a.granted = a.proxy.Limiter.Decide(a, r)
 	a.measure()
+	if a.limited() && a.proxy.Access == AccessAll {
+		a.key = a.proxy.Limiter.Key(r, a.decision.Rule) // before the policy changes
+	}
 	return a.granted
 }
 
@@ -108,8 +112,11 @@ var limits = [...]string{
 // that are set so far along with an informational response of the upstream, such as 103,
 // and then drops them. What the upstream says there about its own limits is dropped.
 func (a *answer) keep() {
-	ours := a.told() && a.kept == nil
-	if a.kept == nil {
+	if !a.told() {
+		return
+	}
+	ours := a.kept == nil
+	if ours {
 		a.kept = http.Header{}
 	}
 	for _, name := range limits {

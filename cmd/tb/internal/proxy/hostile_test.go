@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"strings"
 	"testing"
@@ -108,6 +109,20 @@ func TestUpstreamResets(t *testing.T) {
 	}
 	if !strings.Contains(scrape(t, p), `tb_upstream_errors_total{reason="response"} 1`) {
 		t.Error(scrape(t, p))
+	}
+}
+
+// net/http looks at the Body of the request that it made, to know whether the client holds
+// it back and how much of it is to come. Another in its place would make it wait for both.
+func TestRequestKeepsItsBody(t *testing.T) {
+	p, _, _ := start(t, two, func(http.ResponseWriter, *http.Request) {})
+	for range 3 { // two are granted and one is refused
+		r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader("hello"))
+		body := r.Body
+		p.ServeHTTP(httptest.NewRecorder(), r)
+		if r.Body != body {
+			t.Errorf("it is a %T", r.Body)
+		}
 	}
 }
 

@@ -78,12 +78,13 @@ func New(c Config) (*Proxy, error) {
 
 // ServeHTTP passes a request on or refuses it.
 //
-// What belongs to the request is in its answer. In a context it would cost a copy of the
+// What belongs to the request is in its answer. In a context it would cost a copy of each
 // request, and so would the decision if it came from Middleware.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a := &answer{ResponseWriter: w, proxy: p, start: time.Now()}
 	if r.ContentLength != 0 {
 		a.upload = &upload{ReadCloser: r.Body}
+		r = r.WithContext(r.Context()) // a copy: net/http looks at what the Body of its own is
 		r.Body = a.upload
 	}
 	dropListed(r.Header)

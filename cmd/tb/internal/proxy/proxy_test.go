@@ -7,7 +7,9 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"net/netip"
+	"net/textproto"
 	"net/url"
 	"strings"
 	"testing"
@@ -71,11 +73,29 @@ func TestFieldsOfTheUpstream(t *testing.T) {
 	}
 }
 
-// If only refusals have fields, the upstream's stay.
+// If only refusals have fields, the upstream's stay, and so do those of its hints.
 func TestSilentGrants(t *testing.T) {
-	_, url, _ := start(t, two, theirs, func(c *Config) { c.Silent = true })
+	_, url, _ := start(t, two, func(w http.ResponseWriter, r *http.Request) {
+		theirs(w, r)
+		w.WriteHeader(http.StatusEarlyHints)
+	}, func(c *Config) { c.Silent = true })
+	var hint string
+	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
+		Got1xxResponse: func(_ int, h textproto.MIMEHeader) error {
+			hint = h.Get("RateLimit-Remaining")
+			return nil
+		},
+	})
 	for range 2 {
-		r, _ := get(t, url)
+		req, _ := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		r, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Body.Close()
+		if hint != "99" {
+			t.Errorf("the hint has %q", hint)
+		}
 		h := r.Header
 		if r.StatusCode != http.StatusOK || h.Get("RateLimit-Limit") != "" ||
 			h.Get("RateLimit-Remaining") != "99" || h.Get("X-RateLimit-Limit") != "99" ||
