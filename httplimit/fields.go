@@ -83,12 +83,12 @@ func (f *fields) triple(limit, remaining, reset string) {
 // item appends an item of RateLimit to c.text, and returns where in it the tokens are.
 func (c *call) item(e *entry, remaining int, reset int64) (start, end int) {
 	c.separate()
-	b := append(c.text, e.item...)
-	start = len(b)
-	b = strconv.AppendInt(b, int64(remaining), 10)
-	end = len(b)
-	b = append(b, ";"+paramReset+"="...)
-	c.text = strconv.AppendInt(b, reset, 10)
+	c.text = append(c.text, e.item...)
+	start = len(c.text)
+	c.text = strconv.AppendInt(c.text, int64(remaining), 10)
+	end = len(c.text)
+	c.text = append(c.text, ";"+paramReset+"="...)
+	c.text = strconv.AppendInt(c.text, reset, 10)
 	return start, end
 }
 
