@@ -9,7 +9,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// decide asks l without Middleware, and fails if l has passed the request on.
+// decide asks l without Middleware.
 func decide(l *Limiter, lines ...string) (*httptest.ResponseRecorder, Decision, bool) {
 	w := httptest.NewRecorder()
 	d, granted := l.Decide(w, request(lines...))

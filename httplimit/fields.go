@@ -124,7 +124,7 @@ func DropFields(h http.Header) {
 func isOnce(name string) bool {
 	const legacy = "X-RateLimit-"
 	switch {
-	case len(name) < len(legacy): // most of them
+	case len(name) < len(legacy): // the shortest of them
 		return false
 	case strings.EqualFold(name[:len(legacy)], legacy):
 		return true

@@ -163,8 +163,9 @@ func TestDocumentation(t *testing.T) {
 
 func TestFieldsFlag(t *testing.T) {
 	r := run(t, func(c *Command) { c.Fields = "refused" })
-	if first, _ := get(t, r.proxy); first.Header.Get("RateLimit-Limit") != "" {
-		t.Error(first.Header)
+	first, _ := get(t, r.proxy)
+	if first.StatusCode != http.StatusOK || first.Header.Get("RateLimit-Limit") != "" {
+		t.Error(first.Status, first.Header)
 	}
 }
 
