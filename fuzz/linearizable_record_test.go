@@ -58,7 +58,18 @@ func (r *recorder) race(requests [][]*request) {
 	all.Wait()
 }
 
-func (r *recorder) history() []porcupine.Operation { return slices.Concat(r.calls...) }
+func (r *recorder) history() []porcupine.Operation {
+	history := slices.Concat(r.calls...)
+	for i, a := range history {
+		for _, b := range history[:i] {
+			if a.Call < b.Return && b.Call < a.Return {
+				a.Input.(*request).overlapped = true
+				b.Input.(*request).overlapped = true
+			}
+		}
+	}
+	return history
+}
 
 func byCall(history []porcupine.Operation) []porcupine.Operation {
 	return slices.SortedFunc(slices.Values(history), func(a, b porcupine.Operation) int {

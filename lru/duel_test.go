@@ -11,6 +11,7 @@ import (
 type tracked struct {
 	entry
 	believed uint64
+	final    bool
 }
 
 // tracker are Values that note which keys are retired, and how many stale stamps the
@@ -20,12 +21,12 @@ type tracker struct {
 	met  int
 }
 
-func (v *tracker) Stamp(i *tracked) (stamp, state uint64) {
+func (v *tracker) Stamp(i *tracked) (stamp, state uint64, final bool) {
 	if i.believed != i.stamp {
 		v.met++
 		i.believed = i.stamp
 	}
-	return i.stamp, i.stamp
+	return i.stamp, i.stamp, i.final
 }
 
 func (v *tracker) Retire(i *tracked, state, _ uint64) bool {
@@ -35,14 +36,14 @@ func (v *tracker) Retire(i *tracked, state, _ uint64) bool {
 
 // stats is what a schedule reached.
 type stats struct {
-	evicted, dropped, refused, noRoom, corrected, inexact int
+	evicted, dropped, refused, full, corrected, inexact int
 }
 
 func (s *stats) add(o stats) {
 	s.evicted += o.evicted
 	s.dropped += o.dropped
 	s.refused += o.refused
-	s.noRoom += o.noRoom
+	s.full += o.full
 	s.corrected += o.corrected
 	s.inexact += o.inexact
 }
@@ -50,11 +51,11 @@ func (s *stats) add(o stats) {
 // maxStale is how many stale stamps an insert may meet and still evict exactly.
 const maxStale = 16
 
-// duel is a table of one shard and what it is compared to, after every step.
+// duel is a table and what it is compared to, after every step.
 type duel struct {
 	*testing.T
 	stats
-	table   Map[int, *tracked]
+	table   Map[int, tracked]
 	values  tracker
 	exact   exact
 	lru     *simplelru.LRU[int, struct{}] // only with the time of the last use as the stamp
@@ -63,9 +64,9 @@ type duel struct {
 	age     uint64 // from which on a value is idle, 0 for never
 }
 
-func newDuel(t *testing.T, bound int, keep bool, age uint64, leastRecentlyUsed bool) *duel {
-	d := &duel{T: t, exact: exact{max: bound, keep: keep}, age: age}
-	d.table.init(bound, keep, &d.values, 1)
+func newDuel(t *testing.T, bound int, refuse bool, age uint64, leastRecentlyUsed bool) *duel {
+	d := &duel{T: t, exact: exact{max: bound, refuse: refuse}, age: age}
+	d.table.Init(bound, refuse, &d.values)
 	if leastRecentlyUsed {
 		d.lru, _ = simplelru.NewLRU(bound, func(key int, _ struct{}) {
 			d.lruGone = append(d.lruGone, key)
@@ -78,7 +79,7 @@ func (d *duel) has(key int) bool { return d.exact.find(key) != nil }
 
 // touch uses key, if it is there.
 func (d *duel) touch(key int, stamp uint64) {
-	if v, ok := d.table.Load(key); ok {
+	if v := d.table.Load(key); v != nil {
 		v.stamp = max(v.stamp, stamp)
 		d.exact.find(key).stamp = v.stamp
 	}
@@ -96,8 +97,8 @@ func (d *duel) insert(key int, stamp uint64) {
 		idle = 0
 	}
 	d.values = tracker{}
-	until, outcome := d.table.Insert(key, d.now, idle, func() (int, *tracked) {
-		return key, &tracked{e, stamp}
+	_, until, outcome := d.table.Insert(key, d.now, idle, func(v *tracked) {
+		*v = tracked{entry: e, believed: stamp}
 	})
 	gone, isExact := d.values.gone, d.values.met <= maxStale
 	d.corrected += d.values.met
@@ -136,7 +137,7 @@ func (d *duel) insert(key int, stamp uint64) {
 // follow brings exact to where the table is after an insert that need not be exact.
 func (d *duel) follow(e entry, gone []int, outcome Outcome) {
 	for _, key := range gone {
-		if x := d.exact.find(key); x == nil || d.exact.keep && x.stamp > d.now {
+		if x := d.exact.find(key); x == nil || d.exact.refuse && x.stamp > d.now {
 			d.Fatalf("key %d: evicted %d, which was %+v at %d", e.key, key, x, d.now)
 		}
 		d.exact.remove(key)
@@ -144,21 +145,21 @@ func (d *duel) follow(e entry, gone []int, outcome Outcome) {
 	switch {
 	case outcome == Inserted:
 		d.exact.entries = append(d.exact.entries, e)
-	case outcome != Refused || !d.exact.keep || len(d.exact.entries) < d.exact.max:
+	case outcome != Refused || !d.exact.refuse || len(d.exact.entries) < d.exact.max:
 		d.Fatalf("key %d: outcome %d with %d keys", e.key, outcome, len(d.exact.entries))
 	}
 }
 
-// room asks for room. With many stale stamps the table need not find any.
-func (d *duel) room(key int) {
+// full asks whether a new key would be refused.
+func (d *duel) full() {
 	d.values = tracker{}
-	until, outcome := d.table.Room(key, d.now)
-	want, o := d.exact.room(key, d.now)
-	if d.values.met <= maxStale && (until != want || outcome != o) {
-		d.Fatalf("room for key %d: %d until %d, want %d until %d", key, outcome, until, o, want)
+	until, full := d.table.Full(d.now)
+	want := d.exact.refuse && len(d.exact.entries) == d.exact.max && d.exact.least().stamp > d.now
+	if d.values.met <= maxStale && (full != want || full && until != d.exact.least().stamp) {
+		d.Fatalf("full: %v until %d, want %v", full, until, want)
 	}
-	if outcome == Refused {
-		d.noRoom++
+	if full {
+		d.stats.full++
 	}
 }
 
@@ -177,9 +178,10 @@ func (d *duel) remove(key int) {
 
 // replace puts another value of the same stamp in the place of key's.
 func (d *duel) replace(key int) {
-	if old, ok := d.table.Load(key); ok {
+	if old := d.table.Load(key); old != nil {
 		next := *old
-		if !d.table.Replace(key, old, &next) {
+		old.final = true
+		if d.table.Replace(key, old, func(v *tracked) { *v = next }) == nil {
 			d.Fatalf("key %d was not replaced", key)
 		}
 	}
@@ -188,11 +190,14 @@ func (d *duel) replace(key int) {
 // agree checks that all have the same keys.
 func (d *duel) agree() {
 	n := len(d.exact.entries)
-	if got := d.table.Len(); got != n || got > d.exact.max || d.table.entries.Size() != n {
-		d.Fatalf("%d keys, %d stored; want %d", got, d.table.entries.Size(), n)
+	if err := d.table.whole(); err != nil {
+		d.Fatal(err)
+	}
+	if got := d.table.Len(); got != n || got > d.exact.max {
+		d.Fatalf("%d keys, want %d", got, n)
 	}
 	for _, e := range d.exact.entries {
-		if v, ok := d.table.Load(e.key); !ok || v.entry != e || d.lru != nil && !d.lru.Contains(e.key) {
+		if v := d.table.Load(e.key); v == nil || v.entry != e || d.lru != nil && !d.lru.Contains(e.key) {
 			d.Fatalf("%+v is not there, or not in golang-lru", e)
 		}
 	}

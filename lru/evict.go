@@ -1,80 +1,99 @@
 package lru
 
-// evict removes the key with the least stamp of s, which must not be empty, if that
-// stamp is at most limit. Otherwise it returns the stamp. Each stale stamp that it
-// corrects on the way costs one of fixes.
-//
-// The value is retired and its key removed in one critical section of the map: who
-// finds the key with Replace finds a value that is not retired, and whoever still
-// holds a retired value knows by its state that it has to start over. s is locked,
-// so nobody inserts the key in between.
-func (m *Map[K, V]) evict(
-	s *shard[K, V], limit, now uint64, fixes *int,
-) (least uint64, ok bool) {
+const (
+	// maxLooks bounds the stale stamps that one insert corrects once it has found a value
+	// that has nothing to lose, and those that it corrects to drop idle values.
+	maxLooks = 16
+
+	// maxLooksAtStake bounds them if it has found none. So for a value to be evicted in the
+	// place of one that has nothing to lose, more than so many keys have to be used that the
+	// order has not looked at since. Correcting so many takes about a tenth of a millisecond.
+	// The next insert need not correct them again: there is at most one for each use.
+	maxLooksAtStake = 1024
+)
+
+// budget is how many more stale stamps an insert may correct.
+type budget struct {
+	certain int // when it has a value that has nothing to lose
+	atStake int // when it has none
+}
+
+// spend takes a correction from b and reports whether there was one left.
+func (b *budget) spend(certain bool) bool {
+	b.certain--
+	b.atStake--
+	if certain {
+		return b.certain >= 0
+	}
+	return b.atStake >= 0
+}
+
+// candidate is a slot that was taken out of the order, and the state of its value.
+type candidate[V any] struct {
+	slot[V]
+	state uint64
+}
+
+// evict removes the key with the least stamp, of which there must be one, if that stamp
+// is at most limit. Otherwise it returns the stamp.
+func (m *Map[K, V]) evict(limit, now uint64, b *budget) (least uint64, ok bool) {
 	for {
-		e := m.least(s, fixes)
-		if e.stamp > limit {
-			s.order.push(e)
-			return e.stamp, false
+		c := m.least(now, b)
+		if c.stamp <= limit {
+			if m.retire(&c, now) {
+				return c.stamp, true
+			}
+			m.order.put(c.slot) // used in between: its stamp is stale now
+			continue
 		}
-		gone := false
-		m.entries.Compute(e.key, func(v V, _ bool) (V, bool) {
-			stamp, state := m.values.Stamp(v)
-			gone = stamp == e.stamp && m.values.Retire(v, state, now)
-			return v, gone
-		})
-		if gone {
-			return e.stamp, true
+		seen := c.stamp
+		m.refresh(&c)
+		m.order.put(c.slot)
+		if c.stamp == seen || !b.spend(false) {
+			return c.stamp, false
 		}
-		s.order.push(e) // used in between: its stamp is stale now
 	}
 }
 
-// least takes the slot with the least stamp out of the order of s, which must not be
-// empty. As long as fixes last, there is an instant at which no value had a lesser one:
-// the stamps that it was compared with were read one after another, but if it then still
-// is what it was, it is the least of what they are, which is no less, unless they decrease.
-func (m *Map[K, V]) least(s *shard[K, V], fixes *int) slot[K] {
-	best, sure := m.leastSeen(s, fixes)
-	for !sure && *fixes > 0 && !m.refresh(&best) {
-		*fixes--
-		s.order.push(best)
-		best, sure = m.leastSeen(s, fixes)
+// least takes the slot with the least stamp out of the order, which must not be empty.
+//
+// Stamps are read one after another. They only grow, so if that of the slot is the same
+// when it is read again, it was the least at that moment. Once the budget is spent, it is
+// the least of those that were looked at.
+func (m *Map[K, V]) least(now uint64, b *budget) candidate[V] {
+	best := m.next()
+	for m.order.len() > 0 && m.order.first().before(&best.slot) && b.spend(best.stamp <= now) {
+		c := m.next()
+		if c.before(&best.slot) {
+			c, best = best, c
+		}
+		m.order.put(c.slot)
 	}
 	return best
 }
 
-// leastSeen is least, if no value was used meanwhile; it is sure if it looked at one only.
-// Stale stamps that come to the top are corrected as long as fixes last; when they run
-// out, it is the least of those seen.
-func (m *Map[K, V]) leastSeen(s *shard[K, V], fixes *int) (best slot[K], sure bool) {
-	best = s.order.pop()
-	if m.refresh(&best) {
-		return best, true
-	}
-	var aside [maxFixes]slot[K] // what was looked at and is not the least
-	n := 0
-	for *fixes > 0 && s.order.len() > 0 && s.order.first().before(&best) {
-		*fixes--
-		e := s.order.pop()
-		m.refresh(&e)
-		if e.before(&best) {
-			e, best = best, e
-		}
-		aside[n] = e
-		n++
-	}
-	for _, e := range aside[:n] {
-		s.order.push(e)
-	}
-	return best, n == 0
+// next takes the first slot out of the order and brings it up to date.
+func (m *Map[K, V]) next() candidate[V] {
+	c := candidate[V]{slot: m.order.pop()}
+	m.refresh(&c)
+	return c
 }
 
-// refresh brings the stamp of e up to date and says whether it was.
-func (m *Map[K, V]) refresh(e *slot[K]) bool {
-	seen := e.stamp
-	if v, ok := m.entries.Load(e.key); ok {
-		e.stamp, _ = m.values.Stamp(v)
+// refresh brings a slot up to date: its stamp, and the value if that has a successor.
+func (m *Map[K, V]) refresh(c *candidate[V]) {
+	var final bool
+	if c.stamp, c.state, final = m.values.Stamp(c.value); final {
+		c.value = m.table.load(m.table.key(c.value))
+		c.stamp, c.state, _ = m.values.Stamp(c.value)
 	}
-	return e.stamp == seen
+}
+
+// retire ends the value of c, if that is still its key's and has the state that was seen,
+// and removes the key. Both happen in one critical section of a small map: a caller that
+// finds the key with Replace finds a value that is not retired, and a caller that still
+// holds a retired value sees by its state that it has to start over.
+func (m *Map[K, V]) retire(c *candidate[V], now uint64) bool {
+	return m.table.remove(m.table.key(c.value), func(v *V) bool {
+		return v == c.value && m.values.Retire(v, c.state, now)
+	}) != nil
 }

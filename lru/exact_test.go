@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// exact is what a table of one shard is meant to be, with a search through all keys in
+// exact is what a table is meant to be, with a search through all keys in
 // the place of an order.
 type exact struct {
 	max     int
-	keep    bool
+	refuse  bool
 	entries []entry // in the order they were inserted in
 }
 
@@ -47,26 +47,15 @@ func (x *exact) insert(e entry, now, idle uint64) (gone []int, until uint64, o O
 		gone = append(gone, key)
 		x.remove(key)
 	}
-	for len(gone) < 2 && len(x.entries) > 0 && x.least().stamp <= idle {
+	for len(gone) < idleDrops && len(x.entries) > 0 && x.least().stamp <= idle {
 		drop()
 	}
 	if len(x.entries) == x.max {
-		if until = x.least().stamp; x.keep && until > now {
+		if until = x.least().stamp; x.refuse && until > now {
 			return gone, until, Refused
 		}
 		drop()
 	}
 	x.entries = append(x.entries, e)
 	return gone, 0, Inserted
-}
-
-// room is Room.
-func (x *exact) room(key int, now uint64) (until uint64, o Outcome) {
-	switch {
-	case x.find(key) != nil:
-		return 0, Found
-	case x.keep && len(x.entries) == x.max && x.least().stamp > now:
-		return x.least().stamp, Refused
-	}
-	return 0, Inserted
 }

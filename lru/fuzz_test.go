@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// FuzzLRU makes a schedule of the bytes and runs it on a table of one shard, on golang-lru
+// FuzzLRU makes a schedule of the bytes and runs it on a table, on golang-lru
 // where that has the same order, and on the exact table. The first byte is the bound, the
-// second the policy (bit 0: keep; bit 1: stamps that lie ahead, as those of buckets do; the
+// second the policy (bit 0: refuse; bit 1: stamps that lie ahead, as those of buckets do; the
 // rest: the age from which on a value is idle), and then there are two bytes a step: what to
 // do and how far the stamp lies ahead, and the key.
 func FuzzLRU(f *testing.F) {
@@ -22,7 +22,7 @@ const (
 	insert
 	remove
 	replace
-	room
+	full
 	wait
 	steps
 )
@@ -34,8 +34,8 @@ func run(t *testing.T, schedule []byte) stats {
 		return stats{}
 	}
 	bound, policy := 1+int(schedule[0])%maxBound, schedule[1]
-	keep, ahead, age := policy&1 > 0, policy&2 > 0, uint64(policy/4)
-	d := newDuel(t, bound, keep, age, policy == 0)
+	refuse, ahead, age := policy&1 > 0, policy&2 > 0, uint64(policy/4)
+	d := newDuel(t, bound, refuse, age, policy == 0)
 	at := 2
 	defer func() {
 		if t.Failed() {
@@ -56,8 +56,8 @@ func run(t *testing.T, schedule []byte) stats {
 			d.remove(key)
 		case step == replace:
 			d.replace(key)
-		case step == room:
-			d.room(key)
+		case step == full:
+			d.full()
 		case step == touch, step == use && d.has(key):
 			d.touch(key, stamp)
 		default:
@@ -71,8 +71,8 @@ func run(t *testing.T, schedule []byte) stats {
 func TestSameKeysAsExactLRU(t *testing.T) {
 	mixes := [][]byte{
 		{use},
-		{use, touch, insert, remove, replace, room, wait},
-		{insert, insert, touch, room, wait},
+		{use, touch, insert, remove, replace, full, wait},
+		{insert, insert, touch, full, wait},
 	}
 	schedules := 1000
 	if testing.Short() {
@@ -98,7 +98,7 @@ func TestSameKeysAsExactLRU(t *testing.T) {
 	}
 	// Schedules that reach only half of what the table does prove little.
 	t.Logf("%+v", sum)
-	least := min(sum.evicted, sum.dropped, sum.refused, sum.noRoom, sum.corrected, sum.inexact)
+	least := min(sum.evicted, sum.dropped, sum.refused, sum.full, sum.corrected, sum.inexact)
 	if least < schedules/10 {
 		t.Error("the schedules hardly reach one of the outcomes above")
 	}

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"math/rand/v2"
 	"net/netip"
 	"reflect"
+	"strings"
 	"testing"
 )
 
@@ -69,51 +71,92 @@ func TestHashSpreadsKeys(t *testing.T) {
 
 func spreads[K comparable](t *testing.T, name string, n int, key func(int) K) {
 	t.Helper()
-	hash := hasher[K]()
-	if hash == nil {
-		t.Fatalf("%s: no hash", name)
-	}
+	h, another := newHasher[K](), newHasher[K]()
 	var buckets [4096]int
 	var tags [128]int
 	flips := 0
 	for i := range n {
-		h := hash(key(i), 42)
-		if again := hash(key(i), 42); again != h {
-			t.Fatalf("%s: the hash of %v is %x, and %x", name, key(i), h, again)
+		hash := h.hash(key(i))
+		if again := h.hash(key(i)); again != hash {
+			t.Fatalf("%s: the hash of %v is %x, and %x", name, key(i), hash, again)
 		}
-		buckets[h>>7%4096]++
-		tags[h%128]++
-		flips += bits.OnesCount64(h ^ hash(key(i), 43))
+		buckets[hash>>7%4096]++
+		tags[hash%128]++
+		flips += bits.OnesCount64(hash ^ another.hash(key(i)))
 	}
 	even(t, name+": buckets", buckets[:], n)
 	even(t, name+": tags", tags[:], n)
 	if mean := float64(flips) / float64(n); mean < 31 || mean > 33 {
-		t.Errorf("%s: another seed changes %.2f of 64 bits, want 32", name, mean)
+		t.Errorf("%s: in another table %.2f of 64 bits differ, want 32", name, mean)
+	}
+}
+
+// An adversary who knows this code must not know which keys fall together. So two tables
+// must not agree on that, for any kind of key, and each of the two secrets has to count.
+func TestHashDependsOnItsSecrets(t *testing.T) {
+	type pair struct {
+		tenant string
+		id     int
+	}
+	secret(t, "", "a", "0123", "01234567", "\x00\x00\x00\x00\x00\x00\x00\x00",
+		strings.Repeat("\x00", 16), strings.Repeat("\x00", 17), strings.Repeat("k", 100))
+	secret(t, netip.MustParseAddr("0.0.0.0"), netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("::"))
+	secret(t, [16]byte{}, [16]byte{10: 0xff, 11: 0xff}, [16]byte{0xff})
+	secret(t, uint64(0), 1, math.MaxUint64)
+	secret(t, uint8(0), 1, math.MaxUint8)
+	secret(t, 0.0, 1.5)
+	secret(t, pair{}, pair{"a", 1})
+}
+
+func secret[K comparable](t *testing.T, keys ...K) {
+	t.Helper()
+	for _, key := range keys {
+		h := newHasher[K]()
+		if seen := hashes(key, newHasher[K]); len(seen) < 100 {
+			t.Errorf("%T %v: %d hashes in 100 tables", key, key, len(seen))
+		}
+		if h.kind == other {
+			continue
+		}
+		for name, word := range map[string]*uint64{"first": &h.first, "second": &h.second} {
+			seen := hashes(key, func() hasher[K] { *word = rand.Uint64(); return h })
+			if len(seen) < 100 {
+				t.Errorf("%T %v: %d hashes with 100 values of the %s secret", key, key, len(seen), name)
+			}
+		}
+	}
+}
+
+func hashes[K comparable](key K, next func() hasher[K]) map[uint64]bool {
+	seen := make(map[uint64]bool)
+	for range 100 {
+		h := next()
+		seen[h.hash(key)] = true
+	}
+	return seen
+}
+
+// Of eight bytes both factors are made. For no key x may they only trade places in that of
+// another, as they would in x^first^second.
+func TestHashOfEightBytesIsNotSymmetric(t *testing.T) {
+	for x := range uint64(1000) {
+		h := newHasher[uint64]()
+		if y := x ^ h.first ^ h.second; h.hash(x) == h.hash(y) {
+			t.Fatalf("the hash of %x and %x is the same", x, y)
+		}
 	}
 }
 
 func TestHashTellsShortKeysApart(t *testing.T) {
 	keys := []string{"", "a", "b", "aa", "ab", "aba", "abb", "abaa", "abab", "abbb"}
-	for i, a := range keys {
-		for _, b := range keys[:i] {
-			apart(t, hasher[string](), a, b)
-		}
-	}
-}
-
-// The hash of these types is the standard library's, whatever the seed.
-func TestHashTellsKeysOfOtherTypesApart(t *testing.T) {
-	var m Map[float64, *item]
-	m.init(1, false, &items{}, 1)
-	apart(t, m.hash, 1.5, 2.5)
-	apart[any](t, hasher[any](), 1, "1")
-}
-
-func apart[K comparable](t *testing.T, hash func(K, uint64) uint64, a, b K) {
-	t.Helper()
-	for _, seed := range []uint64{0, 42, math.MaxUint64} {
-		if h := hash(a, seed); h == hash(b, seed) {
-			t.Errorf("seed %x: the hash of %v and of %v is %x", seed, a, b, h)
+	for range 3 {
+		h := newHasher[string]()
+		seen := make(map[uint64]string)
+		for _, key := range keys {
+			if other, ok := seen[h.hash(key)]; ok {
+				t.Errorf("the hash of %q and of %q is the same", key, other)
+			}
+			seen[h.hash(key)] = key
 		}
 	}
 }

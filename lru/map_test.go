@@ -2,56 +2,16 @@ package lru
 
 import (
 	"fmt"
+	"math"
 	"net/netip"
-	"runtime"
+	"strconv"
+	"strings"
 	"testing"
 	"unsafe"
 )
 
-func TestShards(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(8))
-	for _, tt := range []struct {
-		max    int
-		keep   bool
-		shards int
-	}{
-		{1, false, 1}, {8191, false, 1}, {8192, false, 2}, {1 << 20, false, 8}, {1 << 20, true, 1},
-	} {
-		var m Map[int, *item]
-		m.Init(tt.max, tt.keep, &items{})
-		if n := len(m.shards); n != tt.shards {
-			t.Errorf("%d keys, keep %v: %d shards, want %d", tt.max, tt.keep, n, tt.shards)
-		}
-	}
-}
-
-func TestEachShardHasItsShare(t *testing.T) {
-	const keys, shards = 1000, 8
-	c := newCache[int](keys, false, shards)
-	for k := range keys {
-		c.use(k)
-	}
-	for i := range c.shards {
-		if n := c.shards[i].order.len(); n < keys/shards/2 || n > keys/shards*2 { // six deviations
-			t.Errorf("shard %d has %d of %d keys", i, n, keys)
-		}
-	}
-}
-
-func TestPlaceOfAnotherShardIsTaken(t *testing.T) {
-	for _, max := range []int{1, 8} {
-		c := newCache[int](max, false, 64)
-		for k := range 1000 { // mostly in a shard that has no key
-			c.use(k)
-			if _, ok := c.Load(k); !ok || c.Len() != min(k+1, max) {
-				t.Fatalf("key %d: in the map %v, %d keys, want it and %d", k, ok, c.Len(), max)
-			}
-		}
-	}
-}
-
 func TestRemove(t *testing.T) {
-	c := newCache[int](10, false, 1)
+	c := newCache[int](10, false)
 	for k := range 10 {
 		c.use(k)
 	}
@@ -59,52 +19,143 @@ func TestRemove(t *testing.T) {
 	for _, k := range []int{3, 3, 0, 9, 77} {
 		c.Remove(k, func(*item) { removed++ })
 	}
-	if removed != 3 || c.Len() != 7 || c.shards[0].order.len() != 7 {
+	if removed != 3 || c.Len() != 7 || c.whole() != nil {
 		t.Errorf("removed %d, %d keys left, want 3 and 7", removed, c.Len())
 	}
 	for k := 20; k < 27; k++ { // 3 free places, then 1, 2, 4 and 5 have to go
 		c.use(k)
 	}
 	for k, want := range map[int]bool{1: false, 5: false, 6: true, 8: true, 20: true} {
-		if _, ok := c.Load(k); ok != want {
+		if ok := c.Load(k) != nil; ok != want {
 			t.Errorf("key %d in the map: %v, want %v", k, ok, want)
 		}
 	}
 }
 
-func TestReplaceOnlyTheOldValue(t *testing.T) {
-	c := newCache[string](10, false, 1)
-	c.use("a")
-	old, _ := c.Load("a")
-	next := new(item)
-	c.Replace("a", old, next)
-	c.Replace("a", old, new(item))
-	c.Replace("b", old, new(item))
-	if v, _ := c.Load("a"); v != next || c.entries.Size() != 1 {
-		t.Errorf("got %p, want %p", v, next)
+// The order has a value that was replaced since.
+func TestRemoveOfASuccessor(t *testing.T) {
+	c := newCache[int](300, false)
+	for k := range 200 {
+		c.use(k)
+	}
+	for k := range 200 {
+		c.Load(k).used.Store(uint64(500 + k%7)) // so that some are in the heap
+	}
+	for k := 200; k < 300; k++ {
+		c.use(k)
+	}
+	for k := 0; k < 300; k += 3 {
+		for range 1 + k%2 {
+			if !c.replace(k) {
+				t.Fatalf("key %d was not replaced", k)
+			}
+		}
+	}
+	for k := range 300 {
+		c.Remove(k, func(*item) {})
+		c.use(k) // a new one
+		c.Remove(k, func(*item) {})
+		if err := c.whole(); err != nil || c.Len() != 299-k {
+			t.Fatalf("key %d: %d keys left, %v", k, c.Len(), err)
+		}
 	}
 }
 
+func TestReplaceOnlyTheOldValue(t *testing.T) {
+	c := newCache[string](10, false)
+	c.use("a")
+	old := c.Load("a")
+	next := c.Replace("a", old, with(5))
+	if next == nil || c.Load("a") != next || next.used.Load() != 5 {
+		t.Errorf("got %p, want %p", c.Load("a"), next)
+	}
+	if c.Replace("a", old, with(6)) != nil || c.Replace("b", old, with(6)) != nil {
+		t.Error("replaced what is not there")
+	}
+	if c.Load("a") != next || c.Load("b") != nil || c.whole() != nil {
+		t.Errorf("got %p, want %p", c.Load("a"), next)
+	}
+}
+
+// A panic of the caller's function leaves nothing locked, and nothing half done.
+func TestPanicLeavesNoLockHeld(t *testing.T) {
+	c := newCache[string](1, false)
+	c.use("a")
+	panics := func(what string, f func()) {
+		t.Helper()
+		defer func() {
+			if r := recover(); r != what {
+				t.Errorf("recovered %v, want %q", r, what)
+			}
+		}()
+		f()
+	}
+	panics("retire", func() { c.Remove("a", func(*item) { panic("retire") }) })
+	if c.Load("a") == nil || c.whole() != nil {
+		t.Errorf("a was removed: %v", c.whole())
+	}
+	panics("set", func() { c.Insert("b", 5, 0, func(*item) { panic("set") }) })
+	panics("set", func() { c.Replace("b", c.Load("a"), func(*item) { panic("set") }) })
+	if err := c.whole(); err != nil || c.Load("b") != nil {
+		t.Errorf("b was inserted, or %v", err)
+	}
+	c.use("c")
+	c.Remove("c", func(*item) {})
+	if c.Len() != 0 {
+		t.Errorf("%d keys, want 0", c.Len())
+	}
+}
+
+func TestTypesThatCannotBe(t *testing.T) {
+	refused := func(name string, init func()) {
+		t.Helper()
+		defer func() {
+			if r, _ := recover().(string); !strings.HasPrefix(r, "lru: the ") {
+				t.Errorf("%s: recovered %q", name, r)
+			}
+		}()
+		init()
+	}
+	refused("any", func() { newCache[any](1, false) })
+	refused("fmt.Stringer", func() { newCache[fmt.Stringer](1, false) })
+	refused("struct", func() { newCache[struct{ a [2]any }](1, false) })
+	refused("pointer", func() { new(Map[int, *int]).Init(1, false, nil) })
+	refused("string", func() { new(Map[int, struct{ s [1]string }]).Init(1, false, nil) })
+}
+
+func TestNaN(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("a key that would never be found was inserted")
+		}
+	}()
+	newCache[float64](1, false).use(math.NaN())
+}
+
 func TestKeysOfAnyType(t *testing.T) {
-	t.Run("interface", func(t *testing.T) {
-		n := new(int)
-		keys := []any{1, "1", 1.0, n, struct{ s string }{"1"}, nil}
-		anyKeys(t, keys, func() { *n++ }) // the hash is of the pointer, not of what it points to
-	})
-	t.Run("fmt.Stringer", func(t *testing.T) {
-		anyKeys(t, []fmt.Stringer{netip.MustParseAddr("::1"), netip.MustParsePrefix("::/8")}, func() {})
-	})
 	t.Run("array", func(t *testing.T) {
 		anyKeys(t, [][2]string{{"a", "b"}, {"ab", ""}, {"", "ab"}}, func() {})
 	})
-	t.Run("pointer", func(t *testing.T) {
+	t.Run("pointer", func(t *testing.T) { // the pointer counts, not what it points to
 		a, b := new(int), new(int)
 		anyKeys(t, []*int{a, b, nil}, func() { *a++ })
+	})
+	t.Run("padded", func(t *testing.T) {
+		anyKeys(t, []netip.Prefix{{}, netip.MustParsePrefix("::/8"), netip.MustParsePrefix("::/9")}, func() {})
+	})
+	t.Run("struct", func(t *testing.T) { anyKeys(t, []struct{}{{}}, func() {}) })
+	t.Run("bool", func(t *testing.T) { anyKeys(t, []bool{false, true}, func() {}) })
+	t.Run("float64", func(t *testing.T) {
+		c := newCache[float64](3, false)
+		c.use(0)
+		if !c.use(math.Copysign(0, -1)) || c.use(1) || c.use(math.Inf(1)) {
+			t.Error("0 and -0 are one key, and others are not")
+		}
 	})
 }
 
 func anyKeys[K comparable](t *testing.T, keys []K, meanwhile func()) {
-	c := newCache[K](len(keys), false, 4)
+	c := newCache[K](len(keys), false)
 	for _, k := range keys {
 		if c.use(k) {
 			t.Errorf("%v was there already", k)
@@ -119,10 +170,13 @@ func anyKeys[K comparable](t *testing.T, keys []K, meanwhile func()) {
 }
 
 func TestLayout(t *testing.T) {
-	if size := unsafe.Sizeof(shard[string, *item]{}); size != 128 && unsafe.Sizeof(uintptr(0)) == 8 {
-		t.Errorf("a shard takes %d bytes, want two cache lines", size)
+	if strconv.IntSize < 64 {
+		t.Skip("of 64 bits")
 	}
-	if size := unsafe.Sizeof(slot[string]{}); size != 32 && unsafe.Sizeof(uintptr(0)) == 8 {
-		t.Errorf("a slot takes %d bytes, want 32", size)
+	if size := unsafe.Sizeof(slot[item]{}); size != 24 {
+		t.Errorf("a slot takes %d bytes, want 24", size)
+	}
+	if size := unsafe.Sizeof(chunk[item]{}) + 8; size > 3200 || size < 3200*9/10 {
+		t.Errorf("a chunk and the allocator's header take %d bytes, want what fits in 3,200", size)
 	}
 }

@@ -6,22 +6,27 @@ import (
 )
 
 func TestOrderLetsGoOfWhatWasPopped(t *testing.T) {
-	var o order[string]
+	var o order[int]
 	for i := range 10 * chunkSlots {
-		o.push(slot[string]{stamp: uint64(i), key: "k"})
+		o.push(uint64(i), new(int))
 	}
 	for range 3 { // and three in the heap
-		o.push(slot[string]{key: "k"})
+		o.push(0, new(int))
 	}
-	first, chunks := o.run.chunks[0], o.run.chunks
+	chunks := o.run.chunks
 	for o.len() > 0 {
 		o.pop()
 	}
-	if first[0].key != "" || o.heap[:3][2].key != "" {
-		t.Error("a popped key is kept")
-	}
-	for i, c := range chunks {
-		if c != nil {
+	for i, c := range append(chunks, o.heap.chunks...) {
+		if c == nil {
+			continue
+		}
+		for j := range c {
+			if c[j].value != nil {
+				t.Fatalf("slot %d of chunk %d is kept", j, i)
+			}
+		}
+		if i < len(chunks) {
 			t.Errorf("chunk %d is kept", i)
 		}
 	}
@@ -37,24 +42,26 @@ func TestOrderIsAPriorityQueue(t *testing.T) {
 			if round%2 == 0 {
 				stamp += uint64(i / 3) // most of them in order
 			}
-			o.push(slot[int]{stamp: stamp, seq: uint64(i), key: i})
+			o.push(stamp, &i)
 			there[i] = true
 			switch rng.IntN(4) {
 			case 0:
-				delete(there, o.pop().key)
+				delete(there, *o.pop().value)
 			case 1:
 				key := rng.IntN(i + 1)
-				o.remove(key)
+				if got := o.remove(func(v *int) bool { return *v == key }); got != there[key] {
+					t.Fatalf("removed %d: %v, want %v", key, got, there[key])
+				}
 				delete(there, key)
 			}
 		}
 		last := slot[int]{}
 		for o.len() > 0 {
 			next := o.pop()
-			if next.before(&last) || !there[next.key] {
+			if next.before(&last) || !there[*next.value] {
 				t.Fatalf("%+v came after %+v", next, last)
 			}
-			delete(there, next.key)
+			delete(there, *next.value)
 			last = next
 		}
 		if len(there) > 0 {
@@ -63,20 +70,35 @@ func TestOrderIsAPriorityQueue(t *testing.T) {
 	}
 }
 
-// Room is made for an eighth more, and not each time.
-func TestHeapGrowsByAnEighth(t *testing.T) {
+// The heap has as many chunks as its slots need, and at most one to spare, which keeps it
+// from letting go of one and allocating it anew over and over.
+func TestHeapGrowsAndShrinksByTheChunk(t *testing.T) {
 	var h heap[int]
-	grown, room := 0, 0
-	for i := range 10_000 {
-		h.push(slot[int]{stamp: uint64(i)})
-		if n := len(h); cap(h) > n+n/8+8 {
-			t.Fatalf("room for %d slots with %d", cap(h), n)
-		}
-		if cap(h) != room {
-			grown, room = grown+1, cap(h)
+	fits := func() {
+		t.Helper()
+		needed := (h.n + chunkSlots - 1) / chunkSlots
+		if got := len(h.chunks); got < needed || got > needed+1 {
+			t.Fatalf("%d chunks for %d slots, want %d and at most one more", got, h.n, needed)
 		}
 	}
-	if grown > 60 {
-		t.Errorf("grown %d times", grown)
+	for i := range 20 * chunkSlots {
+		h.push(slot[int]{stamp: uint64(i)})
+		fits()
+	}
+	for h.n > 0 {
+		h.remove(h.n / 2)
+		fits()
+	}
+	h.push(slot[int]{})
+	chunks := testing.AllocsPerRun(100, func() {
+		for range chunkSlots {
+			h.push(slot[int]{})
+		}
+		for range chunkSlots {
+			h.remove(0)
+		}
+	})
+	if chunks > 0 {
+		t.Errorf("%v allocations on the edge of a chunk, want none", chunks)
 	}
 }

@@ -52,8 +52,8 @@ func scansThrough(rng *rand.Rand, bound int) func() int {
 	}
 }
 
-// In larger tables, an insert may meet more stale stamps than it corrects, and a shard
-// evicts the least of its own. That must not cost hits, with as many shards as Init makes.
+// In larger tables, an insert may meet more stale stamps than it corrects. That must not
+// cost hits.
 func TestHitRatioOfExactLRU(t *testing.T) {
 	bounds, usesPerKey := []int{1000, 10_000, 100_000}, 8
 	if testing.Short() {
@@ -88,12 +88,10 @@ func compareHits(t *testing.T, w workload, bound, uses int) {
 	if want < 5 || want > 95 {
 		t.Error("too few or too many to compare")
 	}
-	for shards := 1; shards == 1 || shards*keysPerShard <= bound; shards *= 2 {
-		got := hits(newCache[int](bound, false, shards).use)
-		t.Logf("%d shards: %+.2f", shards, got-want)
-		if math.Abs(got-want) > tolerance {
-			t.Errorf("%d shards: %.2f%% hits, exact LRU has %.2f%%", shards, got, want)
-		}
+	got := hits(newCache[int](bound, false).use)
+	t.Logf("%+.2f", got-want)
+	if math.Abs(got-want) > tolerance {
+		t.Errorf("%.2f%% hits, exact LRU has %.2f%%", got, want)
 	}
 }
 

@@ -47,18 +47,30 @@
 // the bucket refills from that reading on, and up to rate·d more is granted by the
 // time that the other keys have seen than C1 allows.
 //
+// A reading far ahead of the others harms its own key. The bucket keeps that time (C5),
+// so the key is refilled only from then on. Under [RefuseNew] it also keeps its place in
+// the table until it is full. No other key is affected, with two exceptions. If the key is
+// new, other buckets may be evicted for it, which all are full by its reading. Those keys
+// start anew, and no new key starts before the last of those buckets would have been full:
+// at most the time ahead that an empty bucket takes to fill. And if the bucket ahead is
+// itself evicted by a second such reading, every new key starts at about that time.
+//
 // # Eviction
 //
 // The table of keys is bounded (C7). To make room it evicts the bucket that is
 // full, or will be full, first. A full bucket equals a new one, so evicting it
-// loses nothing. If no bucket is full, [Overflow] decides. [ForgiveLeast] evicts
-// the bucket with the least time left to full, of those it looks at, forgives its
-// debt and counts it in [Stats]. [RefuseNew] refuses the new key until a bucket is
-// full, and C1 holds without exception. An implementation may bound how many buckets
-// it looks at for one new key; then RefuseNew may refuse a key although, or for longer
-// than, a bucket it did not look at is full.
+// loses nothing. If none of the buckets that it looks at is full, [Overflow] decides.
+// [ForgiveLeast] evicts the one of them with the least time left to full, forgives its
+// debt and counts it in [Stats]. [RefuseNew] refuses the new key until one is full, and C1
+// holds without exception.
 //
-// A key that was evicted and comes back starts full, at a time no earlier than the
-// instant at which it was full, or its debt was forgiven. As the table forgets which
-// keys it evicted, this holds for every new key.
+// An implementation may bound how many buckets it looks at for one new key. Then a debt may
+// be forgiven, or a new key refused, although a bucket that it did not look at is full.
+// tb/mutex looks at all. tb/cas looks at them in the order in which they were to be full
+// when it last looked, and gives up after 1,024 that were used since.
+//
+// A new bucket starts full, and no earlier than the latest instant at which a full bucket
+// that was evicted had become full, or a debt was forgiven. So a key that was evicted and
+// comes back with a late reading is not credited any time twice. This holds for every new
+// key, as the table forgets which keys it evicted. A Reset sets no such time.
 package tb

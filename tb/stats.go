@@ -11,7 +11,8 @@ type Stats struct {
 	// (ForgiveLeast only).
 	EvictedInDebt uint64
 	// Forgiven is what the buckets of EvictedInDebt lacked to full, in tokens: the
-	// most that all keys together may have been granted above their bound.
+	// most that all keys together may have been granted above their bound, but for late
+	// readings.
 	Forgiven float64
 	// RefusedNew counts the calls refused because a new key found no room
 	// (RefuseNew only). A TakeAll of several charges is refused by a look at the

@@ -43,7 +43,7 @@ func (y *tally) returns(c ask, a answered) {
 func (y *tally) within() error {
 	for k, kept := range y.kept {
 		rate := float64(y.limit.Tokens) / y.limit.Per.Seconds()
-		bound := float64(y.limit.Capacity) + rate*y.latest + y.allow[k] + y.l.Stats().Forgiven
+		bound := float64(y.limit.Capacity) + rate*y.latest + y.allow[k] + y.l.Forgiven()
 		if holds := y.l.Holds(k, instant(y.latest)); kept+holds > bound {
 			return fmt.Errorf("C1: key %s was granted %v and has %v, and %v is the bound",
 				k, kept, holds, bound)
@@ -55,7 +55,7 @@ func (y *tally) within() error {
 // settled returns an error if tokens are missing in the end: if the clock stood still,
 // what was not granted is there.
 func (y *tally) settled() error {
-	if y.latest > 0 || len(y.allow) > 0 || y.l.Stats().Forgiven > 0 {
+	if y.latest > 0 || len(y.allow) > 0 || y.l.Forgiven() > 0 {
 		return nil
 	}
 	for k, kept := range y.kept {

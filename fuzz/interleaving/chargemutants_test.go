@@ -22,15 +22,18 @@ var chargeMutants = []overlay.Variant{
 		"c.taken = at",
 		"_ = at"),
 	mutant("where a new key was charged is forgotten", limiterGo,
-		"p = place{b, word}",
+		"p.bucket = b",
 		"_ = b"),
 	mutant("a charge is taken for older than it is", bucketGo,
 		"return m.grant(deficit), next, decided",
 		"return m.grant(deficit), word, decided"),
+	mutant("reset does not retire", ledgerGo,
+		"b.retire()",
+		"b.word.Load()"),
 	// Undo
 	mutant("given back to the bucket that the key has now", casChargeGo,
 		"c.taken.bucket.giveBack(&c.limiter.meter, c.taken.word, c.cost)",
-		`if b, ok := c.limiter.table.Load(c.key); ok {
+		`if b := c.limiter.table.Load(c.key); b != nil {
 			b.giveBack(&c.limiter.meter, c.taken.word, c.cost)
 		}`),
 	// giveBack

@@ -197,6 +197,14 @@ var onCharges = []scenario{
 		},
 	},
 	{
+		name: "reset after a look", maxKeys: 4,
+		before: []ask{{take, "a", 0, 4}, {take, "b", 0, 10}},
+		threads: [][]ask{
+			{{wipe, "a", 0, 0}, {wipe, "b", 0, 0}},
+			{{all, "ab", 0, 2}},
+		},
+	},
+	{
 		name: "undone or moved", maxKeys: 2, moves: true, short: true,
 		before: []ask{{take, "a", 0, 9}},
 		threads: [][]ask{

@@ -3,6 +3,7 @@ package interleaving
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/internal/interleave"
@@ -15,11 +16,12 @@ type scenario struct {
 	name      string
 	maxKeys   int
 	overflow  tb.Overflow
-	shards    int
+	collide   bool // all keys have the same hash
 	oneBucket bool // cas.Bucket
-	unordered bool // the state at the end may differ from that of a table of one shard
 	undone    bool // the order of eviction may lag behind what was undone
+	full      bool // a full bucket is in the table as long as keys are evicted
 	moves     bool // a bucket to which a charge is given back may have moved
+	deep      bool // every schedule is followed even if maps are tiny
 	short     bool // part of a short test
 	before    []ask
 	threads   [][]ask
@@ -62,8 +64,12 @@ func instant(at float64) time.Time {
 	return time.Unix(0, 0).Add(time.Duration(at * float64(time.Second)))
 }
 
-// rate is that of all scenarios: ten tokens, one a second.
-func (*scenario) rate() tb.Limit { return tb.Limit{Capacity: 10, Tokens: 1, Per: time.Second} }
+// capacity is that of all buckets, in tokens, of which they get one a second.
+const capacity = 10
+
+func (*scenario) rate() tb.Limit {
+	return tb.Limit{Capacity: capacity, Tokens: 1, Per: time.Second}
+}
 
 func (s *scenario) options(now *time.Time) []tb.Option {
 	return []tb.Option{
@@ -77,12 +83,14 @@ func (s scenario) explore(variant string, m *oracle, o interleave.Options) inter
 	return interleave.Explore(func() interleave.Program {
 		now := new(time.Time)
 		l, err := subject.Variants[variant](subject.Config{
-			Limit: s.rate(), Options: s.options(now), Shards: s.shards, OneBucket: s.oneBucket,
+			Limit: s.rate(), Options: s.options(now),
+			Keys: slices.Concat(s.keys(), newKeys), Collide: s.collide, OneBucket: s.oneBucket,
 		})
 		if err != nil {
 			panic(err)
 		}
 		y := newTally(s.rate(), l)
+		w := newWatch(l, len(s.threads))
 		do := func(c ask) any {
 			y.begins(c)
 			a := c.on(l, now)
@@ -93,55 +101,35 @@ func (s scenario) explore(variant string, m *oracle, o interleave.Options) inter
 			do(c)
 		}
 		p := interleave.Program{
-			Invariant: func() error { return errors.Join(l.Bounded(), y.within()) },
-			Returned:  promises,
-			Format:    word,
+			Invariant: func() error {
+				w.look()
+				return errors.Join(l.Bounded(), y.within())
+			},
+			Returned: w.returns,
+			Memory:   w.memory,
+			Format:   word,
 			Final: func(history [][]interleave.Returned) error {
 				if err := errors.Join(l.Agrees(s.undone), y.settled()); err != nil {
 					return err
 				}
+				if n := l.Stats().EvictedInDebt; n > 0 && s.full {
+					return fmt.Errorf("%d debts are forgiven, and a full bucket is in the table", n)
+				}
 				return m.judge(history, s.aftermath(l, now))
 			},
 		}
-		for _, asks := range s.threads {
+		for i, asks := range s.threads {
 			var calls []interleave.Call
 			for _, c := range asks {
-				calls = append(calls, interleave.Call{Name: c, Do: func() any { return do(c) }})
+				calls = append(calls, interleave.Call{Name: c, Do: func() any {
+					w.begins(i, c)
+					return do(c)
+				}})
 			}
 			p.Threads = append(p.Threads, calls)
 		}
 		return p
 	}, o)
-}
-
-// promises checks C4 and C6 on the steps of a call.
-func promises(r interleave.Returned) error {
-	a, c := r.Result.(answered), r.Name.(ask)
-	var locked, wrote, tried, sealed, looked, missed bool
-	for _, s := range r.Steps {
-		switch s.Op {
-		case interleave.MapLoad:
-			looked, missed = true, missed || s.Result == 0
-		case interleave.Lock, interleave.ComputeBegin, interleave.MapStore:
-			locked = true
-		case interleave.CompareAndSwap:
-			tried = true
-		case interleave.Load:
-			sealed = sealed || s.Result>>63 == 1
-		}
-		wrote = wrote || s.Wrote()
-	}
-	switch {
-	case !looked || missed || sealed || a.failed:
-		return nil // a new key, or a bucket that has to be moved or was evicted
-	case locked:
-		return errors.New("C6: a call on a key in the table took a lock")
-	case !a.Allowed && wrote && c.op != all: // which may have lost a race
-		return errors.New("C4: a refused call on a key in the table wrote")
-	case !a.Allowed && tried && r.Alone && !c.undoes():
-		return errors.New("C4: a refused call on a key in the table did not only load")
-	}
-	return nil
 }
 
 // word formats what a variable holds, for a trace.

@@ -21,29 +21,36 @@ import (
 // and variants exist only in a build with an overlay: so a test that finds none builds
 // one, and runs itself in it.
 
-const shipped = "shipped"
-
-// TestEveryInterleaving runs the code that ships through every schedule of every scenario.
+// TestEveryInterleaving runs the code that ships through every schedule of every scenario,
+// and does the same with tiny maps.
 func TestEveryInterleaving(t *testing.T) {
+	codes := []overlay.Variant{shipped, growing, dividing}
 	if len(subject.Variants) == 0 {
-		t.Log(inOverlay(t, []overlay.Variant{{Name: shipped}}))
+		t.Log(inOverlay(t, codes))
 		return
 	}
 	var total interleave.Result
 	for _, s := range scenarios {
-		if testing.Short() && !s.short {
-			continue
+		m := newOracle(s)
+		for i, code := range codes {
+			if testing.Short() && !s.short || i > 0 && s.oneBucket || i > 1 && s.maxKeys == 1 {
+				continue // nothing is divided if there is one key
+			}
+			preemptions := -1
+			if i > 0 && !s.deep {
+				preemptions = 2
+			}
+			start := time.Now()
+			r := s.explore(code.Name, m, interleave.Options{Preemptions: preemptions})
+			if r.Failure != nil {
+				t.Errorf("%s, %s: %s\n%s", s.name, code.Name, r.Failure.Message, r.Failure.Trace)
+			}
+			t.Logf("%-44s %-9s %7d states, %6d schedules, %v", s.name, code.Name, r.States,
+				r.Schedules, time.Since(start).Round(time.Millisecond))
+			total.States += r.States
+			total.Schedules += r.Schedules
+			total.Steps += r.Steps
 		}
-		start := time.Now()
-		r := s.explore(shipped, newOracle(s), interleave.Options{Preemptions: -1})
-		if r.Failure != nil {
-			t.Errorf("%s: %s\n%s", s.name, r.Failure.Message, r.Failure.Trace)
-		}
-		t.Logf("%-44s %7d states, %6d schedules, %v", s.name, r.States, r.Schedules,
-			time.Since(start).Round(time.Millisecond))
-		total.States += r.States
-		total.Schedules += r.Schedules
-		total.Steps += r.Steps
 	}
 	t.Logf("%d states, %d schedules, %d steps", total.States, total.Schedules, total.Steps)
 }
@@ -56,7 +63,7 @@ func TestMergingLosesNothing(t *testing.T) {
 		t.Skip("takes seconds")
 	}
 	if len(subject.Variants) == 0 {
-		t.Log(inOverlay(t, []overlay.Variant{{Name: shipped}}))
+		t.Log(inOverlay(t, []overlay.Variant{shipped}))
 		return
 	}
 	for _, s := range scenarios {
@@ -64,12 +71,12 @@ func TestMergingLosesNothing(t *testing.T) {
 			continue
 		}
 		merged, all := newOracle(s), newOracle(s)
-		s.explore(shipped, merged, interleave.Options{Preemptions: 2})
-		r := s.explore(shipped, all, interleave.Options{Preemptions: 2, Forgetful: true})
+		s.explore(shipped.Name, merged, interleave.Options{Preemptions: 2})
+		r := s.explore(shipped.Name, all, interleave.Options{Preemptions: 2, Forgetful: true})
 		if !maps.Equal(merged.judged, all.judged) {
 			t.Errorf("%s: %d of %d histories", s.name, len(merged.judged), len(all.judged))
 		}
-		plain := s.explore(shipped, newOracle(s), interleave.Options{Preemptions: -1, Plain: true})
+		plain := s.explore(shipped.Name, newOracle(s), interleave.Options{Preemptions: -1, Plain: true})
 		if plain.Failure != nil {
 			t.Errorf("%s: %s\n%s", s.name, plain.Failure.Message, plain.Failure.Trace)
 		}
@@ -80,7 +87,7 @@ func TestMergingLosesNothing(t *testing.T) {
 
 // TestPlantedBugsAreFound breaks the code in one place at a time.
 func TestPlantedBugsAreFound(t *testing.T) {
-	findBugs(t, mutants, slices.Concat(onOneKey, onTheTable))
+	findBugs(t, mutants, slices.Concat(onOneKey, onTheMove, onTheTable))
 }
 
 func TestPlantedBugsInChargesAreFound(t *testing.T) { findBugs(t, chargeMutants, onCharges) }

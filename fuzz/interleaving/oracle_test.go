@@ -18,6 +18,36 @@ type answered struct {
 	tb.Decision
 	failed bool
 	each   [3]tb.Decision // of TakeAll, whose own has no more than Allowed
+
+	// mild has a bit for each decision that is the refusal of a new key by a full table,
+	// and was not to take anything. Only the reference sets it.
+	mild uint8
+}
+
+// own is the bit of the decision itself.
+const own = len(answered{}.each)
+
+// explains says whether a caller may be answered got if the reference answers a. They are
+// the same, except that one who only looks at a table that is full is answered by what the
+// last insert saw of it. That may be an earlier end of the refusal, or none.
+func (a answered) explains(got answered) bool {
+	for i := range a.each {
+		a.each[i] = milder(a.each[i], got.each[i], a.mild>>i&1 == 1)
+	}
+	if a.mild>>own&1 == 1 && got.Decision == (tb.Decision{Allowed: true, Remaining: capacity - 1}) {
+		a.Decision = got.Decision
+	}
+	a.Decision = milder(a.Decision, got.Decision, a.mild>>own&1 == 1)
+	a.mild = 0
+	return a == got
+}
+
+// milder returns got if it may be milder than d, and ends no later; or else d.
+func milder(d, got tb.Decision, mild bool) tb.Decision {
+	if mild && !got.Allowed && got.RetryAfter > 0 && got.RetryAfter < d.RetryAfter {
+		d.RetryAfter = got.RetryAfter
+	}
+	return d
 }
 
 func (a answered) String() string {
@@ -41,6 +71,7 @@ type target interface {
 	TakeAll(t time.Time, charges []tb.Charge, decisions []tb.Decision) (bool, error)
 	Reset(key string)
 	Stats() tb.Stats
+	Has(key string) bool
 }
 
 // on makes the call on l, whose clock is now.
@@ -61,7 +92,7 @@ func (c ask) on(l target, now *time.Time) answered {
 	case wipe:
 		l.Reset(c.key)
 	}
-	return answered{d, err != nil, each}
+	return answered{Decision: d, failed: err != nil, each: each}
 }
 
 // aftermath makes calls that show the state that the schedule has left behind: what each
@@ -75,7 +106,11 @@ func (s *scenario) aftermath(l target, now *time.Time) string {
 	}
 	var out []byte
 	for _, k := range s.keys() {
-		a := ask{look, k, at, 0}.on(l, now)
+		c := ask{look, k, at, 0}
+		if s.overflow == tb.RefuseNew && !l.Has(k) { // see explains
+			c = ask{take, k, at, capacity + 1}
+		}
+		a := c.on(l, now)
 		out = fmt.Appendf(out, "%s:%d,%d ", k, a.Remaining, a.RetryAfter)
 	}
 	for i := 0; i <= s.maxKeys && !s.oneBucket && !s.undone; i++ {
@@ -87,7 +122,7 @@ func (s *scenario) aftermath(l target, now *time.Time) string {
 	return string(out)
 }
 
-var newKeys = [...]string{"v", "w", "x", "y", "z"}
+var newKeys = []string{"v", "w", "x", "y", "z"}
 
 // keys returns the keys of the scenario, in the order in which they appear.
 func (s *scenario) keys() []string {
@@ -108,12 +143,13 @@ func (s *scenario) keys() []string {
 type oracle struct {
 	scenario scenario
 	root     *order
+	full     bool            // a TakeAll may find the table to be full
 	judged   map[string]bool // histories, and whether they are linearizable
 	id       []byte          // of the history that is judged
 }
 
 // order is some of the steps of the calls in an order, and the orders that go on from
-// there. All calls are a single step, but those on several buckets.
+// there. All calls are a single step, but those on several buckets, and those that evict.
 type order struct {
 	turns []turn
 	at    []place // where each thread is
@@ -122,21 +158,24 @@ type order struct {
 	after string // the aftermath, if all calls are made
 }
 
-// turn is a step of a thread. What it is to undo may be lost, if the bucket has moved.
+// turn is a step of a thread. Some steps have another outcome: what is to be undone is lost,
+// as the bucket has moved; or a new key is not found to be refused, although it is.
 type turn struct {
 	thread int
-	lost   bool
+	other  bool
 }
 
 func newOracle(s scenario) *oracle {
 	root := &order{at: make([]place, len(s.threads)), next: make(map[turn]*order)}
-	return &oracle{scenario: s, root: root, judged: make(map[string]bool)}
+	full := s.overflow == tb.RefuseNew && slices.ContainsFunc(slices.Concat(s.threads...),
+		func(c ask) bool { return c.op == all })
+	return &oracle{scenario: s, root: root, full: full, judged: make(map[string]bool)}
 }
 
 // steps returns the orders in which thread makes the next step after o.
 func (m *oracle) steps(o *order, thread int) []*order {
 	next := []*order{m.then(o, turn{thread, false})}
-	if m.scenario.moves && o.at[thread] == undoing {
+	if m.scenario.moves && o.at[thread] == undoing || m.full {
 		next = append(next, m.then(o, turn{thread, true}))
 	}
 	return next
@@ -154,14 +193,15 @@ func (m *oracle) then(o *order, t turn) *order {
 	o.next[t] = next
 	l, now := m.limiter()
 	left := 0 // calls
+	table := new(held)
 	threads := make([]*caller, len(m.scenario.threads))
 	for i, asks := range m.scenario.threads {
-		threads[i] = newCaller(l, asks, now)
+		threads[i] = newCaller(l, asks, now, table)
 		defer threads[i].stop()
 		left += len(asks)
 	}
 	for _, t := range next.turns {
-		next.last, next.at[t.thread] = threads[t.thread].step(t.lost)
+		next.last, next.at[t.thread] = threads[t.thread].step(t.other)
 		if next.at[t.thread] == outside {
 			left--
 		}
@@ -230,8 +270,11 @@ func (m *oracle) search(
 		}
 		for _, next := range m.steps(o, t) {
 			returned := 0
-			if next.at[t] == outside {
-				if next.last != c.Result {
+			switch next.at[t] {
+			case blocked:
+				continue
+			case outside:
+				if !next.last.explains(c.Result.(answered)) {
 					continue
 				}
 				returned = 1
@@ -243,7 +286,7 @@ func (m *oracle) search(
 			made[t] -= returned
 		}
 	}
-	return done && (o.after == after || m.scenario.unordered)
+	return done && o.after == after
 }
 
 // follows says whether all calls that returned before another are made.

@@ -8,7 +8,7 @@ import (
 
 // scenarios are what every schedule of is run. A reading is late where it is lower than
 // one that another call brings.
-var scenarios = slices.Concat(onOneKey, onTheTable, onCharges)
+var scenarios = slices.Concat(onOneKey, onTheTable, onTheMove, onCharges)
 
 // onTheTable are about keys that come and go.
 var onTheTable = []scenario{
@@ -197,31 +197,6 @@ var onTheTable = []scenario{
 		threads: [][]ask{
 			{{take, "b", 1, 4}, {look, "c", 1, 0}},
 			{{wipe, "a", 0, 0}, {take, "a", 1, 4}},
-		},
-	},
-	{
-		name: "two shards reset at once", maxKeys: 4, shards: 2,
-		before: []ask{{take, "a", 5, 1}, {take, "b", 3, 1}}, // in shards 1 and 0
-		threads: [][]ask{
-			{{wipe, "a", 0, 0}, {take, "a", 1, 10}, {take, "a", 5, 2}},
-			{{wipe, "b", 0, 0}},
-		},
-	},
-	{
-		name: "the last place, two shards", maxKeys: 2, shards: 2, unordered: true,
-		before: []ask{{take, "a", 0, 2}},
-		threads: [][]ask{
-			{{take, "b", 5, 4}},
-			{{take, "c", 5, 4}},
-		},
-	},
-	{
-		name: "one place, two shards", maxKeys: 1, shards: 2, unordered: true,
-		before: []ask{{take, "a", 0, 2}},
-		threads: [][]ask{
-			{{take, "b", 5, 4}},
-			{{take, "d", 5, 4}},
-			{{take, "c", 5, 4}},
 		},
 	},
 }

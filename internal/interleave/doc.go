@@ -19,7 +19,8 @@
 //   - what the calls that returned have returned, and how many calls of each thread had
 //     returned when a call made its first step. Final may depend on these, and on what
 //     the variables hold at the end, but on nothing else; Returned and Invariant are
-//     called in every state, and may depend on what the call has done.
+//     called in every state, and may depend on what the call has done, and on what
+//     Invariant has noted of the states before, if Memory says what that is.
 //
 // Addresses differ between runs. So variables have names: those of the set-up are
 // numbered, and one that a thread makes is named after what the thread had seen by then.

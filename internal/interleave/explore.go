@@ -10,6 +10,9 @@ type Program struct {
 	Returned  func(Returned) error             // when a call returned
 	Final     func(history [][]Returned) error // when all did
 	Format    func(uint64) string              // of a value, in a trace
+
+	// Memory is a digest of what Invariant has noted for Returned, if it notes anything.
+	Memory func() uint64
 }
 
 // Call is a call that a thread makes. Its result must be comparable.
@@ -21,6 +24,7 @@ type Call struct {
 // Returned is a call that returned.
 type Returned struct {
 	Call
+	Thread int
 	Result any
 	After  []int  // how many calls of each thread had returned before its first step
 	Steps  []Step // its own; valid until the thread's next call
@@ -43,7 +47,7 @@ func (s Step) Wrote() bool {
 	switch s.Op {
 	case Store, Swap, Add, MapStore, ComputeEnd:
 		return true
-	case CompareAndSwap:
+	case CompareAndSwap, SwapPointer:
 		return s.Result == 1
 	}
 	return false
@@ -193,6 +197,11 @@ func (e *explorer) options(w *world) []uint8 {
 
 // finish judges a schedule at its end.
 func (w *world) finish() {
+	defer func() {
+		if r := recover(); r != nil {
+			w.fail("panic at the end: %v", r)
+		}
+	}()
 	history := make([][]Returned, len(w.threads))
 	for i, t := range w.threads {
 		if !t.done {

@@ -19,25 +19,36 @@ const (
 	Add
 	Lock
 	Unlock
+	TryLock
 	MapLoad
 	MapStore
+	MapRange
 	ComputeBegin
 	ComputeEnd
-	ret // of a call without a step of its own
+	LoadPointer // its result is a name
+	SwapPointer // if it is what it was compared with
+	ret         // of a call without a step of its own
 )
 
 var opNames = [...]string{
-	"Load", "Store", "Swap", "CompareAndSwap", "Add", "Lock", "Unlock",
-	"map Load", "map Store", "map Compute", "map Compute ends", "return",
+	"Load", "Store", "Swap", "CompareAndSwap", "Add", "Lock", "Unlock", "TryLock",
+	"map Load", "map Store", "map Range", "map Compute", "map Compute ends",
+	"Load", "CompareAndSwap", "return",
 }
 
 func (op Op) String() string { return opNames[op] }
 
 // writes says whether the step may change what others see.
-func (op Op) writes() bool { return op != Load && op != MapLoad && op != ret }
+func (op Op) writes() bool {
+	switch op {
+	case Load, LoadPointer, MapLoad, MapRange, ret:
+		return false
+	}
+	return true
+}
 
 // exclusive says whether the step needs a lock, the map's own included.
-func (op Op) exclusive() bool { return op >= Lock && op != ret }
+func (op Op) exclusive() bool { return op >= Lock && op <= ComputeEnd }
 
 // Object is what the scheduler knows of a variable: the part of every shim. It has no
 // pointers, because tb/cas keeps buckets in memory that it has declared free of them.
@@ -68,6 +79,9 @@ func (o *Object) Step(op Op, held *bool) {
 	case t == nil:
 		if held != nil && *held {
 			panic("interleave: deadlock of a single thread")
+		}
+		if w.outside++; w.outside > 100*w.explorer.MaxSteps {
+			panic("interleave: a call does not return")
 		}
 		return
 	case t.unwinding:
@@ -161,31 +175,69 @@ func Identity(v, key any) uint64 {
 		name = o.name
 		w.pointers[v] = name
 		if w.tracing {
-			w.appeared++
-			label := fmt.Sprintf("%v#%d", key, w.appeared)
-			w.labels[name] = label
-			// The first variable of what is pointed to gets the same label.
+			// The first variable of what is pointed to has the same label.
 			type eface struct{ _, data unsafe.Pointer }
-			w.labels[(*Object)((*eface)(unsafe.Pointer(&v)).data).name] = label
+			first := (*Object)((*eface)(unsafe.Pointer(&v)).data).name
+			if _, ok := w.labels[first]; !ok {
+				w.appeared++
+				w.labels[first] = fmt.Sprintf("%s#%d", w.text(key), w.appeared)
+			}
+			w.labels[name] = w.labels[first]
 		}
 	}
 	return name
 }
 
-// Adopt names o, which is there from the start, as the part of whole that is under key.
+// Made names o, which is made now.
+func (o *Object) Made(what string) {
+	w := running
+	if w == nil {
+		return
+	}
+	t := w.active
+	w.christen(o, t)
+	if t != nil {
+		o.owner, o.epoch = t.id+1, t.published
+	}
+	if w.tracing {
+		w.appeared++
+		w.labels[o.name] = fmt.Sprintf("%s#%d", what, w.appeared)
+	}
+}
+
+// Adopt names o, which is there since whole was made, as the part of it that is under key.
 func (o *Object) Adopt(whole *Object, key any) {
 	w := running
 	if w == nil {
 		return
 	}
-	if whole.name == 0 {
-		w.christen(whole, nil)
-	}
 	o.name = mix(whole.name, Hash(key))
-	o.owner = setUp
+	o.owner, o.epoch = whole.owner, whole.epoch
 	if w.tracing {
-		w.labels[o.name] = fmt.Sprintf("map[%v]", key)
+		w.labels[o.name] = fmt.Sprintf("%s[%s]", w.labels[whole.name], w.text(key))
 	}
+}
+
+// Title returns what o is called in traces.
+func (o *Object) Title() string {
+	if w := running; w != nil {
+		return w.label(o.name)
+	}
+	return ""
+}
+
+// Spell gives a key a text for traces, behind those that it has been given.
+func Spell(key any, text string) {
+	if w := running; w != nil {
+		w.texts[key] += text
+	}
+}
+
+func (w *world) text(key any) string {
+	if s, ok := w.texts[key]; ok {
+		return s
+	}
+	return fmt.Sprint(key)
 }
 
 // Label names o in traces.

@@ -53,7 +53,13 @@ func (w *world) effect(s Step) string {
 	switch {
 	case s.Op == Lock || s.Op == Unlock:
 		return ""
-	case s.Op == CompareAndSwap && s.Result == 0:
+	case s.Op == TryLock && s.Result == 0:
+		return "fails"
+	case s.Op == TryLock:
+		return "succeeds"
+	case s.Op == ComputeEnd && s.before == s.after:
+		return "as it was"
+	case (s.Op == CompareAndSwap || s.Op == SwapPointer) && s.Result == 0:
 		return "fails: it is " + value(s.before)
 	case s.Op.writes() && s.Op != ComputeBegin:
 		return value(s.before) + " becomes " + value(s.after)

@@ -18,6 +18,7 @@ type world struct {
 	active   *thread // nil during the set-up and after the last step
 	last     *thread // that made the step before
 	switches int     // preemptions so far
+	outside  int     // steps outside of the threads, since the set-up or the last step
 	memory   uint64  // digest of all variables
 	named    uint64  // variables of the set-up
 	pointers map[any]uint64
@@ -26,6 +27,7 @@ type world struct {
 	tracing  bool
 	trace    []Step
 	labels   map[uint64]string
+	texts    map[any]string // of keys
 	appeared int
 }
 
@@ -60,6 +62,7 @@ func newWorld(e *explorer, tracing bool) *world {
 	w := &world{
 		explorer: e, tracing: tracing,
 		pointers: make(map[any]uint64), labels: make(map[uint64]string),
+		texts: make(map[any]string),
 	}
 	running = w
 	w.program = e.start()
@@ -115,7 +118,7 @@ func (t *thread) run(yield func(struct{}) bool) {
 // end notes the result of a call. What the thread saw on the way is forgotten: from now
 // on it depends on nothing but its results.
 func (t *thread) end(c Call, result any) {
-	r := Returned{Call: c, Result: result, After: t.after, Steps: t.steps, Alone: t.alone}
+	r := Returned{c, int(t.id), result, t.after, t.steps, t.alone}
 	t.returned = append(t.returned, r)
 	t.past = mix(t.past, Hash(result))
 	for _, n := range t.after {
@@ -155,6 +158,7 @@ func (w *world) step(t *thread) {
 		w.switches++
 	}
 	w.last = t
+	w.outside = 0
 	for _, u := range w.threads {
 		if u != t {
 			u.alone = u.fresh
@@ -196,6 +200,9 @@ func (w *world) digest() uint64 {
 		if t.alone {
 			h++
 		}
+	}
+	if f := w.program.Memory; f != nil {
+		h = mix(h, f())
 	}
 	if w.explorer.Preemptions >= 0 && w.last != nil {
 		h = mix(h, uint64(w.switches)<<8|uint64(w.last.id))

@@ -39,7 +39,7 @@ func (c *Charge[K]) Take(t time.Time) (tb.Decision, error) {
 	l := c.limiter
 	b := c.checked
 	if b == nil || isSealed(b.word.Load()) { // it may no longer be the key's
-		b, _ = l.table.Load(c.key)
+		b = l.table.Load(c.key)
 	}
 	d, at, err := l.settle(b, l.clock.instant(t), c.key, c.cost)
 	c.taken = place{}

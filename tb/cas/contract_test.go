@@ -3,6 +3,7 @@ package cas_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"sync"
 	"testing"
@@ -134,5 +135,41 @@ func TestNaNIsNoKey(t *testing.T) {
 	l.Reset(math.NaN())
 	if n := l.Len(); n != 0 {
 		t.Errorf("%d keys, want 0", n)
+	}
+}
+
+type route struct {
+	tenant string
+	port   int
+	path   string
+}
+
+func TestKeysOfOtherTypes(t *testing.T) {
+	type name string
+	runKeys(t, func(text string) name { return name(text) })
+	runKeys(t, func(text string) route { return route{text[:4], 80, text[4:]} })
+	runKeys(t, func(text string) [2]string { return [2]string{text[1:], text[:1]} })
+	runKeys(t, func(text string) struct{ r [1]route } {
+		return struct{ r [1]route }{[1]route{{text, 1, text[1:]}}}
+	})
+}
+
+func runKeys[K comparable](t *testing.T, key func(text string) K) {
+	t.Run(fmt.Sprintf("%T", key("0123456789")), func(t *testing.T) {
+		tbtest.RunKeys(t, func(limit tb.Limit, opts ...tb.Option) (tbtest.Keyed[K], error) {
+			return cas.New[K](limit, opts...)
+		}, key)
+	})
+}
+
+func TestKeyTypesThatHoldAnInterfaceAreRefused(t *testing.T) {
+	limit := tb.Limit{Capacity: 1, Tokens: 1, Per: 1}
+	_, plain := cas.New[any](limit)
+	_, inside := cas.New[struct{ err [1]error }](limit)
+	for _, err := range []error{plain, inside} {
+		var cfg *tb.ConfigError
+		if !errors.As(err, &cfg) || cfg.Field != "K" {
+			t.Errorf("got error %v, want a *tb.ConfigError of K", err)
+		}
 	}
 }

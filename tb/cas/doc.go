@@ -20,20 +20,23 @@
 // buckets that are charged after the fact, and the delta has the rest, at least 32 bits.
 // It spans at least four times the time to fill a bucket, and 250 times or more up to a
 // capacity of 100 million. When it has run out, the next grant moves the bucket to a new
-// base: the one case in which a call on a key in the table allocates, takes a lock (of a
-// bucket of the map, for an instant), and in which even a call that is refused in the end
-// may have written: the seal, if others were granted before it could move the bucket.
+// base. Only then does a call on a key in the table allocate, and take a lock: that of a
+// bucket of the map, for a few instructions. It waits neither for an insert nor for the
+// table to grow. Such a call may set the seal and still be refused, if others were granted
+// before it could move the bucket.
 //
-// A sealed word never changes again, other than to evicted. Whoever meets one does not
-// wait for its sealer. If the bucket was evicted, the caller adds the key anew. If its
-// delta ran out, a refusal is decided on the word as it stands, and a grant is to put in
-// the bucket's place a successor that was charged its cost, or to find that somebody else
-// was first.
+// A sealed word never changes again, other than to evicted, and a caller that meets one
+// does not wait for the caller that sealed it. If the bucket was evicted, the caller adds
+// the key anew. If its delta ran out, a refusal is decided on the word as it stands. A caller
+// that would be granted replaces the bucket with a successor that was charged the cost; if
+// another caller was first, it starts over.
 //
-// An insert into a full table corrects at most 16 stale stamps and then evicts the
-// best bucket it has seen. So in a table whose buckets were all spent from since the
-// last insert, ForgiveLeast may forgive a little more than the least debt, and
-// RefuseNew may refuse a new key somewhat longer than needed. ForgiveLeast also keeps
-// an order of its own for the share of the keys that falls to each processor, from
-// 8,192 keys on.
+// A key takes about 75 bytes, and the bytes of its text; there is no bound on how long it
+// may be. The limiter keeps a copy of it.
+//
+// An insert into a full table corrects the stale stamps of buckets that were used since
+// the order looked at them: up to 16 if it has found a full bucket, and up to 1,024 if not.
+// So ForgiveLeast forgives a debt while another bucket is full, or one that is not the
+// least, only if more than 1,024 buckets were drained since the order looked at them; and
+// RefuseNew may refuse a new key for the same reason.
 package cas

@@ -74,6 +74,16 @@ func (m *meter) since(base, blocks, rest uint64) uint64 {
 	return min(blocks-base, m.far)<<(m.shift&63) | rest
 }
 
+// until returns the units supplied from t, whose S is so many blocks and the rest, to delta
+// units after base: 0 if t is the later of the two, and no more than a bucket could miss if
+// they are very far apart.
+func (m *meter) until(base, delta, blocks, rest uint64) uint64 {
+	if blocks >= base {
+		return delta - min(delta, m.since(base, blocks, rest))
+	}
+	return min(base-blocks, m.far)<<(m.shift&63) + delta - rest
+}
+
 // impossible is a cost that no bucket can ever pay.
 func (m *meter) impossible() uint64 { return m.capacity + 1 }
 

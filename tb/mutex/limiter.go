@@ -7,7 +7,6 @@ package mutex
 import (
 	"container/heap"
 	"context"
-	"strings"
 	"sync"
 	"time"
 
@@ -16,6 +15,9 @@ import (
 
 // idle is how long a bucket has been full before a new key drops it.
 const idle = uint64(time.Minute)
+
+// idleDrops is how many of them it drops at most.
+const idleDrops = 16
 
 // Limiter is a token bucket per key of type K. It implements tb.Limiter if K is
 // string. Use New or NewTokenBucket to make one; all methods are safe for concurrent
@@ -30,7 +32,7 @@ type Limiter[K comparable] struct {
 	buckets  map[K]*bucket[K]
 	order    order[K]
 	inserts  uint64
-	latest   uint64 // up to when a bucket that left the table had been refilled
+	latest   uint64 // the latest instant at which a bucket was evicted, or had become full
 	stats    tb.Stats
 	forgiven int64 // units
 }
@@ -67,9 +69,12 @@ func NewTokenBucket(capacity int, refillPerSec float64, opts ...tb.Option) *Toke
 }
 
 // New returns a limiter with a bucket of the given limit for each key. It returns a
-// *tb.ConfigError if the limit or an option is out of range.
+// *tb.ConfigError if the limit or an option is out of range, or K contains an interface.
 func New[K comparable](limit tb.Limit, opts ...tb.Option) (*Limiter[K], error) {
 	if err := limit.Validate(); err != nil {
+		return nil, err
+	}
+	if err := tb.CheckKeyType[K](); err != nil {
 		return nil, err
 	}
 	s, err := tb.Apply(opts...)
@@ -130,7 +135,7 @@ func (l *Limiter[K]) Reset(key K) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if b, ok := l.buckets[key]; ok {
-		l.remove(b, b.at)
+		l.remove(b)
 	}
 }
 
@@ -165,7 +170,7 @@ func (l *Limiter[K]) decide(now uint64, key K, cost int64, spend bool) (tb.Decis
 	}
 	b, ok := l.buckets[key]
 	if !ok {
-		b = &bucket[K]{key: key, tokens: l.limit.capacity, at: max(now, l.latest)}
+		b = &bucket[K]{key: key, tokens: l.limit.capacity, at: now}
 		if cost <= l.limit.capacity {
 			if until, ok := l.admit(b, now, spend); !ok {
 				return tb.Decision{RetryAfter: l.limit.wait(now, until)}, nil
@@ -216,7 +221,7 @@ func (l *Limiter[K]) instant(t time.Time) uint64 {
 // admit makes room for b, unless spend is false, and says whether there is any, or
 // will be at until.
 func (l *Limiter[K]) admit(b *bucket[K], now uint64, spend bool) (until uint64, ok bool) {
-	for range 2 {
+	for range idleDrops {
 		if spend && len(l.order) > 0 && l.order[0].full <= now-min(now, idle) {
 			l.evict(now)
 		}
@@ -238,19 +243,21 @@ func (l *Limiter[K]) admit(b *bucket[K], now uint64, spend bool) (until uint64, 
 }
 
 // evict removes the bucket that is full, or will be, first. If it is full, it leaves at
-// the instant at which it became full; if not, now, when its debt is forgiven, or at its
-// own time if that is later.
+// the instant at which it became full. If not, it leaves now, and what it lacks to full now
+// is forgiven. Its own time may be later, even far in the future, if one call has brought such
+// a reading; then what is supplied until then is forgiven too, up to the capacity.
 func (l *Limiter[K]) evict(now uint64) {
 	b := l.order[0]
-	tokens, at := l.refilled(b, now)
-	if owed := l.limit.capacity - tokens; owed > 0 {
-		l.stats.EvictedInDebt++
-		l.forgiven += owed
-		l.remove(b, at)
+	l.remove(b)
+	l.latest = max(l.latest, min(now, b.full))
+	if b.full <= now {
+		l.stats.EvictedFull++
 		return
 	}
-	l.stats.EvictedFull++
-	l.remove(b, b.full)
+	tokens, at := l.refilled(b, now)
+	ahead := l.limit.supply(at).minus(l.limit.supply(now))
+	l.stats.EvictedInDebt++
+	l.forgiven += l.limit.capacity - tokens + ahead.clamp(l.limit.capacity)
 }
 
 // enter puts b, which was spent from, in its place in the order.
@@ -261,17 +268,14 @@ func (l *Limiter[K]) enter(b *bucket[K]) {
 		heap.Fix(&l.order, b.slot)
 		return
 	}
-	if s, ok := any(b.key).(string); ok { // it may be part of a buffer of the caller's
-		b.key = any(strings.Clone(s)).(K)
-	}
+	own(&b.key)
 	b.seq = l.inserts
 	l.inserts++
 	l.buckets[b.key] = b
 	heap.Push(&l.order, b)
 }
 
-func (l *Limiter[K]) remove(b *bucket[K], at uint64) {
-	l.latest = max(l.latest, at)
+func (l *Limiter[K]) remove(b *bucket[K]) {
 	delete(l.buckets, b.key)
 	heap.Remove(&l.order, b.slot)
 }

@@ -40,6 +40,63 @@ func floodDoesNotResetADrainedKey(s *suite) {
 	}
 }
 
+// New keys that are drained in a table of full buckets push out those, and not each other.
+func drainingNewKeysOfAnIdleTable(s *suite) {
+	const bound = 8192
+	f := s.new(perSecond(10, 1), tb.WithMaxKeys(bound))
+	for i := range bound {
+		f.granted("idle "+strconv.Itoa(i), 1, 9)
+	}
+	f.Advance(30 * time.Second)
+	granted := 0
+	for range 100 {
+		for k := range 8 {
+			for range 10 {
+				if f.allow("new " + strconv.Itoa(k)).Allowed {
+					granted++
+				}
+			}
+		}
+	}
+	if granted != 80 {
+		s.Errorf("%d tokens granted to 8 keys at one instant, want 80", granted)
+	}
+	f.nothingForgiven()
+}
+
+// The order has the drained keys first, as it saw them when they were inserted. It has to
+// look further for a bucket that is full.
+func drainedKeysStayWhileOthersAreFull(s *suite) {
+	const bound = 4000
+	for _, drained := range []int{1, 17, 100, 512} {
+		f := s.new(perSecond(10, 1), tb.WithMaxKeys(bound))
+		for i := range bound {
+			f.granted(strconv.Itoa(i), 1, 9)
+		}
+		f.Advance(30 * time.Second)
+		for i := range drained {
+			f.granted(strconv.Itoa(i), 10, 0)
+		}
+		f.granted("new", 1, 9)
+		f.nothingForgiven()
+		for i := range drained {
+			f.refused(strconv.Itoa(i), 1, time.Second, 0)
+		}
+	}
+}
+
+// nothingForgiven fails the test if a bucket was evicted in debt.
+func (f *fixture) nothingForgiven() {
+	f.Helper()
+	l, ok := f.Limiter.(statser)
+	if !ok {
+		return
+	}
+	if st := l.Stats(); st.EvictedInDebt != 0 || st.Forgiven != 0 {
+		f.Errorf("%+v: want nothing forgiven", st)
+	}
+}
+
 func drainingFloodUnderRefuseNew(s *suite) {
 	f := s.new(perSecond(10, 1), tb.WithMaxKeys(1000), tb.WithOverflow(tb.RefuseNew))
 	f.granted("victim", 10, 0)

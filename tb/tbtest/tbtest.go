@@ -25,7 +25,7 @@ func Run(t *testing.T, newLimiter func(tb.Limit, ...tb.Option) (tb.Limiter, erro
 	for _, tt := range slices.Concat(basics, costs, times, charges) {
 		t.Run(tt.name, func(t *testing.T) { tt.run(&suite{t, newLimiter}) })
 	}
-	for _, tt := range tables {
+	for _, tt := range slices.Concat(tables, keys) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := &suite{t, newLimiter}
 			as[counter](s.new(perSecond(1, 1)))

@@ -73,7 +73,7 @@ func (x *Pointer[T]) write(op interleave.Op, p *T, result uint64) {
 	old := x.name
 	x.p, x.name = p, 0
 	if p != nil {
-		x.name = interleave.Identity(p, "pointer")
+		x.name = interleave.Identity(p, x.Title())
 	}
 	x.Became(old, x.name)
 	x.Saw(op, result, old, x.name)
@@ -82,8 +82,8 @@ func (x *Pointer[T]) write(op interleave.Op, p *T, result uint64) {
 
 // Load is a step.
 func (x *Pointer[T]) Load() *T {
-	x.Step(interleave.Load, nil)
-	x.Saw(interleave.Load, x.name, 0, 0)
+	x.Step(interleave.LoadPointer, nil)
+	x.Saw(interleave.LoadPointer, x.name, 0, 0)
 	return x.p
 }
 
@@ -95,11 +95,11 @@ func (x *Pointer[T]) Store(p *T) {
 
 // CompareAndSwap is a step.
 func (x *Pointer[T]) CompareAndSwap(before, after *T) bool {
-	x.Step(interleave.CompareAndSwap, nil)
+	x.Step(interleave.SwapPointer, nil)
 	if x.p != before {
-		x.Saw(interleave.CompareAndSwap, 0, x.name, x.name)
+		x.Saw(interleave.SwapPointer, 0, x.name, x.name)
 		return false
 	}
-	x.write(interleave.CompareAndSwap, after, 1)
+	x.write(interleave.SwapPointer, after, 1)
 	return true
 }

@@ -20,15 +20,21 @@ type Limiter interface {
 	Len() int
 	Stats() tb.Stats
 
-	// Bounded returns an error if there are more keys than places taken, or more of
-	// those than MaxKeys. That holds at any instant.
+	// What follows makes no steps.
+
+	// Bounded returns an error if there are more keys than MaxKeys. That holds at any
+	// instant.
 	Bounded() error
-	// Agrees returns an error if the keys, the places taken and the order of eviction
-	// are not the same. That holds while nobody makes a call. If charges were undone, a
-	// key may have a later place in the order than is its due.
+	// Agrees returns an error if the keys in the table are not those in the order of
+	// eviction, or are not where they belong. That holds while nobody makes a call. If
+	// charges were undone, a key may have a later place in the order than is its due.
 	Agrees(undone bool) error
+	// Has says whether key has a bucket that was not evicted.
+	Has(key string) bool
 	// Holds returns how many tokens there are for key at t.
 	Holds(key string, t time.Time) float64
+	// Forgiven is that of Stats.
+	Forgiven() float64
 }
 
 // Config is what a limiter is made with. With OneBucket it is a single bucket, and keys
@@ -36,7 +42,8 @@ type Limiter interface {
 type Config struct {
 	Limit     tb.Limit
 	Options   []tb.Option
-	Shards    int
+	Keys      []string // of one letter
+	Collide   bool     // they all have the same hash
 	OneBucket bool
 }
 

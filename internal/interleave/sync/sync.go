@@ -23,6 +23,19 @@ func (m *Mutex) Lock() {
 	m.Became(m.guarded, ^m.guarded)
 }
 
+// TryLock is a step.
+func (m *Mutex) TryLock() bool {
+	m.Step(interleave.TryLock, nil)
+	if m.held {
+		m.Saw(interleave.TryLock, 0, 0, 0)
+		return false
+	}
+	m.held = true
+	m.Saw(interleave.TryLock, m.guarded|1, 0, 1)
+	m.Became(m.guarded, ^m.guarded)
+	return true
+}
+
 // Unlock is a step that nobody has to wait for.
 func (m *Mutex) Unlock() {
 	m.Step(interleave.Unlock, nil)

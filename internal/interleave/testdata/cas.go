@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/seed-181794aa/ratelimit/internal/interleave"
 	"github.com/seed-181794aa/ratelimit/internal/interleave/subject"
 	edition "github.com/seed-181794aa/ratelimit/internal/interleave/variants/tb"
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -27,16 +28,8 @@ func expose(c subject.Config) (subject.Limiter, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := tb.Apply(c.Options...)
-	if err != nil {
-		return nil, err
-	}
-	l.table.Expose(s.MaxKeys, c.Shards)
+	l.table.Expose(c.Keys, c.Collide)
 	l.clock.first.Label("first reading")
-	l.ledger.latest.Label("latest")
-	l.ledger.full.Label("evicted full")
-	l.ledger.inDebt.Label("evicted in debt")
-	l.ledger.forgiven.Label("forgiven")
 	l.ledger.refused.Label("refused")
 	return exposed{l}, nil
 }
@@ -57,9 +50,21 @@ func (l exposed) TakeAll(
 	return edition.TakeAll(t, edition.All(charges), decisions)
 }
 
+// Digest is that of what the lock of the table guards.
+func (l *ledger) Digest() uint64 {
+	return interleave.Hash([...]uint64{l.latest, l.full, l.inDebt, l.forgiven})
+}
+
+func (l exposed) Forgiven() float64 { return l.ledger.stats(0).Forgiven }
+
+func (l exposed) Has(key string) bool {
+	b := l.table.Find(key)
+	return b != nil && b.word.Load() != evicted
+}
+
 func (l exposed) Holds(key string, t time.Time) float64 {
-	b, ok := l.table.Load(key)
-	if !ok {
+	b := l.table.Find(key)
+	if b == nil {
 		return float64(l.meter.tokens)
 	}
 	return b.holds(&l.meter, l.clock.instant(t))
@@ -110,5 +115,7 @@ func (b exposedBucket) TakeAll(time.Time, []tb.Charge, []tb.Decision) (bool, err
 func (b exposedBucket) Reset(string)      {}
 func (b exposedBucket) Len() int          { return 0 }
 func (b exposedBucket) Stats() tb.Stats   { return tb.Stats{} }
+func (b exposedBucket) Forgiven() float64 { return 0 }
+func (b exposedBucket) Has(string) bool   { return b.state.Load() != nil }
 func (b exposedBucket) Bounded() error    { return nil }
 func (b exposedBucket) Agrees(bool) error { return nil }

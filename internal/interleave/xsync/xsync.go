@@ -5,14 +5,28 @@
 // In xsync, a Compute holds the lock of a bucket that several keys may share, here one of
 // the key alone. So whatever can happen there can happen here; and as callbacks must not
 // lock anything, sharing cannot bring a deadlock that is not found here.
+//
+// Range goes bucket by bucket, and calls back for what it has copied from one, which may
+// have been replaced meanwhile. Here the values of a bucket are read in a step each, all of
+// them before the first call: so whatever xsync may hand out is handed out, and more, except
+// that the order within a bucket is that of the keys. Which keys there are is taken to be
+// changed by the caller alone.
 package xsync
 
-import "github.com/seed-181794aa/ratelimit/internal/interleave"
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+
+	"github.com/seed-181794aa/ratelimit/internal/interleave"
+)
 
 // MapOf stands in for the type of that name.
-type MapOf[K comparable, V comparable] struct {
+type MapOf[K cmp.Ordered, V comparable] struct {
 	interleave.Object
-	cells map[K]*cell[V]
+	cells   map[K]*cell[V]
+	hasher  func(K, uint64) uint64
+	buckets uint64 // a power of two
 }
 
 type cell[V comparable] struct {
@@ -23,14 +37,37 @@ type cell[V comparable] struct {
 	name    uint64 // of value; 0 if it is not present
 }
 
+// MapConfig stands in for the type of that name.
+type MapConfig struct{ size int }
+
+// WithPresize stands in for the function of that name.
+func WithPresize(size int) func(*MapConfig) { return func(c *MapConfig) { c.size = size } }
+
+// WithGrowOnly makes no difference: how large a map is shows only in Range.
+func WithGrowOnly() func(*MapConfig) { return func(*MapConfig) {} }
+
 // NewMapOf returns an empty map.
-func NewMapOf[K comparable, V comparable]() *MapOf[K, V] {
-	return &MapOf[K, V]{cells: make(map[K]*cell[V])}
+func NewMapOf[K cmp.Ordered, V comparable](options ...func(*MapConfig)) *MapOf[K, V] {
+	return NewMapOfWithHasher[K, V](func(K, uint64) uint64 { return 0 }, options...)
 }
 
-// NewMapOfWithHasher returns an empty map. It needs no hash.
-func NewMapOfWithHasher[K comparable, V comparable](func(K, uint64) uint64) *MapOf[K, V] {
-	return NewMapOf[K, V]()
+// NewMapOfWithHasher returns an empty map. It has as many buckets as xsync's would have,
+// except that it may have less than 32. The hash says in which of them a key is.
+func NewMapOfWithHasher[K cmp.Ordered, V comparable](
+	hasher func(K, uint64) uint64, options ...func(*MapConfig),
+) *MapOf[K, V] {
+	var c MapConfig
+	for _, o := range options {
+		o(&c)
+	}
+	buckets := max(1, uint64(float64(c.size)/5/0.75))
+	m := &MapOf[K, V]{
+		cells:   make(map[K]*cell[V]),
+		hasher:  hasher,
+		buckets: 1 << bits.Len64(buckets-1),
+	}
+	m.Made("map")
+	return m
 }
 
 func (m *MapOf[K, V]) cell(key K) *cell[V] {
@@ -97,13 +134,54 @@ func (m *MapOf[K, V]) Compute(key K, f func(V, bool) (V, bool)) (V, bool) {
 	return v, !remove
 }
 
-// Len returns the number of keys. It is no step, and not for the code that is explored.
-func (m *MapOf[K, V]) Len() int {
-	n := 0
-	for _, c := range m.cells {
-		if c.present {
-			n++
+// Delete is a Compute.
+func (m *MapOf[K, V]) Delete(key K) {
+	m.Compute(key, func(v V, _ bool) (V, bool) { return v, true })
+}
+
+// Range is a step for each key.
+func (m *MapOf[K, V]) Range(f func(K, V) bool) {
+	type entry struct {
+		key   K
+		value V
+	}
+	keys := m.keys()
+	for bucket := range m.buckets {
+		var copied []entry
+		for _, k := range keys {
+			if m.hasher(k, 0)>>7&(m.buckets-1) != bucket {
+				continue
+			}
+			c := m.cell(k)
+			c.Step(interleave.MapRange, &c.held)
+			c.Saw(interleave.MapRange, c.name, 0, 0)
+			if c.present {
+				copied = append(copied, entry{k, c.value})
+			}
+		}
+		for _, e := range copied {
+			if !f(e.key, e.value) {
+				return
+			}
 		}
 	}
-	return n
+}
+
+func (m *MapOf[K, V]) keys() []K {
+	var keys []K
+	for k, c := range m.cells {
+		if c.present {
+			keys = append(keys, k)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// Each calls f for each key and its value. It is no step, and not for the code that is
+// explored.
+func (m *MapOf[K, V]) Each(f func(K, V)) {
+	for _, k := range m.keys() {
+		f(k, m.cells[k].value)
+	}
 }

@@ -1,0 +1,95 @@
+package lru
+
+import (
+	"net/netip"
+	"runtime"
+	"strings"
+	"testing"
+	"unsafe"
+)
+
+func TestTextLiesBehindItsValue(t *testing.T) {
+	n := newNodes[string, item]()
+	for _, length := range []int{0, 1, 7, 8, 9, 13, 14, 15, 16, 100, 253, 254, 255, 256, 257, 1 << 20} {
+		want := strings.Repeat("k", length)
+		v := n.make(want)
+		v.used.Store(1<<64 - 1) // must not reach the key
+		v.dead.Store(true)
+		got := n.key(v)
+		if got != want || !n.has(v, want) {
+			t.Fatalf("%d bytes: got %q", length, got)
+		}
+		if n.has(v, want+"k") || length > 0 && n.has(v, want[1:]+"x") {
+			t.Fatalf("%d bytes: another key is taken for it", length)
+		}
+		header := uintptr(1)
+		if length >= longText {
+			header = 9
+		}
+		if off := address(got) - uintptr(unsafe.Pointer(v)); length > 0 && off != unsafe.Sizeof(*v)+header {
+			t.Errorf("%d bytes: the key is %d bytes behind the value's start", length, off)
+		}
+	}
+}
+
+// words are a value of two words, as a bucket is.
+type words [2]uint64
+
+func TestTextTakesNoMoreThanItNeeds(t *testing.T) {
+	const keys = 10_000
+	var before, after runtime.MemStats
+	var kept [keys]*words
+	n := newNodes[string, words]()
+	runtime.ReadMemStats(&before)
+	for i := range kept {
+		kept[i] = n.make("198.51.100.195x") // 15 bytes, and their length
+	}
+	runtime.ReadMemStats(&after)
+	runtime.KeepAlive(&kept)
+	if n := (after.TotalAlloc - before.TotalAlloc) / keys; n < 32 || n > 40 { // others take little
+		t.Errorf("a value of 16 bytes and a key of 15 take %d bytes, want 32", n)
+	}
+}
+
+func TestKeysShareNoMemoryWithTheCaller(t *testing.T) {
+	type name string
+	type route struct {
+		host  string
+		parts [2]string
+		n     int
+	}
+	copies(t, func(s string) string { return s })
+	copies(t, func(s string) name { return name(s) })
+	copies(t, func(s string) route { return route{s[:3], [2]string{s[3:5], s[5:]}, 7} })
+	copies(t, func(s string) [3]string { return [3]string{s, s[1:], s[2:]} })
+	copies(t, func(s string) struct{ r [1]route } { return struct{ r [1]route }{[1]route{{host: s}}} })
+	if n := len(newNodes[netip.Addr, item]().strings); n != 0 {
+		t.Errorf("%d strings in a netip.Addr", n)
+	}
+}
+
+// copies makes a table with a key in a buffer, and has the buffer change.
+func copies[K comparable](t *testing.T, key func(string) K) {
+	t.Helper()
+	buffer := []byte("0123456789")
+	text := unsafe.String(&buffer[0], len(buffer))
+	before := key(strings.Clone(text))
+	c := newCache[K](2, false)
+	c.use(key(text))
+	copy(buffer, "9876543210")
+	if c.Load(before) == nil || c.Load(key(text)) != nil {
+		t.Errorf("%T: the key changed with the caller's memory", before)
+	}
+	c.replace(before)
+	copy(buffer, "abcdefghij")
+	if c.Load(before) == nil {
+		t.Errorf("%T: the successor's key changed with the caller's memory", before)
+	}
+	c.use(key(strings.Clone("1111111111")))
+	c.use(key(strings.Clone("2222222222")))
+	if err := c.whole(); err != nil || c.Load(before) != nil {
+		t.Errorf("%T: not evicted, or %v", before, err)
+	}
+}
+
+func address(s string) uintptr { return uintptr(unsafe.Pointer(unsafe.StringData(s))) }
