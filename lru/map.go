@@ -129,7 +129,8 @@ func (m *Map[K, V]) Insert(
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	found, at := m.table.probe(m.table.hasher.hash(key), key)
+	hash := m.table.hasher.hash(key)
+	found, at := m.table.probe(hash, key)
 	if found != nil {
 		return nil, 0, Found
 	}
@@ -144,7 +145,7 @@ func (m *Map[K, V]) Insert(
 	}
 	set(v)
 	stamp, _, _ := m.values.Stamp(v)
-	m.table.store(at, v)
+	m.table.store(hash, at, v)
 	m.order.push(stamp, v)
 	m.note()
 	return v, 0, Inserted

@@ -15,19 +15,19 @@ const (
 	// as it can be. Moving its keys takes 0.7 ms.
 	mostBuckets = 2048
 
-	// keysPerSlot is the least share of the bound that a slot of the directory is given.
-	// Then a bucket has about two keys in a table that is full: with more of them, keys that
-	// come and go chain more buckets to it.
-	keysPerSlot = 15 * mostBuckets / 8
+	// keysPerSlot is the least share of the bound that a slot of the directory is given, and
+	// in large tables about what it has. Then a bucket has 2.25 keys in a table that is full:
+	// with more of them, keys that come and go chain more buckets to it.
+	keysPerSlot = 9 * mostBuckets / 4
 
-	// maxSlots bounds the directory, to a megabyte. Beyond 250 million keys the small
+	// maxSlots bounds the directory, to a megabyte. Beyond 300 million keys the small
 	// maps are larger.
 	maxSlots = 1 << 16
 
 	// rebuildTurns is how often all keys are exchanged until all small maps are made anew,
 	// one after the other, so as to let go of the buckets that xsync has chained to them and
 	// never frees. On average those are 8 % of the memory then.
-	rebuildTurns = 14
+	rebuildTurns = 9
 )
 
 // small is one of the small maps: from the hash of a key to its value.
@@ -199,10 +199,9 @@ func (t *table[K, V]) find(hash uint64) (*small[V], *V) {
 	}
 }
 
-// store adds v, whose key is not in the table, and of which probe has returned that it may
-// be stored under at.
-func (t *table[K, V]) store(at uint64, v *V) {
-	for hash := t.hasher.hash(t.key(v)); hash != at; hash = next(hash) {
+// store adds v, whose key has the hash and is not in the table, under at, as probe has it.
+func (t *table[K, V]) store(hash, at uint64, v *V) {
+	for ; hash != at; hash = next(hash) {
 		t.collides(hash)
 	}
 	slot := t.slot(at)
