@@ -87,10 +87,14 @@ func TestIdleValuesDoNotSpoilTheEviction(t *testing.T) {
 		c.Load(k).used.Store(200 + uint64(k)%2)
 	}
 	c.Load(17).used.Store(1000)
+	c.Load(18).used.Store(250) // the first with nothing to lose that making room comes to
 	before := c.items.stamps.Load()
 	c.Insert(keys, 300, 100, with(300))
 	if c.Load(17) == nil {
 		t.Error("the value with the highest stamp was evicted")
+	}
+	if c.Load(18) == nil {
+		t.Error("making room did not look beyond the first")
 	}
 	if n := c.items.stamps.Load() - before; n > 2*maxLooks+5 {
 		t.Errorf("an insert looked at %d values, want at most %d", n, 2*maxLooks+5)
