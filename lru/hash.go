@@ -10,7 +10,7 @@ import (
 )
 
 // hasher is the hash function of a table. It depends on two random words, or on a seed of
-// the standard library, so nobody can tell which keys will have much in common.
+// the standard library, so a client cannot know which keys have much in common.
 //
 // Keys are mostly short strings or addresses, and their hash is a good part of what a
 // look-up costs: 8 ns for a string of 14 bytes and 21 for a netip.Addr if it goes through
@@ -67,7 +67,8 @@ func (h *hasher[K]) hash(key K) uint64 {
 func mix(b []byte, first, second uint64) uint64 {
 	n := uint64(len(b))
 	for ; len(b) > 16; b = b[16:] {
-		hi, lo := bits.Mul64(binary.LittleEndian.Uint64(b)^first, binary.LittleEndian.Uint64(b[8:])^second)
+		head, tail := binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])
+		hi, lo := bits.Mul64(head^first, tail^second)
 		first, second = second^lo, first^hi
 	}
 	var head, tail uint64

@@ -100,7 +100,7 @@ func TestHashDependsOnItsSecrets(t *testing.T) {
 	}
 	secret(t, "", "a", "0123", "01234567", "\x00\x00\x00\x00\x00\x00\x00\x00",
 		strings.Repeat("\x00", 16), strings.Repeat("\x00", 17), strings.Repeat("k", 100))
-	secret(t, netip.MustParseAddr("0.0.0.0"), netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("::"))
+	secret(t, netip.IPv4Unspecified(), netip.MustParseAddr("192.0.2.1"), netip.IPv6Unspecified())
 	secret(t, [16]byte{}, [16]byte{10: 0xff, 11: 0xff}, [16]byte{0xff})
 	secret(t, uint64(0), 1, math.MaxUint64)
 	secret(t, uint8(0), 1, math.MaxUint8)

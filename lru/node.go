@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"unsafe"
 )
@@ -30,16 +31,12 @@ type nodes[K comparable, V any] struct {
 
 func newNodes[K comparable, V any]() nodes[K, V] {
 	k, v := reflect.TypeFor[K](), reflect.TypeFor[V]()
-	if holds(k, reflect.Interface) {
-		panic(fmt.Sprintf("lru: the key type %v contains an interface, whose value cannot be copied", k))
-	}
-	for _, kind := range []reflect.Kind{
-		reflect.Pointer, reflect.Interface, reflect.String, reflect.Slice, reflect.Map,
-		reflect.Chan, reflect.Func, reflect.UnsafePointer,
-	} {
-		if holds(v, kind) {
-			panic(fmt.Sprintf("lru: the value type %v contains a pointer", v))
-		}
+	switch {
+	case holds(k, reflect.Interface):
+		panic(fmt.Sprintf("lru: the key type %v contains an interface", k))
+	case holds(v, reflect.Pointer, reflect.Interface, reflect.String, reflect.Slice, reflect.Map,
+		reflect.Chan, reflect.Func, reflect.UnsafePointer):
+		panic(fmt.Sprintf("lru: the value type %v contains a pointer", v))
 	}
 	return nodes[K, V]{k.Kind() == reflect.String, stringsIn(k, 0, nil)}
 }
@@ -117,19 +114,17 @@ func stringsIn(t reflect.Type, base uintptr, offsets []uintptr) []uintptr {
 	return offsets
 }
 
-// holds reports whether a value of type t holds one of the given kind, or is one.
-func holds(t reflect.Type, kind reflect.Kind) bool {
+// holds reports whether a value of type t holds one of the given kinds, or is one.
+func holds(t reflect.Type, kinds ...reflect.Kind) bool {
 	switch t.Kind() {
-	case kind:
-		return true
 	case reflect.Struct:
 		for i := range t.NumField() {
-			if holds(t.Field(i).Type, kind) {
+			if holds(t.Field(i).Type, kinds...) {
 				return true
 			}
 		}
 	case reflect.Array:
-		return t.Len() > 0 && holds(t.Elem(), kind)
+		return t.Len() > 0 && holds(t.Elem(), kinds...)
 	}
-	return false
+	return slices.Contains(kinds, t.Kind())
 }

@@ -10,7 +10,9 @@ import (
 
 func TestTextLiesBehindItsValue(t *testing.T) {
 	n := newNodes[string, item]()
-	for _, length := range []int{0, 1, 7, 8, 9, 13, 14, 15, 16, 100, 253, 254, 255, 256, 257, 1 << 20} {
+	for _, length := range []int{
+		0, 1, 7, 8, 9, 13, 14, 15, 16, 100, 253, 254, 255, 256, 257, 1 << 20,
+	} {
 		want := strings.Repeat("k", length)
 		v := n.make(want)
 		v.used.Store(1<<64 - 1) // must not reach the key
@@ -26,8 +28,9 @@ func TestTextLiesBehindItsValue(t *testing.T) {
 		if length >= longText {
 			header = 9
 		}
-		if off := address(got) - uintptr(unsafe.Pointer(v)); length > 0 && off != unsafe.Sizeof(*v)+header {
-			t.Errorf("%d bytes: the key is %d bytes behind the value's start", length, off)
+		behind := address(got) - uintptr(unsafe.Pointer(v))
+		if length > 0 && behind != unsafe.Sizeof(*v)+header {
+			t.Errorf("%d bytes: the key is %d bytes behind the value's start", length, behind)
 		}
 	}
 }

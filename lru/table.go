@@ -1,6 +1,7 @@
 package lru
 
 import (
+	"maps"
 	"math/bits"
 	"sync/atomic"
 
@@ -165,12 +166,11 @@ func (t *table[K, V]) collides(hash uint64) {
 	if t.hasCollided(hash) {
 		return
 	}
-	all := map[uint64]bool{hash: true}
+	all := make(map[uint64]bool)
 	if old := t.collided.Load(); old != nil {
-		for h := range *old {
-			all[h] = true
-		}
+		maps.Copy(all, *old)
 	}
+	all[hash] = true
 	t.collided.Store(&all)
 }
 

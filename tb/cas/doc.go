@@ -31,7 +31,7 @@
 // that would be granted replaces the bucket with a successor that was charged the cost; if
 // another caller was first, it starts over.
 //
-// A key takes about 75 bytes, and the bytes of its text; there is no bound on how long it
+// A key takes about 90 bytes, and the bytes of its text; there is no bound on how long it
 // may be. The limiter keeps a copy of it.
 //
 // An insert into a full table corrects the stale stamps of buckets that were used since

@@ -53,7 +53,8 @@ func (l *ledger) instant(base, units uint64) uint64 {
 // Retire implements lru.Values. A bucket that is full leaves at the instant at which it
 // became full: a new one of that time or later is exactly what it would be. One in debt
 // leaves now, although its own time may be later, and be it because a single call has
-// brought a reading from the far future: no other key is to wait for that.
+// brought a reading from the far future: no other key is to wait for that. What is supplied
+// until it would be full is forgiven; of its own time ahead of now, at most a capacity.
 func (l *ledger) Retire(b *bucket, word, now uint64) bool {
 	if !b.word.CompareAndSwap(word, evicted) {
 		return false
@@ -65,10 +66,9 @@ func (l *ledger) Retire(b *bucket, word, now uint64) bool {
 		return true
 	}
 	blocks, rest := l.split(l.at(now))
-	own, _ := l.unpack(word &^ sealBit)
-	_, deficit, _ := l.step(word&^sealBit, l.since(b.base, blocks, rest), 0)
+	delta, deficit := l.unpack(word &^ sealBit)
 	l.inDebt++
-	l.forgiven += deficit + min(l.until(b.base, own, blocks, rest), l.capacity)
+	l.forgiven += min(l.until(b.base, delta+deficit, blocks, rest), deficit+l.capacity)
 	return true
 }
 

@@ -117,7 +117,7 @@ func (l *Limiter[K]) Peek(_ context.Context, key K) (tb.Decision, error) {
 // Reset removes key, whose bucket is full again when it comes back. What the key has
 // been granted until then no longer counts: C1 holds before the reset and after it, but
 // across it the key may be granted up to Capacity tokens more. Reset is for operators:
-// it holds up new keys while it walks over a share of the table.
+// it holds up new keys while it walks over the table.
 func (l *Limiter[K]) Reset(key K) { l.table.Remove(key, l.ledger.forget) }
 
 // Len returns the number of keys in the table, never more than MaxKeys. It takes the lock

@@ -74,14 +74,14 @@ func (m *meter) since(base, blocks, rest uint64) uint64 {
 	return min(blocks-base, m.far)<<(m.shift&63) | rest
 }
 
-// until returns the units supplied from t, whose S is so many blocks and the rest, to delta
-// units after base: 0 if t is the later of the two, and no more than a bucket could miss if
-// they are very far apart.
-func (m *meter) until(base, delta, blocks, rest uint64) uint64 {
+// until returns how many units are supplied from t, whose S is so many blocks and the rest,
+// to so many units after base: 0 if t is the later of the two, and no more than a bucket
+// could miss if they are very far apart.
+func (m *meter) until(base, units, blocks, rest uint64) uint64 {
 	if blocks >= base {
-		return delta - min(delta, m.since(base, blocks, rest))
+		return units - min(units, m.since(base, blocks, rest))
 	}
-	return min(base-blocks, m.far)<<(m.shift&63) + delta - rest
+	return min(base-blocks, m.far)<<(m.shift&63) + units - rest
 }
 
 // impossible is a cost that no bucket can ever pay.
