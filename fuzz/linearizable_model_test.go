@@ -16,7 +16,7 @@ import (
 // A history is linearizable if its calls can be put in one order, which never puts a call
 // before one that had returned when it was made, such that the oracle, asked in that
 // order, gives every answer of the history, bit for bit. There is one exception: see
-// request.unsure. What the oracle is not asked are Len and Stats.
+// past.unsure. What the oracle is not asked are Len and Stats.
 
 type verb int
 
@@ -38,23 +38,41 @@ type request struct {
 	yield bool // the caller is descheduled between being there and calling
 
 	overlapped bool // another call was made before this one returned, and the other way around
+	inserting  bool // and one such call may have inserted the key
 }
 
-// unsure reports whether a may be the answer to a call that adds no key and waits for no
-// insert. It may find that one key was evicted and the other is not there yet, so that its
-// key is not in the table; and a full table as the insert before saw it.
-func (r *request) unsure(s *setup, a reply) bool {
-	full := tb.Decision{Allowed: true, Remaining: s.limit.Capacity - 1}
-	switch {
-	case !r.overlapped || a.err != nil:
-		return false
-	case r.verb == takeAt && r.n > s.limit.Capacity:
-		return a.Decision == tb.Decision{RetryAfter: tb.Never, Remaining: s.limit.Capacity}
-	case r.verb != look:
+// unsure reports whether a may be the answer to r where the oracle, in the state p, gives
+// want. A call that adds no key waits for no insert: it may find that one key was evicted
+// and the other is not there yet, so that its key is not in the table. And a look at a key
+// that a full table has no room for may find the table as the insert before saw it, and be
+// refused for less time, or not at all.
+func (p *past) unsure(r *request, want, a reply) bool {
+	impossible := r.verb == takeAt && r.n > p.setup.limit.Capacity
+	if !r.overlapped || a.err != nil || r.verb != look && !impossible {
 		return false
 	}
-	return a.Decision == full ||
-		s.overflow == tb.RefuseNew && !a.Allowed && a.RetryAfter > 0 && a.Remaining == 0
+	full := tb.Decision{RetryAfter: tb.Never, Remaining: p.setup.limit.Capacity}
+	if !impossible {
+		full = tb.Decision{Allowed: true, Remaining: p.setup.limit.Capacity - 1}
+	}
+	noRoom := r.verb == look && !want.Allowed && p.absent(r)
+	if a.Decision == full {
+		return r.inserting || noRoom
+	}
+	return noRoom && !a.Allowed && a.Remaining == 0 && a.RetryAfter > 0 &&
+		a.RetryAfter < want.RetryAfter
+}
+
+// absent reports whether the key of r, which the oracle refuses, is not in the table. If it
+// were, it would lack tokens.
+func (p *past) absent(r *request) bool {
+	a, _ := p.then(r.impossible(&p.setup.limit))
+	return a.Remaining == p.setup.limit.Capacity
+}
+
+// impossible returns a call on the key of r that is refused for ever.
+func (r *request) impossible(limit *tb.Limit) *request {
+	return &request{verb: takeAt, at: r.at, key: r.key, n: limit.Capacity + 1}
 }
 
 func (r *request) String() string {
@@ -190,8 +208,9 @@ func oracleModel(s *setup) porcupine.Model {
 		Init: func() any { return newPast(s, nil, nil) },
 		Step: func(state, in, out any) (bool, any) {
 			r, a := in.(*request), out.(reply)
-			want, next := state.(*past).then(r)
-			return want == a || r.unsure(s, a), next
+			p := state.(*past)
+			want, next := p.then(r)
+			return want == a || p.unsure(r, want, a), next
 		},
 		DescribeOperation: func(in, out any) string {
 			a := out.(reply)

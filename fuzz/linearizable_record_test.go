@@ -63,12 +63,19 @@ func (r *recorder) history() []porcupine.Operation {
 	for i, a := range history {
 		for _, b := range history[:i] {
 			if a.Call < b.Return && b.Call < a.Return {
-				a.Input.(*request).overlapped = true
-				b.Input.(*request).overlapped = true
+				in, other := a.Input.(*request), b.Input.(*request)
+				in.overlaps(other)
+				other.overlaps(in)
 			}
 		}
 	}
 	return history
+}
+
+// overlaps notes that another call was under way at the same time.
+func (r *request) overlaps(other *request) {
+	r.overlapped = true
+	r.inserting = r.inserting || other.key == r.key && other.verb <= takeCost
 }
 
 func byCall(history []porcupine.Operation) []porcupine.Operation {
