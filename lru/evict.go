@@ -7,8 +7,9 @@ const (
 
 	// maxLooksAtStake bounds them if it has found none. So for a value to be evicted in the
 	// place of one that has nothing to lose, more than so many keys have to be used that the
-	// order has not looked at since. Correcting so many takes about a tenth of a millisecond.
-	// The next insert need not correct them again: there is at most one for each use.
+	// order has not looked at since. Correcting so many takes 28 µs if they come in order
+	// (BenchmarkCorrect). The next insert need not correct them again: there is at most one
+	// correction for each use.
 	maxLooksAtStake = 1024
 )
 

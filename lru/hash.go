@@ -13,8 +13,8 @@ import (
 // the standard library, so a client cannot know which keys have much in common.
 //
 // Keys are mostly short strings or addresses, and their hash is a good part of what a
-// look-up costs: 8 ns for a string of 14 bytes and 21 for a netip.Addr if it goes through
-// the runtime's description of the type, which this makes 5 and 7.
+// look-up costs: the standard library's takes 3.6 ns for a string of 14 bytes and 10.7 for
+// a netip.Addr, and this one 3.0 and 3.8 (BenchmarkHash).
 type hasher[K comparable] struct {
 	kind   kind
 	first  uint64

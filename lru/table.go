@@ -13,7 +13,7 @@ const (
 	leastBuckets = 32
 
 	// mostBuckets is from how many on a small map is divided rather than doubled, as long
-	// as it can be. Moving its keys takes 0.7 ms.
+	// as it can be. Moving its keys takes 0.6 ms (BenchmarkMove).
 	mostBuckets = 2048
 
 	// keysPerSlot is the least share of the bound that a slot of the directory is given, and

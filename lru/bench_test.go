@@ -1,0 +1,74 @@
+package lru
+
+import (
+	"net/netip"
+	"testing"
+)
+
+// The numbers in the comments of this package and in DESIGN.md are of these benchmarks.
+
+func BenchmarkHash(b *testing.B) {
+	benchmarkHash(b, "string", "client-0000123")
+	benchmarkHash(b, "addr", netip.MustParseAddr("192.0.2.123"))
+}
+
+func benchmarkHash[K comparable](b *testing.B, name string, key K) {
+	h := newHasher[K]()
+	var sum uint64
+	b.Run("key="+name+"/by=own", func(b *testing.B) {
+		for b.Loop() {
+			sum += h.hash(key)
+		}
+	})
+	b.Run("key="+name+"/by=std", func(b *testing.B) {
+		for b.Loop() {
+			sum += h.other(key)
+		}
+	})
+	if sum == 0 {
+		b.Error("all hashes are 0")
+	}
+}
+
+// BenchmarkMove replaces a small map of as many keys as it takes.
+func BenchmarkMove(b *testing.B) {
+	c := newCache[int](1<<20, false)
+	for k := range room(mostBuckets) {
+		c.use(k)
+	}
+	for b.Loop() {
+		c.table.rebuild(c.table.sizes[0], mostBuckets)
+	}
+	if err := c.whole(); err != nil {
+		b.Error(err)
+	}
+	b.ReportMetric(float64(room(mostBuckets)), "keys")
+}
+
+// BenchmarkCorrect makes room in a table whose values were all used since the order looked
+// at them: an insert corrects as many stamps as it ever does.
+func BenchmarkCorrect(b *testing.B) {
+	const keys, ahead = 50_000, 1 << 40
+	c := newCache[int](keys, false)
+	for k := range keys {
+		c.use(k)
+	}
+	next, now := keys, uint64(0)
+	for b.Loop() {
+		b.StopTimer()
+		for k := range next {
+			if v := c.Load(k); v != nil {
+				v.used.Add(ahead)
+			}
+		}
+		now += ahead
+		before := c.items.stamps.Load()
+		b.StartTimer()
+		c.Insert(next, 0, 0, with(now))
+		next++
+		if n := c.items.stamps.Load() - before; n < maxLooksAtStake {
+			b.Fatalf("an insert looked at %d values, want %d", n, maxLooksAtStake)
+		}
+	}
+	b.ReportMetric(maxLooksAtStake, "corrections")
+}
