@@ -28,7 +28,7 @@ const (
 	// rebuildTurns is how often all keys are exchanged until all small maps are made anew,
 	// one after the other, so as to let go of the buckets that xsync has chained to them and
 	// never frees. On average those are 8 % of the memory then.
-	rebuildTurns = 9
+	rebuildTurns = 8
 )
 
 // small is one of the small maps: from the hash of a key to its value.

@@ -25,7 +25,7 @@ func tiny(name, mostBuckets, keysPerSlot string) overlay.Variant {
 		edit(tableGo, "leastBuckets = 32", "leastBuckets = 1"),
 		edit(tableGo, "mostBuckets = 2048", "mostBuckets = "+mostBuckets),
 		edit(tableGo, "keysPerSlot = 9 * mostBuckets / 4", "keysPerSlot = "+keysPerSlot),
-		edit(tableGo, "rebuildTurns = 9", "rebuildTurns = 1"),
+		edit(tableGo, "rebuildTurns = 8", "rebuildTurns = 1"),
 		edit(tableGo, "return buckets * 17 / 5", "return buckets"),
 		edit(tableGo, "3*buckets < keys", "buckets < keys"),
 		edit(tableGo, "s.keys < s.buckets/4", "s.keys < s.buckets"),
