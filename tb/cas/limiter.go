@@ -107,8 +107,9 @@ func (l *Limiter[K]) AllowAt(t time.Time, key K, n int) (tb.Decision, error) {
 	return l.take(l.clock.instant(t), key, cost)
 }
 
-// Peek returns the decision that Allow would return now. It takes nothing and adds no
-// key.
+// Peek returns the decision that Allow would return now. It takes nothing, adds no key and
+// waits for no insert. If one is under way in a full table under RefuseNew, the decision on
+// another new key is of the table before that: Allow may refuse for longer.
 func (l *Limiter[K]) Peek(_ context.Context, key K) (tb.Decision, error) {
 	d, _, err := l.peek(l.clock.read(), key, l.meter.scale)
 	return d, err
