@@ -134,11 +134,6 @@ func (m *MapOf[K, V]) Compute(key K, f func(V, bool) (V, bool)) (V, bool) {
 	return v, !remove
 }
 
-// Delete is a Compute.
-func (m *MapOf[K, V]) Delete(key K) {
-	m.Compute(key, func(v V, _ bool) (V, bool) { return v, true })
-}
-
 // Range is a step for each key.
 func (m *MapOf[K, V]) Range(f func(K, V) bool) {
 	type entry struct {
