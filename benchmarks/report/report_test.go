@@ -68,7 +68,8 @@ func TestFillReplacesTables(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, err := fill([]byte("a\n<!-- generated: machine -->\nold\n<!-- end -->\nb\n"), raw)
-	if err != nil || !bytes.Contains(text, []byte("-->\n| | |\n")) || bytes.Contains(text, []byte("old")) {
+	if err != nil || !bytes.Contains(text, []byte("-->\n| | |\n")) ||
+		bytes.Contains(text, []byte("old")) {
 		t.Errorf("fill: %s, %v", text, err)
 	}
 	if _, err := fill([]byte("<!-- generated: other -->\n<!-- end -->\n"), raw); err == nil {
