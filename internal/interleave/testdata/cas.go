@@ -21,7 +21,7 @@ func expose(c subject.Config) (subject.Limiter, error) {
 			return nil, err
 		}
 		b.clock.first.Label("first reading")
-		b.state.Label("state")
+		b.cell.Label("cell")
 		return exposedBucket{b}, nil
 	}
 	l, err := New[string](c.Limit, c.Options...)
@@ -30,7 +30,7 @@ func expose(c subject.Config) (subject.Limiter, error) {
 	}
 	l.table.Expose(c.Keys, c.Collide)
 	l.clock.first.Label("first reading")
-	l.ledger.refused.Label("refused")
+	l.evictor.refused.Label("refused")
 	return exposed{l}, nil
 }
 
@@ -51,11 +51,11 @@ func (l exposed) TakeAll(
 }
 
 // Digest is that of what the lock of the table guards.
-func (l *ledger) Digest() uint64 {
-	return interleave.Hash([...]uint64{l.latest, l.full, l.inDebt, l.forgiven})
+func (e *evictor) Digest() uint64 {
+	return interleave.Hash([...]uint64{e.earliest, e.evictedFull, e.evictedInDebt, e.forgiven})
 }
 
-func (l exposed) Forgiven() float64 { return l.ledger.stats(0).Forgiven }
+func (l exposed) Forgiven() float64 { return l.evictor.stats(0).Forgiven }
 
 func (l exposed) Has(key string) bool {
 	b := l.table.Find(key)
@@ -65,20 +65,18 @@ func (l exposed) Has(key string) bool {
 func (l exposed) Holds(key string, t time.Time) float64 {
 	b := l.table.Find(key)
 	if b == nil {
-		return float64(l.meter.tokens)
+		return float64(l.layout.tokens)
 	}
-	return b.holds(&l.meter, l.clock.instant(t))
+	return b.holds(&l.layout, l.clock.instant(t))
 }
 
-// holds returns the tokens of b at t: none if it was evicted, for then nobody can take any.
-func (b *bucket) holds(m *meter, t uint64) float64 {
-	word := b.word.Load()
+// holds returns the tokens of c at t: none if it was evicted, because no caller can take any.
+func (c *cell) holds(m *layout, t uint64) float64 {
+	word := c.word.Load()
 	if word == evicted {
 		return 0
 	}
-	blocks, rest := m.split(m.at(t))
-	_, deficit, _ := m.step(word&^sealBit, m.since(b.base, blocks, rest), 0)
-	return float64(m.capacity-deficit) / float64(m.scale)
+	return c.level(m, word, t).Tokens
 }
 
 // exposedBucket is a limiter whose keys share one bucket.
@@ -97,11 +95,11 @@ func (b exposedBucket) Peek(ctx context.Context, _ string) (tb.Decision, error) 
 }
 
 func (b exposedBucket) Holds(_ string, t time.Time) float64 {
-	state := b.state.Load()
-	if state == nil {
-		return float64(b.meter.tokens)
+	c := b.cell.Load()
+	if c == nil {
+		return float64(b.layout.tokens)
 	}
-	return state.holds(&b.meter, b.clock.instant(t))
+	return c.holds(&b.layout, b.clock.instant(t))
 }
 
 func (b exposedBucket) Charge(string, float64) (tb.Charge, error) {
@@ -116,6 +114,6 @@ func (b exposedBucket) Reset(string)      {}
 func (b exposedBucket) Len() int          { return 0 }
 func (b exposedBucket) Stats() tb.Stats   { return tb.Stats{} }
 func (b exposedBucket) Forgiven() float64 { return 0 }
-func (b exposedBucket) Has(string) bool   { return b.state.Load() != nil }
+func (b exposedBucket) Has(string) bool   { return b.cell.Load() != nil }
 func (b exposedBucket) Bounded() error    { return nil }
 func (b exposedBucket) Agrees(bool) error { return nil }
