@@ -13,7 +13,7 @@ func TestReadmeSnippetsAreCode(t *testing.T) {
 	var sources strings.Builder
 	for _, name := range []string{
 		"example_test.go", "tb/limit.go", "tb/decision.go", "tb/option.go",
-		"tb/cas/limiter.go", "tb/cas/single.go",
+		"tb/cas/limiter.go", "tb/cas/bucket.go",
 	} {
 		b, err := os.ReadFile(name)
 		if err != nil {
