@@ -24,7 +24,8 @@ var (
 func TestLinksResolve(t *testing.T) {
 	links := 0
 	for _, name := range files(t, ".md") {
-		for _, m := range link.FindAllStringSubmatch(fencedBlock.ReplaceAllString(read(t, name), ""), -1) {
+		text := fencedBlock.ReplaceAllString(read(t, name), "")
+		for _, m := range link.FindAllStringSubmatch(text, -1) {
 			if strings.Contains(m[1], "://") {
 				continue
 			}
