@@ -1,0 +1,147 @@
+package interleaving
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/internal/proof/modelcheck"
+	"github.com/seed-181794aa/ratelimit/internal/proof/modelcheck/overlay"
+	"github.com/seed-181794aa/ratelimit/internal/proof/modelcheck/registry"
+)
+
+// The tests of this file run twice. The code that they explore is a variant of tb/cas,
+// and variants exist only in a build with an overlay: so a test that finds none builds
+// one, and runs itself in it.
+
+// TestEveryInterleaving runs the code that ships through every schedule of every scenario,
+// and does the same with tiny maps.
+func TestEveryInterleaving(t *testing.T) {
+	codes := []overlay.Variant{shipped, growing, dividing}
+	if len(registry.Variants) == 0 {
+		t.Log(inOverlay(t, codes))
+		return
+	}
+	var total modelcheck.Result
+	for _, s := range scenarios {
+		m := newOracle(s)
+		for i, code := range codes {
+			if testing.Short() && !s.short || i > 0 && s.oneBucket || i > 1 && s.maxKeys == 1 {
+				continue // nothing is divided if there is one key
+			}
+			preemptions := -1
+			if i > 0 && !s.deep {
+				preemptions = 2
+			}
+			start := time.Now()
+			r := s.explore(code.Name, m, modelcheck.Options{Preemptions: preemptions})
+			if r.Failure != nil {
+				t.Errorf("%s, %s: %s\n%s", s.name, code.Name, r.Failure.Message, r.Failure.Trace)
+			}
+			t.Logf("%-44s %-9s %7d states, %6d schedules, %v", s.name, code.Name, r.States,
+				r.Schedules, time.Since(start).Round(time.Millisecond))
+			total.States += r.States
+			total.Schedules += r.Schedules
+			total.Steps += r.Steps
+		}
+	}
+	t.Logf("%d states, %d schedules, %d steps", total.States, total.Schedules, total.Steps)
+}
+
+// TestMergingLosesNothing follows every schedule with few preemptions to its end, and
+// compares what there is to see with what there is if states are merged. It also has the
+// explorer choose before the steps that it takes to need no choice.
+func TestMergingLosesNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
+	if len(registry.Variants) == 0 {
+		t.Log(inOverlay(t, []overlay.Variant{shipped}))
+		return
+	}
+	for _, s := range scenarios {
+		if !s.short {
+			continue
+		}
+		merged, all := newOracle(s), newOracle(s)
+		s.explore(shipped.Name, merged, modelcheck.Options{Preemptions: 2})
+		r := s.explore(shipped.Name, all, modelcheck.Options{Preemptions: 2, Forgetful: true})
+		if !maps.Equal(merged.judged, all.judged) {
+			t.Errorf("%s: %d of %d histories", s.name, len(merged.judged), len(all.judged))
+		}
+		plain := s.explore(shipped.Name, newOracle(s), modelcheck.Options{Preemptions: -1, Plain: true})
+		if plain.Failure != nil {
+			t.Errorf("%s: %s\n%s", s.name, plain.Failure.Message, plain.Failure.Trace)
+		}
+		t.Logf("%s: %d histories in %d schedules; %d states with every choice",
+			s.name, len(all.judged), r.Schedules, plain.States)
+	}
+}
+
+// TestPlantedBugsAreFound breaks the code in one place at a time.
+func TestPlantedBugsAreFound(t *testing.T) {
+	findBugs(t, mutants, slices.Concat(onOneKey, onTheMove, onTheTable))
+}
+
+func TestPlantedBugsInChargesAreFound(t *testing.T) { findBugs(t, chargeMutants, onCharges) }
+
+// findBugs expects a failure of every mutant. Few preemptions are tried first, so that the
+// schedule that is found is a simple one.
+func findBugs(t *testing.T, mutants []overlay.Variant, scenarios []scenario) {
+	if testing.Short() {
+		t.Skip("builds many variants")
+	}
+	if len(registry.Variants) == 0 {
+		t.Log(inOverlay(t, mutants))
+		return
+	}
+	oracles := make([]*oracle, len(scenarios))
+	for i, s := range scenarios {
+		oracles[i] = newOracle(s)
+	}
+	for _, m := range mutants {
+		t.Run(m.Name, func(t *testing.T) {
+			for bound := range 4 {
+				for i, s := range scenarios {
+					r := s.explore(m.Name, oracles[i], modelcheck.Options{Preemptions: bound})
+					if r.Failure != nil {
+						t.Logf("found in %q, preemptions: %d: %s\n%s",
+							s.name, bound, r.Failure.Message, r.Failure.Trace)
+						return
+					}
+				}
+			}
+			t.Error("not found")
+		})
+	}
+}
+
+// inOverlay runs the test that calls it with the variants in, and returns what it prints.
+func inOverlay(t *testing.T, variants []overlay.Variant) string {
+	t.Helper()
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Skip("there is no go command in PATH")
+	}
+	list, err := overlay.Write("../../..", t.TempDir(), "internal/proof/interleaving", variants)
+	if errors.Is(err, os.ErrNotExist) {
+		t.Skip("the sources are not here: ", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "go", "test", "-overlay", list, "-vet=off", "-v",
+		"-run", "^"+t.Name()+"$", fmt.Sprint("-short=", testing.Short()), ".")
+	out, err := cmd.CombinedOutput()
+	report := strings.ReplaceAll(string(out), filepath.Dir(list), "")
+	if err != nil {
+		t.Fatalf("%v\n%s", err, report)
+	}
+	return report
+}

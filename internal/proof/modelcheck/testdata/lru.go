@@ -1,0 +1,221 @@
+package lru
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/seed-181794aa/ratelimit/internal/proof/modelcheck"
+)
+
+// first and second have a hasher spread keys of one letter: a and c are in the lower half
+// of the slots and b and d in the upper, each in its own quarter. In a small map of two root
+// buckets a, b and c share one.
+const (
+	first  = 0xe0ef6ae25273ab3a
+	second = 0xa853ffbf35b87125
+)
+
+// Expose names the variables of m, which has no keys yet, for the scheduler. It has the
+// hashes be the same in every run, and with collide all keys of one letter have the same.
+func (m *Map[K, V]) Expose(keys []K, collide bool) {
+	t := &m.table
+	t.hasher.first, t.hasher.second = first, second
+	if collide {
+		t.hasher.second = 1 // the last factor is that without a bit for each byte: zero
+	}
+	for _, k := range keys {
+		h := t.hasher.hash(k)
+		for _, dash := range []string{"", "'", "''"} {
+			modelcheck.Spell(h, fmt.Sprint(k)+dash)
+			h = next(h)
+		}
+	}
+	m.mu.Label("lock")
+	m.mu.Guards(m.digest)
+	m.until.Label("until")
+	t.only.Label("only")
+	t.moving.Label("moving")
+	t.collided.Label("collided")
+	for i := range t.slots {
+		t.slots[i].Label(fmt.Sprintf("slot %d", i))
+	}
+}
+
+// digest is that of all that the lock guards. The order is digested as a set: how it lies
+// in memory makes no difference.
+func (m *Map[K, V]) digest() uint64 {
+	type entry struct{ stamp, seq, value uint64 }
+	var sum uint64
+	for _, e := range m.order.slots() {
+		sum += modelcheck.Hash(entry{e.stamp, e.seq, modelcheck.Identity(e.value, "value")})
+	}
+	for i, s := range m.table.sizes {
+		sum += modelcheck.Hash([2]any{i, *s})
+	}
+	sum += modelcheck.Hash(m.order.next)
+	t := &m.table
+	sum += modelcheck.Hash([...]int{t.keys, t.maps, t.inserts, t.rebuilt})
+	if values, ok := m.values.(interface{ Digest() uint64 }); ok {
+		sum += values.Digest()
+	}
+	return sum
+}
+
+func (o *order[V]) slots() []slot[V] {
+	var slots []slot[V]
+	for i := range o.heap.n {
+		slots = append(slots, *o.heap.at(i))
+	}
+	for range o.run.n { // once around
+		s := o.run.pop()
+		o.run.push(s)
+		slots = append(slots, s)
+	}
+	return slots
+}
+
+// stored is a value in one of the small maps.
+type stored[V any] struct {
+	in   *small[V]
+	hash uint64
+	v    *V
+}
+
+// stored returns what the small maps have, those first that keys are moved from.
+func (t *table[K, V]) stored() []stored[V] {
+	var maps []*small[V]
+	for i := range t.slots {
+		maps = append(maps, t.slots[i].Load())
+	}
+	if g := t.moving.Load(); g != nil {
+		maps = append(maps, g.to[:]...)
+	}
+	var all []stored[V]
+	seen := make(map[*small[V]]bool, len(maps))
+	for _, m := range maps {
+		if !seen[m] {
+			m.Each(func(hash uint64, v *V) { all = append(all, stored[V]{m, hash, v}) })
+		}
+		seen[m] = true
+	}
+	return all
+}
+
+// Find returns the value of key, or nil, without a look-up.
+func (m *Map[K, V]) Find(key K) *V {
+	for _, s := range m.table.stored() {
+		if m.table.has(s.v, key) {
+			return s.v
+		}
+	}
+	return nil
+}
+
+// Keys returns how many keys there are said to be.
+func (m *Map[K, V]) Keys() int { return m.table.keys }
+
+// Bounded implements registry.Limiter. While keys are moved, one may be in two maps.
+func (m *Map[K, V]) Bounded() error {
+	keys := make(map[K]bool, m.max+1)
+	for _, s := range m.table.stored() {
+		keys[m.table.key(s.v)] = true
+	}
+	if len(keys) > m.max || m.table.keys > m.max {
+		return fmt.Errorf("%d keys are stored and %d counted, of %d",
+			len(keys), m.table.keys, m.max)
+	}
+	return nil
+}
+
+// Agrees implements registry.Limiter.
+func (m *Map[K, V]) Agrees(undone bool) error {
+	t := &m.table
+	if t.moving.Load() != nil {
+		return fmt.Errorf("a map is moved for ever")
+	}
+	values := make(map[K]*V)
+	inMap := make(map[*small[V]]int)
+	for _, s := range t.stored() {
+		k := t.key(s.v)
+		slot := t.slot(s.hash)
+		switch {
+		case values[k] != nil:
+			return fmt.Errorf("%v is in the table twice", k)
+		case t.slots[slot].Load() != s.in:
+			return fmt.Errorf("%v is not in the map of its slot %d", k, slot)
+		case t.load(k) != s.v:
+			return fmt.Errorf("%v is in the table, and not found", k)
+		}
+		values[k] = s.v
+		inMap[s.in]++
+	}
+	if err := t.agrees(inMap); err != nil {
+		return err
+	}
+	slots := m.order.slots()
+	if len(values) != t.keys || len(slots) != t.keys {
+		return fmt.Errorf("%d keys in the table, %d in the order, %d counted",
+			len(values), len(slots), t.keys)
+	}
+	for _, e := range slots {
+		k := t.key(e.value)
+		v := values[k]
+		if v == nil {
+			return fmt.Errorf("the order has %v, which is not in the table, or twice", k)
+		}
+		delete(values, k)
+		_, _, final := m.values.Stamp(e.value)
+		stamp, _, ended := m.values.Stamp(v)
+		switch {
+		case ended:
+			return fmt.Errorf("the value of %v was ended and not removed", k)
+		case !final && v != e.value:
+			return fmt.Errorf("the order has a value of %v that is neither its own nor ended", k)
+		case stamp < e.stamp && !undone:
+			return fmt.Errorf("the order has %v at %d, above %d", k, e.stamp, stamp)
+		}
+	}
+	full := m.refuse && t.keys == m.max
+	if until := m.until.Load(); full != (until > 0) || until > m.leastStamp() && !undone {
+		return fmt.Errorf("full: %v, until %d", full, until)
+	}
+	return nil
+}
+
+// leastStamp returns the least stamp of all values.
+func (m *Map[K, V]) leastStamp() uint64 {
+	least := uint64(math.MaxUint64)
+	for _, s := range m.table.stored() {
+		stamp, _, _ := m.values.Stamp(s.v)
+		least = min(least, stamp)
+	}
+	return least
+}
+
+// agrees is that of the directory, given how many keys there are in each map.
+func (t *table[K, V]) agrees(keys map[*small[V]]int) error {
+	one, maps := true, 0
+	for i, s := range t.sizes {
+		m := t.slots[i].Load()
+		one = one && m == t.slots[0].Load()
+		if i == s.from {
+			maps++
+		}
+		switch {
+		case i < s.from || i >= s.to || m != t.slots[s.from].Load() || *s != *t.sizes[s.from]:
+			return fmt.Errorf("slot %d has a map for %d to %d", i, s.from, s.to)
+		case s.from > 0 && i == s.from && m == t.slots[i-1].Load():
+			return fmt.Errorf("the map of slot %d is that of others, too", i)
+		case s.keys != keys[m] || s.keys > room(s.buckets):
+			return fmt.Errorf("slot %d has %d keys, of which %d are counted, in %d buckets",
+				i, keys[m], s.keys, s.buckets)
+		}
+	}
+	if maps != t.maps {
+		return fmt.Errorf("%d maps, of which %d are counted", maps, t.maps)
+	}
+	if only := t.only.Load(); (only != nil) != one || one && only != t.slots[0].Load() {
+		return fmt.Errorf("a single map: %v, or not", only != nil)
+	}
+	return nil
+}
