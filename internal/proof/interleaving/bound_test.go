@@ -44,7 +44,7 @@ func (y *tally) within() error {
 	for k, kept := range y.kept {
 		rate := float64(y.limit.Tokens) / y.limit.Per.Seconds()
 		bound := float64(y.limit.Capacity) + rate*y.latest + y.allow[k] + y.l.Forgiven()
-		if holds := y.l.Holds(k, instant(y.latest)); kept+holds > bound {
+		if holds := y.l.Available(k, instant(y.latest)); kept+holds > bound {
 			return fmt.Errorf("C1: key %s was granted %v and has %v, and %v is the bound",
 				k, kept, holds, bound)
 		}
@@ -59,7 +59,7 @@ func (y *tally) settled() error {
 		return nil
 	}
 	for k, kept := range y.kept {
-		if holds := y.l.Holds(k, instant(0)); kept+holds != float64(y.limit.Capacity) {
+		if holds := y.l.Available(k, instant(0)); kept+holds != float64(y.limit.Capacity) {
 			return fmt.Errorf("key %s was granted %v of %d and has %v",
 				k, kept, y.limit.Capacity, holds)
 		}

@@ -103,13 +103,13 @@ func (s scenario) explore(variant string, m *oracle, o modelcheck.Options) model
 		p := modelcheck.Program{
 			Invariant: func() error {
 				w.look()
-				return errors.Join(l.Bounded(), y.within())
+				return errors.Join(l.CheckSize(), y.within())
 			},
 			Returned: w.returns,
 			Memory:   w.memory,
 			Format:   word,
 			Final: func(history [][]modelcheck.Returned) error {
-				if err := errors.Join(l.Agrees(s.undone), y.settled()); err != nil {
+				if err := errors.Join(l.CheckTable(s.undone), y.settled()); err != nil {
 					return err
 				}
 				if n := l.Stats().EvictedInDebt; n > 0 && s.full {

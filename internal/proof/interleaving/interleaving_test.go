@@ -72,11 +72,11 @@ func TestMergingLosesNothing(t *testing.T) {
 		}
 		merged, all := newOracle(s), newOracle(s)
 		s.explore(shipped.Name, merged, modelcheck.Options{Preemptions: 2})
-		r := s.explore(shipped.Name, all, modelcheck.Options{Preemptions: 2, Forgetful: true})
+		r := s.explore(shipped.Name, all, modelcheck.Options{Preemptions: 2, NoMerge: true})
 		if !maps.Equal(merged.judged, all.judged) {
 			t.Errorf("%s: %d of %d histories", s.name, len(merged.judged), len(all.judged))
 		}
-		plain := s.explore(shipped.Name, newOracle(s), modelcheck.Options{Preemptions: -1, Plain: true})
+		plain := s.explore(shipped.Name, newOracle(s), modelcheck.Options{Preemptions: -1, NoReduction: true})
 		if plain.Failure != nil {
 			t.Errorf("%s: %s\n%s", s.name, plain.Failure.Message, plain.Failure.Trace)
 		}

@@ -53,7 +53,7 @@ func (w *watch) returns(r modelcheck.Returned) error {
 		case modelcheck.Load:
 			sealed = sealed || s.Result>>63 == 1
 		}
-		wrote = wrote || s.Wrote() && s.Op != modelcheck.SwapPointer // the clock's first reading
+		wrote = wrote || s.Wrote() && s.Op != modelcheck.CompareAndSwapPointer // the clock's first reading
 	}
 	switch {
 	case c.op == wipe || a.failed:
