@@ -11,54 +11,54 @@ const (
 var chargeMutants = []overlay.Variant{
 	// Check
 	mutant("a look at a bucket takes from it", casChargeGo,
-		"d, b, err := l.peek(l.clock.instant(t), c.key, c.cost)\n\tc.checked = b",
-		`d, at, err := l.settle(nil, l.clock.instant(t), c.key, c.cost)
-	c.checked = at.bucket`),
+		"d, checked, err := l.peek(l.clock.instant(t), c.key, c.cost)\n\tc.checked = checked",
+		`d, taken, err := l.takeSlow(nil, l.clock.instant(t), c.key, c.cost)
+	c.checked = taken.cell`),
 	// Take
 	mutant("what was checked is granted", casChargeGo,
-		"c.taken = place{}\n\tif d.Allowed {",
+		"c.taken = receipt{}\n\tif d.Allowed {",
 		"d.Allowed = true\n\tif d.Allowed {"),
 	mutant("where a charge was taken is forgotten", casChargeGo,
-		"c.taken = at",
-		"_ = at"),
+		"c.taken = taken",
+		"_ = taken"),
 	mutant("where a new key was charged is forgotten", limiterGo,
-		"p.bucket = b",
-		"_ = b"),
-	mutant("a charge is taken for older than it is", bucketGo,
+		"r.cell = c",
+		"_ = c"),
+	mutant("a charge is taken for older than it is", cellGo,
 		"return m.grant(deficit), next, decided",
 		"return m.grant(deficit), word, decided"),
-	mutant("reset does not retire", ledgerGo,
-		"b.retire()",
-		"b.word.Load()"),
+	mutant("reset does not retire", evictionGo,
+		"c.word.Store(evicted)",
+		"c.word.Load()"),
 	// Undo
 	mutant("given back to the bucket that the key has now", casChargeGo,
-		"c.taken.bucket.giveBack(&c.limiter.meter, c.taken.word, c.cost)",
-		`if b := c.limiter.table.Load(c.key); b != nil {
-			b.giveBack(&c.limiter.meter, c.taken.word, c.cost)
+		"c.taken.cell.giveBack(&c.limiter.layout, c.taken.word, c.cost)",
+		`if now := c.limiter.table.Load(c.key); now != nil {
+			now.giveBack(&c.limiter.layout, c.taken.word, c.cost)
 		}`),
 	// giveBack
-	mutant("all of the cost is given back", bucketGo,
+	mutant("all of the cost is given back", cellGo,
 		"deficit -= cost - min(cost, delta-then)",
 		"deficit -= min(deficit, cost)\n\t\t_ = then"),
-	mutant("the time is given back", bucketGo,
-		"b.word.CompareAndSwap(word, m.pack(delta, deficit))",
-		"b.word.CompareAndSwap(word, m.pack(then, deficit))"),
-	mutant("what is given back is stored", bucketGo,
-		"if b.word.CompareAndSwap(word, m.pack(delta, deficit)) {",
-		"if b.word.Store(m.pack(delta, deficit)); true {"),
-	mutant("giving back is tried once", bucketGo,
-		"if b.word.CompareAndSwap(word, m.pack(delta, deficit)) {",
-		"if b.word.CompareAndSwap(word, m.pack(delta, deficit)); true {"),
-	mutant("the word is not read again", bucketGo,
-		"then, _ := m.unpack(word)\n\tfor {\n\t\tword := b.word.Load()\n",
-		"then, _ := m.unpack(word)\n\tword = b.word.Load()\n\tfor {\n"),
-	mutant("given back only if nobody came in between", bucketGo,
+	mutant("the time is given back", cellGo,
+		"c.word.CompareAndSwap(word, m.pack(delta, deficit))",
+		"c.word.CompareAndSwap(word, m.pack(then, deficit))"),
+	mutant("what is given back is stored", cellGo,
+		"if c.word.CompareAndSwap(word, m.pack(delta, deficit)) {",
+		"if c.word.Store(m.pack(delta, deficit)); true {"),
+	mutant("giving back is tried once", cellGo,
+		"if c.word.CompareAndSwap(word, m.pack(delta, deficit)) {",
+		"if c.word.CompareAndSwap(word, m.pack(delta, deficit)); true {"),
+	mutant("the word is not read again", cellGo,
+		"then, _ := m.unpack(granted)\n\tfor {\n\t\tword := c.word.Load()\n",
+		"then, _ := m.unpack(granted)\n\tword := c.word.Load()\n\tfor {\n"),
+	mutant("given back only if nobody came in between", cellGo,
 		"if isSealed(word) {\n\t\t\treturn\n\t\t}\n\t\tdelta, deficit := m.unpack(word)",
 		`if t, d := m.unpack(word); isSealed(word) || t != then || d > cost {
 			return
 		}
 		delta, deficit := m.unpack(word)`),
-	mutant("an evicted bucket is brought back", bucketGo,
+	mutant("an evicted bucket is brought back", cellGo,
 		"if isSealed(word) {\n\t\t\treturn\n\t\t}\n\t\tdelta, deficit := m.unpack(word)",
 		`delta, deficit := m.unpack(word)
 		if word == evicted {
@@ -66,12 +66,12 @@ var chargeMutants = []overlay.Variant{
 		} else if isSealed(word) {
 			return
 		}`),
-	mutant("a bucket that moved is opened again", bucketGo,
+	mutant("a bucket that moved is opened again", cellGo,
 		"if isSealed(word) {\n\t\t\treturn\n\t\t}\n\t\tdelta, deficit := m.unpack(word)",
 		`if word == evicted {
 			return
 		}
-		delta, deficit := m.unpack(word &^ sealBit)`),
+		delta, deficit := m.unpack(word)`),
 	// TakeAll
 	mutant("nothing is checked", chargeGo,
 		"if len(charges) > 1 {",

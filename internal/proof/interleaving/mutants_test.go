@@ -4,15 +4,14 @@ import "github.com/seed-181794aa/ratelimit/internal/proof/modelcheck/overlay"
 
 // Where the bugs are planted.
 const (
-	bucketGo  = "tb/cas/bucket.go"
-	clockGo   = "tb/cas/clock.go"
-	ledgerGo  = "tb/cas/ledger.go"
-	limiterGo = "tb/cas/limiter.go"
-	singleGo  = "tb/cas/single.go"
-	wordGo    = "tb/cas/word.go"
-	evictGo   = "lru/evict.go"
-	mapGo     = "lru/map.go"
-	moveGo    = "lru/move.go"
+	bucketGo   = "tb/cas/bucket.go"
+	cellGo     = "tb/cas/cell.go"
+	clockGo    = "tb/cas/clock.go"
+	evictionGo = "tb/cas/eviction.go"
+	limiterGo  = "tb/cas/limiter.go"
+	evictGo    = "lru/evict.go"
+	mapGo      = "lru/map.go"
+	moveGo     = "lru/move.go"
 )
 
 // mutant is the code with one text replaced.
@@ -30,44 +29,44 @@ func moved(name, file, before, after string) overlay.Variant {
 // mutants are the code with a bug each, by the step that it is in.
 var mutants = []overlay.Variant{
 	// take
-	mutant("a grant is stored", bucketGo,
-		`next := m.pack(delta, deficit); b.word.CompareAndSwap(word, next) {`,
-		`next := m.pack(delta, deficit); true { b.word.Store(next)`),
-	mutant("a late reading takes the bucket back in time", wordGo,
-		"delta = now\n\t}\n",
-		"}\n\tdelta = now\n"),
-	mutant("a refusal writes", bucketGo,
-		"return m.refusal(b.base, t, delta, deficit, cost), word, decided",
-		`b.word.CompareAndSwap(word, m.pack(delta, deficit-cost))
-			return m.refusal(b.base, t, delta, deficit, cost), word, decided`),
+	mutant("a grant is stored", cellGo,
+		`next := m.pack(delta, deficit); c.word.CompareAndSwap(word, next) {`,
+		`next := m.pack(delta, deficit); true { c.word.Store(next)`),
+	mutant("a late reading takes the bucket back in time", cellGo,
+		"delta = elapsed\n\t}\n",
+		"}\n\tdelta = elapsed\n"),
+	mutant("a refusal writes", cellGo,
+		"return m.refusal(c.base, t, delta, deficit, cost), word, decided",
+		`c.word.CompareAndSwap(word, m.pack(delta, deficit-cost))
+			return m.refusal(c.base, t, delta, deficit, cost), word, decided`),
 	mutant("a hit takes a lock", limiterGo,
-		"if d, _, state := b.take(&l.meter, t, cost); state",
-		`l.table.Replace(key, nil, func(*bucket) {})
-		if d, _, state := b.take(&l.meter, t, cost); state`),
+		"if d, _, verdict := c.take(&l.layout, t, cost); verdict",
+		`l.table.Replace(key, nil, func(*cell) {})
+		if d, _, verdict := c.take(&l.layout, t, cost); verdict`),
 	mutant("a hit takes the lock of inserts", limiterGo,
-		"if d, _, state := b.take(&l.meter, t, cost); state",
+		"if d, _, verdict := c.take(&l.layout, t, cost); verdict",
 		`l.table.Len()
-		if d, _, state := b.take(&l.meter, t, cost); state`),
+		if d, _, verdict := c.take(&l.layout, t, cost); verdict`),
 	mutant("the clock starts twice", clockGo,
 		"c.first.CompareAndSwap(nil, &t)",
 		"c.first.Store(&t)"),
 	// peek
 	mutant("a sealed bucket is looked at as if it were gone", limiterGo,
-		"word = b.word.Load(); word != evicted {",
-		"word = b.word.Load(); !isSealed(word) {"),
+		"word = c.word.Load(); word != evicted {",
+		"word = c.word.Load(); !isSealed(word) {"),
 	// seal
-	mutant("the seal is stored", bucketGo,
-		"b.word.CompareAndSwap(word, word|sealBit)",
-		"b.word.Store(word | sealBit)"),
-	mutant("moved without a seal", bucketGo,
-		"b.word.CompareAndSwap(word, word|sealBit)\n\t\t\tcontinue",
+	mutant("the seal is stored", cellGo,
+		"c.word.CompareAndSwap(word, word|sealBit)",
+		"c.word.Store(word | sealBit)"),
+	mutant("moved without a seal", cellGo,
+		"c.word.CompareAndSwap(word, word|sealBit)\n\t\t\tcontinue",
 		"return tb.Decision{}, word, moved"),
 	// move and help
 	mutant("moved first and taken from later", limiterGo,
-		`if d, p, ok := l.move(key, b, t, cost); ok {
-					return d, p, nil
+		`if d, r, ok := l.move(key, c, t, cost); ok {
+					return d, r, nil
 				}`,
-		"l.move(key, b, t, 0)"),
+		"l.move(key, c, t, 0)"),
 	mutant("any value is replaced", tableGo,
 		"replaced = ok && v == old;",
 		"replaced = ok;"),
@@ -75,16 +74,16 @@ var mutants = []overlay.Variant{
 		"replaced = ok && v == old;",
 		"replaced = !ok || v == old;"),
 	mutant("a lost move is taken for a grant", limiterGo,
-		"return d, place{next, word}, next != nil",
-		"return d, place{next, word}, true"),
+		"return d, receipt{next, word}, next != nil",
+		"return d, receipt{next, word}, true"),
 	mutant("waits for the mover", limiterGo,
-		`if d, p, ok := l.move(key, b, t, cost); ok {
-					return d, p, nil
+		`if d, r, ok := l.move(key, c, t, cost); ok {
+					return d, r, nil
 				}`,
 		""),
 	mutant("what is gone has decided", limiterGo,
-		"if state == decided {\n\t\t\t\treturn d, place",
-		"if state != moved {\n\t\t\t\treturn d, place"),
+		"if verdict == decided {\n\t\t\t\treturn d, receipt",
+		"if verdict != moved {\n\t\t\t\treturn d, receipt"),
 	// Insert
 	moved("no second look-up", mapGo,
 		"if found != nil {\n\t\treturn nil, 0, Found\n\t}",
@@ -96,12 +95,12 @@ var mutants = []overlay.Variant{
 		"if m.table.keys == m.max {",
 		"if m.table.keys > m.max {"),
 	mutant("an impossible cost adds the key", limiterGo,
-		"if cost > l.meter.capacity {\n\t\treturn l.meter.stranger(cost), p, true, nil\n\t}",
+		"if cost > l.layout.capacity {\n\t\treturn l.layout.fullAnswer(cost), r, true, nil\n\t}",
 		""),
 	// evict
-	mutant("retired without a comparison", ledgerGo,
-		"if !b.word.CompareAndSwap(word, evicted) {\n\t\treturn false\n\t}",
-		"b.word.Store(evicted)"),
+	mutant("retired without a comparison", evictionGo,
+		"if !c.word.CompareAndSwap(word, evicted) {\n\t\treturn false\n\t}",
+		"c.word.Store(evicted)"),
 	mutant("retired in any state", evictGo,
 		"m.values.Retire(v, c.state, now)",
 		"func() bool { _, s, _ := m.values.Stamp(v); return m.values.Retire(v, s, now) }()"),
@@ -139,11 +138,11 @@ var mutants = []overlay.Variant{
 		"m.evict(idle, now, &b)",
 		"m.evict(math.MaxUint64, now, &b)"),
 	// latest
-	mutant("a full bucket leaves no time behind", ledgerGo,
-		"l.latest = max(",
+	mutant("a full bucket leaves no time behind", evictionGo,
+		"e.earliest = max(",
 		"_ = max("),
-	mutant("a new bucket may be older", ledgerGo,
-		"max(t, l.latest)",
+	mutant("a new bucket may be older", evictionGo,
+		"max(t, e.earliest)",
 		"t"),
 	// Remove
 	mutant("reset without the lock", mapGo,
@@ -158,7 +157,7 @@ var mutants = []overlay.Variant{
 	mutant("a reset makes known too late that there is room", mapGo,
 		"m.until.Store(0) // from", "// from"),
 	mutant("a look refuses the key that the table is full with", limiterGo,
-		"l.table.Load(key) == b {", "true {"),
+		"l.table.Load(key) == c {", "true {"),
 	// Full
 	mutant("an insert does not make known that the table is full", mapGo,
 		"m.order.push(stamp, v)\n\tm.note()",
@@ -283,16 +282,16 @@ var mutants = []overlay.Variant{
 		"\tif t.collided.Load() != nil {\n\t\t_, at = t.probe(at, key)\n\t}\n",
 		""),
 	// Bucket
-	mutant("the first state of a Bucket is stored", singleGo,
-		"return b.state.CompareAndSwap(nil, new(bucket).set(blocks, b.meter.pack(rest, cost)))",
-		`b.state.Store(new(bucket).set(blocks, b.meter.pack(rest, cost)))
+	mutant("the first state of a Bucket is stored", bucketGo,
+		"return b.cell.CompareAndSwap(nil, new(cell).init(p.blocks, b.layout.pack(p.rest, cost)))",
+		`b.cell.Store(new(cell).init(p.blocks, b.layout.pack(p.rest, cost)))
 	return true`),
-	mutant("the first state of a Bucket is taken from later", singleGo,
-		`if cost > b.meter.capacity || b.begin(t, cost) {
-				return b.meter.stranger(cost)
+	mutant("the first state of a Bucket is taken from later", bucketGo,
+		`if cost > b.layout.capacity || b.begin(t, cost) {
+				return b.layout.fullAnswer(cost)
 			}`,
 		"b.begin(t, 0)"),
-	mutant("the successor of a Bucket is stored", singleGo,
-		"if b.state.CompareAndSwap(old, new(bucket).set(base, word)) {",
-		"if b.state.Store(new(bucket).set(base, word)); true {"),
+	mutant("the successor of a Bucket is stored", bucketGo,
+		"if b.cell.CompareAndSwap(c, new(cell).init(base, word)) {",
+		"if b.cell.Store(new(cell).init(base, word)); true {"),
 }

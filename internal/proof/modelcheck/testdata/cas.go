@@ -21,7 +21,7 @@ func expose(c registry.Config) (registry.Limiter, error) {
 			return nil, err
 		}
 		b.clock.first.Label("first reading")
-		b.state.Label("state")
+		b.cell.Label("cell")
 		return exposedBucket{b}, nil
 	}
 	l, err := New[string](c.Limit, c.Options...)
@@ -30,7 +30,7 @@ func expose(c registry.Config) (registry.Limiter, error) {
 	}
 	l.table.Expose(c.Keys, c.Collide)
 	l.clock.first.Label("first reading")
-	l.ledger.refused.Label("refused")
+	l.evictor.refused.Label("refused")
 	return exposed{l}, nil
 }
 
@@ -51,32 +51,32 @@ func (l exposed) TakeAll(
 }
 
 // Digest returns a digest of the data that the lock of the table guards.
-func (l *ledger) Digest() uint64 {
-	return modelcheck.Hash([...]uint64{l.latest, l.full, l.inDebt, l.forgiven})
+func (e *evictor) Digest() uint64 {
+	return modelcheck.Hash([...]uint64{e.earliest, e.evictedFull, e.evictedInDebt, e.forgiven})
 }
 
-func (l exposed) Forgiven() float64 { return l.ledger.stats(0).Forgiven }
+func (l exposed) Forgiven() float64 { return l.evictor.stats(0).Forgiven }
 
 func (l exposed) Has(key string) bool {
-	b := l.table.Find(key)
-	return b != nil && b.word.Load() != evicted
+	c := l.table.Find(key)
+	return c != nil && c.word.Load() != evicted
 }
 
 func (l exposed) Available(key string, t time.Time) float64 {
-	b := l.table.Find(key)
-	if b == nil {
-		return float64(l.meter.tokens)
+	c := l.table.Find(key)
+	if c == nil {
+		return float64(l.layout.tokens)
 	}
-	return b.available(&l.meter, l.clock.instant(t))
+	return c.available(&l.layout, l.clock.instant(t))
 }
 
-// available returns the tokens that callers can take from b at t: 0 if b is evicted.
-func (b *bucket) available(m *meter, t uint64) float64 {
-	word := b.word.Load()
+// available returns the tokens that callers can take from c at t: 0 if c is evicted.
+func (c *cell) available(m *layout, t uint64) float64 {
+	word := c.word.Load()
 	if word == evicted {
 		return 0
 	}
-	return b.level(m, word, t).Tokens
+	return c.level(m, word, t).Tokens
 }
 
 // exposedBucket is a limiter whose keys share one bucket.
@@ -95,11 +95,11 @@ func (b exposedBucket) Peek(ctx context.Context, _ string) (tb.Decision, error) 
 }
 
 func (b exposedBucket) Available(_ string, t time.Time) float64 {
-	state := b.state.Load()
-	if state == nil {
-		return float64(b.meter.tokens)
+	c := b.cell.Load()
+	if c == nil {
+		return float64(b.layout.tokens)
 	}
-	return state.available(&b.meter, b.clock.instant(t))
+	return c.available(&b.layout, b.clock.instant(t))
 }
 
 func (b exposedBucket) Charge(string, float64) (tb.Charge, error) {
@@ -114,6 +114,6 @@ func (b exposedBucket) Reset(string)          {}
 func (b exposedBucket) Len() int              { return 0 }
 func (b exposedBucket) Stats() tb.Stats       { return tb.Stats{} }
 func (b exposedBucket) Forgiven() float64     { return 0 }
-func (b exposedBucket) Has(string) bool       { return b.state.Load() != nil }
+func (b exposedBucket) Has(string) bool       { return b.cell.Load() != nil }
 func (b exposedBucket) CheckSize() error      { return nil }
 func (b exposedBucket) CheckTable(bool) error { return nil }

@@ -19,14 +19,14 @@ func capacities() []int {
 		cs = append(cs, c-1, c, c+1)
 	}
 	for c := 10; c < tb.MaxCapacity; c *= 10 {
-		cs = append(cs, c, 1+resolution/c, 2+resolution/c)
+		cs = append(cs, c, 1+leastUnits/c, 2+leastUnits/c)
 	}
 	return cs
 }
 
 func TestQuantumIsWithinTheContract(t *testing.T) {
 	for _, c := range capacities() {
-		m := newMeter(tb.Limit{Capacity: c, Tokens: 1, Per: time.Second})
+		m := newLayout(tb.Limit{Capacity: c, Tokens: 1, Per: time.Second})
 		quantum := big.NewRat(1, int64(m.scale))
 		coarsest := big.NewRat(int64(c), 1<<23)
 		if coarsest.Cmp(big.NewRat(1, 1_000_000)) < 0 {
@@ -40,10 +40,10 @@ func TestQuantumIsWithinTheContract(t *testing.T) {
 
 func TestWordHoldsTheCapacityAndManyFillTimes(t *testing.T) {
 	for _, c := range capacities() {
-		m := newMeter(tb.Limit{Capacity: c, Tokens: 1, Per: time.Second})
-		last := uint64(1)<<(63-m.width) - 1
-		if m.mask < 2*m.capacity-1 {
-			t.Errorf("capacity %d: the deficit holds %d units, want twice %d", c, m.mask, m.capacity)
+		m := newLayout(tb.Limit{Capacity: c, Tokens: 1, Per: time.Second})
+		last := uint64(1)<<(63-m.deficitBits) - 1
+		if m.deficitMask < 2*m.capacity-1 {
+			t.Errorf("capacity %d: the deficit holds %d units, want twice %d", c, m.deficitMask, m.capacity)
 		}
 		if !m.fits(last) || m.fits(last+1) || m.fits(1<<63) {
 			t.Errorf("capacity %d: %d is not the last delta", c, last)
@@ -71,7 +71,7 @@ func TestWordHoldsTheCapacityAndManyFillTimes(t *testing.T) {
 func TestTokensInIsDivision(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 4))
 	for _, c := range capacities() {
-		m := newMeter(tb.Limit{Capacity: c, Tokens: 1, Per: time.Second})
+		m := newLayout(tb.Limit{Capacity: c, Tokens: 1, Per: time.Second})
 		for range 200 {
 			units := rng.Uint64N(m.capacity + 1)
 			whole := units / m.scale * m.scale
@@ -85,7 +85,7 @@ func TestTokensInIsDivision(t *testing.T) {
 }
 
 func TestStepIsTheBucket(t *testing.T) {
-	m := newMeter(tb.Limit{Capacity: 10, Tokens: 1, Per: time.Second})
+	m := newLayout(tb.Limit{Capacity: 10, Tokens: 1, Per: time.Second})
 	unit := m.scale
 	for _, tt := range []struct {
 		name                   string
@@ -125,8 +125,8 @@ func TestDecimalCostsAreRoundedUp(t *testing.T) {
 		{100_000, 0.070000001, 8}, {1 << 30, 0.5, 1}, {1 << 30, 1 << 30, 1 << 30},
 		{1<<23 - 1, 0.1, 1}, {1<<23 - 1, 1, 10}, {1 << 23, 0.1, 1}, {1 << 23, 1, 1},
 	} {
-		m := newMeter(tb.Limit{Capacity: tt.capacity, Tokens: 1, Per: 1})
-		if got, err := m.decimal(tt.cost); err != nil || got != tt.units {
+		m := newLayout(tb.Limit{Capacity: tt.capacity, Tokens: 1, Per: 1})
+		if got, err := m.unitsOfCost(tt.cost); err != nil || got != tt.units {
 			t.Errorf("capacity %d: cost %v is %d units, %v; want %d",
 				tt.capacity, tt.cost, got, err, tt.units)
 		}
@@ -135,17 +135,17 @@ func TestDecimalCostsAreRoundedUp(t *testing.T) {
 
 // Every decimal that is a whole number of units is exactly that many.
 func TestDecimalCostsAreExact(t *testing.T) {
-	m := newMeter(tb.Limit{Capacity: 8, Tokens: 1, Per: 1})
+	m := newLayout(tb.Limit{Capacity: 8, Tokens: 1, Per: 1})
 	for units := uint64(1); units <= m.capacity; units += 7 {
 		cost, _ := new(big.Rat).SetFrac64(int64(units), int64(m.scale)).Float64()
-		if got, _ := m.decimal(cost); got != units {
+		if got, _ := m.unitsOfCost(cost); got != units {
 			t.Fatalf("%v tokens are %d units, want %d", cost, got, units)
 		}
 	}
 }
 
 func TestLayout(t *testing.T) {
-	if size := unsafe.Sizeof(bucket{}); size != 16 {
+	if size := unsafe.Sizeof(cell{}); size != 16 {
 		t.Errorf("a bucket takes %d bytes, want 16", size)
 	}
 	if evicted != math.MaxUint64 {
