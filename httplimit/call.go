@@ -73,13 +73,13 @@ func (c *call) end() {
 // client returns the address of the client.
 func (c *call) client() netip.Addr {
 	if !c.hasAddress {
-		c.address, c.hasAddress = c.l.address.of(c.r), true
+		c.address, c.hasAddress = c.l.address.client(c.r), true
 	}
 	return c.address
 }
 
 // network returns the part of the client's address that has one bucket.
-func (c *call) network() netip.Addr { return c.l.address.network(c.client()) }
+func (c *call) network() netip.Addr { return c.l.address.Network(c.client()) }
 
 func (c *call) claim(name string) any {
 	if !c.hasClaims {

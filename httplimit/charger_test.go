@@ -200,7 +200,7 @@ func TestLimitersMayKeepKeys(t *testing.T) {
 		for _, k := range []string{"one", "two", "six"} {
 			s.get("K: " + k)
 		}
-		if want := []string{"\x03one", "\x03two", "\x03six"}; !slices.Equal(keys, want) {
+		if want := []string{"\x06one", "\x06two", "\x06six"}; !slices.Equal(keys, want) {
 			t.Errorf("%q", keys)
 		}
 	}

@@ -18,7 +18,7 @@ type settings struct {
 	newLimiter func(Rule) (tb.Limiter, error)
 	extractors map[string]func(*http.Request) string
 	claims     func(*http.Request) map[string]any
-	address    ClientAddress
+	address    addressFinder
 	hooks      Hooks
 	reason     string
 	salt       string
@@ -99,7 +99,7 @@ func WithClaims(claims func(*http.Request) map[string]any) Option {
 // WithClientAddress sets how the address of the client is found.
 func WithClientAddress(c ClientAddress) Option {
 	return func(s *settings) (err error) {
-		s.address, err = c.normalize()
+		s.address, err = c.finder()
 		return err
 	}
 }

@@ -118,8 +118,9 @@ func TestS2TokensPerSecondWinsOverRPS(t *testing.T) {
 	if err != nil || p.Sets[0].Rules[0].Limit.Tokens != 2 {
 		t.Fatal(p, err)
 	}
-	if warnings := p.Warnings(); len(warnings) != 1 || !strings.HasPrefix(warnings[0], "algorithm_config.rps is ignored") {
-		t.Errorf("%q", warnings)
+	w := p.Warnings()
+	if len(w) != 1 || !strings.HasPrefix(w[0], "algorithm_config.rps is ignored") {
+		t.Errorf("%q", w)
 	}
 }
 
