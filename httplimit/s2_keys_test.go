@@ -101,7 +101,7 @@ func TestS2OnMissing(t *testing.T) {
 	if want := `Policy r needs header:k.`; problem(t, w).Detail != want {
 		t.Errorf("%s, want %s", w.Body, want)
 	}
-	if e := s.Explain(request())[0]; !e.Lacks || e.Allowed || e.RetryAfter != tb.Never {
+	if e := s.Explain(request())[0]; e.MissingKey != "header:k" || e.Allowed || e.RetryAfter != tb.Never {
 		t.Errorf("%+v", e)
 	}
 	s.granted(2, "K: 1")

@@ -112,7 +112,7 @@ func (s *Server) ask(b bucket) (httplimit.Explanation, bool) {
 // token beyond the whole ones is not known.
 func level(e httplimit.Explanation) float64 {
 	switch {
-	case e.Lacks: // there is no bucket
+	case e.MissingKey != "": // there is no bucket
 		return -1
 	case e.Allowed:
 		return float64(e.Remaining) + e.Cost

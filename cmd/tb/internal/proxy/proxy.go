@@ -65,7 +65,7 @@ func New(c Config) (*Proxy, error) {
 	}
 	options := []httplimit.Option{
 		httplimit.WithClientAddress(httplimit.ClientAddress{Trusted: c.Trusted}),
-		httplimit.WithCore(c.Core...),
+		httplimit.WithLimiterOptions(c.Core...),
 		httplimit.WithHooks(p.hooks()),
 	}
 	if c.Silent {
