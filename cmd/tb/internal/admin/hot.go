@@ -42,7 +42,7 @@ type bucket struct {
 func newHot() *hot { return &hot{buckets: map[bucketID]*bucket{}} }
 
 func (h *hot) refused(r *http.Request, e httplimit.Event) {
-	id := bucketID{e.Rule, e.Key}
+	id := bucketID{e.Rule, httplimit.FormatKey(e.Key)}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	b := h.buckets[id]

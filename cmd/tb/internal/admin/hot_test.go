@@ -11,12 +11,14 @@ import (
 )
 
 func event(key string) httplimit.Event {
-	return httplimit.Event{Decision: httplimit.Decision{Rule: "r"}, Key: key}
+	return httplimit.Event{
+		Decision: httplimit.Decision{Rule: "r"}, Key: []httplimit.KeyPart{{Name: "k", Value: key}},
+	}
 }
 
 func names(buckets []bucket) (all string) {
 	for _, b := range buckets {
-		all += fmt.Sprint(b.key, b.refused, " ")
+		all += fmt.Sprint(strings.TrimPrefix(b.key, "k="), b.refused, " ")
 	}
 	return all
 }
@@ -56,7 +58,7 @@ func TestHotFades(t *testing.T) {
 	if got := names(h.most(2)); got != "now1 before10 " {
 		t.Error(got)
 	}
-	h.drop(bucketID{"r", "now"})
+	h.drop(bucketID{"r", "k=now"})
 	if got := names(h.most(2)); got != "before10 " {
 		t.Error(got)
 	}

@@ -89,7 +89,9 @@ func (s *Server) drained() (all []bucket) {
 	}
 	for _, e := range s.Limiter.Explain(s.arriving) {
 		if !e.Shadow {
-			all = append(all, bucket{bucketID: bucketID{e.Rule, e.Key}, sample: s.arriving})
+			all = append(all, bucket{
+				bucketID: bucketID{e.Rule, httplimit.FormatKey(e.Key)}, sample: s.arriving,
+			})
 		}
 	}
 	return all
@@ -99,7 +101,7 @@ func (s *Server) drained() (all []bucket) {
 // has changed since, so that there is no such bucket.
 func (s *Server) ask(b bucket) (httplimit.Explanation, bool) {
 	for _, e := range s.Limiter.Explain(b.sample) {
-		if e.Rule == b.rule && e.Key == b.key {
+		if e.Rule == b.rule && httplimit.FormatKey(e.Key) == b.key {
 			return e, true
 		}
 	}
@@ -110,7 +112,7 @@ func (s *Server) ask(b bucket) (httplimit.Explanation, bool) {
 // token beyond the whole ones is not known.
 func level(e httplimit.Explanation) float64 {
 	switch {
-	case e.Lacks: // there is no bucket
+	case e.MissingKey != "": // there is no bucket
 		return -1
 	case e.Allowed:
 		return float64(e.Remaining) + e.Cost

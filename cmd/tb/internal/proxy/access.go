@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seed-181794aa/ratelimit/httplimit"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
@@ -45,10 +46,7 @@ func (a *answer) log(r *http.Request) {
 		slog.Int64("bytes", a.bytes), slog.Duration("duration", time.Since(a.start)),
 	}
 	if a.limited() {
-		key := a.key
-		if key == "" {
-			key = p.Limiter.Key(r, a.decision.Rule)
-		}
+		key := httplimit.FormatKey(a.key)
 		attrs = append(attrs, slog.String("rule", a.decision.Rule),
 			slog.String("key", p.Key(key)), slog.Bool("refused", a.refused()))
 	}

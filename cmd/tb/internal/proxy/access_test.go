@@ -53,7 +53,7 @@ func TestLoggedKeyIsTheOneCharged(t *testing.T) {
 	log := newTranscript()
 	var p *Proxy
 	p, url, _ := start(t, two, func(http.ResponseWriter, *http.Request) {
-		policy, _, err := policyfile.Parse([]byte(strings.ReplaceAll(two, "ip:address", "header:x")))
+		policy, err := policyfile.Parse([]byte(strings.ReplaceAll(two, "ip:address", "header:x")))
 		if err != nil || p.Limiter.SetPolicy(policy) != nil {
 			t.Error("the policy is not accepted")
 		}

@@ -23,7 +23,7 @@ type answer struct {
 
 	granted  bool
 	decision httplimit.Decision // has no Rule if none applied
-	key      string             // of the rule, if all requests are logged
+	key      []httplimit.KeyPart
 
 	upgraded bool
 	kept     http.Header // what informational responses must not take along
@@ -40,8 +40,8 @@ func (a *answer) decide(r *http.Request) bool {
 	}
 	a.decision, a.granted = a.proxy.Limiter.Decide(a, r)
 	a.measure()
-	if a.limited() && a.proxy.Access == AccessAll {
-		a.key = a.proxy.Limiter.Key(r, a.decision.Rule) // before the policy changes
+	if key, ok := a.proxy.keys.LoadAndDelete(r); ok {
+		a.key = key.([]httplimit.KeyPart)
 	}
 	return a.granted
 }

@@ -43,6 +43,10 @@ type Proxy struct {
 	upstream httputil.ReverseProxy // without ModifyResponse, which is the request's own
 	upgraded sync.WaitGroup        // requests that have taken over their connection
 
+	// keys holds the key of each request that is to be logged, by *http.Request, from the
+	// limiter's hook until Decide returns.
+	keys sync.Map
+
 	// What clients can cause again and again is throttled; a flood of the one must not
 	// hide the other.
 	refusals *throttle
@@ -61,8 +65,8 @@ func New(c Config) (*Proxy, error) {
 	}
 	options := []httplimit.Option{
 		httplimit.WithClientAddress(httplimit.ClientAddress{Trusted: c.Trusted}),
-		httplimit.WithCore(c.Core...),
-		httplimit.WithHooks(httplimit.Hooks{Refused: c.Refused, Error: p.undecided}),
+		httplimit.WithLimiterOptions(c.Core...),
+		httplimit.WithHooks(p.hooks()),
 	}
 	if c.Silent {
 		options = append(options, httplimit.WithSilentGrants())
@@ -95,6 +99,26 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		upstream.ServeHTTP(a, r)
 	}
 }
+
+// hooks returns the hooks of the limiter. They note the keys of requests that are to be
+// logged.
+func (p *Proxy) hooks() httplimit.Hooks {
+	h := httplimit.Hooks{Refused: p.Refused, Error: p.undecided}
+	if p.Access == AccessAll {
+		h.Granted = p.noteKey
+	}
+	if p.Access == AccessAll || p.Access == AccessRefused {
+		h.Refused = func(r *http.Request, e httplimit.Event) {
+			if p.Refused != nil {
+				p.Refused(r, e)
+			}
+			p.noteKey(r, e)
+		}
+	}
+	return h
+}
+
+func (p *Proxy) noteKey(r *http.Request, e httplimit.Event) { p.keys.Store(r, e.Key) }
 
 func (p *Proxy) undecided(_ *http.Request, e httplimit.Event) {
 	p.errors.Error("a limiter cannot decide", "rule", e.Rule, "error", e.Err)

@@ -66,7 +66,7 @@ func (l *reloader) apply(c content, why string) {
 		l.reject(why, errors.New(c.problem))
 		return
 	}
-	policy, warnings, err := policyfile.Parse([]byte(c.text))
+	policy, err := policyfile.Parse([]byte(c.text))
 	if err == nil {
 		err = l.proxy.Limiter.SetPolicy(policy)
 	}
@@ -77,7 +77,7 @@ func (l *reloader) apply(c content, why string) {
 	l.proxy.Metrics.Reload(true)
 	l.proxy.Log.Info("policy reloaded", "file", l.file, "because", why,
 		"rules", len(l.proxy.Limiter.Stats()))
-	warn(l.proxy.Log, l.file, warnings)
+	warn(l.proxy.Log, l.file, policy.Warnings())
 }
 
 // reject says what is wrong, line by line.

@@ -49,12 +49,12 @@ func (r *runner) load() (err error) {
 			return err
 		}
 	}
-	policy, warnings, err := policyfile.Parse(r.data)
+	policy, err := policyfile.Parse(r.data)
 	if err != nil {
 		return fmt.Errorf("%s is not accepted:\n%s", name,
 			strings.Join(policyfile.Problems(err), "\n"))
 	}
-	warn(r.log, name, warnings)
+	warn(r.log, name, policy.Warnings())
 	r.policy = policy
 	return nil
 }
