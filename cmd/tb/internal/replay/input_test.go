@@ -28,7 +28,7 @@ func TestNoProgressBarWithoutATerminal(t *testing.T) {
 func TestProgressCountsWhatIsRead(t *testing.T) {
 	bar := progressbar.NewOptions64(1<<20, progressbar.OptionSetWriter(io.Discard))
 	log := strings.Repeat(line("a", 1, 1), 1000)
-	rep := replay(t, options(t, "1", 2), input("a.log", log).watched(bar)).Report
+	rep := replay(t, options(t, "1", 2), input("a.log", log).withProgress(bar)).Report
 	if got := bar.State().CurrentNum; rep.Requests != 1000 || got != int64(len(log)) {
 		t.Errorf("%d requests, %d bytes counted of %d", rep.Requests, got, len(log))
 	}
@@ -47,7 +47,7 @@ func TestInputsKnowTheirLength(t *testing.T) {
 		{[]string{name, "-"}, -1},
 		{[]string{"-", name}, -1},
 	} {
-		list, size, err := inputs(tt.names, nil)
+		list, size, err := findInputs(tt.names, nil)
 		if err != nil || size != tt.size || len(list) != len(tt.names) {
 			t.Errorf("%q: %d inputs, %d bytes, %v; want %d",
 				tt.names, len(list), size, err, tt.size)
