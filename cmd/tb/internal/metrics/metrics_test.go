@@ -63,7 +63,7 @@ func contains(t *testing.T, m *Metrics, texts ...string) {
 
 // All decisions are timed as long as there are not very many. The bubble's clock stands still
 // in between.
-func TestDecision(t *testing.T) {
+func TestObserveDecision(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limiter, err := httplimit.New(httplimit.Rules())
 		if err != nil {
@@ -72,7 +72,7 @@ func TestDecision(t *testing.T) {
 		m := New(limiter)
 		for _, n := range []string{"1000", "2000"} { // in total, and a thousand in each second
 			for range 3000 {
-				m.Decision(time.Now().Add(-3 * time.Microsecond))
+				m.ObserveDecision(time.Now().Add(-3 * time.Microsecond))
 			}
 			contains(t, m, `tb_decision_duration_seconds_bucket{le="2e-06"} 0`,
 				`tb_decision_duration_seconds_bucket{le="5e-06"} `+n,

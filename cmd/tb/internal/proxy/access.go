@@ -13,22 +13,22 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// Access says which requests are logged.
+// Access selects the requests that are logged.
 type Access string
 
 const (
 	// AccessOff logs no requests.
 	AccessOff Access = "off"
-	// AccessRefused logs those that were refused, and not all of them in a flood.
+	// AccessRefused logs refused requests, up to a rate.
 	AccessRefused Access = "refused"
 	// AccessAll logs every request.
 	AccessAll Access = "all"
 )
 
-// log logs the request. Query strings may hold secrets and are left out.
-func (a *answer) log(r *http.Request) {
-	p := a.proxy
-	if p.Access == AccessOff || p.Access == AccessRefused && !a.refused() {
+// logAccess logs the request, without its query string, which may hold secrets.
+func (rec *responseRecorder) logAccess(r *http.Request) {
+	p := rec.proxy
+	if p.Access == AccessOff || p.Access == AccessRefused && !rec.refused() {
 		return
 	}
 	var dropped uint64
@@ -41,22 +41,22 @@ func (a *answer) log(r *http.Request) {
 	attrs := []slog.Attr{
 		slog.String("client", p.Limiter.ClientAddress(r).String()),
 		slog.String("method", r.Method), slog.String("host", r.Host),
-		slog.String("path", r.URL.Path), slog.Int("status", a.status),
-		slog.Int64("bytes", a.bytes), slog.Duration("duration", time.Since(a.start)),
+		slog.String("path", r.URL.Path), slog.Int("status", rec.status),
+		slog.Int64("bytes", rec.bytes), slog.Duration("duration", time.Since(rec.start)),
 	}
-	if a.limited() {
-		key := a.key
+	if rec.ruleApplied() {
+		key := rec.key
 		if key == "" {
-			key = p.Limiter.Key(r, a.decision.Rule)
+			key = p.Limiter.Key(r, rec.decision.Rule)
 		}
-		attrs = append(attrs, slog.String("rule", a.decision.Rule),
-			slog.String("key", p.Key(key)), slog.Bool("refused", a.refused()))
+		attrs = append(attrs, slog.String("rule", rec.decision.Rule),
+			slog.String("key", p.Key(key)), slog.Bool("refused", rec.refused()))
 	}
-	if a.refused() && a.decision.RetryAfter != tb.Never {
-		attrs = append(attrs, slog.Duration("retry_after", a.decision.RetryAfter))
+	if rec.refused() && rec.decision.RetryAfter != tb.Never {
+		attrs = append(attrs, slog.Duration("retry_after", rec.decision.RetryAfter))
 	}
 	if dropped > 0 {
-		attrs = append(attrs, slog.Uint64(suppressed, dropped))
+		attrs = append(attrs, slog.Uint64(suppressedKey, dropped))
 	}
 	p.Log.LogAttrs(context.WithoutCancel(r.Context()), slog.LevelInfo, "request", attrs...)
 }

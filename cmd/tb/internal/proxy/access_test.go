@@ -120,8 +120,8 @@ func TestThrottle(t *testing.T) {
 		}
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
 		no := httplimit.Decision{Rule: "r"}
-		refuse := func() { (&answer{proxy: p, decision: no}).log(r) }
-		fail := func() { p.failed(httptest.NewRecorder(), r, io.EOF) }
+		refuse := func() { (&responseRecorder{proxy: p, decision: no}).logAccess(r) }
+		fail := func() { p.upstreamFailed(httptest.NewRecorder(), r, io.EOF) }
 		for _, flood := range []func(){refuse, fail} {
 			*c = counted{Handler: c.Handler}
 			for range 1000 {

@@ -101,7 +101,7 @@ func start(t *testing.T, policy string, upstream http.HandlerFunc, change ...fun
 	now := &clock{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	c := Config{
 		Upstream: target, PreserveHost: true, Access: AccessOff,
-		Log: slog.New(slog.DiscardHandler), Core: []tb.Option{tb.WithClock(now.read)},
+		Log: slog.New(slog.DiscardHandler), LimiterOptions: []tb.Option{tb.WithClock(now.read)},
 	}
 	if policy != "" {
 		var err error

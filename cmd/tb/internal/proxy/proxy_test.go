@@ -78,7 +78,7 @@ func TestSilentGrants(t *testing.T) {
 	_, url, _ := start(t, two, func(w http.ResponseWriter, r *http.Request) {
 		theirs(w, r)
 		w.WriteHeader(http.StatusEarlyHints)
-	}, func(c *Config) { c.Silent = true })
+	}, func(c *Config) { c.SilentGrants = true })
 	var hint string
 	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
 		Got1xxResponse: func(_ int, h textproto.MIMEHeader) error {
@@ -206,7 +206,7 @@ func TestUpstreamErrors(t *testing.T) {
 		context.Canceled:                      statusClientGone,
 	} {
 		w := httptest.NewRecorder()
-		p.failed(w, httptest.NewRequest(http.MethodGet, "/", nil), err)
+		p.upstreamFailed(w, httptest.NewRequest(http.MethodGet, "/", nil), err)
 		if w.Code != want {
 			t.Errorf("%v: %d, want %d", err, w.Code, want)
 		}

@@ -30,7 +30,7 @@ type watched struct {
 // looks looks n times whether the file has changed.
 func (w *watched) looks(n int) {
 	for range n {
-		w.look()
+		w.poll()
 	}
 }
 
@@ -39,7 +39,7 @@ func watch(t *testing.T, policy, name string, upstream http.HandlerFunc) *watche
 	t.Helper()
 	w := &watched{log: newTranscript()}
 	w.Proxy, w.url, _ = start(t, policy, upstream, func(c *Config) { c.Log = w.log.logger() })
-	w.reloader = &reloader{proxy: w.Proxy, file: name, tried: content{text: policy}}
+	w.reloader = &reloader{proxy: w.Proxy, file: name, applied: content{text: policy}}
 	return w
 }
 
@@ -185,7 +185,7 @@ func TestReloadOfABadPolicy(t *testing.T) {
 		"algorithm_config": {"tokens_per_second": 10, "burst": 5}}]}`)
 	w.looks(2)
 	got := w.log.until(t, "typo")
-	want := `level=ERROR msg="policy rejected: the one before stays in force" file=FILE ` +
+	want := `level=ERROR msg="policy rejected: the previous one stays in force" file=FILE ` +
 		`because="the file changed" errors=2
 level=ERROR msg=policy file=FILE error="rules[0].algorithm_config.burst must be >= ` +
 		`tokens_per_second (got 5, want >= 10)"

@@ -18,8 +18,8 @@ import (
 
 var port = regexp.MustCompile(`127\.0\.0\.1:\d+`)
 
-// Without flags the command says what to type next, and that works.
-func TestNextSteps(t *testing.T) {
+// Without flags the banner has commands to try, and they work.
+func TestBanner(t *testing.T) {
 	r := run(t, func(*Command) {})
 	got := strings.NewReplacer(r.proxy, "PROXY", r.admin, "ADMIN").Replace(r.said)
 	const want = `Listening on PROXY, with a demo upstream behind it.
@@ -27,22 +27,22 @@ Each address gets 5 requests a second, and 10 at once.
 
 Try it in another terminal:
 
-  curl -i PROXY/     # one request, and what is left of the limit
-  for i in $(seq 15); do   # a burst: about 10 pass, the others get 429
+  curl -i PROXY/     # one request; the header shows what is left of the limit
+  for i in $(seq 15); do   # a burst: about 10 pass, the rest get 429
     curl -s -o /dev/null -w '%{http_code}\n' PROXY/
   done
   curl ADMIN/metrics  # for Prometheus
 
-Watch the buckets fill and drain in a browser: ADMIN/
+Watch the buckets drain and fill in a browser: ADMIN/
 
-To limit a server of yours, run this again and say where it is and what it may get:
+To limit your own server, run this again with its URL and a policy:
 
   --upstream http://localhost:3000 --policy policy.json
 
-This is the policy here, to start yours from:
+This is the policy in force. Start yours from it:
 
 ` + demoPolicy + `
-Ctrl-C stops it.
+Ctrl-C stops the proxy.
 `
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
