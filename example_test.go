@@ -91,7 +91,7 @@ func Example_middleware() {
 	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, "hello, ", w.Header().Get("RateLimit-Remaining"), " left")
 	})
-	policy, _, err := httplimit.ParsePolicy([]byte(`{
+	policy, err := httplimit.ParsePolicy([]byte(`{
 		"name": "per-address", "limit_keys": ["ip:address"], "algorithm": "token_bucket",
 		"algorithm_config": { "tokens_per_second": 5, "burst": 10 } }`))
 	if err != nil {

@@ -214,7 +214,7 @@ func (c *call) shadows() {
 
 func (c *call) tell(hook func(*http.Request, Event), e *entry, err error) {
 	if hook != nil {
-		hook(c.r, Event{Decision: e.answer(), Key: c.readable(e.rule), Shadow: e.Shadow, Err: err})
+		hook(c.r, Event{Decision: e.answer(), Key: c.keyParts(e.rule), Shadow: e.Shadow, Err: err})
 	}
 }
 
@@ -222,17 +222,11 @@ func (e *entry) answer() Decision {
 	return Decision{Decision: e.decision, Rule: e.label, Limit: e.Limit, Cost: e.cost}
 }
 
-// readable writes the key of a rule in words.
-func (c *call) readable(r *rule) string {
-	if len(r.sources) == 0 {
-		return "everybody"
-	}
-	var text []byte
+// keyParts returns the parts of the key that the request has for a rule.
+func (c *call) keyParts(r *rule) []KeyPart {
+	parts := make([]KeyPart, len(r.sources))
 	for i := range r.sources {
-		if i > 0 {
-			text = append(text, ' ')
-		}
-		text = r.sources[i].readable(text, c)
+		parts[i] = KeyPart{r.sources[i].name, r.sources[i].readable(c)}
 	}
-	return string(text)
+	return parts
 }

@@ -11,7 +11,7 @@ type Explanation struct {
 	// Decision is what the rule would answer by itself. It is the zero tb.Decision if
 	// its limiter cannot be asked without taking, or cannot decide.
 	Decision
-	Key    string // of the bucket, in words
+	Key    []KeyPart // of the bucket, as in Event
 	Shadow bool
 	Lacks  bool // the request lacks a key, and is refused for it
 }
@@ -31,7 +31,7 @@ func (l *Limiter) Explain(r *http.Request) []Explanation {
 			e.decision, _ = charge.Check(c.now) // those of tb/cas have no error
 		}
 		all = append(all,
-			Explanation{e.answer(), c.readable(e.rule), e.Shadow, e.missing != ""})
+			Explanation{e.answer(), c.keyParts(e.rule), e.Shadow, e.missing != ""})
 	}
 	return all
 }

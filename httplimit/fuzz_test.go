@@ -77,7 +77,7 @@ func FuzzPolicy(f *testing.F) {
 		`"rps": 1e-9, "burst": 1, "cost_source": "header:w", "min_cost": 1e16`)))
 	f.Add([]byte(`{"rules": [{"rules": 1e9999}, null]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		p, _, err := ParsePolicy(data)
+		p, err := ParsePolicy(data)
 		if err != nil {
 			if p != nil || !strings.HasPrefix(err.Error(), "httplimit: ") {
 				t.Fatalf("%v %v", p, err)

@@ -22,7 +22,7 @@ var (
 
 func mustParse(t testing.TB, policy string) *Policy {
 	t.Helper()
-	p, _, err := ParsePolicy([]byte(policy))
+	p, err := ParsePolicy([]byte(policy))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -117,21 +117,47 @@ func (s *source) appendPart(key []byte, c *call) ([]byte, bool) {
 	return append(append(key, byte(len(v))), v...), true
 }
 
-// readable appends the part as a person wants to read it in a log.
-func (s *source) readable(text []byte, c *call) []byte {
-	text = append(append(text, s.name...), '=')
+// readable returns the value of a part for people.
+func (s *source) readable(c *call) string {
 	if s.address {
-		return append(text, c.l.address.readable(c.network())...)
+		return c.l.address.readable(c.network())
 	}
 	v := s.value(c)
-	switch {
-	case v == "":
-		return text
-	case len(v) > longestPart:
+	if len(v) > longestPart {
 		sum := sha256.Sum256([]byte(v))
-		return append(append(text, "sha256:"...), hex.EncodeToString(sum[:])...)
-	case !printable(v) || strings.ContainsAny(v, ` "`):
-		return strconv.AppendQuote(text, v)
+		return "sha256:" + hex.EncodeToString(sum[:])
 	}
-	return append(text, v...)
+	return v
+}
+
+// KeyPart is one part of the key of a bucket: the name of a key in Rule.Keys, and the value
+// that a request has for it.
+type KeyPart struct {
+	Name string
+	// Value is "" if the request lacks the key. For ip:address it is the address, the
+	// network that has one bucket, or "unknown". A value of more than 128 bytes is
+	// replaced by "sha256:" and its hash.
+	Value string
+}
+
+// FormatKey returns a key on one line, for people and logs: "everybody" if it has no parts,
+// or else name=value for each part. Values with spaces, quotes or bytes that are not
+// printable ASCII are quoted as in Go, so that no value can be taken for another part.
+func FormatKey(key []KeyPart) string {
+	if len(key) == 0 {
+		return "everybody"
+	}
+	var text []byte
+	for i, p := range key {
+		if i > 0 {
+			text = append(text, ' ')
+		}
+		text = append(append(text, p.Name...), '=')
+		if !printable(p.Value) || strings.ContainsAny(p.Value, ` "`) {
+			text = strconv.AppendQuote(text, p.Value)
+		} else {
+			text = append(text, p.Value...)
+		}
+	}
+	return string(text)
 }

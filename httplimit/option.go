@@ -187,9 +187,9 @@ type Hooks struct {
 // Event is what a hook is told.
 type Event struct {
 	Decision
-	// Key is the key of the bucket in words, such as "header:x-api-key=k1". It may be as
-	// secret as what it is made of.
-	Key    string
+	// Key has the parts of the bucket's key, in the order of Rule.Keys. It is empty if
+	// the rule has one bucket for all requests. The values may be secrets.
+	Key    []KeyPart
 	Shadow bool
 	Err    error // of Hooks.Error
 }

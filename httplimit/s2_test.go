@@ -50,12 +50,12 @@ func TestS2AcceptsOneRuleRulesAndBundles(t *testing.T) {
 }
 
 func TestS2LoadPolicyReads(t *testing.T) {
-	p, _, err := LoadPolicy(strings.NewReader(jsonRule("r", `[]`, 1, "")))
+	p, err := LoadPolicy(strings.NewReader(jsonRule("r", `[]`, 1, "")))
 	if err != nil || p.Sets[0].Rules[0].Name != "r" {
 		t.Fatal(p, err)
 	}
 	broken := errors.New("broken")
-	if _, _, err := LoadPolicy(iotest.ErrReader(broken)); !errors.Is(err, broken) {
+	if _, err := LoadPolicy(iotest.ErrReader(broken)); !errors.Is(err, broken) {
 		t.Fatal(err)
 	}
 }
@@ -85,7 +85,7 @@ func TestS2NumbersAreExactDecimals(t *testing.T) {
 		{"1e-10", 0, 0},
 		{"0.0000000005", 1, 2e9 * time.Second},
 	} {
-		p, _, err := ParsePolicy([]byte(oneRule("[]", `"burst": 1073741824, "rps": `+c.rps)))
+		p, err := ParsePolicy([]byte(oneRule("[]", `"burst": 1073741824, "rps": `+c.rps)))
 		if c.tokens == 0 {
 			if err == nil || !strings.Contains(err.Error(),
 				"1 token in 292 years to 1e9 a second") {
@@ -113,12 +113,12 @@ func TestS2CostsMayBeFractions(t *testing.T) {
 }
 
 func TestS2TokensPerSecondWinsOverRPS(t *testing.T) {
-	p, warnings, err := ParsePolicy([]byte(oneRule("[]",
+	p, err := ParsePolicy([]byte(oneRule("[]",
 		`"rps": 3, "tokens_per_second": 2, "burst": 9`)))
 	if err != nil || p.Sets[0].Rules[0].Limit.Tokens != 2 {
 		t.Fatal(p, err)
 	}
-	if len(warnings) != 1 || !strings.HasPrefix(warnings[0], "algorithm_config.rps is ignored") {
+	if warnings := p.Warnings(); len(warnings) != 1 || !strings.HasPrefix(warnings[0], "algorithm_config.rps is ignored") {
 		t.Errorf("%q", warnings)
 	}
 }
@@ -144,11 +144,12 @@ func TestS2Warnings(t *testing.T) {
 			`"match": {"query:a": 1}`)), ""},
 		{`{"policies": [], "expires_at": "2026-01-01T00:00:00Z"}`, "expires_at is not enforced"},
 	} {
-		_, warnings, err := ParsePolicy([]byte(c.policy))
+		p := mustParse(t, c.policy)
+		warnings := p.Warnings()
 		got := strings.Join(warnings, "\n")
-		if err != nil || (got == "") != (c.want == "") || !strings.HasPrefix(got,
+		if (got == "") != (c.want == "") || !strings.HasPrefix(got,
 			c.want) || len(warnings) > 1 {
-			t.Errorf("%s\n%q %v, want %q", c.policy, got, err, c.want)
+			t.Errorf("%s\n%q, want %q", c.policy, got, c.want)
 		}
 	}
 }

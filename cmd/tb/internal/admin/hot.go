@@ -11,96 +11,102 @@ import (
 )
 
 const (
-	// maxHot is how many buckets are watched. Finding the least of them takes the time of
-	// a system call or less, and happens only when another key is refused.
+	// maxHot is how many buckets are watched. Finding the one with the lowest score takes
+	// about as long as a system call, and happens only when a key that is not watched is
+	// refused.
 	maxHot = 64
-	// maxSample bounds what is kept of a request, and so the memory: 1 MiB in all.
+	// maxSample bounds the sample of a bucket, and so the memory: 1 MiB in all.
 	maxSample = 16 << 10
-	// fading is by how much a refusal counts less a second later: half after a minute.
-	fading = 0.9885
+	// fadePerSecond is the factor by which scores shrink: half remains after a minute.
+	fadePerSecond = 0.9885
 )
 
-// hot finds the buckets that were refused most lately, in bounded memory: the Space-Saving
-// algorithm of Metwally, Agrawal and El Abbadi, with counts that fade. A bucket that is not
-// watched takes the place of the one with the lowest score and inherits that, so whatever
-// has more than one in maxHot of the refusals is watched.
-type hot struct {
-	mu      sync.Mutex
-	buckets map[bucketID]*bucket
+// hotBuckets finds the buckets that were refused most often lately, in bounded memory. It is
+// the Space-Saving algorithm of Metwally, Agrawal and El Abbadi (2005), with scores that
+// fade. A new bucket replaces the bucket with the lowest score and inherits that score, so
+// every bucket with more than one in maxHot of the refusals is watched.
+type hotBuckets struct {
+	mu   sync.Mutex
+	byID map[bucketID]*hotBucket
 }
 
-// bucketID is the names that decisions have for a bucket.
+// bucketID identifies a bucket: the name of its rule and its formatted key.
 type bucketID struct{ rule, key string }
 
-type bucket struct {
-	bucketID
-	score   float64
-	refused uint64        // since it is watched
-	sample  *http.Request // with which the limiter can be asked how full it is; may be nil
+func newBucketID(rule string, key []httplimit.KeyPart) bucketID {
+	return bucketID{rule, httplimit.FormatKey(key)}
 }
 
-func newHot() *hot { return &hot{buckets: map[bucketID]*bucket{}} }
+type hotBucket struct {
+	id      bucketID
+	key     []httplimit.KeyPart
+	score   float64
+	refused uint64        // since the bucket is watched
+	sample  *http.Request // to ask the limiter for the level; nil if it was too large
+}
 
-func (h *hot) refused(r *http.Request, e httplimit.Event) {
-	id := bucketID{e.Rule, e.Key}
+func newHotBuckets() *hotBuckets { return &hotBuckets{byID: map[bucketID]*hotBucket{}} }
+
+func (h *hotBuckets) addRefusal(r *http.Request, e httplimit.Event) {
+	id := newBucketID(e.Rule, e.Key)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	b := h.buckets[id]
+	b := h.byID[id]
 	if b == nil {
-		b = &bucket{bucketID: id, sample: sample(r)}
-		if len(h.buckets) >= maxHot {
-			least := h.least()
-			b.score = least.score
-			delete(h.buckets, least.bucketID)
+		b = &hotBucket{id: id, key: e.Key, sample: newSample(r)}
+		if len(h.byID) >= maxHot {
+			coldest := h.coldest()
+			b.score = coldest.score
+			delete(h.byID, coldest.id)
 		}
-		h.buckets[id] = b
+		h.byID[id] = b
 	}
 	b.refused++
 	b.score++
 }
 
-func (h *hot) least() (least *bucket) {
-	for _, b := range h.buckets {
-		if least == nil || b.score < least.score {
-			least = b
+func (h *hotBuckets) coldest() (coldest *hotBucket) {
+	for _, b := range h.byID {
+		if coldest == nil || b.score < coldest.score {
+			coldest = b
 		}
 	}
-	return least
+	return coldest
 }
 
-// fade makes what was a second ago count less.
-func (h *hot) fade() {
+// fade reduces all scores by one second's share.
+func (h *hotBuckets) fade() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, b := range h.buckets {
-		b.score *= fading
+	for _, b := range h.byID {
+		b.score *= fadePerSecond
 	}
 }
 
-// most returns copies of up to n buckets, the hottest first.
-func (h *hot) most(n int) []bucket {
+// hottest returns copies of the buckets, the hottest first.
+func (h *hotBuckets) hottest() []hotBucket {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	all := make([]bucket, 0, len(h.buckets))
-	for _, b := range h.buckets {
+	all := make([]hotBucket, 0, len(h.byID))
+	for _, b := range h.byID {
 		all = append(all, *b)
 	}
-	slices.SortFunc(all, func(a, b bucket) int {
-		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.rule, b.rule),
-			cmp.Compare(a.key, b.key))
+	slices.SortFunc(all, func(a, b hotBucket) int {
+		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.id.rule, b.id.rule),
+			cmp.Compare(a.id.key, b.id.key))
 	})
-	return all[:min(n, len(all))]
+	return all
 }
 
-// drop forgets a bucket of which there is none any more, as after a change of policy.
-func (h *hot) drop(id bucketID) {
+// remove removes a bucket that no longer exists, as after a change of policy.
+func (h *hotBuckets) remove(id bucketID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	delete(h.buckets, id)
+	delete(h.byID, id)
 }
 
-// sample returns what a limiter looks at in a request, or nil if that is too much to keep.
-func sample(r *http.Request) *http.Request {
+// newSample returns a copy of what a limiter reads of a request, or nil if it is too large.
+func newSample(r *http.Request) *http.Request {
 	size := len(r.URL.RawQuery) + len(r.URL.Path) + len(r.Host)
 	for name, values := range r.Header {
 		for _, v := range values {

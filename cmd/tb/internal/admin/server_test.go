@@ -37,13 +37,16 @@ func served(t *testing.T) (s *Server, admin string, limited http.Handler, now *t
 	}))
 	t.Cleanup(proxy.Close)
 	s = New(Config{
-		Limiter: limiter, Metrics: http.NotFoundHandler(), Key: strings.ToUpper,
+		Limiter: limiter, Metrics: http.NotFoundHandler(), FormatKey: upper,
 		Proxy: proxy.URL, Demo: true,
 	})
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
 	return s, server.URL, limited, &clock
 }
+
+// upper formats a key like no other package, so that a test can recognize its output.
+func upper(key []httplimit.KeyPart) string { return strings.ToUpper(httplimit.FormatKey(key)) }
 
 func do(t *testing.T, r *http.Request) (int, string) {
 	t.Helper()
@@ -205,8 +208,8 @@ func TestRun(t *testing.T) {
 			handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
 		}
 		time.Sleep(2500 * time.Millisecond)
-		granted, refused := s.history.of(ruleID{"", "r"})
-		if granted[seconds-2] != 1 || refused[seconds-2] != 2 || granted[seconds-1] != 0 {
+		granted, refused := s.history.perSecond(ruleID{"", "r"})
+		if granted[historySeconds-2] != 1 || refused[historySeconds-2] != 2 || granted[historySeconds-1] != 0 {
 			t.Error(granted, refused)
 		}
 		cancel()

@@ -34,13 +34,17 @@ func (c *Check) Run(std replay.IO) error {
 
 // report prints what there is to say about a policy and returns the number of errors.
 func report(w io.Writer, name string, data []byte) int {
-	policy, warnings, err := policyfile.Parse(data)
+	policy, err := policyfile.Parse(data)
 	var problems []string
 	if err != nil {
 		problems = policyfile.Problems(err)
 	}
 	for _, p := range problems {
 		fmt.Fprintf(w, "%s: error: %s\n", name, p)
+	}
+	var warnings []string
+	if policy != nil {
+		warnings = policy.Warnings()
 	}
 	for _, text := range warnings {
 		fmt.Fprintf(w, "%s: warning: %s\n", name, text)

@@ -41,7 +41,7 @@ func (c *Explain) Run(std replay.IO) error {
 	if err != nil {
 		return err
 	}
-	policy, _, err := policyfile.Parse(data)
+	policy, err := policyfile.Parse(data)
 	if err != nil {
 		return errors.New(strings.Join(policyfile.Problems(err), "\n"))
 	}
@@ -98,8 +98,8 @@ func write(w io.Writer, applies []httplimit.Explanation, all []httplimit.RuleSta
 		table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 		fmt.Fprintln(table, "RULE\tMODE\tKEY\tCOST\tBURST\tRATE\tANSWER OF A FULL BUCKET")
 		for _, e := range applies {
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\t%s\t%s\n", e.Rule, mode(e.Shadow), e.Key,
-				decimal(e.Cost), e.Limit.Capacity, rate(e.Limit), answer(e))
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\t%s\t%s\n", e.Rule, mode(e.Shadow),
+				httplimit.FormatKey(e.Key), decimal(e.Cost), e.Limit.Capacity, rate(e.Limit), answer(e))
 		}
 		table.Flush()
 	}

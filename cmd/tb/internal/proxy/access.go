@@ -6,10 +6,10 @@ import (
 	"encoding/hex"
 	"log/slog"
 	"net/http"
-	"strconv"
-	"strings"
+	"slices"
 	"time"
 
+	"github.com/seed-181794aa/ratelimit/httplimit"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
@@ -31,6 +31,7 @@ func (rec *responseRecorder) logAccess(r *http.Request) {
 	if p.Access == AccessOff || p.Access == AccessRefused && !rec.refused() {
 		return
 	}
+	stored, _ := p.keys.LoadAndDelete(r)
 	var dropped uint64
 	if p.Access == AccessRefused {
 		var ok bool
@@ -45,12 +46,9 @@ func (rec *responseRecorder) logAccess(r *http.Request) {
 		slog.Int64("bytes", rec.bytes), slog.Duration("duration", time.Since(rec.start)),
 	}
 	if rec.ruleApplied() {
-		key := rec.key
-		if key == "" {
-			key = p.Limiter.Key(r, rec.decision.Rule)
-		}
+		key, _ := stored.([]httplimit.KeyPart)
 		attrs = append(attrs, slog.String("rule", rec.decision.Rule),
-			slog.String("key", p.Key(key)), slog.Bool("refused", rec.refused()))
+			slog.String("key", p.formatKey(key)), slog.Bool("refused", rec.refused()))
 	}
 	if rec.refused() && rec.decision.RetryAfter != tb.Never {
 		attrs = append(attrs, slog.Duration("retry_after", rec.decision.RetryAfter))
@@ -61,41 +59,19 @@ func (rec *responseRecorder) logAccess(r *http.Request) {
 	p.Log.LogAttrs(context.WithoutCancel(r.Context()), slog.LevelInfo, "request", attrs...)
 }
 
-// Key returns a key in words as it may be shown: addresses as they are, and hashes of the
-// rest, which may be API keys, unless ShowKeys says otherwise.
-func (p *Proxy) Key(key string) string {
-	if p.ShowKeys || key == "everybody" {
-		return key
-	}
-	var shown []string
-	for rest := key; rest != ""; {
-		name, written, ok := strings.Cut(rest, "=")
-		if !ok {
-			return hash(key) // not what was expected
+// formatKey formats a key for the log and the live page. Unless ShowKeys is set, each value
+// but an address is hashed, because it may be an API key.
+func (p *Proxy) formatKey(key []httplimit.KeyPart) string {
+	shown := slices.Clone(key)
+	for i, part := range shown {
+		if !p.ShowKeys && part.Name != "ip:address" && part.Value != "" {
+			shown[i].Value = hash(part.Value)
 		}
-		var value string
-		if value, rest = cutValue(written); name != "ip:address" && value != "" {
-			value = hash(value)
-		}
-		shown = append(shown, name+"="+value)
 	}
-	return strings.Join(shown, " ")
+	return httplimit.FormatKey(shown)
 }
 
-// cutValue returns the value that text begins with, which is quoted if it has spaces, and
-// what is behind it.
-func cutValue(text string) (value, rest string) {
-	if strings.HasPrefix(text, `"`) {
-		if quoted, err := strconv.QuotedPrefix(text); err == nil {
-			value, _ = strconv.Unquote(quoted) // it is well-formed
-			return value, strings.TrimPrefix(text[len(quoted):], " ")
-		}
-	}
-	value, rest, _ = strings.Cut(text, " ")
-	return value, rest
-}
-
-// hash is short, for people who compare lines of a log.
+// hash returns a short hash, because people compare hashes in a log.
 func hash(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return "sha256:" + hex.EncodeToString(sum[:6])

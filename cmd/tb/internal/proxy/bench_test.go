@@ -31,7 +31,7 @@ func BenchmarkServeHTTP(b *testing.B) {
 				Log:      newTranscript().logger(), Access: AccessRefused,
 			}
 			if limits {
-				c.Policy, _, _ = policyfile.Parse([]byte(never))
+				c.Policy, _ = policyfile.Parse([]byte(never))
 			}
 			p, err := New(c)
 			if err != nil {

@@ -105,7 +105,7 @@ func start(t *testing.T, policy string, upstream http.HandlerFunc, change ...fun
 	}
 	if policy != "" {
 		var err error
-		if c.Policy, _, err = policyfile.Parse([]byte(policy)); err != nil {
+		if c.Policy, err = policyfile.Parse([]byte(policy)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -46,6 +46,7 @@ type Proxy struct {
 
 	upstream httputil.ReverseProxy // without ModifyResponse, which each request sets
 	upgraded sync.WaitGroup        // requests that have taken over their connection
+	keys     sync.Map              // []httplimit.KeyPart by *http.Request, of requests to log
 
 	// Clients can cause refusals and errors at any rate. Each log has its own throttle, so
 	// that a flood in one does not hide the other.
@@ -66,7 +67,7 @@ func New(c Config) (*Proxy, error) {
 	options := []httplimit.Option{
 		httplimit.WithClientAddress(httplimit.ClientAddress{Trusted: c.Trusted}),
 		httplimit.WithCore(c.LimiterOptions...),
-		httplimit.WithHooks(httplimit.Hooks{Refused: c.Refused, Error: p.limiterFailed}),
+		httplimit.WithHooks(p.hooks()),
 	}
 	if c.SilentGrants {
 		options = append(options, httplimit.WithSilentGrants())
@@ -108,10 +109,25 @@ func (p *Proxy) decide(rec *responseRecorder, r *http.Request) bool {
 	}
 	rec.decision, rec.granted = p.Limiter.Decide(rec, r)
 	rec.observeDecision()
-	if rec.ruleApplied() && p.Access == AccessAll {
-		rec.key = p.Limiter.Key(r, rec.decision.Rule) // before the policy changes
-	}
 	return rec.granted
+}
+
+// hooks returns the hooks of the limiter. They store the keys of the requests to log.
+func (p *Proxy) hooks() httplimit.Hooks {
+	h := httplimit.Hooks{Refused: p.Refused, Error: p.limiterFailed}
+	store := func(r *http.Request, e httplimit.Event) { p.keys.Store(r, e.Key) }
+	if p.Access == AccessAll {
+		h.Granted = store
+	}
+	if p.Access != AccessOff {
+		h.Refused = func(r *http.Request, e httplimit.Event) {
+			if p.Refused != nil {
+				p.Refused(r, e)
+			}
+			store(r, e)
+		}
+	}
+	return h
 }
 
 func (p *Proxy) limiterFailed(_ *http.Request, e httplimit.Event) {

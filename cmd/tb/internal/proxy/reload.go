@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/policyfile"
+	"github.com/seed-181794aa/ratelimit/httplimit"
 )
 
 // pollInterval is how often the file is read to find changes. A read costs about ten
@@ -65,7 +66,7 @@ func (l *reloader) apply(c content, why string) {
 		l.reject(why, errors.New(c.problem))
 		return
 	}
-	policy, warnings, err := policyfile.Parse([]byte(c.text))
+	policy, err := policyfile.Parse([]byte(c.text))
 	if err == nil {
 		err = l.proxy.Limiter.SetPolicy(policy)
 	}
@@ -76,7 +77,7 @@ func (l *reloader) apply(c content, why string) {
 	l.proxy.Metrics.Reload(true)
 	l.proxy.Log.Info("policy reloaded", "file", l.file, "because", why,
 		"rules", len(l.proxy.Limiter.Stats()))
-	logWarnings(l.proxy.Log, l.file, warnings)
+	logWarnings(l.proxy.Log, l.file, policy)
 }
 
 // reject logs each error of a policy that is not put in force.
@@ -90,8 +91,8 @@ func (l *reloader) reject(why string, err error) {
 	}
 }
 
-func logWarnings(log *slog.Logger, file string, warnings []string) {
-	for _, text := range warnings {
+func logWarnings(log *slog.Logger, file string, policy *httplimit.Policy) {
+	for _, text := range policy.Warnings() {
 		log.Warn("policy", "file", file, "warning", text)
 	}
 }

@@ -27,7 +27,6 @@ type responseRecorder struct {
 
 	granted  bool
 	decision httplimit.Decision // has no Rule if no rule applied
-	key      string             // of the rule, if all requests are logged
 
 	upgraded bool
 	held     http.Header // the limiter's fields, kept out of informational responses

@@ -49,12 +49,12 @@ func (r *runner) load() (err error) {
 			return err
 		}
 	}
-	policy, warnings, err := policyfile.Parse(r.data)
+	policy, err := policyfile.Parse(r.data)
 	if err != nil {
 		return fmt.Errorf("%s is not accepted:\n%s", name,
 			strings.Join(policyfile.Problems(err), "\n"))
 	}
-	logWarnings(r.log, name, warnings)
+	logWarnings(r.log, name, policy)
 	r.policy = policy
 	return nil
 }
@@ -113,7 +113,7 @@ func (r *runner) build() (err error) {
 	add(r.proxyListener, r.proxy)
 	if r.adminListener != nil {
 		r.admin = admin.New(admin.Config{
-			Limiter: r.proxy.Limiter, Metrics: r.proxy.Metrics.Handler(), Key: r.proxy.Key,
+			Limiter: r.proxy.Limiter, Metrics: r.proxy.Metrics.Handler(), FormatKey: r.proxy.formatKey,
 			Proxy: "http://" + address(r.proxyListener), Demo: r.usesDemo(),
 		})
 		add(r.adminListener, r.admin)
