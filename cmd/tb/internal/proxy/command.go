@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cidr"
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/replay"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
@@ -84,7 +84,7 @@ func (c *Command) Validate() error {
 }
 
 // Run serves until ctx is done. Then it waits for the requests under way and returns nil.
-func (c *Command) Run(ctx context.Context, std replay.IO) error {
+func (c *Command) Run(ctx context.Context, std cli.IO) error {
 	var handler slog.Handler = slog.NewTextHandler(std.Stderr, nil)
 	if c.LogFormat == "json" {
 		handler = slog.NewJSONHandler(std.Stderr, nil)

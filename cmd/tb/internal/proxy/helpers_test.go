@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/policyfile"
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/replay"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
@@ -170,7 +170,7 @@ func run(t *testing.T, change func(*Command)) *running {
 	r := &running{log: newTranscript()}
 	done := make(chan error, 1)
 	go func() {
-		err := c.Run(ctx, replay.IO{Stdout: said, Stderr: r.log})
+		err := c.Run(ctx, cli.IO{Stdout: said, Stderr: r.log})
 		said.CloseWithError(io.EOF)
 		done <- err
 	}()

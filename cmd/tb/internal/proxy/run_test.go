@@ -13,7 +13,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/replay"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
 )
 
 var port = regexp.MustCompile(`127\.0\.0\.1:\d+`)
@@ -105,7 +105,7 @@ func TestRunErrors(t *testing.T) {
 	} {
 		c := &Command{Listen: "127.0.0.1:0", Admin: "127.0.0.1:0", MaxKeys: 1, AccessLog: AccessOff}
 		change(c)
-		err := c.Run(t.Context(), replay.IO{Stdout: newTranscript(), Stderr: newTranscript()})
+		err := c.Run(t.Context(), cli.IO{Stdout: newTranscript(), Stderr: newTranscript()})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}

@@ -2,9 +2,7 @@ package replay
 
 import (
 	"fmt"
-	"maps"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"testing"
 )
@@ -55,104 +53,46 @@ func TestClientsEstimate(t *testing.T) {
 	}
 }
 
-// decision is a request as top sees it.
-type decision struct {
-	key     int
-	refused bool
-}
-
-func skewed(seed uint64, n, keys int) []decision {
-	rng := rand.New(rand.NewPCG(seed, 0))
-	zipf := rand.NewZipf(rng, 1.1, 2, uint64(keys-1))
-	all := make([]decision, n)
-	for i := range all {
-		k := int(zipf.Uint64())
-		all[i] = decision{k, rng.IntN(keys) > k || rng.IntN(10) == 0}
+func TestRankingListsTheMostRefused(t *testing.T) {
+	r := newRanking(3)
+	refuse := func(n int) *tracked {
+		e := r.see(key(n))
+		e.Count++
+		e.Value.add(0, false)
+		return e
 	}
-	return all
-}
-
-func feed(top *top, decisions []decision) map[string]uint64 {
-	refused := make(map[string]uint64)
-	for _, d := range decisions {
-		e := top.see(key(d.key))
-		e.count(0, !d.refused)
-		if d.refused {
-			refused[e.key]++
-		}
+	for _, n := range []int{3, 2, 2, 1} {
+		refuse(n)
 	}
-	return refused
-}
-
-func TestTopIsExactUpToItsBound(t *testing.T) {
-	top := newTop(200)
-	want := feed(top, skewed(1, 20_000, 200))
-	for _, e := range top.most(200) {
-		if e.refused != want[e.key] || e.missed != 0 || e.partial {
-			t.Errorf("%s: %d refused, %d missed, partial %v; want %d exactly",
-				e.key, e.refused, e.missed, e.partial, want[e.key])
-		}
-		delete(want, e.key)
+	r.see(key(4)).Value.add(0, true) // replaces 3: as seldom refused as 1, and seen before it
+	var got []string
+	for _, e := range r.most(5) {
+		got = append(got, e.Key)
 	}
-	if len(want) != 0 {
-		t.Errorf("not in the top: %v", want)
-	}
-}
-
-// Beyond its bound, top must keep the guarantees of Space-Saving: the true count lies
-// between refused and refused+missed, missed is at most a share of 1/max, and every key
-// above that share is in it.
-func TestTopKeepsItsGuarantees(t *testing.T) {
-	const bound = 50
-	for seed := range uint64(10) {
-		top := newTop(bound)
-		want := feed(top, skewed(seed, 30_000, 5_000))
-		var all uint64
-		for n := range maps.Values(want) {
-			all += n
-		}
-		if len(top.byKey) != bound || len(top.order) != bound {
-			t.Fatalf("%d entries, want %d", len(top.byKey), bound)
-		}
-		for _, e := range top.order {
-			n := want[e.key]
-			if e.refused > n || n > e.refused+e.missed || e.missed > all/bound {
-				t.Errorf("seed %d, %s: %d refused, %d missed, truly %d of %d",
-					seed, e.key, e.refused, e.missed, n, all)
-			}
-			delete(want, e.key)
-		}
-		for k, n := range want {
-			if n > all/bound {
-				t.Errorf("seed %d: %s with %d of %d refusals is not in the top", seed, k, n, all)
-			}
-		}
-	}
-}
-
-func TestTopPrefersToForgetTheUnrefusedAndUnseen(t *testing.T) {
-	top := newTop(3)
-	top.see(key(1)).count(0, false)
-	top.see(key(2)).count(0, true)
-	top.see(key(3)).count(0, true)
-	top.see(key(2))
-	e := top.see(key(4)) // replaces 3: unrefused and seen before 2
-	got := slices.Sorted(maps.Keys(top.byKey))
-	if want := []string{"key 1", "key 2", "key 4"}; !slices.Equal(got, want) {
+	if want := []string{"key 2", "key 1"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if e.missed != 0 || !e.partial || e.requests != 1 {
-		t.Errorf("the new entry is %+v", e)
+	if e := refuse(4); e.Count != 2 || e.Value.refused != 1 {
+		t.Errorf("key 4 has a count of %v and %d refusals, want 2, as it inherits 1, and 1",
+			e.Count, e.Value.refused)
+	}
+}
+
+func TestLevelsOfAReplacedKeyAreDropped(t *testing.T) {
+	r := newRanking(1)
+	r.see(key(1)).Value.levels.add(7, 0, 5)
+	if v := r.see(key(2)).Value; len(v.levels.points) != 0 || v.requests != 1 {
+		t.Errorf("the new key begins with %+v", v)
 	}
 }
 
 func TestLongestRun(t *testing.T) {
-	var e tracked
+	var s keyStats
 	for _, granted := range []bool{false, false, true, false, false, false, true, false} {
-		e.count(0, granted)
+		s.add(0, granted)
 	}
-	if e.refused != 6 || e.longest != 3 {
-		t.Errorf("%d refused, longest run %d; want 6 and 3", e.refused, e.longest)
+	if s.refused != 6 || s.longestRun != 3 {
+		t.Errorf("%d refused, longest run %d; want 6 and 3", s.refused, s.longestRun)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/accesslog"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/samplelog"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
@@ -38,12 +39,6 @@ type Command struct {
 
 	Sample      bool        `help:"${replay_sample}"`
 	SampleLines sampleLines `type:"text" default:"100000" help:"${replay_sample_lines}"`
-}
-
-// IO is what a command reads from and writes to.
-type IO struct {
-	Stdin          io.Reader
-	Stdout, Stderr io.Writer
 }
 
 // Validate returns an error for flags that do not go together or are out of range.
@@ -97,7 +92,7 @@ func (c *Command) options() (Options, error) {
 // Run replays the log and prints the report. A report on part of the input is printed
 // too, and the errors returned that kept it from the rest. What can fail before a long
 // replay does not fail after it: the files are looked for and that for the SVG is made.
-func (c *Command) Run(ctx context.Context, std IO) error {
+func (c *Command) Run(ctx context.Context, std cli.IO) error {
 	o, err := c.options()
 	if err != nil {
 		return err

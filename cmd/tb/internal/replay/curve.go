@@ -24,10 +24,10 @@ func appendStep(points plotter.XYs, x, width, y float64) plotter.XYs {
 // tokensLeft returns the curve of a key in steps. In bins in which it sent no request
 // its bucket refills.
 func (r *replayer) tokensLeft(e *tracked) plotter.XYs {
-	e.levels.coarsen(r.timeline.shift)
+	e.Value.levels.coarsen(r.timeline.shift)
 	t, width := r.trials[0], r.timeline.width().Seconds()
 	refill := float64(t.rate.Tokens) / t.rate.Per.Seconds() * width
-	tokens, known := float64(t.burst), e.levels.points
+	tokens, known := float64(t.burst), e.Value.levels.points
 	var points plotter.XYs
 	for n := r.timeline.lo; n <= r.timeline.hi; n++ {
 		tokens = min(float64(t.burst), tokens+refill)

@@ -163,14 +163,14 @@ func (r *replayer) tokensChart() (chart, error) {
 	c := r.timeline.newChart(title, "tokens")
 	c.Y.Max, c.Y.Tick.Marker = float64(r.trials[0].burst), wholeTicks{}
 	var lines []plot.Plotter
-	for i, e := range r.top.most(plottedKeys) {
+	for i, e := range r.ranking.most(plottedKeys) {
 		line, err := plotter.NewLine(r.tokensLeft(e))
 		if err != nil {
 			return c, err
 		}
 		line.Color, line.Width = keyColors[i], vg.Points(1.2)
 		lines = append(lines, line)
-		c.legend.Add(shorten(keyText(parts(e.key)), legendRunes), line)
+		c.legend.Add(shorten(keyText(parts(e.Key)), legendRunes), line)
 	}
 	slices.Reverse(lines) // the key refused most is drawn last, on top of the others
 	c.Add(lines...)

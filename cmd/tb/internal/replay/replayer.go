@@ -51,7 +51,7 @@ type replayer struct {
 	standIns uint64 // requests whose cost field had no usable value
 
 	// Only a single limit is reported in such detail, so these are of the first trial.
-	top      *top
+	ranking  ranking
 	timeline *timeline
 }
 
@@ -66,7 +66,7 @@ type span struct {
 // newReplayer returns a replayer that has seen nothing yet.
 func newReplayer(o Options) (*replayer, error) {
 	r := &replayer{
-		opts: o, clients: newClients(maxClients), top: newTop(maxTracked), timeline: newTimeline(),
+		opts: o, clients: newClients(maxClients), ranking: newRanking(maxTracked), timeline: newTimeline(),
 	}
 	var err error
 	if r.keyer, r.extra, err = newKeyer(o.Keys, o.IPv6Prefix); err != nil {
@@ -95,7 +95,7 @@ func (r *replayer) addTrial(rate Rate, burst Burst) error {
 
 // add replays one request: every limit decides on it, and what they decide is counted.
 //
-// The key is looked up in top even where its statistics are not reported, for that has
+// The key is looked up in ranking even where its statistics are not reported, for that has
 // it as a string already, which saves an allocation for each request of a known client.
 func (r *replayer) add(rec *accesslog.Record) error {
 	r.span.add(rec.Time)
@@ -105,10 +105,10 @@ func (r *replayer) add(rec *accesslog.Record) error {
 	if standIn {
 		r.standIns++
 	}
-	client := r.top.see(key)
+	client := r.ranking.see(key)
 	var refused uint64
 	for i, t := range r.trials {
-		d, err := t.decide(client.key, cost)
+		d, err := t.decide(client.Key, cost)
 		if err != nil {
 			return err
 		}
@@ -126,8 +126,11 @@ func (r *replayer) add(rec *accesslog.Record) error {
 // detail adds a decision of the first limit to the statistics.
 func (r *replayer) detail(client *tracked, second int64, d tb.Decision) {
 	r.timeline.add(second, d.Allowed)
-	client.count(second, d.Allowed)
-	client.levels.add(second, r.timeline.shift, d.Remaining)
+	if !d.Allowed {
+		client.Count++
+	}
+	client.Value.add(second, d.Allowed)
+	client.Value.levels.add(second, r.timeline.shift, d.Remaining)
 }
 
 // add notes the time of a request.

@@ -169,8 +169,8 @@ func (res *Result) finish() {
 		rep.Limits = append(rep.Limits, t.outcome(r.clients.refused.with(i), rep.Keys))
 	}
 	if len(r.trials) == 1 {
-		for _, e := range r.top.most(shownKeys) {
-			rep.Top = append(rep.Top, e.report())
+		for _, e := range r.ranking.most(shownKeys) {
+			rep.Top = append(rep.Top, topKey(e))
 		}
 	}
 }
@@ -203,12 +203,13 @@ func (rep *Report) absent() error {
 	return errors.Join(errs...)
 }
 
-// report returns what is known of the key, with its parts taken apart.
-func (e *tracked) report() TopKey {
+// topKey returns what is known of the key, with its parts taken apart.
+func topKey(e *tracked) TopKey {
+	v := &e.Value
 	return TopKey{
-		Key: parts(e.key), Requests: e.requests, Refused: e.refused,
-		Partial: e.partial, RefusedMost: e.refused + e.missed,
-		Peak: e.peak.most, LongestRun: e.longest,
+		Key: parts(e.Key), Requests: v.requests, Refused: v.refused,
+		Partial: e.Partial, RefusedMost: uint64(e.Count),
+		Peak: v.peak.most, LongestRun: v.longestRun,
 	}
 }
 

@@ -309,7 +309,7 @@ func TestTokensLeftRefill(t *testing.T) {
 	log := strings.Repeat(line("a", 10, 1), 4) + line("b", 14, 1)
 	r := replay(t, options(t, "1", 3), input("a.log", log)).replayer
 	var got []float64
-	for _, p := range r.tokensLeft(r.top.most(1)[0]) {
+	for _, p := range r.tokensLeft(r.ranking.most(1)[0]) {
 		got = append(got, p.Y)
 	}
 	want := []float64{0, 0, 1, 1, 2, 2, 3, 3, 3, 3} // two points a second, from 10 to 14
