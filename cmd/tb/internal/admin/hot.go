@@ -7,102 +7,80 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/spacesaving"
 	"github.com/seed-181794aa/ratelimit/httplimit"
 )
 
 const (
-	// maxHot is how many buckets are watched. Finding the one with the lowest score takes
-	// about as long as a system call, and happens only when a key that is not watched is
-	// refused.
-	maxHot = 64
+	maxHot = 64 // buckets that are watched
 	// maxSample bounds the sample of a bucket, and so the memory: 1 MiB in all.
 	maxSample = 16 << 10
 	// fadePerSecond is the factor by which scores shrink: half remains after a minute.
 	fadePerSecond = 0.9885
 )
 
-// hotBuckets finds the buckets that were refused most often lately, in bounded memory. It is
-// the Space-Saving algorithm of Metwally, Agrawal and El Abbadi (2005), with scores that
-// fade. A new bucket replaces the bucket with the lowest score and inherits that score, so
-// every bucket with more than one in maxHot of the refusals is watched.
+// hotBuckets finds the buckets that were refused most often lately, in bounded memory. The
+// score of a bucket counts its refusals and fades.
 type hotBuckets struct {
-	mu   sync.Mutex
-	byID map[bucketID]*hotBucket
-}
-
-// bucketID identifies a bucket: the name of its rule and its formatted key.
-type bucketID struct{ rule, key string }
-
-func newBucketID(rule string, key []httplimit.KeyPart) bucketID {
-	return bucketID{rule, httplimit.FormatKey(key)}
+	mu      sync.Mutex
+	summary *spacesaving.Summary[hotBucket]
 }
 
 type hotBucket struct {
-	id      bucketID
+	rule    string
 	key     []httplimit.KeyPart
-	score   float64
 	refused uint64        // since the bucket is watched
 	sample  *http.Request // to ask the limiter for the level; nil if it was too large
 }
 
-func newHotBuckets() *hotBuckets { return &hotBuckets{byID: map[bucketID]*hotBucket{}} }
+func newHotBuckets() *hotBuckets {
+	return &hotBuckets{summary: spacesaving.New[hotBucket](maxHot)}
+}
+
+// bucketID identifies a bucket. A formatted key has no newline.
+func bucketID(rule string, key []httplimit.KeyPart) string {
+	return rule + "\n" + httplimit.FormatKey(key)
+}
+
+func (b *hotBucket) id() string { return bucketID(b.rule, b.key) }
 
 func (h *hotBuckets) addRefusal(r *http.Request, e httplimit.Event) {
-	id := newBucketID(e.Rule, e.Key)
+	id := []byte(bucketID(e.Rule, e.Key))
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	b := h.byID[id]
-	if b == nil {
-		b = &hotBucket{id: id, key: e.Key, sample: newSample(r)}
-		if len(h.byID) >= maxHot {
-			coldest := h.coldest()
-			b.score = coldest.score
-			delete(h.byID, coldest.id)
-		}
-		h.byID[id] = b
+	b, added := h.summary.See(id)
+	if added {
+		b.Value = hotBucket{rule: e.Rule, key: e.Key, sample: newSample(r)}
 	}
-	b.refused++
-	b.score++
+	b.Value.refused++
+	b.Count++
 }
 
-func (h *hotBuckets) coldest() (coldest *hotBucket) {
-	for _, b := range h.byID {
-		if coldest == nil || b.score < coldest.score {
-			coldest = b
-		}
-	}
-	return coldest
-}
-
-// fade reduces all scores by one second's share.
+// fade reduces all scores by the share of a second.
 func (h *hotBuckets) fade() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, b := range h.byID {
-		b.score *= fadePerSecond
-	}
+	h.summary.Scale(fadePerSecond)
 }
 
-// hottest returns copies of the buckets, the hottest first.
-func (h *hotBuckets) hottest() []hotBucket {
+// hottest returns copies of the buckets, the highest score first.
+func (h *hotBuckets) hottest() (all []hotBucket) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	all := make([]hotBucket, 0, len(h.byID))
-	for _, b := range h.byID {
-		all = append(all, *b)
-	}
-	slices.SortFunc(all, func(a, b hotBucket) int {
-		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.id.rule, b.id.rule),
-			cmp.Compare(a.id.key, b.id.key))
+	byScore := slices.SortedFunc(h.summary.All(), func(a, b *spacesaving.Entry[hotBucket]) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Key, b.Key))
 	})
+	for _, b := range byScore {
+		all = append(all, b.Value)
+	}
 	return all
 }
 
 // remove removes a bucket that no longer exists, as after a change of policy.
-func (h *hotBuckets) remove(id bucketID) {
+func (h *hotBuckets) remove(id string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	delete(h.byID, id)
+	h.summary.Remove(id)
 }
 
 // newSample returns a copy of what a limiter reads of a request, or nil if it is too large.

@@ -59,17 +59,18 @@ func (s *Server) serveSnapshot(w http.ResponseWriter, _ *http.Request) {
 
 // bucketViews returns the hottest buckets and then those that a burst drains.
 func (s *Server) bucketViews() []bucketView {
-	views, seen := []bucketView{}, map[bucketID]bool{}
+	views, seen := []bucketView{}, map[string]bool{}
 	for _, b := range append(s.hot.hottest(), s.burstBuckets()...) {
-		if seen[b.id] {
+		id := b.id()
+		if seen[id] {
 			continue
 		}
-		seen[b.id] = true
-		v := bucketView{Rule: b.id.rule, Key: s.FormatKey(b.key), Refused: b.refused, Level: -1}
+		seen[id] = true
+		v := bucketView{Rule: b.rule, Key: s.FormatKey(b.key), Refused: b.refused, Level: -1}
 		if b.sample != nil {
-			e, ok := s.explain(b)
+			e, ok := s.explain(b.sample, id)
 			if !ok {
-				s.hot.remove(b.id)
+				s.hot.remove(id)
 				continue
 			}
 			v.Level, v.Capacity, v.Rate = level(e), e.Limit.Capacity, perSecond(e.Limit)
@@ -88,8 +89,7 @@ func (s *Server) burstBuckets() (all []hotBucket) {
 	}
 	for _, e := range s.Limiter.Explain(s.burstRequest) {
 		if !e.Shadow {
-			all = append(all,
-				hotBucket{id: newBucketID(e.Rule, e.Key), key: e.Key, sample: s.burstRequest})
+			all = append(all, hotBucket{rule: e.Rule, key: e.Key, sample: s.burstRequest})
 		}
 	}
 	return all
@@ -97,9 +97,9 @@ func (s *Server) burstBuckets() (all []hotBucket) {
 
 // explain asks the limiter about a bucket without taking from it. It returns false if the
 // policy has changed since and has no such bucket.
-func (s *Server) explain(b hotBucket) (httplimit.Explanation, bool) {
-	for _, e := range s.Limiter.Explain(b.sample) {
-		if newBucketID(e.Rule, e.Key) == b.id {
+func (s *Server) explain(sample *http.Request, id string) (httplimit.Explanation, bool) {
+	for _, e := range s.Limiter.Explain(sample) {
+		if bucketID(e.Rule, e.Key) == id {
 			return e, true
 		}
 	}
