@@ -27,7 +27,7 @@ func TestHistory(t *testing.T) {
 	if got := last(4); got != "[0 5 3 0] [0 0 2 4]" {
 		t.Error(got)
 	}
-	second(1, 0, 0) // another rule of this name
+	second(1, 0, 0) // a new rule of the same name
 	if got := last(2); got != "[0 1] [4 0]" {
 		t.Error(got)
 	}

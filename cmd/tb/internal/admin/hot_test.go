@@ -68,7 +68,8 @@ func TestScoresFade(t *testing.T) {
 func TestNewSample(t *testing.T) {
 	r := httptest.NewRequest(http.MethodGet, "/x?y=z", strings.NewReader("body"))
 	r.Header = http.Header{"X-Api-Key": {"k1"}}
-	if s := newSample(r); s.URL.RawQuery != "y=z" || s.Header.Get("X-Api-Key") != "k1" || s.Body != nil {
+	s := newSample(r)
+	if s.URL.RawQuery != "y=z" || s.Header.Get("X-Api-Key") != "k1" || s.Body != nil {
 		t.Error(s)
 	}
 	r.Header.Set("Cookie", strings.Repeat("x", maxSample))
