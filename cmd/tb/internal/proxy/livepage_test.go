@@ -109,7 +109,7 @@ func TestPage(t *testing.T) {
 		"refill": `document.querySelector(".bucket .level").textContent === "10 of 10 tokens"`,
 		"label": `document.querySelector(".bucket svg").getAttribute("aria-label") ===
 			"10 of 10 tokens"`,
-		"retry": `document.querySelector("#verdict").textContent.includes("That has passed")`,
+		"retry": `document.querySelector("#verdict").textContent.includes("The wait is over")`,
 		"chart": `/[1-9]\d* refused/.test(document.querySelector("figcaption").textContent)`,
 	} {
 		if _, err := chromedp.Run(ctx, chromedp.Poll[bool](condition)); err != nil {
