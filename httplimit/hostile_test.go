@@ -266,7 +266,7 @@ func TestRequestsDoNotSeeEachOther(t *testing.T) {
 
 func TestOptionsOfTheCore(t *testing.T) {
 	s := newSite(t, jsonRules("", jsonRule("r", `["header:k"]`, 1, "")),
-		WithCore(tb.WithMaxKeys(2)), WithCore(tb.WithOverflow(tb.RefuseNew)))
+		WithLimiterOptions(tb.WithMaxKeys(2)), WithLimiterOptions(tb.WithOverflow(tb.RefuseNew)))
 	s.granted(1, "K: 1")
 	s.granted(1, "K: 2")
 	s.granted(0, "K: 3")

@@ -118,8 +118,9 @@ func TestS2TokensPerSecondWinsOverRPS(t *testing.T) {
 	if err != nil || p.Sets[0].Rules[0].Limit.Tokens != 2 {
 		t.Fatal(p, err)
 	}
-	if warnings := p.Warnings(); len(warnings) != 1 || !strings.HasPrefix(warnings[0], "algorithm_config.rps is ignored") {
-		t.Errorf("%q", warnings)
+	w := p.Warnings()
+	if len(w) != 1 || !strings.HasPrefix(w[0], "algorithm_config.rps is ignored") {
+		t.Errorf("%q", w)
 	}
 }
 
@@ -171,7 +172,7 @@ func TestS2PoliciesBuiltInGoAreChecked(t *testing.T) {
 		{Name: "a\n", Evaluation: 7, Fallback: &Rule{Name: "y", Keys: []string{"ip:asn"},
 			Limit: tb.Limit{Capacity: 1, Tokens: 1, Per: 1}, Cost: Cost{Fixed: -1}}},
 	}}
-	_, err := New(p, WithClientAddress(ClientAddress{IPv6Bits: 129}), WithCore(tb.WithMaxKeys(0)))
+	_, err := New(p, WithClientAddress(ClientAddress{IPv6Bits: 129}), WithLimiterOptions(tb.WithMaxKeys(0)))
 	for _, want := range []string{
 		`sets[0].rules[0].on_missing is 9`,
 		`sets[0].rules[0].limit is not valid: tb: Capacity is 0, want 1 to 1073741824`,

@@ -52,9 +52,9 @@ var mutants = []overlay.Variant{
 		"c.first.CompareAndSwap(nil, &t)",
 		"c.first.Store(&t)"),
 	// peek
-	mutant("a sealed bucket is looked at as if it were gone", bucketGo,
-		"if word == evicted {\n\t\treturn tb.Decision{}, gone",
-		"if isSealed(word) {\n\t\treturn tb.Decision{}, gone"),
+	mutant("a sealed bucket is looked at as if it were gone", limiterGo,
+		"word = b.word.Load(); word != evicted {",
+		"word = b.word.Load(); !isSealed(word) {"),
 	// seal
 	mutant("the seal is stored", bucketGo,
 		"b.word.CompareAndSwap(word, word|sealBit)",

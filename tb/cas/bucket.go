@@ -85,18 +85,27 @@ func (b *bucket) giveBack(m *meter, word, cost uint64) {
 	}
 }
 
-// peek returns what take would decide, and changes nothing.
-func (b *bucket) peek(m *meter, t, cost uint64) (tb.Decision, state) {
-	word := b.word.Load()
-	if word == evicted {
-		return tb.Decision{}, gone
-	}
+// peek returns what take would decide on the given word.
+func (b *bucket) peek(m *meter, word, t, cost uint64) tb.Decision {
 	blocks, rest := m.split(m.at(t))
 	delta, deficit, granted := m.step(word&^sealBit, m.since(b.base, blocks, rest), cost)
 	if !granted {
-		return m.refusal(b.base, t, delta, deficit, cost), decided
+		return m.refusal(b.base, t, delta, deficit, cost)
 	}
-	return m.grant(deficit), decided
+	return m.grant(deficit)
+}
+
+// level returns how full the bucket is with the given word.
+func (b *bucket) level(m *meter, word, t uint64) tb.Level {
+	blocks, rest := m.split(m.at(t))
+	delta, deficit, _ := m.step(word&^sealBit, m.since(b.base, blocks, rest), 0)
+	units := m.capacity - deficit
+	l := tb.Level{Tokens: float64(units) / float64(m.scale)}
+	if deficit > 0 {
+		l.NextToken = m.waitFor(b.base, delta+m.scale-units%m.scale, t)
+		l.Full = m.waitFor(b.base, delta+deficit, t)
+	}
+	return l
 }
 
 // successor returns what b, which is sealed, becomes by granting a call of the given cost
@@ -125,9 +134,7 @@ func (m *meter) grant(deficit uint64) tb.Decision {
 func (m *meter) refusal(base, t, delta, deficit, cost uint64) tb.Decision {
 	d := tb.Decision{RetryAfter: tb.Never, Remaining: m.tokensIn(m.capacity + cost - deficit)}
 	if cost <= m.capacity {
-		if then, ok := m.reaches(m.position(base, delta+deficit-m.capacity)); ok {
-			d.RetryAfter = m.wait(t, then)
-		}
+		d.RetryAfter = m.waitFor(base, delta+deficit-m.capacity, t)
 	}
 	return d
 }

@@ -34,6 +34,12 @@ func (c *Charge[K]) Check(t time.Time) (tb.Decision, error) {
 	return d, err
 }
 
+// Level returns how full the charge's bucket is at t, a reading of the limiter's clock. It
+// is Limiter.Level for a caller that has a charge.
+func (c *Charge[K]) Level(t time.Time) (tb.Level, error) {
+	return c.limiter.level(c.limiter.clock.instant(t), c.key)
+}
+
 // Take implements tb.Charge. t is a reading of the limiter's clock.
 func (c *Charge[K]) Take(t time.Time) (tb.Decision, error) {
 	l := c.limiter

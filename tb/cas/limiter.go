@@ -115,6 +115,13 @@ func (l *Limiter[K]) Peek(_ context.Context, key K) (tb.Decision, error) {
 	return d, err
 }
 
+// Level returns how full key's bucket is now. It takes nothing, adds no key and waits for no
+// insert. A key that is not in the table has a full bucket; if the table would refuse that key,
+// its bucket has no tokens, and is full when there is room.
+func (l *Limiter[K]) Level(_ context.Context, key K) (tb.Level, error) {
+	return l.level(l.clock.read(), key)
+}
+
 // Reset removes key, whose bucket is full again when it comes back. What the key has
 // been granted until then no longer counts: C1 holds before the reset and after it, but
 // across it the key may be granted up to Capacity tokens more. Reset is for operators:
@@ -216,22 +223,52 @@ func (l *Limiter[K]) insert(
 
 // peek returns what take would decide, and the key's bucket if there is one.
 func (l *Limiter[K]) peek(t uint64, key K, cost uint64) (tb.Decision, *bucket, error) {
+	b, word, refused, err := l.look(t, key)
+	switch {
+	case err != nil:
+		return tb.Decision{}, nil, err
+	case b != nil:
+		return b.peek(&l.meter, word, t, cost), b, nil
+	case refused > 0 && cost <= l.meter.capacity:
+		return tb.Decision{RetryAfter: refused}, nil, nil
+	}
+	return l.meter.stranger(cost), nil, nil
+}
+
+func (l *Limiter[K]) level(t uint64, key K) (tb.Level, error) {
+	b, word, refused, err := l.look(t, key)
+	switch {
+	case err != nil:
+		return tb.Level{}, err
+	case b != nil:
+		return b.level(&l.meter, word, t), nil
+	case refused > 0:
+		return tb.Level{NextToken: refused, Full: refused}, nil
+	}
+	return tb.Level{Tokens: float64(l.meter.tokens)}, nil
+}
+
+// look returns key's bucket and its word. If the key is not in the table, it returns no
+// bucket, and for how long the table would refuse the key, or 0.
+func (l *Limiter[K]) look(
+	t uint64, key K,
+) (b *bucket, word uint64, refused time.Duration, err error) {
 	if lost(key) {
-		return tb.Decision{}, nil, tb.ErrInvalidKey
+		return nil, 0, 0, tb.ErrInvalidKey
 	}
 	for {
-		b := l.table.Load(key)
+		b = l.table.Load(key)
 		if b != nil {
-			if d, state := b.peek(&l.meter, t, cost); state == decided {
-				return d, b, nil
+			if word = b.word.Load(); word != evicted {
+				return b, word, 0, nil
 			}
 		}
 		until, full := l.table.Full(t)
-		if !full || cost > l.meter.capacity {
-			return l.meter.stranger(cost), nil, nil
+		if !full {
+			return nil, 0, 0, nil
 		}
 		if l.table.Load(key) == b { // and the key is not what the table is full with now
-			return tb.Decision{RetryAfter: l.meter.wait(t, until)}, nil, nil
+			return nil, 0, l.meter.wait(t, until), nil
 		}
 	}
 }

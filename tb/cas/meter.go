@@ -130,6 +130,16 @@ func (m *meter) position(base, units uint64) (hi, lo uint64) {
 	return base>>1>>(63-k) + carry, lo
 }
 
+// waitFor returns the time from now until so many units after base are supplied, or
+// tb.Never.
+func (m *meter) waitFor(base, units, now uint64) time.Duration {
+	then, ok := m.reaches(m.position(base, units))
+	if !ok {
+		return tb.Never
+	}
+	return m.wait(now, then)
+}
+
 // wait returns the time from now to then, or tb.Never if no Duration can hold it or
 // the clock ends before.
 func (m *meter) wait(now, then uint64) time.Duration {

@@ -67,10 +67,18 @@ func (b *Bucket) AllowAt(t time.Time, n int) (tb.Decision, error) {
 func (b *Bucket) Peek(context.Context) (tb.Decision, error) {
 	t := b.clock.read()
 	if state := b.state.Load(); state != nil {
-		d, _ := state.peek(&b.meter, t, b.meter.scale)
-		return d, nil
+		return state.peek(&b.meter, state.word.Load(), t, b.meter.scale), nil
 	}
 	return b.meter.stranger(b.meter.scale), nil
+}
+
+// Level returns how full the bucket is now, and takes nothing.
+func (b *Bucket) Level(context.Context) (tb.Level, error) {
+	t := b.clock.read()
+	if state := b.state.Load(); state != nil {
+		return state.level(&b.meter, state.word.Load(), t), nil
+	}
+	return tb.Level{Tokens: float64(b.meter.tokens)}, nil
 }
 
 // take decides on a call of the given cost in units at the instant t. The state is

@@ -32,6 +32,11 @@ func (c *Charge[K]) Check(t time.Time) (tb.Decision, error) {
 	return l.take(l.instant(t), c.key, c.cost, false)
 }
 
+// Level returns how full the charge's bucket is at t, a reading of the limiter's clock.
+func (c *Charge[K]) Level(t time.Time) (tb.Level, error) {
+	return c.limiter.level(c.limiter.instant(t), c.key)
+}
+
 // Take implements tb.Charge. t is a reading of the limiter's clock.
 func (c *Charge[K]) Take(t time.Time) (tb.Decision, error) {
 	l := c.limiter

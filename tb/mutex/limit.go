@@ -65,6 +65,21 @@ func (l *limit) refusal(tokens int64, at, now uint64, cost int64) tb.Decision {
 	return d
 }
 
+// level returns how full a bucket is at now that has the given tokens at at.
+func (l *limit) level(tokens int64, at, now uint64) tb.Level {
+	supplied := func(units int64) time.Duration {
+		if tokens == l.capacity {
+			return 0
+		}
+		return l.wait(now, l.reached(l.supply(at).plus(uint64(units))))
+	}
+	return tb.Level{
+		Tokens:    float64(tokens) / float64(l.scale),
+		NextToken: supplied(l.scale - tokens%l.scale),
+		Full:      supplied(l.capacity - tokens),
+	}
+}
+
 // wait returns the time from now to then, or tb.Never if that is beyond the clock.
 func (l *limit) wait(now, then uint64) time.Duration {
 	if then > l.epoch+math.MaxInt64 {

@@ -128,6 +128,13 @@ func (l *Limiter[K]) Peek(_ context.Context, key K) (tb.Decision, error) {
 	return l.take(l.read(), key, l.limit.scale, false)
 }
 
+// Level returns how full key's bucket is now. It takes nothing and adds no key. A key that
+// is not in the table has a full bucket; if the table would refuse that key, its bucket has no
+// tokens, and is full when there is room.
+func (l *Limiter[K]) Level(_ context.Context, key K) (tb.Level, error) {
+	return l.level(l.read(), key)
+}
+
 // Reset removes key, whose bucket is full again when it comes back. C1 holds before
 // the reset and after it, but across it the key may be granted up to Capacity tokens
 // more.
@@ -161,6 +168,24 @@ func (l *Limiter[K]) take(now uint64, key K, cost int64, spend bool) (tb.Decisio
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.decide(now, key, cost, spend)
+}
+
+func (l *Limiter[K]) level(now uint64, key K) (tb.Level, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if lost(key) {
+		return tb.Level{}, tb.ErrInvalidKey
+	}
+	b, ok := l.buckets[key]
+	if !ok {
+		b = &bucket[K]{key: key, tokens: l.limit.capacity, at: now}
+		if until, ok := l.admit(b, now, false); !ok {
+			wait := l.limit.wait(now, until)
+			return tb.Level{NextToken: wait, Full: wait}, nil
+		}
+	}
+	tokens, at := l.refilled(b, now)
+	return l.limit.level(tokens, at, now), nil
 }
 
 // decide is take with the lock held.

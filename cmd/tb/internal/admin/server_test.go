@@ -23,7 +23,7 @@ func served(t *testing.T) (s *Server, admin string, limited http.Handler, now *t
 	rule := httplimit.Rule{Name: "r", Keys: []string{"header:x-api-key"},
 		Limit: tb.Limit{Capacity: 3, Tokens: 1, Per: 10 * time.Second}}
 	limiter, err := httplimit.New(httplimit.Rules(rule),
-		httplimit.WithCore(tb.WithClock(func() time.Time { return clock })),
+		httplimit.WithLimiterOptions(tb.WithClock(func() time.Time { return clock })),
 		httplimit.WithHooks(httplimit.Hooks{
 			Refused: func(r *http.Request, e httplimit.Event) { s.Refused(r, e) },
 		}))
@@ -102,7 +102,7 @@ func TestLevels(t *testing.T) {
 		level float64
 	}{
 		{0, 0, 0}, {5 * time.Second, 0, 0.5}, {15 * time.Second, 0, 2}, {0, 1, 1},
-		{time.Second, 0, 1}, {time.Hour, 0, 3},
+		{time.Second, 0, 1.1}, {time.Hour, 0, 3},
 	} {
 		*now = now.Add(want.after)
 		take(want.take)

@@ -73,7 +73,10 @@ func (s *Server) bucketViews() []bucketView {
 				s.hot.remove(id)
 				continue
 			}
-			v.Level, v.Capacity, v.Rate = level(e), e.Limit.Capacity, perSecond(e.Limit)
+			v.Capacity, v.Rate = e.Limit.Capacity, perSecond(e.Limit)
+			if e.Level != (tb.Level{}) { // a request without its key has no bucket
+				v.Level = e.Level.Tokens
+			}
 		}
 		if views = append(views, v); len(views) == maxShown {
 			break
@@ -104,20 +107,6 @@ func (s *Server) explain(sample *http.Request, id string) (httplimit.Explanation
 		}
 	}
 	return httplimit.Explanation{}, false
-}
-
-// level returns the tokens in a bucket. If the request would be granted, the fraction of a
-// token beyond the whole ones is not known.
-func level(e httplimit.Explanation) float64 {
-	switch {
-	case e.Lacks: // there is no bucket
-		return -1
-	case e.Allowed:
-		return float64(e.Remaining) + e.Cost
-	case e.RetryAfter == tb.Never:
-		return float64(e.Remaining)
-	}
-	return max(0, e.Cost-e.RetryAfter.Seconds()*perSecond(e.Limit))
 }
 
 func perSecond(l tb.Limit) float64 { return float64(l.Tokens) / l.Per.Seconds() }

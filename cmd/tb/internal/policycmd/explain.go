@@ -117,7 +117,7 @@ func mode(shadow bool) string {
 
 func answer(e httplimit.Explanation) string {
 	switch {
-	case e.Lacks:
+	case e.MissingKey != "":
 		return "refused: lacks a key (400)"
 	case e.Allowed:
 		return fmt.Sprintf("granted, %d left", e.Remaining)

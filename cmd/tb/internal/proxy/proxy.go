@@ -66,7 +66,7 @@ func New(c Config) (*Proxy, error) {
 	}
 	options := []httplimit.Option{
 		httplimit.WithClientAddress(httplimit.ClientAddress{Trusted: c.Trusted}),
-		httplimit.WithCore(c.LimiterOptions...),
+		httplimit.WithLimiterOptions(c.LimiterOptions...),
 		httplimit.WithHooks(p.hooks()),
 	}
 	if c.SilentGrants {

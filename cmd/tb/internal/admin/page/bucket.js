@@ -72,12 +72,12 @@ export class Bucket {
     }
   }
 
-  // correct brings the level in line with the server's. The server may know whole tokens only,
-  // so a level up to one token higher is kept.
+  // correct brings the level in line with the server's. A drop of less than half a token is
+  // not shown, because the clocks may differ.
   correct() {
     const { level, capacity } = this.state;
     if (this.level === null) this.level = this.surface = level;
-    if (this.level >= level + 1) {
+    if (this.level >= level + 0.5) {
       this.flash(this.out, "leaving");
       this.level = level;
     } else if (this.level < level) {
@@ -91,8 +91,8 @@ export class Bucket {
   advance(seconds) {
     if (this.level === null || reducedMotion.matches) return;
     const { rate: perSecond, capacity, level } = this.state;
-    // The level stays below what the server will report soon, because the clocks may differ.
-    this.level = Math.min(this.level + perSecond * seconds, capacity, level + perSecond + 1);
+    // An update is due every half second. Without one the level stops after a second's refill.
+    this.level = Math.min(this.level + perSecond * seconds, capacity, level + perSecond);
     // The surface sinks slowly enough to be seen, and rises with the level.
     const over = Math.max(this.surface - this.level, 0);
     this.surface = this.level + over * Math.exp(-sinkRate * seconds);
