@@ -37,7 +37,7 @@ func newHotBuckets() *hotBuckets {
 	return &hotBuckets{summary: spacesaving.New[hotBucket](maxHot)}
 }
 
-// bucketID identifies a bucket. A formatted key has no newline.
+// bucketID returns a string that identifies a bucket. A formatted key has no newline.
 func bucketID(rule string, key []httplimit.KeyPart) string {
 	return rule + "\n" + httplimit.FormatKey(key)
 }
@@ -56,7 +56,7 @@ func (h *hotBuckets) addRefusal(r *http.Request, e httplimit.Event) {
 	b.Count++
 }
 
-// fade reduces all scores by the share of a second.
+// fade multiplies all scores by fadePerSecond.
 func (h *hotBuckets) fade() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

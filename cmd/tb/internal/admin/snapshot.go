@@ -98,8 +98,8 @@ func (s *Server) burstBuckets() (all []hotBucket) {
 	return all
 }
 
-// explain asks the limiter about a bucket without taking from it. It returns false if the
-// policy has changed since and has no such bucket.
+// explain asks the limiter about a bucket, by a sample of its requests, without taking from
+// it. It returns false if the policy has changed and the sample has no such bucket.
 func (s *Server) explain(sample *http.Request, id string) (httplimit.Explanation, bool) {
 	for _, e := range s.Limiter.Explain(sample) {
 		if bucketID(e.Rule, e.Key) == id {

@@ -14,8 +14,7 @@ var Vars = kong.Vars{
 		" again when it changes and on SIGHUP. 'off' limits nothing. The default is 5 requests a" +
 		" second for each address, and 10 at once.",
 	"proxy_trusted": "Networks of the proxies in front of this one, separated by commas." +
-		" X-Forwarded fields from these networks are believed; from other addresses they are" +
-		" dropped.",
+		" X-Forwarded fields are believed if they come from these networks, and dropped otherwise.",
 	"proxy_max_keys": "Bound on the keys of each rule, and so on memory: 1 to 1073741824.",
 	"proxy_overflow": "What happens to a new key while no bucket is full: forgive the smallest" +
 		" debt, or refuse the key.",

@@ -33,7 +33,7 @@ type Config struct {
 
 	Log      *slog.Logger
 	Access   Access
-	ShowKeys bool // in logs; otherwise keys are hashed, except addresses
+	ShowKeys bool // otherwise the log and the live page have hashes, except of addresses
 
 	Refused func(*http.Request, httplimit.Event) // the limiter's hook; may be nil
 }
@@ -46,7 +46,7 @@ type Proxy struct {
 
 	upstream httputil.ReverseProxy // without ModifyResponse, which each request sets
 	upgraded sync.WaitGroup        // requests that have taken over their connection
-	keys     sync.Map              // []httplimit.KeyPart by *http.Request, of requests to log
+	keys     sync.Map              // *http.Request to []httplimit.KeyPart, until it is logged
 
 	// Clients can cause refusals and errors at any rate. Each log has its own throttle, so
 	// that a flood in one does not hide the other.
@@ -84,7 +84,8 @@ func New(c Config) (*Proxy, error) {
 // ServeHTTP passes a request on or refuses it.
 //
 // The state of the request is in its responseRecorder. A context value would make net/http
-// copy the request. For the same reason this calls Decide and not Middleware.
+// copy the request. For the same reason ServeHTTP calls Decide and not Middleware, and keys
+// pass from the hooks to the log in a map.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rec := &responseRecorder{ResponseWriter: w, proxy: p, start: time.Now()}
 	if r.ContentLength != 0 {

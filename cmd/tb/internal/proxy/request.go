@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 )
 
-// requestBody is the body of a request. It records how far the client came and whether it
-// failed, because a failure of the client is not an error of the upstream.
+// requestBody is the body of a request. It records whether it ended or failed. A failure of
+// the client must not count as an error of the upstream.
 type requestBody struct {
 	io.ReadCloser
 	ended, failed atomic.Bool

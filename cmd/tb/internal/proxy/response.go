@@ -67,9 +67,9 @@ func (rec *responseRecorder) modifyResponse(r *http.Response) error {
 
 // WriteHeader implements http.ResponseWriter.
 //
-// An upstream may answer while the client still sends the body. Before net/http writes that
-// answer it would read the rest of the body, which the upstream may still want. It does not
-// if the connection is to be closed.
+// An upstream may answer while the client still sends the body. net/http would then read the
+// rest of the body itself before it writes the answer, although the upstream may still want
+// it. WriteHeader prevents that: it announces that the connection closes.
 func (rec *responseRecorder) WriteHeader(status int) {
 	rec.observeDecision()
 	switch {

@@ -21,7 +21,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/httplimit"
 )
 
-// runner is a Command under way. Its methods are called in the order of the file.
+// runner is a Command under way. Run calls load, listen, build and serve in this order.
 type runner struct {
 	*Command
 	log *slog.Logger
@@ -158,6 +158,50 @@ func (r *runner) serve(ctx context.Context, stdout io.Writer) error {
 	}
 	r.stop()
 	return err
+}
+
+// printBanner prints the addresses that serve and commands to try. admin may be "".
+func (c *Command) printBanner(w io.Writer, proxy, admin string) {
+	behind := c.Upstream.String()
+	if c.usesDemo() {
+		behind = "a demo upstream"
+	}
+	fmt.Fprintf(w, "Listening on http://%s, with %s behind it.\n", proxy, behind)
+	switch c.Policy {
+	case "":
+		fmt.Fprintln(w, "Each address gets 5 requests a second, and 10 at once.")
+	case policyOff:
+		fmt.Fprintln(w, "Nothing is limited.")
+	default:
+		fmt.Fprintf(w, "The limits come from %s, which is read again when it changes.\n", c.Policy)
+	}
+	fmt.Fprintf(w, `
+Try it in another terminal:
+
+  curl -i http://%[1]s/     # one request; the header shows what is left of the limit
+`, proxy)
+	if c.Policy == "" {
+		fmt.Fprintf(w, `  for i in $(seq 15); do   # a burst: about 10 pass, the rest get 429
+    curl -s -o /dev/null -w '%%{http_code}\n' http://%s/
+  done
+`, proxy)
+	}
+	if admin != "" {
+		fmt.Fprintf(w, `  curl http://%[1]s/metrics  # for Prometheus
+
+Watch the buckets drain and fill in a browser: http://%[1]s/
+`, admin)
+	}
+	if c.usesDemo() {
+		fmt.Fprintln(w, `
+To limit your own server, run this again with its URL and a policy:
+
+  --upstream http://localhost:3000 --policy policy.json`)
+	}
+	if c.Policy == "" {
+		fmt.Fprintf(w, "\nThis is the policy in force. Start yours from it:\n\n%s", demoPolicy)
+	}
+	fmt.Fprintln(w, "\nCtrl-C stops the proxy.")
 }
 
 // reload applies changes of the policy file until ctx is done.

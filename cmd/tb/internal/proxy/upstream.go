@@ -82,8 +82,8 @@ func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 	}
 }
 
-// dropOtherUpgrades drops a request for any protocol but WebSocket. Requests behind an
-// upgrade are not counted, and HTTP/2 allows any number of them.
+// dropOtherUpgrades drops the fields that ask for a protocol other than WebSocket. Requests
+// behind an upgrade are not counted, and HTTP/2 allows any number of them.
 func dropOtherUpgrades(h http.Header) {
 	if protocol := h.Get("Upgrade"); protocol != "" && !strings.EqualFold(protocol, "websocket") {
 		delete(h, "Upgrade")
