@@ -1,8 +1,7 @@
 // Package proxy implements `tb proxy`: a reverse proxy that limits requests by a policy.
 //
-// A request passes the files in this order: proxy.go, request.go, upstream.go, response.go,
-// access.go. The other files start, reload and stop a Proxy: command.go, run.go, reload.go,
-// server.go.
+// A request passes proxy.go, request.go, upstream.go, response.go and access.go in this order.
+// command.go, run.go, reload.go and server.go start, reload and stop the proxy.
 package proxy
 
 import (
