@@ -15,24 +15,25 @@ import (
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/metrics"
 )
 
-// Of connections to the upstream.
+// Connections to the upstream.
 const (
 	dialTimeout = 10 * time.Second
 	idleConns   = 1024 // kept open, so that a burst does not begin with as many handshakes
 
-	// continueTimeout is how long a body is held back, if the client wants that, for the
-	// upstream to say whether it wants the body.
+	// continueTimeout is how long the proxy holds a body back, if the client asks for that,
+	// until the upstream accepts it.
 	continueTimeout = time.Second
 )
 
-// statusClientGone is logged for requests whose client did not wait, as nginx does.
+// statusClientGone is logged if the client closed the connection before the answer. nginx
+// uses the same status.
 const statusClientGone = 499
 
-// forward returns what passes requests on to the upstream.
-func (p *Proxy) forward() httputil.ReverseProxy {
+// newReverseProxy returns the handler that passes requests on to the upstream.
+func (p *Proxy) newReverseProxy() httputil.ReverseProxy {
 	transport := &http.Transport{
 		DialContext: (&net.Dialer{Timeout: dialTimeout}).DialContext,
-		// Bodies pass as they are: what the client accepts, it asks for itself.
+		// Bodies pass unchanged: a client that accepts compression asks for it itself.
 		DisableCompression:    true,
 		ForceAttemptHTTP2:     true,
 		MaxIdleConns:          idleConns,
@@ -45,25 +46,25 @@ func (p *Proxy) forward() httputil.ReverseProxy {
 	return httputil.ReverseProxy{
 		Rewrite:      p.rewrite,
 		Transport:    transport,
-		ErrorHandler: p.failed,
+		ErrorHandler: p.upstreamFailed,
 		BufferPool:   &buffers{},
 		ErrorLog:     slog.NewLogLogger(p.errors.Handler(), slog.LevelWarn),
 	}
 }
 
-// rewrite makes the request to the upstream of the one that came in. Who the client is, is
-// believed only of a trusted proxy; from anybody else such fields are dropped.
+// rewrite turns the incoming request into the one for the upstream. Forwarding fields are
+// kept only if a trusted proxy sent them.
 func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 	r.SetURL(p.Upstream)
 	if p.PreserveHost {
 		r.Out.Host = r.In.Host
 	}
-	r.Out.Trailer = nil // what follows a body has been looked at by nobody
-	onlyWebSocket(r.Out.Header)
+	r.Out.Trailer = nil // it arrives after the decision, so the limiter has not seen it
+	dropOtherUpgrades(r.Out.Header)
 	trusted := p.Limiter.TrustsPeer(r.In)
 	for name := range r.Out.Header {
-		// Many upstreams take _ for -. No proxy writes it, so it is the client's own.
-		if forwarded(name) && (!trusted || strings.Contains(name, "_")) {
+		// Many upstreams read _ as -. Proxies do not write it, so the client did.
+		if isForwarding(name) && (!trusted || strings.Contains(name, "_")) {
 			delete(r.Out.Header, name)
 		}
 	}
@@ -81,27 +82,22 @@ func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 	}
 }
 
-// body counts answers that break off.
-type body struct {
-	io.ReadCloser
-	proxy *Proxy
-}
-
-func (b *body) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, context.Canceled) {
-		b.proxy.Metrics.UpstreamError(metrics.Response)
+// dropOtherUpgrades drops the fields that ask for a protocol other than WebSocket. Requests
+// behind an upgrade are not counted, and HTTP/2 allows any number of them.
+func dropOtherUpgrades(h http.Header) {
+	if protocol := h.Get("Upgrade"); protocol != "" && !strings.EqualFold(protocol, "websocket") {
+		delete(h, "Upgrade")
+		delete(h, "Connection")
 	}
-	return n, err
 }
 
-// failed answers a request that the upstream did not.
-func (p *Proxy) failed(w http.ResponseWriter, r *http.Request, err error) {
-	if errors.Is(err, context.Canceled) { // the client is gone, or the proxy is closed
+// upstreamFailed answers a request that the upstream did not answer.
+func (p *Proxy) upstreamFailed(w http.ResponseWriter, r *http.Request, err error) {
+	if errors.Is(err, context.Canceled) { // the client is gone, or the proxy stops
 		w.WriteHeader(statusClientGone)
 		return
 	}
-	if a, ok := w.(*answer); ok && a.upload.brokeOff() {
+	if rec, ok := w.(*responseRecorder); ok && rec.request.clientFailed() {
 		http.Error(w, http.StatusText(http.StatusBadRequest), http.StatusBadRequest)
 		return
 	}
@@ -120,7 +116,21 @@ func (p *Proxy) failed(w http.ResponseWriter, r *http.Request, err error) {
 	http.Error(w, http.StatusText(status), status)
 }
 
-// buffers are for copying bodies.
+// responseBody is the body of the upstream's response. It counts those that break off.
+type responseBody struct {
+	io.ReadCloser
+	proxy *Proxy
+}
+
+func (b *responseBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, context.Canceled) {
+		b.proxy.Metrics.UpstreamError(metrics.Response)
+	}
+	return n, err
+}
+
+// buffers is the pool of buffers in which bodies are copied.
 type buffers struct{ pool sync.Pool }
 
 // Get implements httputil.BufferPool.

@@ -17,7 +17,7 @@ import (
 func browser(t *testing.T) context.Context {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("a browser takes seconds to start")
+		t.Skip("starting a browser takes seconds")
 	}
 	var path string
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
@@ -26,12 +26,12 @@ func browser(t *testing.T) context.Context {
 		}
 	}
 	if path == "" {
-		t.Skip("no Chromium: the page was not tested")
+		t.Skip("Chromium is not installed: the page was not tested")
 	}
 	opts := slices.Clone(chromedp.DefaultExecAllocatorOptions[:])
 	opts = append(opts, chromedp.ExecPath(path))
 	if os.Getuid() == 0 {
-		opts = append(opts, chromedp.NoSandbox) // which root cannot have
+		opts = append(opts, chromedp.NoSandbox) // Chromium has no sandbox for root
 	}
 	ctx, cancel := chromedp.NewExecAllocator(t.Context(), opts...)
 	t.Cleanup(cancel)
@@ -40,8 +40,8 @@ func browser(t *testing.T) context.Context {
 	return ctx
 }
 
-// media emulates what the user prefers.
-func media(name, value string) chromedp.Action[chromedp.Void] {
+// preference emulates a preference of the user.
+func preference(name, value string) chromedp.Action[chromedp.Void] {
 	return chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
 		_, err := cdp.Call(ctx, tab, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
 			Features: []*emulation.MediaFeature{{Name: name, Value: value}},
@@ -50,7 +50,7 @@ func media(name, value string) chromedp.Action[chromedp.Void] {
 	})
 }
 
-// A newcomer opens the page, sends a burst, and sees what a token bucket does.
+// A user opens the page, sends a burst, and sees the bucket drain and fill.
 func TestPage(t *testing.T) {
 	ctx := browser(t)
 	r := run(t, func(*Command) {})
@@ -104,12 +104,12 @@ func TestPage(t *testing.T) {
 			t.Errorf("%s: %q, want %q in it", selector, got, want)
 		}
 	}
-	// The bucket fills again, and the page says so.
+	// The page shows that the bucket fills again.
 	for what, condition := range map[string]string{
 		"refill": `document.querySelector(".bucket .level").textContent === "10 of 10 tokens"`,
 		"label": `document.querySelector(".bucket svg").getAttribute("aria-label") ===
 			"10 of 10 tokens"`,
-		"retry": `document.querySelector("#verdict").textContent.includes("That has passed")`,
+		"retry": `document.querySelector("#verdict").textContent.includes("The wait is over")`,
 		"chart": `/[1-9]\d* refused/.test(document.querySelector("figcaption").textContent)`,
 	} {
 		if _, err := chromedp.Run(ctx, chromedp.Poll[bool](condition)); err != nil {
@@ -119,7 +119,7 @@ func TestPage(t *testing.T) {
 	background := `getComputedStyle(document.body).backgroundColor`
 	colours := map[string]bool{}
 	for _, scheme := range []string{"light", "dark"} {
-		do(media("prefers-color-scheme", scheme))
+		do(preference("prefers-color-scheme", scheme))
 		colour, err := chromedp.Run(ctx, chromedp.Evaluate[string](background))
 		if err != nil {
 			t.Fatal(err)
@@ -127,19 +127,19 @@ func TestPage(t *testing.T) {
 		colours[colour] = true
 	}
 	if len(colours) != 2 {
-		t.Errorf("light and dark are the same: %v", colours)
+		t.Errorf("light and dark have the same background: %v", colours)
 	}
 	for len(messages) > 0 {
 		t.Errorf("console: %s", <-messages)
 	}
 }
 
-// The form can be sent with the keyboard alone, and works if nothing is to move.
+// The keyboard alone is enough to send the form. The page works without motion.
 func TestPageByKeyboard(t *testing.T) {
 	ctx := browser(t)
 	r := run(t, func(*Command) {})
 	if err := chromedp.Do(ctx,
-		media("prefers-reduced-motion", "reduce"),
+		preference("prefers-reduced-motion", "reduce"),
 		chromedp.Navigate(r.admin),
 		chromedp.WaitVisible("#burst"),
 		chromedp.SendKeys("#burst input", "\r"),

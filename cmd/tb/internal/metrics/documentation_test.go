@@ -13,20 +13,20 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// The table in docs/proxy.md has each metric, with its type, its labels and the values of
-// those that are not named in the policy, and no other.
+// The table in docs/proxy.md has exactly the metrics that are served, with their types and
+// labels, and the values of all labels but set and rule.
 func TestDocumentation(t *testing.T) {
 	doc, err := os.ReadFile("../../../../docs/proxy.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := map[string]string{} // name, type and labels of a metric, and its row
+	documented := map[string]string{} // name, type and labels of a metric, and its row
 	for line := range strings.Lines(string(doc)) {
 		if strings.HasPrefix(line, "| `tb_") {
 			cells := strings.Split(line, "|")
 			words := regexp.MustCompile("[a-z_]+").FindAllString(strings.Join(cells[1:4], "|"), -1)
 			slices.Sort(words[2:])
-			told[fmt.Sprint(words)] = line
+			documented[fmt.Sprint(words)] = line
 		}
 	}
 	limiter, err := httplimit.New(httplimit.Rules(httplimit.Rule{
@@ -44,10 +44,10 @@ func TestDocumentation(t *testing.T) {
 			continue
 		}
 		words := []string{f.GetName(), strings.ToLower(f.GetType().String())}
-		for _, l := range f.GetMetric()[0].GetLabel() { // in the order of their names
+		for _, l := range f.GetMetric()[0].GetLabel() { // sorted by name
 			words = append(words, l.GetName())
 		}
-		row, ok := told[fmt.Sprint(words)]
+		row, ok := documented[fmt.Sprint(words)]
 		if !ok {
 			t.Errorf("docs/proxy.md has no %v", words)
 		}
@@ -59,9 +59,9 @@ func TestDocumentation(t *testing.T) {
 				}
 			}
 		}
-		delete(told, fmt.Sprint(words))
+		delete(documented, fmt.Sprint(words))
 	}
-	for words := range told {
+	for words := range documented {
 		t.Errorf("docs/proxy.md has %s, which is not served", words)
 	}
 }

@@ -9,18 +9,19 @@ import (
 	"time"
 )
 
-// Of connections to clients. There is no limit to how long a request or a response may
-// take as a whole, because both may be streams: ReadTimeout and WriteTimeout would end them.
+// Connections to clients. A whole request or response may take any time, because both may be
+// streams. ReadTimeout and WriteTimeout would end them.
 const (
 	headerTimeout = 10 * time.Second // from the first byte to the last of the header
 	idleTimeout   = 2 * time.Minute  // between requests
 	maxHeader     = 64 << 10
+
+	// upgradedTimeout is how long handlers of upgraded connections may take to return after
+	// the connections are closed.
+	upgradedTimeout = time.Second
 )
 
-// closing is how long connections that were taken over get to notice that they are closed.
-const closing = time.Second
-
-// server serves a handler on a listener, until it is shut down.
+// server serves a handler on a listener until it is stopped.
 type server struct {
 	http.Server
 	listener net.Listener
@@ -42,7 +43,7 @@ func newServer(l net.Listener, h http.Handler, log *slog.Logger) *server {
 	}
 }
 
-// start serves in the background and sends why it ended, if nobody asked for that.
+// start serves in the background. It sends the error if serving ends before stop is called.
 func (s *server) start(failed chan<- error) {
 	go func() {
 		if err := s.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
@@ -51,8 +52,8 @@ func (s *server) start(failed chan<- error) {
 	}()
 }
 
-// stop closes the listener, lets requests that are being served end in the time given, and
-// cuts off the others. It returns an error if there are any.
+// stop closes the listener, waits up to grace for the requests under way, and cuts off the
+// rest. It returns an error if it cut off any.
 func (s *server) stop(grace time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
@@ -64,9 +65,9 @@ func (s *server) stop(grace time.Duration) error {
 	return nil
 }
 
-// drain waits for the requests that have taken over their connection, WebSockets that is.
-// Nobody else does; the end of their contexts closes them.
-func (p *Proxy) drain() {
+// waitUpgraded waits for the requests that have taken over their connection, such as
+// WebSockets. http.Server does not wait for them; the end of their contexts closes them.
+func (p *Proxy) waitUpgraded() {
 	done := make(chan struct{})
 	go func() {
 		p.upgraded.Wait()
@@ -74,6 +75,6 @@ func (p *Proxy) drain() {
 	}()
 	select {
 	case <-done:
-	case <-time.After(closing):
+	case <-time.After(upgradedTimeout):
 	}
 }

@@ -10,37 +10,37 @@ import (
 	"testing"
 )
 
-// client is a connection to a server, to write what no http.Client would.
-type client struct {
+// rawConn is a connection on which a test writes requests that http.Client cannot send.
+type rawConn struct {
 	net.Conn
 	*bufio.Reader
 }
 
-func (c client) Read(p []byte) (int, error) { return c.Reader.Read(p) }
+func (c rawConn) Read(p []byte) (int, error) { return c.Reader.Read(p) }
 
-// connect opens a connection and writes some text.
-func connect(t *testing.T, url, text string) client {
+// connect opens a connection and sends a text.
+func connect(t *testing.T, url, text string) rawConn {
 	t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	c := client{conn, bufio.NewReader(conn)}
+	c := rawConn{conn, bufio.NewReader(conn)}
 	c.send(t, text)
 	return c
 }
 
-// send writes a text, with the ends of lines that HTTP has.
-func (c client) send(t *testing.T, text string) {
+// send writes a text. It replaces the ends of lines by those of HTTP.
+func (c rawConn) send(t *testing.T, text string) {
 	t.Helper()
 	if _, err := io.WriteString(c.Conn, strings.ReplaceAll(text, "\n", "\r\n")); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// response reads a response to a request of some method, without its body.
-func (c client) response(t *testing.T, method string) *http.Response {
+// response reads the header of the response to a request with this method.
+func (c rawConn) response(t *testing.T, method string) *http.Response {
 	t.Helper()
 	r, err := http.ReadResponse(c.Reader, &http.Request{Method: method})
 	if err != nil {
@@ -49,8 +49,8 @@ func (c client) response(t *testing.T, method string) *http.Response {
 	return r
 }
 
-// raw sets the upstream to one that has each connection to itself.
-func raw(t *testing.T, serve func(client)) func(*Config) {
+// rawUpstream sets the upstream to a server that calls serve with each connection.
+func rawUpstream(t *testing.T, serve func(rawConn)) func(*Config) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -65,7 +65,7 @@ func raw(t *testing.T, serve func(client)) func(*Config) {
 			}
 			go func() {
 				defer conn.Close()
-				serve(client{conn, bufio.NewReader(conn)})
+				serve(rawConn{conn, bufio.NewReader(conn)})
 			}()
 		}
 	}()
