@@ -17,6 +17,7 @@ type limiter interface {
 	AllowCost(ctx context.Context, key string, cost float64) (tb.Decision, error)
 	AllowAt(t time.Time, key string, n int) (tb.Decision, error)
 	Peek(ctx context.Context, key string) (tb.Decision, error)
+	Level(ctx context.Context, key string) (tb.Level, error)
 	Charge(key string, cost float64) (tb.Charge, error)
 	Reset(key string)
 	Len() int
@@ -87,6 +88,8 @@ type answer struct {
 	decision, other tb.Decision
 	err             error
 	stats           tb.Stats
+	level, late     tb.Level // of the key now, and as it was before the step
+	absent          tb.Level // of a key that is never inserted
 }
 
 // run makes p's calls on l, whose clock is now, and returns what they answered.
@@ -111,9 +114,24 @@ func (p program) run(l limiter, now *time.Time) []answer {
 			l.Reset(c.key)
 		}
 		a.stats = l.Stats()
+		a.level, _ = l.Level(ctx, c.key)
+		a.late = levelAt(l, now.Add(-c.step), c.key)
+		a.absent, _ = l.Level(ctx, "absent")
 		answers = append(answers, a)
 	}
 	return answers
+}
+
+// levelAt returns the level of key at t, which a charge reports.
+func levelAt(l limiter, t time.Time, key string) tb.Level {
+	c, err := l.Charge(key, 1)
+	if err != nil {
+		panic(err)
+	}
+	level, _ := c.(interface {
+		Level(t time.Time) (tb.Level, error)
+	}).Level(t)
+	return level
 }
 
 // both takes c.cost from c.key and c.other, or from none of them. They are called upon

@@ -76,6 +76,10 @@ func (b *buckets) Peek(ctx context.Context, key string) (tb.Decision, error) {
 	return b.of(key).Peek(ctx)
 }
 
+func (b *buckets) Level(ctx context.Context, key string) (tb.Level, error) {
+	return b.of(key).Level(ctx)
+}
+
 // A bucket that moves to a new base, again and again, decides as the limiter does.
 func TestBucketMovesAsTheLimiterDoes(t *testing.T) {
 	var now time.Time

@@ -107,6 +107,9 @@ func refuseNewSaysWhen(s *suite) {
 				s.Errorf("limit %+v: Peek says %+v, %v, want %+v", limit, p, err, d)
 			}
 		}
+		if _, ok := f.Limiter.(leveler); ok {
+			f.level("new", tb.Level{NextToken: d.RetryAfter, Full: d.RetryAfter})
+		}
 		f.Advance(d.RetryAfter - 1)
 		if e := f.allow("new"); d.RetryAfter > 1 && e.RetryAfter != 1 {
 			s.Errorf("limit %+v: 1 ns before the promised time: %+v, want refused for 1 ns", limit, e)

@@ -22,7 +22,7 @@ import (
 // Charge is to return a tb.Charge. A limiter without Len is taken to have no table: its
 // bound and eviction are not tested.
 func Run(t *testing.T, newLimiter func(tb.Limit, ...tb.Option) (tb.Limiter, error)) {
-	for _, tt := range slices.Concat(basics, costs, times, charges) {
+	for _, tt := range slices.Concat(basics, costs, times, charges, levels) {
 		t.Run(tt.name, func(t *testing.T) { tt.run(&suite{t, newLimiter}) })
 	}
 	for _, tt := range slices.Concat(tables, keys) {

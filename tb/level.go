@@ -1,0 +1,14 @@
+package tb
+
+import "time"
+
+// Level is how full a bucket is at one clock reading.
+type Level struct {
+	// Tokens is the number of tokens in the bucket, fractions included.
+	Tokens float64
+	// NextToken is the time until the bucket holds one more whole token, 0 if it is full.
+	NextToken time.Duration
+	// Full is the time until the bucket is full, 0 if it is. Both times are exact to the
+	// nanosecond if no tokens are taken in between, and Never if no Duration can hold them.
+	Full time.Duration
+}
