@@ -90,7 +90,7 @@ func gcCPU() float64 {
 }
 
 // Flood calls each contender with new keys only, twenty times its bound, and reports the
-// live heap on the way. An attacker who invents keys does the same to a server. Contenders
+// live heap on the way. An attacker that invents keys does the same to a server. Contenders
 // without a bound take part.
 func Flood(b *testing.B, contenders []Contender) {
 	w := Workload{Load: "flood", Keys: 2_000_000, Par: 1, Bound: 100_000, Limit: modest}

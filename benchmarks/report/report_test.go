@@ -89,6 +89,7 @@ func TestFormat(t *testing.T) {
 		{0.08, "gc-cpu-sec", "80"},
 		{0.0804, "gc-cpu-sec", "80.4"},
 		{122.7, "B/key", "123"},
+		{11.04e6, "heap-B", "11.0"},
 		{0, "allocs/op", "0"},
 		{0.5, "granted/op", "0.500"},
 	} {
