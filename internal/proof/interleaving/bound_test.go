@@ -7,30 +7,30 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// tally checks C1 by what callers were granted and have kept, without tb/mutex.
+// tally checks C1 without tb/mutex: it counts the tokens that callers were granted and kept.
 type tally struct {
-	limit  tb.Limit
-	kept   map[string]float64 // tokens, by key
-	allow  map[string]float64 // how many more a key may have had because it was reset
-	latest float64            // reading, in seconds
-	l      registry.Limiter
+	limit    tb.Limit
+	kept     map[string]float64 // tokens, by key
+	addition map[string]float64 // tokens that resets add to the bound, by key
+	latest   float64            // reading, in seconds
+	limiter  registry.Limiter
 }
 
 func newTally(limit tb.Limit, l registry.Limiter) *tally {
 	return &tally{limit, make(map[string]float64), make(map[string]float64), 0, l}
 }
 
-// begins notes a call that is made.
-func (y *tally) begins(c ask) {
+// called records that c is made.
+func (y *tally) called(c call) {
 	y.latest = max(y.latest, c.at)
-	if c.op == wipe {
-		y.allow[c.key] += float64(y.limit.Capacity)
+	if c.op == reset {
+		y.addition[c.key] += float64(y.limit.Capacity)
 	}
 }
 
-// returns notes what a call was granted.
-func (y *tally) returns(c ask, a answered) {
-	if !a.Allowed || c.op == look {
+// returned records the answer to c.
+func (y *tally) returned(c call, a answer) {
+	if !a.Allowed || c.op == peek {
 		return
 	}
 	for _, k := range c.keys() {
@@ -38,30 +38,31 @@ func (y *tally) returns(c ask, a answered) {
 	}
 }
 
-// within returns an error if C1 does not hold from the start until now, or would not if
-// somebody now took all there is.
-func (y *tally) within() error {
+// checkBound returns an error if C1 does not hold from the start until now, or would not hold
+// if a caller now took all available tokens.
+func (y *tally) checkBound() error {
 	for k, kept := range y.kept {
 		rate := float64(y.limit.Tokens) / y.limit.Per.Seconds()
-		bound := float64(y.limit.Capacity) + rate*y.latest + y.allow[k] + y.l.Forgiven()
-		if holds := y.l.Holds(k, instant(y.latest)); kept+holds > bound {
-			return fmt.Errorf("C1: key %s was granted %v and has %v, and %v is the bound",
-				k, kept, holds, bound)
+		bound := float64(y.limit.Capacity) + rate*y.latest + y.addition[k] +
+			y.limiter.Forgiven()
+		if left := y.limiter.Available(k, timeOf(y.latest)); kept+left > bound {
+			return fmt.Errorf("C1: key %s was granted %v and has %v left, and the bound is %v",
+				k, kept, left, bound)
 		}
 	}
 	return nil
 }
 
-// settled returns an error if tokens are missing in the end: if the clock stood still,
-// what was not granted is there.
-func (y *tally) settled() error {
-	if y.latest > 0 || len(y.allow) > 0 || y.l.Forgiven() > 0 {
+// checkNothingLost returns an error if tokens are missing in the end. It checks schedules in
+// which the clock stands still: the tokens that were not granted are still available.
+func (y *tally) checkNothingLost() error {
+	if y.latest > 0 || len(y.addition) > 0 || y.limiter.Forgiven() > 0 {
 		return nil
 	}
 	for k, kept := range y.kept {
-		if holds := y.l.Holds(k, instant(0)); kept+holds != float64(y.limit.Capacity) {
-			return fmt.Errorf("key %s was granted %v of %d and has %v",
-				k, kept, y.limit.Capacity, holds)
+		if left := y.limiter.Available(k, timeOf(0)); kept+left != float64(y.limit.Capacity) {
+			return fmt.Errorf("key %s was granted %v of %d and has %v left",
+				k, kept, y.limit.Capacity, left)
 		}
 	}
 	return nil

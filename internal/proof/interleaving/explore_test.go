@@ -17,57 +17,58 @@ type scenario struct {
 	maxKeys   int
 	overflow  tb.Overflow
 	collide   bool // all keys have the same hash
-	oneBucket bool // cas.Bucket
-	undone    bool // the order of eviction may lag behind what was undone
-	full      bool // a full bucket is in the table as long as keys are evicted
-	moves     bool // a bucket to which a charge is given back may have moved
+	oneBucket bool // the limiter is a cas.Bucket
+	undone    bool // the order of eviction may rank a key later than its stamp
+	full      bool // the table has a full bucket whenever it evicts a key
+	moves     bool // a charge may be undone after its bucket has moved
 	deep      bool // every schedule is followed even if maps are tiny
-	short     bool // part of a short test
-	before    []ask
-	threads   [][]ask
+	short     bool // the scenario is part of a short test
+	before    []call
+	threads   [][]call
 }
 
-// asks are the calls.
+// The methods that a scenario calls.
 const (
-	take = iota // AllowAt
-	one         // Allow
-	look        // Peek
-	wipe        // Reset
-	all         // TakeAll
+	take    = iota // AllowAt
+	takeOne        // Allow
+	peek           // Peek
+	reset          // Reset
+	takeAll        // TakeAll
 )
 
-type ask struct {
+type call struct {
 	op  int
 	key string
 	at  float64 // the reading, in seconds
 	n   int
 }
 
-func (c ask) String() string {
+func (c call) String() string {
 	switch c.op {
 	case take:
 		return fmt.Sprintf("take %d of %s at %vs", c.n, c.key, c.at)
-	case one:
+	case takeOne:
 		return fmt.Sprintf("take 1 of %s at %vs", c.key, c.at)
-	case look:
+	case peek:
 		return fmt.Sprintf("peek %s at %vs", c.key, c.at)
-	case all:
+	case takeAll:
 		return fmt.Sprintf("take %d of each of %s at %vs", c.n, c.key, c.at)
 	}
 	return "reset " + c.key
 }
 
-// lapse is a reading at which the delta of a bucket of time 0 has run out.
-const lapse = 300_000
+// exhausted is a reading at which a bucket whose base is at reading 0 has exhausted its delta.
+const exhausted = 300_000
 
-func instant(at float64) time.Time {
+// timeOf returns the reading of a call.
+func timeOf(at float64) time.Time {
 	return time.Unix(0, 0).Add(time.Duration(at * float64(time.Second)))
 }
 
-// capacity is that of all buckets, in tokens, of which they get one a second.
+// capacity is the capacity of all buckets. They are refilled at one token a second.
 const capacity = 10
 
-func (*scenario) rate() tb.Limit {
+func (*scenario) limit() tb.Limit {
 	return tb.Limit{Capacity: capacity, Tokens: 1, Per: time.Second}
 }
 
@@ -78,23 +79,23 @@ func (s *scenario) options(now *time.Time) []tb.Option {
 	}
 }
 
-// explore runs a variant of the code through the schedules of s.
+// explore runs a variant of the code through the schedules of s, and checks them with m.
 func (s scenario) explore(variant string, m *oracle, o modelcheck.Options) modelcheck.Result {
 	return modelcheck.Explore(func() modelcheck.Program {
 		now := new(time.Time)
 		l, err := registry.Variants[variant](registry.Config{
-			Limit: s.rate(), Options: s.options(now),
+			Limit: s.limit(), Options: s.options(now),
 			Keys: slices.Concat(s.keys(), newKeys), Collide: s.collide, OneBucket: s.oneBucket,
 		})
 		if err != nil {
 			panic(err)
 		}
-		y := newTally(s.rate(), l)
+		y := newTally(s.limit(), l)
 		w := newWatch(l, len(s.threads))
-		do := func(c ask) any {
-			y.begins(c)
+		do := func(c call) any {
+			y.called(c)
 			a := c.on(l, now)
-			y.returns(c, a)
+			y.returned(c, a)
 			return a
 		}
 		for _, c := range s.before {
@@ -102,38 +103,38 @@ func (s scenario) explore(variant string, m *oracle, o modelcheck.Options) model
 		}
 		p := modelcheck.Program{
 			Invariant: func() error {
-				w.look()
-				return errors.Join(l.Bounded(), y.within())
+				w.stepped()
+				return errors.Join(l.CheckSize(), y.checkBound())
 			},
-			Returned: w.returns,
+			Returned: w.check,
 			Memory:   w.memory,
-			Format:   word,
+			Format:   formatWord,
 			Final: func(history [][]modelcheck.Returned) error {
-				if err := errors.Join(l.Agrees(s.undone), y.settled()); err != nil {
+				if err := errors.Join(l.CheckTable(s.undone), y.checkNothingLost()); err != nil {
 					return err
 				}
 				if n := l.Stats().EvictedInDebt; n > 0 && s.full {
-					return fmt.Errorf("%d debts are forgiven, and a full bucket is in the table", n)
+					return fmt.Errorf("%d debts are forgiven while a full bucket is in the table", n)
 				}
 				return m.judge(history, s.aftermath(l, now))
 			},
 		}
-		for i, asks := range s.threads {
-			var calls []modelcheck.Call
-			for _, c := range asks {
-				calls = append(calls, modelcheck.Call{Name: c, Do: func() any {
-					w.begins(i, c)
+		for i, calls := range s.threads {
+			var thread []modelcheck.Call
+			for _, c := range calls {
+				thread = append(thread, modelcheck.Call{Name: c, Do: func() any {
+					w.called(i, c)
 					return do(c)
 				}})
 			}
-			p.Threads = append(p.Threads, calls)
+			p.Threads = append(p.Threads, thread)
 		}
 		return p
 	}, o)
 }
 
-// word formats what a variable holds, for a trace.
-func word(v uint64) string {
+// formatWord formats the value of a variable for a trace.
+func formatWord(v uint64) string {
 	switch {
 	case v == ^uint64(0):
 		return "evicted"

@@ -17,12 +17,12 @@ import (
 	"github.com/seed-181794aa/ratelimit/internal/proof/modelcheck/registry"
 )
 
-// The tests of this file run twice. The code that they explore is a variant of tb/cas,
-// and variants exist only in a build with an overlay: so a test that finds none builds
-// one, and runs itself in it.
+// The tests of this file run twice. They explore variants of tb/cas, which exist only in a
+// build with an overlay. A test that finds no variants builds an overlay and runs itself again
+// in it.
 
-// TestEveryInterleaving runs the code that ships through every schedule of every scenario,
-// and does the same with tiny maps.
+// TestEveryInterleaving runs every schedule of every scenario on the code that ships, and on
+// the same code with tiny maps.
 func TestEveryInterleaving(t *testing.T) {
 	codes := []overlay.Variant{shipped, growing, dividing}
 	if len(registry.Variants) == 0 {
@@ -34,7 +34,7 @@ func TestEveryInterleaving(t *testing.T) {
 		m := newOracle(s)
 		for i, code := range codes {
 			if testing.Short() && !s.short || i > 0 && s.oneBucket || i > 1 && s.maxKeys == 1 {
-				continue // nothing is divided if there is one key
+				continue // a map with one key is never divided
 			}
 			preemptions := -1
 			if i > 0 && !s.deep {
@@ -55,9 +55,9 @@ func TestEveryInterleaving(t *testing.T) {
 	t.Logf("%d states, %d schedules, %d steps", total.States, total.Schedules, total.Steps)
 }
 
-// TestMergingLosesNothing follows every schedule with few preemptions to its end, and
-// compares what there is to see with what there is if states are merged. It also has the
-// explorer choose before the steps that it takes to need no choice.
+// TestMergingLosesNothing follows every schedule with few preemptions to its end, and finds the
+// same histories as an exploration that merges states. It also explores each scenario with a
+// choice before every step.
 func TestMergingLosesNothing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
@@ -72,28 +72,29 @@ func TestMergingLosesNothing(t *testing.T) {
 		}
 		merged, all := newOracle(s), newOracle(s)
 		s.explore(shipped.Name, merged, modelcheck.Options{Preemptions: 2})
-		r := s.explore(shipped.Name, all, modelcheck.Options{Preemptions: 2, Forgetful: true})
+		r := s.explore(shipped.Name, all, modelcheck.Options{Preemptions: 2, NoMerge: true})
 		if !maps.Equal(merged.judged, all.judged) {
-			t.Errorf("%s: %d of %d histories", s.name, len(merged.judged), len(all.judged))
+			t.Errorf("%s: merging leaves %d of %d histories", s.name, len(merged.judged), len(all.judged))
 		}
-		plain := s.explore(shipped.Name, newOracle(s), modelcheck.Options{Preemptions: -1, Plain: true})
-		if plain.Failure != nil {
-			t.Errorf("%s: %s\n%s", s.name, plain.Failure.Message, plain.Failure.Trace)
+		every := s.explore(shipped.Name, newOracle(s),
+			modelcheck.Options{Preemptions: -1, NoReduction: true})
+		if every.Failure != nil {
+			t.Errorf("%s: %s\n%s", s.name, every.Failure.Message, every.Failure.Trace)
 		}
 		t.Logf("%s: %d histories in %d schedules; %d states with every choice",
-			s.name, len(all.judged), r.Schedules, plain.States)
+			s.name, len(all.judged), r.Schedules, every.States)
 	}
 }
 
-// TestPlantedBugsAreFound breaks the code in one place at a time.
+// TestPlantedBugsAreFound plants one bug at a time into the code, and expects a failure.
 func TestPlantedBugsAreFound(t *testing.T) {
 	findBugs(t, mutants, slices.Concat(onOneKey, onTheMove, onTheTable))
 }
 
 func TestPlantedBugsInChargesAreFound(t *testing.T) { findBugs(t, chargeMutants, onCharges) }
 
-// findBugs expects a failure of every mutant. Few preemptions are tried first, so that the
-// schedule that is found is a simple one.
+// findBugs expects that every mutant fails. It tries schedules with few preemptions first, so
+// that it finds a simple schedule.
 func findBugs(t *testing.T, mutants []overlay.Variant, scenarios []scenario) {
 	if testing.Short() {
 		t.Skip("builds many variants")
@@ -118,12 +119,12 @@ func findBugs(t *testing.T, mutants []overlay.Variant, scenarios []scenario) {
 					}
 				}
 			}
-			t.Error("not found")
+			t.Error("no schedule fails")
 		})
 	}
 }
 
-// inOverlay runs the test that calls it with the variants in, and returns what it prints.
+// inOverlay runs the calling test again in a build with the variants, and returns its output.
 func inOverlay(t *testing.T, variants []overlay.Variant) string {
 	t.Helper()
 	if _, err := exec.LookPath("go"); err != nil {
@@ -131,7 +132,7 @@ func inOverlay(t *testing.T, variants []overlay.Variant) string {
 	}
 	list, err := overlay.Write("../../..", t.TempDir(), "internal/proof/interleaving", variants)
 	if errors.Is(err, os.ErrNotExist) {
-		t.Skip("the sources are not here: ", err)
+		t.Skip("the sources are missing: ", err)
 	}
 	if err != nil {
 		t.Fatal(err)

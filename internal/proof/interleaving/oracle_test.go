@@ -13,57 +13,8 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb/mutex"
 )
 
-// answered is what a caller sees of a call. It is comparable.
-type answered struct {
-	tb.Decision
-	failed bool
-	each   [3]tb.Decision // of TakeAll, whose own has no more than Allowed
-
-	// mild has a bit for each decision that is the refusal of a new key by a full table,
-	// and was not to take anything. Only the reference sets it.
-	mild uint8
-}
-
-// own is the bit of the decision itself.
-const own = len(answered{}.each)
-
-// explains says whether a caller may be answered got if the reference answers a. They are
-// the same, except that one who only looks at a table that is full is answered by what the
-// last insert saw of it. That may be an earlier end of the refusal, or none.
-func (a answered) explains(got answered) bool {
-	for i := range a.each {
-		a.each[i] = milder(a.each[i], got.each[i], a.mild>>i&1 == 1)
-	}
-	if a.mild>>own&1 == 1 && got.Decision == (tb.Decision{Allowed: true, Remaining: capacity - 1}) {
-		a.Decision = got.Decision
-	}
-	a.Decision = milder(a.Decision, got.Decision, a.mild>>own&1 == 1)
-	a.mild = 0
-	return a == got
-}
-
-// milder returns got if it may be milder than d, and ends no later; or else d.
-func milder(d, got tb.Decision, mild bool) tb.Decision {
-	if mild && !got.Allowed && got.RetryAfter > 0 && got.RetryAfter < d.RetryAfter {
-		d.RetryAfter = got.RetryAfter
-	}
-	return d
-}
-
-func (a answered) String() string {
-	switch {
-	case a.failed:
-		return "an error"
-	case a.each != [3]tb.Decision{}:
-		return fmt.Sprintf("%t: %+v", a.Allowed, a.each)
-	case a.Allowed:
-		return fmt.Sprintf("granted, %d left", a.Remaining)
-	}
-	return fmt.Sprintf("refused, %d left, retry after %v", a.Remaining, a.RetryAfter)
-}
-
-// target is what calls are made on.
-type target interface {
+// limiter has the methods that the calls of a scenario need.
+type limiter interface {
 	Allow(ctx context.Context, key string) (tb.Decision, error)
 	AllowAt(t time.Time, key string, n int) (tb.Decision, error)
 	Peek(ctx context.Context, key string) (tb.Decision, error)
@@ -75,29 +26,29 @@ type target interface {
 }
 
 // on makes the call on l, whose clock is now.
-func (c ask) on(l target, now *time.Time) answered {
+func (c call) on(l limiter, now *time.Time) answer {
 	var d tb.Decision
 	var each [3]tb.Decision
 	var err error
-	*now = instant(c.at)
+	*now = timeOf(c.at)
 	switch c.op {
 	case take:
 		d, err = l.AllowAt(*now, c.key, c.n)
-	case one:
+	case takeOne:
 		d, err = l.Allow(context.Background(), c.key)
-	case look:
+	case peek:
 		d, err = l.Peek(context.Background(), c.key)
-	case all:
+	case takeAll:
 		d.Allowed, err = l.TakeAll(*now, c.charges(l), each[:])
-	case wipe:
+	case reset:
 		l.Reset(c.key)
 	}
-	return answered{Decision: d, failed: err != nil, each: each}
+	return answer{Decision: d, failed: err != nil, each: each}
 }
 
-// aftermath makes calls that show the state that the schedule has left behind: what each
-// key has, what the table has counted, and in which order the keys leave it.
-func (s *scenario) aftermath(l target, now *time.Time) string {
+// aftermath makes calls that show the state at the end of a schedule: the tokens of each key,
+// the counts of the table, and the order in which it evicts the keys.
+func (s *scenario) aftermath(l limiter, now *time.Time) string {
 	var at float64
 	for _, calls := range append(s.threads, s.before) {
 		for _, c := range calls {
@@ -106,9 +57,9 @@ func (s *scenario) aftermath(l target, now *time.Time) string {
 	}
 	var out []byte
 	for _, k := range s.keys() {
-		c := ask{look, k, at, 0}
+		c := call{peek, k, at, 0}
 		if s.overflow == tb.RefuseNew && !l.Has(k) { // see explains
-			c = ask{take, k, at, capacity + 1}
+			c = call{take, k, at, capacity + 1}
 		}
 		a := c.on(l, now)
 		out = fmt.Appendf(out, "%s:%d,%d ", k, a.Remaining, a.RetryAfter)
@@ -117,17 +68,17 @@ func (s *scenario) aftermath(l target, now *time.Time) string {
 		st := l.Stats()
 		out = fmt.Appendf(out, "%d+%d+%d-%v-%d ", st.Keys, st.EvictedFull, st.EvictedInDebt,
 			st.Forgiven, st.RefusedNew)
-		ask{take, newKeys[i], at, 10}.on(l, now)
+		call{take, newKeys[i], at, 10}.on(l, now)
 	}
 	return string(out)
 }
 
 var newKeys = []string{"v", "w", "x", "y", "z"}
 
-// keys returns the keys of the scenario, in the order in which they appear.
+// keys returns the keys of the scenario in the order in which they appear.
 func (s *scenario) keys() []string {
 	var keys []string
-	for _, calls := range append([][]ask{s.before}, s.threads...) {
+	for _, calls := range append([][]call{s.before}, s.threads...) {
 		for _, c := range calls {
 			for _, k := range c.keys() {
 				if !slices.Contains(keys, k) {
@@ -139,70 +90,71 @@ func (s *scenario) keys() []string {
 	return keys
 }
 
-// oracle knows what tb/mutex answers to the calls of a scenario, in every order.
+// oracle computes the answers of tb/mutex to the calls of a scenario, in every order.
 type oracle struct {
 	scenario scenario
-	root     *order
-	full     bool            // a TakeAll may find the table to be full
-	judged   map[string]bool // histories, and whether they are linearizable
+	root     *sequence
+	full     bool            // a TakeAll may find a full table
+	judged   map[string]bool // whether a history, by its id, is linearizable
 	id       []byte          // of the history that is judged
 }
 
-// order is some of the steps of the calls in an order, and the orders that go on from
-// there. All calls are a single step, but those on several buckets, and those that evict.
-type order struct {
+// sequence is a sequence of steps of the calls, and the sequences that continue it. A call is
+// one step, unless it is a TakeAll or evicts a key.
+type sequence struct {
 	turns []turn
-	at    []place // where each thread is
-	last  answered
-	next  map[turn]*order
-	after string // the aftermath, if all calls are made
+	phase []phase // of each thread
+	last  answer
+	next  map[turn]*sequence
+	after string // the aftermath, if the sequence has all calls
 }
 
-// turn is a step of a thread. Some steps have another outcome: what is to be undone is lost,
-// as the bucket has moved; or a new key is not found to be refused, although it is.
+// turn is a step of a thread. Some steps have two outcomes. An undo may be lost, because the
+// bucket has moved. A look at a new key in a full table may miss that the key is refused.
 type turn struct {
 	thread int
-	other  bool
+	other  bool // the step has its second outcome
 }
 
 func newOracle(s scenario) *oracle {
-	root := &order{at: make([]place, len(s.threads)), next: make(map[turn]*order)}
+	root := &sequence{phase: make([]phase, len(s.threads)), next: make(map[turn]*sequence)}
 	full := s.overflow == tb.RefuseNew && slices.ContainsFunc(slices.Concat(s.threads...),
-		func(c ask) bool { return c.op == all })
+		func(c call) bool { return c.op == takeAll })
 	return &oracle{scenario: s, root: root, full: full, judged: make(map[string]bool)}
 }
 
-// steps returns the orders in which thread makes the next step after o.
-func (m *oracle) steps(o *order, thread int) []*order {
-	next := []*order{m.then(o, turn{thread, false})}
-	if m.scenario.moves && o.at[thread] == undoing || m.full {
-		next = append(next, m.then(o, turn{thread, true}))
+// continuations returns the sequences in which thread makes the next step after s.
+func (m *oracle) continuations(s *sequence, thread int) []*sequence {
+	next := []*sequence{m.then(s, turn{thread, false})}
+	if m.scenario.moves && s.phase[thread] == undoing || m.full {
+		next = append(next, m.then(s, turn{thread, true}))
 	}
 	return next
 }
 
-func (m *oracle) then(o *order, t turn) *order {
-	if next, ok := o.next[t]; ok {
+// then returns the sequence s followed by t.
+func (m *oracle) then(s *sequence, t turn) *sequence {
+	if next, ok := s.next[t]; ok {
 		return next
 	}
-	next := &order{
-		turns: append(o.turns[:len(o.turns):len(o.turns)], t),
-		at:    slices.Clone(o.at),
-		next:  make(map[turn]*order),
+	next := &sequence{
+		turns: append(s.turns[:len(s.turns):len(s.turns)], t),
+		phase: slices.Clone(s.phase),
+		next:  make(map[turn]*sequence),
 	}
-	o.next[t] = next
+	s.next[t] = next
 	l, now := m.limiter()
-	left := 0 // calls
-	table := new(held)
+	left := 0 // number of calls
+	inserts := new(insertLock)
 	threads := make([]*caller, len(m.scenario.threads))
-	for i, asks := range m.scenario.threads {
-		threads[i] = newCaller(l, asks, now, table)
+	for i, calls := range m.scenario.threads {
+		threads[i] = newCaller(l, calls, now, inserts)
 		defer threads[i].stop()
-		left += len(asks)
+		left += len(calls)
 	}
 	for _, t := range next.turns {
-		next.last, next.at[t.thread] = threads[t.thread].step(t.other)
-		if next.at[t.thread] == outside {
+		next.last, next.phase[t.thread] = threads[t.thread].step(t.other)
+		if next.phase[t.thread] == outside {
 			left--
 		}
 	}
@@ -212,10 +164,12 @@ func (m *oracle) then(o *order, t turn) *order {
 	return next
 }
 
+// limiter returns a limiter on which the calls before the scenario's threads are made, and its
+// clock.
 func (m *oracle) limiter() (*mutex.TokenBucket, *time.Time) {
 	now := new(time.Time)
 	s := &m.scenario
-	l, err := mutex.New[string](s.rate(), s.options(now)...)
+	l, err := mutex.New[string](s.limit(), s.options(now)...)
 	if err != nil {
 		panic(err)
 	}
@@ -225,12 +179,12 @@ func (m *oracle) limiter() (*mutex.TokenBucket, *time.Time) {
 	return l, now
 }
 
-// judge returns an error if the history is that of no order of the calls.
+// judge returns an error if no sequence of the calls has the history and the aftermath.
 func (m *oracle) judge(history [][]modelcheck.Returned, after string) error {
 	m.id = append(m.id[:0], after...)
 	for _, calls := range history {
 		for _, c := range calls {
-			a := c.Result.(answered)
+			a := c.Result.(answer)
 			for _, d := range append(a.each[:], a.Decision) {
 				m.id = binary.AppendVarint(m.id, int64(d.Remaining))
 				m.id = binary.AppendVarint(m.id, int64(d.RetryAfter))
@@ -251,12 +205,13 @@ func (m *oracle) judge(history [][]modelcheck.Returned, after string) error {
 	if ok {
 		return nil
 	}
-	return errors.New("no order of the calls explains what they returned, and then " + after)
+	return errors.New("no order of the calls explains their answers and the aftermath " + after)
 }
 
-// search looks for an order that goes on from o, where made calls of each thread are made.
+// search reports whether a continuation of s has the history and the aftermath. In s, each
+// thread has made the first made[thread] calls.
 func (m *oracle) search(
-	history [][]modelcheck.Returned, after string, o *order, made []int,
+	history [][]modelcheck.Returned, after string, s *sequence, made []int,
 ) bool {
 	done := true
 	for t, calls := range history {
@@ -265,16 +220,16 @@ func (m *oracle) search(
 		}
 		done = false
 		c := calls[made[t]]
-		if o.at[t] == outside && !follows(made, c.After) {
+		if s.phase[t] == outside && !follows(made, c.After) {
 			continue
 		}
-		for _, next := range m.steps(o, t) {
+		for _, next := range m.continuations(s, t) {
 			returned := 0
-			switch next.at[t] {
+			switch next.phase[t] {
 			case blocked:
 				continue
 			case outside:
-				if !next.last.explains(c.Result.(answered)) {
+				if !next.last.explains(c.Result.(answer)) {
 					continue
 				}
 				returned = 1
@@ -286,10 +241,11 @@ func (m *oracle) search(
 			made[t] -= returned
 		}
 	}
-	return done && o.after == after
+	return done && s.after == after
 }
 
-// follows says whether all calls that returned before another are made.
+// follows reports whether all calls that returned before a call are made: the first after[t]
+// calls of each thread t.
 func follows(made, after []int) bool {
 	for t, n := range after {
 		if made[t] < n {

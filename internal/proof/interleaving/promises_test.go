@@ -8,25 +8,26 @@ import (
 	"github.com/seed-181794aa/ratelimit/internal/proof/modelcheck/registry"
 )
 
-// watch checks C4 and C6 on the steps of each call. It knows of the call whether its keys
-// were in the table all the time.
+// watch checks C4 and C6 on the steps of each call. It records whether the keys of a call were
+// in the table all the time.
 type watch struct {
 	limiter registry.Limiter
-	calls   []ask  // by thread
-	absent  uint64 // a bit for each thread, set if a key was not in the table
+	calls   []call // the current call of each thread
+	absent  uint64 // a bit for each thread: a key of its call was not in the table
 }
 
 func newWatch(l registry.Limiter, threads int) *watch {
-	return &watch{limiter: l, calls: make([]ask, threads)}
+	return &watch{limiter: l, calls: make([]call, threads)}
 }
 
-func (w *watch) begins(thread int, c ask) {
+// called records that a thread makes c.
+func (w *watch) called(thread int, c call) {
 	w.calls[thread] = c
 	w.absent &^= 1 << thread
 }
 
-// look comes after every step.
-func (w *watch) look() {
+// stepped is called after every step.
+func (w *watch) stepped() {
 	for i, c := range w.calls {
 		if w.absent>>i&1 == 0 && slices.ContainsFunc(c.keys(), func(k string) bool {
 			return !w.limiter.Has(k)
@@ -38,8 +39,9 @@ func (w *watch) look() {
 
 func (w *watch) memory() uint64 { return w.absent }
 
-func (w *watch) returns(r modelcheck.Returned) error {
-	a, c := r.Result.(answered), r.Name.(ask)
+// check returns an error if the steps of a call break C4 or C6.
+func (w *watch) check(r modelcheck.Returned) error {
+	a, c := r.Result.(answer), r.Name.(call)
 	there := w.absent>>r.Thread&1 == 0
 	var insertLock, mapLock, wrote, tried, sealed bool
 	for _, s := range r.Steps {
@@ -53,14 +55,15 @@ func (w *watch) returns(r modelcheck.Returned) error {
 		case modelcheck.Load:
 			sealed = sealed || s.Result>>63 == 1
 		}
-		wrote = wrote || s.Wrote() && s.Op != modelcheck.SwapPointer // the clock's first reading
+		// A CompareAndSwapPointer stores the first reading of the clock.
+		wrote = wrote || s.Wrote() && s.Op != modelcheck.CompareAndSwapPointer
 	}
 	switch {
-	case c.op == wipe || a.failed:
+	case c.op == reset || a.failed:
 		return nil
-	case (c.op == look || c.n > capacity) && (insertLock || mapLock || tried):
-		return errors.New("C4: a call that takes nothing took a lock, or wrote to a bucket")
-	case (c.op == look || c.n > capacity) && there && wrote:
+	case (c.op == peek || c.n > capacity) && (insertLock || mapLock || tried):
+		return errors.New("C4: a call that takes nothing took a lock or wrote to a bucket")
+	case (c.op == peek || c.n > capacity) && there && wrote:
 		return errors.New("C4: a call that takes nothing wrote")
 	case there && insertLock:
 		return errors.New("C6: a call on a key in the table took the lock of inserts")
@@ -68,7 +71,7 @@ func (w *watch) returns(r modelcheck.Returned) error {
 		return nil
 	case mapLock:
 		return errors.New("C6: a call on a key in the table took a lock")
-	case !a.Allowed && wrote && c.op != all: // which may have lost a race
+	case !a.Allowed && wrote && c.op != takeAll: // a TakeAll may have lost a race
 		return errors.New("C4: a refused call on a key in the table wrote")
 	case !a.Allowed && tried && r.Alone && !c.undoes():
 		return errors.New("C4: a refused call on a key in the table did not only load")

@@ -11,13 +11,13 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb/mutex"
 )
 
-// reference is tb/mutex as the target of the calls of one thread.
+// reference is tb/mutex as a limiter for the calls of one thread.
 type reference struct {
 	*mutex.TokenBucket
-	*caller // nil if nobody can come in between
+	*caller // nil if no other thread makes calls
 }
 
-// Has says whether key has a bucket.
+// Has reports whether key has a bucket.
 func (r reference) Has(key string) bool {
 	buckets := reflect.ValueOf(r.TokenBucket).Elem().FieldByName("buckets")
 	return buckets.MapIndex(reflect.ValueOf(key)).IsValid()
@@ -26,13 +26,13 @@ func (r reference) Has(key string) bool {
 func (r reference) Peek(ctx context.Context, key string) (tb.Decision, error) {
 	d, err := r.TokenBucket.Peek(ctx, key)
 	if !d.Allowed && !r.Has(key) {
-		r.mayBeMilder(own)
+		r.markMild(ownBit)
 	}
 	return d, err
 }
 
 func (r reference) AllowAt(t time.Time, key string, n int) (tb.Decision, error) {
-	if d, ok := r.makeRoom(t, key, n); !ok {
+	if d, ok := r.reserve(t, key, n); !ok {
 		return d, nil
 	}
 	defer r.unlock()
@@ -49,13 +49,13 @@ func (r reference) Reset(key string) {
 	r.TokenBucket.Reset(key)
 }
 
-// standIn is a key that has the place of a new one that is not there yet.
+// standIn is the key that holds the slot of a new key until the new key is inserted.
 const standIn = "stand-in"
 
-// makeRoom is the step of a call on a new key in which others are evicted. Until the key
-// is inserted, those who only look may see that they are gone. If the key is refused, it
-// returns the answer.
-func (r reference) makeRoom(t time.Time, key string, n int) (d tb.Decision, ok bool) {
+// reserve is the first step of a call on a new key: it evicts keys to make room. Until the call
+// inserts its key, calls of other threads that take nothing may see that the evicted keys are
+// gone. If the table refuses the key, reserve returns the answer and false.
+func (r reference) reserve(t time.Time, key string, n int) (d tb.Decision, ok bool) {
 	if r.caller == nil || n > capacity || r.Has(key) {
 		return d, true
 	}
@@ -65,7 +65,7 @@ func (r reference) makeRoom(t time.Time, key string, n int) (d tb.Decision, ok b
 		r.unlock()
 		return d, false
 	}
-	if r.Len() <= keys { // somebody is gone
+	if r.Len() <= keys { // a key was evicted
 		r.fresh = false
 		r.pause(inside)
 	}
@@ -73,8 +73,8 @@ func (r reference) makeRoom(t time.Time, key string, n int) (d tb.Decision, ok b
 	return d, true
 }
 
-// part is a charge on a bucket of the reference.
-type part struct {
+// charge is a charge on a bucket of the reference.
+type charge struct {
 	tb.Charge
 	key string
 	n   int
@@ -82,11 +82,11 @@ type part struct {
 
 func (r reference) Charge(key string, cost float64) (tb.Charge, error) {
 	c, err := r.TokenBucket.Charge(key, cost)
-	return &part{&c, key, int(cost)}, err
+	return &charge{&c, key, int(cost)}, err
 }
 
-// TakeAll is what tb.TakeAll is documented to be. Each look at a bucket, each grant and
-// each undoing is a step.
+// TakeAll does what the documentation of tb.TakeAll says. Each check, each grant and each undo
+// is a step.
 func (r reference) TakeAll(
 	t time.Time, charges []tb.Charge, decisions []tb.Decision,
 ) (bool, error) {
@@ -94,8 +94,8 @@ func (r reference) TakeAll(
 	for i, c := range charges {
 		other := r.pause(inside)
 		decisions[i], _ = c.Check(t)
-		if p, ok := c.(*part); ok && !decisions[i].Allowed && p.n <= capacity && !r.Has(p.key) {
-			if r.mayBeMilder(i); other {
+		if p, ok := c.(*charge); ok && !decisions[i].Allowed && p.n <= capacity && !r.Has(p.key) {
+			if r.markMild(i); other {
 				decisions[i] = tb.Decision{Allowed: true, Remaining: capacity - p.n}
 			}
 		}
@@ -124,8 +124,8 @@ func (r reference) TakeAll(
 }
 
 func (r reference) take(t time.Time, c tb.Charge) (d tb.Decision) {
-	if p, ok := c.(*part); ok {
-		if d, ok := r.makeRoom(t, p.key, p.n); !ok {
+	if p, ok := c.(*charge); ok {
+		if d, ok := r.reserve(t, p.key, p.n); !ok {
 			return d
 		}
 		defer r.unlock()
@@ -134,36 +134,36 @@ func (r reference) take(t time.Time, c tb.Charge) (d tb.Decision) {
 	return d
 }
 
-// place is where a thread is.
-type place int
+// phase is the phase of a thread between two steps.
+type phase int
 
 const (
-	outside place = iota // of any call
-	inside
-	undoing // inside, and about to undo a charge
-	blocked // waiting for a lock
+	outside phase = iota // between two calls
+	inside               // in a call
+	undoing              // in a call, and about to undo a charge
+	blocked              // in a call, and waiting for the lock of inserts
 )
 
 // caller is a thread that makes its calls on the reference in steps.
 type caller struct {
-	next  func() (answered, place, bool)
-	stop  func()
-	yield func(answered, place) bool // nil if it is stopped
-	table *held
-	clock *time.Time
-	fresh bool  // no step of the call is made yet
-	other bool  // the next step has its other outcome
-	mild  uint8 // of what the call will return
+	next    func() (answer, phase, bool)
+	stop    func()
+	yield   func(answer, phase) bool // nil if the thread is stopped
+	inserts *insertLock
+	clock   *time.Time
+	fresh   bool  // the call has not made a step
+	other   bool  // the next step has its second outcome
+	mild    uint8 // the field mild of the answer to the call
 }
 
-// held is the lock of inserts.
-type held struct{ by *caller }
+// insertLock is the lock of inserts.
+type insertLock struct{ holder *caller }
 
-func newCaller(l *mutex.TokenBucket, asks []ask, now *time.Time, table *held) *caller {
-	r := &caller{table: table, clock: now}
-	r.next, r.stop = iter.Pull2(func(yield func(answered, place) bool) {
+func newCaller(l *mutex.TokenBucket, calls []call, now *time.Time, inserts *insertLock) *caller {
+	r := &caller{inserts: inserts, clock: now}
+	r.next, r.stop = iter.Pull2(func(yield func(answer, phase) bool) {
 		r.yield = yield
-		for _, c := range asks {
+		for _, c := range calls {
 			r.fresh, r.mild = true, 0
 			a := c.on(reference{l, r}, now)
 			a.mild = r.mild
@@ -175,45 +175,45 @@ func newCaller(l *mutex.TokenBucket, asks []ask, now *time.Time, table *held) *c
 	return r
 }
 
-// step makes the next step. If it was the last of a call, that has answered.
-func (r *caller) step(other bool) (answered, place) {
+// step makes the next step. If it is the last step of a call, step returns the answer.
+func (r *caller) step(other bool) (answer, phase) {
 	r.other = other
-	a, at, _ := r.next()
-	return a, at
+	a, p, _ := r.next()
+	return a, p
 }
 
-// pause comes before a step, and waits for its turn. It returns whether the step has its
-// other outcome.
-func (r *caller) pause(at place) (other bool) {
+// pause waits for the next turn of the thread, which is in phase p. It reports whether the next
+// step has its second outcome.
+func (r *caller) pause(p phase) (other bool) {
 	if r == nil || r.yield == nil {
 		return false
 	}
-	if !r.fresh && !r.yield(answered{}, at) {
+	if !r.fresh && !r.yield(answer{}, p) {
 		r.yield = nil
 	}
 	r.fresh = false
 	return r.other
 }
 
-// lock takes the lock of inserts. If another thread has it, the step cannot be made.
+// lock takes the lock of inserts. If another thread holds it, the thread is blocked.
 func (r *caller) lock() {
 	switch {
 	case r == nil || r.yield == nil:
-	case r.table.by == nil:
-		r.table.by = r
-	case !r.yield(answered{}, blocked):
+	case r.inserts.holder == nil:
+		r.inserts.holder = r
+	case !r.yield(answer{}, blocked):
 		r.yield = nil
 	}
 }
 
 func (r *caller) unlock() {
-	if r != nil && r.table.by == r {
-		r.table.by = nil
+	if r != nil && r.inserts.holder == r {
+		r.inserts.holder = nil
 	}
 }
 
-// mayBeMilder notes that a refusal is that of a full table.
-func (r *caller) mayBeMilder(i int) {
+// markMild records that decision i is a refusal of a new key by a full table.
+func (r *caller) markMild(i int) {
 	if r != nil {
 		r.mild |= 1 << i
 	}

@@ -1,49 +1,58 @@
-// Package modelcheck is a model checker: it runs the code of a small concurrent program
-// through every interleaving of its steps.
+// Package modelcheck is a model checker: it runs a small concurrent program through every
+// interleaving of its steps.
 //
-// The packages below it stand in for sync/atomic, sync and xsync. Every operation of
-// theirs on a variable that threads share is a step. The threads are coroutines; before
-// each step a thread waits, and the explorer chooses who goes on. It goes through the
-// choices depth first, and repeats the program from its start for each schedule.
+// The packages atomic, sync and xsync below it replace sync/atomic, sync and xsync in the
+// code of the program. Every operation of theirs on a shared variable is a step. The threads
+// are coroutines. Before each step a thread waits, and the explorer chooses the thread that
+// continues. The explorer tries the choices depth first, and repeats the program from its
+// start for each schedule.
 //
 // # Merging
 //
-// There are far too many schedules to follow each. Two that lead to the same state have
-// the same continuations, so only one of them is followed from there. The state is known
-// by a digest of what it consists of:
+// A program has too many schedules to follow each to its end. Two schedules that lead to
+// the same state have the same continuations, so the explorer follows one of them. It
+// recognizes a state by a digest of:
 //
-//   - the value of each variable, what a map has for each key, and who holds a lock;
-//   - for each thread, what its steps in the call that it makes have told it so far. A
-//     thread depends on nothing else, so this stands for its local variables and for
-//     where it is in the code;
-//   - what the calls that returned have returned, and how many calls of each thread had
-//     returned when a call made its first step. Final may depend on these, and on what
-//     the variables hold at the end, but on nothing else; Returned and Invariant are
-//     called in every state, and may depend on what the call has done, and on what
-//     Invariant has noted of the states before, if Memory says what that is.
+//   - the value of each variable, the value of each key of a map, and the holder of each
+//     lock;
+//   - for each thread, the results of its steps in the current call. A thread depends on
+//     nothing else, so these results stand for its local variables and its position in the
+//     code;
+//   - the results of the calls that returned, and, for each call, how many calls of each
+//     thread had returned before its first step.
 //
-// Addresses differ between runs. So variables have names: those of the set-up are
-// numbered, and one that a thread makes is named after what the thread had seen by then.
-// If its name is the same in two schedules, so is what is immutable in it. The name of a
-// pointer comes about in the same way. What a lock guards is digested when it is
-// released: by a function, if the lock was given one, or else as all that its holders had
-// seen. Digests have 64 bits; that two of a million different states have the same one
-// has a probability of less than 10⁻⁷.
+// Final may depend on these results and counts and on the values of the variables at the
+// end, and on nothing else. Returned and Invariant are called in every state. They may
+// depend on the steps of the call, and on earlier states if Memory returns a digest of
+// everything that Invariant has recorded.
+//
+// Addresses differ between runs, so variables have names. A variable of the set-up is named
+// by a number. A variable that a thread makes is named after the results that the thread has
+// seen by then. If it has the same name in two schedules, its immutable parts are equal too.
+// Pointers are named in the same way. The data that a lock guards is digested when the lock
+// is released: by a function, if the lock was given one, or else as the results that its
+// holders have seen. Digests have 64 bits. Two of a million different states have the same
+// digest with a probability of less than 10⁻⁷.
 //
 // # Steps that need no choice
 //
-// Some operations commute with whatever others do, so nothing is lost if they follow the
-// step before them at once: unlocking; operations on a variable whose maker has not
-// published anything since; and looking at a variable of the set-up that no schedule
-// writes. For the last, it is taken that there is no such write until one is met, and
-// then the exploration starts over. What the threads can reach from the start has to be
-// used, or labelled, in the set-up: a variable that a thread is the first to use, by a
-// Store, is taken for one that it just made.
+// Some operations commute with the steps of all other threads. The explorer lets them follow
+// the previous step at once, and no outcome is lost:
+//
+//   - unlocking;
+//   - operations on a variable whose maker has published nothing since it made the variable;
+//   - reading a variable of the set-up that no schedule writes. The explorer assumes that no
+//     schedule writes it. When one does, the exploration starts over.
+//
+// The set-up must use or label everything that the threads can reach from the start: if the
+// first use of a variable is a Store by a thread, the explorer assumes that the thread has
+// just made the variable.
 //
 // # Limits
 //
-// Steps are sequentially consistent, as those of sync/atomic are; what the race detector
-// finds is not found here. The map is assumed to do what its documentation says. A bug
-// that needs more threads, calls or keys than the program has is not found. The code must
-// do the same whenever its steps tell it the same: no time of day, no random numbers.
+// Steps are sequentially consistent, like the operations of sync/atomic. Data races are left
+// to the race detector. The map is assumed to do what its documentation says. A bug that
+// needs more threads, calls or keys than the program has is not found. The code must do the
+// same whenever its steps have the same results: it may not use the time of day or random
+// numbers.
 package modelcheck

@@ -2,16 +2,16 @@ package modelcheck
 
 import "fmt"
 
-// Program is what is explored. It is made anew for every schedule, and what makes it
-// must do the same every time.
+// Program is a program to explore: the calls of its threads, and functions that check it.
+// Each of the functions may be nil.
 type Program struct {
 	Threads   [][]Call
-	Invariant func() error                     // after every step
-	Returned  func(Returned) error             // when a call returned
-	Final     func(history [][]Returned) error // when all did
-	Format    func(uint64) string              // of a value, in a trace
+	Invariant func() error                     // called after every step
+	Returned  func(Returned) error             // called when a call has returned
+	Final     func(history [][]Returned) error // called when all calls have returned
+	Format    func(uint64) string              // formats a value for a trace
 
-	// Memory is a digest of what Invariant has noted for Returned, if it notes anything.
+	// Memory returns a digest of everything that Invariant has recorded for Returned.
 	Memory func() uint64
 }
 
@@ -21,33 +21,33 @@ type Call struct {
 	Do   func() any
 }
 
-// Returned is a call that returned.
+// Returned is a call that has returned.
 type Returned struct {
 	Call
 	Thread int
 	Result any
 	After  []int  // how many calls of each thread had returned before its first step
-	Steps  []Step // its own; valid until the thread's next call
-	Alone  bool   // no other thread made a step between its first and its last
+	Steps  []Step // its own steps; valid until the thread's next call
+	Alone  bool   // no other thread made a step between its first step and its last
 }
 
 // Step is a step of a thread.
 type Step struct {
 	Thread int
 	Op     Op
-	Result uint64 // what the step told the thread
+	Result uint64 // of the operation, as the thread sees it
 
 	name          uint64
 	before, after uint64
 	text          string
 }
 
-// Wrote says whether the step wrote to a variable.
+// Wrote reports whether the step wrote to a variable.
 func (s Step) Wrote() bool {
 	switch s.Op {
 	case Store, Swap, Add, MapStore, ComputeEnd:
 		return true
-	case CompareAndSwap, SwapPointer:
+	case CompareAndSwap, CompareAndSwapPointer:
 		return s.Result == 1
 	}
 	return false
@@ -55,25 +55,25 @@ func (s Step) Wrote() bool {
 
 // Options of an exploration.
 type Options struct {
-	Preemptions int  // at most so many in a schedule; all if negative
-	Forgetful   bool // visit states again, once for every way that leads there
-	Plain       bool // choose before every step, even if it makes no difference
-	MaxSteps    int  // a schedule that is longer is a failure; 1000 if 0
+	Preemptions int  // the most in a schedule; unlimited if negative
+	NoMerge     bool // visit a state again on every path that leads to it
+	NoReduction bool // choose before every step, even if it makes no difference
+	MaxSteps    int  // a longer schedule is a failure; 1000 if 0
 }
 
-// Result is what an exploration has seen.
+// Result is the outcome of an exploration.
 type Result struct {
-	Schedules int // followed to their end
-	States    int // different ones
-	Steps     int // made, those of repeated prefixes included
-	Failure   *Failure
+	Schedules int      // followed to their end
+	States    int      // different states; 0 with NoMerge
+	Steps     int      // steps made, including repeated prefixes
+	Failure   *Failure // nil if no schedule fails
 }
 
-// choice is a point where more than one thread may make the next step.
+// choice is a point in a schedule at which a thread is chosen to make the next step.
 type choice struct {
 	options []uint8
 	taken   int
-	state   uint64 // the digest
+	state   uint64 // digest of the state before the choice
 }
 
 type explorer struct {
@@ -86,7 +86,8 @@ type explorer struct {
 	result  Result
 }
 
-// Explore follows every schedule of the program that start makes, until one fails.
+// Explore follows every schedule of the program that start returns, until one fails. It calls
+// start once for each schedule. start must return the same program every time.
 func Explore(start func() Program, o Options) Result {
 	e := &explorer{Options: o, start: start, written: make(map[uint64]bool)}
 	if e.MaxSteps == 0 {
@@ -116,7 +117,8 @@ func (e *explorer) reset() {
 	e.result = Result{}
 }
 
-// backtrack goes to the next option of the last choice that has one.
+// backtrack takes the next option of the last choice that has one left. It reports whether
+// there was such a choice.
 func (e *explorer) backtrack() bool {
 	for len(e.stack) > 0 {
 		last := &e.stack[len(e.stack)-1]
@@ -128,8 +130,8 @@ func (e *explorer) backtrack() bool {
 	return false
 }
 
-// follow makes the choices on the stack, and then the first of each that comes, up to
-// the end or a state that was visited before.
+// follow makes the choices on the stack, and then takes the first option of each further
+// choice, until the schedule ends or reaches a state that was visited before.
 func (e *explorer) follow(tracing bool) *Failure {
 	w := newWorld(e, tracing)
 	defer w.close()
@@ -140,7 +142,7 @@ func (e *explorer) follow(tracing bool) *Failure {
 			}
 			options := e.options(w)
 			if len(options) == 0 {
-				w.finish()
+				w.checkEnd()
 				e.result.Schedules++
 				break
 			}
@@ -161,12 +163,12 @@ func (e *explorer) follow(tracing bool) *Failure {
 	if w.failure == "" {
 		return nil
 	}
-	return &Failure{Message: w.failure, Trace: w.describe()}
+	return &Failure{Message: w.failure, Trace: w.formatTrace()}
 }
 
-// visit says whether the state is new.
+// visit records the state and reports whether it is new.
 func (e *explorer) visit(w *world) bool {
-	if e.Forgetful {
+	if e.NoMerge {
 		return true
 	}
 	d := w.digest()
@@ -178,7 +180,8 @@ func (e *explorer) visit(w *world) bool {
 	return true
 }
 
-// options returns the threads that may make the next step, the last one first.
+// options returns the threads that may make the next step. The thread that made the last
+// step comes first.
 func (e *explorer) options(w *world) []uint8 {
 	var options []uint8
 	if w.last != nil && w.last.enabled() {
@@ -195,8 +198,8 @@ func (e *explorer) options(w *world) []uint8 {
 	return options
 }
 
-// finish judges a schedule at its end.
-func (w *world) finish() {
+// checkEnd checks a schedule at its end.
+func (w *world) checkEnd() {
 	defer func() {
 		if r := recover(); r != nil {
 			w.fail("panic at the end: %v", r)
@@ -205,7 +208,7 @@ func (w *world) finish() {
 	history := make([][]Returned, len(w.threads))
 	for i, t := range w.threads {
 		if !t.done {
-			w.fail("deadlock: thread %d waits for ever in %s", i, t.calls[len(t.returned)].Name)
+			w.fail("deadlock: thread %d waits forever in %s", i, t.calls[len(t.returned)].Name)
 			return
 		}
 		history[i] = t.returned
@@ -217,7 +220,7 @@ func (w *world) finish() {
 	}
 }
 
-// replay follows the schedule on the stack once more, and takes it down.
+// replay follows the schedule on the stack once more and records its trace.
 func (e *explorer) replay() *Failure {
 	result := e.result
 	defer func() { e.result = result }()

@@ -58,7 +58,7 @@ func outcomes(
 func TestEverySchedule(t *testing.T) {
 	for _, p := range toys {
 		all, want, results, sums := outcomes(t, p.threads,
-			modelcheck.Options{Preemptions: -1, Forgetful: true})
+			modelcheck.Options{Preemptions: -1, NoMerge: true})
 		if p.schedules != 0 && all.Schedules != p.schedules {
 			t.Errorf("%s: %d schedules, want %d", p.name, all.Schedules, p.schedules)
 		}
@@ -70,7 +70,7 @@ func TestEverySchedule(t *testing.T) {
 			t.Errorf("%s: merging states leaves %d of %d histories", p.name, len(got), len(want))
 		}
 		plain, _, every, _ := outcomes(t, p.threads,
-			modelcheck.Options{Preemptions: -1, Plain: true})
+			modelcheck.Options{Preemptions: -1, NoReduction: true})
 		if !maps.Equal(results, every) {
 			t.Errorf("%s: %d of %d results without the steps that need no choice",
 				p.name, len(results), len(every))
@@ -179,7 +179,7 @@ func TestFailuresAreFound(t *testing.T) {
 func TestPreemptionsAreBounded(t *testing.T) {
 	build := threads(2, 1, func(s *toy, _ int) int { return s.increment() })
 	for bound, want := range []int{2, 4, 6} {
-		r, _, _, _ := outcomes(t, build, modelcheck.Options{Preemptions: bound, Forgetful: true})
+		r, _, _, _ := outcomes(t, build, modelcheck.Options{Preemptions: bound, NoMerge: true})
 		if r.Schedules != want {
 			t.Errorf("%d preemptions: %d schedules, want %d", bound, r.Schedules, want)
 		}

@@ -6,11 +6,11 @@ import (
 	"unsafe"
 )
 
-// Op is what a step does.
+// Op is the operation of a step.
 type Op uint8
 
-// The steps. A Compute is two of them: it begins with the lock and the look-up, and it
-// ends with the change, if it changes anything.
+// The operations. A Compute is two steps: ComputeBegin takes the lock and looks the key up,
+// and ComputeEnd makes the change, if there is one.
 const (
 	Load Op = iota
 	Store
@@ -25,9 +25,9 @@ const (
 	MapRange
 	ComputeBegin
 	ComputeEnd
-	LoadPointer // its result is a name
-	SwapPointer // if it is what it was compared with
-	ret         // of a call without a step of its own
+	LoadPointer // its result is the name of the pointer
+	CompareAndSwapPointer
+	ret // the return of a call, in a trace
 )
 
 var opNames = [...]string{
@@ -38,7 +38,7 @@ var opNames = [...]string{
 
 func (op Op) String() string { return opNames[op] }
 
-// writes says whether the step may change what others see.
+// writes reports whether the operation may change what other threads see.
 func (op Op) writes() bool {
 	switch op {
 	case Load, LoadPointer, MapLoad, MapRange, ret:
@@ -47,22 +47,23 @@ func (op Op) writes() bool {
 	return true
 }
 
-// exclusive says whether the step needs a lock, the map's own included.
+// exclusive reports whether the operation takes or releases a lock, or uses a map.
 func (op Op) exclusive() bool { return op >= Lock && op <= ComputeEnd }
 
-// Object is what the scheduler knows of a variable: the part of every shim. It has no
-// pointers, because tb/cas keeps buckets in memory that it has declared free of them.
+// Object is what the explorer knows of a variable. Every type that replaces a variable embeds
+// one. It has no pointers, because tb/cas keeps buckets in memory that it declares free of
+// pointers.
 type Object struct {
 	name  uint64 // 0 until the first step
-	owner uint32 // the thread that made it, plus 1; or setUp; 0 if that is not known
-	epoch uint32 // how often that thread had published something by then
+	owner uint32 // the thread that made the variable, plus 1; or setUp; 0 if unknown
+	epoch uint32 // how often that thread had published variables by then
 }
 
-// setUp is the owner of what was there before the threads.
+// setUp is the owner of a variable of the set-up.
 const setUp = ^uint32(0)
 
-// Step comes before a step on o: the thread waits here for its turn, and for a lock, if
-// the step needs one, to be free.
+// Step is called before a step on o. The thread waits for its turn and, if held is not nil,
+// until *held is false.
 func (o *Object) Step(op Op, held *bool) {
 	w := running
 	if w == nil {
@@ -70,8 +71,8 @@ func (o *Object) Step(op Op, held *bool) {
 	}
 	t := w.active
 	if o.name == 0 {
-		w.christen(o, t)
-		if t != nil && op == Store { // it is being made
+		w.name(o, t)
+		if t != nil && op == Store { // t is making it
 			o.owner, o.epoch = t.id+1, t.published
 		}
 	}
@@ -86,27 +87,28 @@ func (o *Object) Step(op Op, held *bool) {
 		return
 	case t.unwinding:
 		return
-	case len(t.steps) >= w.explorer.MaxSteps: // of which none may have been a choice
+	case len(t.steps) >= w.explorer.MaxSteps: // even if none of them was a choice
 		w.fail("a call does not return: %d steps", len(t.steps))
 		t.abandon()
-	case t.computing && op.exclusive() && op != ComputeEnd:
+	case t.inCallback && op.exclusive() && op != ComputeEnd:
 		w.fail("the callback of a Compute takes a lock or uses a map")
 	}
-	if w.explorer.Plain || w.matters(t, o, op) {
+	if w.explorer.NoReduction || w.needsChoice(t, o, op) {
 		t.pause(held)
 	}
 }
 
-// matters says whether it makes a difference when t makes a step on o.
-func (w *world) matters(t *thread, o *Object, op Op) bool {
+// needsChoice reports whether it makes a difference when t makes a step on o.
+func (w *world) needsChoice(t *thread, o *Object, op Op) bool {
 	switch {
 	case op == Unlock:
-		// What others do before it does not need the lock: they might as well do it after.
+		// Steps of other threads before it do not need the lock, so they may as well
+		// come after it.
 		return false
 	case op == Lock:
 		return true
 	case o.owner == t.id+1 && o.epoch == t.published:
-		return false // nobody else can have it yet
+		return false // no other thread can reach it yet
 	case o.owner != setUp || w.explorer.written[o.name]:
 		return true
 	case op.writes():
@@ -114,17 +116,17 @@ func (w *world) matters(t *thread, o *Object, op Op) bool {
 		w.explorer.restart = true
 		return true
 	}
-	return false // nobody ever writes it
+	return false // no schedule writes it
 }
 
-// Saw comes after a step on o. What the step told the thread is result, and before and
-// after are for the trace.
-func (o *Object) Saw(op Op, result, before, after uint64) {
+// Record is called after a step on o. It records the result that the thread sees, and the
+// values before and after the step for the trace.
+func (o *Object) Record(op Op, result, before, after uint64) {
 	t := current()
 	if t == nil {
 		return
 	}
-	t.local = mix(t.local, mix(o.name+uint64(op), result))
+	t.seen = mix(t.seen, mix(o.name+uint64(op), result))
 	e := Step{Thread: int(t.id), Op: op, Result: result, before: before, after: after, name: o.name}
 	t.steps = append(t.steps, e)
 	if t.world.tracing {
@@ -132,37 +134,38 @@ func (o *Object) Saw(op Op, result, before, after uint64) {
 	}
 }
 
-// Became comes after a step that changed o.
-func (o *Object) Became(before, after uint64) {
+// Changed is called after a step that changed o.
+func (o *Object) Changed(before, after uint64) {
 	if w := running; w != nil {
 		w.memory ^= mix(o.name, before) ^ mix(o.name, after)
 	}
 }
 
-// Publish comes after a step that may have let others see what the thread made.
+// Publish is called after a step that may let other threads reach the variables that the
+// thread made.
 func Publish() {
 	if t := current(); t != nil {
 		t.published++
 	}
 }
 
-// Local returns a digest of all that the current thread has seen.
-func Local() uint64 {
+// Seen returns a digest of all results that the current thread has seen.
+func Seen() uint64 {
 	if t := current(); t != nil {
-		return t.local
+		return t.seen
 	}
 	return 0
 }
 
-// Computing says that the thread runs the callback of a Compute, or no longer.
-func Computing(on bool) {
+// InCallback records whether the thread runs the callback of a Compute.
+func InCallback(on bool) {
 	if t := current(); t != nil {
-		t.computing = on
+		t.inCallback = on
 	}
 }
 
-// Identity returns a name for v, a pointer as a rule, that does not depend on addresses.
-// key is what v was stored under, for the trace.
+// Identity returns a name of v, usually a pointer, that does not depend on addresses. key is
+// the key of v, for the trace.
 func Identity(v, key any) uint64 {
 	w := running
 	if w == nil {
@@ -171,11 +174,11 @@ func Identity(v, key any) uint64 {
 	name, ok := w.pointers[v]
 	if !ok {
 		var o Object
-		w.christen(&o, w.active)
+		w.name(&o, w.active)
 		name = o.name
 		w.pointers[v] = name
 		if w.tracing {
-			// The first variable of what is pointed to has the same label.
+			// The first variable of the struct that v points to has the same label.
 			type eface struct{ _, data unsafe.Pointer }
 			first := (*Object)((*eface)(unsafe.Pointer(&v)).data).name
 			if _, ok := w.labels[first]; !ok {
@@ -188,14 +191,14 @@ func Identity(v, key any) uint64 {
 	return name
 }
 
-// Made names o, which is made now.
-func (o *Object) Made(what string) {
+// Created names o, which has just been made.
+func (o *Object) Created(what string) {
 	w := running
 	if w == nil {
 		return
 	}
 	t := w.active
-	w.christen(o, t)
+	w.name(o, t)
 	if t != nil {
 		o.owner, o.epoch = t.id+1, t.published
 	}
@@ -205,8 +208,9 @@ func (o *Object) Made(what string) {
 	}
 }
 
-// Adopt names o, which is there since whole was made, as the part of it that is under key.
-func (o *Object) Adopt(whole *Object, key any) {
+// CreatedIn names o as the part of whole that has the given key. The two were made at the
+// same time.
+func (o *Object) CreatedIn(whole *Object, key any) {
 	w := running
 	if w == nil {
 		return
@@ -218,16 +222,16 @@ func (o *Object) Adopt(whole *Object, key any) {
 	}
 }
 
-// Title returns what o is called in traces.
-func (o *Object) Title() string {
+// LabelText returns the label of o in traces.
+func (o *Object) LabelText() string {
 	if w := running; w != nil {
 		return w.label(o.name)
 	}
 	return ""
 }
 
-// Spell gives a key a text for traces, behind those that it has been given.
-func Spell(key any, text string) {
+// LabelKey appends text to the label of a key in traces.
+func LabelKey(key any, text string) {
 	if w := running; w != nil {
 		w.texts[key] += text
 	}
@@ -240,19 +244,19 @@ func (w *world) text(key any) string {
 	return fmt.Sprint(key)
 }
 
-// Label names o in traces.
+// Label sets the label of o in traces.
 func (o *Object) Label(text string) {
 	if w := running; w != nil {
 		if o.name == 0 {
-			w.christen(o, nil)
+			w.name(o, nil)
 		}
 		w.labels[o.name] = text
 	}
 }
 
-// christen names o after what its maker has seen until now. So o has the same name in
-// two schedules only if whatever is immutable in it is the same too.
-func (w *world) christen(o *Object, t *thread) {
+// name names o after the results that t, its maker, has seen by now. So o has the same name
+// in two schedules only if its immutable parts are equal too.
+func (w *world) name(o *Object, t *thread) {
 	if t == nil {
 		w.named++
 		o.name = mix(w.named, 1)
@@ -260,7 +264,7 @@ func (w *world) christen(o *Object, t *thread) {
 		return
 	}
 	t.made++
-	o.name = mix(mix(t.local, t.made), uint64(t.id)+2)
+	o.name = mix(mix(t.seen, t.made), uint64(t.id)+2)
 }
 
 func current() *thread {
@@ -272,5 +276,5 @@ func current() *thread {
 
 var seed = maphash.MakeSeed()
 
-// Hash returns a hash of v that is the same as long as the process runs.
+// Hash returns a hash of v, which is the same for the whole life of the process.
 func Hash(v any) uint64 { return maphash.Comparable(seed, v) }

@@ -9,26 +9,27 @@ import (
 // Failure is a schedule that fails.
 type Failure struct {
 	Message string
-	Trace   string // its steps, one a line
+	Trace   string // its steps, one on each line
 }
 
-func (w *world) describe() string {
+// formatTrace returns the text of the trace: one step on each line.
+func (w *world) formatTrace() string {
 	if !w.tracing {
 		return ""
 	}
 	var b strings.Builder
 	last := -1
 	for _, s := range w.trace {
-		who := "  "
+		thread := "  "
 		if s.Thread != last {
-			who = fmt.Sprintf("T%d", s.Thread+1)
+			thread = fmt.Sprintf("T%d", s.Thread+1)
 		}
 		last = s.Thread
 		if s.text != "" {
-			fmt.Fprintf(&b, "%s   returns  %s\n", who, s.text)
+			fmt.Fprintf(&b, "%s   returns  %s\n", thread, s.text)
 			continue
 		}
-		fmt.Fprintf(&b, "%s   %-16s %-12s %s\n", who, s.Op, w.label(s.name), w.effect(s))
+		fmt.Fprintf(&b, "%s   %-16s %-12s %s\n", thread, s.Op, w.label(s.name), w.effect(s))
 	}
 	return b.String()
 }
@@ -58,8 +59,8 @@ func (w *world) effect(s Step) string {
 	case s.Op == TryLock:
 		return "succeeds"
 	case s.Op == ComputeEnd && s.before == s.after:
-		return "as it was"
-	case (s.Op == CompareAndSwap || s.Op == SwapPointer) && s.Result == 0:
+		return "unchanged"
+	case (s.Op == CompareAndSwap || s.Op == CompareAndSwapPointer) && s.Result == 0:
 		return "fails: it is " + value(s.before)
 	case s.Op.writes() && s.Op != ComputeBegin:
 		return value(s.before) + " becomes " + value(s.after)

@@ -6,8 +6,8 @@ import (
 	"math/bits"
 )
 
-// running is the world whose threads run. One goroutine runs at a time, so it needs no
-// protection; and so there can be only one exploration at a time in a process.
+// running is the world whose threads run. It needs no lock, because one goroutine runs at a
+// time. A process can make only one exploration at a time.
 var running *world
 
 // world is one execution of a program, from its set-up to its end.
@@ -16,19 +16,19 @@ type world struct {
 	program  Program
 	threads  []*thread
 	active   *thread // nil during the set-up and after the last step
-	last     *thread // that made the step before
-	switches int     // preemptions so far
-	outside  int     // steps outside of the threads, since the set-up or the last step
+	last     *thread // the thread that made the last step
+	switches int     // number of preemptions so far
+	outside  int     // number of steps outside the threads since the set-up or the last step
 	memory   uint64  // digest of all variables
-	named    uint64  // variables of the set-up
+	named    uint64  // number of named variables of the set-up
 	pointers map[any]uint64
 	failure  string
 
 	tracing  bool
 	trace    []Step
-	labels   map[uint64]string
-	texts    map[any]string // of keys
-	appeared int
+	labels   map[uint64]string // by name
+	texts    map[any]string    // of keys
+	appeared int               // number of labels given since the start
 }
 
 // thread is a thread of the program: a coroutine.
@@ -40,21 +40,23 @@ type thread struct {
 	stop  func()
 	yield func(struct{}) bool
 
-	// What it waits for.
-	held      *bool // that must be false
+	held      *bool // the lock that must be free before the next step; nil if none
 	done      bool
 	unwinding bool
 
-	fresh     bool // the call has not made a step
-	computing bool
-	published uint32
-	made      uint64 // objects in this call
-	local     uint64 // digest of what the thread has seen
-	past      uint64 // digest of the calls that returned
-	steps     []Step // of this call
+	// The current call.
+	fresh      bool   // it has not made a step
+	alone      bool   // no other thread has made a step since its first step
+	inCallback bool   // it runs the callback of a Compute
+	made       uint64 // number of variables that it has made
+	seen       uint64 // digest of the results of its steps and of earlier calls
+	steps      []Step
+	after      []int // how many calls of each thread had returned before its first step
+
+	// All calls.
+	published uint32 // how often the thread has published variables that it made
+	results   uint64 // digest of the results of the calls that returned
 	returned  []Returned
-	after     []int
-	alone     bool // no other thread has made a step in this call
 }
 
 // newWorld sets the program up and lets each thread run to its first step.
@@ -67,7 +69,7 @@ func newWorld(e *explorer, tracing bool) *world {
 	running = w
 	w.program = e.start()
 	for i, calls := range w.program.Threads {
-		t := &thread{id: uint32(i), world: w, calls: calls, past: uint64(i)}
+		t := &thread{id: uint32(i), world: w, calls: calls, results: uint64(i)}
 		t.next, t.stop = iter.Pull(t.run)
 		w.threads = append(w.threads, t)
 	}
@@ -77,7 +79,7 @@ func newWorld(e *explorer, tracing bool) *world {
 	return w
 }
 
-// close ends what still runs.
+// close ends the threads that still run.
 func (w *world) close() {
 	for _, t := range w.threads {
 		w.active = t
@@ -95,7 +97,8 @@ func (w *world) fail(format string, args ...any) {
 
 type abandoned struct{}
 
-// run is the thread. It is abandoned when the schedule need not be followed any further.
+// run makes the calls of the thread. The thread is abandoned when the schedule need not be
+// followed any further.
 func (t *thread) run(yield func(struct{}) bool) {
 	defer func() {
 		if r := recover(); r != nil && r != (abandoned{}) {
@@ -115,16 +118,16 @@ func (t *thread) run(yield func(struct{}) bool) {
 	t.done = true
 }
 
-// end notes the result of a call. What the thread saw on the way is forgotten: from now
-// on it depends on nothing but its results.
+// end records the result of a call and forgets the results of its steps, because from now on
+// the thread depends only on the results of its calls.
 func (t *thread) end(c Call, result any) {
 	r := Returned{c, int(t.id), result, t.after, t.steps, t.alone}
 	t.returned = append(t.returned, r)
-	t.past = mix(t.past, Hash(result))
+	t.results = mix(t.results, Hash(result))
 	for _, n := range t.after {
-		t.past = mix(t.past, uint64(n))
+		t.results = mix(t.results, uint64(n))
 	}
-	t.local = t.past
+	t.seen = t.results
 	t.made = 0
 	if f := t.world.program.Returned; f != nil {
 		if err := f(r); err != nil {
@@ -137,7 +140,7 @@ func (t *thread) end(c Call, result any) {
 	}
 }
 
-// pause lets the scheduler choose who makes the next step.
+// pause waits until the explorer chooses the thread to make the next step.
 func (t *thread) pause(held *bool) {
 	t.held = held
 	if !t.yield(struct{}{}) {
@@ -152,7 +155,7 @@ func (t *thread) abandon() {
 
 func (t *thread) enabled() bool { return !t.done && (t.held == nil || !*t.held) }
 
-// step has t make the step that it waits for.
+// step lets t make the step that it waits for.
 func (w *world) step(t *thread) {
 	if w.preempts(t) {
 		w.switches++
@@ -169,7 +172,7 @@ func (w *world) step(t *thread) {
 		t.after = make([]int, len(w.threads))
 		for i, u := range w.threads {
 			t.after[i] = len(u.returned)
-			t.local = mix(t.local, uint64(len(u.returned)))
+			t.seen = mix(t.seen, uint64(len(u.returned)))
 		}
 	}
 	w.resume(t)
@@ -186,16 +189,16 @@ func (w *world) resume(t *thread) {
 	w.active = nil
 }
 
-// preempts says whether a step of t would interrupt another thread's call.
+// preempts reports whether a step of t would interrupt another thread's call.
 func (w *world) preempts(t *thread) bool {
 	return w.last != nil && w.last != t && w.last.enabled() && !w.last.fresh
 }
 
-// digest identifies the state: what can still happen, and how it will be judged.
+// digest identifies the state: all that its continuations and their checks depend on.
 func (w *world) digest() uint64 {
 	h := w.memory
 	for _, t := range w.threads {
-		h = mix(h, t.local)
+		h = mix(h, t.seen)
 		h = mix(h, uint64(len(t.returned)))
 		if t.alone {
 			h++

@@ -1,4 +1,4 @@
-// Package atomic stands in for sync/atomic in code that is explored.
+// Package atomic replaces sync/atomic in code that is explored. Every operation is a step.
 package atomic
 
 import "github.com/seed-181794aa/ratelimit/internal/proof/modelcheck"
@@ -12,14 +12,14 @@ type integer[T int64 | uint64] struct {
 func (x *integer[T]) write(op modelcheck.Op, v T, result uint64) {
 	old := x.v
 	x.v = v
-	x.Became(uint64(old), uint64(v))
-	x.Saw(op, result, uint64(old), uint64(v))
+	x.Changed(uint64(old), uint64(v))
+	x.Record(op, result, uint64(old), uint64(v))
 }
 
 // Load is a step.
 func (x *integer[T]) Load() T {
 	x.Step(modelcheck.Load, nil)
-	x.Saw(modelcheck.Load, uint64(x.v), 0, 0)
+	x.Record(modelcheck.Load, uint64(x.v), 0, 0)
 	return x.v
 }
 
@@ -49,20 +49,20 @@ func (x *integer[T]) Add(delta T) T {
 func (x *integer[T]) CompareAndSwap(before, after T) bool {
 	x.Step(modelcheck.CompareAndSwap, nil)
 	if x.v != before {
-		x.Saw(modelcheck.CompareAndSwap, 0, uint64(x.v), uint64(x.v))
+		x.Record(modelcheck.CompareAndSwap, 0, uint64(x.v), uint64(x.v))
 		return false
 	}
 	x.write(modelcheck.CompareAndSwap, after, 1)
 	return true
 }
 
-// Uint64 stands in for the type of that name.
+// Uint64 replaces atomic.Uint64.
 type Uint64 struct{ integer[uint64] }
 
-// Int64 stands in for the type of that name.
+// Int64 replaces atomic.Int64.
 type Int64 struct{ integer[int64] }
 
-// Pointer stands in for the type of that name.
+// Pointer replaces atomic.Pointer.
 type Pointer[T any] struct {
 	modelcheck.Object
 	p    *T
@@ -73,17 +73,17 @@ func (x *Pointer[T]) write(op modelcheck.Op, p *T, result uint64) {
 	old := x.name
 	x.p, x.name = p, 0
 	if p != nil {
-		x.name = modelcheck.Identity(p, x.Title())
+		x.name = modelcheck.Identity(p, x.LabelText())
 	}
-	x.Became(old, x.name)
-	x.Saw(op, result, old, x.name)
+	x.Changed(old, x.name)
+	x.Record(op, result, old, x.name)
 	modelcheck.Publish()
 }
 
 // Load is a step.
 func (x *Pointer[T]) Load() *T {
 	x.Step(modelcheck.LoadPointer, nil)
-	x.Saw(modelcheck.LoadPointer, x.name, 0, 0)
+	x.Record(modelcheck.LoadPointer, x.name, 0, 0)
 	return x.p
 }
 
@@ -95,11 +95,11 @@ func (x *Pointer[T]) Store(p *T) {
 
 // CompareAndSwap is a step.
 func (x *Pointer[T]) CompareAndSwap(before, after *T) bool {
-	x.Step(modelcheck.SwapPointer, nil)
+	x.Step(modelcheck.CompareAndSwapPointer, nil)
 	if x.p != before {
-		x.Saw(modelcheck.SwapPointer, 0, x.name, x.name)
+		x.Record(modelcheck.CompareAndSwapPointer, 0, x.name, x.name)
 		return false
 	}
-	x.write(modelcheck.SwapPointer, after, 1)
+	x.write(modelcheck.CompareAndSwapPointer, after, 1)
 	return true
 }

@@ -1,7 +1,7 @@
-// Package overlay builds variants of tb/cas, lru and tb.TakeAll to be explored, as files
-// that exist only in the overlay of a go command: the code that ships has no hooks. A
-// variant is the code line for line, with some of its imports replaced, and a file that
-// shows the test what is inside.
+// Package overlay builds the variants of tb/cas, lru and tb.TakeAll that are explored. Their
+// files exist only in the overlay of a go command, so the code that ships has no hooks. A
+// variant is a copy of the code with some imports replaced, and a view: a file of
+// modelcheck/testdata that gives tests access to the internals.
 package overlay
 
 import (
@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// Edit replaces a text that must occur exactly once in a file.
+// Edit replaces a text of a file. The text must occur there exactly once.
 type Edit struct{ File, Old, New string }
 
 // Variant is the code with some edits.
@@ -25,11 +25,11 @@ type Variant struct {
 const (
 	module = "github.com/seed-181794aa/ratelimit"
 	shims  = module + "/internal/proof/modelcheck/"
-	home   = "internal/proof/modelcheck/variants" // of the variants; there is no such directory
+	home   = "internal/proof/modelcheck/variants" // exists only in overlays
 )
 
-// part is a package that variants have editions of: which of its files are in them, and
-// how the code, or what shows it to the test, imports it.
+// part is a package that variants copy: its directory, the files to copy, and the path under
+// which the code or a view imports it.
 type part struct{ name, files, imported string }
 
 var (
@@ -43,13 +43,13 @@ var (
 // builder writes an overlay.
 type builder struct {
 	root    string // of the module
-	dir     string // for files
+	dir     string // of the files to write
 	replace map[string]string
 }
 
-// Write writes an overlay into dir, for the module at root: the variants, and a file that
-// imports them into the package of tests at pkg, relative to root. It returns the file to
-// be given to the go command.
+// Write writes an overlay of the module at root into dir. It contains the variants, and a file
+// that imports them into the test package at pkg, which is relative to root. Write returns the
+// file name for the -overlay flag of the go command.
 func Write(root, dir, pkg string, variants []Variant) (string, error) {
 	root, err := filepath.Abs(root)
 	if err != nil {
@@ -63,19 +63,19 @@ func Write(root, dir, pkg string, variants []Variant) (string, error) {
 		}
 	}
 	for i, v := range variants {
-		at := fmt.Sprintf("%s/v%d", home, i)
+		to := fmt.Sprintf("%s/v%d", home, i)
 		own := []part{cas}
 		for _, p := range shared {
-			if v.count(p.name) > 0 { // most do not edit it
+			if v.count(p.name) > 0 { // most variants use the shared copy
 				own = append(own, p)
 			}
 		}
 		for _, p := range own {
-			if err := b.copy(p, at, v); err != nil {
+			if err := b.copy(p, to, v); err != nil {
 				return "", fmt.Errorf("variant %q: %w", v.Name, err)
 			}
 		}
-		fmt.Fprintf(&imports, "import _ %q\n", module+"/"+at+"/tb/cas")
+		fmt.Fprintf(&imports, "import _ %q\n", module+"/"+to+"/tb/cas")
 	}
 	file := filepath.Join(pkg, "variants_test.go")
 	content := "package " + filepath.Base(pkg) + "\n\n" + imports.String()
@@ -101,19 +101,19 @@ func (v Variant) count(pkg string) int {
 	return n
 }
 
-// copy adds v's edition of p below at.
-func (b *builder) copy(p part, at string, v Variant) error {
+// copy adds v's copy of p below the directory to.
+func (b *builder) copy(p part, to string, v Variant) error {
 	replace := []string{
 		`"sync/atomic"`, `"` + shims + `atomic"`,
 		`"sync"`, `"` + shims + `sync"`,
 		`"github.com/puzpuzpuz/xsync/v3"`, `"` + shims + `xsync"`,
 	}
 	for _, s := range shared {
-		edition := home
+		from := home
 		if v.count(s.name) > 0 {
-			edition = at
+			from = to
 		}
-		replace = append(replace, `"`+s.imported+`"`, `"`+module+"/"+edition+"/"+s.name+`"`)
+		replace = append(replace, `"`+s.imported+`"`, `"`+module+"/"+from+"/"+s.name+`"`)
 	}
 	imports := strings.NewReplacer(replace...)
 	files, err := filepath.Glob(filepath.Join(b.root, p.name, p.files))
@@ -135,24 +135,24 @@ func (b *builder) copy(p part, at string, v Variant) error {
 				continue
 			}
 			if n := strings.Count(code, e.Old); n != 1 {
-				return fmt.Errorf("%s has %d times, instead of once:\n%s", name, n, e.Old)
+				return fmt.Errorf("%s contains this text %d times, want once:\n%s", name, n, e.Old)
 			}
 			code = strings.Replace(code, e.Old, e.New, 1)
 			edited++
 		}
-		if err := b.write(at+"/"+name, imports.Replace(code)); err != nil {
+		if err := b.write(to+"/"+name, imports.Replace(code)); err != nil {
 			return err
 		}
 	}
 	if want := v.count(p.name); edited != want {
-		return fmt.Errorf("%d of %d edits in %s: no such file", edited, want, p.name)
+		return fmt.Errorf("made %d of %d edits in %s: no such file", edited, want, p.name)
 	}
 	view, err := os.ReadFile(filepath.Join(b.root, "internal/proof/modelcheck/testdata",
 		filepath.Base(p.name)+".go"))
 	if err != nil {
 		return err
 	}
-	return b.write(at+"/"+p.name+"/view.go",
+	return b.write(to+"/"+p.name+"/view.go",
 		imports.Replace(strings.ReplaceAll(string(view), "VARIANT", v.Name)))
 }
 

@@ -1,5 +1,5 @@
-// Package registry is where variants of tb/cas that were built to be explored meet the
-// test that explores them.
+// Package registry lists the variants of tb/cas that are built to be explored. The variants
+// register themselves, and the test that explores them finds them here.
 package registry
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// Limiter is a limiter that can be looked into.
+// Limiter is a limiter whose internals can be checked.
 type Limiter interface {
 	Allow(ctx context.Context, key string) (tb.Decision, error)
 	AllowAt(t time.Time, key string, n int) (tb.Decision, error)
@@ -20,32 +20,31 @@ type Limiter interface {
 	Len() int
 	Stats() tb.Stats
 
-	// What follows makes no steps.
+	// The methods below make no steps.
 
-	// Bounded returns an error if there are more keys than MaxKeys. That holds at any
-	// instant.
-	Bounded() error
-	// Agrees returns an error if the keys in the table are not those in the order of
-	// eviction, or are not where they belong. That holds while nobody makes a call. If
-	// charges were undone, a key may have a later place in the order than is its due.
-	Agrees(undone bool) error
-	// Has says whether key has a bucket that was not evicted.
+	// CheckSize returns an error if the table has more keys than MaxKeys. It may be called
+	// at any time.
+	CheckSize() error
+	// CheckTable returns an error if a key is missing from the table or from the order of
+	// eviction, or is in the wrong map. It may be called while no call is under way. If
+	// undone is true, the order may rank a key later than its stamp.
+	CheckTable(undone bool) error
+	// Has reports whether key has a bucket that is not evicted.
 	Has(key string) bool
-	// Holds returns how many tokens there are for key at t.
-	Holds(key string, t time.Time) float64
-	// Forgiven is that of Stats.
+	// Available returns the tokens that callers can take from the bucket of key at t.
+	Available(key string, t time.Time) float64
+	// Forgiven returns Stats().Forgiven.
 	Forgiven() float64
 }
 
-// Config is what a limiter is made with. With OneBucket it is a single bucket, and keys
-// are not looked at.
+// Config is the configuration of a limiter.
 type Config struct {
 	Limit     tb.Limit
 	Options   []tb.Option
 	Keys      []string // of one letter
-	Collide   bool     // they all have the same hash
-	OneBucket bool
+	Collide   bool     // all keys have the same hash
+	OneBucket bool     // the limiter is a cas.Bucket and ignores keys
 }
 
-// Variants has the function that makes a limiter, for every variant of the code.
+// Variants has a function for each variant of the code, which makes a limiter.
 var Variants = make(map[string]func(Config) (Limiter, error))

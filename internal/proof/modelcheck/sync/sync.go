@@ -1,42 +1,42 @@
-// Package sync stands in for the standard library's in code that is explored.
+// Package sync replaces the standard library's sync in code that is explored.
 package sync
 
 import "github.com/seed-181794aa/ratelimit/internal/proof/modelcheck"
 
-// Mutex stands in for the type of that name.
+// Mutex replaces sync.Mutex.
 type Mutex struct {
 	modelcheck.Object
 	held    bool
-	guarded uint64        // digest of what the lock guards
-	digest  func() uint64 // nil: all that its holders had seen
+	guarded uint64        // digest of the data that the lock guards
+	digest  func() uint64 // nil: the results that its holders have seen
 }
 
-// Guards says how to digest what the lock guards: a value that is the same only if what
-// is guarded is.
+// Guards sets the function that digests the data that the lock guards. Digests may be equal
+// only if the data is equal.
 func (m *Mutex) Guards(digest func() uint64) { m.digest = digest }
 
-// Lock is a step that can be made when the lock is free.
+// Lock is a step that waits until the lock is free.
 func (m *Mutex) Lock() {
 	m.Step(modelcheck.Lock, &m.held)
 	m.held = true
-	m.Saw(modelcheck.Lock, m.guarded, 0, 0)
-	m.Became(m.guarded, ^m.guarded)
+	m.Record(modelcheck.Lock, m.guarded, 0, 0)
+	m.Changed(m.guarded, ^m.guarded)
 }
 
 // TryLock is a step.
 func (m *Mutex) TryLock() bool {
 	m.Step(modelcheck.TryLock, nil)
 	if m.held {
-		m.Saw(modelcheck.TryLock, 0, 0, 0)
+		m.Record(modelcheck.TryLock, 0, 0, 0)
 		return false
 	}
 	m.held = true
-	m.Saw(modelcheck.TryLock, m.guarded|1, 0, 1)
-	m.Became(m.guarded, ^m.guarded)
+	m.Record(modelcheck.TryLock, m.guarded|1, 0, 1)
+	m.Changed(m.guarded, ^m.guarded)
 	return true
 }
 
-// Unlock is a step that nobody has to wait for.
+// Unlock is a step that never waits.
 func (m *Mutex) Unlock() {
 	m.Step(modelcheck.Unlock, nil)
 	if !m.held {
@@ -47,9 +47,9 @@ func (m *Mutex) Unlock() {
 	if m.digest != nil {
 		m.guarded = m.digest()
 	} else {
-		m.guarded = modelcheck.Local()
+		m.guarded = modelcheck.Seen()
 	}
-	m.Became(^old, m.guarded)
-	m.Saw(modelcheck.Unlock, 0, 0, 0)
+	m.Changed(^old, m.guarded)
+	m.Record(modelcheck.Unlock, 0, 0, 0)
 	modelcheck.Publish()
 }

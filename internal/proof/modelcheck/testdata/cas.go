@@ -7,13 +7,13 @@ import (
 
 	"github.com/seed-181794aa/ratelimit/internal/proof/modelcheck"
 	"github.com/seed-181794aa/ratelimit/internal/proof/modelcheck/registry"
-	edition "github.com/seed-181794aa/ratelimit/internal/proof/modelcheck/variants/tb"
+	variant "github.com/seed-181794aa/ratelimit/internal/proof/modelcheck/variants/tb"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
 func init() { registry.Variants["VARIANT"] = expose }
 
-// expose makes a limiter and names its variables for the scheduler.
+// expose makes a limiter and labels its variables.
 func expose(c registry.Config) (registry.Limiter, error) {
 	if c.OneBucket {
 		b, err := NewBucket(c.Limit, c.Options...)
@@ -36,8 +36,8 @@ func expose(c registry.Config) (registry.Limiter, error) {
 
 type exposed struct{ *Limiter[string] }
 
-func (l exposed) Bounded() error           { return l.table.Bounded() }
-func (l exposed) Agrees(undone bool) error { return l.table.Agrees(undone) }
+func (l exposed) CheckSize() error             { return l.table.CheckSize() }
+func (l exposed) CheckTable(undone bool) error { return l.table.CheckTable(undone) }
 
 func (l exposed) Charge(key string, cost float64) (tb.Charge, error) {
 	c, err := l.Limiter.Charge(key, cost)
@@ -47,10 +47,10 @@ func (l exposed) Charge(key string, cost float64) (tb.Charge, error) {
 func (l exposed) TakeAll(
 	t time.Time, charges []tb.Charge, decisions []tb.Decision,
 ) (bool, error) {
-	return edition.TakeAll(t, edition.All(charges), decisions)
+	return variant.TakeAll(t, variant.All(charges), decisions)
 }
 
-// Digest is that of what the lock of the table guards.
+// Digest returns a digest of the data that the lock of the table guards.
 func (e *evictor) Digest() uint64 {
 	return modelcheck.Hash([...]uint64{e.earliest, e.evictedFull, e.evictedInDebt, e.forgiven})
 }
@@ -58,20 +58,20 @@ func (e *evictor) Digest() uint64 {
 func (l exposed) Forgiven() float64 { return l.evictor.stats(0).Forgiven }
 
 func (l exposed) Has(key string) bool {
-	b := l.table.Find(key)
-	return b != nil && b.word.Load() != evicted
+	c := l.table.Find(key)
+	return c != nil && c.word.Load() != evicted
 }
 
-func (l exposed) Holds(key string, t time.Time) float64 {
-	b := l.table.Find(key)
-	if b == nil {
+func (l exposed) Available(key string, t time.Time) float64 {
+	c := l.table.Find(key)
+	if c == nil {
 		return float64(l.layout.tokens)
 	}
-	return b.holds(&l.layout, l.clock.instant(t))
+	return c.available(&l.layout, l.clock.instant(t))
 }
 
-// holds returns the tokens of c at t: none if it was evicted, because no caller can take any.
-func (c *cell) holds(m *layout, t uint64) float64 {
+// available returns the tokens that callers can take from c at t: 0 if c is evicted.
+func (c *cell) available(m *layout, t uint64) float64 {
 	word := c.word.Load()
 	if word == evicted {
 		return 0
@@ -94,12 +94,12 @@ func (b exposedBucket) Peek(ctx context.Context, _ string) (tb.Decision, error) 
 	return b.Bucket.Peek(ctx)
 }
 
-func (b exposedBucket) Holds(_ string, t time.Time) float64 {
+func (b exposedBucket) Available(_ string, t time.Time) float64 {
 	c := b.cell.Load()
 	if c == nil {
 		return float64(b.layout.tokens)
 	}
-	return c.holds(&b.layout, b.clock.instant(t))
+	return c.available(&b.layout, b.clock.instant(t))
 }
 
 func (b exposedBucket) Charge(string, float64) (tb.Charge, error) {
@@ -110,10 +110,10 @@ func (b exposedBucket) TakeAll(time.Time, []tb.Charge, []tb.Decision) (bool, err
 	return false, errors.New("a bucket has no charges")
 }
 
-func (b exposedBucket) Reset(string)      {}
-func (b exposedBucket) Len() int          { return 0 }
-func (b exposedBucket) Stats() tb.Stats   { return tb.Stats{} }
-func (b exposedBucket) Forgiven() float64 { return 0 }
-func (b exposedBucket) Has(string) bool   { return b.cell.Load() != nil }
-func (b exposedBucket) Bounded() error    { return nil }
-func (b exposedBucket) Agrees(bool) error { return nil }
+func (b exposedBucket) Reset(string)          {}
+func (b exposedBucket) Len() int              { return 0 }
+func (b exposedBucket) Stats() tb.Stats       { return tb.Stats{} }
+func (b exposedBucket) Forgiven() float64     { return 0 }
+func (b exposedBucket) Has(string) bool       { return b.cell.Load() != nil }
+func (b exposedBucket) CheckSize() error      { return nil }
+func (b exposedBucket) CheckTable(bool) error { return nil }

@@ -7,26 +7,26 @@ import (
 	"github.com/seed-181794aa/ratelimit/internal/proof/modelcheck"
 )
 
-// first and second have a hasher spread keys of one letter: a and c are in the lower half
-// of the slots and b and d in the upper, each in its own quarter. In a small map of two root
-// buckets a, b and c share one.
+// first and second are the multipliers of a hasher that spreads keys of one letter: a and c
+// are in the lower half of the slots and b and d in the upper half, each in its own quarter.
+// In a small map of two root buckets, a, b and c share a bucket.
 const (
 	first  = 0xe0ef6ae25273ab3a
 	second = 0xa853ffbf35b87125
 )
 
-// Expose names the variables of m, which has no keys yet, for the scheduler. It has the
-// hashes be the same in every run, and with collide all keys of one letter have the same.
+// Expose labels the variables of m, which has no keys yet, and makes its hashes the same in
+// every run. If collide is true, all keys of one letter have the same hash.
 func (m *Map[K, V]) Expose(keys []K, collide bool) {
 	t := &m.table
 	t.hasher.first, t.hasher.second = first, second
 	if collide {
-		t.hasher.second = 1 // the last factor is that without a bit for each byte: zero
+		t.hasher.second = 1 // the last factor is 0 for keys of one byte
 	}
 	for _, k := range keys {
 		h := t.hasher.hash(k)
 		for _, dash := range []string{"", "'", "''"} {
-			modelcheck.Spell(h, fmt.Sprint(k)+dash)
+			modelcheck.LabelKey(h, fmt.Sprint(k)+dash)
 			h = nextHash(h)
 		}
 	}
@@ -41,8 +41,8 @@ func (m *Map[K, V]) Expose(keys []K, collide bool) {
 	}
 }
 
-// digest is that of all that the lock guards. The order is digested as a set: how it lies
-// in memory makes no difference.
+// digest returns a digest of the data that the lock guards. It digests the order as a set,
+// because its layout in memory makes no difference.
 func (m *Map[K, V]) digest() uint64 {
 	type ranked struct{ stamp, sequence, value uint64 }
 	var sum uint64
@@ -81,7 +81,7 @@ type stored[V any] struct {
 	v    *V
 }
 
-// stored returns what the small maps have, those first that keys are moved from.
+// stored returns the values in the small maps. Maps that keys are moved to come last.
 func (t *table[K, V]) stored() []stored[V] {
 	var maps []*smallMap[V]
 	for i := range t.slots {
@@ -111,11 +111,11 @@ func (m *Map[K, V]) Find(key K) *V {
 	return nil
 }
 
-// Keys returns how many keys there are said to be.
+// Keys returns the number of keys that the table has counted.
 func (m *Map[K, V]) Keys() int { return m.table.keys }
 
-// Bounded implements registry.Limiter. While keys are moved, one may be in two maps.
-func (m *Map[K, V]) Bounded() error {
+// CheckSize implements registry.Limiter. While keys are moved, a key may be in two maps.
+func (m *Map[K, V]) CheckSize() error {
 	keys := make(map[K]bool, m.max+1)
 	for _, s := range m.table.stored() {
 		keys[m.table.keyOf(s.v)] = true
@@ -127,11 +127,11 @@ func (m *Map[K, V]) Bounded() error {
 	return nil
 }
 
-// Agrees implements registry.Limiter.
-func (m *Map[K, V]) Agrees(undone bool) error {
+// CheckTable implements registry.Limiter.
+func (m *Map[K, V]) CheckTable(undone bool) error {
 	t := &m.table
 	if t.moving.Load() != nil {
-		return fmt.Errorf("a map is moved for ever")
+		return fmt.Errorf("a move of keys does not end")
 	}
 	values := make(map[K]*V)
 	inMap := make(map[*smallMap[V]]int)
@@ -144,12 +144,12 @@ func (m *Map[K, V]) Agrees(undone bool) error {
 		case t.slots[slot].Load() != s.in:
 			return fmt.Errorf("%v is not in the map of its slot %d", k, slot)
 		case t.load(k) != s.v:
-			return fmt.Errorf("%v is in the table, and not found", k)
+			return fmt.Errorf("%v is in the table, and a look-up does not find it", k)
 		}
 		values[k] = s.v
 		inMap[s.in]++
 	}
-	if err := t.agrees(inMap); err != nil {
+	if err := t.checkSlots(inMap); err != nil {
 		return err
 	}
 	entries := m.order.entries()
@@ -161,7 +161,7 @@ func (m *Map[K, V]) Agrees(undone bool) error {
 		k := t.keyOf(e.value)
 		v := values[k]
 		if v == nil {
-			return fmt.Errorf("the order has %v, which is not in the table, or twice", k)
+			return fmt.Errorf("the order has %v, which is not in the table, or has it twice", k)
 		}
 		delete(values, k)
 		_, _, final := m.values.Stamp(e.value)
@@ -170,7 +170,7 @@ func (m *Map[K, V]) Agrees(undone bool) error {
 		case ended:
 			return fmt.Errorf("the value of %v was ended and not removed", k)
 		case !final && v != e.value:
-			return fmt.Errorf("the order has a value of %v that is neither its own nor ended", k)
+			return fmt.Errorf("the order has a value of %v that is neither in the table nor ended", k)
 		case stamp < e.stamp && !undone:
 			return fmt.Errorf("the order has %v at %d, above %d", k, e.stamp, stamp)
 		}
@@ -192,8 +192,8 @@ func (m *Map[K, V]) leastStamp() uint64 {
 	return least
 }
 
-// agrees is that of the directory, given how many keys there are in each map.
-func (t *table[K, V]) agrees(keys map[*smallMap[V]]int) error {
+// checkSlots checks the slots and the counts of keys, given the number of keys in each map.
+func (t *table[K, V]) checkSlots(keys map[*smallMap[V]]int) error {
 	one, maps := true, 0
 	for i, s := range t.spans {
 		m := t.slots[i].Load()
@@ -205,17 +205,17 @@ func (t *table[K, V]) agrees(keys map[*smallMap[V]]int) error {
 		case i < s.from || i >= s.to || m != t.slots[s.from].Load() || *s != *t.spans[s.from]:
 			return fmt.Errorf("slot %d has a map for %d to %d", i, s.from, s.to)
 		case s.from > 0 && i == s.from && m == t.slots[i-1].Load():
-			return fmt.Errorf("the map of slot %d is that of others, too", i)
+			return fmt.Errorf("the map of slot %d is also the map of the slot before", i)
 		case s.keys != keys[m] || s.keys > keysFor(s.buckets):
-			return fmt.Errorf("slot %d has %d keys, of which %d are counted, in %d buckets",
+			return fmt.Errorf("slot %d has %d keys, but counts %d, in %d buckets",
 				i, keys[m], s.keys, s.buckets)
 		}
 	}
 	if maps != t.maps {
-		return fmt.Errorf("%d maps, of which %d are counted", maps, t.maps)
+		return fmt.Errorf("%d maps, but %d are counted", maps, t.maps)
 	}
 	if only := t.only.Load(); (only != nil) != one || one && only != t.slots[0].Load() {
-		return fmt.Errorf("a single map: %v, or not", only != nil)
+		return fmt.Errorf("all slots have one map: %v; the field only is %p", one, only)
 	}
 	return nil
 }

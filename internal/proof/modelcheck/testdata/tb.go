@@ -2,10 +2,10 @@ package tb
 
 import "github.com/seed-181794aa/ratelimit/tb"
 
-// Decision is that of the package itself, of which nothing but TakeAll is in a variant.
+// Decision is the type of package tb, of which a variant copies only TakeAll.
 type Decision = tb.Decision
 
-// All returns the charges as those of this edition of TakeAll.
+// All returns the charges as an argument for this variant of TakeAll.
 func All(charges []tb.Charge) []Charge {
 	all := make([]Charge, len(charges))
 	for i, c := range charges {

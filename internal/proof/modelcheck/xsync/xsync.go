@@ -1,16 +1,16 @@
-// Package xsync stands in for xsync's concurrent map in code that is explored. The map
-// itself is taken to be right: a look-up, and the change at the end of a Compute or a
-// Store, are one step each, and look-ups do not wait.
+// Package xsync replaces xsync's concurrent map in code that is explored. It assumes that
+// xsync's own map is correct: a look-up is one step, the change at the end of a Compute or
+// Store is one step, and look-ups do not wait.
 //
-// In xsync, a Compute holds the lock of a bucket that several keys may share, here one of
-// the key alone. So whatever can happen there can happen here; and as callbacks must not
-// lock anything, sharing cannot bring a deadlock that is not found here.
+// In xsync, a Compute holds the lock of a map bucket that several keys may share. Here each
+// key has its own lock, so every interleaving of xsync is possible here too. Callbacks must
+// not take locks, so sharing a lock adds no deadlock.
 //
-// Range goes bucket by bucket, and calls back for what it has copied from one, which may
-// have been replaced meanwhile. Here the values of a bucket are read in a step each, all of
-// them before the first call: so whatever xsync may hand out is handed out, and more, except
-// that the order within a bucket is that of the keys. Which keys there are is taken to be
-// changed by the caller alone.
+// In xsync, Range copies the values of one map bucket at a time, and then calls the function
+// for each copy. A value may have been replaced by then. Here Range reads each value of a map
+// bucket in a step of its own, all of them before the first call. So it can return every
+// combination of values that xsync can, and more, but it visits the keys of a map bucket in
+// their own order. It assumes that only its caller adds and removes keys while it runs.
 package xsync
 
 import (
@@ -21,15 +21,15 @@ import (
 	"github.com/seed-181794aa/ratelimit/internal/proof/modelcheck"
 )
 
-// MapOf stands in for the type of that name.
+// MapOf replaces xsync.MapOf.
 type MapOf[K cmp.Ordered, V comparable] struct {
 	modelcheck.Object
-	cells   map[K]*cell[V]
+	entries map[K]*entry[V]
 	hasher  func(K, uint64) uint64
 	buckets uint64 // a power of two
 }
 
-type cell[V comparable] struct {
+type entry[V comparable] struct {
 	modelcheck.Object
 	held    bool
 	present bool
@@ -37,13 +37,14 @@ type cell[V comparable] struct {
 	name    uint64 // of value; 0 if it is not present
 }
 
-// MapConfig stands in for the type of that name.
+// MapConfig replaces xsync.MapConfig.
 type MapConfig struct{ size int }
 
-// WithPresize stands in for the function of that name.
+// WithPresize replaces xsync.WithPresize.
 func WithPresize(size int) func(*MapConfig) { return func(c *MapConfig) { c.size = size } }
 
-// WithGrowOnly makes no difference: how large a map is shows only in Range.
+// WithGrowOnly replaces xsync.WithGrowOnly. It has no effect, because the size of a map shows
+// only in Range.
 func WithGrowOnly() func(*MapConfig) { return func(*MapConfig) {} }
 
 // NewMapOf returns an empty map.
@@ -51,8 +52,8 @@ func NewMapOf[K cmp.Ordered, V comparable](options ...func(*MapConfig)) *MapOf[K
 	return NewMapOfWithHasher[K, V](func(K, uint64) uint64 { return 0 }, options...)
 }
 
-// NewMapOfWithHasher returns an empty map. It has as many buckets as xsync's would have,
-// except that it may have less than 32. The hash says in which of them a key is.
+// NewMapOfWithHasher returns an empty map. It has as many map buckets as xsync's map, but may
+// have fewer than 32. The hash of a key selects its bucket.
 func NewMapOfWithHasher[K cmp.Ordered, V comparable](
 	hasher func(K, uint64) uint64, options ...func(*MapConfig),
 ) *MapOf[K, V] {
@@ -62,100 +63,100 @@ func NewMapOfWithHasher[K cmp.Ordered, V comparable](
 	}
 	buckets := max(1, uint64(float64(c.size)/5/0.75))
 	m := &MapOf[K, V]{
-		cells:   make(map[K]*cell[V]),
+		entries: make(map[K]*entry[V]),
 		hasher:  hasher,
 		buckets: 1 << bits.Len64(buckets-1),
 	}
-	m.Made("map")
+	m.Created("map")
 	return m
 }
 
-func (m *MapOf[K, V]) cell(key K) *cell[V] {
-	c := m.cells[key]
-	if c == nil {
-		c = new(cell[V])
-		c.Adopt(&m.Object, key)
-		m.cells[key] = c
+func (m *MapOf[K, V]) entry(key K) *entry[V] {
+	e := m.entries[key]
+	if e == nil {
+		e = new(entry[V])
+		e.CreatedIn(&m.Object, key)
+		m.entries[key] = e
 	}
-	return c
+	return e
 }
 
-func (c *cell[V]) set(op modelcheck.Op, key any, v V, present bool, result uint64) {
-	old := c.name
-	c.value, c.present, c.name = v, present, 0
+func (e *entry[V]) set(op modelcheck.Op, key any, v V, present bool, result uint64) {
+	old := e.name
+	e.value, e.present, e.name = v, present, 0
 	if present {
-		c.name = modelcheck.Identity(v, key)
+		e.name = modelcheck.Identity(v, key)
 	}
-	c.Became(old, c.name)
-	c.Saw(op, result, old, c.name)
+	e.Changed(old, e.name)
+	e.Record(op, result, old, e.name)
 	modelcheck.Publish()
 }
 
 // Load is a step.
 func (m *MapOf[K, V]) Load(key K) (V, bool) {
-	c := m.cell(key)
-	c.Step(modelcheck.MapLoad, nil)
-	c.Saw(modelcheck.MapLoad, c.name, 0, 0)
-	return c.value, c.present
+	e := m.entry(key)
+	e.Step(modelcheck.MapLoad, nil)
+	e.Record(modelcheck.MapLoad, e.name, 0, 0)
+	return e.value, e.present
 }
 
 // Store is a step.
 func (m *MapOf[K, V]) Store(key K, v V) {
-	c := m.cell(key)
-	c.Step(modelcheck.MapStore, &c.held)
-	c.set(modelcheck.MapStore, key, v, true, 0)
+	e := m.entry(key)
+	e.Step(modelcheck.MapStore, &e.held)
+	e.set(modelcheck.MapStore, key, v, true, 0)
 }
 
-// Compute is two steps, and those of f are in between.
+// Compute is two steps. The steps of f come between them.
 func (m *MapOf[K, V]) Compute(key K, f func(V, bool) (V, bool)) (V, bool) {
-	c := m.cell(key)
-	c.Step(modelcheck.ComputeBegin, &c.held)
-	c.held = true
-	c.Saw(modelcheck.ComputeBegin, c.name, 0, 0)
-	c.Became(c.name, ^c.name)
+	e := m.entry(key)
+	e.Step(modelcheck.ComputeBegin, &e.held)
+	e.held = true
+	e.Record(modelcheck.ComputeBegin, e.name, 0, 0)
+	e.Changed(e.name, ^e.name)
 
-	modelcheck.Computing(true)
-	v, remove := f(c.value, c.present)
-	modelcheck.Computing(false)
+	modelcheck.InCallback(true)
+	v, remove := f(e.value, e.present)
+	modelcheck.InCallback(false)
 	if remove {
 		var zero V
 		v = zero
 	}
-	if present := !remove; present != c.present || v != c.value {
-		c.Step(modelcheck.ComputeEnd, nil)
-		c.Became(^c.name, c.name)
-		c.held = false
-		c.set(modelcheck.ComputeEnd, key, v, present, 0)
+	if present := !remove; present != e.present || v != e.value {
+		e.Step(modelcheck.ComputeEnd, nil)
+		e.Changed(^e.name, e.name)
+		e.held = false
+		e.set(modelcheck.ComputeEnd, key, v, present, 0)
 		return v, present
 	}
-	c.held = false
-	c.Became(^c.name, c.name)
-	c.Saw(modelcheck.ComputeEnd, 0, c.name, c.name)
+	e.held = false
+	e.Changed(^e.name, e.name)
+	e.Record(modelcheck.ComputeEnd, 0, e.name, e.name)
 	return v, !remove
 }
 
 // Range is a step for each key.
 func (m *MapOf[K, V]) Range(f func(K, V) bool) {
-	type entry struct {
+	type pair struct {
 		key   K
 		value V
 	}
 	keys := m.keys()
 	for bucket := range m.buckets {
-		var copied []entry
+		var copied []pair
 		for _, k := range keys {
 			if m.hasher(k, 0)>>7&(m.buckets-1) != bucket {
 				continue
 			}
-			c := m.cell(k)
-			c.Step(modelcheck.MapRange, &c.held)
-			c.Saw(modelcheck.MapRange, c.name, 0, 0)
-			if c.present {
-				copied = append(copied, entry{k, c.value})
+			e := m.entry(k)
+			e.Step(modelcheck.MapRange, &e.held)
+			e.Record(modelcheck.MapRange, e.name, 0, 0)
+			if e.present {
+				copied = append(copied, pair{k, e.value})
 			}
 		}
-		for _, e := range copied {
-			if !f(e.key, e.value) {
+		for _, p := range copied {
+			if !f(p.key, p.value) {
 				return
 			}
 		}
@@ -164,8 +165,8 @@ func (m *MapOf[K, V]) Range(f func(K, V) bool) {
 
 func (m *MapOf[K, V]) keys() []K {
 	var keys []K
-	for k, c := range m.cells {
-		if c.present {
+	for k, e := range m.entries {
+		if e.present {
 			keys = append(keys, k)
 		}
 	}
@@ -173,10 +174,10 @@ func (m *MapOf[K, V]) keys() []K {
 	return keys
 }
 
-// Each calls f for each key and its value. It is no step, and not for the code that is
-// explored.
+// Each calls f for each key and its value. It makes no step: it is for tests, and not for the
+// code that is explored.
 func (m *MapOf[K, V]) Each(f func(K, V)) {
 	for _, k := range m.keys() {
-		f(k, m.cells[k].value)
+		f(k, m.entries[k].value)
 	}
 }
