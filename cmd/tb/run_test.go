@@ -74,7 +74,7 @@ func TestUsageErrors(t *testing.T) {
 		{"replay,--rate=5,--burst=1,--max-keys=0,-", "1 to 1073741824"},
 		{"replay,--rate=5,--burst=1,--overflow=crash,-", `"forgive","refuse"`},
 		{"replay,--rate=5,--burst=1,--impl=go,-", `"cas","mutex"`},
-		{"replay,--rate=5,--burst=1,--field=when=ts,-", "time, ip, user, host, uri, size"},
+		{"replay,--rate=5,--burst=1,--field=when=ts,-", "time, ip, forwarded, user, host, uri, size"},
 		{"replay,--rate=5,--burst=1,--sample,-", "no FILE"},
 		{"replay,--rate=5,--burst=1,--sample,--sample-lines=0", "1000 to 10000000"},
 		{"replay,--rate=5,--burst=1,--sample,--sample-lines=999", "1000 to 10000000"},
@@ -94,6 +94,7 @@ func TestUsageErrors(t *testing.T) {
 		{"replay,--rate=5,--burst=1,--cost=KiB,-", "bytes/KiB"},
 		{"replay,--rate=5,--burst=1,--cost=Bytes,-", "bytes/KiB"},
 		{"replay,--rate=5,--burst=1,--nonsense,-", "--nonsense"},
+		{"replay,--rate=5,--burst=1,--trusted-proxies=10.0.0.0/33,-", "10.0.0.0/8"},
 		{"proxy,--upstream=localhost:3000", "http://localhost:3000"},
 		{"proxy,--upstream=ftp://h", "http://localhost:3000"},
 		{"proxy,--upstream=http://user:secret@h", `"http://user:xxxxx@h": want a URL`},
@@ -257,9 +258,9 @@ func TestSourcesOfALog(t *testing.T) {
 }
 
 func TestFlagsReachTheReplay(t *testing.T) {
-	log := `{"when":1431857103,"ip":"2001:db8:0:1::1","t":"x","w":2,"v":0,"host":"h"}
+	log := `{"when":1431857103,"ip":"2001:db8:0:1::1","t":"x","w":2,"v":0,"host":"h","via":"1.2.3.4"}
 {"when":1431857103,"ip":"2001:db8:0:2::1","t":"y","w":2,"v":0,"host":"h"}
-{"when":1431857103,"ip":"2001:db8:1:2::1","t":"x","w":2,"v":0,"host":"h"}`
+{"when":1431857103,"ip":"2001:db8:1:2::1","t":"x","w":2,"v":0,"host":"h","via":"1.2.3.4"}`
 	base := []string{"--rate=1/d", "--field=time=when", "-"}
 	for _, tt := range []struct {
 		flags          []string
@@ -268,6 +269,9 @@ func TestFlagsReachTheReplay(t *testing.T) {
 	}{
 		{[]string{"--burst=1"}, 3, 0, 0, 0},
 		{[]string{"--burst=1", "--ipv6-prefix=48"}, 2, 1, 0, 0},
+		{[]string{"--burst=1", "--field=forwarded=via"}, 3, 0, 0, 0},
+		{[]string{"--burst=1", "--field=forwarded=via", "--trusted-proxies=2001:db8::/32"},
+			2, 1, 0, 0},
 		{[]string{"--burst=1", "--key=t"}, 2, 1, 0, 0},
 		{[]string{"--burst=1", "--key=t", "--key", "ip"}, 3, 0, 0, 0},
 		{[]string{"--burst=3", "--key=t,v", "--cost=w"}, 2, 1, 0, 0},

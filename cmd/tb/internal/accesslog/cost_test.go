@@ -31,6 +31,9 @@ var hostileShapes = []struct{ name, begin, repeat, end string }{
 	{"many members", `{"ts":1`, `,"x":1`, `}`},
 	{"deep arrays", `{"ts":1,"user":`, "[", ""},
 	{"deep objects", `{"ts":1,"request":`, `{"headers":`, ""},
+	{"many addresses", `{"ts":1,"ip":["1.2.3.4`, `","1.2.3.4`, `"]}`},
+	{"addresses with escapes", `{"ts":1,"ip":["1.2.3.4`, `","\n`, `"]}`},
+	{"many quoted fields", `1.2.3.4 - - [17/May/2015:10:05:03 +0000] "-" 200 1`, ` "a"`, ""},
 	{"long list", `{"ts":1,"a":["`, `","`, `"]}`},
 }
 

@@ -5,54 +5,59 @@ import (
 	"net/netip"
 )
 
-// setOrigin sets who sent a request from what stands before the time:
+// setOrigin sets the peer, the user and perhaps the host from the fields before the time:
 //
-//	client ident user                   as the format has it
-//	host client ident user              with the virtual host, or host:port, first
-//	client, proxy, proxy ident user     X-Forwarded-For in the place of the client, or both
+//	peer ident user                     Common Log Format
+//	host peer ident user                with the virtual host, or host:port, before it
+//	client, proxy, proxy ident user     X-Forwarded-For instead of the peer, with or without
+//	                                    the host before it
 //
-// A user may contain spaces, and is whatever a client claims to be. The ident, between the
-// two, is "-" nearly everywhere, and never an address: where it is one, something precedes
-// the client. What is in none of these forms is refused, for to take a host or a proxy for
-// the client would put strangers into one bucket.
+// A user is any text that a client sends, with spaces. The ident is nearly always "-" and
+// never an address: if the second field is an address, the first one is the host. Any other
+// form is refused. To take a host or a proxy for the peer would put many clients into one
+// bucket.
 func (rec *Record) setOrigin(b []byte) bool {
-	client, rest, forwarded := firstOfList(b)
+	peer, rest := cutList(b)
 	ident, user, ok := bytes.Cut(rest, space)
-	if string(ident) != "-" && preceded(ident, user) {
-		if forwarded || isAddr(client) {
+	if string(ident) != "-" && isPeer(ident, user) {
+		if isList(peer) || isAddr(peer) {
 			return false
 		}
-		rec.Host = dash(withoutPort(client))
-		client, rest, _ = firstOfList(rest)
+		rec.Host = emptyIfDash(withoutPort(peer))
+		peer, rest = cutList(rest)
 		ident, user, ok = bytes.Cut(rest, space)
 		ok = ok && !isAddr(ident)
 	}
-	rec.IP, rec.User = dash(client), dash(user)
-	return ok && len(client) > 0 && len(user) > 0
+	rec.Peer, rec.User = emptyIfDash(peer), emptyIfDash(user)
+	return ok && len(peer) > 0 && peer[0] != ',' && len(user) > 0
 }
 
-// firstOfList splits the first field off, of a list with commas the first element.
-func firstOfList(b []byte) (first, rest []byte, list bool) {
-	first, rest, _ = bytes.Cut(b, space)
-	element, _, list := bytes.Cut(first, comma)
-	for last := first; len(last) > 0 && last[len(last)-1] == ','; {
-		last, rest, _ = bytes.Cut(rest, space)
+// cutList cuts off the first field. A field that ends with a comma continues in the next
+// one.
+func cutList(b []byte) (list, rest []byte) {
+	for end := 0; ; end++ {
+		n := bytes.IndexByte(b[end:], ' ')
+		if n < 0 {
+			return b, nil
+		}
+		if end += n; end == 0 || b[end-1] != ',' {
+			return b[:end], b[end+1:]
+		}
 	}
-	return element, rest, list
 }
 
-var comma = []byte{','}
+func isList(b []byte) bool { return bytes.IndexByte(b, ',') >= 0 }
 
-// preceded says whether what looks like the ident is the client, since a field stands
-// before it: because it is an address or a list, or because the "-" of an ident follows.
-func preceded(second, rest []byte) bool {
-	return isAddr(second) || bytes.Contains(second, comma) || bytes.HasPrefix(rest, noIdent)
+// isPeer reports whether the second field is the peer and not the ident. It is the peer if
+// it is an address or a list, or if a "-" follows, which is then the ident.
+func isPeer(second, rest []byte) bool {
+	return isAddr(second) || isList(second) || bytes.HasPrefix(rest, noIdent)
 }
 
 var noIdent = []byte("- ")
 
-// isAddr says whether b is an IP address, with or without a port. To parse it takes an
-// allocation, so what has other bytes than addresses is not.
+// isAddr reports whether b is an IP address, with or without a port. To parse b allocates, so
+// a text with other bytes is not parsed.
 func isAddr(b []byte) bool {
 	for _, c := range b {
 		if bytes.IndexByte(addrBytes, c) < 0 {
@@ -68,10 +73,10 @@ func isAddr(b []byte) bool {
 
 var addrBytes = []byte("0123456789abcdefABCDEF.:[]")
 
-// withoutPort drops the port behind a host.
+// withoutPort returns a host without its port.
 func withoutPort(b []byte) []byte {
 	colon := bytes.LastIndexByte(b, ':')
-	if colon < 0 || digits(b[colon+1:]) < len(b)-colon-1 {
+	if colon < 0 || countDigits(b[colon+1:]) < len(b)-colon-1 {
 		return b
 	}
 	return b[:colon]

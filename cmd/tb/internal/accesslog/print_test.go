@@ -9,7 +9,7 @@ import (
 )
 
 // extra are the additional fields that printed lines have, in JSON.
-var extra = Schema{Extra: []string{"a", "request.headers.X"}}
+var extra = Schema{Extra: []string{"a", "request.headers.X"}, Forwarded: true}
 
 // appendLine appends rec as a line of the given format. Different lines that mean the same
 // request have one such line.
@@ -17,16 +17,12 @@ func appendLine(b []byte, f Format, rec *Record) []byte {
 	if f == JSON {
 		return appendJSON(b, rec)
 	}
-	ip := orDash(rec.IP)
 	host, request := requestLine(rec)
 	if len(host) > 0 {
 		// No address has that port, so what precedes it is a virtual host.
 		b = fmt.Appendf(b, "%s:99999 ", host)
-		if len(rec.IP) == 0 {
-			ip = []byte("-,-") // a list that begins with none: a mere dash were the ident
-		}
 	}
-	b = fmt.Appendf(b, `%s - %s [%s] "%s" 200 `, ip, orDash(rec.User),
+	b = fmt.Appendf(b, `%s - %s [%s] "%s" 200 `, orDash(rec.Peer), orDash(rec.User),
 		instant(rec.Time).Format("02/Jan/2006:15:04:05 -0700"), orDash(request))
 	if rec.Size == Unknown {
 		b = append(b, '-')
@@ -35,6 +31,9 @@ func appendLine(b []byte, f Format, rec *Record) []byte {
 	}
 	if f == Combined {
 		b = append(b, ` "-" "-"`...)
+	}
+	if len(rec.Forwarded) > 0 {
+		b = fmt.Appendf(b, ` "%s"`, rec.Forwarded)
 	}
 	return b
 }
@@ -51,7 +50,7 @@ func appendJSON(b []byte, rec *Record) []byte {
 		}
 	}
 	host, request := requestLine(rec)
-	member(`"ip"`, rec.IP, "")
+	member(`"ip"`, rec.Peer, "")
 	member(`"user"`, rec.User, "")
 	member(`"host"`, host, "")
 	member(`"uri"`, request, "")
@@ -59,7 +58,15 @@ func appendJSON(b []byte, rec *Record) []byte {
 		b = fmt.Appendf(b, `,"size":%d`, rec.Size)
 	}
 	member(`"a"`, rec.Fields[0], "")
-	member(`"request":{"headers":{"X"`, rec.Fields[1], "}}")
+	switch {
+	case len(rec.Forwarded) == 0:
+		member(`"request":{"headers":{"X"`, rec.Fields[1], "}}")
+	case len(rec.Fields[1]) == 0:
+		member(`"request":{"headers":{"X-Forwarded-For"`, rec.Forwarded, "}}")
+	default:
+		member(`"request":{"headers":{"X"`, rec.Fields[1], "")
+		member(`"X-Forwarded-For"`, rec.Forwarded, "}}")
+	}
 	return append(b, '}')
 }
 

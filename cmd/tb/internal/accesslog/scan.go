@@ -2,25 +2,24 @@ package accesslog
 
 import "bytes"
 
-// scanner walks over a JSON object and keeps the raw scalars that are looked for.
-// What is not looked for is skipped by matching brackets and strings. It checks no
-// more of the syntax than finding the values takes, and it recurses no deeper than
-// the paths looked for, whatever the line.
+// scanner walks over a JSON object and keeps the raw values at the wanted paths. It skips
+// other values by matching brackets and strings. It checks only as much of the syntax as it
+// needs to find the values, and it recurses no deeper than the wanted paths.
 type scanner struct {
-	root   *node    // what is looked for
+	root   *node    // the wanted paths
 	data   []byte   // the line
 	pos    int      // how much of it has been scanned
-	values [][]byte // what was found, by slot: scalars as they stand in the line
+	values [][]byte // the raw values found, by slot
 }
 
-// line scans one object into values and says whether the line is one.
+// line scans an object into values, and reports whether the line is one object.
 func (s *scanner) line(data []byte, values [][]byte) bool {
 	s.data, s.pos, s.values = data, 0, values
 	return s.consume('{') && s.object(s.root) && s.peek() == 0
 }
 
-// object scans the members of an object and its closing brace. Of members with the same
-// name the last counts.
+// object scans the members of an object and its closing brace. If a name occurs twice, the
+// last member counts.
 func (s *scanner) object(n *node) bool {
 	if s.consume('}') {
 		return true
@@ -39,8 +38,8 @@ func (s *scanner) object(n *node) bool {
 	}
 }
 
-// value scans a value of any kind. A nil node looks for nothing in it. A null counts as
-// not there, so that another field can stand in.
+// value scans a value of any kind. Nothing in it is wanted if n is nil. A null counts as
+// missing, so that the next candidate counts.
 func (s *scanner) value(n *node) bool {
 	c := s.peek()
 	switch {
@@ -54,24 +53,34 @@ func (s *scanner) value(n *node) bool {
 	}
 	raw, ok := s.scalar(c)
 	if n != nil && string(raw) != "null" {
-		for _, slot := range n.slots {
-			s.values[slot] = raw
-		}
+		s.keep(n, raw)
 	}
 	return ok
 }
 
-// array scans an array, of which a scalar first element counts: Caddy logs the values of
-// a header as a list, nearly always of one. Then it is skipped as a whole, and so arrays in
-// arrays need no recursion.
+func (s *scanner) keep(n *node, raw []byte) {
+	for _, slot := range n.slots {
+		s.values[slot] = raw
+	}
+}
+
+// array scans an array. Its first element counts if it is a scalar: Caddy logs the values of
+// a header field as an array, nearly always of one. The array is then skipped as a whole, so
+// nested arrays need no recursion.
 func (s *scanner) array(n *node) bool {
 	start := s.pos
-	s.pos++
-	if c := s.peek(); c != '[' && c != '{' && c != ']' && !s.value(n) {
-		return false
+	if !n.whole {
+		s.pos++
+		if c := s.peek(); c != '[' && c != '{' && c != ']' && !s.value(n) {
+			return false
+		}
+		s.pos = start
 	}
-	s.pos = start
-	return s.skip()
+	ok := s.skip()
+	if n.whole {
+		s.keep(n, s.data[start:s.pos])
+	}
+	return ok
 }
 
 // scalar scans a string, a number, true, false or null that begins with c.
@@ -87,7 +96,7 @@ func (s *scanner) scalar(c byte) (raw []byte, ok bool) {
 	return s.data[start:s.pos], s.pos > start
 }
 
-// isLiteral has the bytes that numbers and the words true, false and null consist of.
+// isLiteral has the bytes of numbers and of the words true, false and null.
 var isLiteral = func() (is [256]bool) {
 	for _, c := range []byte("+-.0123456789Eaeflnrstu") {
 		is[c] = true
@@ -95,7 +104,7 @@ var isLiteral = func() (is [256]bool) {
 	return is
 }()
 
-// text scans a string and returns what stands between its quotes, still escaped.
+// text scans a string and returns its text, still escaped.
 func (s *scanner) text() (text []byte, ok bool) {
 	if s.peek() != '"' {
 		return nil, false
@@ -109,7 +118,7 @@ func (s *scanner) text() (text []byte, ok bool) {
 	return text, true
 }
 
-// skip passes over an object or array: up to the bracket that closes the first one.
+// skip passes over an object or array, up to its closing bracket.
 func (s *scanner) skip() bool {
 	for depth := 0; s.pos < len(s.data); s.pos++ {
 		switch s.data[s.pos] {
@@ -131,7 +140,7 @@ func (s *scanner) skip() bool {
 	return false
 }
 
-// peek passes over white space and returns the byte that follows, 0 at the end.
+// peek passes over white space and returns the next byte, or 0 at the end.
 func (s *scanner) peek() byte {
 	for s.pos < len(s.data) {
 		c := s.data[s.pos]
@@ -143,10 +152,10 @@ func (s *scanner) peek() byte {
 	return 0
 }
 
-// blanks are what JSON calls white space.
+// blanks are the white space of JSON.
 var blanks = []byte(" \t\r\n")
 
-// consume passes over c if it comes next.
+// consume passes over c if it is next, and reports whether it was.
 func (s *scanner) consume(c byte) bool {
 	if s.peek() != c {
 		return false

@@ -15,6 +15,8 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgsvg"
+
+	"github.com/seed-181794aa/ratelimit/internal/compositekey"
 )
 
 // The sizes of the drawing and of the legends at its right edge.
@@ -171,7 +173,7 @@ func (r *replayer) tokensChart() (chart, error) {
 		}
 		line.Color, line.Width = keyColors[i], vg.Points(1.2)
 		lines = append(lines, line)
-		c.legend.Add(shorten(keyText(splitKey(e.Key)), legendRunes), line)
+		c.legend.Add(shorten(keyText(compositekey.Parts(e.Key)), legendRunes), line)
 	}
 	slices.Reverse(lines) // draws the key refused most last, above the other lines
 	c.Add(lines...)

@@ -3,6 +3,7 @@ package replay
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/accesslog"
@@ -19,7 +20,9 @@ type Options struct {
 	Bursts []Burst
 	// Keys name the parts of a key: ip, user, path, host or fields of a JSON log.
 	Keys []string
-	// IPv6Prefix is how many bits of an IPv6 address make a client, 1 to 128.
+	// Trusted are the networks of proxies whose X-Forwarded-For is believed. IPv6Prefix is
+	// how many bits of an IPv6 address make a client, 1 to 128.
+	Trusted    []netip.Prefix
 	IPv6Prefix int
 	// Cost is what a request takes.
 	Cost Cost
@@ -36,7 +39,7 @@ func (o *Options) validate() error {
 	if n := len(o.Rates) * len(o.Bursts); n > maxSweep {
 		return fmt.Errorf("sweep: %d pairs of rate and burst, want at most %d", n, maxSweep)
 	}
-	_, _, err := newKeyer(o.Keys, o.IPv6Prefix)
+	_, _, err := newKeyer(o)
 	return err
 }
 
@@ -65,7 +68,7 @@ func newReplayer(o Options) (*replayer, error) {
 		ranking: newRanking(maxTracked), timeline: newTimeline(),
 	}
 	var err error
-	if r.keyer, r.extra, err = newKeyer(o.Keys, o.IPv6Prefix); err != nil {
+	if r.keyer, r.extra, err = newKeyer(&o); err != nil {
 		return nil, err
 	}
 	if o.Cost.field != "" {

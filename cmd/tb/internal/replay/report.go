@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/accesslog"
+	"github.com/seed-181794aa/ratelimit/internal/compositekey"
 )
 
 // shownKeys is how many of the keys refused most a report has.
@@ -210,7 +211,7 @@ func (rep *Report) checkNames() error {
 func topKey(e *tracked) TopKey {
 	v := &e.Value
 	return TopKey{
-		Key: splitKey(e.Key), Requests: v.requests, Refused: v.refused,
+		Key: compositekey.Parts(e.Key), Requests: v.requests, Refused: v.refused,
 		Partial: e.Partial, RefusedMost: uint64(e.Count),
 		Peak: v.peak.most, LongestRun: v.longestRun,
 	}

@@ -36,7 +36,7 @@ func Run(ctx context.Context, o Options, s accesslog.Schema, inputs []Input) (*R
 	if err != nil {
 		return nil, err
 	}
-	s.Extra = r.extra
+	s.Extra, s.Forwarded = r.extra, r.keyer.trusts
 	res := &Result{replayer: r, Report: newReport(o)}
 	var errs []error
 	for _, in := range inputs {

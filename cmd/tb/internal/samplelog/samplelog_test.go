@@ -69,8 +69,8 @@ func TestSampleIsLikeARealLog(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		byIP[string(rec.IP)]++
-		if bytes.IndexByte(rec.IP, ':') >= 0 {
+		byIP[string(rec.Peer)]++
+		if bytes.IndexByte(rec.Peer, ':') >= 0 {
 			ipv6++
 		}
 		if rec.Time < last {
