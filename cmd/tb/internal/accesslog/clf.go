@@ -1,6 +1,10 @@
 package accesslog
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/seed-181794aa/ratelimit/internal/clientaddr"
+)
 
 // clfParser parses lines of Common and Combined Log Format:
 //
@@ -14,9 +18,15 @@ type clfParser struct {
 	forwarded bool // whether to read Record.Forwarded
 }
 
-func newCLFParser(s Schema) *clfParser {
-	return &clfParser{extra: len(s.Extra), forwarded: s.Forwarded}
-}
+// Separators and marks. Servers escape the quotes that clients send, so the first endOfTime
+// in a line is the server's, whatever a user name contains.
+var (
+	space     = []byte{' '}
+	noIdent   = []byte("- ")
+	endOfTime = []byte("] \"")
+	http      = []byte("HTTP/")
+	scheme    = []byte("://")
+)
 
 // parse fills rec from line and returns which of the two formats the line has.
 func (p *clfParser) parse(line []byte, rec *Record) (Format, error) {
@@ -51,10 +61,6 @@ func (p *clfParser) parse(line []byte, rec *Record) (Format, error) {
 	return Combined, nil
 }
 
-// endOfTime ends a time and begins the request. Servers escape the quotes that clients send,
-// so the first occurrence is the server's, whatever a user name contains.
-var endOfTime = []byte("] \"")
-
 // parseOrigin parses the fields before the request, and returns the rest of the line.
 func (p *clfParser) parseOrigin(line []byte, rec *Record) (rest []byte, err error) {
 	end := bytes.Index(line, endOfTime)
@@ -70,6 +76,70 @@ func (p *clfParser) parseOrigin(line []byte, rec *Record) (rest []byte, err erro
 		return nil, errTime
 	}
 	return line[end+len("]"):], nil
+}
+
+// setOrigin sets the peer, the user and perhaps the host from the fields before the time:
+//
+//	peer ident user                     Common Log Format
+//	host peer ident user                with the virtual host, or host:port, before it
+//	client, proxy, proxy ident user     X-Forwarded-For instead of the peer, with or without
+//	                                    the host before it
+//
+// A user is any text that a client sends, with spaces. The ident is nearly always "-" and
+// never an address: if the second field is an address, the first one is the host. Any other
+// form is refused. To take a host or a proxy for the peer would put many clients into one
+// bucket.
+func (rec *Record) setOrigin(b []byte) bool {
+	peer, rest := cutList(b)
+	ident, user, ok := bytes.Cut(rest, space)
+	if string(ident) != "-" && isPeer(ident, user) {
+		if isList(peer) || isAddr(peer) {
+			return false
+		}
+		rec.Host = emptyIfDash(withoutPort(peer))
+		peer, rest = cutList(rest)
+		ident, user, ok = bytes.Cut(rest, space)
+		ok = ok && !isAddr(ident)
+	}
+	rec.Peer, rec.User = emptyIfDash(peer), emptyIfDash(user)
+	return ok && len(peer) > 0 && peer[0] != ',' && len(user) > 0
+}
+
+// cutList cuts off the first field. A field that ends with a comma continues in the next
+// one.
+func cutList(b []byte) (list, rest []byte) {
+	for end := 0; ; end++ {
+		n := bytes.IndexByte(b[end:], ' ')
+		if n < 0 {
+			return b, nil
+		}
+		if end += n; end == 0 || b[end-1] != ',' {
+			return b[:end], b[end+1:]
+		}
+	}
+}
+
+func isList(b []byte) bool { return bytes.IndexByte(b, ',') >= 0 }
+
+// isPeer reports whether the second field is the peer and not the ident. It is the peer if
+// it is an address or a list, or if a "-" follows, which is then the ident.
+func isPeer(second, rest []byte) bool {
+	return isAddr(second) || isList(second) || bytes.HasPrefix(rest, noIdent)
+}
+
+// isAddr reports whether b is an IP address, with or without a port.
+func isAddr(b []byte) bool {
+	_, ok := clientaddr.Parse(string(b))
+	return ok
+}
+
+// withoutPort returns a host without its port.
+func withoutPort(b []byte) []byte {
+	colon := bytes.LastIndexByte(b, ':')
+	if colon < 0 || countDigits(b[colon+1:]) < len(b)-colon-1 {
+		return b
+	}
+	return b[:colon]
 }
 
 // errorBeforeRequest returns what is wrong with a line that has no request after a time.
@@ -108,8 +178,6 @@ func forwardedField(b []byte) []byte {
 	}
 	return emptyIfDash(value)
 }
-
-var space = []byte{' '}
 
 // cutField cuts off the next field, after a space. The rest begins with the space after the
 // field, or is empty.
@@ -183,12 +251,6 @@ func splitRequest(line []byte) (host, path []byte) {
 	}
 	return splitURI(uri)
 }
-
-// The prefix of a protocol version, and the separator after the scheme of a URI.
-var (
-	http   = []byte("HTTP/")
-	scheme = []byte("://")
-)
 
 // splitURI splits "/path?query", or "http://host/path" of a request to a proxy.
 func splitURI(uri []byte) (host, path []byte) {

@@ -32,7 +32,7 @@
 // # Cost
 //
 // The package is made for logs of many gigabytes. It parses a line in the read buffer, and
-// allocates only for JSON texts with escapes, for JSON lists of several addresses, and for a
-// peer after a virtual host. It never holds more than one line of MaxLine bytes. The slices
+// allocates only for JSON texts with escapes, for JSON arrays of addresses, and for a peer
+// after a virtual host. It never holds more than one line of MaxLine bytes. The slices
 // of a Record point into the read buffer.
 package accesslog

@@ -67,7 +67,7 @@ func reprint(t *testing.T, format Format, rec *Record) []byte {
 type parser struct{ Reader }
 
 func newParser() *parser {
-	return &parser{Reader{clf: newCLFParser(extra), json: newJSONParser(extra)}}
+	return &parser{Reader{clf: &clfParser{extra: len(extra.Extra), forwarded: true}, json: newJSONParser(extra)}}
 }
 
 // parse parses a line of any format.
@@ -99,7 +99,7 @@ func TestCanonicalLines(t *testing.T) {
 		`2001:db8::1 - eve b [17/May/2015:10:05:03 +0000] "GET /\"a b\" HTTP/1.1" 200 - "-" "-"`,
 		`- - - [01/Jan/1970:00:00:00 +0000] "-" 200 0`,
 		`192.0.2.7 - - [29/Feb/2016:23:59:59 +0000] "GET http://h.example/a HTTP/1.1" 200 17`,
-		`h.example:99999 192.0.2.7 - - [17/May/2015:10:05:03 +0000] "GET * HTTP/1.1" 200 17`,
+		`h.example:999999 192.0.2.7 - - [17/May/2015:10:05:03 +0000] "GET * HTTP/1.1" 200 17`,
 		`1.2.3.4 - - [31/Dec/2261:23:59:59 -2359] "GET /a HTTP/1.1" 200 999999999999999999`,
 		`{"ts":1431857103123456789,"ip":"192.0.2.7","uri":"GET /a HTTP/1.1","size":17}`,
 		`{"ts":1431857103123456789,"ip":"192.0.2.7","user":"a\"b\\\n"}`,

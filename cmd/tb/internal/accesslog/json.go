@@ -96,7 +96,7 @@ func (p *jsonParser) timestamp(b []byte) (ns int64, ok bool) {
 }
 
 // unquote returns the text of a raw value, or nil if the value is not valid. It allocates only
-// for a text with an escape, which is rare, and for an array of several texts.
+// for an array, and for a text with an escape, which is rare.
 func unquote(raw []byte) []byte {
 	if len(raw) > 0 && raw[0] == '[' {
 		return joinTexts(raw)
@@ -116,29 +116,17 @@ func unquote(raw []byte) []byte {
 }
 
 // joinTexts joins the strings of a raw array with commas, as the lines of a header field are
-// joined. A string with an escape is not an address and becomes empty. joinTexts stops at an
-// element that is not a string.
+// joined. A string with an escape is not an address, so only the strings after it count.
 func joinTexts(raw []byte) []byte {
 	s := scanner{data: raw, pos: len("[")}
-	var all []byte
-	for {
+	list := make([]byte, 0, len(raw))
+	for more := true; more; more = s.consume(',') {
 		text, ok := s.text()
-		if !ok {
-			return all
+		if !ok || bytes.IndexByte(text, '\\') >= 0 {
+			list = list[:0]
+			continue
 		}
-		if bytes.IndexByte(text, '\\') >= 0 {
-			text = nil
-		}
-		if all == nil {
-			all = text[:len(text):len(text)] // so that a second text is not appended in place
-		} else {
-			if cap(all) < len(raw) {
-				all = append(make([]byte, 0, len(raw)), all...)
-			}
-			all = append(append(all, ','), text...)
-		}
-		if !s.consume(',') {
-			return all
-		}
+		list = append(append(list, text...), ',')
 	}
+	return bytes.TrimSuffix(list, []byte{','})
 }

@@ -19,8 +19,12 @@ func appendLine(b []byte, f Format, rec *Record) []byte {
 	}
 	host, request := requestLine(rec)
 	if len(host) > 0 {
-		// No address has that port, so what precedes it is a virtual host.
-		b = fmt.Appendf(b, "%s:99999 ", host)
+		// No IPv4 address has that port, so the text before it is a virtual host.
+		before := fmt.Appendf(nil, "%s:999999", host)
+		if isAddr(before) { // the port would belong to a zone
+			before = host
+		}
+		b = append(append(b, before...), ' ')
 	}
 	b = fmt.Appendf(b, `%s - %s [%s] "%s" 200 `, orDash(rec.Peer), orDash(rec.User),
 		instant(rec.Time).Format("02/Jan/2006:15:04:05 -0700"), orDash(request))

@@ -54,7 +54,7 @@ func NewReader(ctx context.Context, name string, r io.Reader, s Schema) (*Reader
 	return &Reader{
 		name: name,
 		in:   lines,
-		clf:  newCLFParser(s),
+		clf:  &clfParser{extra: len(s.Extra), forwarded: s.Forwarded},
 		json: newJSONParser(s),
 	}, nil
 }

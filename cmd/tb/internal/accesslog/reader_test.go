@@ -174,7 +174,7 @@ func TestContextEndsABlockedRead(t *testing.T) {
 
 func TestParsingDoesNotAllocate(t *testing.T) {
 	s := Schema{Extra: []string{"request.headers.X-Api-Key"}}
-	clf, json := newCLFParser(s), newJSONParser(s)
+	clf, json := &clfParser{extra: 1}, newJSONParser(s)
 	for _, tt := range []struct {
 		name, line string
 		parse      func([]byte, *Record) (Format, error)
@@ -197,7 +197,7 @@ func TestParsingDoesNotAllocate(t *testing.T) {
 }
 
 func BenchmarkParse(b *testing.B) {
-	clf, json := newCLFParser(Schema{}), newJSONParser(Schema{})
+	clf, json := &clfParser{}, newJSONParser(Schema{})
 	for _, bm := range []struct {
 		name, line string
 		parse      func([]byte, *Record) (Format, error)

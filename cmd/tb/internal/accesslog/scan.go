@@ -1,6 +1,9 @@
 package accesslog
 
-import "bytes"
+import (
+	"bytes"
+	"strings"
+)
 
 // scanner walks over a JSON object and keeps the raw values at the wanted paths. It skips
 // other values by matching brackets and strings. It checks only as much of the syntax as it
@@ -40,28 +43,26 @@ func (s *scanner) object(n *node) bool {
 
 // value scans a value of any kind. Nothing in it is wanted if n is nil. A null counts as
 // missing, so that the next candidate counts.
-func (s *scanner) value(n *node) bool {
+func (s *scanner) value(n *node) (ok bool) {
 	c := s.peek()
+	start := s.pos
 	switch {
 	case c == '{' && n != nil:
 		s.pos++
 		return s.object(n)
-	case c == '[' && n != nil:
+	case c == '[' && n != nil && !n.whole:
 		return s.array(n)
 	case c == '{' || c == '[':
-		return s.skip()
+		ok = s.skip()
+	default:
+		ok = s.scalar(c)
 	}
-	raw, ok := s.scalar(c)
-	if n != nil && string(raw) != "null" {
-		s.keep(n, raw)
+	if raw := s.data[start:s.pos]; n != nil && string(raw) != "null" {
+		for _, slot := range n.slots {
+			s.values[slot] = raw
+		}
 	}
 	return ok
-}
-
-func (s *scanner) keep(n *node, raw []byte) {
-	for _, slot := range n.slots {
-		s.values[slot] = raw
-	}
 }
 
 // array scans an array. Its first element counts if it is a scalar: Caddy logs the values of
@@ -69,31 +70,25 @@ func (s *scanner) keep(n *node, raw []byte) {
 // nested arrays need no recursion.
 func (s *scanner) array(n *node) bool {
 	start := s.pos
-	if !n.whole {
-		s.pos++
-		if c := s.peek(); c != '[' && c != '{' && c != ']' && !s.value(n) {
-			return false
-		}
-		s.pos = start
+	s.pos++
+	if c := s.peek(); c != '[' && c != '{' && c != ']' && !s.value(n) {
+		return false
 	}
-	ok := s.skip()
-	if n.whole {
-		s.keep(n, s.data[start:s.pos])
-	}
-	return ok
+	s.pos = start
+	return s.skip()
 }
 
 // scalar scans a string, a number, true, false or null that begins with c.
-func (s *scanner) scalar(c byte) (raw []byte, ok bool) {
-	start := s.pos
+func (s *scanner) scalar(c byte) (ok bool) {
 	if c == '"' {
-		_, ok := s.text()
-		return s.data[start:s.pos], ok
+		_, ok = s.text()
+		return ok
 	}
+	start := s.pos
 	for s.pos < len(s.data) && isLiteral[s.data[s.pos]] {
 		s.pos++
 	}
-	return s.data[start:s.pos], s.pos > start
+	return s.pos > start
 }
 
 // isLiteral has the bytes of numbers and of the words true, false and null.
@@ -162,4 +157,43 @@ func (s *scanner) consume(c byte) bool {
 	}
 	s.pos++
 	return true
+}
+
+// node is a node in the tree of all candidate paths. A path may end where another goes on:
+// "request" is a text in one log and an object in another.
+type node struct {
+	slots    []int // the slots of the values here
+	whole    bool  // whether an array is a value, and not its first element
+	children []child
+}
+
+// child is a node and the name of the member that leads to it. A node has so few children
+// that searching a list is faster than a map.
+type child struct {
+	name string
+	node *node
+}
+
+// child returns the child of n with that name, or nil if no path leads there.
+func (n *node) child(name []byte) *node {
+	for i := range n.children {
+		if string(name) == n.children[i].name {
+			return n.children[i].node
+		}
+	}
+	return nil
+}
+
+// add adds a path whose value goes to slot.
+func (n *node) add(path string, slot int, whole bool) {
+	for name := range strings.SplitSeq(path, ".") {
+		next := n.child([]byte(name))
+		if next == nil {
+			next = &node{}
+			n.children = append(n.children, child{name, next})
+		}
+		n = next
+	}
+	n.slots = append(n.slots, slot)
+	n.whole = n.whole || whole
 }

@@ -43,10 +43,16 @@ func newKeyer(o *Options) (*keyer, []string, error) {
 	if k.rules, err = clientaddr.New(o.Trusted, 0, o.IPv6Prefix); err != nil {
 		return nil, nil, err
 	}
+	standard := map[string]func(*accesslog.Record) []byte{
+		"ip":   k.client,
+		"user": func(rec *accesslog.Record) []byte { return rec.User },
+		"host": func(rec *accesslog.Record) []byte { return rec.Host },
+		"path": func(rec *accesslog.Record) []byte { return rec.Path },
+	}
 	var extra []string
 	for _, name := range o.Keys {
-		part, ok := k.standardPart(name)
-		if !ok {
+		part := standard[name]
+		if part == nil {
 			if !isFieldName(name) || isMisspelt(name, "ip", "user", "path", "host") {
 				return nil, nil, fmt.Errorf("key %q: %s", name, wantKey)
 			}
@@ -57,21 +63,6 @@ func newKeyer(o *Options) (*keyer, []string, error) {
 		k.parts = append(k.parts, part)
 	}
 	return k, extra, nil
-}
-
-// standardPart returns a part that every format has, by its name.
-func (k *keyer) standardPart(name string) (func(*accesslog.Record) []byte, bool) {
-	switch name {
-	case "ip":
-		return k.client, true
-	case "user":
-		return func(rec *accesslog.Record) []byte { return rec.User }, true
-	case "host":
-		return func(rec *accesslog.Record) []byte { return rec.Host }, true
-	case "path":
-		return func(rec *accesslog.Record) []byte { return rec.Path }, true
-	}
-	return nil, false
 }
 
 // isMisspelt reports whether a name is one of the words in other letters or with a suffix

@@ -227,11 +227,15 @@ func (wholeTicks) Ticks(first, last float64) []plot.Tick {
 	for i := 0; (last-first)/step > most-1; i++ {
 		step *= [...]float64{2, 2.5, 2}[i%3]
 	}
-	var ticks []plot.Tick
+	return ticks(first, last, step, func(v float64) string { return grouped(int64(v)) })
+}
+
+// ticks marks the multiples of step from first to last.
+func ticks(first, last, step float64, label func(float64) string) (all []plot.Tick) {
 	for v := math.Ceil(first/step) * step; v <= last; v += step {
-		ticks = append(ticks, plot.Tick{Value: v, Label: grouped(int64(v))})
+		all = append(all, plot.Tick{Value: v, Label: label(v)})
 	}
-	return ticks
+	return all
 }
 
 const day = 24 * time.Hour
@@ -254,15 +258,10 @@ func (timeTicks) Ticks(first, last float64) []plot.Tick {
 	for i < len(timeSteps)-1 && (last-first)/timeSteps[i].Seconds() > most {
 		i++
 	}
-	step := int64(timeSteps[i].Seconds())
 	format := timeFormat(timeSteps[i], last-first > day.Seconds())
-	var ticks []plot.Tick
-	second := (int64(first) + step - 1) / step * step
-	for ; float64(second) <= last; second += step {
-		label := time.Unix(second, 0).UTC().Format(format)
-		ticks = append(ticks, plot.Tick{Value: float64(second), Label: label})
-	}
-	return ticks
+	return ticks(first, last, timeSteps[i].Seconds(), func(v float64) string {
+		return time.Unix(int64(v), 0).UTC().Format(format)
+	})
 }
 
 // timeFormat returns the shortest format in which marks that are step apart differ.

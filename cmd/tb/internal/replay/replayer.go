@@ -49,8 +49,8 @@ type replayer struct {
 	opts   Options
 	extra  []string // the JSON fields that keyer and cost need, in their order
 	keyer  *keyer
-	clock  logClock // of all limiters
-	trials []*trial // every rate with every burst, bursts varying faster
+	now    time.Time // the time of the current line, which is the clock of all limiters
+	trials []*trial  // every rate with every burst, bursts varying faster
 
 	keys     keyCounter
 	span     span
@@ -74,22 +74,20 @@ func newReplayer(o Options) (*replayer, error) {
 	if o.Cost.field != "" {
 		r.extra = append(r.extra, o.Cost.field)
 	}
+	opts := []tb.Option{
+		tb.WithClock(func() time.Time { return r.now }),
+		tb.WithMaxKeys(o.MaxKeys), tb.WithOverflow(o.Overflow),
+	}
 	for _, rate := range o.Rates {
 		for _, burst := range o.Bursts {
-			if err := r.addTrial(rate, burst); err != nil {
+			l, err := newLimiter(o.Impl, rate.limit(int(burst)), opts...)
+			if err != nil {
 				return nil, err
 			}
+			r.trials = append(r.trials, &trial{rate: rate, burst: burst, limiter: l})
 		}
 	}
 	return r, nil
-}
-
-// addTrial adds a limit to be tried.
-func (r *replayer) addTrial(rate Rate, burst Burst) error {
-	l, err := newLimiter(r.opts.Impl, rate.limit(int(burst)), tb.WithClock(r.clock.read),
-		tb.WithMaxKeys(r.opts.MaxKeys), tb.WithOverflow(r.opts.Overflow))
-	r.trials = append(r.trials, &trial{rate: rate, burst: burst, limiter: l})
-	return err
 }
 
 // replay has every limit decide on a request, and counts the decisions.
@@ -98,7 +96,7 @@ func (r *replayer) addTrial(rate Rate, burst Burst) error {
 // an allocation for each request of a tracked key.
 func (r *replayer) replay(rec *accesslog.Record) error {
 	r.span.add(rec.Time)
-	r.clock.now = time.Unix(0, rec.Time)
+	r.now = time.Unix(0, rec.Time)
 	key := r.keyer.key(rec)
 	cost, standIn := r.opts.Cost.tokens(rec)
 	if standIn {
@@ -156,12 +154,6 @@ func (s *span) add(ns int64) {
 	s.previous = ns
 }
 
-// logClock is the clock of all limiters. It shows the time of the current line, and steps
-// back where the log does.
-type logClock struct{ now time.Time }
-
-func (c *logClock) read() time.Time { return c.now }
-
 // limiter has the calls that a replay needs. A whole cost is exact in a float64, so
 // AllowCost serves all costs.
 type limiter interface {
@@ -169,15 +161,12 @@ type limiter interface {
 	Stats() tb.Stats
 }
 
-// newLimiter returns a limiter of the named implementation.
+// newLimiter returns a limiter of the named implementation, cas or mutex.
 func newLimiter(impl string, limit tb.Limit, opts ...tb.Option) (limiter, error) {
-	switch impl {
-	case "cas":
-		return cas.New[string](limit, opts...)
-	case "mutex":
+	if impl == "mutex" {
 		return mutex.New[string](limit, opts...)
 	}
-	return nil, fmt.Errorf("implementation %q: want cas or mutex", impl)
+	return cas.New[string](limit, opts...)
 }
 
 // trial is one limit under trial, with the number of requests by decision.

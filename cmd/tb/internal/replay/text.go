@@ -46,20 +46,15 @@ func (rep *Report) writeInput(b *strings.Builder) {
 			plural(f.Lines, "line", "lines"), format,
 			ifAny(f.Malformed, ", %s malformed"))
 	}
-	row(b, "key", "%s, cost %s", rep.keyNames(), rep.Cost)
+	key := strings.Join(rep.KeyParts, " + ")
+	if slices.Contains(rep.KeyParts, "ip") {
+		key += fmt.Sprintf(" (IPv6 by /%d)", rep.ipv6Prefix)
+	}
+	row(b, "key", "%s, cost %s", key, rep.Cost)
 	if rep.Requests > 0 {
 		row(b, "time", "%s to %s UTC (%s)", dateTime(rep.First), dateTime(rep.Last),
 			rep.Last.Sub(rep.First).Round(time.Second))
 	}
-}
-
-// keyNames names the parts of the key.
-func (rep *Report) keyNames() string {
-	text := strings.Join(rep.KeyParts, " + ")
-	if slices.Contains(rep.KeyParts, "ip") {
-		text += fmt.Sprintf(" (IPv6 by /%d)", rep.ipv6Prefix)
-	}
-	return text
 }
 
 // writeOutcome writes what a single limit would have done.
