@@ -264,9 +264,8 @@ func splitURI(uri []byte) (host, path []byte) {
 	if !ok {
 		return nil, uri
 	}
-	slash := bytes.IndexByte(rest, '/')
-	if slash < 0 {
-		return rest, nil
+	if slash := bytes.IndexByte(rest, '/'); slash >= 0 {
+		return rest[:slash], rest[slash:]
 	}
-	return rest[:slash], rest[slash:]
+	return rest, nil
 }

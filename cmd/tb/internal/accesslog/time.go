@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -71,19 +72,15 @@ func (p *timeParser) setDate(b []byte, parse func([]byte) (y, m, d int)) bool {
 	return true
 }
 
-// clfDate splits "17/May/2015". For another text it returns a negative number or the month
-// 13, which setDate refuses.
+// clfDate splits "17/May/2015". For another text it returns negative numbers, which setDate
+// refuses.
 func clfDate(b []byte) (y, m, d int) {
-	const months = "JanFebMarAprMayJunJulAugSepOctNovDec"
-	if b[2] != '/' || b[6] != '/' {
+	const months = "/Jan/Feb/Mar/Apr/May/Jun/Jul/Aug/Sep/Oct/Nov/Dec/"
+	i := strings.Index(months, string(b[2:7]))
+	if i%4 != 0 { // -1 included
 		return -1, -1, -1
 	}
-	for m = 1; m <= 12; m++ {
-		if string(b[3:6]) == months[3*m-3:3*m] {
-			break
-		}
-	}
-	return int(parseDigits(b[7:])), m, int(parseDigits(b[:2]))
+	return int(parseDigits(b[7:])), i/4 + 1, int(parseDigits(b[:2]))
 }
 
 // isoDate splits "2015-05-17" in the same way.

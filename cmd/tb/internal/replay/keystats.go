@@ -84,13 +84,12 @@ type peakCounter struct {
 // add counts a request in a second since 1970. It clears the counts of the seconds that
 // leave the window.
 func (p *peakCounter) add(second int64) {
-	for ; p.newest < second; p.newest++ {
-		if second-p.newest >= peakWindow { // the whole window is past
-			p.counts = [peakWindow]uint32{}
-			p.newest = second
-			break
-		}
-		p.counts[(p.newest+1)%peakWindow] = 0
+	if second-p.newest >= peakWindow { // the whole window is past
+		*p = peakCounter{newest: second, most: p.most}
+	}
+	for p.newest < second {
+		p.newest++
+		p.counts[p.newest%peakWindow] = 0
 	}
 	if second <= p.newest-peakWindow {
 		return

@@ -34,7 +34,7 @@ type Options struct {
 	Impl string
 }
 
-// validate returns an error that says what is wrong with the options.
+// validate returns an error if the sweep is too large or the key has a mistake.
 func (o *Options) validate() error {
 	if n := len(o.Rates) * len(o.Bursts); n > maxSweep {
 		return fmt.Errorf("sweep: %d pairs of rate and burst, want at most %d", n, maxSweep)
@@ -46,9 +46,9 @@ func (o *Options) validate() error {
 // replayer replays requests, one by one. The order of the lines is the order of the
 // decisions, so it is not safe for concurrent use.
 type replayer struct {
-	opts   Options
-	extra  []string // the JSON fields that keyer and cost need, in their order
 	keyer  *keyer
+	cost   Cost
+	extra  []string  // the JSON fields that keyer and cost need, in their order
 	now    time.Time // the time of the current line, which is the clock of all limiters
 	trials []*trial  // every rate with every burst, bursts varying faster
 
@@ -64,7 +64,7 @@ type replayer struct {
 // newReplayer returns a replayer without any request.
 func newReplayer(o Options) (*replayer, error) {
 	r := &replayer{
-		opts: o, keys: newKeyCounter(maxDistinct),
+		cost: o.Cost, keys: newKeyCounter(maxDistinct),
 		ranking: newRanking(maxTracked), timeline: newTimeline(),
 	}
 	var err error
@@ -98,7 +98,7 @@ func (r *replayer) replay(rec *accesslog.Record) error {
 	r.span.add(rec.Time)
 	r.now = time.Unix(0, rec.Time)
 	key := r.keyer.key(rec)
-	cost, standIn := r.opts.Cost.tokens(rec)
+	cost, standIn := r.cost.tokens(rec)
 	if standIn {
 		r.standIns++
 	}
