@@ -142,7 +142,7 @@ func withoutPort(b []byte) []byte {
 	return b[:colon]
 }
 
-// errorBeforeRequest returns what is wrong with a line that has no request after a time.
+// errorBeforeRequest returns the error of a line that has no request after a time.
 func errorBeforeRequest(line []byte) error {
 	open := bytes.IndexByte(line, '[')
 	switch {

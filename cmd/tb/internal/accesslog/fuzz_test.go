@@ -63,11 +63,12 @@ func reprint(t *testing.T, format Format, rec *Record) []byte {
 	return line
 }
 
-// parser is what parses the lines of a Reader.
+// parser parses lines as a Reader does.
 type parser struct{ Reader }
 
 func newParser() *parser {
-	return &parser{Reader{clf: &clfParser{extra: len(extra.Extra), forwarded: true}, json: newJSONParser(extra)}}
+	clf := &clfParser{extra: len(extra.Extra), forwarded: true}
+	return &parser{Reader{clf: clf, json: newJSONParser(extra)}}
 }
 
 // parse parses a line of any format.

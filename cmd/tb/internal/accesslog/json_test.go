@@ -84,7 +84,7 @@ func TestMalformedJSONLines(t *testing.T) {
 		{`{"ts":-5}`, errBadTime},
 		{`{"ts":1e400}`, errBadTime},
 		{`{"ts":true}`, errBadTime},
-		{`{"ts":"2015-05-17T10:05:03"}`, errBadTime}, // of which zone?
+		{`{"ts":"2015-05-17T10:05:03"}`, errBadTime}, // without a zone
 		{`{"ts":"2015-13-17T10:05:03Z"}`, errBadTime},
 	} {
 		got, bad, _ := read(t, strings.NewReader(tt.line), Schema{})

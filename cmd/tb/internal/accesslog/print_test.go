@@ -45,7 +45,7 @@ func appendLine(b []byte, f Format, rec *Record) []byte {
 func appendJSON(b []byte, rec *Record) []byte {
 	if rec.Time < 1e17 {
 		b = fmt.Appendf(b, `{"ts":%d.%09d`, rec.Time/1e9, rec.Time%1e9)
-	} else { // so many must be nanoseconds
+	} else { // a number of this size is in nanoseconds
 		b = fmt.Appendf(b, `{"ts":%d`, rec.Time)
 	}
 	member := func(name string, text []byte, end string) {
@@ -98,8 +98,8 @@ func instant(ns int64) time.Time {
 	return t
 }
 
-// quote writes a text as JSON. What needs no escape stays as it is, even if it is no UTF-8,
-// as it does in the parser. What needs one came from an escape, and so is UTF-8.
+// quote writes a text as JSON. A text without escapes stays as it is, even if it is not UTF-8,
+// as in the parser. A text that needs an escape came from an escape, and so is UTF-8.
 func quote(text []byte) []byte {
 	if !bytes.ContainsAny(text, "\"\\\n") {
 		return slices.Concat([]byte{'"'}, text, []byte{'"'})

@@ -90,7 +90,7 @@ func TestMalformedLinesAreNumbered(t *testing.T) {
 	}
 }
 
-// The format is that of the first valid line: another one later is malformed.
+// The first valid line decides the format. A later line in another format is malformed.
 func TestFormatIsThatOfTheFile(t *testing.T) {
 	const jsonLine = `{"ts":1431857103,"ip":"j"}`
 	got, bad, format := read(t, strings.NewReader("{\n"+line("a")+"\n"+jsonLine), Schema{})

@@ -18,8 +18,8 @@ import (
 )
 
 // TextMapper parses the flags of type "text". Such a flag takes the next argument even if
-// the argument begins with a hyphen. By default kong takes -1 for a flag and does not say
-// what was expected.
+// the argument begins with a hyphen. By default kong takes -1 for a flag, and its message does
+// not name the expected value.
 var TextMapper = kong.NamedMapper("text", kong.MapperFunc(
 	func(ctx *kong.DecodeContext, target reflect.Value) error {
 		text, _ := ctx.Scan.Pop().Value.(string) // empty at the end of the line
@@ -110,8 +110,7 @@ func (b *Burst) UnmarshalText(text []byte) (err error) {
 // for each limit in a word.
 const maxSweep = 64
 
-// Sweep lists rates and bursts, of which every pair is tried. Another flag stands in for an
-// empty list.
+// Sweep lists rates and bursts. Every pair is tried. Another flag stands in for an empty list.
 type Sweep struct {
 	Rates  []Rate
 	Bursts []Burst

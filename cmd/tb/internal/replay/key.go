@@ -124,8 +124,8 @@ func appendDigest(b, part []byte) []byte {
 // client returns the address of the client as text: an IPv4 address, or the network of an
 // IPv6 address. A peer that is not an address, such as a host name, is returned as it is.
 //
-// A Peer that is a list stands for a peer that was not logged. Its last entry is what that
-// peer added, and takes its place. The rest of the list is then part of X-Forwarded-For.
+// Where the log has a list instead of the peer, the peer itself was not logged. It wrote the
+// last entry of the list, which takes its place. The other entries count as X-Forwarded-For.
 func (k *keyer) client(rec *accesslog.Record) []byte {
 	if !k.trusts && bytes.IndexByte(rec.Peer, ':') < 0 && bytes.IndexByte(rec.Peer, ',') < 0 {
 		return rec.Peer // most lines need no parsing

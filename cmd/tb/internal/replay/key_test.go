@@ -57,7 +57,8 @@ func TestKeyParts(t *testing.T) {
 	}
 	rec := &accesslog.Record{User: []byte("eve"), Host: []byte("h"), Path: []byte("/p"),
 		Fields: [][]byte{[]byte("t"), nil}}
-	if got := compositekey.Parts(string(k.key(rec))); !slices.Equal(got, []string{"/p", "t", "eve", "h", ""}) {
+	want := []string{"/p", "t", "eve", "h", ""}
+	if got := compositekey.Parts(string(k.key(rec))); !slices.Equal(got, want) {
 		t.Errorf("got %q", got)
 	}
 	if !slices.Equal(k.missing, []uint64{0, 0, 0, 0, 1}) {
@@ -96,7 +97,7 @@ func TestLongPartsAreReplacedByADigest(t *testing.T) {
 	if got := compositekey.Parts(keyOf(long[:256]))[0]; len(got) != 256 || got != long[:256] {
 		t.Errorf("a path of 256 bytes came back as %q", got)
 	}
-	// What differs only at the end, or is written like a digest, is another key.
+	// A path that differs only at the end, or that looks like a digest, has another key.
 	seen := make(map[string]bool)
 	paths := []string{long, long + "x", long + "y", long[:257], compositekey.Parts(keyOf(long))[0]}
 	for _, path := range paths {

@@ -24,10 +24,10 @@ type Options struct {
 	// how many bits of an IPv6 address make a client, 1 to 128.
 	Trusted    []netip.Prefix
 	IPv6Prefix int
-	// Cost is what a request takes.
+	// Cost is the cost of a request.
 	Cost Cost
-	// MaxKeys bounds the table of each limiter. Overflow is what happens to a new key
-	// while no bucket in the table is full.
+	// MaxKeys bounds the table of each limiter. Overflow applies to a new key while no
+	// bucket in the table is full.
 	MaxKeys  int
 	Overflow tb.Overflow
 	// Impl is the implementation of the limiter, cas or mutex.

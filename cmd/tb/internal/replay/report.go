@@ -76,7 +76,7 @@ type File struct {
 	Malformed int64 `json:"malformed"`
 }
 
-// Outcome is what one limit would have done.
+// Outcome has the decisions of one limit.
 type Outcome struct {
 	// Rate is the flag, always with its unit: "5/s", "300/m". Burst is in tokens.
 	Rate  string `json:"rate"`

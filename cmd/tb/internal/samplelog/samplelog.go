@@ -41,7 +41,7 @@ type request struct {
 // Log generates a log as it is read. It implements io.Reader.
 //
 // Requests are generated in the order of their begin and written in the order of their end. A
-// heap holds the requests in progress, which are at most those of a few visits, crawls and
+// heap holds the requests in progress: at most the requests of a few visits, crawls and
 // attacks.
 type Log struct {
 	rng      *rand.Rand

@@ -45,7 +45,7 @@ func TestShortestSampleCoversADay(t *testing.T) {
 	}
 }
 
-// The sample must have what makes it worth replaying.
+// The sample resembles a real log.
 func TestSampleIsLikeARealLog(t *testing.T) {
 	const lines = 50_000
 	ctx, cancel := context.WithCancel(t.Context())
