@@ -97,7 +97,7 @@ func (c *call) optional(f *fields, binding *entry, remaining string, retry int64
 		f.set(fieldPolicy, string(c.text))
 	}
 	if c.l.sendX {
-		full := c.now.Add(c.toFull(binding)).Add(time.Second - 1).Unix()
+		full := c.now.Add(c.level(binding).Full).Add(time.Second - 1).Unix()
 		f.set("X-Ratelimit-Limit", binding.quota)
 		f.set("X-Ratelimit-Remaining", remaining)
 		f.set("X-Ratelimit-Reset", strconv.FormatInt(max(full, c.now.Unix()+retry), 10))
@@ -141,37 +141,40 @@ func (c *call) problem(w http.ResponseWriter, status int, detail string) {
 	_, _ = w.Write(b) // the client is gone, or is not: there is nobody to tell
 }
 
-// reset returns the seconds until e has one more whole token, at least 1.
+// reset returns the seconds until e's bucket has one more whole token, at least 1.
 func (c *call) reset(e *entry) int64 {
 	if !e.slow {
 		return 1
 	}
-	if charge := e.charge(float64(e.decision.Remaining + 1)); charge != nil {
-		if d, err := charge.Check(c.now); err == nil {
-			return max(1, ceilSeconds(d.RetryAfter))
-		}
-	}
-	return max(1, ceilSeconds(toSupply(e.Limit, 1))) // at most that
+	return max(1, ceilSeconds(c.level(e).NextToken))
 }
 
-// wait returns (cost − tokens)/rate, also where the cost is above the capacity and there is
-// no point in waiting.
+// wait returns (cost − tokens)/rate, also for a cost above the capacity, although no wait
+// helps then.
 func (c *call) wait(e *entry) time.Duration {
 	over := e.cost - float64(e.Limit.Capacity)
 	if over <= 0 {
 		return e.decision.RetryAfter
 	}
-	return sum(c.toFull(e), toSupply(e.Limit, over))
+	return sum(c.level(e).Full, toSupply(e.Limit, over))
 }
 
-// toFull returns how long it takes until e's bucket is full, or what it may take at most.
-func (c *call) toFull(e *entry) time.Duration {
-	if charge := e.charge(float64(e.Limit.Capacity)); charge != nil {
-		if d, err := charge.Check(c.now); err == nil {
-			return d.RetryAfter
+// level returns how full e's bucket is after the decision. A bucket is asked once. If it
+// cannot be asked, level returns the longest times that the decision allows.
+func (c *call) level(e *entry) tb.Level {
+	if e.hasLevel {
+		return e.level
+	}
+	e.hasLevel = true
+	var ok bool
+	if e.level, ok = e.readLevel(c.now); !ok {
+		e.level = tb.Level{Tokens: float64(e.decision.Remaining)}
+		if missing := e.Limit.Capacity - e.decision.Remaining; missing > 0 {
+			e.level.NextToken = toSupply(e.Limit, 1)
+			e.level.Full = toSupply(e.Limit, float64(missing))
 		}
 	}
-	return toSupply(e.Limit, float64(e.Limit.Capacity-e.decision.Remaining))
+	return e.level
 }
 
 // toSupply returns how long the rate takes for so many tokens, to the nearest nanosecond,

@@ -47,11 +47,14 @@ type entry struct {
 	refuses  bool
 	decision tb.Decision
 
-	// One of them is what the rule's limiter is charged, and its place in call.charges.
-	at        int
-	addresses cas.Charge[netip.Addr]
-	texts     cas.Charge[string]
-	foreign   foreign
+	// The charge is one of these, by the kind of the rule's limiter.
+	addrCharge   cas.Charge[netip.Addr]
+	stringCharge cas.Charge[string]
+	external     externalCharge
+	index        int // of the charge in call.charges
+
+	level    tb.Level // after the decision
+	hasLevel bool
 }
 
 func (l *Limiter) begin(r *http.Request) *call {
@@ -73,13 +76,13 @@ func (c *call) end() {
 // client returns the address of the client.
 func (c *call) client() netip.Addr {
 	if !c.hasAddress {
-		c.address, c.hasAddress = c.l.address.of(c.r), true
+		c.address, c.hasAddress = c.l.address.client(c.r), true
 	}
 	return c.address
 }
 
 // network returns the part of the client's address that has one bucket.
-func (c *call) network() netip.Addr { return c.l.address.network(c.client()) }
+func (c *call) network() netip.Addr { return c.l.address.Network(c.client()) }
 
 func (c *call) claim(name string) any {
 	if !c.hasClaims {
@@ -168,17 +171,18 @@ func (c *call) take() (allowed bool, broken *entry, err error) {
 	for k := c.program.first; k <= own; k++ {
 		for e := range c.enforced() {
 			if e.kind() == k {
-				e.at = len(c.charges)
-				c.charges = append(c.charges, c.charge(e))
+				e.prepare(c.r.Context())
+				e.index = len(c.charges)
+				c.charges = append(c.charges, e.charge())
 				c.decisions = append(c.decisions, tb.Decision{})
 			}
 		}
 	}
 	allowed, err = tb.TakeAll(c.now, c.charges, c.decisions)
 	for e := range c.enforced() {
-		e.decision = c.decisions[e.at]
+		e.decision = c.decisions[e.index]
 		e.refuses = !e.decision.Allowed
-		if e.foreign.err != nil {
+		if e.external.err != nil {
 			broken = e
 		}
 	}
@@ -196,7 +200,8 @@ func (c *call) shadows() {
 		if e.missing != "" {
 			e.decision = tb.Decision{RetryAfter: tb.Never}
 		} else {
-			e.decision, err = c.charge(e).Take(c.now)
+			e.prepare(c.r.Context())
+			e.decision, err = e.charge().Take(c.now)
 		}
 		switch {
 		case err != nil:
@@ -214,7 +219,7 @@ func (c *call) shadows() {
 
 func (c *call) tell(hook func(*http.Request, Event), e *entry, err error) {
 	if hook != nil {
-		hook(c.r, Event{Decision: e.answer(), Key: c.readable(e.rule), Shadow: e.Shadow, Err: err})
+		hook(c.r, Event{Decision: e.answer(), Key: c.keyParts(e.rule), Shadow: e.Shadow, Err: err})
 	}
 }
 
@@ -222,17 +227,11 @@ func (e *entry) answer() Decision {
 	return Decision{Decision: e.decision, Rule: e.label, Limit: e.Limit, Cost: e.cost}
 }
 
-// readable writes the key of a rule in words.
-func (c *call) readable(r *rule) string {
-	if len(r.sources) == 0 {
-		return "everybody"
-	}
-	var text []byte
+// keyParts returns the parts of the key that the request has for a rule.
+func (c *call) keyParts(r *rule) []KeyPart {
+	parts := make([]KeyPart, len(r.sources))
 	for i := range r.sources {
-		if i > 0 {
-			text = append(text, ' ')
-		}
-		text = r.sources[i].readable(text, c)
+		parts[i] = KeyPart{r.sources[i].name, r.sources[i].readable(c)}
 	}
-	return string(text)
+	return parts
 }

@@ -14,85 +14,108 @@ import (
 type Charger interface {
 	tb.Limiter
 	// Charge returns a charge of a decimal number of tokens on key's bucket. It takes
-	// nothing yet. The readings that the charge is given are of the clock of WithCore,
+	// nothing yet. The readings that the charge is given are of the clock of WithLimiterOptions,
 	// and none is given by two goroutines at once.
 	Charge(key string, cost float64) (tb.Charge, error)
 }
 
-// foreign is a charge of a Charger. Unlike one of tb/cas it can fail, and it remembers
-// that it did.
-type foreign struct {
+// externalCharge is the charge of a limiter that is not of tb/cas. It can fail, and keeps its
+// first error.
+type externalCharge struct {
 	tb.Charge
 	err error
 }
 
-func (f *foreign) Check(t time.Time) (d tb.Decision, err error) {
-	if f.err == nil {
-		d, f.err = f.Charge.Check(t)
+func (c *externalCharge) Check(t time.Time) (d tb.Decision, err error) {
+	if c.err == nil {
+		d, c.err = c.Charge.Check(t)
 	}
-	return sane(d), f.err
+	return clamp(d), c.err
 }
 
-func (f *foreign) Take(t time.Time) (d tb.Decision, err error) {
-	if f.err == nil {
-		d, f.err = f.Charge.Take(t)
+func (c *externalCharge) Take(t time.Time) (d tb.Decision, err error) {
+	if c.err == nil {
+		d, c.err = c.Charge.Take(t)
 	}
-	return sane(d), f.err
+	return clamp(d), c.err
 }
 
-// sane returns the decision of a limiter of which nothing is known as the fields of an
-// answer can have it: they know of no debt, and of no waiting backwards.
-func sane(d tb.Decision) tb.Decision {
+// clamp makes the decision of an external limiter safe for header fields, which have no
+// negative numbers.
+func clamp(d tb.Decision) tb.Decision {
 	d.RetryAfter, d.Remaining = max(0, d.RetryAfter), max(0, d.Remaining)
 	return d
 }
 
-// charge makes e ready to be charged a cost, or returns nil if its limiter has no
-// charges. Costs are checked with the policy and where they are read, so they are valid,
-// and those of tb/cas have no error.
-func (e *entry) charge(cost float64) tb.Charge {
-	switch {
-	case e.rule.addresses != nil:
-		e.addresses, _ = e.rule.addresses.Charge(e.network, cost)
-		return &e.addresses
-	case e.rule.texts != nil:
-		e.texts, _ = e.rule.texts.Charge(e.key, cost)
-		return &e.texts
-	case e.rule.foreign != nil: // which may keep the key
-		e.foreign.Charge, e.foreign.err = e.rule.foreign.Charge(strings.Clone(e.key), cost)
-		return &e.foreign
-	}
-	return nil
+// oneShotCharge is the charge of a limiter that has AllowN only. It cannot be checked: its
+// answer is known once it is taken. It cannot be undone.
+type oneShotCharge struct {
+	ctx     context.Context
+	limiter tb.Limiter
+	key     string
+	cost    float64
 }
 
-// charge makes e ready to be charged its cost.
-func (c *call) charge(e *entry) tb.Charge {
-	if charge := e.charge(e.cost); charge != nil {
-		return charge
-	}
-	e.foreign.Charge = asking{c.r.Context(), e}
-	return &e.foreign
-}
+func (oneShotCharge) Check(time.Time) (tb.Decision, error) { return tb.Decision{Allowed: true}, nil }
 
-// asking is the charge of a limiter that has none. What it would answer is not known
-// before it is asked, and what it has granted stays taken.
-type asking struct {
-	ctx context.Context
-	*entry
-}
-
-func (asking) Check(time.Time) (tb.Decision, error) { return tb.Decision{Allowed: true}, nil }
-
-// Take rounds the cost up to whole tokens. The limiter may keep the key.
-func (a asking) Take(time.Time) (tb.Decision, error) {
+// Take rounds the cost up to whole tokens. The limiter may keep the key, so it is a copy.
+func (c oneShotCharge) Take(time.Time) (tb.Decision, error) {
 	n := math.MaxInt32
-	if a.cost < math.MaxInt32 {
-		n = int(math.Ceil(a.cost))
+	if c.cost < math.MaxInt32 {
+		n = int(math.Ceil(c.cost))
 	}
-	return a.other.AllowN(a.ctx, strings.Clone(a.key), n)
+	return c.limiter.AllowN(c.ctx, strings.Clone(c.key), n)
 }
 
-func (asking) Undo() {}
+func (oneShotCharge) Undo() {}
+
+// prepare makes the charge of e's cost on e's bucket. Costs are validated with the policy and
+// when they are read, so the limiters of tb/cas return no error.
+func (e *entry) prepare(ctx context.Context) {
+	switch {
+	case e.addresses != nil:
+		e.addrCharge, _ = e.addresses.Charge(e.network, e.cost)
+	case e.texts != nil:
+		e.stringCharge, _ = e.texts.Charge(e.key, e.cost)
+	case e.foreign != nil: // the limiter may keep the key, so it is a copy
+		e.external.Charge, e.external.err = e.foreign.Charge(strings.Clone(e.key), e.cost)
+	default:
+		e.external.Charge = oneShotCharge{ctx, e.other, e.key, e.cost}
+	}
+}
+
+// charge returns the charge that prepare made. It is a pointer into e, so call.entries must
+// not grow while the charge is in use.
+func (e *entry) charge() tb.Charge {
+	switch {
+	case e.addresses != nil:
+		return &e.addrCharge
+	case e.texts != nil:
+		return &e.stringCharge
+	}
+	return &e.external
+}
+
+// readLevel asks e's charge how full its bucket is. It reports false if the charge has no
+// Level, which tb.Charge does not demand.
+func (e *entry) readLevel(t time.Time) (l tb.Level, ok bool) {
+	charge := e.charge()
+	if external, ok := charge.(*externalCharge); ok {
+		charge = external.Charge
+	}
+	c, ok := charge.(interface {
+		Level(t time.Time) (tb.Level, error)
+	})
+	if !ok {
+		return l, false
+	}
+	l, err := c.Level(t)
+	if err != nil {
+		return tb.Level{}, false
+	}
+	l.NextToken, l.Full = max(0, l.NextToken), max(0, l.Full)
+	return l, true
+}
 
 // kind says what is known of a limiter. The kinds are in the order in which limiters are
 // charged, once all that can be checked are: what cannot be undone comes first, so that

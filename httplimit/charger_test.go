@@ -62,7 +62,7 @@ func TestS5AnswersOfTheReferenceAreTheSame(t *testing.T) {
 	var limiters [2]*Limiter
 	for i, o := range []Option{func(*settings) error { return nil }, plug} {
 		shadow := func(_ *http.Request, e Event) { told[i] = sprintf("%+v", e) }
-		limiters[i] = mustNew(t, policy, o, WithCore(clock), WithPolicyField(), WithXRateLimit(),
+		limiters[i] = mustNew(t, policy, o, WithLimiterOptions(clock), WithPolicyField(), WithXRateLimit(),
 			WithHooks(Hooks{Shadow: shadow}))
 		sites[i] = limiters[i].Middleware(http.HandlerFunc(func(w http.ResponseWriter,
 			r *http.Request) {
@@ -200,7 +200,7 @@ func TestLimitersMayKeepKeys(t *testing.T) {
 		for _, k := range []string{"one", "two", "six"} {
 			s.get("K: " + k)
 		}
-		if want := []string{"\x03one", "\x03two", "\x03six"}; !slices.Equal(keys, want) {
+		if want := []string{"\x06one", "\x06two", "\x06six"}; !slices.Equal(keys, want) {
 			t.Errorf("%q", keys)
 		}
 	}

@@ -3,6 +3,7 @@ package httplimit
 import (
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"testing"
 	"time"
 
@@ -67,25 +68,30 @@ func TestDecideWithoutDecision(t *testing.T) {
 	}
 }
 
-// Key is what hooks are told, and takes nothing.
-func TestKey(t *testing.T) {
-	var told []string
-	tell := func(_ *http.Request, e Event) { told = append(told, e.Rule+" "+e.Key) }
+// Hooks and Explain have the parts of a key, with the values as they are in the request.
+func TestKeyParts(t *testing.T) {
+	var events []Event
+	hook := func(_ *http.Request, e Event) { events = append(events, e) }
 	s := newSite(t, jsonRules("", jsonRule("who", `["ip:address", "header:k"]`, 1, "")),
-		WithHooks(Hooks{Granted: tell, Refused: tell}))
+		WithHooks(Hooks{Granted: hook, Refused: hook}))
 	s.granted(1, "K: a b")
-	want := `ip:address=192.0.2.1 header:k="a b"`
-	for _, got := range told {
-		if got != "who "+want {
-			t.Errorf("told %s", got)
+	want := []KeyPart{{"ip:address", "192.0.2.1"}, {"header:k", "a b"}}
+	if got := s.Explain(request("K: a b"))[0].Key; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if len(events) != 2 {
+		t.Fatalf("%d events, want 2", len(events))
+	}
+	for _, e := range events {
+		if e.Rule != "who" || !slices.Equal(e.Key, want) {
+			t.Errorf("%+v, want key %q", e, want)
 		}
 	}
-	r := request("K: a b")
-	if got := s.Key(r, "who"); got != want || len(told) != 2 {
-		t.Errorf("%s, want %s; told %d times", got, want, len(told))
+	if got := FormatKey(want); got != `ip:address=192.0.2.1 header:k="a b"` {
+		t.Error(got)
 	}
-	if got := s.Key(r, "whoever"); got != "" {
-		t.Errorf("a rule that is not there has key %s", got)
+	if got := FormatKey(nil); got != "everybody" {
+		t.Error(got)
 	}
 	if st := s.Stats()[0]; st.Granted != 1 || st.Refused != 1 {
 		t.Errorf("%+v", st)

@@ -17,13 +17,13 @@ var hello = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 })
 
 func Example() {
-	policy, warnings, err := httplimit.ParsePolicy([]byte(`{
+	policy, err := httplimit.ParsePolicy([]byte(`{
 		"name": "per-address", "limit_keys": ["ip:address"], "algorithm": "token_bucket",
 		"algorithm_config": { "tokens_per_second": 0.001, "burst": 2 } }`))
 	if err != nil {
 		panic(err)
 	}
-	for _, w := range warnings {
+	for _, w := range policy.Warnings() {
 		fmt.Println(w)
 	}
 	limiter, err := httplimit.New(policy)
@@ -62,14 +62,14 @@ func ExampleWithExtractor() {
 	w := httptest.NewRecorder()
 	limiter.Middleware(hello).ServeHTTP(w, r)
 	fmt.Println(w.Body)
-	fmt.Println(limiter.Explain(r)[0].Key)
+	fmt.Println(httplimit.FormatKey(limiter.Explain(r)[0].Key))
 	// Output:
 	// per-tenant: 19 left
 	// tenant=blue
 }
 
 func ExampleParsePolicy_errors() {
-	_, _, err := httplimit.ParsePolicy([]byte(`{"rules": [
+	_, err := httplimit.ParsePolicy([]byte(`{"rules": [
 		{"name": "a", "limit_keys": ["header:x-api-key"], "algorithm_config": {"rps": 10, "burst": 5}},
 		{"name": "a", "limit_keys": ["header:"],
 			"algorithm_config": {"rps": 10, "burst": 10, "brust": 5}}]}`))
@@ -84,7 +84,7 @@ func ExampleParsePolicy_errors() {
 
 func ExampleLimiter_SetPolicy() {
 	const policy = `{"name": "all", "limit_keys": [], "algorithm_config": {"rps": 1, "burst": %s}}`
-	first, _, err := httplimit.ParsePolicy([]byte(strings.Replace(policy, "%s", "5", 1)))
+	first, err := httplimit.ParsePolicy([]byte(strings.Replace(policy, "%s", "5", 1)))
 	if err != nil {
 		panic(err)
 	}
@@ -94,7 +94,7 @@ func ExampleLimiter_SetPolicy() {
 	}
 	// The new policy takes effect with the next request. Rules that stay the same keep
 	// their buckets.
-	next, _, err := httplimit.ParsePolicy([]byte(strings.Replace(policy, "%s", "10", 1)))
+	next, err := httplimit.ParsePolicy([]byte(strings.Replace(policy, "%s", "10", 1)))
 	if err == nil {
 		err = limiter.SetPolicy(next)
 	}
@@ -111,8 +111,8 @@ func ExampleHooks() {
 		}),
 		httplimit.WithHooks(httplimit.Hooks{
 			Refused: func(_ *http.Request, e httplimit.Event) {
-				fmt.Println(e.Rule, "refused", e.Key, "which lacks", e.Cost, "of",
-					e.Limit.Capacity)
+				fmt.Println(e.Rule, "refused", httplimit.FormatKey(e.Key), "which lacks",
+					e.Cost, "of", e.Limit.Capacity)
 			},
 		}))
 	if err != nil {

@@ -11,9 +11,13 @@ type Explanation struct {
 	// Decision is what the rule would answer by itself. It is the zero tb.Decision if
 	// its limiter cannot be asked without taking, or cannot decide.
 	Decision
-	Key    string // of the bucket, in words
+	Key []KeyPart // of the bucket, as in Event
+	// Level is how full the bucket is now. It is the zero tb.Level, which no bucket has,
+	// if the limiter does not report it.
+	Level  tb.Level
 	Shadow bool
-	Lacks  bool // the request lacks a key, and is refused for it
+	// MissingKey is the key that the request lacks and is refused for, or "".
+	MissingKey string
 }
 
 // Explain returns the rules that apply to a request, and takes nothing.
@@ -25,13 +29,16 @@ func (l *Limiter) Explain(r *http.Request) []Explanation {
 	var all []Explanation
 	for i := range c.entries {
 		e := &c.entries[i]
-		if charge := e.charge(e.cost); e.missing != "" {
+		x := Explanation{Key: c.keyParts(e.rule), Shadow: e.Shadow, MissingKey: e.missing}
+		if e.missing != "" {
 			e.decision = tb.Decision{RetryAfter: tb.Never}
-		} else if charge != nil {
-			e.decision, _ = charge.Check(c.now) // those of tb/cas have no error
+		} else if e.kind() != unknown {
+			e.prepare(r.Context())
+			e.decision, _ = e.charge().Check(c.now) // an error leaves the zero Decision
+			x.Level, _ = e.readLevel(c.now)
 		}
-		all = append(all,
-			Explanation{e.answer(), c.readable(e.rule), e.Shadow, e.missing != ""})
+		x.Decision = e.answer()
+		all = append(all, x)
 	}
 	return all
 }

@@ -22,7 +22,7 @@ func TestFloodOfAddressesGetsNoSecondBurst(t *testing.T) {
 		rest, eight func(int) netip.Addr
 	}{{"IPv6", v4, v6}, {"IPv4", v6, v4}} {
 		s := newSite(t, oneRule(`["ip:address"]`, `"rps": 1, "burst": 10`),
-			WithCore(tb.WithMaxKeys(keys)))
+			WithLimiterOptions(tb.WithMaxKeys(keys)))
 		from := func(a netip.Addr) bool {
 			r := request()
 			r.RemoteAddr = netip.AddrPortFrom(a, 1234).String()

@@ -22,7 +22,7 @@ var (
 
 func mustParse(t testing.TB, policy string) *Policy {
 	t.Helper()
-	p, _, err := ParsePolicy([]byte(policy))
+	p, err := ParsePolicy([]byte(policy))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ type site struct {
 func newSite(t *testing.T, policy string, opts ...Option) *site {
 	t.Helper()
 	s := &site{t: t, now: time.Unix(1_800_000_000, 0)}
-	clock := WithCore(tb.WithClock(func() time.Time { return s.now }))
+	clock := WithLimiterOptions(tb.WithClock(func() time.Time { return s.now }))
 	s.Limiter = mustNew(t, policy, append([]Option{clock}, opts...)...)
 	s.handler = s.Middleware(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		s.served++

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"unsafe"
+
+	"github.com/seed-181794aa/ratelimit/internal/compositekey"
 )
 
 // source is where a key's value is in a request. Exactly one field beside name is set.
@@ -84,54 +86,72 @@ func first(values []string) string {
 	return values[0]
 }
 
-// A key of several parts is the parts one after the other, each behind its length, so that
-// no two lists of parts make the same key. Parts that are too long are replaced by their
-// hash, which has a length of its own.
-const (
-	longestPart = 128
-	hashedPart  = 0xff
-	sharedPart  = 0xfe // the value is missing
-)
+// maxPart is the length of the longest value that is part of a key as it is. A longer value
+// is replaced by its SHA-256.
+const maxPart = 128
 
-// appendPart appends the part of a key that s is, and says whether s has a value.
+// appendPart appends the part of a key that s is, and reports whether s has a value. A part
+// without a value is empty.
 func (s *source) appendPart(key []byte, c *call) ([]byte, bool) {
-	if s.address { // never missing: that nobody knows it is one value
+	if s.address { // never missing: an unknown address is a value, too
 		n := c.network()
 		if n.Is4() {
 			a := n.As4()
-			return append(append(key, byte(len(a))), a[:]...), true
+			return compositekey.Append(key, a[:]), true
 		}
 		a := n.As16()
-		return append(append(key, byte(len(a))), a[:]...), true
+		return compositekey.Append(key, a[:]), true
 	}
 	v := s.value(c)
-	switch {
-	case v == "":
-		return append(key, sharedPart), false
-	case len(v) > longestPart:
-		// The hash reads the bytes of v and does not keep them: no copy of what may be
-		// a megabyte.
+	if len(v) > maxPart {
+		// The hash reads the bytes of v and does not keep them, so v is not copied.
 		sum := sha256.Sum256(unsafe.Slice(unsafe.StringData(v), len(v)))
-		return append(append(key, hashedPart), sum[:]...), true
+		return compositekey.AppendDigest(key, sum[:]), true
 	}
-	return append(append(key, byte(len(v))), v...), true
+	return compositekey.Append(key, v), v != ""
 }
 
-// readable appends the part as a person wants to read it in a log.
-func (s *source) readable(text []byte, c *call) []byte {
-	text = append(append(text, s.name...), '=')
+// readable returns the value of a part for people.
+func (s *source) readable(c *call) string {
 	if s.address {
-		return append(text, c.l.address.readable(c.network())...)
+		return string(c.l.address.AppendNetwork(nil, c.network()))
 	}
 	v := s.value(c)
-	switch {
-	case v == "":
-		return text
-	case len(v) > longestPart:
+	if len(v) > maxPart {
 		sum := sha256.Sum256([]byte(v))
-		return append(append(text, "sha256:"...), hex.EncodeToString(sum[:])...)
-	case !printable(v) || strings.ContainsAny(v, ` "`):
-		return strconv.AppendQuote(text, v)
+		return "sha256:" + hex.EncodeToString(sum[:])
 	}
-	return append(text, v...)
+	return v
+}
+
+// KeyPart is one part of the key of a bucket: the name of a key in Rule.Keys, and the value
+// that a request has for it.
+type KeyPart struct {
+	Name string
+	// Value is "" if the request lacks the key. For ip:address it is the address, the
+	// network that has one bucket, or "unknown". A value of more than 128 bytes is
+	// replaced by "sha256:" and its hash.
+	Value string
+}
+
+// FormatKey returns a key on one line, for people and logs: "everybody" if it has no parts,
+// or else name=value for each part. Values with spaces, quotes or bytes that are not
+// printable ASCII are quoted as in Go, so that no value can be taken for another part.
+func FormatKey(key []KeyPart) string {
+	if len(key) == 0 {
+		return "everybody"
+	}
+	var text []byte
+	for i, p := range key {
+		if i > 0 {
+			text = append(text, ' ')
+		}
+		text = append(append(text, p.Name...), '=')
+		if !printable(p.Value) || strings.ContainsAny(p.Value, ` "`) {
+			text = strconv.AppendQuote(text, p.Value)
+		} else {
+			text = append(text, p.Value...)
+		}
+	}
+	return string(text)
 }

@@ -99,20 +99,6 @@ func (l *Limiter) Decide(w http.ResponseWriter, r *http.Request) (d Decision, ok
 	return d, ok
 }
 
-// Key returns the key in words that a request has for the rule of that name, which is the
-// name that Decision has, as Event.Key does for hooks. It is that of the policy in force
-// now: "" if there is no such rule any more.
-func (l *Limiter) Key(r *http.Request, rule string) string {
-	c := l.begin(r)
-	defer c.end()
-	for _, candidate := range c.program.rules {
-		if candidate.label == rule {
-			return c.readable(candidate)
-		}
-	}
-	return ""
-}
-
 // Decision is the answer of one rule to a request.
 type Decision struct {
 	tb.Decision

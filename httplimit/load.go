@@ -13,10 +13,10 @@ import (
 )
 
 // LoadPolicy is ParsePolicy of what it reads from r.
-func LoadPolicy(r io.Reader) (*Policy, []string, error) {
+func LoadPolicy(r io.Reader) (*Policy, error) {
 	data, err := io.ReadAll(r)
 	if err != nil {
-		return nil, nil, fmt.Errorf("httplimit: %w", err)
+		return nil, fmt.Errorf("httplimit: %w", err)
 	}
 	return ParsePolicy(data)
 }
@@ -26,21 +26,22 @@ func LoadPolicy(r io.Reader) (*Policy, []string, error) {
 //
 //	rules[1].algorithm_config.burst must be >= tokens_per_second (got 5, want >= 10)
 //
-// The warnings, in the same form, are of policies that do what they say and probably
-// should not. Whether the program knows all keys is checked by New.
-func ParsePolicy(data []byte) (*Policy, []string, error) {
+// New checks that every key has an extractor. Policy.Warnings returns what is probably not
+// meant.
+func ParsePolicy(data []byte) (*Policy, error) {
 	r := &reader{}
 	o, err := r.document(data)
 	if err != nil {
-		return nil, nil, fmt.Errorf("httplimit: policy: %w", err)
+		return nil, fmt.Errorf("httplimit: policy: %w", err)
 	}
 	p := o.policy()
 	o.done()
 	r.errs = append(r.errs, p.check()...)
 	if len(r.errs) > 0 {
-		return nil, nil, fmt.Errorf("httplimit: policy:\n%w", errors.Join(r.errs...))
+		return nil, fmt.Errorf("httplimit: policy:\n%w", errors.Join(r.errs...))
 	}
-	return p, append(r.warnings, p.warnings()...), nil
+	p.warnings = r.warnings
+	return p, nil
 }
 
 // policy reads the document, in whichever of the three forms it is.

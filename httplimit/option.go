@@ -18,7 +18,7 @@ type settings struct {
 	newLimiter func(Rule) (tb.Limiter, error)
 	extractors map[string]func(*http.Request) string
 	claims     func(*http.Request) map[string]any
-	address    ClientAddress
+	address    addressFinder
 	hooks      Hooks
 	reason     string
 	salt       string
@@ -44,9 +44,9 @@ func (s *settings) apply(opts []Option) error {
 	return errors.Join(append(errs, err)...)
 }
 
-// WithCore sets options of the limiters of tb/cas, of which each rule has one: the clock,
-// how many keys they hold at most, and what they do then.
-func WithCore(opts ...tb.Option) Option {
+// WithLimiterOptions sets options of the limiters of tb/cas, of which each rule has one: the
+// clock, how many keys a limiter holds at most, and what it does with more.
+func WithLimiterOptions(opts ...tb.Option) Option {
 	return func(s *settings) error {
 		s.core = append(s.core, opts...)
 		return nil
@@ -57,7 +57,7 @@ func WithCore(opts ...tb.Option) Option {
 // new, instead of those of tb/cas. The limiter of a rule is passed that rule's keys only.
 //
 // A *cas.TokenBucket and a Charger take part in all or nothing. They must have the clock
-// of WithCore. Of any other tb.Limiter only AllowN is known, which cannot be undone. Such
+// of WithLimiterOptions. Of any other tb.Limiter only AllowN is known, which cannot be undone. Such
 // rules are asked when the rest has been checked and before it is charged, in the order of
 // the policy. If one refuses, or fails, the rest is not charged; but what other such
 // limiters have granted before it stays taken, and so does what all of them have granted
@@ -99,7 +99,7 @@ func WithClaims(claims func(*http.Request) map[string]any) Option {
 // WithClientAddress sets how the address of the client is found.
 func WithClientAddress(c ClientAddress) Option {
 	return func(s *settings) (err error) {
-		s.address, err = c.normalize()
+		s.address, err = c.finder()
 		return err
 	}
 }
@@ -187,9 +187,9 @@ type Hooks struct {
 // Event is what a hook is told.
 type Event struct {
 	Decision
-	// Key is the key of the bucket in words, such as "header:x-api-key=k1". It may be as
-	// secret as what it is made of.
-	Key    string
+	// Key has the parts of the bucket's key, in the order of Rule.Keys. It is empty if
+	// the rule has one bucket for all requests. The values may be secrets.
+	Key    []KeyPart
 	Shadow bool
 	Err    error // of Hooks.Error
 }

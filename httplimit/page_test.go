@@ -99,7 +99,7 @@ func TestDocumentationLoads(t *testing.T) {
 		t.Fatalf("%d blocks", len(blocks))
 	}
 	for _, b := range blocks {
-		p, _, err := ParsePolicy(b[1])
+		p, err := ParsePolicy(b[1])
 		if err == nil {
 			_, err = New(p, WithExtractor("tenant", func(*http.Request) string { return "" }))
 		}

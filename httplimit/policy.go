@@ -20,6 +20,8 @@ type Policy struct {
 	// UnverifiedJWT reads claims from the bearer token of a request without checking its
 	// signature, if the program gives none: anyone may then claim anything.
 	UnverifiedJWT bool
+
+	warnings []string // of the document that the policy was read from
 }
 
 // Rules returns the policy that consists of these rules, for all requests.

@@ -137,7 +137,7 @@ func TestS2EveryErrorHasItsPath(t *testing.T) {
 			"policies[1].spec.rules[0].name must be another: " +
 				"clients would see \"a/r\", as for policies[0].spec.rules[0]"},
 	} {
-		p, _, err := ParsePolicy([]byte(c.policy))
+		p, err := ParsePolicy([]byte(c.policy))
 		if want := "httplimit: policy:\n" + c.want; p != nil || err == nil || err.Error() != want {
 			t.Errorf("%s\n%v\nwant\n%s", c.policy, err, want)
 		}
@@ -147,7 +147,7 @@ func TestS2EveryErrorHasItsPath(t *testing.T) {
 func TestS2ByteOrderMarkIsNoError(t *testing.T) {
 	const mark = "\ufeff"
 	mustParse(t, mark+jsonRules(""))
-	_, _, err := ParsePolicy([]byte(mark + mark + jsonRules("")))
+	_, err := ParsePolicy([]byte(mark + mark + jsonRules("")))
 	if err == nil {
 		t.Error("two of them are accepted")
 	}
@@ -171,12 +171,12 @@ func TestS2WhatIsNoJSONIsRefused(t *testing.T) {
 		strings.Repeat(`{"a":`, 1_000_00): "line 1: nested more than 16 deep",
 		nested(17):                        "line 1: nested more than 16 deep",
 	} {
-		_, _, err := ParsePolicy([]byte(policy))
+		_, err := ParsePolicy([]byte(policy))
 		if err == nil || !strings.HasPrefix(err.Error(), "httplimit: policy: "+want) {
 			t.Errorf("%.20q: %v, want %s", policy, err, want)
 		}
 	}
-	_, _, err := ParsePolicy([]byte(nested(16)))
+	_, err := ParsePolicy([]byte(nested(16)))
 	if !strings.Contains(err.Error(), "a is an unknown field") {
 		t.Error(err)
 	}

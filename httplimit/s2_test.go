@@ -50,12 +50,12 @@ func TestS2AcceptsOneRuleRulesAndBundles(t *testing.T) {
 }
 
 func TestS2LoadPolicyReads(t *testing.T) {
-	p, _, err := LoadPolicy(strings.NewReader(jsonRule("r", `[]`, 1, "")))
+	p, err := LoadPolicy(strings.NewReader(jsonRule("r", `[]`, 1, "")))
 	if err != nil || p.Sets[0].Rules[0].Name != "r" {
 		t.Fatal(p, err)
 	}
 	broken := errors.New("broken")
-	if _, _, err := LoadPolicy(iotest.ErrReader(broken)); !errors.Is(err, broken) {
+	if _, err := LoadPolicy(iotest.ErrReader(broken)); !errors.Is(err, broken) {
 		t.Fatal(err)
 	}
 }
@@ -85,7 +85,7 @@ func TestS2NumbersAreExactDecimals(t *testing.T) {
 		{"1e-10", 0, 0},
 		{"0.0000000005", 1, 2e9 * time.Second},
 	} {
-		p, _, err := ParsePolicy([]byte(oneRule("[]", `"burst": 1073741824, "rps": `+c.rps)))
+		p, err := ParsePolicy([]byte(oneRule("[]", `"burst": 1073741824, "rps": `+c.rps)))
 		if c.tokens == 0 {
 			if err == nil || !strings.Contains(err.Error(),
 				"1 token in 292 years to 1e9 a second") {
@@ -113,13 +113,14 @@ func TestS2CostsMayBeFractions(t *testing.T) {
 }
 
 func TestS2TokensPerSecondWinsOverRPS(t *testing.T) {
-	p, warnings, err := ParsePolicy([]byte(oneRule("[]",
+	p, err := ParsePolicy([]byte(oneRule("[]",
 		`"rps": 3, "tokens_per_second": 2, "burst": 9`)))
 	if err != nil || p.Sets[0].Rules[0].Limit.Tokens != 2 {
 		t.Fatal(p, err)
 	}
-	if len(warnings) != 1 || !strings.HasPrefix(warnings[0], "algorithm_config.rps is ignored") {
-		t.Errorf("%q", warnings)
+	w := p.Warnings()
+	if len(w) != 1 || !strings.HasPrefix(w[0], "algorithm_config.rps is ignored") {
+		t.Errorf("%q", w)
 	}
 }
 
@@ -144,11 +145,12 @@ func TestS2Warnings(t *testing.T) {
 			`"match": {"query:a": 1}`)), ""},
 		{`{"policies": [], "expires_at": "2026-01-01T00:00:00Z"}`, "expires_at is not enforced"},
 	} {
-		_, warnings, err := ParsePolicy([]byte(c.policy))
+		p := mustParse(t, c.policy)
+		warnings := p.Warnings()
 		got := strings.Join(warnings, "\n")
-		if err != nil || (got == "") != (c.want == "") || !strings.HasPrefix(got,
+		if (got == "") != (c.want == "") || !strings.HasPrefix(got,
 			c.want) || len(warnings) > 1 {
-			t.Errorf("%s\n%q %v, want %q", c.policy, got, err, c.want)
+			t.Errorf("%s\n%q, want %q", c.policy, got, c.want)
 		}
 	}
 }
@@ -170,7 +172,7 @@ func TestS2PoliciesBuiltInGoAreChecked(t *testing.T) {
 		{Name: "a\n", Evaluation: 7, Fallback: &Rule{Name: "y", Keys: []string{"ip:asn"},
 			Limit: tb.Limit{Capacity: 1, Tokens: 1, Per: 1}, Cost: Cost{Fixed: -1}}},
 	}}
-	_, err := New(p, WithClientAddress(ClientAddress{IPv6Bits: 129}), WithCore(tb.WithMaxKeys(0)))
+	_, err := New(p, WithClientAddress(ClientAddress{IPv6Bits: 129}), WithLimiterOptions(tb.WithMaxKeys(0)))
 	for _, want := range []string{
 		`sets[0].rules[0].on_missing is 9`,
 		`sets[0].rules[0].limit is not valid: tb: Capacity is 0, want 1 to 1073741824`,

@@ -15,7 +15,7 @@ func TestS3ShadowNeverChangesTheAnswer(t *testing.T) {
 	shadow := jsonRule("trial", `["header:k"]`, 1, `"mode": "shadow"`)
 	var told []string
 	hooks := WithHooks(Hooks{Shadow: func(_ *http.Request, e Event) {
-		told = append(told, sprintf("%s %v %v %s", e.Rule, e.Shadow, e.Allowed, e.Key))
+		told = append(told, sprintf("%s %v %v %s", e.Rule, e.Shadow, e.Allowed, FormatKey(e.Key)))
 	}})
 	with := newSite(t, jsonRules("", shadow, enforced), hooks)
 	without := newSite(t, jsonRules("", enforced))

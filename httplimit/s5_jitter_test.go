@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strconv"
 	"testing"
+
+	"github.com/seed-181794aa/ratelimit/internal/hash"
 )
 
 // Section 5: the jitter of Retry-After.
@@ -117,9 +119,9 @@ func TestS5JitterIsUniform(t *testing.T) {
 		const n = 100_000
 		counts := make([]float64, most+1)
 		for i := range n {
-			h := fnv(fnv(fnv(fnv(offset64, ""), ""), make([]byte, 16)), sprintf("/api/items/%d",
-				i))
-			counts[offset(mix(h), most)]++
+			h := hash.Add(hash.Add(hash.Empty, ""), "")
+			h = hash.Add(hash.Add(h, make([]byte, 16)), sprintf("/api/items/%d", i))
+			counts[offset(hash.Mix(h), most)]++
 		}
 		chi, want := 0.0, n/float64(most+1)
 		for _, c := range counts {

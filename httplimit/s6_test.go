@@ -28,65 +28,6 @@ func from(peer string, lines ...string) *http.Request {
 	return r
 }
 
-func TestS6AddressWalk(t *testing.T) {
-	const peer = "10.0.0.1:4711"
-	l := mustNew(t, jsonRules(""), WithClientAddress(ClientAddress{
-		Trusted: prefixes(t, "10.0.0.0/8", "2001:db8:ffff::/48", "::ffff:172.16.0.0/108")}))
-	for _, c := range []struct {
-		name, peer string
-		lines      []string
-		want       string
-	}{
-		{"no header", peer, nil, "10.0.0.1"},
-		{"untrusted peer", "203.0.113.9:1", []string{"198.51.100.1"}, "203.0.113.9"},
-		{"one hop", peer, []string{"198.51.100.1"}, "198.51.100.1"},
-		{"what the client wrote", peer, []string{"1.1.1.1, 198.51.100.1"}, "198.51.100.1"},
-		{"two hops", peer, []string{"1.1.1.1, 198.51.100.1, 10.2.3.4"}, "198.51.100.1"},
-		{"lines are in order", peer, []string{"1.1.1.1", "198.51.100.1,10.2.3.4", "10.5.6.7"},
-			"198.51.100.1"},
-		{"all are trusted", peer, []string{"10.9.9.9, 10.2.3.4"}, "10.9.9.9"},
-		{"garbage at once", peer, []string{"198.51.100.1, unknown"}, "10.0.0.1"},
-		{"garbage after a hop", peer, []string{"198.51.100.1, _hidden, 10.2.3.4"}, "10.2.3.4"},
-		{"empty entry", peer, []string{"198.51.100.1, , 10.2.3.4"}, "10.2.3.4"},
-		{"empty line", peer, []string{"198.51.100.1", ""}, "10.0.0.1"},
-		{"trailing comma", peer, []string{"198.51.100.1,"}, "10.0.0.1"},
-		{"port", peer, []string{"198.51.100.1:8080"}, "198.51.100.1"},
-		{"brackets", peer, []string{"[2001:db8::7]"}, "2001:db8::7"},
-		{"brackets and port", peer, []string{"[2001:db8::7]:80"}, "2001:db8::7"},
-		{"IPv6", peer, []string{"2001:db8::7"}, "2001:db8::7"},
-		{"zone", peer, []string{"fe80::1%eth0"}, "fe80::1"},
-		{"tabs and spaces", peer, []string{"\t198.51.100.1 \t"}, "198.51.100.1"},
-		{"bad ports", peer, []string{"198.51.100.1:x"}, "10.0.0.1"},
-		{"long port", peer, []string{"198.51.100.1:123456"}, "10.0.0.1"},
-		{"no port", peer, []string{"198.51.100.1:"}, "10.0.0.1"},
-		{"after brackets", peer, []string{"[2001:db8::7]x"}, "10.0.0.1"},
-		{"open brackets", peer, []string{"[2001:db8::7"}, "10.0.0.1"},
-		{"quotes", peer, []string{`"198.51.100.1"`}, "10.0.0.1"},
-		{"octal", peer, []string{"198.51.100.010"}, "10.0.0.1"},
-		{"very long", peer, []string{strings.Repeat(" ", 200) + "198.51.100.1"}, "10.0.0.1"},
-		{"mapped", peer, []string{"::ffff:198.51.100.1"}, "198.51.100.1"},
-		{"mapped proxy", peer, []string{"198.51.100.1, ::ffff:10.2.3.4"}, "198.51.100.1"},
-		{"mapped peer", "[::ffff:10.0.0.1]:1", []string{"198.51.100.1"}, "198.51.100.1"},
-		{"proxy with a zone", "[2001:db8:ffff::1%eth0]:1", []string{"198.51.100.1"},
-			"198.51.100.1"},
-		{"mapped network", "172.20.0.1:1", []string{"198.51.100.1"}, "198.51.100.1"},
-		{"peer without port", "10.0.0.1", []string{"198.51.100.1"}, "198.51.100.1"},
-		{"Unix socket", "@", []string{"198.51.100.1"}, "invalid IP"},
-	} {
-		if got := l.ClientAddress(from(c.peer, c.lines...)).String(); got != c.want {
-			t.Errorf("%s: %s, want %s", c.name, got, c.want)
-		}
-	}
-}
-
-func TestS6AllOfIPv4InItsIPv6FormIsAllOfIPv4(t *testing.T) {
-	l := mustNew(t, jsonRules(""),
-		WithClientAddress(ClientAddress{Trusted: prefixes(t, "::ffff:0.0.0.0/96")}))
-	if got := l.ClientAddress(from("10.0.0.1:1", "2001:db8::1, 192.0.2.1")); got.Is4() {
-		t.Error(got)
-	}
-}
-
 func TestS6OneConfiguredHeader(t *testing.T) {
 	l := mustNew(t, jsonRules(""), WithClientAddress(ClientAddress{
 		Trusted: prefixes(t, "10.0.0.0/8"), Header: "cf-connecting-ip"}))
@@ -154,7 +95,7 @@ func TestS6HostIsOfTheRequest(t *testing.T) {
 		s := newSite(t, jsonRules("", jsonRule("r", sprintf("[%q]", key), 1, "")))
 		r := request("Host: fake")
 		r.Host = "a.example"
-		if got := s.Explain(r)[0].Key; got != key+"=a.example" {
+		if got := FormatKey(s.Explain(r)[0].Key); got != key+"=a.example" {
 			t.Error(got)
 		}
 	}
@@ -185,7 +126,7 @@ func TestS6ClaimsOfTheProgramComeFirst(t *testing.T) {
 	s := newSite(t, `{"jwt": "unverified", `+byOrg+`}`)
 	r := request("Authorization: " + token(`{"org": "forged"}`))
 	r = r.WithContext(ContextWithClaims(r.Context(), map[string]any{"org": "real"}))
-	if got := s.Explain(r)[0].Key; got != "jwt:org=real" {
+	if got := FormatKey(s.Explain(r)[0].Key); got != "jwt:org=real" {
 		t.Error(got)
 	}
 	// If it has none, the token is not asked instead.
@@ -221,7 +162,7 @@ func TestS6UnverifiedTokens(t *testing.T) {
 	} {
 		got := ""
 		if e := s.Explain(request("Authorization: " + c.authorization)); len(e) > 0 {
-			got = strings.TrimPrefix(e[0].Key, "jwt:org=")
+			got = e[0].Key[0].Value
 		}
 		if got != c.want {
 			t.Errorf("%.80q: %q, want %q", c.authorization, got, c.want)

@@ -56,7 +56,8 @@ func TestS7FailsOpenWithTheStateUnchanged(t *testing.T) {
 	if len(*told) != 10 {
 		t.Fatalf("told %d times", len(*told))
 	}
-	if e := (*told)[0]; !errors.Is(e.Err, errDown) || e.Rule != "down" || e.Key != "header:k=1" {
+	if e := (*told)[0]; !errors.Is(e.Err, errDown) || e.Rule != "down" ||
+		FormatKey(e.Key) != "header:k=1" {
 		t.Errorf("%+v", e)
 	}
 }

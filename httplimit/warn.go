@@ -2,8 +2,10 @@ package httplimit
 
 import "slices"
 
-// warnings returns what is allowed in a policy and probably not meant.
-func (p *Policy) warnings() (warnings []string) {
+// Warnings returns what is allowed in a policy and probably not meant. Each begins with its
+// path in the document, as the errors of ParsePolicy do.
+func (p *Policy) Warnings() []string {
+	warnings := slices.Clone(p.warnings)
 	if p.UnverifiedJWT {
 		warnings = append(warnings, join("jwt",
 			"is unverified: without a check of the signature anyone may claim anything, "+

@@ -9,12 +9,12 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/replay"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal kills
-	std := replay.IO{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
+	std := cli.IO{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
 	os.Exit(run(ctx, os.Args[1:], std))
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/policycmd"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/proxy"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/replay"
@@ -29,7 +30,7 @@ type commands struct {
 
 // run parses the arguments, runs the command they name and returns the exit status. It
 // uses nothing of the process but what it is given. The end of ctx is an interrupt.
-func run(ctx context.Context, args []string, std replay.IO) int {
+func run(ctx context.Context, args []string, std cli.IO) int {
 	helped, help, status := false, std.Stdout, ok
 	if len(args) == 0 {
 		args, help, status = []string{"--help"}, std.Stderr, usageError

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/replay"
 )
 
@@ -21,7 +22,7 @@ const validLine = `1.2.3.4 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200
 func tb(t *testing.T, stdin string, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	status = run(t.Context(), args, replay.IO{
+	status = run(t.Context(), args, cli.IO{
 		Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &errs,
 	})
 	return status, out.String(), errs.String()
@@ -329,7 +330,7 @@ func (s stuck) Read([]byte) (int, error) {
 func TestInterruptPrintsTheReport(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var out, errs bytes.Buffer
-	status := run(ctx, []string{"replay", "--rate=5", "--burst=1", "-"}, replay.IO{
+	status := run(ctx, []string{"replay", "--rate=5", "--burst=1", "-"}, cli.IO{
 		Stdin:  io.MultiReader(strings.NewReader(validLine), stuck(cancel)),
 		Stdout: &out, Stderr: &errs,
 	})
@@ -351,7 +352,7 @@ func TestDrawingThatCannotBeMadeFailsFirst(t *testing.T) {
 	nowhere := filepath.Join(t.TempDir(), "no", "out.svg")
 	var out, errs bytes.Buffer
 	args := []string{"replay", "--rate=5", "--burst=1", "--svg", nowhere, "-"}
-	status := run(t.Context(), args, replay.IO{Stdin: unread{t}, Stdout: &out, Stderr: &errs})
+	status := run(t.Context(), args, cli.IO{Stdin: unread{t}, Stdout: &out, Stderr: &errs})
 	if status != 1 || out.Len() > 0 || !strings.Contains(errs.String(), "out.svg") {
 		t.Errorf("status %d, stdout %q, stderr %q", status, &out, &errs)
 	}

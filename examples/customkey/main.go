@@ -34,7 +34,7 @@ func newHandler() (http.Handler, error) {
 			Limit:     tb.Limit{Capacity: 5, Tokens: 30, Per: time.Minute},
 		}),
 		httplimit.WithExtractor("tenant", tenant),
-		httplimit.WithCore(tb.WithMaxKeys(10_000)))
+		httplimit.WithLimiterOptions(tb.WithMaxKeys(10_000)))
 	if err != nil {
 		return nil, err
 	}

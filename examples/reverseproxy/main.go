@@ -44,11 +44,11 @@ func main() {
 }
 
 func newProxy(target *url.URL) (http.Handler, error) {
-	p, warnings, err := httplimit.ParsePolicy([]byte(policy))
+	p, err := httplimit.ParsePolicy([]byte(policy))
 	if err != nil {
 		return nil, err
 	}
-	for _, w := range warnings {
+	for _, w := range p.Warnings() {
 		slog.Warn("policy", "warning", w)
 	}
 	limiter, err := httplimit.New(p,

@@ -111,26 +111,26 @@ var mutants = []overlay.Variant{
 		"v == c.value && m.values.Retire(v, c.state, now)",
 		"v == c.value"),
 	mutant("retired, and deleted later", evictGo,
-		`return m.table.remove(m.table.key(c.value), func(v *V) bool {
+		`return m.table.remove(m.table.keyOf(c.value), func(v *V) bool {
 		return v == c.value && m.values.Retire(v, c.state, now)
 	}) != nil`,
 		`return m.values.Retire(c.value, c.state, now) &&
-		m.table.remove(m.table.key(c.value), func(*V) bool { return true }) != nil`),
+		m.table.remove(m.table.keyOf(c.value), func(*V) bool { return true }) != nil`),
 	mutant("a key that was used in between loses its place", evictGo,
-		"m.order.put(c.slot) // used in between: its stamp is stale now",
+		"m.order.put(c.entry) // used since: its stamp is stale",
 		""),
 	mutant("the order does not follow a successor", evictGo,
-		"c.value = m.table.load(m.table.key(c.value))\n",
+		"c.value = m.table.load(m.table.keyOf(c.value))\n",
 		"\n"),
 	mutant("the first that is looked at is evicted", evictGo,
-		"if c.before(&best.slot) {",
+		"if c.before(&best.entry) {",
 		"if false {"),
 	mutant("a stale stamp is taken for the least", evictGo,
-		"m.order.first().before(&best.slot) &&",
+		"m.order.first().before(&best.entry) &&",
 		"false &&"),
 	mutant("the least is not looked at again", evictGo,
-		"seen := c.stamp\n\t\tm.refresh(&c)",
-		"seen := c.stamp"),
+		"before := c.stamp\n\t\tm.refresh(&c)",
+		"before := c.stamp"),
 	mutant("a debt is forgiven after two looks", mapGo,
 		"b := budget{certain: maxLooks, atStake: maxLooksAtStake}\n\tif least",
 		"b := budget{certain: maxLooks, atStake: 1}\n\tif least"),
@@ -146,71 +146,71 @@ var mutants = []overlay.Variant{
 		"t"),
 	// Remove
 	mutant("reset without the lock", mapGo,
-		"m.mu.Lock()\n\tdefer m.mu.Unlock()\n\tif m.refuse",
-		"if m.refuse"),
+		"m.mu.Lock()\n\tdefer m.mu.Unlock()\n\tif m.refuseNew",
+		"if m.refuseNew"),
 	mutant("reset leaves the slot", mapGo,
 		"if !m.order.remove(func(u *V) bool { return u == v }) {",
 		"if false {"),
 	mutant("reset leaves the slot of a predecessor", mapGo,
-		"m.order.remove(func(u *V) bool { return m.table.has(u, key) })",
+		"m.order.remove(func(u *V) bool { return m.table.hasKey(u, key) })",
 		""),
 	mutant("a reset makes known too late that there is room", mapGo,
-		"m.until.Store(0) // from", "// from"),
+		"m.fullUntil.Store(0) // before", "// before"),
 	mutant("a look refuses the key that the table is full with", limiterGo,
 		"l.table.Load(key) == c {", "true {"),
 	// Full
 	mutant("an insert does not make known that the table is full", mapGo,
-		"m.order.push(stamp, v)\n\tm.note()",
-		"m.order.push(stamp, v)"),
+		"m.order.add(stamp, v)\n\tm.publish()",
+		"m.order.add(stamp, v)"),
 	mutant("a table with one place left is full", mapGo,
 		"case m.table.keys < m.max:",
 		"case m.table.keys+1 < m.max:"),
 	mutant("Full does not look again", mapGo,
-		"if m.table.keys < m.max { // since just now",
+		"if m.table.keys < m.max { // since the load",
 		"if false {"),
 	mutant("Full waits for an insert", mapGo,
 		"m.mu.TryLock() {",
 		"func() bool { m.mu.Lock(); return true }() {"),
 	mutant("Full loses a slot", mapGo,
-		"c := m.least(now, &b)\n\t\tm.order.put(c.slot)",
-		"c := m.least(now, &b)"),
+		"c := m.popLeast(now, &b)\n\t\tm.order.put(c.entry)",
+		"c := m.popLeast(now, &b)"),
 	// look-ups
 	moved("a key that was moved is not looked for", tableGo,
-		"g != nil && g.from == m",
-		"g != nil && false"),
+		"move != nil && move.from == m",
+		"move != nil && false"),
 	moved("the slot is not looked at again", tableGo,
 		"if now == m {",
 		"if true {"),
 	moved("the new map is looked at first", tableGo,
 		"if v, ok := m.Load(hash); ok {\n\t\t\treturn m, v",
-		`if g := t.moving.Load(); g != nil && g.from == m {
-			if v, ok := g.target(slot).Load(hash); ok {
-				return g.target(slot), v
+		`if move := t.moving.Load(); move != nil && move.from == m {
+			if v, ok := move.target(slot).Load(hash); ok {
+				return move.target(slot), v
 			}
 		}
 		if v, ok := m.Load(hash); ok {
 			return m, v`),
 	moved("a key goes to the other half", moveGo,
-		"func (g *move[V]) target(slot int) *small[V] {\n\tif slot < g.mid {",
-		"func (g *move[V]) target(slot int) *small[V] {\n\tif slot <= g.mid {"),
+		"func (m *move[V]) target(slot int) *smallMap[V] {\n\tif slot < m.middle {",
+		"func (m *move[V]) target(slot int) *smallMap[V] {\n\tif slot <= m.middle {"),
 	// move
 	moved("nobody is told that keys are moved", moveGo,
-		"t.moving.Store(g)",
+		"t.moving.Store(m)",
 		""),
 	moved("removed here, and then stored there", moveGo,
 		`to.Store(hash, v)
-			g.from.Compute(hash, func(now *V, _ bool) (*V, bool) {
-				moved = now == v // or it was replaced meanwhile
+			m.from.Compute(hash, func(now *V, _ bool) (*V, bool) {
+				moved = now == v // if not, it was replaced meanwhile
 				v = now
 				return now, moved
 			})`,
-		`g.from.Compute(hash, func(now *V, _ bool) (*V, bool) {
+		`m.from.Compute(hash, func(now *V, _ bool) (*V, bool) {
 				moved, v = true, now
 				return now, true
 			})
 			to.Store(hash, v)`),
 	moved("what was replaced meanwhile is lost", moveGo,
-		"moved = now == v // or it was replaced meanwhile",
+		"moved = now == v // if not, it was replaced meanwhile",
 		"moved = true"),
 	moved("stored again as it was", moveGo,
 		"v = now\n",
@@ -219,16 +219,16 @@ var mutants = []overlay.Variant{
 		"low++",
 		""),
 	moved("the slots have the new maps too early", moveGo,
-		"t.run(g)\n\tt.finish(g, ",
-		"t.assign(m, s)\n\tt.run(g)\n\tt.finish(g, "),
+		"t.moveKeys(m)\n\tt.finish(m, ",
+		"t.assign(to, s)\n\tt.moveKeys(m)\n\tt.finish(m, "),
 	moved("the move is over too early", moveGo,
-		`for _, s := range sizes {
-		t.assign(g.target(s.from), s)
+		`for _, s := range spans {
+		t.assign(m.target(s.from), s)
 	}
 	t.moving.Store(nil)`,
 		`t.moving.Store(nil)
-	for _, s := range sizes {
-		t.assign(g.target(s.from), s)
+	for _, s := range spans {
+		t.assign(m.target(s.from), s)
 	}`),
 	moved("the move is never over", moveGo,
 		"t.moving.Store(nil)",
@@ -238,24 +238,24 @@ var mutants = []overlay.Variant{
 		"return\n\t}"),
 	// replace
 	moved("replaced in the map of the slot", tableGo,
-		"m, v := t.find(at)\n\t\tif v == nil {",
-		`m := t.slots[t.slot(at)].Load()
-		v, _ := m.Load(at)
+		"m, v := t.find(stored)\n\t\tif v == nil {",
+		`m := t.slots[t.slot(stored)].Load()
+		v, _ := m.Load(stored)
 		if v == nil {`),
 	// store and remove
 	moved("a key is not counted", tableGo,
-		"t.sizes[slot].keys++",
+		"t.spans[slot].keys++",
 		""),
 	moved("stored in the map that was divided", tableGo,
-		`for t.sizes[slot].crowded() {
-		t.grow(t.sizes[slot])
+		`for t.spans[slot].crowded() {
+		t.grow(t.spans[slot])
 	}
-	t.slots[slot].Load().Store(at, v)`,
+	t.slots[slot].Load().Store(stored, v)`,
 		`m := t.slots[slot].Load()
-	for t.sizes[slot].crowded() {
-		t.grow(t.sizes[slot])
+	for t.spans[slot].crowded() {
+		t.grow(t.spans[slot])
 	}
-	m.Store(at, v)`),
+	m.Store(stored, v)`),
 	mutant("a key that left is counted", tableGo,
 		"t.keys--",
 		""),
@@ -264,22 +264,22 @@ var mutants = []overlay.Variant{
 		"if s.sparse() {"),
 	// keys with the same hash
 	mutant("stored where another key is", tableGo,
-		"t.slots[slot].Load().Store(at, v)",
-		"t.slots[slot].Load().Store(t.hasher.hash(t.key(v)), v)"),
+		"t.slots[slot].Load().Store(stored, v)",
+		"t.slots[slot].Load().Store(t.hasher.hash(t.keyOf(v)), v)"),
 	mutant("a collision is not remembered", tableGo,
-		"\t\tt.collides(hash)\n",
+		"\t\tt.recordCollision(hash)\n",
 		""),
 	mutant("what lies behind a free hash is not looked for", tableGo,
 		"if v == nil && !t.hasCollided(hash) {",
 		"if v == nil {"),
 	mutant("a key is taken for another", tableGo,
-		"ok && t.has(v, key)",
+		"ok && t.hasKey(v, key)",
 		"ok"),
 	mutant("a key is taken for another behind it", tableGo,
-		"case v != nil && t.has(v, key):",
+		"case v != nil && t.hasKey(v, key):",
 		"case v != nil:"),
 	mutant("a key behind another is not removed", tableGo,
-		"\tif t.collided.Load() != nil {\n\t\t_, at = t.probe(at, key)\n\t}\n",
+		"\tif t.collided.Load() != nil {\n\t\t_, stored = t.probe(stored, key)\n\t}\n",
 		""),
 	// Bucket
 	mutant("the first state of a Bucket is stored", bucketGo,

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/policyfile"
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/replay"
 	"github.com/seed-181794aa/ratelimit/httplimit"
 )
 
@@ -17,7 +17,7 @@ type Check struct {
 
 // Run prints what is wrong with the files and what probably is, each with its path in the
 // file. The error says which files are not accepted.
-func (c *Check) Run(std replay.IO) error {
+func (c *Check) Run(std cli.IO) error {
 	var failed []error
 	for _, name := range c.Files {
 		data, err := read(name, std.Stdin)
@@ -34,13 +34,17 @@ func (c *Check) Run(std replay.IO) error {
 
 // report prints what there is to say about a policy and returns the number of errors.
 func report(w io.Writer, name string, data []byte) int {
-	policy, warnings, err := policyfile.Parse(data)
+	policy, err := policyfile.Parse(data)
 	var problems []string
 	if err != nil {
 		problems = policyfile.Problems(err)
 	}
 	for _, p := range problems {
 		fmt.Fprintf(w, "%s: error: %s\n", name, p)
+	}
+	var warnings []string
+	if policy != nil {
+		warnings = policy.Warnings()
 	}
 	for _, text := range warnings {
 		fmt.Fprintf(w, "%s: warning: %s\n", name, text)

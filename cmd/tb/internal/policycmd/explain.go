@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cidr"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/policyfile"
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/replay"
 	"github.com/seed-181794aa/ratelimit/httplimit"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
@@ -36,12 +36,12 @@ func (c *Explain) Validate() error {
 }
 
 // Run prints the rules that apply to the request, and those that do not.
-func (c *Explain) Run(std replay.IO) error {
+func (c *Explain) Run(std cli.IO) error {
 	data, err := read(c.File, std.Stdin)
 	if err != nil {
 		return err
 	}
-	policy, _, err := policyfile.Parse(data)
+	policy, err := policyfile.Parse(data)
 	if err != nil {
 		return errors.New(strings.Join(policyfile.Problems(err), "\n"))
 	}
@@ -98,8 +98,8 @@ func write(w io.Writer, applies []httplimit.Explanation, all []httplimit.RuleSta
 		table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 		fmt.Fprintln(table, "RULE\tMODE\tKEY\tCOST\tBURST\tRATE\tANSWER OF A FULL BUCKET")
 		for _, e := range applies {
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\t%s\t%s\n", e.Rule, mode(e.Shadow), e.Key,
-				decimal(e.Cost), e.Limit.Capacity, rate(e.Limit), answer(e))
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\t%s\t%s\n", e.Rule, mode(e.Shadow),
+				httplimit.FormatKey(e.Key), decimal(e.Cost), e.Limit.Capacity, rate(e.Limit), answer(e))
 		}
 		table.Flush()
 	}
@@ -117,7 +117,7 @@ func mode(shadow bool) string {
 
 func answer(e httplimit.Explanation) string {
 	switch {
-	case e.Lacks:
+	case e.MissingKey != "":
 		return "refused: lacks a key (400)"
 	case e.Allowed:
 		return fmt.Sprintf("granted, %d left", e.Remaining)

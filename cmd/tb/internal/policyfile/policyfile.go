@@ -8,14 +8,15 @@ import (
 	"github.com/seed-181794aa/ratelimit/httplimit"
 )
 
-// Parse reads a policy as httplimit.ParsePolicy does. In contrast to that, keys for which
-// httplimit has no extractor are errors as well, for tb registers none.
-func Parse(data []byte) (p *httplimit.Policy, warnings []string, err error) {
-	p, warnings, err = httplimit.ParsePolicy(data)
+// Parse reads a policy as httplimit.ParsePolicy does. Keys without an extractor are errors,
+// too, because tb registers no extractors. A policy whose only errors are such keys is
+// returned with the error, so that its warnings can be reported as well.
+func Parse(data []byte) (*httplimit.Policy, error) {
+	p, err := httplimit.ParsePolicy(data)
 	if err == nil {
 		_, err = httplimit.New(p)
 	}
-	return p, warnings, err
+	return p, err
 }
 
 // Problems returns each of the errors that err joins, in words, with its path in the file.

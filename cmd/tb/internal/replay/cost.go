@@ -9,24 +9,24 @@ import (
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/accesslog"
 )
 
-// Cost says how many tokens a request takes: a constant, the size of the response in
-// some unit, or the value of a JSON field.
+// Cost is the number of tokens that a request takes: a constant, the size of the response
+// in some unit, or the value of a JSON field.
 //
-// No request is free. A response that is empty, or whose size was not logged, counts
-// as one byte. A field that is missing or not a positive number counts as one token,
-// and such requests are counted.
+// No request is free. A response that is empty, or whose size was not logged, costs as much
+// as one byte. A request whose field is missing or not a positive number costs one token,
+// and the report counts such requests.
 type Cost struct {
 	text     string
-	constant float64 // in tokens, if positive
-	unit     float64 // bytes a token, if positive
-	field    string  // the JSON field, if neither
+	constant float64 // in tokens; 0 if the cost varies
+	unit     float64 // bytes a token; 0 if the cost does not depend on the size
+	field    string  // the JSON field, if both are 0
 }
 
 const wantCost = "want a positive number of tokens, bytes, bytes/KiB (kB, KiB, MB, MiB," +
 	" GB or GiB), or the name of a JSON field"
 
-// byteUnits are the sizes in bytes that a cost can be counted in: decimal ones, and
-// binary ones with an i.
+// byteUnits are the units of a cost in bytes: the decimal ones, and the binary ones with an
+// i.
 var byteUnits = map[string]float64{
 	"B": 1, "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9,
 	"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30,
@@ -52,7 +52,7 @@ func (c *Cost) UnmarshalText(text []byte) error {
 	default:
 		c.field = c.text
 		_, isUnit := byteUnits[c.field]
-		ok = isFieldName(c.field) && !isUnit && !misspelt(c.field, "bytes")
+		ok = isFieldName(c.field) && !isUnit && !isMisspelt(c.field, "bytes")
 	}
 	if !ok {
 		return fmt.Errorf("cost %q: %s", text, wantCost)
@@ -60,14 +60,14 @@ func (c *Cost) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// isFieldName refuses what is rather a misspelt number or unit.
+// isFieldName reports whether s can name a field. Otherwise it is a misspelt number or unit.
 func isFieldName(s string) bool {
 	return s != "" && !strings.ContainsAny(s, "/ ") && !strings.ContainsAny(s[:1], "+-.0123456789")
 }
 
-// of returns what a request costs, and whether that was a stand-in for a field
-// without a usable value. The field is the last of the extra ones.
-func (c *Cost) of(rec *accesslog.Record) (cost float64, standIn bool) {
+// tokens returns the cost of a request. If the cost stands in for a field without a usable
+// value, standIn is true. The field is the last one of rec.Fields.
+func (c *Cost) tokens(rec *accesslog.Record) (cost float64, standIn bool) {
 	switch {
 	case c.constant > 0:
 		return c.constant, false

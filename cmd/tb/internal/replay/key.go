@@ -2,34 +2,33 @@ package replay
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/accesslog"
 )
 
-// keyer composes the key of a request from its parts. Each part is preceded by its
-// length, so that no two lists of parts give the same key, whatever they contain.
-// A part that is too long is replaced by its digest.
+// keyer composes the key of a request from its parts. Its length precedes each part, so
+// different lists of parts give different keys.
 type keyer struct {
 	parts   []func(*accesslog.Record) []byte
 	names   []string
-	missing []uint64 // per part: how many requests did not have it
+	missing []uint64 // by part: the number of requests without it
 	prefix  int      // bits of an IPv6 address that make a client
-	key     []byte   // reused from call to call, as are
-	ip      []byte
-	long    []byte
+
+	buf, address, digest []byte // reused by each call
 }
 
-// wantKey says what can be part of a key.
 const wantKey = "want ip, user, path, host or the name of a JSON field," +
 	" and commas between several"
 
-// newKeyer returns a keyer for the named parts, and the JSON fields it needs the log
-// to be read with.
+// newKeyer returns a keyer for the named parts, and the JSON fields that it needs.
 func newKeyer(names []string, ipv6Prefix int) (*keyer, []string, error) {
 	if len(names) == 0 {
 		return nil, nil, fmt.Errorf("no key: %s", wantKey)
@@ -37,9 +36,9 @@ func newKeyer(names []string, ipv6Prefix int) (*keyer, []string, error) {
 	k := &keyer{names: names, missing: make([]uint64, len(names)), prefix: ipv6Prefix}
 	var extra []string
 	for _, name := range names {
-		part, ok := k.standard(name)
+		part, ok := k.standardPart(name)
 		if !ok {
-			if !isFieldName(name) || misspelt(name, "ip", "user", "path", "host") {
+			if !isFieldName(name) || isMisspelt(name, "ip", "user", "path", "host") {
 				return nil, nil, fmt.Errorf("key %q: %s", name, wantKey)
 			}
 			i := len(extra)
@@ -51,8 +50,8 @@ func newKeyer(names []string, ipv6Prefix int) (*keyer, []string, error) {
 	return k, extra, nil
 }
 
-// standard returns the part of that name if it is one that every format has.
-func (k *keyer) standard(name string) (func(*accesslog.Record) []byte, bool) {
+// standardPart returns a part that every format has, by its name.
+func (k *keyer) standardPart(name string) (func(*accesslog.Record) []byte, bool) {
 	switch name {
 	case "ip":
 		return k.client, true
@@ -66,9 +65,9 @@ func (k *keyer) standard(name string) (func(*accesslog.Record) []byte, bool) {
 	return nil, false
 }
 
-// misspelt says whether a name that passes for that of a field is rather one of the words
-// in other letters, or composed with it in another way than is understood: IP, ip+path.
-func misspelt(name string, words ...string) bool {
+// isMisspelt reports whether a name is one of the words in other letters or with a suffix
+// that another program would understand: IP, ip+path.
+func isMisspelt(name string, words ...string) bool {
 	end := strings.IndexAny(name, "+:")
 	if end < 0 {
 		end = len(name)
@@ -78,11 +77,11 @@ func misspelt(name string, words ...string) bool {
 	})
 }
 
-// of returns the key of a request, valid until the next call. A part that the request
-// does not have is empty, so all requests without it share a bucket; they are counted,
-// since that is seldom what was meant.
-func (k *keyer) of(rec *accesslog.Record) []byte {
-	k.key = k.key[:0]
+// key returns the key of a request, valid until the next call. A part that the request does
+// not have is empty, so all requests without it share a bucket. The keyer counts them,
+// because that is seldom intended.
+func (k *keyer) key(rec *accesslog.Record) []byte {
+	k.buf = k.buf[:0]
 	for i, part := range k.parts {
 		value := part(rec)
 		if len(value) == 0 {
@@ -90,17 +89,17 @@ func (k *keyer) of(rec *accesslog.Record) []byte {
 		}
 		length := uint64(len(value)) << 1
 		if len(value) > maxPart {
-			k.long = appendDigest(k.long[:0], value)
-			value, length = k.long, uint64(len(k.long))<<1|1
+			k.digest = appendDigest(k.digest[:0], value)
+			value, length = k.digest, uint64(len(k.digest))<<1|1
 		}
-		k.key = binary.AppendUvarint(k.key, length)
-		k.key = append(k.key, value...)
+		k.buf = binary.AppendUvarint(k.buf, length)
+		k.buf = append(k.buf, value...)
 	}
-	return k.key
+	return k.buf
 }
 
-// parts splits a key into what it was composed of.
-func parts(key string) []string {
+// splitKey returns the parts of a key.
+func splitKey(key string) []string {
 	var values []string
 	for b := []byte(key); len(b) > 0; {
 		n, width := binary.Uvarint(b)
@@ -109,6 +108,30 @@ func parts(key string) []string {
 		b = b[n:]
 	}
 	return values
+}
+
+// maxPart is the longest part that a key holds in full, in bytes. Clients choose their
+// paths, up to megabytes, and the bounds of the tables count keys.
+const maxPart = 256
+
+// A digest has the first digestPrefix bytes of a part and digestSum bytes of its SHA-256:
+// 80 characters with the label between them, which a report shows in full. Two parts with
+// the same 128 bits cannot be found even on purpose.
+const (
+	digestPrefix = 40
+	digestSum    = 16
+)
+
+// appendDigest appends the digest of a part.
+func appendDigest(b, part []byte) []byte {
+	n := digestPrefix
+	for n > 0 && !utf8.RuneStart(part[n]) {
+		n--
+	}
+	sum := sha256.Sum256(part)
+	b = append(b, part[:n]...)
+	b = append(b, "…sha256:"...)
+	return hex.AppendEncode(b, sum[:digestSum])
 }
 
 // client returns the address that stands for a client: IPv4 in full, also where it
@@ -124,12 +147,12 @@ func (k *keyer) client(rec *accesslog.Record) []byte {
 	}
 	addr = addr.Unmap()
 	if addr.Is4() || k.prefix == addr.BitLen() {
-		k.ip = addr.AppendTo(k.ip[:0])
-		return k.ip
+		k.address = addr.AppendTo(k.address[:0])
+		return k.address
 	}
 	network, _ := addr.Prefix(k.prefix) // the prefix was checked
-	k.ip = network.AppendTo(k.ip[:0])
-	return k.ip
+	k.address = network.AppendTo(k.address[:0])
+	return k.address
 }
 
 // parseAddr parses an address with or without a port. It drops an IPv6 zone.

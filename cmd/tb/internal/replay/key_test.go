@@ -40,8 +40,8 @@ func TestClientAddresses(t *testing.T) {
 		{64, "", ""},
 	} {
 		k := mustKeyer(t, tt.prefix, "ip")
-		key := k.of(&accesslog.Record{IP: []byte(tt.ip)})
-		if got := parts(string(key)); len(got) != 1 || got[0] != tt.want {
+		key := k.key(&accesslog.Record{IP: []byte(tt.ip)})
+		if got := splitKey(string(key)); len(got) != 1 || got[0] != tt.want {
 			t.Errorf("%s by /%d is %q, want %q", tt.ip, tt.prefix, got, tt.want)
 		}
 	}
@@ -54,7 +54,7 @@ func TestKeyParts(t *testing.T) {
 	}
 	rec := &accesslog.Record{User: []byte("eve"), Host: []byte("h"), Path: []byte("/p"),
 		Fields: [][]byte{[]byte("t"), nil}}
-	if got := parts(string(k.of(rec))); !slices.Equal(got, []string{"/p", "t", "eve", "h", ""}) {
+	if got := splitKey(string(k.key(rec))); !slices.Equal(got, []string{"/p", "t", "eve", "h", ""}) {
 		t.Errorf("got %q", got)
 	}
 	if !slices.Equal(k.missing, []uint64{0, 0, 0, 0, 1}) {
@@ -83,19 +83,19 @@ func TestFieldsMayBeginLikeAWord(t *testing.T) {
 func TestLongPartsAreReplacedByADigest(t *testing.T) {
 	k := mustKeyer(t, 64, "path", "user")
 	of := func(path string) string {
-		return string(k.of(&accesslog.Record{Path: []byte(path), User: []byte("u")}))
+		return string(k.key(&accesslog.Record{Path: []byte(path), User: []byte("u")}))
 	}
 	long := "/" + strings.Repeat("é", 500_000)
 	const sum = "09564ea953d5f71dcdf727d47df589f8"
-	if got, want := parts(of(long))[0], long[:39]+"…sha256:"+sum; got != want {
+	if got, want := splitKey(of(long))[0], long[:39]+"…sha256:"+sum; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got := parts(of(long[:256]))[0]; len(got) != 256 || got != long[:256] {
+	if got := splitKey(of(long[:256]))[0]; len(got) != 256 || got != long[:256] {
 		t.Errorf("a path of 256 bytes came back as %q", got)
 	}
 	// What differs only at the end, or is written like a digest, is another key.
 	seen := make(map[string]bool)
-	paths := []string{long, long + "x", long + "y", long[:257], parts(of(long))[0]}
+	paths := []string{long, long + "x", long + "y", long[:257], splitKey(of(long))[0]}
 	for _, path := range paths {
 		key := of(path)
 		seen[key] = true
@@ -121,7 +121,7 @@ func TestCompositeKeysDoNotCollide(t *testing.T) {
 		for i := range p {
 			p[i] = alphabet[rng.IntN(len(alphabet))] + alphabet[rng.IntN(len(alphabet))]
 		}
-		key := string(k.of(&accesslog.Record{
+		key := string(k.key(&accesslog.Record{
 			User: []byte(p[0]), Path: []byte(p[1]), Host: []byte(p[2]),
 		}))
 		if other, ok := seen[key]; ok && other != p {
@@ -133,7 +133,7 @@ func TestCompositeKeysDoNotCollide(t *testing.T) {
 				p[i] = string(appendDigest(nil, []byte(p[i])))
 			}
 		}
-		if got := parts(key); !slices.Equal(got, p[:]) {
+		if got := splitKey(key); !slices.Equal(got, p[:]) {
 			t.Fatalf("%q came back as %q", p, got)
 		}
 	}

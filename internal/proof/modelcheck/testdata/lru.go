@@ -27,12 +27,12 @@ func (m *Map[K, V]) Expose(keys []K, collide bool) {
 		h := t.hasher.hash(k)
 		for _, dash := range []string{"", "'", "''"} {
 			modelcheck.LabelKey(h, fmt.Sprint(k)+dash)
-			h = next(h)
+			h = nextHash(h)
 		}
 	}
 	m.mu.Label("lock")
 	m.mu.Guards(m.digest)
-	m.until.Label("until")
+	m.fullUntil.Label("until")
 	t.only.Label("only")
 	t.moving.Label("moving")
 	t.collided.Label("collided")
@@ -44,54 +44,54 @@ func (m *Map[K, V]) Expose(keys []K, collide bool) {
 // digest returns a digest of the data that the lock guards. It digests the order as a set,
 // because its layout in memory makes no difference.
 func (m *Map[K, V]) digest() uint64 {
-	type entry struct{ stamp, seq, value uint64 }
+	type ranked struct{ stamp, sequence, value uint64 }
 	var sum uint64
-	for _, e := range m.order.slots() {
-		sum += modelcheck.Hash(entry{e.stamp, e.seq, modelcheck.Identity(e.value, "value")})
+	for _, e := range m.order.entries() {
+		sum += modelcheck.Hash(ranked{e.stamp, e.sequence, modelcheck.Identity(e.value, "value")})
 	}
-	for i, s := range m.table.sizes {
+	for i, s := range m.table.spans {
 		sum += modelcheck.Hash([2]any{i, *s})
 	}
-	sum += modelcheck.Hash(m.order.next)
+	sum += modelcheck.Hash(m.order.sequence)
 	t := &m.table
-	sum += modelcheck.Hash([...]int{t.keys, t.maps, t.inserts, t.rebuilt})
+	sum += modelcheck.Hash([...]int{t.keys, t.maps, t.inserts, t.nextRebuild})
 	if values, ok := m.values.(interface{ Digest() uint64 }); ok {
 		sum += values.Digest()
 	}
 	return sum
 }
 
-func (o *order[V]) slots() []slot[V] {
-	var slots []slot[V]
+func (o *order[V]) entries() []entry[V] {
+	var entries []entry[V]
 	for i := range o.heap.n {
-		slots = append(slots, *o.heap.at(i))
+		entries = append(entries, *o.heap.entry(i))
 	}
-	for range o.run.n { // once around
-		s := o.run.pop()
-		o.run.push(s)
-		slots = append(slots, s)
+	for range o.sorted.n { // once around
+		s := o.sorted.pop()
+		o.sorted.push(s)
+		entries = append(entries, s)
 	}
-	return slots
+	return entries
 }
 
 // stored is a value in one of the small maps.
 type stored[V any] struct {
-	in   *small[V]
+	in   *smallMap[V]
 	hash uint64
 	v    *V
 }
 
 // stored returns the values in the small maps. Maps that keys are moved to come last.
 func (t *table[K, V]) stored() []stored[V] {
-	var maps []*small[V]
+	var maps []*smallMap[V]
 	for i := range t.slots {
 		maps = append(maps, t.slots[i].Load())
 	}
-	if g := t.moving.Load(); g != nil {
-		maps = append(maps, g.to[:]...)
+	if move := t.moving.Load(); move != nil {
+		maps = append(maps, move.to[:]...)
 	}
 	var all []stored[V]
-	seen := make(map[*small[V]]bool, len(maps))
+	seen := make(map[*smallMap[V]]bool, len(maps))
 	for _, m := range maps {
 		if !seen[m] {
 			m.Each(func(hash uint64, v *V) { all = append(all, stored[V]{m, hash, v}) })
@@ -104,7 +104,7 @@ func (t *table[K, V]) stored() []stored[V] {
 // Find returns the value of key, or nil, without a look-up.
 func (m *Map[K, V]) Find(key K) *V {
 	for _, s := range m.table.stored() {
-		if m.table.has(s.v, key) {
+		if m.table.hasKey(s.v, key) {
 			return s.v
 		}
 	}
@@ -118,7 +118,7 @@ func (m *Map[K, V]) Keys() int { return m.table.keys }
 func (m *Map[K, V]) CheckSize() error {
 	keys := make(map[K]bool, m.max+1)
 	for _, s := range m.table.stored() {
-		keys[m.table.key(s.v)] = true
+		keys[m.table.keyOf(s.v)] = true
 	}
 	if len(keys) > m.max || m.table.keys > m.max {
 		return fmt.Errorf("%d keys are stored and %d counted, of %d",
@@ -134,9 +134,9 @@ func (m *Map[K, V]) CheckTable(undone bool) error {
 		return fmt.Errorf("a move of keys does not end")
 	}
 	values := make(map[K]*V)
-	inMap := make(map[*small[V]]int)
+	inMap := make(map[*smallMap[V]]int)
 	for _, s := range t.stored() {
-		k := t.key(s.v)
+		k := t.keyOf(s.v)
 		slot := t.slot(s.hash)
 		switch {
 		case values[k] != nil:
@@ -152,13 +152,13 @@ func (m *Map[K, V]) CheckTable(undone bool) error {
 	if err := t.checkSlots(inMap); err != nil {
 		return err
 	}
-	slots := m.order.slots()
-	if len(values) != t.keys || len(slots) != t.keys {
+	entries := m.order.entries()
+	if len(values) != t.keys || len(entries) != t.keys {
 		return fmt.Errorf("%d keys in the table, %d in the order, %d counted",
-			len(values), len(slots), t.keys)
+			len(values), len(entries), t.keys)
 	}
-	for _, e := range slots {
-		k := t.key(e.value)
+	for _, e := range entries {
+		k := t.keyOf(e.value)
 		v := values[k]
 		if v == nil {
 			return fmt.Errorf("the order has %v, which is not in the table, or has it twice", k)
@@ -175,8 +175,8 @@ func (m *Map[K, V]) CheckTable(undone bool) error {
 			return fmt.Errorf("the order has %v at %d, above %d", k, e.stamp, stamp)
 		}
 	}
-	full := m.refuse && t.keys == m.max
-	if until := m.until.Load(); full != (until > 0) || until > m.leastStamp() && !undone {
+	full := m.refuseNew && t.keys == m.max
+	if until := m.fullUntil.Load(); full != (until > 0) || until > m.leastStamp() && !undone {
 		return fmt.Errorf("full: %v, until %d", full, until)
 	}
 	return nil
@@ -193,20 +193,20 @@ func (m *Map[K, V]) leastStamp() uint64 {
 }
 
 // checkSlots checks the slots and the counts of keys, given the number of keys in each map.
-func (t *table[K, V]) checkSlots(keys map[*small[V]]int) error {
+func (t *table[K, V]) checkSlots(keys map[*smallMap[V]]int) error {
 	one, maps := true, 0
-	for i, s := range t.sizes {
+	for i, s := range t.spans {
 		m := t.slots[i].Load()
 		one = one && m == t.slots[0].Load()
 		if i == s.from {
 			maps++
 		}
 		switch {
-		case i < s.from || i >= s.to || m != t.slots[s.from].Load() || *s != *t.sizes[s.from]:
+		case i < s.from || i >= s.to || m != t.slots[s.from].Load() || *s != *t.spans[s.from]:
 			return fmt.Errorf("slot %d has a map for %d to %d", i, s.from, s.to)
 		case s.from > 0 && i == s.from && m == t.slots[i-1].Load():
 			return fmt.Errorf("the map of slot %d is also the map of the slot before", i)
-		case s.keys != keys[m] || s.keys > room(s.buckets):
+		case s.keys != keys[m] || s.keys > keysFor(s.buckets):
 			return fmt.Errorf("slot %d has %d keys, but counts %d, in %d buckets",
 				i, keys[m], s.keys, s.buckets)
 		}

@@ -1,0 +1,102 @@
+package httplimit
+
+import (
+	"errors"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+	"github.com/seed-181794aa/ratelimit/tb/mutex"
+)
+
+// leveling is a Charger whose charges count how often they are asked for a level, or have none.
+type leveling struct {
+	charging
+	asked *int
+	fails bool
+}
+
+func (l leveling) Charge(key string, cost float64) (tb.Charge, error) {
+	c, err := l.charging.Charge(key, cost)
+	if l.asked == nil {
+		return struct{ tb.Charge }{c}, err
+	}
+	return levelingCharge{c, l}, err
+}
+
+type levelingCharge struct {
+	tb.Charge
+	of leveling
+}
+
+func (l levelingCharge) Level(t time.Time) (tb.Level, error) {
+	*l.of.asked++
+	if l.of.fails {
+		return tb.Level{Tokens: 99}, errors.New("no level")
+	}
+	return l.Charge.(interface {
+		Level(t time.Time) (tb.Level, error)
+	}).Level(t)
+}
+
+func TestExplainHasTheLevel(t *testing.T) {
+	s := newSite(t, jsonRules("", jsonRule("key", `["header:k"]`, 4, `"on_missing": "reject"`),
+		sprintf(`{"name": "slow", "limit_keys": ["ip:address"],
+			"algorithm_config": {"rps": 0.1, "burst": 3, "fixed_cost": 1.5}}`)))
+	s.get("K: 1")
+	s.now = s.now.Add(250 * time.Millisecond)
+	e := s.Explain(request("K: 1"))
+	want := tb.Level{Tokens: 3.25, NextToken: 750 * time.Millisecond, Full: 750 * time.Millisecond}
+	if e[0].Level != want {
+		t.Errorf("%+v, want %+v", e[0].Level, want)
+	}
+	want = tb.Level{Tokens: 1.525, NextToken: 4750 * time.Millisecond, Full: 14750 * time.Millisecond}
+	if e[1].Level != want {
+		t.Errorf("%+v, want %+v", e[1].Level, want)
+	}
+	if again := s.Explain(request("K: 1")); again[1].Level != want {
+		t.Errorf("Explain took tokens: %+v", again[1])
+	}
+	if e := s.Explain(request()); e[0].Level != (tb.Level{}) || e[0].MissingKey != "header:k" {
+		t.Errorf("%+v", e[0])
+	}
+}
+
+// Fields of limiters without levels are estimates from the limit and the whole tokens left.
+func TestLevelsAreOptional(t *testing.T) {
+	for _, asked := range []*int{nil, new(int)} { // charges without Level, and with one that fails
+		now := time.Unix(1_800_000_000, 0)
+		s := newSite(t, oneRule("[]", `"rps": 0.1, "burst": 3, "cost_source": "header:w"`),
+			WithXRateLimit(), steady(), WithLimiter(func(r Rule) (tb.Limiter, error) {
+				l, err := mutex.New[string](r.Limit, tb.WithClock(func() time.Time { return now }))
+				return leveling{charging{l}, asked, true}, err
+			}))
+		full := func(seconds int64) string { return sprintf("X-RateLimit-Reset: %d", now.Unix()+seconds) }
+		// 2.5 tokens are left, and 5 s until the next one.
+		wants(t, s.get("W: 0.5"), "RateLimit-Remaining: 2", "RateLimit-Reset: 10", full(10))
+		wants(t, s.get("W: 2"), "RateLimit-Remaining: 0", "RateLimit-Reset: 10", full(30))
+		if e := s.Explain(request())[0]; e.Level != (tb.Level{}) || e.Allowed {
+			t.Errorf("%+v", e)
+		}
+	}
+}
+
+func TestEachBucketIsAskedForItsLevelOnce(t *testing.T) {
+	asked := 0
+	rule := func(name string) string {
+		return sprintf(`{"name": %q, "limit_keys": [], "algorithm_config":
+			{"rps": 0.1, "burst": 9, "cost_source": "header:w"}}`, name)
+	}
+	s := newSite(t, jsonRules("", rule("a"), rule("b")), WithXRateLimit(), WithPolicyField(),
+		WithLimiter(func(r Rule) (tb.Limiter, error) {
+			l, err := mutex.New[string](r.Limit)
+			return leveling{charging{l}, &asked, false}, err
+		}))
+	for weight, want := range map[string]int{"1": http.StatusOK, "10": http.StatusTooManyRequests} {
+		asked = 0
+		if w := s.get("W: " + weight); w.Code != want || asked != 2 {
+			t.Errorf("status %d, asked %d times for two buckets", w.Code, asked)
+		}
+	}
+}

@@ -1,0 +1,152 @@
+// Package clientaddr finds the address of a client behind proxies, and the network of it that
+// has one bucket. The rules are the same for requests and for records of a log.
+package clientaddr
+
+import (
+	"fmt"
+	"net/netip"
+	"net/textproto"
+	"strings"
+)
+
+// Rules say which proxies are trusted, and how much of an address has one bucket. New makes
+// them usable.
+type Rules struct {
+	trusted            []netip.Prefix
+	ipv4Bits, ipv6Bits int
+}
+
+// New returns rules that trust the proxies in these networks. The first ipv4Bits or ipv6Bits
+// of an address have one bucket; 0 means 32 and 64.
+func New(trusted []netip.Prefix, ipv4Bits, ipv6Bits int) (Rules, error) {
+	r := Rules{make([]netip.Prefix, len(trusted)), ipv4Bits, ipv6Bits}
+	if r.ipv4Bits == 0 {
+		r.ipv4Bits = 32
+	}
+	if r.ipv6Bits == 0 {
+		r.ipv6Bits = 64
+	}
+	if r.ipv4Bits < 0 || r.ipv4Bits > 32 || r.ipv6Bits < 0 || r.ipv6Bits > 128 {
+		return Rules{}, fmt.Errorf("want 1 to 32 and 1 to 128 bits, got %d and %d",
+			r.ipv4Bits, r.ipv6Bits)
+	}
+	for i, p := range trusted {
+		if !p.IsValid() {
+			return Rules{}, fmt.Errorf("trusted network %d is invalid", i)
+		}
+		if p.Addr().Is4In6() && p.Bits() >= 96 {
+			p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
+		}
+		r.trusted[i] = p
+	}
+	return r, nil
+}
+
+// Trusts reports whether a proxy at this address is trusted.
+func (r *Rules) Trusts(a netip.Addr) bool {
+	for _, p := range r.trusted {
+		if p.Contains(a) {
+			return true
+		}
+	}
+	return false
+}
+
+// Client returns the address of the client. That is the peer of the connection or, while the
+// address found so far is a trusted proxy, the next entry from the right in the lines of the
+// proxies' header. Entries further left are unverified. The walk stops at an entry that is
+// not an address, so a client can neither choose its address nor avoid having one. The
+// result is the zero Addr if the peer has no address. Client keeps none of the strings.
+func (r *Rules) Client(peer string, lines []string) netip.Addr {
+	current, _ := Parse(peer)
+	if !r.Trusts(current) {
+		return current
+	}
+	for i := len(lines) - 1; i >= 0; i-- {
+		for rest, more := lines[i], true; more; {
+			var entry string
+			rest, entry, more = cutLast(rest)
+			next, ok := Parse(entry)
+			if !ok {
+				return current
+			}
+			if current = next; !r.Trusts(current) {
+				return current
+			}
+		}
+	}
+	return current
+}
+
+// cutLast returns the text before and after the last comma, and whether there is one.
+func cutLast(s string) (before, after string, found bool) {
+	i := strings.LastIndexByte(s, ',')
+	if i < 0 {
+		return "", s, false
+	}
+	return s[:i], s[i+1:], true
+}
+
+// maxLength is more than an address with brackets, port, zone and spaces takes.
+const maxLength = 128
+
+// Parse reads an address with or without port, brackets and zone, and reports whether s is
+// one. It drops the zone, and returns an IPv4 address in IPv6 form as the IPv4 address.
+func Parse(s string) (netip.Addr, bool) {
+	if len(s) > maxLength {
+		return netip.Addr{}, false
+	}
+	s = textproto.TrimString(s)
+	if rest, ok := strings.CutPrefix(s, "["); ok {
+		host, port, ok := strings.Cut(rest, "]")
+		if !ok || port != "" && !isPort(port) {
+			return netip.Addr{}, false
+		}
+		s = host
+	} else if i := strings.IndexByte(s, ':'); i >= 0 && i == strings.LastIndexByte(s, ':') {
+		if !isPort(s[i:]) {
+			return netip.Addr{}, false
+		}
+		s = s[:i]
+	}
+	a, err := netip.ParseAddr(s)
+	return a.Unmap().WithZone(""), err == nil
+}
+
+// isPort reports whether s is a colon and a number of up to five digits.
+func isPort(s string) bool {
+	if len(s) < 2 || len(s) > 6 || s[0] != ':' {
+		return false
+	}
+	for _, c := range []byte(s[1:]) {
+		if c < '0' || c > '9' {
+			return false
+		}
+	}
+	return true
+}
+
+// Network returns the part of a that has one bucket, as an address whose other bits are 0.
+func (r *Rules) Network(a netip.Addr) netip.Addr {
+	p, _ := a.Prefix(r.bits(a))
+	return p.Addr()
+}
+
+func (r *Rules) bits(a netip.Addr) int {
+	if a.Is4() {
+		return r.ipv4Bits
+	}
+	return r.ipv6Bits
+}
+
+// AppendNetwork appends a network as text: an address, or a prefix if it has more addresses.
+// The zero Addr is "unknown".
+func (r *Rules) AppendNetwork(b []byte, network netip.Addr) []byte {
+	if !network.IsValid() {
+		return append(b, "unknown"...)
+	}
+	if bits := r.bits(network); bits < network.BitLen() {
+		return netip.PrefixFrom(network, bits).AppendTo(b)
+	}
+	return network.AppendTo(b)
+}

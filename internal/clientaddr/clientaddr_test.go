@@ -1,0 +1,165 @@
+package clientaddr
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+)
+
+func mustNew(t testing.TB, trusted ...string) Rules {
+	t.Helper()
+	var networks []netip.Prefix
+	for _, p := range trusted {
+		networks = append(networks, netip.MustParsePrefix(p))
+	}
+	r, err := New(networks, 0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestClient(t *testing.T) {
+	const peer = "10.0.0.1:4711"
+	rules := mustNew(t, "10.0.0.0/8", "2001:db8:ffff::/48", "::ffff:172.16.0.0/108")
+	for _, c := range []struct {
+		name, peer string
+		lines      []string
+		want       string
+	}{
+		{"no header", peer, nil, "10.0.0.1"},
+		{"untrusted peer", "203.0.113.9:1", []string{"198.51.100.1"}, "203.0.113.9"},
+		{"one hop", peer, []string{"198.51.100.1"}, "198.51.100.1"},
+		{"what the client wrote", peer, []string{"1.1.1.1, 198.51.100.1"}, "198.51.100.1"},
+		{"two hops", peer, []string{"1.1.1.1, 198.51.100.1, 10.2.3.4"}, "198.51.100.1"},
+		{
+			"lines are in order", peer,
+			[]string{"1.1.1.1", "198.51.100.1,10.2.3.4", "10.5.6.7"},
+			"198.51.100.1",
+		},
+		{"all are trusted", peer, []string{"10.9.9.9, 10.2.3.4"}, "10.9.9.9"},
+		{"garbage at once", peer, []string{"198.51.100.1, unknown"}, "10.0.0.1"},
+		{"garbage after a hop", peer, []string{"198.51.100.1, _hidden, 10.2.3.4"}, "10.2.3.4"},
+		{"empty entry", peer, []string{"198.51.100.1, , 10.2.3.4"}, "10.2.3.4"},
+		{"empty line", peer, []string{"198.51.100.1", ""}, "10.0.0.1"},
+		{"trailing comma", peer, []string{"198.51.100.1,"}, "10.0.0.1"},
+		{"port", peer, []string{"198.51.100.1:8080"}, "198.51.100.1"},
+		{"brackets", peer, []string{"[2001:db8::7]"}, "2001:db8::7"},
+		{"brackets and port", peer, []string{"[2001:db8::7]:80"}, "2001:db8::7"},
+		{"IPv6", peer, []string{"2001:db8::7"}, "2001:db8::7"},
+		{"zone", peer, []string{"fe80::1%eth0"}, "fe80::1"},
+		{"tabs and spaces", peer, []string{"\t198.51.100.1 \t"}, "198.51.100.1"},
+		{"bad ports", peer, []string{"198.51.100.1:x"}, "10.0.0.1"},
+		{"long port", peer, []string{"198.51.100.1:123456"}, "10.0.0.1"},
+		{"no port", peer, []string{"198.51.100.1:"}, "10.0.0.1"},
+		{"after brackets", peer, []string{"[2001:db8::7]x"}, "10.0.0.1"},
+		{"open brackets", peer, []string{"[2001:db8::7"}, "10.0.0.1"},
+		{"quotes", peer, []string{`"198.51.100.1"`}, "10.0.0.1"},
+		{"octal", peer, []string{"198.51.100.010"}, "10.0.0.1"},
+		{"very long", peer, []string{strings.Repeat(" ", 200) + "198.51.100.1"}, "10.0.0.1"},
+		{"mapped", peer, []string{"::ffff:198.51.100.1"}, "198.51.100.1"},
+		{"mapped proxy", peer, []string{"198.51.100.1, ::ffff:10.2.3.4"}, "198.51.100.1"},
+		{"mapped peer", "[::ffff:10.0.0.1]:1", []string{"198.51.100.1"}, "198.51.100.1"},
+		{
+			"proxy with a zone", "[2001:db8:ffff::1%eth0]:1",
+			[]string{"198.51.100.1"},
+			"198.51.100.1",
+		},
+		{"mapped network", "172.20.0.1:1", []string{"198.51.100.1"}, "198.51.100.1"},
+		{"peer without port", "10.0.0.1", []string{"198.51.100.1"}, "198.51.100.1"},
+		{"Unix socket", "@", []string{"198.51.100.1"}, "invalid IP"},
+	} {
+		if got := rules.Client(c.peer, c.lines).String(); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
+func TestAllOfIPv4InItsIPv6FormIsAllOfIPv4(t *testing.T) {
+	rules := mustNew(t, "::ffff:0.0.0.0/96")
+	if got := rules.Client("10.0.0.1:1", []string{"2001:db8::1, 192.0.2.1"}); got.Is4() {
+		t.Error(got)
+	}
+}
+
+func TestNetworks(t *testing.T) {
+	for _, c := range []struct {
+		ipv4Bits, ipv6Bits int
+		address, want      string
+	}{
+		{0, 0, "192.0.2.7", "192.0.2.7"},
+		{24, 0, "192.0.2.7", "192.0.2.0/24"},
+		{0, 0, "2001:db8:0:1:2::3", "2001:db8:0:1::/64"},
+		{0, 128, "2001:db8::1", "2001:db8::1"},
+		{0, 56, "2001:db8:0:1ff::", "2001:db8:0:100::/56"},
+		{0, 0, "::ffff:192.0.2.7", "192.0.2.7"},
+		{0, 0, "@", "unknown"},
+	} {
+		rules, err := New(nil, c.ipv4Bits, c.ipv6Bits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, _ := Parse(c.address)
+		if got := string(rules.AppendNetwork(nil, rules.Network(a))); got != c.want {
+			t.Errorf("%s: %s, want %s", c.address, got, c.want)
+		}
+	}
+}
+
+func TestNothingIsAllocated(t *testing.T) {
+	rules := mustNew(t, "10.0.0.0/8")
+	lines := []string{"198.51.100.1, 2001:db8::7" + strings.Repeat(", 10.0.0.2", 1000)}
+	if n := testing.AllocsPerRun(10, func() {
+		rules.Network(rules.Client("10.0.0.1:80", lines))
+	}); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// FuzzClientAddress checks the walk against the plainest statement of it: all entries of
+// all lines in one list, from the right.
+func FuzzClientAddress(f *testing.F) {
+	f.Add("10.0.0.1:1", "1.1.1.1, 198.51.100.1, 10.2.3.4")
+	f.Add("10.0.0.1:1", "198.51.100.1\n10.0.0.9,\tunknown")
+	f.Add("[::ffff:10.0.0.1%eth0]:1", "[2001:db8::7]:80\n::ffff:10.9.9.9")
+	f.Add("@", ",,,")
+	v4, v6 := netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::/32")
+	rules := mustNew(f, v4.String(), v6.String())
+	plain := func(a netip.Addr) bool { return v4.Contains(a) || v6.Contains(a) }
+	f.Fuzz(func(t *testing.T, peer, lines string) {
+		got := rules.Client(peer, strings.Split(lines, "\n"))
+
+		want, _ := Parse(peer)
+		entries := strings.Split(strings.Join(strings.Split(lines, "\n"), ","), ",")
+		for plain(want) && len(entries) > 0 {
+			last := len(entries) - 1
+			next, ok := Parse(entries[last])
+			if !ok {
+				break
+			}
+			want, entries = next, entries[:last]
+		}
+		if got != want {
+			t.Fatalf("%v, want %v", got, want)
+		}
+		if got.Is4In6() || got.Zone() != "" {
+			t.Fatalf("%v is not in its plain form", got)
+		}
+		n := rules.Network(got)
+		if n.IsValid() != got.IsValid() || n.IsValid() && rules.Network(n) != n {
+			t.Fatalf("network of %v is %v", got, n)
+		}
+		// What is an address is understood in all its forms. (A zone may be anything, even
+		// a bracket or a space.)
+		if a, err := netip.ParseAddr(peer); err == nil && a.Zone() == "" {
+			for _, form := range []string{
+				peer, "[" + peer + "]", "[" + peer + "]:80",
+				" " + peer,
+			} {
+				if b, ok := Parse(form); !ok || b != a.Unmap() {
+					t.Fatalf("%q is %v", form, b)
+				}
+			}
+		}
+	})
+}
