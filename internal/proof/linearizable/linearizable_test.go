@@ -17,33 +17,33 @@ import (
 )
 
 var histories = flag.Int("histories", 2000,
-	"how many concurrent histories of each kind to check, at least")
+	"the least number of concurrent histories of each kind to check")
 
-// single is a cas.Bucket as a limiter of one key, which is never reset.
-type single struct{ *cas.Bucket }
+// bucketLimiter is a cas.Bucket as a limiter with one key, which is never reset.
+type bucketLimiter struct{ *cas.Bucket }
 
-func (s single) AllowAt(t time.Time, _ string, n int) (tb.Decision, error) {
+func (s bucketLimiter) AllowAt(t time.Time, _ string, n int) (tb.Decision, error) {
 	return s.Bucket.AllowAt(t, n)
 }
 
-func (s single) AllowCost(ctx context.Context, _ string, cost float64) (tb.Decision, error) {
+func (s bucketLimiter) AllowCost(ctx context.Context, _ string, cost float64) (tb.Decision, error) {
 	return s.Bucket.AllowCost(ctx, cost)
 }
 
-func (s single) Peek(ctx context.Context, _ string) (tb.Decision, error) {
+func (s bucketLimiter) Peek(ctx context.Context, _ string) (tb.Decision, error) {
 	return s.Bucket.Peek(ctx)
 }
 
-func (single) Reset(string) { panic("a bucket has no Reset") }
+func (bucketLimiter) Reset(string) { panic("a bucket has no Reset") }
 
-// scene is a random history to be: what is asked first, and what is then asked at the
-// same time.
-type scene struct {
+// scenario has the random requests of a history: first the prologue, and then the requests of
+// several goroutines at the same time.
+type scenario struct {
 	setup
-	bucket   bool // a cas.Bucket
-	edge     bool // the readings are about where the delta runs out
+	bucket   bool // the limiter is a cas.Bucket
+	edge     bool // the readings are near the end of a delta
 	prologue []*request
-	requests [][]*request
+	requests [][]*request // by goroutine
 }
 
 var limits = []tb.Limit{
@@ -54,28 +54,29 @@ var limits = []tb.Limit{
 	{Capacity: 100_000_000, Tokens: 1, Per: 3 * time.Nanosecond},
 }
 
-// newScene returns a random scene on a table with few places, or with places enough.
-func newScene(rng *rand.Rand, places int) *scene {
-	s := &scene{edge: rng.IntN(2) == 0}
+// newScenario returns a random scenario on a table of maxKeys keys. A table of fewer than four
+// keys has to evict keys.
+func newScenario(rng *rand.Rand, maxKeys int) *scenario {
+	s := &scenario{edge: rng.IntN(2) == 0}
 	s.limit = limits[rng.IntN(len(limits))]
-	s.maxKeys = places
+	s.maxKeys = maxKeys
 	s.overflow = tb.Overflow(rng.IntN(2))
 	keys := 1 + rng.IntN(3)
-	if places < 4 {
-		keys = places + 1 + rng.IntN(2)
+	if maxKeys < 4 {
+		keys = maxKeys + 1 + rng.IntN(2)
 	}
-	s.bucket = places > 4 && rng.IntN(4) == 0
+	s.bucket = maxKeys > 4 && rng.IntN(4) == 0
 	if s.bucket {
 		keys = 1
 	}
 	now := time.Duration(0)
-	spent := rng.IntN(keys + 1)
-	for i := range spent { // of these keys the buckets are there, and some are drained
+	inserted := rng.IntN(keys + 1)
+	for i := range inserted { // these keys are in the table, and some have few tokens left
 		s.prologue = append(s.prologue, &request{at: now, key: key(i), n: 1})
 	}
 	if s.edge {
 		now = span.Of(s.limit)
-		for i := range spent {
+		for i := range inserted {
 			n := 1 + rng.IntN(s.limit.Capacity)
 			s.prologue = append(s.prologue, &request{at: now - s.token(2), key: key(i), n: n})
 		}
@@ -91,13 +92,13 @@ func newScene(rng *rand.Rand, places int) *scene {
 
 func key(i int) string { return strconv.Itoa(i) }
 
-// token is the time that so many tokens take.
-func (s *scene) token(n float64) time.Duration {
+// token returns the time in which n tokens are supplied.
+func (s *scenario) token(n float64) time.Duration {
 	return time.Duration(n * float64(s.limit.Per) / float64(s.limit.Tokens))
 }
 
-// request returns a random call, at about now.
-func (s *scene) request(rng *rand.Rand, now time.Duration, key string) *request {
+// request returns a random call with a reading near now.
+func (s *scenario) request(rng *rand.Rand, now time.Duration, key string) *request {
 	r := &request{key: key, n: 1, yield: rng.IntN(4) == 0}
 	r.at = now + s.token(4*rng.Float64()-1)
 	switch rng.IntN(8) {
@@ -117,40 +118,40 @@ func (s *scene) request(rng *rand.Rand, now time.Duration, key string) *request 
 	}
 	switch rng.IntN(16) {
 	case 0, 1, 2:
-		r.verb, r.cost = takeCost, float64(r.n)*rng.Float64()
+		r.verb, r.cost = allowCost, float64(r.n)*rng.Float64()
 	case 3, 4, 5:
-		r.verb = look
+		r.verb = peek
 	case 6:
 		if !s.bucket {
-			r.verb = forget
+			r.verb = reset
 		}
-	case 7: // impossible, or no cost at all
+	case 7: // an impossible cost, or 0
 		r.n = rng.IntN(2) * (s.limit.Capacity + 1)
 	}
 	return r
 }
 
-// play makes the calls of s on tb/cas. It also returns what the table counted while they
-// raced.
-func (s *scene) play(t *testing.T) (history []porcupine.Operation, raced tb.Stats) {
-	b := new(baton)
+// play makes the calls of s on tb/cas. It returns their history, and the evictions and refusals
+// that the table counted during the race.
+func (s *scenario) play(t *testing.T) (history []porcupine.Operation, raced tb.Stats) {
+	clock := new(sharedClock)
 	stats := func() tb.Stats { return tb.Stats{} }
-	var l keyed
+	var l limiter
 	if s.bucket {
-		c, err := cas.NewBucket(s.limit, s.options(b)...)
+		c, err := cas.NewBucket(s.limit, s.options(clock)...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		l = single{c}
+		l = bucketLimiter{c}
 	} else {
-		c, err := cas.New[string](s.limit, s.options(b)...)
+		c, err := cas.New[string](s.limit, s.options(clock)...)
 		if err != nil {
 			t.Fatal(err)
 		}
 		l, stats = c, c.Stats
 	}
 	span.Start(l)
-	r := newRecorder(l, b, len(s.requests))
+	r := newRecorder(l, clock, len(s.requests))
 	for _, in := range s.prologue {
 		r.call(0, in)
 	}
@@ -163,23 +164,23 @@ func (s *scene) play(t *testing.T) (history []porcupine.Operation, raced tb.Stat
 	return r.history(), after
 }
 
-// census counts what the histories of a test were made of.
+// census counts the events that the histories of a test contain.
 type census struct {
 	histories, buckets int
 	overlaps           int // pairs of grants on one key whose calls overlapped
 	reordered          int // histories that the order of the calls does not explain
 	evictedFull        int
 	evictedInDebt      int
-	turnedAway         int // calls refused because a new key found no room
-	moves              int // keys that were created at the first reading and granted beyond the span
+	refusedNew         int // calls refused because the table had no room for a new key
+	moves              int // keys inserted at span.Origin and granted when their delta had ended
 }
 
 // add counts the history of s.
-func (c *census) add(s *scene, history []porcupine.Operation, raced tb.Stats) {
+func (c *census) add(s *scenario, history []porcupine.Operation, raced tb.Stats) {
 	c.histories++
 	c.evictedFull += int(raced.EvictedFull)
 	c.evictedInDebt += int(raced.EvictedInDebt)
-	c.turnedAway += int(raced.RefusedNew)
+	c.refusedNew += int(raced.RefusedNew)
 	if s.bucket {
 		c.buckets++
 	}
@@ -189,16 +190,16 @@ func (c *census) add(s *scene, history []porcupine.Operation, raced tb.Stats) {
 	moved := map[string]bool{}
 	for i := range history {
 		a, in := &history[i], history[i].Input.(*request)
-		if in.verb == forget {
+		if in.verb == reset {
 			delete(moved, in.key)
 		}
-		if in.verb > takeCost || !a.Output.(reply).Allowed {
+		if in.verb > allowCost || !a.Output.(reply).Allowed {
 			continue
 		}
 		moved[in.key] = moved[in.key] || s.edge && in.at >= span.Of(s.limit)
 		for _, b := range history[:i] {
 			other := b.Input.(*request)
-			if other.key == in.key && other.verb <= takeCost && b.Output.(reply).Allowed &&
+			if other.key == in.key && other.verb <= allowCost && b.Output.(reply).Allowed &&
 				a.Call < b.Return && b.Call < a.Return {
 				c.overlaps++
 			}
@@ -211,29 +212,29 @@ func (c *census) add(s *scene, history []porcupine.Operation, raced tb.Stats) {
 	}
 }
 
-// TestHistoriesAreLinearizable checks random histories of tb/cas, at least as many as the
-// flag says, and more until they have collided often enough to mean something.
+// TestHistoriesAreLinearizable checks random histories of tb/cas: at least as many as the flag
+// -histories says, and more until enough calls have collided.
 func TestHistoriesAreLinearizable(t *testing.T) {
 	for _, procs := range []int{2, 8} {
-		for _, places := range []int{100, 1, 3} {
-			name := strconv.Itoa(procs) + " processors, " + strconv.Itoa(places) + " keys"
+		for _, maxKeys := range []int{100, 1, 3} {
+			name := strconv.Itoa(procs) + " processors, " + strconv.Itoa(maxKeys) + " keys"
 			t.Run(name, func(t *testing.T) {
 				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
-				checkHistories(t, places)
+				checkHistories(t, maxKeys)
 			})
 		}
 	}
 }
 
-func checkHistories(t *testing.T, places int) {
+func checkHistories(t *testing.T, maxKeys int) {
 	least := *histories
 	if testing.Short() {
 		least /= 10
 	}
 	enough := func(c *census) bool {
 		some := min(c.overlaps, c.reordered)
-		if places < 4 {
-			some = min(some, c.evictedFull, c.evictedInDebt, c.turnedAway)
+		if maxKeys < 4 {
+			some = min(some, c.evictedFull, c.evictedInDebt, c.refusedNew)
 		} else {
 			some = min(some, c.moves, c.buckets)
 		}
@@ -242,12 +243,12 @@ func checkHistories(t *testing.T, places int) {
 	var c census
 	for seed := 0; seed < least || !enough(&c); seed++ {
 		if seed == 20*least {
-			t.Fatalf("too few collisions: %+v", c)
+			t.Fatalf("the histories have too few collisions: %+v", c)
 		}
-		s := newScene(rand.New(rand.NewPCG(uint64(seed), uint64(places))), places)
+		s := newScenario(rand.New(rand.NewPCG(uint64(seed), uint64(maxKeys))), maxKeys)
 		history, raced := s.play(t)
 		if !linearizable(&s.setup, history) {
-			report(t, &s.setup, history)
+			logHistory(t, &s.setup, history)
 			t.Fatalf("seed %d: not linearizable", seed)
 		}
 		c.add(s, history, raced)

@@ -14,49 +14,51 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb/mutex"
 )
 
-// A history is linearizable if its calls can be put in one order, which never puts a call
-// before one that had returned when it was made, such that the oracle, asked in that
-// order, gives every answer of the history, bit for bit. There is one exception: see
-// past.unsure. What the oracle is not asked are Len and Stats.
+// A history is linearizable if there is an order of its calls in which the oracle, tb/mutex,
+// returns every reply of the history, bit for bit. The order never puts a call before a call
+// that had returned when it was made. For one exception see oracle.mayDiffer. Len and Stats
+// are not compared.
 
 type verb int
 
 const (
-	takeAt verb = iota
-	takeCost
-	look
-	forget
+	allowAt verb = iota
+	allowCost
+	peek
+	reset
 )
 
-// request is a call, with the reading of the clock that it brings.
+// request is a call and the reading of the clock that it brings.
 type request struct {
 	verb verb
-	at   time.Duration // since the first reading of the clock
+	at   time.Duration // since span.Origin
 	key  string
 	n    int
 	cost float64
 
-	yield bool // the caller is descheduled between being there and calling
+	yield bool // the goroutine yields after it has recorded the call and before it makes it
 
-	overlapped bool // another call was made before this one returned, and the other way around
-	inserting  bool // and one such call may have inserted the key
+	overlapped bool // another call was under way at the same time
+	inserting  bool // another call that was under way at the same time may have inserted the key
 }
 
-// unsure reports whether a may be the answer to r where the oracle, in the state p, gives
-// want. A call that adds no key waits for no insert: it may find that one key was evicted
-// and the other is not there yet, so that its key is not in the table. And a look at a key
-// that a full table has no room for may find the table as the insert before saw it, and be
-// refused for less time, or not at all.
-func (p *past) unsure(r *request, want, a reply) bool {
-	impossible := r.verb == takeAt && r.n > p.setup.limit.Capacity
-	if !r.overlapped || a.err != nil || r.verb != look && !impossible {
+// mayDiffer reports whether a may be the reply to r although the oracle returns want. There are
+// two cases:
+//
+//   - A call that adds no key does not wait for inserts. An insert under way may have evicted
+//     one key and not yet inserted the other, so the key of r is not in the table.
+//   - A Peek of a new key in a full table sees the table as the last insert saw it. It may be
+//     refused for less time, or not at all.
+func (o *oracle) mayDiffer(r *request, want, a reply) bool {
+	impossible := r.verb == allowAt && r.n > o.setup.limit.Capacity
+	if !r.overlapped || a.err != nil || r.verb != peek && !impossible {
 		return false
 	}
-	full := tb.Decision{RetryAfter: tb.Never, Remaining: p.setup.limit.Capacity}
+	full := tb.Decision{RetryAfter: tb.Never, Remaining: o.setup.limit.Capacity}
 	if !impossible {
-		full = tb.Decision{Allowed: true, Remaining: p.setup.limit.Capacity - 1}
+		full = tb.Decision{Allowed: true, Remaining: o.setup.limit.Capacity - 1}
 	}
-	noRoom := r.verb == look && !want.Allowed && p.absent(r)
+	noRoom := r.verb == peek && !want.Allowed && o.absent(r)
 	if a.Decision == full {
 		return r.inserting || noRoom
 	}
@@ -64,16 +66,16 @@ func (p *past) unsure(r *request, want, a reply) bool {
 		a.RetryAfter < want.RetryAfter
 }
 
-// absent reports whether the key of r, which the oracle refuses, is not in the table. If it
-// were, it would lack tokens.
-func (p *past) absent(r *request) bool {
-	a, _ := p.then(r.impossible(&p.setup.limit))
-	return a.Remaining == p.setup.limit.Capacity
+// absent reports whether the key of r, which the oracle refuses, is not in the table. A key in
+// the table would lack tokens.
+func (o *oracle) absent(r *request) bool {
+	a, _ := o.then(r.impossible(&o.setup.limit))
+	return a.Remaining == o.setup.limit.Capacity
 }
 
-// impossible returns a call on the key of r that is refused for ever.
+// impossible returns a call on the key of r that is refused forever.
 func (r *request) impossible(limit *tb.Limit) *request {
-	return &request{verb: takeAt, at: r.at, key: r.key, n: limit.Capacity + 1}
+	return &request{verb: allowAt, at: r.at, key: r.key, n: limit.Capacity + 1}
 }
 
 func (r *request) String() string {
@@ -81,54 +83,54 @@ func (r *request) String() string {
 		[...]string{"AllowAt", "AllowCost", "Peek", "Reset"}[r.verb], r.key, r.n, r.cost, r.at)
 }
 
-// reply is all that the caller sees.
+// reply is the result of a call as its caller sees it.
 type reply struct {
 	tb.Decision
 	err error
 }
 
-// keyed is the limiter that is called, but for Len and Stats.
-type keyed interface {
+// limiter has the methods that requests call.
+type limiter interface {
 	AllowAt(t time.Time, key string, n int) (tb.Decision, error)
 	AllowCost(ctx context.Context, key string, cost float64) (tb.Decision, error)
 	Peek(ctx context.Context, key string) (tb.Decision, error)
 	Reset(key string)
 }
 
-// baton is a clock that many callers use at once, each with a reading of its own. Who
-// sets the reading holds the lock until the limiter has read it, which it does once in
-// each call with a valid cost; the rest of the call is not under the lock.
-type baton struct {
-	mu sync.Mutex
-	at time.Time
+// sharedClock is a clock for many callers at once, each with its own reading. A caller sets its
+// reading and holds the lock until the limiter reads the clock, which the limiter does once in
+// each call with a valid cost. The rest of the call is not under the lock.
+type sharedClock struct {
+	mu  sync.Mutex
+	now time.Time
 }
 
-func (b *baton) pass(at time.Time) {
-	b.mu.Lock()
-	b.at = at
+func (c *sharedClock) set(now time.Time) {
+	c.mu.Lock()
+	c.now = now
 }
 
-func (b *baton) read() time.Time {
-	defer b.mu.Unlock()
-	return b.at
+func (c *sharedClock) read() time.Time {
+	defer c.mu.Unlock()
+	return c.now
 }
 
-// on makes the call r on l, whose clock is b.
-func (r *request) on(l keyed, b *baton) (a reply) {
+// on makes the call r on l, whose clock is c.
+func (r *request) on(l limiter, c *sharedClock) (a reply) {
 	ctx := context.Background()
 	at := span.Origin.Add(r.at)
 	switch r.verb {
-	case takeAt:
+	case allowAt:
 		a.Decision, a.err = l.AllowAt(at, r.key, r.n)
-	case takeCost:
+	case allowCost:
 		if r.cost > 0 {
-			b.pass(at)
+			c.set(at)
 		}
 		a.Decision, a.err = l.AllowCost(ctx, r.key, r.cost)
-	case look:
-		b.pass(at)
+	case peek:
+		c.set(at)
 		a.Decision, a.err = l.Peek(ctx, r.key)
-	case forget:
+	case reset:
 		l.Reset(r.key)
 	}
 	return a
@@ -141,71 +143,70 @@ type setup struct {
 	overflow tb.Overflow
 }
 
-func (s *setup) options(b *baton) []tb.Option {
+func (s *setup) options(c *sharedClock) []tb.Option {
 	return []tb.Option{
-		tb.WithClock(b.read), tb.WithMaxKeys(s.maxKeys), tb.WithOverflow(s.overflow),
+		tb.WithClock(c.read), tb.WithMaxKeys(s.maxKeys), tb.WithOverflow(s.overflow),
 	}
 }
 
-// past is a state of the oracle: what was asked of it until then, of which only calls
-// that were granted, and resets, make a difference. States are built as a tree, in which
-// one sequence of such calls is one state. A past is never changed but for what it
-// remembers; one check uses it at a time.
-type past struct {
+// oracle is a state of the oracle: the sequence of calls that led to it. Only granted calls and
+// resets change the state, so the sequence has no other calls. States form a tree, and each
+// state caches its replies and the states that follow it. Only one check may use it at a time.
+type oracle struct {
 	setup   *setup
-	before  *past
+	parent  *oracle
 	last    *request
 	replies map[*request]reply
-	after   map[*request]*past
+	next    map[*request]*oracle
 }
 
-func newPast(s *setup, before *past, last *request) *past {
-	return &past{s, before, last, map[*request]reply{}, map[*request]*past{}}
+func newOracle(s *setup, parent *oracle, last *request) *oracle {
+	return &oracle{s, parent, last, map[*request]reply{}, map[*request]*oracle{}}
 }
 
-// then returns the oracle's reply to r, and its state after that.
-func (p *past) then(r *request) (reply, *past) {
-	a, ok := p.replies[r]
+// then returns the oracle's reply to r, and its state after r.
+func (o *oracle) then(r *request) (reply, *oracle) {
+	a, ok := o.replies[r]
 	if !ok {
-		b := new(baton)
-		a = r.on(p.oracle(b), b)
-		p.replies[r] = a
+		c := new(sharedClock)
+		a = r.on(o.limiter(c), c)
+		o.replies[r] = a
 	}
-	if r.verb == look || r.verb != forget && !a.Allowed {
-		return a, p
+	if r.verb == peek || r.verb != reset && !a.Allowed {
+		return a, o
 	}
-	next, ok := p.after[r]
+	next, ok := o.next[r]
 	if !ok {
-		next = newPast(p.setup, p, r)
-		p.after[r] = next
+		next = newOracle(o.setup, o, r)
+		o.next[r] = next
 	}
 	return a, next
 }
 
-// oracle returns an oracle in the state p.
-func (p *past) oracle(b *baton) *mutex.TokenBucket {
-	if p.before == nil {
-		l, err := mutex.New[string](p.setup.limit, p.setup.options(b)...)
+// limiter returns a limiter in the state o, whose clock is c.
+func (o *oracle) limiter(c *sharedClock) *mutex.TokenBucket {
+	if o.parent == nil {
+		l, err := mutex.New[string](o.setup.limit, o.setup.options(c)...)
 		if err != nil {
 			panic(err)
 		}
 		span.Start(l)
 		return l
 	}
-	l := p.before.oracle(b)
-	p.last.on(l, b)
+	l := o.parent.limiter(c)
+	o.last.on(l, c)
 	return l
 }
 
-// oracleModel is the oracle as the checker wants it.
+// oracleModel returns the oracle as a model for porcupine.
 func oracleModel(s *setup) porcupine.Model {
 	return porcupine.Model{
-		Init: func() any { return newPast(s, nil, nil) },
+		Init: func() any { return newOracle(s, nil, nil) },
 		Step: func(state, in, out any) (bool, any) {
 			r, a := in.(*request), out.(reply)
-			p := state.(*past)
-			want, next := p.then(r)
-			return want == a || p.unsure(r, want, a), next
+			o := state.(*oracle)
+			want, next := o.then(r)
+			return want == a || o.mayDiffer(r, want, a), next
 		},
 		DescribeOperation: func(in, out any) string {
 			a := out.(reply)
@@ -214,13 +215,13 @@ func oracleModel(s *setup) porcupine.Model {
 	}
 }
 
-// linearizable says whether the history of a limiter is linearizable.
+// linearizable reports whether a history is linearizable.
 func linearizable(s *setup, history []porcupine.Operation) bool {
 	return porcupine.CheckOperations(oracleModel(s), history)
 }
 
-// inOrderOfCall says whether a history can be explained by the order in which the calls
-// were made, so that there was nothing to find out.
+// inOrderOfCall reports whether the order in which the calls were made explains the history, so
+// that the history says nothing about concurrency.
 func inOrderOfCall(s *setup, history []porcupine.Operation) bool {
 	m := oracleModel(s)
 	state := m.Init()
@@ -234,8 +235,8 @@ func inOrderOfCall(s *setup, history []porcupine.Operation) bool {
 	return true
 }
 
-// report says what was called, when, and what came back, in the order of the calls.
-func report(t *testing.T, s *setup, history []porcupine.Operation) {
+// logHistory logs the calls of a history and their replies, in the order of the calls.
+func logHistory(t *testing.T, s *setup, history []porcupine.Operation) {
 	t.Helper()
 	t.Logf("limit %+v, %d keys, %v", s.limit, s.maxKeys, s.overflow)
 	for _, o := range byCall(history) {

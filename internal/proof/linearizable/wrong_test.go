@@ -10,7 +10,8 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb/cas"
 )
 
-// wrong is a limiter of ten tokens a key, one a second, that is only asked with AllowAt.
+// wrong is a wrong limiter of ten tokens a key, refilled at one token a second. Tests call only
+// its AllowAt.
 type wrong func(at time.Duration, key string, n int) tb.Decision
 
 func (w wrong) AllowAt(t time.Time, key string, n int) (tb.Decision, error) {
@@ -21,29 +22,29 @@ func (wrong) AllowCost(context.Context, string, float64) (tb.Decision, error) { 
 func (wrong) Peek(context.Context, string) (tb.Decision, error)               { panic("asked") }
 func (wrong) Reset(string)                                                    { panic("asked") }
 
-// level is a bucket of it: so many seconds' worth of tokens at an instant. It is right, and
-// agrees with the oracle at readings of whole milliseconds.
-type level struct{ tokens, at time.Duration }
+// simpleBucket is a correct bucket of such a limiter. Its tokens are counted in the time that
+// supplies them. It agrees with the oracle at readings of whole milliseconds.
+type simpleBucket struct{ tokens, at time.Duration }
 
-const fullLevel = 10 * time.Second
+const capacity = 10 * time.Second
 
-func (l level) take(at time.Duration, n int) (level, tb.Decision) {
-	if at > l.at {
-		l = level{min(fullLevel, l.tokens+at-l.at), at}
+func (b simpleBucket) take(at time.Duration, n int) (simpleBucket, tb.Decision) {
+	if at > b.at {
+		b = simpleBucket{min(capacity, b.tokens+at-b.at), at}
 	}
 	cost := time.Duration(n) * time.Second
-	if l.tokens < cost {
-		return l, tb.Decision{
-			RetryAfter: l.at + cost - l.tokens - at, Remaining: int(l.tokens / time.Second),
+	if b.tokens < cost {
+		return b, tb.Decision{
+			RetryAfter: b.at + cost - b.tokens - at, Remaining: int(b.tokens / time.Second),
 		}
 	}
-	l.tokens -= cost
-	return l, tb.Decision{Allowed: true, Remaining: int(l.tokens / time.Second)}
+	b.tokens -= cost
+	return b, tb.Decision{Allowed: true, Remaining: int(b.tokens / time.Second)}
 }
 
-// loadThenStore forgets what is taken between its two steps.
+// loadThenStore loses a grant that comes between its two steps.
 func loadThenStore(stop func()) wrong {
-	bucket := level{fullLevel, 0}
+	bucket := simpleBucket{capacity, 0}
 	return func(at time.Duration, _ string, n int) tb.Decision {
 		next, d := bucket.take(at, n)
 		stop()
@@ -54,36 +55,36 @@ func loadThenStore(stop func()) wrong {
 	}
 }
 
-// timeMovesBack takes the reading of a grant for its time even if it is late, so that the
-// time since then is credited again.
+// timeMovesBack sets its time to the reading of a grant even if the reading is late, so that it
+// credits the time since that reading again.
 func timeMovesBack(func()) wrong {
-	bucket := level{fullLevel, 0}
+	bucket := simpleBucket{capacity, 0}
 	return func(at time.Duration, _ string, n int) tb.Decision {
 		next, d := bucket.take(at, n)
 		if d.Allowed {
-			bucket = level{next.tokens, at}
+			bucket = simpleBucket{next.tokens, at}
 		}
 		return d
 	}
 }
 
-// refusalMovesTime writes the time of a refusal, for others to be decided on.
+// refusalMovesTime writes the time of a refusal, and later calls are decided at that time.
 func refusalMovesTime(func()) wrong {
-	bucket := level{fullLevel, 0}
+	bucket := simpleBucket{capacity, 0}
 	return func(at time.Duration, _ string, n int) (d tb.Decision) {
 		bucket, d = bucket.take(at, n)
 		return d
 	}
 }
 
-// evictedIsSpent has a table of one key, and lets a caller who found a bucket there spend
-// it after it was evicted.
+// evictedIsSpent has a table of one key. A caller that has found a bucket may take from it after
+// it was evicted.
 func evictedIsSpent(stop func()) wrong {
 	var holder string
-	var bucket *level
+	var bucket *simpleBucket
 	return func(at time.Duration, key string, n int) (d tb.Decision) {
 		if key != holder {
-			holder, bucket = key, &level{fullLevel, at}
+			holder, bucket = key, &simpleBucket{capacity, at}
 		}
 		found := bucket
 		stop()
@@ -92,9 +93,9 @@ func evictedIsSpent(stop func()) wrong {
 	}
 }
 
-// nothingWrong is tb/cas, stopped before it does anything.
+// nothingWrong is tb/cas, stopped before each call.
 func nothingWrong(t *testing.T, s *setup, stop func()) wrong {
-	l, err := cas.New[string](s.limit, s.options(new(baton))...)
+	l, err := cas.New[string](s.limit, s.options(new(sharedClock))...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,10 +107,11 @@ func nothingWrong(t *testing.T, s *setup, stop func()) wrong {
 	}
 }
 
-func at(t time.Duration, key string, n int) *request { return &request{at: t, key: key, n: n} }
+// allow returns a call of AllowAt.
+func allow(t time.Duration, key string, n int) *request { return &request{at: t, key: key, n: n} }
 
-// In each script one goroutine makes its calls one after another, and is stopped in the
-// last of them while another goroutine makes one call.
+// In each script one goroutine makes its calls one after another. In its last call it is
+// stopped while another goroutine makes one call.
 var scripts = []struct {
 	name     string
 	overflow tb.Overflow
@@ -119,25 +121,25 @@ var scripts = []struct {
 }{
 	{
 		"load then store", tb.ForgiveLeast,
-		[]*request{at(0, "a", 3), at(time.Second, "a", 4)},
-		at(2*time.Second, "a", 5), loadThenStore,
+		[]*request{allow(0, "a", 3), allow(time.Second, "a", 4)},
+		allow(2*time.Second, "a", 5), loadThenStore,
 	},
 	{
 		"time moves back", tb.ForgiveLeast,
 		[]*request{
-			at(10*time.Second, "a", 9), at(5*time.Second, "a", 1), at(10*time.Second, "a", 5),
+			allow(10*time.Second, "a", 9), allow(5*time.Second, "a", 1), allow(10*time.Second, "a", 5),
 		},
 		nil, timeMovesBack,
 	},
 	{
 		"a refusal moves time", tb.ForgiveLeast,
-		[]*request{at(0, "a", 10), at(9*time.Second, "a", 10), at(time.Second, "a", 5)},
+		[]*request{allow(0, "a", 10), allow(9*time.Second, "a", 10), allow(time.Second, "a", 5)},
 		nil, refusalMovesTime,
 	},
 	{
 		"an evicted bucket is spent", tb.RefuseNew,
-		[]*request{at(0, "a", 1), at(100*time.Second, "a", 10)},
-		at(100*time.Second, "b", 1), evictedIsSpent,
+		[]*request{allow(0, "a", 1), allow(100*time.Second, "a", 10)},
+		allow(100*time.Second, "b", 1), evictedIsSpent,
 	},
 }
 
@@ -157,7 +159,7 @@ func TestWrongLimitersAreNotLinearizable(t *testing.T) {
 				if right {
 					l = nothingWrong(t, &s, stop)
 				}
-				r := newRecorder(l, new(baton), 2)
+				r := newRecorder(l, new(sharedClock), 2)
 				for i, in := range script.calls {
 					if i == len(script.calls)-1 && script.other != nil {
 						during = func() { r.call(1, script.other) }
@@ -165,19 +167,20 @@ func TestWrongLimitersAreNotLinearizable(t *testing.T) {
 					r.call(0, in)
 				}
 				if linearizable(&s, r.history()) != right {
-					report(t, &s, r.history())
-					t.Errorf("right is %v, and the checker says otherwise", right)
+					logHistory(t, &s, r.history())
+					t.Errorf("linearizable: %v, want %v", !right, right)
 				}
 			}
 		})
 	}
 }
 
-// The census of moves relies on where buckets move: nothing else on a hit allocates.
+// TestSpanIsWhereBucketsMove checks package span, on which the census of moves relies. A hit
+// allocates only if it moves its bucket.
 func TestSpanIsWhereBucketsMove(t *testing.T) {
 	for _, limit := range limits {
 		for _, moves := range []bool{false, true} {
-			l, err := cas.New[string](limit, tb.WithClock(new(baton).read))
+			l, err := cas.New[string](limit, tb.WithClock(new(sharedClock).read))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -7,8 +7,8 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// record is one call of a load, with its reading. made and done are when it was made and
-// when it had returned, on a clock that counts these events from 0 on.
+// record is one call of a load, with its reading. made and done are the numbers of the events
+// at which it was made and at which it had returned. Events are numbered from 0.
 type record struct {
 	key        int
 	made, done int64
@@ -16,46 +16,45 @@ type record struct {
 	n          int
 	allowed    bool
 
-	// What Stats said was forgiven, before the call and after it, in tokens.
+	// Stats().Forgiven before the call and after it, in tokens.
 	forgivenBefore, forgivenAfter float64
 }
 
-// audit checks C1 for one key and every interval of a load, and that no credit was lost,
-// with what is known for sure.
+// audit checks C1 for one key and every interval of a load, and checks that no credit was
+// lost. It uses only facts that hold for every order of the calls.
 //
-// C1 takes for the time of an instant the latest reading that was brought by then. Here
-// only readings brought to the key itself count, and with them C1 has no exception: a
-// grant leaves its reading in the bucket, and what is refused at a reading shows that the
-// bucket would not have been full then, so either bounds what is granted from there on.
-// (What other keys were told, a bucket cannot know; see "Late readings" in package tb.)
+// The contract defines the time of an instant as the latest reading that any call has brought
+// by then. The audit counts only readings that calls on the key itself brought, because a
+// bucket does not know the others; see "Late readings" in package tb. With these readings C1
+// has no exception. A grant leaves its reading in the bucket. A refusal at a reading shows that
+// the bucket was not full then. So either bounds the later grants.
 //
-// In what order calls took effect is not known, only that each did between the two events
-// of its record. So after a and up to b at least
+// The order in which calls take effect is unknown, but each takes effect between the two events
+// of its record. Let a and b be two events. After a and up to b, at least
 //
 //	granted by calls that were done by b − granted by calls that were made by a
 //
-// tokens were granted. The time of a is at least the latest reading of a call that was
-// done by then, and the time of b at most the latest of one that was made by then. If
-// these tokens exceed the capacity and what the rate supplies between these times, C1 is
-// violated, whatever the order was. In one pass over the events, the least of what stands
-// for a is carried along to be compared with each b. What was forgiven between a and b is
-// bounded in the same way.
+// tokens were granted. The time of a is at least the latest reading of a call that was done by
+// a. The time of b is at most the latest reading of a call that was made by b. C1 is violated
+// in every order if these tokens exceed the capacity and the supply between these times. The
+// audit goes through the events once and carries the least value of the terms of a, to compare
+// it with each b. It bounds the tokens that were forgiven between a and b in the same way.
 //
-// All amounts are in tokens times the period of the limit, so that the supply is an
-// integer; those of a load fit easily.
+// All amounts are in tokens times the period of the limit, so that the supply is an integer.
+// The amounts of a load are far below the range of an int64.
 type audit struct {
 	limit tb.Limit
 
-	made, done                int64 // granted by calls that were made, or done
+	made, done                int64 // amounts granted by calls so far
 	latestMade, latestDone    time.Duration
-	forgivenBefore, forgiven  float64 // tokens, at least and at most
-	least                     int64   // of made − supply(latestDone) − forgivenBefore
+	forgivenBefore, forgiven  float64 // tokens forgiven: a lower bound and an upper bound
+	least                     int64   // least value of made − supply(latestDone) − forgivenBefore
 	grants, refusals, granted int
 	overdrawn, lost           int // violations of C1, and of C2
 	first                     string
 }
 
-// newAudit starts when the bucket is full, at the reading 0.
+// newAudit returns an audit of a bucket that is full at reading 0.
 func newAudit(l tb.Limit) *audit { return &audit{limit: l} }
 
 func (a *audit) amount(tokens float64) int64  { return int64(tokens * float64(a.limit.Per)) }
@@ -66,17 +65,18 @@ func (a *audit) capacity() int64              { return a.amount(float64(a.limit.
 
 func (a *audit) quantum() int64 { return max(int64(a.limit.Per)/1e6, a.capacity()>>23) }
 
-// make is the event that r is made, and finish that it is done.
-func (a *audit) make(r *record) {
+// called is the event at which r is made.
+func (a *audit) called(r *record) {
 	a.latestMade = max(a.latestMade, r.at)
 	a.forgivenBefore = max(a.forgivenBefore, r.forgivenBefore)
 	if r.allowed {
 		a.made += a.cost(r)
 	}
-	a.seeLeast()
+	a.updateLeast()
 }
 
-func (a *audit) finish(r *record) {
+// returned is the event at which r has returned.
+func (a *audit) returned(r *record) {
 	a.latestDone = max(a.latestDone, r.at)
 	a.forgiven = max(a.forgiven, r.forgivenAfter)
 	if r.allowed {
@@ -87,31 +87,32 @@ func (a *audit) finish(r *record) {
 		over := a.done - a.supply(a.latestMade) - forgiven - a.least
 		if over > a.capacity()+a.quantum() {
 			a.overdrawn++
-			a.fault("%+v: %d more than C1 allows", r, over-a.capacity())
+			a.recordFault("%+v: granted %d more than C1 allows", r, over-a.capacity())
 		}
 	} else {
 		a.refusals++
-		// What was granted until then, and with it its cost, is more than the bucket can
-		// have been given, if it was never full after its first call.
+		// The tokens granted until then and the cost exceed the capacity and the supply,
+		// unless the bucket was full again after its first call.
 		if a.made+a.cost(r) < a.most(r.at)-a.quantum() {
 			a.lost++
-			a.fault("%+v: refused, and %d were left", r, a.most(r.at)-a.made)
+			a.recordFault("%+v: refused although %d were left", r, a.most(r.at)-a.made)
 		}
 	}
-	a.seeLeast()
+	a.updateLeast()
 }
 
-func (a *audit) seeLeast() {
+func (a *audit) updateLeast() {
 	a.least = min(a.least, a.made-a.supply(a.latestDone)-a.amount(a.forgivenBefore))
 }
 
-func (a *audit) fault(format string, args ...any) {
+func (a *audit) recordFault(format string, args ...any) {
 	if a.first == "" {
 		a.first = fmt.Sprintf(format, args...)
 	}
 }
 
-// audits checks the records of a load, in any order, and returns the audit of each key.
+// audits checks the records of a load, which may be in any order, and returns the audit of each
+// key.
 func audits(l tb.Limit, keys int, records []record) []*audit {
 	all := make([]*audit, keys)
 	for i := range all {
@@ -124,9 +125,9 @@ func audits(l tb.Limit, keys int, records []record) []*audit {
 	}
 	for i, r := range events {
 		if int64(i) == r.made {
-			all[r.key].make(r)
+			all[r.key].called(r)
 		} else {
-			all[r.key].finish(r)
+			all[r.key].returned(r)
 		}
 	}
 	return all

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// The audit is shown limiters of one key that are wrong, and one that is right, with late
-// readings from one goroutine, so that it sees the same on every run.
+// The audit gets the records of wrong limiters, and of a right one, of one key with late
+// readings. They are made by one goroutine, so that they are the same in every run.
 func TestAuditReportsWrongLimiters(t *testing.T) {
 	const token = 10 * time.Microsecond
 	limit := perSecond(1000, int64(time.Second/token))
@@ -29,10 +29,10 @@ func TestAuditReportsWrongLimiters(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(1, 2))
-			var tokens, at time.Duration // the first call took all
+			var tokens, at time.Duration // the first call takes the capacity
 			records := []record{{made: 0, done: 1, n: limit.Capacity, allowed: true}}
 			for i := range 10_000 {
-				now := time.Duration(i)*time.Microsecond - time.Duration(rng.Int64N(int64(late)))
+				now := time.Duration(i)*time.Microsecond - time.Duration(rng.Int64N(int64(maxLate)))
 				r := record{at: max(0, now), n: 1, made: int64(2*i + 2), done: int64(2*i + 3)}
 				tokens, at = tt.refill(tokens, at, r.at)
 				if r.allowed = tokens >= token; r.allowed {

@@ -1,4 +1,4 @@
-// Package lockstep helps tests make two goroutines collide.
+// Package lockstep lets tests make two goroutines collide.
 package lockstep
 
 import (
@@ -7,14 +7,14 @@ import (
 	"sync/atomic"
 )
 
-// Run runs f(0, round) and f(1, round) at the same time, as closely as two goroutines
-// can, and then check(round), for so many rounds.
+// Run calls f(0, round) and f(1, round) at the same time, as closely as two goroutines can, and
+// then check(round). It does so for each round below rounds.
 func Run(rounds int, f func(i, round int), check func(round int)) {
 	var arrived atomic.Int64
 	meet := func(n int) {
 		arrived.Add(1)
 		for spins := 0; arrived.Load() < int64(n); spins++ {
-			if spins > 1000 { // the other one may have no processor
+			if spins > 1000 { // the other goroutine may have no processor
 				runtime.Gosched()
 			}
 		}

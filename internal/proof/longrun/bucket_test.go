@@ -16,7 +16,7 @@ import (
 
 const day = 24 * time.Hour
 
-// tenYears is how long the tests of this file simulate; with -short it is one.
+// tenYears returns how long the tests simulate: ten years, or one with -short.
 func tenYears() time.Duration {
 	if testing.Short() {
 		return 365 * day
@@ -24,8 +24,8 @@ func tenYears() time.Duration {
 	return 3652 * day
 }
 
-// pause returns a random time: most are of the order of the longest, and some are of any
-// order from a nanosecond on.
+// pause returns a random time up to longest. Most times have the magnitude of longest, and some
+// have any magnitude from a nanosecond on.
 func pause(rng *rand.Rand, longest time.Duration) time.Duration {
 	if rng.IntN(4) > 0 {
 		return 1 + time.Duration(rng.Int64N(int64(longest)))
@@ -33,12 +33,12 @@ func pause(rng *rand.Rand, longest time.Duration) time.Duration {
 	return time.Duration(math.Pow(float64(longest), rng.Float64()))
 }
 
-// TestTenYearsOfOneBucket drains a bucket after every pause. What it has been granted is
-// at any time the capacity and the supply, in whole tokens, and not one more or less.
+// TestTenYearsOfOneBucket drains a bucket after every pause. The tokens that it was granted are
+// always the capacity and the supply in whole tokens, and not one more or less.
 func TestTenYearsOfOneBucket(t *testing.T) {
 	for _, tt := range []struct {
 		limit   tb.Limit
-		longest time.Duration // pause; the bucket is not full again within it
+		longest time.Duration // the longest pause, in which the bucket does not become full
 	}{
 		{tb.Limit{Capacity: 1 << 20, Tokens: 3, Per: time.Second}, 3 * day},
 		{tb.Limit{Capacity: 5, Tokens: 1, Per: 7 * day}, 27 * day},
@@ -71,7 +71,7 @@ func TestTenYearsOfOneBucket(t *testing.T) {
 		rng := rand.New(rand.NewPCG(10, 0))
 		for now.Sub(span.Origin) < tenYears() {
 			now = now.Add(pause(rng, tt.longest))
-			left := take(tt.limit.Capacity).Remaining // it is refused
+			left := take(tt.limit.Capacity).Remaining // the call is refused
 			if left > 0 {
 				left = take(1 + rng.IntN(left)).Remaining
 			}

@@ -13,18 +13,18 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb/cas"
 )
 
-// exactKey is a key's bucket in integers without bounds. It is never evicted: under
-// RefuseNew, and without late readings, evicting a full bucket must not show.
-type exactKey struct {
+// exactBucket is the bucket of a key in integers of any size. It is never evicted, because
+// under RefuseNew and without late readings, evicting a full bucket makes no difference.
+type exactBucket struct {
 	full    bool
-	tokens  *big.Int // units, at the supply s
-	s       *big.Int
-	granted time.Duration // when it was last
+	units   *big.Int // in the bucket when supply units were supplied
+	supply  *big.Int
+	granted time.Duration // time of the last grant
 }
 
-// exactLimit is a limit in units, so many to a token.
+// exactLimit is a limit in units, of which a token has scale.
 type exactLimit struct {
-	capacity, scale, rate, per *big.Int // rate is in units a period
+	capacity, scale, rate, per *big.Int // rate is in units per period
 }
 
 func newExactLimit(l tb.Limit) *exactLimit {
@@ -38,62 +38,61 @@ func newExactLimit(l tb.Limit) *exactLimit {
 	}
 }
 
-// supply is the number of units that were supplied by now.
+// supply returns the units that are supplied by now.
 func (e *exactLimit) supply(now time.Duration) *big.Int {
 	s := new(big.Int).Mul(big.NewInt(int64(now)), e.rate)
 	return s.Quo(s, e.per)
 }
 
-// when is the first instant by which so many units were supplied.
+// when returns the first time by which the units are supplied.
 func (e *exactLimit) when(units *big.Int) time.Duration {
 	t := new(big.Int).Mul(units, e.per)
 	t.Add(t, e.rate).Sub(t, big.NewInt(1))
 	return time.Duration(t.Quo(t, e.rate).Int64())
 }
 
-// take decides on a call of n tokens now; the key keeps what follows if it is granted and
-// spend is true.
-func (e *exactLimit) take(k *exactKey, now time.Duration, n int, spend bool) (d tb.Decision) {
-	s := e.supply(now)
-	tokens := new(big.Int).Set(e.capacity)
-	if !k.full {
-		tokens.Sub(s, k.s).Add(tokens, k.tokens)
-		if tokens.Cmp(e.capacity) > 0 {
-			tokens.Set(e.capacity)
+// take decides on a call of n tokens now. It changes b if the call is granted and spend is true.
+func (e *exactLimit) take(b *exactBucket, now time.Duration, n int, spend bool) (d tb.Decision) {
+	supply := e.supply(now)
+	units := new(big.Int).Set(e.capacity)
+	if !b.full {
+		units.Sub(supply, b.supply).Add(units, b.units)
+		if units.Cmp(e.capacity) > 0 {
+			units.Set(e.capacity)
 		}
 	}
 	cost := new(big.Int).Mul(big.NewInt(int64(n)), e.scale)
-	if tokens.Cmp(cost) < 0 {
-		d.Remaining = int(new(big.Int).Quo(tokens, e.scale).Int64())
-		missing := cost.Sub(cost, tokens)
-		d.RetryAfter = e.when(missing.Add(missing, s)) - now
+	if units.Cmp(cost) < 0 {
+		d.Remaining = int(new(big.Int).Quo(units, e.scale).Int64())
+		missing := cost.Sub(cost, units)
+		d.RetryAfter = e.when(missing.Add(missing, supply)) - now
 		return d
 	}
-	tokens.Sub(tokens, cost)
+	units.Sub(units, cost)
 	if spend {
-		*k = exactKey{tokens: tokens, s: s, granted: now}
+		*b = exactBucket{units: units, supply: supply, granted: now}
 	}
-	return tb.Decision{Allowed: true, Remaining: int(new(big.Int).Quo(tokens, e.scale).Int64())}
+	return tb.Decision{Allowed: true, Remaining: int(new(big.Int).Quo(units, e.scale).Int64())}
 }
 
-// TestTenYearsOfATable calls more keys than the table holds, evicts, resets and moves
-// their buckets for ten years, and finds each at the level that its own grants explain.
+// TestTenYearsOfATable calls more keys than the table holds for ten years. It evicts, resets and
+// moves their buckets, and compares each decision with an exact bucket of the same key.
 func TestTenYearsOfATable(t *testing.T) {
-	const places, keys = 50, 200
+	const maxKeys, keys = 50, 200
 	for _, limit := range []tb.Limit{
 		{Capacity: 1000, Tokens: 3, Per: time.Second},
 		{Capacity: 5, Tokens: 1, Per: 7 * day},
 		{Capacity: 100_000, Tokens: 999_983, Per: time.Second},
 	} {
 		var now time.Duration
-		l, err := cas.New[string](limit, tb.WithMaxKeys(places), tb.WithOverflow(tb.RefuseNew),
+		l, err := cas.New[string](limit, tb.WithMaxKeys(maxKeys), tb.WithOverflow(tb.RefuseNew),
 			tb.WithClock(func() time.Time { return span.Origin.Add(now) }))
 		if err != nil {
 			t.Fatal(err)
 		}
 		span.Start(l)
 		e := newExactLimit(limit)
-		all := make([]exactKey, keys)
+		all := make([]exactBucket, keys)
 		for i := range all {
 			all[i].full = true
 		}
@@ -110,12 +109,12 @@ func TestTenYearsOfATable(t *testing.T) {
 			now += pause(rng, 12*time.Hour)
 			for range rng.IntN(16) { // a burst
 				now += time.Duration(rng.IntN(1000))
-				// Some keys more often than others, so that they are in the table when they
-				// have to move.
+				// Low numbers are more frequent, so that their keys are in the table when
+				// their buckets have to move.
 				i := min(rng.IntN(keys), rng.IntN(keys), rng.IntN(keys), rng.IntN(keys))
 				if rng.IntN(100) == 0 {
 					l.Reset(strconv.Itoa(i))
-					all[i] = exactKey{full: true}
+					all[i] = exactBucket{full: true}
 					resets++
 					continue
 				}
@@ -123,24 +122,24 @@ func TestTenYearsOfATable(t *testing.T) {
 				n := 1 + rng.IntN(limit.Capacity)
 				before, last := l.Stats(), all[i].granted
 				d, _ := l.AllowN(ctx, strconv.Itoa(i), n)
-				// A key that was turned away has a full bucket, and keeps it.
+				// A new key that is refused for lack of room has a full bucket, and keeps it.
 				check(i, n, d, e.take(&all[i], now, n, d.Allowed), before)
 				if d.Allowed && before == l.Stats() && now-last > span.Of(limit) {
-					moves++ // it was in the table, on a base that is no later than last
+					moves++ // the key was in the table, with a base not later than last
 				}
 			}
 		}
 		for i := range all {
 			before := l.Stats()
 			d, _ := l.Peek(ctx, strconv.Itoa(i))
-			if d.Allowed { // Peek is not counted when it finds no room
+			if d.Allowed { // Stats does not count a Peek that finds no room
 				check(i, 1, d, e.take(&all[i], now, 1, false), before)
 			}
 		}
 		stats := l.Stats()
 		t.Logf("%+v: %d calls, %d moves, %d resets, %+v", limit, calls, moves, resets, stats)
 		if resets < 30 || stats.EvictedFull < 10 {
-			t.Error("hardly any eviction, or reset")
+			t.Error("hardly any evictions or resets")
 		}
 		if span.Of(limit) < day && moves < 100 {
 			t.Error("hardly any moves")

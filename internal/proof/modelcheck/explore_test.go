@@ -14,8 +14,8 @@ import (
 	"github.com/seed-181794aa/ratelimit/internal/proof/modelcheck/sync"
 )
 
-// outcomes explores the program and returns what there is of histories, of results and
-// final states, and of sums.
+// outcomes explores a program. It returns the sets of its histories, of its results with the
+// final values of its variables, and of the final sums.
 func outcomes(
 	t *testing.T, build func(s *toy) [][]modelcheck.Call, o modelcheck.Options,
 ) (r modelcheck.Result, histories, results map[string]bool, sums map[int64]bool) {
@@ -53,8 +53,8 @@ func outcomes(
 	return r, histories, results, sums
 }
 
-// The number of schedules is known. What is left out because it makes no difference must
-// make none.
+// TestEverySchedule explores programs whose number of schedules is known. Merging states and
+// leaving out choices may not lose a result.
 func TestEverySchedule(t *testing.T) {
 	for _, p := range toys {
 		all, want, results, sums := outcomes(t, p.threads,
@@ -69,14 +69,14 @@ func TestEverySchedule(t *testing.T) {
 		if !maps.Equal(got, want) {
 			t.Errorf("%s: merging states leaves %d of %d histories", p.name, len(got), len(want))
 		}
-		plain, _, every, _ := outcomes(t, p.threads,
+		unreduced, _, every, _ := outcomes(t, p.threads,
 			modelcheck.Options{Preemptions: -1, NoReduction: true})
 		if !maps.Equal(results, every) {
-			t.Errorf("%s: %d of %d results without the steps that need no choice",
+			t.Errorf("%s: leaving out choices leaves %d of %d results",
 				p.name, len(results), len(every))
 		}
-		t.Logf("%s: %d schedules, %d histories; merged: %d schedules, %d states; plain: %d states",
-			p.name, all.Schedules, len(want), merged.Schedules, merged.States, plain.States)
+		t.Logf("%s: %d schedules, %d histories; merged: %d schedules, %d states; unreduced: %d states",
+			p.name, all.Schedules, len(want), merged.Schedules, merged.States, unreduced.States)
 	}
 }
 
@@ -102,7 +102,7 @@ func TestMutualExclusion(t *testing.T) {
 	}
 }
 
-// failures are programs in which something has to be found.
+// failures are programs that fail, with a part of the message.
 var failures = []struct {
 	name, message string
 	program       func(s *toy) modelcheck.Program
@@ -133,7 +133,7 @@ var failures = []struct {
 			{do("set", func() int { s.x.Store(1); return 0 })},
 		}}
 	}},
-	{"an instant between two steps", "x is 1", func(s *toy) modelcheck.Program {
+	{"a state between two steps", "x is 1", func(s *toy) modelcheck.Program {
 		return modelcheck.Program{
 			Threads: [][]modelcheck.Call{{do("twice", func() int { s.x.Add(1); s.x.Add(1); return 0 })}},
 			Invariant: func() error {
@@ -175,7 +175,7 @@ func TestFailuresAreFound(t *testing.T) {
 	}
 }
 
-// With few preemptions, what is found is found in a short schedule.
+// TestPreemptionsAreBounded counts the schedules with a bounded number of preemptions.
 func TestPreemptionsAreBounded(t *testing.T) {
 	build := threads(2, 1, func(s *toy, _ int) int { return s.increment() })
 	for bound, want := range []int{2, 4, 6} {

@@ -9,7 +9,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/internal/proof/modelcheck/xsync"
 )
 
-// toy is a program on two integers, a lock, a map and a pointer.
+// toy has the variables of a small program: two integers, a lock, a map and a pointer.
 type toy struct {
 	x, y atomic.Int64
 	mu   sync.Mutex
@@ -57,8 +57,8 @@ func (s *toy) incrementUnderLock() int {
 	return int(s.z)
 }
 
-// enter tries the critical section of Peterson's algorithm, giving up rather than
-// waiting; broken looks before it says that it wants to.
+// enter tries to enter the critical section as in Peterson's algorithm, but gives up instead of
+// waiting. If broken is true, it reads the flag of the other thread before it sets its own.
 func (s *toy) enter(mine, other *atomic.Int64, broken bool) int {
 	in := 0
 	if broken {
@@ -71,7 +71,7 @@ func (s *toy) enter(mine, other *atomic.Int64, broken bool) int {
 	return in
 }
 
-// publish puts a variable into the map, or adds to the one that is there.
+// publish stores a variable in the map, or adds 1 to the variable in the map.
 func (s *toy) publish() int {
 	if v, ok := s.m.Load("k"); ok {
 		return int(v.Add(1))
@@ -88,7 +88,7 @@ func (s *toy) publish() int {
 	return 0
 }
 
-// point puts a variable behind the pointer, or adds to the one that is there.
+// point stores a variable in the pointer if it is nil, and adds 1 to the variable.
 func (s *toy) point() int {
 	if s.p.Load() == nil {
 		v := new(atomic.Int64)
@@ -98,7 +98,7 @@ func (s *toy) point() int {
 	return int(s.p.Load().Add(1))
 }
 
-// threads has n threads make so many calls of f each.
+// threads returns n threads with the given number of calls of f each.
 func threads(n, calls int, f func(s *toy, thread int) int) func(s *toy) [][]modelcheck.Call {
 	return func(s *toy) [][]modelcheck.Call {
 		var p [][]modelcheck.Call
