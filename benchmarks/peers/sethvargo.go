@@ -24,7 +24,7 @@ func newSethvargo(limit tb.Limit) limiter.Store {
 // sethvargoMem is sethvargo/go-limiter. It has a lock per key and no bound. Windows start
 // with a key's first call, and each window grants the capacity: up to twice the capacity is
 // granted around the end of a window. A call takes one token. The limiter reads the clock
-// through a link into package runtime and sweeps idle keys in a goroutine.
+// through a link into package time and sweeps idle keys in a goroutine.
 func sethvargoMem(limit tb.Limit, _ int) func(string) bool {
 	store := newSethvargo(limit)
 	owner := new(struct{ limiter.Store })

@@ -1,4 +1,4 @@
-// Package cli has what the subcommands of tb share.
+// Package cli has the types that the subcommands of tb share.
 package cli
 
 import "io"

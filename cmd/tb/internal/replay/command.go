@@ -13,6 +13,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/accesslog"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cidr"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/samplelog"
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -28,6 +29,7 @@ type Command struct {
 
 	Key        []string          `sep:"none" default:"ip" help:"${replay_key}"`
 	IPv6Prefix prefix            `type:"text" name:"ipv6-prefix" default:"64" help:"${replay_prefix}"`
+	Trusted    []cidr.Network    `name:"trusted-proxies" placeholder:"CIDR" help:"${replay_trusted}"`
 	Cost       Cost              `type:"text" default:"1" help:"${replay_cost}"`
 	Field      map[string]string `mapsep:"," placeholder:"NAME=FIELD" help:"${replay_field}"`
 
@@ -65,7 +67,7 @@ func (c *Command) Validate() error {
 func (c *Command) options() (Options, error) {
 	o := Options{
 		Rates: c.Sweep.Rates, Bursts: c.Sweep.Bursts,
-		IPv6Prefix: int(c.IPv6Prefix), Cost: c.Cost,
+		Trusted: cidr.Prefixes(c.Trusted), IPv6Prefix: int(c.IPv6Prefix), Cost: c.Cost,
 		MaxKeys: int(c.MaxKeys), Overflow: tb.ForgiveLeast, Impl: c.Impl,
 	}
 	for _, names := range c.Key { // kong would drop an empty name at the end
@@ -155,23 +157,25 @@ func (c *Command) print(rep *Report, stdout io.Writer) error {
 	return enc.Encode(rep)
 }
 
-// Vars has the help of the flags, for kong to put in their place.
+// Vars has the help of the flags for kong.
 var Vars = kong.Vars{
 	"replay_file": "Access logs, plain or gzipped; - is standard input. At least one is needed" +
-		" unless --sample makes one up.",
+		" without --sample.",
 
 	"replay_rate":  "Refill rate: 5 (a second), 2.5/s, 300/m, 1/24h.",
 	"replay_burst": "Capacity of a bucket, in tokens.",
 	"replay_sweep": "Compare all pairs of rates and bursts, as in 'rate=1,2,300/m burst=10,20'." +
-		" What is not listed is taken from --rate or --burst.",
+		" --rate or --burst stands in for a list that is left out.",
 
-	"replay_key": "What makes a client: ip, user, path, host, or a JSON field such as" +
+	"replay_key": "Key of a bucket: ip, user, path, host, or a JSON field such as" +
 		" request.headers.X-Api-Key. Several, with commas between, make a composite key.",
 	"replay_prefix": "Bits of an IPv6 address that make a client, 1 to 128.",
+	"replay_trusted": "Networks of the proxies in front of the server, separated by commas, whose" +
+		" X-Forwarded-For is believed.",
 	"replay_cost": "Tokens that a request takes: a number, bytes, bytes/KiB (kB, MiB, …) or a" +
 		" JSON field.",
-	"replay_field": "Where a JSON log keeps time, ip, user, host, uri or size, if that is not" +
-		" found by itself.",
+	"replay_field": "Where a JSON log has time, ip (the peer), forwarded, user, host, uri or size," +
+		" instead of the usual fields.",
 
 	"replay_max_keys": "Bound on the keys of each limiter, and so on memory.",
 	"replay_overflow": "What happens to a new key while no bucket is full: forgive the smallest" +
@@ -186,17 +190,24 @@ var Vars = kong.Vars{
 		grouped(samplelog.MinLines), grouped(samplelog.MaxLines)),
 }
 
-// Help explains what the flags do not.
+// Help explains what the help of the flags does not.
 func (*Command) Help() string {
-	return `Feeds access logs through the limiter, with the time of each line as its clock,
-and says what the limit would have done. Common and Combined Log Format and JSON
-lines (Caddy, nginx) are told apart by themselves, file by file. A virtual host may
-precede the client, and X-Forwarded-For stand in its place: its first address counts.
+	return `Feeds access logs through the limiter, with the time of each line as its clock, and
+reports what the limit would have done. Reads Common and Combined Log Format and JSON
+lines (Caddy, nginx), and detects the format of each file.
 
-No request is free: a response whose size is 0 or was not logged costs as much as
-one byte, and one without a positive number in its cost field costs one token.
+The client is the one that "tb proxy" would find with the same --trusted-proxies: the
+peer or, behind trusted proxies, the last entry of X-Forwarded-For that is not a trusted
+proxy. A Combined line has X-Forwarded-For in quotes after the user agent. If a log has a
+list instead of the peer, the last entry counts as the peer.
 
-Exit status: 0 if all was replayed; 1 if not, for an interrupt or an input that could
-not be read or had no valid line, and then the report covers the rest, and if no request
-had a part of the key or the cost field; 2 for a mistake in the flags.`
+No request is free. A response of size 0 or without a size costs as much as one byte. A
+request without a positive number in its cost field costs one token.
+
+Exit status:
+
+    0  The input was replayed.
+    1  A part of the input was not replayed, because of an error or an interrupt, or no
+       request has a part of the key or the cost field. The report covers the rest.
+    2  The flags have a mistake.`
 }

@@ -2,8 +2,8 @@ package replay
 
 import (
 	"encoding"
-	"errors"
 	"fmt"
+	"math"
 	"math/big"
 	"reflect"
 	"strconv"
@@ -12,13 +12,14 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/accesslog"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/samplelog"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
 // TextMapper parses the flags of type "text". Such a flag takes the next argument even if
-// the argument begins with a hyphen. By default kong takes -1 for a flag and does not say
-// what was expected.
+// the argument begins with a hyphen. By default kong takes -1 for a flag, and its message does
+// not name the expected value.
 var TextMapper = kong.NamedMapper("text", kong.MapperFunc(
 	func(ctx *kong.DecodeContext, target reflect.Value) error {
 		text, _ := ctx.Scan.Pop().Value.(string) // empty at the end of the line
@@ -109,8 +110,7 @@ func (b *Burst) UnmarshalText(text []byte) (err error) {
 // for each limit in a word.
 const maxSweep = 64
 
-// Sweep lists rates and bursts, of which every pair is tried. Another flag stands in for an
-// empty list.
+// Sweep lists rates and bursts. Every pair is tried. Another flag stands in for an empty list.
 type Sweep struct {
 	Rates  []Rate
 	Bursts []Burst
@@ -157,6 +157,79 @@ func (s *Sweep) add(field string) error {
 	return nil
 }
 
+// Cost is the number of tokens that a request takes: a constant, the size of the response
+// in some unit, or the value of a JSON field.
+//
+// No request is free. A response that is empty, or whose size was not logged, costs as much
+// as one byte. A request whose field is missing or not a positive number costs one token,
+// and the report counts such requests.
+type Cost struct {
+	text     string
+	constant float64 // in tokens; 0 if the cost varies
+	unit     float64 // bytes a token; 0 if the cost does not depend on the size
+	field    string  // the JSON field, if both are 0
+}
+
+const wantCost = "want a positive number of tokens, bytes, bytes/KiB (kB, KiB, MB, MiB," +
+	" GB or GiB), or the name of a JSON field"
+
+// byteUnits are the units of a cost in bytes: the decimal ones, and the binary ones with an
+// i.
+var byteUnits = map[string]float64{
+	"B": 1, "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9,
+	"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30,
+}
+
+// String returns the cost as it was written.
+func (c Cost) String() string { return c.text }
+
+// UnmarshalText parses a cost.
+func (c *Cost) UnmarshalText(text []byte) error {
+	*c = Cost{text: string(text)}
+	size, unit, divided := strings.Cut(c.text, "/")
+	number, err := strconv.ParseFloat(c.text, 64)
+	ok := true
+	switch {
+	case err == nil:
+		c.constant = number
+		ok = number > 0 && !math.IsInf(number, 1)
+	case size == "bytes" && divided:
+		c.unit, ok = byteUnits[unit]
+	case size == "bytes":
+		c.unit = 1
+	default:
+		c.field = c.text
+		_, isUnit := byteUnits[c.field]
+		ok = isFieldName(c.field) && !isUnit && !isMisspelt(c.field, "bytes")
+	}
+	if !ok {
+		return fmt.Errorf("cost %q: %s", text, wantCost)
+	}
+	return nil
+}
+
+// isFieldName reports whether s can name a field. Otherwise it is a misspelt number or unit.
+func isFieldName(s string) bool {
+	return s != "" && !strings.ContainsAny(s, "/ ") && !strings.ContainsAny(s[:1], "+-.0123456789")
+}
+
+// tokens returns the cost of a request. If the cost stands in for a field without a usable
+// value, standIn is true. The field is the last one of rec.Fields.
+func (c *Cost) tokens(rec *accesslog.Record) (cost float64, standIn bool) {
+	switch {
+	case c.constant > 0:
+		return c.constant, false
+	case c.unit > 0:
+		return float64(max(rec.Size, 1)) / c.unit, false
+	}
+	text := rec.Fields[len(rec.Fields)-1]
+	cost, err := strconv.ParseFloat(string(text), 64)
+	if err != nil || !(cost > 0) || math.IsInf(cost, 1) {
+		return 1, true
+	}
+	return cost, false
+}
+
 // prefix is the length of an IPv6 prefix, in bits.
 type prefix int
 
@@ -175,6 +248,15 @@ func (n *sampleLines) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
+// maxKeys is the bound of a limiter's table.
+type maxKeys int
+
+// UnmarshalText parses a bound, in the range of tb.WithMaxKeys.
+func (n *maxKeys) UnmarshalText(text []byte) (err error) {
+	*n, err = parseWhole[maxKeys](text, 1, 1<<30)
+	return err
+}
+
 // parseWhole parses a whole number from low to high.
 func parseWhole[N ~int](text []byte, low, high int) (N, error) {
 	n, err := strconv.Atoi(string(text))
@@ -182,22 +264,4 @@ func parseWhole[N ~int](text []byte, low, high int) (N, error) {
 		return 0, fmt.Errorf("%q: want a whole number, %d to %d", text, low, high)
 	}
 	return N(n), nil
-}
-
-// maxKeys is the bound of a limiter's table.
-type maxKeys int
-
-// UnmarshalText parses a bound. The range of package tb applies.
-func (n *maxKeys) UnmarshalText(text []byte) error {
-	number, err := strconv.Atoi(string(text))
-	if err != nil {
-		number = 0 // is out of range too
-	}
-	*n = maxKeys(number)
-	_, err = tb.Apply(tb.WithMaxKeys(number))
-	var bad *tb.ConfigError
-	if errors.As(err, &bad) {
-		return fmt.Errorf("%q: want a whole number, %s", text, bad.Range)
-	}
-	return err
 }

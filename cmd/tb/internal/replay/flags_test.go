@@ -66,7 +66,7 @@ func TestFlagErrorsSayWhatIsExpected(t *testing.T) {
 		for _, input := range tt.inputs {
 			err := tt.flag.UnmarshalText([]byte(input))
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("%T %q: error %v does not say %q", tt.flag, input, err, tt.want)
+				t.Errorf("%T %q: error %v, want one with %q", tt.flag, input, err, tt.want)
 			}
 		}
 	}

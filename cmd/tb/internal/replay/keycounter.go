@@ -1,6 +1,10 @@
 package replay
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/seed-181794aa/ratelimit/internal/hash"
+)
 
 // maxDistinct is how many keys a distinct holds. Its counts are exact up to there. Beyond,
 // it keeps at least half as many, which gives the number of keys a standard error below
@@ -21,7 +25,7 @@ func newKeyCounter(bound int) keyCounter {
 
 // add counts a request of key. Each limit that refused it has its bit set in refused.
 func (c *keyCounter) add(key []byte, refused uint64) {
-	h := hash(key)
+	h := hash.Mix(hash.Add(hash.Empty, key))
 	c.all.add(h, 0)
 	if refused != 0 {
 		c.refused.add(h, refused)
@@ -80,17 +84,4 @@ func (d *distinct) totalWith(bit int) uint64 {
 		n += mask >> bit & 1
 	}
 	return n << d.shift
-}
-
-// hash is FNV-1a with its bits mixed once more, because distinct looks at the highest bits.
-// The hashes are the same in every run, and so are the estimates.
-func hash(key []byte) uint64 {
-	const offset, prime = 14695981039346656037, 1099511628211
-	h := uint64(offset)
-	for _, b := range key {
-		h = (h ^ uint64(b)) * prime
-	}
-	h ^= h >> 32
-	h *= 0x9e3779b97f4a7c15 // 2⁶⁴ divided by the golden ratio
-	return h ^ h>>29
 }

@@ -72,9 +72,8 @@ func (s *keyStats) add(second int64, granted bool) {
 // the longest request that counts.
 const peakWindow = 64
 
-// peakCounter finds the most requests that a key sent in one second. The time of a line
-// says to which second it belongs, within a window of peakWindow seconds. A line that is
-// older than the window is not counted.
+// peakCounter finds the most requests that a key sent in one second. Lines may be out of
+// order within a window of peakWindow seconds. A line older than the window is not counted.
 type peakCounter struct {
 	newest int64              // the latest second seen
 	counts [peakWindow]uint32 // by second, modulo peakWindow, up to the newest
@@ -84,13 +83,12 @@ type peakCounter struct {
 // add counts a request in a second since 1970. It clears the counts of the seconds that
 // leave the window.
 func (p *peakCounter) add(second int64) {
-	for ; p.newest < second; p.newest++ {
-		if second-p.newest >= peakWindow { // the whole window is past
-			p.counts = [peakWindow]uint32{}
-			p.newest = second
-			break
-		}
-		p.counts[(p.newest+1)%peakWindow] = 0
+	if second-p.newest >= peakWindow { // the whole window is past
+		*p = peakCounter{newest: second, most: p.most}
+	}
+	for p.newest < second {
+		p.newest++
+		p.counts[p.newest%peakWindow] = 0
 	}
 	if second <= p.newest-peakWindow {
 		return

@@ -15,6 +15,8 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgsvg"
+
+	"github.com/seed-181794aa/ratelimit/internal/compositekey"
 )
 
 // The sizes of the drawing and of the legends at its right edge.
@@ -171,7 +173,7 @@ func (r *replayer) tokensChart() (chart, error) {
 		}
 		line.Color, line.Width = keyColors[i], vg.Points(1.2)
 		lines = append(lines, line)
-		c.legend.Add(shorten(keyText(splitKey(e.Key)), legendRunes), line)
+		c.legend.Add(shorten(keyText(compositekey.Parts(e.Key)), legendRunes), line)
 	}
 	slices.Reverse(lines) // draws the key refused most last, above the other lines
 	c.Add(lines...)
@@ -225,11 +227,15 @@ func (wholeTicks) Ticks(first, last float64) []plot.Tick {
 	for i := 0; (last-first)/step > most-1; i++ {
 		step *= [...]float64{2, 2.5, 2}[i%3]
 	}
-	var ticks []plot.Tick
+	return ticks(first, last, step, func(v float64) string { return grouped(int64(v)) })
+}
+
+// ticks marks the multiples of step from first to last.
+func ticks(first, last, step float64, label func(float64) string) (all []plot.Tick) {
 	for v := math.Ceil(first/step) * step; v <= last; v += step {
-		ticks = append(ticks, plot.Tick{Value: v, Label: grouped(int64(v))})
+		all = append(all, plot.Tick{Value: v, Label: label(v)})
 	}
-	return ticks
+	return all
 }
 
 const day = 24 * time.Hour
@@ -252,15 +258,10 @@ func (timeTicks) Ticks(first, last float64) []plot.Tick {
 	for i < len(timeSteps)-1 && (last-first)/timeSteps[i].Seconds() > most {
 		i++
 	}
-	step := int64(timeSteps[i].Seconds())
 	format := timeFormat(timeSteps[i], last-first > day.Seconds())
-	var ticks []plot.Tick
-	second := (int64(first) + step - 1) / step * step
-	for ; float64(second) <= last; second += step {
-		label := time.Unix(second, 0).UTC().Format(format)
-		ticks = append(ticks, plot.Tick{Value: float64(second), Label: label})
-	}
-	return ticks
+	return ticks(first, last, timeSteps[i].Seconds(), func(v float64) string {
+		return time.Unix(int64(v), 0).UTC().Format(format)
+	})
 }
 
 // timeFormat returns the shortest format in which marks that are step apart differ.

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// checkXML fails if the text is not well-formed, and returns what it shows as text.
+// checkXML fails if the SVG is not well-formed, and returns its visible texts.
 func checkXML(t *testing.T, svg []byte) (shown string) {
 	t.Helper()
 	for dec := xml.NewDecoder(bytes.NewReader(svg)); ; {
@@ -85,7 +85,7 @@ func TestSVGOfNothing(t *testing.T) {
 	}
 }
 
-// What a key had left between its requests follows from the limit.
+// Between the requests of a key its bucket refills.
 func TestTokensLeftRefill(t *testing.T) {
 	log := strings.Repeat(line("a", 10, 1), 4) + line("b", 14, 1)
 	r := replay(t, options(t, "1", 3), input("a.log", log)).replayer

@@ -3,6 +3,7 @@ package replay
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/accesslog"
@@ -19,35 +20,37 @@ type Options struct {
 	Bursts []Burst
 	// Keys name the parts of a key: ip, user, path, host or fields of a JSON log.
 	Keys []string
-	// IPv6Prefix is how many bits of an IPv6 address make a client, 1 to 128.
+	// Trusted are the networks of proxies whose X-Forwarded-For is believed. IPv6Prefix is
+	// how many bits of an IPv6 address make a client, 1 to 128.
+	Trusted    []netip.Prefix
 	IPv6Prefix int
-	// Cost is what a request takes.
+	// Cost is the cost of a request.
 	Cost Cost
-	// MaxKeys bounds the table of each limiter. Overflow is what happens to a new key
-	// while no bucket in the table is full.
+	// MaxKeys bounds the table of each limiter. Overflow applies to a new key while no
+	// bucket in the table is full.
 	MaxKeys  int
 	Overflow tb.Overflow
 	// Impl is the implementation of the limiter, cas or mutex.
 	Impl string
 }
 
-// validate returns an error that says what is wrong with the options.
+// validate returns an error if the sweep is too large or the key has a mistake.
 func (o *Options) validate() error {
 	if n := len(o.Rates) * len(o.Bursts); n > maxSweep {
 		return fmt.Errorf("sweep: %d pairs of rate and burst, want at most %d", n, maxSweep)
 	}
-	_, _, err := newKeyer(o.Keys, o.IPv6Prefix)
+	_, _, err := newKeyer(o)
 	return err
 }
 
 // replayer replays requests, one by one. The order of the lines is the order of the
 // decisions, so it is not safe for concurrent use.
 type replayer struct {
-	opts   Options
-	extra  []string // the JSON fields that keyer and cost need, in their order
 	keyer  *keyer
-	clock  logClock // of all limiters
-	trials []*trial // every rate with every burst, bursts varying faster
+	cost   Cost
+	extra  []string  // the JSON fields that keyer and cost need, in their order
+	now    time.Time // the time of the current line, which is the clock of all limiters
+	trials []*trial  // every rate with every burst, bursts varying faster
 
 	keys     keyCounter
 	span     span
@@ -61,32 +64,30 @@ type replayer struct {
 // newReplayer returns a replayer without any request.
 func newReplayer(o Options) (*replayer, error) {
 	r := &replayer{
-		opts: o, keys: newKeyCounter(maxDistinct),
+		cost: o.Cost, keys: newKeyCounter(maxDistinct),
 		ranking: newRanking(maxTracked), timeline: newTimeline(),
 	}
 	var err error
-	if r.keyer, r.extra, err = newKeyer(o.Keys, o.IPv6Prefix); err != nil {
+	if r.keyer, r.extra, err = newKeyer(&o); err != nil {
 		return nil, err
 	}
 	if o.Cost.field != "" {
 		r.extra = append(r.extra, o.Cost.field)
 	}
+	opts := []tb.Option{
+		tb.WithClock(func() time.Time { return r.now }),
+		tb.WithMaxKeys(o.MaxKeys), tb.WithOverflow(o.Overflow),
+	}
 	for _, rate := range o.Rates {
 		for _, burst := range o.Bursts {
-			if err := r.addTrial(rate, burst); err != nil {
+			l, err := newLimiter(o.Impl, rate.limit(int(burst)), opts...)
+			if err != nil {
 				return nil, err
 			}
+			r.trials = append(r.trials, &trial{rate: rate, burst: burst, limiter: l})
 		}
 	}
 	return r, nil
-}
-
-// addTrial adds a limit to be tried.
-func (r *replayer) addTrial(rate Rate, burst Burst) error {
-	l, err := newLimiter(r.opts.Impl, rate.limit(int(burst)), tb.WithClock(r.clock.read),
-		tb.WithMaxKeys(r.opts.MaxKeys), tb.WithOverflow(r.opts.Overflow))
-	r.trials = append(r.trials, &trial{rate: rate, burst: burst, limiter: l})
-	return err
 }
 
 // replay has every limit decide on a request, and counts the decisions.
@@ -95,9 +96,9 @@ func (r *replayer) addTrial(rate Rate, burst Burst) error {
 // an allocation for each request of a tracked key.
 func (r *replayer) replay(rec *accesslog.Record) error {
 	r.span.add(rec.Time)
-	r.clock.now = time.Unix(0, rec.Time)
+	r.now = time.Unix(0, rec.Time)
 	key := r.keyer.key(rec)
-	cost, standIn := r.opts.Cost.tokens(rec)
+	cost, standIn := r.cost.tokens(rec)
 	if standIn {
 		r.standIns++
 	}
@@ -153,12 +154,6 @@ func (s *span) add(ns int64) {
 	s.previous = ns
 }
 
-// logClock is the clock of all limiters. It shows the time of the current line, and steps
-// back where the log does.
-type logClock struct{ now time.Time }
-
-func (c *logClock) read() time.Time { return c.now }
-
 // limiter has the calls that a replay needs. A whole cost is exact in a float64, so
 // AllowCost serves all costs.
 type limiter interface {
@@ -166,15 +161,12 @@ type limiter interface {
 	Stats() tb.Stats
 }
 
-// newLimiter returns a limiter of the named implementation.
+// newLimiter returns a limiter of the named implementation, cas or mutex.
 func newLimiter(impl string, limit tb.Limit, opts ...tb.Option) (limiter, error) {
-	switch impl {
-	case "cas":
-		return cas.New[string](limit, opts...)
-	case "mutex":
+	if impl == "mutex" {
 		return mutex.New[string](limit, opts...)
 	}
-	return nil, fmt.Errorf("implementation %q: want cas or mutex", impl)
+	return cas.New[string](limit, opts...)
 }
 
 // trial is one limit under trial, with the number of requests by decision.

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/accesslog"
+	"github.com/seed-181794aa/ratelimit/internal/compositekey"
 )
 
 // shownKeys is how many of the keys refused most a report has.
@@ -75,7 +76,7 @@ type File struct {
 	Malformed int64 `json:"malformed"`
 }
 
-// Outcome is what one limit would have done.
+// Outcome has the decisions of one limit.
 type Outcome struct {
 	// Rate is the flag, always with its unit: "5/s", "300/m". Burst is in tokens.
 	Rate  string `json:"rate"`
@@ -210,7 +211,7 @@ func (rep *Report) checkNames() error {
 func topKey(e *tracked) TopKey {
 	v := &e.Value
 	return TopKey{
-		Key: splitKey(e.Key), Requests: v.requests, Refused: v.refused,
+		Key: compositekey.Parts(e.Key), Requests: v.requests, Refused: v.refused,
 		Partial: e.Partial, RefusedMost: uint64(e.Count),
 		Peak: v.peak.most, LongestRun: v.longestRun,
 	}

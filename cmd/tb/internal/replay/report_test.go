@@ -63,7 +63,7 @@ func TestJSONHasListsNotNulls(t *testing.T) {
 	}
 }
 
-// JSON has no other text than UTF-8, but what a client sends may be no text.
+// JSON texts are UTF-8, but a client may send other bytes.
 func TestJSONKeysStayDistinct(t *testing.T) {
 	var got []string
 	keys := []string{"\xff", "\xfe", `"\xff"`, "�", "é \x1b", `a"b`}

@@ -28,15 +28,15 @@ type Result struct {
 }
 
 // Run replays the inputs one after the other. An input that cannot be read to its end, or
-// has no valid line, does not keep Run from the next. The result covers what was replayed,
-// and the error joins what went wrong. If ctx is done, Run ends early, which is not an
-// error, and the Report is marked as interrupted.
+// has no valid line, does not keep Run from the next. The result covers the requests that
+// were replayed, and the error joins the errors of the inputs. If ctx is done, Run ends
+// early, which is not an error, and the Report is marked as interrupted.
 func Run(ctx context.Context, o Options, s accesslog.Schema, inputs []Input) (*Result, error) {
 	r, err := newReplayer(o)
 	if err != nil {
 		return nil, err
 	}
-	s.Extra = r.extra
+	s.Extra, s.Forwarded = r.extra, r.keyer.trusts
 	res := &Result{replayer: r, Report: newReport(o)}
 	var errs []error
 	for _, in := range inputs {
@@ -76,8 +76,8 @@ func (res *Result) replayInput(ctx context.Context, in Input, s accesslog.Schema
 
 const wantLog = "Common or Combined Log Format, or JSON lines with a time"
 
-// maxShown is how many malformed lines a report quotes: enough to see what is wrong with a
-// log, and few enough not to hide the report.
+// maxShown is how many malformed lines a report quotes: enough to see the reason, and few
+// enough not to hide the report.
 const maxShown = 5
 
 // replayLines replays the lines of a reader, up to its end.

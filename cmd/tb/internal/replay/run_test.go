@@ -13,7 +13,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// options returns those of a single limit by client address.
+// options returns the options of a single limit by client address.
 func options(t testing.TB, rate string, burst Burst) Options {
 	return Options{
 		Rates: []Rate{mustRate(t, rate)}, Bursts: []Burst{burst}, Keys: []string{"ip"},
@@ -76,7 +76,7 @@ type cancelling context.CancelFunc
 
 func (c cancelling) Read([]byte) (int, error) {
 	c()
-	select {} // like a terminal on which nobody types
+	select {} // like a terminal without input
 }
 
 func TestInterruptedRunReportsWhatItHas(t *testing.T) {
@@ -92,7 +92,7 @@ func TestInterruptedRunReportsWhatItHas(t *testing.T) {
 	}
 }
 
-// A named pipe that nobody writes to blocks whoever opens it.
+// Opening a named pipe blocks until it has a writer.
 func TestInterruptWhileAnInputIsOpened(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	in := Input{"pipe", func() (io.ReadCloser, error) {

@@ -32,7 +32,7 @@ func row(b *strings.Builder, label, format string, args ...any) {
 	fmt.Fprintf(b, "%-9s "+format+"\n", append([]any{label}, args...)...)
 }
 
-// writeInput writes what was replayed.
+// writeInput writes the inputs, the key and the time that they cover.
 func (rep *Report) writeInput(b *strings.Builder) {
 	if rep.Interrupted {
 		b.WriteString("INTERRUPTED: this report covers the requests up to the interrupt.\n")
@@ -46,23 +46,18 @@ func (rep *Report) writeInput(b *strings.Builder) {
 			plural(f.Lines, "line", "lines"), format,
 			ifAny(f.Malformed, ", %s malformed"))
 	}
-	row(b, "key", "%s, cost %s", rep.keyNames(), rep.Cost)
+	key := strings.Join(rep.KeyParts, " + ")
+	if slices.Contains(rep.KeyParts, "ip") {
+		key += fmt.Sprintf(" (IPv6 by /%d)", rep.ipv6Prefix)
+	}
+	row(b, "key", "%s, cost %s", key, rep.Cost)
 	if rep.Requests > 0 {
 		row(b, "time", "%s to %s UTC (%s)", dateTime(rep.First), dateTime(rep.Last),
 			rep.Last.Sub(rep.First).Round(time.Second))
 	}
 }
 
-// keyNames names the parts of the key.
-func (rep *Report) keyNames() string {
-	text := strings.Join(rep.KeyParts, " + ")
-	if slices.Contains(rep.KeyParts, "ip") {
-		text += fmt.Sprintf(" (IPv6 by /%d)", rep.ipv6Prefix)
-	}
-	return text
-}
-
-// writeOutcome writes what a single limit would have done.
+// writeOutcome writes the decisions of a single limit.
 func (rep *Report) writeOutcome(b *strings.Builder, o *Outcome) {
 	row(b, "limit", "%s, burst %s\n", o.Rate, grouped(o.Burst))
 	row(b, "requests", "%12s", grouped(rep.Requests))
@@ -124,7 +119,7 @@ func atLeast(bound bool) string {
 	return ""
 }
 
-// keyText writes a key on one line. Clients choose what is in a key, so a part that is not
+// keyText writes a key on one line. Clients choose the text of a key, so a part that is not
 // printable is quoted: it cannot move the cursor of the terminal.
 func keyText(parts []string) string {
 	const longest = 80
@@ -165,7 +160,7 @@ func (rep *Report) writeSweep(b *strings.Builder) {
 	}
 }
 
-// writeRemarks writes what the table does not have of a limit, if there is anything.
+// writeRemarks writes the counts that the table does not have, if any is above 0.
 func (o *Outcome) writeRemarks(b *strings.Builder) {
 	remarks := ifAny(o.NeverGranted, "; %s can never be granted: the cost is above the burst") +
 		ifAny(o.EvictedInDebt, "; %s "+plural(o.EvictedInDebt, "key", "keys")+" evicted in debt") +
@@ -175,7 +170,7 @@ func (o *Outcome) writeRemarks(b *strings.Builder) {
 	}
 }
 
-// writeNotes writes what is unusual in the log.
+// writeNotes writes the irregularities of the log.
 func (rep *Report) writeNotes(b *strings.Builder) {
 	var notes strings.Builder
 	if n := rep.SteppedBack; n > 0 {

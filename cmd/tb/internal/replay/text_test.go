@@ -118,7 +118,7 @@ func TestTextOfEvictions(t *testing.T) {
 	}
 }
 
-// A report of which nothing more is to be said ends with its table.
+// A report without notes ends with its table.
 func TestTextWithoutNotes(t *testing.T) {
 	for _, burst := range [][]Burst{{2}, {2, 3}} {
 		o := options(t, "1", 2)

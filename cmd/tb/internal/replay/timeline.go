@@ -15,9 +15,8 @@ func (b bin) total() uint64       { return b.granted + b.refused }
 // timeline counts decisions over time in bounded memory. It begins with bins of one
 // second. Whenever the log outgrows them, at either end, it doubles their width.
 //
-// Bins of any width are numbered from 1970. Two neighbours, of which the first has an even
-// number, merge into one bin of half that number. Thus no count is ever split, and a bin
-// covers the same seconds in every log.
+// Bins of any width are numbered from 1970. Bins 2n and 2n+1 merge into bin n of twice the
+// width. Thus no count is ever split, and a bin covers the same seconds in every log.
 type timeline struct {
 	shift  int   // a bin is 1<<shift seconds wide
 	lo, hi int64 // the first and the last bin in use; lo > hi if there are none

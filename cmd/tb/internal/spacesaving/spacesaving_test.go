@@ -102,7 +102,8 @@ func TestTheLowestAndLongestUnseenIsReplaced(t *testing.T) {
 	}
 	e.Count += 2
 	e, _ = s.See([]byte("e")) // replaces a: as low as b, and seen before b
-	if got := keys(s); !slices.Equal(got, []string{"b", "d", "e"}) || e.Inherited != 1 || e.Count != 1 {
+	if got := keys(s); !slices.Equal(got, []string{"b", "d", "e"}) ||
+		e.Inherited != 1 || e.Count != 1 {
 		t.Errorf("got %q, the new entry is %+v", got, e)
 	}
 }

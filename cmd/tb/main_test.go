@@ -52,7 +52,7 @@ func zipped(t *testing.T, content string) string {
 func TestUsageErrors(t *testing.T) {
 	for _, tt := range []struct {
 		args string // separated by commas
-		want string // what the message must name
+		want string // text that the message must contain
 	}{
 		{"", "replay"},
 		{"proxi", "proxi"},
@@ -74,7 +74,7 @@ func TestUsageErrors(t *testing.T) {
 		{"replay,--rate=5,--burst=1,--max-keys=0,-", "1 to 1073741824"},
 		{"replay,--rate=5,--burst=1,--overflow=crash,-", `"forgive","refuse"`},
 		{"replay,--rate=5,--burst=1,--impl=go,-", `"cas","mutex"`},
-		{"replay,--rate=5,--burst=1,--field=when=ts,-", "time, ip, user, host, uri, size"},
+		{"replay,--rate=5,--burst=1,--field=when=ts,-", "time, ip, forwarded, user, host, uri, size"},
 		{"replay,--rate=5,--burst=1,--sample,-", "no FILE"},
 		{"replay,--rate=5,--burst=1,--sample,--sample-lines=0", "1000 to 10000000"},
 		{"replay,--rate=5,--burst=1,--sample,--sample-lines=999", "1000 to 10000000"},
@@ -94,6 +94,7 @@ func TestUsageErrors(t *testing.T) {
 		{"replay,--rate=5,--burst=1,--cost=KiB,-", "bytes/KiB"},
 		{"replay,--rate=5,--burst=1,--cost=Bytes,-", "bytes/KiB"},
 		{"replay,--rate=5,--burst=1,--nonsense,-", "--nonsense"},
+		{"replay,--rate=5,--burst=1,--trusted-proxies=10.0.0.0/33,-", "10.0.0.0/8"},
 		{"proxy,--upstream=localhost:3000", "http://localhost:3000"},
 		{"proxy,--upstream=ftp://h", "http://localhost:3000"},
 		{"proxy,--upstream=http://user:secret@h", `"http://user:xxxxx@h": want a URL`},
@@ -118,7 +119,7 @@ func TestUsageErrors(t *testing.T) {
 	}
 }
 
-// What is wrong is said once, and in the terms of the flags.
+// A message states a mistake once, and in the terms of the flags.
 func TestUsageErrorsAreShort(t *testing.T) {
 	for flag, foreign := range map[string]string{
 		"--rate=0": "Limit.Tokens", "--rate=1/300y": "Limit.Per", "--max-keys=0": "WithMaxKeys",
@@ -166,7 +167,7 @@ func TestInputErrors(t *testing.T) {
 	for _, tt := range []struct {
 		name, want string
 		files      []string
-		report     bool // of what was read before
+		report     bool // on the files before
 	}{
 		{"no such file", "none.log", []string{good, filepath.Join(t.TempDir(), "none.log")}, false},
 		{"no valid line", "bad.log: no valid line in 2", []string{good, bad}, true},
@@ -182,7 +183,7 @@ func TestInputErrors(t *testing.T) {
 	}
 }
 
-// What is wrong with a file does not keep the next ones from being replayed.
+// A bad file does not keep the next files from being replayed.
 func TestBadFilesDoNotHideTheRest(t *testing.T) {
 	good := file(t, "good.log", validLine)
 	bad := []string{file(t, "empty.log", ""), t.TempDir(), file(t, "broken.gz", "\x1f\x8b\x00\x00")}
@@ -199,7 +200,7 @@ func TestBadFilesDoNotHideTheRest(t *testing.T) {
 	}
 }
 
-// A wrong name would put everybody into one bucket. The report is printed nevertheless.
+// A wrong name would put all requests into one bucket. The report is printed nevertheless.
 func TestNameThatNoRequestHasIsAnError(t *testing.T) {
 	log := `{"ts":1431857103,"ip":"1.2.3.4"}` + "\n" + `{"ts":1431857103,"once":1,"user":"u"}`
 	for _, tt := range []struct{ flag, log, want string }{
@@ -257,9 +258,9 @@ func TestSourcesOfALog(t *testing.T) {
 }
 
 func TestFlagsReachTheReplay(t *testing.T) {
-	log := `{"when":1431857103,"ip":"2001:db8:0:1::1","t":"x","w":2,"v":0,"host":"h"}
+	log := `{"when":1431857103,"ip":"2001:db8:0:1::1","t":"x","w":2,"v":0,"host":"h","via":"1.2.3.4"}
 {"when":1431857103,"ip":"2001:db8:0:2::1","t":"y","w":2,"v":0,"host":"h"}
-{"when":1431857103,"ip":"2001:db8:1:2::1","t":"x","w":2,"v":0,"host":"h"}`
+{"when":1431857103,"ip":"2001:db8:1:2::1","t":"x","w":2,"v":0,"host":"h","via":"1.2.3.4"}`
 	base := []string{"--rate=1/d", "--field=time=when", "-"}
 	for _, tt := range []struct {
 		flags          []string
@@ -268,6 +269,9 @@ func TestFlagsReachTheReplay(t *testing.T) {
 	}{
 		{[]string{"--burst=1"}, 3, 0, 0, 0},
 		{[]string{"--burst=1", "--ipv6-prefix=48"}, 2, 1, 0, 0},
+		{[]string{"--burst=1", "--field=forwarded=via"}, 3, 0, 0, 0},
+		{[]string{"--burst=1", "--field=forwarded=via", "--trusted-proxies=2001:db8::/32"},
+			2, 1, 0, 0},
 		{[]string{"--burst=1", "--key=t"}, 2, 1, 0, 0},
 		{[]string{"--burst=1", "--key=t", "--key", "ip"}, 3, 0, 0, 0},
 		{[]string{"--burst=3", "--key=t,v", "--cost=w"}, 2, 1, 0, 0},
@@ -312,7 +316,7 @@ func TestSampleIsLabelledAndTheSameEveryTime(t *testing.T) {
 		t.Errorf("the SVG is not well-formed, %v", err)
 	}
 	if !bytes.Contains(drawing, []byte("generated sample")) {
-		t.Error("the SVG does not say that it is of a sample")
+		t.Error("the SVG is not marked as a sample")
 	}
 	if rep := report(t, "", args[1:]...); !rep.Sample || rep.Requests != 30_000 {
 		t.Errorf("JSON: sample %v with %d requests", rep.Sample, rep.Requests)
@@ -340,7 +344,7 @@ func TestInterruptPrintsTheReport(t *testing.T) {
 	}
 }
 
-// unread is a standard input that nobody should come to read.
+// unread is a standard input that must not be read.
 type unread struct{ t *testing.T }
 
 func (u unread) Read([]byte) (int, error) {
