@@ -149,6 +149,9 @@ func (m *Map[K, V]) Insert(
 func (m *Map[K, V]) dropIdle(now, idle uint64) {
 	b := budget{certain: maxLooks, atStake: maxLooks}
 	for i := 0; i < idleDrops && m.order.len() > 0 && m.order.first().stamp <= idle; i++ {
+		if m.refuseNew {
+			m.fullUntil.Store(0) // before a key is gone, not after
+		}
 		if _, ok := m.evict(idle, now, &b); !ok {
 			break
 		}

@@ -40,13 +40,16 @@ type request struct {
 
 	overlapped bool // another call was under way at the same time
 	inserting  bool // another call that was under way at the same time may have inserted the key
+	evicting   bool // another call that was under way at the same time may have evicted the key
+	absent     *request
 }
 
 // mayDiffer reports whether a may be the reply to r although the oracle returns want. There are
-// two cases:
+// three cases, all of calls that add no key, because they do not wait for inserts:
 //
-//   - A call that adds no key does not wait for inserts. An insert under way may have evicted
-//     one key and not yet inserted the other, so the key of r is not in the table.
+//   - An insert under way is about to add the key of r, and the key is not in the table yet.
+//   - An insert under way has evicted the key of r. The reply is that for an absent key, although
+//     the other key is not in the table yet.
 //   - A Peek of a new key in a full table sees the table as the last insert saw it. It may be
 //     refused for less time, or not at all.
 func (o *oracle) mayDiffer(r *request, want, a reply) bool {
@@ -58,17 +61,26 @@ func (o *oracle) mayDiffer(r *request, want, a reply) bool {
 	if !impossible {
 		full = tb.Decision{Allowed: true, Remaining: o.setup.limit.Capacity - 1}
 	}
-	noRoom := r.verb == peek && !want.Allowed && o.absent(r)
-	if a.Decision == full {
-		return r.inserting || noRoom
+	noRoom := r.verb == peek && !want.Allowed && o.isAbsent(r)
+	switch {
+	case a.Decision == full && (r.inserting || noRoom):
+		return true
+	case noRoom && !a.Allowed && a.Remaining == 0 && a.RetryAfter > 0 &&
+		a.RetryAfter < want.RetryAfter:
+		return true
+	case !r.evicting:
+		return false
 	}
-	return noRoom && !a.Allowed && a.Remaining == 0 && a.RetryAfter > 0 &&
-		a.RetryAfter < want.RetryAfter
+	if r.absent == nil {
+		r.absent = &request{verb: r.verb, at: r.at, key: "absent", n: r.n, overlapped: true}
+	}
+	want, _ = o.then(r.absent)
+	return a == want || o.mayDiffer(r.absent, want, a)
 }
 
-// absent reports whether the key of r, which the oracle refuses, is not in the table. A key in
+// isAbsent reports whether the key of r, which the oracle refuses, is not in the table. A key in
 // the table would lack tokens.
-func (o *oracle) absent(r *request) bool {
+func (o *oracle) isAbsent(r *request) bool {
 	a, _ := o.then(r.impossible(&o.setup.limit))
 	return a.Remaining == o.setup.limit.Capacity
 }

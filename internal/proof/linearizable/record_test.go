@@ -75,7 +75,10 @@ func (r *recorder) history() []porcupine.Operation {
 // overlaps records that the call other was under way at the same time.
 func (r *request) overlaps(other *request) {
 	r.overlapped = true
-	r.inserting = r.inserting || other.key == r.key && other.verb <= allowCost
+	if other.verb <= allowCost {
+		r.inserting = r.inserting || other.key == r.key
+		r.evicting = r.evicting || other.key != r.key
+	}
 }
 
 // byCall returns the history in the order in which the calls were made.
