@@ -246,7 +246,7 @@ func TestS5FieldsOfOtherLimiters(t *testing.T) {
 		s := newSite(t, oneRule("[]", c.config), WithLimiter(plug), steady())
 		wants(t, s.get(), c.want)
 	}
-	if d := toSupply(tb.Limit{Capacity: 1 << 30, Tokens: 1, Per: 1e18}, 1<<30); d != tb.Never {
+	if d := supplyTime(tb.Limit{Capacity: 1 << 30, Tokens: 1, Per: 1e18}, 1<<30); d != tb.Never {
 		t.Errorf("2³⁰ tokens take %v", d)
 	}
 }

@@ -15,7 +15,7 @@ func TestCountsAreAddedUp(t *testing.T) {
 		t.Errorf("%+v", st)
 	}
 	for i := range stripes {
-		if n := s.program.Load().rules[0].counts[i].granted.Load(); n != 2 {
+		if n := s.policy.Load().rules[0].counts[i].granted.Load(); n != 2 {
 			t.Errorf("copy %d has %d", i, n)
 		}
 	}

@@ -241,7 +241,7 @@ func TestCallsThatEndedKeepNothing(t *testing.T) {
 		t.Fatalf("%+v", c)
 	}
 	c.end()
-	if c.r != nil || c.program != nil || c.claims != nil || c.address.IsValid() {
+	if c.r != nil || c.policy != nil || c.claims != nil || c.address.IsValid() {
 		t.Errorf("%+v", c)
 	}
 	for _, e := range c.entries[:cap(c.entries)] {

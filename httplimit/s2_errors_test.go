@@ -80,7 +80,7 @@ func TestS2EveryErrorHasItsPath(t *testing.T) {
 		{jsonRules("", jsonRule("a", `[]`, 1,
 			`"match": {"header:x": "", "query:": "1", "jwt:a": []}`)),
 			"rules[0].match[\"jwt:a\"] must be a string, number or boolean (got an array)\n" +
-				"rules[0].match[\"header:x\"] must not be empty, for an empty value counts as missing\n" +
+				"rules[0].match[\"header:x\"] must not be empty, because an empty value counts as missing\n" +
 				"rules[0].match[\"query:\"] must be query: and a name of A-Z a-z 0-9 _ - (got \"query:\")"},
 		{jsonRules("", jsonRule("a", `["header:k", "header:K", "query:k", "query:K"]`, 1,
 			`"match": {"header:X": "1", "header:x": "2", "jwt:x": 1, "jwt:X": 1}`)),
@@ -107,7 +107,7 @@ func TestS2EveryErrorHasItsPath(t *testing.T) {
 				"rules[0].limit_keys[1] must be a string (got a number)"},
 		{`{"rules": {}}`, "rules must be an array (got an object)"},
 		{`{"name": "a", "algorithm": "leaky"}`,
-			"limit_keys is missing ([] means one bucket for everybody)\n" +
+			"limit_keys is missing ([] means one bucket for all requests)\n" +
 				"algorithm must be token_bucket (got \"leaky\")\nalgorithm_config is missing"},
 		{jsonRules(`"selector": {"pathPrefix": "v1", "methods": [""], "hosts": [""], "path": 1}`),
 			"selector.path is an unknown field\nselector.pathPrefix must start with / (got \"v1\")\n" +

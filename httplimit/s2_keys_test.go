@@ -145,7 +145,7 @@ func TestS2CompositeKeysDoNotCollide(t *testing.T) {
 		r := request()
 		r.Header["A"], r.Header["B"] = []string{parts[0]}, []string{parts[1]}
 		c := l.begin(r)
-		c.find()
+		c.findRules()
 		if other, ok := seen[c.entries[0].key]; ok && other != parts {
 			t.Fatalf("%q and %q have one key", parts, other)
 		}
@@ -167,7 +167,7 @@ func TestS2LongPartsAreHashed(t *testing.T) {
 	s.granted(1, "A: "+string(sum[:]))
 	for n, want := range map[int]int{63: 64, 128: 130, 129: 33, 1 << 20: 33} {
 		c := s.begin(request("A: " + strings.Repeat("x", n)))
-		c.find()
+		c.findRules()
 		if got := len(c.entries[0].key); got != want {
 			t.Errorf("%d bytes make a key of %d, want %d", n, got, want)
 		}

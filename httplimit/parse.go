@@ -12,7 +12,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// LoadPolicy is ParsePolicy of what it reads from r.
+// LoadPolicy reads a policy from r as ParsePolicy does.
 func LoadPolicy(r io.Reader) (*Policy, error) {
 	data, err := io.ReadAll(r)
 	if err != nil {
@@ -21,13 +21,13 @@ func LoadPolicy(r io.Reader) (*Policy, error) {
 	return ParsePolicy(data)
 }
 
-// ParsePolicy reads a policy in the format of docs/policy.md: one rule, rules, or a
-// bundle. The error joins everything that is wrong, each with its place, as in
+// ParsePolicy reads a policy in the format of docs/policy.md: one rule, rules, or a bundle. The
+// error joins everything that is wrong, each with its path, as in
 //
 //	rules[1].algorithm_config.burst must be >= tokens_per_second (got 5, want >= 10)
 //
-// New checks that every key has an extractor. Policy.Warnings returns what is probably not
-// meant.
+// It does not check that every key has an extractor: New does. Policy.Warnings returns what is
+// valid and probably not meant.
 func ParsePolicy(data []byte) (*Policy, error) {
 	r := &reader{}
 	o, err := r.document(data)
@@ -35,7 +35,7 @@ func ParsePolicy(data []byte) (*Policy, error) {
 		return nil, fmt.Errorf("httplimit: policy: %w", err)
 	}
 	p := o.policy()
-	o.done()
+	o.checkUnknown()
 	r.errs = append(r.errs, p.check()...)
 	if len(r.errs) > 0 {
 		return nil, fmt.Errorf("httplimit: policy:\n%w", errors.Join(r.errs...))
@@ -44,7 +44,7 @@ func ParsePolicy(data []byte) (*Policy, error) {
 	return p, nil
 }
 
-// policy reads the document, in whichever of the three forms it is.
+// policy reads a document of any of the three forms.
 func (o *object) policy() *Policy {
 	p := &Policy{}
 	if !o.has("rules") && !o.has("policies") {
@@ -53,32 +53,24 @@ func (o *object) policy() *Policy {
 		p.Sets = []RuleSet{{Rules: []Rule{r}}}
 		return p
 	}
-	if o.has("jwt") {
-		p.UnverifiedJWT = o.choice("jwt", "context", "unverified") == 1
-	}
+	p.UnverifiedJWT = o.choice("jwt", "context", "unverified") == 1
 	if o.has("rules") {
 		p.Sets = []RuleSet{o.set()}
 		return p
 	}
 	o.bundle()
-	o.objects("policies", func(_ int, e *object) {
+	o.objects("policies", func(e *object) {
 		id := e.text("id")
-		if !e.has("spec") {
-			e.add("spec", "is missing")
-		}
+		e.require("spec")
 		s := RuleSet{path: field(e.path, "spec")}
-		if spec := e.object("spec"); spec != nil {
-			s = spec.set()
-			spec.done()
-		}
+		e.object("spec", func(spec *object) { s = spec.set() })
 		s.Name = id
-		e.done()
 		p.Sets = append(p.Sets, s)
 	})
 	return p
 }
 
-// bundle reads the fields of a bundle that are about the file.
+// bundle reads the fields of a bundle other than its policies.
 func (o *object) bundle() {
 	take[json.Number](o, "bundle_version", "a number")
 	for _, name := range []string{"issued_at", "expires_at"} {
@@ -97,69 +89,57 @@ func (o *object) bundle() {
 
 func (o *object) set() RuleSet {
 	s := RuleSet{path: o.path}
-	if sel := o.object("selector"); sel != nil {
+	o.object("selector", func(sel *object) {
 		s.Selector = Selector{
 			Hosts: sel.texts("hosts"), Methods: sel.texts("methods"),
 			PathExact: sel.text("pathExact"), PathPrefix: sel.text("pathPrefix"),
 		}
-		sel.done()
-	}
+	})
 	s.Evaluation = Evaluation(o.choice("evaluation", "ladders", "all_match", "first_match"))
 	s.Shadow = o.choice("mode", "enforce", "shadow") == 1
-	if !o.has("rules") {
-		o.add("rules", "is missing")
-	}
-	o.objects("rules", func(_ int, e *object) {
-		s.Rules = append(s.Rules, e.rule(""))
-		e.done()
-	})
-	if f := o.object(fallbackName); f != nil {
+	o.require("rules")
+	o.objects("rules", func(e *object) { s.Rules = append(s.Rules, e.rule("")) })
+	o.object(fallbackName, func(f *object) {
 		r := f.rule(fallbackName)
 		s.Fallback = &r
-		f.done()
-	}
+	})
 	return s
 }
 
-// rule reads a rule, which has this name if it does not say.
+// rule reads a rule. name is the name of a rule that may be without one, or "".
 func (o *object) rule(name string) Rule {
-	r := Rule{Name: name, Limit: unread}
+	r := Rule{Name: name, Limit: unreadLimit}
 	if name == "" || o.has("name") {
 		r.Name = o.text("name")
 	}
 	if !o.has("limit_keys") {
-		o.add("limit_keys", "is missing ([] means one bucket for everybody)")
+		o.add("limit_keys", "is missing ([] means one bucket for all requests)")
 	}
 	r.Keys = o.texts("limit_keys")
 	r.Match = o.match()
 	r.OnMissing = OnMissing(o.choice("on_missing", "skip", "reject", "shared"))
 	r.Shadow = o.choice("mode", "enforce", "shadow") == 1
 	o.choice("algorithm", "token_bucket")
-	if !o.has("algorithm_config") {
-		o.add("algorithm_config", "is missing")
-	}
-	c := o.object("algorithm_config")
-	if c == nil {
-		return r
-	}
-	r.Limit = c.limit()
-	source, ok := take[string](c, "cost_source", "a string")
-	if ok && source == "" { // which means fixed in Go
-		c.add("cost_source", wantCostSource, source)
-	}
-	r.Cost = Cost{
-		Source: source,
-		Fixed:  c.cost("fixed_cost"), Default: c.cost("default_cost"),
-		Min: c.cost("min_cost"), Max: c.cost("max_cost"),
-	}
-	c.done()
+	o.require("algorithm_config")
+	o.object("algorithm_config", func(c *object) {
+		r.Limit = c.limit()
+		source, ok := take[string](c, "cost_source", "a string")
+		if ok && source == "" { // in Go it means fixed
+			c.add("cost_source", wantCostSource, source)
+		}
+		r.Cost = Cost{
+			Source: source,
+			Fixed:  c.cost("fixed_cost"), Default: c.cost("default_cost"),
+			Min: c.cost("min_cost"), Max: c.cost("max_cost"),
+		}
+	})
 	return r
 }
 
-// match reads values that are compared as text, and may be written as what they are.
+// match reads values that are compared as text. They may be strings, numbers or booleans.
 func (o *object) match() map[string]string {
-	m := o.object("match")
-	if m == nil {
+	m, ok := take[*object](o, "match", "an object")
+	if !ok {
 		return nil
 	}
 	pairs := map[string]string{}
@@ -179,20 +159,19 @@ func (o *object) match() map[string]string {
 }
 
 func (o *object) cost(name string) float64 {
-	x := o.positive(name)
-	if x == nil {
-		return 0
+	if x := o.positive(name); x != nil {
+		f, _ := x.Float64()
+		return f
 	}
-	f, _ := x.Float64()
-	return f
+	return 0
 }
 
-// limit reads the rate and the burst, or returns unread.
+// limit reads the rate and the burst. It returns unreadLimit if one of them has an error.
 func (o *object) limit() tb.Limit {
 	name := "tokens_per_second"
 	switch {
 	case o.has(name) && o.has("rps"):
-		o.warn(field(o.path, "rps"), "is ignored, because there is tokens_per_second")
+		o.warn("rps", "is ignored, because there is tokens_per_second")
 		o.positive("rps")
 	case o.has("rps"):
 		name = "rps"
@@ -202,14 +181,14 @@ func (o *object) limit() tb.Limit {
 	rate := o.positive(name)
 	capacity, ok := o.burst(rate)
 	if rate == nil {
-		return unread
+		return unreadLimit
 	}
 	limit, err := perDuration(rate)
 	if err != nil {
 		o.add(name, "must be 1 token in 292 years to 1e9 a second (got %s)", short(rate))
 	}
 	if err != nil || !ok {
-		return unread
+		return unreadLimit
 	}
 	limit.Capacity = capacity
 	return limit
@@ -217,9 +196,7 @@ func (o *object) limit() tb.Limit {
 
 // burst reads the capacity. The rate is nil if it could not be read.
 func (o *object) burst(rate *big.Rat) (capacity int, ok bool) {
-	if !o.has("burst") {
-		o.add("burst", "is missing")
-	}
+	o.require("burst")
 	x := o.number("burst")
 	if x == nil {
 		return 0, false
@@ -239,9 +216,9 @@ func (o *object) burst(rate *big.Rat) (capacity int, ok bool) {
 	return int(x.Num().Int64()), len(o.errs) == before
 }
 
-// perDuration returns a limit with a rate of so many tokens a second, which is exactly the
-// decimal that the file has. If a Limit cannot hold that, it is the simplest fraction that
-// is the same float64: 0.3333333333333333 is a third.
+// perDuration returns a limit without a capacity. Its rate in tokens a second is exactly the
+// decimal of the document. If a Limit cannot hold that decimal, the rate is the simplest fraction
+// that is the same float64: 0.3333333333333333 is a third.
 func perDuration(rate *big.Rat) (tb.Limit, error) {
 	ns := new(big.Int).Mul(rate.Denom(), big.NewInt(int64(time.Second)))
 	if ns.IsInt64() && rate.Num().Cmp(ns) <= 0 {

@@ -7,24 +7,25 @@ import (
 	"fmt"
 	"io"
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 )
 
-// maxDepth bounds how deep a policy file may be nested. The deepest that means anything is
-// 7: policies, spec, rules, algorithm_config and what is between them.
+// maxDepth is how deep a document may be nested. A policy needs 7: policies, spec, rules,
+// algorithm_config and the arrays and objects between them.
 const maxDepth = 16
 
-// reader reads a JSON document field by field. Unlike encoding/json into structs, it
-// reports every error, each with its path, and takes neither unknown nor repeated fields.
+// reader reads a JSON document field by field. Unlike encoding/json into structs, it reports
+// every error with its path, and accepts neither unknown nor repeated fields.
 type reader struct {
 	dec      *json.Decoder
 	errs     problems
 	warnings []string
 }
 
-// object is a JSON object of which the fields are taken one after the other.
+// object is a JSON object whose fields are taken one after the other.
 type object struct {
 	*reader
 	path   string
@@ -32,11 +33,7 @@ type object struct {
 	values map[string]any
 }
 
-func (r *reader) warn(path, format string, args ...any) {
-	r.warnings = append(r.warnings, join(path, fmt.Sprintf(format, args...)))
-}
-
-// document returns the object that data consists of.
+// document returns the one object in data.
 func (r *reader) document(data []byte) (*object, error) {
 	if !utf8.Valid(data) {
 		return nil, errors.New("not valid UTF-8")
@@ -45,16 +42,14 @@ func (r *reader) document(data []byte) (*object, error) {
 	r.dec = json.NewDecoder(bytes.NewReader(data))
 	r.dec.UseNumber()
 	v, err := r.value("", 0)
-	if err == nil {
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	} else if err == nil {
 		if _, err = r.dec.Token(); err == nil {
 			err = errors.New("more than one JSON value")
-		} else if errors.Is(err, io.EOF) {
-			err = nil
 		}
-	} else if errors.Is(err, io.EOF) {
-		err = io.ErrUnexpectedEOF
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, io.EOF) {
 		line := 1 + bytes.Count(data[:r.dec.InputOffset()], []byte("\n"))
 		return nil, fmt.Errorf("line %d: %w", line, err)
 	}
@@ -76,7 +71,7 @@ func (r *reader) value(path string, depth int) (any, error) {
 	}
 	switch t {
 	case json.Delim('{'):
-		return r.object(path, depth)
+		return r.fields(path, depth)
 	case json.Delim('['):
 		list := []any{}
 		for r.dec.More() {
@@ -92,7 +87,7 @@ func (r *reader) value(path string, depth int) (any, error) {
 	return t, nil
 }
 
-func (r *reader) object(path string, depth int) (any, error) {
+func (r *reader) fields(path string, depth int) (any, error) {
 	o := &object{reader: r, path: path, values: map[string]any{}}
 	for r.dec.More() {
 		t, err := r.dec.Token()
@@ -130,8 +125,8 @@ func kindOf(v any) string {
 	return "an object"
 }
 
-// take returns the field, which is not asked for again, and whether it is there and a T.
-// That it is something else is an error.
+// take removes a field and returns its value, and whether it was there and is a T. A value of
+// another type is an error: want says what it must be.
 func take[T any](o *object, name, want string) (v T, ok bool) {
 	raw, there := o.values[name]
 	if !there {
@@ -148,6 +143,16 @@ func (o *object) add(name, format string, args ...any) {
 	o.errs.add(field(o.path, name), format, args...)
 }
 
+func (o *object) warn(name, text string) {
+	o.warnings = append(o.warnings, join(field(o.path, name), text))
+}
+
+func (o *object) require(name string) {
+	if !o.has(name) {
+		o.add(name, "is missing")
+	}
+}
+
 func (o *object) has(name string) bool {
 	_, there := o.values[name]
 	return there
@@ -158,41 +163,45 @@ func (o *object) text(name string) string {
 	return s
 }
 
-// choice returns which of the names the field is, and 0 if it is not there.
+// choice returns the index of the field's text in names, and 0 if the field is not there.
 func (o *object) choice(name string, names ...string) int {
 	s, ok := take[string](o, name, "a string")
 	if !ok {
 		return 0
 	}
-	for i, n := range names {
-		if s == n {
-			return i
-		}
+	i := slices.Index(names, s)
+	if i < 0 {
+		o.add(name, "must be %s (got %q)", strings.Join(names, " or "), s)
 	}
-	o.add(name, "must be %s (got %q)", strings.Join(names, " or "), s)
-	return 0
+	return max(i, 0)
 }
 
-func (o *object) object(name string) *object {
-	v, _ := take[*object](o, name, "an object")
-	return v
+// object calls f with the object that a field is.
+func (o *object) object(name string, f func(*object)) {
+	if v, ok := take[*object](o, name, "an object"); ok {
+		f(v)
+		v.checkUnknown()
+	}
 }
 
-// each calls f for each element of the array that the field is.
-func (o *object) each(name string, f func(i int, v any)) {
+// elements calls f for each element of an array. An element that is not a T is an error: want
+// says what it must be. f gets the zero T in its place.
+func elements[T any](o *object, name, want string, f func(i int, v T, ok bool)) {
 	list, _ := take[[]any](o, name, "an array")
-	for i, v := range list {
-		f(i, v)
+	for i, raw := range list {
+		v, ok := raw.(T)
+		if !ok {
+			o.errs.add(index(field(o.path, name), i), "must be %s (got %s)", want, kindOf(raw))
+		}
+		f(i, v, ok)
 	}
 }
 
-// texts returns the elements of the array that the field is. One that is no string is an
-// error, and something in its place that is none: the others are still to be checked.
+// texts returns the elements of an array of strings. An element with an error is replaced by a
+// valid text, so that it has no second error.
 func (o *object) texts(name string) (texts []string) {
-	o.each(name, func(i int, v any) {
-		s, ok := v.(string)
+	elements(o, name, "a string", func(i int, s string, ok bool) {
 		if !ok {
-			o.errs.add(index(field(o.path, name), i), "must be a string (got %s)", kindOf(v))
 			s = "query:" + strconv.Itoa(i) // a key, a host with a port, a method
 		}
 		texts = append(texts, s)
@@ -200,18 +209,17 @@ func (o *object) texts(name string) (texts []string) {
 	return texts
 }
 
-// objects calls f for each element of the array that the field is.
-func (o *object) objects(name string, f func(i int, e *object)) {
-	o.each(name, func(i int, v any) {
-		if e, ok := v.(*object); ok {
-			f(i, e)
-			return
+// objects calls f for each element of an array of objects.
+func (o *object) objects(name string, f func(e *object)) {
+	elements(o, name, "an object", func(_ int, e *object, ok bool) {
+		if ok {
+			f(e)
+			e.checkUnknown()
 		}
-		o.errs.add(index(field(o.path, name), i), "must be an object (got %s)", kindOf(v))
 	})
 }
 
-// number returns the exact number that the field is, or nil.
+// number returns the exact value of a number, or nil if it is missing or has an error.
 func (o *object) number(name string) *big.Rat {
 	n, ok := take[json.Number](o, name, "a number")
 	if !ok {
@@ -225,7 +233,7 @@ func (o *object) number(name string) *big.Rat {
 	return x
 }
 
-// positive is number for fields that must be above 0.
+// positive is number for a field that must be above 0.
 func (o *object) positive(name string) *big.Rat {
 	x := o.number(name)
 	if x != nil && x.Sign() <= 0 {
@@ -235,8 +243,8 @@ func (o *object) positive(name string) *big.Rat {
 	return x
 }
 
-// decimal returns the number that a JSON number stands for. 1e999999999 would take a
-// gigabyte: what has more than 40 digits, before or after the point, is refused.
+// decimal returns the value of a JSON number. It refuses numbers with more than 40 digits before
+// or after the point, because 1e999999999 would take a gigabyte.
 func decimal(s string) (*big.Rat, bool) {
 	const digits = 40
 	mantissa, exponent, _ := strings.Cut(strings.ToLower(s), "e")
@@ -249,7 +257,7 @@ func decimal(s string) (*big.Rat, bool) {
 	return new(big.Rat).SetString(s)
 }
 
-// short writes x as short as it can be read.
+// short writes x with as few digits as identify it.
 func short(x *big.Rat) string {
 	if x.IsInt() {
 		return x.Num().String()
@@ -258,8 +266,8 @@ func short(x *big.Rat) string {
 	return strconv.FormatFloat(f, 'g', -1, 64)
 }
 
-// done reports the fields that nobody has asked for.
-func (o *object) done() {
+// checkUnknown adds an error for each field that was not taken.
+func (o *object) checkUnknown() {
 	for _, name := range o.names {
 		if o.has(name) {
 			o.add(name, "is an unknown field")

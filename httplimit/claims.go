@@ -18,19 +18,20 @@ const maxJWT = 8 << 10
 type claimsKey struct{}
 
 // ContextWithClaims returns a context with the claims of the request's token, for rules with
-// jwt: keys. It is for the handler that checks the token's signature, which must come
-// before the Middleware. Claims that are strings, numbers or booleans can be used.
+// jwt: keys. It is for the handler that checks the token's signature, which must run before the
+// Middleware. A claim can be used if it is a string, a number or a boolean.
 func ContextWithClaims(ctx context.Context, claims map[string]any) context.Context {
 	return context.WithValue(ctx, claimsKey{}, claims)
 }
 
-func claimsFrom(r *http.Request) map[string]any {
+func contextClaims(r *http.Request) map[string]any {
 	claims, _ := r.Context().Value(claimsKey{}).(map[string]any)
 	return claims
 }
 
-// unverified decodes the claims of the request's bearer token, whoever signed it.
-func unverified(r *http.Request) map[string]any {
+// unverifiedClaims decodes the claims of the request's bearer token. It does not check the
+// signature.
+func unverifiedClaims(r *http.Request) map[string]any {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") || len(token) > maxJWT {
 		return nil
@@ -44,7 +45,7 @@ func unverified(r *http.Request) map[string]any {
 		return nil
 	}
 	d := json.NewDecoder(bytes.NewReader(payload))
-	d.UseNumber() // 12345678901234567890 is an id, and no float64
+	d.UseNumber() // a float64 cannot hold an id such as 12345678901234567890
 	var claims map[string]any
 	if d.Decode(&claims) != nil {
 		return nil
@@ -55,9 +56,9 @@ func unverified(r *http.Request) map[string]any {
 	return claims
 }
 
-// claimText returns a claim as text, and "" if it has none that means one value. What
-// counts is the kind: a program may have types of its own for plans and numbers, and a
-// claim that was overlooked would be a rule that does not apply.
+// claimText returns a claim as text, or "" if the claim is not a single value. It goes by the
+// kind of the claim, because an application may have types of its own: a claim that is
+// overlooked would be a rule that does not apply.
 func claimText(v any) string {
 	switch x := reflect.ValueOf(v); {
 	case x.Kind() == reflect.String:

@@ -3,6 +3,7 @@ package httplimit
 import (
 	"context"
 	"errors"
+	"iter"
 	"net/http"
 	"net/netip"
 	"time"
@@ -11,59 +12,58 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb/cas"
 )
 
-// call is the work on one request. Calls are pooled, and so are their buffers.
+// call is the work on one request. Calls are pooled with their buffers.
 type call struct {
 	l      *Limiter
 	stripe uint32
 	perRequest
 
 	entries   []entry // the rules that apply
-	keys      []byte  // what their keys are views of
+	keys      []byte  // the keys of entries are views of it
 	charges   []tb.Charge
 	decisions []tb.Decision
 	text      []byte // of header fields
 }
 
 type perRequest struct {
-	r       *http.Request
-	program *program
-	now     time.Time
+	r      *http.Request
+	policy *compiled
+	now    time.Time
 
 	address    netip.Addr
 	hasAddress bool
 	claims     map[string]any
 	hasClaims  bool
 
-	open bool // a limiter failed, and the request passes
+	failedOpen bool // a limiter failed, and the request passes
 }
 
 // entry is a rule that applies to the request.
 type entry struct {
 	*rule
-	cost     float64
-	network  netip.Addr // the key, if the rule's limiter is one of addresses
-	key      string     // or else; a view of call.keys
-	missing  string     // the key that the request lacks and the rule insists on
-	refuses  bool
-	decision tb.Decision
+	cost       float64
+	network    netip.Addr // the key, if the rule's limiter is byAddr
+	key        string     // or else this one, a view of call.keys
+	missingKey string     // the key that the request lacks and is refused for
+	refused    bool
+	decision   tb.Decision
 
-	// The charge is one of these, by the kind of the rule's limiter.
+	charge       tb.Charge // one of the next three, by the kind of the rule's limiter
 	addrCharge   cas.Charge[netip.Addr]
 	stringCharge cas.Charge[string]
 	external     externalCharge
 	index        int // of the charge in call.charges
 
-	level    tb.Level // after the decision
-	hasLevel bool
+	level tb.Level // after the decision; zero until the bucket is asked
 }
 
 func (l *Limiter) begin(r *http.Request) *call {
 	c := l.calls.Get().(*call)
-	c.r, c.program = r, l.program.Load()
+	c.r, c.policy = r, l.policy.Load()
 	return c
 }
 
-// end gives the call back. Nothing of the request is kept, nor any limiter.
+// end puts c back into the pool. It keeps nothing of the request, and no limiter.
 func (c *call) end() {
 	clear(c.entries)
 	clear(c.charges)
@@ -81,62 +81,67 @@ func (c *call) client() netip.Addr {
 	return c.address
 }
 
+func (c *call) clientText() string {
+	if a := c.client(); a.IsValid() {
+		return a.String()
+	}
+	return ""
+}
+
 // network returns the part of the client's address that has one bucket.
 func (c *call) network() netip.Addr { return c.l.address.Network(c.client()) }
 
 func (c *call) claim(name string) any {
 	if !c.hasClaims {
 		c.hasClaims = true
-		if c.claims = c.l.claims(c.r); c.claims == nil && c.program.unverifiedJWT {
-			c.claims = unverified(c.r)
+		if c.claims = c.l.claims(c.r); c.claims == nil && c.policy.unverifiedJWT {
+			c.claims = unverifiedClaims(c.r)
 		}
 	}
 	return c.claims[name]
 }
 
-// outcome is what becomes of a request.
 type outcome int
 
 const (
 	granted outcome = iota
 	refused
-	lacking // a key is missing
-	failed  // and the limiter fails closed
+	missingKey // and a rule insists on it
+	failed     // a limiter failed, and the request must not pass
 )
 
-// decide charges the rules that apply, all of them or none.
+// decide charges the rules that apply, all or none.
 func (c *call) decide() outcome {
-	c.find()
+	c.findRules()
 	if len(c.entries) == 0 {
 		return granted
 	}
-	c.now = c.l.now()
-	if e := c.lacks(); e != nil {
+	c.now = c.l.clock()
+	if e := c.firstMissingKey(); e != nil {
 		c.count(e).refused.Add(1)
-		e.decision = tb.Decision{RetryAfter: tb.Never}
-		c.tell(c.l.hooks.Refused, e, nil)
-		return lacking
+		return missingKey
 	}
 	allowed, broken, err := c.take()
 	switch {
 	case err != nil:
 		c.count(broken).errors.Add(1)
-		c.tell(c.l.hooks.Error, broken, err)
-		// To hang up, so that the limiter's own call is cancelled, is no way past it.
+		c.runHook(c.l.hooks.Error, broken, err)
+		// A client must not get past the limit by disconnecting, which cancels the
+		// limiter's own call.
 		if c.l.failClosed || errors.Is(c.r.Context().Err(), context.Canceled) {
 			return failed
 		}
-		c.open = true
+		c.failedOpen = true
 	case !allowed:
 		for e := range c.enforced() {
-			if e.refuses {
+			if e.refused {
 				c.count(e).refused.Add(1)
 			}
 		}
 		return refused
 	}
-	c.shadows()
-	if c.open {
+	c.takeShadows()
+	if c.failedOpen {
 		return granted
 	}
 	for e := range c.enforced() {
@@ -145,8 +150,8 @@ func (c *call) decide() outcome {
 	return granted
 }
 
-// enforced yields the entries that are not of shadow rules.
-func (c *call) enforced() func(func(*entry) bool) {
+// enforced yields the entries whose rules are not shadow rules.
+func (c *call) enforced() iter.Seq[*entry] {
 	return func(yield func(*entry) bool) {
 		for i := range c.entries {
 			if e := &c.entries[i]; !e.Shadow && !yield(e) {
@@ -156,24 +161,25 @@ func (c *call) enforced() func(func(*entry) bool) {
 	}
 }
 
-func (c *call) lacks() *entry {
+// firstMissingKey returns the first entry whose rule insists on a key that the request lacks.
+func (c *call) firstMissingKey() *entry {
 	for e := range c.enforced() {
-		if e.missing != "" {
+		if e.missingKey != "" {
 			return e
 		}
 	}
 	return nil
 }
 
-// take charges the rules that are not shadow rules. If a limiter fails, which is that of
-// the entry returned, nothing is charged.
+// take charges the enforced rules. If a limiter fails, no rule is charged, and take returns the
+// entry of that limiter.
 func (c *call) take() (allowed bool, broken *entry, err error) {
-	for k := c.program.first; k <= own; k++ {
+	for k := c.policy.firstKind; k <= inProcess; k++ {
 		for e := range c.enforced() {
 			if e.kind() == k {
-				e.prepare(c.r.Context())
+				e.prepare(c.r)
 				e.index = len(c.charges)
-				c.charges = append(c.charges, e.charge())
+				c.charges = append(c.charges, e.charge)
 				c.decisions = append(c.decisions, tb.Decision{})
 			}
 		}
@@ -181,7 +187,7 @@ func (c *call) take() (allowed bool, broken *entry, err error) {
 	allowed, err = tb.TakeAll(c.now, c.charges, c.decisions)
 	for e := range c.enforced() {
 		e.decision = c.decisions[e.index]
-		e.refuses = !e.decision.Allowed
+		e.refused = !e.decision.Allowed
 		if e.external.err != nil {
 			broken = e
 		}
@@ -189,35 +195,35 @@ func (c *call) take() (allowed bool, broken *entry, err error) {
 	return allowed, broken, err
 }
 
-// shadows charges the shadow rules, each by itself, and tells what they would have done.
-func (c *call) shadows() {
+// takeShadows charges each shadow rule by itself, and reports its answer to the hooks.
+func (c *call) takeShadows() {
 	for i := range c.entries {
 		e := &c.entries[i]
 		if !e.Shadow {
 			continue
 		}
 		var err error
-		if e.missing != "" {
+		if e.missingKey != "" {
 			e.decision = tb.Decision{RetryAfter: tb.Never}
 		} else {
-			e.prepare(c.r.Context())
-			e.decision, err = e.charge().Take(c.now)
+			e.prepare(c.r)
+			e.decision, err = e.charge.Take(c.now)
 		}
 		switch {
 		case err != nil:
 			c.count(e).errors.Add(1)
-			c.tell(c.l.hooks.Error, e, err)
+			c.runHook(c.l.hooks.Error, e, err)
 			continue
 		case e.decision.Allowed:
 			c.count(e).shadowGranted.Add(1)
 		default:
 			c.count(e).shadowRefused.Add(1)
 		}
-		c.tell(c.l.hooks.Shadow, e, nil)
+		c.runHook(c.l.hooks.Shadow, e, nil)
 	}
 }
 
-func (c *call) tell(hook func(*http.Request, Event), e *entry, err error) {
+func (c *call) runHook(hook func(*http.Request, Event), e *entry, err error) {
 	if hook != nil {
 		hook(c.r, Event{Decision: e.answer(), Key: c.keyParts(e.rule), Shadow: e.Shadow, Err: err})
 	}
@@ -225,13 +231,4 @@ func (c *call) tell(hook func(*http.Request, Event), e *entry, err error) {
 
 func (e *entry) answer() Decision {
 	return Decision{Decision: e.decision, Rule: e.label, Limit: e.Limit, Cost: e.cost}
-}
-
-// keyParts returns the parts of the key that the request has for a rule.
-func (c *call) keyParts(r *rule) []KeyPart {
-	parts := make([]KeyPart, len(r.sources))
-	for i := range r.sources {
-		parts[i] = KeyPart{r.sources[i].name, r.sources[i].readable(c)}
-	}
-	return parts
 }
