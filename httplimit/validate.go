@@ -148,8 +148,10 @@ func (c *Cost) check(path string, errs *problems) {
 		name  string
 		value float64
 	}{
-		{"fixed_cost", c.Fixed}, {"default_cost", c.Default},
-		{"min_cost", c.Min}, {"max_cost", c.Max},
+		{"fixed_cost", c.Fixed},
+		{"default_cost", c.Default},
+		{"min_cost", c.Min},
+		{"max_cost", c.Max},
 	}
 	for _, f := range costs {
 		if !(f.value >= 0 && f.value <= maxCost) { // NaN fails both

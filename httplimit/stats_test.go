@@ -2,12 +2,12 @@ package httplimit
 
 import "testing"
 
-// What calls on several processors count is added up, and not all of it in one place.
+// Counts of calls on several processors are in several copies, and Stats adds them up.
 func TestCountsAreAddedUp(t *testing.T) {
 	s := newSite(t, oneRule("[]", `"rps": 1, "burst": 100`))
 	for range 2 * stripes {
 		c := s.begin(request())
-		if c.decide() != granted { // and is not given back, so that the next is another
+		if c.decide() != granted { // the call is not put back, so the next one is another
 			t.Fatal("refused")
 		}
 	}

@@ -11,13 +11,13 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// Section 2: what a new policy leaves as it was.
-
-func TestS2FailedReloadKeepsPolicy(t *testing.T) {
+func TestFailedReloadKeepsThePolicy(t *testing.T) {
 	s := newSite(t, jsonRules("", jsonRule("a", "[]", 2, "")))
 	s.get()
-	bad := Rules(Rule{Name: "b", Keys: []string{"tenant"}, Limit: tb.Limit{Capacity: 9, Tokens: 1,
-		Per: 1}})
+	bad := Rules(Rule{Name: "b", Keys: []string{"tenant"}, Limit: tb.Limit{
+		Capacity: 9, Tokens: 1,
+		Per: 1,
+	}})
 	err := s.SetPolicy(bad)
 	want := `httplimit: the policy stays as it was: rules[0].limit_keys[0] ` +
 		`has no extractor (got "tenant")`
@@ -27,11 +27,11 @@ func TestS2FailedReloadKeepsPolicy(t *testing.T) {
 	s.granted(1)
 }
 
-func TestS2ReloadKeepsBucketsOfWhatIsUnchanged(t *testing.T) {
+func TestReloadKeepsBucketsOfUnchangedRules(t *testing.T) {
 	s := newSite(t, jsonRules("", jsonRule("a", `["header:k"]`, 3, ""), jsonRule("b",
 		`["ip:address"]`, 5, "")))
 	s.granted(3, "K: 1")
-	// a has another match and another place, b another limit, c is new.
+	// a has another match and another position, b has another limit, and c is new.
 	if err := s.SetPolicy(mustParse(t, jsonRules("",
 		jsonRule("c", `["header:c"]`, 1, ""), jsonRule("b", `["ip:address"]`, 6, ""),
 		jsonRule("a", `["header:k"]`, 3, `"match": {"header:k": "1"}`)))); err != nil {
@@ -47,7 +47,7 @@ func TestS2ReloadKeepsBucketsOfWhatIsUnchanged(t *testing.T) {
 	if a := st[2]; a.Rule != "a" || a.Granted != 3 || a.Refused != 1 || st[1].Granted != 0 {
 		t.Errorf("%+v", st)
 	}
-	// However the name of the header is spelled, it is the same rule.
+	// The rule is the same with another spelling of the header.
 	if err := s.SetPolicy(mustParse(t, jsonRules("", jsonRule("a", `["header:K"]`, 3,
 		"")))); err != nil {
 		t.Fatal(err)
@@ -61,13 +61,15 @@ func TestS2ReloadKeepsBucketsOfWhatIsUnchanged(t *testing.T) {
 	s.granted(3, "/?k=1")
 }
 
-// Requests come while the policy changes. The rule that stays the same grants its burst,
-// and not a token more or less, and each request is under one policy or the other.
-func TestS2ReloadDuringTraffic(t *testing.T) {
+// While the policy changes under requests, a rule that stays grants exactly its burst, and each
+// request is under one of the two policies.
+func TestReloadDuringTraffic(t *testing.T) {
 	const burst, goroutines, each = 3000, 4, 1000
 	stays := jsonRule("stays", "[]", burst, "")
-	policies := []*Policy{mustParse(t, jsonRules("", stays)),
-		mustParse(t, jsonRules("", jsonRule("new", `["ip:address"]`, 1<<20, ""), stays))}
+	policies := []*Policy{
+		mustParse(t, jsonRules("", stays)),
+		mustParse(t, jsonRules("", jsonRule("new", `["ip:address"]`, 1<<20, ""), stays)),
+	}
 	s := newSite(t, jsonRules("", stays))
 	h := s.Middleware(http.HandlerFunc(nothing))
 	var ok, seen atomic.Int64
@@ -104,9 +106,9 @@ func TestS2ReloadDuringTraffic(t *testing.T) {
 	}
 }
 
-// Of several reloads at once the second finds what the first has made, so that a new rule
-// has its buckets once.
-func TestS2ReloadsAtOnce(t *testing.T) {
+// Each of several concurrent reloads starts from the result of the one before, so a new rule gets
+// one limiter.
+func TestConcurrentReloads(t *testing.T) {
 	next := mustParse(t, jsonRules("", jsonRule("new", "[]", 1, "")))
 	for range 20 {
 		var made atomic.Int64

@@ -6,9 +6,7 @@ import (
 	"testing"
 )
 
-// Section 4: the cost.
-
-// costs returns what the request would cost the only rule.
+// costs returns the cost of the request under the only rule.
 func (s *site) costs(r *http.Request) float64 {
 	s.t.Helper()
 	e := s.Explain(r)
@@ -22,17 +20,44 @@ var costs = []struct {
 	text string
 	want float64 // 0.25 is default_cost
 }{
-	{"5", 5}, {"2.5", 2.5}, {"0.001", 0.001}, {".5", 0.5}, {"1e2", 100}, {"+3", 3}, {"007", 7},
-	{"", 0.25}, {" ", 0.25}, {"abc", 0.25}, {"5 apples", 0.25}, {"5,6", 0.25}, {"1_000", 0.25},
+	{"5", 5},
+	{"2.5", 2.5},
+	{"0.001", 0.001},
+	{".5", 0.5},
+	{"1e2", 100},
+	{"+3", 3},
+	{"007", 7},
+	{"", 0.25},
+	{" ", 0.25},
+	{"abc", 0.25},
+	{"5 apples", 0.25},
+	{"5,6", 0.25},
+	{"1_000", 0.25},
 	{"٣", 0.25},
-	{"0", 0.25}, {"-1", 0.25}, {"-0", 0.25}, {"0e9", 0.25}, {"-1e-999", 0.25}, {"-1e999", 0.25},
-	{"NaN", 0.25}, {"Inf", 0.25}, {"+Inf", 0.25}, {"infinity", 0.25}, {"1e999", 0.25},
-	{"0x10", 0.25}, {"0X1p4", 0.25}, {"e5", 0.25}, {"1e", 0.25}, {"1.2.3", 0.25}, {"--5", 0.25},
-	{"1" + strings.Repeat("0", 99), 1e99}, {"0." + strings.Repeat("0", 998) + "5e999", 5},
-	{strings.Repeat("0", 1023) + "5", 5}, {strings.Repeat("0", 1024) + "5", 0.25},
+	{"0", 0.25},
+	{"-1", 0.25},
+	{"-0", 0.25},
+	{"0e9", 0.25},
+	{"-1e-999", 0.25},
+	{"-1e999", 0.25},
+	{"NaN", 0.25},
+	{"Inf", 0.25},
+	{"+Inf", 0.25},
+	{"infinity", 0.25},
+	{"1e999", 0.25},
+	{"0x10", 0.25},
+	{"0X1p4", 0.25},
+	{"e5", 0.25},
+	{"1e", 0.25},
+	{"1.2.3", 0.25},
+	{"--5", 0.25},
+	{"1" + strings.Repeat("0", 99), 1e99},
+	{"0." + strings.Repeat("0", 998) + "5e999", 5},
+	{strings.Repeat("0", 1023) + "5", 5},
+	{strings.Repeat("0", 1024) + "5", 0.25},
 }
 
-func TestS4CostFromHeader(t *testing.T) {
+func TestCostFromHeader(t *testing.T) {
 	s := newSite(t, oneRule("[]",
 		`"rps": 1, "burst": 9, "cost_source": "header:x-request-weight", "default_cost": 0.25`))
 	for _, c := range costs {
@@ -50,7 +75,7 @@ func TestS4CostFromHeader(t *testing.T) {
 	}
 }
 
-func TestS4CostFromQuery(t *testing.T) {
+func TestCostFromQuery(t *testing.T) {
 	s := newSite(t, oneRule("[]",
 		`"rps": 1, "burst": 9, "cost_source": "query:n", "default_cost": 0.25`))
 	for target, want := range map[string]float64{
@@ -64,7 +89,7 @@ func TestS4CostFromQuery(t *testing.T) {
 	}
 }
 
-func TestS4FixedCostIsTheDefault(t *testing.T) {
+func TestFixedCostIsTheDefault(t *testing.T) {
 	for config, want := range map[string]float64{
 		``: 1, `, "cost_source": "fixed"`: 1, `, "fixed_cost": 2.5`: 2.5,
 		`, "default_cost": 3`: 1, `, "cost_source": "header:w"`: 1,
@@ -77,7 +102,7 @@ func TestS4FixedCostIsTheDefault(t *testing.T) {
 	}
 }
 
-func TestS4MinAndMaxBoundTheCost(t *testing.T) {
+func TestMinAndMaxBoundTheCost(t *testing.T) {
 	s := newSite(t, oneRule("[]", `"rps": 1, "burst": 9, "cost_source": "header:w",
 		"default_cost": 0.25,
 		"min_cost": 0.5, "max_cost": 5`))
@@ -90,7 +115,7 @@ func TestS4MinAndMaxBoundTheCost(t *testing.T) {
 	}
 }
 
-func TestS4TokensAreTaken(t *testing.T) {
+func TestTokensAreTaken(t *testing.T) {
 	s := newSite(t, oneRule("[]", `"rps": 1, "burst": 10, "cost_source": "header:w"`))
 	for _, c := range []struct{ weight, left string }{
 		{"5", "5"}, {"2.5", "2"}, {"x", "1"}, {"0.5", "1"}, {"1", "0"},
@@ -100,7 +125,7 @@ func TestS4TokensAreTaken(t *testing.T) {
 	s.granted(0, "W: 0.1")
 }
 
-func TestS4PositiveCostIsNeverRoundedTo0(t *testing.T) {
+func TestPositiveCostIsNeverRoundedTo0(t *testing.T) {
 	for _, text := range []string{"1e-9", "1e-300", "1e-999", "0." + strings.Repeat("0",
 		60) + "1"} {
 		s := newSite(t, oneRule("[]",

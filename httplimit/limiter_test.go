@@ -3,22 +3,21 @@ package httplimit
 import (
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// decide asks l without Middleware.
+// decide calls Decide with a new ResponseRecorder.
 func decide(l *Limiter, lines ...string) (*httptest.ResponseRecorder, Decision, bool) {
 	w := httptest.NewRecorder()
 	d, granted := l.Decide(w, request(lines...))
 	return w, d, granted
 }
 
-// Who decides without Middleware gets the decision of the binding rule, whatever it is, and
-// what the client is told is the same.
+// Decide returns the decision of the binding rule, granted or refused, and the client gets the
+// same answer as from Middleware.
 func TestDecide(t *testing.T) {
 	s := newSite(t, jsonRules("", jsonRule("wide", `["ip:address"]`, 9, ""),
 		jsonRule("narrow", `["header:k"]`, 1, `"on_missing": "reject"`)))
@@ -65,35 +64,5 @@ func TestDecideWithoutDecision(t *testing.T) {
 		if granted != tt.granted || w.Code != tt.status || d != (Decision{}) {
 			t.Errorf("%s: granted %v, status %d, %+v", tt.name, granted, w.Code, d)
 		}
-	}
-}
-
-// Hooks and Explain have the parts of a key, with the values as they are in the request.
-func TestKeyParts(t *testing.T) {
-	var events []Event
-	hook := func(_ *http.Request, e Event) { events = append(events, e) }
-	s := newSite(t, jsonRules("", jsonRule("who", `["ip:address", "header:k"]`, 1, "")),
-		WithHooks(Hooks{Granted: hook, Refused: hook}))
-	s.granted(1, "K: a b")
-	want := []KeyPart{{"ip:address", "192.0.2.1"}, {"header:k", "a b"}}
-	if got := s.Explain(request("K: a b"))[0].Key; !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
-	}
-	if len(events) != 2 {
-		t.Fatalf("%d events, want 2", len(events))
-	}
-	for _, e := range events {
-		if e.Rule != "who" || !slices.Equal(e.Key, want) {
-			t.Errorf("%+v, want key %q", e, want)
-		}
-	}
-	if got := FormatKey(want); got != `ip:address=192.0.2.1 header:k="a b"` {
-		t.Error(got)
-	}
-	if got := FormatKey(nil); got != "everybody" {
-		t.Error(got)
-	}
-	if st := s.Stats()[0]; st.Granted != 1 || st.Refused != 1 {
-		t.Errorf("%+v", st)
 	}
 }

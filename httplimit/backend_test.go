@@ -2,12 +2,10 @@ package httplimit
 
 import (
 	"context"
-	"errors"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -24,8 +22,8 @@ func (c charging) Charge(key string, cost float64) (tb.Charge, error) {
 	return &charge, err
 }
 
-// Two limiters of another kind, together: a request that one refuses is free.
-func TestS3ChargersTakePartInAllOrNothing(t *testing.T) {
+// With two Chargers, a request that one of them refuses is free.
+func TestChargersTakePartInAllOrNothing(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	s := newSite(t, jsonRules("", jsonRule("key", `["header:k"]`, 3, ""),
 		jsonRule("all", "[]", 5, "")), WithLimiter(func(r Rule) (tb.Limiter, error) {
@@ -42,8 +40,8 @@ func TestS3ChargersTakePartInAllOrNothing(t *testing.T) {
 	}
 }
 
-// Any limiter with charges answers as those of tb/cas do: here the reference.
-func TestS5AnswersOfTheReferenceAreTheSame(t *testing.T) {
+// Limiters of tb/mutex, which are Chargers here, give the same answers as limiters of tb/cas.
+func TestAnswersOfTheReferenceAreTheSame(t *testing.T) {
 	config := func(name, keys, rps string, burst int) string {
 		return sprintf(`{"name": %q, "limit_keys": %s, "algorithm_config": {"rps": %s, "burst": %d,
 			"cost_source": "header:w"}}`, name, keys, rps, burst)
@@ -57,15 +55,16 @@ func TestS5AnswersOfTheReferenceAreTheSame(t *testing.T) {
 		l, err := mutex.New[string](r.Limit, clock)
 		return charging{l}, err
 	})
-	var told [2]string
+	var shadows [2]string
 	var sites [2]http.Handler
 	var limiters [2]*Limiter
 	for i, o := range []Option{func(*settings) error { return nil }, plug} {
-		shadow := func(_ *http.Request, e Event) { told[i] = sprintf("%+v", e) }
+		shadow := func(_ *http.Request, e Event) { shadows[i] = sprintf("%+v", e) }
 		limiters[i] = mustNew(t, policy, o, WithLimiterOptions(clock), WithPolicyField(), WithXRateLimit(),
 			WithHooks(Hooks{Shadow: shadow}))
 		sites[i] = limiters[i].Middleware(http.HandlerFunc(func(w http.ResponseWriter,
-			r *http.Request) {
+			r *http.Request,
+		) {
 			d, _ := FromContext(r.Context())
 			w.Write([]byte(sprintf("%+v", d)))
 		}))
@@ -81,7 +80,7 @@ func TestS5AnswersOfTheReferenceAreTheSame(t *testing.T) {
 			w := httptest.NewRecorder()
 			h.ServeHTTP(w, r)
 			answers[i] = sprintf("%d %v %s %+v %s", w.Code, w.Header(), w.Body, limiters[i].Explain(r),
-				told[i])
+				shadows[i])
 			codes[w.Code]++
 		}
 		if answers[0] != answers[1] {
@@ -93,83 +92,7 @@ func TestS5AnswersOfTheReferenceAreTheSame(t *testing.T) {
 	}
 }
 
-// failing is a Charger that fails when it is asked for a charge, or when it is checked,
-// or when it is taken.
-type failing struct {
-	charging
-	when string
-}
-
-func (f failing) Charge(key string, cost float64) (tb.Charge, error) {
-	c, err := f.charging.Charge(key, cost)
-	if f.when == "charge" {
-		return nil, errDown
-	}
-	return failingCharge{c, f.when}, err
-}
-
-type failingCharge struct {
-	tb.Charge
-	when string
-}
-
-func (f failingCharge) Check(t time.Time) (tb.Decision, error) {
-	if f.when == "check" {
-		return tb.Decision{}, errDown
-	}
-	return f.Charge.Check(t)
-}
-
-func (f failingCharge) Take(t time.Time) (tb.Decision, error) {
-	if f.when == "take" {
-		return tb.Decision{}, errDown
-	}
-	return f.Charge.Take(t)
-}
-
-func TestS7ChargersThatFail(t *testing.T) {
-	for _, when := range []string{"charge", "check", "take"} {
-		now := time.Unix(1_800_000_000, 0)
-		var told []Event
-		s := newSite(t, jsonRules("", jsonRule("a", "[]", 5, ""), jsonRule("b", "[]", 5, ""),
-			jsonRule("c", "[]", 5, ""), jsonRule("trial", "[]", 5, `"mode": "shadow"`)),
-			WithHooks(Hooks{Error: func(_ *http.Request, e Event) { told = append(told, e) }}),
-			WithLimiter(func(r Rule) (tb.Limiter, error) {
-				l, err := mutex.New[string](r.Limit, tb.WithClock(func() time.Time { return now }))
-				if r.Name == "b" {
-					return failing{charging{l}, when}, err
-				}
-				return charging{l}, err
-			}))
-		if w := s.get(); w.Code != http.StatusOK || len(w.Header()) > 0 {
-			t.Errorf("%s: %d %v", when, w.Code, w.Header())
-		}
-		if len(told) != 1 || told[0].Rule != "b" || !errors.Is(told[0].Err, errDown) {
-			t.Errorf("%s: told %+v", when, told)
-		}
-		for i, e := range s.Explain(request()) {
-			if (i == 0 || i == 2) && e.Remaining != 4 {
-				t.Errorf("%s: %s was charged: %+v", when, e.Rule, e)
-			}
-		}
-	}
-}
-
-// One alone is not checked before it is taken.
-func TestS7ChargerThatFailsAlone(t *testing.T) {
-	for _, when := range []string{"charge", "take"} {
-		s := newSite(t, jsonRules("", jsonRule("r", "[]", 5, "")), WithFailClosed(),
-			WithLimiter(func(r Rule) (tb.Limiter, error) {
-				l, err := mutex.New[string](r.Limit)
-				return failing{charging{l}, when}, err
-			}))
-		if w := s.get(); w.Code != http.StatusServiceUnavailable || s.Stats()[0].Errors != 1 {
-			t.Errorf("%s: status %d", when, w.Code)
-		}
-	}
-}
-
-// keeping keeps the keys that it is asked for, as a limiter may.
+// keeping is a limiter that keeps the keys of its calls.
 type keeping struct {
 	charging
 	keys *[]string
@@ -206,8 +129,8 @@ func TestLimitersMayKeepKeys(t *testing.T) {
 	}
 }
 
-// What cannot be is not passed on to clients.
-func TestS5DecisionsOfOtherLimitersAreMadeSane(t *testing.T) {
+// Clients do not get negative numbers.
+func TestDecisionsOfExternalLimitersAreClamped(t *testing.T) {
 	odd := tb.Decision{RetryAfter: -5 * time.Second, Remaining: -3}
 	for allowed, want := range map[bool]string{
 		true: `RateLimit: "wide";r=49;t=1, "r";r=0;t=1`, false: `RateLimit: "r";r=0;t=1`,
@@ -228,57 +151,7 @@ func TestS5DecisionsOfOtherLimitersAreMadeSane(t *testing.T) {
 	}
 }
 
-// What a limiter without charges says is all that is known of its bucket.
-func TestS5FieldsOfOtherLimiters(t *testing.T) {
-	for _, c := range []struct {
-		config string
-		answer tb.Decision
-		want   string
-	}{
-		{`"rps": 0.1, "burst": 5`, tb.Decision{Allowed: true, Remaining: 3}, "RateLimit-Reset: 10"},
-		{`"rps": 1, "burst": 5`, tb.Decision{Allowed: true, Remaining: 3}, "RateLimit-Reset: 1"},
-		{`"rps": 1, "burst": 5, "fixed_cost": 5`,
-			tb.Decision{RetryAfter: 7 * time.Second, Remaining: 3}, "Retry-After: 7"},
-		{`"rps": 1, "burst": 5, "fixed_cost": 8`, tb.Decision{RetryAfter: tb.Never, Remaining: 3},
-			"Retry-After: 5"},
-	} {
-		plug := func(Rule) (tb.Limiter, error) { return answering(c.answer), nil }
-		s := newSite(t, oneRule("[]", c.config), WithLimiter(plug), steady())
-		wants(t, s.get(), c.want)
-	}
-	if d := supplyTime(tb.Limit{Capacity: 1 << 30, Tokens: 1, Per: 1e18}, 1<<30); d != tb.Never {
-		t.Errorf("2³⁰ tokens take %v", d)
-	}
-}
-
-// generous is a Charger whose buckets are always full.
-type generous struct{ tb.Limiter }
-
-func (generous) Charge(string, float64) (tb.Charge, error) { return generous{}, nil }
-
-func (generous) Check(time.Time) (tb.Decision, error) {
-	return tb.Decision{Allowed: true, Remaining: 5}, nil
-}
-
-func (g generous) Take(t time.Time) (tb.Decision, error) { return g.Check(t) }
-
-func (generous) Undo() {}
-
-func TestS5ResetIsAtLeast1(t *testing.T) {
-	s := newSite(t, oneRule("[]", `"rps": 0.1, "burst": 5`),
-		WithLimiter(func(Rule) (tb.Limiter, error) { return generous{}, nil }))
-	wants(t, s.get(), "RateLimit-Remaining: 5", "RateLimit-Reset: 1")
-}
-
-func TestS2NoLimiterIsAnError(t *testing.T) {
-	none := WithLimiter(func(Rule) (tb.Limiter, error) { return nil, nil })
-	_, err := New(mustParse(t, jsonRules("", jsonRule("r", "[]", 1, ""))), none)
-	if err == nil || !strings.Contains(err.Error(), `rule "r": there is no limiter`) {
-		t.Error(err)
-	}
-}
-
-// slow is a tb.Limiter that refuses, after a second in which somebody else has a request.
+// slow is a tb.Limiter that refuses, after a second in which another client has a request.
 type slow struct{ meanwhile func() }
 
 func (s slow) Allow(ctx context.Context, key string) (tb.Decision, error) {
@@ -290,9 +163,9 @@ func (s slow) AllowN(context.Context, string, int) (tb.Decision, error) {
 	return tb.Decision{RetryAfter: time.Second}, nil
 }
 
-// What is shared is not charged while a limiter that takes its time is asked: to give back
-// afterwards would lose what came in between.
-func TestS3SlowRefusalLeavesTheBucketOfOthers(t *testing.T) {
+// A shared bucket is not charged while a slow limiter is asked, because an Undo afterwards would
+// lose the supply of that time.
+func TestSlowRefusalLeavesOtherBucketsAlone(t *testing.T) {
 	var s *site
 	s = newSite(t, jsonRules("", jsonRule("shared", "[]", 10, ""),
 		jsonRule("slow", `["header:x"]`, 10, "")),
@@ -316,4 +189,57 @@ func TestS3SlowRefusalLeavesTheBucketOfOthers(t *testing.T) {
 		}
 	}
 	s.granted(5)
+}
+
+func TestRulesWithPlainLimiters(t *testing.T) {
+	// Two rules have limiters with AllowN only. One rule has a limiter of tb/cas.
+	var asked []string
+	fail := map[string]error{}
+	limiters := WithLimiter(func(r Rule) (tb.Limiter, error) {
+		if r.Name == "cas" {
+			return nativeLimiter(r, time.Unix(1_800_000_000, 0))
+		}
+		return &otherLimiter{rule: r, asked: &asked, fail: fail}, nil
+	})
+	s := newSite(t, jsonRules("", jsonRule("one", `["header:k"]`, 3, ""), jsonRule("cas",
+		`["header:k"]`, 9, ""),
+		jsonRule("two", `["header:k"]`, 2, "")), limiters)
+	s.granted(2, "K: a") // and the third is refused by two
+	if want := []string{
+		"one 1", "two 1", "one 1", "two 1", "one 1",
+		"two 1",
+	}; !slices.Equal(asked, want) {
+		t.Errorf("asked %v", asked)
+	}
+	if e := s.Explain(request("K: a")); e[1].Remaining != 9-2-1 {
+		t.Errorf("what the limiter of tb/cas was charged is not given back: %+v", e[1])
+	}
+	for i, want := range []uint64{2, 2, 2} {
+		if got := s.Stats()[i].Granted; got != want {
+			t.Errorf("rule %d granted %d, want %d", i, got, want)
+		}
+	}
+	// Plain limiters get whole tokens.
+	asked = nil
+	s = newSite(t, oneRule("[]", `"rps": 1, "burst": 9, "cost_source": "header:w"`), limiters)
+	for _, cost := range []string{"0.1", "2.5", "3", "3e9", "1e300"} {
+		s.get("W: " + cost)
+	}
+	if want := []string{
+		"r 1", "r 3", "r 3", "r 2147483647",
+		"r 2147483647",
+	}; !slices.Equal(asked, want) {
+		t.Errorf("asked %v", asked)
+	}
+	// If a limiter of tb/cas refuses, no plain limiter is asked.
+	s = newSite(t, jsonRules("", jsonRule("one", `["header:k"]`, 3, ""), jsonRule("cas",
+		`["header:k"]`, 1, "")), limiters)
+	asked = nil
+	s.granted(1, "K: a")
+	if want := []string{"one 1"}; !slices.Equal(asked, want) {
+		t.Errorf("asked %v", asked)
+	}
+	if w := s.get("K: a"); w.Header().Get("RateLimit") != `"cas";r=0;t=1` {
+		t.Errorf("%v", w.Header())
+	}
 }

@@ -2,7 +2,10 @@ package httplimit
 
 import (
 	"errors"
+	"net/http"
+	"os"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -11,10 +14,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// Section 2: the policy file. The tests are named after the sections of the specification,
-// which the documentation of policies follows.
-
-func TestS2AcceptsOneRuleRulesAndBundles(t *testing.T) {
+func TestParseAcceptsOneRuleRulesAndBundles(t *testing.T) {
 	rule := jsonRule("r", `["ip:address"]`, 3, "")
 	bundle := sprintf(`{"bundle_version": 7, "issued_at": "2026-01-01T00:00:00Z",
 		"expires_at": "2030-01-01T00:00:00Z", "kill_switches": [], "policies": [
@@ -22,8 +22,10 @@ func TestS2AcceptsOneRuleRulesAndBundles(t *testing.T) {
 			"mode": "shadow", "rules": [%s], "fallback_limit": %s}},
 		{"id": "b", "spec": {"selector": {"pathExact": "/b"}, "rules": []}}]}`,
 		rule, strings.Replace(rule, `"name": "r", `, "", 1))
-	want := Rule{Name: "r", Keys: []string{"ip:address"}, Limit: tb.Limit{Capacity: 3, Tokens: 1,
-		Per: time.Second}}
+	want := Rule{Name: "r", Keys: []string{"ip:address"}, Limit: tb.Limit{
+		Capacity: 3, Tokens: 1,
+		Per: time.Second,
+	}}
 	fallback := want
 	fallback.Name = "fallback_limit"
 	alone := want
@@ -34,12 +36,17 @@ func TestS2AcceptsOneRuleRulesAndBundles(t *testing.T) {
 	}{
 		{"rule", rule, []RuleSet{{Rules: []Rule{alone}}}},
 		{"rules", jsonRules("", rule, strings.Replace(rule, `"r"`, `"s"`, 1)), []RuleSet{{
-			Rules: []Rule{want, func() Rule { s := want; s.Name = "s"; return s }()}}}},
+			Rules: []Rule{want, func() Rule { s := want; s.Name = "s"; return s }()},
+		}}},
 		{"bundle", bundle, []RuleSet{
-			{Name: "a", Shadow: true, Rules: []Rule{want}, Fallback: &fallback,
+			{
+				Name: "a", Shadow: true, Rules: []Rule{want}, Fallback: &fallback,
 				path: "policies[0].spec",
-				Selector: Selector{Hosts: []string{"x"}, Methods: []string{"GET"},
-					PathPrefix: "/a"}},
+				Selector: Selector{
+					Hosts: []string{"x"}, Methods: []string{"GET"},
+					PathPrefix: "/a",
+				},
+			},
 			{Name: "b", Selector: Selector{PathExact: "/b"}, path: "policies[1].spec"},
 		}},
 	} {
@@ -49,7 +56,7 @@ func TestS2AcceptsOneRuleRulesAndBundles(t *testing.T) {
 	}
 }
 
-func TestS2LoadPolicyReads(t *testing.T) {
+func TestLoadPolicy(t *testing.T) {
 	p, err := LoadPolicy(strings.NewReader(jsonRule("r", `[]`, 1, "")))
 	if err != nil || p.Sets[0].Rules[0].Name != "r" {
 		t.Fatal(p, err)
@@ -60,7 +67,7 @@ func TestS2LoadPolicyReads(t *testing.T) {
 	}
 }
 
-func TestS2NumbersAreExactDecimals(t *testing.T) {
+func TestRatesAreExactDecimals(t *testing.T) {
 	for _, c := range []struct {
 		rps    string
 		tokens int64
@@ -101,7 +108,7 @@ func TestS2NumbersAreExactDecimals(t *testing.T) {
 	}
 }
 
-func TestS2CostsMayBeFractions(t *testing.T) {
+func TestCostsMayBeFractions(t *testing.T) {
 	p := mustParse(t, oneRule("[]", `"rps": 1, "burst": 5, "fixed_cost": 2.5, "default_cost": 0.5,
 		"min_cost": 0.1, "max_cost": 3, "cost_source": "query:n"`))
 	want := Cost{Source: "query:n", Fixed: 2.5, Default: 0.5, Min: 0.1, Max: 3}
@@ -112,7 +119,7 @@ func TestS2CostsMayBeFractions(t *testing.T) {
 	mustParse(t, oneRule("[]", `"rps": 1, "burst": 5, "fixed_cost": 1e17`))
 }
 
-func TestS2TokensPerSecondWinsOverRPS(t *testing.T) {
+func TestTokensPerSecondWinsOverRPS(t *testing.T) {
 	p, err := ParsePolicy([]byte(oneRule("[]",
 		`"rps": 3, "tokens_per_second": 2, "burst": 9`)))
 	if err != nil || p.Sets[0].Rules[0].Limit.Tokens != 2 {
@@ -124,67 +131,32 @@ func TestS2TokensPerSecondWinsOverRPS(t *testing.T) {
 	}
 }
 
-func TestS2Warnings(t *testing.T) {
-	for _, c := range []struct{ policy, want string }{
-		{oneRule("[]", `"rps": 1, "burst": 2, "fixed_cost": 2`), ""},
-		{oneRule("[]", `"rps": 1, "burst": 2, "fixed_cost": 2.5`),
-			"algorithm_config.fixed_cost is above burst"},
-		{oneRule("[]", `"rps": 1, "burst": 2, "cost_source": "header:w"`),
-			"algorithm_config.cost_source lets clients"},
-		{oneRule("[]", `"rps": 1, "burst": 2, "cost_source": "query:w", "min_cost": 1`),
-			"algorithm_config.cost_source lets clients"},
-		{oneRule("[]",
-			`"rps": 1, "burst": 2, "cost_source": "query:w", "min_cost": 1, "max_cost": 2`), ""},
-		{jsonRules(`"jwt": "unverified"`), "jwt is unverified: without a check of the signature"},
-		{jsonRules(`"jwt": "context"`), ""},
-		{jsonRules(`"fallback_limit": `+jsonRule("f", "[]", 1, ""), jsonRule("a", "[]", 1, "")),
-			"fallback_limit never applies"},
-		{jsonRules(`"fallback_limit": `+jsonRule("f", "[]", 1, ""), jsonRule("a", "[]", 1,
-			`"mode": "shadow"`)), ""},
-		{jsonRules(`"fallback_limit": `+jsonRule("f", "[]", 1, ""), jsonRule("a", "[]", 1,
-			`"match": {"query:a": 1}`)), ""},
-		{`{"policies": [], "expires_at": "2026-01-01T00:00:00Z"}`, "expires_at is not enforced"},
-	} {
-		p := mustParse(t, c.policy)
-		warnings := p.Warnings()
-		got := strings.Join(warnings, "\n")
-		if (got == "") != (c.want == "") || !strings.HasPrefix(got,
-			c.want) || len(warnings) > 1 {
-			t.Errorf("%s\n%q, want %q", c.policy, got, c.want)
+// Every block of JSON in docs/policy.md is a valid policy, and every field has its line.
+func TestParseExamplesOfTheDocumentation(t *testing.T) {
+	text, err := os.ReadFile("../docs/policy.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := regexp.MustCompile("(?s)```json\n(.*?)```").FindAllSubmatch(text, -1)
+	if len(blocks) < 8 {
+		t.Fatalf("%d blocks", len(blocks))
+	}
+	for _, b := range blocks {
+		p, err := ParsePolicy(b[1])
+		if err == nil {
+			_, err = New(p, WithExtractor("tenant", func(*http.Request) string { return "" }))
+		}
+		if err != nil {
+			t.Errorf("%s\n%v", b[1], err)
 		}
 	}
-}
-
-func TestS2RuleNamesArePrintableASCII(t *testing.T) {
-	for name, ok := range map[string]bool{
-		`per "org" \ x`: true, "~": true, "a\tb": false, "ü": false, "\x7f": false,
-	} {
-		_, err := New(Rules(Rule{Name: name, Limit: tb.Limit{Capacity: 1, Tokens: 1, Per: 1}}))
-		if (err == nil) != ok {
-			t.Errorf("%q: %v", name, err)
-		}
-	}
-}
-
-func TestS2PoliciesBuiltInGoAreChecked(t *testing.T) {
-	p := &Policy{Sets: []RuleSet{
-		{Name: "a", Rules: []Rule{{Name: "x", OnMissing: 9}}},
-		{Name: "a\n", Evaluation: 7, Fallback: &Rule{Name: "y", Keys: []string{"ip:asn"},
-			Limit: tb.Limit{Capacity: 1, Tokens: 1, Per: 1}, Cost: Cost{Fixed: -1}}},
-	}}
-	_, err := New(p, WithClientAddress(ClientAddress{IPv6Bits: 129}), WithLimiterOptions(tb.WithMaxKeys(0)))
-	for _, want := range []string{
-		`sets[0].rules[0].on_missing is 9`,
-		`sets[0].rules[0].limit is not valid: tb: Capacity is 0, want 1 to 1073741824`,
-		`sets[1].id must be printable ASCII (got "a\n")`,
-		`sets[1].evaluation is 7`,
-		`sets[1].fallback_limit.algorithm_config.fixed_cost must be > 0`,
-		`sets[1].fallback_limit.limit_keys[0] has no extractor (got "ip:asn")`,
-		`client address: want 1 to 32 and 1 to 128 bits, got 32 and 129`,
-		`tb: WithMaxKeys is 0`,
-	} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("no %q in\n%v", want, err)
+	for _, field := range strings.Fields(`name limit_keys match on_missing mode algorithm
+		algorithm_config
+		tokens_per_second rps burst cost_source fixed_cost default_cost min_cost max_cost rules
+		evaluation selector hosts methods pathExact pathPrefix fallback_limit jwt policies id spec
+		bundle_version issued_at expires_at kill_switches`) {
+		if !strings.Contains(string(text), "`"+field+"`") {
+			t.Errorf("%s is not documented", field)
 		}
 	}
 }

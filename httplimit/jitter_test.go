@@ -9,9 +9,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/internal/hash"
 )
 
-// Section 5: the jitter of Retry-After.
-
-// refusal returns Retry-After of a request that was refused with the given base.
+// refusal returns the Retry-After of a request that is refused with the given base.
 func refusal(t *testing.T, base int, r *http.Request, opts ...Option) int {
 	t.Helper()
 	s := newSite(t, oneRule("[]", sprintf(`"rps": %.9f, "burst": 1`, min(1,
@@ -25,7 +23,7 @@ func refusal(t *testing.T, base int, r *http.Request, opts ...Option) int {
 	return n
 }
 
-func TestS5JitterOfBase1Is0(t *testing.T) {
+func TestJitterOfBase1Is0(t *testing.T) {
 	for i := range 100 {
 		if got := refusal(t, 1, request(sprintf("/%d", i))); got != 1 {
 			t.Fatalf("Retry-After: %d", got)
@@ -33,7 +31,7 @@ func TestS5JitterOfBase1Is0(t *testing.T) {
 	}
 }
 
-func TestS5JitterIsWithinHalfOfBaseAndReachesBothEnds(t *testing.T) {
+func TestJitterIsWithinHalfOfBaseAndReachesBothEnds(t *testing.T) {
 	for _, base := range []int{2, 3, 10} {
 		seen := map[int]bool{}
 		for i := range 200 {
@@ -50,7 +48,7 @@ func TestS5JitterIsWithinHalfOfBaseAndReachesBothEnds(t *testing.T) {
 	}
 }
 
-func TestS5JitterIsOfSaltSubjectAddressAndPath(t *testing.T) {
+func TestJitterDependsOnSaltSubjectAddressAndPath(t *testing.T) {
 	const base = 100_000
 	user := func(name string, v any) *http.Request {
 		r := request("/p")
@@ -67,11 +65,16 @@ func TestS5JitterIsOfSaltSubjectAddressAndPath(t *testing.T) {
 		r    *http.Request
 		opts []Option
 	}{
-		{"path", request("/p"), nil}, {"other path", request("/q"), nil},
+		{"path", request("/p"), nil},
+		{"other path", request("/q"), nil},
 		{"salt", request("/p"), []Option{WithJitterSalt("s")}},
-		{"sub", user("sub", "7"), nil}, {"other sub", user("sub", "8"), nil},
-		{"address", from("[2001:db8::1]:1"), nil}, {"other address", from("[2001:db8:0:1::1]:1"),
-			nil},
+		{"sub", user("sub", "7"), nil},
+		{"other sub", user("sub", "8"), nil},
+		{"address", from("[2001:db8::1]:1"), nil},
+		{
+			"other address", from("[2001:db8:0:1::1]:1"),
+			nil,
+		},
 	} {
 		got := refusal(t, base, c.r, c.opts...)
 		if again := refusal(t, base, c.r, c.opts...); again != got {
@@ -102,7 +105,7 @@ func TestS5JitterIsOfSaltSubjectAddressAndPath(t *testing.T) {
 }
 
 // The offset is the same in every process and version: these are its values.
-func TestS5JitterIsStable(t *testing.T) {
+func TestJitterIsStable(t *testing.T) {
 	for _, c := range []struct {
 		path string
 		want int
@@ -113,8 +116,8 @@ func TestS5JitterIsStable(t *testing.T) {
 	}
 }
 
-// A chi-square test of what consecutive paths, which differ in a digit, get.
-func TestS5JitterIsUniform(t *testing.T) {
+// A chi-square test of the offsets of consecutive paths, which differ in a digit.
+func TestJitterIsUniform(t *testing.T) {
 	for _, most := range []int64{1, 5, 10, 99} {
 		const n = 100_000
 		counts := make([]float64, most+1)
@@ -127,7 +130,7 @@ func TestS5JitterIsUniform(t *testing.T) {
 		for _, c := range counts {
 			chi += (c - want) * (c - want) / want
 		}
-		// Its mean is most, its variance 2·most: this is beyond five deviations.
+		// The mean is most and the variance 2·most, so the limit is five deviations.
 		if limit := float64(most) + 5*math.Sqrt(2*float64(most)); chi > limit+5 {
 			t.Errorf("0..%d: chi-square %.1f, want at most %.1f", most, chi, limit)
 		}

@@ -1,15 +1,11 @@
 package httplimit
 
 import (
-	"net/http"
-	"slices"
 	"strings"
 	"testing"
 )
 
-// Section 3: which rules apply.
-
-// applying returns the names of the rules that apply, those of shadow rules in brackets.
+// applying returns the names of the rules that apply. Shadow rules are in brackets.
 func (s *site) applying(lines ...string) string {
 	var names []string
 	for _, e := range s.Explain(request(lines...)) {
@@ -22,7 +18,39 @@ func (s *site) applying(lines ...string) string {
 	return strings.Join(names, " ")
 }
 
-func TestS3Evaluation(t *testing.T) {
+func TestMatchComparesAllPairsAsText(t *testing.T) {
+	s := newSite(t, jsonRules("", jsonRule("r", `["ip:address"]`, 2,
+		`"match": {"jwt:level": 3, "jwt:paid": true, "header:x-plan": "gold",
+			"ip:address": "192.0.2.1"}`)))
+	send := func(level, paid any, plan string) (applies bool) {
+		r := request("X-Plan: " + plan)
+		r = r.WithContext(ContextWithClaims(r.Context(), map[string]any{
+			"level": level,
+			"paid":  paid,
+		}))
+		return len(s.Explain(r)) > 0
+	}
+	for _, c := range []struct {
+		level, paid any
+		plan        string
+		want        bool
+	}{
+		{3, true, "gold", true},
+		{int64(3), "true", "gold", true},
+		{3.0, true, "gold", true},
+		{"3", true, "gold", true},
+		{3.5, true, "gold", false},
+		{3, false, "gold", false},
+		{3, true, "Gold", false},
+		{nil, true, "gold", false},
+	} {
+		if got := send(c.level, c.paid, c.plan); got != c.want {
+			t.Errorf("%v applies: %v", c, got)
+		}
+	}
+}
+
+func TestEvaluation(t *testing.T) {
 	const match = `"match": {"header:plan": %q}`
 	gold, silver := sprintf(match, "gold"), sprintf(match, "silver")
 	rules := []string{
@@ -61,9 +89,9 @@ func TestS3Evaluation(t *testing.T) {
 	}
 }
 
-// The names of header fields know no upper and lower case, so neither do keys of them: an
-// enterprise key must not fall under the limit for all because of how it is spelled.
-func TestS3SpellingsOfAHeaderAreOneLadder(t *testing.T) {
+// Upper and lower case are the same in header names, so they are the same in keys. An enterprise
+// key must not fall under the free limit because a rule spells the header differently.
+func TestSpellingsOfAHeaderAreOneLadder(t *testing.T) {
 	s := newSite(t, jsonRules("",
 		jsonRule("gold", `["header:X-Key"]`, 5, `"match": {"header:Plan": "gold"}`),
 		jsonRule("gold-m", `["header:x-key"]`, 5, `"match": {"header:plan": "gold"}`),
@@ -76,8 +104,8 @@ func TestS3SpellingsOfAHeaderAreOneLadder(t *testing.T) {
 	}
 }
 
-// The pairs of a match have no order.
-func TestS3SameMatchIsOneGroup(t *testing.T) {
+// The pairs of a match are not ordered.
+func TestSameMatchIsOneGroup(t *testing.T) {
 	const match = `"match": {"query:a": 1, "query:b": 2, "query:c": 3, "query:d": 4, "query:e": 5}`
 	for range 10 {
 		s := newSite(t, jsonRules("", jsonRule("a", "[]", 5, match), jsonRule("b", "[]", 5, match),
@@ -88,7 +116,7 @@ func TestS3SameMatchIsOneGroup(t *testing.T) {
 	}
 }
 
-func TestS3SetsDoNotKnowOfEachOther(t *testing.T) {
+func TestSetsAreIndependent(t *testing.T) {
 	s := newSite(t, sprintf(`{"policies": [
 		{"id": "a", "spec": {"selector": {"pathPrefix": "/v1"}, "rules": [%[1]s]}},
 		{"id": "b", "spec": {"rules": [%[1]s, %[2]s]}}]}`,
@@ -105,73 +133,26 @@ func TestS3SetsDoNotKnowOfEachOther(t *testing.T) {
 	}
 }
 
-func TestS3AllOrNothing(t *testing.T) {
-	s := newSite(t, jsonRules("", jsonRule("user", `["header:u"]`, 3, ""),
-		jsonRule("tenant", `["header:t"]`, 5, ""), jsonRule("global", `[]`, 9, "")))
-	left := func(u string) (all []int) {
-		for _, e := range s.Explain(request("U: "+u, "T: 1")) {
-			// What is left now, and not after the request.
-			n := e.Remaining
-			if e.Allowed {
-				n++
-			}
-			all = append(all, n)
+func TestFallbackAppliesIfNoMatchHolds(t *testing.T) {
+	fallback := `"fallback_limit": {"limit_keys": ["ip:address"], "algorithm": "token_bucket",
+		"algorithm_config": {"rps": 1, "burst": 2}, "match": {"header:site": "1"}}`
+	gold := jsonRule("gold", `["header:k"]`, 9, `"match": {"header:plan": "gold"}`)
+	trial := jsonRule("trial", `["header:k"]`, 9, `"mode": "shadow"`)
+	for _, c := range []struct {
+		policy  string
+		request []string
+		want    string
+	}{
+		{jsonRules(fallback, gold), []string{"Site: 1", "K: 1", "Plan: gold"}, "gold"},
+		{jsonRules(fallback, gold), []string{"Site: 1", "Plan: gold"}, ""}, // its match held
+		{jsonRules(fallback, gold), []string{"Site: 1", "K: 1"}, "fallback_limit"},
+		{jsonRules(fallback, gold), []string{"K: 1"}, ""}, // its own does not
+		{jsonRules(fallback, trial), []string{"Site: 1", "K: 1"}, "(trial) fallback_limit"},
+		{jsonRules(`"mode": "shadow",`+fallback, trial), []string{"Site: 1", "K: 1"}, "(trial)"},
+		{jsonRules(`"mode": "shadow",` + fallback), []string{"Site: 1"}, "(fallback_limit)"},
+	} {
+		if got := newSite(t, c.policy).applying(c.request...); got != c.want {
+			t.Errorf("%s %v: %s, want %s", c.policy, c.request, got, c.want)
 		}
-		return all
-	}
-	s.granted(3, "U: a", "T: 1")
-	for range 5 {
-		s.get("U: a", "T: 1") // refused for the user: tenant and global are not charged
-	}
-	if got := left("a"); !slices.Equal(got, []int{0, 2, 6}) {
-		t.Errorf("%v are left", got)
-	}
-	s.granted(2, "U: b", "T: 1") // refused for the tenant: the user is not charged
-	if got := left("b"); !slices.Equal(got, []int{1, 0, 4}) {
-		t.Errorf("%v are left", got)
-	}
-	for i, want := range []RuleStats{{Granted: 5, Refused: 6}, {Granted: 5, Refused: 1},
-		{Granted: 5}} {
-		if got := s.Stats()[i]; got.Granted != want.Granted || got.Refused != want.Refused {
-			t.Errorf("%+v, want %+v", got, want)
-		}
-	}
-}
-
-func TestS3BindingRule(t *testing.T) {
-	const config = `{"name": %q, "limit_keys": [%s], "algorithm": "token_bucket",
-		"algorithm_config": {"rps": %s, "burst": %d}}`
-	s := newSite(t, jsonRules("", sprintf(config, "slow", `"header:a"`, "0.1", 2),
-		sprintf(config, "fast", `"header:b"`, "1", 2), sprintf(config, "wide", "", "1", 100)))
-	// Granted: the fewest tokens left, the first of those that have as many.
-	s.get("A: 1")
-	w := s.get("A: 2", "B: 2")
-	if d := s.seen; d.Rule != "slow" || d.Remaining != 1 || !d.Allowed || d.Limit.Capacity != 2 {
-		t.Errorf("%+v", s.seen)
-	}
-	wants(t, w, "RateLimit-Limit: 2", "RateLimit-Remaining: 1", "RateLimit-Reset: 10")
-	s.get("B: 3")
-	s.get("A: 3", "B: 3")
-	if s.seen.Rule != "fast" || s.seen.Remaining != 0 {
-		t.Errorf("%+v", s.seen)
-	}
-	// Refused: the longest wait.
-	s.get("A: 3")
-	var told []string
-	s.hooks.Refused = func(_ *http.Request, e Event) {
-		told = append(told,
-			e.Rule+" "+e.RetryAfter.String())
-	}
-	w = s.get("A: 3", "B: 3")
-	if !slices.Equal(told, []string{"slow 10s"}) {
-		t.Errorf("told of %v", told)
-	}
-	wants(t, w, "RateLimit-Limit: 2", "RateLimit-Remaining: 0")
-	// The first of those that have as long.
-	s = newSite(t, jsonRules("", jsonRule("a", "[]", 1, ""), jsonRule("b", "[]", 1, "")))
-	s.hooks.Refused = func(_ *http.Request, e Event) { told = append(told[:0], e.Rule) }
-	s.granted(1)
-	if !slices.Equal(told, []string{"a"}) {
-		t.Errorf("told of %v", told)
 	}
 }
