@@ -3,101 +3,42 @@ package ratelimit_test
 import (
 	"context"
 	"fmt"
-	"math"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
-	"strconv"
 	"time"
 
+	"github.com/seed-181794aa/ratelimit"
 	"github.com/seed-181794aa/ratelimit/httplimit"
-	"github.com/seed-181794aa/ratelimit/tb"
-	"github.com/seed-181794aa/ratelimit/tb/cas"
 )
 
+var ctx = context.Background()
+
 func Example() {
-	limiter := cas.NewTokenBucket(10, 5) // bursts of 10, then 5 a second, for each key
+	limiter := ratelimit.NewTokenBucket(10, 1) // for each key: bursts of 10, then 1 a second
 
 	for range 11 {
-		d, err := limiter.Allow(context.Background(), "203.0.113.195")
+		d, err := limiter.Allow(ctx, "203.0.113.195")
 		if err != nil {
 			panic(err)
 		}
 		if !d.Allowed {
-			fmt.Println("come back in", d.RetryAfter.Round(100*time.Millisecond))
+			fmt.Println("retry after", d.RetryAfter.Round(time.Second))
 		}
 	}
-	// Output:
-	// come back in 200ms
+	// Output: retry after 1s
 }
 
-func Example_handler() {
-	limiter := cas.NewTokenBucket(2, 1)
-	hello := func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "hello") }
-
-	handler := func(w http.ResponseWriter, r *http.Request) {
-		host, _, _ := net.SplitHostPort(r.RemoteAddr)
-		if d, err := limiter.Allow(r.Context(), host); err == nil && !d.Allowed {
-			seconds := int(math.Ceil(d.RetryAfter.Seconds()))
-			w.Header().Set("Retry-After", strconv.Itoa(seconds))
-			http.Error(w, "too many requests", http.StatusTooManyRequests)
-			return
-		}
-		hello(w, r)
-	}
-
-	for range 3 {
-		w := httptest.NewRecorder()
-		handler(w, httptest.NewRequest(http.MethodGet, "/", nil))
-		fmt.Printf("%d %q\n", w.Code, w.Header().Get("Retry-After"))
-	}
-	// Output:
-	// 200 ""
-	// 200 ""
-	// 429 "1"
-}
-
-func Example_keys() {
-	// 100 a minute, in bursts of 20, for each address: no string is made for the key.
-	perMinute := tb.Limit{Capacity: 20, Tokens: 100, Per: time.Minute}
-	limiter, err := cas.New[netip.Addr](perMinute, tb.WithMaxKeys(100_000))
-	if err != nil {
-		panic(err)
-	}
-	d, _ := limiter.AllowN(context.Background(), netip.MustParseAddr("2001:db8::1"), 5)
-	fmt.Println(d.Allowed, d.Remaining)
-	// Output:
-	// true 15
-}
-
-func Example_clock() {
-	now := time.Now()
-	limiter := cas.NewTokenBucket(1, 0.1, tb.WithClock(func() time.Time { return now }))
-
-	limiter.Allow(context.Background(), "a")
-	d, _ := limiter.Allow(context.Background(), "a")
-	fmt.Println(d.Allowed, d.RetryAfter)
-
-	now = now.Add(d.RetryAfter)
-	d, _ = limiter.Allow(context.Background(), "a")
-	fmt.Println(d.Allowed)
-	// Output:
-	// false 10s
-	// true
-}
-
+// Package httplimit limits an http.Handler.
 func Example_middleware() {
 	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, "hello, ", w.Header().Get("RateLimit-Remaining"), " left")
 	})
-	policy, err := httplimit.ParsePolicy([]byte(`{
-		"name": "per-address", "limit_keys": ["ip:address"], "algorithm": "token_bucket",
-		"algorithm_config": { "tokens_per_second": 5, "burst": 10 } }`))
-	if err != nil {
-		panic(err)
-	}
-	limiter, err := httplimit.New(policy)
+	limiter, err := httplimit.New(httplimit.Rules(httplimit.Rule{
+		Name:  "per-address",
+		Keys:  []string{"ip:address"},
+		Limit: ratelimit.Limit{Capacity: 10, Tokens: 5, Per: time.Second},
+	}))
 	if err != nil {
 		panic(err)
 	}
@@ -106,28 +47,91 @@ func Example_middleware() {
 	w := httptest.NewRecorder()
 	http.DefaultServeMux.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
 	fmt.Println(w.Body)
-	// Output:
-	// hello, 9 left
+	// Output: hello, 9 left
 }
 
-func Example_severalBuckets() {
-	perUser, err := cas.New[string](tb.Limit{Capacity: 5, Tokens: 1, Per: time.Second})
+func ExampleNew() {
+	// 100 a minute, in bursts of 20. The key is an address: no string is made for it.
+	limit := ratelimit.Limit{Capacity: 20, Tokens: 100, Per: time.Minute}
+	limiter, err := ratelimit.New[netip.Addr](limit, ratelimit.WithMaxKeys(100_000))
 	if err != nil {
 		panic(err)
 	}
-	perTenant, err := cas.New[int](tb.Limit{Capacity: 100, Tokens: 20, Per: time.Second})
+	d, err := limiter.AllowN(ctx, netip.MustParseAddr("2001:db8::1"), 5)
 	if err != nil {
 		panic(err)
 	}
-	// The errors are for costs that are not above 0.
+	fmt.Println(d.Allowed, d.Remaining)
+	// Output: true 15
+}
+
+func ExampleNewBucket() {
+	limit, err := ratelimit.PerSecond(3, 0.1) // one token in ten seconds
+	if err != nil {
+		panic(err)
+	}
+	bucket, err := ratelimit.NewBucket(limit)
+	if err != nil {
+		panic(err)
+	}
+	d, err := bucket.AllowCost(ctx, 2.5)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(d.Allowed, d.Remaining)
+	// Output: true 0
+}
+
+func ExampleTakeAll() {
+	perUser, err := ratelimit.New[string](ratelimit.Limit{Capacity: 5, Tokens: 1, Per: time.Second})
+	if err != nil {
+		panic(err)
+	}
+	perTenant, err := ratelimit.New[int](ratelimit.Limit{Capacity: 100, Tokens: 20, Per: time.Second})
+	if err != nil {
+		panic(err)
+	}
+	// An error means that the cost is not positive.
 	user, _ := perUser.Charge("ada", 1)
 	tenant, _ := perTenant.Charge(42, 2.5)
-	var decisions [2]tb.Decision
-	allowed, err := tb.TakeAll(time.Now(), []tb.Charge{&user, &tenant}, decisions[:])
+	var decisions [2]ratelimit.Decision
+	allowed, err := ratelimit.TakeAll(time.Now(), []ratelimit.Charge{&user, &tenant}, decisions[:])
 	if err != nil {
 		panic(err)
 	}
 	fmt.Println(allowed, decisions[0].Remaining, decisions[1].Remaining)
+	// Output: true 4 97
+}
+
+// Level reads a bucket and takes nothing.
+func Example_level() {
+	now := time.Now()
+	clock := ratelimit.WithClock(func() time.Time { return now })
+	limiter := ratelimit.NewTokenBucket(10, 4, clock)
+
+	limiter.AllowCost(ctx, "a", 2.5)
+	level, err := limiter.Level(ctx, "a")
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(level.Tokens, "tokens, the next one in", level.NextToken, "and full in", level.Full)
+	// Output: 7.5 tokens, the next one in 125ms and full in 625ms
+}
+
+// A test can set the clock of a limiter.
+func ExampleWithClock() {
+	now := time.Now()
+	clock := func() time.Time { return now }
+	limiter := ratelimit.NewTokenBucket(1, 0.1, ratelimit.WithClock(clock))
+
+	limiter.Allow(ctx, "a")
+	d, _ := limiter.Allow(ctx, "a")
+	fmt.Println(d.Allowed, d.RetryAfter)
+
+	now = now.Add(d.RetryAfter)
+	d, _ = limiter.Allow(ctx, "a")
+	fmt.Println(d.Allowed)
 	// Output:
-	// true 4 97
+	// false 10s
+	// true
 }

@@ -1,49 +1,95 @@
 package ratelimit_test
 
 import (
+	"go/ast"
+	"go/doc"
+	"go/parser"
+	"go/token"
 	"os"
 	"regexp"
 	"strings"
 	"testing"
 )
 
-// Every Go snippet of the README is code that is compiled: a part of an example, or, for
-// the block of signatures, line by line the source of the packages.
-func TestReadmeSnippetsAreCode(t *testing.T) {
-	var sources strings.Builder
-	for _, name := range []string{
-		"example_test.go", "tb/limit.go", "tb/decision.go", "tb/option.go",
-		"tb/cas/limiter.go", "tb/cas/single.go",
-	} {
-		b, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		sources.Write(b)
-	}
-	readme, err := os.ReadFile("README.md")
+const readmeFile = "README.md"
+
+// TestReadmeSnippetsAreRun requires that each Go snippet of the README is part of an example
+// that go test compiles and runs, or an import of this file of examples.
+func TestReadmeSnippetsAreRun(t *testing.T) {
+	const name = "example_test.go"
+	source := read(t, name)
+	file, err := parser.ParseFile(token.NewFileSet(), name, source, parser.ParseComments)
 	if err != nil {
 		t.Fatal(err)
 	}
-	code := strings.Join(strings.Fields(sources.String()), " ")
-	snippets := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllSubmatch(readme, -1)
-	if len(snippets) < 3 {
-		t.Fatalf("%d Go snippets in the README", len(snippets))
+	var code []string
+	for _, i := range file.Imports {
+		code = append(code, "import "+i.Path.Value)
 	}
-	for _, s := range snippets {
-		text := string(s[1])
-		parts := []string{text}
-		if strings.Contains(text, "package ") { // the block of signatures
-			parts = strings.Split(text, "\n")
+	for _, e := range doc.Examples(file) {
+		if e.Output == "" {
+			t.Errorf("Example%s is not run, because it has no output", e.Name)
 		}
-		for _, p := range parts {
-			if len(parts) > 1 {
-				p, _, _ = strings.Cut(p, " //")
+		body := e.Code.(*ast.BlockStmt)
+		code = append(code, words(source[body.Lbrace:body.Rbrace-1]))
+	}
+	snippets := blocks(read(t, readmeFile), "go")
+	if len(snippets) < 4 {
+		t.Errorf("%d Go snippets, want at least 4", len(snippets))
+	}
+next:
+	for _, s := range snippets {
+		for _, c := range code {
+			if strings.Contains(c, words(s)) {
+				continue next
 			}
-			p = strings.Join(strings.Fields(p), " ")
-			if !strings.HasPrefix(p, "package ") && !strings.Contains(code, p) {
-				t.Errorf("not in the sources: %s", p)
-			}
+		}
+		t.Errorf("no example has this code:\n%s", s)
+	}
+}
+
+// TestReadmeCommandsAreInTheGate requires that .ci/run runs the two commands that the README
+// gives for a machine with only Go.
+func TestReadmeCommandsAreInTheGate(t *testing.T) {
+	gate, shell := read(t, ".ci/run"), strings.Join(blocks(read(t, readmeFile), ""), "")
+	for _, command := range []string{
+		"go run ./cmd/tb replay --sample --rate 5 --burst 10", "go test work",
+	} {
+		if !regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(command) + `\b`).MatchString(gate) {
+			t.Errorf(".ci/run does not run %q", command)
+		}
+		if !regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(command) + `\b`).MatchString(shell) {
+			t.Errorf("no command block of the README has %q", command)
 		}
 	}
 }
+
+func TestReadmeIsShort(t *testing.T) {
+	const most = 130
+	if n := strings.Count(read(t, readmeFile), "\n"); n > most {
+		t.Errorf("the README has %d lines, want at most %d", n, most)
+	}
+}
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// blocks returns the code blocks of a document in the given language.
+func blocks(document, language string) (found []string) {
+	fenced := regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```$")
+	for _, m := range fenced.FindAllStringSubmatch(document, -1) {
+		if m[1] == language {
+			found = append(found, m[2])
+		}
+	}
+	return found
+}
+
+// words returns s with one space between words, so that indentation does not count.
+func words(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -1,9 +1,8 @@
-// Package benchmarks holds the workloads that limiters are compared on.
+// Package benchmarks compares limiters on the same workloads.
 //
-// The contenders of one workload run one after the other, within seconds. To be fair on
-// a machine whose speed drifts, run the whole suite several times with -count=1, rather
-// than once with a higher count: see the bench task. With -short the workloads that take
-// long to set up are left out.
+// The contenders of a workload run within seconds of each other. The speed of a machine
+// drifts, so run the whole suite several times instead of once with a higher -count:
+// scripts/bench does that. With -short, the workloads that take long to set up are skipped.
 package benchmarks
 
 import (
@@ -17,23 +16,23 @@ import (
 // Contender is a limiter to measure.
 type Contender struct {
 	Name string // as in impl=Name
-	// New returns a function that decides on one call of key, with a table of at most
-	// maxKeys keys if the limiter has a bound. The function is called concurrently.
+	// New returns a function that decides on one call of key. The table has at most maxKeys
+	// keys if the limiter has a bound. The function is safe for concurrent use.
 	New func(limit tb.Limit, maxKeys int) func(key string) (granted bool)
-	// Skip says which workloads the contender has no part in.
+	// Skip reports whether the contender does not take part in a workload. Nil means never.
 	Skip func(Workload) bool
 }
 
 func (c Contender) skips(w Workload) bool { return c.Skip != nil && c.Skip(w) }
 
-// Run runs all contenders on all workloads. Workloads that differ only in how they call
-// a limiter share one, because a table of a million keys takes a while to fill.
+// Run runs all contenders on all workloads. Workloads that differ only in their calls share
+// a limiter, because a table of a million keys takes a while to fill.
 func Run(b *testing.B, contenders []Contender) {
 	for _, suite := range suites(testing.Short()) {
 		var traffics []*traffic
-		made := new(int)
+		position := new(int)
 		for _, w := range suite {
-			traffics = append(traffics, &traffic{Workload: w, calls: w.calls(), made: made})
+			traffics = append(traffics, &traffic{Workload: w, calls: w.calls(), position: position})
 		}
 		for _, c := range contenders {
 			runSuite(b, c, traffics)
@@ -42,13 +41,13 @@ func Run(b *testing.B, contenders []Contender) {
 }
 
 func runSuite(b *testing.B, c Contender, traffics []*traffic) {
-	made := false
+	filled := false
 	table := sync.OnceValue(func() func(string) bool {
-		made = true
+		filled = true
 		w := traffics[0].Workload
 		allow := c.New(w.Limit, w.Bound)
 		w.fill(b, allow)
-		runtime.GC() // what filling left behind is nobody's cost
+		runtime.GC() // collect the garbage of filling before the measurement
 		return allow
 	})
 	for _, t := range traffics {
@@ -56,7 +55,7 @@ func runSuite(b *testing.B, c Contender, traffics []*traffic) {
 			b.Run("impl="+c.Name+"/"+t.String(), func(b *testing.B) { t.run(b, table()) })
 		}
 	}
-	if table = nil; made {
-		runtime.GC() // nor is a table that nobody uses any more
+	if table = nil; filled {
+		runtime.GC() // collect the table before the next contender
 	}
 }

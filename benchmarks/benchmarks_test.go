@@ -12,8 +12,8 @@ import (
 
 func BenchmarkAllow(b *testing.B) { Run(b, Own) }
 
-// BenchmarkCaller is what a caller can spare: the clock reading, if it has read the clock
-// already, and the string, if its key is an address.
+// BenchmarkCaller measures what a caller can save: the clock reading if it has the time, and
+// the string if its key is an address.
 func BenchmarkCaller(b *testing.B) {
 	key, addr := "192.0.2.123", netip.MustParseAddr("192.0.2.123")
 	ctx, now := context.Background(), time.Now()
@@ -50,7 +50,7 @@ func BenchmarkCaller(b *testing.B) {
 			sum += time.Since(start)
 		}
 		if sum == 0 {
-			b.Error("the clock stands still")
+			b.Error("the clock did not advance")
 		}
 	})
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb/cas"
 )
 
-// A workload that is not what its name says must fail its benchmark.
+// A benchmark must fail if its calls are not the workload of its name.
 func TestWorkloadsCheckThemselves(t *testing.T) {
 	always := func(string) bool { return true }
 	never := func(string) bool { return false }
@@ -35,7 +35,7 @@ func TestWorkloadsCheckThemselves(t *testing.T) {
 		{"a mix", Workload{Load: "mix", Keys: 4096, Par: 1}, nil, ticking(brief), false},
 	} {
 		t.Run(c.what, func(t *testing.T) {
-			traffic := &traffic{Workload: c.w, calls: c.w.calls(), made: new(int)}
+			traffic := &traffic{Workload: c.w, calls: c.w.calls(), position: new(int)}
 			if c.calls != nil {
 				traffic.calls = c.calls
 			}
@@ -46,14 +46,14 @@ func TestWorkloadsCheckThemselves(t *testing.T) {
 	}
 }
 
-// fails says whether a benchmark of the traffic fails, in as many calls as a mix takes
-// to be judged.
+// fails reports whether a benchmark of the traffic fails. It makes enough calls to judge a
+// mix.
 func fails(traffic *traffic, allow func(string) bool) (failed bool) {
 	testing.Benchmark(func(b *testing.B) {
-		if failed || *traffic.made > 0 {
+		if failed || *traffic.position > 0 {
 			return
 		}
-		for _, b.N = range []int{250, 2 * judged} {
+		for _, b.N = range []int{250, 2 * judgedCalls} {
 			traffic.run(b, allow)
 		}
 		failed = b.Failed()
@@ -61,7 +61,7 @@ func fails(traffic *traffic, allow func(string) bool) (failed bool) {
 	return failed
 }
 
-// ticking is a limiter on a clock that each call advances.
+// ticking returns a limiter whose clock advances with each call.
 func ticking(limit tb.Limit) func(string) bool {
 	now := time.Unix(0, 0)
 	l := must(cas.New[string](limit))
@@ -72,7 +72,6 @@ func ticking(limit tb.Limit) func(string) bool {
 	}
 }
 
-// The table must be as full as the workload says before the first call that counts.
 func TestFillFailsOnRefusals(t *testing.T) {
 	filled := true
 	testing.Benchmark(func(b *testing.B) {
@@ -82,11 +81,11 @@ func TestFillFailsOnRefusals(t *testing.T) {
 		filled = false
 	})
 	if !filled {
-		t.Error("a refusal went unnoticed")
+		t.Error("fill ignored a refusal")
 	}
 }
 
-func TestFloorIsWhatItIsSupposedToBe(t *testing.T) {
+func TestFloorSpacesGrantsAndEvictsTheOldestKey(t *testing.T) {
 	daily := newFloor(daily, 2)
 	for i, want := range []bool{true, false, false} {
 		if got := daily("a"); got != want {
@@ -94,10 +93,10 @@ func TestFloorIsWhatItIsSupposedToBe(t *testing.T) {
 		}
 	}
 	if !daily("b") || !daily("c") || daily("c") {
-		t.Error("b and c have a call each")
+		t.Error("b and c were not granted exactly one call each")
 	}
 	if !daily("a") {
-		t.Error("a was the oldest of two keys, and should be gone")
+		t.Error("a was refused: the oldest key was not evicted")
 	}
 	spaced := newFloor(tb.Limit{Capacity: 2, Tokens: 1, Per: time.Nanosecond}, 2)
 	if !spaced("a") {

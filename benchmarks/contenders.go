@@ -13,7 +13,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb/mutex"
 )
 
-// Own are the implementations of this module, and the floor they are measured against.
+// Own are the floor and the implementations of this module.
 var Own = []Contender{
 	{"floor", newFloor, nil},
 	{"cas", newCAS, nil},
@@ -32,26 +32,26 @@ func newMutex(limit tb.Limit, maxKeys int) func(string) bool {
 	return func(key string) bool { d, err := l.Allow(ctx, key); return err == nil && d.Allowed }
 }
 
-// floor is what a decision with this map cannot cost less than: a clock reading, a
-// look-up, a load and a comparison, and a compare-and-swap if it is granted. It is no
-// limiter: it spaces grants out, keeps no burst, and does not say how long to wait. A new
-// key costs it a copy, an insertion, and a removal if the table is full.
+// floor does the least that a decision with this map needs: a clock reading, a look-up, a
+// load, a comparison, and a compare-and-swap for a grant. It is not a limiter: it spaces
+// grants out, has no burst, and does not return a wait. For a new key it makes a copy, an
+// insertion, and a removal if the table is full.
 type floor struct {
-	words *xsync.MapOf[string, *atomic.Uint64] // the instant of a key's next grant
+	words *xsync.MapOf[string, *atomic.Uint64] // the time of each key's next grant
 	start time.Time
-	space uint64 // between two grants, or 0 to grant all
+	space uint64 // nanoseconds between two grants; 0 grants every call
 
-	mu    sync.Mutex
-	order []string // of insertion, for as many keys as the table may have
-	max   int
-	next  int
+	mu      sync.Mutex
+	keys    []string // a ring in the order of insertion
+	maxKeys int
+	oldest  int // index in keys of a full ring
 }
 
 func newFloor(limit tb.Limit, maxKeys int) func(string) bool {
 	f := &floor{
-		words: xsync.NewMapOf[string, *atomic.Uint64](),
-		start: time.Now(),
-		max:   maxKeys,
+		words:   xsync.NewMapOf[string, *atomic.Uint64](),
+		start:   time.Now(),
+		maxKeys: maxKeys,
 	}
 	if limit.Capacity < tb.MaxCapacity {
 		f.space = uint64(limit.Per) / uint64(limit.Tokens)
@@ -85,13 +85,13 @@ func (f *floor) insert(key string, now uint64) {
 	if _, found := f.words.LoadOrStore(key, word); found {
 		return
 	}
-	if len(f.order) < f.max {
-		f.order = append(f.order, key)
+	if len(f.keys) < f.maxKeys {
+		f.keys = append(f.keys, key)
 		return
 	}
-	f.words.Delete(f.order[f.next])
-	f.order[f.next] = key
-	f.next = (f.next + 1) % f.max
+	f.words.Delete(f.keys[f.oldest])
+	f.keys[f.oldest] = key
+	f.oldest = (f.oldest + 1) % f.maxKeys
 }
 
 func must[T any](v T, err error) T {

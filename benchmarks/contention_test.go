@@ -8,12 +8,11 @@ import (
 	"time"
 )
 
-// BenchmarkContention is what goroutines cost each other on a word that all of them use,
-// without a limiter around it. line=add writes the word without reading anything first: it
-// is the time that a cache line takes from core to core. line=load only reads it, as a
-// refusal does. line=cas is the loop of a grant: the clock is read once; then load, a few
-// nanoseconds of arithmetic, compare-and-swap, and again if another came first. The
-// share of attempts that fail is reported.
+// BenchmarkContention measures goroutines that share one word, without a limiter. line=add
+// makes an atomic addition: its time is the transfer of a cache line between cores.
+// line=load reads the word, as a refusal does. line=cas is the loop of a grant: it reads the
+// clock once and repeats load, arithmetic and compare-and-swap until one succeeds. It
+// reports the failed attempts.
 func BenchmarkContention(b *testing.B) {
 	var word atomic.Uint64
 	start := time.Now()
@@ -44,17 +43,17 @@ func BenchmarkContention(b *testing.B) {
 	}
 }
 
-// advance is arithmetic of about the length of a bucket's step: it refills by the time
-// since the word's, up to a capacity, and takes one token. It always grants.
+// advance is about as long as a bucket's arithmetic: it refills for the time since the
+// word's time, up to a capacity, and takes one token. It always grants.
 func advance(word, now uint64) uint64 {
-	const tokens = 20 // bits
-	at, deficit := word>>tokens, word&(1<<tokens-1)
-	later := max(at, now)
-	deficit -= min(deficit, later-at)
-	return later<<tokens | min(deficit+1, 1<<tokens-1)
+	const deficitBits = 20
+	last, deficit := word>>deficitBits, word&(1<<deficitBits-1)
+	later := max(last, now)
+	deficit -= min(deficit, later-last)
+	return later<<deficitBits | min(deficit+1, 1<<deficitBits-1)
 }
 
-// together makes n calls from par goroutines and adds up what they return.
+// together makes n calls from par goroutines and returns the sum of their results.
 func together(n, par int, use func() int) int {
 	var all sync.WaitGroup
 	var next, sum atomic.Int64

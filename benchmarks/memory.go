@@ -7,16 +7,16 @@ import (
 	"testing"
 )
 
-// Memory fills a table of each contender with keys that nobody else holds, and reports the
-// heap that a key takes, its string included, and the CPU time of a garbage collection with
-// the table in it.
+// Memory fills a table of each contender with keys that the benchmark does not keep. It
+// reports the heap per key, with the key's string, and the CPU time of a garbage collection
+// with the table in the heap.
 func Memory(b *testing.B, contenders []Contender) {
 	sizes := []int{10_000, 100_000, 1_000_000}
 	if testing.Short() {
 		sizes = sizes[:1]
 	}
 	for _, keys := range sizes {
-		w := Workload{Load: "memory", Keys: keys, Par: 1, Bound: bound, Limit: modest}
+		w := Workload{Load: "memory", Keys: keys, Par: 1, Bound: roomForAll, Limit: modest}
 		for _, c := range contenders {
 			if !c.skips(w) {
 				b.Run(fmt.Sprintf("impl=%s/keys=%s", c.Name, count(keys)), func(b *testing.B) {
@@ -31,10 +31,10 @@ func (w Workload) measureMemory(b *testing.B, c Contender) {
 	const collections = 3
 	var bytes, cpu float64
 	for b.Loop() {
-		before := rest()
+		before := settledHeap()
 		allow := c.New(w.Limit, w.Bound)
 		w.fill(b, allow)
-		bytes += float64(live()) - float64(before)
+		bytes += float64(liveHeap()) - float64(before)
 		start := gcCPU()
 		for range collections {
 			runtime.GC()
@@ -42,39 +42,40 @@ func (w Workload) measureMemory(b *testing.B, c Contender) {
 		cpu += (gcCPU() - start) / collections
 		runtime.KeepAlive(allow)
 	}
-	b.ReportMetric(0, "ns/op") // of no interest
+	b.ReportMetric(0, "ns/op") // suppressed
 	b.ReportMetric(bytes/float64(w.Keys)/float64(b.N), "B/key")
 	b.ReportMetric(cpu*1e9/float64(b.N), "gc-cpu-ns")
 }
 
-// live returns the bytes of live objects.
-func live() uint64 {
+// liveHeap returns the bytes of live objects.
+func liveHeap() uint64 {
 	var m runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
 }
 
-// rest returns the bytes of live objects when no more of them go away: what a contender
-// has left to a cleanup, or to a goroutine that has to end, takes some collections.
-func rest() uint64 {
-	const little, tries, enough = 16 << 10, 50, 3
-	last, same := live(), 0
-	for range tries {
-		cleanups()
-		bytes := live()
-		if same++; bytes+little <= last {
-			same = 0
+// settledHeap collects garbage until the heap no longer shrinks, and returns the bytes of
+// live objects. The previous contender may have a cleanup or a goroutine that takes several
+// collections to end.
+func settledHeap() uint64 {
+	const shrinkage, maxCollections, enough = 16 << 10, 50, 3
+	last, stable := liveHeap(), 0
+	for range maxCollections {
+		awaitCleanups()
+		bytes := liveHeap()
+		if stable++; bytes+shrinkage <= last {
+			stable = 0
 		}
-		if last = bytes; same == enough {
+		if last = bytes; stable == enough {
 			break
 		}
 	}
 	return last
 }
 
-// cleanups waits for a collection and the cleanups that it leads to.
-func cleanups() {
+// awaitCleanups waits for a collection and for its cleanups.
+func awaitCleanups() {
 	done := make(chan struct{})
 	runtime.AddCleanup(new([64]byte), func(done chan struct{}) { close(done) }, done)
 	runtime.GC()
@@ -88,9 +89,9 @@ func gcCPU() float64 {
 	return sample[0].Value.Float64()
 }
 
-// Flood calls each contender with nothing but new keys, ten or more times what its bound
-// allows, and reports the live heap on the way: what an attacker who makes up keys can do
-// to the memory of a server. Contenders without a bound take part.
+// Flood calls each contender with new keys only, twenty times its bound, and reports the
+// live heap on the way. An attacker that invents keys does the same to a server. Contenders
+// without a bound take part.
 func Flood(b *testing.B, contenders []Contender) {
 	w := Workload{Load: "flood", Keys: 2_000_000, Par: 1, Bound: 100_000, Limit: modest}
 	if testing.Short() {
@@ -105,18 +106,18 @@ func Flood(b *testing.B, contenders []Contender) {
 
 func (w Workload) flood(b *testing.B, c Contender) {
 	const points = 10
-	before := rest()
+	before := settledHeap()
 	allow := c.New(w.Limit, w.Bound)
-	made := 0
+	called := 0
 	for i := range points {
 		calls := w.Keys / points * (i + 1)
 		b.Run(fmt.Sprintf("impl=%s/bound=%s/calls=%s", c.Name, count(w.Bound), count(calls)),
 			func(b *testing.B) {
-				for ; made < calls; made++ {
-					allow(name(made))
+				for ; called < calls; called++ {
+					allow(name(called))
 				}
 				b.ReportMetric(0, "ns/op")
-				b.ReportMetric(float64(live())-float64(before), "heap-B")
+				b.ReportMetric(float64(liveHeap())-float64(before), "heap-B")
 			})
 	}
 	runtime.KeepAlive(allow)

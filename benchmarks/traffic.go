@@ -6,29 +6,29 @@ import (
 	"testing"
 )
 
-// batch is how many calls a goroutine makes between two looks at what it shares with the
-// others, so that what it measures is what the limiter shares.
+// batch is the number of calls between two uses of the counter that goroutines share. It is
+// large, so that the limiter is what they contend for.
 const batch = 250
 
-// traffic is a workload under way. Each run goes on where the last one ended: in a tenth
-// of a second not all of a million keys have their turn, and a new key is new only once.
+// traffic is a workload in progress. Each run continues after the calls of the last, because
+// a run is too short for a million keys and a new key is new only once.
 type traffic struct {
 	Workload
-	calls func() []string
-	made  *int         // calls so far, of all workloads on the same table
-	width atomic.Int64 // how many of calls are in use, in fractions; steer changes it
+	calls    func() []string
+	position *int         // calls so far, of all workloads on the same table
+	width    atomic.Int64 // the part of calls in use, in fractions of a key; steer changes it
 
 	settled bool // a mix has found its width
 }
 
-// run makes b.N calls and fails if they were not what the workload's name says.
+// run makes b.N calls and fails if they are not the workload of its name.
 func (t *traffic) run(b *testing.B, allow func(string) bool) {
 	calls := t.calls()
 	if t.width.Load() == 0 {
 		t.width.Store(int64(len(calls)) * fraction)
 	}
-	if t.Load == "mix" && b.N > judged && !t.settled {
-		t.drive(settling, calls, allow)
+	if t.Load == "mix" && b.N > judgedCalls && !t.settled {
+		t.drive(settlingCalls, calls, allow)
 		t.settled = true
 	}
 	b.ReportAllocs()
@@ -36,11 +36,10 @@ func (t *traffic) run(b *testing.B, allow func(string) bool) {
 	granted := t.drive(b.N, calls, allow)
 	b.StopTimer()
 	t.check(b, calls, granted)
-	*t.made += b.N
+	*t.position += b.N
 }
 
-// drive makes n calls with as many goroutines as the workload has, and returns how many
-// were granted.
+// drive makes n calls with the workload's goroutines and returns the number of grants.
 func (t *traffic) drive(n int, calls []string, allow func(string) bool) int {
 	var next, granted atomic.Int64
 	if t.Par == 1 {
@@ -55,8 +54,8 @@ func (t *traffic) drive(n int, calls []string, allow func(string) bool) int {
 	return int(granted.Load())
 }
 
-// work makes calls until all goroutines together have made n, and returns how many were
-// granted.
+// work makes calls until all goroutines together have made n, and returns its number of
+// grants.
 func (t *traffic) work(
 	n int, calls []string, allow func(string) bool, next *atomic.Int64,
 ) (granted int64) {
@@ -66,13 +65,13 @@ func (t *traffic) work(
 			return granted
 		}
 		width := int(t.width.Load() / fraction)
-		at, size, grants := (*t.made+start)%width, min(batch, n-start), 0
+		index, size, grants := (*t.position+start)%width, min(batch, n-start), 0
 		for range size {
-			if allow(calls[at]) {
+			if allow(calls[index]) {
 				grants++
 			}
-			if at++; at == width {
-				at = 0
+			if index++; index == width {
+				index = 0
 			}
 		}
 		granted += int64(grants)
@@ -82,10 +81,10 @@ func (t *traffic) work(
 	}
 }
 
-// steer keeps a mix at a load of about twice the limit, whatever the speed of machine and
-// limiter: if more than half of the calls were granted, fewer keys share them from now
-// on, so that each is called more often. The more goroutines there are, the older is what
-// one of them tells when it has its turn, and the less it changes.
+// steer keeps a mix at about twice the limit for any speed of machine and limiter. If more
+// than half of the calls were granted, later calls go to fewer keys, so each key is called
+// more often. With more goroutines a batch is older when it is counted, so it has less
+// influence.
 func (t *traffic) steer(granted, calls int) {
 	width := t.width.Load()
 	excess := int64(2*granted - calls)
@@ -93,19 +92,19 @@ func (t *traffic) steer(granted, calls int) {
 	t.width.Store(min(max(width-step, fraction), int64(t.Keys)*fraction))
 }
 
-// fraction is the unit of a width: so many are a key.
+// fraction is the number of units of a width per key.
 const fraction = 1024
 
-// A mix takes up to settling calls to find its number of keys. Over fewer than judged, the
-// share of grants may be any.
-const settling, judged = 400_000, 100_000
+// A mix needs up to settlingCalls to find its number of keys. Fewer than judgedCalls may
+// have any share of grants.
+const settlingCalls, judgedCalls = 400_000, 100_000
 
 func (t *traffic) check(b *testing.B, calls []string, granted int) {
 	share := float64(granted) / float64(b.N)
 	switch t.Load {
 	case "mix":
 		b.ReportMetric(share, "granted/op")
-		if b.N > judged && (share < 0.4 || share > 0.6) {
+		if b.N > judgedCalls && (share < 0.4 || share > 0.6) {
 			b.Errorf("%.2f of the calls granted, want half", share)
 		}
 		return
@@ -118,8 +117,8 @@ func (t *traffic) check(b *testing.B, calls []string, granted int) {
 			b.Errorf("%d of %d calls granted, want all", granted, b.N)
 		}
 	}
-	n := min(b.N, len(calls)) // after that they are the same again
-	distinct, top := t.seen(calls, n)
+	n := min(b.N, len(calls)) // later calls repeat these
+	distinct, top := t.keyCounts(calls, n)
 	if t.Dist == "zipf" {
 		checkZipf(b, t.Keys, n, distinct, top)
 	} else if want := min(n, t.Keys); distinct != want {
@@ -127,12 +126,12 @@ func (t *traffic) check(b *testing.B, calls []string, granted int) {
 	}
 }
 
-// seen returns how many distinct keys the n calls after the first *t.made were for, and how
-// many of them were for key 0, the most frequent one under zipf.
-func (t *traffic) seen(calls []string, n int) (distinct, top int) {
+// keyCounts returns the number of distinct keys in the n calls after the first *t.position,
+// and the number of calls of key 0, the most frequent key under zipf.
+func (t *traffic) keyCounts(calls []string, n int) (distinct, top int) {
 	seen := make([]bool, t.Keys)
 	for i := range n {
-		key := number(calls[(*t.made+i)%len(calls)])
+		key := number(calls[(*t.position+i)%len(calls)])
 		if !seen[key] {
 			seen[key] = true
 			distinct++

@@ -14,55 +14,55 @@ import (
 
 // Workload is one row of the comparison.
 type Workload struct {
-	Load  string // grant, refuse, mix or new; of the other benchmarks memory, flood, churn or grow
+	Load  string // grant, refuse, mix, new; in other benchmarks memory, flood, churn, grow
 	Keys  int    // distinct keys
-	Dist  string // how often each is called: uniform or zipf
+	Dist  string // distribution of the calls: uniform or zipf
 	Par   int    // goroutines
-	Bound int    // of the table
+	Bound int    // on the keys in the table
 	Limit tb.Limit
 }
 
 // The limits of the workloads.
 var (
-	// generous grants whatever these benchmarks can ask for. 100 million tokens a second
-	// is more than a machine takes from one key, and the bucket holds a billion more.
+	// generous grants every call. 100 million tokens per second are more than a machine takes
+	// from one key, and the bucket holds a billion more.
 	generous = tb.Limit{Capacity: tb.MaxCapacity, Tokens: 100_000_000, Per: time.Second}
-	// daily refuses everything but a key's first call.
+	// daily refuses every call but a key's first.
 	daily = tb.Limit{Capacity: 1, Tokens: 1, Per: 24 * time.Hour}
-	// brief is met many times in a benchmark's tenth of a second.
+	// brief is reached many times in the time of a benchmark.
 	brief = tb.Limit{Capacity: 10, Tokens: 10, Per: 100 * time.Microsecond}
-	// modest is so slow that no contender forgets a key within a benchmark because the key
-	// has its tokens back.
+	// modest is so slow that no contender forgets a key because its bucket is full again.
 	modest = tb.Limit{Capacity: 10, Tokens: 1, Per: time.Minute}
 )
 
-// suites returns the workloads, those together that share a table.
+// suites returns the workloads, grouped by the table that they share.
 func suites(short bool) [][]Workload {
 	all := [][]Workload{
-		cross(Workload{Load: "grant", Keys: 1, Limit: generous}, hot, "uniform"),
-		cross(Workload{Load: "refuse", Keys: 1, Limit: daily}, hot, "uniform"),
-		cross(Workload{Load: "mix", Keys: 4096, Limit: brief}, wide, "uniform"),
-		cross(Workload{Load: "grant", Keys: 1_000, Limit: generous}, wide, "uniform", "zipf"),
+		cross(Workload{Load: "grant", Keys: 1, Limit: generous}, oneKeyPars, "uniform"),
+		cross(Workload{Load: "refuse", Keys: 1, Limit: daily}, oneKeyPars, "uniform"),
+		cross(Workload{Load: "mix", Keys: 4096, Limit: brief}, manyKeysPars, "uniform"),
+		cross(Workload{Load: "grant", Keys: 1_000, Limit: generous}, manyKeysPars, "uniform", "zipf"),
 	}
 	if short {
 		return all
 	}
 	return append(all,
-		cross(Workload{Load: "grant", Keys: 100_000, Limit: generous}, wide, "uniform", "zipf"),
-		cross(Workload{Load: "grant", Keys: 1_000_000, Limit: generous}, wide, "uniform", "zipf"),
-		cross(Workload{Load: "new", Keys: 1_000_000, Bound: 100_000, Limit: modest}, wide, "uniform"),
+		cross(Workload{Load: "grant", Keys: 100_000, Limit: generous}, manyKeysPars, "uniform", "zipf"),
+		cross(Workload{Load: "grant", Keys: 1_000_000, Limit: generous}, manyKeysPars, "uniform", "zipf"),
+		cross(Workload{Load: "new", Keys: 1_000_000, Bound: 100_000, Limit: modest},
+			manyKeysPars, "uniform"),
 	)
 }
 
-// How many goroutines call a single key, or many.
-var hot, wide = []int{1, 2, 64, 256}, []int{1, 64}
+// The numbers of goroutines that call one key, or many.
+var oneKeyPars, manyKeysPars = []int{1, 2, 64, 256}, []int{1, 64}
 
-// bound is that of a table which has room for all keys.
-const bound = 1 << 20
+// roomForAll is the bound of a table that never evicts.
+const roomForAll = 1 << 20
 
 func cross(w Workload, pars []int, dists ...string) []Workload {
 	if w.Bound == 0 {
-		w.Bound = bound
+		w.Bound = roomForAll
 	}
 	var ws []Workload
 	for _, w.Dist = range dists {
@@ -73,7 +73,7 @@ func cross(w Workload, pars []int, dists ...string) []Workload {
 	return ws
 }
 
-// String is the workload's part of a benchmark's name.
+// String returns the workload's part of a benchmark's name.
 func (w Workload) String() string {
 	keys := count(w.Keys)
 	switch w.Load {
@@ -108,10 +108,10 @@ func number(key string) int {
 	return n
 }
 
-// calls returns the keys in the order of their use, for the goroutines to go through
-// again and again. They lie in memory in that order, as a server has the key it just
-// parsed at hand. None of them is in the table: who keeps keys without copying
-// them must not be given an advantage when it compares pointers.
+// calls returns the keys in the order of their calls, which goroutines repeat. The strings
+// lie in memory in that order, like a key that a server has just parsed. They are other
+// copies than the strings in the table, so that no contender compares pointers instead of
+// bytes.
 func (w Workload) calls() func() []string {
 	return sync.OnceValue(func() []string {
 		random := rand.New(rand.NewPCG(1, 2))
@@ -138,8 +138,8 @@ func (w Workload) calls() func() []string {
 	})
 }
 
-// fill puts into the table what the workload finds in it: the keys that it calls, or, if
-// it calls new ones, as many others as the bound allows. Each key is a new string.
+// fill inserts the keys that the workload calls. If the workload calls new keys, fill inserts
+// other keys up to the bound. Each key is a new string.
 func (w Workload) fill(b *testing.B, allow func(string) bool) {
 	keys, first := w.Keys, 0
 	if w.Load == "new" {
@@ -147,7 +147,7 @@ func (w Workload) fill(b *testing.B, allow func(string) bool) {
 	}
 	for _, i := range rand.New(rand.NewPCG(3, 4)).Perm(keys) {
 		if !allow(name(first + i)) {
-			b.Fatalf("the first call of a key was refused: the table is not what it should be")
+			b.Fatal("the first call of a key was refused")
 		}
 	}
 }

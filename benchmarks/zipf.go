@@ -5,15 +5,15 @@ import (
 	"testing"
 )
 
-// zipf is the exponent of the distribution of that name: the k-th most frequent key has a
-// share of the calls in proportion to k to the power of -zipf.
+// zipf is the exponent of Zipf's distribution: the k-th most frequent key has a share of the
+// calls in proportion to k to the power of -zipf.
 const zipf = 1.1
 
-// checkZipf fails if n calls of keys were not distributed as they should be, by how many
-// distinct ones there were among them and how often the most frequent one.
+// checkZipf fails if n calls do not have Zipf's distribution. It checks the number of distinct
+// keys and the calls of the most frequent key.
 func checkZipf(b *testing.B, keys, n, distinct, top int) {
 	if n < 10_000 {
-		return // too few to say
+		return // too few to judge
 	}
 	wantDistinct, wantTop := zipfExpects(keys, float64(n))
 	if share := float64(top) / float64(n); math.Abs(share-wantTop) > 0.02 {
@@ -24,8 +24,8 @@ func checkZipf(b *testing.B, keys, n, distinct, top int) {
 	}
 }
 
-// zipfExpects returns how many of keys turn up in n calls, and the share of the most
-// frequent one. Keys of about the same rank are taken together.
+// zipfExpects returns the expected number of distinct keys in n calls and the share of the
+// most frequent key. It sums over groups of keys with nearly the same rank.
 func zipfExpects(keys int, n float64) (distinct, top float64) {
 	sum := func(f func(weight float64) float64) (s float64) {
 		for lo := 1; lo <= keys; {

@@ -9,9 +9,9 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// input is a string of bytes that is read as numbers; when it ends, as zeros. So every
-// input is a program, a small change of it is a small change of the program, and random
-// bytes are a random program.
+// input is a string of bytes that is read as numbers, and as zeros after its end. So every input
+// is a program, a small change of the input is a small change of the program, and random bytes
+// are a random program.
 type input []byte
 
 func (in *input) byte() byte {
@@ -34,13 +34,13 @@ func (in *input) uint64() uint64 {
 	return binary.LittleEndian.Uint64(b[:])
 }
 
-// upTo returns a number from 1 to max, all magnitudes alike.
+// upTo returns a number from 1 to max. All magnitudes are equally likely.
 func (in *input) upTo(max uint64) uint64 {
 	length := 1 + in.below(bits.Len64(max))
 	return min(max, in.uint64()>>(64-length)|1<<(length-1))
 }
 
-// limit returns a limit of the whole range, or one that people write.
+// limit returns a limit in the whole range, or a limit of usual size.
 func (in *input) limit() tb.Limit {
 	if in.below(2) == 0 {
 		return tb.Limit{
@@ -72,7 +72,7 @@ func (in *input) program(maxKeys int) program {
 	return p
 }
 
-// maxCalls is the length of the longest programs.
+// maxCalls is the largest number of calls of a program.
 const maxCalls = 200
 
 func (in *input) call(l tb.Limit, keys int) call {
@@ -100,7 +100,7 @@ func (in *input) call(l tb.Limit, keys int) call {
 	return c
 }
 
-// cost returns a cost near n tokens, or any other.
+// cost returns a cost near n tokens, or any other number.
 func (in *input) cost(n, capacity int) float64 {
 	switch in.below(6) {
 	case 0:
@@ -117,8 +117,8 @@ func (in *input) cost(n, capacity int) float64 {
 	return float64(capacity) - float64(in.byte())/1e7
 }
 
-// step returns how far the clock is moved: mostly nothing, or about the time of a token
-// or of a bucket, but also by centuries, and sometimes back.
+// step returns how far the clock moves. Mostly it is 0, or near the time that refills a token or
+// a bucket. It may be centuries, and it may be negative.
 func (in *input) step(l tb.Limit) time.Duration {
 	token := float64(l.Per) / float64(l.Tokens)
 	var d float64

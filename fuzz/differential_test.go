@@ -42,7 +42,8 @@ func compare(t *testing.T, p program) []answer {
 	return got
 }
 
-// Programs whose answers are worth a line each; {step, op, key, n, cost, other}.
+// programsByHand are programs for single rules of the contract. The fields of a call are
+// {step, op, key, n, cost, other}.
 var programsByHand = []struct {
 	name string
 	program
@@ -167,7 +168,7 @@ var programsByHand = []struct {
 			{2 * time.Second, allowN, "b", 1, 0, ""},
 		},
 	}},
-	{"both, or none", program{
+	{"both or neither", program{
 		tb.Limit{Capacity: 10, Tokens: 1, Per: time.Second}, 4, tb.ForgiveLeast,
 		[]call{
 			{0, takeAll, "a", 0, 4, "b"},
@@ -196,13 +197,13 @@ func FuzzCASvsMutex(f *testing.F) {
 	})
 }
 
-// maxKeys is small enough that no insert meets more than 16 stale stamps, so that
-// eviction is exact in every implementation.
+// maxKeys is so small that no insert meets more than 16 stale stamps. So eviction is exact in
+// every implementation.
 const maxKeys = 12
 
 func TestImplementationsAgreeOnRandomPrograms(t *testing.T) {
 	programs := *programs
-	var granted, refused, waits, undone, evicted, forgiven, turnedAway int
+	var granted, refused, waits, undone, evicted, forgiven, refusedNew int
 	rng := rand.NewChaCha8([32]byte{1})
 	for range programs {
 		in := make(input, 500)
@@ -225,15 +226,15 @@ func TestImplementationsAgreeOnRandomPrograms(t *testing.T) {
 		last := answers[len(answers)-1].stats
 		evicted += int(last.EvictedFull)
 		forgiven += int(last.EvictedInDebt)
-		turnedAway += int(last.RefusedNew)
+		refusedNew += int(last.RefusedNew)
 	}
-	// A schedule generator that reaches only half of the contract proves little.
+	// Random programs that reach only half of the contract prove little.
 	t.Logf("granted %d, refused %d (%d with a wait), undone %d, "+
 		"evicted full %d, in debt %d, new refused %d",
-		granted, refused, waits, undone, evicted, forgiven, turnedAway)
-	for _, n := range []int{granted, refused, waits, undone * 10, evicted, forgiven, turnedAway} {
+		granted, refused, waits, undone, evicted, forgiven, refusedNew)
+	for _, n := range []int{granted, refused, waits, undone * 10, evicted, forgiven, refusedNew} {
 		if n < programs/4 {
-			t.Errorf("the programs hardly reach one of the outcomes above")
+			t.Errorf("the programs reach one of these outcomes too rarely")
 		}
 	}
 }

@@ -1,2 +1,3 @@
-// Package fuzz checks the implementations of the limiter against each other.
+// Package fuzz runs random programs of calls on both implementations of the limiter, compares
+// their answers with each other, and checks them against an exact bucket.
 package fuzz

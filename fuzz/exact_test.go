@@ -11,9 +11,9 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb/mutex"
 )
 
-// ideal is the continuous bucket by its definition: what it holds grows at the rate up
-// to the capacity. It is charged what an implementation granted, and so says after any
-// number of calls how far that implementation is off. It knows of no units and no words.
+// ideal is the continuous bucket of the contract: its tokens grow at the rate up to the capacity.
+// It is charged the grants of an implementation, and so it shows how far the implementation is
+// off after any number of calls. It does not depend on units or words.
 type ideal struct {
 	limit   tb.Limit
 	tokens  *big.Rat
@@ -31,7 +31,7 @@ func (b *ideal) rate() *big.Rat { return big.NewRat(b.limit.Tokens, int64(b.limi
 
 func (b *ideal) capacity() *big.Rat { return big.NewRat(int64(b.limit.Capacity), 1) }
 
-// quantum is what the contract allows an implementation to be off by.
+// quantum returns the error that the contract allows, in tokens.
 func (b *ideal) quantum() *big.Rat {
 	q := big.NewRat(1, 1_000_000)
 	if c := big.NewRat(int64(b.limit.Capacity), 1<<23); c.Cmp(q) > 0 {
@@ -40,7 +40,7 @@ func (b *ideal) quantum() *big.Rat {
 	return q
 }
 
-// holds returns the tokens at t, and which time that is: the bucket's own if t is late.
+// holds returns the tokens at t, and the time of the bucket then: its own time if t is late.
 func (b *ideal) holds(t time.Time) (*big.Rat, time.Time) {
 	if b.tokens == nil {
 		return b.capacity(), t
@@ -61,7 +61,7 @@ func (b *ideal) take(t time.Time, cost *big.Rat) {
 	b.granted = append(b.granted, grant{at, cost})
 }
 
-// nanoseconds returns those from a to b, however far they are apart.
+// nanoseconds returns the time from a to b, which may exceed a time.Duration.
 func nanoseconds(a, b time.Time) *big.Rat {
 	s := new(big.Int).Sub(big.NewInt(b.Unix()), big.NewInt(a.Unix()))
 	s.Mul(s, big.NewInt(1e9))
@@ -69,8 +69,8 @@ func nanoseconds(a, b time.Time) *big.Rat {
 	return new(big.Rat).SetInt(s)
 }
 
-// judge runs p on l, and its grants on an ideal bucket for each key, and checks the
-// contract from its definition. It counts the decisions that are not those of the ideal.
+// judge runs p on l, and charges the grants to an ideal bucket for each key. It checks the
+// contract by its definition, and counts the decisions that differ from the ideal bucket's.
 func judge(t *testing.T, p program, l limiter, now *time.Time) (calls, off int) {
 	buckets := make(map[string]*ideal)
 	for i, c := range p.calls {
@@ -106,19 +106,19 @@ func judge(t *testing.T, p program, l limiter, now *time.Time) (calls, off int) 
 		if d.Allowed {
 			b.take(*now, cost)
 			if most := new(big.Rat).Add(tokens, b.quantum()); cost.Cmp(most) > 0 {
-				fail("C1: granted %v, and the bucket holds %v", cost, tokens)
+				fail("C1: granted %v, and the ideal bucket holds %v", cost, tokens)
 			}
 			continue
 		}
 		if least := new(big.Rat).Sub(tokens, b.quantum()); cost.Cmp(least) <= 0 {
-			fail("C2: refused %v, and the bucket holds %v", cost, tokens)
+			fail("C2: refused %v, and the ideal bucket holds %v", cost, tokens)
 		}
-		if why := wrongWait(b, charge, *now, d.RetryAfter, cost); why != "" {
+		if why := checkWait(b, charge, *now, d.RetryAfter, cost); why != "" {
 			fail("C3: wait %v for %v: %s", d.RetryAfter, cost, why)
 		}
 	}
 	for key, b := range buckets {
-		if why := b.beyondBound(); why != "" {
+		if why := b.checkBound(); why != "" {
 			t.Errorf("C1: key %s: %s", key, why)
 			t.Fatal(p)
 		}
@@ -126,20 +126,20 @@ func judge(t *testing.T, p program, l limiter, now *time.Time) (calls, off int) 
 	return calls, off
 }
 
-// wrongWait checks C3: after wait the call is granted and not before, and that is when
-// the ideal bucket holds the cost.
-func wrongWait(b *ideal, c tb.Charge, now time.Time, wait time.Duration, cost *big.Rat) string {
+// checkWait checks C3: the call is granted after wait and not earlier, and at that time the ideal
+// bucket first holds the cost. It returns the reason if C3 is violated.
+func checkWait(b *ideal, c tb.Charge, now time.Time, wait time.Duration, cost *big.Rat) string {
 	if cost.Cmp(b.capacity()) > 0 {
 		if wait != tb.Never {
 			return "the cost is above the capacity"
 		}
 		return ""
 	}
-	if wait == tb.Never { // beyond what a Duration can say
+	if wait == tb.Never { // longer than a Duration
 		then := now.Add(tb.Never - 1)
-		if tokens, _ := b.holds(then); nearly(tokens, b.quantum()).Cmp(cost) >= 0 &&
+		if tokens, _ := b.holds(then); atLeast(tokens, b.quantum()).Cmp(cost) >= 0 &&
 			then.Before(latest) {
-			return "it fits before"
+			return "the ideal bucket holds it before the last Duration"
 		}
 		return ""
 	}
@@ -154,17 +154,18 @@ func wrongWait(b *ideal, c tb.Charge, now time.Time, wait time.Duration, cost *b
 	if new(big.Rat).Add(tokens, b.quantum()).Cmp(cost) <= 0 {
 		return "the ideal bucket does not hold it then"
 	}
-	if tokens, _ = b.holds(then.Add(-1)); nearly(tokens, b.quantum()).Cmp(cost) >= 0 {
+	if tokens, _ = b.holds(then.Add(-1)); atLeast(tokens, b.quantum()).Cmp(cost) >= 0 {
 		return "the ideal bucket holds it earlier"
 	}
 	return ""
 }
 
-// nearly returns what is certainly there if tokens are, give or take a quantum.
-func nearly(tokens, quantum *big.Rat) *big.Rat { return new(big.Rat).Sub(tokens, quantum) }
+// atLeast returns the tokens less a quantum: the least that an implementation may have.
+func atLeast(tokens, quantum *big.Rat) *big.Rat { return new(big.Rat).Sub(tokens, quantum) }
 
-// beyondBound checks C1 on every interval between two grants.
-func (b *ideal) beyondBound() string {
+// checkBound checks C1 on every interval between two grants. It returns the reason if C1 is
+// violated.
+func (b *ideal) checkBound() string {
 	for i, first := range b.granted {
 		sum := new(big.Rat)
 		for _, last := range b.granted[i:] {
@@ -180,17 +181,17 @@ func (b *ideal) beyondBound() string {
 	return ""
 }
 
-// earliest and latest are readings between which the clock of a limiter that is first
-// read at the zero time of Unix works without reaching an end.
+// earliest and latest bound the readings: the clock of a limiter whose first reading is
+// time.Unix(0, 0) represents all readings between them.
 var (
 	earliest = time.Unix(0, 0).Add(-100 * 365 * 24 * time.Hour)
 	latest   = time.Unix(0, 0).Add(100 * 365 * 24 * time.Hour)
 )
 
-// exactProgram makes of p one that an ideal bucket can be compared on: costs in tenths
-// where a tenth is a whole number of units, readings within the clock's range, and
-// no eviction. Readings are late only if there is one key: with more, a full bucket
-// that was dropped comes back as late as another key's reading says.
+// exactProgram changes p so that an ideal bucket can run it. Costs are tenths of a token if a
+// tenth is a whole number of units. Readings are within the range of the clock. No key is
+// evicted in debt. Readings are late only if the program has one key: with several keys, a full
+// bucket that was evicted comes back at a time that depends on the readings of other keys.
 func exactProgram(p program) program {
 	p.maxKeys = 100
 	keys := make(map[string]bool)
@@ -215,7 +216,7 @@ func exactProgram(p program) program {
 	return p
 }
 
-// implementations are given p's limiters, whose clocks start at the zero time of Unix.
+// judgeAll runs p on both implementations. Their clocks start at time.Unix(0, 0).
 func judgeAll(t *testing.T, p program) (calls, off int) {
 	now := time.Unix(0, 0)
 	opts := []tb.Option{tb.WithClock(func() time.Time { return now }), tb.WithMaxKeys(p.maxKeys)}
@@ -252,8 +253,8 @@ func TestRandomProgramsAreAlmostIdeal(t *testing.T) {
 		c, o := judgeAll(t, exactProgram(in.program(maxKeys)))
 		calls, off = calls+c, off+o
 	}
-	t.Logf("%d of %d decisions are not those of the ideal bucket", off, calls)
+	t.Logf("%d of %d decisions differ from the ideal bucket's", off, calls)
 	if calls < *programs || off > calls/1000 {
-		t.Errorf("want at most one in a thousand, and at least %d calls", *programs)
+		t.Errorf("want at most one in a thousand to differ, and at least %d calls", *programs)
 	}
 }

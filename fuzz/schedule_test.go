@@ -11,7 +11,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb/mutex"
 )
 
-// limiter is what the implementations have in common beyond tb.Limiter.
+// limiter has the methods that both implementations have.
 type limiter interface {
 	tb.Limiter
 	AllowCost(ctx context.Context, key string, cost float64) (tb.Decision, error)
@@ -58,8 +58,9 @@ const (
 	reset
 )
 
-// call is made after the clock was moved by step, which may be negative. AllowAt is
-// given the reading before that. TakeAll is made on two keys, which may be the same.
+// call is a call that is made after the clock has moved by step, which may be negative. AllowAt
+// gets the reading before the step. TakeAll takes from the two keys key and other, which may be
+// the same.
 type call struct {
 	step  time.Duration
 	op    op
@@ -83,16 +84,16 @@ func (p program) String() string {
 	return b.String()
 }
 
-// answer is all that a caller sees after a call.
+// answer is the result of a call, and the state that a caller can see after it.
 type answer struct {
 	decision, other tb.Decision
 	err             error
 	stats           tb.Stats
-	level, late     tb.Level // of the key now, and as it was before the step
+	level, late     tb.Level // of the key at the reading, and at the reading before the step
 	absent          tb.Level // of a key that is never inserted
 }
 
-// run makes p's calls on l, whose clock is now, and returns what they answered.
+// run makes p's calls on l, whose clock is now, and returns their answers.
 func (p program) run(l limiter, now *time.Time) []answer {
 	ctx := context.Background()
 	var answers []answer
@@ -109,7 +110,7 @@ func (p program) run(l limiter, now *time.Time) []answer {
 		case peek:
 			a.decision, a.err = l.Peek(ctx, c.key)
 		case takeAll:
-			a.decision, a.other, a.err = both(l, *now, c)
+			a.decision, a.other, a.err = takeBoth(l, *now, c)
 		case reset:
 			l.Reset(c.key)
 		}
@@ -122,7 +123,7 @@ func (p program) run(l limiter, now *time.Time) []answer {
 	return answers
 }
 
-// levelAt returns the level of key at t, which a charge reports.
+// levelAt returns the level of key at t. It asks a charge, because Limiter.Level reads the clock.
 func levelAt(l limiter, t time.Time, key string) tb.Level {
 	c, err := l.Charge(key, 1)
 	if err != nil {
@@ -134,10 +135,10 @@ func levelAt(l limiter, t time.Time, key string) tb.Level {
 	return level
 }
 
-// both takes c.cost from c.key and c.other, or from none of them. They are called upon
-// before, since the key of a charge that was undone keeps its place in the order of
-// eviction, which is then exact only if the key was in the table before.
-func both(l limiter, now time.Time, c call) (one, other tb.Decision, err error) {
+// takeBoth takes c.cost from both c.key and c.other, or from neither. It makes a call on both keys
+// first, so that they are in the table. Otherwise the order of eviction would not be exact: the
+// key of an undone charge keeps its rank.
+func takeBoth(l limiter, now time.Time, c call) (one, other tb.Decision, err error) {
 	charges := make([]tb.Charge, 2)
 	for i, key := range []string{c.key, c.other} {
 		if _, err := l.AllowN(context.Background(), key, 1); err != nil {

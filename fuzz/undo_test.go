@@ -11,15 +11,15 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb/mutex"
 )
 
-// attempt is a charge of a program on one bucket that was granted.
+// attempt is a granted charge of a program on one bucket.
 type attempt struct {
 	charge tb.Charge
 	at     time.Time
 	cost   *big.Rat // 0 if it was undone
 }
 
-// without returns the ideal bucket from which those that were undone took nothing.
-func without(limit tb.Limit, attempts []attempt) *ideal {
+// withoutUndone returns the ideal bucket from which undone attempts took nothing.
+func withoutUndone(limit tb.Limit, attempts []attempt) *ideal {
 	b := &ideal{limit: limit}
 	for _, a := range attempts {
 		b.take(a.at, a.cost)
@@ -27,9 +27,9 @@ func without(limit tb.Limit, attempts []attempt) *ideal {
 	return b
 }
 
-// undo runs a program of charges and undone charges on one bucket. Whenever a charge is
-// granted, an ideal bucket from which the undone ones took nothing must hold it; and a
-// charge that is undone at once leaves no trace but its time.
+// undo runs a program of charges and undone charges on one bucket. It checks each grant with an
+// ideal bucket from which the undone charges took nothing. A charge that is undone at once may
+// change only the time of the bucket.
 func undo(t *testing.T, limit tb.Limit, in input, l limiter) {
 	now := time.Unix(0, 0)
 	var attempts []attempt
@@ -52,13 +52,13 @@ func undo(t *testing.T, limit tb.Limit, in input, l limiter) {
 		before, _ := c.Check(now)
 		d, err := c.Take(now)
 		if err != nil || d != before {
-			t.Fatalf("limit %+v: %+v, %v, where Check said %+v", limit, d, err, before)
+			t.Fatalf("limit %+v: Take returned %+v, %v; Check returned %+v", limit, d, err, before)
 		}
 		cost := big.NewRat(int64(n), 1)
-		b := without(limit, attempts)
+		b := withoutUndone(limit, attempts)
 		tokens, _ := b.holds(now)
 		if d.Allowed && new(big.Rat).Add(tokens, b.quantum()).Cmp(cost) < 0 {
-			t.Fatalf("limit %+v: granted %d, and without what was undone there are %v",
+			t.Fatalf("limit %+v: granted %d, and without the undone charges the bucket holds %v",
 				limit, n, tokens.FloatString(9))
 		}
 		if !d.Allowed {
@@ -67,13 +67,13 @@ func undo(t *testing.T, limit tb.Limit, in input, l limiter) {
 		if in.below(4) == 0 {
 			c.Undo()
 			if after, _ := c.Check(now); after != before {
-				t.Fatalf("limit %+v: undone, %+v became %+v", limit, before, after)
+				t.Fatalf("limit %+v: after Undo, Check returned %+v, want %+v", limit, after, before)
 			}
 			cost = new(big.Rat)
 		}
 		attempts = append(attempts, attempt{c, now, cost})
 	}
-	if why := without(limit, attempts).beyondBound(); why != "" {
+	if why := withoutUndone(limit, attempts).checkBound(); why != "" {
 		t.Fatalf("C1: limit %+v: %s", limit, why)
 	}
 }

@@ -22,7 +22,7 @@ func benchmarkHash[K comparable](b *testing.B, name string, key K) {
 	})
 	b.Run("key="+name+"/by=std", func(b *testing.B) {
 		for b.Loop() {
-			sum += h.other(key)
+			sum += h.maphash(key)
 		}
 	})
 	if sum == 0 {
@@ -33,16 +33,16 @@ func benchmarkHash[K comparable](b *testing.B, name string, key K) {
 // BenchmarkMove replaces a small map of as many keys as it takes.
 func BenchmarkMove(b *testing.B) {
 	c := newCache[int](1<<20, false)
-	for k := range room(mostBuckets) {
+	for k := range keysFor(mostBuckets) {
 		c.use(k)
 	}
 	for b.Loop() {
-		c.table.rebuild(c.table.sizes[0], mostBuckets)
+		c.table.rebuild(c.table.spans[0], mostBuckets)
 	}
 	if err := c.whole(); err != nil {
 		b.Error(err)
 	}
-	b.ReportMetric(float64(room(mostBuckets)), "keys")
+	b.ReportMetric(float64(keysFor(mostBuckets)), "keys")
 }
 
 // BenchmarkCorrect makes room in a table whose values were all used since the order looked

@@ -9,7 +9,7 @@ import (
 
 // tracked is a value that knows what stamp the table believes it has.
 type tracked struct {
-	entry
+	stamped
 	believed uint64
 	final    bool
 }
@@ -91,14 +91,14 @@ func (d *duel) touch(key int, stamp uint64) {
 // insert inserts key. If the table meets at most maxStale stale stamps it must do exactly
 // what the references do. If it meets more, they follow what the table did.
 func (d *duel) insert(key int, stamp uint64) {
-	e := entry{key, stamp}
+	e := stamped{key, stamp}
 	idle := d.now - min(d.now, d.age)
 	if d.age == 0 {
 		idle = 0
 	}
 	d.values = tracker{}
 	_, until, outcome := d.table.Insert(key, d.now, idle, func(v *tracked) {
-		*v = tracked{entry: e, believed: stamp}
+		*v = tracked{stamped: e, believed: stamp}
 	})
 	gone, isExact := d.values.gone, d.values.met <= maxStale
 	d.corrected += d.values.met
@@ -135,7 +135,7 @@ func (d *duel) insert(key int, stamp uint64) {
 }
 
 // follow brings exact to where the table is after an insert that need not be exact.
-func (d *duel) follow(e entry, gone []int, outcome Outcome) {
+func (d *duel) follow(e stamped, gone []int, outcome Outcome) {
 	for _, key := range gone {
 		if x := d.exact.find(key); x == nil || d.exact.refuse && x.stamp > d.now {
 			d.Fatalf("key %d: evicted %d, which was %+v at %d", e.key, key, x, d.now)
@@ -197,7 +197,7 @@ func (d *duel) agree() {
 		d.Fatalf("%d keys, want %d", got, n)
 	}
 	for _, e := range d.exact.entries {
-		if v := d.table.Load(e.key); v == nil || v.entry != e || d.lru != nil && !d.lru.Contains(e.key) {
+		if v := d.table.Load(e.key); v == nil || v.stamped != e || d.lru != nil && !d.lru.Contains(e.key) {
 			d.Fatalf("%+v is not there, or not in golang-lru", e)
 		}
 	}

@@ -10,16 +10,16 @@ import (
 type exact struct {
 	max     int
 	refuse  bool
-	entries []entry // in the order they were inserted in
+	entries []stamped // in the order they were inserted in
 }
 
-type entry struct {
+type stamped struct {
 	key   int
 	stamp uint64
 }
 
-// find returns key's entry, or nil.
-func (x *exact) find(key int) *entry {
+// find returns the key with its stamp, or nil.
+func (x *exact) find(key int) *stamped {
 	for i := range x.entries {
 		if x.entries[i].key == key {
 			return &x.entries[i]
@@ -29,16 +29,16 @@ func (x *exact) find(key int) *entry {
 }
 
 // least returns the key to evict: of equal stamps that of the first inserted.
-func (x *exact) least() entry {
-	return slices.MinFunc(x.entries, func(a, b entry) int { return cmp.Compare(a.stamp, b.stamp) })
+func (x *exact) least() stamped {
+	return slices.MinFunc(x.entries, func(a, b stamped) int { return cmp.Compare(a.stamp, b.stamp) })
 }
 
 func (x *exact) remove(key int) {
-	x.entries = slices.DeleteFunc(x.entries, func(e entry) bool { return e.key == key })
+	x.entries = slices.DeleteFunc(x.entries, func(e stamped) bool { return e.key == key })
 }
 
 // insert is Insert. It also returns which keys had to go.
-func (x *exact) insert(e entry, now, idle uint64) (gone []int, until uint64, o Outcome) {
+func (x *exact) insert(e stamped, now, idle uint64) (gone []int, until uint64, o Outcome) {
 	if x.find(e.key) != nil {
 		return nil, 0, Found
 	}

@@ -115,7 +115,7 @@ func secret[K comparable](t *testing.T, keys ...K) {
 		if seen := hashes(key, newHasher[K]); len(seen) < 100 {
 			t.Errorf("%T %v: %d hashes in 100 tables", key, key, len(seen))
 		}
-		if h.kind == other {
+		if h.kind == general {
 			continue
 		}
 		for name, word := range map[string]*uint64{"first": &h.first, "second": &h.second} {

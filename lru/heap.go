@@ -1,64 +1,64 @@
 package lru
 
-// heap is a binary min-heap of slots in chunks: it grows and shrinks without copying, and
-// so without holding up an insert.
+// heap is a binary min-heap in chunks. It grows and shrinks without copying, so no insert waits
+// for a copy.
 type heap[V any] struct {
 	chunks []*chunk[V]
 	n      int
 }
 
-func (h *heap[V]) at(i int) *slot[V] { return &h.chunks[i/chunkSlots][i%chunkSlots] }
+func (h *heap[V]) entry(i int) *entry[V] { return &h.chunks[i/chunkEntries][i%chunkEntries] }
 
-func (h *heap[V]) push(s slot[V]) {
-	if h.n == len(h.chunks)*chunkSlots {
+func (h *heap[V]) push(e entry[V]) {
+	if h.n == len(h.chunks)*chunkEntries {
 		h.chunks = append(h.chunks, new(chunk[V]))
 	}
 	h.n++
-	h.up(h.n-1, s)
+	h.siftUp(h.n-1, e)
 }
 
-func (h *heap[V]) remove(i int) slot[V] {
-	removed := *h.at(i)
+func (h *heap[V]) remove(i int) entry[V] {
+	removed := *h.entry(i)
 	h.n--
-	last := *h.at(h.n)
-	*h.at(h.n) = slot[V]{} // let go of the value
+	last := *h.entry(h.n)
+	*h.entry(h.n) = entry[V]{} // so that the value can be collected
 	if i < h.n {
-		h.up(h.down(i, last), last)
+		h.siftUp(h.siftDown(i, last), last)
 	}
-	if full := len(h.chunks) - 1; h.n+chunkSlots <= full*chunkSlots { // keep one to spare
+	if full := len(h.chunks) - 1; h.n+chunkEntries <= full*chunkEntries { // keep a spare chunk
 		h.chunks[full] = nil
 		h.chunks = h.chunks[:full]
 	}
 	return removed
 }
 
-// up puts s at i, or above it.
-func (h *heap[V]) up(i int, s slot[V]) {
+// siftUp puts e at index i or at an ancestor of it.
+func (h *heap[V]) siftUp(i int, e entry[V]) {
 	for i > 0 {
-		parent := h.at((i - 1) / 2)
-		if !s.before(parent) {
+		parent := h.entry((i - 1) / 2)
+		if !e.before(parent) {
 			break
 		}
-		*h.at(i) = *parent
+		*h.entry(i) = *parent
 		i = (i - 1) / 2
 	}
-	*h.at(i) = s
+	*h.entry(i) = e
 }
 
-// down returns where s belongs, at i or below it, and makes room there.
-func (h *heap[V]) down(i int, s slot[V]) int {
+// siftDown frees an index for e, i or a descendant of it, and returns that index.
+func (h *heap[V]) siftDown(i int, e entry[V]) int {
 	for {
 		child := 2*i + 1
 		if child >= h.n {
 			return i
 		}
-		if child+1 < h.n && h.at(child+1).before(h.at(child)) {
+		if child+1 < h.n && h.entry(child+1).before(h.entry(child)) {
 			child++
 		}
-		if !h.at(child).before(&s) {
+		if !h.entry(child).before(&e) {
 			return i
 		}
-		*h.at(i) = *h.at(child)
+		*h.entry(i) = *h.entry(child)
 		i = child
 	}
 }

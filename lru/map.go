@@ -1,15 +1,14 @@
-// Package lru is a bounded concurrent map. Look-ups are lock-free and change
-// nothing; inserting and removing keys takes one lock, for which no look-up waits.
+// Package lru is a bounded concurrent map that evicts by stamp. Look-ups take no lock and write
+// nothing. Inserting and removing keys takes one lock, for which no look-up waits.
 //
-// Recency lives in the values, not in the structure: each value reports a stamp,
-// and the table evicts the one with the least. With the time of the last access
-// as the stamp that is LRU; another stamp gives another order. There is one order
-// for all keys, on the stamps as last seen. A value whose stamp has moved on since
-// is found out, and sunk to its new place, when it comes to the top.
+// Each value reports a stamp, and the map evicts the value with the least. With the time of the
+// last access as the stamp, that is LRU; another stamp gives another order. One order holds all
+// keys by the stamps that it last read. A value whose stamp has grown since is moved back when
+// it comes to the front.
 //
-// The keys are spread over many small concurrent maps. One of them at a time is
-// replaced by larger ones, or by a fresh one, while look-ups go on in it: so no
-// insert copies the whole table.
+// The keys are spread over many small concurrent maps. The keys of one of them at a time are
+// moved to larger ones, or to a fresh one, while look-ups go on in it. So no insert copies the
+// whole table. DESIGN.md §4 has the reasons and the proofs.
 package lru
 
 import (
@@ -18,50 +17,47 @@ import (
 	"sync/atomic"
 )
 
-// idleDrops is how many idle values an insert drops. Each key is dropped but once, so on
-// average that is less than one; but when many have gone idle at once, the table shrinks
-// by fifteen with each key that comes.
+// idleDrops is the most idle values that one insert drops. After a flood has gone idle, the
+// table therefore shrinks by up to fifteen keys with each key that comes.
 const idleDrops = 16
 
-// Values is what the table needs to know of its values. The methods are called
-// concurrently, some of them under locks: they must not call the table, nor panic.
+// Values ranks and retires the values of a Map. The methods are called concurrently, some of
+// them under locks. They must neither call the map nor panic.
 type Values[V any] interface {
-	// Stamp returns v's rank in the order of eviction, least first, and the state of v
-	// that it was read from. Of a value that may have been replaced final is true: from
-	// then on it changes no more, unless it is retired. A value whose stamp decreases
-	// may be evicted later than its turn.
+	// Stamp returns v's rank in the order of eviction, least first, and the state of v from
+	// which it was read. final reports that v may have been replaced: then it changes no more,
+	// except when it is retired. A value whose stamp decreases may be evicted too late.
 	Stamp(v *V) (stamp, state uint64, final bool)
-	// Retire ends v for good if its state is still the one given, and reports whether
-	// it did. now is as in Insert.
+	// Retire ends v for good if its state is still the given one, and reports whether it did.
+	// now is as in Insert.
 	Retire(v *V, state, now uint64) bool
 }
 
-// Map is a map of at most a given number of keys. Init makes it ready to use; it must
-// not be copied.
+// Map is a map of a bounded number of keys. Init makes it ready for use. It must not be copied.
 //
-// A value lies in front of its key, in memory of the map. K must not contain
-// interfaces, whose values cannot be copied, nor V pointers. Besides its value a key
-// takes about 75 bytes and its own size: there is no bound on how long a key may be.
+// A value lies in front of its key, in one allocation of the map. K must not contain
+// interfaces, whose values cannot be copied. V must not contain pointers. A key takes about 75
+// bytes, its own size, and the size of its value. The map does not bound the length of a key.
 type Map[K comparable, V any] struct {
-	table  table[K, V]
-	values Values[V]
-	refuse bool
-	until  atomic.Uint64 // if refuse: a stamp that none was below when the map was full, or 0
+	table     table[K, V]
+	values    Values[V]
+	refuseNew bool
+	fullUntil atomic.Uint64 // see publish
 
-	mu    sync.Mutex // of those who insert and remove keys
+	mu    sync.Mutex // held to insert and to remove keys
 	order order[V]
 	max   int
 }
 
-// Init makes m an empty map of at most max keys, max ≥ 1. With refuse, a value whose
-// stamp is above now is never evicted: Insert refuses the new key instead.
+// Init makes m an empty map of at most max keys, max ≥ 1. With refuseNew, a value whose stamp
+// is above now is never evicted: Insert refuses the new key instead.
 //
-// Init exists so that a Map can be embedded by value, which spares a look-up one
-// dereference. It panics if K or V is not as the documentation of Map demands.
-func (m *Map[K, V]) Init(max int, refuse bool, values Values[V]) {
+// Init exists so that a Map can be embedded by value, which spares a look-up one dereference.
+// It panics if K contains an interface or V a pointer.
+func (m *Map[K, V]) Init(max int, refuseNew bool, values Values[V]) {
 	m.table.init(max)
 	m.values = values
-	m.refuse = refuse
+	m.refuseNew = refuseNew
 	m.max = max
 }
 
@@ -74,63 +70,62 @@ func (m *Map[K, V]) Len() (n int) {
 	return n
 }
 
-// Pause calls f with the number of keys while none is inserted, evicted or removed.
+// Pause calls f with the number of keys. No key is inserted, evicted or removed meanwhile.
 func (m *Map[K, V]) Pause(f func(keys int)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	f(m.table.keys)
 }
 
-// Full reports whether Insert would refuse a new key at now, and if so, the least stamp: the
-// now at which room can be made. It never waits: while another caller has the lock, it goes
-// by what the last insert saw, which may be less.
+// Full reports whether Insert would refuse a new key at now. If so, until is the least stamp:
+// the now at which there will be room. Full never waits. While another goroutine holds the
+// lock, it returns what the last insert saw, which may be less.
 func (m *Map[K, V]) Full(now uint64) (until uint64, full bool) {
-	if until = m.until.Load(); until > 0 && m.mu.TryLock() {
+	if until = m.fullUntil.Load(); until > 0 && m.mu.TryLock() {
 		defer m.mu.Unlock()
-		if m.table.keys < m.max { // since just now
+		if m.table.keys < m.max { // since the load
 			return 0, false
 		}
 		b := budget{certain: maxLooks, atStake: maxLooksAtStake}
-		c := m.least(now, &b)
-		m.order.put(c.slot)
-		m.note()
+		c := m.popLeast(now, &b)
+		m.order.put(c.entry)
+		m.publish()
 		until = c.stamp
 	}
 	return until, until > now
 }
 
-// Outcome is what became of an Insert.
+// Outcome is the result of an Insert.
 type Outcome int
 
 // The outcomes of an Insert.
 const (
 	Inserted Outcome = iota
-	Found            // the key was in the map already
-	Refused          // nothing could be evicted before the instant returned
+	Found            // the key is already in the map
+	Refused          // no value may be evicted before the instant that Insert returns
 )
 
-// Insert adds a copy of key, unless it is there already, and a value that set is given to
-// make ready. To make room it evicts the value with the least stamp; before that, it
-// drops up to 16 values with stamps at or below idle. A value whose stamp is at most now
-// has nothing to lose: Insert looks further for one before it evicts another. now is also
-// passed on to Retire.
+// Insert adds a copy of key, unless the map has it, and a value that set makes ready. It first
+// drops up to 16 values with stamps at or below idle. If the map is full, it then evicts the
+// value with the least stamp. A value whose stamp is at most now has nothing to lose; Insert
+// looks longer for such a value before it evicts another one. It passes now on to Retire.
 //
-// All this, set included, happens under the lock. If the outcome is Refused, until is
-// the least stamp: the now at which room can be made. Insert panics if key is not equal to
-// itself, like a NaN.
+// All this, set included, happens under the lock. If the outcome is Refused, until is the least
+// stamp: the now at which there will be room. Insert panics if key does not equal itself, like a
+// NaN.
 func (m *Map[K, V]) Insert(
 	key K, now, idle uint64, set func(*V),
 ) (v *V, until uint64, outcome Outcome) {
-	if key != key { //nolint:gocritic // that is what a NaN is known by
-		panic("lru: a key that is not equal to itself")
+	if key != key { //nolint:gocritic // only a NaN differs from itself
+		panic("lru: the key does not equal itself")
 	}
-	if !m.refuse {
-		v = m.table.make(key) // while others have the lock
+	if !m.refuseNew {
+		v = m.table.newValue(key) // before the lock is taken
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	hash := m.table.hasher.hash(key)
-	found, at := m.table.probe(hash, key)
+	found, stored := m.table.probe(hash, key)
 	if found != nil {
 		return nil, 0, Found
 	}
@@ -141,13 +136,13 @@ func (m *Map[K, V]) Insert(
 		}
 	}
 	if v == nil {
-		v = m.table.make(key)
+		v = m.table.newValue(key)
 	}
 	set(v)
 	stamp, _, _ := m.values.Stamp(v)
-	m.table.store(hash, at, v)
-	m.order.push(stamp, v)
-	m.note()
+	m.table.store(hash, stored, v)
+	m.order.add(stamp, v)
+	m.publish()
 	return v, 0, Inserted
 }
 
@@ -160,36 +155,36 @@ func (m *Map[K, V]) dropIdle(now, idle uint64) {
 	}
 }
 
-// makeRoom evicts the value with the least stamp, or returns that stamp.
+// makeRoom evicts the value with the least stamp. If it must not, it returns that stamp.
 func (m *Map[K, V]) makeRoom(now uint64) (least uint64, ok bool) {
 	limit := uint64(math.MaxUint64)
-	if m.refuse {
+	if m.refuseNew {
 		limit = now
 	}
 	b := budget{certain: maxLooks, atStake: maxLooksAtStake}
 	if least, ok = m.evict(limit, now, &b); !ok {
-		m.note()
+		m.publish()
 	}
 	return least, ok
 }
 
-// note makes known what Full returns.
-func (m *Map[K, V]) note() {
+// publish sets fullUntil for callers of Full that do not get the lock: 0 if there is room, or
+// else the least stamp in the order, which no value's stamp is below.
+func (m *Map[K, V]) publish() {
 	switch {
-	case !m.refuse:
+	case !m.refuseNew:
 	case m.table.keys < m.max:
-		m.until.Store(0)
+		m.fullUntil.Store(0)
 	default:
-		m.until.Store(m.order.first().stamp)
+		m.fullUntil.Store(m.order.first().stamp)
 	}
 }
 
-// Replace puts a copy of old, which set is given to make ready, in the place of old if
-// old still is the value of key. It returns the copy, or nil if it was not put there.
-// Several callers may do so at once; only one of them succeeds. It takes no lock but, for
-// a few instructions, that of a bucket of a small map.
+// Replace replaces old by a new value for the same key, which set makes ready, if old is still
+// the value of key. It returns the new value, or nil if old was replaced or removed before. It
+// takes one lock of a small map, for a few instructions.
 func (m *Map[K, V]) Replace(key K, old *V, set func(*V)) *V {
-	next := m.table.make(key)
+	next := m.table.newValue(key)
 	set(next)
 	if !m.table.replace(key, old, next) {
 		return nil
@@ -197,20 +192,20 @@ func (m *Map[K, V]) Replace(key K, old *V, set func(*V)) *V {
 	return next
 }
 
-// Remove removes key. retire is called with its value, which it must end whatever
-// its state; if it panics, so does Remove, and the key stays. The search for its slot takes
-// time linear in the number of keys, in which no key is inserted.
+// Remove removes key. It calls retire with the key's value, which retire must end whatever its
+// state is. If retire panics, so does Remove, and the key stays. Remove takes time linear in the
+// number of keys, and inserts wait for it.
 func (m *Map[K, V]) Remove(key K, retire func(v *V)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.refuse {
-		m.until.Store(0) // from when the key is gone, not later
-		defer m.note()
+	if m.refuseNew {
+		m.fullUntil.Store(0) // before the key is gone, not after
+		defer m.publish()
 	}
 	var failure any
 	v := m.table.remove(key, func(v *V) (retired bool) {
-		defer func() { failure = recover() }() // for there is a lock to let go of
-		if m.table.has(v, key) {
+		defer func() { failure = recover() }() // a panic would leave the small map locked
+		if m.table.hasKey(v, key) {
 			retire(v)
 			retired = true
 		}
@@ -223,7 +218,7 @@ func (m *Map[K, V]) Remove(key K, retire func(v *V)) {
 		return
 	}
 	if !m.order.remove(func(u *V) bool { return u == v }) {
-		// v is a successor, and the slot has one of its predecessors.
-		m.order.remove(func(u *V) bool { return m.table.has(u, key) })
+		// The order has a value that v has replaced.
+		m.order.remove(func(u *V) bool { return m.table.hasKey(u, key) })
 	}
 }

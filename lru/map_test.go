@@ -174,8 +174,8 @@ func TestLayout(t *testing.T) {
 	if strconv.IntSize < 64 {
 		t.Skip("of 64 bits")
 	}
-	if size := unsafe.Sizeof(slot[item]{}); size != 24 {
-		t.Errorf("a slot takes %d bytes, want 24", size)
+	if size := unsafe.Sizeof(entry[item]{}); size != 24 {
+		t.Errorf("an entry takes %d bytes, want 24", size)
 	}
 	if size := unsafe.Sizeof(chunk[item]{}) + 8; size > 3200 || size < 3200*9/10 {
 		t.Errorf("a chunk and the allocator's header take %d bytes, want what fits in 3,200", size)

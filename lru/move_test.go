@@ -16,9 +16,9 @@ func TestHitsDoNotWaitForAMove(t *testing.T) {
 			c.use(k)
 		}
 		tbl := &c.table
-		old := tbl.sizes[0]
-		g := &move[item]{from: tbl.slots[0].Load(), mid: len(tbl.slots) / 2}
-		g.to = [2]*small[item]{newSmall[item](mostBuckets), newSmall[item](mostBuckets)}
+		old := tbl.spans[0]
+		g := &move[item]{from: tbl.slots[0].Load(), middle: len(tbl.slots) / 2}
+		g.to = [2]*smallMap[item]{newSmallMap[item](mostBuckets), newSmallMap[item](mostBuckets)}
 		if !divide {
 			g.to[1] = g.to[0]
 		}
@@ -50,14 +50,14 @@ func TestHitsDoNotWaitForAMove(t *testing.T) {
 		for k := range values {
 			values[k] = c.Load(k)
 		}
-		tbl.run(g) // goes on
+		tbl.moveKeys(g) // goes on
 		if divide {
-			low := &size{from: 0, to: g.mid, buckets: mostBuckets, keys: g.to[0].Size()}
-			high := &size{from: g.mid, to: old.to, buckets: mostBuckets, keys: g.to[1].Size()}
+			low := &span{from: 0, to: g.middle, buckets: mostBuckets, keys: g.to[0].Size()}
+			high := &span{from: g.middle, to: old.to, buckets: mostBuckets, keys: g.to[1].Size()}
 			tbl.maps++
 			tbl.finish(g, low, high)
 		} else {
-			tbl.finish(g, &size{from: 0, to: old.to, buckets: mostBuckets, keys: keys})
+			tbl.finish(g, &span{from: 0, to: old.to, buckets: mostBuckets, keys: keys})
 		}
 		if err := c.whole(); err != nil {
 			t.Fatal(err)

@@ -9,21 +9,21 @@ import (
 	"unsafe"
 )
 
-// A value and its key are one allocation, the value in front. So a caller that compares
-// the key has the value in the same cache line, and the order can tell a value's key.
+// node is a value and its key in one allocation. So a caller that compares the key has the value
+// in the same cache line, and a value leads to its key.
 //
-// Behind a string key's value lie the length of the key and its bytes, in an allocation
-// that is free of pointers. All other keys lie in a node.
+// A string key is not in a node: its length and its bytes follow the value, in an allocation
+// without pointers.
 type node[K comparable, V any] struct {
 	value V
 	key   K
 }
 
-// longText is the length byte of a key that is as long or longer. The length then
-// follows in eight bytes.
+// longText is the length byte of a string key that is as long or longer. The length follows in
+// eight bytes.
 const longText = 255
 
-// nodes makes nodes and reads keys.
+// nodes makes values with their keys, and reads the keys.
 type nodes[K comparable, V any] struct {
 	isText  bool
 	strings []uintptr // offsets of the strings in a key
@@ -41,9 +41,9 @@ func newNodes[K comparable, V any]() nodes[K, V] {
 	return nodes[K, V]{k.Kind() == reflect.String, stringsIn(k, 0, nil)}
 }
 
-// make returns a value of zero in front of a copy of key that shares no memory with the
-// caller's, whose strings may be slices of a large buffer.
-func (n *nodes[K, V]) make(key K) *V {
+// newValue returns a zero value in front of a copy of key. The copy shares no memory with the
+// caller's key, whose strings may be parts of a buffer.
+func (n *nodes[K, V]) newValue(key K) *V {
 	if !n.isText {
 		made := &node[K, V]{key: key}
 		for _, offset := range n.strings {
@@ -58,35 +58,35 @@ func (n *nodes[K, V]) make(key K) *V {
 		header += 8
 	}
 	var v V
-	size := int(unsafe.Sizeof(v)) // a multiple of 8, or the rest would not be aligned
+	size := int(unsafe.Sizeof(v))
 	words := make([]uint64, (size+header+len(text)+7)/8)
-	behind := unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(&words[0]), size)), header+len(text))
-	behind[0] = byte(min(len(text), longText))
+	bytes := unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(&words[0]), size)), header+len(text))
+	bytes[0] = byte(min(len(text), longText))
 	if len(text) >= longText {
-		binary.NativeEndian.PutUint64(behind[1:], uint64(len(text)))
+		binary.NativeEndian.PutUint64(bytes[1:], uint64(len(text)))
 	}
-	copy(behind[header:], text)
+	copy(bytes[header:], text)
 	return (*V)(unsafe.Pointer(&words[0]))
 }
 
-// key returns the key behind v. It is valid as long as v is.
-func (n *nodes[K, V]) key(v *V) K {
+// keyOf returns the key of v. It is valid as long as v is.
+func (n *nodes[K, V]) keyOf(v *V) K {
 	if n.isText {
-		text := textBehind(v)
+		text := textOf(v)
 		return *(*K)(unsafe.Pointer(&text))
 	}
 	return (*node[K, V])(unsafe.Pointer(v)).key
 }
 
-// has reports whether key is the key behind v.
-func (n *nodes[K, V]) has(v *V, key K) bool {
+// hasKey reports whether key is the key of v.
+func (n *nodes[K, V]) hasKey(v *V, key K) bool {
 	if n.isText {
-		return textBehind(v) == *(*string)(unsafe.Pointer(&key))
+		return textOf(v) == *(*string)(unsafe.Pointer(&key))
 	}
 	return (*node[K, V])(unsafe.Pointer(v)).key == key
 }
 
-func textBehind[V any](v *V) string {
+func textOf[V any](v *V) string {
 	p := unsafe.Add(unsafe.Pointer(v), unsafe.Sizeof(*v))
 	if n := *(*byte)(p); n < longText {
 		return unsafe.String((*byte)(unsafe.Add(p, 1)), int(n))
@@ -95,8 +95,7 @@ func textBehind[V any](v *V) string {
 	return unsafe.String((*byte)(unsafe.Add(p, 9)), int(n))
 }
 
-// stringsIn appends to offsets where, from base on, the strings in a value of type t
-// are.
+// stringsIn appends the offsets of the strings in a value of type t that lies at offset base.
 func stringsIn(t reflect.Type, base uintptr, offsets []uintptr) []uintptr {
 	switch t.Kind() {
 	case reflect.String:
@@ -114,7 +113,7 @@ func stringsIn(t reflect.Type, base uintptr, offsets []uintptr) []uintptr {
 	return offsets
 }
 
-// holds reports whether a value of type t holds one of the given kinds, or is one.
+// holds reports whether t is, or contains, a type of one of the given kinds.
 func holds(t reflect.Type, kinds ...reflect.Kind) bool {
 	switch t.Kind() {
 	case reflect.Struct:

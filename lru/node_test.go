@@ -14,14 +14,14 @@ func TestTextLiesBehindItsValue(t *testing.T) {
 		0, 1, 7, 8, 9, 13, 14, 15, 16, 100, 253, 254, 255, 256, 257, 1 << 20,
 	} {
 		want := strings.Repeat("k", length)
-		v := n.make(want)
+		v := n.newValue(want)
 		v.used.Store(1<<64 - 1) // must not reach the key
 		v.dead.Store(true)
-		got := n.key(v)
-		if got != want || !n.has(v, want) {
+		got := n.keyOf(v)
+		if got != want || !n.hasKey(v, want) {
 			t.Fatalf("%d bytes: got %q", length, got)
 		}
-		if n.has(v, want+"k") || length > 0 && n.has(v, want[1:]+"x") {
+		if n.hasKey(v, want+"k") || length > 0 && n.hasKey(v, want[1:]+"x") {
 			t.Fatalf("%d bytes: another key is taken for it", length)
 		}
 		header := uintptr(1)
@@ -45,7 +45,7 @@ func TestTextTakesNoMoreThanItNeeds(t *testing.T) {
 	n := newNodes[string, words]()
 	runtime.ReadMemStats(&before)
 	for i := range kept {
-		kept[i] = n.make("198.51.100.195x") // 15 bytes, and their length
+		kept[i] = n.newValue("198.51.100.195x") // 15 bytes, and their length
 	}
 	runtime.ReadMemStats(&after)
 	runtime.KeepAlive(&kept)

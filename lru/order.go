@@ -1,72 +1,71 @@
 package lru
 
-// slot is a key's place in the order: by stamp as last seen, and first inserted first
-// among equals.
-type slot[V any] struct {
-	stamp uint64
-	seq   uint64
-	value *V // or one that it has replaced since
+// entry is one key in the order of eviction: by stamp as last read, first inserted first among
+// equals.
+type entry[V any] struct {
+	stamp    uint64
+	sequence uint64
+	value    *V // the key's value, or one that was replaced by it
 }
 
-func (a *slot[V]) before(b *slot[V]) bool {
-	return a.stamp < b.stamp || a.stamp == b.stamp && a.seq < b.seq
+func (a *entry[V]) before(b *entry[V]) bool {
+	return a.stamp < b.stamp || a.stamp == b.stamp && a.sequence < b.sequence
 }
 
-// order is a priority queue of slots. Most of them come in order, above all in a flood
-// of new keys, and wait in a queue that is sorted as it stands; the others go to a
-// heap.
+// order is a priority queue of entries. Most entries come in order, above all in a flood of new
+// keys, and wait in a queue that is sorted as it stands. The others go to a heap.
 type order[V any] struct {
-	run  queue[V]
-	heap heap[V]
-	next uint64 // sequence number of the next push
+	sorted   queue[V]
+	heap     heap[V]
+	sequence uint64 // of the next new entry
 }
 
-func (o *order[V]) len() int { return o.run.n + o.heap.n }
+func (o *order[V]) len() int { return o.sorted.n + o.heap.n }
 
-// push adds a value that was not in the order before.
-func (o *order[V]) push(stamp uint64, v *V) {
-	o.put(slot[V]{stamp, o.next, v})
-	o.next++
+// add adds a new entry.
+func (o *order[V]) add(stamp uint64, v *V) {
+	o.put(entry[V]{stamp, o.sequence, v})
+	o.sequence++
 }
 
-// put adds a slot, or puts it back.
-func (o *order[V]) put(s slot[V]) {
-	if o.run.n > 0 && s.before(o.run.last()) {
-		o.heap.push(s)
+// put adds an entry, or puts it back.
+func (o *order[V]) put(e entry[V]) {
+	if o.sorted.n > 0 && e.before(o.sorted.last()) {
+		o.heap.push(e)
 		return
 	}
-	o.run.push(s)
+	o.sorted.push(e)
 }
 
-// first returns the least slot of an order that is not empty.
-func (o *order[V]) first() *slot[V] {
-	if o.run.n > 0 && (o.heap.n == 0 || o.run.first().before(o.heap.at(0))) {
-		return o.run.first()
+// first returns the least entry of an order that is not empty.
+func (o *order[V]) first() *entry[V] {
+	if o.sorted.n > 0 && (o.heap.n == 0 || o.sorted.first().before(o.heap.entry(0))) {
+		return o.sorted.first()
 	}
-	return o.heap.at(0)
+	return o.heap.entry(0)
 }
 
-func (o *order[V]) pop() slot[V] {
-	if first := o.first(); o.run.n > 0 && first == o.run.first() {
-		return o.run.pop()
+func (o *order[V]) pop() entry[V] {
+	if first := o.first(); o.sorted.n > 0 && first == o.sorted.first() {
+		return o.sorted.pop()
 	}
 	return o.heap.remove(0)
 }
 
-// remove removes the one slot whose value matches and reports whether there was one. It
-// takes time linear in the number of slots.
+// remove removes the entry whose value matches, and reports whether there was one. At most one
+// may match. It takes time linear in the number of entries.
 func (o *order[V]) remove(matches func(*V) bool) bool {
 	for i := range o.heap.n {
-		if matches(o.heap.at(i).value) {
+		if matches(o.heap.entry(i).value) {
 			o.heap.remove(i)
 			return true
 		}
 	}
-	n := o.run.n
+	n := o.sorted.n
 	for range n { // once around
-		if s := o.run.pop(); !matches(s.value) {
-			o.run.push(s)
+		if e := o.sorted.pop(); !matches(e.value) {
+			o.sorted.push(e)
 		}
 	}
-	return o.run.n < n
+	return o.sorted.n < n
 }

@@ -7,13 +7,13 @@ import (
 
 func TestOrderLetsGoOfWhatWasPopped(t *testing.T) {
 	var o order[int]
-	for i := range 10 * chunkSlots {
-		o.push(uint64(i), new(int))
+	for i := range 10 * chunkEntries {
+		o.add(uint64(i), new(int))
 	}
 	for range 3 { // and three in the heap
-		o.push(0, new(int))
+		o.add(0, new(int))
 	}
-	chunks := o.run.chunks
+	chunks := o.sorted.chunks
 	for o.len() > 0 {
 		o.pop()
 	}
@@ -23,7 +23,7 @@ func TestOrderLetsGoOfWhatWasPopped(t *testing.T) {
 		}
 		for j := range c {
 			if c[j].value != nil {
-				t.Fatalf("slot %d of chunk %d is kept", j, i)
+				t.Fatalf("entry %d of chunk %d is kept", j, i)
 			}
 		}
 		if i < len(chunks) {
@@ -42,7 +42,7 @@ func TestOrderIsAPriorityQueue(t *testing.T) {
 			if round%2 == 0 {
 				stamp += uint64(i / 3) // most of them in order
 			}
-			o.push(stamp, &i)
+			o.add(stamp, &i)
 			there[i] = true
 			switch rng.IntN(4) {
 			case 0:
@@ -55,7 +55,7 @@ func TestOrderIsAPriorityQueue(t *testing.T) {
 				delete(there, key)
 			}
 		}
-		last := slot[int]{}
+		last := entry[int]{}
 		for o.len() > 0 {
 			next := o.pop()
 			if next.before(&last) || !there[*next.value] {
@@ -65,36 +65,36 @@ func TestOrderIsAPriorityQueue(t *testing.T) {
 			last = next
 		}
 		if len(there) > 0 {
-			t.Fatalf("%d slots got lost", len(there))
+			t.Fatalf("%d entries got lost", len(there))
 		}
 	}
 }
 
-// The heap has as many chunks as its slots need, and at most one to spare, which keeps it
+// The heap has as many chunks as its entries need, and at most one to spare, which keeps it
 // from letting go of one and allocating it anew over and over.
 func TestHeapGrowsAndShrinksByTheChunk(t *testing.T) {
 	var h heap[int]
 	fits := func() {
 		t.Helper()
-		needed := (h.n + chunkSlots - 1) / chunkSlots
+		needed := (h.n + chunkEntries - 1) / chunkEntries
 		if got := len(h.chunks); got < needed || got > needed+1 {
-			t.Fatalf("%d chunks for %d slots, want %d and at most one more", got, h.n, needed)
+			t.Fatalf("%d chunks for %d entries, want %d and at most one more", got, h.n, needed)
 		}
 	}
-	for i := range 20 * chunkSlots {
-		h.push(slot[int]{stamp: uint64(i)})
+	for i := range 20 * chunkEntries {
+		h.push(entry[int]{stamp: uint64(i)})
 		fits()
 	}
 	for h.n > 0 {
 		h.remove(h.n / 2)
 		fits()
 	}
-	h.push(slot[int]{})
+	h.push(entry[int]{})
 	chunks := testing.AllocsPerRun(100, func() {
-		for range chunkSlots {
-			h.push(slot[int]{})
+		for range chunkEntries {
+			h.push(entry[int]{})
 		}
-		for range chunkSlots {
+		for range chunkEntries {
 			h.remove(0)
 		}
 	})

@@ -1,26 +1,26 @@
 package lru
 
-// chunkSlots is how many slots are allocated at a time: 128 of them, with the allocator's
-// header of a word, take a size class of 3,200 bytes, which is 25 bytes a slot.
-const chunkSlots = 128
+// chunkEntries is the number of entries that are allocated together. With the allocator's
+// header of a word, 128 of them take a size class of 3,200 bytes: 25 bytes each.
+const chunkEntries = 128
 
-type chunk[V any] [chunkSlots]slot[V]
+type chunk[V any] [chunkEntries]entry[V]
 
-// queue is a first-in-first-out queue of slots in chunks, which spare the slack that a
-// slice has, and the copying.
+// queue is a first-in-first-out queue in chunks. Unlike a slice it has no slack and is never
+// copied.
 type queue[V any] struct {
 	chunks     []*chunk[V]
 	spare      *chunk[V]
 	n          int
-	head, tail int // the first slot in the first chunk, and behind the last in the last
+	head, tail int // the first entry in the first chunk, and one past the last in the last chunk
 }
 
-func (q *queue[V]) first() *slot[V] { return &q.chunks[0][q.head] }
+func (q *queue[V]) first() *entry[V] { return &q.chunks[0][q.head] }
 
-func (q *queue[V]) last() *slot[V] { return &q.chunks[len(q.chunks)-1][q.tail-1] }
+func (q *queue[V]) last() *entry[V] { return &q.chunks[len(q.chunks)-1][q.tail-1] }
 
-func (q *queue[V]) push(s slot[V]) {
-	if len(q.chunks) == 0 || q.tail == chunkSlots {
+func (q *queue[V]) push(e entry[V]) {
+	if len(q.chunks) == 0 || q.tail == chunkEntries {
 		next := q.spare
 		if q.spare = nil; next == nil {
 			next = new(chunk[V])
@@ -28,22 +28,22 @@ func (q *queue[V]) push(s slot[V]) {
 		q.chunks = append(q.chunks, next)
 		q.tail = 0
 	}
-	q.chunks[len(q.chunks)-1][q.tail] = s
+	q.chunks[len(q.chunks)-1][q.tail] = e
 	q.tail++
 	q.n++
 }
 
-func (q *queue[V]) pop() slot[V] {
+func (q *queue[V]) pop() entry[V] {
 	first := q.first()
-	s := *first
-	*first = slot[V]{} // let go of the value
+	e := *first
+	*first = entry[V]{} // so that the value can be collected
 	q.head++
 	q.n--
-	if q.head == chunkSlots || q.n == 0 {
+	if q.head == chunkEntries || q.n == 0 {
 		q.spare = q.chunks[0]
-		q.chunks[0] = nil // or the array behind the slice would keep it
+		q.chunks[0] = nil // the array behind the slice would keep it
 		q.chunks = q.chunks[1:]
 		q.head = 0
 	}
-	return s
+	return e
 }

@@ -9,69 +9,67 @@ import (
 )
 
 const (
-	// leastBuckets is how many root buckets of five entries the first small map has.
+	// leastBuckets is the number of root buckets, of five entries each, of the first small map.
 	leastBuckets = 32
 
-	// mostBuckets is from how many on a small map is divided rather than doubled, as long
-	// as it can be. Moving its keys takes 0.6 ms (BenchmarkMove).
+	// mostBuckets is the number of root buckets from which on a small map is divided rather than
+	// doubled, as long as it has more than one slot. To move its keys takes 0.6 ms (BenchmarkMove).
 	mostBuckets = 2048
 
-	// keysPerSlot is the least share of the bound that a slot of the directory is given, and
-	// in large tables about what it has. Then a bucket has 2.25 keys in a table that is full:
-	// with more of them, keys that come and go chain more buckets to it.
+	// keysPerSlot is the least part of the bound that a slot of the directory serves. In a full
+	// table a bucket then has 2.25 keys; with more, keys that come and go chain more buckets to it.
 	keysPerSlot = 9 * mostBuckets / 4
 
-	// maxSlots bounds the directory, to a megabyte. Beyond 300 million keys the small
-	// maps are larger.
+	// maxSlots bounds the directory to a megabyte. Beyond 300 million keys the small maps
+	// are larger instead.
 	maxSlots = 1 << 16
 
-	// rebuildTurns is how often all keys are exchanged until all small maps are made anew,
-	// one after the other, so as to let go of the buckets that xsync has chained to them and
-	// never frees. On average those are 8 % of the memory then.
+	// rebuildTurns is the number of times that all keys are exchanged until every small map was
+	// replaced by a fresh one, in turn. xsync never frees the buckets that it has chained to full
+	// ones; on average they are 8 % of the memory then.
 	rebuildTurns = 8
 )
 
-// small is one of the small maps: from the hash of a key to its value.
-type small[V any] = xsync.MapOf[uint64, *V]
+// smallMap maps the hash of a key to its value.
+type smallMap[V any] = xsync.MapOf[uint64, *V]
 
-// table is an unbounded concurrent map. It is made of small maps, each for a range of
-// the slots of a directory that never changes its size. Look-ups and replace take no
-// lock; the other methods are for one caller at a time.
+// table is an unbounded concurrent map. It consists of small maps, each for a span of slots of
+// a directory that never changes its size. load and replace take no lock of the table and may be
+// called concurrently. The lock of the Map guards the other methods.
 //
-// Small maps never grow by themselves, because no more keys are stored in one than
-// it has room for. Instead its keys are moved to other maps, one after the other; see
-// move.
+// A small map never grows by itself, because it gets no more keys than fit. Instead its keys are
+// moved to other maps, one after another; see move.
 type table[K comparable, V any] struct {
 	nodes[K, V]
 	hasher hasher[K]
-	slots  []atomic.Pointer[small[V]]
-	only   atomic.Pointer[small[V]] // the small map of all slots, if there is but one
+	slots  []atomic.Pointer[smallMap[V]]
+	only   atomic.Pointer[smallMap[V]] // the small map of all slots, or nil if there are several
 	moving atomic.Pointer[move[V]]
 
-	// collided has the hashes that two keys had: see probe.
+	// collided holds the hashes that belong to two keys: see probe.
 	collided atomic.Pointer[map[uint64]bool]
 
-	sizes   []*size // by slot
-	keys    int
-	maps    int
-	inserts int // since the last rebuild
-	rebuilt int // the slot up to which maps were rebuilt
+	spans       []*span // by slot
+	keys        int
+	maps        int
+	inserts     int // since the last rebuild
+	nextRebuild int // slot of the small map that is rebuilt next
 }
 
-// size is what is known of a small map.
-type size struct {
-	from, to int // its slots
+// span is the slots of one small map, and its size.
+type span struct {
+	from, to int // slots
 	buckets  int // root buckets
 	keys     int
 }
 
-// room is how many keys a map of so many root buckets is given. With 3.75 for each bucket
-// it would grow by itself; and two slots' worth of keys must be more than it has room for,
-// so that they get a map each before the table is full.
-func room(buckets int) int { return buckets * 17 / 5 }
+// keysFor returns the most keys that a small map with the given number of root buckets gets.
+// From 3.75 keys a bucket on it would grow by itself. Two slots' worth of keys must be more than
+// fit, so that each slot has a map of its own before the table is full.
+func keysFor(buckets int) int { return buckets * 17 / 5 }
 
-// fitting is how many root buckets are right for so many keys, with some to spare.
-func fitting(keys int) int {
+// bucketsFor returns the number of root buckets for a number of keys, with some to spare.
+func bucketsFor(keys int) int {
 	buckets := leastBuckets
 	for 3*buckets < keys {
 		buckets *= 2
@@ -79,11 +77,12 @@ func fitting(keys int) int {
 	return buckets
 }
 
-// crowded and sparse are when a map has to give way to larger ones, or to a smaller one.
-func (s *size) crowded() bool { return s.keys >= room(s.buckets) }
-func (s *size) sparse() bool  { return s.buckets > leastBuckets && s.keys < s.buckets/4 }
+// crowded and sparse report whether a small map must be replaced by larger ones, or by a smaller
+// one.
+func (s *span) crowded() bool { return s.keys >= keysFor(s.buckets) }
+func (s *span) sparse() bool  { return s.buckets > leastBuckets && s.keys < s.buckets/4 }
 
-func newSmall[V any](buckets int) *small[V] {
+func newSmallMap[V any](buckets int) *smallMap[V] {
 	return xsync.NewMapOfWithHasher[uint64, *V](func(hash, _ uint64) uint64 { return hash },
 		xsync.WithPresize(buckets*15/4), xsync.WithGrowOnly())
 }
@@ -92,17 +91,17 @@ func (t *table[K, V]) init(keys int) {
 	t.nodes = newNodes[K, V]()
 	t.hasher = newHasher[K]()
 	slots := min(max(keys/keysPerSlot, 1), maxSlots)
-	t.slots = make([]atomic.Pointer[small[V]], slots)
-	t.sizes = make([]*size, slots)
+	t.slots = make([]atomic.Pointer[smallMap[V]], slots)
+	t.spans = make([]*span, slots)
 	t.maps = 1
-	t.assign(newSmall[V](leastBuckets), &size{from: 0, to: slots, buckets: leastBuckets})
+	t.assign(newSmallMap[V](leastBuckets), &span{from: 0, to: slots, buckets: leastBuckets})
 }
 
-// assign puts a small map into the directory.
-func (t *table[K, V]) assign(m *small[V], s *size) {
+// assign makes m the small map of a span.
+func (t *table[K, V]) assign(m *smallMap[V], s *span) {
 	for i := s.from; i < s.to; i++ {
 		t.slots[i].Store(m)
-		t.sizes[i] = s
+		t.spans[i] = s
 	}
 	if s.to-s.from < len(t.slots) {
 		m = nil
@@ -110,8 +109,7 @@ func (t *table[K, V]) assign(m *small[V], s *size) {
 	t.only.Store(m)
 }
 
-// slot returns the index of the slot of a hash. It goes by the upper bits, of which a
-// small map uses none.
+// slot returns the slot of a hash, from its upper bits. A small map uses the lower ones.
 func (t *table[K, V]) slot(hash uint64) int {
 	i, _ := bits.Mul64(hash, uint64(len(t.slots)))
 	return int(i)
@@ -120,49 +118,49 @@ func (t *table[K, V]) slot(hash uint64) int {
 // load returns the value of key, or nil.
 func (t *table[K, V]) load(key K) *V {
 	hash := t.hasher.hash(key)
-	m := t.only.Load() // so that a small table need not wait for the hash to find its map
+	m := t.only.Load() // in a small table the processor need not wait for the hash
 	if m == nil {
 		m = t.slots[t.slot(hash)].Load()
 	}
-	if v, ok := m.Load(hash); ok && t.has(v, key) {
+	if v, ok := m.Load(hash); ok && t.hasKey(v, key) {
 		return v
 	}
 	v, _ := t.probe(hash, key)
 	return v
 }
 
-// probe returns the value of key and the hash under which it is stored, or nil and the
-// hash under which it may be stored.
+// probe returns the value of key and the hash under which it is stored, or nil and the hash
+// under which key can be stored.
 //
-// That two keys have the same hash is as good as impossible, but it must do no harm. The
-// second one is stored under the hash behind, and a hash that was occupied is remembered
-// for ever, so that what lies behind it is found when it has become free.
-func (t *table[K, V]) probe(hash uint64, key K) (v *V, at uint64) {
+// It is very unlikely that two keys have the same hash, and it must do no harm. The second key
+// is stored under nextHash. The first hash is recorded for ever, so that probe finds the second
+// key even when the first one has left.
+func (t *table[K, V]) probe(hash uint64, key K) (v *V, stored uint64) {
 	free := false
-	for ; ; hash = next(hash) {
+	for ; ; hash = nextHash(hash) {
 		_, v := t.find(hash)
 		switch {
-		case v != nil && t.has(v, key):
+		case v != nil && t.hasKey(v, key):
 			return v, hash
 		case v == nil && !free:
-			at, free = hash, true
+			stored, free = hash, true
 		}
 		if v == nil && !t.hasCollided(hash) {
-			return nil, at
+			return nil, stored
 		}
 	}
 }
 
-// next returns the hash behind hash: one whose every bit depends on it.
-func next(hash uint64) uint64 { return fold(hash^0x9e3779b97f4a7c15, 0xd1b54a32d192ed03) }
+// nextHash returns the hash for a second key with this hash.
+func nextHash(hash uint64) uint64 { return fold(hash^0x9e3779b97f4a7c15, 0xd1b54a32d192ed03) }
 
 func (t *table[K, V]) hasCollided(hash uint64) bool {
 	all := t.collided.Load()
 	return all != nil && (*all)[hash]
 }
 
-// collides remembers that a key is stored behind hash.
-func (t *table[K, V]) collides(hash uint64) {
+// recordCollision records that a key is stored under nextHash(hash).
+func (t *table[K, V]) recordCollision(hash uint64) {
 	if t.hasCollided(hash) {
 		return
 	}
@@ -174,19 +172,19 @@ func (t *table[K, V]) collides(hash uint64) {
 	t.collided.Store(&all)
 }
 
-// find returns the value stored under hash and the small map that it is in, or nil.
+// find returns the value that is stored under hash and its small map, or nil.
 //
-// While the keys of a map are moved, a key is in that map or in the one it is moved to,
-// and looking there in this order does not miss it. If the map that was looked in has
-// left its slot meanwhile, the search starts over.
-func (t *table[K, V]) find(hash uint64) (*small[V], *V) {
+// While keys are moved, a key is in the old map or in the new one, and a search in this order
+// does not miss it. If the map that was searched has left its slot since, the search starts
+// over.
+func (t *table[K, V]) find(hash uint64) (*smallMap[V], *V) {
 	slot := t.slot(hash)
 	for m := t.slots[slot].Load(); ; {
 		if v, ok := m.Load(hash); ok {
 			return m, v
 		}
-		if g := t.moving.Load(); g != nil && g.from == m {
-			to := g.target(slot)
+		if move := t.moving.Load(); move != nil && move.from == m {
+			to := move.target(slot)
 			if v, ok := to.Load(hash); ok {
 				return to, v
 			}
@@ -199,17 +197,18 @@ func (t *table[K, V]) find(hash uint64) (*small[V], *V) {
 	}
 }
 
-// store adds v, whose key has the hash and is not in the table, under at, as probe has it.
-func (t *table[K, V]) store(hash, at uint64, v *V) {
-	for ; hash != at; hash = next(hash) {
-		t.collides(hash)
+// store adds v, whose key has the given hash and is not in the table. stored is what probe
+// returned for it.
+func (t *table[K, V]) store(hash, stored uint64, v *V) {
+	for ; hash != stored; hash = nextHash(hash) {
+		t.recordCollision(hash)
 	}
-	slot := t.slot(at)
-	for t.sizes[slot].crowded() {
-		t.grow(t.sizes[slot])
+	slot := t.slot(stored)
+	for t.spans[slot].crowded() {
+		t.grow(t.spans[slot])
 	}
-	t.slots[slot].Load().Store(at, v)
-	t.sizes[slot].keys++
+	t.slots[slot].Load().Store(stored, v)
+	t.spans[slot].keys++
 	t.keys++
 	if t.inserts++; t.inserts*t.maps >= rebuildTurns*max(t.keys, 2*leastBuckets*t.maps) {
 		t.inserts = 0
@@ -217,17 +216,17 @@ func (t *table[K, V]) store(hash, at uint64, v *V) {
 	}
 }
 
-// remove removes key, which is in the table, if ends agrees, which is called with its
-// value, in one critical section of a small map: it must not panic. It returns that
-// value, or nil if key was not removed.
-func (t *table[K, V]) remove(key K, ends func(*V) bool) (removed *V) {
-	at := t.hasher.hash(key)
+// remove removes key, which is in the table, if retire agrees. It calls retire with the key's
+// value, in the critical section of a small map that removes the key: retire must not panic. It
+// returns the value, or nil if key was not removed.
+func (t *table[K, V]) remove(key K, retire func(*V) bool) (removed *V) {
+	stored := t.hasher.hash(key)
 	if t.collided.Load() != nil {
-		_, at = t.probe(at, key)
+		_, stored = t.probe(stored, key)
 	}
-	slot := t.slot(at)
-	t.slots[slot].Load().Compute(at, func(v *V, ok bool) (*V, bool) {
-		if ok && ends(v) {
+	slot := t.slot(stored)
+	t.slots[slot].Load().Compute(stored, func(v *V, ok bool) (*V, bool) {
+		if ok && retire(v) {
 			removed = v
 		}
 		return v, !ok || removed != nil
@@ -236,24 +235,23 @@ func (t *table[K, V]) remove(key K, ends func(*V) bool) (removed *V) {
 		return nil
 	}
 	t.keys--
-	s := t.sizes[slot]
+	s := t.spans[slot]
 	if s.keys--; s.sparse() {
-		t.rebuild(s, fitting(s.keys))
+		t.rebuild(s, bucketsFor(s.keys))
 	}
 	return removed
 }
 
-// replace puts next in the place of old if old still is the value of key, and reports
-// whether it did.
+// replace replaces old by next if old is still the value of key, and reports whether it did.
 func (t *table[K, V]) replace(key K, old, next *V) (replaced bool) {
-	_, at := t.probe(t.hasher.hash(key), key)
+	_, stored := t.probe(t.hasher.hash(key), key)
 	for found := false; !found; {
-		m, v := t.find(at)
+		m, v := t.find(stored)
 		if v == nil {
 			return false
 		}
-		m.Compute(at, func(v *V, ok bool) (*V, bool) {
-			found = ok // or it was moved to another map just now
+		m.Compute(stored, func(v *V, ok bool) (*V, bool) {
+			found = ok // if not, it was moved to another map meanwhile
 			if replaced = ok && v == old; replaced {
 				return next, false
 			}

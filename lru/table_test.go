@@ -18,7 +18,7 @@ func (t *table[K, V]) whole(o *order[V]) error {
 	}
 	stored := 0
 	for i := 0; i < len(t.slots); {
-		s, m := t.sizes[i], t.slots[i].Load()
+		s, m := t.spans[i], t.slots[i].Load()
 		if s.from != i || s.to <= i {
 			fail("the map of slot %d says that it is of slots %d to %d", i, s.from, s.to)
 			break
@@ -27,15 +27,15 @@ func (t *table[K, V]) whole(o *order[V]) error {
 			fail("%d buckets for slots %d to %d, which could be divided", s.buckets, s.from, s.to)
 		}
 		for ; i < s.to; i++ {
-			if t.sizes[i] != s || t.slots[i].Load() != m {
+			if t.spans[i] != s || t.slots[i].Load() != m {
 				fail("slot %d is not of the map of slots %d to %d", i, s.from, s.to)
 			}
 		}
 		if only := t.only.Load(); (only == m) != (s.to-s.from == len(t.slots)) {
 			fail("the only map is %p, and that of slots %d to %d is %p", only, s.from, s.to, m)
 		}
-		if n := m.Size(); n != s.keys || n > room(s.buckets) {
-			fail("%d keys in a map that counts %d and has room for %d", n, s.keys, room(s.buckets))
+		if n := m.Size(); n != s.keys || n > keysFor(s.buckets) {
+			fail("%d keys in a map that counts %d and has room for %d", n, s.keys, keysFor(s.buckets))
 		}
 		if st := m.Stats(); st.RootBuckets != s.buckets || st.TotalGrowths+st.TotalShrinks > 0 {
 			fail("%d buckets, want %d, resized %d times", st.RootBuckets, s.buckets, st.TotalGrowths)
@@ -45,8 +45,8 @@ func (t *table[K, V]) whole(o *order[V]) error {
 			if slot := t.slot(at); slot < s.from || slot >= s.to {
 				fail("hash %x, of slot %d, is in the map of slots %d to %d", at, slot, s.from, s.to)
 			}
-			if got, _ := t.probe(t.hasher.hash(t.key(v)), t.key(v)); got != v {
-				fail("key %v is not found", t.key(v))
+			if got, _ := t.probe(t.hasher.hash(t.keyOf(v)), t.keyOf(v)); got != v {
+				fail("key %v is not found", t.keyOf(v))
 			}
 			return true
 		})
@@ -62,7 +62,7 @@ func (t *table[K, V]) whole(o *order[V]) error {
 
 // counts returns how many small maps there are, and their root buckets and buckets all told.
 func (t *table[K, V]) counts() (maps, roots, buckets int) {
-	for i := 0; i < len(t.slots); i = t.sizes[i].to {
+	for i := 0; i < len(t.slots); i = t.spans[i].to {
 		st := t.slots[i].Load().Stats()
 		maps++
 		roots += st.RootBuckets
@@ -102,7 +102,7 @@ func TestTableGrowsAndShrinks(t *testing.T) {
 	if n, _, left := c.table.counts(); c.Len() > keys/10 || left > buckets/4 {
 		t.Errorf("%d keys and %d buckets left in %d maps, of %d and %d", c.Len(), left, n, keys, buckets)
 	}
-	if n := len(c.order.run.chunks) + len(c.order.heap.chunks); n > c.Len()/chunkSlots+3 {
+	if n := len(c.order.sorted.chunks) + len(c.order.heap.chunks); n > c.Len()/chunkEntries+3 {
 		t.Errorf("%d chunks in the order of %d keys", n, c.Len())
 	}
 }
@@ -202,7 +202,7 @@ func TestKeysOfTheSameHash(t *testing.T) {
 	const keys = 60
 	c := newCache[float64](keys, false) // a kind of key whose hash is behind a function
 	few := func(k float64) uint64 { return uint64(int(k)%3) * 0x5555555555555555 }
-	c.table.hasher.other = few
+	c.table.hasher.maphash = few
 	check := func(what string) {
 		t.Helper()
 		if err := c.whole(); err != nil {
@@ -253,14 +253,14 @@ func TestKeysOfTheSameHash(t *testing.T) {
 // What a small map is made for must be what it is: see whole.
 func TestSmallMapsHaveTheBucketsTheyAreMadeFor(t *testing.T) {
 	for buckets := leastBuckets; buckets <= 4*mostBuckets; buckets *= 2 {
-		m := newSmall[item](buckets)
+		m := newSmallMap[item](buckets)
 		if got := m.Stats().RootBuckets; got != buckets {
 			t.Errorf("%d buckets, want %d", got, buckets)
 		}
-		if n := room(buckets); fitting(n) != 2*buckets || fitting(n*3/5) != buckets {
-			t.Errorf("%d buckets for %d keys, want %d", fitting(n), n, 2*buckets)
+		if n := keysFor(buckets); bucketsFor(n) != 2*buckets || bucketsFor(n*3/5) != buckets {
+			t.Errorf("%d buckets for %d keys, want %d", bucketsFor(n), n, 2*buckets)
 		}
-		for i := range room(buckets) { // all in one chain
+		for i := range keysFor(buckets) { // all in one chain
 			m.Store(uint64(i), nil)
 		}
 		if st := m.Stats(); st.RootBuckets != buckets || st.TotalGrowths > 0 {

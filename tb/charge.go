@@ -2,39 +2,36 @@ package tb
 
 import "time"
 
-// Charge is one part of a call on several buckets: a cost to take from one of them.
-// TakeAll takes them together. The limiters of tb/cas and tb/mutex have charges; a
-// limiter of another kind takes part by implementing this interface. A Charge is for
-// one caller at a time.
+// Charge is a cost to take from one bucket, as one part of TakeAll. The limiters of tb/cas and
+// tb/mutex make charges; another kind of limiter takes part by implementing this interface. Only
+// one goroutine at a time may use a Charge.
 type Charge interface {
-	// Check returns what Take would answer at reading t, and takes nothing.
+	// Check returns what Take would return at reading t. It takes nothing.
 	Check(t time.Time) (Decision, error)
 
 	// Take takes the whole cost at reading t, or nothing.
 	Take(t time.Time) (Decision, error)
 
-	// Undo gives back what the last Take was granted, and does nothing if it was
-	// refused or is undone. The bucket is then never fuller than it would be if that
-	// Take had taken nothing. If others were granted at later readings in between, it
-	// may be less full, by what was supplied until then, and the cost at most.
+	// Undo gives back what the last Take was granted. It does nothing if that Take was refused
+	// or is already undone. The bucket is then never fuller than if that Take had taken nothing.
+	// It may be less full, if other calls were granted at later readings in between: by what
+	// was supplied until then, and by the cost at most.
 	Undo()
 }
 
-// TakeAll takes from all charges at reading t, or from none. decisions must be as long
-// as charges, and is filled with the answer of each: if one or more refuse, those of the
-// others say what they would have granted.
+// TakeAll takes from all charges at reading t, or from none. It fills decisions, which must be as
+// long as charges, with the decision of each. If one or more charges refuse, the decisions of the
+// other charges are what they would have granted.
 //
-// The charges are checked first, so a call that is refused writes nothing as a rule.
-// If what was checked is gone when it is to be taken, because another caller was faster,
-// the charges that were taken are undone. Until then other callers find them taken;
-// nobody is ever granted more than C1 allows, but somebody may meanwhile be refused, and
-// two calls may refuse each other. Charges are taken in their order: one whose Take is slow,
-// because its bucket is in another process, had better be the first.
+// TakeAll checks all charges first, so a refused call normally writes nothing. Another caller may
+// take what was checked. Then TakeAll undoes the charges that it has taken. Between Take and Undo
+// other callers see those tokens as spent. C1 always holds, but a concurrent call may be refused
+// meanwhile, and two calls may refuse each other. Charges are taken in their order: put a slow
+// one, such as a bucket in another process, first.
 //
-// A call that is refused is granted after the longest RetryAfter of its charges, and not
-// before, if nobody else comes. That does not hold for charges that are in each other's way:
-// two on one bucket are checked each by itself, and then taken or undone, and so are two new
-// keys in a full table. A Charge must not be there twice.
+// A refused call is granted after the longest RetryAfter of its charges, and not before, if there
+// is no other caller. This does not hold for two charges on one bucket, or for two new keys in a
+// full table, because each is checked by itself. A Charge must not occur twice.
 //
 // An error ends the call, with nothing taken.
 func TakeAll(t time.Time, charges []Charge, decisions []Decision) (allowed bool, err error) {

@@ -6,27 +6,26 @@ import (
 	"time"
 )
 
-// Never is the RetryAfter of a call that no wait can help: its cost is above the
-// capacity, or the wait would outlast the 292 years that a time.Duration holds.
+// Never is the RetryAfter of a call that no wait can help: its cost is above the capacity, or
+// the wait is longer than the 292 years that a time.Duration holds.
 const Never time.Duration = math.MaxInt64
 
 // Decision is the answer to one call.
 type Decision struct {
-	// Allowed says whether the tokens were taken.
+	// Allowed reports whether the tokens were taken.
 	Allowed bool
-	// RetryAfter is 0 if the call was allowed. Otherwise it is how long after the
-	// call's clock reading the same call will be allowed if nobody else takes
-	// tokens in between, exact to the nanosecond, or Never.
+	// RetryAfter is 0 if the call was allowed. Otherwise it is the time from the call's clock
+	// reading until the same call will be allowed, exact to the nanosecond if no tokens are
+	// taken in between, or Never.
 	RetryAfter time.Duration
-	// Remaining is the number of whole tokens left after this call, granted or
-	// not.
+	// Remaining is the number of whole tokens left after this call, granted or refused.
 	Remaining int
 }
 
-// Limiter decides on calls by key. Implementations are safe for concurrent use.
+// Limiter decides calls by key. Implementations are safe for concurrent use.
 //
-// The context is for implementations that leave the process. Those in memory
-// decide at once and do not look at it, cancelled or not.
+// The context is for implementations that leave the process. Implementations in memory decide at
+// once and ignore it, even if it is cancelled.
 type Limiter interface {
 	// Allow takes one token of key's bucket.
 	Allow(ctx context.Context, key string) (Decision, error)

@@ -9,15 +9,15 @@ import (
 // Such a call changes nothing.
 var ErrInvalidCost = errors.New("tb: cost must be positive and finite")
 
-// ErrInvalidKey is returned for a key that is not equal to itself, such as a
-// floating-point NaN: no table could find it again. Such a call changes nothing.
+// ErrInvalidKey is returned for a key that does not equal itself, such as a floating-point NaN:
+// no table could find it again. Such a call changes nothing.
 var ErrInvalidKey = errors.New("tb: key must equal itself (it contains a NaN)")
 
-// ConfigError says which field of a configuration has an impossible value.
+// ConfigError reports an impossible value in a configuration.
 type ConfigError struct {
-	Field string // the name of the field or option
-	Value any    // what was given
-	Range string // what is accepted
+	Field string // name of the field or option
+	Value any    // the impossible value
+	Range string // accepted values
 }
 
 func (e *ConfigError) Error() string {

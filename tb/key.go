@@ -2,13 +2,13 @@ package tb
 
 import "reflect"
 
-// CheckKeyType returns a *ConfigError if K is an interface type or holds one, in fields
-// of structs or elements of arrays. It is for those who implement a limiter. A table
-// copies its keys, and cannot copy what is behind an interface; and a call with a value
-// there that cannot be compared would panic.
+// CheckKeyType returns a *ConfigError if K is an interface type or contains one, in a field of a
+// struct or an element of an array. Implementations of a limiter call it. A table copies its
+// keys, and cannot copy the value in an interface; a value that cannot be compared would make a
+// call panic.
 //
-// Pointers and channels are accepted: they are compared as such, and nothing follows them.
-// So is an array of no elements, which holds nothing.
+// Pointers and channels are accepted: the table compares them, and does not follow them. An array
+// of no elements contains nothing.
 func CheckKeyType[K comparable]() error {
 	if t := reflect.TypeFor[K](); holdsInterface(t) {
 		return &ConfigError{"K", t.String(), "a type that holds no interface"}

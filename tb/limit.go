@@ -10,9 +10,8 @@ import (
 // MaxCapacity is the largest capacity of a bucket, in tokens.
 const MaxCapacity = 1 << 30
 
-// Limit is a burst of Capacity tokens, refilled continuously at Tokens every Per.
-// The rate is kept as the fraction it is: {10, 3, time.Second} refills exactly
-// three tokens a second.
+// Limit is a burst of Capacity tokens, refilled continuously at Tokens every Per. The rate stays
+// an exact fraction: {10, 3, time.Second} refills exactly three tokens a second.
 type Limit struct {
 	Capacity int           // 1 to MaxCapacity
 	Tokens   int64         // at least 1, and at most one for each nanosecond of Per
@@ -34,11 +33,10 @@ func (l Limit) Validate() error {
 	return nil
 }
 
-// LimitPerSecond returns the limit with the given burst and refill rate in tokens
-// a second. The rate becomes the simplest fraction that rounds to that float64:
-// 0.1 is one token in ten seconds, 1.0/86400 is one a day. It returns a
-// *ConfigError if the capacity is not 1 to MaxCapacity or the rate is not from one
-// token in 292 years to 10⁹ tokens a second.
+// LimitPerSecond returns the limit with the given burst and refill rate in tokens a second. The
+// rate becomes the simplest fraction that rounds to that float64: 0.1 is one token in ten
+// seconds, 1.0/86400 is one a day. It returns a *ConfigError if the capacity is not 1 to
+// MaxCapacity, or the rate is not from one token in 292 years to 10⁹ tokens a second.
 func LimitPerSecond(capacity int, refillPerSec float64) (Limit, error) {
 	const slowest = float64(time.Second) / math.MaxInt64
 	if !(refillPerSec >= slowest && refillPerSec <= 1e9) { // NaN fails both
@@ -50,8 +48,8 @@ func LimitPerSecond(capacity int, refillPerSec float64) (Limit, error) {
 	return l, l.Validate()
 }
 
-// fraction returns a rate in tokens a second as tokens per duration: the simplest
-// fraction in seconds, or in nanoseconds if that needs more than 292 years.
+// fraction returns a rate in tokens a second as tokens per duration: the simplest fraction in
+// seconds, or in nanoseconds if the one in seconds needs more than 292 years.
 func fraction(rate float64) (tokens int64, per time.Duration) {
 	second := big.NewRat(int64(time.Second), 1)
 	r := simplest(rate, big.NewRat(1, 1))
@@ -75,10 +73,9 @@ func simplest(f float64, unit *big.Rat) *big.Rat {
 	return between(lo, hi)
 }
 
-// between returns the fraction with the smallest denominator strictly between lo
-// and hi, 0 ≤ lo < hi, by descending their continued fractions: with the whole
-// part that both share taken off, the answer is the reciprocal of the answer for
-// the reciprocals.
+// between returns the fraction with the smallest denominator strictly between lo and hi, 0 ≤ lo
+// < hi. It descends their continued fractions: without the whole part that both share, the result
+// is the reciprocal of the result for the reciprocals.
 func between(lo, hi *big.Rat) *big.Rat {
 	whole := new(big.Int).Quo(lo.Num(), lo.Denom())
 	next := new(big.Rat).SetInt(new(big.Int).Add(whole, big.NewInt(1)))

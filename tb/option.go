@@ -11,16 +11,15 @@ const DefaultMaxKeys = 1 << 20
 // maxMaxKeys is the largest bound that WithMaxKeys accepts.
 const maxMaxKeys = 1 << 30
 
-// Overflow says what happens to a new key when the table is full of buckets of
-// which none is full.
+// Overflow decides what happens to a new key when the table is full and no bucket in it is.
 type Overflow int
 
 const (
-	// ForgiveLeast evicts the bucket that is nearest to full and forgives what it
-	// still owed. No new key is ever refused; what was forgiven is in Stats.
+	// ForgiveLeast evicts the bucket that is nearest to full and forgives its debt. No new key
+	// is ever refused. Stats counts the tokens forgiven.
 	ForgiveLeast Overflow = iota
-	// RefuseNew refuses the new key until a bucket is full, and says when in
-	// RetryAfter. Nothing is ever forgiven.
+	// RefuseNew refuses the new key until a bucket is full. RetryAfter is the time until then.
+	// No debt is ever forgiven.
 	RefuseNew
 )
 
@@ -35,13 +34,11 @@ func (o Overflow) String() string {
 	return fmt.Sprintf("Overflow(%d)", int(o))
 }
 
-// Option configures a limiter. The options are the functions of this package that
-// return one.
+// Option configures a limiter: see WithClock, WithMaxKeys and WithOverflow.
 type Option struct{ set func(*Settings) error }
 
-// WithClock sets the clock, which is read exactly once in each call of Allow,
-// AllowN, AllowCost and Peek that has a valid cost. The default is the monotonic clock
-// of the process.
+// WithClock sets the clock. Allow, AllowN, AllowCost, Peek and Level read it exactly once in each
+// call with a valid cost. The default is the monotonic clock of the process.
 func WithClock(now func() time.Time) Option {
 	return Option{func(s *Settings) error {
 		if now == nil {
@@ -52,8 +49,8 @@ func WithClock(now func() time.Time) Option {
 	}}
 }
 
-// WithMaxKeys sets the most keys that the limiter holds at any instant, 1 to
-// 1<<30. The default is DefaultMaxKeys; there is no "unbounded".
+// WithMaxKeys sets the most keys that the limiter holds at any instant, 1 to 1<<30. The default
+// is DefaultMaxKeys. There is always a bound.
 func WithMaxKeys(n int) Option {
 	return Option{func(s *Settings) error {
 		if n < 1 || n > maxMaxKeys {
@@ -64,7 +61,7 @@ func WithMaxKeys(n int) Option {
 	}}
 }
 
-// WithOverflow sets what happens to new keys when no bucket is free to go. The
+// WithOverflow sets what happens to a new key when the table is full and no bucket in it is. The
 // default is ForgiveLeast.
 func WithOverflow(p Overflow) Option {
 	return Option{func(s *Settings) error {
@@ -76,20 +73,20 @@ func WithOverflow(p Overflow) Option {
 	}}
 }
 
-// Settings is what a list of options says. It is for those who implement a
-// limiter; those who use one pass the options.
+// Settings is the result of a list of options. Implementations of a limiter read it; callers pass
+// the options.
 type Settings struct {
-	Now      func() time.Time // nil means the monotonic clock
+	Now      func() time.Time // nil for the monotonic clock
 	MaxKeys  int
 	Overflow Overflow
 }
 
-// Apply returns the settings that opts describe, later ones winning, or the
-// *ConfigError of the first that is out of range.
+// Apply returns the settings that opts describe, or the *ConfigError of the first option that is
+// out of range. A later option overrides an earlier one.
 func Apply(opts ...Option) (Settings, error) {
 	s := Settings{MaxKeys: DefaultMaxKeys}
 	for _, o := range opts {
-		if o.set == nil { // the zero Option says nothing
+		if o.set == nil { // the zero Option
 			continue
 		}
 		if err := o.set(&s); err != nil {

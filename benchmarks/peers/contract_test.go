@@ -1,90 +1,123 @@
 package peers
 
 import (
-	"context"
+	"os"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/throttled/throttled/v2"
-	"github.com/throttled/throttled/v2/store/memstore"
-
-	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// TestContract compares what the limiters do with what the table says of them.
-func TestContract(t *testing.T) {
+// The verdicts of docs/peers.md that a check decides.
+const (
+	keeps   = "keeps"
+	breaks  = "**breaks**"
+	noClaim = "no claim"
+)
+
+// doesNotApply matches any other verdict: the reason why a property does not apply.
+var doesNotApply = regexp.MustCompile(`^\*[a-z ]+\*$`)
+
+// traceOnly is a cell that only a trace checks, because the limiter reads its clock itself.
+var traceOnly = cell{"go-chi/httprate", "C1 late"}
+
+func TestTableInDocument(t *testing.T) {
+	doc := readDocument(t)
+	if got, want := len(doc.verdicts), len(subjects)*len(properties); got != want {
+		t.Errorf("the table has %d cells, want %d", got, want)
+	}
 	for _, s := range subjects {
 		for _, p := range properties {
 			t.Run(s.name+"/"+p.name, func(t *testing.T) {
-				c := expected[s.name][p.name]
-				if c.applies() && !c.alone {
-					bubble(t, func(t *testing.T, w *world) {
-						failure := p.check(w, s)
-						if kept := failure == ""; kept != (c.verdict == "") {
-							t.Errorf("expected %q, got %q", c.verdict, failure)
+				c := cell{s.name, p.name}
+				switch verdict := doc.verdicts[c]; verdict {
+				case keeps, breaks, noClaim:
+					if c == traceOnly {
+						return
+					}
+					inBubble(t, func(b *bubble) {
+						if failure := p.check(b, s); (failure == "") != (verdict == keeps) {
+							t.Errorf("the document says %q; the check found %q", verdict, failure)
 						}
 					})
-				}
-				if c.script != nil {
-					c.script.test(t, s, strings.HasPrefix(p.name, "C1"))
+				default:
+					if !doesNotApply.MatchString(verdict) {
+						t.Errorf("%q is not a verdict", verdict)
+					}
 				}
 			})
 		}
 	}
 }
 
-// applies says whether the column means something for the limiter.
-func (c cell) applies() bool {
-	return c.verdict == "" || c.verdict == breaks || c.verdict == noClaim
-}
-
-// test fails unless every answer is as written, and, if the script is about the bound,
-// the answers exceed it.
-func (sc script) test(t *testing.T, s subject, bound bool) {
-	if !sc.fits() {
-		t.Skip("an int has 32 bits")
+func TestTracesInDocument(t *testing.T) {
+	if strconv.IntSize < 64 {
+		t.Skip("the traces have costs of 64 bits")
 	}
-	bubble(t, func(t *testing.T, w *world) {
-		wrong, over := sc.play(w, s)
-		if wrong != "" {
-			t.Errorf("no longer so: %s", wrong)
+	doc := readDocument(t)
+	for c := range doc.traces {
+		if doc.verdicts[c] != breaks {
+			t.Errorf("%v has a trace; the table says %q", c, doc.verdicts[c])
 		}
-		if bound && over < quantum {
-			t.Errorf("the script stays within the bound (%v)", over)
-		}
-	})
-}
-
-// overtakenStore lets a call of another caller go first whenever one is about to store
-// its decision.
-type overtakenStore struct {
-	throttled.GCRAStoreCtx
-	other func()
-}
-
-func (o *overtakenStore) CompareAndSwapWithTTL(
-	ctx context.Context, key string, old, new int64, ttl time.Duration,
-) (bool, error) {
-	o.other()
-	return o.GCRAStoreCtx.CompareAndSwapWithTTL(ctx, key, old, new, ttl)
-}
-
-// TestThrottledGivesUp checks what the document says of its lost races.
-func TestThrottledGivesUp(t *testing.T) {
-	ctx := context.Background()
-	store := must(memstore.NewCtx(1))
-	limit := tb.Limit{Capacity: 100, Tokens: 1, Per: time.Hour}
-	others, grants := newThrottled(limit, store), 0
-	l := newThrottled(limit, &overtakenStore{store, func() {
-		if limited, _, err := others.RateLimitCtx(ctx, "a", 1); err == nil && !limited {
-			grants++
-		}
-	}})
-	if _, _, err := l.RateLimitCtx(ctx, "a", 1); err != nil {
-		t.Fatal(err) // the key is new, and there is nothing to compare with
 	}
-	if _, _, err := l.RateLimitCtx(ctx, "a", 1); err == nil || grants != 10 {
-		t.Errorf("overtaken by %d grants: error %v, want one after 10", grants, err)
+	for _, s := range subjects {
+		for _, p := range properties {
+			c := cell{s.name, p.name}
+			if doc.verdicts[c] != breaks {
+				continue
+			}
+			t.Run(s.name+"/"+p.name, func(t *testing.T) {
+				tr, ok := doc.traces[c]
+				if !ok {
+					t.Fatal("the document has no trace")
+				}
+				inBubble(t, func(b *bubble) { tr.play(b, s) })
+			})
+		}
+	}
+}
+
+// play fails unless the outcomes are as written, and exceed the bound of the last key.
+func (tr trace) play(b *bubble, s subject) {
+	d, bucket, over := s.new(b, tr.limit, 10), newIdeal(tr.limit), 0.0
+	key := tr.calls[len(tr.calls)-1].key
+	var play func(calls []call)
+	play = func(calls []call) {
+		for _, c := range calls {
+			b.set(c.reading)
+			var got outcome
+			if c.during == nil {
+				got = d.take(c.key, c.n)
+			} else {
+				got = d.takeOvertaken(c.key, c.n, func() { play(c.during) })
+			}
+			if got != c.want {
+				b.Errorf("at %v: a cost of %d %s, want %s", c.reading, c.n, got, c.want)
+			}
+			if got == granted && c.n > 0 && c.key == key {
+				over = max(over, bucket.take(c.reading, c.n))
+			}
+		}
+	}
+	play(tr.calls)
+	if over < quantum {
+		b.Errorf("the grants stay within the bound by %v", -over)
+	}
+}
+
+func TestVersionsInDocument(t *testing.T) {
+	doc, errDoc := os.ReadFile("../../docs/peers.md")
+	mod, errMod := os.ReadFile("go.mod")
+	if errDoc != nil || errMod != nil {
+		t.Fatal(errDoc, errMod)
+	}
+	versions := regexp.MustCompile(`[\w./-]+ v\d+\.\d+\.\d+`).FindAllString(string(doc), -1)
+	if len(versions) == 0 {
+		t.Error("the document has no versions")
+	}
+	for _, v := range versions {
+		if !strings.Contains(string(mod), "\t"+v+"\n") {
+			t.Errorf("%s is not in go.mod", v)
+		}
 	}
 }

@@ -13,11 +13,10 @@ func newHTTPRate(limit tb.Limit, headers httprate.ResponseHeaders) *httprate.Rat
 		httprate.WithResponseHeaders(headers))
 }
 
-// httprateLocal is the limiter inside go-chi/httprate's middleware, with its local
-// counter: keyed by a 64-bit hash, without a bound in a window, one lock for all. It
-// weighs the counts of two windows instead of keeping a bucket. It is asked without the
-// response headers, which it can be told to leave out, and formats some of them all the
-// same.
+// httprateLocal is the limiter inside go-chi/httprate's middleware, with its local counter.
+// The counter has one lock and no bound, and its keys are 64-bit hashes. The limiter weighs
+// the counts of two windows instead of keeping a bucket. Response headers are disabled
+// here; the limiter formats some of them nevertheless.
 func httprateLocal(limit tb.Limit, _ int) func(string) bool {
 	l := newHTTPRate(limit, httprate.ResponseHeaders{})
 	r := new(http.Request)

@@ -1,6 +1,6 @@
-// Package peers holds other Go limiters as contenders of the benchmarks, each in a file
-// of its own with what makes it not quite the same thing, and checks them against the
-// contract of package tb: see docs/peers.md.
+// Package peers adapts other Go limiters to the benchmarks. Each adapter has a file, whose
+// comments say how the limiter differs from package tb. The tests check the limiters
+// against the contract of package tb: see docs/peers.md.
 package peers
 
 import (
@@ -22,22 +22,21 @@ var Peers = []benchmarks.Contender{
 	{Name: "httprate", New: httprateLocal, Skip: unbounded},
 }
 
-// unbounded says which workloads make no sense without a bound.
+// unbounded skips the workload that a limiter without a bound cannot have.
 func unbounded(w benchmarks.Workload) bool { return w.Load == "new" }
 
-// blocking says which workloads make no sense for a limiter that waits instead of
-// refusing.
+// blocking skips the workloads in which a limiter would wait, because it never refuses.
 func blocking(w benchmarks.Workload) bool { return w.Load != "grant" }
 
-// perSecond is the rate of limit in tokens a second.
+// perSecond returns the rate of limit in tokens per second.
 func perSecond(limit tb.Limit) float64 { return float64(limit.Tokens) / limit.Per.Seconds() }
 
-// interval is the time in which limit refills one token, in whole nanoseconds.
+// interval returns the time in which limit refills one token, in whole nanoseconds.
 func interval(limit tb.Limit) time.Duration { return limit.Per / time.Duration(limit.Tokens) }
 
-// window is the time in which limit refills an empty bucket. A limiter that counts in
-// windows gets the capacity for each window of this length, which has the same burst and
-// the same rate in the long run.
+// window returns the time in which limit refills an empty bucket. A limiter that counts in
+// windows gets the capacity for each window of this length. Its burst and its long-term
+// rate are then the same.
 func window(limit tb.Limit) time.Duration {
 	return time.Duration(float64(limit.Capacity) * float64(limit.Per) / float64(limit.Tokens))
 }

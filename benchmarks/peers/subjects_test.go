@@ -4,15 +4,11 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
-	"reflect"
 	"strconv"
-	"sync"
+	"strings"
 	"time"
-	"unsafe"
 
 	"github.com/go-chi/httprate"
-	"github.com/juju/ratelimit"
-	limiter "github.com/sethvargo/go-limiter"
 	"github.com/throttled/throttled/v2"
 	"github.com/throttled/throttled/v2/store/memstore"
 	ulule "github.com/ulule/limiter/v3"
@@ -25,30 +21,67 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb/mutex"
 )
 
-// subjects are the limiters, in the order of the table.
+// outcome is what a limiter does with one call: granted, refused, "fails: …" or "waits 1s".
+type outcome string
+
+const (
+	granted outcome = "granted"
+	refused outcome = "refused"
+)
+
+// hasTokens reports whether the caller has its tokens, at once or after a wait.
+func (o outcome) hasTokens() bool { return o == granted || strings.HasPrefix(string(o), "waits ") }
+
+func outcomeOf(ok bool, err error) outcome {
+	switch {
+	case err != nil:
+		return outcome("fails: " + err.Error())
+	case ok:
+		return granted
+	}
+	return refused
+}
+
+// driver makes the calls of the checks on one limiter.
+type driver struct {
+	// take asks for n tokens of the key's bucket, all or none.
+	take func(key string, n int) outcome
+	// waitAfterRefusal makes a call that is refused and returns the wait until a retry.
+	waitAfterRefusal func(key string, n int) time.Duration
+	// takeOvertaken is take with a call of others between the reading of the clock and the
+	// decision.
+	takeOvertaken func(key string, n int, others func()) outcome
+}
+
+// subject is a limiter under test.
+type subject struct {
+	name string // in docs/peers.md
+	new  func(b *bubble, limit tb.Limit, maxKeys int) driver
+	// overBound is the excess in tokens that checkLateBound allows, because the limiter
+	// exceeds the bound by it without late calls, too.
+	overBound float64
+	unitCost  bool // each call takes one token
+}
+
+func (s subject) maxCost() int {
+	if s.unitCost {
+		return 1
+	}
+	return 10
+}
+
+// subjects are the rows of the table in docs/peers.md.
 var subjects = []subject{
-	{name: "tb/cas", how: "AllowN", new: driveCAS},
-	{name: "tb/mutex", how: "AllowN", new: driveMutex},
-	{name: "x/time/rate", module: "golang.org/x/time",
-		how: "AllowN(t, n); the wait is that of ReserveN, cancelled", new: driveXTime},
-	{name: "x/time/rate in golang-lru", module: "github.com/hashicorp/golang-lru/v2",
-		how: "the same, on the bucket in the table", new: driveXTimeLRU},
-	{name: "throttled", module: "github.com/throttled/throttled/v2",
-		how: "RateLimitCtx on a memstore with SetTimeNow", new: driveThrottled},
-	{name: "sethvargo/go-limiter", module: "github.com/sethvargo/go-limiter",
-		how: "Take on a memorystore; the wait is until its reset", new: driveSethvargo,
-		step: time.Minute, unit: true, byHours: true},
-	{name: "ulule/limiter", module: "github.com/ulule/limiter/v3",
-		how: "Increment on a memory store; the wait is until its Reset", new: driveUlule,
-		step: time.Second},
-	{name: "juju/ratelimit", module: "github.com/juju/ratelimit",
-		how: "TakeMaxDuration(n, 0) with a clock", new: driveJuju, over: 1},
-	{name: "uber-go/ratelimit", module: "go.uber.org/ratelimit",
-		how: "Take with a clock, WithSlack(capacity-1)", new: driveUber,
-		unit: true},
-	{name: "go-chi/httprate", module: "github.com/go-chi/httprate",
-		how: "OnLimit, WithIncrement for a cost; the wait is its Retry-After",
-		new: driveHTTPRate, step: time.Second},
+	{name: "tb/cas", new: driveCAS},
+	{name: "tb/mutex", new: driveMutex},
+	{name: "x/time/rate", new: driveXTime},
+	{name: "x/time/rate in golang-lru", new: driveXTimeLRU},
+	{name: "throttled", new: driveThrottled},
+	{name: "sethvargo/go-limiter", new: driveSethvargo, unitCost: true},
+	{name: "ulule/limiter", new: driveUlule},
+	{name: "juju/ratelimit", new: driveJuju, overBound: 1},
+	{name: "uber-go/ratelimit", new: driveUber, unitCost: true},
+	{name: "go-chi/httprate", new: driveHTTPRate},
 }
 
 func driveOwn(l tb.Limiter) driver {
@@ -56,55 +89,55 @@ func driveOwn(l tb.Limiter) driver {
 	return driver{
 		take: func(key string, n int) outcome {
 			d, err := l.AllowN(ctx, key, n)
-			return decide(d.Allowed, err)
+			return outcomeOf(d.Allowed, err)
 		},
-		ask: func(key string, n int) time.Duration {
+		waitAfterRefusal: func(key string, n int) time.Duration {
 			d, _ := l.AllowN(ctx, key, n)
 			return d.RetryAfter
 		},
 	}
 }
 
-func driveCAS(w *world, limit tb.Limit, maxKeys int) driver {
-	return driveOwn(must(cas.New[string](limit, tb.WithMaxKeys(maxKeys), tb.WithClock(w.now))))
+func driveCAS(b *bubble, limit tb.Limit, maxKeys int) driver {
+	return driveOwn(must(cas.New[string](limit, tb.WithMaxKeys(maxKeys), tb.WithClock(b.now))))
 }
 
-func driveMutex(w *world, limit tb.Limit, maxKeys int) driver {
-	return driveOwn(must(mutex.New[string](limit, tb.WithMaxKeys(maxKeys), tb.WithClock(w.now))))
+func driveMutex(b *bubble, limit tb.Limit, maxKeys int) driver {
+	return driveOwn(must(mutex.New[string](limit, tb.WithMaxKeys(maxKeys), tb.WithClock(b.now))))
 }
 
-func driveXTime(w *world, limit tb.Limit, _ int) driver {
+func driveXTime(b *bubble, limit tb.Limit, _ int) driver {
 	l := newXTime(limit)
-	return driveXTimeIn(w, func(string) *rate.Limiter { return l })
+	return driveXTimeIn(b, func(string) *rate.Limiter { return l })
 }
 
-func driveXTimeLRU(w *world, limit tb.Limit, maxKeys int) driver {
-	return driveXTimeIn(w, xtimeTable(limit, maxKeys))
+func driveXTimeLRU(b *bubble, limit tb.Limit, maxKeys int) driver {
+	return driveXTimeIn(b, xtimeTable(limit, maxKeys))
 }
 
-func driveXTimeIn(w *world, find func(string) *rate.Limiter) driver {
+func driveXTimeIn(b *bubble, find func(string) *rate.Limiter) driver {
 	return driver{
-		take: func(key string, n int) outcome { return decide(find(key).AllowN(w.now(), n), nil) },
-		ask: func(key string, n int) time.Duration {
-			r := find(key).ReserveN(w.now(), n)
-			wait := r.DelayFrom(w.now())
-			r.CancelAt(w.now())
+		take: func(key string, n int) outcome { return outcomeOf(find(key).AllowN(b.now(), n), nil) },
+		waitAfterRefusal: func(key string, n int) time.Duration {
+			r := find(key).ReserveN(b.now(), n)
+			wait := r.DelayFrom(b.now())
+			r.CancelAt(b.now())
 			return wait
 		},
 	}
 }
 
-func driveThrottled(w *world, limit tb.Limit, maxKeys int) driver {
+func driveThrottled(b *bubble, limit tb.Limit, maxKeys int) driver {
 	store := must(memstore.New(maxKeys))
-	store.SetTimeNow(w.now)
+	store.SetTimeNow(b.now)
 	l := newThrottled(limit, throttled.WrapStoreWithContext(store))
 	ctx := context.Background()
 	return driver{
 		take: func(key string, n int) outcome {
 			limited, _, err := l.RateLimitCtx(ctx, key, n)
-			return decide(!limited, err)
+			return outcomeOf(!limited, err)
 		},
-		ask: func(key string, n int) time.Duration {
+		waitAfterRefusal: func(key string, n int) time.Duration {
 			_, r, _ := l.RateLimitCtx(ctx, key, n)
 			if r.RetryAfter == -1 {
 				return tb.Never
@@ -114,75 +147,50 @@ func driveThrottled(w *world, limit tb.Limit, maxKeys int) driver {
 	}
 }
 
-// driveSethvargo drives a limiter that reads the clock behind the back of package time,
-// and so sees the true time in a bubble. It compares that only with the instant of a
-// key's first call. So to move that back is the same as to move the time forward. The
-// true time adds the little that the test takes, which matters to nothing that is
-// measured in minutes.
-func driveSethvargo(w *world, limit tb.Limit, _ int) driver {
+// driveSethvargo drives a limiter that reads the clock of the operating system. Each check
+// of it therefore takes no time.
+func driveSethvargo(b *bubble, limit tb.Limit, _ int) driver {
 	store := newSethvargo(limit)
 	ctx := context.Background()
-	w.close = func() { _ = store.Close(ctx) }
-	w.forward = func(d time.Duration) { moveBack(store, d) }
-	asked := 0
-	return driver{
-		take: func(key string, _ int) outcome {
-			_, _, _, ok, err := store.Take(ctx, key)
-			return decide(ok, err)
-		},
-		ask: func(key string, _ int) time.Duration {
-			_, _, reset, _, _ := store.Take(ctx, key)
-			asked++ // a new key's window starts now
-			_, _, next, _, _ := store.Take(ctx, "clock "+strconv.Itoa(asked))
-			wait := window(limit) - time.Duration(next-reset)
-			return (wait + time.Minute - 1).Truncate(time.Minute)
-		},
-	}
+	b.Cleanup(func() { _ = store.Close(ctx) })
+	return driver{take: func(key string, _ int) outcome {
+		_, _, _, ok, err := store.Take(ctx, key)
+		return outcomeOf(ok, err)
+	}}
 }
 
-func moveBack(store limiter.Store, d time.Duration) {
-	s := reflect.ValueOf(store).Elem()
-	lock := (*sync.RWMutex)(unsafe.Pointer(s.FieldByName("dataLock").UnsafeAddr()))
-	lock.Lock() // its goroutine sweeps now and then
-	defer lock.Unlock()
-	for buckets := s.FieldByName("data").MapRange(); buckets.Next(); {
-		start := buckets.Value().Elem().FieldByName("startTime")
-		*(*uint64)(unsafe.Pointer(start.UnsafeAddr())) -= uint64(d)
-	}
-}
-
-// driveUlule leaves out the goroutine that sweeps expired counters, which would never end.
-func driveUlule(_ *world, limit tb.Limit, _ int) driver {
+// driveUlule omits the goroutine that sweeps expired counters, because it would never end.
+func driveUlule(_ *bubble, limit tb.Limit, _ int) driver {
 	l := newUlule(limit, memory.NewStoreWithOptions(ulule.StoreOptions{}))
 	ctx := context.Background()
 	return driver{
 		take: func(key string, n int) outcome {
 			c, err := l.Increment(ctx, key, int64(n))
-			return decide(!c.Reached, err)
+			return outcomeOf(!c.Reached, err)
 		},
-		ask: func(key string, n int) time.Duration {
+		waitAfterRefusal: func(key string, n int) time.Duration {
 			c, _ := l.Increment(ctx, key, int64(n))
 			return time.Until(time.Unix(c.Reset, 0))
 		},
 	}
 }
 
-type sleeper struct{ *world }
+// bubbleClock is the clock type of juju/ratelimit and uber-go/ratelimit.
+type bubbleClock struct{ *bubble }
 
-func (s sleeper) Now() time.Time        { return s.now() }
-func (s sleeper) Sleep(d time.Duration) { time.Sleep(d) }
+func (c bubbleClock) Now() time.Time        { return c.now() }
+func (c bubbleClock) Sleep(d time.Duration) { time.Sleep(d) }
 
-func driveJuju(w *world, limit tb.Limit, _ int) driver {
-	var clock ratelimit.Clock = sleeper{w}
-	b := newJuju(limit, clock)
+func driveJuju(b *bubble, limit tb.Limit, _ int) driver {
+	l := newJuju(limit, bubbleClock{b})
 	return driver{take: func(_ string, n int) outcome {
-		_, ok := b.TakeMaxDuration(int64(n), 0)
-		return decide(ok, nil)
+		_, ok := l.TakeMaxDuration(int64(n), 0)
+		return outcomeOf(ok, nil)
 	}}
 }
 
-func driveUber(w *world, limit tb.Limit, _ int) driver {
-	l := newUber(limit, uber.WithClock(sleeper{w}))
+func driveUber(b *bubble, limit tb.Limit, _ int) driver {
+	l := newUber(limit, uber.WithClock(bubbleClock{b}))
 	return driver{take: func(string, int) outcome {
 		begin := time.Now()
 		l.Take()
@@ -193,7 +201,7 @@ func driveUber(w *world, limit tb.Limit, _ int) driver {
 	}}
 }
 
-func driveHTTPRate(_ *world, limit tb.Limit, _ int) driver {
+func driveHTTPRate(_ *bubble, limit tb.Limit, _ int) driver {
 	l := newHTTPRate(limit, httprate.ResponseHeaders{Limit: "Limit", RetryAfter: "Retry-After"})
 	call := func(w http.ResponseWriter, key string, n int) bool {
 		r := new(http.Request)
@@ -201,23 +209,23 @@ func driveHTTPRate(_ *world, limit tb.Limit, _ int) driver {
 	}
 	return driver{
 		take: func(key string, n int) outcome {
-			return decide(call(httptest.NewRecorder(), key, n), nil)
+			return outcomeOf(call(httptest.NewRecorder(), key, n), nil)
 		},
-		ask: func(key string, n int) time.Duration {
+		waitAfterRefusal: func(key string, n int) time.Duration {
 			w := httptest.NewRecorder()
 			call(w, key, n)
 			return time.Duration(must(strconv.Atoi(w.Header().Get("Retry-After")))) * time.Second
 		},
-		overtaken: func(key string, n int, others func()) outcome {
+		takeOvertaken: func(key string, n int, others func()) outcome {
 			w := &overtaker{ResponseRecorder: httptest.NewRecorder(), others: others}
-			return decide(call(w, key, n), nil)
+			return outcomeOf(call(w, key, n), nil)
 		},
 	}
 }
 
-// overtaker makes the other calls when the limiter sets its first header, which is
-// between its reading of the clock and its lock. So a goroutine that loses its processor
-// there is overtaken, too.
+// overtaker makes the other calls when the limiter sets its first header. The limiter does
+// that after it reads the clock and before it takes its lock. A goroutine that loses its
+// processor there is overtaken in the same way.
 type overtaker struct {
 	*httptest.ResponseRecorder
 	others func()

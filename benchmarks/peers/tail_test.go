@@ -14,10 +14,10 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// BenchmarkTail times single calls. In the churn nine of ten calls are hits and one is for
-// a new key, which has to push another out of a table at its bound. While a table grows,
-// one goroutine inserts a million keys and another makes hits, and each has a row. The
-// clock readings around a call are part of what it takes: impl=none is a call of nothing.
+// BenchmarkTail times single calls. The load churn has nine hits for each new key, and the
+// new key evicts another from a table at its bound. In the load grow one goroutine inserts
+// a million keys while another makes hits; each has its own metrics. The times include two
+// clock readings: impl=none is a call of an empty function.
 func BenchmarkTail(b *testing.B) {
 	calls, known := 1_000_000, 50_000
 	if testing.Short() {
@@ -37,7 +37,7 @@ func BenchmarkTail(b *testing.B) {
 	}
 }
 
-// gentle is a limit that the known keys of a churn do not reach.
+// gentle is a limit that the known keys of churn do not reach.
 var gentle = tb.Limit{Capacity: 1000, Tokens: 1000, Per: time.Second}
 
 func runTail(b *testing.B, c benchmarks.Contender, w benchmarks.Workload,
@@ -51,9 +51,9 @@ func runTail(b *testing.B, c benchmarks.Contender, w benchmarks.Workload,
 
 // churn makes calls from w.Par goroutines.
 func churn(b *testing.B, c benchmarks.Contender, w benchmarks.Workload, calls int) {
-	const stranger = 10 // one call in so many is for a new key
+	const callsPerNewKey = 10
 	keys := names("known", w.Keys)
-	fresh := names("fresh", calls/stranger+w.Bound)
+	fresh := names("fresh", calls/callsPerNewKey+w.Bound)
 	all := histogram()
 	for b.Loop() {
 		allow := c.New(w.Limit, w.Bound)
@@ -73,7 +73,7 @@ func churn(b *testing.B, c benchmarks.Contender, w benchmarks.Workload, calls in
 			done.Go(func() {
 				for i := range calls / w.Par {
 					key := keys[random.IntN(len(keys))]
-					if i%stranger == 0 {
+					if i%callsPerNewKey == 0 {
 						key = fresh[next.Add(1)-1]
 					}
 					record(each[g], allow, key)
@@ -88,7 +88,7 @@ func churn(b *testing.B, c benchmarks.Contender, w benchmarks.Workload, calls in
 	report(b, all, "")
 }
 
-// grow inserts keys into an empty table, while another goroutine makes hits.
+// grow inserts keys into an empty table while another goroutine makes hits.
 func grow(b *testing.B, c benchmarks.Contender, w benchmarks.Workload) {
 	known, fresh := names("known", 1000), names("fresh", w.Keys)
 	inserts, hits := histogram(), histogram()

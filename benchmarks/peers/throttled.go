@@ -10,8 +10,8 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// newThrottled returns throttled's GCRA on store. Its rate is a whole number of
-// nanoseconds per token.
+// newThrottled returns throttled's GCRA on store. It rounds the time per token down to whole
+// nanoseconds.
 func newThrottled(limit tb.Limit, store throttled.GCRAStoreCtx) *throttled.GCRARateLimiterCtx {
 	quota := throttled.RateQuota{
 		MaxRate:  throttled.PerDuration(int(limit.Tokens), limit.Per),
@@ -20,10 +20,10 @@ func newThrottled(limit tb.Limit, store throttled.GCRAStoreCtx) *throttled.GCRAR
 	return must(throttled.NewGCRARateLimiterCtx(store, quota))
 }
 
-// throttledMem is throttled with its memory store: keyed and bounded, with an LRU whose
-// lock every call takes, refusals too. A key that was evicted starts with a fresh burst.
-// By default, a call that loses ten compare-and-swaps in a row is neither granted nor
-// refused but gets an error, even with two processors. Here it goes on.
+// throttledMem is throttled with its memory store, a bounded LRU. Every call takes the lock
+// of the LRU, refusals too. A key that was evicted comes back full. By default a call
+// returns an error after ten lost compare-and-swaps in a row, which happens even on two
+// processors. Here it tries again without a limit.
 func throttledMem(limit tb.Limit, maxKeys int) func(string) bool {
 	l := newThrottled(limit, must(memstore.NewCtx(maxKeys)))
 	l.SetMaxCASAttemptsLimit(math.MaxInt)

@@ -8,8 +8,8 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// newUber returns one limiter of uber-go/ratelimit. A burst is a call that is due and as
-// many as the slack, which has to build up first.
+// newUber returns one limiter of uber-go/ratelimit. A burst is one call that is due plus the
+// slack, which builds up while no call is made.
 func newUber(limit tb.Limit, more ...ratelimit.Option) ratelimit.Limiter {
 	options := []ratelimit.Option{
 		ratelimit.Per(interval(limit)),
@@ -18,9 +18,9 @@ func newUber(limit tb.Limit, more ...ratelimit.Option) ratelimit.Limiter {
 	return ratelimit.New(1, append(options, more...)...)
 }
 
-// uberSyncMap is uber-go/ratelimit in a sync.Map, because it has no keys: no bound. It
-// never refuses but waits, so it is measured only where there is nothing to wait for. It
-// is one compare-and-swap, like the floor, and reads the wall clock.
+// uberSyncMap is uber-go/ratelimit in a sync.Map, because it has no keys. It has no bound. It
+// waits instead of refusing, so only grants are measured. Like the floor, it makes one
+// compare-and-swap.
 func uberSyncMap(limit tb.Limit, _ int) func(string) bool {
 	var m sync.Map
 	return func(key string) bool {

@@ -13,10 +13,9 @@ func newUlule(limit tb.Limit, store limiter.Store) *limiter.Limiter {
 	return limiter.New(store, limiter.Rate{Period: window(limit), Limit: int64(limit.Capacity)})
 }
 
-// ululeMem is ulule/limiter with its memory store: keyed, without a bound, a lock per
-// key. It counts calls, refused ones too, in a window that starts with a key's first
-// call, so twice the capacity can go around the end of a window. A goroutine sweeps
-// expired counters.
+// ululeMem is ulule/limiter with its memory store. It has a lock per key and no bound.
+// Windows start with a key's first call, and refused calls count. Up to twice the capacity
+// is granted around the end of a window. A goroutine sweeps expired counters.
 func ululeMem(limit tb.Limit, _ int) func(string) bool {
 	l := newUlule(limit, memory.NewStore())
 	ctx := context.Background()

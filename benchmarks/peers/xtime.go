@@ -9,14 +9,13 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// newXTime returns one bucket of golang.org/x/time/rate: float64 tokens and a lock, and
-// no keys.
+// newXTime returns one bucket of golang.org/x/time/rate, which has float64 tokens and a lock.
 func newXTime(limit tb.Limit) *rate.Limiter {
 	return rate.NewLimiter(rate.Limit(perSecond(limit)), limit.Capacity)
 }
 
-// xtimeSyncMap is x/time/rate in a sync.Map: the usual way to give it keys. The map has
-// no bound, and nothing says how long to wait after a refusal.
+// xtimeSyncMap is x/time/rate in a sync.Map, the usual way to give it keys. The map has no
+// bound, and a refusal does not say how long to wait.
 func xtimeSyncMap(limit tb.Limit, _ int) func(string) bool {
 	var m sync.Map
 	return func(key string) bool {
@@ -28,8 +27,8 @@ func xtimeSyncMap(limit tb.Limit, _ int) func(string) bool {
 	}
 }
 
-// xtimeLRU is x/time/rate in a golang-lru: bounded, with one lock around the table on
-// every call, and a key that was evicted starts with a fresh burst.
+// xtimeLRU is x/time/rate in golang-lru, which has a bound. Every call takes the lock of the
+// table. A key that was evicted comes back full.
 func xtimeLRU(limit tb.Limit, maxKeys int) func(string) bool {
 	find := xtimeTable(limit, maxKeys)
 	return func(key string) bool { return find(key).Allow() }

@@ -13,14 +13,13 @@ import (
 	"golang.org/x/perf/benchproc"
 )
 
-// results are the lines of a file of raw results. Benchmarks that failed have none.
+// results are the lines of a file of raw results. A benchmark that failed has no line.
 type results struct {
 	lines  []*benchfmt.Result
 	failed int
 }
 
-// failure is what the testing package prints for a benchmark, but not for the one it is
-// part of.
+// failure matches the failure of a sub-benchmark, but not of its parent.
 var failure = regexp.MustCompile(`--- FAIL: \S+/`)
 
 func read(name string) (*results, error) {
@@ -50,14 +49,14 @@ func read(name string) (*results, error) {
 	return raw, nil
 }
 
-// query selects results and says what distinguishes rows and columns, in the language of
-// benchproc, and which units to show. More than one unit makes as many columns.
+// query selects results. Filter, row and col are in the language of benchproc. Each column
+// is repeated for each unit.
 type query struct {
 	filter, row, col string
 	units            []string
 }
 
-// grid is the samples that a query has found, in the order of its projections.
+// grid holds the samples of a query, with rows and columns in the order of its projections.
 type grid struct {
 	rows, cols []string
 	units      map[string]string // of a column
@@ -88,8 +87,8 @@ func (r *results) grid(q query) (*grid, error) {
 		rows, cols = append(rows, row), append(cols, col)
 		for _, unit := range q.units {
 			if v, ok := line.Value(unit); ok {
-				at := [2]string{row.StringValues(), q.column(col.StringValues(), unit)}
-				values[at] = append(values[at], v)
+				cell := [2]string{row.StringValues(), q.column(col.StringValues(), unit)}
+				values[cell] = append(values[cell], v)
 			}
 		}
 	}
@@ -104,21 +103,21 @@ func (r *results) grid(q query) (*grid, error) {
 		}
 	}
 	g.samples = make(map[[2]string]*benchmath.Sample)
-	for at, v := range values {
-		g.samples[at] = benchmath.NewSample(v, &benchmath.DefaultThresholds)
+	for cell, v := range values {
+		g.samples[cell] = benchmath.NewSample(v, &benchmath.DefaultThresholds)
 	}
 	return g, nil
 }
 
-// column returns the name of a column. The unit is part of it if there are several.
+// column returns the name of a column. It includes the unit if the query has several.
 func (q query) column(col, unit string) string {
 	if len(q.units) == 1 {
 		return col
 	}
-	return strings.TrimSpace(col + " " + unitNames[unit])
+	return strings.TrimSpace(col + " " + unitName(unit))
 }
 
-// ordered returns the distinct keys as text, in the order of their projection.
+// ordered returns the text of the distinct keys, in the order of their projection.
 func ordered(keys []benchproc.Key) []string {
 	benchproc.SortKeys(keys)
 	var names []string
@@ -137,5 +136,5 @@ func (g *grid) median(row, col string) (s benchmath.Summary, ok bool) {
 	return benchmath.AssumeNothing.Summary(sample, 0.95), true
 }
 
-// config returns a configuration line of the file.
+// config returns the value of a configuration line.
 func (r *results) config(key string) string { return r.lines[0].GetConfig(key) }

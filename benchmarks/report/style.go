@@ -7,8 +7,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// The drawings have no background, and inks that are about as far from white as from the
-// near-black of dark pages: at least 3 to 1 in contrast, and 4 to 1 for text.
+// The drawings have no background. Their colours have a contrast of at least 3 to 1 with
+// white and with the near-black of dark pages. The colour of text has 4 to 1.
 var (
 	ink  = color.RGBA{R: 0x78, G: 0x78, B: 0x78, A: 255}
 	rule = color.NRGBA{R: 0x80, G: 0x80, B: 0x80, A: 80} // the grid
@@ -20,8 +20,8 @@ var (
 	ochre     = color.RGBA{R: 0xa0, G: 0x7a, B: 0x1a, A: 255}
 )
 
-// look is how a contender is drawn everywhere. Colours that colour-blind readers tell
-// apart (after Okabe and Ito) come with shapes for those who see none.
+// look is the appearance of a contender in all charts. Colour-blind readers can distinguish
+// the colours (after Okabe and Ito); the shapes differ as well.
 type look struct {
 	color color.Color
 	glyph draw.GlyphDrawer
@@ -38,7 +38,6 @@ var (
 var looks = map[string]look{
 	"cas":           {vermilion, draw.CircleGlyph{}, thick, nil},
 	"floor":         {ink, draw.PlusGlyph{}, thin, dashed},
-	"none":          {ink, draw.PlusGlyph{}, thin, dotted},
 	"mutex":         {blue, draw.SquareGlyph{}, thin, nil},
 	"xtime-syncmap": {green, draw.PyramidGlyph{}, thin, nil},
 	"xtime-lru":     {green, draw.TriangleGlyph{}, thin, dashed},
@@ -48,11 +47,4 @@ var looks = map[string]look{
 	"juju-syncmap":  {ochre, draw.CrossGlyph{}, thin, dashed},
 	"uber-syncmap":  {blue, draw.RingGlyph{}, thin, dashed},
 	"httprate":      {blue, draw.CrossGlyph{}, thin, dotted},
-}
-
-func lookOf(impl string) look {
-	if l, ok := looks[impl]; ok {
-		return l
-	}
-	return look{ink, draw.CircleGlyph{}, thin, nil}
 }

@@ -1,135 +1,123 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
 
-// spec is what a table shows.
-type spec struct {
+// table is a table of tables.md. Its cells are medians with half the width of their 95%
+// confidence interval, or quotients of medians.
+type table struct {
+	name, title string
 	query
-	over string // the row that the others are divided by; "" shows the values themselves
-	head string
+	head string // of the first column
+	over string // the row that divides the others; "" for the values themselves
 }
 
-// tables are those of the documents. Their cells are medians, with the half width of the
-// 95% confidence interval where there are enough rounds for one.
-var tables = map[string]spec{
-	"machine": {},
-	"aims":    {},
-	"floor-1": {
-		query: query{".name:Allow /par:1 -/keys:100k", "/impl", "/load,/keys,/dist", perOp},
-		over:  "floor", head: "× floor",
-	},
-	"floor-64": {
-		query: query{".name:Allow /par:64 -/keys:100k", "/impl", "/load,/keys,/dist", perOp},
-		over:  "floor", head: "× floor",
-	},
-	"xtime-1": {
-		query: query{xtime + " /par:1", "/impl", "/load,/keys,/dist", perOp},
-		over:  "xtime-syncmap", head: "× x/time/rate",
-	},
-	"xtime-64": {
-		query: query{xtime + " /par:64", "/impl", "/load,/keys,/dist", perOp},
-		over:  "xtime-syncmap", head: "× x/time/rate",
-	},
-	"short-1": {
-		query: query{short + " /par:1", "/impl", "/load,/keys,/dist", perOp},
-		head:  "ns, one goroutine",
-	},
-	"short-64": {
-		query: query{short + " /par:64", "/impl", "/load,/keys,/dist", perOp},
-		head:  "ns, 64 goroutines",
-	},
-	"grant": {
-		query: query{".name:Allow /load:grant /keys:1", "/impl", "/par@num", perOp},
-		head:  "goroutines",
-	},
-	"refuse": {
-		query: query{".name:Allow /load:refuse", "/impl", "/par@num", perOp},
-		head:  "goroutines",
-	},
-	"mix": {
-		query: query{".name:Allow /load:mix", "/impl", "/par@num",
-			[]string{"sec/op", "granted/op"}},
-		head: "goroutines",
-	},
-	"new": {
-		query: query{".name:Allow /load:new", "/impl", "/par@num", perOp},
-		head:  "goroutines",
-	},
-	"keys-1": {query: query{".name:Allow /load:grant -/keys:1 /par:1", "/impl",
-		"/dist,/keys", perOp}},
-	"keys-64": {query: query{".name:Allow /load:grant -/keys:1 /par:64", "/impl",
-		"/dist,/keys", perOp}},
-	"allocs": {query: query{".name:Allow /keys:(1 OR few OR new) /par:1", "/impl", "/load",
-		[]string{"B/op", "allocs/op"}}},
-	"caller": {query: query{".name:Caller", "/impl,/key,/time", "", perOp}},
-	"memory": {
-		query: query{".name:Memory", "/impl", "/keys", []string{"B/key"}},
-		head:  "bytes a key",
-	},
-	"gc": {
-		query: query{".name:Memory", "/impl", "/keys", []string{"gc-cpu-sec"}},
-		head:  "CPU time, ms",
-	},
-	"tail-2": {query: query{".name:Tail /load:churn /par:2", "/impl", "",
-		percentiles("")}},
-	"tail-64": {query: query{".name:Tail /load:churn /par:64", "/impl", "",
-		percentiles("")}},
-	"grow-insert": {query: query{".name:Tail /load:grow", "/impl", "", percentiles("insert-")}},
-	"grow-hit":    {query: query{".name:Tail /load:grow", "/impl", "", percentiles("hit-")}},
-	"contention": {
-		query: query{".name:Contention", "/line", "/par@num", perOp},
-		head:  "ns, goroutines",
-	},
-	"failures": {
-		query: query{".name:Contention /line:cas", "/line", "/par@num",
-			[]string{"failures/op"}},
-		head: "failures a grant, goroutines",
-	},
+const byLoad = "/load,/keys,/dist"
+
+var tables = []table{
+	{name: machineTable, title: "Machine and run"},
+	{"floor-1", "Times the floor's time, 1 goroutine",
+		allow("/par:1 -/keys:100k", byLoad), "× floor", "floor"},
+	{"floor-64", "Times the floor's time, 64 goroutines",
+		allow("/par:64 -/keys:100k", byLoad), "× floor", "floor"},
+	{"xtime-1", "Times x/time/rate's time, 1 goroutine",
+		allow("/par:1 "+xtime, byLoad), "× x/time/rate", "xtime-syncmap"},
+	{"xtime-64", "Times x/time/rate's time, 64 goroutines",
+		allow("/par:64 "+xtime, byLoad), "× x/time/rate", "xtime-syncmap"},
+	{"short-1", "Decisions of few contenders, 1 goroutine",
+		allow("/par:1 "+short, byLoad), "ns, one goroutine", ""},
+	{"grant", "Grants on one key, ns", allow("/load:grant /keys:1", "/par@num"), goroutines, ""},
+	{"refuse", "Refusals on one key, ns", allow("/load:refuse", "/par@num"), goroutines, ""},
+	{"mix", "At the limit", query{".name:Allow /load:mix", "/impl", "/par@num",
+		[]string{"sec/op", "granted/op"}}, goroutines, ""},
+	{"keys-1", "Many keys, 1 goroutine, ns",
+		allow("/load:grant -/keys:1 /par:1", "/dist,/keys"), "", ""},
+	{"keys-64", "Many keys, 64 goroutines, ns",
+		allow("/load:grant -/keys:1 /par:64", "/dist,/keys"), "", ""},
+	{"new", "New keys in a full table, ns", allow("/load:new", "/par@num"), goroutines, ""},
+	{"new-lru", "New keys, times the time of x/time/rate in golang-lru",
+		allow("/load:new /impl:(floor OR cas OR xtime-lru)", "/par@num"), goroutines, "xtime-lru"},
+	{"allocs", "Allocations, 1 goroutine",
+		query{".name:Allow /keys:(1 OR few OR new) /par:1", "/impl", "/load",
+			[]string{"B/op", "allocs/op"}}, "", ""},
+	{"caller", "Calls with a time or another type of key",
+		query{".name:Caller", "/impl,/key,/time", "", perOp}, "", ""},
+	{"memory", "Live heap by key",
+		query{".name:Memory", "/impl", "/keys", []string{"B/key"}}, "bytes a key", ""},
+	{"gc", "CPU time of one garbage collection with the table in the heap",
+		query{".name:Memory", "/impl", "/keys", []string{"gc-cpu-sec"}}, "CPU time, ms", ""},
+	{"flood", "Live heap in a flood of new keys against a bound of 100,000",
+		query{".name:Flood", "/impl", "/calls@num", []string{"heap-B"}}, "MB after", ""},
+	{"tail-2", "Single calls, 2 goroutines, ns", tail("/load:churn /par:2", ""), "", ""},
+	{"tail-64", "Single calls, 64 goroutines, ns", tail("/load:churn /par:64", ""), "", ""},
+	{"grow-insert", "Single inserts into a growing table, ns",
+		tail("/load:grow", "insert-"), "", ""},
+	{"grow-hit", "Single hits during the inserts, ns", tail("/load:grow", "hit-"), "", ""},
+	{"contention", "Goroutines on one word",
+		query{".name:Contention", "/line", "/par@num", perOp}, "ns, goroutines", ""},
+	{"failures", "Failed compare-and-swaps per grant",
+		query{".name:Contention /line:cas", "/line", "/par@num", []string{"failures/op"}},
+		"failures a grant, goroutines", ""},
 }
 
-var perOp = []string{"sec/op"}
-
-// What is compared with x/time/rate, and what the README has room for.
 const (
-	xtime = ".name:Allow -/load:new /impl:(floor OR cas OR xtime-syncmap)"
-	short = ".name:Allow /dist:uniform -/keys:100k" +
+	machineTable = "machine"
+	goroutines   = "goroutines"
+
+	xtime = "-/load:new /impl:(floor OR cas OR xtime-syncmap)"
+	short = "/dist:uniform -/keys:100k" +
 		" /impl:(floor OR cas OR mutex OR xtime-syncmap OR xtime-lru)"
 )
 
-func percentiles(kind string) (units []string) {
-	for _, p := range []string{"p50", "p99", "p99.9", "max"} {
+var perOp = []string{"sec/op"}
+
+// allow returns the query for the time of a decision.
+func allow(filter, col string) query { return query{".name:Allow " + filter, "/impl", col, perOp} }
+
+// tail returns the query for percentiles of single calls.
+func tail(filter, kind string) query {
+	var units []string
+	for _, p := range percentiles {
 		units = append(units, kind+p+"-sec")
 	}
-	return units
+	return query{".name:Tail " + filter, "/impl", "", units}
 }
 
-// unitNames are the units where a column needs to say which one it is.
-var unitNames = map[string]string{
-	"sec/op": "ns", "granted/op": "granted", "B/op": "B", "allocs/op": "allocations",
-	"p50-sec": "p50", "p99-sec": "p99", "p99.9-sec": "p99.9", "max-sec": "max",
-	"insert-p50-sec": "p50", "insert-p99-sec": "p99", "insert-p99.9-sec": "p99.9",
-	"insert-max-sec": "max",
-	"hit-p50-sec":    "p50", "hit-p99-sec": "p99", "hit-p99.9-sec": "p99.9",
-	"hit-max-sec": "max",
-}
+var percentiles = []string{"p50", "p99", "p99.9", "max"}
 
-// table returns the table of the given name in Markdown.
-func table(raw *results, name string) (string, error) {
-	t, ok := tables[name]
-	if !ok {
-		return "", errors.New("there is no such table")
+// unitName returns what a column of that unit is called if there are columns of other units.
+func unitName(unit string) string {
+	switch unit {
+	case "sec/op":
+		return "ns"
+	case "B/op":
+		return "B"
+	case "allocs/op":
+		return "allocations"
 	}
-	switch name {
-	case "machine":
+	for _, kind := range []string{"insert-", "hit-"} {
+		unit = strings.TrimPrefix(unit, kind)
+	}
+	return strings.TrimSuffix(strings.TrimSuffix(unit, "-sec"), "/op")
+}
+
+// tableNamed returns a table in Markdown.
+func tableNamed(raw *results, name string) (string, error) {
+	i := slices.IndexFunc(tables, func(t table) bool { return t.name == name })
+	if i < 0 {
+		return "", fmt.Errorf("there is no table %q", name)
+	}
+	return tables[i].markdown(raw)
+}
+
+func (t table) markdown(raw *results) (string, error) {
+	if t.name == machineTable {
 		return machine(raw), nil
-	case "aims":
-		return aimTable(raw)
 	}
 	g, err := raw.grid(t.query)
 	if err != nil {
@@ -158,7 +146,7 @@ func table(raw *results, name string) (string, error) {
 	return b.String(), nil
 }
 
-// headings leave out what all loads say of themselves.
+// headings returns the columns without the words that follow from the load.
 func headings(cols []string) []string {
 	tidy := strings.NewReplacer("grant 1 uniform", "grant", "refuse 1 uniform", "refuse",
 		"mix few uniform", "mix", "new new uniform", "new", " uniform", "")
@@ -195,14 +183,16 @@ func (g *grid) ratioCell(row, over, col string) string {
 	return strconv.FormatFloat(s.Center/base.Center, 'f', 2, 64)
 }
 
-// format writes a value with three digits: seconds as nanoseconds, but for the CPU time of
-// a garbage collection, which is in milliseconds.
+// format writes a value with up to three significant digits. Seconds become nanoseconds;
+// the CPU time of a garbage collection becomes milliseconds, and the heap megabytes.
 func format(v float64, unit string) string {
 	switch {
 	case unit == "granted/op" || unit == "failures/op":
 		return strconv.FormatFloat(v, 'f', 3, 64)
 	case unit == "gc-cpu-sec":
 		v *= 1e3
+	case unit == "heap-B":
+		v *= 1e-6
 	case strings.Contains(unit, "sec"):
 		v *= 1e9
 	}

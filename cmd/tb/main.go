@@ -1,20 +1,74 @@
-// Command tb tries a token-bucket rate limit out, and applies it. Its subcommand replay says
-// what a limit would have done to the requests of an access log, proxy limits those to a
-// server by a policy, and policy checks and explains one.
+// Command tb tries out a token-bucket rate limit and applies it. Its subcommand replay
+// reports what a limit would have done to the requests of an access log, proxy limits the
+// requests to a server by a policy, and policy checks and explains a policy.
 package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
+	"github.com/alecthomas/kong"
+
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/policycmd"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/proxy"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/replay"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal kills
-	std := replay.IO{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
+	context.AfterFunc(ctx, stop) // a second signal kills the process
+	std := cli.IO{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
 	os.Exit(run(ctx, os.Args[1:], std))
+}
+
+// Exit statuses. They differ for mistakes in the flags and for errors of the input, so that
+// a script can react to them.
+const (
+	exitOK    = 0
+	exitError = 1
+	exitUsage = 2
+)
+
+// commands are the subcommands of tb.
+type commands struct {
+	Replay replay.Command    `cmd:"" help:"Report what a limit would have done to an access log."`
+	Proxy  proxy.Command     `cmd:"" help:"Limit the requests to an HTTP server by a policy."`
+	Policy policycmd.Command `cmd:"" help:"Check or explain a policy."`
+}
+
+// run parses the arguments, runs their command and returns the exit status. Besides its
+// parameters it uses nothing of the process. The end of ctx is an interrupt.
+func run(ctx context.Context, args []string, std cli.IO) int {
+	helped, help, status := false, std.Stdout, exitOK
+	if len(args) == 0 {
+		args, help, status = []string{"--help"}, std.Stderr, exitUsage
+	}
+	parser := kong.Must(&commands{},
+		kong.Name("tb"),
+		kong.Description("Try out a token-bucket rate limit and apply it."),
+		replay.Vars, replay.TextMapper, proxy.Vars, policycmd.Vars,
+		kong.Writers(help, std.Stderr),
+		kong.Exit(func(int) { helped = true }), // after printing the help
+	)
+	command, err := parser.Parse(args)
+	switch {
+	case helped:
+		return status
+	case err != nil:
+		fmt.Fprintf(std.Stderr, "tb: %v\n", err)
+		fmt.Fprintln(std.Stderr, "Run \"tb --help\", or \"tb replay --help\" and so on for all flags.")
+		return exitUsage
+	}
+	command.BindTo(ctx, (*context.Context)(nil))
+	if err := command.Run(std); err != nil {
+		lines := strings.ReplaceAll(err.Error(), "\n", "\ntb: ") // joined errors
+		fmt.Fprintf(std.Stderr, "tb: %s\n", lines)
+		return exitError
+	}
+	return exitOK
 }

@@ -8,29 +8,28 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// epoch returns the instant at which the clock of a limit starts: the last whole
-// number of periods before 2⁶³ ns, which is more than 146 years. With that much
-// before it, readings from before the limiter's creation are instants like any other,
-// and as S is a whole number of units there, the decisions are those of a clock that
-// starts at 0.
+// epoch returns the instant of the clock's first reading: the last whole number of periods
+// within 2⁶³ ns, at least 146 years. So readings from before the first one are instants too.
+// S is a whole number there, so decisions equal those of a clock that starts at 0.
 func epoch(l tb.Limit) uint64 {
 	per := uint64(l.Per)
 	return math.MaxInt64 / per * per
 }
 
-// clock turns readings into instants: nanoseconds since an epoch, never below 0 and
-// never beyond epoch + 292 years.
+// clock turns readings into instants: nanoseconds, with the first reading at epoch. Readings
+// that are too early become instant 0. No reading is later than epoch + 292 years.
 type clock struct {
 	now   func() time.Time // nil for the monotonic clock
 	epoch uint64
-	start time.Time                 // of the monotonic clock
-	first atomic.Pointer[time.Time] // of an injected clock: its first reading
+	start time.Time                 // first reading of the monotonic clock
+	first atomic.Pointer[time.Time] // first reading of an injected clock
 }
 
 func newClock(now func() time.Time, l tb.Limit) clock {
 	return clock{now: now, epoch: epoch(l), start: time.Now()}
 }
 
+// read reads the clock.
 func (c *clock) read() uint64 {
 	if c.now == nil {
 		return c.epoch + uint64(time.Since(c.start))
@@ -38,7 +37,7 @@ func (c *clock) read() uint64 {
 	return c.instant(c.now())
 }
 
-// instant returns the instant of t.
+// instant returns the instant of the reading t.
 func (c *clock) instant(t time.Time) uint64 {
 	start := &c.start
 	if c.now != nil {
@@ -49,8 +48,8 @@ func (c *clock) instant(t time.Time) uint64 {
 	return c.epoch + uint64(max(t.Sub(*start), -time.Duration(c.epoch)))
 }
 
-// begin starts an injected clock at its first reading: so that one is no different from
-// those that follow. It is outlined because t escapes here.
+// begin makes t the first reading of an injected clock, unless it has one, and returns the
+// first reading. It is not inlined because t escapes here.
 //
 //go:noinline
 func (c *clock) begin(t time.Time) *time.Time {

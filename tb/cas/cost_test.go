@@ -133,11 +133,11 @@ func TestFastPathIsInlined(t *testing.T) {
 		t.Skipf("no compiler to ask: %v\n%s", err, out)
 	}
 	for _, f := range []string{
-		"(*supply).at", "(*ratio).times", "(*meter).split", "(*meter).since",
-		"(*meter).step", "(*meter).unpack", "(*meter).fits", "(*meter).pack",
-		"(*meter).grant", "(*meter).tokensIn", "isSealed",
+		"(*supply).unitsBy", "(*ratio).times", "(*layout).positionOf", "(*layout).since",
+		"(*layout).step", "(*layout).unpack", "(*layout).fits", "(*layout).pack",
+		"(*layout).grant", "(*layout).tokensIn", "isSealed",
 	} {
-		calls := regexp.MustCompile(`bucket\.go:\d+:\d+: inlining call to ` + regexp.QuoteMeta(f))
+		calls := regexp.MustCompile(`cell\.go:\d+:\d+: inlining call to ` + regexp.QuoteMeta(f))
 		if !calls.Match(out) {
 			t.Errorf("%s is not inlined into the CAS loop", f)
 		}

@@ -29,43 +29,43 @@ func FuzzSupply(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, capacity, tokens, per, reading uint64) {
 		l := anyLimit(capacity, tokens, per)
-		m := newMeter(l)
+		m := newLayout(l)
 		period := reading / uint64(l.Per) * uint64(l.Per)
 		for _, at := range []uint64{reading, period - 1, period, period + 1} {
 			want := supplyAt(l, m.scale, at)
-			if got := wide(m.at(at)); got.Cmp(want) != 0 {
+			if got := wide(m.supply.unitsBy(at)); got.Cmp(want) != 0 {
 				t.Fatalf("limit %+v: S(%d) = %v, want %v", l, at, got, want)
 			}
-			blocks, rest := m.split(m.at(at))
-			if got := wide(m.position(blocks, rest)); got.Cmp(want) != 0 {
+			p := m.positionAt(at)
+			if got := wide(m.unitsAfter(p.blocks, p.rest)); got.Cmp(want) != 0 {
 				t.Fatalf("limit %+v: %v comes back from blocks as %v", l, want, got)
 			}
 			further := new(big.Int).Add(want, new(big.Int).SetUint64(reading))
-			further.Sub(further, new(big.Int).SetUint64(rest))
-			if got := wide(m.position(blocks, reading)); got.Cmp(further) != 0 {
+			further.Sub(further, new(big.Int).SetUint64(p.rest))
+			if got := wide(m.unitsAfter(p.blocks, reading)); got.Cmp(further) != 0 {
 				t.Fatalf("limit %+v: %d units after %d blocks are %v, want %v",
-					l, reading, blocks, got, further)
+					l, reading, p.blocks, got, further)
 			}
 			for d := int64(-1); d <= 1; d++ {
-				reachesFirst(t, l, &m, new(big.Int).Add(want, big.NewInt(d)))
+				checkTimeOf(t, l, &m, new(big.Int).Add(want, big.NewInt(d)))
 			}
 			for _, ns := range []uint64{1, 1 << 10, 1 << 20} { // at the end, that is beyond it
-				later := new(big.Int).SetUint64(ns * max(1, m.rate.whole))
-				reachesFirst(t, l, &m, later.Add(later, want))
+				later := new(big.Int).SetUint64(ns * max(1, m.supply.rate.whole))
+				checkTimeOf(t, l, &m, later.Add(later, want))
 			}
-			reachesFirst(t, l, &m, new(big.Int).Lsh(want, 1))
+			checkTimeOf(t, l, &m, new(big.Int).Lsh(want, 1))
 		}
 	})
 }
 
-// reachesFirst checks that reaches returns the first instant at which S is x.
-func reachesFirst(t *testing.T, l tb.Limit, m *meter, x *big.Int) {
+// checkTimeOf checks that timeOf returns the first instant at which S is x.
+func checkTimeOf(t *testing.T, l tb.Limit, m *layout, x *big.Int) {
 	if x.Sign() <= 0 {
 		return
 	}
-	got, ok := m.reaches(words(x))
+	got, ok := m.supply.timeOf(words(x))
 	if beyond := x.Cmp(supplyAt(l, m.scale, math.MaxUint64)) > 0; ok == beyond {
-		t.Fatalf("limit %+v: reaches(%v) = %d, %v", l, x, got, ok)
+		t.Fatalf("limit %+v: timeOf(%v) = %d, %v", l, x, got, ok)
 	}
 	if !ok {
 		return
@@ -87,8 +87,8 @@ func FuzzWord(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, capacity, tokens, per, s, lacks, reading, price uint64) {
 		l := anyLimit(capacity, tokens, per)
-		m := newMeter(l)
-		delta := s & (1<<(63-m.width) - 1)
+		m := newLayout(l)
+		delta := s & (1<<(63-m.deficitBits) - 1)
 		deficit := lacks % (m.capacity + 1)
 		cost := 1 + price%m.capacity
 
@@ -96,13 +96,13 @@ func FuzzWord(f *testing.F) {
 		if d, c := m.unpack(word); d != delta || c != deficit || isSealed(word) || !m.fits(delta) {
 			t.Fatalf("limit %+v: %d, %d came back as %d, %d", l, delta, deficit, d, c)
 		}
-		var b bucket
-		base, _ := m.split(m.at(epoch(l)))
-		b.set(base, word)
+		var b cell
+		base := m.positionAt(epoch(l)).blocks
+		b.init(base, word)
 
 		// The time is delta, or the reading if that is later. The deficit shrinks by the
 		// supply in between, to 0 at most, and grows by the cost.
-		origin := wide(m.position(base, 0))
+		origin := wide(m.unitsAfter(base, 0))
 		own := new(big.Int).Add(origin, new(big.Int).SetUint64(delta))
 		now := supplyAt(l, m.scale, reading)
 		if now.Cmp(own) < 0 {
@@ -115,23 +115,23 @@ func FuzzWord(f *testing.F) {
 		}
 		charged := new(big.Int).Add(left, new(big.Int).SetUint64(cost))
 		granted := charged.Cmp(new(big.Int).SetUint64(m.capacity)) <= 0
-		fits := new(big.Int).Sub(now, origin).BitLen() <= int(63-m.width)
+		fits := new(big.Int).Sub(now, origin).BitLen() <= int(63-m.deficitBits)
 
-		d, at, state := b.take(&m, reading, cost)
+		d, stored, verdict := b.take(&m, reading, cost)
 		switch {
 		case granted && !fits:
-			if state != moved || b.word.Load() != word|sealBit {
-				t.Fatalf("limit %+v: state %d, word %x, want it sealed", l, state, b.word.Load())
+			if verdict != moved || b.word.Load() != word|sealBit {
+				t.Fatalf("limit %+v: verdict %d, word %x, want it sealed", l, verdict, b.word.Load())
 			}
-		case state != decided || d.Allowed != granted:
-			t.Fatalf("limit %+v: %+v, state %d, want granted %t", l, d, state, granted)
+		case verdict != decided || d.Allowed != granted:
+			t.Fatalf("limit %+v: %+v, verdict %d, want granted %t", l, d, verdict, granted)
 		case !granted:
 			checkRefusal(t, l, &m, d, reading, now, left, cost)
 		default:
-			checkGrant(t, l, &m, d, at, new(big.Int).Sub(now, origin), charged)
-			b.giveBack(&m, at, cost)
-			if got := wide(m.position(b.base, b.word.Load()>>m.width)); got.Cmp(now) != 0 ||
-				b.word.Load()&m.mask != left.Uint64() {
+			checkGrant(t, l, &m, d, stored, new(big.Int).Sub(now, origin), charged)
+			b.giveBack(&m, stored, cost)
+			if got := wide(m.unitsAfter(b.base, b.word.Load()>>m.deficitBits)); got.Cmp(now) != 0 ||
+				b.word.Load()&m.deficitMask != left.Uint64() {
 				t.Fatalf("limit %+v: undone: %x, want the deficit %v at %v", l, b.word.Load(), left, now)
 			}
 		}
@@ -142,7 +142,7 @@ func FuzzWord(f *testing.F) {
 }
 
 func checkGrant(
-	t *testing.T, l tb.Limit, m *meter, d tb.Decision, word uint64, delta, lacks *big.Int,
+	t *testing.T, l tb.Limit, m *layout, d tb.Decision, word uint64, delta, lacks *big.Int,
 ) {
 	if got, deficit := m.unpack(word); got != delta.Uint64() || deficit != lacks.Uint64() {
 		t.Fatalf("limit %+v: left %d, %d, want %v, %v", l, got, deficit, delta, lacks)
@@ -153,7 +153,7 @@ func checkGrant(
 }
 
 func checkRefusal(
-	t *testing.T, l tb.Limit, m *meter, d tb.Decision, reading uint64,
+	t *testing.T, l tb.Limit, m *layout, d tb.Decision, reading uint64,
 	now, left *big.Int, cost uint64,
 ) {
 	if want := (m.capacity - left.Uint64()) / m.scale; d.Remaining != int(want) {
@@ -175,7 +175,7 @@ func checkRefusal(
 // checkSuccessor seals b and checks that its successor by a grant at the given reading has
 // the time and the deficit that b would have.
 func checkSuccessor(
-	t *testing.T, l tb.Limit, m *meter, b *bucket, reading, cost uint64, now, lacks *big.Int,
+	t *testing.T, l tb.Limit, m *layout, b *cell, reading, cost uint64, now, lacks *big.Int,
 ) {
 	b.word.Store(b.word.Load() | sealBit)
 	base, next, d := b.successor(m, reading, cost)
@@ -183,7 +183,7 @@ func checkSuccessor(
 		t.Fatalf("limit %+v: %x, %+v", l, next, d)
 	}
 	delta, deficit := m.unpack(next)
-	if got := wide(m.position(base, delta)); got.Cmp(now) != 0 || deficit != lacks.Uint64() {
+	if got := wide(m.unitsAfter(base, delta)); got.Cmp(now) != 0 || deficit != lacks.Uint64() {
 		t.Fatalf("limit %+v: the successor is at %v and lacks %d, want %v and %v",
 			l, got, deficit, now, lacks)
 	}

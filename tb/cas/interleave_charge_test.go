@@ -14,7 +14,7 @@ func TestTakeAfterCheckMeetsMovedBucket(t *testing.T) {
 	c, _ := f.Charge("a", 5)
 	f.now = time.Second
 	_, _ = c.Check(time.Unix(1, 0))
-	b := f.bucket("a")
+	b := f.cell("a")
 	word := b.word.Load()
 	b.word.CompareAndSwap(word, word|sealBit)
 	f.Reset("a")
@@ -23,7 +23,7 @@ func TestTakeAfterCheckMeetsMovedBucket(t *testing.T) {
 		t.Errorf("after a reset: %+v, want 4 tokens left", d)
 	}
 	_, _ = c.Check(time.Unix(1, 0))
-	b = f.bucket("a")
+	b = f.cell("a")
 	word = b.word.Load()
 	b.word.CompareAndSwap(word, word|sealBit)
 	f.granted("a", 3) // moves
@@ -44,7 +44,7 @@ func TestUndoMeetsSealMoveAndReset(t *testing.T) {
 		return &c
 	}
 	one, two := charged(), charged()
-	b := f.bucket("a")
+	b := f.cell("a")
 	word := b.word.Load() | sealBit
 	b.word.Store(word) // the mover is stopped here
 	one.Undo()

@@ -11,17 +11,17 @@ import (
 // stopped is a ledger that lets other steps in just before a bucket is retired, after
 // the evictor has read its state, and just after.
 type stopped struct {
-	*ledger
-	before func(*bucket)
+	*evictor
+	before func(*cell)
 	after  func()
 }
 
-func (s *stopped) Retire(b *bucket, word, now uint64) bool {
+func (s *stopped) Retire(b *cell, word, now uint64) bool {
 	if f := s.before; f != nil {
 		s.before = nil
 		f(b)
 	}
-	retired := s.ledger.Retire(b, word, now)
+	retired := s.evictor.Retire(b, word, now)
 	if f := s.after; f != nil && retired {
 		s.after = nil
 		f()
@@ -30,15 +30,15 @@ func (s *stopped) Retire(b *bucket, word, now uint64) bool {
 }
 
 // stopEvictions has f's table call before at the next eviction.
-func (f *fake) stopEvictions(keys int, before func(*bucket)) {
-	var values lru.Values[bucket] = &stopped{ledger: f.ledger, before: before}
+func (f *fake) stopEvictions(keys int, before func(*cell)) {
+	var values lru.Values[cell] = &stopped{evictor: f.evictor, before: before}
 	f.table.Init(keys, false, values)
 }
 
 func TestTakeBeforeEvictionWins(t *testing.T) {
 	f := newFake(t)
-	f.stopEvictions(2, func(b *bucket) {
-		if d, _, s := b.take(&f.meter, f.clock.read(), 10*f.meter.scale); s != decided || !d.Allowed {
+	f.stopEvictions(2, func(b *cell) {
+		if d, _, s := b.take(&f.layout, f.clock.read(), 10*f.layout.scale); s != decided || !d.Allowed {
 			t.Errorf("the full bucket did not give its tokens: %+v", d)
 		}
 	})
@@ -57,11 +57,11 @@ func TestTakeBeforeEvictionWins(t *testing.T) {
 func TestTakeAfterEvictionStartsOver(t *testing.T) {
 	f := newFake(t, tb.WithMaxKeys(1))
 	f.granted("victim", 10)
-	held := f.bucket("victim") // a caller is stopped here, with the bucket in hand
+	held := f.cell("victim") // a caller is stopped here, with the bucket in hand
 	f.granted("new", 1)
 	last := held.word.Load()
 	for range 20 {
-		if d, _, s := held.take(&f.meter, f.clock.read(), f.meter.scale); s != gone || d.Allowed {
+		if d, _, s := held.take(&f.layout, f.clock.read(), f.layout.scale); s != gone || d.Allowed {
 			t.Fatalf("an evicted bucket decided %+v", d)
 		}
 	}
@@ -75,16 +75,16 @@ func TestCallerMeetsEvictedBucketInTheTable(t *testing.T) {
 	f := newFake(t)
 	f.stopEvictions(1, nil)
 	f.granted("victim", 10)
-	b := f.bucket("victim")
+	b := f.cell("victim")
 	word := b.word.Load()
-	if !f.ledger.Retire(b, word, f.clock.read()) {
+	if !f.evictor.Retire(b, word, f.clock.read()) {
 		t.Fatal("not retired")
 	}
 	// The evictor is stopped before it removes the key.
-	if _, _, s := b.take(&f.meter, f.clock.read(), 1); s != gone {
-		t.Errorf("take on an evicted bucket: state %d, want gone", s)
+	if _, _, s := b.take(&f.layout, f.clock.read(), 1); s != gone {
+		t.Errorf("take on an evicted bucket: verdict %d, want gone", s)
 	}
-	if f.ledger.Retire(b, word, f.clock.read()) {
+	if f.evictor.Retire(b, word, f.clock.read()) {
 		t.Error("retired twice")
 	}
 }
@@ -92,7 +92,7 @@ func TestCallerMeetsEvictedBucketInTheTable(t *testing.T) {
 func TestMoverMeetsEviction(t *testing.T) {
 	f := newFake(t, tb.WithMaxKeys(1))
 	f.granted("a", 10)
-	b := f.bucket("a")
+	b := f.cell("a")
 	f.now = f.span()
 	word := b.word.Load()
 	b.word.CompareAndSwap(word, word|sealBit) // the mover is stopped here
@@ -100,7 +100,7 @@ func TestMoverMeetsEviction(t *testing.T) {
 	if b.word.Load() != evicted {
 		t.Errorf("word %x, want evicted", b.word.Load())
 	}
-	f.move("a", b, f.clock.read(), f.meter.scale) // and goes on here
+	f.move("a", b, f.clock.read(), f.layout.scale) // and goes on here
 	if f.table.Load("a") != nil || f.Len() != 1 {
 		t.Errorf("the mover brought an evicted key back; %d keys", f.Len())
 	}
@@ -112,12 +112,12 @@ func TestMoverMeetsEviction(t *testing.T) {
 func TestResetMeetsHolderAndSeal(t *testing.T) {
 	f := newFake(t)
 	f.granted("a", 10)
-	b := f.bucket("a")
+	b := f.cell("a")
 	word := b.word.Load()
 	b.word.CompareAndSwap(word, word|sealBit) // the mover is stopped here
 	f.Reset("a")
-	if _, _, s := b.take(&f.meter, f.clock.read(), 1); s != gone {
-		t.Errorf("take on a bucket that was reset: state %d, want gone", s)
+	if _, _, s := b.take(&f.layout, f.clock.read(), 1); s != gone {
+		t.Errorf("take on a bucket that was reset: verdict %d, want gone", s)
 	}
 	f.granted("a", 10)
 	f.now = time.Second
@@ -129,7 +129,7 @@ func TestSealedBucketsAreOrderedByTheirState(t *testing.T) {
 	f := newFake(t, tb.WithMaxKeys(2))
 	f.granted("least", 1)
 	f.granted("most", 10)
-	b := f.bucket("least")
+	b := f.cell("least")
 	word := b.word.Load()
 	b.word.CompareAndSwap(word, word|sealBit) // the mover is stopped here
 	f.granted("new", 2)

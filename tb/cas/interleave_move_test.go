@@ -7,7 +7,7 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/seed-181794aa/ratelimit/internal/lockstep"
+	"github.com/seed-181794aa/ratelimit/internal/proof/lockstep"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
@@ -19,11 +19,11 @@ func TestCallerCompletesAStalledMove(t *testing.T) {
 		twin.AllowN(context.Background(), "a", 7)
 		for range 8 {
 			f.now += f.span()
-			b := f.bucket("a")
+			b := f.cell("a")
 			word := b.word.Load()
 			b.word.CompareAndSwap(word, word|sealBit) // the mover is stopped here
-			if _, _, s := b.take(&f.meter, f.clock.read(), 1); s != moved {
-				t.Fatalf("take on a sealed bucket: state %d, want moved", s)
+			if _, _, s := b.take(&f.layout, f.clock.read(), 1); s != moved {
+				t.Fatalf("take on a sealed bucket: verdict %d, want moved", s)
 			}
 			for _, peek := range []bool{true, false} {
 				var got, want tb.Decision
@@ -40,7 +40,7 @@ func TestCallerCompletesAStalledMove(t *testing.T) {
 					t.Fatalf("late by %v: got %+v, want %+v", late, got, want)
 				}
 			}
-			if f.bucket("a") == b {
+			if f.cell("a") == b {
 				t.Fatal("the move was not completed")
 			}
 		}
@@ -52,16 +52,16 @@ func TestDeltaRunsOut(t *testing.T) {
 	twin := f.twin()
 	moves := 0
 	for i := range 1000 {
-		var old *bucket
+		var old *cell
 		if i > 0 {
-			old = f.bucket("a")
+			old = f.cell("a")
 		}
 		got := f.allow("a", 1+i%10)
 		want, _ := twin.AllowN(context.Background(), "a", 1+i%10)
 		if got != want {
 			t.Fatalf("call %d at %v: got %+v, want %+v", i, f.now, got, want)
 		}
-		if i > 0 && f.bucket("a") != old {
+		if i > 0 && f.cell("a") != old {
 			moves++
 		}
 		f.now += time.Duration(1+i%7) * f.span() / 5
@@ -74,33 +74,33 @@ func TestDeltaRunsOut(t *testing.T) {
 func TestOnlyOneOfTwoMoversSucceeds(t *testing.T) {
 	f := newFake(t)
 	f.granted("a", 10)
-	b := f.bucket("a")
+	b := f.cell("a")
 	f.now = f.span()
 	word := b.word.Load()
 	b.word.CompareAndSwap(word, word|sealBit)
 	now := f.clock.read()
 
-	if d, _, ok := f.move("a", b, now, f.meter.scale); !ok || !d.Allowed || d.Remaining != 9 {
+	if d, _, ok := f.move("a", b, now, f.layout.scale); !ok || !d.Allowed || d.Remaining != 9 {
 		t.Fatalf("the first mover got %+v, %v, want a grant", d, ok)
 	}
-	first := f.bucket("a")
+	first := f.cell("a")
 	f.granted("a", 9) // on the successor
-	if _, _, ok := f.move("a", b, now, f.meter.scale); ok || f.bucket("a") != first {
+	if _, _, ok := f.move("a", b, now, f.layout.scale); ok || f.cell("a") != first {
 		t.Fatal("a late mover replaced the successor, and what was taken from it is forgotten")
 	}
 	f.refused("a", 1)
-	if _, _, s := b.take(&f.meter, now, f.meter.scale); s != moved {
-		t.Errorf("take on the old bucket: state %d, want moved", s)
+	if _, _, s := b.take(&f.layout, now, f.layout.scale); s != moved {
+		t.Errorf("take on the old bucket: verdict %d, want moved", s)
 	}
 }
 
 func TestTakePastTheDeltaSeals(t *testing.T) {
 	f := newFake(t)
 	f.granted("a", 10)
-	b := f.bucket("a")
+	b := f.cell("a")
 	f.now = f.span()
-	if _, _, s := b.take(&f.meter, f.clock.read(), 1); s != moved || !isSealed(b.word.Load()) {
-		t.Errorf("state %d, word %x, want moved and sealed", s, b.word.Load())
+	if _, _, s := b.take(&f.layout, f.clock.read(), 1); s != moved || !isSealed(b.word.Load()) {
+		t.Errorf("verdict %d, word %x, want moved and sealed", s, b.word.Load())
 	}
 }
 
@@ -116,16 +116,16 @@ func TestLateHelperKeepsTheBucketsTime(t *testing.T) {
 		}
 		f.now = 100 * time.Second
 		f.granted("a", 5)
-		b := f.bucket("a")
+		b := f.cell("a")
 		word := b.word.Load()
 		b.word.CompareAndSwap(word, word|sealBit) // the mover is stopped here
 		f.now = 50 * time.Second
 		f.refused("a", 6)
-		if f.bucket("a") != b || b.word.Load() != word|sealBit {
+		if f.cell("a") != b || b.word.Load() != word|sealBit {
 			t.Fatal("a refusal wrote")
 		}
 		f.granted("a", 5)
-		if f.bucket("a") == b {
+		if f.cell("a") == b {
 			t.Fatal("the move was not completed")
 		}
 		f.now = 100 * time.Second
@@ -143,7 +143,7 @@ func TestRefusedHelperLeavesNoTime(t *testing.T) {
 	twin := f.twin()
 	f.granted("a", 10)
 	twin.AllowN(context.Background(), "a", 10)
-	b := f.bucket("a")
+	b := f.cell("a")
 	word := b.word.Load()
 	b.word.CompareAndSwap(word, word|sealBit) // the mover is stopped here
 	for _, call := range []struct {
@@ -198,15 +198,15 @@ func TestRefusalsOnASealedEdgeDoNotMove(t *testing.T) {
 	f.granted("a", 1)
 	f.now = f.span() - 6*time.Second
 	f.granted("a", 10)
-	b := f.bucket("a")
+	b := f.cell("a")
 	word := b.word.Load()
 	f.now = f.span() + time.Second // beyond the delta, and only 7 tokens there
 	f.refused("a", 10)
-	if f.bucket("a") != b || b.word.Load() != word {
+	if f.cell("a") != b || b.word.Load() != word {
 		t.Error("a refusal wrote")
 	}
 	f.granted("a", 7)
-	if f.bucket("a") == b {
+	if f.cell("a") == b {
 		t.Error("the bucket did not move: the test shows nothing")
 	}
 }

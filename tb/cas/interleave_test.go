@@ -58,7 +58,7 @@ func (f *fake) refused(key string, n int) {
 	}
 }
 
-func (f *fake) bucket(key string) *bucket {
+func (f *fake) cell(key string) *cell {
 	f.t.Helper()
 	b := f.table.Load(key)
 	if b == nil {
@@ -75,7 +75,7 @@ func (f *fake) twin() *mutex.TokenBucket {
 
 // span is the time that a delta lasts, plus a bit.
 func (f *fake) span() time.Duration {
-	t, _ := f.meter.reaches(0, 1<<(63-f.meter.width))
+	t, _ := f.layout.supply.timeOf(0, 1<<(63-f.layout.deficitBits))
 	return time.Duration(t) + 3*time.Second
 }
 

@@ -8,19 +8,21 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// idle is how long a bucket has been full before a new key may push it out of a
-// table that has room: long enough for a client that comes back every few seconds to
-// find its bucket.
-const idle = uint64(time.Minute)
+// idleTime is how long a bucket must have been full before an insert drops it from a table
+// that has room. A client that comes back every few seconds finds its bucket.
+const idleTime = uint64(time.Minute)
 
-// Limiter is a token bucket per key of type K. It implements tb.Limiter if K is
-// string. Use New or NewTokenBucket to make one; all methods are safe for concurrent
-// use.
+// Limiter is a token bucket for each key of type K. It implements tb.Limiter if K is string.
+// Use New or NewTokenBucket to make one. All methods are safe for concurrent use.
+//
+// Most callers want Allow. Allow, AllowN, AllowCost and AllowAt take tokens. Charge makes one
+// part of a call on several buckets. Peek and Level take nothing. Reset, Len and Stats are for
+// operators.
 type Limiter[K comparable] struct {
-	meter  meter
-	clock  clock
-	table  lru.Map[K, bucket]
-	ledger *ledger
+	layout  layout
+	clock   clock
+	table   lru.Map[K, cell]
+	evictor *evictor
 }
 
 // TokenBucket is a limiter with string keys.
@@ -28,9 +30,9 @@ type TokenBucket = Limiter[string]
 
 var _ tb.Limiter = (*TokenBucket)(nil)
 
-// NewTokenBucket returns a limiter of capacity tokens a key, refilled at refillPerSec
-// tokens a second; see tb.LimitPerSecond for how the rate is understood. It panics
-// with a *tb.ConfigError if an argument or option is out of range.
+// NewTokenBucket returns a limiter of capacity tokens a key, refilled at refillPerSec tokens a
+// second; see tb.LimitPerSecond. It panics with a *tb.ConfigError if an argument or option is
+// out of range.
 func NewTokenBucket(capacity int, refillPerSec float64, opts ...tb.Option) *TokenBucket {
 	limit, err := tb.LimitPerSecond(capacity, refillPerSec)
 	if err != nil {
@@ -56,51 +58,51 @@ func New[K comparable](limit tb.Limit, opts ...tb.Option) (*Limiter[K], error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Limiter[K]{meter: newMeter(limit), clock: newClock(s.Now, limit)}
-	l.ledger = &ledger{meter: &l.meter}
-	l.table.Init(s.MaxKeys, s.Overflow == tb.RefuseNew, l.ledger)
+	l := &Limiter[K]{layout: newLayout(limit), clock: newClock(s.Now, limit)}
+	l.evictor = &evictor{layout: &l.layout}
+	l.table.Init(s.MaxKeys, s.Overflow == tb.RefuseNew, l.evictor)
 	return l, nil
 }
 
-// Allow takes one token of key's bucket. The context is not looked at.
+// Allow takes one token of key's bucket. It ignores the context.
 func (l *Limiter[K]) Allow(_ context.Context, key K) (tb.Decision, error) {
-	// This is take, by hand: the call would cost a nanosecond and a half of 47.
+	// This is take, inlined by hand: a call would cost 1.5 ns of 47.
 	t := l.clock.read()
-	b := l.table.Load(key)
-	if b != nil {
-		if d, _, state := b.take(&l.meter, t, l.meter.scale); state == decided {
+	c := l.table.Load(key)
+	if c != nil {
+		if d, _, verdict := c.take(&l.layout, t, l.layout.scale); verdict == decided {
 			return d, nil
 		}
 	}
-	d, _, err := l.settle(b, t, key, l.meter.scale)
+	d, _, err := l.takeSlow(c, t, key, l.layout.scale)
 	return d, err
 }
 
 // AllowN takes n tokens, or none. It returns tb.ErrInvalidCost if n is not positive.
 func (l *Limiter[K]) AllowN(_ context.Context, key K, n int) (tb.Decision, error) {
-	cost, err := l.meter.whole(n)
+	cost, err := l.layout.unitsOf(n)
 	if err != nil {
 		return tb.Decision{}, err
 	}
 	return l.take(l.clock.read(), key, cost)
 }
 
-// AllowCost takes a decimal number of tokens, or none. The cost is rounded up to the
-// resolution of the limiter, which is 10⁻⁶ token for capacities up to 83 and Capacity·2⁻²³
-// or finer for all: 0.1 is exactly a tenth for capacities up to 8,388,607. It
-// returns tb.ErrInvalidCost if cost is not positive, NaN or infinite.
+// AllowCost takes a decimal number of tokens, or none. It rounds the cost up to the limiter's
+// resolution: 10⁻⁶ token for capacities up to 83, and Capacity·2⁻²³ or finer for all. 0.1 is
+// exactly a tenth for capacities up to 8,388,607. It returns tb.ErrInvalidCost if cost is not
+// positive, NaN or infinite.
 func (l *Limiter[K]) AllowCost(_ context.Context, key K, cost float64) (tb.Decision, error) {
-	units, err := l.meter.decimal(cost)
+	units, err := l.layout.unitsOfCost(cost)
 	if err != nil {
 		return tb.Decision{}, err
 	}
 	return l.take(l.clock.read(), key, units)
 }
 
-// AllowAt is AllowN for a caller that has read the clock already. Use the clock of
-// the limiter, or one that agrees with it.
+// AllowAt is AllowN for a caller that has already read the clock. t must be a reading of the
+// limiter's clock, or of one that agrees with it.
 func (l *Limiter[K]) AllowAt(t time.Time, key K, n int) (tb.Decision, error) {
-	cost, err := l.meter.whole(n)
+	cost, err := l.layout.unitsOf(n)
 	if err != nil {
 		return tb.Decision{}, err
 	}
@@ -108,10 +110,10 @@ func (l *Limiter[K]) AllowAt(t time.Time, key K, n int) (tb.Decision, error) {
 }
 
 // Peek returns the decision that Allow would return now. It takes nothing, adds no key and
-// waits for no insert. If one is under way in a full table under RefuseNew, the decision on
-// another new key is of the table before that: Allow may refuse for longer.
+// waits for no insert. Under RefuseNew, while an insert into a full table is under way, the
+// decision on another new key is that of the table before: Allow may refuse for longer.
 func (l *Limiter[K]) Peek(_ context.Context, key K) (tb.Decision, error) {
-	d, _, err := l.peek(l.clock.read(), key, l.meter.scale)
+	d, _, err := l.peek(l.clock.read(), key, l.layout.scale)
 	return d, err
 }
 
@@ -122,158 +124,154 @@ func (l *Limiter[K]) Level(_ context.Context, key K) (tb.Level, error) {
 	return l.level(l.clock.read(), key)
 }
 
-// Reset removes key, whose bucket is full again when it comes back. What the key has
-// been granted until then no longer counts: C1 holds before the reset and after it, but
-// across it the key may be granted up to Capacity tokens more. Reset is for operators:
-// it holds up new keys while it walks over the table.
-func (l *Limiter[K]) Reset(key K) { l.table.Remove(key, l.ledger.forget) }
+// Reset removes key. Its bucket is full when the key comes back. C1 holds before the reset
+// and after it; across it the key may be granted up to Capacity tokens more. Reset takes time
+// linear in the number of keys, and new keys wait for it.
+func (l *Limiter[K]) Reset(key K) { l.table.Remove(key, l.evictor.retireForReset) }
 
-// Len returns the number of keys in the table, never more than MaxKeys. It takes the lock
-// of inserts.
+// Len returns the number of keys in the table, never more than MaxKeys. It waits for inserts.
 func (l *Limiter[K]) Len() int { return l.table.Len() }
 
-// Stats returns the state of the table and what its bound has cost so far. It takes the
-// lock of inserts.
+// Stats returns the number of keys and what eviction has cost so far. It waits for inserts.
 func (l *Limiter[K]) Stats() tb.Stats {
 	var s tb.Stats
-	l.table.Pause(func(keys int) { s = l.ledger.stats(keys) })
+	l.table.Pause(func(keys int) { s = l.evictor.stats(keys) })
 	return s
 }
 
-// take decides on a call of the given cost in units at the instant t.
+// take decides a call of the given cost in units at t.
 func (l *Limiter[K]) take(t uint64, key K, cost uint64) (tb.Decision, error) {
-	b := l.table.Load(key)
-	if b != nil {
-		if d, _, state := b.take(&l.meter, t, cost); state == decided {
+	c := l.table.Load(key)
+	if c != nil {
+		if d, _, verdict := c.take(&l.layout, t, cost); verdict == decided {
 			return d, nil
 		}
 	}
-	d, _, err := l.settle(b, t, key, cost)
+	d, _, err := l.takeSlow(c, t, key, cost)
 	return d, err
 }
 
-// place is a bucket and the word that a call left there.
-type place struct {
-	bucket *bucket
-	word   uint64
+// receipt is what Undo needs: the cell that was charged, and the word that the grant stored.
+type receipt struct {
+	cell *cell
+	word uint64
 }
 
-// settle is take where the key is not in the table and b is nil, or its bucket b may be
-// sealed. Each turn of the loop either decides, or completes a step that stood in the
-// way. It also returns where it took the cost.
-func (l *Limiter[K]) settle(
-	b *bucket, t uint64, key K, cost uint64,
-) (tb.Decision, place, error) {
-	for ; ; b = l.table.Load(key) {
-		if b != nil {
-			d, word, state := b.take(&l.meter, t, cost)
-			if state == decided {
-				return d, place{b, word}, nil
+// takeSlow decides a call whose key is not in the table (c is nil) or whose cell c may be
+// sealed. Each turn of the loop decides, or completes a step that is in the way.
+func (l *Limiter[K]) takeSlow(
+	c *cell, t uint64, key K, cost uint64,
+) (tb.Decision, receipt, error) {
+	for ; ; c = l.table.Load(key) {
+		if c != nil {
+			d, word, verdict := c.take(&l.layout, t, cost)
+			if verdict == decided {
+				return d, receipt{c, word}, nil
 			}
-			if state == moved {
-				if d, p, ok := l.move(key, b, t, cost); ok {
-					return d, p, nil
+			if verdict == moved {
+				if d, r, ok := l.move(key, c, t, cost); ok {
+					return d, r, nil
 				}
 				continue
 			}
-			// It is gone: its evictor holds the lock that insert waits for.
+			// c is gone. The insert waits for the goroutine that evicts it.
 		}
-		if d, p, done, err := l.insert(key, t, cost); done {
-			return d, p, err
+		if d, r, done, err := l.insert(key, t, cost); done {
+			return d, r, err
 		}
 	}
 }
 
-// move grants a call of the given cost on b, whose delta ran out, by putting in its place
-// a successor that was charged the cost. It is not ok if b had been replaced before.
+// move grants a call on c, whose delta ran out: it replaces c with a successor that is
+// charged with the cost. It is not ok if another goroutine replaced c first.
 func (l *Limiter[K]) move(
-	key K, b *bucket, t, cost uint64,
-) (d tb.Decision, p place, ok bool) {
-	base, word, d := b.successor(&l.meter, t, cost)
-	next := l.table.Replace(key, b, func(next *bucket) { next.set(base, word) })
-	return d, place{next, word}, next != nil
+	key K, c *cell, t, cost uint64,
+) (d tb.Decision, r receipt, ok bool) {
+	base, word, d := c.successor(&l.layout, t, cost)
+	next := l.table.Replace(key, c, func(next *cell) { next.init(base, word) })
+	return d, receipt{next, word}, next != nil
 }
 
-// insert decides on the first call of a key. It is not done if the key is in the table
-// after all.
+// insert decides the first call of a key. It is not done if another goroutine has inserted
+// the key.
 func (l *Limiter[K]) insert(
 	key K, t uint64, cost uint64,
-) (d tb.Decision, p place, done bool, err error) {
-	if lost(key) {
-		return d, p, true, tb.ErrInvalidKey
+) (d tb.Decision, r receipt, done bool, err error) {
+	if isNaN(key) {
+		return d, r, true, tb.ErrInvalidKey
 	}
-	if cost > l.meter.capacity {
-		return l.meter.stranger(cost), p, true, nil
+	if cost > l.layout.capacity {
+		return l.layout.fullAnswer(cost), r, true, nil
 	}
-	b, until, outcome := l.table.Insert(key, t, t-min(t, idle), func(b *bucket) {
-		base, word := l.ledger.admit(t, cost)
-		b.set(base, word)
-		p.word = word
+	c, until, outcome := l.table.Insert(key, t, t-min(t, idleTime), func(c *cell) {
+		base, word := l.evictor.start(t, cost)
+		c.init(base, word)
+		r.word = word
 	})
-	p.bucket = b
+	r.cell = c
 	switch outcome {
 	case lru.Found:
-		return d, p, false, nil
+		return d, r, false, nil
 	case lru.Refused:
-		l.ledger.refused.Add(1)
-		return tb.Decision{RetryAfter: l.meter.wait(t, until)}, p, true, nil
+		l.evictor.refused.Add(1)
+		return tb.Decision{RetryAfter: l.layout.wait(t, until)}, r, true, nil
 	}
-	return l.meter.stranger(cost), p, true, nil
+	return l.layout.fullAnswer(cost), r, true, nil
 }
 
-// peek returns what take would decide, and the key's bucket if there is one.
-func (l *Limiter[K]) peek(t uint64, key K, cost uint64) (tb.Decision, *bucket, error) {
-	b, word, refused, err := l.look(t, key)
+// peek returns what take would decide, and the key's cell if there is one.
+func (l *Limiter[K]) peek(t uint64, key K, cost uint64) (tb.Decision, *cell, error) {
+	c, word, refused, err := l.lookUp(t, key)
 	switch {
 	case err != nil:
 		return tb.Decision{}, nil, err
-	case b != nil:
-		return b.peek(&l.meter, word, t, cost), b, nil
-	case refused > 0 && cost <= l.meter.capacity:
+	case c != nil:
+		return c.peek(&l.layout, word, t, cost), c, nil
+	case refused > 0 && cost <= l.layout.capacity:
 		return tb.Decision{RetryAfter: refused}, nil, nil
 	}
-	return l.meter.stranger(cost), nil, nil
+	return l.layout.fullAnswer(cost), nil, nil
 }
 
 func (l *Limiter[K]) level(t uint64, key K) (tb.Level, error) {
-	b, word, refused, err := l.look(t, key)
+	c, word, refused, err := l.lookUp(t, key)
 	switch {
 	case err != nil:
 		return tb.Level{}, err
-	case b != nil:
-		return b.level(&l.meter, word, t), nil
+	case c != nil:
+		return c.level(&l.layout, word, t), nil
 	case refused > 0:
 		return tb.Level{NextToken: refused, Full: refused}, nil
 	}
-	return tb.Level{Tokens: float64(l.meter.tokens)}, nil
+	return tb.Level{Tokens: float64(l.layout.tokens)}, nil
 }
 
-// look returns key's bucket and its word. If the key is not in the table, it returns no
-// bucket, and for how long the table would refuse the key, or 0.
-func (l *Limiter[K]) look(
+// lookUp returns key's cell and its word. If the key is not in the table, it returns a nil
+// cell, and how long the table would refuse the key, or 0.
+func (l *Limiter[K]) lookUp(
 	t uint64, key K,
-) (b *bucket, word uint64, refused time.Duration, err error) {
-	if lost(key) {
+) (c *cell, word uint64, refused time.Duration, err error) {
+	if isNaN(key) {
 		return nil, 0, 0, tb.ErrInvalidKey
 	}
 	for {
-		b = l.table.Load(key)
-		if b != nil {
-			if word = b.word.Load(); word != evicted {
-				return b, word, 0, nil
+		c = l.table.Load(key)
+		if c != nil {
+			if word = c.word.Load(); word != evicted {
+				return c, word, 0, nil
 			}
 		}
 		until, full := l.table.Full(t)
 		if !full {
 			return nil, 0, 0, nil
 		}
-		if l.table.Load(key) == b { // and the key is not what the table is full with now
-			return nil, 0, l.meter.wait(t, until), nil
+		if l.table.Load(key) == c { // so it is not this key that filled the table
+			return nil, 0, l.layout.wait(t, until), nil
 		}
 	}
 }
 
-// lost says whether a key, such as a NaN, would never be found again in a table.
-func lost[K comparable](key K) bool {
-	return key != key //nolint:gocritic // that is what a NaN is known by
+// isNaN reports whether key is a NaN or contains one: no table would find it again.
+func isNaN[K comparable](key K) bool {
+	return key != key //nolint:gocritic // only a NaN differs from itself
 }

@@ -29,10 +29,10 @@ func TestOnlyInsertsTakeTheLock(t *testing.T) {
 			}
 		}
 		f.table.Pause(calls)
-		b := f.bucket("a")
+		b := f.cell("a")
 		f.now = f.span() // and the next grant moves the bucket
 		f.table.Pause(calls)
-		if f.bucket("a") == b {
+		if f.cell("a") == b {
 			t.Errorf("%v: the bucket has not moved", overflow)
 		}
 		if f.Len() != 1 || f.Stats().RefusedNew != 0 {

@@ -8,8 +8,8 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// supply is the clock S(t) = ⌊t·tokens·scale/per⌋: how many units the rate has
-// supplied in the first t nanoseconds. It is immutable.
+// supply is the clock S(t) = ⌊t·tokens·scale/per⌋, the number of units that the rate supplies
+// in the first t nanoseconds. It is immutable. DESIGN.md §1 proves that it is exact.
 type supply struct {
 	rate    ratio // units per nanosecond, at most 10⁶
 	inverse ratio // nanoseconds per unit
@@ -22,19 +22,18 @@ func newSupply(l tb.Limit, scale uint64) supply {
 	return supply{newRatio(units, per), newRatio(per, units)}
 }
 
-// at returns S(t), which is below 2⁸⁴. It is exact: see ratio.
-func (s *supply) at(t uint64) (hi, lo uint64) {
+// unitsBy returns S(t), which is below 2⁸⁴.
+func (s *supply) unitsBy(t uint64) (hi, lo uint64) {
 	hi, lo, _ = s.rate.times(t)
 	return hi, lo
 }
 
-// reaches returns the first t at which S(t) ≥ x, and false if that is beyond 2⁶⁴.
+// timeOf returns the first t with S(t) ≥ x, and false if that is beyond 2⁶⁴.
 //
-// If the rate is below one unit a nanosecond, S(t) is below 2⁶⁴ and the first t is x
-// times the nanoseconds per unit, rounded up, exactly. Otherwise x may be as large as
-// 2⁸⁴, and so may the denominator of the nanoseconds per unit. The product is then too
-// large by up to 2⁻⁴⁴, so the first t is its whole part or the next: S itself tells.
-func (s *supply) reaches(xHi, xLo uint64) (t uint64, ok bool) {
+// At rates below one unit a nanosecond, x is below 2⁶⁴ and the product of x and the inverse is
+// exact. At higher rates the product may be too large by up to 2⁻⁴⁴, so the first t is its
+// whole part or the next instant, and S decides.
+func (s *supply) timeOf(xHi, xLo uint64) (t uint64, ok bool) {
 	if s.rate.whole == 0 {
 		over, t, fraction := s.inverse.times(xLo)
 		ok = xHi|over == 0
@@ -47,20 +46,16 @@ func (s *supply) reaches(xHi, xLo uint64) (t uint64, ok bool) {
 	if !ok {
 		return 0, false
 	}
-	if hi, lo := s.at(t); hi > xHi || hi == xHi && lo >= xLo {
+	if hi, lo := s.unitsBy(t); hi > xHi || hi == xHi && lo >= xLo {
 		return t, true
 	}
 	return t + 1, t < math.MaxUint64
 }
 
-// ratio is a positive fraction: whole + (hi·2⁶⁴ + lo)/2¹²⁸, where the second part is
-// the true fractional part, rounded up.
+// ratio is a positive fraction: whole + (hi·2⁶⁴ + lo)/2¹²⁸. Its fractional part is rounded up.
 //
-// With a denominator d, x times ratio is too large by less than x/2¹²⁸, while the true
-// product is an integer or lies at least 1/d from one. So for x < 2⁶⁴ and d ≤ 2⁶³ the
-// whole part of the product is exact, and the product is an integer if and only if
-// the first 64 bits of its fractional part are 0. (With a reciprocal of 64 bits the
-// whole part could be off by one.)
+// For x < 2⁶⁴ and a denominator of at most 2⁶³, the whole part of x times ratio is exact, and
+// the product is an integer if and only if the first 64 bits of its fractional part are 0.
 type ratio struct {
 	whole  uint64
 	hi, lo uint64
@@ -85,8 +80,7 @@ func (r *ratio) times(x uint64) (hi, lo, fraction uint64) {
 }
 
 // timesWide returns the whole part of (xHi·2⁶⁴ + xLo) times r, and false if that is
-// beyond 2⁶⁴. It is for xHi below 2³² and a ratio of at most 1, so that nothing else can
-// overflow.
+// beyond 2⁶⁴. Nothing else can overflow if xHi is below 2³² and the ratio is at most 1.
 func (r *ratio) timesWide(xHi, xLo uint64) (product uint64, ok bool) {
 	_, lo, fraction := r.times(xLo)
 	over, middle := bits.Mul64(xHi, r.hi)

@@ -61,20 +61,20 @@ func instants(l tb.Limit, rng *rand.Rand) []uint64 {
 func TestSupplyIsExact(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for _, l := range edgeLimits {
-		m := newMeter(l)
+		m := newLayout(l)
 		for _, at := range instants(l, rng) {
 			want := supplyAt(l, m.scale, at)
-			if got := wide(m.at(at)); got.Cmp(want) != 0 {
+			if got := wide(m.supply.unitsBy(at)); got.Cmp(want) != 0 {
 				t.Fatalf("limit %+v: S(%d) = %v, want %v", l, at, got, want)
 			}
 		}
 	}
 }
 
-func TestReachesIsTheFirstInstant(t *testing.T) {
+func TestTimeOfIsTheFirstInstant(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 2))
 	for _, l := range edgeLimits {
-		m := newMeter(l)
+		m := newLayout(l)
 		beyond := supplyAt(l, m.scale, math.MaxUint64)
 		for _, at := range instants(l, rng) {
 			x := supplyAt(l, m.scale, at)
@@ -82,9 +82,9 @@ func TestReachesIsTheFirstInstant(t *testing.T) {
 			if x.Sign() <= 0 {
 				continue
 			}
-			got, ok := m.reaches(words(x))
+			got, ok := m.supply.timeOf(words(x))
 			if fits := x.Cmp(beyond) <= 0; ok != fits {
-				t.Fatalf("limit %+v: reaches(%v) = %d, %v; want ok %v", l, x, got, ok, fits)
+				t.Fatalf("limit %+v: timeOf(%v) = %d, %v; want ok %v", l, x, got, ok, fits)
 			}
 			if !ok {
 				continue
@@ -106,34 +106,32 @@ func TestReachesRandomLimits(t *testing.T) {
 			continue
 		}
 		l.Tokens = 1 + rng.Int64N(per)>>rng.IntN(63)
-		m := newMeter(l)
+		m := newLayout(l)
 		at := rng.Uint64() >> rng.IntN(64)
 		x := supplyAt(l, m.scale, at)
 		if x.Sign() == 0 {
 			continue
 		}
-		got, ok := m.reaches(words(x))
+		got, ok := m.supply.timeOf(words(x))
 		if !ok || supplyAt(l, m.scale, got).Cmp(x) < 0 || supplyAt(l, m.scale, got-1).Cmp(x) >= 0 {
 			t.Fatalf("limit %+v: S reaches %v at %d, %v, which is not the first", l, x, got, ok)
 		}
-		if got := wide(m.at(at)); got.Cmp(x) != 0 {
+		if got := wide(m.supply.unitsBy(at)); got.Cmp(x) != 0 {
 			t.Fatalf("limit %+v: S(%d) = %v, want %v", l, at, got, x)
 		}
 	}
 }
 
 func TestSinceSaturates(t *testing.T) {
-	m := newMeter(tb.Limit{Capacity: 3, Tokens: 1, Per: 1}) // a million units a nanosecond
+	m := newLayout(tb.Limit{Capacity: 3, Tokens: 1, Per: 1}) // a million units a nanosecond
 	start := epoch(tb.Limit{Per: 1})
-	base, _ := m.split(m.at(start))
+	base := m.positionAt(start).blocks
 	for _, d := range []uint64{1 << 20, 18446744073710, 1 << 50, 1<<63 - 1} {
-		blocks, rest := m.split(m.at(start + d))
-		if got := m.since(base, blocks, rest); got < 1_000_000_000_000 {
+		if got := m.since(base, m.positionAt(start+d)); got < 1_000_000_000_000 {
 			t.Errorf("only %d units in %d ns", got, d)
 		}
 	}
-	blocks, rest := m.split(m.at(start - 1))
-	if got := m.since(base, blocks, rest); got != 0 {
+	if got := m.since(base, m.positionAt(start-1)); got != 0 {
 		t.Errorf("%d units before the base, want 0", got)
 	}
 }

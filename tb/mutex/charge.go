@@ -6,23 +6,22 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// Charge is a cost to take from a key's bucket as one part of tb.TakeAll. It is for
-// one caller at a time.
+// Charge is a cost to take from a key's bucket as one part of tb.TakeAll. Only one goroutine at a
+// time may use it.
 type Charge[K comparable] struct {
 	limiter *Limiter[K]
 	key     K
 	cost    int64 // units
 	taken   *bucket[K]
-	at      uint64 // the time of taken after Take
+	time    uint64 // of taken after Take
 }
 
 var _ tb.Charge = (*Charge[string])(nil)
 
-// Charge returns a charge of a decimal number of tokens on key's bucket, rounded up
-// as AllowCost does. It returns tb.ErrInvalidCost if cost is not positive, NaN or
-// infinite. It takes nothing.
+// Charge returns a charge of a decimal number of tokens on key's bucket, rounded up as AllowCost
+// does. It returns tb.ErrInvalidCost if cost is not positive, NaN or infinite. It takes nothing.
 func (l *Limiter[K]) Charge(key K, cost float64) (Charge[K], error) {
-	units, err := l.limit.decimal(cost)
+	units, err := l.limit.unitsOfCost(cost)
 	return Charge[K]{limiter: l, key: key, cost: units}, err
 }
 
@@ -46,13 +45,13 @@ func (c *Charge[K]) Take(t time.Time) (tb.Decision, error) {
 	c.taken = nil
 	if d.Allowed {
 		c.taken = l.buckets[c.key]
-		c.at = c.taken.at
+		c.time = c.taken.time
 	}
 	return d, err
 }
 
-// Undo implements tb.Charge. The time by which other grants have moved the bucket since
-// may have been lost to the capacity, so what it supplied is not given back.
+// Undo implements tb.Charge. It does not give back what was supplied between Take and the last
+// grant, because the bucket may have been full and lost that supply.
 func (c *Charge[K]) Undo() {
 	l, b := c.limiter, c.taken
 	c.taken = nil
@@ -61,7 +60,7 @@ func (c *Charge[K]) Undo() {
 	if b == nil || l.buckets[b.key] != b {
 		return
 	}
-	since := l.limit.supply(b.at).minus(l.limit.supply(c.at))
+	since := l.limit.supply(b.time).minus(l.limit.supply(c.time))
 	b.tokens += c.cost - since.clamp(c.cost)
-	l.enter(b)
+	l.rank(b)
 }

@@ -5,22 +5,22 @@ import (
 	"strings"
 )
 
-// own replaces the strings in a key, those in fields and elements included, by copies: the
-// caller's may be parts of a buffer that is used again.
-func own[K comparable](key *K) { ownStrings(reflect.ValueOf(key).Elem()) }
+// copyStrings replaces the strings in a key, also in fields and elements, by copies. The caller's
+// strings may be parts of a buffer that it uses again.
+func copyStrings[K comparable](key *K) { copyStringsIn(reflect.ValueOf(key).Elem()) }
 
-func ownStrings(v reflect.Value) {
+func copyStringsIn(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.String:
 		s := reflect.NewAt(v.Type(), v.Addr().UnsafePointer()).Elem() // v may be unexported
 		s.SetString(strings.Clone(s.String()))
 	case reflect.Struct:
 		for i := range v.NumField() {
-			ownStrings(v.Field(i))
+			copyStringsIn(v.Field(i))
 		}
 	case reflect.Array:
 		for i := range v.Len() {
-			ownStrings(v.Index(i))
+			copyStringsIn(v.Index(i))
 		}
 	}
 }

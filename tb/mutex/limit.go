@@ -10,14 +10,14 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// limit is a tb.Limit in units: the largest power of ten of them in a token that is
-// needed for 10⁻⁶ token, or 2²³ parts of the capacity.
+// limit is a tb.Limit in units. A token has the least power of ten of them that makes a unit at
+// most 10⁻⁶ token, or at most 2⁻²³ of the capacity.
 type limit struct {
 	capacity int64 // units
 	scale    int64 // units of a token
 	tokens   uint64
 	per      uint64 // nanoseconds
-	epoch    uint64 // when the clock starts: whole periods, below 2⁶³ ns
+	epoch    uint64 // instant of the first reading: whole periods, below 2⁶³ ns
 }
 
 func newLimit(l tb.Limit) limit {
@@ -29,8 +29,8 @@ func newLimit(l tb.Limit) limit {
 	return limit{int64(l.Capacity) * scale, scale, uint64(l.Tokens), per, math.MaxInt64 / per * per}
 }
 
-// whole returns the cost of n tokens in units, or more than the capacity.
-func (l *limit) whole(n int) (int64, error) {
+// unitsOf returns n tokens in units, or more than the capacity.
+func (l *limit) unitsOf(n int) (int64, error) {
 	switch {
 	case n <= 0:
 		return 0, tb.ErrInvalidCost
@@ -40,9 +40,9 @@ func (l *limit) whole(n int) (int64, error) {
 	return int64(n) * l.scale, nil
 }
 
-// decimal returns a cost in units, rounded up from the decimal number with the fewest
-// digits that is cost, or more than the capacity.
-func (l *limit) decimal(cost float64) (int64, error) {
+// unitsOfCost returns a cost in units, or more than the capacity. It rounds up from the decimal
+// number with the fewest digits that is cost.
+func (l *limit) unitsOfCost(cost float64) (int64, error) {
 	if math.IsNaN(cost) || math.IsInf(cost, 0) || cost <= 0 {
 		return 0, tb.ErrInvalidCost
 	}
@@ -56,22 +56,22 @@ func (l *limit) decimal(cost float64) (int64, error) {
 	return units.Int64(), nil
 }
 
-// refusal is the answer to a call at now of a bucket that has so many tokens at at.
-func (l *limit) refusal(tokens int64, at, now uint64, cost int64) tb.Decision {
+// refusal returns the decision of a call at now on a bucket that has too few tokens at since.
+func (l *limit) refusal(tokens int64, since, now uint64, cost int64) tb.Decision {
 	d := tb.Decision{RetryAfter: tb.Never, Remaining: int(tokens / l.scale)}
 	if cost <= l.capacity {
-		d.RetryAfter = l.wait(now, l.reached(l.supply(at).plus(uint64(cost-tokens))))
+		d.RetryAfter = l.wait(now, l.timeOf(l.supply(since).plus(uint64(cost-tokens))))
 	}
 	return d
 }
 
-// level returns how full a bucket is at now that has the given tokens at at.
-func (l *limit) level(tokens int64, at, now uint64) tb.Level {
+// level returns how full a bucket is at now that has the given tokens at since.
+func (l *limit) level(tokens int64, since, now uint64) tb.Level {
 	supplied := func(units int64) time.Duration {
 		if tokens == l.capacity {
 			return 0
 		}
-		return l.wait(now, l.reached(l.supply(at).plus(uint64(units))))
+		return l.wait(now, l.timeOf(l.supply(since).plus(uint64(units))))
 	}
 	return tb.Level{
 		Tokens:    float64(tokens) / float64(l.scale),
@@ -88,18 +88,19 @@ func (l *limit) wait(now, then uint64) time.Duration {
 	return time.Duration(min(then-now, math.MaxInt64))
 }
 
-// supply returns how many units the rate has supplied in the first t nanoseconds:
-// whole tokens first, and the units in what remains.
+// supply returns the units that the rate supplies in the first t nanoseconds. It divides twice:
+// for whole tokens, and for the units in the rest.
 func (l *limit) supply(t uint64) wide {
 	tokens, rest := product(t, l.tokens).over(l.per)
 	units, _ := product(rest, uint64(l.scale)).over(l.per)
 	return product(tokens, uint64(l.scale)).plus(units)
 }
 
-// reached returns the first t at which supply(t) is at least x, or the last t there
-// is. It is x·per / (tokens·scale), rounded up, in steps that fit: with x = w tokens
-// and u units, that is (w·per + ⌈u·per/scale⌉) / tokens, rounded up.
-func (l *limit) reached(x wide) uint64 {
+// timeOf returns the first t at which supply(t) is at least x, or the last instant. That is
+// x·per / (tokens·scale), rounded up. In steps that fit, with x = w tokens and u units:
+//
+//	(w·per + ⌈u·per/scale⌉) / tokens, rounded up
+func (l *limit) timeOf(x wide) uint64 {
 	scale := uint64(l.scale)
 	if x.hi >= scale {
 		return math.MaxUint64

@@ -1,7 +1,7 @@
-// Package mutex is the reference implementation of the contract of package tb: one
-// lock, a struct for each bucket, divisions in 128 bits, and an exact order of
-// eviction. It is what tb/cas is checked against, bit for bit, and the baseline of
-// its benchmarks. It shares no arithmetic with it.
+// Package mutex is the reference implementation of the contract of package tb: one lock, a
+// struct for each bucket, divisions in 128 bits, and an exact order of eviction. The tests check
+// tb/cas against it, bit for bit, and the benchmarks compare both. The two packages share no
+// arithmetic.
 package mutex
 
 import (
@@ -13,15 +13,16 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// idle is how long a bucket has been full before a new key drops it.
-const idle = uint64(time.Minute)
+const (
+	// idleTime is how long a bucket must have been full before a new key drops it.
+	idleTime = uint64(time.Minute)
 
-// idleDrops is how many of them it drops at most.
-const idleDrops = 16
+	// idleDrops is the most buckets that one new key drops.
+	idleDrops = 16
+)
 
-// Limiter is a token bucket per key of type K. It implements tb.Limiter if K is
-// string. Use New or NewTokenBucket to make one; all methods are safe for concurrent
-// use.
+// Limiter is a token bucket for each key of type K. It implements tb.Limiter if K is string. Use
+// New or NewTokenBucket to make one. All methods are safe for concurrent use.
 type Limiter[K comparable] struct {
 	limit    limit
 	settings tb.Settings
@@ -32,20 +33,20 @@ type Limiter[K comparable] struct {
 	buckets  map[K]*bucket[K]
 	order    order[K]
 	inserts  uint64
-	latest   uint64 // the latest instant at which a bucket was evicted, or had become full
+	earliest uint64 // time before which no new bucket starts
 	stats    tb.Stats
 	forgiven int64 // units
 }
 
 // bucket is the state of one key.
 type bucket[K comparable] struct {
-	tokens int64  // units
-	at     uint64 // when tokens was true, in nanoseconds since the epoch
+	tokens int64  // units at that time
+	time   uint64 // nanoseconds since the epoch
 
-	key  K
-	seq  uint64
-	full uint64 // when it will be full again: its place in the order
-	slot int    // and its index there
+	key      K
+	sequence uint64
+	full     uint64 // instant at which it will be full: its rank in the order
+	index    int    // in the order
 }
 
 // TokenBucket is a limiter with string keys.
@@ -53,9 +54,8 @@ type TokenBucket = Limiter[string]
 
 var _ tb.Limiter = (*TokenBucket)(nil)
 
-// NewTokenBucket returns a limiter of capacity tokens a key, refilled at refillPerSec
-// tokens a second. It panics with a *tb.ConfigError if an argument or option is out of
-// range.
+// NewTokenBucket returns a limiter of capacity tokens a key, refilled at refillPerSec tokens a
+// second. It panics with a *tb.ConfigError if an argument or option is out of range.
 func NewTokenBucket(capacity int, refillPerSec float64, opts ...tb.Option) *TokenBucket {
 	limit, err := tb.LimitPerSecond(capacity, refillPerSec)
 	if err != nil {
@@ -88,42 +88,40 @@ func New[K comparable](limit tb.Limit, opts ...tb.Option) (*Limiter[K], error) {
 	return l, nil
 }
 
-// Allow takes one token of key's bucket. The context is not looked at.
+// Allow takes one token of key's bucket. It ignores the context.
 func (l *Limiter[K]) Allow(_ context.Context, key K) (tb.Decision, error) {
 	return l.take(l.read(), key, l.limit.scale, true)
 }
 
 // AllowN takes n tokens, or none. It returns tb.ErrInvalidCost if n is not positive.
 func (l *Limiter[K]) AllowN(_ context.Context, key K, n int) (tb.Decision, error) {
-	cost, err := l.limit.whole(n)
+	cost, err := l.limit.unitsOf(n)
 	if err != nil {
 		return tb.Decision{}, err
 	}
 	return l.take(l.read(), key, cost, true)
 }
 
-// AllowCost takes a decimal number of tokens, or none, rounded up to the resolution
-// of the limiter. It returns tb.ErrInvalidCost if cost is not positive, NaN or
-// infinite.
+// AllowCost takes a decimal number of tokens, or none. It rounds the cost up to the resolution of
+// the limiter. It returns tb.ErrInvalidCost if cost is not positive, NaN or infinite.
 func (l *Limiter[K]) AllowCost(_ context.Context, key K, cost float64) (tb.Decision, error) {
-	units, err := l.limit.decimal(cost)
+	units, err := l.limit.unitsOfCost(cost)
 	if err != nil {
 		return tb.Decision{}, err
 	}
 	return l.take(l.read(), key, units, true)
 }
 
-// AllowAt is AllowN for a caller that has read the clock already.
+// AllowAt is AllowN for a caller that has already read the clock.
 func (l *Limiter[K]) AllowAt(t time.Time, key K, n int) (tb.Decision, error) {
-	cost, err := l.limit.whole(n)
+	cost, err := l.limit.unitsOf(n)
 	if err != nil {
 		return tb.Decision{}, err
 	}
 	return l.take(l.instant(t), key, cost, true)
 }
 
-// Peek returns the decision that Allow would return now. It takes nothing and adds no
-// key.
+// Peek returns the decision that Allow would return now. It takes nothing and adds no key.
 func (l *Limiter[K]) Peek(_ context.Context, key K) (tb.Decision, error) {
 	return l.take(l.read(), key, l.limit.scale, false)
 }
@@ -135,9 +133,8 @@ func (l *Limiter[K]) Level(_ context.Context, key K) (tb.Level, error) {
 	return l.level(l.read(), key)
 }
 
-// Reset removes key, whose bucket is full again when it comes back. C1 holds before
-// the reset and after it, but across it the key may be granted up to Capacity tokens
-// more.
+// Reset removes key. Its bucket is full when the key comes back. C1 holds before the reset and
+// after it; across it the key may be granted up to Capacity tokens more.
 func (l *Limiter[K]) Reset(key K) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -153,7 +150,7 @@ func (l *Limiter[K]) Len() int {
 	return len(l.buckets)
 }
 
-// Stats returns the state of the table and what its bound has cost so far.
+// Stats returns the number of keys and what eviction has cost so far.
 func (l *Limiter[K]) Stats() tb.Stats {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -163,7 +160,7 @@ func (l *Limiter[K]) Stats() tb.Stats {
 	return s
 }
 
-// take decides on a call. With spend false it only says what it would decide.
+// take decides a call. With spend false it only returns what it would decide.
 func (l *Limiter[K]) take(now uint64, key K, cost int64, spend bool) (tb.Decision, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -173,58 +170,57 @@ func (l *Limiter[K]) take(now uint64, key K, cost int64, spend bool) (tb.Decisio
 func (l *Limiter[K]) level(now uint64, key K) (tb.Level, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if lost(key) {
+	if isNaN(key) {
 		return tb.Level{}, tb.ErrInvalidKey
 	}
 	b, ok := l.buckets[key]
 	if !ok {
-		b = &bucket[K]{key: key, tokens: l.limit.capacity, at: now}
-		if until, ok := l.admit(b, now, false); !ok {
+		b = &bucket[K]{key: key, tokens: l.limit.capacity, time: now}
+		if until, ok := l.makeRoom(b, now, false); !ok {
 			wait := l.limit.wait(now, until)
 			return tb.Level{NextToken: wait, Full: wait}, nil
 		}
 	}
-	tokens, at := l.refilled(b, now)
-	return l.limit.level(tokens, at, now), nil
+	tokens, since := l.refilled(b, now)
+	return l.limit.level(tokens, since, now), nil
 }
 
 // decide is take with the lock held.
 func (l *Limiter[K]) decide(now uint64, key K, cost int64, spend bool) (tb.Decision, error) {
-	if lost(key) {
+	if isNaN(key) {
 		return tb.Decision{}, tb.ErrInvalidKey
 	}
 	b, ok := l.buckets[key]
 	if !ok {
-		b = &bucket[K]{key: key, tokens: l.limit.capacity, at: now}
+		b = &bucket[K]{key: key, tokens: l.limit.capacity, time: now}
 		if cost <= l.limit.capacity {
-			if until, ok := l.admit(b, now, spend); !ok {
+			if until, ok := l.makeRoom(b, now, spend); !ok {
 				return tb.Decision{RetryAfter: l.limit.wait(now, until)}, nil
 			}
 		}
 	}
-	tokens, at := l.refilled(b, now)
+	tokens, since := l.refilled(b, now)
 	if tokens < cost {
-		return l.limit.refusal(tokens, at, now, cost), nil
+		return l.limit.refusal(tokens, since, now, cost), nil
 	}
 	if spend {
-		b.tokens, b.at = tokens-cost, at
-		l.enter(b)
+		b.tokens, b.time = tokens-cost, since
+		l.rank(b)
 	}
 	return tb.Decision{Allowed: true, Remaining: int((tokens - cost) / l.limit.scale)}, nil
 }
 
-// lost says whether a key, such as a NaN, would never be found again in a map.
-func lost[K comparable](key K) bool {
-	return key != key //nolint:gocritic // that is what a NaN is known by
+// isNaN reports whether key is a NaN or contains one: no map would find it again.
+func isNaN[K comparable](key K) bool {
+	return key != key //nolint:gocritic // only a NaN differs from itself
 }
 
-// refilled returns the tokens of b now, and the time at which it has them: its own if
-// that is later.
-func (l *Limiter[K]) refilled(b *bucket[K], now uint64) (tokens int64, at uint64) {
-	if now <= b.at {
-		return b.tokens, b.at
+// refilled returns the tokens of b and since when it has them: now, or b's own time if that is later.
+func (l *Limiter[K]) refilled(b *bucket[K], now uint64) (tokens int64, since uint64) {
+	if now <= b.time {
+		return b.tokens, b.time
 	}
-	gain := l.limit.supply(now).minus(l.limit.supply(b.at))
+	gain := l.limit.supply(now).minus(l.limit.supply(b.time))
 	return min(l.limit.capacity, b.tokens+gain.clamp(l.limit.capacity)), now
 }
 
@@ -237,17 +233,17 @@ func (l *Limiter[K]) read() uint64 {
 }
 
 // instant returns the nanoseconds from the epoch to t, at least 0. The first reading is
-// as long after the epoch as limit.epoch says.
+// limit.epoch nanoseconds after the epoch.
 func (l *Limiter[K]) instant(t time.Time) uint64 {
 	l.started.Do(func() { l.start = t })
 	return l.limit.epoch + uint64(max(int64(t.Sub(l.start)), -int64(l.limit.epoch)))
 }
 
-// admit makes room for b, unless spend is false, and says whether there is any, or
-// will be at until.
-func (l *Limiter[K]) admit(b *bucket[K], now uint64, spend bool) (until uint64, ok bool) {
+// makeRoom makes room for b, and starts it no earlier than l.earliest. If there is no room, it
+// returns the instant at which there will be. With spend false it evicts nothing.
+func (l *Limiter[K]) makeRoom(b *bucket[K], now uint64, spend bool) (until uint64, ok bool) {
 	for range idleDrops {
-		if spend && len(l.order) > 0 && l.order[0].full <= now-min(now, idle) {
+		if spend && len(l.order) > 0 && l.order[0].full <= now-min(now, idleTime) {
 			l.evict(now)
 		}
 	}
@@ -263,38 +259,39 @@ func (l *Limiter[K]) admit(b *bucket[K], now uint64, spend bool) (until uint64, 
 			l.evict(now)
 		}
 	}
-	b.at = max(now, l.latest)
+	b.time = max(now, l.earliest)
 	return 0, true
 }
 
-// evict removes the bucket that is full, or will be, first. If it is full, it leaves at
-// the instant at which it became full. If not, it leaves now, and what it lacks to full now
-// is forgiven. Its own time may be later, even far in the future, if one call has brought such
-// a reading; then what is supplied until then is forgiven too, up to the capacity.
+// evict removes the bucket that is, or will soonest be, full. A full bucket leaves at the instant
+// at which it became full. A bucket in debt leaves now, and what it lacks to full is forgiven. If
+// a reading from the future has set its time ahead of now, what is supplied until then is
+// forgiven too, up to the capacity.
 func (l *Limiter[K]) evict(now uint64) {
 	b := l.order[0]
 	l.remove(b)
-	l.latest = max(l.latest, min(now, b.full))
+	l.earliest = max(l.earliest, min(now, b.full))
 	if b.full <= now {
 		l.stats.EvictedFull++
 		return
 	}
-	tokens, at := l.refilled(b, now)
-	ahead := l.limit.supply(at).minus(l.limit.supply(now))
+	tokens, since := l.refilled(b, now)
+	ahead := l.limit.supply(since).minus(l.limit.supply(now))
 	l.stats.EvictedInDebt++
 	l.forgiven += l.limit.capacity - tokens + ahead.clamp(l.limit.capacity)
 }
 
-// enter puts b, which was spent from, in its place in the order.
-func (l *Limiter[K]) enter(b *bucket[K]) {
+// rank puts b, which has changed, where it belongs in the order. It adds a new bucket to the
+// table.
+func (l *Limiter[K]) rank(b *bucket[K]) {
 	missing := uint64(l.limit.capacity - b.tokens)
-	b.full = l.limit.reached(l.limit.supply(b.at).plus(missing))
+	b.full = l.limit.timeOf(l.limit.supply(b.time).plus(missing))
 	if _, ok := l.buckets[b.key]; ok {
-		heap.Fix(&l.order, b.slot)
+		heap.Fix(&l.order, b.index)
 		return
 	}
-	own(&b.key)
-	b.seq = l.inserts
+	copyStrings(&b.key)
+	b.sequence = l.inserts
 	l.inserts++
 	l.buckets[b.key] = b
 	heap.Push(&l.order, b)
@@ -302,5 +299,5 @@ func (l *Limiter[K]) enter(b *bucket[K]) {
 
 func (l *Limiter[K]) remove(b *bucket[K]) {
 	delete(l.buckets, b.key)
-	heap.Remove(&l.order, b.slot)
+	heap.Remove(&l.order, b.index)
 }

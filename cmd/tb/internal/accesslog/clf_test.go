@@ -19,7 +19,7 @@ type request struct {
 func kept(rec *Record) request {
 	return request{
 		time.Unix(0, rec.Time).UTC().Format(time.RFC3339Nano),
-		string(rec.IP), string(rec.User), string(rec.Host), string(rec.Path), rec.Size,
+		string(rec.Peer), string(rec.User), string(rec.Host), string(rec.Path), rec.Size,
 	}
 }
 
@@ -127,11 +127,11 @@ func TestMalformedCLFLines(t *testing.T) {
 		line string
 		want error
 	}{
-		{`hello`, errClient},
-		{`1.2.3.4 - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 1`, errClient},
-		{`1.2.3.4 - -`, errClient},
-		{`1.2.3.4 - -[17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 1`, errClient},
-		{`[17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 1`, errClient},
+		{`hello`, errOrigin},
+		{`1.2.3.4 - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 1`, errOrigin},
+		{`1.2.3.4 - -`, errOrigin},
+		{`1.2.3.4 - -[17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 1`, errOrigin},
+		{`[17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 1`, errOrigin},
 		{`1.2.3.4 - - [17/May/2015:10:05:03 +0000 x] "GET / HTTP/1.1" 200 1`, errTime},
 		{`1.2.3.4 - - [17/May/2015:10:05:03 +0000`, errTime},
 		{`1.2.3.4 - - [17/Mai/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 1`, errTime},

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Lines that ask for memory: what a parser might copy, convert, decode or collect.
+// Lines that ask for memory, with parts that a parser might copy, convert, decode or collect.
 var hostileShapes = []struct{ name, begin, repeat, end string }{
 	{"long path", `1.2.3.4 - - [17/May/2015:10:05:03 +0000] "GET /`, "a", ` HTTP/1.1" 200 1`},
 	{"escaped quotes", `1.2.3.4 - - [17/May/2015:10:05:03 +0000] "GET /`, `\"`, `" 200 1`},
@@ -31,6 +31,9 @@ var hostileShapes = []struct{ name, begin, repeat, end string }{
 	{"many members", `{"ts":1`, `,"x":1`, `}`},
 	{"deep arrays", `{"ts":1,"user":`, "[", ""},
 	{"deep objects", `{"ts":1,"request":`, `{"headers":`, ""},
+	{"many addresses", `{"ts":1,"ip":["1.2.3.4`, `","1.2.3.4`, `"]}`},
+	{"addresses with escapes", `{"ts":1,"ip":["1.2.3.4`, `","\n`, `"]}`},
+	{"many quoted fields", `1.2.3.4 - - [17/May/2015:10:05:03 +0000] "-" 200 1`, ` "a"`, ""},
 	{"long list", `{"ts":1,"a":["`, `","`, `"]}`},
 }
 
@@ -40,7 +43,7 @@ func TestHostileLinesCostNoMoreThanTheirLength(t *testing.T) {
 	const (
 		length     = MaxLine / 4
 		mostAllocs = 20
-		mostBytes  = 16 // for each of the line: decoding makes three of one that is no UTF-8
+		mostBytes  = 16 // for each byte of the line: decoding makes three of one that is not UTF-8
 	)
 	p := newParser()
 	for _, shape := range hostileShapes {

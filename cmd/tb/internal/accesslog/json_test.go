@@ -23,7 +23,7 @@ func TestJSONLines(t *testing.T) {
 		name, line string
 		want       request
 	}{
-		{"Caddy", caddyLine, request{"2022-03-09T21:30:01.5241024Z", "203.0.113.7", "eve",
+		{"Caddy", caddyLine, request{"2022-03-09T21:30:01.5241024Z", "127.0.0.1", "eve",
 			"localhost", "/a", 10900}},
 		{"nginx", nginxLine, request{at, "1.2.3.4", "", "h.example", "/x", 17}},
 		{"milliseconds", `{"ts":1431857103123,"ip":"::1"}`,
@@ -36,19 +36,23 @@ func TestJSONLines(t *testing.T) {
 			request{at, "a", "", "", "", Unknown}},
 		{"escapes", `{"ts":1431857103,"user":"a\"b\\\u00e9\/","uri":"/\u0026"}`,
 			request{at, "", `a"b\é/`, "", "/&", Unknown}},
-		{"null and dash are nothing",
+		{"null and dash are missing values",
 			`{"ts":1431857103,"user_id":null,"remote_user":"-","user":"u"}`,
 			request{at, "", "u", "", "", Unknown}},
-		{"an empty text is nothing", `{"ts":1431857103,"user_id":"","remote_user":"u"}`,
+		{"an empty text is a missing value", `{"ts":1431857103,"user_id":"","remote_user":"u"}`,
 			request{at, "", "u", "", "", Unknown}},
-		{"size is no number", `{"ts":1431857103,"size":"big"}`,
+		{"size is not a number", `{"ts":1431857103,"size":"big"}`,
 			request{at, "", "", "", "", Unknown}},
 		{"brackets in strings", `{"x":{"a":"}]\"}"},"y":["]",{"z":"["}],"ts":1431857103}`,
 			request{at, "", "", "", "", Unknown}},
-		{"first of a list of clients", `{"ts":1431857103,"ip":"192.0.2.7, 10.0.0.1"}`,
+		{"list instead of a peer", `{"ts":1431857103,"ip":"192.0.2.7, 10.0.0.1"}`,
+			request{at, "192.0.2.7, 10.0.0.1", "", "", "", Unknown}},
+		{"no peer but X-Forwarded-For", `{"ts":1431857103,"http_x_forwarded_for":"192.0.2.7"}`,
 			request{at, "192.0.2.7", "", "", "", Unknown}},
-		{"list of clients that begins with none", `{"ts":1431857103,"ip":"-, 10.0.0.1"}`,
-			request{at, "", "", "", "", Unknown}},
+		{"Caddy's client without a peer", `{"ts":1431857103,"request":{"client_ip":"192.0.2.7"}}`,
+			request{at, "192.0.2.7", "", "", "", Unknown}},
+		{"array of addresses", `{"ts":1431857103,"ip":["192.0.2.7", "10.0.0.1,10.0.0.2"]}`,
+			request{at, "192.0.2.7,10.0.0.1,10.0.0.2", "", "", "", Unknown}},
 		{"object where a text is expected", `{"ts":1431857103,"user":{"id":1},"ip":[{"a":1}]}`,
 			request{at, "", "", "", "", Unknown}},
 	} {
@@ -80,7 +84,7 @@ func TestMalformedJSONLines(t *testing.T) {
 		{`{"ts":-5}`, errBadTime},
 		{`{"ts":1e400}`, errBadTime},
 		{`{"ts":true}`, errBadTime},
-		{`{"ts":"2015-05-17T10:05:03"}`, errBadTime}, // of which zone?
+		{`{"ts":"2015-05-17T10:05:03"}`, errBadTime}, // without a zone
 		{`{"ts":"2015-13-17T10:05:03Z"}`, errBadTime},
 	} {
 		got, bad, _ := read(t, strings.NewReader(tt.line), Schema{})
@@ -129,7 +133,7 @@ func TestJSONFieldsCanBeNamed(t *testing.T) {
 func TestSchemaNamesMustBeKnown(t *testing.T) {
 	for _, names := range []map[string]string{{"ipp": "x"}, {"ip": ""}} {
 		err := Schema{Names: names}.Validate()
-		if err == nil || !strings.Contains(err.Error(), "time, ip, user, host, uri, size") {
+		if err == nil || !strings.Contains(err.Error(), "time, ip, forwarded, user, host, uri, size") {
 			t.Errorf("%v: error %v does not list the names", names, err)
 		}
 	}

@@ -27,11 +27,11 @@ func TestOrigins(t *testing.T) {
 		{"- 192.0.2.7 - -", "192.0.2.7", "", ""},
 
 		// X-Forwarded-For
-		{"192.0.2.7, 10.0.0.1 - -", "192.0.2.7", "", ""},
-		{"192.0.2.7, 10.0.0.1, 10.0.0.2 - eve b", "192.0.2.7", "eve b", ""},
-		{"192.0.2.7,10.0.0.1 - eve", "192.0.2.7", "eve", ""},
-		{"2001:db8::7, 10.0.0.1 - -", "2001:db8::7", "", ""},
-		{"www.example.com:80 192.0.2.7, 10.0.0.1 - -", "192.0.2.7", "", "www.example.com"},
+		{"192.0.2.7, 10.0.0.1 - -", "192.0.2.7, 10.0.0.1", "", ""},
+		{"192.0.2.7, 10.0.0.1, 10.0.0.2 - eve b", "192.0.2.7, 10.0.0.1, 10.0.0.2", "eve b", ""},
+		{"192.0.2.7,10.0.0.1 - eve", "192.0.2.7,10.0.0.1", "eve", ""},
+		{"2001:db8::7, 10.0.0.1 - -", "2001:db8::7, 10.0.0.1", "", ""},
+		{"www.example.com:80 192.0.2.7, 10.0.0.1 - -", "192.0.2.7, 10.0.0.1", "", "www.example.com"},
 		{", 10.0.0.1 - -", "", "", ""},
 		{"192.0.2.7, 10.0.0.1", "", "", ""},
 		{"192.0.2.7,", "", "", ""},
@@ -43,7 +43,7 @@ func TestOrigins(t *testing.T) {
 		line := tt.origin + ` [17/May/2015:10:05:03 +0000] "GET /p HTTP/1.1" 200 1`
 		got, bad, _ := read(t, strings.NewReader(line), Schema{})
 		if tt.ip == "" {
-			if len(got) != 0 || len(bad) != 1 || !errors.Is(bad[0], errClient) {
+			if len(got) != 0 || len(bad) != 1 || !errors.Is(bad[0], errOrigin) {
 				t.Errorf("%s: got %+v, malformed %v; want malformed", tt.origin, got, bad)
 			}
 			continue
@@ -51,6 +51,43 @@ func TestOrigins(t *testing.T) {
 		want := request{at, tt.ip, tt.user, tt.host, "/p", 1}
 		if len(got) != 1 || got[0] != want {
 			t.Errorf("%s: got %+v, malformed %v; want %+v", tt.origin, got, bad, want)
+		}
+	}
+}
+
+// X-Forwarded-For is read only if the schema asks for it, from the third field in quotes or
+// from the field of a JSON log.
+func TestForwarded(t *testing.T) {
+	const combined = `10.0.0.1 - - [17/May/2015:10:05:03 +0000] "-" 200 1`
+	for _, tt := range []struct{ line, want string }{
+		{combined, ""},
+		{combined + ` "-" "curl"`, ""},
+		{combined + ` "-" "curl" "-"`, ""},
+		{combined + ` "-" "curl" "192.0.2.7"`, "192.0.2.7"},
+		{combined + ` "-" "\" \"1.2.3.4\"" "192.0.2.7, 10.0.0.2" 0.003`, "192.0.2.7, 10.0.0.2"},
+		{combined + ` "-" "curl" "192.0.`, ""},
+		{combined + ` 0.003 "-" "curl" "192.0.2.7"`, ""},
+		{`{"ts":1,"remote_addr":"10.0.0.1","http_x_forwarded_for":"192.0.2.7"}`, "192.0.2.7"},
+		{`{"ts":1,"request":{"headers":{"X-Forwarded-For":["192.0.2.7"]}}}`, "192.0.2.7"},
+		{`{"ts":1,"request":{"headers":{"X-Forwarded-For":["1.2.3.4","192.0.2.7, 10.0.0.2"]}}}`,
+			"1.2.3.4,192.0.2.7, 10.0.0.2"},
+		{`{"ts":1,"request":{"headers":{"X-Forwarded-For":["1.2.3.4","\n","192.0.2.7"]}}}`,
+			"192.0.2.7"},
+		{`{"ts":1,"request":{"headers":{"X-Forwarded-For":[]}}}`, ""},
+	} {
+		for _, asked := range []bool{true, false} {
+			r, err := NewReader(t.Context(), "a.log", strings.NewReader(tt.line), Schema{Forwarded: asked})
+			var rec Record
+			if err = errors.Join(err, r.Next(&rec)); err != nil {
+				t.Fatal(err)
+			}
+			want := tt.want
+			if !asked {
+				want = ""
+			}
+			if string(rec.Forwarded) != want {
+				t.Errorf("%s: got %q, want %q", tt.line, rec.Forwarded, want)
+			}
 		}
 	}
 }

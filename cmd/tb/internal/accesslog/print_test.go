@@ -9,7 +9,7 @@ import (
 )
 
 // extra are the additional fields that printed lines have, in JSON.
-var extra = Schema{Extra: []string{"a", "request.headers.X"}}
+var extra = Schema{Extra: []string{"a", "request.headers.X"}, Forwarded: true}
 
 // appendLine appends rec as a line of the given format. Different lines that mean the same
 // request have one such line.
@@ -17,16 +17,16 @@ func appendLine(b []byte, f Format, rec *Record) []byte {
 	if f == JSON {
 		return appendJSON(b, rec)
 	}
-	ip := orDash(rec.IP)
 	host, request := requestLine(rec)
 	if len(host) > 0 {
-		// No address has that port, so what precedes it is a virtual host.
-		b = fmt.Appendf(b, "%s:99999 ", host)
-		if len(rec.IP) == 0 {
-			ip = []byte("-,-") // a list that begins with none: a mere dash were the ident
+		// No IPv4 address has that port, so the text before it is a virtual host.
+		before := fmt.Appendf(nil, "%s:999999", host)
+		if isAddr(before) { // the port would belong to a zone
+			before = host
 		}
+		b = append(append(b, before...), ' ')
 	}
-	b = fmt.Appendf(b, `%s - %s [%s] "%s" 200 `, ip, orDash(rec.User),
+	b = fmt.Appendf(b, `%s - %s [%s] "%s" 200 `, orDash(rec.Peer), orDash(rec.User),
 		instant(rec.Time).Format("02/Jan/2006:15:04:05 -0700"), orDash(request))
 	if rec.Size == Unknown {
 		b = append(b, '-')
@@ -36,13 +36,16 @@ func appendLine(b []byte, f Format, rec *Record) []byte {
 	if f == Combined {
 		b = append(b, ` "-" "-"`...)
 	}
+	if len(rec.Forwarded) > 0 {
+		b = fmt.Appendf(b, ` "%s"`, rec.Forwarded)
+	}
 	return b
 }
 
 func appendJSON(b []byte, rec *Record) []byte {
 	if rec.Time < 1e17 {
 		b = fmt.Appendf(b, `{"ts":%d.%09d`, rec.Time/1e9, rec.Time%1e9)
-	} else { // so many must be nanoseconds
+	} else { // a number of this size is in nanoseconds
 		b = fmt.Appendf(b, `{"ts":%d`, rec.Time)
 	}
 	member := func(name string, text []byte, end string) {
@@ -51,7 +54,7 @@ func appendJSON(b []byte, rec *Record) []byte {
 		}
 	}
 	host, request := requestLine(rec)
-	member(`"ip"`, rec.IP, "")
+	member(`"ip"`, rec.Peer, "")
 	member(`"user"`, rec.User, "")
 	member(`"host"`, host, "")
 	member(`"uri"`, request, "")
@@ -59,7 +62,15 @@ func appendJSON(b []byte, rec *Record) []byte {
 		b = fmt.Appendf(b, `,"size":%d`, rec.Size)
 	}
 	member(`"a"`, rec.Fields[0], "")
-	member(`"request":{"headers":{"X"`, rec.Fields[1], "}}")
+	switch {
+	case len(rec.Forwarded) == 0:
+		member(`"request":{"headers":{"X"`, rec.Fields[1], "}}")
+	case len(rec.Fields[1]) == 0:
+		member(`"request":{"headers":{"X-Forwarded-For"`, rec.Forwarded, "}}")
+	default:
+		member(`"request":{"headers":{"X"`, rec.Fields[1], "")
+		member(`"X-Forwarded-For"`, rec.Forwarded, "}}")
+	}
 	return append(b, '}')
 }
 
@@ -87,8 +98,8 @@ func instant(ns int64) time.Time {
 	return t
 }
 
-// quote writes a text as JSON. What needs no escape stays as it is, even if it is no UTF-8,
-// as it does in the parser. What needs one came from an escape, and so is UTF-8.
+// quote writes a text as JSON. A text without escapes stays as it is, even if it is not UTF-8,
+// as in the parser. A text that needs an escape came from an escape, and so is UTF-8.
 func quote(text []byte) []byte {
 	if !bytes.ContainsAny(text, "\"\\\n") {
 		return slices.Concat([]byte{'"'}, text, []byte{'"'})

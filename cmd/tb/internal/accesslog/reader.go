@@ -10,14 +10,14 @@ import (
 	"io"
 )
 
-// MaxLine is the longest line that is read, in bytes without its end. It bounds the
-// memory of a Reader.
+// MaxLine is the longest line that a Reader accepts, in bytes without the line end. It bounds
+// the memory of a Reader.
 const MaxLine = 1 << 20
 
-// byteOrderMark is what some programs of Windows write before UTF-8.
+// byteOrderMark precedes UTF-8 in files of some Windows programs.
 const byteOrderMark = "\ufeff"
 
-// excerpt is how much of a malformed line an error quotes, in bytes.
+// excerpt is how many bytes of a malformed line an error quotes.
 const excerpt = 60
 
 // Reader reads the requests of one log. It is not safe for concurrent use.
@@ -30,15 +30,15 @@ type Reader struct {
 	line   int64  // lines read so far
 }
 
-// NewReader returns a Reader of the log r, whose name is for error messages. If its
-// first bytes are those of a gzip file, it is unpacked. A byte order mark is passed over.
+// NewReader returns a Reader of the log r. The name appears in errors. A log that begins
+// like a gzip file is unpacked. A byte order mark is skipped.
 //
-// When ctx is done, reading ends with its error, even in the middle of a Read of r
-// that would block. That Read goes on in the background until it returns, so r must
-// not be used again. The caller cancels ctx when it is done with the Reader.
+// When ctx is done, reading ends with its error, even during a Read of r that blocks. The
+// Read goes on in the background until it returns, so the caller must not use r again. The
+// caller must cancel ctx when it is done with the Reader.
 func NewReader(ctx context.Context, name string, r io.Reader, s Schema) (*Reader, error) {
 	in := bufio.NewReader(interruptible(ctx, r))
-	magic, _ := in.Peek(2) // an error comes back in the first read
+	magic, _ := in.Peek(2) // the first read returns an error again
 	var plain io.Reader = in
 	if string(magic) == "\x1f\x8b" {
 		unpacked, err := gzip.NewReader(in)
@@ -49,18 +49,18 @@ func NewReader(ctx context.Context, name string, r io.Reader, s Schema) (*Reader
 	}
 	lines := bufio.NewReaderSize(plain, MaxLine+len("\r\n"))
 	if mark, _ := lines.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
-		_, _ = lines.Discard(len(mark)) // what was peeked at is there
+		_, _ = lines.Discard(len(mark)) // cannot fail after Peek
 	}
 	return &Reader{
 		name: name,
 		in:   lines,
-		clf:  &clfParser{fields: len(s.Extra)},
+		clf:  &clfParser{extra: len(s.Extra), forwarded: s.Forwarded},
 		json: newJSONParser(s),
 	}, nil
 }
 
-// interruptible returns a reader of r that ctx ends. The copying in the background costs
-// little, a switch of goroutines every 32 KiB, and reads ahead while a line is parsed.
+// interruptible returns a reader of r that ctx ends. It copies in the background, which
+// reads ahead and costs little: a switch of goroutines every 32 KiB.
 func interruptible(ctx context.Context, r io.Reader) io.Reader {
 	out, in := io.Pipe()
 	context.AfterFunc(ctx, func() { in.CloseWithError(context.Cause(ctx)) })
@@ -71,15 +71,15 @@ func interruptible(ctx context.Context, r io.Reader) io.Reader {
 	return out
 }
 
-// Format returns the format of the log, which is that of its first valid line.
+// Format returns the format of the log, which its first valid line decides.
 func (r *Reader) Format() Format { return r.format }
 
 // Lines returns how many lines have been read.
 func (r *Reader) Lines() int64 { return r.line }
 
-// Next reads the next request into rec, whose slices are valid until the call after.
-// Empty lines are passed over. It returns a *LineError for a line that is no request,
-// after which it can be called again, and io.EOF at the end.
+// Next reads the next request into rec, whose slices are valid until the next call. It skips
+// empty lines. For a line that is not a request it returns a *LineError, and can be called
+// again. At the end it returns io.EOF.
 func (r *Reader) Next(rec *Record) error {
 	for {
 		line, err := r.readLine()
@@ -99,7 +99,7 @@ func (r *Reader) Next(rec *Record) error {
 	}
 }
 
-// parse parses a line as the format of the log. Until that is known the first byte
+// parse parses a line in the format of the log. Before the format is known, the first byte
 // decides: only JSON begins with a brace.
 func (r *Reader) parse(line []byte, rec *Record) error {
 	parse := r.clf.parse
@@ -113,21 +113,21 @@ func (r *Reader) parse(line []byte, rec *Record) error {
 	return err
 }
 
-// isObject says whether a line can only be JSON.
+// isObject reports whether a line can only be JSON.
 func isObject(line []byte) bool {
 	line = bytes.TrimLeft(line, " \t")
 	return len(line) > 0 && line[0] == '{'
 }
 
-// readLine returns the next line without its end. Of a line that is too long it
-// returns the beginning, and passes over the rest.
+// readLine returns the next line without its end. For a line that is too long it returns
+// ErrTooLong and the first bytes, and skips the rest.
 func (r *Reader) readLine() ([]byte, error) {
 	line, err := r.in.ReadSlice('\n')
 	switch {
 	case errors.Is(err, bufio.ErrBufferFull):
 		r.line++
-		begin := bytes.Clone(line[:excerpt])
-		return begin, r.passLine()
+		first := bytes.Clone(line[:excerpt])
+		return first, r.skipLine()
 	case err == io.EOF && len(line) > 0: // the last line need not end
 	case err == io.EOF:
 		return nil, err
@@ -143,8 +143,8 @@ func (r *Reader) readLine() ([]byte, error) {
 	return line, nil
 }
 
-// passLine reads to the end of the line and returns ErrTooLong, or why it could not.
-func (r *Reader) passLine() error {
+// skipLine reads to the end of the line. It returns ErrTooLong or a read error.
+func (r *Reader) skipLine() error {
 	for {
 		_, err := r.in.ReadSlice('\n')
 		switch {
@@ -156,7 +156,7 @@ func (r *Reader) passLine() error {
 	}
 }
 
-// lineError returns err as the error of the current line.
+// lineError returns err as an error of the current line.
 func (r *Reader) lineError(line []byte, err error) error {
 	text := string(line[:min(len(line), excerpt)])
 	return &LineError{File: r.name, Line: r.line, Err: err, Text: text}

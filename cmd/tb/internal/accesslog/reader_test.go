@@ -15,7 +15,7 @@ func line(client string) string {
 	return client + ` - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 1`
 }
 
-// clients returns who sent the requests.
+// clients returns the peers of the requests.
 func clients(requests []request) (ips []string) {
 	for _, r := range requests {
 		ips = append(ips, r.ip)
@@ -85,12 +85,12 @@ func TestMalformedLinesAreNumbered(t *testing.T) {
 	if bad[0].Line != 4 || bad[1].Line != 6 {
 		t.Errorf("malformed lines %d and %d, want 4 and 6", bad[0].Line, bad[1].Line)
 	}
-	if want := `a.log:4: ` + errClient.Error() + `: "broken"`; bad[0].Error() != want {
+	if want := `a.log:4: ` + errOrigin.Error() + `: "broken"`; bad[0].Error() != want {
 		t.Errorf("got %q, want %q", bad[0], want)
 	}
 }
 
-// The format is that of the first valid line: another one later is malformed.
+// The first valid line decides the format. A later line in another format is malformed.
 func TestFormatIsThatOfTheFile(t *testing.T) {
 	const jsonLine = `{"ts":1431857103,"ip":"j"}`
 	got, bad, format := read(t, strings.NewReader("{\n"+line("a")+"\n"+jsonLine), Schema{})
@@ -164,7 +164,7 @@ func TestContextEndsABlockedRead(t *testing.T) {
 		cancel()
 	}()
 	var rec Record
-	if err := r.Next(&rec); err != nil || string(rec.IP) != "a" {
+	if err := r.Next(&rec); err != nil || string(rec.Peer) != "a" {
 		t.Fatalf("first line: %v, %v", kept(&rec), err)
 	}
 	if err := r.Next(&rec); !errors.Is(err, context.Canceled) {
@@ -174,7 +174,7 @@ func TestContextEndsABlockedRead(t *testing.T) {
 
 func TestParsingDoesNotAllocate(t *testing.T) {
 	s := Schema{Extra: []string{"request.headers.X-Api-Key"}}
-	clf, json := &clfParser{fields: 1}, newJSONParser(s)
+	clf, json := &clfParser{extra: 1}, newJSONParser(s)
 	for _, tt := range []struct {
 		name, line string
 		parse      func([]byte, *Record) (Format, error)

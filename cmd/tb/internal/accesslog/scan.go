@@ -1,26 +1,28 @@
 package accesslog
 
-import "bytes"
+import (
+	"bytes"
+	"strings"
+)
 
-// scanner walks over a JSON object and keeps the raw scalars that are looked for.
-// What is not looked for is skipped by matching brackets and strings. It checks no
-// more of the syntax than finding the values takes, and it recurses no deeper than
-// the paths looked for, whatever the line.
+// scanner walks over a JSON object and keeps the raw values at the wanted paths. It skips
+// other values by matching brackets and strings. It checks only as much of the syntax as it
+// needs to find the values, and it recurses no deeper than the wanted paths.
 type scanner struct {
-	root   *node    // what is looked for
+	root   *node    // the wanted paths
 	data   []byte   // the line
 	pos    int      // how much of it has been scanned
-	values [][]byte // what was found, by slot: scalars as they stand in the line
+	values [][]byte // the raw values found, by slot
 }
 
-// line scans one object into values and says whether the line is one.
+// line scans an object into values, and reports whether the line is one object.
 func (s *scanner) line(data []byte, values [][]byte) bool {
 	s.data, s.pos, s.values = data, 0, values
 	return s.consume('{') && s.object(s.root) && s.peek() == 0
 }
 
-// object scans the members of an object and its closing brace. Of members with the same
-// name the last counts.
+// object scans the members of an object and its closing brace. If a name occurs twice, the
+// last member counts.
 func (s *scanner) object(n *node) bool {
 	if s.consume('}') {
 		return true
@@ -39,21 +41,23 @@ func (s *scanner) object(n *node) bool {
 	}
 }
 
-// value scans a value of any kind. A nil node looks for nothing in it. A null counts as
-// not there, so that another field can stand in.
-func (s *scanner) value(n *node) bool {
+// value scans a value of any kind. Nothing in it is wanted if n is nil. A null counts as
+// missing, so that the next candidate counts.
+func (s *scanner) value(n *node) (ok bool) {
 	c := s.peek()
+	start := s.pos
 	switch {
 	case c == '{' && n != nil:
 		s.pos++
 		return s.object(n)
-	case c == '[' && n != nil:
+	case c == '[' && n != nil && !n.whole:
 		return s.array(n)
 	case c == '{' || c == '[':
-		return s.skip()
+		ok = s.skip()
+	default:
+		ok = s.scalar(c)
 	}
-	raw, ok := s.scalar(c)
-	if n != nil && string(raw) != "null" {
+	if raw := s.data[start:s.pos]; n != nil && string(raw) != "null" {
 		for _, slot := range n.slots {
 			s.values[slot] = raw
 		}
@@ -61,9 +65,9 @@ func (s *scanner) value(n *node) bool {
 	return ok
 }
 
-// array scans an array, of which a scalar first element counts: Caddy logs the values of
-// a header as a list, nearly always of one. Then it is skipped as a whole, and so arrays in
-// arrays need no recursion.
+// array scans an array. Its first element counts if it is a scalar: Caddy logs the values of
+// a header field as an array, nearly always of one. The array is then skipped as a whole, so
+// nested arrays need no recursion.
 func (s *scanner) array(n *node) bool {
 	start := s.pos
 	s.pos++
@@ -75,19 +79,19 @@ func (s *scanner) array(n *node) bool {
 }
 
 // scalar scans a string, a number, true, false or null that begins with c.
-func (s *scanner) scalar(c byte) (raw []byte, ok bool) {
-	start := s.pos
+func (s *scanner) scalar(c byte) (ok bool) {
 	if c == '"' {
-		_, ok := s.text()
-		return s.data[start:s.pos], ok
+		_, ok = s.text()
+		return ok
 	}
+	start := s.pos
 	for s.pos < len(s.data) && isLiteral[s.data[s.pos]] {
 		s.pos++
 	}
-	return s.data[start:s.pos], s.pos > start
+	return s.pos > start
 }
 
-// isLiteral has the bytes that numbers and the words true, false and null consist of.
+// isLiteral has the bytes of numbers and of the words true, false and null.
 var isLiteral = func() (is [256]bool) {
 	for _, c := range []byte("+-.0123456789Eaeflnrstu") {
 		is[c] = true
@@ -95,7 +99,7 @@ var isLiteral = func() (is [256]bool) {
 	return is
 }()
 
-// text scans a string and returns what stands between its quotes, still escaped.
+// text scans a string and returns its text, still escaped.
 func (s *scanner) text() (text []byte, ok bool) {
 	if s.peek() != '"' {
 		return nil, false
@@ -109,7 +113,7 @@ func (s *scanner) text() (text []byte, ok bool) {
 	return text, true
 }
 
-// skip passes over an object or array: up to the bracket that closes the first one.
+// skip passes over an object or array, up to its closing bracket.
 func (s *scanner) skip() bool {
 	for depth := 0; s.pos < len(s.data); s.pos++ {
 		switch s.data[s.pos] {
@@ -131,7 +135,7 @@ func (s *scanner) skip() bool {
 	return false
 }
 
-// peek passes over white space and returns the byte that follows, 0 at the end.
+// peek passes over white space and returns the next byte, or 0 at the end.
 func (s *scanner) peek() byte {
 	for s.pos < len(s.data) {
 		c := s.data[s.pos]
@@ -143,14 +147,53 @@ func (s *scanner) peek() byte {
 	return 0
 }
 
-// blanks are what JSON calls white space.
+// blanks are the white space of JSON.
 var blanks = []byte(" \t\r\n")
 
-// consume passes over c if it comes next.
+// consume passes over c if it is next, and reports whether it was.
 func (s *scanner) consume(c byte) bool {
 	if s.peek() != c {
 		return false
 	}
 	s.pos++
 	return true
+}
+
+// node is a node in the tree of all candidate paths. A path may end where another goes on:
+// "request" is a text in one log and an object in another.
+type node struct {
+	slots    []int // the slots of the values here
+	whole    bool  // whether an array is a value, and not its first element
+	children []child
+}
+
+// child is a node and the name of the member that leads to it. A node has so few children
+// that searching a list is faster than a map.
+type child struct {
+	name string
+	node *node
+}
+
+// child returns the child of n with that name, or nil if no path leads there.
+func (n *node) child(name []byte) *node {
+	for i := range n.children {
+		if string(name) == n.children[i].name {
+			return n.children[i].node
+		}
+	}
+	return nil
+}
+
+// add adds a path whose value goes to slot.
+func (n *node) add(path string, slot int, whole bool) {
+	for name := range strings.SplitSeq(path, ".") {
+		next := n.child([]byte(name))
+		if next == nil {
+			next = &node{}
+			n.children = append(n.children, child{name, next})
+		}
+		n = next
+	}
+	n.slots = append(n.slots, slot)
+	n.whole = n.whole || whole
 }

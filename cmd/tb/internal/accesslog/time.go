@@ -4,20 +4,21 @@ import (
 	"bytes"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 )
 
-// The years that a time in nanoseconds since 1970 can hold, whatever its zone.
+// The years that fit into nanoseconds since 1970 in any zone.
 const (
 	minYear = 1970
 	maxYear = 2261
 )
 
-// timeParser parses times. Neighbouring lines nearly always share their date, and
-// turning a date into days is the slow part of a time, so it keeps the last one.
+// timeParser parses times. It keeps the last date, because neighbouring lines nearly always
+// have the same one, and a date is the slow part of a time.
 type timeParser struct {
-	date     string // as written in the log
-	midnight int64  // when it began in UTC, in seconds since 1970
+	date     string // the last date, as logged
+	midnight int64  // its begin in UTC, in seconds since 1970
 }
 
 // clf parses the time of Common Log Format, "17/May/2015:10:05:03 +0000".
@@ -31,9 +32,9 @@ func (p *timeParser) clf(b []byte) (ns int64, ok bool) {
 	return p.combine(b[12:20], 0, b[21:])
 }
 
-// rfc3339 parses "2015-05-17T10:05:03Z" with an optional fraction of a second and
-// any zone. A space for the T and a zone without colon, as some loggers write them,
-// are fine too.
+// rfc3339 parses "2015-05-17T10:05:03Z" with an optional fraction of a second and any zone.
+// It also accepts a space instead of the T and a zone without a colon, as some loggers write
+// them.
 func (p *timeParser) rfc3339(b []byte) (ns int64, ok bool) {
 	if len(b) < len("2015-05-17T10:05:03Z") || b[10] != 'T' && b[10] != 't' && b[10] != ' ' {
 		return 0, false
@@ -44,14 +45,14 @@ func (p *timeParser) rfc3339(b []byte) (ns int64, ok bool) {
 	var fraction int64
 	zone := b[19:]
 	if zone[0] == '.' {
-		n := digits(zone[1:])
+		n := countDigits(zone[1:])
 		fraction, zone = nanos(zone[1:1+n]), zone[1+n:]
 	}
 	return p.combine(b[11:19], fraction, zone)
 }
 
-// combine adds the time of day and the zone to the current date. What comes out before
-// 1970 in UTC is no time.
+// combine adds the time of day and the zone to the last date. It refuses a time before 1970
+// in UTC.
 func (p *timeParser) combine(clock []byte, fraction int64, zone []byte) (ns int64, ok bool) {
 	second, clockOK := timeOfDay(clock)
 	offset, zoneOK := zoneOffset(zone)
@@ -59,8 +60,8 @@ func (p *timeParser) combine(clock []byte, fraction int64, zone []byte) (ns int6
 	return ns, clockOK && zoneOK && ns >= 0
 }
 
-// setDate makes b the current date. It returns false, changing nothing, if there is
-// no such day.
+// setDate sets the last date to b. It changes nothing and returns false if there is no such
+// day.
 func (p *timeParser) setDate(b []byte, parse func([]byte) (y, m, d int)) bool {
 	y, m, d := parse(b)
 	t := time.Date(y, time.Month(m), d, 0, 0, 0, 0, time.UTC)
@@ -71,32 +72,28 @@ func (p *timeParser) setDate(b []byte, parse func([]byte) (y, m, d int)) bool {
 	return true
 }
 
-// clfDate splits "17/May/2015". What is no date gives a negative number or the month 13,
-// which setDate refuses.
+// clfDate splits "17/May/2015". For another text it returns negative numbers, which setDate
+// refuses.
 func clfDate(b []byte) (y, m, d int) {
-	const months = "JanFebMarAprMayJunJulAugSepOctNovDec"
-	if b[2] != '/' || b[6] != '/' {
+	const months = "/Jan/Feb/Mar/Apr/May/Jun/Jul/Aug/Sep/Oct/Nov/Dec/"
+	i := strings.Index(months, string(b[2:7]))
+	if i%4 != 0 { // -1 included
 		return -1, -1, -1
 	}
-	for m = 1; m <= 12; m++ {
-		if string(b[3:6]) == months[3*m-3:3*m] {
-			break
-		}
-	}
-	return int(number(b[7:])), m, int(number(b[:2]))
+	return int(parseDigits(b[7:])), i/4 + 1, int(parseDigits(b[:2]))
 }
 
-// isoDate splits "2015-05-17" likewise.
+// isoDate splits "2015-05-17" in the same way.
 func isoDate(b []byte) (y, m, d int) {
 	if b[4] != '-' || b[7] != '-' {
 		return -1, -1, -1
 	}
-	return int(number(b[:4])), int(number(b[5:7])), int(number(b[8:]))
+	return int(parseDigits(b[:4])), int(parseDigits(b[5:7])), int(parseDigits(b[8:]))
 }
 
-// timeOfDay parses "10:05:03" into seconds. A leap second is the one after it.
+// timeOfDay parses "10:05:03" into seconds. A leap second counts as the second after it.
 func timeOfDay(b []byte) (second int64, ok bool) {
-	h, m, s := number(b[:2]), number(b[3:5]), number(b[6:])
+	h, m, s := parseDigits(b[:2]), parseDigits(b[3:5]), parseDigits(b[6:])
 	ok = b[2] == ':' && b[5] == ':' &&
 		h >= 0 && h < 24 && m >= 0 && m < 60 && s >= 0 && s <= 60
 	return h*3600 + m*60 + s, ok
@@ -114,7 +111,7 @@ func zoneOffset(b []byte) (seconds int64, ok bool) {
 	if minutes[0] == ':' {
 		minutes = minutes[1:]
 	}
-	h, m := number(b[1:3]), number(minutes)
+	h, m := parseDigits(b[1:3]), parseDigits(minutes)
 	if len(minutes) != 2 || h < 0 || h >= 24 || m < 0 || m >= 60 {
 		return 0, false
 	}
@@ -125,16 +122,16 @@ func zoneOffset(b []byte) (seconds int64, ok bool) {
 	return seconds, true
 }
 
-// epoch parses a number since 1970, as "1431857103.123" or "1431857103123". Its size tells
-// its unit: below 10¹¹ it is seconds (that is the year 5138), from there milliseconds
-// (1973), and a thousand times that microseconds, and again nanoseconds. The digits are
-// read as such, for a float64 would keep but a quarter of a microsecond of today's time.
+// epoch parses a number since 1970, such as "1431857103.123" or "1431857103123". Its size
+// decides the unit: seconds below 10¹¹ (the year 5138), milliseconds from there (1973),
+// microseconds from 10¹⁴ and nanoseconds from 10¹⁷. The digits are not read as a float64,
+// which resolves only a quarter of a microsecond today.
 func epoch(b []byte) (ns int64, ok bool) {
-	whole := digits(b)
+	whole := countDigits(b)
 	switch {
 	case whole == 0 || whole > 19:
 		return 0, false
-	case whole < len(b) && (b[whole] != '.' || digits(b[whole+1:]) != len(b)-whole-1):
+	case whole < len(b) && (b[whole] != '.' || countDigits(b[whole+1:]) != len(b)-whole-1):
 		return epochFloat(b)
 	}
 	n, err := strconv.ParseInt(string(b[:whole]), 10, 64)
@@ -155,8 +152,8 @@ func epoch(b []byte) (ns int64, ok bool) {
 	return ns, true
 }
 
-// epochFloat parses what some encoders write instead, such as 1.4318571e+09, to the
-// precision that it has.
+// epochFloat parses a number with an exponent, such as 1.4318571e+09, as some encoders write
+// it.
 func epochFloat(b []byte) (ns int64, ok bool) {
 	if !bytes.ContainsAny(b, "eE") {
 		return 0, false
@@ -168,8 +165,7 @@ func epochFloat(b []byte) (ns int64, ok bool) {
 	return epoch(strconv.AppendFloat(nil, f, 'f', -1, 64))
 }
 
-// nanos reads the digits behind a decimal point as nanoseconds, dropping what is
-// finer.
+// nanos reads the digits after a decimal point as nanoseconds. It drops finer digits.
 func nanos(b []byte) int64 {
 	var ns int64
 	for i := range 9 {
@@ -181,9 +177,9 @@ func nanos(b []byte) int64 {
 	return ns
 }
 
-// number parses decimal digits, at most 18 of them, or returns -1 if there is anything
-// else. No digits are 0.
-func number(b []byte) int64 {
+// parseDigits parses at most 18 decimal digits. No digits are 0. It returns -1 for any other
+// text.
+func parseDigits(b []byte) int64 {
 	n := int64(0)
 	for _, c := range b {
 		if c < '0' || c > '9' {
@@ -194,8 +190,8 @@ func number(b []byte) int64 {
 	return n
 }
 
-// digits returns how many decimal digits b begins with.
-func digits(b []byte) int {
+// countDigits returns how many decimal digits b begins with.
+func countDigits(b []byte) int {
 	for i, c := range b {
 		if c < '0' || c > '9' {
 			return i

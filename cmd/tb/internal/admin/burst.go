@@ -12,19 +12,19 @@ import (
 
 const (
 	maxBurst     = 100
-	burstTimeout = 5 * time.Second // of one request of it
+	burstTimeout = 5 * time.Second // of one request of a burst
 )
 
-// reply is what the proxy answered to a request of a burst.
+// reply is the proxy's answer to one request of a burst.
 type reply struct {
 	Status     int    `json:"status"`
 	Remaining  string `json:"remaining"`
 	RetryAfter string `json:"retryAfter"`
 }
 
-// burst sends requests to the proxy, one after the other, and answers with its replies. How
-// many is in the form.
-func (s *Server) burst(w http.ResponseWriter, r *http.Request) {
+// serveBurst sends n requests to the proxy, one after the other, and answers with the
+// replies. The form has n.
+func (s *Server) serveBurst(w http.ResponseWriter, r *http.Request) {
 	n, err := strconv.Atoi(r.PostFormValue("n"))
 	if err != nil || n < 1 || n > maxBurst {
 		http.Error(w, fmt.Sprintf("n: want a whole number, 1 to %d", maxBurst),
@@ -33,35 +33,18 @@ func (s *Server) burst(w http.ResponseWriter, r *http.Request) {
 	}
 	replies := make([]reply, 0, n)
 	for range n {
-		one, err := s.ping(r)
+		one, err := s.sendOne(r)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusBadGateway)
 			return
 		}
 		replies = append(replies, one)
 	}
-	send(w, replies)
+	writeJSON(w, replies)
 }
 
-// arriving returns a request of a burst as it arrives at the proxy, or nil if it is not known
-// from which address that will be.
-func arriving(proxy string) *http.Request {
-	u, err := url.Parse(proxy)
-	if err != nil {
-		return nil
-	}
-	// Who connects to an address of this machine comes from the same address.
-	if _, err := netip.ParseAddr(u.Hostname()); err != nil {
-		return nil
-	}
-	return &http.Request{
-		Method: http.MethodGet, URL: &url.URL{Path: "/"}, Host: u.Host, Header: http.Header{},
-		RemoteAddr: u.Host,
-	}
-}
-
-// ping sends the proxy one request, which ends with r.
-func (s *Server) ping(r *http.Request) (reply, error) {
+// sendOne sends one request to the proxy. It is cancelled when r is.
+func (s *Server) sendOne(r *http.Request) (reply, error) {
 	req, err := http.NewRequestWithContext(r.Context(), http.MethodGet, s.Proxy+"/", nil)
 	if err != nil {
 		return reply{}, err
@@ -71,11 +54,28 @@ func (s *Server) ping(r *http.Request) (reply, error) {
 		return reply{}, err
 	}
 	defer resp.Body.Close()
-	if _, err := io.Copy(io.Discard, resp.Body); err != nil { // or there is no keep-alive
+	if _, err := io.Copy(io.Discard, resp.Body); err != nil { // otherwise there is no keep-alive
 		return reply{}, err
 	}
 	return reply{
 		Status: resp.StatusCode, Remaining: resp.Header.Get("RateLimit-Remaining"),
 		RetryAfter: resp.Header.Get("Retry-After"),
 	}, nil
+}
+
+// newBurstRequest returns a request of a burst as the proxy receives it, or nil if its client
+// address is not known beforehand.
+func newBurstRequest(proxy string) *http.Request {
+	u, err := url.Parse(proxy)
+	if err != nil {
+		return nil
+	}
+	// A connection to an address of this machine comes from the same address.
+	if _, err := netip.ParseAddr(u.Hostname()); err != nil {
+		return nil
+	}
+	return &http.Request{
+		Method: http.MethodGet, URL: &url.URL{Path: "/"}, Host: u.Host, Header: http.Header{},
+		RemoteAddr: u.Host,
+	}
 }

@@ -7,100 +7,84 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/spacesaving"
 	"github.com/seed-181794aa/ratelimit/httplimit"
 )
 
 const (
-	// maxHot is how many buckets are watched. Finding the least of them takes the time of
-	// a system call or less, and happens only when another key is refused.
-	maxHot = 64
-	// maxSample bounds what is kept of a request, and so the memory: 1 MiB in all.
+	maxHot = 64 // buckets that are watched
+	// maxSample bounds the sample of a bucket, and so the memory: 1 MiB in all.
 	maxSample = 16 << 10
-	// fading is by how much a refusal counts less a second later: half after a minute.
-	fading = 0.9885
+	// fadePerSecond is the factor by which scores shrink: half remains after a minute.
+	fadePerSecond = 0.9885
 )
 
-// hot finds the buckets that were refused most lately, in bounded memory: the Space-Saving
-// algorithm of Metwally, Agrawal and El Abbadi, with counts that fade. A bucket that is not
-// watched takes the place of the one with the lowest score and inherits that, so whatever
-// has more than one in maxHot of the refusals is watched.
-type hot struct {
+// hotBuckets finds the buckets that were refused most often lately, in bounded memory. The
+// score of a bucket counts its refusals and fades.
+type hotBuckets struct {
 	mu      sync.Mutex
-	buckets map[bucketID]*bucket
+	summary *spacesaving.Summary[hotBucket]
 }
 
-// bucketID is the names that decisions have for a bucket.
-type bucketID struct{ rule, key string }
-
-type bucket struct {
-	bucketID
-	score   float64
-	refused uint64        // since it is watched
-	sample  *http.Request // with which the limiter can be asked how full it is; may be nil
+type hotBucket struct {
+	rule    string
+	key     []httplimit.KeyPart
+	refused uint64        // since the bucket is watched
+	sample  *http.Request // to ask the limiter for the level; nil if it was too large
 }
 
-func newHot() *hot { return &hot{buckets: map[bucketID]*bucket{}} }
+func newHotBuckets() *hotBuckets {
+	return &hotBuckets{summary: spacesaving.New[hotBucket](maxHot)}
+}
 
-func (h *hot) refused(r *http.Request, e httplimit.Event) {
-	id := bucketID{e.Rule, httplimit.FormatKey(e.Key)}
+// bucketID returns a string that identifies a bucket. A formatted key has no newline.
+func bucketID(rule string, key []httplimit.KeyPart) string {
+	return rule + "\n" + httplimit.FormatKey(key)
+}
+
+func (b *hotBucket) id() string { return bucketID(b.rule, b.key) }
+
+func (h *hotBuckets) addRefusal(r *http.Request, e httplimit.Event) {
+	id := []byte(bucketID(e.Rule, e.Key))
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	b := h.buckets[id]
-	if b == nil {
-		b = &bucket{bucketID: id, sample: sample(r)}
-		if len(h.buckets) >= maxHot {
-			least := h.least()
-			b.score = least.score
-			delete(h.buckets, least.bucketID)
-		}
-		h.buckets[id] = b
+	b, added := h.summary.See(id)
+	if added {
+		b.Value = hotBucket{rule: e.Rule, key: e.Key, sample: newSample(r)}
 	}
-	b.refused++
-	b.score++
+	b.Value.refused++
+	b.Count++
 }
 
-func (h *hot) least() (least *bucket) {
-	for _, b := range h.buckets {
-		if least == nil || b.score < least.score {
-			least = b
-		}
-	}
-	return least
-}
-
-// fade makes what was a second ago count less.
-func (h *hot) fade() {
+// fade multiplies all scores by fadePerSecond.
+func (h *hotBuckets) fade() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, b := range h.buckets {
-		b.score *= fading
-	}
+	h.summary.Scale(fadePerSecond)
 }
 
-// most returns copies of up to n buckets, the hottest first.
-func (h *hot) most(n int) []bucket {
+// hottest returns copies of the buckets, the highest score first.
+func (h *hotBuckets) hottest() (all []hotBucket) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	all := make([]bucket, 0, len(h.buckets))
-	for _, b := range h.buckets {
-		all = append(all, *b)
-	}
-	slices.SortFunc(all, func(a, b bucket) int {
-		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.rule, b.rule),
-			cmp.Compare(a.key, b.key))
+	byScore := slices.SortedFunc(h.summary.All(), func(a, b *spacesaving.Entry[hotBucket]) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Key, b.Key))
 	})
-	return all[:min(n, len(all))]
+	for _, b := range byScore {
+		all = append(all, b.Value)
+	}
+	return all
 }
 
-// drop forgets a bucket of which there is none any more, as after a change of policy.
-func (h *hot) drop(id bucketID) {
+// remove removes a bucket that no longer exists, as after a change of policy.
+func (h *hotBuckets) remove(id string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	delete(h.buckets, id)
+	h.summary.Remove(id)
 }
 
-// sample returns what a limiter looks at in a request, or nil if that is too much to keep.
-func sample(r *http.Request) *http.Request {
+// newSample returns a copy of what a limiter reads of a request, or nil if it is too large.
+func newSample(r *http.Request) *http.Request {
 	size := len(r.URL.RawQuery) + len(r.URL.Path) + len(r.Host)
 	for name, values := range r.Header {
 		for _, v := range values {

@@ -1,4 +1,4 @@
-// Package admin is the admin server of tb proxy: a page that shows the buckets live, and the
+// Package admin implements the admin server of tb proxy: a live page of the buckets, and the
 // metrics for Prometheus.
 package admin
 
@@ -19,13 +19,13 @@ import (
 //go:embed page
 var page embed.FS
 
-// Config says what the server shows.
+// Config configures a Server.
 type Config struct {
-	Limiter *httplimit.Limiter
-	Metrics http.Handler
-	Key     func(string) string // how a key is shown
-	Proxy   string              // URL of the proxy
-	Demo    bool                // the upstream is the demo, which may be sent bursts
+	Limiter   *httplimit.Limiter
+	Metrics   http.Handler
+	FormatKey func([]httplimit.KeyPart) string // for the page
+	Proxy     string                           // URL of the proxy
+	Demo      bool                             // the page may send bursts to the proxy
 }
 
 // Server is the handler of the admin address. It is safe for concurrent use.
@@ -33,17 +33,17 @@ type Server struct {
 	Config
 	mux     http.Handler
 	client  *http.Client
-	hot     *hot
+	hot     *hotBuckets
 	history *history
 
-	arriving *http.Request // like those of a burst; nil if there are none
+	burstRequest *http.Request // as the proxy receives one of a burst; may be nil
 }
 
-// New returns a server. Its history goes on while Run runs.
+// New returns a server. Run updates its history.
 func New(c Config) *Server {
 	s := &Server{
-		Config: c, hot: newHot(), history: newHistory(),
-		// With a transport of its own: no proxy of the environment's stands in between.
+		Config: c, hot: newHotBuckets(), history: newHistory(),
+		// This transport ignores HTTP_PROXY, so bursts reach the proxy directly.
 		client: &http.Client{Transport: &http.Transport{}, Timeout: burstTimeout},
 	}
 	files, err := fs.Sub(page, "page")
@@ -53,21 +53,21 @@ func New(c Config) *Server {
 	mux := http.NewServeMux()
 	mux.Handle("GET /", http.FileServerFS(files))
 	mux.Handle("GET /metrics", c.Metrics)
-	mux.HandleFunc("GET /api/state", s.state)
+	mux.HandleFunc("GET /api/state", s.serveSnapshot)
 	if c.Demo {
-		s.arriving = arriving(c.Proxy)
-		mux.HandleFunc("POST /api/burst", s.burst)
+		s.burstRequest = newBurstRequest(c.Proxy)
+		mux.HandleFunc("POST /api/burst", s.serveBurst)
 	}
 	s.mux = http.NewCrossOriginProtection().Handler(mux)
 	return s
 }
 
-// ServeHTTP answers requests to the admin address. A page of somebody else's must not get
-// answers by giving its own name this address (DNS rebinding), so on an address of this
-// machine alone other names than localhost are refused.
+// ServeHTTP answers requests to the admin address. On a loopback address it refuses host
+// names other than localhost. Otherwise a foreign web page could read the answers by pointing
+// its own name at this address (DNS rebinding).
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if at, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); ok &&
-		at.IP.IsLoopback() && !local(r.Host) {
+	local, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+	if ok && local.IP.IsLoopback() && !isLocalhostOrIP(r.Host) {
 		http.Error(w, "use an IP address or localhost", http.StatusMisdirectedRequest)
 		return
 	}
@@ -79,8 +79,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
-// local says whether a Host cannot be the name of a page on the internet.
-func local(host string) bool {
+// isLocalhostOrIP reports whether a Host is localhost or an IP address, with or without a
+// port. A web page on the internet has neither as its name.
+func isLocalhostOrIP(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}
@@ -88,10 +89,10 @@ func local(host string) bool {
 	return err == nil || strings.EqualFold(host, "localhost")
 }
 
-// Refused notes a request that was refused. It is a hook of the limiter.
-func (s *Server) Refused(r *http.Request, e httplimit.Event) { s.hot.refused(r, e) }
+// Refused records a refused request. It is a hook of the limiter.
+func (s *Server) Refused(r *http.Request, e httplimit.Event) { s.hot.addRefusal(r, e) }
 
-// Run keeps the history until the end of ctx.
+// Run adds to the history every second until ctx is done.
 func (s *Server) Run(ctx context.Context) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -100,14 +101,14 @@ func (s *Server) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			s.history.add(s.Limiter.Stats())
+			s.history.addSecond(s.Limiter.Stats())
 			s.hot.fade()
 		}
 	}
 }
 
-// send answers with v as JSON.
-func send(w http.ResponseWriter, v any) {
+// writeJSON answers with v as JSON.
+func writeJSON(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(v) // the client is gone, or is not: there is nobody to tell
+	_ = json.NewEncoder(w).Encode(v) // this fails only if the client is gone
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// served is an admin server beside a limiter that grants three, and one more every 10 s.
+// served starts an admin server for a limiter that grants three, and one more every 10 s.
 func served(t *testing.T) (s *Server, admin string, limited http.Handler, now *time.Time) {
 	t.Helper()
 	clock := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -37,13 +37,16 @@ func served(t *testing.T) (s *Server, admin string, limited http.Handler, now *t
 	}))
 	t.Cleanup(proxy.Close)
 	s = New(Config{
-		Limiter: limiter, Metrics: http.NotFoundHandler(), Key: strings.ToUpper,
+		Limiter: limiter, Metrics: http.NotFoundHandler(), FormatKey: upper,
 		Proxy: proxy.URL, Demo: true,
 	})
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
 	return s, server.URL, limited, &clock
 }
+
+// upper formats a key like no other package, so that a test can recognize its output.
+func upper(key []httplimit.KeyPart) string { return strings.ToUpper(httplimit.FormatKey(key)) }
 
 func do(t *testing.T, r *http.Request) (int, string) {
 	t.Helper()
@@ -78,7 +81,7 @@ func state(t *testing.T, admin string) (s snapshot) {
 	return s
 }
 
-// The level of a bucket is what the limiter says, at any time, and asking takes nothing.
+// The page shows the level of a bucket at any time, and asking takes nothing from it.
 func TestLevels(t *testing.T) {
 	s, admin, limited, now := served(t)
 	take := func(n int) {
@@ -90,7 +93,7 @@ func TestLevels(t *testing.T) {
 	}
 	take(3)
 	if b := state(t, admin).Buckets; len(b) != 0 {
-		t.Errorf("nothing was refused: %+v", b)
+		t.Errorf("buckets without a refusal: %+v", b)
 	}
 	take(2)
 	for _, want := range []struct {
@@ -99,7 +102,7 @@ func TestLevels(t *testing.T) {
 		level float64
 	}{
 		{0, 0, 0}, {5 * time.Second, 0, 0.5}, {15 * time.Second, 0, 2}, {0, 1, 1},
-		{time.Second, 0, 1}, {time.Hour, 0, 3},
+		{time.Second, 0, 1.1}, {time.Hour, 0, 3},
 	} {
 		*now = now.Add(want.after)
 		take(want.take)
@@ -113,7 +116,7 @@ func TestLevels(t *testing.T) {
 	if err := s.Limiter.SetPolicy(other); err != nil {
 		t.Fatal(err)
 	}
-	// The bucket is gone. The new rule's is one that a burst would drain.
+	// The bucket is gone. The bucket of the new rule is shown because a burst would drain it.
 	v := state(t, admin)
 	if len(v.Buckets) != 1 || v.Buckets[0] != (bucketView{"other", "EVERYBODY", 0, 1, 1, 1}) ||
 		v.Rules[0].Name != "other" {
@@ -121,7 +124,7 @@ func TestLevels(t *testing.T) {
 	}
 	take(2)
 	if b := state(t, admin).Buckets; len(b) != 1 || b[0].Refused != 1 {
-		t.Errorf("it is shown twice, or was not refused: %+v", b)
+		t.Errorf("want one bucket with one refusal: %+v", b)
 	}
 }
 
@@ -142,7 +145,7 @@ func TestBurst(t *testing.T) {
 	}
 }
 
-// No page but this one can send a burst, or read what is here.
+// No other web page can send a burst or read the answers.
 func TestOtherPages(t *testing.T) {
 	s, admin, _, _ := served(t)
 	r := request(t, "POST", admin+"/api/burst", "n=1")
@@ -165,7 +168,7 @@ func TestOtherPages(t *testing.T) {
 			t.Errorf("%s: %d %s", host, status, body)
 		}
 	}
-	// Who has it listen elsewhere may give it a name.
+	// On an address that is not a loopback address any name is accepted.
 	elsewhere := &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 80}
 	r = httptest.NewRequest(http.MethodGet, "http://admin.example.com/api/state", nil)
 	r = r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, elsewhere))
@@ -175,7 +178,7 @@ func TestOtherPages(t *testing.T) {
 	}
 }
 
-// The page loads nothing from elsewhere.
+// The page loads nothing from other servers.
 func TestPageIsComplete(t *testing.T) {
 	_, admin, _, _ := served(t)
 	for _, name := range []string{"", "app.js", "bucket.js", "burst.js", "chart.js", "dom.js",
@@ -188,7 +191,7 @@ func TestPageIsComplete(t *testing.T) {
 	}
 }
 
-// The history goes on by itself, a second at a time.
+// Run adds to the history every second.
 func TestRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limiter, err := httplimit.New(httplimit.Rules(httplimit.Rule{
@@ -205,8 +208,9 @@ func TestRun(t *testing.T) {
 			handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
 		}
 		time.Sleep(2500 * time.Millisecond)
-		granted, refused := s.history.of(ruleID{"", "r"})
-		if granted[seconds-2] != 1 || refused[seconds-2] != 2 || granted[seconds-1] != 0 {
+		granted, refused := s.history.perSecond(ruleID{"", "r"})
+		const last = historySeconds - 1
+		if granted[last-1] != 1 || refused[last-1] != 2 || granted[last] != 0 {
 			t.Error(granted, refused)
 		}
 		cancel()

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// Network is addresses that have a prefix in common. A single address is one, too.
+// Network is the addresses with a common prefix, or a single address.
 type Network struct{ netip.Prefix }
 
 // UnmarshalText parses a prefix or an address.
 func (n *Network) UnmarshalText(text []byte) (err error) {
-	s := strings.TrimSpace(string(text)) // lists are written with spaces, too
+	s := strings.TrimSpace(string(text)) // a list may have spaces
 	if a, err := netip.ParseAddr(s); err == nil {
 		n.Prefix = netip.PrefixFrom(a, a.BitLen())
 		return nil

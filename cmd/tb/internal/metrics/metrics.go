@@ -1,4 +1,4 @@
-// Package metrics is what tb proxy tells Prometheus.
+// Package metrics serves the metrics of tb proxy to Prometheus.
 package metrics
 
 import (
@@ -14,57 +14,57 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb/cas"
 )
 
-// Metrics collects what the rules do not count themselves. It is safe for concurrent use.
+// Metrics counts what the rules do not count themselves. It is safe for concurrent use.
 type Metrics struct {
 	registry       *prometheus.Registry
-	timings        *cas.Bucket
+	timed          *cas.Bucket // bounds the decisions that are timed
 	decisions      prometheus.Histogram
 	upstreamErrors *prometheus.CounterVec
 	reloads        *prometheus.CounterVec
 	reloadOK       prometheus.Gauge
 }
 
-// Reason says what an upstream did wrong.
+// Reason is the kind of an error of the upstream.
 type Reason string
 
-// All there are: each has its own time series from the start.
+// Each reason has a time series from the start.
 const (
 	Connect  Reason = "connect"  // no connection
-	Timeout  Reason = "timeout"  // no answer in time
-	Response Reason = "response" // a bad answer, or one that broke off
+	Timeout  Reason = "timeout"  // no answer within the timeout
+	Response Reason = "response" // a malformed answer, or one that broke off
 )
 
-// decisionBuckets span what a decision takes, in seconds: a microsecond in memory, and
-// milliseconds if a store is asked or the processor was busy elsewhere.
+// decisionBuckets span the duration of a decision in seconds: a microsecond in memory, and
+// milliseconds if it asks an external store or the processor is busy.
 var decisionBuckets = []float64{
 	5e-7, 1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 1e-3, 1e-2, 1e-1,
 }
 
-// timings bounds how many decisions are timed. To time each of very many would cost a good
-// part of a decision, and processors would wait for each other.
-var timings = tb.Limit{Capacity: 1000, Tokens: 1000, Per: time.Second}
+// timedLimit bounds the decisions that are timed. Timing each one would cost a good part of a
+// decision at high rates, and processors would contend for the histogram.
+var timedLimit = tb.Limit{Capacity: 1000, Tokens: 1000, Per: time.Second}
 
-// New returns metrics, with what the rules of the limiter count.
+// New returns metrics that include the counts of the limiter's rules.
 func New(l *httplimit.Limiter) *Metrics {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(),
 		decisions: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "tb_decision_duration_seconds",
-			Help: "Time that deciding on a request took, with finding its rules;" +
-				" of 1,000 requests a second on average at most.",
+			Help: "Time to match rules and decide. Sampled: on average at most 1,000" +
+				" requests a second, so the count is not the number of requests.",
 			Buckets: decisionBuckets,
 		}),
 		upstreamErrors: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tb_upstream_errors_total",
-			Help: "Requests that the upstream did not answer as it should, by reason.",
+			Help: "Errors of the upstream, by reason.",
 		}, []string{"reason"}),
 		reloads: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tb_policy_reloads_total",
-			Help: "Times that the policy file was read again, by outcome.",
+			Help: "Reloads of the policy file, by outcome.",
 		}, []string{"outcome"}),
 		reloadOK: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "tb_policy_last_reload_successful",
-			Help: "Whether the policy file, when it was last read, was accepted.",
+			Help: "1 if the last reload accepted the policy file, else 0.",
 		}),
 	}
 	for _, r := range []Reason{Connect, Timeout, Response} {
@@ -74,19 +74,20 @@ func New(l *httplimit.Limiter) *Metrics {
 		m.reloads.WithLabelValues(outcome)
 	}
 	var err error
-	if m.timings, err = cas.NewBucket(timings); err != nil {
+	if m.timed, err = cas.NewBucket(timedLimit); err != nil {
 		panic(err) // the limit is valid
 	}
 	m.reloadOK.Set(1)
-	m.registry.MustRegister(m.decisions, m.upstreamErrors, m.reloads, m.reloadOK, rules{l},
+	m.registry.MustRegister(m.decisions, m.upstreamErrors, m.reloads, m.reloadOK, ruleCollector{l},
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
-// Decision notes how long a decision took that began at start, within timings.
-func (m *Metrics) Decision(start time.Time) {
-	if d, _ := m.timings.AllowAt(start, 1); d.Allowed { // one token is always a valid cost
+// ObserveDecision records the time since start as the duration of a decision, unless too many
+// are timed already.
+func (m *Metrics) ObserveDecision(start time.Time) {
+	if d, _ := m.timed.AllowAt(start, 1); d.Allowed { // one token is always a valid cost
 		m.decisions.Observe(time.Since(start).Seconds())
 	}
 }
@@ -94,7 +95,7 @@ func (m *Metrics) Decision(start time.Time) {
 // UpstreamError counts an error of the upstream.
 func (m *Metrics) UpstreamError(r Reason) { m.upstreamErrors.WithLabelValues(string(r)).Inc() }
 
-// Reload counts that the policy was read again.
+// Reload counts a reload of the policy file.
 func (m *Metrics) Reload(accepted bool) {
 	outcome, last := "rejected", 0.0
 	if accepted {
@@ -104,7 +105,7 @@ func (m *Metrics) Reload(accepted bool) {
 	m.reloadOK.Set(last)
 }
 
-// Handler answers Prometheus.
+// Handler returns the handler of /metrics.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry})
 }

@@ -49,7 +49,7 @@ func TestMetrics(t *testing.T) {
 	)
 }
 
-// contains wants texts in what is served.
+// contains checks that the served metrics contain each text.
 func contains(t *testing.T, m *Metrics, texts ...string) {
 	t.Helper()
 	w := httptest.NewRecorder()
@@ -61,18 +61,17 @@ func contains(t *testing.T, m *Metrics, texts ...string) {
 	}
 }
 
-// All decisions are timed as long as there are not very many. The bubble's clock stands still
-// in between.
-func TestDecision(t *testing.T) {
+// All decisions are timed up to a rate. The clock of the bubble stands still except in Sleep.
+func TestObserveDecision(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limiter, err := httplimit.New(httplimit.Rules())
 		if err != nil {
 			t.Fatal(err)
 		}
 		m := New(limiter)
-		for _, n := range []string{"1000", "2000"} { // in total, and a thousand in each second
+		for _, n := range []string{"1000", "2000"} { // the total after each second
 			for range 3000 {
-				m.Decision(time.Now().Add(-3 * time.Microsecond))
+				m.ObserveDecision(time.Now().Add(-3 * time.Microsecond))
 			}
 			contains(t, m, `tb_decision_duration_seconds_bucket{le="2e-06"} 0`,
 				`tb_decision_duration_seconds_bucket{le="5e-06"} `+n,
@@ -82,7 +81,7 @@ func TestDecision(t *testing.T) {
 	})
 }
 
-// The names are as Prometheus recommends.
+// The names follow the recommendations of Prometheus.
 func TestNames(t *testing.T) {
 	limiter, err := httplimit.New(httplimit.Rules(httplimit.Rule{
 		Name: "r", Limit: tb.Limit{Capacity: 1, Tokens: 1, Per: time.Second},

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/policyfile"
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/replay"
 	"github.com/seed-181794aa/ratelimit/httplimit"
 )
 
@@ -17,7 +17,7 @@ type Check struct {
 
 // Run prints what is wrong with the files and what probably is, each with its path in the
 // file. The error says which files are not accepted.
-func (c *Check) Run(std replay.IO) error {
+func (c *Check) Run(std cli.IO) error {
 	var failed []error
 	for _, name := range c.Files {
 		data, err := read(name, std.Stdin)

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cidr"
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/replay"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
 )
 
 const plans = `{"rules": [
@@ -40,7 +40,7 @@ func TestCheck(t *testing.T) {
 	}
 	var out bytes.Buffer
 	c := Check{Files: []string{"plans.json", "bad.json", "key.json", "broken.json", "none", "-"}}
-	err := c.Run(replay.IO{Stdin: strings.NewReader(plans), Stdout: &out})
+	err := c.Run(cli.IO{Stdin: strings.NewReader(plans), Stdout: &out})
 	const want = `plans.json: warning: rules[3].algorithm_config.cost_source ` +
 		`lets clients that set the cost themselves set their limit, without min_cost and max_cost
 plans.json: 4 rules, no errors, 1 warning
@@ -103,7 +103,7 @@ Do not apply: free
 	} {
 		var out bytes.Buffer
 		tt.explain.File, tt.explain.From = file, netip.MustParseAddr("192.0.2.1")
-		if err := tt.explain.Run(replay.IO{Stdout: &out}); err != nil {
+		if err := tt.explain.Run(cli.IO{Stdout: &out}); err != nil {
 			t.Error(err)
 		}
 		if got := out.String(); got != tt.want {
@@ -141,7 +141,7 @@ Do not apply: one/r
 		if tt.header != "" {
 			c.Header = []string{tt.header}
 		}
-		if err := c.Run(replay.IO{Stdin: strings.NewReader(sets), Stdout: &out}); err != nil {
+		if err := c.Run(cli.IO{Stdin: strings.NewReader(sets), Stdout: &out}); err != nil {
 			t.Error(err)
 		}
 		if _, got, _ := strings.Cut(out.String(), "\n\n"); got != tt.want {
@@ -162,7 +162,7 @@ func TestExplainErrors(t *testing.T) {
 		}
 	}
 	c := Explain{File: "-", Request: "GET /"}
-	err := c.Run(replay.IO{Stdin: strings.NewReader(bad)})
+	err := c.Run(cli.IO{Stdin: strings.NewReader(bad)})
 	if err == nil || strings.Count(err.Error(), "\n") != 4 {
 		t.Errorf("%v, want 5 lines", err)
 	}

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cidr"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/policyfile"
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/replay"
 	"github.com/seed-181794aa/ratelimit/httplimit"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
@@ -36,7 +36,7 @@ func (c *Explain) Validate() error {
 }
 
 // Run prints the rules that apply to the request, and those that do not.
-func (c *Explain) Run(std replay.IO) error {
+func (c *Explain) Run(std cli.IO) error {
 	data, err := read(c.File, std.Stdin)
 	if err != nil {
 		return err

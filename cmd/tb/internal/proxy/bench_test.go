@@ -9,19 +9,19 @@ import (
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/policyfile"
 )
 
-const never = `{"name": "r", "limit_keys": ["ip:address"],
+const neverRefuses = `{"name": "r", "limit_keys": ["ip:address"],
 	"algorithm_config": {"tokens_per_second": 1e9, "burst": 1e9}}`
 
-// instant is an upstream that answers at once.
-type instant struct{}
+// instantTransport is an upstream that answers at once.
+type instantTransport struct{}
 
-func (instant) RoundTrip(r *http.Request) (*http.Response, error) {
+func (instantTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{
 		StatusCode: http.StatusOK, Header: http.Header{}, Body: http.NoBody, Request: r,
 	}, nil
 }
 
-// What limits cost a request: compare with and without them.
+// The difference between the two is the cost of limits for a request.
 func BenchmarkServeHTTP(b *testing.B) {
 	for _, limits := range []bool{false, true} {
 		name := map[bool]string{false: "limits=no", true: "limits=yes"}[limits]
@@ -31,13 +31,13 @@ func BenchmarkServeHTTP(b *testing.B) {
 				Log:      newTranscript().logger(), Access: AccessRefused,
 			}
 			if limits {
-				c.Policy, _ = policyfile.Parse([]byte(never))
+				c.Policy, _ = policyfile.Parse([]byte(neverRefuses))
 			}
 			p, err := New(c)
 			if err != nil {
 				b.Fatal(err)
 			}
-			p.upstream.Transport = instant{}
+			p.upstream.Transport = instantTransport{}
 			b.ReportAllocs()
 			b.RunParallel(func(pb *testing.PB) {
 				r := httptest.NewRequest(http.MethodGet, "/", nil)

@@ -9,17 +9,17 @@ import (
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cidr"
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/replay"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// policyOff and adminOff are what the flags are set to for none at all.
+// policyOff and adminOff are the values of --policy and --admin that turn them off.
 const (
 	policyOff = "off"
 	adminOff  = "off"
 )
 
-// Command is `tb proxy`: its fields are its flags. Vars has their help.
+// Command is `tb proxy`. Its fields are its flags, and Vars has their help.
 type Command struct {
 	Upstream     upstream      `placeholder:"URL" help:"${proxy_upstream}"`
 	PreserveHost bool          `default:"true" negatable:"" help:"${proxy_host}"`
@@ -50,18 +50,21 @@ func (u *upstream) UnmarshalText(text []byte) error {
 		return err
 	}
 	if parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Host == "" ||
-		parsed.User != nil { // which would be sent to nobody
+		parsed.User != nil { // would not be sent to the upstream
 		return fmt.Errorf("%q: want a URL such as http://localhost:3000", parsed.Redacted())
 	}
 	u.URL = *parsed
 	return nil
 }
 
-// demo says whether the upstream is the one that is built in.
-func (c *Command) demo() bool { return c.Upstream.Host == "" }
+// usesDemo reports whether the upstream is the built-in demo.
+func (c *Command) usesDemo() bool { return c.Upstream.Host == "" }
 
-// core returns the options of the limiters.
-func (c *Command) core() []tb.Option {
+// fromFile reports whether the policy comes from a file.
+func (c *Command) fromFile() bool { return c.Policy != "" && c.Policy != policyOff }
+
+// limiterOptions returns the options of the rules' limiters.
+func (c *Command) limiterOptions() []tb.Option {
 	overflow := tb.ForgiveLeast
 	if c.Overflow == "refuse" {
 		overflow = tb.RefuseNew
@@ -69,9 +72,9 @@ func (c *Command) core() []tb.Option {
 	return []tb.Option{tb.WithMaxKeys(c.MaxKeys), tb.WithOverflow(overflow)}
 }
 
-// Validate returns an error for flags that are out of range.
+// Validate returns an error for a flag that is out of range.
 func (c *Command) Validate() error {
-	if _, err := tb.Apply(c.core()...); err != nil {
+	if _, err := tb.Apply(c.limiterOptions()...); err != nil {
 		return fmt.Errorf("--max-keys: %w", err)
 	}
 	if c.Timeout < 0 || c.Shutdown < 0 {
@@ -80,8 +83,8 @@ func (c *Command) Validate() error {
 	return nil
 }
 
-// Run serves until the end of ctx. Then it lets requests end, and returns nil.
-func (c *Command) Run(ctx context.Context, std replay.IO) error {
+// Run serves until ctx is done. Then it waits for the requests under way and returns nil.
+func (c *Command) Run(ctx context.Context, std cli.IO) error {
 	var handler slog.Handler = slog.NewTextHandler(std.Stderr, nil)
 	if c.LogFormat == "json" {
 		handler = slog.NewJSONHandler(std.Stderr, nil)

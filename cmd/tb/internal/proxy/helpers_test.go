@@ -16,16 +16,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/policyfile"
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/replay"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// two is a policy of two requests for each address, and then one in ten seconds.
+// two is a policy that grants each address two requests, and then one in ten seconds.
 const two = `{"rules": [{"name": "two", "limit_keys": ["ip:address"],
 	"algorithm_config": {"tokens_per_second": 0.1, "burst": 2}}]}`
 
-// clock is a clock that moves when it is told to.
+// clock is a clock that a test moves.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -43,7 +43,7 @@ func (c *clock) advance(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// transcript is a log without times, that a test can wait for.
+// transcript is a log without times. A test can wait for a line of it.
 type transcript struct {
 	lines chan string
 	part  []byte
@@ -74,7 +74,7 @@ func (l *transcript) logger() *slog.Logger {
 	}))
 }
 
-// until waits for a line with some text, and returns it with those before it.
+// until waits for a line that contains text. It returns that line and the lines before it.
 func (l *transcript) until(t *testing.T, text string) string {
 	t.Helper()
 	var all []string
@@ -91,7 +91,7 @@ func (l *transcript) until(t *testing.T, text string) string {
 	}
 }
 
-// start serves the config's proxy, in front of an upstream, and returns its URL.
+// start serves a proxy in front of upstream and returns the proxy, its URL and its clock.
 func start(t *testing.T, policy string, upstream http.HandlerFunc, change ...func(*Config)) (
 	*Proxy, string, *clock) {
 	t.Helper()
@@ -101,7 +101,7 @@ func start(t *testing.T, policy string, upstream http.HandlerFunc, change ...fun
 	now := &clock{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	c := Config{
 		Upstream: target, PreserveHost: true, Access: AccessOff,
-		Log: slog.New(slog.DiscardHandler), Core: []tb.Option{tb.WithClock(now.read)},
+		Log: slog.New(slog.DiscardHandler), LimiterOptions: []tb.Option{tb.WithClock(now.read)},
 	}
 	if policy != "" {
 		var err error
@@ -121,7 +121,7 @@ func start(t *testing.T, policy string, upstream http.HandlerFunc, change ...fun
 	return p, front.URL, now
 }
 
-// get sends a request and returns the response with its body read.
+// get sends a request and returns the response and its body. header has names and values.
 func get(t *testing.T, url string, header ...string) (*http.Response, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
@@ -146,12 +146,12 @@ func get(t *testing.T, url string, header ...string) (*http.Response, string) {
 	return resp, string(body)
 }
 
-// running is a command that runs.
+// running is a command under way.
 type running struct {
 	proxy, admin string
-	said         string // on standard output
+	banner       string
 	log          *transcript
-	stop         func() error // and wait for it
+	stop         func() error // stops the command and waits for its end
 }
 
 // run runs a command on free ports.
@@ -166,23 +166,23 @@ func run(t *testing.T, change func(*Command)) *running {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	stdout, said := io.Pipe()
+	stdout, write := io.Pipe()
 	r := &running{log: newTranscript()}
 	done := make(chan error, 1)
 	go func() {
-		err := c.Run(ctx, replay.IO{Stdout: said, Stderr: r.log})
-		said.CloseWithError(io.EOF)
+		err := c.Run(ctx, cli.IO{Stdout: write, Stderr: r.log})
+		write.CloseWithError(io.EOF)
 		done <- err
 	}()
 	lines := bufio.NewScanner(stdout)
 	for lines.Scan() {
-		r.said += lines.Text() + "\n"
+		r.banner += lines.Text() + "\n"
 		if strings.HasPrefix(lines.Text(), "Ctrl-C") {
 			break
 		}
 	}
 	go io.Copy(io.Discard, stdout)
-	for _, word := range strings.Fields(r.said) {
+	for _, word := range strings.Fields(r.banner) {
 		word = strings.TrimRight(word, ".,")
 		switch {
 		case !strings.HasPrefix(word, "http://"):
@@ -193,7 +193,7 @@ func run(t *testing.T, change func(*Command)) *running {
 		}
 	}
 	if r.proxy == "" {
-		t.Fatalf("it did not start: %v", <-done)
+		t.Fatalf("the command did not start: %v", <-done)
 	}
 	once := sync.OnceValue(func() error { cancel(); return <-done })
 	r.stop = once
@@ -219,4 +219,11 @@ func write(t *testing.T, name, content string) {
 	if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
+}
+
+func scrape(t *testing.T, p *Proxy) string {
+	t.Helper()
+	w := httptest.NewRecorder()
+	p.Metrics.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	return w.Body.String()
 }

@@ -1,4 +1,7 @@
-// Package proxy is `tb proxy`: a reverse proxy that limits requests by a policy.
+// Package proxy implements `tb proxy`: a reverse proxy that limits requests by a policy.
+//
+// A request passes proxy.go, request.go, upstream.go, response.go and access.go in this order.
+// command.go, run.go, reload.go and server.go start, reload and stop the proxy.
 package proxy
 
 import (
@@ -15,23 +18,23 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// Config says what a Proxy does. Upstream and Log are needed.
+// Config configures a Proxy. Upstream and Log are required.
 type Config struct {
 	Upstream     *url.URL
-	PreserveHost bool          // pass the Host of the request on, instead of the upstream's
+	PreserveHost bool          // send the request's Host instead of the upstream's
 	Timeout      time.Duration // until the upstream begins to answer; 0 for no limit
 
-	// Policy is what is limited. nil passes everything, with no limiter in between.
-	Policy  *httplimit.Policy
-	Trusted []netip.Prefix
-	Core    []tb.Option // of the limiters
-	Silent  bool        // no fields with requests that are granted
+	// Policy holds the limits. If it is nil, every request passes without a decision.
+	Policy         *httplimit.Policy
+	Trusted        []netip.Prefix // proxies whose X-Forwarded fields are believed
+	LimiterOptions []tb.Option
+	SilentGrants   bool // send the limiter's fields with refusals only
 
 	Log      *slog.Logger
 	Access   Access
-	ShowKeys bool // in logs, instead of hashes of them
+	ShowKeys bool // otherwise the log and the live page have hashes, except of addresses
 
-	Refused func(*http.Request, httplimit.Event) // the hook of the limiter; nil for none
+	Refused func(*http.Request, httplimit.Event) // the limiter's hook; may be nil
 }
 
 // Proxy is the handler. It is safe for concurrent use.
@@ -40,15 +43,12 @@ type Proxy struct {
 	Limiter *httplimit.Limiter
 	Metrics *metrics.Metrics
 
-	upstream httputil.ReverseProxy // without ModifyResponse, which is the request's own
+	upstream httputil.ReverseProxy // without ModifyResponse, which each request sets
 	upgraded sync.WaitGroup        // requests that have taken over their connection
+	keys     sync.Map              // *http.Request to []httplimit.KeyPart, until it is logged
 
-	// keys holds the key of each request that is to be logged, by *http.Request, from the
-	// limiter's hook until Decide returns.
-	keys sync.Map
-
-	// What clients can cause again and again is throttled; a flood of the one must not
-	// hide the other.
+	// Clients can cause refusals and errors at any rate. Each log has its own throttle, so
+	// that a flood in one does not hide the other.
 	refusals *throttle
 	errors   *slog.Logger
 }
@@ -57,7 +57,7 @@ type Proxy struct {
 func New(c Config) (*Proxy, error) {
 	p := &Proxy{
 		Config: c, refusals: newThrottle(),
-		errors: slog.New(throttled{c.Log.Handler(), newThrottle()}),
+		errors: slog.New(throttledHandler{c.Log.Handler(), newThrottle()}),
 	}
 	policy := c.Policy
 	if policy == nil {
@@ -65,10 +65,10 @@ func New(c Config) (*Proxy, error) {
 	}
 	options := []httplimit.Option{
 		httplimit.WithClientAddress(httplimit.ClientAddress{Trusted: c.Trusted}),
-		httplimit.WithLimiterOptions(c.Core...),
+		httplimit.WithLimiterOptions(c.LimiterOptions...),
 		httplimit.WithHooks(p.hooks()),
 	}
-	if c.Silent {
+	if c.SilentGrants {
 		options = append(options, httplimit.WithSilentGrants())
 	}
 	var err error
@@ -76,50 +76,60 @@ func New(c Config) (*Proxy, error) {
 		return nil, err
 	}
 	p.Metrics = metrics.New(p.Limiter)
-	p.upstream = p.forward()
+	p.upstream = p.newReverseProxy()
 	return p, nil
 }
 
 // ServeHTTP passes a request on or refuses it.
 //
-// What belongs to the request is in its answer. In a context it would cost a copy of each
-// request, and so would the decision if it came from Middleware.
+// The state of the request is in its responseRecorder. A context value would make net/http
+// copy the request. For the same reason ServeHTTP calls Decide and not Middleware, and keys
+// pass from the hooks to the log in a map.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	a := &answer{ResponseWriter: w, proxy: p, start: time.Now()}
+	rec := &responseRecorder{ResponseWriter: w, proxy: p, start: time.Now()}
 	if r.ContentLength != 0 {
-		a.upload = &upload{ReadCloser: r.Body}
-		r = r.WithContext(r.Context()) // a copy: net/http looks at what the Body of its own is
-		r.Body = a.upload
+		rec.request = &requestBody{ReadCloser: r.Body}
+		r = r.WithContext(r.Context()) // a copy, because net/http inspects its own request's Body
+		r.Body = rec.request
 	}
 	dropListed(r.Header)
-	defer a.end(r) // also if the upstream breaks off, which panics
-	if a.decide(r) {
+	defer rec.finish(r) // also if the upstream breaks off, which panics
+	if p.decide(rec, r) {
 		upstream := p.upstream
-		upstream.ModifyResponse = a.modify
-		upstream.ServeHTTP(a, r)
+		upstream.ModifyResponse = rec.modifyResponse
+		upstream.ServeHTTP(rec, r)
 	}
 }
 
-// hooks returns the hooks of the limiter. They note the keys of requests that are to be
-// logged.
-func (p *Proxy) hooks() httplimit.Hooks {
-	h := httplimit.Hooks{Refused: p.Refused, Error: p.undecided}
-	if p.Access == AccessAll {
-		h.Granted = p.noteKey
+// decide reports whether the request may pass. If it may not, decide has answered it.
+func (p *Proxy) decide(rec *responseRecorder, r *http.Request) bool {
+	if p.Policy == nil {
+		rec.granted = true
+		return true
 	}
-	if p.Access == AccessAll || p.Access == AccessRefused {
+	rec.decision, rec.granted = p.Limiter.Decide(rec, r)
+	rec.observeDecision()
+	return rec.granted
+}
+
+// hooks returns the hooks of the limiter. They store the keys of the requests to log.
+func (p *Proxy) hooks() httplimit.Hooks {
+	h := httplimit.Hooks{Refused: p.Refused, Error: p.limiterFailed}
+	store := func(r *http.Request, e httplimit.Event) { p.keys.Store(r, e.Key) }
+	if p.Access == AccessAll {
+		h.Granted = store
+	}
+	if p.Access != AccessOff {
 		h.Refused = func(r *http.Request, e httplimit.Event) {
 			if p.Refused != nil {
 				p.Refused(r, e)
 			}
-			p.noteKey(r, e)
+			store(r, e)
 		}
 	}
 	return h
 }
 
-func (p *Proxy) noteKey(r *http.Request, e httplimit.Event) { p.keys.Store(r, e.Key) }
-
-func (p *Proxy) undecided(_ *http.Request, e httplimit.Event) {
+func (p *Proxy) limiterFailed(_ *http.Request, e httplimit.Event) {
 	p.errors.Error("a limiter cannot decide", "rule", e.Rule, "error", e.Err)
 }

@@ -8,22 +8,23 @@ import (
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/policyfile"
+	"github.com/seed-181794aa/ratelimit/httplimit"
 )
 
-// period is how often the file is read to see whether it has changed. That costs some ten
-// microseconds, and sees what notifications of the kernel do not: links that are replaced
-// anywhere on the way to the file, and files of networks and of other machines' mounts.
-const period = 250 * time.Millisecond
+// pollInterval is how often the file is read to find changes. A read costs about ten
+// microseconds. It finds changes that kernel notifications miss: a symbolic link replaced
+// anywhere on the path, and files that another machine writes.
+const pollInterval = 250 * time.Millisecond
 
-// reloader keeps a proxy's policy that of a file.
+// reloader applies a policy file to a proxy whenever it changes.
 type reloader struct {
-	proxy *Proxy
-	file  string
-	last  content // what was read last
-	tried content // what is in force, or was rejected last
+	proxy   *Proxy
+	file    string
+	seen    content // by the last poll
+	applied content // last, whether it was accepted or rejected
 }
 
-// content is what is in a file, or why that is not known.
+// content is the text of a file, or the error that reading it returned.
 type content struct{ text, problem string }
 
 func (l *reloader) read() content {
@@ -34,8 +35,7 @@ func (l *reloader) read() content {
 	return content{text: string(data)}
 }
 
-// run reads the file again on each signal, and with each tick to see if it has changed,
-// until the end of ctx.
+// run applies the file on each signal, and polls it on each tick, until ctx is done.
 func (l *reloader) run(ctx context.Context, signals <-chan os.Signal, ticks <-chan time.Time) {
 	for {
 		select {
@@ -44,24 +44,24 @@ func (l *reloader) run(ctx context.Context, signals <-chan os.Signal, ticks <-ch
 		case <-signals:
 			l.apply(l.read(), "SIGHUP")
 		case <-ticks:
-			l.look()
+			l.poll()
 		}
 	}
 }
 
-// look applies the file if it has changed and was found the same twice, for it may be
-// written in several steps.
-func (l *reloader) look() {
+// poll applies the file if it has changed and two polls in a row have read the same. A file
+// may be written in several steps.
+func (l *reloader) poll() {
 	now := l.read()
-	if now == l.last && now != l.tried {
+	if now == l.seen && now != l.applied {
 		l.apply(now, "the file changed")
 	}
-	l.last = now
+	l.seen = now
 }
 
-// apply puts the policy in force, if there is nothing wrong with it.
+// apply puts the policy in force if it has no errors.
 func (l *reloader) apply(c content, why string) {
-	l.tried = c
+	l.applied = c
 	if c.problem != "" {
 		l.reject(why, errors.New(c.problem))
 		return
@@ -77,22 +77,22 @@ func (l *reloader) apply(c content, why string) {
 	l.proxy.Metrics.Reload(true)
 	l.proxy.Log.Info("policy reloaded", "file", l.file, "because", why,
 		"rules", len(l.proxy.Limiter.Stats()))
-	warn(l.proxy.Log, l.file, policy.Warnings())
+	logWarnings(l.proxy.Log, l.file, policy)
 }
 
-// reject says what is wrong, line by line.
+// reject logs each error of a policy that is not put in force.
 func (l *reloader) reject(why string, err error) {
 	l.proxy.Metrics.Reload(false)
 	problems := policyfile.Problems(err)
-	l.proxy.Log.Error("policy rejected: the one before stays in force", "file", l.file,
+	l.proxy.Log.Error("policy rejected: the previous one stays in force", "file", l.file,
 		"because", why, "errors", len(problems))
 	for _, problem := range problems {
 		l.proxy.Log.Error("policy", "file", l.file, "error", problem)
 	}
 }
 
-func warn(log *slog.Logger, file string, warnings []string) {
-	for _, text := range warnings {
+func logWarnings(log *slog.Logger, file string, policy *httplimit.Policy) {
+	for _, text := range policy.Warnings() {
 		log.Warn("policy", "file", file, "warning", text)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// rules is a policy of two ladders of a slow rule each.
+// rules is a policy of two slow rules. Only the second depends on burst.
 func rules(burst int) string {
 	return fmt.Sprintf(`{"rules": [
 		{"name": "kept", "limit_keys": ["header:x-a"],
@@ -19,7 +19,7 @@ func rules(burst int) string {
 		 "algorithm_config": {"tokens_per_second": 0.1, "burst": %d}}]}`, burst)
 }
 
-// watched is a proxy whose policy is that of a file.
+// watched is a proxy and the reloader of its policy file.
 type watched struct {
 	*Proxy
 	*reloader
@@ -27,23 +27,23 @@ type watched struct {
 	log *transcript
 }
 
-// looks looks n times whether the file has changed.
-func (w *watched) looks(n int) {
+// polls polls the file n times.
+func (w *watched) polls(n int) {
 	for range n {
-		w.look()
+		w.poll()
 	}
 }
 
-// watch starts a proxy whose policy is that of a file, which has it already.
+// watch starts a proxy with a policy and a reloader for the file that contains it.
 func watch(t *testing.T, policy, name string, upstream http.HandlerFunc) *watched {
 	t.Helper()
 	w := &watched{log: newTranscript()}
 	w.Proxy, w.url, _ = start(t, policy, upstream, func(c *Config) { c.Log = w.log.logger() })
-	w.reloader = &reloader{proxy: w.Proxy, file: name, tried: content{text: policy}}
+	w.reloader = &reloader{proxy: w.Proxy, file: name, applied: content{text: policy}}
 	return w
 }
 
-// A change of one rule reaches neither the buckets of another nor a response under way.
+// A change of one rule touches neither the buckets of another nor a response under way.
 func TestReload(t *testing.T) {
 	more := make(chan struct{})
 	p := watch(t, rules(1), file(t, rules(1)), func(w http.ResponseWriter, r *http.Request) {
@@ -72,13 +72,13 @@ func TestReload(t *testing.T) {
 	lines := bufio.NewScanner(stream.Body)
 	lines.Scan()
 
-	// As editors do it: a new file takes the place of the old one.
+	// Editors save a file by renaming a new one over it.
 	next := filepath.Join(t.TempDir(), "next")
 	write(t, next, rules(3))
 	if err := os.Rename(next, p.file); err != nil {
 		t.Fatal(err)
 	}
-	p.looks(2)
+	p.polls(2)
 	p.log.until(t, "policy reloaded")
 	if got := statuses("X-A") + statuses("X-B"); got != "429 429 429 429 200 200 200 429 " {
 		t.Error(got)
@@ -92,8 +92,8 @@ func TestReload(t *testing.T) {
 	}
 }
 
-// Any link on the way to the file may be replaced. Kubernetes has two of them in the
-// directory of the file; others replace the directory.
+// Any symbolic link on the path to the file may be replaced. Kubernetes replaces one in the
+// directory of the file, other tools replace the directory.
 func TestReloadBehindLinks(t *testing.T) {
 	dir := t.TempDir()
 	version := func(burst int) string {
@@ -124,7 +124,7 @@ func TestReloadBehindLinks(t *testing.T) {
 		w := watch(t, rules(burst), of.file, nil)
 		for i := 1; i <= 3; i++ {
 			link(version(burst+i), of.link)
-			w.looks(2)
+			w.polls(2)
 			w.log.until(t, "policy reloaded")
 			if got := w.Limiter.Stats()[1].Limit.Capacity; got != burst+i {
 				t.Errorf("%s: burst %d, want %d", of.link, got, burst+i)
@@ -136,37 +136,37 @@ func TestReloadBehindLinks(t *testing.T) {
 	}
 }
 
-// A file that is being written is not read as long as it changes, and one that stays as it
-// is, is not applied again and again.
+// A file is not applied while it still changes, and not applied again while it stays the
+// same.
 func TestReloadWaitsForTheWholeFile(t *testing.T) {
 	w := watch(t, two, file(t, two), nil)
-	w.looks(3)
+	w.polls(3)
 	for _, part := range []string{"", "{", `{"rules": [`, rules(1)} {
 		write(t, w.file, part)
-		w.looks(1)
+		w.polls(1)
 	}
-	w.looks(4)
+	w.polls(4)
 	if line := w.log.until(t, "because"); !strings.Contains(line, "policy reloaded") {
 		t.Error(line)
 	}
 	if n := len(w.log.lines); n > 0 {
-		t.Errorf("%d lines more: %s", n, <-w.log.lines)
+		t.Errorf("%d unexpected lines: %s", n, <-w.log.lines)
 	}
 }
 
-// A file that is gone is told once, and so is that it is there again.
-func TestReloadOfAFileThatGoesAndComes(t *testing.T) {
+// The log reports once that the file is gone, and once that it is back.
+func TestReloadOfAMissingFile(t *testing.T) {
 	w := watch(t, two, file(t, two), func(http.ResponseWriter, *http.Request) {})
 	if err := os.Remove(w.file); err != nil {
 		t.Fatal(err)
 	}
-	w.looks(5)
+	w.polls(5)
 	w.log.until(t, "no such file")
 	if r, _ := get(t, w.url); r.Header.Get("RateLimit") != `"two";r=1;t=10` {
 		t.Error(r.Header)
 	}
 	write(t, w.file, two)
-	w.looks(2)
+	w.polls(2)
 	if line := w.log.until(t, "because"); !strings.Contains(line, "policy reloaded") {
 		t.Error(line)
 	}
@@ -178,14 +178,14 @@ func TestReloadOfAFileThatGoesAndComes(t *testing.T) {
 	}
 }
 
-// A policy with errors is not put in force, and every error is told.
+// A policy with errors is not put in force, and the log has every error.
 func TestReloadOfABadPolicy(t *testing.T) {
 	w := watch(t, two, file(t, two), func(http.ResponseWriter, *http.Request) {})
 	write(t, w.file, `{"rules": [{"name": "a", "limit_keys": [], "typo": 1,
 		"algorithm_config": {"tokens_per_second": 10, "burst": 5}}]}`)
-	w.looks(2)
+	w.polls(2)
 	got := w.log.until(t, "typo")
-	want := `level=ERROR msg="policy rejected: the one before stays in force" file=FILE ` +
+	want := `level=ERROR msg="policy rejected: the previous one stays in force" file=FILE ` +
 		`because="the file changed" errors=2
 level=ERROR msg=policy file=FILE error="rules[0].algorithm_config.burst must be >= ` +
 		`tokens_per_second (got 5, want >= 10)"
@@ -203,8 +203,8 @@ level=ERROR msg=policy file=FILE error="rules[0].typo is an unknown field"`
 			t.Errorf("no %s in\n%s", want, metrics)
 		}
 	}
-	w.looks(3)
+	w.polls(3)
 	if n := len(w.log.lines); n > 0 {
-		t.Errorf("it is told again: %s", <-w.log.lines)
+		t.Errorf("the errors are logged again: %s", <-w.log.lines)
 	}
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/httplimit"
 )
 
-// runner is a command that is being run.
+// runner is a Command under way. Run calls load, listen, build and serve in this order.
 type runner struct {
 	*Command
 	log *slog.Logger
@@ -29,11 +29,11 @@ type runner struct {
 	data   []byte // of the policy file
 	policy *httplimit.Policy
 
-	forProxy, forAdmin, forDemo net.Listener // nil for what is not wanted
+	proxyListener, adminListener, demoListener net.Listener // the last two may be nil
 
 	proxy   *Proxy
-	live    *admin.Server
-	servers []*server // in the order in which they are stopped
+	admin   *admin.Server // nil if it is off
+	servers []*server     // in the order in which they are stopped
 }
 
 // load reads the policy.
@@ -54,12 +54,12 @@ func (r *runner) load() (err error) {
 		return fmt.Errorf("%s is not accepted:\n%s", name,
 			strings.Join(policyfile.Problems(err), "\n"))
 	}
-	warn(r.log, name, policy.Warnings())
+	logWarnings(r.log, name, policy)
 	r.policy = policy
 	return nil
 }
 
-// listen opens the ports, so that nothing is started if one of them is taken.
+// listen opens all ports before any server starts, so that a port in use is an error at once.
 func (r *runner) listen() (err error) {
 	open := func(flag, address string) net.Listener {
 		if err != nil {
@@ -72,21 +72,21 @@ func (r *runner) listen() (err error) {
 		}
 		return l
 	}
-	r.forProxy = open("--listen", r.Listen)
+	r.proxyListener = open("--listen", r.Listen)
 	if r.Admin != adminOff {
-		r.forAdmin = open("--admin", r.Admin)
+		r.adminListener = open("--admin", r.Admin)
 	}
-	if r.demo() {
-		r.forDemo = open("demo upstream", "127.0.0.1:0")
+	if r.usesDemo() {
+		r.demoListener = open("demo upstream", "127.0.0.1:0")
 	}
 	return err
 }
 
-// close closes the ports, if serving does not begin.
+// close closes the ports after an error in listen or build.
 func (r *runner) close() {
-	for _, l := range []net.Listener{r.forProxy, r.forAdmin, r.forDemo} {
+	for _, l := range []net.Listener{r.proxyListener, r.adminListener, r.demoListener} {
 		if l != nil {
-			_ = l.Close() // nothing was done with it
+			_ = l.Close() // the listener has not accepted anything
 		}
 	}
 }
@@ -95,14 +95,14 @@ func (r *runner) close() {
 func (r *runner) build() (err error) {
 	c := Config{
 		Upstream: &r.Upstream.URL, PreserveHost: r.PreserveHost, Timeout: r.Timeout,
-		Policy: r.policy, Trusted: cidr.Prefixes(r.Trusted), Core: r.core(),
-		Silent: r.Fields == "refused", Log: r.log, Access: r.AccessLog, ShowKeys: r.ShowKeys,
+		Policy: r.policy, Trusted: cidr.Prefixes(r.Trusted), LimiterOptions: r.limiterOptions(),
+		SilentGrants: r.Fields == "refused", Log: r.log, Access: r.AccessLog, ShowKeys: r.ShowKeys,
 	}
-	if r.demo() {
-		c.Upstream = &url.URL{Scheme: "http", Host: address(r.forDemo)}
+	if r.usesDemo() {
+		c.Upstream = &url.URL{Scheme: "http", Host: address(r.demoListener)}
 	}
-	if r.forAdmin != nil {
-		c.Refused = func(req *http.Request, e httplimit.Event) { r.live.Refused(req, e) }
+	if r.adminListener != nil {
+		c.Refused = func(req *http.Request, e httplimit.Event) { r.admin.Refused(req, e) }
 	}
 	if r.proxy, err = New(c); err != nil {
 		return err
@@ -110,22 +110,21 @@ func (r *runner) build() (err error) {
 	add := func(l net.Listener, h http.Handler) {
 		r.servers = append(r.servers, newServer(l, h, r.log))
 	}
-	add(r.forProxy, r.proxy)
-	if r.forAdmin != nil {
-		r.live = admin.New(admin.Config{
-			Limiter: r.proxy.Limiter, Metrics: r.proxy.Metrics.Handler(), Key: r.proxy.Key,
-			Proxy: "http://" + address(r.forProxy), Demo: r.demo(),
+	add(r.proxyListener, r.proxy)
+	if r.adminListener != nil {
+		r.admin = admin.New(admin.Config{
+			Limiter: r.proxy.Limiter, Metrics: r.proxy.Metrics.Handler(), FormatKey: r.proxy.formatKey,
+			Proxy: "http://" + address(r.proxyListener), Demo: r.usesDemo(),
 		})
-		add(r.forAdmin, r.live)
+		add(r.adminListener, r.admin)
 	}
-	if r.demo() {
-		add(r.forDemo, http.HandlerFunc(demoUpstream))
+	if r.usesDemo() {
+		add(r.demoListener, http.HandlerFunc(demoUpstream))
 	}
 	return nil
 }
 
-// serve serves until ctx ends or a server fails. Meanwhile it keeps the policy that of the
-// file.
+// serve serves until ctx is done or a server fails. Meanwhile it reloads the policy.
 func (r *runner) serve(ctx context.Context, stdout io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -139,18 +138,18 @@ func (r *runner) serve(ctx context.Context, stdout io.Writer) error {
 		defer signal.Stop(hangups)
 		background.Go(func() { r.reload(ctx, hangups) })
 	}
-	if r.live != nil {
-		background.Go(func() { r.live.Run(ctx) })
+	if r.admin != nil {
+		background.Go(func() { r.admin.Run(ctx) })
 	}
 	failed := make(chan error, len(r.servers))
 	for _, s := range r.servers {
 		s.start(failed)
 	}
 	adminAddress := ""
-	if r.forAdmin != nil {
-		adminAddress = address(r.forAdmin)
+	if r.adminListener != nil {
+		adminAddress = address(r.adminListener)
 	}
-	r.next(stdout, address(r.forProxy), adminAddress)
+	r.printBanner(stdout, address(r.proxyListener), adminAddress)
 	var err error
 	select {
 	case <-ctx.Done():
@@ -161,37 +160,76 @@ func (r *runner) serve(ctx context.Context, stdout io.Writer) error {
 	return err
 }
 
-// fromFile says whether the policy is that of a file.
-func (c *Command) fromFile() bool { return c.Policy != "" && c.Policy != policyOff }
+// printBanner prints the addresses that serve and commands to try. admin may be "".
+func (c *Command) printBanner(w io.Writer, proxy, admin string) {
+	behind := c.Upstream.String()
+	if c.usesDemo() {
+		behind = "a demo upstream"
+	}
+	fmt.Fprintf(w, "Listening on http://%s, with %s behind it.\n", proxy, behind)
+	switch c.Policy {
+	case "":
+		fmt.Fprintln(w, "Each address gets 5 requests a second, and 10 at once.")
+	case policyOff:
+		fmt.Fprintln(w, "Nothing is limited.")
+	default:
+		fmt.Fprintf(w, "The limits come from %s, which is read again when it changes.\n", c.Policy)
+	}
+	fmt.Fprintf(w, `
+Try it in another terminal:
 
-// reload keeps the policy that of the file until the end of ctx.
+  curl -i http://%[1]s/     # one request; the header shows what is left of the limit
+`, proxy)
+	if c.Policy == "" {
+		fmt.Fprintf(w, `  for i in $(seq 15); do   # a burst: about 10 pass, the rest get 429
+    curl -s -o /dev/null -w '%%{http_code}\n' http://%s/
+  done
+`, proxy)
+	}
+	if admin != "" {
+		fmt.Fprintf(w, `  curl http://%[1]s/metrics  # for Prometheus
+
+Watch the buckets drain and fill in a browser: http://%[1]s/
+`, admin)
+	}
+	if c.usesDemo() {
+		fmt.Fprintln(w, `
+To limit your own server, run this again with its URL and a policy:
+
+  --upstream http://localhost:3000 --policy policy.json`)
+	}
+	if c.Policy == "" {
+		fmt.Fprintf(w, "\nThis is the policy in force. Start yours from it:\n\n%s", demoPolicy)
+	}
+	fmt.Fprintln(w, "\nCtrl-C stops the proxy.")
+}
+
+// reload applies changes of the policy file until ctx is done.
 func (r *runner) reload(ctx context.Context, hangups <-chan os.Signal) {
-	l := &reloader{proxy: r.proxy, file: r.Policy}
-	l.last = content{text: string(r.data)}
-	l.tried = l.last
+	started := content{text: string(r.data)}
+	l := &reloader{proxy: r.proxy, file: r.Policy, seen: started, applied: started}
 	var ticks <-chan time.Time
 	if info, err := os.Stat(r.Policy); err != nil || info.Mode().IsRegular() {
-		ticker := time.NewTicker(period)
+		ticker := time.NewTicker(pollInterval)
 		defer ticker.Stop()
 		ticks = ticker.C
-	} // or else it is a pipe, which can be read only once
+	} // otherwise it is a pipe, which can be read only once
 	l.run(ctx, hangups, ticks)
 }
 
-// stop stops the servers: the proxy first, so that the others are there as long as they are
-// needed.
+// stop stops the servers. The proxy is the first, because its requests may need the others.
 func (r *runner) stop() {
 	for i, s := range r.servers {
 		if err := s.stop(r.Shutdown); err != nil {
 			r.log.Warn("requests were cut off", "server", s.listener.Addr().String(), "error", err)
 		}
 		if i == 0 {
-			r.proxy.drain()
+			r.proxy.waitUpgraded()
 		}
 	}
 }
 
-// address returns where a listener is reached from this machine.
+// address returns the host and port at which this machine reaches a listener.
 func address(l net.Listener) string {
 	a, ok := l.Addr().(*net.TCPAddr)
 	if !ok || !a.IP.IsUnspecified() {

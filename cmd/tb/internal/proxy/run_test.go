@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -11,38 +10,36 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/alecthomas/kong"
-
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/replay"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
 )
 
 var port = regexp.MustCompile(`127\.0\.0\.1:\d+`)
 
-// Without flags the command says what to type next, and that works.
-func TestNextSteps(t *testing.T) {
+// Without flags the banner has commands to try, and they work.
+func TestBanner(t *testing.T) {
 	r := run(t, func(*Command) {})
-	got := strings.NewReplacer(r.proxy, "PROXY", r.admin, "ADMIN").Replace(r.said)
+	got := strings.NewReplacer(r.proxy, "PROXY", r.admin, "ADMIN").Replace(r.banner)
 	const want = `Listening on PROXY, with a demo upstream behind it.
 Each address gets 5 requests a second, and 10 at once.
 
 Try it in another terminal:
 
-  curl -i PROXY/     # one request, and what is left of the limit
-  for i in $(seq 15); do   # a burst: about 10 pass, the others get 429
+  curl -i PROXY/     # one request; the header shows what is left of the limit
+  for i in $(seq 15); do   # a burst: about 10 pass, the rest get 429
     curl -s -o /dev/null -w '%{http_code}\n' PROXY/
   done
   curl ADMIN/metrics  # for Prometheus
 
-Watch the buckets fill and drain in a browser: ADMIN/
+Watch the buckets drain and fill in a browser: ADMIN/
 
-To limit a server of yours, run this again and say where it is and what it may get:
+To limit your own server, run this again with its URL and a policy:
 
   --upstream http://localhost:3000 --policy policy.json
 
-This is the policy here, to start yours from:
+This is the policy in force. Start yours from it:
 
 ` + demoPolicy + `
-Ctrl-C stops it.
+Ctrl-C stops the proxy.
 `
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
@@ -57,9 +54,9 @@ Ctrl-C stops it.
 		t.Error(metrics)
 	}
 	if _, err := exec.LookPath("curl"); err != nil {
-		t.Skip("no curl: the lines were not run")
+		t.Skip("no curl: the commands of the banner were not run")
 	}
-	for _, line := range strings.Split(r.said, "\n") {
+	for _, line := range strings.Split(r.banner, "\n") {
 		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "curl") {
 			continue
 		}
@@ -70,8 +67,8 @@ Ctrl-C stops it.
 	}
 }
 
-// The file is read again when it is to be, and when it changes.
-func TestReread(t *testing.T) {
+// The policy file is read again on SIGHUP and when it changes.
+func TestPolicyFileIsReadAgain(t *testing.T) {
 	name := file(t, rules(1))
 	r := run(t, func(c *Command) { c.Policy = name })
 	self, err := os.FindProcess(os.Getpid())
@@ -79,7 +76,7 @@ func TestReread(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := self.Signal(syscall.SIGHUP); err != nil {
-		t.Skip(err) // not on Windows
+		t.Skip(err) // Windows has no SIGHUP
 	}
 	if line := r.log.until(t, "policy reloaded"); !strings.Contains(line, "because=SIGHUP rules=2") {
 		t.Error(line)
@@ -105,59 +102,10 @@ func TestRunErrors(t *testing.T) {
 	} {
 		c := &Command{Listen: "127.0.0.1:0", Admin: "127.0.0.1:0", MaxKeys: 1, AccessLog: AccessOff}
 		change(c)
-		err := c.Run(t.Context(), replay.IO{Stdout: newTranscript(), Stderr: newTranscript()})
+		err := c.Run(t.Context(), cli.IO{Stdout: newTranscript(), Stderr: newTranscript()})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
-	}
-}
-
-// Networks are separated by commas, or are in flags of their own.
-func TestFlags(t *testing.T) {
-	var tb struct {
-		Proxy Command `cmd:""`
-	}
-	parser, err := kong.New(&tb, Vars)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := parser.Parse([]string{"proxy", "--trusted-proxies=10.0.0.1/8, ::ffff:192.0.2.1",
-		"--trusted-proxies", "fe80::1%eth0", "--upstream=https://h:8/x?y=z"}); err != nil {
-		t.Fatal(err)
-	}
-	if got := fmt.Sprint(tb.Proxy.Trusted); got !=
-		"[10.0.0.1/8 ::ffff:192.0.2.1/128 fe80::1/128]" {
-		t.Error(got)
-	}
-	if got := tb.Proxy.Upstream.String(); got != "https://h:8/x?y=z" {
-		t.Error(got)
-	}
-}
-
-// The flags in docs/proxy.md are there, with these defaults.
-func TestDocumentation(t *testing.T) {
-	doc, err := os.ReadFile("../../../../docs/proxy.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	parser, err := kong.New(&Command{}, Vars)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defaults := map[string]string{}
-	for _, f := range parser.Model.Flags {
-		defaults[f.Name] = f.Default
-	}
-	rows := regexp.MustCompile("(?m)^\\| `--(.*?)` \\| (.*?) \\|").FindAllSubmatch(doc, -1)
-	for _, row := range rows {
-		name, told := string(row[1]), string(row[2])
-		value, ok := defaults[name]
-		if told = strings.Trim(told, "`"); !ok || value != "" && value != told {
-			t.Errorf("--%s: %q, want %q", name, told, value)
-		}
-	}
-	if len(rows) < 10 {
-		t.Errorf("%d rows", len(rows))
 	}
 }
 
@@ -184,14 +132,14 @@ func TestIPv6(t *testing.T) {
 	}
 }
 
-// With an upstream there is nobody to send bursts to, and without an admin address no page.
+// The page sends no bursts to a real upstream. Without an admin address there is no page.
 func TestNoDemo(t *testing.T) {
 	r := run(t, func(c *Command) {
 		c.Policy = policyOff
 		_ = c.Upstream.UnmarshalText([]byte("http://127.0.0.1:1"))
 	})
-	if strings.Contains(r.said, "demo") || !strings.Contains(r.said, "Nothing is limited.") {
-		t.Error(r.said)
+	if strings.Contains(r.banner, "demo") || !strings.Contains(r.banner, "Nothing is limited.") {
+		t.Error(r.banner)
 	}
 	resp, err := http.Post(r.admin+"/api/burst", "application/x-www-form-urlencoded",
 		strings.NewReader("n=1"))
@@ -203,7 +151,7 @@ func TestNoDemo(t *testing.T) {
 		t.Error(resp.Status)
 	}
 	r = run(t, func(c *Command) { c.Admin = adminOff })
-	if strings.Contains(r.said, "metrics") || len(port.FindAllString(r.said, -1)) != 3 {
-		t.Error(r.said)
+	if strings.Contains(r.banner, "metrics") || len(port.FindAllString(r.banner, -1)) != 3 {
+		t.Error(r.banner)
 	}
 }

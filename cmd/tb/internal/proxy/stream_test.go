@@ -2,18 +2,16 @@ package proxy
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/coder/websocket"
 )
 
-// What an upstream flushes arrives, while the response goes on.
+// The client receives what the upstream flushes before the response ends.
 func TestStreamingResponse(t *testing.T) {
 	more := make(chan struct{})
 	_, url, _ := start(t, two, func(w http.ResponseWriter, _ *http.Request) {
@@ -40,7 +38,7 @@ func TestStreamingResponse(t *testing.T) {
 	}
 }
 
-// What a client has written arrives, while the request goes on.
+// The upstream receives what the client writes before the request ends.
 func TestStreamingRequest(t *testing.T) {
 	got := make(chan string)
 	_, url, _ := start(t, two, func(_ http.ResponseWriter, r *http.Request) {
@@ -69,9 +67,41 @@ func TestStreamingRequest(t *testing.T) {
 	<-got
 }
 
+// An upstream may answer piece by piece while it receives the request piece by piece.
+func TestBothDirectionsAtOnce(t *testing.T) {
+	_, url, _ := start(t, two, func(w http.ResponseWriter, r *http.Request) {
+		control := http.NewResponseController(w)
+		if err := control.EnableFullDuplex(); err != nil {
+			t.Error(err)
+		}
+		_ = control.Flush()
+		for lines := bufio.NewScanner(r.Body); lines.Scan(); {
+			fmt.Fprintln(w, lines.Text())
+			_ = control.Flush()
+		}
+	})
+	body, w := io.Pipe()
+	r, err := http.Post(url, "text/plain", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	lines := bufio.NewScanner(r.Body)
+	for i := range 3 {
+		fmt.Fprintln(w, i)
+		if !lines.Scan() || lines.Text() != fmt.Sprint(i) {
+			t.Fatalf("got %q, %v, want %d", lines.Text(), lines.Err(), i)
+		}
+	}
+	w.Close()
+	if lines.Scan() || lines.Err() != nil {
+		t.Error(lines.Text(), lines.Err())
+	}
+}
+
 // echo is a WebSocket server.
 func echo(w http.ResponseWriter, r *http.Request) {
-	c, err := websocket.Accept(w, r, nil) // if the Host is that of the Origin
+	c, err := websocket.Accept(w, r, nil) // checks that Host and Origin are the same
 	if err != nil {
 		return
 	}
@@ -117,91 +147,6 @@ func TestWebSocket(t *testing.T) {
 	dial(t, url)
 	_, r, err := websocket.Dial(t.Context(), url, nil)
 	if err == nil || r.StatusCode != http.StatusTooManyRequests {
-		t.Error("a third was not refused")
+		t.Error("the third request was not refused")
 	}
-}
-
-// At the end requests may end, new ones are not accepted, and WebSockets are closed.
-func TestShutdown(t *testing.T) {
-	arrived, finish := make(chan struct{}), make(chan struct{})
-	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/slow" {
-			echo(w, r)
-			return
-		}
-		close(arrived)
-		<-finish
-		fmt.Fprint(w, "done")
-	}))
-	defer upstream.Close()
-	r := run(t, func(c *Command) {
-		if err := c.Upstream.UnmarshalText([]byte(upstream.URL)); err != nil {
-			t.Error(err)
-		}
-	})
-	socket := dial(t, r.proxy)
-	type result struct {
-		body string
-		err  error
-	}
-	slow := make(chan result)
-	go func() {
-		resp, err := http.Get(r.proxy + "/slow")
-		if err != nil {
-			slow <- result{"", err}
-			return
-		}
-		defer resp.Body.Close()
-		body, err := io.ReadAll(resp.Body)
-		slow <- result{string(body), err}
-	}()
-	<-arrived
-	stopped := make(chan error)
-	go func() { stopped <- r.stop() }()
-	r.log.until(t, "shutting down")
-	say(t, socket) // still open, as long as the other request is served
-	close(finish)
-	if got := <-slow; got.body != "done" || got.err != nil {
-		t.Errorf("%q, %v", got.body, got.err)
-	}
-	if err := <-stopped; err != nil {
-		t.Error(err)
-	}
-	if _, _, err := socket.Read(context.Background()); err == nil {
-		t.Error("the WebSocket is still open")
-	}
-	if _, err := http.Get(r.proxy); err == nil {
-		t.Error("the port is still open")
-	}
-}
-
-// Requests that take longer than they may are cut off, so that the proxy ends.
-func TestShutdownCutsOff(t *testing.T) {
-	arrived, finish := make(chan struct{}), make(chan struct{})
-	upstream := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		close(arrived)
-		<-finish
-	}))
-	defer upstream.Close()
-	defer close(finish)
-	r := run(t, func(c *Command) {
-		c.Shutdown = 0
-		if err := c.Upstream.UnmarshalText([]byte(upstream.URL)); err != nil {
-			t.Error(err)
-		}
-	})
-	ended := make(chan error)
-	go func() {
-		resp, err := http.Get(r.proxy)
-		if err == nil {
-			resp.Body.Close()
-		}
-		ended <- err
-	}()
-	<-arrived
-	if err := r.stop(); err != nil {
-		t.Error(err)
-	}
-	<-ended
-	r.log.until(t, "requests were cut off")
 }

@@ -10,11 +10,11 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb/cas"
 )
 
-// suppressed is the attribute that says how many lines were not logged.
-const suppressed = "suppressed"
+// suppressedKey is the attribute that counts the lines left out since the last one.
+const suppressedKey = "suppressed"
 
-// throttle bounds how often something is logged. A flood of requests that are refused must
-// not become one of lines.
+// throttle bounds how often something is logged, so that a flood of requests does not become
+// a flood of lines.
 type throttle struct {
 	bucket  *cas.Bucket
 	dropped atomic.Uint64
@@ -28,7 +28,7 @@ func newThrottle() *throttle {
 	return &throttle{bucket: bucket}
 }
 
-// admit says whether to log, and how often the answer was no since it was last yes.
+// admit reports whether to log a line, and how many lines were dropped since the last one.
 func (t *throttle) admit() (dropped uint64, ok bool) {
 	d, _ := t.bucket.Allow(context.Background()) // one token is always a valid cost
 	if !d.Allowed {
@@ -38,33 +38,32 @@ func (t *throttle) admit() (dropped uint64, ok bool) {
 	return t.dropped.Swap(0), true
 }
 
-// throttled is a handler that drops records while there are too many, and says how many in
-// the next.
-type throttled struct {
+// throttledHandler drops records while there are too many. The next record has their number.
+type throttledHandler struct {
 	slog.Handler
 	throttle *throttle
 }
 
 // Handle implements slog.Handler.
-func (t throttled) Handle(ctx context.Context, r slog.Record) error {
+func (t throttledHandler) Handle(ctx context.Context, r slog.Record) error {
 	n, ok := t.throttle.admit()
 	if !ok {
 		return nil
 	}
 	if n > 0 {
-		r.AddAttrs(slog.Uint64(suppressed, n))
+		r.AddAttrs(slog.Uint64(suppressedKey, n))
 	}
 	return t.Handler.Handle(ctx, r)
 }
 
 // WithAttrs implements slog.Handler.
-func (t throttled) WithAttrs(attrs []slog.Attr) slog.Handler {
+func (t throttledHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	t.Handler = t.Handler.WithAttrs(attrs)
 	return t
 }
 
 // WithGroup implements slog.Handler.
-func (t throttled) WithGroup(name string) slog.Handler {
+func (t throttledHandler) WithGroup(name string) slog.Handler {
 	t.Handler = t.Handler.WithGroup(name)
 	return t
 }

@@ -9,14 +9,17 @@ import (
 	"os"
 	"strings"
 
+	"github.com/alecthomas/kong"
 	"github.com/schollz/progressbar/v3"
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/accesslog"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cidr"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/samplelog"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// Command is `tb replay`: its fields are its flags. Vars has their help.
+// Command is `tb replay`. Its fields are the flags; Vars has their help.
 type Command struct {
 	Files []string `arg:"" optional:"" name:"file" help:"${replay_file}"`
 
@@ -26,6 +29,7 @@ type Command struct {
 
 	Key        []string          `sep:"none" default:"ip" help:"${replay_key}"`
 	IPv6Prefix prefix            `type:"text" name:"ipv6-prefix" default:"64" help:"${replay_prefix}"`
+	Trusted    []cidr.Network    `name:"trusted-proxies" placeholder:"CIDR" help:"${replay_trusted}"`
 	Cost       Cost              `type:"text" default:"1" help:"${replay_cost}"`
 	Field      map[string]string `mapsep:"," placeholder:"NAME=FIELD" help:"${replay_field}"`
 
@@ -40,13 +44,7 @@ type Command struct {
 	SampleLines sampleLines `type:"text" default:"100000" help:"${replay_sample_lines}"`
 }
 
-// IO is what a command reads from and writes to.
-type IO struct {
-	Stdin          io.Reader
-	Stdout, Stderr io.Writer
-}
-
-// Validate returns an error for flags that do not go together or are out of range.
+// Validate returns an error for flags that exclude each other or are out of range.
 func (c *Command) Validate() error {
 	switch {
 	case c.Sample && len(c.Files) > 0:
@@ -65,14 +63,14 @@ func (c *Command) Validate() error {
 	return err
 }
 
-// options turns the flags into what is replayed.
+// options returns the options that the flags describe.
 func (c *Command) options() (Options, error) {
 	o := Options{
 		Rates: c.Sweep.Rates, Bursts: c.Sweep.Bursts,
-		IPv6Prefix: int(c.IPv6Prefix), Cost: c.Cost,
+		Trusted: cidr.Prefixes(c.Trusted), IPv6Prefix: int(c.IPv6Prefix), Cost: c.Cost,
 		MaxKeys: int(c.MaxKeys), Overflow: tb.ForgiveLeast, Impl: c.Impl,
 	}
-	for _, names := range c.Key { // not split by kong, which drops an empty name at the end
+	for _, names := range c.Key { // kong would drop an empty name at the end
 		o.Keys = append(o.Keys, strings.Split(names, ",")...)
 	}
 	if c.Overflow == "refuse" {
@@ -94,10 +92,10 @@ func (c *Command) options() (Options, error) {
 	return o, o.validate()
 }
 
-// Run replays the log and prints the report. A report on part of the input is printed
-// too, and the errors returned that kept it from the rest. What can fail before a long
-// replay does not fail after it: the files are looked for and that for the SVG is made.
-func (c *Command) Run(ctx context.Context, std IO) error {
+// Run replays the log and prints the report. After an error it prints the report on the
+// part of the input that was replayed. Run looks for the files and creates the SVG before a
+// long replay, so that a wrong name does not fail after it.
+func (c *Command) Run(ctx context.Context, std cli.IO) error {
 	o, err := c.options()
 	if err != nil {
 		return err
@@ -120,36 +118,36 @@ func (c *Command) Run(ctx context.Context, std IO) error {
 	if res.Report.Interrupted {
 		err = errors.Join(err, errors.New("interrupted"))
 	}
-	err = errors.Join(err, res.Report.absent(), c.print(&res.Report, std.Stdout))
+	err = errors.Join(err, res.Report.checkNames(), c.print(&res.Report, std.Stdout))
 	if svg != nil {
 		err = errors.Join(err, res.WriteSVG(svg), svg.Close())
 	}
 	return err
 }
 
-// replay replays the logs and shows in the bar, if there is one, how far it is.
+// replay replays the logs and shows its progress in the bar, which may be nil.
 func (c *Command) replay(ctx context.Context, o Options, logs []Input,
 	bar *progressbar.ProgressBar) (*Result, error) {
 	if bar != nil {
 		defer bar.Finish()
 		for i := range logs {
-			logs[i] = logs[i].watched(bar)
+			logs[i] = logs[i].withProgress(bar)
 		}
 	}
 	return Run(ctx, o, accesslog.Schema{Names: c.Field}, logs)
 }
 
-// logs returns what to replay and its length.
+// logs returns the inputs and their length in bytes, -1 if it is not known.
 func (c *Command) logs(stdin io.Reader) ([]Input, int64, error) {
 	if !c.Sample {
-		return inputs(c.Files, stdin)
+		return findInputs(c.Files, stdin)
 	}
 	return []Input{{"generated sample", func() (io.ReadCloser, error) {
 		return io.NopCloser(samplelog.New(int(c.SampleLines))), nil
 	}}}, 0, nil
 }
 
-// print writes the report in the form asked for.
+// print writes the report as text or JSON.
 func (c *Command) print(rep *Report, stdout io.Writer) error {
 	if !c.JSON {
 		return rep.WriteText(stdout)
@@ -157,4 +155,59 @@ func (c *Command) print(rep *Report, stdout io.Writer) error {
 	enc := json.NewEncoder(stdout)
 	enc.SetIndent("", "  ")
 	return enc.Encode(rep)
+}
+
+// Vars has the help of the flags for kong.
+var Vars = kong.Vars{
+	"replay_file": "Access logs, plain or gzipped; - is standard input. At least one is needed" +
+		" without --sample.",
+
+	"replay_rate":  "Refill rate: 5 (a second), 2.5/s, 300/m, 1/24h.",
+	"replay_burst": "Capacity of a bucket, in tokens.",
+	"replay_sweep": "Compare all pairs of rates and bursts, as in 'rate=1,2,300/m burst=10,20'." +
+		" --rate or --burst stands in for a list that is left out.",
+
+	"replay_key": "Key of a bucket: ip, user, path, host, or a JSON field such as" +
+		" request.headers.X-Api-Key. Several, with commas between, make a composite key.",
+	"replay_prefix": "Bits of an IPv6 address that make a client, 1 to 128.",
+	"replay_trusted": "Networks of the proxies in front of the server, separated by commas, whose" +
+		" X-Forwarded-For is believed.",
+	"replay_cost": "Tokens that a request takes: a number, bytes, bytes/KiB (kB, MiB, …) or a" +
+		" JSON field.",
+	"replay_field": "Where a JSON log has time, ip (the peer), forwarded, user, host, uri or size," +
+		" instead of the usual fields.",
+
+	"replay_max_keys": "Bound on the keys of each limiter, and so on memory.",
+	"replay_overflow": "What happens to a new key while no bucket is full: forgive the smallest" +
+		" debt, or refuse the key.",
+	"replay_impl": "Implementation of the limiter: cas or mutex.",
+
+	"replay_json": "Print the report as JSON.",
+	"replay_svg":  "Also draw the decisions over time into FILE.",
+
+	"replay_sample": "Replay a generated log instead of files.",
+	"replay_sample_lines": fmt.Sprintf("Length of the generated log, %s to %s.",
+		grouped(samplelog.MinLines), grouped(samplelog.MaxLines)),
+}
+
+// Help explains what the help of the flags does not.
+func (*Command) Help() string {
+	return `Feeds access logs through the limiter, with the time of each line as its clock, and
+reports what the limit would have done. Reads Common and Combined Log Format and JSON
+lines (Caddy, nginx), and detects the format of each file.
+
+The client is the one that "tb proxy" would find with the same --trusted-proxies: the
+peer or, behind trusted proxies, the last entry of X-Forwarded-For that is not a trusted
+proxy. A Combined line has X-Forwarded-For in quotes after the user agent. If a log has a
+list instead of the peer, the last entry counts as the peer.
+
+No request is free. A response of size 0 or without a size costs as much as one byte. A
+request without a positive number in its cost field costs one token.
+
+Exit status:
+
+    0  The input was replayed.
+    1  A part of the input was not replayed, because of an error or an interrupt, or no
+       request has a part of the key or the cost field. The report covers the rest.
+    2  The flags have a mistake.`
 }

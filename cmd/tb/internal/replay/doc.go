@@ -1,34 +1,33 @@
 // Package replay feeds access logs through a rate limiter, with the time of the log as
 // its clock, and reports what the limit would have done.
 //
-// # What is decided
+// # Decisions
 //
 // Every valid line is one call for one key: the limiter is asked for the cost of the
-// request at the time that the line is stamped with. Lines are replayed in the order in
-// which they stand in the files, and the files in the order in which they are given.
+// request at the time of the line. Lines are replayed in the order of the files, and files
+// in the order in which they are given.
 //
-// Servers stamp a line with the begin of a request and write it at its end, so lines
-// step back in time all the while. They are not sorted: a limiter in that server would
-// have met the requests in about that disorder. Its contract says what becomes of a late
-// one: time never moves back, and the request is decided on its bucket as it stands. The
-// report says how many lines stepped back, and how far at most; a step of hours means
-// that files were given in the wrong order.
+// A server stamps a line with the time when a request began, and writes it when the request
+// ends. So lines often step back in time. They are not sorted, because a limiter in that
+// server would have met the requests in about the same order. The contract of package tb
+// covers late readings: time never moves back, and a late request is decided on its bucket
+// as it stands. The report counts the lines that step back and has the longest step. A step
+// of hours means that files were given in the wrong order.
 //
-// # What is bounded
+// # Bounds
 //
-// A log may be longer than memory, and have more clients than fit into it. The table of
-// each limiter is bounded by Options.MaxKeys, and its memory too: a part of a key has at
-// most 256 bytes, and a longer one is replaced by its beginning and its SHA-256. All that is
-// kept besides is bounded, and is exact as long as a log stays within these bounds:
+// A log may be longer than memory, and have more clients than fit into it. Options.MaxKeys
+// bounds the table of each limiter. A part of a key has at most 256 bytes: a longer part is
+// replaced by its first bytes and its SHA-256. The rest is bounded too, and is exact as
+// long as a log stays within the bounds:
 //
-//   - The number of keys, and of those that were refused: exact up to 131,072 of each,
-//     then estimated within about 1 %. See clients.
-//   - The keys that were refused most: 4,096 keys have statistics of their own. With
-//     more keys than that, those that matter stay and their counts become lower bounds.
-//     See top.
-//   - The plots: at most 512 intervals, of whole seconds. See timeline.
-//   - A line: at most 1 MiB. A longer one is malformed.
+//   - The number of keys and the number of refused keys are exact up to 131,072 each. Larger
+//     numbers are estimates, within about 1 %. See keyCounter.
+//   - 4,096 keys have statistics of their own. With more keys than that, the keys refused
+//     most stay and their counts become lower bounds. See ranking.
+//   - The plots have at most 512 intervals, of whole seconds. See timeline.
+//   - A line has at most 1 MiB. A longer line is malformed.
 //
-// Together these take about 50 MB at worst, and far less for most logs. The process takes
-// about twice as much, since the garbage collector waits for that.
+// All of this takes at most about 50 MB, and far less for most logs. The process takes
+// about twice as much, because the garbage collector lets the heap grow that far.
 package replay

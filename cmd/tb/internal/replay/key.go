@@ -2,44 +2,58 @@ package replay
 
 import (
 	"bytes"
-	"encoding/binary"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
+	"unicode/utf8"
+	"unsafe"
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/accesslog"
+	"github.com/seed-181794aa/ratelimit/internal/clientaddr"
+	"github.com/seed-181794aa/ratelimit/internal/compositekey"
 )
 
-// keyer composes the key of a request from its parts. Each part is preceded by its
-// length, so that no two lists of parts give the same key, whatever they contain.
-// A part that is too long is replaced by its digest.
+// keyer composes the key of a request from its parts.
 type keyer struct {
 	parts   []func(*accesslog.Record) []byte
 	names   []string
-	missing []uint64 // per part: how many requests did not have it
-	prefix  int      // bits of an IPv6 address that make a client
-	key     []byte   // reused from call to call, as are
-	ip      []byte
-	long    []byte
+	missing []uint64 // by part: the number of requests without it
+
+	rules  clientaddr.Rules
+	trusts bool // whether rules trust any proxy
+
+	buf, address, digest []byte // reused by each call
+	lines                [2]string
 }
 
-// wantKey says what can be part of a key.
 const wantKey = "want ip, user, path, host or the name of a JSON field," +
 	" and commas between several"
 
-// newKeyer returns a keyer for the named parts, and the JSON fields it needs the log
-// to be read with.
-func newKeyer(names []string, ipv6Prefix int) (*keyer, []string, error) {
-	if len(names) == 0 {
+// newKeyer returns a keyer for the key of o, and the JSON fields that it needs.
+func newKeyer(o *Options) (*keyer, []string, error) {
+	if len(o.Keys) == 0 {
 		return nil, nil, fmt.Errorf("no key: %s", wantKey)
 	}
-	k := &keyer{names: names, missing: make([]uint64, len(names)), prefix: ipv6Prefix}
+	k := &keyer{
+		names: o.Keys, missing: make([]uint64, len(o.Keys)), trusts: len(o.Trusted) > 0,
+	}
+	var err error
+	if k.rules, err = clientaddr.New(o.Trusted, 0, o.IPv6Prefix); err != nil {
+		return nil, nil, err
+	}
+	standard := map[string]func(*accesslog.Record) []byte{
+		"ip":   k.client,
+		"user": func(rec *accesslog.Record) []byte { return rec.User },
+		"host": func(rec *accesslog.Record) []byte { return rec.Host },
+		"path": func(rec *accesslog.Record) []byte { return rec.Path },
+	}
 	var extra []string
-	for _, name := range names {
-		part, ok := k.standard(name)
-		if !ok {
-			if !isFieldName(name) || misspelt(name, "ip", "user", "path", "host") {
+	for _, name := range o.Keys {
+		part := standard[name]
+		if part == nil {
+			if !isFieldName(name) || isMisspelt(name, "ip", "user", "path", "host") {
 				return nil, nil, fmt.Errorf("key %q: %s", name, wantKey)
 			}
 			i := len(extra)
@@ -51,24 +65,9 @@ func newKeyer(names []string, ipv6Prefix int) (*keyer, []string, error) {
 	return k, extra, nil
 }
 
-// standard returns the part of that name if it is one that every format has.
-func (k *keyer) standard(name string) (func(*accesslog.Record) []byte, bool) {
-	switch name {
-	case "ip":
-		return k.client, true
-	case "user":
-		return func(rec *accesslog.Record) []byte { return rec.User }, true
-	case "host":
-		return func(rec *accesslog.Record) []byte { return rec.Host }, true
-	case "path":
-		return func(rec *accesslog.Record) []byte { return rec.Path }, true
-	}
-	return nil, false
-}
-
-// misspelt says whether a name that passes for that of a field is rather one of the words
-// in other letters, or composed with it in another way than is understood: IP, ip+path.
-func misspelt(name string, words ...string) bool {
+// isMisspelt reports whether a name is one of the words in other letters or with a suffix
+// that another program would understand: IP, ip+path.
+func isMisspelt(name string, words ...string) bool {
 	end := strings.IndexAny(name, "+:")
 	if end < 0 {
 		end = len(name)
@@ -78,66 +77,74 @@ func misspelt(name string, words ...string) bool {
 	})
 }
 
-// of returns the key of a request, valid until the next call. A part that the request
-// does not have is empty, so all requests without it share a bucket; they are counted,
-// since that is seldom what was meant.
-func (k *keyer) of(rec *accesslog.Record) []byte {
-	k.key = k.key[:0]
+// key returns the key of a request, valid until the next call. A part that the request does
+// not have is empty, so all requests without it share a bucket. The keyer counts them,
+// because that is seldom intended.
+func (k *keyer) key(rec *accesslog.Record) []byte {
+	k.buf = k.buf[:0]
 	for i, part := range k.parts {
 		value := part(rec)
 		if len(value) == 0 {
 			k.missing[i]++
 		}
-		length := uint64(len(value)) << 1
 		if len(value) > maxPart {
-			k.long = appendDigest(k.long[:0], value)
-			value, length = k.long, uint64(len(k.long))<<1|1
+			k.digest = appendDigest(k.digest[:0], value)
+			k.buf = compositekey.AppendDigest(k.buf, k.digest)
+		} else {
+			k.buf = compositekey.Append(k.buf, value)
 		}
-		k.key = binary.AppendUvarint(k.key, length)
-		k.key = append(k.key, value...)
 	}
-	return k.key
+	return k.buf
 }
 
-// parts splits a key into what it was composed of.
-func parts(key string) []string {
-	var values []string
-	for b := []byte(key); len(b) > 0; {
-		n, width := binary.Uvarint(b)
-		n, b = n>>1, b[width:]
-		values = append(values, string(b[:n]))
-		b = b[n:]
+// maxPart is the longest part that a key holds in full, in bytes. Clients choose their
+// paths, up to megabytes, and the bounds of the tables count keys.
+const maxPart = 256
+
+// A digest has the first digestPrefix bytes of a part and digestSum bytes of its SHA-256:
+// 80 characters with the label between them, which a report shows in full. Two parts with
+// the same 128 bits cannot be found even on purpose.
+const (
+	digestPrefix = 40
+	digestSum    = 16
+)
+
+// appendDigest appends the digest of a part.
+func appendDigest(b, part []byte) []byte {
+	n := digestPrefix
+	for n > 0 && !utf8.RuneStart(part[n]) {
+		n--
 	}
-	return values
+	sum := sha256.Sum256(part)
+	b = append(b, part[:n]...)
+	b = append(b, "…sha256:"...)
+	return hex.AppendEncode(b, sum[:digestSum])
 }
 
-// client returns the address that stands for a client: IPv4 in full, also where it
-// was mapped into IPv6, and of IPv6 the network, since a client can choose freely in
-// its own. What is no address (a host name) is its own client.
+// client returns the address of the client as text: an IPv4 address, or the network of an
+// IPv6 address. A peer that is not an address, such as a host name, is returned as it is.
+//
+// Where the log has a list instead of the peer, the peer itself was not logged. It wrote the
+// last entry of the list, which takes its place. The other entries count as X-Forwarded-For.
 func (k *keyer) client(rec *accesslog.Record) []byte {
-	if bytes.IndexByte(rec.IP, ':') < 0 {
-		return rec.IP
+	if !k.trusts && bytes.IndexByte(rec.Peer, ':') < 0 && bytes.IndexByte(rec.Peer, ',') < 0 {
+		return rec.Peer // most lines need no parsing
 	}
-	addr, ok := parseAddr(string(rec.IP))
-	if !ok {
-		return rec.IP
+	peer, lines := rec.Peer, k.lines[:0]
+	if len(rec.Forwarded) > 0 {
+		lines = append(lines, view(rec.Forwarded))
 	}
-	addr = addr.Unmap()
-	if addr.Is4() || k.prefix == addr.BitLen() {
-		k.ip = addr.AppendTo(k.ip[:0])
-		return k.ip
+	if i := bytes.LastIndexByte(peer, ','); i >= 0 {
+		lines = append(lines, view(peer[:i]))
+		peer = bytes.TrimSpace(peer[i+1:])
 	}
-	network, _ := addr.Prefix(k.prefix) // the prefix was checked
-	k.ip = network.AppendTo(k.ip[:0])
-	return k.ip
+	address := k.rules.Client(view(peer), lines)
+	if !address.IsValid() {
+		return peer
+	}
+	k.address = k.rules.AppendNetwork(k.address[:0], k.rules.Network(address))
+	return k.address
 }
 
-// parseAddr parses an address with or without a port. It drops an IPv6 zone.
-func parseAddr(s string) (netip.Addr, bool) {
-	addr, err := netip.ParseAddr(strings.Trim(s, "[]"))
-	if err != nil {
-		withPort, err := netip.ParseAddrPort(s)
-		return withPort.Addr().WithZone(""), err == nil
-	}
-	return addr.WithZone(""), true
-}
+// view returns b as a string without a copy. It is valid as long as b does not change.
+func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }

@@ -8,11 +8,12 @@ import (
 	"testing"
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/accesslog"
+	"github.com/seed-181794aa/ratelimit/internal/compositekey"
 )
 
 func mustKeyer(t testing.TB, prefix int, names ...string) *keyer {
 	t.Helper()
-	k, _, err := newKeyer(names, prefix)
+	k, _, err := newKeyer(&Options{Keys: names, IPv6Prefix: prefix})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,21 +41,24 @@ func TestClientAddresses(t *testing.T) {
 		{64, "", ""},
 	} {
 		k := mustKeyer(t, tt.prefix, "ip")
-		key := k.of(&accesslog.Record{IP: []byte(tt.ip)})
-		if got := parts(string(key)); len(got) != 1 || got[0] != tt.want {
+		key := k.key(&accesslog.Record{Peer: []byte(tt.ip)})
+		if got := compositekey.Parts(string(key)); len(got) != 1 || got[0] != tt.want {
 			t.Errorf("%s by /%d is %q, want %q", tt.ip, tt.prefix, got, tt.want)
 		}
 	}
 }
 
 func TestKeyParts(t *testing.T) {
-	k, extra, err := newKeyer([]string{"path", "tenant.id", "user", "host", "plan"}, 64)
+	k, extra, err := newKeyer(&Options{
+		Keys: []string{"path", "tenant.id", "user", "host", "plan"},
+	})
 	if err != nil || !slices.Equal(extra, []string{"tenant.id", "plan"}) {
 		t.Fatalf("extra fields %q, %v", extra, err)
 	}
 	rec := &accesslog.Record{User: []byte("eve"), Host: []byte("h"), Path: []byte("/p"),
 		Fields: [][]byte{[]byte("t"), nil}}
-	if got := parts(string(k.of(rec))); !slices.Equal(got, []string{"/p", "t", "eve", "h", ""}) {
+	want := []string{"/p", "t", "eve", "h", ""}
+	if got := compositekey.Parts(string(k.key(rec))); !slices.Equal(got, want) {
 		t.Errorf("got %q", got)
 	}
 	if !slices.Equal(k.missing, []uint64{0, 0, 0, 0, 1}) {
@@ -65,7 +69,7 @@ func TestKeyParts(t *testing.T) {
 func TestKeyErrorsSayWhatIsExpected(t *testing.T) {
 	for _, name := range []string{"", "a/b", "5", "two words", "IP", "Path", "ip+path",
 		"ip:path", "User:x", "host+"} {
-		_, _, err := newKeyer([]string{"ip", name}, 64)
+		_, _, err := newKeyer(&Options{Keys: []string{"ip", name}})
 		if err == nil || !strings.Contains(err.Error(), "ip, user, path, host") {
 			t.Errorf("key %q: error %v", name, err)
 		}
@@ -74,7 +78,7 @@ func TestKeyErrorsSayWhatIsExpected(t *testing.T) {
 
 func TestFieldsMayBeginLikeAWord(t *testing.T) {
 	for _, name := range []string{"ipaddr", "user_id", "host.name", "a+b", "x:y", "clientip"} {
-		if _, extra, err := newKeyer([]string{name}, 64); err != nil || len(extra) != 1 {
+		if _, extra, err := newKeyer(&Options{Keys: []string{name}}); err != nil || len(extra) != 1 {
 			t.Errorf("key %q: error %v, fields %q", name, err, extra)
 		}
 	}
@@ -82,22 +86,22 @@ func TestFieldsMayBeginLikeAWord(t *testing.T) {
 
 func TestLongPartsAreReplacedByADigest(t *testing.T) {
 	k := mustKeyer(t, 64, "path", "user")
-	of := func(path string) string {
-		return string(k.of(&accesslog.Record{Path: []byte(path), User: []byte("u")}))
+	keyOf := func(path string) string {
+		return string(k.key(&accesslog.Record{Path: []byte(path), User: []byte("u")}))
 	}
 	long := "/" + strings.Repeat("é", 500_000)
 	const sum = "09564ea953d5f71dcdf727d47df589f8"
-	if got, want := parts(of(long))[0], long[:39]+"…sha256:"+sum; got != want {
+	if got, want := compositekey.Parts(keyOf(long))[0], long[:39]+"…sha256:"+sum; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got := parts(of(long[:256]))[0]; len(got) != 256 || got != long[:256] {
+	if got := compositekey.Parts(keyOf(long[:256]))[0]; len(got) != 256 || got != long[:256] {
 		t.Errorf("a path of 256 bytes came back as %q", got)
 	}
-	// What differs only at the end, or is written like a digest, is another key.
+	// A path that differs only at the end, or that looks like a digest, has another key.
 	seen := make(map[string]bool)
-	paths := []string{long, long + "x", long + "y", long[:257], parts(of(long))[0]}
+	paths := []string{long, long + "x", long + "y", long[:257], compositekey.Parts(keyOf(long))[0]}
 	for _, path := range paths {
-		key := of(path)
+		key := keyOf(path)
 		seen[key] = true
 		if len(key) > maxPart+10 {
 			t.Errorf("a path of %d bytes makes a key of %d", len(path), len(key))
@@ -121,7 +125,7 @@ func TestCompositeKeysDoNotCollide(t *testing.T) {
 		for i := range p {
 			p[i] = alphabet[rng.IntN(len(alphabet))] + alphabet[rng.IntN(len(alphabet))]
 		}
-		key := string(k.of(&accesslog.Record{
+		key := string(k.key(&accesslog.Record{
 			User: []byte(p[0]), Path: []byte(p[1]), Host: []byte(p[2]),
 		}))
 		if other, ok := seen[key]; ok && other != p {
@@ -133,7 +137,7 @@ func TestCompositeKeysDoNotCollide(t *testing.T) {
 				p[i] = string(appendDigest(nil, []byte(p[i])))
 			}
 		}
-		if got := parts(key); !slices.Equal(got, p[:]) {
+		if got := compositekey.Parts(key); !slices.Equal(got, p[:]) {
 			t.Fatalf("%q came back as %q", p, got)
 		}
 	}

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"image/color"
 	"io"
+	"math"
 	"slices"
+	"time"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -13,22 +15,24 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgsvg"
+
+	"github.com/seed-181794aa/ratelimit/internal/compositekey"
 )
 
-// The size of the drawing, and of the room for legends at its right edge.
+// The sizes of the drawing and of the legends at its right edge.
 const (
 	svgWidth    = 27 * vg.Centimeter
 	svgHeight   = 17 * vg.Centimeter
 	legendWidth = 5.5 * vg.Centimeter
-	legendRunes = 24 // what fits into it of a key
+	legendRunes = 24 // the longest key in a legend
 )
 
-// plottedKeys is how many of the keys refused most get a line: more cannot be told
-// apart.
+// plottedKeys is how many of the keys refused most get a line. More lines would be hard to
+// distinguish.
 const plottedKeys = 3
 
-// Colours that stay apart for colour-blind readers (Okabe and Ito's palette), on the
-// white that the drawing brings along.
+// Colours that colour-blind readers can distinguish (the palette of Okabe and Ito), on the
+// white page of the drawing.
 var (
 	grantedColor = color.RGBA{R: 86, G: 180, B: 233, A: 255}
 	refusedColor = color.RGBA{R: 213, G: 94, B: 0, A: 255}
@@ -39,14 +43,14 @@ var (
 	}
 )
 
-// chart is a plot with its legend beside it, where it hides nothing.
+// chart is a plot with its legend beside it.
 type chart struct {
 	*plot.Plot
 	legend plot.Legend
 }
 
-// WriteSVG draws two plots over time: requests granted and refused, and the tokens left
-// for the keys refused most. Without any request they are empty.
+// WriteSVG draws two plots over time: the requests granted and refused, and the tokens left
+// for the keys refused most. Both are empty if there is no request.
 func (res *Result) WriteSVG(w io.Writer) error {
 	decisions, err := res.decisionsChart()
 	if err != nil {
@@ -66,14 +70,14 @@ func (res *Result) WriteSVG(w io.Writer) error {
 	return err
 }
 
-// withFallbackFonts adds fonts of the same widths, for readers who lack the one that the
-// drawing was laid out with.
+// withFallbackFonts adds fonts of the same widths, for systems without the font of the
+// layout.
 func withFallbackFonts(svg []byte) []byte {
 	const font = "font-family:Liberation Sans"
 	return bytes.ReplaceAll(svg, []byte(font), []byte(font+",Arial,Helvetica,sans-serif"))
 }
 
-// drawCharts draws the charts one above the other, with their data areas aligned.
+// drawCharts draws the charts one above the other, with aligned data areas.
 func drawCharts(page draw.Canvas, charts ...chart) {
 	page.SetColor(color.White)
 	page.Fill(page.Path())
@@ -92,8 +96,7 @@ func drawCharts(page draw.Canvas, charts ...chart) {
 	}
 }
 
-// newChart returns an empty chart over the time of the log, the same for all charts, with
-// a light grid and the legend at the top.
+// newChart returns an empty chart over the time of the log, with a light grid.
 func (t *timeline) newChart(title, y string) chart {
 	c := chart{plot.New(), plot.NewLegend()}
 	c.Title.Text, c.Y.Label.Text = title, y
@@ -102,7 +105,7 @@ func (t *timeline) newChart(title, y string) chart {
 	if t.empty() {
 		c.Y.Max, c.X.Tick.Marker = 1, plot.ConstantTicks(nil)
 	} else {
-		c.X.Min, c.X.Max = t.begin(t.lo), t.begin(t.hi+1)
+		c.X.Min, c.X.Max = t.start(t.lo), t.start(t.hi+1)
 	}
 	c.legend.Top, c.legend.Left, c.legend.Padding = true, true, vg.Points(3)
 	for _, style := range []*text.Style{&c.Title.TextStyle, &c.X.Label.TextStyle,
@@ -116,12 +119,12 @@ func (t *timeline) newChart(title, y string) chart {
 	return c
 }
 
-// decisionsChart draws granted requests a second, and the refused ones on top of them, so
-// that the outline is the whole traffic.
+// decisionsChart draws the granted requests a second and the refused ones on top, so that
+// the outline is the whole traffic.
 func (res *Result) decisionsChart() (chart, error) {
 	t, timeline := res.replayer.trials[0], res.replayer.timeline
 	title := fmt.Sprintf("What %s with a burst of %s would have done, mean over %s",
-		t.rate, count(t.burst), timeline.width())
+		t.rate, grouped(t.burst), timeline.width())
 	if res.Report.Sample {
 		title += " (generated sample)"
 	}
@@ -129,25 +132,25 @@ func (res *Result) decisionsChart() (chart, error) {
 	if timeline.empty() {
 		return c, nil
 	}
-	all, err := area(timeline.curve(bin.total), refusedColor)
+	all, err := newArea(timeline.curve(bin.total), refusedColor)
 	if err != nil {
 		return c, err
 	}
-	granted, err := area(timeline.curve(bin.grants), grantedColor)
+	granted, err := newArea(timeline.curve(bin.justGranted), grantedColor)
 	if err != nil {
 		return c, err
 	}
-	c.Add(all, granted) // what looks out above granted is refused
+	c.Add(all, granted) // the visible rest of all is refused
 	c.legend.Add("refused", all)
 	c.legend.Add("granted", granted)
 	return c, nil
 }
 
-// area fills what is below a curve.
-func area(curve plotter.XYs, fill color.Color) (*plotter.Polygon, error) {
-	begin, end := curve[0], curve[len(curve)-1]
-	begin.Y, end.Y = 0, 0
-	p, err := plotter.NewPolygon(slices.Concat(plotter.XYs{begin}, curve, plotter.XYs{end}))
+// newArea returns the area below a curve.
+func newArea(curve plotter.XYs, fill color.Color) (*plotter.Polygon, error) {
+	first, last := curve[0], curve[len(curve)-1]
+	first.Y, last.Y = 0, 0
+	p, err := plotter.NewPolygon(slices.Concat(plotter.XYs{first}, curve, plotter.XYs{last}))
 	if err != nil {
 		return nil, err
 	}
@@ -156,23 +159,120 @@ func area(curve plotter.XYs, fill color.Color) (*plotter.Polygon, error) {
 	return p, nil
 }
 
-// tokensChart draws the fewest tokens left in each interval, as a horizontal line for each:
-// how a bucket fell and rose within it is not known.
+// tokensChart draws the fewest tokens left in each interval, as a horizontal line. What
+// happened to a bucket within an interval is not recorded.
 func (r *replayer) tokensChart() (chart, error) {
 	title := fmt.Sprintf("Fewest tokens left in %s, for the keys refused most", r.timeline.width())
 	c := r.timeline.newChart(title, "tokens")
 	c.Y.Max, c.Y.Tick.Marker = float64(r.trials[0].burst), wholeTicks{}
 	var lines []plot.Plotter
-	for i, e := range r.top.most(plottedKeys) {
+	for i, e := range r.ranking.most(plottedKeys) {
 		line, err := plotter.NewLine(r.tokensLeft(e))
 		if err != nil {
 			return c, err
 		}
 		line.Color, line.Width = keyColors[i], vg.Points(1.2)
 		lines = append(lines, line)
-		c.legend.Add(shorten(keyText(parts(e.key)), legendRunes), line)
+		c.legend.Add(shorten(keyText(compositekey.Parts(e.Key)), legendRunes), line)
 	}
-	slices.Reverse(lines) // the key refused most is drawn last, on top of the others
+	slices.Reverse(lines) // draws the key refused most last, above the other lines
 	c.Add(lines...)
 	return c, nil
+}
+
+// curve returns the count in each bin, a second, as a curve in steps. The timeline must not
+// be empty.
+func (t *timeline) curve(count func(bin) uint64) plotter.XYs {
+	width := t.width().Seconds()
+	var points plotter.XYs
+	for n := t.lo; n <= t.hi; n++ {
+		points = appendStep(points, t.start(n), width, float64(count(*t.bin(n)))/width)
+	}
+	return points
+}
+
+// appendStep appends a horizontal line from x on, at height y.
+func appendStep(points plotter.XYs, x, width, y float64) plotter.XYs {
+	return append(points, plotter.XY{X: x, Y: y}, plotter.XY{X: x + width, Y: y})
+}
+
+// tokensLeft returns the levels of a key as a curve in steps. The bucket refills in bins
+// without a request.
+func (r *replayer) tokensLeft(e *tracked) plotter.XYs {
+	levels := &e.Value.levels
+	levels.coarsen(r.timeline.shift)
+	t, width := r.trials[0], r.timeline.width().Seconds()
+	refill := float64(t.rate.Tokens) / t.rate.Per.Seconds() * width
+	tokens, rest := float64(t.burst), levels.points
+	var points plotter.XYs
+	for n := r.timeline.lo; n <= r.timeline.hi; n++ {
+		tokens = min(float64(t.burst), tokens+refill)
+		if len(rest) > 0 && rest[0].bin == n {
+			tokens = float64(rest[0].tokens)
+			rest = rest[1:]
+		}
+		points = appendStep(points, r.timeline.start(n), width, tokens)
+	}
+	return points
+}
+
+// wholeTicks marks whole numbers on an axis. The ticks of the plot package also mark
+// fractions, such as 2.5.
+type wholeTicks struct{}
+
+// Ticks implements plot.Ticker: at most 7 numbers, with steps of 1, 2, 5, 10, …
+func (wholeTicks) Ticks(first, last float64) []plot.Tick {
+	const most = 7
+	step := 1.0
+	for i := 0; (last-first)/step > most-1; i++ {
+		step *= [...]float64{2, 2.5, 2}[i%3]
+	}
+	return ticks(first, last, step, func(v float64) string { return grouped(int64(v)) })
+}
+
+// ticks marks the multiples of step from first to last.
+func ticks(first, last, step float64, label func(float64) string) (all []plot.Tick) {
+	for v := math.Ceil(first/step) * step; v <= last; v += step {
+		all = append(all, plot.Tick{Value: v, Label: label(v)})
+	}
+	return all
+}
+
+const day = 24 * time.Hour
+
+// timeSteps are the possible distances between the marks of a time axis.
+var timeSteps = []time.Duration{
+	time.Second, 5 * time.Second, 15 * time.Second, time.Minute, 5 * time.Minute,
+	15 * time.Minute, time.Hour, 3 * time.Hour, 6 * time.Hour, 12 * time.Hour,
+	day, 2 * day, 7 * day, 30 * day, 90 * day, 365 * day, 3650 * day, 36500 * day,
+}
+
+// timeTicks marks round times of UTC on an axis in seconds since 1970. The ticks of the
+// plot package are round in decimal: 100,000 seconds and not a day.
+type timeTicks struct{}
+
+// Ticks implements plot.Ticker: as many times as have room for their labels.
+func (timeTicks) Ticks(first, last float64) []plot.Tick {
+	const most = 9
+	i := 0
+	for i < len(timeSteps)-1 && (last-first)/timeSteps[i].Seconds() > most {
+		i++
+	}
+	format := timeFormat(timeSteps[i], last-first > day.Seconds())
+	return ticks(first, last, timeSteps[i].Seconds(), func(v float64) string {
+		return time.Unix(int64(v), 0).UTC().Format(format)
+	})
+}
+
+// timeFormat returns the shortest format in which marks that are step apart differ.
+func timeFormat(step time.Duration, severalDays bool) string {
+	switch {
+	case step >= day:
+		return time.DateOnly
+	case severalDays:
+		return "Jan 2 15:04"
+	case step >= time.Minute:
+		return "15:04"
+	}
+	return time.TimeOnly
 }

@@ -28,9 +28,9 @@ func TestRealLog(t *testing.T) {
 	}
 }
 
-// refusals is what a limit refuses of the real log, by a simulation in exact fractions that
-// keeps every bucket for good. Half of the lines step back in time, by up to a minute, so
-// they tell whether a bucket that left the table would have decided as a new one does.
+// refusals are the refusals of a limit in the real log, by a simulation in exact fractions
+// that never evicts a bucket. Half of the lines step back in time, by up to a minute. So the
+// numbers differ if a bucket that left the table would have decided otherwise than a new one.
 type refusals struct {
 	cost, rate     string
 	burst          Burst

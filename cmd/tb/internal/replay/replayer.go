@@ -1,114 +1,111 @@
 package replay
 
 import (
+	"context"
 	"fmt"
+	"net/netip"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/accesslog"
 	"github.com/seed-181794aa/ratelimit/tb"
+	"github.com/seed-181794aa/ratelimit/tb/cas"
+	"github.com/seed-181794aa/ratelimit/tb/mutex"
 )
 
-// Options say against what a log is replayed.
+// Options are the limits of a replay and how they apply to a request.
 type Options struct {
-	// Every rate is tried with every burst: all in one pass, each with a limiter of
-	// its own.
+	// Rates and Bursts are the limits. Every rate is tried with every burst, all in one
+	// pass, each pair with a limiter of its own.
 	Rates  []Rate
 	Bursts []Burst
 	// Keys name the parts of a key: ip, user, path, host or fields of a JSON log.
 	Keys []string
-	// IPv6Prefix is how many bits of an IPv6 address make a client, 1 to 128.
+	// Trusted are the networks of proxies whose X-Forwarded-For is believed. IPv6Prefix is
+	// how many bits of an IPv6 address make a client, 1 to 128.
+	Trusted    []netip.Prefix
 	IPv6Prefix int
-	// Cost is what a request takes.
+	// Cost is the cost of a request.
 	Cost Cost
-	// MaxKeys bounds the table of each limiter, and Overflow says what happens to a new
-	// key that finds it full of debtors.
+	// MaxKeys bounds the table of each limiter. Overflow applies to a new key while no
+	// bucket in the table is full.
 	MaxKeys  int
 	Overflow tb.Overflow
 	// Impl is the implementation of the limiter, cas or mutex.
 	Impl string
 }
 
-// validate returns an error that says what is wrong with the options.
+// validate returns an error if the sweep is too large or the key has a mistake.
 func (o *Options) validate() error {
 	if n := len(o.Rates) * len(o.Bursts); n > maxSweep {
 		return fmt.Errorf("sweep: %d pairs of rate and burst, want at most %d", n, maxSweep)
 	}
-	_, _, err := newKeyer(o.Keys, o.IPv6Prefix)
+	_, _, err := newKeyer(o)
 	return err
 }
 
-// replayer replays requests, one by one. It is not safe for concurrent use: the order
-// of the lines is the order of the decisions.
+// replayer replays requests, one by one. The order of the lines is the order of the
+// decisions, so it is not safe for concurrent use.
 type replayer struct {
-	opts   Options
-	extra  []string // the JSON fields that keyer and cost look at, in their order
 	keyer  *keyer
-	clock  logClock // of all limiters
-	trials []*trial // every rate with every burst, bursts varying faster
+	cost   Cost
+	extra  []string  // the JSON fields that keyer and cost need, in their order
+	now    time.Time // the time of the current line, which is the clock of all limiters
+	trials []*trial  // every rate with every burst, bursts varying faster
 
-	clients  clients
+	keys     keyCounter
 	span     span
 	standIns uint64 // requests whose cost field had no usable value
 
-	// Only a single limit is reported in such detail, so these are of the first trial.
-	top      *top
+	// Only a report on a single limit has these details. They are of the first trial.
+	ranking  ranking
 	timeline *timeline
 }
 
-// span is the time that a log covers, and how far its lines are out of order.
-type span struct {
-	requests          uint64
-	first, last, prev int64  // earliest and latest time, and that of the line before
-	steps             uint64 // lines whose time is before that of the line before
-	farthest          int64  // the longest of these steps, in nanoseconds
-}
-
-// newReplayer returns a replayer that has seen nothing yet.
+// newReplayer returns a replayer without any request.
 func newReplayer(o Options) (*replayer, error) {
 	r := &replayer{
-		opts: o, clients: newClients(maxClients), top: newTop(maxTracked), timeline: newTimeline(),
+		cost: o.Cost, keys: newKeyCounter(maxDistinct),
+		ranking: newRanking(maxTracked), timeline: newTimeline(),
 	}
 	var err error
-	if r.keyer, r.extra, err = newKeyer(o.Keys, o.IPv6Prefix); err != nil {
+	if r.keyer, r.extra, err = newKeyer(&o); err != nil {
 		return nil, err
 	}
 	if o.Cost.field != "" {
 		r.extra = append(r.extra, o.Cost.field)
 	}
+	opts := []tb.Option{
+		tb.WithClock(func() time.Time { return r.now }),
+		tb.WithMaxKeys(o.MaxKeys), tb.WithOverflow(o.Overflow),
+	}
 	for _, rate := range o.Rates {
 		for _, burst := range o.Bursts {
-			if err := r.addTrial(rate, burst); err != nil {
+			l, err := newLimiter(o.Impl, rate.limit(int(burst)), opts...)
+			if err != nil {
 				return nil, err
 			}
+			r.trials = append(r.trials, &trial{rate: rate, burst: burst, limiter: l})
 		}
 	}
 	return r, nil
 }
 
-// addTrial adds a limit to be tried.
-func (r *replayer) addTrial(rate Rate, burst Burst) error {
-	l, err := newLimiter(r.opts.Impl, rate.limit(int(burst)), tb.WithClock(r.clock.read),
-		tb.WithMaxKeys(r.opts.MaxKeys), tb.WithOverflow(r.opts.Overflow))
-	r.trials = append(r.trials, &trial{rate: rate, burst: burst, limiter: l})
-	return err
-}
-
-// add replays one request: every limit decides on it, and what they decide is counted.
+// replay has every limit decide on a request, and counts the decisions.
 //
-// The key is looked up in top even where its statistics are not reported, for that has
-// it as a string already, which saves an allocation for each request of a known client.
-func (r *replayer) add(rec *accesslog.Record) error {
+// The ranking is used even if it is not reported: it has the key as a string, which saves
+// an allocation for each request of a tracked key.
+func (r *replayer) replay(rec *accesslog.Record) error {
 	r.span.add(rec.Time)
-	r.clock.now = time.Unix(0, rec.Time)
-	key := r.keyer.of(rec)
-	cost, standIn := r.opts.Cost.of(rec)
+	r.now = time.Unix(0, rec.Time)
+	key := r.keyer.key(rec)
+	cost, standIn := r.cost.tokens(rec)
 	if standIn {
 		r.standIns++
 	}
-	client := r.top.see(key)
+	client := r.ranking.track(key)
 	var refused uint64
 	for i, t := range r.trials {
-		d, err := t.decide(client.key, cost)
+		d, err := t.decide(client.Key, cost)
 		if err != nil {
 			return err
 		}
@@ -116,30 +113,86 @@ func (r *replayer) add(rec *accesslog.Record) error {
 			refused |= 1 << i
 		}
 		if i == 0 {
-			r.detail(client, rec.Time/int64(time.Second), d)
+			r.addDetails(client, rec.Time/int64(time.Second), d)
 		}
 	}
-	r.clients.add(key, refused)
+	r.keys.add(key, refused)
 	return nil
 }
 
-// detail adds a decision of the first limit to the statistics.
-func (r *replayer) detail(client *tracked, second int64, d tb.Decision) {
+// addDetails counts a decision of the first limit.
+func (r *replayer) addDetails(client *tracked, second int64, d tb.Decision) {
 	r.timeline.add(second, d.Allowed)
-	client.count(second, d.Allowed)
-	client.levels.add(second, r.timeline.shift, d.Remaining)
+	if !d.Allowed {
+		client.Count++
+	}
+	client.Value.add(second, d.Allowed)
+	client.Value.levels.add(second, r.timeline.shift, d.Remaining)
 }
 
-// add notes the time of a request.
+// span is the time that a log covers, and how far its lines are out of order. Times are in
+// nanoseconds since 1970.
+type span struct {
+	requests    uint64
+	first, last int64  // the earliest and the latest time
+	previous    int64  // the time of the line before
+	stepsBack   uint64 // lines whose time is before the time of the line before
+	longestStep int64  // the longest step back, in nanoseconds
+}
+
+// add counts a request at a time.
 func (s *span) add(ns int64) {
 	if s.requests == 0 {
-		s.first, s.last, s.prev = ns, ns, ns
+		s.first, s.last, s.previous = ns, ns, ns
 	}
 	s.requests++
 	s.first, s.last = min(s.first, ns), max(s.last, ns)
-	if ns < s.prev {
-		s.steps++
-		s.farthest = max(s.farthest, s.prev-ns)
+	if ns < s.previous {
+		s.stepsBack++
+		s.longestStep = max(s.longestStep, s.previous-ns)
 	}
-	s.prev = ns
+	s.previous = ns
+}
+
+// limiter has the calls that a replay needs. A whole cost is exact in a float64, so
+// AllowCost serves all costs.
+type limiter interface {
+	AllowCost(ctx context.Context, key string, cost float64) (tb.Decision, error)
+	Stats() tb.Stats
+}
+
+// newLimiter returns a limiter of the named implementation, cas or mutex.
+func newLimiter(impl string, limit tb.Limit, opts ...tb.Option) (limiter, error) {
+	if impl == "mutex" {
+		return mutex.New[string](limit, opts...)
+	}
+	return cas.New[string](limit, opts...)
+}
+
+// trial is one limit under trial, with the number of requests by decision.
+type trial struct {
+	rate    Rate
+	burst   Burst
+	limiter limiter
+
+	granted      uint64
+	refused      uint64
+	neverGranted uint64 // the refused requests whose cost is above the burst
+}
+
+// decide takes the tokens of a request, and counts the decision.
+func (t *trial) decide(key string, cost float64) (tb.Decision, error) {
+	d, err := t.limiter.AllowCost(context.Background(), key, cost)
+	if err != nil {
+		return d, fmt.Errorf("cost %v: %w", cost, err)
+	}
+	if d.Allowed {
+		t.granted++
+		return d, nil
+	}
+	t.refused++
+	if d.RetryAfter == tb.Never {
+		t.neverGranted++
+	}
+	return d, nil
 }

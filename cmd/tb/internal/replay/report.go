@@ -10,52 +10,54 @@ import (
 	"unicode/utf8"
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/accesslog"
+	"github.com/seed-181794aa/ratelimit/internal/compositekey"
 )
 
-// shownKeys is how many of the keys refused most are reported.
+// shownKeys is how many of the keys refused most a report has.
 const shownKeys = 10
 
 // Report is the outcome of a replay. Its JSON form, which --json prints, is meant for
-// programs: names and meanings stay, fields may be added. Shares are fractions, 0 to 1.
+// programs: names and meanings stay, and fields may be added. Shares are fractions, 0 to 1.
 // Times are RFC 3339 in UTC. Lists are never null.
 type Report struct {
-	// Sample says that the log was generated: it is not anybody's traffic.
+	// Sample reports that the log was generated.
 	Sample bool `json:"sample"`
-	// Interrupted says that the replay ended before the log did.
+	// Interrupted reports that the replay ended before the log did.
 	Interrupted bool `json:"interrupted"`
-	// Files has the inputs that were opened, in their order.
+	// Files has the inputs that were opened, in order.
 	Files []File `json:"files"`
-	// Malformed has the first lines that were no requests, as file:line: reason: text.
+	// Malformed has the first five malformed lines, as file:line: reason: text.
 	Malformed []string `json:"malformed"`
 
-	// Requests is the number of valid lines: each is a request.
+	// Requests is the number of valid lines. Each line is a request.
 	Requests uint64 `json:"requests"`
-	// First and Last are the earliest and the latest time of a request. Without any
-	// request they are left out.
+	// First and Last are the earliest and the latest time of a request. They are left out
+	// if there is no request.
 	First time.Time `json:"first,omitzero"`
 	Last  time.Time `json:"last,omitzero"`
-	// SteppedBack counts the requests whose time is before that of the request on the
-	// line before, and LongestStep is by how much at most, in seconds.
+	// SteppedBack counts the requests that are earlier than the request on the line
+	// before. LongestStep is the longest such step, in seconds.
 	SteppedBack uint64  `json:"stepped_back"`
 	LongestStep float64 `json:"longest_step_seconds"`
 
-	// Keys is the number of distinct keys, estimated within about 1 % if not exact.
+	// Keys is the number of distinct keys. If KeysExact is false, it is an estimate within
+	// about 1 %.
 	Keys      uint64 `json:"keys"`
 	KeysExact bool   `json:"keys_exact"`
-	// Missing counts, by part of the key, the requests that did not have it. They
-	// share the bucket of the empty value.
+	// Missing counts the requests without a part of the key, by part. They share the
+	// bucket of the empty value.
 	Missing map[string]uint64 `json:"missing"`
-	// CostStandIns counts the requests whose cost field had no positive number.
+	// CostStandIns counts the requests whose cost field was not a positive number.
 	CostStandIns uint64 `json:"cost_stand_ins"`
 
-	// KeyParts and Cost are the flags, as they were given.
+	// KeyParts and Cost are the flags --key and --cost.
 	KeyParts []string `json:"key_parts"`
 	Cost     string   `json:"cost"`
-	// Limits has what each limit that was tried would have done: one, or those of the
-	// sweep, in the order of the rates and, for each, of the bursts.
+	// Limits has an Outcome for each limit. A sweep has them in the order of the rates,
+	// and for each rate in the order of the bursts.
 	Limits []Outcome `json:"limits"`
-	// Top has the ten keys refused most, the most refused first. In a sweep it is
-	// empty, since that is another list for each limit.
+	// Top has the ten keys refused most, the most refused first. A sweep leaves it empty,
+	// because each limit would have another list.
 	Top []TopKey `json:"top"`
 
 	ipv6Prefix  int
@@ -68,38 +70,39 @@ type File struct {
 	Name string `json:"name"`
 	// Format is common, combined or json, or empty if no line was valid.
 	Format accesslog.Format `json:"format"`
-	// Lines counts all lines, empty ones too, and Malformed those that are neither
+	// Lines counts all lines, empty lines too. Malformed counts the lines that are neither
 	// empty nor a request.
 	Lines     int64 `json:"lines"`
 	Malformed int64 `json:"malformed"`
 }
 
-// Outcome is what one limit would have done.
+// Outcome has the decisions of one limit.
 type Outcome struct {
-	// Rate is as it was given, always with its unit: "5/s", "300/m". Burst is in tokens.
+	// Rate is the flag, always with its unit: "5/s", "300/m". Burst is in tokens.
 	Rate  string `json:"rate"`
 	Burst int    `json:"burst"`
-	// Granted and Refused count requests, and RefusedShare is the share of the latter.
+	// Granted and Refused count requests. RefusedShare is the share of the refused ones.
 	Granted      uint64  `json:"granted"`
 	Refused      uint64  `json:"refused"`
 	RefusedShare float64 `json:"refused_share"`
-	// NeverGranted counts the refused requests that no wait would have helped: their
-	// cost is above the burst.
+	// NeverGranted counts the refused requests whose cost is above the burst. No wait
+	// would have helped them.
 	NeverGranted uint64 `json:"never_granted"`
-	// KeysRefused is how many keys were refused at least once. It is exact up to
-	// 131,072 of them and then estimated too.
+	// KeysRefused is how many keys were refused at least once. It is exact up to 131,072,
+	// and an estimate beyond.
 	KeysRefused      uint64  `json:"keys_refused"`
 	KeysRefusedShare float64 `json:"keys_refused_share"`
-	// EvictedFull counts the buckets that left the table when they were full again,
-	// which loses nothing. How many that are depends on the layout of the table and differs
-	// from run to run, so the text leaves it out: no decision depends on it.
+	// EvictedFull counts the buckets that left the table when they were full again, which
+	// loses nothing. It depends on the layout of the table and differs from run to run. No
+	// decision depends on it, so the text leaves it out.
 	EvictedFull uint64 `json:"evicted_full"`
-	// EvictedInDebt counts those that had to leave before, and Forgiven what they lacked
-	// to full, in tokens: the most that was granted above the limit for want of room.
+	// EvictedInDebt counts the buckets that left the table before they were full. Forgiven
+	// is their debt in tokens: the most that was granted above the limit because the table
+	// was full.
 	EvictedInDebt uint64  `json:"evicted_in_debt"`
 	Forgiven      float64 `json:"forgiven"`
-	// RefusedNew counts the requests refused because their key was new and found no
-	// room (--overflow refuse).
+	// RefusedNew counts the requests that were refused because their key was new and the
+	// table full (--overflow refuse).
 	RefusedNew uint64 `json:"refused_new"`
 }
 
@@ -107,26 +110,27 @@ type Outcome struct {
 type TopKey struct {
 	// Key has the parts of the key, in the order of KeyParts.
 	Key Key `json:"key"`
-	// Requests and Refused count the requests of the key, and those of them refused.
+	// Requests counts the requests of the key, and Refused the refused ones among them.
 	Requests uint64 `json:"requests"`
 	Refused  uint64 `json:"refused"`
-	// Partial says that there were more keys than are tracked, so that this one may
-	// have been seen before: its counts are lower bounds, and RefusedMost is an upper
-	// bound of its refusals.
+	// Partial reports that the log has more keys than are tracked, and that this one may
+	// have been seen before it was tracked. Its counts are then lower bounds, and
+	// RefusedMost is an upper bound of its refusals.
 	Partial     bool   `json:"partial"`
 	RefusedMost uint64 `json:"refused_most"`
-	// Peak is the most requests in one second of the log's clock, granted or not.
+	// Peak is the most requests in one second of the log, granted or not.
 	Peak uint32 `json:"peak_per_second"`
 	// LongestRun is the most refusals in a row.
 	LongestRun uint64 `json:"longest_run"`
 }
 
-// Key has the parts of a key as they were logged. Of one longer than 256 bytes, its first
-// bytes and its SHA-256 stand for it.
+// Key has the parts of a key. A part longer than 256 bytes is replaced by its first bytes
+// and its SHA-256.
 type Key []string
 
-// MarshalJSON quotes parts that are not valid UTF-8, which JSON has to be, as Go does: so
-// they stay distinct. What begins with a quote is quoted too, for else it could be either.
+// MarshalJSON writes the parts as a list of strings. JSON must be valid UTF-8, so other
+// parts are quoted as in Go, which keeps them distinct. A part that begins with a quote is
+// quoted too, because it could be mistaken for a quoted part.
 func (k Key) MarshalJSON() ([]byte, error) {
 	texts := make([]string, len(k))
 	for i, part := range k {
@@ -138,8 +142,8 @@ func (k Key) MarshalJSON() ([]byte, error) {
 	return json.Marshal(texts)
 }
 
-// newReport returns the report of a replay of nothing yet. Its lists are empty, which
-// JSON tells from null.
+// newReport returns a report without any request. Its lists are empty and not nil, because
+// JSON would have nil as null.
 func newReport(o Options) Report {
 	return Report{
 		Files: []File{}, Malformed: []string{}, Top: []TopKey{}, Limits: []Outcome{},
@@ -148,39 +152,39 @@ func newReport(o Options) Report {
 	}
 }
 
-// finish fills the report from the counts.
-func (res *Result) finish() {
+// fillReport fills the report from the counts.
+func (res *Result) fillReport() {
 	r, rep := res.replayer, &res.Report
 	rep.Requests = r.span.requests
 	if rep.Requests > 0 {
 		rep.First = time.Unix(0, r.span.first).UTC()
 		rep.Last = time.Unix(0, r.span.last).UTC()
 	}
-	rep.SteppedBack = r.span.steps
-	rep.longestStep = time.Duration(r.span.farthest)
+	rep.SteppedBack = r.span.stepsBack
+	rep.longestStep = time.Duration(r.span.longestStep)
 	rep.LongestStep = rep.longestStep.Seconds()
-	rep.Keys, rep.KeysExact = r.clients.all.total(), r.clients.all.exact()
-	rep.Keys = max(rep.Keys, r.clients.refused.total()) // estimates may contradict each other
+	rep.Keys, rep.KeysExact = r.keys.all.total(), r.keys.all.exact()
+	rep.Keys = max(rep.Keys, r.keys.refused.total()) // estimates may contradict each other
 	for i, name := range r.keyer.names {
 		rep.Missing[name] = r.keyer.missing[i]
 	}
 	rep.CostStandIns = r.standIns
 	for i, t := range r.trials {
-		rep.Limits = append(rep.Limits, t.outcome(r.clients.refused.with(i), rep.Keys))
+		rep.Limits = append(rep.Limits, t.outcome(r.keys.refused.totalWith(i), rep.Keys))
 	}
 	if len(r.trials) == 1 {
-		for _, e := range r.top.most(shownKeys) {
-			rep.Top = append(rep.Top, e.report())
+		for _, e := range r.ranking.most(shownKeys) {
+			rep.Top = append(rep.Top, topKey(e))
 		}
 	}
 }
 
-// outcome reports a limit that refused some of the keys.
+// outcome returns the outcome of a limit that refused keysRefused of the keys.
 func (t *trial) outcome(keysRefused, keys uint64) Outcome {
 	s := t.limiter.Stats()
 	return Outcome{
 		Rate: t.rate.String(), Burst: int(t.burst),
-		Granted: t.granted, Refused: t.refused, NeverGranted: t.never,
+		Granted: t.granted, Refused: t.refused, NeverGranted: t.neverGranted,
 		RefusedShare: share(t.refused, t.granted+t.refused),
 		KeysRefused:  keysRefused, KeysRefusedShare: share(keysRefused, keys),
 		EvictedFull: s.EvictedFull, EvictedInDebt: s.EvictedInDebt,
@@ -188,9 +192,9 @@ func (t *trial) outcome(keysRefused, keys uint64) Outcome {
 	}
 }
 
-// absent returns an error if no request had a part of the key or the field of the cost:
-// that is a wrong name, and what was replayed is not what was meant.
-func (rep *Report) absent() error {
+// checkNames returns an error if no request has a part of the key or the field of the cost,
+// because its name is then a mistake.
+func (rep *Report) checkNames() error {
 	var errs []error
 	for _, name := range rep.KeyParts {
 		if n := rep.Missing[name]; n > 0 && n == rep.Requests {
@@ -203,16 +207,17 @@ func (rep *Report) absent() error {
 	return errors.Join(errs...)
 }
 
-// report returns what is known of the key, with its parts taken apart.
-func (e *tracked) report() TopKey {
+// topKey returns the statistics of a key.
+func topKey(e *tracked) TopKey {
+	v := &e.Value
 	return TopKey{
-		Key: parts(e.key), Requests: e.requests, Refused: e.refused,
-		Partial: e.partial, RefusedMost: e.refused + e.missed,
-		Peak: e.peak.most, LongestRun: e.longest,
+		Key: compositekey.Parts(e.Key), Requests: v.requests, Refused: v.refused,
+		Partial: e.Partial, RefusedMost: uint64(e.Count),
+		Peak: v.peak.most, LongestRun: v.longestRun,
 	}
 }
 
-// share returns part of all as a fraction, and no share of nothing.
+// share returns part of all as a fraction, and 0 if all is 0.
 func share(part, all uint64) float64 {
 	if all == 0 {
 		return 0

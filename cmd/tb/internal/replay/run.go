@@ -5,53 +5,54 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/accesslog"
 )
 
-// Input is one log. Its Name is for reports and messages. Open is called once, when its
-// turn has come, so that a long list of files does not need as many file descriptors.
+// Input is one log. Its Name appears in reports and messages. Open is called once, when
+// the input is next, so that a long list of files does not need as many file descriptors.
 type Input struct {
 	Name string
 	Open func() (io.ReadCloser, error)
 }
 
-// maxShown is how many malformed lines are reported in full: enough to see what is wrong
-// with a log, and not so many that they hide the report.
-const maxShown = 5
+// Result is the outcome of a replay.
+type Result struct {
+	Report   Report
+	replayer *replayer
+}
 
 // Run replays the inputs one after the other. An input that cannot be read to its end, or
-// has no valid line, does not keep it from the next. The result holds what was replayed,
-// and the error joins what went wrong. If ctx is done, Run ends early, which is no error,
-// and the Report says so.
+// has no valid line, does not keep Run from the next. The result covers the requests that
+// were replayed, and the error joins the errors of the inputs. If ctx is done, Run ends
+// early, which is not an error, and the Report is marked as interrupted.
 func Run(ctx context.Context, o Options, s accesslog.Schema, inputs []Input) (*Result, error) {
 	r, err := newReplayer(o)
 	if err != nil {
 		return nil, err
 	}
-	s.Extra = r.extra
+	s.Extra, s.Forwarded = r.extra, r.keyer.trusts
 	res := &Result{replayer: r, Report: newReport(o)}
 	var errs []error
 	for _, in := range inputs {
-		err := res.file(ctx, in, s)
+		err := res.replayInput(ctx, in, s)
 		if err != nil && ctx.Err() != nil {
 			res.Report.Interrupted = true
 			break
 		}
 		errs = append(errs, err)
 	}
-	res.finish()
+	res.fillReport()
 	return res, errors.Join(errs...)
 }
 
-// Result is what a replay has found.
-type Result struct {
-	Report   Report
-	replayer *replayer
-}
-
-// file replays one input.
-func (res *Result) file(ctx context.Context, in Input, s accesslog.Schema) error {
+// replayInput replays one input.
+func (res *Result) replayInput(ctx context.Context, in Input, s accesslog.Schema) error {
 	ctx, cancel := context.WithCancel(ctx) // ends the reading when this returns early
 	defer cancel()
 	log, err := in.open(ctx)
@@ -64,7 +65,7 @@ func (res *Result) file(ctx context.Context, in Input, s accesslog.Schema) error
 		return err
 	}
 	file := File{Name: in.Name}
-	err = res.requests(reader, &file)
+	err = res.replayLines(reader, &file)
 	file.Lines, file.Format = reader.Lines(), reader.Format()
 	res.Report.Files = append(res.Report.Files, file)
 	if err == nil && file.Format == accesslog.Undetected {
@@ -73,11 +74,14 @@ func (res *Result) file(ctx context.Context, in Input, s accesslog.Schema) error
 	return err
 }
 
-// wantLog says what an input should have been.
 const wantLog = "Common or Combined Log Format, or JSON lines with a time"
 
-// requests replays what the reader has, up to its end.
-func (res *Result) requests(reader *accesslog.Reader, file *File) error {
+// maxShown is how many malformed lines a report quotes: enough to see the reason, and few
+// enough not to hide the report.
+const maxShown = 5
+
+// replayLines replays the lines of a reader, up to its end.
+func (res *Result) replayLines(reader *accesslog.Reader, file *File) error {
 	var (
 		rec accesslog.Record
 		bad *accesslog.LineError
@@ -86,7 +90,7 @@ func (res *Result) requests(reader *accesslog.Reader, file *File) error {
 		err := reader.Next(&rec)
 		switch {
 		case err == nil:
-			err = res.replayer.add(&rec)
+			err = res.replayer.replay(&rec)
 		case errors.Is(err, io.EOF):
 			return nil
 		case errors.As(err, &bad):
@@ -100,4 +104,90 @@ func (res *Result) requests(reader *accesslog.Reader, file *File) error {
 			return err
 		}
 	}
+}
+
+// findInputs returns the named files and their length in bytes, or -1 if the length is not
+// known. The name "-" is stdin. findInputs fails if a file does not exist, before a long
+// replay begins.
+func findInputs(names []string, stdin io.Reader) (list []Input, size int64, err error) {
+	for _, name := range names {
+		if name == "-" {
+			size = -1
+			list = append(list, Input{"stdin", func() (io.ReadCloser, error) {
+				return io.NopCloser(stdin), nil
+			}})
+			continue
+		}
+		info, err := os.Stat(name)
+		if err != nil {
+			return nil, 0, err
+		}
+		if size >= 0 && info.Mode().IsRegular() {
+			size += info.Size()
+		} else {
+			size = -1
+		}
+		list = append(list, Input{name, func() (io.ReadCloser, error) { return os.Open(name) }})
+	}
+	return list, size, nil
+}
+
+// open opens the input unless ctx ends first: a named pipe waits for its writer. A file
+// that is opened too late stays open until the process ends.
+func (in Input) open(ctx context.Context) (io.ReadCloser, error) {
+	type result struct {
+		log io.ReadCloser
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		log, err := in.Open()
+		done <- result{log, err}
+	}()
+	select {
+	case r := <-done:
+		return r.log, r.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// withProgress returns the input with its bytes counted by the bar.
+func (in Input) withProgress(bar *progressbar.ProgressBar) Input {
+	open := in.Open
+	in.Open = func() (io.ReadCloser, error) {
+		r, err := open()
+		if err != nil {
+			return nil, err
+		}
+		return struct {
+			io.Reader
+			io.Closer
+		}{io.TeeReader(r, bar), r}, nil
+	}
+	return in
+}
+
+const (
+	// barInterval is how often the progress bar is drawn.
+	barInterval = 100 * time.Millisecond
+	// minProgress is the shortest input with a progress bar, in bytes: about a second.
+	minProgress = 64 << 20
+)
+
+// newProgress returns a progress bar on stderr for an input of size bytes, -1 if the size is
+// not known. It returns nil if stderr is not a terminal or the input is short. The bar
+// counts bytes as they are read, which may be gzipped, and removes itself at the end.
+func newProgress(stderr io.Writer, size int64) *progressbar.ProgressBar {
+	f, ok := stderr.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) || size >= 0 && size < minProgress {
+		return nil
+	}
+	return progressbar.NewOptions64(size,
+		progressbar.OptionSetWriter(stderr),
+		progressbar.OptionSetDescription("replaying"),
+		progressbar.OptionShowBytes(true),
+		progressbar.OptionThrottle(barInterval),
+		progressbar.OptionClearOnFinish(),
+	)
 }

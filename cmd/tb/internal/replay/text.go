@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// WriteText writes the report for a person to read: what was replayed, what the limit
-// would have done (of several, a table of them), and what there is to know about the log.
+// WriteText writes the report as text: the input, the outcome of the limit or a table of
+// several, and notes about the log.
 func (rep *Report) WriteText(w io.Writer) error {
 	var b strings.Builder
 	rep.writeInput(&b)
@@ -27,55 +27,50 @@ func (rep *Report) WriteText(w io.Writer) error {
 	return err
 }
 
-// row writes one line of the summary: a label and, in a column of their own, its values.
+// row writes one line of the summary: a label, and its values in their own columns.
 func row(b *strings.Builder, label, format string, args ...any) {
 	fmt.Fprintf(b, "%-9s "+format+"\n", append([]any{label}, args...)...)
 }
 
-// writeInput says what was replayed.
+// writeInput writes the inputs, the key and the time that they cover.
 func (rep *Report) writeInput(b *strings.Builder) {
 	if rep.Interrupted {
-		b.WriteString("INTERRUPTED: this is what was read until then.\n")
+		b.WriteString("INTERRUPTED: this report covers the requests up to the interrupt.\n")
 	}
 	if rep.Sample {
-		b.WriteString("GENERATED SAMPLE: this log was made up, it is nobody's traffic.\n")
+		b.WriteString("GENERATED SAMPLE: this log is made up, it is not real traffic.\n")
 	}
 	for _, f := range rep.Files {
 		format := cmp.Or(string(f.Format), "none valid")
-		row(b, "log", "%s: %s %s, %s%s", f.Name, count(f.Lines),
-			several(f.Lines, "line", "lines"), format,
-			some(f.Malformed, ", %s malformed"))
+		row(b, "log", "%s: %s %s, %s%s", f.Name, grouped(f.Lines),
+			plural(f.Lines, "line", "lines"), format,
+			ifAny(f.Malformed, ", %s malformed"))
 	}
-	row(b, "key", "%s, cost %s", rep.keyText(), rep.Cost)
+	key := strings.Join(rep.KeyParts, " + ")
+	if slices.Contains(rep.KeyParts, "ip") {
+		key += fmt.Sprintf(" (IPv6 by /%d)", rep.ipv6Prefix)
+	}
+	row(b, "key", "%s, cost %s", key, rep.Cost)
 	if rep.Requests > 0 {
-		row(b, "time", "%s to %s UTC (%s)", stamp(rep.First), stamp(rep.Last),
+		row(b, "time", "%s to %s UTC (%s)", dateTime(rep.First), dateTime(rep.Last),
 			rep.Last.Sub(rep.First).Round(time.Second))
 	}
 }
 
-// keyText names the parts of the key.
-func (rep *Report) keyText() string {
-	text := strings.Join(rep.KeyParts, " + ")
-	if slices.Contains(rep.KeyParts, "ip") {
-		text += fmt.Sprintf(" (IPv6 by /%d)", rep.ipv6Prefix)
-	}
-	return text
-}
-
-// writeOutcome says what a single limit would have done.
+// writeOutcome writes the decisions of a single limit.
 func (rep *Report) writeOutcome(b *strings.Builder, o *Outcome) {
-	row(b, "limit", "%s, burst %s\n", o.Rate, count(o.Burst))
-	row(b, "requests", "%12s", count(rep.Requests))
-	row(b, "granted", "%12s %8s", count(o.Granted), percent(share(o.Granted, rep.Requests)))
-	row(b, "refused", "%12s %8s%s", count(o.Refused), percent(o.RefusedShare),
-		some(o.NeverGranted, "   %s of them can never be granted: the cost is above the burst"))
-	row(b, "keys", "%12s%s", count(rep.Keys), rep.estimated())
-	row(b, "  refused", "%12s %8s   at least once", count(o.KeysRefused),
+	row(b, "limit", "%s, burst %s\n", o.Rate, grouped(o.Burst))
+	row(b, "requests", "%12s", grouped(rep.Requests))
+	row(b, "granted", "%12s %8s", grouped(o.Granted), percent(share(o.Granted, rep.Requests)))
+	row(b, "refused", "%12s %8s%s", grouped(o.Refused), percent(o.RefusedShare),
+		ifAny(o.NeverGranted, "   %s of them can never be granted: the cost is above the burst"))
+	row(b, "keys", "%12s%s", grouped(rep.Keys), rep.keysNote())
+	row(b, "  refused", "%12s %8s   at least once", grouped(o.KeysRefused),
 		percent(o.KeysRefusedShare))
 	forgiven := uint64(math.Ceil(o.Forgiven))
-	row(b, "evicted", "%12s            in debt%s%s", count(o.EvictedInDebt),
-		some(forgiven, ", forgiving them %s "+several(forgiven, "token", "tokens")),
-		some(o.RefusedNew, "; %s "+several(o.RefusedNew, "request", "requests")+
+	row(b, "evicted", "%12s            in debt%s%s", grouped(o.EvictedInDebt),
+		ifAny(forgiven, ", forgiving them %s "+plural(forgiven, "token", "tokens")),
+		ifAny(o.RefusedNew, "; %s "+plural(o.RefusedNew, "request", "requests")+
 			" refused: the key was new and the table full"))
 	rep.writeTop(b)
 }
@@ -85,15 +80,15 @@ func columns(b *strings.Builder) *tabwriter.Writer {
 	return tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
 }
 
-// estimated says so if the keys were too many to count.
-func (rep *Report) estimated() string {
+// keysNote marks the number of keys if it is an estimate.
+func (rep *Report) keysNote() string {
 	if rep.KeysExact {
 		return ""
 	}
 	return "            estimated, within about 1 %"
 }
 
-// writeTop lists the keys refused most.
+// writeTop writes the keys refused most.
 func (rep *Report) writeTop(b *strings.Builder) {
 	if len(rep.Top) == 0 {
 		return
@@ -105,9 +100,9 @@ func (rep *Report) writeTop(b *strings.Builder) {
 	for _, k := range rep.Top {
 		partial = partial || k.Partial
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t  %s\n",
-			atLeast(k.RefusedMost > k.Refused)+count(k.Refused),
-			atLeast(k.Partial)+count(k.Requests), percent(share(k.Refused, k.Requests)),
-			count(k.Peak), count(k.LongestRun), keyText(k.Key))
+			atLeast(k.RefusedMost > k.Refused)+grouped(k.Refused),
+			atLeast(k.Partial)+grouped(k.Requests), percent(share(k.Refused, k.Requests)),
+			grouped(k.Peak), grouped(k.LongestRun), keyText(k.Key))
 	}
 	table.Flush()
 	if partial {
@@ -124,8 +119,8 @@ func atLeast(bound bool) string {
 	return ""
 }
 
-// keyText renders a key on one line. What it contains comes from strangers, so what is not
-// printable is quoted: no log can move the cursor of the terminal that shows it.
+// keyText writes a key on one line. Clients choose the text of a key, so a part that is not
+// printable is quoted: it cannot move the cursor of the terminal.
 func keyText(parts []string) string {
 	const longest = 80
 	var texts []string
@@ -141,7 +136,7 @@ func keyText(parts []string) string {
 	return strings.Join(texts, " ")
 }
 
-// shorten cuts a text off behind that many runes.
+// shorten cuts a text down to that many runes.
 func shorten(s string, runes int) string {
 	if r := []rune(s); len(r) > runes {
 		return string(r[:runes-1]) + "…"
@@ -149,15 +144,15 @@ func shorten(s string, runes int) string {
 	return s
 }
 
-// writeSweep compares the limits.
+// writeSweep writes a table of the limits.
 func (rep *Report) writeSweep(b *strings.Builder) {
-	row(b, "\nrequests", "%12s", count(rep.Requests))
-	row(b, "keys", "%12s%s\n", count(rep.Keys), rep.estimated())
+	row(b, "\nrequests", "%12s", grouped(rep.Requests))
+	row(b, "keys", "%12s%s\n", grouped(rep.Keys), rep.keysNote())
 	table := columns(b)
 	fmt.Fprintln(table, "rate\tburst\trefused\tof requests\tkeys refused\tof keys\t")
 	for _, o := range rep.Limits {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t\n", o.Rate, count(o.Burst), count(o.Refused),
-			percent(o.RefusedShare), count(o.KeysRefused), percent(o.KeysRefusedShare))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t\n", o.Rate, grouped(o.Burst), grouped(o.Refused),
+			percent(o.RefusedShare), grouped(o.KeysRefused), percent(o.KeysRefusedShare))
 	}
 	table.Flush()
 	for i := range rep.Limits {
@@ -165,33 +160,33 @@ func (rep *Report) writeSweep(b *strings.Builder) {
 	}
 }
 
-// writeRemarks says what the numbers of a limit do not.
+// writeRemarks writes the counts that the table does not have, if any is above 0.
 func (o *Outcome) writeRemarks(b *strings.Builder) {
-	remarks := some(o.NeverGranted, "; %s can never be granted: the cost is above the burst") +
-		some(o.EvictedInDebt, "; %s "+several(o.EvictedInDebt, "key", "keys")+" evicted in debt") +
-		some(o.RefusedNew, "; %s refused: the key was new and the table full")
+	remarks := ifAny(o.NeverGranted, "; %s can never be granted: the cost is above the burst") +
+		ifAny(o.EvictedInDebt, "; %s "+plural(o.EvictedInDebt, "key", "keys")+" evicted in debt") +
+		ifAny(o.RefusedNew, "; %s refused: the key was new and the table full")
 	if remarks != "" {
-		fmt.Fprintf(b, "%s burst %s%s\n", o.Rate, count(o.Burst), remarks)
+		fmt.Fprintf(b, "%s burst %s%s\n", o.Rate, grouped(o.Burst), remarks)
 	}
 }
 
-// writeNotes says what the log had that a person should know of.
+// writeNotes writes the irregularities of the log.
 func (rep *Report) writeNotes(b *strings.Builder) {
 	var notes strings.Builder
 	if n := rep.SteppedBack; n > 0 {
-		fmt.Fprintf(&notes, "%s of %s requests %s earlier than the line before, by up to %s: time"+
-			" never moves\nback, so what was late for its bucket found it as it stood.\n",
-			count(n), count(rep.Requests), several(n, "is", "are"), rounded(rep.longestStep))
+		fmt.Fprintf(&notes, "%s of %s requests %s earlier than the line before, by up to %s."+
+			" Time never\nmoves back: a late request is decided on its bucket as it stands.\n",
+			grouped(n), grouped(rep.Requests), plural(n, "is", "are"), roundTime(rep.longestStep))
 	}
 	for _, name := range rep.KeyParts {
 		if n := rep.Missing[name]; n > 0 {
 			fmt.Fprintf(&notes, "%s %s no %s: such requests share one bucket.\n",
-				count(n), several(n, "request has", "requests have"), name)
+				grouped(n), plural(n, "request has", "requests have"), name)
 		}
 	}
 	if n := rep.CostStandIns; n > 0 {
 		fmt.Fprintf(&notes, "%s %s no positive %s: each cost 1 token.\n",
-			count(n), several(n, "request has", "requests have"), rep.Cost)
+			grouped(n), plural(n, "request has", "requests have"), rep.Cost)
 	}
 	for i, line := range rep.Malformed {
 		if i == 0 {
@@ -203,3 +198,61 @@ func (rep *Report) writeNotes(b *strings.Builder) {
 		b.WriteString("\n" + notes.String())
 	}
 }
+
+// integer is the type of a count.
+type integer interface {
+	~int | ~int64 | ~uint32 | ~uint64
+}
+
+// grouped writes a number with its digits in groups of three: 1,234,567.
+func grouped[N integer](n N) string {
+	s := strconv.FormatUint(uint64(n), 10)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// ifAny writes a number into the format, or nothing if the number is 0.
+func ifAny[N integer](n N, format string) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(format, grouped(n))
+}
+
+// plural returns the form of a word that goes with a number.
+func plural[N integer](n N, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+// roundTime drops digits that do not matter to a reader: the milliseconds of hours, the
+// nanoseconds of seconds.
+func roundTime(d time.Duration) time.Duration {
+	switch {
+	case d >= time.Minute:
+		return d.Round(time.Second)
+	case d >= time.Second:
+		return d.Round(time.Millisecond)
+	}
+	return d.Round(time.Microsecond)
+}
+
+// percent writes a fraction with one decimal. A fraction that would round to 0 or 1 is
+// written as a bound.
+func percent(fraction float64) string {
+	switch p := 100 * fraction; {
+	case p > 0 && p < 0.05:
+		return "< 0.1 %"
+	case p > 99.95 && p < 100:
+		return "> 99.9 %"
+	default:
+		return fmt.Sprintf("%.1f %%", p)
+	}
+}
+
+// dateTime writes a time to the second.
+func dateTime(t time.Time) string { return t.Format(time.DateTime) }

@@ -1,9 +1,7 @@
 package replay
 
 import (
-	"fmt"
 	"math/rand/v2"
-	"strings"
 	"testing"
 	"time"
 )
@@ -41,7 +39,7 @@ func checkTimeline(t *testing.T, line *timeline, exact map[int64]bin) {
 	if line.hi-line.lo >= maxBins {
 		t.Errorf("%d bins in use", line.hi-line.lo+1)
 	}
-	if line.at(line.lo).total() == 0 || line.at(line.hi).total() == 0 {
+	if line.bin(line.lo).total() == 0 || line.bin(line.hi).total() == 0 {
 		t.Errorf("bins %d to %d in use, but the outer ones are empty", line.lo, line.hi)
 	}
 	want := make(map[int64]bin)
@@ -51,7 +49,7 @@ func checkTimeline(t *testing.T, line *timeline, exact map[int64]bin) {
 		want[n] = bin{w.granted + b.granted, w.refused + b.refused}
 	}
 	for n := line.lo; n <= line.hi; n++ {
-		if got := *line.at(n); got != want[n] {
+		if got := *line.bin(n); got != want[n] {
 			t.Fatalf("bin %d of %s: %v, want %v", n, line.width(), got, want[n])
 		}
 		delete(want, n)
@@ -91,50 +89,5 @@ func TestTimelineIsAsFineAsItCanBe(t *testing.T) {
 	if line.width() != 2*time.Second || line.lo != 999/2 || line.hi != (1000+maxBins-1)/2 {
 		t.Errorf("a second more: bins %d to %d of %v, want 2s and no empty ones outside",
 			line.lo, line.hi, line.width())
-	}
-}
-
-func TestCurveIsInStepsBySecond(t *testing.T) {
-	line := newTimeline()
-	line.add(0, true)
-	line.add(maxBins, true) // so that a bin is two seconds wide
-	line.add(2, true)
-	line.add(3, true)
-	line.add(3, false)
-	got := fmt.Sprint(line.curve(bin.grants)[:6], line.curve(bin.total)[2:4])
-	if want := "[{0 0.5} {2 0.5} {2 1} {4 1} {4 0} {6 0}] [{2 1.5} {4 1.5}]"; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
-}
-
-func TestTicksAreFewAndRound(t *testing.T) {
-	for _, length := range []float64{1, 9, 60, 3600, 86400, 86400 * 400, 86400 * 365 * 290} {
-		ticks := timeTicks{}.Ticks(1431857103, 1431857103+length)
-		if len(ticks) > 10 || len(ticks) < 1 && length > 5 {
-			t.Errorf("%v s: %d ticks", length, len(ticks))
-		}
-		seen := make(map[string]bool)
-		for _, tick := range ticks {
-			if seen[tick.Label] {
-				t.Errorf("%v s: label %q twice", length, tick.Label)
-			}
-			seen[tick.Label] = true
-		}
-	}
-}
-
-func TestWholeTicks(t *testing.T) {
-	for last, want := range map[float64]string{
-		1: "0 1", 5: "0 1 2 3 4 5", 7: "0 2 4 6", 20: "0 5 10 15 20", 60: "0 10 20 30 40 50 60",
-		2500:    "0 500 1,000 1,500 2,000 2,500",
-		1 << 30: "0 200,000,000 400,000,000 600,000,000 800,000,000 1,000,000,000",
-	} {
-		var labels []string
-		for _, tick := range (wholeTicks{}).Ticks(0, last) {
-			labels = append(labels, tick.Label)
-		}
-		if got := strings.Join(labels, " "); got != want {
-			t.Errorf("up to %v: %s, want %s", last, got, want)
-		}
 	}
 }

@@ -45,7 +45,7 @@ func TestShortestSampleCoversADay(t *testing.T) {
 	}
 }
 
-// The sample must have what makes it worth replaying.
+// The sample resembles a real log.
 func TestSampleIsLikeARealLog(t *testing.T) {
 	const lines = 50_000
 	ctx, cancel := context.WithCancel(t.Context())
@@ -69,8 +69,8 @@ func TestSampleIsLikeARealLog(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		byIP[string(rec.IP)]++
-		if bytes.IndexByte(rec.IP, ':') >= 0 {
+		byIP[string(rec.Peer)]++
+		if bytes.IndexByte(rec.Peer, ':') >= 0 {
 			ipv6++
 		}
 		if rec.Time < last {

@@ -1,31 +1,31 @@
-// The page: it asks the server for its state twice a second, and shows it.
+// The page polls the server's state twice a second and shows it.
 
 import { Bucket } from "./bucket.js";
-import { offer } from "./burst.js";
+import { showForm } from "./burst.js";
 import { Chart } from "./chart.js";
 import { html, number, rate, show } from "./dom.js";
 
-const period = 500; // milliseconds from one question to the next
+const pollInterval = 500; // milliseconds
 
 const $ = (id) => document.getElementById(id);
 const buckets = new Map(), charts = new Map(), rows = new Map();
-let made = 0; // numbers that make ids unique
+let lastID = 0; // of an element that needs a unique id
 
-// match keeps a node for each item: new ones are made, and those of no item removed.
-function match(nodes, parent, items, key, make) {
+// sync keeps one view for each item, in order: it makes, updates and removes views.
+function sync(views, parent, items, key, make) {
   const seen = new Set();
   items.forEach((item, i) => {
     const id = key(item);
     seen.add(id);
-    if (!nodes.has(id)) nodes.set(id, make(++made));
-    const one = nodes.get(id);
-    if (parent.children[i] !== one.node) parent.insertBefore(one.node, parent.children[i] ?? null);
-    one.update(item);
+    if (!views.has(id)) views.set(id, make(++lastID));
+    const view = views.get(id);
+    if (parent.children[i] !== view.node) parent.insertBefore(view.node, parent.children[i] ?? null);
+    view.update(item);
   });
-  for (const [id, one] of nodes) {
+  for (const [id, view] of views) {
     if (seen.has(id)) continue;
-    one.node.remove();
-    nodes.delete(id);
+    view.node.remove();
+    views.delete(id);
   }
 }
 
@@ -46,11 +46,11 @@ class Row {
 function render(state) {
   show($("where"), `in front of ${state.demo ? "the demo upstream" : "your upstream"}, at ${state.proxy}`);
   $("no-buckets").hidden = state.buckets.length > 0;
-  match(buckets, $("buckets"), state.buckets, (b) => JSON.stringify([b.rule, b.key]), (id) => new Bucket(id));
+  sync(buckets, $("buckets"), state.buckets, (b) => JSON.stringify([b.rule, b.key]), (id) => new Bucket(id));
   const name = (r) => JSON.stringify([r.set, r.name]);
-  match(charts, $("charts"), state.rules, name, (id) => new Chart(id));
-  match(rows, $("rules"), state.rules, name, () => new Row());
-  if (state.demo && $("try").hidden) offer(state, poll);
+  sync(charts, $("charts"), state.rules, name, (id) => new Chart(id));
+  sync(rows, $("rules"), state.rules, name, () => new Row());
+  if (state.demo && $("try").hidden) showForm(state, poll);
 }
 
 async function poll() {
@@ -69,12 +69,12 @@ async function poll() {
 
 async function keepPolling() {
   if (!document.hidden) await poll();
-  setTimeout(keepPolling, period);
+  setTimeout(keepPolling, pollInterval);
 }
 
 let last = performance.now();
 function animate(now) {
-  for (const b of buckets.values()) b.pass((now - last) / 1000);
+  for (const b of buckets.values()) b.advance((now - last) / 1000);
   last = now;
   requestAnimationFrame(animate);
 }

@@ -1,5 +1,5 @@
-// The picture of a token bucket: a tap drips tokens into it at the rate of the limit, a
-// request that is granted takes tokens out, and one that finds too few is turned away.
+// The picture of a token bucket. A tap drips tokens into it at the rate of the limit. A
+// granted request takes tokens out. A refused request is turned away.
 
 import { html, number, rate, show, svg } from "./dom.js";
 
@@ -7,13 +7,13 @@ import { html, number, rate, show, svg } from "./dom.js";
 const top = 56, bottom = 160, height = bottom - top;
 const outline = `M8 ${top} L24 ${bottom - 6} Q25 ${bottom} 31 ${bottom} H89 Q95 ${bottom} 96 ${bottom - 6} L112 ${top}`;
 const tap = "M4 10 H50 Q66 10 66 26 V34 H54 V26 Q54 22 50 22 H4 Z M26 10 V4 H18 V1 H42 V4 H34 V10 Z";
-const mouth = 38; // where drops begin
+const mouth = 38; // of the tap, where drops begin
 
-// A tap that drips more often than this looks like one that pours.
-const fastest = 0.25, slowest = 5; // seconds from drop to drop
-const sinking = 6; // of the surface, as a part of what is left to sink, in a second
+// Seconds from drop to drop. A tap that drips faster looks as if it pours.
+const fastest = 0.25, slowest = 5;
+const sinkRate = 6; // per second, as a share of the distance that is left
 
-const still = matchMedia("(prefers-reduced-motion: reduce)");
+const reducedMotion = matchMedia("(prefers-reduced-motion: reduce)");
 
 export class Bucket {
   constructor(id) {
@@ -22,14 +22,14 @@ export class Bucket {
     this.marks = svg("g", { "clip-path": `url(#${clip})` });
     this.drop = svg("circle", { class: "drop", cx: 60, cy: mouth, r: 5 });
     this.out = svg("circle", { class: "drop", cx: 60, cy: bottom + 6, r: 5 });
-    this.away = svg("text", { class: "turned-away", x: 112, y: 46 }, "✗");
+    this.refusedMark = svg("text", { class: "turned-away", x: 112, y: 46 }, "✗");
     this.pace = svg("text", { x: 74, y: 24 });
     this.picture = svg("svg", { viewBox: "0 0 130 184", role: "img" },
       svg("clipPath", { id: clip }, svg("path", { d: outline })),
       svg("path", { class: "tap", d: tap }),
       svg("path", { class: "inside", d: outline }),
       this.water, this.marks, this.drop, this.out,
-      svg("path", { class: "wall", d: outline }), this.pace, this.away);
+      svg("path", { class: "wall", d: outline }), this.pace, this.refusedMark);
     this.rule = html("p", { class: "rule" });
     this.key = html("p", { class: "key" });
     this.text = html("p", { class: "level" });
@@ -39,7 +39,7 @@ export class Bucket {
     this.level = null; // in tokens; null if it is not known
   }
 
-  // update shows what the server says.
+  // update shows the state that the server sent.
   update(state) {
     const before = this.state;
     this.state = state;
@@ -47,10 +47,10 @@ export class Bucket {
     show(this.key, state.key);
     show(this.refusals, state.refused ? `✗ ${number(state.refused)} refused` : "none refused yet");
     this.refusals.classList.toggle("some", state.refused > 0);
-    if (before && state.refused > before.refused) this.flash(this.away, "now");
+    if (before && state.refused > before.refused) this.flash(this.refusedMark, "now");
     if (state.level < 0) {
       this.level = null;
-      this.picture.setAttribute("aria-label", "How full this bucket is, is not known.");
+      this.picture.setAttribute("aria-label", "The level of this bucket is not known.");
       show(this.text, "level not known");
       return;
     }
@@ -72,30 +72,30 @@ export class Bucket {
     }
   }
 
-  // correct brings what is drawn in line with the server, which may know whole tokens only:
-  // the rest of one has been filled in since, at the rate.
+  // correct brings the level in line with the server's. A drop of less than half a token is
+  // not shown, because the clocks may differ.
   correct() {
     const { level, capacity } = this.state;
     if (this.level === null) this.level = this.surface = level;
-    if (this.level >= level + 1) {
+    if (this.level >= level + 0.5) {
       this.flash(this.out, "leaving");
       this.level = level;
     } else if (this.level < level) {
       this.level = level;
     }
     this.level = Math.min(this.level, capacity);
-    if (still.matches) this.surface = this.level;
+    if (reducedMotion.matches) this.surface = this.level;
   }
 
-  // pass lets some seconds pass.
-  pass(seconds) {
-    if (this.level === null || still.matches) return;
+  // advance refills the bucket for the seconds since the last call.
+  advance(seconds) {
+    if (this.level === null || reducedMotion.matches) return;
     const { rate: perSecond, capacity, level } = this.state;
-    // Not above what the server will say soon: the clocks may differ.
-    this.level = Math.min(this.level + perSecond * seconds, capacity, level + perSecond + 1);
+    // An update is due every half second. Without one the level stops after a second's refill.
+    this.level = Math.min(this.level + perSecond * seconds, capacity, level + perSecond);
     // The surface sinks slowly enough to be seen, and rises with the level.
     const over = Math.max(this.surface - this.level, 0);
-    this.surface = this.level + over * Math.exp(-sinking * seconds);
+    this.surface = this.level + over * Math.exp(-sinkRate * seconds);
     this.draw();
   }
 
@@ -112,7 +112,7 @@ export class Bucket {
       this.picture.setAttribute("aria-label", text);
   }
 
-  // flash starts an animation again.
+  // flash restarts an animation.
   flash(node, name) {
     node.classList.remove(name);
     void node.getBoundingClientRect();

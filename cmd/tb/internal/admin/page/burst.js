@@ -1,4 +1,4 @@
-// The form that sends the demo a burst, and what became of it in words.
+// The form that sends the demo a burst, and the result in words.
 
 import { html, number, show } from "./dom.js";
 
@@ -18,18 +18,18 @@ function reply(r) {
     `${granted ? "✓" : "✗"} ${r.status}`, html("small", {}, note));
 }
 
-// verdict says what happened, and when to try again.
+// verdict returns the result of a burst, and the seconds to wait.
 function verdict(replies) {
   const refused = replies.filter((r) => r.status === 429);
   const granted = replies.length - refused.length;
-  if (refused.length === 0) return `All ${granted} granted: there were tokens enough.`;
+  if (refused.length === 0) return `All ${granted} granted: the bucket had enough tokens.`;
   return `${granted} granted, ${refused.length} refused: the bucket was empty. ` +
     `Retry-After: ${refused.at(-1).retryAfter} s.`;
 }
 
 let countdown;
 
-function wait(replies) {
+function startCountdown(replies) {
   clearInterval(countdown);
   const refused = replies.filter((r) => r.status === 429);
   if (refused.length === 0) return;
@@ -39,18 +39,18 @@ function wait(replies) {
     left--;
     if (left > 0) return;
     clearInterval(countdown);
-    show($("verdict"), `${text} That has passed: the bucket fills again, so send another.`);
+    show($("verdict"), `${text} The wait is over: send another burst.`);
   }, 1000);
 }
 
-// offer shows the form. done is called after each reply.
-export function offer(state, done) {
+// showForm shows the form. It calls done after each burst.
+export function showForm(state, done) {
   const form = $("burst"), list = $("replies"), button = form.querySelector("button");
   const rule = state.rules[0];
   if (rule) {
     show($("try-intro"), `The bucket of an address holds ${number(rule.capacity)} tokens and gets ` +
-      `${number(rule.rate, 3)} a second. Each request takes one; without one left it is refused ` +
-      "with 429, and told in Retry-After how many seconds to wait.");
+      `${number(rule.rate, 3)} a second. Each request takes one. A request that finds none is ` +
+      "refused with 429; Retry-After has the seconds to wait.");
   }
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
@@ -68,9 +68,9 @@ export function offer(state, done) {
         if (pace && sent < n) await sleep(1000 / pace);
       }
       show($("verdict"), verdict(replies));
-      wait(replies);
+      startCountdown(replies);
     } catch (error) {
-      show($("verdict"), `That did not work: ${error.message}`);
+      show($("verdict"), `The burst failed: ${error.message}`);
     }
     button.disabled = false;
     done();

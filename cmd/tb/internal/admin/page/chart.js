@@ -1,11 +1,11 @@
-// A chart of what a rule granted and refused in each second.
+// A chart of the requests that a rule granted and refused in each second.
 
 import { html, number, show, svg } from "./dom.js";
 
-// The picture is as wide as the page, so that its text has the size of text.
+// The picture is not scaled, so that its text has the size of the page's text.
 const left = 44, top = 8, floor = 104, height = 124;
 
-// ceiling returns the next 1, 2 or 5 with zeros: where the axis ends.
+// ceiling returns the end of the axis: the next 1, 2 or 5 times a power of ten.
 function ceiling(x) {
   const unit = 10 ** Math.floor(Math.log10(Math.max(x, 1)));
   return [1, 2, 5, 10].map((n) => n * unit).find((n) => n >= x);
@@ -34,7 +34,7 @@ export class Chart {
     this.node = html("figure", {}, html("figcaption", {}, this.name, this.summary), this.picture);
   }
 
-  // fit makes the picture as wide as there is room, and returns its right edge.
+  // fit makes the picture as wide as its place on the page and returns its right edge.
   fit() {
     const right = Math.max(this.picture.clientWidth, 240);
     if (right !== this.right) {

@@ -1,0 +1,112 @@
+package admin
+
+import (
+	"net/http"
+
+	"github.com/seed-181794aa/ratelimit/httplimit"
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// maxShown is how many buckets the page shows.
+const maxShown = 6
+
+// snapshot is the content of the page.
+type snapshot struct {
+	Proxy   string       `json:"proxy"`
+	Demo    bool         `json:"demo"`
+	Rules   []ruleView   `json:"rules"`
+	Buckets []bucketView `json:"buckets"`
+}
+
+type ruleView struct {
+	Set              string   `json:"set"`
+	Name             string   `json:"name"`
+	Shadow           bool     `json:"shadow"`
+	Capacity         int      `json:"capacity"`
+	Rate             float64  `json:"rate"` // tokens a second
+	Keys             int      `json:"keys"`
+	Evicted          uint64   `json:"evicted"`
+	Granted          uint64   `json:"granted"`
+	Refused          uint64   `json:"refused"`
+	GrantedPerSecond []uint64 `json:"grantedPerSecond"` // the oldest first
+	RefusedPerSecond []uint64 `json:"refusedPerSecond"`
+}
+
+type bucketView struct {
+	Rule     string  `json:"rule"`
+	Key      string  `json:"key"`
+	Refused  uint64  `json:"refused"`
+	Level    float64 `json:"level"` // in tokens; -1 if it is not known
+	Capacity int     `json:"capacity"`
+	Rate     float64 `json:"rate"`
+}
+
+// serveSnapshot answers with a snapshot.
+func (s *Server) serveSnapshot(w http.ResponseWriter, _ *http.Request) {
+	v := snapshot{Proxy: s.Proxy, Demo: s.Demo, Rules: []ruleView{}, Buckets: s.bucketViews()}
+	for _, r := range s.Limiter.Stats() {
+		granted, refused := s.history.perSecond(ruleID{r.Set, r.Rule})
+		v.Rules = append(v.Rules, ruleView{
+			Set: r.Set, Name: r.Rule, Shadow: r.Shadow,
+			Capacity: r.Limit.Capacity, Rate: perSecond(r.Limit),
+			Keys: r.Table.Keys, Evicted: r.Table.EvictedFull + r.Table.EvictedInDebt,
+			Granted: r.Granted + r.ShadowGranted, Refused: r.Refused + r.ShadowRefused,
+			GrantedPerSecond: granted, RefusedPerSecond: refused,
+		})
+	}
+	writeJSON(w, v)
+}
+
+// bucketViews returns the hottest buckets and then those that a burst drains.
+func (s *Server) bucketViews() []bucketView {
+	views, seen := []bucketView{}, map[string]bool{}
+	for _, b := range append(s.hot.hottest(), s.burstBuckets()...) {
+		id := b.id()
+		if seen[id] {
+			continue
+		}
+		seen[id] = true
+		v := bucketView{Rule: b.rule, Key: s.FormatKey(b.key), Refused: b.refused, Level: -1}
+		if b.sample != nil {
+			e, ok := s.explain(b.sample, id)
+			if !ok {
+				s.hot.remove(id)
+				continue
+			}
+			v.Capacity, v.Rate = e.Limit.Capacity, perSecond(e.Limit)
+			if e.Level != (tb.Level{}) { // a request without its key has no bucket
+				v.Level = e.Level.Tokens
+			}
+		}
+		if views = append(views, v); len(views) == maxShown {
+			break
+		}
+	}
+	return views
+}
+
+// burstBuckets returns the buckets that the requests of a burst take from.
+func (s *Server) burstBuckets() (all []hotBucket) {
+	if s.burstRequest == nil {
+		return nil
+	}
+	for _, e := range s.Limiter.Explain(s.burstRequest) {
+		if !e.Shadow {
+			all = append(all, hotBucket{rule: e.Rule, key: e.Key, sample: s.burstRequest})
+		}
+	}
+	return all
+}
+
+// explain asks the limiter about a bucket, by a sample of its requests, without taking from
+// it. It returns false if the policy has changed and the sample has no such bucket.
+func (s *Server) explain(sample *http.Request, id string) (httplimit.Explanation, bool) {
+	for _, e := range s.Limiter.Explain(sample) {
+		if bucketID(e.Rule, e.Key) == id {
+			return e, true
+		}
+	}
+	return httplimit.Explanation{}, false
+}
+
+func perSecond(l tb.Limit) float64 { return float64(l.Tokens) / l.Per.Seconds() }

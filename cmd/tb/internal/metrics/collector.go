@@ -1,0 +1,60 @@
+package metrics
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/seed-181794aa/ratelimit/httplimit"
+)
+
+// ruleCollector collects the limiter's own counts of each rule. It reads them only when
+// Prometheus asks, so that they cost a request nothing. All label values come from the
+// policy and never from requests.
+type ruleCollector struct{ limiter *httplimit.Limiter }
+
+var (
+	requests = describe("tb_requests_total",
+		"Requests by the answer of each rule that applied.", "outcome")
+	limiterErrors = describe("tb_errors_total",
+		"Requests for which the limiter of a rule returned an error.")
+	keys      = describe("tb_keys", "Keys that have a bucket.")
+	evictions = describe("tb_evictions_total",
+		"Keys evicted to make room. Their bucket was full, or in debt that is forgiven.", "kind")
+	forgiven = describe("tb_forgiven_tokens_total",
+		"Debt of evicted buckets in tokens. At most this many were granted above the limit.")
+	refusedNew = describe("tb_refused_new_keys_total",
+		"Requests refused because the table had no room for their key.")
+)
+
+func describe(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc(name, help, append([]string{"set", "rule"}, labels...), nil)
+}
+
+// Describe implements prometheus.Collector.
+func (ruleCollector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{
+		requests, limiterErrors, keys, evictions, forgiven, refusedNew,
+	} {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c ruleCollector) Collect(ch chan<- prometheus.Metric) {
+	for _, s := range c.limiter.Stats() {
+		count := func(d *prometheus.Desc, n float64, label ...string) {
+			labels := append([]string{s.Set, s.Rule}, label...)
+			ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, n, labels...)
+		}
+		count(requests, float64(s.Granted), "granted")
+		count(requests, float64(s.Refused), "refused")
+		count(requests, float64(s.ShadowGranted), "shadow_granted")
+		count(requests, float64(s.ShadowRefused), "shadow_refused")
+		count(limiterErrors, float64(s.Errors))
+		count(evictions, float64(s.Table.EvictedFull), "full")
+		count(evictions, float64(s.Table.EvictedInDebt), "in_debt")
+		count(forgiven, s.Table.Forgiven)
+		count(refusedNew, float64(s.Table.RefusedNew))
+		ch <- prometheus.MustNewConstMetric(keys, prometheus.GaugeValue, float64(s.Table.Keys),
+			s.Set, s.Rule)
+	}
+}

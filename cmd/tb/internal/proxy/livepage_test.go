@@ -1,0 +1,155 @@
+package proxy
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+)
+
+// browser returns the context of a tab of a headless Chromium.
+func browser(t *testing.T) context.Context {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("starting a browser takes seconds")
+	}
+	var path string
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
+		if found, err := exec.LookPath(name); err == nil && path == "" {
+			path = found
+		}
+	}
+	if path == "" {
+		t.Skip("Chromium is not installed: the page was not tested")
+	}
+	opts := slices.Clone(chromedp.DefaultExecAllocatorOptions[:])
+	opts = append(opts, chromedp.ExecPath(path))
+	if os.Getuid() == 0 {
+		opts = append(opts, chromedp.NoSandbox) // Chromium has no sandbox for root
+	}
+	ctx, cancel := chromedp.NewExecAllocator(t.Context(), opts...)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewContext(ctx)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// preference emulates a preference of the user.
+func preference(name, value string) chromedp.Action[chromedp.Void] {
+	return chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
+		_, err := cdp.Call(ctx, tab, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{Name: name, Value: value}},
+		})
+		return err
+	})
+}
+
+// A user opens the page, sends a burst, and sees the bucket drain and fill.
+func TestPage(t *testing.T) {
+	ctx := browser(t)
+	r := run(t, func(*Command) {})
+	messages := make(chan string, 100)
+	if err := chromedp.Do(ctx); err != nil { // starts the browser
+		t.Fatal(err)
+	}
+	console := chromedp.Console(ctx)
+	go func() {
+		defer close(messages)
+		for m, err := range console {
+			if err != nil {
+				return
+			}
+			messages <- m.String()
+		}
+	}()
+	do := func(actions ...chromedp.Action[chromedp.Void]) {
+		if err := chromedp.Do(ctx, actions...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text := func(selector string) string {
+		s, err := chromedp.Run(ctx, chromedp.TextContent(selector))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	do(chromedp.Navigate(r.admin), chromedp.WaitVisible("#burst"), chromedp.WaitVisible(".bucket"))
+	if got := text(".bucket"); !strings.Contains(got, "10 of 10 tokensnone refused yet") {
+		t.Errorf("before the burst: %s", got)
+	}
+	do(chromedp.Click("#burst button"), chromedp.WaitVisible("#replies .is-refused"),
+		chromedp.WaitVisible(".bucket .refusals.some"))
+	if n := strings.Count(text("#replies"), "✓ 200"); n < 10 || n > 14 {
+		t.Errorf("%d of 15 were granted: %s", n, text("#replies"))
+	}
+	for selector, want := range map[string]string{
+		"#replies":          "✗ 429retry in 1 s",
+		"#verdict":          "refused",
+		".bucket .rule":     "per-address",
+		".bucket .key":      "ip:address=127.0.0.1",
+		".bucket .level":    "of 10 tokens",
+		".bucket .refusals": "refused",
+		"#rules":            "per-address",
+		"#charts":           "per-address",
+		"#connection":       "live",
+	} {
+		if got := text(selector); !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %q in it", selector, got, want)
+		}
+	}
+	// The page shows that the bucket fills again.
+	for what, condition := range map[string]string{
+		"refill": `document.querySelector(".bucket .level").textContent === "10 of 10 tokens"`,
+		"label": `document.querySelector(".bucket svg").getAttribute("aria-label") ===
+			"10 of 10 tokens"`,
+		"retry": `document.querySelector("#verdict").textContent.includes("The wait is over")`,
+		"chart": `/[1-9]\d* refused/.test(document.querySelector("figcaption").textContent)`,
+	} {
+		if _, err := chromedp.Run(ctx, chromedp.Poll[bool](condition)); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	background := `getComputedStyle(document.body).backgroundColor`
+	colours := map[string]bool{}
+	for _, scheme := range []string{"light", "dark"} {
+		do(preference("prefers-color-scheme", scheme))
+		colour, err := chromedp.Run(ctx, chromedp.Evaluate[string](background))
+		if err != nil {
+			t.Fatal(err)
+		}
+		colours[colour] = true
+	}
+	if len(colours) != 2 {
+		t.Errorf("light and dark have the same background: %v", colours)
+	}
+	for len(messages) > 0 {
+		t.Errorf("console: %s", <-messages)
+	}
+}
+
+// The keyboard alone is enough to send the form. The page works without motion.
+func TestPageByKeyboard(t *testing.T) {
+	ctx := browser(t)
+	r := run(t, func(*Command) {})
+	if err := chromedp.Do(ctx,
+		preference("prefers-reduced-motion", "reduce"),
+		chromedp.Navigate(r.admin),
+		chromedp.WaitVisible("#burst"),
+		chromedp.SendKeys("#burst input", "\r"),
+		chromedp.WaitVisible("#replies .is-refused"),
+		chromedp.WaitVisible(".bucket .refusals.some"),
+	); err != nil {
+		t.Fatal(err)
+	}
+	full := `document.querySelector(".bucket .level").textContent === "10 of 10 tokens"`
+	if _, err := chromedp.Run(ctx, chromedp.Poll[bool](full)); err != nil {
+		t.Error(err)
+	}
+}

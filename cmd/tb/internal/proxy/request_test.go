@@ -1,0 +1,85 @@
+package proxy
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"testing"
+)
+
+// A malformed body of a request is not an error of the upstream.
+func TestMalformedRequestBodies(t *testing.T) {
+	p, url, _ := start(t, "", func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+	})
+	c := connect(t, url, "POST / HTTP/1.1\nHost: h\nTransfer-Encoding: chunked\n\nno number\n")
+	if r := c.response(t, "POST"); r.StatusCode != http.StatusBadRequest || !r.Close {
+		t.Error(r)
+	}
+	c = connect(t, url, "POST / HTTP/1.1\nHost: h\nContent-Length: 1000\n\nhalf")
+	if err := c.Conn.(*net.TCPConn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	// Either the reader of the body or the end of the connection is noticed first.
+	if r := c.response(t, "POST"); r.StatusCode != http.StatusBadRequest &&
+		r.StatusCode != statusClientGone || !r.Close {
+		t.Error(r)
+	}
+	if metrics := scrape(t, p); !strings.Contains(metrics,
+		`tb_upstream_errors_total{reason="response"} 0`) {
+		t.Error(metrics)
+	}
+}
+
+// net/http inspects the Body of its own request: whether the client holds it back, and how
+// much is still to come. With another Body in its place net/http would wait for both.
+func TestRequestKeepsItsBody(t *testing.T) {
+	p, _, _ := start(t, two, func(http.ResponseWriter, *http.Request) {})
+	for range 3 { // the third is refused
+		r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader("hello"))
+		body := r.Body
+		p.ServeHTTP(httptest.NewRecorder(), r)
+		if r.Body != body {
+			t.Errorf("the Body was replaced by a %T", r.Body)
+		}
+	}
+}
+
+// A field that a client lists in Connection is not passed on, so it must not choose a bucket.
+func TestConnectionChoosesNoBucket(t *testing.T) {
+	const policy = `{"evaluation": "first_match", "rules": [
+		{"name": "key", "limit_keys": ["header:x-api-key"],
+		 "algorithm_config": {"tokens_per_second": 0.1, "burst": 9}},
+		{"name": "address", "limit_keys": ["ip:address"],
+		 "algorithm_config": {"tokens_per_second": 0.1, "burst": 1}}]}`
+	_, url, _ := start(t, policy, func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, r.Header.Values("X-Api-Key"))
+	})
+	for i, want := range []int{200, 429} {
+		r, body := get(t, url, "X-Api-Key", fmt.Sprint(i), "Connection", "x, x-api-KEY ,y")
+		if r.StatusCode != want || want == 200 && body != "[]" {
+			t.Errorf("%d: %s, %s", i, r.Status, body)
+		}
+	}
+	if r, body := get(t, url, "X-Api-Key", "k"); r.StatusCode != http.StatusOK || body != "[k]" {
+		t.Errorf("%s, %s", r.Status, body)
+	}
+}
+
+// A client cannot hide its address by listing X-Forwarded-For in Connection.
+func TestConnectionHidesNoAddress(t *testing.T) {
+	_, url, _ := start(t, two, func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, r.Header.Get("X-Forwarded-For"))
+	}, func(c *Config) { c.Trusted = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")} })
+	for _, address := range []string{"192.0.2.1", "192.0.2.2"} {
+		r, body := get(t, url, "X-Forwarded-For", address, "Connection", "X-Forwarded-For, TE",
+			"TE", "trailers")
+		if r.Header.Get("RateLimit-Remaining") != "1" || body != address+", 127.0.0.1" {
+			t.Errorf("%s, %v, %s", address, r.Header, body)
+		}
+	}
+}

@@ -1,0 +1,158 @@
+package proxy
+
+import (
+	"bufio"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/httplimit"
+)
+
+// drainTimeout is how long to read the rest of an unwanted body so that the connection can
+// be reused.
+const drainTimeout = time.Second
+
+// responseRecorder is the ResponseWriter of a request. It records what the access log and
+// the metrics need.
+type responseRecorder struct {
+	http.ResponseWriter
+	proxy   *Proxy
+	request *requestBody // nil if the request has no body
+
+	start    time.Time
+	observed bool // the duration of the decision
+	status   int
+	bytes    int64
+
+	granted  bool
+	decision httplimit.Decision // has no Rule if no rule applied
+
+	upgraded bool
+	held     http.Header // the limiter's fields, kept out of informational responses
+}
+
+// Unwrap lets http.ResponseController flush and set deadlines.
+func (rec *responseRecorder) Unwrap() http.ResponseWriter { return rec.ResponseWriter }
+
+// observeDecision records the duration of the decision once: before anything is written.
+func (rec *responseRecorder) observeDecision() {
+	if !rec.observed && rec.proxy.Policy != nil {
+		rec.observed = true
+		rec.proxy.Metrics.ObserveDecision(rec.start)
+	}
+}
+
+// ruleApplied reports whether a rule applied to the request.
+func (rec *responseRecorder) ruleApplied() bool { return rec.decision.Rule != "" }
+
+// refused reports whether a rule refused the request.
+func (rec *responseRecorder) refused() bool { return rec.ruleApplied() && !rec.decision.Allowed }
+
+// hasLimiterFields reports whether the limiter has set its fields on a granted request.
+func (rec *responseRecorder) hasLimiterFields() bool {
+	return rec.ruleApplied() && !rec.proxy.SilentGrants
+}
+
+// modifyResponse prepares the upstream's response.
+func (rec *responseRecorder) modifyResponse(r *http.Response) error {
+	if r.StatusCode != http.StatusSwitchingProtocols { // then the body is the connection
+		r.Body = &responseBody{r.Body, rec.proxy}
+	}
+	if rec.hasLimiterFields() {
+		httplimit.DropFields(r.Header)
+	}
+	return nil
+}
+
+// WriteHeader implements http.ResponseWriter.
+//
+// An upstream may answer while the client still sends the body. net/http would then read the
+// rest of the body itself before it writes the answer, although the upstream may still want
+// it. WriteHeader prevents that: it announces that the connection closes.
+func (rec *responseRecorder) WriteHeader(status int) {
+	rec.observeDecision()
+	switch {
+	case status == http.StatusContinue:
+		// net/http sends it when the body is read: after the upstream has asked for the body.
+		rec.hold()
+		return
+	case status < http.StatusOK:
+		rec.hold()
+	case rec.status == 0:
+		rec.status = status
+		for name, values := range rec.held {
+			rec.Header()[name] = append(values, rec.Header()[name]...)
+		}
+		switch {
+		case !rec.granted:
+			rec.boundBodyDrain()
+		case rec.request.unread():
+			rec.Header().Set("Connection", "close")
+		}
+	}
+	rec.ResponseWriter.WriteHeader(status)
+}
+
+// limiterFields are the fields that the limiter sets.
+var limiterFields = [...]string{
+	"Ratelimit", "Ratelimit-Limit", "Ratelimit-Remaining", "Ratelimit-Reset",
+}
+
+// hold holds the limiter's fields back for the final response. httputil.ReverseProxy sends
+// all fields set so far with an informational response of the upstream, such as 103, and
+// then drops them. The upstream's own fields of these names in such a response are dropped.
+func (rec *responseRecorder) hold() {
+	if !rec.hasLimiterFields() {
+		return
+	}
+	first := rec.held == nil
+	if first {
+		rec.held = http.Header{}
+	}
+	for _, name := range limiterFields {
+		if values := rec.Header()[name]; first && len(values) > 0 {
+			rec.held[name] = values[:1:1] // the upstream's values follow it
+		}
+		delete(rec.Header(), name)
+	}
+}
+
+// Write implements http.ResponseWriter.
+func (rec *responseRecorder) Write(b []byte) (int, error) {
+	if rec.status == 0 {
+		rec.WriteHeader(http.StatusOK)
+	}
+	n, err := rec.ResponseWriter.Write(b)
+	rec.bytes += int64(n)
+	return n, err
+}
+
+// Hijack implements http.Hijacker, for WebSocket.
+func (rec *responseRecorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, buffer, err := http.NewResponseController(rec.ResponseWriter).Hijack()
+	if err == nil {
+		rec.status, rec.upgraded = http.StatusSwitchingProtocols, true
+		rec.proxy.upgraded.Add(1)
+	}
+	return conn, buffer, err
+}
+
+// boundBodyDrain bounds how long net/http reads the rest of the request's body, before it
+// sends an answer or finishes the request. Without a bound it waits forever.
+func (rec *responseRecorder) boundBodyDrain() {
+	if rec.request.unread() {
+		deadline := time.Now().Add(drainTimeout)
+		// This fails only without a connection, as in tests.
+		_ = http.NewResponseController(rec.ResponseWriter).SetReadDeadline(deadline)
+	}
+}
+
+// finish ends the request, served or not.
+func (rec *responseRecorder) finish(r *http.Request) {
+	if rec.upgraded {
+		rec.proxy.upgraded.Done()
+	}
+	rec.boundBodyDrain()
+	rec.logAccess(r)
+}

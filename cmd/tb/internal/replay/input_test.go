@@ -1,0 +1,56 @@
+package replay
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/schollz/progressbar/v3"
+)
+
+func TestNoProgressBarWithoutATerminal(t *testing.T) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, stderr := range []io.Writer{io.Discard, f} {
+		for _, size := range []int64{-1, 1, 1 << 40} {
+			if newProgress(stderr, size) != nil {
+				t.Errorf("a bar for %d bytes on %T", size, stderr)
+			}
+		}
+	}
+}
+
+func TestProgressCountsWhatIsRead(t *testing.T) {
+	bar := progressbar.NewOptions64(1<<20, progressbar.OptionSetWriter(io.Discard))
+	log := strings.Repeat(line("a", 1, 1), 1000)
+	rep := replay(t, options(t, "1", 2), input("a.log", log).withProgress(bar)).Report
+	if got := bar.State().CurrentNum; rep.Requests != 1000 || got != int64(len(log)) {
+		t.Errorf("%d requests, %d bytes counted of %d", rep.Requests, got, len(log))
+	}
+}
+
+func TestInputsKnowTheirLength(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "a.log")
+	if err := os.WriteFile(name, []byte("12345"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		names []string
+		size  int64
+	}{
+		{[]string{name, name}, 10},
+		{[]string{name, "-"}, -1},
+		{[]string{"-", name}, -1},
+	} {
+		list, size, err := findInputs(tt.names, nil)
+		if err != nil || size != tt.size || len(list) != len(tt.names) {
+			t.Errorf("%q: %d inputs, %d bytes, %v; want %d",
+				tt.names, len(list), size, err, tt.size)
+		}
+	}
+}

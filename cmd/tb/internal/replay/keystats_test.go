@@ -1,0 +1,74 @@
+package replay
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestRankingListsTheMostRefused(t *testing.T) {
+	r := newRanking(3)
+	refuse := func(n int) *tracked {
+		e := r.track(key(n))
+		e.Count++
+		e.Value.add(0, false)
+		return e
+	}
+	for _, n := range []int{3, 2, 2, 1} {
+		refuse(n)
+	}
+	r.track(key(4)).Value.add(0, true) // replaces 3: as seldom refused as 1, and seen before it
+	var got []string
+	for _, e := range r.most(5) {
+		got = append(got, e.Key)
+	}
+	if want := []string{"key 2", "key 1"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if e := refuse(4); e.Count != 2 || e.Value.refused != 1 {
+		t.Errorf("key 4 has a count of %v and %d refusals, want 2, as it inherits 1, and 1",
+			e.Count, e.Value.refused)
+	}
+}
+
+func TestLevelsOfAReplacedKeyAreDropped(t *testing.T) {
+	r := newRanking(1)
+	r.track(key(1)).Value.levels.add(7, 0, 5)
+	if v := r.track(key(2)).Value; len(v.levels.points) != 0 || v.requests != 1 {
+		t.Errorf("the new key begins with %+v", v)
+	}
+}
+
+func TestLongestRun(t *testing.T) {
+	var s keyStats
+	for _, granted := range []bool{false, false, true, false, false, false, true, false} {
+		s.add(0, granted)
+	}
+	if s.refused != 6 || s.longestRun != 3 {
+		t.Errorf("%d refused, longest run %d; want 6 and 3", s.refused, s.longestRun)
+	}
+}
+
+func TestPeakSecond(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		seconds []int64
+		want    uint32
+	}{
+		{"one", []int64{1000}, 1},
+		{"in order", []int64{1000, 1000, 1001, 1001, 1001, 1002}, 3},
+		{"out of order", []int64{1000, 1001, 1000, 1001, 1002, 1001, 1000, 1001}, 4},
+		{"63 s late", []int64{1000, 1063, 1000}, 2},
+		{"64 s late does not count", []int64{1000, 1064, 1000}, 1},
+		{"a window later", []int64{1000, 1064, 1064}, 2},
+		{"forgotten at each step", []int64{1000, 1000, 1040, 1080, 1064}, 2},
+		{"a long gap", []int64{1000, 1000, 1_000_000, 1_000_000}, 2},
+	} {
+		var p peakCounter
+		for _, s := range tt.seconds {
+			p.add(s)
+		}
+		if p.most != tt.want {
+			t.Errorf("%s: %d, want %d", tt.name, p.most, tt.want)
+		}
+	}
+}

@@ -1,0 +1,158 @@
+package replay
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/accesslog"
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+func TestDecisionsByHand(t *testing.T) {
+	type step struct {
+		client string
+		second int
+		left   int // tokens before, of a burst of 2 that refills 1 a second
+		ok     bool
+	}
+	timeline := []step{
+		{"a", 10, 2, true},
+		{"a", 10, 1, true},
+		{"a", 10, 0, false},
+		{"b", 10, 2, true}, // another bucket
+		{"a", 11, 1, true},
+		{"a", 11, 0, false},
+		{"a", 9, 0, false}, // late: no refill, and time does not move back
+		{"a", 11, 0, false},
+		{"a", 12, 1, true}, // had it moved back to 9, there would be 2
+		{"a", 12, 0, false},
+		{"b", 8, 1, true}, // late: decided on the bucket as it stands
+		{"b", 10, 0, false},
+		{"b", 11, 1, true},
+		{"a", 60, 2, true}, // no more than the burst
+		{"a", 60, 1, true},
+		{"a", 60, 0, false},
+	}
+	for _, impl := range []string{"cas", "mutex"} {
+		o := options(t, "1", 2)
+		o.Impl = impl
+		r, err := newReplayer(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reader, err := accesslog.NewReader(t.Context(), "by hand", strings.NewReader(
+			func() (log string) {
+				for _, s := range timeline {
+					log += line(s.client, s.second, 1)
+				}
+				return log
+			}()), accesslog.Schema{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var rec accesslog.Record
+		for i, s := range timeline {
+			granted := r.trials[0].granted
+			if err := errors.Join(reader.Next(&rec), r.replay(&rec)); err != nil {
+				t.Fatal(err)
+			}
+			if got := r.trials[0].granted > granted; got != s.ok || (s.left > 0) != s.ok {
+				t.Errorf("%s: request %d of %s at %d s: granted %v, want %v",
+					impl, i, s.client, s.second, got, s.ok)
+			}
+		}
+	}
+}
+
+func TestCostAboveTheBurstIsNeverGranted(t *testing.T) {
+	o := options(t, "1", 2)
+	o.Cost = mustCost(t, "bytes/KiB")
+	log := line("a", 1, 1024) + line("a", 1, 2049) + line("a", 1, 1024) + line("a", 1, 512)
+	l := replay(t, o, input("a.log", log)).Report.Limits[0]
+	if l.Granted != 2 || l.Refused != 2 || l.NeverGranted != 1 {
+		t.Errorf("%d granted, %d refused, %d never; want 2, 2, 1",
+			l.Granted, l.Refused, l.NeverGranted)
+	}
+}
+
+func TestCostAndKeyFields(t *testing.T) {
+	o := options(t, "1/d", 4)
+	o.Keys, o.Cost = []string{"tenant", "user"}, mustCost(t, "weight")
+	log := `{"ts":1431857103,"tenant":"t","user":"u","weight":1.5}
+		{"ts":1431857103,"tenant":"t","user":"u","weight":"2.5"}
+		{"ts":1431857103,"tenant":"t","user":"u","weight":0.1}
+		{"ts":1431857103,"tenant":"t","weight":4}
+		{"ts":1431857103,"user":"t"}`
+	rep := replay(t, o, input("a.log", log)).Report
+	l := rep.Limits[0]
+	if l.Granted != 4 || l.Refused != 1 || rep.Keys != 3 || rep.CostStandIns != 1 {
+		t.Errorf("%d granted, %d refused, %d keys, %d stand-ins; want 4, 1, 3, 1",
+			l.Granted, l.Refused, rep.Keys, rep.CostStandIns)
+	}
+	if want := map[string]uint64{"tenant": 1, "user": 1}; !reflect.DeepEqual(rep.Missing, want) {
+		t.Errorf("missing %v, want %v", rep.Missing, want)
+	}
+}
+
+func TestImplementationsGiveTheSameReport(t *testing.T) {
+	for _, cost := range []string{"1", "0.3", "bytes/KiB"} {
+		o := options(t, "2", 20)
+		o.Cost = mustCost(t, cost)
+		cas := replay(t, o, sampled(20_000))
+		o.Impl = "mutex"
+		mutex := replay(t, o, sampled(20_000))
+		// How many full buckets each drops is its own affair: no decision depends on it.
+		cas.Report.Limits[0].EvictedFull, mutex.Report.Limits[0].EvictedFull = 0, 0
+		if !reflect.DeepEqual(cas.Report, mutex.Report) {
+			t.Errorf("cost %s:\ncas:   %+v\nmutex: %+v", cost, cas.Report, mutex.Report)
+		}
+		if cas.Report.Limits[0].Refused == 0 {
+			t.Errorf("cost %s: nothing was refused", cost)
+		}
+	}
+}
+
+func TestSweepEqualsSeparateRuns(t *testing.T) {
+	o := options(t, "1", 5)
+	o.Rates = []Rate{mustRate(t, "0.5"), mustRate(t, "60/m"), mustRate(t, "5")}
+	o.Bursts = []Burst{5, 10, 30}
+	sweep := replay(t, o, sampled(20_000)).Report
+	if len(sweep.Limits) != 9 || len(sweep.Top) != 0 {
+		t.Fatalf("%d limits, %d top keys; want 9 and none", len(sweep.Limits), len(sweep.Top))
+	}
+	different := make(map[uint64]bool)
+	for i, got := range sweep.Limits {
+		one := o
+		one.Rates, one.Bursts = o.Rates[i/3:i/3+1], o.Bursts[i%3:i%3+1]
+		want := replay(t, one, sampled(20_000)).Report.Limits[0]
+		got.EvictedFull, want.EvictedFull = 0, 0 // as above
+		if got != want {
+			t.Errorf("in the sweep: %+v\nalone: %+v", got, want)
+		}
+		different[got.Refused] = true
+	}
+	if len(different) < 5 {
+		t.Errorf("the limits hardly differ: refused %v", different)
+	}
+}
+
+func TestMaxKeysBoundsTheTable(t *testing.T) {
+	var log strings.Builder
+	for n := range 100 {
+		log.WriteString(line(fmt.Sprintf("client%d", n), 1, 1))
+	}
+	o := options(t, "1/d", 1)
+	o.MaxKeys = 10
+	forgiven := replay(t, o, input("a.log", log.String())).Report.Limits[0]
+	if forgiven.EvictedInDebt != 90 || forgiven.Refused != 0 || forgiven.Forgiven < 89.9 {
+		t.Errorf("forgive: %+v; want 90 evicted in debt", forgiven)
+	}
+	o.Overflow = tb.RefuseNew
+	refused := replay(t, o, input("a.log", log.String())).Report.Limits[0]
+	if refused.RefusedNew != 90 || refused.Refused != 90 || refused.EvictedInDebt != 0 {
+		t.Errorf("refuse: %+v; want 90 refused", refused)
+	}
+}

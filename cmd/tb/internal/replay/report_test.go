@@ -1,0 +1,82 @@
+package replay
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestReportByHand(t *testing.T) {
+	log := line("a", 10, 1) + line("a", 10, 1) + line("a", 10, 1) + line("a", 10, 1) +
+		"broken\n" + line("b", 8, 1) + line("a", 11, 1) + line("a", 11, 1)
+	two := input("two.log", line("c", 5, 1))
+	rep := replay(t, options(t, "1", 2), input("one.log", log), two).Report
+	text := func(v any) string { b, _ := json.Marshal(v); return string(b) }
+	for _, tt := range []struct {
+		name string
+		got  any
+		want string
+	}{
+		{"requests", rep.Requests, "8"},
+		{"files", rep.Files, `[{"name":"one.log","format":"common","lines":8,"malformed":1},` +
+			`{"name":"two.log","format":"common","lines":1,"malformed":0}]`},
+		{"first", rep.First, `"2015-05-17T10:00:05Z"`},
+		{"last", rep.Last, `"2015-05-17T10:00:11Z"`},
+		{"stepped back", rep.SteppedBack, "2"},
+		{"longest step", rep.LongestStep, "6"},
+		{"keys", rep.Keys, "3"},
+		{"exact", rep.KeysExact, "true"},
+		{"limits", rep.Limits, `[{"rate":"1/s","burst":2,"granted":5,"refused":3,` +
+			`"refused_share":0.375,"never_granted":0,"keys_refused":1,` +
+			`"keys_refused_share":0.3333333333333333,"evicted_full":0,"evicted_in_debt":0,` +
+			`"forgiven":0,"refused_new":0}]`},
+		{"top", rep.Top, `[{"key":["a"],"requests":6,"refused":3,"partial":false,` +
+			`"refused_most":3,"peak_per_second":4,"longest_run":2}]`},
+	} {
+		if text(tt.got) != tt.want {
+			t.Errorf("%s: %s, want %s", tt.name, text(tt.got), tt.want)
+		}
+	}
+	if len(rep.Malformed) != 1 || !strings.HasPrefix(rep.Malformed[0], "one.log:5: ") {
+		t.Errorf("malformed %q, want one.log:5", rep.Malformed)
+	}
+}
+
+func TestOnlyTheFirstMalformedLinesAreShown(t *testing.T) {
+	log := strings.Repeat("x\n", 100) + line("a", 1, 1)
+	rep := replay(t, options(t, "1", 2), input("a.log", log)).Report
+	if len(rep.Malformed) != maxShown || rep.Files[0].Malformed != 100 {
+		t.Errorf("%d shown of %d", len(rep.Malformed), rep.Files[0].Malformed)
+	}
+}
+
+func TestJSONHasListsNotNulls(t *testing.T) {
+	res, err := Run(t.Context(), options(t, "1", 1), emptySchema, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoded, err := json.Marshal(&res.Report)
+	if err != nil || bytes.Contains(encoded, []byte("null")) {
+		t.Errorf("%s, %v", encoded, err)
+	}
+}
+
+// JSON texts are UTF-8, but a client may send other bytes.
+func TestJSONKeysStayDistinct(t *testing.T) {
+	var got []string
+	keys := []string{"\xff", "\xfe", `"\xff"`, "�", "é \x1b", `a"b`}
+	for _, key := range keys {
+		encoded, err := json.Marshal(TopKey{Key: Key{"ip", key}})
+		var back TopKey
+		if err != nil || json.Unmarshal(encoded, &back) != nil || back.Key[0] != "ip" {
+			t.Fatalf("%q: %s, %v", key, encoded, err)
+		}
+		got = append(got, back.Key[1])
+	}
+	want := []string{`"\xff"`, `"\xfe"`, `"\"\\xff\""`, "�", "é \x1b", `a"b`}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

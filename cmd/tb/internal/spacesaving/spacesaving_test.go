@@ -1,0 +1,163 @@
+package spacesaving
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// count counts a key once and sets the Value of a new entry.
+func count(s *Summary[int], key string) *Entry[int] {
+	e, added := s.See([]byte(key))
+	if added {
+		e.Value = 0
+	}
+	e.Count++
+	e.Value++
+	return e
+}
+
+// skewed returns n keys, few of them often and many seldom.
+func skewed(seed uint64, n, keys int) (all []string) {
+	zipf := rand.NewZipf(rand.New(rand.NewPCG(seed, 0)), 1.1, 2, uint64(keys-1))
+	for range n {
+		all = append(all, fmt.Sprint("key ", zipf.Uint64()))
+	}
+	return all
+}
+
+func keys[V any](s *Summary[V]) (all []string) {
+	for e := range s.All() {
+		all = append(all, e.Key)
+	}
+	slices.Sort(all)
+	return all
+}
+
+func TestCountsAreExactUpToTheBound(t *testing.T) {
+	s, want := New[int](200), make(map[string]int)
+	for _, key := range skewed(1, 20_000, 200) {
+		count(s, key)
+		want[key]++
+	}
+	for e := range s.All() {
+		if e.Count != float64(want[e.Key]) || e.Inherited != 0 || e.Partial {
+			t.Errorf("%+v; want %d exactly", e, want[e.Key])
+		}
+		delete(want, e.Key)
+	}
+	if len(want) != 0 {
+		t.Errorf("not tracked: %v", want)
+	}
+}
+
+// Beyond the bound the true count lies between Count-Inherited and Count, Inherited is at
+// most a share of 1/bound, and every key above that share is tracked.
+func TestGuaranteesBeyondTheBound(t *testing.T) {
+	const bound, all = 50, 30_000
+	for seed := range uint64(10) {
+		s, want := New[int](bound), make(map[string]int)
+		for _, key := range skewed(seed, all, 5_000) {
+			count(s, key)
+			want[key]++
+		}
+		if s.Len() != bound || len(s.byKey) != bound {
+			t.Fatalf("%d entries and %d keys, want %d", s.Len(), len(s.byKey), bound)
+		}
+		for e := range s.All() {
+			n := float64(want[e.Key])
+			if e.Count-e.Inherited > n || n > e.Count || e.Inherited > all/bound ||
+				float64(e.Value) != e.Count-e.Inherited {
+				t.Errorf("seed %d: %+v, truly %v of %d", seed, e, n, all)
+			}
+			delete(want, e.Key)
+		}
+		for key, n := range want {
+			if n > all/bound {
+				t.Errorf("seed %d: %s with %d of %d is not tracked", seed, key, n, all)
+			}
+		}
+	}
+}
+
+func TestTheLowestAndLongestUnseenIsReplaced(t *testing.T) {
+	s := New[int](3)
+	count(s, "a")
+	s.See([]byte("b"))
+	s.See([]byte("c"))
+	s.See([]byte("b"))
+	e, added := s.See([]byte("d")) // replaces c: as low as b, and seen before b
+	if got := keys(s); !slices.Equal(got, []string{"a", "b", "d"}) || !added {
+		t.Errorf("got %q, added %v", got, added)
+	}
+	if e.Key != "d" || e.Count != 0 || e.Inherited != 0 || !e.Partial {
+		t.Errorf("the new entry is %+v", e)
+	}
+	count(s, "b")
+	e, added = s.See([]byte("d"))
+	if added {
+		t.Error("a tracked key was added")
+	}
+	e.Count += 2
+	e, _ = s.See([]byte("e")) // replaces a: as low as b, and seen before b
+	if got := keys(s); !slices.Equal(got, []string{"b", "d", "e"}) ||
+		e.Inherited != 1 || e.Count != 1 {
+		t.Errorf("got %q, the new entry is %+v", got, e)
+	}
+}
+
+func TestScaleKeepsTheOrder(t *testing.T) {
+	s, want := New[int](50), make(map[string]float64)
+	for i, key := range skewed(3, 20_000, 50) {
+		count(s, key)
+		want[key]++
+		if i%100 == 0 {
+			s.Scale(0.9)
+			for key := range want {
+				want[key] *= 0.9
+			}
+		}
+	}
+	for e := range s.All() {
+		if e.Count != want[e.Key] {
+			t.Errorf("%s: count %v, want %v", e.Key, e.Count, want[e.Key])
+		}
+	}
+	lowest := slices.Min(slices.Collect(maps.Values(want)))
+	if e, _ := s.See([]byte("new")); e.Inherited != lowest {
+		t.Errorf("the new key inherits %v, want %v", e.Inherited, lowest)
+	}
+	s.Scale(0)
+	if e, _ := s.See([]byte("newer")); e.Inherited != 0 {
+		t.Errorf("after Scale(0) a new key inherits %v", e.Inherited)
+	}
+}
+
+func TestRemove(t *testing.T) {
+	s := New[int](3)
+	for _, key := range []string{"a", "b", "b", "c", "c", "c"} {
+		count(s, key)
+	}
+	s.Remove("b")
+	s.Remove("b")
+	s.Remove("never seen")
+	if got := keys(s); !slices.Equal(got, []string{"a", "c"}) {
+		t.Errorf("got %q", got)
+	}
+	if e := count(s, "d"); e.Partial || e.Inherited != 0 || s.Len() != 3 {
+		t.Errorf("a free entry was not used: %+v of %d", e, s.Len())
+	}
+	if e := count(s, "e"); e.Inherited != 1 || s.Len() != 3 {
+		t.Errorf("the entry after it is %+v of %d", e, s.Len())
+	}
+}
+
+func TestTrackedKeysDoNotAllocate(t *testing.T) {
+	s, key := New[int](3), []byte("a longer key than fits into a register")
+	s.See(key)
+	if n := testing.AllocsPerRun(100, func() { s.See(key) }); n != 0 {
+		t.Errorf("%v allocations, want 0", n)
+	}
+}

@@ -1,0 +1,374 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"encoding/xml"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/replay"
+)
+
+const validLine = `1.2.3.4 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 1` + "\n"
+
+// tb runs the command.
+func tb(t *testing.T, stdin string, args ...string) (status int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	status = run(t.Context(), args, cli.IO{
+		Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &errs,
+	})
+	return status, out.String(), errs.String()
+}
+
+// file writes a file and returns its name.
+func file(t *testing.T, name, content string) string {
+	t.Helper()
+	name = filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+func zipped(t *testing.T, content string) string {
+	t.Helper()
+	var b strings.Builder
+	w := gzip.NewWriter(&b)
+	io.WriteString(w, content)
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestUsageErrors(t *testing.T) {
+	for _, tt := range []struct {
+		args string // separated by commas
+		want string // text that the message must contain
+	}{
+		{"", "replay"},
+		{"proxi", "proxi"},
+		{"replay,--rate=5,--burst=1", "FILE"},
+		{"replay,--burst=1,-", "--rate"},
+		{"replay,--rate=5,-", "--burst"},
+		{"replay,--rate=x,--burst=1,-", "300/m"},
+		{"replay,--rate=5,--burst=0,-", "1 to 1073741824"},
+		{"replay,--sweep=rate=1,-", "--burst"},
+		{"replay,--sweep=burst=1,-", "--rate"},
+		{"replay,--sweep=rates=1,-", "rate=1,2,5"},
+		{"replay,--sweep=rate=1,--rate=5,--burst=1,-", "either --rate"},
+		{"replay,--sweep=burst=1,--rate=5,--burst=1,-", "either --burst"},
+		{"replay,--sweep=rate=1,--burst=1,--svg=x.svg,-", "--svg"},
+		{"replay,--rate=5,--burst=1,--key=a/b,-", "ip, user, path, host"},
+		{"replay,--rate=5,--burst=1,--ipv6-prefix=0,-", "1 to 128"},
+		{"replay,--rate=5,--burst=1,--ipv6-prefix=129,-", "1 to 128"},
+		{"replay,--rate=5,--burst=1,--cost=-1,-", "positive number of tokens"},
+		{"replay,--rate=5,--burst=1,--max-keys=0,-", "1 to 1073741824"},
+		{"replay,--rate=5,--burst=1,--overflow=crash,-", `"forgive","refuse"`},
+		{"replay,--rate=5,--burst=1,--impl=go,-", `"cas","mutex"`},
+		{"replay,--rate=5,--burst=1,--field=when=ts,-", "time, ip, forwarded, user, host, uri, size"},
+		{"replay,--rate=5,--burst=1,--sample,-", "no FILE"},
+		{"replay,--rate=5,--burst=1,--sample,--sample-lines=0", "1000 to 10000000"},
+		{"replay,--rate=5,--burst=1,--sample,--sample-lines=999", "1000 to 10000000"},
+		{"replay,--rate=5,--burst=1,--sample,--sample-lines=10000001", "1000 to 10000000"},
+		{"replay,--rate,-1,--burst=1,-", `rate "-1": want tokens per time`},
+		{"replay,--rate=5,--burst,-1,-", `burst "-1": want a whole number`},
+		{"replay,--rate=5,--burst=1,--cost,-1,-", `cost "-1": want a positive number`},
+		{"replay,--burst=1,-,--rate", `rate "": want tokens per time`},
+		{"replay,--rate=5,--burst=1,--ipv6-prefix=x,-", "1 to 128"},
+		{"replay,--rate=5,--burst=1,--max-keys=x,-", "1 to 1073741824"},
+		{"replay,--rate=5,--burst=1,--svg,--json,-", "--svg"},
+		{"replay,--rate=5,--burst=1,--svg=-,-", "the name of a file"},
+		{"replay,--rate=5,--burst=1,--key=,-", "ip, user, path, host"},
+		{"replay,--rate=5,--burst=1,--key=IP,-", "ip, user, path, host"},
+		{"replay,--rate=5,--burst=1,--key=ip+path,-", "ip, user, path, host"},
+		{"replay,--rate=5,--burst=1,--key=ip:path,-", "ip, user, path, host"},
+		{"replay,--rate=5,--burst=1,--cost=KiB,-", "bytes/KiB"},
+		{"replay,--rate=5,--burst=1,--cost=Bytes,-", "bytes/KiB"},
+		{"replay,--rate=5,--burst=1,--nonsense,-", "--nonsense"},
+		{"replay,--rate=5,--burst=1,--trusted-proxies=10.0.0.0/33,-", "10.0.0.0/8"},
+		{"proxy,--upstream=localhost:3000", "http://localhost:3000"},
+		{"proxy,--upstream=ftp://h", "http://localhost:3000"},
+		{"proxy,--upstream=http://user:secret@h", `"http://user:xxxxx@h": want a URL`},
+		{"proxy,--trusted-proxies=10.0.0.0/33", "10.0.0.0/8"},
+		{"proxy,--max-keys=0", "1 to 1073741824"},
+		{"proxy,--overflow=crash", `"forgive","refuse"`},
+		{"proxy,--access-log=some", `"off","refused","all"`},
+		{"proxy,--shutdown-timeout=-1s", "0s or more"},
+		{"policy", "check"},
+		{"policy,check", "<file>"},
+		{"policy,explain", "<file>"},
+		{"policy,explain,-,--request=GET", "GET /x?y=1"},
+		{"policy,explain,-,-H,X-Api-Key", "X-Api-Key: k1"},
+		{"policy,explain,-,--from=me", "--from"},
+	} {
+		args := strings.FieldsFunc(tt.args, func(r rune) bool { return r == ',' })
+		status, stdout, stderr := tb(t, validLine, args...)
+		if status != 2 || stdout != "" || !strings.Contains(stderr, tt.want) {
+			t.Errorf("%s: status %d, stdout %q, stderr %q; want 2 and %q",
+				tt.args, status, stdout, stderr, tt.want)
+		}
+	}
+}
+
+// A message states a mistake once, and in the terms of the flags.
+func TestUsageErrorsAreShort(t *testing.T) {
+	for flag, foreign := range map[string]string{
+		"--rate=0": "Limit.Tokens", "--rate=1/300y": "Limit.Per", "--max-keys=0": "WithMaxKeys",
+	} {
+		_, _, stderr := tb(t, validLine, "replay", "--rate=5", "--burst=1", flag, "-")
+		if strings.Contains(stderr, foreign) || strings.Count(stderr, "want") != 1 {
+			t.Errorf("%s: %s", flag, stderr)
+		}
+	}
+}
+
+func TestNamesInAKeyMayNotBeEmpty(t *testing.T) {
+	for _, key := range []string{"", ",", "ip,", ",ip", "ip,,path"} {
+		status, stdout, stderr := tb(t, validLine, "replay", "--rate=5", "--burst=1", "--key", key, "-")
+		if status != 2 || stdout != "" || !strings.Contains(stderr, `key "": want ip, user`) {
+			t.Errorf("--key %q: status %d, stdout %q, stderr %q", key, status, stdout, stderr)
+		}
+	}
+}
+
+func TestTooManyPairsInASweep(t *testing.T) {
+	many := strings.TrimSuffix(strings.Repeat("1,", 13), ",")
+	sweep := "rate=" + many + " burst=1,2,3,4,5"
+	status, _, stderr := tb(t, validLine, "replay", "--sweep", sweep, "-")
+	if status != 2 || !strings.Contains(stderr, "65 pairs of rate and burst, want at most 64") {
+		t.Errorf("status %d, stderr %q", status, stderr)
+	}
+}
+
+func TestHelp(t *testing.T) {
+	status, stdout, stderr := tb(t, "", "replay", "--help")
+	if status != 0 || stderr != "" || !strings.Contains(stdout, "--ipv6-prefix") {
+		t.Errorf("status %d, stdout %q, stderr %q", status, stdout, stderr)
+	}
+	status, stdout, stderr = tb(t, "")
+	if status != 2 || stdout != "" || !strings.Contains(stderr, "replay") ||
+		!strings.HasPrefix(stderr, "Usage: tb <command>") {
+		t.Errorf("without arguments: status %d, stdout %q, stderr %q", status, stdout, stderr)
+	}
+}
+
+func TestInputErrors(t *testing.T) {
+	good := file(t, "good.log", validLine)
+	bad := file(t, "bad.log", "one\ntwo\n")
+	for _, tt := range []struct {
+		name, want string
+		files      []string
+		report     bool // on the files before
+	}{
+		{"no such file", "none.log", []string{good, filepath.Join(t.TempDir(), "none.log")}, false},
+		{"no valid line", "bad.log: no valid line in 2", []string{good, bad}, true},
+		{"empty", "no valid line in 0", []string{file(t, "empty.log", "")}, true},
+		{"directory", "is a directory", []string{t.TempDir()}, true},
+		{"broken gzip", "broken.gz: ", []string{file(t, "broken.gz", "\x1f\x8b\x00\x00")}, true},
+	} {
+		args := append([]string{"replay", "--rate=5", "--burst=1"}, tt.files...)
+		status, stdout, stderr := tb(t, "", args...)
+		if status != 1 || !strings.Contains(stderr, tt.want) || (stdout != "") != tt.report {
+			t.Errorf("%s: status %d, stdout %q, stderr %q", tt.name, status, stdout, stderr)
+		}
+	}
+}
+
+// A bad file does not keep the next files from being replayed.
+func TestBadFilesDoNotHideTheRest(t *testing.T) {
+	good := file(t, "good.log", validLine)
+	bad := []string{file(t, "empty.log", ""), t.TempDir(), file(t, "broken.gz", "\x1f\x8b\x00\x00")}
+	args := []string{"replay", "--rate=5", "--burst=1", good, bad[0], good, bad[1], bad[2], good}
+	status, stdout, stderr := tb(t, "", args...)
+	if status != 1 || strings.Count(stdout, "good.log: 1 line, common") != 3 ||
+		!strings.Contains(stdout, "requests             3\n") {
+		t.Errorf("status %d, stdout %q", status, stdout)
+	}
+	for _, name := range bad {
+		if !strings.Contains(stderr, "tb: "+name+": ") {
+			t.Errorf("%s is not in %q", name, stderr)
+		}
+	}
+}
+
+// A wrong name would put all requests into one bucket. The report is printed nevertheless.
+func TestNameThatNoRequestHasIsAnError(t *testing.T) {
+	log := `{"ts":1431857103,"ip":"1.2.3.4"}` + "\n" + `{"ts":1431857103,"once":1,"user":"u"}`
+	for _, tt := range []struct{ flag, log, want string }{
+		{"--key=ip,tenant", log, "no request has a tenant, as --key wants"},
+		{"--key=host", log, "no request has a host, as --key wants"},
+		{"--key=once,user", log, ""},
+		{"--cost=weight", log, "no request has a positive weight, as --cost wants"},
+		{"--cost=once", log, ""},
+		{"--cost=once", validLine, "no request has a positive once, as --cost wants"},
+	} {
+		status, stdout, stderr := tb(t, tt.log, "replay", "--rate=5", "--burst=1", tt.flag, "-")
+		if (status == 1) != (tt.want != "") || !strings.Contains(stderr, tt.want) ||
+			!strings.Contains(stdout, "granted") {
+			t.Errorf("%s: status %d, stdout %q, stderr %q", tt.flag, status, stdout, stderr)
+		}
+	}
+}
+
+// report replays with --json.
+func report(t *testing.T, stdin string, args ...string) (rep replay.Report) {
+	t.Helper()
+	status, stdout, stderr := tb(t, stdin, append([]string{"replay", "--json"}, args...)...)
+	if status != 0 {
+		t.Fatalf("%v: status %d: %s", args, status, stderr)
+	}
+	dec := json.NewDecoder(strings.NewReader(stdout))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&rep); err != nil {
+		t.Fatalf("%v: %v in %s", args, err, stdout)
+	}
+	return rep
+}
+
+func TestSourcesOfALog(t *testing.T) {
+	plain := file(t, "a.log", validLine+validLine)
+	gz := file(t, "a.log.gz", zipped(t, validLine))
+	jsonLog := file(t, "a.json", `{"ts":1431857103,"ip":"1.2.3.4"}`)
+	for _, tt := range []struct {
+		name, stdin string
+		files       []string
+		requests    uint64
+	}{
+		{"file", "", []string{plain}, 2},
+		{"gzip", "", []string{gz}, 1},
+		{"stdin", validLine, []string{"-"}, 1},
+		{"gzip on stdin", zipped(t, validLine), []string{"-"}, 1},
+		{"several, of several formats", validLine, []string{plain, gz, "-", jsonLog}, 5},
+	} {
+		rep := report(t, tt.stdin, append([]string{"--rate=1/d", "--burst=1"}, tt.files...)...)
+		if rep.Requests != tt.requests || rep.Keys != 1 || rep.Limits[0].Granted != 1 ||
+			len(rep.Files) != len(tt.files) {
+			t.Errorf("%s: %+v", tt.name, rep)
+		}
+	}
+}
+
+func TestFlagsReachTheReplay(t *testing.T) {
+	log := `{"when":1431857103,"ip":"2001:db8:0:1::1","t":"x","w":2,"v":0,"host":"h","via":"1.2.3.4"}
+{"when":1431857103,"ip":"2001:db8:0:2::1","t":"y","w":2,"v":0,"host":"h"}
+{"when":1431857103,"ip":"2001:db8:1:2::1","t":"x","w":2,"v":0,"host":"h","via":"1.2.3.4"}`
+	base := []string{"--rate=1/d", "--field=time=when", "-"}
+	for _, tt := range []struct {
+		flags          []string
+		keys, refused  uint64
+		evicted, newly uint64
+	}{
+		{[]string{"--burst=1"}, 3, 0, 0, 0},
+		{[]string{"--burst=1", "--ipv6-prefix=48"}, 2, 1, 0, 0},
+		{[]string{"--burst=1", "--field=forwarded=via"}, 3, 0, 0, 0},
+		{[]string{"--burst=1", "--field=forwarded=via", "--trusted-proxies=2001:db8::/32"},
+			2, 1, 0, 0},
+		{[]string{"--burst=1", "--key=t"}, 2, 1, 0, 0},
+		{[]string{"--burst=1", "--key=t", "--key", "ip"}, 3, 0, 0, 0},
+		{[]string{"--burst=3", "--key=t,v", "--cost=w"}, 2, 1, 0, 0},
+		{[]string{"--burst=3", "--key=host", "--cost=1.5"}, 1, 1, 0, 0},
+		{[]string{"--burst=1", "--max-keys=1"}, 3, 0, 2, 0},
+		{[]string{"--burst=1", "--max-keys=1", "--overflow=refuse"}, 3, 2, 0, 2},
+		{[]string{"--burst=1", "--max-keys=1", "--overflow=refuse", "--impl=mutex"}, 3, 2, 0, 2},
+	} {
+		rep := report(t, log, append(tt.flags, base...)...)
+		l := rep.Limits[0]
+		if rep.Keys != tt.keys || l.Refused != tt.refused || l.EvictedInDebt != tt.evicted ||
+			l.RefusedNew != tt.newly {
+			t.Errorf("%v: %d keys, %+v; want %+v", tt.flags, rep.Keys, l, tt)
+		}
+	}
+}
+
+func TestSweepTakesTheOtherHalfFromTheFlags(t *testing.T) {
+	rep := report(t, validLine, "--sweep=rate=1,300/m", "--burst=7", "-")
+	if len(rep.Limits) != 2 || rep.Limits[1].Rate != "300/m" || rep.Limits[1].Burst != 7 {
+		t.Errorf("got %+v", rep.Limits)
+	}
+	rep = report(t, validLine, "--sweep=burst=1,2,3", "--rate=7", "-")
+	if len(rep.Limits) != 3 || rep.Limits[2].Rate != "7/s" || rep.Limits[2].Burst != 3 {
+		t.Errorf("got %+v", rep.Limits)
+	}
+}
+
+func TestSampleIsLabelledAndTheSameEveryTime(t *testing.T) {
+	svg := filepath.Join(t.TempDir(), "out.svg")
+	args := []string{"replay", "--sample", "--sample-lines=30000", "--rate=5", "--burst=10",
+		"--svg", svg}
+	status, first, stderr := tb(t, "", args...)
+	if status != 0 || stderr != "" || !strings.HasPrefix(first, "GENERATED SAMPLE") {
+		t.Fatalf("status %d, stdout %q, stderr %q", status, first, stderr)
+	}
+	if _, second, _ := tb(t, "", args...); second != first {
+		t.Errorf("got\n%s\nand then\n%s", first, second)
+	}
+	drawing, err := os.ReadFile(svg)
+	if err != nil || xml.Unmarshal(drawing, new(any)) != nil {
+		t.Errorf("the SVG is not well-formed, %v", err)
+	}
+	if !bytes.Contains(drawing, []byte("generated sample")) {
+		t.Error("the SVG is not marked as a sample")
+	}
+	if rep := report(t, "", args[1:]...); !rep.Sample || rep.Requests != 30_000 {
+		t.Errorf("JSON: sample %v with %d requests", rep.Sample, rep.Requests)
+	}
+}
+
+// stuck is a standard input that ends the context and then blocks.
+type stuck context.CancelFunc
+
+func (s stuck) Read([]byte) (int, error) {
+	s()
+	select {}
+}
+
+func TestInterruptPrintsTheReport(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var out, errs bytes.Buffer
+	status := run(ctx, []string{"replay", "--rate=5", "--burst=1", "-"}, cli.IO{
+		Stdin:  io.MultiReader(strings.NewReader(validLine), stuck(cancel)),
+		Stdout: &out, Stderr: &errs,
+	})
+	if status != 1 || !strings.HasPrefix(out.String(), "INTERRUPTED") ||
+		!strings.Contains(out.String(), "stdin: 1 line,") || errs.String() != "tb: interrupted\n" {
+		t.Errorf("status %d, stdout %q, stderr %q", status, out.String(), errs.String())
+	}
+}
+
+// unread is a standard input that must not be read.
+type unread struct{ t *testing.T }
+
+func (u unread) Read([]byte) (int, error) {
+	u.t.Error("the log was read")
+	return 0, io.EOF
+}
+
+func TestDrawingThatCannotBeMadeFailsFirst(t *testing.T) {
+	nowhere := filepath.Join(t.TempDir(), "no", "out.svg")
+	var out, errs bytes.Buffer
+	args := []string{"replay", "--rate=5", "--burst=1", "--svg", nowhere, "-"}
+	status := run(t.Context(), args, cli.IO{Stdin: unread{t}, Stdout: &out, Stderr: &errs})
+	if status != 1 || out.Len() > 0 || !strings.Contains(errs.String(), "out.svg") {
+		t.Errorf("status %d, stdout %q, stderr %q", status, &out, &errs)
+	}
+}
+
+func TestDrawingThatCannotBeWrittenLeavesTheReport(t *testing.T) {
+	const full = "/dev/full"
+	if _, err := os.Stat(full); err != nil {
+		t.Skipf("no full device: %v", err)
+	}
+	status, stdout, stderr := tb(t, validLine, "replay", "--rate=5", "--burst=1", "--svg", full, "-")
+	if status != 1 || !strings.Contains(stdout, "granted") || !strings.Contains(stderr, full) {
+		t.Errorf("status %d, stdout %q, stderr %q", status, stdout, stderr)
+	}
+}

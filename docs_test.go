@@ -1,0 +1,119 @@
+package ratelimit_test
+
+import (
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+var (
+	fencedBlock = regexp.MustCompile("(?ms)^```.*?^```$")
+	link        = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	heading     = regexp.MustCompile(`(?m)^#+ +(.*)$`)
+	notInAnchor = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+	mutantRow   = regexp.MustCompile("(?m)^\\| `([a-z/]+)` \\| `[^`]+` \\| `([^`]+)` →")
+	designLink  = regexp.MustCompile(`DESIGN\.md §(\d+)`)
+)
+
+// TestLinksResolve requires that each link within the repository leads to a file, and its
+// anchor to a heading of that file.
+func TestLinksResolve(t *testing.T) {
+	links := 0
+	for _, name := range files(t, ".md") {
+		text := fencedBlock.ReplaceAllString(read(t, name), "")
+		for _, m := range link.FindAllStringSubmatch(text, -1) {
+			if strings.Contains(m[1], "://") {
+				continue
+			}
+			links++
+			file, anchor, anchored := strings.Cut(m[1], "#")
+			target := name
+			if file != "" {
+				target = path.Join(path.Dir(name), file)
+			}
+			if !filepath.IsLocal(target) {
+				t.Errorf("%s: %s leaves the repository", name, m[1])
+			} else if _, err := os.Stat(target); err != nil {
+				t.Errorf("%s: %s does not exist", name, m[1])
+			} else if anchored && !anchors(read(t, target))[anchor] {
+				t.Errorf("%s: %s has no such heading", name, m[1])
+			}
+		}
+	}
+	if links < 50 {
+		t.Errorf("%d links, want at least 50", links)
+	}
+}
+
+// TestSectionsOfTheDesignExist requires that each section of DESIGN.md that a comment names
+// has a heading.
+func TestSectionsOfTheDesignExist(t *testing.T) {
+	design := read(t, "DESIGN.md")
+	for _, name := range files(t, ".go") {
+		for _, m := range designLink.FindAllStringSubmatch(read(t, name), -1) {
+			if !strings.Contains(design, "\n## "+m[1]+". ") {
+				t.Errorf("%s: DESIGN.md has no section %s", name, m[1])
+			}
+		}
+	}
+}
+
+// TestMutantsQuoteTheCode requires that the code of each mutant that docs/mutants.md lists stands
+// in its package.
+func TestMutantsQuoteTheCode(t *testing.T) {
+	rows := mutantRow.FindAllStringSubmatch(read(t, "docs/mutants.md"), -1)
+	if len(rows) < 6 {
+		t.Errorf("%d mutants, want at least 6", len(rows))
+	}
+	for _, row := range rows {
+		var code strings.Builder
+		for _, name := range files(t, ".go") {
+			if path.Dir(name) == row[1] && !strings.HasSuffix(name, "_test.go") {
+				code.WriteString(read(t, name))
+			}
+		}
+		if !strings.Contains(code.String(), row[2]) {
+			t.Errorf("docs/mutants.md: %s has no %q", row[1], row[2])
+		}
+	}
+}
+
+// anchors returns the anchors that GitHub makes of the headings of a document.
+func anchors(document string) map[string]bool {
+	found := make(map[string]bool)
+	for _, m := range heading.FindAllStringSubmatch(fencedBlock.ReplaceAllString(document, ""), -1) {
+		text := notInAnchor.ReplaceAllString(strings.ToLower(m[1]), "")
+		anchor := strings.ReplaceAll(text, " ", "-")
+		for i := 1; found[anchor]; i++ {
+			anchor = strings.ReplaceAll(text, " ", "-") + "-" + strconv.Itoa(i)
+		}
+		found[anchor] = true
+	}
+	return found
+}
+
+// files returns the files of the repository with the given suffix, in all modules.
+func files(t *testing.T, suffix string) (names []string) {
+	t.Helper()
+	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && name != "." && strings.HasPrefix(d.Name(), ".") {
+			return fs.SkipDir
+		}
+		if strings.HasSuffix(name, suffix) {
+			names = append(names, filepath.ToSlash(name))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}

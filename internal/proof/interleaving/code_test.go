@@ -1,0 +1,37 @@
+package interleaving
+
+import "github.com/seed-181794aa/ratelimit/internal/proof/modelcheck/overlay"
+
+// tableGo is where the sizes of the small maps are.
+const tableGo = "lru/table.go"
+
+// The code that ships has small maps of many keys, so that none gives way to another in a
+// scenario. In the others they are tiny.
+var (
+	shipped = overlay.Variant{Name: "shipped"}
+
+	// A map takes one key, and then two; then it is divided.
+	growing = tiny("growing", "2", "2")
+
+	// A map takes one key, and then it is divided. The keys of a map are in two buckets.
+	dividing = overlay.Variant{Name: "dividing", Edits: append(tiny("", "1", "1").Edits,
+		edit(tableGo, "xsync.WithPresize(buckets*15/4)", "xsync.WithPresize(8*buckets)"),
+	)}
+)
+
+// tiny is the code with small maps of one key to a bucket.
+func tiny(name, mostBuckets, keysPerSlot string) overlay.Variant {
+	return overlay.Variant{Name: name, Edits: []overlay.Edit{
+		edit(tableGo, "leastBuckets = 32", "leastBuckets = 1"),
+		edit(tableGo, "mostBuckets = 2048", "mostBuckets = "+mostBuckets),
+		edit(tableGo, "keysPerSlot = 9 * mostBuckets / 4", "keysPerSlot = "+keysPerSlot),
+		edit(tableGo, "rebuildTurns = 8", "rebuildTurns = 1"),
+		edit(tableGo, "return buckets * 17 / 5", "return buckets"),
+		edit(tableGo, "3*buckets < keys", "buckets < keys"),
+		edit(tableGo, "s.keys < s.buckets/4", "s.keys < s.buckets"),
+	}}
+}
+
+func edit(file, before, after string) overlay.Edit {
+	return overlay.Edit{File: file, Old: before, New: after}
+}

@@ -1,0 +1,59 @@
+// Package interleaving runs the code of tb/cas, lru and tb.TakeAll through every interleaving
+// of small programs, and checks that the answers are the answers of tb/mutex in some order.
+// Package modelcheck explores the interleavings.
+//
+// The code is explored as it ships, and once more with tiny maps: the small maps of the code
+// that ships are so large that no such program replaces one. The variants with tiny maps
+// differ only in constants. With them, most programs have at most two preemptions.
+//
+// # Checks
+//
+// In every state:
+//
+//   - The table has at most MaxKeys keys (C7).
+//   - The tokens that callers were granted and kept, and the tokens in the buckets, are
+//     within the bound (C1).
+//
+// For every call:
+//
+//   - It returns.
+//   - If its key is in the table all the time, it never takes the lock of inserts, even while
+//     keys are moved. It takes no lock at all unless it has to move its bucket (C6).
+//   - If it takes nothing, or cannot be granted, it waits for no lock, whether its key is in
+//     the table or not (C4).
+//
+// At the end:
+//
+//   - No thread waits forever.
+//   - No token is missing if the clock stood still.
+//   - Each key is in one small map, where look-ups find it, and has one slot in the order of
+//     eviction.
+//   - No debt was forgiven while the table had a full bucket.
+//   - There is an order of the calls that explains their answers, the tokens in the buckets,
+//     Stats, and the order in which the table evicts the keys from then on. The order never
+//     puts a call before a call that had returned when it began.
+//
+// # Calls of several steps
+//
+// A TakeAll is not one call in that order: each check, grant and undo of its documentation is
+// one, and other calls may come between them. A call that adds a key to a full table is two.
+// The first evicts keys and takes the slot of the new key, and the second inserts the key.
+// Hits and calls that take nothing may come between them, because they need not wait for an
+// insert. Other inserts and Resets may not.
+//
+// A call that takes nothing may find that a full table refuses its new key. Its answer may be
+// milder than the answer of tb/mutex, because stamps may have grown since the table last read
+// them: the refusal ends earlier, or the answer is not a refusal. It is never harsher.
+//
+// # Not checked
+//
+// Len and Stats are compared only at the end, because before that they count inserts and
+// Resets that are under way. The contract does not promise the rank of a key in the order of
+// eviction after a charge on it was undone, nor that an undo gives anything back to a bucket
+// that has moved. An insert that evicts several keys evicts them in one step here, and no call
+// with a late reading comes between the evictions.
+//
+// # Planted bugs
+//
+// The checks also run on code with a planted bug, one for each step, and must find it.
+package interleaving

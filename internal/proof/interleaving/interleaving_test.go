@@ -1,0 +1,148 @@
+package interleaving
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/internal/proof/modelcheck"
+	"github.com/seed-181794aa/ratelimit/internal/proof/modelcheck/overlay"
+	"github.com/seed-181794aa/ratelimit/internal/proof/modelcheck/registry"
+)
+
+// The tests of this file run twice. They explore variants of tb/cas, which exist only in a
+// build with an overlay. A test that finds no variants builds an overlay and runs itself again
+// in it.
+
+// TestEveryInterleaving runs every schedule of every scenario on the code that ships, and on
+// the same code with tiny maps.
+func TestEveryInterleaving(t *testing.T) {
+	codes := []overlay.Variant{shipped, growing, dividing}
+	if len(registry.Variants) == 0 {
+		t.Log(inOverlay(t, codes))
+		return
+	}
+	var total modelcheck.Result
+	for _, s := range scenarios {
+		m := newOracle(s)
+		for i, code := range codes {
+			if testing.Short() && !s.short || i > 0 && s.oneBucket || i > 1 && s.maxKeys == 1 {
+				continue // a map with one key is never divided
+			}
+			preemptions := -1
+			if i > 0 && !s.deep {
+				preemptions = 2
+			}
+			start := time.Now()
+			r := s.explore(code.Name, m, modelcheck.Options{Preemptions: preemptions})
+			if r.Failure != nil {
+				t.Errorf("%s, %s: %s\n%s", s.name, code.Name, r.Failure.Message, r.Failure.Trace)
+			}
+			t.Logf("%-44s %-9s %7d states, %6d schedules, %v", s.name, code.Name, r.States,
+				r.Schedules, time.Since(start).Round(time.Millisecond))
+			total.States += r.States
+			total.Schedules += r.Schedules
+			total.Steps += r.Steps
+		}
+	}
+	t.Logf("%d states, %d schedules, %d steps", total.States, total.Schedules, total.Steps)
+}
+
+// TestMergingLosesNothing follows every schedule with few preemptions to its end, and finds the
+// same histories as an exploration that merges states. It also explores each scenario with a
+// choice before every step.
+func TestMergingLosesNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
+	if len(registry.Variants) == 0 {
+		t.Log(inOverlay(t, []overlay.Variant{shipped}))
+		return
+	}
+	for _, s := range scenarios {
+		if !s.short {
+			continue
+		}
+		merged, all := newOracle(s), newOracle(s)
+		s.explore(shipped.Name, merged, modelcheck.Options{Preemptions: 2})
+		r := s.explore(shipped.Name, all, modelcheck.Options{Preemptions: 2, NoMerge: true})
+		if !maps.Equal(merged.judged, all.judged) {
+			t.Errorf("%s: merging leaves %d of %d histories", s.name, len(merged.judged), len(all.judged))
+		}
+		every := s.explore(shipped.Name, newOracle(s),
+			modelcheck.Options{Preemptions: -1, NoReduction: true})
+		if every.Failure != nil {
+			t.Errorf("%s: %s\n%s", s.name, every.Failure.Message, every.Failure.Trace)
+		}
+		t.Logf("%s: %d histories in %d schedules; %d states with every choice",
+			s.name, len(all.judged), r.Schedules, every.States)
+	}
+}
+
+// TestPlantedBugsAreFound plants one bug at a time into the code, and expects a failure.
+func TestPlantedBugsAreFound(t *testing.T) {
+	findBugs(t, mutants, slices.Concat(onOneKey, onTheMove, onTheTable))
+}
+
+func TestPlantedBugsInChargesAreFound(t *testing.T) { findBugs(t, chargeMutants, onCharges) }
+
+// findBugs expects that every mutant fails. It tries schedules with few preemptions first, so
+// that it finds a simple schedule.
+func findBugs(t *testing.T, mutants []overlay.Variant, scenarios []scenario) {
+	if testing.Short() {
+		t.Skip("builds many variants")
+	}
+	if len(registry.Variants) == 0 {
+		t.Log(inOverlay(t, mutants))
+		return
+	}
+	oracles := make([]*oracle, len(scenarios))
+	for i, s := range scenarios {
+		oracles[i] = newOracle(s)
+	}
+	for _, m := range mutants {
+		t.Run(m.Name, func(t *testing.T) {
+			for bound := range 4 {
+				for i, s := range scenarios {
+					r := s.explore(m.Name, oracles[i], modelcheck.Options{Preemptions: bound})
+					if r.Failure != nil {
+						t.Logf("found in %q, preemptions: %d: %s\n%s",
+							s.name, bound, r.Failure.Message, r.Failure.Trace)
+						return
+					}
+				}
+			}
+			t.Error("no schedule fails")
+		})
+	}
+}
+
+// inOverlay runs the calling test again in a build with the variants, and returns its output.
+func inOverlay(t *testing.T, variants []overlay.Variant) string {
+	t.Helper()
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Skip("there is no go command in PATH")
+	}
+	list, err := overlay.Write("../../..", t.TempDir(), "internal/proof/interleaving", variants)
+	if errors.Is(err, os.ErrNotExist) {
+		t.Skip("the sources are missing: ", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "go", "test", "-overlay", list, "-vet=off", "-v",
+		"-run", "^"+t.Name()+"$", fmt.Sprint("-short=", testing.Short()), ".")
+	out, err := cmd.CombinedOutput()
+	report := strings.ReplaceAll(string(out), filepath.Dir(list), "")
+	if err != nil {
+		t.Fatalf("%v\n%s", err, report)
+	}
+	return report
+}

@@ -1,0 +1,297 @@
+package interleaving
+
+import "github.com/seed-181794aa/ratelimit/internal/proof/modelcheck/overlay"
+
+// Where the bugs are planted.
+const (
+	bucketGo   = "tb/cas/bucket.go"
+	cellGo     = "tb/cas/cell.go"
+	clockGo    = "tb/cas/clock.go"
+	evictionGo = "tb/cas/eviction.go"
+	limiterGo  = "tb/cas/limiter.go"
+	evictGo    = "lru/evict.go"
+	mapGo      = "lru/map.go"
+	moveGo     = "lru/move.go"
+)
+
+// mutant is the code with one text replaced.
+func mutant(name, file, before, after string) overlay.Variant {
+	return overlay.Variant{Name: name, Edits: []overlay.Edit{edit(file, before, after)}}
+}
+
+// moved is the code with tiny maps, with one text replaced.
+func moved(name, file, before, after string) overlay.Variant {
+	m := mutant(name, file, before, after)
+	m.Edits = append(m.Edits, growing.Edits...)
+	return m
+}
+
+// mutants are the code with a bug each, by the step that it is in.
+var mutants = []overlay.Variant{
+	// take
+	mutant("a grant is stored", cellGo,
+		`next := m.pack(delta, deficit); c.word.CompareAndSwap(word, next) {`,
+		`next := m.pack(delta, deficit); true { c.word.Store(next)`),
+	mutant("a late reading takes the bucket back in time", cellGo,
+		"delta = elapsed\n\t}\n",
+		"}\n\tdelta = elapsed\n"),
+	mutant("a refusal writes", cellGo,
+		"return m.refusal(c.base, t, delta, deficit, cost), word, decided",
+		`c.word.CompareAndSwap(word, m.pack(delta, deficit-cost))
+			return m.refusal(c.base, t, delta, deficit, cost), word, decided`),
+	mutant("a hit takes a lock", limiterGo,
+		"if d, _, verdict := c.take(&l.layout, t, cost); verdict",
+		`l.table.Replace(key, nil, func(*cell) {})
+		if d, _, verdict := c.take(&l.layout, t, cost); verdict`),
+	mutant("a hit takes the lock of inserts", limiterGo,
+		"if d, _, verdict := c.take(&l.layout, t, cost); verdict",
+		`l.table.Len()
+		if d, _, verdict := c.take(&l.layout, t, cost); verdict`),
+	mutant("the clock starts twice", clockGo,
+		"c.first.CompareAndSwap(nil, &t)",
+		"c.first.Store(&t)"),
+	// peek
+	mutant("a sealed bucket is looked at as if it were gone", limiterGo,
+		"word = c.word.Load(); word != evicted {",
+		"word = c.word.Load(); !isSealed(word) {"),
+	// seal
+	mutant("the seal is stored", cellGo,
+		"c.word.CompareAndSwap(word, word|sealBit)",
+		"c.word.Store(word | sealBit)"),
+	mutant("moved without a seal", cellGo,
+		"c.word.CompareAndSwap(word, word|sealBit)\n\t\t\tcontinue",
+		"return tb.Decision{}, word, moved"),
+	// move and help
+	mutant("moved first and taken from later", limiterGo,
+		`if d, r, ok := l.move(key, c, t, cost); ok {
+					return d, r, nil
+				}`,
+		"l.move(key, c, t, 0)"),
+	mutant("any value is replaced", tableGo,
+		"replaced = ok && v == old;",
+		"replaced = ok;"),
+	mutant("a key is brought back", tableGo,
+		"replaced = ok && v == old;",
+		"replaced = !ok || v == old;"),
+	mutant("a lost move is taken for a grant", limiterGo,
+		"return d, receipt{next, word}, next != nil",
+		"return d, receipt{next, word}, true"),
+	mutant("waits for the mover", limiterGo,
+		`if d, r, ok := l.move(key, c, t, cost); ok {
+					return d, r, nil
+				}`,
+		""),
+	mutant("what is gone has decided", limiterGo,
+		"if verdict == decided {\n\t\t\t\treturn d, receipt",
+		"if verdict != moved {\n\t\t\t\treturn d, receipt"),
+	// Insert
+	moved("no second look-up", mapGo,
+		"if found != nil {\n\t\treturn nil, 0, Found\n\t}",
+		"_ = found"),
+	moved("inserted without the lock", mapGo,
+		"m.mu.Lock()\n\tdefer m.mu.Unlock()\n\thash :=",
+		"hash :="),
+	mutant("a key is evicted when it is too late", mapGo,
+		"if m.table.keys == m.max {",
+		"if m.table.keys > m.max {"),
+	mutant("an impossible cost adds the key", limiterGo,
+		"if cost > l.layout.capacity {\n\t\treturn l.layout.fullAnswer(cost), r, true, nil\n\t}",
+		""),
+	// evict
+	mutant("retired without a comparison", evictionGo,
+		"if !c.word.CompareAndSwap(word, evicted) {\n\t\treturn false\n\t}",
+		"c.word.Store(evicted)"),
+	mutant("retired in any state", evictGo,
+		"m.values.Retire(v, c.state, now)",
+		"func() bool { _, s, _ := m.values.Stamp(v); return m.values.Retire(v, s, now) }()"),
+	mutant("a successor is retired for its predecessor", evictGo,
+		"v == c.value && m.values.Retire",
+		"m.values.Retire"),
+	mutant("deleted and not retired", evictGo,
+		"v == c.value && m.values.Retire(v, c.state, now)",
+		"v == c.value"),
+	mutant("retired, and deleted later", evictGo,
+		`return m.table.remove(m.table.keyOf(c.value), func(v *V) bool {
+		return v == c.value && m.values.Retire(v, c.state, now)
+	}) != nil`,
+		`return m.values.Retire(c.value, c.state, now) &&
+		m.table.remove(m.table.keyOf(c.value), func(*V) bool { return true }) != nil`),
+	mutant("a key that was used in between loses its place", evictGo,
+		"m.order.put(c.entry) // used since: its stamp is stale",
+		""),
+	mutant("the order does not follow a successor", evictGo,
+		"c.value = m.table.load(m.table.keyOf(c.value))\n",
+		"\n"),
+	mutant("the first that is looked at is evicted", evictGo,
+		"if c.before(&best.entry) {",
+		"if false {"),
+	mutant("a stale stamp is taken for the least", evictGo,
+		"m.order.first().before(&best.entry) &&",
+		"false &&"),
+	mutant("the least is not looked at again", evictGo,
+		"before := c.stamp\n\t\tm.refresh(&c)",
+		"before := c.stamp"),
+	mutant("a debt is forgiven after two looks", mapGo,
+		"b := budget{certain: maxLooks, atStake: maxLooksAtStake}\n\tif least",
+		"b := budget{certain: maxLooks, atStake: 1}\n\tif least"),
+	mutant("a key is dropped that is idle no more", mapGo,
+		"m.evict(idle, now, &b)",
+		"m.evict(math.MaxUint64, now, &b)"),
+	// latest
+	mutant("a full bucket leaves no time behind", evictionGo,
+		"e.earliest = max(",
+		"_ = max("),
+	mutant("a new bucket may be older", evictionGo,
+		"max(t, e.earliest)",
+		"t"),
+	// Remove
+	mutant("reset without the lock", mapGo,
+		"m.mu.Lock()\n\tdefer m.mu.Unlock()\n\tif m.refuseNew",
+		"if m.refuseNew"),
+	mutant("reset leaves the slot", mapGo,
+		"if !m.order.remove(func(u *V) bool { return u == v }) {",
+		"if false {"),
+	mutant("reset leaves the slot of a predecessor", mapGo,
+		"m.order.remove(func(u *V) bool { return m.table.hasKey(u, key) })",
+		""),
+	mutant("a reset makes known too late that there is room", mapGo,
+		"m.fullUntil.Store(0) // before", "// before"),
+	mutant("a look refuses the key that the table is full with", limiterGo,
+		"l.table.Load(key) == c {", "true {"),
+	// Full
+	mutant("an insert does not make known that the table is full", mapGo,
+		"m.order.add(stamp, v)\n\tm.publish()",
+		"m.order.add(stamp, v)"),
+	mutant("a table with one place left is full", mapGo,
+		"case m.table.keys < m.max:",
+		"case m.table.keys+1 < m.max:"),
+	mutant("Full does not look again", mapGo,
+		"if m.table.keys < m.max { // since the load",
+		"if false {"),
+	mutant("Full waits for an insert", mapGo,
+		"m.mu.TryLock() {",
+		"func() bool { m.mu.Lock(); return true }() {"),
+	mutant("Full loses a slot", mapGo,
+		"c := m.popLeast(now, &b)\n\t\tm.order.put(c.entry)",
+		"c := m.popLeast(now, &b)"),
+	// look-ups
+	moved("a key that was moved is not looked for", tableGo,
+		"move != nil && move.from == m",
+		"move != nil && false"),
+	moved("the slot is not looked at again", tableGo,
+		"if now == m {",
+		"if true {"),
+	moved("the new map is looked at first", tableGo,
+		"if v, ok := m.Load(hash); ok {\n\t\t\treturn m, v",
+		`if move := t.moving.Load(); move != nil && move.from == m {
+			if v, ok := move.target(slot).Load(hash); ok {
+				return move.target(slot), v
+			}
+		}
+		if v, ok := m.Load(hash); ok {
+			return m, v`),
+	moved("a key goes to the other half", moveGo,
+		"func (m *move[V]) target(slot int) *smallMap[V] {\n\tif slot < m.middle {",
+		"func (m *move[V]) target(slot int) *smallMap[V] {\n\tif slot <= m.middle {"),
+	// move
+	moved("nobody is told that keys are moved", moveGo,
+		"t.moving.Store(m)",
+		""),
+	moved("removed here, and then stored there", moveGo,
+		`to.Store(hash, v)
+			m.from.Compute(hash, func(now *V, _ bool) (*V, bool) {
+				moved = now == v // if not, it was replaced meanwhile
+				v = now
+				return now, moved
+			})`,
+		`m.from.Compute(hash, func(now *V, _ bool) (*V, bool) {
+				moved, v = true, now
+				return now, true
+			})
+			to.Store(hash, v)`),
+	moved("what was replaced meanwhile is lost", moveGo,
+		"moved = now == v // if not, it was replaced meanwhile",
+		"moved = true"),
+	moved("stored again as it was", moveGo,
+		"v = now\n",
+		"\n"),
+	moved("the keys of a half are not counted", moveGo,
+		"low++",
+		""),
+	moved("the slots have the new maps too early", moveGo,
+		"t.moveKeys(m)\n\tt.finish(m, ",
+		"t.assign(to, s)\n\tt.moveKeys(m)\n\tt.finish(m, "),
+	moved("the move is over too early", moveGo,
+		`for _, s := range spans {
+		t.assign(m.target(s.from), s)
+	}
+	t.moving.Store(nil)`,
+		`t.moving.Store(nil)
+	for _, s := range spans {
+		t.assign(m.target(s.from), s)
+	}`),
+	moved("the move is never over", moveGo,
+		"t.moving.Store(nil)",
+		""),
+	moved("one of two maps stays the only one", tableGo,
+		"m = nil\n\t}",
+		"return\n\t}"),
+	// replace
+	moved("replaced in the map of the slot", tableGo,
+		"m, v := t.find(stored)\n\t\tif v == nil {",
+		`m := t.slots[t.slot(stored)].Load()
+		v, _ := m.Load(stored)
+		if v == nil {`),
+	// store and remove
+	moved("a key is not counted", tableGo,
+		"t.spans[slot].keys++",
+		""),
+	moved("stored in the map that was divided", tableGo,
+		`for t.spans[slot].crowded() {
+		t.grow(t.spans[slot])
+	}
+	t.slots[slot].Load().Store(stored, v)`,
+		`m := t.slots[slot].Load()
+	for t.spans[slot].crowded() {
+		t.grow(t.spans[slot])
+	}
+	m.Store(stored, v)`),
+	mutant("a key that left is counted", tableGo,
+		"t.keys--",
+		""),
+	moved("a key that left its map is counted", tableGo,
+		"if s.keys--; s.sparse() {",
+		"if s.sparse() {"),
+	// keys with the same hash
+	mutant("stored where another key is", tableGo,
+		"t.slots[slot].Load().Store(stored, v)",
+		"t.slots[slot].Load().Store(t.hasher.hash(t.keyOf(v)), v)"),
+	mutant("a collision is not remembered", tableGo,
+		"\t\tt.recordCollision(hash)\n",
+		""),
+	mutant("what lies behind a free hash is not looked for", tableGo,
+		"if v == nil && !t.hasCollided(hash) {",
+		"if v == nil {"),
+	mutant("a key is taken for another", tableGo,
+		"ok && t.hasKey(v, key)",
+		"ok"),
+	mutant("a key is taken for another behind it", tableGo,
+		"case v != nil && t.hasKey(v, key):",
+		"case v != nil:"),
+	mutant("a key behind another is not removed", tableGo,
+		"\tif t.collided.Load() != nil {\n\t\t_, stored = t.probe(stored, key)\n\t}\n",
+		""),
+	// Bucket
+	mutant("the first state of a Bucket is stored", bucketGo,
+		"return b.cell.CompareAndSwap(nil, new(cell).init(p.blocks, b.layout.pack(p.rest, cost)))",
+		`b.cell.Store(new(cell).init(p.blocks, b.layout.pack(p.rest, cost)))
+	return true`),
+	mutant("the first state of a Bucket is taken from later", bucketGo,
+		`if cost > b.layout.capacity || b.begin(t, cost) {
+				return b.layout.fullAnswer(cost)
+			}`,
+		"b.begin(t, 0)"),
+	mutant("the successor of a Bucket is stored", bucketGo,
+		"if b.cell.CompareAndSwap(c, new(cell).init(base, word)) {",
+		"if b.cell.Store(new(cell).init(base, word)); true {"),
+}

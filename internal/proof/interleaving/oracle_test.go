@@ -1,0 +1,256 @@
+package interleaving
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/internal/proof/modelcheck"
+	"github.com/seed-181794aa/ratelimit/tb"
+	"github.com/seed-181794aa/ratelimit/tb/mutex"
+)
+
+// limiter has the methods that the calls of a scenario need.
+type limiter interface {
+	Allow(ctx context.Context, key string) (tb.Decision, error)
+	AllowAt(t time.Time, key string, n int) (tb.Decision, error)
+	Peek(ctx context.Context, key string) (tb.Decision, error)
+	Charge(key string, cost float64) (tb.Charge, error)
+	TakeAll(t time.Time, charges []tb.Charge, decisions []tb.Decision) (bool, error)
+	Reset(key string)
+	Stats() tb.Stats
+	Has(key string) bool
+}
+
+// on makes the call on l, whose clock is now.
+func (c call) on(l limiter, now *time.Time) answer {
+	var d tb.Decision
+	var each [3]tb.Decision
+	var err error
+	*now = timeOf(c.at)
+	switch c.op {
+	case take:
+		d, err = l.AllowAt(*now, c.key, c.n)
+	case takeOne:
+		d, err = l.Allow(context.Background(), c.key)
+	case peek:
+		d, err = l.Peek(context.Background(), c.key)
+	case takeAll:
+		d.Allowed, err = l.TakeAll(*now, c.charges(l), each[:])
+	case reset:
+		l.Reset(c.key)
+	}
+	return answer{Decision: d, failed: err != nil, each: each}
+}
+
+// aftermath makes calls that show the state at the end of a schedule: the tokens of each key,
+// the counts of the table, and the order in which it evicts the keys.
+func (s *scenario) aftermath(l limiter, now *time.Time) string {
+	var at float64
+	for _, calls := range append(s.threads, s.before) {
+		for _, c := range calls {
+			at = max(at, c.at)
+		}
+	}
+	var out []byte
+	for _, k := range s.keys() {
+		c := call{peek, k, at, 0}
+		if s.overflow == tb.RefuseNew && !l.Has(k) { // see explains
+			c = call{take, k, at, capacity + 1}
+		}
+		a := c.on(l, now)
+		out = fmt.Appendf(out, "%s:%d,%d ", k, a.Remaining, a.RetryAfter)
+	}
+	for i := 0; i <= s.maxKeys && !s.oneBucket && !s.undone; i++ {
+		st := l.Stats()
+		out = fmt.Appendf(out, "%d+%d+%d-%v-%d ", st.Keys, st.EvictedFull, st.EvictedInDebt,
+			st.Forgiven, st.RefusedNew)
+		call{take, newKeys[i], at, 10}.on(l, now)
+	}
+	return string(out)
+}
+
+var newKeys = []string{"v", "w", "x", "y", "z"}
+
+// keys returns the keys of the scenario in the order in which they appear.
+func (s *scenario) keys() []string {
+	var keys []string
+	for _, calls := range append([][]call{s.before}, s.threads...) {
+		for _, c := range calls {
+			for _, k := range c.keys() {
+				if !slices.Contains(keys, k) {
+					keys = append(keys, k)
+				}
+			}
+		}
+	}
+	return keys
+}
+
+// oracle computes the answers of tb/mutex to the calls of a scenario, in every order.
+type oracle struct {
+	scenario scenario
+	root     *sequence
+	full     bool            // a TakeAll may find a full table
+	judged   map[string]bool // whether a history, by its id, is linearizable
+	id       []byte          // of the history that is judged
+}
+
+// sequence is a sequence of steps of the calls, and the sequences that continue it. A call is
+// one step, unless it is a TakeAll or evicts a key.
+type sequence struct {
+	turns []turn
+	phase []phase // of each thread
+	last  answer
+	next  map[turn]*sequence
+	after string // the aftermath, if the sequence has all calls
+}
+
+// turn is a step of a thread. Some steps have two outcomes. An undo may be lost, because the
+// bucket has moved. A look at a new key in a full table may miss that the key is refused.
+type turn struct {
+	thread int
+	other  bool // the step has its second outcome
+}
+
+func newOracle(s scenario) *oracle {
+	root := &sequence{phase: make([]phase, len(s.threads)), next: make(map[turn]*sequence)}
+	full := s.overflow == tb.RefuseNew && slices.ContainsFunc(slices.Concat(s.threads...),
+		func(c call) bool { return c.op == takeAll })
+	return &oracle{scenario: s, root: root, full: full, judged: make(map[string]bool)}
+}
+
+// continuations returns the sequences in which thread makes the next step after s.
+func (m *oracle) continuations(s *sequence, thread int) []*sequence {
+	next := []*sequence{m.then(s, turn{thread, false})}
+	if m.scenario.moves && s.phase[thread] == undoing || m.full {
+		next = append(next, m.then(s, turn{thread, true}))
+	}
+	return next
+}
+
+// then returns the sequence s followed by t.
+func (m *oracle) then(s *sequence, t turn) *sequence {
+	if next, ok := s.next[t]; ok {
+		return next
+	}
+	next := &sequence{
+		turns: append(s.turns[:len(s.turns):len(s.turns)], t),
+		phase: slices.Clone(s.phase),
+		next:  make(map[turn]*sequence),
+	}
+	s.next[t] = next
+	l, now := m.limiter()
+	left := 0 // number of calls
+	inserts := new(insertLock)
+	threads := make([]*caller, len(m.scenario.threads))
+	for i, calls := range m.scenario.threads {
+		threads[i] = newCaller(l, calls, now, inserts)
+		defer threads[i].stop()
+		left += len(calls)
+	}
+	for _, t := range next.turns {
+		next.last, next.phase[t.thread] = threads[t.thread].step(t.other)
+		if next.phase[t.thread] == outside {
+			left--
+		}
+	}
+	if left == 0 {
+		next.after = m.scenario.aftermath(reference{TokenBucket: l}, now)
+	}
+	return next
+}
+
+// limiter returns a limiter on which the calls before the scenario's threads are made, and its
+// clock.
+func (m *oracle) limiter() (*mutex.TokenBucket, *time.Time) {
+	now := new(time.Time)
+	s := &m.scenario
+	l, err := mutex.New[string](s.limit(), s.options(now)...)
+	if err != nil {
+		panic(err)
+	}
+	for _, c := range s.before {
+		c.on(reference{TokenBucket: l}, now)
+	}
+	return l, now
+}
+
+// judge returns an error if no sequence of the calls has the history and the aftermath.
+func (m *oracle) judge(history [][]modelcheck.Returned, after string) error {
+	m.id = append(m.id[:0], after...)
+	for _, calls := range history {
+		for _, c := range calls {
+			a := c.Result.(answer)
+			for _, d := range append(a.each[:], a.Decision) {
+				m.id = binary.AppendVarint(m.id, int64(d.Remaining))
+				m.id = binary.AppendVarint(m.id, int64(d.RetryAfter))
+			}
+			if a.Allowed {
+				m.id = append(m.id, 1)
+			}
+			for _, n := range c.After {
+				m.id = append(m.id, byte(n))
+			}
+		}
+	}
+	ok, known := m.judged[string(m.id)]
+	if !known {
+		ok = m.search(history, after, m.root, make([]int, len(history)))
+		m.judged[string(m.id)] = ok
+	}
+	if ok {
+		return nil
+	}
+	return errors.New("no order of the calls explains their answers and the aftermath " + after)
+}
+
+// search reports whether a continuation of s has the history and the aftermath. In s, each
+// thread has made the first made[thread] calls.
+func (m *oracle) search(
+	history [][]modelcheck.Returned, after string, s *sequence, made []int,
+) bool {
+	done := true
+	for t, calls := range history {
+		if made[t] == len(calls) {
+			continue
+		}
+		done = false
+		c := calls[made[t]]
+		if s.phase[t] == outside && !follows(made, c.After) {
+			continue
+		}
+		for _, next := range m.continuations(s, t) {
+			returned := 0
+			switch next.phase[t] {
+			case blocked:
+				continue
+			case outside:
+				if !next.last.explains(c.Result.(answer)) {
+					continue
+				}
+				returned = 1
+			}
+			made[t] += returned
+			if m.search(history, after, next, made) {
+				return true
+			}
+			made[t] -= returned
+		}
+	}
+	return done && s.after == after
+}
+
+// follows reports whether all calls that returned before a call are made: the first after[t]
+// calls of each thread t.
+func follows(made, after []int) bool {
+	for t, n := range after {
+		if made[t] < n {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,205 @@
+package load
+
+import (
+	"flag"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+	"github.com/seed-181794aa/ratelimit/tb/cas"
+	"github.com/seed-181794aa/ratelimit/tb/mutex"
+)
+
+var loadCalls = flag.Int("calls", 3_000_000, "how many calls the load tests make")
+
+const (
+	callers = 256
+	maxLate = 2 * time.Millisecond // of a reading
+)
+
+// load describes the concurrent calls on a limiter: each takes a token of one of a few hot keys,
+// with a reading that may be late.
+type load struct {
+	limit    tb.Limit
+	keys     int
+	calls    int
+	real     bool // the clock is real; otherwise it advances by a microsecond a call
+	flood    int  // goroutines that call with new keys, one call for each call on a hot key
+	maxKeys  int
+	overflow tb.Overflow
+}
+
+// The first calls drain the hot keys, and none of them is full again, except in the last load,
+// where they evict each other. The first load grants nine calls of ten, so that a lost grant
+// shows.
+var loads = []struct {
+	name string
+	load
+}{
+	{"one key", load{limit: perSecond(1000, 900_000), keys: 1, maxKeys: 64}},
+	{"four keys", load{limit: perSecond(1000, 100_000), keys: 4, maxKeys: 64}},
+	{"real clock", load{limit: perSecond(1<<20, 1000), keys: 4, maxKeys: 64, real: true}},
+	{"flood, ForgiveLeast", load{limit: perSecond(1000, 1000), keys: 2, maxKeys: 64, flood: 16}},
+	{"flood, RefuseNew", load{
+		limit: perSecond(1000, 1000), keys: 2, maxKeys: 64, flood: 16, overflow: tb.RefuseNew,
+	}},
+	{"eviction of hot keys", load{limit: perSecond(100, 10_000), keys: 3, maxKeys: 2}},
+}
+
+func perSecond(capacity int, tokens int64) tb.Limit {
+	return tb.Limit{Capacity: capacity, Tokens: tokens, Per: time.Second}
+}
+
+// evictsHotKeys reports whether the hot keys evict each other.
+func (ld *load) evictsHotKeys() bool { return ld.keys > ld.maxKeys }
+
+// loaded has the methods of a limiter that a load calls.
+type loaded interface {
+	AllowAt(t time.Time, key string, n int) (tb.Decision, error)
+	Stats() tb.Stats
+}
+
+// run puts the load on l and returns the records of the hot keys. The first calls take the
+// capacity of each, and the last calls take all tokens that are left at the end.
+func (ld *load) run(l loaded) []record {
+	var now, events, flooded atomic.Int64
+	began := time.Now()
+	clock := func() time.Duration {
+		if ld.real {
+			return time.Since(began)
+		}
+		return time.Duration(now.Add(int64(time.Microsecond)))
+	}
+	call := func(key, n int, at time.Duration) record {
+		r := record{key: key, n: n, at: at}
+		if ld.evictsHotKeys() {
+			r.forgivenBefore = l.Stats().Forgiven
+		}
+		r.made = events.Add(1) - 1
+		d, _ := l.AllowAt(began.Add(at), "hot "+strconv.Itoa(key), n)
+		if ld.evictsHotKeys() {
+			r.forgivenAfter = l.Stats().Forgiven
+		}
+		r.allowed, r.done = d.Allowed, events.Add(1)-1
+		return r
+	}
+	records := make([][]record, callers+2)
+	for key := range ld.keys {
+		records[callers] = append(records[callers], call(key, ld.limit.Capacity, 0))
+	}
+	var hot, flood sync.WaitGroup
+	var over atomic.Bool
+	for i := range callers {
+		hot.Go(func() {
+			rng := rand.New(rand.NewPCG(uint64(i), 0))
+			for range ld.calls / callers {
+				for ld.flood > 0 && flooded.Load()+1000 < events.Load()/2 {
+					runtime.Gosched() // let the flood keep up
+				}
+				at := clock() - time.Duration(rng.Int64N(int64(maxLate)+1))
+				if rng.IntN(64) == 0 {
+					runtime.Gosched() // makes the reading later still
+				}
+				records[i] = append(records[i], call(rng.IntN(ld.keys), 1, max(0, at)))
+			}
+		})
+	}
+	for range ld.flood {
+		flood.Go(func() {
+			for !over.Load() {
+				if flooded.Load() > events.Load()/2 {
+					runtime.Gosched()
+					continue
+				}
+				key := "new " + strconv.FormatInt(flooded.Add(1), 10)
+				_, _ = l.AllowAt(began.Add(clock()), key, 1)
+			}
+		})
+	}
+	hot.Wait()
+	over.Store(true)
+	flood.Wait()
+	end := clock()
+	for key := range ld.keys {
+		for {
+			r := call(key, 1, end)
+			records[callers+1] = append(records[callers+1], r)
+			if !r.allowed {
+				break
+			}
+		}
+	}
+	return slices.Concat(records...)
+}
+
+func TestBoundUnderLoad(t *testing.T) {
+	for _, ld := range loads {
+		for _, impl := range []string{"cas", "mutex"} {
+			t.Run(ld.name+", "+impl, func(t *testing.T) {
+				ld.calls = *loadCalls / len(loads) / 2
+				if testing.Short() {
+					ld.calls /= 10
+				}
+				options := []tb.Option{tb.WithMaxKeys(ld.maxKeys), tb.WithOverflow(ld.overflow)}
+				var l loaded
+				var err error
+				if impl == "cas" {
+					l, err = cas.New[string](ld.limit, options...)
+				} else {
+					l, err = mutex.New[string](ld.limit, options...)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				ld.check(t, l)
+			})
+		}
+	}
+}
+
+// check puts the load on l and checks its grants.
+func (ld *load) check(t *testing.T, l loaded) {
+	records := ld.run(l)
+	stats := l.Stats()
+	evicted := stats.EvictedInDebt
+	if ld.overflow == tb.RefuseNew {
+		evicted = stats.EvictedFull
+	}
+	if (ld.flood > 0 || ld.evictsHotKeys()) && evicted < uint64(ld.calls/100) {
+		t.Errorf("%+v: hardly any eviction", stats)
+	}
+	granted, most := 0, 0
+	for key, a := range audits(ld.limit, ld.keys, records) {
+		// The last call was made at the latest reading and refused. So all whole tokens of
+		// the bound were granted. They may be a quantum more or less, because the clock of
+		// the limiter starts at a fraction of a unit.
+		per := int64(ld.limit.Per)
+		bound := int((a.most(a.latestDone) + a.quantum()) / per)
+		least := int((a.most(a.latestDone) - a.quantum()) / per)
+		granted += a.granted
+		most += bound
+		t.Logf("key %d: %d of %d granted, %d refusals", key, a.granted, bound, a.refusals)
+		if a.overdrawn > 0 || a.lost > 0 && !ld.evictsHotKeys() {
+			t.Errorf("%d violations of C1, %d of C2; %s", a.overdrawn, a.lost, a.first)
+		}
+		if (a.granted < least || a.granted > bound) && !ld.evictsHotKeys() {
+			t.Errorf("%d granted, want %d to %d", a.granted, least, bound)
+		}
+		if a.refusals < ld.calls/ld.keys/20 && !ld.evictsHotKeys() {
+			t.Errorf("only %d refusals: the load does not exceed the bound", a.refusals)
+		}
+	}
+	if ld.evictsHotKeys() { // all forgiven tokens were of hot keys
+		t.Logf("%d of %d granted, %v forgiven", granted, most, stats.Forgiven)
+		if granted <= most || float64(granted) > float64(most)+stats.Forgiven {
+			t.Errorf("%d granted, want more than %d, but at most the %v forgiven",
+				granted, most, stats.Forgiven)
+		}
+	}
+}

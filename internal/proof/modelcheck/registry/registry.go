@@ -1,0 +1,50 @@
+// Package registry lists the variants of tb/cas that are built to be explored. The variants
+// register themselves, and the test that explores them finds them here.
+package registry
+
+import (
+	"context"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// Limiter is a limiter whose internals can be checked.
+type Limiter interface {
+	Allow(ctx context.Context, key string) (tb.Decision, error)
+	AllowAt(t time.Time, key string, n int) (tb.Decision, error)
+	Peek(ctx context.Context, key string) (tb.Decision, error)
+	Charge(key string, cost float64) (tb.Charge, error)
+	TakeAll(t time.Time, charges []tb.Charge, decisions []tb.Decision) (bool, error)
+	Reset(key string)
+	Len() int
+	Stats() tb.Stats
+
+	// The methods below make no steps.
+
+	// CheckSize returns an error if the table has more keys than MaxKeys. It may be called
+	// at any time.
+	CheckSize() error
+	// CheckTable returns an error if a key is missing from the table or from the order of
+	// eviction, or is in the wrong map. It may be called while no call is under way. If
+	// undone is true, the order may rank a key later than its stamp.
+	CheckTable(undone bool) error
+	// Has reports whether key has a bucket that is not evicted.
+	Has(key string) bool
+	// Available returns the tokens that callers can take from the bucket of key at t.
+	Available(key string, t time.Time) float64
+	// Forgiven returns Stats().Forgiven.
+	Forgiven() float64
+}
+
+// Config is the configuration of a limiter.
+type Config struct {
+	Limit     tb.Limit
+	Options   []tb.Option
+	Keys      []string // of one letter
+	Collide   bool     // all keys have the same hash
+	OneBucket bool     // the limiter is a cas.Bucket and ignores keys
+}
+
+// Variants has a function for each variant of the code, which makes a limiter.
+var Variants = make(map[string]func(Config) (Limiter, error))

@@ -1,0 +1,35 @@
+// Package span computes when the delta of a bucket of tb/cas runs out, so that its next
+// grant moves it.
+package span
+
+import (
+	"math"
+	"math/bits"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// Origin is the first reading of a clock. It fixes the fraction of a unit that is supplied
+// at each reading.
+var Origin = time.Unix(1_000_000_000, 0)
+
+// Start makes Origin the first reading of the clock of a new limiter, by a call that every
+// limiter refuses.
+func Start(l interface {
+	AllowAt(t time.Time, key string, n int) (tb.Decision, error)
+}) {
+	_, _ = l.AllowAt(Origin, "", tb.MaxCapacity+1)
+}
+
+// Of returns how long the delta of a bucket of limit l lasts, plus a little: the
+// documentation of tb/cas says how many bits the delta has.
+func Of(l tb.Limit) time.Duration {
+	scale := uint64(1)
+	for scale < 1_000_000 && uint64(l.Capacity)*scale < 1<<23 {
+		scale *= 10
+	}
+	units := float64(uint64(1) << (63 - bits.Len64(2*uint64(l.Capacity)*scale-1)))
+	ns := (units + 1) / float64(scale) / float64(l.Tokens) * float64(l.Per)
+	return 2 + time.Duration(min(ns, math.MaxInt64/2))
+}

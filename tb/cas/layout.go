@@ -1,0 +1,116 @@
+package cas
+
+import (
+	"math"
+	"math/bits"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+const (
+	// maxScale is the most units that a token has: a unit is then a millionth of a token.
+	maxScale = 1_000_000
+
+	// leastUnits is the least number of units in a capacity, unless a token has maxScale.
+	// More units would take bits from the delta, and cells would be replaced more often.
+	leastUnits = 1 << 23
+
+	// sealBit is set in the last word of a cell. The bits below it stay readable.
+	sealBit = uint64(1) << 63
+
+	// evicted is the word of a cell that is no longer in the table. It is sealed, and its
+	// deficit is one that no bucket can have.
+	evicted = ^uint64(0)
+)
+
+// layout is a limit in integers, and how a word holds delta and deficit. All cells of a
+// limiter share it. It is immutable.
+type layout struct {
+	supply      supply
+	tokens      uint64 // capacity in tokens
+	capacity    uint64 // capacity in units
+	scale       uint64 // units in a token
+	scaleRecip  uint64 // just above 2⁶³/scale, to divide by scale
+	deficitBits uint8  // width of the deficit
+	blockBits   uint8  // a block is 1<<blockBits units: see position
+	deficitMask uint64
+	maxBlocks   uint64 // no cell remembers a longer time
+	end         uint64 // last instant that the clock can reach
+}
+
+func newLayout(l tb.Limit) layout {
+	scale := uint64(1)
+	for scale < maxScale && uint64(l.Capacity)*scale < leastUnits {
+		scale *= 10
+	}
+	m := layout{
+		supply:     newSupply(l, scale),
+		tokens:     uint64(l.Capacity),
+		capacity:   uint64(l.Capacity) * scale,
+		scale:      scale,
+		scaleRecip: 1<<63/scale + 1,
+	}
+	// The deficit has room for as much debt as there are tokens, for a bucket that is
+	// charged after the fact.
+	m.deficitBits = uint8(bits.Len64(2*m.capacity - 1))
+	m.deficitMask = 1<<m.deficitBits - 1
+	m.blockBits = uint8(bits.Len64(m.supply.rate.whole))
+	m.maxBlocks = 1 << (62 - m.blockBits)
+	m.end = epoch(l) + math.MaxInt64
+	return m
+}
+
+// pack returns the word of a cell. The delta takes the high bits because it is what may run
+// out, into the seal.
+func (m *layout) pack(delta, deficit uint64) uint64 {
+	return delta<<(m.deficitBits&63) | deficit
+}
+
+// unpack returns the delta and the deficit of a word, sealed or not.
+func (m *layout) unpack(word uint64) (delta, deficit uint64) {
+	return word &^ sealBit >> (m.deficitBits & 63), word & m.deficitMask
+}
+
+// fits reports whether a word can hold delta.
+func (m *layout) fits(delta uint64) bool { return delta>>(63-m.deficitBits&63) == 0 }
+
+func isSealed(word uint64) bool { return word >= sealBit }
+
+// impossible returns a cost that no bucket can ever pay.
+func (m *layout) impossible() uint64 { return m.capacity + 1 }
+
+// unitsOf returns n tokens in units.
+func (m *layout) unitsOf(n int) (uint64, error) {
+	switch {
+	case n <= 0:
+		return 0, tb.ErrInvalidCost
+	case uint64(n) > m.tokens:
+		return m.impossible(), nil
+	}
+	return uint64(n) * m.scale, nil
+}
+
+// unitsOfCost returns a decimal number of tokens in units, rounded up. It takes the decimal
+// number that cost was written as, not the binary fraction that it became, so 0.1 is a tenth:
+// the result is the least number of units that, as a float64 of tokens, is not below cost.
+func (m *layout) unitsOfCost(cost float64) (uint64, error) {
+	scale := float64(m.scale)
+	switch {
+	case !(cost > 0) || math.IsInf(cost, 1): // NaN is not above 0
+		return 0, tb.ErrInvalidCost
+	case cost > float64(m.tokens):
+		return m.impossible(), nil
+	}
+	units := math.Floor(cost * scale)
+	if units/scale < cost {
+		units++
+	}
+	return uint64(units), nil
+}
+
+// tokensIn returns the whole tokens in a number of units below 2³². The product is too large
+// by at most units/2⁶³ < 1/scale, so the result is exact.
+func (m *layout) tokensIn(units uint64) int {
+	hi, _ := bits.Mul64(units<<1, m.scaleRecip)
+	return int(hi)
+}

@@ -1,0 +1,66 @@
+package cas
+
+import (
+	"math/bits"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// position is a reading of the supply clock S in two words: whole blocks, and the units
+// beyond them. A block is the supply of at most two nanoseconds, or one unit if that is more.
+// S may take 84 bits, but the number of blocks fits one word, which is the base of a cell.
+type position struct{ blocks, rest uint64 }
+
+// positionOf returns S, given in two words, as a position.
+func (m *layout) positionOf(hi, lo uint64) position {
+	k := m.blockBits & 63
+	return position{hi<<(-k&63) | lo>>k, lo & (1<<k - 1)}
+}
+
+// positionAt returns S(t).
+func (m *layout) positionAt(t uint64) position { return m.positionOf(m.supply.unitsBy(t)) }
+
+// unitsAfter returns S at a number of units after base.
+func (m *layout) unitsAfter(base, units uint64) (hi, lo uint64) {
+	k := m.blockBits & 63
+	lo, carry := bits.Add64(base<<k, units, 0)
+	return base>>1>>(63-k) + carry, lo
+}
+
+// since returns the units from base to p, 0 if p is earlier. The result is bounded by
+// maxBlocks, which is more than any deficit and any delta.
+func (m *layout) since(base uint64, p position) uint64 {
+	if p.blocks < base {
+		return 0
+	}
+	return min(p.blocks-base, m.maxBlocks)<<(m.blockBits&63) | p.rest
+}
+
+// until returns the units from p to a number of units after base, 0 if p is later. Like since,
+// it bounds the result by maxBlocks.
+func (m *layout) until(base, units uint64, p position) uint64 {
+	if p.blocks >= base {
+		return units - min(units, m.since(base, p))
+	}
+	return min(base-p.blocks, m.maxBlocks)<<(m.blockBits&63) + units - p.rest
+}
+
+// waitFor returns the time from now until the rate has supplied a number of units after base,
+// or tb.Never.
+func (m *layout) waitFor(base, units, now uint64) time.Duration {
+	then, ok := m.supply.timeOf(m.unitsAfter(base, units))
+	if !ok {
+		return tb.Never
+	}
+	return m.wait(now, then)
+}
+
+// wait returns the time from now to then, or tb.Never if no Duration can hold it or the clock
+// ends before.
+func (m *layout) wait(now, then uint64) time.Duration {
+	if then > m.end {
+		return tb.Never
+	}
+	return time.Duration(min(then-now, uint64(tb.Never)))
+}
