@@ -23,8 +23,8 @@ type ClientAddress struct {
 	// a list with commas. The default is X-Forwarded-For. Forwarded (RFC 7239) is not
 	// accepted, because its syntax is different.
 	Header string
-	// IPv4Bits and IPv6Bits are how many bits of an address have one bucket. The defaults
-	// are 32 and 64, because a client with one IPv6 address usually has all of its /64.
+	// IPv4Bits and IPv6Bits are how many leading bits addresses of one bucket have in common.
+	// The defaults are 32 and 64, because a client usually has a whole /64 of IPv6.
 	IPv4Bits, IPv6Bits int
 }
 

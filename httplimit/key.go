@@ -95,9 +95,9 @@ func digest(v string) [sha256.Size]byte {
 // KeyPart is one part of the key of a bucket: one of Rule.Keys, and its value in a request.
 type KeyPart struct {
 	Name string
-	// Value is "" if the request lacks the key. For ip:address it is the address, the
-	// network that has one bucket, or "unknown". A value of more than 128 bytes is replaced
-	// by "sha256:" and its hash.
+	// Value is "" if the request lacks the key. For ip:address it is the address, or the
+	// network if it shares one bucket, or "unknown" if the peer has no address. A value of
+	// more than 128 bytes is replaced by "sha256:" and its hash.
 	Value string
 }
 

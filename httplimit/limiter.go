@@ -15,7 +15,7 @@ import (
 //
 // Most applications wrap their handler with Middleware. Decide is for applications that cannot.
 // Explain reports what the rules would answer, and takes nothing. SetPolicy replaces the policy,
-// and Stats reports what the rules have counted.
+// and Stats reports what the rules have counted. ClientAddress and TrustsPeer are for proxies.
 type Limiter struct {
 	settings
 	policy atomic.Pointer[compiled]

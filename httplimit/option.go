@@ -28,7 +28,8 @@ type settings struct {
 	failClosed     bool
 }
 
-// DefaultReasonField is the field that says why a request was refused, as Fairvisor names it.
+// DefaultReasonField is the field that says why a request was refused. Its name is Fairvisor's:
+// see the package comment.
 const DefaultReasonField = "X-Fairvisor-Reason"
 
 func (s *settings) apply(opts []Option) error {
@@ -54,8 +55,8 @@ func with(change func(*settings)) Option {
 	}
 }
 
-// WithLimiterOptions sets options of the limiters of tb/cas, of which each rule has one: the
-// clock, how many keys a limiter holds at most, and what it does with more.
+// WithLimiterOptions sets options of the limiters of tb/cas: the clock, how many keys a limiter
+// holds at most, and what it does with more. Each rule has one limiter.
 func WithLimiterOptions(opts ...tb.Option) Option {
 	return with(func(s *settings) { s.limiterOptions = append(s.limiterOptions, opts...) })
 }
@@ -67,9 +68,9 @@ func WithLimiterOptions(opts ...tb.Option) Option {
 //     WithLimiterOptions.
 //   - Any other tb.Limiter has AllowN only, which cannot be undone. It is asked after all other
 //     rules have been checked and before they are charged, in the order of the policy. If it
-//     refuses or fails, those rules are not charged. Tokens that such limiters have granted
-//     before stay taken. They also stay taken if another request meanwhile takes tokens that
-//     were checked. A cost is rounded up to whole tokens.
+//     refuses or fails, those rules are not charged. Tokens that such limiters granted before
+//     stay taken. They stay taken, too, if another request takes tokens of those rules in the
+//     meantime. Costs are rounded up to whole tokens.
 func WithLimiter(newLimiter func(Rule) (tb.Limiter, error)) Option {
 	return with(func(s *settings) { s.newLimiter = newLimiter })
 }

@@ -37,9 +37,9 @@ type RuleSet struct {
 type Evaluation int
 
 const (
-	// Ladders is the default. Rules with the same keys form a ladder. In it the rules are
-	// grouped by Match, in order, and the first group with a rule that applies is the group
-	// whose rules apply. Ladders with different keys all apply.
+	// Ladders is the default. Rules with the same keys form a ladder, which groups them by
+	// Match, in order. The rules of the first group with a rule that applies are used. Ladders
+	// with different keys are independent.
 	Ladders Evaluation = iota
 	// AllMatch applies every rule whose Match holds.
 	AllMatch
@@ -51,9 +51,9 @@ const (
 type Rule struct {
 	// Name is printable ASCII, and unique in its set.
 	Name string
-	// Keys name what has a bucket of its own: "ip:address", "header:<name>",
-	// "query:<name>", "jwt:<claim>" or a key registered by WithExtractor. With several keys,
-	// each combination of values has a bucket. Without keys, all requests share one bucket.
+	// Keys are the parts of a bucket's key: "ip:address", "header:<name>", "query:<name>",
+	// "jwt:<claim>" or a key registered by WithExtractor. With several keys, each combination
+	// of values has a bucket. Without keys, all requests share one bucket.
 	Keys []string
 	// Match has the values that keys must have for the rule to apply. These keys need not be
 	// in Keys. Values are compared as text.
@@ -76,7 +76,7 @@ const (
 	Skip OnMissing = iota
 	// Reject refuses the request, with 400.
 	Reject
-	// Shared puts all requests that lack the key in one bucket, as if the lack were a value.
+	// Shared puts all requests that lack the key in one bucket, as if they had the same value.
 	Shared
 )
 

@@ -257,10 +257,7 @@ func (c *call) wait(e *entry) time.Duration {
 		return e.decision.RetryAfter
 	}
 	full, rest := c.level(e).Full, supplyTime(e.Limit, over)
-	if full > tb.Never-rest {
-		return tb.Never
-	}
-	return full + rest
+	return full + min(rest, tb.Never-full)
 }
 
 // level returns how full e's bucket is after the decision. It asks the bucket once. If the

@@ -29,11 +29,11 @@ type set struct {
 	fallback             *rule
 }
 
-// ladder is a list of groups. The first group with a rule that applies is the one that counts.
-// The three evaluations are three ways to make ladders.
+// ladder is a list of groups, of which the first with a rule that applies is used. The three
+// evaluations are three ways to make ladders.
 type ladder []group
 
-// group is rules with the same Match.
+// group is the rules with the same Match.
 type group []*rule
 
 type condition struct {
@@ -41,7 +41,7 @@ type condition struct {
 	want string
 }
 
-// rule is a Rule made ready.
+// rule is a Rule made ready to be applied.
 type rule struct {
 	Rule
 	identity

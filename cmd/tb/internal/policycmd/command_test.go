@@ -112,7 +112,7 @@ Do not apply: free
 	}
 }
 
-// Rules that apply to nothing, or lack a key, are told as well.
+// Explain also reports rules that do not apply, and rules whose key is missing.
 func TestExplainWhatIsMissing(t *testing.T) {
 	const sets = `{"policies": [
 		{"id": "one", "spec": {"selector": {"pathPrefix": "/v1/"}, "rules": [{"name": "r",

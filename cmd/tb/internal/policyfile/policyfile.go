@@ -1,4 +1,4 @@
-// Package policyfile reads the policies of the commands of tb.
+// Package policyfile reads policies for the commands of tb.
 package policyfile
 
 import (
@@ -19,7 +19,7 @@ func Parse(data []byte) (*httplimit.Policy, error) {
 	return p, err
 }
 
-// Problems returns each of the errors that err joins, in words, with its path in the file.
+// Problems returns the text of each error that err joins, with its path in the file.
 func Problems(err error) []string {
 	var joined interface{ Unwrap() []error }
 	if !errors.As(err, &joined) {
