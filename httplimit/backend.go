@@ -63,10 +63,8 @@ func (l *Limiter) newState(r *rule) (s *ruleState, err error) {
 	s = &ruleState{}
 	switch {
 	case l.newLimiter != nil:
-		var custom tb.Limiter
-		custom, err = l.newLimiter(r.Rule)
-		s.limiter = custom
-		switch custom := custom.(type) {
+		s.limiter, err = l.newLimiter(r.Rule)
+		switch custom := s.limiter.(type) {
 		case nil:
 			if err == nil {
 				err = errors.New("there is no limiter")
@@ -75,7 +73,7 @@ func (l *Limiter) newState(r *rule) (s *ruleState, err error) {
 			s.byString = custom
 		case Charger:
 			s.external = custom
-		default:
+		case tb.Limiter:
 			s.plain = custom
 		}
 	case len(r.sources) == 1 && r.sources[0].address:
@@ -166,7 +164,9 @@ type oneShotCharge struct {
 	cost    float64
 }
 
-func (oneShotCharge) Check(time.Time) (tb.Decision, error) { return tb.Decision{Allowed: true}, nil }
+func (oneShotCharge) Check(time.Time) (tb.Decision, error) {
+	return tb.Decision{Allowed: true}, nil
+}
 
 // Take rounds the cost up to whole tokens. The limiter may keep the key, so it gets a copy.
 func (c oneShotCharge) Take(time.Time) (tb.Decision, error) {

@@ -33,7 +33,7 @@
 // # Failure
 //
 // A limiter that is not of tb/cas can fail, for example because its store is down. Then no rule is
-// charged, the request passes without fields, and Hooks.Error and RuleStats.Errors report it. WithFailClosed
-// answers 503 instead. If the client has disconnected by then, the answer is always 503:
-// otherwise disconnecting would bypass a limiter that honours the request's context.
+// charged, the request passes without fields, and Hooks.Error and RuleStats.Errors report it.
+// WithFailClosed answers 503 instead. If the client has disconnected by then, the answer is always
+// 503: otherwise disconnecting would bypass a limiter that honours the context of the request.
 package httplimit

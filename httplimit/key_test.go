@@ -81,7 +81,8 @@ func TestOnMissing(t *testing.T) {
 	if want := `Policy r needs header:k.`; problem(t, w).Detail != want {
 		t.Errorf("%s, want %s", w.Body, want)
 	}
-	if e := s.Explain(request())[0]; e.MissingKey != "header:k" || e.Allowed || e.RetryAfter != tb.Never {
+	e := s.Explain(request())[0]
+	if e.MissingKey != "header:k" || e.Allowed || e.RetryAfter != tb.Never {
 		t.Errorf("%+v", e)
 	}
 	s.granted(2, "K: 1")

@@ -21,7 +21,7 @@ type Limiter struct {
 	policy atomic.Pointer[compiled]
 	reload sync.Mutex    // one SetPolicy at a time
 	calls  sync.Pool     // of *call
-	made   atomic.Uint32 // how many calls the pool has made
+	made   atomic.Uint32 // calls
 }
 
 // New returns a limiter that applies p. The error joins everything that is wrong with the

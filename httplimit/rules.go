@@ -179,8 +179,8 @@ func (c *call) findRules() {
 		if !s.picks(c.r) {
 			continue
 		}
-		matched := c.climb(s.ladders, false)
-		matchedWithShadows := c.climb(s.withShadows, true) || matched
+		matched := c.collect(s.ladders, false)
+		matchedWithShadows := c.collect(s.withShadows, true) || matched
 		if f := s.fallback; f != nil && (!matched && !f.Shadow || !matchedWithShadows) &&
 			c.matches(f.conditions) {
 			c.pushEntry(f)
@@ -188,9 +188,9 @@ func (c *call) findRules() {
 	}
 }
 
-// climb adds the rules of each ladder that apply, or only the shadow rules among them. It
+// collect adds the rules of each ladder that apply, or only the shadow rules among them. It
 // reports whether the Match of any rule holds.
-func (c *call) climb(ladders []ladder, shadowsOnly bool) (matched bool) {
+func (c *call) collect(ladders []ladder, shadowsOnly bool) (matched bool) {
 	for _, ladder := range ladders {
 		for _, g := range ladder {
 			if !c.matches(g[0].conditions) {

@@ -274,7 +274,8 @@ func TestPoliciesBuiltInGoAreChecked(t *testing.T) {
 			Limit: tb.Limit{Capacity: 1, Tokens: 1, Per: 1}, Cost: Cost{Fixed: -1},
 		}},
 	}}
-	_, err := New(p, WithClientAddress(ClientAddress{IPv6Bits: 129}), WithLimiterOptions(tb.WithMaxKeys(0)))
+	_, err := New(p, WithClientAddress(ClientAddress{IPv6Bits: 129}),
+		WithLimiterOptions(tb.WithMaxKeys(0)))
 	for _, want := range []string{
 		`sets[0].rules[0].on_missing is 9`,
 		`sets[0].rules[0].limit is not valid: tb: Capacity is 0, want 1 to 1073741824`,
