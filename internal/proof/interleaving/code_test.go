@@ -2,15 +2,15 @@ package interleaving
 
 import "github.com/seed-181794aa/ratelimit/internal/proof/modelcheck/overlay"
 
-// tableGo is where the sizes of the small maps are.
+// tableGo is the file with the sizes of the small maps.
 const tableGo = "lru/table.go"
 
-// The code that ships has small maps of many keys, so that none gives way to another in a
-// scenario. In the others they are tiny.
+// The explored variants without a bug. In the code that ships, a small map takes so many keys that
+// no scenario replaces one. In the other variants the small maps are tiny.
 var (
 	shipped = overlay.Variant{Name: "shipped"}
 
-	// A map takes one key, and then two; then it is divided.
+	// A map takes one key, then it is replaced by a map of two keys, and then it is divided.
 	growing = tiny("growing", "2", "2")
 
 	// A map takes one key, and then it is divided. The keys of a map are in two buckets.
@@ -19,7 +19,7 @@ var (
 	)}
 )
 
-// tiny is the code with small maps of one key to a bucket.
+// tiny returns the code with small maps of one key per map bucket.
 func tiny(name, mostBuckets, keysPerSlot string) overlay.Variant {
 	return overlay.Variant{Name: name, Edits: []overlay.Edit{
 		edit(tableGo, "leastBuckets = 32", "leastBuckets = 1"),

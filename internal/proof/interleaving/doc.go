@@ -8,30 +8,22 @@
 //
 // # Checks
 //
-// In every state:
+// In every state, the table has at most MaxKeys keys (C7), and the tokens that callers were
+// granted and kept and the tokens in the buckets are within the bound (C1). Every call returns,
+// and each keeps C4 and C6:
 //
-//   - The table has at most MaxKeys keys (C7).
-//   - The tokens that callers were granted and kept, and the tokens in the buckets, are
-//     within the bound (C1).
-//
-// For every call:
-//
-//   - It returns.
-//   - If its key is in the table all the time, it never takes the lock of inserts, even while
-//     keys are moved. It takes no lock at all unless it has to move its bucket (C6).
-//   - If it takes nothing, or cannot be granted, it waits for no lock, whether its key is in
-//     the table or not (C4).
+//   - A call whose key is in the table all the time never takes the lock of inserts, even while
+//     keys are moved. It takes no lock at all unless it has to move its bucket.
+//   - A call that takes nothing, or cannot be granted, waits for no lock.
 //
 // At the end:
 //
-//   - No thread waits forever.
-//   - No token is missing if the clock stood still.
+//   - No thread waits forever, and no token is missing if the clock stood still.
 //   - Each key is in one small map, where look-ups find it, and has one slot in the order of
-//     eviction.
-//   - No debt was forgiven while the table had a full bucket.
+//     eviction. No debt was forgiven while the table had a full bucket.
 //   - There is an order of the calls that explains their answers, the tokens in the buckets,
-//     Stats, and the order in which the table evicts the keys from then on. The order never
-//     puts a call before a call that had returned when it began.
+//     Stats, and the order in which the table evicts the keys from then on. It never puts a
+//     call before a call that had returned when it began.
 //
 // # Calls of several steps
 //
@@ -52,8 +44,6 @@
 // eviction after a charge on it was undone, nor that an undo gives anything back to a bucket
 // that has moved. An insert that evicts several keys evicts them in one step here, and no call
 // with a late reading comes between the evictions.
-//
-// # Planted bugs
 //
 // The checks also run on code with a planted bug, one for each step, and must find it.
 package interleaving

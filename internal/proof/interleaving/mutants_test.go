@@ -2,7 +2,7 @@ package interleaving
 
 import "github.com/seed-181794aa/ratelimit/internal/proof/modelcheck/overlay"
 
-// Where the bugs are planted.
+// Files in which bugs are planted.
 const (
 	bucketGo   = "tb/cas/bucket.go"
 	cellGo     = "tb/cas/cell.go"
@@ -14,19 +14,19 @@ const (
 	moveGo     = "lru/move.go"
 )
 
-// mutant is the code with one text replaced.
+// mutant returns the code with one text replaced.
 func mutant(name, file, before, after string) overlay.Variant {
 	return overlay.Variant{Name: name, Edits: []overlay.Edit{edit(file, before, after)}}
 }
 
-// moved is the code with tiny maps, with one text replaced.
+// moved returns the code with tiny maps and one text replaced.
 func moved(name, file, before, after string) overlay.Variant {
 	m := mutant(name, file, before, after)
 	m.Edits = append(m.Edits, growing.Edits...)
 	return m
 }
 
-// mutants are the code with a bug each, by the step that it is in.
+// mutants are variants of the code with one bug each, sorted by the step with the bug.
 var mutants = []overlay.Variant{
 	// take
 	mutant("a grant is stored", cellGo,
@@ -51,18 +51,18 @@ var mutants = []overlay.Variant{
 		"c.first.CompareAndSwap(nil, &t)",
 		"c.first.Store(&t)"),
 	// peek
-	mutant("a sealed bucket is looked at as if it were gone", limiterGo,
+	mutant("Peek treats a sealed bucket as evicted", limiterGo,
 		"word = c.word.Load(); word != evicted {",
 		"word = c.word.Load(); !isSealed(word) {"),
 	// seal
 	mutant("the seal is stored", cellGo,
 		"c.word.CompareAndSwap(word, word|sealBit)",
 		"c.word.Store(word | sealBit)"),
-	mutant("moved without a seal", cellGo,
+	mutant("a bucket moves without a seal", cellGo,
 		"c.word.CompareAndSwap(word, word|sealBit)\n\t\t\tcontinue",
 		"return tb.Decision{}, word, moved"),
 	// move and help
-	mutant("moved first and taken from later", limiterGo,
+	mutant("a move does not charge the call", limiterGo,
 		`if d, r, ok := l.move(key, c, t, cost); ok {
 					return d, r, nil
 				}`,
@@ -73,68 +73,68 @@ var mutants = []overlay.Variant{
 	mutant("a key is brought back", tableGo,
 		"replaced = ok && v == old;",
 		"replaced = !ok || v == old;"),
-	mutant("a lost move is taken for a grant", limiterGo,
+	mutant("a lost move counts as a grant", limiterGo,
 		"return d, receipt{next, word}, next != nil",
 		"return d, receipt{next, word}, true"),
-	mutant("waits for the mover", limiterGo,
+	mutant("a call waits for the mover of its bucket", limiterGo,
 		`if d, r, ok := l.move(key, c, t, cost); ok {
 					return d, r, nil
 				}`,
 		""),
-	mutant("what is gone has decided", limiterGo,
+	mutant("an evicted bucket decides the call", limiterGo,
 		"if verdict == decided {\n\t\t\t\treturn d, receipt",
 		"if verdict != moved {\n\t\t\t\treturn d, receipt"),
 	// Insert
-	moved("no second look-up", mapGo,
+	moved("an insert does not look its key up again", mapGo,
 		"if found != nil {\n\t\treturn nil, 0, Found\n\t}",
 		"_ = found"),
-	moved("inserted without the lock", mapGo,
+	moved("an insert does not take the lock", mapGo,
 		"m.mu.Lock()\n\tdefer m.mu.Unlock()\n\thash :=",
 		"hash :="),
-	mutant("a key is evicted when it is too late", mapGo,
+	mutant("a key is evicted only when the table has too many", mapGo,
 		"if m.table.keys == m.max {",
 		"if m.table.keys > m.max {"),
 	mutant("an impossible cost adds the key", limiterGo,
 		"if cost > l.layout.capacity {\n\t\treturn l.layout.fullAnswer(cost), r, true, nil\n\t}",
 		""),
 	// evict
-	mutant("retired without a comparison", evictionGo,
+	mutant("a bucket is retired without a comparison", evictionGo,
 		"if !c.word.CompareAndSwap(word, evicted) {\n\t\treturn false\n\t}",
 		"c.word.Store(evicted)"),
-	mutant("retired in any state", evictGo,
+	mutant("a bucket is retired in any state", evictGo,
 		"m.values.Retire(v, c.state, now)",
 		"func() bool { _, s, _ := m.values.Stamp(v); return m.values.Retire(v, s, now) }()"),
 	mutant("a successor is retired for its predecessor", evictGo,
 		"v == c.value && m.values.Retire",
 		"m.values.Retire"),
-	mutant("deleted and not retired", evictGo,
+	mutant("a key is removed and its bucket is not retired", evictGo,
 		"v == c.value && m.values.Retire(v, c.state, now)",
 		"v == c.value"),
-	mutant("retired, and deleted later", evictGo,
+	mutant("a bucket is retired before its key is removed", evictGo,
 		`return m.table.remove(m.table.keyOf(c.value), func(v *V) bool {
 		return v == c.value && m.values.Retire(v, c.state, now)
 	}) != nil`,
 		`return m.values.Retire(c.value, c.state, now) &&
 		m.table.remove(m.table.keyOf(c.value), func(*V) bool { return true }) != nil`),
-	mutant("a key that was used in between loses its place", evictGo,
+	mutant("a key that was used in between loses its slot", evictGo,
 		"m.order.put(c.entry) // used since: its stamp is stale",
 		""),
 	mutant("the order does not follow a successor", evictGo,
 		"c.value = m.table.load(m.table.keyOf(c.value))\n",
 		"\n"),
-	mutant("the first that is looked at is evicted", evictGo,
+	mutant("the first candidate is evicted", evictGo,
 		"if c.before(&best.entry) {",
 		"if false {"),
-	mutant("a stale stamp is taken for the least", evictGo,
+	mutant("a stale stamp counts as the least", evictGo,
 		"m.order.first().before(&best.entry) &&",
 		"false &&"),
-	mutant("the least is not looked at again", evictGo,
+	mutant("the least stamp is not read again", evictGo,
 		"before := c.stamp\n\t\tm.refresh(&c)",
 		"before := c.stamp"),
 	mutant("a debt is forgiven after two looks", mapGo,
 		"b := budget{certain: maxLooks, atStake: maxLooksAtStake}\n\tif least",
 		"b := budget{certain: maxLooks, atStake: 1}\n\tif least"),
-	mutant("a key is dropped that is idle no more", mapGo,
+	mutant("a key that is no longer idle is dropped", mapGo,
 		"m.evict(idle, now, &b)",
 		"m.evict(math.MaxUint64, now, &b)"),
 	// latest
@@ -145,27 +145,27 @@ var mutants = []overlay.Variant{
 		"max(t, e.earliest)",
 		"t"),
 	// Remove
-	mutant("reset without the lock", mapGo,
+	mutant("a reset does not take the lock", mapGo,
 		"m.mu.Lock()\n\tdefer m.mu.Unlock()\n\tif m.refuseNew",
 		"if m.refuseNew"),
-	mutant("reset leaves the slot", mapGo,
+	mutant("a reset leaves the slot of its key", mapGo,
 		"if !m.order.remove(func(u *V) bool { return u == v }) {",
 		"if false {"),
-	mutant("reset leaves the slot of a predecessor", mapGo,
+	mutant("a reset leaves the slot of a predecessor", mapGo,
 		"m.order.remove(func(u *V) bool { return m.table.hasKey(u, key) })",
 		""),
-	mutant("a reset makes known too late that there is room", mapGo,
+	mutant("a reset announces too late that there is room", mapGo,
 		"m.fullUntil.Store(0) // before", "// before"),
-	mutant("a look refuses the key that the table is full with", limiterGo,
+	mutant("Peek refuses a key of a full table", limiterGo,
 		"l.table.Load(key) == c {", "true {"),
 	// Full
-	mutant("an insert does not make known that the table is full", mapGo,
+	mutant("an insert does not announce that the table is full", mapGo,
 		"m.order.add(stamp, v)\n\tm.publish()",
 		"m.order.add(stamp, v)"),
-	mutant("a table with one place left is full", mapGo,
+	mutant("a table with one slot left is full", mapGo,
 		"case m.table.keys < m.max:",
 		"case m.table.keys+1 < m.max:"),
-	mutant("Full does not look again", mapGo,
+	mutant("Full does not count again", mapGo,
 		"if m.table.keys < m.max { // since the load",
 		"if false {"),
 	mutant("Full waits for an insert", mapGo,
@@ -175,13 +175,13 @@ var mutants = []overlay.Variant{
 		"c := m.popLeast(now, &b)\n\t\tm.order.put(c.entry)",
 		"c := m.popLeast(now, &b)"),
 	// look-ups
-	moved("a key that was moved is not looked for", tableGo,
+	moved("a look-up misses a key that was moved", tableGo,
 		"move != nil && move.from == m",
 		"move != nil && false"),
-	moved("the slot is not looked at again", tableGo,
+	moved("a look-up does not read the slot again", tableGo,
 		"if now == m {",
 		"if true {"),
-	moved("the new map is looked at first", tableGo,
+	moved("a look-up reads the new map first", tableGo,
 		"if v, ok := m.Load(hash); ok {\n\t\t\treturn m, v",
 		`if move := t.moving.Load(); move != nil && move.from == m {
 			if v, ok := move.target(slot).Load(hash); ok {
@@ -190,14 +190,14 @@ var mutants = []overlay.Variant{
 		}
 		if v, ok := m.Load(hash); ok {
 			return m, v`),
-	moved("a key goes to the other half", moveGo,
+	moved("a key moves to the wrong half", moveGo,
 		"func (m *move[V]) target(slot int) *smallMap[V] {\n\tif slot < m.middle {",
 		"func (m *move[V]) target(slot int) *smallMap[V] {\n\tif slot <= m.middle {"),
 	// move
-	moved("nobody is told that keys are moved", moveGo,
+	moved("a move of keys is not announced", moveGo,
 		"t.moving.Store(m)",
 		""),
-	moved("removed here, and then stored there", moveGo,
+	moved("a key is removed before it is stored in the new map", moveGo,
 		`to.Store(hash, v)
 			m.from.Compute(hash, func(now *V, _ bool) (*V, bool) {
 				moved = now == v // if not, it was replaced meanwhile
@@ -209,10 +209,10 @@ var mutants = []overlay.Variant{
 				return now, true
 			})
 			to.Store(hash, v)`),
-	moved("what was replaced meanwhile is lost", moveGo,
+	moved("a value that is replaced during a move is lost", moveGo,
 		"moved = now == v // if not, it was replaced meanwhile",
 		"moved = true"),
-	moved("stored again as it was", moveGo,
+	moved("a move stores the replaced value again", moveGo,
 		"v = now\n",
 		"\n"),
 	moved("the keys of a half are not counted", moveGo,
@@ -233,11 +233,11 @@ var mutants = []overlay.Variant{
 	moved("the move is never over", moveGo,
 		"t.moving.Store(nil)",
 		""),
-	moved("one of two maps stays the only one", tableGo,
+	moved("one of two maps stays in the field only", tableGo,
 		"m = nil\n\t}",
 		"return\n\t}"),
 	// replace
-	moved("replaced in the map of the slot", tableGo,
+	moved("a value is replaced only in the map of its slot", tableGo,
 		"m, v := t.find(stored)\n\t\tif v == nil {",
 		`m := t.slots[t.slot(stored)].Load()
 		v, _ := m.Load(stored)
@@ -246,7 +246,7 @@ var mutants = []overlay.Variant{
 	moved("a key is not counted", tableGo,
 		"t.spans[slot].keys++",
 		""),
-	moved("stored in the map that was divided", tableGo,
+	moved("a key is stored in the map that was divided", tableGo,
 		`for t.spans[slot].crowded() {
 		t.grow(t.spans[slot])
 	}
@@ -263,30 +263,30 @@ var mutants = []overlay.Variant{
 		"if s.keys--; s.sparse() {",
 		"if s.sparse() {"),
 	// keys with the same hash
-	mutant("stored where another key is", tableGo,
+	mutant("a key is stored over a key with the same hash", tableGo,
 		"t.slots[slot].Load().Store(stored, v)",
 		"t.slots[slot].Load().Store(t.hasher.hash(t.keyOf(v)), v)"),
 	mutant("a collision is not remembered", tableGo,
 		"\t\tt.recordCollision(hash)\n",
 		""),
-	mutant("what lies behind a free hash is not looked for", tableGo,
+	mutant("a look-up stops at a free hash", tableGo,
 		"if v == nil && !t.hasCollided(hash) {",
 		"if v == nil {"),
-	mutant("a key is taken for another", tableGo,
+	mutant("a look-up finds another key with the same hash", tableGo,
 		"ok && t.hasKey(v, key)",
 		"ok"),
-	mutant("a key is taken for another behind it", tableGo,
+	mutant("a probe finds another key with the same hash", tableGo,
 		"case v != nil && t.hasKey(v, key):",
 		"case v != nil:"),
 	mutant("a key behind another is not removed", tableGo,
 		"\tif t.collided.Load() != nil {\n\t\t_, stored = t.probe(stored, key)\n\t}\n",
 		""),
 	// Bucket
-	mutant("the first state of a Bucket is stored", bucketGo,
+	mutant("the first cell of a Bucket is stored", bucketGo,
 		"return b.cell.CompareAndSwap(nil, new(cell).init(p.blocks, b.layout.pack(p.rest, cost)))",
 		`b.cell.Store(new(cell).init(p.blocks, b.layout.pack(p.rest, cost)))
 	return true`),
-	mutant("the first state of a Bucket is taken from later", bucketGo,
+	mutant("the first cell of a Bucket does not charge the call", bucketGo,
 		`if cost > b.layout.capacity || b.begin(t, cost) {
 				return b.layout.fullAnswer(cost)
 			}`,

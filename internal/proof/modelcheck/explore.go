@@ -45,7 +45,7 @@ type Step struct {
 // Wrote reports whether the step wrote to a variable.
 func (s Step) Wrote() bool {
 	switch s.Op {
-	case Store, Swap, Add, MapStore, ComputeEnd:
+	case Store, Add, MapStore, ComputeEnd:
 		return true
 	case CompareAndSwap, CompareAndSwapPointer:
 		return s.Result == 1
@@ -87,7 +87,7 @@ type explorer struct {
 }
 
 // Explore follows every schedule of the program that start returns, until one fails. It calls
-// start once for each schedule. start must return the same program every time.
+// start for each schedule that it follows. start must return the same program every time.
 func Explore(start func() Program, o Options) Result {
 	e := &explorer{Options: o, start: start, written: make(map[uint64]bool)}
 	if e.MaxSteps == 0 {

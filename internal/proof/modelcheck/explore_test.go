@@ -18,9 +18,9 @@ import (
 // final values of its variables, and of the final sums.
 func outcomes(
 	t *testing.T, build func(s *toy) [][]modelcheck.Call, o modelcheck.Options,
-) (r modelcheck.Result, histories, results map[string]bool, sums map[int64]bool) {
+) (r modelcheck.Result, histories, results map[string]bool, sums map[uint64]bool) {
 	t.Helper()
-	histories, results, sums = make(map[string]bool), make(map[string]bool), make(map[int64]bool)
+	histories, results, sums = make(map[string]bool), make(map[string]bool), make(map[uint64]bool)
 	r = modelcheck.Explore(func() modelcheck.Program {
 		s := newToy()
 		return modelcheck.Program{
@@ -146,7 +146,7 @@ var failures = []struct {
 	}},
 	{"a lock in a callback", "callback", func(s *toy) modelcheck.Program {
 		return modelcheck.Program{Threads: [][]modelcheck.Call{{do("compute", func() int {
-			s.m.Compute("k", func(v *atomic.Int64, _ bool) (*atomic.Int64, bool) {
+			s.m.Compute("k", func(v *atomic.Uint64, _ bool) (*atomic.Uint64, bool) {
 				s.mu.Lock()
 				defer s.mu.Unlock()
 				return v, true
@@ -156,7 +156,7 @@ var failures = []struct {
 	}},
 	{"something random", "does not do the same", func(s *toy) modelcheck.Program {
 		return modelcheck.Program{Threads: slices.Repeat([][]modelcheck.Call{
-			{do("random", func() int { s.x.Store(rand.Int64()); return 0 })},
+			{do("random", func() int { s.x.Store(rand.Uint64()); return 0 })},
 		}, 3)}
 	}},
 	{"a panic", "panic: it did", func(*toy) modelcheck.Program {

@@ -14,7 +14,6 @@ type Op uint8
 const (
 	Load Op = iota
 	Store
-	Swap
 	CompareAndSwap
 	Add
 	Lock
@@ -31,7 +30,7 @@ const (
 )
 
 var opNames = [...]string{
-	"Load", "Store", "Swap", "CompareAndSwap", "Add", "Lock", "Unlock", "TryLock",
+	"Load", "Store", "CompareAndSwap", "Add", "Lock", "Unlock", "TryLock",
 	"map Load", "map Store", "map Range", "map Compute", "map Compute ends",
 	"Load", "CompareAndSwap", "return",
 }

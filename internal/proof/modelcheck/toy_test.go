@@ -11,15 +11,16 @@ import (
 
 // toy has the variables of a small program: two integers, a lock, a map and a pointer.
 type toy struct {
-	x, y atomic.Int64
+	x, y atomic.Uint64
 	mu   sync.Mutex
-	m    *xsync.MapOf[string, *atomic.Int64]
-	p    atomic.Pointer[atomic.Int64]
-	z    int64 // guarded by mu
+	m    *xsync.MapOf[string, *atomic.Uint64]
+	p    atomic.Pointer[atomic.Uint64]
+	z    uint64 // guarded by mu
 }
 
 func newToy() *toy {
-	s := &toy{m: xsync.NewMapOf[string, *atomic.Int64]()}
+	hash := func(string, uint64) uint64 { return 0 }
+	s := &toy{m: xsync.NewMapOfWithHasher[string, *atomic.Uint64](hash)}
 	s.x.Label("x")
 	s.y.Label("y")
 	s.mu.Label("mu")
@@ -59,7 +60,7 @@ func (s *toy) incrementUnderLock() int {
 
 // enter tries to enter the critical section as in Peterson's algorithm, but gives up instead of
 // waiting. If broken is true, it reads the flag of the other thread before it sets its own.
-func (s *toy) enter(mine, other *atomic.Int64, broken bool) int {
+func (s *toy) enter(mine, other *atomic.Uint64, broken bool) int {
 	in := 0
 	if broken {
 		in = int(1 - other.Load())
@@ -76,9 +77,9 @@ func (s *toy) publish() int {
 	if v, ok := s.m.Load("k"); ok {
 		return int(v.Add(1))
 	}
-	v := new(atomic.Int64)
+	v := new(atomic.Uint64)
 	v.Store(1)
-	s.m.Compute("k", func(old *atomic.Int64, ok bool) (*atomic.Int64, bool) {
+	s.m.Compute("k", func(old *atomic.Uint64, ok bool) (*atomic.Uint64, bool) {
 		if ok {
 			old.Add(1)
 			return old, false
@@ -91,7 +92,7 @@ func (s *toy) publish() int {
 // point stores a variable in the pointer if it is nil, and adds 1 to the variable.
 func (s *toy) point() int {
 	if s.p.Load() == nil {
-		v := new(atomic.Int64)
+		v := new(atomic.Uint64)
 		v.Store(10)
 		s.p.CompareAndSwap(nil, v)
 	}

@@ -15,7 +15,7 @@
 //
 //	www.example.com:80 192.0.2.7 - eve [17/May/2015:10:05:03 +0000] "GET /a?b HTTP/1.1" …
 //	192.0.2.7, 10.0.0.1 - eve [17/May/2015:10:05:03 +0000] "GET /a?b HTTP/1.1" 200 17
-//	10.0.0.2 - eve [17/May/2015:10:05:03 +0000] "GET /a?b HTTP/1.1" 200 17 "-" "curl" "192.0.2.7"
+//	10.0.0.2 - eve [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 17 "-" "curl" "192.0.2.7"
 //
 // JSON lines, an object a line. A Schema names the fields that hold the parts of a request.
 // The default Schema has the names of Caddy's access logs and the usual names of nginx:
@@ -23,8 +23,8 @@
 //	{"ts":1431857103.2,"request":{"remote_ip":"192.0.2.7","uri":"/a?b"},"size":17}
 //	{"time_iso8601":"2015-05-17T10:05:03+00:00","remote_addr":"192.0.2.7", …}
 //
-// A time is a number since 1970 in seconds, milliseconds, microseconds or nanoseconds, of
-// which its size decides; RFC 3339; or as in Common Log Format.
+// A time is RFC 3339, as in Common Log Format, or a number since 1970. The size of the number
+// decides whether it has seconds, milliseconds, microseconds or nanoseconds.
 //
 // The first valid line of a log decides its format. A line of another format is a LineError,
 // and reading goes on after it.

@@ -21,7 +21,7 @@ type Record struct {
 	Peer []byte
 	// Forwarded is the X-Forwarded-For list of the request, if Schema.Forwarded asks for it.
 	Forwarded []byte
-	// User is the user as the client claims or the server authenticated it.
+	// User is the user name as logged, which the server need not have checked.
 	User []byte
 	// Host is the requested host. Common and Combined have it only in a request to a
 	// proxy, "GET http://host/path", and where the virtual host precedes the peer.

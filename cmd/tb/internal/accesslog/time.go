@@ -18,7 +18,7 @@ const (
 // have the same one, and a date is the slow part of a time.
 type timeParser struct {
 	date     string // the last date, as logged
-	midnight int64  // its begin in UTC, in seconds since 1970
+	midnight int64  // its start in UTC, in seconds since 1970
 }
 
 // clf parses the time of Common Log Format, "17/May/2015:10:05:03 +0000".

@@ -4,8 +4,8 @@
 // # Decisions
 //
 // Every valid line is one call for one key: the limiter is asked for the cost of the
-// request at the time of the line. Lines are replayed in the order of the files, and files
-// in the order in which they are given.
+// request at the time of the line. Files are replayed in the order in which they are given,
+// and their lines in the order of the file.
 //
 // A server stamps a line with the time when a request began, and writes it when the request
 // ends. So lines often step back in time. They are not sorted, because a limiter in that

@@ -8,7 +8,7 @@ import (
 
 func key(n int) []byte { return fmt.Appendf(nil, "key %d", n) }
 
-func TestClientsAreExactUpToTheBound(t *testing.T) {
+func TestKeyCountsAreExactUpToTheBound(t *testing.T) {
 	c := newKeyCounter(100)
 	for n := range 100 {
 		c.add(key(n), 0)
@@ -29,7 +29,7 @@ func TestClientsAreExactUpToTheBound(t *testing.T) {
 	}
 }
 
-func TestClientsEstimate(t *testing.T) {
+func TestKeyCountsAreEstimatedBeyondTheBound(t *testing.T) {
 	const bound, keys = 4096, 300_000
 	c := newKeyCounter(bound)
 	for n := range keys {

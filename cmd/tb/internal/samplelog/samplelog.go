@@ -5,7 +5,7 @@
 // a page load fetches several files at once, the night is quiet and the afternoon busy, and
 // there are crawlers. One client hammers the login page, and another one does so from ever
 // new IPv6 addresses of one network. Lines are out of order, because a line is stamped with
-// the begin of a request and written at its end.
+// the start of a request and written at its end.
 package samplelog
 
 import (
@@ -28,10 +28,10 @@ const (
 	MaxLines = 10_000_000
 )
 
-// begin is when the log begins. The log covers about a day.
-var begin = time.Date(2025, time.March, 10, 0, 0, 0, 0, time.UTC)
+// logStart is when the log starts. The log covers about a day.
+var logStart = time.Date(2025, time.March, 10, 0, 0, 0, 0, time.UTC)
 
-// request is a request in progress. Times are in seconds since begin.
+// request is a request in progress. Times are in seconds since logStart.
 type request struct {
 	start, end float64
 	client     client
@@ -40,7 +40,7 @@ type request struct {
 
 // Log generates a log as it is read. It implements io.Reader.
 //
-// Requests are generated in the order of their begin and written in the order of their end. A
+// Requests are generated in the order of their start and written in the order of their end. A
 // heap holds the requests in progress: at most the requests of a few visits, crawls and
 // attacks.
 type Log struct {
@@ -186,7 +186,7 @@ func (l *Log) Read(p []byte) (int, error) {
 func appendLine(b []byte, r request) []byte {
 	b = r.client.addr.AppendTo(b)
 	b = append(b, " - - ["...)
-	start := begin.Add(time.Duration(r.start * float64(time.Second)))
+	start := logStart.Add(time.Duration(r.start * float64(time.Second)))
 	b = start.AppendFormat(b, "02/Jan/2006:15:04:05 -0700")
 	size := "-" // a response without a body
 	if r.page.size > 0 {

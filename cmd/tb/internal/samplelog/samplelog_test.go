@@ -59,7 +59,7 @@ func TestSampleIsLikeARealLog(t *testing.T) {
 		ipv6, late, night     int
 		noSize, last, longest int64
 		byIP                  = make(map[string]int)
-		begin                 = begin.UnixNano()
+		start                 = logStart.UnixNano()
 	)
 	for {
 		err := r.Next(&rec)
@@ -80,8 +80,8 @@ func TestSampleIsLikeARealLog(t *testing.T) {
 			noSize++
 		}
 		last = rec.Time
-		longest = max(longest, rec.Time-begin)
-		if rec.Time-begin < 6*3600e9 {
+		longest = max(longest, rec.Time-start)
+		if rec.Time-start < 6*3600e9 {
 			night++
 		}
 	}

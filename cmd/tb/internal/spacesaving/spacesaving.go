@@ -30,10 +30,10 @@ type Entry[V any] struct {
 	Key string
 	// Value has the caller's own data. See reports when the caller must set it.
 	Value V
-	// Count is the weight of the key with what it inherited. The caller adds to it.
+	// Count is the weight of the key and Inherited. The caller may only add to it.
 	Count float64
-	// Inherited is the part of Count that came from the replaced key: the most that was
-	// missed before the key was tracked.
+	// Inherited is the part of Count that came from the replaced key: the most weight that
+	// was missed before the key was tracked.
 	Inherited float64
 	// Partial reports that the key replaced another one. It may have been seen before.
 	Partial bool

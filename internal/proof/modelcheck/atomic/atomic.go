@@ -3,64 +3,50 @@ package atomic
 
 import "github.com/seed-181794aa/ratelimit/internal/proof/modelcheck"
 
-// integer is a variable of 64 bits.
-type integer[T int64 | uint64] struct {
+// Uint64 replaces atomic.Uint64.
+type Uint64 struct {
 	modelcheck.Object
-	v T
+	v uint64
 }
 
-func (x *integer[T]) write(op modelcheck.Op, v T, result uint64) {
+func (x *Uint64) write(op modelcheck.Op, v uint64, result uint64) {
 	old := x.v
 	x.v = v
-	x.Changed(uint64(old), uint64(v))
-	x.Record(op, result, uint64(old), uint64(v))
+	x.Changed(old, v)
+	x.Record(op, result, old, v)
 }
 
 // Load is a step.
-func (x *integer[T]) Load() T {
+func (x *Uint64) Load() uint64 {
 	x.Step(modelcheck.Load, nil)
-	x.Record(modelcheck.Load, uint64(x.v), 0, 0)
+	x.Record(modelcheck.Load, x.v, 0, 0)
 	return x.v
 }
 
 // Store is a step.
-func (x *integer[T]) Store(v T) {
+func (x *Uint64) Store(v uint64) {
 	x.Step(modelcheck.Store, nil)
 	x.write(modelcheck.Store, v, 0)
 }
 
-// Swap is a step.
-func (x *integer[T]) Swap(v T) T {
-	x.Step(modelcheck.Swap, nil)
-	old := x.v
-	x.write(modelcheck.Swap, v, uint64(old))
-	return old
-}
-
 // Add is a step.
-func (x *integer[T]) Add(delta T) T {
+func (x *Uint64) Add(delta uint64) uint64 {
 	x.Step(modelcheck.Add, nil)
 	v := x.v + delta
-	x.write(modelcheck.Add, v, uint64(v))
+	x.write(modelcheck.Add, v, v)
 	return v
 }
 
 // CompareAndSwap is a step.
-func (x *integer[T]) CompareAndSwap(before, after T) bool {
+func (x *Uint64) CompareAndSwap(before, after uint64) bool {
 	x.Step(modelcheck.CompareAndSwap, nil)
 	if x.v != before {
-		x.Record(modelcheck.CompareAndSwap, 0, uint64(x.v), uint64(x.v))
+		x.Record(modelcheck.CompareAndSwap, 0, x.v, x.v)
 		return false
 	}
 	x.write(modelcheck.CompareAndSwap, after, 1)
 	return true
 }
-
-// Uint64 replaces atomic.Uint64.
-type Uint64 struct{ integer[uint64] }
-
-// Int64 replaces atomic.Int64.
-type Int64 struct{ integer[int64] }
 
 // Pointer replaces atomic.Pointer.
 type Pointer[T any] struct {

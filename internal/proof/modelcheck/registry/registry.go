@@ -17,7 +17,6 @@ type Limiter interface {
 	Charge(key string, cost float64) (tb.Charge, error)
 	TakeAll(t time.Time, charges []tb.Charge, decisions []tb.Decision) (bool, error)
 	Reset(key string)
-	Len() int
 	Stats() tb.Stats
 
 	// The methods below make no steps.

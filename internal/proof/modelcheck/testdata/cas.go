@@ -111,7 +111,6 @@ func (b exposedBucket) TakeAll(time.Time, []tb.Charge, []tb.Decision) (bool, err
 }
 
 func (b exposedBucket) Reset(string)          {}
-func (b exposedBucket) Len() int              { return 0 }
 func (b exposedBucket) Stats() tb.Stats       { return tb.Stats{} }
 func (b exposedBucket) Forgiven() float64     { return 0 }
 func (b exposedBucket) Has(string) bool       { return b.cell.Load() != nil }

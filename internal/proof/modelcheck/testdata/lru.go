@@ -111,9 +111,6 @@ func (m *Map[K, V]) Find(key K) *V {
 	return nil
 }
 
-// Keys returns the number of keys that the table has counted.
-func (m *Map[K, V]) Keys() int { return m.table.keys }
-
 // CheckSize implements registry.Limiter. While keys are moved, a key may be in two maps.
 func (m *Map[K, V]) CheckSize() error {
 	keys := make(map[K]bool, m.max+1)

@@ -47,11 +47,6 @@ func WithPresize(size int) func(*MapConfig) { return func(c *MapConfig) { c.size
 // only in Range.
 func WithGrowOnly() func(*MapConfig) { return func(*MapConfig) {} }
 
-// NewMapOf returns an empty map.
-func NewMapOf[K cmp.Ordered, V comparable](options ...func(*MapConfig)) *MapOf[K, V] {
-	return NewMapOfWithHasher[K, V](func(K, uint64) uint64 { return 0 }, options...)
-}
-
 // NewMapOfWithHasher returns an empty map. It has as many map buckets as xsync's map, but may
 // have fewer than 32. The hash of a key selects its bucket.
 func NewMapOfWithHasher[K cmp.Ordered, V comparable](

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestUsageErrors(t *testing.T) {
+	for _, tt := range []struct {
+		args string // separated by commas
+		want string // text that the message must contain
+	}{
+		{"", "replay"},
+		{"proxi", "proxi"},
+		{"replay,--rate=5,--burst=1", "FILE"},
+		{"replay,--burst=1,-", "--rate"},
+		{"replay,--rate=5,-", "--burst"},
+		{"replay,--rate=x,--burst=1,-", "300/m"},
+		{"replay,--rate=5,--burst=0,-", "1 to 1073741824"},
+		{"replay,--sweep=rate=1,-", "--burst"},
+		{"replay,--sweep=burst=1,-", "--rate"},
+		{"replay,--sweep=rates=1,-", "rate=1,2,5"},
+		{"replay,--sweep=rate=1,--rate=5,--burst=1,-", "either --rate"},
+		{"replay,--sweep=burst=1,--rate=5,--burst=1,-", "either --burst"},
+		{"replay,--sweep=rate=1,--burst=1,--svg=x.svg,-", "--svg"},
+		{"replay,--rate=5,--burst=1,--key=a/b,-", "ip, user, path, host"},
+		{"replay,--rate=5,--burst=1,--ipv6-prefix=0,-", "1 to 128"},
+		{"replay,--rate=5,--burst=1,--ipv6-prefix=129,-", "1 to 128"},
+		{"replay,--rate=5,--burst=1,--cost=-1,-", "positive number of tokens"},
+		{"replay,--rate=5,--burst=1,--max-keys=0,-", "1 to 1073741824"},
+		{"replay,--rate=5,--burst=1,--overflow=crash,-", `"forgive","refuse"`},
+		{"replay,--rate=5,--burst=1,--impl=go,-", `"cas","mutex"`},
+		{"replay,--rate=5,--burst=1,--field=when=ts,-", "time, ip, forwarded, user, host, uri, size"},
+		{"replay,--rate=5,--burst=1,--sample,-", "no FILE"},
+		{"replay,--rate=5,--burst=1,--sample,--sample-lines=0", "1000 to 10000000"},
+		{"replay,--rate=5,--burst=1,--sample,--sample-lines=999", "1000 to 10000000"},
+		{"replay,--rate=5,--burst=1,--sample,--sample-lines=10000001", "1000 to 10000000"},
+		{"replay,--rate,-1,--burst=1,-", `rate "-1": want tokens per time`},
+		{"replay,--rate=5,--burst,-1,-", `burst "-1": want a whole number`},
+		{"replay,--rate=5,--burst=1,--cost,-1,-", `cost "-1": want a positive number`},
+		{"replay,--burst=1,-,--rate", `rate "": want tokens per time`},
+		{"replay,--rate=5,--burst=1,--ipv6-prefix=x,-", "1 to 128"},
+		{"replay,--rate=5,--burst=1,--max-keys=x,-", "1 to 1073741824"},
+		{"replay,--rate=5,--burst=1,--svg,--json,-", "--svg"},
+		{"replay,--rate=5,--burst=1,--svg=-,-", "the name of a file"},
+		{"replay,--rate=5,--burst=1,--key=,-", "ip, user, path, host"},
+		{"replay,--rate=5,--burst=1,--key=IP,-", "ip, user, path, host"},
+		{"replay,--rate=5,--burst=1,--key=ip+path,-", "ip, user, path, host"},
+		{"replay,--rate=5,--burst=1,--key=ip:path,-", "ip, user, path, host"},
+		{"replay,--rate=5,--burst=1,--cost=KiB,-", "bytes/KiB"},
+		{"replay,--rate=5,--burst=1,--cost=Bytes,-", "bytes/KiB"},
+		{"replay,--rate=5,--burst=1,--nonsense,-", "--nonsense"},
+		{"replay,--rate=5,--burst=1,--trusted-proxies=10.0.0.0/33,-", "10.0.0.0/8"},
+		{"proxy,--upstream=localhost:3000", "http://localhost:3000"},
+		{"proxy,--upstream=ftp://h", "http://localhost:3000"},
+		{"proxy,--upstream=http://user:secret@h", `"http://user:xxxxx@h": want a URL`},
+		{"proxy,--trusted-proxies=10.0.0.0/33", "10.0.0.0/8"},
+		{"proxy,--max-keys=0", "1 to 1073741824"},
+		{"proxy,--overflow=crash", `"forgive","refuse"`},
+		{"proxy,--access-log=some", `"off","refused","all"`},
+		{"proxy,--shutdown-timeout=-1s", "0s or more"},
+		{"policy", "check"},
+		{"policy,check", "<file>"},
+		{"policy,explain", "<file>"},
+		{"policy,explain,-,--request=GET", "GET /x?y=1"},
+		{"policy,explain,-,-H,X-Api-Key", "X-Api-Key: k1"},
+		{"policy,explain,-,--from=me", "--from"},
+	} {
+		args := strings.FieldsFunc(tt.args, func(r rune) bool { return r == ',' })
+		status, stdout, stderr := tb(t, validLine, args...)
+		if status != 2 || stdout != "" || !strings.Contains(stderr, tt.want) {
+			t.Errorf("%s: status %d, stdout %q, stderr %q; want 2 and %q",
+				tt.args, status, stdout, stderr, tt.want)
+		}
+	}
+}
+
+// A message states a mistake once, and in the terms of the flags.
+func TestUsageErrorsAreShort(t *testing.T) {
+	for flag, foreign := range map[string]string{
+		"--rate=0": "Limit.Tokens", "--rate=1/300y": "Limit.Per", "--max-keys=0": "WithMaxKeys",
+	} {
+		_, _, stderr := tb(t, validLine, "replay", "--rate=5", "--burst=1", flag, "-")
+		if strings.Contains(stderr, foreign) || strings.Count(stderr, "want") != 1 {
+			t.Errorf("%s: %s", flag, stderr)
+		}
+	}
+}
+
+func TestNamesInAKeyMayNotBeEmpty(t *testing.T) {
+	for _, key := range []string{"", ",", "ip,", ",ip", "ip,,path"} {
+		status, stdout, stderr := tb(t, validLine, "replay", "--rate=5", "--burst=1", "--key", key, "-")
+		if status != 2 || stdout != "" || !strings.Contains(stderr, `key "": want ip, user`) {
+			t.Errorf("--key %q: status %d, stdout %q, stderr %q", key, status, stdout, stderr)
+		}
+	}
+}
+
+func TestTooManyPairsInASweep(t *testing.T) {
+	many := strings.TrimSuffix(strings.Repeat("1,", 13), ",")
+	sweep := "rate=" + many + " burst=1,2,3,4,5"
+	status, _, stderr := tb(t, validLine, "replay", "--sweep", sweep, "-")
+	if status != 2 || !strings.Contains(stderr, "65 pairs of rate and burst, want at most 64") {
+		t.Errorf("status %d, stderr %q", status, stderr)
+	}
+}
+
+func TestHelp(t *testing.T) {
+	status, stdout, stderr := tb(t, "", "replay", "--help")
+	if status != 0 || stderr != "" || !strings.Contains(stdout, "--ipv6-prefix") {
+		t.Errorf("status %d, stdout %q, stderr %q", status, stdout, stderr)
+	}
+	status, stdout, stderr = tb(t, "")
+	if status != 2 || stdout != "" || !strings.Contains(stderr, "replay") ||
+		!strings.HasPrefix(stderr, "Usage: tb <command>") {
+		t.Errorf("without arguments: status %d, stdout %q, stderr %q", status, stdout, stderr)
+	}
+}
