@@ -41,7 +41,7 @@ func (r *reader) document(data []byte) (*object, error) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff")) // the byte order mark of some editors
 	r.dec = json.NewDecoder(bytes.NewReader(data))
 	r.dec.UseNumber()
-	v, err := r.value("", 0)
+	v, err := r.readValue("", 0)
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	} else if err == nil {
@@ -60,8 +60,8 @@ func (r *reader) document(data []byte) (*object, error) {
 	return o, nil
 }
 
-// value reads the next value: an *object, a []any or what json.Decoder.Token returns.
-func (r *reader) value(path string, depth int) (any, error) {
+// readValue reads the next value: an *object, a []any or what json.Decoder.Token returns.
+func (r *reader) readValue(path string, depth int) (any, error) {
 	t, err := r.dec.Token()
 	if err != nil {
 		return nil, err
@@ -71,11 +71,11 @@ func (r *reader) value(path string, depth int) (any, error) {
 	}
 	switch t {
 	case json.Delim('{'):
-		return r.fields(path, depth)
+		return r.readObject(path, depth)
 	case json.Delim('['):
 		list := []any{}
 		for r.dec.More() {
-			v, err := r.value(index(path, len(list)), depth+1)
+			v, err := r.readValue(index(path, len(list)), depth+1)
 			if err != nil {
 				return nil, err
 			}
@@ -87,7 +87,7 @@ func (r *reader) value(path string, depth int) (any, error) {
 	return t, nil
 }
 
-func (r *reader) fields(path string, depth int) (any, error) {
+func (r *reader) readObject(path string, depth int) (any, error) {
 	o := &object{reader: r, path: path, values: map[string]any{}}
 	for r.dec.More() {
 		t, err := r.dec.Token()
@@ -95,7 +95,7 @@ func (r *reader) fields(path string, depth int) (any, error) {
 			return nil, err
 		}
 		name, _ := t.(string)
-		v, err := r.value(field(path, name), depth+1)
+		v, err := r.readValue(field(path, name), depth+1)
 		if err != nil {
 			return nil, err
 		}

@@ -28,8 +28,8 @@ const (
 	quotaExceeded = "https://iana.org/assignments/http-problem-types#quota-exceeded"
 )
 
-// labels is the text of a rule's fields that is the same in every answer.
-type labels struct {
+// ruleText is the text of a rule's fields that is the same in every answer.
+type ruleText struct {
 	label  string // the name under which clients see the rule
 	quota  string // the capacity
 	item   string // the start of the rule's item in RateLimit
@@ -37,8 +37,8 @@ type labels struct {
 	slow   bool   // less than a token a second
 }
 
-func newLabels(label string, r *Rule) labels {
-	l := labels{label: label, quota: strconv.Itoa(r.Limit.Capacity)}
+func newRuleText(label string, r *Rule) ruleText {
+	l := ruleText{label: label, quota: strconv.Itoa(r.Limit.Capacity)}
 	name := strconv.Quote(label)
 	l.item = name + ";" + paramRemaining + "="
 	l.policy = name + ";" + paramQuota + "=" + l.quota + ";" + paramWindow + "=" + window(r)

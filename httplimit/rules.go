@@ -47,7 +47,7 @@ type rule struct {
 	identity
 	sources []source
 	price   pricing
-	labels
+	ruleText
 	*ruleState
 
 	conditions []condition
@@ -118,7 +118,7 @@ func (l *Limiter) newRule(s *RuleSet, r *Rule, path, label string, errs *problem
 		c.conditions = append(c.conditions, condition{source, r.Match[k]})
 	}
 	if r.Limit.Validate() == nil {
-		c.labels = newLabels(label, r)
+		c.ruleText = newRuleText(label, r)
 	}
 	return c
 }

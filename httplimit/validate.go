@@ -13,9 +13,9 @@ import (
 )
 
 var (
-	partName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
-	hostName = regexp.MustCompile(`^([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?$`)
-	kinds    = []string{"header", "query", "jwt"}
+	partName    = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+	hostName    = regexp.MustCompile(`^([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?$`)
+	sourceKinds = []string{"header", "query", "jwt"}
 )
 
 // problems collects everything that is wrong with a policy. Each problem is the path of a field,
@@ -168,7 +168,7 @@ func checkKey(key, path string, seen map[string]bool, errs *problems) {
 	if key == "" || !printable(key) {
 		errs.add(path, "must be printable ASCII and not empty (got %q)", key)
 	}
-	if slices.Contains(kinds, kind) && !partName.MatchString(name) {
+	if slices.Contains(sourceKinds, kind) && !partName.MatchString(name) {
 		errs.add(path, "must be %s: and a name of A-Z a-z 0-9 _ - (got %q)", kind, key)
 	}
 	if seen[canonical(key)] {
