@@ -35,14 +35,13 @@ func (c *Check) Run(std cli.IO) error {
 // report prints the errors and warnings of a policy, and returns the number of errors.
 func report(w io.Writer, name string, data []byte) int {
 	policy, err := policyfile.Parse(data)
-	var problems []string
+	var problems, warnings []string
 	if err != nil {
 		problems = policyfile.Problems(err)
 	}
 	for _, p := range problems {
 		fmt.Fprintf(w, "%s: error: %s\n", name, p)
 	}
-	var warnings []string
 	if policy != nil {
 		warnings = policy.Warnings()
 	}

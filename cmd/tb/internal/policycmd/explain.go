@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -98,8 +97,8 @@ func write(w io.Writer, applies []httplimit.Explanation, all []httplimit.RuleSta
 		table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 		fmt.Fprintln(table, "RULE\tMODE\tKEY\tCOST\tBURST\tRATE\tANSWER OF A FULL BUCKET")
 		for _, e := range applies {
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\t%s\t%s\n", e.Rule, mode(e.Shadow),
-				httplimit.FormatKey(e.Key), decimal(e.Cost), e.Limit.Capacity, rate(e.Limit), answer(e))
+			fmt.Fprintf(table, "%s\t%s\t%s\t%g\t%d\t%s\t%s\n", e.Rule, mode(e.Shadow),
+				httplimit.FormatKey(e.Key), e.Cost, e.Limit.Capacity, rate(e.Limit), answer(e))
 		}
 		table.Flush()
 	}
@@ -124,8 +123,6 @@ func answer(e httplimit.Explanation) string {
 	}
 	return "refused: costs more than the burst"
 }
-
-func decimal(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
 // rate formats the rate of a limit as a fraction.
 func rate(l tb.Limit) string {

@@ -8,9 +8,8 @@ import (
 	"github.com/seed-181794aa/ratelimit/httplimit"
 )
 
-// Parse reads a policy as httplimit.ParsePolicy does. Keys without an extractor are errors,
-// too, because tb registers no extractors. A policy whose only errors are such keys is
-// returned with the error, so that its warnings can be reported as well.
+// Parse reads a policy as httplimit.ParsePolicy does. Keys without an extractor are errors, too,
+// because tb registers no extractors. With such errors alone, Parse also returns the policy.
 func Parse(data []byte) (*httplimit.Policy, error) {
 	p, err := httplimit.ParsePolicy(data)
 	if err == nil {
