@@ -9,18 +9,22 @@ import (
 	"github.com/seed-181794aa/ratelimit/internal/clientaddr"
 )
 
-// ClientAddress finds the address of the client behind proxies. The zero value trusts
-// nobody: the client is the peer of the connection.
+// ClientAddress says how the address of a client behind proxies is found. The zero value trusts
+// no proxy: the client is the peer of the connection.
+//
+// The address is the peer's or, as long as the address found so far is in Trusted, the next
+// entry of Header from the right. Entries further left are unverified. An entry that is not an
+// address ends the search, so a client can neither choose its address nor avoid having one.
 type ClientAddress struct {
-	// Trusted are the networks of the proxies whose header is believed. A peer that has
-	// no address, as on a Unix socket, is in none of them: all its clients are one.
+	// Trusted are the networks of the proxies whose Header is believed. A peer without an
+	// address, as on a Unix socket, is in no network: all its clients count as one.
 	Trusted []netip.Prefix
-	// Header is the one header in which trusted proxies append the address of their
-	// peer to a list, separated by commas. The default is X-Forwarded-For. Forwarded
-	// (RFC 7239), which has another syntax, is not understood.
+	// Header is the one header in which trusted proxies append the address of their peer to
+	// a list with commas. The default is X-Forwarded-For. Forwarded (RFC 7239) is not
+	// accepted, because its syntax is different.
 	Header string
-	// IPv4Bits and IPv6Bits say how much of an address has one bucket. The defaults
-	// are 32 and 64, for whoever has one IPv6 address usually has all of its /64.
+	// IPv4Bits and IPv6Bits are how many leading bits addresses of one bucket have in common.
+	// The defaults are 32 and 64, because a client usually has a whole /64 of IPv6.
 	IPv4Bits, IPv6Bits int
 }
 
@@ -45,15 +49,19 @@ func (c ClientAddress) finder() (f addressFinder, err error) {
 }
 
 func (f *addressFinder) client(r *http.Request) netip.Addr {
-	return f.Client(r.RemoteAddr, r.Header[f.header])
+	peer, _ := clientaddr.Parse(r.RemoteAddr)
+	if !f.Trusts(peer) { // without a look at the header
+		return peer
+	}
+	return f.Behind(peer, r.Header[f.header])
 }
 
-// ClientAddress returns the address of the client, as WithClientAddress says it is found. It
-// is the zero Addr if the peer has no address, as on a Unix socket.
+// ClientAddress returns the address of the client, found as WithClientAddress says. It is the
+// zero Addr if the peer has no address, as on a Unix socket.
 func (l *Limiter) ClientAddress(r *http.Request) netip.Addr { return l.address.client(r) }
 
-// TrustsPeer reports whether the peer of the connection is a trusted proxy, so that what it
-// says of the client may be passed on.
+// TrustsPeer reports whether the peer of the connection is a trusted proxy. If it is not, its
+// X-Forwarded fields must not be passed on to an upstream.
 func (l *Limiter) TrustsPeer(r *http.Request) bool {
 	peer, _ := clientaddr.Parse(r.RemoteAddr)
 	return l.address.Trusts(peer)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// responder is a ResponseWriter that costs nothing, so that what is measured is the
-// middleware.
+// responder is a ResponseWriter that costs nothing, so that a benchmark measures the middleware
+// alone.
 type responder struct {
 	header http.Header
 	status int
@@ -71,7 +71,7 @@ func BenchmarkParallel(b *testing.B) {
 	})
 }
 
-// BenchmarkDecide is what the rules cost without header, context and request.
+// BenchmarkDecide measures the rules without header, context and copy of the request.
 func BenchmarkDecide(b *testing.B) {
 	l := mustNew(b, sprintf(twoRules, "1e9", "1073741824"))
 	r := httptest.NewRequest(http.MethodGet, "/v1/things", nil)
@@ -82,8 +82,8 @@ func BenchmarkDecide(b *testing.B) {
 	}
 }
 
-// BenchmarkDecideClients is the same on several processors, each with clients of its own:
-// they should not slow down each other.
+// BenchmarkDecideClients is BenchmarkDecide on several processors with different clients, which
+// should not slow each other down.
 func BenchmarkDecideClients(b *testing.B) {
 	l := mustNew(b, sprintf(twoRules, "1e9", "1073741824"))
 	var clients atomic.Uint32

@@ -1,6 +1,7 @@
 package httplimit
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"net/http"
@@ -8,73 +9,66 @@ import (
 	"strings"
 )
 
-func (c *Cost) fixed() bool { return c.Source == "" || c.Source == "fixed" }
+func (c *Cost) isFixed() bool { return c.Source == "" || c.Source == "fixed" }
 
-// cost returns what a request costs if it does not say.
-func (c *Cost) cost() float64 {
-	cost := c.Default
-	if c.fixed() {
-		cost = c.Fixed
+// fallback returns the cost of a request that does not state one.
+func (c *Cost) fallback() float64 {
+	if c.isFixed() {
+		return cmp.Or(c.Fixed, 1)
 	}
-	if cost == 0 {
-		return 1
-	}
-	return cost
+	return cmp.Or(c.Default, 1)
 }
 
 // pricing is a Cost made ready to be read from requests.
 type pricing struct {
-	header, query     string // at most one of them
+	text              func(*http.Request) string // nil if the cost is fixed; "" if there is none
 	fallback          float64
 	smallest, largest float64
 }
 
 func newPricing(c Cost) pricing {
-	p := pricing{fallback: c.cost(), smallest: c.Min, largest: c.Max}
-	if p.largest == 0 {
-		p.largest = math.MaxFloat64
-	}
+	p := pricing{fallback: c.fallback(), smallest: c.Min, largest: cmp.Or(c.Max, math.MaxFloat64)}
 	kind, name, _ := strings.Cut(c.Source, ":")
 	switch kind {
 	case "header":
-		p.header = http.CanonicalHeaderKey(name)
+		name = http.CanonicalHeaderKey(name)
+		p.text = func(r *http.Request) string {
+			if lines := r.Header[name]; len(lines) == 1 {
+				return lines[0]
+			}
+			return ""
+		}
 	case "query":
-		p.query = name
+		p.text = func(r *http.Request) string {
+			if v, n := queryValue(r.URL.RawQuery, name); n == 1 {
+				return v
+			}
+			return ""
+		}
 	}
 	return p
 }
 
-// of returns what the request costs.
-func (p *pricing) of(r *http.Request) float64 {
-	var text string
-	switch {
-	case p.header != "":
-		if lines := r.Header[p.header]; len(lines) == 1 {
-			text = lines[0]
-		}
-	case p.query != "":
-		if v, n := queryValue(r.URL.RawQuery, p.query); n == 1 {
-			text = v
-		}
-	}
-	if text == "" {
+// cost returns the cost of a request.
+func (p *pricing) cost(r *http.Request) float64 {
+	if p.text == nil {
 		return p.fallback
 	}
-	cost, ok := parseCost(text)
+	cost, ok := parseCost(p.text(r))
 	if !ok {
 		return p.fallback
 	}
 	return min(max(cost, p.smallest), p.largest)
 }
 
-// longestCost is the length of the longest number that is read as a cost: more than the
-// longest that a float64 can be written with, and little work.
-const longestCost = 1024
+// maxCostLength is the length of the longest text that is read as a cost. No float64 needs as
+// much, and it is little work.
+const maxCostLength = 1024
 
-// parseCost reads a positive finite decimal number. One that is too small for a float64
-// is not 0 but the smallest there is.
+// parseCost reads a positive finite decimal number. A number that is too small for a float64
+// becomes the smallest float64 above 0.
 func parseCost(s string) (float64, bool) {
-	if len(s) > longestCost || strings.Trim(s, "0123456789.eE+-") != "" {
+	if len(s) > maxCostLength || strings.Trim(s, "0123456789.eE+-") != "" {
 		return 0, false
 	}
 	cost, err := strconv.ParseFloat(s, 64)

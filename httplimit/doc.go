@@ -1,30 +1,39 @@
-// Package httplimit limits requests to an http.Handler by policies: token buckets for each
-// address, API key, claim of a token or whatever else tells clients apart, several at once,
-// charged all or nothing.
+// Package httplimit limits the requests to an http.Handler by a policy. A rule of the policy has a
+// token bucket for each client address, API key, claim of a token or other key, and several rules
+// can apply to a request.
 //
-// A policy is read by ParsePolicy from JSON (docs/policy.md) or built in Go, New makes a
-// Limiter of it, and Limiter.Middleware wraps a handler:
+// ParsePolicy reads a policy from JSON (docs/policy.md), and Rules makes one in Go. New makes a
+// Limiter of the policy, and Limiter.Middleware wraps a handler:
 //
 //	limiter, err := httplimit.New(policy)
 //	...
 //	http.ListenAndServe(addr, limiter.Middleware(handler))
 //
-// Requests that are granted carry the Decision of the binding rule in their context, and
-// their responses tell the client what is left (RateLimit of
-// draft-ietf-httpapi-ratelimit-headers and the older RateLimit-Limit, -Remaining and
-// -Reset). The others are answered with 429, Retry-After and a problem document (RFC 9457).
-// Limiter.Decide does the same for programs that have no place for a Middleware.
+// The response to a granted request says how many tokens are left, in the fields RateLimit
+// (draft-ietf-httpapi-ratelimit-headers) and, for older clients, RateLimit-Limit,
+// RateLimit-Remaining and RateLimit-Reset. FromContext returns the Decision of the rule with the
+// fewest tokens left. A refused request is answered with 429, Retry-After and a problem document
+// (RFC 9457).
+//
+// The format of policies and the field X-Fairvisor-Reason of refusals come from Fairvisor, an
+// open-source program that enforces API limits: see
+// https://docs.fairvisor.com/docs/algorithms/token-bucket. WithReasonField renames the field or
+// turns it off.
+//
+// # Client addresses
+//
+// No proxy is trusted by default: the client is the peer of the connection. A server behind a
+// proxy must set ClientAddress.Trusted. Otherwise all its clients share the bucket of the proxy.
 //
 // # All or nothing
 //
-// If any of the rules that apply refuses, none is charged: see tb.TakeAll. This holds for
-// the limiters of tb/cas, which are the default; WithLimiter says what holds for others.
+// If one of the rules that apply refuses a request, no rule is charged: see tb.TakeAll.
+// WithLimiter says how far this holds for limiters that are not of tb/cas.
 //
 // # Failure
 //
-// If a limiter cannot decide, because the store that it shares is down, nothing is charged,
-// the request passes without fields, and Hooks.Error and RuleStats.Errors tell of it.
-// WithFailClosed answers 503 instead, and so is answered, to nobody, a client that has
-// hung up: otherwise that would be a way past a limiter that heeds the request's context.
-// The limiters of tb/cas cannot fail.
+// A limiter that is not of tb/cas can fail, for example because its store is down. Then no rule is
+// charged, the request passes without fields, and Hooks.Error and RuleStats.Errors report it.
+// WithFailClosed answers 503 instead. If the client has disconnected by then, the answer is always
+// 503: otherwise disconnecting would bypass a limiter that honours the context of the request.
 package httplimit

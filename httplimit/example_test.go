@@ -43,7 +43,7 @@ func Example() {
 	// 429 0
 }
 
-// A policy built in Go, with a key of the program's own.
+// A policy built in Go, with a key of the application's own.
 func ExampleWithExtractor() {
 	limiter, err := httplimit.New(
 		httplimit.Rules(httplimit.Rule{

@@ -9,8 +9,8 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// Clients with addresses of one kind do not push each other out of a table that is full of
-// addresses of the other kind: eight that use up their bursts get no more than those.
+// In a table that is full of addresses of one kind, clients with addresses of the other kind do
+// not evict each other: eight clients that use up their bursts get no second burst.
 func TestFloodOfAddressesGetsNoSecondBurst(t *testing.T) {
 	const keys, rounds = 8192, 100
 	v4 := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}) }

@@ -9,10 +9,10 @@ import (
 	"github.com/dunglas/httpsfv"
 )
 
-// FuzzPolicy loads whatever comes. What is accepted must work, and answer in fields that
-// can be parsed.
+// FuzzPolicy parses any document. A policy that is accepted must work, and the fields of its
+// answers must be well-formed.
 func FuzzPolicy(f *testing.F) {
-	for _, policy := range pageExamples {
+	for _, policy := range fairvisorExamples {
 		f.Add([]byte(policy))
 	}
 	f.Add([]byte(jsonRules(`"evaluation": "first_match", "jwt": "unverified", "mode": "shadow"`,

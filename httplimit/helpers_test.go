@@ -2,6 +2,7 @@ package httplimit
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -62,7 +63,7 @@ func newSite(t *testing.T, policy string, opts ...Option) *site {
 }
 
 // request returns a request with the given header fields, as in "X-Api-Key: k". Lines that
-// start with a slash are the target, and those without a colon are the method.
+// start with a slash are the target, and lines without a colon are the method.
 func request(lines ...string) *http.Request {
 	method, target := http.MethodGet, "/"
 	header := http.Header{}
@@ -90,7 +91,7 @@ func (s *site) send(r *http.Request) *httptest.ResponseRecorder {
 
 func (s *site) get(lines ...string) *httptest.ResponseRecorder { return s.send(request(lines...)) }
 
-// granted sends the request n times and wants all of them granted, and then one refused.
+// granted sends the request n+1 times, and wants n requests granted and the last one refused.
 func (s *site) granted(n int, lines ...string) {
 	s.t.Helper()
 	for i := range n {
@@ -103,7 +104,7 @@ func (s *site) granted(n int, lines ...string) {
 	}
 }
 
-// unlimited wants requests that no rule applies to.
+// unlimited wants no rule to apply to the request.
 func (s *site) unlimited(lines ...string) {
 	s.t.Helper()
 	if got := s.Explain(request(lines...)); len(got) > 0 {
@@ -114,7 +115,7 @@ func (s *site) unlimited(lines ...string) {
 	}
 }
 
-// wants checks fields, as in "Retry-After: 2". "Retry-After: " wants none.
+// wants checks fields, as in "Retry-After: 2". "Retry-After: " wants the field to be absent.
 func wants(t *testing.T, w *httptest.ResponseRecorder, lines ...string) {
 	t.Helper()
 	for _, line := range lines {
@@ -150,7 +151,7 @@ func oneRule(keys, config string) string {
 		"algorithm_config": {%s}}`, keys, config)
 }
 
-// rule is one of the rules of a policy: one token a second and a burst, and more fields.
+// jsonRule returns a rule of one token a second with this burst, and more fields.
 func jsonRule(name, keys string, burst int, more string) string {
 	if more != "" {
 		more = ", " + more
@@ -182,7 +183,7 @@ func (a answering) AllowN(context.Context, string, int) (tb.Decision, error) {
 	return tb.Decision(a), nil
 }
 
-// otherLimiter is a tb.Limiter and nothing else, which never refills.
+// otherLimiter is a plain tb.Limiter that never refills.
 type otherLimiter struct {
 	rule  Rule
 	asked *[]string        // the names of rules and their costs
@@ -220,3 +221,31 @@ func (o *otherLimiter) AllowN(ctx context.Context, key string, n int) (tb.Decisi
 	o.used[key] += n
 	return tb.Decision{Allowed: true, Remaining: left - n}, nil
 }
+
+// details has the fields of a body after RFC 9457.
+type details struct {
+	Type     string   `json:"type"`
+	Title    string   `json:"title"`
+	Status   int      `json:"status"`
+	Detail   string   `json:"detail"`
+	Violated []string `json:"violated-policies"`
+}
+
+// problem parses a body after RFC 9457 and checks its required fields.
+func problem(t *testing.T, w *httptest.ResponseRecorder) (p details) {
+	t.Helper()
+	wants(t, w, "Content-Type: application/problem+json")
+	d := json.NewDecoder(w.Body)
+	d.DisallowUnknownFields()
+	if err := d.Decode(&p); err != nil || d.More() {
+		t.Fatalf("%v in %s", err, w.Body)
+	}
+	if p.Status != w.Code || p.Type == "" || p.Title == "" || p.Detail == "" {
+		t.Errorf("%+v", p)
+	}
+	return p
+}
+
+// steady returns a salt with a jitter of 0 for requests from the address of httptest to "/", up to
+// a base of 2000 seconds.
+func steady() Option { return WithJitterSalt("2024") }

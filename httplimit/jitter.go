@@ -6,9 +6,9 @@ import (
 	"github.com/seed-181794aa/ratelimit/internal/hash"
 )
 
-// retryAfter returns base seconds and the jitter of this client: 0 to half of base, the
-// same for the same client and path in every process, so that those who were refused
-// together do not come back together.
+// retryAfter returns base seconds and the jitter of this client: 0 to half of base, so that
+// clients that were refused together do not come back together. The jitter of a client and path
+// is the same in every process.
 func (c *call) retryAfter(base int64) int64 {
 	var subject string
 	for _, claim := range []string{"sub", "user_id", "uid"} {
@@ -24,8 +24,8 @@ func (c *call) retryAfter(base int64) int64 {
 	return base + offset(hash.Mix(h), base/2)
 }
 
-// offset returns 0 to most, for h uniform in 64 bits: the whole part of h/2⁶⁴·(most+1).
-// Each value has 2⁶⁴/(most+1) of the hashes, one more or less.
+// offset returns 0 to most, for h uniform in 64 bits: the whole part of h/2⁶⁴·(most+1). Each
+// value has 2⁶⁴/(most+1) of the hashes, give or take one.
 func offset(h uint64, most int64) int64 {
 	hi, _ := bits.Mul64(h, uint64(most)+1)
 	return int64(hi)

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"unsafe"
@@ -11,19 +12,16 @@ import (
 	"github.com/seed-181794aa/ratelimit/internal/compositekey"
 )
 
-// source is where a key's value is in a request. Exactly one field beside name is set.
+// source reads the value of a key from requests.
 type source struct {
 	name    string // as in the policy
-	address bool
-	host    bool
-	header  string
-	query   string
-	claim   string
-	custom  func(*http.Request) string
+	address bool   // ip:address
+	// value returns the key's first value in c's request, or "" if the request lacks the key.
+	value func(c *call) string
 }
 
-// canonical returns the spelling of a key that all its spellings have in common: upper
-// and lower case are the same in the names of header fields, and nowhere else.
+// canonical returns the same spelling for all spellings of a key. Upper and lower case are the
+// same in the names of header fields, and nowhere else.
 func canonical(key string) string {
 	if name, ok := strings.CutPrefix(key, "header:"); ok {
 		return "header:" + strings.ToLower(name)
@@ -31,63 +29,42 @@ func canonical(key string) string {
 	return key
 }
 
-// newSource returns the source of a key, and false if there is none. What the program has
-// registered comes first.
-func newSource(name string, custom map[string]func(*http.Request) string) (source, bool) {
-	s := source{name: name, custom: custom[canonical(name)]}
-	if s.custom != nil {
-		return s, true
-	}
+// newSource returns the source of the key at path. Extractors of the application come first.
+func (l *Limiter) newSource(name, path string, errs *problems) source {
+	s := source{name: name}
+	extractor := l.extractors[canonical(name)]
 	kind, part, _ := strings.Cut(name, ":")
-	switch kind {
-	case "ip":
-		s.address = part == "address"
-		return s, s.address
-	case "header":
-		// The server has taken Host out of the headers.
-		if s.host = strings.EqualFold(part, "host"); !s.host {
-			s.header = http.CanonicalHeaderKey(part)
-		}
-	case "query":
-		s.query = part
-	case "jwt":
-		s.claim = part
-	default:
-		return s, false
-	}
-	return s, part != ""
-}
-
-// value returns the key's value in c's request, the first of several, and "" if it is
-// missing.
-func (s *source) value(c *call) string {
 	switch {
-	case s.custom != nil:
-		return s.custom(c.r)
-	case s.header != "":
-		return first(c.r.Header[s.header])
-	case s.query != "":
-		v, _ := queryValue(c.r.URL.RawQuery, s.query)
-		return v
-	case s.claim != "":
-		return claimText(c.claim(s.claim))
-	case s.host:
-		return c.r.Host
-	case c.client().IsValid():
-		return c.client().String()
+	case extractor != nil:
+		s.value = func(c *call) string { return extractor(c.r) }
+	case name == "ip:address":
+		s.address, s.value = true, (*call).clientText
+	case kind == "header" && strings.EqualFold(part, "host"):
+		// net/http moves Host from the header to Request.Host.
+		s.value = func(c *call) string { return c.r.Host }
+	case kind == "header" && part != "":
+		part = http.CanonicalHeaderKey(part)
+		s.value = func(c *call) string {
+			if values := c.r.Header[part]; len(values) > 0 {
+				return values[0]
+			}
+			return ""
+		}
+	case kind == "query" && part != "":
+		s.value = func(c *call) string {
+			v, _ := queryValue(c.r.URL.RawQuery, part)
+			return v
+		}
+	case kind == "jwt" && part != "":
+		s.value = func(c *call) string { return claimText(c.claim(part)) }
+	default:
+		errs.add(path, "has no extractor (got %q)", name)
 	}
-	return ""
+	return s
 }
 
-func first(values []string) string {
-	if len(values) == 0 {
-		return ""
-	}
-	return values[0]
-}
-
-// maxPart is the length of the longest value that is part of a key as it is. A longer value
-// is replaced by its SHA-256.
+// maxPart is the length of the longest value that is part of a key as it is. A longer value is
+// replaced by its SHA-256.
 const maxPart = 128
 
 // appendPart appends the part of a key that s is, and reports whether s has a value. A part
@@ -104,39 +81,46 @@ func (s *source) appendPart(key []byte, c *call) ([]byte, bool) {
 	}
 	v := s.value(c)
 	if len(v) > maxPart {
-		// The hash reads the bytes of v and does not keep them, so v is not copied.
-		sum := sha256.Sum256(unsafe.Slice(unsafe.StringData(v), len(v)))
+		sum := digest(v)
 		return compositekey.AppendDigest(key, sum[:]), true
 	}
 	return compositekey.Append(key, v), v != ""
 }
 
-// readable returns the value of a part for people.
-func (s *source) readable(c *call) string {
-	if s.address {
-		return string(c.l.address.AppendNetwork(nil, c.network()))
-	}
-	v := s.value(c)
-	if len(v) > maxPart {
-		sum := sha256.Sum256([]byte(v))
-		return "sha256:" + hex.EncodeToString(sum[:])
-	}
-	return v
+// digest hashes the bytes of v in place, because v may be a megabyte.
+func digest(v string) [sha256.Size]byte {
+	return sha256.Sum256(unsafe.Slice(unsafe.StringData(v), len(v)))
 }
 
-// KeyPart is one part of the key of a bucket: the name of a key in Rule.Keys, and the value
-// that a request has for it.
+// KeyPart is one part of the key of a bucket: one of Rule.Keys, and its value in a request.
 type KeyPart struct {
 	Name string
-	// Value is "" if the request lacks the key. For ip:address it is the address, the
-	// network that has one bucket, or "unknown". A value of more than 128 bytes is
-	// replaced by "sha256:" and its hash.
+	// Value is "" if the request lacks the key. For ip:address it is the address, or the
+	// network if it shares one bucket, or "unknown" if the peer has no address. A value of
+	// more than 128 bytes is replaced by "sha256:" and its hash.
 	Value string
 }
 
-// FormatKey returns a key on one line, for people and logs: "everybody" if it has no parts,
-// or else name=value for each part. Values with spaces, quotes or bytes that are not
-// printable ASCII are quoted as in Go, so that no value can be taken for another part.
+// keyParts returns the parts of the key that the request has for a rule.
+func (c *call) keyParts(r *rule) []KeyPart {
+	parts := make([]KeyPart, len(r.sources))
+	for i := range r.sources {
+		s := &r.sources[i]
+		p := KeyPart{Name: s.name}
+		if s.address {
+			p.Value = string(c.l.address.AppendNetwork(nil, c.network()))
+		} else if p.Value = s.value(c); len(p.Value) > maxPart {
+			sum := digest(p.Value)
+			p.Value = "sha256:" + hex.EncodeToString(sum[:])
+		}
+		parts[i] = p
+	}
+	return parts
+}
+
+// FormatKey returns a key on one line, for people and logs: name=value for each part, or
+// "everybody" if the key has no parts. A value with spaces, quotes or bytes that are not
+// printable ASCII is quoted as in Go, so that it cannot be taken for two parts or two lines.
 func FormatKey(key []KeyPart) string {
 	if len(key) == 0 {
 		return "everybody"
@@ -154,4 +138,33 @@ func FormatKey(key []KeyPart) string {
 		}
 	}
 	return string(text)
+}
+
+// queryValue returns the first value of name in a query string, and how many values there are,
+// counting up to two. It reads as url.ParseQuery does, but makes no map, and no string unless
+// something is escaped.
+func queryValue(query, name string) (value string, n int) {
+	for query != "" && n < 2 {
+		var pair string
+		pair, query, _ = strings.Cut(query, "&")
+		key, v, _ := strings.Cut(pair, "=")
+		if strings.Contains(pair, ";") || len(key) > 3*len(name) || !unescape(&key) ||
+			key != name || !unescape(&v) {
+			continue
+		}
+		if n++; n == 1 {
+			value = v
+		}
+	}
+	return value, n
+}
+
+// unescape replaces s by its meaning in a query, and reports whether it is well-formed.
+func unescape(s *string) bool {
+	if !strings.ContainsAny(*s, "%+") {
+		return true
+	}
+	u, err := url.QueryUnescape(*s)
+	*s = u
+	return err == nil
 }

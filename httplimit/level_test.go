@@ -100,3 +100,51 @@ func TestEachBucketIsAskedForItsLevelOnce(t *testing.T) {
 		}
 	}
 }
+
+// The decision of a plain limiter is all that is known of its bucket.
+func TestFieldsOfPlainLimiters(t *testing.T) {
+	for _, c := range []struct {
+		config string
+		answer tb.Decision
+		want   string
+	}{
+		{`"rps": 0.1, "burst": 5`, tb.Decision{Allowed: true, Remaining: 3}, "RateLimit-Reset: 10"},
+		{`"rps": 1, "burst": 5`, tb.Decision{Allowed: true, Remaining: 3}, "RateLimit-Reset: 1"},
+		{
+			`"rps": 1, "burst": 5, "fixed_cost": 5`,
+			tb.Decision{RetryAfter: 7 * time.Second, Remaining: 3},
+			"Retry-After: 7",
+		},
+		{
+			`"rps": 1, "burst": 5, "fixed_cost": 8`,
+			tb.Decision{RetryAfter: tb.Never, Remaining: 3},
+			"Retry-After: 5",
+		},
+	} {
+		plug := func(Rule) (tb.Limiter, error) { return answering(c.answer), nil }
+		s := newSite(t, oneRule("[]", c.config), WithLimiter(plug), steady())
+		wants(t, s.get(), c.want)
+	}
+	if d := supplyTime(tb.Limit{Capacity: 1 << 30, Tokens: 1, Per: 1e18}, 1<<30); d != tb.Never {
+		t.Errorf("2³⁰ tokens take %v", d)
+	}
+}
+
+// generous is a Charger whose buckets are always full.
+type generous struct{ tb.Limiter }
+
+func (generous) Charge(string, float64) (tb.Charge, error) { return generous{}, nil }
+
+func (generous) Check(time.Time) (tb.Decision, error) {
+	return tb.Decision{Allowed: true, Remaining: 5}, nil
+}
+
+func (g generous) Take(t time.Time) (tb.Decision, error) { return g.Check(t) }
+
+func (generous) Undo() {}
+
+func TestResetIsAtLeast1(t *testing.T) {
+	s := newSite(t, oneRule("[]", `"rps": 0.1, "burst": 5`),
+		WithLimiter(func(Rule) (tb.Limiter, error) { return generous{}, nil }))
+	wants(t, s.get(), "RateLimit-Remaining: 5", "RateLimit-Reset: 1")
+}

@@ -7,18 +7,21 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
 // Limiter applies a policy to requests. It is safe for concurrent use.
+//
+// Most applications wrap their handler with Middleware. Decide is for applications that cannot.
+// Explain reports what the rules would answer, and takes nothing. SetPolicy replaces the policy,
+// and Stats reports what the rules have counted. ClientAddress and TrustsPeer are for proxies.
 type Limiter struct {
 	settings
-	program atomic.Pointer[program]
-	reload  sync.Mutex    // one SetPolicy at a time
-	calls   sync.Pool     // of *call
-	made    atomic.Uint32 // calls
+	policy atomic.Pointer[compiled]
+	reload sync.Mutex    // one SetPolicy at a time
+	calls  sync.Pool     // of *call
+	made   atomic.Uint32 // calls
 }
 
 // New returns a limiter that applies p. The error joins everything that is wrong with the
@@ -26,33 +29,31 @@ type Limiter struct {
 func New(p *Policy, opts ...Option) (*Limiter, error) {
 	l := &Limiter{}
 	l.calls.New = func() any { return &call{l: l, stripe: l.made.Add(1)} }
-	var errs []error
-	errs = append(errs, l.apply(opts))
+	optionErr := l.apply(opts)
 	first, err := l.compile(p, nil)
-	l.program.Store(first)
-	if err = errors.Join(append(errs, err)...); err != nil {
+	if err = errors.Join(optionErr, err); err != nil {
 		return nil, fmt.Errorf("httplimit: %w", err)
 	}
+	l.policy.Store(first)
 	return l, nil
 }
 
-// SetPolicy replaces the policy, from the next request on. Rules with the same set, name,
-// keys and limit as before keep their buckets and counts. If p is not accepted the policy
-// stays as it was, and the error says so.
+// SetPolicy replaces the policy, from the next request on. A rule keeps its buckets and counts
+// if its set, name, keys and limit stay the same. If p has an error, the policy stays as it was.
 func (l *Limiter) SetPolicy(p *Policy) error {
 	l.reload.Lock()
 	defer l.reload.Unlock()
-	next, err := l.compile(p, l.program.Load())
+	next, err := l.compile(p, l.policy.Load())
 	if err != nil {
 		return fmt.Errorf("httplimit: the policy stays as it was: %w", err)
 	}
-	l.program.Store(next)
+	l.policy.Store(next)
 	return nil
 }
 
-// Middleware returns a handler that passes the requests that the policy grants on to
-// next, with the fields of the answer already set in the header of the response, and
-// answers the others itself. The ResponseWriter is passed on as it is.
+// Middleware returns a handler that passes granted requests to next, with the fields of the
+// answer already set in the header of the response, and answers all other requests itself. It
+// passes the ResponseWriter on unchanged.
 func (l *Limiter) Middleware(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		d, granted := l.Decide(w, r)
@@ -70,27 +71,20 @@ func (l *Limiter) Middleware(next http.Handler) http.Handler {
 	})
 }
 
-// Decide charges a request. If the policy grants it, the fields of the answer are set in
-// w's header; if not, w has been answered. It is Middleware for programs that are built in
-// another way, and for those that cannot afford a copy of the request.
+// Decide charges a request. If the policy grants it, Decide sets the fields of the answer in
+// w's header; if not, Decide answers the request. Unlike Middleware it does not copy the
+// request, and it fits where there is no handler to wrap.
 //
-// The decision is that of the binding rule, also if it refused. It is the zero Decision,
-// which has no Rule, if no rule applied or a limiter failed.
+// The Decision is that of the binding rule, granted or refused. It is the zero Decision, which
+// has no Rule, if no rule applied or a limiter failed.
 func (l *Limiter) Decide(w http.ResponseWriter, r *http.Request) (d Decision, ok bool) {
 	c := l.begin(r)
 	switch c.decide() {
 	case granted:
-		ok = true
-		if binding := c.binding(); binding != nil {
-			if !l.silent {
-				c.grant(w.Header(), binding)
-			}
-			c.tell(l.hooks.Granted, binding, nil)
-			d = binding.answer()
-		}
+		d, ok = c.grant(w.Header()), true
 	case refused:
 		d = c.refuse(w)
-	case lacking:
+	case missingKey:
 		d = c.reject(w)
 	case failed:
 		c.problem(w, http.StatusServiceUnavailable, "the rate limiter cannot decide")
@@ -102,14 +96,16 @@ func (l *Limiter) Decide(w http.ResponseWriter, r *http.Request) (d Decision, ok
 // Decision is the answer of one rule to a request.
 type Decision struct {
 	tb.Decision
-	Rule  string // its name, with that of its set before it if the name is not unique
+	// Rule is the name of the rule. The name of its set is before it, as in "api/free", if
+	// another set has a rule of that name.
+	Rule  string
 	Limit tb.Limit
 	Cost  float64
 }
 
-// FromContext returns the decision of the binding rule, which is the one with the fewest
-// tokens left, of the request with this context. There is none if no rule applied, or
-// the limiter failed and let the request pass.
+// FromContext returns the decision of the binding rule on the request with this context. The
+// binding rule is the one with the fewest tokens left. FromContext reports false if no rule
+// applied, or a limiter failed and the request passed.
 func FromContext(ctx context.Context) (Decision, bool) {
 	if c, ok := ctx.Value(decisionKey{}).(*decisionContext); ok {
 		return c.decision, true
@@ -123,7 +119,7 @@ type decisionKey struct{}
 type decisionContext struct {
 	context.Context
 	decision Decision
-	silent   bool // no fields tell of it, nor of one further out
+	silent   bool // neither this limiter nor an outer one has set fields
 }
 
 func (c *decisionContext) Value(key any) any {
@@ -133,50 +129,40 @@ func (c *decisionContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// RuleStats is what became of the requests that a rule applied to.
-type RuleStats struct {
-	Set    string // "" if the policy has one set
-	Rule   string
+// Explanation is what a rule that applies to a request would answer.
+type Explanation struct {
+	// Decision is the answer of the rule by itself. It is the zero tb.Decision if the rule's
+	// limiter cannot be asked without taking, or fails.
+	Decision
+	Key []KeyPart // of the bucket, as in Event
+	// Level is how full the bucket is now. It is the zero tb.Level, which no bucket has, if
+	// the limiter does not report levels.
+	Level  tb.Level
 	Shadow bool
-	Limit  tb.Limit
-	// Granted and Refused count requests by the rule's own answer. A request that only
-	// other rules refused counts for none. ShadowGranted and ShadowRefused are the same
-	// while it is a shadow rule.
-	Granted, Refused, ShadowGranted, ShadowRefused uint64
-	// Errors counts the requests that the rule's limiter could not decide on.
-	Errors uint64
-	// Table is of the rule's limiter, if it is one that tells.
-	Table tb.Stats
+	// MissingKey is the key that the request lacks and is refused for, or "".
+	MissingKey string
 }
 
-// Stats returns the counts of each rule of the policy, in its order.
-func (l *Limiter) Stats() []RuleStats {
-	var all []RuleStats
-	for _, r := range l.program.Load().rules {
-		st := r.total()
-		st.Set, st.Rule, st.Shadow, st.Limit = r.set, r.Name, r.Shadow, r.Limit
-		st.Table = r.table()
-		all = append(all, st)
+// Explain returns the rules that apply to a request, and takes nothing.
+func (l *Limiter) Explain(r *http.Request) []Explanation {
+	c := l.begin(r)
+	defer c.end()
+	c.findRules()
+	c.now = l.clock()
+	var all []Explanation
+	for i := range c.entries {
+		e := &c.entries[i]
+		x := Explanation{Key: c.keyParts(e.rule), Shadow: e.Shadow, MissingKey: e.missingKey}
+		if e.missingKey != "" {
+			e.decision = tb.Decision{RetryAfter: tb.Never}
+		} else if e.kind() != plain {
+			e.prepare(r)
+			// An error leaves the zero Decision and the zero Level.
+			e.decision, _ = e.charge.Check(c.now)
+			x.Level, _ = e.charge.(leveler).Level(c.now)
+		}
+		x.Decision = e.answer()
+		all = append(all, x)
 	}
 	return all
-}
-
-func (s *state) table() tb.Stats {
-	switch {
-	case s.addresses != nil:
-		return s.addresses.Stats()
-	case s.texts != nil:
-		return s.texts.Stats()
-	}
-	if t, ok := s.other.(interface{ Stats() tb.Stats }); ok {
-		return t.Stats()
-	}
-	return tb.Stats{}
-}
-
-func (l *Limiter) now() time.Time {
-	if l.clock != nil {
-		return l.clock()
-	}
-	return time.Now()
 }

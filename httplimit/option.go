@@ -8,72 +8,76 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// Option configures a Limiter. The options are the functions of this package that return
-// one.
+// Option configures a Limiter. The functions of this package whose names begin with With return
+// options.
 type Option func(*settings) error
 
 type settings struct {
-	core       []tb.Option
-	clock      func() time.Time // nil for the monotonic clock
-	newLimiter func(Rule) (tb.Limiter, error)
-	extractors map[string]func(*http.Request) string
-	claims     func(*http.Request) map[string]any
-	address    addressFinder
-	hooks      Hooks
-	reason     string
-	salt       string
-	sendPolicy bool
-	sendX      bool
-	silent     bool
-	failClosed bool
+	limiterOptions []tb.Option
+	clock          func() time.Time
+	newLimiter     func(Rule) (tb.Limiter, error)
+	extractors     map[string]func(*http.Request) string
+	claims         func(*http.Request) map[string]any
+	address        addressFinder
+	hooks          Hooks
+	reason         string
+	salt           string
+	sendPolicy     bool
+	sendX          bool
+	silent         bool
+	failClosed     bool
 }
 
-// DefaultReasonField is the field that says why a request was refused.
+// DefaultReasonField is the field that says why a request was refused. Its name is Fairvisor's:
+// see the package comment.
 const DefaultReasonField = "X-Fairvisor-Reason"
 
 func (s *settings) apply(opts []Option) error {
 	s.reason = DefaultReasonField
 	s.extractors = map[string]func(*http.Request) string{}
-	s.claims = claimsFrom
+	s.claims = contextClaims
 	var errs []error
 	for _, o := range append([]Option{WithClientAddress(ClientAddress{})}, opts...) {
 		errs = append(errs, o(s))
 	}
-	core, err := tb.Apply(s.core...)
-	s.clock = core.Now
+	o, err := tb.Apply(s.limiterOptions...)
+	if s.clock = o.Now; s.clock == nil {
+		s.clock = time.Now
+	}
 	return errors.Join(append(errs, err)...)
 }
 
-// WithLimiterOptions sets options of the limiters of tb/cas, of which each rule has one: the
-// clock, how many keys a limiter holds at most, and what it does with more.
+// with returns an option that cannot fail.
+func with(change func(*settings)) Option {
+	return func(s *settings) error {
+		change(s)
+		return nil
+	}
+}
+
+// WithLimiterOptions sets options of the limiters of tb/cas: the clock, how many keys a limiter
+// holds at most, and what it does with more. Each rule has one limiter.
 func WithLimiterOptions(opts ...tb.Option) Option {
-	return func(s *settings) error {
-		s.core = append(s.core, opts...)
-		return nil
-	}
+	return with(func(s *settings) { s.limiterOptions = append(s.limiterOptions, opts...) })
 }
 
-// WithLimiter makes limiters by newLimiter, which is called once for each rule that is
-// new, instead of those of tb/cas. The limiter of a rule is passed that rule's keys only.
+// WithLimiter replaces the limiters of tb/cas. newLimiter is called once for each rule that is
+// new, and its limiter gets the keys of that rule only. All or nothing depends on the limiter:
 //
-// A *cas.TokenBucket and a Charger take part in all or nothing. They must have the clock
-// of WithLimiterOptions. Of any other tb.Limiter only AllowN is known, which cannot be undone. Such
-// rules are asked when the rest has been checked and before it is charged, in the order of
-// the policy. If one refuses, or fails, the rest is not charged; but what other such
-// limiters have granted before it stays taken, and so does what all of them have granted
-// if meanwhile another request took what had been checked. Their costs are whole tokens:
-// fractions are rounded up.
+//   - A *cas.TokenBucket and a Charger take part. They must have the clock of
+//     WithLimiterOptions.
+//   - Any other tb.Limiter has AllowN only, which cannot be undone. It is asked after all other
+//     rules have been checked and before they are charged, in the order of the policy. If it
+//     refuses or fails, those rules are not charged. Tokens that such limiters granted before
+//     stay taken. They stay taken, too, if another request takes tokens of those rules in the
+//     meantime. Costs are rounded up to whole tokens.
 func WithLimiter(newLimiter func(Rule) (tb.Limiter, error)) Option {
-	return func(s *settings) error {
-		s.newLimiter = newLimiter
-		return nil
-	}
+	return with(func(s *settings) { s.newLimiter = newLimiter })
 }
 
-// WithExtractor adds a key for limit_keys and match, such as "tenant", or replaces one (in
-// "header:X-Tenant", upper and lower case are the same). An
-// empty value means that the request lacks the key. The function must be safe for
-// concurrent use.
+// WithExtractor adds a key for limit_keys and match, such as "tenant", or replaces one. In
+// "header:X-Tenant" upper and lower case are the same. A value of "" means that the request
+// lacks the key. The function must be safe for concurrent use.
 func WithExtractor(key string, value func(*http.Request) string) Option {
 	return func(s *settings) error {
 		if key == "" || value == nil {
@@ -84,8 +88,8 @@ func WithExtractor(key string, value func(*http.Request) string) Option {
 	}
 }
 
-// WithClaims sets where the claims of a request's token come from: they must have been
-// verified. The default is ContextWithClaims.
+// WithClaims sets where the claims of a request's token come from. The claims must have been
+// verified. The default is the claims of ContextWithClaims.
 func WithClaims(claims func(*http.Request) map[string]any) Option {
 	return func(s *settings) error {
 		if claims == nil {
@@ -104,16 +108,11 @@ func WithClientAddress(c ClientAddress) Option {
 	}
 }
 
-// WithHooks sets functions that are told of decisions.
-func WithHooks(h Hooks) Option {
-	return func(s *settings) error {
-		s.hooks = h
-		return nil
-	}
-}
+// WithHooks sets functions that are called with decisions.
+func WithHooks(h Hooks) Option { return with(func(s *settings) { s.hooks = h }) }
 
-// WithReasonField sets the name of the field that says why a request was refused. ""
-// turns it off. The default is DefaultReasonField.
+// WithReasonField sets the name of the field that says why a request was refused. The default
+// is DefaultReasonField, and "" turns the field off.
 func WithReasonField(name string) Option {
 	return func(s *settings) error {
 		if name != "" && !partName.MatchString(name) {
@@ -124,71 +123,47 @@ func WithReasonField(name string) Option {
 	}
 }
 
-// WithJitterSalt makes the jitter of Retry-After another one. All processes that serve
-// the same clients should have the same salt.
-func WithJitterSalt(salt string) Option {
-	return func(s *settings) error {
-		s.salt = salt
-		return nil
-	}
-}
+// WithJitterSalt sets the salt from which the jitter of each client's Retry-After is derived. All
+// processes that serve the same clients should have the same salt.
+func WithJitterSalt(salt string) Option { return with(func(s *settings) { s.salt = salt }) }
 
 // WithPolicyField sends RateLimit-Policy, with the limits of the rules that apply.
-func WithPolicyField() Option {
-	return func(s *settings) error {
-		s.sendPolicy = true
-		return nil
-	}
-}
+func WithPolicyField() Option { return with(func(s *settings) { s.sendPolicy = true }) }
 
-// WithXRateLimit sends X-RateLimit-Limit, -Remaining and -Reset, for clients that know
-// nothing else. Reset is the Unix second at which the bucket is full.
-func WithXRateLimit() Option {
-	return func(s *settings) error {
-		s.sendX = true
-		return nil
-	}
-}
+// WithXRateLimit sends X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset, for
+// clients that read no other fields. Reset is the Unix second at which the bucket is full.
+func WithXRateLimit() Option { return with(func(s *settings) { s.sendX = true }) }
 
-// WithSilentGrants sends fields only with refusals. A request that is granted is then
-// cheaper, as net/http copies, sorts and writes each field of a response.
-func WithSilentGrants() Option {
-	return func(s *settings) error {
-		s.silent = true
-		return nil
-	}
-}
+// WithSilentGrants sends fields only with refusals. A granted request is then cheaper, because
+// net/http copies, sorts and writes each field of a response.
+func WithSilentGrants() Option { return with(func(s *settings) { s.silent = true }) }
 
 // WithFailClosed answers 503 if a limiter cannot decide. By default the request passes.
-func WithFailClosed() Option {
-	return func(s *settings) error {
-		s.failClosed = true
-		return nil
-	}
-}
+func WithFailClosed() Option { return with(func(s *settings) { s.failClosed = true }) }
 
-// Hooks are told of decisions, in the goroutine of the request and before it is passed on
-// or answered: they must be safe for concurrent use, and a panic ends the request. What
-// is nil is not called, and costs nothing.
+// Hooks are called with decisions, in the goroutine of the request and before the request is
+// passed on or answered. They must be safe for concurrent use. A panic ends the request. A hook
+// that is nil costs nothing.
 type Hooks struct {
-	// Granted is told of each request that was granted and a rule applied to, with the
-	// binding rule.
+	// Granted is called for each granted request that a rule applied to, with the decision
+	// of the binding rule.
 	Granted func(*http.Request, Event)
-	// Refused is told of each request that was refused, with the binding rule. If the
-	// request lacks a key that its rule insists on, RetryAfter is tb.Never.
+	// Refused is called for each refused request, with the decision of the binding rule. If
+	// the request lacks a key that the rule insists on, RetryAfter is tb.Never.
 	Refused func(*http.Request, Event)
-	// Shadow is told of each shadow rule that applies to a request that was granted, and
-	// what the rule would have answered.
+	// Shadow is called for each shadow rule that applies to a granted request, with the
+	// decision that the rule would have made.
 	Shadow func(*http.Request, Event)
-	// Error is told of each limiter that could not decide.
+	// Error is called for each limiter that could not decide.
 	Error func(*http.Request, Event)
 }
 
-// Event is what a hook is told.
+// Event is the argument of a hook.
 type Event struct {
 	Decision
-	// Key has the parts of the bucket's key, in the order of Rule.Keys. It is empty if
-	// the rule has one bucket for all requests. The values may be secrets.
+	// Key has the parts of the bucket's key, in the order of Rule.Keys. It is empty if the
+	// rule has one bucket for all requests. The values may be secrets. FormatKey makes text
+	// of a key.
 	Key    []KeyPart
 	Shadow bool
 	Err    error // of Hooks.Error

@@ -3,32 +3,11 @@ package httplimit
 import (
 	"net/http"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 )
 
-var hostName = regexp.MustCompile(`^([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?$`)
-
-func (s *Selector) check(path string, errs *problems) {
-	for name, p := range map[string]string{"pathExact": s.PathExact, "pathPrefix": s.PathPrefix} {
-		if p != "" && p[0] != '/' {
-			errs.add(field(path, name), "must start with / (got %q)", p)
-		}
-	}
-	for i, h := range s.Hosts {
-		if !hostName.MatchString(h) { // *.example.com would pick nothing
-			errs.add(index(field(path, "hosts"), i),
-				"must be a host name, an IPv4 address or an IPv6 address in brackets (got %q)", h)
-		}
-	}
-	for i, m := range s.Methods {
-		if m == "" {
-			errs.add(index(field(path, "methods"), i), "must not be empty")
-		}
-	}
-}
-
+// normalize returns s with hosts and paths in the form in which requests are compared.
 func (s Selector) normalize() Selector {
 	s.Hosts = slices.Clone(s.Hosts)
 	for i, h := range s.Hosts {
@@ -43,7 +22,7 @@ func (s Selector) normalize() Selector {
 	return s
 }
 
-// picks says whether the request is one of s. It must be normalized.
+// picks reports whether s, which must be normalized, picks the request.
 func (s *Selector) picks(r *http.Request) bool {
 	method := func(m string) bool { return strings.EqualFold(m, r.Method) }
 	if len(s.Methods) > 0 && !slices.ContainsFunc(s.Methods, method) {
@@ -60,8 +39,8 @@ func (s *Selector) picks(r *http.Request) bool {
 		s.PathPrefix != "" && strings.HasPrefix(p, s.PathPrefix)
 }
 
-// resolved returns the path that "//v1", "/./v1" and "/x/../v1" are other names of, since
-// what serves the request may resolve them too.
+// resolved returns the path "/v1" for "//v1", "/./v1" and "/x/../v1", because the handler may
+// resolve such paths, too.
 func resolved(p string) string {
 	if p == "" || p[0] != '/' {
 		p = "/" + p
@@ -72,12 +51,12 @@ func resolved(p string) string {
 		!strings.HasSuffix(p, "/.."):
 		return clean
 	case len(p) == len(clean)+1 && p[:len(clean)] == clean:
-		return p // as it was: no new string
+		return p // unchanged, without a new string
 	}
 	return clean + "/"
 }
 
-// bareHost returns a host without its port and the dot at its end, in lower case.
+// bareHost returns a host in lower case, without its port and a dot at its end.
 func bareHost(h string) string {
 	if i := strings.LastIndexByte(h, ':'); i > strings.LastIndexByte(h, ']') {
 		h = h[:i]

@@ -1,5 +1,5 @@
-// Customkey limits the tenants of a server, each with a bucket of its own. Which tenant a
-// request is of is a matter of the program: here, of the first label of the host.
+// Customkey gives each tenant of a server a bucket of its own. The application says which tenant
+// a request belongs to: here it is the first label of the host.
 //
 //	go run ./examples/customkey
 //	curl -i -H 'Host: blue.example.com' http://localhost:8080/
@@ -45,7 +45,7 @@ func newHandler() (http.Handler, error) {
 	return limiter.Middleware(http.HandlerFunc(hello)), nil
 }
 
-// tenant returns the first label of hosts such as blue.example.com, and "" for others.
+// tenant returns the first label of a host such as blue.example.com, and "" for other hosts.
 func tenant(r *http.Request) string {
 	host, _, _ := strings.Cut(r.Host, ":")
 	name, domain, _ := strings.Cut(strings.ToLower(host), ".")

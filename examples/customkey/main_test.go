@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 )
 
-// The clock of the bubble stands still, so no bucket refills.
+// The clock of the bubble stands still, so no bucket is refilled.
 func TestTenantsHaveTheirOwnBuckets(t *testing.T) { synctest.Test(t, ownBuckets) }
 
 func ownBuckets(t *testing.T) {
@@ -25,7 +25,7 @@ func ownBuckets(t *testing.T) {
 			}
 		}
 	}
-	// Other names of the first, and another of the last.
+	// Other names of tenants that have used up their buckets.
 	for _, host := range []string{"BLUE.example.com", "red.example.com.elsewhere.net"} {
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
 		r.Host = host

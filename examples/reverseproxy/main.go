@@ -1,5 +1,5 @@
-// Reverseproxy is a reverse proxy that limits its clients: by address, and by API key if
-// they send one.
+// Reverseproxy is a reverse proxy that limits each client by its address and, if it sends one, by
+// its API key.
 //
 //	go run ./examples/reverseproxy -listen :8080 -to http://localhost:9000
 package main
@@ -52,7 +52,7 @@ func newProxy(target *url.URL) (http.Handler, error) {
 		slog.Warn("policy", "warning", w)
 	}
 	limiter, err := httplimit.New(p,
-		// Another proxy on this machine is believed when it says for whom it asks.
+		// The X-Forwarded-For of another proxy on this machine is believed.
 		httplimit.WithClientAddress(httplimit.ClientAddress{
 			Trusted: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")},
 		}),

@@ -31,9 +31,9 @@ func TestProxy(t *testing.T) {
 		t.Error(got)
 	}
 	if got := w.Header().Get("RateLimit-Remaining"); got != "9" {
-		t.Errorf("%s are left", got)
+		t.Errorf("RateLimit-Remaining: %s, want 9", got)
 	}
 	if got := w.Body.String(); got != "203.0.113.9, 127.0.0.1" {
-		t.Errorf("the upstream is told of %s", got)
+		t.Errorf("the upstream got X-Forwarded-For: %s", got)
 	}
 }

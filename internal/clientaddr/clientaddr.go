@@ -3,9 +3,11 @@
 package clientaddr
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"net/textproto"
+	"slices"
 	"strings"
 )
 
@@ -19,13 +21,7 @@ type Rules struct {
 // New returns rules that trust the proxies in these networks. The first ipv4Bits or ipv6Bits
 // of an address have one bucket; 0 means 32 and 64.
 func New(trusted []netip.Prefix, ipv4Bits, ipv6Bits int) (Rules, error) {
-	r := Rules{make([]netip.Prefix, len(trusted)), ipv4Bits, ipv6Bits}
-	if r.ipv4Bits == 0 {
-		r.ipv4Bits = 32
-	}
-	if r.ipv6Bits == 0 {
-		r.ipv6Bits = 64
-	}
+	r := Rules{make([]netip.Prefix, len(trusted)), cmp.Or(ipv4Bits, 32), cmp.Or(ipv6Bits, 64)}
 	if r.ipv4Bits < 0 || r.ipv4Bits > 32 || r.ipv6Bits < 0 || r.ipv6Bits > 128 {
 		return Rules{}, fmt.Errorf("want 1 to 32 and 1 to 128 bits, got %d and %d",
 			r.ipv4Bits, r.ipv6Bits)
@@ -44,47 +40,40 @@ func New(trusted []netip.Prefix, ipv4Bits, ipv6Bits int) (Rules, error) {
 
 // Trusts reports whether a proxy at this address is trusted.
 func (r *Rules) Trusts(a netip.Addr) bool {
-	for _, p := range r.trusted {
-		if p.Contains(a) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.trusted, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
 // Client returns the address of the client. That is the peer of the connection or, while the
 // address found so far is a trusted proxy, the next entry from the right in the lines of the
-// proxies' header. Entries further left are unverified. The walk stops at an entry that is
-// not an address, so a client can neither choose its address nor avoid having one. The
-// result is the zero Addr if the peer has no address. Client keeps none of the strings.
+// proxies' header. Entries further left are unverified. The walk stops at an entry that is not an
+// address, so a client can neither choose its address nor avoid having one. The result is the
+// zero Addr if the peer has no address. Client keeps none of the strings.
 func (r *Rules) Client(peer string, lines []string) netip.Addr {
-	current, _ := Parse(peer)
-	if !r.Trusts(current) {
-		return current
-	}
-	for i := len(lines) - 1; i >= 0; i-- {
-		for rest, more := lines[i], true; more; {
-			var entry string
-			rest, entry, more = cutLast(rest)
-			next, ok := Parse(entry)
-			if !ok {
-				return current
-			}
-			if current = next; !r.Trusts(current) {
-				return current
-			}
-		}
-	}
-	return current
+	a, _ := Parse(peer)
+	return r.Behind(a, lines)
 }
 
-// cutLast returns the text before and after the last comma, and whether there is one.
-func cutLast(s string) (before, after string, found bool) {
-	i := strings.LastIndexByte(s, ',')
-	if i < 0 {
-		return "", s, false
+// Behind is Client for a peer whose address is already parsed.
+func (r *Rules) Behind(peer netip.Addr, lines []string) netip.Addr {
+	client := peer
+	for i := len(lines) - 1; i >= 0; i-- {
+		for rest := lines[i]; ; {
+			if !r.Trusts(client) {
+				return client
+			}
+			comma := strings.LastIndexByte(rest, ',')
+			next, ok := Parse(rest[comma+1:])
+			if !ok {
+				return client
+			}
+			client = next
+			if comma < 0 {
+				break
+			}
+			rest = rest[:comma]
+		}
 	}
-	return s[:i], s[i+1:], true
+	return client
 }
 
 // maxLength is more than an address with brackets, port, zone and spaces takes.
@@ -115,15 +104,11 @@ func Parse(s string) (netip.Addr, bool) {
 
 // isPort reports whether s is a colon and a number of up to five digits.
 func isPort(s string) bool {
-	if len(s) < 2 || len(s) > 6 || s[0] != ':' {
-		return false
+	digits := len(s) > 1 && len(s) <= 6 && s[0] == ':'
+	for i := 1; i < len(s) && digits; i++ { // strings.Trim would take ten times as long
+		digits = '0' <= s[i] && s[i] <= '9'
 	}
-	for _, c := range []byte(s[1:]) {
-		if c < '0' || c > '9' {
-			return false
-		}
-	}
-	return true
+	return digits
 }
 
 // Network returns the part of a that has one bucket, as an address whose other bits are 0.

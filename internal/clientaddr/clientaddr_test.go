@@ -149,7 +149,7 @@ func FuzzClientAddress(f *testing.F) {
 		if n.IsValid() != got.IsValid() || n.IsValid() && rules.Network(n) != n {
 			t.Fatalf("network of %v is %v", got, n)
 		}
-		// What is an address is understood in all its forms. (A zone may be anything, even
+		// Parse reads every form of an address. (A zone may be anything, even
 		// a bracket or a space.)
 		if a, err := netip.ParseAddr(peer); err == nil && a.Zone() == "" {
 			for _, form := range []string{

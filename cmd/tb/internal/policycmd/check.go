@@ -15,8 +15,8 @@ type Check struct {
 	Files []string `arg:"" name:"file" help:"${policy_files}"`
 }
 
-// Run prints what is wrong with the files and what probably is, each with its path in the
-// file. The error says which files are not accepted.
+// Run prints the errors and warnings of each file, with their paths in the file. It returns an
+// error that names the files with errors.
 func (c *Check) Run(std cli.IO) error {
 	var failed []error
 	for _, name := range c.Files {
@@ -32,17 +32,16 @@ func (c *Check) Run(std cli.IO) error {
 	return errors.Join(failed...)
 }
 
-// report prints what there is to say about a policy and returns the number of errors.
+// report prints the errors and warnings of a policy, and returns the number of errors.
 func report(w io.Writer, name string, data []byte) int {
 	policy, err := policyfile.Parse(data)
-	var problems []string
+	var problems, warnings []string
 	if err != nil {
 		problems = policyfile.Problems(err)
 	}
 	for _, p := range problems {
 		fmt.Fprintf(w, "%s: error: %s\n", name, p)
 	}
-	var warnings []string
 	if policy != nil {
 		warnings = policy.Warnings()
 	}

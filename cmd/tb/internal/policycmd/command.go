@@ -1,4 +1,4 @@
-// Package policycmd is `tb policy`: it checks policy files, and explains what they do to a
+// Package policycmd is `tb policy`, which checks policy files and explains which rules apply to a
 // request.
 package policycmd
 
@@ -12,16 +12,16 @@ import (
 // Command is `tb policy`: its fields are its subcommands. Vars has the help of their flags.
 type Command struct {
 	Check   Check   `cmd:"" help:"Print every error and warning of policy files."`
-	Explain Explain `cmd:"" help:"Say which rules apply to a request, with which key and cost."`
+	Explain Explain `cmd:"" help:"Show which rules apply to a request, with their keys and costs."`
 }
 
-// Vars has the help of the flags, for kong to put in their place.
+// Vars has the help texts of the flags, which kong interpolates.
 var Vars = kong.Vars{
 	"policy_files":   "Policies to check; - is standard input.",
 	"policy_file":    "The policy; - is standard input.",
 	"policy_request": "Method and target of the request.",
 	"policy_header":  "A header field of the request, as in 'X-Api-Key: k1'; may be repeated.",
-	"policy_from":    "Address that the request comes from.",
+	"policy_from":    "Address from which the request comes.",
 	"policy_trusted": "Networks of the proxies whose X-Forwarded-For is believed.",
 }
 

@@ -78,7 +78,8 @@ func TestExplain(t *testing.T) {
 		explain Explain
 		want    string
 	}{
-		{Explain{Request: "GET /v1?x=1", Header: []string{"X-Api-Key: k1", "X-Cost: 21"}},
+		{
+			Explain{Request: "GET /v1?x=1", Header: []string{"X-Api-Key: k1", "X-Cost: 21"}},
 			`GET /v1?x=1 from 192.0.2.1
 
 RULE     MODE     KEY                   COST  BURST  RATE   ANSWER OF A FULL BUCKET
@@ -87,10 +88,15 @@ clients  enforce  ip:address=192.0.2.1  1     10     5/s    granted, 9 left
 all      shadow   everybody             21    20     10/s   refused: costs more than the burst
 
 Do not apply: paid
-`},
-		{Explain{Request: "POST http://h/x", Header: []string{"X-Api-Key: k1", "X-Plan: paid",
-			"X-Forwarded-For: 198.51.100.7"}, Trusted: []cidr.Network{
-			{Prefix: netip.MustParsePrefix("192.0.2.0/24")}}},
+`,
+		},
+		{
+			Explain{Request: "POST http://h/x", Header: []string{
+				"X-Api-Key: k1", "X-Plan: paid",
+				"X-Forwarded-For: 198.51.100.7",
+			}, Trusted: []cidr.Network{
+				{Prefix: netip.MustParsePrefix("192.0.2.0/24")},
+			}},
 			`POST /x from 198.51.100.7
 
 RULE     MODE     KEY                      COST  BURST  RATE   ANSWER OF A FULL BUCKET
@@ -99,7 +105,8 @@ clients  enforce  ip:address=198.51.100.7  1     10     5/s    granted, 9 left
 all      shadow   everybody                1     20     10/s   granted, 19 left
 
 Do not apply: free
-`},
+`,
+		},
 	} {
 		var out bytes.Buffer
 		tt.explain.File, tt.explain.From = file, netip.MustParseAddr("192.0.2.1")
@@ -112,7 +119,7 @@ Do not apply: free
 	}
 }
 
-// Rules that apply to nothing, or lack a key, are told as well.
+// Explain also reports rules that do not apply, and rules whose key is missing.
 func TestExplainWhatIsMissing(t *testing.T) {
 	const sets = `{"policies": [
 		{"id": "one", "spec": {"selector": {"pathPrefix": "/v1/"}, "rules": [{"name": "r",

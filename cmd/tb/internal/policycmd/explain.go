@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -29,13 +28,13 @@ type Explain struct {
 	Trusted []cidr.Network `name:"trusted-proxies" placeholder:"CIDR" help:"${policy_trusted}"`
 }
 
-// Validate returns an error for a request that makes no sense.
+// Validate returns an error if the flags do not describe a request.
 func (c *Explain) Validate() error {
 	_, err := c.request()
 	return err
 }
 
-// Run prints the rules that apply to the request, and those that do not.
+// Run prints the rules that apply to the request, and the names of the other rules.
 func (c *Explain) Run(std cli.IO) error {
 	data, err := read(c.File, std.Stdin)
 	if err != nil {
@@ -60,7 +59,7 @@ func (c *Explain) Run(std cli.IO) error {
 	return nil
 }
 
-// request builds the request that the flags describe, as a server would have read it.
+// request returns the request that the flags describe, as a server would read it.
 func (c *Explain) request() (*http.Request, error) {
 	method, target, ok := strings.Cut(c.Request, " ")
 	if !ok || method == "" || !strings.HasPrefix(target, "/") && !strings.Contains(target, "://") {
@@ -83,7 +82,7 @@ func (c *Explain) request() (*http.Request, error) {
 		}
 		r.Header.Add(name, strings.TrimSpace(value))
 	}
-	// A server takes Host out of the header, and has none without it.
+	// A server moves Host from the header to Request.Host.
 	if host := r.Header.Get("Host"); host != "" {
 		r.Host = host
 	}
@@ -98,8 +97,8 @@ func write(w io.Writer, applies []httplimit.Explanation, all []httplimit.RuleSta
 		table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 		fmt.Fprintln(table, "RULE\tMODE\tKEY\tCOST\tBURST\tRATE\tANSWER OF A FULL BUCKET")
 		for _, e := range applies {
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\t%s\t%s\n", e.Rule, mode(e.Shadow),
-				httplimit.FormatKey(e.Key), decimal(e.Cost), e.Limit.Capacity, rate(e.Limit), answer(e))
+			fmt.Fprintf(table, "%s\t%s\t%s\t%g\t%d\t%s\t%s\n", e.Rule, mode(e.Shadow),
+				httplimit.FormatKey(e.Key), e.Cost, e.Limit.Capacity, rate(e.Limit), answer(e))
 		}
 		table.Flush()
 	}
@@ -125,9 +124,7 @@ func answer(e httplimit.Explanation) string {
 	return "refused: costs more than the burst"
 }
 
-func decimal(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
-
-// rate writes the rate of a limit as the fraction that it is.
+// rate formats the rate of a limit as a fraction.
 func rate(l tb.Limit) string {
 	if l.Per == time.Second {
 		return fmt.Sprintf("%d/s", l.Tokens)
@@ -135,7 +132,7 @@ func rate(l tb.Limit) string {
 	return fmt.Sprintf("%d/%s", l.Tokens, l.Per)
 }
 
-// others returns the rules that do not apply, by the names that Explanation has.
+// others returns the names of the rules that do not apply, as Explanation would name them.
 func others(applies []httplimit.Explanation, all []httplimit.RuleStats) (rest []string) {
 	seen, names := map[string]bool{}, map[string]int{}
 	for _, e := range applies {

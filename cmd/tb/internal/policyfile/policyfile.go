@@ -1,4 +1,4 @@
-// Package policyfile reads the policies of the commands of tb.
+// Package policyfile reads policies for the commands of tb.
 package policyfile
 
 import (
@@ -8,9 +8,8 @@ import (
 	"github.com/seed-181794aa/ratelimit/httplimit"
 )
 
-// Parse reads a policy as httplimit.ParsePolicy does. Keys without an extractor are errors,
-// too, because tb registers no extractors. A policy whose only errors are such keys is
-// returned with the error, so that its warnings can be reported as well.
+// Parse reads a policy as httplimit.ParsePolicy does. Keys without an extractor are errors, too,
+// because tb registers no extractors. With such errors alone, Parse also returns the policy.
 func Parse(data []byte) (*httplimit.Policy, error) {
 	p, err := httplimit.ParsePolicy(data)
 	if err == nil {
@@ -19,7 +18,7 @@ func Parse(data []byte) (*httplimit.Policy, error) {
 	return p, err
 }
 
-// Problems returns each of the errors that err joins, in words, with its path in the file.
+// Problems returns the text of each error that err joins, with its path in the file.
 func Problems(err error) []string {
 	var joined interface{ Unwrap() []error }
 	if !errors.As(err, &joined) {

@@ -1,0 +1,112 @@
+package httplimit
+
+import (
+	"net/http"
+	"net/netip"
+	"strings"
+	"testing"
+)
+
+func prefixes(t testing.TB, all ...string) (list []netip.Prefix) {
+	t.Helper()
+	for _, p := range all {
+		list = append(list, netip.MustParsePrefix(p))
+	}
+	return list
+}
+
+// from is a request of a peer whose X-Forwarded-For has these lines.
+func from(peer string, lines ...string) *http.Request {
+	r := request()
+	r.RemoteAddr = peer
+	for _, l := range lines {
+		r.Header.Add("X-Forwarded-For", l)
+	}
+	return r
+}
+
+func TestOneConfiguredHeader(t *testing.T) {
+	l := mustNew(t, jsonRules(""), WithClientAddress(ClientAddress{
+		Trusted: prefixes(t, "10.0.0.0/8"), Header: "cf-connecting-ip",
+	}))
+	r := from("10.0.0.1:1", "198.51.100.1")
+	if got := l.ClientAddress(r).String(); got != "10.0.0.1" {
+		t.Errorf("%s is of the other header", got)
+	}
+	r.Header.Set("CF-Connecting-IP", "198.51.100.2")
+	if got := l.ClientAddress(r).String(); got != "198.51.100.2" {
+		t.Error(got)
+	}
+	if !l.TrustsPeer(r) || l.TrustsPeer(from("11.0.0.1:1")) || l.TrustsPeer(from("@")) {
+		t.Error("which peers are trusted")
+	}
+}
+
+func TestNoProxyIsTrustedByDefault(t *testing.T) {
+	l := mustNew(t, jsonRules(""))
+	for _, peer := range []string{"127.0.0.1:1", "10.0.0.1:1", "[::1]:1"} {
+		r := from(peer, "198.51.100.1")
+		if l.TrustsPeer(r) || l.ClientAddress(r).String() == "198.51.100.1" {
+			t.Errorf("%s is trusted", peer)
+		}
+	}
+}
+
+func TestAddressesCountByNetwork(t *testing.T) {
+	for _, c := range []struct {
+		address ClientAddress
+		a, b    string
+		same    bool
+	}{
+		{ClientAddress{}, "[2001:db8::1]:1", "[2001:db8::ffff:1:2:3]:2", true},
+		{ClientAddress{}, "[2001:db8::1]:1", "[2001:db8:0:1::1]:1", false},
+		{ClientAddress{IPv6Bits: 56}, "[2001:db8::1]:1", "[2001:db8:0:ff::1]:1", true},
+		{ClientAddress{IPv6Bits: 128}, "[2001:db8::1]:1", "[2001:db8::2]:1", false},
+		{ClientAddress{}, "203.0.113.1:1", "203.0.113.1:2", true},
+		{ClientAddress{}, "203.0.113.1:1", "203.0.113.2:1", false},
+		{ClientAddress{IPv4Bits: 24}, "203.0.113.1:1", "203.0.113.2:1", true},
+		// All of IPv4 is not one bucket.
+		{ClientAddress{}, "[::ffff:203.0.113.1]:1", "[::ffff:203.0.113.2]:1", false},
+		{ClientAddress{}, "[::ffff:203.0.113.1]:1", "203.0.113.1:1", true},
+		{ClientAddress{}, "[fe80::1%a]:1", "[fe80::1%b]:1", true},
+		// Peers without an address are limited, too.
+		{ClientAddress{}, "@", "", true},
+	} {
+		for _, keys := range []string{`["ip:address"]`, `["ip:address", "header:k"]`} {
+			s := newSite(t, jsonRules("", jsonRule("r", keys, 1, "")),
+				WithClientAddress(c.address))
+			code := 0
+			for _, peer := range []string{c.a, c.b} {
+				r := from(peer)
+				r.Header.Set("K", "1")
+				code = s.send(r).Code
+			}
+			if got := code == http.StatusTooManyRequests; got != c.same {
+				t.Errorf("%s and %s have one bucket: %v", c.a, c.b, got)
+			}
+		}
+	}
+}
+
+func TestManyForwardingEntries(t *testing.T) {
+	l := mustNew(t, jsonRules(""), WithClientAddress(ClientAddress{Trusted: prefixes(t,
+		"10.0.0.0/8")}))
+	client := strings.Repeat("1.1.1.1, ", 10_000) + "198.51.100.1"
+	hops := "198.51.100.1" + strings.Repeat(", 10.0.0.2", 10_000)
+	lines := make([]string, 10_000)
+	for i := range lines {
+		lines[i] = "10.0.0.3"
+	}
+	lines[0] = "198.51.100.1"
+	for name, r := range map[string]*http.Request{
+		"entries": from("10.0.0.1:1", client), "hops": from("10.0.0.1:1", hops),
+		"lines": from("10.0.0.1:1", lines...),
+	} {
+		if got := l.ClientAddress(r).String(); got != "198.51.100.1" {
+			t.Errorf("%s: %s", name, got)
+		}
+		if n := testing.AllocsPerRun(10, func() { l.ClientAddress(r) }); n > 0 {
+			t.Errorf("%s: %v allocations", name, n)
+		}
+	}
+}

@@ -1,0 +1,76 @@
+package httplimit
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"net/http"
+	"reflect"
+	"strconv"
+	"strings"
+)
+
+// maxJWT is the length of the longest bearer token that is decoded.
+const maxJWT = 8 << 10
+
+type claimsKey struct{}
+
+// ContextWithClaims returns a context with the claims of the request's token, for rules with
+// jwt: keys. It is for the handler that checks the token's signature, which must run before the
+// Middleware. A claim can be used if it is a string, a number or a boolean.
+func ContextWithClaims(ctx context.Context, claims map[string]any) context.Context {
+	return context.WithValue(ctx, claimsKey{}, claims)
+}
+
+func contextClaims(r *http.Request) map[string]any {
+	claims, _ := r.Context().Value(claimsKey{}).(map[string]any)
+	return claims
+}
+
+// unverifiedClaims decodes the claims of the request's bearer token. It does not check the
+// signature.
+func unverifiedClaims(r *http.Request) map[string]any {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") || len(token) > maxJWT {
+		return nil
+	}
+	parts := strings.Split(strings.Trim(token, " "), ".")
+	if len(parts) != 3 {
+		return nil
+	}
+	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		return nil
+	}
+	d := json.NewDecoder(bytes.NewReader(payload))
+	d.UseNumber() // a float64 cannot hold an id such as 12345678901234567890
+	var claims map[string]any
+	if d.Decode(&claims) != nil {
+		return nil
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil
+	}
+	return claims
+}
+
+// claimText returns a claim as text, or "" if the claim is not a single value. It goes by the
+// kind of the claim, because an application may have types of its own: a claim that is
+// overlooked would be a rule that does not apply.
+func claimText(v any) string {
+	switch x := reflect.ValueOf(v); {
+	case x.Kind() == reflect.String:
+		return x.String()
+	case x.Kind() == reflect.Bool:
+		return strconv.FormatBool(x.Bool())
+	case x.CanInt():
+		return strconv.FormatInt(x.Int(), 10)
+	case x.CanUint():
+		return strconv.FormatUint(x.Uint(), 10)
+	case x.CanFloat():
+		return strconv.FormatFloat(x.Float(), 'f', -1, x.Type().Bits())
+	}
+	return ""
+}

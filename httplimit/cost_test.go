@@ -1,0 +1,141 @@
+package httplimit
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// costs returns the cost of the request under the only rule.
+func (s *site) costs(r *http.Request) float64 {
+	s.t.Helper()
+	e := s.Explain(r)
+	if len(e) != 1 {
+		s.t.Fatalf("%+v", e)
+	}
+	return e[0].Cost
+}
+
+var costs = []struct {
+	text string
+	want float64 // 0.25 is default_cost
+}{
+	{"5", 5},
+	{"2.5", 2.5},
+	{"0.001", 0.001},
+	{".5", 0.5},
+	{"1e2", 100},
+	{"+3", 3},
+	{"007", 7},
+	{"", 0.25},
+	{" ", 0.25},
+	{"abc", 0.25},
+	{"5 apples", 0.25},
+	{"5,6", 0.25},
+	{"1_000", 0.25},
+	{"٣", 0.25},
+	{"0", 0.25},
+	{"-1", 0.25},
+	{"-0", 0.25},
+	{"0e9", 0.25},
+	{"-1e-999", 0.25},
+	{"-1e999", 0.25},
+	{"NaN", 0.25},
+	{"Inf", 0.25},
+	{"+Inf", 0.25},
+	{"infinity", 0.25},
+	{"1e999", 0.25},
+	{"0x10", 0.25},
+	{"0X1p4", 0.25},
+	{"e5", 0.25},
+	{"1e", 0.25},
+	{"1.2.3", 0.25},
+	{"--5", 0.25},
+	{"1" + strings.Repeat("0", 99), 1e99},
+	{"0." + strings.Repeat("0", 998) + "5e999", 5},
+	{strings.Repeat("0", 1023) + "5", 5},
+	{strings.Repeat("0", 1024) + "5", 0.25},
+}
+
+func TestCostFromHeader(t *testing.T) {
+	s := newSite(t, oneRule("[]",
+		`"rps": 1, "burst": 9, "cost_source": "header:x-request-weight", "default_cost": 0.25`))
+	for _, c := range costs {
+		r := request()
+		r.Header["X-Request-Weight"] = []string{c.text}
+		if got := s.costs(r); got != c.want {
+			t.Errorf("%q costs %v, want %v", c.text, got, c.want)
+		}
+	}
+	if got := s.costs(request()); got != 0.25 {
+		t.Errorf("absent costs %v", got)
+	}
+	if got := s.costs(request("X-Request-Weight: 5", "X-Request-Weight: 5")); got != 0.25 {
+		t.Errorf("repeated costs %v", got)
+	}
+}
+
+func TestCostFromQuery(t *testing.T) {
+	s := newSite(t, oneRule("[]",
+		`"rps": 1, "burst": 9, "cost_source": "query:n", "default_cost": 0.25`))
+	for target, want := range map[string]float64{
+		"/?n=5": 5, "/?n=%35": 5, "/?n=+5": 0.25, "/?x=1&n=2.5&y": 2.5, "/?n=": 0.25, "/?n": 0.25,
+		"/": 0.25, "/?N=5": 0.25, "/?n=5&n=5": 0.25, "/?n=5&%6e=5": 0.25, "/?n=0x5": 0.25,
+		"/?n=5;": 0.25,
+	} {
+		if got := s.costs(request(target)); got != want {
+			t.Errorf("%s costs %v, want %v", target, got, want)
+		}
+	}
+}
+
+func TestFixedCostIsTheDefault(t *testing.T) {
+	for config, want := range map[string]float64{
+		``: 1, `, "cost_source": "fixed"`: 1, `, "fixed_cost": 2.5`: 2.5,
+		`, "default_cost": 3`: 1, `, "cost_source": "header:w"`: 1,
+		`, "cost_source": "header:w", "fixed_cost": 2`: 1,
+	} {
+		s := newSite(t, oneRule("[]", `"rps": 1, "burst": 9`+config))
+		if got := s.costs(request()); got != want {
+			t.Errorf("%s costs %v, want %v", config, got, want)
+		}
+	}
+}
+
+func TestMinAndMaxBoundTheCost(t *testing.T) {
+	s := newSite(t, oneRule("[]", `"rps": 1, "burst": 9, "cost_source": "header:w",
+		"default_cost": 0.25,
+		"min_cost": 0.5, "max_cost": 5`))
+	for text, want := range map[string]float64{
+		"0.1": 0.5, "1e-999": 0.5, "0.5": 0.5, "3": 3, "5": 5, "6": 5, "1e300": 5, "x": 0.25,
+	} {
+		if got := s.costs(request("W: " + text)); got != want {
+			t.Errorf("%q costs %v, want %v", text, got, want)
+		}
+	}
+}
+
+func TestTokensAreTaken(t *testing.T) {
+	s := newSite(t, oneRule("[]", `"rps": 1, "burst": 10, "cost_source": "header:w"`))
+	for _, c := range []struct{ weight, left string }{
+		{"5", "5"}, {"2.5", "2"}, {"x", "1"}, {"0.5", "1"}, {"1", "0"},
+	} {
+		wants(t, s.get("W: "+c.weight), "RateLimit-Remaining: "+c.left)
+	}
+	s.granted(0, "W: 0.1")
+}
+
+func TestPositiveCostIsNeverRoundedTo0(t *testing.T) {
+	for _, text := range []string{"1e-9", "1e-300", "1e-999", "0." + strings.Repeat("0",
+		60) + "1"} {
+		s := newSite(t, oneRule("[]",
+			`"rps": 0.000000001, "burst": 1, "cost_source": "header:w"`))
+		if got := s.costs(request("W: " + text)); !(got > 0 && got < 1e-8) {
+			t.Errorf("%q costs %v", text, got)
+		}
+		s.get("W: " + text)
+		if w := s.get("W: 1"); w.Code != http.StatusTooManyRequests {
+			t.Errorf("%q took nothing", text)
+		}
+	}
+}

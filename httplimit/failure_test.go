@@ -1,0 +1,201 @@
+package httplimit
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+	"github.com/seed-181794aa/ratelimit/tb/mutex"
+)
+
+var errDown = errors.New("store is down")
+
+// broken returns a site with two rules: the limiter of one is of tb/cas, and the limiter of the
+// other fails.
+func broken(t *testing.T, opts ...Option) (s *site, asked *[]string, events *[]Event) {
+	asked, events = new([]string), new([]Event)
+	limiters := WithLimiter(func(r Rule) (tb.Limiter, error) {
+		if r.Name == "cas" {
+			return nativeLimiter(r, time.Unix(1_800_000_000, 0))
+		}
+		return &otherLimiter{rule: r, asked: asked, fail: map[string]error{"down": errDown}}, nil
+	})
+	hooks := WithHooks(Hooks{
+		Error:   func(_ *http.Request, e Event) { *events = append(*events, e) },
+		Granted: func(*http.Request, Event) { t.Error("Granted was called") },
+		Refused: func(*http.Request, Event) { t.Error("Refused was called") },
+	})
+	policy := jsonRules("", jsonRule("cas", `["header:k"]`, 5, ""), jsonRule("down",
+		`["header:k"]`, 5, ""))
+	return newSite(t, policy, append(opts, limiters, hooks)...), asked, events
+}
+
+func TestFailOpenChargesNothing(t *testing.T) {
+	s, asked, events := broken(t, WithPolicyField(), WithXRateLimit())
+	for range 10 {
+		w := s.get("K: 1")
+		if w.Code != http.StatusOK || len(w.Header()) > 0 || s.seen != (Decision{}) {
+			t.Fatalf("%d %v %+v", w.Code, w.Header(), s.seen)
+		}
+	}
+	if s.served != 10 || !slices.Contains(*asked, "down 1") {
+		t.Errorf("%d served, asked %v", s.served, *asked)
+	}
+	if e := s.Explain(request("K: 1"))[0]; e.Remaining != 4 {
+		t.Errorf("%+v was charged", e)
+	}
+	st := s.Stats()
+	if st[1].Errors != 10 || st[0].Errors != 0 || st[0].Granted != 0 || st[1].Granted != 0 {
+		t.Errorf("%+v", st)
+	}
+	if len(*events) != 10 {
+		t.Fatalf("%d events", len(*events))
+	}
+	if e := (*events)[0]; !errors.Is(e.Err, errDown) || e.Rule != "down" ||
+		FormatKey(e.Key) != "header:k=1" {
+		t.Errorf("%+v", e)
+	}
+}
+
+func TestFailClosedIs503(t *testing.T) {
+	s, _, events := broken(t, WithFailClosed())
+	w := s.get("K: 1")
+	if w.Code != http.StatusServiceUnavailable || s.served > 0 || len(*events) != 1 {
+		t.Fatalf("%d, %d served, %d events", w.Code, s.served, len(*events))
+	}
+	wants(t, w, "Cache-Control: no-store", "RateLimit: ", "Retry-After: ")
+	problem(t, w)
+	if e := s.Explain(request("K: 1"))[0]; e.Remaining != 4 {
+		t.Errorf("%+v was charged", e)
+	}
+}
+
+// A limiter that honours the request's context fails if the client disconnects. Such a request
+// must not pass: otherwise disconnecting would bypass the limit.
+func TestDisconnectingDoesNotBypassALimiter(t *testing.T) {
+	s, _, events := broken(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	w := s.send(request("K: 1").WithContext(ctx))
+	if w.Code != http.StatusServiceUnavailable || s.served > 0 || len(*events) != 1 ||
+		!errors.Is((*events)[0].Err, context.Canceled) {
+		t.Errorf("%d, %d served, events %+v", w.Code, s.served, *events)
+	}
+	if e := s.Explain(request("K: 1"))[0]; e.Remaining != 4 {
+		t.Errorf("%+v was charged", e)
+	}
+	// A deadline that passes is not a disconnection: the store is too slow.
+	ctx, cancel = context.WithDeadline(t.Context(), time.Unix(0, 0))
+	defer cancel()
+	if w := s.send(request("K: 1").WithContext(ctx)); w.Code != http.StatusOK {
+		t.Errorf("status %d", w.Code)
+	}
+	// The limiters of tb/cas do not look at the context.
+	ctx, cancel = context.WithCancel(t.Context())
+	cancel()
+	s = newSite(t, jsonRules("", jsonRule("r", "[]", 5, "")))
+	if w := s.send(request().WithContext(ctx)); w.Header().Get("RateLimit-Remaining") != "4" {
+		t.Errorf("%d %v", w.Code, w.Header())
+	}
+}
+
+func TestShadowRuleThatFails(t *testing.T) {
+	var events []Event
+	s := newSite(t, jsonRules("", jsonRule("down", "[]", 5, `"mode": "shadow"`)),
+		WithFailClosed(), WithHooks(Hooks{
+			Error:  func(_ *http.Request, e Event) { events = append(events, e) },
+			Shadow: func(*http.Request, Event) { t.Error("Shadow was called") },
+		}), WithLimiter(func(r Rule) (tb.Limiter, error) {
+			return &otherLimiter{
+				rule: r, asked: new([]string),
+				fail: map[string]error{"down": errDown},
+			}, nil
+		}))
+	if w := s.get(); w.Code != http.StatusOK {
+		t.Errorf("status %d", w.Code)
+	}
+	if st := s.Stats()[0]; len(events) != 1 || !events[0].Shadow || st.Errors != 1 ||
+		st.ShadowGranted+st.ShadowRefused > 0 {
+		t.Errorf("%+v %+v", events, st)
+	}
+}
+
+func TestChargersThatFail(t *testing.T) {
+	for _, when := range []string{"charge", "check", "take"} {
+		now := time.Unix(1_800_000_000, 0)
+		var events []Event
+		s := newSite(t, jsonRules("", jsonRule("a", "[]", 5, ""), jsonRule("b", "[]", 5, ""),
+			jsonRule("c", "[]", 5, ""), jsonRule("trial", "[]", 5, `"mode": "shadow"`)),
+			WithHooks(Hooks{Error: func(_ *http.Request, e Event) { events = append(events, e) }}),
+			WithLimiter(func(r Rule) (tb.Limiter, error) {
+				l, err := mutex.New[string](r.Limit, tb.WithClock(func() time.Time { return now }))
+				if r.Name == "b" {
+					return failing{charging{l}, when}, err
+				}
+				return charging{l}, err
+			}))
+		if w := s.get(); w.Code != http.StatusOK || len(w.Header()) > 0 {
+			t.Errorf("%s: %d %v", when, w.Code, w.Header())
+		}
+		if len(events) != 1 || events[0].Rule != "b" || !errors.Is(events[0].Err, errDown) {
+			t.Errorf("%s: events %+v", when, events)
+		}
+		for i, e := range s.Explain(request()) {
+			if (i == 0 || i == 2) && e.Remaining != 4 {
+				t.Errorf("%s: %s was charged: %+v", when, e.Rule, e)
+			}
+		}
+	}
+}
+
+// A single charge is not checked before it is taken.
+func TestChargerThatFailsAlone(t *testing.T) {
+	for _, when := range []string{"charge", "take"} {
+		s := newSite(t, jsonRules("", jsonRule("r", "[]", 5, "")), WithFailClosed(),
+			WithLimiter(func(r Rule) (tb.Limiter, error) {
+				l, err := mutex.New[string](r.Limit)
+				return failing{charging{l}, when}, err
+			}))
+		if w := s.get(); w.Code != http.StatusServiceUnavailable || s.Stats()[0].Errors != 1 {
+			t.Errorf("%s: status %d", when, w.Code)
+		}
+	}
+}
+
+// failing is a Charger that fails at one of three steps: when it makes a charge, checks it or
+// takes it.
+type failing struct {
+	charging
+	when string
+}
+
+func (f failing) Charge(key string, cost float64) (tb.Charge, error) {
+	c, err := f.charging.Charge(key, cost)
+	if f.when == "charge" {
+		return nil, errDown
+	}
+	return failingCharge{c, f.when}, err
+}
+
+type failingCharge struct {
+	tb.Charge
+	when string
+}
+
+func (f failingCharge) Check(t time.Time) (tb.Decision, error) {
+	if f.when == "check" {
+		return tb.Decision{}, errDown
+	}
+	return f.Charge.Check(t)
+}
+
+func (f failingCharge) Take(t time.Time) (tb.Decision, error) {
+	if f.when == "take" {
+		return tb.Decision{}, errDown
+	}
+	return f.Charge.Take(t)
+}

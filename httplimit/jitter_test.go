@@ -1,0 +1,141 @@
+package httplimit
+
+import (
+	"math"
+	"net/http"
+	"strconv"
+	"testing"
+
+	"github.com/seed-181794aa/ratelimit/internal/hash"
+)
+
+// refusal returns the Retry-After of a request that is refused with the given base.
+func refusal(t *testing.T, base int, r *http.Request, opts ...Option) int {
+	t.Helper()
+	s := newSite(t, oneRule("[]", sprintf(`"rps": %.9f, "burst": 1`, min(1,
+		1/float64(base)+1e-9))), opts...)
+	s.send(r)
+	w := s.send(r)
+	n, err := strconv.Atoi(w.Header().Get("Retry-After"))
+	if err != nil {
+		t.Fatal(w.Code, w.Header())
+	}
+	return n
+}
+
+func TestJitterOfBase1Is0(t *testing.T) {
+	for i := range 100 {
+		if got := refusal(t, 1, request(sprintf("/%d", i))); got != 1 {
+			t.Fatalf("Retry-After: %d", got)
+		}
+	}
+}
+
+func TestJitterIsWithinHalfOfBaseAndReachesBothEnds(t *testing.T) {
+	for _, base := range []int{2, 3, 10} {
+		seen := map[int]bool{}
+		for i := range 200 {
+			seen[refusal(t, base, request(sprintf("/%d", i)))-base] = true
+		}
+		for offset := range seen {
+			if offset < 0 || offset > base/2 {
+				t.Errorf("base %d: offset %d", base, offset)
+			}
+		}
+		if len(seen) != base/2+1 {
+			t.Errorf("base %d: offsets %v", base, seen)
+		}
+	}
+}
+
+func TestJitterDependsOnSaltSubjectAddressAndPath(t *testing.T) {
+	const base = 100_000
+	user := func(name string, v any) *http.Request {
+		r := request("/p")
+		return r.WithContext(ContextWithClaims(r.Context(), map[string]any{name: v}))
+	}
+	from := func(address string) *http.Request {
+		r := request("/p")
+		r.RemoteAddr = address
+		return r
+	}
+	all := map[int]string{}
+	for _, c := range []struct {
+		name string
+		r    *http.Request
+		opts []Option
+	}{
+		{"path", request("/p"), nil},
+		{"other path", request("/q"), nil},
+		{"salt", request("/p"), []Option{WithJitterSalt("s")}},
+		{"sub", user("sub", "7"), nil},
+		{"other sub", user("sub", "8"), nil},
+		{"address", from("[2001:db8::1]:1"), nil},
+		{
+			"other address", from("[2001:db8:0:1::1]:1"),
+			nil,
+		},
+	} {
+		got := refusal(t, base, c.r, c.opts...)
+		if again := refusal(t, base, c.r, c.opts...); again != got {
+			t.Errorf("%s: %d and then %d", c.name, got, again)
+		}
+		if other, ok := all[got]; ok {
+			t.Errorf("%s and %s have the same", c.name, other)
+		}
+		all[got] = c.name
+	}
+	same := func(what string, a, b *http.Request) {
+		if x, y := refusal(t, base, a), refusal(t, base, b); x != y {
+			t.Errorf("%s: %d and %d", what, x, y)
+		}
+	}
+	same("query", request("/p?a"), request("/p?b"))
+	same("port and network", from("[2001:db8::1]:1"), from("[2001:db8::ffff]:2"))
+	same("user_id", user("sub", "7"), user("user_id", 7))
+	same("uid", user("sub", "7"), user("uid", "7"))
+	all3 := map[string]any{"sub": "7", "user_id": "8", "uid": "9"}
+	both := map[string]any{"user_id": "7", "uid": "9", "sub": ""}
+	for _, claims := range []map[string]any{all3, both} {
+		r := request("/p")
+		same("the first of several", user("sub", "7"),
+			r.WithContext(ContextWithClaims(r.Context(), claims)))
+	}
+	same("header", request("/p", "X: 1"), request("/p", "X: 2"))
+}
+
+// The offset is the same in every process and version: these are its values.
+func TestJitterIsStable(t *testing.T) {
+	for _, c := range []struct {
+		path string
+		want int
+	}{{"/", 1029}, {"/a", 1398}, {"/b", 1074}} {
+		if got := refusal(t, 1000, request(c.path), WithJitterSalt("salt")); got != c.want {
+			t.Errorf("%s: %d, want %d", c.path, got, c.want)
+		}
+	}
+}
+
+// A chi-square test of the offsets of consecutive paths, which differ in a digit.
+func TestJitterIsUniform(t *testing.T) {
+	for _, most := range []int64{1, 5, 10, 99} {
+		const n = 100_000
+		counts := make([]float64, most+1)
+		for i := range n {
+			h := hash.Add(hash.Add(hash.Empty, ""), "")
+			h = hash.Add(hash.Add(h, make([]byte, 16)), sprintf("/api/items/%d", i))
+			counts[offset(hash.Mix(h), most)]++
+		}
+		chi, want := 0.0, n/float64(most+1)
+		for _, c := range counts {
+			chi += (c - want) * (c - want) / want
+		}
+		// The mean is most and the variance 2·most, so the limit is five deviations.
+		if limit := float64(most) + 5*math.Sqrt(2*float64(most)); chi > limit+5 {
+			t.Errorf("0..%d: chi-square %.1f, want at most %.1f", most, chi, limit)
+		}
+	}
+	if offset(0, 7) != 0 || offset(math.MaxUint64, 7) != 7 {
+		t.Error("the ends are not reached")
+	}
+}

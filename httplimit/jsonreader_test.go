@@ -1,0 +1,44 @@
+package httplimit
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestByteOrderMarkIsSkipped(t *testing.T) {
+	const mark = "\ufeff"
+	mustParse(t, mark+jsonRules(""))
+	_, err := ParsePolicy([]byte(mark + mark + jsonRules("")))
+	if err == nil {
+		t.Error("two of them are accepted")
+	}
+}
+
+// nested returns a number in n objects.
+func nested(n int) string { return strings.Repeat(`{"a":`, n) + "1" + strings.Repeat("}", n) }
+
+func TestMalformedJSON(t *testing.T) {
+	for policy, want := range map[string]string{
+		"":                                "line 1: unexpected EOF",
+		"{":                               "line 1: unexpected EOF",
+		"[]":                              "must be an object (got an array)",
+		"{}\n{}":                          "line 2: more than one JSON value",
+		"{\n}\n garbage":                  "line 3: invalid character 'g'",
+		"{}}":                             "line 1: invalid character '}'",
+		"{\"a\": 1,}":                     "line 1: invalid character '}'",
+		"{\"a\":\n\n01}":                  "line 3: invalid character '1'",
+		"{\n\n\"name\" 1}":                "line 3: invalid character '1'",
+		"{\"name\": \"\xff\"}":            "not valid UTF-8",
+		strings.Repeat(`{"a":`, 1_000_00): "line 1: nested more than 16 deep",
+		nested(17):                        "line 1: nested more than 16 deep",
+	} {
+		_, err := ParsePolicy([]byte(policy))
+		if err == nil || !strings.HasPrefix(err.Error(), "httplimit: policy: "+want) {
+			t.Errorf("%.20q: %v, want %s", policy, err, want)
+		}
+	}
+	_, err := ParsePolicy([]byte(nested(16)))
+	if !strings.Contains(err.Error(), "a is an unknown field") {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,290 @@
+package httplimit
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+func TestKindsOfKeys(t *testing.T) {
+	claims := WithClaims(func(r *http.Request) map[string]any {
+		return map[string]any{"org": r.Header.Get("Test-Org"), "n": 12.0, "list": []any{"a"}}
+	})
+	tenant := WithExtractor("tenant",
+		func(r *http.Request) string { return r.Header.Get("Test-Tenant") })
+	for _, c := range []struct{ key, a, b, missing string }{
+		{"header:x-api-key", "X-Api-Key: a", "X-Api-Key: b", "X-Api-Key: "},
+		{"header:X-API-KEY", "x-api-key: a", "x-api-key: b", "X-Api_Key: a"},
+		{"query:user", "/?user=a", "/?x=1&user=b", "/?user="},
+		{"query:user", "/?%75ser=%61", "/?user=b&user=a", "/?User=a"},
+		{"jwt:org", "Test-Org: a", "Test-Org: b", "Test-Org: "},
+		{"tenant", "Test-Tenant: a", "Test-Tenant: b", "Test-Tenant: "},
+	} {
+		s := newSite(t, jsonRules("", jsonRule("r", sprintf("[%q]", c.key), 2, "")), claims,
+			tenant)
+		s.granted(2, c.a)
+		s.granted(2, c.b)
+		s.unlimited(c.missing)
+	}
+	// A claim that is not a single value is missing.
+	newSite(t, jsonRules("", jsonRule("r", `["jwt:list"]`, 2, "")), claims).unlimited("/")
+	newSite(t, jsonRules("", jsonRule("r", `["jwt:n"]`, 2, "")), claims).granted(2)
+}
+
+func TestNoKeysMeansOneBucketForAllRequests(t *testing.T) {
+	s := newSite(t, jsonRules("", jsonRule("r", `[]`, 2, "")))
+	r := request()
+	r.RemoteAddr = "203.0.113.9:1"
+	s.send(r)
+	s.granted(1)
+}
+
+func TestFirstOfSeveralValuesCountsAndEmptyIsMissing(t *testing.T) {
+	s := newSite(t, jsonRules("", jsonRule("r", `["header:k"]`, 2, "")))
+	s.granted(2, "K: a", "K: b")
+	if e := s.Explain(request("K: a", "K: c")); e[0].Allowed {
+		t.Error("the second value makes another key")
+	}
+	s.unlimited("K: ", "K: b")
+}
+
+func TestOnMissing(t *testing.T) {
+	policy := func(v string) string {
+		return jsonRules("", jsonRule("r", `["ip:address", "header:k"]`, 2,
+			`"on_missing": "`+v+`"`))
+	}
+	newSite(t, policy("skip")).unlimited("/")
+	s := newSite(t, policy("shared"))
+	s.granted(2)
+	s.granted(2, "K: \xfe") // not the part of a missing value
+
+	var event Event
+	s = newSite(t, policy("reject"), WithHooks(Hooks{Refused: func(_ *http.Request,
+		e Event,
+	) {
+		event = e
+	}}))
+	w := s.get()
+	if w.Code != http.StatusBadRequest || s.served > 0 || event.RetryAfter != tb.Never ||
+		s.Stats()[0].Refused != 1 {
+		t.Errorf("status %d, served %d, event %+v", w.Code, s.served, event)
+	}
+	if want := `Policy r needs header:k.`; problem(t, w).Detail != want {
+		t.Errorf("%s, want %s", w.Body, want)
+	}
+	e := s.Explain(request())[0]
+	if e.MissingKey != "header:k" || e.Allowed || e.RetryAfter != tb.Never {
+		t.Errorf("%+v", e)
+	}
+	s.granted(2, "K: 1")
+
+	// The answer names the first missing key, also if an extractor finds it when it is called
+	// again. It must not be an empty 200.
+	asked := 0
+	s = newSite(t, jsonRules("", jsonRule("r", `["x", "header:k"]`, 2,
+		`"on_missing": "reject"`)), WithExtractor("x", func(*http.Request) string {
+		asked++
+		return strings.Repeat("1", asked-1)
+	}))
+	w = s.get()
+	if w.Code != http.StatusBadRequest || problem(t, w).Detail != "Policy r needs x." {
+		t.Errorf("status %d %s", w.Code, w.Body)
+	}
+}
+
+func TestCompositeKeysDoNotCollide(t *testing.T) {
+	s := newSite(t, jsonRules("", jsonRule("r", `["header:a", "header:b"]`, 1, "")))
+	s.granted(1, "A: x|y", "B: z")
+	s.granted(1, "A: x", "B: y|z")
+	s.granted(1, "A: xy", "B: z")
+	s.granted(1, "A: x", "B: yz")
+	s.granted(1, "A: x\x01y", "B: z")
+
+	// No two lists of parts make the same key.
+	l := mustNew(t, jsonRules("", jsonRule("r", `["header:a", "header:b"]`, 1,
+		`"on_missing": "shared"`)))
+	rnd := rand.New(rand.NewPCG(1, 2))
+	seen := map[string][2]string{}
+	for range 20_000 {
+		var parts [2]string
+		for i := range parts {
+			b := make([]byte, rnd.IntN(4))
+			for j := range b {
+				b[j] = []byte{0, 1, 2, 3, 4, 6, 'a', 65}[rnd.IntN(8)] // of them lengths
+			}
+			parts[i] = string(b)
+		}
+		r := request()
+		r.Header["A"], r.Header["B"] = []string{parts[0]}, []string{parts[1]}
+		c := l.begin(r)
+		c.findRules()
+		if other, ok := seen[c.entries[0].key]; ok && other != parts {
+			t.Fatalf("%q and %q have one key", parts, other)
+		}
+		seen[strings.Clone(c.entries[0].key)] = parts
+		c.end()
+	}
+	if len(seen) < 1000 {
+		t.Fatalf("only %d different lists", len(seen))
+	}
+}
+
+func TestLongPartsAreHashed(t *testing.T) {
+	s := newSite(t, jsonRules("", jsonRule("r", `["header:a"]`, 1, "")))
+	long := strings.Repeat("x", 129)
+	for _, v := range []string{long[:128], long, long + "y", strings.Repeat("x", 1<<20)} {
+		s.granted(1, "A: "+v)
+	}
+	sum := sha256.Sum256([]byte(long)) // may be sent too, and is another value
+	s.granted(1, "A: "+string(sum[:]))
+	for n, want := range map[int]int{63: 64, 128: 130, 129: 33, 1 << 20: 33} {
+		c := s.begin(request("A: " + strings.Repeat("x", n)))
+		c.findRules()
+		if got := len(c.entries[0].key); got != want {
+			t.Errorf("%d bytes make a key of %d, want %d", n, got, want)
+		}
+		c.end()
+	}
+}
+
+// Hooks and Explain have the parts of a key, with the values as they are in the request.
+func TestKeyParts(t *testing.T) {
+	var events []Event
+	hook := func(_ *http.Request, e Event) { events = append(events, e) }
+	s := newSite(t, jsonRules("", jsonRule("both", `["ip:address", "header:k"]`, 1, "")),
+		WithHooks(Hooks{Granted: hook, Refused: hook}))
+	s.granted(1, "K: a b")
+	want := []KeyPart{{"ip:address", "192.0.2.1"}, {"header:k", "a b"}}
+	if got := s.Explain(request("K: a b"))[0].Key; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if len(events) != 2 {
+		t.Fatalf("%d events, want 2", len(events))
+	}
+	for _, e := range events {
+		if e.Rule != "both" || !slices.Equal(e.Key, want) {
+			t.Errorf("%+v, want key %q", e, want)
+		}
+	}
+	if got := FormatKey(want); got != `ip:address=192.0.2.1 header:k="a b"` {
+		t.Error(got)
+	}
+	if got := FormatKey(nil); got != "everybody" {
+		t.Error(got)
+	}
+	if st := s.Stats()[0]; st.Granted != 1 || st.Refused != 1 {
+		t.Errorf("%+v", st)
+	}
+}
+
+func TestInvalidUTF8(t *testing.T) {
+	s := newSite(t, jsonRules("", jsonRule("r", `["header:k"]`, 1, "")))
+	s.granted(1, "K: \xff\xfe")
+	s.granted(1, "K: \xff")
+	s.granted(1, "K: \ufffd")
+	if got := FormatKey(s.Explain(request("K: \xff"))[0].Key); got != `header:k="\xff"` {
+		t.Error(got)
+	}
+}
+
+// A value cannot look like two parts or two lines.
+func TestFormatKeyQuotesValues(t *testing.T) {
+	s := newSite(t, jsonRules("", jsonRule("r", `["query:a", "query:b"]`, 1,
+		`"on_missing": "shared"`)))
+	for query, want := range map[string]string{
+		"a=1&b=2": "query:a=1 query:b=2", "a=1%20query:b=3": `query:a="1 query:b=3" query:b=`,
+		"a=%0Ax": `query:a="\nx" query:b=`, "a=%22": `query:a="\"" query:b=`,
+		"a=sha256:00&b=": "query:a=sha256:00 query:b=",
+		"a=" + strings.Repeat("x",
+			129): "query:a=sha256:39bc5944747a41d90c20a2a5c3fafd5d5fb7b2ca1ec58b4dc9ed94b2b1b4a8f9 query:b=",
+	} {
+		if got := FormatKey(s.Explain(request("/?" + query))[0].Key); got != want && len(query) < 100 ||
+			len(query) > 100 && !strings.HasPrefix(got, "query:a=sha256:") {
+			t.Errorf("%s: %s, want %s", query, got, want)
+		}
+	}
+}
+
+func TestHeaderHostIsTheHostOfTheRequest(t *testing.T) {
+	for _, key := range []string{"header:host", "header:Host"} {
+		s := newSite(t, jsonRules("", jsonRule("r", sprintf("[%q]", key), 1, "")))
+		r := request("Host: fake")
+		r.Host = "a.example"
+		if got := FormatKey(s.Explain(r)[0].Key); got != key+"=a.example" {
+			t.Error(got)
+		}
+	}
+}
+
+func TestDashAndUnderscoreAreDistinct(t *testing.T) {
+	s := newSite(t, jsonRules("", jsonRule("r", `["header:x_key"]`, 1, "")))
+	s.unlimited("X-Key: 1")
+	s.granted(1, "X_Key: 1")
+}
+
+// The requests come over a connection, so net/http reads the names.
+func TestHeaderNamesInOddCaseAndRepeated(t *testing.T) {
+	l := newSite(t, jsonRules("", jsonRule("r", `["header:x-api-key"]`, 1, "")))
+	srv := httptest.NewServer(l.Middleware(http.HandlerFunc(nothing)))
+	defer srv.Close()
+	send := func(lines string) int {
+		conn, err := net.Dial("tcp", srv.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if _, err := conn.Write([]byte("GET / HTTP/1.1\r\nHost: x\r\n" + lines + "\r\n")); err != nil {
+			t.Fatal(err)
+		}
+		res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		return res.StatusCode
+	}
+	for i, c := range []struct {
+		lines string
+		want  int
+	}{
+		{"x-api-key: a\r\n", 200},
+		{"X-API-KEY: a\r\n", 429},
+		{"x-ApI-kEy:a\r\n", 429},
+		{"X-Api-Key: a\r\nX-Api-Key: b\r\n", 429},
+		{"X-Api-Key: b\r\nX-Api-Key: a\r\n", 200},
+		{"X_Api_Key: a\r\n", 200},
+		{"X-Api-Key : c\r\n", 400},
+	} {
+		if got := send(c.lines); got != c.want {
+			t.Errorf("%d: status %d, want %d", i, got, c.want)
+		}
+	}
+}
+
+func TestQueryValueReadsAsNetURLDoes(t *testing.T) {
+	for _, query := range []string{
+		"", "&", "=", "&&a", "a", "a=", "=a", "a=1&a=2", "b=1&a=2", "a=%31", "%61=1", "a=%zz&a=1",
+		"a=%", "a;b=1",
+		"a=1;2", "a=1;2&a=3", "a+=1&a=2", "+a=1", "a=+", "a==1", "a%00=1", "A=1", "a=\xff",
+		"a=%ff&a=%00",
+		strings.Repeat("a%", 1000), strings.Repeat("b&", 1000) + "a=1", "aa=1&aaa=2", "%61%61=1",
+		"%2561=1&a=%2561",
+	} {
+		for _, name := range []string{"a", "a ", "aa", "b", "A"} {
+			values, _ := url.ParseQuery(query)
+			v, n := queryValue(query, name)
+			if v != values.Get(name) || n != min(2, len(values[name])) {
+				t.Errorf("%.20q %q: %q %d, want %q", query, name, v, n, values[name])
+			}
+		}
+	}
+}

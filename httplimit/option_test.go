@@ -1,0 +1,132 @@
+package httplimit
+
+import (
+	"errors"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+func TestNoLimiterIsAnError(t *testing.T) {
+	none := WithLimiter(func(Rule) (tb.Limiter, error) { return nil, nil })
+	_, err := New(mustParse(t, jsonRules("", jsonRule("r", "[]", 1, ""))), none)
+	if err == nil || !strings.Contains(err.Error(), `rule "r": there is no limiter`) {
+		t.Error(err)
+	}
+}
+
+func TestErrorsOfLimitersAndOptions(t *testing.T) {
+	broken := errors.New("no store")
+	p := mustParse(t, jsonRules("", jsonRule("r", "[]", 1, "")))
+	if _, err := New(p, WithLimiter(func(Rule) (tb.Limiter, error) {
+		return nil,
+			broken
+	})); !errors.Is(err, broken) {
+		t.Error(err)
+	}
+	for i, o := range []Option{
+		WithExtractor("", nil), WithClaims(nil), WithReasonField("a b"),
+		WithClientAddress(ClientAddress{Header: "forwarded"}),
+		WithClientAddress(ClientAddress{Trusted: make([]netip.Prefix, 1)}),
+		WithClientAddress(ClientAddress{IPv4Bits: -1}),
+		WithClientAddress(ClientAddress{IPv6Bits: -1}),
+		WithClientAddress(ClientAddress{IPv4Bits: 33}),
+	} {
+		if _, err := New(p, o); err == nil {
+			t.Errorf("option %d is accepted", i)
+		}
+	}
+}
+
+func TestWithLimiterOptions(t *testing.T) {
+	s := newSite(t, jsonRules("", jsonRule("r", `["header:k"]`, 1, "")),
+		WithLimiterOptions(tb.WithMaxKeys(2)), WithLimiterOptions(tb.WithOverflow(tb.RefuseNew)))
+	s.granted(1, "K: 1")
+	s.granted(1, "K: 2")
+	s.granted(0, "K: 3")
+	if st := s.Stats()[0]; st.Table.Keys != 2 || st.Table.RefusedNew == 0 {
+		t.Errorf("%+v", st)
+	}
+}
+
+func TestReasonField(t *testing.T) {
+	policy := jsonRules("", jsonRule("r", "[]", 1, ""))
+	s := newSite(t, policy, WithReasonField("x-why"))
+	s.get()
+	wants(t, s.get(), "X-Why: token_bucket_exceeded", "X-Fairvisor-Reason: ")
+	s = newSite(t, policy, WithReasonField(""))
+	s.get()
+	if w := s.get(); len(w.Header()) != 7 || w.Header().Get("X-Fairvisor-Reason") != "" {
+		t.Errorf("%v", w.Header())
+	}
+}
+
+func TestPolicyField(t *testing.T) {
+	for _, c := range []struct {
+		rps   string
+		burst int
+		want  string
+	}{
+		{"100", 200, "w=2"},
+		{"100", 201, "w=3"},
+		{"3", 3, "w=1"},
+		{"1e9", 1e9, "w=1"},
+		{
+			"5", 6,
+			"w=2",
+		},
+		{"0.1", 1, "w=10"},
+		{"0.3", 1, "w=4"},
+		{"0.000000001", 999_999, "w=999999000000000"},
+		// No structured field can hold more.
+		{"0.000000001", 1_000_000, "w=999999999999999"},
+		{"0.000000001", 1 << 30, "w=999999999999999"},
+	} {
+		s := newSite(t, oneRule("[]", sprintf(`"rps": %s, "burst": %d`, c.rps, c.burst)),
+			WithPolicyField())
+		want := sprintf(`"r";q=%d;%s`, c.burst, c.want)
+		w := s.get()
+		wants(t, w, "RateLimit-Policy: "+want)
+		items(t, w, "RateLimit-Policy")
+	}
+	s := newSite(t, jsonRules("", jsonRule("a", "[]", 1, ""), jsonRule("b", "[]", 7, "")),
+		WithPolicyField())
+	for range 2 { // granted and refused
+		if got := items(t, s.get(), "RateLimit-Policy"); !slices.Equal(got, []string{
+			"a q=1 w=1",
+			"b q=7 w=7",
+		}) {
+			t.Errorf("%q", got)
+		}
+	}
+}
+
+func TestXRateLimit(t *testing.T) {
+	s := newSite(t, oneRule("[]", `"rps": 0.1, "burst": 3`), WithXRateLimit(), steady())
+	at := func(d time.Duration) string {
+		return sprintf("X-RateLimit-Reset: %d",
+			s.now.Add(d).Unix())
+	}
+	wants(t, s.get(), "X-RateLimit-Limit: 3", "X-RateLimit-Remaining: 2", at(10*time.Second))
+	s.now = s.now.Add(1500 * time.Millisecond) // full 8.5 s later, at a whole second
+	wants(t, s.get(), "X-RateLimit-Remaining: 1", at(18500*time.Millisecond))
+	s.get()
+	w := s.get()
+	wants(t, w, "X-RateLimit-Limit: 3", "X-RateLimit-Remaining: 0", at(28500*time.Millisecond))
+	s.now = s.now.Add(time.Minute + 100*time.Millisecond) // full 10 s after a fraction of one
+	wants(t, s.get(), sprintf("X-RateLimit-Reset: %d", s.now.Unix()+11))
+	// The reset is not before Retry-After.
+	s = newSite(t, oneRule("[]", `"rps": 0.1, "burst": 1`), WithXRateLimit(), WithJitterSalt("1"))
+	s.get()
+	w = s.get()
+	retry, _ := strconv.Atoi(w.Header().Get("Retry-After"))
+	if retry == 10 {
+		t.Fatal("this salt gives no jitter")
+	}
+	wants(t, w, at(time.Duration(retry)*time.Second))
+}

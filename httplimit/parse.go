@@ -1,0 +1,229 @@
+package httplimit
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"strconv"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// LoadPolicy reads a policy from r as ParsePolicy does.
+func LoadPolicy(r io.Reader) (*Policy, error) {
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return nil, fmt.Errorf("httplimit: %w", err)
+	}
+	return ParsePolicy(data)
+}
+
+// ParsePolicy reads a policy in the format of docs/policy.md: one rule, rules, or a bundle. The
+// error joins everything that is wrong, each with its path, as in
+//
+//	rules[1].algorithm_config.burst must be >= tokens_per_second (got 5, want >= 10)
+//
+// It does not check that every key has an extractor: New does. Policy.Warnings returns what is
+// valid and probably not meant.
+func ParsePolicy(data []byte) (*Policy, error) {
+	r := &reader{}
+	o, err := r.document(data)
+	if err != nil {
+		return nil, fmt.Errorf("httplimit: policy: %w", err)
+	}
+	p := o.policy()
+	o.checkUnknown()
+	r.errs = append(r.errs, p.check()...)
+	if len(r.errs) > 0 {
+		return nil, fmt.Errorf("httplimit: policy:\n%w", errors.Join(r.errs...))
+	}
+	p.warnings = r.warnings
+	return p, nil
+}
+
+// policy reads a document of any of the three forms.
+func (o *object) policy() *Policy {
+	p := &Policy{}
+	if !o.has("rules") && !o.has("policies") {
+		r := o.rule("")
+		r.alone = true
+		p.Sets = []RuleSet{{Rules: []Rule{r}}}
+		return p
+	}
+	p.UnverifiedJWT = o.choice("jwt", "context", "unverified") == 1
+	if o.has("rules") {
+		p.Sets = []RuleSet{o.set()}
+		return p
+	}
+	o.bundle()
+	o.objects("policies", func(e *object) {
+		id := e.text("id")
+		e.require("spec")
+		s := RuleSet{path: field(e.path, "spec")}
+		e.object("spec", func(spec *object) { s = spec.set() })
+		s.Name = id
+		p.Sets = append(p.Sets, s)
+	})
+	return p
+}
+
+// bundle reads the fields of a bundle other than its policies.
+func (o *object) bundle() {
+	take[json.Number](o, "bundle_version", "a number")
+	for _, name := range []string{"issued_at", "expires_at"} {
+		if s, ok := take[string](o, name, "a string"); ok {
+			if _, err := time.Parse(time.RFC3339, s); err != nil {
+				o.add(name, "must be a time such as 2026-01-31T00:00:00Z (got %q)", s)
+			} else if name == "expires_at" {
+				o.warn(name, "is not enforced")
+			}
+		}
+	}
+	if switches, ok := take[[]any](o, "kill_switches", "an array"); ok && len(switches) > 0 {
+		o.add("kill_switches", "are not supported")
+	}
+}
+
+func (o *object) set() RuleSet {
+	s := RuleSet{path: o.path}
+	o.object("selector", func(sel *object) {
+		s.Selector = Selector{
+			Hosts: sel.texts("hosts"), Methods: sel.texts("methods"),
+			PathExact: sel.text("pathExact"), PathPrefix: sel.text("pathPrefix"),
+		}
+	})
+	s.Evaluation = Evaluation(o.choice("evaluation", "ladders", "all_match", "first_match"))
+	s.Shadow = o.choice("mode", "enforce", "shadow") == 1
+	o.require("rules")
+	o.objects("rules", func(e *object) { s.Rules = append(s.Rules, e.rule("")) })
+	o.object(fallbackName, func(f *object) {
+		r := f.rule(fallbackName)
+		s.Fallback = &r
+	})
+	return s
+}
+
+// rule reads a rule. name is the name of a rule that may be without one, or "".
+func (o *object) rule(name string) Rule {
+	r := Rule{Name: name, Limit: unreadLimit}
+	if name == "" || o.has("name") {
+		r.Name = o.text("name")
+	}
+	if !o.has("limit_keys") {
+		o.add("limit_keys", "is missing ([] means one bucket for all requests)")
+	}
+	r.Keys = o.texts("limit_keys")
+	r.Match = o.match()
+	r.OnMissing = OnMissing(o.choice("on_missing", "skip", "reject", "shared"))
+	r.Shadow = o.choice("mode", "enforce", "shadow") == 1
+	o.choice("algorithm", "token_bucket")
+	o.require("algorithm_config")
+	o.object("algorithm_config", func(c *object) {
+		r.Limit = c.limit()
+		source, ok := take[string](c, "cost_source", "a string")
+		if ok && source == "" { // in Go it means fixed
+			c.add("cost_source", wantCostSource, source)
+		}
+		r.Cost = Cost{
+			Source: source,
+			Fixed:  c.cost("fixed_cost"), Default: c.cost("default_cost"),
+			Min: c.cost("min_cost"), Max: c.cost("max_cost"),
+		}
+	})
+	return r
+}
+
+// match reads values that are compared as text. They may be strings, numbers or booleans.
+func (o *object) match() map[string]string {
+	m, ok := take[*object](o, "match", "an object")
+	if !ok {
+		return nil
+	}
+	pairs := map[string]string{}
+	for _, name := range m.names {
+		switch v := m.values[name].(type) {
+		case string:
+			pairs[name] = v
+		case json.Number:
+			pairs[name] = v.String()
+		case bool:
+			pairs[name] = strconv.FormatBool(v)
+		default:
+			m.add(name, "must be a string, number or boolean (got %s)", kindOf(v))
+		}
+	}
+	return pairs
+}
+
+func (o *object) cost(name string) float64 {
+	if x := o.positive(name); x != nil {
+		f, _ := x.Float64()
+		return f
+	}
+	return 0
+}
+
+// limit reads the rate and the burst. It returns unreadLimit if one of them has an error.
+func (o *object) limit() tb.Limit {
+	name := "tokens_per_second"
+	switch {
+	case o.has(name) && o.has("rps"):
+		o.warn("rps", "is ignored, because there is tokens_per_second")
+		o.positive("rps")
+	case o.has("rps"):
+		name = "rps"
+	case !o.has(name):
+		o.add(name, "is missing, and so is its alias rps")
+	}
+	rate := o.positive(name)
+	capacity, ok := o.burst(rate)
+	if rate == nil {
+		return unreadLimit
+	}
+	limit, err := perDuration(rate)
+	if err != nil {
+		o.add(name, "must be 1 token in 292 years to 1e9 a second (got %s)", short(rate))
+	}
+	if err != nil || !ok {
+		return unreadLimit
+	}
+	limit.Capacity = capacity
+	return limit
+}
+
+// burst reads the capacity. The rate is nil if it could not be read.
+func (o *object) burst(rate *big.Rat) (capacity int, ok bool) {
+	o.require("burst")
+	x := o.number("burst")
+	if x == nil {
+		return 0, false
+	}
+	got, before := short(x), len(o.errs)
+	if !x.IsInt() {
+		o.add("burst", "must be a whole number of tokens (got %s)", got)
+	}
+	switch {
+	case rate != nil && x.Cmp(rate) < 0:
+		o.add("burst", "must be >= tokens_per_second (got %s, want >= %s)", got, short(rate))
+	case x.Sign() <= 0:
+		o.add("burst", "must be > 0 (got %s)", got)
+	case x.Cmp(big.NewRat(tb.MaxCapacity, 1)) > 0:
+		o.add("burst", "must be at most %d (got %s)", tb.MaxCapacity, got)
+	}
+	return int(x.Num().Int64()), len(o.errs) == before
+}
+
+// perDuration returns a limit without a capacity. Its rate in tokens a second is exactly the
+// decimal of the document. If a Limit cannot hold that decimal, the rate is the simplest fraction
+// that is the same float64: 0.3333333333333333 is a third.
+func perDuration(rate *big.Rat) (tb.Limit, error) {
+	ns := new(big.Int).Mul(rate.Denom(), big.NewInt(int64(time.Second)))
+	if ns.IsInt64() && rate.Num().Cmp(ns) <= 0 {
+		return tb.Limit{Tokens: rate.Num().Int64(), Per: time.Duration(ns.Int64())}, nil
+	}
+	f, _ := rate.Float64()
+	return tb.LimitPerSecond(1, f)
+}

@@ -1,0 +1,162 @@
+package httplimit
+
+import (
+	"errors"
+	"net/http"
+	"os"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+func TestParseAcceptsOneRuleRulesAndBundles(t *testing.T) {
+	rule := jsonRule("r", `["ip:address"]`, 3, "")
+	bundle := sprintf(`{"bundle_version": 7, "issued_at": "2026-01-01T00:00:00Z",
+		"expires_at": "2030-01-01T00:00:00Z", "kill_switches": [], "policies": [
+		{"id": "a", "spec": {"selector": {"pathPrefix": "/a", "methods": ["GET"], "hosts": ["x"]},
+			"mode": "shadow", "rules": [%s], "fallback_limit": %s}},
+		{"id": "b", "spec": {"selector": {"pathExact": "/b"}, "rules": []}}]}`,
+		rule, strings.Replace(rule, `"name": "r", `, "", 1))
+	want := Rule{Name: "r", Keys: []string{"ip:address"}, Limit: tb.Limit{
+		Capacity: 3, Tokens: 1,
+		Per: time.Second,
+	}}
+	fallback := want
+	fallback.Name = "fallback_limit"
+	alone := want
+	alone.alone = true
+	for _, c := range []struct {
+		name, policy string
+		want         []RuleSet
+	}{
+		{"rule", rule, []RuleSet{{Rules: []Rule{alone}}}},
+		{"rules", jsonRules("", rule, strings.Replace(rule, `"r"`, `"s"`, 1)), []RuleSet{{
+			Rules: []Rule{want, func() Rule { s := want; s.Name = "s"; return s }()},
+		}}},
+		{"bundle", bundle, []RuleSet{
+			{
+				Name: "a", Shadow: true, Rules: []Rule{want}, Fallback: &fallback,
+				path: "policies[0].spec",
+				Selector: Selector{
+					Hosts: []string{"x"}, Methods: []string{"GET"},
+					PathPrefix: "/a",
+				},
+			},
+			{Name: "b", Selector: Selector{PathExact: "/b"}, path: "policies[1].spec"},
+		}},
+	} {
+		if got := mustParse(t, c.policy); !reflect.DeepEqual(got.Sets, c.want) {
+			t.Errorf("%s: %+v\nwant %+v", c.name, got.Sets, c.want)
+		}
+	}
+}
+
+func TestLoadPolicy(t *testing.T) {
+	p, err := LoadPolicy(strings.NewReader(jsonRule("r", `[]`, 1, "")))
+	if err != nil || p.Sets[0].Rules[0].Name != "r" {
+		t.Fatal(p, err)
+	}
+	broken := errors.New("broken")
+	if _, err := LoadPolicy(iotest.ErrReader(broken)); !errors.Is(err, broken) {
+		t.Fatal(err)
+	}
+}
+
+func TestRatesAreExactDecimals(t *testing.T) {
+	for _, c := range []struct {
+		rps    string
+		tokens int64
+		per    time.Duration
+	}{
+		{"0.1", 1, 10 * time.Second},
+		{"100", 100, time.Second},
+		{"1e2", 100, time.Second},
+		{"2.5", 5, 2 * time.Second},
+		{"33.333", 33333, 1000 * time.Second},
+		{"0.000000001", 1, 1e9 * time.Second},
+		{"12345.000000001", 12345000000001, 1e9 * time.Second},
+		// More decimals than a Limit can hold.
+		{"0.3333333333333333", 1, 3 * time.Second},
+		{"16.666666666666668", 50, 3 * time.Second},
+		{"0.016666666666666666", 1, time.Minute},
+		{"0.33333333333333331482961625624739", 1, 3 * time.Second},
+		{"0.0000115740740740740740", 1, 24 * time.Hour},
+		{"1e9", 1e9, time.Second},
+		{"1000000000.1", 0, 0},
+		{"1073741824", 0, 0},
+		{"1e-10", 0, 0},
+		{"0.0000000005", 1, 2e9 * time.Second},
+	} {
+		p, err := ParsePolicy([]byte(oneRule("[]", `"burst": 1073741824, "rps": `+c.rps)))
+		if c.tokens == 0 {
+			if err == nil || !strings.Contains(err.Error(),
+				"1 token in 292 years to 1e9 a second") {
+				t.Errorf("%s: %v", c.rps, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", c.rps, err)
+		} else if got := p.Sets[0].Rules[0].Limit; got.Tokens != c.tokens || got.Per != c.per {
+			t.Errorf("%s: %+v, want %d per %v", c.rps, got, c.tokens, c.per)
+		}
+	}
+}
+
+func TestCostsMayBeFractions(t *testing.T) {
+	p := mustParse(t, oneRule("[]", `"rps": 1, "burst": 5, "fixed_cost": 2.5, "default_cost": 0.5,
+		"min_cost": 0.1, "max_cost": 3, "cost_source": "query:n"`))
+	want := Cost{Source: "query:n", Fixed: 2.5, Default: 0.5, Min: 0.1, Max: 3}
+	if got := p.Sets[0].Rules[0].Cost; got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	mustParse(t, oneRule("[]", `"rps": 1, "burst": 5, "min_cost": 2, "max_cost": 2`))
+	mustParse(t, oneRule("[]", `"rps": 1, "burst": 5, "fixed_cost": 1e17`))
+}
+
+func TestTokensPerSecondWinsOverRPS(t *testing.T) {
+	p, err := ParsePolicy([]byte(oneRule("[]",
+		`"rps": 3, "tokens_per_second": 2, "burst": 9`)))
+	if err != nil || p.Sets[0].Rules[0].Limit.Tokens != 2 {
+		t.Fatal(p, err)
+	}
+	w := p.Warnings()
+	if len(w) != 1 || !strings.HasPrefix(w[0], "algorithm_config.rps is ignored") {
+		t.Errorf("%q", w)
+	}
+}
+
+// Every block of JSON in docs/policy.md is a valid policy, and every field has its line.
+func TestParseExamplesOfTheDocumentation(t *testing.T) {
+	text, err := os.ReadFile("../docs/policy.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := regexp.MustCompile("(?s)```json\n(.*?)```").FindAllSubmatch(text, -1)
+	if len(blocks) < 8 {
+		t.Fatalf("%d blocks", len(blocks))
+	}
+	for _, b := range blocks {
+		p, err := ParsePolicy(b[1])
+		if err == nil {
+			_, err = New(p, WithExtractor("tenant", func(*http.Request) string { return "" }))
+		}
+		if err != nil {
+			t.Errorf("%s\n%v", b[1], err)
+		}
+	}
+	for _, field := range strings.Fields(`name limit_keys match on_missing mode algorithm
+		algorithm_config
+		tokens_per_second rps burst cost_source fixed_cost default_cost min_cost max_cost rules
+		evaluation selector hosts methods pathExact pathPrefix fallback_limit jwt policies id spec
+		bundle_version issued_at expires_at kill_switches`) {
+		if !strings.Contains(string(text), "`"+field+"`") {
+			t.Errorf("%s is not documented", field)
+		}
+	}
+}

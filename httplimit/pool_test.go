@@ -1,0 +1,90 @@
+package httplimit
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// A panic of the application's code is not caught. It charges nothing before the decision, and
+// later requests are not affected.
+func TestPanicsOfTheApplication(t *testing.T) {
+	for _, where := range []string{"extractor", "claims", "limiter", "granted", "refused", "shadow"} {
+		boom := func(here string, r *http.Request) {
+			if here == where && r.Header.Get("Boom") != "" {
+				panic(where)
+			}
+		}
+		s := newSite(t, jsonRules("", jsonRule("cas", `["x", "jwt:y"]`, 5, `"on_missing": "shared"`),
+			jsonRule("other", "[]", 4, ""), jsonRule("trial", "[]", 5, `"mode": "shadow"`)),
+			WithExtractor("x", func(r *http.Request) string { boom("extractor", r); return "1" }),
+			WithClaims(func(r *http.Request) map[string]any { boom("claims", r); return nil }),
+			WithLimiter(func(r Rule) (tb.Limiter, error) {
+				if r.Name != "other" {
+					return nativeLimiter(r, time.Unix(1_800_000_000, 0))
+				}
+				return &otherLimiter{rule: r, asked: new([]string), panics: where == "limiter"}, nil
+			}),
+			WithHooks(Hooks{
+				Granted: func(r *http.Request, _ Event) { boom("granted", r) },
+				Refused: func(r *http.Request, _ Event) { boom("refused", r) },
+				Shadow:  func(r *http.Request, _ Event) { boom("shadow", r) },
+			}))
+		try := func() (caught any) {
+			defer func() { caught = recover() }()
+			s.get("Boom: 1")
+			return nil
+		}
+		used := 0
+		if where == "refused" {
+			s.granted(4)
+			used = 4
+		}
+		if caught := try(); sprint(caught) != where {
+			t.Fatalf("%s: panic %v", where, caught)
+		}
+		if where == "granted" || where == "shadow" { // called after the request was charged
+			used = 1
+		}
+		if e := s.Explain(request())[0]; e.Remaining != 5-used-1 {
+			t.Errorf("%s: %+v", where, e)
+		}
+		if where != "limiter" {
+			s.granted(4 - used)
+		}
+	}
+}
+
+// A call in the pool refers neither to a request nor to a limiter of an old policy.
+func TestEndedCallsKeepNothing(t *testing.T) {
+	s := newSite(t, jsonRules("", jsonRule("a", `["header:k"]`, 5, ""),
+		jsonRule("b", `["ip:address"]`, 5, ""), jsonRule("t", "[]", 5, `"mode": "shadow"`)))
+	c := s.begin(request("K: 1"))
+	if c.decide() != granted || len(c.entries) != 3 || len(c.charges) != 2 {
+		t.Fatalf("%+v", c)
+	}
+	c.end()
+	if c.r != nil || c.policy != nil || c.claims != nil || c.address.IsValid() {
+		t.Errorf("%+v", c)
+	}
+	for _, e := range c.entries[:cap(c.entries)] {
+		if e != (entry{}) {
+			t.Errorf("%+v", e)
+		}
+	}
+	for _, charge := range c.charges[:cap(c.charges)] {
+		if charge != nil {
+			t.Errorf("%+v", charge)
+		}
+	}
+}
+
+// A pooled call has nothing of its last request.
+func TestRequestsDoNotSeeEachOther(t *testing.T) {
+	s := newSite(t, `{"jwt": "unverified", `+byOrg+`}`)
+	s.granted(1, "Authorization: "+token(`{"org": "a", "sub": "x"}`))
+	s.unlimited("/")
+	s.granted(1, "Authorization: "+token(`{"org": "b"}`))
+}

@@ -1,0 +1,135 @@
+package httplimit
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+func TestFailedReloadKeepsThePolicy(t *testing.T) {
+	s := newSite(t, jsonRules("", jsonRule("a", "[]", 2, "")))
+	s.get()
+	bad := Rules(Rule{Name: "b", Keys: []string{"tenant"}, Limit: tb.Limit{
+		Capacity: 9, Tokens: 1,
+		Per: 1,
+	}})
+	err := s.SetPolicy(bad)
+	want := `httplimit: the policy stays as it was: rules[0].limit_keys[0] ` +
+		`has no extractor (got "tenant")`
+	if err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	s.granted(1)
+}
+
+func TestReloadKeepsBucketsOfUnchangedRules(t *testing.T) {
+	s := newSite(t, jsonRules("", jsonRule("a", `["header:k"]`, 3, ""), jsonRule("b",
+		`["ip:address"]`, 5, "")))
+	s.granted(3, "K: 1")
+	// a has another match and another position, b has another limit, and c is new.
+	if err := s.SetPolicy(mustParse(t, jsonRules("",
+		jsonRule("c", `["header:c"]`, 1, ""), jsonRule("b", `["ip:address"]`, 6, ""),
+		jsonRule("a", `["header:k"]`, 3, `"match": {"header:k": "1"}`)))); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range s.Explain(request("K: 1", "C: 1")) {
+		want := map[string]int{"a": 0, "b": 5, "c": 0}[e.Rule]
+		if e.Remaining != want {
+			t.Errorf("%s: %d left, want %d", e.Rule, e.Remaining, want)
+		}
+	}
+	st := s.Stats()
+	if a := st[2]; a.Rule != "a" || a.Granted != 3 || a.Refused != 1 || st[1].Granted != 0 {
+		t.Errorf("%+v", st)
+	}
+	// The rule is the same with another spelling of the header.
+	if err := s.SetPolicy(mustParse(t, jsonRules("", jsonRule("a", `["header:K"]`, 3,
+		"")))); err != nil {
+		t.Fatal(err)
+	}
+	s.granted(0, "K: 1")
+	// The same name with other keys is another rule.
+	if err := s.SetPolicy(mustParse(t, jsonRules("", jsonRule("a", `["query:k"]`, 3,
+		"")))); err != nil {
+		t.Fatal(err)
+	}
+	s.granted(3, "/?k=1")
+}
+
+// While the policy changes under requests, a rule that stays grants exactly its burst, and each
+// request is under one of the two policies.
+func TestReloadDuringTraffic(t *testing.T) {
+	const burst, goroutines, each = 3000, 4, 1000
+	stays := jsonRule("stays", "[]", burst, "")
+	policies := []*Policy{
+		mustParse(t, jsonRules("", stays)),
+		mustParse(t, jsonRules("", jsonRule("new", `["ip:address"]`, 1<<20, ""), stays)),
+	}
+	s := newSite(t, jsonRules("", stays))
+	h := s.Middleware(http.HandlerFunc(nothing))
+	var ok, seen atomic.Int64
+	done := make(chan bool)
+	for range goroutines {
+		go func() {
+			for range each {
+				w := httptest.NewRecorder()
+				h.ServeHTTP(w, request())
+				switch field := w.Header().Get("RateLimit"); {
+				case w.Code == http.StatusOK:
+					ok.Add(1)
+				case w.Code != http.StatusTooManyRequests || field != `"stays";r=0;t=1`:
+					t.Errorf("%d %s", w.Code, field)
+				}
+				seen.Add(1)
+			}
+			done <- true
+		}()
+	}
+	for i := 0; seen.Load() < goroutines*each; i++ {
+		if err := s.SetPolicy(policies[i%2]); err != nil {
+			t.Fatal(err)
+		}
+		s.Stats()
+	}
+	for range goroutines {
+		<-done
+	}
+	st := s.Stats()
+	if kept := st[len(st)-1]; ok.Load() != burst || kept.Granted != burst ||
+		kept.Refused != goroutines*each-burst {
+		t.Errorf("%d granted, %+v", ok.Load(), kept)
+	}
+}
+
+// Each of several concurrent reloads starts from the result of the one before, so a new rule gets
+// one limiter.
+func TestConcurrentReloads(t *testing.T) {
+	next := mustParse(t, jsonRules("", jsonRule("new", "[]", 1, "")))
+	for range 20 {
+		var made atomic.Int64
+		l := mustNew(t, jsonRules(""), WithLimiter(func(Rule) (tb.Limiter, error) {
+			made.Add(1)
+			for range 100 {
+				runtime.Gosched()
+			}
+			return answering{}, nil
+		}))
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() {
+				if err := l.SetPolicy(next); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if n := made.Load(); n != 1 {
+			t.Fatalf("%d limiters were made", n)
+		}
+	}
+}

@@ -1,0 +1,234 @@
+package httplimit
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+	"github.com/seed-181794aa/ratelimit/tb/cas"
+)
+
+// call is the work on one request. Calls are pooled with their buffers.
+type call struct {
+	l      *Limiter
+	stripe uint32
+	perRequest
+
+	entries   []entry // the rules that apply
+	keys      []byte  // the keys of entries are views of it
+	charges   []tb.Charge
+	decisions []tb.Decision
+	text      []byte // of header fields
+}
+
+type perRequest struct {
+	r      *http.Request
+	policy *compiled
+	now    time.Time
+
+	address    netip.Addr
+	hasAddress bool
+	claims     map[string]any
+	hasClaims  bool
+
+	failedOpen bool // a limiter failed, and the request passes
+}
+
+// entry is a rule that applies to the request.
+type entry struct {
+	*rule
+	cost       float64
+	network    netip.Addr // the key, if the rule's limiter is byAddr
+	key        string     // or else this one, a view of call.keys
+	missingKey string     // the key that the request lacks and is refused for
+	refused    bool
+	decision   tb.Decision
+
+	charge       tb.Charge // one of the next three, by the kind of the rule's limiter
+	addrCharge   cas.Charge[netip.Addr]
+	stringCharge cas.Charge[string]
+	external     externalCharge
+	index        int // of the charge in call.charges
+
+	level tb.Level // after the decision; zero until the bucket is asked
+}
+
+func (l *Limiter) begin(r *http.Request) *call {
+	c := l.calls.Get().(*call)
+	c.r, c.policy = r, l.policy.Load()
+	return c
+}
+
+// end puts c back into the pool. It keeps nothing of the request, and no limiter.
+func (c *call) end() {
+	clear(c.entries)
+	clear(c.charges)
+	c.perRequest = perRequest{}
+	c.entries, c.keys, c.charges = c.entries[:0], c.keys[:0], c.charges[:0]
+	c.decisions, c.text = c.decisions[:0], c.text[:0]
+	c.l.calls.Put(c)
+}
+
+// client returns the address of the client.
+func (c *call) client() netip.Addr {
+	if !c.hasAddress {
+		c.address, c.hasAddress = c.l.address.client(c.r), true
+	}
+	return c.address
+}
+
+func (c *call) clientText() string {
+	if a := c.client(); a.IsValid() {
+		return a.String()
+	}
+	return ""
+}
+
+// network returns the part of the client's address that has one bucket.
+func (c *call) network() netip.Addr { return c.l.address.Network(c.client()) }
+
+func (c *call) claim(name string) any {
+	if !c.hasClaims {
+		c.hasClaims = true
+		if c.claims = c.l.claims(c.r); c.claims == nil && c.policy.unverifiedJWT {
+			c.claims = unverifiedClaims(c.r)
+		}
+	}
+	return c.claims[name]
+}
+
+type outcome int
+
+const (
+	granted outcome = iota
+	refused
+	missingKey // and a rule insists on it
+	failed     // a limiter failed, and the request must not pass
+)
+
+// decide charges the rules that apply, all or none.
+func (c *call) decide() outcome {
+	c.findRules()
+	if len(c.entries) == 0 {
+		return granted
+	}
+	c.now = c.l.clock()
+	if e := c.firstMissingKey(); e != nil {
+		c.count(e).refused.Add(1)
+		return missingKey
+	}
+	allowed, broken, err := c.take()
+	switch {
+	case err != nil:
+		c.count(broken).errors.Add(1)
+		c.runHook(c.l.hooks.Error, broken, err)
+		// A client must not get past the limit by disconnecting, which cancels the
+		// limiter's own call.
+		if c.l.failClosed || errors.Is(c.r.Context().Err(), context.Canceled) {
+			return failed
+		}
+		c.failedOpen = true
+	case !allowed:
+		for e := range c.enforced() {
+			if e.refused {
+				c.count(e).refused.Add(1)
+			}
+		}
+		return refused
+	}
+	c.takeShadows()
+	if c.failedOpen {
+		return granted
+	}
+	for e := range c.enforced() {
+		c.count(e).granted.Add(1)
+	}
+	return granted
+}
+
+// enforced yields the entries whose rules are not shadow rules.
+func (c *call) enforced() iter.Seq[*entry] {
+	return func(yield func(*entry) bool) {
+		for i := range c.entries {
+			if e := &c.entries[i]; !e.Shadow && !yield(e) {
+				return
+			}
+		}
+	}
+}
+
+// firstMissingKey returns the first entry whose rule insists on a key that the request lacks.
+func (c *call) firstMissingKey() *entry {
+	for e := range c.enforced() {
+		if e.missingKey != "" {
+			return e
+		}
+	}
+	return nil
+}
+
+// take charges the enforced rules. If a limiter fails, no rule is charged, and take returns the
+// entry of that limiter.
+func (c *call) take() (allowed bool, broken *entry, err error) {
+	for k := c.policy.firstKind; k <= inProcess; k++ {
+		for e := range c.enforced() {
+			if e.kind() == k {
+				e.prepare(c.r)
+				e.index = len(c.charges)
+				c.charges = append(c.charges, e.charge)
+				c.decisions = append(c.decisions, tb.Decision{})
+			}
+		}
+	}
+	allowed, err = tb.TakeAll(c.now, c.charges, c.decisions)
+	for e := range c.enforced() {
+		e.decision = c.decisions[e.index]
+		e.refused = !e.decision.Allowed
+		if e.external.err != nil {
+			broken = e
+		}
+	}
+	return allowed, broken, err
+}
+
+// takeShadows charges each shadow rule by itself, and reports its answer to the hooks.
+func (c *call) takeShadows() {
+	for i := range c.entries {
+		e := &c.entries[i]
+		if !e.Shadow {
+			continue
+		}
+		var err error
+		if e.missingKey != "" {
+			e.decision = tb.Decision{RetryAfter: tb.Never}
+		} else {
+			e.prepare(c.r)
+			e.decision, err = e.charge.Take(c.now)
+		}
+		switch {
+		case err != nil:
+			c.count(e).errors.Add(1)
+			c.runHook(c.l.hooks.Error, e, err)
+			continue
+		case e.decision.Allowed:
+			c.count(e).shadowGranted.Add(1)
+		default:
+			c.count(e).shadowRefused.Add(1)
+		}
+		c.runHook(c.l.hooks.Shadow, e, nil)
+	}
+}
+
+func (c *call) runHook(hook func(*http.Request, Event), e *entry, err error) {
+	if hook != nil {
+		hook(c.r, Event{Decision: e.answer(), Key: c.keyParts(e.rule), Shadow: e.Shadow, Err: err})
+	}
+}
+
+func (e *entry) answer() Decision {
+	return Decision{Decision: e.decision, Rule: e.label, Limit: e.Limit, Cost: e.cost}
+}

@@ -1,0 +1,238 @@
+package httplimit
+
+import (
+	"math"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dunglas/httpsfv"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+func TestBindingRule(t *testing.T) {
+	const config = `{"name": %q, "limit_keys": [%s], "algorithm": "token_bucket",
+		"algorithm_config": {"rps": %s, "burst": %d}}`
+	s := newSite(t, jsonRules("", sprintf(config, "slow", `"header:a"`, "0.1", 2),
+		sprintf(config, "fast", `"header:b"`, "1", 2), sprintf(config, "wide", "", "1", 100)))
+	// Granted: the first of the rules with the fewest tokens left.
+	s.get("A: 1")
+	w := s.get("A: 2", "B: 2")
+	if d := s.seen; d.Rule != "slow" || d.Remaining != 1 || !d.Allowed || d.Limit.Capacity != 2 {
+		t.Errorf("%+v", s.seen)
+	}
+	wants(t, w, "RateLimit-Limit: 2", "RateLimit-Remaining: 1", "RateLimit-Reset: 10")
+	s.get("B: 3")
+	s.get("A: 3", "B: 3")
+	if s.seen.Rule != "fast" || s.seen.Remaining != 0 {
+		t.Errorf("%+v", s.seen)
+	}
+	// Refused: the longest wait.
+	s.get("A: 3")
+	var refusals []string
+	s.hooks.Refused = func(_ *http.Request, e Event) {
+		refusals = append(refusals,
+			e.Rule+" "+e.RetryAfter.String())
+	}
+	w = s.get("A: 3", "B: 3")
+	if !slices.Equal(refusals, []string{"slow 10s"}) {
+		t.Errorf("Refused got %v", refusals)
+	}
+	wants(t, w, "RateLimit-Limit: 2", "RateLimit-Remaining: 0")
+	// The first of the rules with the longest wait.
+	s = newSite(t, jsonRules("", jsonRule("a", "[]", 1, ""), jsonRule("b", "[]", 1, "")))
+	s.hooks.Refused = func(_ *http.Request, e Event) { refusals = append(refusals[:0], e.Rule) }
+	s.granted(1)
+	if !slices.Equal(refusals, []string{"a"}) {
+		t.Errorf("Refused got %v", refusals)
+	}
+}
+
+func TestResetIsWhenOneMoreWholeTokenIsThere(t *testing.T) {
+	for _, c := range []struct{ rps, cost, want string }{
+		{"1", "1", "1"},
+		{"100", "3.5", "1"},
+		{"1.5", "0.1", "1"},
+		{"0.1", "1", "10"},
+		{"0.1", "0.1", "1"},
+		{"0.1", "0.75", "8"},
+		{"0.1", "1.1", "1"},
+		{"0.1", "2", "10"},
+		{"0.999", "1", "2"},
+		{"0.3", "1", "4"},
+		{"0.000000001", "1", "1000000000"},
+	} {
+		s := newSite(t, oneRule("[]",
+			`"rps": `+c.rps+`, "burst": 900, "cost_source": "header:w"`))
+		wants(t, s.get("W: "+c.cost), "RateLimit-Reset: "+c.want)
+	}
+	s := newSite(t, jsonRules(""))
+	if err := s.SetPolicy(Rules(Rule{Name: "r", Limit: tb.Limit{
+		Capacity: 2, Tokens: 1,
+		Per: 1500 * time.Millisecond,
+	}})); err != nil {
+		t.Fatal(err)
+	}
+	wants(t, s.get(), "RateLimit-Reset: 2")
+}
+
+func TestOneItemForEachRuleThatApplies(t *testing.T) {
+	s := newSite(t, jsonRules("", jsonRule("wide", "[]", 50, ""), jsonRule(`per "org" \ x`,
+		`["header:k"]`, 20, ""),
+		jsonRule("other", `["header:other"]`, 20, ""), jsonRule("trial", "[]", 1,
+			`"mode": "shadow"`)))
+	w := s.get("K: 1")
+	want := []string{"wide r=49 t=1", `per "org" \ x r=19 t=1`}
+	if got := items(t, w, "RateLimit"); !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+	wants(t, w, "RateLimit-Limit: 20", "RateLimit-Remaining: 19")
+}
+
+func TestNoFieldsIfNoRuleApplies(t *testing.T) {
+	newSite(t, jsonRules("", jsonRule("r", `["header:k"]`, 2, "")), WithPolicyField(),
+		WithXRateLimit()).unlimited("/")
+}
+
+func TestSilentGrants(t *testing.T) {
+	s := newSite(t, jsonRules("", jsonRule("r", "[]", 1, "")), WithSilentGrants(),
+		WithPolicyField(), WithXRateLimit(), steady())
+	if w := s.get(); w.Code != http.StatusOK || len(w.Header()) > 0 {
+		t.Errorf("status %d, %v", w.Code, w.Header())
+	}
+	if !s.seen.Allowed || s.seen.Rule != "r" {
+		t.Errorf("the handler sees %+v", s.seen)
+	}
+	wants(t, s.get(), "RateLimit-Limit: 1", "RateLimit-Remaining: 0", "Retry-After: 1",
+		`RateLimit: "r";r=0;t=1`, `RateLimit-Policy: "r";q=1;w=1`, "X-RateLimit-Remaining: 0")
+}
+
+func TestRetryAfterIsRoundedUp(t *testing.T) {
+	for _, c := range []struct{ rps, burst, cost, want string }{
+		{"100", "200", "200", "2"}, // 200 tokens
+		{"100", "200", "150", "1"}, // 100
+		{"100", "200", "151", "2"}, // 102
+		{"0.5", "3", "2", "2"},     // 1
+		{"0.1", "3", "1.6", "2"},   // 0.2
+		{"0.1", "3", "1.505", "1"}, // 0.01
+	} {
+		s := newSite(t, oneRule("[]", sprintf(`"rps": %s, "burst": %s, "fixed_cost": %s`, c.rps,
+			c.burst, c.cost)), steady())
+		s.get()
+		wants(t, s.get(), "Retry-After: "+c.want, "RateLimit-Reset: "+c.want)
+	}
+}
+
+func TestRefusedItemsAreOfTheRefusingRules(t *testing.T) {
+	s := newSite(t, jsonRules("", jsonRule("wide", "[]", 50, ""), jsonRule("a", "[]", 1, ""),
+		sprintf(
+			`{"name": "b", "limit_keys": [], "algorithm": "token_bucket",
+			"algorithm_config": {"rps": 0.01, "burst": 1}}`)))
+	s.get()
+	w := s.get()
+	retry := w.Header().Get("Retry-After")
+	if n, _ := strconv.Atoi(retry); n < 100 || n > 150 {
+		t.Errorf("Retry-After: %s", retry)
+	}
+	// After the wait of a alone, clients would come back and be refused by b.
+	want := []string{"a r=0 t=" + retry, "b r=0 t=" + retry}
+	if got := items(t, w, "RateLimit"); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if p := problem(t, w); !slices.Equal(p.Violated, []string{"a", "b"}) {
+		t.Errorf("%+v", p)
+	}
+}
+
+func TestRefusedBody(t *testing.T) {
+	s := newSite(t, oneRule("[]", `"rps": 1, "burst": 2, "cost_source": "query:n"`))
+	s.get("/?n=2")
+	w := s.get("/?n=1.5")
+	want := details{
+		"https://iana.org/assignments/http-problem-types#quota-exceeded",
+		"Quota exceeded", 429,
+		"r has too few tokens left for this request, which costs 1.5.",
+		[]string{"r"},
+	}
+	if p := problem(t, w); sprintf("%q", p) != sprintf("%q", want) {
+		t.Errorf("%q\nwant %q", p, want)
+	}
+	// As much as the burst can fit.
+	want.Detail = "r has too few tokens left for this request, which costs 2."
+	if p := problem(t, s.get("/?n=2")); p.Detail != want.Detail {
+		t.Errorf("%q\nwant %q", p, want)
+	}
+}
+
+func TestNoBodyForHEAD(t *testing.T) {
+	s := newSite(t, jsonRules("", jsonRule("r", "[]", 1, "")))
+	s.get()
+	if w := s.get("HEAD"); w.Code != http.StatusTooManyRequests || w.Body.Len() > 0 ||
+		w.Header().Get("Retry-After") == "" {
+		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
+	}
+}
+
+// (cost − tokens)/rate, although no wait helps.
+func TestCostAboveBurstFollowsTheFormula(t *testing.T) {
+	for _, c := range []struct{ rps, before, cost, want string }{
+		{"1", "0", "11", "1"},
+		{"1", "0", "15", "5"},
+		{"1", "4", "15", "9"},
+		{
+			"1", "0.5", "10.2",
+			"1",
+		},
+		{"2", "3", "10.5", "2"},
+		{"0.1", "0", "10.3", "3"},
+		{"0.1", "5", "10.1", "51"},
+		{"1", "0", "1e300", sprintf("%d", ceilSeconds(math.MaxInt64))},
+	} {
+		s := newSite(t, oneRule("[]", `"rps": `+c.rps+`, "burst": 10, "cost_source": "header:w"`))
+		if c.before != "0" {
+			s.get("W: " + c.before)
+		}
+		w := s.get("W: " + c.cost)
+		retry, _ := strconv.ParseInt(w.Header().Get("Retry-After"), 10, 64)
+		want, _ := strconv.ParseInt(c.want, 10, 64)
+		if retry < want || retry > want+want/2 {
+			t.Errorf("%+v: Retry-After: %d", c, retry)
+		}
+		if p := problem(t, w); !strings.Contains(p.Detail, "r never has more than 10 tokens") {
+			t.Errorf("%s", p.Detail)
+		}
+		items(t, w, "RateLimit") // 1e300 must not break the field either
+	}
+}
+
+func TestFieldsAreStructured(t *testing.T) {
+	// A name may have every printable character.
+	name := ""
+	for c := ' '; c <= '~'; c++ {
+		name += string(c)
+	}
+	s := newSite(t, jsonRules("", jsonRule("x", "[]", 1, ""), sprintf(`{"name": %q,
+		"limit_keys": [], "algorithm": "token_bucket",
+		"algorithm_config": {"rps": 0.000000001, "burst": 1}}`, name)), WithPolicyField())
+	for range 2 {
+		w := s.get()
+		for _, field := range []string{"RateLimit", "RateLimit-Policy"} {
+			list, err := httpsfv.UnmarshalList(w.Header().Values(field))
+			if err != nil || list[1].(httpsfv.Item).Value != name {
+				t.Errorf("%s: %v %v", field, err, list)
+			}
+			// The text is the one that httpsfv writes.
+			if text, err := httpsfv.Marshal(list); err != nil || text != w.Header().Get(field) {
+				t.Errorf("%s: %s, want %s", field, w.Header().Get(field), text)
+			}
+		}
+		if w.Code == http.StatusTooManyRequests && !slices.Contains(problem(t, w).Violated,
+			name) {
+			t.Errorf("%s", w.Body)
+		}
+	}
+}

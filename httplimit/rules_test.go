@@ -1,0 +1,158 @@
+package httplimit
+
+import (
+	"strings"
+	"testing"
+)
+
+// applying returns the names of the rules that apply. Shadow rules are in brackets.
+func (s *site) applying(lines ...string) string {
+	var names []string
+	for _, e := range s.Explain(request(lines...)) {
+		name := e.Rule
+		if e.Shadow {
+			name = "(" + name + ")"
+		}
+		names = append(names, name)
+	}
+	return strings.Join(names, " ")
+}
+
+func TestMatchComparesAllPairsAsText(t *testing.T) {
+	s := newSite(t, jsonRules("", jsonRule("r", `["ip:address"]`, 2,
+		`"match": {"jwt:level": 3, "jwt:paid": true, "header:x-plan": "gold",
+			"ip:address": "192.0.2.1"}`)))
+	send := func(level, paid any, plan string) (applies bool) {
+		r := request("X-Plan: " + plan)
+		r = r.WithContext(ContextWithClaims(r.Context(), map[string]any{
+			"level": level,
+			"paid":  paid,
+		}))
+		return len(s.Explain(r)) > 0
+	}
+	for _, c := range []struct {
+		level, paid any
+		plan        string
+		want        bool
+	}{
+		{3, true, "gold", true},
+		{int64(3), "true", "gold", true},
+		{3.0, true, "gold", true},
+		{"3", true, "gold", true},
+		{3.5, true, "gold", false},
+		{3, false, "gold", false},
+		{3, true, "Gold", false},
+		{nil, true, "gold", false},
+	} {
+		if got := send(c.level, c.paid, c.plan); got != c.want {
+			t.Errorf("%v applies: %v", c, got)
+		}
+	}
+}
+
+func TestEvaluation(t *testing.T) {
+	const match = `"match": {"header:plan": %q}`
+	gold, silver := sprintf(match, "gold"), sprintf(match, "silver")
+	rules := []string{
+		jsonRule("gold-s", `["header:k"]`, 5, gold),
+		jsonRule("silver", `["header:k"]`, 5, silver),
+		jsonRule("gold-m", `["header:k"]`, 5, gold), // another window
+		jsonRule("free", `["header:k"]`, 5, ""),
+		jsonRule("tenant", `["header:t", "header:k"]`, 5, ""),
+		jsonRule("tenant-gold", `["header:k", "header:t"]`, 5, gold), // the same keys
+		jsonRule("global", `[]`, 5, ""),
+	}
+	k, tenant, plan, other := "K: 1", "T: 1", "Plan: gold", "Plan: silver"
+	for _, c := range []struct {
+		evaluation string
+		request    []string
+		want       string
+	}{
+		{"ladders", []string{k, tenant, plan}, "gold-s gold-m tenant global"},
+		{"ladders", []string{k, tenant, other}, "silver tenant global"},
+		{"ladders", []string{k, "Plan: none"}, "free global"},
+		{"ladders", []string{plan}, "global"},
+		{"all_match", []string{k, tenant, plan}, "gold-s gold-m free tenant tenant-gold global"},
+		{"all_match", []string{k, other}, "silver free global"},
+		{"first_match", []string{k, tenant, plan}, "gold-s"},
+		{"first_match", []string{k, tenant}, "free"},
+		{"first_match", []string{tenant, plan}, "global"}, // the others lack k
+	} {
+		s := newSite(t, jsonRules(sprintf(`"evaluation": %q`, c.evaluation), rules...))
+		if got := s.applying(c.request...); got != c.want {
+			t.Errorf("%s %v: %s, want %s", c.evaluation, c.request, got, c.want)
+		}
+	}
+	if s := newSite(t, jsonRules("", rules...)); s.applying(k, tenant,
+		plan) != "gold-s gold-m tenant global" {
+		t.Error("ladders are not the default")
+	}
+}
+
+// Upper and lower case are the same in header names, so they are the same in keys. An enterprise
+// key must not fall under the free limit because a rule spells the header differently.
+func TestSpellingsOfAHeaderAreOneLadder(t *testing.T) {
+	s := newSite(t, jsonRules("",
+		jsonRule("gold", `["header:X-Key"]`, 5, `"match": {"header:Plan": "gold"}`),
+		jsonRule("gold-m", `["header:x-key"]`, 5, `"match": {"header:plan": "gold"}`),
+		jsonRule("free", `["header:x-KEY"]`, 5, ""), jsonRule("other", `["query:X-Key"]`, 5, "")))
+	if got := s.applying("X-Key: 1", "Plan: gold"); got != "gold gold-m" {
+		t.Error(got)
+	}
+	if got := s.applying("X-Key: 1"); got != "free" {
+		t.Error(got)
+	}
+}
+
+// The pairs of a match are not ordered.
+func TestSameMatchIsOneGroup(t *testing.T) {
+	const match = `"match": {"query:a": 1, "query:b": 2, "query:c": 3, "query:d": 4, "query:e": 5}`
+	for range 10 {
+		s := newSite(t, jsonRules("", jsonRule("a", "[]", 5, match), jsonRule("b", "[]", 5, match),
+			jsonRule("c", "[]", 5, "")))
+		if got := s.applying("/?e=5&d=4&c=3&b=2&a=1"); got != "a b" {
+			t.Fatal(got)
+		}
+	}
+}
+
+func TestSetsAreIndependent(t *testing.T) {
+	s := newSite(t, sprintf(`{"policies": [
+		{"id": "a", "spec": {"selector": {"pathPrefix": "/v1"}, "rules": [%[1]s]}},
+		{"id": "b", "spec": {"rules": [%[1]s, %[2]s]}}]}`,
+		jsonRule("r", `["ip:address"]`, 2, ""), jsonRule("q", `["header:q"]`, 2, "")))
+	for path, want := range map[string]string{"/": "b/r q", "/v1/x": "a/r b/r q"} {
+		if got := s.applying(path, "Q: 1"); got != want {
+			t.Errorf("%s: %s, want %s", path, got, want)
+		}
+	}
+	// Each has its own bucket.
+	s.granted(2, "/v1/")
+	if got := s.Explain(request("/v1/")); got[0].Allowed || got[1].Allowed {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestFallbackAppliesIfNoMatchHolds(t *testing.T) {
+	fallback := `"fallback_limit": {"limit_keys": ["ip:address"], "algorithm": "token_bucket",
+		"algorithm_config": {"rps": 1, "burst": 2}, "match": {"header:site": "1"}}`
+	gold := jsonRule("gold", `["header:k"]`, 9, `"match": {"header:plan": "gold"}`)
+	trial := jsonRule("trial", `["header:k"]`, 9, `"mode": "shadow"`)
+	for _, c := range []struct {
+		policy  string
+		request []string
+		want    string
+	}{
+		{jsonRules(fallback, gold), []string{"Site: 1", "K: 1", "Plan: gold"}, "gold"},
+		{jsonRules(fallback, gold), []string{"Site: 1", "Plan: gold"}, ""}, // its match held
+		{jsonRules(fallback, gold), []string{"Site: 1", "K: 1"}, "fallback_limit"},
+		{jsonRules(fallback, gold), []string{"K: 1"}, ""}, // its own does not
+		{jsonRules(fallback, trial), []string{"Site: 1", "K: 1"}, "(trial) fallback_limit"},
+		{jsonRules(`"mode": "shadow",`+fallback, trial), []string{"Site: 1", "K: 1"}, "(trial)"},
+		{jsonRules(`"mode": "shadow",` + fallback), []string{"Site: 1"}, "(fallback_limit)"},
+	} {
+		if got := newSite(t, c.policy).applying(c.request...); got != c.want {
+			t.Errorf("%s %v: %s, want %s", c.policy, c.request, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,101 @@
+package httplimit
+
+import (
+	"net/http"
+	"net/url"
+	"testing"
+)
+
+func TestSelectorPicksPaths(t *testing.T) {
+	for _, c := range []struct {
+		selector Selector
+		path     string
+		want     bool
+	}{
+		{Selector{PathPrefix: "/v1/"}, "/v1/", true},
+		{
+			Selector{PathPrefix: "/v1/"},
+			"/v1/x",
+			true,
+		},
+		{Selector{PathPrefix: "/v1/"}, "/v1", false},
+		{
+			Selector{PathPrefix: "/v1"},
+			"/v1/x",
+			true,
+		},
+		{Selector{PathPrefix: "/v1"}, "/v1", false},
+		{Selector{PathPrefix: "/v1"}, "/v10", false},
+		{Selector{PathPrefix: "/"}, "/", true},
+		{Selector{PathPrefix: "/"}, "", true},
+		{Selector{PathPrefix: "/"}, "/x", true},
+		{Selector{PathExact: "/v1"}, "/v1", true},
+		{Selector{PathExact: "/v1"}, "/v1/", false},
+		{Selector{PathExact: "/v1/"}, "/v1/", true},
+		{Selector{PathExact: "/a", PathPrefix: "/b"}, "/a", true},
+		{Selector{
+			PathExact:  "/a",
+			PathPrefix: "/b",
+		}, "/b/x", true},
+		{Selector{PathExact: "/a", PathPrefix: "/b"}, "/c", false},
+		// Other spellings of the same path, in the policy and in the request.
+		{Selector{PathPrefix: "//v1/./"}, "/v1/x", true},
+		{Selector{PathExact: "/a/../v1"}, "/v1", true},
+		{Selector{PathPrefix: "/v1"}, "//v1/x", true},
+		{
+			Selector{PathPrefix: "/v1"},
+			"/./v1//x",
+			true,
+		},
+		{Selector{PathPrefix: "/v1"}, "/x/../v1/x", true},
+		{
+			Selector{PathPrefix: "/v1"},
+			"/v1/..",
+			false,
+		},
+		{Selector{PathPrefix: "/v1"}, "/v1/x/..", true},
+		{
+			Selector{PathPrefix: "/v1"},
+			"/v1/.",
+			true,
+		},
+		{Selector{PathPrefix: "/v1"}, "v1/x", true},
+		{Selector{PathExact: "/v1"}, "/../v1", true},
+	} {
+		s := c.selector.normalize()
+		if got := s.picks(&http.Request{URL: &url.URL{Path: c.path}}); got != c.want {
+			t.Errorf("%+v picks %q: %v", c.selector, c.path, got)
+		}
+	}
+}
+
+func TestSelectorPicksHostsAndMethods(t *testing.T) {
+	s := Selector{Hosts: []string{"A.example", "[::1]"}, Methods: []string{
+		"POST",
+		"put",
+	}}.normalize()
+	for _, c := range []struct {
+		method, host string
+		want         bool
+	}{
+		{"POST", "a.example", true},
+		{"PUT", "A.EXAMPLE:8080", true},
+		{
+			"POST", "a.example.",
+			true,
+		},
+		{"POST", "[::1]:80", true},
+		{"POST", "[::1]", true},
+		{"GET", "a.example", false},
+		{"post", "a.example", true},
+		{"POST", "b.example", false},
+		{"POST", "", false},
+	} {
+		if got := s.picks(&http.Request{
+			Method: c.method, Host: c.host,
+			URL: &url.URL{},
+		}); got != c.want {
+			t.Errorf("%s %s: %v", c.method, c.host, got)
+		}
+	}
+}

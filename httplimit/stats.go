@@ -1,0 +1,61 @@
+package httplimit
+
+import (
+	"sync/atomic"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// RuleStats counts the requests that a rule applied to.
+type RuleStats struct {
+	Set    string // "" if the policy has one set
+	Rule   string
+	Shadow bool
+	Limit  tb.Limit
+	// Granted and Refused count requests by the rule's own answer. A request that only
+	// other rules refused is in neither. ShadowGranted and ShadowRefused count the same
+	// while the rule is a shadow rule.
+	Granted, Refused, ShadowGranted, ShadowRefused uint64
+	// Errors counts the requests that the rule's limiter could not decide on.
+	Errors uint64
+	// Table describes the table of the rule's limiter. It is zero if the limiter has no
+	// method Stats.
+	Table tb.Stats
+}
+
+// Stats returns the counts of each rule, in the order of the policy.
+func (l *Limiter) Stats() []RuleStats {
+	var all []RuleStats
+	for _, r := range l.policy.Load().rules {
+		st := RuleStats{Set: r.set, Rule: r.Name, Shadow: r.Shadow, Limit: r.Limit}
+		for i := range r.counts {
+			n := &r.counts[i]
+			st.Granted += n.granted.Load()
+			st.Refused += n.refused.Load()
+			st.ShadowGranted += n.shadowGranted.Load()
+			st.ShadowRefused += n.shadowRefused.Load()
+			st.Errors += n.errors.Load()
+		}
+		if t, ok := r.limiter.(interface{ Stats() tb.Stats }); ok {
+			st.Table = t.Stats()
+		}
+		all = append(all, st)
+	}
+	return all
+}
+
+// stripes is how many copies of its counts a rule has, so that processors that serve requests
+// at the same time do not wait for each other's cache lines.
+const stripes = 16
+
+// counts is one copy of a rule's counts. It is padded to 64 bytes, so that no two copies share
+// a cache line.
+type counts struct {
+	granted, refused, shadowGranted, shadowRefused, errors atomic.Uint64
+
+	_ [3]uint64
+}
+
+// count returns c's copy of e's counts. A pooled call mostly stays with one processor, and so
+// does the copy.
+func (c *call) count(e *entry) *counts { return &e.counts[c.stripe%stripes] }

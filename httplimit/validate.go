@@ -1,0 +1,230 @@
+package httplimit
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+var (
+	partName    = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+	hostName    = regexp.MustCompile(`^([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?$`)
+	sourceKinds = []string{"header", "query", "jwt"}
+)
+
+// problems collects everything that is wrong with a policy. Each problem is the path of a field,
+// and what the field must be.
+type problems []error
+
+func (p *problems) add(path, format string, args ...any) {
+	*p = append(*p, errors.New(join(path, fmt.Sprintf(format, args...))))
+}
+
+func join(path, text string) string {
+	if path == "" {
+		return text
+	}
+	return path + " " + text
+}
+
+func field(path, name string) string {
+	switch {
+	case !partName.MatchString(name):
+		return path + "[" + strconv.Quote(name) + "]"
+	case path == "":
+		return name
+	}
+	return path + "." + name
+}
+
+func index(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
+
+// check returns everything that is wrong with the policy, except keys without an extractor.
+func (p *Policy) check() problems {
+	var errs problems
+	names := map[string]bool{}
+	for i := range p.Sets {
+		s := &p.Sets[i]
+		path := p.setPath(i)
+		id := field(strings.TrimSuffix(path, ".spec"), "id")
+		if s.Name != "" || len(p.Sets) > 1 {
+			checkName(s.Name, id, names, &errs)
+		}
+		s.check(path, &errs)
+	}
+	p.checkLabels(&errs)
+	return errs
+}
+
+func (s *RuleSet) check(path string, errs *problems) {
+	if s.Evaluation < Ladders || s.Evaluation > FirstMatch {
+		errs.add(field(path, "evaluation"), "is %d, want Ladders, AllMatch or FirstMatch", s.Evaluation)
+	}
+	s.Selector.check(field(path, "selector"), errs)
+	names := map[string]bool{}
+	for r, path := range s.all(path) {
+		checkName(r.Name, field(path, "name"), names, errs)
+		r.check(path, errs)
+	}
+}
+
+func checkName(name, path string, seen map[string]bool, errs *problems) {
+	switch {
+	case name == "":
+		errs.add(path, "must not be empty")
+	case !printable(name):
+		errs.add(path, "must be printable ASCII (got %q)", name)
+	case seen[name]:
+		errs.add(path, "must be unique (got %q again)", name)
+	}
+	seen[name] = true
+}
+
+func (s *Selector) check(path string, errs *problems) {
+	for name, p := range map[string]string{"pathExact": s.PathExact, "pathPrefix": s.PathPrefix} {
+		if p != "" && p[0] != '/' {
+			errs.add(field(path, name), "must start with / (got %q)", p)
+		}
+	}
+	for i, h := range s.Hosts {
+		if !hostName.MatchString(h) { // *.example.com would pick nothing
+			errs.add(index(field(path, "hosts"), i),
+				"must be a host name, an IPv4 address or an IPv6 address in brackets (got %q)", h)
+		}
+	}
+	for i, m := range s.Methods {
+		if m == "" {
+			errs.add(index(field(path, "methods"), i), "must not be empty")
+		}
+	}
+}
+
+func (r *Rule) check(path string, errs *problems) {
+	seen := map[string]bool{}
+	for i, k := range r.Keys {
+		checkKey(k, index(field(path, "limit_keys"), i), seen, errs)
+	}
+	seen = map[string]bool{}
+	for _, k := range slices.Sorted(maps.Keys(r.Match)) {
+		keyPath := field(field(path, "match"), k)
+		checkKey(k, keyPath, seen, errs)
+		if r.Match[k] == "" {
+			errs.add(keyPath, "must not be empty, because an empty value counts as missing")
+		}
+	}
+	if r.OnMissing < Skip || r.OnMissing > Shared {
+		errs.add(field(path, "on_missing"), "is %d, want Skip, Reject or Shared", r.OnMissing)
+	}
+	if err := r.Limit.Validate(); err != nil && r.Limit != unreadLimit {
+		errs.add(field(path, "limit"), "is not valid: %v", err)
+	}
+	r.Cost.check(field(path, "algorithm_config"), errs)
+}
+
+// unreadLimit is the limit of a rule whose own limit could not be read, which is an error
+// already.
+var unreadLimit = tb.Limit{Capacity: -1}
+
+const wantCostSource = "must be fixed, header:<name> or query:<name>, " +
+	"with a name of A-Z a-z 0-9 _ - (got %q)"
+
+// maxCost is the largest cost that makes sense in a policy: 10⁸ times the largest bucket.
+const maxCost = 1e17
+
+func (c *Cost) check(path string, errs *problems) {
+	if c.Source != "" && c.Source != "fixed" {
+		kind, name, _ := strings.Cut(c.Source, ":")
+		if kind != "header" && kind != "query" || !partName.MatchString(name) {
+			errs.add(field(path, "cost_source"), wantCostSource, c.Source)
+		}
+	}
+	costs := []struct {
+		name  string
+		value float64
+	}{
+		{"fixed_cost", c.Fixed},
+		{"default_cost", c.Default},
+		{"min_cost", c.Min},
+		{"max_cost", c.Max},
+	}
+	for _, f := range costs {
+		if !(f.value >= 0 && f.value <= maxCost) { // NaN fails both
+			errs.add(field(path, f.name), "must be > 0 and at most %g (got %v)", maxCost, f.value)
+		}
+	}
+	if c.Max > 0 && c.Min > c.Max {
+		errs.add(field(path, "min_cost"), "must be <= max_cost (got %v, want <= %v)", c.Min, c.Max)
+	}
+}
+
+func checkKey(key, path string, seen map[string]bool, errs *problems) {
+	kind, name, _ := strings.Cut(key, ":")
+	if key == "" || !printable(key) {
+		errs.add(path, "must be printable ASCII and not empty (got %q)", key)
+	}
+	if slices.Contains(sourceKinds, kind) && !partName.MatchString(name) {
+		errs.add(path, "must be %s: and a name of A-Z a-z 0-9 _ - (got %q)", kind, key)
+	}
+	if seen[canonical(key)] {
+		errs.add(path, "must be unique (got %q again)", key)
+	}
+	seen[canonical(key)] = true
+}
+
+// checkLabels checks that no rule's name is the label of another rule.
+func (p *Policy) checkLabels(errs *problems) {
+	type owner struct{ set, rule, path string }
+	owners := map[string]owner{}
+	labels := p.labels()
+	for i := range p.Sets {
+		for r, path := range p.Sets[i].all(p.setPath(i)) {
+			label, own := labels[0], owner{p.Sets[i].Name, r.Name, path}
+			labels = labels[1:]
+			other, taken := owners[label]
+			if taken && (other.set != own.set || other.rule != own.rule) {
+				errs.add(field(path, "name"), "must be another: clients would see %q, as for %s",
+					label, other.path)
+			}
+			owners[label] = own
+		}
+	}
+}
+
+func printable(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' })
+}
+
+// Warnings returns what is valid in the policy and probably not meant. Each warning begins with
+// a path, as the errors of ParsePolicy do.
+func (p *Policy) Warnings() []string {
+	warnings := slices.Clone(p.warnings)
+	warn := func(path, text string) { warnings = append(warnings, join(path, text)) }
+	if p.UnverifiedJWT {
+		warn("jwt", "is unverified: without a check of the signature a client may claim anything, "+
+			"plan=enterprise included")
+	}
+	for i := range p.Sets {
+		s := &p.Sets[i]
+		for r, path := range s.all(p.setPath(i)) {
+			path = field(path, "algorithm_config")
+			if c := r.Cost; c.isFixed() && c.fallback() > float64(r.Limit.Capacity) {
+				warn(field(path, "fixed_cost"), "is above burst, so the rule refuses every request")
+			} else if !c.isFixed() && (c.Min == 0 || c.Max == 0) {
+				warn(field(path, "cost_source"), "lets clients that set the cost themselves set "+
+					"their limit, without min_cost and max_cost")
+			}
+		}
+		always := func(r Rule) bool { return len(r.Match) == 0 && !r.Shadow }
+		if s.Fallback != nil && slices.ContainsFunc(s.Rules, always) {
+			warn(field(p.setPath(i), fallbackName),
+				"never applies, because there is a rule without match")
+		}
+	}
+	return warnings
+}

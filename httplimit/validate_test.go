@@ -1,0 +1,293 @@
+package httplimit
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// Each line of a case is an error. There are no other errors, and the order is the same.
+func TestEveryErrorHasItsPath(t *testing.T) {
+	ok := jsonRule("ok", "[]", 1, "")
+	bad := func(config string) string { return oneRule("[]", config) }
+	for _, c := range []struct{ policy, want string }{
+		{
+			bad(`"rps": 10, "burst": 5`),
+			`algorithm_config.burst must be >= tokens_per_second (got 5, want >= 10)`,
+		},
+		{
+			bad(`"rps": 0.5, "burst": 2.5`),
+			`algorithm_config.burst must be a whole number of tokens (got 2.5)`,
+		},
+		{
+			bad(`"rps": 10, "burst": 2.5`),
+			"algorithm_config.burst must be a whole number of tokens (got 2.5)\n" +
+				"algorithm_config.burst must be >= tokens_per_second (got 2.5, want >= 10)",
+		},
+		{
+			bad(`"rps": 5, "burst": 0`),
+			`algorithm_config.burst must be >= tokens_per_second (got 0, want >= 5)`,
+		},
+		{
+			bad(`"rps": 1e-41, "burst": 1e-40`),
+			"algorithm_config.rps has too many digits (got 1e-41)\n" +
+				"algorithm_config.burst must be a whole number of tokens (got 1e-40)",
+		},
+		{
+			bad(`"rps": 1e400, "burst": 1e400`),
+			"algorithm_config.rps has too many digits (got 1e400)\n" +
+				"algorithm_config.burst has too many digits (got 1e400)",
+		},
+		{
+			bad(`"rps": 1, "burst": 1073741825`),
+			`algorithm_config.burst must be at most 1073741824 (got 1073741825)`,
+		},
+		{bad(`"rps": 1`), `algorithm_config.burst is missing`},
+		{
+			bad(`"burst": 1`),
+			`algorithm_config.tokens_per_second is missing, and so is its alias rps`,
+		},
+		{bad(`"rps": 0, "burst": 1`), `algorithm_config.rps must be > 0 (got 0)`},
+		{bad(`"rps": -1, "burst": -1`), "algorithm_config.rps must be > 0 (got -1)\n" +
+			"algorithm_config.burst must be > 0 (got -1)"},
+		{
+			bad(`"tokens_per_second": 1, "rps": 0, "burst": 1`),
+			`algorithm_config.rps must be > 0 (got 0)`,
+		},
+		{
+			bad(`"rps": "1", "burst": null`),
+			"algorithm_config.rps must be a number (got a string)\n" +
+				"algorithm_config.burst must be a number (got null)",
+		},
+		{
+			bad(`"rps": 1e999999999, "burst": 1`),
+			`algorithm_config.rps has too many digits (got 1e999999999)`,
+		},
+		{
+			bad(`"rps": 1, "burst": 1` + strings.Repeat("0", 40)),
+			`algorithm_config.burst has too many digits (got 1` + strings.Repeat("0", 40) + `)`,
+		},
+		{
+			bad(`"rps": 1, "burst": 1, "fixed_cost": 0`),
+			`algorithm_config.fixed_cost must be > 0 (got 0)`,
+		},
+		{
+			bad(`"rps": 1, "burst": 1, "default_cost": -2`),
+			`algorithm_config.default_cost must be > 0 (got -2)`,
+		},
+		{
+			bad(`"rps": 1, "burst": 1, "max_cost": 1e20`),
+			`algorithm_config.max_cost must be > 0 and at most 1e+17 (got 1e+20)`,
+		},
+		{
+			bad(`"rps": 1, "burst": 1, "min_cost": 3, "max_cost": 2`),
+			`algorithm_config.min_cost must be <= max_cost (got 3, want <= 2)`,
+		},
+		{
+			bad(`"rps": 1, "burst": 1, "cost_source": "header:a b"`),
+			`algorithm_config.cost_source must be ` +
+				`fixed, header:<name> or query:<name>, with a name of A-Z a-z 0-9 _ - (got "header:a b")`,
+		},
+		{
+			bad(`"rps": 1, "burst": 1, "cost_source": ""`),
+			`algorithm_config.cost_source must be ` +
+				`fixed, header:<name> or query:<name>, with a name of A-Z a-z 0-9 _ - (got "")`,
+		},
+		{
+			bad(`"rps": 1, "burst": 1, "cost_source": "cookie:x"`),
+			`algorithm_config.cost_source must be ` +
+				`fixed, header:<name> or query:<name>, with a name of A-Z a-z 0-9 _ - (got "cookie:x")`,
+		},
+		{bad(`"rps": 1, "burst": 1, "brust": 1`), `algorithm_config.brust is an unknown field`},
+		{
+			bad(`"rps": 1, "burst": 1, "burst": 2`),
+			`algorithm_config.burst is there more than once`,
+		},
+		{
+			jsonRules("", ok, jsonRule("", `["header:", 1]`, 1, `"x": 1`), jsonRule("ok",
+				`["ip:address", "ip:address"]`, 1, "")),
+			"rules[1].limit_keys[1] must be a string (got a number)\n" +
+				"rules[1].x is an unknown field\n" +
+				"rules[1].name must not be empty\n" +
+				"rules[1].limit_keys[0] must be header: and a name of A-Z a-z 0-9 _ - " +
+				"(got \"header:\")\n" +
+				"rules[2].name must be unique (got \"ok\" again)\n" +
+				"rules[2].limit_keys[1] must be unique (got \"ip:address\" again)",
+		},
+		{
+			jsonRules("", jsonRule("a", `["jwt:a.b", "", "t\u00e4g"]`, 1, "")),
+			"rules[0].limit_keys[0] must be jwt: and a name of A-Z a-z 0-9 _ - (got \"jwt:a.b\")\n" +
+				"rules[0].limit_keys[1] must be printable ASCII and not empty (got \"\")\n" +
+				"rules[0].limit_keys[2] must be printable ASCII and not empty (got \"täg\")",
+		},
+		{
+			jsonRules("", jsonRule("a", `[]`, 1,
+				`"match": {"header:x": "", "query:": "1", "jwt:a": []}`)),
+			"rules[0].match[\"jwt:a\"] must be a string, number or boolean (got an array)\n" +
+				"rules[0].match[\"header:x\"] must not be empty, because an empty value counts as missing\n" +
+				"rules[0].match[\"query:\"] must be query: and a name of A-Z a-z 0-9 _ - (got \"query:\")",
+		},
+		{
+			jsonRules("", jsonRule("a", `["header:k", "header:K", "query:k", "query:K"]`, 1,
+				`"match": {"header:X": "1", "header:x": "2", "jwt:x": 1, "jwt:X": 1}`)),
+			"rules[0].limit_keys[1] must be unique (got \"header:K\" again)\n" +
+				"rules[0].match[\"header:x\"] must be unique (got \"header:x\" again)",
+		},
+		{
+			jsonRules("", jsonRule("a", `[]`, 1, `"on_missing": "skipp", "mode": "off"`)),
+			"rules[0].on_missing must be skip or reject or shared (got \"skipp\")\n" +
+				"rules[0].mode must be enforce or shadow (got \"off\")",
+		},
+		{
+			jsonRules(`"evaluation": "any", "jwt": 1, "y": {}`),
+			"jwt must be a string (got a number)\n" +
+				"evaluation must be ladders or all_match or first_match (got \"any\")\ny is an unknown field",
+		},
+		{
+			jsonRules(`"selector": {"methods": [1, ""], "hosts": [null, "a", "*"]}`),
+			"selector.hosts[0] must be a string (got null)\n" +
+				"selector.methods[0] must be a string (got a number)\n" +
+				"selector.hosts[2] must be a host name, an IPv4 address or an IPv6 address in " +
+				"brackets (got \"*\")\nselector.methods[1] must not be empty",
+		},
+		{
+			`{"policies": [{"id": "a", "spec": []}]}`,
+			"policies[0].spec must be an object (got an array)",
+		},
+		{
+			`{"name": "a", "limit_keys": [], "algorithm_config": []}`,
+			"algorithm_config must be an object (got an array)",
+		},
+		{`{"rules": [1]}`, "rules[0] must be an object (got a number)"},
+		{
+			jsonRules("", jsonRule("a", `[1, 2]`, 1, "")),
+			"rules[0].limit_keys[0] must be a string (got a number)\n" +
+				"rules[0].limit_keys[1] must be a string (got a number)",
+		},
+		{`{"rules": {}}`, "rules must be an array (got an object)"},
+		{
+			`{"name": "a", "algorithm": "leaky"}`,
+			"limit_keys is missing ([] means one bucket for all requests)\n" +
+				"algorithm must be token_bucket (got \"leaky\")\nalgorithm_config is missing",
+		},
+		{
+			jsonRules(`"selector": {"pathPrefix": "v1", "methods": [""], "hosts": [""], "path": 1}`),
+			"selector.path is an unknown field\nselector.pathPrefix must start with / (got \"v1\")\n" +
+				"selector.hosts[0] must be a host name, an IPv4 address or an IPv6 address in " +
+				"brackets (got \"\")\nselector.methods[0] must not be empty",
+		},
+		{
+			jsonRules(`"selector": {"hosts": ["a.example:80", "[::1]:80", "*.example", "::1"]}`),
+			"selector.hosts[2] must be a host name, an IPv4 address or an IPv6 address in " +
+				"brackets (got \"*.example\")\n" +
+				"selector.hosts[3] must be a host name, an IPv4 address or an IPv6 address in " +
+				"brackets (got \"::1\")",
+		},
+		{
+			jsonRules(`"fallback_limit": {"limit_keys": []}`),
+			"fallback_limit.algorithm_config is missing",
+		},
+		{
+			sprintf(`{"expires_at": "soon", "kill_switches": [{}], "global_shadow": {}, "policies": [
+			{"id": "a", "spec": {"rules": [], "loop_detection": {}}},
+			{"id": "a", "spec": {"rules": [%s]}}, {"id": ""}]}`, bad(`"rps": 9, "burst": 1`)),
+			"expires_at must be a time such as 2026-01-31T00:00:00Z (got \"soon\")\n" +
+				"kill_switches are not supported\n" +
+				"policies[0].spec.loop_detection is an unknown field\n" +
+				"policies[1].spec.rules[0].algorithm_config.burst must be >= " +
+				"tokens_per_second (got 1, want >= 9)\n" +
+				"policies[2].spec is missing\n" +
+				"global_shadow is an unknown field\n" +
+				"policies[1].id must be unique (got \"a\" again)\npolicies[2].id must not be empty",
+		},
+		{
+			sprintf(`{"policies": [{"id": "a", "spec": {"rules": [%s]}},
+			{"id": "b", "spec": {"rules": [%s]}}, {"id": "c", "spec": {"rules": [%[1]s]}}]}`,
+				jsonRule("r", "[]", 1, ""), jsonRule("a/r", "[]", 1, "")),
+			"policies[1].spec.rules[0].name must be another: " +
+				"clients would see \"a/r\", as for policies[0].spec.rules[0]",
+		},
+	} {
+		p, err := ParsePolicy([]byte(c.policy))
+		if want := "httplimit: policy:\n" + c.want; p != nil || err == nil || err.Error() != want {
+			t.Errorf("%s\n%v\nwant\n%s", c.policy, err, want)
+		}
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	for _, c := range []struct{ policy, want string }{
+		{oneRule("[]", `"rps": 1, "burst": 2, "fixed_cost": 2`), ""},
+		{
+			oneRule("[]", `"rps": 1, "burst": 2, "fixed_cost": 2.5`),
+			"algorithm_config.fixed_cost is above burst",
+		},
+		{
+			oneRule("[]", `"rps": 1, "burst": 2, "cost_source": "header:w"`),
+			"algorithm_config.cost_source lets clients",
+		},
+		{
+			oneRule("[]", `"rps": 1, "burst": 2, "cost_source": "query:w", "min_cost": 1`),
+			"algorithm_config.cost_source lets clients",
+		},
+		{oneRule("[]",
+			`"rps": 1, "burst": 2, "cost_source": "query:w", "min_cost": 1, "max_cost": 2`), ""},
+		{jsonRules(`"jwt": "unverified"`), "jwt is unverified: without a check of the signature"},
+		{jsonRules(`"jwt": "context"`), ""},
+		{
+			jsonRules(`"fallback_limit": `+jsonRule("f", "[]", 1, ""), jsonRule("a", "[]", 1, "")),
+			"fallback_limit never applies",
+		},
+		{jsonRules(`"fallback_limit": `+jsonRule("f", "[]", 1, ""), jsonRule("a", "[]", 1,
+			`"mode": "shadow"`)), ""},
+		{jsonRules(`"fallback_limit": `+jsonRule("f", "[]", 1, ""), jsonRule("a", "[]", 1,
+			`"match": {"query:a": 1}`)), ""},
+		{`{"policies": [], "expires_at": "2026-01-01T00:00:00Z"}`, "expires_at is not enforced"},
+	} {
+		p := mustParse(t, c.policy)
+		warnings := p.Warnings()
+		got := strings.Join(warnings, "\n")
+		if (got == "") != (c.want == "") || !strings.HasPrefix(got,
+			c.want) || len(warnings) > 1 {
+			t.Errorf("%s\n%q, want %q", c.policy, got, c.want)
+		}
+	}
+}
+
+func TestRuleNamesArePrintableASCII(t *testing.T) {
+	for name, ok := range map[string]bool{
+		`per "org" \ x`: true, "~": true, "a\tb": false, "ü": false, "\x7f": false,
+	} {
+		_, err := New(Rules(Rule{Name: name, Limit: tb.Limit{Capacity: 1, Tokens: 1, Per: 1}}))
+		if (err == nil) != ok {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}
+
+func TestPoliciesBuiltInGoAreChecked(t *testing.T) {
+	p := &Policy{Sets: []RuleSet{
+		{Name: "a", Rules: []Rule{{Name: "x", OnMissing: 9}}},
+		{Name: "a\n", Evaluation: 7, Fallback: &Rule{
+			Name: "y", Keys: []string{"ip:asn"},
+			Limit: tb.Limit{Capacity: 1, Tokens: 1, Per: 1}, Cost: Cost{Fixed: -1},
+		}},
+	}}
+	_, err := New(p, WithClientAddress(ClientAddress{IPv6Bits: 129}),
+		WithLimiterOptions(tb.WithMaxKeys(0)))
+	for _, want := range []string{
+		`sets[0].rules[0].on_missing is 9`,
+		`sets[0].rules[0].limit is not valid: tb: Capacity is 0, want 1 to 1073741824`,
+		`sets[1].id must be printable ASCII (got "a\n")`,
+		`sets[1].evaluation is 7`,
+		`sets[1].fallback_limit.algorithm_config.fixed_cost must be > 0`,
+		`sets[1].fallback_limit.limit_keys[0] has no extractor (got "ip:asn")`,
+		`client address: want 1 to 32 and 1 to 128 bits, got 32 and 129`,
+		`tb: WithMaxKeys is 0`,
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("no %q in\n%v", want, err)
+		}
+	}
+}
