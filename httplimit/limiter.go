@@ -79,15 +79,16 @@ func (l *Limiter) Middleware(next http.Handler) http.Handler {
 // has no Rule, if no rule applied or a limiter failed.
 func (l *Limiter) Decide(w http.ResponseWriter, r *http.Request) (d Decision, ok bool) {
 	c := l.begin(r)
+	c.w = w
 	switch c.decide() {
 	case granted:
-		d, ok = c.grant(w.Header()), true
+		d, ok = c.grant(), true
 	case refused:
-		d = c.refuse(w)
+		d = c.refuse()
 	case missingKey:
-		d = c.reject(w)
+		d = c.reject()
 	case failed:
-		c.problem(w, http.StatusServiceUnavailable, "the rate limiter cannot decide")
+		c.problem(http.StatusServiceUnavailable, "the rate limiter cannot decide")
 	}
 	c.end()
 	return d, ok

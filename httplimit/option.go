@@ -167,4 +167,6 @@ type Event struct {
 	Key    []KeyPart
 	Shadow bool
 	Err    error // of Hooks.Error
+	// Writer is the ResponseWriter of the request. A hook may add header fields.
+	Writer http.ResponseWriter
 }

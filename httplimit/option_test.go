@@ -2,6 +2,7 @@ package httplimit
 
 import (
 	"errors"
+	"net/http"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -129,4 +130,16 @@ func TestXRateLimit(t *testing.T) {
 		t.Fatal("this salt gives no jitter")
 	}
 	wants(t, w, at(time.Duration(retry)*time.Second))
+}
+
+// A hook can add a field to the response, whatever the decision is.
+func TestHooksAddFields(t *testing.T) {
+	add := func(_ *http.Request, e Event) { e.Writer.Header().Set("X-Rule", e.Rule) }
+	s := newSite(t, jsonRules("", jsonRule("r", "[]", 1, "")),
+		WithHooks(Hooks{Granted: add, Refused: add}))
+	for _, code := range []int{http.StatusOK, http.StatusTooManyRequests} {
+		if w := s.get(); w.Code != code || w.Header().Get("X-Rule") != "r" {
+			t.Errorf("%d %v, want %d and the field", w.Code, w.Header(), code)
+		}
+	}
 }

@@ -27,6 +27,7 @@ type call struct {
 
 type perRequest struct {
 	r      *http.Request
+	w      http.ResponseWriter // nil in Explain
 	policy *compiled
 	now    time.Time
 
@@ -225,7 +226,7 @@ func (c *call) takeShadows() {
 
 func (c *call) runHook(hook func(*http.Request, Event), e *entry, err error) {
 	if hook != nil {
-		hook(c.r, Event{Decision: e.answer(), Key: c.keyParts(e.rule), Shadow: e.Shadow, Err: err})
+		hook(c.r, Event{e.answer(), c.keyParts(e.rule), e.Shadow, err, c.w})
 	}
 }
 

@@ -63,13 +63,13 @@ func window(r *Rule) string {
 }
 
 // grant sets the fields of a granted request, and returns the decision of the binding rule.
-func (c *call) grant(h http.Header) Decision {
+func (c *call) grant() Decision {
 	binding := c.binding()
 	if binding == nil {
 		return Decision{}
 	}
 	if !c.l.silent {
-		c.setGranted(h, binding)
+		c.setGranted(binding)
 	}
 	c.runHook(c.l.hooks.Granted, binding, nil)
 	return binding.answer()
@@ -86,7 +86,7 @@ func (c *call) binding() (binding *entry) {
 	return binding
 }
 
-func (c *call) setGranted(h http.Header, binding *entry) {
+func (c *call) setGranted(binding *entry) {
 	var start, end int // of binding's tokens
 	for e := range c.enforced() {
 		from, to := c.appendItem(e, e.decision.Remaining, c.reset(e))
@@ -95,7 +95,7 @@ func (c *call) setGranted(h http.Header, binding *entry) {
 		}
 	}
 	list := string(c.text)
-	f := fields{h, make([]string, 0, 4)}
+	f := fields{c.w.Header(), make([]string, 0, 4)}
 	f.set(fieldRateLimit, list)
 	f.setLegacy(binding.quota, list[start:end], strconv.FormatInt(c.reset(binding), 10))
 	c.setOptIn(&f, binding, list[start:end], 0)
@@ -103,7 +103,7 @@ func (c *call) setGranted(h http.Header, binding *entry) {
 
 // refuse answers a request that was refused. The binding rule, whose decision it returns, is
 // the one with the longest wait.
-func (c *call) refuse(w http.ResponseWriter) Decision {
+func (c *call) refuse() Decision {
 	var binding *entry
 	longest := time.Duration(-1)
 	for e := range c.enforced() {
@@ -120,7 +120,7 @@ func (c *call) refuse(w http.ResponseWriter) Decision {
 			c.appendItem(e, 0, retry)
 		}
 	}
-	f := fields{w.Header(), make([]string, 0, 6)}
+	f := fields{c.w.Header(), make([]string, 0, 6)}
 	seconds := strconv.FormatInt(retry, 10)
 	f.set(fieldRetryAfter, seconds)
 	f.setLegacy(binding.quota, "0", seconds)
@@ -137,17 +137,17 @@ func (c *call) refuse(w http.ResponseWriter) Decision {
 		detail = binding.label + " never has more than " + binding.quota +
 			" tokens. This request costs " + cost + ", so it can never fit."
 	}
-	c.problem(w, http.StatusTooManyRequests, detail)
+	c.problem(http.StatusTooManyRequests, detail)
 	return binding.answer()
 }
 
 // reject answers a request that lacks a key, and returns the decision of the rule that insists
 // on the key.
-func (c *call) reject(w http.ResponseWriter) Decision {
+func (c *call) reject() Decision {
 	e := c.firstMissingKey()
 	e.decision = tb.Decision{RetryAfter: tb.Never}
 	c.runHook(c.l.hooks.Refused, e, nil)
-	c.problem(w, http.StatusBadRequest, "Policy "+e.label+" needs "+e.missingKey+".")
+	c.problem(http.StatusBadRequest, "Policy "+e.label+" needs "+e.missingKey+".")
 	return e.answer()
 }
 
@@ -209,11 +209,11 @@ func (c *call) appendSeparator() {
 
 // problem answers with a body after RFC 9457. Labels and names of keys are printable ASCII, and
 // a quoted string of that is the same in Go, JSON and a structured field.
-func (c *call) problem(w http.ResponseWriter, status int, detail string) {
-	h := w.Header()
+func (c *call) problem(status int, detail string) {
+	h := c.w.Header()
 	h.Set("Cache-Control", "no-store")
 	h.Set("Content-Type", "application/problem+json")
-	w.WriteHeader(status)
+	c.w.WriteHeader(status)
 	if c.r.Method == http.MethodHead {
 		return
 	}
@@ -238,7 +238,7 @@ func (c *call) problem(w http.ResponseWriter, status int, detail string) {
 	}
 	b = append(b, "}\n"...)
 	c.text = b
-	_, _ = w.Write(b) // an error means that the client has disconnected
+	_, _ = c.w.Write(b) // an error means that the client has disconnected
 }
 
 // reset returns the seconds until e's bucket has one more whole token, at least 1.

@@ -31,7 +31,6 @@ func (rec *responseRecorder) logAccess(r *http.Request) {
 	if p.Access == AccessOff || p.Access == AccessRefused && !rec.refused() {
 		return
 	}
-	stored, _ := p.keys.LoadAndDelete(r)
 	var dropped uint64
 	if p.Access == AccessRefused {
 		var ok bool
@@ -46,9 +45,8 @@ func (rec *responseRecorder) logAccess(r *http.Request) {
 		slog.Int64("bytes", rec.bytes), slog.Duration("duration", time.Since(rec.start)),
 	}
 	if rec.ruleApplied() {
-		key, _ := stored.([]httplimit.KeyPart)
 		attrs = append(attrs, slog.String("rule", rec.decision.Rule),
-			slog.String("key", p.formatKey(key)), slog.Bool("refused", rec.refused()))
+			slog.String("key", p.formatKey(rec.key)), slog.Bool("refused", rec.refused()))
 	}
 	if rec.refused() && rec.decision.RetryAfter != tb.Never {
 		attrs = append(attrs, slog.Duration("retry_after", rec.decision.RetryAfter))

@@ -45,7 +45,6 @@ type Proxy struct {
 
 	upstream httputil.ReverseProxy // without ModifyResponse, which each request sets
 	upgraded sync.WaitGroup        // requests that have taken over their connection
-	keys     sync.Map              // *http.Request to []httplimit.KeyPart, until it is logged
 
 	// Clients can cause refusals and errors at any rate. Each log has its own throttle, so
 	// that a flood in one does not hide the other.
@@ -83,8 +82,7 @@ func New(c Config) (*Proxy, error) {
 // ServeHTTP passes a request on or refuses it.
 //
 // The state of the request is in its responseRecorder. A context value would make net/http
-// copy the request. For the same reason ServeHTTP calls Decide and not Middleware, and keys
-// pass from the hooks to the log in a map.
+// copy the request. For the same reason ServeHTTP calls Decide and not Middleware.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rec := &responseRecorder{ResponseWriter: w, proxy: p, start: time.Now()}
 	if r.ContentLength != 0 {
@@ -112,23 +110,24 @@ func (p *Proxy) decide(rec *responseRecorder, r *http.Request) bool {
 	return rec.granted
 }
 
-// hooks returns the hooks of the limiter. They store the keys of the requests to log.
+// hooks returns the hooks of the limiter. They record the keys of the requests to log.
 func (p *Proxy) hooks() httplimit.Hooks {
 	h := httplimit.Hooks{Refused: p.Refused, Error: p.limiterFailed}
-	store := func(r *http.Request, e httplimit.Event) { p.keys.Store(r, e.Key) }
 	if p.Access == AccessAll {
-		h.Granted = store
+		h.Granted = recordKey
 	}
 	if p.Access != AccessOff {
 		h.Refused = func(r *http.Request, e httplimit.Event) {
 			if p.Refused != nil {
 				p.Refused(r, e)
 			}
-			store(r, e)
+			recordKey(r, e)
 		}
 	}
 	return h
 }
+
+func recordKey(_ *http.Request, e httplimit.Event) { e.Writer.(*responseRecorder).key = e.Key }
 
 func (p *Proxy) limiterFailed(_ *http.Request, e httplimit.Event) {
 	p.errors.Error("a limiter cannot decide", "rule", e.Rule, "error", e.Err)

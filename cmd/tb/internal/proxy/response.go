@@ -27,6 +27,7 @@ type responseRecorder struct {
 
 	granted  bool
 	decision httplimit.Decision // has no Rule if no rule applied
+	key      []httplimit.KeyPart
 
 	upgraded bool
 	held     http.Header // the limiter's fields, kept out of informational responses
