@@ -5,8 +5,8 @@ import "github.com/seed-181794aa/ratelimit/internal/proof/modelcheck/overlay"
 // tableGo is the file with the sizes of the small maps.
 const tableGo = "lru/table.go"
 
-// The explored variants without a bug. In the code that ships, a small map takes so many keys that
-// no scenario replaces one. In the other variants the small maps are tiny.
+// The explored variants without a bug. The small maps of the code that ships have room for all keys
+// of a scenario, so no scenario replaces one. In the other variants the small maps are tiny.
 var (
 	shipped = overlay.Variant{Name: "shipped"}
 

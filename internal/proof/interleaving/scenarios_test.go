@@ -6,8 +6,8 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// scenarios are the programs of which every schedule is run. A reading is late if it
-// is lower than a reading that another call brings.
+// scenarios are the programs to explore. A reading is late if it is lower than a reading that
+// another call brings.
 var scenarios = slices.Concat(onOneKey, onTheTable, onTheMove, onCharges)
 
 // onTheTable has scenarios in which keys are inserted, evicted and reset.

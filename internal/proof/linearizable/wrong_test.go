@@ -18,9 +18,9 @@ func (w wrong) AllowAt(t time.Time, key string, n int) (tb.Decision, error) {
 	return w(t.Sub(span.Origin), key, n), nil
 }
 
-func (wrong) AllowCost(context.Context, string, float64) (tb.Decision, error) { panic("asked") }
-func (wrong) Peek(context.Context, string) (tb.Decision, error)               { panic("asked") }
-func (wrong) Reset(string)                                                    { panic("asked") }
+func (wrong) AllowCost(context.Context, string, float64) (tb.Decision, error) { panic("called") }
+func (wrong) Peek(context.Context, string) (tb.Decision, error)               { panic("called") }
+func (wrong) Reset(string)                                                    { panic("called") }
 
 // simpleBucket is a correct bucket of such a limiter. Its tokens are counted in the time that
 // supplies them. It agrees with the oracle at readings of whole milliseconds.

@@ -25,9 +25,9 @@ type record struct {
 //
 // The contract defines the time of an instant as the latest reading that any call has brought
 // by then. The audit counts only readings that calls on the key itself brought, because a
-// bucket does not know the others; see "Late readings" in package tb. With these readings C1
-// has no exception. A grant leaves its reading in the bucket. A refusal at a reading shows that
-// the bucket was not full then. So either bounds the later grants.
+// bucket does not know the readings of other keys; see "Late readings" in package tb. With these
+// readings C1 has no exception. A grant leaves its reading in the bucket. A refusal at a reading
+// shows that the bucket was not full then. So either bounds the later grants.
 //
 // The order in which calls take effect is unknown, but each takes effect between the two events
 // of its record. Let a and b be two events. After a and up to b, at least

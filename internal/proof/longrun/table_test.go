@@ -22,7 +22,7 @@ type exactBucket struct {
 	granted time.Duration // time of the last grant
 }
 
-// exactLimit is a limit in units, of which a token has scale.
+// exactLimit is a limit in units. A token has scale units.
 type exactLimit struct {
 	capacity, scale, rate, per *big.Int // rate is in units per period
 }
