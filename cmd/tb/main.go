@@ -15,6 +15,7 @@ import (
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/policycmd"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/printable"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/proxy"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/replay"
 )
@@ -44,6 +45,7 @@ type commands struct {
 // run parses the arguments, runs their command and returns the exit status. Besides its
 // parameters it uses nothing of the process. The end of ctx is an interrupt.
 func run(ctx context.Context, args []string, std cli.IO) int {
+	std.Stdout = printable.NewWriter(std.Stdout) // names and keys may have any characters
 	helped, help, status := false, std.Stdout, exitOK
 	if len(args) == 0 {
 		args, help, status = []string{"--help"}, std.Stderr, exitUsage
@@ -60,14 +62,14 @@ func run(ctx context.Context, args []string, std cli.IO) int {
 	case helped:
 		return status
 	case err != nil:
-		fmt.Fprintf(std.Stderr, "tb: %v\n", err)
+		fmt.Fprintf(std.Stderr, "tb: %s\n", printable.Escape(err.Error()))
 		fmt.Fprintln(std.Stderr, "Run \"tb --help\", or \"tb replay --help\" and so on for all flags.")
 		return exitUsage
 	}
 	command.BindTo(ctx, (*context.Context)(nil))
 	if err := command.Run(std); err != nil {
 		lines := strings.ReplaceAll(err.Error(), "\n", "\ntb: ") // joined errors
-		fmt.Fprintf(std.Stderr, "tb: %s\n", lines)
+		fmt.Fprintf(std.Stderr, "tb: %s\n", printable.Escape(lines))
 		return exitError
 	}
 	return exitOK

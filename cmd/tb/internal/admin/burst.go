@@ -12,6 +12,7 @@ import (
 
 const (
 	maxBurst     = 100
+	maxForm      = 1 << 10 // bytes
 	burstTimeout = 5 * time.Second // of one request of a burst
 )
 
@@ -25,7 +26,13 @@ type reply struct {
 // serveBurst sends n requests to the proxy, one after the other, and answers with the
 // replies. The form has n.
 func (s *Server) serveBurst(w http.ResponseWriter, r *http.Request) {
-	n, err := strconv.Atoi(r.PostFormValue("n"))
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	// ParseForm reads no multipart forms, which may be written to files.
+	if err := r.ParseForm(); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	n, err := strconv.Atoi(r.PostForm.Get("n"))
 	if err != nil || n < 1 || n > maxBurst {
 		http.Error(w, fmt.Sprintf("n: want a whole number, 1 to %d", maxBurst),
 			http.StatusBadRequest)

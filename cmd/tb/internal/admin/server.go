@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/printable"
 	"github.com/seed-181794aa/ratelimit/httplimit"
 )
 
@@ -110,5 +111,5 @@ func (s *Server) Run(ctx context.Context) {
 // writeJSON answers with v as JSON.
 func writeJSON(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(v) // this fails only if the client is gone
+	_ = json.NewEncoder(printable.NewWriter(w)).Encode(v) // this fails only if the client is gone
 }
