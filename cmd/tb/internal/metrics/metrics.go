@@ -20,6 +20,7 @@ type Metrics struct {
 	timed          *cas.Bucket // bounds the decisions that are timed
 	decisions      prometheus.Histogram
 	upstreamErrors *prometheus.CounterVec
+	refusedConns   prometheus.Counter
 	reloads        *prometheus.CounterVec
 	reloadOK       prometheus.Gauge
 }
@@ -44,8 +45,9 @@ var decisionBuckets = []float64{
 // decision at high rates, and processors would contend for the histogram.
 var timedLimit = tb.Limit{Capacity: 1000, Tokens: 1000, Per: time.Second}
 
-// New returns metrics that include the counts of the limiter's rules.
-func New(l *httplimit.Limiter) *Metrics {
+// New returns metrics that include the counts of the limiter's rules, and the lines that the log
+// has lost. lostLines may be nil.
+func New(l *httplimit.Limiter, lostLines func() uint64) *Metrics {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(),
 		decisions: prometheus.NewHistogram(prometheus.HistogramOpts{
@@ -58,6 +60,10 @@ func New(l *httplimit.Limiter) *Metrics {
 			Name: "tb_upstream_errors_total",
 			Help: "Errors of the upstream, by reason.",
 		}, []string{"reason"}),
+		refusedConns: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "tb_refused_connections_total",
+			Help: "Connections closed because their client had too many.",
+		}),
 		reloads: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tb_policy_reloads_total",
 			Help: "Reloads of the policy file, by outcome.",
@@ -78,7 +84,17 @@ func New(l *httplimit.Limiter) *Metrics {
 		panic(err) // the limit is valid
 	}
 	m.reloadOK.Set(1)
-	m.registry.MustRegister(m.decisions, m.upstreamErrors, m.reloads, m.reloadOK, ruleCollector{l},
+	lost := prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "tb_lost_log_lines_total",
+		Help: "Lines of the log that were lost because standard error did not take them.",
+	}, func() float64 {
+		if lostLines == nil {
+			return 0
+		}
+		return float64(lostLines())
+	})
+	m.registry.MustRegister(m.decisions, m.upstreamErrors, m.refusedConns, m.reloads, m.reloadOK,
+		lost, ruleCollector{l},
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
@@ -94,6 +110,9 @@ func (m *Metrics) ObserveDecision(start time.Time) {
 
 // UpstreamError counts an error of the upstream.
 func (m *Metrics) UpstreamError(r Reason) { m.upstreamErrors.WithLabelValues(string(r)).Inc() }
+
+// ConnectionRefused counts a connection that was closed because its client had too many.
+func (m *Metrics) ConnectionRefused() { m.refusedConns.Inc() }
 
 // Reload counts a reload of the policy file.
 func (m *Metrics) Reload(accepted bool) {

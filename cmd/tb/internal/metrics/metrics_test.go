@@ -28,7 +28,7 @@ func TestMetrics(t *testing.T) {
 	for range 3 {
 		handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
 	}
-	m := New(limiter)
+	m := New(limiter, nil)
 	m.UpstreamError(Timeout)
 	m.Reload(true)
 	m.Reload(false)
@@ -68,7 +68,7 @@ func TestObserveDecision(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m := New(limiter)
+		m := New(limiter, nil)
 		for _, n := range []string{"1000", "2000"} { // the total after each second
 			for range 3000 {
 				m.ObserveDecision(time.Now().Add(-3 * time.Microsecond))
@@ -89,7 +89,7 @@ func TestNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	problems, err := testutil.GatherAndLint(New(limiter).registry)
+	problems, err := testutil.GatherAndLint(New(limiter, nil).registry)
 	if err != nil || len(problems) > 0 {
 		t.Error(problems, err)
 	}

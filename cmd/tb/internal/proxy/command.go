@@ -2,42 +2,69 @@ package proxy
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"log/slog"
 	"net/url"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cidr"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
-	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// policyOff and adminOff are the values of --policy and --admin that turn them off.
-const (
-	policyOff = "off"
-	adminOff  = "off"
-)
+// off is the value that turns --policy, --admin or --reason-field off.
+const off = "off"
 
-// Command is `tb proxy`. Its fields are its flags, and Vars has their help.
+// Command is `tb proxy`. Its fields are its flags in groups, and Vars has their help.
 type Command struct {
+	upstreamFlags `group:"Upstream:"`
+	limitFlags    `group:"Limits:"`
+	responseFlags `group:"Responses:"`
+	clientFlags   `group:"Clients:"`
+	processFlags  `group:"Operation:"`
+}
+
+type upstreamFlags struct {
 	Upstream     upstream      `placeholder:"URL" help:"${proxy_upstream}"`
 	PreserveHost bool          `default:"true" negatable:"" help:"${proxy_host}"`
 	Timeout      time.Duration `name:"upstream-timeout" default:"60s" help:"${proxy_timeout}"`
+}
 
-	Policy   string         `placeholder:"FILE" help:"${proxy_policy}"`
-	Trusted  []cidr.Network `name:"trusted-proxies" placeholder:"CIDR" help:"${proxy_trusted}"`
-	MaxKeys  int            `default:"1048576" help:"${proxy_max_keys}"`
-	Overflow string         `enum:"forgive,refuse" default:"forgive" help:"${proxy_overflow}"`
-	Fields   string         `enum:"all,refused" default:"all" help:"${proxy_fields}"`
+type limitFlags struct {
+	Policy     string         `placeholder:"FILE" help:"${proxy_policy}"`
+	Trusted    []cidr.Network `name:"trusted-proxies" placeholder:"CIDR" help:"${proxy_trusted}"`
+	IPv4Prefix int            `name:"ipv4-prefix" default:"32" help:"${proxy_ipv4}"`
+	IPv6Prefix int            `name:"ipv6-prefix" default:"64" help:"${proxy_ipv6}"`
+	MaxKeys    int            `default:"1048576" help:"${proxy_max_keys}"`
+	Overflow   string         `enum:"forgive,refuse" default:"forgive" help:"${proxy_overflow}"`
 
-	Listen   string        `default:"127.0.0.1:8080" help:"${proxy_listen}"`
-	Admin    string        `default:"127.0.0.1:8081" help:"${proxy_admin}"`
-	Shutdown time.Duration `name:"shutdown-timeout" default:"10s" help:"${proxy_shutdown}"`
+	ClientAddressHeader string `default:"X-Forwarded-For" help:"${proxy_address_header}"`
+}
 
-	AccessLog Access `enum:"off,refused,all" default:"refused" help:"${proxy_access}"`
-	LogFormat string `enum:"text,json" default:"text" help:"${proxy_format}"`
-	ShowKeys  bool   `help:"${proxy_keys}"`
+type responseFlags struct {
+	Fields      string `enum:"all,refused" default:"all" help:"${proxy_fields}"`
+	PolicyField bool   `help:"${proxy_policy_field}"`
+	XRateLimit  bool   `name:"x-ratelimit" help:"${proxy_x}"`
+	ReasonField string `default:"X-Fairvisor-Reason" help:"${proxy_reason}"`
+	JitterSalt  string `placeholder:"TEXT" help:"${proxy_salt}"`
+}
+
+type clientFlags struct {
+	Listen        string        `default:"127.0.0.1:8080" help:"${proxy_listen}"`
+	TLSCert       string        `name:"tls-cert" placeholder:"FILE" help:"${proxy_cert}"`
+	TLSKey        string        `name:"tls-key" placeholder:"FILE" help:"${proxy_key}"`
+	H2C           bool          `name:"h2c" help:"${proxy_h2c}"`
+	Underscores   bool          `name:"underscores-in-headers" help:"${proxy_underscores}"`
+	PerAddress    int           `default:"0" help:"${proxy_connections}"`
+	HeaderTimeout time.Duration `default:"10s" help:"${proxy_header_timeout}"`
+	BodyTimeout   time.Duration `default:"60s" help:"${proxy_body_timeout}"`
+}
+
+type processFlags struct {
+	Admin     string        `default:"127.0.0.1:8081" help:"${proxy_admin}"`
+	Delay     time.Duration `name:"shutdown-delay" default:"300ms" help:"${proxy_delay}"`
+	Shutdown  time.Duration `name:"shutdown-timeout" default:"10s" help:"${proxy_shutdown}"`
+	AccessLog Access        `enum:"off,refused,all" default:"refused" help:"${proxy_access}"`
+	LogFormat string        `enum:"text,json" default:"text" help:"${proxy_format}"`
+	ShowKeys  bool          `help:"${proxy_keys}"`
 }
 
 // upstream is the URL of a server.
@@ -61,36 +88,19 @@ func (u *upstream) UnmarshalText(text []byte) error {
 func (c *Command) usesDemo() bool { return c.Upstream.Host == "" }
 
 // fromFile reports whether the policy comes from a file.
-func (c *Command) fromFile() bool { return c.Policy != "" && c.Policy != policyOff }
+func (c *Command) fromFile() bool { return c.Policy != "" && c.Policy != off }
 
-// limiterOptions returns the options of the rules' limiters.
-func (c *Command) limiterOptions() []tb.Option {
-	overflow := tb.ForgiveLeast
-	if c.Overflow == "refuse" {
-		overflow = tb.RefuseNew
-	}
-	return []tb.Option{tb.WithMaxKeys(c.MaxKeys), tb.WithOverflow(overflow)}
-}
-
-// Validate returns an error for a flag that is out of range.
-func (c *Command) Validate() error {
-	if _, err := tb.Apply(c.limiterOptions()...); err != nil {
-		return fmt.Errorf("--max-keys: %w", err)
-	}
-	if c.Timeout < 0 || c.Shutdown < 0 {
-		return errors.New("--upstream-timeout, --shutdown-timeout: want 0s or more")
-	}
-	return nil
-}
+// usesTLS reports whether clients use TLS.
+func (c *Command) usesTLS() bool { return c.TLSCert != "" }
 
 // Run serves until ctx is done. Then it waits for the requests under way and returns nil.
 func (c *Command) Run(ctx context.Context, std cli.IO) error {
-	var handler slog.Handler = slog.NewTextHandler(std.Stderr, nil)
-	if c.LogFormat == "json" {
-		handler = slog.NewJSONHandler(std.Stderr, nil)
-	}
-	r := &runner{Command: c, log: slog.New(handler)}
-	err := r.load()
+	log, lines := newLog(std.Stderr, c.LogFormat)
+	defer lines.close()
+	banner := newBackgroundWriter(std.Stdout, nil)
+	defer banner.close()
+	r := &runner{Command: c, log: log, lostLines: lines.dropped.Load, hangups: catchSignals()}
+	err := r.load(ctx)
 	if err == nil {
 		err = r.listen()
 	}
@@ -101,5 +111,5 @@ func (c *Command) Run(ctx context.Context, std cli.IO) error {
 		r.close()
 		return err
 	}
-	return r.serve(ctx, std.Stdout)
+	return r.serve(ctx, banner)
 }

@@ -15,16 +15,41 @@ var Vars = kong.Vars{
 		" second for each address, and 10 at once.",
 	"proxy_trusted": "Networks of the proxies in front of this one, separated by commas." +
 		" X-Forwarded fields are believed if they come from these networks, and dropped otherwise.",
+	"proxy_address_header": "The one field in which trusted proxies append the address of their" +
+		" client.",
+	"proxy_ipv4":     "Bits of an IPv4 address that make a client, 1 to 32.",
+	"proxy_ipv6":     "Bits of an IPv6 address that make a client, 1 to 128.",
 	"proxy_max_keys": "Bound on the keys of each rule, and so on memory: 1 to 1073741824.",
 	"proxy_overflow": "What happens to a new key while no bucket is full: forgive the smallest" +
 		" debt, or refuse the key.",
-	"proxy_fields": "Which responses have the RateLimit fields: all, or refused requests only.",
+
+	"proxy_fields":       "Which responses have the RateLimit fields: all, or refused requests only.",
+	"proxy_policy_field": "Send RateLimit-Policy, too: the limits of the rules that apply.",
+	"proxy_x": "Send X-RateLimit-Limit, -Remaining and -Reset, too, for clients that read no" +
+		" other fields.",
+	"proxy_reason": "Field that has the reason of a refusal, or 'off'.",
+	"proxy_salt": "Text from which the jitter of each client's Retry-After is derived. Proxies that" +
+		" serve the same clients should have the same text.",
 
 	"proxy_listen": "Address of the proxy.",
+	"proxy_cert": "Certificate chain for TLS in PEM. The proxy reads it again on SIGHUP. With TLS" +
+		" clients may use HTTP/2.",
+	"proxy_key": "Private key of the certificate in PEM.",
+	"proxy_h2c": "Accept HTTP/2 without TLS, from clients that know beforehand (h2c).",
+	"proxy_underscores": "Keep request fields with _ in their names. By default they are dropped," +
+		" because many upstreams read X_Api_Key as X-Api-Key.",
+	"proxy_connections": "How many connections a client address may have open; 0 for no bound." +
+		" Trusted proxies may have any number.",
+	"proxy_header_timeout": "How long a client may take to send the header of a request; 0s for no" +
+		" limit.",
+	"proxy_body_timeout": "How long a client may take to send the next piece of a body; 0s for no" +
+		" limit.",
+
 	"proxy_admin": "Address of the live page and of /metrics, or 'off'. There is no password:" +
 		" every client that reaches the address may read them.",
-	"proxy_shutdown": "How long requests may take to end when the proxy stops.",
-
+	"proxy_delay": "How long the proxy goes on when it is stopped, and closes each connection after" +
+		" its next response. A client that reuses connections then loses no request.",
+	"proxy_shutdown": "How long requests may take to end after that.",
 	"proxy_access": "Which requests to log: none (off), refused ones (at most 20 lines a second)" +
 		" or all.",
 	"proxy_format": "Format of the log on standard error: text or json.",

@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/policyfile"
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -154,13 +156,26 @@ type running struct {
 	stop         func() error // stops the command and waits for its end
 }
 
+// withDefaults returns a command without flags.
+func withDefaults(t *testing.T) *Command {
+	t.Helper()
+	c := &Command{}
+	parser, err := kong.New(c, Vars)
+	if err == nil {
+		_, err = parser.Parse(nil)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
 // run runs a command on free ports.
 func run(t *testing.T, change func(*Command)) *running {
 	t.Helper()
-	c := &Command{
-		Listen: "127.0.0.1:0", Admin: "127.0.0.1:0", PreserveHost: true, MaxKeys: 1000,
-		Shutdown: time.Minute, AccessLog: AccessRefused, LogFormat: "text",
-	}
+	c := withDefaults(t)
+	c.Listen, c.Admin, c.Shutdown = "127.0.0.1:0", "127.0.0.1:0", time.Minute
+	c.Delay = 0
 	change(c)
 	if err := c.Validate(); err != nil {
 		t.Fatal(err)

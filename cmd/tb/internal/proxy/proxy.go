@@ -8,9 +8,9 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httputil"
-	"net/netip"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/metrics"
@@ -26,13 +26,20 @@ type Config struct {
 
 	// Policy holds the limits. If it is nil, every request passes without a decision.
 	Policy         *httplimit.Policy
-	Trusted        []netip.Prefix // proxies whose X-Forwarded fields are believed
+	Client         httplimit.ClientAddress // X-Forwarded fields are believed as it says
 	LimiterOptions []tb.Option
-	SilentGrants   bool // send the limiter's fields with refusals only
+	SilentGrants   bool               // send the limiter's fields with refusals only
+	PolicyField    bool               // send RateLimit-Policy
+	XRateLimit     bool               // send X-RateLimit fields
+	Options        []httplimit.Option // that the fields above do not set
 
-	Log      *slog.Logger
-	Access   Access
-	ShowKeys bool // otherwise the log and the live page have hashes, except of addresses
+	Underscores bool          // keep fields with _ in their names
+	BodyTimeout time.Duration // between two pieces of a request's body; 0 for no limit
+
+	Log       *slog.Logger
+	LostLines func() uint64 // of the log; may be nil
+	Access    Access
+	ShowKeys  bool // otherwise the log and the live page have hashes, except of addresses
 
 	Refused func(*http.Request, httplimit.Event) // the limiter's hook; may be nil
 }
@@ -45,6 +52,9 @@ type Proxy struct {
 
 	upstream httputil.ReverseProxy // without ModifyResponse, which each request sets
 	upgraded sync.WaitGroup        // requests that have taken over their connection
+	closing  atomic.Bool           // each connection is to be closed after its next response
+	via      via
+	fields   []string // that the limiter sets
 
 	// Clients can cause refusals and errors at any rate. Each log has its own throttle, so
 	// that a flood in one does not hide the other.
@@ -55,26 +65,32 @@ type Proxy struct {
 // New returns a proxy.
 func New(c Config) (*Proxy, error) {
 	p := &Proxy{
-		Config: c, refusals: newThrottle(),
+		Config: c, refusals: newThrottle(), via: newVia(), fields: limiterFields(c),
 		errors: slog.New(throttledHandler{c.Log.Handler(), newThrottle()}),
 	}
 	policy := c.Policy
 	if policy == nil {
 		policy = httplimit.Rules()
 	}
-	options := []httplimit.Option{
-		httplimit.WithClientAddress(httplimit.ClientAddress{Trusted: c.Trusted}),
+	options := append([]httplimit.Option{
+		httplimit.WithClientAddress(c.Client),
 		httplimit.WithLimiterOptions(c.LimiterOptions...),
 		httplimit.WithHooks(p.hooks()),
-	}
+	}, c.Options...)
 	if c.SilentGrants {
 		options = append(options, httplimit.WithSilentGrants())
+	}
+	if c.PolicyField {
+		options = append(options, httplimit.WithPolicyField())
+	}
+	if c.XRateLimit {
+		options = append(options, httplimit.WithXRateLimit())
 	}
 	var err error
 	if p.Limiter, err = httplimit.New(policy, options...); err != nil {
 		return nil, err
 	}
-	p.Metrics = metrics.New(p.Limiter)
+	p.Metrics = metrics.New(p.Limiter, c.LostLines)
 	p.upstream = p.newReverseProxy()
 	return p, nil
 }
@@ -84,14 +100,19 @@ func New(c Config) (*Proxy, error) {
 // The state of the request is in its responseRecorder. A context value would make net/http
 // copy the request. For the same reason ServeHTTP calls Decide and not Middleware.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	rec := &responseRecorder{ResponseWriter: w, proxy: p, start: time.Now()}
+	rec := &responseRecorder{ResponseWriter: w, proxy: p, http1: r.ProtoMajor == 1, start: time.Now()}
 	if r.ContentLength != 0 {
-		rec.request = &requestBody{ReadCloser: r.Body}
+		rec.request = p.newRequestBody(w, r.Body)
 		r = r.WithContext(r.Context()) // a copy, because net/http inspects its own request's Body
 		r.Body = rec.request
 	}
-	dropListed(r.Header)
 	defer rec.finish(r) // also if the upstream breaks off, which panics
+	if status := p.check(r); status != 0 {
+		http.Error(rec, http.StatusText(status), status)
+		return
+	}
+	dropListed(r.Header)
+	p.dropMisreadable(r.Header)
 	if p.decide(rec, r) {
 		upstream := p.upstream
 		upstream.ModifyResponse = rec.modifyResponse

@@ -8,51 +8,75 @@ import (
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/policyfile"
-	"github.com/seed-181794aa/ratelimit/httplimit"
 )
 
-// pollInterval is how often the file is read to find changes. A read costs about ten
-// microseconds. It finds changes that kernel notifications miss: a symbolic link replaced
-// anywhere on the path, and files that another machine writes.
-const pollInterval = 250 * time.Millisecond
+const (
+	// pollInterval is how often the file is read to find changes. A read costs some ten
+	// microseconds. It finds changes that kernel notifications miss: a symbolic link replaced
+	// anywhere on the path, and files that another machine writes.
+	pollInterval = 250 * time.Millisecond
+	// patience is how long a read may take before the log has an error.
+	patience = 10 * time.Second
+)
+
+// bySignal is why the file is read again, if not because of a poll.
+const bySignal = "SIGHUP"
 
 // reloader applies a policy file to a proxy whenever it changes.
 type reloader struct {
-	proxy   *Proxy
-	file    string
-	seen    content // by the last poll
-	applied content // last, whether it was accepted or rejected
+	proxy    *Proxy
+	file     string
+	readFile func(name string) ([]byte, error)
+	patience time.Duration
+	seen     content // by the last poll
+	applied  content // last, whether it was accepted or rejected
 }
 
-// content is the text of a file, or the error that reading it returned.
-type content struct{ text, problem string }
-
-func (l *reloader) read() content {
-	data, err := os.ReadFile(l.file)
-	if err != nil {
-		return content{problem: err.Error()}
-	}
-	return content{text: string(data)}
-}
-
-// run applies the file on each signal, and polls it on each tick, until ctx is done.
+// run applies the file on each signal, and polls it on each tick, until ctx is done. It reads the
+// file once at a time: signals wait for the end of a read, and ticks are skipped.
 func (l *reloader) run(ctx context.Context, signals <-chan os.Signal, ticks <-chan time.Time) {
 	for {
+		why := ""
 		select {
 		case <-ctx.Done():
 			return
 		case <-signals:
-			l.apply(l.read(), "SIGHUP")
+			why = bySignal
 		case <-ticks:
-			l.poll()
+		}
+		c, ok := l.read(ctx)
+		switch {
+		case !ok:
+			return
+		case why == "":
+			l.poll(c)
+		default:
+			l.apply(c, why)
+		}
+	}
+}
+
+// read reads the file. It returns false if ctx is done first.
+func (l *reloader) read(ctx context.Context) (c content, ok bool) {
+	result := startReading(l.file, l.readFile)
+	late := time.NewTimer(l.patience)
+	defer late.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return content{}, false
+		case c := <-result:
+			return c, true
+		case <-late.C:
+			l.apply(content{problem: "the file cannot be read: the file system does not answer"},
+				"it is read again")
 		}
 	}
 }
 
 // poll applies the file if it has changed and two polls in a row have read the same. A file
 // may be written in several steps.
-func (l *reloader) poll() {
-	now := l.read()
+func (l *reloader) poll(now content) {
 	if now == l.seen && now != l.applied {
 		l.apply(now, "the file changed")
 	}
@@ -77,7 +101,7 @@ func (l *reloader) apply(c content, why string) {
 	l.proxy.Metrics.Reload(true)
 	l.proxy.Log.Info("policy reloaded", "file", l.file, "because", why,
 		"rules", len(l.proxy.Limiter.Stats()))
-	logWarnings(l.proxy.Log, l.file, policy)
+	logWarnings(l.proxy.Log, l.file, l.proxy.warnings(policy))
 }
 
 // reject logs each error of a policy that is not put in force.
@@ -91,8 +115,8 @@ func (l *reloader) reject(why string, err error) {
 	}
 }
 
-func logWarnings(log *slog.Logger, file string, policy *httplimit.Policy) {
-	for _, text := range policy.Warnings() {
+func logWarnings(log *slog.Logger, file string, warnings []string) {
+	for _, text := range warnings {
 		log.Warn("policy", "file", file, "warning", text)
 	}
 }

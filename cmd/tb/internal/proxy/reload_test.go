@@ -30,7 +30,7 @@ type watched struct {
 // polls polls the file n times.
 func (w *watched) polls(n int) {
 	for range n {
-		w.poll()
+		w.poll(<-startReading(w.file, w.readFile))
 	}
 }
 
@@ -39,7 +39,9 @@ func watch(t *testing.T, policy, name string, upstream http.HandlerFunc) *watche
 	t.Helper()
 	w := &watched{log: newTranscript()}
 	w.Proxy, w.url, _ = start(t, policy, upstream, func(c *Config) { c.Log = w.log.logger() })
-	w.reloader = &reloader{proxy: w.Proxy, file: name, applied: content{text: policy}}
+	w.reloader = &reloader{
+		proxy: w.Proxy, file: name, readFile: readPolicy, applied: content{text: policy},
+	}
 	return w
 }
 

@@ -1,37 +1,39 @@
 package proxy
 
 import (
-	"errors"
-	"io"
 	"net/http"
 	"net/textproto"
 	"strings"
-	"sync/atomic"
 )
 
-// requestBody is the body of a request. It records whether it ended or failed. A failure of
-// the client must not count as an error of the upstream.
-type requestBody struct {
-	io.ReadCloser
-	ended, failed atomic.Bool
-}
-
-func (b *requestBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
+// check returns the status of a request that is not passed on, or 0.
+func (p *Proxy) check(r *http.Request) int {
 	switch {
-	case errors.Is(err, io.EOF):
-		b.ended.Store(true)
-	case err != nil && !errors.Is(err, http.ErrBodyReadAfterClose):
-		b.failed.Store(true)
+	case r.Method == http.MethodTrace, r.Method == http.MethodConnect:
+		return http.StatusNotImplemented
+	case p.via.sent(r.Header):
+		p.errors.Error("loop: the upstream sends requests back to the proxy", "path", r.URL.Path)
+		return http.StatusLoopDetected
 	}
-	return n, err
+	return 0
 }
 
-// unread reports whether there is a body that was not read to its end.
-func (b *requestBody) unread() bool { return b != nil && !b.ended.Load() }
-
-// clientFailed reports whether the client broke off or sent a malformed body.
-func (b *requestBody) clientFailed() bool { return b != nil && b.failed.Load() }
+// dropMisreadable drops the fields whose names have other characters than letters, digits and
+// hyphens. Many upstreams turn a name into a variable and read X_Api_Key as X-Api-Key. A client
+// could hide a key from the limiter that way.
+func (p *Proxy) dropMisreadable(h http.Header) {
+	for name := range h {
+		for i := range len(name) {
+			c := name[i]
+			if c == '-' || 'a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9' ||
+				c == '_' && p.Underscores {
+				continue
+			}
+			delete(h, name)
+			break
+		}
+	}
+}
 
 // dropListed drops the fields that the client lists in Connection. They are not passed on,
 // so the limiter must not see them: a client could show it another API key each time, and

@@ -74,7 +74,7 @@ func TestConnectionChoosesNoBucket(t *testing.T) {
 func TestConnectionHidesNoAddress(t *testing.T) {
 	_, url, _ := start(t, two, func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, r.Header.Get("X-Forwarded-For"))
-	}, func(c *Config) { c.Trusted = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")} })
+	}, func(c *Config) { c.Client.Trusted = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")} })
 	for _, address := range []string{"192.0.2.1", "192.0.2.2"} {
 		r, body := get(t, url, "X-Forwarded-For", address, "Connection", "X-Forwarded-For, TE",
 			"TE", "trailers")

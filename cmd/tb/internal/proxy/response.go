@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bufio"
+	"fmt"
 	"net"
 	"net/http"
 	"time"
@@ -20,6 +21,7 @@ type responseRecorder struct {
 	proxy   *Proxy
 	request *requestBody // nil if the request has no body
 
+	http1    bool // and not HTTP/2
 	start    time.Time
 	observed bool // the duration of the decision
 	status   int
@@ -57,6 +59,9 @@ func (rec *responseRecorder) hasLimiterFields() bool {
 
 // modifyResponse prepares the upstream's response.
 func (rec *responseRecorder) modifyResponse(r *http.Response) error {
+	if r.StatusCode < 100 || r.StatusCode > 999 { // ResponseWriter would panic
+		return fmt.Errorf("malformed HTTP status code %03d", r.StatusCode)
+	}
 	if r.StatusCode != http.StatusSwitchingProtocols { // then the body is the connection
 		r.Body = &responseBody{r.Body, rec.proxy}
 	}
@@ -74,6 +79,8 @@ func (rec *responseRecorder) modifyResponse(r *http.Response) error {
 func (rec *responseRecorder) WriteHeader(status int) {
 	rec.observeDecision()
 	switch {
+	case rec.upgraded: // the client has disconnected
+		return
 	case status == http.StatusContinue:
 		// net/http sends it when the body is read: after the upstream has asked for the body.
 		rec.hold()
@@ -88,16 +95,26 @@ func (rec *responseRecorder) WriteHeader(status int) {
 		switch {
 		case !rec.granted:
 			rec.boundBodyDrain()
-		case rec.request.unread():
+		case rec.http1 && rec.request.unread():
+			rec.Header().Set("Connection", "close")
+		}
+		if rec.proxy.closing.Load() {
 			rec.Header().Set("Connection", "close")
 		}
 	}
 	rec.ResponseWriter.WriteHeader(status)
 }
 
-// limiterFields are the fields that the limiter sets.
-var limiterFields = [...]string{
-	"Ratelimit", "Ratelimit-Limit", "Ratelimit-Remaining", "Ratelimit-Reset",
+// limiterFields returns the fields that the limiter sets.
+func limiterFields(c Config) []string {
+	all := []string{"Ratelimit", "Ratelimit-Limit", "Ratelimit-Remaining", "Ratelimit-Reset"}
+	if c.PolicyField {
+		all = append(all, "Ratelimit-Policy")
+	}
+	if c.XRateLimit {
+		all = append(all, "X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset")
+	}
+	return all
 }
 
 // hold holds the limiter's fields back for the final response. httputil.ReverseProxy sends
@@ -111,7 +128,7 @@ func (rec *responseRecorder) hold() {
 	if first {
 		rec.held = http.Header{}
 	}
-	for _, name := range limiterFields {
+	for _, name := range rec.proxy.fields {
 		if values := rec.Header()[name]; first && len(values) > 0 {
 			rec.held[name] = values[:1:1] // the upstream's values follow it
 		}
@@ -121,6 +138,9 @@ func (rec *responseRecorder) hold() {
 
 // Write implements http.ResponseWriter.
 func (rec *responseRecorder) Write(b []byte) (int, error) {
+	if rec.upgraded {
+		return 0, http.ErrHijacked
+	}
 	if rec.status == 0 {
 		rec.WriteHeader(http.StatusOK)
 	}
@@ -154,6 +174,7 @@ func (rec *responseRecorder) finish(r *http.Request) {
 	if rec.upgraded {
 		rec.proxy.upgraded.Done()
 	}
+	rec.request.release()
 	rec.boundBodyDrain()
 	rec.logAccess(r)
 }

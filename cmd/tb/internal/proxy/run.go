@@ -1,12 +1,15 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"os"
 	"os/signal"
@@ -16,37 +19,61 @@ import (
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/admin"
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cidr"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/policyfile"
 	"github.com/seed-181794aa/ratelimit/httplimit"
+	"github.com/seed-181794aa/ratelimit/internal/clientaddr"
 )
 
 // runner is a Command under way. Run calls load, listen, build and serve in this order.
 type runner struct {
 	*Command
-	log *slog.Logger
+	log       *slog.Logger
+	lostLines func() uint64 // of the log
+	hangups   <-chan os.Signal
 
-	data   []byte // of the policy file
-	policy *httplimit.Policy
+	data        []byte // of the policy file
+	policy      *httplimit.Policy
+	certificate *certificate // nil without TLS
 
 	proxyListener, adminListener, demoListener net.Listener // the last two may be nil
 
 	proxy   *Proxy
+	front   *connections  // of the proxy
 	admin   *admin.Server // nil if it is off
 	servers []*server     // in the order in which they are stopped
 }
 
-// load reads the policy.
-func (r *runner) load() (err error) {
+// catchSignals returns the channel of SIGHUP, which then never kills the process. A write to a
+// closed pipe, as after the end of the process that reads the log, does not kill it either.
+func catchSignals() <-chan os.Signal {
+	signal.Ignore(syscall.SIGPIPE)
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	return hangups
+}
+
+// load reads the policy and the certificate.
+func (r *runner) load(ctx context.Context) (err error) {
+	if r.usesTLS() {
+		if r.certificate, err = loadCertificate(r.TLSCert, r.TLSKey); err != nil {
+			return err
+		}
+	}
 	name := r.Policy
 	switch name {
-	case policyOff:
+	case off:
 		return nil
 	case "":
 		name, r.data = "the default policy", []byte(demoPolicy)
 	default:
-		if r.data, err = os.ReadFile(name); err != nil {
-			return err
+		select {
+		case c := <-startReading(name, readPolicy):
+			if c.problem != "" {
+				return errors.New(c.problem)
+			}
+			r.data = []byte(c.text)
+		case <-ctx.Done():
+			return fmt.Errorf("%s: interrupted while reading", name)
 		}
 	}
 	policy, err := policyfile.Parse(r.data)
@@ -54,7 +81,6 @@ func (r *runner) load() (err error) {
 		return fmt.Errorf("%s is not accepted:\n%s", name,
 			strings.Join(policyfile.Problems(err), "\n"))
 	}
-	logWarnings(r.log, name, policy)
 	r.policy = policy
 	return nil
 }
@@ -73,7 +99,7 @@ func (r *runner) listen() (err error) {
 		return l
 	}
 	r.proxyListener = open("--listen", r.Listen)
-	if r.Admin != adminOff {
+	if r.Admin != off {
 		r.adminListener = open("--admin", r.Admin)
 	}
 	if r.usesDemo() {
@@ -95,8 +121,10 @@ func (r *runner) close() {
 func (r *runner) build() (err error) {
 	c := Config{
 		Upstream: &r.Upstream.URL, PreserveHost: r.PreserveHost, Timeout: r.Timeout,
-		Policy: r.policy, Trusted: cidr.Prefixes(r.Trusted), LimiterOptions: r.limiterOptions(),
-		SilentGrants: r.Fields == "refused", Log: r.log, Access: r.AccessLog, ShowKeys: r.ShowKeys,
+		Policy: r.policy, Client: r.clientAddress(), LimiterOptions: r.limiterOptions(),
+		SilentGrants: r.Fields == "refused", PolicyField: r.PolicyField, XRateLimit: r.XRateLimit,
+		Options: r.options(), Underscores: r.Underscores, BodyTimeout: r.BodyTimeout,
+		Log: r.log, Access: r.AccessLog, ShowKeys: r.ShowKeys, LostLines: r.lostLines,
 	}
 	if r.usesDemo() {
 		c.Upstream = &url.URL{Scheme: "http", Host: address(r.demoListener)}
@@ -107,14 +135,25 @@ func (r *runner) build() (err error) {
 	if r.proxy, err = New(c); err != nil {
 		return err
 	}
-	add := func(l net.Listener, h http.Handler) {
-		r.servers = append(r.servers, newServer(l, h, r.log))
+	if r.policy != nil {
+		logWarnings(r.log, r.policyName(), r.proxy.warnings(r.policy))
 	}
-	add(r.proxyListener, r.proxy)
+	r.logRisks()
+	add := func(l net.Listener, h http.Handler) *server {
+		s := newServer(l, h, r.proxy.errors)
+		r.servers = append(r.servers, s)
+		return s
+	}
+	rules, err := clientaddr.New(c.Client.Trusted, c.Client.IPv4Bits, c.Client.IPv6Bits)
+	if err != nil {
+		return err
+	}
+	r.front = newConnections(r.proxyListener, r.PerAddress, rules, r.connectionRefused)
+	add(r.front, r.proxy).configure(r.clientFlags, r.certificate)
 	if r.adminListener != nil {
 		r.admin = admin.New(admin.Config{
 			Limiter: r.proxy.Limiter, Metrics: r.proxy.Metrics.Handler(), FormatKey: r.proxy.formatKey,
-			Proxy: "http://" + address(r.proxyListener), Demo: r.usesDemo(),
+			Proxy: r.url(), Demo: r.usesDemo() && !r.usesTLS(),
 		})
 		add(r.adminListener, r.admin)
 	}
@@ -124,22 +163,34 @@ func (r *runner) build() (err error) {
 	return nil
 }
 
+func (r *runner) connectionRefused(network netip.Addr) {
+	r.proxy.Metrics.ConnectionRefused()
+	r.proxy.errors.Warn("too many connections", "client", network.String(), "most", r.PerAddress)
+}
+
+// policyName returns the name of the policy for the log.
+func (r *runner) policyName() string { return cmp.Or(r.Policy, "the default policy") }
+
+// url returns the URL of the proxy.
+func (r *runner) url() string {
+	scheme := "http://"
+	if r.usesTLS() {
+		scheme = "https://"
+	}
+	return scheme + address(r.proxyListener)
+}
+
 // serve serves until ctx is done or a server fails. Meanwhile it reloads the policy.
 func (r *runner) serve(ctx context.Context, stdout io.Writer) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var background sync.WaitGroup
-	defer background.Wait()
+	defer redirectStandardLog(r.proxy.errors)()
+	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var tasks sync.WaitGroup
+	defer tasks.Wait()
 	defer cancel()
 
-	if r.fromFile() {
-		hangups := make(chan os.Signal, 1)
-		signal.Notify(hangups, syscall.SIGHUP)
-		defer signal.Stop(hangups)
-		background.Go(func() { r.reload(ctx, hangups) })
-	}
+	tasks.Go(func() { r.reload(background) })
 	if r.admin != nil {
-		background.Go(func() { r.admin.Run(ctx) })
+		tasks.Go(func() { r.admin.Run(background) })
 	}
 	failed := make(chan error, len(r.servers))
 	for _, s := range r.servers {
@@ -149,82 +200,63 @@ func (r *runner) serve(ctx context.Context, stdout io.Writer) error {
 	if r.adminListener != nil {
 		adminAddress = address(r.adminListener)
 	}
-	r.printBanner(stdout, address(r.proxyListener), adminAddress)
-	var err error
+	r.printBanner(stdout, r.url(), adminAddress)
 	select {
 	case <-ctx.Done():
-		r.log.Info("shutting down", "at_most", r.Shutdown)
-	case err = <-failed:
+	case err := <-failed:
+		r.stop(time.Now().Add(r.Shutdown))
+		return err
 	}
-	r.stop()
-	return err
+	r.log.Info("shutting down", "at_most", r.Delay+r.Shutdown)
+	r.stop(r.drain(r.front, failed))
+	return nil
 }
 
-// printBanner prints the addresses that serve and commands to try. admin may be "".
-func (c *Command) printBanner(w io.Writer, proxy, admin string) {
-	behind := c.Upstream.String()
-	if c.usesDemo() {
-		behind = "a demo upstream"
-	}
-	fmt.Fprintf(w, "Listening on http://%s, with %s behind it.\n", proxy, behind)
-	switch c.Policy {
-	case "":
-		fmt.Fprintln(w, "Each address gets 5 requests a second, and 10 at once.")
-	case policyOff:
-		fmt.Fprintln(w, "Nothing is limited.")
-	default:
-		fmt.Fprintf(w, "The limits come from %s, which is read again when it changes.\n", c.Policy)
-	}
-	fmt.Fprintf(w, `
-Try it in another terminal:
-
-  curl -i http://%[1]s/     # one request; the header shows what is left of the limit
-`, proxy)
-	if c.Policy == "" {
-		fmt.Fprintf(w, `  for i in $(seq 15); do   # a burst: about 10 pass, the rest get 429
-    curl -s -o /dev/null -w '%%{http_code}\n' http://%s/
-  done
-`, proxy)
-	}
-	if admin != "" {
-		fmt.Fprintf(w, `  curl http://%[1]s/metrics  # for Prometheus
-
-Watch the buckets drain and fill in a browser: http://%[1]s/
-`, admin)
-	}
-	if c.usesDemo() {
-		fmt.Fprintln(w, `
-To limit your own server, run this again with its URL and a policy:
-
-  --upstream http://localhost:3000 --policy policy.json`)
-	}
-	if c.Policy == "" {
-		fmt.Fprintf(w, "\nThis is the policy in force. Start yours from it:\n\n%s", demoPolicy)
-	}
-	fmt.Fprintln(w, "\nCtrl-C stops the proxy.")
-}
-
-// reload applies changes of the policy file until ctx is done.
-func (r *runner) reload(ctx context.Context, hangups <-chan os.Signal) {
-	started := content{text: string(r.data)}
-	l := &reloader{proxy: r.proxy, file: r.Policy, seen: started, applied: started}
+// reload reads the policy file and the certificate again on SIGHUP, and the policy file when it
+// has changed, until ctx is done.
+func (r *runner) reload(ctx context.Context) {
 	var ticks <-chan time.Time
-	if info, err := os.Stat(r.Policy); err != nil || info.Mode().IsRegular() {
+	l := &reloader{proxy: r.proxy, file: r.Policy, readFile: readPolicy, patience: patience}
+	if r.fromFile() {
+		l.seen = content{text: string(r.data)}
+		l.applied = l.seen
 		ticker := time.NewTicker(pollInterval)
 		defer ticker.Stop()
 		ticks = ticker.C
-	} // otherwise it is a pipe, which can be read only once
-	l.run(ctx, hangups, ticks)
+	}
+	forPolicy := make(chan os.Signal, 1)
+	var tasks sync.WaitGroup
+	defer tasks.Wait()
+	tasks.Go(func() { l.run(ctx, forPolicy, ticks) })
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case s := <-r.hangups:
+			r.reloadCertificate()
+			if !r.fromFile() {
+				r.log.Info("SIGHUP: there is no policy file to read again")
+				continue
+			}
+			select {
+			case forPolicy <- s:
+			default: // the file will be read again anyway
+			}
+		}
+	}
 }
 
-// stop stops the servers. The proxy is the first, because its requests may need the others.
-func (r *runner) stop() {
+// stop stops the servers. Requests to the proxy are cut off at the end. The proxy is the first,
+// because its requests may need the other servers.
+func (r *runner) stop(end time.Time) {
+	grace := time.Until(end)
 	for i, s := range r.servers {
-		if err := s.stop(r.Shutdown); err != nil {
+		if err := s.stop(grace); err != nil {
 			r.log.Warn("requests were cut off", "server", s.listener.Addr().String(), "error", err)
 		}
 		if i == 0 {
 			r.proxy.waitUpgraded()
+			grace = r.Shutdown
 		}
 	}
 }

@@ -100,7 +100,8 @@ func TestRunErrors(t *testing.T) {
 				"algorithm_config": {"tokens_per_second": 1, "burst": 1}}`)
 		},
 	} {
-		c := &Command{Listen: "127.0.0.1:0", Admin: "127.0.0.1:0", MaxKeys: 1, AccessLog: AccessOff}
+		c := withDefaults(t)
+		c.Listen, c.Admin = "127.0.0.1:0", "127.0.0.1:0"
 		change(c)
 		err := c.Run(t.Context(), cli.IO{Stdout: newTranscript(), Stderr: newTranscript()})
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -135,7 +136,7 @@ func TestIPv6(t *testing.T) {
 // The page sends no bursts to a real upstream. Without an admin address there is no page.
 func TestNoDemo(t *testing.T) {
 	r := run(t, func(c *Command) {
-		c.Policy = policyOff
+		c.Policy = off
 		_ = c.Upstream.UnmarshalText([]byte("http://127.0.0.1:1"))
 	})
 	if strings.Contains(r.banner, "demo") || !strings.Contains(r.banner, "Nothing is limited.") {
@@ -150,7 +151,7 @@ func TestNoDemo(t *testing.T) {
 	if resp.StatusCode != http.StatusMethodNotAllowed {
 		t.Error(resp.Status)
 	}
-	r = run(t, func(c *Command) { c.Admin = adminOff })
+	r = run(t, func(c *Command) { c.Admin = off })
 	if strings.Contains(r.banner, "metrics") || len(port.FindAllString(r.banner, -1)) != 3 {
 		t.Error(r.banner)
 	}

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"log/slog"
 	"net"
@@ -28,28 +29,51 @@ type server struct {
 	cancel   context.CancelFunc // ends the contexts of all requests
 }
 
+// newServer returns a server. Its log must be throttled.
 func newServer(l net.Listener, h http.Handler, log *slog.Logger) *server {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &server{
 		Server: http.Server{
-			Handler:           h,
+			Handler:           logPanics(h, log),
 			ReadHeaderTimeout: headerTimeout,
 			IdleTimeout:       idleTimeout,
 			MaxHeaderBytes:    maxHeader,
 			BaseContext:       func(net.Listener) context.Context { return ctx },
-			ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+			ErrorLog:          newErrorLog(log),
 		},
 		listener: l, cancel: cancel,
+	}
+}
+
+// configure sets the protocols and timeouts of the flags, for a listener that is a connections.
+// The certificate may be nil.
+func (s *server) configure(f clientFlags, c *certificate) {
+	s.ReadHeaderTimeout = f.HeaderTimeout
+	s.ConnState = setState
+	s.Protocols = new(http.Protocols)
+	s.Protocols.SetHTTP1(true)
+	s.Protocols.SetUnencryptedHTTP2(f.H2C && c == nil)
+	if c != nil {
+		s.Protocols.SetHTTP2(true)
+		s.TLSConfig = &tls.Config{GetCertificate: c.get}
 	}
 }
 
 // start serves in the background. It sends the error if serving ends before stop is called.
 func (s *server) start(failed chan<- error) {
 	go func() {
-		if err := s.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
+		err := s.serve()
+		if !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
 			failed <- err
 		}
 	}()
+}
+
+func (s *server) serve() error {
+	if s.TLSConfig != nil {
+		return s.ServeTLS(s.listener, "", "")
+	}
+	return s.Serve(s.listener)
 }
 
 // stop closes the listener, waits up to grace for the requests under way, and cuts off the
@@ -77,4 +101,10 @@ func (p *Proxy) waitUpgraded() {
 	case <-done:
 	case <-time.After(upgradedTimeout):
 	}
+}
+
+// isLoopback reports whether only this machine reaches a listener.
+func isLoopback(l net.Listener) bool {
+	a, ok := l.Addr().(*net.TCPAddr)
+	return ok && a.IP.IsLoopback()
 }

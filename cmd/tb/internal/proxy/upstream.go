@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -48,7 +47,7 @@ func (p *Proxy) newReverseProxy() httputil.ReverseProxy {
 		Transport:    transport,
 		ErrorHandler: p.upstreamFailed,
 		BufferPool:   &buffers{},
-		ErrorLog:     slog.NewLogLogger(p.errors.Handler(), slog.LevelWarn),
+		ErrorLog:     newErrorLog(p.errors),
 	}
 }
 
@@ -59,6 +58,7 @@ func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 	if p.PreserveHost {
 		r.Out.Host = r.In.Host
 	}
+	p.via.add(r.Out.Header, r.In)
 	r.Out.Trailer = nil // it arrives after the decision, so the limiter has not seen it
 	dropOtherUpgrades(r.Out.Header)
 	trusted := p.Limiter.TrustsPeer(r.In)
@@ -97,9 +97,14 @@ func (p *Proxy) upstreamFailed(w http.ResponseWriter, r *http.Request, err error
 		w.WriteHeader(statusClientGone)
 		return
 	}
-	if rec, ok := w.(*responseRecorder); ok && rec.request.clientFailed() {
-		http.Error(w, http.StatusText(http.StatusBadRequest), http.StatusBadRequest)
-		return
+	if rec, ok := w.(*responseRecorder); ok {
+		if rec.upgraded { // the client is gone
+			return
+		}
+		if status := rec.request.failure(); status != 0 {
+			http.Error(w, http.StatusText(status), status)
+			return
+		}
 	}
 	reason, status := metrics.Response, http.StatusBadGateway
 	var op *net.OpError

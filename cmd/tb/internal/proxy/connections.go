@@ -1,0 +1,119 @@
+package proxy
+
+import (
+	"crypto/tls"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+
+	"github.com/seed-181794aa/ratelimit/internal/clientaddr"
+)
+
+// connections is a listener that knows its open connections. It closes the connections of a
+// network that has too many. Connections of trusted proxies are not counted.
+type connections struct {
+	net.Listener
+	most    int // of a network; 0 for no bound
+	rules   clientaddr.Rules
+	refused func(network netip.Addr)
+
+	mu        sync.Mutex
+	open      map[*connection]struct{}
+	ofNetwork map[netip.Addr]int
+}
+
+func newConnections(l net.Listener, most int, rules clientaddr.Rules,
+	refused func(netip.Addr)) *connections {
+	return &connections{
+		Listener: l, most: most, rules: rules, refused: refused,
+		open: map[*connection]struct{}{}, ofNetwork: map[netip.Addr]int{},
+	}
+}
+
+// connection is a connection with its state. It has all methods of a TCPConn, because net/http
+// and httputil use more than a net.Conn has.
+type connection struct {
+	*net.TCPConn
+	state   atomic.Int32 // an http.ConnState
+	counted bool
+	network netip.Addr
+	remove  func()
+}
+
+// Accept implements net.Listener.
+func (l *connections) Accept() (net.Conn, error) {
+	for {
+		conn, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		c := &connection{TCPConn: conn.(*net.TCPConn)}
+		c.remove = sync.OnceFunc(func() { l.remove(c) })
+		if peer, ok := clientaddr.Parse(conn.RemoteAddr().String()); ok && !l.rules.Trusts(peer) {
+			c.counted, c.network = l.most > 0, l.rules.Network(peer)
+		}
+		if l.add(c) {
+			return c, nil
+		}
+		_ = conn.Close() // nothing was written
+		l.refused(c.network)
+	}
+}
+
+// add adds a connection, and reports false if its network has too many.
+func (l *connections) add(c *connection) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if c.counted {
+		if l.ofNetwork[c.network] >= l.most {
+			return false
+		}
+		l.ofNetwork[c.network]++
+	}
+	l.open[c] = struct{}{}
+	return true
+}
+
+func (l *connections) remove(c *connection) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.open, c)
+	if !c.counted {
+		return
+	}
+	if l.ofNetwork[c.network]--; l.ofNetwork[c.network] == 0 {
+		delete(l.ofNetwork, c.network)
+	}
+}
+
+// has reports whether a connection is in one of the states.
+func (l *connections) has(states ...http.ConnState) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for c := range l.open {
+		for _, s := range states {
+			if http.ConnState(c.state.Load()) == s {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Close implements net.Conn.
+func (c *connection) Close() error {
+	c.remove()
+	return c.TCPConn.Close()
+}
+
+// setState is the ConnState of a server whose listener is a connections.
+func setState(conn net.Conn, s http.ConnState) {
+	if t, ok := conn.(*tls.Conn); ok {
+		conn = t.NetConn()
+	}
+	if c, ok := conn.(*connection); ok {
+		c.state.Store(int32(s))
+	}
+}

@@ -1,0 +1,51 @@
+package proxy
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"syscall"
+)
+
+// maxPolicy bounds the policy file, in bytes.
+const maxPolicy = 16 << 20
+
+// readPolicy returns the text of a regular file. Other files may block or have no end.
+func readPolicy(name string) ([]byte, error) {
+	// Without O_NONBLOCK a named pipe cannot be opened before it has a writer.
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: want a regular file: a pipe, a device or a directory"+
+			" cannot be read again", name)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxPolicy+1))
+	if err == nil && len(data) > maxPolicy {
+		err = fmt.Errorf("%s: want at most %d bytes", name, maxPolicy)
+	}
+	return data, err
+}
+
+// content is the text of a file, or the error that reading it returned.
+type content struct{ text, problem string }
+
+// startReading reads a file in its own goroutine, because a file on a network may block for ever.
+func startReading(name string, read func(string) ([]byte, error)) <-chan content {
+	result := make(chan content, 1)
+	go func() {
+		data, err := read(name)
+		if err != nil {
+			result <- content{problem: err.Error()}
+			return
+		}
+		result <- content{text: string(data)}
+	}()
+	return result
+}

@@ -1,0 +1,81 @@
+package proxy
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// requestBody is the body of a request. It records whether it ended or failed. A failure of
+// the client must not count as an error of the upstream.
+type requestBody struct {
+	io.ReadCloser
+	ended, failed, tooLate atomic.Bool
+
+	timeout time.Duration // for each piece; 0 for no limit
+	mu      sync.Mutex
+	conn    *http.ResponseController // nil after the end of the request
+}
+
+func (p *Proxy) newRequestBody(w http.ResponseWriter, body io.ReadCloser) *requestBody {
+	return &requestBody{
+		ReadCloser: body, timeout: p.BodyTimeout, conn: http.NewResponseController(w),
+	}
+}
+
+func (b *requestBody) Read(p []byte) (int, error) {
+	if b.timeout > 0 {
+		b.setDeadline(time.Now().Add(b.timeout))
+	}
+	n, err := b.ReadCloser.Read(p)
+	switch {
+	case errors.Is(err, io.EOF):
+		b.ended.Store(true)
+		if b.timeout > 0 { // net/http reads on, to notice the end of the connection
+			b.setDeadline(time.Time{})
+		}
+	case err != nil && !errors.Is(err, http.ErrBodyReadAfterClose):
+		b.tooLate.Store(errors.Is(err, os.ErrDeadlineExceeded))
+		b.failed.Store(true)
+	}
+	return n, err
+}
+
+// setDeadline sets the deadline of the connection until release is called. The transport may
+// read a body in the background even after the end of the request, and must not set a deadline
+// for the next request.
+func (b *requestBody) setDeadline(t time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.conn != nil {
+		_ = b.conn.SetReadDeadline(t) // fails only without a connection, as in tests
+	}
+}
+
+// release ends the use of the connection.
+func (b *requestBody) release() {
+	if b != nil {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.conn = nil
+	}
+}
+
+// unread reports whether there is a body that was not read to its end.
+func (b *requestBody) unread() bool { return b != nil && !b.ended.Load() }
+
+// failure returns the status for a client that broke off, was too slow or sent a malformed body,
+// and 0 for any other client.
+func (b *requestBody) failure() int {
+	switch {
+	case b == nil || !b.failed.Load():
+		return 0
+	case b.tooLate.Load():
+		return http.StatusRequestTimeout
+	}
+	return http.StatusBadRequest
+}
