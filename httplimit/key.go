@@ -1,10 +1,10 @@
 package httplimit
 
 import (
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"unsafe"
@@ -30,9 +30,9 @@ func canonical(key string) string {
 }
 
 // newSource returns the source of the key at path. Extractors of the application come first.
-func (l *Limiter) newSource(name, path string, errs *problems) source {
+func (b *compilation) newSource(name, path string) source {
 	s := source{name: name}
-	extractor := l.extractors[canonical(name)]
+	extractor := b.l.extractors[canonical(name)]
 	kind, part, _ := strings.Cut(name, ":")
 	switch {
 	case extractor != nil:
@@ -56,9 +56,12 @@ func (l *Limiter) newSource(name, path string, errs *problems) source {
 			return v
 		}
 	case kind == "jwt" && part != "":
+		if b.l.withoutClaims && !b.policy.UnverifiedJWT {
+			b.errs.add(path, `needs claims, which only "jwt": "unverified" supplies here (got %q)`, name)
+		}
 		s.value = func(c *call) string { return claimText(c.claim(part)) }
 	default:
-		errs.add(path, "has no extractor (got %q)", name)
+		b.errs.add(path, "has no extractor (got %q)", name)
 	}
 	return s
 }
@@ -85,6 +88,30 @@ func (s *source) appendPart(key []byte, c *call) ([]byte, bool) {
 		return compositekey.AppendDigest(key, sum[:]), true
 	}
 	return compositekey.Append(key, v), v != ""
+}
+
+// DefaultMaxKeyLength is the length of the longest key that a limiter gets as it is, in bytes.
+const DefaultMaxKeyLength = 64
+
+// keySecret is the key of the hash that replaces long keys.
+type keySecret [sha256.Size]byte
+
+// newKeySecrets returns a secret that only this process has, and one that all processes with the
+// same salt have.
+func newKeySecrets(salt string) (own, shared keySecret) {
+	_, _ = rand.Read(own[:]) // never fails
+	return own, sha256.Sum256([]byte("httplimit key " + salt))
+}
+
+// hashKey replaces the bytes of keys from start on, which are a key, by their hash of 128 bits. No
+// key of parts is equal to it, because no part has a digest of this length.
+func (s *keySecret) hashKey(keys []byte, start int) []byte {
+	var both [2 * sha256.Size]byte
+	copy(both[:], s[:])
+	inner := sha256.Sum256(keys[start:])
+	copy(both[sha256.Size:], inner[:])
+	sum := sha256.Sum256(both[:])
+	return compositekey.AppendDigest(keys[:start], sum[:16])
 }
 
 // digest hashes the bytes of v in place, because v may be a megabyte.
@@ -138,33 +165,4 @@ func FormatKey(key []KeyPart) string {
 		}
 	}
 	return string(text)
-}
-
-// queryValue returns the first value of name in a query string, and how many values there are,
-// counting up to two. It reads as url.ParseQuery does, but makes no map, and no string unless
-// something is escaped.
-func queryValue(query, name string) (value string, n int) {
-	for query != "" && n < 2 {
-		var pair string
-		pair, query, _ = strings.Cut(query, "&")
-		key, v, _ := strings.Cut(pair, "=")
-		if strings.Contains(pair, ";") || len(key) > 3*len(name) || !unescape(&key) ||
-			key != name || !unescape(&v) {
-			continue
-		}
-		if n++; n == 1 {
-			value = v
-		}
-	}
-	return value, n
-}
-
-// unescape replaces s by its meaning in a query, and reports whether it is well-formed.
-func unescape(s *string) bool {
-	if !strings.ContainsAny(*s, "%+") {
-		return true
-	}
-	u, err := url.QueryUnescape(*s)
-	*s = u
-	return err == nil
 }

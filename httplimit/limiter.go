@@ -22,6 +22,7 @@ type Limiter struct {
 	reload sync.Mutex    // one SetPolicy at a time
 	calls  sync.Pool     // of *call
 	made   atomic.Uint32 // calls
+	late   atomic.Int64  // calls of limiters that no request waits for any more
 }
 
 // New returns a limiter that applies p. The error joins everything that is wrong with the
@@ -157,7 +158,7 @@ func (l *Limiter) Explain(r *http.Request) []Explanation {
 		if e.missingKey != "" {
 			e.decision = tb.Decision{RetryAfter: tb.Never}
 		} else if e.kind() != plain {
-			e.prepare(r)
+			c.prepare(e)
 			// An error leaves the zero Decision and the zero Level.
 			e.decision, _ = e.charge.Check(c.now)
 			x.Level, _ = e.charge.(leveler).Level(c.now)

@@ -1,8 +1,6 @@
 package httplimit
 
 import (
-	"context"
-	"errors"
 	"iter"
 	"net/http"
 	"net/netip"
@@ -36,7 +34,8 @@ type perRequest struct {
 	claims     map[string]any
 	hasClaims  bool
 
-	failedOpen bool // a limiter failed, and the request passes
+	limit      *timeLimit // nil until a limiter that is not of tb/cas is called
+	failedOpen bool       // a limiter failed, and the request passes
 }
 
 // entry is a rule that applies to the request.
@@ -52,7 +51,7 @@ type entry struct {
 	charge       tb.Charge // one of the next three, by the kind of the rule's limiter
 	addrCharge   cas.Charge[netip.Addr]
 	stringCharge cas.Charge[string]
-	external     externalCharge
+	external     *externalCharge
 	index        int // of the charge in call.charges
 
 	level tb.Level // after the decision; zero until the bucket is asked
@@ -127,9 +126,7 @@ func (c *call) decide() outcome {
 	case err != nil:
 		c.count(broken).errors.Add(1)
 		c.runHook(c.l.hooks.Error, broken, err)
-		// A client must not get past the limit by disconnecting, which cancels the
-		// limiter's own call.
-		if c.l.failClosed || errors.Is(c.r.Context().Err(), context.Canceled) {
+		if c.l.failClosed {
 			return failed
 		}
 		c.failedOpen = true
@@ -178,7 +175,7 @@ func (c *call) take() (allowed bool, broken *entry, err error) {
 	for k := c.policy.firstKind; k <= inProcess; k++ {
 		for e := range c.enforced() {
 			if e.kind() == k {
-				e.prepare(c.r)
+				c.prepare(e)
 				e.index = len(c.charges)
 				c.charges = append(c.charges, e.charge)
 				c.decisions = append(c.decisions, tb.Decision{})
@@ -189,7 +186,7 @@ func (c *call) take() (allowed bool, broken *entry, err error) {
 	for e := range c.enforced() {
 		e.decision = c.decisions[e.index]
 		e.refused = !e.decision.Allowed
-		if e.external.err != nil {
+		if e.external != nil && e.external.err != nil {
 			broken = e
 		}
 	}
@@ -207,7 +204,7 @@ func (c *call) takeShadows() {
 		if e.missingKey != "" {
 			e.decision = tb.Decision{RetryAfter: tb.Never}
 		} else {
-			e.prepare(c.r)
+			c.prepare(e)
 			e.decision, err = e.charge.Take(c.now)
 		}
 		switch {

@@ -61,9 +61,16 @@ type identity struct {
 	limit     tb.Limit
 }
 
+// compilation is the work of making a policy ready.
+type compilation struct {
+	l      *Limiter
+	policy *Policy
+	errs   problems
+}
+
 // compile makes p ready. Rules that are in before, too, keep their state.
 func (l *Limiter) compile(p *Policy, before *compiled) (*compiled, error) {
-	errs := p.check()
+	b := &compilation{l: l, policy: p, errs: p.check()}
 	out := &compiled{firstKind: inProcess, unverifiedJWT: p.UnverifiedJWT}
 	labels := p.labels() // in the order in which the rules are made
 	for i := range p.Sets {
@@ -71,7 +78,7 @@ func (l *Limiter) compile(p *Policy, before *compiled) (*compiled, error) {
 		c := &set{Selector: s.Selector.normalize()}
 		var rules []*rule
 		for r, path := range s.all(p.setPath(i)) {
-			rules = append(rules, l.newRule(s, r, path, labels[len(out.rules)+len(rules)], &errs))
+			rules = append(rules, b.newRule(s, r, path, labels[len(out.rules)+len(rules)]))
 		}
 		out.rules = append(out.rules, rules...) // a copy
 		if s.Fallback != nil {
@@ -85,8 +92,8 @@ func (l *Limiter) compile(p *Policy, before *compiled) (*compiled, error) {
 		c.ladders = newLadders(s.Evaluation, slices.DeleteFunc(rules, isShadow))
 		out.sets = append(out.sets, c)
 	}
-	if len(errs) > 0 {
-		return nil, errors.Join(errs...)
+	if len(b.errs) > 0 {
+		return nil, errors.Join(b.errs...)
 	}
 	states := map[identity]*ruleState{}
 	if before != nil {
@@ -106,15 +113,15 @@ func (l *Limiter) compile(p *Policy, before *compiled) (*compiled, error) {
 	return out, nil
 }
 
-func (l *Limiter) newRule(s *RuleSet, r *Rule, path, label string, errs *problems) *rule {
+func (b *compilation) newRule(s *RuleSet, r *Rule, path, label string) *rule {
 	c := &rule{Rule: *r, price: newPricing(r.Cost)}
 	c.identity = identity{s.Name, r.Name, fmt.Sprintf("%q", canonicals(r.Keys)), r.Limit}
 	c.Shadow = r.Shadow || s.Shadow
 	for i, k := range r.Keys {
-		c.sources = append(c.sources, l.newSource(k, index(field(path, "limit_keys"), i), errs))
+		c.sources = append(c.sources, b.newSource(k, index(field(path, "limit_keys"), i)))
 	}
 	for _, k := range slices.Sorted(maps.Keys(r.Match)) {
-		source := l.newSource(k, field(field(path, "match"), k), errs)
+		source := b.newSource(k, field(field(path, "match"), k))
 		c.conditions = append(c.conditions, condition{source, r.Match[k]})
 	}
 	if r.Limit.Validate() == nil {
@@ -176,7 +183,8 @@ func (r *rule) matchText() string {
 // findRules collects the rules that apply to the request in c.entries.
 func (c *call) findRules() {
 	for _, s := range c.policy.sets {
-		if !s.picks(c.r) {
+		picked, _ := s.picks(c.r)
+		if !picked {
 			continue
 		}
 		matched := c.collect(s.ladders, false)
@@ -249,6 +257,13 @@ func (c *call) pushEntry(r *rule) bool {
 	// The key is a view of c.keys, which is only appended to until the call ends. An array
 	// that c.keys has outgrown stays as it is. Limiters of tb/cas copy the keys that they
 	// keep, and end clears the charges.
+	if len(c.keys)-start > c.l.maxKeyLength {
+		secret := &c.l.ownSecret
+		if r.kind() != inProcess {
+			secret = &c.l.sharedSecret
+		}
+		c.keys = secret.hashKey(c.keys, start)
+	}
 	if key := c.keys[start:]; len(key) > 0 {
 		e.key = unsafe.String(&key[0], len(key))
 	}

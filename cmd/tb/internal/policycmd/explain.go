@@ -44,7 +44,7 @@ func (c *Explain) Run(std cli.IO) error {
 	if err != nil {
 		return errors.New(strings.Join(policyfile.Problems(err), "\n"))
 	}
-	limiter, err := httplimit.New(policy,
+	limiter, err := httplimit.New(policy, httplimit.WithoutClaims(),
 		httplimit.WithClientAddress(httplimit.ClientAddress{Trusted: cidr.Prefixes(c.Trusted)}))
 	if err != nil {
 		return err
