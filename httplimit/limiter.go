@@ -86,7 +86,7 @@ func (l *Limiter) Decide(w http.ResponseWriter, r *http.Request) (d Decision, ok
 		d, ok = c.grant(), true
 	case refused:
 		d = c.refuse()
-	case missingKey:
+	case faulty:
 		d = c.reject()
 	case failed:
 		c.problem(http.StatusServiceUnavailable, "the rate limiter cannot decide")
@@ -143,6 +143,9 @@ type Explanation struct {
 	Shadow bool
 	// MissingKey is the key that the request lacks and is refused for, or "".
 	MissingKey string
+	// AmbiguousKey is the key that the request has more than once and is refused for, or
+	// "path" if servers disagree about its path (see ResolvePath), or "".
+	AmbiguousKey string
 }
 
 // Explain returns the rules that apply to a request, and takes nothing.
@@ -154,8 +157,14 @@ func (l *Limiter) Explain(r *http.Request) []Explanation {
 	var all []Explanation
 	for i := range c.entries {
 		e := &c.entries[i]
-		x := Explanation{Key: c.keyParts(e.rule), Shadow: e.Shadow, MissingKey: e.missingKey}
-		if e.missingKey != "" {
+		x := Explanation{Key: c.keyParts(e.rule), Shadow: e.Shadow}
+		switch e.fault {
+		case isMissing:
+			x.MissingKey = e.faultyKey
+		case isRepeated, isUnclear:
+			x.AmbiguousKey = e.faultyKey
+		}
+		if e.fault != noFault {
 			e.decision = tb.Decision{RetryAfter: tb.Never}
 		} else if e.kind() != plain {
 			c.prepare(e)

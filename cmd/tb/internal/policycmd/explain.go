@@ -118,6 +118,10 @@ func answer(e httplimit.Explanation) string {
 	switch {
 	case e.MissingKey != "":
 		return "refused: lacks a key (400)"
+	case e.AmbiguousKey == "path":
+		return "refused: the path has two meanings (400)"
+	case e.AmbiguousKey != "":
+		return "refused: has a key more than once (400)"
 	case e.Allowed:
 		return fmt.Sprintf("granted, %d left", e.Remaining)
 	}
