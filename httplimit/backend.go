@@ -1,12 +1,8 @@
 package httplimit
 
 import (
-	"context"
 	"errors"
-	"math"
-	"net/http"
 	"net/netip"
-	"strings"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -20,7 +16,8 @@ type Charger interface {
 	// Charge returns a charge of a decimal number of tokens on key's bucket, and takes
 	// nothing yet. The charge gets readings of the clock of WithLimiterOptions, from one
 	// goroutine at a time. If it has a method Level(time.Time) (tb.Level, error), as the
-	// charges of tb/cas and tb/mutex have, the fields of answers are exact.
+	// charges of tb/cas and tb/mutex have, the fields of answers are exact. A Take that
+	// succeeds after the time limit of WithTimeout is undone.
 	Charge(key string, cost float64) (tb.Charge, error)
 }
 
@@ -89,92 +86,22 @@ func (l *Limiter) newState(r *rule) (s *ruleState, err error) {
 // prepare makes the charge of e's cost on e's bucket. e.charge points into e, so call.entries
 // must not grow while the charge is in use. Costs are validated with the policy and when they
 // are read, so the limiters of tb/cas return no error.
-func (e *entry) prepare(r *http.Request) {
+func (c *call) prepare(e *entry) {
 	s := e.ruleState
 	switch {
 	case s.byAddr != nil:
 		e.addrCharge, _ = s.byAddr.Charge(e.network, e.cost)
 		e.charge = &e.addrCharge
-		return
 	case s.byString != nil:
 		e.stringCharge, _ = s.byString.Charge(e.key, e.cost)
 		e.charge = &e.stringCharge
-		return
-	case s.external != nil: // it may keep the key, so it gets a copy
-		e.external.Charge, e.external.err = s.external.Charge(strings.Clone(e.key), e.cost)
 	default:
-		e.external.Charge = oneShotCharge{r.Context(), s.plain, e.key, e.cost}
+		e.external = e.newExternalCharge(c.r, c.timeLimit())
+		e.charge = e.external
 	}
-	e.charge = &e.external
 }
 
 // leveler is a charge that reports how full its bucket is. All charges of entries do.
 type leveler interface {
 	Level(t time.Time) (tb.Level, error)
 }
-
-// externalCharge is the charge of a limiter that is not of tb/cas. It can fail, and keeps its
-// first error.
-type externalCharge struct {
-	tb.Charge
-	err error
-}
-
-func (c *externalCharge) Check(t time.Time) (d tb.Decision, err error) {
-	if c.err == nil {
-		d, c.err = c.Charge.Check(t)
-	}
-	return clamp(d), c.err
-}
-
-func (c *externalCharge) Take(t time.Time) (d tb.Decision, err error) {
-	if c.err == nil {
-		d, c.err = c.Charge.Take(t)
-	}
-	return clamp(d), c.err
-}
-
-// Level returns an error if the limiter reports no levels.
-func (c *externalCharge) Level(t time.Time) (tb.Level, error) {
-	l, ok := c.Charge.(leveler)
-	if !ok {
-		return tb.Level{}, errors.ErrUnsupported
-	}
-	level, err := l.Level(t)
-	if err != nil {
-		return tb.Level{}, err
-	}
-	level.NextToken, level.Full = max(0, level.NextToken), max(0, level.Full)
-	return level, nil
-}
-
-// clamp makes the decision of an external limiter safe for header fields, which have no
-// negative numbers.
-func clamp(d tb.Decision) tb.Decision {
-	d.RetryAfter, d.Remaining = max(0, d.RetryAfter), max(0, d.Remaining)
-	return d
-}
-
-// oneShotCharge is the charge of a limiter that has AllowN only. Check cannot know the answer,
-// and Undo cannot give tokens back.
-type oneShotCharge struct {
-	ctx     context.Context
-	limiter tb.Limiter
-	key     string
-	cost    float64
-}
-
-func (oneShotCharge) Check(time.Time) (tb.Decision, error) {
-	return tb.Decision{Allowed: true}, nil
-}
-
-// Take rounds the cost up to whole tokens. The limiter may keep the key, so it gets a copy.
-func (c oneShotCharge) Take(time.Time) (tb.Decision, error) {
-	n := math.MaxInt32
-	if c.cost < math.MaxInt32 {
-		n = int(math.Ceil(c.cost))
-	}
-	return c.limiter.AllowN(c.ctx, strings.Clone(c.key), n)
-}
-
-func (oneShotCharge) Undo() {}

@@ -32,11 +32,11 @@ func contextClaims(r *http.Request) map[string]any {
 // unverifiedClaims decodes the claims of the request's bearer token. It does not check the
 // signature.
 func unverifiedClaims(r *http.Request) map[string]any {
-	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	if !strings.EqualFold(scheme, "Bearer") || len(token) > maxJWT {
+	words := strings.FieldsFunc(r.Header.Get("Authorization"), isBlank)
+	if len(words) != 2 || !strings.EqualFold(words[0], "Bearer") || len(words[1]) > maxJWT {
 		return nil
 	}
-	parts := strings.Split(strings.Trim(token, " "), ".")
+	parts := strings.Split(words[1], ".")
 	if len(parts) != 3 {
 		return nil
 	}

@@ -21,29 +21,34 @@ func (c *Cost) fallback() float64 {
 
 // pricing is a Cost made ready to be read from requests.
 type pricing struct {
-	text              func(*http.Request) string // nil if the cost is fixed; "" if there is none
+	// text returns the cost in the request, or "" if there is none. It is nil if the cost is
+	// fixed.
+	text              func(*http.Request) (cost string, isRepeated bool)
 	fallback          float64
+	repeated          float64
 	smallest, largest float64
 }
 
 func newPricing(c Cost) pricing {
-	p := pricing{fallback: c.fallback(), smallest: c.Min, largest: cmp.Or(c.Max, math.MaxFloat64)}
+	p := pricing{
+		fallback: c.fallback(), repeated: max(c.fallback(), c.Max),
+		smallest: c.Min, largest: cmp.Or(c.Max, math.MaxFloat64),
+	}
 	kind, name, _ := strings.Cut(c.Source, ":")
 	switch kind {
 	case "header":
 		name = http.CanonicalHeaderKey(name)
-		p.text = func(r *http.Request) string {
-			if lines := r.Header[name]; len(lines) == 1 {
-				return lines[0]
+		p.text = func(r *http.Request) (string, bool) {
+			lines := r.Header[name]
+			if len(lines) == 0 {
+				return "", false
 			}
-			return ""
+			return lines[0], len(lines) > 1
 		}
 	case "query":
-		p.text = func(r *http.Request) string {
-			if v, n := queryValue(r.URL.RawQuery, name); n == 1 {
-				return v
-			}
-			return ""
+		p.text = func(r *http.Request) (string, bool) {
+			v, n := queryValue(r.URL.RawQuery, name)
+			return v, n > 1
 		}
 	}
 	return p
@@ -54,7 +59,11 @@ func (p *pricing) cost(r *http.Request) float64 {
 	if p.text == nil {
 		return p.fallback
 	}
-	cost, ok := parseCost(p.text(r))
+	text, repeated := p.text(r)
+	if repeated {
+		return p.repeated
+	}
+	cost, ok := parseCost(text)
 	if !ok {
 		return p.fallback
 	}

@@ -74,31 +74,32 @@ func TestFailClosedIs503(t *testing.T) {
 	}
 }
 
-// A limiter that honours the request's context fails if the client disconnects. Such a request
-// must not pass: otherwise disconnecting would bypass the limit.
-func TestDisconnectingDoesNotBypassALimiter(t *testing.T) {
-	s, _, events := broken(t)
-	ctx, cancel := context.WithCancel(t.Context())
+// A client can choose the deadline of a request, for example with Grpc-Timeout, and can disconnect.
+// A limiter that honours its context must not fail because of that: the request would pass.
+func TestClientsDoNotChooseTheTimeLimitOfALimiter(t *testing.T) {
+	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
-	w := s.send(request("K: 1").WithContext(ctx))
-	if w.Code != http.StatusServiceUnavailable || s.served > 0 || len(*events) != 1 ||
-		!errors.Is((*events)[0].Err, context.Canceled) {
-		t.Errorf("%d, %d served, events %+v", w.Code, s.served, *events)
-	}
-	if e := s.Explain(request("K: 1"))[0]; e.Remaining != 4 {
-		t.Errorf("%+v was charged", e)
-	}
-	// A deadline that passes is not a disconnection: the store is too slow.
-	ctx, cancel = context.WithDeadline(t.Context(), time.Unix(0, 0))
+	late, cancel := context.WithDeadline(t.Context(), time.Unix(0, 0))
 	defer cancel()
-	if w := s.send(request("K: 1").WithContext(ctx)); w.Code != http.StatusOK {
-		t.Errorf("status %d", w.Code)
+	for _, timeout := range []time.Duration{DefaultTimeout, 0} {
+		asked := new([]string)
+		s := newSite(t, jsonRules("", jsonRule("r", "[]", 2, "")), WithTimeout(timeout),
+			WithLimiter(func(r Rule) (tb.Limiter, error) {
+				return &otherLimiter{rule: r, asked: asked}, nil
+			}))
+		for i, ctx := range []context.Context{canceled, late, canceled, late} {
+			w := s.send(request().WithContext(ctx))
+			if want := []int{200, 200, 429, 429}[i]; w.Code != want {
+				t.Errorf("timeout %v, request %d: status %d, want %d", timeout, i, w.Code, want)
+			}
+		}
+		if st := s.Stats()[0]; st.Errors > 0 || len(*asked) != 4 {
+			t.Errorf("%+v, asked %v", st, *asked)
+		}
 	}
 	// The limiters of tb/cas do not look at the context.
-	ctx, cancel = context.WithCancel(t.Context())
-	cancel()
-	s = newSite(t, jsonRules("", jsonRule("r", "[]", 5, "")))
-	if w := s.send(request().WithContext(ctx)); w.Header().Get("RateLimit-Remaining") != "4" {
+	s := newSite(t, jsonRules("", jsonRule("r", "[]", 5, "")))
+	if w := s.send(request().WithContext(canceled)); w.Header().Get("RateLimit-Remaining") != "4" {
 		t.Errorf("%d %v", w.Code, w.Header())
 	}
 }

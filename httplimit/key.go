@@ -1,10 +1,11 @@
 package httplimit
 
 import (
+	"cmp"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"unsafe"
@@ -16,8 +17,19 @@ import (
 type source struct {
 	name    string // as in the policy
 	address bool   // ip:address
-	// value returns the key's first value in c's request, or "" if the request lacks the key.
-	value func(c *call) string
+	// value returns the key's value in c's request, or "" if the request lacks the key. It
+	// reports repeated if there are several values, because programs differ in which one they
+	// take.
+	value func(c *call) (v string, repeated bool)
+	// normalize returns one spelling of a value, and may be nil.
+	normalize func(value string) string
+	// matcher returns the function that reports whether a value is the wanted one.
+	matcher func(want string) func(value string) bool
+}
+
+// once is value for a key that a request cannot have several times.
+func once(value func(*call) string) func(*call) (string, bool) {
+	return func(c *call) (string, bool) { return value(c), false }
 }
 
 // canonical returns the same spelling for all spellings of a key. Upper and lower case are the
@@ -30,61 +42,126 @@ func canonical(key string) string {
 }
 
 // newSource returns the source of the key at path. Extractors of the application come first.
-func (l *Limiter) newSource(name, path string, errs *problems) source {
-	s := source{name: name}
-	extractor := l.extractors[canonical(name)]
+func (b *compilation) newSource(name, path string) source {
+	s := source{name: name, matcher: equal}
+	extractor := b.l.extractors[canonical(name)]
 	kind, part, _ := strings.Cut(name, ":")
 	switch {
 	case extractor != nil:
-		s.value = func(c *call) string { return extractor(c.r) }
+		s.value = once(func(c *call) string { return extractor(c.r) })
 	case name == "ip:address":
-		s.address, s.value = true, (*call).clientText
-	case kind == "header" && strings.EqualFold(part, "host"):
-		// net/http moves Host from the header to Request.Host.
-		s.value = func(c *call) string { return c.r.Host }
+		s.address, s.value = true, once((*call).clientText)
 	case kind == "header" && part != "":
 		part = http.CanonicalHeaderKey(part)
-		s.value = func(c *call) string {
-			if values := c.r.Header[part]; len(values) > 0 {
-				return values[0]
-			}
-			return ""
-		}
+		s.value, s.normalize = headerValue(part), normalizer(part)
+		s.matcher = func(want string) func(string) bool { return matcher(part, want) }
 	case kind == "query" && part != "":
-		s.value = func(c *call) string {
-			v, _ := queryValue(c.r.URL.RawQuery, part)
-			return v
+		s.value = func(c *call) (string, bool) {
+			v, n := queryValue(c.r.URL.RawQuery, part)
+			return v, n > 1
 		}
 	case kind == "jwt" && part != "":
-		s.value = func(c *call) string { return claimText(c.claim(part)) }
+		if b.l.withoutClaims && !b.policy.UnverifiedJWT {
+			b.errs.add(path, `needs claims, which only "jwt": "unverified" supplies here (got %q)`, name)
+		}
+		s.value = func(c *call) (string, bool) {
+			text := claimText(c.claim(part))
+			return text, c.ambiguousClaims
+		}
 	default:
-		errs.add(path, "has no extractor (got %q)", name)
+		b.errs.add(path, "has no extractor (got %q)", name)
 	}
 	return s
+}
+
+func equal(want string) func(string) bool {
+	return func(v string) bool { return v == want }
+}
+
+// headerValue returns the function value of the source that is a header field, in canonical form.
+func headerValue(name string) func(*call) (string, bool) {
+	if name == "Host" { // net/http moves Host from the header to Request.Host
+		return once(func(c *call) string { return c.r.Host })
+	}
+	return func(c *call) (string, bool) {
+		values := c.r.Header[name]
+		if len(values) == 0 {
+			return "", false
+		}
+		return values[0], len(values) > 1
+	}
+}
+
+// keyValue is value with one spelling for all spellings of a header field's value.
+func (s *source) keyValue(c *call) (string, bool) {
+	v, repeated := s.value(c)
+	if s.normalize == nil {
+		return v, repeated
+	}
+	return cmp.Or(s.normalize(v), v), repeated
 }
 
 // maxPart is the length of the longest value that is part of a key as it is. A longer value is
 // replaced by its SHA-256.
 const maxPart = 128
 
-// appendPart appends the part of a key that s is, and reports whether s has a value. A part
-// without a value is empty.
-func (s *source) appendPart(key []byte, c *call) ([]byte, bool) {
+// appendPart appends the part of a key that s is. A part without a value is empty. It reports
+// what keeps a rule from having the key.
+func (s *source) appendPart(key []byte, c *call) ([]byte, fault) {
 	if s.address { // never missing: an unknown address is a value, too
 		n := c.network()
 		if n.Is4() {
 			a := n.As4()
-			return compositekey.Append(key, a[:]), true
+			return compositekey.Append(key, a[:]), noFault
 		}
 		a := n.As16()
-		return compositekey.Append(key, a[:]), true
+		return compositekey.Append(key, a[:]), noFault
 	}
-	v := s.value(c)
-	if len(v) > maxPart {
+	v, repeated := s.keyValue(c)
+	switch {
+	case repeated:
+		return key, isRepeated
+	case len(v) > maxPart:
 		sum := digest(v)
-		return compositekey.AppendDigest(key, sum[:]), true
+		return compositekey.AppendDigest(key, sum[:]), noFault
+	case v == "":
+		return compositekey.Append(key, v), isMissing
 	}
-	return compositekey.Append(key, v), v != ""
+	return compositekey.Append(key, v), noFault
+}
+
+// fault is why a request does not have a part of a key.
+type fault int
+
+const (
+	noFault fault = iota
+	isMissing
+	isRepeated
+	isUnclear // the path: see ResolvePath
+)
+
+// DefaultMaxKeyLength is the length of the longest key that a limiter gets as it is, in bytes.
+const DefaultMaxKeyLength = 64
+
+// keySecret is the key of the hash that replaces long keys.
+type keySecret [sha256.Size]byte
+
+// newKeySecrets returns a secret that only this process has, and one that all processes with the
+// same salt have.
+func newKeySecrets(salt string) (own, shared keySecret) {
+	_, _ = rand.Read(own[:]) // never fails
+	return own, sha256.Sum256([]byte("httplimit key " + salt))
+}
+
+// hashKey replaces the bytes of keys from start on, which are a key, by their hash of 128 bits. No
+// key of parts is equal to it, because no part has a digest of this length.
+func (s *keySecret) hashKey(keys []byte, start int) []byte {
+	var both [2 * sha256.Size]byte
+	copy(both[:], s[:])
+	inner := sha256.Sum256(keys[start:])
+	copy(both[sha256.Size:], inner[:])
+	sum := sha256.Sum256(both[:])
+	return compositekey.AppendDigest(keys[:start], sum[:16])
 }
 
 // digest hashes the bytes of v in place, because v may be a megabyte.
@@ -109,7 +186,7 @@ func (c *call) keyParts(r *rule) []KeyPart {
 		p := KeyPart{Name: s.name}
 		if s.address {
 			p.Value = string(c.l.address.AppendNetwork(nil, c.network()))
-		} else if p.Value = s.value(c); len(p.Value) > maxPart {
+		} else if p.Value, _ = s.keyValue(c); len(p.Value) > maxPart {
 			sum := digest(p.Value)
 			p.Value = "sha256:" + hex.EncodeToString(sum[:])
 		}
@@ -138,33 +215,4 @@ func FormatKey(key []KeyPart) string {
 		}
 	}
 	return string(text)
-}
-
-// queryValue returns the first value of name in a query string, and how many values there are,
-// counting up to two. It reads as url.ParseQuery does, but makes no map, and no string unless
-// something is escaped.
-func queryValue(query, name string) (value string, n int) {
-	for query != "" && n < 2 {
-		var pair string
-		pair, query, _ = strings.Cut(query, "&")
-		key, v, _ := strings.Cut(pair, "=")
-		if strings.Contains(pair, ";") || len(key) > 3*len(name) || !unescape(&key) ||
-			key != name || !unescape(&v) {
-			continue
-		}
-		if n++; n == 1 {
-			value = v
-		}
-	}
-	return value, n
-}
-
-// unescape replaces s by its meaning in a query, and reports whether it is well-formed.
-func unescape(s *string) bool {
-	if !strings.ContainsAny(*s, "%+") {
-		return true
-	}
-	u, err := url.QueryUnescape(*s)
-	*s = u
-	return err == nil
 }

@@ -2,7 +2,6 @@ package httplimit
 
 import (
 	"bufio"
-	"crypto/sha256"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -25,7 +24,7 @@ func TestKindsOfKeys(t *testing.T) {
 		{"header:x-api-key", "X-Api-Key: a", "X-Api-Key: b", "X-Api-Key: "},
 		{"header:X-API-KEY", "x-api-key: a", "x-api-key: b", "X-Api_Key: a"},
 		{"query:user", "/?user=a", "/?x=1&user=b", "/?user="},
-		{"query:user", "/?%75ser=%61", "/?user=b&user=a", "/?User=a"},
+		{"query:user", "/?%75ser=%61", "/?user=b&User=a", "/?User=a"},
 		{"jwt:org", "Test-Org: a", "Test-Org: b", "Test-Org: "},
 		{"tenant", "Test-Tenant: a", "Test-Tenant: b", "Test-Tenant: "},
 	} {
@@ -46,15 +45,6 @@ func TestNoKeysMeansOneBucketForAllRequests(t *testing.T) {
 	r.RemoteAddr = "203.0.113.9:1"
 	s.send(r)
 	s.granted(1)
-}
-
-func TestFirstOfSeveralValuesCountsAndEmptyIsMissing(t *testing.T) {
-	s := newSite(t, jsonRules("", jsonRule("r", `["header:k"]`, 2, "")))
-	s.granted(2, "K: a", "K: b")
-	if e := s.Explain(request("K: a", "K: c")); e[0].Allowed {
-		t.Error("the second value makes another key")
-	}
-	s.unlimited("K: ", "K: b")
 }
 
 func TestOnMissing(t *testing.T) {
@@ -135,24 +125,6 @@ func TestCompositeKeysDoNotCollide(t *testing.T) {
 	}
 	if len(seen) < 1000 {
 		t.Fatalf("only %d different lists", len(seen))
-	}
-}
-
-func TestLongPartsAreHashed(t *testing.T) {
-	s := newSite(t, jsonRules("", jsonRule("r", `["header:a"]`, 1, "")))
-	long := strings.Repeat("x", 129)
-	for _, v := range []string{long[:128], long, long + "y", strings.Repeat("x", 1<<20)} {
-		s.granted(1, "A: "+v)
-	}
-	sum := sha256.Sum256([]byte(long)) // may be sent too, and is another value
-	s.granted(1, "A: "+string(sum[:]))
-	for n, want := range map[int]int{63: 64, 128: 130, 129: 33, 1 << 20: 33} {
-		c := s.begin(request("A: " + strings.Repeat("x", n)))
-		c.findRules()
-		if got := len(c.entries[0].key); got != want {
-			t.Errorf("%d bytes make a key of %d, want %d", n, got, want)
-		}
-		c.end()
 	}
 }
 
@@ -259,8 +231,9 @@ func TestHeaderNamesInOddCaseAndRepeated(t *testing.T) {
 		{"x-api-key: a\r\n", 200},
 		{"X-API-KEY: a\r\n", 429},
 		{"x-ApI-kEy:a\r\n", 429},
-		{"X-Api-Key: a\r\nX-Api-Key: b\r\n", 429},
-		{"X-Api-Key: b\r\nX-Api-Key: a\r\n", 200},
+		{"X-Api-Key: a\r\nx-api-key: b\r\n", 400},
+		{"X-Api-Key: b\r\nX-Api-Key: a\r\n", 400},
+		{"X-Api-Key: b\r\n", 200},
 		{"X_Api_Key: a\r\n", 200},
 		{"X-Api-Key : c\r\n", 400},
 	} {

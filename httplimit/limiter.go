@@ -22,6 +22,7 @@ type Limiter struct {
 	reload sync.Mutex    // one SetPolicy at a time
 	calls  sync.Pool     // of *call
 	made   atomic.Uint32 // calls
+	late   atomic.Int64  // calls of limiters that no request waits for any more
 }
 
 // New returns a limiter that applies p. The error joins everything that is wrong with the
@@ -85,7 +86,7 @@ func (l *Limiter) Decide(w http.ResponseWriter, r *http.Request) (d Decision, ok
 		d, ok = c.grant(), true
 	case refused:
 		d = c.refuse()
-	case missingKey:
+	case faulty:
 		d = c.reject()
 	case failed:
 		c.problem(http.StatusServiceUnavailable, "the rate limiter cannot decide")
@@ -142,6 +143,9 @@ type Explanation struct {
 	Shadow bool
 	// MissingKey is the key that the request lacks and is refused for, or "".
 	MissingKey string
+	// AmbiguousKey is the key that the request has more than once and is refused for, or
+	// "path" if servers disagree about its path (see ResolvePath), or "".
+	AmbiguousKey string
 }
 
 // Explain returns the rules that apply to a request, and takes nothing.
@@ -153,11 +157,17 @@ func (l *Limiter) Explain(r *http.Request) []Explanation {
 	var all []Explanation
 	for i := range c.entries {
 		e := &c.entries[i]
-		x := Explanation{Key: c.keyParts(e.rule), Shadow: e.Shadow, MissingKey: e.missingKey}
-		if e.missingKey != "" {
+		x := Explanation{Key: c.keyParts(e.rule), Shadow: e.Shadow}
+		switch e.fault {
+		case isMissing:
+			x.MissingKey = e.faultyKey
+		case isRepeated, isUnclear:
+			x.AmbiguousKey = e.faultyKey
+		}
+		if e.fault != noFault {
 			e.decision = tb.Decision{RetryAfter: tb.Never}
 		} else if e.kind() != plain {
-			e.prepare(r)
+			c.prepare(e)
 			// An error leaves the zero Decision and the zero Level.
 			e.decision, _ = e.charge.Check(c.now)
 			x.Level, _ = e.charge.(leveler).Level(c.now)

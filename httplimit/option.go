@@ -2,6 +2,7 @@ package httplimit
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -18,6 +19,7 @@ type settings struct {
 	newLimiter     func(Rule) (tb.Limiter, error)
 	extractors     map[string]func(*http.Request) string
 	claims         func(*http.Request) map[string]any
+	withoutClaims  bool
 	address        addressFinder
 	hooks          Hooks
 	reason         string
@@ -26,6 +28,10 @@ type settings struct {
 	sendX          bool
 	silent         bool
 	failClosed     bool
+	timeout        time.Duration
+	maxKeyLength   int
+	ownSecret      keySecret // of this process
+	sharedSecret   keySecret // of all processes with the same salt
 }
 
 // DefaultReasonField is the field that says why a request was refused. Its name is Fairvisor's:
@@ -36,10 +42,13 @@ func (s *settings) apply(opts []Option) error {
 	s.reason = DefaultReasonField
 	s.extractors = map[string]func(*http.Request) string{}
 	s.claims = contextClaims
+	s.timeout = DefaultTimeout
+	s.maxKeyLength = DefaultMaxKeyLength
 	var errs []error
 	for _, o := range append([]Option{WithClientAddress(ClientAddress{})}, opts...) {
 		errs = append(errs, o(s))
 	}
+	s.ownSecret, s.sharedSecret = newKeySecrets(s.salt)
 	o, err := tb.Apply(s.limiterOptions...)
 	if s.clock = o.Now; s.clock == nil {
 		s.clock = time.Now
@@ -71,6 +80,8 @@ func WithLimiterOptions(opts ...tb.Option) Option {
 //     refuses or fails, those rules are not charged. Tokens that such limiters granted before
 //     stay taken. They stay taken, too, if another request takes tokens of those rules in the
 //     meantime. Costs are rounded up to whole tokens.
+//
+// WithTimeout bounds how long a request waits for a Charger or another tb.Limiter.
 func WithLimiter(newLimiter func(Rule) (tb.Limiter, error)) Option {
 	return with(func(s *settings) { s.newLimiter = newLimiter })
 }
@@ -95,9 +106,17 @@ func WithClaims(claims func(*http.Request) map[string]any) Option {
 		if claims == nil {
 			return errors.New("WithClaims: want a function")
 		}
-		s.claims = claims
+		s.claims, s.withoutClaims = claims, false
 		return nil
 	}
+}
+
+// WithoutClaims says that the application supplies no claims. Then a jwt: key is an error in a
+// policy without "jwt": "unverified", because no request would have the key.
+func WithoutClaims() Option {
+	return with(func(s *settings) {
+		s.claims, s.withoutClaims = func(*http.Request) map[string]any { return nil }, true
+	})
 }
 
 // WithClientAddress sets how the address of the client is found.
@@ -123,9 +142,25 @@ func WithReasonField(name string) Option {
 	}
 }
 
-// WithJitterSalt sets the salt from which the jitter of each client's Retry-After is derived. All
-// processes that serve the same clients should have the same salt.
+// WithJitterSalt sets the salt from which the jitter of each client's Retry-After is derived, and
+// the hashes of long keys: see WithMaxKeyLength. All processes that serve the same clients should
+// have the same salt.
 func WithJitterSalt(salt string) Option { return with(func(s *settings) { s.salt = salt }) }
+
+// WithMaxKeyLength sets the length of the longest key that a limiter gets as it is, in bytes: 32
+// to 1024, and DefaultMaxKeyLength by default. A key is the values of its parts, with a byte or two
+// for each. A longer key is replaced by a keyed hash of 128 bits, so that a client that chooses
+// its keys cannot make them take more memory. The limiters of tb/cas have a secret of the process as
+// the hash's key. Other limiters may share their buckets between processes, and have the salt of
+// WithJitterSalt.
+func WithMaxKeyLength(n int) Option {
+	return func(s *settings) error {
+		if s.maxKeyLength = n; n < 32 || n > 1024 {
+			return fmt.Errorf("WithMaxKeyLength: want 32 to 1024, got %d", n)
+		}
+		return nil
+	}
+}
 
 // WithPolicyField sends RateLimit-Policy, with the limits of the rules that apply.
 func WithPolicyField() Option { return with(func(s *settings) { s.sendPolicy = true }) }
@@ -137,6 +172,24 @@ func WithXRateLimit() Option { return with(func(s *settings) { s.sendX = true })
 // WithSilentGrants sends fields only with refusals. A granted request is then cheaper, because
 // net/http copies, sorts and writes each field of a response.
 func WithSilentGrants() Option { return with(func(s *settings) { s.silent = true }) }
+
+// WithTimeout sets how long a request waits, in all, for limiters that are not of tb/cas. The
+// default is DefaultTimeout. 0 means no limit, and that limiters are called in the goroutine of
+// the request. A limiter that does not answer in time has failed: see WithFailClosed.
+//
+// Only this time limit counts. The context of AllowN has it as its deadline, and has the values of
+// the request's context, but neither the deadline nor the cancellation that the client may choose.
+// A call that is late goes on in its own goroutine, without the request. What a Charger takes then
+// is undone. What another tb.Limiter takes then stays taken. If 1,000 calls are late, further calls
+// fail at once.
+func WithTimeout(d time.Duration) Option {
+	return func(s *settings) error {
+		if s.timeout = d; d < 0 {
+			return errors.New("WithTimeout: want 0 or more")
+		}
+		return nil
+	}
+}
 
 // WithFailClosed answers 503 if a limiter cannot decide. By default the request passes.
 func WithFailClosed() Option { return with(func(s *settings) { s.failClosed = true }) }

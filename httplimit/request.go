@@ -1,8 +1,6 @@
 package httplimit
 
 import (
-	"context"
-	"errors"
 	"iter"
 	"net/http"
 	"net/netip"
@@ -35,24 +33,28 @@ type perRequest struct {
 	hasAddress bool
 	claims     map[string]any
 	hasClaims  bool
+	// ambiguousClaims means that the claims come from one of several tokens.
+	ambiguousClaims bool
 
-	failedOpen bool // a limiter failed, and the request passes
+	limit      *timeLimit // nil until a limiter that is not of tb/cas is called
+	failedOpen bool       // a limiter failed, and the request passes
 }
 
 // entry is a rule that applies to the request.
 type entry struct {
 	*rule
-	cost       float64
-	network    netip.Addr // the key, if the rule's limiter is byAddr
-	key        string     // or else this one, a view of call.keys
-	missingKey string     // the key that the request lacks and is refused for
-	refused    bool
-	decision   tb.Decision
+	cost      float64
+	network   netip.Addr // the key, if the rule's limiter is byAddr
+	key       string     // or else this one, a view of call.keys
+	fault     fault      // why the request is refused whatever the bucket holds
+	faultyKey string
+	refused   bool
+	decision  tb.Decision
 
 	charge       tb.Charge // one of the next three, by the kind of the rule's limiter
 	addrCharge   cas.Charge[netip.Addr]
 	stringCharge cas.Charge[string]
-	external     externalCharge
+	external     *externalCharge
 	index        int // of the charge in call.charges
 
 	level tb.Level // after the decision; zero until the bucket is asked
@@ -97,6 +99,7 @@ func (c *call) claim(name string) any {
 		c.hasClaims = true
 		if c.claims = c.l.claims(c.r); c.claims == nil && c.policy.unverifiedJWT {
 			c.claims = unverifiedClaims(c.r)
+			c.ambiguousClaims = len(c.r.Header["Authorization"]) > 1
 		}
 	}
 	return c.claims[name]
@@ -107,8 +110,8 @@ type outcome int
 const (
 	granted outcome = iota
 	refused
-	missingKey // and a rule insists on it
-	failed     // a limiter failed, and the request must not pass
+	faulty // a rule insists on a key, or the request has two readings
+	failed // a limiter failed, and the request must not pass
 )
 
 // decide charges the rules that apply, all or none.
@@ -118,18 +121,16 @@ func (c *call) decide() outcome {
 		return granted
 	}
 	c.now = c.l.clock()
-	if e := c.firstMissingKey(); e != nil {
+	if e := c.firstFault(); e != nil {
 		c.count(e).refused.Add(1)
-		return missingKey
+		return faulty
 	}
 	allowed, broken, err := c.take()
 	switch {
 	case err != nil:
 		c.count(broken).errors.Add(1)
 		c.runHook(c.l.hooks.Error, broken, err)
-		// A client must not get past the limit by disconnecting, which cancels the
-		// limiter's own call.
-		if c.l.failClosed || errors.Is(c.r.Context().Err(), context.Canceled) {
+		if c.l.failClosed {
 			return failed
 		}
 		c.failedOpen = true
@@ -162,10 +163,10 @@ func (c *call) enforced() iter.Seq[*entry] {
 	}
 }
 
-// firstMissingKey returns the first entry whose rule insists on a key that the request lacks.
-func (c *call) firstMissingKey() *entry {
+// firstFault returns the first entry for which the request is refused whatever the buckets hold.
+func (c *call) firstFault() *entry {
 	for e := range c.enforced() {
-		if e.missingKey != "" {
+		if e.fault != noFault {
 			return e
 		}
 	}
@@ -178,7 +179,7 @@ func (c *call) take() (allowed bool, broken *entry, err error) {
 	for k := c.policy.firstKind; k <= inProcess; k++ {
 		for e := range c.enforced() {
 			if e.kind() == k {
-				e.prepare(c.r)
+				c.prepare(e)
 				e.index = len(c.charges)
 				c.charges = append(c.charges, e.charge)
 				c.decisions = append(c.decisions, tb.Decision{})
@@ -189,7 +190,7 @@ func (c *call) take() (allowed bool, broken *entry, err error) {
 	for e := range c.enforced() {
 		e.decision = c.decisions[e.index]
 		e.refused = !e.decision.Allowed
-		if e.external.err != nil {
+		if e.external != nil && e.external.err != nil {
 			broken = e
 		}
 	}
@@ -204,10 +205,10 @@ func (c *call) takeShadows() {
 			continue
 		}
 		var err error
-		if e.missingKey != "" {
+		if e.fault != noFault {
 			e.decision = tb.Decision{RetryAfter: tb.Never}
 		} else {
-			e.prepare(c.r)
+			c.prepare(e)
 			e.decision, err = e.charge.Take(c.now)
 		}
 		switch {

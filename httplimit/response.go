@@ -1,7 +1,6 @@
 package httplimit
 
 import (
-	"math"
 	"math/big"
 	"net/http"
 	"strconv"
@@ -141,13 +140,20 @@ func (c *call) refuse() Decision {
 	return binding.answer()
 }
 
-// reject answers a request that lacks a key, and returns the decision of the rule that insists
-// on the key.
+// reject answers a request that lacks a key or has two readings, and returns the decision of the
+// rule that insists on the key.
 func (c *call) reject() Decision {
-	e := c.firstMissingKey()
+	e := c.firstFault()
 	e.decision = tb.Decision{RetryAfter: tb.Never}
 	c.runHook(c.l.hooks.Refused, e, nil)
-	c.problem(http.StatusBadRequest, "Policy "+e.label+" needs "+e.missingKey+".")
+	detail := "Policy " + e.label + " needs " + e.faultyKey + "."
+	switch e.fault {
+	case isRepeated:
+		detail = "Policy " + e.label + " needs " + e.faultyKey + " once. It is there more than once."
+	case isUnclear:
+		detail = "Policy " + e.label + " needs a path that has one meaning."
+	}
+	c.problem(http.StatusBadRequest, detail)
 	return e.answer()
 }
 
@@ -239,58 +245,4 @@ func (c *call) problem(status int, detail string) {
 	b = append(b, "}\n"...)
 	c.text = b
 	_, _ = c.w.Write(b) // an error means that the client has disconnected
-}
-
-// reset returns the seconds until e's bucket has one more whole token, at least 1.
-func (c *call) reset(e *entry) int64 {
-	if !e.slow {
-		return 1
-	}
-	return max(1, ceilSeconds(c.level(e).NextToken))
-}
-
-// wait returns (cost − tokens)/rate, also for a cost above the capacity, although no wait helps
-// then.
-func (c *call) wait(e *entry) time.Duration {
-	over := e.cost - float64(e.Limit.Capacity)
-	if over <= 0 {
-		return e.decision.RetryAfter
-	}
-	full, rest := c.level(e).Full, supplyTime(e.Limit, over)
-	return full + min(rest, tb.Never-full)
-}
-
-// level returns how full e's bucket is after the decision. It asks the bucket once. If the
-// limiter reports no levels, it returns the longest times that agree with the decision.
-func (c *call) level(e *entry) tb.Level {
-	if e.level != (tb.Level{}) { // which no bucket has
-		return e.level
-	}
-	var err error
-	if e.level, err = e.charge.(leveler).Level(c.now); err != nil {
-		e.level.Tokens = float64(e.decision.Remaining)
-		if missing := e.Limit.Capacity - e.decision.Remaining; missing > 0 {
-			e.level.NextToken = supplyTime(e.Limit, 1)
-			e.level.Full = supplyTime(e.Limit, float64(missing))
-		}
-	}
-	return e.level
-}
-
-// supplyTime returns how long the rate takes to supply tokens, to the nearest nanosecond, so
-// that 0.3/0.1 is 3 s and not a little more. It is tb.Never if no Duration can hold it.
-func supplyTime(l tb.Limit, tokens float64) time.Duration {
-	ns := math.Round(tokens / float64(l.Tokens) * float64(l.Per))
-	if ns >= float64(tb.Never) {
-		return tb.Never
-	}
-	return time.Duration(ns)
-}
-
-func ceilSeconds(d time.Duration) int64 {
-	s := int64(d / time.Second)
-	if d%time.Second > 0 {
-		s++
-	}
-	return s
 }

@@ -1,13 +1,11 @@
 package httplimit
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
-	"unsafe"
 
 	"github.com/seed-181794aa/ratelimit/tb"
 )
@@ -27,6 +25,7 @@ type set struct {
 	// all rules. Of the second arrangement only the shadow rules are used.
 	ladders, withShadows []ladder
 	fallback             *rule
+	firstEnforced        *rule // nil if all rules are shadow rules
 }
 
 // ladder is a list of groups, of which the first with a rule that applies is used. The three
@@ -38,7 +37,7 @@ type group []*rule
 
 type condition struct {
 	source
-	want string
+	holds func(value string) bool
 }
 
 // rule is a Rule made ready to be applied.
@@ -61,9 +60,16 @@ type identity struct {
 	limit     tb.Limit
 }
 
+// compilation is the work of making a policy ready.
+type compilation struct {
+	l      *Limiter
+	policy *Policy
+	errs   problems
+}
+
 // compile makes p ready. Rules that are in before, too, keep their state.
 func (l *Limiter) compile(p *Policy, before *compiled) (*compiled, error) {
-	errs := p.check()
+	b := &compilation{l: l, policy: p, errs: p.check()}
 	out := &compiled{firstKind: inProcess, unverifiedJWT: p.UnverifiedJWT}
 	labels := p.labels() // in the order in which the rules are made
 	for i := range p.Sets {
@@ -71,22 +77,26 @@ func (l *Limiter) compile(p *Policy, before *compiled) (*compiled, error) {
 		c := &set{Selector: s.Selector.normalize()}
 		var rules []*rule
 		for r, path := range s.all(p.setPath(i)) {
-			rules = append(rules, l.newRule(s, r, path, labels[len(out.rules)+len(rules)], &errs))
+			rules = append(rules, b.newRule(s, r, path, labels[len(out.rules)+len(rules)]))
 		}
 		out.rules = append(out.rules, rules...) // a copy
+		isShadow := func(r *rule) bool { return r.Shadow }
+		isEnforced := func(r *rule) bool { return !r.Shadow }
+		if i := slices.IndexFunc(rules, isEnforced); i >= 0 {
+			c.firstEnforced = rules[i]
+		}
 		if s.Fallback != nil {
 			c.fallback = rules[len(rules)-1]
 			rules = rules[:len(rules)-1]
 		}
-		isShadow := func(r *rule) bool { return r.Shadow }
 		if slices.ContainsFunc(rules, isShadow) {
 			c.withShadows = newLadders(s.Evaluation, rules)
 		}
 		c.ladders = newLadders(s.Evaluation, slices.DeleteFunc(rules, isShadow))
 		out.sets = append(out.sets, c)
 	}
-	if len(errs) > 0 {
-		return nil, errors.Join(errs...)
+	if len(b.errs) > 0 {
+		return nil, errors.Join(b.errs...)
 	}
 	states := map[identity]*ruleState{}
 	if before != nil {
@@ -106,16 +116,16 @@ func (l *Limiter) compile(p *Policy, before *compiled) (*compiled, error) {
 	return out, nil
 }
 
-func (l *Limiter) newRule(s *RuleSet, r *Rule, path, label string, errs *problems) *rule {
+func (b *compilation) newRule(s *RuleSet, r *Rule, path, label string) *rule {
 	c := &rule{Rule: *r, price: newPricing(r.Cost)}
 	c.identity = identity{s.Name, r.Name, fmt.Sprintf("%q", canonicals(r.Keys)), r.Limit}
 	c.Shadow = r.Shadow || s.Shadow
 	for i, k := range r.Keys {
-		c.sources = append(c.sources, l.newSource(k, index(field(path, "limit_keys"), i), errs))
+		c.sources = append(c.sources, b.newSource(k, index(field(path, "limit_keys"), i)))
 	}
 	for _, k := range slices.Sorted(maps.Keys(r.Match)) {
-		source := l.newSource(k, field(field(path, "match"), k), errs)
-		c.conditions = append(c.conditions, condition{source, r.Match[k]})
+		source := b.newSource(k, field(field(path, "match"), k))
+		c.conditions = append(c.conditions, condition{source, source.matcher(r.Match[k])})
 	}
 	if r.Limit.Validate() == nil {
 		c.ruleText = newRuleText(label, r)
@@ -171,93 +181,4 @@ func (r *rule) matchText() string {
 	}
 	slices.Sort(pairs)
 	return strings.Join(pairs, "")
-}
-
-// findRules collects the rules that apply to the request in c.entries.
-func (c *call) findRules() {
-	for _, s := range c.policy.sets {
-		if !s.picks(c.r) {
-			continue
-		}
-		matched := c.collect(s.ladders, false)
-		matchedWithShadows := c.collect(s.withShadows, true) || matched
-		if f := s.fallback; f != nil && (!matched && !f.Shadow || !matchedWithShadows) &&
-			c.matches(f.conditions) {
-			c.pushEntry(f)
-		}
-	}
-}
-
-// collect adds the rules of each ladder that apply, or only the shadow rules among them. It
-// reports whether the Match of any rule holds.
-func (c *call) collect(ladders []ladder, shadowsOnly bool) (matched bool) {
-	for _, ladder := range ladders {
-		for _, g := range ladder {
-			if !c.matches(g[0].conditions) {
-				continue
-			}
-			matched = true
-			applies := false
-			for _, r := range g {
-				if !c.pushEntry(r) {
-					continue
-				}
-				applies = true
-				if shadowsOnly && !r.Shadow {
-					c.popEntry()
-				}
-			}
-			if applies {
-				break
-			}
-		}
-	}
-	return matched
-}
-
-func (c *call) matches(conditions []condition) bool {
-	for i := range conditions {
-		if conditions[i].value(c) != conditions[i].want {
-			return false
-		}
-	}
-	return true
-}
-
-// pushEntry adds a rule with its key in this request. It adds nothing and reports false if the
-// request lacks a part of the key and the rule then does not apply.
-func (c *call) pushEntry(r *rule) bool {
-	n := len(c.entries)
-	c.entries = slices.Grow(c.entries, 1)[:n+1]
-	e := &c.entries[n] // filled in place, because an entry is large
-	e.rule, e.cost = r, r.price.cost(c.r)
-	if r.byAddr != nil {
-		e.network = c.network()
-		return true
-	}
-	start := len(c.keys)
-	for i := range r.sources {
-		var ok bool
-		if c.keys, ok = r.sources[i].appendPart(c.keys, c); !ok && r.OnMissing != Shared {
-			if r.OnMissing == Skip {
-				c.popEntry()
-				return false
-			}
-			e.missingKey = cmp.Or(e.missingKey, r.sources[i].name) // the first
-		}
-	}
-	// The key is a view of c.keys, which is only appended to until the call ends. An array
-	// that c.keys has outgrown stays as it is. Limiters of tb/cas copy the keys that they
-	// keep, and end clears the charges.
-	if key := c.keys[start:]; len(key) > 0 {
-		e.key = unsafe.String(&key[0], len(key))
-	}
-	return true
-}
-
-// popEntry removes the last entry. Beyond the last entry the array is zero.
-func (c *call) popEntry() {
-	last := len(c.entries) - 1
-	c.entries[last] = entry{}
-	c.entries = c.entries[:last]
 }

@@ -133,7 +133,7 @@ func TestSetsAreIndependent(t *testing.T) {
 	}
 }
 
-func TestFallbackAppliesIfNoMatchHolds(t *testing.T) {
+func TestFallbackAppliesIfNoRuleDoes(t *testing.T) {
 	fallback := `"fallback_limit": {"limit_keys": ["ip:address"], "algorithm": "token_bucket",
 		"algorithm_config": {"rps": 1, "burst": 2}, "match": {"header:site": "1"}}`
 	gold := jsonRule("gold", `["header:k"]`, 9, `"match": {"header:plan": "gold"}`)
@@ -144,9 +144,16 @@ func TestFallbackAppliesIfNoMatchHolds(t *testing.T) {
 		want    string
 	}{
 		{jsonRules(fallback, gold), []string{"Site: 1", "K: 1", "Plan: gold"}, "gold"},
-		{jsonRules(fallback, gold), []string{"Site: 1", "Plan: gold"}, ""}, // its match held
+		{jsonRules(fallback, gold), []string{"Site: 1", "Plan: gold"}, "fallback_limit"}, // gold lacks its key
 		{jsonRules(fallback, gold), []string{"Site: 1", "K: 1"}, "fallback_limit"},
 		{jsonRules(fallback, gold), []string{"K: 1"}, ""}, // its own does not
+		{jsonRules(fallback, gold), []string{"Site: 1", "Plan: gold", "K: "}, "fallback_limit"},
+		{jsonRules(fallback, gold, jsonRule("other", `["header:k"]`, 9, "")),
+			[]string{"Site: 1", "Plan: gold"}, "fallback_limit"},
+		{jsonRules(`"evaluation": "first_match",`+fallback, gold),
+			[]string{"Site: 1", "Plan: gold"}, "fallback_limit"},
+		{jsonRules(`"evaluation": "all_match",`+fallback, gold),
+			[]string{"Site: 1", "Plan: gold"}, "fallback_limit"},
 		{jsonRules(fallback, trial), []string{"Site: 1", "K: 1"}, "(trial) fallback_limit"},
 		{jsonRules(`"mode": "shadow",`+fallback, trial), []string{"Site: 1", "K: 1"}, "(trial)"},
 		{jsonRules(`"mode": "shadow",` + fallback), []string{"Site: 1"}, "(fallback_limit)"},
@@ -155,4 +162,13 @@ func TestFallbackAppliesIfNoMatchHolds(t *testing.T) {
 			t.Errorf("%s %v: %s, want %s", c.policy, c.request, got, c.want)
 		}
 	}
+}
+
+// X-Plan: gold without a key must not be a way around the fallback.
+func TestMatchWithoutAKeyDoesNotEscapeTheFallback(t *testing.T) {
+	s := newSite(t, jsonRules(`"fallback_limit": {"limit_keys": ["ip:address"],
+		"algorithm_config": {"rps": 1, "burst": 5}}`,
+		jsonRule("gold", `["header:k"]`, 9, `"match": {"header:x-plan": "gold"}`)))
+	s.granted(5, "X-Plan: gold")
+	s.granted(9, "X-Plan: gold", "K: 1")
 }

@@ -2,6 +2,7 @@ package httplimit
 
 import (
 	"net/http"
+	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -14,46 +15,49 @@ func (s Selector) normalize() Selector {
 		s.Hosts[i] = bareHost(h)
 	}
 	if s.PathExact != "" {
-		s.PathExact = resolved(s.PathExact)
+		s.PathExact = resolved(slashed(s.PathExact))
 	}
 	if s.PathPrefix != "" {
-		s.PathPrefix = resolved(s.PathPrefix + "/")
+		s.PathPrefix = resolved(slashed(s.PathPrefix) + "/")
 	}
 	return s
 }
 
-// picks reports whether s, which must be normalized, picks the request.
-func (s *Selector) picks(r *http.Request) bool {
+// picks reports whether s, which must be normalized, picks the request. It reports ambiguous if s
+// picks it or not as one reads the path: see ResolvePath.
+func (s *Selector) picks(r *http.Request) (picked, ambiguous bool) {
 	method := func(m string) bool { return strings.EqualFold(m, r.Method) }
 	if len(s.Methods) > 0 && !slices.ContainsFunc(s.Methods, method) {
-		return false
+		return false, false
 	}
 	if len(s.Hosts) > 0 && !slices.Contains(s.Hosts, bareHost(r.Host)) {
-		return false
+		return false, false
 	}
 	if s.PathExact == "" && s.PathPrefix == "" {
-		return true
+		return true, false
 	}
-	p := resolved(r.URL.Path)
-	return s.PathExact != "" && p == s.PathExact ||
-		s.PathPrefix != "" && strings.HasPrefix(p, s.PathPrefix)
+	p, ok := comparedPath(r.URL)
+	return ok && (s.PathExact != "" && p == s.PathExact ||
+		s.PathPrefix != "" && strings.HasPrefix(p, s.PathPrefix)), !ok
 }
 
-// resolved returns the path "/v1" for "//v1", "/./v1" and "/x/../v1", because the handler may
-// resolve such paths, too.
+// comparedPath returns the resolved path with backslashes as slashes, because some servers take
+// them so.
+func comparedPath(u *url.URL) (string, bool) {
+	p, _, ok := ResolvePath(u)
+	return slashed(p), ok
+}
+
+func slashed(p string) string { return strings.ReplaceAll(p, `\`, "/") }
+
+// resolved returns a path of a policy in the form of ResolvePath.
 func resolved(p string) string {
-	if p == "" || p[0] != '/' {
-		p = "/" + p
+	clean := path.Clean("/" + p)
+	if clean != "/" && (strings.HasSuffix(p, "/") || strings.HasSuffix(p, "/.") ||
+		strings.HasSuffix(p, "/..")) {
+		return clean + "/"
 	}
-	clean := path.Clean(p)
-	switch {
-	case clean == "/" || !strings.HasSuffix(p, "/") && !strings.HasSuffix(p, "/.") &&
-		!strings.HasSuffix(p, "/.."):
-		return clean
-	case len(p) == len(clean)+1 && p[:len(clean)] == clean:
-		return p // unchanged, without a new string
-	}
-	return clean + "/"
+	return clean
 }
 
 // bareHost returns a host in lower case, without its port and a dot at its end.

@@ -63,7 +63,7 @@ func TestSelectorPicksPaths(t *testing.T) {
 		{Selector{PathExact: "/v1"}, "/../v1", true},
 	} {
 		s := c.selector.normalize()
-		if got := s.picks(&http.Request{URL: &url.URL{Path: c.path}}); got != c.want {
+		if got, _ := s.picks(&http.Request{URL: &url.URL{Path: c.path}}); got != c.want {
 			t.Errorf("%+v picks %q: %v", c.selector, c.path, got)
 		}
 	}
@@ -91,7 +91,7 @@ func TestSelectorPicksHostsAndMethods(t *testing.T) {
 		{"POST", "b.example", false},
 		{"POST", "", false},
 	} {
-		if got := s.picks(&http.Request{
+		if got, _ := s.picks(&http.Request{
 			Method: c.method, Host: c.host,
 			URL: &url.URL{},
 		}); got != c.want {

@@ -44,7 +44,7 @@ func (c *Explain) Run(std cli.IO) error {
 	if err != nil {
 		return errors.New(strings.Join(policyfile.Problems(err), "\n"))
 	}
-	limiter, err := httplimit.New(policy,
+	limiter, err := httplimit.New(policy, httplimit.WithoutClaims(),
 		httplimit.WithClientAddress(httplimit.ClientAddress{Trusted: cidr.Prefixes(c.Trusted)}))
 	if err != nil {
 		return err
@@ -118,6 +118,10 @@ func answer(e httplimit.Explanation) string {
 	switch {
 	case e.MissingKey != "":
 		return "refused: lacks a key (400)"
+	case e.AmbiguousKey == "path":
+		return "refused: the path has two meanings (400)"
+	case e.AmbiguousKey != "":
+		return "refused: has a key more than once (400)"
 	case e.Allowed:
 		return fmt.Sprintf("granted, %d left", e.Remaining)
 	}

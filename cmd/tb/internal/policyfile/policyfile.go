@@ -8,12 +8,12 @@ import (
 	"github.com/seed-181794aa/ratelimit/httplimit"
 )
 
-// Parse reads a policy as httplimit.ParsePolicy does. Keys without an extractor are errors, too,
-// because tb registers no extractors. With such errors alone, Parse also returns the policy.
+// Parse reads a policy as httplimit.ParsePolicy does. Keys without an extractor and claims
+// that are not read from unverified tokens are errors, too, because tb supplies neither. With such errors alone, Parse also returns the policy.
 func Parse(data []byte) (*httplimit.Policy, error) {
 	p, err := httplimit.ParsePolicy(data)
 	if err == nil {
-		_, err = httplimit.New(p)
+		_, err = httplimit.New(p, httplimit.WithoutClaims())
 	}
 	return p, err
 }

@@ -1,0 +1,142 @@
+package httplimit
+
+import (
+	"slices"
+	"unsafe"
+)
+
+// findRules collects the rules that apply to the request in c.entries.
+func (c *call) findRules() {
+	for _, s := range c.policy.sets {
+		picked, unclear := s.picks(c.r)
+		if unclear && s.firstEnforced != nil {
+			c.pushFault(s.firstEnforced, isUnclear, "path")
+		}
+		if !picked {
+			continue
+		}
+		applied := c.collect(s.ladders, false)
+		appliedWithShadows := c.collect(s.withShadows, true) || applied
+		if f := s.fallback; f != nil && (!applied && !f.Shadow || !appliedWithShadows) {
+			c.collectGroup(group{f}, false)
+		}
+	}
+}
+
+// collect adds the rules of each ladder that apply, or only the shadow rules among them. It
+// reports whether any rule applies.
+func (c *call) collect(ladders []ladder, shadowsOnly bool) (applied bool) {
+	for _, ladder := range ladders {
+		for _, g := range ladder {
+			if c.collectGroup(g, shadowsOnly) {
+				applied = true
+				break
+			}
+		}
+	}
+	return applied
+}
+
+// collectGroup adds the rules of a group that apply, or only the shadow rules among them. It
+// reports whether any rule applies.
+func (c *call) collectGroup(g group, shadowsOnly bool) (applied bool) {
+	holds, repeated := c.matches(g[0].conditions)
+	if repeated != "" {
+		i := slices.IndexFunc(g, func(r *rule) bool { return !r.Shadow })
+		if i >= 0 && !shadowsOnly {
+			c.pushFault(g[i], isRepeated, repeated)
+		}
+		return i >= 0
+	}
+	if !holds {
+		return false
+	}
+	for _, r := range g {
+		if !c.pushEntry(r) {
+			continue
+		}
+		applied = true
+		if shadowsOnly && !r.Shadow {
+			c.popEntry()
+		}
+	}
+	return applied
+}
+
+// matches reports whether all conditions hold. If that depends on a key that the request has more
+// than once, it returns the key's name.
+func (c *call) matches(conditions []condition) (holds bool, repeated string) {
+	for i := range conditions {
+		value, again := conditions[i].value(c)
+		switch {
+		case again:
+			repeated = conditions[i].name
+		case value == "" || !conditions[i].holds(value):
+			return false, ""
+		}
+	}
+	return repeated == "", repeated
+}
+
+// pushEntry adds a rule with its key in this request. It adds nothing and reports false if the
+// request lacks a part of the key and the rule then does not apply.
+func (c *call) pushEntry(r *rule) bool {
+	e := c.newEntry(r)
+	e.cost = r.price.cost(c.r)
+	if r.byAddr != nil {
+		e.network = c.network()
+		return true
+	}
+	start := len(c.keys)
+	for i := range r.sources {
+		var f fault
+		c.keys, f = r.sources[i].appendPart(c.keys, c)
+		if f == isRepeated && r.Shadow {
+			f = isMissing
+		}
+		switch {
+		case f == noFault || f == isMissing && r.OnMissing == Shared:
+		case f == isMissing && r.OnMissing == Skip:
+			c.popEntry()
+			return false
+		case e.fault == noFault: // the first
+			e.fault, e.faultyKey = f, r.sources[i].name
+		}
+	}
+	if len(c.keys)-start > c.l.maxKeyLength {
+		secret := &c.l.ownSecret
+		if r.kind() != inProcess {
+			secret = &c.l.sharedSecret
+		}
+		c.keys = secret.hashKey(c.keys, start)
+	}
+	// The key is a view of c.keys, which is only appended to until the call ends. An array
+	// that c.keys has outgrown stays as it is. Limiters of tb/cas copy the keys that they
+	// keep, and end clears the charges.
+	if key := c.keys[start:]; len(key) > 0 {
+		e.key = unsafe.String(&key[0], len(key))
+	}
+	return true
+}
+
+// pushFault adds a rule for which the request must be refused.
+func (c *call) pushFault(r *rule, f fault, key string) {
+	e := c.newEntry(r)
+	e.cost, e.fault, e.faultyKey = r.price.cost(c.r), f, key
+}
+
+// newEntry adds an entry, which the caller fills in place because it is large.
+func (c *call) newEntry(r *rule) *entry {
+	n := len(c.entries)
+	c.entries = slices.Grow(c.entries, 1)[:n+1]
+	e := &c.entries[n]
+	e.rule = r
+	return e
+}
+
+// popEntry removes the last entry. Beyond the last entry the array is zero.
+func (c *call) popEntry() {
+	last := len(c.entries) - 1
+	c.entries[last] = entry{}
+	c.entries = c.entries[:last]
+}

@@ -1,0 +1,122 @@
+package httplimit
+
+import (
+	"encoding/base64"
+	"mime"
+	"strings"
+)
+
+// normalizer returns the function that makes one spelling of all spellings of a header field's
+// value, or nil if each spelling is a value of its own.
+func normalizer(header string) func(string) string {
+	switch header {
+	case "Host":
+		return bareHost
+	case "Authorization", "Proxy-Authorization":
+		return normalizeCredentials
+	case "Content-Type", "Accept":
+		return mediaTypes
+	}
+	return nil
+}
+
+// matcher returns the function that reports whether the value of a header field is the one that
+// a policy wants.
+func matcher(header, want string) func(string) bool {
+	switch normalize := normalizer(header); {
+	case normalize == nil:
+		return func(v string) bool { return v == want }
+	case header == "Content-Type" || header == "Accept":
+		return mediaTypeMatcher(want)
+	default:
+		want = normalize(want)
+		return func(v string) bool { return normalize(v) == want }
+	}
+}
+
+// normalizeCredentials writes the scheme in lower case, single spaces between words, and the
+// credentials of the scheme Basic as the one base64 text of their bytes.
+func normalizeCredentials(v string) string {
+	words := strings.FieldsFunc(v, isBlank)
+	if len(words) == 0 {
+		return ""
+	}
+	words[0] = strings.ToLower(words[0])
+	if len(words) == 2 && words[0] == "basic" {
+		plain, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(words[1], "="))
+		if err == nil {
+			words[1] = base64.StdEncoding.EncodeToString(plain)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+func isBlank(r rune) bool { return r == ' ' || r == '\t' }
+
+// mediaTypes returns the media types of a list in lower case and without parameters, with a comma
+// between them.
+func mediaTypes(list string) string {
+	varies := func(r rune) bool { return r == ';' || isBlank(r) || 'A' <= r && r <= 'Z' }
+	if !strings.ContainsFunc(list, varies) {
+		return list
+	}
+	var types []string
+	for _, element := range splitList(list) {
+		if t := mediaType(element); t != "" {
+			types = append(types, t)
+		}
+	}
+	return strings.Join(types, ",")
+}
+
+func mediaType(element string) string {
+	t, _, _ := strings.Cut(element, ";")
+	return strings.ToLower(strings.TrimFunc(t, isBlank))
+}
+
+// mediaTypeMatcher returns a function that reports whether one of the media types of a list is the
+// wanted one. Parameters are compared if want has any.
+func mediaTypeMatcher(want string) func(string) bool {
+	read := mediaType
+	if strings.Contains(want, ";") {
+		read = withParameters
+	}
+	want = read(want)
+	return func(list string) bool {
+		if list == want {
+			return true
+		}
+		for _, element := range splitList(list) {
+			if read(element) == want {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// withParameters returns a media type with its parameters in one order, in lower case.
+func withParameters(element string) string {
+	if t, parameters, err := mime.ParseMediaType(element); err == nil {
+		element = mime.FormatMediaType(t, parameters)
+	}
+	return strings.ToLower(strings.TrimFunc(element, isBlank))
+}
+
+// splitList returns the elements of a list with commas. A comma in a quoted string separates
+// nothing.
+func splitList(list string) (elements []string) {
+	start, quoted := 0, false
+	for i := 0; i < len(list); i++ {
+		switch {
+		case list[i] == '"':
+			quoted = !quoted
+		case list[i] == '\\' && quoted:
+			i++
+		case list[i] == ',' && !quoted:
+			elements = append(elements, list[start:i])
+			start = i + 1
+		}
+	}
+	return append(elements, list[start:])
+}

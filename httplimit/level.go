@@ -1,0 +1,62 @@
+package httplimit
+
+import (
+	"math"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// reset returns the seconds until e's bucket has one more whole token, at least 1.
+func (c *call) reset(e *entry) int64 {
+	if !e.slow {
+		return 1
+	}
+	return max(1, ceilSeconds(c.level(e).NextToken))
+}
+
+// wait returns (cost − tokens)/rate, also for a cost above the capacity, although no wait helps
+// then.
+func (c *call) wait(e *entry) time.Duration {
+	over := e.cost - float64(e.Limit.Capacity)
+	if over <= 0 {
+		return e.decision.RetryAfter
+	}
+	full, rest := c.level(e).Full, supplyTime(e.Limit, over)
+	return full + min(rest, tb.Never-full)
+}
+
+// level returns how full e's bucket is after the decision. It asks the bucket once. If the
+// limiter reports no levels, it returns the longest times that agree with the decision.
+func (c *call) level(e *entry) tb.Level {
+	if e.level != (tb.Level{}) { // which no bucket has
+		return e.level
+	}
+	var err error
+	if e.level, err = e.charge.(leveler).Level(c.now); err != nil {
+		e.level.Tokens = float64(e.decision.Remaining)
+		if missing := e.Limit.Capacity - e.decision.Remaining; missing > 0 {
+			e.level.NextToken = supplyTime(e.Limit, 1)
+			e.level.Full = supplyTime(e.Limit, float64(missing))
+		}
+	}
+	return e.level
+}
+
+// supplyTime returns how long the rate takes to supply tokens, to the nearest nanosecond, so
+// that 0.3/0.1 is 3 s and not a little more. It is tb.Never if no Duration can hold it.
+func supplyTime(l tb.Limit, tokens float64) time.Duration {
+	ns := math.Round(tokens / float64(l.Tokens) * float64(l.Per))
+	if ns >= float64(tb.Never) {
+		return tb.Never
+	}
+	return time.Duration(ns)
+}
+
+func ceilSeconds(d time.Duration) int64 {
+	s := int64(d / time.Second)
+	if d%time.Second > 0 {
+		s++
+	}
+	return s
+}

@@ -1,0 +1,84 @@
+package httplimit
+
+import (
+	"crypto/sha256"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+func TestLongKeysAreHashed(t *testing.T) {
+	for _, length := range []int{DefaultMaxKeyLength, 1024} {
+		s := newSite(t, jsonRules("", jsonRule("r", `["header:a"]`, 1, "")), WithMaxKeyLength(length))
+		long := strings.Repeat("x", 129)
+		for _, v := range []string{long[:64], long[:65], long[:128], long, long + "y",
+			strings.Repeat("x", 1<<20)} {
+			s.granted(1, "A: "+v)
+		}
+		sum := sha256.Sum256([]byte(long)) // may be sent too, and is another value
+		s.granted(1, "A: "+string(sum[:]))
+	}
+	for _, c := range []struct{ max, bytes, want int }{
+		{0, 63, 64}, {0, 64, 17}, {0, 128, 17}, {0, 129, 33}, {0, 1 << 20, 33},
+		{32, 31, 32}, {32, 32, 17}, {32, 129, 17},
+		{1024, 63, 64}, {1024, 128, 130}, {1024, 129, 33}, {1024, 1 << 20, 33},
+	} {
+		var opts []Option
+		if c.max > 0 {
+			opts = append(opts, WithMaxKeyLength(c.max))
+		}
+		s := newSite(t, jsonRules("", jsonRule("r", `["header:a"]`, 1, "")), opts...)
+		call := s.begin(request("A: " + strings.Repeat("x", c.bytes)))
+		call.findRules()
+		if got := len(call.entries[0].key); got != c.want {
+			t.Errorf("%+v: the key has %d bytes", c, got)
+		}
+		call.end()
+	}
+}
+
+// Four parts of any length take no more memory than one.
+func TestKeysOfSeveralPartsAreBounded(t *testing.T) {
+	s := newSite(t, jsonRules("", jsonRule("r", `["header:a", "header:b", "header:c", "header:d"]`,
+		1, "")))
+	fields := []string{"A: ", "B: ", "C: ", "D: "}
+	for i := range fields {
+		fields[i] += strings.Repeat("x", 100)
+	}
+	for i := range fields {
+		changed := slices.Clone(fields)
+		changed[i] += "y"
+		s.granted(1, changed...)
+	}
+	c := s.begin(request(fields...))
+	defer c.end()
+	c.findRules()
+	if n := len(c.entries[0].key); n > DefaultMaxKeyLength {
+		t.Errorf("the key has %d bytes", n)
+	}
+}
+
+// The hash of a long key cannot be computed outside of the process, except by the processes that
+// share a store.
+func TestHashesOfKeysAreKeyed(t *testing.T) {
+	policy := jsonRules("", jsonRule("r", `["header:a"]`, 1, ""))
+	key := func(opts ...Option) string {
+		s := newSite(t, policy, opts...)
+		c := s.begin(request("A: " + strings.Repeat("x", 100)))
+		defer c.end()
+		c.findRules()
+		return strings.Clone(c.entries[0].key)
+	}
+	if key() == key() {
+		t.Error("two processes have the same hashes")
+	}
+	shared := WithLimiter(func(Rule) (tb.Limiter, error) { return answering{}, nil })
+	if key(shared, WithJitterSalt("1")) != key(shared, WithJitterSalt("1")) {
+		t.Error("limiters that may share a store have other keys in each process")
+	}
+	if key(shared, WithJitterSalt("1")) == key(shared, WithJitterSalt("2")) {
+		t.Error("the salt is not the key of the hash")
+	}
+}
