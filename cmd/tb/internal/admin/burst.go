@@ -12,7 +12,7 @@ import (
 
 const (
 	maxBurst     = 100
-	maxForm      = 1 << 10 // bytes
+	maxForm      = 1 << 10         // bytes
 	burstTimeout = 5 * time.Second // of one request of a burst
 )
 

@@ -37,6 +37,8 @@ func (c *Command) Validate() error {
 		return errors.New("--ipv4-prefix: want 1 to 32 bits")
 	case c.IPv6Prefix < 1, c.IPv6Prefix > 128:
 		return errors.New("--ipv6-prefix: want 1 to 128 bits")
+	case c.MaxKeyLength < 32, c.MaxKeyLength > 1024:
+		return errors.New("--max-key-length: want 32 to 1024 bytes")
 	case c.PerAddress < 0:
 		return errors.New("--connections-per-address: want 0 or more")
 	case (c.TLSCert == "") != (c.TLSKey == ""):
@@ -58,6 +60,7 @@ func (c *Command) limiterOptions() []tb.Option {
 func (c *Command) options() []httplimit.Option {
 	return []httplimit.Option{
 		httplimit.WithReasonField(c.reasonField()), httplimit.WithJitterSalt(c.JitterSalt),
+		httplimit.WithMaxKeyLength(c.MaxKeyLength),
 	}
 }
 

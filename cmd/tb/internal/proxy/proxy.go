@@ -76,6 +76,7 @@ func New(c Config) (*Proxy, error) {
 		httplimit.WithClientAddress(c.Client),
 		httplimit.WithLimiterOptions(c.LimiterOptions...),
 		httplimit.WithHooks(p.hooks()),
+		httplimit.WithoutClaims(),
 	}, c.Options...)
 	if c.SilentGrants {
 		options = append(options, httplimit.WithSilentGrants())

@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"net/textproto"
 	"strings"
+
+	"github.com/seed-181794aa/ratelimit/httplimit"
 )
 
 // check returns the status of a request that is not passed on, or 0.
@@ -14,8 +16,25 @@ func (p *Proxy) check(r *http.Request) int {
 	case p.via.sent(r.Header):
 		p.errors.Error("loop: the upstream sends requests back to the proxy", "path", r.URL.Path)
 		return http.StatusLoopDetected
+	case !resolvePath(r):
+		return http.StatusBadRequest
 	}
 	return 0
+}
+
+// resolvePath replaces the path of a request by the path that the selectors of the policy compare,
+// so that the upstream cannot read another one. It reports false if there is no such path.
+func resolvePath(r *http.Request) bool {
+	path, rawPath, ok := httplimit.ResolvePath(r.URL)
+	if !ok || !strings.HasPrefix(path, "/") { // as in OPTIONS *
+		return false
+	}
+	if path != r.URL.Path || rawPath != r.URL.RawPath {
+		u := *r.URL
+		u.Path, u.RawPath = path, rawPath
+		r.URL = &u
+	}
+	return true
 }
 
 // dropMisreadable drops the fields whose names have other characters than letters, digits and
