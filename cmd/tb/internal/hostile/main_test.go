@@ -21,7 +21,7 @@ import (
 // unless it never happens.
 const deadline = 30 * time.Second
 
-var binary string
+var program string
 
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -29,8 +29,8 @@ func TestMain(m *testing.M) {
 	if err != nil {
 		panic(err)
 	}
-	binary = filepath.Join(dir, "tb")
-	build := exec.Command("go", "build", "-o", binary, "github.com/seed-181794aa/ratelimit/cmd/tb")
+	program = filepath.Join(dir, "tb")
+	build := exec.Command("go", "build", "-o", program, "github.com/seed-181794aa/ratelimit/cmd/tb")
 	build.Stderr = os.Stderr
 	if err := build.Run(); err != nil {
 		panic(err)
@@ -63,8 +63,8 @@ func start(t *testing.T, flags ...string) *process {
 func startWithLog(t *testing.T, log *os.File, flags ...string) *process {
 	t.Helper()
 	p := &process{log: log.Name()}
-	args := []string{"proxy", "--listen=127.0.0.1:0", "--admin=127.0.0.1:0"}
-	p.Cmd = exec.CommandContext(t.Context(), binary, append(args, flags...)...)
+	args := []string{"proxy", "--listen=127.0.0.1:0", "--admin=127.0.0.1:0", "--shutdown-delay=0s"}
+	p.Cmd = exec.CommandContext(t.Context(), program, append(args, flags...)...)
 	p.Cmd.Stderr = log
 	stdout, err := p.StdoutPipe()
 	if err == nil {
@@ -104,7 +104,7 @@ func startWithLog(t *testing.T, log *os.File, flags ...string) *process {
 func fail(t *testing.T, flags ...string) string {
 	t.Helper()
 	args := []string{"proxy", "--listen=127.0.0.1:0", "--admin=127.0.0.1:0"}
-	out, err := exec.CommandContext(t.Context(), binary, append(args, flags...)...).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), program, append(args, flags...)...).CombinedOutput()
 	if err == nil {
 		t.Errorf("%q: no error", flags)
 	}

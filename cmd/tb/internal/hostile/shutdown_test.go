@@ -65,6 +65,29 @@ func (c *clients) use(conn net.Conn) error {
 	}
 }
 
+// runHTTP2 sends requests over HTTP/2 until the proxy takes no more connections.
+func (c *clients) runHTTP2() {
+	transport := &http.Transport{Protocols: new(http.Protocols)}
+	transport.Protocols.SetUnencryptedHTTP2(true)
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport}
+	for {
+		r, err := client.Get("http://" + c.address)
+		if errors.Is(err, syscall.ECONNREFUSED) {
+			return
+		}
+		if err == nil {
+			_, err = io.Copy(io.Discard, r.Body)
+			r.Body.Close()
+		}
+		if err != nil {
+			c.lose(err)
+			return
+		}
+		c.answered.Add(1)
+	}
+}
+
 func (c *clients) lose(err error) {
 	c.lost.Add(1)
 	c.firstLoss.CompareAndSwap(nil, err.Error())
@@ -74,9 +97,14 @@ func (c *clients) lose(err error) {
 func TestShutdownLosesNothing(t *testing.T) {
 	flag := upstream(t, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") })
 	for i := range *shutdowns {
-		p := start(t, flag, "--policy="+file(t, "policy.json", generous))
+		p := start(t, flag, "--policy="+file(t, "policy.json", generous), "--shutdown-delay=300ms",
+			"--h2c")
 		c := &clients{address: p.proxy}
-		for range 50 {
+		for n := range 50 {
+			if n%5 == 0 {
+				c.group.Go(c.runHTTP2)
+				continue
+			}
 			c.group.Go(c.run)
 		}
 		await(t, "load", func() bool { return c.answered.Load() > 500 })

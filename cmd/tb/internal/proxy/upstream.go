@@ -93,10 +93,6 @@ func dropOtherUpgrades(h http.Header) {
 
 // upstreamFailed answers a request that the upstream did not answer.
 func (p *Proxy) upstreamFailed(w http.ResponseWriter, r *http.Request, err error) {
-	if errors.Is(err, context.Canceled) { // the client is gone, or the proxy stops
-		w.WriteHeader(statusClientGone)
-		return
-	}
 	if rec, ok := w.(*responseRecorder); ok {
 		if rec.upgraded { // the client is gone
 			return
@@ -105,6 +101,10 @@ func (p *Proxy) upstreamFailed(w http.ResponseWriter, r *http.Request, err error
 			http.Error(w, http.StatusText(status), status)
 			return
 		}
+	}
+	if errors.Is(err, context.Canceled) { // the client is gone, or the proxy stops
+		w.WriteHeader(statusClientGone)
+		return
 	}
 	reason, status := metrics.Response, http.StatusBadGateway
 	var op *net.OpError
