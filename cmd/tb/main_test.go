@@ -107,6 +107,27 @@ func TestNameThatNoRequestHasIsAnError(t *testing.T) {
 	}
 }
 
+// Names of files and keys cannot control a terminal, in any output.
+func TestOutputEscapesControls(t *testing.T) {
+	const hostile = "a\u009b2J\x7f\u202e\u2066"
+	line := strings.Replace(validLine, "- -", "- "+hostile, 1)
+	name := file(t, hostile+".log", strings.Repeat(line, 3))
+	args := []string{"replay", "--rate=1/d", "--burst=1", "--key=user", name}
+	_, text, _ := tb(t, "", args...)
+	_, json, _ := tb(t, "", append(args, "--json")...)
+	_, _, missing := tb(t, "", append(args, hostile)...)
+	_, _, usage := tb(t, "", "replay", "--"+hostile)
+	_, check, _ := tb(t, "", "policy", "check", name)
+	for _, out := range []string{text, json, missing, usage, check} {
+		if strings.ContainsAny(out, "\u009b\x7f\u202e\u2066") || !strings.Contains(out, `\u202e`) {
+			t.Errorf("%q", out)
+		}
+	}
+	if rep := report(t, "", args[1:]...); rep.Files[0].Name != name || rep.Top[0].Key[0] != hostile {
+		t.Errorf("%+v", rep)
+	}
+}
+
 // report replays with --json.
 func report(t *testing.T, stdin string, args ...string) (rep replay.Report) {
 	t.Helper()

@@ -217,3 +217,18 @@ func TestRun(t *testing.T) {
 		synctest.Wait()
 	})
 }
+
+// A form is bounded. A multipart form, which may be written to files, is not read.
+func TestFormsAreBounded(t *testing.T) {
+	_, admin, _, _ := served(t)
+	r := request(t, "POST", admin+"/api/burst", "x="+strings.Repeat("x", maxForm)+"&n=1")
+	if status, body := do(t, r); status != http.StatusBadRequest || !strings.Contains(body, "large") {
+		t.Error(status, body)
+	}
+	r = request(t, "POST", admin+"/api/burst",
+		"--b\r\nContent-Disposition: form-data; name=\"n\"\r\n\r\n1\r\n--b--\r\n")
+	r.Header.Set("Content-Type", "multipart/form-data; boundary=b")
+	if status, body := do(t, r); status != http.StatusBadRequest {
+		t.Error(status, body)
+	}
+}

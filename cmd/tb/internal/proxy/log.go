@@ -40,16 +40,11 @@ func (f firstLine) Write(text []byte) (int, error) {
 // decide how much net/http writes to it, so log must be throttled.
 func newErrorLog(log *slog.Logger) *stdlog.Logger { return stdlog.New(firstLine{log}, "", 0) }
 
-// redirectStandardLog sends the standard log to a throttled log until restore is called.
-// net/http's Transport has no other log.
-func redirectStandardLog(log *slog.Logger) (restore func()) {
-	w, flags := stdlog.Writer(), stdlog.Flags()
+// redirectStandardLog sends the standard log of the process to a throttled log. net/http's
+// Transport has no other log.
+func redirectStandardLog(log *slog.Logger) {
 	stdlog.SetOutput(firstLine{log})
 	stdlog.SetFlags(0)
-	return func() {
-		stdlog.SetOutput(w)
-		stdlog.SetFlags(flags)
-	}
 }
 
 // logPanics logs the panics of a handler on one line each. net/http would write a stack trace.

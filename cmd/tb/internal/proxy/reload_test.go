@@ -2,12 +2,17 @@ package proxy
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 // rules is a policy of two slow rules. Only the second depends on burst.
@@ -208,5 +213,79 @@ level=ERROR msg=policy file=FILE error="rules[0].typo is an unknown field"`
 	w.polls(3)
 	if n := len(w.log.lines); n > 0 {
 		t.Errorf("the errors are logged again: %s", <-w.log.lines)
+	}
+}
+
+// A file system that does not answer stops neither the proxy nor the reloads after it.
+func TestReloadOfAFileThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := newTranscript()
+		p, err := New(Config{Upstream: &url.URL{}, Log: log.logger()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		hang := make(chan struct{})
+		reads := 0
+		l := &reloader{proxy: p, file: "policy.json", patience: patience,
+			readFile: func(string) ([]byte, error) {
+				if reads++; reads == 1 {
+					<-hang
+				}
+				return []byte(two), nil
+			}}
+		ctx, cancel := context.WithCancel(t.Context())
+		signals, ticks := make(chan os.Signal, 1), make(chan time.Time)
+		ended := make(chan struct{})
+		go func() {
+			l.run(ctx, signals, ticks)
+			close(ended)
+		}()
+		signals <- syscall.SIGHUP
+		time.Sleep(2 * patience)
+		if line := log.until(t, "does not answer"); !strings.Contains(line, "policy rejected") {
+			t.Error(line)
+		}
+		close(hang)
+		if line := log.until(t, "policy reloaded"); !strings.Contains(line, "because=SIGHUP") {
+			t.Error(line)
+		}
+		ticks <- time.Now()
+		ticks <- time.Now()
+		cancel()
+		<-ended
+		if len(log.lines) > 0 {
+			t.Error(<-log.lines)
+		}
+		ctx, cancel = context.WithCancel(t.Context())
+		reads, hang = 0, make(chan struct{})
+		signals <- syscall.SIGHUP
+		ended = make(chan struct{})
+		go func() {
+			l.run(ctx, signals, ticks)
+			close(ended)
+		}()
+		synctest.Wait()
+		cancel()
+		<-ended // although the read hangs
+		close(hang)
+	})
+}
+
+// The policy must be a regular file of a bounded size.
+func TestReadPolicy(t *testing.T) {
+	large := file(t, "")
+	if err := os.Truncate(large, maxPolicy+1); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		large: "want at most", t.TempDir(): "want a regular file", os.DevNull: "want a regular file",
+		"/none": "no such file",
+	} {
+		if _, err := readPolicy(name); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", name, err, want)
+		}
+	}
+	if data, err := readPolicy(file(t, two)); string(data) != two || err != nil {
+		t.Errorf("%q, %v", data, err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/http/httptrace"
 	"net/textproto"
 	"strings"
@@ -188,5 +189,51 @@ func TestTrailers(t *testing.T) {
 	if string(body) != "hi" || err != nil || r.Trailer.Get("Announced") != "yes" ||
 		r.Trailer.Get("Unannounced") != "map[]" {
 		t.Errorf("%v, %q, %v", r, body, err)
+	}
+}
+
+// The flags about fields reach the responses, also after an informational response.
+func TestResponseFlags(t *testing.T) {
+	name := file(t, two)
+	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-RateLimit-Limit", "99")
+		w.WriteHeader(http.StatusEarlyHints)
+		w.WriteHeader(http.StatusOK)
+	}))
+	defer upstream.Close()
+	fields := func(change func(*Command)) (granted, refused http.Header) {
+		r := run(t, func(c *Command) {
+			c.Policy = name
+			_ = c.Upstream.UnmarshalText([]byte(upstream.URL))
+			change(c)
+		})
+		first, _ := get(t, r.proxy)
+		get(t, r.proxy)
+		last, _ := get(t, r.proxy)
+		return first.Header, last.Header
+	}
+	granted, refused := fields(func(*Command) {})
+	if granted.Get("RateLimit-Policy") != "" || granted.Get("X-RateLimit-Limit") != "" ||
+		refused.Get("X-Fairvisor-Reason") == "" {
+		t.Error(granted, refused)
+	}
+	granted, refused = fields(func(c *Command) {
+		c.PolicyField, c.XRateLimit, c.ReasonField = true, true, off
+	})
+	if granted.Get("RateLimit-Policy") != `"two";q=2;w=20` ||
+		fmt.Sprint(granted["X-Ratelimit-Limit"], granted["X-Ratelimit-Remaining"]) != "[2] [1]" ||
+		refused.Get("X-Fairvisor-Reason") != "" {
+		t.Error(granted, refused)
+	}
+	salted := map[string]bool{}
+	for _, salt := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
+		_, refused = fields(func(c *Command) { c.JitterSalt, c.ReasonField = salt, "X-Why" })
+		salted[refused.Get("Retry-After")] = true
+		if refused.Get("X-Why") == "" {
+			t.Error(refused)
+		}
+	}
+	if len(salted) < 2 {
+		t.Error("the salt changes nothing")
 	}
 }

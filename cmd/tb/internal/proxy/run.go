@@ -182,7 +182,7 @@ func (r *runner) url() string {
 
 // serve serves until ctx is done or a server fails. Meanwhile it reloads the policy.
 func (r *runner) serve(ctx context.Context, stdout io.Writer) error {
-	defer redirectStandardLog(r.proxy.errors)()
+	redirectStandardLog(r.proxy.errors)
 	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var tasks sync.WaitGroup
 	defer tasks.Wait()
