@@ -1,0 +1,37 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// NOTICE has each module that is linked into the program, with its version.
+func TestNotice(t *testing.T) {
+	notice, err := os.ReadFile("NOTICE")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f",
+		"{{with .Module}}{{if not .Main}}{{if not .Replace}}{{.Path}} {{.Version}}: {{end}}{{end}}{{end}}",
+		".")
+	list.Env = append(os.Environ(), "GOWORK=off")
+	out, err := list.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	modules := 0
+	for line := range strings.Lines(string(out)) {
+		if line = strings.TrimSuffix(line, "\n"); line == "" {
+			continue
+		}
+		modules++
+		if !strings.Contains(string(notice), "\n"+line) {
+			t.Errorf("NOTICE has no %q: run scripts/notice", line)
+		}
+	}
+	if modules < 10 {
+		t.Errorf("%d packages of other modules", modules)
+	}
+}
