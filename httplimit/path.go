@@ -90,7 +90,7 @@ func isAmbiguous(segment string, last bool) bool {
 		switch isDots := name == "." || name == ".."; {
 		case isDots && (hasParameters || len(parts) > 1 || part != segment):
 			return true
-		case name == "" && hasParameters && !(last && i == len(parts)-1):
+		case name == "" && hasParameters && (!last || i < len(parts)-1):
 			return true
 		}
 	}
