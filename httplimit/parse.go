@@ -127,6 +127,7 @@ func (o *object) rule(name string) Rule {
 		if ok && source == "" { // in Go it means fixed
 			c.add("cost_source", wantCostSource, source)
 		}
+		r.ParentFactor = c.parentFactor()
 		r.Cost = Cost{
 			Source: source,
 			Fixed:  c.cost("fixed_cost"), Default: c.cost("default_cost"),
@@ -164,6 +165,18 @@ func (o *object) cost(name string) float64 {
 		return f
 	}
 	return 0
+}
+
+func (o *object) parentFactor() int {
+	x := o.positive("parent_factor")
+	if x != nil && (!x.IsInt() || x.Cmp(big.NewRat(tb.MaxCapacity, 1)) > 0) {
+		o.add("parent_factor", "must be a whole number, 1 to %d (got %s)", tb.MaxCapacity, short(x))
+		x = nil
+	}
+	if x == nil {
+		return 0
+	}
+	return int(x.Num().Int64())
 }
 
 // limit reads the rate and the burst. It returns unreadLimit if one of them has an error.

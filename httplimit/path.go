@@ -11,8 +11,8 @@ import (
 // included.
 //
 // It reports false if servers disagree about the path, so that the request must be refused. The
-// path then has a NUL, a slash or backslash that makes another path once it is decoded and resolved,
-// as in /v1/..%2fx, or a dot segment with parameters, as in /..;/.
+// path then has a NUL, a slash or backslash that makes another path once it is decoded and
+// resolved, as in /v1/..%2fx, or a dot segment with parameters, as in /..;/.
 func ResolvePath(u *url.URL) (path, rawPath string, ok bool) {
 	if u.Path == "*" || isPlainPath(u.Path) && u.RawPath == "" {
 		return u.Path, "", true

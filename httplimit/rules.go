@@ -24,7 +24,7 @@ type set struct {
 	// if they were enforced. So the rules are arranged twice: the enforced rules alone, and
 	// all rules. Of the second arrangement only the shadow rules are used.
 	ladders, withShadows []ladder
-	fallback             *rule
+	fallback             group
 	firstEnforced        *rule // nil if all rules are shadow rules
 }
 
@@ -43,6 +43,8 @@ type condition struct {
 // rule is a Rule made ready to be applied.
 type rule struct {
 	Rule
+	base     string // the name without the prefix of a parent network
+	isParent bool   // so the rule applies to IPv6 addresses only
 	identity
 	sources []source
 	price   pricing
@@ -76,8 +78,10 @@ func (l *Limiter) compile(p *Policy, before *compiled) (*compiled, error) {
 		s := &p.Sets[i]
 		c := &set{Selector: s.Selector.normalize()}
 		var rules []*rule
+		fallbackAt := 0
 		for r, path := range s.all(p.setPath(i)) {
-			rules = append(rules, b.newRule(s, r, path, labels[len(out.rules)+len(rules)]))
+			fallbackAt = len(rules)
+			rules = append(rules, b.newRules(s, r, path, labels[len(out.rules)+len(rules):])...)
 		}
 		out.rules = append(out.rules, rules...) // a copy
 		isShadow := func(r *rule) bool { return r.Shadow }
@@ -86,8 +90,8 @@ func (l *Limiter) compile(p *Policy, before *compiled) (*compiled, error) {
 			c.firstEnforced = rules[i]
 		}
 		if s.Fallback != nil {
-			c.fallback = rules[len(rules)-1]
-			rules = rules[:len(rules)-1]
+			c.fallback = rules[fallbackAt:]
+			rules = rules[:fallbackAt:fallbackAt]
 		}
 		if slices.ContainsFunc(rules, isShadow) {
 			c.withShadows = newLadders(s.Evaluation, rules)
@@ -116,21 +120,35 @@ func (l *Limiter) compile(p *Policy, before *compiled) (*compiled, error) {
 	return out, nil
 }
 
-func (b *compilation) newRule(s *RuleSet, r *Rule, path, label string) *rule {
-	c := &rule{Rule: *r, price: newPricing(r.Cost)}
-	c.identity = identity{s.Name, r.Name, fmt.Sprintf("%q", canonicals(r.Keys)), r.Limit}
-	c.Shadow = r.Shadow || s.Shadow
+// newRules makes a rule ready, and the rules of its parents, which clients see by these labels.
+func (b *compilation) newRules(s *RuleSet, r *Rule, path string, labels []string) (all []*rule) {
+	var sources []source
 	for i, k := range r.Keys {
-		c.sources = append(c.sources, b.newSource(k, index(field(path, "limit_keys"), i)))
+		sources = append(sources, b.newSource(k, index(field(path, "limit_keys"), i)))
 	}
+	var conditions []condition
 	for _, k := range slices.Sorted(maps.Keys(r.Match)) {
 		source := b.newSource(k, field(field(path, "match"), k))
-		c.conditions = append(c.conditions, condition{source, source.matcher(r.Match[k])})
+		conditions = append(conditions, condition{source, source.matcher(r.Match[k])})
 	}
-	if r.Limit.Validate() == nil {
-		c.ruleText = newRuleText(label, r)
+	for i, level := range r.levels() {
+		c := &rule{
+			Rule: level, base: r.Name, isParent: i > 0, price: newPricing(r.Cost),
+			sources: slices.Clone(sources), conditions: conditions,
+		}
+		c.identity = identity{s.Name, c.Name, fmt.Sprintf("%q", canonicals(r.Keys)), c.Limit}
+		c.Shadow = r.Shadow || s.Shadow
+		for j, k := range r.Keys {
+			if bits, _ := prefixesOf(k); i < len(bits) {
+				c.sources[j].setPrefix(bits[i], &b.l.address)
+			}
+		}
+		if c.Limit.Validate() == nil {
+			c.ruleText = newRuleText(labels[i], &c.Rule)
+		}
+		all = append(all, c)
 	}
-	return c
+	return all
 }
 
 // newLadders arranges rules as the evaluation demands.
@@ -138,10 +156,10 @@ func newLadders(e Evaluation, rules []*rule) (all []ladder) {
 	type groupID struct{ ladder, group string }
 	ladders, groups := map[string]int{}, map[groupID]int{} // indexes
 	for _, r := range rules {
-		id := groupID{"", r.Name} // FirstMatch: one ladder, and each rule is a group
+		id := groupID{"", r.base} // FirstMatch: one ladder, and each rule is a group
 		switch e {
 		case AllMatch: // each rule is a ladder
-			id.ladder = r.Name
+			id.ladder = r.base
 		case Ladders:
 			keys := canonicals(r.Keys)
 			slices.Sort(keys)

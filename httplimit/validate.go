@@ -69,7 +69,9 @@ func (s *RuleSet) check(path string, errs *problems) {
 	s.Selector.check(field(path, "selector"), errs)
 	names := map[string]bool{}
 	for r, path := range s.all(path) {
-		checkName(r.Name, field(path, "name"), names, errs)
+		for _, level := range r.levels() {
+			checkName(level.Name, field(path, "name"), names, errs)
+		}
 		r.check(path, errs)
 	}
 }
@@ -114,6 +116,9 @@ func (r *Rule) check(path string, errs *problems) {
 	for _, k := range slices.Sorted(maps.Keys(r.Match)) {
 		keyPath := field(field(path, "match"), k)
 		checkKey(k, keyPath, seen, errs)
+		if k != addressKey && isAddressKey(k) {
+			errs.add(keyPath, "must be without a prefix, because an address is compared")
+		}
 		if r.Match[k] == "" {
 			errs.add(keyPath, "must not be empty, because an empty value counts as missing")
 		}
@@ -125,6 +130,7 @@ func (r *Rule) check(path string, errs *problems) {
 		errs.add(field(path, "limit"), "is not valid: %v", err)
 	}
 	r.Cost.check(field(path, "algorithm_config"), errs)
+	r.checkParents(path, errs)
 }
 
 // unreadLimit is the limit of a rule whose own limit could not be read, which is an error
@@ -184,14 +190,16 @@ func (p *Policy) checkLabels(errs *problems) {
 	labels := p.labels()
 	for i := range p.Sets {
 		for r, path := range p.Sets[i].all(p.setPath(i)) {
-			label, own := labels[0], owner{p.Sets[i].Name, r.Name, path}
-			labels = labels[1:]
-			other, taken := owners[label]
-			if taken && (other.set != own.set || other.rule != own.rule) {
-				errs.add(field(path, "name"), "must be another: clients would see %q, as for %s",
-					label, other.path)
+			for _, level := range r.levels() {
+				label, own := labels[0], owner{p.Sets[i].Name, level.Name, path}
+				labels = labels[1:]
+				other, taken := owners[label]
+				if taken && (other.set != own.set || other.rule != own.rule) {
+					errs.add(field(path, "name"), "must be another: clients would see %q, as for %s",
+						label, other.path)
+				}
+				owners[label] = own
 			}
-			owners[label] = own
 		}
 	}
 }
