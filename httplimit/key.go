@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"unsafe"
@@ -54,7 +55,7 @@ func (b *compilation) newSource(name, path string) source {
 		s.value = once(func(c *call) string { return extractor(c.r) })
 	case name == addressKey:
 		s.address, s.value = true, once((*call).clientText)
-		s.networks = &b.l.address.Rules
+		s.networks, s.matcher = &b.l.address.Rules, addressMatcher
 	case isAddressKey(name): // with prefixes, so not in a match
 		s.address, s.value = true, once((*call).clientText)
 	case kind == "header" && part != "":
@@ -74,7 +75,7 @@ func (b *compilation) newSource(name, path string) source {
 			text := claimText(c.claim(part))
 			return text, c.ambiguousClaims
 		}
-	default:
+	case name != "" && printable(name) && !slices.Contains(sourceKinds, kind):
 		b.errs.add(path, "has no extractor (got %q)", name)
 	}
 	return s

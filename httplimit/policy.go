@@ -2,6 +2,8 @@ package httplimit
 
 import (
 	"iter"
+	"maps"
+	"slices"
 
 	"github.com/seed-181794aa/ratelimit/tb"
 )
@@ -14,7 +16,7 @@ type Policy struct {
 	// signature, if the application supplies no claims. A client may then claim anything.
 	UnverifiedJWT bool
 
-	warnings []string // of the document that the policy was read from
+	warnings problems // of the document that the policy was read from
 }
 
 // Rules returns the policy that consists of these rules, for all requests.
@@ -74,6 +76,17 @@ type Rule struct {
 	Cost   Cost
 
 	alone bool // the rule is a document of its own
+}
+
+// sortedMatch yields the pairs of Match in the order of their keys.
+func (r *Rule) sortedMatch() iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		for _, k := range slices.Sorted(maps.Keys(r.Match)) {
+			if !yield(k, r.Match[k]) {
+				return
+			}
+		}
+	}
 }
 
 // OnMissing says what a rule does with a request that lacks one of its keys.

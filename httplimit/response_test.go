@@ -70,7 +70,7 @@ func TestResetIsWhenOneMoreWholeTokenIsThere(t *testing.T) {
 			`"rps": `+c.rps+`, "burst": 900, "cost_source": "header:w"`))
 		wants(t, s.get("W: "+c.cost), "RateLimit-Reset: "+c.want)
 	}
-	s := newSite(t, jsonRules(""))
+	s := newSite(t, jsonRules("", jsonRule("x", "[]", 1, "")))
 	if err := s.SetPolicy(Rules(Rule{Name: "r", Limit: tb.Limit{
 		Capacity: 2, Tokens: 1,
 		Per: 1500 * time.Millisecond,

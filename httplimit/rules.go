@@ -1,9 +1,7 @@
 package httplimit
 
 import (
-	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -71,6 +69,31 @@ type compilation struct {
 
 // compile makes p ready. Rules that are in before, too, keep their state.
 func (l *Limiter) compile(p *Policy, before *compiled) (*compiled, error) {
+	out, errs := l.arrange(p)
+	if err := errs.err(); err != nil {
+		return nil, err
+	}
+	states := map[identity]*ruleState{}
+	if before != nil {
+		for _, r := range before.rules {
+			states[r.identity] = r.ruleState
+		}
+	}
+	for _, r := range out.rules {
+		if r.ruleState = states[r.identity]; r.ruleState == nil {
+			var err error
+			if r.ruleState, err = l.newState(r); err != nil {
+				return nil, fmt.Errorf("rule %q: %w", r.Name, err)
+			}
+		}
+		out.firstKind = min(out.firstKind, r.kind())
+	}
+	return out, nil
+}
+
+// arrange is compile without the states of the rules. It returns everything that is wrong with the
+// policy.
+func (l *Limiter) arrange(p *Policy) (*compiled, problems) {
 	b := &compilation{l: l, policy: p, errs: p.check()}
 	out := &compiled{firstKind: inProcess, unverifiedJWT: p.UnverifiedJWT}
 	labels := p.labels() // in the order in which the rules are made
@@ -99,25 +122,7 @@ func (l *Limiter) compile(p *Policy, before *compiled) (*compiled, error) {
 		c.ladders = newLadders(s.Evaluation, slices.DeleteFunc(rules, isShadow))
 		out.sets = append(out.sets, c)
 	}
-	if len(b.errs) > 0 {
-		return nil, errors.Join(b.errs...)
-	}
-	states := map[identity]*ruleState{}
-	if before != nil {
-		for _, r := range before.rules {
-			states[r.identity] = r.ruleState
-		}
-	}
-	for _, r := range out.rules {
-		if r.ruleState = states[r.identity]; r.ruleState == nil {
-			var err error
-			if r.ruleState, err = l.newState(r); err != nil {
-				return nil, fmt.Errorf("rule %q: %w", r.Name, err)
-			}
-		}
-		out.firstKind = min(out.firstKind, r.kind())
-	}
-	return out, nil
+	return out, b.errs
 }
 
 // newRules makes a rule ready, and the rules of its parents, which clients see by these labels.
@@ -127,9 +132,9 @@ func (b *compilation) newRules(s *RuleSet, r *Rule, path string, labels []string
 		sources = append(sources, b.newSource(k, index(field(path, "limit_keys"), i)))
 	}
 	var conditions []condition
-	for _, k := range slices.Sorted(maps.Keys(r.Match)) {
+	for k, v := range r.sortedMatch() {
 		source := b.newSource(k, field(field(path, "match"), k))
-		conditions = append(conditions, condition{source, source.matcher(r.Match[k])})
+		conditions = append(conditions, condition{source, source.matcher(v)})
 	}
 	for i, level := range r.levels() {
 		c := &rule{

@@ -1,8 +1,11 @@
 package httplimit
 
 import (
+	"errors"
+	"net/http"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/seed-181794aa/ratelimit/tb"
 )
@@ -140,12 +143,12 @@ func TestEveryErrorHasItsPath(t *testing.T) {
 				"rules[0].mode must be enforce or shadow (got \"off\")",
 		},
 		{
-			jsonRules(`"evaluation": "any", "jwt": 1, "y": {}`),
+			jsonRules(`"evaluation": "any", "jwt": 1, "y": {}`, ok),
 			"jwt must be a string (got a number)\n" +
 				"evaluation must be ladders or all_match or first_match (got \"any\")\ny is an unknown field",
 		},
 		{
-			jsonRules(`"selector": {"methods": [1, ""], "hosts": [null, "a", "*"]}`),
+			jsonRules(`"selector": {"methods": [1, ""], "hosts": [null, "a", "*"]}`, ok),
 			"selector.hosts[0] must be a string (got null)\n" +
 				"selector.methods[0] must be a string (got a number)\n" +
 				"selector.hosts[2] must be a host name, an IPv4 address or an IPv6 address in " +
@@ -158,6 +161,13 @@ func TestEveryErrorHasItsPath(t *testing.T) {
 		{
 			`{"name": "a", "limit_keys": [], "algorithm_config": []}`,
 			"algorithm_config must be an object (got an array)",
+		},
+		{jsonRules(""), "rules must not be empty without fallback_limit, because nothing would be " +
+			"limited"},
+		{`{"policies": []}`, "policies must not be empty, because nothing would be limited"},
+		{
+			sprintf(`{"policies": [{"spec": {"rules": [%s]}}]}`, ok),
+			"policies[0].id must not be empty",
 		},
 		{`{"rules": [1]}`, "rules[0] must be an object (got a number)"},
 		{
@@ -172,13 +182,13 @@ func TestEveryErrorHasItsPath(t *testing.T) {
 				"algorithm must be token_bucket (got \"leaky\")\nalgorithm_config is missing",
 		},
 		{
-			jsonRules(`"selector": {"pathPrefix": "v1", "methods": [""], "hosts": [""], "path": 1}`),
+			jsonRules(`"selector": {"pathPrefix": "v1", "methods": [""], "hosts": [""], "path": 1}`, ok),
 			"selector.path is an unknown field\nselector.pathPrefix must start with / (got \"v1\")\n" +
 				"selector.hosts[0] must be a host name, an IPv4 address or an IPv6 address in " +
 				"brackets (got \"\")\nselector.methods[0] must not be empty",
 		},
 		{
-			jsonRules(`"selector": {"hosts": ["a.example:80", "[::1]:80", "*.example", "::1"]}`),
+			jsonRules(`"selector": {"hosts": ["a.example:80", "[::1]:80", "*.example", "::1"]}`, ok),
 			"selector.hosts[2] must be a host name, an IPv4 address or an IPv6 address in " +
 				"brackets (got \"*.example\")\n" +
 				"selector.hosts[3] must be a host name, an IPv4 address or an IPv6 address in " +
@@ -194,6 +204,8 @@ func TestEveryErrorHasItsPath(t *testing.T) {
 			{"id": "a", "spec": {"rules": [%s]}}, {"id": ""}]}`, bad(`"rps": 9, "burst": 1`)),
 			"expires_at must be a time such as 2026-01-31T00:00:00Z (got \"soon\")\n" +
 				"kill_switches are not supported\n" +
+				"policies[0].spec.rules must not be empty without fallback_limit, because nothing " +
+				"would be limited\n" +
 				"policies[0].spec.loop_detection is an unknown field\n" +
 				"policies[1].spec.rules[0].algorithm_config.burst must be >= " +
 				"tokens_per_second (got 1, want >= 9)\n" +
@@ -212,45 +224,6 @@ func TestEveryErrorHasItsPath(t *testing.T) {
 		p, err := ParsePolicy([]byte(c.policy))
 		if want := "httplimit: policy:\n" + c.want; p != nil || err == nil || err.Error() != want {
 			t.Errorf("%s\n%v\nwant\n%s", c.policy, err, want)
-		}
-	}
-}
-
-func TestWarnings(t *testing.T) {
-	for _, c := range []struct{ policy, want string }{
-		{oneRule("[]", `"rps": 1, "burst": 2, "fixed_cost": 2`), ""},
-		{
-			oneRule("[]", `"rps": 1, "burst": 2, "fixed_cost": 2.5`),
-			"algorithm_config.fixed_cost is above burst",
-		},
-		{
-			oneRule("[]", `"rps": 1, "burst": 2, "cost_source": "header:w"`),
-			"algorithm_config.cost_source lets clients",
-		},
-		{
-			oneRule("[]", `"rps": 1, "burst": 2, "cost_source": "query:w", "min_cost": 1`),
-			"algorithm_config.cost_source lets clients",
-		},
-		{oneRule("[]",
-			`"rps": 1, "burst": 2, "cost_source": "query:w", "min_cost": 1, "max_cost": 2`), ""},
-		{jsonRules(`"jwt": "unverified"`), "jwt is unverified: without a check of the signature"},
-		{jsonRules(`"jwt": "context"`), ""},
-		{
-			jsonRules(`"fallback_limit": `+jsonRule("f", "[]", 1, ""), jsonRule("a", "[]", 1, "")),
-			"fallback_limit never applies",
-		},
-		{jsonRules(`"fallback_limit": `+jsonRule("f", "[]", 1, ""), jsonRule("a", "[]", 1,
-			`"mode": "shadow"`)), ""},
-		{jsonRules(`"fallback_limit": `+jsonRule("f", "[]", 1, ""), jsonRule("a", "[]", 1,
-			`"match": {"query:a": 1}`)), ""},
-		{`{"policies": [], "expires_at": "2026-01-01T00:00:00Z"}`, "expires_at is not enforced"},
-	} {
-		p := mustParse(t, c.policy)
-		warnings := p.Warnings()
-		got := strings.Join(warnings, "\n")
-		if (got == "") != (c.want == "") || !strings.HasPrefix(got,
-			c.want) || len(warnings) > 1 {
-			t.Errorf("%s\n%q, want %q", c.policy, got, c.want)
 		}
 	}
 }
@@ -289,5 +262,59 @@ func TestPoliciesBuiltInGoAreChecked(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("no %q in\n%v", want, err)
 		}
+	}
+}
+
+// Keys that nothing supplies are reported with all other errors.
+func TestParsePolicyForReportsAllErrorsAtOnce(t *testing.T) {
+	policy := jsonRules(`"typo": 1`, jsonRule("a", `["ip:port", "header:"]`, 1, ""),
+		jsonRule("a", `["nosuch", "jwt:sub"]`, 1, `"match": {"foo": 1}`))
+	const want = `httplimit: policy:
+typo is an unknown field
+rules[0].limit_keys[1] must be header: and a name of A-Z a-z 0-9 _ - (got "header:")
+rules[1].name must be unique (got "a" again)
+rules[0].limit_keys[0] has no extractor (got "ip:port")
+rules[1].limit_keys[0] has no extractor (got "nosuch")
+rules[1].limit_keys[1] needs claims, which only "jwt": "unverified" supplies here (got "jwt:sub")
+rules[1].match.foo has no extractor (got "foo")`
+	if p, err := ParsePolicyFor([]byte(policy), WithoutClaims()); p != nil || err == nil ||
+		err.Error() != want {
+		t.Errorf("%v\nwant\n%s", err, want)
+	}
+	supplied := WithExtractor("nosuch", func(*http.Request) string { return "" })
+	p, err := ParsePolicyFor([]byte(jsonRule("a", `["nosuch"]`, 1, "")), supplied)
+	if err != nil || len(p.Sets) != 1 {
+		t.Error(err)
+	}
+	if _, err := ParsePolicyFor([]byte(jsonRule("a", "[]", 1, "")), WithTimeout(-1)); err == nil {
+		t.Error("an option with an error is accepted")
+	}
+}
+
+// A document of a megabyte has no error of a megabyte, and no million errors.
+func TestErrorsAreBounded(t *testing.T) {
+	long := strings.Repeat("\u00e9", 1<<20)
+	for _, policy := range []string{
+		sprintf(`{%q: 1, "rules": []}`, long), jsonRule("a", sprintf("[%q]", long), 1, ""),
+		jsonRules(sprintf(`"jwt": %q`, long), jsonRule("a", "[]", 1, "")),
+		oneRule("[]", `"rps": 1, "burst": 1`+strings.Repeat("0", 1<<20)),
+	} {
+		_, err := ParsePolicy([]byte(policy))
+		if err == nil || len(err.Error()) > 3<<10 || !utf8.ValidString(err.Error()) ||
+			!strings.Contains(err.Error(), "…") {
+			t.Errorf("%.100s: the error has %d bytes", policy, len(sprint(err)))
+		}
+	}
+	unknown := `{"rules": [` + strings.Repeat(`{"x": 1},`, 20_000) + `{}]`
+	for i := range 5 {
+		unknown += sprintf(`, "y%d": 1`, i)
+	}
+	_, err := ParsePolicy([]byte(unknown + "}"))
+	all := strings.Split(err.Error(), "\n")[1:]
+	var more MoreErrors
+	// Each rule lacks a name, limit_keys and algorithm_config.
+	if want := 20_000*4 + 3 + 5 - 100; len(all) != 101 || !errors.As(err, &more) ||
+		int(more) != want || all[100] != sprintf("and %d more", want) {
+		t.Errorf("%d lines, of which the last is %q, want %d", len(all), all[len(all)-1], want)
 	}
 }
