@@ -86,7 +86,7 @@ func TestOneItemForEachRuleThatApplies(t *testing.T) {
 		jsonRule("other", `["header:other"]`, 20, ""), jsonRule("trial", "[]", 1,
 			`"mode": "shadow"`)))
 	w := s.get("K: 1")
-	want := []string{"wide r=49 t=1", `per "org" \ x r=19 t=1`}
+	want := []string{"wide r=49 t=49", `per "org" \ x r=19 t=19`}
 	if got := items(t, w, "RateLimit"); !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
