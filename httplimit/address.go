@@ -13,8 +13,10 @@ import (
 // no proxy: the client is the peer of the connection.
 //
 // The address is the peer's or, as long as the address found so far is in Trusted, the next
-// entry of Header from the right. Entries further left are unverified. An entry that is not an
-// address ends the search, so a client can neither choose its address nor avoid having one.
+// entry of Header from the right. Entries further left are unverified. Empty entries are skipped,
+// and an entry that is not the address of a host ends the search, so a client can neither choose
+// its address nor avoid having one. An IPv6 address that has an IPv4 address in it (mapped, NAT64
+// or 6to4) counts as the IPv4 address.
 type ClientAddress struct {
 	// Trusted are the networks of the proxies whose Header is believed. A peer without an
 	// address, as on a Unix socket, is in no network: all its clients count as one.
@@ -50,9 +52,6 @@ func (c ClientAddress) finder() (f addressFinder, err error) {
 
 func (f *addressFinder) client(r *http.Request) netip.Addr {
 	peer, _ := clientaddr.Parse(r.RemoteAddr)
-	if !f.Trusts(peer) { // without a look at the header
-		return peer
-	}
 	return f.Behind(peer, r.Header[f.header])
 }
 

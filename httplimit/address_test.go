@@ -26,7 +26,7 @@ func from(peer string, lines ...string) *http.Request {
 }
 
 func TestOneConfiguredHeader(t *testing.T) {
-	l := mustNew(t, jsonRules(""), WithClientAddress(ClientAddress{
+	l := mustNew(t, jsonRules("", jsonRule("r", "[]", 1, "")), WithClientAddress(ClientAddress{
 		Trusted: prefixes(t, "10.0.0.0/8"), Header: "cf-connecting-ip",
 	}))
 	r := from("10.0.0.1:1", "198.51.100.1")
@@ -43,7 +43,7 @@ func TestOneConfiguredHeader(t *testing.T) {
 }
 
 func TestNoProxyIsTrustedByDefault(t *testing.T) {
-	l := mustNew(t, jsonRules(""))
+	l := mustNew(t, jsonRules("", jsonRule("r", "[]", 1, "")))
 	for _, peer := range []string{"127.0.0.1:1", "10.0.0.1:1", "[::1]:1"} {
 		r := from(peer, "198.51.100.1")
 		if l.TrustsPeer(r) || l.ClientAddress(r).String() == "198.51.100.1" {
@@ -89,7 +89,7 @@ func TestAddressesCountByNetwork(t *testing.T) {
 }
 
 func TestManyForwardingEntries(t *testing.T) {
-	l := mustNew(t, jsonRules(""), WithClientAddress(ClientAddress{Trusted: prefixes(t,
+	l := mustNew(t, jsonRules("", jsonRule("r", "[]", 1, "")), WithClientAddress(ClientAddress{Trusted: prefixes(t,
 		"10.0.0.0/8")}))
 	client := strings.Repeat("1.1.1.1, ", 10_000) + "198.51.100.1"
 	hops := "198.51.100.1" + strings.Repeat(", 10.0.0.2", 10_000)

@@ -17,8 +17,8 @@ func (c *call) findRules() {
 		}
 		applied := c.collect(s.ladders, false)
 		appliedWithShadows := c.collect(s.withShadows, true) || applied
-		if f := s.fallback; f != nil && (!applied && !f.Shadow || !appliedWithShadows) {
-			c.collectGroup(group{f}, false)
+		if f := s.fallback; f != nil && (!applied && !f[0].Shadow || !appliedWithShadows) {
+			c.collectGroup(f, false)
 		}
 	}
 }
@@ -81,10 +81,13 @@ func (c *call) matches(conditions []condition) (holds bool, repeated string) {
 // pushEntry adds a rule with its key in this request. It adds nothing and reports false if the
 // request lacks a part of the key and the rule then does not apply.
 func (c *call) pushEntry(r *rule) bool {
+	if r.isParent && !c.client().Is6() {
+		return false
+	}
 	e := c.newEntry(r)
 	e.cost = r.price.cost(c.r)
 	if r.byAddr != nil {
-		e.network = c.network()
+		e.network = r.sources[0].networks.Network(c.client())
 		return true
 	}
 	start := len(c.keys)

@@ -136,7 +136,7 @@ func TestLimitersMayKeepKeys(t *testing.T) {
 func TestDecisionsOfExternalLimitersAreClamped(t *testing.T) {
 	odd := tb.Decision{RetryAfter: -5 * time.Second, Remaining: -3}
 	for allowed, want := range map[bool]string{
-		true: `RateLimit: "wide";r=49;t=1, "r";r=0;t=1`, false: `RateLimit: "r";r=0;t=1`,
+		true: `RateLimit: "wide";r=49;t=49, "r";r=0;t=1`, false: `RateLimit: "r";r=0;t=1`,
 	} {
 		odd.Allowed = allowed
 		s := newSite(t, jsonRules("", jsonRule("wide", "[]", 50, ""), jsonRule("r", "[]", 5, "")),

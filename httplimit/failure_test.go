@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -67,8 +68,14 @@ func TestFailClosedIs503(t *testing.T) {
 	if w.Code != http.StatusServiceUnavailable || s.served > 0 || len(*events) != 1 {
 		t.Fatalf("%d, %d served, %d events", w.Code, s.served, len(*events))
 	}
-	wants(t, w, "Cache-Control: no-store", "RateLimit: ", "Retry-After: ")
-	problem(t, w)
+	wants(t, w, "Cache-Control: no-store", "RateLimit: ")
+	if n, _ := strconv.Atoi(w.Header().Get("Retry-After")); n < 4 || n > 6 {
+		t.Errorf("Retry-After: %d", n)
+	}
+	p := problem(t, w)
+	if p.Type != "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity" {
+		t.Errorf("%+v", p)
+	}
 	if e := s.Explain(request("K: 1"))[0]; e.Remaining != 4 {
 		t.Errorf("%+v was charged", e)
 	}

@@ -22,7 +22,7 @@ const maxDepth = 16
 type reader struct {
 	dec      *json.Decoder
 	errs     problems
-	warnings []string
+	warnings problems
 }
 
 // object is a JSON object whose fields are taken one after the other.
@@ -144,7 +144,7 @@ func (o *object) add(name, format string, args ...any) {
 }
 
 func (o *object) warn(name, text string) {
-	o.warnings = append(o.warnings, join(field(o.path, name), text))
+	o.warnings.add(field(o.path, name), "%s", text)
 }
 
 func (o *object) require(name string) {
@@ -156,6 +156,12 @@ func (o *object) require(name string) {
 func (o *object) has(name string) bool {
 	_, there := o.values[name]
 	return there
+}
+
+// isEmptyArray reports whether a field that has not been taken is an array without elements.
+func (o *object) isEmptyArray(name string) bool {
+	list, ok := o.values[name].([]any)
+	return ok && len(list) == 0
 }
 
 func (o *object) text(name string) string {

@@ -7,8 +7,8 @@ import (
 
 func TestByteOrderMarkIsSkipped(t *testing.T) {
 	const mark = "\ufeff"
-	mustParse(t, mark+jsonRules(""))
-	_, err := ParsePolicy([]byte(mark + mark + jsonRules("")))
+	mustParse(t, mark+jsonRules("", jsonRule("r", "[]", 1, "")))
+	_, err := ParsePolicy([]byte(mark + mark + jsonRules("", jsonRule("r", "[]", 1, ""))))
 	if err == nil {
 		t.Error("two of them are accepted")
 	}

@@ -6,10 +6,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"unsafe"
 
+	"github.com/seed-181794aa/ratelimit/internal/clientaddr"
 	"github.com/seed-181794aa/ratelimit/internal/compositekey"
 )
 
@@ -17,6 +19,8 @@ import (
 type source struct {
 	name    string // as in the policy
 	address bool   // ip:address
+	// networks make the part of the address that has one bucket, if it is an address.
+	networks *clientaddr.Rules
 	// value returns the key's value in c's request, or "" if the request lacks the key. It
 	// reports repeated if there are several values, because programs differ in which one they
 	// take.
@@ -49,7 +53,10 @@ func (b *compilation) newSource(name, path string) source {
 	switch {
 	case extractor != nil:
 		s.value = once(func(c *call) string { return extractor(c.r) })
-	case name == "ip:address":
+	case name == addressKey:
+		s.address, s.value = true, once((*call).clientText)
+		s.networks, s.matcher = &b.l.address.Rules, addressMatcher
+	case isAddressKey(name): // with prefixes, so not in a match
 		s.address, s.value = true, once((*call).clientText)
 	case kind == "header" && part != "":
 		part = http.CanonicalHeaderKey(part)
@@ -68,10 +75,17 @@ func (b *compilation) newSource(name, path string) source {
 			text := claimText(c.claim(part))
 			return text, c.ambiguousClaims
 		}
-	default:
+	case name != "" && printable(name) && !slices.Contains(sourceKinds, kind):
 		b.errs.add(path, "has no extractor (got %q)", name)
 	}
 	return s
+}
+
+// setPrefix makes an address share its bucket with the IPv6 addresses that have as many bits in
+// common.
+func (s *source) setPrefix(bits int, f *addressFinder) {
+	networks := f.WithIPv6Bits(bits)
+	s.name, s.networks = addressKey+"/"+strconv.Itoa(bits), &networks
 }
 
 func equal(want string) func(string) bool {
@@ -109,7 +123,7 @@ const maxPart = 128
 // what keeps a rule from having the key.
 func (s *source) appendPart(key []byte, c *call) ([]byte, fault) {
 	if s.address { // never missing: an unknown address is a value, too
-		n := c.network()
+		n := s.networks.Network(c.client())
 		if n.Is4() {
 			a := n.As4()
 			return compositekey.Append(key, a[:]), noFault
@@ -174,9 +188,13 @@ type KeyPart struct {
 	Name string
 	// Value is "" if the request lacks the key. For ip:address it is the address, or the
 	// network if it shares one bucket, or "unknown" if the peer has no address. A value of
-	// more than 128 bytes is replaced by "sha256:" and its hash.
+	// more than 128 bytes is replaced by "sha256:" and its hash. Hosts, credentials and media
+	// types are in the spelling in which they are compared.
 	Value string
 }
+
+// IsAddress reports whether the part is the address or the network of the client.
+func (p KeyPart) IsAddress() bool { return isAddressKey(p.Name) }
 
 // keyParts returns the parts of the key that the request has for a rule.
 func (c *call) keyParts(r *rule) []KeyPart {
@@ -185,7 +203,7 @@ func (c *call) keyParts(r *rule) []KeyPart {
 		s := &r.sources[i]
 		p := KeyPart{Name: s.name}
 		if s.address {
-			p.Value = string(c.l.address.AppendNetwork(nil, c.network()))
+			p.Value = string(s.networks.AppendNetwork(nil, s.networks.Network(c.client())))
 		} else if p.Value, _ = s.keyValue(c); len(p.Value) > maxPart {
 			sum := digest(p.Value)
 			p.Value = "sha256:" + hex.EncodeToString(sum[:])

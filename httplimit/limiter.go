@@ -54,7 +54,9 @@ func (l *Limiter) SetPolicy(p *Policy) error {
 
 // Middleware returns a handler that passes granted requests to next, with the fields of the
 // answer already set in the header of the response, and answers all other requests itself. It
-// passes the ResponseWriter on unchanged.
+// passes the ResponseWriter on unchanged. If several limiters are nested, RateLimit and
+// RateLimit-Policy list the rules of all of them, and the fields that are there only once are
+// about the rule with the fewest tokens left.
 func (l *Limiter) Middleware(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		d, granted := l.Decide(w, r)
@@ -62,11 +64,14 @@ func (l *Limiter) Middleware(next http.Handler) http.Handler {
 			return
 		}
 		if ctx := r.Context(); d.Rule != "" {
-			silent := l.silent
-			if outer, ok := ctx.Value(decisionKey{}).(*decisionContext); silent && ok {
-				silent = outer.silent
+			c := &decisionContext{ctx, d, l.silent}
+			if outer, ok := ctx.Value(decisionKey{}).(*decisionContext); ok {
+				c.silent = c.silent && outer.silent
+				if outer.decision.Remaining <= d.Remaining {
+					c.decision = outer.decision
+				}
 			}
-			r = r.WithContext(&decisionContext{ctx, d, silent})
+			r = r.WithContext(c)
 		}
 		next.ServeHTTP(w, r)
 	})
@@ -89,7 +94,7 @@ func (l *Limiter) Decide(w http.ResponseWriter, r *http.Request) (d Decision, ok
 	case faulty:
 		d = c.reject()
 	case failed:
-		c.problem(http.StatusServiceUnavailable, "the rate limiter cannot decide")
+		c.fail()
 	}
 	c.end()
 	return d, ok
@@ -106,7 +111,8 @@ type Decision struct {
 }
 
 // FromContext returns the decision of the binding rule on the request with this context. The
-// binding rule is the one with the fewest tokens left. FromContext reports false if no rule
+// binding rule is the one with the fewest tokens left, in all limiters that the request has passed.
+// FromContext reports false if no rule
 // applied, or a limiter failed and the request passed.
 func FromContext(ctx context.Context) (Decision, bool) {
 	if c, ok := ctx.Value(decisionKey{}).(*decisionContext); ok {

@@ -71,11 +71,11 @@ func TestHashesOfKeysAreKeyed(t *testing.T) {
 		c.findRules()
 		return strings.Clone(c.entries[0].key)
 	}
-	if key() == key() {
+	if a, b := key(), key(); a == b {
 		t.Error("two processes have the same hashes")
 	}
 	shared := WithLimiter(func(Rule) (tb.Limiter, error) { return answering{}, nil })
-	if key(shared, WithJitterSalt("1")) != key(shared, WithJitterSalt("1")) {
+	if a, b := key(shared, WithJitterSalt("1")), key(shared, WithJitterSalt("1")); a != b {
 		t.Error("limiters that may share a store have other keys in each process")
 	}
 	if key(shared, WithJitterSalt("1")) == key(shared, WithJitterSalt("2")) {

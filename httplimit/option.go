@@ -150,9 +150,9 @@ func WithJitterSalt(salt string) Option { return with(func(s *settings) { s.salt
 // WithMaxKeyLength sets the length of the longest key that a limiter gets as it is, in bytes: 32
 // to 1024, and DefaultMaxKeyLength by default. A key is the values of its parts, with a byte or two
 // for each. A longer key is replaced by a keyed hash of 128 bits, so that a client that chooses
-// its keys cannot make them take more memory. The limiters of tb/cas have a secret of the process as
-// the hash's key. Other limiters may share their buckets between processes, and have the salt of
-// WithJitterSalt.
+// its keys cannot make them take more memory. The limiters of tb/cas have a secret of the process
+// as the hash's key. Other limiters may share their buckets between processes, and have the salt
+// of WithJitterSalt.
 func WithMaxKeyLength(n int) Option {
 	return func(s *settings) error {
 		if s.maxKeyLength = n; n < 32 || n > 1024 {

@@ -2,7 +2,6 @@ package httplimit
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"math/big"
@@ -26,9 +25,27 @@ func LoadPolicy(r io.Reader) (*Policy, error) {
 //
 //	rules[1].algorithm_config.burst must be >= tokens_per_second (got 5, want >= 10)
 //
-// It does not check that every key has an extractor: New does. Policy.Warnings returns what is
-// valid and probably not meant.
+// Of more than 100 errors, the others are a MoreErrors. It does not check that every key has an
+// extractor: ParsePolicyFor and New do. Policy.Warnings returns what is valid and probably not
+// meant.
 func ParsePolicy(data []byte) (*Policy, error) {
+	return parsePolicy(data, func(p *Policy) problems { return p.check() })
+}
+
+// ParsePolicyFor is ParsePolicy for a limiter with these options. The error also joins what New
+// would report, such as a key without an extractor.
+func ParsePolicyFor(data []byte, opts ...Option) (*Policy, error) {
+	l := &Limiter{}
+	if err := l.apply(opts); err != nil {
+		return nil, fmt.Errorf("httplimit: %w", err)
+	}
+	return parsePolicy(data, func(p *Policy) problems {
+		_, errs := l.arrange(p)
+		return errs
+	})
+}
+
+func parsePolicy(data []byte, check func(*Policy) problems) (*Policy, error) {
 	r := &reader{}
 	o, err := r.document(data)
 	if err != nil {
@@ -36,9 +53,9 @@ func ParsePolicy(data []byte) (*Policy, error) {
 	}
 	p := o.policy()
 	o.checkUnknown()
-	r.errs = append(r.errs, p.check()...)
-	if len(r.errs) > 0 {
-		return nil, fmt.Errorf("httplimit: policy:\n%w", errors.Join(r.errs...))
+	r.errs.addAll(check(p))
+	if err := r.errs.err(); err != nil {
+		return nil, fmt.Errorf("httplimit: policy:\n%w", err)
 	}
 	p.warnings = r.warnings
 	return p, nil
@@ -59,6 +76,9 @@ func (o *object) policy() *Policy {
 		return p
 	}
 	o.bundle()
+	if o.isEmptyArray("policies") {
+		o.add("policies", "must not be empty, because nothing would be limited")
+	}
 	o.objects("policies", func(e *object) {
 		id := e.text("id")
 		e.require("spec")
@@ -98,6 +118,9 @@ func (o *object) set() RuleSet {
 	s.Evaluation = Evaluation(o.choice("evaluation", "ladders", "all_match", "first_match"))
 	s.Shadow = o.choice("mode", "enforce", "shadow") == 1
 	o.require("rules")
+	if o.isEmptyArray("rules") && !o.has(fallbackName) {
+		o.add("rules", "must not be empty without %s, because nothing would be limited", fallbackName)
+	}
 	o.objects("rules", func(e *object) { s.Rules = append(s.Rules, e.rule("")) })
 	o.object(fallbackName, func(f *object) {
 		r := f.rule(fallbackName)
@@ -127,6 +150,7 @@ func (o *object) rule(name string) Rule {
 		if ok && source == "" { // in Go it means fixed
 			c.add("cost_source", wantCostSource, source)
 		}
+		r.ParentFactor = c.parentFactor()
 		r.Cost = Cost{
 			Source: source,
 			Fixed:  c.cost("fixed_cost"), Default: c.cost("default_cost"),
@@ -166,6 +190,18 @@ func (o *object) cost(name string) float64 {
 	return 0
 }
 
+func (o *object) parentFactor() int {
+	x := o.positive("parent_factor")
+	if x != nil && (!x.IsInt() || x.Cmp(big.NewRat(tb.MaxCapacity, 1)) > 0) {
+		o.add("parent_factor", "must be a whole number, 1 to %d (got %s)", tb.MaxCapacity, short(x))
+		x = nil
+	}
+	if x == nil {
+		return 0
+	}
+	return int(x.Num().Int64())
+}
+
 // limit reads the rate and the burst. It returns unreadLimit if one of them has an error.
 func (o *object) limit() tb.Limit {
 	name := "tokens_per_second"
@@ -201,7 +237,7 @@ func (o *object) burst(rate *big.Rat) (capacity int, ok bool) {
 	if x == nil {
 		return 0, false
 	}
-	got, before := short(x), len(o.errs)
+	got, before := short(x), o.errs.count
 	if !x.IsInt() {
 		o.add("burst", "must be a whole number of tokens (got %s)", got)
 	}
@@ -213,7 +249,7 @@ func (o *object) burst(rate *big.Rat) (capacity int, ok bool) {
 	case x.Cmp(big.NewRat(tb.MaxCapacity, 1)) > 0:
 		o.add("burst", "must be at most %d (got %s)", tb.MaxCapacity, got)
 	}
-	return int(x.Num().Int64()), len(o.errs) == before
+	return int(x.Num().Int64()), o.errs.count == before
 }
 
 // perDuration returns a limit without a capacity. Its rate in tokens a second is exactly the

@@ -19,8 +19,8 @@ func TestParseAcceptsOneRuleRulesAndBundles(t *testing.T) {
 	bundle := sprintf(`{"bundle_version": 7, "issued_at": "2026-01-01T00:00:00Z",
 		"expires_at": "2030-01-01T00:00:00Z", "kill_switches": [], "policies": [
 		{"id": "a", "spec": {"selector": {"pathPrefix": "/a", "methods": ["GET"], "hosts": ["x"]},
-			"mode": "shadow", "rules": [%s], "fallback_limit": %s}},
-		{"id": "b", "spec": {"selector": {"pathExact": "/b"}, "rules": []}}]}`,
+			"mode": "shadow", "rules": [%[1]s], "fallback_limit": %[2]s}},
+		{"id": "b", "spec": {"selector": {"pathExact": "/b"}, "rules": [%[1]s]}}]}`,
 		rule, strings.Replace(rule, `"name": "r", `, "", 1))
 	want := Rule{Name: "r", Keys: []string{"ip:address"}, Limit: tb.Limit{
 		Capacity: 3, Tokens: 1,
@@ -47,7 +47,10 @@ func TestParseAcceptsOneRuleRulesAndBundles(t *testing.T) {
 					PathPrefix: "/a",
 				},
 			},
-			{Name: "b", Selector: Selector{PathExact: "/b"}, path: "policies[1].spec"},
+			{
+				Name: "b", Selector: Selector{PathExact: "/b"}, path: "policies[1].spec",
+				Rules: []Rule{want},
+			},
 		}},
 	} {
 		if got := mustParse(t, c.policy); !reflect.DeepEqual(got.Sets, c.want) {

@@ -11,8 +11,8 @@ import (
 // included.
 //
 // It reports false if servers disagree about the path, so that the request must be refused. The
-// path then has a NUL, a slash or backslash that makes another path once it is decoded and resolved,
-// as in /v1/..%2fx, or a dot segment with parameters, as in /..;/.
+// path then has a NUL, a slash or backslash that makes another path once it is decoded and
+// resolved, as in /v1/..%2fx, or a dot segment with parameters, as in /..;/.
 func ResolvePath(u *url.URL) (path, rawPath string, ok bool) {
 	if u.Path == "*" || isPlainPath(u.Path) && u.RawPath == "" {
 		return u.Path, "", true
@@ -90,7 +90,7 @@ func isAmbiguous(segment string, last bool) bool {
 		switch isDots := name == "." || name == ".."; {
 		case isDots && (hasParameters || len(parts) > 1 || part != segment):
 			return true
-		case name == "" && hasParameters && !(last && i == len(parts)-1):
+		case name == "" && hasParameters && (!last || i < len(parts)-1):
 			return true
 		}
 	}

@@ -2,6 +2,8 @@ package httplimit
 
 import (
 	"iter"
+	"maps"
+	"slices"
 
 	"github.com/seed-181794aa/ratelimit/tb"
 )
@@ -14,7 +16,7 @@ type Policy struct {
 	// signature, if the application supplies no claims. A client may then claim anything.
 	UnverifiedJWT bool
 
-	warnings []string // of the document that the policy was read from
+	warnings problems // of the document that the policy was read from
 }
 
 // Rules returns the policy that consists of these rules, for all requests.
@@ -54,7 +56,15 @@ type Rule struct {
 	// Keys are the parts of a bucket's key: "ip:address", "header:<name>", "query:<name>",
 	// "jwt:<claim>" or a key registered by WithExtractor. With several keys, each combination
 	// of values has a bucket. Without keys, all requests share one bucket.
+	//
+	// "ip:address/64,/56,/48" gives each IPv6 /64 a bucket, and also each of its parent
+	// networks. A request takes its cost from all of them or from none. The bucket of a parent
+	// is that of a rule whose name ends with the prefix, as in "name/56". "ip:address/56"
+	// alone has no parents.
 	Keys []string
+	// ParentFactor is how many times the limit of a network its parent network has: 1 or more,
+	// and 4 if it is 0.
+	ParentFactor int
 	// Match has the values that keys must have for the rule to apply. These keys need not be
 	// in Keys. Values are compared as text.
 	Match map[string]string
@@ -66,6 +76,17 @@ type Rule struct {
 	Cost   Cost
 
 	alone bool // the rule is a document of its own
+}
+
+// sortedMatch yields the pairs of Match in the order of their keys.
+func (r *Rule) sortedMatch() iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		for _, k := range slices.Sorted(maps.Keys(r.Match)) {
+			if !yield(k, r.Match[k]) {
+				return
+			}
+		}
+	}
 }
 
 // OnMissing says what a rule does with a request that lacks one of its keys.
@@ -128,22 +149,26 @@ func (s *RuleSet) all(path string) iter.Seq2[*Rule, string] {
 	}
 }
 
-// labels returns the names under which clients see the rules of all sets, in order: the name of
-// the rule, after the name of its set if several sets have a rule of that name.
+// labels returns the names under which clients see the rules of all sets and their parents, in
+// order: the name of the rule, after the name of its set if several sets have a rule of that name.
 func (p *Policy) labels() (all []string) {
 	names := map[string]int{}
 	for i := range p.Sets {
 		for r := range p.Sets[i].all("") {
-			names[r.Name]++
+			for _, level := range r.levels() {
+				names[level.Name]++
+			}
 		}
 	}
 	for i := range p.Sets {
 		for r := range p.Sets[i].all("") {
-			label := r.Name
-			if names[r.Name] > 1 {
-				label = p.Sets[i].Name + "/" + r.Name
+			for _, level := range r.levels() {
+				label := level.Name
+				if names[label] > 1 {
+					label = p.Sets[i].Name + "/" + label
+				}
+				all = append(all, label)
 			}
-			all = append(all, label)
 		}
 	}
 	return all

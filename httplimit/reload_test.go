@@ -112,13 +112,16 @@ func TestConcurrentReloads(t *testing.T) {
 	next := mustParse(t, jsonRules("", jsonRule("new", "[]", 1, "")))
 	for range 20 {
 		var made atomic.Int64
-		l := mustNew(t, jsonRules(""), WithLimiter(func(Rule) (tb.Limiter, error) {
+		l, err := New(Rules(), WithLimiter(func(Rule) (tb.Limiter, error) {
 			made.Add(1)
 			for range 100 {
 				runtime.Gosched()
 			}
 			return answering{}, nil
 		}))
+		if err != nil {
+			t.Fatal(err)
+		}
 		var all sync.WaitGroup
 		for range 4 {
 			all.Go(func() {

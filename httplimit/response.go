@@ -1,9 +1,9 @@
 package httplimit
 
 import (
-	"math/big"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -24,42 +24,12 @@ const (
 	paramQuota     = "q"
 	paramWindow    = "w"
 
-	quotaExceeded = "https://iana.org/assignments/http-problem-types#quota-exceeded"
+	quotaExceeded   = "https://iana.org/assignments/http-problem-types#quota-exceeded"
+	reducedCapacity = "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity"
+
+	// failureRetry is the Retry-After, in seconds and without jitter, if a limiter failed.
+	failureRetry = 4
 )
-
-// ruleText is the text of a rule's fields that is the same in every answer.
-type ruleText struct {
-	label  string // the name under which clients see the rule
-	quota  string // the capacity
-	item   string // the start of the rule's item in RateLimit
-	policy string // the rule's item in RateLimit-Policy
-	slow   bool   // less than a token a second
-}
-
-func newRuleText(label string, r *Rule) ruleText {
-	l := ruleText{label: label, quota: strconv.Itoa(r.Limit.Capacity)}
-	name := strconv.Quote(label)
-	l.item = name + ";" + paramRemaining + "="
-	l.policy = name + ";" + paramQuota + "=" + l.quota + ";" + paramWindow + "=" + window(r)
-	// Tokens/Per is less than one a second if Tokens is less than the seconds of Per.
-	l.slow = r.Limit.Tokens < ceilSeconds(r.Limit.Per)
-	return l
-}
-
-// maxInteger is the largest integer of a structured field (RFC 9651, 3.3.1).
-const maxInteger = 999_999_999_999_999
-
-// window returns the seconds, rounded up, in which the rate supplies the capacity, but at most
-// maxInteger, which is 31 million years.
-func window(r *Rule) string {
-	n := new(big.Int).Mul(big.NewInt(int64(r.Limit.Capacity)), big.NewInt(int64(r.Limit.Per)))
-	d := new(big.Int).Mul(big.NewInt(r.Limit.Tokens), big.NewInt(int64(time.Second)))
-	n.Add(n, d).Sub(n, big.NewInt(1)).Quo(n, d)
-	if most := big.NewInt(maxInteger); n.Cmp(most) > 0 {
-		n = most
-	}
-	return n.String()
-}
 
 // grant sets the fields of a granted request, and returns the decision of the binding rule.
 func (c *call) grant() Decision {
@@ -88,15 +58,18 @@ func (c *call) binding() (binding *entry) {
 func (c *call) setGranted(binding *entry) {
 	var start, end int // of binding's tokens
 	for e := range c.enforced() {
-		from, to := c.appendItem(e, e.decision.Remaining, c.reset(e))
+		from, to := c.appendItem(e, e.decision.Remaining, max(c.reset(e), e.sustained()))
 		if e == binding {
 			start, end = from, to
 		}
 	}
 	list := string(c.text)
-	f := fields{c.w.Header(), make([]string, 0, 4)}
-	f.set(fieldRateLimit, list)
-	f.setLegacy(binding.quota, list[start:end], strconv.FormatInt(c.reset(binding), 10))
+	f := fields{header: c.w.Header(), values: make([]string, 0, 4)}
+	f.isBound = f.isTighter(binding.decision.Remaining)
+	f.add(fieldRateLimit, list)
+	if !f.isBound {
+		f.setLegacy(binding.quota, list[start:end], strconv.FormatInt(c.reset(binding), 10))
+	}
 	c.setOptIn(&f, binding, list[start:end], 0)
 }
 
@@ -119,11 +92,11 @@ func (c *call) refuse() Decision {
 			c.appendItem(e, 0, retry)
 		}
 	}
-	f := fields{c.w.Header(), make([]string, 0, 6)}
+	f := fields{header: c.w.Header(), values: make([]string, 0, 6)}
 	seconds := strconv.FormatInt(retry, 10)
 	f.set(fieldRetryAfter, seconds)
 	f.setLegacy(binding.quota, "0", seconds)
-	f.set(fieldRateLimit, string(c.text))
+	f.add(fieldRateLimit, string(c.text))
 	if c.l.reason != "" {
 		f.set(c.l.reason, "token_bucket_exceeded")
 	}
@@ -157,6 +130,13 @@ func (c *call) reject() Decision {
 	return e.answer()
 }
 
+// fail answers a request that a limiter could not decide.
+func (c *call) fail() {
+	retry := strconv.FormatInt(c.retryAfter(failureRetry), 10)
+	c.w.Header()[fieldRetryAfter] = []string{retry}
+	c.problem(http.StatusServiceUnavailable, "the rate limiter cannot decide")
+}
+
 // setOptIn sets the fields that are sent only if an option demands them.
 func (c *call) setOptIn(f *fields, binding *entry, remaining string, retry int64) {
 	if c.l.sendPolicy {
@@ -165,9 +145,9 @@ func (c *call) setOptIn(f *fields, binding *entry, remaining string, retry int64
 			c.appendSeparator()
 			c.text = append(c.text, e.policy...)
 		}
-		f.set(fieldPolicy, string(c.text))
+		f.add(fieldPolicy, string(c.text))
 	}
-	if c.l.sendX {
+	if c.l.sendX && !f.isBound {
 		full := c.now.Add(c.level(binding).Full).Add(time.Second - 1).Unix()
 		f.set("X-Ratelimit-Limit", binding.quota)
 		f.set("X-Ratelimit-Remaining", remaining)
@@ -177,8 +157,27 @@ func (c *call) setOptIn(f *fields, binding *entry, remaining string, retry int64
 
 // fields sets fields of a header, with one array for all their values.
 type fields struct {
-	header http.Header
-	values []string
+	header  http.Header
+	values  []string
+	isBound bool // an outer limiter has set the fields that are there once, and is tighter
+}
+
+// isTighter reports whether an outer limiter has set fields and has no more tokens left.
+func (f *fields) isTighter(remaining int) bool {
+	values := f.header[fieldRemaining]
+	if len(values) == 0 {
+		return false
+	}
+	outer, err := strconv.Atoi(values[0])
+	return err == nil && outer <= remaining
+}
+
+// add adds items to a list, in which an outer limiter may have items.
+func (f *fields) add(name, items string) {
+	if outer := f.header[name]; len(outer) > 0 {
+		items = strings.Join(outer, ", ") + ", " + items
+	}
+	f.set(name, items)
 }
 
 func (f *fields) set(name, value string) {
@@ -224,8 +223,11 @@ func (c *call) problem(status int, detail string) {
 		return
 	}
 	kind, title := "about:blank", http.StatusText(status)
-	if status == http.StatusTooManyRequests {
+	switch status {
+	case http.StatusTooManyRequests:
 		kind, title = quotaExceeded, "Quota exceeded"
+	case http.StatusServiceUnavailable:
+		kind, title = reducedCapacity, "Temporary reduced capacity"
 	}
 	b := append(append(c.text[:0], `{"type":"`...), kind...)
 	b = append(append(b, `","title":"`...), title...)

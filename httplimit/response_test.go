@@ -70,7 +70,7 @@ func TestResetIsWhenOneMoreWholeTokenIsThere(t *testing.T) {
 			`"rps": `+c.rps+`, "burst": 900, "cost_source": "header:w"`))
 		wants(t, s.get("W: "+c.cost), "RateLimit-Reset: "+c.want)
 	}
-	s := newSite(t, jsonRules(""))
+	s := newSite(t, jsonRules("", jsonRule("x", "[]", 1, "")))
 	if err := s.SetPolicy(Rules(Rule{Name: "r", Limit: tb.Limit{
 		Capacity: 2, Tokens: 1,
 		Per: 1500 * time.Millisecond,
@@ -86,7 +86,7 @@ func TestOneItemForEachRuleThatApplies(t *testing.T) {
 		jsonRule("other", `["header:other"]`, 20, ""), jsonRule("trial", "[]", 1,
 			`"mode": "shadow"`)))
 	w := s.get("K: 1")
-	want := []string{"wide r=49 t=1", `per "org" \ x r=19 t=1`}
+	want := []string{"wide r=49 t=49", `per "org" \ x r=19 t=19`}
 	if got := items(t, w, "RateLimit"); !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}

@@ -1,9 +1,7 @@
 package httplimit
 
 import (
-	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -24,7 +22,7 @@ type set struct {
 	// if they were enforced. So the rules are arranged twice: the enforced rules alone, and
 	// all rules. Of the second arrangement only the shadow rules are used.
 	ladders, withShadows []ladder
-	fallback             *rule
+	fallback             group
 	firstEnforced        *rule // nil if all rules are shadow rules
 }
 
@@ -43,6 +41,8 @@ type condition struct {
 // rule is a Rule made ready to be applied.
 type rule struct {
 	Rule
+	base     string // the name without the prefix of a parent network
+	isParent bool   // so the rule applies to IPv6 addresses only
 	identity
 	sources []source
 	price   pricing
@@ -69,34 +69,9 @@ type compilation struct {
 
 // compile makes p ready. Rules that are in before, too, keep their state.
 func (l *Limiter) compile(p *Policy, before *compiled) (*compiled, error) {
-	b := &compilation{l: l, policy: p, errs: p.check()}
-	out := &compiled{firstKind: inProcess, unverifiedJWT: p.UnverifiedJWT}
-	labels := p.labels() // in the order in which the rules are made
-	for i := range p.Sets {
-		s := &p.Sets[i]
-		c := &set{Selector: s.Selector.normalize()}
-		var rules []*rule
-		for r, path := range s.all(p.setPath(i)) {
-			rules = append(rules, b.newRule(s, r, path, labels[len(out.rules)+len(rules)]))
-		}
-		out.rules = append(out.rules, rules...) // a copy
-		isShadow := func(r *rule) bool { return r.Shadow }
-		isEnforced := func(r *rule) bool { return !r.Shadow }
-		if i := slices.IndexFunc(rules, isEnforced); i >= 0 {
-			c.firstEnforced = rules[i]
-		}
-		if s.Fallback != nil {
-			c.fallback = rules[len(rules)-1]
-			rules = rules[:len(rules)-1]
-		}
-		if slices.ContainsFunc(rules, isShadow) {
-			c.withShadows = newLadders(s.Evaluation, rules)
-		}
-		c.ladders = newLadders(s.Evaluation, slices.DeleteFunc(rules, isShadow))
-		out.sets = append(out.sets, c)
-	}
-	if len(b.errs) > 0 {
-		return nil, errors.Join(b.errs...)
+	out, errs := l.arrange(p)
+	if err := errs.err(); err != nil {
+		return nil, err
 	}
 	states := map[identity]*ruleState{}
 	if before != nil {
@@ -116,21 +91,69 @@ func (l *Limiter) compile(p *Policy, before *compiled) (*compiled, error) {
 	return out, nil
 }
 
-func (b *compilation) newRule(s *RuleSet, r *Rule, path, label string) *rule {
-	c := &rule{Rule: *r, price: newPricing(r.Cost)}
-	c.identity = identity{s.Name, r.Name, fmt.Sprintf("%q", canonicals(r.Keys)), r.Limit}
-	c.Shadow = r.Shadow || s.Shadow
+// arrange is compile without the states of the rules. It returns everything that is wrong with the
+// policy.
+func (l *Limiter) arrange(p *Policy) (*compiled, problems) {
+	b := &compilation{l: l, policy: p, errs: p.check()}
+	out := &compiled{firstKind: inProcess, unverifiedJWT: p.UnverifiedJWT}
+	labels := p.labels() // in the order in which the rules are made
+	for i := range p.Sets {
+		s := &p.Sets[i]
+		c := &set{Selector: s.Selector.normalize()}
+		var rules []*rule
+		fallbackAt := 0
+		for r, path := range s.all(p.setPath(i)) {
+			fallbackAt = len(rules)
+			rules = append(rules, b.newRules(s, r, path, labels[len(out.rules)+len(rules):])...)
+		}
+		out.rules = append(out.rules, rules...) // a copy
+		isShadow := func(r *rule) bool { return r.Shadow }
+		isEnforced := func(r *rule) bool { return !r.Shadow }
+		if i := slices.IndexFunc(rules, isEnforced); i >= 0 {
+			c.firstEnforced = rules[i]
+		}
+		if s.Fallback != nil {
+			c.fallback = rules[fallbackAt:]
+			rules = rules[:fallbackAt:fallbackAt]
+		}
+		if slices.ContainsFunc(rules, isShadow) {
+			c.withShadows = newLadders(s.Evaluation, rules)
+		}
+		c.ladders = newLadders(s.Evaluation, slices.DeleteFunc(rules, isShadow))
+		out.sets = append(out.sets, c)
+	}
+	return out, b.errs
+}
+
+// newRules makes a rule ready, and the rules of its parents, which clients see by these labels.
+func (b *compilation) newRules(s *RuleSet, r *Rule, path string, labels []string) (all []*rule) {
+	var sources []source
 	for i, k := range r.Keys {
-		c.sources = append(c.sources, b.newSource(k, index(field(path, "limit_keys"), i)))
+		sources = append(sources, b.newSource(k, index(field(path, "limit_keys"), i)))
 	}
-	for _, k := range slices.Sorted(maps.Keys(r.Match)) {
+	var conditions []condition
+	for k, v := range r.sortedMatch() {
 		source := b.newSource(k, field(field(path, "match"), k))
-		c.conditions = append(c.conditions, condition{source, source.matcher(r.Match[k])})
+		conditions = append(conditions, condition{source, source.matcher(v)})
 	}
-	if r.Limit.Validate() == nil {
-		c.ruleText = newRuleText(label, r)
+	for i, level := range r.levels() {
+		c := &rule{
+			Rule: level, base: r.Name, isParent: i > 0, price: newPricing(r.Cost),
+			sources: slices.Clone(sources), conditions: conditions,
+		}
+		c.identity = identity{s.Name, c.Name, fmt.Sprintf("%q", canonicals(r.Keys)), c.Limit}
+		c.Shadow = r.Shadow || s.Shadow
+		for j, k := range r.Keys {
+			if bits, _ := prefixesOf(k); i < len(bits) {
+				c.sources[j].setPrefix(bits[i], &b.l.address)
+			}
+		}
+		if c.Limit.Validate() == nil {
+			c.ruleText = newRuleText(labels[i], &c.Rule)
+		}
+		all = append(all, c)
 	}
-	return c
+	return all
 }
 
 // newLadders arranges rules as the evaluation demands.
@@ -138,10 +161,10 @@ func newLadders(e Evaluation, rules []*rule) (all []ladder) {
 	type groupID struct{ ladder, group string }
 	ladders, groups := map[string]int{}, map[groupID]int{} // indexes
 	for _, r := range rules {
-		id := groupID{"", r.Name} // FirstMatch: one ladder, and each rule is a group
+		id := groupID{"", r.base} // FirstMatch: one ladder, and each rule is a group
 		switch e {
 		case AllMatch: // each rule is a ladder
-			id.ladder = r.Name
+			id.ladder = r.base
 		case Ladders:
 			keys := canonicals(r.Keys)
 			slices.Sort(keys)

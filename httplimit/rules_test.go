@@ -144,7 +144,8 @@ func TestFallbackAppliesIfNoRuleDoes(t *testing.T) {
 		want    string
 	}{
 		{jsonRules(fallback, gold), []string{"Site: 1", "K: 1", "Plan: gold"}, "gold"},
-		{jsonRules(fallback, gold), []string{"Site: 1", "Plan: gold"}, "fallback_limit"}, // gold lacks its key
+		// gold lacks its key
+		{jsonRules(fallback, gold), []string{"Site: 1", "Plan: gold"}, "fallback_limit"},
 		{jsonRules(fallback, gold), []string{"Site: 1", "K: 1"}, "fallback_limit"},
 		{jsonRules(fallback, gold), []string{"K: 1"}, ""}, // its own does not
 		{jsonRules(fallback, gold), []string{"Site: 1", "Plan: gold", "K: "}, "fallback_limit"},

@@ -58,7 +58,7 @@ func TestUpstreamFieldsAreDroppedIfOursAreSet(t *testing.T) {
 	wants(t, w, "RateLimit-Limit: 9", "RateLimit-Remaining: 8", "RateLimit-Reset: 1",
 		"X-RateLimit-Used: ", "X-RateLimit-Limit: 9")
 	if got := items(t, w, "RateLimit"); !slices.Equal(got, []string{
-		"ours r=8 t=1",
+		"ours r=8 t=8",
 		"upstream r=7 t=7",
 	}) {
 		t.Errorf("%q", got)

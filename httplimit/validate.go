@@ -1,12 +1,8 @@
 package httplimit
 
 import (
-	"errors"
-	"fmt"
-	"maps"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -18,33 +14,6 @@ var (
 	sourceKinds = []string{"header", "query", "jwt"}
 )
 
-// problems collects everything that is wrong with a policy. Each problem is the path of a field,
-// and what the field must be.
-type problems []error
-
-func (p *problems) add(path, format string, args ...any) {
-	*p = append(*p, errors.New(join(path, fmt.Sprintf(format, args...))))
-}
-
-func join(path, text string) string {
-	if path == "" {
-		return text
-	}
-	return path + " " + text
-}
-
-func field(path, name string) string {
-	switch {
-	case !partName.MatchString(name):
-		return path + "[" + strconv.Quote(name) + "]"
-	case path == "":
-		return name
-	}
-	return path + "." + name
-}
-
-func index(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
-
 // check returns everything that is wrong with the policy, except keys without an extractor.
 func (p *Policy) check() problems {
 	var errs problems
@@ -53,7 +22,7 @@ func (p *Policy) check() problems {
 		s := &p.Sets[i]
 		path := p.setPath(i)
 		id := field(strings.TrimSuffix(path, ".spec"), "id")
-		if s.Name != "" || len(p.Sets) > 1 {
+		if s.Name != "" || len(p.Sets) > 1 || strings.HasPrefix(s.path, "policies[") {
 			checkName(s.Name, id, names, &errs)
 		}
 		s.check(path, &errs)
@@ -69,7 +38,9 @@ func (s *RuleSet) check(path string, errs *problems) {
 	s.Selector.check(field(path, "selector"), errs)
 	names := map[string]bool{}
 	for r, path := range s.all(path) {
-		checkName(r.Name, field(path, "name"), names, errs)
+		for _, level := range r.levels() {
+			checkName(level.Name, field(path, "name"), names, errs)
+		}
 		r.check(path, errs)
 	}
 }
@@ -111,9 +82,12 @@ func (r *Rule) check(path string, errs *problems) {
 		checkKey(k, index(field(path, "limit_keys"), i), seen, errs)
 	}
 	seen = map[string]bool{}
-	for _, k := range slices.Sorted(maps.Keys(r.Match)) {
+	for k := range r.sortedMatch() {
 		keyPath := field(field(path, "match"), k)
 		checkKey(k, keyPath, seen, errs)
+		if k != addressKey && isAddressKey(k) {
+			errs.add(keyPath, "must be without a prefix, because an address is compared")
+		}
 		if r.Match[k] == "" {
 			errs.add(keyPath, "must not be empty, because an empty value counts as missing")
 		}
@@ -125,6 +99,7 @@ func (r *Rule) check(path string, errs *problems) {
 		errs.add(field(path, "limit"), "is not valid: %v", err)
 	}
 	r.Cost.check(field(path, "algorithm_config"), errs)
+	r.checkParents(path, errs)
 }
 
 // unreadLimit is the limit of a rule whose own limit could not be read, which is an error
@@ -184,47 +159,20 @@ func (p *Policy) checkLabels(errs *problems) {
 	labels := p.labels()
 	for i := range p.Sets {
 		for r, path := range p.Sets[i].all(p.setPath(i)) {
-			label, own := labels[0], owner{p.Sets[i].Name, r.Name, path}
-			labels = labels[1:]
-			other, taken := owners[label]
-			if taken && (other.set != own.set || other.rule != own.rule) {
-				errs.add(field(path, "name"), "must be another: clients would see %q, as for %s",
-					label, other.path)
+			for _, level := range r.levels() {
+				label, own := labels[0], owner{p.Sets[i].Name, level.Name, path}
+				labels = labels[1:]
+				other, taken := owners[label]
+				if taken && (other.set != own.set || other.rule != own.rule) {
+					errs.add(field(path, "name"), "must be another: clients would see %q, as for %s",
+						label, other.path)
+				}
+				owners[label] = own
 			}
-			owners[label] = own
 		}
 	}
 }
 
 func printable(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' })
-}
-
-// Warnings returns what is valid in the policy and probably not meant. Each warning begins with
-// a path, as the errors of ParsePolicy do.
-func (p *Policy) Warnings() []string {
-	warnings := slices.Clone(p.warnings)
-	warn := func(path, text string) { warnings = append(warnings, join(path, text)) }
-	if p.UnverifiedJWT {
-		warn("jwt", "is unverified: without a check of the signature a client may claim anything, "+
-			"plan=enterprise included")
-	}
-	for i := range p.Sets {
-		s := &p.Sets[i]
-		for r, path := range s.all(p.setPath(i)) {
-			path = field(path, "algorithm_config")
-			if c := r.Cost; c.isFixed() && c.fallback() > float64(r.Limit.Capacity) {
-				warn(field(path, "fixed_cost"), "is above burst, so the rule refuses every request")
-			} else if !c.isFixed() && (c.Min == 0 || c.Max == 0) {
-				warn(field(path, "cost_source"), "lets clients that set the cost themselves set "+
-					"their limit, without min_cost and max_cost")
-			}
-		}
-		always := func(r Rule) bool { return len(r.Match) == 0 && !r.Shadow }
-		if s.Fallback != nil && slices.ContainsFunc(s.Rules, always) {
-			warn(field(p.setPath(i), fallbackName),
-				"never applies, because there is a rule without match")
-		}
-	}
-	return warnings
 }

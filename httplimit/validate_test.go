@@ -140,12 +140,12 @@ func TestEveryErrorHasItsPath(t *testing.T) {
 				"rules[0].mode must be enforce or shadow (got \"off\")",
 		},
 		{
-			jsonRules(`"evaluation": "any", "jwt": 1, "y": {}`),
+			jsonRules(`"evaluation": "any", "jwt": 1, "y": {}`, ok),
 			"jwt must be a string (got a number)\n" +
 				"evaluation must be ladders or all_match or first_match (got \"any\")\ny is an unknown field",
 		},
 		{
-			jsonRules(`"selector": {"methods": [1, ""], "hosts": [null, "a", "*"]}`),
+			jsonRules(`"selector": {"methods": [1, ""], "hosts": [null, "a", "*"]}`, ok),
 			"selector.hosts[0] must be a string (got null)\n" +
 				"selector.methods[0] must be a string (got a number)\n" +
 				"selector.hosts[2] must be a host name, an IPv4 address or an IPv6 address in " +
@@ -158,6 +158,13 @@ func TestEveryErrorHasItsPath(t *testing.T) {
 		{
 			`{"name": "a", "limit_keys": [], "algorithm_config": []}`,
 			"algorithm_config must be an object (got an array)",
+		},
+		{jsonRules(""), "rules must not be empty without fallback_limit, because nothing would be " +
+			"limited"},
+		{`{"policies": []}`, "policies must not be empty, because nothing would be limited"},
+		{
+			sprintf(`{"policies": [{"spec": {"rules": [%s]}}]}`, ok),
+			"policies[0].id must not be empty",
 		},
 		{`{"rules": [1]}`, "rules[0] must be an object (got a number)"},
 		{
@@ -172,13 +179,13 @@ func TestEveryErrorHasItsPath(t *testing.T) {
 				"algorithm must be token_bucket (got \"leaky\")\nalgorithm_config is missing",
 		},
 		{
-			jsonRules(`"selector": {"pathPrefix": "v1", "methods": [""], "hosts": [""], "path": 1}`),
+			jsonRules(`"selector": {"pathPrefix": "v1", "methods": [""], "hosts": [""], "path": 1}`, ok),
 			"selector.path is an unknown field\nselector.pathPrefix must start with / (got \"v1\")\n" +
 				"selector.hosts[0] must be a host name, an IPv4 address or an IPv6 address in " +
 				"brackets (got \"\")\nselector.methods[0] must not be empty",
 		},
 		{
-			jsonRules(`"selector": {"hosts": ["a.example:80", "[::1]:80", "*.example", "::1"]}`),
+			jsonRules(`"selector": {"hosts": ["a.example:80", "[::1]:80", "*.example", "::1"]}`, ok),
 			"selector.hosts[2] must be a host name, an IPv4 address or an IPv6 address in " +
 				"brackets (got \"*.example\")\n" +
 				"selector.hosts[3] must be a host name, an IPv4 address or an IPv6 address in " +
@@ -194,6 +201,8 @@ func TestEveryErrorHasItsPath(t *testing.T) {
 			{"id": "a", "spec": {"rules": [%s]}}, {"id": ""}]}`, bad(`"rps": 9, "burst": 1`)),
 			"expires_at must be a time such as 2026-01-31T00:00:00Z (got \"soon\")\n" +
 				"kill_switches are not supported\n" +
+				"policies[0].spec.rules must not be empty without fallback_limit, because nothing " +
+				"would be limited\n" +
 				"policies[0].spec.loop_detection is an unknown field\n" +
 				"policies[1].spec.rules[0].algorithm_config.burst must be >= " +
 				"tokens_per_second (got 1, want >= 9)\n" +
@@ -212,45 +221,6 @@ func TestEveryErrorHasItsPath(t *testing.T) {
 		p, err := ParsePolicy([]byte(c.policy))
 		if want := "httplimit: policy:\n" + c.want; p != nil || err == nil || err.Error() != want {
 			t.Errorf("%s\n%v\nwant\n%s", c.policy, err, want)
-		}
-	}
-}
-
-func TestWarnings(t *testing.T) {
-	for _, c := range []struct{ policy, want string }{
-		{oneRule("[]", `"rps": 1, "burst": 2, "fixed_cost": 2`), ""},
-		{
-			oneRule("[]", `"rps": 1, "burst": 2, "fixed_cost": 2.5`),
-			"algorithm_config.fixed_cost is above burst",
-		},
-		{
-			oneRule("[]", `"rps": 1, "burst": 2, "cost_source": "header:w"`),
-			"algorithm_config.cost_source lets clients",
-		},
-		{
-			oneRule("[]", `"rps": 1, "burst": 2, "cost_source": "query:w", "min_cost": 1`),
-			"algorithm_config.cost_source lets clients",
-		},
-		{oneRule("[]",
-			`"rps": 1, "burst": 2, "cost_source": "query:w", "min_cost": 1, "max_cost": 2`), ""},
-		{jsonRules(`"jwt": "unverified"`), "jwt is unverified: without a check of the signature"},
-		{jsonRules(`"jwt": "context"`), ""},
-		{
-			jsonRules(`"fallback_limit": `+jsonRule("f", "[]", 1, ""), jsonRule("a", "[]", 1, "")),
-			"fallback_limit never applies",
-		},
-		{jsonRules(`"fallback_limit": `+jsonRule("f", "[]", 1, ""), jsonRule("a", "[]", 1,
-			`"mode": "shadow"`)), ""},
-		{jsonRules(`"fallback_limit": `+jsonRule("f", "[]", 1, ""), jsonRule("a", "[]", 1,
-			`"match": {"query:a": 1}`)), ""},
-		{`{"policies": [], "expires_at": "2026-01-01T00:00:00Z"}`, "expires_at is not enforced"},
-	} {
-		p := mustParse(t, c.policy)
-		warnings := p.Warnings()
-		got := strings.Join(warnings, "\n")
-		if (got == "") != (c.want == "") || !strings.HasPrefix(got,
-			c.want) || len(warnings) > 1 {
-			t.Errorf("%s\n%q, want %q", c.policy, got, c.want)
 		}
 	}
 }

@@ -38,6 +38,9 @@ func New(trusted []netip.Prefix, ipv4Bits, ipv6Bits int) (Rules, error) {
 	return r, nil
 }
 
+// WithIPv6Bits returns the same rules with another number of bits for IPv6: 1 to 128.
+func (r *Rules) WithIPv6Bits(bits int) Rules { return Rules{r.trusted, r.ipv4Bits, bits} }
+
 // Trusts reports whether a proxy at this address is trusted.
 func (r *Rules) Trusts(a netip.Addr) bool {
 	return slices.ContainsFunc(r.trusted, func(p netip.Prefix) bool { return p.Contains(a) })
@@ -45,9 +48,11 @@ func (r *Rules) Trusts(a netip.Addr) bool {
 
 // Client returns the address of the client. That is the peer of the connection or, while the
 // address found so far is a trusted proxy, the next entry from the right in the lines of the
-// proxies' header. Entries further left are unverified. The walk stops at an entry that is not an
-// address, so a client can neither choose its address nor avoid having one. The result is the
-// zero Addr if the peer has no address. Client keeps none of the strings.
+// proxies' header. Entries further left are unverified. Empty entries are skipped (RFC 9110,
+// 5.6.1). The walk stops at an entry that is not the address of a host, so a client can neither
+// choose its address nor avoid having one. An IPv6 address that has an IPv4 address in it counts
+// as the IPv4 address: see Embedded. The result is the zero Addr if the peer has no address. Client
+// keeps none of the strings.
 func (r *Rules) Client(peer string, lines []string) netip.Addr {
 	a, _ := Parse(peer)
 	return r.Behind(a, lines)
@@ -55,25 +60,57 @@ func (r *Rules) Client(peer string, lines []string) netip.Addr {
 
 // Behind is Client for a peer whose address is already parsed.
 func (r *Rules) Behind(peer netip.Addr, lines []string) netip.Addr {
+	client := r.walk(peer, lines)
+	if client.IsUnspecified() {
+		return netip.Addr{}
+	}
+	return Embedded(client)
+}
+
+func (r *Rules) walk(peer netip.Addr, lines []string) netip.Addr {
 	client := peer
 	for i := len(lines) - 1; i >= 0; i-- {
-		for rest := lines[i]; ; {
+		for rest, more := lines[i], true; more; {
 			if !r.Trusts(client) {
 				return client
 			}
 			comma := strings.LastIndexByte(rest, ',')
-			next, ok := Parse(rest[comma+1:])
-			if !ok {
+			entry := rest[comma+1:]
+			if more = comma >= 0; more {
+				rest = rest[:comma]
+			}
+			if textproto.TrimString(entry) == "" {
+				continue
+			}
+			next, ok := Parse(entry)
+			if !ok || next.IsUnspecified() { // 0.0.0.0 and :: are not hosts
 				return client
 			}
 			client = next
-			if comma < 0 {
-				break
-			}
-			rest = rest[:comma]
 		}
 	}
 	return client
+}
+
+// Embedded returns the IPv4 address in an address of NAT64 (64:ff9b::/96, RFC 6052) or 6to4
+// (2002::/16, RFC 3056), and every other address unchanged. Otherwise all clients behind a NAT64
+// would be one /64, and the holder of one IPv4 address would have 65,536 of them.
+func Embedded(a netip.Addr) netip.Addr {
+	if !a.Is6() {
+		return a
+	}
+	b := a.As16()
+	ipv4 := netip.Addr{}
+	switch {
+	case [12]byte(b[:12]) == [12]byte{0, 0x64, 0xff, 0x9b}:
+		ipv4 = netip.AddrFrom4([4]byte(b[12:]))
+	case b[0] == 0x20 && b[1] == 0x02:
+		ipv4 = netip.AddrFrom4([4]byte(b[2:6]))
+	}
+	if !ipv4.IsValid() || ipv4.IsUnspecified() {
+		return a
+	}
+	return ipv4
 }
 
 // maxLength is more than an address with brackets, port, zone and spaces takes.

@@ -40,9 +40,25 @@ func TestClient(t *testing.T) {
 		{"all are trusted", peer, []string{"10.9.9.9, 10.2.3.4"}, "10.9.9.9"},
 		{"garbage at once", peer, []string{"198.51.100.1, unknown"}, "10.0.0.1"},
 		{"garbage after a hop", peer, []string{"198.51.100.1, _hidden, 10.2.3.4"}, "10.2.3.4"},
-		{"empty entry", peer, []string{"198.51.100.1, , 10.2.3.4"}, "10.2.3.4"},
-		{"empty line", peer, []string{"198.51.100.1", ""}, "10.0.0.1"},
-		{"trailing comma", peer, []string{"198.51.100.1,"}, "10.0.0.1"},
+		{"empty entry", peer, []string{"198.51.100.1, , 10.2.3.4"}, "198.51.100.1"},
+		{"empty line", peer, []string{"198.51.100.1", ""}, "198.51.100.1"},
+		{"trailing comma", peer, []string{"198.51.100.1,"}, "198.51.100.1"},
+		{"commas and blanks", peer, []string{" ,\t,, ", "198.51.100.1,,"}, "198.51.100.1"},
+		{"long blank", peer, []string{"198.51.100.1," + strings.Repeat(" ", 200)}, "198.51.100.1"},
+		{"nothing but commas", peer, []string{",,,"}, "10.0.0.1"},
+		{"unspecified IPv4", peer, []string{"198.51.100.1, 0.0.0.0"}, "10.0.0.1"},
+		{"unspecified IPv6", peer, []string{"198.51.100.1, ::"}, "10.0.0.1"},
+		{"unspecified, mapped", peer, []string{"198.51.100.1, [::ffff:0.0.0.0]:80"}, "10.0.0.1"},
+		{"unspecified peer", "[::]:80", nil, "invalid IP"},
+		{"NAT64", peer, []string{"64:ff9b::198.51.100.1"}, "198.51.100.1"},
+		{"NAT64 peer", "[64:ff9b::198.51.100.1]:80", nil, "198.51.100.1"},
+		{"6to4", peer, []string{"2002:c633:6401:7::1"}, "198.51.100.1"},
+		{"6to4 peer", "[2002:c633:6401:ffff::1]:80", nil, "198.51.100.1"},
+		{"NAT64 of nothing", peer, []string{"64:ff9b::"}, "64:ff9b::"},
+		{"another NAT64 prefix", peer, []string{"64:ff9b:1::198.51.100.1"}, "64:ff9b:1::c633:6401"},
+		// A client could write a header that a trusted address in an IPv6 form vouches for.
+		{"proxy in 6to4", peer, []string{"198.51.100.1, 2002:a02:304::1"}, "10.2.3.4"},
+		{"proxy in NAT64", peer, []string{"198.51.100.1, 64:ff9b::10.2.3.4"}, "10.2.3.4"},
 		{"port", peer, []string{"198.51.100.1:8080"}, "198.51.100.1"},
 		{"brackets", peer, []string{"[2001:db8::7]"}, "2001:db8::7"},
 		{"brackets and port", peer, []string{"[2001:db8::7]:80"}, "2001:db8::7"},
@@ -133,11 +149,17 @@ func FuzzClientAddress(f *testing.F) {
 		entries := strings.Split(strings.Join(strings.Split(lines, "\n"), ","), ",")
 		for plain(want) && len(entries) > 0 {
 			last := len(entries) - 1
-			next, ok := Parse(entries[last])
-			if !ok {
-				break
+			if strings.Trim(entries[last], " \t\r\n") != "" {
+				next, ok := Parse(entries[last])
+				if !ok || next.IsUnspecified() {
+					break
+				}
+				want = next
 			}
-			want, entries = next, entries[:last]
+			entries = entries[:last]
+		}
+		if want = Embedded(want); want.IsUnspecified() {
+			want = netip.Addr{}
 		}
 		if got != want {
 			t.Fatalf("%v, want %v", got, want)

@@ -32,27 +32,22 @@ func (c *Check) Run(std cli.IO) error {
 	return errors.Join(failed...)
 }
 
-// report prints the errors and warnings of a policy, and returns the number of errors.
+// report prints the errors or warnings of a policy, and returns the number of errors.
 func report(w io.Writer, name string, data []byte) int {
 	policy, err := policyfile.Parse(data)
-	var problems, warnings []string
 	if err != nil {
-		problems = policyfile.Problems(err)
+		for _, p := range policyfile.Problems(err) {
+			fmt.Fprintf(w, "%s: error: %s\n", name, p)
+		}
+		return policyfile.Count(err)
 	}
-	for _, p := range problems {
-		fmt.Fprintf(w, "%s: error: %s\n", name, p)
-	}
-	if policy != nil {
-		warnings = policy.Warnings()
-	}
+	warnings := policy.Warnings()
 	for _, text := range warnings {
 		fmt.Fprintf(w, "%s: warning: %s\n", name, text)
 	}
-	if err == nil {
-		fmt.Fprintf(w, "%s: %s, no errors, %s\n", name, count(rules(policy), "rule"),
-			count(len(warnings), "warning"))
-	}
-	return len(problems)
+	fmt.Fprintf(w, "%s: %s, no errors, %s\n", name, count(rules(policy), "rule"),
+		count(len(warnings), "warning"))
+	return 0
 }
 
 func rules(p *httplimit.Policy) (n int) {

@@ -29,6 +29,8 @@ const bad = `{"rules": [
 const unknownKey = `{"name": "a", "limit_keys": ["user"],
 	"algorithm_config": {"rps": 1, "burst": 5}}`
 
+const anyRule = `{"name": "a", "limit_keys": [], "algorithm_config": {"rps": 1, "burst": 5}}`
+
 func TestCheck(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for name, content := range map[string]string{
@@ -51,6 +53,7 @@ bad.json: error: rules[1].algorithm_config.tokens_per_second ` +
 bad.json: error: rules[1].algorithm_config.burst must be a whole number of tokens (got 2.5)
 bad.json: error: rules[1].typo is an unknown field
 bad.json: error: rules[1].name must be unique (got "a" again)
+bad.json: error: rules[1].limit_keys[0] has no extractor (got "user")
 key.json: error: limit_keys[0] has no extractor (got "user")
 broken.json: error: must be an object (got an array)
 -: warning: rules[3].algorithm_config.cost_source ` +
@@ -60,7 +63,7 @@ broken.json: error: must be an object (got an array)
 	if got := out.String(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	const failed = `bad.json: 5 errors
+	const failed = `bad.json: 6 errors
 key.json: 1 error
 broken.json: 1 error
 open none: no such file or directory`
@@ -157,6 +160,56 @@ Do not apply: one/r
 	}
 }
 
+func TestExplainRequestsWithTwoReadings(t *testing.T) {
+	const policy = `{"name": "r", "limit_keys": ["header:k"],
+		"algorithm_config": {"rps": 1, "burst": 2}}`
+	for _, tt := range []struct {
+		request string
+		header  []string
+		want    string
+	}{
+		{"GET /v1/..%2fx", nil, "refuses the request with 400: its path has two meanings."},
+		{"GET /v1/../x", []string{"K: 1"}, "granted, 1 left"},
+		{"GET /", []string{"K: 1", "K: 2"}, "refused: has a key more than once (400)"},
+	} {
+		var out bytes.Buffer
+		c := Explain{File: "-", Request: tt.request, Header: tt.header, From: netip.MustParseAddr("::1")}
+		if err := c.Run(cli.IO{Stdin: strings.NewReader(policy), Stdout: &out}); err != nil {
+			t.Error(err)
+		}
+		if !strings.Contains(out.String(), tt.want) {
+			t.Errorf("%s: got\n%s\nwant %s", tt.request, out.String(), tt.want)
+		}
+	}
+}
+
+// A policy that limits nothing is an error or a warning.
+func TestCheckFindsPoliciesThatLimitNothing(t *testing.T) {
+	const jwt = `{"name": "a", "limit_keys": ["jwt:sub"], "algorithm_config": {"rps": 1, "burst": 5}}`
+	for policy, want := range map[string]string{
+		`{"rules": []}`:    "error: rules must not be empty without fallback_limit",
+		`{"policies": []}`: "error: policies must not be empty",
+		jwt:                `error: limit_keys[0] needs claims, which only "jwt": "unverified" supplies`,
+		`{"jwt": "unverified", "rules": [` + jwt + `]}`:                  "warning: rules[0].limit_keys[0] is chosen",
+		strings.Replace(jwt, `"jwt:sub"`, `"header:k"`, 1):               "warning: limit_keys[0] is chosen",
+		`{"mode": "shadow", "rules": [` + anyRule + `]}`:                 "warning: rules limit nothing",
+		`{"policies": [{"spec": {"rules": [` + anyRule + `]}}]}`:         "error: policies[0].id must not be empty",
+		`{"rules": [` + strings.Repeat(`{"x": 1},`, 1000) + `{"x": 1}]}`: "error: and 3904 more",
+	} {
+		var out bytes.Buffer
+		err := (&Check{Files: []string{"-"}}).Run(cli.IO{
+			Stdin: strings.NewReader(policy), Stdout: &out,
+		})
+		if got := out.String(); !strings.Contains(got, "-: "+want) ||
+			(err == nil) != strings.HasPrefix(want, "warning") {
+			t.Errorf("%.100s: %v\n%s\nwant %s", policy, err, got, want)
+		}
+		if strings.HasSuffix(want, "more") && err.Error() != "-: 4004 errors" {
+			t.Error(err)
+		}
+	}
+}
+
 func TestExplainErrors(t *testing.T) {
 	for want, c := range map[string]Explain{
 		"want a method and a path":  {Request: "/x"},
@@ -170,7 +223,7 @@ func TestExplainErrors(t *testing.T) {
 	}
 	c := Explain{File: "-", Request: "GET /"}
 	err := c.Run(cli.IO{Stdin: strings.NewReader(bad)})
-	if err == nil || strings.Count(err.Error(), "\n") != 4 {
-		t.Errorf("%v, want 5 lines", err)
+	if err == nil || strings.Count(err.Error(), "\n") != 5 {
+		t.Errorf("%v, want 6 lines", err)
 	}
 }

@@ -55,6 +55,12 @@ func (c *Explain) Run(std cli.IO) error {
 	}
 	fmt.Fprintf(std.Stdout, "%s %s from %s\n\n", r.Method, r.URL.RequestURI(),
 		limiter.ClientAddress(r))
+	path, rawPath, ok := httplimit.ResolvePath(r.URL)
+	if !ok {
+		fmt.Fprintln(std.Stdout, "tb proxy refuses the request with 400: its path has two meanings.")
+		return nil
+	}
+	r.URL.Path, r.URL.RawPath = path, rawPath
 	write(std.Stdout, limiter.Explain(r), limiter.Stats())
 	return nil
 }

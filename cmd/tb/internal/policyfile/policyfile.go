@@ -9,13 +9,19 @@ import (
 )
 
 // Parse reads a policy as httplimit.ParsePolicy does. Keys without an extractor and claims
-// that are not read from unverified tokens are errors, too, because tb supplies neither. With such errors alone, Parse also returns the policy.
+// that are not read from unverified tokens are errors, too, because tb supplies neither.
 func Parse(data []byte) (*httplimit.Policy, error) {
-	p, err := httplimit.ParsePolicy(data)
-	if err == nil {
-		_, err = httplimit.New(p, httplimit.WithoutClaims())
+	return httplimit.ParsePolicyFor(data, httplimit.WithoutClaims())
+}
+
+// Count returns how many errors err joins, those included that it only counts.
+func Count(err error) int {
+	n := len(Problems(err))
+	var more httplimit.MoreErrors
+	if errors.As(err, &more) {
+		n += int(more) - 1
 	}
-	return p, err
+	return n
 }
 
 // Problems returns the text of each error that err joins, with its path in the file.

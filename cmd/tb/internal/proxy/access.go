@@ -62,7 +62,7 @@ func (rec *responseRecorder) logAccess(r *http.Request) {
 func (p *Proxy) formatKey(key []httplimit.KeyPart) string {
 	shown := slices.Clone(key)
 	for i, part := range shown {
-		if !p.ShowKeys && part.Name != "ip:address" && part.Value != "" {
+		if !p.ShowKeys && !part.IsAddress() && part.Value != "" {
 			shown[i].Value = hash(part.Value)
 		}
 	}

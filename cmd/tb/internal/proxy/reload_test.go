@@ -148,7 +148,8 @@ func TestReloadBehindLinks(t *testing.T) {
 func TestReloadWaitsForTheWholeFile(t *testing.T) {
 	w := watch(t, two, file(t, two), nil)
 	w.polls(3)
-	for _, part := range []string{"", "{", `{"rules": [`, rules(1)} {
+	next := strings.Replace(two, `"burst": 2`, `"burst": 3`, 1)
+	for _, part := range []string{"", "{", `{"rules": [`, next} {
 		write(t, w.file, part)
 		w.polls(1)
 	}

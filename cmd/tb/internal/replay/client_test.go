@@ -70,7 +70,7 @@ func TestClientBehindProxies(t *testing.T) {
 		{"only proxies", proxies, combined("10.0.0.1", "10.0.0.3, 10.0.0.2"), "10.0.0.3"},
 		{"not an address", proxies, combined("10.0.0.1", "192.0.2.7, unknown, 10.0.0.2"),
 			"10.0.0.2"},
-		{"empty entry", proxies, combined("10.0.0.1", "192.0.2.7, "), "10.0.0.1"},
+		{"empty entry", proxies, combined("10.0.0.1", "192.0.2.7, "), "192.0.2.7"},
 		{"quote in the agent", proxies, strings.Replace(combined("10.0.0.1", "192.0.2.7"), `"x"`,
 			`"\" \"1.1.1.1"`, 1), "192.0.2.7"},
 		{"IPv6 by /64", both, combined("2001:db8:ffff::1", "[2001:db8:1:2::3]:443, 10.0.0.1"),

@@ -1,0 +1,115 @@
+package httplimit
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+const (
+	addressKey = "ip:address"
+
+	// defaultParentFactor is how many times the limit of a network a parent network has. A /48
+	// has 256 networks of a /56, but seldom as many clients.
+	defaultParentFactor = 4
+)
+
+// prefixesOf returns the lengths of the IPv6 prefixes in a key such as ip:address/64,/56,/48. It
+// returns none for ip:address, and reports false if the key is neither.
+func prefixesOf(key string) (bits []int, ok bool) {
+	list, hasPrefixes := strings.CutPrefix(key, addressKey+"/")
+	if !hasPrefixes {
+		return nil, key == addressKey
+	}
+	for text := range strings.SplitSeq(list, ",/") {
+		n, err := strconv.Atoi(text)
+		before := 129
+		if len(bits) > 0 {
+			before = bits[len(bits)-1]
+		}
+		if err != nil || n < 1 || n >= before || strconv.Itoa(n) != text {
+			return nil, false
+		}
+		bits = append(bits, n)
+	}
+	return bits, true
+}
+
+// isAddressKey reports whether a key is ip:address with or without prefixes, valid or not.
+func isAddressKey(key string) bool {
+	return key == addressKey || strings.HasPrefix(key, addressKey+"/")
+}
+
+// levels returns the rules that a rule stands for: itself, and a rule for each parent network that
+// its keys name. The bucket of a parent network has the limit of the network before it, times
+// ParentFactor.
+func (r *Rule) levels() []Rule {
+	levels := []Rule{*r}
+	for _, k := range r.Keys {
+		bits, ok := prefixesOf(k)
+		if !ok || len(bits) < 2 {
+			continue
+		}
+		parent := *r
+		for _, n := range bits[1:] {
+			factor := r.parentFactor()
+			parent.Name = r.Name + "/" + strconv.Itoa(n)
+			parent.Limit = times(parent.Limit, factor)
+			levels = append(levels, parent)
+		}
+		return levels // Rule.check allows one key of this kind
+	}
+	return levels
+}
+
+func (r *Rule) parentFactor() int {
+	if r.ParentFactor == 0 {
+		return defaultParentFactor
+	}
+	return r.ParentFactor
+}
+
+// times returns a limit of n times the tokens. The result is not valid if it is out of range.
+func times(l tb.Limit, n int) tb.Limit {
+	if l.Validate() != nil || l.Capacity > tb.MaxCapacity/n || l.Tokens > int64(l.Per)/int64(n) {
+		return tb.Limit{}
+	}
+	l.Capacity *= n
+	l.Tokens *= int64(n)
+	return l
+}
+
+// checkParents checks what is said of parent networks in the keys of a rule at path.
+func (r *Rule) checkParents(path string, errs *problems) {
+	if r.ParentFactor < 0 || r.ParentFactor > tb.MaxCapacity {
+		errs.add(field(field(path, "algorithm_config"), "parent_factor"),
+			"must be 1 to %d (got %d)", tb.MaxCapacity, r.ParentFactor)
+		return
+	}
+	first := -1
+	for i, k := range r.Keys {
+		if !isAddressKey(k) {
+			continue
+		}
+		keyPath := index(field(path, "limit_keys"), i)
+		if _, ok := prefixesOf(k); !ok {
+			errs.add(keyPath, "must be ip:address, with IPv6 prefixes from long to short if it has any, "+
+				"such as ip:address/64,/56,/48 (got %q)", k)
+		} else if first >= 0 && r.Keys[first] != k {
+			errs.add(keyPath, "must be the only ip:address (got %q and %q)", r.Keys[first], k)
+		} else {
+			first = i
+		}
+	}
+	if r.Limit.Validate() != nil {
+		return
+	}
+	for _, parent := range r.levels()[1:] {
+		if parent.Limit.Validate() != nil {
+			errs.add(field(path, "limit_keys"), "have a parent with too high a limit: %s has "+
+				"parent_factor (%d) times the tokens of the one before it", parent.Name, r.parentFactor())
+			return
+		}
+	}
+}

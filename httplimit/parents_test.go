@@ -1,0 +1,143 @@
+package httplimit
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// requestFrom returns a request from an address.
+func requestFrom(address string) *http.Request {
+	r := request()
+	r.RemoteAddr = "[" + address + "]:1"
+	return r
+}
+
+// The holder of a /48 has 65,536 networks of a /64. The parents bound what they get together.
+func TestParentNetworksAreChargedTogether(t *testing.T) {
+	s := newSite(t, jsonRules("", jsonRule("r", `["ip:address/64,/56,/48"]`, 2, "")))
+	granted := 0
+	for i := range 400 {
+		if s.send(requestFrom(sprintf("2001:db8:1:%x::1", i*163))).Code == http.StatusOK {
+			granted++
+		}
+	}
+	if granted != 32 { // 2 · 4 · 4
+		t.Errorf("%d requests from one /48 are granted, want 32", granted)
+	}
+	// A /56 has 8, and a /64 has 2.
+	granted = 0
+	for i := range 100 {
+		if s.send(requestFrom(sprintf("2001:db8:2:%x::1", i))).Code == http.StatusOK {
+			granted++
+		}
+	}
+	if granted != 8 {
+		t.Errorf("%d requests from one /56 are granted, want 8", granted)
+	}
+	for i, want := range []int{200, 200, 429} {
+		if w := s.send(requestFrom(sprintf("2001:db8:3::%d", i))); w.Code != want {
+			t.Errorf("request %d from one /64: status %d, want %d", i, w.Code, want)
+		}
+	}
+}
+
+// A request that a parent or the network itself refuses is free for the others.
+func TestParentNetworksAreAllOrNothing(t *testing.T) {
+	s := newSite(t, jsonRules("", jsonRule("r", `["ip:address/64,/48"]`, 2, "")))
+	for range 10 {
+		s.send(requestFrom("2001:db8::1"))
+	}
+	e := s.Explain(requestFrom("2001:db8::1"))
+	if len(e) != 2 || e[0].Level.Tokens != 0 || e[1].Level.Tokens != 6 {
+		t.Fatalf("%+v", e)
+	}
+	want := []KeyPart{{"ip:address/48", "2001:db8::/48"}}
+	if !slices.Equal(e[1].Key, want) || !e[1].Key[0].IsAddress() || e[1].Rule != "r/48" || e[1].Limit.Capacity != 8 ||
+		e[1].Limit.Tokens != 4 || e[0].Key[0].Value != "2001:db8::/64" {
+		t.Errorf("%+v", e)
+	}
+	w := s.send(requestFrom("2001:db8:0:1::1"))
+	if got := items(t, w, "RateLimit"); len(got) != 2 || got[0][:6] != "r r=1 " ||
+		got[1][:9] != "r/48 r=5 " {
+		t.Errorf("%q", got)
+	}
+	if st := s.Stats(); st[0].Granted != 3 || st[1].Granted != 3 || st[1].Rule != "r/48" {
+		t.Errorf("%+v", st)
+	}
+}
+
+// IPv4 addresses have no parents, also if they come in IPv6 form.
+func TestParentNetworksAreOfIPv6(t *testing.T) {
+	s := newSite(t, jsonRules("", jsonRule("r", `["ip:address/64,/48"]`, 2, "")))
+	for _, address := range []string{"192.0.2.1", "::ffff:192.0.2.1", "64:ff9b::192.0.2.1"} {
+		e := s.Explain(requestFrom(address))
+		if len(e) != 1 || e[0].Key[0].Value != "192.0.2.1" {
+			t.Errorf("%s: %+v", address, e)
+		}
+	}
+	// A single prefix has no parents either, and works in all evaluations and in composite keys.
+	for _, evaluation := range []string{"ladders", "all_match", "first_match"} {
+		s := newSite(t, jsonRules(sprintf(`"evaluation": %q`, evaluation),
+			jsonRule("all", `["ip:address/56"]`, 9, `"match": {"header:x": "1"}`),
+			jsonRule("key", `["header:k", "ip:address/56,/32"]`, 9, "")))
+		r := requestFrom("2001:db8:0:ff::1")
+		r.Header.Set("K", "1")
+		e := s.Explain(r)
+		if len(e) != 2 || FormatKey(e[0].Key) != "header:k=1 ip:address/56=2001:db8::/56" ||
+			FormatKey(e[1].Key) != "header:k=1 ip:address/32=2001:db8::/32" {
+			t.Errorf("%s: %+v", evaluation, e)
+		}
+	}
+}
+
+func TestParentFactor(t *testing.T) {
+	config := `"rps": 1, "burst": 10, "parent_factor": 10`
+	s := newSite(t, oneRule(`["ip:address/64,/56,/48"]`, config))
+	want := tb.Limit{Capacity: 1000, Tokens: 100, Per: 1e9}
+	if e := s.Explain(requestFrom("2001:db8::1")); len(e) != 3 || e[2].Limit != want {
+		t.Errorf("%+v", e)
+	}
+	fallback := jsonRules(`"fallback_limit": {"limit_keys": ["ip:address/64,/48"],
+		"algorithm_config": {` + config + `}}`)
+	if e := newSite(t, fallback).Explain(requestFrom("2001:db8::1")); len(e) != 2 {
+		t.Errorf("%+v", e)
+	}
+}
+
+func TestParentNetworksThatAreWrong(t *testing.T) {
+	for policy, want := range map[string]string{
+		jsonRule("r", `["ip:address/64,/64"]`, 1, ""): "limit_keys[0] must be ip:address, with IPv6",
+		jsonRule("r", `["ip:address/64,48"]`, 1, ""):  "limit_keys[0] must be ip:address, with IPv6",
+		jsonRule("r", `["ip:address/48,/64"]`, 1, ""): "limit_keys[0] must be ip:address, with IPv6",
+		jsonRule("r", `["ip:address/"]`, 1, ""):       "limit_keys[0] must be ip:address, with IPv6",
+		jsonRule("r", `["ip:address/0"]`, 1, ""):      "limit_keys[0] must be ip:address, with IPv6",
+		jsonRule("r", `["ip:address/064"]`, 1, ""):    "limit_keys[0] must be ip:address, with IPv6",
+		jsonRule("r", `["ip:address/129"]`, 1, ""):    "limit_keys[0] must be ip:address, with IPv6",
+		jsonRule("r", `["ip:address", "ip:address/64"]`, 1, ""): "limit_keys[1] must be the only " +
+			`ip:address (got "ip:address" and "ip:address/64")`,
+		jsonRule("r", `[]`, 1, `"match": {"ip:address/64": "::"}`): `match["ip:address/64"] must be ` +
+			`without a prefix, because an address is compared`,
+		jsonRule("r", `["ip:address/64,/48"]`, 1<<29, ""): "limit_keys have a parent with too high",
+		oneRule(`["ip:address/64,/48"]`, `"rps": 1, "burst": 1, "parent_factor": 2.5`): "algorithm_" +
+			"config.parent_factor must be a whole number, 1 to 1073741824 (got 2.5)",
+		oneRule(`["ip:address/64,/48"]`, `"rps": 1, "burst": 1, "parent_factor": -1`): "algorithm_" +
+			"config.parent_factor must be > 0 (got -1)",
+		jsonRules("", jsonRule("r", `["ip:address/64,/48"]`, 1, ""), jsonRule("r/48", "[]", 1, "")): "" +
+			`rules[1].name must be unique (got "r/48" again)`,
+	} {
+		_, err := ParsePolicy([]byte(policy))
+		if err == nil || !strings.Contains(err.Error(), "httplimit: policy:\n"+want) ||
+			strings.Count(err.Error(), "\n") != 1 {
+			t.Errorf("%s\n%v\nwant %s", policy, err, want)
+		}
+	}
+	// An error of a key is reported once, however many parents there are.
+	p := mustParse(t, jsonRule("r", `["nosuch", "ip:address/64,/48"]`, 1, ""))
+	if _, err := New(p); err == nil || strings.Count(err.Error(), "nosuch") != 1 {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,172 @@
+package httplimit
+
+import (
+	"strings"
+	"testing"
+)
+
+// Each policy has one warning, which begins with these words, or none.
+func TestWarnings(t *testing.T) {
+	free, fixed := jsonRule("free", `["ip:address"]`, 1, ""), jsonRule("fixed", "[]", 1, "")
+	key := func(name, more string) string { return jsonRule(name, `["header:k"]`, 1, more) }
+	fallback := func(rule string) string { return `"fallback_limit": ` + rule }
+	set := func(id, spec string, rules ...string) string {
+		return sprintf(`{"id": %q, "spec": %s}`, id, jsonRules(spec, rules...))
+	}
+	bundle := func(sets ...string) string { return `{"policies": [` + strings.Join(sets, ",") + `]}` }
+	cost := func(config string) string {
+		return oneRule("[]", `"rps": 1, "burst": 9, "cost_source": "header:w", `+config)
+	}
+	const gold = `"match": {"header:plan": "gold"}`
+	const chosen = " is chosen by the client"
+	for _, c := range []struct{ policy, want string }{
+		// Costs.
+		{oneRule("[]", `"rps": 1, "burst": 2, "fixed_cost": 2`), ""},
+		{
+			oneRule("[]", `"rps": 1, "burst": 2, "fixed_cost": 2.5`),
+			"algorithm_config.fixed_cost is above burst",
+		},
+		{
+			oneRule("[]", `"rps": 1, "burst": 2, "cost_source": "header:w"`),
+			"algorithm_config.cost_source lets clients",
+		},
+		{
+			oneRule("[]", `"rps": 1, "burst": 2, "cost_source": "query:w", "min_cost": 1`),
+			"algorithm_config.cost_source lets clients",
+		},
+		{cost(`"min_cost": 1, "max_cost": 2`), ""},
+		{cost(`"min_cost": 2, "max_cost": 2`), "algorithm_config.default_cost is below min_cost (1 < 2)"},
+		{cost(`"min_cost": 2, "max_cost": 2, "default_cost": 2`), ""},
+		{
+			cost(`"min_cost": 10, "max_cost": 20, "default_cost": 1`),
+			"algorithm_config.min_cost is above burst",
+		},
+		{
+			cost(`"min_cost": 1, "max_cost": 2, "default_cost": 10`),
+			"algorithm_config.default_cost is above burst",
+		},
+		// Claims.
+		{
+			jsonRules(`"jwt": "unverified"`, fixed),
+			"jwt is unverified: without a check of the signature",
+		},
+		{jsonRules(`"jwt": "context"`, fixed), ""},
+		// Rules that never apply.
+		{jsonRules(fallback(fixed), jsonRule("a", "[]", 1, "")), "fallback_limit never applies"},
+		{
+			jsonRules(fallback(fixed), key("a", `"on_missing": "shared"`), free),
+			"fallback_limit never applies",
+		},
+		{jsonRules(fallback(fixed), jsonRule("a", "[]", 1, `"mode": "shadow"`)), ""},
+		{jsonRules(fallback(fixed), jsonRule("a", `["tenant"]`, 1, "")), ""},
+		{jsonRules(fallback(fixed), jsonRule("a", "[]", 1, `"match": {"tenant": 1}`)), ""},
+		{jsonRules("", key("a", ""), key("b", gold), free), "rules[1] never applies, because a applies"},
+		{jsonRules("", key("a", gold), key("b", ""), key("c", gold), free), ""},
+		{
+			jsonRules("", jsonRule("a", `["tenant"]`, 1, ""),
+				jsonRule("b", `["tenant"]`, 1, `"on_missing": "shared", "match": {"plan": 1}`)),
+			"",
+		},
+		{
+			jsonRules("", jsonRule("a", `["tenant"]`, 1, `"on_missing": "shared"`),
+				jsonRule("b", `["tenant"]`, 1, `"on_missing": "shared", "match": {"plan": 1}`)),
+			"rules[1] never applies, because a applies",
+		},
+		{
+			jsonRules("", jsonRule("a", `[]`, 1, `"match": {"tenant": 1}`), jsonRule("b", `[]`, 1,
+				`"match": {"tenant": 1, "plan": 2}`)),
+			"rules[1] never applies, because a applies",
+		},
+		{jsonRules("", jsonRule("a", `[]`, 1, `"match": {"tenant": 1}`), jsonRule("b", `[]`, 1,
+			`"match": {"tenant": 2, "plan": 2}`)), ""},
+		{
+			jsonRules(`"evaluation": "first_match"`, free, jsonRule("a", `["tenant"]`, 1, "")),
+			"rules[1] never applies, because free applies",
+		},
+		{jsonRules(`"evaluation": "first_match"`, jsonRule("a", `["tenant"]`, 1, ""), free), ""},
+		{jsonRules(`"evaluation": "all_match"`, free, jsonRule("a", `["tenant"]`, 1, "")), ""},
+		{jsonRules("", jsonRule("a", `[]`, 1, `"mode": "shadow"`), jsonRule("b", `[]`, 1,
+			`"match": {"tenant": 1}`)), ""},
+		{
+			jsonRules("", fixed, jsonRule("b", `[]`, 1, `"mode": "shadow", "match": {"tenant": 1}`)),
+			"rules[1] never applies, because fixed applies",
+		},
+		{
+			jsonRules("", jsonRule("a", "[]", 1, `"match": {"ip:address": "192.0.2.0/24"}`)),
+			`rules[0].match["ip:address"] never holds, because it is not an address`,
+		},
+		{jsonRules("", jsonRule("a", "[]", 1, `"match": {"ip:address": "2001:DB8:0::1"}`)), ""},
+		{
+			jsonRules("", jsonRule("a", "[]", 1, `"match": {"header:plan": "gold "}`), free),
+			`rules[0].match["header:plan"] never holds, because values have no blanks`,
+		},
+		// Sets that limit nothing.
+		{jsonRules(`"mode": "shadow"`, fixed), "rules limit nothing, because all are shadow rules"},
+		{
+			jsonRules("", jsonRule("a", "[]", 1, `"mode": "shadow"`)),
+			"rules limit nothing, because all are shadow rules",
+		},
+		{
+			bundle(set("a", `"mode": "shadow"`, fixed), set("b", "", free)),
+			"policies[0].spec.rules limit nothing",
+		},
+		// Keys that a client chooses.
+		{key("a", ""), "limit_keys[0]" + chosen},
+		{key("a", `"on_missing": "reject"`), "limit_keys[0]" + chosen},
+		{jsonRule("a", `["ip:address", "query:k"]`, 1, ""), "limit_keys[1]" + chosen},
+		{jsonRule("a", `["ip:address"]`, 1, gold), `match["header:plan"]` + chosen},
+		{jsonRule("a", `["tenant"]`, 1, `"match": {"jwt:plan": 1}`), ""},
+		{key("a", `"mode": "shadow"`), "rules limit nothing"},
+		{jsonRules("", key("a", ""), free), ""},
+		{jsonRules("", key("a", ""), fixed), ""},
+		{jsonRules("", key("a", ""), jsonRule("b", `["ip:address/64,/48"]`, 1, "")), ""},
+		{jsonRules(`"evaluation": "first_match"`, key("a", ""), free), "rules[0].limit_keys[0]" + chosen},
+		{jsonRules("", key("a", ""), jsonRule("b", "[]", 1, `"mode": "shadow"`)),
+			"rules[0].limit_keys[0]" + chosen},
+		{jsonRules(fallback(fixed), key("a", "")), "rules[0].limit_keys[0]" + chosen},
+		{bundle(set("a", "", key("a", "")), set("b", "", free)), ""},
+		{
+			bundle(set("a", "", key("a", "")), set("b", `"selector": {"pathPrefix": "/v1/"}`, free)),
+			"policies[0].spec.rules[0].limit_keys[0]" + chosen,
+		},
+		// Spellings that a selector does not pick.
+		{jsonRules(`"selector": {"pathExact": "/login"}`, free), "selector.pathExact does not pick"},
+		{jsonRules(`"selector": {"pathExact": "/"}`, free), ""},
+		{
+			bundle(set("a", `"selector": {"pathExact": "/login"}`, free), set("b", "", fixed)), "",
+		},
+		{jsonRules(`"selector": {"pathPrefix": "/caf%C3%A9"}`, free), "selector.pathPrefix is compared"},
+		{jsonRules(`"selector": {"methods": ["get"]}`, free), "selector.methods have GET but not HEAD"},
+		{jsonRules(`"selector": {"methods": ["GET", "HEAD"]}`, free), ""},
+		{jsonRules(`"selector": {"methods": ["POST"]}`, free), ""},
+		{
+			sprintf(`{"policies": [%s], "expires_at": "2026-01-01T00:00:00Z"}`, set("a", "", fixed)),
+			"expires_at is not enforced",
+		},
+	} {
+		warnings := mustParse(t, c.policy).Warnings()
+		got := strings.Join(warnings, "\n")
+		if (got == "") != (c.want == "") || !strings.HasPrefix(got, c.want) || len(warnings) > 1 {
+			t.Errorf("%s\n%q, want %q", c.policy, got, c.want)
+		}
+	}
+}
+
+func TestUnverifiedClaimsAreChosenByTheClient(t *testing.T) {
+	p := mustParse(t, jsonRules(`"jwt": "unverified"`, jsonRule("a", `["jwt:sub"]`, 1, "")))
+	got := p.Warnings()
+	if len(got) != 2 || !strings.HasPrefix(got[1], "rules[0].limit_keys[0] is chosen by the client") {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestWarningsAreBounded(t *testing.T) {
+	var rules []string
+	for i := range 1000 {
+		rules = append(rules, jsonRule(sprint(i), `["header:k"]`, 1, `"mode": "enforce"`))
+	}
+	got := mustParse(t, jsonRules("", rules...)).Warnings()
+	if len(got) != 101 || got[100] != "and 900 more" {
+		t.Errorf("%d warnings, %s", len(got), got[len(got)-1])
+	}
+}
