@@ -95,7 +95,8 @@ func TestPolicyFileIsAPipe(t *testing.T) {
 	p.awaitLog(t, "want a regular file")
 	p.signal(t, syscall.SIGHUP)
 	p.awaitLog(t, "because=SIGHUP")
-	if r, _ := raw(t, p.proxy, "GET / HTTP/1.1\nHost: h\nConnection: close\n\n"); r.StatusCode != 200 {
+	if r, _ := raw(t, p.proxy, "GET / HTTP/1.1\nHost: h\nConnection: close\n\n"); r.StatusCode !=
+		http.StatusOK {
 		t.Error(r.Status)
 	}
 	p.stop(t)

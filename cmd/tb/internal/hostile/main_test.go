@@ -65,7 +65,7 @@ func startWithLog(t *testing.T, log *os.File, flags ...string) *process {
 	p := &process{log: log.Name()}
 	args := []string{"proxy", "--listen=127.0.0.1:0", "--admin=127.0.0.1:0", "--shutdown-delay=0s"}
 	p.Cmd = exec.CommandContext(t.Context(), program, append(args, flags...)...)
-	p.Cmd.Stderr = log
+	p.Stderr = log
 	stdout, err := p.StdoutPipe()
 	if err == nil {
 		err = p.Start()

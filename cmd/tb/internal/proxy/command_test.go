@@ -35,7 +35,7 @@ func TestTrustedProxiesAndUpstreamFlags(t *testing.T) {
 	}
 }
 
-// Each flag in docs/proxy.md exists, with the default that the table has.
+// Each flag is in docs/proxy.md with its default.
 func TestDocumentation(t *testing.T) {
 	doc, err := os.ReadFile("../../../../docs/proxy.md")
 	if err != nil {
@@ -56,9 +56,11 @@ func TestDocumentation(t *testing.T) {
 		if documented = strings.Trim(documented, "`"); !ok || value != "" && value != documented {
 			t.Errorf("--%s: %q, want %q", name, documented, value)
 		}
+		delete(defaults, name)
 	}
-	if len(rows) < 10 {
-		t.Errorf("%d rows", len(rows))
+	delete(defaults, "help")
+	if len(defaults) > 0 {
+		t.Errorf("docs/proxy.md has no row for %v", defaults)
 	}
 }
 

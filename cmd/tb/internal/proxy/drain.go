@@ -31,7 +31,7 @@ func (r *runner) drain(front *connections, failed <-chan error) (end time.Time) 
 	if r.Delay > 0 && refuseNew(front.Listener.(*net.TCPListener)) {
 		wait(handshakeTimeout)
 	}
-	_ = front.Listener.Close() // the next Accept reports the error
+	_ = front.Close() // the next Accept reports the error
 	first := time.Now().Add(r.Delay)
 	end = time.Now().Add(r.Shutdown)
 	for now := time.Now(); now.Before(end); now = time.Now() {

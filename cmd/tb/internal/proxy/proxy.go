@@ -54,7 +54,9 @@ type Proxy struct {
 	upgraded sync.WaitGroup        // requests that have taken over their connection
 	closing  atomic.Bool           // each connection is to be closed after its next response
 	via      via
-	fields   []string // that the limiter sets
+
+	addressHeader string   // in canonical form
+	fields        []string // that the limiter sets
 
 	// Clients can cause refusals and errors at any rate. Each log has its own throttle, so
 	// that a flood in one does not hide the other.
@@ -65,8 +67,9 @@ type Proxy struct {
 // New returns a proxy.
 func New(c Config) (*Proxy, error) {
 	p := &Proxy{
-		Config: c, refusals: newThrottle(), via: newVia(), fields: limiterFields(c),
-		errors: slog.New(throttledHandler{c.Log.Handler(), newThrottle()}),
+		Config: c, via: newVia(), refusals: newThrottle(), fields: limiterFields(c),
+		addressHeader: http.CanonicalHeaderKey(c.Client.Header),
+		errors:        slog.New(throttledHandler{c.Log.Handler(), newThrottle()}),
 	}
 	policy := c.Policy
 	if policy == nil {
@@ -112,7 +115,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(rec, http.StatusText(status), status)
 		return
 	}
-	dropListed(r.Header)
+	p.dropListed(r.Header)
 	p.dropMisreadable(r.Header)
 	if p.decide(rec, r) {
 		upstream := p.upstream

@@ -57,17 +57,22 @@ func (p *Proxy) dropMisreadable(h http.Header) {
 // dropListed drops the fields that the client lists in Connection. They are not passed on,
 // so the limiter must not see them: a client could show it another API key each time, and
 // none to the upstream.
-func dropListed(h http.Header) {
+func (p *Proxy) dropListed(h http.Header) {
 	for _, line := range h["Connection"] {
 		for option := range strings.SplitSeq(line, ",") {
 			name := http.CanonicalHeaderKey(textproto.TrimString(option))
 			// ReverseProxy passes Upgrade and Te on in its own way. A client must not
 			// hide its address by listing the field that carries it.
-			if name != "Upgrade" && name != "Te" && !isForwarding(name) {
+			if name != "Upgrade" && name != "Te" && !p.namesClient(name) {
 				delete(h, name)
 			}
 		}
 	}
+}
+
+// namesClient reports whether a field, named in canonical form, may have the client's address.
+func (p *Proxy) namesClient(name string) bool {
+	return isForwarding(name) || name == p.addressHeader
 }
 
 // isForwarding reports whether a field, named in canonical form, is one in which a proxy

@@ -70,16 +70,20 @@ func TestConnectionChoosesNoBucket(t *testing.T) {
 	}
 }
 
-// A client cannot hide its address by listing X-Forwarded-For in Connection.
+// A client cannot hide its address by listing the field that carries it in Connection.
 func TestConnectionHidesNoAddress(t *testing.T) {
-	_, url, _ := start(t, two, func(w http.ResponseWriter, r *http.Request) {
-		fmt.Fprint(w, r.Header.Get("X-Forwarded-For"))
-	}, func(c *Config) { c.Client.Trusted = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")} })
-	for _, address := range []string{"192.0.2.1", "192.0.2.2"} {
-		r, body := get(t, url, "X-Forwarded-For", address, "Connection", "X-Forwarded-For, TE",
-			"TE", "trailers")
-		if r.Header.Get("RateLimit-Remaining") != "1" || body != address+", 127.0.0.1" {
-			t.Errorf("%s, %v, %s", address, r.Header, body)
+	for _, name := range []string{"X-Forwarded-For", "CF-Connecting-IP"} {
+		_, url, _ := start(t, two, func(w http.ResponseWriter, r *http.Request) {
+			fmt.Fprint(w, r.Header.Get(name))
+		}, func(c *Config) {
+			c.Client.Trusted = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
+			c.Client.Header = name
+		})
+		for _, address := range []string{"192.0.2.1", "192.0.2.2"} {
+			r, body := get(t, url, name, address, "Connection", name+", TE", "TE", "trailers")
+			if r.Header.Get("RateLimit-Remaining") != "1" || !strings.HasPrefix(body, address) {
+				t.Errorf("%s: %s, %v, %s", name, address, r.Header, body)
+			}
 		}
 	}
 }

@@ -195,7 +195,7 @@ func TestTrailers(t *testing.T) {
 // The flags about fields reach the responses, also after an informational response.
 func TestResponseFlags(t *testing.T) {
 	name := file(t, two)
-	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("X-RateLimit-Limit", "99")
 		w.WriteHeader(http.StatusEarlyHints)
 		w.WriteHeader(http.StatusOK)

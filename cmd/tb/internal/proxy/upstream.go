@@ -64,7 +64,7 @@ func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 	trusted := p.Limiter.TrustsPeer(r.In)
 	for name := range r.Out.Header {
 		// Many upstreams read _ as -. Proxies do not write it, so the client did.
-		if isForwarding(name) && (!trusted || strings.Contains(name, "_")) {
+		if p.namesClient(name) && (!trusted || strings.Contains(name, "_")) {
 			delete(r.Out.Header, name)
 		}
 	}
@@ -75,7 +75,10 @@ func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 	const chain = "X-Forwarded-For"
 	r.Out.Header[chain] = r.In.Header[chain] // SetXForwarded appends to it
 	r.SetXForwarded()
-	for _, name := range []string{"X-Forwarded-Host", "X-Forwarded-Proto"} {
+	for _, name := range []string{"X-Forwarded-Host", "X-Forwarded-Proto", p.addressHeader} {
+		if name == chain {
+			continue
+		}
 		if values := r.In.Header[name]; len(values) > 0 {
 			r.Out.Header[name] = values
 		}

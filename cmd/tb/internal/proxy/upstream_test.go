@@ -46,6 +46,21 @@ func TestForwarded(t *testing.T) {
 	}
 }
 
+// The field that names the client passes only from a trusted proxy.
+func TestClientAddressHeaderOfAnUntrustedPeer(t *testing.T) {
+	for _, trusted := range [][]netip.Prefix{nil, {netip.MustParsePrefix("127.0.0.0/8")}} {
+		_, url, _ := start(t, "", func(w http.ResponseWriter, r *http.Request) {
+			fmt.Fprint(w, r.Header.Get("CF-Connecting-IP"))
+		}, func(c *Config) {
+			c.Client.Trusted, c.Client.Header = trusted, "cf-connecting-ip"
+		})
+		_, body := get(t, url, "CF-Connecting-IP", "192.0.2.9")
+		if passed := body != ""; passed != (trusted != nil) {
+			t.Errorf("trusted %v: the upstream got %q", trusted, body)
+		}
+	}
+}
+
 func TestUpstreamHost(t *testing.T) {
 	_, url, _ := start(t, "", func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, r.Host)
