@@ -150,7 +150,7 @@ func (c *comparison) repeat(e stamped, evicted []int, outcome Outcome) {
 	}
 }
 
-// full compares Full.
+// full compares the result of Full.
 func (c *comparison) full() {
 	c.values = tracker{}
 	until, full := c.table.Full(c.now)

@@ -19,7 +19,7 @@ func zipf(rng *rand.Rand, bound int) func() int {
 }
 
 // scans walks over ranges of keys, one after another. A range starts anywhere in four times the
-// bound. It is from a tenth of the bound to twice the bound long.
+// bound. Its length is from a tenth of the bound to about twice the bound.
 func scans(rng *rand.Rand, bound int) func() int {
 	key, left := 0, 0
 	return func() int {

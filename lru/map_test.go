@@ -77,7 +77,7 @@ func TestReplaceReplacesOnlyTheGivenValue(t *testing.T) {
 	}
 }
 
-// If the caller's function panics, the map is unlocked and unchanged.
+// If the caller's function panics, the map is left unlocked and consistent.
 func TestPanicLeavesTheMapUnlocked(t *testing.T) {
 	c := newCache[string](1, false)
 	c.use("a")

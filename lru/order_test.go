@@ -70,8 +70,8 @@ func TestOrderIsAPriorityQueue(t *testing.T) {
 	}
 }
 
-// The heap has as many chunks as its entries need, and at most one spare chunk. The spare chunk
-// avoids that entries around the end of a chunk free it and allocate it again.
+// The heap has as many chunks as its entries need, and at most one spare chunk. Without the spare
+// chunk, a push and a remove around the end of a chunk would allocate and free it each time.
 func TestHeapGrowsAndShrinksByTheChunk(t *testing.T) {
 	var h heap[int]
 	checkChunks := func() {

@@ -26,9 +26,9 @@ func TestFirstReadingStartsAnInjectedClock(t *testing.T) {
 	}
 }
 
-// time.Time.Sub cannot return more than 292 years. A reading further back must still be earlier
-// than all others, whatever the period.
-func TestEarliestReadingIsBeforeAllOthers(t *testing.T) {
+// time.Time.Sub returns at most 292 years. A reading that is further back must not become later
+// than another one, whatever the period.
+func TestEarliestReadingDoesNotWrapAround(t *testing.T) {
 	for _, per := range []time.Duration{1, 2, 3, 7, 49, 73, 127, time.Second, math.MaxInt64} {
 		c := newClock(time.Now, tb.Limit{Capacity: 1, Tokens: 1, Per: per})
 		now := c.instant(time.Now())

@@ -75,8 +75,7 @@ func checkTimeOf(t *testing.T, l tb.Limit, m *layout, x *big.Int) {
 	}
 }
 
-// FuzzWord compares all operations on a word with arithmetic in big integers: take, giveBack and
-// successor.
+// FuzzWord compares take, giveBack and successor with arithmetic in big integers.
 func FuzzWord(f *testing.F) {
 	for _, seed := range [][7]uint64{
 		{9, 0, 1e9 - 1, 0, 0, 1 << 62, 1e9},

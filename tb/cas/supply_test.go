@@ -17,13 +17,13 @@ func supplyAt(l tb.Limit, scale, t uint64) *big.Int {
 	return x.Quo(x, big.NewInt(int64(l.Per)))
 }
 
-// wide returns a number of two words.
+// wide returns hi·2⁶⁴ + lo.
 func wide(hi, lo uint64) *big.Int {
 	x := new(big.Int).SetUint64(hi)
 	return x.Lsh(x, 64).Or(x, new(big.Int).SetUint64(lo))
 }
 
-// words returns the two words of a number.
+// words is the inverse of wide.
 func words(x *big.Int) (hi, lo uint64) {
 	lo = new(big.Int).And(x, new(big.Int).SetUint64(math.MaxUint64)).Uint64()
 	return new(big.Int).Rsh(x, 64).Uint64(), lo

@@ -25,7 +25,7 @@ var charges = []test{
 	{"ConcurrentTakeAllGrantsFromBoth", concurrentTakeAllGrantsFromBoth},
 }
 
-// charge makes a charge.
+// charge returns a charge of cost on key's bucket.
 func (f *fixture) charge(key string, cost float64) tb.Charge {
 	f.Helper()
 	c, err := skipUnless[hasCharge](f).Charge(key, cost)
@@ -33,6 +33,14 @@ func (f *fixture) charge(key string, cost float64) tb.Charge {
 		f.Fatal(err)
 	}
 	return c
+}
+
+// take takes c. It fails the test unless c is granted.
+func (f *fixture) take(c tb.Charge) {
+	f.Helper()
+	if d, err := c.Take(f.Now()); err != nil || !d.Allowed {
+		f.Fatalf("Take = %+v, %v, want granted", d, err)
+	}
 }
 
 // takeAll takes cost from all keys. It fails the test unless TakeAll returns allowed.
@@ -160,9 +168,7 @@ func undoGivesBackOnce(s *suite) {
 			f.Fatalf("Check = %+v, %v, want 3 remaining", d, err)
 		}
 	}
-	if d, err := c.Take(f.Now()); err != nil || !d.Allowed {
-		f.Fatalf("Take = %+v, %v", d, err)
-	}
+	f.take(c)
 	f.granted("a", 3, 0)
 	if d, err := c.Take(f.Now()); err != nil || d.Allowed {
 		f.Errorf("Take = %+v, %v, want refused", d, err)
@@ -177,9 +183,7 @@ func undoKeepsTheTime(s *suite) {
 	f.granted("a", 10, 0)
 	f.Advance(5 * time.Second)
 	c := f.charge("a", 2)
-	if d, err := c.Take(f.Now()); err != nil || !d.Allowed {
-		f.Fatalf("Take = %+v, %v", d, err)
-	}
+	f.take(c)
 	c.Undo()
 	f.Set(time.Second)
 	f.granted("a", 5, 0)
@@ -198,9 +202,7 @@ func undoDoesNotOverfill(s *suite) {
 	} {
 		f := s.new(perSecond(10, 1))
 		c := f.charge("a", 4)
-		if d, err := c.Take(f.Now()); err != nil || !d.Allowed {
-			f.Fatalf("Take = %+v, %v", d, err)
-		}
+		f.take(c)
 		f.Advance(tt.later)
 		f.allow("a")
 		c.Undo()
@@ -215,9 +217,7 @@ func undoLosesAtMostTheSupply(s *suite) {
 		f := s.new(perSecond(20, 1))
 		f.granted("a", 10, 10)
 		c := f.charge("a", 4)
-		if d, err := c.Take(f.Now()); err != nil || !d.Allowed {
-			f.Fatalf("Take = %+v, %v", d, err)
-		}
+		f.take(c)
 		f.Advance(time.Duration(tt.later) * time.Second)
 		f.granted("a", 1, 5+tt.later)
 		c.Undo()
@@ -235,9 +235,7 @@ func undoAfterEvictionChangesNothing(s *suite) {
 			s.Skip("the limiter has no table")
 		}
 		c := f.charge("a", 4)
-		if d, err := c.Take(f.Now()); err != nil || !d.Allowed {
-			f.Fatalf("Take = %+v, %v", d, err)
-		}
+		f.take(c)
 		f.granted("b", 1, 9)
 		if comesBack {
 			f.granted("a", 6, 4)

@@ -55,7 +55,7 @@ func futureReadingHarmsOnlyItsKey(s *suite) {
 	f.newKeysAreNormal()
 }
 
-// By a reading that is a year ahead, all buckets are full. If it evicts a bucket that was
+// By a reading that is a year ahead, all buckets are full. If its call evicts a bucket that was
 // drained at 0 s, new keys start when that bucket would have been full, and no later.
 func futureReadingEvictsOthersAsFull(s *suite) {
 	f := s.new(perSecond(10, 1), tb.WithMaxKeys(1))

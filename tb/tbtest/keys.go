@@ -138,7 +138,7 @@ func copiedKeysStayUnderRefuseNew(s *suite) {
 	})
 }
 
-// atMostKeys fails the test if the table has more keys.
+// atMostKeys fails the test if the table has more than bound keys.
 func (f *fixture) atMostKeys(bound int) {
 	f.Helper()
 	if l, ok := f.Limiter.(hasLen); ok && l.Len() > bound {

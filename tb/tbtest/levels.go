@@ -86,11 +86,12 @@ func (f *fixture) grantedAfter(wait time.Duration, n int) {
 	}
 	f.Advance(wait - 1)
 	if d, err := c.Check(f.Now()); err != nil || d.Allowed || d.RetryAfter != 1 {
-		f.Fatalf("limit %+v: %d tokens a nanosecond before %v: %+v, %v", f.limit, n, wait, d, err)
+		f.Fatalf("limit %+v: %d tokens 1 ns before %v: %+v, %v, want refused for 1ns",
+			f.limit, n, wait, d, err)
 	}
 	f.Advance(1)
 	if d, err := c.Check(f.Now()); err != nil || !d.Allowed {
-		f.Fatalf("limit %+v: %d tokens after %v: %+v, %v", f.limit, n, wait, d, err)
+		f.Fatalf("limit %+v: %d tokens after %v: %+v, %v, want granted", f.limit, n, wait, d, err)
 	}
 }
 

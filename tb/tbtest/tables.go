@@ -108,11 +108,11 @@ func refuseNewReturnsTheWait(s *suite) {
 		}
 		f.Advance(d.RetryAfter - 1)
 		if e := f.allow("new"); d.RetryAfter > 1 && e.RetryAfter != 1 {
-			s.Errorf("limit %+v: 1 ns before the promised time: %+v, want refused for 1 ns", limit, e)
+			s.Errorf("limit %+v: 1 ns before RetryAfter is over: %+v, want refused for 1ns", limit, e)
 		}
 		f.Advance(1)
 		if e := f.allow("new"); !e.Allowed {
-			s.Errorf("limit %+v: refused at the promised time: %+v", limit, e)
+			s.Errorf("limit %+v: refused after RetryAfter: %+v", limit, e)
 		}
 	}
 }
