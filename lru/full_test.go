@@ -4,7 +4,7 @@ import "testing"
 
 // fullWhileRetiring records what Full reports while a value is retired.
 type fullWhileRetiring struct {
-	items
+	itemValues
 	m    *Map[int, item]
 	full []bool
 }
@@ -12,7 +12,7 @@ type fullWhileRetiring struct {
 func (v *fullWhileRetiring) Retire(i *item, state, now uint64) bool {
 	_, full := v.m.Full(0)
 	v.full = append(v.full, full)
-	return v.items.Retire(i, state, now)
+	return v.itemValues.Retire(i, state, now)
 }
 
 // An insert that drops several idle keys leaves room. Full must not report, while the keys go,
@@ -22,12 +22,12 @@ func TestFullWhileIdleKeysAreDropped(t *testing.T) {
 	v := &fullWhileRetiring{m: new(Map[int, item])}
 	v.m.Init(3, true, v)
 	for k := range 3 {
-		v.m.Insert(k, 1, 0, with(uint64(10+k)))
+		v.m.Insert(k, 1, 0, setStamp(uint64(10+k)))
 	}
 	if _, full := v.m.Full(0); !full {
 		t.Fatal("the table is not full")
 	}
-	v.m.Insert(3, 100, 50, with(110))
+	v.m.Insert(3, 100, 50, setStamp(110))
 	if len(v.full) != 3 || v.m.Len() != 1 {
 		t.Fatalf("%d keys were dropped and %d are left, want 3 and 1", len(v.full), v.m.Len())
 	}
