@@ -41,45 +41,36 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb/cas"
 )
 
+// These types are those of packages tb and tb/cas.
 type (
-	// Limiter is a token bucket for each key of type K, safe for concurrent use.
-	Limiter[K comparable] = cas.Limiter[K]
-	// TokenBucket is a Limiter with string keys.
-	TokenBucket = cas.TokenBucket
-	// Bucket is one token bucket without a key, safe for concurrent use.
-	Bucket = cas.Bucket
-	// Limit is a burst of Capacity tokens, refilled continuously at Tokens every Per.
-	Limit = tb.Limit
-	// Decision is the answer to one call.
-	Decision = tb.Decision
-	// Level is how full a bucket is.
-	Level = tb.Level
-	// Charge is one part of a call on several buckets: see TakeAll.
-	Charge = tb.Charge
-	// Stats describes a limiter's table.
-	Stats = tb.Stats
-	// Option configures a Limiter or a Bucket.
-	Option = tb.Option
-	// Overflow is what happens to a new key when the table is full.
-	Overflow = tb.Overflow
-	// ConfigError is the error of an impossible configuration. It names the field.
-	ConfigError = tb.ConfigError
+	Limiter[K comparable] = cas.Limiter[K]  // a token bucket for each key of type K
+	TokenBucket           = cas.TokenBucket // a Limiter with string keys
+	Bucket                = cas.Bucket      // one token bucket without a key
+	Limit                 = tb.Limit        // burst and rate
+	Decision              = tb.Decision     // the answer to one call
+	Level                 = tb.Level        // how full a bucket is
+	Charge                = tb.Charge       // one part of a TakeAll
+	Stats                 = tb.Stats        // the table of a Limiter
+	Option                = tb.Option       // of New, NewTokenBucket and NewBucket
+	Overflow              = tb.Overflow     // see WithOverflow
+	ConfigError           = tb.ConfigError  // a Limit or an Option that is out of range
 )
 
+// Never is the RetryAfter of a call that no wait can help.
+const Never = tb.Never
+
+// ForgiveLeast, the default, evicts the bucket that is nearest to full when a table is full.
+// RefuseNew refuses new keys until a bucket is full.
 const (
-	// Never is the RetryAfter of a call that no wait can help.
-	Never = tb.Never
-	// ForgiveLeast evicts the bucket that is nearest to full. It is the default.
 	ForgiveLeast = tb.ForgiveLeast
-	// RefuseNew refuses a new key until a bucket is full.
-	RefuseNew = tb.RefuseNew
+	RefuseNew    = tb.RefuseNew
 )
 
+// ErrInvalidCost is returned for a cost that is zero, negative, NaN or infinite. ErrInvalidKey
+// is returned for a key that does not equal itself, such as a NaN.
 var (
-	// ErrInvalidCost is returned for a cost that is zero, negative, NaN or infinite.
 	ErrInvalidCost = tb.ErrInvalidCost
-	// ErrInvalidKey is returned for a key that does not equal itself, such as a NaN.
-	ErrInvalidKey = tb.ErrInvalidKey
+	ErrInvalidKey  = tb.ErrInvalidKey
 )
 
 // New returns a limiter with a bucket of the given limit for each key. It returns a
