@@ -41,7 +41,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb/cas"
 )
 
-// These types are those of packages tb and tb/cas.
+// Limiter and the other types are those of packages tb and tb/cas.
 type (
 	Limiter[K comparable] = cas.Limiter[K]  // a token bucket for each key of type K
 	TokenBucket           = cas.TokenBucket // a Limiter with string keys
