@@ -11,8 +11,9 @@
 // # Which type
 //
 // Most applications want a [Limiter], which has a bucket for each key: a client's address, an
-// API key, a tenant. It holds at most a given number of keys. [TokenBucket] is the Limiter of
-// string keys. A [Bucket] is one bucket without a key, to embed in a connection or a route.
+// API key, a tenant. It holds a bounded number of keys ([WithMaxKeys]). [TokenBucket] is a
+// Limiter with string keys: it has many buckets. A [Bucket] is one bucket without a key, to embed
+// in a connection or a route.
 //
 // # Which method
 //
@@ -22,16 +23,15 @@
 //   - AllowN takes n tokens, or none.
 //   - AllowCost takes a decimal number of tokens, or none.
 //   - AllowAt is AllowN for a caller that has already read the clock.
-//   - Charge, with [TakeAll], takes from several buckets, or from none: a limit for each client
-//     and one for all of them.
+//   - Charge, with [TakeAll], takes from buckets of several Limiters, or from none: from the
+//     buckets of a client and of its tenant, for example. A Bucket has no Charge.
 //
-// These methods take nothing: Peek returns what Allow would return, and Level returns how full
-// a bucket is. No method blocks until there are tokens. A caller that wants to wait sleeps for
-// Decision.RetryAfter and calls again.
+// Two methods take nothing: Peek returns the decision that Allow would return, and Level returns
+// how full a bucket is. Reset, Len and Stats are for operators. No method blocks until there are
+// tokens. A caller that wants to wait sleeps for Decision.RetryAfter and calls again.
 //
-// The types and functions of this package are those of packages tb, which states the contract,
-// and tb/cas, which implements it without locks. Package httplimit applies policies to HTTP
-// requests.
+// Package tb states the contract and documents the plain types. Package tb/cas documents the
+// limiters and their methods. Package httplimit applies policies to HTTP requests.
 package ratelimit
 
 import (
@@ -41,26 +41,37 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb/cas"
 )
 
-// Limiter and the other types are those of packages tb and tb/cas.
 type (
-	Limiter[K comparable] = cas.Limiter[K]  // a token bucket for each key of type K
-	TokenBucket           = cas.TokenBucket // a Limiter with string keys
-	Bucket                = cas.Bucket      // one token bucket without a key
-	Limit                 = tb.Limit        // burst and rate
-	Decision              = tb.Decision     // the answer to one call
-	Level                 = tb.Level        // how full a bucket is
-	Charge                = tb.Charge       // one part of a TakeAll
-	Stats                 = tb.Stats        // the table of a Limiter
-	Option                = tb.Option       // of New, NewTokenBucket and NewBucket
-	Overflow              = tb.Overflow     // see WithOverflow
-	ConfigError           = tb.ConfigError  // a Limit or an Option that is out of range
+	// Limiter is a token bucket for each key of type K.
+	Limiter[K comparable] = cas.Limiter[K]
+	// TokenBucket is a Limiter with string keys.
+	TokenBucket = cas.TokenBucket
+	// Bucket is one token bucket without a key.
+	Bucket = cas.Bucket
+	// Limit is the capacity and the rate of a bucket.
+	Limit = tb.Limit
+	// Decision is the answer to one call.
+	Decision = tb.Decision
+	// Level is how full a bucket is.
+	Level = tb.Level
+	// Charge is one part of TakeAll, such as a *cas.Charge[K].
+	Charge = tb.Charge
+	// Stats describes the table of a Limiter.
+	Stats = tb.Stats
+	// Option configures a Limiter or a Bucket.
+	Option = tb.Option
+	// Overflow decides what happens to a new key when the table is full: see WithOverflow.
+	Overflow = tb.Overflow
+	// ConfigError is the error of a bad Limit, Option or key type.
+	ConfigError = tb.ConfigError
 )
 
 // Never is the RetryAfter of a call that no wait can help.
 const Never = tb.Never
 
-// ForgiveLeast, the default, evicts the bucket that is nearest to full when a table is full.
-// RefuseNew refuses new keys until a bucket is full.
+// These values of Overflow apply when no bucket in a full table is full. ForgiveLeast, the
+// default, evicts the bucket that is nearest to full. RefuseNew refuses new keys until a bucket
+// is full.
 const (
 	ForgiveLeast = tb.ForgiveLeast
 	RefuseNew    = tb.RefuseNew
@@ -80,7 +91,8 @@ func New[K comparable](limit Limit, opts ...Option) (*Limiter[K], error) {
 }
 
 // NewTokenBucket returns a limiter with string keys, of capacity tokens a key, refilled at
-// refillPerSec tokens a second. It panics with a *ConfigError if an argument is out of range.
+// refillPerSec tokens a second. It panics with a *ConfigError if an argument or option is out
+// of range.
 func NewTokenBucket(capacity int, refillPerSec float64, opts ...Option) *TokenBucket {
 	return cas.NewTokenBucket(capacity, refillPerSec, opts...)
 }
@@ -98,12 +110,13 @@ func PerSecond(capacity int, refillPerSec float64) (Limit, error) {
 	return tb.LimitPerSecond(capacity, refillPerSec)
 }
 
-// TakeAll takes from all charges at reading t, or from none: see tb.TakeAll.
+// TakeAll takes from all charges at t, usually time.Now(), or from none: see tb.TakeAll.
 func TakeAll(t time.Time, charges []Charge, decisions []Decision) (allowed bool, err error) {
 	return tb.TakeAll(t, charges, decisions)
 }
 
-// WithClock sets the clock. The default is the monotonic clock of the process.
+// WithClock sets the clock. now must be safe for concurrent use. The default is the monotonic
+// clock of the process.
 func WithClock(now func() time.Time) Option { return tb.WithClock(now) }
 
 // WithMaxKeys sets the most keys that the limiter holds at any instant, 1 to 1<<30. The

@@ -1,14 +1,15 @@
 package lru
 
 const (
-	// maxLooks is the most stale stamps that an insert corrects once it has found a value that
-	// has nothing to lose, and the most that it corrects to drop idle values.
+	// maxLooks is the most stale stamps that an insert corrects, in all, if it finds a value that
+	// has nothing to lose. It is also the most that it corrects to drop idle values.
 	maxLooks = 16
 
-	// maxLooksAtStake is the most stale stamps that an insert corrects before it has found such
-	// a value. So a value that has something to lose is evicted in its place only if more keys
-	// than that were used since the order looked at them. To correct that many takes 28 µs if
-	// they come in order (BenchmarkCorrect), and there is at most one correction for each use.
+	// maxLooksAtStake is the most stale stamps that an insert corrects if it finds no such value. So
+	// it evicts a value with something to lose in place of such a value only if more keys than that
+	// were used since the order looked at them, or after a stamp decreased. 1,024 corrections take
+	// 28 µs if the stamps come in order (BenchmarkCorrect). Each use of a key causes at most one
+	// correction.
 	maxLooksAtStake = 1024
 )
 
@@ -34,8 +35,8 @@ type candidate[V any] struct {
 	state uint64
 }
 
-// evict removes the key with the least stamp if that stamp is at most limit. Otherwise it
-// returns the stamp. The order must not be empty.
+// evict removes the key with the least stamp if that stamp is at most limit. It returns the stamp
+// and whether it removed the key. The order must not be empty.
 func (m *Map[K, V]) evict(limit, now uint64, b *budget) (least uint64, ok bool) {
 	for {
 		c := m.popLeast(now, b)
@@ -57,9 +58,10 @@ func (m *Map[K, V]) evict(limit, now uint64, b *budget) (least uint64, ok bool) 
 
 // popLeast takes the entry with the least stamp out of the order, which must not be empty.
 //
-// Stamps are read one after another, and only grow. So if the entry's stamp is the same when it
-// is read again, it was the least at that moment. Once the budget is spent, popLeast returns the
-// least of those that it has read.
+// The entry had the least stamp when the last stamp was read, if its own stamp is unchanged:
+// evict reads it again, by Retire or refresh. This holds because stamps are read one after
+// another and only grow, except by an undo. Once the budget is spent, popLeast returns the entry
+// with the least stamp that it has read.
 func (m *Map[K, V]) popLeast(now uint64, b *budget) candidate[V] {
 	best := m.popFirst()
 	for m.order.len() > 0 && m.order.first().before(&best.entry) && b.spend(best.stamp <= now) {
@@ -79,7 +81,8 @@ func (m *Map[K, V]) popFirst() candidate[V] {
 	return c
 }
 
-// refresh reads the stamp of c's value again. If the value was replaced, c gets the new one.
+// refresh reads the stamp of c's value again. If the value was replaced, c gets the value that
+// replaced it.
 func (m *Map[K, V]) refresh(c *candidate[V]) {
 	var final bool
 	if c.stamp, c.state, final = m.values.Stamp(c.value); final {

@@ -8,16 +8,17 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// epoch returns the instant of the clock's first reading: the last whole number of periods
-// within 2⁶³ ns, at least 146 years. So readings from before the first one are instants too.
-// S is a whole number there, so decisions equal those of a clock that starts at 0.
+// epoch returns the instant of the clock's first reading: the most whole periods within 2⁶³ ns,
+// at least 146 years. So readings from before the first one are instants too. At a multiple of
+// the period the floor in S takes nothing, so decisions equal the decisions of a clock that
+// starts at 0.
 func epoch(l tb.Limit) uint64 {
 	per := uint64(l.Per)
 	return math.MaxInt64 / per * per
 }
 
-// clock turns readings into instants: nanoseconds, with the first reading at epoch. Readings
-// that are too early become instant 0. No reading is later than epoch + 292 years.
+// clock turns readings into instants. The first reading is at epoch. Readings that are too early
+// become instant 0. No reading is later than epoch + 292 years.
 type clock struct {
 	now   func() time.Time // nil for the monotonic clock
 	epoch uint64
@@ -48,8 +49,9 @@ func (c *clock) instant(t time.Time) uint64 {
 	return c.epoch + uint64(max(t.Sub(*start), -time.Duration(c.epoch)))
 }
 
-// begin makes t the first reading of an injected clock, unless it has one, and returns the
-// first reading. It is not inlined because t escapes here.
+// begin makes t the first reading of an injected clock, unless it has one, and returns the first
+// reading. It is not inlined, because t escapes here: inlined, it would make every reading
+// allocate.
 //
 //go:noinline
 func (c *clock) begin(t time.Time) *time.Time {
