@@ -66,9 +66,9 @@ func BenchmarkCorrect(b *testing.B) {
 		b.StartTimer()
 		c.Insert(next, 0, 0, setStamp(now))
 		next++
-		if n := c.items.stamps.Load() - before; n < maxLooksAtStake {
-			b.Fatalf("an insert read %d stamps, want at least %d", n, maxLooksAtStake)
+		if n := c.items.stamps.Load() - before; n < maxLooksToFind {
+			b.Fatalf("an insert read %d stamps, want at least %d", n, maxLooksToFind)
 		}
 	}
-	b.ReportMetric(maxLooksAtStake, "corrections")
+	b.ReportMetric(maxLooksToFind, "corrections")
 }

@@ -150,13 +150,13 @@ func (c *comparison) repeat(e stamped, evicted []int, outcome Outcome) {
 	}
 }
 
-// full compares the result of Full.
+// full compares the result of Refuses.
 func (c *comparison) full() {
 	c.values = tracker{}
-	until, full := c.table.Full(c.now)
+	until, full := c.table.Refuses(c.now)
 	want := c.exact.refuse && len(c.exact.entries) == c.exact.max && c.exact.least().stamp > c.now
 	if c.values.stale <= maxStale && (full != want || full && until != c.exact.least().stamp) {
-		c.Fatalf("Full = %d, %v, want %v", until, full, want)
+		c.Fatalf("Refuses = %d, %v, want %v", until, full, want)
 	}
 	if full {
 		c.stats.full++

@@ -1,32 +1,32 @@
 package lru
 
 const (
-	// maxLooks is the most stale stamps that an insert corrects, in all, if it finds a value that
+	// maxLooksToImprove is the most stale stamps that an insert corrects, in all, if it finds a value that
 	// has nothing to lose. It is also the most that it corrects to drop idle values.
-	maxLooks = 16
+	maxLooksToImprove = 16
 
-	// maxLooksAtStake is the most stale stamps that an insert corrects if it finds no such value. So
+	// maxLooksToFind is the most stale stamps that an insert corrects if it finds no such value. So
 	// it evicts a value with something to lose in place of such a value only if more keys than that
 	// were used since the order looked at them, or after a stamp decreased. 1,024 corrections take
 	// 28 µs if the stamps come in order (BenchmarkCorrect). Each use of a key causes at most one
 	// correction.
-	maxLooksAtStake = 1024
+	maxLooksToFind = 1024
 )
 
 // budget is the number of stale stamps that an insert may still correct.
 type budget struct {
-	certain int // once it has a value that has nothing to lose
-	atStake int // before
+	toImprove int // if it has a value that has nothing to lose
+	toFind    int // if it has none
 }
 
 // spend takes a correction from b and reports whether there was one left.
-func (b *budget) spend(certain bool) bool {
-	b.certain--
-	b.atStake--
-	if certain {
-		return b.certain >= 0
+func (b *budget) spend(found bool) bool {
+	b.toImprove--
+	b.toFind--
+	if found {
+		return b.toImprove >= 0
 	}
-	return b.atStake >= 0
+	return b.toFind >= 0
 }
 
 // candidate is an entry that was taken out of the order, and the state of its value.
@@ -35,12 +35,12 @@ type candidate[V any] struct {
 	state uint64
 }
 
-// evict removes the key with the least stamp if that stamp is at most limit. It returns the stamp
+// evict removes the key with the least stamp if that stamp is at most highest. It returns the stamp
 // and whether it removed the key. The order must not be empty.
-func (m *Map[K, V]) evict(limit, now uint64, b *budget) (least uint64, ok bool) {
+func (m *Map[K, V]) evict(highest, now uint64, b *budget) (least uint64, ok bool) {
 	for {
 		c := m.popLeast(now, b)
-		if c.stamp <= limit {
+		if c.stamp <= highest {
 			if m.retire(&c, now) {
 				return c.stamp, true
 			}

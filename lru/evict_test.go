@@ -15,8 +15,8 @@ func TestInsertReadsFewStamps(t *testing.T) {
 	for k := range 1000 {
 		before := c.items.stamps.Load()
 		c.use(keys + k)
-		if n := c.items.stamps.Load() - before; n > maxLooks+3 {
-			t.Fatalf("an insert read %d stamps, want at most %d", n, maxLooks+3)
+		if n := c.items.stamps.Load() - before; n > maxLooksToImprove+3 {
+			t.Fatalf("an insert read %d stamps, want at most %d", n, maxLooksToImprove+3)
 		}
 	}
 }
@@ -36,17 +36,17 @@ func TestInsertReadsManyStampsWhileAllValuesAreAtStake(t *testing.T) {
 		before := c.items.stamps.Load()
 		c.use(keys + i)
 		n := c.items.stamps.Load() - before
-		if n > maxLooksAtStake+3 || n < maxLooksAtStake {
-			t.Fatalf("insert %d read %d stamps, want %d", i, n, maxLooksAtStake)
+		if n > maxLooksToFind+3 || n < maxLooksToFind {
+			t.Fatalf("insert %d read %d stamps, want %d", i, n, maxLooksToFind)
 		}
 	}
 }
 
 // A value whose stamp is above now is not evicted while another value's stamp is not, unless more
-// than maxLooksAtStake values were used between two inserts.
+// than maxLooksToFind values were used between two inserts.
 func TestValueWithNothingToLoseIsEvictedFirst(t *testing.T) {
 	const keys, ahead = 4000, 1_000_000
-	for _, used := range []int{1, 17, 512, maxLooksAtStake, maxLooksAtStake + 1} {
+	for _, used := range []int{1, 17, 512, maxLooksToFind, maxLooksToFind + 1} {
 		for _, refuse := range []bool{false, true} {
 			c := newCache[int](keys, refuse)
 			for k := range keys {
@@ -62,11 +62,11 @@ func TestValueWithNothingToLoseIsEvictedFirst(t *testing.T) {
 					evicted++
 				}
 			}
-			if used <= maxLooksAtStake && (evicted > 0 || outcome != Inserted) {
+			if used <= maxLooksToFind && (evicted > 0 || outcome != Inserted) {
 				t.Errorf("refuse %v: %d of %d used values evicted, outcome %v, want none evicted",
 					refuse, evicted, used, outcome)
 			}
-			if used > maxLooksAtStake && !refuse && evicted != 1 {
+			if used > maxLooksToFind && !refuse && evicted != 1 {
 				t.Errorf("%d of %d used values evicted, want 1: the budget is spent", evicted, used)
 			}
 			if err := c.verify(); err != nil {
@@ -96,8 +96,8 @@ func TestDroppingIdleValuesLeavesTheBudgetForRoom(t *testing.T) {
 	if c.Load(18) == nil {
 		t.Error("making room did not look beyond the first value")
 	}
-	if n := c.items.stamps.Load() - before; n > 2*maxLooks+5 {
-		t.Errorf("an insert read %d stamps, want at most %d", n, 2*maxLooks+5)
+	if n := c.items.stamps.Load() - before; n > 2*maxLooksToImprove+5 {
+		t.Errorf("an insert read %d stamps, want at most %d", n, 2*maxLooksToImprove+5)
 	}
 }
 
@@ -122,7 +122,7 @@ func TestValueUsedBeforeItIsRetiredIsNotEvicted(t *testing.T) {
 	if m.Load("a") == nil {
 		t.Error("the value was evicted")
 	}
-	if until, full := m.Full(50); !full || until != 100 {
+	if until, full := m.Refuses(50); !full || until != 100 {
 		t.Errorf("full %v, until %d, want 100", full, until)
 	}
 }
@@ -152,10 +152,10 @@ func TestRefusesUntilTheLeastStamp(t *testing.T) {
 	c := newCache[int](3, true)
 	full := func(until uint64) {
 		t.Helper()
-		if got, full := c.Full(0); full != (until > 0) || got != until {
+		if got, full := c.Refuses(0); full != (until > 0) || got != until {
 			t.Errorf("full %v, until %d, want %d", full, got, until)
 		}
-		if _, full := c.Full(until); full {
+		if _, full := c.Refuses(until); full {
 			t.Errorf("full at %d", until)
 		}
 	}
@@ -226,8 +226,8 @@ func TestInsertEndsAlthoughValuesAreUsed(t *testing.T) {
 	looks := 0
 	values.use = func(i *item) {
 		i.used.Add(10)
-		if looks++; looks > 3*maxLooksAtStake {
-			t.Fatalf("an insert reads more than %d stamps", 3*maxLooksAtStake)
+		if looks++; looks > 3*maxLooksToFind {
+			t.Fatalf("an insert reads more than %d stamps", 3*maxLooksToFind)
 		}
 	}
 	if _, _, outcome := m.Insert("c", 0, 0, setStamp(1)); outcome != Refused {

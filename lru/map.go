@@ -1,5 +1,5 @@
 // Package lru is a bounded concurrent map that evicts by stamp. Look-ups take no lock and write
-// nothing. Insert, Remove, Len and Pause take one lock, and Full takes it if it is free. No
+// nothing. Insert, Remove, Len and Pause take one lock, and Refuses takes it if it is free. No
 // look-up waits for it.
 //
 // Each value reports a stamp, and the map evicts the value with the least stamp. If the stamp is
@@ -40,10 +40,10 @@ type Values[V any] interface {
 // interfaces, whose values cannot be copied. V must not contain pointers. A key takes about 75
 // bytes, its own size, and the size of its value. The map does not bound the length of a key.
 type Map[K comparable, V any] struct {
-	table     table[K, V]
-	values    Values[V]
-	refuseNew bool
-	fullUntil atomic.Uint64 // see publish
+	table       table[K, V]
+	values      Values[V]
+	refuseNew   bool
+	refuseUntil atomic.Uint64 // see publish
 
 	mu    sync.Mutex // guards order, max and table, except its look-ups and replacements
 	order order[V]
@@ -79,17 +79,17 @@ func (m *Map[K, V]) Pause(f func(keys int)) {
 	f(m.table.keys)
 }
 
-// Full reports whether Insert would refuse a new key at now. If so, until is the least stamp:
-// from then on there is room. Full never waits, but inserts may wait for it. While another
+// Refuses reports whether Insert would refuse a new key at now. If so, until is the least stamp:
+// from then on there is room. Refuses never waits, but inserts may wait for it. While another
 // goroutine holds the lock, it returns the stamp that was last published, which may be less, or
 // that there is room.
-func (m *Map[K, V]) Full(now uint64) (until uint64, full bool) {
-	if until = m.fullUntil.Load(); until > 0 && m.mu.TryLock() {
+func (m *Map[K, V]) Refuses(now uint64) (until uint64, full bool) {
+	if until = m.refuseUntil.Load(); until > 0 && m.mu.TryLock() {
 		defer m.mu.Unlock()
 		if m.table.keys < m.max { // since the load
 			return 0, false
 		}
-		b := budget{certain: maxLooks, atStake: maxLooksAtStake}
+		b := budget{toImprove: maxLooksToImprove, toFind: maxLooksToFind}
 		c := m.popLeast(now, &b)
 		m.order.put(c.entry)
 		m.publish()
@@ -151,10 +151,10 @@ func (m *Map[K, V]) Insert(
 }
 
 func (m *Map[K, V]) dropIdle(now, idle uint64) {
-	b := budget{certain: maxLooks, atStake: maxLooks}
+	b := budget{toImprove: maxLooksToImprove, toFind: maxLooksToImprove}
 	for i := 0; i < idleDrops && m.order.len() > 0 && m.order.first().stamp <= idle; i++ {
 		if m.refuseNew {
-			m.fullUntil.Store(0) // first, so that Full never refuses a key while there is room
+			m.refuseUntil.Store(0) // first, so that Refuses never refuses a key while there is room
 		}
 		if _, ok := m.evict(idle, now, &b); !ok {
 			break
@@ -168,22 +168,22 @@ func (m *Map[K, V]) makeRoom(now uint64) (least uint64, ok bool) {
 	if m.refuseNew {
 		limit = now
 	}
-	b := budget{certain: maxLooks, atStake: maxLooksAtStake}
+	b := budget{toImprove: maxLooksToImprove, toFind: maxLooksToFind}
 	if least, ok = m.evict(limit, now, &b); !ok {
 		m.publish()
 	}
 	return least, ok
 }
 
-// publish sets fullUntil for callers of Full that do not get the lock: to 0 if there is room, or
+// publish sets refuseUntil for callers of Refuses that do not get the lock: to 0 if there is room, or
 // else to the least stamp in the order. Without refuseNew it does nothing.
 func (m *Map[K, V]) publish() {
 	switch {
 	case !m.refuseNew:
 	case m.table.keys < m.max:
-		m.fullUntil.Store(0)
+		m.refuseUntil.Store(0)
 	default:
-		m.fullUntil.Store(m.order.first().stamp)
+		m.refuseUntil.Store(m.order.first().stamp)
 	}
 }
 
@@ -206,7 +206,7 @@ func (m *Map[K, V]) Remove(key K, retire func(v *V)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.refuseNew {
-		m.fullUntil.Store(0) // before the key is gone, not after
+		m.refuseUntil.Store(0) // before the key is gone, not after
 		defer m.publish()
 	}
 	var failure any

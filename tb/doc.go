@@ -80,12 +80,14 @@
 //   - instant: a clock reading in nanoseconds. Instant 0 is the epoch, long before the first
 //     reading.
 //   - supply S(t): the units that the rate has supplied by instant t.
-//   - base: the supply, in blocks, from which a bucket counts its time.
+//   - block: the units that the rate supplies in at most two nanoseconds, or one unit.
+//   - cell: a base and a word, the state of a bucket between two moves.
+//   - base: the supply, in blocks, from which a cell counts its bucket's time.
 //   - delta: the bucket's own time, in units of supply after the base.
 //   - deficit: the units that a bucket lacks to be full.
 //   - debt: the deficit of a bucket that is evicted, or that keeps its key in the table.
 //   - seal: the bit that ends a bucket's word before the bucket moves to a new base.
-//   - successor: the bucket at the new base.
+//   - successor: the cell at the new base. The other one is its predecessor.
 //   - stamp: the instant at which a bucket will be full, its rank in the order of eviction.
 //   - charge: a cost on one bucket, one part of [TakeAll]. Undo gives it back.
 //   - receipt: the cell and the word of a grant, which Undo needs.

@@ -69,7 +69,7 @@ func (b *Bucket) Peek(context.Context) (tb.Decision, error) {
 	if c := b.cell.Load(); c != nil {
 		return c.peek(&b.layout, c.word.Load(), t, b.layout.scale), nil
 	}
-	return b.layout.fullAnswer(b.layout.scale), nil
+	return b.layout.fullDecision(b.layout.scale), nil
 }
 
 // Level returns how full the bucket is now. It takes nothing.
@@ -88,7 +88,7 @@ func (b *Bucket) take(t, cost uint64) tb.Decision {
 		c := b.cell.Load()
 		if c == nil {
 			if cost > b.layout.capacity || b.begin(t, cost) {
-				return b.layout.fullAnswer(cost)
+				return b.layout.fullDecision(cost)
 			}
 			continue
 		}

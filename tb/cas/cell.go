@@ -16,9 +16,9 @@ type cell struct {
 type verdict int
 
 const (
-	decided verdict = iota
-	moved           // the delta ran out: only a successor can grant the call
-	gone            // the cell was evicted
+	decided  verdict = iota
+	mustMove         // the delta ran out: only a successor can grant the call
+	gone             // the cell was evicted
 )
 
 // init sets up a cell that no other goroutine has yet.
@@ -57,7 +57,7 @@ func (c *cell) take(m *layout, t, cost uint64) (tb.Decision, uint64, verdict) {
 			return m.refusal(c.base, t, delta, deficit, cost), word, decided
 		}
 		if isSealed(word) {
-			return tb.Decision{}, word, moved
+			return tb.Decision{}, word, mustMove
 		}
 		if !m.fits(delta) {
 			c.word.CompareAndSwap(word, word|sealBit)
@@ -73,8 +73,8 @@ func (c *cell) take(m *layout, t, cost uint64) (tb.Decision, uint64, verdict) {
 // less the units supplied between that grant and the last one, but not less than 0: the bucket
 // may have been full, and have lost that supply. So the bucket is never fuller than without the
 // grant. DESIGN.md §3 has the proof. A sealed cell gets nothing back.
-func (c *cell) giveBack(m *layout, granted, cost uint64) {
-	then, _ := m.unpack(granted)
+func (c *cell) giveBack(m *layout, stored, cost uint64) {
+	then, _ := m.unpack(stored)
 	for {
 		word := c.word.Load()
 		if isSealed(word) {
@@ -137,8 +137,8 @@ func (m *layout) refusal(base, t, delta, deficit, cost uint64) tb.Decision {
 	return d
 }
 
-// fullAnswer returns the decision of a full bucket on a call of the given cost.
-func (m *layout) fullAnswer(cost uint64) tb.Decision {
+// fullDecision returns the decision of a full bucket on a call of the given cost.
+func (m *layout) fullDecision(cost uint64) tb.Decision {
 	if cost > m.capacity {
 		return tb.Decision{RetryAfter: tb.Never, Remaining: m.tokensIn(m.capacity)}
 	}

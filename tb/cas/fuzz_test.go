@@ -96,7 +96,7 @@ func FuzzWord(f *testing.F) {
 			t.Fatalf("limit %+v: unpack(pack(%d, %d)) = %d, %d", l, delta, deficit, d, f)
 		}
 		var c cell
-		base := m.positionAt(epoch(l)).blocks
+		base := m.positionAt(firstInstant(l)).blocks
 		c.init(base, word)
 
 		// The bucket's time, in supply, becomes S(now) if that is later. The deficit shrinks by
@@ -119,7 +119,7 @@ func FuzzWord(f *testing.F) {
 		d, stored, verdict := c.take(&m, now, cost)
 		switch {
 		case granted && !fits:
-			if verdict != moved || c.word.Load() != word|sealBit {
+			if verdict != mustMove || c.word.Load() != word|sealBit {
 				t.Fatalf("limit %+v: verdict %d, word %x, want it sealed", l, verdict, c.word.Load())
 			}
 		case verdict != decided || d.Allowed != granted:

@@ -20,8 +20,8 @@ func TestCallerCompletesAStalledMove(t *testing.T) {
 		for range 8 {
 			f.now += f.deltaSpan()
 			c := f.seal("a")
-			if _, _, verdict := c.take(&f.layout, f.clock.read(), 1); verdict != moved {
-				t.Fatalf("take on a sealed cell: verdict %d, want moved", verdict)
+			if _, _, verdict := c.take(&f.layout, f.clock.read(), 1); verdict != mustMove {
+				t.Fatalf("take on a sealed cell: verdict %d, want mustMove", verdict)
 			}
 			for _, peek := range []bool{true, false} {
 				var got, want tb.Decision
@@ -85,8 +85,8 @@ func TestOnlyOneOfTwoMoversSucceeds(t *testing.T) {
 		t.Fatal("the second mover replaced the successor, which lost a grant")
 	}
 	f.refused("a", 1)
-	if _, _, verdict := c.take(&f.layout, now, f.layout.scale); verdict != moved {
-		t.Errorf("take on the old cell: verdict %d, want moved", verdict)
+	if _, _, verdict := c.take(&f.layout, now, f.layout.scale); verdict != mustMove {
+		t.Errorf("take on the old cell: verdict %d, want mustMove", verdict)
 	}
 }
 
@@ -96,8 +96,8 @@ func TestTakePastTheDeltaSeals(t *testing.T) {
 	c := f.cell("a")
 	f.now = f.deltaSpan()
 	_, _, verdict := c.take(&f.layout, f.clock.read(), 1)
-	if verdict != moved || !isSealed(c.word.Load()) {
-		t.Errorf("verdict %d, word %x, want moved and sealed", verdict, c.word.Load())
+	if verdict != mustMove || !isSealed(c.word.Load()) {
+		t.Errorf("verdict %d, word %x, want mustMove and sealed", verdict, c.word.Load())
 	}
 }
 

@@ -58,7 +58,7 @@ func newLayout(l tb.Limit) layout {
 	m.deficitMask = 1<<m.deficitBits - 1
 	m.blockBits = uint8(bits.Len64(m.supply.rate.whole))
 	m.maxBlocks = 1 << (62 - m.blockBits)
-	m.end = epoch(l) + math.MaxInt64
+	m.end = firstInstant(l) + math.MaxInt64
 	return m
 }
 

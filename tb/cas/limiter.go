@@ -170,7 +170,7 @@ func (l *Limiter[K]) takeSlow(
 			if verdict == decided {
 				return d, receipt{c, word}, nil
 			}
-			if verdict == moved {
+			if verdict == mustMove {
 				if d, r, ok := l.move(key, c, t, cost); ok {
 					return d, r, nil
 				}
@@ -203,7 +203,7 @@ func (l *Limiter[K]) insert(
 		return d, r, true, tb.ErrInvalidKey
 	}
 	if cost > l.layout.capacity {
-		return l.layout.fullAnswer(cost), r, true, nil
+		return l.layout.fullDecision(cost), r, true, nil
 	}
 	c, until, outcome := l.table.Insert(key, t, t-min(t, idleTime), func(c *cell) {
 		base, word := l.evictor.start(t, cost)
@@ -218,7 +218,7 @@ func (l *Limiter[K]) insert(
 		l.evictor.refused.Add(1)
 		return tb.Decision{RetryAfter: l.layout.wait(t, until)}, r, true, nil
 	}
-	return l.layout.fullAnswer(cost), r, true, nil
+	return l.layout.fullDecision(cost), r, true, nil
 }
 
 // peek returns what take would decide, and the key's cell if there is one.
@@ -232,7 +232,7 @@ func (l *Limiter[K]) peek(t uint64, key K, cost uint64) (tb.Decision, *cell, err
 	case refused > 0 && cost <= l.layout.capacity:
 		return tb.Decision{RetryAfter: refused}, nil, nil
 	}
-	return l.layout.fullAnswer(cost), nil, nil
+	return l.layout.fullDecision(cost), nil, nil
 }
 
 func (l *Limiter[K]) level(t uint64, key K) (tb.Level, error) {
@@ -263,7 +263,7 @@ func (l *Limiter[K]) lookUp(
 				return c, word, 0, nil
 			}
 		}
-		until, full := l.table.Full(t)
+		until, full := l.table.Refuses(t)
 		if !full {
 			return nil, 0, 0, nil
 		}

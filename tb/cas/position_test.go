@@ -8,7 +8,7 @@ import (
 
 func TestSinceDoesNotOverflow(t *testing.T) {
 	m := newLayout(tb.Limit{Capacity: 3, Tokens: 1, Per: 1}) // a million units a nanosecond
-	start := epoch(tb.Limit{Per: 1})
+	start := firstInstant(tb.Limit{Per: 1})
 	base := m.positionAt(start).blocks
 	for _, d := range []uint64{1 << 20, 18446744073710, 1 << 50, 1<<63 - 1} {
 		if got := m.since(base, m.positionAt(start+d)); got < 1_000_000_000_000 {

@@ -73,8 +73,8 @@ func newRatio(num, den *big.Int) ratio {
 func (r *ratio) times(x uint64) (hi, lo, fraction uint64) {
 	hi, lo = bits.Mul64(x, r.whole)
 	part, fraction := bits.Mul64(x, r.hi)
-	carryIn, _ := bits.Mul64(x, r.lo)
-	fraction, carry := bits.Add64(fraction, carryIn, 0)
+	lower, _ := bits.Mul64(x, r.lo)
+	fraction, carry := bits.Add64(fraction, lower, 0)
 	lo, carry = bits.Add64(lo, part, carry)
 	return hi + carry, lo, fraction
 }

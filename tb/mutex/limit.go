@@ -13,11 +13,11 @@ import (
 // limit is a tb.Limit in units. A token is a power of ten of units: the least with which a unit
 // is at most the quantum.
 type limit struct {
-	capacity int64 // units
-	scale    int64 // units in a token
-	tokens   uint64
-	per      uint64 // nanoseconds
-	epoch    uint64 // instant of the first reading: whole periods, below 2⁶³ ns
+	capacity     int64 // units
+	scale        int64 // units in a token
+	tokens       uint64
+	per          uint64 // nanoseconds
+	firstInstant uint64 // instant of the first reading: whole periods, below 2⁶³ ns
 }
 
 func newLimit(l tb.Limit) limit {
@@ -82,7 +82,7 @@ func (l *limit) level(tokens int64, since, now uint64) tb.Level {
 
 // wait returns the time from now to then, or tb.Never if that is beyond the clock.
 func (l *limit) wait(now, then uint64) time.Duration {
-	if then > l.epoch+math.MaxInt64 {
+	if then > l.firstInstant+math.MaxInt64 {
 		return tb.Never
 	}
 	return time.Duration(min(then-now, math.MaxInt64))

@@ -229,15 +229,15 @@ func (l *Limiter[K]) refilled(b *bucket[K], now uint64) (tokens int64, since uin
 // read returns the instant of the limiter's clock.
 func (l *Limiter[K]) read() uint64 {
 	if l.settings.Now == nil {
-		return l.limit.epoch + uint64(time.Since(l.start))
+		return l.limit.firstInstant + uint64(time.Since(l.start))
 	}
 	return l.instant(l.settings.Now())
 }
 
-// instant returns the instant of the reading t, at least 0. The first reading is at limit.epoch.
+// instant returns the instant of the reading t, at least 0. The first reading is at limit.firstInstant.
 func (l *Limiter[K]) instant(t time.Time) uint64 {
 	l.started.Do(func() { l.start = t })
-	return l.limit.epoch + uint64(max(int64(t.Sub(l.start)), -int64(l.limit.epoch)))
+	return l.limit.firstInstant + uint64(max(int64(t.Sub(l.start)), -int64(l.limit.firstInstant)))
 }
 
 // makeRoom makes room for b, and starts it no earlier than l.earliest. If there is no room, it

@@ -2,29 +2,29 @@ package lru
 
 import "testing"
 
-// fullWhileRetiring records what Full reports while a value is retired.
-type fullWhileRetiring struct {
+// refusesWhileRetiring records what Refuses reports while a value is retired.
+type refusesWhileRetiring struct {
 	itemValues
 	m    *Map[int, item]
 	full []bool
 }
 
-func (v *fullWhileRetiring) Retire(i *item, state, now uint64) bool {
-	_, full := v.m.Full(0)
+func (v *refusesWhileRetiring) Retire(i *item, state, now uint64) bool {
+	_, full := v.m.Refuses(0)
 	v.full = append(v.full, full)
 	return v.itemValues.Retire(i, state, now)
 }
 
-// An insert that drops several idle keys leaves room. Full must not report, while the keys go,
+// An insert that drops several idle keys leaves room. Refuses must not report, while the keys go,
 // that the table is full: a key that has just gone would be refused, although it is not refused
 // before the insert, nor after it.
-func TestFullWhileIdleKeysAreDropped(t *testing.T) {
-	v := &fullWhileRetiring{m: new(Map[int, item])}
+func TestRefusesWhileIdleKeysAreDropped(t *testing.T) {
+	v := &refusesWhileRetiring{m: new(Map[int, item])}
 	v.m.Init(3, true, v)
 	for k := range 3 {
 		v.m.Insert(k, 1, 0, setStamp(uint64(10+k)))
 	}
-	if _, full := v.m.Full(0); !full {
+	if _, full := v.m.Refuses(0); !full {
 		t.Fatal("the table is not full")
 	}
 	v.m.Insert(3, 100, 50, setStamp(110))
