@@ -1,8 +1,8 @@
 package lru
 
 const (
-	// maxLooksToImprove is the most stale stamps that an insert corrects, in all, if it finds a value that
-	// has nothing to lose. It is also the most that it corrects to drop idle values.
+	// maxLooksToImprove is the most stale stamps that an insert corrects, in all, if it finds a
+	// value that has nothing to lose. It is also the most that it corrects to drop idle values.
 	maxLooksToImprove = 16
 
 	// maxLooksToFind is the most stale stamps that an insert corrects if it finds no such value. So

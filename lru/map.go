@@ -175,8 +175,8 @@ func (m *Map[K, V]) makeRoom(now uint64) (least uint64, ok bool) {
 	return least, ok
 }
 
-// publish sets refuseUntil for callers of Refuses that do not get the lock: to 0 if there is room, or
-// else to the least stamp in the order. Without refuseNew it does nothing.
+// publish sets refuseUntil for callers of Refuses that do not get the lock: to 0 if there is
+// room, or else to the least stamp in the order. Without refuseNew it does nothing.
 func (m *Map[K, V]) publish() {
 	switch {
 	case !m.refuseNew:

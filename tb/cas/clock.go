@@ -9,9 +9,9 @@ import (
 )
 
 // firstInstant returns the instant of the clock's first reading: the most whole periods within
-// 2⁶³ ns, at least 146 years. So readings from before the first one are instants too. At a multiple of
-// the period the floor in S takes nothing, so decisions equal the decisions of a clock that
-// starts at 0.
+// 2⁶³ ns, at least 146 years. So readings from before the first one are instants too. At a
+// multiple of the period the floor in S takes nothing, so decisions equal the decisions of a
+// clock that starts at 0.
 func firstInstant(l tb.Limit) uint64 {
 	per := uint64(l.Per)
 	return math.MaxInt64 / per * per

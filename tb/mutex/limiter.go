@@ -234,7 +234,8 @@ func (l *Limiter[K]) read() uint64 {
 	return l.instant(l.settings.Now())
 }
 
-// instant returns the instant of the reading t, at least 0. The first reading is at limit.firstInstant.
+// instant returns the instant of the reading t, at least 0. The first reading is at
+// limit.firstInstant.
 func (l *Limiter[K]) instant(t time.Time) uint64 {
 	l.started.Do(func() { l.start = t })
 	return l.limit.firstInstant + uint64(max(int64(t.Sub(l.start)), -int64(l.limit.firstInstant)))
