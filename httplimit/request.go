@@ -173,7 +173,7 @@ func (c *call) firstMissingKey() *entry {
 }
 
 // take charges the enforced rules. If a limiter fails, no rule is charged, and take returns the
-// entry of that limiter.
+// entry of the limiter that failed first.
 func (c *call) take() (allowed bool, broken *entry, err error) {
 	for k := c.policy.firstKind; k <= inProcess; k++ {
 		for e := range c.enforced() {
@@ -189,7 +189,7 @@ func (c *call) take() (allowed bool, broken *entry, err error) {
 	for e := range c.enforced() {
 		e.decision = c.decisions[e.index]
 		e.refused = !e.decision.Allowed
-		if e.external.err != nil {
+		if broken == nil && e.external.err != nil {
 			broken = e
 		}
 	}
