@@ -12,9 +12,10 @@ import (
 // ClientAddress says how the address of a client behind proxies is found. The zero value trusts
 // no proxy: the client is the peer of the connection.
 //
-// The address is the peer's or, as long as the address found so far is in Trusted, the next
-// entry of Header from the right. Entries further left are unverified. An entry that is not an
-// address ends the search, so a client can neither choose its address nor avoid having one.
+// The search starts with the peer of the connection. While the address that it has found is in
+// Trusted, it goes on to the next entry of Header, from the right. It ends at the first address
+// that is not in Trusted, or before an entry that is not an address. So a client can neither
+// choose its address nor avoid having one.
 type ClientAddress struct {
 	// Trusted are the networks of the proxies whose Header is believed. A peer without an
 	// address, as on a Unix socket, is in no network: all its clients count as one.
@@ -28,7 +29,7 @@ type ClientAddress struct {
 	IPv4Bits, IPv6Bits int
 }
 
-// addressFinder is a ClientAddress made ready.
+// addressFinder is a ClientAddress prepared for requests.
 type addressFinder struct {
 	clientaddr.Rules
 	header string

@@ -19,7 +19,7 @@ func (c *Cost) fallback() float64 {
 	return cmp.Or(c.Default, 1)
 }
 
-// pricing is a Cost made ready to be read from requests.
+// pricing is a Cost prepared for requests.
 type pricing struct {
 	text              func(*http.Request) string // nil if the cost is fixed; "" if there is none
 	fallback          float64

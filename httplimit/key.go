@@ -58,7 +58,8 @@ func (l *Limiter) newSource(name, path string, errs *problems) source {
 	case kind == "jwt" && part != "":
 		s.value = func(c *call) string { return claimText(c.claim(part)) }
 	default:
-		errs.add(path, "has no extractor (got %q)", name)
+		errs.add(path, "must be ip:address, header:<name>, query:<name>, jwt:<claim> or a key "+
+			"that the application adds (got %q)", name)
 	}
 	return s
 }
@@ -119,11 +120,11 @@ func (c *call) keyParts(r *rule) []KeyPart {
 }
 
 // FormatKey returns a key on one line, for people and logs: name=value for each part, or
-// "everybody" if the key has no parts. A value with spaces, quotes or bytes that are not
+// "all requests" if the key has no parts. A value with spaces, quotes or bytes that are not
 // printable ASCII is quoted as in Go, so that it cannot be taken for two parts or two lines.
 func FormatKey(key []KeyPart) string {
 	if len(key) == 0 {
-		return "everybody"
+		return "all requests"
 	}
 	var text []byte
 	for i, p := range key {

@@ -45,7 +45,7 @@ type entry struct {
 	cost       float64
 	network    netip.Addr // the key, if the rule's limiter is byAddr
 	key        string     // or else this one, a view of call.keys
-	missingKey string     // the key that the request lacks and is refused for
+	missingKey string     // the key that the request lacks, if the rule refuses it
 	refused    bool
 	decision   tb.Decision
 
@@ -89,7 +89,7 @@ func (c *call) clientText() string {
 	return ""
 }
 
-// network returns the part of the client's address that has one bucket.
+// network returns the network of the client, whose addresses share a bucket.
 func (c *call) network() netip.Addr { return c.l.address.Network(c.client()) }
 
 func (c *call) claim(name string) any {
@@ -107,7 +107,7 @@ type outcome int
 const (
 	granted outcome = iota
 	refused
-	missingKey // and a rule insists on it
+	keyMissing // and a rule insists on it
 	failed     // a limiter failed, and the request must not pass
 )
 
@@ -118,9 +118,9 @@ func (c *call) decide() outcome {
 		return granted
 	}
 	c.now = c.l.clock()
-	if e := c.firstMissingKey(); e != nil {
+	if e := c.firstLackingKey(); e != nil {
 		c.count(e).refused.Add(1)
-		return missingKey
+		return keyMissing
 	}
 	allowed, broken, err := c.take()
 	switch {
@@ -162,8 +162,8 @@ func (c *call) enforced() iter.Seq[*entry] {
 	}
 }
 
-// firstMissingKey returns the first entry whose rule insists on a key that the request lacks.
-func (c *call) firstMissingKey() *entry {
+// firstLackingKey returns the first entry whose rule insists on a key that the request lacks.
+func (c *call) firstLackingKey() *entry {
 	for e := range c.enforced() {
 		if e.missingKey != "" {
 			return e
@@ -173,7 +173,7 @@ func (c *call) firstMissingKey() *entry {
 }
 
 // take charges the enforced rules. If a limiter fails, no rule is charged, and take returns the
-// entry of that limiter.
+// entry of the limiter that failed first.
 func (c *call) take() (allowed bool, broken *entry, err error) {
 	for k := c.policy.firstKind; k <= inProcess; k++ {
 		for e := range c.enforced() {
@@ -189,14 +189,14 @@ func (c *call) take() (allowed bool, broken *entry, err error) {
 	for e := range c.enforced() {
 		e.decision = c.decisions[e.index]
 		e.refused = !e.decision.Allowed
-		if e.external.err != nil {
+		if broken == nil && e.external.err != nil {
 			broken = e
 		}
 	}
 	return allowed, broken, err
 }
 
-// takeShadows charges each shadow rule by itself, and reports its answer to the hooks.
+// takeShadows charges each shadow rule by itself, and reports its decision to the hooks.
 func (c *call) takeShadows() {
 	for i := range c.entries {
 		e := &c.entries[i]
@@ -226,10 +226,10 @@ func (c *call) takeShadows() {
 
 func (c *call) runHook(hook func(*http.Request, Event), e *entry, err error) {
 	if hook != nil {
-		hook(c.r, Event{e.answer(), c.keyParts(e.rule), e.Shadow, err, c.w})
+		hook(c.r, Event{e.toDecision(), c.keyParts(e.rule), e.Shadow, err, c.w})
 	}
 }
 
-func (e *entry) answer() Decision {
+func (e *entry) toDecision() Decision {
 	return Decision{Decision: e.decision, Rule: e.label, Limit: e.Limit, Cost: e.cost}
 }

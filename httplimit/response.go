@@ -28,7 +28,7 @@ const (
 	quotaExceeded = "https://iana.org/assignments/http-problem-types#quota-exceeded"
 )
 
-// ruleText is the text of a rule's fields that is the same in every answer.
+// ruleText is the text of a rule's fields that is the same in every response.
 type ruleText struct {
 	label  string // the name under which clients see the rule
 	quota  string // the capacity
@@ -72,7 +72,7 @@ func (c *call) grant() Decision {
 		c.setGranted(binding)
 	}
 	c.runHook(c.l.hooks.Granted, binding, nil)
-	return binding.answer()
+	return binding.toDecision()
 }
 
 // binding returns the rule that comes closest to refusing a granted request: the first of the
@@ -132,23 +132,24 @@ func (c *call) refuse() Decision {
 	c.runHook(c.l.hooks.Refused, binding, nil)
 
 	cost := strconv.FormatFloat(binding.cost, 'g', -1, 64)
-	detail := binding.label + " has too few tokens left for this request, which costs " + cost + "."
+	detail := "Rule " + binding.label + " has too few tokens left for this request, which costs " +
+		cost + "."
 	if binding.cost > float64(binding.Limit.Capacity) {
-		detail = binding.label + " never has more than " + binding.quota +
+		detail = "Rule " + binding.label + " never has more than " + binding.quota +
 			" tokens. This request costs " + cost + ", so it can never fit."
 	}
 	c.problem(http.StatusTooManyRequests, detail)
-	return binding.answer()
+	return binding.toDecision()
 }
 
 // reject answers a request that lacks a key, and returns the decision of the rule that insists
 // on the key.
 func (c *call) reject() Decision {
-	e := c.firstMissingKey()
+	e := c.firstLackingKey()
 	e.decision = tb.Decision{RetryAfter: tb.Never}
 	c.runHook(c.l.hooks.Refused, e, nil)
-	c.problem(http.StatusBadRequest, "Policy "+e.label+" needs "+e.missingKey+".")
-	return e.answer()
+	c.problem(http.StatusBadRequest, "Rule "+e.label+" needs "+e.missingKey+".")
+	return e.toDecision()
 }
 
 // setOptIn sets the fields that are sent only if an option demands them.

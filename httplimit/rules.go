@@ -12,7 +12,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// compiled is a policy made ready to be applied to requests. It is immutable.
+// compiled is a policy prepared for requests. It is immutable.
 type compiled struct {
 	sets          []*set
 	rules         []*rule // of all sets, with their fallbacks, in order
@@ -22,15 +22,15 @@ type compiled struct {
 
 type set struct {
 	Selector
-	// Shadow rules must not change which other rules apply, and should see what would apply
-	// if they were enforced. So the rules are arranged twice: the enforced rules alone, and
-	// all rules. Of the second arrangement only the shadow rules are used.
+	// Shadow rules must not change which enforced rules apply, but must apply where they would
+	// if they were enforced. So there are two arrangements: ladders has the enforced rules.
+	// withShadows has all rules, and collect takes only the shadow rules from it.
 	ladders, withShadows []ladder
 	fallback             *rule
 }
 
-// ladder is a list of groups, of which the first with a rule that applies is used. The three
-// evaluations are three ways to make ladders.
+// ladder is a list of groups. Only its first group that has a rule that applies is used. The
+// three evaluations are three ways to make ladders.
 type ladder []group
 
 // group is the rules with the same Match.
@@ -41,7 +41,7 @@ type condition struct {
 	want string
 }
 
-// rule is a Rule made ready to be applied.
+// rule is a Rule prepared for requests.
 type rule struct {
 	Rule
 	identity
@@ -61,7 +61,8 @@ type identity struct {
 	limit     tb.Limit
 }
 
-// compile makes p ready. Rules that are in before, too, keep their state.
+// compile checks p and prepares it for requests. A rule takes over the state of the rule in
+// before that has the same identity.
 func (l *Limiter) compile(p *Policy, before *compiled) (*compiled, error) {
 	errs := p.check()
 	out := &compiled{firstKind: inProcess, unverifiedJWT: p.UnverifiedJWT}

@@ -169,7 +169,7 @@ func checkKey(key, path string, seen map[string]bool, errs *problems) {
 		errs.add(path, "must be printable ASCII and not empty (got %q)", key)
 	}
 	if slices.Contains(sourceKinds, kind) && !partName.MatchString(name) {
-		errs.add(path, "must be %s: and a name of A-Z a-z 0-9 _ - (got %q)", kind, key)
+		errs.add(path, "must be %s:<name>, with a name of A-Z a-z 0-9 _ - (got %q)", kind, key)
 	}
 	if seen[canonical(key)] {
 		errs.add(path, "must be unique (got %q again)", key)
@@ -188,8 +188,8 @@ func (p *Policy) checkLabels(errs *problems) {
 			labels = labels[1:]
 			other, taken := owners[label]
 			if taken && (other.set != own.set || other.rule != own.rule) {
-				errs.add(field(path, "name"), "must be another: clients would see %q, as for %s",
-					label, other.path)
+				errs.add(field(path, "name"), "must be different: clients would see %q"+
+					" for this rule and for %s", label, other.path)
 			}
 			owners[label] = own
 		}
@@ -206,7 +206,7 @@ func (p *Policy) Warnings() []string {
 	warnings := slices.Clone(p.warnings)
 	warn := func(path, text string) { warnings = append(warnings, join(path, text)) }
 	if p.UnverifiedJWT {
-		warn("jwt", "is unverified: without a check of the signature a client may claim anything, "+
+		warn("jwt", "is unverified: without a check of the signature a client can claim anything, "+
 			"plan=enterprise included")
 	}
 	for i := range p.Sets {
@@ -216,8 +216,8 @@ func (p *Policy) Warnings() []string {
 			if c := r.Cost; c.isFixed() && c.fallback() > float64(r.Limit.Capacity) {
 				warn(field(path, "fixed_cost"), "is above burst, so the rule refuses every request")
 			} else if !c.isFixed() && (c.Min == 0 || c.Max == 0) {
-				warn(field(path, "cost_source"), "lets clients that set the cost themselves set "+
-					"their limit, without min_cost and max_cost")
+				warn(field(path, "cost_source"), "lets clients choose how many tokens a request takes: "+
+					"set both min_cost and max_cost")
 			}
 		}
 		always := func(r Rule) bool { return len(r.Match) == 0 && !r.Shadow }

@@ -61,7 +61,7 @@ func run(ctx context.Context, args []string, std cli.IO) int {
 		return status
 	case err != nil:
 		fmt.Fprintf(std.Stderr, "tb: %v\n", err)
-		fmt.Fprintln(std.Stderr, "Run \"tb --help\", or \"tb replay --help\" and so on for all flags.")
+		fmt.Fprintln(std.Stderr, "Run \"tb --help\" for the commands, \"tb COMMAND --help\" for flags.")
 		return exitUsage
 	}
 	command.BindTo(ctx, (*context.Context)(nil))

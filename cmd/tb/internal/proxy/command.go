@@ -51,7 +51,8 @@ func (u *upstream) UnmarshalText(text []byte) error {
 	}
 	if parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Host == "" ||
 		parsed.User != nil { // would not be sent to the upstream
-		return fmt.Errorf("%q: want a URL such as http://localhost:3000", parsed.Redacted())
+		return fmt.Errorf("%q: want a URL such as http://localhost:3000, without a user",
+			parsed.Redacted())
 	}
 	u.URL = *parsed
 	return nil
@@ -75,7 +76,7 @@ func (c *Command) limiterOptions() []tb.Option {
 // Validate returns an error for a flag that is out of range.
 func (c *Command) Validate() error {
 	if _, err := tb.Apply(c.limiterOptions()...); err != nil {
-		return fmt.Errorf("--max-keys: %w", err)
+		return fmt.Errorf("--max-keys=%d: want a whole number, 1 to %d", c.MaxKeys, 1<<30)
 	}
 	if c.Timeout < 0 || c.Shutdown < 0 {
 		return errors.New("--upstream-timeout, --shutdown-timeout: want 0s or more")
