@@ -23,8 +23,9 @@
 //   - AllowN takes n tokens, or none.
 //   - AllowCost takes a decimal number of tokens, or none.
 //   - AllowAt is AllowN for a caller that has already read the clock.
-//   - Charge, with [TakeAll], takes from buckets of several Limiters, or from none: from the
-//     buckets of a client and of its tenant, for example. A Bucket has no Charge.
+//   - Charge, with [TakeAll], takes from several buckets, or from none of them. The buckets may
+//     belong to several Limiters: one for clients and one for tenants, for example. A Bucket has
+//     no Charge.
 //
 // Two methods take nothing: Peek returns the decision that Allow would return, and Level returns
 // how full a bucket is. Reset, Len and Stats are for operators. No method blocks until there are
@@ -69,9 +70,9 @@ type (
 // Never is the RetryAfter of a call that no wait can help.
 const Never = tb.Never
 
-// These values of Overflow apply when no bucket in a full table is full. ForgiveLeast, the
-// default, evicts the bucket that is nearest to full. RefuseNew refuses new keys until a bucket
-// is full.
+// An Overflow applies to a new key if the table has no room and none of its buckets is full.
+// ForgiveLeast, the default, evicts the bucket that is nearest to full. RefuseNew refuses new
+// keys until a bucket is full.
 const (
 	ForgiveLeast = tb.ForgiveLeast
 	RefuseNew    = tb.RefuseNew
@@ -110,7 +111,8 @@ func PerSecond(capacity int, refillPerSec float64) (Limit, error) {
 	return tb.LimitPerSecond(capacity, refillPerSec)
 }
 
-// TakeAll takes from all charges at t, usually time.Now(), or from none: see tb.TakeAll.
+// TakeAll takes the costs of all charges at t, usually time.Now(), or takes nothing: see
+// tb.TakeAll.
 func TakeAll(t time.Time, charges []Charge, decisions []Decision) (allowed bool, err error) {
 	return tb.TakeAll(t, charges, decisions)
 }

@@ -1,15 +1,15 @@
 package lru
 
 const (
-	// maxLooksToImprove is the most stale stamps that an insert corrects, in all, if it finds a
-	// value that has nothing to lose. It is also the most that it corrects to drop idle values.
+	// maxLooksToImprove bounds the search for a lower stamp: an insert that has found a value with
+	// nothing to lose stops once it has corrected that many stale stamps in all. It is also the most
+	// stamps that an insert corrects to drop idle values.
 	maxLooksToImprove = 16
 
-	// maxLooksToFind is the most stale stamps that an insert corrects if it finds no such value. So
-	// it evicts a value with something to lose in place of such a value only if more keys than that
-	// were used since the order looked at them, or after a stamp decreased. 1,024 corrections take
-	// 28 µs if the stamps come in order (BenchmarkCorrect). Each use of a key causes at most one
-	// correction.
+	// maxLooksToFind is the most stale stamps that an insert corrects to find a value that has
+	// nothing to lose. So it misses such a value only if more keys than that were used since the
+	// order looked at them, or after a stamp decreased. 1,024 corrections take 28 µs if the stamps
+	// come in order (BenchmarkCorrect). Each use of a key causes at most one correction.
 	maxLooksToFind = 1024
 )
 
@@ -19,7 +19,8 @@ type budget struct {
 	toFind    int // if it has none
 }
 
-// spend takes a correction from b and reports whether there was one left.
+// spend takes a correction from b and reports whether there was one left. found reports that the
+// insert has a value with nothing to lose.
 func (b *budget) spend(found bool) bool {
 	b.toImprove--
 	b.toFind--
@@ -58,10 +59,10 @@ func (m *Map[K, V]) evict(highest, now uint64, b *budget) (least uint64, ok bool
 
 // popLeast takes the entry with the least stamp out of the order, which must not be empty.
 //
-// The entry had the least stamp when the last stamp was read, if its own stamp is unchanged:
-// evict reads it again, by Retire or refresh. This holds because stamps are read one after
-// another and only grow, except by an undo. Once the budget is spent, popLeast returns the entry
-// with the least stamp that it has read.
+// Stamps are read one after another and, as a rule, only grow. So at the last read, the entry had
+// the least stamp of all, if its own stamp had not grown by then. evict checks that, by Retire
+// or refresh. Once the budget is spent, popLeast returns the entry with the least stamp that it
+// has read. The true stamp of another entry may then be lower.
 func (m *Map[K, V]) popLeast(now uint64, b *budget) candidate[V] {
 	best := m.popFirst()
 	for m.order.len() > 0 && m.order.first().before(&best.entry) && b.spend(best.stamp <= now) {

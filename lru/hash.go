@@ -59,7 +59,7 @@ func (h *hasher[K]) hash(key K) uint64 {
 }
 
 // mix is a hash of b in the manner of wyhash (https://github.com/wangyi-fudan/wyhash) and of the
-// runtime without AES: it multiplies the two halves of sixteen bytes, each under a secret word.
+// runtime without AES: it multiplies the two halves of sixteen bytes, each XORed with a secret.
 // As in wyhash's last version, all 128 bits of a product go into the next product. If they were
 // folded to 64 bits, the pairs (a, b) and (a, ^b) would have the same result in 10⁻⁸ of all
 // cases, whatever the secrets are.
@@ -81,8 +81,8 @@ func mix(b []byte, first, second uint64) uint64 {
 	case len(b) > 0:
 		head = uint64(b[0])<<16 | uint64(b[len(b)/2])<<8 | uint64(b[len(b)-1])
 	}
-	// In a key of eight bytes head and tail are equal. The rotation gives two such keys with
-	// exchanged halves different hashes.
+	// In a key x of eight bytes head and tail are equal. Without the rotation, the key
+	// x^first^second would have the same two factors in the other order.
 	hi, lo := bits.Mul64(head^first, bits.RotateLeft64(tail, 32)^second)
 	return fold(lo^first, hi^second^n)
 }

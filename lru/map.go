@@ -1,10 +1,10 @@
 // Package lru is a bounded concurrent map that evicts by stamp. Look-ups take no lock and write
-// nothing. Insert, Remove, Len and Pause take one lock, and Refuses takes it if it is free. No
-// look-up waits for it.
+// nothing. Insert, Remove, Len and Pause take the lock of the map, and Refuses takes it if it is
+// free. Load and Replace never wait for it.
 //
-// Each value reports a stamp, and the map evicts the value with the least stamp. If the stamp is
-// the time of the last access, the map is an LRU cache. One order holds all keys by the stamps
-// that it last read. A value whose stamp has grown since is moved back when it comes to the
+// Each value has a stamp, which is a number. The map evicts the value with the least stamp. If the
+// stamp is the time of the last access, the map is an LRU cache. One order holds all keys by the
+// stamps that it last read. A value whose stamp has grown since is moved back when it comes to the
 // front.
 //
 // The keys are spread over many small concurrent maps. When one of them is full, its keys are
@@ -25,9 +25,10 @@ const idleDrops = 16
 // Values ranks and retires the values of a Map. The map calls the methods under its lock, one at
 // a time, while callers use the values. The methods must neither call the map nor panic.
 type Values[V any] interface {
-	// Stamp returns the stamp of v, and the state of v from which it was read. The least stamp is
-	// evicted first. final reports that v may have been replaced. A final value changes no more,
-	// except when it is retired. A value whose stamp decreases may be evicted too late.
+	// Stamp returns the stamp of v, and the state from which it read the stamp. The map only hands
+	// the state to Retire. The least stamp is evicted first. A value whose stamp decreases may be
+	// evicted too late. final reports that v may have been replaced. A final value changes no
+	// more, except when it is retired.
 	Stamp(v *V) (stamp, state uint64, final bool)
 	// Retire ends v for good if its state is still the given one, and reports whether it did.
 	// now is as in Insert.
@@ -36,9 +37,10 @@ type Values[V any] interface {
 
 // Map is a map of a bounded number of keys. Init makes it ready for use. It must not be copied.
 //
-// A value lies in front of its key, in one allocation of the map. K must not contain
-// interfaces, whose values cannot be copied. V must not contain pointers. A key takes about 75
-// bytes, its own size, and the size of its value. The map does not bound the length of a key.
+// The map allocates a value and its key together; see node. K must not contain interfaces, whose
+// values cannot be copied. V must not contain pointers, because the allocation with a string key
+// has none. A key takes about 75 bytes, its own size, and the size of its value. The map does not
+// bound the length of a key.
 type Map[K comparable, V any] struct {
 	table       table[K, V]
 	values      Values[V]
@@ -79,10 +81,10 @@ func (m *Map[K, V]) Pause(f func(keys int)) {
 	f(m.table.keys)
 }
 
-// Refuses reports whether Insert would refuse a new key at now. If so, until is the least stamp:
-// from then on there is room. Refuses never waits, but inserts may wait for it. While another
-// goroutine holds the lock, it returns the stamp that was last published, which may be less, or
-// that there is room.
+// Refuses reports in full whether Insert would refuse a new key at now. If so, until is the least
+// stamp: from then on there is room. Refuses never waits, but inserts may wait for it. While
+// another goroutine holds the lock, Refuses answers from the stamp that was last published. Then
+// until may be too low, and full may be false although Insert would refuse the key.
 func (m *Map[K, V]) Refuses(now uint64) (until uint64, full bool) {
 	if until = m.refuseUntil.Load(); until > 0 && m.mu.TryLock() {
 		defer m.mu.Unlock()
@@ -108,15 +110,17 @@ const (
 	Refused          // the map is full, and no value may be evicted yet
 )
 
-// Insert adds a copy of key, unless the map has it, and a value that set initializes. It first
+// Insert adds a copy of key and a value that set initializes, unless the map has the key. It first
 // drops up to 16 values whose stamp is at most idle. If the map is then full, it evicts the value
-// with the least stamp, or refuses the key. A value whose stamp is at most now has nothing to
-// lose. Insert looks at up to 1,024 values to find one, and at 16 if it has one. It passes now to
-// Retire.
+// with the least stamp, or refuses the key.
 //
-// set is called under the lock. v is nil unless the outcome is Inserted. If it is Refused, until
-// is the least stamp: from then on there is room. Insert panics if key does not equal itself, as
-// a NaN does not.
+// now is the time of the call. A value whose stamp is at most now has nothing to lose. To find
+// one, Insert corrects stale stamps. It stops once it has found one and made at least 16
+// corrections, and in any case after 1,024. It passes now to Retire.
+//
+// set is called under the lock. v is nil unless the outcome is Inserted. If the outcome is
+// Refused, until is the least stamp: from then on there is room. Insert panics if key does not
+// equal itself, as a NaN does not.
 func (m *Map[K, V]) Insert(
 	key K, now, idle uint64, set func(*V),
 ) (v *V, until uint64, outcome Outcome) {

@@ -19,8 +19,8 @@ type node[K comparable, V any] struct {
 	key   K
 }
 
-// A string key of longText bytes or more has this length byte, and its length in the next eight
-// bytes.
+// longText is the length byte of a string key of 255 bytes or more. The length itself follows in
+// eight bytes. A shorter key has its length in the length byte.
 const longText = 255
 
 // nodes makes values with their keys, and reads the keys.

@@ -8,8 +8,11 @@ import (
 	"github.com/puzpuzpuz/xsync/v3"
 )
 
+// The table is a directory of small maps, which are xsync maps. A slot of the directory is a range
+// of hashes, and a small map serves one slot or several. A bucket is a hash bucket here. It has
+// five entries. A small map has a fixed number of root buckets, and chains more to full ones.
 const (
-	// leastBuckets is the number of root buckets, of five entries each, of the first small map.
+	// leastBuckets is the number of root buckets of the first small map.
 	leastBuckets = 32
 
 	// mostBuckets is the number of root buckets from which on a small map is divided rather than
@@ -132,9 +135,9 @@ func (t *table[K, V]) load(key K) *V {
 // probe returns the value of key and the hash under which it is stored, or nil and the hash
 // under which key can be stored.
 //
-// Two keys hardly ever have the same hash. Then the second key is stored under nextHash of the
-// hash, and the hash stays in collided, so that probe finds the second key even after the first
-// was removed.
+// Two keys hardly ever have the same hash. If they do, the second key is stored under nextHash of
+// the hash, and the hash stays in collided, so that probe finds the second key even after the
+// first was removed.
 func (t *table[K, V]) probe(hash uint64, key K) (v *V, stored uint64) {
 	free := false
 	for ; ; hash = nextHash(hash) {
@@ -159,7 +162,7 @@ func (t *table[K, V]) hasCollided(hash uint64) bool {
 	return all != nil && (*all)[hash]
 }
 
-// recordCollision records that a key is stored under nextHash(hash).
+// recordCollision records that look-ups of hash must go on to nextHash(hash).
 func (t *table[K, V]) recordCollision(hash uint64) {
 	if t.hasCollided(hash) {
 		return
@@ -172,7 +175,7 @@ func (t *table[K, V]) recordCollision(hash uint64) {
 	t.collided.Store(&all)
 }
 
-// find returns the value that is stored under hash, after its small map, or nil and nil.
+// find returns the small map that has the hash and the value stored under it, or nil and nil.
 //
 // While keys are moved, a key is in the old map, in the new one, or in both. A search of the old
 // map and then of the new one does not miss it. If the map that was searched has left its slot

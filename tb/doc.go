@@ -1,29 +1,30 @@
 // Package tb states the contract of a keyed token-bucket rate limiter. Package tb/cas is the
-// implementation to use, and package ratelimit at the root of the module is the one import for
-// both. Package tb/mutex is the reference that tb/cas is checked against, and tb/tbtest checks
-// any implementation.
+// implementation to use. Package ratelimit, at the root of the module, exports the names of tb
+// and tb/cas, so that one import is enough. Package tb/mutex is the reference that tb/cas is
+// checked against, and tb/tbtest checks any implementation.
 //
 // A bucket holds up to [Limit].Capacity tokens and is refilled continuously at Limit.Tokens
 // every Limit.Per. A call asks for a number of tokens. It takes all of them, or it takes none
 // and returns how long to wait. Every key has its own bucket. The bucket of a new key is full.
+// The glossary below defines the words of this contract, such as quantum, unit and debt.
 //
 // # Contract
 //
 //   - C1, bound. For any key and any two moments a ≤ b, the tokens granted after a and up to b
 //     are at most Capacity + rate·(b−a) plus one quantum. The time of a moment is the latest
-//     clock reading that a call on the limiter has brought by then. Late readings, forgiven debt
-//     and a Reset add to the bound: see below.
+//     clock reading that a call on the limiter has brought by then. Late readings and forgiven
+//     debt add to the bound: see below. Each Reset adds up to Capacity.
 //   - C2, no lost credit. A call is refused only if the ideal continuous bucket holds less than
 //     the cost plus one quantum, where each cost is rounded up to units. No sequence of grants
-//     and refusals loses a fraction. An undone charge may lose one: see Charge.
+//     and refusals loses a fraction. An undone charge may lose credit: see [Charge].
 //   - C3, exact wait. After a refusal at reading t, and with no other caller, the same call is
 //     granted at t+RetryAfter and refused one nanosecond earlier. A new key that RefuseNew
 //     refuses may be granted earlier: see Eviction.
 //   - C4, refusals write nothing. Refusing a call on a key in the table only loads memory, so
 //     refusals on a hot key scale with the processors.
-//   - C5, time never moves back. A reading older than the bucket's own time does not change that
-//     time and credits nothing. The call is decided on the bucket as it stands, and RetryAfter
-//     counts from the caller's own reading.
+//   - C5, time never moves back. A bucket's own time is the latest reading of its grants. An older
+//     reading does not change that time and credits nothing. The call is decided on the bucket as
+//     it stands, and RetryAfter counts from the caller's own reading.
 //   - C6, lock-free hits. A hit is a call on a key in the table. It takes no lock, allocates
 //     nothing and starts no goroutine. A stalled caller stalls no other caller.
 //   - C7, bounded. There are never more than MaxKeys keys, at any instant.
@@ -31,8 +32,8 @@
 //     [ErrInvalidCost] and changes nothing. A key that does not equal itself returns
 //     [ErrInvalidKey]. An impossible configuration returns a [*ConfigError].
 //
-// Only tb/cas keeps C4 and C6, with one rare exception: a bucket that moves to a new base.
-// tb/mutex keeps the other clauses.
+// Both implementations keep all clauses, except that tb/mutex does not keep C4 and C6. In tb/cas,
+// C4 and C6 have one rare exception: a call that moves its bucket (see move in the glossary).
 //
 // The quantum is the coarsest unit that the contract allows: 10⁻⁶ token, or Capacity·2⁻²³ tokens
 // if that is more.
@@ -47,10 +48,10 @@
 // A reading far ahead of the others harms its own key. The bucket keeps that time (C5), so it is
 // refilled only from then on. Under [RefuseNew] the key also stays in the table until its bucket
 // is full. Other keys are affected in two cases. If the key is new, it may evict buckets that are
-// full at its reading. Those keys start anew, and no new bucket starts before the last of the
-// evicted buckets would have been full. That is at most the time to fill an empty bucket away. If
-// a second such reading evicts the first key, every new bucket starts at about the second
-// reading.
+// not full yet, but would be by its reading. Those keys start anew, and no new bucket starts
+// before the last evicted bucket would have been full. That instant is ahead by at most the time
+// that an empty bucket takes to fill. If a second such reading evicts the first key, every new
+// bucket starts at about the second reading.
 //
 // # Eviction
 //
@@ -62,9 +63,9 @@
 //
 // An implementation may bound the number of buckets that it looks at for one new key. Then it may
 // forgive a debt, or refuse a new key, although a bucket that it did not look at is full.
-// tb/mutex looks at all buckets. tb/cas looks at them in the order of their last known stamps,
-// and gives up after 1,024 that were used since. Both also evict, with each new key, up to 16
-// buckets that have been full for a minute.
+// tb/mutex looks at all buckets. tb/cas ranks them by stamps that it read earlier, and looks at
+// the lowest first. It gives up after 1,024 buckets that were used since their stamps were read.
+// Both also evict, with each new key, up to 16 buckets that have been full for a minute.
 //
 // A new bucket starts full. It starts no earlier than the latest instant at which an evicted
 // bucket had become full, or at which a debt was forgiven. So a key that was evicted and comes
@@ -83,11 +84,14 @@
 //   - block: the units that the rate supplies in at most two nanoseconds, or one unit.
 //   - cell: a base and a word, the state of a bucket between two moves.
 //   - base: the supply, in blocks, from which a cell counts its bucket's time.
+//   - own time: the latest reading of a bucket's grants, or its start (see Eviction) if later.
 //   - delta: the bucket's own time, in units of supply after the base.
 //   - deficit: the units that a bucket lacks to be full.
-//   - debt: the deficit of a bucket that is evicted, or that keeps its key in the table.
-//   - seal: the bit that ends a bucket's word before the bucket moves to a new base.
-//   - successor: the cell at the new base. The other one is its predecessor.
+//   - debt: the deficit of a bucket, which its eviction would forgive.
+//   - move: the replacement of a bucket's cell by one with a later base, when delta outgrows its
+//     bits.
+//   - seal: the bit that ends a bucket's word before the bucket moves.
+//   - successor: the cell that a move installs. The cell that it replaces is its predecessor.
 //   - stamp: the instant at which a bucket will be full, its rank in the order of eviction.
 //   - charge: a cost on one bucket, one part of [TakeAll]. Undo gives it back.
 //   - receipt: the cell and the word of a grant, which Undo needs.

@@ -28,10 +28,10 @@ func (c *cell) init(base, word uint64) *cell {
 	return c
 }
 
-// step is the token bucket. It returns the delta and the deficit after a call of the given cost
-// at elapsed units after the base. The units supplied since the bucket's own time refill it. If
-// elapsed is less than delta, the bucket keeps its time. The call is granted if the deficit is
-// within the capacity; if not, the word stays as it is.
+// step is the token bucket. It returns the delta and the deficit that a call of the given cost
+// would leave at elapsed units after the base. The units supplied since the bucket's own time
+// refill it. If elapsed is less than delta, the bucket keeps its time. The call is granted if the
+// deficit is within the capacity. The caller must not store the result of a refused call.
 func (m *layout) step(word, elapsed, cost uint64) (delta, deficit uint64, granted bool) {
 	delta, deficit = m.unpack(word)
 	if elapsed > delta {
@@ -70,9 +70,10 @@ func (c *cell) take(m *layout, t, cost uint64) (tb.Decision, uint64, verdict) {
 }
 
 // giveBack undoes a grant of the given cost that stored the given word. It gives back the cost
-// less the units supplied between that grant and the last one, but not less than 0: the bucket
-// may have been full, and have lost that supply. So the bucket is never fuller than without the
-// grant. DESIGN.md §3 has the proof. A sealed cell gets nothing back.
+// less the units that were supplied from that grant to the bucket's latest grant, but not less
+// than 0. Without the undone grant, the bucket may have been full and have lost that supply. So
+// the bucket is never fuller than without the grant. DESIGN.md §3 has the proof. A sealed cell
+// gets nothing back.
 func (c *cell) giveBack(m *layout, stored, cost uint64) {
 	then, _ := m.unpack(stored)
 	for {

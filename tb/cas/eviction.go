@@ -25,14 +25,15 @@ type evictor struct {
 }
 
 // Stamp implements lru.Values. The stamp of a cell is the instant at which its bucket will be
-// full. A grant raises it, and an undo lowers it. The eviction of the bucket with the lower stamp
-// loses less, and once the stamp has passed it loses nothing.
+// full. A grant raises the stamp, and an undo lowers it. The lower the stamp, the less an eviction
+// forgives. Once the stamp has passed, an eviction forgives nothing.
 func (e *evictor) Stamp(c *cell) (stamp, word uint64, final bool) {
 	word = c.word.Load()
 	return e.fullAt(c.base, word), word, isSealed(word)
 }
 
-// fullAt returns the instant at which a bucket will be full, or the last instant.
+// fullAt returns the instant at which a bucket will be full, or math.MaxUint64 if that instant
+// is 2⁶⁴ or more.
 func (e *evictor) fullAt(base, word uint64) uint64 {
 	delta, deficit := e.layout.unpack(word)
 	t, ok := e.layout.supply.timeOf(e.layout.unitsAfter(base, delta+deficit))

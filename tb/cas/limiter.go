@@ -110,9 +110,9 @@ func (l *Limiter[K]) AllowAt(t time.Time, key K, n int) (tb.Decision, error) {
 }
 
 // Peek returns the decision that Allow would return now. It takes nothing, adds no key and waits
-// for no insert. Under RefuseNew, while another call holds the lock of the table, the decision on
-// a new key is made on the table as last published. Then Allow may refuse the key although Peek
-// does not, or for longer.
+// for no insert. Under RefuseNew, while another call holds the lock of the table, Peek decides on
+// a new key by the least stamp that the table last published. Then Allow may refuse the key
+// although Peek does not, or for longer.
 func (l *Limiter[K]) Peek(_ context.Context, key K) (tb.Decision, error) {
 	d, _, err := l.peek(l.clock.read(), key, l.layout.scale)
 	return d, err
@@ -160,7 +160,7 @@ type receipt struct {
 
 // takeSlow decides a call on any state of the key: not in the table (c is nil), or in a cell c
 // that may be sealed or evicted. Each turn of the loop decides, or finds that another goroutine
-// has moved or inserted the key.
+// has replaced the cell or inserted the key.
 func (l *Limiter[K]) takeSlow(
 	c *cell, t uint64, key K, cost uint64,
 ) (tb.Decision, receipt, error) {
@@ -185,7 +185,7 @@ func (l *Limiter[K]) takeSlow(
 }
 
 // move grants a call on c, whose delta ran out: it replaces c with a successor that is
-// charged with the cost. It is not ok if another goroutine replaced c first.
+// charged with the cost. ok is false if another goroutine replaced c first.
 func (l *Limiter[K]) move(
 	key K, c *cell, t, cost uint64,
 ) (d tb.Decision, r receipt, ok bool) {
@@ -194,8 +194,8 @@ func (l *Limiter[K]) move(
 	return d, receipt{next, word}, next != nil
 }
 
-// insert decides a call on a key that is not in the table. It is not done if another goroutine
-// has inserted the key meanwhile.
+// insert decides a call on a key that is not in the table. done is false if another goroutine has
+// inserted the key meanwhile.
 func (l *Limiter[K]) insert(
 	key K, t uint64, cost uint64,
 ) (d tb.Decision, r receipt, done bool, err error) {

@@ -37,8 +37,8 @@ func (m *layout) since(base uint64, p position) uint64 {
 	return min(p.blocks-base, m.maxBlocks)<<(m.blockBits&63) | p.rest
 }
 
-// until returns the units from p to a number of units after base, 0 if p is later. It counts at
-// most maxBlocks blocks, as since does.
+// until returns the units from p to the position that is the given units after base, 0 if p is
+// later. It counts at most maxBlocks blocks, as since does.
 func (m *layout) until(base, units uint64, p position) uint64 {
 	if p.blocks >= base {
 		return units - min(units, m.since(base, p))

@@ -79,8 +79,8 @@ func (r *ratio) times(x uint64) (hi, lo, fraction uint64) {
 	return hi + carry, lo, fraction
 }
 
-// timesWide returns the whole part of (xHi·2⁶⁴ + xLo) times r, and false if that is beyond 2⁶⁴.
-// xHi must be below 2³² and the ratio at most 1; then nothing else can overflow.
+// timesWide returns the whole part of (xHi·2⁶⁴ + xLo) times r, and false if it is 2⁶⁴ or more.
+// xHi must be below 2³² and the ratio at most 1, so that no other sum or product overflows.
 func (r *ratio) timesWide(xHi, xLo uint64) (product uint64, ok bool) {
 	_, lo, fraction := r.times(xLo)
 	over, middle := bits.Mul64(xHi, r.hi)
