@@ -85,7 +85,7 @@ func (m *Map[K, V]) Pause(f func(keys int)) {
 // stamp: from then on there is room. Refuses never waits, but inserts may wait for it. While
 // another goroutine holds the lock, Refuses answers from the stamp that was last published. Then
 // until may be too low, and full may be false although Insert would refuse the key.
-func (m *Map[K, V]) Refuses(now uint64) (until uint64, full bool) {
+func (m *Map[K, V]) Refuses(now uint64) (until uint64, refuses bool) {
 	if until = m.refuseUntil.Load(); until > 0 && m.mu.TryLock() {
 		defer m.mu.Unlock()
 		if m.table.keys < m.max { // since the load
