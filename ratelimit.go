@@ -11,8 +11,9 @@
 // # Which type
 //
 // Most applications want a [Limiter], which has a bucket for each key: a client's address, an
-// API key, a tenant. It holds at most a given number of keys. [TokenBucket] is the Limiter of
-// string keys. A [Bucket] is one bucket without a key, to embed in a connection or a route.
+// API key, a tenant. It holds a bounded number of keys ([WithMaxKeys]). [TokenBucket] is a
+// Limiter with string keys: it has many buckets. A [Bucket] is one bucket without a key, to embed
+// in a connection or a route.
 //
 // # Which method
 //
@@ -22,16 +23,16 @@
 //   - AllowN takes n tokens, or none.
 //   - AllowCost takes a decimal number of tokens, or none.
 //   - AllowAt is AllowN for a caller that has already read the clock.
-//   - Charge, with [TakeAll], takes from several buckets, or from none: a limit for each client
-//     and one for all of them.
+//   - Charge, with [TakeAll], takes from several buckets, or from none of them. The buckets may
+//     belong to several Limiters: one for clients and one for tenants, for example. A Bucket has
+//     no Charge.
 //
-// These methods take nothing: Peek returns what Allow would return, and Level returns how full
-// a bucket is. No method blocks until there are tokens. A caller that wants to wait sleeps for
-// Decision.RetryAfter and calls again.
+// Two methods take nothing: Peek returns the decision that Allow would return, and Level returns
+// how full a bucket is. Reset, Len and Stats are for operators. No method blocks until there are
+// tokens. A caller that wants to wait sleeps for Decision.RetryAfter and calls again.
 //
-// The types and functions of this package are those of packages tb, which states the contract,
-// and tb/cas, which implements it without locks. Package httplimit applies policies to HTTP
-// requests.
+// Package tb states the contract and documents the plain types. Package tb/cas documents the
+// limiters and their methods. Package httplimit applies policies to HTTP requests.
 package ratelimit
 
 import (
@@ -42,44 +43,46 @@ import (
 )
 
 type (
-	// Limiter is a token bucket for each key of type K, safe for concurrent use.
+	// Limiter is a token bucket for each key of type K.
 	Limiter[K comparable] = cas.Limiter[K]
 	// TokenBucket is a Limiter with string keys.
 	TokenBucket = cas.TokenBucket
-	// Bucket is one token bucket without a key, safe for concurrent use.
+	// Bucket is one token bucket without a key.
 	Bucket = cas.Bucket
-	// Limit is a burst of Capacity tokens, refilled continuously at Tokens every Per.
+	// Limit is the capacity and the rate of a bucket.
 	Limit = tb.Limit
 	// Decision is the answer to one call.
 	Decision = tb.Decision
 	// Level is how full a bucket is.
 	Level = tb.Level
-	// Charge is one part of a call on several buckets: see TakeAll.
+	// Charge is one part of TakeAll, such as a *cas.Charge[K].
 	Charge = tb.Charge
-	// Stats describes a limiter's table.
+	// Stats describes the table of a Limiter.
 	Stats = tb.Stats
 	// Option configures a Limiter or a Bucket.
 	Option = tb.Option
-	// Overflow is what happens to a new key when the table is full.
+	// Overflow decides what happens to a new key when the table is full: see WithOverflow.
 	Overflow = tb.Overflow
-	// ConfigError is the error of an impossible configuration. It names the field.
+	// ConfigError is the error of a bad Limit, Option or key type.
 	ConfigError = tb.ConfigError
 )
 
+// Never is the RetryAfter of a call that no wait can help.
+const Never = tb.Never
+
+// An Overflow applies to a new key if the table has no room and none of its buckets is full.
+// ForgiveLeast, the default, evicts the bucket that is nearest to full. RefuseNew refuses new
+// keys until a bucket is full.
 const (
-	// Never is the RetryAfter of a call that no wait can help.
-	Never = tb.Never
-	// ForgiveLeast evicts the bucket that is nearest to full. It is the default.
 	ForgiveLeast = tb.ForgiveLeast
-	// RefuseNew refuses a new key until a bucket is full.
-	RefuseNew = tb.RefuseNew
+	RefuseNew    = tb.RefuseNew
 )
 
+// ErrInvalidCost is returned for a cost that is zero, negative, NaN or infinite. ErrInvalidKey
+// is returned for a key that does not equal itself, such as a NaN.
 var (
-	// ErrInvalidCost is returned for a cost that is zero, negative, NaN or infinite.
 	ErrInvalidCost = tb.ErrInvalidCost
-	// ErrInvalidKey is returned for a key that does not equal itself, such as a NaN.
-	ErrInvalidKey = tb.ErrInvalidKey
+	ErrInvalidKey  = tb.ErrInvalidKey
 )
 
 // New returns a limiter with a bucket of the given limit for each key. It returns a
@@ -89,7 +92,8 @@ func New[K comparable](limit Limit, opts ...Option) (*Limiter[K], error) {
 }
 
 // NewTokenBucket returns a limiter with string keys, of capacity tokens a key, refilled at
-// refillPerSec tokens a second. It panics with a *ConfigError if an argument is out of range.
+// refillPerSec tokens a second. It panics with a *ConfigError if an argument or option is out
+// of range.
 func NewTokenBucket(capacity int, refillPerSec float64, opts ...Option) *TokenBucket {
 	return cas.NewTokenBucket(capacity, refillPerSec, opts...)
 }
@@ -107,12 +111,14 @@ func PerSecond(capacity int, refillPerSec float64) (Limit, error) {
 	return tb.LimitPerSecond(capacity, refillPerSec)
 }
 
-// TakeAll takes from all charges at reading t, or from none: see tb.TakeAll.
+// TakeAll takes the costs of all charges at t, usually time.Now(), or takes nothing: see
+// tb.TakeAll.
 func TakeAll(t time.Time, charges []Charge, decisions []Decision) (allowed bool, err error) {
 	return tb.TakeAll(t, charges, decisions)
 }
 
-// WithClock sets the clock. The default is the monotonic clock of the process.
+// WithClock sets the clock. now must be safe for concurrent use. The default is the monotonic
+// clock of the process.
 func WithClock(now func() time.Time) Option { return tb.WithClock(now) }
 
 // WithMaxKeys sets the most keys that the limiter holds at any instant, 1 to 1<<30. The

@@ -30,7 +30,7 @@ type ClientAddress struct {
 	IPv4Bits, IPv6Bits int
 }
 
-// addressFinder is a ClientAddress made ready.
+// addressFinder is a ClientAddress prepared for requests.
 type addressFinder struct {
 	clientaddr.Rules
 	header string

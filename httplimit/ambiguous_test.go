@@ -104,7 +104,7 @@ func TestPathsWithTwoMeaningsAreRefused(t *testing.T) {
 	s := newSite(t, jsonRules(`"selector": {"pathPrefix": "/v1/"}`, jsonRule("r", "[]", 2, "")))
 	w := s.get(target)
 	if p := problem(t, w); w.Code != http.StatusBadRequest || s.served > 0 ||
-		p.Detail != "Policy r needs a path that has one meaning." {
+		p.Detail != "Rule r needs a path that has one meaning." {
 		t.Errorf("%d %+v", w.Code, p)
 	}
 	if e := s.Explain(request(target)); len(e) != 1 || e[0].AmbiguousKey != "path" {

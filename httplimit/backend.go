@@ -21,15 +21,15 @@ type Charger interface {
 	Charge(key string, cost float64) (tb.Charge, error)
 }
 
-// ruleState is what a rule keeps when the policy changes: its limiter, which is one of four,
-// and its counts.
+// ruleState is what a rule keeps when the policy changes: its limiter, in one of the first four
+// fields, and its counts.
 type ruleState struct {
 	byAddr   *cas.Limiter[netip.Addr] // if the only key is ip:address
 	byString *cas.Limiter[string]
 	external Charger
 	plain    tb.Limiter
 
-	limiter any // the same one
+	limiter any // the same limiter, for its method Stats
 	counts  [stripes]counts
 }
 
@@ -64,7 +64,7 @@ func (l *Limiter) newState(r *rule) (s *ruleState, err error) {
 		switch custom := s.limiter.(type) {
 		case nil:
 			if err == nil {
-				err = errors.New("there is no limiter")
+				err = errors.New("the function of WithLimiter returned nil")
 			}
 		case *cas.TokenBucket:
 			s.byString = custom

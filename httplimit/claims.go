@@ -18,8 +18,8 @@ const maxJWT = 8 << 10
 type claimsKey struct{}
 
 // ContextWithClaims returns a context with the claims of the request's token, for rules with
-// jwt: keys. It is for the handler that checks the token's signature, which must run before the
-// Middleware. A claim can be used if it is a string, a number or a boolean.
+// jwt: keys. It is for the handler that checks the signature of the token. That handler must run
+// before Middleware. A claim can be used if it is a string, a number or a boolean.
 func ContextWithClaims(ctx context.Context, claims map[string]any) context.Context {
 	return context.WithValue(ctx, claimsKey{}, claims)
 }
@@ -56,9 +56,9 @@ func unverifiedClaims(r *http.Request) map[string]any {
 	return claims
 }
 
-// claimText returns a claim as text, or "" if the claim is not a single value. It goes by the
-// kind of the claim, because an application may have types of its own: a claim that is
-// overlooked would be a rule that does not apply.
+// claimText returns a claim as text, or "" if it is not a string, number or boolean. It uses
+// reflection, because an application may have its own types for claims. If such a claim were
+// missing, rules would not apply.
 func claimText(v any) string {
 	switch x := reflect.ValueOf(v); {
 	case x.Kind() == reflect.String:

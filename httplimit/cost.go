@@ -19,7 +19,7 @@ func (c *Cost) fallback() float64 {
 	return cmp.Or(c.Default, 1)
 }
 
-// pricing is a Cost made ready to be read from requests.
+// pricing is a Cost prepared for requests.
 type pricing struct {
 	// text returns the cost in the request, or "" if there is none. It is nil if the cost is
 	// fixed.

@@ -11,9 +11,12 @@
 //
 // The response to a granted request says how many tokens are left, in the fields RateLimit
 // (draft-ietf-httpapi-ratelimit-headers) and, for older clients, RateLimit-Limit,
-// RateLimit-Remaining and RateLimit-Reset. FromContext returns the Decision of the rule with the
-// fewest tokens left. A refused request is answered with 429, Retry-After and a problem document
-// (RFC 9457).
+// RateLimit-Remaining and RateLimit-Reset, the seconds until the bucket has one more token.
+// FromContext returns the Decision of the rule with the fewest tokens left.
+//
+// The response to a refused request has status 429, a problem document (RFC 9457) and Retry-After:
+// the wait in whole seconds, and up to half of it more, which spreads the clients out. A request
+// that lacks a key of a rule with Reject gets status 400 and no RateLimit fields.
 //
 // The format of policies and the field X-Fairvisor-Reason of refusals come from Fairvisor, an
 // open-source program that enforces API limits: see
@@ -28,14 +31,15 @@
 // # All or nothing
 //
 // If one of the rules that apply refuses a request, no rule is charged: see tb.TakeAll.
-// WithLimiter says how far this holds for limiters that are not of tb/cas.
+// WithLimiter says how far this holds for the limiters that it sets.
 //
 // # Failure
 //
-// A limiter that is not of tb/cas can fail, for example because its store is down or does not answer
-// in time: see WithTimeout. Then no rule is charged, the request passes without fields, and
-// Hooks.Error and RuleStats.Errors report it. WithFailClosed answers 503 instead. A client cannot
-// cause such a failure, because the limiter sees neither its deadline nor its disconnection.
+// The limiter of a rule can fail if WithLimiter made it, for example because its store is down or
+// does not answer in time: see WithTimeout. Then no rule is charged except shadow rules, the
+// request passes without fields, and Hooks.Error and RuleStats.Errors report the failure.
+// WithFailClosed answers 503 instead. A client cannot cause such a failure, because the limiter
+// sees neither the client's deadline nor its disconnection.
 //
 // # Hostile clients
 //

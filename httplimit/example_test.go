@@ -79,7 +79,7 @@ func ExampleParsePolicy_errors() {
 	// rules[0].algorithm_config.burst must be >= tokens_per_second (got 5, want >= 10)
 	// rules[1].algorithm_config.brust is an unknown field
 	// rules[1].name must be unique (got "a" again)
-	// rules[1].limit_keys[0] must be header: and a name of A-Z a-z 0-9 _ - (got "header:")
+	// rules[1].limit_keys[0] must be header:<name>, with a name of A-Z a-z 0-9 _ - (got "header:")
 }
 
 func ExampleLimiter_SetPolicy() {

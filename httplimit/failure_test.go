@@ -160,6 +160,28 @@ func TestChargersThatFail(t *testing.T) {
 	}
 }
 
+// All charges are made before the first is checked, so more than one limiter can have failed.
+func TestFirstOfTwoFailuresIsReported(t *testing.T) {
+	for _, when := range []string{"charge", "check", "take"} {
+		var events []Event
+		s := newSite(t, jsonRules("", jsonRule("ok", "[]", 5, ""), jsonRule("a", "[]", 5, ""),
+			jsonRule("b", "[]", 5, "")),
+			WithHooks(Hooks{Error: func(_ *http.Request, e Event) { events = append(events, e) }}),
+			WithLimiter(func(r Rule) (tb.Limiter, error) {
+				l, err := mutex.New[string](r.Limit)
+				if r.Name == "ok" {
+					return charging{l}, err
+				}
+				return failing{charging{l}, when}, err
+			}))
+		s.get()
+		st := s.Stats()
+		if len(events) != 1 || events[0].Rule != "a" || st[1].Errors != 1 || st[2].Errors != 0 {
+			t.Errorf("%s: events %+v, counts %+v; want one error of rule a", when, events, st)
+		}
+	}
+}
+
 // A single charge is not checked before it is taken.
 func TestChargerThatFailsAlone(t *testing.T) {
 	for _, when := range []string{"charge", "take"} {

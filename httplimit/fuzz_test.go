@@ -32,7 +32,7 @@ func FuzzPolicy(f *testing.F) {
 		}
 		l, err := New(p, WithPolicyField(), WithXRateLimit())
 		if err != nil {
-			if !strings.Contains(err.Error(), "has no extractor") {
+			if !strings.Contains(err.Error(), "a key that the application adds") {
 				t.Fatalf("what ParsePolicy accepts New does not: %v", err)
 			}
 			return

@@ -76,7 +76,8 @@ func (b *compilation) newSource(name, path string) source {
 			return text, c.ambiguousClaims
 		}
 	case name != "" && printable(name) && !slices.Contains(sourceKinds, kind):
-		b.errs.add(path, "has no extractor (got %q)", name)
+		b.errs.add(path, "must be ip:address, header:<name>, query:<name>, jwt:<claim> or a key "+
+			"that the application adds (got %q)", name)
 	}
 	return s
 }
@@ -218,11 +219,11 @@ func (c *call) keyParts(r *rule) []KeyPart {
 }
 
 // FormatKey returns a key on one line, for people and logs: name=value for each part, or
-// "everybody" if the key has no parts. A value with spaces, quotes or bytes that are not
+// "all requests" if the key has no parts. A value with spaces, quotes or bytes that are not
 // printable ASCII is quoted as in Go, so that it cannot be taken for two parts or two lines.
 func FormatKey(key []KeyPart) string {
 	if len(key) == 0 {
-		return "everybody"
+		return "all requests"
 	}
 	var text []byte
 	for i, p := range key {

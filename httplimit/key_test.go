@@ -68,7 +68,7 @@ func TestOnMissing(t *testing.T) {
 		s.Stats()[0].Refused != 1 {
 		t.Errorf("status %d, served %d, event %+v", w.Code, s.served, event)
 	}
-	if want := `Policy r needs header:k.`; problem(t, w).Detail != want {
+	if want := `Rule r needs header:k.`; problem(t, w).Detail != want {
 		t.Errorf("%s, want %s", w.Body, want)
 	}
 	e := s.Explain(request())[0]
@@ -86,7 +86,7 @@ func TestOnMissing(t *testing.T) {
 		return strings.Repeat("1", asked-1)
 	}))
 	w = s.get()
-	if w.Code != http.StatusBadRequest || problem(t, w).Detail != "Policy r needs x." {
+	if w.Code != http.StatusBadRequest || problem(t, w).Detail != "Rule r needs x." {
 		t.Errorf("status %d %s", w.Code, w.Body)
 	}
 }
@@ -150,7 +150,7 @@ func TestKeyParts(t *testing.T) {
 	if got := FormatKey(want); got != `ip:address=192.0.2.1 header:k="a b"` {
 		t.Error(got)
 	}
-	if got := FormatKey(nil); got != "everybody" {
+	if got := FormatKey(nil); got != "all requests" {
 		t.Error(got)
 	}
 	if st := s.Stats()[0]; st.Granted != 1 || st.Refused != 1 {

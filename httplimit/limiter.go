@@ -14,7 +14,7 @@ import (
 // Limiter applies a policy to requests. It is safe for concurrent use.
 //
 // Most applications wrap their handler with Middleware. Decide is for applications that cannot.
-// Explain reports what the rules would answer, and takes nothing. SetPolicy replaces the policy,
+// Explain reports what the rules would decide, and takes nothing. SetPolicy replaces the policy,
 // and Stats reports what the rules have counted. ClientAddress and TrustsPeer are for proxies.
 type Limiter struct {
 	settings
@@ -52,11 +52,11 @@ func (l *Limiter) SetPolicy(p *Policy) error {
 	return nil
 }
 
-// Middleware returns a handler that passes granted requests to next, with the fields of the
-// answer already set in the header of the response, and answers all other requests itself. It
-// passes the ResponseWriter on unchanged. If several limiters are nested, RateLimit and
-// RateLimit-Policy list the rules of all of them, and the fields that are there only once are
-// about the rule with the fewest tokens left.
+// Middleware returns a handler that passes granted requests to next, with its fields already set
+// in the header of the response, and responds to all other requests itself. It passes the
+// ResponseWriter on unchanged. If several limiters are nested, RateLimit and RateLimit-Policy
+// list the rules of all of them, and the fields that occur only once are about the rule with the
+// fewest tokens left.
 func (l *Limiter) Middleware(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		d, granted := l.Decide(w, r)
@@ -77,12 +77,13 @@ func (l *Limiter) Middleware(next http.Handler) http.Handler {
 	})
 }
 
-// Decide charges a request. If the policy grants it, Decide sets the fields of the answer in
-// w's header; if not, Decide answers the request. Unlike Middleware it does not copy the
-// request, and it fits where there is no handler to wrap.
+// Decide takes the tokens for a request. If the policy grants them, Decide sets fields in w's
+// header; if not, Decide writes the whole response. Use it where there is no handler to wrap, or
+// to save the copy of the request that Middleware makes. Without this copy, FromContext and
+// ModifyResponse do not know of the decision.
 //
-// The Decision is that of the binding rule, granted or refused. It is the zero Decision, which
-// has no Rule, if no rule applied or a limiter failed.
+// Decide returns the decision of the binding rule, granted or refused. It returns the zero
+// Decision, which has no Rule, if no rule applied or a limiter failed.
 func (l *Limiter) Decide(w http.ResponseWriter, r *http.Request) (d Decision, ok bool) {
 	c := l.begin(r)
 	c.w = w
@@ -100,7 +101,7 @@ func (l *Limiter) Decide(w http.ResponseWriter, r *http.Request) (d Decision, ok
 	return d, ok
 }
 
-// Decision is the answer of one rule to a request.
+// Decision is the decision of one rule on a request.
 type Decision struct {
 	tb.Decision
 	// Rule is the name of the rule. The name of its set is before it, as in "api/free", if
@@ -137,9 +138,9 @@ func (c *decisionContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// Explanation is what a rule that applies to a request would answer.
+// Explanation is the decision that a rule would make on a request.
 type Explanation struct {
-	// Decision is the answer of the rule by itself. It is the zero tb.Decision if the rule's
+	// Decision is the decision of the rule by itself. It is the zero tb.Decision if the rule's
 	// limiter cannot be asked without taking, or fails.
 	Decision
 	Key []KeyPart // of the bucket, as in Event
@@ -147,7 +148,8 @@ type Explanation struct {
 	// the limiter does not report levels.
 	Level  tb.Level
 	Shadow bool
-	// MissingKey is the key that the request lacks and is refused for, or "".
+	// MissingKey is the key that the request lacks, if the rule refuses the request for that,
+	// or else "".
 	MissingKey string
 	// AmbiguousKey is the key that the request has more than once and is refused for, or
 	// "path" if servers disagree about its path (see ResolvePath), or "".
@@ -178,7 +180,7 @@ func (l *Limiter) Explain(r *http.Request) []Explanation {
 			e.decision, _ = e.charge.Check(c.now)
 			x.Level, _ = e.charge.(leveler).Level(c.now)
 		}
-		x.Decision = e.answer()
+		x.Decision = e.toDecision()
 		all = append(all, x)
 	}
 	return all

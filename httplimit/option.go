@@ -34,8 +34,8 @@ type settings struct {
 	sharedSecret   keySecret // of all processes with the same salt
 }
 
-// DefaultReasonField is the field that says why a request was refused. Its name is Fairvisor's:
-// see the package comment.
+// DefaultReasonField is the default of WithReasonField. The name is Fairvisor's: see the package
+// comment.
 const DefaultReasonField = "X-Fairvisor-Reason"
 
 func (s *settings) apply(opts []Option) error {
@@ -64,8 +64,8 @@ func with(change func(*settings)) Option {
 	}
 }
 
-// WithLimiterOptions sets options of the limiters of tb/cas: the clock, how many keys a limiter
-// holds at most, and what it does with more. Each rule has one limiter.
+// WithLimiterOptions sets options of the limiters that tb/cas makes, one for each rule: the
+// clock, the most keys, and what happens to a new key when the table is full.
 func WithLimiterOptions(opts ...tb.Option) Option {
 	return with(func(s *settings) { s.limiterOptions = append(s.limiterOptions, opts...) })
 }
@@ -75,11 +75,12 @@ func WithLimiterOptions(opts ...tb.Option) Option {
 //
 //   - A *cas.TokenBucket and a Charger take part. They must have the clock of
 //     WithLimiterOptions.
-//   - Any other tb.Limiter has AllowN only, which cannot be undone. It is asked after all other
-//     rules have been checked and before they are charged, in the order of the policy. If it
-//     refuses or fails, those rules are not charged. Tokens that such limiters granted before
-//     stay taken. They stay taken, too, if another request takes tokens of those rules in the
-//     meantime. Costs are rounded up to whole tokens.
+//   - Any other tb.Limiter, such as one of tb/mutex, has AllowN only, which cannot be undone.
+//     These are asked in the order of the policy, after the rules of the first kind are checked
+//     and before they are charged. If one of them refuses or fails, the rules of the first kind
+//     are not charged. Tokens that another one has granted stay taken, even if a rule of the
+//     first kind refuses after all because another request has meanwhile emptied its bucket.
+//     Costs are rounded up to whole tokens.
 //
 // WithTimeout bounds how long a request waits for a Charger or another tb.Limiter.
 func WithLimiter(newLimiter func(Rule) (tb.Limiter, error)) Option {
@@ -130,8 +131,8 @@ func WithClientAddress(c ClientAddress) Option {
 // WithHooks sets functions that are called with decisions.
 func WithHooks(h Hooks) Option { return with(func(s *settings) { s.hooks = h }) }
 
-// WithReasonField sets the name of the field that says why a request was refused. The default
-// is DefaultReasonField, and "" turns the field off.
+// WithReasonField sets the name of the field that responses with 429 have, with the value
+// token_bucket_exceeded. The default is DefaultReasonField, and "" turns the field off.
 func WithReasonField(name string) Option {
 	return func(s *settings) error {
 		if name != "" && !partName.MatchString(name) {
@@ -166,7 +167,8 @@ func WithMaxKeyLength(n int) Option {
 func WithPolicyField() Option { return with(func(s *settings) { s.sendPolicy = true }) }
 
 // WithXRateLimit sends X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset, for
-// clients that read no other fields. Reset is the Unix second at which the bucket is full.
+// clients that read no other fields. Reset is the Unix second at which the bucket is full, or
+// the end of Retry-After if that is later.
 func WithXRateLimit() Option { return with(func(s *settings) { s.sendX = true }) }
 
 // WithSilentGrants sends fields only with refusals. A granted request is then cheaper, because
@@ -207,7 +209,8 @@ type Hooks struct {
 	// Shadow is called for each shadow rule that applies to a granted request, with the
 	// decision that the rule would have made.
 	Shadow func(*http.Request, Event)
-	// Error is called for each limiter that could not decide.
+	// Error is called once for a request on which an enforced rule could not decide, with the
+	// first such rule, and once for each such shadow rule.
 	Error func(*http.Request, Event)
 }
 

@@ -16,7 +16,8 @@ import (
 func TestNoLimiterIsAnError(t *testing.T) {
 	none := WithLimiter(func(Rule) (tb.Limiter, error) { return nil, nil })
 	_, err := New(mustParse(t, jsonRules("", jsonRule("r", "[]", 1, ""))), none)
-	if err == nil || !strings.Contains(err.Error(), `rule "r": there is no limiter`) {
+	const want = `rule "r": the function of WithLimiter returned nil`
+	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Error(err)
 	}
 }

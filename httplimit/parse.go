@@ -221,7 +221,7 @@ func (o *object) limit() tb.Limit {
 	}
 	limit, err := perDuration(rate)
 	if err != nil {
-		o.add(name, "must be 1 token in 292 years to 1e9 a second (got %s)", short(rate))
+		o.add(name, "must be from 1 token in 292 years to 1e9 tokens a second (got %s)", short(rate))
 	}
 	if err != nil || !ok {
 		return unreadLimit

@@ -98,7 +98,7 @@ func TestRatesAreExactDecimals(t *testing.T) {
 		p, err := ParsePolicy([]byte(oneRule("[]", `"burst": 1073741824, "rps": `+c.rps)))
 		if c.tokens == 0 {
 			if err == nil || !strings.Contains(err.Error(),
-				"1 token in 292 years to 1e9 a second") {
+				"from 1 token in 292 years to 1e9 tokens a second") {
 				t.Errorf("%s: %v", c.rps, err)
 			}
 			continue

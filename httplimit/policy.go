@@ -13,7 +13,7 @@ import (
 type Policy struct {
 	Sets []RuleSet
 	// UnverifiedJWT reads claims from the bearer token of a request without checking its
-	// signature, if the application supplies no claims. A client may then claim anything.
+	// signature, if the application supplies no claims. A client can then claim anything.
 	UnverifiedJWT bool
 
 	warnings problems // of the document that the policy was read from
@@ -39,9 +39,9 @@ type RuleSet struct {
 type Evaluation int
 
 const (
-	// Ladders is the default. Rules with the same keys form a ladder, which groups them by
-	// Match, in order. The rules of the first group with a rule that applies are used. Ladders
-	// with different keys are independent.
+	// Ladders is the default. Rules with the same keys form a ladder. Within a ladder, rules
+	// with the same Match form a group. Of each ladder only the first group that has a rule
+	// that applies is used, in the order of the policy.
 	Ladders Evaluation = iota
 	// AllMatch applies every rule whose Match holds.
 	AllMatch
@@ -66,11 +66,11 @@ type Rule struct {
 	// and 4 if it is 0.
 	ParentFactor int
 	// Match has the values that keys must have for the rule to apply. These keys need not be
-	// in Keys. Values are compared as text.
+	// in Keys. Values are compared as text, and ip:address as a whole address, never a network.
 	Match map[string]string
 	// OnMissing says what happens if a request lacks one of Keys.
 	OnMissing OnMissing
-	// Shadow makes the rule report what it would have answered, and never change an answer.
+	// Shadow makes the rule report what it would have decided, and never change a response.
 	Shadow bool
 	Limit  tb.Limit
 	Cost   Cost

@@ -20,7 +20,8 @@ func TestFailedReloadKeepsThePolicy(t *testing.T) {
 	}})
 	err := s.SetPolicy(bad)
 	want := `httplimit: the policy stays as it was: rules[0].limit_keys[0] ` +
-		`has no extractor (got "tenant")`
+		`must be ip:address, header:<name>, query:<name>, jwt:<claim> or ` +
+		`a key that the application adds (got "tenant")`
 	if err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}

@@ -91,7 +91,7 @@ func (c *call) clientText() string {
 	return ""
 }
 
-// network returns the part of the client's address that has one bucket.
+// network returns the network of the client, whose addresses share a bucket.
 func (c *call) network() netip.Addr { return c.l.address.Network(c.client()) }
 
 func (c *call) claim(name string) any {
@@ -174,7 +174,7 @@ func (c *call) firstFault() *entry {
 }
 
 // take charges the enforced rules. If a limiter fails, no rule is charged, and take returns the
-// entry of that limiter.
+// entry of the limiter that failed first.
 func (c *call) take() (allowed bool, broken *entry, err error) {
 	for k := c.policy.firstKind; k <= inProcess; k++ {
 		for e := range c.enforced() {
@@ -190,14 +190,14 @@ func (c *call) take() (allowed bool, broken *entry, err error) {
 	for e := range c.enforced() {
 		e.decision = c.decisions[e.index]
 		e.refused = !e.decision.Allowed
-		if e.external != nil && e.external.err != nil {
+		if broken == nil && e.external != nil && e.external.err != nil {
 			broken = e
 		}
 	}
 	return allowed, broken, err
 }
 
-// takeShadows charges each shadow rule by itself, and reports its answer to the hooks.
+// takeShadows charges each shadow rule by itself, and reports its decision to the hooks.
 func (c *call) takeShadows() {
 	for i := range c.entries {
 		e := &c.entries[i]
@@ -227,10 +227,10 @@ func (c *call) takeShadows() {
 
 func (c *call) runHook(hook func(*http.Request, Event), e *entry, err error) {
 	if hook != nil {
-		hook(c.r, Event{e.answer(), c.keyParts(e.rule), e.Shadow, err, c.w})
+		hook(c.r, Event{e.toDecision(), c.keyParts(e.rule), e.Shadow, err, c.w})
 	}
 }
 
-func (e *entry) answer() Decision {
+func (e *entry) toDecision() Decision {
 	return Decision{Decision: e.decision, Rule: e.label, Limit: e.Limit, Cost: e.cost}
 }

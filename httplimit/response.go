@@ -41,7 +41,7 @@ func (c *call) grant() Decision {
 		c.setGranted(binding)
 	}
 	c.runHook(c.l.hooks.Granted, binding, nil)
-	return binding.answer()
+	return binding.toDecision()
 }
 
 // binding returns the rule that comes closest to refusing a granted request: the first of the
@@ -104,13 +104,14 @@ func (c *call) refuse() Decision {
 	c.runHook(c.l.hooks.Refused, binding, nil)
 
 	cost := strconv.FormatFloat(binding.cost, 'g', -1, 64)
-	detail := binding.label + " has too few tokens left for this request, which costs " + cost + "."
+	detail := "Rule " + binding.label + " has too few tokens left for this request, which costs " +
+		cost + "."
 	if binding.cost > float64(binding.Limit.Capacity) {
-		detail = binding.label + " never has more than " + binding.quota +
+		detail = "Rule " + binding.label + " never has more than " + binding.quota +
 			" tokens. This request costs " + cost + ", so it can never fit."
 	}
 	c.problem(http.StatusTooManyRequests, detail)
-	return binding.answer()
+	return binding.toDecision()
 }
 
 // reject answers a request that lacks a key or has two readings, and returns the decision of the
@@ -119,15 +120,15 @@ func (c *call) reject() Decision {
 	e := c.firstFault()
 	e.decision = tb.Decision{RetryAfter: tb.Never}
 	c.runHook(c.l.hooks.Refused, e, nil)
-	detail := "Policy " + e.label + " needs " + e.faultyKey + "."
+	detail := "Rule " + e.label + " needs " + e.faultyKey + "."
 	switch e.fault {
 	case isRepeated:
-		detail = "Policy " + e.label + " needs " + e.faultyKey + " once. It is there more than once."
+		detail = "Rule " + e.label + " needs " + e.faultyKey + " once. It is there more than once."
 	case isUnclear:
-		detail = "Policy " + e.label + " needs a path that has one meaning."
+		detail = "Rule " + e.label + " needs a path that has one meaning."
 	}
 	c.problem(http.StatusBadRequest, detail)
-	return e.answer()
+	return e.toDecision()
 }
 
 // fail answers a request that a limiter could not decide.

@@ -155,14 +155,14 @@ func TestRefusedBody(t *testing.T) {
 	want := details{
 		"https://iana.org/assignments/http-problem-types#quota-exceeded",
 		"Quota exceeded", 429,
-		"r has too few tokens left for this request, which costs 1.5.",
+		"Rule r has too few tokens left for this request, which costs 1.5.",
 		[]string{"r"},
 	}
 	if p := problem(t, w); sprintf("%q", p) != sprintf("%q", want) {
 		t.Errorf("%q\nwant %q", p, want)
 	}
 	// As much as the burst can fit.
-	want.Detail = "r has too few tokens left for this request, which costs 2."
+	want.Detail = "Rule r has too few tokens left for this request, which costs 2."
 	if p := problem(t, s.get("/?n=2")); p.Detail != want.Detail {
 		t.Errorf("%q\nwant %q", p, want)
 	}
@@ -202,7 +202,7 @@ func TestCostAboveBurstFollowsTheFormula(t *testing.T) {
 		if retry < want || retry > want+want/2 {
 			t.Errorf("%+v: Retry-After: %d", c, retry)
 		}
-		if p := problem(t, w); !strings.Contains(p.Detail, "r never has more than 10 tokens") {
+		if p := problem(t, w); !strings.Contains(p.Detail, "Rule r never has more than 10 tokens") {
 			t.Errorf("%s", p.Detail)
 		}
 		items(t, w, "RateLimit") // 1e300 must not break the field either

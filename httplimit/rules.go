@@ -8,7 +8,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// compiled is a policy made ready to be applied to requests. It is immutable.
+// compiled is a policy prepared for requests. It is immutable.
 type compiled struct {
 	sets          []*set
 	rules         []*rule // of all sets, with their fallbacks, in order
@@ -18,16 +18,16 @@ type compiled struct {
 
 type set struct {
 	Selector
-	// Shadow rules must not change which other rules apply, and should see what would apply
-	// if they were enforced. So the rules are arranged twice: the enforced rules alone, and
-	// all rules. Of the second arrangement only the shadow rules are used.
+	// Shadow rules must not change which enforced rules apply, but must apply where they would
+	// if they were enforced. So there are two arrangements: ladders has the enforced rules.
+	// withShadows has all rules, and collect takes only the shadow rules from it.
 	ladders, withShadows []ladder
 	fallback             group
 	firstEnforced        *rule // nil if all rules are shadow rules
 }
 
-// ladder is a list of groups, of which the first with a rule that applies is used. The three
-// evaluations are three ways to make ladders.
+// ladder is a list of groups. Only its first group that has a rule that applies is used. The
+// three evaluations are three ways to make ladders.
 type ladder []group
 
 // group is the rules with the same Match.
@@ -38,7 +38,7 @@ type condition struct {
 	holds func(value string) bool
 }
 
-// rule is a Rule made ready to be applied.
+// rule is a Rule prepared for requests.
 type rule struct {
 	Rule
 	base     string // the name without the prefix of a parent network
@@ -60,7 +60,7 @@ type identity struct {
 	limit     tb.Limit
 }
 
-// compilation is the work of making a policy ready.
+// compilation is the work of preparing a policy.
 type compilation struct {
 	l      *Limiter
 	policy *Policy

@@ -8,11 +8,12 @@ import (
 
 // RuleStats counts the requests that a rule applied to.
 type RuleStats struct {
-	Set    string // "" if the policy has one set
-	Rule   string
+	Set    string // RuleSet.Name, or the id in a bundle
+	Rule   string // Rule.Name
+	Label  string // as in Decision.Rule
 	Shadow bool
 	Limit  tb.Limit
-	// Granted and Refused count requests by the rule's own answer. A request that only
+	// Granted and Refused count requests by the rule's own decision. A request that only
 	// other rules refused is in neither. ShadowGranted and ShadowRefused count the same
 	// while the rule is a shadow rule.
 	Granted, Refused, ShadowGranted, ShadowRefused uint64
@@ -27,7 +28,7 @@ type RuleStats struct {
 func (l *Limiter) Stats() []RuleStats {
 	var all []RuleStats
 	for _, r := range l.policy.Load().rules {
-		st := RuleStats{Set: r.set, Rule: r.Name, Shadow: r.Shadow, Limit: r.Limit}
+		st := RuleStats{Set: r.set, Rule: r.Name, Label: r.label, Shadow: r.Shadow, Limit: r.Limit}
 		for i := range r.counts {
 			n := &r.counts[i]
 			st.Granted += n.granted.Load()

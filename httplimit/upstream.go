@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// ModifyResponse is for the field of that name in httputil.ReverseProxy, which adds the
-// upstream's fields to the fields that are already set. It calls DropFields if the limiter has
-// set fields, because a rule applied to the request.
+// ModifyResponse is for the field of that name in an httputil.ReverseProxy behind Middleware. It
+// calls DropFields if the limiter has set fields of its own. Otherwise ReverseProxy would add the
+// upstream's fields to them. After Decide, call DropFields instead.
 func ModifyResponse(r *http.Response) error {
 	c, ok := r.Request.Context().Value(decisionKey{}).(*decisionContext)
 	if ok && !c.silent {

@@ -144,7 +144,7 @@ func checkKey(key, path string, seen map[string]bool, errs *problems) {
 		errs.add(path, "must be printable ASCII and not empty (got %q)", key)
 	}
 	if slices.Contains(sourceKinds, kind) && !partName.MatchString(name) {
-		errs.add(path, "must be %s: and a name of A-Z a-z 0-9 _ - (got %q)", kind, key)
+		errs.add(path, "must be %s:<name>, with a name of A-Z a-z 0-9 _ - (got %q)", kind, key)
 	}
 	if seen[canonical(key)] {
 		errs.add(path, "must be unique (got %q again)", key)
@@ -164,8 +164,8 @@ func (p *Policy) checkLabels(errs *problems) {
 				labels = labels[1:]
 				other, taken := owners[label]
 				if taken && (other.set != own.set || other.rule != own.rule) {
-					errs.add(field(path, "name"), "must be another: clients would see %q, as for %s",
-						label, other.path)
+					errs.add(field(path, "name"), "must be different: clients would see %q"+
+						" for this rule and for %s", label, other.path)
 				}
 				owners[label] = own
 			}

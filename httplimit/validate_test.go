@@ -110,14 +110,14 @@ func TestEveryErrorHasItsPath(t *testing.T) {
 			"rules[1].limit_keys[1] must be a string (got a number)\n" +
 				"rules[1].x is an unknown field\n" +
 				"rules[1].name must not be empty\n" +
-				"rules[1].limit_keys[0] must be header: and a name of A-Z a-z 0-9 _ - " +
+				"rules[1].limit_keys[0] must be header:<name>, with a name of A-Z a-z 0-9 _ - " +
 				"(got \"header:\")\n" +
 				"rules[2].name must be unique (got \"ok\" again)\n" +
 				"rules[2].limit_keys[1] must be unique (got \"ip:address\" again)",
 		},
 		{
 			jsonRules("", jsonRule("a", `["jwt:a.b", "", "t\u00e4g"]`, 1, "")),
-			"rules[0].limit_keys[0] must be jwt: and a name of A-Z a-z 0-9 _ - (got \"jwt:a.b\")\n" +
+			"rules[0].limit_keys[0] must be jwt:<name>, with a name of A-Z a-z 0-9 _ - (got \"jwt:a.b\")\n" +
 				"rules[0].limit_keys[1] must be printable ASCII and not empty (got \"\")\n" +
 				"rules[0].limit_keys[2] must be printable ASCII and not empty (got \"täg\")",
 		},
@@ -126,7 +126,7 @@ func TestEveryErrorHasItsPath(t *testing.T) {
 				`"match": {"header:x": "", "query:": "1", "jwt:a": []}`)),
 			"rules[0].match[\"jwt:a\"] must be a string, number or boolean (got an array)\n" +
 				"rules[0].match[\"header:x\"] must not be empty, because an empty value counts as missing\n" +
-				"rules[0].match[\"query:\"] must be query: and a name of A-Z a-z 0-9 _ - (got \"query:\")",
+				"rules[0].match[\"query:\"] must be query:<name>, with a name of A-Z a-z 0-9 _ - (got \"query:\")",
 		},
 		{
 			jsonRules("", jsonRule("a", `["header:k", "header:K", "query:k", "query:K"]`, 1,
@@ -214,8 +214,8 @@ func TestEveryErrorHasItsPath(t *testing.T) {
 			sprintf(`{"policies": [{"id": "a", "spec": {"rules": [%s]}},
 			{"id": "b", "spec": {"rules": [%s]}}, {"id": "c", "spec": {"rules": [%[1]s]}}]}`,
 				jsonRule("r", "[]", 1, ""), jsonRule("a/r", "[]", 1, "")),
-			"policies[1].spec.rules[0].name must be another: " +
-				"clients would see \"a/r\", as for policies[0].spec.rules[0]",
+			"policies[1].spec.rules[0].name must be different: " +
+				"clients would see \"a/r\" for this rule and for policies[0].spec.rules[0]",
 		},
 	} {
 		p, err := ParsePolicy([]byte(c.policy))
@@ -252,8 +252,9 @@ func TestPoliciesBuiltInGoAreChecked(t *testing.T) {
 		`sets[1].id must be printable ASCII (got "a\n")`,
 		`sets[1].evaluation is 7`,
 		`sets[1].fallback_limit.algorithm_config.fixed_cost must be > 0`,
-		`sets[1].fallback_limit.limit_keys[0] has no extractor (got "ip:asn")`,
-		`client address: want 1 to 32 and 1 to 128 bits, got 32 and 129`,
+		`sets[1].fallback_limit.limit_keys[0] must be ip:address, header:<name>, query:<name>, ` +
+			`jwt:<claim> or a key that the application adds (got "ip:asn")`,
+		`client address: IPv4 and IPv6 bits are 32 and 129, want 1 to 32 and 1 to 128`,
 		`tb: WithMaxKeys is 0`,
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {

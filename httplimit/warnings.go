@@ -116,8 +116,8 @@ func (w *warner) costs(r *Rule, path string) {
 			"a valid cost")
 	}
 	if c.Min == 0 || c.Max == 0 {
-		w.add(field(path, "cost_source"), "lets clients that set the cost themselves set "+
-			"their limit, without min_cost and max_cost")
+		w.add(field(path, "cost_source"), "lets clients choose how many tokens a "+
+			"request takes: set both min_cost and max_cost")
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The numbers in the comments of this package and in DESIGN.md are of these benchmarks.
+// These benchmarks measure the numbers in the comments of this package and in DESIGN.md.
 
 func BenchmarkHash(b *testing.B) {
 	benchmarkHash(b, "string", "client-0000123")
@@ -30,7 +30,7 @@ func benchmarkHash[K comparable](b *testing.B, name string, key K) {
 	}
 }
 
-// BenchmarkMove replaces a small map of as many keys as it takes.
+// BenchmarkMove replaces a small map that has as many keys as it can get.
 func BenchmarkMove(b *testing.B) {
 	c := newCache[int](1<<20, false)
 	for k := range keysFor(mostBuckets) {
@@ -39,14 +39,14 @@ func BenchmarkMove(b *testing.B) {
 	for b.Loop() {
 		c.table.rebuild(c.table.spans[0], mostBuckets)
 	}
-	if err := c.whole(); err != nil {
+	if err := c.verify(); err != nil {
 		b.Error(err)
 	}
 	b.ReportMetric(float64(keysFor(mostBuckets)), "keys")
 }
 
-// BenchmarkCorrect makes room in a table whose values were all used since the order looked
-// at them: an insert corrects as many stamps as it ever does.
+// BenchmarkCorrect makes room in a table in which all stamps in the order are stale. So an insert
+// corrects as many stamps as its budget allows.
 func BenchmarkCorrect(b *testing.B) {
 	const keys, ahead = 50_000, 1 << 40
 	c := newCache[int](keys, false)
@@ -64,11 +64,11 @@ func BenchmarkCorrect(b *testing.B) {
 		now += ahead
 		before := c.items.stamps.Load()
 		b.StartTimer()
-		c.Insert(next, 0, 0, with(now))
+		c.Insert(next, 0, 0, setStamp(now))
 		next++
-		if n := c.items.stamps.Load() - before; n < maxLooksAtStake {
-			b.Fatalf("an insert looked at %d values, want %d", n, maxLooksAtStake)
+		if n := c.items.stamps.Load() - before; n < maxLooksToFind {
+			b.Fatalf("an insert read %d stamps, want at least %d", n, maxLooksToFind)
 		}
 	}
-	b.ReportMetric(maxLooksAtStake, "corrections")
+	b.ReportMetric(maxLooksToFind, "corrections")
 }

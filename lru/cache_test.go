@@ -6,20 +6,22 @@ import "sync/atomic"
 type item struct {
 	used  atomic.Uint64
 	dead  atomic.Bool
-	final atomic.Bool // it may have a successor
+	final atomic.Bool // the value may have a successor
 }
 
-// items are Values that count how often they are asked for a stamp, and down how many
-// were retired.
-type items struct{ stamps, live atomic.Int64 }
+// itemValues implements Values.
+type itemValues struct {
+	stamps atomic.Int64 // number of calls of Stamp
+	live   atomic.Int64 // a test counts it up, and Retire counts it down
+}
 
-func (v *items) Stamp(i *item) (stamp, state uint64, final bool) {
+func (v *itemValues) Stamp(i *item) (stamp, state uint64, final bool) {
 	v.stamps.Add(1)
 	u := i.used.Load()
 	return u, u, i.final.Load()
 }
 
-func (v *items) Retire(i *item, state, _ uint64) bool {
+func (v *itemValues) Retire(i *item, state, _ uint64) bool {
 	if i.used.Load() != state || !i.dead.CompareAndSwap(false, true) {
 		return false
 	}
@@ -27,10 +29,10 @@ func (v *items) Retire(i *item, state, _ uint64) bool {
 	return true
 }
 
-// cache is a map used as an LRU cache, with a clock that ticks once a call.
+// cache is a map that is used as an LRU cache. Its clock ticks with each call of use.
 type cache[K comparable] struct {
 	Map[K, item]
-	items items
+	items itemValues
 	now   uint64
 }
 
@@ -47,19 +49,19 @@ func (c *cache[K]) use(key K) (hit bool) {
 		i.used.Store(c.now)
 		return true
 	}
-	c.Insert(key, c.now, 0, with(c.now))
+	c.Insert(key, c.now, 0, setStamp(c.now))
 	return false
 }
 
-// with gives a value the stamp.
-func with(stamp uint64) func(*item) { return func(i *item) { i.used.Store(stamp) } }
+// setStamp returns a function that gives a value the stamp.
+func setStamp(stamp uint64) func(*item) { return func(i *item) { i.used.Store(stamp) } }
 
-// replace puts a copy of key's value in its place.
+// replace replaces key's value by one of the same stamp, and reports whether it did.
 func (c *cache[K]) replace(key K) bool {
 	old := c.Load(key)
 	old.final.Store(true)
-	return c.Replace(key, old, with(old.used.Load())) != nil
+	return c.Replace(key, old, setStamp(old.used.Load())) != nil
 }
 
-// whole returns an error if the table, the order and the counts do not agree.
-func (m *Map[K, V]) whole() error { return m.table.whole(&m.order) }
+// verify returns an error if the table, the order and the number of keys do not agree.
+func (m *Map[K, V]) verify() error { return m.table.verify(&m.order) }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestKeysAreCountedUnderContention(t *testing.T) {
+func TestInsertAndRemoveUnderContention(t *testing.T) {
 	for _, bound := range []int{1, 3} {
 		c := newCache[int](bound, false)
 		var wg sync.WaitGroup
@@ -25,7 +25,7 @@ func TestKeysAreCountedUnderContention(t *testing.T) {
 					}
 					c.Insert(k, uint64(i), 0, func(v *item) {
 						if n := c.items.live.Add(1); n > int64(bound) {
-							t.Errorf("%d values at a time, want at most %d", n, bound)
+							t.Errorf("%d values alive, want at most %d", n, bound)
 						}
 						v.used.Store(uint64(i))
 					})
@@ -33,7 +33,7 @@ func TestKeysAreCountedUnderContention(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if err := c.whole(); err != nil {
+		if err := c.verify(); err != nil {
 			t.Error(err)
 		}
 	}
@@ -55,7 +55,7 @@ func TestBoundHoldsAtEveryInstant(t *testing.T) {
 				} else {
 					c.Insert(k, now, 0, func(v *item) {
 						if n := c.items.live.Add(1); n > bound {
-							t.Errorf("%d values at a time, want at most %d", n, bound)
+							t.Errorf("%d values alive, want at most %d", n, bound)
 						}
 						v.used.Store(now)
 					})
@@ -67,7 +67,7 @@ func TestBoundHoldsAtEveryInstant(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if err := c.whole(); err != nil {
+	if err := c.verify(); err != nil {
 		t.Error(err)
 	}
 }

@@ -1,31 +1,33 @@
 package lru
 
 const (
-	// maxLooks is the most stale stamps that an insert corrects once it has found a value that
-	// has nothing to lose, and the most that it corrects to drop idle values.
-	maxLooks = 16
+	// maxLooksToImprove bounds the search for a lower stamp: an insert that has found a value with
+	// nothing to lose stops once it has corrected that many stale stamps in all. It is also the most
+	// stamps that an insert corrects to drop idle values.
+	maxLooksToImprove = 16
 
-	// maxLooksAtStake is the most stale stamps that an insert corrects before it has found such
-	// a value. So a value that has something to lose is evicted in its place only if more keys
-	// than that were used since the order looked at them. To correct that many takes 28 µs if
-	// they come in order (BenchmarkCorrect), and there is at most one correction for each use.
-	maxLooksAtStake = 1024
+	// maxLooksToFind is the most stale stamps that an insert corrects to find a value that has
+	// nothing to lose. So it misses such a value only if more keys than that were used since the
+	// order looked at them, or after a stamp decreased. 1,024 corrections take 28 µs if the stamps
+	// come in order (BenchmarkCorrect). Each use of a key causes at most one correction.
+	maxLooksToFind = 1024
 )
 
 // budget is the number of stale stamps that an insert may still correct.
 type budget struct {
-	certain int // once it has a value that has nothing to lose
-	atStake int // before
+	toImprove int // if it has a value that has nothing to lose
+	toFind    int // if it has none
 }
 
-// spend takes a correction from b and reports whether there was one left.
-func (b *budget) spend(certain bool) bool {
-	b.certain--
-	b.atStake--
-	if certain {
-		return b.certain >= 0
+// spend takes a correction from b and reports whether there was one left. found reports that the
+// insert has a value with nothing to lose.
+func (b *budget) spend(found bool) bool {
+	b.toImprove--
+	b.toFind--
+	if found {
+		return b.toImprove >= 0
 	}
-	return b.atStake >= 0
+	return b.toFind >= 0
 }
 
 // candidate is an entry that was taken out of the order, and the state of its value.
@@ -34,12 +36,12 @@ type candidate[V any] struct {
 	state uint64
 }
 
-// evict removes the key with the least stamp if that stamp is at most limit. Otherwise it
-// returns the stamp. The order must not be empty.
-func (m *Map[K, V]) evict(limit, now uint64, b *budget) (least uint64, ok bool) {
+// evict removes the key with the least stamp if that stamp is at most highest. It returns the stamp
+// and whether it removed the key. The order must not be empty.
+func (m *Map[K, V]) evict(highest, now uint64, b *budget) (least uint64, ok bool) {
 	for {
 		c := m.popLeast(now, b)
-		if c.stamp <= limit {
+		if c.stamp <= highest {
 			if m.retire(&c, now) {
 				return c.stamp, true
 			}
@@ -57,9 +59,10 @@ func (m *Map[K, V]) evict(limit, now uint64, b *budget) (least uint64, ok bool) 
 
 // popLeast takes the entry with the least stamp out of the order, which must not be empty.
 //
-// Stamps are read one after another, and only grow. So if the entry's stamp is the same when it
-// is read again, it was the least at that moment. Once the budget is spent, popLeast returns the
-// least of those that it has read.
+// Stamps are read one after another and, as a rule, only grow. So at the last read, the entry had
+// the least stamp of all, if its own stamp had not grown by then. evict checks that, by Retire
+// or refresh. Once the budget is spent, popLeast returns the entry with the least stamp that it
+// has read. The true stamp of another entry may then be lower.
 func (m *Map[K, V]) popLeast(now uint64, b *budget) candidate[V] {
 	best := m.popFirst()
 	for m.order.len() > 0 && m.order.first().before(&best.entry) && b.spend(best.stamp <= now) {
@@ -79,7 +82,8 @@ func (m *Map[K, V]) popFirst() candidate[V] {
 	return c
 }
 
-// refresh reads the stamp of c's value again. If the value was replaced, c gets the new one.
+// refresh reads the stamp of c's value again. If the value was replaced, c gets the value that
+// replaced it.
 func (m *Map[K, V]) refresh(c *candidate[V]) {
 	var final bool
 	if c.stamp, c.state, final = m.values.Stamp(c.value); final {

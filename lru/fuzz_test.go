@@ -6,16 +6,18 @@ import (
 	"testing"
 )
 
-// FuzzLRU makes a schedule of the bytes and runs it on a table, on golang-lru
-// where that has the same order, and on the exact table. The first byte is the bound, the
-// second the policy (bit 0: refuse; bit 1: stamps that lie ahead, as those of buckets do; the
-// rest: the age from which on a value is idle), and then there are two bytes a step: what to
-// do and how far the stamp lies ahead, and the key.
+// FuzzLRU runs a schedule on a table, on the exact map, and on golang-lru where that has the same
+// order. The bytes of a schedule are:
+//
+//   - the bound
+//   - the policy. Bit 0: refuse new keys. Bit 1: stamps lie ahead of now, like the stamps of
+//     buckets. The other bits: the age at which a value is idle.
+//   - two bytes for each step: the step and how far its stamp lies ahead, and the key.
 func FuzzLRU(f *testing.F) {
-	f.Fuzz(func(t *testing.T, schedule []byte) { run(t, schedule) })
+	f.Fuzz(func(t *testing.T, schedule []byte) { runSchedule(t, schedule) })
 }
 
-// The steps of a schedule. use is a look-up, and an insert if it misses.
+// The steps of a schedule. The step use is a look-up, and an insert if the key is not found.
 const (
 	use = iota
 	touch
@@ -29,43 +31,44 @@ const (
 
 const maxBound = 40
 
-func run(t *testing.T, schedule []byte) stats {
+// runSchedule runs a schedule and returns what it reached.
+func runSchedule(t *testing.T, schedule []byte) stats {
 	if len(schedule) < 2 {
 		return stats{}
 	}
 	bound, policy := 1+int(schedule[0])%maxBound, schedule[1]
 	refuse, ahead, age := policy&1 > 0, policy&2 > 0, uint64(policy/4)
-	d := newDuel(t, bound, refuse, age, policy == 0)
-	at := 2
+	c := newComparison(t, bound, refuse, age, policy == 0)
+	next := 2
 	defer func() {
 		if t.Failed() {
-			t.Logf("schedule %q", schedule[:at+2])
+			t.Logf("schedule %q", schedule[:next+2])
 		}
 	}()
-	for ; at+1 < len(schedule); at += 2 {
-		step, key := schedule[at]%steps, int(schedule[at+1])
-		d.now++
-		stamp := d.now
+	for ; next+1 < len(schedule); next += 2 {
+		step, key := schedule[next]%steps, int(schedule[next+1])
+		c.now++
+		stamp := c.now
 		if ahead {
-			stamp += uint64(schedule[at] / steps)
+			stamp += uint64(schedule[next] / steps)
 		}
 		switch {
 		case step == wait:
-			d.now += uint64(key)
+			c.now += uint64(key)
 		case step == remove:
-			d.remove(key)
+			c.remove(key)
 		case step == replace:
-			d.replace(key)
+			c.replace(key)
 		case step == full:
-			d.full()
-		case step == touch, step == use && d.has(key):
-			d.touch(key, stamp)
+			c.full()
+		case step == touch, step == use && c.has(key):
+			c.touch(key, stamp)
 		default:
-			d.insert(key, stamp)
+			c.insert(key, stamp)
 		}
-		d.agree()
+		c.compare()
 	}
-	return d.stats
+	return c.stats
 }
 
 func TestSameKeysAsExactLRU(t *testing.T) {
@@ -85,7 +88,7 @@ func TestSameKeysAsExactLRU(t *testing.T) {
 		policies := []byte{0, 0, 1, 2, 3, 40, 255, byte(rng.Uint32())}
 		schedule := []byte{byte(bound - 1), policies[rng.IntN(len(policies))]}
 		mix := mixes[rng.IntN(len(mixes))]
-		keys := bound + 1 // rare misses leave many stamps stale
+		keys := bound + 1 // few misses leave many stamps stale
 		if seed%2 == 0 {
 			keys += rng.IntN(bound)
 		}
@@ -94,12 +97,11 @@ func TestSameKeysAsExactLRU(t *testing.T) {
 			ahead := byte(rng.IntN(math.MaxUint8 / steps))
 			schedule = append(schedule, step+steps*ahead, byte(rng.IntN(keys)))
 		}
-		sum.add(run(t, schedule))
+		sum.add(runSchedule(t, schedule))
 	}
-	// Schedules that reach only half of what the table does prove little.
 	t.Logf("%+v", sum)
 	least := min(sum.evicted, sum.dropped, sum.refused, sum.full, sum.corrected, sum.inexact)
 	if least < schedules/10 {
-		t.Error("the schedules hardly reach one of the outcomes above")
+		t.Errorf("the schedules reach an outcome %d times, want at least %d", least, schedules/10)
 	}
 }

@@ -45,7 +45,7 @@ func (h *heap[V]) siftUp(i int, e entry[V]) {
 	*h.entry(i) = e
 }
 
-// siftDown frees an index for e, i or a descendant of it, and returns that index.
+// siftDown makes room for e at index i or at a descendant of i, and returns that index.
 func (h *heap[V]) siftDown(i int, e entry[V]) int {
 	for {
 		child := 2*i + 1

@@ -1,14 +1,15 @@
 // Package lru is a bounded concurrent map that evicts by stamp. Look-ups take no lock and write
-// nothing. Inserting and removing keys takes one lock, for which no look-up waits.
+// nothing. Insert, Remove, Len and Pause take the lock of the map, and Refuses takes it if it is
+// free. Load and Replace never wait for it.
 //
-// Each value reports a stamp, and the map evicts the value with the least. With the time of the
-// last access as the stamp, that is LRU; another stamp gives another order. One order holds all
-// keys by the stamps that it last read. A value whose stamp has grown since is moved back when
-// it comes to the front.
+// Each value has a stamp, which is a number. The map evicts the value with the least stamp. If the
+// stamp is the time of the last access, the map is an LRU cache. One order holds all keys by the
+// stamps that it last read. A value whose stamp has grown since is moved back when it comes to the
+// front.
 //
-// The keys are spread over many small concurrent maps. The keys of one of them at a time are
-// moved to larger ones, or to a fresh one, while look-ups go on in it. So no insert copies the
-// whole table. DESIGN.md §4 has the reasons and the proofs.
+// The keys are spread over many small concurrent maps. When one of them is full, its keys are
+// moved to other maps, while look-ups continue. So no insert copies the whole table. DESIGN.md §4
+// has the reasons and the proofs.
 package lru
 
 import (
@@ -17,16 +18,17 @@ import (
 	"sync/atomic"
 )
 
-// idleDrops is the most idle values that one insert drops. After a flood has gone idle, the
-// table therefore shrinks by up to fifteen keys with each key that comes.
+// idleDrops is the most idle values that one insert drops. So after a flood has gone idle, each
+// new key shrinks the table by up to fifteen keys.
 const idleDrops = 16
 
-// Values ranks and retires the values of a Map. The methods are called concurrently, some of
-// them under locks. They must neither call the map nor panic.
+// Values ranks and retires the values of a Map. The map calls the methods under its lock, one at
+// a time, while callers use the values. The methods must neither call the map nor panic.
 type Values[V any] interface {
-	// Stamp returns v's rank in the order of eviction, least first, and the state of v from
-	// which it was read. final reports that v may have been replaced: then it changes no more,
-	// except when it is retired. A value whose stamp decreases may be evicted too late.
+	// Stamp returns the stamp of v, and the state from which it read the stamp. The map only hands
+	// the state to Retire. The least stamp is evicted first. A value whose stamp decreases may be
+	// evicted too late. final reports that v may have been replaced. A final value changes no
+	// more, except when it is retired.
 	Stamp(v *V) (stamp, state uint64, final bool)
 	// Retire ends v for good if its state is still the given one, and reports whether it did.
 	// now is as in Insert.
@@ -35,16 +37,17 @@ type Values[V any] interface {
 
 // Map is a map of a bounded number of keys. Init makes it ready for use. It must not be copied.
 //
-// A value lies in front of its key, in one allocation of the map. K must not contain
-// interfaces, whose values cannot be copied. V must not contain pointers. A key takes about 75
-// bytes, its own size, and the size of its value. The map does not bound the length of a key.
+// The map allocates a value and its key together; see node. K must not contain interfaces, whose
+// values cannot be copied. V must not contain pointers, because the allocation with a string key
+// has none. A key takes about 75 bytes, its own size, and the size of its value. The map does not
+// bound the length of a key.
 type Map[K comparable, V any] struct {
-	table     table[K, V]
-	values    Values[V]
-	refuseNew bool
-	fullUntil atomic.Uint64 // see publish
+	table       table[K, V]
+	values      Values[V]
+	refuseNew   bool
+	refuseUntil atomic.Uint64 // see publish
 
-	mu    sync.Mutex // held to insert and to remove keys
+	mu    sync.Mutex // guards order, max and table, except its look-ups and replacements
 	order order[V]
 	max   int
 }
@@ -70,23 +73,25 @@ func (m *Map[K, V]) Len() (n int) {
 	return n
 }
 
-// Pause calls f with the number of keys. No key is inserted, evicted or removed meanwhile.
+// Pause calls f with the number of keys, under the lock. No key is inserted, evicted or removed
+// meanwhile. f must not call the map.
 func (m *Map[K, V]) Pause(f func(keys int)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	f(m.table.keys)
 }
 
-// Full reports whether Insert would refuse a new key at now. If so, until is the least stamp:
-// the now at which there will be room. Full never waits. While another goroutine holds the
-// lock, it returns what the last insert saw, which may be less.
-func (m *Map[K, V]) Full(now uint64) (until uint64, full bool) {
-	if until = m.fullUntil.Load(); until > 0 && m.mu.TryLock() {
+// Refuses reports in full whether Insert would refuse a new key at now. If so, until is the least
+// stamp: from then on there is room. Refuses never waits, but inserts may wait for it. While
+// another goroutine holds the lock, Refuses answers from the stamp that was last published. Then
+// until may be too low, and full may be false although Insert would refuse the key.
+func (m *Map[K, V]) Refuses(now uint64) (until uint64, refuses bool) {
+	if until = m.refuseUntil.Load(); until > 0 && m.mu.TryLock() {
 		defer m.mu.Unlock()
 		if m.table.keys < m.max { // since the load
 			return 0, false
 		}
-		b := budget{certain: maxLooks, atStake: maxLooksAtStake}
+		b := budget{toImprove: maxLooksToImprove, toFind: maxLooksToFind}
 		c := m.popLeast(now, &b)
 		m.order.put(c.entry)
 		m.publish()
@@ -102,17 +107,20 @@ type Outcome int
 const (
 	Inserted Outcome = iota
 	Found            // the key is already in the map
-	Refused          // no value may be evicted before the instant that Insert returns
+	Refused          // the map is full, and no value may be evicted yet
 )
 
-// Insert adds a copy of key, unless the map has it, and a value that set makes ready. It first
-// drops up to 16 values with stamps at or below idle. If the map is full, it then evicts the
-// value with the least stamp. A value whose stamp is at most now has nothing to lose; Insert
-// looks longer for such a value before it evicts another one. It passes now on to Retire.
+// Insert adds a copy of key and a value that set initializes, unless the map has the key. It first
+// drops up to 16 values whose stamp is at most idle. If the map is then full, it evicts the value
+// with the least stamp, or refuses the key.
 //
-// All this, set included, happens under the lock. If the outcome is Refused, until is the least
-// stamp: the now at which there will be room. Insert panics if key does not equal itself, like a
-// NaN.
+// now is the time of the call. A value whose stamp is at most now has nothing to lose. To find
+// one, Insert corrects stale stamps. It stops once it has found one and made at least 16
+// corrections, and in any case after 1,024. It passes now to Retire.
+//
+// set is called under the lock. v is nil unless the outcome is Inserted. If the outcome is
+// Refused, until is the least stamp: from then on there is room. Insert panics if key does not
+// equal itself, as a NaN does not.
 func (m *Map[K, V]) Insert(
 	key K, now, idle uint64, set func(*V),
 ) (v *V, until uint64, outcome Outcome) {
@@ -147,10 +155,10 @@ func (m *Map[K, V]) Insert(
 }
 
 func (m *Map[K, V]) dropIdle(now, idle uint64) {
-	b := budget{certain: maxLooks, atStake: maxLooks}
+	b := budget{toImprove: maxLooksToImprove, toFind: maxLooksToImprove}
 	for i := 0; i < idleDrops && m.order.len() > 0 && m.order.first().stamp <= idle; i++ {
 		if m.refuseNew {
-			m.fullUntil.Store(0) // before a key is gone, not after
+			m.refuseUntil.Store(0) // first, so that Refuses never refuses a key while there is room
 		}
 		if _, ok := m.evict(idle, now, &b); !ok {
 			break
@@ -164,22 +172,22 @@ func (m *Map[K, V]) makeRoom(now uint64) (least uint64, ok bool) {
 	if m.refuseNew {
 		limit = now
 	}
-	b := budget{certain: maxLooks, atStake: maxLooksAtStake}
+	b := budget{toImprove: maxLooksToImprove, toFind: maxLooksToFind}
 	if least, ok = m.evict(limit, now, &b); !ok {
 		m.publish()
 	}
 	return least, ok
 }
 
-// publish sets fullUntil for callers of Full that do not get the lock: 0 if there is room, or
-// else the least stamp in the order, which no value's stamp is below.
+// publish sets refuseUntil for callers of Refuses that do not get the lock: to 0 if there is
+// room, or else to the least stamp in the order. Without refuseNew it does nothing.
 func (m *Map[K, V]) publish() {
 	switch {
 	case !m.refuseNew:
 	case m.table.keys < m.max:
-		m.fullUntil.Store(0)
+		m.refuseUntil.Store(0)
 	default:
-		m.fullUntil.Store(m.order.first().stamp)
+		m.refuseUntil.Store(m.order.first().stamp)
 	}
 }
 
@@ -195,14 +203,14 @@ func (m *Map[K, V]) Replace(key K, old *V, set func(*V)) *V {
 	return next
 }
 
-// Remove removes key. It calls retire with the key's value, which retire must end whatever its
-// state is. If retire panics, so does Remove, and the key stays. Remove takes time linear in the
-// number of keys, and inserts wait for it.
+// Remove removes key. It calls retire with the key's value, and retire must end that value
+// whatever its state is. If retire panics, so does Remove, and the key stays. Remove takes time
+// linear in the number of keys, and inserts wait for it.
 func (m *Map[K, V]) Remove(key K, retire func(v *V)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.refuseNew {
-		m.fullUntil.Store(0) // before the key is gone, not after
+		m.refuseUntil.Store(0) // before the key is gone, not after
 		defer m.publish()
 	}
 	var failure any

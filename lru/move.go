@@ -1,6 +1,6 @@
 package lru
 
-// move is the way of a small map's keys to one or two other small maps.
+// move is a move of the keys of one small map to one or two others.
 type move[V any] struct {
 	from   *smallMap[V]
 	to     [2]*smallMap[V] // for the slots below middle, and for the others
@@ -14,8 +14,8 @@ func (m *move[V]) target(slot int) *smallMap[V] {
 	return m.to[1]
 }
 
-// grow replaces a crowded small map, by two for half of its slots each or by one of twice the
-// size.
+// grow replaces a small map by one of twice the size. If it has mostBuckets and several slots,
+// grow replaces it by two instead, with half of its slots each.
 func (t *table[K, V]) grow(s *span) {
 	if s.buckets < mostBuckets || s.to-s.from == 1 {
 		t.rebuild(s, 2*s.buckets)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// An insert that moves keys is stopped half-way. Look-ups and replacements do not notice.
+// An insert is stopped while it moves keys. Look-ups and replacements must succeed meanwhile.
 func TestHitsDoNotWaitForAMove(t *testing.T) {
 	const keys = 5000
 	for _, divide := range []bool{false, true} {
@@ -17,22 +17,22 @@ func TestHitsDoNotWaitForAMove(t *testing.T) {
 		}
 		tbl := &c.table
 		old := tbl.spans[0]
-		g := &move[item]{from: tbl.slots[0].Load(), middle: len(tbl.slots) / 2}
-		g.to = [2]*smallMap[item]{newSmallMap[item](mostBuckets), newSmallMap[item](mostBuckets)}
+		m := &move[item]{from: tbl.slots[0].Load(), middle: len(tbl.slots) / 2}
+		m.to = [2]*smallMap[item]{newSmallMap[item](mostBuckets), newSmallMap[item](mostBuckets)}
 		if !divide {
-			g.to[1] = g.to[0]
+			m.to[1] = m.to[0]
 		}
-		tbl.moving.Store(g)
+		tbl.moving.Store(m)
 		moved := 0
-		g.from.Range(func(at uint64, v *item) bool {
-			g.target(tbl.slot(at)).Store(at, v)
-			if moved%3 > 0 { // one in three is stored, and not removed yet
-				g.from.Delete(at)
+		m.from.Range(func(hash uint64, v *item) bool {
+			m.target(tbl.slot(hash)).Store(hash, v)
+			if moved%3 > 0 { // one in three is in both maps
+				m.from.Delete(hash)
 			}
 			moved++
 			return moved < keys/2
 		})
-		c.mu.Lock() // the insert has it
+		c.mu.Lock() // the insert holds it
 		for range 2 {
 			for k := range keys {
 				before := c.Load(k)
@@ -50,28 +50,28 @@ func TestHitsDoNotWaitForAMove(t *testing.T) {
 		for k := range values {
 			values[k] = c.Load(k)
 		}
-		tbl.moveKeys(g) // goes on
+		tbl.moveKeys(m) // the insert goes on
 		if divide {
-			low := &span{from: 0, to: g.middle, buckets: mostBuckets, keys: g.to[0].Size()}
-			high := &span{from: g.middle, to: old.to, buckets: mostBuckets, keys: g.to[1].Size()}
+			low := &span{from: 0, to: m.middle, buckets: mostBuckets, keys: m.to[0].Size()}
+			high := &span{from: m.middle, to: old.to, buckets: mostBuckets, keys: m.to[1].Size()}
 			tbl.maps++
-			tbl.finish(g, low, high)
+			tbl.finish(m, low, high)
 		} else {
-			tbl.finish(g, &span{from: 0, to: old.to, buckets: mostBuckets, keys: keys})
+			tbl.finish(m, &span{from: 0, to: old.to, buckets: mostBuckets, keys: keys})
 		}
-		if err := c.whole(); err != nil {
+		if err := c.verify(); err != nil {
 			t.Fatal(err)
 		}
 		for k, want := range values {
 			if v := c.Load(k); v != want {
-				t.Fatalf("key %d has another value than before", k)
+				t.Fatalf("key %d has another value after the move", k)
 			}
 		}
 	}
 }
 
-// While keys come and go, and small maps with them, those that are used stay and are found
-// at every instant; and of two callers that replace a value one succeeds.
+// Keys come and go, and small maps with them. The pinned keys stay and are found at every instant.
+// If two callers replace one value, only one succeeds.
 func TestKeysAreFoundWhileOthersComeAndGo(t *testing.T) {
 	const pinned, always = 500, 1 << 40
 	churn := 300_000
@@ -80,11 +80,11 @@ func TestKeysAreFoundWhileOthersComeAndGo(t *testing.T) {
 	}
 	c := newCache[int](50_000, false)
 	for k := range pinned {
-		c.Insert(k, 0, 0, with(always))
+		c.Insert(k, 0, 0, setStamp(always))
 	}
 	var done atomic.Bool
 	var wg sync.WaitGroup
-	var replaced, lost atomic.Int64
+	var replaced, tooLate atomic.Int64
 	for g := range 3 {
 		wg.Go(func() {
 			rng := rand.New(rand.NewPCG(uint64(g), 9))
@@ -97,35 +97,35 @@ func TestKeysAreFoundWhileOthersComeAndGo(t *testing.T) {
 				}
 				if rng.IntN(4) == 0 {
 					v.final.Store(true)
-					if c.Replace(k, v, with(always)) != nil {
+					if c.Replace(k, v, setStamp(always)) != nil {
 						if v.dead.Swap(true) {
 							t.Errorf("key %d: a value was replaced twice", k)
 						}
 						replaced.Add(1)
 					} else {
-						lost.Add(1)
+						tooLate.Add(1)
 					}
 				}
 			}
 		})
 	}
 	for i := range churn {
-		c.Insert(pinned+i, uint64(i), 0, with(uint64(i)))
-		if i%1000 == 999 { // all go, and the maps shrink
+		c.Insert(pinned+i, uint64(i), 0, setStamp(uint64(i)))
+		if i%1000 == 999 { // drops all keys but the pinned ones, so the small maps shrink
 			for range 60 {
-				c.Insert(-i, uint64(i), uint64(i), with(uint64(i)))
+				c.Insert(-i, uint64(i), uint64(i), setStamp(uint64(i)))
 				c.Remove(-i, func(*item) {})
 			}
 		}
 	}
-	for lost.Load() < 10 && !t.Failed() { // until they have collided
-		c.Insert(-churn-1, 0, 0, with(0))
+	for tooLate.Load() < 10 && !t.Failed() { // until enough callers have collided
+		c.Insert(-churn-1, 0, 0, setStamp(0))
 		c.Remove(-churn-1, func(*item) {})
 	}
 	done.Store(true)
 	wg.Wait()
-	if err := c.whole(); err != nil {
+	if err := c.verify(); err != nil {
 		t.Error(err)
 	}
-	t.Logf("%d replaced, %d times another was first", replaced.Load(), lost.Load())
+	t.Logf("%d values replaced; %d times another caller was first", replaced.Load(), tooLate.Load())
 }

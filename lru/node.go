@@ -9,8 +9,8 @@ import (
 	"unsafe"
 )
 
-// node is a value and its key in one allocation. So a caller that compares the key has the value
-// in the same cache line, and a value leads to its key.
+// node is a value and its key in one allocation. So the comparison of a key loads the value, too,
+// and a value leads to its key.
 //
 // A string key is not in a node: its length and its bytes follow the value, in an allocation
 // without pointers.
@@ -19,8 +19,8 @@ type node[K comparable, V any] struct {
 	key   K
 }
 
-// longText is the length byte of a string key that is as long or longer. The length follows in
-// eight bytes.
+// longText is the length byte of a string key of 255 bytes or more. The length itself follows in
+// eight bytes. A shorter key has its length in the length byte.
 const longText = 255
 
 // nodes makes values with their keys, and reads the keys.
@@ -69,7 +69,7 @@ func (n *nodes[K, V]) newValue(key K) *V {
 	return (*V)(unsafe.Pointer(&words[0]))
 }
 
-// keyOf returns the key of v. It is valid as long as v is.
+// keyOf returns the key of v, without a copy.
 func (n *nodes[K, V]) keyOf(v *V) K {
 	if n.isText {
 		text := textOf(v)

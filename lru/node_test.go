@@ -8,48 +8,48 @@ import (
 	"unsafe"
 )
 
-func TestTextLiesBehindItsValue(t *testing.T) {
+func TestTextFollowsItsValue(t *testing.T) {
 	n := newNodes[string, item]()
 	for _, length := range []int{
 		0, 1, 7, 8, 9, 13, 14, 15, 16, 100, 253, 254, 255, 256, 257, 1 << 20,
 	} {
 		want := strings.Repeat("k", length)
 		v := n.newValue(want)
-		v.used.Store(1<<64 - 1) // must not reach the key
+		v.used.Store(1<<64 - 1) // must not overwrite the key
 		v.dead.Store(true)
 		got := n.keyOf(v)
 		if got != want || !n.hasKey(v, want) {
 			t.Fatalf("%d bytes: got %q", length, got)
 		}
 		if n.hasKey(v, want+"k") || length > 0 && n.hasKey(v, want[1:]+"x") {
-			t.Fatalf("%d bytes: another key is taken for it", length)
+			t.Fatalf("%d bytes: hasKey reports another key", length)
 		}
 		header := uintptr(1)
 		if length >= longText {
 			header = 9
 		}
-		behind := address(got) - uintptr(unsafe.Pointer(v))
-		if length > 0 && behind != unsafe.Sizeof(*v)+header {
-			t.Errorf("%d bytes: the key is %d bytes behind the value's start", length, behind)
+		offset := address(got) - uintptr(unsafe.Pointer(v))
+		if want := unsafe.Sizeof(*v) + header; length > 0 && offset != want {
+			t.Errorf("%d bytes: the key is at offset %d, want %d", length, offset, want)
 		}
 	}
 }
 
-// words are a value of two words, as a bucket is.
+// words is a value of two words, like a cell of tb/cas.
 type words [2]uint64
 
-func TestTextTakesNoMoreThanItNeeds(t *testing.T) {
+func TestValueAndTextFillTheirAllocation(t *testing.T) {
 	const keys = 10_000
 	var before, after runtime.MemStats
 	var kept [keys]*words
 	n := newNodes[string, words]()
 	runtime.ReadMemStats(&before)
 	for i := range kept {
-		kept[i] = n.newValue("198.51.100.195x") // 15 bytes, and their length
+		kept[i] = n.newValue("198.51.100.195x") // 15 bytes and the length byte
 	}
 	runtime.ReadMemStats(&after)
 	runtime.KeepAlive(&kept)
-	if n := (after.TotalAlloc - before.TotalAlloc) / keys; n < 32 || n > 40 { // others take little
+	if n := (after.TotalAlloc - before.TotalAlloc) / keys; n < 32 || n > 40 { // and a little more
 		t.Errorf("a value of 16 bytes and a key of 15 take %d bytes, want 32", n)
 	}
 }
@@ -61,18 +61,20 @@ func TestKeysShareNoMemoryWithTheCaller(t *testing.T) {
 		parts [2]string
 		n     int
 	}
-	copies(t, func(s string) string { return s })
-	copies(t, func(s string) name { return name(s) })
-	copies(t, func(s string) route { return route{s[:3], [2]string{s[3:5], s[5:]}, 7} })
-	copies(t, func(s string) [3]string { return [3]string{s, s[1:], s[2:]} })
-	copies(t, func(s string) struct{ r [1]route } { return struct{ r [1]route }{[1]route{{host: s}}} })
+	checkCopied(t, func(s string) string { return s })
+	checkCopied(t, func(s string) name { return name(s) })
+	checkCopied(t, func(s string) route { return route{s[:3], [2]string{s[3:5], s[5:]}, 7} })
+	checkCopied(t, func(s string) [3]string { return [3]string{s, s[1:], s[2:]} })
+	checkCopied(t, func(s string) struct{ r [1]route } {
+		return struct{ r [1]route }{[1]route{{host: s}}}
+	})
 	if n := len(newNodes[netip.Addr, item]().strings); n != 0 {
-		t.Errorf("%d strings in a netip.Addr", n)
+		t.Errorf("%d strings in a netip.Addr, want 0", n)
 	}
 }
 
-// copies makes a table with a key in a buffer, and has the buffer change.
-func copies[K comparable](t *testing.T, key func(string) K) {
+// checkCopied inserts a key that lies in a buffer, and changes the buffer.
+func checkCopied[K comparable](t *testing.T, key func(string) K) {
 	t.Helper()
 	buffer := []byte("0123456789")
 	text := unsafe.String(&buffer[0], len(buffer))
@@ -90,9 +92,10 @@ func copies[K comparable](t *testing.T, key func(string) K) {
 	}
 	c.use(key(strings.Clone("1111111111")))
 	c.use(key(strings.Clone("2222222222")))
-	if err := c.whole(); err != nil || c.Load(before) != nil {
-		t.Errorf("%T: not evicted, or %v", before, err)
+	if err := c.verify(); err != nil || c.Load(before) != nil {
+		t.Errorf("%T: evicted: %v; %v", before, c.Load(before) == nil, err)
 	}
 }
 
+// address returns the address of the bytes of s.
 func address(s string) uintptr { return uintptr(unsafe.Pointer(unsafe.StringData(s))) }

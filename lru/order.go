@@ -1,11 +1,11 @@
 package lru
 
-// entry is one key in the order of eviction: by stamp as last read, first inserted first among
-// equals.
+// entry is one key in the order of eviction. Entries are ordered by the stamp that was last read
+// and, if stamps are equal, by the insertion.
 type entry[V any] struct {
 	stamp    uint64
 	sequence uint64
-	value    *V // the key's value, or one that was replaced by it
+	value    *V // the key's value, or a predecessor of it
 }
 
 func (a *entry[V]) before(b *entry[V]) bool {

@@ -5,12 +5,12 @@ import (
 	"testing"
 )
 
-func TestOrderLetsGoOfWhatWasPopped(t *testing.T) {
+func TestOrderKeepsNoPoppedEntry(t *testing.T) {
 	var o order[int]
 	for i := range 10 * chunkEntries {
 		o.add(uint64(i), new(int))
 	}
-	for range 3 { // and three in the heap
+	for range 3 { // these go to the heap
 		o.add(0, new(int))
 	}
 	chunks := o.sorted.chunks
@@ -36,45 +36,45 @@ func TestOrderIsAPriorityQueue(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))
 	for round := range 200 {
 		var o order[int]
-		there := map[int]bool{}
+		remaining := map[int]bool{}
 		for i := range 500 {
 			stamp := rng.Uint64N(20)
 			if round%2 == 0 {
-				stamp += uint64(i / 3) // most of them in order
+				stamp += uint64(i / 3) // most entries come in order
 			}
 			o.add(stamp, &i)
-			there[i] = true
+			remaining[i] = true
 			switch rng.IntN(4) {
 			case 0:
-				delete(there, *o.pop().value)
+				delete(remaining, *o.pop().value)
 			case 1:
 				key := rng.IntN(i + 1)
-				if got := o.remove(func(v *int) bool { return *v == key }); got != there[key] {
-					t.Fatalf("removed %d: %v, want %v", key, got, there[key])
+				if got := o.remove(func(v *int) bool { return *v == key }); got != remaining[key] {
+					t.Fatalf("removed %d: %v, want %v", key, got, remaining[key])
 				}
-				delete(there, key)
+				delete(remaining, key)
 			}
 		}
 		last := entry[int]{}
 		for o.len() > 0 {
 			next := o.pop()
-			if next.before(&last) || !there[*next.value] {
+			if next.before(&last) || !remaining[*next.value] {
 				t.Fatalf("%+v came after %+v", next, last)
 			}
-			delete(there, *next.value)
+			delete(remaining, *next.value)
 			last = next
 		}
-		if len(there) > 0 {
-			t.Fatalf("%d entries got lost", len(there))
+		if len(remaining) > 0 {
+			t.Fatalf("%d entries were not popped", len(remaining))
 		}
 	}
 }
 
-// The heap has as many chunks as its entries need, and at most one to spare, which keeps it
-// from letting go of one and allocating it anew over and over.
+// The heap has as many chunks as its entries need, and at most one spare chunk. Without the spare
+// chunk, a push and a remove around the end of a chunk would allocate and free it each time.
 func TestHeapGrowsAndShrinksByTheChunk(t *testing.T) {
 	var h heap[int]
-	fits := func() {
+	checkChunks := func() {
 		t.Helper()
 		needed := (h.n + chunkEntries - 1) / chunkEntries
 		if got := len(h.chunks); got < needed || got > needed+1 {
@@ -83,11 +83,11 @@ func TestHeapGrowsAndShrinksByTheChunk(t *testing.T) {
 	}
 	for i := range 20 * chunkEntries {
 		h.push(entry[int]{stamp: uint64(i)})
-		fits()
+		checkChunks()
 	}
 	for h.n > 0 {
 		h.remove(h.n / 2)
-		fits()
+		checkChunks()
 	}
 	h.push(entry[int]{})
 	chunks := testing.AllocsPerRun(100, func() {
@@ -99,6 +99,6 @@ func TestHeapGrowsAndShrinksByTheChunk(t *testing.T) {
 		}
 	})
 	if chunks > 0 {
-		t.Errorf("%v allocations on the edge of a chunk, want none", chunks)
+		t.Errorf("%v allocations around the end of a chunk, want 0", chunks)
 	}
 }

@@ -6,8 +6,8 @@ const chunkEntries = 128
 
 type chunk[V any] [chunkEntries]entry[V]
 
-// queue is a first-in-first-out queue in chunks. Unlike a slice it has no slack and is never
-// copied.
+// queue is a first-in-first-out queue in chunks. Unlike a slice it has little slack, and its
+// entries are never copied.
 type queue[V any] struct {
 	chunks     []*chunk[V]
 	spare      *chunk[V]

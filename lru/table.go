@@ -8,8 +8,11 @@ import (
 	"github.com/puzpuzpuz/xsync/v3"
 )
 
+// The table is a directory of small maps, which are xsync maps. A slot of the directory is a range
+// of hashes, and a small map serves one slot or several. A bucket is a hash bucket here. It has
+// five entries. A small map has a fixed number of root buckets, and chains more to full ones.
 const (
-	// leastBuckets is the number of root buckets, of five entries each, of the first small map.
+	// leastBuckets is the number of root buckets of the first small map.
 	leastBuckets = 32
 
 	// mostBuckets is the number of root buckets from which on a small map is divided rather than
@@ -24,18 +27,18 @@ const (
 	// are larger instead.
 	maxSlots = 1 << 16
 
-	// rebuildTurns is the number of times that all keys are exchanged until every small map was
-	// replaced by a fresh one, in turn. xsync never frees the buckets that it has chained to full
-	// ones; on average they are 8 % of the memory then.
+	// rebuildTurns is the number of times that inserts replace all keys while every small map is
+	// rebuilt once. xsync never frees the buckets that it has chained to full ones. With 8 turns
+	// they take 8 % more memory on average (DESIGN.md §4).
 	rebuildTurns = 8
 )
 
 // smallMap maps the hash of a key to its value.
 type smallMap[V any] = xsync.MapOf[uint64, *V]
 
-// table is an unbounded concurrent map. It consists of small maps, each for a span of slots of
-// a directory that never changes its size. load and replace take no lock of the table and may be
-// called concurrently. The lock of the Map guards the other methods.
+// table is a concurrent map without a bound of its own. It consists of small maps, each for a
+// span of slots of a directory that never changes its size. load and replace may be called
+// concurrently. The lock of the Map guards the other methods.
 //
 // A small map never grows by itself, because it gets no more keys than fit. Instead its keys are
 // moved to other maps, one after another; see move.
@@ -63,9 +66,9 @@ type span struct {
 	keys     int
 }
 
-// keysFor returns the most keys that a small map with the given number of root buckets gets.
-// From 3.75 keys a bucket on it would grow by itself. Two slots' worth of keys must be more than
-// fit, so that each slot has a map of its own before the table is full.
+// keysFor returns the most keys that a small map with the given number of root buckets gets. Such
+// a map would grow by itself from 3.75 keys a bucket on. keysFor(mostBuckets) must be below two
+// slots of keys, so that each slot has a map of its own before the table is full.
 func keysFor(buckets int) int { return buckets * 17 / 5 }
 
 // bucketsFor returns the number of root buckets for a number of keys, with some to spare.
@@ -77,8 +80,8 @@ func bucketsFor(keys int) int {
 	return buckets
 }
 
-// crowded and sparse report whether a small map must be replaced by larger ones, or by a smaller
-// one.
+// crowded reports whether a small map must be replaced by a larger one or by two, and sparse
+// whether by a smaller one.
 func (s *span) crowded() bool { return s.keys >= keysFor(s.buckets) }
 func (s *span) sparse() bool  { return s.buckets > leastBuckets && s.keys < s.buckets/4 }
 
@@ -132,9 +135,9 @@ func (t *table[K, V]) load(key K) *V {
 // probe returns the value of key and the hash under which it is stored, or nil and the hash
 // under which key can be stored.
 //
-// It is very unlikely that two keys have the same hash, and it must do no harm. The second key
-// is stored under nextHash. The first hash is recorded for ever, so that probe finds the second
-// key even when the first one has left.
+// Two keys hardly ever have the same hash. If they do, the second key is stored under nextHash of
+// the hash, and the hash stays in collided, so that probe finds the second key even after the
+// first was removed.
 func (t *table[K, V]) probe(hash uint64, key K) (v *V, stored uint64) {
 	free := false
 	for ; ; hash = nextHash(hash) {
@@ -159,7 +162,7 @@ func (t *table[K, V]) hasCollided(hash uint64) bool {
 	return all != nil && (*all)[hash]
 }
 
-// recordCollision records that a key is stored under nextHash(hash).
+// recordCollision records that look-ups of hash must go on to nextHash(hash).
 func (t *table[K, V]) recordCollision(hash uint64) {
 	if t.hasCollided(hash) {
 		return
@@ -172,11 +175,11 @@ func (t *table[K, V]) recordCollision(hash uint64) {
 	t.collided.Store(&all)
 }
 
-// find returns the value that is stored under hash and its small map, or nil.
+// find returns the small map that has the hash and the value stored under it, or nil and nil.
 //
-// While keys are moved, a key is in the old map or in the new one, and a search in this order
-// does not miss it. If the map that was searched has left its slot since, the search starts
-// over.
+// While keys are moved, a key is in the old map, in the new one, or in both. A search of the old
+// map and then of the new one does not miss it. If the map that was searched has left its slot
+// since, the search starts over.
 func (t *table[K, V]) find(hash uint64) (*smallMap[V], *V) {
 	slot := t.slot(hash)
 	for m := t.slots[slot].Load(); ; {
@@ -216,9 +219,10 @@ func (t *table[K, V]) store(hash, stored uint64, v *V) {
 	}
 }
 
-// remove removes key, which is in the table, if retire agrees. It calls retire with the key's
-// value, in the critical section of a small map that removes the key: retire must not panic. It
-// returns the value, or nil if key was not removed.
+// remove removes key if retire agrees. It calls retire with the value that is stored under the
+// hash of key, in the critical section of the small map that removes it. That value may have
+// another key, if key is not in the table. retire must not panic. remove returns the value, or
+// nil if key was not removed.
 func (t *table[K, V]) remove(key K, retire func(*V) bool) (removed *V) {
 	stored := t.hasher.hash(key)
 	if t.collided.Load() != nil {

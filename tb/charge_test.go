@@ -9,15 +9,15 @@ import (
 
 var errDown = errors.New("the store is down")
 
-// scripted is a charge that answers what it is told to, and notes that it was asked.
+// scripted is a charge with given answers. It records the calls that it gets.
 type scripted struct {
 	name        string
 	check, take any // a Decision or an error
 	log         *[]string
 }
 
-func (c scripted) answer(what string, a any) (Decision, error) {
-	*c.log = append(*c.log, what+" "+c.name)
+func (c scripted) answer(method string, a any) (Decision, error) {
+	*c.log = append(*c.log, method+" "+c.name)
 	if err, ok := a.(error); ok {
 		return Decision{}, err
 	}
@@ -28,9 +28,9 @@ func (c scripted) Check(time.Time) (Decision, error) { return c.answer("check", 
 func (c scripted) Take(time.Time) (Decision, error)  { return c.answer("take", c.take) }
 func (c scripted) Undo()                             { *c.log = append(*c.log, "undo "+c.name) }
 
-func TestTakeAllStepByStep(t *testing.T) {
-	yes := func(left int) Decision { return Decision{Allowed: true, Remaining: left} }
-	no := Decision{RetryAfter: time.Second}
+func TestTakeAllChecksAllThenTakesOrUndoes(t *testing.T) {
+	granted := func(left int) Decision { return Decision{Allowed: true, Remaining: left} }
+	refused := Decision{RetryAfter: time.Second}
 	for _, tt := range []struct {
 		name      string
 		charges   []scripted
@@ -41,48 +41,50 @@ func TestTakeAllStepByStep(t *testing.T) {
 	}{
 		{
 			name:      "one",
-			charges:   []scripted{{name: "a", take: yes(1)}},
+			charges:   []scripted{{name: "a", take: granted(1)}},
 			steps:     []string{"take a"},
-			decisions: []Decision{yes(1)}, allowed: true,
+			decisions: []Decision{granted(1)}, allowed: true,
 		}, {
-			name:      "one that is refused",
-			charges:   []scripted{{name: "a", take: no}},
+			name:      "one, refused",
+			charges:   []scripted{{name: "a", take: refused}},
 			steps:     []string{"take a"},
-			decisions: []Decision{no},
+			decisions: []Decision{refused},
 		}, {
 			name: "two",
 			charges: []scripted{
-				{name: "a", check: yes(2), take: yes(1)}, {name: "b", check: yes(4), take: yes(3)},
+				{name: "a", check: granted(2), take: granted(1)},
+				{name: "b", check: granted(4), take: granted(3)},
 			},
 			steps:     []string{"check a", "check b", "take a", "take b"},
-			decisions: []Decision{yes(1), yes(3)}, allowed: true,
+			decisions: []Decision{granted(1), granted(3)}, allowed: true,
 		}, {
-			name:      "the first is empty",
-			charges:   []scripted{{name: "a", check: no}, {name: "b", check: yes(4)}},
+			name:      "check of the first refuses",
+			charges:   []scripted{{name: "a", check: refused}, {name: "b", check: granted(4)}},
 			steps:     []string{"check a", "check b"},
-			decisions: []Decision{no, yes(4)},
+			decisions: []Decision{refused, granted(4)},
 		}, {
-			name: "the third is emptied",
+			name: "take of the third refuses",
 			charges: []scripted{
-				{name: "a", check: yes(2), take: yes(1)}, {name: "b", check: yes(4), take: yes(3)},
-				{name: "c", check: yes(6), take: no}, {name: "d", check: yes(8)},
+				{name: "a", check: granted(2), take: granted(1)},
+				{name: "b", check: granted(4), take: granted(3)},
+				{name: "c", check: granted(6), take: refused}, {name: "d", check: granted(8)},
 			},
 			steps: []string{
 				"check a", "check b", "check c", "check d", "take a", "take b", "take c", "undo b", "undo a",
 			},
-			decisions: []Decision{yes(1), yes(3), no, yes(8)},
+			decisions: []Decision{granted(1), granted(3), refused, granted(8)},
 		}, {
-			name:      "the second cannot be checked",
-			charges:   []scripted{{name: "a", check: no}, {name: "b", check: errDown}, {name: "c"}},
+			name:      "check of the second fails",
+			charges:   []scripted{{name: "a", check: refused}, {name: "b", check: errDown}, {name: "c"}},
 			steps:     []string{"check a", "check b"},
-			decisions: []Decision{no, {}, {}}, err: errDown,
+			decisions: []Decision{refused, {}, {}}, err: errDown,
 		}, {
-			name: "the second cannot be taken",
+			name: "take of the second fails",
 			charges: []scripted{
-				{name: "a", check: yes(2), take: yes(1)}, {name: "b", check: yes(4), take: errDown},
+				{name: "a", check: granted(2), take: granted(1)}, {name: "b", check: granted(4), take: errDown},
 			},
 			steps:     []string{"check a", "check b", "take a", "take b", "undo a"},
-			decisions: []Decision{yes(1), {}}, err: errDown,
+			decisions: []Decision{granted(1), {}}, err: errDown,
 		},
 	} {
 		var steps []string
@@ -94,13 +96,13 @@ func TestTakeAllStepByStep(t *testing.T) {
 		decisions := make([]Decision, len(charges))
 		allowed, err := TakeAll(time.Unix(0, 0), charges, decisions)
 		if allowed != tt.allowed || !errors.Is(err, tt.err) {
-			t.Errorf("%s: %t, %v", tt.name, allowed, err)
+			t.Errorf("%s: got %t, %v, want %t, %v", tt.name, allowed, err, tt.allowed, tt.err)
 		}
 		if !slices.Equal(steps, tt.steps) {
-			t.Errorf("%s: %q, want %q", tt.name, steps, tt.steps)
+			t.Errorf("%s: got steps %q, want %q", tt.name, steps, tt.steps)
 		}
 		if !slices.Equal(decisions, tt.decisions) {
-			t.Errorf("%s: %+v, want %+v", tt.name, decisions, tt.decisions)
+			t.Errorf("%s: got decisions %+v, want %+v", tt.name, decisions, tt.decisions)
 		}
 	}
 }

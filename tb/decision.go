@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Never is the RetryAfter of a call that no wait can help: its cost is above the capacity, or
-// the wait is longer than the 292 years that a time.Duration holds.
+// Never is the RetryAfter of a call that no wait can help. Its cost is above the capacity, or the
+// wait ends after the clock does, 292 years after its first reading.
 const Never time.Duration = math.MaxInt64
 
 // Decision is the answer to one call.
@@ -29,7 +29,7 @@ type Decision struct {
 type Limiter interface {
 	// Allow takes one token of key's bucket.
 	Allow(ctx context.Context, key string) (Decision, error)
-	// AllowN takes n tokens of key's bucket, or none. It returns ErrInvalidCost
-	// if n is not positive. An n above the capacity is refused with Never.
+	// AllowN takes n tokens of key's bucket, or none. It returns ErrInvalidCost if n is not
+	// positive. If n is above the capacity, RetryAfter is Never.
 	AllowN(ctx context.Context, key string, n int) (Decision, error)
 }

@@ -1,65 +1,71 @@
-// Package tb states the contract of a keyed token-bucket rate limiter. Package tb/cas
-// implements it without locks, and is the one to use; package ratelimit at the root of the
-// module gives both one import. Package tb/mutex is the reference that tb/cas is checked
-// against, and tb/tbtest checks any implementation.
+// Package tb states the contract of a keyed token-bucket rate limiter. Package tb/cas is the
+// implementation to use. Package ratelimit, at the root of the module, exports the names of tb
+// and tb/cas, so that one import is enough. Package tb/mutex is the reference that tb/cas is
+// checked against, and tb/tbtest checks any implementation.
 //
 // A bucket holds up to [Limit].Capacity tokens and is refilled continuously at Limit.Tokens
 // every Limit.Per. A call asks for a number of tokens. It takes all of them, or it takes none
 // and returns how long to wait. Every key has its own bucket. The bucket of a new key is full.
+// The glossary below defines the words of this contract, such as quantum, unit and debt.
 //
 // # Contract
 //
-//   - C1, bound. For any key and any two instants a ≤ b, the tokens granted after a and up to b
-//     are at most Capacity + rate·(b−a) and one quantum. The time of an instant is the latest
-//     clock reading that a call on the limiter has brought by then; see C5 for late readings.
+//   - C1, bound. For any key and any two moments a ≤ b, the tokens granted after a and up to b
+//     are at most Capacity + rate·(b−a) plus one quantum. The time of a moment is the latest
+//     clock reading that a call on the limiter has brought by then. Late readings and forgiven
+//     debt add to the bound: see below. Each Reset adds up to Capacity.
 //   - C2, no lost credit. A call is refused only if the ideal continuous bucket holds less than
-//     its cost and one quantum. No sequence of calls, granted or refused, loses a fraction.
+//     the cost plus one quantum, where each cost is rounded up to units. No sequence of grants
+//     and refusals loses a fraction. An undone charge may lose credit: see [Charge].
 //   - C3, exact wait. After a refusal at reading t, and with no other caller, the same call is
-//     granted at t+RetryAfter and refused one nanosecond earlier.
-//   - C4, refusals write nothing. To refuse a call on a key in the table only loads memory, so
+//     granted at t+RetryAfter and refused one nanosecond earlier. A new key that RefuseNew
+//     refuses may be granted earlier: see Eviction.
+//   - C4, refusals write nothing. Refusing a call on a key in the table only loads memory, so
 //     refusals on a hot key scale with the processors.
-//   - C5, time never moves back. A reading older than the bucket's own time does not change that
-//     time and credits nothing. The call is decided on the bucket as it stands, and RetryAfter
-//     counts from the caller's own reading.
-//   - C6, lock-free hits. On a key in the table a call takes no lock, allocates nothing and
-//     starts no goroutine. A stalled caller stalls no other caller.
+//   - C5, time never moves back. A bucket's own time is the latest reading of its grants. An older
+//     reading does not change that time and credits nothing. The call is decided on the bucket as
+//     it stands, and RetryAfter counts from the caller's own reading.
+//   - C6, lock-free hits. A hit is a call on a key in the table. It takes no lock, allocates
+//     nothing and starts no goroutine. A stalled caller stalls no other caller.
 //   - C7, bounded. There are never more than MaxKeys keys, at any instant.
-//   - C8, hostile input. A cost that is zero, negative, NaN or infinite is [ErrInvalidCost] and
-//     changes nothing. An impossible configuration is a [*ConfigError].
+//   - C8, hostile input. A call with a cost that is zero, negative, NaN or infinite returns
+//     [ErrInvalidCost] and changes nothing. A key that does not equal itself returns
+//     [ErrInvalidKey]. An impossible configuration returns a [*ConfigError].
 //
-// C4 and C6 are promises of tb/cas, which documents one rare exception; tb/mutex keeps the
-// others.
+// Both implementations keep all clauses, except that tb/mutex does not keep C4 and C6. In tb/cas,
+// C4 and C6 have one rare exception: a call that moves its bucket (see move in the glossary).
 //
-// The quantum is the resolution of the fixed-point arithmetic: at most 10⁻⁶ token, or
-// Capacity·2⁻²³ tokens if that is more.
+// The quantum is the coarsest unit that the contract allows: 10⁻⁶ token, or Capacity·2⁻²³ tokens
+// if that is more.
 //
 // # Late readings
 //
 // A caller reads the clock first and reaches the bucket later, so readings arrive out of order.
-// C5 makes that safe: a late call is granted only what its bucket holds. The protection has one
-// limit. A bucket knows only its own readings. If a new or long-idle bucket receives a reading
-// late by d, it may grant up to rate·d more than C1, measured by the time of the other keys.
+// C5 makes that safe: a late call is granted only what its bucket holds. There is one exception.
+// A bucket knows only its own readings. If a full bucket receives a reading late by d, its key
+// may be granted up to rate·d more than C1 allows.
 //
 // A reading far ahead of the others harms its own key. The bucket keeps that time (C5), so it is
 // refilled only from then on. Under [RefuseNew] the key also stays in the table until its bucket
-// is full. Other keys are affected in two cases. If the key is new, it may evict buckets that
-// are full by its reading. Those keys start anew, and no new key starts before the last of those
-// buckets would have been full, which is at most the time to fill an empty bucket. If the
-// bucket ahead is itself evicted by a second such reading, every new key starts at about that
-// time.
+// is full. Other keys are affected in two cases. If the key is new, it may evict buckets that are
+// not full yet, but would be by its reading. Those keys start anew, and no new bucket starts
+// before the last evicted bucket would have been full. That instant is ahead by at most the time
+// that an empty bucket takes to fill. If a second such reading evicts the first key, every new
+// bucket starts at about the second reading.
 //
 // # Eviction
 //
 // The table of keys is bounded (C7). To make room it evicts the bucket that is, or will soonest
-// be, full. A full bucket equals a new one, so to evict it loses nothing. If no bucket that the
+// be, full. A full bucket equals a new one, so its eviction loses nothing. If no bucket that the
 // table looks at is full, [Overflow] decides. [ForgiveLeast] evicts the bucket with the least
 // time left to full, forgives its debt and counts it in [Stats]. [RefuseNew] refuses the new key
-// until a bucket is full, and C1 holds without exception.
+// until a bucket is full, and forgives no debt.
 //
-// An implementation may bound the number of buckets that it looks at for one new key. Then it
-// may forgive a debt, or refuse a new key, although a bucket that it did not look at is full.
-// tb/mutex looks at all buckets. tb/cas looks at them in the order in which they were to be full
-// when it last looked, and gives up after 1,024 that were used since.
+// An implementation may bound the number of buckets that it looks at for one new key. Then it may
+// forgive a debt, or refuse a new key, although a bucket that it did not look at is full.
+// tb/mutex looks at all buckets. tb/cas ranks them by stamps that it read earlier, and looks at
+// the lowest first. It gives up after 1,024 buckets that were used since their stamps were read.
+// Both also evict, with each new key, up to 16 buckets that have been full for a minute.
 //
 // A new bucket starts full. It starts no earlier than the latest instant at which an evicted
 // bucket had become full, or at which a debt was forgiven. So a key that was evicted and comes
@@ -71,16 +77,22 @@
 // The implementations share these words:
 //
 //   - unit: the fixed-point fraction of a token, 10⁰ to 10⁻⁶ of it.
-//   - quantum: one unit, as the contract sees it.
-//   - instant: a clock reading in nanoseconds since the limiter's epoch.
+//   - quantum: the coarsest unit that the contract allows.
+//   - instant: a clock reading in nanoseconds. Instant 0 is the epoch, long before the first
+//     reading.
 //   - supply S(t): the units that the rate has supplied by instant t.
-//   - base: the supply from which a bucket counts its time.
+//   - block: the units that the rate supplies in at most two nanoseconds, or one unit.
+//   - cell: a base and a word, the state of a bucket between two moves.
+//   - base: the supply, in blocks, from which a cell counts its bucket's time.
+//   - own time: the latest reading of a bucket's grants, or its start (see Eviction) if later.
 //   - delta: the bucket's own time, in units of supply after the base.
-//   - deficit: the units that the bucket is missing to full.
-//   - debt: the same in tokens, where it is forgiven or left over.
-//   - seal: the bit that ends a bucket's word before the bucket moves to a new base.
-//   - successor: the bucket at the new base.
+//   - deficit: the units that a bucket lacks to be full.
+//   - debt: the deficit of a bucket, which its eviction would forgive.
+//   - move: the replacement of a bucket's cell by one with a later base, when delta outgrows its
+//     bits.
+//   - seal: the bit that ends a bucket's word before the bucket moves.
+//   - successor: the cell that a move installs. The cell that it replaces is its predecessor.
 //   - stamp: the instant at which a bucket will be full, its rank in the order of eviction.
 //   - charge: a cost on one bucket, one part of [TakeAll]. Undo gives it back.
-//   - receipt: what Undo needs to know of the grant.
+//   - receipt: the cell and the word of a grant, which Undo needs.
 package tb

@@ -4,8 +4,8 @@ import "reflect"
 
 // CheckKeyType returns a *ConfigError if K is an interface type or contains one, in a field of a
 // struct or an element of an array. Implementations of a limiter call it. A table copies its
-// keys, and cannot copy the value in an interface; a value that cannot be compared would make a
-// call panic.
+// keys, and cannot copy the value in an interface. A call would panic if that value could not be
+// compared.
 //
 // Pointers and channels are accepted: the table compares them, and does not follow them. An array
 // of no elements contains nothing.

@@ -36,17 +36,17 @@ func TestKeyTypesThatHoldAnInterfaceAreRefused(t *testing.T) {
 		{"handle", CheckKeyType[unique.Handle[any]](), true},
 		{"array of strings", CheckKeyType[[2]string](), true},
 		{"struct with strings", CheckKeyType[route](), true},
-		{"struct of nothing", CheckKeyType[struct{}](), true},
+		{"empty struct", CheckKeyType[struct{}](), true},
 		{"pointer", CheckKeyType[*int](), true},
 		{"pointer to an interface", CheckKeyType[*any](), true},
-		{"pointer to a struct with one", CheckKeyType[*failure](), true},
+		{"pointer to a struct with an interface", CheckKeyType[*failure](), true},
 		{"channel", CheckKeyType[chan any](), true},
-		{"array of no interfaces", CheckKeyType[[0]any](), true},
+		{"empty array of interfaces", CheckKeyType[[0]any](), true},
 		{"any", CheckKeyType[any](), false},
 		{"interface with a method", CheckKeyType[fmt.Stringer](), false},
 		{"struct with an interface", CheckKeyType[struct{ any }](), false},
 		{"array of interfaces", CheckKeyType[[1]any](), false},
-		{"interface behind others", CheckKeyType[struct {
+		{"interface after other fields", CheckKeyType[struct {
 			a, b string
 			_    error
 		}](), false},
@@ -57,9 +57,9 @@ func TestKeyTypesThatHoldAnInterfaceAreRefused(t *testing.T) {
 		var cfg *ConfigError
 		switch {
 		case tt.ok && tt.err != nil:
-			t.Errorf("%s: got error %v, want none", tt.name, tt.err)
+			t.Errorf("%s: unexpected error: %v", tt.name, tt.err)
 		case !tt.ok && !errors.As(tt.err, &cfg):
-			t.Errorf("%s: error %v is no *ConfigError", tt.name, tt.err)
+			t.Errorf("%s: error %v is not a *ConfigError", tt.name, tt.err)
 		case !tt.ok && (cfg.Field != "K" || cfg.Value == "" || cfg.Range == ""):
 			t.Errorf("%s: got %+v, want field K with value and range", tt.name, cfg)
 		}

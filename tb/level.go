@@ -8,7 +8,7 @@ type Level struct {
 	Tokens float64
 	// NextToken is the time until the bucket holds one more whole token, 0 if it is full.
 	NextToken time.Duration
-	// Full is the time until the bucket is full, 0 if it is. Both times are exact to the
-	// nanosecond if no tokens are taken in between, and Never if no Duration can hold them.
+	// Full is the time until the bucket is full, 0 if it is full. Both times are exact to the
+	// nanosecond if no tokens are taken in between, and Never if the clock ends before.
 	Full time.Duration
 }

@@ -41,7 +41,7 @@ func LimitPerSecond(capacity int, refillPerSec float64) (Limit, error) {
 	const slowest = float64(time.Second) / math.MaxInt64
 	if !(refillPerSec >= slowest && refillPerSec <= 1e9) { // NaN fails both
 		return Limit{}, &ConfigError{"refillPerSec", refillPerSec,
-			"1/292 years (1.0842e-10) to 1e+09 tokens a second"}
+			"one token in 292 years (1.0843e-10 a second) to 1e+09 tokens a second"}
 	}
 	tokens, per := fraction(refillPerSec)
 	l := Limit{Capacity: capacity, Tokens: tokens, Per: per}
@@ -61,8 +61,8 @@ func fraction(rate float64) (tokens int64, per time.Duration) {
 	return r.Num().Int64(), time.Duration(ns.Int64())
 }
 
-// simplest returns the fraction with the smallest denominator among those that,
-// multiplied by unit, round to f.
+// simplest returns the fraction with the smallest denominator whose product with unit rounds to
+// f.
 func simplest(f float64, unit *big.Rat) *big.Rat {
 	edge := func(neighbour float64) *big.Rat { // halfway to the neighbour
 		r := new(big.Rat).SetFloat64(f)
@@ -73,9 +73,9 @@ func simplest(f float64, unit *big.Rat) *big.Rat {
 	return between(lo, hi)
 }
 
-// between returns the fraction with the smallest denominator strictly between lo and hi, 0 ≤ lo
-// < hi. It descends their continued fractions: without the whole part that both share, the result
-// is the reciprocal of the result for the reciprocals.
+// between returns the fraction with the smallest denominator strictly between lo and hi, 0 ≤ lo <
+// hi. It descends the continued fractions of lo and hi: it subtracts the whole part that both
+// share, solves for the reciprocals of the rests, and inverts the result.
 func between(lo, hi *big.Rat) *big.Rat {
 	whole := new(big.Int).Quo(lo.Num(), lo.Denom())
 	next := new(big.Rat).SetInt(new(big.Int).Add(whole, big.NewInt(1)))

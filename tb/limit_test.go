@@ -31,7 +31,7 @@ func TestLimitPerSecondIsTheSimplestFraction(t *testing.T) {
 	} {
 		got, err := LimitPerSecond(7, tt.rate)
 		want := Limit{7, tt.tokens, tt.per}
-		if tt.per > 1<<60 { // any period that rounds to the rate will do
+		if tt.per > 1<<60 { // many periods round to the rate
 			want.Per = got.Per
 		}
 		if err != nil || got != want {
@@ -54,7 +54,7 @@ func TestLimitPerSecondRoundsToTheRate(t *testing.T) {
 		exact := new(big.Rat).SetFrac64(l.Tokens, int64(l.Per))
 		exact.Mul(exact, big.NewRat(int64(time.Second), 1))
 		if back, _ := exact.Float64(); back != rate {
-			t.Fatalf("rate %v became %d per %v, which is %v", rate, l.Tokens, l.Per, back)
+			t.Fatalf("rate %v: got %d per %v, which is %v", rate, l.Tokens, l.Per, back)
 		}
 	}
 }
@@ -65,13 +65,12 @@ func TestBetweenFindsTheSmallestDenominator(t *testing.T) {
 		lo := big.NewRat(rng.Int64N(200), rng.Int64N(50)+1)
 		hi := new(big.Rat).Add(lo, big.NewRat(1, rng.Int64N(300)+1))
 		want := new(big.Rat)
-	search:
 		for q := int64(1); ; q++ {
 			p := new(big.Int).Mul(lo.Num(), big.NewInt(q))
 			p.Quo(p, lo.Denom()).Add(p, big.NewInt(1))
 			want.SetFrac(p, big.NewInt(q))
 			if want.Cmp(hi) < 0 {
-				break search
+				break
 			}
 		}
 		if got := between(lo, hi); got.Cmp(want) != 0 {
@@ -93,7 +92,7 @@ func TestConfigErrorNamesFieldValueAndRange(t *testing.T) {
 	}{
 		{"capacity 0", Limit{0, 1, 1}.Validate(), "Capacity"},
 		{"capacity negative", Limit{-1, 1, 1}.Validate(), "Capacity"},
-		{"capacity above", Limit{MaxCapacity + 1, 1, 1}.Validate(), "Capacity"},
+		{"capacity too large", Limit{MaxCapacity + 1, 1, 1}.Validate(), "Capacity"},
 		{"per 0", Limit{1, 1, 0}.Validate(), "Per"},
 		{"per negative", Limit{1, 1, -time.Second}.Validate(), "Per"},
 		{"tokens 0", Limit{1, 0, 1}.Validate(), "Tokens"},
@@ -106,16 +105,16 @@ func TestConfigErrorNamesFieldValueAndRange(t *testing.T) {
 		{"-Inf rate", perSecond(1, math.Inf(-1)), "refillPerSec"},
 		{"rate too slow", perSecond(1, 1e-10), "refillPerSec"},
 		{"rate too fast", perSecond(1, math.Nextafter(1e9, 2e9)), "refillPerSec"},
-		{"capacity of rate", perSecond(0, 1), "Capacity"},
+		{"rate with capacity 0", perSecond(0, 1), "Capacity"},
 		{"nil clock", options(WithClock(nil)), "WithClock"},
 		{"no keys", options(WithMaxKeys(0)), "WithMaxKeys"},
 		{"too many keys", options(WithMaxKeys(maxMaxKeys + 1)), "WithMaxKeys"},
-		{"overflow", options(WithOverflow(7)), "WithOverflow"},
+		{"unknown overflow", options(WithOverflow(7)), "WithOverflow"},
 	} {
 		var cfg *ConfigError
 		switch {
 		case !errors.As(tt.err, &cfg):
-			t.Errorf("%s: error %v is no *ConfigError", tt.name, tt.err)
+			t.Errorf("%s: error %v is not a *ConfigError", tt.name, tt.err)
 		case cfg.Field != tt.field || cfg.Value == nil || cfg.Range == "":
 			t.Errorf("%s: got %+v, want field %q with value and range", tt.name, cfg, tt.field)
 		}
@@ -124,20 +123,7 @@ func TestConfigErrorNamesFieldValueAndRange(t *testing.T) {
 		{1, 1, 1}, {MaxCapacity, 1, math.MaxInt64}, {1, math.MaxInt64, math.MaxInt64},
 	} {
 		if err := l.Validate(); err != nil {
-			t.Errorf("%+v: %v", l, err)
+			t.Errorf("%+v: unexpected error: %v", l, err)
 		}
-	}
-}
-
-func TestApplyDefaults(t *testing.T) {
-	s, err := Apply(Option{}, WithMaxKeys(5), WithMaxKeys(9), WithOverflow(RefuseNew))
-	if err != nil || s.Now != nil || s.MaxKeys != 9 || s.Overflow != RefuseNew {
-		t.Errorf("got %+v, %v", s, err)
-	}
-	if s, err := Apply(WithMaxKeys(maxMaxKeys)); err != nil || s.MaxKeys != 1<<30 {
-		t.Errorf("the most keys: %+v, %v", s, err)
-	}
-	if s, _ := Apply(); s.MaxKeys != DefaultMaxKeys || s.Overflow != ForgiveLeast {
-		t.Errorf("defaults: %+v", s)
 	}
 }

@@ -11,12 +11,12 @@ const DefaultMaxKeys = 1 << 20
 // maxMaxKeys is the largest bound that WithMaxKeys accepts.
 const maxMaxKeys = 1 << 30
 
-// Overflow decides what happens to a new key when the table is full and no bucket in it is.
+// Overflow decides what happens to a new key when no bucket in a full table is full.
 type Overflow int
 
 const (
-	// ForgiveLeast evicts the bucket that is nearest to full and forgives its debt. No new key
-	// is ever refused. Stats counts the tokens forgiven.
+	// ForgiveLeast evicts the bucket that is nearest to full and forgives its debt. No new key is
+	// refused for lack of room. Stats counts the tokens forgiven.
 	ForgiveLeast Overflow = iota
 	// RefuseNew refuses the new key until a bucket is full. RetryAfter is the time until then.
 	// No debt is ever forgiven.
@@ -38,7 +38,8 @@ func (o Overflow) String() string {
 type Option struct{ set func(*Settings) error }
 
 // WithClock sets the clock. Allow, AllowN, AllowCost, Peek and Level read it exactly once in each
-// call with a valid cost. The default is the monotonic clock of the process.
+// call with a valid cost. now must be safe for concurrent use. The default is the monotonic clock
+// of the process.
 func WithClock(now func() time.Time) Option {
 	return Option{func(s *Settings) error {
 		if now == nil {
@@ -61,8 +62,8 @@ func WithMaxKeys(n int) Option {
 	}}
 }
 
-// WithOverflow sets what happens to a new key when the table is full and no bucket in it is. The
-// default is ForgiveLeast.
+// WithOverflow sets what happens to a new key when no bucket in a full table is full. The default
+// is ForgiveLeast.
 func WithOverflow(p Overflow) Option {
 	return Option{func(s *Settings) error {
 		if p != ForgiveLeast && p != RefuseNew {

@@ -1,19 +1,19 @@
 package tb
 
-// Stats describes a limiter's table. The counts begin with the limiter.
+// Stats describes a limiter's table. It counts from the creation of the limiter.
 type Stats struct {
 	// Keys is the number of keys in the table now.
 	Keys int
-	// EvictedFull counts the keys whose bucket was full when it was evicted. Nothing was lost
-	// with them.
+	// EvictedFull counts the keys that were evicted with a full bucket, also from a table with room.
+	// Nothing was lost with them.
 	EvictedFull uint64
 	// EvictedInDebt counts the keys that were evicted before their bucket was full
 	// (ForgiveLeast only).
 	EvictedInDebt uint64
-	// Forgiven is the debt of those buckets in tokens. Apart from late readings, all keys
-	// together were granted at most this much above their bounds.
+	// Forgiven is the debt of those buckets in tokens. All keys together were granted at most this
+	// much above their bounds, apart from late readings and Resets.
 	Forgiven float64
 	// RefusedNew counts the calls that were refused because the table had no room for a new key
-	// (RefuseNew only). It does not count refusals by Check.
+	// (RefuseNew only). Peek and Check do not count.
 	RefusedNew uint64
 }

@@ -92,12 +92,12 @@ func TestBadFilesDoNotHideTheRest(t *testing.T) {
 func TestNameThatNoRequestHasIsAnError(t *testing.T) {
 	log := `{"ts":1431857103,"ip":"1.2.3.4"}` + "\n" + `{"ts":1431857103,"once":1,"user":"u"}`
 	for _, tt := range []struct{ flag, log, want string }{
-		{"--key=ip,tenant", log, "no request has a tenant, as --key wants"},
-		{"--key=host", log, "no request has a host, as --key wants"},
+		{"--key=ip,tenant", log, "--key tenant: no request has it"},
+		{"--key=host", log, "--key host: no request has it"},
 		{"--key=once,user", log, ""},
-		{"--cost=weight", log, "no request has a positive weight, as --cost wants"},
+		{"--cost=weight", log, "--cost weight: no request has a positive number there"},
 		{"--cost=once", log, ""},
-		{"--cost=once", validLine, "no request has a positive once, as --cost wants"},
+		{"--cost=once", validLine, "--cost once: no request has a positive number there"},
 	} {
 		status, stdout, stderr := tb(t, tt.log, "replay", "--rate=5", "--burst=1", tt.flag, "-")
 		if (status == 1) != (tt.want != "") || !strings.Contains(stderr, tt.want) ||

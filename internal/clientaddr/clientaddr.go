@@ -1,5 +1,5 @@
-// Package clientaddr finds the address of a client behind proxies, and the network of it that
-// has one bucket. The rules are the same for requests and for records of a log.
+// Package clientaddr finds the address of a client behind proxies, and the network whose
+// addresses share a bucket. The rules are the same for requests and for records of a log.
 package clientaddr
 
 import (
@@ -11,19 +11,18 @@ import (
 	"strings"
 )
 
-// Rules say which proxies are trusted, and how much of an address has one bucket. New makes
-// them usable.
+// Rules say which proxies are trusted, and which addresses share a bucket. New makes them.
 type Rules struct {
 	trusted            []netip.Prefix
 	ipv4Bits, ipv6Bits int
 }
 
 // New returns rules that trust the proxies in these networks. The first ipv4Bits or ipv6Bits
-// of an address have one bucket; 0 means 32 and 64.
+// of an address are its network, whose addresses share a bucket; 0 means 32 and 64.
 func New(trusted []netip.Prefix, ipv4Bits, ipv6Bits int) (Rules, error) {
 	r := Rules{make([]netip.Prefix, len(trusted)), cmp.Or(ipv4Bits, 32), cmp.Or(ipv6Bits, 64)}
 	if r.ipv4Bits < 0 || r.ipv4Bits > 32 || r.ipv6Bits < 0 || r.ipv6Bits > 128 {
-		return Rules{}, fmt.Errorf("want 1 to 32 and 1 to 128 bits, got %d and %d",
+		return Rules{}, fmt.Errorf("IPv4 and IPv6 bits are %d and %d, want 1 to 32 and 1 to 128",
 			r.ipv4Bits, r.ipv6Bits)
 	}
 	for i, p := range trusted {
@@ -148,7 +147,7 @@ func isPort(s string) bool {
 	return digits
 }
 
-// Network returns the part of a that has one bucket, as an address whose other bits are 0.
+// Network returns the network of a, whose addresses share a bucket. Its other bits are 0.
 func (r *Rules) Network(a netip.Addr) netip.Addr {
 	p, _ := a.Prefix(r.bits(a))
 	return p.Addr()

@@ -8,8 +8,9 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// Bucket is one token bucket without a key, to embed in a route or a connection. Use
-// NewBucket to make one. All methods are safe for concurrent use.
+// Bucket is one token bucket without a key, to embed in a route or a connection. Use NewBucket to
+// make one. All methods are safe for concurrent use. Their only error is tb.ErrInvalidCost, so
+// Allow, Peek and Level never fail.
 type Bucket struct {
 	layout layout
 	clock  clock
@@ -53,7 +54,7 @@ func (b *Bucket) AllowCost(_ context.Context, cost float64) (tb.Decision, error)
 	return b.take(b.clock.read(), units), nil
 }
 
-// AllowAt is AllowN for a caller that has already read the clock.
+// AllowAt is AllowN for a caller that has already read the clock; see Limiter.AllowAt.
 func (b *Bucket) AllowAt(t time.Time, n int) (tb.Decision, error) {
 	cost, err := b.layout.unitsOf(n)
 	if err != nil {
@@ -68,7 +69,7 @@ func (b *Bucket) Peek(context.Context) (tb.Decision, error) {
 	if c := b.cell.Load(); c != nil {
 		return c.peek(&b.layout, c.word.Load(), t, b.layout.scale), nil
 	}
-	return b.layout.fullAnswer(b.layout.scale), nil
+	return b.layout.fullDecision(b.layout.scale), nil
 }
 
 // Level returns how full the bucket is now. It takes nothing.
@@ -80,14 +81,14 @@ func (b *Bucket) Level(context.Context) (tb.Level, error) {
 	return tb.Level{Tokens: float64(b.layout.tokens)}, nil
 }
 
-// take decides a call of the given cost in units at t. The first grant makes the cell, so
-// the bucket's time begins there. A grant that the delta cannot hold replaces the cell.
+// take decides a call of the given cost in units at t. The first grant makes the cell, so the
+// bucket's time begins at that reading. A grant that the delta cannot hold replaces the cell.
 func (b *Bucket) take(t, cost uint64) tb.Decision {
 	for {
 		c := b.cell.Load()
 		if c == nil {
 			if cost > b.layout.capacity || b.begin(t, cost) {
-				return b.layout.fullAnswer(cost)
+				return b.layout.fullDecision(cost)
 			}
 			continue
 		}

@@ -7,15 +7,14 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// The time of a Bucket begins with its first grant, not with a refusal before it.
-func TestFirstRefusalOfABucketLeavesNoTime(t *testing.T) {
+func TestTimeOfABucketBeginsWithItsFirstGrant(t *testing.T) {
 	b, err := NewBucket(tb.Limit{Capacity: 10, Tokens: 1, Per: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
 	start := time.Now()
 	for _, call := range []struct {
-		at      time.Duration
+		reading time.Duration
 		n       int
 		granted bool
 	}{
@@ -24,9 +23,10 @@ func TestFirstRefusalOfABucketLeavesNoTime(t *testing.T) {
 		{10 * time.Second, 6, false},
 		{10 * time.Second, 5, true},
 	} {
-		d, err := b.AllowAt(start.Add(call.at), call.n)
+		d, err := b.AllowAt(start.Add(call.reading), call.n)
 		if err != nil || d.Allowed != call.granted {
-			t.Errorf("%d tokens at %v: %+v, %v", call.n, call.at, d, err)
+			t.Errorf("%d tokens at %v: %+v, %v, want granted %t",
+				call.n, call.reading, d, err, call.granted)
 		}
 	}
 }

@@ -6,19 +6,19 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// cell is the state of one bucket. The package documentation explains the word.
+// cell is the state of a bucket at one base. The package documentation explains the word.
 type cell struct {
 	word atomic.Uint64
-	base uint64 // in blocks; immutable
+	base uint64 // in blocks (see position); immutable
 }
 
 // verdict says whether take has decided, or what prevented it.
 type verdict int
 
 const (
-	decided verdict = iota
-	moved           // the delta ran out: only a successor can grant the call
-	gone            // the cell was evicted
+	decided  verdict = iota
+	mustMove         // the delta ran out: only a successor can grant the call
+	gone             // the cell was evicted
 )
 
 // init sets up a cell that no other goroutine has yet.
@@ -28,10 +28,10 @@ func (c *cell) init(base, word uint64) *cell {
 	return c
 }
 
-// step is the token bucket. It returns what word becomes when a call of the given cost comes
-// at elapsed units after the base. The units supplied since the bucket's own time refill it;
-// if elapsed is earlier than that, the bucket keeps its time. The call is granted if the
-// deficit is within the capacity.
+// step is the token bucket. It returns the delta and the deficit that a call of the given cost
+// would leave at elapsed units after the base. The units supplied since the bucket's own time
+// refill it. If elapsed is less than delta, the bucket keeps its time. The call is granted if the
+// deficit is within the capacity. The caller must not store the result of a refused call.
 func (m *layout) step(word, elapsed, cost uint64) (delta, deficit uint64, granted bool) {
 	delta, deficit = m.unpack(word)
 	if elapsed > delta {
@@ -42,9 +42,9 @@ func (m *layout) step(word, elapsed, cost uint64) (delta, deficit uint64, grante
 	return delta, deficit, deficit <= m.capacity
 }
 
-// take decides a call of the given cost at t, and returns the word that it stored or read.
-// It starts over when another goroutine changes the word first. The sealed word of a cell
-// whose delta ran out can still refuse a call.
+// take decides a call of the given cost at t, and returns the word that it stored or read. It
+// starts over when another goroutine changes the word first, and after it has sealed the word. A
+// sealed word can still refuse a call.
 func (c *cell) take(m *layout, t, cost uint64) (tb.Decision, uint64, verdict) {
 	elapsed := m.since(c.base, m.positionOf(m.supply.unitsBy(t))) // positionAt, inlined by hand
 	for {
@@ -57,7 +57,7 @@ func (c *cell) take(m *layout, t, cost uint64) (tb.Decision, uint64, verdict) {
 			return m.refusal(c.base, t, delta, deficit, cost), word, decided
 		}
 		if isSealed(word) {
-			return tb.Decision{}, word, moved
+			return tb.Decision{}, word, mustMove
 		}
 		if !m.fits(delta) {
 			c.word.CompareAndSwap(word, word|sealBit)
@@ -69,12 +69,13 @@ func (c *cell) take(m *layout, t, cost uint64) (tb.Decision, uint64, verdict) {
 	}
 }
 
-// giveBack undoes a grant of the given cost that stored the word granted. It gives back the
-// cost less the units supplied between that grant and the last one, because the bucket may
-// have been full and lost that supply. So the bucket is never fuller than without the grant.
-// DESIGN.md §3 has the proof. A sealed cell gets nothing back.
-func (c *cell) giveBack(m *layout, granted, cost uint64) {
-	then, _ := m.unpack(granted)
+// giveBack undoes a grant of the given cost that stored the given word. It gives back the cost
+// less the units that were supplied from that grant to the bucket's latest grant, but not less
+// than 0. Without the undone grant, the bucket may have been full and have lost that supply. So
+// the bucket is never fuller than without the grant. DESIGN.md §3 has the proof. A sealed cell
+// gets nothing back.
+func (c *cell) giveBack(m *layout, stored, cost uint64) {
+	then, _ := m.unpack(stored)
 	for {
 		word := c.word.Load()
 		if isSealed(word) {
@@ -109,10 +110,9 @@ func (c *cell) level(m *layout, word, t uint64) tb.Level {
 	return l
 }
 
-// successor returns the base and the word of the cell that replaces c, which is sealed, and
-// the decision of the call that it is charged with. That call is granted by the replacement:
-// moving and granting are one step. A separate move would need a base from which both c's own
-// time, for late readings, and t can be reached.
+// successor returns the base and the word of a cell to replace the sealed cell c, and the
+// decision of the call that is charged to it. The replacement grants that call: a move and a
+// grant are one step. DESIGN.md §8 has the reason.
 func (c *cell) successor(m *layout, t, cost uint64) (base, word uint64, d tb.Decision) {
 	p := m.positionAt(t)
 	elapsed := m.since(c.base, p)
@@ -138,8 +138,8 @@ func (m *layout) refusal(base, t, delta, deficit, cost uint64) tb.Decision {
 	return d
 }
 
-// fullAnswer returns the decision of a full bucket.
-func (m *layout) fullAnswer(cost uint64) tb.Decision {
+// fullDecision returns the decision of a full bucket on a call of the given cost.
+func (m *layout) fullDecision(cost uint64) tb.Decision {
 	if cost > m.capacity {
 		return tb.Decision{RetryAfter: tb.Never, Remaining: m.tokensIn(m.capacity)}
 	}

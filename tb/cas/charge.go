@@ -18,9 +18,9 @@ type Charge[K comparable] struct {
 
 var _ tb.Charge = (*Charge[string])(nil)
 
-// Charge returns a charge of a decimal number of tokens on key's bucket, rounded up as
-// AllowCost does. It returns tb.ErrInvalidCost if cost is not positive, NaN or infinite. It
-// takes nothing and allocates nothing.
+// Charge returns a charge of a decimal number of tokens on key's bucket, rounded up as AllowCost
+// does. It returns tb.ErrInvalidCost if cost is zero, negative, NaN or infinite. It takes nothing
+// and allocates nothing.
 func (l *Limiter[K]) Charge(key K, cost float64) (Charge[K], error) {
 	units, err := l.layout.unitsOfCost(cost)
 	return Charge[K]{limiter: l, key: key, cost: units}, err
@@ -55,8 +55,8 @@ func (c *Charge[K]) Take(t time.Time) (tb.Decision, error) {
 	return d, err
 }
 
-// Undo implements tb.Charge. It gives nothing back to a bucket that was evicted or has moved
-// to a new base since.
+// Undo implements tb.Charge. It gives nothing back to a bucket that was evicted, or moved to a
+// new base, since Take.
 func (c *Charge[K]) Undo() {
 	if c.taken.cell != nil {
 		c.taken.cell.giveBack(&c.limiter.layout, c.taken.word, c.cost)

@@ -8,31 +8,32 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// epoch returns the instant of the clock's first reading: the last whole number of periods
-// within 2⁶³ ns, at least 146 years. So readings from before the first one are instants too.
-// S is a whole number there, so decisions equal those of a clock that starts at 0.
-func epoch(l tb.Limit) uint64 {
+// firstInstant returns the instant of the clock's first reading: the most whole periods within
+// 2⁶³ ns, at least 146 years. So readings from before the first one are instants too. At a
+// multiple of the period the floor in S takes nothing, so decisions equal the decisions of a
+// clock that starts at 0.
+func firstInstant(l tb.Limit) uint64 {
 	per := uint64(l.Per)
 	return math.MaxInt64 / per * per
 }
 
-// clock turns readings into instants: nanoseconds, with the first reading at epoch. Readings
-// that are too early become instant 0. No reading is later than epoch + 292 years.
+// clock turns readings into instants: nanoseconds since the epoch. Readings that are too early
+// become instant 0. No reading is later than 292 years after the first one.
 type clock struct {
-	now   func() time.Time // nil for the monotonic clock
-	epoch uint64
-	start time.Time                 // first reading of the monotonic clock
-	first atomic.Pointer[time.Time] // first reading of an injected clock
+	now          func() time.Time          // nil for the monotonic clock
+	firstInstant uint64                    // instant of the first reading
+	start        time.Time                 // first reading of the monotonic clock
+	first        atomic.Pointer[time.Time] // first reading of an injected clock
 }
 
 func newClock(now func() time.Time, l tb.Limit) clock {
-	return clock{now: now, epoch: epoch(l), start: time.Now()}
+	return clock{now: now, firstInstant: firstInstant(l), start: time.Now()}
 }
 
 // read reads the clock.
 func (c *clock) read() uint64 {
 	if c.now == nil {
-		return c.epoch + uint64(time.Since(c.start))
+		return c.firstInstant + uint64(time.Since(c.start))
 	}
 	return c.instant(c.now())
 }
@@ -45,11 +46,12 @@ func (c *clock) instant(t time.Time) uint64 {
 			start = c.begin(t)
 		}
 	}
-	return c.epoch + uint64(max(t.Sub(*start), -time.Duration(c.epoch)))
+	return c.firstInstant + uint64(max(t.Sub(*start), -time.Duration(c.firstInstant)))
 }
 
-// begin makes t the first reading of an injected clock, unless it has one, and returns the
-// first reading. It is not inlined because t escapes here.
+// begin makes t the first reading of an injected clock, unless it has one, and returns the first
+// reading. It is not inlined, because t escapes here: inlined, it would make every reading
+// allocate.
 //
 //go:noinline
 func (c *clock) begin(t time.Time) *time.Time {

@@ -21,7 +21,7 @@ func TestContract(t *testing.T) {
 	})
 }
 
-// limiter has charges as the suite expects them.
+// limiter returns its charges as tb.Charge, as the suite requires.
 type limiter struct{ *cas.TokenBucket }
 
 func (l limiter) Charge(key string, cost float64) (tb.Charge, error) {
@@ -44,43 +44,43 @@ type buckets struct {
 	byKey sync.Map
 }
 
-func (b *buckets) of(key string) *cas.Bucket {
-	if l, ok := b.byKey.Load(key); ok {
-		return l.(*cas.Bucket)
+func (b *buckets) bucket(key string) *cas.Bucket {
+	if bucket, ok := b.byKey.Load(key); ok {
+		return bucket.(*cas.Bucket)
 	}
-	l, err := cas.NewBucket(b.limit, b.opts...)
+	bucket, err := cas.NewBucket(b.limit, b.opts...)
 	if err != nil {
 		panic(err)
 	}
-	first, _ := b.byKey.LoadOrStore(key, l)
+	first, _ := b.byKey.LoadOrStore(key, bucket)
 	return first.(*cas.Bucket)
 }
 
 func (b *buckets) Allow(ctx context.Context, key string) (tb.Decision, error) {
-	return b.of(key).Allow(ctx)
+	return b.bucket(key).Allow(ctx)
 }
 
 func (b *buckets) AllowN(ctx context.Context, key string, n int) (tb.Decision, error) {
-	return b.of(key).AllowN(ctx, n)
+	return b.bucket(key).AllowN(ctx, n)
 }
 
 func (b *buckets) AllowCost(ctx context.Context, key string, cost float64) (tb.Decision, error) {
-	return b.of(key).AllowCost(ctx, cost)
+	return b.bucket(key).AllowCost(ctx, cost)
 }
 
 func (b *buckets) AllowAt(t time.Time, key string, n int) (tb.Decision, error) {
-	return b.of(key).AllowAt(t, n)
+	return b.bucket(key).AllowAt(t, n)
 }
 
 func (b *buckets) Peek(ctx context.Context, key string) (tb.Decision, error) {
-	return b.of(key).Peek(ctx)
+	return b.bucket(key).Peek(ctx)
 }
 
 func (b *buckets) Level(ctx context.Context, key string) (tb.Level, error) {
-	return b.of(key).Level(ctx)
+	return b.bucket(key).Level(ctx)
 }
 
-// A bucket that moves to a new base, again and again, decides as the limiter does.
+// The readings move the bucket to a new base many times.
 func TestBucketMovesAsTheLimiterDoes(t *testing.T) {
 	var now time.Time
 	clock := tb.WithClock(func() time.Time { return now })
@@ -125,7 +125,7 @@ func TestNewTokenBucketPanicsOnBadArguments(t *testing.T) {
 	bad(1, 1, tb.WithMaxKeys(0))
 }
 
-func TestNaNIsNoKey(t *testing.T) {
+func TestNaNIsNotAKey(t *testing.T) {
 	l, err := cas.New[float64](tb.Limit{Capacity: 1, Tokens: 1, Per: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -173,7 +173,7 @@ func TestKeyTypesThatHoldAnInterfaceAreRefused(t *testing.T) {
 	for _, err := range []error{plain, inside} {
 		var cfg *tb.ConfigError
 		if !errors.As(err, &cfg) || cfg.Field != "K" {
-			t.Errorf("got error %v, want a *tb.ConfigError of K", err)
+			t.Errorf("got error %v, want a *tb.ConfigError for K", err)
 		}
 	}
 }

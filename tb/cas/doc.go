@@ -1,32 +1,35 @@
-// Package cas is the lock-free implementation of the contract of package tb.
+// Package cas implements the contract of package tb. A call on a key in the table takes no lock.
 //
 // One word holds the state of a bucket, and calls advance it by compare-and-swap:
 //
-//	 63   62                       deficitBits 0
-//	+----+--------------------------+---+------------------+
-//	|seal| delta: the bucket's time     | deficit: what is |
-//	|    |        minus its base        | missing to full  |
+//	 63   62               deficitBits   deficitBits−1   0
 //	+----+------------------------------+------------------+
-//	  both in units (a token is 10⁰ to 10⁶ units)
+//	|seal| delta: the bucket's time     | deficit: units   |
+//	|    |        minus its base        | that it lacks    |
+//	+----+------------------------------+------------------+
 //
-// Time is measured in units too, by the supply clock: S(t) is the number of units that the
-// rate has supplied by t. To refill a bucket of time s at t is therefore a subtraction,
-// deficit − (S(t) − s). S is one integer function and its differences telescope, so nothing is
-// ever rounded away. The base is an immutable field beside the word. The bucket will be full
-// when base + delta + deficit units are supplied, whatever the time is now.
+// Delta and deficit are in units. A token is 10⁰ to 10⁶ units. Time is measured in units too, by
+// the supply clock: S(t) is the number of units that the rate has supplied by t. So a bucket
+// keeps its time as a value s of S, and a refill at t makes its deficit
 //
-// A limiter's layout fixes the width of the deficit. The deficit has room for just under twice
-// the capacity, because a bucket that is charged after the fact can have debt. The delta has
-// the other bits, at least 32. It spans at least four times the time to fill a bucket, and 250
-// times or more for capacities up to 100 million.
+//	max(0, deficit − (S(t) − s))
+//
+// S is one integer function and its differences telescope, so nothing is ever rounded away. The
+// base is a value of S too: about the bucket's time when its cell was made. A cell is the word and
+// the base beside it, which never changes. The bucket will be full when base + delta + deficit
+// units are supplied. A refill does not change that sum.
+//
+// A limiter's layout fixes the width of the deficit: enough bits for twice the capacity less one
+// unit. The delta has the other bits, at least 32. It spans at least four times the time to fill
+// a bucket, and 250 times or more for capacities up to 100 million.
 //
 // # When the delta runs out
 //
-// The next grant then seals the word and replaces the cell with a successor at a later base.
-// The successor is already charged with the cost, so the replacement is the grant. Only such a
-// grant allocates on a key in the table, and takes a lock: one of a bucket of the map, for a few
-// instructions. It waits neither for an insert nor for the table to grow. Such a call may set
-// the seal and still be refused, if other calls are granted before it.
+// The next grant then seals the word and replaces the cell with a successor at a later base. The
+// successor is already charged with the cost, so the replacement is the grant. This is a move. Of
+// the calls on a key in the table, only a move allocates or takes a lock: the lock of one hash
+// bucket of the map, for a few instructions. A move waits neither for an insert nor for the table
+// to grow. A call may set the seal and still be refused, if other calls are granted before it.
 //
 // A sealed word never changes, except to evicted. A caller that meets a sealed word does not
 // wait for the goroutine that sealed it. A refusal is decided from the sealed word. A caller
@@ -38,9 +41,11 @@
 // A key takes about 90 bytes and the bytes of its text. The limiter keeps a copy of the key and
 // does not bound its length.
 //
-// An insert into a full table corrects the stale stamps of buckets that were used since the
-// order last looked at them: up to 16 once it has found a full bucket, and up to 1,024 before.
-// So ForgiveLeast may forgive a debt while another bucket is full, or a debt that is not the
-// least, only if more than 1,024 buckets were drained since then. RefuseNew may refuse a new
-// key for the same reason.
+// The order of eviction ranks buckets by the stamps that it last read. The stamp of a bucket that
+// was used since is stale, and an insert into a full table corrects it when it comes first. The
+// insert stops once it has found a full bucket and made at least 16 corrections, and in any case
+// after 1,024. So if more than 1,024 stamps are stale, ForgiveLeast may forgive a debt while
+// another bucket is full, or a debt that is not the least. The same can happen after an Undo,
+// because a stamp that was read before the Undo is too high. RefuseNew may refuse a new key for
+// the same reasons.
 package cas

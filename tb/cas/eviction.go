@@ -7,17 +7,17 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// evictor implements lru.Values: it ranks cells for eviction, ends them, and counts what
-// eviction costs.
+// evictor implements lru.Values: it ranks cells for eviction, retires them, and counts the debt
+// that eviction forgives.
 type evictor struct {
 	layout *layout
 
-	refused atomic.Uint64 // new keys
+	refused atomic.Uint64 // calls on new keys
 
-	// The lock of the table guards the fields below.
+	// The lock of the lru.Map guards the fields below.
 
-	// earliest is the time before which no new bucket starts. A key that was evicted may come
-	// back with an older reading, and must not be credited the time in between twice.
+	// earliest is the instant before which no new bucket starts. Otherwise a key that was evicted
+	// and comes back with an older reading would be credited the time in between twice.
 	earliest uint64
 
 	evictedFull, evictedInDebt uint64
@@ -25,14 +25,15 @@ type evictor struct {
 }
 
 // Stamp implements lru.Values. The stamp of a cell is the instant at which its bucket will be
-// full. Only spending changes it. The bucket with the lower stamp loses less by its eviction,
-// and one whose stamp has passed loses nothing.
+// full. A grant raises the stamp, and an undo lowers it. The lower the stamp, the less an eviction
+// forgives. Once the stamp has passed, an eviction forgives nothing.
 func (e *evictor) Stamp(c *cell) (stamp, word uint64, final bool) {
 	word = c.word.Load()
 	return e.fullAt(c.base, word), word, isSealed(word)
 }
 
-// fullAt returns the instant at which a bucket will be full, or the last instant.
+// fullAt returns the instant at which a bucket will be full, or math.MaxUint64 if that instant
+// is 2⁶⁴ or more.
 func (e *evictor) fullAt(base, word uint64) uint64 {
 	delta, deficit := e.layout.unpack(word)
 	t, ok := e.layout.supply.timeOf(e.layout.unitsAfter(base, delta+deficit))
@@ -42,10 +43,10 @@ func (e *evictor) fullAt(base, word uint64) uint64 {
 	return t
 }
 
-// Retire implements lru.Values. A full bucket leaves at the instant at which it became full:
-// from then on it equals a new one. A bucket in debt leaves now, and what it lacks to full is
-// forgiven. If a reading from the future has set its time ahead of now, what is supplied until
-// then is forgiven too, up to the capacity: no other key waits for that time.
+// Retire implements lru.Values. A full bucket counts as evicted at the instant at which it became
+// full, because it equals a new one from then on. A bucket in debt is evicted now, and its debt
+// is forgiven. If a reading from the future has set its time ahead of now, the supply until that
+// time is forgiven too, up to the capacity, because no other key waits for that time.
 func (e *evictor) Retire(c *cell, word, now uint64) bool {
 	if !c.word.CompareAndSwap(word, evicted) {
 		return false

@@ -16,9 +16,9 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb/cas"
 )
 
-// No debt is forgiven while a full bucket is in the table, for any keys, any size of the
-// table and any number of processors: a client that has drained its bucket gets no other
-// by a flood of keys, be they its own.
+// No debt is forgiven while a full bucket is in the table, for any keys, any size of the table
+// and any number of processors. So a client that has drained its bucket does not get a new one by
+// a flood of keys.
 func TestFloodsForgiveNothingWhileABucketIsFull(t *testing.T) {
 	type route struct {
 		tenant string
@@ -34,21 +34,21 @@ func TestFloodsForgiveNothingWhileABucketIsFull(t *testing.T) {
 				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
 				flood(t, size, "IPv4, then IPv6", func(i int) netip.Addr {
 					if i < size {
-						return netip.AddrFrom4(be32(i))
+						return netip.AddrFrom4(ipv4(i))
 					}
-					return netip.AddrFrom16(in64(i))
+					return netip.AddrFrom16(inOne64(i))
 				})
 				flood(t, size, "IPv6, then IPv4", func(i int) netip.Addr {
 					if i < size {
-						return netip.AddrFrom16(in64(i))
+						return netip.AddrFrom16(inOne64(i))
 					}
-					return netip.AddrFrom4(be32(i))
+					return netip.AddrFrom4(ipv4(i))
 				})
 				flood(t, size, "IPv4 in IPv6, then one /64", func(i int) [16]byte {
 					if i < size {
-						return netip.AddrFrom4(be32(i)).As16()
+						return netip.AddrFrom4(ipv4(i)).As16()
 					}
-					return in64(i)
+					return inOne64(i)
 				})
 				flood(t, size, "a prefix of zeros", func(i int) (key [16]byte) {
 					binary.BigEndian.PutUint32(key[12:], uint32(i))
@@ -68,19 +68,21 @@ func TestFloodsForgiveNothingWhileABucketIsFull(t *testing.T) {
 	}
 }
 
-func be32(i int) (b [4]byte) {
+// ipv4 returns the i-th address of all.
+func ipv4(i int) (b [4]byte) {
 	binary.BigEndian.PutUint32(b[:], uint32(i))
 	return b
 }
 
-// in64 is an address in 2001:db8::/64.
-func in64(i int) [16]byte {
+// inOne64 returns the i-th address in 2001:db8::/64.
+func inOne64(i int) [16]byte {
 	b := [16]byte{0x20, 1, 0xd, 0xb8}
 	binary.BigEndian.PutUint32(b[12:], uint32(i))
 	return b
 }
 
-// flood fills a table with the first size keys, which are full when the attacks begin.
+// flood fills a table with the first size keys, whose buckets are full when the attacks begin.
+// Then it drains old keys, floods the table with new ones, and drains the old keys again.
 func flood[K comparable](t *testing.T, size int, pattern string, key func(i int) K) {
 	t.Helper()
 	const capacity = 10
@@ -95,11 +97,10 @@ func flood[K comparable](t *testing.T, size int, pattern string, key func(i int)
 	}
 	now = now.Add(30 * time.Second)
 
-	// Keys that the order comes to first, and believes to be full, are drained.
+	// These keys come first in the order. Their stamps there are stale.
 	old := min(512, size/4)
 	want := int64(old * capacity)
 	granted := drain(l, old, 1, key)
-	// And new ones come, by several goroutines, over and over.
 	fresh := max(1, min(512, size/4))
 	granted += drain(l, fresh, 20, func(i int) K { return key(size + i) })
 	want += int64(fresh * capacity)
@@ -107,12 +108,13 @@ func flood[K comparable](t *testing.T, size int, pattern string, key func(i int)
 
 	s := l.Stats()
 	if granted != want || s.EvictedInDebt != 0 || s.Forgiven != 0 || s.Keys != size {
-		t.Errorf("%T, %s: %d granted, want %d; %+v", key(0), pattern, granted, want, s)
+		t.Errorf("%T, %s: %d granted, want %d, and no debt forgiven; %+v",
+			key(0), pattern, granted, want, s)
 	}
 }
 
-// drain makes rounds of calls of n keys, all that their buckets hold and one more, and
-// returns how many were granted.
+// drain calls each of n keys by four goroutines, twelve times a round, so it takes all that a
+// bucket holds. It returns the number of grants.
 func drain[K comparable](l *cas.Limiter[K], n, rounds int, key func(i int) K) int64 {
 	var granted atomic.Int64
 	var wg sync.WaitGroup

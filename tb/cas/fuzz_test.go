@@ -9,7 +9,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// anyLimit makes a limit of any three numbers.
+// anyLimit makes a limit in the valid range from any three numbers.
 func anyLimit(capacity, tokens, per uint64) tb.Limit {
 	per = 1 + per%math.MaxInt64
 	return tb.Limit{
@@ -19,37 +19,37 @@ func anyLimit(capacity, tokens, per uint64) tb.Limit {
 	}
 }
 
-// FuzzSupply compares S and its inverse with exact divisions, at a reading and around
-// the multiple of the period before it.
+// FuzzSupply compares S and its inverse with exact divisions, at an instant and around the last
+// multiple of the period before it.
 func FuzzSupply(f *testing.F) {
 	for _, l := range edgeLimits {
 		for _, t := range []uint64{0, 1, 1_000_000_007, math.MaxInt64, math.MaxUint64} {
 			f.Add(uint64(l.Capacity-1), uint64(l.Tokens-1), uint64(l.Per-1), t)
 		}
 	}
-	f.Fuzz(func(t *testing.T, capacity, tokens, per, reading uint64) {
+	f.Fuzz(func(t *testing.T, capacity, tokens, per, instant uint64) {
 		l := anyLimit(capacity, tokens, per)
 		m := newLayout(l)
-		period := reading / uint64(l.Per) * uint64(l.Per)
-		for _, at := range []uint64{reading, period - 1, period, period + 1} {
+		period := instant / uint64(l.Per) * uint64(l.Per)
+		for _, at := range []uint64{instant, period - 1, period, period + 1} {
 			want := supplyAt(l, m.scale, at)
 			if got := wide(m.supply.unitsBy(at)); got.Cmp(want) != 0 {
 				t.Fatalf("limit %+v: S(%d) = %v, want %v", l, at, got, want)
 			}
 			p := m.positionAt(at)
 			if got := wide(m.unitsAfter(p.blocks, p.rest)); got.Cmp(want) != 0 {
-				t.Fatalf("limit %+v: %v comes back from blocks as %v", l, want, got)
+				t.Fatalf("limit %+v: %v as a position is %v", l, want, got)
 			}
-			further := new(big.Int).Add(want, new(big.Int).SetUint64(reading))
-			further.Sub(further, new(big.Int).SetUint64(p.rest))
-			if got := wide(m.unitsAfter(p.blocks, reading)); got.Cmp(further) != 0 {
+			after := new(big.Int).Add(want, new(big.Int).SetUint64(instant)) // any number of units
+			after.Sub(after, new(big.Int).SetUint64(p.rest))
+			if got := wide(m.unitsAfter(p.blocks, instant)); got.Cmp(after) != 0 {
 				t.Fatalf("limit %+v: %d units after %d blocks are %v, want %v",
-					l, reading, p.blocks, got, further)
+					l, instant, p.blocks, got, after)
 			}
 			for d := int64(-1); d <= 1; d++ {
 				checkTimeOf(t, l, &m, new(big.Int).Add(want, big.NewInt(d)))
 			}
-			for _, ns := range []uint64{1, 1 << 10, 1 << 20} { // at the end, that is beyond it
+			for _, ns := range []uint64{1, 1 << 10, 1 << 20} { // may be beyond the last instant
 				later := new(big.Int).SetUint64(ns * max(1, m.supply.rate.whole))
 				checkTimeOf(t, l, &m, later.Add(later, want))
 			}
@@ -58,14 +58,14 @@ func FuzzSupply(f *testing.F) {
 	})
 }
 
-// checkTimeOf checks that timeOf returns the first instant at which S is x.
+// checkTimeOf checks that timeOf returns the first instant at which S is at least x.
 func checkTimeOf(t *testing.T, l tb.Limit, m *layout, x *big.Int) {
 	if x.Sign() <= 0 {
 		return
 	}
 	got, ok := m.supply.timeOf(words(x))
 	if beyond := x.Cmp(supplyAt(l, m.scale, math.MaxUint64)) > 0; ok == beyond {
-		t.Fatalf("limit %+v: timeOf(%v) = %d, %v", l, x, got, ok)
+		t.Fatalf("limit %+v: timeOf(%v) = %d, %v; want ok %v", l, x, got, ok, !beyond)
 	}
 	if !ok {
 		return
@@ -75,8 +75,7 @@ func checkTimeOf(t *testing.T, l tb.Limit, m *layout, x *big.Int) {
 	}
 }
 
-// FuzzWord compares the step, and what happens to a word beside it, with integers
-// that have no width.
+// FuzzWord compares take, giveBack and successor with arithmetic in big integers.
 func FuzzWord(f *testing.F) {
 	for _, seed := range [][7]uint64{
 		{9, 0, 1e9 - 1, 0, 0, 1 << 62, 1e9},
@@ -85,106 +84,112 @@ func FuzzWord(f *testing.F) {
 	} {
 		f.Add(seed[0], seed[1], seed[2], seed[3], seed[4], seed[5], seed[6])
 	}
-	f.Fuzz(func(t *testing.T, capacity, tokens, per, s, lacks, reading, price uint64) {
+	f.Fuzz(func(t *testing.T, capacity, tokens, per, anyDelta, anyDeficit, now, anyCost uint64) {
 		l := anyLimit(capacity, tokens, per)
 		m := newLayout(l)
-		delta := s & (1<<(63-m.deficitBits) - 1)
-		deficit := lacks % (m.capacity + 1)
-		cost := 1 + price%m.capacity
+		delta := anyDelta & (1<<(63-m.deficitBits) - 1)
+		deficit := anyDeficit % (m.capacity + 1)
+		cost := 1 + anyCost%m.capacity
 
 		word := m.pack(delta, deficit)
-		if d, c := m.unpack(word); d != delta || c != deficit || isSealed(word) || !m.fits(delta) {
-			t.Fatalf("limit %+v: %d, %d came back as %d, %d", l, delta, deficit, d, c)
+		if d, f := m.unpack(word); d != delta || f != deficit || isSealed(word) || !m.fits(delta) {
+			t.Fatalf("limit %+v: unpack(pack(%d, %d)) = %d, %d", l, delta, deficit, d, f)
 		}
-		var b cell
-		base := m.positionAt(epoch(l)).blocks
-		b.init(base, word)
+		var c cell
+		base := m.positionAt(firstInstant(l)).blocks
+		c.init(base, word)
 
-		// The time is delta, or the reading if that is later. The deficit shrinks by the
-		// supply in between, to 0 at most, and grows by the cost.
+		// The bucket's time, in supply, becomes S(now) if that is later. The deficit shrinks by
+		// the supply in between, to 0 at most. A grant adds the cost.
 		origin := wide(m.unitsAfter(base, 0))
-		own := new(big.Int).Add(origin, new(big.Int).SetUint64(delta))
-		now := supplyAt(l, m.scale, reading)
-		if now.Cmp(own) < 0 {
-			now = own
+		before := new(big.Int).Add(origin, new(big.Int).SetUint64(delta))
+		ownTime := supplyAt(l, m.scale, now)
+		if ownTime.Cmp(before) < 0 {
+			ownTime = before
 		}
-		gain := new(big.Int).Sub(now, own)
-		left := new(big.Int).Sub(new(big.Int).SetUint64(deficit), gain)
-		if left.Sign() < 0 {
-			left.SetUint64(0)
+		gain := new(big.Int).Sub(ownTime, before)
+		refilled := new(big.Int).Sub(new(big.Int).SetUint64(deficit), gain)
+		if refilled.Sign() < 0 {
+			refilled.SetUint64(0)
 		}
-		charged := new(big.Int).Add(left, new(big.Int).SetUint64(cost))
+		charged := new(big.Int).Add(refilled, new(big.Int).SetUint64(cost))
 		granted := charged.Cmp(new(big.Int).SetUint64(m.capacity)) <= 0
-		fits := new(big.Int).Sub(now, origin).BitLen() <= int(63-m.deficitBits)
+		fits := new(big.Int).Sub(ownTime, origin).BitLen() <= int(63-m.deficitBits)
 
-		d, stored, verdict := b.take(&m, reading, cost)
+		d, stored, verdict := c.take(&m, now, cost)
 		switch {
 		case granted && !fits:
-			if verdict != moved || b.word.Load() != word|sealBit {
-				t.Fatalf("limit %+v: verdict %d, word %x, want it sealed", l, verdict, b.word.Load())
+			if verdict != mustMove || c.word.Load() != word|sealBit {
+				t.Fatalf("limit %+v: verdict %d, word %x, want it sealed", l, verdict, c.word.Load())
 			}
 		case verdict != decided || d.Allowed != granted:
 			t.Fatalf("limit %+v: %+v, verdict %d, want granted %t", l, d, verdict, granted)
 		case !granted:
-			checkRefusal(t, l, &m, d, reading, now, left, cost)
+			checkRefusal(t, l, &m, d, now, ownTime, refilled, cost)
 		default:
-			checkGrant(t, l, &m, d, stored, new(big.Int).Sub(now, origin), charged)
-			b.giveBack(&m, stored, cost)
-			if got := wide(m.unitsAfter(b.base, b.word.Load()>>m.deficitBits)); got.Cmp(now) != 0 ||
-				b.word.Load()&m.deficitMask != left.Uint64() {
-				t.Fatalf("limit %+v: undone: %x, want the deficit %v at %v", l, b.word.Load(), left, now)
+			checkGrant(t, l, &m, d, stored, new(big.Int).Sub(ownTime, origin), charged)
+			c.giveBack(&m, stored, cost)
+			if got := wide(m.unitsAfter(c.base, c.word.Load()>>m.deficitBits)); got.Cmp(ownTime) != 0 ||
+				c.word.Load()&m.deficitMask != refilled.Uint64() {
+				t.Fatalf("limit %+v: after giveBack the word is %x, want the deficit %v at %v",
+					l, c.word.Load(), refilled, ownTime)
 			}
 		}
 		if granted {
-			checkSuccessor(t, l, &m, &b, reading, cost, now, charged)
+			checkSuccessor(t, l, &m, &c, now, cost, ownTime, charged)
 		}
 	})
 }
 
+// checkGrant checks the decision of a grant and the word that it stored.
 func checkGrant(
-	t *testing.T, l tb.Limit, m *layout, d tb.Decision, word uint64, delta, lacks *big.Int,
+	t *testing.T, l tb.Limit, m *layout, d tb.Decision, word uint64, wantDelta, wantDeficit *big.Int,
 ) {
-	if got, deficit := m.unpack(word); got != delta.Uint64() || deficit != lacks.Uint64() {
-		t.Fatalf("limit %+v: left %d, %d, want %v, %v", l, got, deficit, delta, lacks)
+	delta, deficit := m.unpack(word)
+	if delta != wantDelta.Uint64() || deficit != wantDeficit.Uint64() {
+		t.Fatalf("limit %+v: stored %d, %d, want %v, %v", l, delta, deficit, wantDelta, wantDeficit)
 	}
-	if want := (m.capacity - lacks.Uint64()) / m.scale; d.Remaining != int(want) {
+	if want := (m.capacity - wantDeficit.Uint64()) / m.scale; d.Remaining != int(want) {
 		t.Fatalf("limit %+v: %d remaining, want %d", l, d.Remaining, want)
 	}
 }
 
+// checkRefusal checks the decision of a refusal at now, by a bucket with the given time in supply
+// and the given deficit.
 func checkRefusal(
-	t *testing.T, l tb.Limit, m *layout, d tb.Decision, reading uint64,
-	now, left *big.Int, cost uint64,
+	t *testing.T, l tb.Limit, m *layout, d tb.Decision, now uint64,
+	ownTime, deficit *big.Int, cost uint64,
 ) {
-	if want := (m.capacity - left.Uint64()) / m.scale; d.Remaining != int(want) {
+	if want := (m.capacity - deficit.Uint64()) / m.scale; d.Remaining != int(want) {
 		t.Fatalf("limit %+v: %d remaining, want %d", l, d.Remaining, want)
 	}
 	if d.RetryAfter == tb.Never {
 		return
 	}
-	// At the end of the wait S has reached what is missing, and not before.
-	missing := left.Uint64() + cost - m.capacity
-	x := new(big.Int).Add(now, new(big.Int).SetUint64(missing))
-	then := reading + uint64(d.RetryAfter)
+	// The missing units are supplied at the end of the wait, and not before.
+	missing := deficit.Uint64() + cost - m.capacity
+	x := new(big.Int).Add(ownTime, new(big.Int).SetUint64(missing))
+	then := now + uint64(d.RetryAfter)
 	if supplyAt(l, m.scale, then).Cmp(x) < 0 || supplyAt(l, m.scale, then-1).Cmp(x) >= 0 {
 		t.Fatalf("limit %+v: wait %d from %d for %d units is not exact",
-			l, d.RetryAfter, reading, missing)
+			l, d.RetryAfter, now, missing)
 	}
 }
 
-// checkSuccessor seals b and checks that its successor by a grant at the given reading has
-// the time and the deficit that b would have.
+// checkSuccessor seals c and checks that its successor, charged with cost at now, has the given
+// time in supply and the given deficit.
 func checkSuccessor(
-	t *testing.T, l tb.Limit, m *layout, b *cell, reading, cost uint64, now, lacks *big.Int,
+	t *testing.T, l tb.Limit, m *layout, c *cell, now, cost uint64, ownTime, wantDeficit *big.Int,
 ) {
-	b.word.Store(b.word.Load() | sealBit)
-	base, next, d := b.successor(m, reading, cost)
-	if isSealed(next) || !d.Allowed {
-		t.Fatalf("limit %+v: %x, %+v", l, next, d)
+	c.word.Store(c.word.Load() | sealBit)
+	base, word, d := c.successor(m, now, cost)
+	if isSealed(word) || !d.Allowed {
+		t.Fatalf("limit %+v: successor's word %x, decision %+v, want a grant", l, word, d)
 	}
-	delta, deficit := m.unpack(next)
-	if got := wide(m.unitsAfter(base, delta)); got.Cmp(now) != 0 || deficit != lacks.Uint64() {
-		t.Fatalf("limit %+v: the successor is at %v and lacks %d, want %v and %v",
-			l, got, deficit, now, lacks)
+	delta, deficit := m.unpack(word)
+	got := wide(m.unitsAfter(base, delta))
+	if got.Cmp(ownTime) != 0 || deficit != wantDeficit.Uint64() {
+		t.Fatalf("limit %+v: the successor is at %v with deficit %d, want %v and %v",
+			l, got, deficit, ownTime, wantDeficit)
 	}
 }

@@ -8,38 +8,34 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// stopped is a ledger that lets other steps in just before a bucket is retired, after
-// the evictor has read its state, and just after.
-type stopped struct {
+// stoppedEvictor is an evictor that is stopped once: after it has read a cell's word and before
+// it retires the cell, it calls meanwhile.
+type stoppedEvictor struct {
 	*evictor
-	before func(*cell)
-	after  func()
+	meanwhile func(*cell)
 }
 
-func (s *stopped) Retire(b *cell, word, now uint64) bool {
-	if f := s.before; f != nil {
-		s.before = nil
-		f(b)
+func (e *stoppedEvictor) Retire(c *cell, word, now uint64) bool {
+	if f := e.meanwhile; f != nil {
+		e.meanwhile = nil
+		f(c)
 	}
-	retired := s.evictor.Retire(b, word, now)
-	if f := s.after; f != nil && retired {
-		s.after = nil
-		f()
-	}
-	return retired
+	return e.evictor.Retire(c, word, now)
 }
 
-// stopEvictions has f's table call before at the next eviction.
-func (f *fake) stopEvictions(keys int, before func(*cell)) {
-	var values lru.Values[cell] = &stopped{evictor: f.evictor, before: before}
+// stopNextEviction empties the table, sets its bound, and calls meanwhile during the next
+// eviction.
+func (f *fixture) stopNextEviction(keys int, meanwhile func(*cell)) {
+	var values lru.Values[cell] = &stoppedEvictor{f.evictor, meanwhile}
 	f.table.Init(keys, false, values)
 }
 
 func TestTakeBeforeEvictionWins(t *testing.T) {
-	f := newFake(t)
-	f.stopEvictions(2, func(b *cell) {
-		if d, _, s := b.take(&f.layout, f.clock.read(), 10*f.layout.scale); s != decided || !d.Allowed {
-			t.Errorf("the full bucket did not give its tokens: %+v", d)
+	f := newFixture(t)
+	f.stopNextEviction(2, func(c *cell) {
+		d, _, verdict := c.take(&f.layout, f.clock.read(), 10*f.layout.scale)
+		if verdict != decided || !d.Allowed {
+			t.Errorf("verdict %d, %+v, want the tokens of the full bucket", verdict, d)
 		}
 	})
 	f.granted("victim", 1)
@@ -47,7 +43,7 @@ func TestTakeBeforeEvictionWins(t *testing.T) {
 	f.now = 2 * time.Second // victim is full, and about to be evicted when it is drained
 	f.granted("new", 1)
 	if d := f.allow("victim", 1); d.Allowed {
-		t.Errorf("the drained bucket was forgotten: %+v", d)
+		t.Errorf("the drained bucket was evicted: %+v", d)
 	}
 	if st := f.Stats(); st.EvictedFull != 0 || st.EvictedInDebt != 1 || st.Forgiven != 3 {
 		t.Errorf("%+v: want the other bucket evicted, with 3 tokens missing", st)
@@ -55,86 +51,80 @@ func TestTakeBeforeEvictionWins(t *testing.T) {
 }
 
 func TestTakeAfterEvictionStartsOver(t *testing.T) {
-	f := newFake(t, tb.WithMaxKeys(1))
+	f := newFixture(t, tb.WithMaxKeys(1))
 	f.granted("victim", 10)
-	held := f.cell("victim") // a caller is stopped here, with the bucket in hand
+	held := f.cell("victim") // a caller is stopped here, after its look-up
 	f.granted("new", 1)
 	last := held.word.Load()
 	for range 20 {
-		if d, _, s := held.take(&f.layout, f.clock.read(), f.layout.scale); s != gone || d.Allowed {
-			t.Fatalf("an evicted bucket decided %+v", d)
+		d, _, verdict := held.take(&f.layout, f.clock.read(), f.layout.scale)
+		if verdict != gone || d.Allowed {
+			t.Fatalf("take on an evicted cell: verdict %d, %+v, want gone", verdict, d)
 		}
 	}
 	if held.word.Load() != last || last != evicted {
-		t.Errorf("an evicted bucket changed from %x to %x", last, held.word.Load())
+		t.Errorf("the word of an evicted cell changed from %x to %x", last, held.word.Load())
 	}
-	f.granted("victim", 10) // the caller starts over: a new bucket
+	f.granted("victim", 10) // the caller starts over and inserts the key
 }
 
-func TestCallerMeetsEvictedBucketInTheTable(t *testing.T) {
-	f := newFake(t)
-	f.stopEvictions(1, nil)
+func TestEvictedCellIsGoneBeforeItLeavesTheTable(t *testing.T) {
+	f := newFixture(t, tb.WithMaxKeys(1))
 	f.granted("victim", 10)
-	b := f.cell("victim")
-	word := b.word.Load()
-	if !f.evictor.Retire(b, word, f.clock.read()) {
+	c := f.cell("victim")
+	word := c.word.Load()
+	if !f.evictor.Retire(c, word, f.clock.read()) {
 		t.Fatal("not retired")
 	}
 	// The evictor is stopped before it removes the key.
-	if _, _, s := b.take(&f.layout, f.clock.read(), 1); s != gone {
-		t.Errorf("take on an evicted bucket: verdict %d, want gone", s)
+	if _, _, verdict := c.take(&f.layout, f.clock.read(), 1); verdict != gone {
+		t.Errorf("take on an evicted cell: verdict %d, want gone", verdict)
 	}
-	if f.evictor.Retire(b, word, f.clock.read()) {
+	if f.evictor.Retire(c, word, f.clock.read()) {
 		t.Error("retired twice")
 	}
 }
 
-func TestMoverMeetsEviction(t *testing.T) {
-	f := newFake(t, tb.WithMaxKeys(1))
+func TestMoveAfterEvictionBringsNoKeyBack(t *testing.T) {
+	f := newFixture(t, tb.WithMaxKeys(1))
 	f.granted("a", 10)
-	b := f.cell("a")
-	f.now = f.span()
-	word := b.word.Load()
-	b.word.CompareAndSwap(word, word|sealBit) // the mover is stopped here
-	f.granted("new", 1)                       // evicts a, sealed as it is
-	if b.word.Load() != evicted {
-		t.Errorf("word %x, want evicted", b.word.Load())
+	f.now = f.deltaSpan()
+	c := f.seal("a")
+	f.granted("new", 1) // evicts the sealed cell
+	if c.word.Load() != evicted {
+		t.Errorf("word %x, want evicted", c.word.Load())
 	}
-	f.move("a", b, f.clock.read(), f.layout.scale) // and goes on here
+	f.move("a", c, f.clock.read(), f.layout.scale) // the mover goes on
 	if f.table.Load("a") != nil || f.Len() != 1 {
-		t.Errorf("the mover brought an evicted key back; %d keys", f.Len())
+		t.Errorf("%d keys, want only new", f.Len())
 	}
 	if st := f.Stats(); st.EvictedFull != 1 || st.EvictedInDebt != 0 {
 		t.Errorf("%+v: want one full bucket evicted", st)
 	}
 }
 
-func TestResetMeetsHolderAndSeal(t *testing.T) {
-	f := newFake(t)
+func TestResetEndsASealedCell(t *testing.T) {
+	f := newFixture(t)
 	f.granted("a", 10)
-	b := f.cell("a")
-	word := b.word.Load()
-	b.word.CompareAndSwap(word, word|sealBit) // the mover is stopped here
+	c := f.seal("a")
 	f.Reset("a")
-	if _, _, s := b.take(&f.layout, f.clock.read(), 1); s != gone {
-		t.Errorf("take on a bucket that was reset: verdict %d, want gone", s)
+	if _, _, verdict := c.take(&f.layout, f.clock.read(), 1); verdict != gone {
+		t.Errorf("take after a reset: verdict %d, want gone", verdict)
 	}
 	f.granted("a", 10)
 	f.now = time.Second
-	f.granted("a", 1) // refilled: time was not moved ahead
+	f.granted("a", 1) // the new bucket did not start ahead of the clock
 	f.refused("a", 1)
 }
 
-func TestSealedBucketsAreOrderedByTheirState(t *testing.T) {
-	f := newFake(t, tb.WithMaxKeys(2))
+func TestSealedCellIsRankedByItsWord(t *testing.T) {
+	f := newFixture(t, tb.WithMaxKeys(2))
 	f.granted("least", 1)
 	f.granted("most", 10)
-	b := f.cell("least")
-	word := b.word.Load()
-	b.word.CompareAndSwap(word, word|sealBit) // the mover is stopped here
+	c := f.seal("least")
 	f.granted("new", 2)
-	if st := f.Stats(); st.Forgiven != 1 || b.word.Load() != evicted {
-		t.Errorf("%+v: want the sealed bucket evicted, with 1 token missing", st)
+	if st := f.Stats(); st.Forgiven != 1 || c.word.Load() != evicted {
+		t.Errorf("%+v: want the sealed cell evicted, with 1 token missing", st)
 	}
 	f.refused("most", 1)
 }

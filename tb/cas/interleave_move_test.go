@@ -13,43 +13,41 @@ import (
 
 func TestCallerCompletesAStalledMove(t *testing.T) {
 	for _, late := range []time.Duration{0, 5 * time.Second, 100 * time.Hour} {
-		f := newFake(t)
-		twin := f.twin()
+		f := newFixture(t)
+		reference := f.reference()
 		f.granted("a", 7)
-		twin.AllowN(context.Background(), "a", 7)
+		reference.AllowN(context.Background(), "a", 7)
 		for range 8 {
-			f.now += f.span()
-			b := f.cell("a")
-			word := b.word.Load()
-			b.word.CompareAndSwap(word, word|sealBit) // the mover is stopped here
-			if _, _, s := b.take(&f.layout, f.clock.read(), 1); s != moved {
-				t.Fatalf("take on a sealed bucket: verdict %d, want moved", s)
+			f.now += f.deltaSpan()
+			c := f.seal("a")
+			if _, _, verdict := c.take(&f.layout, f.clock.read(), 1); verdict != mustMove {
+				t.Fatalf("take on a sealed cell: verdict %d, want mustMove", verdict)
 			}
 			for _, peek := range []bool{true, false} {
 				var got, want tb.Decision
 				f.now -= late
 				if peek {
 					got, _ = f.Peek(context.Background(), "a")
-					want, _ = twin.Peek(context.Background(), "a")
+					want, _ = reference.Peek(context.Background(), "a")
 				} else {
 					got = f.allow("a", 3)
-					want, _ = twin.AllowN(context.Background(), "a", 3)
+					want, _ = reference.AllowN(context.Background(), "a", 3)
 				}
 				f.now += late
 				if got != want {
 					t.Fatalf("late by %v: got %+v, want %+v", late, got, want)
 				}
 			}
-			if f.cell("a") == b {
+			if f.cell("a") == c {
 				t.Fatal("the move was not completed")
 			}
 		}
 	}
 }
 
-func TestDeltaRunsOut(t *testing.T) {
-	f := newFake(t)
-	twin := f.twin()
+func TestBucketThatMovesDecidesAsTheReference(t *testing.T) {
+	f := newFixture(t)
+	reference := f.reference()
 	moves := 0
 	for i := range 1000 {
 		var old *cell
@@ -57,75 +55,73 @@ func TestDeltaRunsOut(t *testing.T) {
 			old = f.cell("a")
 		}
 		got := f.allow("a", 1+i%10)
-		want, _ := twin.AllowN(context.Background(), "a", 1+i%10)
+		want, _ := reference.AllowN(context.Background(), "a", 1+i%10)
 		if got != want {
 			t.Fatalf("call %d at %v: got %+v, want %+v", i, f.now, got, want)
 		}
 		if i > 0 && f.cell("a") != old {
 			moves++
 		}
-		f.now += time.Duration(1+i%7) * f.span() / 5
+		f.now += time.Duration(1+i%7) * f.deltaSpan() / 5
 	}
 	if moves < 100 {
-		t.Errorf("%d moves, want at least 100: the test shows nothing", moves)
+		t.Errorf("%d moves, want at least 100", moves)
 	}
 }
 
 func TestOnlyOneOfTwoMoversSucceeds(t *testing.T) {
-	f := newFake(t)
+	f := newFixture(t)
 	f.granted("a", 10)
-	b := f.cell("a")
-	f.now = f.span()
-	word := b.word.Load()
-	b.word.CompareAndSwap(word, word|sealBit)
+	f.now = f.deltaSpan()
+	c := f.seal("a")
 	now := f.clock.read()
 
-	if d, _, ok := f.move("a", b, now, f.layout.scale); !ok || !d.Allowed || d.Remaining != 9 {
+	if d, _, ok := f.move("a", c, now, f.layout.scale); !ok || !d.Allowed || d.Remaining != 9 {
 		t.Fatalf("the first mover got %+v, %v, want a grant", d, ok)
 	}
-	first := f.cell("a")
-	f.granted("a", 9) // on the successor
-	if _, _, ok := f.move("a", b, now, f.layout.scale); ok || f.cell("a") != first {
-		t.Fatal("a late mover replaced the successor, and what was taken from it is forgotten")
+	successor := f.cell("a")
+	f.granted("a", 9)
+	if _, _, ok := f.move("a", c, now, f.layout.scale); ok || f.cell("a") != successor {
+		t.Fatal("the second mover replaced the successor, which lost a grant")
 	}
 	f.refused("a", 1)
-	if _, _, s := b.take(&f.layout, now, f.layout.scale); s != moved {
-		t.Errorf("take on the old bucket: verdict %d, want moved", s)
+	if _, _, verdict := c.take(&f.layout, now, f.layout.scale); verdict != mustMove {
+		t.Errorf("take on the old cell: verdict %d, want mustMove", verdict)
 	}
 }
 
 func TestTakePastTheDeltaSeals(t *testing.T) {
-	f := newFake(t)
+	f := newFixture(t)
 	f.granted("a", 10)
-	b := f.cell("a")
-	f.now = f.span()
-	if _, _, s := b.take(&f.layout, f.clock.read(), 1); s != moved || !isSealed(b.word.Load()) {
-		t.Errorf("verdict %d, word %x, want moved and sealed", s, b.word.Load())
+	c := f.cell("a")
+	f.now = f.deltaSpan()
+	_, _, verdict := c.take(&f.layout, f.clock.read(), 1)
+	if verdict != mustMove || !isSealed(c.word.Load()) {
+		t.Errorf("verdict %d, word %x, want mustMove and sealed", verdict, c.word.Load())
 	}
 }
 
-// A helper whose reading is older than the bucket does not take it back in time, and one
-// that is refused does not help.
-func TestLateHelperKeepsTheBucketsTime(t *testing.T) {
-	for _, deficitAtBase := range []bool{true, false} {
-		f := newFake(t)
+// A caller whose reading is older than the bucket's time completes the move, and the bucket
+// keeps its time. A refused caller does not complete the move.
+func TestLateCallerOfASealedCellKeepsTheBucketsTime(t *testing.T) {
+	for _, deltaIsZero := range []bool{true, false} {
+		f := newFixture(t)
 		f.granted("other", 1) // starts the clock
 		f.now = 90 * time.Second
-		if !deficitAtBase {
+		if !deltaIsZero {
 			f.granted("a", 1)
 		}
 		f.now = 100 * time.Second
 		f.granted("a", 5)
-		b := f.cell("a")
-		word := b.word.Load()
-		b.word.CompareAndSwap(word, word|sealBit) // the mover is stopped here
+		c := f.seal("a")
+		sealed := c.word.Load()
 		f.now = 50 * time.Second
 		f.refused("a", 6)
-		if f.cell("a") != b || b.word.Load() != word|sealBit {
+		if f.cell("a") != c || c.word.Load() != sealed {
 			t.Fatal("a refusal wrote")
 		}
 		f.granted("a", 5)
-		if f.cell("a") == b {
+		if f.cell("a") == c {
 			t.Fatal("the move was not completed")
 		}
 		f.now = 100 * time.Second
@@ -135,38 +131,40 @@ func TestLateHelperKeepsTheBucketsTime(t *testing.T) {
 	}
 }
 
-// While the mover is stopped, a call at its time is refused, and then a late one drains
-// the bucket. What the bucket is given from then on must not begin at the time of the
-// refusal.
-func TestRefusedHelperLeavesNoTime(t *testing.T) {
-	f := newFake(t)
-	twin := f.twin()
+// While the mover is stopped, a call at its time is refused. Then a late call drains the bucket.
+// The refill must begin at the time of the late call, not at the time of the refusal.
+func TestRefusalOnASealedCellSetsNoTime(t *testing.T) {
+	f := newFixture(t)
+	reference := f.reference()
 	f.granted("a", 10)
-	twin.AllowN(context.Background(), "a", 10)
-	b := f.cell("a")
-	word := b.word.Load()
-	b.word.CompareAndSwap(word, word|sealBit) // the mover is stopped here
+	reference.AllowN(context.Background(), "a", 10)
+	f.seal("a")
 	for _, call := range []struct {
-		at time.Duration
-		n  int
-	}{{f.span(), 11}, {f.span() - 5*time.Second, 10}, {f.span(), 6}, {f.span(), 5}} {
-		f.now = call.at
+		reading time.Duration
+		n       int
+	}{
+		{f.deltaSpan(), 11}, // refused
+		{f.deltaSpan() - 5*time.Second, 10},
+		{f.deltaSpan(), 6}, // refused
+		{f.deltaSpan(), 5},
+	} {
+		f.now = call.reading
 		got := f.allow("a", call.n)
-		want, _ := twin.AllowN(context.Background(), "a", call.n)
+		want, _ := reference.AllowN(context.Background(), "a", call.n)
 		if got != want {
-			t.Fatalf("%d tokens at %v: got %+v, want %+v", call.n, call.at, got, want)
+			t.Fatalf("%d tokens at %v: got %+v, want %+v", call.n, call.reading, got, want)
 		}
 	}
 }
 
 func TestMoveKeepsNoMemoryOfTheCaller(t *testing.T) {
-	f := newFake(t, tb.WithMaxKeys(1))
+	f := newFixture(t, tb.WithMaxKeys(1))
 	buffer := []byte("client-1")
 	key := unsafe.String(&buffer[0], len(buffer))
 	f.granted(key, 10)
-	f.now = f.span()
-	f.granted(key, 10) // moves
-	buffer[7] = '2'    // the buffer is used again
+	f.now = f.deltaSpan()
+	f.granted(key, 10) // moves the bucket
+	buffer[7] = '2'
 	f.refused("client-1", 1)
 	f.granted("client-3", 1) // evicts client-1
 	if n := f.Len(); n != 1 {
@@ -174,10 +172,10 @@ func TestMoveKeepsNoMemoryOfTheCaller(t *testing.T) {
 	}
 }
 
-// One caller's grant is the last that fits the delta, and the other's does not fit.
+// Two callers are granted at the same time. The delta can hold one grant, and not the other.
 func TestGrantAndSealAtTheSameTime(t *testing.T) {
-	f := newFake(t)
-	end := time.Unix(0, 0).Add(f.span() - 3*time.Second)
+	f := newFixture(t)
+	end := time.Unix(0, 0).Add(f.deltaSpan() - 3*time.Second)
 	const rounds = 20_000
 	keys := make([]string, rounds)
 	for i := range keys {
@@ -188,25 +186,25 @@ func TestGrantAndSealAtTheSameTime(t *testing.T) {
 		_, _ = f.AllowAt(end.Add(time.Duration(2*i-1)*time.Millisecond), keys[round], 3)
 	}, func(round int) {
 		if d, _ := f.AllowAt(end, keys[round], 5); d.Allowed || d.Remaining != 4 {
-			t.Errorf("round %d: a grant was lost: %+v", round, d)
+			t.Errorf("round %d: %+v, want refused with 4 tokens left: a grant was lost", round, d)
 		}
 	})
 }
 
-func TestRefusalsOnASealedEdgeDoNotMove(t *testing.T) {
-	f := newFake(t)
+func TestRefusalPastTheDeltaWritesNothing(t *testing.T) {
+	f := newFixture(t)
 	f.granted("a", 1)
-	f.now = f.span() - 6*time.Second
+	f.now = f.deltaSpan() - 6*time.Second
 	f.granted("a", 10)
-	b := f.cell("a")
-	word := b.word.Load()
-	f.now = f.span() + time.Second // beyond the delta, and only 7 tokens there
+	c := f.cell("a")
+	word := c.word.Load()
+	f.now = f.deltaSpan() + time.Second // the bucket has 7 tokens
 	f.refused("a", 10)
-	if f.cell("a") != b || b.word.Load() != word {
+	if f.cell("a") != c || c.word.Load() != word {
 		t.Error("a refusal wrote")
 	}
 	f.granted("a", 7)
-	if f.cell("a") == b {
-		t.Error("the bucket did not move: the test shows nothing")
+	if f.cell("a") == c {
+		t.Error("the bucket did not move, so the test shows nothing")
 	}
 }

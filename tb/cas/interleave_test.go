@@ -13,18 +13,18 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb/mutex"
 )
 
-// The tests in the files interleave_*_test.go stop one goroutine between two of its steps by
-// making the steps of the other at that point, so that each interleaving happens on every run.
+// The tests in the files interleave_*_test.go force interleavings. They stop one caller between
+// two of its steps, and make the steps of another caller at that point.
 
-// fake is a limiter with ten tokens a key, one a second, and a clock that is set.
-type fake struct {
+// fixture is a limiter of ten tokens a key, refilled at one a second, and its clock.
+type fixture struct {
 	*Limiter[string]
 	t   *testing.T
-	now time.Duration
+	now time.Duration // the clock's reading, since time.Unix(0, 0)
 }
 
-func newFake(t *testing.T, opts ...tb.Option) *fake {
-	f := &fake{t: t}
+func newFixture(t *testing.T, opts ...tb.Option) *fixture {
+	f := &fixture{t: t}
 	now := func() time.Time { return time.Unix(0, 0).Add(f.now) }
 	l, err := New[string](tb.Limit{Capacity: 10, Tokens: 1, Per: time.Second},
 		append(opts, tb.WithClock(now))...)
@@ -35,7 +35,8 @@ func newFake(t *testing.T, opts ...tb.Option) *fake {
 	return f
 }
 
-func (f *fake) allow(key string, n int) tb.Decision {
+// allow takes n tokens of key.
+func (f *fixture) allow(key string, n int) tb.Decision {
 	f.t.Helper()
 	d, err := f.AllowN(context.Background(), key, n)
 	if err != nil {
@@ -44,42 +45,53 @@ func (f *fake) allow(key string, n int) tb.Decision {
 	return d
 }
 
-func (f *fake) granted(key string, n int) {
+// granted fails the test unless n tokens of key are granted.
+func (f *fixture) granted(key string, n int) {
 	f.t.Helper()
 	if d := f.allow(key, n); !d.Allowed {
 		f.t.Fatalf("%s, %d tokens: %+v, want granted", key, n, d)
 	}
 }
 
-func (f *fake) refused(key string, n int) {
+// refused fails the test unless n tokens of key are refused.
+func (f *fixture) refused(key string, n int) {
 	f.t.Helper()
 	if d := f.allow(key, n); d.Allowed {
 		f.t.Fatalf("%s, %d tokens: %+v, want refused", key, n, d)
 	}
 }
 
-func (f *fake) cell(key string) *cell {
+// cell returns key's cell. It fails the test if the key is not in the table.
+func (f *fixture) cell(key string) *cell {
 	f.t.Helper()
-	b := f.table.Load(key)
-	if b == nil {
+	c := f.table.Load(key)
+	if c == nil {
 		f.t.Fatalf("%q is not in the table", key)
 	}
-	return b
+	return c
 }
 
-// twin is the limiter that f must not be told apart from.
-func (f *fake) twin() *mutex.TokenBucket {
+// seal seals key's cell and returns it, as if its mover were stopped after that step.
+func (f *fixture) seal(key string) *cell {
+	f.t.Helper()
+	c := f.cell(key)
+	c.word.Store(c.word.Load() | sealBit)
+	return c
+}
+
+// reference returns a tb/mutex limiter with f's limit and clock. It must decide as f does.
+func (f *fixture) reference() *mutex.TokenBucket {
 	return mutex.NewTokenBucket(10, 1,
 		tb.WithClock(func() time.Time { return time.Unix(0, 0).Add(f.now) }))
 }
 
-// span is the time that a delta lasts, plus a bit.
-func (f *fake) span() time.Duration {
+// deltaSpan returns a bit more time than a delta can hold.
+func (f *fixture) deltaSpan() time.Duration {
 	t, _ := f.layout.supply.timeOf(0, 1<<(63-f.layout.deficitBits))
 	return time.Duration(t) + 3*time.Second
 }
 
-func TestCollidingCallersGrantExactly(t *testing.T) {
+func TestCollidingCallersAreGrantedTheCapacity(t *testing.T) {
 	const callers, capacity = 8, 2000
 	l, err := New[string](tb.Limit{Capacity: capacity, Tokens: 1, Per: time.Hour},
 		tb.WithClock(func() time.Time { return time.Unix(0, 0) }))
@@ -87,18 +99,18 @@ func TestCollidingCallersGrantExactly(t *testing.T) {
 		t.Fatal(err)
 	}
 	var grants, collisions atomic.Int64
-	for round := 0; collisions.Load() < 100; round++ { // until it has been put to the test
+	for round := 0; collisions.Load() < 100; round++ {
 		key := strconv.Itoa(round)
 		_, _ = l.Allow(context.Background(), key)
-		b := l.table.Load(key)
+		c := l.table.Load(key)
 		grants.Store(1)
 		var wg sync.WaitGroup
 		for range callers {
 			wg.Go(func() {
 				for range capacity / 4 {
-					word := b.word.Load()
+					word := c.word.Load()
 					runtime.Gosched()
-					if b.word.Load() != word {
+					if c.word.Load() != word {
 						collisions.Add(1)
 					}
 					if d, _ := l.Allow(context.Background(), key); d.Allowed {
@@ -109,7 +121,7 @@ func TestCollidingCallersGrantExactly(t *testing.T) {
 		}
 		wg.Wait()
 		if n := grants.Load(); n != capacity {
-			t.Fatalf("%d of %d granted", n, capacity)
+			t.Fatalf("%d tokens granted, want %d", n, capacity)
 		}
 	}
 }

@@ -11,11 +11,13 @@ const (
 	// maxScale is the most units that a token has: a unit is then a millionth of a token.
 	maxScale = 1_000_000
 
-	// leastUnits is the least number of units in a capacity, unless a token has maxScale.
-	// More units would take bits from the delta, and cells would be replaced more often.
+	// leastUnits is the least number of units in a capacity, unless a token has maxScale units. The
+	// quantum of the contract, Capacity·2⁻²³, fixes it. More units would take bits from the delta,
+	// and cells would be replaced more often.
 	leastUnits = 1 << 23
 
-	// sealBit is set in the last word of a cell. The bits below it stay readable.
+	// sealBit is set in a word that no grant may change. The bits below it keep the delta and the
+	// deficit.
 	sealBit = uint64(1) << 63
 
 	// evicted is the word of a cell that is no longer in the table. It is sealed, and its
@@ -34,7 +36,7 @@ type layout struct {
 	deficitBits uint8  // width of the deficit
 	blockBits   uint8  // a block is 1<<blockBits units: see position
 	deficitMask uint64
-	maxBlocks   uint64 // no cell remembers a longer time
+	maxBlocks   uint64 // 2⁶² units in blocks: more than any delta and deficit
 	end         uint64 // last instant that the clock can reach
 }
 
@@ -50,18 +52,18 @@ func newLayout(l tb.Limit) layout {
 		scale:      scale,
 		scaleRecip: 1<<63/scale + 1,
 	}
-	// The deficit has room for as much debt as there are tokens, for a bucket that is
-	// charged after the fact.
+	// step adds a cost to a deficit before it compares the sum with the capacity. The sum may
+	// need one bit more than the capacity.
 	m.deficitBits = uint8(bits.Len64(2*m.capacity - 1))
 	m.deficitMask = 1<<m.deficitBits - 1
 	m.blockBits = uint8(bits.Len64(m.supply.rate.whole))
 	m.maxBlocks = 1 << (62 - m.blockBits)
-	m.end = epoch(l) + math.MaxInt64
+	m.end = firstInstant(l) + math.MaxInt64
 	return m
 }
 
-// pack returns the word of a cell. The delta takes the high bits because it is what may run
-// out, into the seal.
+// pack returns the word of a cell. The delta has the high bits, next to the seal, because only
+// the delta outgrows its bits; see fits.
 func (m *layout) pack(delta, deficit uint64) uint64 {
 	return delta<<(m.deficitBits&63) | deficit
 }
@@ -79,7 +81,7 @@ func isSealed(word uint64) bool { return word >= sealBit }
 // impossible returns a cost that no bucket can ever pay.
 func (m *layout) impossible() uint64 { return m.capacity + 1 }
 
-// unitsOf returns n tokens in units.
+// unitsOf returns n tokens in units, or more than the capacity if n is above it.
 func (m *layout) unitsOf(n int) (uint64, error) {
 	switch {
 	case n <= 0:
@@ -90,9 +92,9 @@ func (m *layout) unitsOf(n int) (uint64, error) {
 	return uint64(n) * m.scale, nil
 }
 
-// unitsOfCost returns a decimal number of tokens in units, rounded up. It takes the decimal
-// number that cost was written as, not the binary fraction that it became, so 0.1 is a tenth:
-// the result is the least number of units that, as a float64 of tokens, is not below cost.
+// unitsOfCost returns cost in units, rounded up, or more than the capacity if cost is above it.
+// The result is the least number of units whose float64 in tokens is not below cost. So 0.1 is
+// exactly a tenth, although its binary fraction is a little more.
 func (m *layout) unitsOfCost(cost float64) (uint64, error) {
 	scale := float64(m.scale)
 	switch {

@@ -11,8 +11,8 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// capacities are the ends of the range and around the powers at which the scale or
-// the width changes.
+// capacities returns the ends of the range, and capacities around the powers at which the scale
+// or the width of the deficit changes.
 func capacities() []int {
 	cs := []int{1, 2, 3, tb.MaxCapacity - 1, tb.MaxCapacity}
 	for c := 8; c < tb.MaxCapacity; c *= 2 {
@@ -55,20 +55,20 @@ func TestWordHoldsTheCapacityAndManyFillTimes(t *testing.T) {
 			for _, delta := range []uint64{0, 1, last} {
 				w := m.pack(delta, deficit)
 				if d, f := m.unpack(w); d != delta || f != deficit || isSealed(w) {
-					t.Errorf("capacity %d: %d, %d came back as %d, %d", c, delta, deficit, d, f)
+					t.Errorf("capacity %d: unpack(pack(%d, %d)) = %d, %d", c, delta, deficit, d, f)
 				}
 			}
 			for _, delta := range []uint64{0, last} {
 				w := m.pack(delta, deficit) | sealBit
 				if d, f := m.unpack(w &^ sealBit); d != delta || f != deficit || !isSealed(w) || w == evicted {
-					t.Errorf("capacity %d: deficit %d: sealed as %x", c, deficit, w)
+					t.Errorf("capacity %d: deficit %d: the sealed word is %x", c, deficit, w)
 				}
 			}
 		}
 	}
 }
 
-func TestTokensInIsDivision(t *testing.T) {
+func TestTokensInDividesExactly(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 4))
 	for _, c := range capacities() {
 		m := newLayout(tb.Limit{Capacity: c, Tokens: 1, Per: time.Second})
@@ -84,13 +84,13 @@ func TestTokensInIsDivision(t *testing.T) {
 	}
 }
 
-func TestStepIsTheBucket(t *testing.T) {
+func TestStepRefillsAndCharges(t *testing.T) {
 	m := newLayout(tb.Limit{Capacity: 10, Tokens: 1, Per: time.Second})
 	unit := m.scale
 	for _, tt := range []struct {
 		name                   string
 		delta, deficit         uint64
-		now, cost              uint64
+		elapsed, cost          uint64
 		wantDelta, wantDeficit uint64
 		granted                bool
 	}{
@@ -105,7 +105,7 @@ func TestStepIsTheBucket(t *testing.T) {
 		{"the whole capacity", 5, 0, 5, 10 * unit, 5, 10 * unit, true},
 		{"more than the capacity", 5, 0, 5, 10*unit + 1, 5, 10*unit + 1, false},
 	} {
-		delta, deficit, granted := m.step(m.pack(tt.delta, tt.deficit), tt.now, tt.cost)
+		delta, deficit, granted := m.step(m.pack(tt.delta, tt.deficit), tt.elapsed, tt.cost)
 		if delta != tt.wantDelta || deficit != tt.wantDeficit || granted != tt.granted {
 			t.Errorf("%s: %d, %d, %v; want %d, %d, %v", tt.name,
 				delta, deficit, granted, tt.wantDelta, tt.wantDeficit, tt.granted)
@@ -133,7 +133,7 @@ func TestDecimalCostsAreRoundedUp(t *testing.T) {
 	}
 }
 
-// Every decimal that is a whole number of units is exactly that many.
+// A decimal cost that is a whole number of units is not rounded.
 func TestDecimalCostsAreExact(t *testing.T) {
 	m := newLayout(tb.Limit{Capacity: 8, Tokens: 1, Per: 1})
 	for units := uint64(1); units <= m.capacity; units += 7 {
@@ -146,9 +146,9 @@ func TestDecimalCostsAreExact(t *testing.T) {
 
 func TestLayout(t *testing.T) {
 	if size := unsafe.Sizeof(cell{}); size != 16 {
-		t.Errorf("a bucket takes %d bytes, want 16", size)
+		t.Errorf("a cell takes %d bytes, want 16", size)
 	}
 	if evicted != math.MaxUint64 {
-		t.Errorf("evicted is %x, which is not above every word", evicted)
+		t.Errorf("evicted is %x, want the largest word", evicted)
 	}
 }

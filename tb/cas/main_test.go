@@ -13,24 +13,25 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb/cas"
 )
 
-// No test leaves a goroutine behind.
+// TestMain fails if a test leaves a goroutine behind.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// There is no Close: a limiter has no goroutine, not even while it holds idle keys, and
-// nothing refers to one that its users dropped.
+// A limiter needs no Close: it starts no goroutine, even with idle keys, and nothing refers to
+// it after the application has dropped it.
 func TestDroppedLimiterIsCollected(t *testing.T) {
 	for range 10 {
-		dropped := used(t)
+		dropped := droppedLimiter(t)
 		goleak.VerifyNone(t)
 		runtime.GC()
 		if l := dropped.Value(); l != nil {
-			t.Fatalf("a limiter of %d keys is still there", l.Len())
+			t.Fatalf("the limiter with %d keys was not collected", l.Len())
 		}
 	}
 }
 
-// used returns a limiter, with nothing holding it, that has granted, refused and evicted.
-func used(t *testing.T) weak.Pointer[cas.TokenBucket] {
+// droppedLimiter returns a weak pointer to a limiter that has granted, refused and evicted.
+// Nothing else refers to it.
+func droppedLimiter(t *testing.T) weak.Pointer[cas.TokenBucket] {
 	t.Helper()
 	l := cas.NewTokenBucket(1, 1e-9, tb.WithMaxKeys(50))
 	for i := range 200 {
@@ -39,7 +40,7 @@ func used(t *testing.T) weak.Pointer[cas.TokenBucket] {
 		}
 	}
 	if s := l.Stats(); s.Keys != 50 || s.EvictedInDebt != 50 {
-		t.Fatalf("%+v, want 50 keys and as many evicted", s)
+		t.Fatalf("%+v, want 50 keys, and 50 evicted in debt", s)
 	}
 	return weak.Make(l)
 }

@@ -8,11 +8,11 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// What decides without adding a key does not wait for a caller that has the lock of
-// inserts: it would wait here for ever.
+// A call that adds no key does not wait for the lock of inserts. If it did, this test would not
+// end.
 func TestOnlyInsertsTakeTheLock(t *testing.T) {
 	for _, overflow := range []tb.Overflow{tb.ForgiveLeast, tb.RefuseNew} {
-		f := newFake(t, tb.WithMaxKeys(1), tb.WithOverflow(overflow))
+		f := newFixture(t, tb.WithMaxKeys(1), tb.WithOverflow(overflow))
 		f.granted("a", 3)
 		calls := func(int) {
 			f.granted("a", 1)
@@ -25,26 +25,26 @@ func TestOnlyInsertsTakeTheLock(t *testing.T) {
 			_, _ = c.Check(time.Unix(0, 0))
 			c, _ = f.Charge("new", 11)
 			if d, _ := c.Take(time.Unix(0, 0)); d.Allowed || d.RetryAfter != tb.Never {
-				t.Errorf("%v: a cost above the capacity: %+v", overflow, d)
+				t.Errorf("%v: Take above the capacity = %+v, want refused with Never", overflow, d)
 			}
 		}
 		f.table.Pause(calls)
-		b := f.cell("a")
-		f.now = f.span() // and the next grant moves the bucket
+		c := f.cell("a")
+		f.now = f.deltaSpan() // so the next grant moves the bucket
 		f.table.Pause(calls)
-		if f.cell("a") == b {
+		if f.cell("a") == c {
 			t.Errorf("%v: the bucket has not moved", overflow)
 		}
 		if f.Len() != 1 || f.Stats().RefusedNew != 0 {
-			t.Errorf("%v: %+v", overflow, f.Stats())
+			t.Errorf("%v: %+v, want 1 key and no new key refused", overflow, f.Stats())
 		}
 	}
 }
 
-// In a full table under RefuseNew a peek waits for no insert that is under way. It then goes
-// by what the last one has seen.
+// Under RefuseNew, Peek on a new key does not wait for an insert under way. Meanwhile it returns
+// what the last insert has published.
 func TestPeekOfANewKeyInAFullTable(t *testing.T) {
-	f := newFake(t, tb.WithMaxKeys(2), tb.WithOverflow(tb.RefuseNew))
+	f := newFixture(t, tb.WithMaxKeys(2), tb.WithOverflow(tb.RefuseNew))
 	peek := func(allowed bool, retry time.Duration, remaining int) {
 		t.Helper()
 		want := tb.Decision{Allowed: allowed, RetryAfter: retry, Remaining: remaining}
@@ -56,14 +56,14 @@ func TestPeekOfANewKeyInAFullTable(t *testing.T) {
 	peek(true, 0, 9)
 	f.granted("b", 5)
 	peek(false, 3*time.Second, 0)
-	f.granted("a", 6) // which the table has not seen
+	f.granted("a", 6) // not an insert: it publishes nothing
 	f.now = time.Second
 	f.table.Pause(func(int) { peek(false, 2*time.Second, 0) })
 	peek(false, 4*time.Second, 0)
 	f.table.Pause(func(int) { peek(false, 4*time.Second, 0) })
 	f.now = 5 * time.Second
 	peek(true, 0, 9)
-	f.granted("new", 1) // in the place of b
+	f.granted("new", 1) // evicts b
 	peek(true, 0, 8)
 	f.Reset("new")
 	peek(true, 0, 9)

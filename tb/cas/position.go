@@ -7,9 +7,9 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// position is a reading of the supply clock S in two words: whole blocks, and the units
-// beyond them. A block is the supply of at most two nanoseconds, or one unit if that is more.
-// S may take 84 bits, but the number of blocks fits one word, which is the base of a cell.
+// position is a reading of the supply clock S in two words: whole blocks, and the units beyond
+// them. A block is the supply of at most two nanoseconds, or one unit if that is more. S may take
+// 84 bits, but a number of blocks fits one word. The base of a cell is such a number.
 type position struct{ blocks, rest uint64 }
 
 // positionOf returns S, given in two words, as a position.
@@ -28,8 +28,8 @@ func (m *layout) unitsAfter(base, units uint64) (hi, lo uint64) {
 	return base>>1>>(63-k) + carry, lo
 }
 
-// since returns the units from base to p, 0 if p is earlier. The result is bounded by
-// maxBlocks, which is more than any deficit and any delta.
+// since returns the units from base to p, 0 if p is earlier. It counts at most maxBlocks blocks,
+// which is more than any deficit and any delta.
 func (m *layout) since(base uint64, p position) uint64 {
 	if p.blocks < base {
 		return 0
@@ -37,8 +37,8 @@ func (m *layout) since(base uint64, p position) uint64 {
 	return min(p.blocks-base, m.maxBlocks)<<(m.blockBits&63) | p.rest
 }
 
-// until returns the units from p to a number of units after base, 0 if p is later. Like since,
-// it bounds the result by maxBlocks.
+// until returns the units from p to the position that is the given units after base, 0 if p is
+// later. It counts at most maxBlocks blocks, as since does.
 func (m *layout) until(base, units uint64, p position) uint64 {
 	if p.blocks >= base {
 		return units - min(units, m.since(base, p))
@@ -56,8 +56,8 @@ func (m *layout) waitFor(base, units, now uint64) time.Duration {
 	return m.wait(now, then)
 }
 
-// wait returns the time from now to then, or tb.Never if no Duration can hold it or the clock
-// ends before.
+// wait returns the time from now to then, which is later, or tb.Never if no Duration can hold it
+// or the clock ends before then.
 func (m *layout) wait(now, then uint64) time.Duration {
 	if then > m.end {
 		return tb.Never

@@ -28,11 +28,11 @@ func (s *supply) unitsBy(t uint64) (hi, lo uint64) {
 	return hi, lo
 }
 
-// timeOf returns the first t with S(t) ≥ x, and false if that is beyond 2⁶⁴.
+// timeOf returns the first t with S(t) ≥ x, and false if that t is 2⁶⁴ or more.
 //
-// At rates below one unit a nanosecond, x is below 2⁶⁴ and the product of x and the inverse is
-// exact. At higher rates the product may be too large by up to 2⁻⁴⁴, so the first t is its
-// whole part or the next instant, and S decides.
+// At rates below one unit a nanosecond, no x of 2⁶⁴ or more is ever supplied, and the product of
+// x and the inverse shows the first t exactly. At higher rates the product may be too large by up
+// to 2⁻⁴⁴. Then the first t is its whole part or the next instant, and S decides.
 func (s *supply) timeOf(xHi, xLo uint64) (t uint64, ok bool) {
 	if s.rate.whole == 0 {
 		over, t, fraction := s.inverse.times(xLo)
@@ -73,14 +73,14 @@ func newRatio(num, den *big.Int) ratio {
 func (r *ratio) times(x uint64) (hi, lo, fraction uint64) {
 	hi, lo = bits.Mul64(x, r.whole)
 	part, fraction := bits.Mul64(x, r.hi)
-	carryIn, _ := bits.Mul64(x, r.lo)
-	fraction, carry := bits.Add64(fraction, carryIn, 0)
+	lower, _ := bits.Mul64(x, r.lo)
+	fraction, carry := bits.Add64(fraction, lower, 0)
 	lo, carry = bits.Add64(lo, part, carry)
 	return hi + carry, lo, fraction
 }
 
-// timesWide returns the whole part of (xHi·2⁶⁴ + xLo) times r, and false if that is
-// beyond 2⁶⁴. Nothing else can overflow if xHi is below 2³² and the ratio is at most 1.
+// timesWide returns the whole part of (xHi·2⁶⁴ + xLo) times r, and false if it is 2⁶⁴ or more.
+// xHi must be below 2³² and the ratio at most 1, so that no other sum or product overflows.
 func (r *ratio) timesWide(xHi, xLo uint64) (product uint64, ok bool) {
 	_, lo, fraction := r.times(xLo)
 	over, middle := bits.Mul64(xHi, r.hi)

@@ -10,24 +10,26 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// supplyAt is S(t) by its definition.
+// supplyAt returns S(t) by its definition.
 func supplyAt(l tb.Limit, scale, t uint64) *big.Int {
 	x := new(big.Int).SetUint64(t)
 	x.Mul(x, big.NewInt(l.Tokens)).Mul(x, new(big.Int).SetUint64(scale))
 	return x.Quo(x, big.NewInt(int64(l.Per)))
 }
 
+// wide returns hi·2⁶⁴ + lo.
 func wide(hi, lo uint64) *big.Int {
 	x := new(big.Int).SetUint64(hi)
 	return x.Lsh(x, 64).Or(x, new(big.Int).SetUint64(lo))
 }
 
+// words is the inverse of wide.
 func words(x *big.Int) (hi, lo uint64) {
 	lo = new(big.Int).And(x, new(big.Int).SetUint64(math.MaxUint64)).Uint64()
 	return new(big.Int).Rsh(x, 64).Uint64(), lo
 }
 
-// edgeLimits are rates with awkward fractions and at the ends of the range.
+// edgeLimits have rates that are odd fractions, or at the ends of the range.
 var edgeLimits = []tb.Limit{
 	{Capacity: 1, Tokens: 1, Per: 1},
 	{Capacity: 1, Tokens: 1, Per: math.MaxInt64},
@@ -45,8 +47,8 @@ var edgeLimits = []tb.Limit{
 	{Capacity: 1, Tokens: 1, Per: 3},
 }
 
-// instants are where S is most likely to be off: around multiples of the period, and
-// at the ends.
+// instants returns instants at which an error in S is most likely: around multiples of the
+// period, and at the ends of the range.
 func instants(l tb.Limit, rng *rand.Rand) []uint64 {
 	ts := []uint64{0, 1, math.MaxInt64 - 1, math.MaxInt64, 1 << 63, math.MaxUint64 - 1, math.MaxUint64}
 	per := uint64(l.Per)
@@ -97,7 +99,7 @@ func TestTimeOfIsTheFirstInstant(t *testing.T) {
 	}
 }
 
-func TestReachesRandomLimits(t *testing.T) {
+func TestTimeOfWithRandomLimits(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	for range 20_000 {
 		per := rng.Int64() >> rng.IntN(63)
@@ -118,49 +120,6 @@ func TestReachesRandomLimits(t *testing.T) {
 		}
 		if got := wide(m.supply.unitsBy(at)); got.Cmp(x) != 0 {
 			t.Fatalf("limit %+v: S(%d) = %v, want %v", l, at, got, x)
-		}
-	}
-}
-
-func TestSinceSaturates(t *testing.T) {
-	m := newLayout(tb.Limit{Capacity: 3, Tokens: 1, Per: 1}) // a million units a nanosecond
-	start := epoch(tb.Limit{Per: 1})
-	base := m.positionAt(start).blocks
-	for _, d := range []uint64{1 << 20, 18446744073710, 1 << 50, 1<<63 - 1} {
-		if got := m.since(base, m.positionAt(start+d)); got < 1_000_000_000_000 {
-			t.Errorf("only %d units in %d ns", got, d)
-		}
-	}
-	if got := m.since(base, m.positionAt(start-1)); got != 0 {
-		t.Errorf("%d units before the base, want 0", got)
-	}
-}
-
-func TestClockAgreesWithItself(t *testing.T) {
-	l := tb.Limit{Capacity: 1, Tokens: 1, Per: time.Second}
-	c := newClock(nil, l)
-	for range 1000 {
-		before, read, after := c.instant(time.Now()), c.read(), c.instant(time.Now())
-		if read < before || read > after {
-			t.Fatalf("read %d, between %d and %d", read, before, after)
-		}
-	}
-	injected := newClock(time.Now, l)
-	first := time.Unix(1, 0)
-	if !injected.begin(first).Equal(first) || !injected.begin(time.Unix(2, 0)).Equal(first) {
-		t.Error("the clock does not start at its first reading")
-	}
-}
-
-// The earliest reading that time.Time.Sub can tell is before all others, whatever the
-// period.
-func TestEarliestReading(t *testing.T) {
-	for _, per := range []time.Duration{1, 2, 3, 7, 49, 73, 127, time.Second, math.MaxInt64} {
-		c := newClock(time.Now, tb.Limit{Capacity: 1, Tokens: 1, Per: per})
-		now := time.Now()
-		at := c.instant(now)
-		if early := c.instant(time.Time{}); early > at {
-			t.Errorf("per %d: the zero time is at %d, and now at %d", per, early, at)
 		}
 	}
 }

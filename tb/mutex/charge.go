@@ -13,13 +13,14 @@ type Charge[K comparable] struct {
 	key     K
 	cost    int64 // units
 	taken   *bucket[K]
-	time    uint64 // of taken after Take
+	time    uint64 // the time of taken, right after Take
 }
 
 var _ tb.Charge = (*Charge[string])(nil)
 
 // Charge returns a charge of a decimal number of tokens on key's bucket, rounded up as AllowCost
-// does. It returns tb.ErrInvalidCost if cost is not positive, NaN or infinite. It takes nothing.
+// does. It returns tb.ErrInvalidCost if cost is zero, negative, NaN or infinite. It takes
+// nothing.
 func (l *Limiter[K]) Charge(key K, cost float64) (Charge[K], error) {
 	units, err := l.limit.unitsOfCost(cost)
 	return Charge[K]{limiter: l, key: key, cost: units}, err
@@ -50,8 +51,9 @@ func (c *Charge[K]) Take(t time.Time) (tb.Decision, error) {
 	return d, err
 }
 
-// Undo implements tb.Charge. It does not give back what was supplied between Take and the last
-// grant, because the bucket may have been full and lost that supply.
+// Undo implements tb.Charge. It gives back the cost less the supply between Take and the last
+// grant, because the bucket may have been full and have lost that supply. It gives nothing back
+// to a bucket that was evicted since.
 func (c *Charge[K]) Undo() {
 	l, b := c.limiter, c.taken
 	c.taken = nil

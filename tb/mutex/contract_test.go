@@ -29,7 +29,7 @@ type (
 	lists [3]string
 	mixed struct {
 		_     int
-		route // embedded, and not exported
+		route // embedded and unexported
 		lists [2]lists
 		code  [4]byte
 		*int
@@ -71,7 +71,7 @@ func newLists(text string) lists {
 	return lists{text[:part], text[part : 2*part], text[2*part:]}
 }
 
-// limiter has charges as the suite expects them.
+// limiter returns its charges as tb.Charge, as the suite requires.
 type limiter struct{ *mutex.TokenBucket }
 
 func (l limiter) Charge(key string, cost float64) (tb.Charge, error) {
@@ -105,7 +105,7 @@ func TestKeyTypesThatHoldAnInterfaceAreRefused(t *testing.T) {
 	for _, err := range []error{plain, inside} {
 		var cfg *tb.ConfigError
 		if !errors.As(err, &cfg) || cfg.Field != "K" {
-			t.Errorf("got error %v, want a *tb.ConfigError of K", err)
+			t.Errorf("got error %v, want a *tb.ConfigError for K", err)
 		}
 	}
 }
@@ -128,13 +128,13 @@ func TestInsertDropsSixteenIdleKeys(t *testing.T) {
 	now = now.Add(61*time.Second - 1)
 	allow("too early", 41)
 	now = now.Add(1)
-	allow("39", 41) // an insert alone drops keys
+	allow("39", 41) // only an insert drops keys
 	allow("first", 26)
 	allow("second", 11)
-	allow("third", 5) // too early, 39 and these three
+	allow("third", 5) // left are too early, 39, first, second and third
 }
 
-func TestNaNIsNoKey(t *testing.T) {
+func TestNaNIsNotAKey(t *testing.T) {
 	l, err := mutex.New[float64](tb.Limit{Capacity: 1, Tokens: 1, Per: 1})
 	if err != nil {
 		t.Fatal(err)

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// copyStrings replaces the strings in a key, also in fields and elements, by copies. The caller's
-// strings may be parts of a buffer that it uses again.
+// copyStrings replaces the strings in a key, also in fields and elements, by copies. The caller
+// may reuse the memory of its strings.
 func copyStrings[K comparable](key *K) { copyStringsIn(reflect.ValueOf(key).Elem()) }
 
 func copyStringsIn(v reflect.Value) {

@@ -10,14 +10,14 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// limit is a tb.Limit in units. A token has the least power of ten of them that makes a unit at
-// most 10⁻⁶ token, or at most 2⁻²³ of the capacity.
+// limit is a tb.Limit in units. A token is a power of ten of units: the least with which a unit
+// is at most the quantum.
 type limit struct {
-	capacity int64 // units
-	scale    int64 // units of a token
-	tokens   uint64
-	per      uint64 // nanoseconds
-	epoch    uint64 // instant of the first reading: whole periods, below 2⁶³ ns
+	capacity     int64 // units
+	scale        int64 // units in a token
+	tokens       uint64
+	per          uint64 // nanoseconds
+	firstInstant uint64 // instant of the first reading: whole periods, below 2⁶³ ns
 }
 
 func newLimit(l tb.Limit) limit {
@@ -40,8 +40,8 @@ func (l *limit) unitsOf(n int) (int64, error) {
 	return int64(n) * l.scale, nil
 }
 
-// unitsOfCost returns a cost in units, or more than the capacity. It rounds up from the decimal
-// number with the fewest digits that is cost.
+// unitsOfCost returns a cost in units, or more than the capacity. It rounds up the decimal number
+// with the fewest digits that parses as cost.
 func (l *limit) unitsOfCost(cost float64) (int64, error) {
 	if math.IsNaN(cost) || math.IsInf(cost, 0) || cost <= 0 {
 		return 0, tb.ErrInvalidCost
@@ -82,7 +82,7 @@ func (l *limit) level(tokens int64, since, now uint64) tb.Level {
 
 // wait returns the time from now to then, or tb.Never if that is beyond the clock.
 func (l *limit) wait(now, then uint64) time.Duration {
-	if then > l.epoch+math.MaxInt64 {
+	if then > l.firstInstant+math.MaxInt64 {
 		return tb.Never
 	}
 	return time.Duration(min(then-now, math.MaxInt64))

@@ -103,7 +103,7 @@ func (l *Limiter[K]) AllowN(_ context.Context, key K, n int) (tb.Decision, error
 }
 
 // AllowCost takes a decimal number of tokens, or none. It rounds the cost up to the resolution of
-// the limiter. It returns tb.ErrInvalidCost if cost is not positive, NaN or infinite.
+// the limiter. It returns tb.ErrInvalidCost if cost is zero, negative, NaN or infinite.
 func (l *Limiter[K]) AllowCost(_ context.Context, key K, cost float64) (tb.Decision, error) {
 	units, err := l.limit.unitsOfCost(cost)
 	if err != nil {
@@ -126,15 +126,16 @@ func (l *Limiter[K]) Peek(_ context.Context, key K) (tb.Decision, error) {
 	return l.take(l.read(), key, l.limit.scale, false)
 }
 
-// Level returns how full key's bucket is now. It takes nothing and adds no key. A key that
-// is not in the table has a full bucket; if the table would refuse that key, its bucket has no
-// tokens, and is full when there is room.
+// Level returns how full key's bucket is now. It takes nothing and adds no key. A key that is not
+// in the table has a full bucket. If the table would refuse the key, the level has no tokens, and
+// both of its times are the time until there is room.
 func (l *Limiter[K]) Level(_ context.Context, key K) (tb.Level, error) {
 	return l.level(l.read(), key)
 }
 
 // Reset removes key. Its bucket is full when the key comes back. C1 holds before the reset and
-// after it; across it the key may be granted up to Capacity tokens more.
+// after it. In an interval that contains the reset, the key may be granted up to Capacity tokens
+// more.
 func (l *Limiter[K]) Reset(key K) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -150,7 +151,7 @@ func (l *Limiter[K]) Len() int {
 	return len(l.buckets)
 }
 
-// Stats returns the number of keys and what eviction has cost so far.
+// Stats returns the number of keys and the cost of eviction so far.
 func (l *Limiter[K]) Stats() tb.Stats {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -160,7 +161,7 @@ func (l *Limiter[K]) Stats() tb.Stats {
 	return s
 }
 
-// take decides a call. With spend false it only returns what it would decide.
+// take decides a call. Without spend it changes nothing.
 func (l *Limiter[K]) take(now uint64, key K, cost int64, spend bool) (tb.Decision, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -215,7 +216,8 @@ func isNaN[K comparable](key K) bool {
 	return key != key //nolint:gocritic // only a NaN differs from itself
 }
 
-// refilled returns the tokens of b and since when it has them: now, or b's own time if that is later.
+// refilled returns the tokens of b, and the time since which it has them: now, or b's own time if
+// that is later.
 func (l *Limiter[K]) refilled(b *bucket[K], now uint64) (tokens int64, since uint64) {
 	if now <= b.time {
 		return b.tokens, b.time
@@ -227,16 +229,16 @@ func (l *Limiter[K]) refilled(b *bucket[K], now uint64) (tokens int64, since uin
 // read returns the instant of the limiter's clock.
 func (l *Limiter[K]) read() uint64 {
 	if l.settings.Now == nil {
-		return l.limit.epoch + uint64(time.Since(l.start))
+		return l.limit.firstInstant + uint64(time.Since(l.start))
 	}
 	return l.instant(l.settings.Now())
 }
 
-// instant returns the nanoseconds from the epoch to t, at least 0. The first reading is
-// limit.epoch nanoseconds after the epoch.
+// instant returns the instant of the reading t, at least 0. The first reading is at
+// limit.firstInstant.
 func (l *Limiter[K]) instant(t time.Time) uint64 {
 	l.started.Do(func() { l.start = t })
-	return l.limit.epoch + uint64(max(int64(t.Sub(l.start)), -int64(l.limit.epoch)))
+	return l.limit.firstInstant + uint64(max(int64(t.Sub(l.start)), -int64(l.limit.firstInstant)))
 }
 
 // makeRoom makes room for b, and starts it no earlier than l.earliest. If there is no room, it
@@ -263,9 +265,9 @@ func (l *Limiter[K]) makeRoom(b *bucket[K], now uint64, spend bool) (until uint6
 	return 0, true
 }
 
-// evict removes the bucket that is, or will soonest be, full. A full bucket leaves at the instant
-// at which it became full. A bucket in debt leaves now, and what it lacks to full is forgiven. If
-// a reading from the future has set its time ahead of now, what is supplied until then is
+// evict removes the bucket that is, or will soonest be, full. A full bucket counts as evicted at
+// the instant at which it became full. A bucket in debt is evicted now, and its debt is forgiven.
+// If a reading from the future has set its time ahead of now, the supply until that time is
 // forgiven too, up to the capacity.
 func (l *Limiter[K]) evict(now uint64) {
 	b := l.order[0]

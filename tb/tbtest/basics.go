@@ -20,10 +20,10 @@ var basics = []test{
 	{"RefillRestoresTokens", refillRestoresTokens},
 	{"PerKeyIsolated", perKeyIsolated},
 	{"ConcurrentAllowGrantsAtMostCapacity", concurrentAllowGrantsAtMostCapacity},
-	{"ImpossibleConfigurationIsRefused", impossibleConfigurationIsRefused},
-	{"DefaultClockIsTheMonotonicOne", defaultClockIsTheMonotonicOne},
+	{"ImpossibleConfigurationIsAConfigError", impossibleConfigurationIsAConfigError},
+	{"DefaultClockIsMonotonic", defaultClockIsMonotonic},
 	{"ClockIsReadOncePerCall", clockIsReadOncePerCall},
-	{"ContextIsNotLookedAt", contextIsNotLookedAt},
+	{"ContextIsIgnored", contextIsIgnored},
 }
 
 func fullBucketAllowsCapacity(s *suite) {
@@ -73,7 +73,7 @@ func perKeyIsolated(s *suite) {
 	for i := range 3 {
 		f.granted("b", 1, 2-i)
 	}
-	f.granted("", 3, 0) // the empty key is a key
+	f.granted("", 3, 0) // the empty string is a key too
 }
 
 func concurrentAllowGrantsAtMostCapacity(s *suite) {
@@ -104,7 +104,7 @@ func concurrentAllowGrantsAtMostCapacity(s *suite) {
 	}
 }
 
-func impossibleConfigurationIsRefused(s *suite) {
+func impossibleConfigurationIsAConfigError(s *suite) {
 	good := perSecond(1, 1)
 	for _, tt := range []struct {
 		limit  tb.Limit
@@ -128,13 +128,13 @@ func impossibleConfigurationIsRefused(s *suite) {
 		_, err := s.newLimiter(tt.limit, tt.option)
 		var cfg *tb.ConfigError
 		if !errors.As(err, &cfg) || cfg.Field != tt.field || cfg.Range == "" {
-			s.Errorf("limit %+v: got error %v, want a *tb.ConfigError of %s", tt.limit, err, tt.field)
+			s.Errorf("limit %+v: got error %v, want a *tb.ConfigError for %s", tt.limit, err, tt.field)
 		}
 	}
 }
 
-func defaultClockIsTheMonotonicOne(s *suite) {
-	synctest.Test(s.T, func(t *testing.T) { // whose clock moves when it sleeps
+func defaultClockIsMonotonic(s *suite) {
+	synctest.Test(s.T, func(t *testing.T) { // in its bubble, only Sleep moves the clock
 		limit := perSecond(1, 3)
 		l, err := s.newLimiter(limit)
 		if err != nil {
@@ -158,7 +158,7 @@ func clockIsReadOncePerCall(s *suite) {
 	if err != nil {
 		s.Fatal(err)
 	}
-	for i, key := range []string{"a", "a", "a", "b", "a"} { // granted, refused, evicting
+	for i, key := range []string{"a", "a", "a", "b", "a"} { // calls that grant, refuse and evict
 		reads = 0
 		if _, err := l.Allow(context.Background(), key); err != nil || reads != 1 {
 			s.Errorf("call %d: %d clock readings, want 1 (error %v)", i, reads, err)
@@ -166,13 +166,13 @@ func clockIsReadOncePerCall(s *suite) {
 	}
 }
 
-func contextIsNotLookedAt(s *suite) {
+func contextIsIgnored(s *suite) {
 	f := s.new(perSecond(2, 1))
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	d, err := f.Allow(ctx, "a")
 	f.check(d, err)
 	if !d.Allowed {
-		s.Errorf("a cancelled context: %+v, want granted", d)
+		s.Errorf("with a cancelled context: %+v, want granted", d)
 	}
 }

@@ -14,41 +14,46 @@ import (
 var charges = []test{
 	{"TakeAllTakesFromAllOrNone", takeAllTakesFromAllOrNone},
 	{"TakeAllOfOneBucketTwice", takeAllOfOneBucketTwice},
-	{"RefusedTakeAllShowsNowhere", refusedTakeAllShowsNowhere},
-	{"RefusedTakeAllTellsTheWait", refusedTakeAllTellsTheWait},
-	{"ChargeOfInvalidCost", chargeOfInvalidCost},
+	{"RefusedTakeAllChangesNothing", refusedTakeAllChangesNothing},
+	{"RefusedTakeAllReturnsTheWait", refusedTakeAllReturnsTheWait},
+	{"ChargeChecksItsCost", chargeChecksItsCost},
 	{"UndoGivesBackOnce", undoGivesBackOnce},
 	{"UndoKeepsTheTime", undoKeepsTheTime},
-	{"UndoDoesNotMint", undoDoesNotMint},
-	{"UndoLosesWhatWasSuppliedAtMost", undoLosesWhatWasSuppliedAtMost},
-	{"UndoOnAnEvictedBucket", undoOnAnEvictedBucket},
+	{"UndoDoesNotOverfill", undoDoesNotOverfill},
+	{"UndoLosesAtMostTheSupply", undoLosesAtMostTheSupply},
+	{"UndoAfterEvictionChangesNothing", undoAfterEvictionChangesNothing},
 	{"ConcurrentTakeAllGrantsFromBoth", concurrentTakeAllGrantsFromBoth},
 }
 
-// charger is a limiter whose tb.Charge implementation is hidden behind the interface.
-type charger interface {
-	Charge(key string, cost float64) (tb.Charge, error)
-}
-
+// charge returns a charge of cost on key's bucket.
 func (f *fixture) charge(key string, cost float64) tb.Charge {
 	f.Helper()
-	c, err := as[charger](f).Charge(key, cost)
+	c, err := skipUnless[hasCharge](f).Charge(key, cost)
 	if err != nil {
 		f.Fatal(err)
 	}
 	return c
 }
 
-// takeAll takes cost from every key, and fails the test if the answer is another.
-func (f *fixture) takeAll(want bool, cost float64, keys ...string) []tb.Decision {
+// take takes c. It fails the test unless c is granted.
+func (f *fixture) take(c tb.Charge) {
+	f.Helper()
+	if d, err := c.Take(f.Now()); err != nil || !d.Allowed {
+		f.Fatalf("Take = %+v, %v, want granted", d, err)
+	}
+}
+
+// takeAll takes cost from all keys. It fails the test unless TakeAll returns allowed.
+func (f *fixture) takeAll(allowed bool, cost float64, keys ...string) []tb.Decision {
 	f.Helper()
 	var cs []tb.Charge
 	for _, key := range keys {
 		cs = append(cs, f.charge(key, cost))
 	}
-	return f.takeCharges(want, cs...)
+	return f.takeCharges(allowed, cs...)
 }
 
+// takeCharges takes all charges. It fails the test unless TakeAll returns want.
 func (f *fixture) takeCharges(want bool, cs ...tb.Charge) []tb.Decision {
 	f.Helper()
 	decisions := make([]tb.Decision, len(cs))
@@ -70,61 +75,61 @@ func takeAllTakesFromAllOrNone(s *suite) {
 	f.takeCharges(true, f.charge("a", 3), other.charge("a", 3), f.charge("b", 1.5))
 	d := f.takeCharges(false, f.charge("a", 3), other.charge("a", 3), f.charge("b", 1))
 	if want := (tb.Decision{RetryAfter: time.Hour, Remaining: 2}); d[1] != want {
-		f.Errorf("the refusal is %+v, want %+v", d[1], want)
+		f.Errorf("the charge that refuses: %+v, want %+v", d[1], want)
 	}
 	if want := (tb.Decision{Allowed: true, Remaining: 4}); d[0] != want {
-		f.Errorf("the charge before it says %+v, want %+v", d[0], want)
+		f.Errorf("the charge before it: %+v, want %+v", d[0], want)
 	}
 	f.granted("a", 1, 6)
 	f.granted("b", 1, 7)
 	other.granted("a", 1, 1)
 	if allowed, err := tb.TakeAll(f.Now(), nil, nil); !allowed || err != nil {
-		f.Errorf("TakeAll of nothing: %t, %v", allowed, err)
+		f.Errorf("TakeAll without charges = %t, %v, want true", allowed, err)
 	}
 }
 
-// Each of the two fits by itself, so that the second is refused when it is taken.
+// Each of the two charges fits by itself, so Check grants both and Take refuses the second.
 func takeAllOfOneBucketTwice(s *suite) {
 	f := s.new(perSecond(10, 1))
 	f.takeAll(true, 3, "a", "a")
 	d := f.takeAll(false, 3, "a", "a")
 	if want := (tb.Decision{RetryAfter: 2 * time.Second, Remaining: 1}); d[1] != want {
-		f.Errorf("the second charge says %+v, want %+v", d[1], want)
+		f.Errorf("the second charge: %+v, want %+v", d[1], want)
 	}
 	f.granted("a", 4, 0)
 }
 
-func refusedTakeAllShowsNowhere(s *suite) {
+func refusedTakeAllChangesNothing(s *suite) {
 	f := s.new(perSecond(10, 3))
-	twin := s.new(perSecond(10, 3))
-	for _, g := range []*fixture{f, twin} {
+	untouched := s.new(perSecond(10, 3)) // gets no TakeAll
+	for _, g := range []*fixture{f, untouched} {
 		g.granted("a", 7, 3)
 		g.granted("b", 9, 1)
 	}
 	for i := range 50 {
 		f.Advance(7 * time.Millisecond)
-		twin.Advance(7 * time.Millisecond)
+		untouched.Advance(7 * time.Millisecond)
 		f.takeAll(false, 5, "c", "b", "a")
 		f.takeAll(false, 3, "a", "a", "b")
 		for _, key := range []string{"a", "b"} {
-			if got, want := f.allowN(key, 10-i%2), twin.allowN(key, 10-i%2); got != want {
+			if got, want := f.allowN(key, 10-i%2), untouched.allowN(key, 10-i%2); got != want {
 				f.Fatalf("key %s: %+v, want %+v", key, got, want)
 			}
 		}
 	}
-	if l, ok := f.Limiter.(counter); ok && l.Len() != 2 {
-		f.Errorf("%d keys, want no key of a call that was refused", l.Len())
+	if l, ok := f.Limiter.(hasLen); ok && l.Len() != 2 {
+		f.Errorf("%d keys after refused calls, want 2", l.Len())
 	}
 }
 
-// The longest of the waits is that of the call.
-func refusedTakeAllTellsTheWait(s *suite) {
+// The call has to wait for the longest RetryAfter of its charges.
+func refusedTakeAllReturnsTheWait(s *suite) {
 	f := s.new(perSecond(10, 3))
 	f.granted("a", 7, 3)
 	f.granted("b", 9, 1)
 	d := f.takeAll(false, 5, "a", "b", "c")
 	if d[0].RetryAfter >= d[1].RetryAfter || d[2].RetryAfter != 0 {
-		f.Fatalf("%+v, want b to take longest", d)
+		f.Fatalf("%+v, want the longest RetryAfter from b", d)
 	}
 	f.Set(d[1].RetryAfter - 1)
 	f.takeAll(false, 5, "a", "b", "c")
@@ -132,17 +137,17 @@ func refusedTakeAllTellsTheWait(s *suite) {
 	f.takeAll(true, 5, "a", "b", "c")
 }
 
-func chargeOfInvalidCost(s *suite) {
-	l := as[charger](s.new(perSecond(10, 1)))
+func chargeChecksItsCost(s *suite) {
+	l := skipUnless[hasCharge](s.new(perSecond(10, 1)))
 	for _, cost := range []float64{0, -1, math.NaN(), math.Inf(1), math.Inf(-1)} {
 		if _, err := l.Charge("a", cost); !errors.Is(err, tb.ErrInvalidCost) {
-			s.Errorf("a charge of %v: %v, want ErrInvalidCost", cost, err)
+			s.Errorf("Charge(%v): %v, want ErrInvalidCost", cost, err)
 		}
 	}
 	f := s.new(perSecond(10, 1))
 	d := f.takeAll(false, 10.5, "a", "b")
 	if d[0].RetryAfter != tb.Never || d[1].RetryAfter != tb.Never {
-		s.Errorf("more than the capacity: %+v, want it never to fit", d)
+		s.Errorf("charges above the capacity: %+v, want refused with Never", d)
 	}
 }
 
@@ -150,7 +155,7 @@ func undoGivesBackOnce(s *suite) {
 	f := s.new(perSecond(10, 1))
 	f.granted("a", 4, 6)
 	c := f.charge("a", 2.5)
-	c.Undo() // nothing yet
+	c.Undo() // before any Take
 	for range 3 {
 		d, err := c.Take(f.Now())
 		f.check(d, err)
@@ -163,26 +168,22 @@ func undoGivesBackOnce(s *suite) {
 			f.Fatalf("Check = %+v, %v, want 3 remaining", d, err)
 		}
 	}
-	if d, err := c.Take(f.Now()); err != nil || !d.Allowed {
-		f.Fatalf("Take = %+v, %v", d, err)
-	}
+	f.take(c)
 	f.granted("a", 3, 0)
 	if d, err := c.Take(f.Now()); err != nil || d.Allowed {
 		f.Errorf("Take = %+v, %v, want refused", d, err)
 	}
-	c.Undo() // of the last, which took nothing
+	c.Undo() // the last Take was refused
 	f.refused("a", 1, time.Second/2, 0)
 }
 
-// A reading that a charge has brought is not taken back with it.
+// The reading of a Take moves the bucket's time, and Undo does not move it back.
 func undoKeepsTheTime(s *suite) {
 	f := s.new(perSecond(10, 1))
 	f.granted("a", 10, 0)
 	f.Advance(5 * time.Second)
 	c := f.charge("a", 2)
-	if d, err := c.Take(f.Now()); err != nil || !d.Allowed {
-		f.Fatalf("Take = %+v, %v", d, err)
-	}
+	f.take(c)
 	c.Undo()
 	f.Set(time.Second)
 	f.granted("a", 5, 0)
@@ -190,20 +191,18 @@ func undoKeepsTheTime(s *suite) {
 	f.refused("a", 1, time.Second, 0)
 }
 
-// What a bucket would have lost to its capacity, had the charge not been, is not given
-// back.
-func undoDoesNotMint(s *suite) {
+// Without the charge, the bucket would have been full and lost some supply. Undo does not give
+// back that supply.
+func undoDoesNotOverfill(s *suite) {
 	for _, tt := range []struct {
 		later time.Duration
-		left  int // of 10, after a charge of 4, a later grant of 1, and the undoing
+		left  int // of 10 tokens, after a charge of 4, a later grant of 1, and Undo
 	}{
 		{0, 9}, {time.Second, 9}, {3 * time.Second, 9}, {4 * time.Second, 9}, {time.Hour, 9},
 	} {
 		f := s.new(perSecond(10, 1))
 		c := f.charge("a", 4)
-		if d, err := c.Take(f.Now()); err != nil || !d.Allowed {
-			f.Fatalf("Take = %+v, %v", d, err)
-		}
+		f.take(c)
 		f.Advance(tt.later)
 		f.allow("a")
 		c.Undo()
@@ -212,44 +211,40 @@ func undoDoesNotMint(s *suite) {
 	}
 }
 
-// A later grant may keep from the bucket what was supplied until then, and no more.
-func undoLosesWhatWasSuppliedAtMost(s *suite) {
+// After a later grant, Undo may give back less: by what was supplied until then, at most.
+func undoLosesAtMostTheSupply(s *suite) {
 	for _, tt := range []struct{ later, least, most int }{{0, 9, 9}, {1, 9, 10}, {3, 9, 12}} {
 		f := s.new(perSecond(20, 1))
 		f.granted("a", 10, 10)
 		c := f.charge("a", 4)
-		if d, err := c.Take(f.Now()); err != nil || !d.Allowed {
-			f.Fatalf("Take = %+v, %v", d, err)
-		}
+		f.take(c)
 		f.Advance(time.Duration(tt.later) * time.Second)
 		f.granted("a", 1, 5+tt.later)
 		c.Undo()
 		if n := f.allowN("a", 20).Remaining; n < tt.least || n > tt.most {
-			f.Errorf("undone after %d s: %d tokens, want %d to %d", tt.later, n, tt.least, tt.most)
+			f.Errorf("Undo after %d s: %d tokens, want %d to %d", tt.later, n, tt.least, tt.most)
 		}
 	}
 }
 
-func undoOnAnEvictedBucket(s *suite) {
-	for _, back := range []bool{false, true} {
+func undoAfterEvictionChangesNothing(s *suite) {
+	for _, comesBack := range []bool{false, true} {
 		f := s.new(perSecond(10, 1), tb.WithMaxKeys(1))
-		l, ok := f.Limiter.(counter)
+		l, ok := f.Limiter.(hasLen)
 		if !ok {
 			s.Skip("the limiter has no table")
 		}
 		c := f.charge("a", 4)
-		if d, err := c.Take(f.Now()); err != nil || !d.Allowed {
-			f.Fatalf("Take = %+v, %v", d, err)
-		}
+		f.take(c)
 		f.granted("b", 1, 9)
-		if back {
+		if comesBack {
 			f.granted("a", 6, 4)
 		}
 		c.Undo()
 		if n := l.Len(); n != 1 {
 			f.Fatalf("%d keys, want 1", n)
 		}
-		if back {
+		if comesBack {
 			f.refused("a", 5, time.Second, 4)
 		} else {
 			f.granted("b", 9, 0)
@@ -257,12 +252,12 @@ func undoOnAnEvictedBucket(s *suite) {
 	}
 }
 
-// Callers compete for two keys in either order. The clock stands still, so what is left in
-// the end is what was not granted.
+// The callers compete for two keys, in either order. The clock stands still, so the tokens that
+// are left in the end are those that were not granted.
 func concurrentTakeAllGrantsFromBoth(s *suite) {
 	const callers, calls = 8, 2000
 	f := s.new(tb.Limit{Capacity: 5000, Tokens: 1, Per: time.Hour})
-	l := as[charger](f)
+	l := skipUnless[hasCharge](f)
 	f.granted("b", 1000, 4000)
 	var granted, alone atomic.Int64
 	var wg sync.WaitGroup

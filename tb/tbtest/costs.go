@@ -13,25 +13,11 @@ var costs = []test{
 	{"WeightedCallsTakeAllOrNothing", weightedCallsTakeAllOrNothing},
 	{"FractionalCostsAreExact", fractionalCostsAreExact},
 	{"FractionalCostIsNeverFree", fractionalCostIsNeverFree},
-	{"CostAboveCapacityIsNever", costAboveCapacityIsNever},
+	{"CostAboveCapacityIsRefusedWithNever", costAboveCapacityIsRefusedWithNever},
 	{"InvalidCostsChangeNothing", invalidCostsChangeNothing},
-	{"PeekSaysWhatAllowWould", peekSaysWhatAllowWould},
-	{"AllowAtUsesTheReadingGiven", allowAtUsesTheReadingGiven},
+	{"PeekReturnsWhatAllowWould", peekReturnsWhatAllowWould},
+	{"AllowAtUsesTheGivenReading", allowAtUsesTheGivenReading},
 }
-
-type coster interface {
-	AllowCost(ctx context.Context, key string, cost float64) (tb.Decision, error)
-}
-
-type peeker interface {
-	Peek(ctx context.Context, key string) (tb.Decision, error)
-}
-
-type dater interface {
-	AllowAt(t time.Time, key string, n int) (tb.Decision, error)
-}
-
-type counter interface{ Len() int }
 
 func weightedCallsTakeAllOrNothing(s *suite) {
 	f := s.new(perSecond(10, 2))
@@ -44,9 +30,10 @@ func weightedCallsTakeAllOrNothing(s *suite) {
 	f.granted("a", 5, 0)
 }
 
+// allowCost takes a decimal number of tokens of the key a.
 func (f *fixture) allowCost(cost float64) tb.Decision {
 	f.Helper()
-	d, err := as[coster](f).AllowCost(context.Background(), "a", cost)
+	d, err := skipUnless[hasAllowCost](f).AllowCost(context.Background(), "a", cost)
 	f.check(d, err)
 	return d
 }
@@ -73,7 +60,7 @@ func fractionalCostsAreExact(s *suite) {
 	} {
 		f := s.new(perSecond(tt.capacity, 1))
 		first := 0
-		if tt.fits > 10_000 { // take most of it in one call
+		if tt.fits > 10_000 { // take most of them in one call
 			first = tt.fits - 1_000
 			f.allowCost(float64(first) * tt.cost)
 		}
@@ -96,30 +83,30 @@ func fractionalCostIsNeverFree(s *suite) {
 	f.refused("a", 1, time.Microsecond, 0) // it took a millionth of a token
 }
 
-func costAboveCapacityIsNever(s *suite) {
+func costAboveCapacityIsRefusedWithNever(s *suite) {
 	f := s.new(perSecond(10, 5))
 	impossible := []int{11, 1 << 30, math.MaxInt}
-	for _, n := range impossible { // for a key that was never seen
+	for _, n := range impossible { // the key is new
 		f.refused("a", n, tb.Never, 10)
 	}
-	if l, ok := f.Limiter.(counter); ok && l.Len() != 0 {
+	if l, ok := f.Limiter.(hasLen); ok && l.Len() != 0 {
 		s.Errorf("%d keys after calls that can never be granted, want 0", l.Len())
 	}
 	f.granted("a", 6, 4)
 	for _, n := range impossible {
 		f.refused("a", n, tb.Never, 4)
 	}
-	if l, ok := f.Limiter.(coster); ok {
+	if l, ok := f.Limiter.(hasAllowCost); ok {
 		for _, cost := range []float64{10.000001, 1e300, math.MaxFloat64} {
 			d, err := l.AllowCost(context.Background(), "a", cost)
 			if f.check(d, err); d.RetryAfter != tb.Never {
-				s.Errorf("AllowCost(%v) = %+v, want refused for Never", cost, d)
+				s.Errorf("AllowCost(%v) = %+v, want refused with Never", cost, d)
 			}
 		}
 	}
 	f.granted("a", 4, 0)
 	f = s.new(perSecond(83, 1))
-	for n := 84; n > 0; n *= 2 { // whatever the units of so many wrap around to
+	for n := 84; n > 0; n *= 2 { // the number of units may overflow
 		f.refused("a", n, tb.Never, 83)
 	}
 }
@@ -128,16 +115,16 @@ func invalidCostsChangeNothing(s *suite) {
 	f := s.new(perSecond(10, 5))
 	f.granted("a", 6, 4)
 	for _, n := range []int{0, -1, math.MinInt} {
-		for _, key := range []string{"a", "never seen"} {
+		for _, key := range []string{"a", "new"} {
 			if d, err := f.AllowN(context.Background(), key, n); !errors.Is(err, tb.ErrInvalidCost) {
 				s.Errorf("AllowN(%d) = %+v, %v; want ErrInvalidCost", n, d, err)
 			}
 		}
 	}
-	if l, ok := f.Limiter.(counter); ok && l.Len() != 1 {
+	if l, ok := f.Limiter.(hasLen); ok && l.Len() != 1 {
 		s.Errorf("%d keys after invalid calls, want 1", l.Len())
 	}
-	if l, ok := f.Limiter.(coster); ok {
+	if l, ok := f.Limiter.(hasAllowCost); ok {
 		for _, cost := range []float64{0, -0.5, math.NaN(), math.Inf(1), math.Inf(-1)} {
 			if d, err := l.AllowCost(context.Background(), "a", cost); !errors.Is(err, tb.ErrInvalidCost) {
 				s.Errorf("AllowCost(%v) = %+v, %v; want ErrInvalidCost", cost, d, err)
@@ -147,9 +134,9 @@ func invalidCostsChangeNothing(s *suite) {
 	f.granted("a", 4, 0)
 }
 
-func peekSaysWhatAllowWould(s *suite) {
+func peekReturnsWhatAllowWould(s *suite) {
 	f := s.new(perSecond(3, 1))
-	l := as[peeker](f)
+	l := skipUnless[hasPeek](f)
 	for range 10 {
 		var peeked tb.Decision
 		for range 3 {
@@ -158,19 +145,19 @@ func peekSaysWhatAllowWould(s *suite) {
 			peeked = d
 		}
 		if d := f.allow("a"); d != peeked {
-			s.Fatalf("Peek said %+v, Allow %+v", peeked, d)
+			s.Fatalf("Peek = %+v, Allow = %+v", peeked, d)
 		}
 		f.Advance(time.Second / 3)
 	}
-	f.check(l.Peek(context.Background(), "never seen"))
-	if l, ok := f.Limiter.(counter); ok && l.Len() != 1 {
+	f.check(l.Peek(context.Background(), "new"))
+	if l, ok := f.Limiter.(hasLen); ok && l.Len() != 1 {
 		s.Errorf("%d keys after Peek, want 1", l.Len())
 	}
 }
 
-func allowAtUsesTheReadingGiven(s *suite) {
+func allowAtUsesTheGivenReading(s *suite) {
 	f := s.new(perSecond(2, 1))
-	l := as[dater](f)
+	l := skipUnless[hasAllowAt](f)
 	for _, tt := range []struct {
 		at      time.Duration
 		n       int
@@ -180,7 +167,7 @@ func allowAtUsesTheReadingGiven(s *suite) {
 		{0, 2, true, 0},
 		{0, 1, false, time.Second},
 		{time.Second, 1, true, 0},
-		{time.Second / 2, 1, false, 3 * time.Second / 2}, // late: counted from its reading
+		{time.Second / 2, 1, false, 3 * time.Second / 2}, // late: RetryAfter counts from here
 		{3 * time.Second, 2, true, 0},
 	} {
 		d, err := l.AllowAt(start.Add(tt.at), "a", tt.n)

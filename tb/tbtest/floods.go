@@ -7,21 +7,23 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// flood makes calls of new keys and, after each hundred of them, one of the victim.
-func (f *fixture) flood(calls, n int, step time.Duration, strangersRefused bool) {
+// flood makes calls of n tokens on new keys, with step between them, and one call on the key
+// victim for every hundred of them. It fails the test if the table grows beyond 1000 keys, if the
+// victim is granted more than C1 allows, or if a new key is refused and mayRefuse is false.
+func (f *fixture) flood(calls, n int, step time.Duration, mayRefuse bool) {
 	f.Helper()
-	victim := 0
+	granted := 0 // to the victim
 	began := f.ns.Load()
 	for i := range calls {
 		f.Advance(step)
-		if d := f.allowN("stranger "+strconv.Itoa(i), n); !d.Allowed && !strangersRefused {
-			f.Fatalf("the first call of stranger %d: %+v, want granted", i, d)
+		if d := f.allowN("new "+strconv.Itoa(i), n); !d.Allowed && !mayRefuse {
+			f.Fatalf("the first call on new key %d: %+v, want granted", i, d)
 		}
 		if i%100 == 0 && f.allow("victim").Allowed {
-			victim++
-			f.atMost(f.limit.Capacity+victim, time.Duration(f.ns.Load()-began))
+			granted++
+			f.atMost(f.limit.Capacity+granted, time.Duration(f.ns.Load()-began))
 		}
-		if l, ok := f.Limiter.(counter); ok && i%1000 == 0 && l.Len() > 1000 {
+		if l, ok := f.Limiter.(hasLen); ok && i%1000 == 0 && l.Len() > 1000 {
 			f.Fatalf("%d keys, want at most 1000", l.Len())
 		}
 	}
@@ -34,14 +36,14 @@ func floodDoesNotResetADrainedKey(s *suite) {
 		f := s.new(perSecond(10, 1), tb.WithMaxKeys(1000))
 		f.granted("victim", 10, 0)
 		f.flood(floodCalls, 1, step, false)
-		if l, ok := f.Limiter.(counter); ok && l.Len() > 1000 {
+		if l, ok := f.Limiter.(hasLen); ok && l.Len() > 1000 {
 			s.Errorf("%d keys, want at most 1000", l.Len())
 		}
 	}
 }
 
-// New keys that are drained in a table of full buckets push out those, and not each other.
-func drainingNewKeysOfAnIdleTable(s *suite) {
+// New keys that are drained in a table of full buckets evict full ones, and not each other.
+func newKeysOfAnIdleTableEvictFullBuckets(s *suite) {
 	const bound = 8192
 	f := s.new(perSecond(10, 1), tb.WithMaxKeys(bound))
 	for i := range bound {
@@ -64,8 +66,8 @@ func drainingNewKeysOfAnIdleTable(s *suite) {
 	f.nothingForgiven()
 }
 
-// The order has the drained keys first, as it saw them when they were inserted. It has to
-// look further for a bucket that is full.
+// An order that keeps the stamps of the inserts has the drained keys first, with stale stamps.
+// It must look further for a full bucket.
 func drainedKeysStayWhileOthersAreFull(s *suite) {
 	const bound = 4000
 	for _, drained := range []int{1, 17, 100, 512} {
@@ -88,12 +90,12 @@ func drainedKeysStayWhileOthersAreFull(s *suite) {
 // nothingForgiven fails the test if a bucket was evicted in debt.
 func (f *fixture) nothingForgiven() {
 	f.Helper()
-	l, ok := f.Limiter.(statser)
+	l, ok := f.Limiter.(hasStats)
 	if !ok {
 		return
 	}
 	if st := l.Stats(); st.EvictedInDebt != 0 || st.Forgiven != 0 {
-		f.Errorf("%+v: want nothing forgiven", st)
+		f.Errorf("%+v: want no debt forgiven", st)
 	}
 }
 
@@ -101,33 +103,32 @@ func drainingFloodUnderRefuseNew(s *suite) {
 	f := s.new(perSecond(10, 1), tb.WithMaxKeys(1000), tb.WithOverflow(tb.RefuseNew))
 	f.granted("victim", 10, 0)
 	f.flood(floodCalls, 10, 100*time.Microsecond, true)
-	if l, ok := f.Limiter.(statser); ok {
+	if l, ok := f.Limiter.(hasStats); ok {
 		if st := l.Stats(); st.Forgiven != 0 || st.EvictedInDebt != 0 || st.RefusedNew == 0 {
-			s.Errorf("%+v: want nothing forgiven, and new keys refused", st)
+			s.Errorf("%+v: want no debt forgiven, and new keys refused", st)
 		}
 	}
 }
 
-// Whoever drains a table full of keys can have a debt forgiven, and Stats says so.
+// A caller that drains all keys of a full table can have a debt forgiven. Stats reports it.
 func drainingFloodUnderForgiveLeast(s *suite) {
 	f := s.new(perSecond(10, 1), tb.WithMaxKeys(1000))
-	l := as[statser](f)
+	l := skipUnless[hasStats](f)
 	over := 0
 	for i := range floodCalls {
-		if i%100 == 0 { // at the same instant: each grant after the first is one too many
+		if i%100 == 0 { // the clock stands still: each grant after the first is above C1
 			if f.allowN("victim", 10).Allowed && i > 0 {
 				over += 10
 			}
 		}
-		if d := f.allowN("stranger "+strconv.Itoa(i), 10); !d.Allowed {
-			s.Fatalf("the first call of stranger %d: %+v, want granted", i, d)
+		if d := f.allowN("new "+strconv.Itoa(i), 10); !d.Allowed {
+			s.Fatalf("the first call on new key %d: %+v, want granted", i, d)
 		}
 	}
-	// The clock stands still. Every insert drained a key, and once the table was full
-	// another drained key had to go for it.
+	// Every insert drained a key. Once the table was full, every insert evicted a drained key.
 	st := l.Stats()
 	if over == 0 || int(st.Forgiven) != 10*int(st.EvictedInDebt) || float64(over) > st.Forgiven {
-		s.Errorf("%+v: the victim was granted %d tokens too many", st, over)
+		s.Errorf("%+v: the victim was granted %d tokens above C1", st, over)
 	}
 	if st.EvictedFull != 0 || st.Keys != 1000 {
 		s.Errorf("%+v: want no full bucket evicted, and 1000 keys", st)
@@ -140,7 +141,7 @@ func drainingFloodUnderForgiveLeast(s *suite) {
 func forgivenDebtIsTheOvergrant(s *suite) {
 	const bound, keys, rounds = 1000, 1001, 250
 	f := s.new(perSecond(10, 1), tb.WithMaxKeys(bound))
-	l := as[statser](f)
+	l := skipUnless[hasStats](f)
 	granted := 0
 	for range rounds {
 		for k := range keys { // each key comes back just after it was evicted
@@ -149,9 +150,9 @@ func forgivenDebtIsTheOvergrant(s *suite) {
 			}
 		}
 	}
-	// One key is always out of the table; what it was forgiven, it has not used.
+	// One key is always out of the table. It has not used the tokens that it was forgiven.
 	overgrant := granted - 10*keys
 	if st := l.Stats(); int(st.Forgiven) != overgrant+10*(keys-bound) || overgrant == 0 {
-		s.Errorf("%+v: forgave %v tokens, want %d", st, st.Forgiven, overgrant+10)
+		s.Errorf("%+v: %v tokens forgiven, want %d", st, st.Forgiven, overgrant+10)
 	}
 }

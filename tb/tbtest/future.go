@@ -9,8 +9,9 @@ import (
 
 const year = 365 * 24 * time.Hour
 
-// atNormalRate fails the test unless new keys get their burst, and then one token a second.
-func (f *fixture) atNormalRate() {
+// newKeysAreNormal fails the test unless new keys get a burst of ten tokens and then one token a
+// second.
+func (f *fixture) newKeysAreNormal() {
 	f.Helper()
 	for i := range 3 {
 		key := "new " + strconv.Itoa(i)
@@ -23,39 +24,39 @@ func (f *fixture) atNormalRate() {
 	}
 }
 
-// A bucket of a time that is a year ahead, and leaves in debt, holds back no other key.
-func futureReadingHoldsBackItsKeyOnly(s *suite) {
+// A bucket whose time is a year ahead is evicted in debt. Other keys do not wait for that time.
+func futureReadingHarmsOnlyItsKey(s *suite) {
 	for _, others := range []int{0, 1, 50} {
 		f := s.new(perSecond(10, 1), tb.WithMaxKeys(1+others))
 		f.granted("early", 1, 9)
 		f.Set(year)
-		for i := range others { // they will be full after it
+		for i := range others { // these will be full after the bucket of future
 			f.granted("other "+strconv.Itoa(i), 10, 0)
 		}
 		f.granted("future", 1, 9)
 		f.Set(10 * time.Second)
 		f.granted("future", 5, 4)
 		f.refused("future", 5, year-9*time.Second, 4)
-		f.atNormalRate() // the first of them evicts future
+		f.newKeysAreNormal() // the first of them evicts future
 		f.granted("future", 10, 0)
-		if l, ok := f.Limiter.(statser); ok && l.Stats().EvictedFull != 1 {
-			s.Errorf("%+v: want no full bucket evicted but that of early", l.Stats())
+		if l, ok := f.Limiter.(hasStats); ok && l.Stats().EvictedFull != 1 {
+			s.Errorf("%+v: want one full bucket evicted, of the key early", l.Stats())
 		}
 	}
 
 	f := s.new(perSecond(10, 1), tb.WithMaxKeys(1))
-	l := as[dater](f)
+	l := skipUnless[hasAllowAt](f)
 	f.granted("early", 1, 9)
 	f.Set(10 * time.Second)
 	d, err := l.AllowAt(start.Add(year), "future", 1)
 	if f.check(d, err); !d.Allowed {
 		s.Errorf("AllowAt in a year: %+v, want granted", d)
 	}
-	f.atNormalRate()
+	f.newKeysAreNormal()
 }
 
-// By a reading that is a year ahead all buckets are full. When that of one which was
-// drained at 0 s is evicted, new keys start when it would have been full, and no later.
+// By a reading that is a year ahead, all buckets are full. If its call evicts a bucket that was
+// drained at 0 s, new keys start when that bucket would have been full, and no later.
 func futureReadingEvictsOthersAsFull(s *suite) {
 	f := s.new(perSecond(10, 1), tb.WithMaxKeys(1))
 	f.granted("drained", 10, 0)
@@ -66,26 +67,26 @@ func futureReadingEvictsOthersAsFull(s *suite) {
 	f.refused("drained", 1, 10*time.Second, 0)
 	f.Set(11 * time.Second)
 	f.granted("drained", 1, 0)
-	f.atNormalRate()
+	f.newKeysAreNormal()
 }
 
-func futureReadingThatIsReset(s *suite) {
+func resetAfterAFutureReading(s *suite) {
 	for _, bound := range []int{1, 100} {
 		f := s.new(perSecond(10, 1), tb.WithMaxKeys(bound))
-		l := as[resetter](f)
+		l := skipUnless[hasReset](f)
 		f.granted("early", 1, 9)
 		f.Set(year)
 		f.granted("future", 1, 9)
 		f.Set(10 * time.Second)
 		l.Reset("future")
-		f.atNormalRate()
+		f.newKeysAreNormal()
 		f.granted("future", 10, 0)
 		f.Advance(time.Second)
 		f.granted("future", 1, 0)
 	}
 }
 
-// Nothing is forgiven, so the key stays until it is full, and C1 holds.
+// No debt is forgiven, so the key stays until its bucket is full, and C1 holds.
 func futureReadingUnderRefuseNew(s *suite) {
 	f := s.new(perSecond(10, 1), tb.WithMaxKeys(1), tb.WithOverflow(tb.RefuseNew))
 	f.granted("early", 1, 9)

@@ -10,7 +10,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// keys are the tests that RunKeys runs too. They ask nothing of a limiter but AllowN.
+// keys are the tests that Run and RunKeys share. They need only AllowN.
 var keys = []test{
 	{"KeysAreCopied", keysAreCopied},
 	{"CopiedKeysAreEvicted", copiedKeysAreEvicted},
@@ -23,45 +23,49 @@ type Keyed[K comparable] interface {
 	AllowN(ctx context.Context, key K, n int) (tb.Decision, error)
 }
 
-// RunKeys checks that limiters with keys of type K, made by newLimiter, copy the strings
-// in their keys: a caller may use the memory of a key again when the call is over. Run
-// checks that of string keys. The options are those of Run.
+// RunKeys checks that limiters with keys of type K copy the strings in their keys. A caller may
+// reuse the memory of a key after the call. Run checks the same for string keys, if the limiter
+// has a table.
 //
-// key returns a key with all of text in its strings, which must be parts of text and not
-// copies. Keys of different texts must differ.
+// newLimiter makes the limiters. It gets the same options as in Run.
+//
+// key makes a key from text. The strings in the key must be parts of text, not copies, and
+// together hold all of it. Different texts must give different keys. A text has at least eight
+// bytes.
 func RunKeys[K comparable](
 	t *testing.T,
 	newLimiter func(tb.Limit, ...tb.Option) (Keyed[K], error),
 	key func(text string) K,
 ) {
-	s := func(limit tb.Limit, opts ...tb.Option) (tb.Limiter, error) {
+	newByText := func(limit tb.Limit, opts ...tb.Option) (tb.Limiter, error) {
 		l, err := newLimiter(limit, opts...)
-		return &texts[K]{l, key}, err
+		return &byText[K]{l, key}, err
 	}
 	for _, tt := range keys {
-		t.Run(tt.name, func(t *testing.T) { tt.run(&suite{t, s}) })
+		t.Run(tt.name, func(t *testing.T) { tt.run(&suite{t, newByText}) })
 	}
 }
 
-// texts is a limiter by texts of which keys are made.
-type texts[K comparable] struct {
+// byText is a limiter with string keys that makes a K from each.
+type byText[K comparable] struct {
 	Keyed[K]
 	key func(string) K
 }
 
-func (l *texts[K]) Allow(ctx context.Context, text string) (tb.Decision, error) {
+func (l *byText[K]) Allow(ctx context.Context, text string) (tb.Decision, error) {
 	return l.AllowN(ctx, text, 1)
 }
 
-func (l *texts[K]) AllowN(ctx context.Context, text string, n int) (tb.Decision, error) {
+func (l *byText[K]) AllowN(ctx context.Context, text string, n int) (tb.Decision, error) {
 	return l.Keyed.AllowN(ctx, l.key(text), n)
 }
 
-// unsafeString returns a string that shares b's memory, as parsers of headers do.
+// unsafeString returns a string that shares b's memory. Some parsers of headers return such
+// strings.
 func unsafeString(b []byte) string { return unsafe.String(&b[0], len(b)) }
 
-// A buffer that is used again at any place makes another key, and leaves that of the first
-// call what it was.
+// A change of one byte in the buffer makes another key, and does not change the key in the
+// table.
 func keysAreCopied(s *suite) {
 	for _, size := range []int{8, 300} {
 		for at := 0; at < size; at += size / 8 {
@@ -80,9 +84,9 @@ func keysAreCopied(s *suite) {
 	}
 }
 
-// reuse makes a call for each of twenty keys, all of them in the same memory. name is a
-// copy of the key.
-func reuse(call func(inBuffer, name string)) {
+// inOneBuffer calls call with twenty keys, one after another in the same memory, and with a copy
+// of each.
+func inOneBuffer(call func(key, keyCopy string)) {
 	buffer := bytes.Repeat([]byte("k"), 22)
 	for i := range 20 {
 		copy(buffer[i:], "<x>")
@@ -90,31 +94,31 @@ func reuse(call func(inBuffer, name string)) {
 	}
 }
 
-// A key is evicted under the name that it came with.
+// A key can be evicted after its buffer has changed.
 func copiedKeysAreEvicted(s *suite) {
 	for _, bound := range []int{1, 2} {
 		f := s.new(perSecond(10, 1), tb.WithMaxKeys(bound))
 		last := ""
-		reuse(func(inBuffer, name string) {
+		inOneBuffer(func(key, keyCopy string) {
 			f.Advance(time.Millisecond)
-			f.granted(inBuffer, 10, 0)
-			f.refused(name, 1, time.Second, 0)
+			f.granted(key, 10, 0)
+			f.refused(keyCopy, 1, time.Second, 0)
 			if bound == 2 && last != "" {
 				f.refused(last, 1, time.Second-time.Millisecond, 0)
 			}
-			last = name
+			last = keyCopy
 			f.atMostKeys(bound)
 		})
 	}
 }
 
 func copiedKeysAreEvictedWhenFull(s *suite) {
-	for _, bound := range []int{1, 2, 1000} { // the last drops idle keys
+	for _, bound := range []int{1, 2, 1000} { // with room, an insert drops idle keys
 		f := s.new(perSecond(10, 1), tb.WithMaxKeys(bound), tb.WithOverflow(tb.RefuseNew))
-		reuse(func(inBuffer, name string) {
+		inOneBuffer(func(key, keyCopy string) {
 			f.Advance(time.Hour)
-			f.granted(inBuffer, 10, 0)
-			f.refused(name, 1, time.Second, 0)
+			f.granted(key, 10, 0)
+			f.refused(keyCopy, 1, time.Second, 0)
 			f.atMostKeys(bound)
 		})
 	}
@@ -123,21 +127,21 @@ func copiedKeysAreEvictedWhenFull(s *suite) {
 func copiedKeysStayUnderRefuseNew(s *suite) {
 	f := s.new(perSecond(10, 1), tb.WithMaxKeys(1), tb.WithOverflow(tb.RefuseNew))
 	first := ""
-	reuse(func(inBuffer, name string) {
+	inOneBuffer(func(key, keyCopy string) {
 		if first == "" {
-			first = name
-			f.granted(inBuffer, 10, 0)
+			first = keyCopy
+			f.granted(key, 10, 0)
 			return
 		}
-		f.refused(inBuffer, 1, 10*time.Second, 0)
+		f.refused(key, 1, 10*time.Second, 0)
 		f.refused(first, 1, time.Second, 0)
 	})
 }
 
-// atMostKeys fails the test if the table has more keys.
+// atMostKeys fails the test if the table has more than bound keys.
 func (f *fixture) atMostKeys(bound int) {
 	f.Helper()
-	if l, ok := f.Limiter.(counter); ok && l.Len() > bound {
+	if l, ok := f.Limiter.(hasLen); ok && l.Len() > bound {
 		f.Fatalf("%d keys, want at most %d", l.Len(), bound)
 	}
 }

@@ -9,55 +9,52 @@ import (
 )
 
 var levels = []test{
-	{"Level", level},
+	{"LevelReportsTokensAndTimes", levelReportsTokensAndTimes},
 	{"LevelIsExact", levelIsExact},
 	{"LevelChangesNothing", levelChangesNothing},
 }
 
-// leveler is a limiter that reports how full a bucket is.
-type leveler interface {
-	Level(ctx context.Context, key string) (tb.Level, error)
-}
-
-// level fails the test if the level of key is another.
-func (f *fixture) level(key string, want tb.Level) {
+// levelIs fails the test unless Level returns want.
+func (f *fixture) levelIs(key string, want tb.Level) {
 	f.Helper()
-	got, err := as[leveler](f).Level(context.Background(), key)
+	got, err := skipUnless[hasLevel](f).Level(context.Background(), key)
 	if err != nil || got != want {
 		f.Fatalf("Level(%q) = %+v, %v, want %+v", key, got, err, want)
 	}
 }
 
-func level(s *suite) {
+func levelReportsTokensAndTimes(s *suite) {
 	f := s.new(perSecond(10, 4))
-	f.level("a", tb.Level{Tokens: 10})
+	f.levelIs("a", tb.Level{Tokens: 10})
 	f.granted("a", 7, 3)
-	f.level("a", tb.Level{Tokens: 3, NextToken: 250 * time.Millisecond, Full: 1750 * time.Millisecond})
+	f.levelIs("a", tb.Level{
+		Tokens: 3, NextToken: 250 * time.Millisecond, Full: 1750 * time.Millisecond,
+	})
 	f.Advance(100 * time.Millisecond)
-	f.level("a", tb.Level{
+	f.levelIs("a", tb.Level{
 		Tokens: 3.4, NextToken: 150 * time.Millisecond, Full: 1650 * time.Millisecond,
 	})
 	f.Advance(-time.Second) // the bucket keeps its time
-	f.level("a", tb.Level{
+	f.levelIs("a", tb.Level{
 		Tokens: 3, NextToken: 1150 * time.Millisecond, Full: 2650 * time.Millisecond,
 	})
 	f.Advance(time.Second + 1650*time.Millisecond)
-	f.level("a", tb.Level{Tokens: 10})
+	f.levelIs("a", tb.Level{Tokens: 10})
 
 	f = s.new(tb.Limit{Capacity: 3, Tokens: 1, Per: math.MaxInt64})
 	f.granted("a", 2, 1)
-	f.level("a", tb.Level{Tokens: 1, NextToken: math.MaxInt64, Full: tb.Never})
+	f.levelIs("a", tb.Level{Tokens: 1, NextToken: math.MaxInt64, Full: tb.Never})
 }
 
-// levelIsExact checks that the tokens of a level can be taken, and that the next token and
-// all of them can be taken at the times that the level reports, and not a nanosecond earlier.
+// levelIsExact checks that one more token, and all tokens, can be taken at the times that the
+// level reports and not a nanosecond earlier.
 func levelIsExact(s *suite) {
 	for _, limit := range []tb.Limit{
 		perSecond(10, 3), perSecond(7, 1000), {Capacity: 5, Tokens: 7, Per: 1000},
 		{Capacity: 1 << 24, Tokens: 12_345, Per: time.Millisecond},
 	} {
 		f := s.new(limit)
-		l := as[leveler](f)
+		l := skipUnless[hasLevel](f)
 		f.granted("a", limit.Capacity, 0)
 		for i := range 20 {
 			f.Advance(limit.Per / 7 * time.Duration(i%3))
@@ -70,43 +67,44 @@ func levelIsExact(s *suite) {
 			}
 			whole := int(level.Tokens)
 			now := f.ns.Load()
-			f.notBefore(level.NextToken, whole+1)
+			f.grantedAfter(level.NextToken, whole+1)
 			f.ns.Store(now)
-			f.notBefore(level.Full, limit.Capacity)
+			f.grantedAfter(level.Full, limit.Capacity)
 			f.ns.Store(now)
 		}
 	}
 }
 
-// notBefore checks that n tokens of the bucket a can be taken after the given time and not
-// a nanosecond earlier.
-func (f *fixture) notBefore(wait time.Duration, n int) {
+// grantedAfter fails the test unless n tokens of the key a can be taken after wait and not a
+// nanosecond earlier. It moves the clock by wait.
+func (f *fixture) grantedAfter(wait time.Duration, n int) {
 	f.Helper()
-	l := as[charger](f)
+	l := skipUnless[hasCharge](f)
 	c, err := l.Charge("a", float64(n))
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Advance(wait - 1)
 	if d, err := c.Check(f.Now()); err != nil || d.Allowed || d.RetryAfter != 1 {
-		f.Fatalf("limit %+v: %d tokens a nanosecond before %v: %+v, %v", f.limit, n, wait, d, err)
+		f.Fatalf("limit %+v: %d tokens 1 ns before %v: %+v, %v, want refused for 1ns",
+			f.limit, n, wait, d, err)
 	}
 	f.Advance(1)
 	if d, err := c.Check(f.Now()); err != nil || !d.Allowed {
-		f.Fatalf("limit %+v: %d tokens after %v: %+v, %v", f.limit, n, wait, d, err)
+		f.Fatalf("limit %+v: %d tokens after %v: %+v, %v, want granted", f.limit, n, wait, d, err)
 	}
 }
 
 func levelChangesNothing(s *suite) {
 	f := s.new(perSecond(10, 1))
-	l := as[counter](f)
-	f.level("never seen", tb.Level{Tokens: 10})
+	l := skipUnless[hasLen](f)
+	f.levelIs("new", tb.Level{Tokens: 10})
 	if l.Len() != 0 {
 		f.Errorf("%d keys after Level, want 0", l.Len())
 	}
 	f.granted("a", 10, 0)
 	f.Advance(2 * time.Second)
-	f.level("a", tb.Level{Tokens: 2, NextToken: time.Second, Full: 8 * time.Second})
-	f.Set(0) // which a bucket whose time had moved would take for late
-	f.level("a", tb.Level{NextToken: time.Second, Full: 10 * time.Second})
+	f.levelIs("a", tb.Level{Tokens: 2, NextToken: time.Second, Full: 8 * time.Second})
+	f.Set(0) // if Level had moved the bucket's time, this would be a late reading
+	f.levelIs("a", tb.Level{NextToken: time.Second, Full: 10 * time.Second})
 }

@@ -13,34 +13,30 @@ import (
 
 var tables = []test{
 	{"KeysNeverExceedTheBound", keysNeverExceedTheBound},
-	{"RoomIsUsedToTheLastKey", roomIsUsedToTheLastKey},
+	{"TableHoldsMaxKeys", tableHoldsMaxKeys},
 	{"FullBucketsAreEvictedFirst", fullBucketsAreEvictedFirst},
 	{"FloodDoesNotResetADrainedKey", floodDoesNotResetADrainedKey},
-	{"DrainingNewKeysOfAnIdleTable", drainingNewKeysOfAnIdleTable},
+	{"NewKeysOfAnIdleTableEvictFullBuckets", newKeysOfAnIdleTableEvictFullBuckets},
 	{"DrainedKeysStayWhileOthersAreFull", drainedKeysStayWhileOthersAreFull},
 	{"DrainingFloodUnderRefuseNew", drainingFloodUnderRefuseNew},
 	{"DrainingFloodUnderForgiveLeast", drainingFloodUnderForgiveLeast},
 	{"ForgivenDebtIsTheOvergrant", forgivenDebtIsTheOvergrant},
-	{"RefuseNewSaysWhen", refuseNewSaysWhen},
-	{"EvictedKeyDoesNotGoBackInTime", evictedKeyDoesNotGoBackInTime},
-	{"EvictionOfFullBucketsShowsNowhere", evictionOfFullBucketsShowsNowhere},
-	{"FutureReadingHoldsBackItsKeyOnly", futureReadingHoldsBackItsKeyOnly},
+	{"RefuseNewReturnsTheWait", refuseNewReturnsTheWait},
+	{"EvictedKeyIsNotCreditedTwice", evictedKeyIsNotCreditedTwice},
+	{"EvictionOfAFullBucketLosesNothing", evictionOfAFullBucketLosesNothing},
+	{"FutureReadingHarmsOnlyItsKey", futureReadingHarmsOnlyItsKey},
 	{"FutureReadingEvictsOthersAsFull", futureReadingEvictsOthersAsFull},
-	{"FutureReadingThatIsReset", futureReadingThatIsReset},
+	{"ResetAfterAFutureReading", resetAfterAFutureReading},
 	{"FutureReadingUnderRefuseNew", futureReadingUnderRefuseNew},
-	{"IdleKeysLeave", idleKeysLeave},
+	{"IdleKeysAreDropped", idleKeysAreDropped},
 	{"ResetFillsTheBucket", resetFillsTheBucket},
 }
-
-type statser interface{ Stats() tb.Stats }
-
-type resetter interface{ Reset(key string) }
 
 func keysNeverExceedTheBound(s *suite) {
 	const bound, callers = 100, 16
 	for _, overflow := range []tb.Overflow{tb.ForgiveLeast, tb.RefuseNew} {
 		f := s.new(perSecond(5, 1), tb.WithMaxKeys(bound), tb.WithOverflow(overflow))
-		l := as[counter](f)
+		l := skipUnless[hasLen](f)
 		var over atomic.Int64
 		var wg sync.WaitGroup
 		for c := range callers {
@@ -55,12 +51,12 @@ func keysNeverExceedTheBound(s *suite) {
 		}
 		wg.Wait()
 		if n := over.Load(); n > 0 || l.Len() != bound {
-			s.Errorf("%v: up to %d keys and %d in the end, want %d", overflow, n, l.Len(), bound)
+			s.Errorf("%v: up to %d keys, %d in the end, want %d", overflow, n, l.Len(), bound)
 		}
 	}
 }
 
-func roomIsUsedToTheLastKey(s *suite) {
+func tableHoldsMaxKeys(s *suite) {
 	for _, bound := range []int{1, 2, 1000, 20_000} {
 		f := s.new(perSecond(5, 1), tb.WithMaxKeys(bound), tb.WithOverflow(tb.RefuseNew))
 		for i := range bound {
@@ -83,7 +79,7 @@ func fullBucketsAreEvictedFirst(s *suite) {
 	f.granted("spent", 2, 8)
 	f.granted("touched", 1, 9)
 	f.refused("new", 1, time.Second, 0)
-	f.granted("touched", 2, 7) // now the one that spent 2 is first
+	f.granted("touched", 2, 7) // now spent is full first
 	f.refused("new", 1, 2*time.Second, 0)
 	f.Advance(2 * time.Second)
 	f.granted("new", 1, 9)
@@ -91,7 +87,7 @@ func fullBucketsAreEvictedFirst(s *suite) {
 	f.granted("drained", 2, 0)
 }
 
-func refuseNewSaysWhen(s *suite) {
+func refuseNewReturnsTheWait(s *suite) {
 	for _, limit := range limits {
 		f := s.new(limit, tb.WithMaxKeys(2), tb.WithOverflow(tb.RefuseNew))
 		f.allowN("a", limit.Capacity)
@@ -100,28 +96,28 @@ func refuseNewSaysWhen(s *suite) {
 		f.Advance(3)
 		d := f.allow("new")
 		if d.Allowed || d.RetryAfter == tb.Never {
-			continue // full again within 3 ns, or not within 292 years
+			continue // the bucket of b is full within 3 ns, or not within 292 years
 		}
-		if l, ok := f.Limiter.(peeker); ok {
+		if l, ok := f.Limiter.(hasPeek); ok {
 			if p, err := l.Peek(context.Background(), "new"); err != nil || p != d {
-				s.Errorf("limit %+v: Peek says %+v, %v, want %+v", limit, p, err, d)
+				s.Errorf("limit %+v: Peek = %+v, %v, want %+v", limit, p, err, d)
 			}
 		}
-		if _, ok := f.Limiter.(leveler); ok {
-			f.level("new", tb.Level{NextToken: d.RetryAfter, Full: d.RetryAfter})
+		if _, ok := f.Limiter.(hasLevel); ok {
+			f.levelIs("new", tb.Level{NextToken: d.RetryAfter, Full: d.RetryAfter})
 		}
 		f.Advance(d.RetryAfter - 1)
 		if e := f.allow("new"); d.RetryAfter > 1 && e.RetryAfter != 1 {
-			s.Errorf("limit %+v: 1 ns before the promised time: %+v, want refused for 1 ns", limit, e)
+			s.Errorf("limit %+v: 1 ns before RetryAfter is over: %+v, want refused for 1ns", limit, e)
 		}
 		f.Advance(1)
 		if e := f.allow("new"); !e.Allowed {
-			s.Errorf("limit %+v: refused at the promised time: %+v", limit, e)
+			s.Errorf("limit %+v: refused after RetryAfter: %+v", limit, e)
 		}
 	}
 }
 
-func evictedKeyDoesNotGoBackInTime(s *suite) {
+func evictedKeyIsNotCreditedTwice(s *suite) {
 	f := s.new(perSecond(10, 1), tb.WithMaxKeys(1), tb.WithOverflow(tb.RefuseNew))
 	f.granted("a", 10, 0)
 	f.Set(10 * time.Second)
@@ -145,43 +141,42 @@ func evictedKeyDoesNotGoBackInTime(s *suite) {
 	g.Set(200 * time.Second)
 	g.granted("b", 1, 9) // evicts a
 	g.Set(105 * time.Second)
-	g.granted("a", 10, 0) // evicts b, in debt at its time of 200 s, which is forgotten
+	g.granted("a", 10, 0) // evicts b in debt; no new bucket waits for b's time of 200 s
 	g.Set(110 * time.Second)
-	g.refused("a", 1, time.Second, 0) // the time up to 110 s was credited already
+	g.refused("a", 1, time.Second, 0) // a was credited up to 110 s before it was evicted
 	g.Set(111 * time.Second)
 	g.granted("a", 1, 0)
 
 	h := s.new(perSecond(10, 1), tb.WithMaxKeys(1))
 	h.granted("a", 10, 0)
 	h.Set(5 * time.Second)
-	h.granted("b", 10, 0) // evicts a with 5 tokens missing
+	h.granted("b", 10, 0) // evicts a, 5 tokens from full
 	h.Set(3 * time.Second)
 	h.granted("a", 10, 0)
 	h.Set(5 * time.Second)
-	h.refused("a", 1, time.Second, 0) // the time up to 5 s was forgiven
+	h.refused("a", 1, time.Second, 0) // a's debt was forgiven at 5 s
 }
 
-// A full bucket that was evicted and one that stayed decide alike on late calls, their
-// own and those of keys that were never seen.
-func evictionOfFullBucketsShowsNowhere(s *suite) {
-	for _, at := range []time.Duration{0, 30 * time.Second, 5 * time.Minute} {
+// Late calls are decided alike on a key whose full bucket was evicted and on a new key.
+func evictionOfAFullBucketLosesNothing(s *suite) {
+	for _, later := range []time.Duration{0, 30 * time.Second, 5 * time.Minute} {
 		f := s.new(perSecond(10, 1), tb.WithMaxKeys(100))
 		f.granted("a", 10, 0) // full again at 10 s
 		f.Set(time.Hour)
 		f.granted("b", 1, 9)  // drops a
 		f.granted("c", 10, 0) // c stays
-		f.Set(10*time.Second + at)
+		f.Set(10*time.Second + later)
 		f.granted("a", 10, 0)
-		f.granted("never seen", 10, 0)
+		f.granted("new", 10, 0)
 		f.Advance(time.Second)
 		f.granted("a", 1, 0)
-		f.granted("never seen", 1, 0)
+		f.granted("new", 1, 0)
 	}
 }
 
-func idleKeysLeave(s *suite) {
+func idleKeysAreDropped(s *suite) {
 	f := s.new(perSecond(10, 1), tb.WithMaxKeys(1000))
-	l := as[counter](f)
+	l := skipUnless[hasLen](f)
 	for i := range 100 {
 		f.granted("old "+strconv.Itoa(i), 1, 9)
 	}
@@ -196,15 +191,15 @@ func idleKeysLeave(s *suite) {
 
 func resetFillsTheBucket(s *suite) {
 	f := s.new(perSecond(10, 1))
-	l := as[resetter](f)
-	l.Reset("never seen")
+	l := skipUnless[hasReset](f)
+	l.Reset("new")
 	f.granted("a", 10, 0)
 	f.granted("b", 10, 0)
 	l.Reset("a")
 	f.granted("a", 10, 0)
 	f.refused("a", 1, time.Second, 0)
 	f.refused("b", 1, time.Second, 0)
-	f.Set(-5 * time.Second) // before the time of the bucket, which is forgotten
+	f.Set(-5 * time.Second) // Reset removes the bucket and its time, which is later
 	l.Reset("a")
 	f.granted("a", 10, 0)
 	f.Set(0)

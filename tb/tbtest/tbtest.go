@@ -1,5 +1,31 @@
-// Package tbtest checks an implementation of tb.Limiter against the contract of
-// package tb.
+// Package tbtest checks implementations of tb.Limiter against the contract of package tb.
+//
+// To check a limiter, call Run in a test:
+//
+//	func TestContract(t *testing.T) {
+//		tbtest.Run(t, func(limit tb.Limit, opts ...tb.Option) (tb.Limiter, error) {
+//			if err := limit.Validate(); err != nil {
+//				return nil, err
+//			}
+//			s, err := tb.Apply(opts...)
+//			if err != nil {
+//				return nil, err
+//			}
+//			return mylimiter.New(limit, s.Now, s.MaxKeys, s.Overflow), nil
+//		})
+//	}
+//
+// Run tests the methods of tb.Limiter, and others if the limiter has them. If the signature of
+// such a method differs, wrap the limiter. For example, Charge must return the interface
+// tb.Charge:
+//
+//	type limiter struct{ *mylimiter.Limiter }
+//
+//	func (l limiter) Charge(key string, cost float64) (tb.Charge, error) {
+//		return l.Limiter.Charge(key, cost)
+//	}
+//
+// [RunKeys] checks limiters with keys of any type.
 package tbtest
 
 import (
@@ -13,14 +39,15 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// Run runs the suite on limiters that newLimiter makes. The options that it passes
-// are tb.WithClock, tb.WithMaxKeys and tb.WithOverflow; an implementation gets their
-// meaning from tb.Apply.
+// Run runs the suite on limiters that newLimiter makes. newLimiter gets the options
+// tb.WithClock, tb.WithMaxKeys and tb.WithOverflow, and should apply them with tb.Apply. A
+// limit or an option that is out of range must be a *tb.ConfigError. Several goroutines call
+// a limiter at the same time.
 //
-// The tests of what tb.Limiter does not have, such as Peek, run if the limiter has a
-// method of that name and the signature it has in tb/cas, and are skipped otherwise;
-// Charge is to return a tb.Charge. A limiter without Len is taken to have no table: its
-// bound and eviction are not tested.
+// Run also tests AllowCost, AllowAt, Charge, Peek, Level, Reset, Len and Stats, each if the
+// limiter has it with the signature that it has in tb/cas for string keys. Charge is the
+// exception: it must return a tb.Charge. The tests of a method that the limiter lacks are
+// skipped. Without Len, Run also skips the tests of the bound, of eviction and of copied keys.
 func Run(t *testing.T, newLimiter func(tb.Limit, ...tb.Option) (tb.Limiter, error)) {
 	for _, tt := range slices.Concat(basics, costs, times, charges, levels) {
 		t.Run(tt.name, func(t *testing.T) { tt.run(&suite{t, newLimiter}) })
@@ -28,7 +55,7 @@ func Run(t *testing.T, newLimiter func(tb.Limit, ...tb.Option) (tb.Limiter, erro
 	for _, tt := range slices.Concat(tables, keys) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := &suite{t, newLimiter}
-			as[counter](s.new(perSecond(1, 1)))
+			skipUnless[hasLen](s.new(perSecond(1, 1)))
 			tt.run(s)
 		})
 	}
@@ -44,18 +71,20 @@ type suite struct {
 	newLimiter func(tb.Limit, ...tb.Option) (tb.Limiter, error)
 }
 
-// clock is a clock that stands still until it is moved.
+// clock is a clock that stands still until Advance or Set moves it. Set takes the time since
+// start.
 type clock struct{ ns atomic.Int64 }
 
 func (c *clock) Now() time.Time          { return start.Add(time.Duration(c.ns.Load())) }
 func (c *clock) Advance(d time.Duration) { c.ns.Add(int64(d)) }
 func (c *clock) Set(d time.Duration)     { c.ns.Store(int64(d)) }
 
-// start is the reading of a clock that was not moved: an odd one, so that nothing
+// start is the first reading of a clock. It is an odd number of nanoseconds, so that no period
 // divides it by chance.
 var start = time.Date(2015, 5, 17, 10, 5, 3, 123456789, time.UTC)
 
-// fixture is a limiter with a clock of its own.
+// fixture is a limiter and its clock. Its methods make a call and fail the test if the answer
+// is not as expected.
 type fixture struct {
 	*suite
 	clock
@@ -63,6 +92,7 @@ type fixture struct {
 	limit tb.Limit
 }
 
+// new makes a limiter. It fails the test if that is an error.
 func (s *suite) new(limit tb.Limit, opts ...tb.Option) *fixture {
 	s.Helper()
 	f := &fixture{suite: s, limit: limit}
@@ -84,7 +114,7 @@ func (f *fixture) allowN(key string, n int) tb.Decision {
 	return d
 }
 
-// check fails the test on what no decision may be.
+// check fails the test if no call may return d.
 func (f *fixture) check(d tb.Decision, err error) {
 	f.Helper()
 	switch {
@@ -99,7 +129,8 @@ func (f *fixture) check(d tb.Decision, err error) {
 	}
 }
 
-// granted and refused take n tokens of key and fail the test if the answer is another.
+// granted takes n tokens of key. It fails the test unless they are granted and the given
+// number of tokens is left.
 func (f *fixture) granted(key string, n, remaining int) {
 	f.Helper()
 	if d := f.allowN(key, n); !d.Allowed || d.Remaining != remaining {
@@ -107,22 +138,14 @@ func (f *fixture) granted(key string, n, remaining int) {
 	}
 }
 
+// refused asks for n tokens of key. It fails the test unless they are refused with the given
+// RetryAfter and the given number of tokens is left.
 func (f *fixture) refused(key string, n int, retry time.Duration, remaining int) {
 	f.Helper()
 	if d := f.allowN(key, n); d.Allowed || d.RetryAfter != retry || d.Remaining != remaining {
 		f.Fatalf("AllowN(%q, %d) = %+v, want refused for %v with %d remaining",
 			key, n, d, retry, remaining)
 	}
-}
-
-// as returns the limiter as a T, or skips the test if it is none.
-func as[T any](f *fixture) T {
-	f.Helper()
-	l, ok := f.Limiter.(T)
-	if !ok {
-		f.Skipf("the limiter has no such method: %T is no %T", f.Limiter, (*T)(nil))
-	}
-	return l
 }
 
 // quantum is the coarsest resolution that the contract allows, in tokens.
@@ -134,7 +157,7 @@ func quantum(limit tb.Limit) *big.Rat {
 	return q
 }
 
-// bound is the most that C1 lets a key be granted in d, in tokens.
+// bound is the most tokens that C1 grants a key in d.
 func bound(limit tb.Limit, d time.Duration) *big.Rat {
 	r := big.NewRat(limit.Tokens, int64(limit.Per))
 	r.Mul(r, big.NewRat(int64(d), 1))

@@ -23,11 +23,11 @@ var times = []test{
 	{"TinyRates", tinyRates},
 	{"HugeRates", hugeRates},
 	{"CenturiesIdle", centuriesIdle},
-	{"ReadingBeforeCreation", readingBeforeCreation},
-	{"NeverPastFull", neverPastFull},
+	{"ReadingBeforeTheFirst", readingBeforeTheFirst},
+	{"BucketIsNeverMoreThanFull", bucketIsNeverMoreThanFull},
 }
 
-// limits covers the range of configurations, odd fractions included.
+// limits covers the range of limits, and rates that are odd fractions.
 var limits = []tb.Limit{
 	perSecond(1, 1), perSecond(10, 5), perSecond(10, 3), perSecond(100, 7), perSecond(5, 1_000_000),
 	perSecond(1000, 999_999_937), perSecond(1, 1_000_000_000), perSecond(1<<30, 1_000_000_000),
@@ -57,17 +57,17 @@ func waitIsExactOnBothSides(s *suite) {
 			}
 			f.Advance(1)
 			if d := f.allowN("a", n); !d.Allowed {
-				s.Errorf("limit %+v, cost %d: refused at the promised time: %+v", limit, n, d)
+				s.Errorf("limit %+v, cost %d: refused after RetryAfter: %+v", limit, n, d)
 			}
 		}
 	}
 }
 
-// remaining returns the whole tokens that key has, at the price of a refused call.
+// remaining returns the whole tokens of key. It makes a call that is refused.
 func (f *fixture) remaining(key string) int { return f.allowN(key, f.limit.Capacity+1).Remaining }
 
 func refusalsLeaveNoDrift(s *suite) {
-	f := s.new(perSecond(2, 3)) // never full, or the time at the brim would be lost
+	f := s.new(perSecond(2, 3)) // the bucket is never full, so all supply counts
 	f.granted("a", 2, 0)
 	const calls, seconds = 1_000_000, 100
 	grants := 0
@@ -98,7 +98,7 @@ func thirds(n int) time.Duration { return (time.Duration(n)*time.Second + 2) / 3
 func lateReadingIsDecidedOnTheBucketAsItStands(s *suite) {
 	f := s.new(perSecond(10, 5))
 	for _, tt := range []struct {
-		at        time.Duration
+		reading   time.Duration
 		n         int
 		retry     time.Duration
 		remaining int
@@ -113,7 +113,7 @@ func lateReadingIsDecidedOnTheBucketAsItStands(s *suite) {
 		{0, 10, 12200 * time.Millisecond, 0},
 		{12200 * time.Millisecond, 10, 0, 0},
 	} {
-		f.Set(tt.at)
+		f.Set(tt.reading)
 		if tt.retry > 0 {
 			f.refused("a", tt.n, tt.retry, tt.remaining)
 		} else {
@@ -122,14 +122,13 @@ func lateReadingIsDecidedOnTheBucketAsItStands(s *suite) {
 	}
 }
 
-// event is a grant of n tokens. The latest reading was before until its call, and then
-// after.
+// event is a grant of n tokens, with the latest reading before and after the call.
 type event struct {
 	before, after time.Duration
 	n             int
 }
 
-// checkBound fails the test if some interval saw more grants than C1 allows.
+// checkBound fails the test if more tokens were granted in an interval than C1 allows.
 func (f *fixture) checkBound(events []event) {
 	f.Helper()
 	for i := range events {
@@ -168,7 +167,7 @@ func boundWithLateConcurrentReadings(s *suite) {
 	const callers, calls = 32, 500
 	f := s.new(perSecond(10, 1_000_000))
 	var ticks, grants, late atomic.Int64
-	now := func() time.Time { // read early, used late: others run in between
+	now := func() time.Time { // the reading is late, because other callers run in between
 		ns := ticks.Add(100)
 		runtime.Gosched()
 		if ticks.Load() > ns {
@@ -193,7 +192,7 @@ func boundWithLateConcurrentReadings(s *suite) {
 	wg.Wait()
 	f.atMost(int(grants.Load()), time.Duration(ticks.Load()))
 	if late.Load() == 0 {
-		s.Error("no reading was late: the test shows nothing")
+		s.Error("no reading was late, so the test shows nothing")
 	}
 }
 
@@ -241,14 +240,14 @@ func centuriesIdle(s *suite) {
 		if d := f.allowN("a", limit.Capacity); full && !d.Allowed {
 			s.Errorf("limit %+v: not full after 292 years: %+v", limit, d)
 		}
-		f.Set(0) // and back
+		f.Set(0) // late by 292 years
 		f.allowN("a", 1)
 		f.Set(math.MinInt64 / 2)
 		f.allowN("a", 1)
 	}
 }
 
-func readingBeforeCreation(s *suite) {
+func readingBeforeTheFirst(s *suite) {
 	f := s.new(perSecond(10, 5))
 	f.granted("a", 10, 0) // the first reading
 	f.Set(-100 * time.Second)
@@ -266,12 +265,12 @@ func readingBeforeCreation(s *suite) {
 	f.refused("a", 10, tb.Never, 0) // in more than 292 years from this reading
 }
 
-func neverPastFull(s *suite) {
+func bucketIsNeverMoreThanFull(s *suite) {
 	for _, limit := range limits {
 		f := s.new(limit)
 		f.allowN("a", 1)
 		f.Set(math.MaxInt64 / 2)
-		for range 3 { // the time at the brim earns nothing
+		for range 3 { // a full bucket gains nothing
 			if d := f.allowN("a", limit.Capacity); d.Allowed {
 				f.refused("a", limit.Capacity, f.allowN("a", limit.Capacity).RetryAfter, 0)
 			}

@@ -51,8 +51,8 @@ var chargeMutants = []overlay.Variant{
 		"if c.word.CompareAndSwap(word, m.pack(delta, deficit)) {",
 		"if c.word.CompareAndSwap(word, m.pack(delta, deficit)); true {"),
 	mutant("Undo does not read the word again", cellGo,
-		"then, _ := m.unpack(granted)\n\tfor {\n\t\tword := c.word.Load()\n",
-		"then, _ := m.unpack(granted)\n\tword := c.word.Load()\n\tfor {\n"),
+		"then, _ := m.unpack(stored)\n\tfor {\n\t\tword := c.word.Load()\n",
+		"then, _ := m.unpack(stored)\n\tword := c.word.Load()\n\tfor {\n"),
 	mutant("Undo gives up after a later grant", cellGo,
 		"if isSealed(word) {\n\t\t\treturn\n\t\t}\n\t\tdelta, deficit := m.unpack(word)",
 		`if t, d := m.unpack(word); isSealed(word) || t != then || d > cost {

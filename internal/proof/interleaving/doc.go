@@ -2,9 +2,9 @@
 // of small programs, and checks that the answers are the answers of tb/mutex in some order.
 // Package modelcheck explores the interleavings.
 //
-// The code is explored as it ships, and once more with tiny maps: the small maps of the code
-// that ships are so large that no such program replaces one. The variants with tiny maps
-// differ only in constants. With them, most programs have at most two preemptions.
+// The code is explored as it ships, and once more with tiny maps. In the code that ships a map
+// is too large to be replaced in such a small program. The variants with tiny maps differ only
+// in constants. With them, most programs have at most two preemptions.
 //
 // # Checks
 //
@@ -22,8 +22,8 @@
 //   - Each key is in one small map, where look-ups find it, and has one slot in the order of
 //     eviction. No debt was forgiven while the table had a full bucket.
 //   - There is an order of the calls that explains their answers, the tokens in the buckets,
-//     Stats, and the order in which the table evicts the keys from then on. It never puts a
-//     call before a call that had returned when it began.
+//     Stats, and the order in which the table evicts the keys from then on. If one call returned
+//     before another began, it comes first in that order.
 //
 // # Calls of several steps
 //

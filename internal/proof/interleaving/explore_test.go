@@ -107,7 +107,7 @@ func (s scenario) explore(variant string, m *oracle, o modelcheck.Options) model
 				return errors.Join(l.CheckSize(), y.checkBound())
 			},
 			Returned: w.check,
-			Memory:   w.memory,
+			Recorded: w.recorded,
 			Format:   formatWord,
 			Final: func(history [][]modelcheck.Returned) error {
 				if err := errors.Join(l.CheckTable(s.undone), y.checkNothingLost()); err != nil {

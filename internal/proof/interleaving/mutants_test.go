@@ -60,7 +60,7 @@ var mutants = []overlay.Variant{
 		"c.word.Store(word | sealBit)"),
 	mutant("a bucket moves without a seal", cellGo,
 		"c.word.CompareAndSwap(word, word|sealBit)\n\t\t\tcontinue",
-		"return tb.Decision{}, word, moved"),
+		"return tb.Decision{}, word, mustMove"),
 	// move and help
 	mutant("a move does not charge the call", limiterGo,
 		`if d, r, ok := l.move(key, c, t, cost); ok {
@@ -83,7 +83,7 @@ var mutants = []overlay.Variant{
 		""),
 	mutant("an evicted bucket decides the call", limiterGo,
 		"if verdict == decided {\n\t\t\t\treturn d, receipt",
-		"if verdict != moved {\n\t\t\t\treturn d, receipt"),
+		"if verdict != mustMove {\n\t\t\t\treturn d, receipt"),
 	// Insert
 	moved("an insert does not look its key up again", mapGo,
 		"if found != nil {\n\t\treturn nil, 0, Found\n\t}",
@@ -95,7 +95,7 @@ var mutants = []overlay.Variant{
 		"if m.table.keys == m.max {",
 		"if m.table.keys > m.max {"),
 	mutant("an impossible cost adds the key", limiterGo,
-		"if cost > l.layout.capacity {\n\t\treturn l.layout.fullAnswer(cost), r, true, nil\n\t}",
+		"if cost > l.layout.capacity {\n\t\treturn l.layout.fullDecision(cost), r, true, nil\n\t}",
 		""),
 	// evict
 	mutant("a bucket is retired without a comparison", evictionGo,
@@ -132,8 +132,8 @@ var mutants = []overlay.Variant{
 		"before := c.stamp\n\t\tm.refresh(&c)",
 		"before := c.stamp"),
 	mutant("a debt is forgiven after two looks", mapGo,
-		"b := budget{certain: maxLooks, atStake: maxLooksAtStake}\n\tif least",
-		"b := budget{certain: maxLooks, atStake: 1}\n\tif least"),
+		"b := budget{toImprove: maxLooksToImprove, toFind: maxLooksToFind}\n\tif least",
+		"b := budget{toImprove: maxLooksToImprove, toFind: 1}\n\tif least"),
 	mutant("a key that is no longer idle is dropped", mapGo,
 		"m.evict(idle, now, &b)",
 		"m.evict(math.MaxUint64, now, &b)"),
@@ -155,23 +155,23 @@ var mutants = []overlay.Variant{
 		"m.order.remove(func(u *V) bool { return m.table.hasKey(u, key) })",
 		""),
 	mutant("a reset announces too late that there is room", mapGo,
-		"m.fullUntil.Store(0) // before", "// before"),
+		"m.refuseUntil.Store(0) // before", "// before"),
 	mutant("Peek refuses a key of a full table", limiterGo,
 		"l.table.Load(key) == c {", "true {"),
-	// Full
+	// Refuses
 	mutant("an insert does not announce that the table is full", mapGo,
 		"m.order.add(stamp, v)\n\tm.publish()",
 		"m.order.add(stamp, v)"),
 	mutant("a table with one slot left is full", mapGo,
 		"case m.table.keys < m.max:",
 		"case m.table.keys+1 < m.max:"),
-	mutant("Full does not count again", mapGo,
+	mutant("Refuses does not count again", mapGo,
 		"if m.table.keys < m.max { // since the load",
 		"if false {"),
-	mutant("Full waits for an insert", mapGo,
+	mutant("Refuses waits for an insert", mapGo,
 		"m.mu.TryLock() {",
 		"func() bool { m.mu.Lock(); return true }() {"),
-	mutant("Full loses a slot", mapGo,
+	mutant("Refuses loses a slot", mapGo,
 		"c := m.popLeast(now, &b)\n\t\tm.order.put(c.entry)",
 		"c := m.popLeast(now, &b)"),
 	// look-ups
@@ -288,7 +288,7 @@ var mutants = []overlay.Variant{
 	return true`),
 	mutant("the first cell of a Bucket does not charge the call", bucketGo,
 		`if cost > b.layout.capacity || b.begin(t, cost) {
-				return b.layout.fullAnswer(cost)
+				return b.layout.fullDecision(cost)
 			}`,
 		"b.begin(t, 0)"),
 	mutant("the successor of a Bucket is stored", bucketGo,

@@ -37,7 +37,7 @@ func (w *watch) stepped() {
 	}
 }
 
-func (w *watch) memory() uint64 { return w.absent }
+func (w *watch) recorded() uint64 { return w.absent }
 
 // check returns an error if the steps of a call break C4 or C6.
 func (w *watch) check(r modelcheck.Returned) error {

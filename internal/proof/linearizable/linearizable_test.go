@@ -75,7 +75,7 @@ func newScenario(rng *rand.Rand, maxKeys int) *scenario {
 		s.prologue = append(s.prologue, &request{at: now, key: key(i), n: 1})
 	}
 	if s.edge {
-		now = span.Of(s.limit)
+		now = span.Delta(s.limit)
 		for i := range inserted {
 			n := 1 + rng.IntN(s.limit.Capacity)
 			s.prologue = append(s.prologue, &request{at: now - s.token(2), key: key(i), n: n})
@@ -110,7 +110,7 @@ func (s *scenario) request(rng *rand.Rand, now time.Duration, key string) *reque
 		r.at = now + s.token(float64(s.limit.Capacity)*rng.Float64())
 	case 3:
 		if s.edge && rng.IntN(2) == 0 {
-			r.at += time.Duration(rng.IntN(3)-1) * span.Of(s.limit)
+			r.at += time.Duration(rng.IntN(3)-1) * span.Delta(s.limit)
 		}
 	}
 	if rng.IntN(2) == 0 {
@@ -196,7 +196,7 @@ func (c *census) add(s *scenario, history []porcupine.Operation, raced tb.Stats)
 		if in.verb > allowCost || !a.Output.(reply).Allowed {
 			continue
 		}
-		moved[in.key] = moved[in.key] || s.edge && in.at >= span.Of(s.limit)
+		moved[in.key] = moved[in.key] || s.edge && in.at >= span.Delta(s.limit)
 		for _, b := range history[:i] {
 			other := b.Input.(*request)
 			if other.key == in.key && other.verb <= allowCost && b.Output.(reply).Allowed &&

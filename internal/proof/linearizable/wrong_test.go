@@ -185,9 +185,9 @@ func TestSpanIsWhereBucketsMove(t *testing.T) {
 				t.Fatal(err)
 			}
 			span.Start(l)
-			at := span.Origin.Add(span.Of(limit))
+			at := span.Origin.Add(span.Delta(limit))
 			if !moves {
-				at = span.Origin.Add(span.Of(limit) - span.Of(limit)/1000)
+				at = span.Origin.Add(span.Delta(limit) - span.Delta(limit)/1000)
 			}
 			keys := make([]string, 0, 11) // one for the warm-up
 			for i := range cap(keys) {

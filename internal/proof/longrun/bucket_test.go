@@ -85,6 +85,6 @@ func TestTenYearsOfOneBucket(t *testing.T) {
 			}
 		}
 		t.Logf("%+v: %d tokens in %d calls, the delta ran out %d times or more",
-			tt.limit, granted, calls, now.Sub(span.Origin)/(span.Of(tt.limit)+tt.longest))
+			tt.limit, granted, calls, now.Sub(span.Origin)/(span.Delta(tt.limit)+tt.longest))
 	}
 }

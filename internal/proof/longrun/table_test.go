@@ -124,7 +124,7 @@ func TestTenYearsOfATable(t *testing.T) {
 				d, _ := l.AllowN(ctx, strconv.Itoa(i), n)
 				// A new key that is refused for lack of room has a full bucket, and keeps it.
 				check(i, n, d, e.take(&all[i], now, n, d.Allowed), before)
-				if d.Allowed && before == l.Stats() && now-last > span.Of(limit) {
+				if d.Allowed && before == l.Stats() && now-last > span.Delta(limit) {
 					moves++ // the key was in the table, with a base not later than last
 				}
 			}
@@ -141,7 +141,7 @@ func TestTenYearsOfATable(t *testing.T) {
 		if resets < 30 || stats.EvictedFull < 10 {
 			t.Error("hardly any evictions or resets")
 		}
-		if span.Of(limit) < day && moves < 100 {
+		if span.Delta(limit) < day && moves < 100 {
 			t.Error("hardly any moves")
 		}
 	}

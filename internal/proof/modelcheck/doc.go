@@ -22,9 +22,9 @@
 //     thread had returned before its first step.
 //
 // Final may depend on these results and counts and on the values of the variables at the
-// end, and on nothing else. Returned and Invariant are called in every state. They may
-// depend on the steps of the call, and on earlier states if Memory returns a digest of
-// everything that Invariant has recorded.
+// end, and on nothing else. Invariant is called after every step, and Returned when a call
+// returns. They may depend on the steps of the call, and on earlier states if Recorded returns
+// a digest of everything that Invariant has recorded.
 //
 // Addresses differ between runs, so variables have names. A variable of the set-up is named
 // by a number. A variable that a thread makes is named after the results that the thread has

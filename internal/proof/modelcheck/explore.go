@@ -11,8 +11,8 @@ type Program struct {
 	Final     func(history [][]Returned) error // called when all calls have returned
 	Format    func(uint64) string              // formats a value for a trace
 
-	// Memory returns a digest of everything that Invariant has recorded for Returned.
-	Memory func() uint64
+	// Recorded returns a digest of everything that Invariant has recorded for Returned.
+	Recorded func() uint64
 }
 
 // Call is a call that a thread makes. Its result must be comparable.

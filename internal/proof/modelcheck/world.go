@@ -204,7 +204,7 @@ func (w *world) digest() uint64 {
 			h++
 		}
 	}
-	if f := w.program.Memory; f != nil {
+	if f := w.program.Recorded; f != nil {
 		h = mix(h, f())
 	}
 	if w.explorer.Preemptions >= 0 && w.last != nil {

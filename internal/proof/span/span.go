@@ -22,9 +22,9 @@ func Start(l interface {
 	_, _ = l.AllowAt(Origin, "", tb.MaxCapacity+1)
 }
 
-// Of returns how long the delta of a bucket of limit l lasts, plus a little: the
-// documentation of tb/cas says how many bits the delta has.
-func Of(l tb.Limit) time.Duration {
+// Delta returns a little more than the time after which the delta of a bucket of limit l runs
+// out. The documentation of tb/cas says how many bits the delta has.
+func Delta(l tb.Limit) time.Duration {
 	scale := uint64(1)
 	for scale < 1_000_000 && uint64(l.Capacity)*scale < 1<<23 {
 		scale *= 10

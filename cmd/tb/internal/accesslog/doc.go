@@ -23,8 +23,8 @@
 //	{"ts":1431857103.2,"request":{"remote_ip":"192.0.2.7","uri":"/a?b"},"size":17}
 //	{"time_iso8601":"2015-05-17T10:05:03+00:00","remote_addr":"192.0.2.7", …}
 //
-// A time is RFC 3339, as in Common Log Format, or a number since 1970. The size of the number
-// decides whether it has seconds, milliseconds, microseconds or nanoseconds.
+// A time has the form of RFC 3339 or of Common Log Format, or is a number of seconds,
+// milliseconds, microseconds or nanoseconds since 1970. The size of the number decides the unit.
 //
 // The first valid line of a log decides its format. A line of another format is a LineError,
 // and reading goes on after it.

@@ -14,7 +14,8 @@ const Unknown = -1
 // field) is empty. The slices point into the read buffer, and are valid until the next
 // record is read.
 type Record struct {
-	// Time is when the request began, in nanoseconds since 1970 UTC, not negative.
+	// Time is the time of the line in nanoseconds since 1970 UTC, not negative: the start of
+	// the request in Apache, its end in nginx and Caddy.
 	Time int64
 	// Peer is the peer of the connection as logged: an address, an address and a port, or
 	// a host name. Where the log has an X-Forwarded-For list instead, it is the list.
@@ -142,7 +143,7 @@ func (s Schema) Validate() error {
 	}
 	for field, name := range s.Names {
 		if !slices.Contains(known, field) || name == "" {
-			return fmt.Errorf("field mapping %s=%s: want NAME=FIELD with NAME one of %s",
+			return fmt.Errorf("%s=%s: want NAME=FIELD with NAME one of %s",
 				field, name, strings.Join(known, ", "))
 		}
 	}

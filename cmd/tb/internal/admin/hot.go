@@ -29,7 +29,7 @@ type hotBuckets struct {
 type hotBucket struct {
 	rule    string
 	key     []httplimit.KeyPart
-	refused uint64        // since the bucket is watched
+	refused uint64        // since the bucket was first watched
 	sample  *http.Request // to ask the limiter for the level; nil if it was too large
 }
 

@@ -118,7 +118,7 @@ func TestLevels(t *testing.T) {
 	}
 	// The bucket is gone. The bucket of the new rule is shown because a burst would drain it.
 	v := state(t, admin)
-	if len(v.Buckets) != 1 || v.Buckets[0] != (bucketView{"other", "EVERYBODY", 0, 1, 1, 1}) ||
+	if len(v.Buckets) != 1 || v.Buckets[0] != (bucketView{"other", "ALL REQUESTS", 0, 1, 1, 1}) ||
 		v.Rules[0].Name != "other" {
 		t.Errorf("after a change of policy: %+v", v)
 	}

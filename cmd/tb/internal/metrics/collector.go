@@ -13,9 +13,10 @@ type ruleCollector struct{ limiter *httplimit.Limiter }
 
 var (
 	requests = describe("tb_requests_total",
-		"Requests by the answer of each rule that applied.", "outcome")
+		"Requests that the rule granted or refused. A request that only other rules refused is"+
+			" not counted.", "outcome")
 	limiterErrors = describe("tb_errors_total",
-		"Requests for which the limiter of a rule returned an error.")
+		"Requests on which the limiter of a rule failed. The limiters of tb proxy do not fail.")
 	keys      = describe("tb_keys", "Keys that have a bucket.")
 	evictions = describe("tb_evictions_total",
 		"Keys evicted to make room. Their bucket was full, or in debt that is forgiven.", "kind")

@@ -36,7 +36,7 @@ const (
 )
 
 // decisionBuckets span the duration of a decision in seconds: a microsecond in memory, and
-// milliseconds if it asks an external store or the processor is busy.
+// milliseconds if the processor is busy.
 var decisionBuckets = []float64{
 	5e-7, 1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 1e-3, 1e-2, 1e-1,
 }

@@ -44,7 +44,7 @@ func TestCheck(t *testing.T) {
 	c := Check{Files: []string{"plans.json", "bad.json", "key.json", "broken.json", "none", "-"}}
 	err := c.Run(cli.IO{Stdin: strings.NewReader(plans), Stdout: &out})
 	const want = `plans.json: warning: rules[3].algorithm_config.cost_source ` +
-		`lets clients that set the cost themselves set their limit, without min_cost and max_cost
+		`lets clients choose how many tokens a request takes: set both min_cost and max_cost
 plans.json: 4 rules, no errors, 1 warning
 bad.json: error: rules[0].algorithm_config.burst ` +
 		`must be >= tokens_per_second (got 5, want >= 10)
@@ -53,11 +53,13 @@ bad.json: error: rules[1].algorithm_config.tokens_per_second ` +
 bad.json: error: rules[1].algorithm_config.burst must be a whole number of tokens (got 2.5)
 bad.json: error: rules[1].typo is an unknown field
 bad.json: error: rules[1].name must be unique (got "a" again)
-bad.json: error: rules[1].limit_keys[0] has no extractor (got "user")
-key.json: error: limit_keys[0] has no extractor (got "user")
+bad.json: error: rules[1].limit_keys[0] must be ip:address, header:<name>, query:<name>, jwt:<claim> or a key ` +
+		`that the application adds (got "user")
+key.json: error: limit_keys[0] must be ip:address, header:<name>, query:<name>, jwt:<claim> or a key ` +
+		`that the application adds (got "user")
 broken.json: error: must be an object (got an array)
 -: warning: rules[3].algorithm_config.cost_source ` +
-		`lets clients that set the cost themselves set their limit, without min_cost and max_cost
+		`lets clients choose how many tokens a request takes: set both min_cost and max_cost
 -: 4 rules, no errors, 1 warning
 `
 	if got := out.String(); got != want {
@@ -85,12 +87,12 @@ func TestExplain(t *testing.T) {
 			Explain{Request: "GET /v1?x=1", Header: []string{"X-Api-Key: k1", "X-Cost: 21"}},
 			`GET /v1?x=1 from 192.0.2.1
 
-RULE     MODE     KEY                   COST  BURST  RATE   ANSWER OF A FULL BUCKET
+RULE     MODE     KEY                   COST  BURST  RATE   DECISION OF A FULL BUCKET
 free     enforce  header:x-api-key=k1   1     3      1/10s  granted, 2 left
 clients  enforce  ip:address=192.0.2.1  1     10     5/s    granted, 9 left
-all      shadow   everybody             21    20     10/s   refused: costs more than the burst
+all      shadow   all requests          21    20     10/s   refused: costs more than the burst
 
-Do not apply: paid
+These rules do not apply: paid
 `,
 		},
 		{
@@ -102,12 +104,12 @@ Do not apply: paid
 			}},
 			`POST /x from 198.51.100.7
 
-RULE     MODE     KEY                      COST  BURST  RATE   ANSWER OF A FULL BUCKET
+RULE     MODE     KEY                      COST  BURST  RATE   DECISION OF A FULL BUCKET
 paid     enforce  header:x-api-key=k1      1     200    100/s  granted, 199 left
 clients  enforce  ip:address=198.51.100.7  1     10     5/s    granted, 9 left
-all      shadow   everybody                1     20     10/s   granted, 19 left
+all      shadow   all requests             1     20     10/s   granted, 19 left
 
-Do not apply: free
+These rules do not apply: free
 `,
 		},
 	} {
@@ -131,19 +133,19 @@ func TestExplainWhatIsMissing(t *testing.T) {
 		{"id": "two", "spec": {"selector": {"hosts": ["h.test"]}, "rules": [{"name": "r",
 		 "limit_keys": [], "algorithm_config": {"rps": 1, "burst": 1}}]}}]}`
 	for _, tt := range []struct{ request, header, want string }{
-		{"GET /v1/x", "", `RULE   MODE     KEY          COST  BURST  RATE  ANSWER OF A FULL BUCKET
-one/r  enforce  query:user=  1     1      1/s   refused: lacks a key (400)
+		{"GET /v1/x", "", `RULE   MODE     KEY          COST  BURST  RATE  DECISION OF A FULL BUCKET
+one/r  enforce  query:user=  1     1      1/s   refused: lacks query:user (400)
 
-Do not apply: two/r
+These rules do not apply: two/r
 `},
 		{"GET /v1", "", `No rule applies: the request passes, without rate limit fields.
 
-Do not apply: one/r, two/r
+These rules do not apply: one/r, two/r
 `},
-		{"GET /", "Host: h.test", `RULE   MODE     KEY        COST  BURST  RATE  ANSWER OF A FULL BUCKET
-two/r  enforce  everybody  1     1      1/s   granted, 0 left
+		{"GET /", "Host: h.test", `RULE   MODE     KEY           COST  BURST  RATE  DECISION OF A FULL BUCKET
+two/r  enforce  all requests  1     1      1/s   granted, 0 left
 
-Do not apply: one/r
+These rules do not apply: one/r
 `},
 	} {
 		var out bytes.Buffer
@@ -170,7 +172,7 @@ func TestExplainRequestsWithTwoReadings(t *testing.T) {
 	}{
 		{"GET /v1/..%2fx", nil, "refuses the request with 400: its path has two meanings."},
 		{"GET /v1/../x", []string{"K: 1"}, "granted, 1 left"},
-		{"GET /", []string{"K: 1", "K: 2"}, "refused: has a key more than once (400)"},
+		{"GET /", []string{"K: 1", "K: 2"}, "more than once (400)"},
 	} {
 		var out bytes.Buffer
 		c := Explain{File: "-", Request: tt.request, Header: tt.header, From: netip.MustParseAddr("::1")}
@@ -223,7 +225,8 @@ func TestExplainErrors(t *testing.T) {
 	}
 	c := Explain{File: "-", Request: "GET /"}
 	err := c.Run(cli.IO{Stdin: strings.NewReader(bad)})
-	if err == nil || strings.Count(err.Error(), "\n") != 5 {
-		t.Errorf("%v, want 6 lines", err)
+	if err == nil || !strings.HasPrefix(err.Error(), "- is not accepted:\nrules[0].") ||
+		strings.Count(err.Error(), "\n") != 6 {
+		t.Errorf("%v, want 7 lines", err)
 	}
 }

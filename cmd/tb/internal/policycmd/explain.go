@@ -1,7 +1,6 @@
 package policycmd
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -42,7 +41,8 @@ func (c *Explain) Run(std cli.IO) error {
 	}
 	policy, err := policyfile.Parse(data)
 	if err != nil {
-		return errors.New(strings.Join(policyfile.Problems(err), "\n"))
+		return fmt.Errorf("%s is not accepted:\n%s", c.File,
+			strings.Join(policyfile.Problems(err), "\n"))
 	}
 	limiter, err := httplimit.New(policy, httplimit.WithoutClaims(),
 		httplimit.WithClientAddress(httplimit.ClientAddress{Trusted: cidr.Prefixes(c.Trusted)}))
@@ -101,15 +101,15 @@ func write(w io.Writer, applies []httplimit.Explanation, all []httplimit.RuleSta
 		fmt.Fprintln(w, "No rule applies: the request passes, without rate limit fields.")
 	} else {
 		table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-		fmt.Fprintln(table, "RULE\tMODE\tKEY\tCOST\tBURST\tRATE\tANSWER OF A FULL BUCKET")
+		fmt.Fprintln(table, "RULE\tMODE\tKEY\tCOST\tBURST\tRATE\tDECISION OF A FULL BUCKET")
 		for _, e := range applies {
 			fmt.Fprintf(table, "%s\t%s\t%s\t%g\t%d\t%s\t%s\n", e.Rule, mode(e.Shadow),
-				httplimit.FormatKey(e.Key), e.Cost, e.Limit.Capacity, rate(e.Limit), answer(e))
+				httplimit.FormatKey(e.Key), e.Cost, e.Limit.Capacity, rate(e.Limit), decision(e))
 		}
 		table.Flush()
 	}
 	if rest := others(applies, all); len(rest) > 0 {
-		fmt.Fprintf(w, "\nDo not apply: %s\n", strings.Join(rest, ", "))
+		fmt.Fprintf(w, "\nThese rules do not apply: %s\n", strings.Join(rest, ", "))
 	}
 }
 
@@ -120,14 +120,14 @@ func mode(shadow bool) string {
 	return "enforce"
 }
 
-func answer(e httplimit.Explanation) string {
+func decision(e httplimit.Explanation) string {
 	switch {
 	case e.MissingKey != "":
-		return "refused: lacks a key (400)"
+		return "refused: lacks " + e.MissingKey + " (400)"
 	case e.AmbiguousKey == "path":
 		return "refused: the path has two meanings (400)"
 	case e.AmbiguousKey != "":
-		return "refused: has a key more than once (400)"
+		return "refused: has " + e.AmbiguousKey + " more than once (400)"
 	case e.Allowed:
 		return fmt.Sprintf("granted, %d left", e.Remaining)
 	}
@@ -142,22 +142,15 @@ func rate(l tb.Limit) string {
 	return fmt.Sprintf("%d/%s", l.Tokens, l.Per)
 }
 
-// others returns the names of the rules that do not apply, as Explanation would name them.
+// others returns the names of the rules that do not apply, as clients see them.
 func others(applies []httplimit.Explanation, all []httplimit.RuleStats) (rest []string) {
-	seen, names := map[string]bool{}, map[string]int{}
+	seen := map[string]bool{}
 	for _, e := range applies {
 		seen[e.Rule] = true
 	}
 	for _, s := range all {
-		names[s.Rule]++
-	}
-	for _, s := range all {
-		label := s.Rule
-		if names[s.Rule] > 1 {
-			label = s.Set + "/" + s.Rule
-		}
-		if !seen[label] {
-			rest = append(rest, label)
+		if !seen[s.Label] {
+			rest = append(rest, s.Label)
 		}
 	}
 	return rest

@@ -31,10 +31,10 @@ func (rec *responseRecorder) logAccess(r *http.Request) {
 	if p.Access == AccessOff || p.Access == AccessRefused && !rec.refused() {
 		return
 	}
-	var dropped uint64
+	var suppressed uint64
 	if p.Access == AccessRefused {
 		var ok bool
-		if dropped, ok = p.refusals.admit(); !ok {
+		if suppressed, ok = p.refusals.admit(); !ok {
 			return
 		}
 	}
@@ -51,8 +51,8 @@ func (rec *responseRecorder) logAccess(r *http.Request) {
 	if rec.refused() && rec.decision.RetryAfter != tb.Never {
 		attrs = append(attrs, slog.Duration("retry_after", rec.decision.RetryAfter))
 	}
-	if dropped > 0 {
-		attrs = append(attrs, slog.Uint64(suppressedKey, dropped))
+	if suppressed > 0 {
+		attrs = append(attrs, slog.Uint64(suppressedKey, suppressed))
 	}
 	p.Log.LogAttrs(context.WithoutCancel(r.Context()), slog.LevelInfo, "request", attrs...)
 }

@@ -18,7 +18,7 @@ func TestAccessLog(t *testing.T) {
 	const start1 = `level=INFO msg=request client=127.0.0.1 method=GET host=h path=/p `
 	const key = `rule=by-key key="header:x-api-key=sha256:6ab9f1eb8f7d ip:address=127.0.0.1" `
 	granted := start1 + "status=200 bytes=5 " + key + "refused=false"
-	refused := start1 + "status=429 bytes=218 " + key + "refused=true retry_after=10s"
+	refused := start1 + "status=429 bytes=223 " + key + "refused=true retry_after=10s"
 	for access, want := range map[Access][]string{
 		AccessOff: nil, AccessRefused: {refused}, AccessAll: {granted, refused},
 	} {
@@ -67,7 +67,7 @@ func TestFormatKey(t *testing.T) {
 	}{
 		{false, key, `header:x-api-key=sha256:c8687a08aa5d ip:address=192.0.2.1 query:q=`},
 		{true, key, `header:x-api-key="a b" ip:address=192.0.2.1 query:q=`},
-		{false, nil, "everybody"}, {true, nil, "everybody"},
+		{false, nil, "all requests"}, {true, nil, "all requests"},
 	} {
 		p := &Proxy{Config: Config{ShowKeys: tt.show}}
 		if got := p.formatKey(tt.key); got != tt.want {

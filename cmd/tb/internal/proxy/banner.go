@@ -21,11 +21,15 @@ func (c *Command) printBanner(w io.Writer, proxy, admin string) {
 	default:
 		fmt.Fprintf(w, "The limits come from %s, which is read again when it changes.\n", c.Policy)
 	}
+	request := "one request"
+	if c.Policy == "" && c.Fields != "refused" {
+		request += "; the header shows what is left of the limit"
+	}
 	fmt.Fprintf(w, `
 Try it in another terminal:
 
-  curl -i %[1]s/     # one request; the header shows what is left of the limit
-`, proxy)
+  curl -i %s/     # %s
+`, proxy, request)
 	if c.Policy == "" {
 		fmt.Fprintf(w, `  for i in $(seq 15); do   # a burst: about 10 pass, the rest get 429
     curl -s -o /dev/null -w '%%{http_code}\n' %s/

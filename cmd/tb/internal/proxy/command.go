@@ -79,7 +79,8 @@ func (u *upstream) UnmarshalText(text []byte) error {
 	}
 	if parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Host == "" ||
 		parsed.User != nil { // would not be sent to the upstream
-		return fmt.Errorf("%q: want a URL such as http://localhost:3000", parsed.Redacted())
+		return fmt.Errorf("%q: want a URL such as http://localhost:3000, without a user",
+			parsed.Redacted())
 	}
 	u.URL = *parsed
 	return nil

@@ -15,7 +15,7 @@ import (
 // Validate returns an error for a flag that is out of range or contradicts another.
 func (c *Command) Validate() error {
 	if _, err := tb.Apply(c.limiterOptions()...); err != nil {
-		return fmt.Errorf("--max-keys: %w", err)
+		return fmt.Errorf("--max-keys=%d: want a whole number, 1 to %d", c.MaxKeys, 1<<30)
 	}
 	for _, option := range []struct {
 		flag string

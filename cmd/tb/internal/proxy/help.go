@@ -4,8 +4,8 @@ import "github.com/alecthomas/kong"
 
 // Vars has the help of the flags. kong inserts it where a tag names a variable.
 var Vars = kong.Vars{
-	"proxy_upstream": "The server to pass requests on to: http://localhost:3000. The default is a" +
-		" built-in demo.",
+	"proxy_upstream": "The server to pass requests on to, such as http://localhost:3000. The default" +
+		" is a built-in demo.",
 	"proxy_host": "Send the request's own Host to the upstream instead of the upstream's.",
 	"proxy_timeout": "How long the upstream may take to begin its answer; 0s for no limit. Bodies" +
 		" may take any time.",
@@ -48,12 +48,12 @@ var Vars = kong.Vars{
 		" limit.",
 
 	"proxy_admin": "Address of the live page and of /metrics, or 'off'. There is no password:" +
-		" every client that reaches the address may read them.",
+		" every client that reaches the address can read them.",
 	"proxy_delay": "How long the proxy goes on when it is stopped, and closes each connection after" +
 		" its next response. A client that reuses connections then loses no request.",
-	"proxy_shutdown": "How long requests may take to end after that.",
-	"proxy_access": "Which requests to log: none (off), refused ones (at most 20 lines a second)" +
-		" or all.",
+	"proxy_shutdown": "How long requests may take to end after that; 0s cuts them off at once.",
+	"proxy_access": "Which requests to log: none (off), refused ones (up to 100 lines at once and" +
+		" 20 a second) or all.",
 	"proxy_format": "Format of the log on standard error: text or json.",
 	"proxy_keys": "Show keys unchanged in the log and on the live page. By default all but" +
 		" addresses are hashed.",
@@ -61,8 +61,8 @@ var Vars = kong.Vars{
 
 // Help returns what the flags do not explain.
 func (*Command) Help() string {
-	return `Passes requests on to an upstream as long as a policy grants them. It answers the
-others with 429 and the seconds to wait. WebSockets and streams pass. Without flags,
+	return `Passes requests on to an upstream if a policy grants them. The response to other
+requests is 429 with the seconds to wait. WebSockets and streams pass. Without flags,
 a demo upstream and a default policy show how it works.
 
 A policy with errors is never put in force: at the start the proxy exits, and later the

@@ -101,8 +101,9 @@ func New(c Config) (*Proxy, error) {
 
 // ServeHTTP passes a request on or refuses it.
 //
-// The state of the request is in its responseRecorder. A context value would make net/http
-// copy the request. For the same reason ServeHTTP calls Decide and not Middleware.
+// The state of the request is in its responseRecorder, because a context value needs a copy of
+// the request. For the same reason ServeHTTP calls Decide and not Middleware. A request with a
+// body is copied, so that its Body can be replaced.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rec := &responseRecorder{ResponseWriter: w, proxy: p, http1: r.ProtoMajor == 1, start: time.Now()}
 	if r.ContentLength != 0 {

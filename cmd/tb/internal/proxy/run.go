@@ -93,7 +93,7 @@ func (r *runner) listen() (err error) {
 		}
 		var l net.Listener
 		if l, err = net.Listen("tcp", address); err != nil {
-			err = fmt.Errorf("%s: %w (port 0 is any free one)", flag, err)
+			err = fmt.Errorf("%s: %w (use port 0 for any free port)", flag, err)
 			return nil
 		}
 		return l

@@ -13,7 +13,7 @@ import (
 // Connections to clients. A whole request or response may take any time, because both may be
 // streams. ReadTimeout and WriteTimeout would end them.
 const (
-	headerTimeout = 10 * time.Second // from the first byte to the last of the header
+	headerTimeout = 10 * time.Second // from the connection, or the first bytes of a later request
 	idleTimeout   = 2 * time.Minute  // between requests
 	maxHeader     = 64 << 10
 

@@ -10,14 +10,14 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb/cas"
 )
 
-// suppressedKey is the attribute that counts the lines left out since the last one.
+// suppressedKey is the attribute that counts the lines suppressed since the last one.
 const suppressedKey = "suppressed"
 
 // throttle bounds how often something is logged, so that a flood of requests does not become
 // a flood of lines.
 type throttle struct {
-	bucket  *cas.Bucket
-	dropped atomic.Uint64
+	bucket     *cas.Bucket
+	suppressed atomic.Uint64
 }
 
 func newThrottle() *throttle {
@@ -28,17 +28,17 @@ func newThrottle() *throttle {
 	return &throttle{bucket: bucket}
 }
 
-// admit reports whether to log a line, and how many lines were dropped since the last one.
-func (t *throttle) admit() (dropped uint64, ok bool) {
+// admit reports whether to log a line, and how many lines were suppressed since the last one.
+func (t *throttle) admit() (suppressed uint64, ok bool) {
 	d, _ := t.bucket.Allow(context.Background()) // one token is always a valid cost
 	if !d.Allowed {
-		t.dropped.Add(1)
+		t.suppressed.Add(1)
 		return 0, false
 	}
-	return t.dropped.Swap(0), true
+	return t.suppressed.Swap(0), true
 }
 
-// throttledHandler drops records while there are too many. The next record has their number.
+// throttledHandler suppresses records while there are too many. The next record has their number.
 type throttledHandler struct {
 	slog.Handler
 	throttle *throttle

@@ -24,8 +24,8 @@ const (
 	continueTimeout = time.Second
 )
 
-// statusClientGone is logged if the client closed the connection before the answer. nginx
-// uses the same status.
+// statusClientGone is logged if the client closed the connection before the response, as in
+// nginx, or if the proxy was stopped before.
 const statusClientGone = 499
 
 // newReverseProxy returns the handler that passes requests on to the upstream.

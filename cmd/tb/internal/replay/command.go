@@ -48,13 +48,13 @@ type Command struct {
 func (c *Command) Validate() error {
 	switch {
 	case c.Sample && len(c.Files) > 0:
-		return errors.New("--sample replays a generated log: want no FILE with it")
+		return errors.New("want either FILE or --sample, and not both")
 	case !c.Sample && len(c.Files) == 0:
 		return errors.New("want a FILE to replay, - for standard input, or --sample")
 	case strings.HasPrefix(c.SVG, "-"):
 		return fmt.Errorf("--svg=%s: want the name of a file", c.SVG)
 	case c.SVG != "" && len(c.Sweep.Rates)+len(c.Sweep.Bursts) > 0:
-		return errors.New("--svg draws a single limit: want no --sweep with it")
+		return errors.New("want either --svg or --sweep, and not both")
 	}
 	if err := (accesslog.Schema{Names: c.Field}).Validate(); err != nil {
 		return fmt.Errorf("--field: %w", err)
@@ -177,17 +177,18 @@ var Vars = kong.Vars{
 	"replay_field": "Where a JSON log has time, ip (the peer), forwarded, user, host, uri or size," +
 		" instead of the usual fields.",
 
-	"replay_max_keys": "Bound on the keys of each limiter, and so on memory.",
+	"replay_max_keys": "Bound on the keys of each limiter, and so on memory: 1 to 1073741824.",
 	"replay_overflow": "What happens to a new key while no bucket is full: forgive the smallest" +
 		" debt, or refuse the key.",
-	"replay_impl": "Implementation of the limiter: cas or mutex.",
+	"replay_impl": "Implementation of the limiter: cas, or mutex, the slower reference. Both decide" +
+		" alike.",
 
 	"replay_json": "Print the report as JSON.",
 	"replay_svg":  "Also draw the decisions over time into FILE.",
 
 	"replay_sample": "Replay a generated log instead of files.",
-	"replay_sample_lines": fmt.Sprintf("Length of the generated log, %s to %s.",
-		grouped(samplelog.MinLines), grouped(samplelog.MaxLines)),
+	"replay_sample_lines": fmt.Sprintf("Lines of the generated log, %d to %d.",
+		samplelog.MinLines, samplelog.MaxLines),
 }
 
 // Help explains what the help of the flags does not.

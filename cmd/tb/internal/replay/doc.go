@@ -7,12 +7,12 @@
 // request at the time of the line. Files are replayed in the order in which they are given,
 // and their lines in the order of the file.
 //
-// A server stamps a line with the time when a request began, and writes it when the request
-// ends. So lines often step back in time. They are not sorted, because a limiter in that
-// server would have met the requests in about the same order. The contract of package tb
-// covers late readings: time never moves back, and a late request is decided on its bucket
-// as it stands. The report counts the lines that step back and has the longest step. A step
-// of hours means that files were given in the wrong order.
+// A server writes a line when the request ends. Apache stamps it with the start of the request,
+// so its lines often step back in time. nginx and Caddy stamp it with the end. Lines are not
+// sorted, because a limiter in that server would have met the requests in about the same order.
+// The contract of package tb covers late readings: time never moves back, and a late request is
+// decided on its bucket as it stands. The report counts the lines that step back and has the
+// longest step. A step of hours means that files were given in the wrong order.
 //
 // # Bounds
 //

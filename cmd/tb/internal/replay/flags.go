@@ -54,7 +54,7 @@ func (r *Rate) UnmarshalText(text []byte) error {
 	tokens, okTokens := parseDecimal(number)
 	per, okPer := parsePeriod(unit)
 	if !okTokens || !okPer || !r.set(tokens, per) {
-		return fmt.Errorf("rate %q: %s", text, wantRate)
+		return fmt.Errorf("%q: %s", text, wantRate)
 	}
 	r.text = number + "/" + unit
 	return nil
@@ -100,10 +100,8 @@ type Burst int
 
 // UnmarshalText parses a whole number of tokens.
 func (b *Burst) UnmarshalText(text []byte) (err error) {
-	if *b, err = parseWhole[Burst](text, 1, tb.MaxCapacity); err != nil {
-		return fmt.Errorf("burst %w", err)
-	}
-	return nil
+	*b, err = parseWhole[Burst](text, 1, tb.MaxCapacity)
+	return err
 }
 
 // maxSweep is how many limits one pass compares at most: the refusals of a key are one bit
@@ -124,11 +122,11 @@ func (s *Sweep) UnmarshalText(text []byte) error {
 	fields := strings.Fields(string(text))
 	for _, field := range fields {
 		if err := s.add(field); err != nil {
-			return fmt.Errorf("sweep %q: %w", text, err)
+			return err
 		}
 	}
 	if len(fields) == 0 {
-		return fmt.Errorf("sweep %q: %s", text, wantSweep)
+		return fmt.Errorf("%q: %s", text, wantSweep)
 	}
 	return nil
 }
@@ -151,7 +149,7 @@ func (s *Sweep) add(field string) error {
 			return fmt.Errorf("%q: %s", field, wantSweep)
 		}
 		if err != nil {
-			return err
+			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	return nil
@@ -203,7 +201,7 @@ func (c *Cost) UnmarshalText(text []byte) error {
 		ok = isFieldName(c.field) && !isUnit && !isMisspelt(c.field, "bytes")
 	}
 	if !ok {
-		return fmt.Errorf("cost %q: %s", text, wantCost)
+		return fmt.Errorf("%q: %s", text, wantCost)
 	}
 	return nil
 }

@@ -6,21 +6,21 @@ import (
 	"github.com/seed-181794aa/ratelimit/internal/hash"
 )
 
-// maxDistinct is how many keys a distinct holds. Its counts are exact up to there. Beyond,
-// it keeps at least half as many, which gives the number of keys a standard error below
-// 0.4 %, and takes about 5 MB.
+// maxDistinct is how many keys a distinctCounter holds. Its counts are exact up to there. Beyond,
+// it keeps between about half as many and all, so the number of keys has a standard error of
+// about 0.4 % at most. It takes about 5 MB.
 const maxDistinct = 1 << 17
 
 // keyCounter counts distinct keys, and the keys that a limit refused at least once. The
 // refused keys are counted apart, so their number is exact even in a log of far more than
 // maxDistinct keys.
 type keyCounter struct {
-	all     *distinct
-	refused *distinct // a bit for each limit that refused the key
+	all     *distinctCounter
+	refused *distinctCounter // a bit for each limit that refused the key
 }
 
 func newKeyCounter(bound int) keyCounter {
-	return keyCounter{newDistinct(bound), newDistinct(bound)}
+	return keyCounter{newDistinctCounter(bound), newDistinctCounter(bound)}
 }
 
 // add counts a request of key. Each limit that refused it has its bit set in refused.
@@ -32,22 +32,22 @@ func (c *keyCounter) add(key []byte, refused uint64) {
 	}
 }
 
-// distinct counts distinct hashes in bounded memory, by adaptive sampling (M. Wegman; P.
+// distinctCounter counts distinct hashes in bounded memory, by adaptive sampling (M. Wegman; P.
 // Flajolet, "On Adaptive Sampling", 1990). The sample has the hashes that begin with shift
 // zero bits. Whenever it outgrows its bound, shift grows by one. A hash is in the sample
 // from its first time or never, so the bits of a sampled hash are complete.
-type distinct struct {
+type distinctCounter struct {
 	bound int
 	shift int
 	masks map[uint64]uint64 // by hash: all bits that were added with it
 }
 
-func newDistinct(bound int) *distinct {
-	return &distinct{bound: bound, masks: make(map[uint64]uint64)}
+func newDistinctCounter(bound int) *distinctCounter {
+	return &distinctCounter{bound: bound, masks: make(map[uint64]uint64)}
 }
 
 // add counts a hash and the bits in mask.
-func (d *distinct) add(h, mask uint64) {
+func (d *distinctCounter) add(h, mask uint64) {
 	if bits.LeadingZeros64(h) < d.shift {
 		return
 	}
@@ -62,7 +62,7 @@ func (d *distinct) add(h, mask uint64) {
 }
 
 // halve drops about half of the sample.
-func (d *distinct) halve() {
+func (d *distinctCounter) halve() {
 	d.shift++
 	for h := range d.masks {
 		if bits.LeadingZeros64(h) < d.shift {
@@ -72,13 +72,13 @@ func (d *distinct) halve() {
 }
 
 // exact reports whether the counts are exact. Otherwise they are estimates.
-func (d *distinct) exact() bool { return d.shift == 0 }
+func (d *distinctCounter) exact() bool { return d.shift == 0 }
 
 // total returns the number of distinct hashes.
-func (d *distinct) total() uint64 { return uint64(len(d.masks)) << d.shift }
+func (d *distinctCounter) total() uint64 { return uint64(len(d.masks)) << d.shift }
 
 // totalWith returns the number of distinct hashes that were added with a bit.
-func (d *distinct) totalWith(bit int) uint64 {
+func (d *distinctCounter) totalWith(bit int) uint64 {
 	var n uint64
 	for _, mask := range d.masks {
 		n += mask >> bit & 1

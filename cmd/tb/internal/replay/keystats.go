@@ -15,14 +15,14 @@ const maxTracked = 4096
 // tracked is a key that has statistics. Its Count is the number of its refusals.
 type tracked = spacesaving.Entry[keyStats]
 
-// keyStats has the statistics of a key since it is tracked.
+// keyStats has the statistics of a key since tracking of it began.
 type keyStats struct {
 	requests   uint64
 	refused    uint64
 	run        uint64 // refusals in a row, up to now
 	longestRun uint64
 	peak       peakCounter
-	levels     levels
+	lows       lows
 }
 
 // ranking finds the keys that are refused most, in bounded memory.
@@ -34,13 +34,13 @@ func newRanking(bound int) ranking { return ranking{spacesaving.New[keyStats](bo
 func (r ranking) track(key []byte) *tracked {
 	e, added := r.See(key)
 	if added {
-		e.Value = keyStats{levels: e.Value.levels.emptied()}
+		e.Value = keyStats{lows: e.Value.lows.emptied()}
 	}
 	e.Value.requests++
 	return e
 }
 
-// most returns the n keys with the most refusals since they are tracked, or fewer: the most
+// most returns the n keys with the most refusals since tracking of them began, or fewer: the most
 // refused first, and equals in the order of their keys.
 func (r ranking) most(n int) []*tracked {
 	var refused []*tracked
@@ -67,9 +67,8 @@ func (s *keyStats) add(second int64, granted bool) {
 	s.longestRun = max(s.longestRun, s.run)
 }
 
-// peakWindow is how many seconds back a line may step and still count. A server writes a
-// line when a request ends and stamps it with the time when the request began, so this is
-// the longest request that counts.
+// peakWindow is how many seconds back a line may step and still count. In a log of Apache, which
+// stamps a line with the start of its request, this is the longest request that counts.
 const peakWindow = 64
 
 // peakCounter finds the most requests that a key sent in one second. Lines may be out of
@@ -98,22 +97,22 @@ func (p *peakCounter) add(second int64) {
 	p.most = max(p.most, *n)
 }
 
-// levels has the fewest tokens that a key had left in each bin of a timeline. It holds only
-// bins with a request, in the order of time.
-type levels struct {
+// lows has the fewest tokens that a key had left in each bin of a timeline. It holds only bins
+// with a request, in the order of time.
+type lows struct {
 	shift  int
-	points []level
+	points []low
 }
 
-// level is the fewest tokens that were left in a bin, in whole tokens.
-type level struct{ bin, tokens int64 }
+// low is the fewest tokens that were left in a bin, in whole tokens.
+type low struct{ bin, tokens int64 }
 
-// emptied returns an empty levels that reuses the memory of l.
-func (l levels) emptied() levels { return levels{points: l.points[:0]} }
+// emptied returns an empty lows that reuses the memory of l.
+func (l lows) emptied() lows { return lows{points: l.points[:0]} }
 
 // add records the tokens left at a second, in bins 1<<shift seconds wide. The bin is nearly
 // always the last one or a new one behind it. A line out of order searches back.
-func (l *levels) add(second int64, shift, tokens int) {
+func (l *lows) add(second int64, shift, tokens int) {
 	l.coarsen(shift)
 	n := second >> shift
 	i := len(l.points)
@@ -125,11 +124,11 @@ func (l *levels) add(second int64, shift, tokens int) {
 		p.tokens = min(p.tokens, int64(tokens))
 		return
 	}
-	l.points = slices.Insert(l.points, i, level{n, int64(tokens)})
+	l.points = slices.Insert(l.points, i, low{n, int64(tokens)})
 }
 
 // coarsen merges bins until each is 1<<shift seconds wide.
-func (l *levels) coarsen(shift int) {
+func (l *lows) coarsen(shift int) {
 	if l.shift == shift {
 		return
 	}

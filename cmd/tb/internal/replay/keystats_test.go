@@ -32,8 +32,8 @@ func TestRankingListsTheMostRefused(t *testing.T) {
 
 func TestLevelsOfAReplacedKeyAreDropped(t *testing.T) {
 	r := newRanking(1)
-	r.track(key(1)).Value.levels.add(7, 0, 5)
-	if v := r.track(key(2)).Value; len(v.levels.points) != 0 || v.requests != 1 {
+	r.track(key(1)).Value.lows.add(7, 0, 5)
+	if v := r.track(key(2)).Value; len(v.lows.points) != 0 || v.requests != 1 {
 		t.Errorf("the new key begins with %+v", v)
 	}
 }

@@ -123,7 +123,7 @@ func (t *timeline) newChart(title, y string) chart {
 // the outline is the whole traffic.
 func (res *Result) decisionsChart() (chart, error) {
 	t, timeline := res.replayer.trials[0], res.replayer.timeline
-	title := fmt.Sprintf("What %s with a burst of %s would have done, mean over %s",
+	title := fmt.Sprintf("Requests under a limit of %s, burst %s, mean over %s",
 		t.rate, grouped(t.burst), timeline.width())
 	if res.Report.Sample {
 		title += " (generated sample)"
@@ -199,11 +199,11 @@ func appendStep(points plotter.XYs, x, width, y float64) plotter.XYs {
 // tokensLeft returns the levels of a key as a curve in steps. The bucket refills in bins
 // without a request.
 func (r *replayer) tokensLeft(e *tracked) plotter.XYs {
-	levels := &e.Value.levels
-	levels.coarsen(r.timeline.shift)
+	lows := &e.Value.lows
+	lows.coarsen(r.timeline.shift)
 	t, width := r.trials[0], r.timeline.width().Seconds()
 	refill := float64(t.rate.Tokens) / t.rate.Per.Seconds() * width
-	tokens, rest := float64(t.burst), levels.points
+	tokens, rest := float64(t.burst), lows.points
 	var points plotter.XYs
 	for n := r.timeline.lo; n <= r.timeline.hi; n++ {
 		tokens = min(float64(t.burst), tokens+refill)

@@ -36,7 +36,7 @@ func TestSVG(t *testing.T) {
 	}{
 		{"sample", sampled(5_000),
 			[]string{"granted", "refused", "tokens", "203.0.113.66", "12:00",
-				"What 1/s with a burst of 5 would have done, mean over 4m16s"}},
+				"Requests under a limit of 1/s, burst 5, mean over 4m16s"}},
 		{"one request", input("a.log", line("a", 1, 1)), []string{"granted", "10:00:01"}},
 		{"markup in a key", input("a.log", strings.Repeat(line("<b>&", 1, 1), 10)),
 			[]string{"<b>&"}},

@@ -102,10 +102,10 @@ func (r *replayer) replay(rec *accesslog.Record) error {
 	if standIn {
 		r.standIns++
 	}
-	client := r.ranking.track(key)
+	entry := r.ranking.track(key)
 	var refused uint64
 	for i, t := range r.trials {
-		d, err := t.decide(client.Key, cost)
+		d, err := t.decide(entry.Key, cost)
 		if err != nil {
 			return err
 		}
@@ -113,7 +113,7 @@ func (r *replayer) replay(rec *accesslog.Record) error {
 			refused |= 1 << i
 		}
 		if i == 0 {
-			r.addDetails(client, rec.Time/int64(time.Second), d)
+			r.addDetails(entry, rec.Time/int64(time.Second), d)
 		}
 	}
 	r.keys.add(key, refused)
@@ -121,13 +121,13 @@ func (r *replayer) replay(rec *accesslog.Record) error {
 }
 
 // addDetails counts a decision of the first limit.
-func (r *replayer) addDetails(client *tracked, second int64, d tb.Decision) {
+func (r *replayer) addDetails(entry *tracked, second int64, d tb.Decision) {
 	r.timeline.add(second, d.Allowed)
 	if !d.Allowed {
-		client.Count++
+		entry.Count++
 	}
-	client.Value.add(second, d.Allowed)
-	client.Value.levels.add(second, r.timeline.shift, d.Remaining)
+	entry.Value.add(second, d.Allowed)
+	entry.Value.lows.add(second, r.timeline.shift, d.Remaining)
 }
 
 // span is the time that a log covers, and how far its lines are out of order. Times are in

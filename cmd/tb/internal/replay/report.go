@@ -198,11 +198,11 @@ func (rep *Report) checkNames() error {
 	var errs []error
 	for _, name := range rep.KeyParts {
 		if n := rep.Missing[name]; n > 0 && n == rep.Requests {
-			errs = append(errs, fmt.Errorf("no request has a %s, as --key wants", name))
+			errs = append(errs, fmt.Errorf("--key %s: no request has it", name))
 		}
 	}
 	if n := rep.CostStandIns; n > 0 && n == rep.Requests {
-		errs = append(errs, fmt.Errorf("no request has a positive %s, as --cost wants", rep.Cost))
+		errs = append(errs, fmt.Errorf("--cost %s: no request has a positive number there", rep.Cost))
 	}
 	return errors.Join(errs...)
 }

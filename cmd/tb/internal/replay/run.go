@@ -27,8 +27,8 @@ type Result struct {
 	replayer *replayer
 }
 
-// Run replays the inputs one after the other. An input that cannot be read to its end, or
-// has no valid line, does not keep Run from the next. The result covers the requests that
+// Run replays the inputs one after the other. If an input cannot be read to its end, or has
+// no valid line, Run goes on with the next one. The result covers the requests that
 // were replayed, and the error joins the errors of the inputs. If ctx is done, Run ends
 // early, which is not an error, and the Report is marked as interrupted.
 func Run(ctx context.Context, o Options, s accesslog.Schema, inputs []Input) (*Result, error) {

@@ -10,7 +10,7 @@ func TestTimelineAgreesWithCounting(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, reach := range []int64{10, 500, 2_000, 100_000, 5_000_000_000} {
 		line, exact := newTimeline(), make(map[int64]bin)
-		var key levels
+		var key lows
 		least := make(map[int64]int64)
 		for range 5_000 {
 			second := rng.Int64N(reach)
@@ -59,7 +59,7 @@ func checkTimeline(t *testing.T, line *timeline, exact map[int64]bin) {
 	}
 }
 
-func checkLevels(t *testing.T, key *levels, exact map[int64]int64) {
+func checkLevels(t *testing.T, key *lows, exact map[int64]int64) {
 	t.Helper()
 	want := make(map[int64]int64)
 	for second, left := range exact {

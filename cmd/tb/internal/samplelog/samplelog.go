@@ -3,9 +3,9 @@
 //
 // It resembles a real log: few clients come often and many come once (a Zipf distribution),
 // a page load fetches several files at once, the night is quiet and the afternoon busy, and
-// there are crawlers. One client hammers the login page, and another one does so from ever
-// new IPv6 addresses of one network. Lines are out of order, because a line is stamped with
-// the start of a request and written at its end.
+// there are crawlers. One client hammers the login page, and another one does so from a new
+// IPv6 address of one network each time. Lines are out of order, because a line is stamped
+// with the start of a request and written at its end.
 package samplelog
 
 import (
@@ -114,7 +114,7 @@ func (l *Log) crawl() {
 type attack struct {
 	start, rate float64
 	requests    int
-	network     bool // from ever new addresses of one IPv6 network
+	network     bool // from a new address of one IPv6 network each time
 }
 
 // attacks returns the attacks of the day. Each is a twentieth of the log.

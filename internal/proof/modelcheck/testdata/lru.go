@@ -32,7 +32,7 @@ func (m *Map[K, V]) Expose(keys []K, collide bool) {
 	}
 	m.mu.Label("lock")
 	m.mu.Guards(m.digest)
-	m.fullUntil.Label("until")
+	m.refuseUntil.Label("until")
 	t.only.Label("only")
 	t.moving.Label("moving")
 	t.collided.Label("collided")
@@ -173,7 +173,7 @@ func (m *Map[K, V]) CheckTable(undone bool) error {
 		}
 	}
 	full := m.refuseNew && t.keys == m.max
-	if until := m.fullUntil.Load(); full != (until > 0) || until > m.leastStamp() && !undone {
+	if until := m.refuseUntil.Load(); full != (until > 0) || until > m.leastStamp() && !undone {
 		return fmt.Errorf("full: %v, until %d", full, until)
 	}
 	return nil

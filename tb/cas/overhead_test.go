@@ -73,7 +73,7 @@ func TestInsertAllocations(t *testing.T) {
 	for i := range keys {
 		keys[i] = strconv.Itoa(i)
 	}
-	for _, bound := range []int{100, 1 << 20} { // evicting, and with room
+	for _, bound := range []int{100, 1 << 20} { // with eviction, and with room
 		l := cas.NewTokenBucket(10, 1, tb.WithMaxKeys(bound))
 		i := 0
 		n := testing.AllocsPerRun(10_000, func() {
@@ -95,18 +95,18 @@ func TestMemoryPerKey(t *testing.T) {
 	}
 	const keys, most = 1_000_000, 128
 	ctx := context.Background()
-	before := heap()
+	before := liveHeap()
 	l := cas.NewTokenBucket(10, 1)
 	for i := range keys {
 		if d, err := l.Allow(ctx, "client-"+strconv.Itoa(1_000_000+i)); err != nil || !d.Allowed {
 			t.Fatal(d, err)
 		}
 	}
-	perKey := float64(heap()-before) / keys
+	perKey := float64(liveHeap()-before) / keys
 	if l.Len() != keys {
 		t.Fatalf("%d keys, want %d", l.Len(), keys)
 	}
-	t.Logf("%.1f bytes a key of 14 bytes, all told", perKey)
+	t.Logf("%.1f bytes for each key of 14 bytes, the table included", perKey)
 	if perKey > most && bits64 {
 		t.Errorf("%.1f bytes a key, want at most %d", perKey, most)
 	}
@@ -114,7 +114,8 @@ func TestMemoryPerKey(t *testing.T) {
 
 const bits64 = ^uint(0)>>32 > 0
 
-func heap() uint64 {
+// liveHeap returns the bytes on the heap after a collection.
+func liveHeap() uint64 {
 	var m runtime.MemStats
 	runtime.GC()
 	runtime.GC()
@@ -122,15 +123,15 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// Of a decision's way, only the look-up and the CAS loop itself are calls: what they are
-// made of must be inlined into them.
+// A decision makes two calls, to the look-up and to the CAS loop. All other functions on its path
+// must be inlined.
 func TestFastPathIsInlined(t *testing.T) {
 	if !bits64 {
 		t.Skip("without a 64-bit multiplication the arithmetic is too long to inline")
 	}
 	out, err := exec.Command("go", "build", "-gcflags=-m", ".").CombinedOutput()
 	if err != nil {
-		t.Skipf("no compiler to ask: %v\n%s", err, out)
+		t.Skipf("the compiler failed: %v\n%s", err, out)
 	}
 	for _, f := range []string{
 		"(*supply).unitsBy", "(*ratio).times", "(*layout).positionOf", "(*layout).since",

@@ -9,17 +9,17 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
-// A workload returns the source of the keys that a table of the given bound is asked for.
+// A workload returns a source of keys for a table of the given bound.
 type workload func(rng *rand.Rand, bound int) (next func() int)
 
-// zipf asks for few keys often and for ten times the bound of keys at times.
+// zipf has ten times as many keys as the bound, and uses a few of them often.
 func zipf(rng *rand.Rand, bound int) func() int {
 	z := rand.NewZipf(rng, 1.02, 10, uint64(10*bound))
 	return func() int { return int(z.Uint64()) }
 }
 
-// scans goes over ranges of keys, from a tenth of the bound to twice as long, one after
-// another. They lie anywhere in four times the bound of keys.
+// scans walks over ranges of keys, one after another. A range starts anywhere in four times the
+// bound. Its length is from a tenth of the bound to about twice the bound.
 func scans(rng *rand.Rand, bound int) func() int {
 	key, left := 0, 0
 	return func() int {
@@ -32,7 +32,7 @@ func scans(rng *rand.Rand, bound int) func() int {
 	}
 }
 
-// scansThrough is zipf, interrupted by scans of other keys, a third of all.
+// scansThrough is zipf interrupted by scans of other keys. A third of all uses are scans.
 func scansThrough(rng *rand.Rand, bound int) func() int {
 	hot, cold := zipf(rng, bound), scans(rng, bound)
 	scan, left := true, 0
@@ -52,8 +52,8 @@ func scansThrough(rng *rand.Rand, bound int) func() int {
 	}
 }
 
-// In larger tables, an insert may meet more stale stamps than it corrects. That must not
-// cost hits.
+// In a large table, an insert may meet more stale stamps than it corrects. This must not change
+// the hit ratio.
 func TestHitRatioOfExactLRU(t *testing.T) {
 	bounds, usesPerKey := []int{1000, 10_000, 100_000}, 8
 	if testing.Short() {
@@ -71,6 +71,7 @@ func TestHitRatioOfExactLRU(t *testing.T) {
 	}
 }
 
+// compareHits runs a workload on an exact LRU and on a map, and compares the hit ratios.
 func compareHits(t *testing.T, w workload, bound, uses int) {
 	const tolerance = 0.5 // percentage points
 	hits := func(use func(key int) (hit bool)) float64 {
@@ -86,16 +87,16 @@ func compareHits(t *testing.T, w workload, bound, uses int) {
 	})
 	t.Logf("exact LRU: %.2f%% hits", want)
 	if want < 5 || want > 95 {
-		t.Error("too few or too many to compare")
+		t.Error("too few or too many hits to compare")
 	}
 	got := hits(newCache[int](bound, false).use)
 	t.Logf("%+.2f", got-want)
 	if math.Abs(got-want) > tolerance {
-		t.Errorf("%.2f%% hits, exact LRU has %.2f%%", got, want)
+		t.Errorf("%.2f%% hits, want %.2f%% as exact LRU, ± %v", got, want, tolerance)
 	}
 }
 
-// hitRatio returns the hits among so many uses, in percent.
+// hitRatio returns the percentage of hits among the given number of uses.
 func hitRatio(next func() int, uses int, use func(key int) (hit bool)) float64 {
 	hits := 0
 	for range uses {
