@@ -89,8 +89,8 @@ func TestAddressesCountByNetwork(t *testing.T) {
 }
 
 func TestManyForwardingEntries(t *testing.T) {
-	l := mustNew(t, jsonRules("", jsonRule("r", "[]", 1, "")), WithClientAddress(ClientAddress{Trusted: prefixes(t,
-		"10.0.0.0/8")}))
+	l := mustNew(t, jsonRules("", jsonRule("r", "[]", 1, "")),
+		WithClientAddress(ClientAddress{Trusted: prefixes(t, "10.0.0.0/8")}))
 	client := strings.Repeat("1.1.1.1, ", 10_000) + "198.51.100.1"
 	hops := "198.51.100.1" + strings.Repeat(", 10.0.0.2", 10_000)
 	lines := make([]string, 10_000)

@@ -12,14 +12,16 @@ import (
 func TestParsePolicyForReportsAllErrorsAtOnce(t *testing.T) {
 	policy := jsonRules(`"typo": 1`, jsonRule("a", `["ip:port", "header:"]`, 1, ""),
 		jsonRule("a", `["nosuch", "jwt:sub"]`, 1, `"match": {"foo": 1}`))
+	const unknown = "must be ip:address, header:<name>, query:<name>, jwt:<claim> or a key " +
+		"that the application adds "
 	const want = `httplimit: policy:
 typo is an unknown field
 rules[0].limit_keys[1] must be header:<name>, with a name of A-Z a-z 0-9 _ - (got "header:")
 rules[1].name must be unique (got "a" again)
-rules[0].limit_keys[0] must be ip:address, header:<name>, query:<name>, jwt:<claim> or a key that the application adds (got "ip:port")
-rules[1].limit_keys[0] must be ip:address, header:<name>, query:<name>, jwt:<claim> or a key that the application adds (got "nosuch")
+rules[0].limit_keys[0] ` + unknown + `(got "ip:port")
+rules[1].limit_keys[0] ` + unknown + `(got "nosuch")
 rules[1].limit_keys[1] needs claims, which only "jwt": "unverified" supplies here (got "jwt:sub")
-rules[1].match.foo must be ip:address, header:<name>, query:<name>, jwt:<claim> or a key that the application adds (got "foo")`
+rules[1].match.foo ` + unknown + `(got "foo")`
 	if p, err := ParsePolicyFor([]byte(policy), WithoutClaims()); p != nil || err == nil ||
 		err.Error() != want {
 		t.Errorf("%v\nwant\n%s", err, want)

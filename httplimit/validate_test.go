@@ -126,7 +126,8 @@ func TestEveryErrorHasItsPath(t *testing.T) {
 				`"match": {"header:x": "", "query:": "1", "jwt:a": []}`)),
 			"rules[0].match[\"jwt:a\"] must be a string, number or boolean (got an array)\n" +
 				"rules[0].match[\"header:x\"] must not be empty, because an empty value counts as missing\n" +
-				"rules[0].match[\"query:\"] must be query:<name>, with a name of A-Z a-z 0-9 _ - (got \"query:\")",
+				"rules[0].match[\"query:\"] must be query:<name>, with a name of A-Z a-z 0-9 _ - " +
+				"(got \"query:\")",
 		},
 		{
 			jsonRules("", jsonRule("a", `["header:k", "header:K", "query:k", "query:K"]`, 1,

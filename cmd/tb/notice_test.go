@@ -14,7 +14,8 @@ func TestNotice(t *testing.T) {
 		t.Fatal(err)
 	}
 	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f",
-		"{{with .Module}}{{if not .Main}}{{if not .Replace}}{{.Path}} {{.Version}}: {{end}}{{end}}{{end}}",
+		"{{with .Module}}{{if not .Main}}{{if not .Replace}}"+
+			"{{.Path}} {{.Version}}: {{end}}{{end}}{{end}}",
 		".")
 	list.Env = append(os.Environ(), "GOWORK=off")
 	out, err := list.Output()

@@ -53,10 +53,10 @@ bad.json: error: rules[1].algorithm_config.tokens_per_second ` +
 bad.json: error: rules[1].algorithm_config.burst must be a whole number of tokens (got 2.5)
 bad.json: error: rules[1].typo is an unknown field
 bad.json: error: rules[1].name must be unique (got "a" again)
-bad.json: error: rules[1].limit_keys[0] must be ip:address, header:<name>, query:<name>, jwt:<claim> or a key ` +
-		`that the application adds (got "user")
-key.json: error: limit_keys[0] must be ip:address, header:<name>, query:<name>, jwt:<claim> or a key ` +
-		`that the application adds (got "user")
+bad.json: error: rules[1].limit_keys[0] must be ip:address, ` +
+		`header:<name>, query:<name>, jwt:<claim> or a key that the application adds (got "user")
+key.json: error: limit_keys[0] must be ip:address, ` +
+		`header:<name>, query:<name>, jwt:<claim> or a key that the application adds (got "user")
 broken.json: error: must be an object (got an array)
 -: warning: rules[3].algorithm_config.cost_source ` +
 		`lets clients choose how many tokens a request takes: set both min_cost and max_cost
@@ -142,7 +142,8 @@ These rules do not apply: two/r
 
 These rules do not apply: one/r, two/r
 `},
-		{"GET /", "Host: h.test", `RULE   MODE     KEY           COST  BURST  RATE  DECISION OF A FULL BUCKET
+		{"GET /", "Host: h.test", `RULE   MODE     KEY           COST  BURST  RATE  ` +
+			`DECISION OF A FULL BUCKET
 two/r  enforce  all requests  1     1      1/s   granted, 0 left
 
 These rules do not apply: one/r
@@ -188,15 +189,18 @@ func TestExplainRequestsWithTwoReadings(t *testing.T) {
 // A policy that limits nothing is an error or a warning.
 func TestCheckFindsPoliciesThatLimitNothing(t *testing.T) {
 	const jwt = `{"name": "a", "limit_keys": ["jwt:sub"], "algorithm_config": {"rps": 1, "burst": 5}}`
+	rules := func(rule string) string { return `"rules": [` + rule + `]` }
+	many := strings.Repeat(`{"x": 1},`, 1000) + `{"x": 1}`
 	for policy, want := range map[string]string{
 		`{"rules": []}`:    "error: rules must not be empty without fallback_limit",
 		`{"policies": []}`: "error: policies must not be empty",
 		jwt:                `error: limit_keys[0] needs claims, which only "jwt": "unverified" supplies`,
-		`{"jwt": "unverified", "rules": [` + jwt + `]}`:                  "warning: rules[0].limit_keys[0] is chosen",
-		strings.Replace(jwt, `"jwt:sub"`, `"header:k"`, 1):               "warning: limit_keys[0] is chosen",
-		`{"mode": "shadow", "rules": [` + anyRule + `]}`:                 "warning: rules limit nothing",
-		`{"policies": [{"spec": {"rules": [` + anyRule + `]}}]}`:         "error: policies[0].id must not be empty",
-		`{"rules": [` + strings.Repeat(`{"x": 1},`, 1000) + `{"x": 1}]}`: "error: and 3904 more",
+
+		`{"jwt": "unverified", ` + rules(jwt) + `}`:          "warning: rules[0].limit_keys[0] is chosen",
+		strings.Replace(jwt, `"jwt:sub"`, `"header:k"`, 1):   "warning: limit_keys[0] is chosen",
+		`{"mode": "shadow", ` + rules(anyRule) + `}`:         "warning: rules limit nothing",
+		`{"policies": [{"spec": {` + rules(anyRule) + `}}]}`: "error: policies[0].id must not be empty",
+		`{` + rules(many) + `}`:                              "error: and 3904 more",
 	} {
 		var out bytes.Buffer
 		err := (&Check{Files: []string{"-"}}).Run(cli.IO{

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -226,10 +227,10 @@ func TestReloadOfAFileThatHangs(t *testing.T) {
 			t.Fatal(err)
 		}
 		hang := make(chan struct{})
-		reads := 0
+		var reads atomic.Int64
 		l := &reloader{proxy: p, file: "policy.json", patience: patience,
 			readFile: func(string) ([]byte, error) {
-				if reads++; reads == 1 {
+				if reads.Add(1) == 1 {
 					<-hang
 				}
 				return []byte(two), nil
@@ -258,7 +259,8 @@ func TestReloadOfAFileThatHangs(t *testing.T) {
 			t.Error(<-log.lines)
 		}
 		ctx, cancel = context.WithCancel(t.Context())
-		reads, hang = 0, make(chan struct{})
+		hang = make(chan struct{}) // no read is under way
+		reads.Store(0)
 		signals <- syscall.SIGHUP
 		ended = make(chan struct{})
 		go func() {

@@ -1,0 +1,70 @@
+package mutex
+
+import (
+	"container/heap"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// makeRoom makes room for b, and starts it no earlier than l.earliest. If there is no room, it
+// returns the instant at which there will be. With spend false it evicts nothing.
+func (l *Limiter[K]) makeRoom(b *bucket[K], now uint64, spend bool) (until uint64, ok bool) {
+	for range idleDrops {
+		if spend && len(l.order) > 0 && l.order[0].full <= now-min(now, idleTime) {
+			l.evict(now)
+		}
+	}
+	if len(l.buckets) == l.settings.MaxKeys {
+		least := l.order[0].full
+		if least > now && l.settings.Overflow == tb.RefuseNew {
+			if spend {
+				l.stats.RefusedNew++
+			}
+			return least, false
+		}
+		if spend {
+			l.evict(now)
+		}
+	}
+	b.time = max(now, l.earliest)
+	return 0, true
+}
+
+// evict removes the bucket that is, or will soonest be, full. A full bucket counts as evicted at
+// the instant at which it became full. A bucket in debt is evicted now, and its debt is forgiven.
+// If a reading from the future has set its time ahead of now, the supply until that time is
+// forgiven too, up to the capacity.
+func (l *Limiter[K]) evict(now uint64) {
+	b := l.order[0]
+	l.remove(b)
+	l.earliest = max(l.earliest, min(now, b.full))
+	if b.full <= now {
+		l.stats.EvictedFull++
+		return
+	}
+	tokens, since := l.refilled(b, now)
+	ahead := l.limit.supply(since).minus(l.limit.supply(now))
+	l.stats.EvictedInDebt++
+	l.forgiven += l.limit.capacity - tokens + ahead.clamp(l.limit.capacity)
+}
+
+// rank puts b, which has changed, where it belongs in the order. It adds a new bucket to the
+// table.
+func (l *Limiter[K]) rank(b *bucket[K]) {
+	missing := uint64(l.limit.capacity - b.tokens)
+	b.full = l.limit.timeOf(l.limit.supply(b.time).plus(missing))
+	if _, ok := l.buckets[b.key]; ok {
+		heap.Fix(&l.order, b.index)
+		return
+	}
+	copyStrings(&b.key)
+	b.sequence = l.inserts
+	l.inserts++
+	l.buckets[b.key] = b
+	heap.Push(&l.order, b)
+}
+
+func (l *Limiter[K]) remove(b *bucket[K]) {
+	delete(l.buckets, b.key)
+	heap.Remove(&l.order, b.index)
+}
