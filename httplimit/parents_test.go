@@ -57,7 +57,8 @@ func TestParentNetworksAreAllOrNothing(t *testing.T) {
 	}
 	want := []KeyPart{{"ip:address/48", "2001:db8::/48"}}
 	if !slices.Equal(e[1].Key, want) || !e[1].Key[0].IsAddress() ||
-		e[1].Rule != "r/48" || e[1].Limit.Capacity != 8 || e[1].Limit.Tokens != 4 || e[0].Key[0].Value != "2001:db8::/64" {
+		e[1].Rule != "r/48" || e[1].Limit.Capacity != 8 || e[1].Limit.Tokens != 4 ||
+		e[0].Key[0].Value != "2001:db8::/64" {
 		t.Errorf("%+v", e)
 	}
 	w := s.send(requestFrom("2001:db8:0:1::1"))
