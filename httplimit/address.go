@@ -52,7 +52,11 @@ func (c ClientAddress) finder() (f addressFinder, err error) {
 
 func (f *addressFinder) client(r *http.Request) netip.Addr {
 	peer, _ := clientaddr.Parse(r.RemoteAddr)
-	return f.Behind(peer, r.Header[f.header])
+	var lines []string
+	if f.Trusts(peer) { // otherwise without a look at the header
+		lines = r.Header[f.header]
+	}
+	return f.Behind(peer, lines)
 }
 
 // ClientAddress returns the address of the client, found as WithClientAddress says. It is the

@@ -32,8 +32,14 @@
 //
 // # Failure
 //
-// A limiter that is not of tb/cas can fail, for example because its store is down. Then no rule is
-// charged, the request passes without fields, and Hooks.Error and RuleStats.Errors report it.
-// WithFailClosed answers 503 instead. If the client has disconnected by then, the answer is always
-// 503: otherwise disconnecting would bypass a limiter that honours the context of the request.
+// A limiter that is not of tb/cas can fail, for example because its store is down or does not answer
+// in time: see WithTimeout. Then no rule is charged, the request passes without fields, and
+// Hooks.Error and RuleStats.Errors report it. WithFailClosed answers 503 instead. A client cannot
+// cause such a failure, because the limiter sees neither its deadline nor its disconnection.
+//
+// # Hostile clients
+//
+// A header field, a query parameter and a claim that nothing verifies have the values that a client
+// invents. Policy.Warnings lists rules that such values escape. A request that has a key of a rule
+// more than once, or a path that servers read differently, is refused with 400: see docs/policy.md.
 package httplimit

@@ -97,10 +97,14 @@ func headerValue(name string) func(*call) (string, bool) {
 	if name == "Host" { // net/http moves Host from the header to Request.Host
 		return once(func(c *call) string { return c.r.Host })
 	}
+	isList := name == "Accept" // which all programs read as one list, so nothing is ambiguous
 	return func(c *call) (string, bool) {
 		values := c.r.Header[name]
-		if len(values) == 0 {
+		switch {
+		case len(values) == 0:
 			return "", false
+		case isList:
+			return strings.Join(values, ","), false
 		}
 		return values[0], len(values) > 1
 	}

@@ -202,7 +202,7 @@ type Hooks struct {
 	// of the binding rule.
 	Granted func(*http.Request, Event)
 	// Refused is called for each refused request, with the decision of the binding rule. If
-	// the request lacks a key that the rule insists on, RetryAfter is tb.Never.
+	// the request is refused with 400, RetryAfter is tb.Never.
 	Refused func(*http.Request, Event)
 	// Shadow is called for each shadow rule that applies to a granted request, with the
 	// decision that the rule would have made.

@@ -30,7 +30,7 @@ type RuleSet struct {
 	Evaluation Evaluation
 	Shadow     bool // all rules are shadow rules
 	Rules      []Rule
-	Fallback   *Rule // applies if the Match of no rule holds; nil for none
+	Fallback   *Rule // applies if no enforced rule does; nil for none
 
 	path string // where the set was read, for errors
 }
@@ -103,9 +103,11 @@ const (
 
 // Cost says how many tokens a request takes.
 type Cost struct {
-	Source  string  // "" or "fixed", "header:<name>" or "query:<name>"
-	Fixed   float64 // if Source is fixed; 0 means 1
-	Default float64 // if the request has no positive decimal number there; 0 means 1
+	Source string  // "" or "fixed", "header:<name>" or "query:<name>"
+	Fixed  float64 // if Source is fixed; 0 means 1
+	// Default is the cost if the request has no positive decimal number there; 0 means 1. If
+	// it has several numbers, the cost is Default or Max, whichever is more.
+	Default float64
 	// Min and Max bound the number in the request. 0 means no bound.
 	Min, Max float64
 }
@@ -116,7 +118,7 @@ type Selector struct {
 	Methods []string // upper and lower case are the same
 	// PathExact is the whole path, PathPrefix its start: "/v1" and "/v1/" both pick "/v1/"
 	// and "/v1/x", but not "/v1". If both are given, one of them must fit. Paths are compared
-	// with "//", "/./" and "/../" resolved.
+	// as ResolvePath reads them, with backslashes as slashes.
 	PathExact, PathPrefix string
 }
 

@@ -2,6 +2,7 @@ package httplimit
 
 import (
 	"net/http"
+	"net/netip"
 	"net/url"
 	"path"
 	"slices"
@@ -60,10 +61,16 @@ func resolved(p string) string {
 	return clean
 }
 
-// bareHost returns a host in lower case, without its port and a dot at its end.
+// bareHost returns a host in lower case, without its port and a dot at its end. An IPv6 address is
+// in its shortest form.
 func bareHost(h string) string {
 	if i := strings.LastIndexByte(h, ':'); i > strings.LastIndexByte(h, ']') {
 		h = h[:i]
+	}
+	if strings.HasPrefix(h, "[") {
+		if a, err := netip.ParseAddr(strings.Trim(h, "[]")); err == nil {
+			return "[" + a.String() + "]"
+		}
 	}
 	return strings.ToLower(strings.TrimSuffix(h, "."))
 }

@@ -86,6 +86,7 @@ func TestSelectorPicksHostsAndMethods(t *testing.T) {
 		},
 		{"POST", "[::1]:80", true},
 		{"POST", "[::1]", true},
+		{"POST", "[0:0::1]:80", true},
 		{"GET", "a.example", false},
 		{"post", "a.example", true},
 		{"POST", "b.example", false},

@@ -83,6 +83,10 @@ func (w *warner) selector(s *RuleSet, path string) {
 			"same path, such as %q and %q, and no rule for all requests limits them",
 			strings.TrimRight(exact, "/")+"/", exact+";x")
 	}
+	if len(s.Selector.Hosts) > 0 {
+		w.add(field(path, "hosts"), "are chosen by the client: a request for another host is not "+
+			"limited, also if it reaches the same server")
+	}
 	has := func(method string) bool {
 		return slices.ContainsFunc(s.Selector.Methods, func(m string) bool {
 			return strings.EqualFold(m, method)
@@ -131,7 +135,7 @@ func (w *warner) matches(r *Rule, path string) {
 
 // invented warns of the first key with a value that a client can choose.
 func (w *warner) invented(r *Rule, path string) {
-	const why = "is chosen by the client, who can send another value each time or none: " +
+	const why = "is chosen by the client, which can send another value each time or none: " +
 		"without a rule for ip:address or [] beside it, such a client has no limit"
 	for i, k := range r.Keys {
 		if w.isInvented(k) {

@@ -138,6 +138,8 @@ func TestWarnings(t *testing.T) {
 		{jsonRules(`"selector": {"pathPrefix": "/caf%C3%A9"}`, free), "selector.pathPrefix is compared"},
 		{jsonRules(`"selector": {"methods": ["get"]}`, free), "selector.methods have GET but not HEAD"},
 		{jsonRules(`"selector": {"methods": ["GET", "HEAD"]}`, free), ""},
+		{jsonRules(`"selector": {"hosts": ["a.test"]}`, free), "selector.hosts are chosen by the client"},
+		{bundle(set("a", `"selector": {"hosts": ["a.test"]}`, free), set("b", "", fixed)), ""},
 		{jsonRules(`"selector": {"methods": ["POST"]}`, free), ""},
 		{
 			sprintf(`{"policies": [%s], "expires_at": "2026-01-01T00:00:00Z"}`, set("a", "", fixed)),
