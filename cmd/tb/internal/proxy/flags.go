@@ -102,7 +102,8 @@ func trustsThePublic(p netip.Prefix) bool {
 	if p.Addr().Is4() {
 		return p.Bits() < 8
 	}
-	isPrivate := p.Addr().IsPrivate() && p.Bits() >= 7 || p.Addr().IsLinkLocalUnicast() && p.Bits() >= 10
+	isPrivate := p.Addr().IsPrivate() && p.Bits() >= 7 ||
+		p.Addr().IsLinkLocalUnicast() && p.Bits() >= 10
 	return p.Bits() < 16 && !isPrivate
 }
 

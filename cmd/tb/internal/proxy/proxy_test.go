@@ -60,7 +60,9 @@ func TestTrustedProxies(t *testing.T) {
 		}
 		return all
 	}
-	trust := func(c *Config) { c.Client.Trusted = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")} }
+	trust := func(c *Config) {
+		c.Client.Trusted = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
+	}
 	if got := fmt.Sprint(statuses(trust)); got != "[200 200 200 429]" {
 		t.Errorf("trusted: %s", got)
 	}

@@ -19,7 +19,9 @@ func TestForwarded(t *testing.T) {
 	var got http.Header
 	var host string
 	upstream := func(_ http.ResponseWriter, r *http.Request) { got, host = r.Header, r.Host }
-	trust := func(c *Config) { c.Client.Trusted = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")} }
+	trust := func(c *Config) {
+		c.Client.Trusted = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+	}
 	untrusted := func(*Config) {}
 	for _, tt := range []struct {
 		name                      string
