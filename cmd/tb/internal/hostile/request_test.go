@@ -13,26 +13,31 @@ import (
 	"time"
 )
 
-// raw sends a text to an address, with the line ends of HTTP, and returns the response.
-func raw(t *testing.T, address, text string) (*http.Response, string) {
-	t.Helper()
+// exchange sends a text to an address, with the line ends of HTTP, and returns the response.
+func exchange(address, text string) (r *http.Response, body string, err error) {
 	conn, err := net.Dial("tcp", address)
 	if err != nil {
-		t.Fatal(err)
+		return nil, "", err
 	}
 	defer conn.Close()
 	conn.SetDeadline(time.Now().Add(deadline))
 	io.WriteString(conn, strings.ReplaceAll(text, "\n", "\r\n"))
-	r, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
-		t.Fatalf("%q: %v", text, err)
+	if r, err = http.ReadResponse(bufio.NewReader(conn), nil); err != nil {
+		return nil, "", err
 	}
 	defer r.Body.Close()
-	body, err := io.ReadAll(r.Body)
+	all, err := io.ReadAll(r.Body)
+	return r, string(all), err
+}
+
+// raw is an exchange that must succeed.
+func raw(t *testing.T, address, text string) (*http.Response, string) {
+	t.Helper()
+	r, body, err := exchange(address, text)
 	if err != nil {
 		t.Fatalf("%q: %v", text, err)
 	}
-	return r, string(body)
+	return r, body
 }
 
 // echo answers with the target and the names of the fields that the upstream got.

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 )
 
 var shutdowns = flag.Int("shutdowns", 3, "how many times TestShutdownLosesNothing stops the proxy")
@@ -111,8 +112,10 @@ func TestShutdownLosesNothing(t *testing.T) {
 		hangups := make(chan struct{})
 		go func() {
 			defer close(hangups)
-			for i%2 == 1 && p.Process.Signal(syscall.SIGHUP) == nil {
-				syscall.Nanosleep(&syscall.Timespec{Nsec: 1e6}, nil)
+			for range time.Tick(time.Millisecond) {
+				if i%2 == 0 || p.Process.Signal(syscall.SIGHUP) != nil {
+					return
+				}
 			}
 		}()
 		p.stop(t)

@@ -30,7 +30,8 @@ func TestEscape(t *testing.T) {
 
 // A JSON text means the same afterwards.
 func TestJSONMeansTheSame(t *testing.T) {
-	want := "\x00\x1b\x7f\u0080\u009f\u061c\u200e\u202a\u202e\u2066\u2069\ufeff\U000e0041é😀\t\n\\\""
+	const want = "\x00\x1b\x7f\u0080\u009f\u061c\u200e\u202a\u202e\u2066\u2069" +
+		"\ufeff\U000e0041é😀\t\n\\\""
 	text, err := json.Marshal(want)
 	if err != nil {
 		t.Fatal(err)

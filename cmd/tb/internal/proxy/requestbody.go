@@ -32,12 +32,12 @@ func (b *requestBody) Read(p []byte) (int, error) {
 		b.setDeadline(time.Now().Add(b.timeout))
 	}
 	n, err := b.ReadCloser.Read(p)
+	if b.timeout > 0 { // the upstream may take its time, and net/http reads on after the end
+		b.setDeadline(time.Time{})
+	}
 	switch {
 	case errors.Is(err, io.EOF):
 		b.ended.Store(true)
-		if b.timeout > 0 { // net/http reads on, to notice the end of the connection
-			b.setDeadline(time.Time{})
-		}
 	case err != nil && !errors.Is(err, http.ErrBodyReadAfterClose):
 		b.tooLate.Store(errors.Is(err, os.ErrDeadlineExceeded))
 		b.failed.Store(true)
