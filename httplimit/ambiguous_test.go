@@ -80,7 +80,9 @@ func TestShadowRulesOnRepeatedKeys(t *testing.T) {
 // A repeated cost is not cheaper than any other.
 func TestRepeatedCostIsTheHighest(t *testing.T) {
 	for config, want := range map[string]float64{
-		`"default_cost": 2`:                                   2,
+		`"default_cost": 2`:                                   5,
+		`"default_cost": 9`:                                   9,
+		`"min_cost": 7`:                                       7,
 		`"default_cost": 2, "max_cost": 9`:                    9,
 		`"default_cost": 2, "max_cost": 9, "min_cost": 4`:     9,
 		`"default_cost": 12, "max_cost": 9, "min_cost": 4`:    12,

@@ -21,48 +21,45 @@ func (c *Cost) fallback() float64 {
 
 // pricing is a Cost prepared for requests.
 type pricing struct {
-	// text returns the cost in the request, or "" if there is none. It is nil if the cost is
-	// fixed.
-	text              func(*http.Request) (cost string, isRepeated bool)
+	// texts returns the costs in the request. It is nil if the cost is fixed.
+	texts             func(*http.Request) []string
 	fallback          float64
-	repeated          float64
 	smallest, largest float64
+	max               float64 // 0 if the policy has none
 }
 
 func newPricing(c Cost) pricing {
 	p := pricing{
-		fallback: c.fallback(), repeated: max(c.fallback(), c.Max),
-		smallest: c.Min, largest: cmp.Or(c.Max, math.MaxFloat64),
+		fallback: c.fallback(), smallest: c.Min, largest: cmp.Or(c.Max, math.MaxFloat64), max: c.Max,
 	}
 	kind, name, _ := strings.Cut(c.Source, ":")
 	switch kind {
 	case "header":
 		name = http.CanonicalHeaderKey(name)
-		p.text = func(r *http.Request) (string, bool) {
-			lines := r.Header[name]
-			if len(lines) == 0 {
-				return "", false
-			}
-			return lines[0], len(lines) > 1
-		}
+		p.texts = func(r *http.Request) []string { return r.Header[name] }
 	case "query":
-		p.text = func(r *http.Request) (string, bool) {
-			v, n := queryValue(r.URL.RawQuery, name)
-			return v, n > 1
-		}
+		p.texts = func(r *http.Request) []string { return queryValues(r.URL.RawQuery, name) }
 	}
 	return p
 }
 
-// cost returns the cost of a request.
+// cost returns the cost of a request. A repeated cost is never less than one of its values.
 func (p *pricing) cost(r *http.Request) float64 {
-	if p.text == nil {
+	if p.texts == nil {
 		return p.fallback
 	}
-	text, repeated := p.text(r)
-	if repeated {
-		return p.repeated
+	texts := p.texts(r)
+	if len(texts) == 0 {
+		return p.fallback
 	}
+	cost := p.read(texts[0])
+	for _, text := range texts[1:] {
+		cost = max(cost, p.read(text), p.fallback, p.max)
+	}
+	return cost
+}
+
+func (p *pricing) read(text string) float64 {
 	cost, ok := parseCost(text)
 	if !ok {
 		return p.fallback

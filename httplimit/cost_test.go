@@ -70,7 +70,7 @@ func TestCostFromHeader(t *testing.T) {
 	if got := s.costs(request()); got != 0.25 {
 		t.Errorf("absent costs %v", got)
 	}
-	if got := s.costs(request("X-Request-Weight: 5", "X-Request-Weight: 5")); got != 0.25 {
+	if got := s.costs(request("X-Request-Weight: 5", "X-Request-Weight: 5")); got != 5 {
 		t.Errorf("repeated costs %v", got)
 	}
 }
@@ -80,7 +80,7 @@ func TestCostFromQuery(t *testing.T) {
 		`"rps": 1, "burst": 9, "cost_source": "query:n", "default_cost": 0.25`))
 	for target, want := range map[string]float64{
 		"/?n=5": 5, "/?n=%35": 5, "/?n=+5": 0.25, "/?x=1&n=2.5&y": 2.5, "/?n=": 0.25, "/?n": 0.25,
-		"/": 0.25, "/?N=5": 0.25, "/?n=5&n=5": 0.25, "/?n=5&%6e=5": 0.25, "/?n=0x5": 0.25,
+		"/": 0.25, "/?N=5": 0.25, "/?n=5&n=5": 5, "/?n=5&%6e=5": 5, "/?n=1&n=x&n=5": 5, "/?n=0x5": 0.25,
 		"/?n=5;": 0.25,
 	} {
 		if got := s.costs(request(target)); got != want {

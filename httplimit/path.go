@@ -11,9 +11,13 @@ import (
 // included.
 //
 // It reports false if servers disagree about the path, so that the request must be refused. The
-// path then has a NUL, a slash or backslash that makes another path once it is decoded and
-// resolved, as in /v1/..%2fx, or a dot segment with parameters, as in /..;/.
+// path then has a NUL, a dot segment beside an encoded slash or a backslash, as in /v1/..%2fx, or a
+// dot segment with parameters, as in /..;/. It also reports false for a URL without a path of its
+// own: x:http://h/v1/x has all of it in Opaque, which net/http sends in place of the path.
 func ResolvePath(u *url.URL) (path, rawPath string, ok bool) {
+	if u.Opaque != "" {
+		return "", "", false
+	}
 	if u.Path == "*" || isPlainPath(u.Path) && u.RawPath == "" {
 		return u.Path, "", true
 	}
@@ -26,21 +30,21 @@ func ResolvePath(u *url.URL) (path, rawPath string, ok bool) {
 		if err != nil || isAmbiguous(text, !more) {
 			return "", "", false
 		}
-		n := len(decoded)
-		switch text {
+		switch n := len(decoded) - 1; text {
+		case "", ".":
 		case "..":
-			if n--; n >= 0 && strings.ContainsFunc(decoded[n], isSlash) {
-				return "", "", false
-			}
-			n = max(n, 0)
-			fallthrough
-		case ".", "":
-			raw, decoded = raw[:n], decoded[:n]
-			if !more { // the path ends with a slash
-				raw, decoded = append(raw, ""), append(decoded, "")
+			if n >= 0 {
+				if strings.ContainsFunc(decoded[n], isSlash) {
+					return "", "", false
+				}
+				raw, decoded = raw[:n], decoded[:n]
 			}
 		default:
 			raw, decoded = append(raw, segment), append(decoded, text)
+			continue
+		}
+		if !more { // the path ends with a slash
+			raw, decoded = append(raw, ""), append(decoded, "")
 		}
 	}
 	path, rawPath = "/"+strings.Join(decoded, "/"), "/"+strings.Join(raw, "/")
@@ -75,16 +79,6 @@ func isAmbiguous(segment string, last bool) bool {
 		return true
 	}
 	parts := strings.FieldsFunc(segment, isSlash)
-	if slashes := strings.Count(segment, "/") + strings.Count(segment, `\`); slashes > 0 {
-		separators := len(parts) - 1 // if no part is empty
-		endsWithSlash := last && isSlash(rune(segment[len(segment)-1]))
-		if endsWithSlash {
-			separators++
-		}
-		if slashes != separators {
-			return true
-		}
-	}
 	for i, part := range parts {
 		name, _, hasParameters := strings.Cut(part, ";")
 		switch isDots := name == "." || name == ".."; {

@@ -1,27 +1,44 @@
 package httplimit
 
 import (
+	"iter"
 	"net/url"
+	"slices"
 	"strings"
 )
 
 // queryValue returns the first value of name in a query string, and how many values there are,
-// counting up to two. It reads as url.ParseQuery does, but makes no map, and no string unless
-// something is escaped.
+// counting up to two.
 func queryValue(query, name string) (value string, n int) {
-	for query != "" && n < 2 {
-		var pair string
-		pair, query, _ = strings.Cut(query, "&")
-		key, v, _ := strings.Cut(pair, "=")
-		if strings.Contains(pair, ";") || len(key) > 3*len(name) || !unescape(&key) ||
-			key != name || !unescape(&v) {
-			continue
+	for v := range inQuery(query, name) {
+		if n++; n == 2 {
+			break
 		}
-		if n++; n == 1 {
-			value = v
-		}
+		value = v
 	}
 	return value, n
+}
+
+// queryValues returns the values of name in a query string.
+func queryValues(query, name string) []string { return slices.Collect(inQuery(query, name)) }
+
+// inQuery yields the values of name in a query string. It reads as url.ParseQuery does, but makes
+// no map, and no string unless something is escaped.
+func inQuery(query, name string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for rest := query; rest != ""; {
+			var pair string
+			pair, rest, _ = strings.Cut(rest, "&")
+			key, v, _ := strings.Cut(pair, "=")
+			if strings.Contains(pair, ";") || len(key) > 3*len(name) || !unescape(&key) ||
+				key != name || !unescape(&v) {
+				continue
+			}
+			if !yield(v) {
+				return
+			}
+		}
+	}
 }
 
 // unescape replaces s by its meaning in a query, and reports whether it is well-formed.

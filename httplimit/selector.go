@@ -42,11 +42,14 @@ func (s *Selector) picks(r *http.Request) (picked, ambiguous bool) {
 		s.PathPrefix != "" && strings.HasPrefix(p, s.PathPrefix)), !ok
 }
 
-// comparedPath returns the resolved path with backslashes as slashes, because some servers take
-// them so.
+// comparedPath returns the resolved path with backslashes and encoded slashes as slashes, and several
+// slashes as one, because some servers take them so.
 func comparedPath(u *url.URL) (string, bool) {
 	p, _, ok := ResolvePath(u)
-	return slashed(p), ok
+	if p = slashed(p); strings.Contains(p, "//") {
+		p = resolved(p)
+	}
+	return p, ok
 }
 
 func slashed(p string) string { return strings.ReplaceAll(p, `\`, "/") }
@@ -64,8 +67,10 @@ func resolved(p string) string {
 // bareHost returns a host in lower case, without its port and a dot at its end. An IPv6 address is
 // in its shortest form.
 func bareHost(h string) string {
-	if i := strings.LastIndexByte(h, ':'); i > strings.LastIndexByte(h, ']') {
-		h = h[:i]
+	// Some servers take what is before the first colon for the name, so "h:80:90" is h.
+	name := h[strings.LastIndexByte(h, ']')+1:]
+	if i := strings.IndexByte(name, ':'); i >= 0 {
+		h = h[:len(h)-len(name)+i]
 	}
 	if strings.HasPrefix(h, "[") {
 		if a, err := netip.ParseAddr(strings.Trim(h, "[]")); err == nil {

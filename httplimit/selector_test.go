@@ -84,7 +84,9 @@ func TestSelectorPicksHostsAndMethods(t *testing.T) {
 			"POST", "a.example.",
 			true,
 		},
+		{"POST", "a.example:80:90", true}, // to servers that read up to the first colon
 		{"POST", "[::1]:80", true},
+		{"POST", "[::1]:80:90", true},
 		{"POST", "[::1]", true},
 		{"POST", "[0:0::1]:80", true},
 		{"GET", "a.example", false},

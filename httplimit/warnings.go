@@ -49,11 +49,13 @@ func (w *warner) set(s *RuleSet, path string) {
 	}
 	unreachable, bounded := s.unreachable(), w.policy.bounds(s)
 	for r, rulePath := range s.all(path) {
+		w.names(r, rulePath)
 		w.costs(r, field(rulePath, "algorithm_config"))
 		w.matches(r, field(rulePath, "match"))
 		if s.enforces(r) && !bounded {
 			w.invented(r, rulePath)
 		}
+		w.raised(s, r, field(rulePath, "match"))
 		if by := unreachable[r]; by != "" {
 			w.add(rulePath, "never applies, because %s applies instead", by)
 		}
@@ -127,33 +129,12 @@ func (w *warner) matches(r *Rule, path string) {
 		if _, err := netip.ParseAddr(v); k == addressKey && err != nil {
 			w.add(field(path, k), "never holds, because it is not an address (got %q)", v)
 		}
-		if strings.HasPrefix(k, "header:") && strings.Trim(v, " \t") != v {
+		if canonical(k) == "header:host" && !hostName.MatchString(v) {
+			w.add(field(path, k), "never holds, because it is not a host (got %q)", v)
+		} else if strings.HasPrefix(k, "header:") && strings.Trim(v, " \t") != v {
 			w.add(field(path, k), "never holds, because values have no blanks at their ends (got %q)", v)
 		}
 	}
-}
-
-// invented warns of the first key with a value that a client can choose.
-func (w *warner) invented(r *Rule, path string) {
-	const why = "is chosen by the client, which can send another value each time or none: " +
-		"without a rule for ip:address or [] beside it, such a client has no limit"
-	for i, k := range r.Keys {
-		if w.isInvented(k) {
-			w.add(index(field(path, "limit_keys"), i), why)
-			return
-		}
-	}
-	for k := range r.sortedMatch() {
-		if w.isInvented(k) {
-			w.add(field(field(path, "match"), k), why)
-			return
-		}
-	}
-}
-
-func (w *warner) isInvented(key string) bool {
-	kind, _, ok := strings.Cut(key, ":")
-	return ok && (kind == "header" || kind == "query" || kind == "jwt" && w.policy.UnverifiedJWT)
 }
 
 // bounds reports whether a rule limits all requests of a set, whatever a client sends.
@@ -179,7 +160,8 @@ func (s *Selector) isEverything() bool {
 func (s *RuleSet) bounds() bool {
 	for i := range s.Rules {
 		r := &s.Rules[i]
-		if s.alwaysApplies(*r) && !slices.ContainsFunc(r.Keys, isNotAddressKey) {
+		if s.alwaysApplies(*r) && !slices.ContainsFunc(r.Keys, isNotAddressKey) &&
+			!slices.ContainsFunc(r.Keys, isNarrow) {
 			return true
 		}
 		if s.Evaluation == FirstMatch {

@@ -100,6 +100,23 @@ func TestWarnings(t *testing.T) {
 			jsonRules("", jsonRule("a", "[]", 1, `"match": {"header:plan": "gold "}`), free),
 			`rules[0].match["header:plan"] never holds, because values have no blanks`,
 		},
+		{
+			jsonRules("", jsonRule("a", "[]", 1, `"match": {"header:host": "*.h.test"}`), fixed),
+			`rules[0].match["header:host"] never holds, because it is not a host`,
+		},
+		{jsonRules("", jsonRule("a", "[]", 1, `"match": {"header:Host": "h.test:80"}`), fixed), ""},
+		{
+			jsonRules("", jsonRule("a", `["header:Trailer"]`, 1, ""), free),
+			"rules[0].limit_keys[0] is never there",
+		},
+		{
+			jsonRules("", jsonRule("a", `["header:k_1"]`, 1, ""), free),
+			"rules[0].limit_keys[0] is dropped by many proxies",
+		},
+		{
+			jsonRules("", jsonRule("a", "[]", 1, `"match": {"header:k_1": 1}`), fixed),
+			`rules[0].match["header:k_1"] is dropped by many proxies`,
+		},
 		// Sets that limit nothing.
 		{jsonRules(`"mode": "shadow"`, fixed), "rules limit nothing, because all are shadow rules"},
 		{
@@ -117,6 +134,15 @@ func TestWarnings(t *testing.T) {
 		{jsonRule("a", `["ip:address"]`, 1, gold), `match["header:plan"]` + chosen},
 		{jsonRule("a", `["tenant"]`, 1, `"match": {"jwt:plan": 1}`), ""},
 		{key("a", `"mode": "shadow"`), "rules limit nothing"},
+		{jsonRule("a", `["ip:address/128"]`, 1, ""), "limit_keys[0]" + chosen},
+		{jsonRule("a", `["ip:address/128,/64"]`, 1, ""), ""},
+		{jsonRules("", jsonRule("a", `["ip:address/96"]`, 1, ""), free), ""},
+		{
+			jsonRules("", jsonRule("a", `["ip:address"]`, 2, gold), free),
+			`rules[0].match["header:plan"]` + chosen + ", which so has this limit",
+		},
+		{jsonRules("", jsonRule("a", `["ip:address"]`, 1, gold), free), ""},
+		{jsonRules(`"evaluation": "all_match"`, jsonRule("a", `["ip:address"]`, 2, gold), free), ""},
 		{jsonRules("", key("a", ""), free), ""},
 		{jsonRules("", key("a", ""), fixed), ""},
 		{jsonRules("", key("a", ""), jsonRule("b", `["ip:address/64,/48"]`, 1, "")), ""},

@@ -77,7 +77,8 @@ func TestUpstreamGetsTheJudgedPath(t *testing.T) {
 		"/../x": "/app/x", "/../../x": "/app/x", "/%2e%2e/x": "/app/x", "/..%2fx": "",
 		"/..%5cx": "", "/..;/x": "", "//x": "/app/x", "/./x": "/app/x", "/x/..": "/app/",
 		"/a%2fb?c=d": "/app/a%2fb?c=d", "/x%00": "", "http://h/v1/../x": "/app/x",
-		"http://h": "/app/", "*": "",
+		"http://h": "/app/", "*": "", "x:http://h/v1/x": "", "x:v1/x": "",
+		"/img/https%3A%2F%2Fh%2Fx": "/app/img/https%3A%2F%2Fh%2Fx", "/%2fx": "/app/%2fx",
 	} {
 		r, body := raw(t, p.proxy, "GET "+target+" HTTP/1.1\nHost: h\nConnection: close\n\n")
 		got, _, _ := strings.Cut(body, " ")
@@ -85,7 +86,8 @@ func TestUpstreamGetsTheJudgedPath(t *testing.T) {
 			t.Errorf("%s: %s, %s, want %s", target, r.Status, body, want)
 		}
 	}
-	for i, target := range []string{"/v1/x", "//v1/x", "/a/../v1/x", "/a/%2e%2e/v1/x", "/./v1/x"} {
+	for i, target := range []string{"/v1/x", "//v1/x", "/a/../v1/x", "/a/%2e%2e/v1/x", "/./v1/x",
+		"/%2fv1/x", "/v1%2f%2fx"} {
 		r, body := raw(t, p.proxy, "GET "+target+" HTTP/1.1\nHost: h\nConnection: close\n\n")
 		if r.StatusCode != map[bool]int{true: 200, false: 429}[i == 0] {
 			t.Errorf("%s: %s, %s", target, r.Status, body)
@@ -155,6 +157,9 @@ func TestRisksAreLogged(t *testing.T) {
 		}
 	}
 	if got := log("--admin=0.0.0.0:0"); !strings.Contains(got, "flag=--admin value=0.0.0.0:0") {
+		t.Error(got)
+	}
+	if got := log("--ipv6-prefix=128"); !strings.Contains(got, "flag=--ipv6-prefix value=128") {
 		t.Error(got)
 	}
 	if got := log(policy(t, 1, `"ip:address", "header:x_key"`)); !strings.Contains(got, "x_key") {

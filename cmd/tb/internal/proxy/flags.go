@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"slices"
-	"strings"
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cidr"
 	"github.com/seed-181794aa/ratelimit/httplimit"
@@ -86,6 +84,10 @@ func (r *runner) logRisks() {
 				"flag", "--trusted-proxies", "value", n.String())
 		}
 	}
+	if r.IPv6Prefix > 64 {
+		r.log.Warn("a client usually has a whole /64 of IPv6, and so many buckets",
+			"flag", "--ipv6-prefix", "value", r.IPv6Prefix)
+	}
 	if l := r.adminListener; l != nil && !isLoopback(l) {
 		r.log.Warn("every client that reaches this address can read the live page and the metrics",
 			"flag", "--admin", "value", r.Admin)
@@ -105,33 +107,4 @@ func trustsThePublic(p netip.Prefix) bool {
 	isPrivate := p.Addr().IsPrivate() && p.Bits() >= 7 ||
 		p.Addr().IsLinkLocalUnicast() && p.Bits() >= 10
 	return p.Bits() < 16 && !isPrivate
-}
-
-// warnings returns the warnings about a policy, also of rules that can never apply in a proxy
-// that drops fields with _ in their names.
-func (p *Proxy) warnings(policy *httplimit.Policy) []string {
-	all := policy.Warnings()
-	if p.Underscores {
-		return all
-	}
-	for _, set := range policy.Sets {
-		rules := set.Rules
-		if set.Fallback != nil {
-			rules = append(slices.Clone(rules), *set.Fallback)
-		}
-		for _, rule := range rules {
-			names := append(slices.Clone(rule.Keys), rule.Cost.Source)
-			for name := range rule.Match {
-				names = append(names, name)
-			}
-			slices.Sort(names)
-			for _, name := range slices.Compact(names) {
-				if strings.HasPrefix(name, "header:") && strings.Contains(name, "_") {
-					all = append(all, fmt.Sprintf("rule %s reads %s, which is dropped from every"+
-						" request without --underscores-in-headers", rule.Name, name))
-				}
-			}
-		}
-	}
-	return all
 }

@@ -101,7 +101,7 @@ func (l *reloader) apply(c content, why string) {
 	l.proxy.Metrics.Reload(true)
 	l.proxy.Log.Info("policy reloaded", "file", l.file, "because", why,
 		"rules", len(l.proxy.Limiter.Stats()))
-	logWarnings(l.proxy.Log, l.file, l.proxy.warnings(policy))
+	logWarnings(l.proxy.Log, l.file, policy.Warnings())
 }
 
 // reject logs each error of a policy that is not put in force.

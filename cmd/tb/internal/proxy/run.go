@@ -136,7 +136,7 @@ func (r *runner) build() (err error) {
 		return err
 	}
 	if r.policy != nil {
-		logWarnings(r.log, r.policyName(), r.proxy.warnings(r.policy))
+		logWarnings(r.log, r.policyName(), r.policy.Warnings())
 	}
 	r.logRisks()
 	add := func(l net.Listener, h http.Handler) *server {

@@ -1,0 +1,94 @@
+package httplimit
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// invented warns of the first key with a value that a client can choose.
+func (w *warner) invented(r *Rule, path string) {
+	const why = "is chosen by the client, which can send another value each time or none: " +
+		"without a rule for ip:address or [] beside it, such a client has no limit"
+	for i, k := range r.Keys {
+		keyPath := index(field(path, "limit_keys"), i)
+		if isNarrow(k) {
+			w.add(keyPath, "is chosen by the client, which usually has a whole /64 of IPv6: without a "+
+				"rule for ip:address or [] beside it, such a client has no limit (got %q)", k)
+			return
+		}
+		if w.isInvented(k) {
+			w.add(keyPath, why)
+			return
+		}
+	}
+	for k := range r.sortedMatch() {
+		if w.isInvented(k) {
+			w.add(field(field(path, "match"), k), why)
+			return
+		}
+	}
+}
+
+// raised warns of a match with which a client chooses a limit above that of the rule that its
+// ladder has for all requests.
+func (w *warner) raised(s *RuleSet, r *Rule, path string) {
+	if s.Evaluation != Ladders || !s.enforces(r) {
+		return
+	}
+	keys := slices.Sorted(slices.Values(canonicals(r.Keys)))
+	for i := range s.Rules {
+		b := &s.Rules[i]
+		if !s.alwaysApplies(*b) || !isAbove(r.Limit, b.Limit) ||
+			!slices.Equal(keys, slices.Sorted(slices.Values(canonicals(b.Keys)))) {
+			continue
+		}
+		for k := range r.sortedMatch() {
+			if w.isInvented(k) {
+				w.add(field(path, k), "is chosen by the client, which so has this limit instead of the "+
+					"lower one of %s", b.Name)
+				return
+			}
+		}
+	}
+}
+
+func isAbove(a, b tb.Limit) bool {
+	rate := func(l tb.Limit) float64 { return float64(l.Tokens) / float64(l.Per) }
+	return a.Capacity > b.Capacity || rate(a) > rate(b)
+}
+
+// isNarrow reports whether a key is the address and each client has many: a client usually has a
+// whole /64 of IPv6.
+func isNarrow(key string) bool {
+	bits, _ := prefixesOf(key)
+	return len(bits) > 0 && bits[len(bits)-1] > 64
+}
+
+func (w *warner) isInvented(key string) bool {
+	kind, _, ok := strings.Cut(key, ":")
+	return ok && (kind == "header" || kind == "query" || kind == "jwt" && w.policy.UnverifiedJWT)
+}
+
+// names warns of header fields that many requests have lost before the limiter sees them.
+func (w *warner) names(r *Rule, path string) {
+	warn := func(name, path string) {
+		part, isHeader := strings.CutPrefix(name, "header:")
+		switch part = strings.ToLower(part); {
+		case !isHeader:
+		case strings.Contains(part, "_"):
+			w.add(path, "is dropped by many proxies, and by tb proxy without --underscores-in-headers, "+
+				"because of the _ in its name (got %q)", name)
+		case part == "transfer-encoding" || part == "trailer":
+			w.add(path, "is never there, because net/http removes it (got %q)", name)
+		}
+	}
+	for i, k := range r.Keys {
+		warn(k, index(field(path, "limit_keys"), i))
+	}
+	for k := range r.sortedMatch() {
+		warn(k, field(field(path, "match"), k))
+	}
+	warn(r.Cost.Source, field(field(path, "algorithm_config"), "cost_source"))
+}
