@@ -1,6 +1,7 @@
 package policycmd
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -17,10 +18,10 @@ type Check struct {
 
 // Run prints the errors and warnings of each file, with their paths in the file. It returns an
 // error that names the files with errors.
-func (c *Check) Run(std cli.IO) error {
+func (c *Check) Run(ctx context.Context, std cli.IO) error {
 	var failed []error
 	for _, name := range c.Files {
-		data, err := read(name, std.Stdin)
+		data, err := read(ctx, name, std.Stdin)
 		if err != nil {
 			failed = append(failed, err)
 			continue

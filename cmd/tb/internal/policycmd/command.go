@@ -3,6 +3,8 @@
 package policycmd
 
 import (
+	"context"
+	"fmt"
 	"io"
 	"os"
 
@@ -25,10 +27,24 @@ var Vars = kong.Vars{
 	"policy_trusted": "Networks of the proxies whose X-Forwarded-For is believed.",
 }
 
-// read returns the contents of a file, or of stdin if the name is -.
-func read(name string, stdin io.Reader) ([]byte, error) {
-	if name == "-" {
-		return io.ReadAll(stdin)
+// read returns the contents of a file, or of stdin if the name is -. It returns an error if ctx is
+// done first, because a named pipe waits for its writer.
+func read(ctx context.Context, name string, stdin io.Reader) ([]byte, error) {
+	done := make(chan struct{})
+	var text []byte
+	var failed error
+	go func() {
+		defer close(done)
+		if name == "-" {
+			text, failed = io.ReadAll(stdin)
+		} else {
+			text, failed = os.ReadFile(name)
+		}
+	}()
+	select {
+	case <-done:
+		return text, failed
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%s: interrupted while reading", name)
 	}
-	return os.ReadFile(name)
 }

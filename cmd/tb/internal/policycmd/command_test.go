@@ -2,6 +2,8 @@ package policycmd
 
 import (
 	"bytes"
+	"context"
+	"io"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -42,7 +44,7 @@ func TestCheck(t *testing.T) {
 	}
 	var out bytes.Buffer
 	c := Check{Files: []string{"plans.json", "bad.json", "key.json", "broken.json", "none", "-"}}
-	err := c.Run(cli.IO{Stdin: strings.NewReader(plans), Stdout: &out})
+	err := c.Run(t.Context(), cli.IO{Stdin: strings.NewReader(plans), Stdout: &out})
 	const want = `plans.json: warning: rules[3].algorithm_config.cost_source ` +
 		`lets clients choose how many tokens a request takes: set both min_cost and max_cost
 plans.json: 4 rules, no errors, 1 warning
@@ -115,7 +117,7 @@ These rules do not apply: free
 	} {
 		var out bytes.Buffer
 		tt.explain.File, tt.explain.From = file, netip.MustParseAddr("192.0.2.1")
-		if err := tt.explain.Run(cli.IO{Stdout: &out}); err != nil {
+		if err := tt.explain.Run(t.Context(), cli.IO{Stdout: &out}); err != nil {
 			t.Error(err)
 		}
 		if got := out.String(); got != tt.want {
@@ -154,7 +156,7 @@ These rules do not apply: one/r
 		if tt.header != "" {
 			c.Header = []string{tt.header}
 		}
-		if err := c.Run(cli.IO{Stdin: strings.NewReader(sets), Stdout: &out}); err != nil {
+		if err := c.Run(t.Context(), cli.IO{Stdin: strings.NewReader(sets), Stdout: &out}); err != nil {
 			t.Error(err)
 		}
 		if _, got, _ := strings.Cut(out.String(), "\n\n"); got != tt.want {
@@ -177,7 +179,7 @@ func TestExplainRequestsWithTwoReadings(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		c := Explain{File: "-", Request: tt.request, Header: tt.header, From: netip.MustParseAddr("::1")}
-		if err := c.Run(cli.IO{Stdin: strings.NewReader(policy), Stdout: &out}); err != nil {
+		if err := c.Run(t.Context(), cli.IO{Stdin: strings.NewReader(policy), Stdout: &out}); err != nil {
 			t.Error(err)
 		}
 		if !strings.Contains(out.String(), tt.want) {
@@ -203,7 +205,7 @@ func TestCheckFindsPoliciesThatLimitNothing(t *testing.T) {
 		`{` + rules(many) + `}`:                              "error: and 3904 more",
 	} {
 		var out bytes.Buffer
-		err := (&Check{Files: []string{"-"}}).Run(cli.IO{
+		err := (&Check{Files: []string{"-"}}).Run(t.Context(), cli.IO{
 			Stdin: strings.NewReader(policy), Stdout: &out,
 		})
 		if got := out.String(); !strings.Contains(got, "-: "+want) ||
@@ -228,9 +230,25 @@ func TestExplainErrors(t *testing.T) {
 		}
 	}
 	c := Explain{File: "-", Request: "GET /"}
-	err := c.Run(cli.IO{Stdin: strings.NewReader(bad)})
+	err := c.Run(t.Context(), cli.IO{Stdin: strings.NewReader(bad)})
 	if err == nil || !strings.HasPrefix(err.Error(), "- is not accepted:\nrules[0].") ||
 		strings.Count(err.Error(), "\n") != 6 {
 		t.Errorf("%v, want 7 lines", err)
+	}
+}
+
+// An interrupt ends a command that waits for its policy.
+func TestInterruptWhileReading(t *testing.T) {
+	never, write := io.Pipe()
+	defer write.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, run := range []func(context.Context, cli.IO) error{
+		(&Check{Files: []string{"-"}}).Run, (&Explain{File: "-", Request: "GET /"}).Run,
+	} {
+		err := run(ctx, cli.IO{Stdin: never, Stdout: io.Discard})
+		if err == nil || !strings.Contains(err.Error(), "interrupted") {
+			t.Error(err)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package policycmd
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -34,8 +35,8 @@ func (c *Explain) Validate() error {
 }
 
 // Run prints the rules that apply to the request, and the names of the other rules.
-func (c *Explain) Run(std cli.IO) error {
-	data, err := read(c.File, std.Stdin)
+func (c *Explain) Run(ctx context.Context, std cli.IO) error {
+	data, err := read(ctx, c.File, std.Stdin)
 	if err != nil {
 		return err
 	}

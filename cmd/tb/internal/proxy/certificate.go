@@ -1,7 +1,9 @@
 package proxy
 
 import (
+	"context"
 	"crypto/tls"
+	"errors"
 	"sync/atomic"
 )
 
@@ -11,18 +13,39 @@ type certificate struct {
 	current           atomic.Pointer[tls.Certificate]
 }
 
-func loadCertificate(certFile, keyFile string) (*certificate, error) {
+func loadCertificate(ctx context.Context, certFile, keyFile string) (*certificate, error) {
 	c := &certificate{certFile: certFile, keyFile: keyFile}
-	return c, c.load()
+	return c, c.load(ctx)
 }
 
-// load reads the files. If they have an error, the certificate stays as it was.
-func (c *certificate) load() error {
-	pair, err := tls.LoadX509KeyPair(c.certFile, c.keyFile)
+// load reads the files, until ctx is done. If they have an error, the certificate stays as it was.
+func (c *certificate) load(ctx context.Context) error {
+	var texts [2]string
+	for i, name := range []string{c.certFile, c.keyFile} {
+		read, err := readUntil(ctx, name)
+		if err != nil {
+			return err
+		}
+		texts[i] = read
+	}
+	pair, err := tls.X509KeyPair([]byte(texts[0]), []byte(texts[1]))
 	if err == nil {
 		c.current.Store(&pair)
 	}
 	return err
+}
+
+// readUntil returns the text of a file, or an error if ctx is done first.
+func readUntil(ctx context.Context, name string) (string, error) {
+	select {
+	case c := <-startReading(name, readRegular):
+		if c.problem != "" {
+			return "", errors.New(c.problem)
+		}
+		return c.text, nil
+	case <-ctx.Done():
+		return "", errors.New(name + ": interrupted while reading")
+	}
 }
 
 func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
@@ -30,11 +53,11 @@ func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 }
 
 // reloadCertificate reads the certificate again, if there is one.
-func (r *runner) reloadCertificate() {
+func (r *runner) reloadCertificate(ctx context.Context) {
 	if r.certificate == nil {
 		return
 	}
-	if err := r.certificate.load(); err != nil {
+	if err := r.certificate.load(ctx); err != nil {
 		r.log.Error("certificate rejected: the previous one stays in force", "error", err)
 		return
 	}

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/seed-181794aa/ratelimit/internal/clientaddr"
 )
@@ -37,6 +38,7 @@ func newConnections(l net.Listener, most int, rules clientaddr.Rules,
 type connection struct {
 	*net.TCPConn
 	state   atomic.Int32 // an http.ConnState
+	since   atomic.Int64 // when it was accepted or became idle, in nanoseconds since 1970
 	counted bool
 	network netip.Addr
 	remove  func()
@@ -54,6 +56,7 @@ func (l *connections) Accept() (net.Conn, error) {
 		if peer, ok := clientaddr.Parse(conn.RemoteAddr().String()); ok && !l.rules.Trusts(peer) {
 			c.counted, c.network = l.most > 0, l.rules.Network(peer)
 		}
+		c.since.Store(time.Now().UnixNano())
 		if l.add(c) {
 			return c, nil
 		}
@@ -88,15 +91,13 @@ func (l *connections) remove(c *connection) {
 	}
 }
 
-// has reports whether a connection is in one of the states.
-func (l *connections) has(states ...http.ConnState) bool {
+// has reports whether a connection has a property.
+func (l *connections) has(property func(*connection) bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for c := range l.open {
-		for _, s := range states {
-			if http.ConnState(c.state.Load()) == s {
-				return true
-			}
+		if property(c) {
+			return true
 		}
 	}
 	return false
@@ -114,6 +115,9 @@ func setState(conn net.Conn, s http.ConnState) {
 		conn = t.NetConn()
 	}
 	if c, ok := conn.(*connection); ok {
+		if s == http.StateIdle {
+			c.since.Store(time.Now().UnixNano())
+		}
 		c.state.Store(int32(s))
 	}
 }

@@ -28,18 +28,37 @@ func (r *runner) drain(front *connections, failed <-chan error) (end time.Time) 
 		}
 	}
 	wait(r.Delay)
-	if r.Delay > 0 && refuseNew(front.Listener.(*net.TCPListener)) {
+	listener := front.Listener.(*net.TCPListener)
+	refuses := r.Delay > 0 && refuseNew(listener)
+	if refuses {
 		wait(handshakeTimeout)
+	} else {
+		_ = front.Close() // the next Accept reports the error
 	}
-	_ = front.Close() // the next Accept reports the error
 	first := time.Now().Add(r.Delay)
 	end = time.Now().Add(r.Shutdown)
-	for now := time.Now(); now.Before(end); now = time.Now() {
-		// A connection without a request may be one that a browser opened in advance.
-		if !front.has(http.StateActive) && (now.After(first) || !front.has(http.StateNew)) {
-			break
+	mayBeUsed := func(c *connection) bool { return c.mayBeUsed(time.Now(), first, r.Delay) }
+	// While Accept returns a connection, it is neither queued nor open, so drain looks twice.
+	for quiet := 0; quiet < 2 && time.Now().Before(end); quiet++ {
+		if refuses && queued(listener) || front.has(mayBeUsed) {
+			quiet = -1
 		}
 		time.Sleep(min(drainInterval, time.Until(end)))
 	}
 	return end
+}
+
+// mayBeUsed reports whether the client may send a request, or has sent one. first is the end of
+// the time for a first request.
+func (c *connection) mayBeUsed(now, first time.Time, delay time.Duration) bool {
+	since := time.Unix(0, c.since.Load())
+	switch http.ConnState(c.state.Load()) {
+	case http.StateActive:
+		return true
+	case http.StateNew: // it may be one that a browser opened in advance
+		return now.Before(first) || now.Before(since.Add(delay))
+	case http.StateIdle: // a response that began earlier did not announce the end
+		return now.Before(since.Add(delay))
+	}
+	return false
 }

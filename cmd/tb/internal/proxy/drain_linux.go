@@ -22,3 +22,19 @@ func refuseNew(l *net.TCPListener) bool {
 	})
 	return err == nil && bound
 }
+
+// queued reports whether the kernel has connections that the listener has not accepted. Without
+// processor time it accepts late, and closing it would reset them.
+func queued(l *net.TCPListener) bool {
+	conn, err := l.SyscallConn()
+	if err != nil {
+		return false
+	}
+	var n uint32
+	err = conn.Control(func(fd uintptr) {
+		if info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO); err == nil {
+			n = info.Unacked // of a listener it is the length of the queue
+		}
+	})
+	return err == nil && n > 0
+}

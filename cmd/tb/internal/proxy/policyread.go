@@ -7,11 +7,11 @@ import (
 	"syscall"
 )
 
-// maxPolicy bounds the policy file, in bytes.
-const maxPolicy = 16 << 20
+// maxFile bounds a file, in bytes.
+const maxFile = 16 << 20
 
-// readPolicy returns the text of a regular file. Other files may block or have no end.
-func readPolicy(name string) ([]byte, error) {
+// readRegular returns the text of a regular file. Other files may block or have no end.
+func readRegular(name string) ([]byte, error) {
 	// Without O_NONBLOCK a named pipe cannot be opened before it has a writer.
 	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -26,9 +26,9 @@ func readPolicy(name string) ([]byte, error) {
 		return nil, fmt.Errorf("%s: want a regular file: a pipe, a device or a directory"+
 			" cannot be read again", name)
 	}
-	data, err := io.ReadAll(io.LimitReader(f, maxPolicy+1))
-	if err == nil && len(data) > maxPolicy {
-		err = fmt.Errorf("%s: want at most %d bytes", name, maxPolicy)
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err == nil && len(data) > maxFile {
+		err = fmt.Errorf("%s: want at most %d bytes", name, maxFile)
 	}
 	return data, err
 }

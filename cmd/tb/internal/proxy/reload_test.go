@@ -46,7 +46,7 @@ func watch(t *testing.T, policy, name string, upstream http.HandlerFunc) *watche
 	w := &watched{log: newTranscript()}
 	w.Proxy, w.url, _ = start(t, policy, upstream, func(c *Config) { c.Log = w.log.logger() })
 	w.reloader = &reloader{
-		proxy: w.Proxy, file: name, readFile: readPolicy, applied: content{text: policy},
+		proxy: w.Proxy, file: name, readFile: readRegular, applied: content{text: policy},
 	}
 	return w
 }
@@ -277,18 +277,18 @@ func TestReloadOfAFileThatHangs(t *testing.T) {
 // The policy must be a regular file of a bounded size.
 func TestReadPolicy(t *testing.T) {
 	large := file(t, "")
-	if err := os.Truncate(large, maxPolicy+1); err != nil {
+	if err := os.Truncate(large, maxFile+1); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
 		large: "want at most", t.TempDir(): "want a regular file", os.DevNull: "want a regular file",
 		"/none": "no such file",
 	} {
-		if _, err := readPolicy(name); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := readRegular(name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
 	}
-	if data, err := readPolicy(file(t, two)); string(data) != two || err != nil {
+	if data, err := readRegular(file(t, two)); string(data) != two || err != nil {
 		t.Errorf("%q, %v", data, err)
 	}
 }

@@ -87,3 +87,30 @@ func TestConnectionHidesNoAddress(t *testing.T) {
 		}
 	}
 }
+
+// closedAfterEnd is a body that net/http has closed as soon as it was read to its end, as it does
+// when the upstream answers.
+type closedAfterEnd struct{ io.Reader }
+
+func (b closedAfterEnd) Read(p []byte) (n int, err error) {
+	if n, _ = b.Reader.Read(p); n == 0 {
+		return 0, http.ErrBodyReadAfterClose
+	}
+	return n, io.EOF
+}
+
+func (closedAfterEnd) Close() error { return nil }
+
+// An answer to a request with a body is not cut off because the answer was quick.
+func TestQuickAnswerToABodyIsWhole(t *testing.T) {
+	p, _, _ := start(t, "", func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(w, r.Body)
+	})
+	r := httptest.NewRequest(http.MethodPost, "/", closedAfterEnd{strings.NewReader("hello")})
+	r.ContentLength = 5
+	w := httptest.NewRecorder()
+	p.ServeHTTP(w, r)
+	if w.Code != http.StatusOK || w.Body.String() != "hello" {
+		t.Error(w.Code, w.Body)
+	}
+}

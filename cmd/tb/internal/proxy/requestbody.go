@@ -27,7 +27,13 @@ func (p *Proxy) newRequestBody(w http.ResponseWriter, body io.ReadCloser) *reque
 	}
 }
 
+// Read returns the end again and again. The transport reads once more after the end, and net/http
+// may have closed the body by then, because the upstream has answered. The transport would take
+// the error for a failed request, and cut off the answer.
 func (b *requestBody) Read(p []byte) (int, error) {
+	if b.ended.Load() {
+		return 0, io.EOF
+	}
 	if b.timeout > 0 {
 		b.setDeadline(time.Now().Add(b.timeout))
 	}

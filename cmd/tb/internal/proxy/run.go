@@ -3,7 +3,6 @@ package proxy
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -55,7 +54,7 @@ func catchSignals() <-chan os.Signal {
 // load reads the policy and the certificate.
 func (r *runner) load(ctx context.Context) (err error) {
 	if r.usesTLS() {
-		if r.certificate, err = loadCertificate(r.TLSCert, r.TLSKey); err != nil {
+		if r.certificate, err = loadCertificate(ctx, r.TLSCert, r.TLSKey); err != nil {
 			return err
 		}
 	}
@@ -66,15 +65,11 @@ func (r *runner) load(ctx context.Context) (err error) {
 	case "":
 		name, r.data = "the default policy", []byte(demoPolicy)
 	default:
-		select {
-		case c := <-startReading(name, readPolicy):
-			if c.problem != "" {
-				return errors.New(c.problem)
-			}
-			r.data = []byte(c.text)
-		case <-ctx.Done():
-			return fmt.Errorf("%s: interrupted while reading", name)
+		text, err := readUntil(ctx, name)
+		if err != nil {
+			return err
 		}
+		r.data = []byte(text)
 	}
 	policy, err := policyfile.Parse(r.data)
 	if err != nil {
@@ -216,7 +211,7 @@ func (r *runner) serve(ctx context.Context, stdout io.Writer) error {
 // has changed, until ctx is done.
 func (r *runner) reload(ctx context.Context) {
 	var ticks <-chan time.Time
-	l := &reloader{proxy: r.proxy, file: r.Policy, readFile: readPolicy, patience: patience}
+	l := &reloader{proxy: r.proxy, file: r.Policy, readFile: readRegular, patience: patience}
 	if r.fromFile() {
 		l.seen = content{text: string(r.data)}
 		l.applied = l.seen
@@ -233,7 +228,7 @@ func (r *runner) reload(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case s := <-r.hangups:
-			r.reloadCertificate()
+			r.reloadCertificate(ctx)
 			if !r.fromFile() {
 				r.log.Info("SIGHUP: there is no policy file to read again")
 				continue
