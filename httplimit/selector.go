@@ -42,8 +42,8 @@ func (s *Selector) picks(r *http.Request) (picked, ambiguous bool) {
 		s.PathPrefix != "" && strings.HasPrefix(p, s.PathPrefix)), !ok
 }
 
-// comparedPath returns the resolved path with backslashes and encoded slashes as slashes, and several
-// slashes as one, because some servers take them so.
+// comparedPath returns the resolved path with backslashes and encoded slashes as slashes, and
+// several slashes as one, because some servers take them so.
 func comparedPath(u *url.URL) (string, bool) {
 	p, _, ok := ResolvePath(u)
 	if p = slashed(p); strings.Contains(p, "//") {

@@ -188,7 +188,7 @@ func (b blocking) AllowN(ctx context.Context, _ string, _ int) (tb.Decision, err
 		return tb.Decision{}, ctx.Err()
 	}
 	<-b.released
-	panic("nobody waits for this call")
+	panic("no request waits for this call")
 }
 
 func TestPlainLimiterThatBlocks(t *testing.T) {
