@@ -105,7 +105,12 @@ func (r *Rule) checkParents(path string, errs *problems) {
 	if r.Limit.Validate() != nil {
 		return
 	}
-	for _, parent := range r.levels()[1:] {
+	parents := r.levels()[1:]
+	if r.ParentFactor > 0 && len(parents) == 0 {
+		errs.add(field(field(path, "algorithm_config"), "parent_factor"), "has no effect without a "+
+			"key with parent networks, such as ip:address/64,/48 (got %d)", r.ParentFactor)
+	}
+	for _, parent := range parents {
 		if parent.Limit.Validate() != nil {
 			errs.add(field(path, "limit_keys"), "have a parent with too high a limit: %s has "+
 				"parent_factor (%d) times the tokens of the one before it", parent.Name, r.parentFactor())
