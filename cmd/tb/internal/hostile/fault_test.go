@@ -47,6 +47,7 @@ func TestStandardErrorIsFull(t *testing.T) {
 			t.Error("no lost lines are counted")
 		}
 		if read {
+			r.SetReadDeadline(time.Now().Add(deadline))
 			lines := bufio.NewReader(r)
 			found := ""
 			for !strings.Contains(found, "dropped=") {

@@ -2,6 +2,7 @@ package hostile
 
 import (
 	"bufio"
+	"context"
 	"flag"
 	"fmt"
 	"io"
@@ -104,9 +105,11 @@ func startWithLog(t *testing.T, log *os.File, flags ...string) *process {
 func fail(t *testing.T, flags ...string) string {
 	t.Helper()
 	args := []string{"proxy", "--listen=127.0.0.1:0", "--admin=127.0.0.1:0"}
-	out, err := exec.CommandContext(t.Context(), program, append(args, flags...)...).CombinedOutput()
-	if err == nil {
-		t.Errorf("%q: no error", flags)
+	ctx, cancel := context.WithTimeout(t.Context(), deadline)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, program, append(args, flags...)...).CombinedOutput()
+	if err == nil || ctx.Err() != nil {
+		t.Errorf("%q: %v, want an error", flags, err)
 	}
 	return string(out)
 }

@@ -253,6 +253,7 @@ func TestReloadOfAFileThatHangs(t *testing.T) {
 		}
 		ticks <- time.Now()
 		ticks <- time.Now()
+		synctest.Wait() // a read that is under way would outlive run
 		cancel()
 		<-ended
 		if len(log.lines) > 0 {
