@@ -14,7 +14,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -181,15 +180,6 @@ func TestTLS(t *testing.T) {
 	if r := get(true); r.TLS.PeerCertificates[0].SerialNumber.Int64() != 2 {
 		t.Error("a broken certificate is in force")
 	}
-	pipe := filepath.Join(t.TempDir(), "pipe")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Skip(err)
-	}
-	if err := os.Rename(pipe, certFile); err != nil {
-		t.Fatal(err)
-	}
-	p.signal(t, syscall.SIGHUP)
-	p.awaitLog(t, "want a regular file")
 	p.stop(t)
 }
 
