@@ -123,6 +123,8 @@ func TestFaultsDoNotFloodTheLog(t *testing.T) {
 	}
 	const upgrade = "GET / HTTP/1.1\nHost: h\nConnection: Upgrade\nUpgrade: websocket\n\n"
 	const plain = "GET / HTTP/1.1\nHost: h\nConnection: close\n\n"
+	const requests = 400
+	gone := make(chan struct{}, requests) // clients that have reset their connections
 	for _, tt := range []struct {
 		name    string
 		answer  func(net.Conn)
@@ -141,19 +143,22 @@ func TestFaultsDoNotFloodTheLog(t *testing.T) {
 		{"reset upgrade", write("HTTP/1.1 101 Switching Protocols\nConnection: Upgrade\n" +
 			"Upgrade: websocket\n\n" + strings.Repeat("x", 1<<16)), upgrade, true, 0},
 		{"late reset of an upgrade", func(c net.Conn) {
-			time.Sleep(20 * time.Millisecond)
+			<-gone
 			write("HTTP/1.1 101 Switching Protocols\nConnection: Upgrade\nUpgrade: websocket\n\n")(c)
 		}, upgrade, true, 0},
 	} {
 		p := start(t, rawUpstream(t, tt.answer), "--policy=off", "--log-format=json")
 		begin := time.Now()
-		const requests = 400
+		for len(gone) > 0 {
+			<-gone
+		}
 		var group sync.WaitGroup
 		for range 8 {
 			group.Go(func() {
 				for range requests / 8 {
 					if tt.reset {
 						reset(p.proxy, tt.request)
+						gone <- struct{}{}
 						continue
 					}
 					r, _, err := exchange(p.proxy, tt.request)
