@@ -14,6 +14,7 @@ import (
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/replay"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/testkit"
 )
 
 const validLine = `1.2.3.4 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 1` + "\n"
@@ -28,16 +29,6 @@ func tb(t *testing.T, stdin string, args ...string) (status int, stdout, stderr 
 	return status, out.String(), errs.String()
 }
 
-// file writes a file and returns its name.
-func file(t *testing.T, name, content string) string {
-	t.Helper()
-	name = filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return name
-}
-
 func zipped(t *testing.T, content string) string {
 	t.Helper()
 	var b strings.Builder
@@ -50,8 +41,8 @@ func zipped(t *testing.T, content string) string {
 }
 
 func TestInputErrors(t *testing.T) {
-	good := file(t, "good.log", validLine)
-	bad := file(t, "bad.log", "one\ntwo\n")
+	good := testkit.File(t, "good.log", validLine)
+	bad := testkit.File(t, "bad.log", "one\ntwo\n")
 	for _, tt := range []struct {
 		name, want string
 		files      []string
@@ -59,9 +50,9 @@ func TestInputErrors(t *testing.T) {
 	}{
 		{"no such file", "none.log", []string{good, filepath.Join(t.TempDir(), "none.log")}, false},
 		{"no valid line", "bad.log: no valid line in 2", []string{good, bad}, true},
-		{"empty", "no valid line in 0", []string{file(t, "empty.log", "")}, true},
+		{"empty", "no valid line in 0", []string{testkit.File(t, "empty.log", "")}, true},
 		{"directory", "is a directory", []string{t.TempDir()}, true},
-		{"broken gzip", "broken.gz: ", []string{file(t, "broken.gz", "\x1f\x8b\x00\x00")}, true},
+		{"broken gzip", "broken.gz: ", []string{testkit.File(t, "broken.gz", "\x1f\x8b\x00\x00")}, true},
 	} {
 		args := append([]string{"replay", "--rate=5", "--burst=1"}, tt.files...)
 		status, stdout, stderr := tb(t, "", args...)
@@ -73,8 +64,8 @@ func TestInputErrors(t *testing.T) {
 
 // A bad file does not keep the next files from being replayed.
 func TestBadFilesDoNotHideTheRest(t *testing.T) {
-	good := file(t, "good.log", validLine)
-	bad := []string{file(t, "empty.log", ""), t.TempDir(), file(t, "broken.gz", "\x1f\x8b\x00\x00")}
+	good := testkit.File(t, "good.log", validLine)
+	bad := []string{testkit.File(t, "empty.log", ""), t.TempDir(), testkit.File(t, "broken.gz", "\x1f\x8b\x00\x00")}
 	args := []string{"replay", "--rate=5", "--burst=1", good, bad[0], good, bad[1], bad[2], good}
 	status, stdout, stderr := tb(t, "", args...)
 	if status != 1 || strings.Count(stdout, "good.log: 1 line, common") != 3 ||
@@ -111,7 +102,7 @@ func TestNameThatNoRequestHasIsAnError(t *testing.T) {
 func TestOutputEscapesControls(t *testing.T) {
 	const hostile = "a\u009b2J\x7f\u202e\u2066"
 	line := strings.Replace(validLine, "- -", "- "+hostile, 1)
-	name := file(t, hostile+".log", strings.Repeat(line, 3))
+	name := testkit.File(t, hostile+".log", strings.Repeat(line, 3))
 	args := []string{"replay", "--rate=1/d", "--burst=1", "--key=user", name}
 	_, text, _ := tb(t, "", args...)
 	_, json, _ := tb(t, "", append(args, "--json")...)
@@ -144,9 +135,9 @@ func report(t *testing.T, stdin string, args ...string) (rep replay.Report) {
 }
 
 func TestSourcesOfALog(t *testing.T) {
-	plain := file(t, "a.log", validLine+validLine)
-	gz := file(t, "a.log.gz", zipped(t, validLine))
-	jsonLog := file(t, "a.json", `{"ts":1431857103,"ip":"1.2.3.4"}`)
+	plain := testkit.File(t, "a.log", validLine+validLine)
+	gz := testkit.File(t, "a.log.gz", zipped(t, validLine))
+	jsonLog := testkit.File(t, "a.json", `{"ts":1431857103,"ip":"1.2.3.4"}`)
 	for _, tt := range []struct {
 		name, stdin string
 		files       []string

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seed-181794aa/ratelimit/internal/proof/modelcheck/registry"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
@@ -29,7 +30,7 @@ func (c call) undoes() bool {
 	return strings.HasSuffix(c.key, "!") || len(slices.Compact(keys)) < len(c.keys())
 }
 
-func (c call) charges(l limiter) []tb.Charge {
+func (c call) charges(l registry.Caller) []tb.Charge {
 	var charges []tb.Charge
 	for _, k := range c.keys() {
 		charge, err := l.Charge(k, float64(c.n))

@@ -9,24 +9,13 @@ import (
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/internal/proof/modelcheck"
+	"github.com/seed-181794aa/ratelimit/internal/proof/modelcheck/registry"
 	"github.com/seed-181794aa/ratelimit/tb"
 	"github.com/seed-181794aa/ratelimit/tb/mutex"
 )
 
-// limiter has the methods that the calls of a scenario need.
-type limiter interface {
-	Allow(ctx context.Context, key string) (tb.Decision, error)
-	AllowAt(t time.Time, key string, n int) (tb.Decision, error)
-	Peek(ctx context.Context, key string) (tb.Decision, error)
-	Charge(key string, cost float64) (tb.Charge, error)
-	TakeAll(t time.Time, charges []tb.Charge, decisions []tb.Decision) (bool, error)
-	Reset(key string)
-	Stats() tb.Stats
-	Has(key string) bool
-}
-
 // on makes the call on l, whose clock is now.
-func (c call) on(l limiter, now *time.Time) answer {
+func (c call) on(l registry.Caller, now *time.Time) answer {
 	var d tb.Decision
 	var each [3]tb.Decision
 	var err error
@@ -48,7 +37,7 @@ func (c call) on(l limiter, now *time.Time) answer {
 
 // aftermath makes calls that show the state at the end of a schedule: the tokens of each key,
 // the counts of the table, and the order in which it evicts the keys.
-func (s *scenario) aftermath(l limiter, now *time.Time) string {
+func (s *scenario) aftermath(l registry.Caller, now *time.Time) string {
 	var at float64
 	for _, calls := range append(s.threads, s.before) {
 		for _, c := range calls {

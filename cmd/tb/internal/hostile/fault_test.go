@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/testkit"
 )
 
 // A standard error that takes nothing stops neither the proxy nor its end. The lost lines are
@@ -91,29 +93,14 @@ func TestSIGHUPWithoutAPolicyFile(t *testing.T) {
 // rawUpstream starts a server that answers each request with a text.
 func rawUpstream(t *testing.T, answer func(net.Conn)) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
+	return "--upstream=http://" + testkit.Serve(t, func(conn net.Conn) {
+		for in := bufio.NewReader(conn); ; {
+			if _, err := http.ReadRequest(in); err != nil {
 				return
 			}
-			go func() {
-				defer conn.Close()
-				for in := bufio.NewReader(conn); ; {
-					if _, err := http.ReadRequest(in); err != nil {
-						return
-					}
-					answer(conn)
-				}
-			}()
+			answer(conn)
 		}
-	}()
-	return "--upstream=http://" + l.Addr().String()
+	})
 }
 
 // Whatever clients and upstreams do, the log has a bounded number of lines, and each is JSON.

@@ -20,6 +20,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/testkit"
 )
 
 // overHTTP2 returns a client that uses one connection with HTTP/2, without TLS.
@@ -140,7 +142,7 @@ func certificate(t *testing.T, certFile, keyFile string, serial int64) {
 
 // Clients may use TLS, with HTTP/2 or without. SIGHUP replaces the certificate.
 func TestTLS(t *testing.T) {
-	certFile, keyFile := file(t, "cert", ""), file(t, "key", "")
+	certFile, keyFile := testkit.File(t, "cert", ""), testkit.File(t, "key", "")
 	certificate(t, certFile, keyFile, 1)
 	p := start(t, upstream(t, func(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, r.Header.Get("X-Forwarded-Proto"))

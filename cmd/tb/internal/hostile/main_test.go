@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/testkit"
 )
 
 // deadline is how long a test waits for something that must happen. No verdict depends on it
@@ -172,19 +174,9 @@ func upstream(t *testing.T, h http.HandlerFunc) string {
 	return "--upstream=" + s.URL
 }
 
-// file writes a file and returns its name.
-func file(t *testing.T, name, content string) string {
-	t.Helper()
-	name = filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return name
-}
-
 // policy writes a policy that grants each value of the keys so many requests in the test.
 func policy(t *testing.T, burst int, keys string) string {
 	t.Helper()
-	return "--policy=" + file(t, "policy.json", fmt.Sprintf(`{"name": "r", "limit_keys": [%s],
+	return "--policy=" + testkit.File(t, "policy.json", fmt.Sprintf(`{"name": "r", "limit_keys": [%s],
 		"algorithm_config": {"tokens_per_second": 0.001, "burst": %d}}`, keys, burst))
 }

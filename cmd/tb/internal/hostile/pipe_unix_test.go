@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/testkit"
 )
 
 // A policy file that is a named pipe is an error, and neither hangs the start nor the end.
@@ -20,7 +22,7 @@ func TestPolicyFileIsAPipe(t *testing.T) {
 	if out := fail(t, "--policy="+pipe); !strings.Contains(out, "want a regular file") {
 		t.Error(out)
 	}
-	name := file(t, "policy.json", generous)
+	name := testkit.File(t, "policy.json", generous)
 	p := start(t, upstream(t, echo), "--policy="+name)
 	if err := os.Rename(pipe, name); err != nil {
 		t.Fatal(err)
@@ -37,7 +39,7 @@ func TestPolicyFileIsAPipe(t *testing.T) {
 
 // A certificate that becomes a named pipe hangs neither the proxy nor its end.
 func TestCertificateIsAPipe(t *testing.T) {
-	certFile, keyFile := file(t, "cert", ""), file(t, "key", "")
+	certFile, keyFile := testkit.File(t, "cert", ""), testkit.File(t, "key", "")
 	certificate(t, certFile, keyFile, 1)
 	p := start(t, "--policy=off", "--tls-cert="+certFile, "--tls-key="+keyFile)
 	pipe := filepath.Join(t.TempDir(), "pipe")

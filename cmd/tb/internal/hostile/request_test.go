@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/testkit"
 )
 
 // exchange sends a text to an address, with the line ends of HTTP, and returns the response.
@@ -68,7 +70,7 @@ func TestNamesThatAnUpstreamMisreads(t *testing.T) {
 
 // The upstream gets the path that the selectors judged, or the request is refused.
 func TestUpstreamGetsTheJudgedPath(t *testing.T) {
-	one := file(t, "policy.json", `{"policies": [{"id": "v1", "spec": {
+	one := testkit.File(t, "policy.json", `{"policies": [{"id": "v1", "spec": {
 		"selector": {"pathPrefix": "/v1/"}, "rules": [{"name": "r", "limit_keys": [],
 		"algorithm_config": {"tokens_per_second": 0.001, "burst": 1}}]}}]}`)
 	p := start(t, upstream(t, echo)+"/app", "--policy="+one)

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/testkit"
 )
 
 var shutdowns = flag.Int("shutdowns", 3, "how many times TestShutdownLosesNothing stops the proxy")
@@ -98,7 +100,7 @@ func (c *clients) lose(err error) {
 func TestShutdownLosesNothing(t *testing.T) {
 	flag := upstream(t, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") })
 	for i := range *shutdowns {
-		p := start(t, flag, "--policy="+file(t, "policy.json", generous), "--shutdown-delay=300ms",
+		p := start(t, flag, "--policy="+testkit.File(t, "policy.json", generous), "--shutdown-delay=300ms",
 			"--h2c")
 		c := &clients{address: p.proxy}
 		for n := range 50 {

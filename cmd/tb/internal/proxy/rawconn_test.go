@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/testkit"
 )
 
 // rawConn is a connection on which a test writes requests that http.Client cannot send.
@@ -52,22 +54,8 @@ func (c rawConn) response(t *testing.T, method string) *http.Response {
 // rawUpstream sets the upstream to a server that calls serve with each connection.
 func rawUpstream(t *testing.T, serve func(rawConn)) func(*Config) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer conn.Close()
-				serve(rawConn{conn, bufio.NewReader(conn)})
-			}()
-		}
-	}()
-	return func(c *Config) { c.Upstream = &url.URL{Scheme: "http", Host: l.Addr().String()} }
+	address := testkit.Serve(t, func(conn net.Conn) {
+		serve(rawConn{conn, bufio.NewReader(conn)})
+	})
+	return func(c *Config) { c.Upstream = &url.URL{Scheme: "http", Host: address} }
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// Limiter is a limiter whose internals can be checked.
-type Limiter interface {
+// Caller has the methods that the calls of a scenario need.
+type Caller interface {
 	Allow(ctx context.Context, key string) (tb.Decision, error)
 	AllowAt(t time.Time, key string, n int) (tb.Decision, error)
 	Peek(ctx context.Context, key string) (tb.Decision, error)
@@ -18,6 +18,13 @@ type Limiter interface {
 	TakeAll(t time.Time, charges []tb.Charge, decisions []tb.Decision) (bool, error)
 	Reset(key string)
 	Stats() tb.Stats
+	// Has reports whether key has a bucket that is not evicted. It makes no step.
+	Has(key string) bool
+}
+
+// Limiter is a limiter whose internals can be checked.
+type Limiter interface {
+	Caller
 
 	// The methods below make no steps.
 
@@ -28,8 +35,6 @@ type Limiter interface {
 	// eviction, or is in the wrong map. It may be called while no call is under way. If
 	// undone is true, the order may rank a key later than its stamp.
 	CheckTable(undone bool) error
-	// Has reports whether key has a bucket that is not evicted.
-	Has(key string) bool
 	// Available returns the tokens that callers can take from the bucket of key at t.
 	Available(key string, t time.Time) float64
 	// Forgiven returns Stats().Forgiven.
