@@ -2,15 +2,10 @@ package cas
 
 import (
 	"math/big"
-	"math/bits"
 	"sync/atomic"
 
 	"github.com/seed-181794aa/ratelimit/tb"
 )
-
-// pastEras is the number of ended eras from which on setLimit forgets the eras whose buckets must
-// all be full.
-const pastEras = 64
 
 // reachStep is the step in which the highest base is recorded, so that few cells write it.
 const reachStep = 1 << 26
@@ -54,31 +49,41 @@ func (m *layout) successor(base, elapsed, delta, deficit, t uint64) (uint64, uin
 }
 
 // inherit returns the balance that a bucket with balance b has in m, if m takes its place from old
-// at instant t. The bucket keeps its tokens, but not more than its new capacity, and its debt, but
-// not more than maxDebt. A fraction of a unit is lost.
+// at instant t. The bucket keeps its tokens, but not more than its new capacity, and its debt.
 func (m *layout) inherit(old *layout, b balance, t uint64) balance {
-	now := old.positionAt(t)
-	if b.deficit > old.capacity && now.before(b.position, 1) {
-		debt := old.since(now.blocks, b.position) - now.rest + 1
-		hi, lo := bits.Mul64(debt, m.scale)
-		lo, carry := bits.Add64(lo, old.scale-1, 0)
-		debt, _ = bits.Div64(hi+carry, lo, old.scale)
-		p := m.positionAt(t)
-		p = m.positionOf(m.unitsAfter(p.blocks, p.rest+min(debt, maxDebt)-1))
-		return balance{p, m.capacity + 1}
-	}
-	if !now.before(b.position, 0) {
-		b.deficit -= min(b.deficit, old.since(b.blocks, now)-b.rest)
-	} else if at, ok := old.supply.timeOf(old.unitsAfter(b.blocks, b.rest)); ok {
-		t = max(t, at) // a reading from the future
-	}
-	tokens := (old.capacity - b.deficit) * m.scale / old.scale
-	return balance{m.positionAt(t), m.capacity - min(m.capacity, tokens)}
+	tokens, since := old.tokensAt(b, t)
+	return m.balanceWith(tokens, since)
 }
 
-// before reports whether p is before q plus a number of units.
-func (p position) before(q position, units uint64) bool {
-	return p.blocks < q.blocks || p.blocks == q.blocks && p.rest < q.rest+units
+// tokensAt returns what a bucket has at instant t, in millionths of a token, negative in debt. If
+// its own time is later and it is not in debt, since is its own time, and t otherwise.
+func (m *layout) tokensAt(b balance, t uint64) (micros int64, since uint64) {
+	now := m.positionAt(t)
+	missing := m.until(b.blocks, b.rest+b.deficit, now)
+	if b.deficit > m.capacity || !now.before(b.position) {
+		return int64(m.micros(m.capacity)) - int64(m.micros(missing)), t
+	}
+	if own, ok := m.supply.timeOf(m.unitsAfter(b.blocks, b.rest)); ok {
+		t = max(t, own) // a reading from the future
+	}
+	return int64(m.micros(m.capacity - b.deficit)), t
+}
+
+// balanceWith returns the balance of a bucket that has a number of tokens at instant t, in
+// millionths. A part of a unit is lost. A debt of more than maxDebt units is forgiven.
+func (m *layout) balanceWith(micros int64, t uint64) balance {
+	p := m.positionAt(t)
+	perUnit := maxScale / m.scale
+	if micros >= 0 {
+		return balance{p, m.capacity - min(m.capacity, uint64(micros)/perUnit)}
+	}
+	debt := min((uint64(-micros)+perUnit-1)/perUnit, maxDebt)
+	return balance{m.positionOf(m.unitsAfter(p.blocks, p.rest+debt-1)), m.capacity + 1}
+}
+
+// before reports whether p is before q.
+func (p position) before(q position) bool {
+	return p.blocks < q.blocks || p.blocks == q.blocks && p.rest < q.rest
 }
 
 // change returns the layout that takes the place of m at instant t with another limit.
@@ -92,7 +97,8 @@ func (m *layout) change(l tb.Limit, t uint64) (*layout, error) {
 		return m.newEra(&n, t)
 	}
 	n.setBlockBits(m.blockBits)
-	n.firstBase, n.lastBase, n.past, n.highest = m.firstBase, m.lastBase, m.past, m.highest
+	n.firstBase, n.lastBase, n.highest = m.firstBase, m.lastBase, m.highest
+	n.begin, n.history = m.begin, m.history
 	n.supply.from = t - min(t, m.carried(&n, t))
 	n.supply.hi, n.supply.lo = m.supply.unitsBy(t)
 	return &n, nil
@@ -115,24 +121,9 @@ func (m *layout) newEra(n *layout, t uint64) (*layout, error) {
 	n.highest = new(atomic.Uint64)
 	n.supply.from = t - min(t, m.carried(n, t))
 	n.supply.hi, n.supply.lo = n.unitsAfter(n.firstBase, 0)
-	n.past = append(m.past[:len(m.past):len(m.past)], era{m, t})
-	for len(n.past) > pastEras && n.past[0].isOver(n, t) {
-		n.past = n.past[1:]
-	}
+	n.begin = t
+	n.history = m.history.after(m, n)
 	return n, nil
-}
-
-// isOver reports whether all buckets of the era are full at t, the deepest debt included.
-func (e *era) isOver(n *layout, t uint64) bool {
-	old := e.layout
-	p := old.positionAt(e.end)
-	p = old.positionOf(old.unitsAfter(p.blocks, p.rest+maxDebt))
-	b := balance{p, old.capacity + 1}
-	for i := range n.past {
-		b = n.heir(i).inherit(n.past[i].layout, b, n.past[i].end)
-	}
-	_, deficit, _ := n.step(n.pack(b.rest, b.deficit), n.since(b.blocks, n.positionAt(t)), 0)
-	return deficit == 0
 }
 
 // carried returns the nanoseconds in which n supplies the fraction of a unit that m has supplied
