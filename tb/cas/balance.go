@@ -59,7 +59,7 @@ func (m *layout) successor(base, elapsed, delta, deficit, t uint64) (uint64, uin
 func (m *layout) inherit(old *layout, b balance, t uint64) balance {
 	now := old.positionAt(t)
 	if b.deficit > old.capacity && now.before(b.position, 1) {
-		debt := old.since(now.blocks, b.position) - now.rest + 1
+		debt := min(old.since(now.blocks, b.position)-now.rest+1, maxDebt*old.scale)
 		hi, lo := bits.Mul64(debt, m.scale)
 		lo, carry := bits.Add64(lo, old.scale-1, 0)
 		debt, _ = bits.Div64(hi+carry, lo, old.scale)

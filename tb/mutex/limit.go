@@ -85,9 +85,9 @@ func (l *limit) refusal(tokens int64, since wide, now uint64, cost int64) tb.Dec
 func (l *limit) level(b *state, now uint64) tb.Level {
 	tokens, since := l.refilled(b, now)
 	if b.inDebt && since == b.time {
-		if ahead := since.minus(l.supply(now)); ahead != (wide{}) {
+		if debt := since.minus(l.supply(now)).clamp(mostDebt); debt > 0 {
 			return tb.Level{
-				Tokens:    -float64(ahead.lo) / float64(l.scale),
+				Tokens:    -float64(debt) / float64(l.scale),
 				NextToken: l.waitFor(now, since.plus(uint64(l.scale))),
 				Full:      l.waitFor(now, since.plus(uint64(l.capacity))),
 			}

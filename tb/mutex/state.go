@@ -11,6 +11,9 @@ const (
 	// maxDebt is the most units that calls of Wait may put a bucket into debt.
 	maxDebt = 1 << 31
 
+	// mostDebt is the most units of debt that a level reports.
+	mostDebt = 1 << 61
+
 	// mostSettled is the most units of an actual cost.
 	mostSettled = 1 << 52
 
@@ -134,7 +137,7 @@ func (l *limit) refund(b *state, now uint64, units int64) {
 func (l *limit) inherit(old *limit, b state, t uint64) state {
 	now := old.supply(t)
 	if b.inDebt && now.less(b.time) {
-		debt := b.time.minus(now).clamp(math.MaxInt64)
+		debt := b.time.minus(now).clamp(maxDebt * old.scale)
 		units, rest := product(uint64(debt), uint64(l.scale)).over(uint64(old.scale))
 		if rest > 0 {
 			units++
