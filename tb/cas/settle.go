@@ -2,6 +2,7 @@ package cas
 
 import (
 	"math"
+	"math/bits"
 
 	"github.com/seed-181794aa/ratelimit/tb"
 )
@@ -76,17 +77,16 @@ func refund[H home](h H, t uint64, estimate, actual float64) {
 		}
 		_, units := m.beyond(actual, estimate)
 		base, seen := h.shared().view(m, c.base, word, t)
-		elapsed := m.since(base, m.positionAt(t))
-		delta, deficit := m.refund(seen, elapsed, units)
+		own := m.refund(base, seen, units, m.positionAt(t))
+		delta := m.since(c.base, own.position)
 		switch {
-		case base == c.base && !isSealed(word) && m.fits(delta):
-			if c.word.CompareAndSwap(word, m.pack(delta, deficit)) {
+		case base == c.base && own.blocks >= base && !isSealed(word) && m.fits(delta):
+			if c.word.CompareAndSwap(word, m.pack(delta, own.deficit)) {
 				return
 			}
 		case !isSealed(word):
 			c.word.CompareAndSwap(word, word|sealBit)
 		default:
-			own := balance{m.positionOf(m.unitsAfter(base, delta)), deficit}
 			base, next := m.cellOf(own, t)
 			if h.replace(c, m, base, next) != nil {
 				return
@@ -95,20 +95,23 @@ func refund[H home](h H, t uint64, estimate, actual float64) {
 	}
 }
 
-// refund returns the delta and the deficit of a bucket that gets units back at elapsed units after
-// its base. They first pay its debt, which moves its slot towards elapsed. The rest is put into
-// the bucket.
-func (m *layout) refund(word, elapsed, units uint64) (delta, deficit uint64) {
-	delta, deficit = m.unpack(word)
+// refund returns the balance of a bucket that gets units back at p. They first pay its debt, which
+// moves its slot towards p. The rest is put into the bucket.
+func (m *layout) refund(base, word, units uint64, p position) balance {
+	delta, deficit := m.unpack(word)
 	if deficit <= m.capacity {
-		return delta, deficit - min(deficit, units)
+		return balance{m.positionOf(m.unitsAfter(base, delta)), deficit - min(deficit, units)}
 	}
 	slot := delta + 1
-	debt := slot - min(slot, elapsed)
-	if units < debt {
-		return delta - units, deficit
+	debt := m.until(base, slot, p)
+	hi, lo := m.unitsAfter(base, slot)
+	lo, borrow := bits.Sub64(lo, min(units, debt), 0)
+	hi -= borrow
+	if units >= debt {
+		return balance{m.positionOf(hi, lo), m.capacity - min(m.capacity, units-debt)}
 	}
-	return slot - debt, m.capacity - min(m.capacity, units-debt)
+	lo, borrow = bits.Sub64(lo, 1, 0)
+	return balance{m.positionOf(hi-borrow, lo), deficit}
 }
 
 // micros returns units in millionths of a token.
