@@ -24,7 +24,7 @@ type limits struct {
 	setting sync.Mutex // of SetLimit
 
 	reservations, cancellations atomic.Uint64
-	settled, unpaid             atomic.Uint64 // millionths of a token
+	settled, unpaid             tokenSum
 }
 
 // era is the last layout of an ended era, and the instant at which the era ended.

@@ -3,6 +3,7 @@ package cas
 import (
 	"math"
 	"math/bits"
+	"sync/atomic"
 
 	"github.com/seed-181794aa/ratelimit/tb"
 )
@@ -40,7 +41,7 @@ func settle[H home](h H, estimate, actual float64) {
 	s := h.shared()
 	c := h.load()
 	m := h.layout()
-	s.settled.Add(m.micros(m.actualUnits(actual)))
+	s.settled.add(m, m.actualUnits(actual))
 	more, less := m.beyond(actual, estimate)
 	if less > 0 {
 		refund(h, t, estimate, actual)
@@ -55,11 +56,11 @@ func settle[H home](h H, estimate, actual float64) {
 	}
 	o, err := spend(h, c, t, want)
 	if err != nil || !o.Allowed {
-		s.unpaid.Add(m.micros(more))
+		s.unpaid.add(m, more)
 		return
 	}
 	more, _ = o.layout.beyond(actual, estimate)
-	s.unpaid.Add(o.layout.micros(more - o.charged))
+	s.unpaid.add(o.layout, more-o.charged)
 }
 
 // refund gives a bucket back at t what an estimate was above the actual cost. A bucket that is no
@@ -117,10 +118,25 @@ func (m *layout) refund(base, word, units uint64, p position) balance {
 // micros returns units in millionths of a token.
 func (m *layout) micros(units uint64) uint64 { return units * (maxScale / m.scale) }
 
+// tokenSum is a number of tokens: whole ones, and parts in millionths. One number of millionths
+// could overflow.
+type tokenSum struct{ whole, parts atomic.Uint64 }
+
+func (s *tokenSum) add(m *layout, units uint64) {
+	s.whole.Add(units / m.scale)
+	if part := units % m.scale; part > 0 {
+		s.parts.Add(m.micros(part))
+	}
+}
+
+func (s *tokenSum) sum() float64 {
+	return float64(s.whole.Load()) + float64(s.parts.Load())/maxScale
+}
+
 // addTo adds the counts of reservations to the statistics of the table.
 func (s *limits) addTo(stats *tb.Stats) {
 	stats.Reservations = s.reservations.Load()
 	stats.Cancellations = s.cancellations.Load()
-	stats.Settled = float64(s.settled.Load()) / maxScale
-	stats.Unpaid = float64(s.unpaid.Load()) / maxScale
+	stats.Settled = s.settled.sum()
+	stats.Unpaid = s.unpaid.sum()
 }

@@ -136,7 +136,7 @@ type sum struct {
 // charge returns what a call at t leaves on a cell with the given base and word. If the bucket
 // cannot pay at once, a call that may wait moves the bucket's own time to its slot, at which it
 // can. There the bucket is empty. The word holds the unit before the slot and a deficit of the
-// capacity and one unit, which marks a bucket in debt.
+// capacity and one unit, which marks a bucket in debt. A call for the rest is always granted.
 func (m *layout) charge(base, word, t uint64, want *terms) sum {
 	p := m.positionAt(t)
 	if p.blocks >= base && p.blocks-base >= m.maxBlocks { // since would be wrong, and it is full
@@ -159,6 +159,9 @@ func (m *layout) charge(base, word, t uint64, want *terms) sum {
 		if s.ahead(m, slot) <= want.debt(m) && wait <= want.within && wait < tb.Never {
 			s.delta, s.deficit, s.granted = slot-1, m.capacity+1, true
 		}
+	}
+	if want.rest && !s.granted { // the clock ends before the slot
+		s.deficit, s.charged, s.granted = s.deficit-s.charged, 0, true
 	}
 	return s
 }

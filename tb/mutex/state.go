@@ -98,7 +98,12 @@ func (l *limit) charge(b *state, now uint64, want *terms) (charged, state) {
 	if want.rest {
 		d.delay = l.waitFor(now, slot)
 	}
-	if d.delay == tb.Never {
+	switch {
+	case d.delay == tb.Never && want.rest: // the clock ends before the slot: charge nothing
+		after.tokens, after.inDebt = tokens, b.inDebt && since == b.time
+		d.charged, d.Allowed = 0, true
+		return d, after
+	case d.delay == tb.Never:
 		return d, *b
 	}
 	debt := uint64(want.debt(l))
