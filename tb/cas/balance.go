@@ -1,14 +1,24 @@
 package cas
 
 import (
+	"errors"
 	"math/big"
 	"sync/atomic"
+	"time"
 
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
 // reachStep is the step in which the highest base is recorded, so that few cells write it.
 const reachStep = 1 << 26
+
+// maxAhead is how far the own time of a bucket may be ahead when the capacity changes. It is ahead
+// by a reading from the future, or by a rate that has become lower.
+const maxAhead = uint64(time.Hour)
+
+// errFarAhead is returned by SetLimit if readings from the future have used up the bases of cells.
+var errFarAhead = errors.New("tb: a call has brought a reading that is ahead by a century; " +
+	"the capacity cannot change any more")
 
 // balance is the state of a bucket at its own time: the deficit, which is the capacity and one unit
 // if the bucket is in debt.
@@ -56,29 +66,40 @@ func (m *layout) inherit(old *layout, b balance, t uint64) balance {
 }
 
 // tokensAt returns what a bucket has at instant t, in millionths of a token, negative in debt. If
-// its own time is later and it is not in debt, since is its own time, and t otherwise.
+// its own time is later and it is not in debt, since is its own time, at most maxAhead later, and t
+// otherwise.
 func (m *layout) tokensAt(b balance, t uint64) (micros int64, since uint64) {
 	now := m.positionAt(t)
-	missing := m.until(b.blocks, b.rest+b.deficit, now)
+	missing := min(m.until(b.blocks, b.rest+b.deficit, now), m.capacity+maxDebt*m.scale)
 	if b.deficit > m.capacity || !now.before(b.position) {
 		return int64(m.micros(m.capacity)) - int64(m.micros(missing)), t
 	}
-	if own, ok := m.supply.timeOf(m.unitsAfter(b.blocks, b.rest)); ok {
-		t = max(t, own) // a reading from the future
+	own, ok := m.supply.timeOf(m.unitsAfter(b.blocks, b.rest))
+	if !ok || own > t+maxAhead {
+		own = t + maxAhead
 	}
-	return int64(m.micros(m.capacity - b.deficit)), t
+	return int64(m.micros(m.capacity - b.deficit)), max(t, own)
 }
 
 // balanceWith returns the balance of a bucket that has a number of tokens at instant t, in
 // millionths. A part of a unit is lost. A debt of more than maxDebt units is forgiven.
 func (m *layout) balanceWith(micros int64, t uint64) balance {
-	p := m.positionAt(t)
+	p := m.positionFrom(t)
 	perUnit := maxScale / m.scale
 	if micros >= 0 {
 		return balance{p, m.capacity - min(m.capacity, uint64(micros)/perUnit)}
 	}
 	debt := min((uint64(-micros)+perUnit-1)/perUnit, maxDebt)
 	return balance{m.positionOf(m.unitsAfter(p.blocks, p.rest+debt-1)), m.capacity + 1}
+}
+
+// positionFrom returns S(t) for a bucket that has had what the eras before have supplied. At the
+// beginning of the era that is less than S(t) by the fraction of a unit that is carried.
+func (m *layout) positionFrom(t uint64) position {
+	if t <= m.begin {
+		return position{blocks: m.firstBase}
+	}
+	return m.positionAt(t)
 }
 
 // before reports whether p is before q.
@@ -89,7 +110,7 @@ func (p position) before(q position) bool {
 // change returns the layout that takes the place of m at instant t with another limit.
 func (m *layout) change(l tb.Limit, t uint64) (*layout, error) {
 	n := newLayout(l)
-	n.end, n.tiered = m.end, m.tiered
+	n.end, n.tiered, n.changed = m.end, m.tiered, t
 	if m.tiered {
 		n.blockBits += tierBits
 	}
@@ -116,6 +137,9 @@ func (m *layout) newEra(n *layout, t uint64) (*layout, error) {
 		}
 	}
 	highest := max(m.positionAt(t).blocks, m.highest.Load()) + 2*reachStep
+	if highest < reachStep || highest > m.firstBase+m.lastBase/2 {
+		return nil, errFarAhead
+	}
 	n.firstBase = highest + uint64(1)<<(63-n.deficitBits-min(n.blockBits, 63-n.deficitBits)) + 1
 	n.lastBase = m.lastBase - (n.firstBase - m.firstBase)
 	n.highest = new(atomic.Uint64)

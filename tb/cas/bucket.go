@@ -122,7 +122,7 @@ func (b *Bucket) insert(m *layout, t uint64, want terms) (o outcome, done bool, 
 	if cost > m.capacity && !want.rest {
 		return outcome{Decision: m.fullDecision(cost), delay: tb.Never}, true, nil
 	}
-	s, word := m.first(t, &want)
+	s, word := m.first(t, t, &want)
 	m.reach(s.base)
 	c := new(cell).init(s.base, word)
 	if !b.cell.CompareAndSwap(nil, c) {

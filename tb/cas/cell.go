@@ -70,11 +70,12 @@ func (m *layout) level(base, word, t uint64) tb.Level {
 	elapsed := m.since(base, m.positionAt(t))
 	delta, deficit, _ := m.step(word, elapsed, 0)
 	if deficit > m.capacity { // in debt until the next unit
-		delta, deficit = delta+1, m.capacity
+		slot := delta + 1
+		debt := min(m.until(base, slot, m.positionAt(t)), mostDebt)
 		return tb.Level{
-			Tokens:    -float64(delta-elapsed) / float64(m.scale),
-			NextToken: m.waitFor(base, delta+m.scale, t),
-			Full:      m.waitFor(base, delta+deficit, t),
+			Tokens:    -float64(debt) / float64(m.scale),
+			NextToken: m.waitFor(base, slot+m.scale, t),
+			Full:      m.waitFor(base, slot+m.capacity, t),
 		}
 	}
 	units := m.capacity - deficit

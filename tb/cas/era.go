@@ -41,8 +41,8 @@ func (h history) after(m, next *layout) history {
 	e := era{layout: m, end: next.begin}
 	capacity := m.micros(m.capacity)
 	if n := len(h.eras); n > 0 {
-		begin, end := m.positionAt(m.begin), m.positionAt(next.begin)
-		units := m.until(end.blocks, end.rest, begin)
+		end := m.positionAt(next.begin)
+		units := m.until(end.blocks, end.rest, position{blocks: m.firstBase})
 		e.supplied = h.eras[n-1].supplied + m.micros(min(units, mostSettled/maxScale*m.scale))
 		most := capacity - e.supplied
 		for h.lows != nil && int64(h.lows.most-most) >= 0 {
@@ -98,8 +98,8 @@ func (m *layout) balanceSince(base, word uint64) balance {
 	for _, e := range m.history.eras[i+1:] {
 		capacity := int64(e.layout.micros(e.layout.capacity))
 		tokens = min(tokens, capacity)
-		if since < e.end {
-			from, to := e.layout.positionAt(since), e.layout.positionAt(e.end)
+		if since <= e.end {
+			from, to := e.layout.positionFrom(since), e.layout.positionAt(e.end)
 			gain := e.layout.until(to.blocks, to.rest, from)
 			tokens = min(capacity, tokens+int64(e.layout.micros(min(gain, e.layout.capacity))))
 			since = e.end

@@ -45,7 +45,8 @@ type layout struct {
 	firstBase uint64         // the first base of the cells with this layout
 	lastBase  uint64         // the last one, minus firstBase
 	highest   *atomic.Uint64 // no less than the base of any cell: see reach
-	begin     uint64         // instant at which the era of the layout has begun
+	changed   uint64         // instant of the change that made the layout
+	begin     uint64         // instant at which the era of the layout began
 	history   history        // the eras before
 }
 

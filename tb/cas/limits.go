@@ -24,7 +24,7 @@ type limits struct {
 	setting sync.Mutex // of SetLimit
 
 	reservations, cancellations atomic.Uint64
-	settled, unpaid             atomic.Uint64 // millionths of a token
+	settled, unpaid             tokenSum
 }
 
 // init makes limit the limit of all keys.
@@ -93,7 +93,7 @@ func (s *limits) setLimit(slot *atomic.Pointer[layout], l tb.Limit, c *clock) er
 	s.setting.Lock()
 	defer s.setting.Unlock()
 	m := slot.Load()
-	next, err := m.change(l, max(c.read(), m.supply.from))
+	next, err := m.change(l, max(c.read(), m.changed))
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ func (p place[K]) insert(m *layout, t uint64, want terms) (o outcome, done bool,
 	var s sum
 	var word uint64
 	c, until, result := p.table.Insert(p.key, t, t-min(t, idleTime), func(c *cell) {
-		s, word = m.first(max(t, p.evictor.earliest), &want)
+		s, word = m.first(max(t, p.evictor.earliest), t, &want)
 		m.reach(s.base)
 		c.init(s.base, word)
 	})

@@ -11,10 +11,16 @@ const (
 	// maxDebt is the most units that calls of Wait may put a bucket into debt.
 	maxDebt = 1 << 31
 
+	// mostDebt is the most units of debt that a level reports.
+	mostDebt = 1 << 61
+
 	// mostSettled is the most units of an actual cost.
 	mostSettled = 1 << 52
 
 	millionths = 1_000_000
+
+	// maxAhead is how far the own time of a bucket may be ahead when the capacity changes.
+	maxAhead = uint64(time.Hour)
 )
 
 // state is what a bucket has. In debt, it is empty at its time, which is the slot of a reservation.
@@ -95,7 +101,13 @@ func (l *limit) charge(b *state, now uint64, want *terms) (charged, state) {
 	if want.rest {
 		d.delay = l.waitFor(now, slot)
 	}
-	if d.delay == tb.Never {
+	switch {
+	case d.delay == tb.Never && want.rest: // the clock ends before the slot: charge nothing
+		after.tokens = tokens
+		after.inDebt = b.inDebt && l.supply(now).less(since)
+		d.charged, d.Allowed = 0, true
+		return d, after
+	case d.delay == tb.Never:
 		return d, *b
 	}
 	debt := uint64(want.debt(l))
@@ -133,23 +145,33 @@ func (l *limit) refund(b *state, now uint64, units int64) {
 // inherit returns the state of a bucket if l takes the place of old at instant t. The bucket keeps
 // its tokens and its debt.
 func (l *limit) inherit(old *limit, b state, t uint64) state {
-	now := old.supply(t)
-	if b.inDebt && now.less(b.time) {
-		debt := b.time.minus(now).clamp(math.MaxInt64)
-		units, rest := product(uint64(debt), uint64(l.scale)).over(uint64(old.scale))
-		if rest > 0 {
-			units++
+	return l.stateWith(old.tokensAt(&b, t))
+}
+
+// tokensAt returns what b has at instant t, in millionths of a token, negative in debt. If b's own
+// time is later and it is not in debt, since is its own time, and t otherwise.
+func (l *limit) tokensAt(b *state, t uint64) (tokens int64, since uint64) {
+	now := l.supply(t)
+	if b.inDebt || !now.less(b.time) {
+		var missing int64
+		if full := b.time.plus(uint64(l.capacity - b.tokens)); now.less(full) {
+			missing = full.minus(now).clamp(l.capacity + maxDebt*l.scale)
 		}
-		slot := l.supply(t).plus(min(units, maxDebt))
-		return state{time: slot, inDebt: true, tier: l.tier, era: l.era}
+		return l.micros(l.capacity) - l.micros(missing), t
 	}
-	tokens, since := old.refilled(&b, t)
-	at := t
-	if now.less(since) { // a reading from the future
-		if future := old.timeOf(since); future < math.MaxUint64 {
-			at = max(t, future)
-		}
+	return l.micros(b.tokens), max(t, min(l.timeOf(b.time), t+maxAhead))
+}
+
+// stateWith returns the state of a bucket that has a number of tokens at instant t, in millionths.
+// A part of a unit is lost.
+func (l *limit) stateWith(tokens int64, t uint64) state {
+	s := state{time: l.supplyFrom(t), tier: l.tier, era: l.era}
+	perUnit := millionths / l.scale
+	if tokens >= 0 {
+		s.tokens = min(l.capacity, tokens/perUnit)
+		return s
 	}
-	units, _ := product(uint64(tokens), uint64(l.scale)).over(uint64(old.scale))
-	return state{tokens: min(l.capacity, int64(units)), time: l.supply(at), tier: l.tier, era: l.era}
+	debt := min((-tokens+perUnit-1)/perUnit, maxDebt)
+	s.time, s.inDebt = s.time.plus(uint64(debt)), true
+	return s
 }
