@@ -70,8 +70,8 @@ func (in *input) program(maxKeys int) program {
 		overflow: tb.Overflow(in.below(2)),
 	}
 	keys := 1 + in.below(16)
-	ops := growing[:]
-	if in.below(2) == 0 {
+	ops, shrinks := growing[:], in.below(2) == 0
+	if shrinks {
 		ops = shrinking[:]
 		keys = 1 + keys%4
 		p.maxKeys = keys + 1
@@ -83,8 +83,15 @@ func (in *input) program(maxKeys int) program {
 		}
 	}
 	l := p.limit
+	var now time.Duration
 	for len(*in) > 0 && len(p.calls) < maxCalls {
 		c := in.call(ops, l, keys)
+		if shrinks { // the horizon of a limit
+			if then := now + c.step; then.Abs() > century/2 || c.step.Abs() > century {
+				c.step = 0
+			}
+			now += c.step
+		}
 		if c.op == setLimit {
 			l = c.limit
 		}
@@ -92,6 +99,9 @@ func (in *input) program(maxKeys int) program {
 	}
 	return p
 }
+
+// century is the time in which readings of a limiter whose limit changes are exact.
+const century = 100 * 365 * 24 * time.Hour
 
 // maxCalls is the largest number of calls of a program.
 const maxCalls = 200

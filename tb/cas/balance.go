@@ -1,9 +1,11 @@
 package cas
 
 import (
+	"math"
 	"math/big"
 	"math/bits"
 	"sync/atomic"
+	"time"
 
 	"github.com/seed-181794aa/ratelimit/tb"
 )
@@ -12,8 +14,13 @@ import (
 // all be full.
 const pastEras = 64
 
-// reachStep is the step in which the highest base is recorded, so that few cells write it.
+// reachStep is the step in which the highest base is recorded, so that few cells write it: at most
+// one every 60 milliseconds.
 const reachStep = 1 << 26
+
+// horizon is the time that a change of the capacity leaves to its era. A bucket that is further
+// ahead of the change keeps so much.
+const horizon = 100 * 365 * 24 * uint64(time.Hour)
 
 // balance is the state of a bucket at its own time: the deficit, which is the capacity and one unit
 // if the bucket is in debt.
@@ -69,8 +76,12 @@ func (m *layout) inherit(old *layout, b balance, t uint64) balance {
 	}
 	if !now.before(b.position, 0) {
 		b.deficit -= min(b.deficit, old.since(b.blocks, now)-b.rest)
-	} else if at, ok := old.supply.timeOf(old.unitsAfter(b.blocks, b.rest)); ok {
-		t = max(t, at) // a reading from the future
+	} else { // a reading from the future
+		at, ok := old.supply.timeOf(old.unitsAfter(b.blocks, b.rest))
+		if !ok {
+			at = math.MaxUint64
+		}
+		t = max(t, min(at, plusHorizon(t)))
 	}
 	tokens := (old.capacity - b.deficit) * m.scale / old.scale
 	return balance{m.positionAt(t), m.capacity - min(m.capacity, tokens)}
@@ -95,13 +106,17 @@ func (m *layout) change(l tb.Limit, t uint64) (*layout, error) {
 	n.firstBase, n.lastBase, n.past, n.highest = m.firstBase, m.lastBase, m.past, m.highest
 	n.supply.from = t - min(t, m.carried(&n, t))
 	n.supply.hi, n.supply.lo = m.supply.unitsBy(t)
+	n.setLastInstant()
 	return &n, nil
 }
 
 // newEra makes n begin a new era at t. All bases of m lie so far before the first base of n that
-// no delta of n spans the difference. So the fast path takes no cell of m for one of n. No call
-// has brought a reading that is later than the highest base. If a call brings one to m while the
-// era ends, its bucket may have a wrong time.
+// for n the difference refills every bucket and exceeds every delta, whatever the word of m means
+// in n. So the fast path takes no cell of m for one of n. No call has brought a reading that is
+// later than the highest base. If a call brings one to m while the era ends, its bucket may have a
+// wrong time.
+//
+// It returns an error if n would have no bases for the time of the horizon.
 func (m *layout) newEra(n *layout, t uint64) (*layout, error) {
 	n.setBlockBits(n.blockBits)
 	if m.tiered {
@@ -109,18 +124,37 @@ func (m *layout) newEra(n *layout, t uint64) (*layout, error) {
 			return nil, err
 		}
 	}
-	highest := max(m.positionAt(t).blocks, m.highest.Load()) + 2*reachStep
-	n.firstBase = highest + uint64(1)<<(63-n.deficitBits-min(n.blockBits, 63-n.deficitBits)) + 1
+	gap := uint64(2) << (63 - n.deficitBits - min(n.blockBits, 63-n.deficitBits))
+	highest := max(m.positionAt(t).blocks, m.highest.Load())
+	n.firstBase = highest + 2*m.reachStep() + gap
 	n.lastBase = m.lastBase - (n.firstBase - m.firstBase)
 	n.highest = new(atomic.Uint64)
 	n.supply.from = t - min(t, m.carried(n, t))
 	n.supply.hi, n.supply.lo = n.unitsAfter(n.firstBase, 0)
+	n.setLastInstant()
+	if n.lastBase > m.lastBase || n.lastInstant < min(n.end, plusHorizon(t)) {
+		return nil, &tb.ConfigError{
+			Field: "Capacity", Value: n.limit.Capacity,
+			Range: "the capacity as it is: it has changed too often",
+		}
+	}
 	n.past = append(m.past[:len(m.past):len(m.past)], era{m, t})
 	for len(n.past) > pastEras && n.past[0].isOver(n, t) {
 		n.past = n.past[1:]
 	}
 	return n, nil
 }
+
+// setLastInstant sets the instant after which the bases of m end, the deepest debt included.
+func (m *layout) setLastInstant() {
+	last := m.lastBase - min(m.lastBase, maxDebt>>m.blockBits+2)
+	t, ok := m.supply.timeOf(m.unitsAfter(m.firstBase+last, 0))
+	if m.lastInstant = t; !ok {
+		m.lastInstant = math.MaxUint64
+	}
+}
+
+func plusHorizon(t uint64) uint64 { return t + min(horizon, math.MaxUint64-t) }
 
 // isOver reports whether all buckets of the era are full at t, the deepest debt included.
 func (e *era) isOver(n *layout, t uint64) bool {
@@ -156,8 +190,16 @@ func (m *layout) carried(n *layout, t uint64) uint64 {
 func (m *layout) reach(base uint64) {
 	for {
 		highest := m.highest.Load()
-		if base <= highest || m.highest.CompareAndSwap(highest, base|(reachStep-1)) {
+		if base <= highest || m.highest.CompareAndSwap(highest, base|(m.reachStep()-1)) {
 			return
 		}
 	}
+}
+
+// reachStep returns reachStep in the blocks of m.
+func (m *layout) reachStep() uint64 {
+	if m.tiered {
+		return reachStep >> tierBits
+	}
+	return reachStep
 }

@@ -14,6 +14,9 @@ const (
 	// mostDebt is the most units of debt that a level reports.
 	mostDebt = 1 << 61
 
+	// horizon is the most that a bucket is ahead of a change of its capacity.
+	horizon = 100 * 365 * 24 * uint64(time.Hour)
+
 	// mostSettled is the most units of an actual cost.
 	mostSettled = 1 << 52
 
@@ -84,7 +87,8 @@ func (l *limit) charge(b *state, now uint64, want *terms) (charged, state) {
 		cost = most.minus(full).clamp(cost)
 	}
 	after := state{tokens: tokens - cost, time: since, tier: l.tier, era: l.era}
-	after.inDebt = b.inDebt && since == b.time && cost == 0 && l.supply(now).less(since)
+	inDebt := b.inDebt && since == b.time && l.supply(now).less(since)
+	after.inDebt = inDebt && cost == 0
 	if after.tokens >= 0 {
 		d := tb.Decision{Allowed: true, Remaining: int(after.tokens / l.scale)}
 		return charged{Decision: d, charged: cost}, after
@@ -100,7 +104,7 @@ func (l *limit) charge(b *state, now uint64, want *terms) (charged, state) {
 	}
 	switch {
 	case d.delay == tb.Never && want.rest: // the clock ends before the slot: charge nothing
-		after.tokens, after.inDebt = tokens, b.inDebt && since == b.time
+		after.tokens, after.inDebt = tokens, inDebt
 		d.charged, d.Allowed = 0, true
 		return d, after
 	case d.delay == tb.Never:
@@ -154,9 +158,7 @@ func (l *limit) inherit(old *limit, b state, t uint64) state {
 	tokens, since := old.refilled(&b, t)
 	at := t
 	if now.less(since) { // a reading from the future
-		if future := old.timeOf(since); future < math.MaxUint64 {
-			at = max(t, future)
-		}
+		at = max(t, min(old.timeOf(since), t+min(horizon, math.MaxUint64-t)))
 	}
 	units, _ := product(uint64(tokens), uint64(l.scale)).over(uint64(old.scale))
 	return state{tokens: min(l.capacity, int64(units)), time: l.supply(at), tier: l.tier, era: l.era}
