@@ -70,8 +70,8 @@ func (in *input) program(maxKeys int) program {
 		overflow: tb.Overflow(in.below(2)),
 	}
 	keys := 1 + in.below(16)
-	ops := growing[:]
-	if in.below(2) == 0 {
+	ops, shrinks := growing[:], in.below(2) == 0
+	if shrinks {
 		ops = shrinking[:]
 		keys = 1 + keys%4
 		p.maxKeys = keys + 1
@@ -83,14 +83,14 @@ func (in *input) program(maxKeys int) program {
 		}
 	}
 	l := p.limit
-	var ahead time.Duration
+	var now time.Duration
 	for len(*in) > 0 && len(p.calls) < maxCalls {
 		c := in.call(ops, l, keys)
-		if ops[len(ops)-1] == setLimit {
-			if sum := ahead + c.step; sum > clockRange || sum < -clockRange {
+		if shrinks { // the horizon of a limit
+			if then := now + c.step; then.Abs() > century/2 || c.step.Abs() > century {
 				c.step = 0
 			}
-			ahead += c.step
+			now += c.step
 		}
 		if c.op == setLimit {
 			l = c.limit
@@ -100,9 +100,8 @@ func (in *input) program(maxKeys int) program {
 	return p
 }
 
-// clockRange is how far the clock moves in a program that changes the limit. Each change of the
-// capacity uses up the bases of the cells up to the latest reading.
-const clockRange = 365 * 24 * time.Hour
+// century is the time in which readings of a limiter whose limit changes are exact.
+const century = 100 * 365 * 24 * time.Hour
 
 // maxCalls is the largest number of calls of a program.
 const maxCalls = 200

@@ -1,7 +1,7 @@
 package cas
 
 import (
-	"errors"
+	"math"
 	"math/big"
 	"sync/atomic"
 	"time"
@@ -9,16 +9,13 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// reachStep is the step in which the highest base is recorded, so that few cells write it.
+// reachStep is the step in which the highest base is recorded, so that few cells write it: at most
+// one every 60 milliseconds.
 const reachStep = 1 << 26
 
-// maxAhead is how far the own time of a bucket may be ahead when the capacity changes. It is ahead
-// by a reading from the future, or by a rate that has become lower.
-const maxAhead = uint64(time.Hour)
-
-// errFarAhead is returned by SetLimit if readings from the future have used up the bases of cells.
-var errFarAhead = errors.New("tb: a call has brought a reading that is ahead by a century; " +
-	"the capacity cannot change any more")
+// horizon is the time that a change of the capacity leaves to its era. A bucket that is further
+// ahead of the change keeps so much.
+const horizon = 100 * 365 * 24 * uint64(time.Hour)
 
 // balance is the state of a bucket at its own time: the deficit, which is the capacity and one unit
 // if the bucket is in debt.
@@ -66,19 +63,19 @@ func (m *layout) inherit(old *layout, b balance, t uint64) balance {
 }
 
 // tokensAt returns what a bucket has at instant t, in millionths of a token, negative in debt. If
-// its own time is later and it is not in debt, since is its own time, at most maxAhead later, and t
-// otherwise.
+// its own time is later and it is not in debt, since is its own time, at most the horizon later, and
+// t otherwise.
 func (m *layout) tokensAt(b balance, t uint64) (micros int64, since uint64) {
 	now := m.positionAt(t)
 	missing := min(m.until(b.blocks, b.rest+b.deficit, now), m.capacity+maxDebt*m.scale)
 	if b.deficit > m.capacity || !now.before(b.position) {
 		return int64(m.micros(m.capacity)) - int64(m.micros(missing)), t
 	}
-	own, ok := m.supply.timeOf(m.unitsAfter(b.blocks, b.rest))
-	if !ok || own > t+maxAhead {
-		own = t + maxAhead
+	own, ok := m.supply.timeOf(m.unitsAfter(b.blocks, b.rest)) // a reading from the future
+	if !ok {
+		own = math.MaxUint64
 	}
-	return int64(m.micros(m.capacity - b.deficit)), max(t, own)
+	return int64(m.micros(m.capacity - b.deficit)), max(t, min(own, plusHorizon(t)))
 }
 
 // balanceWith returns the balance of a bucket that has a number of tokens at instant t, in
@@ -122,13 +119,17 @@ func (m *layout) change(l tb.Limit, t uint64) (*layout, error) {
 	n.begin, n.history = m.begin, m.history
 	n.supply.from = t - min(t, m.carried(&n, t))
 	n.supply.hi, n.supply.lo = m.supply.unitsBy(t)
+	n.setLastInstant()
 	return &n, nil
 }
 
 // newEra makes n begin a new era at t. All bases of m lie so far before the first base of n that
-// no delta of n spans the difference. So the fast path takes no cell of m for one of n. No call
-// has brought a reading that is later than the highest base. If a call brings one to m while the
-// era ends, its bucket may have a wrong time.
+// for n the difference refills every bucket and exceeds every delta, whatever the word of m means
+// in n. So the fast path takes no cell of m for one of n. No call has brought a reading that is
+// later than the highest base. If a call brings one to m while the era ends, its bucket may have a
+// wrong time.
+//
+// It returns an error if n would have no bases for the time of the horizon.
 func (m *layout) newEra(n *layout, t uint64) (*layout, error) {
 	n.setBlockBits(n.blockBits)
 	if m.tiered {
@@ -136,19 +137,35 @@ func (m *layout) newEra(n *layout, t uint64) (*layout, error) {
 			return nil, err
 		}
 	}
-	highest := max(m.positionAt(t).blocks, m.highest.Load()) + 2*reachStep
-	if highest < reachStep || highest > m.firstBase+m.lastBase/2 {
-		return nil, errFarAhead
-	}
-	n.firstBase = highest + uint64(1)<<(63-n.deficitBits-min(n.blockBits, 63-n.deficitBits)) + 1
+	gap := uint64(2) << (63 - n.deficitBits - min(n.blockBits, 63-n.deficitBits))
+	highest := max(m.positionAt(t).blocks, m.highest.Load())
+	n.firstBase = highest + 2*m.reachStep() + gap
 	n.lastBase = m.lastBase - (n.firstBase - m.firstBase)
 	n.highest = new(atomic.Uint64)
 	n.supply.from = t - min(t, m.carried(n, t))
 	n.supply.hi, n.supply.lo = n.unitsAfter(n.firstBase, 0)
+	n.setLastInstant()
+	if n.lastBase > m.lastBase || n.lastInstant < min(n.end, plusHorizon(t)) {
+		return nil, &tb.ConfigError{
+			Field: "Capacity", Value: n.limit.Capacity,
+			Range: "the capacity as it is: it has changed too often",
+		}
+	}
 	n.begin = t
 	n.history = m.history.after(m, n)
 	return n, nil
 }
+
+// setLastInstant sets the instant after which the bases of m end, the deepest debt included.
+func (m *layout) setLastInstant() {
+	last := m.lastBase - min(m.lastBase, maxDebt>>m.blockBits+2)
+	t, ok := m.supply.timeOf(m.unitsAfter(m.firstBase+last, 0))
+	if m.lastInstant = t; !ok {
+		m.lastInstant = math.MaxUint64
+	}
+}
+
+func plusHorizon(t uint64) uint64 { return t + min(horizon, math.MaxUint64-t) }
 
 // carried returns the nanoseconds in which n supplies the fraction of a unit that m has supplied
 // at t beyond whole units, rounded down. With this head start no fraction is lost however often
@@ -171,8 +188,16 @@ func (m *layout) carried(n *layout, t uint64) uint64 {
 func (m *layout) reach(base uint64) {
 	for {
 		highest := m.highest.Load()
-		if base <= highest || m.highest.CompareAndSwap(highest, base|(reachStep-1)) {
+		if base <= highest || m.highest.CompareAndSwap(highest, base|(m.reachStep()-1)) {
 			return
 		}
 	}
+}
+
+// reachStep returns reachStep in the blocks of m.
+func (m *layout) reachStep() uint64 {
+	if m.tiered {
+		return reachStep >> tierBits
+	}
+	return reachStep
 }

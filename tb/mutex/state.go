@@ -14,13 +14,13 @@ const (
 	// mostDebt is the most units of debt that a level reports.
 	mostDebt = 1 << 61
 
+	// horizon is the most that a bucket is ahead of a change of its capacity.
+	horizon = 100 * 365 * 24 * uint64(time.Hour)
+
 	// mostSettled is the most units of an actual cost.
 	mostSettled = 1 << 52
 
 	millionths = 1_000_000
-
-	// maxAhead is how far the own time of a bucket may be ahead when the capacity changes.
-	maxAhead = uint64(time.Hour)
 )
 
 // state is what a bucket has. In debt, it is empty at its time, which is the slot of a reservation.
@@ -87,7 +87,8 @@ func (l *limit) charge(b *state, now uint64, want *terms) (charged, state) {
 		cost = most.minus(full).clamp(cost)
 	}
 	after := state{tokens: tokens - cost, time: since, tier: l.tier, era: l.era}
-	after.inDebt = b.inDebt && since == b.time && cost == 0 && l.supply(now).less(since)
+	inDebt := b.inDebt && since == b.time && l.supply(now).less(since)
+	after.inDebt = inDebt && cost == 0
 	if after.tokens >= 0 {
 		d := tb.Decision{Allowed: true, Remaining: int(after.tokens / l.scale)}
 		return charged{Decision: d, charged: cost}, after
@@ -103,8 +104,7 @@ func (l *limit) charge(b *state, now uint64, want *terms) (charged, state) {
 	}
 	switch {
 	case d.delay == tb.Never && want.rest: // the clock ends before the slot: charge nothing
-		after.tokens = tokens
-		after.inDebt = b.inDebt && l.supply(now).less(since)
+		after.tokens, after.inDebt = tokens, inDebt
 		d.charged, d.Allowed = 0, true
 		return d, after
 	case d.delay == tb.Never:
@@ -159,7 +159,8 @@ func (l *limit) tokensAt(b *state, t uint64) (tokens int64, since uint64) {
 		}
 		return l.micros(l.capacity) - l.micros(missing), t
 	}
-	return l.micros(b.tokens), max(t, min(l.timeOf(b.time), t+maxAhead))
+	// a reading from the future
+	return l.micros(b.tokens), max(t, min(l.timeOf(b.time), t+min(horizon, math.MaxUint64-t)))
 }
 
 // stateWith returns the state of a bucket that has a number of tokens at instant t, in millionths.
