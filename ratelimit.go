@@ -111,6 +111,13 @@ func PerSecond(capacity int, refillPerSec float64) (Limit, error) {
 	return tb.LimitPerSecond(capacity, refillPerSec)
 }
 
+// BurstCredit returns the limit whose bucket saves up to d of unused rate, for a burst after a
+// quiet time. It returns a *ConfigError if the rate is out of range, or if rate times d is not a
+// capacity: see tb.BurstCredit.
+func BurstCredit(refillPerSec float64, d time.Duration) (Limit, error) {
+	return tb.BurstCredit(refillPerSec, d)
+}
+
 // TakeAll takes the costs of all charges at t, usually time.Now(), or takes nothing: see
 // tb.TakeAll.
 func TakeAll(t time.Time, charges []Charge, decisions []Decision) (allowed bool, err error) {
