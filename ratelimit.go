@@ -24,8 +24,8 @@
 //   - AllowCost takes a decimal number of tokens, or none.
 //   - AllowAt is AllowN for a caller that has already read the clock.
 //   - Charge, with [TakeAll], takes from several buckets, or from none of them. The buckets may
-//     belong to several Limiters: one for clients and one for tenants, for example. A Bucket has
-//     no Charge.
+//     belong to several Limiters: one for users and one for tenants, for example. A Bucket is the
+//     bucket of all users together.
 //
 // Two methods take nothing: Peek returns the decision that Allow would return, and Level returns
 // how full a bucket is. Reset, Len and Stats are for operators. No method blocks until there are
@@ -55,7 +55,7 @@ type (
 	Decision = tb.Decision
 	// Level is how full a bucket is.
 	Level = tb.Level
-	// Charge is one part of TakeAll, such as a *cas.Charge[K].
+	// Charge is one part of TakeAll: a *cas.Charge[K] or a *cas.BucketCharge, for example.
 	Charge = tb.Charge
 	// Stats describes the table of a Limiter.
 	Stats = tb.Stats

@@ -11,6 +11,9 @@ import (
 // Bucket is one token bucket without a key, to embed in a route or a connection. Use NewBucket to
 // make one. All methods are safe for concurrent use. Their only error is tb.ErrInvalidCost, so
 // Allow, Peek and Level never fail.
+//
+// Allow, AllowN, AllowCost and AllowAt take tokens. Charge makes one part of a call on several
+// buckets. Peek and Level take nothing.
 type Bucket struct {
 	layout layout
 	clock  clock
@@ -65,11 +68,7 @@ func (b *Bucket) AllowAt(t time.Time, n int) (tb.Decision, error) {
 
 // Peek returns the decision that Allow would return now. It takes nothing.
 func (b *Bucket) Peek(context.Context) (tb.Decision, error) {
-	t := b.clock.read()
-	if c := b.cell.Load(); c != nil {
-		return c.peek(&b.layout, c.word.Load(), t, b.layout.scale), nil
-	}
-	return b.layout.fullDecision(b.layout.scale), nil
+	return b.peek(b.clock.read(), b.layout.scale), nil
 }
 
 // Level returns how full the bucket is now. It takes nothing.
@@ -81,30 +80,48 @@ func (b *Bucket) Level(context.Context) (tb.Level, error) {
 	return tb.Level{Tokens: float64(b.layout.tokens)}, nil
 }
 
-// take decides a call of the given cost in units at t. The first grant makes the cell, so the
-// bucket's time begins at that reading. A grant that the delta cannot hold replaces the cell.
+// peek returns what take would decide.
+func (b *Bucket) peek(t, cost uint64) tb.Decision {
+	if c := b.cell.Load(); c != nil {
+		return c.peek(&b.layout, c.word.Load(), t, cost)
+	}
+	return b.layout.fullDecision(cost)
+}
+
+// take decides a call of the given cost in units at t.
 func (b *Bucket) take(t, cost uint64) tb.Decision {
+	d, _ := b.takeForUndo(t, cost)
+	return d
+}
+
+// takeForUndo is take for a caller that may undo the grant. The first grant makes the cell, so
+// the bucket's time begins at that reading. A grant that the delta cannot hold replaces the cell.
+func (b *Bucket) takeForUndo(t, cost uint64) (tb.Decision, receipt) {
 	for {
 		c := b.cell.Load()
 		if c == nil {
-			if cost > b.layout.capacity || b.begin(t, cost) {
-				return b.layout.fullDecision(cost)
+			if cost > b.layout.capacity {
+				return b.layout.fullDecision(cost), receipt{}
+			}
+			p := b.layout.positionAt(t)
+			if r, ok := b.replace(nil, p.blocks, b.layout.pack(p.rest, cost)); ok {
+				return b.layout.grant(cost), r
 			}
 			continue
 		}
-		d, _, verdict := c.take(&b.layout, t, cost)
+		d, word, verdict := c.take(&b.layout, t, cost)
 		if verdict == decided {
-			return d
+			return d, receipt{c, word}
 		}
 		base, word, d := c.successor(&b.layout, t, cost)
-		if b.cell.CompareAndSwap(c, new(cell).init(base, word)) {
-			return d
+		if r, ok := b.replace(c, base, word); ok {
+			return d, r
 		}
 	}
 }
 
-// begin makes the first cell, charged with cost at t, and reports whether it did.
-func (b *Bucket) begin(t, cost uint64) bool {
-	p := b.layout.positionAt(t)
-	return b.cell.CompareAndSwap(nil, new(cell).init(p.blocks, b.layout.pack(p.rest, cost)))
+// replace makes a cell of the given base and word the bucket's cell, if c still is.
+func (b *Bucket) replace(c *cell, base, word uint64) (receipt, bool) {
+	next := new(cell).init(base, word)
+	return receipt{next, word}, b.cell.CompareAndSwap(c, next)
 }
