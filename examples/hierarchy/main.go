@@ -1,0 +1,65 @@
+// Hierarchy limits the messages of a mail relay at three levels: each user, each tenant, and the
+// whole relay. A message takes from all three buckets, or from none, and a refusal names the level
+// that binds. The demonstration has a clock of its own.
+//
+//	go run ./examples/hierarchy
+package main
+
+import (
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit"
+)
+
+func main() {
+	if err := run(os.Stdout); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// run sends some messages and writes the decision on each.
+func run(w io.Writer) error {
+	now := time.Now()
+	quota, err := newQuota(func() time.Time { return now })
+	if err != nil {
+		return err
+	}
+	start := now
+	for _, m := range []struct {
+		after      time.Duration
+		from       sender
+		recipients int
+	}{
+		{0, sender{"acme", "ada"}, 10},
+		{0, sender{"acme", "ada"}, 1},
+		{0, sender{"acme", "bob"}, 10},
+		{0, sender{"acme", "cy"}, 10},
+		{0, sender{"beta", "ada"}, 10},
+		{0, sender{"beta", "bob"}, 4},
+		{0, sender{"beta", "cy"}, 6},
+		{500 * time.Millisecond, sender{"beta", "cy"}, 6},
+	} {
+		now = start.Add(m.after)
+		level, d, err := quota.take(m.from, float64(m.recipients))
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(w, "%-5v %s of %s to %d: %s\n",
+			m.after, m.from.user, m.from.tenant, m.recipients, describe(level, d))
+	}
+	return nil
+}
+
+func describe(level string, d ratelimit.Decision) string {
+	switch {
+	case d.Allowed:
+		return fmt.Sprintf("granted, %d left for the %s", d.Remaining, level)
+	case d.RetryAfter == ratelimit.Never:
+		return fmt.Sprintf("refused for ever by the %s", level)
+	}
+	return fmt.Sprintf("refused by the %s for %v", level, d.RetryAfter)
+}
