@@ -34,7 +34,7 @@ func TestMigrateTablesAreCompiled(t *testing.T) {
 		tests += words(string(text))
 	}
 	var code []string
-	row := regexp.MustCompile("(?m)^\\| .*\\|$")
+	row := regexp.MustCompile(`(?m)^\| .*\|$`)
 	span := regexp.MustCompile("`([^`]*[(){.][^`]*)`")
 	for _, m := range row.FindAllString(string(document), -1) {
 		for _, s := range span.FindAllStringSubmatch(m, -1) {

@@ -59,7 +59,7 @@ func describe(level string, d ratelimit.Decision) string {
 	case d.Allowed:
 		return fmt.Sprintf("granted, %d left for the %s", d.Remaining, level)
 	case d.RetryAfter == ratelimit.Never:
-		return fmt.Sprintf("refused for ever by the %s", level)
+		return "refused for ever by the " + level
 	}
 	return fmt.Sprintf("refused by the %s for %v", level, d.RetryAfter)
 }
