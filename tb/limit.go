@@ -50,11 +50,10 @@ func LimitPerSecond(capacity int, refillPerSec float64) (Limit, error) {
 }
 
 // BurstCredit returns the limit whose bucket saves up to d of unused rate, for a burst after a
-// quiet time: a bucket at 100 tokens a second with a credit of 5 minutes holds 30,000. The rate
-// becomes a fraction as in LimitPerSecond. The capacity is that fraction times d, rounded down to
-// whole tokens. BurstCredit returns a *ConfigError if the rate is out of the range of
-// LimitPerSecond, or if the capacity is not 1 to MaxCapacity. The latter error names d, and has
-// the range of d at this rate.
+// quiet time: with 100 tokens a second and 5 minutes, the bucket holds 30,000. The rate becomes a
+// fraction as in LimitPerSecond. The capacity is that fraction times d, rounded down to whole
+// tokens. BurstCredit returns a *ConfigError if the rate is out of the range of LimitPerSecond, or
+// if the capacity is not 1 to MaxCapacity. The second error has the range of d at this rate.
 func BurstCredit(refillPerSec float64, d time.Duration) (Limit, error) {
 	l, err := LimitPerSecond(1, refillPerSec)
 	if err != nil {
