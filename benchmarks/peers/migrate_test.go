@@ -45,8 +45,8 @@ func TestMigrateTablesAreCompiled(t *testing.T) {
 	for _, m := range block.FindAllStringSubmatch(string(document), -1) {
 		code = append(code, m[1])
 	}
-	if len(code) < 20 {
-		t.Errorf("%d pieces of code, want at least 20", len(code))
+	if len(code) < 40 {
+		t.Errorf("%d pieces of code, want at least 40", len(code))
 	}
 	for _, c := range code {
 		if !strings.Contains(tests, words(c)) {
