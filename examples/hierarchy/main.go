@@ -1,6 +1,7 @@
-// Hierarchy limits the messages of a mail relay at three levels: each user, each tenant, and the
-// whole relay. A message takes from all three buckets, or from none, and a refusal names the level
-// that binds. The demonstration has a clock of its own.
+// Hierarchy limits the messages of a mail relay at four levels: each user, each tenant, the relay,
+// and the gateway that the relay sends to. A message takes from all buckets, or from none, and a
+// refusal names the level that binds. The gateway cannot take bursts, so its level delays messages.
+// The demonstration has a clock of its own.
 //
 //	go run ./examples/hierarchy
 package main
@@ -39,27 +40,30 @@ func run(w io.Writer) error {
 		{0, sender{"acme", "bob"}, 10},
 		{0, sender{"acme", "cy"}, 10},
 		{0, sender{"beta", "ada"}, 10},
-		{0, sender{"beta", "bob"}, 4},
-		{0, sender{"beta", "cy"}, 6},
+		{100 * time.Millisecond, sender{"beta", "ada"}, 10},
+		{100 * time.Millisecond, sender{"beta", "bob"}, 4},
+		{200 * time.Millisecond, sender{"beta", "cy"}, 6},
 		{500 * time.Millisecond, sender{"beta", "cy"}, 6},
 	} {
 		now = start.Add(m.after)
-		level, d, err := quota.take(m.from, float64(m.recipients))
+		v, err := quota.take(m.from, m.recipients)
 		if err != nil {
 			return err
 		}
 		fmt.Fprintf(w, "%-5v %s of %s to %d: %s\n",
-			m.after, m.from.user, m.from.tenant, m.recipients, describe(level, d))
+			m.after, m.from.user, m.from.tenant, m.recipients, describe(v))
 	}
 	return nil
 }
 
-func describe(level string, d ratelimit.Decision) string {
+func describe(v verdict) string {
 	switch {
-	case d.Allowed:
-		return fmt.Sprintf("granted, %d left for the %s", d.Remaining, level)
-	case d.RetryAfter == ratelimit.Never:
-		return "refused for ever by the " + level
+	case v.Allowed && v.delay > 0:
+		return fmt.Sprintf("granted in %v, %d left for the %s", v.delay, v.Remaining, v.level)
+	case v.Allowed:
+		return fmt.Sprintf("granted, %d left for the %s", v.Remaining, v.level)
+	case v.RetryAfter == ratelimit.Never:
+		return "refused for ever by the " + v.level
 	}
-	return fmt.Sprintf("refused by the %s for %v", level, d.RetryAfter)
+	return fmt.Sprintf("refused by the %s for %v", v.level, v.RetryAfter)
 }

@@ -2,10 +2,11 @@ package main
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit"
@@ -19,11 +20,12 @@ func TestRefusalNamesTheLevelThatBinds(t *testing.T) {
 	const want = `
 0s    ada of acme to 10: granted, 0 left for the user
 0s    ada of acme to 1: refused by the user for 1s
-0s    bob of acme to 10: granted, 0 left for the user
+0s    bob of acme to 10: granted in 50ms, 0 left for the user
 0s    cy of acme to 10: refused by the tenant for 1s
-0s    ada of beta to 10: granted, 0 left for the user
-0s    bob of beta to 4: granted, 1 left for the relay
-0s    cy of beta to 6: refused by the relay for 500ms
+0s    ada of beta to 10: refused by the gateway for 50ms
+100ms ada of beta to 10: granted, 0 left for the user
+100ms bob of beta to 4: granted in 50ms, 2 left for the relay
+200ms cy of beta to 6: refused by the relay for 300ms
 500ms cy of beta to 6: granted, 0 left for the relay
 `
 	if "\n"+got.String() != want {
@@ -60,34 +62,50 @@ func TestInvalidCostIsAnError(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := q.take(sender{"acme", "ada"}, 0); !errors.Is(err, ratelimit.ErrInvalidCost) {
+	if _, err := q.take(sender{"acme", "ada"}, 0); !errors.Is(err, ratelimit.ErrInvalidCost) {
 		t.Errorf("got %v, want ErrInvalidCost", err)
 	}
 }
 
-// The clock stands still, so the tenant's bucket bounds the grants of its users together.
-func TestConcurrentUsersShareTheirTenant(t *testing.T) {
-	now := time.Now()
-	q, err := newQuota(func() time.Time { return now })
+// Many users send at the same time. Each goroutine tries again after a refusal, and sends its
+// granted messages after their delay. No slot of the gateway is lost.
+func TestGatewayGetsNoBursts(t *testing.T) { synctest.Test(t, noBursts) }
+
+func noBursts(t *testing.T) {
+	const senders, messages = 16, 4
+	q, err := newQuota(time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var granted atomic.Int64
+	var mu sync.Mutex
+	var sent []time.Time
 	var all sync.WaitGroup
-	for _, user := range []string{"ada", "bob", "cy", "dan"} {
+	for i := range senders {
 		all.Go(func() {
-			for range 100 {
-				_, d, err := q.take(sender{"acme", user}, 1)
+			from := sender{"tenant " + strconv.Itoa(i%4), "user " + strconv.Itoa(i)}
+			for range messages {
+				v, err := q.take(from, 1)
+				for ; err == nil && !v.Allowed; v, err = q.take(from, 1) {
+					time.Sleep(v.RetryAfter)
+				}
 				if err != nil {
 					t.Error(err)
-				} else if d.Allowed {
-					granted.Add(1)
+					return
 				}
+				time.Sleep(v.delay)
+				mu.Lock()
+				sent = append(sent, time.Now())
+				mu.Unlock()
 			}
 		})
 	}
 	all.Wait()
-	if n := granted.Load(); n != 25 {
-		t.Errorf("%d granted, want 25", n)
+	if len(sent) != senders*messages {
+		t.Fatalf("%d messages sent, want %d", len(sent), senders*messages)
+	}
+	for i := range sent[1:] {
+		if gap := sent[i+1].Sub(sent[i]); gap != 50*time.Millisecond {
+			t.Errorf("message %d is sent %v after the one before, want 50ms", i+1, gap)
+		}
 	}
 }
