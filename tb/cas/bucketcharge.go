@@ -49,6 +49,12 @@ func (c *BucketCharge) Check(t time.Time) (tb.Decision, error) {
 // Take implements tb.Charge. t is a reading of the bucket's clock.
 func (c *BucketCharge) Take(t time.Time) (tb.Decision, error) {
 	b := c.bucket
+	if cell := b.load(); cell != nil {
+		if d, r, ok := cell.quickTake(b.layout(), b.clock.instant(t), &c.want); ok {
+			c.taken = outcome{receipt: r}
+			return d, nil
+		}
+	}
 	o, err := spend(b, b.load(), b.clock.instant(t), c.want)
 	c.taken = outcome{}
 	if o.Allowed {
@@ -90,6 +96,9 @@ func (b *Bucket) check(t uint64, want *terms) tb.Decision {
 	c, m := b.load(), b.layout()
 	if c == nil {
 		return m.fullDecision(want.in(m))
+	}
+	if d, ok := c.quickCheck(m, t, want); ok {
+		return d
 	}
 	base, word := b.limits.view(m, c.base, c.word.Load(), t)
 	return m.check(base, word, t, want)
