@@ -11,6 +11,10 @@ import (
 // Bucket is one token bucket without a key, to embed in a route or a connection. Use NewBucket to
 // make one. All methods are safe for concurrent use. Allow, Peek and Level never fail, and the
 // only error of AllowN, AllowCost, AllowAt and Reserve is tb.ErrInvalidCost.
+//
+// Allow, AllowN, AllowCost and AllowAt take tokens, or refuse. Reserve and Wait take tokens that
+// may be used later. Charge makes one part of a call on several buckets. Peek and Level take
+// nothing. SetLimit changes the limit.
 type Bucket struct {
 	limits limits
 	clock  clock
@@ -63,13 +67,7 @@ func (b *Bucket) AllowAt(t time.Time, n int) (tb.Decision, error) {
 
 // Peek returns the decision that Allow would return now. It takes nothing.
 func (b *Bucket) Peek(context.Context) (tb.Decision, error) {
-	t := b.clock.read()
-	c, m := b.load(), b.layout()
-	if c == nil {
-		return m.fullDecision(m.scale), nil
-	}
-	base, word := b.limits.view(m, c.base, c.word.Load(), t)
-	return m.check(base, word, t, &terms{amount: amount{tokens: 1}}), nil
+	return b.check(b.clock.read(), &terms{amount: amount{tokens: 1}}), nil
 }
 
 // Level returns how full the bucket is now. It takes nothing.
