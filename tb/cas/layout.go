@@ -109,13 +109,10 @@ func (m *layout) unitsOf(n int) uint64 {
 
 // unitsOfCost returns cost in units, rounded up, or more than the capacity if cost is above it.
 func (m *layout) unitsOfCost(cost float64) (uint64, error) {
-	switch {
-	case !(cost > 0) || math.IsInf(cost, 1): // NaN is not above 0
-		return 0, tb.ErrInvalidCost
-	case cost > float64(m.tokens):
-		return m.impossible(), nil
+	if cost > float64(m.tokens) {
+		return m.impossible(), checkCost(cost)
 	}
-	return m.roundUp(cost), nil
+	return m.roundUp(cost), checkCost(cost)
 }
 
 // roundUp returns the least number of units whose float64 in tokens is not below tokens. So 0.1 is
