@@ -1,0 +1,113 @@
+package simulate
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"testing"
+	"time"
+)
+
+// TestAdaptMeetsItsGoal requires, in each phase, 95 % of the goodput of the best fixed limit for
+// that phase, and from 10 s after each change on a p99 within 1.5 targets.
+func TestAdaptMeetsItsGoal(t *testing.T) {
+	seeds, scenarios := uint64(3), Scenarios()
+	if testing.Short() {
+		seeds, scenarios = 1, scenarios[:2]
+	}
+	for _, s := range scenarios {
+		t.Run(s.Name, func(t *testing.T) {
+			t.Parallel()
+			for seed := range seeds {
+				got := Simulate(&s, Contenders()[0], seed).Score(BestFixed(&s, seed))
+				goal := Score{Goodput: 0.95, Settled: 0.95, P99: s.Target * 3 / 2, Fairness: 0.9}
+				switch s.Name {
+				case "attack": // the attacker decides the p99; a trial costs goodput
+					goal.Goodput, goal.P99 = 0.85, s.SlowTime
+				case "small": // few answers show a p99 badly
+					goal.Goodput, goal.Settled, goal.P99 = 0.85, 0.9, 2*s.Target
+				case "errors": // a trial costs goodput
+					goal.Goodput = 0.94
+				}
+				if got.Goodput < goal.Goodput || got.Settled < goal.Settled ||
+					got.P99 > goal.P99 || got.Fairness < goal.Fairness {
+					t.Errorf("seed %d: %+v, want at least %+v", seed, got, goal)
+				}
+			}
+		})
+	}
+}
+
+// TestAdaptIsTheBestContender requires that no other contender has a better worst goodput, except
+// by chance.
+func TestAdaptIsTheBestContender(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs each scenario with each contender")
+	}
+	for _, s := range Scenarios() {
+		t.Run(s.Name, func(t *testing.T) {
+			t.Parallel()
+			best := BestFixed(&s, 1)
+			all := Contenders()
+			own := Simulate(&s, all[0], 1).Score(best)
+			for _, c := range all[1:] {
+				if other := Simulate(&s, c, 1).Score(best); other.Settled > own.Settled+0.01 {
+					t.Errorf("%s: goodput %v, adapt has %v", c.Name, other.Settled, own.Settled)
+				}
+			}
+		})
+	}
+}
+
+func TestRunsWithOneSeedAreEqual(t *testing.T) {
+	s := Scenarios()[3]
+	for i := range s.Phases {
+		s.Phases[i].Length = 10 * time.Second
+	}
+	for _, c := range Contenders() {
+		one, two := Simulate(&s, c, 5), Simulate(&s, c, 5)
+		if !reflect.DeepEqual(one, two) {
+			t.Errorf("two runs of %s differ", c.Name)
+		}
+		if other := Simulate(&s, c, 6); reflect.DeepEqual(one.samples, other.samples) {
+			t.Errorf("runs of %s with different seeds are equal", c.Name)
+		}
+	}
+}
+
+// TestDownstream checks the model: below the capacity it serves all requests, at about the time of
+// service. Above the capacity the queue grows until clients leave.
+func TestDownstream(t *testing.T) {
+	s := Scenarios()[0]
+	s.Phases = []Phase{{Length: 20 * time.Second, Workers: 1, Speed: 1, Demand: 2}}
+	for _, c := range []struct {
+		rate     float64
+		goodput  float64
+		min, max time.Duration // of the p99
+	}{
+		{500, 500, 50 * time.Millisecond, 100 * time.Millisecond},
+		{1000, 1000, 50 * time.Millisecond, 500 * time.Millisecond},
+		{1100, 0, time.Second, time.Second},
+	} {
+		t.Run(fmt.Sprint(c.rate), func(t *testing.T) {
+			good, p99 := Simulate(&s, fixed(c.rate), 1).between(15*time.Second, 20*time.Second)
+			if math.Abs(good-c.goodput) > 20 || p99 < c.min || p99 > c.max {
+				t.Errorf("goodput %v, p99 %v, want %v and a p99 of %v to %v",
+					good, p99, c.goodput, c.min, c.max)
+			}
+		})
+	}
+}
+
+func TestBestFixedKeepsTheTarget(t *testing.T) {
+	s := Scenarios()[0]
+	best := BestFixed(&s, 1)
+	if len(best) != 2 { // the first and the last phase are equal
+		t.Fatalf("%d phases, want 2", len(best))
+	}
+	for p, goodput := range best {
+		if c := s.capacity(p); goodput < 0.95*c || goodput > 1.01*c {
+			t.Errorf("goodput %v of a capacity of %v, want almost all", goodput, c)
+		}
+	}
+}
