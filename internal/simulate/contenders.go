@@ -20,7 +20,7 @@ func Contenders() []Contender {
 		ruled("AIMD", "TCP Reno, on rates", 250*ms, func() law { return aimd{} }),
 		ruled("Gradient2", "Netflix concurrency-limits", 100*ms, func() law { return &gradient{} }),
 		ruled("Vegas", "Netflix concurrency-limits", 100*ms, func() law { return &vegas{} }),
-		ruled("correlation", "failsafe-go", time.Second, func() law { return newCorrelation() }),
+		ruled("correlation", "failsafe-go", 100*ms, func() law { return newCorrelation() }),
 		ruled("CUBIC", "AWS SDK, adaptive retries", 500*ms, func() law { return &cubic{} }),
 	}
 }
@@ -57,6 +57,9 @@ func (aimd) next(rate float64, w *window) float64 {
 	return rate + (w.s.Max-w.s.Min)/100*w.length.Seconds()
 }
 
+// firstLimit is the number of requests in flight with which the laws below begin.
+const firstLimit = 20
+
 // vegas is the Vegas limit of Netflix. Like the two laws below, it computes a limit of requests in
 // flight. The rate is that limit divided by the mean latency.
 type vegas struct {
@@ -69,7 +72,7 @@ func (v *vegas) next(rate float64, w *window) float64 {
 		return rate * 0.9
 	}
 	if v.limit == 0 {
-		v.limit = max(1, rate*w.mean)
+		v.limit = firstLimit
 	}
 	if v.age++; v.base == 0 || w.mean < v.base || v.age > 300 {
 		v.base, v.age = w.mean, 0
@@ -100,7 +103,7 @@ func (g *gradient) next(rate float64, w *window) float64 {
 		return rate * 0.9
 	}
 	if g.limit == 0 {
-		g.limit, g.long = max(1, rate*w.mean), w.mean
+		g.limit, g.long = firstLimit, w.mean
 	}
 	g.long += (w.mean - g.long) * 2 / 601
 	if g.long > 2*w.mean {

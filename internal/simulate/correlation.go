@@ -10,6 +10,9 @@ import (
 // latency.
 type correlation struct {
 	limit        float64
+	p90s         []float64 // of ten windows
+	full         bool      // in one of them the limiter refused a request
+	most         int       // requests in flight in them
 	last         []float64 // percentiles, for a median of five
 	short, long  average
 	flight       []float64
@@ -19,21 +22,28 @@ type correlation struct {
 const correlated = 50 // windows
 
 func newCorrelation() *correlation {
-	return &correlation{short: average{age: 5}, long: average{age: 10}}
+	return &correlation{limit: firstLimit, short: average{age: 5}, long: average{age: 10}}
 }
 
 func (c *correlation) next(rate float64, w *window) float64 {
 	if w.mean == 0 {
 		return rate * 0.9
 	}
-	if c.limit == 0 {
-		c.limit = max(1, rate*w.mean)
+	c.p90s = append(c.p90s, w.p90)
+	c.full, c.most = c.full || w.refused > 0, max(c.most, w.mostInFlight)
+	if len(c.p90s) == 10 {
+		c.adjust(mean(c.p90s), float64(c.most), c.full)
+		c.p90s, c.full, c.most = c.p90s[:0], false, 0
 	}
-	c.last = keep(c.last, w.p90, 5)
+	return c.limit / w.mean
+}
+
+// adjust moves the limit by one step, once in ten windows.
+func (c *correlation) adjust(p90, flight float64, full bool) {
+	c.last = keep(c.last, p90, 5)
 	sorted := slices.Sorted(slices.Values(c.last))
 	recent := c.short.add(sorted[len(sorted)/2])
 	base := c.long.add(recent)
-	flight := float64(w.mostInFlight)
 	c.flight = keep(c.flight, flight, correlated)
 	c.flow = keep(c.flow, flight/recent, correlated)
 	c.delays = keep(c.delays, recent, correlated)
@@ -41,7 +51,6 @@ func (c *correlation) next(rate float64, w *window) float64 {
 
 	step := max(1, math.Log10(c.limit))
 	queue := math.Ceil(c.limit * (1 - base/recent))
-	full := w.refused > 0
 	steady := len(c.flow) >= 10 && variation(c.flow) < 0.2
 	switch {
 	case queue > 6*step,
@@ -53,7 +62,6 @@ func (c *correlation) next(rate float64, w *window) float64 {
 		c.limit += step
 	}
 	c.limit = max(1, c.limit)
-	return c.limit / w.mean
 }
 
 // average is an exponential average that begins as the mean of ten values.

@@ -99,8 +99,8 @@ func Scenarios() []Scenario {
 // full returns the full capacity, in requests a second.
 func (s *Scenario) full() float64 { return float64(s.Workers) / s.Service.Seconds() }
 
-// capacity returns the capacity in a phase, in requests a second.
-func (s *Scenario) capacity(p Phase) float64 {
+// Capacity returns the capacity in a phase, in requests a second.
+func (s *Scenario) Capacity(p Phase) float64 {
 	c := s.full() * p.Workers * p.Speed
 	if s.Quota > 0 {
 		c = min(c, s.Quota)

@@ -42,12 +42,18 @@ func (r *Run) Score(best Best) Score {
 	return worst
 }
 
-// converge returns the least time in whole seconds, from which to the end of the phase the run is
-// good: 95 % of the best goodput, and a p99 within 1.5 targets.
+// converge returns the least time in whole seconds from which on the run is good to the end of the
+// phase: goodput is at least 95 % of the best, and the p99 of every five seconds within 1.5 targets.
 func (r *Run) converge(begin, end time.Duration, best float64) time.Duration {
-	for from := begin; from <= end-settle; from += time.Second {
-		goodput, p99 := r.between(from, end)
-		if goodput >= 0.95*best && p99 <= r.Scenario.Target*3/2 {
+	const window = 5 * time.Second
+	from := begin
+	for at := begin; at <= end-window; at += time.Second {
+		if _, p99 := r.between(at, at+window); p99 > r.Scenario.Target*3/2 {
+			from = at + time.Second
+		}
+	}
+	for ; from <= end-settle; from += time.Second {
+		if goodput, _ := r.between(from, end); goodput >= 0.95*best {
 			return from - begin
 		}
 	}
@@ -120,7 +126,7 @@ func bestFixed(s *Scenario, p Phase, seed uint64) float64 {
 	p.Length = 40 * time.Second
 	steady.Phases = []Phase{p}
 	try := func(percent int) (goodput float64, p99 time.Duration) {
-		rate := s.capacity(p) * float64(percent) / 100 / float64(s.clients())
+		rate := s.Capacity(p) * float64(percent) / 100 / float64(s.clients())
 		return Simulate(&steady, fixed(rate), seed).between(settle, p.Length)
 	}
 	low, high := 30, 51 // halves of the percentages; p99 rises with the limit
