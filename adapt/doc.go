@@ -41,7 +41,7 @@
 //	    with each interval, up to 0.5. The rate grows only if the limiter has refused requests.
 //
 // If more than 2 % of the requests fail, the rate is also cut by the share that fails, at most by
-// half. The aim is 105 % of the target at the floor and 85 % at the ceiling, so that controllers
+// half. The aim is 105 % of the target at the floor and 70 % at the ceiling, so that controllers
 // with one downstream converge to equal rates, as in Swift (Kumar and others, SIGCOMM 2020).
 //
 // A trial finds out whether lower rates help. If the rate fell by 30 % in at least eight intervals

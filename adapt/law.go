@@ -156,14 +156,14 @@ func (l *law) mean(v *interval) float64 {
 }
 
 // aim returns the latency to keep, in seconds. It is 105 % of the target at the lowest rate and
-// 85 % at the highest. So of two controllers with one downstream, the controller with the higher
+// 70 % at the highest. So of two controllers with one downstream, the controller with the higher
 // rate gives way.
 func (l *law) aim() float64 {
 	place := 0.0
 	if l.config.Max > l.config.Min {
 		place = math.Log(l.rate/l.config.Min) / math.Log(l.config.Max/l.config.Min)
 	}
-	return l.config.TargetP99.Seconds() * (1.05 - 0.2*place)
+	return l.config.TargetP99.Seconds() * (1.05 - 0.35*place)
 }
 
 // futile reports whether the cuts since the begin of the trial did not help. Then neither the

@@ -11,7 +11,7 @@ import (
 // TestAdaptMeetsItsGoal requires, in each phase, 95 % of the goodput of the best fixed limit for
 // that phase, and from 10 s after each change on a p99 within 1.5 targets.
 func TestAdaptMeetsItsGoal(t *testing.T) {
-	seeds, scenarios := uint64(3), Scenarios()
+	seeds, scenarios := uint64(2), Scenarios()
 	if testing.Short() {
 		seeds, scenarios = 1, scenarios[:2]
 	}
@@ -20,14 +20,12 @@ func TestAdaptMeetsItsGoal(t *testing.T) {
 			t.Parallel()
 			for seed := range seeds {
 				got := Simulate(&s, Contenders()[0], seed).Score(BestFixed(&s, seed))
-				goal := Score{Goodput: 0.95, Settled: 0.95, P99: s.Target * 3 / 2, Fairness: 0.9}
+				goal := Score{Goodput: 0.95, Settled: 0.95, P99: s.Target * 3 / 2, Fairness: 0.97}
 				switch s.Name {
 				case "attack": // the attacker decides the p99; a trial costs goodput
 					goal.Goodput, goal.P99 = 0.85, s.SlowTime
 				case "small": // few answers show a p99 badly
-					goal.Goodput, goal.Settled, goal.P99 = 0.85, 0.9, 2*s.Target
-				case "errors": // a trial costs goodput
-					goal.Goodput = 0.94
+					goal.P99 = s.Target * 7 / 4
 				}
 				if got.Goodput < goal.Goodput || got.Settled < goal.Settled ||
 					got.P99 > goal.P99 || got.Fairness < goal.Fairness {
