@@ -115,6 +115,12 @@ func TestClockStepsBack(t *testing.T) {
 	if c.Rate() <= low {
 		t.Errorf("rate %v, want growth after the clock stepped back", c.Rate())
 	}
+	f.load(c, time.Second, time.Millisecond, func(r adapt.Request) { r.Fail(0) })
+	low = c.Rate()
+	f.load(c, 10*time.Second, 10*time.Millisecond, adapt.Request.Done)
+	if c.Rate() <= low {
+		t.Errorf("rate %v, want no wait from before the clock stepped back", c.Rate())
+	}
 	high := c.Rate()
 	f.now = f.now.Add(48 * time.Hour)
 	f.load(c, time.Second, 10*time.Millisecond, adapt.Request.Done)
@@ -144,5 +150,63 @@ func TestCancel(t *testing.T) {
 	f.load(c, 5*time.Second, 400*time.Millisecond, adapt.Request.Cancel)
 	if s := c.Stats(); s.P99 <= target || s.Rate >= 100 {
 		t.Errorf("%+v, want the latency of clients that left late", s)
+	}
+}
+
+// TestLateGoroutine requires that a reading that is a little late is not a clock that steps back.
+func TestLateGoroutine(t *testing.T) {
+	f, c := controller(t)
+	f.load(c, time.Second, time.Millisecond, func(r adapt.Request) { r.Fail(time.Hour) })
+	low := c.Rate()
+	for range 20 {
+		f.load(c, time.Second, 10*time.Millisecond, adapt.Request.Done)
+		f.now = f.now.Add(-500 * time.Millisecond)
+		c.Refused()
+		f.now = f.now.Add(500 * time.Millisecond)
+	}
+	if c.Rate() > low {
+		t.Errorf("rate %v within the wait, want %v", c.Rate(), low)
+	}
+}
+
+func TestLatencyIsBounded(t *testing.T) {
+	f, c := controller(t)
+	n := 0
+	f.load(c, 200*time.Second, 100*time.Second, func(r adapt.Request) {
+		r.Done()
+		if n++; n != 5000 {
+			return
+		}
+		if s := c.Stats(); s.P99 < 50*target || s.P50 > 10000*target {
+			t.Errorf("%+v, want a p99 of 64 targets or more", s)
+		}
+	})
+}
+
+func TestNegativeLatency(t *testing.T) {
+	f, c := controller(t)
+	f.now = f.now.Add(10 * time.Second)
+	open := make([]adapt.Request, 30)
+	for i := range open {
+		open[i] = c.Begin()
+	}
+	f.now = f.now.Add(-time.Second)
+	for _, r := range open {
+		r.Done()
+	}
+	f.now = f.now.Add(2 * time.Second)
+	c.Refused()
+	if s := c.Stats(); s.P99 > target || c.Rate() < 100 {
+		t.Errorf("%+v, want latencies of 0", s)
+	}
+}
+
+func TestRequestThatEndsTwice(t *testing.T) {
+	_, c := controller(t)
+	r := c.Begin()
+	r.Done()
+	r.Done()
+	if s := c.Stats(); s.InFlight != 0 {
+		t.Errorf("%d requests in flight, want 0", s.InFlight)
 	}
 }
