@@ -42,7 +42,8 @@
 //
 // If more than 2 % of the requests fail, the rate is also cut by the share that fails, at most by
 // half. The aim is 105 % of the target at the floor and 70 % at the ceiling, so that controllers
-// with one downstream converge to equal rates, as in Swift (Kumar and others, SIGCOMM 2020).
+// with equal bounds and one downstream reach similar rates. Swift (Kumar and others, SIGCOMM
+// 2020) scales its target delay for the same reason.
 //
 // A trial finds out whether lower rates help. If the rate fell by 30 % in at least eight intervals
 // and neither the 99th percentile nor the failures fell by much, they do not come from the load.
@@ -58,7 +59,8 @@
 //     20 requests began. Without requests it stays.
 //   - If every request fails, the rate falls to the floor. The floor must let enough requests pass
 //     to notice the recovery.
-//   - A Retry-After stops growth for at most 30 s, and only while requests fail.
+//   - A Retry-After stops growth for at most 30 s, and only if more requests fail than is
+//     tolerated.
 //   - A latency above 64 targets counts as 64 targets.
 //   - If the clock steps back, the interval starts again, and holds and excuses end.
 //   - Clients that make more than 1 % of the requests slow can lower the rate. The trial limits
