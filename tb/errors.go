@@ -1,8 +1,10 @@
 package tb
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"time"
 )
 
 // ErrInvalidCost is returned for a cost that is zero, negative, NaN or infinite.
@@ -22,4 +24,31 @@ type ConfigError struct {
 
 func (e *ConfigError) Error() string {
 	return fmt.Sprintf("tb: %s is %v, want %s", e.Field, e.Value, e.Range)
+}
+
+// WaitError is returned by Wait if it cannot wait for the tokens. It has taken nothing.
+type WaitError struct {
+	// Wait is the time until the tokens could be used, or Never.
+	Wait time.Duration
+	// Deadline reports that the context ends before that. Otherwise the cost is above the
+	// capacity, or too many tokens are already waited for.
+	Deadline bool
+}
+
+func (e *WaitError) Error() string {
+	switch {
+	case e.Wait == Never:
+		return "tb: no wait can help: the cost is above the capacity, or the clock ends before"
+	case e.Deadline:
+		return fmt.Sprintf("tb: the wait of %v exceeds the deadline of the context", e.Wait)
+	}
+	return fmt.Sprintf("tb: too many tokens are waited for already, the wait would be %v", e.Wait)
+}
+
+// Unwrap returns context.DeadlineExceeded if Deadline is true.
+func (e *WaitError) Unwrap() error {
+	if e.Deadline {
+		return context.DeadlineExceeded
+	}
+	return nil
 }

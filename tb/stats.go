@@ -16,4 +16,15 @@ type Stats struct {
 	// RefusedNew counts the calls that were refused because the table had no room for a new key
 	// (RefuseNew only). Peek and Check do not count.
 	RefusedNew uint64
+
+	// Reservations counts the reservations that took tokens, those of Wait and of charges that may
+	// wait included.
+	Reservations uint64
+	// Cancellations counts the reservations that were cancelled, whatever they gave back.
+	Cancellations uint64
+	// Settled is the sum of the actual costs of all settled reservations and charges, in tokens.
+	Settled float64
+	// Unpaid is the part of Settled that was not charged, in tokens, because the bucket would have
+	// been in debt by more than one capacity.
+	Unpaid float64
 }

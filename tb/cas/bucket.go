@@ -9,10 +9,10 @@ import (
 )
 
 // Bucket is one token bucket without a key, to embed in a route or a connection. Use NewBucket to
-// make one. All methods are safe for concurrent use. Their only error is tb.ErrInvalidCost, so
-// Allow, Peek and Level never fail.
+// make one. All methods are safe for concurrent use. Allow, Peek and Level never fail, and the
+// only error of AllowN, AllowCost, AllowAt and Reserve is tb.ErrInvalidCost.
 type Bucket struct {
-	layout layout
+	limits limits
 	clock  clock
 	cell   atomic.Pointer[cell] // nil before the first grant
 }
@@ -27,84 +27,106 @@ func NewBucket(limit tb.Limit, opts ...tb.Option) (*Bucket, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Bucket{layout: newLayout(limit), clock: newClock(s.Now, limit)}
+	b := &Bucket{clock: newClock(s.Now, limit)}
+	b.limits.init(limit, b.clock.firstInstant)
 	return b, nil
 }
 
 // Allow takes one token. It ignores the context.
 func (b *Bucket) Allow(context.Context) (tb.Decision, error) {
-	return b.take(b.clock.read(), b.layout.scale), nil
+	return b.take(b.clock.read(), 1), nil
 }
 
 // AllowN takes n tokens, or none. It returns tb.ErrInvalidCost if n is not positive.
 func (b *Bucket) AllowN(_ context.Context, n int) (tb.Decision, error) {
-	cost, err := b.layout.unitsOf(n)
-	if err != nil {
-		return tb.Decision{}, err
+	if n <= 0 {
+		return tb.Decision{}, tb.ErrInvalidCost
 	}
-	return b.take(b.clock.read(), cost), nil
+	return b.take(b.clock.read(), n), nil
 }
 
 // AllowCost takes a decimal number of tokens, or none; see Limiter.AllowCost.
 func (b *Bucket) AllowCost(_ context.Context, cost float64) (tb.Decision, error) {
-	units, err := b.layout.unitsOfCost(cost)
-	if err != nil {
+	if _, err := b.layout().unitsOfCost(cost); err != nil {
 		return tb.Decision{}, err
 	}
-	return b.take(b.clock.read(), units), nil
+	return b.spend(b.clock.read(), cost), nil
 }
 
 // AllowAt is AllowN for a caller that has already read the clock; see Limiter.AllowAt.
 func (b *Bucket) AllowAt(t time.Time, n int) (tb.Decision, error) {
-	cost, err := b.layout.unitsOf(n)
-	if err != nil {
-		return tb.Decision{}, err
+	if n <= 0 {
+		return tb.Decision{}, tb.ErrInvalidCost
 	}
-	return b.take(b.clock.instant(t), cost), nil
+	return b.take(b.clock.instant(t), n), nil
 }
 
 // Peek returns the decision that Allow would return now. It takes nothing.
 func (b *Bucket) Peek(context.Context) (tb.Decision, error) {
 	t := b.clock.read()
-	if c := b.cell.Load(); c != nil {
-		return c.peek(&b.layout, c.word.Load(), t, b.layout.scale), nil
+	c, m := b.load(), b.layout()
+	if c == nil {
+		return m.fullDecision(m.scale), nil
 	}
-	return b.layout.fullDecision(b.layout.scale), nil
+	base, word := b.limits.view(m, c.base, c.word.Load(), t)
+	return m.check(base, word, t, &terms{amount: amount{tokens: 1}}), nil
 }
 
 // Level returns how full the bucket is now. It takes nothing.
 func (b *Bucket) Level(context.Context) (tb.Level, error) {
 	t := b.clock.read()
-	if c := b.cell.Load(); c != nil {
-		return c.level(&b.layout, c.word.Load(), t), nil
+	c, m := b.load(), b.layout()
+	if c == nil {
+		return tb.Level{Tokens: float64(m.tokens)}, nil
 	}
-	return tb.Level{Tokens: float64(b.layout.tokens)}, nil
+	base, word := b.limits.view(m, c.base, c.word.Load(), t)
+	return m.level(base, word, t), nil
 }
 
-// take decides a call of the given cost in units at t. The first grant makes the cell, so the
-// bucket's time begins at that reading. A grant that the delta cannot hold replaces the cell.
-func (b *Bucket) take(t, cost uint64) tb.Decision {
-	for {
-		c := b.cell.Load()
-		if c == nil {
-			if cost > b.layout.capacity || b.begin(t, cost) {
-				return b.layout.fullDecision(cost)
-			}
-			continue
-		}
-		d, _, verdict := c.take(&b.layout, t, cost)
-		if verdict == decided {
-			return d
-		}
-		base, word, d := c.successor(&b.layout, t, cost)
-		if b.cell.CompareAndSwap(c, new(cell).init(base, word)) {
+// take takes n tokens at t.
+func (b *Bucket) take(t uint64, n int) tb.Decision {
+	c, m := b.load(), b.layout()
+	if c != nil {
+		if d, ok := c.take(m, t, m.unitsOf(n)); ok {
 			return d
 		}
 	}
+	return b.spend(t, float64(n))
 }
 
-// begin makes the first cell, charged with cost at t, and reports whether it did.
-func (b *Bucket) begin(t, cost uint64) bool {
-	p := b.layout.positionAt(t)
-	return b.cell.CompareAndSwap(nil, new(cell).init(p.blocks, b.layout.pack(p.rest, cost)))
+// spend takes a number of tokens at t. It cannot fail.
+func (b *Bucket) spend(t uint64, tokens float64) tb.Decision {
+	o, _ := spend(b, b.load(), t, terms{amount: amount{tokens: tokens}})
+	return o.Decision
+}
+
+// The methods of home. The first grant makes the cell, so the bucket's time begins at that
+// reading.
+
+func (b *Bucket) load() *cell     { return b.cell.Load() }
+func (b *Bucket) layout() *layout { return b.limits.one.Load() }
+func (b *Bucket) shared() *limits { return &b.limits }
+func (b *Bucket) now() uint64     { return b.clock.read() }
+
+func (b *Bucket) replace(old *cell, m *layout, base, word uint64) *cell {
+	m.reach(base)
+	next := new(cell).init(base, word)
+	if !b.cell.CompareAndSwap(old, next) {
+		return nil
+	}
+	return next
+}
+
+func (b *Bucket) insert(m *layout, t uint64, want terms) (o outcome, done bool, err error) {
+	cost := want.in(m)
+	if cost > m.capacity && !want.rest {
+		return outcome{Decision: m.fullDecision(cost), delay: tb.Never}, true, nil
+	}
+	s, word := m.first(t, &want)
+	m.reach(s.base)
+	c := new(cell).init(s.base, word)
+	if !b.cell.CompareAndSwap(nil, c) {
+		return o, false, nil
+	}
+	return s.grant(m, receipt{c, evicted, word}), true, nil
 }

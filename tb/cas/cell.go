@@ -1,6 +1,7 @@
 package cas
 
 import (
+	"math/bits"
 	"sync/atomic"
 
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -11,15 +12,6 @@ type cell struct {
 	word atomic.Uint64
 	base uint64 // in blocks (see position); immutable
 }
-
-// verdict says whether take has decided, or what prevented it.
-type verdict int
-
-const (
-	decided  verdict = iota
-	mustMove         // the delta ran out: only a successor can grant the call
-	gone             // the cell was evicted
-)
 
 // init sets up a cell that no other goroutine has yet.
 func (c *cell) init(base, word uint64) *cell {
@@ -42,96 +34,69 @@ func (m *layout) step(word, elapsed, cost uint64) (delta, deficit uint64, grante
 	return delta, deficit, deficit <= m.capacity
 }
 
-// take decides a call of the given cost at t, and returns the word that it stored or read. It
-// starts over when another goroutine changes the word first, and after it has sealed the word. A
-// sealed word can still refuse a call.
-func (c *cell) take(m *layout, t, cost uint64) (tb.Decision, uint64, verdict) {
-	elapsed := m.since(c.base, m.positionOf(m.supply.unitsBy(t))) // positionAt, inlined by hand
+// take decides a call of the given cost at t, if the cell can. It cannot if the word is sealed or
+// the delta runs out, unless it refuses the call. It cannot either if m is not the layout of the
+// cell: then at t the cell is so far from its base that the delta runs out. ok reports whether
+// take has decided. It starts over when another goroutine changes the word first.
+//
+// take is the fast path of spend, and decides as spend does.
+func (c *cell) take(m *layout, t, cost uint64) (d tb.Decision, ok bool) {
+	hi, lo, _ := m.supply.rate.times(t - min(t, m.supply.from)) // positionAt, inlined by hand
+	lo, carry := bits.Add64(lo, m.supply.lo, 0)
+	elapsed := m.since(c.base, m.positionOf(hi+m.supply.hi+carry, lo))
 	for {
 		word := c.word.Load()
 		if word == evicted {
-			return tb.Decision{}, word, gone
+			return tb.Decision{}, false
 		}
 		delta, deficit, granted := m.step(word, elapsed, cost)
 		if !granted {
-			return m.refusal(c.base, t, delta, deficit, cost), word, decided
+			if cost > m.capacity {
+				return tb.Decision{}, false
+			}
+			return m.refusal(c.base, t, delta, deficit, cost), true
 		}
-		if isSealed(word) {
-			return tb.Decision{}, word, mustMove
+		if isSealed(word) || !m.fits(delta) {
+			return tb.Decision{}, false
 		}
-		if !m.fits(delta) {
-			c.word.CompareAndSwap(word, word|sealBit)
-			continue
-		}
-		if next := m.pack(delta, deficit); c.word.CompareAndSwap(word, next) {
-			return m.grant(deficit), next, decided
-		}
-	}
-}
-
-// giveBack undoes a grant of the given cost that stored the given word. It gives back the cost
-// less the units that were supplied from that grant to the bucket's latest grant, but not less
-// than 0. Without the undone grant, the bucket may have been full and have lost that supply. So
-// the bucket is never fuller than without the grant. DESIGN.md §3 has the proof. A sealed cell
-// gets nothing back.
-func (c *cell) giveBack(m *layout, stored, cost uint64) {
-	then, _ := m.unpack(stored)
-	for {
-		word := c.word.Load()
-		if isSealed(word) {
-			return
-		}
-		delta, deficit := m.unpack(word)
-		deficit -= cost - min(cost, delta-then)
 		if c.word.CompareAndSwap(word, m.pack(delta, deficit)) {
-			return
+			return m.grant(deficit), true
 		}
 	}
 }
 
-// peek returns what take would decide on the given word.
-func (c *cell) peek(m *layout, word, t, cost uint64) tb.Decision {
-	delta, deficit, granted := m.step(word, m.since(c.base, m.positionAt(t)), cost)
-	if !granted {
-		return m.refusal(c.base, t, delta, deficit, cost)
+// level returns how full the bucket of a cell with the given base and word is.
+func (m *layout) level(base, word, t uint64) tb.Level {
+	elapsed := m.since(base, m.positionAt(t))
+	delta, deficit, _ := m.step(word, elapsed, 0)
+	if deficit > m.capacity { // in debt until the next unit
+		delta, deficit = delta+1, m.capacity
+		return tb.Level{
+			Tokens:    -float64(delta-elapsed) / float64(m.scale),
+			NextToken: m.waitFor(base, delta+m.scale, t),
+			Full:      m.waitFor(base, delta+deficit, t),
+		}
 	}
-	return m.grant(deficit)
-}
-
-// level returns how full the bucket is with the given word.
-func (c *cell) level(m *layout, word, t uint64) tb.Level {
-	delta, deficit, _ := m.step(word, m.since(c.base, m.positionAt(t)), 0)
 	units := m.capacity - deficit
 	l := tb.Level{Tokens: float64(units) / float64(m.scale)}
 	if deficit > 0 {
-		l.NextToken = m.waitFor(c.base, delta+m.scale-units%m.scale, t)
-		l.Full = m.waitFor(c.base, delta+deficit, t)
+		l.NextToken = m.waitFor(base, delta+m.scale-units%m.scale, t)
+		l.Full = m.waitFor(base, delta+deficit, t)
 	}
 	return l
 }
 
-// successor returns the base and the word of a cell to replace the sealed cell c, and the
-// decision of the call that is charged to it. The replacement grants that call: a move and a
-// grant are one step. DESIGN.md §8 has the reason.
-func (c *cell) successor(m *layout, t, cost uint64) (base, word uint64, d tb.Decision) {
-	p := m.positionAt(t)
-	elapsed := m.since(c.base, p)
-	delta, deficit, _ := m.step(c.word.Load(), elapsed, cost)
-	if p.blocks < c.base || delta != elapsed { // c's own time is later
-		p = m.positionOf(m.unitsAfter(c.base, delta))
-	}
-	return p.blocks, m.pack(p.rest, deficit), m.grant(deficit)
-}
-
 // grant returns the decision of a granted call that left the given deficit.
 func (m *layout) grant(deficit uint64) tb.Decision {
-	return tb.Decision{Allowed: true, Remaining: m.tokensIn(m.capacity - deficit)}
+	left := m.capacity - min(m.capacity, deficit)
+	return tb.Decision{Allowed: true, Remaining: m.tokensIn(left)}
 }
 
 // refusal returns the decision of a call that would have left the given deficit, which is
 // above the capacity.
 func (m *layout) refusal(base, t, delta, deficit, cost uint64) tb.Decision {
-	d := tb.Decision{RetryAfter: tb.Never, Remaining: m.tokensIn(m.capacity + cost - deficit)}
+	left := m.capacity - min(m.capacity, deficit-cost)
+	d := tb.Decision{RetryAfter: tb.Never, Remaining: m.tokensIn(left)}
 	if cost <= m.capacity {
 		d.RetryAfter = m.waitFor(base, delta+deficit-m.capacity, t)
 	}

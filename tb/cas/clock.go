@@ -17,6 +17,9 @@ func firstInstant(l tb.Limit) uint64 {
 	return math.MaxInt64 / per * per
 }
 
+// endOf returns the last instant of a clock: 292 years after its first reading.
+func endOf(firstInstant uint64) uint64 { return firstInstant + math.MaxInt64 }
+
 // clock turns readings into instants: nanoseconds since the epoch. Readings that are too early
 // become instant 0. No reading is later than 292 years after the first one.
 type clock struct {

@@ -10,7 +10,7 @@ import (
 // evictor implements lru.Values: it ranks cells for eviction, retires them, and counts the debt
 // that eviction forgives.
 type evictor struct {
-	layout *layout
+	limits *limits
 
 	refused atomic.Uint64 // calls on new keys
 
@@ -21,7 +21,7 @@ type evictor struct {
 	earliest uint64
 
 	evictedFull, evictedInDebt uint64
-	forgiven                   uint64 // units
+	forgiven                   uint64 // millionths of a token
 }
 
 // Stamp implements lru.Values. The stamp of a cell is the instant at which its bucket will be
@@ -29,14 +29,15 @@ type evictor struct {
 // forgives. Once the stamp has passed, an eviction forgives nothing.
 func (e *evictor) Stamp(c *cell) (stamp, word uint64, final bool) {
 	word = c.word.Load()
-	return e.fullAt(c.base, word), word, isSealed(word)
+	m, base, seen := e.limits.ownView(c.base, word)
+	return m.fullAt(base, seen), word, isSealed(word)
 }
 
 // fullAt returns the instant at which a bucket will be full, or math.MaxUint64 if that instant
 // is 2⁶⁴ or more.
-func (e *evictor) fullAt(base, word uint64) uint64 {
-	delta, deficit := e.layout.unpack(word)
-	t, ok := e.layout.supply.timeOf(e.layout.unitsAfter(base, delta+deficit))
+func (m *layout) fullAt(base, word uint64) uint64 {
+	delta, deficit := m.unpack(word)
+	t, ok := m.supply.timeOf(m.unitsAfter(base, delta+deficit))
 	if !ok {
 		return math.MaxUint64
 	}
@@ -51,34 +52,32 @@ func (e *evictor) Retire(c *cell, word, now uint64) bool {
 	if !c.word.CompareAndSwap(word, evicted) {
 		return false
 	}
-	full := e.fullAt(c.base, word)
+	m, base, seen := e.limits.ownView(c.base, word)
+	full := m.fullAt(base, seen)
 	e.earliest = max(e.earliest, min(now, full))
 	if full <= now {
 		e.evictedFull++
 		return true
 	}
-	m := e.layout
-	delta, deficit := m.unpack(word)
+	delta, deficit := m.unpack(seen)
+	most := deficit + m.capacity
+	if deficit > m.capacity { // its time is a slot, and not a reading from the future
+		most = m.capacity + maxDebt
+	}
 	e.evictedInDebt++
-	e.forgiven += min(m.until(c.base, delta+deficit, m.positionAt(now)), deficit+m.capacity)
+	e.forgiven += m.micros(min(m.until(base, delta+deficit, m.positionAt(now)), most))
 	return true
 }
 
 // retireForReset ends a cell whatever its word is.
 func (e *evictor) retireForReset(c *cell) { c.word.Store(evicted) }
 
-// start returns the base and the word of a new bucket that is charged with cost at t.
-func (e *evictor) start(t, cost uint64) (base, word uint64) {
-	p := e.layout.positionAt(max(t, e.earliest))
-	return p.blocks, e.layout.pack(p.rest, cost)
-}
-
 func (e *evictor) stats(keys int) tb.Stats {
 	return tb.Stats{
 		Keys:          keys,
 		EvictedFull:   e.evictedFull,
 		EvictedInDebt: e.evictedInDebt,
-		Forgiven:      float64(e.forgiven) / float64(e.layout.scale),
+		Forgiven:      float64(e.forgiven) / maxScale,
 		RefusedNew:    e.refused.Load(),
 	}
 }

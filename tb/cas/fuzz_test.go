@@ -116,19 +116,21 @@ func FuzzWord(f *testing.F) {
 		granted := charged.Cmp(new(big.Int).SetUint64(m.capacity)) <= 0
 		fits := new(big.Int).Sub(ownTime, origin).BitLen() <= int(63-m.deficitBits)
 
-		d, stored, verdict := c.take(&m, now, cost)
-		switch {
+		d, ok := c.take(&m, now, cost)
+		switch stored := c.word.Load(); {
 		case granted && !fits:
-			if verdict != mustMove || c.word.Load() != word|sealBit {
-				t.Fatalf("limit %+v: verdict %d, word %x, want it sealed", l, verdict, c.word.Load())
+			if ok || stored != word {
+				t.Fatalf("limit %+v: %+v, word %x, want no decision", l, d, stored)
 			}
-		case verdict != decided || d.Allowed != granted:
-			t.Fatalf("limit %+v: %+v, verdict %d, want granted %t", l, d, verdict, granted)
+		case !ok || d.Allowed != granted:
+			t.Fatalf("limit %+v: %+v, %t, want granted %t", l, d, ok, granted)
 		case !granted:
 			checkRefusal(t, l, &m, d, now, ownTime, refilled, cost)
 		default:
 			checkGrant(t, l, &m, d, stored, new(big.Int).Sub(ownTime, origin), charged)
-			c.giveBack(&m, stored, cost)
+			b := &Bucket{}
+			b.limits.one.Store(&m)
+			giveBack(b, receipt{&c, word, stored}, amount{layout: &m, units: cost})
 			if got := wide(m.unitsAfter(c.base, c.word.Load()>>m.deficitBits)); got.Cmp(ownTime) != 0 ||
 				c.word.Load()&m.deficitMask != refilled.Uint64() {
 				t.Fatalf("limit %+v: after giveBack the word is %x, want the deficit %v at %v",
@@ -182,9 +184,10 @@ func checkSuccessor(
 	t *testing.T, l tb.Limit, m *layout, c *cell, now, cost uint64, ownTime, wantDeficit *big.Int,
 ) {
 	c.word.Store(c.word.Load() | sealBit)
-	base, word, d := c.successor(m, now, cost)
-	if isSealed(word) || !d.Allowed {
-		t.Fatalf("limit %+v: successor's word %x, decision %+v, want a grant", l, word, d)
+	call := m.charge(c.base, c.word.Load(), now, &terms{amount: amount{layout: m, units: cost}})
+	base, word := m.successor(c.base, call.elapsed, call.delta, call.deficit, now)
+	if isSealed(word) || !call.granted {
+		t.Fatalf("limit %+v: successor's word %x, granted %t, want a grant", l, word, call.granted)
 	}
 	delta, deficit := m.unpack(word)
 	got := wide(m.unitsAfter(base, delta))

@@ -33,9 +33,8 @@ func (f *fixture) stopNextEviction(keys int, meanwhile func(*cell)) {
 func TestTakeBeforeEvictionWins(t *testing.T) {
 	f := newFixture(t)
 	f.stopNextEviction(2, func(c *cell) {
-		d, _, verdict := c.take(&f.layout, f.clock.read(), 10*f.layout.scale)
-		if verdict != decided || !d.Allowed {
-			t.Errorf("verdict %d, %+v, want the tokens of the full bucket", verdict, d)
+		if d, ok := f.take(c, 10); !ok || !d.Allowed {
+			t.Errorf("%+v, %t, want the tokens of the full bucket", d, ok)
 		}
 	})
 	f.granted("victim", 1)
@@ -57,9 +56,8 @@ func TestTakeAfterEvictionStartsOver(t *testing.T) {
 	f.granted("new", 1)
 	last := held.word.Load()
 	for range 20 {
-		d, _, verdict := held.take(&f.layout, f.clock.read(), f.layout.scale)
-		if verdict != gone || d.Allowed {
-			t.Fatalf("take on an evicted cell: verdict %d, %+v, want gone", verdict, d)
+		if d, ok := f.take(held, 1); ok || d.Allowed {
+			t.Fatalf("take on an evicted cell: %+v, %t, want no decision", d, ok)
 		}
 	}
 	if held.word.Load() != last || last != evicted {
@@ -77,8 +75,8 @@ func TestEvictedCellIsGoneBeforeItLeavesTheTable(t *testing.T) {
 		t.Fatal("not retired")
 	}
 	// The evictor is stopped before it removes the key.
-	if _, _, verdict := c.take(&f.layout, f.clock.read(), 1); verdict != gone {
-		t.Errorf("take on an evicted cell: verdict %d, want gone", verdict)
+	if d, ok := f.take(c, 1); ok {
+		t.Errorf("take on an evicted cell: %+v, want no decision", d)
 	}
 	if f.evictor.Retire(c, word, f.clock.read()) {
 		t.Error("retired twice")
@@ -94,7 +92,10 @@ func TestMoveAfterEvictionBringsNoKeyBack(t *testing.T) {
 	if c.word.Load() != evicted {
 		t.Errorf("word %x, want evicted", c.word.Load())
 	}
-	f.move("a", c, f.clock.read(), f.layout.scale) // the mover goes on
+	p := place[string]{f.Limiter, "a"}
+	if p.replace(c, f.layout(), c.base, 0) != nil { // the mover goes on
+		t.Error("the evicted cell was replaced")
+	}
 	if f.table.Load("a") != nil || f.Len() != 1 {
 		t.Errorf("%d keys, want only new", f.Len())
 	}
@@ -108,8 +109,8 @@ func TestResetEndsASealedCell(t *testing.T) {
 	f.granted("a", 10)
 	c := f.seal("a")
 	f.Reset("a")
-	if _, _, verdict := c.take(&f.layout, f.clock.read(), 1); verdict != gone {
-		t.Errorf("take after a reset: verdict %d, want gone", verdict)
+	if d, ok := f.take(c, 1); ok {
+		t.Errorf("take after a reset: %+v, want no decision", d)
 	}
 	f.granted("a", 10)
 	f.now = time.Second

@@ -20,8 +20,8 @@ func TestCallerCompletesAStalledMove(t *testing.T) {
 		for range 8 {
 			f.now += f.deltaSpan()
 			c := f.seal("a")
-			if _, _, verdict := c.take(&f.layout, f.clock.read(), 1); verdict != mustMove {
-				t.Fatalf("take on a sealed cell: verdict %d, want mustMove", verdict)
+			if d, ok := f.take(c, 1); ok {
+				t.Fatalf("take on a sealed cell: %+v, want no decision", d)
 			}
 			for _, peek := range []bool{true, false} {
 				var got, want tb.Decision
@@ -74,30 +74,34 @@ func TestOnlyOneOfTwoMoversSucceeds(t *testing.T) {
 	f.granted("a", 10)
 	f.now = f.deltaSpan()
 	c := f.seal("a")
-	now := f.clock.read()
+	p := place[string]{f.Limiter, "a"}
+	base, word := f.layout().positionAt(f.clock.read()).blocks, f.layout().scale
 
-	if d, _, ok := f.move("a", c, now, f.layout.scale); !ok || !d.Allowed || d.Remaining != 9 {
-		t.Fatalf("the first mover got %+v, %v, want a grant", d, ok)
+	successor := p.replace(c, f.layout(), base, word)
+	if successor == nil || f.cell("a") != successor {
+		t.Fatal("the first mover did not replace the cell")
 	}
-	successor := f.cell("a")
 	f.granted("a", 9)
-	if _, _, ok := f.move("a", c, now, f.layout.scale); ok || f.cell("a") != successor {
+	if p.replace(c, f.layout(), base, word) != nil || f.cell("a") != successor {
 		t.Fatal("the second mover replaced the successor, which lost a grant")
 	}
 	f.refused("a", 1)
-	if _, _, verdict := c.take(&f.layout, now, f.layout.scale); verdict != mustMove {
-		t.Errorf("take on the old cell: verdict %d, want mustMove", verdict)
+	if d, ok := f.take(c, 1); ok {
+		t.Errorf("take on the old cell: %+v, want no decision", d)
 	}
 }
 
-func TestTakePastTheDeltaSeals(t *testing.T) {
+func TestMoveSealsTheOldCell(t *testing.T) {
 	f := newFixture(t)
 	f.granted("a", 10)
 	c := f.cell("a")
 	f.now = f.deltaSpan()
-	_, _, verdict := c.take(&f.layout, f.clock.read(), 1)
-	if verdict != mustMove || !isSealed(c.word.Load()) {
-		t.Errorf("verdict %d, word %x, want mustMove and sealed", verdict, c.word.Load())
+	if d, ok := f.take(c, 1); ok {
+		t.Errorf("take past the delta: %+v, want no decision", d)
+	}
+	f.granted("a", 1)
+	if f.cell("a") == c || !isSealed(c.word.Load()) {
+		t.Errorf("word %x, want a sealed cell and a successor", c.word.Load())
 	}
 }
 

@@ -79,6 +79,14 @@ func (f *fixture) seal(key string) *cell {
 	return c
 }
 
+// layout returns the layout of all keys.
+func (f *fixture) layout() *layout { return f.limits.one.Load() }
+
+// take calls the fast path.
+func (f *fixture) take(c *cell, tokens int) (d tb.Decision, ok bool) {
+	return c.take(f.layout(), f.clock.read(), f.layout().unitsOf(tokens))
+}
+
 // reference returns a tb/mutex limiter with f's limit and clock. It must decide as f does.
 func (f *fixture) reference() *mutex.TokenBucket {
 	return mutex.NewTokenBucket(10, 1,
@@ -87,7 +95,8 @@ func (f *fixture) reference() *mutex.TokenBucket {
 
 // deltaSpan returns a bit more time than a delta can hold.
 func (f *fixture) deltaSpan() time.Duration {
-	t, _ := f.layout.supply.timeOf(0, 1<<(63-f.layout.deficitBits))
+	m := f.layout()
+	t, _ := m.supply.timeOf(0, 1<<(63-m.deficitBits))
 	return time.Duration(t) + 3*time.Second
 }
 

@@ -3,6 +3,7 @@ package cas
 import (
 	"math"
 	"math/bits"
+	"sync/atomic"
 
 	"github.com/seed-181794aa/ratelimit/tb"
 )
@@ -28,6 +29,7 @@ const (
 // layout is a limit in integers, and how a word holds delta and deficit. All cells of a
 // limiter share it. It is immutable.
 type layout struct {
+	limit       tb.Limit
 	supply      supply
 	tokens      uint64 // capacity in tokens
 	capacity    uint64 // capacity in units
@@ -38,6 +40,12 @@ type layout struct {
 	deficitMask uint64
 	maxBlocks   uint64 // 2⁶² units in blocks: more than any delta and deficit
 	end         uint64 // last instant that the clock can reach
+
+	tiered    bool           // the upper bits of a base are a tier
+	firstBase uint64         // the first base of the cells with this layout
+	lastBase  uint64         // the last one, minus firstBase
+	highest   *atomic.Uint64 // no less than the base of any cell: see reach
+	past      []era          // the eras before, oldest first
 }
 
 func newLayout(l tb.Limit) layout {
@@ -46,6 +54,7 @@ func newLayout(l tb.Limit) layout {
 		scale *= 10
 	}
 	m := layout{
+		limit:      l,
 		supply:     newSupply(l, scale),
 		tokens:     uint64(l.Capacity),
 		capacity:   uint64(l.Capacity) * scale,
@@ -56,10 +65,15 @@ func newLayout(l tb.Limit) layout {
 	// need one bit more than the capacity.
 	m.deficitBits = uint8(bits.Len64(2*m.capacity - 1))
 	m.deficitMask = 1<<m.deficitBits - 1
-	m.blockBits = uint8(bits.Len64(m.supply.rate.whole))
-	m.maxBlocks = 1 << (62 - m.blockBits)
-	m.end = firstInstant(l) + math.MaxInt64
+	m.setBlockBits(uint8(bits.Len64(m.supply.rate.whole)))
+	m.end = endOf(firstInstant(l))
+	m.lastBase = math.MaxUint64
 	return m
+}
+
+func (m *layout) setBlockBits(n uint8) {
+	m.blockBits = n
+	m.maxBlocks = 1 << (62 - n)
 }
 
 // pack returns the word of a cell. The delta has the high bits, next to the seal, because only
@@ -81,33 +95,34 @@ func isSealed(word uint64) bool { return word >= sealBit }
 // impossible returns a cost that no bucket can ever pay.
 func (m *layout) impossible() uint64 { return m.capacity + 1 }
 
-// unitsOf returns n tokens in units, or more than the capacity if n is above it.
-func (m *layout) unitsOf(n int) (uint64, error) {
-	switch {
-	case n <= 0:
-		return 0, tb.ErrInvalidCost
-	case uint64(n) > m.tokens:
-		return m.impossible(), nil
+// unitsOf returns n tokens in units, or more than the capacity if n is above it. n is positive.
+func (m *layout) unitsOf(n int) uint64 {
+	if uint64(n) > m.tokens {
+		return m.impossible()
 	}
-	return uint64(n) * m.scale, nil
+	return uint64(n) * m.scale
 }
 
 // unitsOfCost returns cost in units, rounded up, or more than the capacity if cost is above it.
-// The result is the least number of units whose float64 in tokens is not below cost. So 0.1 is
-// exactly a tenth, although its binary fraction is a little more.
 func (m *layout) unitsOfCost(cost float64) (uint64, error) {
-	scale := float64(m.scale)
 	switch {
 	case !(cost > 0) || math.IsInf(cost, 1): // NaN is not above 0
 		return 0, tb.ErrInvalidCost
 	case cost > float64(m.tokens):
 		return m.impossible(), nil
 	}
-	units := math.Floor(cost * scale)
-	if units/scale < cost {
+	return m.roundUp(cost), nil
+}
+
+// roundUp returns the least number of units whose float64 in tokens is not below tokens. So 0.1 is
+// exactly a tenth, although its binary fraction is a little more.
+func (m *layout) roundUp(tokens float64) uint64 {
+	scale := float64(m.scale)
+	units := math.Floor(tokens * scale)
+	if units/scale < tokens {
 		units++
 	}
-	return uint64(units), nil
+	return uint64(units)
 }
 
 // tokensIn returns the whole tokens in a number of units below 2³². The product is too large
@@ -116,3 +131,6 @@ func (m *layout) tokensIn(units uint64) int {
 	hi, _ := bits.Mul64(units<<1, m.scaleRecip)
 	return int(hi)
 }
+
+// owns reports whether a cell with the given base has this layout.
+func (m *layout) owns(base uint64) bool { return base-m.firstBase <= m.lastBase }

@@ -19,10 +19,11 @@ const idleTime = uint64(time.Minute)
 // part of a call on several buckets. Peek and Level take nothing. Reset, Len and Stats are for
 // operators.
 type Limiter[K comparable] struct {
-	layout  layout
+	limits  limits
 	clock   clock
 	table   lru.Map[K, cell]
 	evictor *evictor
+	tierOf  func(K) int // nil if there are no tiers
 }
 
 // TokenBucket is a limiter with string keys.
@@ -58,8 +59,9 @@ func New[K comparable](limit tb.Limit, opts ...tb.Option) (*Limiter[K], error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Limiter[K]{layout: newLayout(limit), clock: newClock(s.Now, limit)}
-	l.evictor = &evictor{layout: &l.layout}
+	l := &Limiter[K]{clock: newClock(s.Now, limit)}
+	l.limits.init(limit, l.clock.firstInstant)
+	l.evictor = &evictor{limits: &l.limits}
 	l.table.Init(s.MaxKeys, s.Overflow == tb.RefuseNew, l.evictor)
 	return l, nil
 }
@@ -69,22 +71,21 @@ func (l *Limiter[K]) Allow(_ context.Context, key K) (tb.Decision, error) {
 	// This is take, inlined by hand: a call would add 1.5 ns.
 	t := l.clock.read()
 	c := l.table.Load(key)
-	if c != nil {
-		if d, _, verdict := c.take(&l.layout, t, l.layout.scale); verdict == decided {
+	m := l.limits.one.Load()
+	if c != nil && m != nil {
+		if d, ok := c.take(m, t, m.scale); ok {
 			return d, nil
 		}
 	}
-	d, _, err := l.takeSlow(c, t, key, l.layout.scale)
-	return d, err
+	return l.takeSlow(c, t, key, 1)
 }
 
 // AllowN takes n tokens, or none. It returns tb.ErrInvalidCost if n is not positive.
 func (l *Limiter[K]) AllowN(_ context.Context, key K, n int) (tb.Decision, error) {
-	cost, err := l.layout.unitsOf(n)
-	if err != nil {
-		return tb.Decision{}, err
+	if n <= 0 {
+		return tb.Decision{}, tb.ErrInvalidCost
 	}
-	return l.take(l.clock.read(), key, cost)
+	return l.take(l.clock.read(), key, n)
 }
 
 // AllowCost takes a decimal number of tokens, or none. It rounds the cost up to units of 10⁻⁶
@@ -92,21 +93,21 @@ func (l *Limiter[K]) AllowN(_ context.Context, key K, n int) (tb.Decision, error
 // exactly a tenth for capacities up to 8,388,607. It returns tb.ErrInvalidCost if cost is zero,
 // negative, NaN or infinite.
 func (l *Limiter[K]) AllowCost(_ context.Context, key K, cost float64) (tb.Decision, error) {
-	units, err := l.layout.unitsOfCost(cost)
-	if err != nil {
+	if _, err := l.layoutOf(key).unitsOfCost(cost); err != nil {
 		return tb.Decision{}, err
 	}
-	return l.take(l.clock.read(), key, units)
+	t := l.clock.read()
+	o, err := spend(place[K]{l, key}, l.table.Load(key), t, terms{amount: amount{tokens: cost}})
+	return o.Decision, err
 }
 
 // AllowAt is AllowN for a caller that has already read the clock. t must be a reading of the
 // limiter's clock: time.Now(), unless WithClock sets another.
 func (l *Limiter[K]) AllowAt(t time.Time, key K, n int) (tb.Decision, error) {
-	cost, err := l.layout.unitsOf(n)
-	if err != nil {
-		return tb.Decision{}, err
+	if n <= 0 {
+		return tb.Decision{}, tb.ErrInvalidCost
 	}
-	return l.take(l.clock.instant(t), key, cost)
+	return l.take(l.clock.instant(t), key, n)
 }
 
 // Peek returns the decision that Allow would return now. It takes nothing, adds no key and waits
@@ -114,7 +115,7 @@ func (l *Limiter[K]) AllowAt(t time.Time, key K, n int) (tb.Decision, error) {
 // a new key by the least stamp that the table last published. Then Allow may refuse the key
 // although Peek does not, or for longer.
 func (l *Limiter[K]) Peek(_ context.Context, key K) (tb.Decision, error) {
-	d, _, err := l.peek(l.clock.read(), key, l.layout.scale)
+	d, _, err := l.check(l.clock.read(), key, &terms{amount: amount{tokens: 1}})
 	return d, err
 }
 
@@ -137,140 +138,43 @@ func (l *Limiter[K]) Len() int { return l.table.Len() }
 func (l *Limiter[K]) Stats() tb.Stats {
 	var s tb.Stats
 	l.table.Pause(func(keys int) { s = l.evictor.stats(keys) })
+	l.limits.addTo(&s)
 	return s
 }
 
-// take decides a call of the given cost in units at t.
-func (l *Limiter[K]) take(t uint64, key K, cost uint64) (tb.Decision, error) {
+// take takes n tokens at t.
+func (l *Limiter[K]) take(t uint64, key K, n int) (tb.Decision, error) {
 	c := l.table.Load(key)
-	if c != nil {
-		if d, _, verdict := c.take(&l.layout, t, cost); verdict == decided {
+	m := l.limits.one.Load()
+	if c != nil && m != nil {
+		if d, ok := c.take(m, t, m.unitsOf(n)); ok {
 			return d, nil
 		}
 	}
-	d, _, err := l.takeSlow(c, t, key, cost)
-	return d, err
+	return l.takeSlow(c, t, key, n)
 }
 
-// receipt is the cell that a grant charged, and the word that the grant stored. Undo needs both.
-type receipt struct {
-	cell *cell
-	word uint64
-}
-
-// takeSlow decides a call on any state of the key: not in the table (c is nil), or in a cell c
-// that may be sealed or evicted. Each turn of the loop decides, or finds that another goroutine
-// has replaced the cell or inserted the key.
-func (l *Limiter[K]) takeSlow(
-	c *cell, t uint64, key K, cost uint64,
-) (tb.Decision, receipt, error) {
-	for ; ; c = l.table.Load(key) {
-		if c != nil {
-			d, word, verdict := c.take(&l.layout, t, cost)
-			if verdict == decided {
-				return d, receipt{c, word}, nil
-			}
-			if verdict == mustMove {
-				if d, r, ok := l.move(key, c, t, cost); ok {
-					return d, r, nil
-				}
-				continue
-			}
-			// c is gone. The insert waits for the goroutine that evicts it.
-		}
-		if d, r, done, err := l.insert(key, t, cost); done {
-			return d, r, err
-		}
-	}
-}
-
-// move grants a call on c, whose delta ran out: it replaces c with a successor that is
-// charged with the cost. ok is false if another goroutine replaced c first.
-func (l *Limiter[K]) move(
-	key K, c *cell, t, cost uint64,
-) (d tb.Decision, r receipt, ok bool) {
-	base, word, d := c.successor(&l.layout, t, cost)
-	next := l.table.Replace(key, c, func(next *cell) { next.init(base, word) })
-	return d, receipt{next, word}, next != nil
-}
-
-// insert decides a call on a key that is not in the table. done is false if another goroutine has
-// inserted the key meanwhile.
-func (l *Limiter[K]) insert(
-	key K, t uint64, cost uint64,
-) (d tb.Decision, r receipt, done bool, err error) {
-	if isNaN(key) {
-		return d, r, true, tb.ErrInvalidKey
-	}
-	if cost > l.layout.capacity {
-		return l.layout.fullDecision(cost), r, true, nil
-	}
-	c, until, outcome := l.table.Insert(key, t, t-min(t, idleTime), func(c *cell) {
-		base, word := l.evictor.start(t, cost)
-		c.init(base, word)
-		r.word = word
-	})
-	r.cell = c
-	switch outcome {
-	case lru.Found:
-		return d, r, false, nil
-	case lru.Refused:
-		l.evictor.refused.Add(1)
-		return tb.Decision{RetryAfter: l.layout.wait(t, until)}, r, true, nil
-	}
-	return l.layout.fullDecision(cost), r, true, nil
-}
-
-// peek returns what take would decide, and the key's cell if there is one.
-func (l *Limiter[K]) peek(t uint64, key K, cost uint64) (tb.Decision, *cell, error) {
-	c, word, refused, err := l.lookUp(t, key)
-	switch {
-	case err != nil:
-		return tb.Decision{}, nil, err
-	case c != nil:
-		return c.peek(&l.layout, word, t, cost), c, nil
-	case refused > 0 && cost <= l.layout.capacity:
-		return tb.Decision{RetryAfter: refused}, nil, nil
-	}
-	return l.layout.fullDecision(cost), nil, nil
-}
-
-func (l *Limiter[K]) level(t uint64, key K) (tb.Level, error) {
-	c, word, refused, err := l.lookUp(t, key)
-	switch {
-	case err != nil:
-		return tb.Level{}, err
-	case c != nil:
-		return c.level(&l.layout, word, t), nil
-	case refused > 0:
-		return tb.Level{NextToken: refused, Full: refused}, nil
-	}
-	return tb.Level{Tokens: float64(l.layout.tokens)}, nil
-}
-
-// lookUp returns key's cell and its word. If the key is not in the table, it returns a nil
-// cell, and how long the table would refuse the key, or 0.
-func (l *Limiter[K]) lookUp(
-	t uint64, key K,
-) (c *cell, word uint64, refused time.Duration, err error) {
-	if isNaN(key) {
-		return nil, 0, 0, tb.ErrInvalidKey
-	}
-	for {
-		c = l.table.Load(key)
-		if c != nil {
-			if word = c.word.Load(); word != evicted {
-				return c, word, 0, nil
+// takeSlow is take for a key in any state, with or without tiers. c is what a look-up of key has
+// returned.
+func (l *Limiter[K]) takeSlow(c *cell, t uint64, key K, n int) (tb.Decision, error) {
+	if l.tierOf != nil && c != nil {
+		if m := l.layoutOf(key); m.owns(c.base) {
+			if d, ok := c.take(m, t, m.unitsOf(n)); ok {
+				return d, nil
 			}
 		}
-		until, full := l.table.Refuses(t)
-		if !full {
-			return nil, 0, 0, nil
-		}
-		if l.table.Load(key) == c { // still absent: the key itself did not fill the table
-			return nil, 0, l.layout.wait(t, until), nil
-		}
 	}
+	o, err := spend(place[K]{l, key}, c, t, terms{amount: amount{tokens: float64(n)}})
+	return o.Decision, err
+}
+
+// layoutOf returns the layout of key's bucket. A cell that was loaded before does not have a layout
+// that came later.
+func (l *Limiter[K]) layoutOf(key K) *layout {
+	if m := l.limits.one.Load(); m != nil {
+		return m
+	}
+	return l.limits.tiers[l.tierOf(key)].Load()
 }
 
 // isNaN reports whether key is a NaN or contains one. No table would find such a key again.

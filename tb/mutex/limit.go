@@ -13,65 +13,91 @@ import (
 // limit is a tb.Limit in units. A token is a power of ten of units: the least with which a unit
 // is at most the quantum.
 type limit struct {
-	capacity     int64 // units
-	scale        int64 // units in a token
-	tokens       uint64
-	per          uint64 // nanoseconds
-	firstInstant uint64 // instant of the first reading: whole periods, below 2⁶³ ns
+	tb.Limit
+	capacity int64 // units
+	scale    int64 // units in a token
+	tokens   uint64
+	per      uint64 // nanoseconds
+
+	// The supply clock shows start at the instant from, and stands still before.
+	from  uint64
+	start wide
+	end   uint64 // the last instant that the clock can reach
+
+	era       int // the number of eras before
+	blockBits int // tb/cas begins a new era too if a rate of more units a nanosecond needs more
 }
 
-func newLimit(l tb.Limit) limit {
+func newLimit(l tb.Limit, end uint64) limit {
 	scale := int64(1)
 	for scale < 1_000_000 && int64(l.Capacity)*scale < 1<<23 {
 		scale *= 10
 	}
-	per := uint64(l.Per)
-	return limit{int64(l.Capacity) * scale, scale, uint64(l.Tokens), per, math.MaxInt64 / per * per}
+	m := limit{
+		Limit: l, capacity: int64(l.Capacity) * scale, scale: scale,
+		tokens: uint64(l.Tokens), per: uint64(l.Per), end: end,
+	}
+	m.blockBits = bits.Len64(m.wholeRate())
+	return m
 }
 
-// unitsOf returns n tokens in units, or more than the capacity.
-func (l *limit) unitsOf(n int) (int64, error) {
+// wholeRate returns the whole units that are supplied in a nanosecond.
+func (l *limit) wholeRate() uint64 {
+	whole, _ := product(l.tokens, uint64(l.scale)).over(l.per)
+	return whole
+}
+
+// unitsOfCost returns a positive cost in units, or more than the capacity. It rounds up the decimal
+// number with the fewest digits that parses as cost.
+func (l *limit) unitsOfCost(cost float64) int64 {
 	switch {
-	case n <= 0:
-		return 0, tb.ErrInvalidCost
-	case int64(n) > l.capacity/l.scale:
-		return l.capacity + 1, nil
+	case cost > float64(l.Capacity):
+		return l.capacity + 1
+	case cost == math.Trunc(cost):
+		return int64(cost) * l.scale
 	}
-	return int64(n) * l.scale, nil
+	return min(l.roundUp(cost), l.capacity+1)
 }
 
-// unitsOfCost returns a cost in units, or more than the capacity. It rounds up the decimal number
-// with the fewest digits that parses as cost.
-func (l *limit) unitsOfCost(cost float64) (int64, error) {
-	if math.IsNaN(cost) || math.IsInf(cost, 0) || cost <= 0 {
-		return 0, tb.ErrInvalidCost
-	}
-	r, _ := new(big.Rat).SetString(strconv.FormatFloat(cost, 'g', -1, 64))
+// roundUp returns a number of tokens in units, at most mostSettled.
+func (l *limit) roundUp(tokens float64) int64 {
+	r, _ := new(big.Rat).SetString(strconv.FormatFloat(tokens, 'g', -1, 64))
 	r.Mul(r, big.NewRat(l.scale, 1))
 	units := new(big.Int).Add(r.Num(), r.Denom())
 	units.Sub(units, big.NewInt(1)).Quo(units, r.Denom())
-	if units.Cmp(big.NewInt(l.capacity)) > 0 {
-		return l.capacity + 1, nil
+	if units.Cmp(big.NewInt(mostSettled)) > 0 {
+		return mostSettled
 	}
-	return units.Int64(), nil
+	return units.Int64()
 }
 
-// refusal returns the decision of a call at now on a bucket that has too few tokens at since.
-func (l *limit) refusal(tokens int64, since, now uint64, cost int64) tb.Decision {
+// refusal returns the decision of a call at now that lacks the given units. The bucket has tokens
+// since the given time.
+func (l *limit) refusal(tokens int64, since wide, now uint64, cost int64) tb.Decision {
 	d := tb.Decision{RetryAfter: tb.Never, Remaining: int(tokens / l.scale)}
 	if cost <= l.capacity {
-		d.RetryAfter = l.wait(now, l.timeOf(l.supply(since).plus(uint64(cost-tokens))))
+		d.RetryAfter = l.waitFor(now, since.plus(uint64(cost-tokens)))
 	}
 	return d
 }
 
-// level returns how full a bucket is at now that has the given tokens at since.
-func (l *limit) level(tokens int64, since, now uint64) tb.Level {
+// level returns how full a bucket is at now that has the given tokens since the given time.
+func (l *limit) level(b *state, now uint64) tb.Level {
+	tokens, since := l.refilled(b, now)
+	if b.inDebt && since == b.time {
+		if ahead := since.minus(l.supply(now)); ahead != (wide{}) {
+			return tb.Level{
+				Tokens:    -float64(ahead.lo) / float64(l.scale),
+				NextToken: l.waitFor(now, since.plus(uint64(l.scale))),
+				Full:      l.waitFor(now, since.plus(uint64(l.capacity))),
+			}
+		}
+	}
 	supplied := func(units int64) time.Duration {
 		if tokens == l.capacity {
 			return 0
 		}
-		return l.wait(now, l.timeOf(l.supply(since).plus(uint64(units))))
+		return l.waitFor(now, since.plus(uint64(units)))
 	}
 	return tb.Level{
 		Tokens:    float64(tokens) / float64(l.scale),
@@ -80,27 +106,35 @@ func (l *limit) level(tokens int64, since, now uint64) tb.Level {
 	}
 }
 
+// waitFor returns the time from now until the supply clock shows x.
+func (l *limit) waitFor(now uint64, x wide) time.Duration { return l.wait(now, l.timeOf(x)) }
+
 // wait returns the time from now to then, or tb.Never if that is beyond the clock.
 func (l *limit) wait(now, then uint64) time.Duration {
-	if then > l.firstInstant+math.MaxInt64 {
+	if then > l.end {
 		return tb.Never
 	}
 	return time.Duration(min(then-now, math.MaxInt64))
 }
 
-// supply returns the units that the rate supplies in the first t nanoseconds. It divides twice:
-// for whole tokens, and for the units in the rest.
+// supply returns the units that have been supplied by instant t. It divides twice: for whole
+// tokens, and for the units in the rest.
 func (l *limit) supply(t uint64) wide {
-	tokens, rest := product(t, l.tokens).over(l.per)
+	tokens, rest := product(t-min(t, l.from), l.tokens).over(l.per)
 	units, _ := product(rest, uint64(l.scale)).over(l.per)
-	return product(tokens, uint64(l.scale)).plus(units)
+	return product(tokens, uint64(l.scale)).plus(units).add(l.start)
 }
 
-// timeOf returns the first t at which supply(t) is at least x, or the last instant. That is
-// x·per / (tokens·scale), rounded up. In steps that fit, with x = w tokens and u units:
+// timeOf returns the first t from l.from on at which supply(t) is at least x, or the last instant.
+// That is, after l.from, x·per / (tokens·scale), rounded up, for x units after l.start. In steps
+// that fit, with x = w tokens and u units:
 //
 //	(w·per + ⌈u·per/scale⌉) / tokens, rounded up
 func (l *limit) timeOf(x wide) uint64 {
+	if x.less(l.start) {
+		return l.from
+	}
+	x = x.minus(l.start)
 	scale := uint64(l.scale)
 	if x.hi >= scale {
 		return math.MaxUint64
@@ -112,7 +146,10 @@ func (l *limit) timeOf(x wide) uint64 {
 		return math.MaxUint64
 	}
 	t, _ := sum.over(l.tokens)
-	return t
+	if t > math.MaxUint64-l.from {
+		return math.MaxUint64
+	}
+	return l.from + t
 }
 
 // wide is an integer of 128 bits.
@@ -130,6 +167,13 @@ func (x wide) plus(n uint64) wide {
 	lo, carry := bits.Add64(x.lo, n, 0)
 	return wide{x.hi + carry, lo}
 }
+
+func (x wide) add(y wide) wide {
+	lo, carry := bits.Add64(x.lo, y.lo, 0)
+	return wide{x.hi + y.hi + carry, lo}
+}
+
+func (x wide) less(y wide) bool { return x.hi < y.hi || x.hi == y.hi && x.lo < y.lo }
 
 func (x wide) minus(y wide) wide {
 	lo, borrow := bits.Sub64(x.lo, y.lo, 0)

@@ -6,6 +6,7 @@ package mutex
 
 import (
 	"context"
+	"math"
 	"sync"
 	"time"
 
@@ -23,24 +24,27 @@ const (
 // Limiter is a token bucket for each key of type K. It implements tb.Limiter if K is string. Use
 // New or NewTokenBucket to make one. All methods are safe for concurrent use.
 type Limiter[K comparable] struct {
-	limit    limit
-	settings tb.Settings
-	started  sync.Once
-	start    time.Time // the clock's first reading
+	settings     tb.Settings
+	firstInstant uint64 // instant of the first reading: whole periods, below 2⁶³ ns
+	started      sync.Once
+	start        time.Time // the clock's first reading
+	tierOf       func(K) int
 
 	mu       sync.Mutex
+	tiers    []*tier
 	buckets  map[K]*bucket[K]
 	order    order[K]
 	inserts  uint64
 	earliest uint64 // time before which no new bucket starts
 	stats    tb.Stats
-	forgiven int64 // units
+	forgiven int64 // millionths of a token
+	settled  int64
+	unpaid   int64
 }
 
 // bucket is the state of one key.
 type bucket[K comparable] struct {
-	tokens int64  // units at that time
-	time   uint64 // nanoseconds since the epoch
+	state
 
 	key      K
 	sequence uint64
@@ -80,7 +84,11 @@ func New[K comparable](limit tb.Limit, opts ...tb.Option) (*Limiter[K], error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Limiter[K]{limit: newLimit(limit), settings: s, buckets: make(map[K]*bucket[K])}
+	l := &Limiter[K]{settings: s, buckets: make(map[K]*bucket[K])}
+	per := uint64(limit.Per)
+	l.firstInstant = math.MaxInt64 / per * per
+	l.tierOf = func(K) int { return 0 }
+	l.tiers = []*tier{newTier(newLimit(limit, l.firstInstant+math.MaxInt64))}
 	if s.Now == nil {
 		l.instant(time.Now())
 	}
@@ -89,40 +97,37 @@ func New[K comparable](limit tb.Limit, opts ...tb.Option) (*Limiter[K], error) {
 
 // Allow takes one token of key's bucket. It ignores the context.
 func (l *Limiter[K]) Allow(_ context.Context, key K) (tb.Decision, error) {
-	return l.take(l.read(), key, l.limit.scale, true)
+	return l.take(l.read(), key, 1)
 }
 
 // AllowN takes n tokens, or none. It returns tb.ErrInvalidCost if n is not positive.
 func (l *Limiter[K]) AllowN(_ context.Context, key K, n int) (tb.Decision, error) {
-	cost, err := l.limit.unitsOf(n)
-	if err != nil {
-		return tb.Decision{}, err
+	if n <= 0 {
+		return tb.Decision{}, tb.ErrInvalidCost
 	}
-	return l.take(l.read(), key, cost, true)
+	return l.take(l.read(), key, float64(n))
 }
 
 // AllowCost takes a decimal number of tokens, or none. It rounds the cost up to the resolution of
 // the limiter. It returns tb.ErrInvalidCost if cost is zero, negative, NaN or infinite.
 func (l *Limiter[K]) AllowCost(_ context.Context, key K, cost float64) (tb.Decision, error) {
-	units, err := l.limit.unitsOfCost(cost)
-	if err != nil {
+	if err := checkCost(cost); err != nil {
 		return tb.Decision{}, err
 	}
-	return l.take(l.read(), key, units, true)
+	return l.take(l.read(), key, cost)
 }
 
 // AllowAt is AllowN for a caller that has already read the clock.
 func (l *Limiter[K]) AllowAt(t time.Time, key K, n int) (tb.Decision, error) {
-	cost, err := l.limit.unitsOf(n)
-	if err != nil {
-		return tb.Decision{}, err
+	if n <= 0 {
+		return tb.Decision{}, tb.ErrInvalidCost
 	}
-	return l.take(l.instant(t), key, cost, true)
+	return l.take(l.instant(t), key, float64(n))
 }
 
 // Peek returns the decision that Allow would return now. It takes nothing and adds no key.
 func (l *Limiter[K]) Peek(_ context.Context, key K) (tb.Decision, error) {
-	return l.take(l.read(), key, l.limit.scale, false)
+	return l.check(l.read(), key, &terms{tokens: 1})
 }
 
 // Level returns how full key's bucket is now. It takes nothing and adds no key. A key that is not
@@ -156,15 +161,39 @@ func (l *Limiter[K]) Stats() tb.Stats {
 	defer l.mu.Unlock()
 	s := l.stats
 	s.Keys = len(l.buckets)
-	s.Forgiven = float64(l.forgiven) / float64(l.limit.scale)
+	s.Forgiven = float64(l.forgiven) / millionths
+	s.Settled, s.Unpaid = float64(l.settled)/millionths, float64(l.unpaid)/millionths
 	return s
 }
 
-// take decides a call. Without spend it changes nothing.
-func (l *Limiter[K]) take(now uint64, key K, cost int64, spend bool) (tb.Decision, error) {
+// take takes a number of tokens at now, or none.
+func (l *Limiter[K]) take(now uint64, key K, tokens float64) (tb.Decision, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.decide(now, key, cost, spend)
+	o, err := l.spend(now, key, &terms{tokens: tokens})
+	return o.Decision, err
+}
+
+// check returns the decision that spend would return.
+func (l *Limiter[K]) check(now uint64, key K, want *terms) (tb.Decision, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if isNaN(key) {
+		return tb.Decision{}, tb.ErrInvalidKey
+	}
+	m := l.tier(key).limit()
+	b, ok := l.buckets[key]
+	if !ok {
+		b = &bucket[K]{key: key}
+		if want.units(m) <= m.capacity {
+			if until, ok := l.makeRoom(now, false); !ok {
+				return tb.Decision{RetryAfter: m.wait(now, until)}, nil
+			}
+		}
+		b.state = m.first(now)
+	}
+	o, _ := m.charge(l.seen(b, now), now, want)
+	return o.Decision, nil
 }
 
 func (l *Limiter[K]) level(now uint64, key K) (tb.Level, error) {
@@ -173,41 +202,45 @@ func (l *Limiter[K]) level(now uint64, key K) (tb.Level, error) {
 	if isNaN(key) {
 		return tb.Level{}, tb.ErrInvalidKey
 	}
+	m := l.tier(key).limit()
 	b, ok := l.buckets[key]
 	if !ok {
-		b = &bucket[K]{key: key, tokens: l.limit.capacity, time: now}
-		if until, ok := l.makeRoom(b, now, false); !ok {
-			wait := l.limit.wait(now, until)
+		b = &bucket[K]{key: key}
+		if until, ok := l.makeRoom(now, false); !ok {
+			wait := m.wait(now, until)
 			return tb.Level{NextToken: wait, Full: wait}, nil
 		}
+		b.state = m.first(now)
 	}
-	tokens, since := l.refilled(b, now)
-	return l.limit.level(tokens, since, now), nil
+	return m.level(l.seen(b, now), now), nil
 }
 
-// decide is take with the lock held.
-func (l *Limiter[K]) decide(now uint64, key K, cost int64, spend bool) (tb.Decision, error) {
+// spend decides a call at now. The lock is held.
+func (l *Limiter[K]) spend(now uint64, key K, want *terms) (outcome[K], error) {
 	if isNaN(key) {
-		return tb.Decision{}, tb.ErrInvalidKey
+		return outcome[K]{}, tb.ErrInvalidKey
 	}
+	m := l.tier(key).limit()
 	b, ok := l.buckets[key]
 	if !ok {
-		b = &bucket[K]{key: key, tokens: l.limit.capacity, time: now}
-		if cost <= l.limit.capacity {
-			if until, ok := l.makeRoom(b, now, spend); !ok {
-				return tb.Decision{RetryAfter: l.limit.wait(now, until)}, nil
+		b = &bucket[K]{key: key}
+		if want.units(m) <= m.capacity || want.rest {
+			if until, ok := l.makeRoom(now, true); !ok {
+				wait := m.wait(now, until)
+				return outcome[K]{Decision: tb.Decision{RetryAfter: wait}, delay: wait}, nil
 			}
 		}
+		b.state = m.first(max(now, l.earliest))
 	}
-	tokens, since := l.refilled(b, now)
-	if tokens < cost {
-		return l.limit.refusal(tokens, since, now, cost), nil
-	}
-	if spend {
-		b.tokens, b.time = tokens-cost, since
+	before := l.seen(b, now)
+	c, after := m.charge(before, now, want)
+	o := outcome[K]{Decision: c.Decision, delay: c.delay, charged: c.charged}
+	if c.Allowed {
+		b.state = after
+		o.bucket, o.before, o.after = b, *before, after
 		l.rank(b)
 	}
-	return tb.Decision{Allowed: true, Remaining: int((tokens - cost) / l.limit.scale)}, nil
+	return o, nil
 }
 
 // isNaN reports whether key is a NaN or contains one: no map would find it again.
@@ -215,20 +248,10 @@ func isNaN[K comparable](key K) bool {
 	return key != key //nolint:gocritic // only a NaN differs from itself
 }
 
-// refilled returns the tokens of b, and the time since which it has them: now, or b's own time if
-// that is later.
-func (l *Limiter[K]) refilled(b *bucket[K], now uint64) (tokens int64, since uint64) {
-	if now <= b.time {
-		return b.tokens, b.time
-	}
-	gain := l.limit.supply(now).minus(l.limit.supply(b.time))
-	return min(l.limit.capacity, b.tokens+gain.clamp(l.limit.capacity)), now
-}
-
 // read returns the instant of the limiter's clock.
 func (l *Limiter[K]) read() uint64 {
 	if l.settings.Now == nil {
-		return l.limit.firstInstant + uint64(time.Since(l.start))
+		return l.firstInstant + uint64(time.Since(l.start))
 	}
 	return l.instant(l.settings.Now())
 }
@@ -237,5 +260,5 @@ func (l *Limiter[K]) read() uint64 {
 // limit.firstInstant.
 func (l *Limiter[K]) instant(t time.Time) uint64 {
 	l.started.Do(func() { l.start = t })
-	return l.limit.firstInstant + uint64(max(int64(t.Sub(l.start)), -int64(l.limit.firstInstant)))
+	return l.firstInstant + uint64(max(int64(t.Sub(l.start)), -int64(l.firstInstant)))
 }

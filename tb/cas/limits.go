@@ -1,0 +1,141 @@
+package cas
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// tierBits is the width of a tier in the base of a cell.
+const tierBits = 16
+
+// limits are the limits of a limiter: one for all keys, or one for each tier. SetLimit installs
+// another layout. A layout that has the capacity of the one before has its cells too, because its
+// supply clock goes on where the other one stopped. With another capacity an era of the limit ends:
+// the new layout begins a range of bases that no cell of the limiter has yet, and a cell of an
+// ended era moves at its next grant.
+type limits struct {
+	one   atomic.Pointer[layout]   // nil if there are tiers
+	tiers []atomic.Pointer[layout] // by tier, which is the upper bits of a base
+	first layout                   // the layout that one begins with
+	end   uint64                   // the last instant that the clock can reach
+
+	setting sync.Mutex // of SetLimit
+
+	reservations, cancellations atomic.Uint64
+	settled, unpaid             atomic.Uint64 // millionths of a token
+}
+
+// era is the last layout of an ended era, and the instant at which the era ended.
+type era struct {
+	layout *layout
+	end    uint64
+}
+
+// init makes limit the limit of all keys.
+func (s *limits) init(limit tb.Limit, firstInstant uint64) {
+	s.end = endOf(firstInstant)
+	s.first = newLayout(limit)
+	s.first.lastBase = ^uint64(0)
+	s.first.highest = new(atomic.Uint64)
+	s.one.Store(&s.first)
+}
+
+// slot returns where the layout of a tier is, or the one layout.
+func (s *limits) slot(base uint64) *atomic.Pointer[layout] {
+	if s.tiers == nil {
+		return &s.one
+	}
+	return &s.tiers[tierOf(base)]
+}
+
+// owner returns the layout of the cells with the given base, or nil if it is forgotten.
+func (s *limits) owner(base uint64) *layout {
+	m := s.slot(base).Load()
+	if m.owns(base) {
+		return m
+	}
+	if i := m.ended(base); i >= 0 {
+		return m.past[i].layout
+	}
+	return nil
+}
+
+// ended returns the index in past of the era that has the base, or -1 if it is forgotten.
+func (m *layout) ended(base uint64) int {
+	i := len(m.past) - 1
+	for i >= 0 && base < m.past[i].layout.firstBase {
+		i--
+	}
+	return i
+}
+
+// view returns the base and the word that a cell would have if m were its layout. The layout of
+// the cell is not later than m. A cell of another tier gets what its own tier has supplied by t.
+func (s *limits) view(m *layout, base, word, t uint64) (uint64, uint64) {
+	if m.owns(base) {
+		return base, word
+	}
+	own := m
+	if s.tiers != nil && tierOf(base) != tierOf(m.firstBase) {
+		own = s.tiers[tierOf(base)].Load()
+	}
+	b := own.balanceSince(base, word)
+	if own != m {
+		b = m.inherit(own, b, t)
+	}
+	return m.cellOf(b, t)
+}
+
+// ownView returns the layout of a cell's tier, and the base and the word of the cell in it.
+func (s *limits) ownView(base, word uint64) (m *layout, _, _ uint64) {
+	m = s.slot(base).Load()
+	if m.owns(base) {
+		return m, base, word
+	}
+	base, word = m.cellOf(m.balanceSince(base, word), m.supply.from)
+	return m, base, word
+}
+
+// balanceSince returns the balance in m of a cell of m or of an era before m.
+func (m *layout) balanceSince(base, word uint64) balance {
+	if m.owns(base) {
+		return m.balanceOf(base, word)
+	}
+	i := m.ended(base)
+	if i < 0 { // so long ago that the bucket has been full since
+		return balance{position: m.positionAt(m.supply.from)}
+	}
+	b := m.past[i].layout.balanceOf(base, word)
+	for ; i < len(m.past); i++ {
+		b = m.heir(i).inherit(m.past[i].layout, b, m.past[i].end)
+	}
+	return b
+}
+
+// heir returns the layout that took the place of the one of m.past[i].
+func (m *layout) heir(i int) *layout {
+	if i+1 < len(m.past) {
+		return m.past[i+1].layout
+	}
+	return m
+}
+
+func tierOf(base uint64) int { return int(base >> (64 - tierBits)) }
+
+// setLimit makes l the limit of a tier, or of all keys.
+func (s *limits) setLimit(slot *atomic.Pointer[layout], l tb.Limit, c *clock) error {
+	if err := l.Validate(); err != nil {
+		return err
+	}
+	s.setting.Lock()
+	defer s.setting.Unlock()
+	m := slot.Load()
+	next, err := m.change(l, max(c.read(), m.supply.from))
+	if err != nil {
+		return err
+	}
+	slot.Store(next)
+	return nil
+}

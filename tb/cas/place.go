@@ -1,0 +1,107 @@
+package cas
+
+import (
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/lru"
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// place is a key's place in the table of a limiter. It is the home of the key's bucket.
+type place[K comparable] struct {
+	*Limiter[K]
+	key K
+}
+
+func (p place[K]) load() *cell     { return p.table.Load(p.key) }
+func (p place[K]) layout() *layout { return p.layoutOf(p.key) }
+func (p place[K]) shared() *limits { return &p.limits }
+func (p place[K]) now() uint64     { return p.clock.read() }
+
+func (p place[K]) replace(old *cell, m *layout, base, word uint64) *cell {
+	m.reach(base)
+	return p.table.Replace(p.key, old, func(next *cell) { next.init(base, word) })
+}
+
+// insert decides a call on a key that is not in the table.
+func (p place[K]) insert(m *layout, t uint64, want terms) (o outcome, done bool, err error) {
+	if isNaN(p.key) {
+		return o, true, tb.ErrInvalidKey
+	}
+	cost := want.in(m)
+	if cost > m.capacity && !want.rest {
+		return outcome{Decision: m.fullDecision(cost), delay: tb.Never}, true, nil
+	}
+	var s sum
+	var word uint64
+	c, until, result := p.table.Insert(p.key, t, t-min(t, idleTime), func(c *cell) {
+		s, word = m.first(max(t, p.evictor.earliest), &want)
+		m.reach(s.base)
+		c.init(s.base, word)
+	})
+	switch result {
+	case lru.Found:
+		return o, false, nil
+	case lru.Refused:
+		p.evictor.refused.Add(1)
+		wait := m.wait(t, until)
+		return outcome{Decision: tb.Decision{RetryAfter: wait}, delay: wait}, true, nil
+	}
+	return s.grant(m, receipt{c, evicted, word}), true, nil
+}
+
+// check returns what spend would decide, and the key's cell if there is one.
+func (l *Limiter[K]) check(t uint64, key K, want *terms) (tb.Decision, *cell, error) {
+	c, m, base, word, refused, err := l.lookUp(t, key)
+	if err != nil {
+		return tb.Decision{}, nil, err
+	}
+	switch cost := want.in(m); {
+	case c != nil:
+		return m.check(base, word, t, want), c, nil
+	case refused > 0 && cost <= m.capacity:
+		return tb.Decision{RetryAfter: refused}, nil, nil
+	default:
+		return m.fullDecision(cost), nil, nil
+	}
+}
+
+func (l *Limiter[K]) level(t uint64, key K) (tb.Level, error) {
+	c, m, base, word, refused, err := l.lookUp(t, key)
+	switch {
+	case err != nil:
+		return tb.Level{}, err
+	case c != nil:
+		return m.level(base, word, t), nil
+	case refused > 0:
+		return tb.Level{NextToken: refused, Full: refused}, nil
+	}
+	return tb.Level{Tokens: float64(m.tokens)}, nil
+}
+
+// lookUp returns key's cell, its layout, and its base and word in that layout. If the key is not in
+// the table, it returns a nil cell, and how long the table would refuse the key, or 0.
+func (l *Limiter[K]) lookUp(
+	t uint64, key K,
+) (c *cell, m *layout, base, word uint64, refused time.Duration, err error) {
+	if isNaN(key) {
+		return nil, nil, 0, 0, 0, tb.ErrInvalidKey
+	}
+	for {
+		c = l.table.Load(key)
+		m = l.layoutOf(key)
+		if c != nil {
+			if word = c.word.Load(); word != evicted {
+				base, word = l.limits.view(m, c.base, word, t)
+				return c, m, base, word, 0, nil
+			}
+		}
+		until, full := l.table.Refuses(t)
+		if !full {
+			return nil, m, 0, 0, 0, nil
+		}
+		if l.table.Load(key) == c { // still absent: the key itself did not fill the table
+			return nil, m, 0, 0, m.wait(t, until), nil
+		}
+	}
+}

@@ -1,0 +1,161 @@
+package cas
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/internal/sleep"
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// Reserve takes a decimal number of tokens now, and returns when they may be used. It may put the
+// bucket into debt by one capacity. More is refused: the reservation is then not Allowed. Of two
+// reservations on one key, the one that takes its tokens first may use them first. Reserve ignores
+// the context. It returns tb.ErrInvalidCost as AllowCost does. It allocates the reservation.
+func (l *Limiter[K]) Reserve(_ context.Context, key K, cost float64) (tb.Reservation, error) {
+	return reserve(place[K]{l, key}, cost)
+}
+
+// Wait takes n tokens and sleeps until they may be used. It takes nothing and returns an error at
+// once if n is not positive (tb.ErrInvalidCost), if the context has ended (its error), or if Wait
+// cannot wait (a *tb.WaitError): the deadline of the context is too near, n is above the capacity,
+// or the calls that wait for key's tokens would put its bucket into debt by more than 2,147
+// tokens or two capacities, whichever is more. If the context ends while it sleeps, Wait
+// cancels the reservation and returns the error of the context. Callers are served in the order in
+// which they take their tokens.
+//
+// Wait starts no goroutine. It sleeps by the monotonic clock of the process, also if WithClock
+// sets another clock.
+func (l *Limiter[K]) Wait(ctx context.Context, key K, n int) error {
+	return wait(ctx, place[K]{l, key}, n)
+}
+
+// Reserve is Limiter.Reserve for the bucket.
+func (b *Bucket) Reserve(_ context.Context, cost float64) (tb.Reservation, error) {
+	return reserve(b, cost)
+}
+
+// Wait is Limiter.Wait for the bucket.
+func (b *Bucket) Wait(ctx context.Context, n int) error { return wait(ctx, b, n) }
+
+// reservation implements tb.Held.
+type reservation[H home] struct {
+	home    H
+	amount  amount
+	usable  uint64 // instant
+	receipt receipt
+	ended   atomic.Bool
+}
+
+func reserve[H home](h H, cost float64) (tb.Reservation, error) {
+	if _, err := h.layout().unitsOfCost(cost); err != nil {
+		return tb.Reservation{}, err
+	}
+	t := h.now()
+	want := terms{amount: amount{tokens: cost}, debt: oneCapacity, within: tb.Never}
+	o, err := spend(h, h.load(), t, want)
+	if err != nil || !o.Allowed {
+		return tb.NewReservation(o.Decision, 0, nil), err
+	}
+	h.shared().reservations.Add(1)
+	r := &reservation[H]{
+		home: h, amount: want.amount, usable: t + uint64(o.delay), receipt: o.receipt,
+	}
+	return tb.NewReservation(o.Decision, o.delay, r), nil
+}
+
+func wait[H home](ctx context.Context, h H, n int) error {
+	if n <= 0 {
+		return tb.ErrInvalidCost
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	within := tb.Never
+	if deadline, ok := ctx.Deadline(); ok {
+		within = time.Until(deadline)
+	}
+	t := h.now()
+	want := terms{amount: amount{tokens: float64(n)}, debt: deepest, within: within}
+	o, err := spend(h, h.load(), t, want)
+	switch {
+	case err != nil:
+		return err
+	case !o.Allowed:
+		return &tb.WaitError{Wait: o.delay, Deadline: o.delay > within && o.delay < tb.Never}
+	}
+	h.shared().reservations.Add(1)
+	if err := sleep.For(ctx, o.delay); err != nil {
+		cancel(h, o.receipt, want.amount, t+uint64(o.delay))
+		return err
+	}
+	return nil
+}
+
+// Cancel implements tb.Held.
+func (r *reservation[H]) Cancel() {
+	if r.ended.CompareAndSwap(false, true) {
+		cancel(r.home, r.receipt, r.amount, r.usable)
+	}
+}
+
+// Settle implements tb.Held.
+func (r *reservation[H]) Settle(actual float64) error {
+	if err := checkActual(actual); err != nil {
+		return err
+	}
+	if r.ended.CompareAndSwap(false, true) {
+		settle(r.home, r.amount.tokens, actual)
+	}
+	return nil
+}
+
+// cancel gives back a reservation that may be used at the instant usable, unless that has passed.
+func cancel[H home](h H, r receipt, cost amount, usable uint64) {
+	h.shared().cancellations.Add(1)
+	if h.now() <= usable {
+		giveBack(h, r, cost)
+	}
+}
+
+// giveBack undoes a grant of the given cost. If the word is still the word of the grant, the bucket
+// is left as it was before. If a later reservation has put the bucket into debt, giveBack does
+// nothing, because the slot of that reservation does not change. Otherwise it gives back the cost
+// less the units that were supplied from that grant to the bucket's latest grant, but not less
+// than 0. Without the undone grant, the bucket may have been full and have lost that supply. So
+// the bucket is never fuller than without the grant. DESIGN.md §3 has the proof. A sealed cell
+// gets nothing back.
+func giveBack[H home](h H, r receipt, cost amount) {
+	m := h.shared().owner(r.cell.base)
+	if m == nil {
+		return
+	}
+	then, deficitThen := m.unpack(r.after)
+	for {
+		word := r.cell.word.Load()
+		if isSealed(word) {
+			return
+		}
+		delta, deficit := m.unpack(word)
+		next := r.before
+		switch {
+		case word == r.after && deficitThen > m.capacity:
+			if isSealed(next) { // the reservation made the cell
+				return
+			}
+		case deficit > m.capacity:
+			return
+		default:
+			units := cost.in(m)
+			if deficitThen > m.capacity {
+				then++ // to the slot
+			}
+			units -= min(units, delta-min(delta, then))
+			next = m.pack(delta, deficit-min(deficit, units))
+		}
+		if r.cell.word.CompareAndSwap(word, next) {
+			return
+		}
+	}
+}

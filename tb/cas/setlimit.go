@@ -1,0 +1,33 @@
+package cas
+
+import "github.com/seed-181794aa/ratelimit/tb"
+
+// SetLimit makes limit the limit of all keys. It takes constant time, and no call waits for it.
+// Each bucket keeps its tokens, but not more than the new capacity, and its debt. C1 holds across
+// the change, with the supply of both limits. For a call that is under way while SetLimit is, the
+// change may come before or after it. A RetryAfter or a Delay that was returned before is one of
+// the old limit. A reservation keeps its time.
+//
+// If the capacity changes, a bucket moves at its next grant: see the package documentation. After
+// a change that makes buckets full sooner, the order of eviction is not exact until
+// the times have passed at which the old limit would have filled the buckets.
+//
+// SetLimit returns a *tb.ConfigError, and changes nothing, if the limit is out of range, or if the
+// limiter has tiers.
+func (l *Limiter[K]) SetLimit(limit tb.Limit) error {
+	if l.tierOf != nil {
+		return &tb.ConfigError{Field: "SetLimit", Value: "a limiter with tiers", Range: "SetTier"}
+	}
+	return l.limits.setLimit(&l.limits.one, limit, &l.clock)
+}
+
+// Limit returns the limit of all keys, or of tier 0.
+func (l *Limiter[K]) Limit() tb.Limit { return l.limits.slot(0).Load().limit }
+
+// SetLimit is Limiter.SetLimit for the bucket.
+func (b *Bucket) SetLimit(limit tb.Limit) error {
+	return b.limits.setLimit(&b.limits.one, limit, &b.clock)
+}
+
+// Limit returns the limit of the bucket.
+func (b *Bucket) Limit() tb.Limit { return b.limits.one.Load().limit }

@@ -1,0 +1,97 @@
+package cas
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// MaxTiers is the most tiers of a limiter.
+const MaxTiers = 1 << tierBits
+
+// NewTiered returns a limiter whose keys have different limits, in one table with one bound.
+// limits has the limit of each tier, and tierOf returns the tier of a key: an index of limits.
+// Every call on a key calls tierOf, concurrently, and tierOf must not use the limiter. A call
+// panics if the tier is out of range.
+//
+// If tierOf returns another tier for a key that is in the table, the bucket keeps its tokens, but
+// not more than the new capacity, and its debt. For this the change takes place at the next call
+// that takes tokens; until then the old tier supplies the bucket.
+//
+// NewTiered returns a *tb.ConfigError as New does, and if limits has no limits, more than MaxTiers,
+// or one whose bucket is filled within a few microseconds.
+func NewTiered[K comparable](
+	limits []tb.Limit, tierOf func(K) int, opts ...tb.Option,
+) (*Limiter[K], error) {
+	switch {
+	case len(limits) < 1 || len(limits) > MaxTiers:
+		return nil, &tb.ConfigError{
+			Field: "limits", Value: fmt.Sprint(len(limits), " limits"),
+			Range: fmt.Sprint("1 to ", MaxTiers),
+		}
+	case tierOf == nil:
+		return nil, &tb.ConfigError{Field: "tierOf", Value: "nil", Range: "a function"}
+	}
+	l, err := New[K](limits[0], opts...)
+	if err != nil {
+		return nil, err
+	}
+	l.tierOf = tierOf
+	l.limits.one.Store(nil)
+	l.limits.tiers = make([]atomic.Pointer[layout], len(limits))
+	for i, limit := range limits {
+		m, err := newTier(i, limit, l.clock.firstInstant)
+		if err != nil {
+			return nil, err
+		}
+		l.limits.tiers[i].Store(m)
+	}
+	return l, nil
+}
+
+// newTier returns the first layout of a tier. Its bases have the tier in their upper bits. So that
+// the others hold a base, a block is 2¹⁶ times as large as without tiers.
+func newTier(tier int, limit tb.Limit, firstInstant uint64) (*layout, error) {
+	if err := limit.Validate(); err != nil {
+		return nil, fmt.Errorf("tier %d: %w", tier, err)
+	}
+	m := newLayout(limit)
+	m.setBlockBits(m.blockBits + tierBits)
+	if err := m.checkBlock(); err != nil {
+		return nil, fmt.Errorf("tier %d: %w", tier, err)
+	}
+	m.end = endOf(firstInstant)
+	m.highest = new(atomic.Uint64)
+	m.tiered = true
+	m.firstBase = uint64(tier) << (64 - tierBits)
+	m.lastBase = 1<<(64-tierBits) - 1
+	m.supply.from = firstInstant % uint64(limit.Per) // the first reading is after whole periods
+	m.supply.hi, m.supply.lo = m.unitsAfter(m.firstBase, 0)
+	return &m, nil
+}
+
+// checkBlock returns an error if a block is not small against a delta.
+func (m *layout) checkBlock() error {
+	if m.blockBits+2 > 63-m.deficitBits {
+		return &tb.ConfigError{
+			Field: "Tokens", Value: m.limit.Tokens,
+			Range: "in a tier, a rate that does not fill the bucket within a few microseconds",
+		}
+	}
+	return nil
+}
+
+// SetTier makes limit the limit of a tier, as SetLimit does for all keys. It returns a
+// *tb.ConfigError, and changes nothing, if the limit or the tier is out of range.
+func (l *Limiter[K]) SetTier(tier int, limit tb.Limit) error {
+	if tier < 0 || tier >= len(l.limits.tiers) {
+		return &tb.ConfigError{
+			Field: "tier", Value: tier, Range: fmt.Sprintf("0 to %d", len(l.limits.tiers)-1),
+		}
+	}
+	return l.limits.setLimit(&l.limits.tiers[tier], limit, &l.clock)
+}
+
+// Tier returns the limit of a tier.
+func (l *Limiter[K]) Tier(tier int) tb.Limit { return l.limits.tiers[tier].Load().limit }

@@ -1,0 +1,154 @@
+package mutex
+
+import (
+	"math"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+const (
+	// maxDebt is the most units that calls of Wait may put a bucket into debt.
+	maxDebt = 1 << 31
+
+	// mostSettled is the most units of an actual cost.
+	mostSettled = 1 << 52
+
+	millionths = 1_000_000
+)
+
+// state is what a bucket has. In debt, it is empty at its time, which is the slot of a reservation.
+type state struct {
+	tokens int64 // units
+	time   wide  // as the supply clock shows it
+	inDebt bool
+	era    int // in which these units and this time are valid
+}
+
+// first returns a full bucket that starts at now.
+func (l *limit) first(now uint64) state {
+	return state{tokens: l.capacity, time: l.supply(now), era: l.era}
+}
+
+// refilled returns the tokens of b, and the time since which it has them: now, or b's own time if
+// that is later.
+func (l *limit) refilled(b *state, now uint64) (tokens int64, since wide) {
+	t := l.supply(now)
+	if !b.time.less(t) {
+		return b.tokens, b.time
+	}
+	return min(l.capacity, b.tokens+t.minus(b.time).clamp(l.capacity)), t
+}
+
+// terms is what a call asks of a bucket.
+type terms struct {
+	tokens   float64
+	estimate float64            // the part of tokens that is already charged
+	debt     func(*limit) int64 // the most debt in units; nil for a call that does not wait
+	within   time.Duration      // the longest delay of a call that waits
+	rest     bool               // charge as much as debt allows
+}
+
+// units returns the cost in units.
+func (w *terms) units(l *limit) int64 {
+	if w.rest {
+		return max(0, l.roundUp(w.tokens)-l.unitsOfCost(w.estimate))
+	}
+	return l.unitsOfCost(w.tokens)
+}
+
+func oneCapacity(l *limit) int64 { return l.capacity }
+func deepest(*limit) int64       { return maxDebt }
+
+// charged is the result of a call on a bucket.
+type charged struct {
+	tb.Decision
+	delay   time.Duration
+	charged int64
+}
+
+// charge decides a call at now on a bucket, and returns the state after it.
+func (l *limit) charge(b *state, now uint64, want *terms) (charged, state) {
+	tokens, since := l.refilled(b, now)
+	cost := want.units(l)
+	if want.rest {
+		most := l.supply(now).plus(uint64(l.capacity + want.debt(l)))
+		full := since.plus(uint64(l.capacity - tokens))
+		if most.less(full) {
+			most = full
+		}
+		cost = most.minus(full).clamp(cost)
+	}
+	after := state{tokens: tokens - cost, time: since, era: l.era}
+	after.inDebt = b.inDebt && since == b.time && cost == 0 && l.supply(now).less(since)
+	if after.tokens >= 0 {
+		d := tb.Decision{Allowed: true, Remaining: int(after.tokens / l.scale)}
+		return charged{Decision: d, charged: cost}, after
+	}
+	slot := since.plus(uint64(-after.tokens))
+	d := charged{Decision: l.refusal(tokens, since, now, cost), charged: cost}
+	d.delay = d.RetryAfter
+	if want.debt == nil || cost > l.capacity && !want.rest {
+		return d, *b
+	}
+	if want.rest {
+		d.delay = l.waitFor(now, slot)
+	}
+	if d.delay == tb.Never {
+		return d, *b
+	}
+	debt := uint64(want.debt(l))
+	latest := l.supply(now).plus(debt)
+	if !latest.less(slot) && d.delay <= want.within {
+		d.Decision = tb.Decision{Allowed: true}
+		return d, state{time: slot, inDebt: true, era: l.era}
+	}
+	d.RetryAfter = 0
+	if latest.less(slot) {
+		d.RetryAfter = l.waitFor(now, slot.minus(wide{lo: debt}))
+	}
+	if d.delay > want.within {
+		d.RetryAfter = max(d.RetryAfter, d.delay-want.within)
+	}
+	return d, *b
+}
+
+// refund gives b units back at now. They first pay its debt.
+func (l *limit) refund(b *state, now uint64, units int64) {
+	if !b.inDebt {
+		b.tokens = min(l.capacity, b.tokens+units)
+		return
+	}
+	var debt int64
+	if t := l.supply(now); t.less(b.time) {
+		debt = b.time.minus(t).clamp(math.MaxInt64)
+	}
+	b.time = b.time.minus(wide{lo: uint64(min(units, debt))})
+	if units >= debt {
+		b.tokens, b.inDebt = min(l.capacity, units-debt), false
+	}
+}
+
+// inherit returns the state of a bucket if l takes the place of old at instant t. The bucket keeps
+// its tokens and its debt.
+func (l *limit) inherit(old *limit, b state, t uint64) state {
+	now := old.supply(t)
+	if b.inDebt && now.less(b.time) {
+		debt := b.time.minus(now).clamp(math.MaxInt64)
+		units, rest := product(uint64(debt), uint64(l.scale)).over(uint64(old.scale))
+		if rest > 0 {
+			units++
+		}
+		slot := l.supply(t).plus(min(units, maxDebt))
+		return state{time: slot, inDebt: true, era: l.era}
+	}
+	tokens, since := old.refilled(&b, t)
+	at := t
+	if now.less(since) { // a reading from the future
+		if future := old.timeOf(since); future < math.MaxUint64 {
+			at = max(t, future)
+		}
+	}
+	units, _ := product(uint64(tokens), uint64(l.scale)).over(uint64(old.scale))
+	return state{tokens: min(l.capacity, int64(units)), time: l.supply(at), era: l.era}
+}

@@ -1,0 +1,61 @@
+package tb
+
+import "time"
+
+// Reservation is the result of Reserve: a number of tokens that were taken, and the time at which
+// they may be used. Embedded is the decision. If Allowed is false, nothing was taken, and the same
+// Reserve succeeds after RetryAfter if no tokens are taken in between.
+//
+// All methods are safe for concurrent use. Cancel and Settle end the reservation: of all calls of
+// the two, only the first has an effect. A Reservation that is neither cancelled nor settled keeps
+// its tokens. Copies are the same reservation.
+type Reservation struct {
+	Decision
+	delay time.Duration
+	held  Held
+}
+
+// Held is what an implementation of a limiter holds for a reservation. Both methods must be safe
+// for concurrent use, and only the first call of the two may have an effect.
+type Held interface {
+	// Cancel is Reservation.Cancel.
+	Cancel()
+	// Settle is Reservation.Settle.
+	Settle(actual float64) error
+}
+
+// NewReservation returns a reservation with the given decision. Implementations of a limiter call
+// it. held is nil if the reservation was refused.
+func NewReservation(d Decision, delay time.Duration, held Held) Reservation {
+	return Reservation{d, delay, held}
+}
+
+// Delay returns the time from the clock reading of Reserve until the tokens may be used, exact to
+// the nanosecond. It is 0 if they may be used at once, or if they were refused.
+func (r Reservation) Delay() time.Duration { return r.delay }
+
+// Cancel gives back the tokens of a reservation that will not be used. Afterwards the bucket is
+// never fuller than if they had not been taken, and C1 holds for the other grants. Cancel gives
+// all tokens back if no other call has taken or given back tokens since. It gives nothing back
+// once the time at which the tokens may be used has passed, or if a later reservation has not
+// reached its own time yet: that time does not change. It may also give back less for the reasons
+// that Charge.Undo has.
+func (r Reservation) Cancel() {
+	if r.held != nil {
+		r.held.Cancel()
+	}
+}
+
+// Settle replaces the cost of the reservation by the actual cost in tokens. If it is less, the
+// bucket gets the rest back now, but not more than it can hold. If it is more, the bucket is
+// charged with the rest now. The charge may put the bucket into debt, up to one capacity. Stats
+// counts what could not be charged as Unpaid.
+//
+// Settle returns ErrInvalidCost if actual is negative, NaN or infinite; such a call has no effect.
+// The actual cost may be 0, and may be above the capacity.
+func (r Reservation) Settle(actual float64) error {
+	if r.held == nil {
+		return nil
+	}
+	return r.held.Settle(actual)
+}
