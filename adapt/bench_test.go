@@ -8,7 +8,7 @@ import (
 )
 
 func benchmarked(tb0 testing.TB) *adapt.Controller {
-	c, err := adapt.New(setLimitFunc(func(tb.Limit) error { return nil }), config())
+	c, err := adapt.New(adapt.LimiterFunc(func(tb.Limit) error { return nil }), config())
 	if err != nil {
 		tb0.Fatal(err)
 	}

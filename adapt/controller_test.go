@@ -180,7 +180,7 @@ func TestOnlyFailures(t *testing.T) {
 // two calls of SetLimit overlap.
 func TestConcurrentReports(t *testing.T) {
 	var inside, overlaps atomic.Int32
-	f := setLimitFunc(func(tb.Limit) error {
+	f := adapt.LimiterFunc(func(tb.Limit) error {
 		if inside.Add(1) > 1 {
 			overlaps.Add(1)
 		}
@@ -221,7 +221,3 @@ func TestConcurrentReports(t *testing.T) {
 		t.Errorf("%+v, %d calls of SetLimit overlap, want no open request", s, overlaps.Load())
 	}
 }
-
-type setLimitFunc func(tb.Limit) error
-
-func (f setLimitFunc) SetLimit(l tb.Limit) error { return f(l) }

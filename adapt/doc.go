@@ -24,21 +24,23 @@
 //
 // # Algorithm
 //
-// The controller ends an interval every 1.25 targets, but at least every 2 s and at most every
-// 50 ms. An interval goes on until it has 20 answers or is eight times as long. Then the rate is
-// multiplied by
+// The controller decides at the end of each interval of 1.25 targets, 50 ms to 2 s. An interval
+// with fewer than 20 answers goes on until it has 20 or is eight times as long. A decision
+// multiplies the rate by
 //
-//		passing · (1 + gain·room)
+//	passing · (1 + gain·room)
 //
-//	  - passing is the share of the interval's requests that the downstream got done. While a queue
-//	    grows, it brings the rate to the capacity in one interval. This is the estimate of the
-//	    bottleneck by its rate of delivery of BBR (Cardwell and others, ACM Queue 14, 2016).
-//	  - room is how far the 99th percentile is below the aim, relative to the aim. The percentile
-//	    is that of requests that begin now: Little's law predicts their mean latency from the
-//	    requests in flight. The cut in proportion to the excess over a target is that of Breakwater
-//	    (Cho and others, OSDI 2020).
-//	  - gain is about 0.2 for a cut. For growth it starts at 0.075 after a cut, and rises by half
-//	    with each interval, up to 0.5. The rate grows only if the limiter has refused requests.
+// The three quantities are:
+//
+//   - passing is the share of the interval's requests that the downstream got done. While a queue
+//     grows, it brings the rate to the capacity in one interval. This is how BBR (Cardwell and
+//     others, ACM Queue 14, 2016) estimates a bottleneck: by its rate of delivery.
+//   - room is how far the 99th percentile is below the aim, relative to the aim. It is the
+//     percentile of requests that begin now: Little's law predicts their mean latency from the
+//     requests in flight. Breakwater (Cho and others, OSDI 2020) also cuts in proportion to the
+//     excess over a target.
+//   - gain is about 0.2 for a cut. For growth it starts at 0.075 after a cut, and rises by half
+//     with each interval, up to 0.5. The rate grows only if the limiter has refused requests.
 //
 // If more than 2 % of the requests fail, the rate is also cut by the share that fails, at most by
 // half. The aim is 105 % of the target at the floor and 70 % at the ceiling, so that controllers

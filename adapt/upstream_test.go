@@ -15,6 +15,7 @@ import (
 
 	"github.com/seed-181794aa/ratelimit/adapt"
 	"github.com/seed-181794aa/ratelimit/tb"
+	"github.com/seed-181794aa/ratelimit/tb/cas"
 )
 
 // TestUpstreamWithWorkers puts a controller in front of an HTTP server with a pool of workers. Two
@@ -26,9 +27,12 @@ func TestUpstreamWithWorkers(t *testing.T) {
 		const workers, capacity = 15, 500.0
 		up := newUpstream(workers, 30*time.Millisecond)
 		defer up.close()
-		c := &clients{up: up, random: rand.New(rand.NewPCG(1, 2))}
-		var err error
-		c.control, err = adapt.New(&c.limiter, adapt.Config{
+		limiter, err := cas.NewBucket(tb.Limit{Capacity: 10, Tokens: 1, Per: time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := &clients{up: up, limiter: limiter, random: rand.New(rand.NewPCG(1, 2))}
+		c.control, err = adapt.New(limiter, adapt.Config{
 			Capacity: 10, Min: 20, Max: 2000, TargetP99: target,
 		})
 		if err != nil {
@@ -58,7 +62,7 @@ func TestUpstreamWithWorkers(t *testing.T) {
 // clients send requests to the upstream if the limiter grants them.
 type clients struct {
 	up      *upstream
-	limiter limiter
+	limiter *cas.Bucket
 	control *adapt.Controller
 	random  *rand.Rand
 	waiting sync.WaitGroup
@@ -71,7 +75,7 @@ type clients struct {
 func (c *clients) send(rate float64, d time.Duration) {
 	for end := time.Now().Add(d); time.Now().Before(end); {
 		time.Sleep(time.Duration(c.random.ExpFloat64() / rate * float64(time.Second)))
-		if !c.limiter.allow() {
+		if d, err := c.limiter.Allow(context.Background()); err != nil || !d.Allowed {
 			c.control.Refused()
 			continue
 		}
@@ -195,40 +199,3 @@ func (l *pipeListener) Close() error {
 }
 
 func (l *pipeListener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
-
-// limiter is a token bucket with a limit that changes.
-type limiter struct {
-	mu     sync.Mutex
-	limit  tb.Limit
-	tokens float64
-	filled time.Time
-}
-
-func (l *limiter) SetLimit(limit tb.Limit) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.fill()
-	l.limit = limit
-	return nil
-}
-
-func (l *limiter) allow() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.fill()
-	if l.tokens < 1 {
-		return false
-	}
-	l.tokens--
-	return true
-}
-
-func (l *limiter) fill() {
-	now := time.Now()
-	if !l.filled.IsZero() {
-		rate := float64(l.limit.Tokens) / l.limit.Per.Seconds()
-		l.tokens += now.Sub(l.filled).Seconds() * rate
-		l.tokens = min(l.tokens, float64(l.limit.Capacity))
-	}
-	l.filled = now
-}

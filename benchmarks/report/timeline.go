@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 
 	"gonum.org/v1/plot"
@@ -127,7 +128,7 @@ func curves(title, y string, all []curve) (*plot.Plot, error) {
 	pl := empty(title, "seconds", y)
 	var ticks plot.ConstantTicks
 	for second := 0; second <= len(all[0].values); second += 30 {
-		ticks = append(ticks, plot.Tick{Value: float64(second), Label: fmt.Sprint(second)})
+		ticks = append(ticks, plot.Tick{Value: float64(second), Label: strconv.Itoa(second)})
 	}
 	pl.X.Tick.Marker = ticks
 	for i := range all {

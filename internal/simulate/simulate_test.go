@@ -8,54 +8,52 @@ import (
 	"time"
 )
 
-// TestAdaptMeetsItsGoal requires, in each phase, 95 % of the goodput of the best fixed limit for
-// that phase, and from 10 s after each change on a p99 within 1.5 targets.
-func TestAdaptMeetsItsGoal(t *testing.T) {
-	seeds, scenarios := uint64(2), Scenarios()
+// TestAdapt requires, in each phase, 95 % of the goodput of the best fixed limit for that phase, and
+// from 10 s after each change on a p99 within 1.5 targets. No other contender with such a p99 may
+// have more goodput, except by chance.
+func TestAdapt(t *testing.T) {
+	scenarios := Scenarios()
 	if testing.Short() {
-		seeds, scenarios = 1, scenarios[:2]
+		scenarios = scenarios[:2]
 	}
 	for _, s := range scenarios {
 		t.Run(s.Name, func(t *testing.T) {
 			t.Parallel()
-			for seed := range seeds {
-				got := Simulate(&s, Contenders()[0], seed).Score(BestFixed(&s, seed))
-				goal := Score{Goodput: 0.95, Settled: 0.95, P99: s.Target * 3 / 2, Fairness: 0.97}
-				switch s.Name {
-				case "attack": // the attacker decides the p99; a trial costs goodput
-					goal.Goodput, goal.P99 = 0.85, s.SlowTime
-				case "small": // few answers show a p99 badly
-					goal.P99 = s.Target * 7 / 4
+			all := Contenders()
+			for seed := range uint64(2) {
+				best := BestFixed(&s, seed)
+				own := Simulate(&s, all[0], seed).Score(best)
+				if !own.atLeast(goal(&s)) {
+					t.Errorf("seed %d: %+v, want at least %+v", seed, own, goal(&s))
 				}
-				if got.Goodput < goal.Goodput || got.Settled < goal.Settled ||
-					got.P99 > goal.P99 || got.Fairness < goal.Fairness {
-					t.Errorf("seed %d: %+v, want at least %+v", seed, got, goal)
+				if seed > 0 || testing.Short() {
+					continue
+				}
+				for _, c := range all[1:] {
+					other := Simulate(&s, c, seed).Score(best)
+					if other.P99 <= s.Target*3/2 && other.Goodput > own.Goodput+0.01 {
+						t.Errorf("%s: goodput %v, adapt has %v", c.Name, other.Goodput, own.Goodput)
+					}
 				}
 			}
 		})
 	}
 }
 
-// TestAdaptIsTheBestContender requires that no other contender with a p99 within 1.5 targets has
-// more goodput, except by chance.
-func TestAdaptIsTheBestContender(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs each scenario with each contender")
+func goal(s *Scenario) Score {
+	g := Score{Goodput: 0.95, Settled: 0.95, P99: s.Target * 3 / 2, Fairness: 0.97}
+	switch s.Name {
+	case "attack": // the attacker decides the p99; a trial costs goodput
+		g.Goodput, g.P99 = 0.85, s.SlowTime
+	case "small": // few answers show a p99 badly
+		g.P99 = s.Target * 7 / 4
 	}
-	for _, s := range Scenarios() {
-		t.Run(s.Name, func(t *testing.T) {
-			t.Parallel()
-			best := BestFixed(&s, 1)
-			all := Contenders()
-			own := Simulate(&s, all[0], 1).Score(best)
-			for _, c := range all[1:] {
-				other := Simulate(&s, c, 1).Score(best)
-				if other.P99 <= s.Target*3/2 && other.Goodput > own.Goodput+0.01 {
-					t.Errorf("%s: goodput %v, adapt has %v", c.Name, other.Goodput, own.Goodput)
-				}
-			}
-		})
-	}
+	return g
+}
+
+func (s Score) atLeast(g Score) bool {
+	return s.Goodput >= g.Goodput && s.Settled >= g.Settled && s.P99 <= g.P99 &&
+		s.Fairness >= g.Fairness
 }
 
 func TestRunsWithOneSeedAreEqual(t *testing.T) {
