@@ -38,10 +38,15 @@ func TestUpstreamWithWorkers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i, p := range []struct {
+		type phase struct {
 			length time.Duration
 			share  float64
-		}{{20 * time.Second, 1}, {30 * time.Second, 1. / 3}, {30 * time.Second, 1}} {
+		}
+		phases := []phase{{20 * time.Second, 1}, {30 * time.Second, 1. / 3}, {30 * time.Second, 1}}
+		if testing.Short() {
+			phases = []phase{{15 * time.Second, 1. / 3}}
+		}
+		for i, p := range phases {
 			up.setWorkers(int(workers * p.share))
 			c.send(1.5*capacity, 10*time.Second)
 			c.answers()

@@ -12,15 +12,15 @@ import (
 // from 10 s after each change on a p99 within 1.5 targets. No other contender with such a p99 may
 // have more goodput, except by chance.
 func TestAdapt(t *testing.T) {
-	scenarios := Scenarios()
+	scenarios, seeds := Scenarios(), uint64(2)
 	if testing.Short() {
-		scenarios = scenarios[:2]
+		scenarios, seeds = scenarios[:1], 1
 	}
 	for _, s := range scenarios {
 		t.Run(s.Name, func(t *testing.T) {
 			t.Parallel()
 			all := Contenders()
-			for seed := range uint64(2) {
+			for seed := range seeds {
 				best := BestFixed(&s, seed)
 				own := Simulate(&s, all[0], seed).Score(best)
 				if !own.atLeast(goal(&s)) {
@@ -57,9 +57,10 @@ func (s Score) atLeast(g Score) bool {
 }
 
 func TestRunsWithOneSeedAreEqual(t *testing.T) {
-	s := Scenarios()[3]
+	s := Scenarios()[3] // with two clients
+	s.Join = time.Second
 	for i := range s.Phases {
-		s.Phases[i].Length = 10 * time.Second
+		s.Phases[i].Length = 4 * time.Second
 	}
 	for _, c := range Contenders() {
 		one, two := Simulate(&s, c, 5), Simulate(&s, c, 5)
@@ -97,14 +98,14 @@ func TestDownstream(t *testing.T) {
 }
 
 func TestBestFixedKeepsTheTarget(t *testing.T) {
-	s := Scenarios()[0]
+	s := Scenarios()[9] // the fastest
 	best := BestFixed(&s, 1)
 	if len(best) != 2 { // the first and the last phase are equal
 		t.Fatalf("%d phases, want 2", len(best))
 	}
 	for p, goodput := range best {
-		if c := s.Capacity(p); goodput < 0.95*c || goodput > 1.01*c {
-			t.Errorf("goodput %v of a capacity of %v, want almost all", goodput, c)
+		if c := s.Capacity(p); goodput < 0.85*c || goodput > 1.01*c {
+			t.Errorf("goodput %v of a capacity of %v, want most of it", goodput, c)
 		}
 	}
 }
