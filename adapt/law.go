@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// The gains of the law. The simulation in internal/simulate compares them with others.
+// The constants of the law were chosen with the simulation in internal/simulate.
 const (
 	minAnswers  = 20   // for an interval of the usual length
 	firstGrowth = 0.05 // gain of growth after a cut, before its first rise
