@@ -52,6 +52,7 @@ func (w *watch) check(r modelcheck.Returned) error {
 			mapLock = true
 		case modelcheck.CompareAndSwap:
 			tried = true
+			sealed = sealed || s.Wrote() && s.After()>>63 == 1
 		case modelcheck.Load:
 			sealed = sealed || s.Result>>63 == 1
 		}

@@ -89,3 +89,18 @@ func (x *Pointer[T]) CompareAndSwap(before, after *T) bool {
 	x.write(modelcheck.CompareAndSwapPointer, after, 1)
 	return true
 }
+
+// Bool replaces atomic.Bool.
+type Bool struct{ v Uint64 }
+
+// CompareAndSwap is a step.
+func (x *Bool) CompareAndSwap(before, after bool) bool {
+	return x.v.CompareAndSwap(number(before), number(after))
+}
+
+func number(b bool) uint64 {
+	if b {
+		return 1
+	}
+	return 0
+}

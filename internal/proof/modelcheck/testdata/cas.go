@@ -22,6 +22,7 @@ func expose(c registry.Config) (registry.Limiter, error) {
 		}
 		b.clock.first.Label("first reading")
 		b.cell.Label("cell")
+		b.limits.label()
 		return exposedBucket{b}, nil
 	}
 	l, err := New[string](c.Limit, c.Options...)
@@ -31,7 +32,18 @@ func expose(c registry.Config) (registry.Limiter, error) {
 	l.table.Expose(c.Keys, c.Collide)
 	l.clock.first.Label("first reading")
 	l.evictor.refused.Label("refused")
+	l.limits.label()
 	return exposed{l}, nil
+}
+
+func (s *limits) label() {
+	s.one.Label("layout")
+	s.one.Load().highest.Label("highest base")
+	s.setting.Label("lock of SetLimit")
+	s.reservations.Label("reservations")
+	s.cancellations.Label("cancellations")
+	s.settled.Label("settled")
+	s.unpaid.Label("unpaid")
 }
 
 type exposed struct{ *Limiter[string] }
@@ -65,18 +77,19 @@ func (l exposed) Has(key string) bool {
 func (l exposed) Available(key string, t time.Time) float64 {
 	c := l.table.Find(key)
 	if c == nil {
-		return float64(l.layout.tokens)
+		return float64(l.layoutOf(key).tokens)
 	}
-	return c.available(&l.layout, l.clock.instant(t))
+	return l.limits.available(l.layoutOf(key), c, l.clock.instant(t))
 }
 
 // available returns the tokens that callers can take from c at t: 0 if c is evicted.
-func (c *cell) available(m *layout, t uint64) float64 {
+func (s *limits) available(m *layout, c *cell, t uint64) float64 {
 	word := c.word.Load()
 	if word == evicted {
 		return 0
 	}
-	return c.level(m, word, t).Tokens
+	base, seen := s.view(m, c.base, word, t)
+	return m.level(base, seen, t).Tokens
 }
 
 // exposedBucket is a limiter whose keys share one bucket.
@@ -97,9 +110,9 @@ func (b exposedBucket) Peek(ctx context.Context, _ string) (tb.Decision, error) 
 func (b exposedBucket) Available(_ string, t time.Time) float64 {
 	c := b.cell.Load()
 	if c == nil {
-		return float64(b.layout.tokens)
+		return float64(b.layout().tokens)
 	}
-	return c.available(&b.layout, b.clock.instant(t))
+	return b.limits.available(b.layout(), c, b.clock.instant(t))
 }
 
 func (b exposedBucket) Charge(string, float64) (tb.Charge, error) {
