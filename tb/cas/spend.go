@@ -89,7 +89,7 @@ func spend[H home](h H, c *cell, t uint64, want terms) (outcome, error) {
 		}
 		base, seen := h.shared().view(m, c.base, word, t)
 		s := m.charge(base, seen, t, &want)
-		if !s.granted {
+		if !s.granted && (base == c.base || !m.tiered || tierOf(c.base) == tierOf(base)) {
 			return s.refusal(m, &want), nil
 		}
 		switch {
@@ -100,6 +100,10 @@ func spend[H home](h H, c *cell, t uint64, want terms) (outcome, error) {
 			}
 		case !isSealed(word):
 			c.word.CompareAndSwap(word, word|sealBit)
+		case !s.granted: // the key has changed its tier: RetryAfter is exact only from now on
+			if h.replace(c, m, base, seen) != nil {
+				return s.refusal(m, &want), nil
+			}
 		default: // the replacement is the grant: DESIGN.md §8 has the reason
 			base, next := m.successor(base, s.elapsed, s.delta, s.deficit, t)
 			if now := h.replace(c, m, base, next); now != nil {

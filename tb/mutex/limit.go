@@ -24,6 +24,7 @@ type limit struct {
 	start wide
 	end   uint64 // the last instant that the clock can reach
 
+	tier      int
 	era       int // the number of eras before
 	blockBits int // tb/cas begins a new era too if a rate of more units a nanosecond needs more
 }

@@ -239,6 +239,9 @@ func (l *Limiter[K]) spend(now uint64, key K, want *terms) (outcome[K], error) {
 		b.state = after
 		o.bucket, o.before, o.after = b, *before, after
 		l.rank(b)
+	} else if ok && before.tier != b.tier { // the key has changed its tier
+		b.state = *before
+		l.rank(b)
 	}
 	return o, nil
 }

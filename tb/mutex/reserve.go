@@ -116,10 +116,10 @@ func (l *Limiter[K]) cancel(o outcome[K], tokens float64, usable uint64) {
 // held.
 func (l *Limiter[K]) giveBack(o outcome[K], tokens float64) {
 	b := o.bucket
-	if l.buckets[b.key] != b || b.era != o.after.era {
+	if l.buckets[b.key] != b || b.tier != o.after.tier || b.era != o.after.era {
 		return
 	}
-	m := &l.tier(b.key).eras[b.era]
+	m := &l.tiers[b.tier].eras[b.era]
 	switch {
 	case b.state == o.after && b.inDebt:
 		b.state = o.before

@@ -22,12 +22,13 @@ type state struct {
 	tokens int64 // units
 	time   wide  // as the supply clock shows it
 	inDebt bool
-	era    int // in which these units and this time are valid
+	tier   int
+	era    int // of the tier, in which these units and this time are valid
 }
 
 // first returns a full bucket that starts at now.
 func (l *limit) first(now uint64) state {
-	return state{tokens: l.capacity, time: l.supply(now), era: l.era}
+	return state{tokens: l.capacity, time: l.supply(now), tier: l.tier, era: l.era}
 }
 
 // refilled returns the tokens of b, and the time since which it has them: now, or b's own time if
@@ -79,7 +80,7 @@ func (l *limit) charge(b *state, now uint64, want *terms) (charged, state) {
 		}
 		cost = most.minus(full).clamp(cost)
 	}
-	after := state{tokens: tokens - cost, time: since, era: l.era}
+	after := state{tokens: tokens - cost, time: since, tier: l.tier, era: l.era}
 	after.inDebt = b.inDebt && since == b.time && cost == 0 && l.supply(now).less(since)
 	if after.tokens >= 0 {
 		d := tb.Decision{Allowed: true, Remaining: int(after.tokens / l.scale)}
@@ -101,7 +102,7 @@ func (l *limit) charge(b *state, now uint64, want *terms) (charged, state) {
 	latest := l.supply(now).plus(debt)
 	if !latest.less(slot) && d.delay <= want.within {
 		d.Decision = tb.Decision{Allowed: true}
-		return d, state{time: slot, inDebt: true, era: l.era}
+		return d, state{time: slot, inDebt: true, tier: l.tier, era: l.era}
 	}
 	d.RetryAfter = 0
 	if latest.less(slot) {
@@ -140,7 +141,7 @@ func (l *limit) inherit(old *limit, b state, t uint64) state {
 			units++
 		}
 		slot := l.supply(t).plus(min(units, maxDebt))
-		return state{time: slot, inDebt: true, era: l.era}
+		return state{time: slot, inDebt: true, tier: l.tier, era: l.era}
 	}
 	tokens, since := old.refilled(&b, t)
 	at := t
@@ -150,5 +151,5 @@ func (l *limit) inherit(old *limit, b state, t uint64) state {
 		}
 	}
 	units, _ := product(uint64(tokens), uint64(l.scale)).over(uint64(old.scale))
-	return state{tokens: min(l.capacity, int64(units)), time: l.supply(at), era: l.era}
+	return state{tokens: min(l.capacity, int64(units)), time: l.supply(at), tier: l.tier, era: l.era}
 }
