@@ -72,7 +72,7 @@ func (m *layout) level(base, word, t uint64) tb.Level {
 	if deficit > m.capacity { // in debt until the next unit
 		delta, deficit = delta+1, m.capacity
 		return tb.Level{
-			Tokens:    -float64(delta-elapsed) / float64(m.scale),
+			Tokens:    -float64(m.until(base, delta, m.positionAt(t))) / float64(m.scale),
 			NextToken: m.waitFor(base, delta+m.scale, t),
 			Full:      m.waitFor(base, delta+deficit, t),
 		}

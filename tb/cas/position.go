@@ -46,6 +46,17 @@ func (m *layout) until(base, units uint64, p position) uint64 {
 	return min(base-p.blocks, m.maxBlocks)<<(m.blockBits&63) + units - p.rest
 }
 
+// before returns a base and the units after it of the position that is back units before the given
+// units after base. It may be before base.
+func (m *layout) before(base, units, back uint64) (uint64, uint64) {
+	if units < back {
+		blocks := (back-units)>>(m.blockBits&63) + 1
+		base -= blocks
+		units += blocks << (m.blockBits & 63)
+	}
+	return base, units - back
+}
+
 // waitFor returns the time from now until the rate has supplied a number of units after base,
 // or tb.Never.
 func (m *layout) waitFor(base, units, now uint64) time.Duration {

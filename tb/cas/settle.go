@@ -76,17 +76,16 @@ func refund[H home](h H, t uint64, estimate, actual float64) {
 		}
 		_, units := m.beyond(actual, estimate)
 		base, seen := h.shared().view(m, c.base, word, t)
-		elapsed := m.since(base, m.positionAt(t))
-		delta, deficit := m.refund(seen, elapsed, units)
+		own := m.refund(base, seen, m.positionAt(t), units)
+		delta := m.since(base, own.position)
 		switch {
-		case base == c.base && !isSealed(word) && m.fits(delta):
-			if c.word.CompareAndSwap(word, m.pack(delta, deficit)) {
+		case base == c.base && !isSealed(word) && own.blocks >= base && m.fits(delta):
+			if c.word.CompareAndSwap(word, m.pack(delta, own.deficit)) {
 				return
 			}
 		case !isSealed(word):
 			c.word.CompareAndSwap(word, word|sealBit)
 		default:
-			own := balance{m.positionOf(m.unitsAfter(base, delta)), deficit}
 			base, next := m.cellOf(own, t)
 			if h.replace(c, m, base, next) != nil {
 				return
@@ -95,20 +94,24 @@ func refund[H home](h H, t uint64, estimate, actual float64) {
 	}
 }
 
-// refund returns the delta and the deficit of a bucket that gets units back at elapsed units after
-// its base. They first pay its debt, which moves its slot towards elapsed. The rest is put into
-// the bucket.
-func (m *layout) refund(word, elapsed, units uint64) (delta, deficit uint64) {
-	delta, deficit = m.unpack(word)
-	if deficit <= m.capacity {
-		return delta, deficit - min(deficit, units)
+// refund returns the balance of a bucket that gets units back at p. They first pay its debt, which
+// moves its slot towards p. The rest is put into the bucket.
+func (m *layout) refund(base, word uint64, p position, units uint64) balance {
+	b := m.balanceOf(base, word)
+	if b.deficit <= m.capacity {
+		b.deficit -= min(b.deficit, units)
+		return b
 	}
-	slot := delta + 1
-	debt := slot - min(slot, elapsed)
+	delta, _ := m.unpack(word)
+	debt := m.until(base, delta+1, p)
+	back := min(units, debt)
 	if units < debt {
-		return delta - units, deficit
+		back++ // the word has the unit before the slot
+	} else {
+		b.deficit = m.capacity - min(m.capacity, units-debt)
 	}
-	return slot - debt, m.capacity - min(m.capacity, units-debt)
+	b.position = m.positionOf(m.unitsAfter(m.before(base, delta+1, back)))
+	return b
 }
 
 // micros returns units in millionths of a token.

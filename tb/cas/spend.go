@@ -126,10 +126,12 @@ type sum struct {
 // can. There the bucket is empty. The word holds the unit before the slot and a deficit of the
 // capacity and one unit, which marks a bucket in debt.
 func (m *layout) charge(base, word, t uint64, want *terms) sum {
-	s := sum{base: base, t: t, elapsed: m.since(base, m.positionAt(t)), charged: want.in(m)}
+	p := m.positionAt(t)
+	s := sum{base: base, t: t, elapsed: m.since(base, p), charged: want.in(m)}
 	s.delta, s.deficit, _ = m.step(word, s.elapsed, 0)
 	if want.rest {
 		most := s.elapsed + m.capacity + want.debt(m)
+		most -= min(most, m.until(base, 0, p)) // a late reading may be before the base
 		s.charged = min(s.charged, most-min(most, s.delta+s.deficit))
 	}
 	s.deficit += s.charged
@@ -139,7 +141,7 @@ func (m *layout) charge(base, word, t uint64, want *terms) sum {
 	case want.debt != nil && (s.charged <= m.capacity || want.rest):
 		slot := s.slot(m)
 		wait := m.waitFor(base, slot, t)
-		if slot-s.elapsed <= want.debt(m) && wait <= want.within && wait < tb.Never {
+		if m.until(base, slot, p) <= want.debt(m) && wait <= want.within && wait < tb.Never {
 			s.delta, s.deficit, s.granted = slot-1, m.capacity+1, true
 		}
 	}
@@ -184,8 +186,9 @@ func (s *sum) refusal(m *layout, want *terms) outcome {
 	}
 	// The same call is granted once the debt is small enough and the delay short enough.
 	o.RetryAfter = 0
-	if slot, debt := s.slot(m), want.debt(m); slot-s.elapsed > debt {
-		o.RetryAfter = m.waitFor(s.base, slot-debt, s.t)
+	if slot, debt := s.slot(m), want.debt(m); m.until(s.base, slot, m.positionAt(s.t)) > debt {
+		base, units := m.before(s.base, slot, debt)
+		o.RetryAfter = m.waitFor(base, units, s.t)
 	}
 	if o.delay > want.within {
 		o.RetryAfter = max(o.RetryAfter, o.delay-want.within)

@@ -2,6 +2,7 @@ package interleaving
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/seed-181794aa/ratelimit/internal/proof/modelcheck/registry"
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -17,7 +18,8 @@ type tally struct {
 	limiter  registry.Limiter
 }
 
-// use is the use of tokens at a time, in seconds. A reservation counts at its slot.
+// use is the use of tokens at a time, in seconds. A reservation counts at its slot. Tokens beyond an
+// estimate were used too early, so they only count in the sum of all.
 type use struct {
 	at, tokens float64
 	corrected  bool // by Cancel or Settle
@@ -41,7 +43,7 @@ func (y *tally) called(c call, p *client) {
 	y.latest = max(y.latest, c.at)
 	switch c.op {
 	case reset:
-		y.addition[c.key] += float64(y.capacity())
+		y.addition[c.key] += float64(2 * y.capacity()) // it forgives a debt, too
 	case setLimit:
 		y.changes = append(y.changes, change{c.at, limits[c.n]})
 	case cancel, settle:
@@ -65,7 +67,8 @@ func (y *tally) returned(c call, p *client, a answer) {
 	switch {
 	case c.op == settle && p.settles != nil:
 		more := float64(c.n) - p.settles.tokens
-		y.kept[c.key] = append(y.kept[c.key], &use{y.latest, more, true})
+		y.kept[c.key] = append(y.kept[c.key], &use{math.Inf(1), more, true})
+		return
 	case !a.Allowed || c.op == peek:
 		return
 	}
