@@ -70,7 +70,7 @@ func (m *layout) inherit(old *layout, b balance, t uint64) balance {
 		hi, lo := bits.Mul64(debt, m.scale)
 		lo, carry := bits.Add64(lo, old.scale-1, 0)
 		debt, _ = bits.Div64(hi+carry, lo, old.scale)
-		p := m.positionAt(t)
+		p := m.positionFrom(t)
 		p = m.positionOf(m.unitsAfter(p.blocks, p.rest+min(debt, maxDebt)-1))
 		return balance{p, m.capacity + 1}
 	}
@@ -84,7 +84,16 @@ func (m *layout) inherit(old *layout, b balance, t uint64) balance {
 		t = max(t, min(at, plusHorizon(t)))
 	}
 	tokens := (old.capacity - b.deficit) * m.scale / old.scale
-	return balance{m.positionAt(t), m.capacity - min(m.capacity, tokens)}
+	return balance{m.positionFrom(t), m.capacity - min(m.capacity, tokens)}
+}
+
+// positionFrom returns S(t), and the first position of the era if t is not after the instant at
+// which the era begins. If the rate has changed since, the supply clock no longer has it.
+func (m *layout) positionFrom(t uint64) position {
+	if t <= m.begin {
+		return position{blocks: m.firstBase}
+	}
+	return m.positionAt(t)
 }
 
 // before reports whether p is before q plus a number of units.
@@ -103,7 +112,8 @@ func (m *layout) change(l tb.Limit, t uint64) (*layout, error) {
 		return m.newEra(&n, t)
 	}
 	n.setBlockBits(m.blockBits)
-	n.firstBase, n.lastBase, n.past, n.highest = m.firstBase, m.lastBase, m.past, m.highest
+	n.begin, n.past, n.highest = m.begin, m.past, m.highest
+	n.firstBase, n.lastBase = m.firstBase, m.lastBase
 	n.supply.from = t - min(t, m.carried(&n, t))
 	n.supply.hi, n.supply.lo = m.supply.unitsBy(t)
 	n.setLastInstant()
@@ -128,7 +138,7 @@ func (m *layout) newEra(n *layout, t uint64) (*layout, error) {
 	highest := max(m.positionAt(t).blocks, m.highest.Load())
 	n.firstBase = highest + 2*m.reachStep() + gap
 	n.lastBase = m.lastBase - (n.firstBase - m.firstBase)
-	n.highest = new(atomic.Uint64)
+	n.begin, n.highest = t, new(atomic.Uint64)
 	n.supply.from = t - min(t, m.carried(n, t))
 	n.supply.hi, n.supply.lo = n.unitsAfter(n.firstBase, 0)
 	n.setLastInstant()

@@ -172,9 +172,30 @@ func inherits(t *testing.T, capacity, tokens, per, nextCapacity, nextTokens, nex
 		t.Fatalf("%+v, then %+v at %d: cell %d, %x becomes %v, want %v",
 			l, next, at, c.base, c.word.Load(), got, want)
 	}
+	if before := stateOf(first, c.base, c.word.Load()); before.own.Cmp(suppliedBy(first, at)) <= 0 {
+		checkNextRate(t, second, c, at, own)
+	}
 	third := changed(t, second, l, at+word%(1<<62))
 	if third != nil {
 		checkDecidesNothing(t, third, c, own)
+	}
+}
+
+// checkNextRate changes the rate of m, and checks that the conversion of a cell from an earlier era
+// stays what it was. The bucket must not be ahead of the beginning of the era.
+func checkNextRate(t *testing.T, m *layout, c *cell, at, later uint64) {
+	t.Helper()
+	then := at + later%(1<<60)
+	same := m.limit
+	same.Tokens = 1 + same.Tokens/2
+	next := changed(t, m, same, then)
+	if next == nil || next.firstBase != m.firstBase {
+		return
+	}
+	word := c.word.Load() &^ sealBit
+	b, after := m.balanceSince(c.base, word), next.balanceSince(c.base, word)
+	if after != b {
+		t.Fatalf("%+v, then %+v at %d: the conversion %+v becomes %+v", m.limit, same, then, b, after)
 	}
 }
 
@@ -240,7 +261,7 @@ func inheritedState(old, m *layout, s exactState, at uint64) exactState {
 		if debt.Cmp(number(maxDebt)) > 0 {
 			debt = number(maxDebt)
 		}
-		own := new(big.Int).Add(suppliedBy(m, at), debt)
+		own := new(big.Int).Add(suppliedFrom(m, at), debt)
 		return exactState{own.Sub(own, big.NewInt(1)), number(m.capacity + 1)}
 	}
 	deficit := s.deficit
@@ -260,7 +281,16 @@ func inheritedState(old, m *layout, s exactState, at uint64) exactState {
 	if missing.Sign() < 0 {
 		missing = new(big.Int)
 	}
-	return exactState{suppliedBy(m, at), missing}
+	return exactState{suppliedFrom(m, at), missing}
+}
+
+// suppliedFrom returns S(at), and the first position of the era at its beginning: the fraction of a
+// unit that the era before has supplied goes to the bucket.
+func suppliedFrom(m *layout, at uint64) *big.Int {
+	if at <= m.begin {
+		return wide(m.unitsAfter(m.firstBase, 0))
+	}
+	return suppliedBy(m, at)
 }
 
 // reaches returns the first instant at which m has supplied x, which is after its start.

@@ -42,6 +42,7 @@ type layout struct {
 	end         uint64 // last instant that the clock can reach
 
 	tiered      bool           // the upper bits of a base are a tier
+	begin       uint64         // the instant at which the era of the layout begins
 	firstBase   uint64         // the first base of the cells with this layout
 	lastBase    uint64         // the last one, minus firstBase
 	lastInstant uint64         // a later instant counts as this one: see setLastInstant

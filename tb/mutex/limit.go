@@ -24,6 +24,10 @@ type limit struct {
 	start wide
 	end   uint64 // the last instant that the clock can reach
 
+	// The era begins at the instant begin, with the supply origin.
+	begin  uint64
+	origin wide
+
 	tier      int
 	era       int // the number of eras before
 	blockBits int // tb/cas begins a new era too if a rate of more units a nanosecond needs more
@@ -124,6 +128,14 @@ func (l *limit) supply(t uint64) wide {
 	tokens, rest := product(t-min(t, l.from), l.tokens).over(l.per)
 	units, _ := product(rest, uint64(l.scale)).over(l.per)
 	return product(tokens, uint64(l.scale)).plus(units).add(l.start)
+}
+
+// supplyFrom returns supply(t), but the first supply of the era if t is not after its beginning.
+func (l *limit) supplyFrom(t uint64) wide {
+	if t <= l.begin {
+		return l.origin
+	}
+	return l.supply(t)
 }
 
 // timeOf returns the first t from l.from on at which supply(t) is at least x, or the last instant.

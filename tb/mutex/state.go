@@ -152,7 +152,7 @@ func (l *limit) inherit(old *limit, b state, t uint64) state {
 		if rest > 0 {
 			units++
 		}
-		slot := l.supply(t).plus(min(units, maxDebt))
+		slot := l.supplyFrom(t).plus(min(units, maxDebt))
 		return state{time: slot, inDebt: true, tier: l.tier, era: l.era}
 	}
 	tokens, since := old.refilled(&b, t)
@@ -161,5 +161,5 @@ func (l *limit) inherit(old *limit, b state, t uint64) state {
 		at = max(t, min(old.timeOf(since), t+min(horizon, math.MaxUint64-t)))
 	}
 	units, _ := product(uint64(tokens), uint64(l.scale)).over(uint64(old.scale))
-	return state{tokens: min(l.capacity, int64(units)), time: l.supply(at), tier: l.tier, era: l.era}
+	return state{tokens: min(l.capacity, int64(units)), time: l.supplyFrom(at), tier: l.tier, era: l.era}
 }

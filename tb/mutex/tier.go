@@ -119,12 +119,12 @@ func (t *tier) set(limit tb.Limit, now uint64) {
 	next.from = now - min(now, old.carried(&next, now))
 	next.blockBits = max(next.blockBits, old.blockBits)
 	if next.Capacity == old.Capacity && next.blockBits == old.blockBits {
-		next.era = old.era
+		next.era, next.begin, next.origin = old.era, old.begin, old.origin
 		*old = next
 		return
 	}
 	next.blockBits = bits.Len64(next.wholeRate())
-	next.era = old.era + 1
+	next.era, next.begin, next.origin = old.era+1, now, next.start
 	t.eras = append(t.eras, next)
 	t.ends = append(t.ends, now)
 }

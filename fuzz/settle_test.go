@@ -1,0 +1,101 @@
+package fuzz
+
+import (
+	"fmt"
+	"math/big"
+)
+
+// settle settles a charge with an actual cost. It returns the reason if the tokens that could not be
+// charged are not the ideal bucket's.
+func (j *judge) settle(c call) string {
+	if len(j.charges) == 0 {
+		return ""
+	}
+	h := j.charges[len(j.charges)-1-c.held%len(j.charges)]
+	if h.settled != nil {
+		return ""
+	}
+	n := max(0, c.n) * (1 + c.held)
+	before := j.limiter.Stats().Unpaid
+	if err := h.Settle(float64(n) / 10); err != nil {
+		return err.Error()
+	}
+	h.actual, h.settled = big.NewRat(int64(n), 10), j.supply.by(*j.now)
+	h.unpaid.SetFloat64(j.limiter.Stats().Unpaid - before)
+
+	b, unpaid := j.buckets[h.key], new(big.Rat)
+	if more := new(big.Rat).Sub(h.actual, h.cost); more.Sign() > 0 {
+		unpaid = b.charge(*j.now, more)
+	} else {
+		b.refund(*j.now, more.Neg(more))
+	}
+	if off := new(big.Rat).Sub(unpaid, h.unpaid); off.Abs(off).Cmp(b.error()) > 0 {
+		return fmt.Sprintf("%s of %v instead of %v are not charged, want %s",
+			h.unpaid.FloatString(9), h.actual, h.cost, unpaid.FloatString(9))
+	}
+	return ""
+}
+
+func (j *judge) settles() bool {
+	for _, h := range j.charges {
+		if h.settled != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// checkSettled checks the bound of the actual costs, in every interval between two slots. It returns
+// the reason if the bound is violated.
+func (j *judge) checkSettled(key string) string {
+	var all []*judged
+	rest := new(big.Rat) // the largest capacity, and the quantum
+	for _, c := range j.supply {
+		if most := tokens(c.limit.Capacity); most.Add(most, quantum(c.limit)).Cmp(rest) > 0 {
+			rest = most
+		}
+	}
+	for _, h := range j.charges {
+		if h.key == key {
+			all = append(all, h)
+			rest.Add(rest, h.unpaid)
+		}
+	}
+	for _, first := range all {
+		high := inFlight(all, first.slot, func(h *judged) *big.Rat { return new(big.Rat).Sub(h.cost, h.actual) })
+		for _, last := range all {
+			if last.slot.Cmp(first.slot) < 0 {
+				continue
+			}
+			bound := new(big.Rat).Sub(last.slot, first.slot)
+			bound.Add(bound, rest).Add(bound, high)
+			low := inFlight(all, last.slot, func(h *judged) *big.Rat { return new(big.Rat).Sub(h.actual, h.cost) })
+			sum := new(big.Rat)
+			for _, h := range all {
+				if h.slot.Cmp(first.slot) >= 0 && h.slot.Cmp(last.slot) <= 0 {
+					sum.Add(sum, h.actual)
+				}
+			}
+			if bound.Add(bound, low); sum.Cmp(bound) > 0 {
+				return "used " + sum.FloatString(9) + " from " + first.slot.FloatString(9) + " to " +
+					last.slot.FloatString(9) + " of supply, where " + bound.FloatString(9) + " are allowed"
+			}
+		}
+	}
+	return ""
+}
+
+// inFlight returns the sum of the positive errors of the charges that are taken, and not settled, at
+// a time in supply.
+func inFlight(all []*judged, at *big.Rat, error func(*judged) *big.Rat) *big.Rat {
+	sum := new(big.Rat)
+	for _, h := range all {
+		if h.settled == nil || h.taken.Cmp(at) > 0 || h.settled.Cmp(at) < 0 {
+			continue
+		}
+		if e := error(h); e.Sign() > 0 {
+			sum.Add(sum, e)
+		}
+	}
+	return sum
+}
