@@ -36,6 +36,7 @@ type judged struct {
 	settled      *big.Rat // the supply at the settlement, or nil
 	cost, actual *big.Rat
 	unpaid       *big.Rat
+	owed         *big.Rat // the supply at which the bucket has paid what was too little, or nil
 }
 
 func (j *judge) run() {

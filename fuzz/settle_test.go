@@ -26,6 +26,7 @@ func (j *judge) settle(c call) string {
 	b, unpaid := j.buckets[h.key], new(big.Rat)
 	if more := new(big.Rat).Sub(h.actual, h.cost); more.Sign() > 0 {
 		unpaid = b.charge(*j.now, more)
+		h.owed = b.at
 	} else {
 		b.refund(*j.now, more.Neg(more))
 	}
@@ -62,40 +63,65 @@ func (j *judge) checkSettled(key string) string {
 		}
 	}
 	for _, first := range all {
-		high := inFlight(all, first.slot, func(h *judged) *big.Rat { return new(big.Rat).Sub(h.cost, h.actual) })
+		high := sum(all, func(h *judged) *big.Rat { return h.tooHigh(first.slot) })
 		for _, last := range all {
 			if last.slot.Cmp(first.slot) < 0 {
 				continue
 			}
 			bound := new(big.Rat).Sub(last.slot, first.slot)
 			bound.Add(bound, rest).Add(bound, high)
-			low := inFlight(all, last.slot, func(h *judged) *big.Rat { return new(big.Rat).Sub(h.actual, h.cost) })
-			sum := new(big.Rat)
-			for _, h := range all {
-				if h.slot.Cmp(first.slot) >= 0 && h.slot.Cmp(last.slot) <= 0 {
-					sum.Add(sum, h.actual)
+			bound.Add(bound, sum(all, func(h *judged) *big.Rat { return h.tooLow(last.slot) }))
+			used := sum(all, func(h *judged) *big.Rat {
+				if h.slot.Cmp(first.slot) < 0 || h.slot.Cmp(last.slot) > 0 {
+					return new(big.Rat)
 				}
-			}
-			if bound.Add(bound, low); sum.Cmp(bound) > 0 {
-				return "used " + sum.FloatString(9) + " from " + first.slot.FloatString(9) + " to " +
-					last.slot.FloatString(9) + " of supply, where " + bound.FloatString(9) + " are allowed"
+				return h.actual
+			})
+			if used.Cmp(bound) > 0 {
+				return "used " + used.FloatString(9) + " from " + first.slot.FloatString(9) + " to " +
+					last.slot.FloatString(9) + " of supply, where " + bound.FloatString(9) + " are allowed" + fmt.Sprint(all)
 			}
 		}
 	}
 	return ""
 }
 
-// inFlight returns the sum of the positive errors of the charges that are taken, and not settled, at
-// a time in supply.
-func inFlight(all []*judged, at *big.Rat, error func(*judged) *big.Rat) *big.Rat {
-	sum := new(big.Rat)
+// sum returns the sum of the positive ones of some amounts.
+func sum(all []*judged, amount func(*judged) *big.Rat) *big.Rat {
+	total := new(big.Rat)
 	for _, h := range all {
-		if h.settled == nil || h.taken.Cmp(at) > 0 || h.settled.Cmp(at) < 0 {
-			continue
-		}
-		if e := error(h); e.Sign() > 0 {
-			sum.Add(sum, e)
+		if a := amount(h); a.Sign() > 0 {
+			total.Add(total, a)
 		}
 	}
-	return sum
+	return total
+}
+
+// tooHigh returns what the estimate was too high, if the charge was in flight at a time in supply.
+func (h *judged) tooHigh(at *big.Rat) *big.Rat {
+	if h.settled == nil || h.taken.Cmp(at) > 0 || h.settled.Cmp(at) < 0 {
+		return new(big.Rat)
+	}
+	return new(big.Rat).Sub(h.cost, h.actual)
+}
+
+// tooLow returns what the estimate was too low, if the charge was in flight at a time in supply, or
+// what is still owed of it.
+func (h *judged) tooLow(at *big.Rat) *big.Rat {
+	switch {
+	case h.owed == nil || h.taken.Cmp(at) > 0:
+		return new(big.Rat)
+	case h.settled.Cmp(at) >= 0:
+		return new(big.Rat).Sub(h.actual, h.cost)
+	}
+	return least(new(big.Rat).Sub(h.owed, at), new(big.Rat).Sub(h.actual, h.cost))
+}
+
+func (h *judged) String() string {
+	s := "never"
+	if h.settled != nil {
+		s = h.settled.FloatString(3)
+	}
+	return fmt.Sprintf("\n{taken %s slot %s cost %s actual %s settled %s unpaid %s}", h.taken.FloatString(3),
+		h.slot.FloatString(3), h.cost.FloatString(1), h.actual.FloatString(1), s, h.unpaid.FloatString(1))
 }
