@@ -145,16 +145,16 @@ func (j *judge) reserve(b *ideal, c call, charge charge, cost *big.Rat) string {
 			return fmt.Sprintf("C3: wait %v for %v: %s", d.RetryAfter, cost, why)
 		}
 		return ""
-	case over.Cmp(b.supply.quantum()) > 0:
-		return fmt.Sprintf("granted %v, and the debt is %v", cost, lack)
-	}
-	if charge.Delay() == 0 {
+	case charge.Delay() == 0:
+		tokens, _ := b.holds(*j.now)
 		b.take(*j.now, cost)
 		j.hold(b, c, charge, cost)
-		if lack.Cmp(b.supply.quantum()) > 0 && b.at.Cmp(b.supply.by(*j.now)) <= 0 {
-			return fmt.Sprintf("granted %v without a delay, and the debt is %v", cost, lack)
+		if most := new(big.Rat).Add(tokens, b.supply.quantum()); cost.Cmp(most) > 0 {
+			return fmt.Sprintf("granted %v without a delay, and the ideal bucket holds %v", cost, tokens)
 		}
 		return ""
+	case over.Cmp(b.supply.quantum()) > 0:
+		return fmt.Sprintf("granted %v, and the debt is %v", cost, lack)
 	}
 	b.reserve(*j.now, cost)
 	j.hold(b, c, charge, cost)
