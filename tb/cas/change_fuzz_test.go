@@ -224,7 +224,7 @@ func checkDecidesNothing(t *testing.T, m *layout, c *cell, any uint64) {
 	word := c.word.Load()
 	for _, at := range []uint64{0, m.supply.from, m.supply.from + any%later, m.lastInstant} {
 		for _, cost := range []uint64{1, 1 + any%m.capacity, m.capacity} {
-			if d, ok := c.take(m, at, cost); ok || c.word.Load() != word {
+			if d, _, _, ok := c.take(m, at, cost); ok || c.word.Load() != word {
 				t.Fatalf("%+v, first base %d: a call of %d at %d is decided on cell %d, %x: %+v",
 					m.limit, m.firstBase, cost, at, c.base, word, d)
 			}

@@ -11,6 +11,14 @@ import (
 // mostSettled is the most units of an actual cost. A greater one counts as so many.
 const mostSettled = 1 << 52
 
+// checkCost returns tb.ErrInvalidCost unless cost is positive and finite.
+func checkCost(cost float64) error {
+	if !(cost > 0) || math.IsInf(cost, 1) { // NaN is not above 0
+		return tb.ErrInvalidCost
+	}
+	return nil
+}
+
 // checkActual returns tb.ErrInvalidCost unless actual is a cost or 0.
 func checkActual(actual float64) error {
 	if !(actual >= 0) || math.IsInf(actual, 1) {
@@ -51,8 +59,8 @@ func settle[H home](h H, estimate, actual float64) {
 		return
 	}
 	want := terms{
-		amount: amount{tokens: actual, part: estimate},
-		debt:   oneCapacity, within: tb.Never, rest: true,
+		amount: amount{tokens: actual}, rest: true, charged: estimate,
+		debt: oneCapacity, within: tb.Never,
 	}
 	o, err := spend(h, c, t, want)
 	if err != nil || !o.Allowed {

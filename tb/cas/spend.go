@@ -15,23 +15,18 @@ const maxDebt = 1 << 31
 // the supply since.
 const mostDebt = 1 << 61
 
-// amount is a number of tokens, and the units that it is in one layout. With part, it is the
-// amount beyond that number of tokens.
+// amount is a number of tokens, and the units that it is in one layout.
 type amount struct {
-	tokens, part float64
-	layout       *layout
-	units        uint64
+	tokens float64
+	layout *layout
+	units  uint64
 }
 
 // in returns the amount in units of m, or more than the capacity if it is above it.
 func (a *amount) in(m *layout) uint64 {
 	if a.layout != m {
 		a.layout = m
-		if a.part == 0 {
-			a.units, _ = m.unitsOfCost(a.tokens)
-		} else {
-			a.units, _ = m.beyond(a.tokens, a.part)
-		}
+		a.units, _ = m.unitsOfCost(a.tokens)
 	}
 	return a.units
 }
@@ -41,7 +36,19 @@ type terms struct {
 	amount
 	debt   func(m *layout) uint64 // the most debt in units; nil for a call that does not wait
 	within time.Duration          // the longest delay of a call that waits
-	rest   bool                   // charge as much of the amount as debt allows
+
+	// rest asks for as much as debt allows of the amount beyond the tokens that are already charged.
+	rest    bool
+	charged float64
+}
+
+// units returns what the call asks for in units of m.
+func (w *terms) units(m *layout) uint64 {
+	if w.rest {
+		more, _ := m.beyond(w.tokens, w.charged)
+		return more
+	}
+	return w.in(m)
 }
 
 // outcome is the result of a call.
@@ -142,7 +149,7 @@ func (m *layout) charge(base, word, t uint64, want *terms) sum {
 	if p.blocks >= base && p.blocks-base >= m.maxBlocks { // since would be wrong, and it is full
 		base, word = p.blocks, m.pack(p.rest, 0)
 	}
-	s := sum{base: base, before: word, t: t, position: p, charged: want.in(m)}
+	s := sum{base: base, before: word, t: t, position: p, charged: want.units(m)}
 	s.elapsed = m.since(base, p)
 	s.delta, s.deficit, _ = m.step(word, s.elapsed, 0)
 	if want.rest {

@@ -24,13 +24,12 @@ type limit struct {
 	start wide
 	end   uint64 // the last instant that the clock can reach
 
-	// The era begins at the instant begin, with the supply origin.
-	begin  uint64
-	origin wide
-
 	tier      int
-	era       int // the number of eras before
-	blockBits int // tb/cas begins a new era too if a rate of more units a nanosecond needs more
+	era       int    // the number of eras before
+	changed   uint64 // instant of the change that made the limit
+	begin     uint64 // instant at which the era began
+	began     wide   // start at that instant
+	blockBits int    // tb/cas begins a new era too if a rate of more units a nanosecond needs more
 }
 
 func newLimit(l tb.Limit, end uint64) limit {
@@ -130,10 +129,10 @@ func (l *limit) supply(t uint64) wide {
 	return product(tokens, uint64(l.scale)).plus(units).add(l.start)
 }
 
-// supplyFrom returns supply(t), but the first supply of the era if t is not after its beginning.
+// supplyFrom returns supply(t) for a bucket that has had what the eras before have supplied.
 func (l *limit) supplyFrom(t uint64) wide {
 	if t <= l.begin {
-		return l.origin
+		return l.began
 	}
 	return l.supply(t)
 }

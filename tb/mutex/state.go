@@ -145,21 +145,34 @@ func (l *limit) refund(b *state, now uint64, units int64) {
 // inherit returns the state of a bucket if l takes the place of old at instant t. The bucket keeps
 // its tokens and its debt.
 func (l *limit) inherit(old *limit, b state, t uint64) state {
-	now := old.supply(t)
-	if b.inDebt && now.less(b.time) {
-		debt := b.time.minus(now).clamp(maxDebt * old.scale)
-		units, rest := product(uint64(debt), uint64(l.scale)).over(uint64(old.scale))
-		if rest > 0 {
-			units++
+	return l.stateWith(old.tokensAt(&b, t))
+}
+
+// tokensAt returns what b has at instant t, in millionths of a token, negative in debt. If b's own
+// time is later and it is not in debt, since is its own time, and t otherwise.
+func (l *limit) tokensAt(b *state, t uint64) (tokens int64, since uint64) {
+	now := l.supply(t)
+	if b.inDebt || !now.less(b.time) {
+		var missing int64
+		if full := b.time.plus(uint64(l.capacity - b.tokens)); now.less(full) {
+			missing = full.minus(now).clamp(l.capacity + maxDebt*l.scale)
 		}
-		slot := l.supplyFrom(t).plus(min(units, maxDebt))
-		return state{time: slot, inDebt: true, tier: l.tier, era: l.era}
+		return l.micros(l.capacity) - l.micros(missing), t
 	}
-	tokens, since := old.refilled(&b, t)
-	at := t
-	if now.less(since) { // a reading from the future
-		at = max(t, min(old.timeOf(since), t+min(horizon, math.MaxUint64-t)))
+	// a reading from the future
+	return l.micros(b.tokens), max(t, min(l.timeOf(b.time), t+min(horizon, math.MaxUint64-t)))
+}
+
+// stateWith returns the state of a bucket that has a number of tokens at instant t, in millionths.
+// A part of a unit is lost.
+func (l *limit) stateWith(tokens int64, t uint64) state {
+	s := state{time: l.supplyFrom(t), tier: l.tier, era: l.era}
+	perUnit := millionths / l.scale
+	if tokens >= 0 {
+		s.tokens = min(l.capacity, tokens/perUnit)
+		return s
 	}
-	units, _ := product(uint64(tokens), uint64(l.scale)).over(uint64(old.scale))
-	return state{tokens: min(l.capacity, int64(units)), time: l.supplyFrom(at), tier: l.tier, era: l.era}
+	debt := min((-tokens+perUnit-1)/perUnit, maxDebt)
+	s.time, s.inDebt = s.time.plus(uint64(debt)), true
+	return s
 }
