@@ -28,7 +28,26 @@ func (l timeline) rate() *big.Rat { return big.NewRat(l.limit().Tokens, int64(l.
 
 func (l timeline) capacity() *big.Rat { return tokens(l.limit().Capacity) }
 
-func (l timeline) quantum() *big.Rat { return quantum(l.limit()) }
+// quantum returns the greatest quantum of the limits: a bucket keeps its rounding when its limit
+// changes.
+func (l timeline) quantum() *big.Rat {
+	most := new(big.Rat)
+	for _, c := range l {
+		if q := quantum(c.limit); q.Cmp(most) > 0 {
+			most = q
+		}
+	}
+	return most
+}
+
+// bound returns the greatest capacity and the quantum.
+func (l timeline) bound() *big.Rat {
+	most := 0
+	for _, c := range l {
+		most = max(most, c.limit.Capacity)
+	}
+	return new(big.Rat).Add(tokens(most), l.quantum())
+}
 
 // by returns the tokens that have been supplied by t, which is not before the last change.
 func (l timeline) by(t time.Time) *big.Rat {
@@ -175,18 +194,12 @@ func least(a, b *big.Rat) *big.Rat {
 // checkBound checks C1 on every interval between two grants. It returns the reason if C1 is
 // violated.
 func (b *ideal) checkBound() string {
-	most, error := new(big.Rat), new(big.Rat)
-	for _, c := range b.supply {
-		if capacity := tokens(c.limit.Capacity); capacity.Cmp(most) > 0 {
-			most, error = capacity, quantum(c.limit)
-		}
-	}
 	for i, first := range b.granted {
 		sum := new(big.Rat)
 		for _, last := range b.granted[i:] {
 			sum.Add(sum, last.cost)
 			bound := new(big.Rat).Sub(last.at, first.at)
-			bound.Add(bound, most).Add(bound, error)
+			bound.Add(bound, b.supply.bound())
 			if sum.Cmp(bound) > 0 {
 				return "granted " + sum.FloatString(9) + " from " + first.at.FloatString(9) + " to " +
 					last.at.FloatString(9) + " of supply, where " + bound.FloatString(9) + " are allowed"

@@ -50,12 +50,7 @@ func (j *judge) settles() bool {
 // the reason if the bound is violated.
 func (j *judge) checkSettled(key string) string {
 	var all []*judged
-	rest := new(big.Rat) // the largest capacity, and the quantum
-	for _, c := range j.supply {
-		if most := tokens(c.limit.Capacity); most.Add(most, quantum(c.limit)).Cmp(rest) > 0 {
-			rest = most
-		}
-	}
+	rest := j.supply.bound()
 	for _, h := range j.charges {
 		if h.key == key {
 			all = append(all, h)
@@ -63,20 +58,21 @@ func (j *judge) checkSettled(key string) string {
 		}
 	}
 	for _, first := range all {
-		high := sum(all, func(h *judged) *big.Rat { return h.tooHigh(first.slot) })
 		for _, last := range all {
 			if last.slot.Cmp(first.slot) < 0 {
 				continue
 			}
 			bound := new(big.Rat).Sub(last.slot, first.slot)
-			bound.Add(bound, rest).Add(bound, high)
-			bound.Add(bound, sum(all, func(h *judged) *big.Rat { return h.tooLow(last.slot) }))
-			used := sum(all, func(h *judged) *big.Rat {
-				if h.slot.Cmp(first.slot) < 0 || h.slot.Cmp(last.slot) > 0 {
-					return new(big.Rat)
+			start := first.slot
+			for _, h := range all {
+				if h.used(first.slot, last.slot).Sign() > 0 {
+					start = least(start, h.taken)
 				}
-				return h.actual
-			})
+			}
+			bound.Add(bound, rest)
+			bound.Add(bound, sum(all, func(h *judged) *big.Rat { return h.tooHigh(start, first.slot) }))
+			bound.Add(bound, sum(all, func(h *judged) *big.Rat { return h.tooLow(last.slot) }))
+			used := sum(all, func(h *judged) *big.Rat { return h.used(first.slot, last.slot) })
 			if used.Cmp(bound) > 0 {
 				return "used " + used.FloatString(9) + " from " + first.slot.FloatString(9) + " to " +
 					last.slot.FloatString(9) + " of supply, where " + bound.FloatString(9) + " are allowed" + fmt.Sprint(all)
@@ -97,9 +93,31 @@ func sum(all []*judged, amount func(*judged) *big.Rat) *big.Rat {
 	return total
 }
 
-// tooHigh returns what the estimate was too high, if the charge was in flight at a time in supply.
-func (h *judged) tooHigh(at *big.Rat) *big.Rat {
-	if h.settled == nil || h.taken.Cmp(at) > 0 || h.settled.Cmp(at) < 0 {
+// used returns the tokens that were used between two times in supply. If the charge was settled
+// before it could be used, the tokens beyond the estimate count at the settlement.
+func (h *judged) used(from, to *big.Rat) *big.Rat {
+	within := func(x *big.Rat) bool { return x.Cmp(from) >= 0 && x.Cmp(to) <= 0 }
+	used := new(big.Rat)
+	if h.owed == nil || h.settled.Cmp(h.slot) >= 0 {
+		if within(h.slot) {
+			used.Set(h.actual)
+		}
+		return used
+	}
+	if within(h.slot) {
+		used.Set(h.cost)
+	}
+	if within(h.settled) {
+		used.Add(used, new(big.Rat).Sub(h.actual, h.cost))
+	}
+	return used
+}
+
+// tooHigh returns what the estimate was too high, if the charge was in flight between two times in
+// supply. A reservation that was made then may be used later, although the bucket has got the
+// tokens back.
+func (h *judged) tooHigh(from, to *big.Rat) *big.Rat {
+	if h.settled == nil || h.taken.Cmp(to) > 0 || h.settled.Cmp(from) < 0 {
 		return new(big.Rat)
 	}
 	return new(big.Rat).Sub(h.cost, h.actual)
