@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/seed-181794aa/ratelimit/tb"
 )
@@ -23,12 +24,13 @@ type Limiter struct {
 	calls  sync.Pool     // of *call
 	made   atomic.Uint32 // calls
 	late   atomic.Int64  // calls of limiters that no request waits for any more
+	waits  waits
 }
 
 // New returns a limiter that applies p. The error joins everything that is wrong with the
 // policy and the options.
 func New(p *Policy, opts ...Option) (*Limiter, error) {
-	l := &Limiter{}
+	l := &Limiter{waits: waits{stopped: make(chan struct{})}}
 	l.calls.New = func() any { return &call{l: l, stripe: l.made.Add(1)} }
 	optionErr := l.apply(opts)
 	first, err := l.compile(p, nil)
@@ -96,6 +98,8 @@ func (l *Limiter) Decide(w http.ResponseWriter, r *http.Request) (d Decision, ok
 		d = c.reject()
 	case failed:
 		c.fail()
+	case gone:
+		c.leave()
 	}
 	c.end()
 	return d, ok
@@ -109,6 +113,8 @@ type Decision struct {
 	Rule  string
 	Limit tb.Limit
 	Cost  float64
+	// Delay is how long the rule made a granted request wait. It is 0 unless OnLimit is Delay.
+	Delay time.Duration
 }
 
 // FromContext returns the decision of the binding rule on the request with this context. The
@@ -148,6 +154,8 @@ type Explanation struct {
 	// the limiter does not report levels.
 	Level  tb.Level
 	Shadow bool
+	// MaxDelay is the longest delay of the rule, or 0 if the rule does not delay.
+	MaxDelay time.Duration
 	// MissingKey is the key that the request lacks, if the rule refuses the request for that,
 	// or else "".
 	MissingKey string
@@ -178,7 +186,11 @@ func (l *Limiter) Explain(r *http.Request) []Explanation {
 			c.prepare(e)
 			// An error leaves the zero Decision and the zero Level.
 			e.decision, _ = e.charge.Check(c.now)
+			c.explainDelay(e)
 			x.Level, _ = e.charge.(leveler).Level(c.now)
+		}
+		if e.OnLimit == Delay {
+			x.MaxDelay = e.MaxDelay
 		}
 		x.Decision = e.toDecision()
 		all = append(all, x)

@@ -1,0 +1,140 @@
+package httplimit
+
+import (
+	"net/http"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+	"github.com/seed-181794aa/ratelimit/tb/cas"
+	"github.com/seed-181794aa/ratelimit/tb/mutex"
+)
+
+// A shadow rule decides as if it delayed, and the request does not wait.
+func TestShadowRuleNeverDelays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var delays []time.Duration
+		q := newQueue(t, jsonRules("", jsonRule("r", "[]", 100, ""),
+			delaying("trial", "[]", 10, `"mode": "shadow"`)), WithHooks(Hooks{
+			Shadow: func(_ *http.Request, e Event) { delays = append(delays, e.Delay) },
+		}))
+		for range 16 {
+			if w := q.get("x"); w.Code != http.StatusOK || w.Header().Get("RateLimit-Limit") != "100" {
+				t.Errorf("%d %v", w.Code, w.Header())
+			}
+		}
+		if at := time.Since(q.start); at > 0 {
+			t.Errorf("a request waited for %v", at)
+		}
+		s := q.Stats()[1]
+		if s.ShadowGranted != 15 || s.ShadowRefused != 1 || s.Delayed != 5 || s.DelaySeconds != 1.5 {
+			t.Errorf("%+v", s)
+		}
+		ms := time.Millisecond
+		want := append(make([]time.Duration, 10), 100*ms, 200*ms, 300*ms, 400*ms, 500*ms, 0)
+		if !slices.Equal(delays, want) {
+			t.Errorf("delays %v, want %v", delays, want)
+		}
+		q.pending.Wait()
+	})
+}
+
+// Explain returns the delay that the request would have, and takes nothing.
+func TestExplainDelays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, delaying("r", "[]", 10, ""))
+		explain := func() Explanation { return q.Explain(request())[0] }
+		if e := explain(); !e.Allowed || e.Delay != 0 || e.MaxDelay != 500*time.Millisecond {
+			t.Errorf("%+v", e)
+		}
+		for range 12 {
+			q.get("x")
+		}
+		for range 2 {
+			e := explain()
+			if !e.Allowed || e.Delay != 300*time.Millisecond || e.Level.Tokens != -2 {
+				t.Errorf("%+v", e)
+			}
+		}
+		for range 3 {
+			q.get("x")
+		}
+		if e := explain(); e.Allowed || e.Delay != 0 || e.RetryAfter != 100*time.Millisecond {
+			t.Errorf("%+v", e)
+		}
+		q.pending.Wait()
+	})
+}
+
+// A limiter that cannot delay is an error, in New and in SetPolicy.
+func TestOtherLimitersCannotDelay(t *testing.T) {
+	policy := mustParse(t, delaying("r", "[]", 10, ""))
+	const want = `rule "r": on_limit must be refuse, because the limiter that WithLimiter set ` +
+		`is not a *cas.TokenBucket and cannot delay (got delay)`
+	for name, newLimiter := range map[string]func(Rule) (tb.Limiter, error){
+		"external": func(r Rule) (tb.Limiter, error) {
+			l, err := mutex.New[string](r.Limit)
+			return charging{l}, err
+		},
+		"plain": func(r Rule) (tb.Limiter, error) { return mutex.New[string](r.Limit) },
+	} {
+		_, err := New(policy, WithLimiter(newLimiter))
+		if err == nil || err.Error() != "httplimit: "+want {
+			t.Errorf("%s: %v", name, err)
+		}
+		l, err := New(mustParse(t, jsonRule("r", "[]", 10, "")), WithLimiter(newLimiter))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := l.SetPolicy(policy); err == nil {
+			t.Errorf("%s: SetPolicy accepts the policy", name)
+		}
+	}
+	native := func(r Rule) (tb.Limiter, error) { return cas.New[string](r.Limit) }
+	if _, err := New(policy, WithLimiter(native)); err != nil {
+		t.Error(err)
+	}
+}
+
+// A request beyond an external limiter waits, and the time limit of external limiters does not
+// count the wait.
+func TestTimeLimitBeginsAgainAfterTheWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked []string
+		q := newQueue(t, jsonRules("", delaying("native", "[]", 10, ""),
+			jsonRule("trial", "[]", 100, `"mode": "shadow"`)), WithTimeout(10*time.Millisecond),
+			WithLimiter(func(r Rule) (tb.Limiter, error) {
+				if r.Name == "native" {
+					return cas.New[string](r.Limit)
+				}
+				return &otherLimiter{rule: r, asked: &asked}, nil
+			}))
+		for range 11 {
+			q.get("x")
+		}
+		q.pending.Wait()
+		if s := q.Stats()[1]; s.ShadowGranted != 11 || s.Errors > 0 {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
+// While the policy changes, requests wait under the policy of their arrival.
+func TestReloadWhileWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, delaying("r", "[]", 10, ""))
+		for range 10 {
+			q.get("burst")
+		}
+		q.get("x")
+		if err := q.SetPolicy(mustParse(t, oneRule("[]", `"rps": 10, "burst": 10`))); err != nil {
+			t.Fatal(err)
+		}
+		q.get("y")
+		q.counted(0, 10, 1, 0, 1, 0) // the rule has kept its bucket, and does not delay any more
+		q.pending.Wait()
+		q.counted(0, 11, 1, 1, 0, 0)
+	})
+}
