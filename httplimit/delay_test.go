@@ -1,6 +1,7 @@
 package httplimit
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"strings"
@@ -120,6 +121,37 @@ func TestTimeLimitBeginsAgainAfterTheWait(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 	})
+}
+
+// A slow limiter does not make the delay longer, because the slot counts from the arrival.
+func TestSlowLimitersDoNotAddToTheDelay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, jsonRules("", delaying("native", "[]", 10, ""),
+			jsonRule("slow", `["header:k"]`, 1, "")),
+			WithLimiter(func(r Rule) (tb.Limiter, error) {
+				if r.Name == "native" {
+					return cas.New[string](r.Limit)
+				}
+				return sleeping{60 * time.Millisecond}, nil
+			}))
+		for range 10 {
+			q.get("burst")
+		}
+		q.get("x", "K: 1")
+		q.saw(append(slices.Repeat([]string{"0 served burst"}, 10), "100 served x")...)
+	})
+}
+
+// sleeping is a limiter that grants each call after a time.
+type sleeping struct{ time.Duration }
+
+func (s sleeping) Allow(ctx context.Context, key string) (tb.Decision, error) {
+	return s.AllowN(ctx, key, 1)
+}
+
+func (s sleeping) AllowN(context.Context, string, int) (tb.Decision, error) {
+	time.Sleep(s.Duration)
+	return tb.Decision{Allowed: true}, nil
 }
 
 // While the policy changes, requests wait under the policy of their arrival.

@@ -16,7 +16,8 @@ import (
 //
 // Most applications wrap their handler with Middleware. Decide is for applications that cannot.
 // Explain reports what the rules would decide, and takes nothing. SetPolicy replaces the policy,
-// and Stats reports what the rules have counted. ClientAddress and TrustsPeer are for proxies.
+// and Stats reports what the rules have counted. StopWaiting is for the end of a server whose policy
+// delays requests. ClientAddress and TrustsPeer are for proxies.
 type Limiter struct {
 	settings
 	policy atomic.Pointer[compiled]
@@ -80,12 +81,13 @@ func (l *Limiter) Middleware(next http.Handler) http.Handler {
 }
 
 // Decide takes the tokens for a request. If the policy grants them, Decide sets fields in w's
-// header; if not, Decide writes the whole response. Use it where there is no handler to wrap, or
+// header; if not, Decide writes the whole response. If a rule delays the request, Decide returns
+// when its tokens may be used. If the request ends before, Decide writes status 499. Use it where there is no handler to wrap, or
 // to save the copy of the request that Middleware makes. Without this copy, FromContext and
 // ModifyResponse do not know of the decision.
 //
 // Decide returns the decision of the binding rule, granted or refused. It returns the zero
-// Decision, which has no Rule, if no rule applied or a limiter failed.
+// Decision, which has no Rule, if no rule applied, a limiter failed or the request ended.
 func (l *Limiter) Decide(w http.ResponseWriter, r *http.Request) (d Decision, ok bool) {
 	c := l.begin(r)
 	c.w = w

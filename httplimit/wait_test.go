@@ -128,8 +128,10 @@ func TestNoDelayIfAnotherRuleRefuses(t *testing.T) {
 func TestMostRequestsThatWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var refused time.Duration
+		delayed := 0
 		q := newQueue(t, jsonRules(`"max_waiting": 2`, delaying("a", `["header:a"]`, 10, ""),
 			delaying("b", `["header:b"]`, 10, "")), WithHooks(Hooks{
+			Delayed: func(*http.Request, Event) { delayed++ },
 			Refused: func(_ *http.Request, e Event) { refused = e.RetryAfter },
 		}))
 		for range 10 {
@@ -149,6 +151,9 @@ func TestMostRequestsThatWait(t *testing.T) {
 		q.saw(append(burst, "0 429 a2", "0 served other", "100 served a1", "100 served b1",
 			"200 served a3")...)
 		q.counted(0, 13, 1, 2, 0, 0)
+		if delayed != 3 { // a2 has not taken tokens
+			t.Errorf("%d requests began to wait, want 3", delayed)
+		}
 	})
 }
 

@@ -43,6 +43,25 @@ func TestHangUpGivesTheSlotBack(t *testing.T) {
 	})
 }
 
+// A client in the middle of the queue that hangs up gives nothing back, because the slots of the
+// requests after it do not change. Its slot is lost, and no two requests get one slot.
+func TestHangUpInTheMiddleOfTheQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, delaying("r", "[]", 10, ""))
+		for range 10 {
+			q.get("burst")
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		q.send(ctx, "gone")
+		q.get("second")
+		cancel()
+		synctest.Wait()
+		q.get("third")
+		q.saw(append(slices.Repeat([]string{"0 served burst"}, 10), "0 499 gone", "200 served second",
+			"300 served third")...)
+	})
+}
+
 // A request waits no longer than its own context, and is refused at once if its slot is later.
 func TestDeadlineOfTheContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
