@@ -59,9 +59,13 @@ func (l *Limiter) SetPolicy(p *Policy) error {
 // fewest tokens left.
 func (l *Limiter) Middleware(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		d, granted := l.Decide(w, r)
+		d, settlement, granted := l.Admit(w, r)
 		if !granted {
 			return
+		}
+		if settlement != nil {
+			defer settlement.Finish()
+			w = settlement.Writer(w)
 		}
 		if ctx := r.Context(); d.Rule != "" {
 			c := &decisionContext{ctx, d, l.silent}
@@ -85,11 +89,24 @@ func (l *Limiter) Middleware(next http.Handler) http.Handler {
 // Decide returns the decision of the binding rule, granted or refused. It returns the zero
 // Decision, which has no Rule, if no rule applied or a limiter failed.
 func (l *Limiter) Decide(w http.ResponseWriter, r *http.Request) (d Decision, ok bool) {
+	d, s, ok := l.Admit(w, r)
+	s.Finish()
+	return d, ok
+}
+
+// Admit is Decide for a policy with costs in responses. The caller must settle a granted request:
+// see Settlement, which is nil if there is nothing to settle.
+func (l *Limiter) Admit(w http.ResponseWriter, r *http.Request) (
+	d Decision, s *Settlement, ok bool,
+) {
 	c := l.begin(r)
 	c.w = w
 	switch c.decide() {
 	case granted:
 		d, ok = c.grant(), true
+		if s = c.newSettlement(); s != nil {
+			return d, s, ok
+		}
 	case refused:
 		d = c.refuse()
 	case faulty:
@@ -98,7 +115,7 @@ func (l *Limiter) Decide(w http.ResponseWriter, r *http.Request) (d Decision, ok
 		c.fail()
 	}
 	c.end()
-	return d, ok
+	return d, nil, ok
 }
 
 // Decision is the decision of one rule on a request.
@@ -148,6 +165,8 @@ type Explanation struct {
 	// the limiter does not report levels.
 	Level  tb.Level
 	Shadow bool
+	// Estimate means that Cost is an estimate, because the cost is in the response.
+	Estimate bool
 	// MissingKey is the key that the request lacks, if the rule refuses the request for that,
 	// or else "".
 	MissingKey string
@@ -165,7 +184,9 @@ func (l *Limiter) Explain(r *http.Request) []Explanation {
 	var all []Explanation
 	for i := range c.entries {
 		e := &c.entries[i]
-		x := Explanation{Key: c.keyParts(e.rule), Shadow: e.Shadow}
+		x := Explanation{
+			Key: c.keyParts(e.rule), Shadow: e.Shadow, Estimate: e.price.response.inResponse,
+		}
 		switch e.fault {
 		case isMissing:
 			x.MissingKey = e.faultyKey

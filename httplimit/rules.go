@@ -13,6 +13,7 @@ type compiled struct {
 	sets          []*set
 	rules         []*rule // of all sets, with their fallbacks, in order
 	firstKind     kind    // the lowest kind of the rules' limiters
+	settles       bool    // a rule has its cost in the response
 	unverifiedJWT bool
 }
 
@@ -87,6 +88,12 @@ func (l *Limiter) compile(p *Policy, before *compiled) (*compiled, error) {
 			}
 		}
 		out.firstKind = min(out.firstKind, r.kind())
+		if r.price.response.inResponse {
+			out.settles = true
+			if err := r.checkSettles(); err != nil {
+				return nil, fmt.Errorf("rule %q: %w", r.Name, err)
+			}
+		}
 	}
 	return out, nil
 }
