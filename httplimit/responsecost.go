@@ -32,8 +32,8 @@ func isCostSource(source string) bool {
 		(kind == "header" || kind == "query" && !strings.HasPrefix(source, "response:"))
 }
 
-// actual returns the cost that a response reports in a field. It is the highest of several values. A
-// value that is not a number counts as the estimate. actual reports false without a number.
+// actual returns the cost that a response reports in a field. It is the highest of several values.
+// A value that is not a number counts as the estimate. actual reports false without a number.
 func (p *pricing) actual(values []string) (cost float64, ok bool) {
 	cost = p.smallest
 	for _, text := range values {

@@ -28,6 +28,9 @@ type ruleView struct {
 	Evicted          uint64   `json:"evicted"`
 	Granted          uint64   `json:"granted"`
 	Refused          uint64   `json:"refused"`
+	Settled          float64  `json:"settled"`          // tokens
+	Estimated        uint64   `json:"estimated"`        // responses
+	Unpaid           float64  `json:"unpaid"`           // tokens
 	GrantedPerSecond []uint64 `json:"grantedPerSecond"` // the oldest first
 	RefusedPerSecond []uint64 `json:"refusedPerSecond"`
 }
@@ -51,6 +54,7 @@ func (s *Server) serveSnapshot(w http.ResponseWriter, _ *http.Request) {
 			Capacity: r.Limit.Capacity, Rate: perSecond(r.Limit),
 			Keys: r.Table.Keys, Evicted: r.Table.EvictedFull + r.Table.EvictedInDebt,
 			Granted: r.Granted + r.ShadowGranted, Refused: r.Refused + r.ShadowRefused,
+			Settled: r.Table.Settled, Estimated: r.Estimated, Unpaid: r.Table.Unpaid,
 			GrantedPerSecond: granted, RefusedPerSecond: refused,
 		})
 	}
