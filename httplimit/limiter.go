@@ -13,8 +13,8 @@ import (
 
 // Limiter applies a policy to requests. It is safe for concurrent use.
 //
-// Most applications wrap their handler with Middleware. Decide is for applications that cannot.
-// Explain reports what the rules would decide, and takes nothing. SetPolicy replaces the policy,
+// Most applications wrap their handler with Middleware. Decide and Admit are for applications that
+// cannot. Explain reports what the rules would decide, and takes nothing. SetPolicy replaces the policy,
 // and Stats reports what the rules have counted. ClientAddress and TrustsPeer are for proxies.
 type Limiter struct {
 	settings
@@ -54,9 +54,10 @@ func (l *Limiter) SetPolicy(p *Policy) error {
 
 // Middleware returns a handler that passes granted requests to next, with its fields already set
 // in the header of the response, and responds to all other requests itself. It passes the
-// ResponseWriter on unchanged. If several limiters are nested, RateLimit and RateLimit-Policy
-// list the rules of all of them, and the fields that occur only once are about the rule with the
-// fewest tokens left.
+// ResponseWriter on unchanged, unless a rule has its cost in the response: see Settlement.Writer.
+//
+// If several limiters are nested, RateLimit and RateLimit-Policy list the rules of all of them, and
+// the fields that occur only once are about the rule with the fewest tokens left.
 func (l *Limiter) Middleware(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		d, settlement, granted := l.Admit(w, r)
@@ -88,14 +89,16 @@ func (l *Limiter) Middleware(next http.Handler) http.Handler {
 //
 // Decide returns the decision of the binding rule, granted or refused. It returns the zero
 // Decision, which has no Rule, if no rule applied or a limiter failed.
+//
+// If a rule has its cost in the response, the estimate stands: Admit settles it.
 func (l *Limiter) Decide(w http.ResponseWriter, r *http.Request) (d Decision, ok bool) {
 	d, s, ok := l.Admit(w, r)
 	s.Finish()
 	return d, ok
 }
 
-// Admit is Decide for a policy with costs in responses. The caller must settle a granted request:
-// see Settlement, which is nil if there is nothing to settle.
+// Admit is Decide for a policy that has costs in responses. The caller settles a granted request
+// with the Settlement, which is nil if there is nothing to settle.
 func (l *Limiter) Admit(w http.ResponseWriter, r *http.Request) (
 	d Decision, s *Settlement, ok bool,
 ) {
