@@ -106,7 +106,8 @@ func TestTimeLimitBeginsAgainAfterTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked []string
 		q := newQueue(t, jsonRules("", delaying("native", "[]", 10, ""),
-			jsonRule("trial", "[]", 100, `"mode": "shadow"`)), WithTimeout(10*time.Millisecond),
+			jsonRule("plain", "[]", 100, ""), jsonRule("trial", "[]", 100, `"mode": "shadow"`)),
+			WithTimeout(10*time.Millisecond),
 			WithLimiter(func(r Rule) (tb.Limiter, error) {
 				if r.Name == "native" {
 					return cas.New[string](r.Limit)
@@ -117,7 +118,7 @@ func TestTimeLimitBeginsAgainAfterTheWait(t *testing.T) {
 			q.get("x")
 		}
 		q.pending.Wait()
-		if s := q.Stats()[1]; s.ShadowGranted != 11 || s.Errors > 0 {
+		if s := q.Stats()[2]; s.ShadowGranted != 11 || s.Errors > 0 {
 			t.Errorf("%+v", s)
 		}
 	})
