@@ -66,7 +66,7 @@ func (t *tier) set(limit tb.Limit, now uint64) {
 	next.start = old.supply(now)
 	next.from = now - min(now, old.carried(&next, now))
 	next.blockBits = max(next.blockBits, old.blockBits)
-	if next.capacity == old.capacity && next.blockBits == old.blockBits {
+	if next.Capacity == old.Capacity && next.blockBits == old.blockBits {
 		next.era = old.era
 		*old = next
 		return
