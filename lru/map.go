@@ -73,6 +73,9 @@ func (m *Map[K, V]) Len() (n int) {
 	return n
 }
 
+// Max returns the bound.
+func (m *Map[K, V]) Max() int { return m.max }
+
 // Pause calls f with the number of keys, under the lock. No key is inserted, evicted or removed
 // meanwhile. f must not call the map.
 func (m *Map[K, V]) Pause(f func(keys int)) {
@@ -233,3 +236,25 @@ func (m *Map[K, V]) Remove(key K, retire func(v *V)) {
 		m.order.remove(func(u *V) bool { return m.table.hasKey(u, key) })
 	}
 }
+
+// Values returns the values of all keys that are in the map throughout the call, and of some of
+// those that come or go meanwhile. It takes the lock once for each small map, so inserts wait for
+// one small map at most. A value may be replaced at any time; KeyOf leads to the one that has
+// taken its place.
+func (m *Map[K, V]) Values() []*V {
+	values := make([]*V, 0, m.Len())
+	for slot := 0; slot < len(m.table.slots); {
+		m.mu.Lock()
+		s := m.table.spans[slot]
+		m.table.slots[slot].Load().Range(func(_ uint64, v *V) bool {
+			values = append(values, v)
+			return true
+		})
+		slot = s.to
+		m.mu.Unlock()
+	}
+	return values
+}
+
+// KeyOf returns the key of a value of the map, without a copy.
+func (m *Map[K, V]) KeyOf(v *V) K { return m.table.keyOf(v) }

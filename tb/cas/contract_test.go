@@ -75,6 +75,11 @@ func (b *buckets) AllowAt(t time.Time, key string, n int) (tb.Decision, error) {
 	return b.bucket(key).AllowAt(t, n)
 }
 
+func (b *buckets) Charge(key string, cost float64) (tb.Charge, error) {
+	c, err := b.bucket(key).Charge(cost)
+	return &c, err
+}
+
 func (b *buckets) Reserve(
 	ctx context.Context, key string, cost float64,
 ) (tb.Reservation, error) {
@@ -127,7 +132,20 @@ func TestBucketMovesAsTheLimiterDoes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	undo := func() {}
 	for i := range 10_000 {
+		undo() // in some turns after a move
+		undo = func() {}
+		if i%4 == 0 {
+			ofBucket, _ := b.Charge(0.5)
+			ofKey, _ := l.Charge("a", 0.5)
+			got, _ := ofBucket.Take(now)
+			want, _ := ofKey.Take(now)
+			if got != want {
+				t.Fatalf("charge %d at %v: %+v, want %+v", i, now, got, want)
+			}
+			undo = func() { ofBucket.Undo(); ofKey.Undo() }
+		}
 		got, _ := b.AllowN(t.Context(), 1+i%10)
 		want, _ := l.AllowN(t.Context(), "a", 1+i%10)
 		if got != want {

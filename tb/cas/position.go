@@ -19,7 +19,9 @@ func (m *layout) positionOf(hi, lo uint64) position {
 }
 
 // positionAt returns S(t).
-func (m *layout) positionAt(t uint64) position { return m.positionOf(m.supply.unitsBy(t)) }
+func (m *layout) positionAt(t uint64) position {
+	return m.positionOf(m.supply.unitsBy(min(t, m.lastInstant)))
+}
 
 // unitsAfter returns S at a number of units after base.
 func (m *layout) unitsAfter(base, units uint64) (hi, lo uint64) {
@@ -49,8 +51,15 @@ func (m *layout) until(base, units uint64, p position) uint64 {
 // waitFor returns the time from now until the rate has supplied a number of units after base,
 // or tb.Never.
 func (m *layout) waitFor(base, units, now uint64) time.Duration {
-	then, ok := m.supply.timeOf(m.unitsAfter(base, units))
-	if !ok {
+	hi, lo := m.unitsAfter(base, units)
+	lo, borrow := bits.Sub64(lo, m.supply.lo, 0) // timeOf, inlined by hand
+	hi, borrow = bits.Sub64(hi, m.supply.hi, borrow)
+	if borrow > 0 {
+		return m.wait(now, max(now, m.supply.from))
+	}
+	d, ok := m.supply.timeFor(hi, lo)
+	then := m.supply.from + d
+	if !ok || then < d {
 		return tb.Never
 	}
 	return m.wait(now, then)

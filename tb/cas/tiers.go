@@ -16,8 +16,8 @@ const MaxTiers = 1 << tierBits
 // panics if the tier is out of range.
 //
 // If tierOf returns another tier for a key that is in the table, the bucket keeps its tokens, but
-// not more than the new capacity, and its debt. For this the change takes place at the next call
-// that takes tokens; until then the old tier supplies the bucket.
+// not more than the new capacity, and its debt. The change takes place at the next call that asks
+// for tokens, granted or refused; until then the old tier supplies the bucket.
 //
 // NewTiered returns a *tb.ConfigError as New does, and if limits has no limits, more than MaxTiers,
 // or one whose bucket is filled within a few microseconds.

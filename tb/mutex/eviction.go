@@ -41,8 +41,9 @@ func (l *Limiter[K]) evict(now uint64) {
 		l.stats.EvictedFull++
 		return
 	}
-	m, was := l.tier(b.key).limit(), l.seen(b, now)
-	tokens, since := m.refilled(was, now)
+	tier, was := l.own(b)
+	m := tier.limit()
+	tokens, since := m.refilled(&was, now)
 	l.stats.EvictedInDebt++
 	missing := m.capacity - tokens
 	if t := m.supply(now); t.less(since) {
@@ -58,7 +59,8 @@ func (l *Limiter[K]) evict(now uint64) {
 // rank puts b, which has changed, where it belongs in the order. It adds a new bucket to the
 // table.
 func (l *Limiter[K]) rank(b *bucket[K]) {
-	m, s := l.tier(b.key).limit(), l.tier(b.key).inherited(b.state)
+	t, s := l.own(b)
+	m := t.limit()
 	b.full = m.timeOf(s.time.plus(uint64(m.capacity - s.tokens)))
 	if _, ok := l.buckets[b.key]; ok {
 		heap.Fix(&l.order, b.index)

@@ -1,6 +1,7 @@
 package mutex
 
 import (
+	"math"
 	"math/big"
 	"math/bits"
 
@@ -21,31 +22,92 @@ func (t *tier) limit() *limit { return &t.eras[len(t.eras)-1] }
 
 // inherited returns what b has under the present limit.
 func (t *tier) inherited(b state) state {
-	for b.era < len(t.eras)-1 {
-		b = t.eras[b.era+1].inherit(&t.eras[b.era], b, t.ends[b.era])
+	last := len(t.eras) - 1
+	if b.era == last {
+		return b
 	}
-	return b
+	tokens, since := t.eras[b.era].tokensAt(&b, t.ends[b.era])
+	for i := b.era + 1; i < last; i++ {
+		l := &t.eras[i]
+		tokens = min(tokens, l.micros(l.capacity))
+		if end := t.ends[i]; since <= end {
+			gain := l.supply(end).minus(l.supplyFrom(since)).clamp(mostSettled / millionths * l.scale)
+			tokens = min(tokens+l.micros(gain), l.micros(l.capacity))
+			since = end
+		}
+	}
+	return t.eras[last].stateWith(tokens, since)
 }
 
 // tier returns the tier of a key.
 func (l *Limiter[K]) tier(key K) *tier { return l.tiers[l.tierOf(key)] }
 
-// seen returns the state of b at now, under the present limit.
+// own returns the tier that b's state is of, and the state under the present limit of that tier.
+func (l *Limiter[K]) own(b *bucket[K]) (*tier, state) {
+	t := l.tiers[b.tier]
+	return t, t.inherited(b.state)
+}
+
+// seen returns the state of b under the present limit of its key. A bucket of another tier gets
+// what its own tier has supplied by now.
 func (l *Limiter[K]) seen(b *bucket[K], now uint64) *state {
-	s := l.tier(b.key).inherited(b.state)
+	t, s := l.own(b)
+	if m := l.tier(b.key); m != t {
+		s = m.limit().inherit(t.limit(), s, now)
+	}
 	return &s
+}
+
+// NewTiered returns a limiter whose keys have different limits. tierOf returns the index of a key's
+// limit.
+func NewTiered[K comparable](
+	limits []tb.Limit, tierOf func(K) int, opts ...tb.Option,
+) (*Limiter[K], error) {
+	if len(limits) < 1 || len(limits) > 1<<16 || tierOf == nil {
+		return nil, &tb.ConfigError{Field: "limits", Value: len(limits), Range: "1 to 65536"}
+	}
+	l, err := New[K](limits[0], opts...)
+	if err != nil {
+		return nil, err
+	}
+	l.tierOf = tierOf
+	l.tiers = nil
+	for i, limit := range limits {
+		if err := limit.Validate(); err != nil {
+			return nil, err
+		}
+		m := newLimit(limit, l.firstInstant+math.MaxInt64)
+		m.tier, m.from = i, l.firstInstant%m.per
+		l.tiers = append(l.tiers, newTier(m))
+	}
+	return l, nil
+}
+
+// SetTier makes limit the limit of a tier, as SetLimit does for all keys.
+func (l *Limiter[K]) SetTier(tier int, limit tb.Limit) error {
+	if tier < 0 || tier >= len(l.tiers) {
+		return &tb.ConfigError{Field: "tier", Value: tier, Range: "an index of the limits"}
+	}
+	return l.setTier(tier, limit)
 }
 
 // SetLimit makes limit the limit of all keys. Each bucket keeps its tokens, but not more than the
 // new capacity, and its debt. It returns a *tb.ConfigError if the limit is out of range.
 func (l *Limiter[K]) SetLimit(limit tb.Limit) error {
+	if len(l.tiers) > 1 {
+		return &tb.ConfigError{Field: "SetLimit", Value: "a limiter with tiers", Range: "SetTier"}
+	}
+	return l.setTier(0, limit)
+}
+
+func (l *Limiter[K]) setTier(tier int, limit tb.Limit) error {
 	if err := limit.Validate(); err != nil {
 		return err
 	}
 	now := l.read()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.tiers[0].set(limit, now)
+	l.tiers[tier].set(limit, now)
 	for _, b := range l.buckets {
 		l.rank(b)
 	}
@@ -61,18 +123,20 @@ func (l *Limiter[K]) Limit() tb.Limit {
 
 func (t *tier) set(limit tb.Limit, now uint64) {
 	old := t.limit()
-	now = max(now, old.from)
+	now = max(now, old.changed)
 	next := newLimit(limit, old.end)
+	next.changed = now
+	next.tier = old.tier
 	next.start = old.supply(now)
 	next.from = now - min(now, old.carried(&next, now))
 	next.blockBits = max(next.blockBits, old.blockBits)
 	if next.Capacity == old.Capacity && next.blockBits == old.blockBits {
-		next.era = old.era
+		next.era, next.begin, next.began = old.era, old.begin, old.began
 		*old = next
 		return
 	}
 	next.blockBits = bits.Len64(next.wholeRate())
-	next.era = old.era + 1
+	next.era, next.begin, next.began = old.era+1, now, next.start
 	t.eras = append(t.eras, next)
 	t.ends = append(t.ends, now)
 }

@@ -1,0 +1,98 @@
+package fuzz
+
+import (
+	"context"
+	"iter"
+	"maps"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+	"github.com/seed-181794aa/ratelimit/tb/cas"
+	"github.com/seed-181794aa/ratelimit/tb/mutex"
+)
+
+// saver is a limiter that can be saved.
+type saver interface {
+	limiter
+	Reserve(ctx context.Context, key string, cost float64) (tb.Reservation, error)
+	Snapshot() iter.Seq2[string, tb.State]
+	Restore(iter.Seq2[string, tb.State]) error
+}
+
+// TestRestoredLimiterGoesOn restores snapshots into new limiters, of the other implementation too.
+// They decide as the limiter that goes on.
+func TestRestoredLimiterGoesOn(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	indebted := 0
+	for program := range 2000 {
+		now := time.Date(2026, 3, 4, 5, 6, 7, 8, time.UTC).Add(time.Duration(rng.Int64N(1e10)))
+		limit := randomLimit(rng)
+		clock := tb.WithClock(func() time.Time { return now })
+		limiters := make([]saver, 4)
+		for i := range limiters {
+			limiters[i] = newSaver(t, i%2, limit, clock)
+			_, _ = limiters[i].Peek(t.Context(), "") // all count units from the same instant
+		}
+		step := func(limiters []saver) {
+			now = now.Add(time.Duration(rng.ExpFloat64() * float64(limit.Per) / 4))
+			key, n := string(rune('a'+rng.IntN(4))), 1+rng.IntN(limit.Capacity)
+			reserve := rng.IntN(3) == 0
+			answer := func(l saver) (d tb.Decision, delay time.Duration) {
+				if !reserve {
+					d, _ = l.AllowN(t.Context(), key, n)
+					return d, 0
+				}
+				r, _ := l.Reserve(t.Context(), key, float64(n))
+				return r.Decision, r.Delay()
+			}
+			want, wantDelay := answer(limiters[0])
+			for i, l := range limiters[1:] {
+				if got, delay := answer(l); got != want || delay != wantDelay {
+					t.Fatalf("program %d, limit %+v, limiter %d: %+v, %v, want %+v, %v",
+						program, limit, i+1, got, delay, want, wantDelay)
+				}
+			}
+		}
+		for range 10 {
+			step(limiters[:2])
+		}
+		saved := maps.Collect(limiters[0].Snapshot())
+		for key, s := range limiters[1].Snapshot() {
+			if saved[key] != s {
+				t.Fatalf("program %d: key %s is %+v in cas, %+v in mutex", program, key, saved[key], s)
+			}
+			if s.Tokens < 0 {
+				indebted++
+			}
+		}
+		now = now.Add(time.Duration(rng.Int64N(int64(limit.Per))))
+		for _, l := range limiters[2:] {
+			if err := l.Restore(maps.All(saved)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 10 {
+			step(limiters)
+		}
+	}
+	if indebted < 500 {
+		t.Errorf("%d buckets were saved in debt, too few", indebted)
+	}
+}
+
+func newSaver(t *testing.T, kind int, limit tb.Limit, opts ...tb.Option) saver {
+	if kind == 0 {
+		l, err := cas.New[string](limit, opts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return casLimiter{l}
+	}
+	l, err := mutex.New[string](limit, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return mutexLimiter{l}
+}

@@ -1,0 +1,149 @@
+package cas
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/lru"
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// Snapshot returns an iterator over the keys of the table and the states of their buckets, for
+// Restore. The buckets that are full last come first, and full buckets come at the end. No call on
+// a key in the table waits for it; a new key may wait while a few thousand keys are listed. Each
+// state is read when it is yielded. A key that comes or goes meanwhile may be missing.
+func (l *Limiter[K]) Snapshot() iter.Seq2[K, tb.State] {
+	return func(yield func(K, tb.State) bool) {
+		for _, e := range l.byStamp() {
+			key := l.table.KeyOf(e.cell)
+			t, at := l.clock.readWall()
+			c, m, base, word, _, err := l.lookUp(t, key)
+			if c == nil || err != nil {
+				continue
+			}
+			if !yield(key, tb.State{Tokens: m.level(base, word, t).Tokens, At: at}) {
+				return
+			}
+		}
+	}
+}
+
+// stamped is a cell and its stamp.
+type stamped struct {
+	cell  *cell
+	stamp uint64
+}
+
+// byStamp returns the cells of the table, those with the latest stamps first.
+func (l *Limiter[K]) byStamp() []stamped {
+	cells := l.table.Values()
+	all := make([]stamped, len(cells))
+	for i, c := range cells {
+		stamp, _, _ := l.evictor.Stamp(c)
+		all[i] = stamped{c, stamp}
+	}
+	slices.SortFunc(all, func(a, b stamped) int { return cmp.Compare(b.stamp, a.stamp) })
+	return all
+}
+
+// Restore gives buckets the states that Snapshot has yielded, in this process or in another. Each
+// bucket gets what the rate has supplied since, by the wall clock; a time that is later than now
+// counts as now. A bucket that has fewer tokens already keeps them, and a full one is not stored.
+// If the limit has changed, a bucket keeps its tokens, but not more than the capacity, and its debt.
+//
+// Restore returns an error, and changes nothing, if a state or a key is invalid, or if more buckets
+// are not full than the table can hold. Call it before the limiter is used. Later the table may
+// refuse or evict some of the keys, as it does other new keys.
+func (l *Limiter[K]) Restore(states iter.Seq2[K, tb.State]) error {
+	type entry struct {
+		key   K
+		state tb.State
+	}
+	var all []entry
+	t, _ := l.clock.readWall()
+	for key, s := range states {
+		if err := s.Validate(); err != nil {
+			return fmt.Errorf("the state of key %v: %w", key, err)
+		}
+		if isNaN(key) {
+			return tb.ErrInvalidKey
+		}
+		m := l.layoutOf(key)
+		if b := m.restored(s, l.clock.instant(s.At), t); m.missingAt(b, t) > 0 {
+			all = append(all, entry{key, s})
+		}
+	}
+	if most := l.table.Max(); len(all) > most {
+		return &tb.ConfigError{
+			Field: "states", Value: fmt.Sprint(len(all), " buckets that are not full"),
+			Range: fmt.Sprint("at most ", most),
+		}
+	}
+	for _, e := range all {
+		l.restore(t, e.key, e.state)
+	}
+	return nil
+}
+
+// restore gives key's bucket a state at t, unless it has fewer tokens.
+func (l *Limiter[K]) restore(t uint64, key K, state tb.State) {
+	p, at := place[K]{l, key}, l.clock.instant(state.At)
+	for {
+		c, m := p.load(), p.layout()
+		b := m.restored(state, at, t)
+		base, next := m.cellOf(b, t)
+		word := evicted
+		if c != nil {
+			word = c.word.Load()
+		}
+		switch {
+		case word == evicted:
+			_, _, result := l.table.Insert(key, t, 0, func(c *cell) {
+				m.reach(base)
+				c.init(base, next)
+			})
+			if result != lru.Found {
+				return
+			}
+		case m.missingAt(m.balanceOf(l.limits.view(m, c.base, word, t)), t) >= m.missingAt(b, t):
+			return
+		case !isSealed(word):
+			c.word.CompareAndSwap(word, word|sealBit)
+		case p.replace(c, m, base, next) != nil:
+			return
+		}
+	}
+}
+
+// restored returns the balance of a bucket that had the state s at the instant at.
+func (m *layout) restored(s tb.State, at, now uint64) balance {
+	at = min(at, now)
+	p := m.positionAt(at)
+	if s.Tokens >= 0 {
+		tokens := uint64(s.Tokens*float64(m.scale) + 0.5)
+		return balance{p, m.capacity - min(m.capacity, tokens)}
+	}
+	debt := min(uint64(-s.Tokens*float64(m.scale)+0.5), maxDebt)
+	if debt == 0 {
+		return balance{p, m.capacity}
+	}
+	return balance{m.positionOf(m.unitsAfter(p.blocks, p.rest+debt-1)), m.capacity + 1}
+}
+
+// missingAt returns the units that a bucket lacks at t to be full.
+func (m *layout) missingAt(b balance, t uint64) uint64 {
+	return m.until(b.blocks, b.rest+b.deficit, m.positionAt(t))
+}
+
+// readWall reads the clock, and returns the reading by the wall clock too.
+func (c *clock) readWall() (t uint64, wall time.Time) {
+	now := time.Now
+	if c.now != nil {
+		now = c.now
+	}
+	wall = now()
+	return c.instant(wall), wall.Round(0)
+}

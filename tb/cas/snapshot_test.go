@@ -1,0 +1,119 @@
+package cas_test
+
+import (
+	"errors"
+	"iter"
+	"maps"
+	"math"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+	"github.com/seed-181794aa/ratelimit/tb/cas"
+	"github.com/seed-181794aa/ratelimit/tb/mutex"
+)
+
+type saver interface {
+	Snapshot() iter.Seq2[string, tb.State]
+	Restore(iter.Seq2[string, tb.State]) error
+	Len() int
+}
+
+func TestBadStatesAreErrorsAndChangeNothing(t *testing.T) {
+	at := time.Now()
+	for _, bad := range []map[string]tb.State{
+		{"a": {Tokens: 1, At: at}, "b": {Tokens: math.NaN(), At: at}},
+		{"a": {Tokens: 1, At: at}, "b": {Tokens: math.Inf(-1), At: at}},
+		{"a": {Tokens: 1, At: at}, "b": {Tokens: 1 << 31, At: at}},
+		{"a": {Tokens: 1, At: at}, "b": {Tokens: 1}},
+		{"a": {Tokens: 1, At: at}, "b": {Tokens: 1, At: at}, "c": {Tokens: 1, At: at}},
+	} {
+		for _, l := range []saver{
+			cas.NewTokenBucket(10, 0.001, tb.WithMaxKeys(2)),
+			mutex.NewTokenBucket(10, 0.001, tb.WithMaxKeys(2)),
+		} {
+			err := l.Restore(maps.All(bad))
+			var cfg *tb.ConfigError
+			if !errors.As(err, &cfg) {
+				t.Errorf("%T, %v: error %v, want a *tb.ConfigError", l, bad, err)
+			}
+			if n := l.Len(); n != 0 {
+				t.Errorf("%T, %v: %d keys after an error", l, bad, n)
+			}
+		}
+	}
+}
+
+// A restored bucket has the fewer tokens of the two, and a time in the future is now.
+func TestRestoreNeverFillsABucket(t *testing.T) {
+	now := time.Now()
+	l := cas.NewTokenBucket(10, 1, tb.WithClock(func() time.Time { return now }))
+	_, _ = l.AllowN(t.Context(), "fewer", 9)
+	_, _ = l.AllowN(t.Context(), "more", 1)
+	err := l.Restore(maps.All(map[string]tb.State{
+		"fewer":  {Tokens: 5, At: now},
+		"more":   {Tokens: 5, At: now},
+		"future": {Tokens: 3, At: now.Add(time.Hour)},
+		"full":   {Tokens: 10, At: now},
+		"past":   {Tokens: 0, At: now.Add(-time.Minute)},
+		"debt":   {Tokens: -4, At: now.Add(-time.Second)},
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range map[string]float64{
+		"fewer": 1, "more": 5, "future": 3, "full": 10, "past": 10, "debt": -3,
+	} {
+		if level, _ := l.Level(t.Context(), key); level.Tokens != want {
+			t.Errorf("%s has %v tokens, want %v", key, level.Tokens, want)
+		}
+	}
+	if n := l.Len(); n != 4 {
+		t.Errorf("%d keys, want 4: full buckets are not stored", n)
+	}
+}
+
+// Snapshots list each key that stays in the table once, those in the deepest debt first, while
+// other callers insert keys and move small maps.
+func TestSnapshotWhileTheTableGrows(t *testing.T) {
+	const settled = 5000
+	l := cas.NewTokenBucket(10, 0.001)
+	for i := range settled {
+		_, _ = l.AllowN(t.Context(), "settled-"+strconv.Itoa(i), 1+i%10)
+	}
+	var wg sync.WaitGroup
+	stop := make(chan struct{})
+	wg.Go(func() {
+		for i := range 50_000 {
+			select {
+			case <-stop:
+				return
+			default:
+				_, _ = l.Allow(t.Context(), "new-"+strconv.Itoa(i))
+			}
+		}
+	})
+	for range 20 {
+		seen := map[string]bool{}
+		last := math.Inf(-1)
+		for key, s := range l.Snapshot() {
+			if seen[key] {
+				t.Fatalf("%s is listed twice", key)
+			}
+			seen[key] = true
+			if s.Tokens < last-0.01 {
+				t.Fatalf("%s with %v tokens comes after %v", key, s.Tokens, last)
+			}
+			last = s.Tokens
+		}
+		for i := range settled {
+			if !seen["settled-"+strconv.Itoa(i)] {
+				t.Fatalf("key %d of %d is missing", i, len(seen))
+			}
+		}
+	}
+	close(stop)
+	wg.Wait()
+}

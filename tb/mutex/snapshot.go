@@ -1,0 +1,132 @@
+package mutex
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// Snapshot returns an iterator over the keys of the table and the states of their buckets, those
+// that will be full last first.
+func (l *Limiter[K]) Snapshot() iter.Seq2[K, tb.State] {
+	return func(yield func(K, tb.State) bool) {
+		l.mu.Lock()
+		all := slices.Clone(l.order)
+		slices.SortFunc(all, func(a, b *bucket[K]) int { return cmp.Compare(b.full, a.full) })
+		keys := make([]K, len(all))
+		for i, b := range all {
+			keys[i] = b.key
+		}
+		l.mu.Unlock()
+		for _, key := range keys {
+			now, at := l.readWall()
+			if level, ok := l.stored(key, now); ok {
+				if !yield(key, tb.State{Tokens: level.Tokens, At: at}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// stored returns the level of a key that is in the table.
+func (l *Limiter[K]) stored(key K, now uint64) (tb.Level, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b, ok := l.buckets[key]
+	if !ok {
+		return tb.Level{}, false
+	}
+	return l.tier(key).limit().level(l.seen(b, now), now), true
+}
+
+// Restore gives buckets the states that Snapshot has yielded. It returns an error, and changes
+// nothing, if a state or a key is invalid, or if the table cannot hold all buckets that are not
+// full.
+func (l *Limiter[K]) Restore(states iter.Seq2[K, tb.State]) error {
+	var keys []K
+	var all []tb.State
+	for key, s := range states {
+		if err := s.Validate(); err != nil {
+			return fmt.Errorf("the state of key %v: %w", key, err)
+		}
+		if isNaN(key) {
+			return tb.ErrInvalidKey
+		}
+		keys, all = append(keys, key), append(all, s)
+	}
+	now, _ := l.readWall()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	missing := make(map[int]state)
+	for i, key := range keys {
+		m := l.tier(key).limit()
+		b := m.restored(all[i], min(now, l.instant(all[i].At)))
+		if m.missing(&b, now) > 0 {
+			missing[i] = b
+		}
+	}
+	if len(missing) > l.settings.MaxKeys {
+		return &tb.ConfigError{
+			Field: "states", Value: fmt.Sprint(len(missing), " buckets that are not full"),
+			Range: fmt.Sprint("at most ", l.settings.MaxKeys),
+		}
+	}
+	for i, key := range keys {
+		if b, ok := missing[i]; ok {
+			l.restore(now, key, b)
+		}
+	}
+	return nil
+}
+
+// restore gives key's bucket a state, unless it has fewer tokens. The lock is held.
+func (l *Limiter[K]) restore(now uint64, key K, s state) {
+	m := l.tier(key).limit()
+	b, ok := l.buckets[key]
+	if !ok {
+		b = &bucket[K]{key: key}
+		if _, ok := l.makeRoom(now, true); !ok {
+			return
+		}
+	} else if m.missing(l.seen(b, now), now) >= m.missing(&s, now) {
+		return
+	}
+	b.state = s
+	l.rank(b)
+}
+
+// restored returns the state of a bucket that had the state s at the instant at.
+func (l *limit) restored(s tb.State, at uint64) state {
+	b := state{time: l.supply(at), tier: l.tier, era: l.era}
+	if s.Tokens >= 0 {
+		b.tokens = min(l.capacity, int64(s.Tokens*float64(l.scale)+0.5))
+		return b
+	}
+	if debt := min(int64(-s.Tokens*float64(l.scale)+0.5), maxDebt); debt > 0 {
+		b.time, b.inDebt = b.time.plus(uint64(debt)), true
+	}
+	return b
+}
+
+// missing returns the units that a bucket lacks at now to be full.
+func (l *limit) missing(b *state, now uint64) uint64 {
+	full, t := b.time.plus(uint64(l.capacity-b.tokens)), l.supply(now)
+	if full.less(t) {
+		return 0
+	}
+	return full.minus(t).lo
+}
+
+// readWall reads the clock, and returns the reading by the wall clock too.
+func (l *Limiter[K]) readWall() (now uint64, wall time.Time) {
+	wall = time.Now()
+	if l.settings.Now != nil {
+		wall = l.settings.Now()
+	}
+	return l.instant(wall), wall.Round(0)
+}

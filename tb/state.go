@@ -1,0 +1,29 @@
+package tb
+
+import (
+	"fmt"
+	"math"
+	"time"
+)
+
+// State is what a bucket has at one time. Snapshot yields states and Restore takes them, so that a
+// restart forgets no debt.
+type State struct {
+	// Tokens is the number of tokens in the bucket, fractions included, and negative if the bucket
+	// is in debt.
+	Tokens float64
+	// At is the wall clock time at which the bucket has them.
+	At time.Time
+}
+
+// Validate returns an error if no bucket can have the state: Tokens must be from −2³² to
+// MaxCapacity, and At must not be zero.
+func (s State) Validate() error {
+	switch {
+	case !(math.Abs(s.Tokens) <= 1<<32) || s.Tokens > MaxCapacity:
+		return &ConfigError{"Tokens", s.Tokens, fmt.Sprintf("-%d to %d", int64(1)<<32, MaxCapacity)}
+	case s.At.IsZero():
+		return &ConfigError{"At", s.At, "a time"}
+	}
+	return nil
+}
