@@ -86,7 +86,7 @@ func concurrentSetLimitKeepsTheBound(s *suite) {
 	most := perSecond(100, 1_000_000)
 	for _, other := range []tb.Limit{perSecond(100, 10), perSecond(20, 1_000_000), perSecond(1, 1)} {
 		f := s.new(most)
-		var ticks, grants, changes atomic.Int64
+		var ticks, grants atomic.Int64
 		now := func() time.Time { // the reading is late, because other callers run in between
 			ns := ticks.Add(100)
 			runtime.Gosched()
@@ -110,17 +110,16 @@ func concurrentSetLimitKeepsTheBound(s *suite) {
 			})
 		}
 		wg.Go(func() {
-			for callersDone.Load() < callers {
+			for i := 0; i < 10 || callersDone.Load() < callers; i++ {
 				if set.SetLimit(other) != nil || set.SetLimit(most) != nil {
 					s.Error("SetLimit returned an error")
 				}
-				changes.Add(1)
 			}
 		})
 		wg.Wait()
 		f.atMost(int(grants.Load()), time.Duration(ticks.Load()))
-		if changes.Load() < 10 || grants.Load() < 100 {
-			s.Errorf("%d changes and %d grants: the test shows nothing", changes.Load(), grants.Load())
+		if grants.Load() == 0 {
+			s.Error("no call was granted, so the test shows nothing")
 		}
 	}
 }
