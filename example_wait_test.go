@@ -99,7 +99,8 @@ func Example_setLimit() {
 	limiter := ratelimit.NewTokenBucket(10, 1, clock)
 
 	limiter.AllowN(ctx, "a", 7)
-	if err := limiter.SetLimit(ratelimit.Limit{Capacity: 100, Tokens: 50, Per: time.Second}); err != nil {
+	more := ratelimit.Limit{Capacity: 100, Tokens: 50, Per: time.Second}
+	if err := limiter.SetLimit(more); err != nil {
 		panic(err)
 	}
 	d, err := limiter.AllowN(ctx, "a", 100)

@@ -53,9 +53,9 @@
 // as any other grant. Delay is the time from the reading to the slot, rounded up to a nanosecond:
 // the tokens may be used at t+Delay, and one nanosecond earlier the ideal bucket is in debt.
 //
-// Reserve and MayWait put a bucket in debt by at most one capacity. They refuse more, and
-// RetryAfter is the time until the same call is granted. Wait may put it in debt by two
-// capacities or more, depending on the implementation.
+// Reserve puts a bucket in debt by at most one capacity. It refuses more, and RetryAfter is the
+// time until the same call is granted. Wait and MayWait may put a bucket in debt by two
+// capacities or more: the implementation states its bound.
 //
 // A slot moves in two cases: Settle gives tokens back, or SetLimit changes the rate. The Delay
 // that was returned stays. C1 counts the reservation at the slot that has moved, although the

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"math/rand/v2"
 	"sync/atomic"
 	"testing"
 
@@ -120,50 +121,82 @@ func FuzzInherit(f *testing.F) {
 		for j, l := range edgeLimits {
 			f.Add(uint64(old.Capacity-1), uint64(old.Tokens-1), uint64(old.Per-1),
 				uint64(l.Capacity-1), uint64(l.Tokens-1), uint64(l.Per-1),
-				uint64(i)<<58, uint64(1)<<60, uint64(1)<<(5*j%64), byte(i+j))
+				uint64(i)<<58, uint64(1)<<60, uint64(i*97+j+1)*0x9e3779b97f4a7c15, byte(i+j))
 		}
 	}
-	f.Fuzz(func(t *testing.T, capacity, tokens, per, nextCapacity, nextTokens, nextPer,
-		own, at, word uint64, kind byte,
-	) {
-		l := anyLimit(capacity, tokens, per)
-		next := anyLimit(nextCapacity, nextTokens, nextPer)
-		old := newLayout(l)
-		if kind&1 > 0 { // a tier
-			m, err := newTier(int(kind)<<8, l, 1<<62)
-			if err != nil {
-				return
-			}
-			old = *m
-		}
-		at = max(at%(1<<62), old.supply.from)
-		first := changed(t, &old, l, at) // a change that begins no era: S does not begin at 0
-		if first == nil {
-			t.Fatalf("%+v: the first change is an error", l)
-		}
-		c := anyCell(first, own%(1<<63), word, kind)
-		first.reach(c.base)
-		second := changed(t, first, next, at)
-		if second == nil || second.firstBase == first.firstBase {
+	f.Fuzz(inherits)
+}
+
+func TestInheritWithRandomLimits(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 4))
+	number := func() uint64 { return rng.Uint64() >> rng.IntN(64) }
+	for range 20_000 {
+		inherits(t, number(), number(), number(), number(), number(), number(),
+			rng.Uint64(), number(), rng.Uint64(), byte(rng.Uint32()))
+	}
+}
+
+func inherits(t *testing.T, capacity, tokens, per, nextCapacity, nextTokens, nextPer,
+	own, at, word uint64, kind byte,
+) {
+	l := anyLimit(capacity, tokens, per)
+	next := anyLimit(nextCapacity, nextTokens, nextPer)
+	old := newLayout(l)
+	if kind&1 > 0 { // a tier
+		m, err := newTier(int(kind)<<8, l, 1<<62)
+		if err != nil {
 			return
 		}
-		checkDecidesNothing(t, second, c, word)
-		s := &limits{}
-		if first.tiered {
-			s.tiers = make([]atomic.Pointer[layout], int(kind)<<8+1)
-		}
-		s.slot(first.firstBase).Store(second)
-		base, seen := s.view(second, c.base, c.word.Load()&^sealBit, at)
-		want := inheritedState(first, second, stateOf(first, c.base, c.word.Load()), at)
-		if got := stateOf(second, base, seen); got.String() != want.String() {
-			t.Fatalf("%+v, then %+v at %d: cell %d, %x becomes %v, want %v",
-				l, next, at, c.base, c.word.Load(), got, want)
-		}
-		third := changed(t, second, l, at+word%(1<<62))
-		if third != nil {
-			checkDecidesNothing(t, third, c, own)
-		}
-	})
+		old = *m
+	}
+	at = max(at%(1<<62), old.supply.from)
+	first := changed(t, &old, l, at) // a change that begins no era: S does not begin at 0
+	if first == nil {
+		t.Fatalf("%+v: the first change is an error", l)
+	}
+	c := anyCell(first, own%(1<<63), word, kind)
+	first.reach(c.base)
+	second := changed(t, first, next, at)
+	if second == nil || second.firstBase == first.firstBase {
+		return
+	}
+	checkDecidesNothing(t, second, c, word)
+	s := &limits{}
+	if first.tiered {
+		s.tiers = make([]atomic.Pointer[layout], int(kind)<<8+1)
+	}
+	s.slot(first.firstBase).Store(second)
+	base, seen := s.view(second, c.base, c.word.Load()&^sealBit, at)
+	want := inheritedState(first, second, stateOf(first, c.base, c.word.Load()), at)
+	if got := stateOf(second, base, seen); got.String() != want.String() {
+		t.Fatalf("%+v, then %+v at %d: cell %d, %x becomes %v, want %v",
+			l, next, at, c.base, c.word.Load(), got, want)
+	}
+	if before := stateOf(first, c.base, c.word.Load()); before.own.Cmp(suppliedBy(first, at)) <= 0 {
+		checkNextRate(t, second, c, at, own)
+	}
+	third := changed(t, second, l, at+word%(1<<62))
+	if third != nil {
+		checkDecidesNothing(t, third, c, own)
+	}
+}
+
+// checkNextRate changes the rate of m, and checks that the conversion of a cell from an earlier era
+// stays what it was. The bucket must not be ahead of the beginning of the era.
+func checkNextRate(t *testing.T, m *layout, c *cell, at, later uint64) {
+	t.Helper()
+	then := at + later%(1<<60)
+	same := m.limit
+	same.Tokens = 1 + same.Tokens/2
+	next := changed(t, m, same, then)
+	if next == nil || next.firstBase != m.firstBase {
+		return
+	}
+	word := c.word.Load() &^ sealBit
+	b, after := m.balanceSince(c.base, word), next.balanceSince(c.base, word)
+	if after != b {
+		t.Fatalf("%+v, then %+v at %d: the conversion %+v becomes %+v", m.limit, same, then, b, after)
+	}
 }
 
 // anyCell returns a cell of m whose base is at the instant own, with any delta and deficit. Some are
@@ -220,8 +253,6 @@ func inheritedState(old, m *layout, s exactState, at uint64) exactState {
 		}
 		return units.Quo(units, number(old.scale))
 	}
-	change := at
-	start := wide(m.unitsAfter(m.firstBase, 0)) // less than S by the fraction that is carried
 	now := suppliedBy(old, at)
 	ahead := new(big.Int).Sub(s.own, now)
 	inDebt := s.deficit.Cmp(number(old.capacity)) > 0
@@ -230,7 +261,7 @@ func inheritedState(old, m *layout, s exactState, at uint64) exactState {
 		if debt.Cmp(number(maxDebt)) > 0 {
 			debt = number(maxDebt)
 		}
-		own := new(big.Int).Add(start, debt)
+		own := new(big.Int).Add(suppliedFrom(m, at), debt)
 		return exactState{own.Sub(own, big.NewInt(1)), number(m.capacity + 1)}
 	}
 	deficit := s.deficit
@@ -250,10 +281,16 @@ func inheritedState(old, m *layout, s exactState, at uint64) exactState {
 	if missing.Sign() < 0 {
 		missing = new(big.Int)
 	}
-	if at > change {
-		start = suppliedBy(m, at)
+	return exactState{suppliedFrom(m, at), missing}
+}
+
+// suppliedFrom returns S(at), and the first position of the era at its beginning: the fraction of a
+// unit that the era before has supplied goes to the bucket.
+func suppliedFrom(m *layout, at uint64) *big.Int {
+	if at <= m.begin {
+		return wide(m.unitsAfter(m.firstBase, 0))
 	}
-	return exactState{start, missing}
+	return suppliedBy(m, at)
 }
 
 // reaches returns the first instant at which m has supplied x, which is after its start.
