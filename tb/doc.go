@@ -17,7 +17,8 @@
 //     its slot, and settled costs have a bound of their own: see below.
 //   - C2, no lost credit. A call is refused only if the ideal continuous bucket holds less than
 //     the cost plus one quantum, where each cost is rounded up to units. No sequence of grants
-//     and refusals loses a fraction. An undone charge may lose credit: see [Charge].
+//     and refusals loses a fraction. An undone charge and a cancelled reservation may lose credit:
+//     see [Charge] and [Reservation].
 //   - C3, exact wait. After a refusal at reading t, and with no other caller, the same call is
 //     granted at t+RetryAfter and refused one nanosecond earlier. This holds for Reserve too, and
 //     Delay is as exact. A new key that RefuseNew refuses may be granted earlier: see Eviction.
@@ -135,7 +136,8 @@
 //   - block: the units that the rate supplies in at most two nanoseconds, or one unit.
 //   - cell: a base and a word, the state of a bucket between two moves.
 //   - base: the supply, in blocks, from which a cell counts its bucket's time.
-//   - own time: the latest reading of a bucket's grants, or its start (see Eviction) if later.
+//   - own time: the latest reading of a bucket's grants, or its start (see Eviction) if later. In
+//     debt it is the last slot.
 //   - delta: the bucket's own time, in units of supply after the base.
 //   - deficit: the units that a bucket lacks to be full.
 //   - debt: the deficit of a bucket, which its eviction would forgive. Reservations and Settle put

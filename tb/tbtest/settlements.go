@@ -17,6 +17,7 @@ var settlements = []test{
 	{"SettleChecksTheActualCost", settleChecksTheActualCost},
 	{"SettleTwiceIsOnce", settleTwiceIsOnce},
 	{"SettlePaysDebtFirst", settlePaysDebtFirst},
+	{"CancelAfterSettleGivesBackItsCost", cancelAfterSettleGivesBackItsCost},
 	{"SettleOfACharge", settleOfACharge},
 	{"SettleAfterEviction", settleAfterEviction},
 	{"SettledCostsFollowTheIdealBucket", settledCostsFollowTheIdealBucket},
@@ -143,6 +144,27 @@ func settlePaysDebtFirst(s *suite) {
 		Tokens: 1.5, NextToken: 500 * time.Millisecond, Full: 8500 * time.Millisecond,
 	})
 	f.granted("a", 1, 0)
+}
+
+// The tokens that come back let the bucket grant a call before the slot of the second reservation.
+// Its Cancel then gives back at most its cost, as a settlement with 0 would.
+func cancelAfterSettleGivesBackItsCost(s *suite) {
+	f, settled := s.twins(perSecond(10, 1))
+	for _, g := range []*fixture{f, settled} {
+		first := g.reserved("a", 10, 0)
+		second := g.reserved("a", 6, 6*time.Second)
+		g.settle(first, 2)
+		g.Advance(time.Second)
+		g.granted("a", 3, 0)
+		if g == f {
+			second.Cancel()
+		} else {
+			g.settle(second, 0)
+		}
+	}
+	if got, most := f.levelOf(), settled.levelOf(); got.Cmp(most) > 0 {
+		s.Errorf("%s tokens, want at most %s", got.FloatString(6), most.FloatString(6))
+	}
 }
 
 func settleOfACharge(s *suite) {
