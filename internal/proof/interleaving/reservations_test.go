@@ -101,6 +101,22 @@ var onReservations = []scenario{
 		},
 	},
 	{
+		name: "cancelled or moved, and taken", maxKeys: 2, moves: true, undone: true,
+		before: []call{{take, "a", 0, 10}, {take, "a", 274_876, 5}},
+		threads: [][]call{
+			{{reserve, "a", 274_876, 2}, {cancel, "a", 274_876, 0}, {take, "a", 274_876, 5}},
+			{{take, "a", 274_880, 4}},
+		},
+	},
+	{
+		name: "cancelled after it has moved", maxKeys: 2, moves: true, undone: true,
+		before: []call{{take, "a", 0, 10}, {take, "a", 274_876, 10}},
+		threads: [][]call{
+			{{reserve, "a", 274_877, 4}, {cancel, "a", 274_877, 0}, {take, "a", 274_879, 1}},
+			{{take, "a", 274_880, 1}},
+		},
+	},
+	{
 		name: "reservations of a new key", maxKeys: 4, short: true,
 		before: []call{{take, "b", 0, 1}},
 		threads: [][]call{
@@ -205,6 +221,14 @@ var onSettlements = []scenario{
 		threads: [][]call{
 			{{settle, "a", exhausted, 5}, {take, "a", exhausted, 3}},
 			{{take, "a", exhausted, 7}, {reserve, "a", exhausted, 8}},
+		},
+	},
+	{
+		name: "settled for less or moved", maxKeys: 2,
+		before: []call{{take, "a", 0, 10}, {reserve, "a", 274_876, 9}},
+		threads: [][]call{
+			{{settle, "a", 274_878, 4}, {take, "a", 274_878, 1}},
+			{{take, "a", 274_878, 3}},
 		},
 	},
 	{
