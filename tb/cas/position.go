@@ -19,7 +19,9 @@ func (m *layout) positionOf(hi, lo uint64) position {
 }
 
 // positionAt returns S(t).
-func (m *layout) positionAt(t uint64) position { return m.positionOf(m.supply.unitsBy(t)) }
+func (m *layout) positionAt(t uint64) position {
+	return m.positionOf(m.supply.unitsBy(min(t, m.lastInstant)))
+}
 
 // unitsAfter returns S at a number of units after base.
 func (m *layout) unitsAfter(base, units uint64) (hi, lo uint64) {
@@ -44,17 +46,6 @@ func (m *layout) until(base, units uint64, p position) uint64 {
 		return units - min(units, m.since(base, p))
 	}
 	return min(base-p.blocks, m.maxBlocks)<<(m.blockBits&63) + units - p.rest
-}
-
-// before returns a base and the units after it of the position that is back units before the given
-// units after base. It may be before base.
-func (m *layout) before(base, units, back uint64) (uint64, uint64) {
-	if units < back {
-		blocks := (back-units)>>(m.blockBits&63) + 1
-		base -= blocks
-		units += blocks << (m.blockBits & 63)
-	}
-	return base, units - back
 }
 
 // waitFor returns the time from now until the rate has supplied a number of units after base,

@@ -49,7 +49,7 @@ type reservation[H home] struct {
 }
 
 func reserve[H home](h H, cost float64) (tb.Reservation, error) {
-	if _, err := h.layout().unitsOfCost(cost); err != nil {
+	if err := checkCost(cost); err != nil {
 		return tb.Reservation{}, err
 	}
 	t := h.now()
