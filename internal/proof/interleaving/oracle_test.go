@@ -26,14 +26,20 @@ func (p *client) call(l registry.Caller, c call) (a answer) {
 	case peek:
 		a.Decision, err = l.Peek(context.Background(), c.key)
 	case takeAll:
-		a.Allowed, err = l.TakeAll(*p.now, c.charges(l), a.each[:])
+		charges := c.charges(l)
+		a.Allowed, err = l.TakeAll(*p.now, charges, a.each[:])
+		for i, c := range charges {
+			if w, ok := c.(waiter); ok {
+				a.delays[i] = w.Delay()
+			}
+		}
 	case reset:
 		l.Reset(c.key)
 	case reserve:
 		var r tb.Reservation
 		r, err = l.Reserve(context.Background(), c.key, float64(c.n))
 		p.held[c.key] = r
-		a.Decision, a.delay, a.receipt = r.Decision, r.Delay(), l.Receipt(r)
+		a.Decision, a.delays[0], a.receipt = r.Decision, r.Delay(), l.Receipt(r)
 	case cancel:
 		l.Cancel(c.key, p.held[c.key])
 	case settle:
@@ -179,7 +185,9 @@ func (m *oracle) judge(history [][]modelcheck.Returned, after string) error {
 				m.id = binary.AppendVarint(m.id, int64(d.Remaining))
 				m.id = binary.AppendVarint(m.id, int64(d.RetryAfter))
 			}
-			m.id = binary.AppendVarint(m.id, int64(a.delay))
+			for _, d := range a.delays {
+				m.id = binary.AppendVarint(m.id, int64(d))
+			}
 			if a.Allowed {
 				m.id = append(m.id, 1)
 			}

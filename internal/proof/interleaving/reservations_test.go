@@ -117,6 +117,22 @@ var onReservations = []scenario{
 		},
 	},
 	{
+		name: "charges that may wait", maxKeys: 4, short: true,
+		before: []call{{take, "a", 0, 8}, {take, "b", 0, 7}},
+		threads: [][]call{
+			{{takeAll, "ab~", 0, 4}, {take, "a", 4, 1}},
+			{{takeAll, "ba~", 1, 3}, {peek, "b", 1, 0}},
+		},
+	},
+	{
+		name: "a charge that may wait is undone", maxKeys: 4, undone: true,
+		before: []call{{take, "a", 0, 8}},
+		threads: [][]call{
+			{{takeAll, "a!~", 0, 4}, {take, "a", 2, 3}},
+			{{reserve, "a", 1, 3}, {cancel, "a", 1, 0}, {take, "a", 3, 2}},
+		},
+	},
+	{
 		name: "reservations of a new key", maxKeys: 4, short: true,
 		before: []call{{take, "b", 0, 1}},
 		threads: [][]call{
