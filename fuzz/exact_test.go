@@ -51,7 +51,7 @@ func (j *judge) run() {
 		}
 	}
 	for key, b := range j.buckets {
-		why := b.checkBound()
+		why := b.checkBound(j.supply.quantum())
 		if j.settles() {
 			why = j.checkSettled(key)
 		}

@@ -50,7 +50,7 @@ func (j *judge) settles() bool {
 // the reason if the bound is violated.
 func (j *judge) checkSettled(key string) string {
 	var all []*judged
-	rest := j.supply.bound()
+	rest := new(big.Rat).Add(j.supply.greatest(), j.supply.quantum())
 	for _, h := range j.charges {
 		if h.key == key {
 			all = append(all, h)
