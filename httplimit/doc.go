@@ -23,6 +23,14 @@
 // https://docs.fairvisor.com/docs/algorithms/token-bucket. WithReasonField renames the field or
 // turns it off.
 //
+// # Costs known afterwards
+//
+// The cost of a request may be in its response, such as the tokens of a language model or the bytes
+// of the body: see Cost.Source. Middleware charges the request with an estimate and settles it when
+// the response has ended. The ResponseWriter of such a request is wrapped and keeps its optional
+// methods. docs/policy.md states the bound. An application without Middleware calls Admit and
+// settles with the Settlement.
+//
 // # Client addresses
 //
 // No proxy is trusted by default: the client is the peer of the connection. A server behind a
@@ -32,6 +40,14 @@
 //
 // If one of the rules that apply refuses a request, no rule is charged: see tb.TakeAll.
 // WithLimiter says how far this holds for the limiters that it sets.
+//
+// # Delay
+//
+// A rule with OnLimit Delay makes a request wait for its tokens instead of refusing it, if the delay
+// is at most MaxDelay. The handler gets the request when its tokens may be used. A client that
+// disconnects meanwhile gives its tokens back, and the handler does not see the request.
+// Waiting starts no goroutine. Policy.MaxWaiting bounds how many requests wait. Call
+// Limiter.StopWaiting before http.Server.Shutdown.
 //
 // # Failure
 //

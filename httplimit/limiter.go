@@ -7,15 +7,17 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
 // Limiter applies a policy to requests. It is safe for concurrent use.
 //
-// Most applications wrap their handler with Middleware. Decide is for applications that cannot.
-// Explain reports what the rules would decide, and takes nothing. SetPolicy replaces the policy,
-// and Stats reports what the rules have counted. ClientAddress and TrustsPeer are for proxies.
+// Most applications wrap their handler with Middleware. Decide and Admit are for applications that
+// cannot. Explain reports what the rules would decide, and takes nothing. SetPolicy replaces the
+// policy, and Stats reports what the rules have counted. StopWaiting is for the end of a server whose
+// policy delays requests. ClientAddress and TrustsPeer are for proxies.
 type Limiter struct {
 	settings
 	policy atomic.Pointer[compiled]
@@ -23,12 +25,13 @@ type Limiter struct {
 	calls  sync.Pool     // of *call
 	made   atomic.Uint32 // calls
 	late   atomic.Int64  // calls of limiters that no request waits for any more
+	waits  waits
 }
 
 // New returns a limiter that applies p. The error joins everything that is wrong with the
 // policy and the options.
 func New(p *Policy, opts ...Option) (*Limiter, error) {
-	l := &Limiter{}
+	l := &Limiter{waits: waits{stopped: make(chan struct{})}}
 	l.calls.New = func() any { return &call{l: l, stripe: l.made.Add(1)} }
 	optionErr := l.apply(opts)
 	first, err := l.compile(p, nil)
@@ -54,14 +57,19 @@ func (l *Limiter) SetPolicy(p *Policy) error {
 
 // Middleware returns a handler that passes granted requests to next, with its fields already set
 // in the header of the response, and responds to all other requests itself. It passes the
-// ResponseWriter on unchanged. If several limiters are nested, RateLimit and RateLimit-Policy
-// list the rules of all of them, and the fields that occur only once are about the rule with the
-// fewest tokens left.
+// ResponseWriter on unchanged, unless a rule has its cost in the response: see Settlement.Writer.
+//
+// If several limiters are nested, RateLimit and RateLimit-Policy list the rules of all of them, and
+// the fields that occur only once are about the rule with the fewest tokens left.
 func (l *Limiter) Middleware(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		d, granted := l.Decide(w, r)
+		d, settlement, granted := l.Admit(w, r)
 		if !granted {
 			return
+		}
+		if settlement != nil {
+			defer settlement.Finish()
+			w = settlement.Writer(w)
 		}
 		if ctx := r.Context(); d.Rule != "" {
 			c := &decisionContext{ctx, d, l.silent}
@@ -78,27 +86,45 @@ func (l *Limiter) Middleware(next http.Handler) http.Handler {
 }
 
 // Decide takes the tokens for a request. If the policy grants them, Decide sets fields in w's
-// header; if not, Decide writes the whole response. Use it where there is no handler to wrap, or
+// header; if not, Decide writes the whole response. If a rule delays the request, Decide returns
+// when its tokens may be used. If the request ends before, Decide writes status 499. Use it where there is no handler to wrap, or
 // to save the copy of the request that Middleware makes. Without this copy, FromContext and
 // ModifyResponse do not know of the decision.
 //
 // Decide returns the decision of the binding rule, granted or refused. It returns the zero
-// Decision, which has no Rule, if no rule applied or a limiter failed.
+// Decision, which has no Rule, if no rule applied, a limiter failed or the request ended.
+//
+// If a rule has its cost in the response, the estimate stands: Admit settles it.
 func (l *Limiter) Decide(w http.ResponseWriter, r *http.Request) (d Decision, ok bool) {
+	d, s, ok := l.Admit(w, r)
+	s.Finish()
+	return d, ok
+}
+
+// Admit is Decide for a policy that has costs in responses. The caller settles a granted request
+// with the Settlement, which is nil if there is nothing to settle.
+func (l *Limiter) Admit(w http.ResponseWriter, r *http.Request) (
+	d Decision, s *Settlement, ok bool,
+) {
 	c := l.begin(r)
 	c.w = w
 	switch c.decide() {
 	case granted:
 		d, ok = c.grant(), true
+		if s = c.newSettlement(); s != nil {
+			return d, s, ok
+		}
 	case refused:
 		d = c.refuse()
 	case faulty:
 		d = c.reject()
 	case failed:
 		c.fail()
+	case gone:
+		c.leave()
 	}
 	c.end()
-	return d, ok
+	return d, nil, ok
 }
 
 // Decision is the decision of one rule on a request.
@@ -109,6 +135,8 @@ type Decision struct {
 	Rule  string
 	Limit tb.Limit
 	Cost  float64
+	// Delay is how long the rule made a granted request wait. It is 0 unless OnLimit is Delay.
+	Delay time.Duration
 }
 
 // FromContext returns the decision of the binding rule on the request with this context. The
@@ -148,6 +176,10 @@ type Explanation struct {
 	// the limiter does not report levels.
 	Level  tb.Level
 	Shadow bool
+	// MaxDelay is the longest delay of the rule, or 0 if the rule does not delay.
+	MaxDelay time.Duration
+	// Estimate means that Cost is an estimate, because the cost is in the response.
+	Estimate bool
 	// MissingKey is the key that the request lacks, if the rule refuses the request for that,
 	// or else "".
 	MissingKey string
@@ -165,7 +197,9 @@ func (l *Limiter) Explain(r *http.Request) []Explanation {
 	var all []Explanation
 	for i := range c.entries {
 		e := &c.entries[i]
-		x := Explanation{Key: c.keyParts(e.rule), Shadow: e.Shadow}
+		x := Explanation{
+			Key: c.keyParts(e.rule), Shadow: e.Shadow, Estimate: e.price.response.inResponse,
+		}
 		switch e.fault {
 		case isMissing:
 			x.MissingKey = e.faultyKey
@@ -178,7 +212,11 @@ func (l *Limiter) Explain(r *http.Request) []Explanation {
 			c.prepare(e)
 			// An error leaves the zero Decision and the zero Level.
 			e.decision, _ = e.charge.Check(c.now)
+			c.explainDelay(e)
 			x.Level, _ = e.charge.(leveler).Level(c.now)
+		}
+		if e.OnLimit == Delay {
+			x.MaxDelay = e.MaxDelay
 		}
 		x.Decision = e.toDecision()
 		all = append(all, x)

@@ -4,6 +4,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/seed-181794aa/ratelimit/tb"
 )
@@ -15,6 +16,9 @@ type Policy struct {
 	// UnverifiedJWT reads claims from the bearer token of a request without checking its
 	// signature, if the application supplies no claims. A client can then claim anything.
 	UnverifiedJWT bool
+	// MaxWaiting is how many requests may wait at the same time for rules that delay, up to 1<<20.
+	// 0 means DefaultMaxWaiting. While so many wait, rules refuse instead of delaying.
+	MaxWaiting int
 
 	warnings problems // of the document that the policy was read from
 }
@@ -72,8 +76,12 @@ type Rule struct {
 	OnMissing OnMissing
 	// Shadow makes the rule report what it would have decided, and never change a response.
 	Shadow bool
-	Limit  tb.Limit
-	Cost   Cost
+	// OnLimit says what happens to a request if the bucket has too few tokens.
+	OnLimit OnLimit
+	// MaxDelay is the longest delay of a request if OnLimit is Delay.
+	MaxDelay time.Duration
+	Limit    tb.Limit
+	Cost     Cost
 
 	alone bool // the rule is a document of its own
 }
@@ -103,13 +111,21 @@ const (
 
 // Cost says how many tokens a request takes.
 type Cost struct {
-	Source string  // "" or "fixed", "header:<name>" or "query:<name>"
+	// Source is "" or "fixed", or where the cost is: "header:<name>" or "query:<name>" of the
+	// request, or "response:header:<name>" or "response:bytes".
+	//
+	// If the cost is in the response, the request takes Default, which is an estimate. The rule
+	// is settled after the response: see Settlement.
+	Source string
 	Fixed  float64 // if Source is fixed; 0 means 1
-	// Default is the cost if the request has no positive decimal number there; 0 means 1. If
-	// it has several numbers, the cost is Default or Max, whichever is more.
+	// Default is the cost if the request or the response has no decimal number there; 0 means 1.
+	// The number must be positive, but the cost of a response may be 0. If a request has several
+	// numbers, the cost is Default or Max, whichever is more.
 	Default float64
-	// Min and Max bound the number in the request. 0 means no bound.
+	// Min and Max bound the number. 0 means no bound.
 	Min, Max float64
+	// HideHeader keeps the field of "response:header:<name>" from the client.
+	HideHeader bool
 }
 
 // Selector picks requests. An empty field picks all requests.

@@ -1,6 +1,7 @@
 package httplimit
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,7 +14,10 @@ type compiled struct {
 	sets          []*set
 	rules         []*rule // of all sets, with their fallbacks, in order
 	firstKind     kind    // the lowest kind of the rules' limiters
+	settles       bool    // a rule has its cost in the response
 	unverifiedJWT bool
+	delays        bool  // an enforced rule delays
+	maxWaiting    int64 // requests
 }
 
 type set struct {
@@ -86,7 +90,17 @@ func (l *Limiter) compile(p *Policy, before *compiled) (*compiled, error) {
 				return nil, fmt.Errorf("rule %q: %w", r.Name, err)
 			}
 		}
+		if err := r.checkLimiter(); err != nil {
+			return nil, err
+		}
 		out.firstKind = min(out.firstKind, r.kind())
+		out.delays = out.delays || r.OnLimit == Delay && !r.Shadow
+		if r.price.response.inResponse {
+			out.settles = true
+			if err := r.checkSettles(); err != nil {
+				return nil, fmt.Errorf("rule %q: %w", r.Name, err)
+			}
+		}
 	}
 	return out, nil
 }
@@ -95,7 +109,10 @@ func (l *Limiter) compile(p *Policy, before *compiled) (*compiled, error) {
 // policy.
 func (l *Limiter) arrange(p *Policy) (*compiled, problems) {
 	b := &compilation{l: l, policy: p, errs: p.check()}
-	out := &compiled{firstKind: inProcess, unverifiedJWT: p.UnverifiedJWT}
+	out := &compiled{
+		firstKind: inProcess, unverifiedJWT: p.UnverifiedJWT,
+		maxWaiting: int64(cmp.Or(p.MaxWaiting, DefaultMaxWaiting)),
+	}
 	labels := p.labels() // in the order in which the rules are made
 	for i := range p.Sets {
 		s := &p.Sets[i]

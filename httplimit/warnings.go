@@ -17,6 +17,7 @@ func (p *Policy) Warnings() (texts []string) {
 		w.add("jwt", "is unverified: without a check of the signature a client may claim anything, "+
 			"plan=enterprise included")
 	}
+	w.waiting()
 	for i := range p.Sets {
 		w.set(&p.Sets[i], p.setPath(i))
 	}
@@ -51,6 +52,7 @@ func (w *warner) set(s *RuleSet, path string) {
 	for r, rulePath := range s.all(path) {
 		w.names(r, rulePath)
 		w.costs(r, field(rulePath, "algorithm_config"))
+		w.delays(r, rulePath)
 		w.matches(r, field(rulePath, "match"))
 		if s.enforces(r) && !bounded {
 			w.invented(r, rulePath)
@@ -106,6 +108,9 @@ func (w *warner) costs(r *Rule, path string) {
 		if c.fallback() > burst {
 			w.add(field(path, "fixed_cost"), "is above burst, so the rule refuses every request")
 		}
+		return
+	case newResponseCost(&c).inResponse:
+		w.estimates(r, path)
 		return
 	case c.Min > burst:
 		w.add(field(path, "min_cost"), "is above burst, so the rule refuses every request with a cost")

@@ -14,9 +14,9 @@ type part struct {
 	receipt receipt       // of the last Take, zero if it was refused, undone or settled
 }
 
-// MayWait lets the charge put the bucket into debt, up to one capacity, if the tokens can be used
-// within the given time from the reading of Take. The charge is then granted where it would be
-// refused, and Delay returns the wait. With 0, the charge does not wait.
+// MayWait lets the charge put the bucket into debt, as Wait does, if the tokens can be used within
+// the given time from the reading of Take. The charge is then granted where it would be refused,
+// and Delay returns the wait. With 0, the charge does not wait.
 func (p *part) MayWait(within time.Duration) { p.within = max(within, 0) }
 
 // Delay returns the time from the reading of the last Take until its tokens may be used. It is 0
@@ -27,7 +27,7 @@ func (p *part) Delay() time.Duration { return p.delay }
 func waiting(cost amount, within time.Duration) terms {
 	want := terms{amount: cost}
 	if within > 0 {
-		want.debt, want.within = oneCapacity, within
+		want.debt, want.within = deepest, within
 	}
 	return want
 }

@@ -265,10 +265,10 @@ func chargeMayWait(s *suite) {
 		{3, time.Second, time.Second, 0},
 		{2, time.Second, 0, time.Second},
 		{2, tb.Never, 2 * time.Second, 0}, // the debt is 4
-		{7, tb.Never, 0, time.Second / 2},
-		{7, time.Second, 0, 9 * time.Second / 2},
+		{7, tb.Never, 11 * time.Second / 2, 0}, // more than one capacity
+		{7, time.Second, 0, 8 * time.Second},
 		{11, tb.Never, 0, tb.Never},
-		{6, tb.Never, 5 * time.Second, 0},
+		{6, tb.Never, 17 * time.Second / 2, 0},
 	} {
 		c := f.waiting("a", tt.cost, tt.within)
 		checked, err := c.Check(f.Now())
@@ -282,8 +282,8 @@ func chargeMayWait(s *suite) {
 	}
 	c := f.waiting("a", 1, tb.Never)
 	c.MayWait(0)
-	if d, err := c.Take(f.Now()); err != nil || d.Allowed || d.RetryAfter != 11*time.Second/2 {
-		s.Errorf("after MayWait(0): Take = %+v, %v, want refused for 5.5s", d, err)
+	if d, err := c.Take(f.Now()); err != nil || d.Allowed || d.RetryAfter != 9*time.Second {
+		s.Errorf("after MayWait(0): Take = %+v, %v, want refused for 9s", d, err)
 	}
 }
 

@@ -15,13 +15,27 @@ var (
 	requests = describe("tb_requests_total",
 		"Requests that the rule granted or refused. A request that only other rules refused is"+
 			" not counted.", "outcome")
+	delayed = describe("tb_delayed_requests_total",
+		"Granted requests that the rule made wait, or that it would have made wait as a shadow rule.")
+	delays = describe("tb_delay_seconds_total",
+		"Sum of the delays of the delayed requests.")
+	waiting = describe("tb_waiting_requests", "Requests that the rule makes wait now.")
+	hungUp  = describe("tb_hung_up_requests_total",
+		"Requests that ended while the rule made them wait, mostly because the client disconnected.")
 	limiterErrors = describe("tb_errors_total",
-		"Requests on which the limiter of a rule failed. The limiters of tb proxy do not fail.")
+		"Requests that the limiter of a rule failed to decide on or to settle. The limiters of tb proxy do not fail.")
 	keys      = describe("tb_keys", "Keys that have a bucket.")
 	evictions = describe("tb_evictions_total",
 		"Keys evicted to make room. Their bucket was full, or in debt that is forgiven.", "kind")
 	forgiven = describe("tb_forgiven_tokens_total",
 		"Debt of evicted buckets in tokens. At most this many were granted above the limit.")
+	responses = describe("tb_settled_responses_total",
+		"Responses whose cost the rule settled. Without a cost in the response, the estimate stands.",
+		"cost")
+	settled = describe("tb_settled_tokens_total",
+		"Costs that responses reported, in tokens.")
+	unpaid = describe("tb_unpaid_tokens_total",
+		"Tokens of settled costs that were not charged, because the debt of a bucket is bounded.")
 	refusedNew = describe("tb_refused_new_keys_total",
 		"Requests refused because the table had no room for their key.")
 )
@@ -33,7 +47,8 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 // Describe implements prometheus.Collector.
 func (ruleCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		requests, limiterErrors, keys, evictions, forgiven, refusedNew,
+		requests, delayed, delays, waiting, hungUp, limiterErrors, keys, evictions, forgiven, refusedNew,
+		responses, settled, unpaid,
 	} {
 		ch <- d
 	}
@@ -50,12 +65,22 @@ func (c ruleCollector) Collect(ch chan<- prometheus.Metric) {
 		count(requests, float64(s.Refused), "refused")
 		count(requests, float64(s.ShadowGranted), "shadow_granted")
 		count(requests, float64(s.ShadowRefused), "shadow_refused")
+		count(delayed, float64(s.Delayed))
+		count(delays, s.DelaySeconds)
+		count(hungUp, float64(s.HungUp))
 		count(limiterErrors, float64(s.Errors))
 		count(evictions, float64(s.Table.EvictedFull), "full")
 		count(evictions, float64(s.Table.EvictedInDebt), "in_debt")
 		count(forgiven, s.Table.Forgiven)
 		count(refusedNew, float64(s.Table.RefusedNew))
-		ch <- prometheus.MustNewConstMetric(keys, prometheus.GaugeValue, float64(s.Table.Keys),
-			s.Set, s.Rule)
+		gauge := func(d *prometheus.Desc, n int) {
+			ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(n), s.Set, s.Rule)
+		}
+		gauge(waiting, s.Waiting)
+		gauge(keys, s.Table.Keys)
+		count(responses, float64(s.Settled), "reported")
+		count(responses, float64(s.Estimated), "estimated")
+		count(settled, s.Table.Settled)
+		count(unpaid, s.Table.Unpaid)
 	}
 }

@@ -188,6 +188,19 @@ func TestExplainRequestsWithTwoReadings(t *testing.T) {
 	}
 }
 
+func TestExplainDelay(t *testing.T) {
+	const policy = `{"name": "r", "limit_keys": [], "on_limit": "delay", "max_delay": "1s",
+		"algorithm_config": {"rps": 1, "burst": 2}}`
+	var out bytes.Buffer
+	c := Explain{File: "-", Request: "GET /", From: netip.MustParseAddr("::1")}
+	if err := c.Run(t.Context(), cli.IO{Stdin: strings.NewReader(policy), Stdout: &out}); err != nil {
+		t.Error(err)
+	}
+	if want := "granted, 1 left; an empty one delays by up to 1s\n"; !strings.Contains(out.String(), want) {
+		t.Errorf("got\n%s\nwant %s", out.String(), want)
+	}
+}
+
 // A policy that limits nothing is an error or a warning.
 func TestCheckFindsPoliciesThatLimitNothing(t *testing.T) {
 	const jwt = `{"name": "a", "limit_keys": ["jwt:sub"], "algorithm_config": {"rps": 1, "burst": 5}}`
@@ -215,6 +228,21 @@ func TestCheckFindsPoliciesThatLimitNothing(t *testing.T) {
 		if strings.HasSuffix(want, "more") && err.Error() != "-: 4004 errors" {
 			t.Error(err)
 		}
+	}
+}
+
+// A cost that the response reports is an estimate until then.
+func TestExplainEstimates(t *testing.T) {
+	const policy = `{"name": "usage", "limit_keys": [], "algorithm_config": {"rps": 1, "burst": 100,
+		"default_cost": 10, "cost_source": "response:bytes"}}`
+	var out bytes.Buffer
+	c := Explain{File: "-", Request: "GET /"}
+	if err := c.Run(t.Context(), cli.IO{Stdin: strings.NewReader(policy), Stdout: &out}); err != nil {
+		t.Fatal(err)
+	}
+	const want = "usage  enforce  all requests  10, then the response's  100    1/s   granted, 90 left"
+	if !strings.Contains(out.String(), want) {
+		t.Errorf("%s\nwant %s", out.String(), want)
 	}
 }
 

@@ -102,7 +102,7 @@ func New(c Config) (*Proxy, error) {
 // ServeHTTP passes a request on or refuses it.
 //
 // The state of the request is in its responseRecorder, because a context value needs a copy of
-// the request. For the same reason ServeHTTP calls Decide and not Middleware. A request with a
+// the request. For the same reason ServeHTTP calls Admit and not Middleware. A request with a
 // body is copied, so that its Body can be replaced.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rec := &responseRecorder{ResponseWriter: w, proxy: p, http1: r.ProtoMajor == 1, start: time.Now()}
@@ -131,14 +131,15 @@ func (p *Proxy) decide(rec *responseRecorder, r *http.Request) bool {
 		rec.granted = true
 		return true
 	}
-	rec.decision, rec.granted = p.Limiter.Decide(rec, r)
+	rec.decision, rec.settlement, rec.granted = p.Limiter.Admit(rec, r)
+	rec.ResponseWriter = rec.settlement.Writer(rec.ResponseWriter)
 	rec.observeDecision()
 	return rec.granted
 }
 
 // hooks returns the hooks of the limiter. They record the keys of the requests to log.
 func (p *Proxy) hooks() httplimit.Hooks {
-	h := httplimit.Hooks{Refused: p.Refused, Error: p.limiterFailed}
+	h := httplimit.Hooks{Delayed: decided, Refused: p.Refused, Error: p.limiterFailed}
 	if p.Access == AccessAll {
 		h.Granted = recordKey
 	}
@@ -152,6 +153,9 @@ func (p *Proxy) hooks() httplimit.Hooks {
 	}
 	return h
 }
+
+// decided records the duration of a decision before the request waits for its tokens.
+func decided(_ *http.Request, e httplimit.Event) { e.Writer.(*responseRecorder).observeDecision() }
 
 func recordKey(_ *http.Request, e httplimit.Event) { e.Writer.(*responseRecorder).key = e.Key }
 
