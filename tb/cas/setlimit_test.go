@@ -53,9 +53,9 @@ func TestCapacityChangesUntilTheBasesEnd(t *testing.T) {
 	}
 }
 
-// TestCapacityCanChangeAMillionTimes computes how many changes of the capacity a limiter has bases
+// TestCapacityCanChangeHalfAMillionTimes computes how many changes of the capacity a limiter has bases
 // for.
-func TestCapacityCanChangeAMillionTimes(t *testing.T) {
+func TestCapacityCanChangeHalfAMillionTimes(t *testing.T) {
 	for _, l := range edgeLimits {
 		var s limits
 		s.init(l, firstInstant(l))
