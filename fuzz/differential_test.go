@@ -24,20 +24,29 @@ func compare(t *testing.T, p program) (answers []answer, moved bool) {
 	if agree {
 		return got, moved
 	}
+	p = p.shortest(func(p program) bool {
+		_, _, _, agree := agreement(t, p)
+		return !agree
+	})
+	got, want, _, _ := agreement(t, p)
+	t.Fatalf("%v\ncas   %+v\nmutex %+v", p, got[len(got)-1], want[len(got)-1])
+	return nil, false
+}
+
+// shortest returns a part of p that fails too, and of which no single call can be left out.
+func (p program) shortest(fails func(program) bool) program {
 	for size := len(p.calls); size > 0; size /= 2 {
 		for at := 0; at+size <= len(p.calls); {
 			less := p
 			less.calls = slices.Delete(slices.Clone(p.calls), at, at+size)
-			if _, _, _, agree := agreement(t, less); agree {
-				at++
-			} else {
+			if fails(less) {
 				p = less
+			} else {
+				at++
 			}
 		}
 	}
-	got, want, _, _ := agreement(t, p)
-	t.Fatalf("%v\ncas   %+v\nmutex %+v", p, got[len(got)-1], want[len(got)-1])
-	return nil, false
+	return p
 }
 
 // agreement runs p on both implementations and returns their answers up to the first that differs.

@@ -40,6 +40,15 @@ func (l timeline) quantum() *big.Rat {
 	return most
 }
 
+// deepest returns the most debt that a call may wait for: 2³¹ units.
+func (l timeline) deepest() *big.Rat {
+	unit := big.NewRat(1, 1)
+	for unit.Cmp(quantum(l.limit())) > 0 {
+		unit.Quo(unit, big.NewRat(10, 1))
+	}
+	return unit.Mul(unit, big.NewRat(1<<31, 1))
+}
+
 // greatest returns the greatest capacity.
 func (l timeline) greatest() *big.Rat {
 	most := 0
