@@ -169,6 +169,16 @@ var reservationsByHand = []struct {
 			{op: cancel},
 		},
 	}},
+	{"settled when the capacity is less than the estimate", program{
+		tb.Limit{Capacity: 100, Tokens: 1, Per: time.Second}, 4, tb.ForgiveLeast,
+		[]call{
+			{op: reserve, key: "a", cost: 90},
+			{op: reserve, key: "a", cost: 20},
+			{op: setLimit, limit: tb.Limit{Capacity: 10, Tokens: 1, Per: time.Second}},
+			{op: settle, cost: 80, held: 1},
+			{op: settle, cost: 25},
+		},
+	}},
 	{"a bucket that no call uses for an era and a change of the rate", program{
 		tb.Limit{Capacity: 6, Tokens: 7, Per: time.Second}, 4, tb.ForgiveLeast,
 		[]call{

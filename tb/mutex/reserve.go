@@ -141,7 +141,7 @@ func (l *Limiter[K]) settle(key K, estimate, actual float64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	m := l.tier(key).limit()
-	expected := m.unitsOfCost(estimate)
+	expected := m.roundUp(estimate) // may be above a new capacity
 	used := m.roundUp(actual)
 	l.settled.add(m, used)
 	if used < expected {

@@ -60,7 +60,7 @@ type terms struct {
 // units returns the cost in units.
 func (w *terms) units(l *limit) int64 {
 	if w.rest {
-		return max(0, l.roundUp(w.tokens)-l.unitsOfCost(w.estimate))
+		return max(0, l.roundUp(w.tokens)-l.roundUp(w.estimate))
 	}
 	return l.unitsOfCost(w.tokens)
 }
