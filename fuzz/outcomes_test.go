@@ -56,9 +56,14 @@ func (o outcomes) count(p program, answers []answer, moved bool) {
 		}
 		o.countEnds(p.calls[i].op, a)
 		if a.limit != limit {
-			o[map[bool]string{true: "another rate", false: "another capacity"}[a.limit.Capacity == limit.Capacity]]++
-			if a.level.Tokens < 0 && a.limit.Capacity != limit.Capacity {
+			switch {
+			case a.limit.Capacity == limit.Capacity:
+				o["another rate"]++
+			case a.level.Tokens < 0:
 				o["conversion in debt"]++
+				fallthrough
+			default:
+				o["another capacity"]++
 			}
 			limit = a.limit
 		}

@@ -94,8 +94,8 @@ func (u *undoer) level() tb.Level {
 	return l
 }
 
-// take takes n tokens. kind is 0 for a charge, 1 for a charge that may wait, and 2 for a reservation.
-// It checks a grant with the ideal bucket from which the undone grants took nothing.
+// take takes n tokens. kind is 0 for a charge, 1 for a charge that may wait, and 2 for a
+// reservation. take checks a grant with the ideal bucket from which the undone grants took nothing.
 func (u *undoer) take(n, kind int) (a attempt, before tb.Level, ok bool) {
 	before = u.level()
 	var d tb.Decision
@@ -117,7 +117,7 @@ func (u *undoer) take(n, kind int) (a attempt, before tb.Level, ok bool) {
 	b := withoutUndone(u.limit, u.attempts)
 	held, _ := b.holds(a.at)
 	if most := new(big.Rat).Add(held, u.error()); most.Cmp(a.cost) < 0 {
-		u.t.Fatalf("%T, limit %+v: granted %d after %v, when the bucket without the undone grants holds %v",
+		u.t.Fatalf("%T, limit %+v: granted %d after %v; without the undone grants the bucket holds %v",
 			u.limiter, u.limit, n, delay, held.FloatString(9))
 	}
 	return a, before, true
