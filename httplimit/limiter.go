@@ -14,8 +14,9 @@ import (
 // Limiter applies a policy to requests. It is safe for concurrent use.
 //
 // Most applications wrap their handler with Middleware. Decide and Admit are for applications that
-// cannot. Explain reports what the rules would decide, and takes nothing. SetPolicy replaces the policy,
-// and Stats reports what the rules have counted. ClientAddress and TrustsPeer are for proxies.
+// cannot. Explain reports what the rules would decide, and takes nothing. SetPolicy replaces the
+// policy, and Stats reports what the rules have counted. ClientAddress and TrustsPeer are for
+// proxies.
 type Limiter struct {
 	settings
 	policy atomic.Pointer[compiled]

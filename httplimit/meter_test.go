@@ -192,7 +192,7 @@ func TestHijackKeepsTheEstimate(t *testing.T) {
 		if _, body := s.fetch(); len(body) != 40 || s.left() != 90 {
 			t.Errorf("%s: %d bytes, %v left", source, len(body), s.left())
 		}
-		s.site.settled(0, 1)
+		s.settled(0, 1)
 	}
 }
 

@@ -131,7 +131,7 @@ func write(n int) http.HandlerFunc {
 // Bounds hold for bytes, too.
 func TestBoundsOfBytes(t *testing.T) {
 	s := newSite(t, reporting("response:bytes", `, "min_cost": 20, "max_cost": 30`))
-	s.answer(write(50))
+	s.answer(write(60))
 	s.get()
 	s.answer(nothing)
 	s.get()

@@ -116,8 +116,8 @@ func (m *model) excess(unpaid float64) (overC1, overBound float64) {
 	return overC1, overBound
 }
 
-// 64 callers never use more than the rate and the burst allow, but for the error of the estimates of
-// the answers under way.
+// 64 callers never use more than the rate and the burst allow, except for the errors of the
+// estimates of the answers under way.
 func TestTokensAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &model{}
