@@ -115,12 +115,15 @@ func (m *layout) newEra(n *layout, t uint64) (*layout, error) {
 	n.highest = new(atomic.Uint64)
 	n.supply.from = t - min(t, m.carried(n, t))
 	n.supply.hi, n.supply.lo = n.unitsAfter(n.firstBase, 0)
-	n.past = append(m.past[:len(m.past):len(m.past)], era{m, t})
+	n.past = append(m.past[:len(m.past):len(m.past)], era{m, t, n})
 	for len(n.past) > pastEras && n.past[0].isOver(n, t) {
 		n.past = n.past[1:]
 	}
 	return n, nil
 }
+
+// inherit returns the balance with which a bucket begins the next era.
+func (e *era) inherit(b balance) balance { return e.heir.inherit(e.layout, b, e.end) }
 
 // isOver reports whether all buckets of the era are full at t, the deepest debt included.
 func (e *era) isOver(n *layout, t uint64) bool {
@@ -129,7 +132,7 @@ func (e *era) isOver(n *layout, t uint64) bool {
 	p = old.positionOf(old.unitsAfter(p.blocks, p.rest+maxDebt))
 	b := balance{p, old.capacity + 1}
 	for i := range n.past {
-		b = n.heir(i).inherit(n.past[i].layout, b, n.past[i].end)
+		b = n.past[i].inherit(b)
 	}
 	_, deficit, _ := n.step(n.pack(b.rest, b.deficit), n.since(b.blocks, n.positionAt(t)), 0)
 	return deficit == 0

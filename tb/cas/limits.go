@@ -27,10 +27,12 @@ type limits struct {
 	settled, unpaid             atomic.Uint64 // millionths of a token
 }
 
-// era is the last layout of an ended era, and the instant at which the era ended.
+// era is the last layout of an ended era, the instant at which the era ended, and the first layout
+// of the next era. A later layout of the next era has another slope, and stands still at the end.
 type era struct {
 	layout *layout
 	end    uint64
+	heir   *layout
 }
 
 // init makes limit the limit of all keys.
@@ -109,17 +111,9 @@ func (m *layout) balanceSince(base, word uint64) balance {
 	}
 	b := m.past[i].layout.balanceOf(base, word)
 	for ; i < len(m.past); i++ {
-		b = m.heir(i).inherit(m.past[i].layout, b, m.past[i].end)
+		b = m.past[i].inherit(b)
 	}
 	return b
-}
-
-// heir returns the layout that took the place of the one of m.past[i].
-func (m *layout) heir(i int) *layout {
-	if i+1 < len(m.past) {
-		return m.past[i+1].layout
-	}
-	return m
 }
 
 func tierOf(base uint64) int { return int(base >> (64 - tierBits)) }

@@ -11,11 +11,12 @@ import (
 // tier is the limit of some keys, or of all, and the limits that it had before. An era ends when
 // the capacity changes.
 type tier struct {
-	eras []limit  // the last limit of each era
-	ends []uint64 // the instants at which the eras before the last one ended
+	eras  []limit  // the last limit of each era
+	first []limit  // the first limit of each era
+	ends  []uint64 // the instants at which the eras before the last one ended
 }
 
-func newTier(l limit) *tier { return &tier{eras: []limit{l}} }
+func newTier(l limit) *tier { return &tier{eras: []limit{l}, first: []limit{l}} }
 
 // limit returns the limit of the tier.
 func (t *tier) limit() *limit { return &t.eras[len(t.eras)-1] }
@@ -23,7 +24,7 @@ func (t *tier) limit() *limit { return &t.eras[len(t.eras)-1] }
 // inherited returns what b has under the present limit.
 func (t *tier) inherited(b state) state {
 	for b.era < len(t.eras)-1 {
-		b = t.eras[b.era+1].inherit(&t.eras[b.era], b, t.ends[b.era])
+		b = t.first[b.era+1].inherit(&t.eras[b.era], b, t.ends[b.era])
 	}
 	return b
 }
@@ -125,7 +126,7 @@ func (t *tier) set(limit tb.Limit, now uint64) {
 	}
 	next.blockBits = bits.Len64(next.wholeRate())
 	next.era = old.era + 1
-	t.eras = append(t.eras, next)
+	t.eras, t.first = append(t.eras, next), append(t.first, next)
 	t.ends = append(t.ends, now)
 }
 
