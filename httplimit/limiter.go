@@ -40,11 +40,18 @@ func New(p *Policy, opts ...Option) (*Limiter, error) {
 }
 
 // SetPolicy replaces the policy, from the next request on. A rule keeps its buckets and counts
-// if its set, name, keys and limit stay the same. If p has an error, the policy stays as it was.
+// if its set, name and keys stay the same. If its limit changes, each bucket keeps its tokens, but
+// not more than the new capacity, and its debt: see cas.Limiter.SetLimit. A limiter of WithLimiter
+// is kept across a change of the limit if it has a method SetLimit(tb.Limit) error. If p has an
+// error, or a SetLimit returns one, the policy and all limits stay as they were.
 func (l *Limiter) SetPolicy(p *Policy) error {
 	l.reload.Lock()
 	defer l.reload.Unlock()
-	next, err := l.compile(p, l.policy.Load())
+	before := l.policy.Load()
+	next, err := l.compile(p, before)
+	if err == nil {
+		err = next.setLimits(before)
+	}
 	if err != nil {
 		return fmt.Errorf("httplimit: the policy stays as it was: %w", err)
 	}

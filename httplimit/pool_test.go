@@ -2,6 +2,7 @@ package httplimit
 
 import (
 	"net/http"
+	"reflect"
 	"testing"
 	"time"
 
@@ -70,7 +71,7 @@ func TestEndedCallsKeepNothing(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	for _, e := range c.entries[:cap(c.entries)] {
-		if e != (entry{}) {
+		if !reflect.ValueOf(e).IsZero() {
 			t.Errorf("%+v", e)
 		}
 	}

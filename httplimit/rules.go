@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/seed-181794aa/ratelimit/tb"
 )
 
 // compiled is a policy prepared for requests. It is immutable.
@@ -52,12 +50,11 @@ type rule struct {
 	conditions []condition
 }
 
-// identity is what two rules must have in common for the second to take over the buckets and
-// counts of the first.
+// identity is what two rules must have in common for the second to keep the buckets and counts of
+// the first.
 type identity struct {
 	set, name string
 	keys      string // in order
-	limit     tb.Limit
 }
 
 // compilation is the work of preparing a policy.
@@ -67,20 +64,17 @@ type compilation struct {
 	errs   problems
 }
 
-// compile makes p ready. Rules that are in before, too, keep their state.
+// compile makes p ready. A rule that is in before, too, keeps its state, which still has the limit
+// of before: see setLimits.
 func (l *Limiter) compile(p *Policy, before *compiled) (*compiled, error) {
 	out, errs := l.arrange(p)
 	if err := errs.err(); err != nil {
 		return nil, err
 	}
-	states := map[identity]*ruleState{}
-	if before != nil {
-		for _, r := range before.rules {
-			states[r.identity] = r.ruleState
-		}
-	}
-	for _, r := range out.rules {
-		if r.ruleState = states[r.identity]; r.ruleState == nil {
+	for r, old := range out.successors(before) {
+		if old != nil && old.canBecome(r) {
+			r.ruleState = old.ruleState
+		} else {
 			var err error
 			if r.ruleState, err = l.newState(r); err != nil {
 				return nil, fmt.Errorf("rule %q: %w", r.Name, err)
@@ -141,7 +135,7 @@ func (b *compilation) newRules(s *RuleSet, r *Rule, path string, labels []string
 			Rule: level, base: r.Name, isParent: i > 0, price: newPricing(r.Cost),
 			sources: slices.Clone(sources), conditions: conditions,
 		}
-		c.identity = identity{s.Name, c.Name, fmt.Sprintf("%q", canonicals(r.Keys)), c.Limit}
+		c.identity = identity{s.Name, c.Name, fmt.Sprintf("%q", canonicals(r.Keys))}
 		c.Shadow = r.Shadow || s.Shadow
 		for j, k := range r.Keys {
 			if bits, _ := prefixesOf(k); i < len(bits) {
