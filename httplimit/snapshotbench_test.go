@@ -44,13 +44,13 @@ func BenchmarkDecideDuringSnapshot(b *testing.B) {
 			go func() {
 				defer close(stopped)
 				for saves {
+					start := time.Now()
+					save()
+					took = append(took, time.Since(start))
 					select {
 					case <-stop:
 						return
 					default:
-						start := time.Now()
-						save()
-						took = append(took, time.Since(start))
 					}
 				}
 			}()
