@@ -82,6 +82,32 @@ func ExampleNewBucket() {
 	// Output: true 0
 }
 
+// Each table may read 100 units a second, and saves up to five minutes of unused capacity. An
+// eventually consistent read costs half a unit, and a transactional read two.
+func ExampleBurstCredit() {
+	limit, err := ratelimit.BurstCredit(100, 5*time.Minute)
+	if err != nil {
+		panic(err)
+	}
+	now := time.Now()
+	clock := ratelimit.WithClock(func() time.Time { return now })
+	tables, err := ratelimit.New[string](limit, clock)
+	if err != nil {
+		panic(err)
+	}
+	burst, _ := tables.AllowN(ctx, "orders", 30_000)
+	eventual, _ := tables.AllowCost(ctx, "orders", 0.5)
+	transactional, _ := tables.AllowCost(ctx, "orders", 2)
+	fmt.Println(burst.Allowed, eventual.RetryAfter, transactional.RetryAfter)
+
+	now = now.Add(5 * time.Minute) // idle
+	burst, _ = tables.AllowN(ctx, "orders", 30_000)
+	fmt.Println(burst.Allowed, burst.Remaining)
+	// Output:
+	// true 5ms 20ms
+	// true 0
+}
+
 func ExampleTakeAll() {
 	perUser, err := ratelimit.New[string](ratelimit.Limit{Capacity: 5, Tokens: 1, Per: time.Second})
 	if err != nil {

@@ -24,8 +24,8 @@
 //   - AllowCost takes a decimal number of tokens, or none.
 //   - AllowAt is AllowN for a caller that has already read the clock.
 //   - Charge, with [TakeAll], takes from several buckets, or from none of them. The buckets may
-//     belong to several Limiters: one for clients and one for tenants, for example. A Bucket has
-//     no Charge.
+//     belong to several Limiters: one for users and one for tenants, for example. A Bucket is the
+//     bucket of all users together.
 //
 // Two methods take nothing: Peek returns the decision that Allow would return, and Level returns
 // how full a bucket is. Reset, Len and Stats are for operators. No method blocks until there are
@@ -55,7 +55,7 @@ type (
 	Decision = tb.Decision
 	// Level is how full a bucket is.
 	Level = tb.Level
-	// Charge is one part of TakeAll, such as a *cas.Charge[K].
+	// Charge is one part of TakeAll: a *cas.Charge[K] or a *cas.BucketCharge, for example.
 	Charge = tb.Charge
 	// Stats describes the table of a Limiter.
 	Stats = tb.Stats
@@ -109,6 +109,13 @@ func NewBucket(limit Limit, opts ...Option) (*Bucket, error) {
 // *ConfigError if an argument is out of range.
 func PerSecond(capacity int, refillPerSec float64) (Limit, error) {
 	return tb.LimitPerSecond(capacity, refillPerSec)
+}
+
+// BurstCredit returns the limit whose bucket saves up to d of unused rate, for a burst after a
+// quiet time. It returns a *ConfigError if the rate is out of range, or if rate times d is not a
+// capacity: see tb.BurstCredit.
+func BurstCredit(refillPerSec float64, d time.Duration) (Limit, error) {
+	return tb.BurstCredit(refillPerSec, d)
 }
 
 // TakeAll takes the costs of all charges at t, usually time.Now(), or takes nothing: see

@@ -48,6 +48,27 @@ next:
 	}
 }
 
+// TestHierarchySnippetsStandInTheExample requires the same of docs/hierarchies.md and the program
+// that it follows, whose test has the output.
+func TestHierarchySnippetsStandInTheExample(t *testing.T) {
+	var code strings.Builder
+	for _, name := range files(t, ".go") {
+		if strings.HasPrefix(name, "examples/hierarchy/") {
+			code.WriteString(words(read(t, name)) + "\n")
+		}
+	}
+	document := read(t, "docs/hierarchies.md")
+	snippets := append(blocks(document, "go"), blocks(document, "")...)
+	if len(snippets) < 5 {
+		t.Errorf("%d snippets, want at least 5", len(snippets))
+	}
+	for _, s := range snippets {
+		if !strings.Contains(code.String(), words(s)) {
+			t.Errorf("the example does not have:\n%s", s)
+		}
+	}
+}
+
 // TestReadmeCommandsAreInTheGate requires that .ci/run runs the two commands that the README
 // gives for a machine with only Go.
 func TestReadmeCommandsAreInTheGate(t *testing.T) {

@@ -18,11 +18,11 @@ func BenchmarkContention(b *testing.B) {
 	start := time.Now()
 	for _, line := range []struct {
 		name string
-		use  func() (failures int)
+		use  func(int) (failures int)
 	}{
-		{"add", func() int { word.Add(1); return 0 }},
-		{"load", func() int { return int(word.Load() >> 63) }},
-		{"cas", func() (failures int) {
+		{"add", func(int) int { word.Add(1); return 0 }},
+		{"load", func(int) int { return int(word.Load() >> 63) }},
+		{"cas", func(int) (failures int) {
 			now := uint64(time.Since(start))
 			for {
 				old := word.Load()
@@ -53,19 +53,20 @@ func advance(word, now uint64) uint64 {
 	return later<<deficitBits | min(deficit+1, 1<<deficitBits-1)
 }
 
-// together makes n calls from par goroutines and returns the sum of their results.
-func together(n, par int, use func() int) int {
+// together makes n calls from par goroutines and returns the sum of their results. use gets the
+// number of the call.
+func together(n, par int, use func(call int) int) int {
 	var all sync.WaitGroup
 	var next, sum atomic.Int64
 	for range par {
 		all.Go(func() {
-			failures := 0
+			results := 0
 			for start := int(next.Add(batch)) - batch; start < n; start = int(next.Add(batch)) - batch {
-				for range min(batch, n-start) {
-					failures += use()
+				for call := start; call < min(start+batch, n); call++ {
+					results += use(call)
 				}
 			}
-			sum.Add(int64(failures))
+			sum.Add(int64(results))
 		})
 	}
 	all.Wait()

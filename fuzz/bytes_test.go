@@ -59,6 +59,10 @@ func (in *input) limit() tb.Limit {
 }
 
 // program returns a program on at most maxKeys keys in the table.
+//
+// A call that may lower a stamp makes the order of eviction inexact: cancel, settle and setLimit.
+// Half of the programs have such calls. In them the table has room for all keys, and no insert
+// comes after such a call: all keys are inserted first and never reset, or there is one key.
 func (in *input) program(maxKeys int) program {
 	p := program{
 		limit:    in.limit(),
@@ -66,19 +70,60 @@ func (in *input) program(maxKeys int) program {
 		overflow: tb.Overflow(in.below(2)),
 	}
 	keys := 1 + in.below(16)
+	ops, shrinks := growing[:], in.below(2) == 0
+	if shrinks {
+		ops = shrinking[:]
+		keys = 1 + keys%4
+		p.maxKeys = keys + 1
+		for i := range keys {
+			p.calls = append(p.calls, call{op: allowN, key: key(i), n: 1})
+		}
+		if keys > 1 {
+			ops = ops[1:]
+		}
+	}
+	l := p.limit
+	var now time.Duration
 	for len(*in) > 0 && len(p.calls) < maxCalls {
-		p.calls = append(p.calls, in.call(p.limit, keys))
+		c := in.call(ops, l, keys)
+		if shrinks { // the horizon of a limit
+			if then := now + c.step; then.Abs() > century/2 || c.step.Abs() > century {
+				c.step = 0
+			}
+			now += c.step
+		}
+		if c.op == setLimit {
+			l = c.limit
+		}
+		p.calls = append(p.calls, c)
 	}
 	return p
 }
 
+// century is the time in which readings of a limiter whose limit changes are exact.
+const century = 100 * 365 * 24 * time.Hour
+
 // maxCalls is the largest number of calls of a program.
 const maxCalls = 200
 
-func (in *input) call(l tb.Limit, keys int) call {
+// growing are calls that never lower a stamp, and shrinking begins with reset.
+var (
+	growing = [...]op{
+		allowN, allowN, allowN, allowCost, allowAt, peek, takeAll, reset,
+		reserve, reserve, settle, wait,
+	}
+	shrinking = [...]op{
+		reset, allowN, allowN, allowN, allowCost, allowAt, peek, takeAll,
+		reserve, reserve, reserve, cancel, cancel, settle, settle, wait, setLimit,
+	}
+)
+
+func key(i int) string { return string(rune('a' + i)) }
+
+func (in *input) call(ops []op, l tb.Limit, keys int) call {
 	c := call{
-		key:  string(rune('a' + in.below(keys))),
-		op:   [...]op{allowN, allowN, allowN, allowCost, allowAt, peek, takeAll, reset}[in.below(8)],
+		key:  key(in.below(keys)),
+		op:   ops[in.below(len(ops))],
 		step: in.step(l),
 		n:    1,
 	}
@@ -91,13 +136,66 @@ func (in *input) call(l tb.Limit, keys int) call {
 		c.n = int(uint64(l.Capacity) * uint64(in.byte()) / 255)
 	}
 	switch c.op {
-	case allowCost:
+	case allowCost, reserve:
 		c.cost = in.cost(c.n, l.Capacity)
 	case takeAll:
 		c.cost = float64(c.n)
-		c.other = string(rune('a' + in.below(keys)))
+		c.other = key(in.below(keys))
+		c.within = in.within(l)
+	case wait:
+		c.within = in.within(l)
+		c.held = in.below(2)
+	case cancel:
+		c.held = in.below(4)
+	case settle:
+		c.held = in.below(4)
+		c.cost = in.actual(c.n, l.Capacity)
+		if len(ops) == len(growing) {
+			c.cost = math.Abs(c.cost) + float64(l.Capacity)
+		}
+	case setLimit:
+		c.limit = in.nextLimit(l)
 	}
 	return c
+}
+
+// within returns how long a call may wait. Mostly it is near the time that refills a token or a
+// bucket.
+func (in *input) within(l tb.Limit) time.Duration {
+	token := float64(l.Per) / float64(l.Tokens)
+	d := token * float64(in.byte()) / 64
+	switch in.below(4) {
+	case 0:
+		d *= float64(l.Capacity)
+	case 1:
+		return 0
+	}
+	return time.Duration(min(d, float64(time.Hour)))
+}
+
+// actual returns an actual cost. It may be 0, and above the capacity.
+func (in *input) actual(n, capacity int) float64 {
+	switch in.below(8) {
+	case 0:
+		return 0
+	case 1:
+		return float64(capacity) * float64(in.byte()) / 32
+	case 2:
+		return in.cost(n, capacity) * math.Exp2(float64(in.below(64)))
+	}
+	return in.cost(n, capacity)
+}
+
+// nextLimit returns a limit that takes the place of l.
+func (in *input) nextLimit(l tb.Limit) tb.Limit {
+	next := in.limit()
+	switch in.below(4) {
+	case 0, 1: // another rate
+		next.Capacity = l.Capacity
+	case 2: // another capacity
+		next.Tokens, next.Per = l.Tokens, l.Per
+	}
+	return next
 }
 
 // cost returns a cost near n tokens, or any other number.

@@ -3,6 +3,7 @@ package fuzz
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"strings"
 	"time"
 
@@ -18,23 +19,36 @@ type limiter interface {
 	AllowAt(t time.Time, key string, n int) (tb.Decision, error)
 	Peek(ctx context.Context, key string) (tb.Decision, error)
 	Level(ctx context.Context, key string) (tb.Level, error)
-	Charge(key string, cost float64) (tb.Charge, error)
+	Charge(key string, cost float64) (charge, error)
+	Reserve(ctx context.Context, key string, cost float64) (tb.Reservation, error)
+	Wait(ctx context.Context, key string, n int) error
+	SetLimit(limit tb.Limit) error
+	Limit() tb.Limit
 	Reset(key string)
 	Len() int
 	Stats() tb.Stats
 }
 
+// charge has the methods that the charges of both implementations have.
+type charge interface {
+	tb.Charge
+	MayWait(within time.Duration)
+	Delay() time.Duration
+	Level(t time.Time) (tb.Level, error)
+	Settle(actual float64) error
+}
+
 // casLimiter and mutexLimiter are the implementations as limiters.
 type casLimiter struct{ *cas.TokenBucket }
 
-func (l casLimiter) Charge(key string, cost float64) (tb.Charge, error) {
+func (l casLimiter) Charge(key string, cost float64) (charge, error) {
 	c, err := l.TokenBucket.Charge(key, cost)
 	return &c, err
 }
 
 type mutexLimiter struct{ *mutex.TokenBucket }
 
-func (l mutexLimiter) Charge(key string, cost float64) (tb.Charge, error) {
+func (l mutexLimiter) Charge(key string, cost float64) (charge, error) {
 	c, err := l.TokenBucket.Charge(key, cost)
 	return &c, err
 }
@@ -56,23 +70,52 @@ const (
 	peek
 	takeAll
 	reset
+	reserve
+	wait
+	cancel
+	settle
+	setLimit
 )
 
-// call is a call that is made after the clock has moved by step, which may be negative. AllowAt
-// gets the reading before the step. TakeAll takes from the two keys key and other, which may be
-// the same.
-type call struct {
-	step  time.Duration
-	op    op
-	key   string
-	n     int
-	cost  float64
-	other string
+var opNames = [...]string{
+	"allowN", "allowCost", "allowAt", "peek", "takeAll", "reset",
+	"reserve", "wait", "cancel", "settle", "setLimit",
 }
 
+// call is a call that is made after the clock has moved by step, which may be negative.
+//
+//   - allowAt gets the reading before the step.
+//   - takeAll takes from the two keys key and other, which may be the same. Both charges may wait
+//     for the time within.
+//   - wait has the deadline within, or if held is odd, a context that ends in the sleep, when the
+//     clock has moved by within.
+//   - cancel and settle end the grant that was the last but held. settle has the actual cost.
+type call struct {
+	step   time.Duration
+	op     op
+	key    string
+	n      int
+	cost   float64
+	other  string
+	within time.Duration
+	held   int
+	limit  tb.Limit
+}
+
+// String returns the call as a literal, without the fields that are zero.
 func (c call) String() string {
-	return fmt.Sprintf("{%d, %d, %q, %d, %v, %q}",
-		int64(c.step), c.op, c.key, c.n, c.cost, c.other)
+	var b strings.Builder
+	v := reflect.ValueOf(c)
+	for i := range v.NumField() {
+		name, f := v.Type().Field(i).Name, v.Field(i)
+		switch {
+		case name == "op":
+			b.WriteString(", op: " + opNames[c.op])
+		case !f.IsZero():
+			fmt.Fprintf(&b, ", %s: %#v", name, f)
+		}
+	}
+	return "{" + strings.TrimPrefix(b.String(), ", ") + "}"
 }
 
 func (p program) String() string {
@@ -84,74 +127,172 @@ func (p program) String() string {
 	return b.String()
 }
 
-// answer is the result of a call, and the state that a caller can see after it.
+// answer is the result of a call, and the state that a caller can see before and after it.
 type answer struct {
 	decision, other tb.Decision
-	err             error
-	stats           tb.Stats
+	delays          [2]time.Duration
+	err             string
+	before          tb.Level // of the key at the reading
 	level, late     tb.Level // of the key at the reading, and at the reading before the step
+	own             tb.Level // of the key at the first instant: what it has at its own time
 	absent          tb.Level // of a key that is never inserted
+	stats           tb.Stats
+	limit           tb.Limit
 }
 
-// run makes p's calls on l, whose clock is now, and returns their answers.
-func (p program) run(l limiter, now *time.Time) []answer {
-	ctx := context.Background()
+// held is a grant that can be ended, and its key.
+type held struct {
+	tb.Held
+	key string
+}
+
+// takenCharge is a charge that was taken.
+type takenCharge struct{ charge }
+
+func (c takenCharge) Cancel() { c.Undo() }
+
+// runner makes the calls of a program on a limiter, whose clock is now.
+type runner struct {
+	limiter
+	now  time.Time
+	held []held
+}
+
+// run makes p's calls and returns their answers.
+func (r *runner) run(p program) []answer {
 	var answers []answer
 	for _, c := range p.calls {
-		*now = now.Add(c.step)
-		var a answer
-		switch c.op {
-		case allowN:
-			a.decision, a.err = l.AllowN(ctx, c.key, c.n)
-		case allowCost:
-			a.decision, a.err = l.AllowCost(ctx, c.key, c.cost)
-		case allowAt:
-			a.decision, a.err = l.AllowAt(now.Add(-c.step), c.key, c.n) // the clock before the step
-		case peek:
-			a.decision, a.err = l.Peek(ctx, c.key)
-		case takeAll:
-			a.decision, a.other, a.err = takeBoth(l, *now, c)
-		case reset:
-			l.Reset(c.key)
+		r.now = r.now.Add(c.step)
+		var ended tb.Held
+		if c.op == cancel || c.op == settle {
+			if len(r.held) == 0 {
+				c.op = peek
+			} else {
+				h := r.held[len(r.held)-1-c.held%len(r.held)]
+				c.key, ended = h.key, h.Held
+			}
 		}
-		a.stats = l.Stats()
-		a.level, _ = l.Level(ctx, c.key)
-		a.late = levelAt(l, now.Add(-c.step), c.key)
-		a.absent, _ = l.Level(ctx, "absent")
+		a := answer{before: r.levelAt(r.now, c.key)}
+		err := r.call(c, ended, &a)
+		if err != nil {
+			a.err = fmt.Sprintf("%T: %v", err, err)
+		}
+		a.level = r.levelAt(r.now, c.key)
+		a.late = r.levelAt(r.now.Add(-c.step), c.key)
+		a.own = r.levelAt(r.now.Add(-1<<63), c.key)
+		a.absent = r.levelAt(r.now, "absent")
+		a.stats = r.Stats()
+		a.limit = r.Limit()
 		answers = append(answers, a)
 	}
 	return answers
 }
 
+// call makes one call. cancel and settle end the given grant.
+func (r *runner) call(c call, ended tb.Held, a *answer) (err error) {
+	ctx := context.Background()
+	switch c.op {
+	case allowN:
+		a.decision, err = r.AllowN(ctx, c.key, c.n)
+	case allowCost:
+		a.decision, err = r.AllowCost(ctx, c.key, c.cost)
+	case allowAt:
+		a.decision, err = r.AllowAt(r.now.Add(-c.step), c.key, c.n)
+	case peek:
+		a.decision, err = r.Peek(ctx, c.key)
+	case takeAll:
+		return r.takeBoth(c, a)
+	case reset:
+		r.Reset(c.key)
+	case reserve:
+		var reservation tb.Reservation
+		reservation, err = r.Reserve(ctx, c.key, c.cost)
+		a.decision, a.delays[0] = reservation.Decision, reservation.Delay()
+		if reservation.Allowed {
+			r.held = append(r.held, held{reservation, c.key})
+		}
+	case wait:
+		err = r.Wait(&waitContext{Context: ctx, runner: r, call: c}, c.key, c.n)
+	case cancel:
+		ended.Cancel()
+	case settle:
+		err = ended.Settle(c.cost)
+	case setLimit:
+		err = r.SetLimit(c.limit)
+	}
+	return err
+}
+
 // levelAt returns the level of key at t. It asks a charge, because Limiter.Level reads the clock.
-func levelAt(l limiter, t time.Time, key string) tb.Level {
-	c, err := l.Charge(key, 1)
+func (r *runner) levelAt(t time.Time, key string) tb.Level {
+	c, err := r.Charge(key, 1)
 	if err != nil {
 		panic(err)
 	}
-	level, _ := c.(interface {
-		Level(t time.Time) (tb.Level, error)
-	}).Level(t)
+	level, _ := c.Level(t)
 	return level
 }
 
 // takeBoth takes c.cost from both c.key and c.other, or from neither. It makes a call on both keys
 // first, so that they are in the table. Otherwise the order of eviction would not be exact: the
 // key of an undone charge keeps its rank.
-func takeBoth(l limiter, now time.Time, c call) (one, other tb.Decision, err error) {
+func (r *runner) takeBoth(c call, a *answer) (err error) {
+	keys := []string{c.key, c.other}
 	charges := make([]tb.Charge, 2)
-	for i, key := range []string{c.key, c.other} {
-		if _, err := l.AllowN(context.Background(), key, 1); err != nil {
-			return one, other, err
+	both := make([]charge, 2)
+	for i, key := range keys {
+		if _, err := r.AllowN(context.Background(), key, 1); err != nil {
+			return err
 		}
-		if charges[i], err = l.Charge(key, c.cost); err != nil {
-			return one, other, err
+		if both[i], err = r.Charge(key, c.cost); err != nil {
+			return err
 		}
+		both[i].MayWait(c.within)
+		charges[i] = both[i]
 	}
 	var decisions [2]tb.Decision
-	allowed, err := tb.TakeAll(now, charges, decisions[:])
+	allowed, err := tb.TakeAll(r.now, charges, decisions[:])
 	if allowed != (decisions[0].Allowed && decisions[1].Allowed) {
-		return one, other, fmt.Errorf("allowed %t, decisions %+v", allowed, decisions)
+		return fmt.Errorf("allowed %t, decisions %+v", allowed, decisions)
 	}
-	return decisions[0], decisions[1], err
+	a.decision, a.other = decisions[0], decisions[1]
+	for i, c := range both {
+		a.delays[i] = c.Delay()
+		if allowed {
+			r.held = append(r.held, held{takenCharge{c}, keys[i]})
+		}
+	}
+	return err
+}
+
+// waitContext is the context of a wait.
+type waitContext struct {
+	context.Context
+	runner *runner
+	call   call
+	ended  bool
+}
+
+func (c *waitContext) Deadline() (time.Time, bool) {
+	return time.Now().Add(c.call.within), c.call.held%2 == 0
+}
+
+// Done returns nil if the context has a deadline: Wait does not sleep beyond it. Otherwise the
+// context ends now.
+func (c *waitContext) Done() <-chan struct{} {
+	if c.call.held%2 == 0 {
+		return nil
+	}
+	c.ended = true
+	c.runner.now = c.runner.now.Add(c.call.within)
+	done := make(chan struct{})
+	close(done)
+	return done
+}
+
+func (c *waitContext) Err() error {
+	if c.ended {
+		return context.Canceled
+	}
+	return nil
 }

@@ -20,7 +20,7 @@ type attempt struct {
 
 // withoutUndone returns the ideal bucket from which undone attempts took nothing.
 func withoutUndone(limit tb.Limit, attempts []attempt) *ideal {
-	b := &ideal{limit: limit}
+	b := newIdeal(newTimeline(limit))
 	for _, a := range attempts {
 		b.take(a.at, a.cost)
 	}
@@ -57,7 +57,7 @@ func undo(t *testing.T, limit tb.Limit, in input, l limiter) {
 		cost := big.NewRat(int64(n), 1)
 		b := withoutUndone(limit, attempts)
 		tokens, _ := b.holds(now)
-		if d.Allowed && new(big.Rat).Add(tokens, b.quantum()).Cmp(cost) < 0 {
+		if d.Allowed && new(big.Rat).Add(tokens, b.supply.quantum()).Cmp(cost) < 0 {
 			t.Fatalf("limit %+v: granted %d, and without the undone charges the bucket holds %v",
 				limit, n, tokens.FloatString(9))
 		}

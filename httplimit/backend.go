@@ -31,6 +31,7 @@ type ruleState struct {
 
 	limiter any // the same limiter, for its method Stats
 	counts  [stripes]counts
+	delays  delayCounts
 }
 
 // kind is what a limiter can do. The kinds are in the order in which limiters are charged once
@@ -99,6 +100,7 @@ func (c *call) prepare(e *entry) {
 		e.external = e.newExternalCharge(c.r, c.timeLimit())
 		e.charge = e.external
 	}
+	c.letWait(e)
 }
 
 // leveler is a charge that reports how full its bucket is. All charges of entries do.

@@ -33,6 +33,14 @@
 // If one of the rules that apply refuses a request, no rule is charged: see tb.TakeAll.
 // WithLimiter says how far this holds for the limiters that it sets.
 //
+// # Delay
+//
+// A rule with OnLimit Delay makes a request wait for its tokens instead of refusing it, if the delay
+// is at most MaxDelay. The handler gets the request when its tokens may be used. A client that
+// disconnects meanwhile gives its tokens back, and the handler does not see the request.
+// Waiting starts no goroutine. Policy.MaxWaiting bounds how many requests wait. Call
+// Limiter.StopWaiting before http.Server.Shutdown.
+//
 // # Failure
 //
 // The limiter of a rule can fail if WithLimiter made it, for example because its store is down or

@@ -151,6 +151,13 @@ func (c *call) timeLimit() *timeLimit {
 	return c.limit
 }
 
+// renewTimeLimit begins the time limit again, after the request has waited for its tokens.
+func (c *call) renewTimeLimit() {
+	if c.limit != nil && c.l.timeout > 0 {
+		c.limit.end = time.Now().Add(c.l.timeout)
+	}
+}
+
 func (t *timeLimit) error() error {
 	return fmt.Errorf("no answer in %v: %w", t.timeout, context.DeadlineExceeded)
 }

@@ -9,7 +9,7 @@ import (
 
 // reset returns the seconds until e's bucket has one more whole token, at least 1.
 func (c *call) reset(e *entry) int64 {
-	if !e.slow {
+	if !e.slow && e.delay == 0 {
 		return 1
 	}
 	return max(1, ceilSeconds(c.level(e).NextToken))

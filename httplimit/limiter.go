@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/seed-181794aa/ratelimit/tb"
 )
@@ -15,7 +16,8 @@ import (
 //
 // Most applications wrap their handler with Middleware. Decide is for applications that cannot.
 // Explain reports what the rules would decide, and takes nothing. SetPolicy replaces the policy,
-// and Stats reports what the rules have counted. ClientAddress and TrustsPeer are for proxies.
+// and Stats reports what the rules have counted. StopWaiting is for the end of a server whose policy
+// delays requests. ClientAddress and TrustsPeer are for proxies.
 type Limiter struct {
 	settings
 	policy atomic.Pointer[compiled]
@@ -23,12 +25,13 @@ type Limiter struct {
 	calls  sync.Pool     // of *call
 	made   atomic.Uint32 // calls
 	late   atomic.Int64  // calls of limiters that no request waits for any more
+	waits  waits
 }
 
 // New returns a limiter that applies p. The error joins everything that is wrong with the
 // policy and the options.
 func New(p *Policy, opts ...Option) (*Limiter, error) {
-	l := &Limiter{}
+	l := &Limiter{waits: waits{stopped: make(chan struct{})}}
 	l.calls.New = func() any { return &call{l: l, stripe: l.made.Add(1)} }
 	optionErr := l.apply(opts)
 	first, err := l.compile(p, nil)
@@ -85,12 +88,13 @@ func (l *Limiter) Middleware(next http.Handler) http.Handler {
 }
 
 // Decide takes the tokens for a request. If the policy grants them, Decide sets fields in w's
-// header; if not, Decide writes the whole response. Use it where there is no handler to wrap, or
+// header; if not, Decide writes the whole response. If a rule delays the request, Decide returns
+// when its tokens may be used. If the request ends before, Decide writes status 499. Use it where there is no handler to wrap, or
 // to save the copy of the request that Middleware makes. Without this copy, FromContext and
 // ModifyResponse do not know of the decision.
 //
 // Decide returns the decision of the binding rule, granted or refused. It returns the zero
-// Decision, which has no Rule, if no rule applied or a limiter failed.
+// Decision, which has no Rule, if no rule applied, a limiter failed or the request ended.
 func (l *Limiter) Decide(w http.ResponseWriter, r *http.Request) (d Decision, ok bool) {
 	c := l.begin(r)
 	c.w = w
@@ -103,6 +107,8 @@ func (l *Limiter) Decide(w http.ResponseWriter, r *http.Request) (d Decision, ok
 		d = c.reject()
 	case failed:
 		c.fail()
+	case gone:
+		c.leave()
 	}
 	c.end()
 	return d, ok
@@ -116,6 +122,8 @@ type Decision struct {
 	Rule  string
 	Limit tb.Limit
 	Cost  float64
+	// Delay is how long the rule made a granted request wait. It is 0 unless OnLimit is Delay.
+	Delay time.Duration
 }
 
 // FromContext returns the decision of the binding rule on the request with this context. The
@@ -155,6 +163,8 @@ type Explanation struct {
 	// the limiter does not report levels.
 	Level  tb.Level
 	Shadow bool
+	// MaxDelay is the longest delay of the rule, or 0 if the rule does not delay.
+	MaxDelay time.Duration
 	// MissingKey is the key that the request lacks, if the rule refuses the request for that,
 	// or else "".
 	MissingKey string
@@ -185,7 +195,11 @@ func (l *Limiter) Explain(r *http.Request) []Explanation {
 			c.prepare(e)
 			// An error leaves the zero Decision and the zero Level.
 			e.decision, _ = e.charge.Check(c.now)
+			c.explainDelay(e)
 			x.Level, _ = e.charge.(leveler).Level(c.now)
+		}
+		if e.OnLimit == Delay {
+			x.MaxDelay = e.MaxDelay
 		}
 		x.Decision = e.toDecision()
 		all = append(all, x)

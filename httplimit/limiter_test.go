@@ -23,7 +23,7 @@ func TestDecide(t *testing.T) {
 		jsonRule("narrow", `["header:k"]`, 1, `"on_missing": "reject"`)))
 	limit := tb.Limit{Capacity: 1, Tokens: 1, Per: time.Second}
 	w, d, granted := decide(s.Limiter, "K: 1")
-	if want := (Decision{tb.Decision{Allowed: true}, "narrow", limit, 1}); !granted || d != want {
+	if want := (Decision{tb.Decision{Allowed: true}, "narrow", limit, 1, 0}); !granted || d != want {
 		t.Errorf("granted %v, %+v, want %+v", granted, d, want)
 	}
 	wants(t, w, "RateLimit-Limit: 1", "RateLimit-Remaining: 0", "RateLimit-Reset: 1")
@@ -32,14 +32,14 @@ func TestDecide(t *testing.T) {
 	}
 
 	w, d, granted = decide(s.Limiter, "K: 1")
-	want := Decision{tb.Decision{RetryAfter: time.Second}, "narrow", limit, 1}
+	want := Decision{tb.Decision{RetryAfter: time.Second}, "narrow", limit, 1, 0}
 	if granted || d != want || w.Code != http.StatusTooManyRequests {
 		t.Errorf("granted %v, status %d, %+v, want %+v", granted, w.Code, d, want)
 	}
 	wants(t, w, "RateLimit-Limit: 1", "RateLimit-Remaining: 0", "Retry-After: 1")
 
 	w, d, granted = decide(s.Limiter)
-	want = Decision{tb.Decision{RetryAfter: tb.Never}, "narrow", limit, 1}
+	want = Decision{tb.Decision{RetryAfter: tb.Never}, "narrow", limit, 1, 0}
 	if granted || d != want || w.Code != http.StatusBadRequest {
 		t.Errorf("granted %v, status %d, %+v, want %+v", granted, w.Code, d, want)
 	}

@@ -203,6 +203,9 @@ type Hooks struct {
 	// Granted is called for each granted request that a rule applied to, with the decision
 	// of the binding rule.
 	Granted func(*http.Request, Event)
+	// Delayed is called for each request that is about to wait, with the decision of the rule with
+	// the longest delay. The request may be refused or end after all.
+	Delayed func(*http.Request, Event)
 	// Refused is called for each refused request, with the decision of the binding rule. If
 	// the request is refused with 400, RetryAfter is tb.Never.
 	Refused func(*http.Request, Event)

@@ -71,6 +71,7 @@ func (o *object) policy() *Policy {
 		return p
 	}
 	p.UnverifiedJWT = o.choice("jwt", "context", "unverified") == 1
+	p.MaxWaiting = o.wholeNumber("max_waiting", mostWaiting)
 	if o.has("rules") {
 		p.Sets = []RuleSet{o.set()}
 		return p
@@ -142,6 +143,8 @@ func (o *object) rule(name string) Rule {
 	r.Match = o.match()
 	r.OnMissing = OnMissing(o.choice("on_missing", "skip", "reject", "shared"))
 	r.Shadow = o.choice("mode", "enforce", "shadow") == 1
+	r.OnLimit = OnLimit(o.choice("on_limit", "refuse", "delay"))
+	r.MaxDelay = o.duration("max_delay")
 	o.choice("algorithm", "token_bucket")
 	o.require("algorithm_config")
 	o.object("algorithm_config", func(c *object) {
@@ -150,7 +153,7 @@ func (o *object) rule(name string) Rule {
 		if ok && source == "" { // in Go it means fixed
 			c.add("cost_source", wantCostSource, source)
 		}
-		r.ParentFactor = c.parentFactor()
+		r.ParentFactor = c.wholeNumber("parent_factor", tb.MaxCapacity)
 		r.Cost = Cost{
 			Source: source,
 			Fixed:  c.cost("fixed_cost"), Default: c.cost("default_cost"),
@@ -190,10 +193,11 @@ func (o *object) cost(name string) float64 {
 	return 0
 }
 
-func (o *object) parentFactor() int {
-	x := o.positive("parent_factor")
-	if x != nil && (!x.IsInt() || x.Cmp(big.NewRat(tb.MaxCapacity, 1)) > 0) {
-		o.add("parent_factor", "must be a whole number, 1 to %d (got %s)", tb.MaxCapacity, short(x))
+// wholeNumber reads a number from 1 to most. It returns 0 if the field is not there or has an error.
+func (o *object) wholeNumber(name string, most int64) int {
+	x := o.positive(name)
+	if x != nil && (!x.IsInt() || x.Cmp(big.NewRat(most, 1)) > 0) {
+		o.add(name, "must be a whole number, 1 to %d (got %s)", most, short(x))
 		x = nil
 	}
 	if x == nil {

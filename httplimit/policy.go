@@ -4,6 +4,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/seed-181794aa/ratelimit/tb"
 )
@@ -15,6 +16,9 @@ type Policy struct {
 	// UnverifiedJWT reads claims from the bearer token of a request without checking its
 	// signature, if the application supplies no claims. A client can then claim anything.
 	UnverifiedJWT bool
+	// MaxWaiting is how many requests may wait at the same time for rules that delay, up to 1<<20.
+	// 0 means DefaultMaxWaiting. While so many wait, rules refuse instead of delaying.
+	MaxWaiting int
 
 	warnings problems // of the document that the policy was read from
 }
@@ -72,8 +76,12 @@ type Rule struct {
 	OnMissing OnMissing
 	// Shadow makes the rule report what it would have decided, and never change a response.
 	Shadow bool
-	Limit  tb.Limit
-	Cost   Cost
+	// OnLimit says what happens to a request if the bucket has too few tokens.
+	OnLimit OnLimit
+	// MaxDelay is the longest delay of a request if OnLimit is Delay.
+	MaxDelay time.Duration
+	Limit    tb.Limit
+	Cost     Cost
 
 	alone bool // the rule is a document of its own
 }

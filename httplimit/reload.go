@@ -38,8 +38,7 @@ func (r *rule) canBecome(next *rule) bool {
 }
 
 // setLimits gives the limits of p to the limiters that p has taken over from before. If one of
-// them returns an error, those that have changed get their limits of before again. The limiters of
-// tb/cas return no error, because the limits of a policy are valid.
+// them returns an error, those that have changed get their limits of before again.
 func (p *compiled) setLimits(before *compiled) error {
 	var changed []*rule // of before
 	for r, old := range p.successors(before) {

@@ -36,6 +36,9 @@ type perRequest struct {
 	// ambiguousClaims means that the claims come from one of several tokens.
 	ambiguousClaims bool
 
+	patience time.Duration // how long the request may wait; 0 for not at all
+	delay    time.Duration // the longest of the enforced rules
+
 	limit      *timeLimit // nil until a limiter that is not of tb/cas is called
 	failedOpen bool       // a limiter failed, and the request passes
 }
@@ -50,6 +53,7 @@ type entry struct {
 	faultyKey string
 	refused   bool
 	decision  tb.Decision
+	delay     time.Duration // of the charge that was taken
 
 	charge       tb.Charge // one of the next three, by the kind of the rule's limiter
 	addrCharge   cas.Charge[netip.Addr]
@@ -112,6 +116,7 @@ const (
 	refused
 	faulty // a rule insists on a key, or the request has two readings
 	failed // a limiter failed, and the request must not pass
+	gone   // the request ended while it waited
 )
 
 // decide charges the rules that apply, all or none.
@@ -125,7 +130,19 @@ func (c *call) decide() outcome {
 		c.count(e).refused.Add(1)
 		return faulty
 	}
+	if c.policy.delays {
+		c.patience = c.l.waits.mostPatience(c.r.Context(), c.policy.maxWaiting)
+	}
 	allowed, broken, err := c.take()
+	if c.delay > 0 {
+		switch c.await() {
+		case gone:
+			return gone
+		case refused:
+			c.patience = 0
+			allowed, broken, err = c.take()
+		}
+	}
 	switch {
 	case err != nil:
 		c.count(broken).errors.Add(1)
@@ -176,6 +193,7 @@ func (c *call) firstFault() *entry {
 // take charges the enforced rules. If a limiter fails, no rule is charged, and take returns the
 // entry of the limiter that failed first.
 func (c *call) take() (allowed bool, broken *entry, err error) {
+	c.charges, c.decisions, c.delay = c.charges[:0], c.decisions[:0], 0
 	for k := c.policy.firstKind; k <= inProcess; k++ {
 		for e := range c.enforced() {
 			if e.kind() == k {
@@ -190,6 +208,10 @@ func (c *call) take() (allowed bool, broken *entry, err error) {
 	for e := range c.enforced() {
 		e.decision = c.decisions[e.index]
 		e.refused = !e.decision.Allowed
+		if allowed {
+			e.readDelay()
+			c.delay = max(c.delay, e.delay)
+		}
 		if broken == nil && e.external != nil && e.external.err != nil {
 			broken = e
 		}
@@ -210,6 +232,9 @@ func (c *call) takeShadows() {
 		} else {
 			c.prepare(e)
 			e.decision, err = e.charge.Take(c.now)
+			if e.readDelay(); e.delay > 0 {
+				e.delays.add(e.delay)
+			}
 		}
 		switch {
 		case err != nil:
@@ -232,5 +257,7 @@ func (c *call) runHook(hook func(*http.Request, Event), e *entry, err error) {
 }
 
 func (e *entry) toDecision() Decision {
-	return Decision{Decision: e.decision, Rule: e.label, Limit: e.Limit, Cost: e.cost}
+	return Decision{
+		Decision: e.decision, Rule: e.label, Limit: e.Limit, Cost: e.cost, Delay: e.delay,
+	}
 }

@@ -45,10 +45,15 @@ func (c *call) grant() Decision {
 }
 
 // binding returns the rule that comes closest to refusing a granted request: the first of the
-// rules with the fewest tokens left. It is nil if no rule applied or a limiter failed.
+// rules with the fewest tokens left, and of those the one with the longest delay. It is nil if no
+// rule applied or a limiter failed.
 func (c *call) binding() (binding *entry) {
+	if c.failedOpen {
+		return nil
+	}
 	for e := range c.enforced() {
-		if !c.failedOpen && (binding == nil || e.decision.Remaining < binding.decision.Remaining) {
+		if binding == nil || e.decision.Remaining < binding.decision.Remaining ||
+			e.decision.Remaining == binding.decision.Remaining && e.delay > binding.delay {
 			binding = e
 		}
 	}

@@ -1,6 +1,7 @@
 package httplimit
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,6 +13,8 @@ type compiled struct {
 	rules         []*rule // of all sets, with their fallbacks, in order
 	firstKind     kind    // the lowest kind of the rules' limiters
 	unverifiedJWT bool
+	delays        bool  // an enforced rule delays
+	maxWaiting    int64 // requests
 }
 
 type set struct {
@@ -80,7 +83,11 @@ func (l *Limiter) compile(p *Policy, before *compiled) (*compiled, error) {
 				return nil, fmt.Errorf("rule %q: %w", r.Name, err)
 			}
 		}
+		if err := r.checkLimiter(); err != nil {
+			return nil, err
+		}
 		out.firstKind = min(out.firstKind, r.kind())
+		out.delays = out.delays || r.OnLimit == Delay && !r.Shadow
 	}
 	return out, nil
 }
@@ -89,7 +96,10 @@ func (l *Limiter) compile(p *Policy, before *compiled) (*compiled, error) {
 // policy.
 func (l *Limiter) arrange(p *Policy) (*compiled, problems) {
 	b := &compilation{l: l, policy: p, errs: p.check()}
-	out := &compiled{firstKind: inProcess, unverifiedJWT: p.UnverifiedJWT}
+	out := &compiled{
+		firstKind: inProcess, unverifiedJWT: p.UnverifiedJWT,
+		maxWaiting: int64(cmp.Or(p.MaxWaiting, DefaultMaxWaiting)),
+	}
 	labels := p.labels() // in the order in which the rules are made
 	for i := range p.Sets {
 		s := &p.Sets[i]

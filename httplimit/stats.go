@@ -19,6 +19,15 @@ type RuleStats struct {
 	Granted, Refused, ShadowGranted, ShadowRefused uint64
 	// Errors counts the requests that the rule's limiter could not decide on.
 	Errors uint64
+	// Delayed counts the granted requests that the rule made wait, and DelaySeconds is the sum of
+	// these delays. The requests that a shadow rule would have made wait count, too.
+	Delayed      uint64
+	DelaySeconds float64
+	// Waiting is the number of requests that the rule makes wait now.
+	Waiting int
+	// HungUp counts the requests that ended while the rule made them wait, mostly because the client
+	// disconnected. They are neither granted nor refused.
+	HungUp uint64
 	// Table describes the table of the rule's limiter. It is zero if the limiter has no
 	// method Stats.
 	Table tb.Stats
@@ -37,6 +46,7 @@ func (l *Limiter) Stats() []RuleStats {
 			st.ShadowRefused += n.shadowRefused.Load()
 			st.Errors += n.errors.Load()
 		}
+		r.delays.addTo(&st)
 		if t, ok := r.limiter.(interface{ Stats() tb.Stats }); ok {
 			st.Table = t.Stats()
 		}

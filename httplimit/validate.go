@@ -28,6 +28,7 @@ func (p *Policy) check() problems {
 		s.check(path, &errs)
 	}
 	p.checkLabels(&errs)
+	p.checkWaiting(&errs)
 	return errs
 }
 
@@ -100,6 +101,7 @@ func (r *Rule) check(path string, errs *problems) {
 	}
 	r.Cost.check(field(path, "algorithm_config"), errs)
 	r.checkParents(path, errs)
+	r.checkDelay(path, errs)
 }
 
 // unreadLimit is the limit of a rule whose own limit could not be read, which is an error

@@ -17,6 +17,7 @@ func (p *Policy) Warnings() (texts []string) {
 		w.add("jwt", "is unverified: without a check of the signature a client may claim anything, "+
 			"plan=enterprise included")
 	}
+	w.waiting()
 	for i := range p.Sets {
 		w.set(&p.Sets[i], p.setPath(i))
 	}
@@ -51,6 +52,7 @@ func (w *warner) set(s *RuleSet, path string) {
 	for r, rulePath := range s.all(path) {
 		w.names(r, rulePath)
 		w.costs(r, field(rulePath, "algorithm_config"))
+		w.delays(r, rulePath)
 		w.matches(r, field(rulePath, "match"))
 		if s.enforces(r) && !bounded {
 			w.invented(r, rulePath)

@@ -3,8 +3,8 @@ package tb
 import "time"
 
 // Charge is a cost to take from one bucket, as one part of TakeAll. The limiters of tb/cas and
-// tb/mutex make charges; another kind of limiter takes part by implementing this interface. Only
-// one goroutine at a time may use a Charge.
+// tb/mutex and the Bucket of tb/cas make charges; another kind of limiter takes part by
+// implementing this interface. Only one goroutine at a time may use a Charge.
 type Charge interface {
 	// Check returns what Take would return at reading t. It takes nothing.
 	Check(t time.Time) (Decision, error)

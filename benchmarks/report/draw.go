@@ -25,13 +25,21 @@ const (
 )
 
 func (c chart) svg(raw *results) ([]byte, error) {
-	canvas := vgsvg.New(panelWidth*vg.Length(len(c.panels)), panelHeight)
-	page := draw.New(canvas)
+	plots := make([]*plot.Plot, len(c.panels))
 	for i, p := range c.panels {
-		plot, err := p.plot(raw)
-		if err != nil {
+		var err error
+		if plots[i], err = p.plot(raw); err != nil {
 			return nil, err
 		}
+	}
+	return drawing(plots)
+}
+
+// drawing returns plots side by side.
+func drawing(plots []*plot.Plot) ([]byte, error) {
+	canvas := vgsvg.New(panelWidth*vg.Length(len(plots)), panelHeight)
+	page := draw.New(canvas)
+	for i, plot := range plots {
 		left := panelWidth * vg.Length(i)
 		right := left + panelWidth - legendWidth - page.Max.X
 		plot.Draw(draw.Crop(page, left+4, right, 4, -4))
@@ -75,9 +83,22 @@ func (p panel) plot(raw *results) (*plot.Plot, error) {
 
 // axes returns a plot without data.
 func (p panel) axes(columns []string) *plot.Plot {
+	pl := empty(p.title, p.x, p.y)
+	var ticks plot.ConstantTicks
+	for i, name := range columns {
+		ticks = append(ticks, plot.Tick{Value: float64(i), Label: name})
+	}
+	pl.X.Tick.Marker = ticks
+	pl.X.Min, pl.X.Max = -0.3, float64(len(columns))-0.7
+	pl.Y.Scale, pl.Y.Tick.Marker = plot.LogScale{}, logTicks{}
+	return pl
+}
+
+// empty returns a plot without data and without ticks of its own.
+func empty(title, x, y string) *plot.Plot {
 	pl := plot.New()
 	pl.BackgroundColor = color.Transparent
-	pl.Title.Text, pl.X.Label.Text, pl.Y.Label.Text = p.title, p.x, p.y
+	pl.Title.Text, pl.X.Label.Text, pl.Y.Label.Text = title, x, y
 	pl.Title.Padding = vg.Points(6)
 	pl.Legend.Left, pl.Legend.XOffs = true, panelWidth-axisWidth-legendWidth
 	pl.Legend.Padding, pl.Legend.TextStyle.Font = vg.Points(3), pl.X.Tick.Label.Font
@@ -88,13 +109,6 @@ func (p panel) axes(columns []string) *plot.Plot {
 	for _, axis := range []*plot.Axis{&pl.X, &pl.Y} {
 		axis.Color, axis.Tick.Color = ink, ink
 	}
-	var ticks plot.ConstantTicks
-	for i, name := range columns {
-		ticks = append(ticks, plot.Tick{Value: float64(i), Label: name})
-	}
-	pl.X.Tick.Marker = ticks
-	pl.X.Min, pl.X.Max = -0.3, float64(len(columns))-0.7
-	pl.Y.Scale, pl.Y.Tick.Marker = plot.LogScale{}, logTicks{}
 	grid := plotter.NewGrid()
 	grid.Horizontal.Color, grid.Vertical.Width = rule, 0
 	pl.Add(grid)

@@ -3,6 +3,7 @@ module github.com/seed-181794aa/ratelimit/benchmarks/report
 go 1.25.0
 
 require (
+	github.com/seed-181794aa/ratelimit v0.0.0
 	golang.org/x/perf v0.0.0-20250813145418-2f7363a06fe1
 	gonum.org/v1/plot v0.17.0
 )
@@ -18,3 +19,5 @@ require (
 	golang.org/x/image v0.30.0 // indirect
 	golang.org/x/text v0.28.0 // indirect
 )
+
+replace github.com/seed-181794aa/ratelimit => ../..

@@ -1,6 +1,7 @@
 // Command report generates the tables and charts of the benchmarks from their raw results:
 // benchmarks/results/tables.md, the charts next to it, and the tables that BENCHMARKS.md
-// and README.md quote.
+// and README.md quote. It also runs the simulation of adaptive limits, and generates the tables
+// and charts of docs/adaptive.md.
 //
 // usage: report DIR, where DIR is the root of the repository.
 package main
@@ -30,18 +31,20 @@ func main() {
 	if len(os.Args) != 2 {
 		log.Fatal("usage: report DIR")
 	}
-	files, err := generate(os.Args[1])
-	if err != nil {
-		log.Fatal(err)
-	}
-	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(os.Args[1], name), text, 0o644); err != nil {
+	for _, generate := range []func(string) (map[string][]byte, error){generate, generateGuide} {
+		files, err := generate(os.Args[1])
+		if err != nil {
 			log.Fatal(err)
+		}
+		for name, text := range files {
+			if err := os.WriteFile(filepath.Join(os.Args[1], name), text, 0o644); err != nil {
+				log.Fatal(err)
+			}
 		}
 	}
 }
 
-// generate returns the generated files by name.
+// generate returns the files that are generated from the raw results, by name.
 func generate(dir string) (map[string][]byte, error) {
 	raw, err := read(filepath.Join(dir, rawResults))
 	if err != nil {
@@ -53,7 +56,7 @@ func generate(dir string) (map[string][]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if files[name], err = fill(old, raw); err != nil {
+		if files[name], err = fill(old, raw.table); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
@@ -72,11 +75,11 @@ func generate(dir string) (map[string][]byte, error) {
 var marked = regexp.MustCompile(`(?s)(<!-- generated: (\S+) -->\n).*?(<!-- end -->)`)
 
 // fill replaces the quoted tables of a document.
-func fill(text []byte, raw *results) ([]byte, error) {
+func fill(text []byte, table func(name string) (string, error)) ([]byte, error) {
 	var failed []error
 	text = marked.ReplaceAllFunc(text, func(part []byte) []byte {
 		m := marked.FindSubmatch(part)
-		made, err := tableNamed(raw, string(m[2]))
+		made, err := table(string(m[2]))
 		failed = append(failed, err)
 		return bytes.Join([][]byte{m[1], []byte(made), m[3]}, nil)
 	})

@@ -106,8 +106,8 @@ func unitName(unit string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(unit, "-sec"), "/op")
 }
 
-// tableNamed returns a table in Markdown.
-func tableNamed(raw *results, name string) (string, error) {
+// table returns the table with the given name, in Markdown.
+func (raw *results) table(name string) (string, error) {
 	i := slices.IndexFunc(tables, func(t table) bool { return t.name == name })
 	if i < 0 {
 		return "", fmt.Errorf("there is no table %q", name)

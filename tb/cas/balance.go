@@ -1,19 +1,21 @@
 package cas
 
 import (
+	"math"
 	"math/big"
-	"math/bits"
 	"sync/atomic"
+	"time"
 
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// pastEras is the number of ended eras from which on setLimit forgets the eras whose buckets must
-// all be full.
-const pastEras = 64
-
-// reachStep is the step in which the highest base is recorded, so that few cells write it.
+// reachStep is the step in which the highest base is recorded, so that few cells write it: at most
+// one every 60 milliseconds.
 const reachStep = 1 << 26
+
+// horizon is the time that a change of the capacity leaves to its era. A bucket that is further
+// ahead of the change keeps so much.
+const horizon = 100 * 365 * 24 * uint64(time.Hour)
 
 // balance is the state of a bucket at its own time: the deficit, which is the capacity and one unit
 // if the bucket is in debt.
@@ -54,37 +56,58 @@ func (m *layout) successor(base, elapsed, delta, deficit, t uint64) (uint64, uin
 }
 
 // inherit returns the balance that a bucket with balance b has in m, if m takes its place from old
-// at instant t. The bucket keeps its tokens, but not more than its new capacity, and its debt, but
-// not more than maxDebt. A fraction of a unit is lost.
+// at instant t. The bucket keeps its tokens, but not more than its new capacity, and its debt.
 func (m *layout) inherit(old *layout, b balance, t uint64) balance {
-	now := old.positionAt(t)
-	if b.deficit > old.capacity && now.before(b.position, 1) {
-		debt := old.since(now.blocks, b.position) - now.rest + 1
-		hi, lo := bits.Mul64(debt, m.scale)
-		lo, carry := bits.Add64(lo, old.scale-1, 0)
-		debt, _ = bits.Div64(hi+carry, lo, old.scale)
-		p := m.positionAt(t)
-		p = m.positionOf(m.unitsAfter(p.blocks, p.rest+min(debt, maxDebt)-1))
-		return balance{p, m.capacity + 1}
-	}
-	if !now.before(b.position, 0) {
-		b.deficit -= min(b.deficit, old.since(b.blocks, now)-b.rest)
-	} else if at, ok := old.supply.timeOf(old.unitsAfter(b.blocks, b.rest)); ok {
-		t = max(t, at) // a reading from the future
-	}
-	tokens := (old.capacity - b.deficit) * m.scale / old.scale
-	return balance{m.positionAt(t), m.capacity - min(m.capacity, tokens)}
+	tokens, since := old.tokensAt(b, t)
+	return m.balanceWith(tokens, since)
 }
 
-// before reports whether p is before q plus a number of units.
-func (p position) before(q position, units uint64) bool {
-	return p.blocks < q.blocks || p.blocks == q.blocks && p.rest < q.rest+units
+// tokensAt returns what a bucket has at instant t, in millionths of a token, negative in debt. If
+// its own time is later and it is not in debt, since is its own time, at most the horizon later, and
+// t otherwise.
+func (m *layout) tokensAt(b balance, t uint64) (micros int64, since uint64) {
+	now := m.positionAt(t)
+	missing := min(m.until(b.blocks, b.rest+b.deficit, now), m.capacity+maxDebt*m.scale)
+	if b.deficit > m.capacity || !now.before(b.position) {
+		return int64(m.micros(m.capacity)) - int64(m.micros(missing)), t
+	}
+	own, ok := m.supply.timeOf(m.unitsAfter(b.blocks, b.rest)) // a reading from the future
+	if !ok {
+		own = math.MaxUint64
+	}
+	return int64(m.micros(m.capacity - b.deficit)), max(t, min(own, plusHorizon(t)))
+}
+
+// balanceWith returns the balance of a bucket that has a number of tokens at instant t, in
+// millionths. A part of a unit is lost. A debt of more than maxDebt units is forgiven.
+func (m *layout) balanceWith(micros int64, t uint64) balance {
+	p := m.positionFrom(t)
+	perUnit := maxScale / m.scale
+	if micros >= 0 {
+		return balance{p, m.capacity - min(m.capacity, uint64(micros)/perUnit)}
+	}
+	debt := min((uint64(-micros)+perUnit-1)/perUnit, maxDebt)
+	return balance{m.positionOf(m.unitsAfter(p.blocks, p.rest+debt-1)), m.capacity + 1}
+}
+
+// positionFrom returns S(t) for a bucket that has had what the eras before have supplied. At the
+// beginning of the era that is less than S(t) by the fraction of a unit that is carried.
+func (m *layout) positionFrom(t uint64) position {
+	if t <= m.begin {
+		return position{blocks: m.firstBase}
+	}
+	return m.positionAt(t)
+}
+
+// before reports whether p is before q.
+func (p position) before(q position) bool {
+	return p.blocks < q.blocks || p.blocks == q.blocks && p.rest < q.rest
 }
 
 // change returns the layout that takes the place of m at instant t with another limit.
 func (m *layout) change(l tb.Limit, t uint64) (*layout, error) {
 	n := newLayout(l)
-	n.end, n.tiered = m.end, m.tiered
+	n.end, n.tiered, n.changed = m.end, m.tiered, t
 	if m.tiered {
 		n.blockBits += tierBits
 	}
@@ -92,16 +115,21 @@ func (m *layout) change(l tb.Limit, t uint64) (*layout, error) {
 		return m.newEra(&n, t)
 	}
 	n.setBlockBits(m.blockBits)
-	n.firstBase, n.lastBase, n.past, n.highest = m.firstBase, m.lastBase, m.past, m.highest
+	n.firstBase, n.lastBase, n.highest = m.firstBase, m.lastBase, m.highest
+	n.begin, n.history = m.begin, m.history
 	n.supply.from = t - min(t, m.carried(&n, t))
 	n.supply.hi, n.supply.lo = m.supply.unitsBy(t)
+	n.setLastInstant()
 	return &n, nil
 }
 
 // newEra makes n begin a new era at t. All bases of m lie so far before the first base of n that
-// no delta of n spans the difference. So the fast path takes no cell of m for one of n. No call
-// has brought a reading that is later than the highest base. If a call brings one to m while the
-// era ends, its bucket may have a wrong time.
+// for n the difference refills every bucket and exceeds every delta, whatever the word of m means
+// in n. So the fast path takes no cell of m for one of n. No call has brought a reading that is
+// later than the highest base. If a call brings one to m while the era ends, its bucket may have a
+// wrong time.
+//
+// It returns an error if n would have no bases for the time of the horizon.
 func (m *layout) newEra(n *layout, t uint64) (*layout, error) {
 	n.setBlockBits(n.blockBits)
 	if m.tiered {
@@ -109,34 +137,35 @@ func (m *layout) newEra(n *layout, t uint64) (*layout, error) {
 			return nil, err
 		}
 	}
-	highest := max(m.positionAt(t).blocks, m.highest.Load()) + 2*reachStep
-	n.firstBase = highest + uint64(1)<<(63-n.deficitBits-min(n.blockBits, 63-n.deficitBits)) + 1
+	gap := uint64(2) << (63 - n.deficitBits - min(n.blockBits, 63-n.deficitBits))
+	highest := max(m.positionAt(t).blocks, m.highest.Load())
+	n.firstBase = highest + 2*m.reachStep() + gap
 	n.lastBase = m.lastBase - (n.firstBase - m.firstBase)
 	n.highest = new(atomic.Uint64)
 	n.supply.from = t - min(t, m.carried(n, t))
 	n.supply.hi, n.supply.lo = n.unitsAfter(n.firstBase, 0)
-	n.past = append(m.past[:len(m.past):len(m.past)], era{m, t, n})
-	for len(n.past) > pastEras && n.past[0].isOver(n, t) {
-		n.past = n.past[1:]
+	n.setLastInstant()
+	if n.lastBase > m.lastBase || n.lastInstant < min(n.end, plusHorizon(t)) {
+		return nil, &tb.ConfigError{
+			Field: "Capacity", Value: n.limit.Capacity,
+			Range: "the capacity as it is: it has changed too often",
+		}
 	}
+	n.begin = t
+	n.history = m.history.after(m, n)
 	return n, nil
 }
 
-// inherit returns the balance with which a bucket begins the next era.
-func (e *era) inherit(b balance) balance { return e.heir.inherit(e.layout, b, e.end) }
-
-// isOver reports whether all buckets of the era are full at t, the deepest debt included.
-func (e *era) isOver(n *layout, t uint64) bool {
-	old := e.layout
-	p := old.positionAt(e.end)
-	p = old.positionOf(old.unitsAfter(p.blocks, p.rest+maxDebt))
-	b := balance{p, old.capacity + 1}
-	for i := range n.past {
-		b = n.past[i].inherit(b)
+// setLastInstant sets the instant after which the bases of m end, the deepest debt included.
+func (m *layout) setLastInstant() {
+	last := m.lastBase - min(m.lastBase, maxDebt>>m.blockBits+2)
+	t, ok := m.supply.timeOf(m.unitsAfter(m.firstBase+last, 0))
+	if m.lastInstant = t; !ok {
+		m.lastInstant = math.MaxUint64
 	}
-	_, deficit, _ := n.step(n.pack(b.rest, b.deficit), n.since(b.blocks, n.positionAt(t)), 0)
-	return deficit == 0
 }
+
+func plusHorizon(t uint64) uint64 { return t + min(horizon, math.MaxUint64-t) }
 
 // carried returns the nanoseconds in which n supplies the fraction of a unit that m has supplied
 // at t beyond whole units, rounded down. With this head start no fraction is lost however often
@@ -159,8 +188,16 @@ func (m *layout) carried(n *layout, t uint64) uint64 {
 func (m *layout) reach(base uint64) {
 	for {
 		highest := m.highest.Load()
-		if base <= highest || m.highest.CompareAndSwap(highest, base|(reachStep-1)) {
+		if base <= highest || m.highest.CompareAndSwap(highest, base|(m.reachStep()-1)) {
 			return
 		}
 	}
+}
+
+// reachStep returns reachStep in the blocks of m.
+func (m *layout) reachStep() uint64 {
+	if m.tiered {
+		return reachStep >> tierBits
+	}
+	return reachStep
 }

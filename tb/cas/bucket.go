@@ -11,6 +11,10 @@ import (
 // Bucket is one token bucket without a key, to embed in a route or a connection. Use NewBucket to
 // make one. All methods are safe for concurrent use. Allow, Peek and Level never fail, and the
 // only error of AllowN, AllowCost, AllowAt and Reserve is tb.ErrInvalidCost.
+//
+// Allow, AllowN, AllowCost and AllowAt take tokens, or refuse. Reserve and Wait take tokens that
+// may be used later. Charge makes one part of a call on several buckets. Peek and Level take
+// nothing. SetLimit changes the limit.
 type Bucket struct {
 	limits limits
 	clock  clock
@@ -47,10 +51,18 @@ func (b *Bucket) AllowN(_ context.Context, n int) (tb.Decision, error) {
 
 // AllowCost takes a decimal number of tokens, or none; see Limiter.AllowCost.
 func (b *Bucket) AllowCost(_ context.Context, cost float64) (tb.Decision, error) {
-	if _, err := b.layout().unitsOfCost(cost); err != nil {
+	if err := checkCost(cost); err != nil {
 		return tb.Decision{}, err
 	}
-	return b.spend(b.clock.read(), cost), nil
+	t := b.clock.read()
+	c, m := b.load(), b.layout()
+	units, _ := m.unitsOfCost(cost)
+	if c != nil && m.owns(c.base) {
+		if d, _, _, ok := c.take(m, t, units); ok {
+			return d, nil
+		}
+	}
+	return b.spend(t, cost), nil
 }
 
 // AllowAt is AllowN for a caller that has already read the clock; see Limiter.AllowAt.
@@ -63,13 +75,7 @@ func (b *Bucket) AllowAt(t time.Time, n int) (tb.Decision, error) {
 
 // Peek returns the decision that Allow would return now. It takes nothing.
 func (b *Bucket) Peek(context.Context) (tb.Decision, error) {
-	t := b.clock.read()
-	c, m := b.load(), b.layout()
-	if c == nil {
-		return m.fullDecision(m.scale), nil
-	}
-	base, word := b.limits.view(m, c.base, c.word.Load(), t)
-	return m.check(base, word, t, &terms{amount: amount{tokens: 1}}), nil
+	return b.peek(b.clock.read(), &amount{tokens: 1}, 0), nil
 }
 
 // Level returns how full the bucket is now. It takes nothing.
@@ -87,7 +93,7 @@ func (b *Bucket) Level(context.Context) (tb.Level, error) {
 func (b *Bucket) take(t uint64, n int) tb.Decision {
 	c, m := b.load(), b.layout()
 	if c != nil {
-		if d, ok := c.take(m, t, m.unitsOf(n)); ok {
+		if d, _, _, ok := c.take(m, t, m.unitsOf(n)); ok {
 			return d
 		}
 	}
@@ -98,6 +104,20 @@ func (b *Bucket) take(t uint64, n int) tb.Decision {
 func (b *Bucket) spend(t uint64, tokens float64) tb.Decision {
 	o, _ := spend(b, b.load(), t, terms{amount: amount{tokens: tokens}})
 	return o.Decision
+}
+
+// peek returns what a call would decide that may wait for the given time.
+func (b *Bucket) peek(t uint64, cost *amount, within time.Duration) tb.Decision {
+	c, m := b.load(), b.layout()
+	if c == nil {
+		return m.fullDecision(cost.in(m))
+	}
+	base, word := b.limits.view(m, c.base, c.word.Load(), t)
+	if within <= 0 {
+		return m.peek(base, word, t, cost.in(m))
+	}
+	want := waiting(*cost, within)
+	return m.check(base, word, t, &want)
 }
 
 // The methods of home. The first grant makes the cell, so the bucket's time begins at that
@@ -118,11 +138,11 @@ func (b *Bucket) replace(old *cell, m *layout, base, word uint64) *cell {
 }
 
 func (b *Bucket) insert(m *layout, t uint64, want terms) (o outcome, done bool, err error) {
-	cost := want.in(m)
+	cost := want.units(m)
 	if cost > m.capacity && !want.rest {
 		return outcome{Decision: m.fullDecision(cost), delay: tb.Never}, true, nil
 	}
-	s, word := m.first(t, &want)
+	s, word := m.first(t, t, &want)
 	m.reach(s.base)
 	c := new(cell).init(s.base, word)
 	if !b.cell.CompareAndSwap(nil, c) {

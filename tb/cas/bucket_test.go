@@ -30,3 +30,19 @@ func TestTimeOfABucketBeginsWithItsFirstGrant(t *testing.T) {
 		}
 	}
 }
+
+func TestUnusedBucketGetsNoBurstFromALargerCapacity(t *testing.T) {
+	now := time.Unix(0, 0)
+	b, err := NewBucket(tb.Limit{Capacity: 10, Tokens: 1, Per: time.Second},
+		tb.WithClock(func() time.Time { return now }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.SetLimit(tb.Limit{Capacity: 100, Tokens: 1, Per: time.Second}); err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(3 * time.Second)
+	if l, _ := b.Level(t.Context()); l.Tokens != 13 {
+		t.Errorf("%v tokens, want the 10 that it had and 3", l.Tokens)
+	}
+}

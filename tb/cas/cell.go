@@ -34,35 +34,45 @@ func (m *layout) step(word, elapsed, cost uint64) (delta, deficit uint64, grante
 	return delta, deficit, deficit <= m.capacity
 }
 
-// take decides a call of the given cost at t, if the cell can. It cannot if the word is sealed or
+// take decides a call of the given cost at t, and returns the words before and after a grant, if the
+// cell can decide. It cannot if the word is sealed or
 // the delta runs out, unless it refuses the call. It cannot either if m is not the layout of the
 // cell: then at t the cell is so far from its base that the delta runs out. ok reports whether
 // take has decided. It starts over when another goroutine changes the word first.
 //
 // take is the fast path of spend, and decides as spend does.
-func (c *cell) take(m *layout, t, cost uint64) (d tb.Decision, ok bool) {
+func (c *cell) take(m *layout, t, cost uint64) (d tb.Decision, before, after uint64, ok bool) {
 	hi, lo, _ := m.supply.rate.times(t - min(t, m.supply.from)) // positionAt, inlined by hand
 	lo, carry := bits.Add64(lo, m.supply.lo, 0)
 	elapsed := m.since(c.base, m.positionOf(hi+m.supply.hi+carry, lo))
 	for {
 		word := c.word.Load()
 		if word == evicted {
-			return tb.Decision{}, false
+			return tb.Decision{}, word, word, false
 		}
 		delta, deficit, granted := m.step(word, elapsed, cost)
 		if !granted {
 			if cost > m.capacity {
-				return tb.Decision{}, false
+				return tb.Decision{}, word, word, false
 			}
-			return m.refusal(c.base, t, delta, deficit, cost), true
+			return m.refusal(c.base, t, delta, deficit, cost), word, word, true
 		}
 		if isSealed(word) || !m.fits(delta) {
-			return tb.Decision{}, false
+			return tb.Decision{}, word, word, false
 		}
-		if c.word.CompareAndSwap(word, m.pack(delta, deficit)) {
-			return m.grant(deficit), true
+		if next := m.pack(delta, deficit); c.word.CompareAndSwap(word, next) {
+			return m.grant(deficit), word, next, true
 		}
 	}
+}
+
+// peek returns what take would decide on a cell with the given base and word.
+func (m *layout) peek(base, word, t, cost uint64) tb.Decision {
+	delta, deficit, granted := m.step(word, m.since(base, m.positionAt(t)), cost)
+	if !granted {
+		return m.refusal(base, t, delta, deficit, cost)
+	}
+	return m.grant(deficit)
 }
 
 // level returns how full the bucket of a cell with the given base and word is.
@@ -70,11 +80,12 @@ func (m *layout) level(base, word, t uint64) tb.Level {
 	elapsed := m.since(base, m.positionAt(t))
 	delta, deficit, _ := m.step(word, elapsed, 0)
 	if deficit > m.capacity { // in debt until the next unit
-		delta, deficit = delta+1, m.capacity
+		slot := delta + 1
+		debt := min(m.until(base, slot, m.positionAt(t)), mostDebt)
 		return tb.Level{
-			Tokens:    -float64(delta-elapsed) / float64(m.scale),
-			NextToken: m.waitFor(base, delta+m.scale, t),
-			Full:      m.waitFor(base, delta+deficit, t),
+			Tokens:    -float64(debt) / float64(m.scale),
+			NextToken: m.waitFor(base, slot+m.scale, t),
+			Full:      m.waitFor(base, slot+m.capacity, t),
 		}
 	}
 	units := m.capacity - deficit

@@ -39,6 +39,7 @@ func TestBucketContract(t *testing.T) {
 
 // buckets is a limiter with a cas.Bucket for each key.
 type buckets struct {
+	mu    sync.Mutex // held while a bucket is made, and while the limit changes
 	limit tb.Limit
 	opts  []tb.Option
 	byKey sync.Map
@@ -48,6 +49,8 @@ func (b *buckets) bucket(key string) *cas.Bucket {
 	if bucket, ok := b.byKey.Load(key); ok {
 		return bucket.(*cas.Bucket)
 	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	bucket, err := cas.NewBucket(b.limit, b.opts...)
 	if err != nil {
 		panic(err)
@@ -72,6 +75,42 @@ func (b *buckets) AllowAt(t time.Time, key string, n int) (tb.Decision, error) {
 	return b.bucket(key).AllowAt(t, n)
 }
 
+func (b *buckets) Charge(key string, cost float64) (tb.Charge, error) {
+	c, err := b.bucket(key).Charge(cost)
+	return &c, err
+}
+
+func (b *buckets) Reserve(
+	ctx context.Context, key string, cost float64,
+) (tb.Reservation, error) {
+	return b.bucket(key).Reserve(ctx, cost)
+}
+
+func (b *buckets) Wait(ctx context.Context, key string, n int) error {
+	return b.bucket(key).Wait(ctx, n)
+}
+
+func (b *buckets) SetLimit(limit tb.Limit) error {
+	if err := limit.Validate(); err != nil {
+		return err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.limit = limit
+	var err error
+	b.byKey.Range(func(_, bucket any) bool {
+		err = errors.Join(err, bucket.(*cas.Bucket).SetLimit(limit))
+		return true
+	})
+	return err
+}
+
+func (b *buckets) Limit() tb.Limit {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.limit
+}
+
 func (b *buckets) Peek(ctx context.Context, key string) (tb.Decision, error) {
 	return b.bucket(key).Peek(ctx)
 }
@@ -93,7 +132,20 @@ func TestBucketMovesAsTheLimiterDoes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	undo := func() {}
 	for i := range 10_000 {
+		undo() // in some turns after a move
+		undo = func() {}
+		if i%4 == 0 {
+			ofBucket, _ := b.Charge(0.5)
+			ofKey, _ := l.Charge("a", 0.5)
+			got, _ := ofBucket.Take(now)
+			want, _ := ofKey.Take(now)
+			if got != want {
+				t.Fatalf("charge %d at %v: %+v, want %+v", i, now, got, want)
+			}
+			undo = func() { ofBucket.Undo(); ofKey.Undo() }
+		}
 		got, _ := b.AllowN(t.Context(), 1+i%10)
 		want, _ := l.AllowN(t.Context(), "a", 1+i%10)
 		if got != want {

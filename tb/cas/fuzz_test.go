@@ -116,7 +116,7 @@ func FuzzWord(f *testing.F) {
 		granted := charged.Cmp(new(big.Int).SetUint64(m.capacity)) <= 0
 		fits := new(big.Int).Sub(ownTime, origin).BitLen() <= int(63-m.deficitBits)
 
-		d, ok := c.take(&m, now, cost)
+		d, _, _, ok := c.take(&m, now, cost)
 		switch stored := c.word.Load(); {
 		case granted && !fits:
 			if ok || stored != word {

@@ -84,7 +84,8 @@ func (f *fixture) layout() *layout { return f.limits.one.Load() }
 
 // take calls the fast path.
 func (f *fixture) take(c *cell, tokens int) (d tb.Decision, ok bool) {
-	return c.take(f.layout(), f.clock.read(), f.layout().unitsOf(tokens))
+	d, _, _, ok = c.take(f.layout(), f.clock.read(), f.layout().unitsOf(tokens))
+	return d, ok
 }
 
 // reference returns a tb/mutex limiter with f's limit and clock. It must decide as f does.

@@ -41,11 +41,14 @@ type layout struct {
 	maxBlocks   uint64 // 2⁶² units in blocks: more than any delta and deficit
 	end         uint64 // last instant that the clock can reach
 
-	tiered    bool           // the upper bits of a base are a tier
-	firstBase uint64         // the first base of the cells with this layout
-	lastBase  uint64         // the last one, minus firstBase
-	highest   *atomic.Uint64 // no less than the base of any cell: see reach
-	past      []era          // the eras before, oldest first
+	tiered      bool           // the upper bits of a base are a tier
+	firstBase   uint64         // the first base of the cells with this layout
+	lastBase    uint64         // the last one, minus firstBase
+	lastInstant uint64         // a later instant counts as this one: see setLastInstant
+	highest     *atomic.Uint64 // no less than the base of any cell: see reach
+	changed     uint64         // instant of the change that made the layout
+	begin       uint64         // instant at which the era of the layout began
+	history     history        // the eras before
 }
 
 func newLayout(l tb.Limit) layout {
@@ -68,6 +71,7 @@ func newLayout(l tb.Limit) layout {
 	m.setBlockBits(uint8(bits.Len64(m.supply.rate.whole)))
 	m.end = endOf(firstInstant(l))
 	m.lastBase = math.MaxUint64
+	m.lastInstant = math.MaxUint64
 	return m
 }
 
@@ -105,13 +109,10 @@ func (m *layout) unitsOf(n int) uint64 {
 
 // unitsOfCost returns cost in units, rounded up, or more than the capacity if cost is above it.
 func (m *layout) unitsOfCost(cost float64) (uint64, error) {
-	switch {
-	case !(cost > 0) || math.IsInf(cost, 1): // NaN is not above 0
-		return 0, tb.ErrInvalidCost
-	case cost > float64(m.tokens):
-		return m.impossible(), nil
+	if cost > float64(m.tokens) {
+		return m.impossible(), checkCost(cost)
 	}
-	return m.roundUp(cost), nil
+	return m.roundUp(cost), checkCost(cost)
 }
 
 // roundUp returns the least number of units whose float64 in tokens is not below tokens. So 0.1 is

@@ -73,7 +73,7 @@ func (l *Limiter[K]) Allow(_ context.Context, key K) (tb.Decision, error) {
 	c := l.table.Load(key)
 	m := l.limits.one.Load()
 	if c != nil && m != nil {
-		if d, ok := c.take(m, t, m.scale); ok {
+		if d, _, _, ok := c.take(m, t, m.scale); ok {
 			return d, nil
 		}
 	}
@@ -93,11 +93,19 @@ func (l *Limiter[K]) AllowN(_ context.Context, key K, n int) (tb.Decision, error
 // exactly a tenth for capacities up to 8,388,607. It returns tb.ErrInvalidCost if cost is zero,
 // negative, NaN or infinite.
 func (l *Limiter[K]) AllowCost(_ context.Context, key K, cost float64) (tb.Decision, error) {
-	if _, err := l.layoutOf(key).unitsOfCost(cost); err != nil {
+	if err := checkCost(cost); err != nil {
 		return tb.Decision{}, err
 	}
 	t := l.clock.read()
-	o, err := spend(place[K]{l, key}, l.table.Load(key), t, terms{amount: amount{tokens: cost}})
+	c := l.table.Load(key)
+	m := l.layoutOf(key)
+	units, _ := m.unitsOfCost(cost)
+	if c != nil && m.owns(c.base) {
+		if d, _, _, ok := c.take(m, t, units); ok {
+			return d, nil
+		}
+	}
+	o, err := spend(place[K]{l, key}, c, t, terms{amount: amount{cost, m, units}})
 	return o.Decision, err
 }
 
@@ -115,7 +123,7 @@ func (l *Limiter[K]) AllowAt(t time.Time, key K, n int) (tb.Decision, error) {
 // a new key by the least stamp that the table last published. Then Allow may refuse the key
 // although Peek does not, or for longer.
 func (l *Limiter[K]) Peek(_ context.Context, key K) (tb.Decision, error) {
-	d, _, err := l.check(l.clock.read(), key, &terms{amount: amount{tokens: 1}})
+	d, _, err := l.peek(l.clock.read(), key, &amount{tokens: 1}, 0)
 	return d, err
 }
 
@@ -147,7 +155,7 @@ func (l *Limiter[K]) take(t uint64, key K, n int) (tb.Decision, error) {
 	c := l.table.Load(key)
 	m := l.limits.one.Load()
 	if c != nil && m != nil {
-		if d, ok := c.take(m, t, m.unitsOf(n)); ok {
+		if d, _, _, ok := c.take(m, t, m.unitsOf(n)); ok {
 			return d, nil
 		}
 	}
@@ -159,7 +167,7 @@ func (l *Limiter[K]) take(t uint64, key K, n int) (tb.Decision, error) {
 func (l *Limiter[K]) takeSlow(c *cell, t uint64, key K, n int) (tb.Decision, error) {
 	if l.tierOf != nil && c != nil {
 		if m := l.layoutOf(key); m.owns(c.base) {
-			if d, ok := c.take(m, t, m.unitsOf(n)); ok {
+			if d, _, _, ok := c.take(m, t, m.unitsOf(n)); ok {
 				return d, nil
 			}
 		}

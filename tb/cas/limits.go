@@ -24,15 +24,7 @@ type limits struct {
 	setting sync.Mutex // of SetLimit
 
 	reservations, cancellations atomic.Uint64
-	settled, unpaid             atomic.Uint64 // millionths of a token
-}
-
-// era is the last layout of an ended era, the instant at which the era ended, and the first layout
-// of the next era. A later layout of the next era has another slope, and stands still at the end.
-type era struct {
-	layout *layout
-	end    uint64
-	heir   *layout
+	settled, unpaid             tokenSum
 }
 
 // init makes limit the limit of all keys.
@@ -58,19 +50,10 @@ func (s *limits) owner(base uint64) *layout {
 	if m.owns(base) {
 		return m
 	}
-	if i := m.ended(base); i >= 0 {
-		return m.past[i].layout
+	if i := m.history.find(base); i >= 0 {
+		return m.history.eras[i].layout
 	}
 	return nil
-}
-
-// ended returns the index in past of the era that has the base, or -1 if it is forgotten.
-func (m *layout) ended(base uint64) int {
-	i := len(m.past) - 1
-	for i >= 0 && base < m.past[i].layout.firstBase {
-		i--
-	}
-	return i
 }
 
 // view returns the base and the word that a cell would have if m were its layout. The layout of
@@ -100,22 +83,6 @@ func (s *limits) ownView(base, word uint64) (m *layout, _, _ uint64) {
 	return m, base, word
 }
 
-// balanceSince returns the balance in m of a cell of m or of an era before m.
-func (m *layout) balanceSince(base, word uint64) balance {
-	if m.owns(base) {
-		return m.balanceOf(base, word)
-	}
-	i := m.ended(base)
-	if i < 0 { // so long ago that the bucket has been full since
-		return balance{position: m.positionAt(m.supply.from)}
-	}
-	b := m.past[i].layout.balanceOf(base, word)
-	for ; i < len(m.past); i++ {
-		b = m.past[i].inherit(b)
-	}
-	return b
-}
-
 func tierOf(base uint64) int { return int(base >> (64 - tierBits)) }
 
 // setLimit makes l the limit of a tier, or of all keys.
@@ -126,7 +93,7 @@ func (s *limits) setLimit(slot *atomic.Pointer[layout], l tb.Limit, c *clock) er
 	s.setting.Lock()
 	defer s.setting.Unlock()
 	m := slot.Load()
-	next, err := m.change(l, max(c.read(), m.supply.from))
+	next, err := m.change(l, max(c.read(), m.changed))
 	if err != nil {
 		return err
 	}

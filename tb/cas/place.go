@@ -28,14 +28,14 @@ func (p place[K]) insert(m *layout, t uint64, want terms) (o outcome, done bool,
 	if isNaN(p.key) {
 		return o, true, tb.ErrInvalidKey
 	}
-	cost := want.in(m)
+	cost := want.units(m)
 	if cost > m.capacity && !want.rest {
 		return outcome{Decision: m.fullDecision(cost), delay: tb.Never}, true, nil
 	}
 	var s sum
 	var word uint64
 	c, until, result := p.table.Insert(p.key, t, t-min(t, idleTime), func(c *cell) {
-		s, word = m.first(max(t, p.evictor.earliest), &want)
+		s, word = m.first(max(t, p.evictor.earliest), t, &want)
 		m.reach(s.base)
 		c.init(s.base, word)
 	})
@@ -50,19 +50,29 @@ func (p place[K]) insert(m *layout, t uint64, want terms) (o outcome, done bool,
 	return s.grant(m, receipt{c, evicted, word}), true, nil
 }
 
-// check returns what spend would decide, and the key's cell if there is one.
-func (l *Limiter[K]) check(t uint64, key K, want *terms) (tb.Decision, *cell, error) {
+// peek returns what a call would decide that may wait for the given time, and the key's cell if
+// there is one.
+func (l *Limiter[K]) peek(
+	t uint64, key K, cost *amount, within time.Duration,
+) (tb.Decision, *cell, error) {
+	if c := l.table.Load(key); c != nil && within <= 0 {
+		m := l.layoutOf(key)
+		if word := c.word.Load(); word != evicted && m.owns(c.base) {
+			return m.peek(c.base, word, t, cost.in(m)), c, nil
+		}
+	}
 	c, m, base, word, refused, err := l.lookUp(t, key)
 	if err != nil {
 		return tb.Decision{}, nil, err
 	}
-	switch cost := want.in(m); {
+	switch units := cost.in(m); {
 	case c != nil:
-		return m.check(base, word, t, want), c, nil
-	case refused > 0 && cost <= m.capacity:
+		want := waiting(*cost, within)
+		return m.check(base, word, t, &want), c, nil
+	case refused > 0 && units <= m.capacity:
 		return tb.Decision{RetryAfter: refused}, nil, nil
 	default:
-		return m.fullDecision(cost), nil, nil
+		return m.fullDecision(units), nil, nil
 	}
 }
 

@@ -19,7 +19,9 @@ func (m *layout) positionOf(hi, lo uint64) position {
 }
 
 // positionAt returns S(t).
-func (m *layout) positionAt(t uint64) position { return m.positionOf(m.supply.unitsBy(t)) }
+func (m *layout) positionAt(t uint64) position {
+	return m.positionOf(m.supply.unitsBy(min(t, m.lastInstant)))
+}
 
 // unitsAfter returns S at a number of units after base.
 func (m *layout) unitsAfter(base, units uint64) (hi, lo uint64) {

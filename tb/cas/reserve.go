@@ -49,7 +49,7 @@ type reservation[H home] struct {
 }
 
 func reserve[H home](h H, cost float64) (tb.Reservation, error) {
-	if _, err := h.layout().unitsOfCost(cost); err != nil {
+	if err := checkCost(cost); err != nil {
 		return tb.Reservation{}, err
 	}
 	t := h.now()
@@ -132,6 +132,9 @@ func giveBack[H home](h H, r receipt, cost amount) {
 		return
 	}
 	then, deficitThen := m.unpack(r.after)
+	if deficitThen > m.capacity {
+		then++ // to the slot
+	}
 	for {
 		word := r.cell.word.Load()
 		if isSealed(word) {
@@ -148,9 +151,6 @@ func giveBack[H home](h H, r receipt, cost amount) {
 			return
 		default:
 			units := cost.in(m)
-			if deficitThen > m.capacity {
-				then++ // to the slot
-			}
 			units -= min(units, delta-min(delta, then))
 			next = m.pack(delta, deficit-min(deficit, units))
 		}

@@ -24,8 +24,15 @@ func (l *Limiter[K]) SetLimit(limit tb.Limit) error {
 // Limit returns the limit of all keys, or of tier 0.
 func (l *Limiter[K]) Limit() tb.Limit { return l.limits.slot(0).Load().limit }
 
-// SetLimit is Limiter.SetLimit for the bucket.
+// SetLimit is Limiter.SetLimit for the bucket. A bucket that was never used keeps the tokens of its
+// old capacity.
 func (b *Bucket) SetLimit(limit tb.Limit) error {
+	if b.load() == nil && limit.Validate() == nil {
+		m := b.layout()
+		p := m.positionAt(b.now())
+		m.reach(p.blocks)
+		b.cell.CompareAndSwap(nil, new(cell).init(p.blocks, m.pack(p.rest, 0)))
+	}
 	return b.limits.setLimit(&b.limits.one, limit, &b.clock)
 }
 

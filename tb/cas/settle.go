@@ -2,12 +2,22 @@ package cas
 
 import (
 	"math"
+	"math/bits"
+	"sync/atomic"
 
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
 // mostSettled is the most units of an actual cost. A greater one counts as so many.
 const mostSettled = 1 << 52
+
+// checkCost returns tb.ErrInvalidCost unless cost is positive and finite.
+func checkCost(cost float64) error {
+	if !(cost > 0) || math.IsInf(cost, 1) { // NaN is not above 0
+		return tb.ErrInvalidCost
+	}
+	return nil
+}
 
 // checkActual returns tb.ErrInvalidCost unless actual is a cost or 0.
 func checkActual(actual float64) error {
@@ -39,7 +49,7 @@ func settle[H home](h H, estimate, actual float64) {
 	s := h.shared()
 	c := h.load()
 	m := h.layout()
-	s.settled.Add(m.micros(m.actualUnits(actual)))
+	s.settled.add(m, m.actualUnits(actual))
 	more, less := m.beyond(actual, estimate)
 	if less > 0 {
 		refund(h, t, estimate, actual)
@@ -49,16 +59,16 @@ func settle[H home](h H, estimate, actual float64) {
 		return
 	}
 	want := terms{
-		amount: amount{tokens: actual, part: estimate},
-		debt:   oneCapacity, within: tb.Never, rest: true,
+		amount: amount{tokens: actual}, rest: true, charged: estimate,
+		debt: oneCapacity, within: tb.Never,
 	}
 	o, err := spend(h, c, t, want)
 	if err != nil || !o.Allowed {
-		s.unpaid.Add(m.micros(more))
+		s.unpaid.add(m, more)
 		return
 	}
 	more, _ = o.layout.beyond(actual, estimate)
-	s.unpaid.Add(o.layout.micros(more - o.charged))
+	s.unpaid.add(o.layout, more-o.charged)
 }
 
 // refund gives a bucket back at t what an estimate was above the actual cost. A bucket that is no
@@ -76,17 +86,16 @@ func refund[H home](h H, t uint64, estimate, actual float64) {
 		}
 		_, units := m.beyond(actual, estimate)
 		base, seen := h.shared().view(m, c.base, word, t)
-		elapsed := m.since(base, m.positionAt(t))
-		delta, deficit := m.refund(seen, elapsed, units)
+		own := m.refund(base, seen, units, m.positionAt(t))
+		delta := m.since(c.base, own.position)
 		switch {
-		case base == c.base && !isSealed(word) && m.fits(delta):
-			if c.word.CompareAndSwap(word, m.pack(delta, deficit)) {
+		case base == c.base && own.blocks >= base && !isSealed(word) && m.fits(delta):
+			if c.word.CompareAndSwap(word, m.pack(delta, own.deficit)) {
 				return
 			}
 		case !isSealed(word):
 			c.word.CompareAndSwap(word, word|sealBit)
 		default:
-			own := balance{m.positionOf(m.unitsAfter(base, delta)), deficit}
 			base, next := m.cellOf(own, t)
 			if h.replace(c, m, base, next) != nil {
 				return
@@ -95,29 +104,47 @@ func refund[H home](h H, t uint64, estimate, actual float64) {
 	}
 }
 
-// refund returns the delta and the deficit of a bucket that gets units back at elapsed units after
-// its base. They first pay its debt, which moves its slot towards elapsed. The rest is put into
-// the bucket.
-func (m *layout) refund(word, elapsed, units uint64) (delta, deficit uint64) {
-	delta, deficit = m.unpack(word)
+// refund returns the balance of a bucket that gets units back at p. They first pay its debt, which
+// moves its slot towards p. The rest is put into the bucket.
+func (m *layout) refund(base, word, units uint64, p position) balance {
+	delta, deficit := m.unpack(word)
 	if deficit <= m.capacity {
-		return delta, deficit - min(deficit, units)
+		return balance{m.positionOf(m.unitsAfter(base, delta)), deficit - min(deficit, units)}
 	}
 	slot := delta + 1
-	debt := slot - min(slot, elapsed)
-	if units < debt {
-		return delta - units, deficit
+	debt := m.until(base, slot, p)
+	hi, lo := m.unitsAfter(base, slot)
+	lo, borrow := bits.Sub64(lo, min(units, debt), 0)
+	hi -= borrow
+	if units >= debt {
+		return balance{m.positionOf(hi, lo), m.capacity - min(m.capacity, units-debt)}
 	}
-	return slot - debt, m.capacity - min(m.capacity, units-debt)
+	lo, borrow = bits.Sub64(lo, 1, 0)
+	return balance{m.positionOf(hi-borrow, lo), deficit}
 }
 
 // micros returns units in millionths of a token.
 func (m *layout) micros(units uint64) uint64 { return units * (maxScale / m.scale) }
 
+// tokenSum is a number of tokens: whole ones, and parts in millionths. One number of millionths
+// could overflow.
+type tokenSum struct{ whole, parts atomic.Uint64 }
+
+func (s *tokenSum) add(m *layout, units uint64) {
+	s.whole.Add(units / m.scale)
+	if part := units % m.scale; part > 0 {
+		s.parts.Add(m.micros(part))
+	}
+}
+
+func (s *tokenSum) sum() float64 {
+	return float64(s.whole.Load()) + float64(s.parts.Load())/maxScale
+}
+
 // addTo adds the counts of reservations to the statistics of the table.
 func (s *limits) addTo(stats *tb.Stats) {
 	stats.Reservations = s.reservations.Load()
 	stats.Cancellations = s.cancellations.Load()
-	stats.Settled = float64(s.settled.Load()) / maxScale
-	stats.Unpaid = float64(s.unpaid.Load()) / maxScale
+	stats.Settled = s.settled.sum()
+	stats.Unpaid = s.unpaid.sum()
 }

@@ -1,6 +1,7 @@
 package cas
 
 import (
+	"math/bits"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -10,23 +11,22 @@ import (
 // is a million units, and at least two capacities.
 const maxDebt = 1 << 31
 
-// amount is a number of tokens, and the units that it is in one layout. With part, it is the
-// amount beyond that number of tokens.
+// mostDebt is the most units of debt that a level reports. At a late reading the debt is higher by
+// the supply since.
+const mostDebt = 1 << 61
+
+// amount is a number of tokens, and the units that it is in one layout.
 type amount struct {
-	tokens, part float64
-	layout       *layout
-	units        uint64
+	tokens float64
+	layout *layout
+	units  uint64
 }
 
 // in returns the amount in units of m, or more than the capacity if it is above it.
 func (a *amount) in(m *layout) uint64 {
 	if a.layout != m {
 		a.layout = m
-		if a.part == 0 {
-			a.units, _ = m.unitsOfCost(a.tokens)
-		} else {
-			a.units, _ = m.beyond(a.tokens, a.part)
-		}
+		a.units, _ = m.unitsOfCost(a.tokens)
 	}
 	return a.units
 }
@@ -36,7 +36,19 @@ type terms struct {
 	amount
 	debt   func(m *layout) uint64 // the most debt in units; nil for a call that does not wait
 	within time.Duration          // the longest delay of a call that waits
-	rest   bool                   // charge as much of the amount as debt allows
+
+	// rest asks for as much as debt allows of the amount beyond the tokens that are already charged.
+	rest    bool
+	charged float64
+}
+
+// units returns what the call asks for in units of m.
+func (w *terms) units(m *layout) uint64 {
+	if w.rest {
+		more, _ := m.beyond(w.tokens, w.charged)
+		return more
+	}
+	return w.in(m)
 }
 
 // outcome is the result of a call.
@@ -49,7 +61,7 @@ type outcome struct {
 }
 
 // receipt is the cell that a grant charged, and its words before and after the grant. Undo needs
-// them. If the grant made the cell, before is the word evicted.
+// them. If the cell has no word for the bucket before the grant, before is the word evicted.
 type receipt struct {
 	cell          *cell
 	before, after uint64
@@ -93,7 +105,7 @@ func spend[H home](h H, c *cell, t uint64, want terms) (outcome, error) {
 			return s.refusal(m, &want), nil
 		}
 		switch {
-		case base == c.base && !isSealed(word) && m.fits(s.delta):
+		case s.base == c.base && !isSealed(word) && m.fits(s.delta):
 			next := m.pack(s.delta, s.deficit)
 			if c.word.CompareAndSwap(word, next) {
 				return s.grant(m, receipt{c, word, next}), nil
@@ -105,9 +117,13 @@ func spend[H home](h H, c *cell, t uint64, want terms) (outcome, error) {
 				return s.refusal(m, &want), nil
 			}
 		default: // the replacement is the grant: DESIGN.md §8 has the reason
-			base, next := m.successor(base, s.elapsed, s.delta, s.deficit, t)
-			if now := h.replace(c, m, base, next); now != nil {
-				return s.grant(m, receipt{now, evicted, next}), nil
+			base, r := s.base, receipt{before: s.before, after: m.pack(s.delta, s.deficit)}
+			if base == c.base || !m.fits(s.delta) {
+				r.before = evicted
+				base, r.after = m.successor(base, s.elapsed, s.delta, s.deficit, t)
+			}
+			if r.cell = h.replace(c, m, base, r.after); r.cell != nil {
+				return s.grant(m, r), nil
 			}
 		}
 	}
@@ -115,22 +131,30 @@ func spend[H home](h H, c *cell, t uint64, want terms) (outcome, error) {
 
 // sum is a call on a cell: what it would leave, and whether it is granted.
 type sum struct {
-	base, t, elapsed uint64
-	delta, deficit   uint64
-	charged          uint64
-	granted          bool
+	base, before   uint64 // the cell, and its word
+	t              uint64
+	position       position // at t
+	elapsed        uint64
+	delta, deficit uint64
+	charged        uint64
+	granted        bool
 }
 
 // charge returns what a call at t leaves on a cell with the given base and word. If the bucket
 // cannot pay at once, a call that may wait moves the bucket's own time to its slot, at which it
 // can. There the bucket is empty. The word holds the unit before the slot and a deficit of the
-// capacity and one unit, which marks a bucket in debt.
+// capacity and one unit, which marks a bucket in debt. A call for the rest is always granted.
 func (m *layout) charge(base, word, t uint64, want *terms) sum {
-	s := sum{base: base, t: t, elapsed: m.since(base, m.positionAt(t)), charged: want.in(m)}
+	p := m.positionAt(t)
+	if p.blocks >= base && p.blocks-base >= m.maxBlocks { // since would be wrong, and it is full
+		base, word = p.blocks, m.pack(p.rest, 0)
+	}
+	s := sum{base: base, before: word, t: t, position: p, charged: want.units(m)}
+	s.elapsed = m.since(base, p)
 	s.delta, s.deficit, _ = m.step(word, s.elapsed, 0)
 	if want.rest {
-		most := s.elapsed + m.capacity + want.debt(m)
-		s.charged = min(s.charged, most-min(most, s.delta+s.deficit))
+		most := m.capacity + want.debt(m)
+		s.charged = min(s.charged, most-min(most, s.ahead(m, s.delta+s.deficit)))
 	}
 	s.deficit += s.charged
 	switch {
@@ -139,16 +163,20 @@ func (m *layout) charge(base, word, t uint64, want *terms) sum {
 	case want.debt != nil && (s.charged <= m.capacity || want.rest):
 		slot := s.slot(m)
 		wait := m.waitFor(base, slot, t)
-		if slot-s.elapsed <= want.debt(m) && wait <= want.within && wait < tb.Never {
+		if s.ahead(m, slot) <= want.debt(m) && wait <= want.within && wait < tb.Never {
 			s.delta, s.deficit, s.granted = slot-1, m.capacity+1, true
 		}
+	}
+	if want.rest && !s.granted { // the clock ends before the slot
+		s.deficit, s.charged, s.granted = s.deficit-s.charged, 0, true
 	}
 	return s
 }
 
-// first returns what a call at t leaves on a full bucket, and the word of its first cell.
-func (m *layout) first(t uint64, want *terms) (s sum, word uint64) {
-	p := m.positionAt(t)
+// first returns what a call at t leaves on a bucket that is full at start, and the word of its first
+// cell.
+func (m *layout) first(start, t uint64, want *terms) (s sum, word uint64) {
+	p := m.positionAt(start)
 	s = m.charge(p.blocks, m.pack(p.rest, 0), t, want)
 	return s, m.pack(s.delta, s.deficit)
 }
@@ -165,6 +193,10 @@ func (m *layout) check(base, word, t uint64, want *terms) tb.Decision {
 // slot returns the units from the base to the bucket's slot: the supply of that time pays its
 // debt.
 func (s *sum) slot(m *layout) uint64 { return s.delta + s.deficit - m.capacity }
+
+// ahead returns the units from the reading to a number of units after the base. A late reading may
+// be before the base.
+func (s *sum) ahead(m *layout, units uint64) uint64 { return m.until(s.base, units, s.position) }
 
 // grant returns the outcome of a granted call.
 func (s *sum) grant(m *layout, r receipt) outcome {
@@ -184,8 +216,13 @@ func (s *sum) refusal(m *layout, want *terms) outcome {
 	}
 	// The same call is granted once the debt is small enough and the delay short enough.
 	o.RetryAfter = 0
-	if slot, debt := s.slot(m), want.debt(m); slot-s.elapsed > debt {
-		o.RetryAfter = m.waitFor(s.base, slot-debt, s.t)
+	if slot, debt := s.slot(m), want.debt(m); s.ahead(m, slot) > debt {
+		hi, lo := m.unitsAfter(s.base, slot)
+		lo, borrow := bits.Sub64(lo, debt, 0)
+		o.RetryAfter = tb.Never
+		if then, ok := m.supply.timeOf(hi-borrow, lo); ok {
+			o.RetryAfter = m.wait(s.t, then)
+		}
 	}
 	if o.delay > want.within {
 		o.RetryAfter = max(o.RetryAfter, o.delay-want.within)

@@ -24,10 +24,10 @@ func (l *Limiter[K]) Charge(key K, cost float64) (Charge[K], error) {
 	return Charge[K]{limiter: l, key: key, want: terms{tokens: cost}}, checkCost(cost)
 }
 
-// MayWait lets the charge put the bucket into debt, up to one capacity, if the tokens can be used
-// within the given time from the reading of Take.
+// MayWait lets the charge put the bucket into debt, as Wait does, if the tokens can be used within
+// the given time from the reading of Take.
 func (c *Charge[K]) MayWait(within time.Duration) {
-	c.want.debt, c.want.within = oneCapacity, within
+	c.want.debt, c.want.within = deepest, within
 	if within <= 0 {
 		c.want.debt = nil
 	}

@@ -25,8 +25,11 @@ type limit struct {
 	end   uint64 // the last instant that the clock can reach
 
 	tier      int
-	era       int // the number of eras before
-	blockBits int // tb/cas begins a new era too if a rate of more units a nanosecond needs more
+	era       int    // the number of eras before
+	changed   uint64 // instant of the change that made the limit
+	begin     uint64 // instant at which the era began
+	began     wide   // start at that instant
+	blockBits int    // tb/cas begins a new era too if a rate of more units a nanosecond needs more
 }
 
 func newLimit(l tb.Limit, end uint64) limit {
@@ -86,9 +89,9 @@ func (l *limit) refusal(tokens int64, since wide, now uint64, cost int64) tb.Dec
 func (l *limit) level(b *state, now uint64) tb.Level {
 	tokens, since := l.refilled(b, now)
 	if b.inDebt && since == b.time {
-		if ahead := since.minus(l.supply(now)); ahead != (wide{}) {
+		if debt := since.minus(l.supply(now)).clamp(mostDebt); debt > 0 {
 			return tb.Level{
-				Tokens:    -float64(ahead.lo) / float64(l.scale),
+				Tokens:    -float64(debt) / float64(l.scale),
 				NextToken: l.waitFor(now, since.plus(uint64(l.scale))),
 				Full:      l.waitFor(now, since.plus(uint64(l.capacity))),
 			}
@@ -124,6 +127,14 @@ func (l *limit) supply(t uint64) wide {
 	tokens, rest := product(t-min(t, l.from), l.tokens).over(l.per)
 	units, _ := product(rest, uint64(l.scale)).over(l.per)
 	return product(tokens, uint64(l.scale)).plus(units).add(l.start)
+}
+
+// supplyFrom returns supply(t) for a bucket that has had what the eras before have supplied.
+func (l *limit) supplyFrom(t uint64) wide {
+	if t <= l.begin {
+		return l.began
+	}
+	return l.supply(t)
 }
 
 // timeOf returns the first t from l.from on at which supply(t) is at least x, or the last instant.

@@ -38,8 +38,8 @@ type Limiter[K comparable] struct {
 	earliest uint64 // time before which no new bucket starts
 	stats    tb.Stats
 	forgiven int64 // millionths of a token
-	settled  int64
-	unpaid   int64
+	settled  tokenSum
+	unpaid   tokenSum
 }
 
 // bucket is the state of one key.
@@ -162,7 +162,7 @@ func (l *Limiter[K]) Stats() tb.Stats {
 	s := l.stats
 	s.Keys = len(l.buckets)
 	s.Forgiven = float64(l.forgiven) / millionths
-	s.Settled, s.Unpaid = float64(l.settled)/millionths, float64(l.unpaid)/millionths
+	s.Settled, s.Unpaid = l.settled.sum(), l.unpaid.sum()
 	return s
 }
 

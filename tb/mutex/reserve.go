@@ -143,7 +143,7 @@ func (l *Limiter[K]) settle(key K, estimate, actual float64) {
 	m := l.tier(key).limit()
 	expected := m.unitsOfCost(estimate)
 	used := m.roundUp(actual)
-	l.settled += m.micros(used)
+	l.settled.add(m, used)
 	if used < expected {
 		if b, ok := l.buckets[key]; ok {
 			s := l.seen(b, now)
@@ -163,11 +163,21 @@ func (l *Limiter[K]) settle(key K, estimate, actual float64) {
 	if err != nil || !o.Allowed {
 		o.charged = 0
 	}
-	l.unpaid += m.micros(used - expected - o.charged)
+	l.unpaid.add(m, used-expected-o.charged)
 }
 
 // micros returns units in millionths of a token.
 func (l *limit) micros(units int64) int64 { return units * (millionths / l.scale) }
+
+// tokenSum is a number of tokens. One number of millionths could overflow.
+type tokenSum struct{ whole, millionths int64 }
+
+func (s *tokenSum) add(l *limit, units int64) {
+	s.whole += units / l.scale
+	s.millionths += l.micros(units % l.scale)
+}
+
+func (s *tokenSum) sum() float64 { return float64(s.whole) + float64(s.millionths)/millionths }
 
 // checkCost returns tb.ErrInvalidCost unless cost is positive and finite, and checkActual unless
 // actual is so or 0.

@@ -11,6 +11,12 @@ const (
 	// maxDebt is the most units that calls of Wait may put a bucket into debt.
 	maxDebt = 1 << 31
 
+	// mostDebt is the most units of debt that a level reports.
+	mostDebt = 1 << 61
+
+	// horizon is the most that a bucket is ahead of a change of its capacity.
+	horizon = 100 * 365 * 24 * uint64(time.Hour)
+
 	// mostSettled is the most units of an actual cost.
 	mostSettled = 1 << 52
 
@@ -81,7 +87,8 @@ func (l *limit) charge(b *state, now uint64, want *terms) (charged, state) {
 		cost = most.minus(full).clamp(cost)
 	}
 	after := state{tokens: tokens - cost, time: since, tier: l.tier, era: l.era}
-	after.inDebt = b.inDebt && since == b.time && cost == 0 && l.supply(now).less(since)
+	inDebt := b.inDebt && since == b.time && l.supply(now).less(since)
+	after.inDebt = inDebt && cost == 0
 	if after.tokens >= 0 {
 		d := tb.Decision{Allowed: true, Remaining: int(after.tokens / l.scale)}
 		return charged{Decision: d, charged: cost}, after
@@ -95,7 +102,12 @@ func (l *limit) charge(b *state, now uint64, want *terms) (charged, state) {
 	if want.rest {
 		d.delay = l.waitFor(now, slot)
 	}
-	if d.delay == tb.Never {
+	switch {
+	case d.delay == tb.Never && want.rest: // the clock ends before the slot: charge nothing
+		after.tokens, after.inDebt = tokens, inDebt
+		d.charged, d.Allowed = 0, true
+		return d, after
+	case d.delay == tb.Never:
 		return d, *b
 	}
 	debt := uint64(want.debt(l))
@@ -133,23 +145,34 @@ func (l *limit) refund(b *state, now uint64, units int64) {
 // inherit returns the state of a bucket if l takes the place of old at instant t. The bucket keeps
 // its tokens and its debt.
 func (l *limit) inherit(old *limit, b state, t uint64) state {
-	now := old.supply(t)
-	if b.inDebt && now.less(b.time) {
-		debt := b.time.minus(now).clamp(math.MaxInt64)
-		units, rest := product(uint64(debt), uint64(l.scale)).over(uint64(old.scale))
-		if rest > 0 {
-			units++
+	return l.stateWith(old.tokensAt(&b, t))
+}
+
+// tokensAt returns what b has at instant t, in millionths of a token, negative in debt. If b's own
+// time is later and it is not in debt, since is its own time, and t otherwise.
+func (l *limit) tokensAt(b *state, t uint64) (tokens int64, since uint64) {
+	now := l.supply(t)
+	if b.inDebt || !now.less(b.time) {
+		var missing int64
+		if full := b.time.plus(uint64(l.capacity - b.tokens)); now.less(full) {
+			missing = full.minus(now).clamp(l.capacity + maxDebt*l.scale)
 		}
-		slot := l.supply(t).plus(min(units, maxDebt))
-		return state{time: slot, inDebt: true, tier: l.tier, era: l.era}
+		return l.micros(l.capacity) - l.micros(missing), t
 	}
-	tokens, since := old.refilled(&b, t)
-	at := t
-	if now.less(since) { // a reading from the future
-		if future := old.timeOf(since); future < math.MaxUint64 {
-			at = max(t, future)
-		}
+	// a reading from the future
+	return l.micros(b.tokens), max(t, min(l.timeOf(b.time), t+min(horizon, math.MaxUint64-t)))
+}
+
+// stateWith returns the state of a bucket that has a number of tokens at instant t, in millionths.
+// A part of a unit is lost.
+func (l *limit) stateWith(tokens int64, t uint64) state {
+	s := state{time: l.supplyFrom(t), tier: l.tier, era: l.era}
+	perUnit := millionths / l.scale
+	if tokens >= 0 {
+		s.tokens = min(l.capacity, tokens/perUnit)
+		return s
 	}
-	units, _ := product(uint64(tokens), uint64(l.scale)).over(uint64(old.scale))
-	return state{tokens: min(l.capacity, int64(units)), time: l.supply(at), tier: l.tier, era: l.era}
+	debt := min((-tokens+perUnit-1)/perUnit, maxDebt)
+	s.time, s.inDebt = s.time.plus(uint64(debt)), true
+	return s
 }

@@ -11,22 +11,32 @@ import (
 // tier is the limit of some keys, or of all, and the limits that it had before. An era ends when
 // the capacity changes.
 type tier struct {
-	eras  []limit  // the last limit of each era
-	first []limit  // the first limit of each era
-	ends  []uint64 // the instants at which the eras before the last one ended
+	eras []limit  // the last limit of each era
+	ends []uint64 // the instants at which the eras before the last one ended
 }
 
-func newTier(l limit) *tier { return &tier{eras: []limit{l}, first: []limit{l}} }
+func newTier(l limit) *tier { return &tier{eras: []limit{l}} }
 
 // limit returns the limit of the tier.
 func (t *tier) limit() *limit { return &t.eras[len(t.eras)-1] }
 
 // inherited returns what b has under the present limit.
 func (t *tier) inherited(b state) state {
-	for b.era < len(t.eras)-1 {
-		b = t.first[b.era+1].inherit(&t.eras[b.era], b, t.ends[b.era])
+	last := len(t.eras) - 1
+	if b.era == last {
+		return b
 	}
-	return b
+	tokens, since := t.eras[b.era].tokensAt(&b, t.ends[b.era])
+	for i := b.era + 1; i < last; i++ {
+		l := &t.eras[i]
+		tokens = min(tokens, l.micros(l.capacity))
+		if end := t.ends[i]; since <= end {
+			gain := l.supply(end).minus(l.supplyFrom(since)).clamp(mostSettled / millionths * l.scale)
+			tokens = min(tokens+l.micros(gain), l.micros(l.capacity))
+			since = end
+		}
+	}
+	return t.eras[last].stateWith(tokens, since)
 }
 
 // tier returns the tier of a key.
@@ -113,20 +123,21 @@ func (l *Limiter[K]) Limit() tb.Limit {
 
 func (t *tier) set(limit tb.Limit, now uint64) {
 	old := t.limit()
-	now = max(now, old.from)
+	now = max(now, old.changed)
 	next := newLimit(limit, old.end)
+	next.changed = now
 	next.tier = old.tier
 	next.start = old.supply(now)
 	next.from = now - min(now, old.carried(&next, now))
 	next.blockBits = max(next.blockBits, old.blockBits)
 	if next.Capacity == old.Capacity && next.blockBits == old.blockBits {
-		next.era = old.era
+		next.era, next.begin, next.began = old.era, old.begin, old.began
 		*old = next
 		return
 	}
 	next.blockBits = bits.Len64(next.wholeRate())
-	next.era = old.era + 1
-	t.eras, t.first = append(t.eras, next), append(t.first, next)
+	next.era, next.begin, next.began = old.era+1, now, next.start
+	t.eras = append(t.eras, next)
 	t.ends = append(t.ends, now)
 }
 

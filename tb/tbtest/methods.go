@@ -25,10 +25,28 @@ type (
 	hasLevel interface {
 		Level(ctx context.Context, key string) (tb.Level, error)
 	}
+	hasReserve interface {
+		Reserve(ctx context.Context, key string, cost float64) (tb.Reservation, error)
+	}
+	hasWait interface {
+		Wait(ctx context.Context, key string, n int) error
+	}
+	hasSetLimit interface {
+		SetLimit(limit tb.Limit) error
+		Limit() tb.Limit
+	}
 	hasReset interface{ Reset(key string) }
 	hasLen   interface{ Len() int }
 	hasStats interface{ Stats() tb.Stats }
 )
+
+// waitingCharge has the methods that a charge may have beyond tb.Charge.
+type waitingCharge interface {
+	tb.Charge
+	MayWait(within time.Duration)
+	Delay() time.Duration
+	Settle(actual float64) error
+}
 
 // skipUnless returns the limiter as a T. It skips the test if the limiter is not a T.
 func skipUnless[T any](f *fixture) T {

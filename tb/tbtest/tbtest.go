@@ -49,7 +49,7 @@ import (
 // exception: it must return a tb.Charge. The tests of a method that the limiter lacks are
 // skipped. Without Len, Run also skips the tests of the bound, of eviction and of copied keys.
 func Run(t *testing.T, newLimiter func(tb.Limit, ...tb.Option) (tb.Limiter, error)) {
-	for _, tt := range slices.Concat(basics, costs, times, charges, levels) {
+	for _, tt := range slices.Concat(basics, costs, times, charges, levels, reservations, cancellations, waits) {
 		t.Run(tt.name, func(t *testing.T) { tt.run(&suite{t, newLimiter}) })
 	}
 	for _, tt := range slices.Concat(tables, keys) {

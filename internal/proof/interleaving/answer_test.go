@@ -2,6 +2,7 @@ package interleaving
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/seed-181794aa/ratelimit/tb"
 )
@@ -11,6 +12,8 @@ type answer struct {
 	tb.Decision // of TakeAll, only Allowed
 	failed      bool
 	each        [3]tb.Decision // of TakeAll
+	delay       time.Duration  // of Reserve
+	receipt     uint64         // digest of what the limiter keeps for a reservation
 
 	// mild has a bit for each decision of a call that takes nothing and is refused because
 	// its key is new and the table is full. Only the reference sets it.
@@ -32,7 +35,7 @@ func (a answer) explains(got answer) bool {
 		a.Decision = got.Decision
 	}
 	a.Decision = milder(a.Decision, got.Decision, a.mild>>ownBit&1 == 1)
-	a.mild = 0
+	a.mild, a.receipt = 0, got.receipt
 	return a == got
 }
 
@@ -50,6 +53,8 @@ func (a answer) String() string {
 		return "an error"
 	case a.each != [3]tb.Decision{}:
 		return fmt.Sprintf("%t: %+v", a.Allowed, a.each)
+	case a.delay > 0:
+		return fmt.Sprintf("granted after %v", a.delay)
 	case a.Allowed:
 		return fmt.Sprintf("granted, %d left", a.Remaining)
 	}

@@ -5,6 +5,7 @@ import "github.com/seed-181794aa/ratelimit/internal/proof/modelcheck/overlay"
 const (
 	casChargeGo = "tb/cas/charge.go"
 	chargeGo    = "tb/charge.go"
+	reserveGo   = "tb/cas/reserve.go"
 )
 
 // chargeMutants are variants with one bug each in the charges of several buckets, sorted by the
@@ -12,62 +13,70 @@ const (
 var chargeMutants = []overlay.Variant{
 	// Check
 	mutant("Check takes the cost", casChargeGo,
-		"d, checked, err := l.peek(l.clock.instant(t), c.key, c.cost)\n\tc.checked = checked",
-		`d, taken, err := l.takeSlow(nil, l.clock.instant(t), c.key, c.cost)
-	c.checked = taken.cell`),
+		"d, checked, err := l.check(l.clock.instant(t), c.place.key, &c.want)\n",
+		`o, err := spend(c.place, c.place.load(), l.clock.instant(t), c.want)
+	d, checked := o.Decision, o.receipt.cell
+`),
 	// Take
 	mutant("Take grants whatever Check allowed", casChargeGo,
-		"c.taken = receipt{}\n\tif d.Allowed {",
-		"d.Allowed = true\n\tif d.Allowed {"),
+		"c.taken = outcome{}\n\tif o.Allowed {",
+		"o.Allowed = true\n\tif o.Allowed {"),
+	mutant("a charge is stored", spendGo,
+		"if c.word.CompareAndSwap(word, next) {",
+		"if c.word.Store(next); true {"),
+	mutant("an evicted bucket is charged", spendGo,
+		"if word == evicted { // the insert",
+		"if c == nil { // the insert"),
 	mutant("the receipt of a charge is lost", casChargeGo,
-		"c.taken = taken",
-		"_ = taken"),
-	mutant("the receipt of a new key is lost", limiterGo,
-		"r.cell = c",
-		"_ = c"),
-	mutant("a receipt has the word from before its grant", cellGo,
-		"return m.grant(deficit), next, decided",
-		"return m.grant(deficit), word, decided"),
+		"c.taken = o\n",
+		"_ = o\n"),
+	mutant("the receipt of a new key is lost", placeGo,
+		"return s.grant(m, receipt{c, evicted, word}), true, nil",
+		"c = nil\n\treturn s.grant(m, receipt{c, evicted, word}), true, nil"),
+	mutant("a receipt has the word from before its grant", spendGo,
+		"receipt{c, word, next}",
+		"receipt{c, word, word}"),
 	mutant("a reset does not retire the bucket", evictionGo,
 		"c.word.Store(evicted)",
 		"c.word.Load()"),
 	// Undo
 	mutant("Undo gives back to the current bucket of the key", casChargeGo,
-		"c.taken.cell.giveBack(&c.limiter.layout, c.taken.word, c.cost)",
-		`if now := c.limiter.table.Load(c.key); now != nil {
-			now.giveBack(&c.limiter.layout, c.taken.word, c.cost)
-		}`),
+		"giveBack(c.place, c.taken.receipt, c.want.amount)",
+		`if now := c.place.load(); now != nil {
+		c.taken.receipt.cell = now
+		giveBack(c.place, c.taken.receipt, c.want.amount)
+	}`),
 	// giveBack
-	mutant("Undo gives back the whole cost", cellGo,
-		"deficit -= cost - min(cost, delta-then)",
-		"deficit -= min(deficit, cost)\n\t\t_ = then"),
-	mutant("Undo moves the bucket back in time", cellGo,
-		"c.word.CompareAndSwap(word, m.pack(delta, deficit))",
-		"c.word.CompareAndSwap(word, m.pack(then, deficit))"),
-	mutant("Undo stores the word", cellGo,
-		"if c.word.CompareAndSwap(word, m.pack(delta, deficit)) {",
-		"if c.word.Store(m.pack(delta, deficit)); true {"),
-	mutant("Undo tries only once", cellGo,
-		"if c.word.CompareAndSwap(word, m.pack(delta, deficit)) {",
-		"if c.word.CompareAndSwap(word, m.pack(delta, deficit)); true {"),
-	mutant("Undo does not read the word again", cellGo,
-		"then, _ := m.unpack(stored)\n\tfor {\n\t\tword := c.word.Load()\n",
-		"then, _ := m.unpack(stored)\n\tword := c.word.Load()\n\tfor {\n"),
-	mutant("Undo gives up after a later grant", cellGo,
+	mutant("Undo gives back the whole cost", reserveGo,
+		"units -= min(units, delta-min(delta, then))",
+		"_ = then"),
+	mutant("Undo moves the bucket back in time", reserveGo,
+		"next = m.pack(delta, deficit-min(deficit, units))",
+		"next = m.pack(then, deficit-min(deficit, units))"),
+	mutant("Undo stores the word", reserveGo,
+		"if r.cell.word.CompareAndSwap(word, next) {",
+		"if r.cell.word.Store(next); true {"),
+	mutant("Undo tries only once", reserveGo,
+		"if r.cell.word.CompareAndSwap(word, next) {",
+		"if r.cell.word.CompareAndSwap(word, next); true {"),
+	mutant("Undo does not read the word again", reserveGo,
+		"for {\n\t\tword := r.cell.word.Load()\n",
+		"word := r.cell.word.Load()\n\tfor {\n"),
+	mutant("Undo gives up after a later grant", reserveGo,
 		"if isSealed(word) {\n\t\t\treturn\n\t\t}\n\t\tdelta, deficit := m.unpack(word)",
-		`if t, d := m.unpack(word); isSealed(word) || t != then || d > cost {
+		`if t, d := m.unpack(word); isSealed(word) || t != then || d > cost.in(m) {
 			return
 		}
 		delta, deficit := m.unpack(word)`),
-	mutant("Undo brings an evicted bucket back", cellGo,
+	mutant("Undo brings an evicted bucket back", reserveGo,
 		"if isSealed(word) {\n\t\t\treturn\n\t\t}\n\t\tdelta, deficit := m.unpack(word)",
 		`delta, deficit := m.unpack(word)
 		if word == evicted {
-			delta, deficit = then, cost
+			delta, deficit = then, cost.in(m)
 		} else if isSealed(word) {
 			return
 		}`),
-	mutant("Undo removes the seal of a moved bucket", cellGo,
+	mutant("Undo removes the seal of a moved bucket", reserveGo,
 		"if isSealed(word) {\n\t\t\treturn\n\t\t}\n\t\tdelta, deficit := m.unpack(word)",
 		`if word == evicted {
 			return

@@ -14,7 +14,11 @@ import (
 
 // keys returns the keys of the call.
 func (c call) keys() []string {
-	if c.op != takeAll {
+	switch c.op {
+	case setLimit:
+		return nil
+	case takeAll:
+	default:
 		return []string{c.key}
 	}
 	return strings.Split(strings.TrimSuffix(c.key, "!"), "")

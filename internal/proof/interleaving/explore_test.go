@@ -3,6 +3,7 @@ package interleaving
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -18,9 +19,10 @@ type scenario struct {
 	overflow  tb.Overflow
 	collide   bool // all keys have the same hash
 	oneBucket bool // the limiter is a cas.Bucket
-	undone    bool // the order of eviction may rank a key later than its stamp
+	undone    bool // the order of eviction may rank a key otherwise than by its stamp
 	full      bool // the table has a full bucket whenever it evicts a key
 	moves     bool // a charge may be undone after its bucket has moved
+	shared    bool // two threads correct a reservation that was made before them
 	deep      bool // every schedule is followed even if maps are tiny
 	short     bool // the scenario is part of a short test
 	before    []call
@@ -29,18 +31,24 @@ type scenario struct {
 
 // The methods that a scenario calls.
 const (
-	take    = iota // AllowAt
-	takeOne        // Allow
-	peek           // Peek
-	reset          // Reset
-	takeAll        // TakeAll
+	take     = iota // AllowAt
+	takeOne         // Allow
+	peek            // Peek
+	reset           // Reset
+	takeAll         // TakeAll
+	reserve         // Reserve
+	cancel          // Reservation.Cancel
+	settle          // Reservation.Settle
+	setLimit        // SetLimit
 )
 
+// call is a call of a thread. A cancel or settle is a call on the latest reservation that the
+// thread has made on the key, or on one that was made before all threads.
 type call struct {
 	op  int
 	key string
 	at  float64 // the reading, in seconds
-	n   int
+	n   int     // tokens; of setLimit, an index in limits
 }
 
 func (c call) String() string {
@@ -53,6 +61,14 @@ func (c call) String() string {
 		return fmt.Sprintf("peek %s at %vs", c.key, c.at)
 	case takeAll:
 		return fmt.Sprintf("take %d of each of %s at %vs", c.n, c.key, c.at)
+	case reserve:
+		return fmt.Sprintf("reserve %d of %s at %vs", c.n, c.key, c.at)
+	case cancel:
+		return fmt.Sprintf("cancel %s at %vs", c.key, c.at)
+	case settle:
+		return fmt.Sprintf("settle %d of %s at %vs", c.n, c.key, c.at)
+	case setLimit:
+		return fmt.Sprintf("set %+v at %vs", limits[c.n], c.at)
 	}
 	return "reset " + c.key
 }
@@ -65,41 +81,88 @@ func timeOf(at float64) time.Time {
 	return time.Unix(0, 0).Add(time.Duration(at * float64(time.Second)))
 }
 
-// capacity is the capacity of all buckets. They are refilled at one token a second.
+// capacity is the capacity of all buckets at first. They are refilled at one token a second.
 const capacity = 10
 
-func (*scenario) limit() tb.Limit {
-	return tb.Limit{Capacity: capacity, Tokens: 1, Per: time.Second}
+// limits are the limits that a scenario sets. All scenarios begin with the first one.
+var limits = []tb.Limit{
+	{Capacity: capacity, Tokens: 1, Per: time.Second},
+	fast:  {Capacity: capacity, Tokens: 2, Per: time.Second},
+	slow:  {Capacity: capacity, Tokens: 1, Per: 2 * time.Second},
+	large: {Capacity: 2 * capacity, Tokens: 1, Per: time.Second},
+	small: {Capacity: 4, Tokens: 1, Per: time.Second},
+	huge:  {Capacity: 100, Tokens: 2, Per: time.Second}, // with units of another size
 }
 
-func (s *scenario) options(now *time.Time) []tb.Option {
+const (
+	fast = 1 + iota
+	slow
+	large
+	small
+	huge
+)
+
+func (s *scenario) options(now func() time.Time) []tb.Option {
 	return []tb.Option{
-		tb.WithClock(func() time.Time { return *now }),
-		tb.WithMaxKeys(max(s.maxKeys, 1)), tb.WithOverflow(s.overflow),
+		tb.WithClock(now), tb.WithMaxKeys(max(s.maxKeys, 1)), tb.WithOverflow(s.overflow),
 	}
+}
+
+// setsLimit reports whether a call changes the limit.
+func (s *scenario) setsLimit() bool {
+	return slices.ContainsFunc(slices.Concat(s.threads...), func(c call) bool {
+		return c.op == setLimit
+	})
+}
+
+// client makes the calls of one thread. It has a clock, and the reservations that the thread has
+// made, by key.
+type client struct {
+	now  *time.Time
+	held map[string]tb.Reservation
+
+	// For a tally: the use of their tokens, and the use that the present call settles.
+	uses    map[string]*use
+	settles *use
+}
+
+func newClient() *client {
+	return &client{
+		now: new(time.Time), held: make(map[string]tb.Reservation), uses: make(map[string]*use),
+	}
+}
+
+// after returns a client with a clock of its own and the reservations of p.
+func (p *client) after() *client {
+	return &client{now: new(time.Time), held: maps.Clone(p.held), uses: maps.Clone(p.uses)}
 }
 
 // explore runs a variant of the code through the schedules of s, and checks them with m.
 func (s scenario) explore(variant string, m *oracle, o modelcheck.Options) modelcheck.Result {
 	return modelcheck.Explore(func() modelcheck.Program {
-		now := new(time.Time)
+		before := newClient()
+		clients := []*client{before} // before is also the client of the aftermath
 		l, err := registry.Variants[variant](registry.Config{
-			Limit: s.limit(), Options: s.options(now),
-			Keys: slices.Concat(s.keys(), newKeys), Collide: s.collide, OneBucket: s.oneBucket,
+			Limit:     limits[0],
+			Options:   s.options(func() time.Time { return *clients[modelcheck.Thread()+1].now }),
+			Keys:      slices.Concat(s.keys(), newKeys),
+			Collide:   s.collide,
+			OneBucket: s.oneBucket,
+			SetsLimit: s.setsLimit(),
 		})
 		if err != nil {
 			panic(err)
 		}
-		y := newTally(s.limit(), l)
-		w := newWatch(l, len(s.threads))
-		do := func(c call) any {
-			y.called(c)
-			a := c.on(l, now)
-			y.returned(c, a)
+		y := newTally(l)
+		w := newWatch(l, &s)
+		do := func(p *client, c call) any {
+			y.called(c, p)
+			a := p.call(l, c)
+			y.returned(c, p, a)
 			return a
 		}
 		for _, c := range s.before {
-			do(c)
+			do(before, c)
 		}
 		p := modelcheck.Program{
 			Invariant: func() error {
@@ -116,15 +179,17 @@ func (s scenario) explore(variant string, m *oracle, o modelcheck.Options) model
 				if n := l.Stats().EvictedInDebt; n > 0 && s.full {
 					return fmt.Errorf("%d debts are forgiven while a full bucket is in the table", n)
 				}
-				return m.judge(history, s.aftermath(l, now))
+				return m.judge(history, s.aftermath(l, before))
 			},
 		}
 		for i, calls := range s.threads {
 			var thread []modelcheck.Call
+			of := before.after()
+			clients = append(clients, of)
 			for _, c := range calls {
 				thread = append(thread, modelcheck.Call{Name: c, Do: func() any {
 					w.called(i, c)
-					return do(c)
+					return do(of, c)
 				}})
 			}
 			p.Threads = append(p.Threads, thread)

@@ -2,6 +2,7 @@ package interleaving
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"maps"
 	"os"
@@ -21,6 +22,8 @@ import (
 // build with an overlay. A test that finds no variants builds an overlay and runs itself again
 // in it.
 
+var only = flag.String("scenario", "", "explore only the scenarios with this text in their name")
+
 // TestEveryInterleaving runs every schedule of every scenario on the code that ships, and on
 // the same code with tiny maps.
 func TestEveryInterleaving(t *testing.T) {
@@ -33,7 +36,7 @@ func TestEveryInterleaving(t *testing.T) {
 	for _, s := range scenarios {
 		m := newOracle(s)
 		for i, code := range codes {
-			if testing.Short() && !s.short || i > 0 && s.oneBucket || i > 1 && s.maxKeys == 1 {
+			if testing.Short() && !s.short || !strings.Contains(s.name, *only) || i > 0 && s.oneBucket || i > 1 && s.maxKeys == 1 {
 				continue // a map with one key is never divided
 			}
 			preemptions := -1
@@ -138,7 +141,8 @@ func inOverlay(t *testing.T, variants []overlay.Variant) string {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), "go", "test", "-overlay", list, "-vet=off", "-v",
-		"-run", "^"+t.Name()+"$", fmt.Sprint("-short=", testing.Short()), ".")
+		"-run", "^"+t.Name()+"$", fmt.Sprint("-short=", testing.Short()), "-timeout=1h", ".",
+		"-scenario="+*only)
 	out, err := cmd.CombinedOutput()
 	report := strings.ReplaceAll(string(out), filepath.Dir(list), "")
 	if err != nil {

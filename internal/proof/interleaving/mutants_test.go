@@ -9,6 +9,8 @@ const (
 	clockGo    = "tb/cas/clock.go"
 	evictionGo = "tb/cas/eviction.go"
 	limiterGo  = "tb/cas/limiter.go"
+	placeGo    = "tb/cas/place.go"
+	spendGo    = "tb/cas/spend.go"
 	evictGo    = "lru/evict.go"
 	mapGo      = "lru/map.go"
 	moveGo     = "lru/move.go"
@@ -30,60 +32,58 @@ func moved(name, file, before, after string) overlay.Variant {
 var mutants = []overlay.Variant{
 	// take
 	mutant("a grant is stored", cellGo,
-		`next := m.pack(delta, deficit); c.word.CompareAndSwap(word, next) {`,
-		`next := m.pack(delta, deficit); true { c.word.Store(next)`),
+		"if c.word.CompareAndSwap(word, m.pack(delta, deficit)) {",
+		"if c.word.Store(m.pack(delta, deficit)); true {"),
 	mutant("a late reading takes the bucket back in time", cellGo,
 		"delta = elapsed\n\t}\n",
 		"}\n\tdelta = elapsed\n"),
 	mutant("a refusal writes", cellGo,
-		"return m.refusal(c.base, t, delta, deficit, cost), word, decided",
+		"return m.refusal(c.base, t, delta, deficit, cost), true",
 		`c.word.CompareAndSwap(word, m.pack(delta, deficit-cost))
-			return m.refusal(c.base, t, delta, deficit, cost), word, decided`),
+			return m.refusal(c.base, t, delta, deficit, cost), true`),
 	mutant("a hit takes a lock", limiterGo,
-		"if d, _, verdict := c.take(&l.layout, t, cost); verdict",
-		`l.table.Replace(key, nil, func(*cell) {})
-		if d, _, verdict := c.take(&l.layout, t, cost); verdict`),
+		"if c != nil && m != nil {\n\t\tif d, ok := c.take(m, t, m.unitsOf(n))",
+		`if c != nil && m != nil {
+		l.table.Replace(key, nil, func(*cell) {})
+		if d, ok := c.take(m, t, m.unitsOf(n))`),
 	mutant("a hit takes the lock of inserts", limiterGo,
-		"if d, _, verdict := c.take(&l.layout, t, cost); verdict",
-		`l.table.Len()
-		if d, _, verdict := c.take(&l.layout, t, cost); verdict`),
+		"if c != nil && m != nil {\n\t\tif d, ok := c.take(m, t, m.unitsOf(n))",
+		`if c != nil && m != nil {
+		l.table.Len()
+		if d, ok := c.take(m, t, m.unitsOf(n))`),
 	mutant("the clock starts twice", clockGo,
 		"c.first.CompareAndSwap(nil, &t)",
 		"c.first.Store(&t)"),
 	// peek
-	mutant("Peek treats a sealed bucket as evicted", limiterGo,
+	mutant("Peek treats a sealed bucket as evicted", placeGo,
 		"word = c.word.Load(); word != evicted {",
 		"word = c.word.Load(); !isSealed(word) {"),
 	// seal
-	mutant("the seal is stored", cellGo,
+	mutant("the seal is stored", spendGo,
 		"c.word.CompareAndSwap(word, word|sealBit)",
 		"c.word.Store(word | sealBit)"),
-	mutant("a bucket moves without a seal", cellGo,
-		"c.word.CompareAndSwap(word, word|sealBit)\n\t\t\tcontinue",
-		"return tb.Decision{}, word, mustMove"),
+	mutant("a bucket moves without a seal", spendGo,
+		"case !isSealed(word):",
+		"case false:"),
 	// move and help
-	mutant("a move does not charge the call", limiterGo,
-		`if d, r, ok := l.move(key, c, t, cost); ok {
-					return d, r, nil
-				}`,
-		"l.move(key, c, t, 0)"),
+	mutant("a move does not charge the call", spendGo,
+		"m.successor(base, s.elapsed, s.delta, s.deficit, t)",
+		"m.successor(base, s.elapsed, s.delta, s.deficit-s.charged, t)"),
 	mutant("any value is replaced", tableGo,
 		"replaced = ok && v == old;",
 		"replaced = ok;"),
 	mutant("a key is brought back", tableGo,
 		"replaced = ok && v == old;",
 		"replaced = !ok || v == old;"),
-	mutant("a lost move counts as a grant", limiterGo,
-		"return d, receipt{next, word}, next != nil",
-		"return d, receipt{next, word}, true"),
-	mutant("a call waits for the mover of its bucket", limiterGo,
-		`if d, r, ok := l.move(key, c, t, cost); ok {
-					return d, r, nil
-				}`,
-		""),
-	mutant("an evicted bucket decides the call", limiterGo,
-		"if verdict == decided {\n\t\t\t\treturn d, receipt",
-		"if verdict != mustMove {\n\t\t\t\treturn d, receipt"),
+	mutant("a lost move counts as a grant", spendGo,
+		"now := h.replace(c, m, base, next); now != nil {",
+		"now := h.replace(c, m, base, next); true {"),
+	mutant("a call waits for the mover of its bucket", spendGo,
+		"now := h.replace(c, m, base, next); now != nil {",
+		"now := c; base == 0 {"),
+	mutant("an evicted bucket decides the call", cellGo,
+		"if word == evicted {\n\t\t\treturn tb.Decision{}, false",
+		"if word == evicted {\n\t\t\treturn tb.Decision{}, true"),
 	// Insert
 	moved("an insert does not look its key up again", mapGo,
 		"if found != nil {\n\t\treturn nil, 0, Found\n\t}",
@@ -94,9 +94,9 @@ var mutants = []overlay.Variant{
 	mutant("a key is evicted only when the table has too many", mapGo,
 		"if m.table.keys == m.max {",
 		"if m.table.keys > m.max {"),
-	mutant("an impossible cost adds the key", limiterGo,
-		"if cost > l.layout.capacity {\n\t\treturn l.layout.fullDecision(cost), r, true, nil\n\t}",
-		""),
+	mutant("an impossible cost adds the key", placeGo,
+		"if cost > m.capacity && !want.rest {",
+		"if cost == 0 {"),
 	// evict
 	mutant("a bucket is retired without a comparison", evictionGo,
 		"if !c.word.CompareAndSwap(word, evicted) {\n\t\treturn false\n\t}",
@@ -141,8 +141,8 @@ var mutants = []overlay.Variant{
 	mutant("a full bucket leaves no time behind", evictionGo,
 		"e.earliest = max(",
 		"_ = max("),
-	mutant("a new bucket may be older", evictionGo,
-		"max(t, e.earliest)",
+	mutant("a new bucket may be older", placeGo,
+		"max(t, p.evictor.earliest)",
 		"t"),
 	// Remove
 	mutant("a reset does not take the lock", mapGo,
@@ -156,7 +156,7 @@ var mutants = []overlay.Variant{
 		""),
 	mutant("a reset announces too late that there is room", mapGo,
 		"m.refuseUntil.Store(0) // before", "// before"),
-	mutant("Peek refuses a key of a full table", limiterGo,
+	mutant("Peek refuses a key of a full table", placeGo,
 		"l.table.Load(key) == c {", "true {"),
 	// Refuses
 	mutant("an insert does not announce that the table is full", mapGo,
@@ -283,15 +283,12 @@ var mutants = []overlay.Variant{
 		""),
 	// Bucket
 	mutant("the first cell of a Bucket is stored", bucketGo,
-		"return b.cell.CompareAndSwap(nil, new(cell).init(p.blocks, b.layout.pack(p.rest, cost)))",
-		`b.cell.Store(new(cell).init(p.blocks, b.layout.pack(p.rest, cost)))
-	return true`),
+		"if !b.cell.CompareAndSwap(nil, c) {",
+		"if b.cell.Store(c); false {"),
 	mutant("the first cell of a Bucket does not charge the call", bucketGo,
-		`if cost > b.layout.capacity || b.begin(t, cost) {
-				return b.layout.fullDecision(cost)
-			}`,
-		"b.begin(t, 0)"),
+		"c := new(cell).init(s.base, word)",
+		"c := new(cell).init(s.base, word-s.charged)"),
 	mutant("the successor of a Bucket is stored", bucketGo,
-		"if b.cell.CompareAndSwap(c, new(cell).init(base, word)) {",
-		"if b.cell.Store(new(cell).init(base, word)); true {"),
+		"if !b.cell.CompareAndSwap(old, next) {",
+		"if b.cell.Store(next); false {"),
 }

@@ -14,30 +14,40 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb/mutex"
 )
 
-// on makes the call on l, whose clock is now.
-func (c call) on(l registry.Caller, now *time.Time) answer {
-	var d tb.Decision
-	var each [3]tb.Decision
+// call makes the call c on l.
+func (p *client) call(l registry.Caller, c call) (a answer) {
 	var err error
-	*now = timeOf(c.at)
+	*p.now = timeOf(c.at)
 	switch c.op {
 	case take:
-		d, err = l.AllowAt(*now, c.key, c.n)
+		a.Decision, err = l.AllowAt(*p.now, c.key, c.n)
 	case takeOne:
-		d, err = l.Allow(context.Background(), c.key)
+		a.Decision, err = l.Allow(context.Background(), c.key)
 	case peek:
-		d, err = l.Peek(context.Background(), c.key)
+		a.Decision, err = l.Peek(context.Background(), c.key)
 	case takeAll:
-		d.Allowed, err = l.TakeAll(*now, c.charges(l), each[:])
+		a.Allowed, err = l.TakeAll(*p.now, c.charges(l), a.each[:])
 	case reset:
 		l.Reset(c.key)
+	case reserve:
+		var r tb.Reservation
+		r, err = l.Reserve(context.Background(), c.key, float64(c.n))
+		p.held[c.key] = r
+		a.Decision, a.delay, a.receipt = r.Decision, r.Delay(), l.Receipt(r)
+	case cancel:
+		l.Cancel(c.key, p.held[c.key])
+	case settle:
+		err = l.Settle(c.key, p.held[c.key], float64(c.n))
+	case setLimit:
+		err = l.SetLimit(limits[c.n])
 	}
-	return answer{Decision: d, failed: err != nil, each: each}
+	a.failed = err != nil
+	return a
 }
 
 // aftermath makes calls that show the state at the end of a schedule: the tokens of each key,
 // the counts of the table, and the order in which it evicts the keys.
-func (s *scenario) aftermath(l registry.Caller, now *time.Time) string {
+func (s *scenario) aftermath(l registry.Caller, p *client) string {
 	var at float64
 	for _, calls := range append(s.threads, s.before) {
 		for _, c := range calls {
@@ -50,14 +60,19 @@ func (s *scenario) aftermath(l registry.Caller, now *time.Time) string {
 		if s.overflow == tb.RefuseNew && !l.Has(k) { // see explains
 			c = call{take, k, at, capacity + 1}
 		}
-		a := c.on(l, now)
+		a := p.call(l, c)
 		out = fmt.Appendf(out, "%s:%d,%d ", k, a.Remaining, a.RetryAfter)
+		if level, _ := l.Level(context.Background(), k); s.overflow != tb.RefuseNew {
+			out = fmt.Appendf(out, "%v,%d ", level.Tokens, level.Full)
+		}
 	}
+	st := l.Stats()
+	out = fmt.Appendf(out, "%d-%v-%v ", st.Reservations, st.Settled, st.Unpaid)
 	for i := 0; i <= s.maxKeys && !s.oneBucket && !s.undone; i++ {
 		st := l.Stats()
 		out = fmt.Appendf(out, "%d+%d+%d-%v-%d ", st.Keys, st.EvictedFull, st.EvictedInDebt,
 			st.Forgiven, st.RefusedNew)
-		call{take, newKeys[i], at, 10}.on(l, now)
+		p.call(l, call{take, newKeys[i], at, 10})
 	}
 	return string(out)
 }
@@ -98,8 +113,10 @@ type sequence struct {
 	after string // the aftermath, if the sequence has all calls
 }
 
-// turn is a step of a thread. Some steps have two outcomes. An undo may be lost, because the
-// bucket has moved. A look at a new key in a full table may miss that the key is refused.
+// turn is a step of a thread. Some steps have two outcomes. An undo or a Cancel may be lost, because
+// the bucket has moved. A Cancel or Settle may return before the call that has the effect. A look at
+// a new key in a full table may miss that the key is refused. A call may be decided by the limit
+// before the latest SetLimit, if it was under way during it.
 type turn struct {
 	thread int
 	other  bool // the step has its second outcome
@@ -112,13 +129,52 @@ func newOracle(s scenario) *oracle {
 	return &oracle{scenario: s, root: root, full: full, judged: make(map[string]bool)}
 }
 
-// continuations returns the sequences in which thread makes the next step after s.
-func (m *oracle) continuations(s *sequence, thread int) []*sequence {
+// continuations returns the sequences in which thread makes the next step after s. It is a step of
+// a call of the history, of which made calls of each thread are made.
+func (m *oracle) continuations(
+	s *sequence, thread int, history [][]modelcheck.Returned, made []int,
+) []*sequence {
 	next := []*sequence{m.then(s, turn{thread, false})}
-	if m.scenario.moves && s.phase[thread] == undoing || m.full {
+	c := history[thread][made[thread]]
+	other := m.full
+	switch op := c.Name.(call).op; {
+	case m.scenario.shared && (op == cancel || op == settle):
+		other = corrected(history, made, thread)
+	case s.phase[thread] == undoing || op == cancel:
+		other = other || m.scenario.moves
+	default:
+		other = other || m.limitChanged(c, made)
+	}
+	if other {
 		next = append(next, m.then(s, turn{thread, true}))
 	}
 	return next
+}
+
+// corrected reports whether the next call of thread overlaps a call of another thread that corrects
+// the same reservation, and that is made later. Then the other call has the effect.
+func corrected(history [][]modelcheck.Returned, made []int, thread int) bool {
+	for t, calls := range history {
+		for _, c := range calls[made[t]:] {
+			op := c.Name.(call).op
+			if t != thread && c.After[thread] <= made[thread] && (op == cancel || op == settle) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// limitChanged reports whether a SetLimit is made that had not returned before c began.
+func (m *oracle) limitChanged(c modelcheck.Returned, made []int) bool {
+	for t, calls := range m.scenario.threads {
+		for _, set := range calls[min(c.After[t], made[t]):made[t]] {
+			if set.op == setLimit {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // then returns the sequence s followed by t.
@@ -132,12 +188,14 @@ func (m *oracle) then(s *sequence, t turn) *sequence {
 		next:  make(map[turn]*sequence),
 	}
 	s.next[t] = next
-	l, now := m.limiter()
+	l, before := m.limiter()
+	earlier := new(earlierLimit)
 	left := 0 // number of calls
 	inserts := new(insertLock)
 	threads := make([]*caller, len(m.scenario.threads))
 	for i, calls := range m.scenario.threads {
-		threads[i] = newCaller(l, calls, now, inserts)
+		threads[i] = newCaller(l, calls, before, inserts, earlier)
+		threads[i].shared = m.scenario.shared
 		defer threads[i].stop()
 		left += len(calls)
 	}
@@ -148,24 +206,24 @@ func (m *oracle) then(s *sequence, t turn) *sequence {
 		}
 	}
 	if left == 0 {
-		next.after = m.scenario.aftermath(reference{TokenBucket: l}, now)
+		next.after = m.scenario.aftermath(reference{TokenBucket: l}, before)
 	}
 	return next
 }
 
 // limiter returns a limiter on which the calls before the scenario's threads are made, and its
-// clock.
-func (m *oracle) limiter() (*mutex.TokenBucket, *time.Time) {
-	now := new(time.Time)
+// client.
+func (m *oracle) limiter() (*mutex.TokenBucket, *client) {
+	p := newClient()
 	s := &m.scenario
-	l, err := mutex.New[string](s.limit(), s.options(now)...)
+	l, err := mutex.New[string](limits[0], s.options(func() time.Time { return *p.now })...)
 	if err != nil {
 		panic(err)
 	}
 	for _, c := range s.before {
-		c.on(reference{TokenBucket: l}, now)
+		p.call(reference{TokenBucket: l}, c)
 	}
-	return l, now
+	return l, p
 }
 
 // judge returns an error if no sequence of the calls has the history and the aftermath.
@@ -178,6 +236,7 @@ func (m *oracle) judge(history [][]modelcheck.Returned, after string) error {
 				m.id = binary.AppendVarint(m.id, int64(d.Remaining))
 				m.id = binary.AppendVarint(m.id, int64(d.RetryAfter))
 			}
+			m.id = binary.AppendVarint(m.id, int64(a.delay))
 			if a.Allowed {
 				m.id = append(m.id, 1)
 			}
@@ -212,7 +271,7 @@ func (m *oracle) search(
 		if s.phase[t] == outside && !follows(made, c.After) {
 			continue
 		}
-		for _, next := range m.continuations(s, t) {
+		for _, next := range m.continuations(s, t, history, made) {
 			returned := 0
 			switch next.phase[t] {
 			case blocked:

@@ -12,12 +12,19 @@ import (
 // in the table all the time.
 type watch struct {
 	limiter registry.Limiter
+	most    int    // the greatest capacity
 	calls   []call // the current call of each thread
 	absent  uint64 // a bit for each thread: a key of its call was not in the table
 }
 
-func newWatch(l registry.Limiter, threads int) *watch {
-	return &watch{limiter: l, calls: make([]call, threads)}
+func newWatch(l registry.Limiter, s *scenario) *watch {
+	w := &watch{limiter: l, most: capacity, calls: make([]call, len(s.threads))}
+	for _, c := range slices.Concat(s.threads...) {
+		if c.op == setLimit {
+			w.most = max(w.most, limits[c.n].Capacity)
+		}
+	}
+	return w
 }
 
 // called records that a thread makes c.
@@ -43,6 +50,7 @@ func (w *watch) recorded() uint64 { return w.absent }
 func (w *watch) check(r modelcheck.Returned) error {
 	a, c := r.Result.(answer), r.Name.(call)
 	there := w.absent>>r.Thread&1 == 0
+	impossible := c.op <= takeAll && c.n > w.most
 	var insertLock, mapLock, wrote, tried, sealed bool
 	for _, s := range r.Steps {
 		switch s.Op {
@@ -52,6 +60,7 @@ func (w *watch) check(r modelcheck.Returned) error {
 			mapLock = true
 		case modelcheck.CompareAndSwap:
 			tried = true
+			sealed = sealed || s.Wrote() && s.After()>>63 == 1
 		case modelcheck.Load:
 			sealed = sealed || s.Result>>63 == 1
 		}
@@ -59,11 +68,11 @@ func (w *watch) check(r modelcheck.Returned) error {
 		wrote = wrote || s.Wrote() && s.Op != modelcheck.CompareAndSwapPointer
 	}
 	switch {
-	case c.op == reset || a.failed:
+	case c.op == reset || c.op == setLimit || a.failed:
 		return nil
-	case (c.op == peek || c.n > capacity) && (insertLock || mapLock || tried):
+	case (c.op == peek || impossible) && (insertLock || mapLock || tried):
 		return errors.New("C4: a call that takes nothing took a lock or wrote to a bucket")
-	case (c.op == peek || c.n > capacity) && there && wrote:
+	case (c.op == peek || impossible) && there && wrote:
 		return errors.New("C4: a call that takes nothing wrote")
 	case there && insertLock:
 		return errors.New("C6: a call on a key in the table took the lock of inserts")
@@ -71,6 +80,8 @@ func (w *watch) check(r modelcheck.Returned) error {
 		return nil
 	case mapLock:
 		return errors.New("C6: a call on a key in the table took a lock")
+	case c.op == cancel || c.op == settle: // neither granted nor refused
+		return nil
 	case !a.Allowed && wrote && c.op != takeAll: // a TakeAll may have lost a race
 		return errors.New("C4: a refused call on a key in the table wrote")
 	case !a.Allowed && tried && r.Alone && !c.undoes():

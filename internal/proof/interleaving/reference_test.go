@@ -24,6 +24,7 @@ func (r reference) Has(key string) bool {
 }
 
 func (r reference) Peek(ctx context.Context, key string) (tb.Decision, error) {
+	defer r.useLimit(key)()
 	d, err := r.TokenBucket.Peek(ctx, key)
 	if !d.Allowed && !r.Has(key) {
 		r.markMild(ownBit)
@@ -32,7 +33,8 @@ func (r reference) Peek(ctx context.Context, key string) (tb.Decision, error) {
 }
 
 func (r reference) AllowAt(t time.Time, key string, n int) (tb.Decision, error) {
-	if d, ok := r.reserve(t, key, n); !ok {
+	defer r.useLimit(key)()
+	if d, ok := r.makeRoom(t, key, n); !ok {
 		return d, nil
 	}
 	defer r.unlock()
@@ -40,7 +42,7 @@ func (r reference) AllowAt(t time.Time, key string, n int) (tb.Decision, error) 
 }
 
 func (r reference) Allow(_ context.Context, key string) (tb.Decision, error) {
-	return r.AllowAt(*r.clock, key, 1)
+	return r.AllowAt(*r.client.now, key, 1)
 }
 
 func (r reference) Reset(key string) {
@@ -52,10 +54,10 @@ func (r reference) Reset(key string) {
 // standIn is the key that holds the slot of a new key until the new key is inserted.
 const standIn = "stand-in"
 
-// reserve is the first step of a call on a new key: it evicts keys to make room. Until the call
-// inserts its key, calls of other threads that take nothing may see that the evicted keys are
-// gone. If the table refuses the key, reserve returns the answer and false.
-func (r reference) reserve(t time.Time, key string, n int) (d tb.Decision, ok bool) {
+// makeRoom is the first step of a call on a new key: it evicts keys. Until the call inserts its key,
+// calls of other threads that take nothing may see that the evicted keys are gone. If the table
+// refuses the key, makeRoom returns the answer and false.
+func (r reference) makeRoom(t time.Time, key string, n int) (d tb.Decision, ok bool) {
 	if r.caller == nil || n > capacity || r.Has(key) {
 		return d, true
 	}
@@ -125,7 +127,7 @@ func (r reference) TakeAll(
 
 func (r reference) take(t time.Time, c tb.Charge) (d tb.Decision) {
 	if p, ok := c.(*charge); ok {
-		if d, ok := r.reserve(t, p.key, p.n); !ok {
+		if d, ok := r.makeRoom(t, p.key, p.n); !ok {
 			return d
 		}
 		defer r.unlock()
@@ -150,7 +152,9 @@ type caller struct {
 	stop    func()
 	yield   func(answer, phase) bool // nil if the thread is stopped
 	inserts *insertLock
-	clock   *time.Time
+	client  *client
+	earlier *earlierLimit
+	shared  bool  // the second outcome of Settle is that it does nothing
 	fresh   bool  // the call has not made a step
 	other   bool  // the next step has its second outcome
 	mild    uint8 // the field mild of the answer to the call
@@ -159,13 +163,16 @@ type caller struct {
 // insertLock is the lock of inserts.
 type insertLock struct{ holder *caller }
 
-func newCaller(l *mutex.TokenBucket, calls []call, now *time.Time, inserts *insertLock) *caller {
-	r := &caller{inserts: inserts, clock: now}
+func newCaller(
+	l *mutex.TokenBucket, calls []call, before *client, inserts *insertLock, e *earlierLimit,
+) *caller {
+	r := &caller{inserts: inserts, client: before.after(), earlier: e}
+	r.client.now = before.now
 	r.next, r.stop = iter.Pull2(func(yield func(answer, phase) bool) {
 		r.yield = yield
 		for _, c := range calls {
 			r.fresh, r.mild = true, 0
-			a := c.on(reference{l, r}, now)
+			a := r.client.call(reference{l, r}, c)
 			a.mild = r.mild
 			if r.yield == nil || !yield(a, outside) {
 				return

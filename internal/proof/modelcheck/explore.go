@@ -53,6 +53,9 @@ func (s Step) Wrote() bool {
 	return false
 }
 
+// After returns the value of the variable after a step that may write.
+func (s Step) After() uint64 { return s.after }
+
 // Options of an exploration.
 type Options struct {
 	Preemptions int  // the most in a schedule; unlimited if negative

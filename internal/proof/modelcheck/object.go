@@ -266,6 +266,14 @@ func (w *world) name(o *Object, t *thread) {
 	o.name = mix(mix(t.seen, t.made), uint64(t.id)+2)
 }
 
+// Thread returns the index of the thread that runs, or -1 during the set-up and at the end.
+func Thread() int {
+	if t := current(); t != nil {
+		return int(t.id)
+	}
+	return -1
+}
+
 func current() *thread {
 	if w := running; w != nil && w.active != nil && !w.active.unwinding {
 		return w.active

@@ -107,7 +107,7 @@ func TestLevels(t *testing.T) {
 		*now = now.Add(want.after)
 		take(want.take)
 		b := state(t, admin).Buckets
-		if len(b) != 1 || b[0] != (bucketView{"r", "HEADER:X-API-KEY=K", 2, want.level, 3, 0.1}) {
+		if len(b) != 1 || b[0] != (bucketView{"r", "HEADER:X-API-KEY=K", 2, want.level, 3, 0.1, 0}) {
 			t.Errorf("%+v: %+v", want, b)
 		}
 	}
@@ -118,7 +118,7 @@ func TestLevels(t *testing.T) {
 	}
 	// The bucket is gone. The bucket of the new rule is shown because a burst would drain it.
 	v := state(t, admin)
-	if len(v.Buckets) != 1 || v.Buckets[0] != (bucketView{"other", "ALL REQUESTS", 0, 1, 1, 1}) ||
+	if len(v.Buckets) != 1 || v.Buckets[0] != (bucketView{"other", "ALL REQUESTS", 0, 1, 1, 1, 0}) ||
 		v.Rules[0].Name != "other" {
 		t.Errorf("after a change of policy: %+v", v)
 	}

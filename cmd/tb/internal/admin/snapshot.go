@@ -28,6 +28,10 @@ type ruleView struct {
 	Evicted          uint64   `json:"evicted"`
 	Granted          uint64   `json:"granted"`
 	Refused          uint64   `json:"refused"`
+	Delayed          uint64   `json:"delayed"`
+	MeanDelay        float64  `json:"meanDelay"` // seconds
+	Waiting          int      `json:"waiting"`
+	HungUp           uint64   `json:"hungUp"`
 	GrantedPerSecond []uint64 `json:"grantedPerSecond"` // the oldest first
 	RefusedPerSecond []uint64 `json:"refusedPerSecond"`
 }
@@ -39,6 +43,7 @@ type bucketView struct {
 	Level    float64 `json:"level"` // in tokens; -1 if it is not known
 	Capacity int     `json:"capacity"`
 	Rate     float64 `json:"rate"`
+	Lent     float64 `json:"lent"` // tokens that delayed requests have taken in advance
 }
 
 // serveSnapshot answers with a snapshot.
@@ -51,6 +56,8 @@ func (s *Server) serveSnapshot(w http.ResponseWriter, _ *http.Request) {
 			Capacity: r.Limit.Capacity, Rate: perSecond(r.Limit),
 			Keys: r.Table.Keys, Evicted: r.Table.EvictedFull + r.Table.EvictedInDebt,
 			Granted: r.Granted + r.ShadowGranted, Refused: r.Refused + r.ShadowRefused,
+			Delayed: r.Delayed, MeanDelay: r.DelaySeconds / float64(max(r.Delayed, 1)),
+			Waiting: r.Waiting, HungUp: r.HungUp,
 			GrantedPerSecond: granted, RefusedPerSecond: refused,
 		})
 	}
@@ -75,7 +82,7 @@ func (s *Server) bucketViews() []bucketView {
 			}
 			v.Capacity, v.Rate = e.Limit.Capacity, perSecond(e.Limit)
 			if e.Level != (tb.Level{}) { // a request without its key has no bucket
-				v.Level = e.Level.Tokens
+				v.Level, v.Lent = max(0, e.Level.Tokens), max(0, -e.Level.Tokens)
 			}
 		}
 		if views = append(views, v); len(views) == maxShown {

@@ -15,6 +15,13 @@ var (
 	requests = describe("tb_requests_total",
 		"Requests that the rule granted or refused. A request that only other rules refused is"+
 			" not counted.", "outcome")
+	delayed = describe("tb_delayed_requests_total",
+		"Granted requests that the rule made wait, or that it would have made wait as a shadow rule.")
+	delays = describe("tb_delay_seconds_total",
+		"Sum of the delays of the delayed requests.")
+	waiting = describe("tb_waiting_requests", "Requests that the rule makes wait now.")
+	hungUp  = describe("tb_hung_up_requests_total",
+		"Requests that ended while the rule made them wait, mostly because the client disconnected.")
 	limiterErrors = describe("tb_errors_total",
 		"Requests on which the limiter of a rule failed. The limiters of tb proxy do not fail.")
 	keys      = describe("tb_keys", "Keys that have a bucket.")
@@ -33,7 +40,7 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 // Describe implements prometheus.Collector.
 func (ruleCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		requests, limiterErrors, keys, evictions, forgiven, refusedNew,
+		requests, delayed, delays, waiting, hungUp, limiterErrors, keys, evictions, forgiven, refusedNew,
 	} {
 		ch <- d
 	}
@@ -50,12 +57,18 @@ func (c ruleCollector) Collect(ch chan<- prometheus.Metric) {
 		count(requests, float64(s.Refused), "refused")
 		count(requests, float64(s.ShadowGranted), "shadow_granted")
 		count(requests, float64(s.ShadowRefused), "shadow_refused")
+		count(delayed, float64(s.Delayed))
+		count(delays, s.DelaySeconds)
+		count(hungUp, float64(s.HungUp))
 		count(limiterErrors, float64(s.Errors))
 		count(evictions, float64(s.Table.EvictedFull), "full")
 		count(evictions, float64(s.Table.EvictedInDebt), "in_debt")
 		count(forgiven, s.Table.Forgiven)
 		count(refusedNew, float64(s.Table.RefusedNew))
-		ch <- prometheus.MustNewConstMetric(keys, prometheus.GaugeValue, float64(s.Table.Keys),
-			s.Set, s.Rule)
+		gauge := func(d *prometheus.Desc, n int) {
+			ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(n), s.Set, s.Rule)
+		}
+		gauge(waiting, s.Waiting)
+		gauge(keys, s.Table.Keys)
 	}
 }

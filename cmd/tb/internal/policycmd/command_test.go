@@ -188,6 +188,19 @@ func TestExplainRequestsWithTwoReadings(t *testing.T) {
 	}
 }
 
+func TestExplainDelay(t *testing.T) {
+	const policy = `{"name": "r", "limit_keys": [], "on_limit": "delay", "max_delay": "1s",
+		"algorithm_config": {"rps": 1, "burst": 2}}`
+	var out bytes.Buffer
+	c := Explain{File: "-", Request: "GET /", From: netip.MustParseAddr("::1")}
+	if err := c.Run(t.Context(), cli.IO{Stdin: strings.NewReader(policy), Stdout: &out}); err != nil {
+		t.Error(err)
+	}
+	if want := "granted, 1 left; an empty one delays by up to 1s\n"; !strings.Contains(out.String(), want) {
+		t.Errorf("got\n%s\nwant %s", out.String(), want)
+	}
+}
+
 // A policy that limits nothing is an error or a warning.
 func TestCheckFindsPoliciesThatLimitNothing(t *testing.T) {
 	const jwt = `{"name": "a", "limit_keys": ["jwt:sub"], "algorithm_config": {"rps": 1, "burst": 5}}`

@@ -129,6 +129,8 @@ func decision(e httplimit.Explanation) string {
 		return "refused: the path has two meanings (400)"
 	case e.AmbiguousKey != "":
 		return "refused: has " + e.AmbiguousKey + " more than once (400)"
+	case e.Allowed && e.MaxDelay > 0:
+		return fmt.Sprintf("granted, %d left; an empty one delays by up to %v", e.Remaining, e.MaxDelay)
 	case e.Allowed:
 		return fmt.Sprintf("granted, %d left", e.Remaining)
 	}

@@ -51,6 +51,9 @@ func (rec *responseRecorder) logAccess(r *http.Request) {
 	if rec.refused() && rec.decision.RetryAfter != tb.Never {
 		attrs = append(attrs, slog.Duration("retry_after", rec.decision.RetryAfter))
 	}
+	if delay := rec.decision.Delay; delay > 0 {
+		attrs = append(attrs, slog.Duration("delay", delay))
+	}
 	if suppressed > 0 {
 		attrs = append(attrs, slog.Uint64(suppressedKey, suppressed))
 	}

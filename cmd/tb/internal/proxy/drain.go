@@ -18,9 +18,11 @@ const (
 // http.Server.Shutdown alone loses requests: it resets the connections that are not accepted yet,
 // closes connections on which a request may be on its way, and drops the requests that it reads
 // from then on. So drain first announces with each response that the connection closes. Then it
-// accepts the connections that are already there, and waits for their requests.
+// accepts the connections that are already there, and waits for their requests. Requests that wait
+// for their tokens are served or refused early enough.
 func (r *runner) drain(front *connections, failed <-chan error) (end time.Time) {
 	r.proxy.closing.Store(true)
+	r.stopWaiting(r.Delay)
 	wait := func(d time.Duration) {
 		select {
 		case <-time.After(d):

@@ -214,6 +214,7 @@ func (r *runner) serve(ctx context.Context, stdout io.Writer) error {
 	select {
 	case <-ctx.Done():
 	case err := <-failed:
+		r.stopWaiting(0)
 		r.stop(time.Now().Add(r.Shutdown))
 		return errors.Join(err, r.saveState())
 	}
@@ -280,6 +281,12 @@ func (r *runner) stop(end time.Time) {
 			grace = r.Shutdown
 		}
 	}
+}
+
+// stopWaiting refuses the requests that would still wait for their tokens when half of the shutdown
+// timeout is over. The upstream has the other half. The timeout begins after the given time.
+func (r *runner) stopWaiting(after time.Duration) {
+	r.proxy.Limiter.StopWaiting(time.Now().Add(after + r.Shutdown/2))
 }
 
 // address returns the host and port at which this machine reaches a listener.

@@ -18,6 +18,14 @@ type Caller interface {
 	TakeAll(t time.Time, charges []tb.Charge, decisions []tb.Decision) (bool, error)
 	Reset(key string)
 	Stats() tb.Stats
+	Level(ctx context.Context, key string) (tb.Level, error)
+	Reserve(ctx context.Context, key string, cost float64) (tb.Reservation, error)
+	// Cancel is r.Cancel, and Settle is r.Settle. key is the key of r.
+	Cancel(key string, r tb.Reservation)
+	Settle(key string, r tb.Reservation, actual float64) error
+	SetLimit(limit tb.Limit) error
+	// Receipt returns a digest of what the limiter keeps for r. It makes no step.
+	Receipt(r tb.Reservation) uint64
 	// Has reports whether key has a bucket that is not evicted. It makes no step.
 	Has(key string) bool
 }
@@ -37,8 +45,9 @@ type Limiter interface {
 	CheckTable(undone bool) error
 	// Available returns the tokens that callers can take from the bucket of key at t.
 	Available(key string, t time.Time) float64
-	// Forgiven returns Stats().Forgiven.
+	// Forgiven returns Stats().Forgiven, and Unpaid returns Stats().Unpaid.
 	Forgiven() float64
+	Unpaid() float64
 }
 
 // Config is the configuration of a limiter.
@@ -48,6 +57,7 @@ type Config struct {
 	Keys      []string // of one letter
 	Collide   bool     // all keys have the same hash
 	OneBucket bool     // the limiter is a cas.Bucket and ignores keys
+	SetsLimit bool     // calls change the limit
 }
 
 // Variants has a function for each variant of the code, which makes a limiter.

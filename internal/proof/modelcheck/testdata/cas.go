@@ -3,6 +3,7 @@ package cas
 import (
 	"context"
 	"errors"
+	"reflect"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/internal/proof/modelcheck"
@@ -22,6 +23,7 @@ func expose(c registry.Config) (registry.Limiter, error) {
 		}
 		b.clock.first.Label("first reading")
 		b.cell.Label("cell")
+		b.limits.expose(c.SetsLimit)
 		return exposedBucket{b}, nil
 	}
 	l, err := New[string](c.Limit, c.Options...)
@@ -31,7 +33,56 @@ func expose(c registry.Config) (registry.Limiter, error) {
 	l.table.Expose(c.Keys, c.Collide)
 	l.clock.first.Label("first reading")
 	l.evictor.refused.Label("refused")
+	l.limits.expose(c.SetsLimit)
 	return exposed{l}, nil
+}
+
+// expose labels the variables of s. Only SetLimit uses the highest base. If no call changes the
+// limit, the highest base is so high that no call has to record its own.
+func (s *limits) expose(setsLimit bool) {
+	s.one.Label("layout")
+	highest := s.one.Load().highest
+	highest.Label("highest base")
+	if !setsLimit {
+		highest.Store(evicted)
+	}
+	s.setting.Label("lock of SetLimit")
+	s.reservations.Label("reservations")
+	s.cancellations.Label("cancellations")
+	s.settled.Label("settled")
+	s.unpaid.Label("unpaid")
+	for _, n := range []interface{ Counts() }{
+		&s.reservations, &s.cancellations, &s.settled, &s.unpaid,
+	} {
+		n.Counts()
+	}
+}
+
+// held is what a limiter keeps for a reservation.
+func held[H home](r tb.Reservation) *reservation[H] {
+	v := reflect.ValueOf(r).FieldByName("held")
+	if v.IsNil() {
+		return nil
+	}
+	return (*reservation[H])(v.Elem().UnsafePointer())
+}
+
+// reserved names the variables of a reservation that has just been made.
+func reserved[H home](r tb.Reservation) {
+	if h := held[H](r); h != nil {
+		h.ended.Created("reservation")
+	}
+}
+
+// receiptOf returns a digest of what a limiter keeps for a reservation.
+func receiptOf[H home](r tb.Reservation) uint64 {
+	h := held[H](r)
+	if h == nil {
+		return 0
+	}
+	return modelcheck.Hash([...]uint64{
+		modelcheck.Identity(h.receipt.cell, "cell"), h.receipt.before, h.receipt.after, h.usable,
+	})
 }
 
 type exposed struct{ *Limiter[string] }
@@ -50,12 +101,28 @@ func (l exposed) TakeAll(
 	return variant.TakeAll(t, variant.All(charges), decisions)
 }
 
+func (l exposed) Reserve(
+	ctx context.Context, key string, cost float64,
+) (tb.Reservation, error) {
+	r, err := l.Limiter.Reserve(ctx, key, cost)
+	reserved[place[string]](r)
+	return r, err
+}
+
+func (exposed) Cancel(_ string, r tb.Reservation) { r.Cancel() }
+func (exposed) Receipt(r tb.Reservation) uint64   { return receiptOf[place[string]](r) }
+
+func (exposed) Settle(_ string, r tb.Reservation, actual float64) error {
+	return r.Settle(actual)
+}
+
 // Digest returns a digest of the data that the lock of the table guards.
 func (e *evictor) Digest() uint64 {
 	return modelcheck.Hash([...]uint64{e.earliest, e.evictedFull, e.evictedInDebt, e.forgiven})
 }
 
 func (l exposed) Forgiven() float64 { return l.evictor.stats(0).Forgiven }
+func (l exposed) Unpaid() float64   { return float64(l.limits.unpaid.Load()) / maxScale }
 
 func (l exposed) Has(key string) bool {
 	c := l.table.Find(key)
@@ -65,18 +132,19 @@ func (l exposed) Has(key string) bool {
 func (l exposed) Available(key string, t time.Time) float64 {
 	c := l.table.Find(key)
 	if c == nil {
-		return float64(l.layout.tokens)
+		return float64(l.layoutOf(key).tokens)
 	}
-	return c.available(&l.layout, l.clock.instant(t))
+	return l.limits.available(l.layoutOf(key), c, l.clock.instant(t))
 }
 
 // available returns the tokens that callers can take from c at t: 0 if c is evicted.
-func (c *cell) available(m *layout, t uint64) float64 {
+func (s *limits) available(m *layout, c *cell, t uint64) float64 {
 	word := c.word.Load()
 	if word == evicted {
 		return 0
 	}
-	return c.level(m, word, t).Tokens
+	base, seen := s.view(m, c.base, word, t)
+	return m.level(base, seen, t).Tokens
 }
 
 // exposedBucket is a limiter whose keys share one bucket.
@@ -94,12 +162,24 @@ func (b exposedBucket) Peek(ctx context.Context, _ string) (tb.Decision, error) 
 	return b.Bucket.Peek(ctx)
 }
 
+func (b exposedBucket) Level(ctx context.Context, _ string) (tb.Level, error) {
+	return b.Bucket.Level(ctx)
+}
+
+func (b exposedBucket) Reserve(
+	ctx context.Context, _ string, cost float64,
+) (tb.Reservation, error) {
+	r, err := b.Bucket.Reserve(ctx, cost)
+	reserved[*Bucket](r)
+	return r, err
+}
+
 func (b exposedBucket) Available(_ string, t time.Time) float64 {
 	c := b.cell.Load()
 	if c == nil {
-		return float64(b.layout.tokens)
+		return float64(b.layout().tokens)
 	}
-	return c.available(&b.layout, b.clock.instant(t))
+	return b.limits.available(b.layout(), c, b.clock.instant(t))
 }
 
 func (b exposedBucket) Charge(string, float64) (tb.Charge, error) {
@@ -110,9 +190,22 @@ func (b exposedBucket) TakeAll(time.Time, []tb.Charge, []tb.Decision) (bool, err
 	return false, errors.New("a bucket has no charges")
 }
 
+func (b exposedBucket) Stats() (s tb.Stats) {
+	b.limits.addTo(&s)
+	return s
+}
+
 func (b exposedBucket) Reset(string)          {}
-func (b exposedBucket) Stats() tb.Stats       { return tb.Stats{} }
 func (b exposedBucket) Forgiven() float64     { return 0 }
+func (b exposedBucket) Unpaid() float64       { return float64(b.limits.unpaid.Load()) / maxScale }
 func (b exposedBucket) Has(string) bool       { return b.cell.Load() != nil }
 func (b exposedBucket) CheckSize() error      { return nil }
 func (b exposedBucket) CheckTable(bool) error { return nil }
+
+func (exposedBucket) Cancel(_ string, r tb.Reservation) { r.Cancel() }
+
+func (exposedBucket) Settle(_ string, r tb.Reservation, actual float64) error {
+	return r.Settle(actual)
+}
+
+func (b exposedBucket) Receipt(r tb.Reservation) uint64 { return receiptOf[*Bucket](r) }

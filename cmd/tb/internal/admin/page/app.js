@@ -29,16 +29,23 @@ function sync(views, parent, items, key, make) {
   }
 }
 
+// delayed returns the number of delayed requests and their mean delay.
+function delayed(r) {
+  const mean = r.meanDelay < 1 ? `${number(r.meanDelay * 1000)} ms` : `${number(r.meanDelay, 1)} s`;
+  return r.delayed ? `${number(r.delayed)}, by ${mean}` : "0";
+}
+
 class Row {
   constructor() {
     this.cells = [html("th", { scope: "row" })];
-    for (let i = 0; i < 7; i++) this.cells.push(html("td"));
+    for (let i = 0; i < 10; i++) this.cells.push(html("td"));
     this.node = html("tr", {}, ...this.cells);
   }
 
   update(r) {
     [r.set ? `${r.set}/${r.name}` : r.name, r.shadow ? "shadow" : "enforce", number(r.capacity),
-      rate(r.rate), number(r.granted), number(r.refused), number(r.keys), number(r.evicted),
+      rate(r.rate), number(r.granted), number(r.refused), delayed(r), number(r.waiting), number(r.hungUp),
+      number(r.keys), number(r.evicted),
     ].forEach((text, i) => show(this.cells[i], text));
   }
 }

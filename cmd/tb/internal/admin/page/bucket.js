@@ -90,9 +90,10 @@ export class Bucket {
   // advance refills the bucket for the seconds since the last call.
   advance(seconds) {
     if (this.level === null || reducedMotion.matches) return;
-    const { rate: perSecond, capacity, level } = this.state;
+    const { rate: perSecond, capacity, level, lent } = this.state;
     // An update is due every half second. Without one the level stops after a second's refill.
-    this.level = Math.min(this.level + perSecond * seconds, capacity, level + perSecond);
+    // A bucket that has lent tokens stays empty.
+    if (lent === 0) this.level = Math.min(this.level + perSecond * seconds, capacity, level + perSecond);
     // The surface sinks slowly enough to be seen, and rises with the level.
     const over = Math.max(this.surface - this.level, 0);
     this.surface = this.level + over * Math.exp(-sinkRate * seconds);
@@ -100,13 +101,14 @@ export class Bucket {
   }
 
   draw() {
-    const { capacity } = this.state;
+    const { capacity, lent } = this.state;
     const y = bottom - (height * this.surface) / capacity;
     this.water.setAttribute("y", y);
     this.water.setAttribute("height", bottom - y);
     this.drop.style.setProperty("--depth", `${Math.max(y - mouth, 20)}px`);
     this.drop.classList.toggle("falling", this.level < capacity);
-    const text = `${number(Math.floor(this.level))} of ${number(capacity)} tokens`;
+    const debt = lent > 0 ? `, ${number(Math.ceil(lent))} lent` : "";
+    const text = `${number(Math.floor(this.level))} of ${number(capacity)} tokens${debt}`;
     show(this.text, text);
     if (this.picture.getAttribute("aria-label") !== text)
       this.picture.setAttribute("aria-label", text);

@@ -1,0 +1,70 @@
+package adapt_test
+
+import (
+	"testing"
+
+	"github.com/seed-181794aa/ratelimit/adapt"
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+func benchmarked(tb0 testing.TB) *adapt.Controller {
+	c, err := adapt.New(adapt.LimiterFunc(func(tb.Limit) error { return nil }), config())
+	if err != nil {
+		tb0.Fatal(err)
+	}
+	return c
+}
+
+func BenchmarkBegin(b *testing.B) {
+	c := benchmarked(b)
+	for b.Loop() {
+		c.Begin()
+	}
+}
+
+func BenchmarkDone(b *testing.B) {
+	c := benchmarked(b)
+	r := c.Begin()
+	for b.Loop() {
+		r.Done()
+	}
+}
+
+func BenchmarkRequest(b *testing.B) {
+	c := benchmarked(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		c.Begin().Done()
+	}
+}
+
+func BenchmarkRequestContended(b *testing.B) {
+	c := benchmarked(b)
+	b.ReportAllocs()
+	b.SetParallelism(32)
+	b.RunParallel(func(p *testing.PB) {
+		for p.Next() {
+			c.Begin().Done()
+		}
+	})
+}
+
+func BenchmarkStats(b *testing.B) {
+	c := benchmarked(b)
+	for b.Loop() {
+		c.Stats()
+	}
+}
+
+func TestReportsDoNotAllocate(t *testing.T) {
+	c := benchmarked(t)
+	if n := testing.AllocsPerRun(1000, func() {
+		c.Begin().Done()
+		c.Begin().Fail(1)
+		c.Begin().Cancel()
+		c.Refused()
+		c.Stats()
+	}); n != 0 {
+		t.Errorf("%v allocations, want 0", n)
+	}
+}

@@ -1,0 +1,166 @@
+package adapt
+
+import (
+	"math"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// longestHold bounds the effect of a Retry-After.
+const longestHold = 30 * time.Second
+
+// Limiter is what a Controller moves, such as a limiter of tb/cas.
+type Limiter interface {
+	// SetLimit sets the limit of all keys. The controller makes one call at a time, in a call of
+	// its own methods. SetLimit must not call the controller.
+	SetLimit(tb.Limit) error
+}
+
+// LimiterFunc is a function as a Limiter. Use it for one tier of a limiter, or several limiters.
+type LimiterFunc func(tb.Limit) error
+
+// SetLimit calls f.
+func (f LimiterFunc) SetLimit(l tb.Limit) error { return f(l) }
+
+// Controller moves the rate of a limiter by what the downstream answers. Use New to make one. All
+// methods are safe for concurrent use. None of them waits, except Stats.
+//
+// Begin and Refused report the decisions of the limiter. Rate and Stats are for metrics.
+type Controller struct {
+	config  Config
+	limiter Limiter
+	start   time.Time
+	step    uint64        // of a latency, in nanoseconds
+	rate    atomic.Uint64 // bits of a float64
+	hold    atomic.Int64  // latest instant until which the downstream asked to wait
+	looked  atomic.Int64  // instant at which the counts were last looked at
+	counts  [copies]counts
+
+	mu      sync.Mutex // guards the fields below
+	law     *law
+	begin   time.Duration // of the interval
+	before  totals        // at the begin of the interval
+	now     totals
+	seen    interval
+	changes Stats // Raised, Lowered and Err
+}
+
+// New returns a controller of limiter, and sets the limiter's first limit. It returns a
+// *tb.ConfigError if limiter is nil or the configuration is out of range, and otherwise the error
+// of SetLimit.
+func New(limiter Limiter, c Config) (*Controller, error) {
+	if limiter == nil {
+		return nil, &tb.ConfigError{Field: "limiter", Value: nil, Range: "a limiter"}
+	}
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	if err := limiter.SetLimit(c.limit(c.start())); err != nil {
+		return nil, err
+	}
+	ctl := &Controller{config: c, limiter: limiter}
+	ctl.step = max(1, uint64(c.TargetP99)/stepsPerTarget)
+	ctl.law = newLaw(&ctl.config)
+	ctl.start = time.Now()
+	if c.Now != nil {
+		ctl.start = c.Now()
+	}
+	ctl.rate.Store(math.Float64bits(c.start()))
+	return ctl, nil
+}
+
+// elapsed reads the clock. Instants count from the start of the controller.
+func (c *Controller) elapsed() time.Duration {
+	if c.config.Now == nil {
+		return time.Since(c.start)
+	}
+	return c.config.Now().Sub(c.start)
+}
+
+// Begin reports that the limiter has granted a request. Call it just before the request goes to
+// the downstream.
+func (c *Controller) Begin() Request {
+	now := c.elapsed()
+	c.anyCounts().begun.Add(1)
+	c.look(now)
+	return Request{c, now}
+}
+
+// Refused reports that the limiter has refused or delayed a request. The rate only grows in
+// intervals with such a report: the limit must be what holds requests back.
+func (c *Controller) Refused() {
+	c.anyCounts().refused.Add(1)
+	c.look(c.elapsed())
+}
+
+// Rate returns the present rate, in tokens a second.
+func (c *Controller) Rate() float64 { return math.Float64frombits(c.rate.Load()) }
+
+// Request is a request that the limiter has granted. It must end with exactly one call of Done,
+// Fail or Cancel. Begin makes a Request; the zero value must not be used.
+type Request struct {
+	c     *Controller
+	begin time.Duration
+}
+
+// Done reports an answer.
+func (r Request) Done() { r.end(r.c.elapsed(), false, true) }
+
+// Fail reports that the downstream is overloaded or down: an answer such as 429, 502, 503 or 504,
+// a timeout or a failed connection. An error that the client caused, such as 404, is Done.
+// retryAfter is the time that the downstream asks to wait, or 0. The rate does not grow in that
+// time, of which 30 s count at most.
+func (r Request) Fail(retryAfter time.Duration) {
+	now := r.c.elapsed()
+	if retryAfter > 0 {
+		r.c.holdUntil(now + min(retryAfter, longestHold))
+	}
+	r.end(now, true, false)
+}
+
+// Cancel reports that the client has left before the answer. The latency counts only if it is
+// above the target already.
+func (r Request) Cancel() { r.end(r.c.elapsed(), false, false) }
+
+// end reports the end of a request. A latency up to the target counts only if it is of an answer.
+func (r Request) end(now time.Duration, failed, answered bool) {
+	n := r.c.anyCounts()
+	latency := uint64(max(0, now-r.begin))
+	if answered || latency > uint64(r.c.config.TargetP99) {
+		steps := min(latency/r.c.step, maxSteps)
+		n.latency[bucketOf(steps)].Add(1)
+		n.nanos.Add(min(latency, maxSteps*r.c.step))
+	}
+	if failed {
+		n.failed.Add(1)
+	}
+	n.ended.Add(1)
+	r.c.look(now)
+}
+
+// holdUntil records that the downstream asks for no more requests until an instant.
+func (c *Controller) holdUntil(until time.Duration) {
+	for {
+		old := c.hold.Load()
+		if old >= int64(until) || c.hold.CompareAndSwap(old, int64(until)) {
+			return
+		}
+	}
+}
+
+// anyCounts returns one of the counts. Choosing at random costs less than sharing.
+func (c *Controller) anyCounts() *counts { return &c.counts[rand.Uint32()%copies] }
+
+// look ends the interval if it is over, unless another goroutine is doing so. An instant that is
+// much before the last look is of a clock that stepped back; a little is of a slow goroutine.
+func (c *Controller) look(now time.Duration) {
+	pace, since := c.law.pace, now-time.Duration(c.looked.Load())
+	if (since >= pace || since < -longest*pace) && c.mu.TryLock() {
+		defer c.mu.Unlock()
+		c.decide(now)
+	}
+}

@@ -1,0 +1,223 @@
+package adapt_test
+
+import (
+	"errors"
+	"math"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/adapt"
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// fake is a limiter that records its limit, and a clock.
+type fake struct {
+	limit tb.Limit
+	calls int
+	err   error
+	now   time.Time
+}
+
+func (f *fake) SetLimit(l tb.Limit) error {
+	f.calls++
+	if f.err == nil {
+		f.limit = l
+	}
+	return f.err
+}
+
+func (f *fake) rate() float64 { return float64(f.limit.Tokens) / f.limit.Per.Seconds() }
+
+const target = 200 * time.Millisecond
+
+func config() adapt.Config {
+	return adapt.Config{Capacity: 10, Min: 10, Max: 1000, Start: 100, TargetP99: target}
+}
+
+// controller returns a controller of a fake limiter, with the clock of the limiter.
+func controller(t *testing.T) (*fake, *adapt.Controller) {
+	t.Helper()
+	f := &fake{now: time.Unix(1e9, 0)}
+	c := config()
+	c.Now = func() time.Time { return f.now }
+	ctl, err := adapt.New(f, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f, ctl
+}
+
+// load makes 100 requests a second for d. Each has the latency and ends by end. Another one is
+// refused for each of them.
+func (f *fake) load(c *adapt.Controller, d, latency time.Duration, end func(adapt.Request)) {
+	type open struct {
+		at time.Time
+		r  adapt.Request
+	}
+	var all []open
+	for stop := f.now.Add(d); f.now.Before(stop); f.now = f.now.Add(10 * time.Millisecond) {
+		for len(all) > 0 && !all[0].at.After(f.now) {
+			end(all[0].r)
+			all = all[1:]
+		}
+		all = append(all, open{f.now.Add(latency), c.Begin()})
+		c.Refused()
+	}
+	for _, o := range all {
+		f.now = o.at
+		end(o.r)
+	}
+}
+
+func TestConfigIsValidated(t *testing.T) {
+	for field, change := range map[string]func(*adapt.Config){
+		"Capacity":  func(c *adapt.Config) { c.Capacity = 0 },
+		"Min":       func(c *adapt.Config) { c.Min = 0 },
+		"Max":       func(c *adapt.Config) { c.Max = c.Min / 2 },
+		"Start":     func(c *adapt.Config) { c.Start = c.Max * 2 },
+		"TargetP99": func(c *adapt.Config) { c.TargetP99 = time.Nanosecond },
+	} {
+		c := config()
+		change(&c)
+		var configError *tb.ConfigError
+		if _, err := adapt.New(&fake{}, c); !errors.As(err, &configError) {
+			t.Errorf("%s: %v, want a *tb.ConfigError", field, err)
+		} else if configError.Field != field {
+			t.Errorf("the error of %s is for %s", field, configError.Field)
+		}
+	}
+	for name, bad := range map[string]float64{"NaN": math.NaN(), "infinity": math.Inf(1)} {
+		for i := range 3 {
+			c := config()
+			*[]*float64{&c.Min, &c.Max, &c.Start}[i] = bad
+			if c.Validate() == nil {
+				t.Errorf("%s is accepted as number %d", name, i)
+			}
+		}
+	}
+	var configError *tb.ConfigError
+	if _, err := adapt.New(nil, config()); !errors.As(err, &configError) {
+		t.Errorf("nil: %v, want a *tb.ConfigError", err)
+	}
+	c := config()
+	c.Min, c.Max, c.Start = 0.001, 1e9, 0
+	f := &fake{}
+	if _, err := adapt.New(f, c); err != nil || f.rate() != 1e9 || f.limit.Validate() != nil {
+		t.Errorf("widest range: %v, limit %+v, want a start at the maximum", err, f.limit)
+	}
+}
+
+func TestSetLimitError(t *testing.T) {
+	refuse := errors.New("refused")
+	if _, err := adapt.New(&fake{err: refuse}, config()); !errors.Is(err, refuse) {
+		t.Errorf("New: %v, want the limiter's error", err)
+	}
+	f, c := controller(t)
+	f.err = refuse
+	f.load(c, 5*time.Second, 20*time.Millisecond, adapt.Request.Done)
+	if s := c.Stats(); c.Rate() != 100 || !errors.Is(s.Err, refuse) || s.Raised+s.Lowered != 0 {
+		t.Errorf("rate %v, %+v, want the first rate and the error", c.Rate(), s)
+	}
+	f.err = nil
+	f.load(c, 5*time.Second, 20*time.Millisecond, adapt.Request.Done)
+	if s := c.Stats(); c.Rate() != f.rate() || c.Rate() <= 100 || s.Err != nil {
+		t.Errorf("rate %v, %+v, want growth", c.Rate(), s)
+	}
+}
+
+func TestRateGrowsOnlyWhileTheLimiterRefuses(t *testing.T) {
+	f, c := controller(t)
+	for range 1000 {
+		r := c.Begin()
+		f.now = f.now.Add(10 * time.Millisecond)
+		r.Done()
+	}
+	if c.Rate() != 100 || f.calls != 1 {
+		t.Errorf("rate %v after %d calls, want no change", c.Rate(), f.calls)
+	}
+	f.load(c, 15*time.Second, 10*time.Millisecond, adapt.Request.Done)
+	if c.Rate() != 1000 || f.rate() != 1000 {
+		t.Errorf("rate %v, want the maximum", c.Rate())
+	}
+}
+
+func TestSlowAnswersLowerTheRate(t *testing.T) {
+	f, c := controller(t)
+	n := 0
+	f.load(c, 5*time.Second, 400*time.Millisecond, func(r adapt.Request) {
+		r.Done()
+		if n++; n != 400 {
+			return
+		}
+		s := c.Stats()
+		if s.P99 < 380*time.Millisecond || s.P99 > 430*time.Millisecond || s.Lowered == 0 {
+			t.Errorf("%+v, want a p99 of 400 ms", s)
+		}
+	})
+	if c.Rate() > 20 {
+		t.Errorf("rate %v, want at most 20", c.Rate())
+	}
+}
+
+func TestOnlyFailures(t *testing.T) {
+	f, c := controller(t)
+	f.load(c, 5*time.Second, time.Millisecond, func(r adapt.Request) { r.Fail(0) })
+	if c.Rate() != 10 {
+		t.Errorf("rate %v, want the minimum", c.Rate())
+	}
+	if s := c.Stats(); s.Failures < 0.9 || s.ExcusedFailures {
+		t.Errorf("%+v, want failures that are not excused", s)
+	}
+	f.load(c, 10*time.Second, 10*time.Millisecond, adapt.Request.Done)
+	if c.Rate() < 100 {
+		t.Errorf("rate %v 10 s after the last failure, want at least 100", c.Rate())
+	}
+}
+
+// TestConcurrentReports requires that calls of many goroutines are all counted, and that no
+// two calls of SetLimit overlap.
+func TestConcurrentReports(t *testing.T) {
+	var inside, overlaps atomic.Int32
+	f := adapt.LimiterFunc(func(tb.Limit) error {
+		if inside.Add(1) > 1 {
+			overlaps.Add(1)
+		}
+		inside.Add(-1)
+		return nil
+	})
+	conf := config()
+	conf.TargetP99 = 10 * time.Microsecond
+	var clock atomic.Int64 // each reading is a microsecond later
+	conf.Now = func() time.Time { return time.Unix(0, clock.Add(1000)) }
+	c, err := adapt.New(f, conf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var callers sync.WaitGroup
+	for i := range 8 {
+		callers.Go(func() {
+			for n := range 20_000 {
+				r := c.Begin()
+				switch (n + i) % 50 {
+				case 0:
+					r.Fail(time.Second)
+				case 1:
+					r.Cancel()
+				default:
+					r.Done()
+				}
+				c.Refused()
+				if n%1000 == 0 {
+					c.Stats()
+				}
+			}
+		})
+	}
+	callers.Wait()
+	s := c.Stats()
+	if s.InFlight != 0 || overlaps.Load() != 0 || s.Raised+s.Lowered == 0 {
+		t.Errorf("%+v, %d calls of SetLimit overlap, want no open request", s, overlaps.Load())
+	}
+}

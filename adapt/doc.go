@@ -1,0 +1,72 @@
+// Package adapt moves the rate of a limiter by what the downstream answers. Use it in front of a
+// downstream whose capacity is unknown or changes. A fixed limit suits a contract, such as a
+// quota per customer.
+//
+// A [Controller] keeps the rate between a floor and a ceiling, and the 99th percentile of the
+// downstream's latency near a target:
+//
+//	c, err := adapt.New(limiter, adapt.Config{
+//		Capacity: 20, Min: 50, Max: 4000, TargetP99: 200 * time.Millisecond,
+//	})
+//	...
+//	if d, err := limiter.Allow(ctx, key); err != nil || !d.Allowed {
+//		c.Refused()
+//		return
+//	}
+//	r := c.Begin()
+//	// send the request to the downstream, then one of
+//	r.Done()
+//	r.Fail(retryAfter) // 429, 502, 503, 504 or a timeout
+//	r.Cancel()         // the client has left
+//
+// The limiter may have many keys. All keys have the same rate, and the controller multiplies it
+// by the same factor for all of them.
+//
+// # Algorithm
+//
+// The controller decides at the end of each interval of 1.25 targets, 50 ms to 2 s. An interval
+// with fewer than 20 answers goes on until it has 20 or is eight times as long. A decision
+// multiplies the rate by
+//
+//	passing · (1 + gain·room)
+//
+// The three quantities are:
+//
+//   - passing is the share of the interval's requests that the downstream got done. While a queue
+//     grows, it brings the rate to the capacity in one interval. This is how BBR (Cardwell and
+//     others, ACM Queue 14, 2016) estimates a bottleneck: by its rate of delivery.
+//   - room is how far the 99th percentile is below the aim, relative to the aim. It is the
+//     percentile of requests that begin now: Little's law predicts their mean latency from the
+//     requests in flight. Breakwater (Cho and others, OSDI 2020) also cuts in proportion to the
+//     excess over a target.
+//   - gain is about 0.2 for a cut. For growth it starts at 0.075 after a cut, and rises by half
+//     with each interval, up to 0.5. The rate grows only if the limiter has refused requests.
+//
+// If more than 2 % of the requests fail, the rate is also cut by the share that fails, at most by
+// half. The aim is 105 % of the target at the floor and 70 % at the ceiling, so that controllers
+// with equal bounds and one downstream reach similar rates. Swift (Kumar and others, SIGCOMM
+// 2020) scales its target delay for the same reason.
+//
+// A trial finds out whether lower rates help. If the rate fell by 30 % in at least eight intervals
+// and neither the 99th percentile nor the failures fell by much, they do not come from the load.
+// They are excused for a minute: the rate returns, and the controller keeps the median below half
+// of the aim instead, or tolerates 1.5 times the share of failures.
+//
+// There is no goroutine and no timer. A call that ends an interval decides, and other calls do
+// not wait for it.
+//
+// # Hostile input
+//
+//   - Without answers the rate is halved in each interval of eight times the usual length in which
+//     20 requests began. Without requests it stays.
+//   - If every request fails, the rate falls to the floor. The floor must let enough requests pass
+//     to notice the recovery.
+//   - A Retry-After stops growth for at most 30 s, and only if more requests fail than is
+//     tolerated.
+//   - A latency above 64 targets counts as 64 targets.
+//   - If the clock steps back, the interval starts again, and holds and excuses end.
+//   - Clients that make more than 1 % of the requests slow can lower the rate. The trial limits
+//     the damage to a few intervals a minute, unless they make half of all requests slow. Limit
+//     each client by itself first, with a fixed limit.
+//   - A client that floods is refused by its own bucket. Only granted requests have a latency.
+package adapt

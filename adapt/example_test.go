@@ -1,0 +1,50 @@
+package adapt_test
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/adapt"
+	"github.com/seed-181794aa/ratelimit/tb"
+	"github.com/seed-181794aa/ratelimit/tb/cas"
+)
+
+// A handler passes requests on to an upstream, at a rate that the upstream can take.
+func Example() {
+	bucket, err := cas.NewBucket(tb.Limit{Capacity: 20, Tokens: 1000, Per: time.Second})
+	if err != nil {
+		panic(err)
+	}
+	control, err := adapt.New(bucket, adapt.Config{
+		Capacity: 20, Min: 50, Max: 1000, TargetP99: 200 * time.Millisecond,
+	})
+	if err != nil {
+		panic(err)
+	}
+	handler := func(w http.ResponseWriter, r *http.Request) {
+		if d, err := bucket.Allow(r.Context()); err != nil || !d.Allowed {
+			control.Refused()
+			w.WriteHeader(http.StatusTooManyRequests)
+			return
+		}
+		request := control.Begin()
+		resp, err := http.Get("http://upstream" + r.URL.Path)
+		switch {
+		case r.Context().Err() != nil:
+			request.Cancel()
+		case err != nil:
+			request.Fail(0)
+		case resp.StatusCode == http.StatusServiceUnavailable:
+			seconds, _ := strconv.Atoi(resp.Header.Get("Retry-After"))
+			request.Fail(time.Duration(seconds) * time.Second)
+		default:
+			request.Done()
+		}
+		// Copy the response.
+	}
+	_ = http.HandlerFunc(handler)
+	fmt.Println(control.Rate())
+	// Output: 1000
+}

@@ -1,0 +1,147 @@
+package adapt
+
+import (
+	"math"
+	"testing"
+	"time"
+)
+
+func newTestLaw() *law {
+	return newLaw(&Config{
+		Capacity: 10, Min: 10, Max: 1000, Start: 500, TargetP99: 200 * time.Millisecond,
+	})
+}
+
+// answers is a distribution of n answers with one latency, in targets, of which two in a hundred
+// take as long as the tail.
+func answers(n int, latency, tail float64) (d distribution) {
+	put := func(n, latency float64) {
+		d.weight[bucketOf(uint64(latency*stepsPerTarget))] += n
+		d.total += n
+		d.sum += n * latency * 0.2
+	}
+	put(float64(n)*0.98, latency)
+	put(float64(n)*0.02, tail)
+	return d
+}
+
+func near(got, want float64) bool { return math.Abs(got-want) <= 0.07*want }
+
+func TestPassing(t *testing.T) {
+	for _, c := range []struct {
+		begun, ended uint64
+		want         float64
+	}{
+		{100, 50, 0.5}, {100, 120, 1.2}, {100, 5, 0.3}, {100, 500, 1.5}, {100, 91, 1}, {100, 109, 1},
+	} {
+		if got := passing(&interval{begun: c.begun, ended: c.ended}); got != c.want {
+			t.Errorf("%d of %d: %v, want %v", c.ended, c.begun, got, c.want)
+		}
+	}
+}
+
+// TestMeanFollowsTheQueue requires the mean of Little's law if many requests are open, and the mean
+// of the answers if few are.
+func TestMeanFollowsTheQueue(t *testing.T) {
+	l := newTestLaw()
+	v := &interval{length: 250 * time.Millisecond, ended: 100, latency: answers(100, 0.1, 0.1)}
+	for open, want := range map[uint64]float64{0: 0.02, 400: 1} {
+		if v.open = open; !near(l.mean(v), want) {
+			t.Errorf("%d open: %v s, want %v s", open, l.mean(v), want)
+		}
+	}
+	v.length = time.Hour // the clock stepped forward
+	if got := l.mean(v); got > 10 {
+		t.Errorf("after an hour: %v s, want the mean of the longest interval", got)
+	}
+}
+
+func TestEstimateOfFewAnswers(t *testing.T) {
+	e := estimate{target: 200 * time.Millisecond, period: time.Second}
+	var p50, p99 float64
+	for i := range 40 { // one interval of five has a slow answer: one answer of 50
+		d := answers(10, 0.1, 0.1)
+		if i%5 == 0 {
+			d.weight[bucketOf(stepsPerTarget)]++
+			d.total, d.sum = d.total+1, d.sum+0.2
+		}
+		p50, p99 = e.observe(&d, 250*time.Millisecond, d.mean())
+	}
+	if !near(p50, 0.02) || p99 < 0.15 {
+		t.Errorf("median %v s, p99 %v s, want 0.02 s and about 0.2 s", p50, p99)
+	}
+}
+
+// TestEstimateOfAMovingQueue requires that a queue that comes and goes does not count as a tail.
+func TestEstimateOfAMovingQueue(t *testing.T) {
+	e := estimate{target: 200 * time.Millisecond, period: time.Second}
+	var p99 float64
+	for _, latency := range []float64{0.1, 0.1, 3, 2, 1, 0.1, 0.1} {
+		d := answers(60, latency, latency)
+		_, p99 = e.observe(&d, 250*time.Millisecond, d.mean())
+	}
+	if p99 > 0.025 {
+		t.Errorf("p99 %v s, want 0.02 s", p99)
+	}
+}
+
+func TestAimOfTheHigherRateIsLower(t *testing.T) {
+	l := newTestLaw()
+	l.rate = 10
+	low := l.aim()
+	l.rate = 1000
+	if high := l.aim(); !near(low, 0.21) || !near(high, 0.14) {
+		t.Errorf("%v s to %v s, want 0.21 s to 0.14 s", low, high)
+	}
+	l.config.Min = l.config.Max
+	if got := l.aim(); !near(got, 0.21) {
+		t.Errorf("%v s without a range, want 0.21 s", got)
+	}
+}
+
+// TestTrial gives a law intervals until its first trial is over.
+func TestTrial(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		latency, tail float64 // in targets, at the first rate
+		fails         float64 // share, at the first rate
+		helps         bool    // a lower rate lowers all of them
+		excused       bool
+	}{
+		{"slow tail", 0.1, 2, 0, false, true},
+		{"slow tail that follows the rate", 0.1, 2, 0, true, false},
+		{"slow median", 1.5, 2, 0, false, false},
+		{"failures", 0.1, 0.1, 0.1, false, true},
+		{"failures that follow the rate", 0.1, 0.1, 0.4, true, false},
+		{"most fail", 0.1, 0.1, 0.6, false, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l := newTestLaw()
+			excused, top := false, 0.0
+			for i := 1; i <= 20 && !excused; i++ {
+				share := 1.0
+				if c.helps {
+					share = l.rate / 500 * l.rate / 500
+				}
+				v := &interval{
+					end:     time.Duration(i) * l.pace,
+					length:  l.pace,
+					begun:   100,
+					ended:   100,
+					failed:  uint64(100 * c.fails * share),
+					refused: 1,
+					latency: answers(100, c.latency*share, c.tail*share),
+				}
+				l.next(v)
+				excused = l.excusedTail > v.end || l.excusedFails > v.end
+				top = l.rate
+			}
+			if excused != c.excused {
+				t.Errorf("excused: %v, want %v", excused, c.excused)
+			}
+			if excused && top < 500 {
+				t.Errorf("rate %v after the trial, want at least 500", top)
+			}
+		})
+	}
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit"
+)
+
+func TestRefusalNamesTheLevelThatBinds(t *testing.T) {
+	var got strings.Builder
+	if err := run(&got); err != nil {
+		t.Fatal(err)
+	}
+	const want = `
+0s    ada of acme to 10: granted, 0 left for the user
+0s    ada of acme to 1: refused by the user for 1s
+0s    bob of acme to 10: granted in 50ms, 0 left for the user
+0s    cy of acme to 10: refused by the tenant for 1s
+0s    ada of beta to 10: refused by the gateway for 50ms
+100ms ada of beta to 10: granted, 0 left for the user
+100ms bob of beta to 4: granted in 50ms, 2 left for the relay
+200ms cy of beta to 6: refused by the relay for 300ms
+500ms cy of beta to 6: granted, 0 left for the relay
+`
+	if "\n"+got.String() != want {
+		t.Errorf("got\n%swant%s", &got, want)
+	}
+}
+
+func TestBindingIsTheLongestWaitThenTheFewestTokens(t *testing.T) {
+	granted := func(left int) ratelimit.Decision {
+		return ratelimit.Decision{Allowed: true, Remaining: left}
+	}
+	refused := func(wait time.Duration) ratelimit.Decision {
+		return ratelimit.Decision{RetryAfter: wait}
+	}
+	for _, tt := range []struct {
+		decisions []ratelimit.Decision
+		want      int
+	}{
+		{[]ratelimit.Decision{granted(1)}, 0},
+		{[]ratelimit.Decision{granted(3), granted(2), granted(4)}, 1},
+		{[]ratelimit.Decision{granted(2), granted(2)}, 0},
+		{[]ratelimit.Decision{granted(0), refused(1), granted(0)}, 1},
+		{[]ratelimit.Decision{refused(2), refused(1), refused(3)}, 2},
+		{[]ratelimit.Decision{refused(time.Hour), refused(ratelimit.Never)}, 1},
+	} {
+		if got := binding(tt.decisions); got != tt.want {
+			t.Errorf("binding(%+v) = %d, want %d", tt.decisions, got, tt.want)
+		}
+	}
+}
+
+func TestInvalidCostIsAnError(t *testing.T) {
+	q, err := newQuota(time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := q.take(sender{"acme", "ada"}, 0); !errors.Is(err, ratelimit.ErrInvalidCost) {
+		t.Errorf("got %v, want ErrInvalidCost", err)
+	}
+}
+
+// Many users send at the same time. Each goroutine tries again after a refusal, and sends its
+// granted messages after their delay. No slot of the gateway is lost.
+func TestGatewayGetsNoBursts(t *testing.T) { synctest.Test(t, noBursts) }
+
+func noBursts(t *testing.T) {
+	const senders, messages = 16, 4
+	q, err := newQuota(time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	var sent []time.Time
+	var all sync.WaitGroup
+	for i := range senders {
+		all.Go(func() {
+			from := sender{"tenant " + strconv.Itoa(i%4), "user " + strconv.Itoa(i)}
+			for range messages {
+				v, err := q.take(from, 1)
+				for ; err == nil && !v.Allowed; v, err = q.take(from, 1) {
+					time.Sleep(v.RetryAfter)
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				time.Sleep(v.delay)
+				mu.Lock()
+				sent = append(sent, time.Now())
+				mu.Unlock()
+			}
+		})
+	}
+	all.Wait()
+	if len(sent) != senders*messages {
+		t.Fatalf("%d messages sent, want %d", len(sent), senders*messages)
+	}
+	for i := range sent[1:] {
+		if gap := sent[i+1].Sub(sent[i]); gap != 50*time.Millisecond {
+			t.Errorf("message %d is sent %v after the one before, want 50ms", i+1, gap)
+		}
+	}
+}

@@ -1,0 +1,151 @@
+package httplimit
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// OnLimit says what a rule does with a request for which its bucket has too few tokens.
+type OnLimit int
+
+const (
+	// Refuse is the default: the rule refuses the request, with 429.
+	Refuse OnLimit = iota
+	// Delay lets the request take its tokens in advance and wait until they may be used, if that
+	// takes at most MaxDelay. Requests with the same key go on in the order in which they took
+	// their tokens. A bucket lends at most its capacity, so a delay is at most the time in which
+	// the rate supplies the capacity. The rule refuses a request that would wait for longer.
+	Delay
+)
+
+// DefaultMaxWaiting is how many requests may wait at the same time if Policy.MaxWaiting is 0.
+const DefaultMaxWaiting = 1000
+
+// mostWaiting is the largest Policy.MaxWaiting.
+const mostWaiting = 1 << 20
+
+// unreadDelay is the MaxDelay of a rule whose max_delay could not be read, which is an error
+// already.
+const unreadDelay time.Duration = math.MinInt64
+
+// duration reads a positive duration. It returns 0 if the field is not there, and unreadDelay if
+// it has an error.
+func (o *object) duration(name string) time.Duration {
+	if !o.has(name) {
+		return 0
+	}
+	text, ok := take[string](o, name, `a duration such as "500ms"`)
+	if !ok {
+		return unreadDelay
+	}
+	d, err := time.ParseDuration(text)
+	switch {
+	case err != nil:
+		o.add(name, `must be a duration such as "500ms" (got %q)`, text)
+	case d <= 0:
+		o.add(name, "must be > 0 (got %s)", text)
+	default:
+		return d
+	}
+	return unreadDelay
+}
+
+// checkDelay checks what a rule at path does at its limit.
+func (r *Rule) checkDelay(path string, errs *problems) {
+	if r.OnLimit < Refuse || r.OnLimit > Delay {
+		errs.add(field(path, "on_limit"), "is %d, want Refuse or Delay", r.OnLimit)
+	}
+	switch {
+	case r.MaxDelay == 0 && r.OnLimit == Delay:
+		errs.add(field(path, "max_delay"), "is missing, because on_limit is delay")
+	case r.MaxDelay < 0 && r.MaxDelay != unreadDelay:
+		errs.add(field(path, "max_delay"), "must be > 0 (got %v)", r.MaxDelay)
+	}
+}
+
+// checkWaiting checks the bound of the requests that wait.
+func (p *Policy) checkWaiting(errs *problems) {
+	if p.MaxWaiting < 0 || p.MaxWaiting > mostWaiting {
+		errs.add("max_waiting", "must be a whole number, 1 to %d (got %d)", mostWaiting, p.MaxWaiting)
+	}
+}
+
+// checkLimiter returns an error if the rule delays and its limiter cannot.
+func (r *rule) checkLimiter() error {
+	if r.OnLimit == Delay && r.kind() != inProcess {
+		return fmt.Errorf("rule %q: on_limit must be refuse, because the limiter that WithLimiter "+
+			"set is not a *cas.TokenBucket and cannot delay (got delay)", r.Name)
+	}
+	return nil
+}
+
+// delays warns of delays that a rule at path does not have.
+func (w *warner) delays(r *Rule, path string) {
+	path = field(path, "max_delay")
+	most := supplyTime(r.Limit, float64(r.Limit.Capacity))
+	switch {
+	case r.OnLimit == Refuse && r.MaxDelay > 0:
+		w.add(path, `has no effect without "on_limit": "delay"`)
+	case r.OnLimit == Delay && r.MaxDelay > most:
+		w.add(path, "is longer than any delay: a bucket lends at most its burst, which the rate "+
+			"supplies in %v (got %v)", most, r.MaxDelay)
+	}
+}
+
+// waiting warns of a bound without a rule that delays.
+func (w *warner) waiting() {
+	if w.policy.MaxWaiting == 0 {
+		return
+	}
+	for i := range w.policy.Sets {
+		s := &w.policy.Sets[i]
+		for r := range s.all("") {
+			if r.OnLimit == Delay && s.enforces(r) {
+				return
+			}
+		}
+	}
+	w.add("max_waiting", "has no effect, because no enforced rule delays requests")
+}
+
+// waiter is the charge of a rule that delays.
+type waiter interface {
+	MayWait(within time.Duration)
+	Delay() time.Duration
+}
+
+// letWait lets e's charge wait, if the rule delays. The charge of a shadow rule takes its tokens in
+// advance, as if the rule were enforced, but the request does not wait.
+func (c *call) letWait(e *entry) {
+	if e.OnLimit != Delay {
+		return
+	}
+	within := e.MaxDelay
+	if !e.Shadow {
+		within = min(within, c.patience)
+	}
+	e.charge.(waiter).MayWait(within)
+}
+
+// readDelay reads how long a granted request must wait for e's rule.
+func (e *entry) readDelay() {
+	if e.delay = 0; e.OnLimit == Delay && e.decision.Allowed {
+		e.delay = e.charge.(waiter).Delay()
+	}
+}
+
+// explainDelay checks e's charge again, with the delay of its rule. The decision without a delay
+// has the time until the tokens may be used.
+func (c *call) explainDelay(e *entry) {
+	if e.OnLimit != Delay || e.decision.Allowed || e.decision.RetryAfter == tb.Never {
+		return
+	}
+	delay := e.decision.RetryAfter
+	e.charge.(waiter).MayWait(e.MaxDelay)
+	if e.decision, _ = e.charge.Check(c.now); e.decision.Allowed {
+		e.delay = delay
+	}
+}

@@ -1,0 +1,270 @@
+package httplimit
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+	"github.com/seed-181794aa/ratelimit/tb/cas"
+	"github.com/seed-181794aa/ratelimit/tb/mutex"
+)
+
+// A shadow rule decides as if it delayed, and the request does not wait.
+func TestShadowRuleNeverDelays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var delays []time.Duration
+		q := newQueue(t, jsonRules("", jsonRule("r", "[]", 100, ""),
+			delaying("trial", "[]", 10, `"mode": "shadow"`)), WithHooks(Hooks{
+			Shadow: func(_ *http.Request, e Event) { delays = append(delays, e.Delay) },
+		}))
+		for range 16 {
+			if w := q.get("x"); w.Code != http.StatusOK || w.Header().Get("RateLimit-Limit") != "100" {
+				t.Errorf("%d %v", w.Code, w.Header())
+			}
+		}
+		if at := time.Since(q.start); at > 0 {
+			t.Errorf("a request waited for %v", at)
+		}
+		s := q.Stats()[1]
+		if s.ShadowGranted != 15 || s.ShadowRefused != 1 || s.Delayed != 5 || s.DelaySeconds != 1.5 {
+			t.Errorf("%+v", s)
+		}
+		ms := time.Millisecond
+		want := append(make([]time.Duration, 10), 100*ms, 200*ms, 300*ms, 400*ms, 500*ms, 0)
+		if !slices.Equal(delays, want) {
+			t.Errorf("delays %v, want %v", delays, want)
+		}
+		q.pending.Wait()
+	})
+}
+
+// Explain returns the delay that the request would have, and takes nothing.
+func TestExplainDelays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, delaying("r", "[]", 10, ""))
+		explain := func() Explanation { return q.Explain(request())[0] }
+		if e := explain(); !e.Allowed || e.Delay != 0 || e.MaxDelay != 500*time.Millisecond {
+			t.Errorf("%+v", e)
+		}
+		for range 12 {
+			q.get("x")
+		}
+		for range 2 {
+			e := explain()
+			if !e.Allowed || e.Delay != 300*time.Millisecond || e.Level.Tokens != -2 {
+				t.Errorf("%+v", e)
+			}
+		}
+		for range 3 {
+			q.get("x")
+		}
+		if e := explain(); e.Allowed || e.Delay != 0 || e.RetryAfter != 100*time.Millisecond {
+			t.Errorf("%+v", e)
+		}
+		q.pending.Wait()
+	})
+}
+
+// A limiter that cannot delay is an error, in New and in SetPolicy.
+func TestOtherLimitersCannotDelay(t *testing.T) {
+	policy := mustParse(t, delaying("r", "[]", 10, ""))
+	const want = `rule "r": on_limit must be refuse, because the limiter that WithLimiter set ` +
+		`is not a *cas.TokenBucket and cannot delay (got delay)`
+	for name, newLimiter := range map[string]func(Rule) (tb.Limiter, error){
+		"external": func(r Rule) (tb.Limiter, error) {
+			l, err := mutex.New[string](r.Limit)
+			return charging{l}, err
+		},
+		"plain": func(r Rule) (tb.Limiter, error) { return mutex.New[string](r.Limit) },
+	} {
+		_, err := New(policy, WithLimiter(newLimiter))
+		if err == nil || err.Error() != "httplimit: "+want {
+			t.Errorf("%s: %v", name, err)
+		}
+		l, err := New(mustParse(t, jsonRule("r", "[]", 10, "")), WithLimiter(newLimiter))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := l.SetPolicy(policy); err == nil {
+			t.Errorf("%s: SetPolicy accepts the policy", name)
+		}
+	}
+	native := func(r Rule) (tb.Limiter, error) { return cas.New[string](r.Limit) }
+	if _, err := New(policy, WithLimiter(native)); err != nil {
+		t.Error(err)
+	}
+}
+
+// A request beyond an external limiter waits, and the time limit of external limiters does not
+// count the wait.
+func TestTimeLimitBeginsAgainAfterTheWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked []string
+		q := newQueue(t, jsonRules("", delaying("native", "[]", 10, ""),
+			jsonRule("trial", "[]", 100, `"mode": "shadow"`)), WithTimeout(10*time.Millisecond),
+			WithLimiter(func(r Rule) (tb.Limiter, error) {
+				if r.Name == "native" {
+					return cas.New[string](r.Limit)
+				}
+				return &otherLimiter{rule: r, asked: &asked}, nil
+			}))
+		for range 11 {
+			q.get("x")
+		}
+		q.pending.Wait()
+		if s := q.Stats()[1]; s.ShadowGranted != 11 || s.Errors > 0 {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
+// A slow limiter does not make the delay longer, because the slot counts from the arrival.
+func TestSlowLimitersDoNotAddToTheDelay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, jsonRules("", delaying("native", "[]", 10, ""),
+			jsonRule("slow", `["header:k"]`, 1, "")),
+			WithLimiter(func(r Rule) (tb.Limiter, error) {
+				if r.Name == "native" {
+					return cas.New[string](r.Limit)
+				}
+				return sleeping{60 * time.Millisecond}, nil
+			}))
+		for range 10 {
+			q.get("burst")
+		}
+		q.get("x", "K: 1")
+		q.saw(append(slices.Repeat([]string{"0 served burst"}, 10), "100 served x")...)
+	})
+}
+
+// sleeping is a limiter that grants each call after a time.
+type sleeping struct{ time.Duration }
+
+func (s sleeping) Allow(ctx context.Context, key string) (tb.Decision, error) {
+	return s.AllowN(ctx, key, 1)
+}
+
+func (s sleeping) AllowN(context.Context, string, int) (tb.Decision, error) {
+	time.Sleep(s.Duration)
+	return tb.Decision{Allowed: true}, nil
+}
+
+// While the policy changes, requests wait under the policy of their arrival.
+func TestReloadWhileWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, delaying("r", "[]", 10, ""))
+		for range 10 {
+			q.get("burst")
+		}
+		q.get("x")
+		if err := q.SetPolicy(mustParse(t, oneRule("[]", `"rps": 10, "burst": 10`))); err != nil {
+			t.Fatal(err)
+		}
+		q.get("y")
+		q.counted(0, 10, 1, 0, 1, 0) // the rule has kept its bucket, and does not delay any more
+		q.pending.Wait()
+		q.counted(0, 11, 1, 1, 0, 0)
+	})
+}
+
+func TestParseDelays(t *testing.T) {
+	p := mustParse(t, jsonRules(`"max_waiting": 20`, delaying("a", "[]", 10, ""),
+		jsonRule("b", "[]", 10, `"on_limit": "refuse"`)))
+	a, b := p.Sets[0].Rules[0], p.Sets[0].Rules[1]
+	if a.OnLimit != Delay || a.MaxDelay != 500*time.Millisecond || b.OnLimit != Refuse ||
+		b.MaxDelay != 0 || p.MaxWaiting != 20 {
+		t.Errorf("%+v", p)
+	}
+	for _, c := range []struct{ policy, want string }{
+		{jsonRule("r", "[]", 1, `"on_limit": "wait"`), `on_limit must be refuse or delay (got "wait")`},
+		{jsonRule("r", "[]", 1, `"on_limit": 1`), "on_limit must be a string (got a number)"},
+		{jsonRule("r", "[]", 1, `"on_limit": "delay"`), "max_delay is missing, because on_limit is delay"},
+		{
+			jsonRule("r", "[]", 1, `"on_limit": "delay", "max_delay": "1"`),
+			`max_delay must be a duration such as "500ms" (got "1")`,
+		},
+		{
+			jsonRule("r", "[]", 1, `"on_limit": "delay", "max_delay": 500`),
+			`max_delay must be a duration such as "500ms" (got a number)`,
+		},
+		{jsonRule("r", "[]", 1, `"on_limit": "delay", "max_delay": "0s"`), "max_delay must be > 0 (got 0s)"},
+		{
+			jsonRules("", jsonRule("r", "[]", 1, `"on_limit": "delay", "max_delay": "-1s"`)),
+			"rules[0].max_delay must be > 0 (got -1s)",
+		},
+		{
+			jsonRules(`"max_waiting": 0.5`, jsonRule("r", "[]", 1, "")),
+			"max_waiting must be a whole number, 1 to 1048576 (got 0.5)",
+		},
+		{
+			jsonRules(`"max_waiting": 1048577`, jsonRule("r", "[]", 1, "")),
+			"max_waiting must be a whole number, 1 to 1048576 (got 1048577)",
+		},
+	} {
+		_, err := ParsePolicy([]byte(c.policy))
+		if want := "httplimit: policy:\n" + c.want; err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %s", c.policy, err, want)
+		}
+	}
+}
+
+// A policy that is made in Go is checked like a policy that is read.
+func TestDelaysMadeInGo(t *testing.T) {
+	limit := tb.Limit{Capacity: 1, Tokens: 1, Per: time.Second}
+	for _, c := range []struct {
+		rule    Rule
+		waiting int
+		want    string
+	}{
+		{Rule{OnLimit: Delay, MaxDelay: time.Second}, 0, ""},
+		{Rule{OnLimit: Delay}, 0, "rules[0].max_delay is missing, because on_limit is delay"},
+		{Rule{OnLimit: Delay, MaxDelay: -1}, 0, "rules[0].max_delay must be > 0 (got -1ns)"},
+		{Rule{OnLimit: 2}, 0, "rules[0].on_limit is 2, want Refuse or Delay"},
+		{Rule{OnLimit: -1}, 0, "rules[0].on_limit is -1, want Refuse or Delay"},
+		{Rule{}, -1, "max_waiting must be a whole number, 1 to 1048576 (got -1)"},
+	} {
+		c.rule.Name, c.rule.Limit = "r", limit
+		p := Rules(c.rule)
+		p.MaxWaiting = c.waiting
+		_, err := New(p)
+		if got := strings.TrimPrefix(sprint(err), "httplimit: "); err != nil && got != c.want ||
+			err == nil && c.want != "" {
+			t.Errorf("%+v: %s, want %s", c.rule, got, c.want)
+		}
+	}
+}
+
+func TestWarningsOfDelays(t *testing.T) {
+	slow := func(more string) string { return jsonRule("r", "[]", 5, more) } // 5 s of debt
+	for _, c := range []struct{ policy, want string }{
+		{slow(`"on_limit": "delay", "max_delay": "5s"`), ""},
+		{
+			slow(`"on_limit": "delay", "max_delay": "5001ms"`),
+			"max_delay is longer than any delay: a bucket lends at most its burst, which the rate " +
+				"supplies in 5s (got 5.001s)",
+		},
+		{slow(`"max_delay": "1s"`), `max_delay has no effect without "on_limit": "delay"`},
+		{
+			jsonRules("", slow(`"max_delay": "1s", "on_limit": "refuse"`)),
+			`rules[0].max_delay has no effect without "on_limit": "delay"`,
+		},
+		{jsonRules(`"max_waiting": 5`, delaying("r", "[]", 10, "")), ""},
+		{
+			jsonRules(`"max_waiting": 5`, slow("")),
+			"max_waiting has no effect, because no enforced rule delays requests",
+		},
+		{
+			jsonRules(`"max_waiting": 5`, slow(""), delaying("s", "[]", 10, `"mode": "shadow"`)),
+			"max_waiting has no effect, because no enforced rule delays requests",
+		},
+	} {
+		if got := strings.Join(mustParse(t, c.policy).Warnings(), "\n"); got != c.want {
+			t.Errorf("%s: %q, want %q", c.policy, got, c.want)
+		}
+	}
+}

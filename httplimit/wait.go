@@ -1,0 +1,174 @@
+package httplimit
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// statusClientGone is the status of a request whose client has disconnected, as in nginx. No
+// client sees it, but a log may.
+const statusClientGone = 499
+
+// waits is the requests of a limiter that wait for their tokens.
+type waits struct {
+	count   atomic.Int64
+	stop    sync.Once
+	stopped chan struct{} // closed by StopWaiting
+	end     time.Time     // of all waits, once stopped is closed
+}
+
+// StopWaiting lets no request wait beyond end, from now on. A request that waits for a later time
+// is decided again at once, as if its rules did not delay: most are then refused, with 429. Call
+// StopWaiting before http.Server.Shutdown, with an end that leaves time to serve the requests that
+// go on until then. Otherwise Shutdown also waits for the longest delay. Only the first call has an
+// effect.
+func (l *Limiter) StopWaiting(end time.Time) {
+	l.waits.stop.Do(func() {
+		l.waits.end = end
+		close(l.waits.stopped)
+	})
+}
+
+// enter adds a request, and reports false if there are already as many as allowed.
+func (w *waits) enter(most int64) bool {
+	if w.count.Add(1) > most {
+		w.leave()
+		return false
+	}
+	return true
+}
+
+func (w *waits) leave() { w.count.Add(-1) }
+
+// mostPatience returns the longest time that a request may wait. It is at most 0 if there are
+// already as many requests as allowed.
+func (w *waits) mostPatience(ctx context.Context, most int64) time.Duration {
+	if w.count.Load() >= most {
+		return 0
+	}
+	patience := tb.Never
+	if deadline, ok := ctx.Deadline(); ok {
+		patience = time.Until(deadline)
+	}
+	select {
+	case <-w.stopped:
+		patience = min(patience, time.Until(w.end))
+	default:
+	}
+	return patience
+}
+
+// sleep returns granted after d, gone if the context ends before, and refused if StopWaiting
+// lets no request wait for so long.
+func (w *waits) sleep(ctx context.Context, d time.Duration) outcome {
+	slot := time.Now().Add(d)
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	stopped := w.stopped
+	for {
+		select {
+		case <-timer.C:
+			return granted
+		case <-ctx.Done():
+			return gone
+		case <-stopped:
+			if slot.After(w.end) {
+				return refused
+			}
+			stopped = nil
+		}
+	}
+}
+
+// await keeps the request until its tokens may be used, and returns granted. If the request must not
+// wait any longer, await gives its tokens back and returns refused; gone means that it has ended.
+func (c *call) await() outcome {
+	c.runHook(c.l.hooks.Delayed, c.longestDelayed(), nil)
+	if !c.l.waits.enter(c.policy.maxWaiting) { // other requests have come first
+		c.undo()
+		return refused
+	}
+	defer c.l.waits.leave()
+	for e := range c.delayed() {
+		e.delays.waiting.Add(1)
+		defer e.delays.waiting.Add(-1)
+	}
+	o := c.l.waits.sleep(c.r.Context(), c.delay-c.l.clock().Sub(c.now))
+	c.renewTimeLimit()
+	c.now = c.l.clock()
+	for e := range c.delayed() {
+		switch o {
+		case granted:
+			e.delays.add(e.delay)
+		case gone:
+			e.delays.hungUp.Add(1)
+		}
+	}
+	if o != granted {
+		c.undo()
+	}
+	return o
+}
+
+// undo gives back what the charges have taken.
+func (c *call) undo() {
+	for i := len(c.charges); i > 0; i-- {
+		c.charges[i-1].Undo()
+	}
+}
+
+// delayed yields the entries whose rules make the request wait.
+func (c *call) delayed() iter.Seq[*entry] {
+	return func(yield func(*entry) bool) {
+		for e := range c.enforced() {
+			if e.delay > 0 && !yield(e) {
+				return
+			}
+		}
+	}
+}
+
+func (c *call) longestDelayed() (longest *entry) {
+	for e := range c.delayed() {
+		if longest == nil || e.delay > longest.delay {
+			longest = e
+		}
+	}
+	return longest
+}
+
+// leave answers a request that has ended while it waited.
+func (c *call) leave() {
+	if errors.Is(c.r.Context().Err(), context.DeadlineExceeded) { // of the application
+		c.problem(http.StatusServiceUnavailable, "The request has timed out before its tokens came.")
+		return
+	}
+	c.w.WriteHeader(statusClientGone)
+}
+
+// delayCounts counts the delays of a rule. There is one copy of it, because a processor that
+// serves requests that wait has time.
+type delayCounts struct {
+	waiting         atomic.Int64
+	delayed, hungUp atomic.Uint64
+	micros          atomic.Uint64 // the sum of the delays; nanoseconds would soon overflow
+}
+
+func (n *delayCounts) add(delay time.Duration) {
+	n.delayed.Add(1)
+	n.micros.Add(uint64(delay.Microseconds()))
+}
+
+// addTo adds the counts to the statistics of the rule.
+func (n *delayCounts) addTo(st *RuleStats) {
+	st.Waiting = int(n.waiting.Load())
+	st.Delayed, st.HungUp = n.delayed.Load(), n.hungUp.Load()
+	st.DelaySeconds = float64(n.micros.Load()) / 1e6
+}

@@ -1,0 +1,218 @@
+package interleaving
+
+// onReservations has scenarios in which tokens are reserved, given back and settled. A bucket is in
+// debt until the slot of its latest reservation.
+var onReservations = []scenario{
+	{
+		name: "two reservations", maxKeys: 4, short: true,
+		before: []call{{take, "a", 0, 8}},
+		threads: [][]call{
+			{{reserve, "a", 0, 4}, {take, "a", 4, 3}},
+			{{reserve, "a", 1, 3}, {peek, "a", 1, 0}},
+		},
+	},
+	{
+		name: "three reservations and the most debt", maxKeys: 4,
+		before: []call{{take, "a", 0, 8}},
+		threads: [][]call{
+			{{reserve, "a", 0, 6}},
+			{{reserve, "a", 1, 4}},
+			{{reserve, "a", 0, 5}, {take, "a", 9, 3}},
+		},
+	},
+	{
+		name: "a reservation is cancelled", maxKeys: 4, short: true,
+		before: []call{{take, "a", 0, 8}},
+		threads: [][]call{
+			{{reserve, "a", 0, 4}, {cancel, "a", 1, 0}},
+			{{take, "a", 2, 3}, {take, "a", 0, 1}},
+		},
+	},
+	{
+		name: "two reservations are cancelled", maxKeys: 4,
+		before: []call{{take, "a", 0, 8}},
+		threads: [][]call{
+			{{reserve, "a", 0, 4}, {cancel, "a", 1, 0}, {take, "a", 2, 3}},
+			{{reserve, "a", 1, 3}, {cancel, "a", 2, 0}},
+		},
+	},
+	{
+		name: "an earlier reservation is cancelled", maxKeys: 4,
+		before: []call{{take, "a", 0, 8}, {reserve, "a", 0, 4}},
+		threads: [][]call{
+			{{cancel, "a", 1, 0}, {take, "a", 2, 2}},
+			{{reserve, "a", 1, 3}, {reserve, "a", 1, 2}},
+		},
+	},
+	{
+		name: "one reservation is cancelled twice", maxKeys: 4, shared: true, short: true,
+		before: []call{{take, "a", 0, 8}, {reserve, "a", 0, 4}},
+		threads: [][]call{
+			{{cancel, "a", 1, 0}},
+			{{cancel, "a", 1, 0}, {take, "a", 2, 3}},
+		},
+	},
+	{
+		name: "cancelled or settled", maxKeys: 4, shared: true,
+		before: []call{{take, "a", 0, 8}, {reserve, "a", 0, 4}},
+		threads: [][]call{
+			{{cancel, "a", 1, 0}, {take, "a", 1, 1}},
+			{{settle, "a", 1, 1}, {take, "a", 2, 3}},
+		},
+	},
+	{
+		name: "cancelled at its slot and after it", maxKeys: 4,
+		before: []call{{take, "a", 0, 8}, {reserve, "a", 0, 4}},
+		threads: [][]call{
+			{{cancel, "a", 2, 0}, {take, "a", 2, 3}},
+			{{take, "a", 3, 1}, {reserve, "a", 2, 2}, {cancel, "a", 4, 0}},
+		},
+	},
+	{
+		name: "cancelled without debt", maxKeys: 4,
+		before: []call{{take, "a", 0, 1}},
+		threads: [][]call{
+			{{reserve, "a", 3, 4}, {cancel, "a", 3, 0}},
+			{{take, "a", 3, 2}, {reserve, "a", 3, 9}, {take, "a", 5, 1}},
+		},
+	},
+	{
+		name: "cancelled or evicted", maxKeys: 1, undone: true,
+		before: []call{{take, "a", 0, 8}, {reserve, "a", 0, 4}},
+		threads: [][]call{
+			{{cancel, "a", 1, 0}, {take, "a", 1, 10}},
+			{{take, "b", 1, 3}, {reserve, "b", 1, 9}},
+		},
+	},
+	{
+		name: "cancelled or reset", maxKeys: 2, undone: true, short: true,
+		before: []call{{take, "a", 0, 8}, {reserve, "a", 0, 4}},
+		threads: [][]call{
+			{{cancel, "a", 1, 0}, {take, "a", 1, 9}},
+			{{reset, "a", 0, 0}, {reserve, "a", 1, 5}},
+		},
+	},
+	{
+		name: "cancelled or moved", maxKeys: 2, moves: true, undone: true,
+		before: []call{{take, "a", 0, 10}, {take, "a", 274_876, 9}},
+		threads: [][]call{
+			{{reserve, "a", 274_876, 2}, {cancel, "a", 274_876, 0}},
+			{{reserve, "a", 274_877, 4}, {take, "a", 274_885, 3}},
+		},
+	},
+	{
+		name: "reservations of a new key", maxKeys: 4, short: true,
+		before: []call{{take, "b", 0, 1}},
+		threads: [][]call{
+			{{reserve, "a", 1, 7}, {cancel, "a", 1, 0}},
+			{{reserve, "a", 2, 7}},
+		},
+	},
+	{
+		name: "reservations that move", maxKeys: 2, moves: true,
+		before: []call{{take, "a", 0, 9}},
+		threads: [][]call{
+			{{reserve, "a", exhausted, 7}, {reserve, "a", exhausted, 4}},
+			{{reserve, "a", exhausted + 1, 6}, {cancel, "a", exhausted + 1, 0}},
+		},
+	},
+	{
+		name: "reservations on one bucket", oneBucket: true,
+		threads: [][]call{
+			{{reserve, "a", 1, 8}, {cancel, "a", 1, 0}},
+			{{reserve, "a", 2, 7}, {settle, "a", 3, 9}},
+		},
+	},
+}
+
+// onSettlements has scenarios in which the actual cost differs from the cost that was reserved.
+var onSettlements = []scenario{
+	{
+		name: "settled for less", maxKeys: 4, short: true,
+		before: []call{{reserve, "a", 0, 8}},
+		threads: [][]call{
+			{{settle, "a", 1, 3}, {take, "a", 1, 2}},
+			{{take, "a", 2, 3}, {take, "a", 1, 5}},
+		},
+	},
+	{
+		name: "settled for less while in debt", maxKeys: 4, short: true,
+		before: []call{{take, "a", 0, 8}, {reserve, "a", 0, 6}},
+		threads: [][]call{
+			{{settle, "a", 1, 1}, {peek, "a", 1, 0}},
+			{{reserve, "a", 1, 2}, {take, "a", 3, 3}},
+		},
+	},
+	{
+		name: "settled for more", maxKeys: 4, short: true,
+		before: []call{{reserve, "a", 0, 4}},
+		threads: [][]call{
+			{{settle, "a", 1, 9}, {take, "a", 2, 2}},
+			{{take, "a", 1, 5}, {reserve, "a", 2, 4}},
+		},
+	},
+	{
+		name: "settled for more than can be charged", maxKeys: 4,
+		before: []call{{reserve, "a", 0, 4}},
+		threads: [][]call{
+			{{settle, "a", 1, 40}, {take, "a", 2, 2}},
+			{{take, "a", 1, 5}, {reserve, "a", 2, 3}},
+		},
+	},
+	{
+		name: "two settlements", maxKeys: 4,
+		before: []call{{take, "a", 0, 5}},
+		threads: [][]call{
+			{{reserve, "a", 0, 7}, {settle, "a", 1, 2}},
+			{{reserve, "a", 0, 4}, {settle, "a", 1, 6}, {take, "a", 2, 1}},
+		},
+	},
+	{
+		name: "settled or cancelled, two reservations", maxKeys: 4,
+		before: []call{{take, "a", 0, 8}},
+		threads: [][]call{
+			{{reserve, "a", 0, 4}, {cancel, "a", 1, 0}},
+			{{reserve, "a", 0, 4}, {settle, "a", 1, 1}, {take, "a", 2, 1}},
+		},
+	},
+	{
+		name: "settled or evicted", maxKeys: 1, undone: true,
+		before: []call{{reserve, "a", 0, 8}},
+		threads: [][]call{
+			{{settle, "a", 1, 3}, {take, "a", 1, 7}},
+			{{take, "b", 1, 3}},
+		},
+	},
+	{
+		name: "settled for more or evicted", maxKeys: 2, undone: true,
+		before: []call{{reserve, "a", 0, 8}, {take, "b", 0, 9}},
+		threads: [][]call{
+			{{settle, "a", 1, 12}, {take, "a", 1, 7}},
+			{{reset, "a", 1, 0}},
+		},
+	},
+	{
+		name: "settled or reset", maxKeys: 2, undone: true,
+		before: []call{{reserve, "a", 0, 8}},
+		threads: [][]call{
+			{{settle, "a", 1, 3}, {take, "a", 1, 7}},
+			{{reset, "a", 0, 0}, {take, "a", 1, 6}},
+		},
+	},
+	{
+		name: "settled or moved", maxKeys: 2, short: true,
+		before: []call{{reserve, "a", 0, 9}},
+		threads: [][]call{
+			{{settle, "a", exhausted, 5}, {take, "a", exhausted, 3}},
+			{{take, "a", exhausted, 7}, {reserve, "a", exhausted, 8}},
+		},
+	},
+	{
+		name: "settled after it has moved", maxKeys: 2,
+		before: []call{{take, "a", 0, 9}, {reserve, "a", 274_876, 9}},
+		threads: [][]call{
+			{{settle, "a", 274_878, 12}, {take, "a", 274_878, 1}},
+			{{reserve, "a", 274_878, 9}, {settle, "a", 274_878, 2}},
+		},
+	},
+}

@@ -1,0 +1,89 @@
+package simulate
+
+import (
+	"math/rand/v2"
+	"time"
+)
+
+// downstream is a pool of workers behind one queue. Requests wait in the order of their arrival.
+// A request whose client has left is served all the same, as most servers do.
+type downstream struct {
+	s       *Scenario
+	events  *events
+	random  *rand.Rand
+	busy    int
+	waiting []*request
+	quota   bucket
+}
+
+// request is a request that a limiter has granted.
+type request struct {
+	client *client
+	begin  time.Duration
+	work   float64 // seconds of a worker at full speed
+	handle handle
+	ended  bool // answered, or its client has left
+}
+
+// accept takes a request, or fails it.
+func (d *downstream) accept(r *request) {
+	now := d.events.now
+	switch {
+	case d.random.Float64() < d.s.Slow:
+		d.events.add(now+d.s.SlowTime, func() { r.end(d.events.now, success) })
+	case d.s.Quota > 0 && !d.quota.take(now, d.s.Quota, d.s.Quota/20),
+		len(d.waiting) >= d.s.Queue:
+		d.events.add(now+time.Millisecond, func() { r.end(d.events.now, failure) })
+	default:
+		d.waiting = append(d.waiting, r)
+		d.events.add(now+d.s.Patience, func() { r.end(d.events.now, failure) })
+		d.serve()
+	}
+}
+
+// serve gives waiting requests to idle workers.
+func (d *downstream) serve() {
+	workers, slower := d.s.workers(d.events.now)
+	for d.busy < workers && len(d.waiting) > 0 {
+		r := d.waiting[0]
+		d.waiting = d.waiting[1:]
+		d.busy++
+		d.events.add(d.events.now+seconds(r.work*slower), func() {
+			d.busy--
+			o := success
+			if d.random.Float64() < d.s.Errors {
+				o = failure
+			}
+			r.end(d.events.now, o)
+			d.serve()
+		})
+	}
+}
+
+// end reports the end of a request to its client's controller, once.
+func (r *request) end(now time.Duration, o outcome) {
+	if r.ended {
+		return
+	}
+	r.ended = true
+	r.client.samples = append(r.client.samples, sample{now, now - r.begin, o == success})
+	r.client.control.end(now, r.begin, r.handle, o)
+}
+
+// bucket is a token bucket.
+type bucket struct {
+	tokens float64
+	filled time.Duration
+}
+
+func (b *bucket) take(now time.Duration, rate, capacity float64) bool {
+	b.tokens = min(capacity, b.tokens+(now-b.filled).Seconds()*rate)
+	b.filled = now
+	if b.tokens < 1 {
+		return false
+	}
+	b.tokens--
+	return true
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

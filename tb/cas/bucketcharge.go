@@ -1,0 +1,41 @@
+package cas
+
+import (
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// BucketCharge is a cost to take from a Bucket as one part of tb.TakeAll. Only one goroutine at a
+// time may use it.
+type BucketCharge struct {
+	bucket *Bucket
+	part
+}
+
+var _ tb.Charge = (*BucketCharge)(nil)
+
+// Charge returns a charge of a decimal number of tokens, rounded up as AllowCost does. It returns
+// tb.ErrInvalidCost if cost is zero, negative, NaN or infinite. It takes nothing and allocates
+// nothing.
+func (b *Bucket) Charge(cost float64) (BucketCharge, error) {
+	return BucketCharge{bucket: b, part: part{cost: amount{tokens: cost}}}, checkCost(cost)
+}
+
+// Check implements tb.Charge. t is a reading of the bucket's clock.
+func (c *BucketCharge) Check(t time.Time) (tb.Decision, error) {
+	return c.bucket.peek(c.bucket.clock.instant(t), &c.cost, c.within), nil
+}
+
+// Take implements tb.Charge. t is a reading of the bucket's clock.
+func (c *BucketCharge) Take(t time.Time) (tb.Decision, error) {
+	b := c.bucket
+	return take(b, &c.part, b.load(), b.layout(), b.clock.instant(t))
+}
+
+// Undo implements tb.Charge. It gives nothing back to a bucket that has moved to a new base since
+// Take.
+func (c *BucketCharge) Undo() { undo(c.bucket, &c.part) }
+
+// Settle replaces the cost of the last Take by the actual cost; see Charge.Settle.
+func (c *BucketCharge) Settle(actual float64) error { return settlePart(c.bucket, &c.part, actual) }

@@ -1,0 +1,303 @@
+package cas
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"sync/atomic"
+	"testing"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// FuzzSupplyAfterChange changes the rate at an instant. It compares the supply clock of the new
+// rate and its inverse with exact divisions, and with the supply of both rates without rounding.
+func FuzzSupplyAfterChange(f *testing.F) {
+	for i, old := range edgeLimits {
+		for j, l := range edgeLimits[i:] {
+			f.Add(uint64(l.Capacity-1), uint64(old.Tokens-1), uint64(old.Per-1),
+				uint64(l.Tokens-1), uint64(l.Per-1), uint64(1<<62+i), uint64(j)<<40)
+		}
+	}
+	f.Fuzz(func(t *testing.T, capacity, tokens, per, nextTokens, nextPer, at, instant uint64) {
+		l := anyLimit(capacity, tokens, per)
+		next := anyLimit(capacity, nextTokens, nextPer)
+		old := newLayout(l)
+		at %= 1 << 63
+		m := changed(t, &old, next, at)
+		if m == nil {
+			return
+		}
+		period := m.supply.from + instant/uint64(next.Per)*uint64(next.Per)
+		for _, u := range []uint64{instant, period - 1, period, period + 1, at, at - 1, at + 1} {
+			if u > m.lastInstant {
+				continue
+			}
+			want := suppliedBy(m, u)
+			if got := wide(m.supply.unitsBy(u)); got.Cmp(want) != 0 {
+				t.Fatalf("%+v, then %+v at %d: S(%d) = %v, want %v", l, next, at, u, got, want)
+			}
+			for d := int64(-1); d <= 1; d++ {
+				checkShiftedTimeOf(t, m, new(big.Int).Add(want, big.NewInt(d)))
+			}
+		}
+		checkContinuous(t, &old, m, at, max(at, instant))
+	})
+}
+
+// changed returns the layout that takes the place of m, or nil if m has changed too often for it.
+func changed(t *testing.T, m *layout, l tb.Limit, at uint64) *layout {
+	t.Helper()
+	if m.highest == nil {
+		var s limits
+		s.init(m.limit, 0)
+		m.highest = s.first.highest
+		m.end = math.MaxUint64
+	}
+	n, err := m.change(l, max(at, m.supply.from))
+	if err != nil {
+		return nil
+	}
+	return n
+}
+
+// suppliedBy returns S(u) by its definition.
+func suppliedBy(m *layout, u uint64) *big.Int {
+	x := supplyAt(m.limit, m.scale, u-min(u, m.supply.from))
+	return x.Add(x, wide(m.supply.hi, m.supply.lo))
+}
+
+// checkShiftedTimeOf checks that timeOf returns the first instant, not before the change, at which
+// S is at least x.
+func checkShiftedTimeOf(t *testing.T, m *layout, x *big.Int) {
+	t.Helper()
+	if x.Sign() < 0 {
+		return
+	}
+	got, ok := m.supply.timeOf(words(x))
+	if beyond := x.Cmp(suppliedBy(m, math.MaxUint64)) > 0; ok == beyond {
+		t.Fatalf("%+v: timeOf(%v) = %d, %v; want ok %v", m.supply, x, got, ok, !beyond)
+	}
+	if !ok {
+		return
+	}
+	first := got == m.supply.from || suppliedBy(m, got-1).Cmp(x) < 0
+	if got < m.supply.from || suppliedBy(m, got).Cmp(x) < 0 || !first {
+		t.Fatalf("%+v: S reaches %v at %d, which is not the first", m.supply, x, got)
+	}
+}
+
+// checkContinuous checks that the tokens that n has supplied by the instant u, after m has supplied
+// until at, are the exact ones less the rounding: a unit, and the supply of a nanosecond.
+func checkContinuous(t *testing.T, m, n *layout, at, u uint64) {
+	t.Helper()
+	perNano := func(m *layout) *big.Rat {
+		r := big.NewRat(m.limit.Tokens, int64(m.limit.Per))
+		return r.Mul(r, big.NewRat(int64(m.scale), 1))
+	}
+	if u > n.lastInstant {
+		return
+	}
+	nanos := func(ns uint64) *big.Rat { return new(big.Rat).SetInt(new(big.Int).SetUint64(ns)) }
+	exact := new(big.Rat).Mul(nanos(at-min(at, m.supply.from)), perNano(m))
+	exact.Sub(exact, new(big.Rat).SetInt(supplyAt(m.limit, m.scale, at-min(at, m.supply.from))))
+	exact.Mul(exact, big.NewRat(int64(n.scale), int64(m.scale))) // the fraction of a unit at the change
+	exact.Add(exact, new(big.Rat).Mul(nanos(u-at), perNano(n)))
+	got := new(big.Int).Sub(suppliedBy(n, u), suppliedBy(n, at))
+	lost := new(big.Rat).Sub(exact, new(big.Rat).SetInt(got))
+	most := new(big.Rat).Add(perNano(n), big.NewRat(int64(max(n.scale/m.scale, 1)), 1))
+	if lost.Sign() < 0 || lost.Cmp(most) > 0 {
+		t.Fatalf("%+v, then %+v at %d: %v units by %d are %s from the exact supply",
+			m.limit, n.limit, at, got, u, lost.FloatString(9))
+	}
+}
+
+// FuzzInherit changes the capacity twice. It compares the state that a bucket has after each change
+// with integers of any size. The bucket may be in debt, and its time may be after the change. No
+// later layout decides on the cell without the conversion.
+func FuzzInherit(f *testing.F) {
+	for i, old := range edgeLimits {
+		for j, l := range edgeLimits {
+			f.Add(uint64(old.Capacity-1), uint64(old.Tokens-1), uint64(old.Per-1),
+				uint64(l.Capacity-1), uint64(l.Tokens-1), uint64(l.Per-1),
+				uint64(i)<<58, uint64(1)<<60, uint64(i*97+j+1)*0x9e3779b97f4a7c15, byte(i+j))
+		}
+	}
+	f.Fuzz(inherits)
+}
+
+func TestInheritWithRandomLimits(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 4))
+	number := func() uint64 { return rng.Uint64() >> rng.IntN(64) }
+	for range 20_000 {
+		inherits(t, number(), number(), number(), number(), number(), number(),
+			rng.Uint64(), number(), rng.Uint64(), byte(rng.Uint32()))
+	}
+}
+
+func inherits(t *testing.T, capacity, tokens, per, nextCapacity, nextTokens, nextPer,
+	own, at, word uint64, kind byte,
+) {
+	l := anyLimit(capacity, tokens, per)
+	next := anyLimit(nextCapacity, nextTokens, nextPer)
+	old := newLayout(l)
+	if kind&1 > 0 { // a tier
+		m, err := newTier(int(kind)<<8, l, 1<<62)
+		if err != nil {
+			return
+		}
+		old = *m
+	}
+	at = max(at%(1<<62), old.supply.from)
+	first := changed(t, &old, l, at) // a change that begins no era: S does not begin at 0
+	if first == nil {
+		t.Fatalf("%+v: the first change is an error", l)
+	}
+	c := anyCell(first, own%(1<<63), word, kind)
+	first.reach(c.base)
+	second := changed(t, first, next, at)
+	if second == nil || second.firstBase == first.firstBase {
+		return
+	}
+	checkDecidesNothing(t, second, c, word)
+	s := &limits{}
+	if first.tiered {
+		s.tiers = make([]atomic.Pointer[layout], int(kind)<<8+1)
+	}
+	s.slot(first.firstBase).Store(second)
+	base, seen := s.view(second, c.base, c.word.Load()&^sealBit, at)
+	want := inheritedState(first, second, stateOf(first, c.base, c.word.Load()), at)
+	if got := stateOf(second, base, seen); got.String() != want.String() {
+		t.Fatalf("%+v, then %+v at %d: cell %d, %x becomes %v, want %v",
+			l, next, at, c.base, c.word.Load(), got, want)
+	}
+	if before := stateOf(first, c.base, c.word.Load()); before.own.Cmp(suppliedBy(first, at)) <= 0 {
+		checkNextRate(t, second, c, at, own)
+	}
+	third := changed(t, second, l, at+word%(1<<62))
+	if third != nil {
+		checkDecidesNothing(t, third, c, own)
+	}
+}
+
+// checkNextRate changes the rate of m, and checks that the conversion of a cell from an earlier era
+// stays what it was. The bucket must not be ahead of the beginning of the era.
+func checkNextRate(t *testing.T, m *layout, c *cell, at, later uint64) {
+	t.Helper()
+	then := at + later%(1<<60)
+	same := m.limit
+	same.Tokens = 1 + same.Tokens/2
+	next := changed(t, m, same, then)
+	if next == nil || next.firstBase != m.firstBase {
+		return
+	}
+	word := c.word.Load() &^ sealBit
+	b, after := m.balanceSince(c.base, word), next.balanceSince(c.base, word)
+	if after != b {
+		t.Fatalf("%+v, then %+v at %d: the conversion %+v becomes %+v", m.limit, same, then, b, after)
+	}
+}
+
+// anyCell returns a cell of m whose base is at the instant own, with any delta and deficit. Some are
+// in debt, and some are sealed.
+func anyCell(m *layout, own, word uint64, kind byte) *cell {
+	delta := word >> (m.deficitBits + 1)
+	if kind&2 > 0 {
+		delta %= 1 << 20
+	}
+	deficit := word % (m.capacity + 1)
+	if kind&4 > 0 {
+		deficit = m.capacity + 1
+	}
+	w := m.pack(delta, deficit)
+	if kind&8 > 0 {
+		w |= sealBit
+	}
+	return new(cell).init(m.positionAt(own).blocks, w)
+}
+
+// checkDecidesNothing checks that the fast path does not decide on a cell of an earlier era.
+func checkDecidesNothing(t *testing.T, m *layout, c *cell, any uint64) {
+	t.Helper()
+	later := m.lastInstant - m.supply.from
+	word := c.word.Load()
+	for _, at := range []uint64{0, m.supply.from, m.supply.from + any%later, m.lastInstant} {
+		for _, cost := range []uint64{1, 1 + any%m.capacity, m.capacity} {
+			if d, _, _, ok := c.take(m, at, cost); ok || c.word.Load() != word {
+				t.Fatalf("%+v, first base %d: a call of %d at %d is decided on cell %d, %x: %+v",
+					m.limit, m.firstBase, cost, at, c.base, word, d)
+			}
+		}
+	}
+}
+
+// exactState is the state of a bucket in integers of any size: its own time in units of supply, and
+// its deficit, which is the capacity and one unit if the bucket is in debt.
+type exactState struct{ own, deficit *big.Int }
+
+func (s exactState) String() string { return fmt.Sprintf("deficit %v at %v", s.deficit, s.own) }
+
+func stateOf(m *layout, base, word uint64) exactState {
+	delta, deficit := m.unpack(word)
+	return exactState{wide(m.unitsAfter(base, delta)), new(big.Int).SetUint64(deficit)}
+}
+
+// inheritedState returns what layout.inherit returns, by its definition.
+func inheritedState(old, m *layout, s exactState, at uint64) exactState {
+	number := func(x uint64) *big.Int { return new(big.Int).SetUint64(x) }
+	convert := func(units *big.Int, up bool) *big.Int {
+		units = new(big.Int).Mul(units, number(m.scale))
+		if up {
+			units.Add(units, number(old.scale-1))
+		}
+		return units.Quo(units, number(old.scale))
+	}
+	now := suppliedBy(old, at)
+	ahead := new(big.Int).Sub(s.own, now)
+	inDebt := s.deficit.Cmp(number(old.capacity)) > 0
+	if inDebt && ahead.Sign() >= 0 {
+		debt := convert(ahead.Add(ahead, big.NewInt(1)), true)
+		if debt.Cmp(number(maxDebt)) > 0 {
+			debt = number(maxDebt)
+		}
+		own := new(big.Int).Add(suppliedFrom(m, at), debt)
+		return exactState{own.Sub(own, big.NewInt(1)), number(m.capacity + 1)}
+	}
+	deficit := s.deficit
+	if ahead.Sign() <= 0 {
+		if deficit = new(big.Int).Add(deficit, ahead); deficit.Sign() < 0 {
+			deficit = new(big.Int)
+		}
+	} else {
+		last := plusHorizon(at)
+		if then := reaches(old, s.own); then.Cmp(number(last)) < 0 {
+			last = then.Uint64()
+		}
+		at = min(last, m.lastInstant)
+	}
+	tokens := convert(new(big.Int).Sub(number(old.capacity), deficit), false)
+	missing := new(big.Int).Sub(number(m.capacity), tokens)
+	if missing.Sign() < 0 {
+		missing = new(big.Int)
+	}
+	return exactState{suppliedFrom(m, at), missing}
+}
+
+// suppliedFrom returns S(at), and the first position of the era at its beginning: the fraction of a
+// unit that the era before has supplied goes to the bucket.
+func suppliedFrom(m *layout, at uint64) *big.Int {
+	if at <= m.begin {
+		return wide(m.unitsAfter(m.firstBase, 0))
+	}
+	return suppliedBy(m, at)
+}
+
+// reaches returns the first instant at which m has supplied x, which is after its start.
+func reaches(m *layout, x *big.Int) *big.Int {
+	x = new(big.Int).Sub(x, wide(m.supply.hi, m.supply.lo))
+	rate := new(big.Int).Mul(big.NewInt(m.limit.Tokens), new(big.Int).SetUint64(m.scale))
+	x.Mul(x, big.NewInt(int64(m.limit.Per)))
+	x.Add(x, rate).Sub(x, big.NewInt(1)).Quo(x, rate)
+	return x.Add(x, new(big.Int).SetUint64(m.supply.from))
+}

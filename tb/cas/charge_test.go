@@ -1,0 +1,161 @@
+package cas_test
+
+import (
+	"errors"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+	"github.com/seed-181794aa/ratelimit/tb/cas"
+)
+
+// A caller that keeps the charges and their slices allocates nothing for a call on several
+// buckets: granted, refused, or undone.
+func TestChargesAllocateNothing(t *testing.T) {
+	type user struct {
+		tenant string
+		id     int
+	}
+	generous := tb.Limit{Capacity: 1 << 30, Tokens: 1000, Per: time.Second}
+	users, err := cas.New[user](generous)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tenants, err := cas.New[string](generous)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name    string
+		limit   tb.Limit
+		granted bool
+	}{
+		{"granted", generous, true},
+		{"refused", tb.Limit{Capacity: 1, Tokens: 1, Per: 24 * time.Hour}, false},
+	} {
+		bucket, err := cas.NewBucket(tt.limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var kept struct {
+			user      cas.Charge[user]
+			tenant    cas.Charge[string]
+			all       cas.BucketCharge
+			charges   [3]tb.Charge
+			decisions [3]tb.Decision
+		}
+		kept.charges = [...]tb.Charge{&kept.user, &kept.tenant, &kept.all}
+		take := func() bool {
+			kept.user, _ = users.Charge(user{"acme", 7}, 1)
+			kept.tenant, _ = tenants.Charge("acme", 0.5)
+			kept.all, _ = bucket.Charge(1)
+			allowed, err := tb.TakeAll(time.Now(), kept.charges[:], kept.decisions[:])
+			if err != nil {
+				t.Fatal(err)
+			}
+			return allowed
+		}
+		take() // adds the keys
+		if n := testing.AllocsPerRun(100, func() {
+			if take() != tt.granted {
+				t.Fatalf("%s: %+v", tt.name, kept.decisions)
+			}
+		}); n != 0 {
+			t.Errorf("%s: TakeAll allocates %v times, want 0", tt.name, n)
+		}
+		if n := testing.AllocsPerRun(100, func() {
+			kept.user.Take(time.Now())
+			kept.user.Undo()
+			kept.all.Take(time.Now())
+			kept.all.Undo()
+		}); n != 0 {
+			t.Errorf("%s: Undo allocates %v times, want 0", tt.name, n)
+		}
+	}
+}
+
+// A bucket and a key with the same limit get the same charges: some wait, some are undone or
+// settled. A delta of the limit lasts half a minute, so many charges move their bucket.
+func TestBucketChargesAsTheLimiterDoes(t *testing.T) {
+	now := time.Unix(0, 0)
+	clock := tb.WithClock(func() time.Time { return now })
+	limit := tb.Limit{Capacity: 10, Tokens: 1, Per: 100}
+	b, err := cas.NewBucket(limit, clock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := cas.New[string](limit, clock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	waits := 0
+	for i := range 20_000 {
+		cost := float64(1+rng.IntN(240)) / 20 // some are above the capacity
+		ofBucket, _ := b.Charge(cost)
+		ofKey, _ := l.Charge("a", cost)
+		if rng.IntN(2) == 0 {
+			within := time.Duration(rng.IntN(1200) - 100)
+			ofBucket.MayWait(within)
+			ofKey.MayWait(within)
+		}
+		check, _ := ofBucket.Check(now)
+		if want, _ := ofKey.Check(now); check != want {
+			t.Fatalf("call %d: Check = %+v, want %+v", i, check, want)
+		}
+		got, _ := ofBucket.Take(now)
+		if want, _ := ofKey.Take(now); got != want || got != check {
+			t.Fatalf("call %d: Take = %+v after Check = %+v, want %+v", i, got, check, want)
+		}
+		if got, want := ofBucket.Delay(), ofKey.Delay(); got != want {
+			t.Fatalf("call %d: Delay = %v, want %v", i, got, want)
+		} else if got > 0 {
+			waits++
+		}
+		if rng.IntN(3) == 0 {
+			now = now.Add(time.Duration(rng.IntN(1000)))
+		}
+		switch rng.IntN(4) {
+		case 0:
+			ofBucket.Undo()
+			ofKey.Undo()
+		case 1:
+			actual := float64(rng.IntN(15))
+			if err1, err2 := ofBucket.Settle(actual), ofKey.Settle(actual); err1 != nil || err2 != nil {
+				t.Fatal(err1, err2)
+			}
+		}
+		if rng.IntN(50) == 0 {
+			now = now.Add(time.Duration(rng.IntN(60)) * time.Second)
+		}
+		ofOne, _ := b.Level(t.Context())
+		if want, _ := l.Level(t.Context(), "a"); ofOne != want {
+			t.Fatalf("call %d: Level = %+v, want %+v", i, ofOne, want)
+		}
+	}
+	if waits < 1000 {
+		t.Errorf("%d charges wait, want at least 1000", waits)
+	}
+}
+
+func TestBucketSettlesOnlyCosts(t *testing.T) {
+	b, err := cas.NewBucket(tb.Limit{Capacity: 10, Tokens: 1, Per: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, _ := b.Charge(4)
+	c.Take(time.Now())
+	if err := c.Settle(-1); !errors.Is(err, tb.ErrInvalidCost) {
+		t.Errorf("Settle(-1) = %v, want ErrInvalidCost", err)
+	}
+	for range 2 { // the second call does nothing
+		if err := c.Settle(1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.Undo() // nothing, too
+	if d, _ := b.Peek(t.Context()); d.Remaining != 8 {
+		t.Errorf("Peek = %+v after a cost of 1, want 8 remaining", d)
+	}
+}

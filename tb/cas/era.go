@@ -1,0 +1,109 @@
+package cas
+
+import "sort"
+
+// keptEras is the number of ended eras from which on those are forgotten whose buckets must all be
+// full.
+const keptEras = 64
+
+// era is an ended era of a limit: the time in which it had one capacity.
+type era struct {
+	layout *layout // the last one of the era
+	end    uint64  // instant
+
+	// supplied is what the rates have supplied in the eras up to this one, without the first. Only
+	// differences count, and those of the eras that are kept do not overflow. Like all numbers here
+	// it is in millionths of a token.
+	supplied uint64
+}
+
+// history is the eras before the present one. It is immutable; a longer history may share its
+// memory.
+type history struct {
+	eras   []era
+	before int // number of eras before eras[0]
+	lows   *low
+	debt   int64 // the deepest debt of a bucket of these eras
+}
+
+// low is an era whose end was a low of the most that a bucket could have. A bucket that goes through
+// the era has at most its capacity at its end, and thereafter gains what is supplied: from then on
+// it has at most most + supplied. lows link the eras with the least such sums, each less than that
+// of all later ones.
+type low struct {
+	era   int // counted from the first era
+	most  uint64
+	older *low
+}
+
+// after returns the history of next, which takes the place of m.
+func (h history) after(m, next *layout) history {
+	e := era{layout: m, end: next.begin}
+	capacity := m.micros(m.capacity)
+	if n := len(h.eras); n > 0 {
+		end := m.positionAt(next.begin)
+		units := m.until(end.blocks, end.rest, position{blocks: m.firstBase})
+		e.supplied = h.eras[n-1].supplied + m.micros(min(units, mostSettled/maxScale*m.scale))
+		most := capacity - e.supplied
+		for h.lows != nil && int64(h.lows.most-most) >= 0 {
+			h.lows = h.lows.older
+		}
+		h.lows = &low{h.before + n, most, h.lows}
+	}
+	h.eras = append(h.eras, e)
+	h.debt = max(h.debt, int64(m.micros(maxDebt)))
+	if len(h.eras) > keptEras {
+		full := int64(next.micros(next.capacity))
+		over := sort.Search(len(h.eras), func(i int) bool { return h.through(i, -h.debt, full) < full })
+		h.eras = h.eras[over:]
+		h.before += over
+	}
+	return h
+}
+
+// through returns what a bucket that has a number of tokens at the end of eras[i] has at the
+// beginning of the present era, whose capacity is given.
+func (h *history) through(i int, tokens, capacity int64) int64 {
+	supplied := h.eras[len(h.eras)-1].supplied
+	tokens = min(capacity, tokens+int64(supplied-h.eras[i].supplied))
+	for l := h.lows; l != nil && l.era > h.before+i; l = l.older {
+		tokens = min(tokens, int64(l.most+supplied))
+	}
+	return tokens
+}
+
+// find returns the index of the era of the cells with the given base, or -1 if it is forgotten.
+func (h *history) find(base uint64) int {
+	return sort.Search(len(h.eras), func(i int) bool {
+		return h.eras[i].layout.firstBase > base
+	}) - 1
+}
+
+// balanceSince returns the balance in m of a cell of m or of an era before m.
+func (m *layout) balanceSince(base, word uint64) balance {
+	if m.owns(base) {
+		return m.balanceOf(base, word)
+	}
+	i := m.history.find(base)
+	if i < 0 { // the bucket has been full since
+		return balance{position: m.positionAt(m.begin)}
+	}
+	e := &m.history.eras[i]
+	tokens, since := e.layout.tokensAt(e.layout.balanceOf(base, word), e.end)
+	if since == e.end {
+		capacity := int64(m.micros(m.capacity))
+		return m.balanceWith(m.history.through(i, tokens, capacity), m.begin)
+	}
+	// The bucket's own time is a reading from the future, perhaps in a later era.
+	for _, e := range m.history.eras[i+1:] {
+		capacity := int64(e.layout.micros(e.layout.capacity))
+		tokens = min(tokens, capacity)
+		if since <= e.end {
+			from, to := e.layout.positionFrom(since), e.layout.positionAt(e.end)
+			gain := e.layout.until(to.blocks, to.rest, from)
+			tokens = min(capacity, tokens+int64(e.layout.micros(min(gain, e.layout.capacity))))
+			since = e.end
+		}
+	}
+	return m.balanceWith(tokens, max(since, m.begin))
+}

@@ -1,0 +1,76 @@
+package cas
+
+import (
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// part is what the charges of a Limiter and of a Bucket have in common.
+type part struct {
+	cost    amount
+	within  time.Duration // the longest delay
+	delay   time.Duration // of the last Take
+	receipt receipt       // of the last Take, zero if it was refused, undone or settled
+}
+
+// MayWait lets the charge put the bucket into debt, as Wait does, if the tokens can be used within
+// the given time from the reading of Take. The charge is then granted where it would be refused,
+// and Delay returns the wait. With 0, the charge does not wait.
+func (p *part) MayWait(within time.Duration) { p.within = max(within, 0) }
+
+// Delay returns the time from the reading of the last Take until its tokens may be used. It is 0
+// if that Take was refused, undone or settled.
+func (p *part) Delay() time.Duration { return p.delay }
+
+// waiting returns the terms of a charge that may wait for the given time.
+func waiting(cost amount, within time.Duration) terms {
+	want := terms{amount: cost}
+	if within > 0 {
+		want.debt, want.within = deepest, within
+	}
+	return want
+}
+
+// take takes p at t. c is the bucket's cell, or nil, and m its layout, which was loaded later.
+func take[H home](h H, p *part, c *cell, m *layout, t uint64) (tb.Decision, error) {
+	p.receipt, p.delay = receipt{}, 0
+	if c != nil && p.within == 0 && m.owns(c.base) {
+		if d, before, after, ok := c.take(m, t, p.cost.in(m)); ok {
+			if d.Allowed {
+				p.receipt = receipt{c, before, after}
+			}
+			return d, nil
+		}
+	}
+	o, err := spend(h, c, t, waiting(p.cost, p.within))
+	if o.Allowed {
+		p.receipt, p.delay = o.receipt, o.delay
+		if p.within > 0 {
+			h.shared().reservations.Add(1)
+		}
+	}
+	return o.Decision, err
+}
+
+func undo[H home](h H, p *part) {
+	if p.receipt.cell == nil {
+		return
+	}
+	if p.within > 0 {
+		h.shared().cancellations.Add(1)
+	}
+	giveBack(h, p.receipt, p.cost)
+	p.receipt, p.delay = receipt{}, 0
+}
+
+func settlePart[H home](h H, p *part, actual float64) error {
+	if err := checkActual(actual); err != nil {
+		return err
+	}
+	if p.receipt.cell != nil {
+		settle(h, p.cost.tokens, actual)
+		p.receipt, p.delay = receipt{}, 0
+	}
+	return nil
+}

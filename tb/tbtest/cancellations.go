@@ -1,0 +1,284 @@
+package tbtest
+
+import (
+	"cmp"
+	"math/big"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+var cancellations = []test{
+	{"CancelOfTheLastLeavesNoTrace", cancelOfTheLastLeavesNoTrace},
+	{"CancelsInReverseOrderLeaveNoTrace", cancelsInReverseOrderLeaveNoTrace},
+	{"CancelInTheMiddleChangesNothing", cancelInTheMiddleChangesNothing},
+	{"CancelTwiceIsOnce", cancelTwiceIsOnce},
+	{"CancelAfterUseChangesNothing", cancelAfterUseChangesNothing},
+	{"CancelAfterEvictionChangesNothing", cancelAfterEvictionChangesNothing},
+	{"CancelAfterResetChangesNothing", cancelAfterResetChangesNothing},
+	{"CancelOfARefusedReservationChangesNothing", cancelOfARefusedReservationChangesNothing},
+	{"CancelMintsNothing", cancelMintsNothing},
+	{"ReservationsAreCounted", reservationsAreCounted},
+}
+
+// twins are two fixtures of the same limit. One makes the calls that should leave no trace.
+func (s *suite) twins(limit tb.Limit) (f, untouched *fixture) {
+	s.Helper()
+	return s.new(limit), s.new(limit)
+}
+
+// sameAs fails the test unless both buckets of the key a have the same level and refuse the whole
+// capacity for the same time.
+func (f *fixture) sameAs(untouched *fixture) {
+	f.Helper()
+	if got, want := f.levelOf(), untouched.levelOf(); got.Cmp(want) != 0 {
+		f.Fatalf("limit %+v: %s tokens, want %s", f.limit, got.FloatString(9), want.FloatString(9))
+	}
+	if _, ok := f.Limiter.(hasCharge); !ok {
+		return
+	}
+	whole := float64(f.limit.Capacity)
+	got, err := f.charge("a", whole).Check(f.Now())
+	f.check(got, err)
+	if want, _ := untouched.charge("a", whole).Check(untouched.Now()); got != want {
+		f.Fatalf("limit %+v: %+v, want %+v", f.limit, got, want)
+	}
+}
+
+// cancelOfTheLastLeavesNoTrace cancels a reservation of a bucket that holds tokens, is empty or is
+// in debt, at once and a nanosecond before it may be used.
+func cancelOfTheLastLeavesNoTrace(s *suite) {
+	for _, limit := range limits {
+		if limit.Capacity < 3 || timeFor(limit, 2*limit.Capacity) == tb.Never {
+			continue
+		}
+		c := limit.Capacity
+		for _, before := range []int{1, c - 1, c, c + 1} {
+			for _, cost := range []int{1, c / 2, c} {
+				f, untouched := s.twins(limit)
+				for _, g := range []*fixture{f, untouched} {
+					g.reserved("a", float64(min(c, before)), 0)
+					if before > c {
+						g.reserved("a", float64(before-c), timeFor(limit, before-c))
+					}
+				}
+				f.sameAs(untouched)
+				for range 3 {
+					r := f.reserve("a", float64(cost))
+					wait := max(0, r.Delay()-1)
+					f.Advance(wait)
+					r.Cancel()
+					untouched.Advance(wait)
+					f.sameAs(untouched)
+				}
+			}
+		}
+	}
+}
+
+func cancelsInReverseOrderLeaveNoTrace(s *suite) {
+	f, untouched := s.twins(perSecond(10, 3))
+	f.granted("a", 8, 2)
+	untouched.granted("a", 8, 2)
+	var rs []tb.Reservation
+	for _, cost := range []float64{1.5, 4, 0.25, 5} {
+		rs = append(rs, f.reserve("a", cost))
+	}
+	for _, r := range slices.Backward(rs) {
+		r.Cancel()
+	}
+	f.sameAs(untouched)
+	f.granted("a", 2, 0)
+}
+
+func cancelInTheMiddleChangesNothing(s *suite) {
+	f := s.new(perSecond(10, 1))
+	f.granted("a", 10, 0)
+	first := f.reserved("a", 5, 5*time.Second)
+	middle := f.reserved("a", 2, 7*time.Second)
+	last := f.reserved("a", 1, 8*time.Second)
+	middle.Cancel()
+	f.refused("a", 1, 9*time.Second, 0)
+	first.Cancel()
+	f.refused("a", 1, 9*time.Second, 0)
+	last.Cancel()
+	f.refused("a", 1, 8*time.Second, 0)
+	middle.Cancel() // again
+	f.reserved("a", 1, 8*time.Second)
+}
+
+func cancelTwiceIsOnce(s *suite) {
+	f := s.new(perSecond(100, 1))
+	f.granted("a", 50, 50)
+	for range 20 {
+		r := f.reserve("a", 7)
+		again := r // a copy is the same reservation
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(again.Cancel)
+		}
+		wg.Wait()
+		if err := r.Settle(50); err != nil {
+			s.Errorf("Settle after Cancel: %v", err)
+		}
+		r.Cancel()
+		f.levelIs("a", tb.Level{Tokens: 50, NextToken: time.Second, Full: 50 * time.Second})
+	}
+}
+
+func cancelAfterUseChangesNothing(s *suite) {
+	f, untouched := s.twins(perSecond(10, 3))
+	var first, second tb.Reservation
+	for _, g := range []*fixture{untouched, f} {
+		first = g.reserved("a", 10, 0)
+		second = g.reserved("a", 5, 1666666667)
+		g.Advance(second.Delay() + 1)
+	}
+	second.Cancel()
+	f.sameAs(untouched)
+	first.Cancel()
+	f.sameAs(untouched)
+}
+
+func cancelAfterEvictionChangesNothing(s *suite) {
+	for _, comesBack := range []bool{false, true} {
+		f := s.new(perSecond(10, 1), tb.WithMaxKeys(1))
+		skipUnless[hasLen](f)
+		f.granted("a", 10, 0)
+		r := f.reserved("a", 4, 4*time.Second)
+		f.granted("b", 1, 9)
+		if comesBack {
+			f.granted("a", 6, 4)
+		}
+		r.Cancel()
+		if comesBack {
+			f.refused("a", 5, time.Second, 4)
+		} else {
+			f.granted("b", 9, 0)
+		}
+	}
+}
+
+func cancelAfterResetChangesNothing(s *suite) {
+	f := s.new(perSecond(10, 1))
+	l := skipUnless[hasReset](f)
+	early := f.reserved("a", 10, 0)
+	late := f.reserved("a", 4, 4*time.Second)
+	l.Reset("a")
+	f.granted("a", 8, 2)
+	late.Cancel()
+	early.Cancel()
+	f.refused("a", 3, time.Second, 2)
+}
+
+func cancelOfARefusedReservationChangesNothing(s *suite) {
+	f := s.new(perSecond(10, 1))
+	f.granted("a", 10, 0)
+	f.reserved("a", 8, 8*time.Second)
+	r := f.notReserved("a", 3, time.Second)
+	r.Cancel()
+	if err := r.Settle(1); err != nil {
+		s.Errorf("Settle of a refused reservation: %v", err)
+	}
+	f.refused("a", 1, 9*time.Second, 0)
+}
+
+// cancelMintsNothing makes random calls. The bucket has at most what an ideal bucket without the
+// cancelled reservations has, and at least what one has that cancels nothing. C1 holds for the
+// reservations that are not cancelled, each counted at its slot.
+func cancelMintsNothing(s *suite) {
+	for seed, limit := range limits {
+		if timeFor(limit, 3*limit.Capacity) == tb.Never {
+			continue
+		}
+		rng := rand.New(rand.NewPCG(uint64(seed), 3))
+		f := s.new(limit)
+		var grants []grant
+		var times []time.Duration // of the calls
+		rs := map[int]tb.Reservation{}
+		token := float64(limit.Per) / float64(limit.Tokens)
+		for i := range 250 {
+			f.Advance(time.Duration(rng.Float64() * rng.Float64() * token * float64(min(limit.Capacity, 9))))
+			now := time.Duration(f.ns.Load())
+			n := 1 + rng.IntN(limit.Capacity)/(1+rng.IntN(5))
+			switch rng.IntN(5) {
+			case 0:
+				if f.allowN("a", n).Allowed {
+					grants, times = append(grants, grant{at: now, n: n}), append(times, now)
+				}
+			case 1, 2:
+				if r := f.reserve("a", float64(n)); r.Allowed {
+					rs[len(grants)] = r
+					grants = append(grants, grant{at: now + r.Delay(), n: n, slot: r.Delay() > 0})
+					times = append(times, now)
+				}
+			default:
+				if k := len(grants) - 1 - rng.IntN(3); k >= 0 && rs[k].Allowed {
+					rs[k].Cancel()
+					grants[k].cancelled = grants[k].cancelled || now <= grants[k].at
+				}
+			}
+			if i%10 == 0 {
+				least := after(limit, grants, times, now, false)
+				most := after(limit, grants, times, now, true)
+				f.levelBetween(least, most, quantum(limit))
+			}
+		}
+		kept := slices.DeleteFunc(grants, func(g grant) bool { return g.cancelled })
+		slices.SortStableFunc(kept, func(a, b grant) int { return cmp.Compare(a.at, b.at) })
+		f.checkGrants(kept)
+	}
+}
+
+// after returns the tokens of an ideal bucket at now, after the grants at the given times. It can
+// leave out those that were cancelled.
+func after(
+	limit tb.Limit, grants []grant, times []time.Duration, now time.Duration, leaveOut bool,
+) *big.Rat {
+	b := newIdeal(limit)
+	for i, g := range grants {
+		if b.to(times[i]); !g.cancelled || !leaveOut {
+			b.take(g.n)
+		}
+	}
+	b.to(now)
+	return b.tokens
+}
+
+func reservationsAreCounted(s *suite) {
+	f := s.new(perSecond(10, 1))
+	l := skipUnless[hasStats](f)
+	counted := func(reservations, cancellations uint64) {
+		f.Helper()
+		st := l.Stats()
+		if st.Reservations != reservations || st.Cancellations != cancellations {
+			f.Fatalf("%+v, want %d reservations and %d cancellations", st, reservations, cancellations)
+		}
+	}
+	r := f.reserved("a", 10, 0)
+	f.notReserved("a", 11, tb.Never)
+	counted(1, 0)
+	f.allow("a")
+	other := f.reserved("a", 3, 3*time.Second)
+	counted(2, 0)
+	f.Set(2)
+	r.Cancel() // gives nothing back, and counts
+	r.Cancel()
+	counted(2, 1)
+	other.Cancel()
+	counted(2, 2)
+	c := f.waiting("a", 2, tb.Never)
+	f.take(c)
+	counted(3, 2)
+	c.Undo()
+	c.Undo()
+	counted(3, 3)
+	c.MayWait(0)
+	f.Set(10 * time.Second)
+	f.take(c)
+	c.Undo()
+	counted(3, 3)
+}
