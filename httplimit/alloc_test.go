@@ -28,8 +28,9 @@ func TestAllocationsAreAtMost10(t *testing.T) {
 	for name, l := range map[string]*Limiter{
 		"granted": mustNew(t, sprintf(twoRules, "1e9", "1073741824")),
 		"refused": mustNew(t, sprintf(twoRules, "0.000001", "1")),
+		"settled": mustNew(t, settledRule),
 	} {
-		h := l.Middleware(http.HandlerFunc(nothing))
+		h := l.Middleware(http.HandlerFunc(reportOne))
 		r := request("X-Api-Key: 0123456789abcdef0123456789abcdef")
 		w := &responder{}
 		n := testing.AllocsPerRun(100, func() {

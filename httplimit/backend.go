@@ -18,6 +18,10 @@ type Charger interface {
 	// goroutine at a time. If it has a method Level(time.Time) (tb.Level, error), as the
 	// charges of tb/cas and tb/mutex have, the fields of answers are exact. A Take that
 	// succeeds after the time limit of WithTimeout is undone.
+	//
+	// A rule with its cost in the response needs charges with a method Settle(float64) error, as
+	// those of tb/cas and tb/mutex have. New and SetPolicy make one charge of the key "" to check
+	// that, and do not take it.
 	Charge(key string, cost float64) (tb.Charge, error)
 }
 
@@ -32,6 +36,8 @@ type ruleState struct {
 	limiter any // the same limiter, for its method Stats
 	counts  [stripes]counts
 	delays  delayCounts
+
+	settlements settleCounts
 }
 
 // kind is what a limiter can do. The kinds are in the order in which limiters are charged once
@@ -82,6 +88,23 @@ func (l *Limiter) newState(r *rule) (s *ruleState, err error) {
 		s.limiter = s.byString
 	}
 	return s, err
+}
+
+// checkSettles returns an error if the rule's limiter cannot settle a charge.
+func (r *rule) checkSettles() error {
+	switch r.kind() {
+	case plain:
+		return errors.New("a cost in the response needs a limiter that is a Charger")
+	case external:
+		charge, err := r.external.Charge("", r.price.fallback)
+		if err != nil {
+			return err
+		}
+		if _, ok := charge.(settler); !ok {
+			return errors.New("a cost in the response needs charges with Settle(float64) error")
+		}
+	}
+	return nil
 }
 
 // prepare makes the charge of e's cost on e's bucket. e.charge points into e, so call.entries

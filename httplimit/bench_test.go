@@ -61,6 +61,20 @@ func BenchmarkRefused(b *testing.B) {
 	serve(b, h, http.StatusTooManyRequests)
 }
 
+// BenchmarkSettled is BenchmarkGranted with a cost in the response.
+func BenchmarkSettled(b *testing.B) {
+	l := mustNew(b, settledRule)
+	serve(b, l.Middleware(http.HandlerFunc(reportOne)), http.StatusOK)
+}
+
+const settledRule = `{"name": "key", "limit_keys": ["header:x-api-key"], "algorithm_config":
+	{"tokens_per_second": 1e9, "burst": 1073741824, "default_cost": 10,
+	"cost_source": "response:header:x-usage"}}`
+
+func reportOne(w http.ResponseWriter, _ *http.Request) { w.Header()["X-Usage"] = usageOfOne }
+
+var usageOfOne = []string{"1"}
+
 func BenchmarkParallel(b *testing.B) {
 	h := mustNew(b, sprintf(twoRules, "1e9", "1073741824")).Middleware(http.HandlerFunc(nothing))
 	b.ReportAllocs()

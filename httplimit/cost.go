@@ -26,11 +26,13 @@ type pricing struct {
 	fallback          float64
 	smallest, largest float64
 	max               float64 // 0 if the policy has none
+	response          responseCost
 }
 
 func newPricing(c Cost) pricing {
 	p := pricing{
 		fallback: c.fallback(), smallest: c.Min, largest: cmp.Or(c.Max, math.MaxFloat64), max: c.Max,
+		response: newResponseCost(&c),
 	}
 	kind, name, _ := strings.Cut(c.Source, ":")
 	switch kind {
@@ -64,26 +66,34 @@ func (p *pricing) read(text string) float64 {
 	if !ok {
 		return p.fallback
 	}
-	return min(max(cost, p.smallest), p.largest)
+	return p.bound(cost)
 }
+
+func (p *pricing) bound(cost float64) float64 { return min(max(cost, p.smallest), p.largest) }
 
 // maxCostLength is the length of the longest text that is read as a cost. No float64 needs as
 // much, and it is little work.
 const maxCostLength = 1024
 
-// parseCost reads a positive finite decimal number. A number that is too small for a float64
-// becomes the smallest float64 above 0.
-func parseCost(s string) (float64, bool) {
+// parseCost reads a positive finite decimal number.
+func parseCost(s string) (cost float64, ok bool) {
+	cost, ok = parseDecimal(s)
+	return cost, ok && cost > 0
+}
+
+// parseDecimal reads a finite decimal number of 0 or more, without a minus. A number above 0 that
+// is too small for a float64 becomes the smallest float64 above 0.
+func parseDecimal(s string) (number float64, ok bool) {
 	if len(s) > maxCostLength || strings.Trim(s, "0123456789.eE+-") != "" {
 		return 0, false
 	}
-	cost, err := strconv.ParseFloat(s, 64)
+	number, err := strconv.ParseFloat(s, 64)
+	mantissa, _, _ := strings.Cut(strings.ToLower(s), "e")
 	switch {
-	case err != nil && !errors.Is(err, strconv.ErrRange), cost < 0, math.IsInf(cost, 0):
+	case err != nil && !errors.Is(err, strconv.ErrRange), s[0] == '-', math.IsInf(number, 0):
 		return 0, false
-	case cost == 0:
-		mantissa, _, _ := strings.Cut(strings.ToLower(s), "e")
-		return math.SmallestNonzeroFloat64, s[0] != '-' && strings.ContainsAny(mantissa, "123456789")
+	case number == 0 && strings.ContainsAny(mantissa, "123456789"):
+		return math.SmallestNonzeroFloat64, true
 	}
-	return cost, true
+	return number, true
 }

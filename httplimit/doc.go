@@ -23,6 +23,14 @@
 // https://docs.fairvisor.com/docs/algorithms/token-bucket. WithReasonField renames the field or
 // turns it off.
 //
+// # Costs known afterwards
+//
+// The cost of a request may be in its response, such as the tokens of a language model or the bytes
+// of the body: see Cost.Source. Middleware charges the request with an estimate and settles it when
+// the response has ended. The ResponseWriter of such a request is wrapped and keeps its optional
+// methods. docs/policy.md states the bound. An application without Middleware calls Admit and
+// settles with the Settlement.
+//
 // # Client addresses
 //
 // No proxy is trusted by default: the client is the peer of the connection. A server behind a

@@ -74,6 +74,18 @@ func (c *externalCharge) Undo() {
 	c.busy = err != nil
 }
 
+// Settle settles the charge of a limiter that has settled before: see rule.checkSettles.
+func (c *externalCharge) Settle(actual float64) error {
+	charge, ok := c.Charge.(settler)
+	if !ok {
+		return errors.ErrUnsupported
+	}
+	_, err := limited(c.limit, func() (struct{}, error) {
+		return struct{}{}, charge.Settle(actual)
+	}, nil)
+	return err
+}
+
 // Level returns an error if the limiter reports no levels.
 func (c *externalCharge) Level(t time.Time) (tb.Level, error) {
 	l, ok := c.Charge.(leveler)

@@ -14,10 +14,10 @@ import (
 
 // Limiter applies a policy to requests. It is safe for concurrent use.
 //
-// Most applications wrap their handler with Middleware. Decide is for applications that cannot.
-// Explain reports what the rules would decide, and takes nothing. SetPolicy replaces the policy,
-// and Stats reports what the rules have counted. StopWaiting is for the end of a server whose policy
-// delays requests. ClientAddress and TrustsPeer are for proxies.
+// Most applications wrap their handler with Middleware. Decide and Admit are for applications that
+// cannot. Explain reports what the rules would decide, and takes nothing. SetPolicy replaces the
+// policy, and Stats reports what the rules have counted. StopWaiting is for the end of a server whose
+// policy delays requests. ClientAddress and TrustsPeer are for proxies.
 type Limiter struct {
 	settings
 	policy atomic.Pointer[compiled]
@@ -64,14 +64,19 @@ func (l *Limiter) SetPolicy(p *Policy) error {
 
 // Middleware returns a handler that passes granted requests to next, with its fields already set
 // in the header of the response, and responds to all other requests itself. It passes the
-// ResponseWriter on unchanged. If several limiters are nested, RateLimit and RateLimit-Policy
-// list the rules of all of them, and the fields that occur only once are about the rule with the
-// fewest tokens left.
+// ResponseWriter on unchanged, unless a rule has its cost in the response: see Settlement.Writer.
+//
+// If several limiters are nested, RateLimit and RateLimit-Policy list the rules of all of them, and
+// the fields that occur only once are about the rule with the fewest tokens left.
 func (l *Limiter) Middleware(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		d, granted := l.Decide(w, r)
+		d, settlement, granted := l.Admit(w, r)
 		if !granted {
 			return
+		}
+		if settlement != nil {
+			defer settlement.Finish()
+			w = settlement.Writer(w)
 		}
 		if ctx := r.Context(); d.Rule != "" {
 			c := &decisionContext{ctx, d, l.silent}
@@ -95,12 +100,27 @@ func (l *Limiter) Middleware(next http.Handler) http.Handler {
 //
 // Decide returns the decision of the binding rule, granted or refused. It returns the zero
 // Decision, which has no Rule, if no rule applied, a limiter failed or the request ended.
+//
+// If a rule has its cost in the response, the estimate stands: Admit settles it.
 func (l *Limiter) Decide(w http.ResponseWriter, r *http.Request) (d Decision, ok bool) {
+	d, s, ok := l.Admit(w, r)
+	s.Finish()
+	return d, ok
+}
+
+// Admit is Decide for a policy that has costs in responses. The caller settles a granted request
+// with the Settlement, which is nil if there is nothing to settle.
+func (l *Limiter) Admit(w http.ResponseWriter, r *http.Request) (
+	d Decision, s *Settlement, ok bool,
+) {
 	c := l.begin(r)
 	c.w = w
 	switch c.decide() {
 	case granted:
 		d, ok = c.grant(), true
+		if s = c.newSettlement(); s != nil {
+			return d, s, ok
+		}
 	case refused:
 		d = c.refuse()
 	case faulty:
@@ -111,7 +131,7 @@ func (l *Limiter) Decide(w http.ResponseWriter, r *http.Request) (d Decision, ok
 		c.leave()
 	}
 	c.end()
-	return d, ok
+	return d, nil, ok
 }
 
 // Decision is the decision of one rule on a request.
@@ -165,6 +185,8 @@ type Explanation struct {
 	Shadow bool
 	// MaxDelay is the longest delay of the rule, or 0 if the rule does not delay.
 	MaxDelay time.Duration
+	// Estimate means that Cost is an estimate, because the cost is in the response.
+	Estimate bool
 	// MissingKey is the key that the request lacks, if the rule refuses the request for that,
 	// or else "".
 	MissingKey string
@@ -182,7 +204,9 @@ func (l *Limiter) Explain(r *http.Request) []Explanation {
 	var all []Explanation
 	for i := range c.entries {
 		e := &c.entries[i]
-		x := Explanation{Key: c.keyParts(e.rule), Shadow: e.Shadow}
+		x := Explanation{
+			Key: c.keyParts(e.rule), Shadow: e.Shadow, Estimate: e.price.response.inResponse,
+		}
 		switch e.fault {
 		case isMissing:
 			x.MissingKey = e.faultyKey

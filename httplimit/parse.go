@@ -159,6 +159,7 @@ func (o *object) rule(name string) Rule {
 			Fixed:  c.cost("fixed_cost"), Default: c.cost("default_cost"),
 			Min: c.cost("min_cost"), Max: c.cost("max_cost"),
 		}
+		r.Cost.HideHeader, _ = take[bool](c, "hide_cost_header", "true or false")
 	})
 	return r
 }

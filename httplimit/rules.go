@@ -12,6 +12,7 @@ type compiled struct {
 	sets          []*set
 	rules         []*rule // of all sets, with their fallbacks, in order
 	firstKind     kind    // the lowest kind of the rules' limiters
+	settles       bool    // a rule has its cost in the response
 	unverifiedJWT bool
 	delays        bool  // an enforced rule delays
 	maxWaiting    int64 // requests
@@ -88,6 +89,12 @@ func (l *Limiter) compile(p *Policy, before *compiled) (*compiled, error) {
 		}
 		out.firstKind = min(out.firstKind, r.kind())
 		out.delays = out.delays || r.OnLimit == Delay && !r.Shadow
+		if r.price.response.inResponse {
+			out.settles = true
+			if err := r.checkSettles(); err != nil {
+				return nil, fmt.Errorf("rule %q: %w", r.Name, err)
+			}
+		}
 	}
 	return out, nil
 }

@@ -17,7 +17,7 @@ type RuleStats struct {
 	// other rules refused is in neither. ShadowGranted and ShadowRefused count the same
 	// while the rule is a shadow rule.
 	Granted, Refused, ShadowGranted, ShadowRefused uint64
-	// Errors counts the requests that the rule's limiter could not decide on.
+	// Errors counts the requests that the rule's limiter could not decide on, or not settle.
 	Errors uint64
 	// Delayed counts the granted requests that the rule made wait, and DelaySeconds is the sum of
 	// these delays. The requests that a shadow rule would have made wait count, too.
@@ -28,6 +28,10 @@ type RuleStats struct {
 	// HungUp counts the requests that ended while the rule made them wait, mostly because the client
 	// disconnected. They are neither granted nor refused.
 	HungUp uint64
+	// Settled counts the responses that reported their cost, and Estimated the responses that did
+	// not, so that the estimate stands. Both are 0 unless the rule has its cost in the response.
+	// Table has the tokens.
+	Settled, Estimated uint64
 	// Table describes the table of the rule's limiter. It is zero if the limiter has no
 	// method Stats.
 	Table tb.Stats
@@ -47,6 +51,8 @@ func (l *Limiter) Stats() []RuleStats {
 			st.Errors += n.errors.Load()
 		}
 		r.delays.addTo(&st)
+		st.Settled = r.settlements.settled.Load()
+		st.Estimated = r.settlements.estimated.Load()
 		if t, ok := r.limiter.(interface{ Stats() tb.Stats }); ok {
 			st.Table = t.Stats()
 		}

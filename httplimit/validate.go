@@ -108,18 +108,19 @@ func (r *Rule) check(path string, errs *problems) {
 // already.
 var unreadLimit = tb.Limit{Capacity: -1}
 
-const wantCostSource = "must be fixed, header:<name> or query:<name>, " +
-	"with a name of A-Z a-z 0-9 _ - (got %q)"
+const wantCostSource = "must be fixed, header:<name>, query:<name>, response:header:<name> or " +
+	"response:bytes, with a name of A-Z a-z 0-9 _ - (got %q)"
 
 // maxCost is the largest cost that makes sense in a policy: 10⁸ times the largest bucket.
 const maxCost = 1e17
 
 func (c *Cost) check(path string, errs *problems) {
-	if c.Source != "" && c.Source != "fixed" {
-		kind, name, _ := strings.Cut(c.Source, ":")
-		if kind != "header" && kind != "query" || !partName.MatchString(name) {
-			errs.add(field(path, "cost_source"), wantCostSource, c.Source)
-		}
+	if c.Source != "" && !isCostSource(c.Source) {
+		errs.add(field(path, "cost_source"), wantCostSource, c.Source)
+	}
+	if c.HideHeader && newResponseCost(c).field == "" {
+		errs.add(field(path, "hide_cost_header"), "has no effect without a cost_source of "+
+			"response:header:<name>")
 	}
 	costs := []struct {
 		name  string

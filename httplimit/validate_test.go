@@ -10,6 +10,8 @@ import (
 // Each line of a case is an error. There are no other errors, and the order is the same.
 func TestEveryErrorHasItsPath(t *testing.T) {
 	ok := jsonRule("ok", "[]", 1, "")
+	const wantSource = `algorithm_config.cost_source must be fixed, header:<name>, query:<name>, ` +
+		`response:header:<name> or response:bytes, with a name of A-Z a-z 0-9 _ - `
 	bad := func(config string) string { return oneRule("[]", config) }
 	for _, c := range []struct{ policy, want string }{
 		{
@@ -86,18 +88,32 @@ func TestEveryErrorHasItsPath(t *testing.T) {
 		},
 		{
 			bad(`"rps": 1, "burst": 1, "cost_source": "header:a b"`),
-			`algorithm_config.cost_source must be ` +
-				`fixed, header:<name> or query:<name>, with a name of A-Z a-z 0-9 _ - (got "header:a b")`,
+			wantSource + `(got "header:a b")`,
 		},
 		{
 			bad(`"rps": 1, "burst": 1, "cost_source": ""`),
-			`algorithm_config.cost_source must be ` +
-				`fixed, header:<name> or query:<name>, with a name of A-Z a-z 0-9 _ - (got "")`,
+			wantSource + `(got "")`,
 		},
 		{
 			bad(`"rps": 1, "burst": 1, "cost_source": "cookie:x"`),
-			`algorithm_config.cost_source must be ` +
-				`fixed, header:<name> or query:<name>, with a name of A-Z a-z 0-9 _ - (got "cookie:x")`,
+			wantSource + `(got "cookie:x")`,
+		},
+		{
+			bad(`"rps": 1, "burst": 1, "cost_source": "response:query:x"`),
+			wantSource + `(got "response:query:x")`,
+		},
+		{
+			bad(`"rps": 1, "burst": 1, "cost_source": "response:header:"`),
+			wantSource + `(got "response:header:")`,
+		},
+		{
+			bad(`"rps": 1, "burst": 1, "cost_source": "response:bytes", "hide_cost_header": true`),
+			`algorithm_config.hide_cost_header has no effect without a cost_source of ` +
+				`response:header:<name>`,
+		},
+		{
+			bad(`"rps": 1, "burst": 1, "hide_cost_header": 1`),
+			`algorithm_config.hide_cost_header must be true or false (got a number)`,
 		},
 		{bad(`"rps": 1, "burst": 1, "brust": 1`), `algorithm_config.brust is an unknown field`},
 		{

@@ -109,6 +109,9 @@ func (w *warner) costs(r *Rule, path string) {
 			w.add(field(path, "fixed_cost"), "is above burst, so the rule refuses every request")
 		}
 		return
+	case newResponseCost(&c).inResponse:
+		w.estimates(r, path)
+		return
 	case c.Min > burst:
 		w.add(field(path, "min_cost"), "is above burst, so the rule refuses every request with a cost")
 	case c.fallback() < c.Min:

@@ -17,6 +17,9 @@ func TestWarnings(t *testing.T) {
 	cost := func(config string) string {
 		return oneRule("[]", `"rps": 1, "burst": 9, "cost_source": "header:w", `+config)
 	}
+	reported := func(config string) string {
+		return oneRule("[]", `"rps": 1, "burst": 9, "cost_source": "response:header:w", `+config)
+	}
 	const gold = `"match": {"header:plan": "gold"}`
 	const chosen = " is chosen by the client"
 	for _, c := range []struct{ policy, want string }{
@@ -45,6 +48,14 @@ func TestWarnings(t *testing.T) {
 			cost(`"min_cost": 1, "max_cost": 2, "default_cost": 10`),
 			"algorithm_config.default_cost is above burst",
 		},
+		// Costs in the response.
+		{reported(`"default_cost": 2`), ""},
+		{reported(`"min_cost": 1, "max_cost": 20, "default_cost": 9`), ""},
+		{reported(`"max_cost": 2`), "algorithm_config.default_cost is not set"},
+		{reported(`"default_cost": 10`), "algorithm_config.default_cost is above burst"},
+		{reported(`"default_cost": 1, "min_cost": 2`), "algorithm_config.default_cost is below min_cost"},
+		{reported(`"default_cost": 3, "max_cost": 2`), "algorithm_config.default_cost is above max_cost"},
+		{reported(`"default_cost": 9, "min_cost": 10`), "algorithm_config.min_cost is above burst"},
 		// Claims.
 		{
 			jsonRules(`"jwt": "unverified"`, fixed),

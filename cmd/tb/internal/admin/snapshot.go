@@ -32,6 +32,9 @@ type ruleView struct {
 	MeanDelay        float64  `json:"meanDelay"` // seconds
 	Waiting          int      `json:"waiting"`
 	HungUp           uint64   `json:"hungUp"`
+	Settled          float64  `json:"settled"`          // tokens
+	Estimated        uint64   `json:"estimated"`        // responses
+	Unpaid           float64  `json:"unpaid"`           // tokens
 	GrantedPerSecond []uint64 `json:"grantedPerSecond"` // the oldest first
 	RefusedPerSecond []uint64 `json:"refusedPerSecond"`
 }
@@ -58,6 +61,7 @@ func (s *Server) serveSnapshot(w http.ResponseWriter, _ *http.Request) {
 			Granted: r.Granted + r.ShadowGranted, Refused: r.Refused + r.ShadowRefused,
 			Delayed: r.Delayed, MeanDelay: r.DelaySeconds / float64(max(r.Delayed, 1)),
 			Waiting: r.Waiting, HungUp: r.HungUp,
+			Settled: r.Table.Settled, Estimated: r.Estimated, Unpaid: r.Table.Unpaid,
 			GrantedPerSecond: granted, RefusedPerSecond: refused,
 		})
 	}

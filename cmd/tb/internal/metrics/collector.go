@@ -23,12 +23,19 @@ var (
 	hungUp  = describe("tb_hung_up_requests_total",
 		"Requests that ended while the rule made them wait, mostly because the client disconnected.")
 	limiterErrors = describe("tb_errors_total",
-		"Requests on which the limiter of a rule failed. The limiters of tb proxy do not fail.")
+		"Requests that the limiter of a rule failed to decide on or to settle. The limiters of tb proxy do not fail.")
 	keys      = describe("tb_keys", "Keys that have a bucket.")
 	evictions = describe("tb_evictions_total",
 		"Keys evicted to make room. Their bucket was full, or in debt that is forgiven.", "kind")
 	forgiven = describe("tb_forgiven_tokens_total",
 		"Debt of evicted buckets in tokens. At most this many were granted above the limit.")
+	responses = describe("tb_settled_responses_total",
+		"Responses whose cost the rule settled. Without a cost in the response, the estimate stands.",
+		"cost")
+	settled = describe("tb_settled_tokens_total",
+		"Costs that responses reported, in tokens.")
+	unpaid = describe("tb_unpaid_tokens_total",
+		"Tokens of settled costs that were not charged, because the debt of a bucket is bounded.")
 	refusedNew = describe("tb_refused_new_keys_total",
 		"Requests refused because the table had no room for their key.")
 )
@@ -41,6 +48,7 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 func (ruleCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		requests, delayed, delays, waiting, hungUp, limiterErrors, keys, evictions, forgiven, refusedNew,
+		responses, settled, unpaid,
 	} {
 		ch <- d
 	}
@@ -70,5 +78,9 @@ func (c ruleCollector) Collect(ch chan<- prometheus.Metric) {
 		}
 		gauge(waiting, s.Waiting)
 		gauge(keys, s.Table.Keys)
+		count(responses, float64(s.Settled), "reported")
+		count(responses, float64(s.Estimated), "estimated")
+		count(settled, s.Table.Settled)
+		count(unpaid, s.Table.Unpaid)
 	}
 }

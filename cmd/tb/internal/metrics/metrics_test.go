@@ -40,6 +40,8 @@ func TestMetrics(t *testing.T) {
 		`tb_keys{rule="slow",set=""} 1`,
 		`tb_evictions_total{kind="full",rule="slow",set=""} 0`,
 		`tb_evictions_total{kind="in_debt",rule="slow",set=""} 0`,
+		`tb_settled_responses_total{cost="reported",rule="slow",set=""} 0`,
+		`tb_settled_tokens_total{rule="slow",set=""} 0`,
 		`tb_upstream_errors_total{reason="connect"} 0`,
 		`tb_upstream_errors_total{reason="timeout"} 1`,
 		`tb_policy_reloads_total{outcome="accepted"} 1`,

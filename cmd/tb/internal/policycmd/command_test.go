@@ -231,6 +231,21 @@ func TestCheckFindsPoliciesThatLimitNothing(t *testing.T) {
 	}
 }
 
+// A cost that the response reports is an estimate until then.
+func TestExplainEstimates(t *testing.T) {
+	const policy = `{"name": "usage", "limit_keys": [], "algorithm_config": {"rps": 1, "burst": 100,
+		"default_cost": 10, "cost_source": "response:bytes"}}`
+	var out bytes.Buffer
+	c := Explain{File: "-", Request: "GET /"}
+	if err := c.Run(t.Context(), cli.IO{Stdin: strings.NewReader(policy), Stdout: &out}); err != nil {
+		t.Fatal(err)
+	}
+	const want = "usage  enforce  all requests  10, then the response's  100    1/s   granted, 90 left"
+	if !strings.Contains(out.String(), want) {
+		t.Errorf("%s\nwant %s", out.String(), want)
+	}
+}
+
 func TestExplainErrors(t *testing.T) {
 	for want, c := range map[string]Explain{
 		"want a method and a path":  {Request: "/x"},

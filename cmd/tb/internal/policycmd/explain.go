@@ -104,14 +104,21 @@ func write(w io.Writer, applies []httplimit.Explanation, all []httplimit.RuleSta
 		table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 		fmt.Fprintln(table, "RULE\tMODE\tKEY\tCOST\tBURST\tRATE\tDECISION OF A FULL BUCKET")
 		for _, e := range applies {
-			fmt.Fprintf(table, "%s\t%s\t%s\t%g\t%d\t%s\t%s\n", e.Rule, mode(e.Shadow),
-				httplimit.FormatKey(e.Key), e.Cost, e.Limit.Capacity, rate(e.Limit), decision(e))
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\t%s\t%s\n", e.Rule, mode(e.Shadow),
+				httplimit.FormatKey(e.Key), cost(e), e.Limit.Capacity, rate(e.Limit), decision(e))
 		}
 		table.Flush()
 	}
 	if rest := others(applies, all); len(rest) > 0 {
 		fmt.Fprintf(w, "\nThese rules do not apply: %s\n", strings.Join(rest, ", "))
 	}
+}
+
+func cost(e httplimit.Explanation) string {
+	if e.Estimate {
+		return fmt.Sprintf("%g, then the response's", e.Cost)
+	}
+	return fmt.Sprintf("%g", e.Cost)
 }
 
 func mode(shadow bool) string {

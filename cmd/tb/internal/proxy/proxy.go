@@ -102,7 +102,7 @@ func New(c Config) (*Proxy, error) {
 // ServeHTTP passes a request on or refuses it.
 //
 // The state of the request is in its responseRecorder, because a context value needs a copy of
-// the request. For the same reason ServeHTTP calls Decide and not Middleware. A request with a
+// the request. For the same reason ServeHTTP calls Admit and not Middleware. A request with a
 // body is copied, so that its Body can be replaced.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rec := &responseRecorder{ResponseWriter: w, proxy: p, http1: r.ProtoMajor == 1, start: time.Now()}
@@ -131,7 +131,8 @@ func (p *Proxy) decide(rec *responseRecorder, r *http.Request) bool {
 		rec.granted = true
 		return true
 	}
-	rec.decision, rec.granted = p.Limiter.Decide(rec, r)
+	rec.decision, rec.settlement, rec.granted = p.Limiter.Admit(rec, r)
+	rec.ResponseWriter = rec.settlement.Writer(rec.ResponseWriter)
 	rec.observeDecision()
 	return rec.granted
 }

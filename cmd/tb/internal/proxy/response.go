@@ -31,6 +31,8 @@ type responseRecorder struct {
 	decision httplimit.Decision // has no Rule if no rule applied
 	key      []httplimit.KeyPart
 
+	settlement *httplimit.Settlement // nil without a rule that has its cost in the response
+
 	upgraded bool
 	held     http.Header // the limiter's fields, kept out of informational responses
 }
@@ -62,7 +64,9 @@ func (rec *responseRecorder) modifyResponse(r *http.Response) error {
 	if r.StatusCode < 100 || r.StatusCode > 999 { // ResponseWriter would panic
 		return fmt.Errorf("malformed HTTP status code %03d", r.StatusCode)
 	}
-	if r.StatusCode != http.StatusSwitchingProtocols { // then the body is the connection
+	if r.StatusCode == http.StatusSwitchingProtocols { // the body is the connection
+		rec.settlement.ReadHeader(r.Header)
+	} else {
 		r.Body = &responseBody{r.Body, rec.proxy}
 	}
 	if rec.hasLimiterFields() {
@@ -171,6 +175,7 @@ func (rec *responseRecorder) boundBodyDrain() {
 
 // finish ends the request, served or not.
 func (rec *responseRecorder) finish(r *http.Request) {
+	rec.settlement.Finish()
 	if rec.upgraded {
 		rec.proxy.upgraded.Done()
 	}

@@ -96,7 +96,8 @@ func dropOtherUpgrades(h http.Header) {
 
 // upstreamFailed answers a request that the upstream did not answer.
 func (p *Proxy) upstreamFailed(w http.ResponseWriter, r *http.Request, err error) {
-	if rec, ok := w.(*responseRecorder); ok {
+	rec, ok := w.(*responseRecorder)
+	if ok {
 		if rec.upgraded { // the client is gone
 			return
 		}
@@ -115,6 +116,9 @@ func (p *Proxy) upstreamFailed(w http.ResponseWriter, r *http.Request, err error
 	switch {
 	case errors.As(err, &op) && op.Op == "dial":
 		reason = metrics.Connect
+		if ok {
+			rec.settlement.Cancel() // the upstream has not worked on the request
+		}
 	case errors.As(err, &timeout) && timeout.Timeout():
 		reason, status = metrics.Timeout, http.StatusGatewayTimeout
 	}

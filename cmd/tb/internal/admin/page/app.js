@@ -35,17 +35,23 @@ function delayed(r) {
   return r.delayed ? `${number(r.delayed)}, by ${mean}` : "0";
 }
 
+// settled returns the tokens that responses reported, and how many responses reported none.
+function settled(r) {
+  const without = r.estimated ? `, ${number(r.estimated)} without cost` : "";
+  return r.settled || r.estimated ? number(r.settled) + without : "–";
+}
+
 class Row {
   constructor() {
     this.cells = [html("th", { scope: "row" })];
-    for (let i = 0; i < 10; i++) this.cells.push(html("td"));
+    for (let i = 0; i < 12; i++) this.cells.push(html("td"));
     this.node = html("tr", {}, ...this.cells);
   }
 
   update(r) {
     [r.set ? `${r.set}/${r.name}` : r.name, r.shadow ? "shadow" : "enforce", number(r.capacity),
       rate(r.rate), number(r.granted), number(r.refused), delayed(r), number(r.waiting), number(r.hungUp),
-      number(r.keys), number(r.evicted),
+      number(r.keys), number(r.evicted), settled(r), r.settled ? number(r.unpaid) : "–",
     ].forEach((text, i) => show(this.cells[i], text));
   }
 }

@@ -1,0 +1,201 @@
+package proxy
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+// usage is a policy with a bucket of 100 tokens. The estimate is 10, and the cost is in the response.
+func usage(source string) string {
+	return `{"rules": [{"name": "usage", "limit_keys": [], "algorithm_config": {"rps": 1, "burst": 100,
+		"default_cost": 10, "cost_source": "` + source + `"}}]}`
+}
+
+// hiddenUsage is usage with a field that clients do not see.
+var hiddenUsage = strings.Replace(usage("response:header:x-usage"), `"rps"`,
+	`"hide_cost_header": true, "rps"`, 1)
+
+// left returns the tokens in the only bucket.
+func left(p *Proxy) float64 {
+	return p.Limiter.Explain(httptest.NewRequest(http.MethodGet, "/", nil))[0].Level.Tokens
+}
+
+// wantLeft checks the tokens in the only bucket. net/http sends the end of a response when it has
+// been settled.
+func wantLeft(t *testing.T, p *Proxy, want float64) {
+	t.Helper()
+	if got := left(p); got != want {
+		t.Errorf("%v left, want %v", got, want)
+	}
+}
+
+// awaitSettled waits for the settlements of requests that the client does not see the end of.
+func awaitSettled(p *Proxy, reported, estimated uint64) {
+	for {
+		st := p.Limiter.Stats()[0]
+		if st.Settled == reported && st.Estimated == estimated {
+			return
+		}
+		runtime.Gosched()
+	}
+}
+
+func TestUsageInTheHeader(t *testing.T) {
+	p, front, _ := start(t, hiddenUsage, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Usage", "99")
+		w.WriteHeader(http.StatusEarlyHints)
+		w.Header().Set("X-Usage", r.URL.Query().Get("n"))
+		fmt.Fprint(w, "body")
+	})
+	r, body := get(t, front+"/?n=40")
+	if body != "body" || len(r.Header["X-Usage"]) > 0 || r.Header.Get("Ratelimit-Remaining") != "90" {
+		t.Errorf("%v %q", r.Header, body)
+	}
+	wantLeft(t, p, 60)
+	get(t, front+"/?n=80")
+	wantLeft(t, p, -20)
+	get(t, front+"/?n=500") // refused
+	metrics := scrape(t, p)
+	for _, want := range []string{
+		`tb_settled_responses_total{cost="reported",rule="usage",set=""} 2`,
+		`tb_settled_responses_total{cost="estimated",rule="usage",set=""} 0`,
+		`tb_settled_tokens_total{rule="usage",set=""} 120`,
+		`tb_unpaid_tokens_total{rule="usage",set=""} 0`,
+	} {
+		if !strings.Contains(metrics, want) {
+			t.Errorf("no %s", want)
+		}
+	}
+}
+
+// A stream is settled by its trailer when it has ended.
+func TestUsageInTheTrailerOfAStream(t *testing.T) {
+	more := make(chan struct{})
+	p, front, _ := start(t, hiddenUsage, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Trailer", "X-Usage")
+		for range 3 {
+			fmt.Fprintln(w, "piece")
+			_ = http.NewResponseController(w).Flush()
+			<-more
+		}
+		w.Header().Set("X-Usage", "70")
+	})
+	r, err := http.Get(front)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	pieces := bufio.NewReader(r.Body)
+	for range 3 {
+		if line, _ := pieces.ReadString('\n'); line != "piece\n" || left(p) != 90 {
+			t.Errorf("%q, %v left", line, left(p))
+		}
+		more <- struct{}{}
+	}
+	if _, err := io.Copy(io.Discard, pieces); err != nil || len(r.Trailer) > 0 {
+		t.Errorf("%v, trailer %v", err, r.Trailer)
+	}
+	wantLeft(t, p, 30)
+}
+
+func TestBytesOfTheResponse(t *testing.T) {
+	p, front, _ := start(t, usage("response:bytes"), func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, strings.Repeat("x", 45))
+	})
+	get(t, front)
+	wantLeft(t, p, 55)
+	r, err := http.Head(front)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Body.Close()
+	wantLeft(t, p, 55)
+}
+
+// A request costs nothing if there is no connection to the upstream. If the upstream may have worked
+// on it, it costs the estimate.
+func TestUnansweredRequests(t *testing.T) {
+	closed := httptest.NewServer(nil)
+	closed.Close()
+	nowhere, _ := url.Parse(closed.URL)
+	for _, source := range []string{"response:header:x-usage", "response:bytes"} {
+		p, front, _ := start(t, usage(source), nil, func(c *Config) { c.Upstream = nowhere })
+		if r, _ := get(t, front); r.StatusCode != http.StatusBadGateway {
+			t.Error(r.Status)
+		}
+		wantLeft(t, p, 100)
+	}
+	hang := make(chan struct{})
+	p, front, _ := start(t, hiddenUsage, func(http.ResponseWriter, *http.Request) { <-hang },
+		func(c *Config) { c.Timeout = time.Millisecond })
+	defer close(hang)
+	if r, _ := get(t, front); r.StatusCode != http.StatusGatewayTimeout {
+		t.Error(r.Status)
+	}
+	awaitSettled(p, 0, 1)
+	wantLeft(t, p, 90)
+}
+
+// A client that disconnects before the answer pays the estimate.
+func TestClientThatDisconnectsPays(t *testing.T) {
+	asked := make(chan struct{})
+	p, front, _ := start(t, hiddenUsage, func(_ http.ResponseWriter, r *http.Request) {
+		close(asked)
+		<-r.Context().Done()
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	r, _ := http.NewRequestWithContext(ctx, http.MethodGet, front, nil)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if resp, err := http.DefaultClient.Do(r); err == nil {
+			resp.Body.Close()
+		}
+	}()
+	<-asked
+	cancel()
+	<-done
+	awaitSettled(p, 0, 1)
+	wantLeft(t, p, 90)
+}
+
+// A WebSocket costs what the header of its answer reports, or the estimate.
+func TestWebSocketsSettle(t *testing.T) {
+	for report, want := range map[string]struct {
+		left                float64
+		reported, estimated uint64
+	}{"": {90, 0, 1}, "35": {65, 1, 0}} {
+		p, front, _ := start(t, hiddenUsage, func(w http.ResponseWriter, r *http.Request) {
+			if report != "" {
+				w.Header().Set("X-Usage", report)
+			}
+			echo(w, r)
+		})
+		c, r, err := websocket.Dial(t.Context(), front, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(r.Header["X-Usage"]) > 0 {
+			t.Errorf("the client got %v", r.Header)
+		}
+		say(t, c)
+		c.Close(websocket.StatusNormalClosure, "")
+		awaitSettled(p, want.reported, want.estimated)
+		wantLeft(t, p, want.left)
+	}
+	p, front, _ := start(t, usage("response:bytes"), echo)
+	dial(t, front).Close(websocket.StatusNormalClosure, "")
+	awaitSettled(p, 0, 1)
+	wantLeft(t, p, 90)
+}

@@ -1,0 +1,137 @@
+package httplimit
+
+import (
+	"bufio"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+)
+
+// meter is the ResponseWriter of a Settlement.
+type meter struct {
+	http.ResponseWriter
+	s *Settlement
+}
+
+// newMeter returns a meter with the optional methods of w. It has ReadFrom only with the other
+// methods of HTTP/1, because io.Copy does not need it. With Hijack it always has Flush.
+func newMeter(s *Settlement, w http.ResponseWriter) http.ResponseWriter {
+	m := &meter{w, s}
+	_, canRead := w.(io.ReaderFrom)
+	push, canPush := w.(http.Pusher)
+	canFlush, canHijack := supports[http.Flusher](w), supports[http.Hijacker](w)
+	switch {
+	case canHijack && canFlush && canRead: // HTTP/1
+		return struct {
+			*meter
+			flusher
+			hijacker
+			readerFrom
+		}{m, flusher{m}, hijacker{m}, readerFrom{m}}
+	case canHijack:
+		return struct {
+			*meter
+			flusher
+			hijacker
+		}{m, flusher{m}, hijacker{m}}
+	case canFlush && canPush: // HTTP/2
+		return struct {
+			*meter
+			flusher
+			http.Pusher
+		}{m, flusher{m}, push}
+	case canFlush:
+		return struct {
+			*meter
+			flusher
+		}{m, flusher{m}}
+	}
+	return m
+}
+
+// supports reports whether w, or a writer that it unwraps to, is a T.
+func supports[T any](w http.ResponseWriter) bool {
+	for {
+		if _, ok := w.(T); ok {
+			return true
+		}
+		inner, ok := w.(interface{ Unwrap() http.ResponseWriter })
+		if !ok {
+			return false
+		}
+		w = inner.Unwrap()
+	}
+}
+
+// Unwrap lets http.ResponseController set deadlines.
+func (m *meter) Unwrap() http.ResponseWriter { return m.ResponseWriter }
+
+// WriteHeader implements http.ResponseWriter.
+func (m *meter) WriteHeader(status int) {
+	if status < http.StatusContinue || status >= http.StatusOK ||
+		status == http.StatusSwitchingProtocols {
+		m.readHeader()
+		m.ResponseWriter.WriteHeader(status)
+		return
+	}
+	// The fields of an informational response are not about the cost of the final one.
+	hidden := http.Header{}
+	for _, p := range m.s.parts {
+		field := p.price.response.field
+		if values := m.Header()[field]; p.price.response.hidden && len(values) > 0 {
+			hidden[field] = values
+			delete(m.Header(), field)
+		}
+	}
+	m.ResponseWriter.WriteHeader(status)
+	maps.Copy(m.Header(), hidden)
+}
+
+func (m *meter) readHeader() { m.s.ReadHeader(m.Header()) }
+
+// Write implements http.ResponseWriter.
+func (m *meter) Write(b []byte) (int, error) {
+	m.readHeader()
+	n, err := m.ResponseWriter.Write(b)
+	m.s.bytes += int64(n)
+	return n, err
+}
+
+// WriteString implements io.StringWriter.
+func (m *meter) WriteString(text string) (int, error) {
+	m.readHeader()
+	n, err := io.WriteString(m.ResponseWriter, text)
+	m.s.bytes += int64(n)
+	return n, err
+}
+
+type flusher struct{ m *meter }
+
+// Flush implements http.Flusher.
+func (f flusher) Flush() { _ = f.FlushError() }
+
+// FlushError is what http.ResponseController calls.
+func (f flusher) FlushError() error {
+	f.m.readHeader()
+	return http.NewResponseController(f.m.ResponseWriter).Flush()
+}
+
+type hijacker struct{ m *meter }
+
+// Hijack implements http.Hijacker.
+func (h hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, buffer, err := http.NewResponseController(h.m.ResponseWriter).Hijack()
+	h.m.s.hijacked = h.m.s.hijacked || err == nil
+	return conn, buffer, err
+}
+
+type readerFrom struct{ m *meter }
+
+// ReadFrom implements io.ReaderFrom.
+func (r readerFrom) ReadFrom(src io.Reader) (int64, error) {
+	r.m.readHeader()
+	n, err := r.m.ResponseWriter.(io.ReaderFrom).ReadFrom(src)
+	r.m.s.bytes += n
+	return n, err
+}

@@ -1,0 +1,295 @@
+package httplimit
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// served is a server of a site. Each handler that has ended sends to ended.
+type served struct {
+	*site
+	url       string
+	protocols *http.Protocols
+	ended     chan struct{}
+}
+
+// serveSite serves f behind a limiter over real connections of HTTP/1 or HTTP/2.
+func serveSite(t *testing.T, policy string, http2 bool, f http.HandlerFunc) *served {
+	s := &served{site: newSite(t, policy), ended: make(chan struct{}, 1)}
+	h := s.Middleware(f)
+	server := httptest.NewUnstartedServer(http.HandlerFunc(
+		func(w http.ResponseWriter, r *http.Request) {
+			defer func() { s.ended <- struct{}{} }()
+			h.ServeHTTP(w, r)
+		}))
+	s.protocols = new(http.Protocols)
+	s.protocols.SetHTTP1(!http2)
+	s.protocols.SetUnencryptedHTTP2(http2)
+	server.Config.Protocols = s.protocols
+	server.Start()
+	t.Cleanup(server.Close)
+	s.url = server.URL
+	return s
+}
+
+// fetch returns the response with its body read, after the handler has ended.
+func (s *served) fetch(lines ...string) (*http.Response, string) {
+	s.t.Helper()
+	transport := &http.Transport{Protocols: s.protocols}
+	defer transport.CloseIdleConnections()
+	r := request(lines...)
+	r.RequestURI = ""
+	r.URL, _ = url.Parse(s.url)
+	resp, err := transport.RoundTrip(r)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	<-s.ended
+	return resp, string(body)
+}
+
+func bothProtocols(t *testing.T, f func(t *testing.T, http2 bool)) {
+	t.Run("HTTP/1", func(t *testing.T) { f(t, false) })
+	t.Run("HTTP/2", func(t *testing.T) { f(t, true) })
+}
+
+// A hidden field reaches the limiter and never the client: in the header, in an informational
+// response, and in a trailer, declared or not.
+func TestHiddenCost(t *testing.T) {
+	const usage, other = "X-Usage", "X-Other"
+	for name, c := range map[string]struct {
+		handler http.HandlerFunc
+		cost    float64
+	}{
+		"header": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set(usage, "25")
+			io.WriteString(w, "body")
+		}, 25},
+		"header without body": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set(usage, "25")
+		}, 25},
+		"flushed header": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set(usage, "25")
+			w.(http.Flusher).Flush()
+			w.Header().Set(usage, "26")
+			io.WriteString(w, "body")
+		}, 25},
+		"informational": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set(usage, "25")
+			w.WriteHeader(http.StatusEarlyHints)
+			io.WriteString(w, "body")
+		}, 25},
+		"declared trailer": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Trailer", "X-Other, x-usage")
+			io.WriteString(w, "body")
+			w.Header().Set(usage, "30")
+			w.Header().Set(other, "1")
+		}, 30},
+		"only trailer": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Trailer", usage)
+			io.WriteString(w, "body")
+			w.Header().Set(usage, "30")
+		}, 30},
+		"undeclared trailer": {func(w http.ResponseWriter, _ *http.Request) {
+			w.(http.Flusher).Flush()
+			w.Header().Set(http.TrailerPrefix+"x-usage", "30")
+		}, 30},
+		"header and trailer": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Trailer", usage)
+			w.Header().Set(usage, "25")
+			io.WriteString(w, "body")
+			w.Header().Set(usage, "30")
+		}, 30},
+		"trailer without a number": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Trailer", usage)
+			w.Header().Set(usage, "25")
+			io.WriteString(w, "body")
+			w.Header().Set(usage, "?")
+		}, 25},
+	} {
+		for _, hide := range []string{"", `, "hide_cost_header": true`} {
+			bothProtocols(t, func(t *testing.T, http2 bool) {
+				s := serveSite(t, reporting("response:header:x-usage", hide), http2, c.handler)
+				r, _ := s.fetch()
+				if got := 100 - s.left(); got != c.cost {
+					t.Errorf("%s: costs %v, want %v", name, got, c.cost)
+				}
+				isSeen := len(r.Header[usage])+len(r.Trailer[usage]) > 0
+				if isSeen != (hide == "") {
+					t.Errorf("%s%s: %v, trailer %v", name, hide, r.Header, r.Trailer)
+				}
+				if name == "declared trailer" && r.Trailer.Get(other) != "1" {
+					t.Errorf("%s%s: trailer %v", name, hide, r.Trailer)
+				}
+			})
+		}
+	}
+}
+
+// The writer has the same optional methods as the writer of net/http.
+func TestWriterKeepsOptionalMethods(t *testing.T) {
+	bothProtocols(t, func(t *testing.T, http2 bool) {
+		plain, measured := "", ""
+		for text, policy := range map[*string]string{
+			&plain: jsonRule("r", "[]", 5, ""), &measured: reporting("response:bytes", ""),
+		} {
+			s := serveSite(t, policy, http2, func(w http.ResponseWriter, _ *http.Request) {
+				_, flush := w.(http.Flusher)
+				_, flushError := w.(interface{ FlushError() error })
+				_, hijack := w.(http.Hijacker)
+				_, read := w.(io.ReaderFrom)
+				_, push := w.(http.Pusher)
+				_, writeString := w.(io.StringWriter)
+				control := http.NewResponseController(w)
+				*text = sprint(flush, flushError, hijack, read, push, writeString,
+					control.EnableFullDuplex() == nil, control.Flush() == nil)
+			})
+			s.fetch()
+		}
+		if plain != measured {
+			t.Errorf("%s, want %s", measured, plain)
+		}
+	})
+}
+
+// bare is a ResponseWriter without optional methods.
+type bare struct{ http.ResponseWriter }
+
+// wrapping is a ResponseWriter with optional methods for http.ResponseController only.
+type wrapping struct{ bare }
+
+func (w wrapping) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func TestWriterAddsNoOptionalMethods(t *testing.T) {
+	s := newSite(t, reporting("response:bytes", ""))
+	_, settlement, _ := s.Admit(httptest.NewRecorder(), request())
+	defer settlement.Finish()
+	w := settlement.Writer(bare{httptest.NewRecorder()})
+	if _, ok := w.(http.Flusher); ok {
+		t.Error("a writer without Flush has it")
+	}
+	if err := http.NewResponseController(w).Flush(); err == nil {
+		t.Error("a writer without Flush flushes")
+	}
+	if _, ok := w.(http.Hijacker); ok {
+		t.Error("a writer without Hijack has it")
+	}
+	recorder := httptest.NewRecorder()
+	w = settlement.Writer(wrapping{bare{recorder}})
+	if err := http.NewResponseController(w).Flush(); err != nil || !recorder.Flushed {
+		t.Error(err)
+	}
+}
+
+// A body that io.Copy and http.ServeContent send counts like one of Write.
+func TestBytesOfReadFrom(t *testing.T) {
+	bothProtocols(t, func(t *testing.T, http2 bool) {
+		s := serveSite(t, reporting("response:bytes", ""), http2,
+			func(w http.ResponseWriter, _ *http.Request) {
+				io.WriteString(w, "12")
+				io.Copy(w, struct{ io.Reader }{strings.NewReader(strings.Repeat("x", 40))})
+			})
+		if _, body := s.fetch(); len(body) != 42 || s.left() != 58 {
+			t.Errorf("%d bytes, %v left", len(body), s.left())
+		}
+	})
+}
+
+// A client that hangs up pays for the bytes until then, and the estimate if the cost is in a field
+// that was not written.
+func TestClientThatHangsUp(t *testing.T) {
+	for source, want := range map[string]float64{
+		"response:bytes": 70, "response:header:x-usage": 90,
+	} {
+		sent := make(chan struct{})
+		s := serveSite(t, reporting(source, ""), false,
+			func(w http.ResponseWriter, r *http.Request) {
+				w.Write(make([]byte, 30))
+				w.(http.Flusher).Flush()
+				close(sent)
+				<-r.Context().Done()
+			})
+		ctx, cancel := context.WithCancel(t.Context())
+		r, _ := http.NewRequestWithContext(ctx, http.MethodGet, s.url, nil)
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-sent
+		cancel()
+		resp.Body.Close()
+		<-s.ended
+		if s.left() != want {
+			t.Errorf("%s: %v left, want %v", source, s.left(), want)
+		}
+	}
+}
+
+// A connection that is hijacked keeps the estimate, whatever is sent on it.
+func TestHijackKeepsTheEstimate(t *testing.T) {
+	for _, source := range []string{"response:bytes", "response:header:x-usage"} {
+		s := serveSite(t, reporting(source, ""), false,
+			func(w http.ResponseWriter, _ *http.Request) {
+				conn, buffer, err := w.(http.Hijacker).Hijack()
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer conn.Close()
+				io.WriteString(buffer, "HTTP/1.1 200 OK\r\nContent-Length: 40\r\n\r\n"+
+					strings.Repeat("x", 40))
+				buffer.Flush()
+			})
+		if _, body := s.fetch(); len(body) != 40 || s.left() != 90 {
+			t.Errorf("%s: %d bytes, %v left", source, len(body), s.left())
+		}
+		s.site.settled(0, 1)
+	}
+}
+
+// Behind Middleware, the cost of an upgrade that a ReverseProxy passes on is in its header.
+func TestUpgradeOfAReverseProxy(t *testing.T) {
+	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		conn, buffer, _ := w.(http.Hijacker).Hijack()
+		defer conn.Close()
+		io.WriteString(buffer, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n"+
+			"Upgrade: echo\r\nX-Usage: 25\r\n\r\nhello")
+		buffer.Flush()
+	}))
+	defer upstream.Close()
+	target, _ := url.Parse(upstream.URL)
+	s := serveSite(t, reporting("response:header:x-usage", ""), false,
+		httputil.NewSingleHostReverseProxy(target).ServeHTTP)
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+	answer := bufio.NewReader(conn)
+	r, err := http.ReadResponse(answer, nil)
+	if err != nil || r.StatusCode != http.StatusSwitchingProtocols {
+		t.Fatal(r, err)
+	}
+	if rest, _ := io.ReadAll(answer); string(rest) != "hello" {
+		t.Errorf("%q", rest)
+	}
+	conn.Close()
+	<-s.ended
+	if s.left() != 75 {
+		t.Errorf("%v left", s.left())
+	}
+}

@@ -1,0 +1,192 @@
+package httplimit
+
+import (
+	"maps"
+	"net/http"
+	"sync/atomic"
+)
+
+// Settlement settles the charges of one granted request whose costs are in its response: see
+// Cost.Source. Limiter.Admit returns it.
+//
+// The response must be written to Writer, and Finish must be called when the response has ended,
+// also after a panic. Cancel instead of Finish is for a request that was not served.
+//
+// A nil Settlement has nothing to settle, and all its methods may be called. The methods must not
+// be called at the same time.
+type Settlement struct {
+	call     *call // nil after the settlement
+	w        http.ResponseWriter
+	parts    []part
+	bytes    int64 // of the response's body
+	isRead   bool  // the header
+	hijacked bool
+}
+
+// part is the settlement of one rule.
+type part struct {
+	*entry
+	declared bool // the field is a trailer
+	known    bool
+	actual   float64
+}
+
+// settler is a charge that can be settled.
+type settler interface {
+	Settle(actual float64) error
+}
+
+// newSettlement returns the settlement of a granted request, or nil if it has none.
+func (c *call) newSettlement() *Settlement {
+	if !c.policy.settles {
+		return nil
+	}
+	var parts []part
+	for i := range c.entries {
+		if e := &c.entries[i]; e.price.response.inResponse && c.hasTaken(e) {
+			parts = append(parts, part{entry: e})
+		}
+	}
+	if parts == nil {
+		return nil
+	}
+	return &Settlement{call: c, parts: parts}
+}
+
+// hasTaken reports whether the tokens of an entry of a granted request are taken.
+func (c *call) hasTaken(e *entry) bool {
+	return e.decision.Allowed && (e.Shadow || !c.failedOpen) &&
+		(e.external == nil || e.external.err == nil)
+}
+
+// Writer returns the ResponseWriter for the response. It has the optional methods of w: Flush,
+// Hijack, ReadFrom, Push and those that http.ResponseController finds.
+func (s *Settlement) Writer(w http.ResponseWriter) http.ResponseWriter {
+	if s == nil {
+		return w
+	}
+	s.w = w
+	return newMeter(s, w)
+}
+
+// ReadHeader reads the costs from the header of a response, and removes the fields that are hidden.
+// The writer of Writer calls it. A proxy calls it with the header of a response that it writes to a
+// hijacked connection. Only the first call has an effect.
+func (s *Settlement) ReadHeader(h http.Header) {
+	if s == nil || s.isRead {
+		return
+	}
+	s.isRead = true
+	for i := range s.parts {
+		if p := &s.parts[i]; p.price.response.field != "" {
+			p.declared = declaresTrailer(h, p.price.response.field)
+			p.read(h[p.price.response.field])
+		}
+	}
+	for i := range s.parts {
+		if p := &s.parts[i].price.response; p.hidden {
+			delete(h, p.field)
+			hideTrailer(h, p.field)
+		}
+	}
+}
+
+// read reads the cost from the values of a field. A field without a number changes nothing.
+func (p *part) read(values []string) {
+	if actual, ok := p.price.actual(values); ok {
+		p.actual, p.known = actual, true
+	}
+}
+
+// readTrailers reads the costs from the trailers of the response, and removes the fields that are
+// hidden.
+func (s *Settlement) readTrailers(h http.Header) {
+	for i := range s.parts {
+		p := &s.parts[i]
+		if p.declared {
+			p.read(h[p.price.response.field])
+		}
+		for key, values := range h {
+			if isUndeclared(key, p.price.response.field) {
+				p.read(values)
+			}
+		}
+	}
+	for i := range s.parts {
+		if p := &s.parts[i].price.response; p.hidden {
+			maps.DeleteFunc(h, func(key string, _ []string) bool {
+				return key == p.field || isUndeclared(key, p.field)
+			})
+		}
+	}
+}
+
+// Finish settles the charges. An estimate stands if the response has not reported the cost. It
+// counts in RuleStats.Estimated.
+func (s *Settlement) Finish() {
+	if s == nil || s.call == nil {
+		return
+	}
+	if s.w != nil {
+		s.ReadHeader(s.w.Header()) // net/http writes it now if no handler has
+		if !s.hijacked {
+			s.readTrailers(s.w.Header())
+			s.countBytes()
+		}
+	}
+	s.settle()
+}
+
+// countBytes makes the bytes of the body the cost of the rules that count them.
+func (s *Settlement) countBytes() {
+	if s.call.r.Method == http.MethodHead { // net/http drops the body
+		s.bytes = 0
+	}
+	for i := range s.parts {
+		if p := &s.parts[i]; p.price.response.field == "" {
+			p.actual, p.known = p.price.bound(float64(s.bytes)), true
+		}
+	}
+}
+
+// Cancel settles the charges at 0, because the request has used nothing: for example, there is no
+// connection to the upstream. A request that an upstream may have worked on must not be free, so
+// that a client cannot get past a limit by disconnecting.
+func (s *Settlement) Cancel() {
+	if s == nil || s.call == nil {
+		return
+	}
+	for i := range s.parts {
+		s.parts[i].actual, s.parts[i].known = 0, true
+	}
+	s.settle()
+}
+
+// settle ends the settlement.
+func (s *Settlement) settle() {
+	c, parts := s.call, s.parts
+	s.call, s.parts, s.isRead = nil, nil, true
+	defer c.end()
+	c.limit = nil // the time limit of the decision is over
+	for i := range parts {
+		p := &parts[i]
+		if !p.known {
+			p.settlements.estimated.Add(1)
+			continue
+		}
+		if p.external != nil {
+			p.external.limit = c.timeLimit()
+		}
+		if err := p.charge.(settler).Settle(p.actual); err != nil {
+			c.count(p.entry).errors.Add(1)
+			c.runHook(c.l.hooks.Error, p.entry, err)
+			continue
+		}
+		p.settlements.settled.Add(1)
+	}
+}
+
+// settleCounts counts the settlements of a rule.
+type settleCounts struct {
+	settled, estimated atomic.Uint64
+}
