@@ -15,7 +15,7 @@ import "github.com/seed-181794aa/ratelimit/tb"
 // SetLimit returns a *tb.ConfigError, and changes nothing, if the limit is out of range, or if the
 // limiter has tiers.
 func (l *Limiter[K]) SetLimit(limit tb.Limit) error {
-	if l.tierOf != nil {
+	if l.limits.tiers != nil {
 		return &tb.ConfigError{Field: "SetLimit", Value: "a limiter with tiers", Range: "SetTier"}
 	}
 	return l.limits.setLimit(&l.limits.one, limit, &l.clock)
