@@ -181,7 +181,9 @@ type Explanation struct {
 	Key []KeyPart // of the bucket, as in Event
 	// Level is how full the bucket is now. It is the zero tb.Level, which no bucket has, if
 	// the limiter does not report levels.
-	Level  tb.Level
+	Level tb.Level
+	// Tier is the name of the request's tier, or "" if it has the limit of the rule itself.
+	Tier   string
 	Shadow bool
 	// MaxDelay is the longest delay of the rule, or 0 if the rule does not delay.
 	MaxDelay time.Duration
@@ -205,7 +207,7 @@ func (l *Limiter) Explain(r *http.Request) []Explanation {
 	for i := range c.entries {
 		e := &c.entries[i]
 		x := Explanation{
-			Key: c.keyParts(e.rule), Shadow: e.Shadow, Estimate: e.price.response.inResponse,
+			Key: c.keyParts(e.rule), Tier: e.tierName, Shadow: e.Shadow, Estimate: e.price.response.inResponse,
 		}
 		switch e.fault {
 		case isMissing:

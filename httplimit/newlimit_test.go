@@ -12,8 +12,8 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb/mutex"
 )
 
-// left returns the tokens of the bucket that a request is charged to.
-func (s *site) left(lines ...string) float64 {
+// tokensLeft returns the tokens of the bucket that a request is charged to.
+func (s *site) tokensLeft(lines ...string) float64 {
 	s.t.Helper()
 	all := s.Explain(request(lines...))
 	if len(all) != 1 {
@@ -59,10 +59,10 @@ func TestReloadWithAnotherLimitKeepsTokens(t *testing.T) {
 	} {
 		s.reload(slowRule(c.rate, c.burst))
 		s.now = s.now.Add(c.after)
-		if got := s.left("K: 1"); got != c.want {
+		if got := s.tokensLeft("K: 1"); got != c.want {
 			t.Errorf("%+v: %v tokens", c, got)
 		}
-		if got := s.left("K: 2"); got != float64(c.burst) {
+		if got := s.tokensLeft("K: 2"); got != float64(c.burst) {
 			t.Errorf("%+v: a new client has %v tokens", c, got)
 		}
 	}

@@ -72,6 +72,7 @@ type restoration struct {
 // savedTable is the buckets of a rule.
 type savedTable struct {
 	rule   *rule // nil if they are skipped
+	tiers  map[string]int
 	addrs  []netip.Addr
 	keys   []string
 	states []tb.State
@@ -91,6 +92,7 @@ type snapshotBucket struct {
 	Key    *string  `json:"key"`
 	Tokens *float64 `json:"tokens"`
 	At     *int64   `json:"at"`
+	Tier   string   `json:"tier"`
 }
 
 // read reads the whole snapshot.
@@ -186,7 +188,10 @@ func (s *restoration) readRule(line []byte) error {
 	case !slices.Equal(r.snapshotRule().Prefixes, saved.Prefixes):
 		why = "the prefixes of addresses have changed"
 	default:
-		s.table.rule = r
+		s.table.rule, s.table.tiers = r, map[string]int{}
+		for i, tier := range r.byTier() {
+			s.table.tiers[tier.tierName] = i
+		}
 		s.tables = append(s.tables, s.table)
 		return nil
 	}
@@ -206,6 +211,7 @@ func (s *restoration) addBucket(b *snapshotBucket) error {
 	if err := state.Validate(); err != nil || t.rule == nil {
 		return err
 	}
+	state.Tier = t.tiers[b.Tier] // 0 if the policy has no such tier any more
 	if len(t.states) == s.maxKeys {
 		return fmt.Errorf("rule %q has more buckets than its table can hold, which is %d",
 			t.rule.Name, s.maxKeys)

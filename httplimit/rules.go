@@ -50,6 +50,11 @@ type rule struct {
 	price   pricing
 	ruleText
 	*ruleState
+	tiers    *tiers // nil if there are none
+	tierName string // if this is the rule with the limit of a tier
+	tier     int    // its index in the table
+
+	tierField string // the name of the tier in a snapshot
 
 	conditions []condition
 }
@@ -76,14 +81,11 @@ func (l *Limiter) compile(p *Policy, before *compiled) (*compiled, error) {
 		return nil, err
 	}
 	for r, old := range out.successors(before) {
-		if old != nil && old.canBecome(r) {
-			r.ruleState = old.ruleState
-		} else {
-			var err error
-			if r.ruleState, err = l.newState(r); err != nil {
-				return nil, fmt.Errorf("rule %q: %w", r.Name, err)
-			}
+		var err error
+		if r.ruleState, err = l.inherit(r, old); err != nil {
+			return nil, fmt.Errorf("rule %q: %w", r.Name, err)
 		}
+		r.share()
 		if err := r.checkLimiter(); err != nil {
 			return nil, err
 		}
@@ -162,6 +164,7 @@ func (b *compilation) newRules(s *RuleSet, r *Rule, path string, labels []string
 		if c.Limit.Validate() == nil {
 			c.ruleText = newRuleText(labels[i], &c.Rule)
 		}
+		b.addTiers(c, path, labels[i])
 		all = append(all, c)
 	}
 	return all

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/seed-181794aa/ratelimit/tb"
 	"github.com/seed-181794aa/ratelimit/tb/cas"
 )
 
@@ -90,31 +89,48 @@ func (l *Limiter) Snapshot(w io.Writer) error {
 
 // writeBuckets writes the lines of the rule's buckets.
 func (r *rule) writeBuckets(out *bufio.Writer) error {
+	tiers := r.byTier()
 	if r.byAddr != nil {
-		return writeStates(out, r.Limit, r.byAddr, func(line []byte, key netip.Addr) []byte {
+		return writeStates(out, tiers, r.byAddr, func(line []byte, key netip.Addr) []byte {
 			if !key.IsValid() {
 				return line
 			}
 			return key.AppendTo(line)
 		})
 	}
-	return writeStates(out, r.Limit, r.byString, func(line []byte, key string) []byte {
+	return writeStates(out, tiers, r.byString, func(line []byte, key string) []byte {
 		return base64.StdEncoding.AppendEncode(line, []byte(key))
 	})
 }
 
+// byTier returns the rules with the limits of the table's tiers.
+func (r *rule) byTier() map[int]*rule {
+	all := map[int]*rule{0: r}
+	if r.tiers != nil {
+		for _, t := range r.tiers.rules {
+			all[t.tier] = t
+		}
+	}
+	return all
+}
+
 // writeStates writes the buckets of a limiter that are not full.
 func writeStates[K comparable](
-	out *bufio.Writer, limit tb.Limit, l *cas.Limiter[K], appendKey func([]byte, K) []byte,
+	out *bufio.Writer, tiers map[int]*rule, l *cas.Limiter[K], appendKey func([]byte, K) []byte,
 ) error {
 	var line []byte
 	for key, s := range l.Snapshot() {
-		if s.Tokens >= float64(limit.Capacity) {
+		r := tiers[s.Tier]
+		if r == nil { // a tier that is in the policy no more
+			r = tiers[0]
+		}
+		if s.Tokens >= float64(r.Limit.Capacity) {
 			continue
 		}
 		line = appendKey(append(line[:0], `{"key":"`...), key)
 		line = strconv.AppendFloat(append(line, `","tokens":`...), s.Tokens, 'g', -1, 64)
 		line = strconv.AppendInt(append(line, `,"at":`...), s.At.UnixNano(), 10)
+		line = append(line, r.tierField...)
 		if _, err := out.Write(append(line, "}\n"...)); err != nil {
 			return err
 		}

@@ -101,7 +101,7 @@ func TestRestoreWithAnotherLimit(t *testing.T) {
 	s.get("K: 2")
 	for burst, want := range map[int][2]float64{100: {2, 9}, 5: {2, 5}, 1: {1, 1}} {
 		next, _ := s.restarted(s.snapshot(), slowRule(0.5, burst))
-		if got := [2]float64{next.left("K: 1"), next.left("K: 2")}; got != want {
+		if got := [2]float64{next.tokensLeft("K: 1"), next.tokensLeft("K: 2")}; got != want {
 			t.Errorf("burst %d: %v, want %v", burst, got, want)
 		}
 	}
