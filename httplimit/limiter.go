@@ -207,7 +207,8 @@ func (l *Limiter) Explain(r *http.Request) []Explanation {
 	for i := range c.entries {
 		e := &c.entries[i]
 		x := Explanation{
-			Key: c.keyParts(e.rule), Tier: e.tierName, Shadow: e.Shadow, Estimate: e.price.response.inResponse,
+			Key: c.keyParts(e.rule), Tier: e.tierName, Shadow: e.Shadow,
+			Estimate: e.price.response.inResponse,
 		}
 		switch e.fault {
 		case isMissing:

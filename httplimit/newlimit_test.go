@@ -34,8 +34,8 @@ func slowRule(rate float64, burst int) string {
 	return oneRule(`["header:k"]`, sprintf(`"tokens_per_second": %v, "burst": %d`, rate, burst))
 }
 
-// A limit that changes keeps the tokens of each bucket, and a bucket that has grown fills at the new
-// rate. A client that was never seen has the new burst.
+// A limit that changes keeps the tokens of each bucket, and the new rate fills the bucket. A client
+// that was never seen has the new burst.
 func TestReloadWithAnotherLimitKeepsTokens(t *testing.T) {
 	s := newSite(t, slowRule(1, 10))
 	for range 8 {

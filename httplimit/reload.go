@@ -80,7 +80,9 @@ func (s *ruleState) copyBuckets(old *ruleState) error {
 	return copyTable(s, s.byString, old, old.byString)
 }
 
-func copyTable[K comparable](s *ruleState, l *cas.Limiter[K], old *ruleState, from *cas.Limiter[K]) error {
+func copyTable[K comparable](
+	s *ruleState, l *cas.Limiter[K], old *ruleState, from *cas.Limiter[K],
+) error {
 	indexes := map[int]int{}
 	if s.tiers != nil && old.tiers != nil {
 		for name, i := range old.tiers.index {

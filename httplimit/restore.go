@@ -33,7 +33,8 @@ type Restored struct {
 // changed, its buckets keep their tokens, but not more than the capacity, and their debt.
 //
 // Restore returns an error, and changes nothing, if r has anything but a whole snapshot of this
-// version, or more buckets for a rule than its table can hold. The error has the number of the line.
+// version, or more buckets for a rule than its table can hold. The error has the number of the
+// line.
 func (l *Limiter) Restore(r io.Reader) (Restored, error) {
 	s := &restoration{limiter: l, rules: map[string]*rule{}}
 	if o, err := tb.Apply(l.limiterOptions...); err == nil { // as New has checked
