@@ -223,7 +223,8 @@ func TestSnapshotReportsErrorsOfTheWriter(t *testing.T) {
 
 // FuzzRestore reads any bytes as a snapshot.
 func FuzzRestore(f *testing.F) {
-	l := mustNew(f, threeRules)
+	small := WithLimiterOptions(tb.WithMaxKeys(16))
+	l := mustNew(f, threeRules, small)
 	for _, a := range []string{"192.0.2.1", "2001:db8::1"} {
 		c := l.begin(by(a, "K: 1"))
 		c.decide()
@@ -236,7 +237,7 @@ func FuzzRestore(f *testing.F) {
 	f.Add(b.Bytes())
 	f.Add(bytes.Replace(b.Bytes(), []byte("192.0.2.1"), []byte("192.0.2.1/4"), 1))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		next := mustNew(t, threeRules)
+		next := mustNew(t, threeRules, small)
 		done, err := next.Restore(bytes.NewReader(text))
 		keys := 0
 		for _, s := range next.Stats() {
