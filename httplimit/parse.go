@@ -149,6 +149,18 @@ func (o *object) rule(name string) Rule {
 	o.require("algorithm_config")
 	o.object("algorithm_config", func(c *object) {
 		r.Limit = c.limit(r.OnLimit)
+		c.object("tiers", func(t *object) {
+			t.require("by")
+			t.require("limits")
+			r.Tiers.By = t.text("by")
+			r.Tiers.Limits = map[string]tb.Limit{}
+			t.object("limits", func(all *object) {
+				for _, name := range all.names {
+					r.Tiers.Limits[name] = unreadLimit
+					all.object(name, func(c *object) { r.Tiers.Limits[name] = c.limit(r.OnLimit) })
+				}
+			})
+		})
 		source, ok := take[string](c, "cost_source", "a string")
 		if ok && source == "" { // in Go it means fixed
 			c.add("cost_source", wantCostSource, source)

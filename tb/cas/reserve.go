@@ -14,7 +14,7 @@ import (
 // reservations on one key, the one that takes its tokens first may use them first. Reserve ignores
 // the context. It returns tb.ErrInvalidCost as AllowCost does. It allocates the reservation.
 func (l *Limiter[K]) Reserve(_ context.Context, key K, cost float64) (tb.Reservation, error) {
-	return reserve(place[K]{l, key}, cost)
+	return reserve(place[K]{l, key, 0}, cost)
 }
 
 // Wait takes n tokens and sleeps until they may be used. It takes nothing and returns an error at
@@ -29,7 +29,7 @@ func (l *Limiter[K]) Reserve(_ context.Context, key K, cost float64) (tb.Reserva
 // Wait starts no goroutine. It sleeps by the monotonic clock of the process, also if WithClock
 // sets another clock.
 func (l *Limiter[K]) Wait(ctx context.Context, key K, n int) error {
-	return wait(ctx, place[K]{l, key}, n)
+	return wait(ctx, place[K]{l, key, 0}, n)
 }
 
 // Reserve is Limiter.Reserve for the bucket.
