@@ -13,8 +13,9 @@ import "github.com/seed-181794aa/ratelimit/tb"
 // a change that makes buckets full sooner, the order of eviction is not exact until
 // the times have passed at which the old limit would have filled the buckets.
 //
-// SetLimit returns a *tb.ConfigError, and changes nothing, if the limit is out of range, or if the
-// limiter has tiers.
+// SetLimit returns a *tb.ConfigError, and changes nothing, if the limit is out of range, if the
+// limiter has tiers, or if the capacity has changed so often that no bases are left. A limiter has
+// bases for 500,000 changes of the capacity, and for any number of changes of the rate.
 func (l *Limiter[K]) SetLimit(limit tb.Limit) error {
 	if l.tierOf != nil {
 		return &tb.ConfigError{Field: "SetLimit", Value: "a limiter with tiers", Range: "SetTier"}
