@@ -108,7 +108,8 @@ func reservationsFollowTheSupplyExactly(s *suite) {
 			}
 			tokens := rng.Float64() * float64(min(limit.Capacity, 1+rng.IntN(20)))
 			step := time.Duration(float64(token) * tokens)
-			if full := timeFor(limit, taken+int64(limit.Capacity)); now+step < full && step >= 0 && now+step > 0 {
+			full := timeFor(limit, taken+int64(limit.Capacity))
+			if now+step < full && step >= 0 && now+step > 0 {
 				f.Advance(step)
 			}
 		}
