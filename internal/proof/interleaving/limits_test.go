@@ -132,6 +132,14 @@ var onLimits = []scenario{
 		},
 	},
 	{
+		name: "there and back, and a look", maxKeys: 4, undone: true,
+		before: []call{{take, "a", 0, 4}},
+		threads: [][]call{
+			{{setLimit, "", 2, small}, {setLimit, "", 2, 0}, {take, "a", 2, 4}},
+			{{peek, "a", 2, 0}},
+		},
+	},
+	{
 		name: "a limit or an eviction", maxKeys: 1, undone: true,
 		before: []call{{take, "a", 0, 5}},
 		threads: [][]call{

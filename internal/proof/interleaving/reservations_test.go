@@ -149,6 +149,14 @@ var onReservations = []scenario{
 		},
 	},
 	{
+		name: "late reservations after a move", maxKeys: 2, moves: true,
+		before: []call{{reserve, "a", 0, 9}},
+		threads: [][]call{
+			{{settle, "a", exhausted, 1}, {reserve, "a", exhausted, 9}},
+			{{reserve, "a", exhausted + 9, 10}, {reserve, "a", exhausted + 9, 4}},
+		},
+	},
+	{
 		name: "reservations on one bucket", oneBucket: true,
 		threads: [][]call{
 			{{reserve, "a", 1, 8}, {cancel, "a", 1, 0}},
