@@ -27,9 +27,21 @@
 //     belong to several Limiters: one for users and one for tenants, for example. A Bucket is the
 //     bucket of all users together.
 //
+// These methods are for callers that can wait. They take tokens before the bucket has them:
+//
+//   - Wait takes n tokens and sleeps until they may be used. It is for clients and workers that
+//     must slow down. With a capacity of 1 its grants are exactly one token's time apart.
+//   - Reserve takes tokens and returns when they may be used. It is for callers that do the
+//     waiting themselves, may cancel, or learn the cost afterwards: see [Reservation].
+//   - A Charge with MayWait is a reservation in TakeAll.
+//
+// If the cost is known only afterwards, as with the tokens of a language model, Reserve an estimate
+// and then call Settle.
+//
 // Two methods take nothing: Peek returns the decision that Allow would return, and Level returns
-// how full a bucket is. Reset, Len and Stats are for operators. No method blocks until there are
-// tokens. A caller that wants to wait sleeps for Decision.RetryAfter and calls again.
+// how full a bucket is. SetLimit changes the limit of all keys while they are used, and keeps their
+// tokens. [NewTiered] makes a Limiter whose keys have different limits. Reset, Len and Stats are
+// for operators.
 //
 // Package tb states the contract and documents the plain types. Package tb/cas documents the
 // limiters and their methods. Package httplimit applies policies to HTTP requests.
@@ -53,6 +65,8 @@ type (
 	Limit = tb.Limit
 	// Decision is the answer to one call.
 	Decision = tb.Decision
+	// Reservation is the result of Reserve: tokens, and the time until they may be used.
+	Reservation = tb.Reservation
 	// Level is how full a bucket is.
 	Level = tb.Level
 	// Charge is one part of TakeAll: a *cas.Charge[K] or a *cas.BucketCharge, for example.
@@ -65,6 +79,8 @@ type (
 	Overflow = tb.Overflow
 	// ConfigError is the error of a bad Limit, Option or key type.
 	ConfigError = tb.ConfigError
+	// WaitError is the error of Wait if it cannot wait for the tokens.
+	WaitError = tb.WaitError
 )
 
 // Never is the RetryAfter of a call that no wait can help.
@@ -89,6 +105,15 @@ var (
 // *ConfigError if the limit or an option is out of range, or if K contains an interface.
 func New[K comparable](limit Limit, opts ...Option) (*Limiter[K], error) {
 	return cas.New[K](limit, opts...)
+}
+
+// NewTiered returns a limiter whose keys have different limits, in one table. tierOf returns the
+// index of a key's limit. Every call on a key calls tierOf, concurrently, and tierOf must not use
+// the limiter. See cas.NewTiered.
+func NewTiered[K comparable](
+	limits []Limit, tierOf func(K) int, opts ...Option,
+) (*Limiter[K], error) {
+	return cas.NewTiered[K](limits, tierOf, opts...)
 }
 
 // NewTokenBucket returns a limiter with string keys, of capacity tokens a key, refilled at

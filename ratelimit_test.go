@@ -19,6 +19,8 @@ var (
 	_ tb.Charge               = ratelimit.Charge(nil)
 	_ *tb.ConfigError         = (*ratelimit.ConfigError)(nil)
 	_ tb.Decision             = ratelimit.Decision{}
+	_ *tb.WaitError           = (*ratelimit.WaitError)(nil)
+	_ tb.Reservation          = ratelimit.Reservation{}
 	_ tb.Level                = ratelimit.Level{}
 	_ tb.Limit                = ratelimit.Limit{}
 	_ tb.Stats                = ratelimit.Stats{}

@@ -43,11 +43,7 @@ func (in *input) upTo(max uint64) uint64 {
 // limit returns a limit in the whole range, or a limit of usual size.
 func (in *input) limit() tb.Limit {
 	if in.below(2) == 0 {
-		return tb.Limit{
-			Capacity: 1 + in.below(100),
-			Tokens:   1 + int64(in.below(200)),
-			Per:      [...]time.Duration{1e6, time.Second, time.Minute, 24 * time.Hour}[in.below(4)],
-		}
+		return in.usualLimit()
 	}
 	capacity := in.upTo(tb.MaxCapacity)
 	per := in.upTo(math.MaxInt64)
@@ -55,6 +51,14 @@ func (in *input) limit() tb.Limit {
 		Capacity: int(capacity),
 		Tokens:   int64(in.upTo(per)),
 		Per:      time.Duration(per),
+	}
+}
+
+func (in *input) usualLimit() tb.Limit {
+	return tb.Limit{
+		Capacity: 1 + in.below(100),
+		Tokens:   1 + int64(in.below(200)),
+		Per:      [...]time.Duration{1e6, time.Second, time.Minute, 24 * time.Hour}[in.below(4)],
 	}
 }
 
@@ -72,11 +76,15 @@ func (in *input) program(maxKeys int) program {
 	keys := 1 + in.below(16)
 	ops, shrinks := growing[:], in.below(2) == 0
 	if shrinks {
+		if in.below(2) == 0 {
+			p.limit = in.usualLimit()
+		}
 		ops = shrinking[:]
 		keys = 1 + keys%4
 		p.maxKeys = keys + 1
 		for i := range keys {
-			p.calls = append(p.calls, call{op: allowN, key: key(i), n: 1})
+			n := [...]int{1, p.limit.Capacity}[in.below(2)]
+			p.calls = append(p.calls, call{op: allowN, key: key(i), n: n})
 		}
 		if keys > 1 {
 			ops = ops[1:]
@@ -200,7 +208,7 @@ func (in *input) nextLimit(l tb.Limit) tb.Limit {
 
 // cost returns a cost near n tokens, or any other number.
 func (in *input) cost(n, capacity int) float64 {
-	switch in.below(6) {
+	switch in.below(8) {
 	case 0:
 		return float64(n) / 10
 	case 1:
@@ -211,8 +219,10 @@ func (in *input) cost(n, capacity int) float64 {
 		return float64(in.uint64()) / math.MaxUint64 * float64(capacity)
 	case 4:
 		return math.Float64frombits(in.uint64())
+	case 5:
+		return float64(capacity) - float64(in.byte())/1e7
 	}
-	return float64(capacity) - float64(in.byte())/1e7
+	return float64(n)
 }
 
 // step returns how far the clock moves. Mostly it is 0, or near the time that refills a token or

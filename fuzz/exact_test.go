@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/tb"
-	"github.com/seed-181794aa/ratelimit/tb/cas"
-	"github.com/seed-181794aa/ratelimit/tb/mutex"
 )
 
 // judge runs a program on a limiter, and charges the grants to an ideal bucket for each key. It
@@ -39,27 +37,26 @@ type judged struct {
 	owed         *big.Rat // the supply at which the bucket has paid what was too little, or nil
 }
 
-func (j *judge) run() {
+// run makes the calls. It returns the reason if the contract is violated.
+func (j *judge) run() string {
 	j.supply = newTimeline(j.program.limit)
 	j.buckets = make(map[string]*ideal)
-	for i, c := range j.program.calls {
+	for _, c := range j.program.calls {
 		*j.now = j.now.Add(c.step)
 		if why := j.call(c); why != "" {
-			j.program.calls = j.program.calls[:i+1]
-			j.t.Errorf("%T: %s", j.limiter, why)
-			j.t.Fatal(j.program)
+			return why
 		}
 	}
 	for key, b := range j.buckets {
-		why := b.checkBound()
+		why := b.checkBound(j.supply.quantum())
 		if j.settles() {
 			why = j.checkSettled(key)
 		}
 		if why != "" {
-			j.t.Errorf("%T: C1: key %s: %s", j.limiter, key, why)
-			j.t.Fatal(j.program)
+			return "C1: key " + key + ": " + why
 		}
 	}
+	return ""
 }
 
 // call makes one call. It returns the reason if the contract is violated.
@@ -71,10 +68,16 @@ func (j *judge) call(c call) string {
 	}
 	switch c.op {
 	case setLimit:
+		next := j.supply.change(c.limit, *j.now)
+		for _, b := range j.buckets {
+			if b.lacks(*j.now, new(big.Rat)).Cmp(next.deepest()) > 0 {
+				return "" // the change would forgive a debt
+			}
+		}
 		if err := j.limiter.SetLimit(c.limit); err != nil {
 			return err.Error()
 		}
-		j.supply = j.supply.change(c.limit, *j.now)
+		j.supply = next
 		for _, b := range j.buckets {
 			b.change(j.supply, *j.now)
 		}
@@ -125,10 +128,10 @@ func (j *judge) take(b *ideal, c call, charge charge, cost *big.Rat) string {
 	return ""
 }
 
-// reserve takes a charge that may put the bucket into debt by one capacity.
+// reserve takes a charge that may put the bucket into debt.
 func (j *judge) reserve(b *ideal, c call, charge charge, cost *big.Rat) string {
 	lack := b.lacks(*j.now, cost)
-	over := new(big.Rat).Sub(lack, b.supply.capacity())
+	over := new(big.Rat).Sub(lack, b.supply.deepest())
 	d, err := charge.Take(*j.now)
 	if err != nil {
 		return err.Error()
@@ -141,7 +144,7 @@ func (j *judge) reserve(b *ideal, c call, charge charge, cost *big.Rat) string {
 		if possible && over.Add(over, b.error()).Sign() <= 0 {
 			return fmt.Sprintf("C2: refused %v, and the debt would be %v", cost, lack)
 		}
-		if why := checkWait(b, charge, *j.now, d.RetryAfter, cost, b.supply.capacity()); why != "" {
+		if why := checkWait(b, charge, *j.now, d.RetryAfter, cost, b.supply.deepest()); why != "" {
 			return fmt.Sprintf("C3: wait %v for %v: %s", d.RetryAfter, cost, why)
 		}
 		return ""
@@ -213,83 +216,33 @@ func checkWait(
 	return ""
 }
 
-// earliest and latest bound the readings: the clock of a limiter whose first reading is
-// time.Unix(0, 0) represents all readings between them.
-var (
-	earliest = time.Unix(0, 0).Add(-100 * 365 * 24 * time.Hour)
-	latest   = time.Unix(0, 0).Add(100 * 365 * 24 * time.Hour)
-)
-
-// exactProgram changes p so that an ideal bucket can run it. Costs are tenths of a token if a
-// tenth is a whole number of units. Readings are within the range of the clock. No key is
-// evicted in debt. Readings are late only if the program has one key, and only allows and reserves:
-// with several keys, a full bucket that was evicted comes back at a time that depends on the
-// readings of other keys. A new limit can hold the debt of the old one.
-func exactProgram(p program) program {
-	p.maxKeys = 100
-	p.calls = p.calls[:min(len(p.calls), 60)]
-	keys := make(map[string]bool)
-	inOrder := false
-	for _, c := range p.calls {
-		keys[c.key] = true
-		inOrder = inOrder || c.op == settle || c.op == setLimit || len(keys) > 1
-	}
-	now, l := time.Unix(0, 0), p.limit
-	large := l.Capacity > 8_388_607
-	for i := range p.calls {
-		c := &p.calls[i]
-		if inOrder && c.step < 0 {
-			c.step = -c.step
-		}
-		if then := now.Add(c.step); then.Before(earliest) || then.After(latest) {
-			c.step = 0
-		}
-		now = now.Add(c.step)
-		if c.op == settle && slow(l) {
-			c.op = allowAt
-		}
-		if c.op == setLimit {
-			if l.Capacity > max(2000, 2*c.limit.Capacity) {
-				c.limit.Capacity = l.Capacity
-			}
-			if slow(c.limit) {
-				c.limit.Tokens, c.limit.Per = 10, time.Second
-			}
-			l = c.limit
-			large = large || l.Capacity > 8_388_607
-		}
-		if large || c.op == allowN {
-			c.n *= 10
-		}
-	}
-	return p
-}
-
-// slow reports whether the clock can end before a debt of one capacity is paid.
-func slow(l tb.Limit) bool {
-	return 2*float64(l.Capacity)*float64(l.Per)/float64(l.Tokens) > float64(100*365*24*time.Hour)
-}
-
-// judgeAll runs p on both implementations. Their clocks start at time.Unix(0, 0).
+// judgeAll runs p on both implementations. Their clocks start at time.Unix(0, 0). If the contract is
+// violated, it reports the shortest part of p that it finds to violate the contract.
 func judgeAll(t *testing.T, p program) (calls, off int) {
-	now := time.Unix(0, 0)
-	opts := []tb.Option{tb.WithClock(func() time.Time { return now }), tb.WithMaxKeys(p.maxKeys)}
-	c, err := cas.New[string](p.limit, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := mutex.New[string](p.limit, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, l := range []limiter{casLimiter{c}, mutexLimiter{m}} {
-		now = time.Unix(0, 0)
-		_, _ = l.Peek(t.Context(), "a") // starts the clock
-		j := judge{t: t, program: p, limiter: l, now: &now}
-		j.run()
-		calls, off = calls+j.calls, off+j.off
+	for _, kind := range []int{0, 1} {
+		why, n, o := judgeOne(t, p, kind)
+		calls, off = calls+n, off+o
+		if why == "" {
+			continue
+		}
+		p = p.shortest(func(p program) bool {
+			why, _, _ := judgeOne(t, p, kind)
+			return why != ""
+		})
+		why, _, _ = judgeOne(t, p, kind)
+		t.Fatalf("%s: %s\n%v", []string{"cas", "mutex"}[kind], why, p)
 	}
 	return calls, off
+}
+
+func judgeOne(t *testing.T, p program, kind int) (why string, calls, off int) {
+	now := time.Unix(0, 0)
+	clock := tb.WithClock(func() time.Time { return now })
+	limiter := newSaver(t, kind, p.limit, clock, tb.WithMaxKeys(p.maxKeys))
+	j := judge{t: t, program: p, limiter: limiter, now: &now}
+	_, _ = j.limiter.Peek(t.Context(), "a") // starts the clock
+	why = j.run()
+	return why, j.calls, j.off
 }
 
 func FuzzExact(f *testing.F) {

@@ -40,13 +40,22 @@ func (l timeline) quantum() *big.Rat {
 	return most
 }
 
-// bound returns the greatest capacity and the quantum.
-func (l timeline) bound() *big.Rat {
+// deepest returns the most debt that a call may wait for: 2³¹ units.
+func (l timeline) deepest() *big.Rat {
+	unit := big.NewRat(1, 1)
+	for unit.Cmp(quantum(l.limit())) > 0 {
+		unit.Quo(unit, big.NewRat(10, 1))
+	}
+	return unit.Mul(unit, big.NewRat(1<<31, 1))
+}
+
+// greatest returns the greatest capacity.
+func (l timeline) greatest() *big.Rat {
 	most := 0
 	for _, c := range l {
 		most = max(most, c.limit.Capacity)
 	}
-	return new(big.Rat).Add(tokens(most), l.quantum())
+	return tokens(most)
 }
 
 // by returns the tokens that have been supplied by t, which is not before the last change.
@@ -191,15 +200,15 @@ func least(a, b *big.Rat) *big.Rat {
 	return b
 }
 
-// checkBound checks C1 on every interval between two grants. It returns the reason if C1 is
-// violated.
-func (b *ideal) checkBound() string {
+// checkBound checks C1, but for the given error, on every interval between two grants. It returns
+// the reason if C1 is violated.
+func (b *ideal) checkBound(error *big.Rat) string {
 	for i, first := range b.granted {
 		sum := new(big.Rat)
 		for _, last := range b.granted[i:] {
 			sum.Add(sum, last.cost)
 			bound := new(big.Rat).Sub(last.at, first.at)
-			bound.Add(bound, b.supply.bound())
+			bound.Add(bound, b.supply.greatest()).Add(bound, error)
 			if sum.Cmp(bound) > 0 {
 				return "granted " + sum.FloatString(9) + " from " + first.at.FloatString(9) + " to " +
 					last.at.FloatString(9) + " of supply, where " + bound.FloatString(9) + " are allowed"

@@ -132,7 +132,7 @@ type answer struct {
 	decision, other tb.Decision
 	delays          [2]time.Duration
 	err             string
-	before          tb.Level // of the key at the reading
+	ownBefore       tb.Level // of the key at the first instant, before the call
 	level, late     tb.Level // of the key at the reading, and at the reading before the step
 	own             tb.Level // of the key at the first instant: what it has at its own time
 	absent          tb.Level // of a key that is never inserted
@@ -161,6 +161,7 @@ type runner struct {
 // run makes p's calls and returns their answers.
 func (r *runner) run(p program) []answer {
 	var answers []answer
+	r.levelAt(r.now, "absent") // starts the clock
 	for _, c := range p.calls {
 		r.now = r.now.Add(c.step)
 		var ended tb.Held
@@ -172,7 +173,7 @@ func (r *runner) run(p program) []answer {
 				c.key, ended = h.key, h.Held
 			}
 		}
-		a := answer{before: r.levelAt(r.now, c.key)}
+		a := answer{ownBefore: r.levelAt(r.now.Add(-1<<63), c.key)}
 		err := r.call(c, ended, &a)
 		if err != nil {
 			a.err = fmt.Sprintf("%T: %v", err, err)

@@ -5,8 +5,8 @@ import (
 	"math/big"
 )
 
-// settle settles a charge with an actual cost. It returns the reason if the tokens that could not be
-// charged are not the ideal bucket's.
+// settle settles a charge with an actual cost. It returns the reason if the tokens that could not
+// be charged are not those of the ideal bucket.
 func (j *judge) settle(c call) string {
 	if len(j.charges) == 0 {
 		return ""
@@ -46,11 +46,11 @@ func (j *judge) settles() bool {
 	return false
 }
 
-// checkSettled checks the bound of the actual costs, in every interval between two slots. It returns
-// the reason if the bound is violated.
+// checkSettled checks the bound of the actual costs in every interval between two slots. It
+// returns the reason if the bound is violated.
 func (j *judge) checkSettled(key string) string {
 	var all []*judged
-	rest := j.supply.bound()
+	rest := new(big.Rat).Add(j.supply.greatest(), j.supply.quantum())
 	for _, h := range j.charges {
 		if h.key == key {
 			all = append(all, h)
@@ -70,12 +70,13 @@ func (j *judge) checkSettled(key string) string {
 				}
 			}
 			bound.Add(bound, rest)
-			bound.Add(bound, sum(all, func(h *judged) *big.Rat { return h.tooHigh(start, first.slot) }))
-			bound.Add(bound, sum(all, func(h *judged) *big.Rat { return h.tooLow(last.slot) }))
+			high := sum(all, func(h *judged) *big.Rat { return h.tooHigh(start, first.slot) })
+			low := sum(all, func(h *judged) *big.Rat { return h.tooLow(last.slot) })
+			bound.Add(bound, high).Add(bound, low)
 			used := sum(all, func(h *judged) *big.Rat { return h.used(first.slot, last.slot) })
 			if used.Cmp(bound) > 0 {
 				return "used " + used.FloatString(9) + " from " + first.slot.FloatString(9) + " to " +
-					last.slot.FloatString(9) + " of supply, where " + bound.FloatString(9) + " are allowed" + fmt.Sprint(all)
+					last.slot.FloatString(9) + " of supply, where " + bound.FloatString(9) + " are allowed"
 			}
 		}
 	}
@@ -123,8 +124,8 @@ func (h *judged) tooHigh(from, to *big.Rat) *big.Rat {
 	return new(big.Rat).Sub(h.cost, h.actual)
 }
 
-// tooLow returns what the estimate was too low, if the charge was in flight at a time in supply, or
-// what is still owed of it.
+// tooLow returns what the estimate was too low, if the charge was in flight at a time in supply.
+// After the settlement it returns the part of it that the bucket still owes.
 func (h *judged) tooLow(at *big.Rat) *big.Rat {
 	switch {
 	case h.owed == nil || h.taken.Cmp(at) > 0:
@@ -133,13 +134,4 @@ func (h *judged) tooLow(at *big.Rat) *big.Rat {
 		return new(big.Rat).Sub(h.actual, h.cost)
 	}
 	return least(new(big.Rat).Sub(h.owed, at), new(big.Rat).Sub(h.actual, h.cost))
-}
-
-func (h *judged) String() string {
-	s := "never"
-	if h.settled != nil {
-		s = h.settled.FloatString(3)
-	}
-	return fmt.Sprintf("\n{taken %s slot %s cost %s actual %s settled %s unpaid %s}", h.taken.FloatString(3),
-		h.slot.FloatString(3), h.cost.FloatString(1), h.actual.FloatString(1), s, h.unpaid.FloatString(1))
 }

@@ -35,6 +35,7 @@ func TestTiersAgree(t *testing.T) {
 			t.Fatal(err)
 		}
 		var log []string
+		var held [][2]tb.Reservation
 		for range 60 {
 			now = now.Add(time.Duration(rng.ExpFloat64() * float64(time.Second)))
 			if rng.IntN(10) == 0 {
@@ -55,8 +56,29 @@ func TestTiersAgree(t *testing.T) {
 				continue
 			}
 			n := 1 + rng.IntN(limits[tiers[key]].Capacity)
-			got, _ := c.AllowN(t.Context(), key, n)
-			want, _ := m.AllowN(t.Context(), key, n)
+			var got, want tb.Decision
+			switch rng.IntN(6) {
+			default:
+				got, _ = c.AllowN(t.Context(), key, n)
+				want, _ = m.AllowN(t.Context(), key, n)
+			case 0, 1:
+				r, _ := c.Reserve(t.Context(), key, float64(n))
+				s, _ := m.Reserve(t.Context(), key, float64(n))
+				held = append(held, [2]tb.Reservation{r, s})
+				got, want = r.Decision, s.Decision
+				got.RetryAfter += r.Delay()
+				want.RetryAfter += s.Delay()
+			case 2:
+				if len(held) > 0 {
+					both := held[len(held)-1-rng.IntN(len(held))]
+					if actual := float64(rng.IntN(2 * n)); rng.IntN(2) == 0 {
+						_, _ = both[0].Settle(actual), both[1].Settle(actual)
+					} else {
+						both[0].Cancel()
+						both[1].Cancel()
+					}
+				}
+			}
 			log = append(log, fmt.Sprint(now, " ", key, " takes ", n, ": ", got))
 			if got != want {
 				t.Fatalf("program %d, limits %v:\n%q\ncas   %+v\nmutex %+v", program, limits, log, got, want)

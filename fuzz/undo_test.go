@@ -11,77 +11,139 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb/mutex"
 )
 
-// attempt is a granted charge of a program on one bucket.
+// attempt is a grant of a program on one bucket.
 type attempt struct {
-	charge tb.Charge
-	at     time.Time
-	cost   *big.Rat // 0 if it was undone
+	tb.Held
+	read time.Time
+	at   time.Time // the slot of a reservation
+	used time.Time // from then on a cancellation has no effect; zero for a charge
+	cost *big.Rat  // 0 if it was undone
 }
 
-// withoutUndone returns the ideal bucket from which undone attempts took nothing.
+// withoutUndone returns the ideal bucket from which undone attempts took nothing. They have changed
+// its time, unless they were in debt.
 func withoutUndone(limit tb.Limit, attempts []attempt) *ideal {
 	b := newIdeal(newTimeline(limit))
 	for _, a := range attempts {
-		b.take(a.at, a.cost)
+		if a.cost.Sign() > 0 || a.at.Equal(a.read) {
+			b.take(a.at, a.cost)
+		}
 	}
 	return b
 }
 
-// undo runs a program of charges and undone charges on one bucket. It checks each grant with an
-// ideal bucket from which the undone charges took nothing. A charge that is undone at once may
-// change only the time of the bucket.
-func undo(t *testing.T, limit tb.Limit, in input, l limiter) {
-	now := time.Unix(0, 0)
-	var attempts []attempt
+// undoer runs a program of charges and reservations on one bucket, and undoes some of them in any
+// order.
+type undoer struct {
+	t        *testing.T
+	limit    tb.Limit
+	limiter  limiter
+	now      time.Time
+	attempts []attempt
+}
+
+func (u *undoer) run(in input) {
 	for calls := 0; len(in) > 0 && calls < 60; calls++ {
-		if in.below(3) == 0 && len(attempts) > 0 {
-			a := &attempts[len(attempts)-1-in.below(len(attempts))]
-			a.charge.Undo()
-			a.cost = new(big.Rat)
+		if in.below(3) == 0 && len(u.attempts) > 0 {
+			u.undo(&u.attempts[len(u.attempts)-1-in.below(len(u.attempts))])
 			continue
 		}
-		step := in.step(limit)
-		if then := now.Add(step); then.After(earliest) && then.Before(latest) {
-			now = then
+		step := in.step(u.limit)
+		if then := u.now.Add(step); then.After(earliest) && then.Before(latest) {
+			u.now = then
 		}
-		n := 1 + int(uint64(limit.Capacity)*uint64(in.byte())/255)
-		c, err := l.Charge("a", float64(n))
-		if err != nil {
-			t.Fatal(err)
-		}
-		before, _ := c.Check(now)
-		d, err := c.Take(now)
-		if err != nil || d != before {
-			t.Fatalf("limit %+v: Take returned %+v, %v; Check returned %+v", limit, d, err, before)
-		}
-		cost := big.NewRat(int64(n), 1)
-		b := withoutUndone(limit, attempts)
-		tokens, _ := b.holds(now)
-		if d.Allowed && new(big.Rat).Add(tokens, b.supply.quantum()).Cmp(cost) < 0 {
-			t.Fatalf("limit %+v: granted %d, and without the undone charges the bucket holds %v",
-				limit, n, tokens.FloatString(9))
-		}
-		if !d.Allowed {
+		n := 1 + int(uint64(u.limit.Capacity)*uint64(in.byte())/255)
+		a, before, ok := u.take(n, in.below(3))
+		if !ok {
 			continue
 		}
 		if in.below(4) == 0 {
-			c.Undo()
-			if after, _ := c.Check(now); after != before {
-				t.Fatalf("limit %+v: after Undo, Check returned %+v, want %+v", limit, after, before)
+			u.undo(&a)
+			after := u.level()
+			if after.Tokens > before.Tokens || a.at.Equal(a.read) && after != before {
+				u.t.Fatalf("%T, limit %+v: the level was %+v, and after the undo it is %+v",
+					u.limiter, u.limit, before, after)
 			}
-			cost = new(big.Rat)
 		}
-		attempts = append(attempts, attempt{c, now, cost})
+		u.attempts = append(u.attempts, a)
 	}
-	if why := withoutUndone(limit, attempts).checkBound(); why != "" {
-		t.Fatalf("C1: limit %+v: %s", limit, why)
+	if why := withoutUndone(u.limit, u.attempts).checkBound(u.error()); why != "" {
+		u.t.Fatalf("C1: %T, limit %+v: %s", u.limiter, u.limit, why)
 	}
+}
+
+// error returns the quantum and the supply of a nanosecond: slots are rounded up to nanoseconds.
+func (u *undoer) error() *big.Rat {
+	l := newTimeline(u.limit)
+	return new(big.Rat).Add(l.quantum(), l.rate())
+}
+
+// undo undoes a grant. A reservation that may already be used keeps its tokens.
+func (u *undoer) undo(a *attempt) {
+	a.Cancel()
+	if a.used.IsZero() || !u.now.After(a.used) {
+		a.cost = new(big.Rat)
+	}
+}
+
+func (u *undoer) level() tb.Level {
+	l, err := u.limiter.Level(u.t.Context(), "a")
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	return l
+}
+
+// take takes n tokens. kind is 0 for a charge, 1 for a charge that may wait, and 2 for a
+// reservation. take checks a grant with the ideal bucket from which the undone grants took nothing.
+func (u *undoer) take(n, kind int) (a attempt, before tb.Level, ok bool) {
+	before = u.level()
+	var d tb.Decision
+	var delay time.Duration
+	if kind == 2 {
+		r, err := u.limiter.Reserve(u.t.Context(), "a", float64(n))
+		if err != nil {
+			u.t.Fatal(err)
+		}
+		a.Held, d, delay = r, r.Decision, r.Delay()
+		a.used = u.now.Add(delay)
+	} else {
+		d, delay, a.Held = u.charge(n, kind == 1)
+	}
+	if !d.Allowed {
+		return a, before, false
+	}
+	a.read, a.at, a.cost = u.now, u.now.Add(delay), tokens(n)
+	b := withoutUndone(u.limit, u.attempts)
+	held, _ := b.holds(a.at)
+	if most := new(big.Rat).Add(held, u.error()); most.Cmp(a.cost) < 0 {
+		u.t.Fatalf("%T, limit %+v: granted %d after %v; without the undone grants the bucket holds %v",
+			u.limiter, u.limit, n, delay, held.FloatString(9))
+	}
+	return a, before, true
+}
+
+func (u *undoer) charge(n int, wait bool) (tb.Decision, time.Duration, tb.Held) {
+	c, err := u.limiter.Charge("a", float64(n))
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	if wait {
+		c.MayWait(tb.Never)
+	}
+	want, _ := c.Check(u.now)
+	d, err := c.Take(u.now)
+	if err != nil || d != want {
+		u.t.Fatalf("limit %+v: Take returned %+v, %v; Check returned %+v", u.limit, d, err, want)
+	}
+	return d, c.Delay(), takenCharge{c}
 }
 
 // undoAll runs the program in the bytes of in on both implementations.
 func undoAll(t *testing.T, in input) {
 	limit := in.limit()
-	clock := tb.WithClock(func() time.Time { return time.Unix(0, 0) })
+	var u undoer
+	clock := tb.WithClock(func() time.Time { return u.now })
 	c, err := cas.New[string](limit, clock)
 	if err != nil {
 		t.Fatal(err)
@@ -90,8 +152,11 @@ func undoAll(t *testing.T, in input) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	undo(t, limit, in, casLimiter{c})
-	undo(t, limit, in, mutexLimiter{m})
+	for _, l := range []limiter{casLimiter{c}, mutexLimiter{m}} {
+		u = undoer{t: t, limit: limit, limiter: l, now: time.Unix(0, 0)}
+		u.level() // starts the clock
+		u.run(in)
+	}
 }
 
 func FuzzUndo(f *testing.F) {

@@ -15,14 +15,17 @@ const (
 	// Refuse is the default: the rule refuses the request, with 429.
 	Refuse OnLimit = iota
 	// Delay lets the request take its tokens in advance and wait until they may be used, if that
-	// takes at most MaxDelay. Requests with the same key go on in the order in which they took
-	// their tokens. A bucket lends at most its capacity, so a delay is at most the time in which
-	// the rate supplies the capacity. The rule refuses a request that would wait for longer.
+	// takes at most MaxDelay. The tokens of a bucket may be used in the order in which requests
+	// took them. A bucket lends 2,147 tokens or two capacities, whichever is more. The rule refuses
+	// a request that would wait for longer than MaxDelay, or for which the bucket cannot lend.
 	Delay
 )
 
 // DefaultMaxWaiting is how many requests may wait at the same time if Policy.MaxWaiting is 0.
 const DefaultMaxWaiting = 1000
+
+// lentTokens is how many tokens every bucket lends: see cas.Limiter.Wait.
+const lentTokens = 2147
 
 // mostWaiting is the largest Policy.MaxWaiting.
 const mostWaiting = 1 << 20
@@ -85,13 +88,13 @@ func (r *rule) checkLimiter() error {
 // delays warns of delays that a rule at path does not have.
 func (w *warner) delays(r *Rule, path string) {
 	path = field(path, "max_delay")
-	most := supplyTime(r.Limit, float64(r.Limit.Capacity))
+	most := supplyTime(r.Limit, max(lentTokens, 2*float64(r.Limit.Capacity)))
 	switch {
 	case r.OnLimit == Refuse && r.MaxDelay > 0:
 		w.add(path, `has no effect without "on_limit": "delay"`)
 	case r.OnLimit == Delay && r.MaxDelay > most:
-		w.add(path, "is longer than any delay: a bucket lends at most its burst, which the rate "+
-			"supplies in %v (got %v)", most, r.MaxDelay)
+		w.add(path, "may be too long: a bucket lends %d tokens or two bursts, whichever is more, which "+
+			"the rate supplies in %v (got %v)", lentTokens, most, r.MaxDelay)
 	}
 }
 

@@ -106,7 +106,8 @@ func TestTimeLimitBeginsAgainAfterTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked []string
 		q := newQueue(t, jsonRules("", delaying("native", "[]", 10, ""),
-			jsonRule("trial", "[]", 100, `"mode": "shadow"`)), WithTimeout(10*time.Millisecond),
+			jsonRule("plain", "[]", 100, ""), jsonRule("trial", "[]", 100, `"mode": "shadow"`)),
+			WithTimeout(10*time.Millisecond),
 			WithLimiter(func(r Rule) (tb.Limiter, error) {
 				if r.Name == "native" {
 					return cas.New[string](r.Limit)
@@ -117,7 +118,7 @@ func TestTimeLimitBeginsAgainAfterTheWait(t *testing.T) {
 			q.get("x")
 		}
 		q.pending.Wait()
-		if s := q.Stats()[1]; s.ShadowGranted != 11 || s.Errors > 0 {
+		if s := q.Stats()[2]; s.ShadowGranted != 11 || s.Errors > 0 {
 			t.Errorf("%+v", s)
 		}
 	})
@@ -239,14 +240,37 @@ func TestDelaysMadeInGo(t *testing.T) {
 	}
 }
 
+// A rule with a burst of 1 that delays is a leaky bucket.
+func TestLeakyBucket(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, delaying("r", "[]", 1, ""))
+		for i := range 7 {
+			q.get(sprint(i))
+		}
+		q.saw("0 served 0", "100 served 1", "200 served 2", "300 served 3", "400 served 4",
+			"500 served 5", "0 429 6")
+	})
+	_, err := ParsePolicy([]byte(strings.Replace(delaying("r", "[]", 0, ""), "500ms", "1s", 1)))
+	if err == nil || !strings.Contains(err.Error(), "burst must be >= tokens_per_second (got 0") {
+		t.Error(err)
+	}
+}
+
 func TestWarningsOfDelays(t *testing.T) {
-	slow := func(more string) string { return jsonRule("r", "[]", 5, more) } // 5 s of debt
+	slow := func(more string) string { return jsonRule("r", "[]", 5, more) }
+	const delay = `"on_limit": "delay", "max_delay": `
 	for _, c := range []struct{ policy, want string }{
-		{slow(`"on_limit": "delay", "max_delay": "5s"`), ""},
+		{slow(delay + `"2147s"`), ""},
 		{
-			slow(`"on_limit": "delay", "max_delay": "5001ms"`),
-			"max_delay is longer than any delay: a bucket lends at most its burst, which the rate " +
-				"supplies in 5s (got 5.001s)",
+			slow(delay + `"2148s"`),
+			"max_delay may be too long: a bucket lends 2147 tokens or two bursts, whichever is more, " +
+				"which the rate supplies in 35m47s (got 35m48s)",
+		},
+		{jsonRule("r", "[]", 2000, delay+`"4000s"`), ""},
+		{
+			jsonRule("r", "[]", 2000, delay+`"4001s"`),
+			"max_delay may be too long: a bucket lends 2147 tokens or two bursts, whichever is more, " +
+				"which the rate supplies in 1h6m40s (got 1h6m41s)",
 		},
 		{slow(`"max_delay": "1s"`), `max_delay has no effect without "on_limit": "delay"`},
 		{

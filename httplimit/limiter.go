@@ -94,9 +94,10 @@ func (l *Limiter) Middleware(next http.Handler) http.Handler {
 
 // Decide takes the tokens for a request. If the policy grants them, Decide sets fields in w's
 // header; if not, Decide writes the whole response. If a rule delays the request, Decide returns
-// when its tokens may be used. If the request ends before, Decide writes status 499. Use it where there is no handler to wrap, or
-// to save the copy of the request that Middleware makes. Without this copy, FromContext and
-// ModifyResponse do not know of the decision.
+// when its tokens may be used. If the request ends before, Decide writes status 499.
+//
+// Use Decide where there is no handler to wrap, or to save the copy of the request that Middleware
+// makes. Without this copy, FromContext and ModifyResponse do not know of the decision.
 //
 // Decide returns the decision of the binding rule, granted or refused. It returns the zero
 // Decision, which has no Rule, if no rule applied, a limiter failed or the request ended.

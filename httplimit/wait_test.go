@@ -111,6 +111,47 @@ func TestRequestWaitsForTheSlowestRule(t *testing.T) {
 	})
 }
 
+// Of several rules that delay, the one with the longest delay is the binding rule.
+func TestLongestDelayIsBinding(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var hooked []string
+		hook := func(_ *http.Request, e Event) {
+			if e.Delay > 0 {
+				hooked = append(hooked, sprint(e.Rule, " ", e.Delay))
+			}
+		}
+		q := newQueue(t, jsonRules("", delaying("short", "[]", 10, ""),
+			`{"name": "long", "limit_keys": ["ip:address"], "on_limit": "delay", "max_delay": "1s",
+				"algorithm_config": {"rps": 2, "burst": 10}}`),
+			WithHooks(Hooks{Delayed: hook, Granted: hook}))
+		for range 11 {
+			q.get("x")
+		}
+		q.pending.Wait()
+		if want := []string{"long 500ms", "long 500ms"}; !slices.Equal(hooked, want) {
+			t.Errorf("%q, want %q", hooked, want)
+		}
+		q.counted(0, 11, 0, 1, 0, 0)
+		q.counted(1, 11, 0, 1, 0, 0)
+	})
+}
+
+// RateLimit-Reset is the time until the bucket has a whole token after all requests that wait.
+func TestResetCountsRequestsThatWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, jsonRule("r", "[]", 10, `"on_limit": "delay", "max_delay": "5s"`))
+		for range 10 {
+			q.get("x")
+		}
+		first := q.get("x") // 1 s
+		for range 4 {
+			q.get("x")
+		}
+		q.pending.Wait()
+		wants(t, first, "RateLimit-Remaining: 0", "RateLimit-Reset: 5", `RateLimit: "r";r=0;t=5`)
+	})
+}
+
 // A rule that refuses is asked before the request waits.
 func TestNoDelayIfAnotherRuleRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

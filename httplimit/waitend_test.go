@@ -7,6 +7,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+	"github.com/seed-181794aa/ratelimit/tb/cas"
 )
 
 // A client that hangs up gives back what its request has taken, from all rules, and its request
@@ -111,7 +114,10 @@ func (d deadlined) Err() error {
 // served.
 func TestStopWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := newQueue(t, delaying("r", "[]", 10, ""))
+		delayed := 0
+		q := newQueue(t, delaying("r", "[]", 10, ""), WithHooks(Hooks{
+			Delayed: func(*http.Request, Event) { delayed++ },
+		}))
 		for range 10 {
 			q.get("burst")
 		}
@@ -125,24 +131,37 @@ func TestStopWaiting(t *testing.T) {
 		q.counted(0, 10, 2, 0, 2, 0)
 		time.Sleep(100 * time.Millisecond)
 		synctest.Wait()
-		q.get("new") // its slot would be too late
+		if q.get("new"); delayed != 4 { // its slot would be too late
+			t.Errorf("%d requests began to wait, want 4", delayed)
+		}
 		burst := slices.Repeat([]string{"0 served burst"}, 10)
 		q.saw(append(burst, "50 429 2", "50 429 3", "100 served 0", "150 429 new",
 			"200 served 1")...)
 	})
 }
 
-// A request whose tokens are there by the time that it must not wait any more is served.
+// A request that must not wait any more is served if its bucket has got tokens meanwhile. Each rule
+// is charged once.
 func TestStopWaitingServesIfThereAreTokens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := newQueue(t, delaying("r", "[]", 10, `"match": {"header:k": "1"}`))
-		for range 10 {
-			q.get("burst", "K: 1")
+		var native *cas.TokenBucket
+		q := newQueue(t, jsonRules("", delaying("r", "[]", 10, ""), jsonRule("plain", "[]", 20, "")),
+			WithLimiter(func(r Rule) (tb.Limiter, error) {
+				l, err := cas.New[string](r.Limit)
+				if r.Name == "r" {
+					native = l
+				}
+				return l, err
+			}))
+		for range 11 {
+			q.get("x")
 		}
-		q.get("x", "K: 1")
-		time.Sleep(100*time.Millisecond - 1)
+		native.Reset("")
 		q.StopWaiting(time.Now())
-		q.pending.Wait()
-		q.counted(0, 10, 1, 0, 0, 0)
+		q.saw(slices.Repeat([]string{"0 served x"}, 11)...)
+		q.counted(0, 11, 0, 0, 0, 0)
+		if e := q.Explain(request()); e[0].Remaining != 8 || e[1].Remaining != 8 {
+			t.Errorf("%+v", e)
+		}
 	})
 }

@@ -13,9 +13,10 @@ type Charge interface {
 	Take(t time.Time) (Decision, error)
 
 	// Undo gives back the cost of the last Take. It does nothing if that Take was refused or is
-	// already undone. Afterwards the bucket is never fuller than if that Take had taken nothing. It
-	// may be less full by the supply between Take and the last grant, and by the cost at most. If
-	// the bucket was evicted or has moved to a new base since, Undo gives nothing back.
+	// already undone. Afterwards the bucket is never fuller than if that Take had taken nothing,
+	// unless Settle has given tokens back to it since (see Settled costs above). It may be less
+	// full by the supply between Take and the last grant, and by the cost at most. If the bucket
+	// was evicted or has moved to a new base since, Undo gives nothing back.
 	Undo()
 }
 

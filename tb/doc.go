@@ -13,30 +13,82 @@
 //   - C1, bound. For any key and any two moments a ≤ b, the tokens granted after a and up to b
 //     are at most Capacity + rate·(b−a) plus one quantum. The time of a moment is the latest
 //     clock reading that a call on the limiter has brought by then. Late readings and forgiven
-//     debt add to the bound: see below. Each Reset adds up to Capacity.
+//     debt add to the bound: see below. Each Reset adds up to Capacity. A reservation counts at
+//     its slot, and settled costs have a bound of their own: see below.
 //   - C2, no lost credit. A call is refused only if the ideal continuous bucket holds less than
 //     the cost plus one quantum, where each cost is rounded up to units. No sequence of grants
-//     and refusals loses a fraction. An undone charge may lose credit: see [Charge].
+//     and refusals loses a fraction. An undone charge and a cancelled reservation may lose credit:
+//     see [Charge] and [Reservation].
 //   - C3, exact wait. After a refusal at reading t, and with no other caller, the same call is
-//     granted at t+RetryAfter and refused one nanosecond earlier. A new key that RefuseNew
-//     refuses may be granted earlier: see Eviction.
+//     granted at t+RetryAfter and refused one nanosecond earlier. This holds for Reserve too, and
+//     Delay is as exact. A new key that RefuseNew refuses may be granted earlier: see Eviction.
 //   - C4, refusals write nothing. Refusing a call on a key in the table only loads memory, so
 //     refusals on a hot key scale with the processors.
 //   - C5, time never moves back. A bucket's own time is the latest reading of its grants. An older
 //     reading does not change that time and credits nothing. The call is decided on the bucket as
 //     it stands, and RetryAfter counts from the caller's own reading.
 //   - C6, lock-free hits. A hit is a call on a key in the table. It takes no lock, allocates
-//     nothing and starts no goroutine. A stalled caller stalls no other caller.
+//     nothing and starts no goroutine. A stalled caller stalls no other caller. No call waits for
+//     SetLimit. Reserve allocates its result, and Wait sleeps until its slot.
 //   - C7, bounded. There are never more than MaxKeys keys, at any instant.
 //   - C8, hostile input. A call with a cost that is zero, negative, NaN or infinite returns
 //     [ErrInvalidCost] and changes nothing. A key that does not equal itself returns
-//     [ErrInvalidKey]. An impossible configuration returns a [*ConfigError].
+//     [ErrInvalidKey]. An impossible configuration, or an impossible limit for SetLimit, returns a
+//     [*ConfigError] and changes nothing. Settle accepts an actual cost of zero.
 //
 // Both implementations keep all clauses, except that tb/mutex does not keep C4 and C6. In tb/cas,
 // C4 and C6 have one rare exception: a call that moves its bucket (see move in the glossary).
 //
 // The quantum is the coarsest unit that the contract allows: 10⁻⁶ token, or Capacity·2⁻²³ tokens
 // if that is more.
+//
+// # Reservations
+//
+// Reserve, Wait, and a charge with MayWait take tokens before the bucket has them. If the bucket
+// cannot pay, the call puts it in debt. Then the reservation has a slot: the moment at which the
+// supply has paid the debt. Two reservations never share a slot. Their slots have the order in
+// which they took their tokens. Until the last slot, the bucket refuses every call that may not
+// wait, and RetryAfter is exact.
+//
+// C1 counts a reservation at its slot. If the bucket could pay at once, C1 counts the reservation
+// as any other grant. Delay is the time from the reading to the slot, rounded up to a nanosecond:
+// the tokens may be used at t+Delay, and one nanosecond earlier the ideal bucket is in debt.
+//
+// Reserve puts a bucket in debt by at most one capacity. It refuses more, and RetryAfter is the
+// time until the same call is granted. Wait and MayWait may put a bucket in debt by two
+// capacities or more: the implementation states its bound.
+//
+// A slot moves in two cases: Settle gives tokens back, or SetLimit changes the rate. The Delay
+// that was returned stays. C1 counts the reservation at the slot that has moved, although the
+// caller may use the tokens later or earlier. Cancel moves no other slot.
+//
+// # Settled costs
+//
+// Settle replaces the cost of a grant, an estimate, by the actual cost. In any interval, the
+// actual tokens are at most the bound of C1, plus what the estimates in flight at its start were
+// too high, plus what the estimates in flight at its end were too low, plus the Unpaid tokens in
+// [Stats]. An estimate is in flight from its grant until Settle. If Settle charges more, the
+// estimate is in flight until the slot of that charge.
+//
+// Tokens that Settle gives back pay the debt of the bucket first. Undo and Cancel do not know
+// whether Settle has given back tokens since the grant. So a grant that is undone after that
+// counts as an estimate with an actual cost of zero.
+//
+// # Changes of the limit
+//
+// SetLimit changes the limit of all keys at one clock reading. Each bucket keeps its tokens, but
+// not more than the new capacity, and its debt. It gains nothing by the change, also if it was
+// idle before. A key that is not in the table starts with the new capacity.
+//
+// C1 holds across the change. The bound is the greatest capacity in the interval, plus what each
+// limit supplies in its own time, plus the quantum of that capacity. C2 holds too, but each
+// change may lose the supply of one nanosecond, and a change of the capacity a unit more. C3
+// holds after the change. A RetryAfter or a Delay that was returned before is one of the old
+// limit.
+//
+// For a call that is under way, the change may come before or after it. If the change comes
+// before it and the call's reading is older, the call is decided at the time of the change, and
+// RetryAfter counts from the call's own reading.
 //
 // # Late readings
 //
@@ -84,10 +136,17 @@
 //   - block: the units that the rate supplies in at most two nanoseconds, or one unit.
 //   - cell: a base and a word, the state of a bucket between two moves.
 //   - base: the supply, in blocks, from which a cell counts its bucket's time.
-//   - own time: the latest reading of a bucket's grants, or its start (see Eviction) if later.
+//   - own time: the latest reading of a bucket's grants, or its start (see Eviction) if later. In
+//     debt it is the last slot.
 //   - delta: the bucket's own time, in units of supply after the base.
 //   - deficit: the units that a bucket lacks to be full.
-//   - debt: the deficit of a bucket, which its eviction would forgive.
+//   - debt: the deficit of a bucket, which its eviction would forgive. Reservations and Settle put
+//     a bucket in debt: it lacks units to be empty, and this debt is counted from empty.
+//   - reservation: tokens that were taken, and the time from which they may be used.
+//   - slot: the moment at which the supply has paid for a reservation. The bucket is empty then.
+//   - settle: to replace the estimated cost of a grant by the actual cost.
+//   - tier: the keys that share one of several limits in a table.
+//   - era: the time from one change of a tier's capacity to the next.
 //   - move: the replacement of a bucket's cell by one with a later base, when delta outgrows its
 //     bits.
 //   - seal: the bit that ends a bucket's word before the bucket moves.

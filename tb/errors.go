@@ -31,7 +31,7 @@ type WaitError struct {
 	// Wait is the time until the tokens could be used, or Never.
 	Wait time.Duration
 	// Deadline reports that the context ends before that. Otherwise the cost is above the
-	// capacity, or too many tokens are already waited for.
+	// capacity, too many tokens are already waited for, or the table has no room for a new key.
 	Deadline bool
 }
 
@@ -42,7 +42,8 @@ func (e *WaitError) Error() string {
 	case e.Deadline:
 		return fmt.Sprintf("tb: the wait of %v exceeds the deadline of the context", e.Wait)
 	}
-	return fmt.Sprintf("tb: too many tokens are waited for already, the wait would be %v", e.Wait)
+	return fmt.Sprintf("tb: no wait of %v: too many tokens are waited for already, "+
+		"or the table has no room for the key", e.Wait)
 }
 
 // Unwrap returns context.DeadlineExceeded if Deadline is true.

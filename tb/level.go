@@ -4,7 +4,8 @@ import "time"
 
 // Level is how full a bucket is at one clock reading.
 type Level struct {
-	// Tokens is the number of tokens in the bucket, fractions included.
+	// Tokens is the number of tokens in the bucket, fractions included. It is negative if
+	// reservations have put the bucket in debt.
 	Tokens float64
 	// NextToken is the time until the bucket holds one more whole token, 0 if it is full.
 	NextToken time.Duration

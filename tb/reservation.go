@@ -35,9 +35,10 @@ func NewReservation(d Decision, delay time.Duration, held Held) Reservation {
 func (r Reservation) Delay() time.Duration { return r.delay }
 
 // Cancel gives back the tokens of a reservation that will not be used. Afterwards the bucket is
-// never fuller than if they had not been taken, and C1 holds for the other grants. Cancel gives
-// all tokens back if no other call has taken or given back tokens since. It gives nothing back
-// once the time at which the tokens may be used has passed, or if a later reservation has not
+// never fuller than if they had not been taken, unless Settle has given tokens back to it since:
+// see Settled costs in the package documentation. C1 holds for the other grants. Cancel gives all
+// tokens back if no other call has taken or given back tokens since. It gives nothing back once the
+// time at which the tokens may be used has passed, or if a later reservation has not
 // reached its own time yet: that time does not change. It may also give back less for the reasons
 // that Charge.Undo has.
 func (r Reservation) Cancel() {

@@ -145,7 +145,8 @@ func (m *layout) newEra(n *layout, t uint64) (*layout, error) {
 	n.supply.from = t - min(t, m.carried(n, t))
 	n.supply.hi, n.supply.lo = n.unitsAfter(n.firstBase, 0)
 	n.setLastInstant()
-	if n.lastBase > m.lastBase || n.lastInstant < min(n.end, plusHorizon(t)) {
+	over := n.firstBase < highest || n.lastBase > m.lastBase
+	if over || n.lastInstant < min(n.end, plusHorizon(t)) {
 		return nil, &tb.ConfigError{
 			Field: "Capacity", Value: n.limit.Capacity,
 			Range: "the capacity as it is: it has changed too often",

@@ -19,6 +19,12 @@
 // the base beside it, which never changes. The bucket will be full when base + delta + deficit
 // units are supplied. A refill does not change that sum.
 //
+// A bucket in debt is empty at its slot, and its own time is that slot, which is still ahead. The
+// word holds a delta of one unit before the slot, and a deficit of the capacity and one unit. No
+// other bucket has such a deficit. The sums above hold for it as they stand, so calls need no
+// extra case: a refill reaches the slot, a grant must wait for it, and the next reservation moves
+// the slot on.
+//
 // A limiter's layout fixes the width of the deficit: enough bits for twice the capacity less one
 // unit. The delta has the other bits, at least 32. It spans at least four times the time to fill
 // a bucket, and 250 times or more for capacities up to 100 million.
@@ -35,6 +41,19 @@
 // wait for the goroutine that sealed it. A refusal is decided from the sealed word. A caller
 // that would be granted installs a successor itself; if another caller was first, the call
 // starts over. If the word is evicted, the caller inserts the key again.
+//
+// # When the limit changes
+//
+// Another rate is another slope of S from the instant of the change on. Cells hold units, so the
+// change touches none of them.
+//
+// Another capacity also changes what a word means. It ends an era. The new era has bases that no
+// cell has yet, so far ahead that to the fast path each older cell looks like one whose delta runs
+// out. The slow path computes what the bucket has in the new era. The next grant moves it.
+//
+// With tiers, the upper 16 bits of a base are the tier, so a cell leads to its limit. The blocks of
+// such a base are 2¹⁶ times as large. A key that has changed its tier is treated as one of an ended
+// era.
 //
 // # Memory and eviction
 //

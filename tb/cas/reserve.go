@@ -20,8 +20,9 @@ func (l *Limiter[K]) Reserve(_ context.Context, key K, cost float64) (tb.Reserva
 // Wait takes n tokens and sleeps until they may be used. It takes nothing and returns an error at
 // once if n is not positive (tb.ErrInvalidCost), if the context has ended (its error), or if Wait
 // cannot wait (a *tb.WaitError): the deadline of the context is too near, n is above the capacity,
-// or the calls that wait for key's tokens would put its bucket into debt by more than 2,147
-// tokens or two capacities, whichever is more. If the context ends while it sleeps, Wait
+// the table has no room for a new key (RefuseNew), or the calls that wait for key's tokens would
+// put its bucket into debt by more than 2³¹ units. That is at least two capacities, and 2,147 tokens
+// if a token is a million units. If the context ends while it sleeps, Wait
 // cancels the reservation and returns the error of the context. Callers are served in the order in
 // which they take their tokens.
 //

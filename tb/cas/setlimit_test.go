@@ -1,49 +1,80 @@
-package cas_test
+package cas
 
 import (
-	"context"
+	"errors"
+	"math"
 	"testing"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/tb"
-	"github.com/seed-181794aa/ratelimit/tb/cas"
-	"github.com/seed-181794aa/ratelimit/tb/mutex"
 )
 
-type adjustable interface {
-	tb.Limiter
-	SetLimit(tb.Limit) error
-	Level(context.Context, string) (tb.Level, error)
+// TestCapacityChangesUntilTheBasesEnd brings the highest base so near the end that another era has
+// no bases for its time. A change of the rate needs none.
+func TestCapacityChangesUntilTheBasesEnd(t *testing.T) {
+	limit := tb.Limit{Capacity: 10, Tokens: 5, Per: time.Second}
+	tiered, err := NewTiered([]tb.Limit{limit, limit}, func(string) int { return 0 })
+	if err != nil {
+		t.Fatal(err)
+	}
+	single, err := New[string](limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, l := range map[string]struct {
+		*TokenBucket
+		last uint64
+		set  func(tb.Limit) error
+	}{
+		"one limit": {single, math.MaxUint64, single.SetLimit},
+		"tiers": {
+			tiered, 1<<(64-tierBits) - 1, func(limit tb.Limit) error { return tiered.SetTier(0, limit) },
+		},
+	} {
+		d, err := l.Allow(t.Context(), "a")
+		if err != nil || !d.Allowed {
+			t.Fatalf("%s: Allow returned %+v, %v", name, d, err)
+		}
+		l.limits.slot(0).Load().reach(l.last - reachStep)
+
+		limit.Capacity = 20
+		var refused *tb.ConfigError
+		if err := l.set(limit); !errors.As(err, &refused) || l.Limit().Capacity != 10 {
+			t.Errorf("%s: error %v, limit %+v, want a *tb.ConfigError and no change", name, err, l.Limit())
+		}
+		limit.Capacity, limit.Tokens = 10, 6
+		if err := l.set(limit); err != nil || l.Limit() != limit {
+			t.Errorf("%s: error %v, limit %+v, want the limit %+v", name, err, l.Limit(), limit)
+		}
+		if d, err := l.AllowN(t.Context(), "a", 9); err != nil || !d.Allowed || d.Remaining != 0 {
+			t.Errorf("%s: AllowN returned %+v, %v, want the 9 tokens that were left", name, d, err)
+		}
+		limit.Tokens = 5
+	}
 }
 
-// A bucket that no call has touched since the capacity changed gets the supply of each rate that the
-// limit has had since.
-func TestSetLimitKeepsTheSupplyOfEachRateOfAnEra(t *testing.T) {
-	now := time.Unix(1_800_000_000, 0)
-	clock := tb.WithClock(func() time.Time { return now })
-	for _, l := range []adjustable{
-		cas.NewTokenBucket(10, 1, clock), mutex.NewTokenBucket(10, 1, clock),
-	} {
-		if d, err := l.AllowN(t.Context(), "k", 8); err != nil || !d.Allowed {
-			t.Fatal(d, err)
+// TestCapacityCanChangeHalfAMillionTimes computes how many changes of the capacity a limiter has bases
+// for.
+func TestCapacityCanChangeHalfAMillionTimes(t *testing.T) {
+	for _, l := range edgeLimits {
+		var s limits
+		s.init(l, firstInstant(l))
+		first := []*layout{&s.first}
+		if m, err := newTier(1, l, firstInstant(l)); err == nil {
+			first = append(first, m)
 		}
-		for _, c := range []struct {
-			capacity int
-			rate     float64
-			want     float64 // two seconds later
-		}{
-			{100, 5, 12}, {100, 0.5, 13}, {100, 1, 15}, {1000, 10, 35}, {1000, 1, 37}, {20, 1, 20},
-		} {
-			limit, err := tb.LimitPerSecond(c.capacity, c.rate)
-			if err == nil {
-				err = l.SetLimit(limit)
-			}
+		for _, m := range first {
+			l.Capacity = 1 + l.Capacity%1000
+			n, err := m.change(l, firstInstant(m.limit))
 			if err != nil {
-				t.Fatal(err)
+				t.Errorf("limit %+v, tiered %t: %v", m.limit, m.tiered, err)
+				continue
 			}
-			now = now.Add(2 * time.Second)
-			if level, _ := l.Level(t.Context(), "k"); level.Tokens != c.want {
-				t.Errorf("%T: %v tokens after %+v", l, level.Tokens, c)
+			now := m.positionAt(firstInstant(m.limit)).blocks
+			step := n.firstBase - max(now, m.firstBase)
+			last := n.positionAt(plusHorizon(n.begin)).blocks
+			if changes := (n.firstBase + n.lastBase - last) / step; changes < 500_000 {
+				t.Errorf("limit %+v, tiered %t: only %d changes", m.limit, m.tiered, changes)
 			}
 		}
 	}

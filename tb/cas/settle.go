@@ -38,7 +38,7 @@ func (m *layout) actualUnits(actual float64) uint64 {
 // beyond returns the units of an actual cost beyond those of an estimate, and the other way round.
 func (m *layout) beyond(actual, estimate float64) (more, less uint64) {
 	a := m.actualUnits(actual)
-	e, _ := m.unitsOfCost(estimate)
+	e := m.actualUnits(estimate) // may be above a new capacity
 	return a - min(a, e), e - min(a, e)
 }
 

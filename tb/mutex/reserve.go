@@ -110,13 +110,13 @@ func (l *Limiter[K]) cancel(o outcome[K], tokens float64, usable uint64) {
 	}
 }
 
-// giveBack undoes a grant. If nothing has happened since, the bucket is left as it was. In debt to
-// a later reservation it gets nothing back. Otherwise it gets the cost less the supply between the
-// grant and the latest grant, because it may have been full and have lost that supply. The lock is
-// held.
+// giveBack undoes a grant, unless the bucket has moved to another era or tier. If nothing has
+// happened since, the bucket is left as it was. In debt to a later reservation it gets nothing
+// back. Otherwise it gets the cost less the supply between the grant and the latest grant, because
+// it may have been full and have lost that supply. The lock is held.
 func (l *Limiter[K]) giveBack(o outcome[K], tokens float64) {
 	b := o.bucket
-	if l.buckets[b.key] != b || b.tier != o.after.tier || b.era != o.after.era {
+	if l.buckets[b.key] != b || b.moves != o.after.moves {
 		return
 	}
 	m := &l.tiers[b.tier].eras[b.era]
@@ -142,7 +142,7 @@ func (l *Limiter[K]) settle(key K, estimate, actual float64) {
 	defer l.mu.Unlock()
 	tier := l.tier(key, 0)
 	m := tier.limit()
-	expected := m.unitsOfCost(estimate)
+	expected := m.roundUp(estimate) // may be above a new capacity
 	used := m.roundUp(actual)
 	l.settled.add(m, used)
 	if used < expected {

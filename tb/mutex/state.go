@@ -30,6 +30,7 @@ type state struct {
 	inDebt bool
 	tier   int
 	era    int // of the tier, in which these units and this time are valid
+	moves  int // to other eras and tiers
 }
 
 // first returns a full bucket that starts at now.
@@ -60,7 +61,7 @@ type terms struct {
 // units returns the cost in units.
 func (w *terms) units(l *limit) int64 {
 	if w.rest {
-		return max(0, l.roundUp(w.tokens)-l.unitsOfCost(w.estimate))
+		return max(0, l.roundUp(w.tokens)-l.roundUp(w.estimate))
 	}
 	return l.unitsOfCost(w.tokens)
 }
@@ -87,7 +88,9 @@ func (l *limit) charge(b *state, now uint64, want *terms) (charged, state) {
 		}
 		cost = most.minus(full).clamp(cost)
 	}
-	after := state{tokens: tokens - cost, time: since, tier: l.tier, era: l.era}
+	after := state{
+		tokens: tokens - cost, time: since, tier: l.tier, era: l.era, moves: b.moves,
+	}
 	inDebt := b.inDebt && since == b.time && l.supply(now).less(since)
 	after.inDebt = inDebt && cost == 0
 	if after.tokens >= 0 {
@@ -115,7 +118,7 @@ func (l *limit) charge(b *state, now uint64, want *terms) (charged, state) {
 	latest := l.supply(now).plus(debt)
 	if !latest.less(slot) && d.delay <= want.within {
 		d.Decision = tb.Decision{Allowed: true}
-		return d, state{time: slot, inDebt: true, tier: l.tier, era: l.era}
+		return d, state{time: slot, inDebt: true, tier: l.tier, era: l.era, moves: b.moves}
 	}
 	d.RetryAfter = 0
 	if latest.less(slot) {
@@ -146,7 +149,9 @@ func (l *limit) refund(b *state, now uint64, units int64) {
 // inherit returns the state of a bucket if l takes the place of old at instant t. The bucket keeps
 // its tokens and its debt.
 func (l *limit) inherit(old *limit, b state, t uint64) state {
-	return l.stateWith(old.tokensAt(&b, t))
+	s := l.stateWith(old.tokensAt(&b, t))
+	s.moves = b.moves + 1
+	return s
 }
 
 // tokensAt returns what b has at instant t, in millionths of a token, negative in debt. If b's own

@@ -36,7 +36,9 @@ func (t *tier) inherited(b state) state {
 			since = end
 		}
 	}
-	return t.eras[last].stateWith(tokens, since)
+	s := t.eras[last].stateWith(tokens, since)
+	s.moves = b.moves + 1
+	return s
 }
 
 // tier returns the tier of a key: the one that a call names, which is asked-1, or what tierOf

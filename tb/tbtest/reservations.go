@@ -106,7 +106,8 @@ func reservationsFollowTheSupplyExactly(s *suite) {
 				f.reserved("a", float64(n), paid)
 				taken += n
 			}
-			step := time.Duration(float64(token) * rng.Float64() * float64(min(limit.Capacity, 1+rng.IntN(20))))
+			tokens := rng.Float64() * float64(min(limit.Capacity, 1+rng.IntN(20)))
+			step := time.Duration(float64(token) * tokens)
 			if full := timeFor(limit, taken+limit.Capacity); now+step < full && step >= 0 && now+step > 0 {
 				f.Advance(step)
 			}
@@ -239,72 +240,4 @@ func reserveUnderRefuseNewReturnsTheWait(s *suite) {
 	f.notReserved("b", 1, 13*time.Second)
 	f.Set(13 * time.Second)
 	f.reserved("b", 10, 0)
-}
-
-// waiting returns a charge that may wait.
-func (f *fixture) waiting(key string, cost float64, within time.Duration) waitingCharge {
-	f.Helper()
-	c, ok := f.charge(key, cost).(waitingCharge)
-	if !ok {
-		f.Skipf("a charge of %T may not wait", f.Limiter)
-	}
-	c.MayWait(within)
-	return c
-}
-
-func chargeMayWait(s *suite) {
-	f := s.new(perSecond(10, 2))
-	f.granted("a", 9, 1)
-	for _, tt := range []struct {
-		cost         float64
-		within       time.Duration
-		delay, retry time.Duration
-	}{
-		{3, 0, 0, time.Second},
-		{3, time.Second - 1, 0, 1},
-		{3, time.Second, time.Second, 0},
-		{2, time.Second, 0, time.Second},
-		{2, tb.Never, 2 * time.Second, 0}, // the debt is 4
-		{7, tb.Never, 11 * time.Second / 2, 0}, // more than one capacity
-		{7, time.Second, 0, 8 * time.Second},
-		{11, tb.Never, 0, tb.Never},
-		{6, tb.Never, 17 * time.Second / 2, 0},
-	} {
-		c := f.waiting("a", tt.cost, tt.within)
-		checked, err := c.Check(f.Now())
-		f.check(checked, err)
-		d, err := c.Take(f.Now())
-		f.check(d, err)
-		if d != checked || d.RetryAfter != tt.retry || c.Delay() != tt.delay {
-			s.Errorf("%v tokens within %v: Check = %+v, Take = %+v, delay %v; want %v, %v",
-				tt.cost, tt.within, checked, d, c.Delay(), tt.retry, tt.delay)
-		}
-	}
-	c := f.waiting("a", 1, tb.Never)
-	c.MayWait(0)
-	if d, err := c.Take(f.Now()); err != nil || d.Allowed || d.RetryAfter != 9*time.Second {
-		s.Errorf("after MayWait(0): Take = %+v, %v, want refused for 9s", d, err)
-	}
-}
-
-// One charge refuses and the other one may wait; then both are taken.
-func waitingChargeInTakeAll(s *suite) {
-	f := s.new(perSecond(10, 1))
-	f.granted("inner", 10, 0)
-	f.granted("outer", 10, 0)
-	inner := f.waiting("inner", 4, tb.Never)
-	f.takeCharges(false, inner, f.charge("outer", 1))
-	f.levelIs("inner", tb.Level{NextToken: time.Second, Full: 10 * time.Second})
-	f.Advance(time.Second)
-	f.takeCharges(true, inner, f.charge("outer", 1))
-	if inner.Delay() != 3*time.Second {
-		s.Errorf("delay %v, want 3s", inner.Delay())
-	}
-	inner.Undo()
-	inner.Undo()
-	if inner.Delay() != 0 {
-		s.Errorf("delay %v after Undo, want 0", inner.Delay())
-	}
-	f.granted("inner", 1, 0)
-	f.refused("inner", 1, time.Second, 0)
 }

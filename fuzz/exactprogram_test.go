@@ -1,0 +1,61 @@
+package fuzz
+
+import (
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// earliest and latest bound the readings: the clock of a limiter whose first reading is
+// time.Unix(0, 0) represents all readings between them.
+var (
+	earliest = time.Unix(0, 0).Add(-100 * 365 * 24 * time.Hour)
+	latest   = time.Unix(0, 0).Add(100 * 365 * 24 * time.Hour)
+)
+
+// exactProgram changes p so that an ideal bucket can run it. Costs are tenths of a token if a
+// tenth is a whole number of units. Readings are within the range of the clock. No key is
+// evicted in debt. Readings are late only if the program has one key, and only allows and reserves:
+// with several keys, a full bucket that was evicted comes back at a time that depends on the
+// readings of other keys.
+func exactProgram(p program) program {
+	p.maxKeys = 100
+	p.calls = p.calls[:min(len(p.calls), 60)]
+	keys := make(map[string]bool)
+	inOrder := false
+	for _, c := range p.calls {
+		keys[c.key] = true
+		inOrder = inOrder || c.op == settle || c.op == setLimit || len(keys) > 1
+	}
+	now, l := time.Unix(0, 0), p.limit
+	large := l.Capacity > 8_388_607
+	for i := range p.calls {
+		c := &p.calls[i]
+		if inOrder && c.step < 0 {
+			c.step = -c.step
+		}
+		if then := now.Add(c.step); then.Before(earliest) || then.After(latest) {
+			c.step = 0
+		}
+		now = now.Add(c.step)
+		if c.op == settle && slow(l) {
+			c.op = allowAt
+		}
+		if c.op == setLimit {
+			if slow(c.limit) {
+				c.limit.Tokens, c.limit.Per = 10, time.Second
+			}
+			l = c.limit
+			large = large || l.Capacity > 8_388_607
+		}
+		if large || c.op == allowN {
+			c.n *= 10
+		}
+	}
+	return p
+}
+
+// slow reports whether the clock can end before a debt of one capacity is paid.
+func slow(l tb.Limit) bool {
+	return 2*float64(l.Capacity)*float64(l.Per)/float64(l.Tokens) > float64(100*365*24*time.Hour)
+}

@@ -1,0 +1,161 @@
+package tbtest
+
+import (
+	"context"
+	"math/big"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// The change reads the clock. A call with an earlier reading is decided at the time of the change,
+// and its RetryAfter counts from its own reading.
+func setLimitAndLateReadings(s *suite) {
+	f := s.new(perSecond(10, 1))
+	f.granted("a", 10, 0)
+	f.Set(4 * time.Second)
+	f.setLimit(perSecond(10, 10))
+	f.Set(2 * time.Second)
+	f.refused("a", 5, 2100*time.Millisecond, 4)
+	f.granted("a", 4, 0)
+	f.setLimit(perSecond(20, 10)) // its reading is earlier than the last change
+	f.refused("a", 1, 2100*time.Millisecond, 0)
+	f.Set(5 * time.Second)
+	f.granted("a", 10, 0)
+}
+
+// The last reservation can be cancelled after the change. The delay of a reservation stays what it
+// was.
+func setLimitKeepsReservations(s *suite) {
+	for _, to := range []tb.Limit{
+		perSecond(10, 5), perSecond(20, 1), perSecond(8, 2), perSecond(10_000_000, 1),
+	} {
+		f, untouched := s.twins(perSecond(10, 1))
+		var last tb.Reservation
+		for _, g := range []*fixture{untouched, f} {
+			g.granted("a", 10, 0)
+			g.reserved("a", 3, 3*time.Second)
+			if g == f {
+				last = g.reserved("a", 4, 7*time.Second)
+			}
+			g.Advance(time.Second)
+			g.setLimit(to)
+			if last.Cancel(); last.Delay() != 0 && last.Delay() != 7*time.Second {
+				f.Fatalf("delay %v, want 7s", last.Delay())
+			}
+		}
+		f.sameAs(untouched)
+		f.Advance(time.Second)
+		untouched.Advance(time.Second)
+		f.sameAs(untouched)
+	}
+}
+
+func settleAfterSetLimit(s *suite) {
+	for _, to := range []tb.Limit{
+		perSecond(10, 5), perSecond(20, 1), perSecond(10_000_000, 1), perSecond(8, 2),
+	} {
+		for _, touched := range []bool{false, true} {
+			f := s.new(perSecond(10, 1))
+			f.granted("a", 3, 7)
+			less, more := f.reserved("a", 4, 0), f.reserved("a", 3, 0)
+			f.setLimit(to)
+			if touched {
+				f.reserved("a", 1, timeFor(to, 1))
+			} else {
+				f.reserved("a", 1, timeFor(to, 1)).Cancel()
+			}
+			left := f.levelOf()
+			f.settle(less, 2)
+			f.settle(more, 4)
+			if got := f.levelOf().Sub(f.levelOf(), left); got.Cmp(big.NewRat(1, 1)) != 0 {
+				f.Errorf("to %+v: %s tokens more, want 1", to, got.FloatString(9))
+			}
+			f.settledAs(6, 0)
+		}
+	}
+}
+
+// concurrentSetLimitKeepsTheBound changes the limit while callers take tokens with late readings.
+// The tokens granted are at most the greater capacity and the supply of the greater rate.
+func concurrentSetLimitKeepsTheBound(s *suite) {
+	const callers, calls = 16, 500
+	most := perSecond(100, 1_000_000)
+	for _, other := range []tb.Limit{perSecond(100, 10), perSecond(20, 1_000_000), perSecond(1, 1)} {
+		f := s.new(most)
+		var ticks, grants atomic.Int64
+		now := func() time.Time { // the reading is late, because other callers run in between
+			ns := ticks.Add(100)
+			runtime.Gosched()
+			return start.Add(time.Duration(ns))
+		}
+		l, err := s.newLimiter(most, tb.WithClock(now))
+		if err != nil {
+			s.Fatal(err)
+		}
+		set := skipUnless[hasSetLimit](&fixture{suite: s, Limiter: l})
+		var wg sync.WaitGroup
+		var callersDone atomic.Int32
+		for range callers {
+			wg.Go(func() {
+				defer callersDone.Add(1)
+				for range calls {
+					if d, err := l.Allow(context.Background(), "a"); err == nil && d.Allowed {
+						grants.Add(1)
+					}
+				}
+			})
+		}
+		wg.Go(func() {
+			for i := 0; i < 10 || callersDone.Load() < callers; i++ {
+				if set.SetLimit(other) != nil || set.SetLimit(most) != nil {
+					s.Error("SetLimit returned an error")
+				}
+			}
+		})
+		wg.Wait()
+		f.atMost(int(grants.Load()), time.Duration(ticks.Load()))
+		if grants.Load() == 0 {
+			s.Error("no call was granted, so the test shows nothing")
+		}
+	}
+}
+
+// The clock stands still while callers take tokens and the limit changes, so the tokens of the
+// bucket are granted once, and all of them.
+func concurrentSetLimitLosesNoToken(s *suite) {
+	const callers, each = 8, 2_000
+	f := s.new(tb.Limit{Capacity: callers*each + 1, Tokens: 1, Per: time.Hour})
+	set := skipUnless[hasSetLimit](f)
+	f.granted("a", 1, callers*each)
+	var done atomic.Int32
+	var wg sync.WaitGroup
+	for range callers {
+		wg.Go(func() {
+			defer done.Add(1)
+			for range each {
+				if d, err := f.Allow(context.Background(), "a"); err != nil || !d.Allowed {
+					s.Errorf("Allow = %+v, %v, want granted", d, err)
+					return
+				}
+			}
+		})
+	}
+	wg.Go(func() {
+		for i := 0; done.Load() < callers; i++ {
+			limit := tb.Limit{Capacity: callers*each + 1 + i%3, Tokens: 1 + int64(i%2), Per: time.Hour}
+			if err := set.SetLimit(limit); err != nil {
+				s.Errorf("SetLimit: %v", err)
+			}
+			runtime.Gosched()
+		}
+	})
+	wg.Wait()
+	f.limit = set.Limit()
+	if d := f.allow("a"); d.Allowed {
+		f.Errorf("%+v after all tokens were granted, want refused", d)
+	}
+}
