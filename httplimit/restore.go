@@ -120,10 +120,10 @@ func (s *restoration) read(r io.Reader) error {
 		return lines.Err()
 	}
 	s.line++
-	switch err := lines.Err(); err {
-	case nil:
+	switch err := lines.Err(); {
+	case err == nil:
 		return fmt.Errorf("the end is missing: %w", io.ErrUnexpectedEOF)
-	case bufio.ErrTooLong:
+	case errors.Is(err, bufio.ErrTooLong):
 		return fmt.Errorf("has more than %d bytes", maxSnapshotLine)
 	default:
 		return err
