@@ -18,8 +18,8 @@ type tally struct {
 	limiter  registry.Limiter
 }
 
-// use is the use of tokens at a time, in seconds. A reservation counts at its slot. Tokens beyond an
-// estimate were used too early, so they only count in the sum of all.
+// use is the use of tokens at a time, in seconds. A reservation counts at its slot. Tokens beyond
+// an estimate were used too early, so they only count in the sum of all.
 type use struct {
 	at, tokens float64
 	corrected  bool // by Cancel or Settle

@@ -39,20 +39,21 @@
 // milder than the answer of tb/mutex, because stamps may have grown since the table last read
 // them: the refusal ends earlier, or the answer is not a refusal. It is never harsher.
 //
-// A Cancel or Settle of a reservation that another goroutine corrects at the same time has no effect,
-// and may return before the other call has its effect.
+// A Cancel or Settle of a reservation that another goroutine corrects at the same time has no
+// effect, and may return before the other call has its effect.
 //
 // A call that is under way during a SetLimit may be decided by either limit, even after a call that
 // has already seen the new limit. The bound counts the greater of the two rates from the change on.
 //
 // # Not checked
 //
-// Len and Stats are compared only at the end, because before that they count inserts and
-// Resets that are under way. The contract does not promise the rank of a key in the order of
-// eviction after a charge on it was undone or the limit has changed, nor that an undo or a Cancel
-// gives anything back to a bucket that has moved. Wait is not called: it is Reserve and Cancel with
-// a timer between them. A call with a reading far in the future does not race a SetLimit. An insert that evicts several keys evicts them in one step here, and no call
-// with a late reading comes between the evictions.
+// Len and Stats are compared only at the end, because before that they count inserts and Resets
+// that are under way. The contract does not promise the rank of a key in the order of eviction
+// after a charge on it was undone or the limit has changed, nor that an undo or a Cancel gives
+// anything back to a bucket that has moved. Wait is not called: it is Reserve and Cancel with a
+// timer between them. A call with a reading far in the future does not race a SetLimit. An insert
+// that evicts several keys evicts them in one step here, and no call with a late reading comes
+// between the evictions.
 //
 // The checks also run on code with a planted bug, one for each step, and must find it.
 package interleaving

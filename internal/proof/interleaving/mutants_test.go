@@ -55,9 +55,10 @@ var mutants = []overlay.Variant{
 		"c.first.CompareAndSwap(nil, &t)",
 		"c.first.Store(&t)"),
 	// peek
-	mutant("Peek treats a sealed bucket as evicted", placeGo,
-		"word = c.word.Load(); word != evicted {",
-		"word = c.word.Load(); !isSealed(word) {"),
+	{Name: "Peek treats a sealed bucket as evicted", Edits: []overlay.Edit{
+		edit(placeGo, "word := c.word.Load(); word != evicted", "word := c.word.Load(); !isSealed(word)"),
+		edit(placeGo, "word = c.word.Load(); word != evicted", "word = c.word.Load(); !isSealed(word)"),
+	}},
 	// seal
 	mutant("the seal is stored", spendGo,
 		"c.word.CompareAndSwap(word, word|sealBit)",

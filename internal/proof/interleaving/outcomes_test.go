@@ -2,10 +2,10 @@ package interleaving
 
 import "github.com/seed-181794aa/ratelimit/internal/proof/modelcheck"
 
-// turn is a step of a thread. Some steps have two outcomes. An undo or a Cancel may be lost, because
-// the bucket has moved. A Cancel or Settle may return before the call that has the effect. A look at
-// a new key in a full table may miss that the key is refused. A call may be decided by the limit
-// before the latest SetLimit, if it was under way during it.
+// turn is a step of a thread. Some steps have two outcomes. An undo or a Cancel may be lost,
+// because the bucket has moved. A Cancel or Settle may return before the call that has the effect.
+// A look at a new key in a full table may miss that the key is refused. A call may be decided by
+// the limit before the latest SetLimit, if it was under way during it.
 type turn struct {
 	thread int
 	other  bool // the step has its second outcome

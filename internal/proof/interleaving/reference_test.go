@@ -54,9 +54,9 @@ func (r reference) Reset(key string) {
 // standIn is the key that holds the slot of a new key until the new key is inserted.
 const standIn = "stand-in"
 
-// makeRoom is the first step of a call on a new key: it evicts keys. Until the call inserts its key,
-// calls of other threads that take nothing may see that the evicted keys are gone. If the table
-// refuses the key, makeRoom returns the answer and false.
+// makeRoom is the first step of a call on a new key: it evicts keys. Until the call inserts its
+// key, calls of other threads that take nothing may see that the evicted keys are gone. If the
+// table refuses the key, makeRoom returns the answer and false.
 func (r reference) makeRoom(t time.Time, key string, n int) (d tb.Decision, ok bool) {
 	if r.caller == nil || n > capacity || r.Has(key) {
 		return d, true

@@ -10,8 +10,8 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb/mutex"
 )
 
-// ledger is a state of the oracle for calls that reserve tokens and change the limit: the steps that
-// led to it. A call has one of several outcomes:
+// ledger is a state of the oracle for calls that reserve tokens and change the limit: the steps
+// that led to it. A call has one of several outcomes:
 //
 //   - A Cancel may give nothing back, because the bucket has moved.
 //   - A call that was under way during a SetLimit may be decided by the limit before it.
@@ -63,8 +63,8 @@ func (o *ledger) then(s step) *ledger {
 	return next
 }
 
-// replay makes the calls that led to o on a new limiter, whose clock is c. It returns the limits that
-// the limiter has had, and the last reply.
+// replay makes the calls that led to o on a new limiter, whose clock is c. It returns the limits
+// that the limiter has had, and the last reply.
 func (o *ledger) replay(c *sharedClock) (*session, []earlier.Limit, reply) {
 	if o.parent == nil {
 		l, err := mutex.New[string](o.setup.limit, o.setup.options(c)...)
