@@ -2,6 +2,7 @@ package fuzz
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -98,6 +99,73 @@ func TestTiersAgree(t *testing.T) {
 		t.Error("too few of one answer")
 	}
 }
+
+// TestNamedTiersAgree is TestTiersAgree for charges that name the tier of their key.
+func TestNamedTiersAgree(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	granted, moved := 0, 0
+	for program := range 3000 {
+		var now time.Time
+		limits := []tb.Limit{randomLimit(rng), randomLimit(rng), randomLimit(rng)}
+		clock := tb.WithClock(func() time.Time { return now })
+		c, err := cas.NewTiered[string](limits, nil, clock)
+		if err != nil {
+			continue // a rate that is too high for a tier
+		}
+		m, err := mutex.NewTiered[string](limits, nil, clock)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := map[string]int{}
+		for step := range 60 {
+			now = now.Add(time.Duration(rng.ExpFloat64() * float64(time.Second)))
+			key, tier := string(rune('a'+rng.IntN(3))), rng.IntN(3)
+			cost := float64(1 + rng.IntN(limits[tier].Capacity))
+			got, _ := c.ChargeIn(tier, key, cost)
+			want, _ := m.ChargeIn(tier, key, cost)
+			agree := func(what string, a, b any) {
+				if a != b {
+					t.Fatalf("program %d, step %d, limits %v: %s\ncas   %+v\nmutex %+v",
+						program, step, limits, what, a, b)
+				}
+			}
+			agree("level", first(got.Level(now)), first(want.Level(now)))
+			agree("check", first(got.Check(now)), first(want.Check(now)))
+			took := first(got.Take(now))
+			agree("take", took, first(want.Take(now)))
+			if took.Allowed {
+				granted++
+				if last[key] != tier {
+					moved++
+				}
+				last[key] = tier
+			}
+			switch rng.IntN(5) {
+			case 0:
+				got.Undo()
+				want.Undo()
+			case 1:
+				actual := rng.Float64() * float64(limits[tier].Capacity)
+				_, _ = got.Settle(actual), want.Settle(actual)
+			}
+			level := first(c.Level(t.Context(), key))
+			agree("level after", level, first(m.Level(t.Context(), key)))
+			if step%20 == 19 && level.Full > 0 { // full buckets are not restored
+				next, _ := cas.NewTiered[string](limits, nil, clock)
+				if err := next.Restore(c.Snapshot()); err != nil {
+					t.Fatal(err)
+				}
+				restored := first(next.Level(t.Context(), key))
+				agree("restored", math.Round(1e3*restored.Tokens), math.Round(1e3*level.Tokens))
+			}
+		}
+	}
+	if t.Logf("%d granted, %d in another tier", granted, moved); min(granted, moved) < 5000 {
+		t.Error("too few")
+	}
+}
+
+func first[T any](v T, _ error) T { return v }
 
 func randomLimit(rng *rand.Rand) tb.Limit {
 	capacity := 1 + rng.IntN(10)

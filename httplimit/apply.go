@@ -85,6 +85,12 @@ func (c *call) pushEntry(r *rule) bool {
 		return false
 	}
 	e := c.newEntry(r)
+	if r.tiers != nil {
+		var repeated bool
+		if e.rule, repeated = r.tierOf(c); repeated && !r.Shadow {
+			e.fault, e.faultyKey = isRepeated, r.tiers.by.name
+		}
+	}
 	e.cost = r.price.cost(c.r)
 	if r.byAddr != nil {
 		e.network = r.sources[0].networks.Network(c.client())

@@ -33,7 +33,8 @@ type ruleState struct {
 	external Charger
 	plain    tb.Limiter
 
-	limiter any // the same limiter, for its method Stats
+	limiter any        // the same limiter, for its method Stats
+	tiers   *tierTable // nil without tiers; only newState and SetPolicy use it
 	counts  [stripes]counts
 	delays  delayCounts
 
@@ -66,6 +67,8 @@ func (s *ruleState) kind() kind {
 func (l *Limiter) newState(r *rule) (s *ruleState, err error) {
 	s = &ruleState{}
 	switch {
+	case l.newLimiter != nil && r.tiers != nil:
+		err = errors.New("tiers need a limiter of httplimit, and WithLimiter sets another")
 	case l.newLimiter != nil:
 		s.limiter, err = l.newLimiter(r.Rule)
 		switch custom := s.limiter.(type) {
@@ -80,12 +83,8 @@ func (l *Limiter) newState(r *rule) (s *ruleState, err error) {
 		case tb.Limiter:
 			s.plain = custom
 		}
-	case len(r.sources) == 1 && r.sources[0].address:
-		s.byAddr, err = cas.New[netip.Addr](r.Limit, l.limiterOptions...)
-		s.limiter = s.byAddr
 	default:
-		s.byString, err = cas.New[string](r.Limit, l.limiterOptions...)
-		s.limiter = s.byString
+		err = s.newTables(r, l.limiterOptions)
 	}
 	return s, err
 }
@@ -114,10 +113,10 @@ func (c *call) prepare(e *entry) {
 	s := e.ruleState
 	switch {
 	case s.byAddr != nil:
-		e.addrCharge, _ = s.byAddr.Charge(e.network, e.cost)
+		e.addrCharge = charge(s.byAddr, e, e.network)
 		e.charge = &e.addrCharge
 	case s.byString != nil:
-		e.stringCharge, _ = s.byString.Charge(e.key, e.cost)
+		e.stringCharge = charge(s.byString, e, e.key)
 		e.charge = &e.stringCharge
 	default:
 		e.external = e.newExternalCharge(c.r, c.timeLimit())

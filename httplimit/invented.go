@@ -54,6 +54,21 @@ func (w *warner) raised(s *RuleSet, r *Rule, path string) {
 	}
 }
 
+// tiers warns of a key with which a client chooses a limit above that of the rule.
+func (w *warner) tiers(s *RuleSet, r *Rule, path string) {
+	if !s.enforces(r) || !w.isInvented(r.Tiers.By) {
+		return
+	}
+	for _, name := range r.Tiers.names() {
+		if isAbove(r.Tiers.Limits[name], r.Limit) {
+			w.add(field(field(field(path, "algorithm_config"), "tiers"), "by"),
+				"is chosen by the client, which so has the limit of %s instead of the lower one of the rule",
+				name)
+			return
+		}
+	}
+}
+
 func isAbove(a, b tb.Limit) bool {
 	rate := func(l tb.Limit) float64 { return float64(l.Tokens) / float64(l.Per) }
 	return a.Capacity > b.Capacity || rate(a) > rate(b)
@@ -90,5 +105,6 @@ func (w *warner) names(r *Rule, path string) {
 	for k := range r.sortedMatch() {
 		warn(k, field(field(path, "match"), k))
 	}
+	warn(r.Tiers.By, field(field(field(path, "algorithm_config"), "tiers"), "by"))
 	warn(r.Cost.Source, field(field(path, "algorithm_config"), "cost_source"))
 }

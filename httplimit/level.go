@@ -16,10 +16,10 @@ func (c *call) reset(e *entry) int64 {
 }
 
 // wait returns (cost − tokens)/rate, also for a cost above the capacity, although no wait helps
-// then.
+// then. While a reload changes the limit, the decision may be one of the next limit.
 func (c *call) wait(e *entry) time.Duration {
-	over := e.cost - float64(e.Limit.Capacity)
-	if over <= 0 {
+	over := max(0, e.cost-float64(e.Limit.Capacity))
+	if over == 0 && e.decision.RetryAfter < tb.Never {
 		return e.decision.RetryAfter
 	}
 	full, rest := c.level(e).Full, supplyTime(e.Limit, over)

@@ -16,8 +16,8 @@ import (
 //
 // Most applications wrap their handler with Middleware. Decide and Admit are for applications that
 // cannot. Explain reports what the rules would decide, and takes nothing. SetPolicy replaces the
-// policy, and Stats reports what the rules have counted. StopWaiting is for the end of a server whose
-// policy delays requests. ClientAddress and TrustsPeer are for proxies.
+// policy, and Stats reports what the rules have counted. StopWaiting is for the end of a server
+// whose policy delays requests. ClientAddress and TrustsPeer are for proxies.
 type Limiter struct {
 	settings
 	policy atomic.Pointer[compiled]
@@ -43,11 +43,18 @@ func New(p *Policy, opts ...Option) (*Limiter, error) {
 }
 
 // SetPolicy replaces the policy, from the next request on. A rule keeps its buckets and counts
-// if its set, name, keys and limit stay the same. If p has an error, the policy stays as it was.
+// if its set, name and keys stay the same. If its limit changes, each bucket keeps its tokens, but
+// not more than the new capacity, and its debt: see cas.Limiter.SetLimit. A limiter of WithLimiter
+// is kept across a change of the limit if it has a method SetLimit(tb.Limit) error. If p has an
+// error, or a SetLimit returns one, the policy and all limits stay as they were.
 func (l *Limiter) SetPolicy(p *Policy) error {
 	l.reload.Lock()
 	defer l.reload.Unlock()
-	next, err := l.compile(p, l.policy.Load())
+	before := l.policy.Load()
+	next, err := l.compile(p, before)
+	if err == nil {
+		err = next.setLimits(before)
+	}
 	if err != nil {
 		return fmt.Errorf("httplimit: the policy stays as it was: %w", err)
 	}
@@ -175,7 +182,9 @@ type Explanation struct {
 	Key []KeyPart // of the bucket, as in Event
 	// Level is how full the bucket is now. It is the zero tb.Level, which no bucket has, if
 	// the limiter does not report levels.
-	Level  tb.Level
+	Level tb.Level
+	// Tier is the name of the request's tier, or "" if it has the limit of the rule itself.
+	Tier   string
 	Shadow bool
 	// MaxDelay is the longest delay of the rule, or 0 if the rule does not delay.
 	MaxDelay time.Duration
@@ -199,7 +208,8 @@ func (l *Limiter) Explain(r *http.Request) []Explanation {
 	for i := range c.entries {
 		e := &c.entries[i]
 		x := Explanation{
-			Key: c.keyParts(e.rule), Shadow: e.Shadow, Estimate: e.price.response.inResponse,
+			Key: c.keyParts(e.rule), Tier: e.tierName, Shadow: e.Shadow,
+			Estimate: e.price.response.inResponse,
 		}
 		switch e.fault {
 		case isMissing:

@@ -7,7 +7,9 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"net/http/httputil"
+	"net/textproto"
 	"net/url"
 	"strings"
 	"testing"
@@ -19,6 +21,7 @@ type served struct {
 	url       string
 	protocols *http.Protocols
 	ended     chan struct{}
+	hints     http.Header // of the last informational response
 }
 
 // serveSite serves f behind a limiter over real connections of HTTP/1 or HTTP/2.
@@ -48,7 +51,13 @@ func (s *served) fetch(lines ...string) (*http.Response, string) {
 	r := request(lines...)
 	r.RequestURI = ""
 	r.URL, _ = url.Parse(s.url)
-	resp, err := transport.RoundTrip(r)
+	trace := &httptrace.ClientTrace{
+		Got1xxResponse: func(_ int, header textproto.MIMEHeader) error {
+			s.hints = http.Header(header)
+			return nil
+		},
+	}
+	resp, err := transport.RoundTrip(r.WithContext(httptrace.WithClientTrace(r.Context(), trace)))
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -64,79 +73,6 @@ func (s *served) fetch(lines ...string) (*http.Response, string) {
 func bothProtocols(t *testing.T, f func(t *testing.T, http2 bool)) {
 	t.Run("HTTP/1", func(t *testing.T) { f(t, false) })
 	t.Run("HTTP/2", func(t *testing.T) { f(t, true) })
-}
-
-// A hidden field reaches the limiter and never the client: in the header, in an informational
-// response, and in a trailer, declared or not.
-func TestHiddenCost(t *testing.T) {
-	const usage, other = "X-Usage", "X-Other"
-	for name, c := range map[string]struct {
-		handler http.HandlerFunc
-		cost    float64
-	}{
-		"header": {func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set(usage, "25")
-			io.WriteString(w, "body")
-		}, 25},
-		"header without body": {func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set(usage, "25")
-		}, 25},
-		"flushed header": {func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set(usage, "25")
-			w.(http.Flusher).Flush()
-			w.Header().Set(usage, "26")
-			io.WriteString(w, "body")
-		}, 25},
-		"informational": {func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set(usage, "25")
-			w.WriteHeader(http.StatusEarlyHints)
-			io.WriteString(w, "body")
-		}, 25},
-		"declared trailer": {func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Trailer", "X-Other, x-usage")
-			io.WriteString(w, "body")
-			w.Header().Set(usage, "30")
-			w.Header().Set(other, "1")
-		}, 30},
-		"only trailer": {func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Trailer", usage)
-			io.WriteString(w, "body")
-			w.Header().Set(usage, "30")
-		}, 30},
-		"undeclared trailer": {func(w http.ResponseWriter, _ *http.Request) {
-			w.(http.Flusher).Flush()
-			w.Header().Set(http.TrailerPrefix+"x-usage", "30")
-		}, 30},
-		"header and trailer": {func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Trailer", usage)
-			w.Header().Set(usage, "25")
-			io.WriteString(w, "body")
-			w.Header().Set(usage, "30")
-		}, 30},
-		"trailer without a number": {func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Trailer", usage)
-			w.Header().Set(usage, "25")
-			io.WriteString(w, "body")
-			w.Header().Set(usage, "?")
-		}, 25},
-	} {
-		for _, hide := range []string{"", `, "hide_cost_header": true`} {
-			bothProtocols(t, func(t *testing.T, http2 bool) {
-				s := serveSite(t, reporting("response:header:x-usage", hide), http2, c.handler)
-				r, _ := s.fetch()
-				if got := 100 - s.left(); got != c.cost {
-					t.Errorf("%s: costs %v, want %v", name, got, c.cost)
-				}
-				isSeen := len(r.Header[usage])+len(r.Trailer[usage]) > 0
-				if isSeen != (hide == "") {
-					t.Errorf("%s%s: %v, trailer %v", name, hide, r.Header, r.Trailer)
-				}
-				if name == "declared trailer" && r.Trailer.Get(other) != "1" {
-					t.Errorf("%s%s: trailer %v", name, hide, r.Trailer)
-				}
-			})
-		}
-	}
 }
 
 // The writer has the same optional methods as the writer of net/http.
@@ -256,7 +192,7 @@ func TestHijackKeepsTheEstimate(t *testing.T) {
 		if _, body := s.fetch(); len(body) != 40 || s.left() != 90 {
 			t.Errorf("%s: %d bytes, %v left", source, len(body), s.left())
 		}
-		s.site.settled(0, 1)
+		s.settled(0, 1)
 	}
 }
 

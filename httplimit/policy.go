@@ -81,7 +81,10 @@ type Rule struct {
 	// MaxDelay is the longest delay of a request if OnLimit is Delay.
 	MaxDelay time.Duration
 	Limit    tb.Limit
-	Cost     Cost
+	// Tiers give some requests another limit. It needs the limiters of this package: see
+	// WithLimiter.
+	Tiers Tiers
+	Cost  Cost
 
 	alone bool // the rule is a document of its own
 }

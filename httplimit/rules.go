@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/seed-181794aa/ratelimit/tb"
 )
 
 // compiled is a policy prepared for requests. It is immutable.
@@ -52,16 +50,20 @@ type rule struct {
 	price   pricing
 	ruleText
 	*ruleState
+	tiers    *tiers // nil if there are none
+	tierName string // if this is the rule with the limit of a tier
+	tier     int    // its index in the table
+
+	tierField string // the name of the tier in a snapshot
 
 	conditions []condition
 }
 
-// identity is what two rules must have in common for the second to take over the buckets and
-// counts of the first.
+// identity is what two rules must have in common for the second to keep the buckets and counts of
+// the first.
 type identity struct {
 	set, name string
 	keys      string // in order
-	limit     tb.Limit
 }
 
 // compilation is the work of preparing a policy.
@@ -71,25 +73,19 @@ type compilation struct {
 	errs   problems
 }
 
-// compile makes p ready. Rules that are in before, too, keep their state.
+// compile makes p ready. A rule that is in before, too, keeps its state, which still has the limit
+// of before: see setLimits.
 func (l *Limiter) compile(p *Policy, before *compiled) (*compiled, error) {
 	out, errs := l.arrange(p)
 	if err := errs.err(); err != nil {
 		return nil, err
 	}
-	states := map[identity]*ruleState{}
-	if before != nil {
-		for _, r := range before.rules {
-			states[r.identity] = r.ruleState
+	for r, old := range out.successors(before) {
+		var err error
+		if r.ruleState, err = l.inherit(r, old); err != nil {
+			return nil, fmt.Errorf("rule %q: %w", r.Name, err)
 		}
-	}
-	for _, r := range out.rules {
-		if r.ruleState = states[r.identity]; r.ruleState == nil {
-			var err error
-			if r.ruleState, err = l.newState(r); err != nil {
-				return nil, fmt.Errorf("rule %q: %w", r.Name, err)
-			}
-		}
+		r.share()
 		if err := r.checkLimiter(); err != nil {
 			return nil, err
 		}
@@ -158,7 +154,7 @@ func (b *compilation) newRules(s *RuleSet, r *Rule, path string, labels []string
 			Rule: level, base: r.Name, isParent: i > 0, price: newPricing(r.Cost),
 			sources: slices.Clone(sources), conditions: conditions,
 		}
-		c.identity = identity{s.Name, c.Name, fmt.Sprintf("%q", canonicals(r.Keys)), c.Limit}
+		c.identity = identity{s.Name, c.Name, fmt.Sprintf("%q", canonicals(r.Keys))}
 		c.Shadow = r.Shadow || s.Shadow
 		for j, k := range r.Keys {
 			if bits, _ := prefixesOf(k); i < len(bits) {
@@ -168,6 +164,7 @@ func (b *compilation) newRules(s *RuleSet, r *Rule, path string, labels []string
 		if c.Limit.Validate() == nil {
 			c.ruleText = newRuleText(labels[i], &c.Rule)
 		}
+		b.addTiers(c, path, labels[i])
 		all = append(all, c)
 	}
 	return all

@@ -99,7 +99,7 @@ func (p *part) read(values []string) {
 }
 
 // readTrailers reads the costs from the trailers of the response, and removes the fields that are
-// hidden.
+// hidden. ReadHeader has removed their declarations, so net/http sends no declared ones.
 func (s *Settlement) readTrailers(h http.Header) {
 	for i := range s.parts {
 		p := &s.parts[i]
@@ -114,9 +114,7 @@ func (s *Settlement) readTrailers(h http.Header) {
 	}
 	for i := range s.parts {
 		if p := &s.parts[i].price.response; p.hidden {
-			maps.DeleteFunc(h, func(key string, _ []string) bool {
-				return key == p.field || isUndeclared(key, p.field)
-			})
+			maps.DeleteFunc(h, func(key string, _ []string) bool { return isUndeclared(key, p.field) })
 		}
 	}
 }
@@ -165,7 +163,7 @@ func (s *Settlement) Cancel() {
 // settle ends the settlement.
 func (s *Settlement) settle() {
 	c, parts := s.call, s.parts
-	s.call, s.parts, s.isRead = nil, nil, true
+	s.call, s.parts = nil, nil
 	defer c.end()
 	c.limit = nil // the time limit of the decision is over
 	for i := range parts {

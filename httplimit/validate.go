@@ -102,6 +102,7 @@ func (r *Rule) check(path string, errs *problems) {
 	r.Cost.check(field(path, "algorithm_config"), errs)
 	r.checkParents(path, errs)
 	r.checkDelay(path, errs)
+	r.checkTiers(path, errs)
 }
 
 // unreadLimit is the limit of a rule whose own limit could not be read, which is an error

@@ -58,6 +58,7 @@ func (w *warner) set(s *RuleSet, path string) {
 			w.invented(r, rulePath)
 		}
 		w.raised(s, r, field(rulePath, "match"))
+		w.tiers(s, r, rulePath)
 		if by := unreachable[r]; by != "" {
 			w.add(rulePath, "never applies, because %s applies instead", by)
 		}

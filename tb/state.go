@@ -14,6 +14,9 @@ type State struct {
 	Tokens float64
 	// At is the wall clock time at which the bucket has them.
 	At time.Time
+	// Tier is the tier of the bucket, or 0 in a limiter without tiers. Restore needs it if the
+	// limiter has no function that returns the tier of a key.
+	Tier int
 }
 
 // Validate returns an error if no bucket can have the state: Tokens must be from −2³² to

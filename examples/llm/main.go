@@ -1,6 +1,6 @@
 // Llm is a reverse proxy that limits the tokens of a language model that each API key uses in a
-// minute. The model reports the tokens of an answer in a header field. The proxy charges an estimate,
-// settles it when the answer has ended, and does not pass the field on.
+// minute. The model reports the tokens of an answer in a header field. The proxy charges an
+// estimate, settles it when the answer has ended, and does not pass the field on.
 //
 //	go run ./examples/llm -listen :8080 -to http://localhost:9000
 package main

@@ -92,6 +92,14 @@ func (m *model) run(t *testing.T) (unpaid float64) {
 // excess returns the most tokens, over all intervals, by which the answers that were granted in an
 // interval exceed burst + rate · time, and by which they exceed the bound of docs/policy.md.
 func (m *model) excess(unpaid float64) (overC1, overBound float64) {
+	tooLow := make([]float64, len(m.answers)) // the estimates under way at a grant
+	for last := range m.answers {
+		for _, a := range m.answers[:last+1] {
+			if a.settled >= m.answers[last].granted {
+				tooLow[last] += max(0, a.tokens-estimate)
+			}
+		}
+	}
 	for first := range m.answers {
 		from := m.answers[first].granted
 		tooHigh, sum := unpaid, 0.0
@@ -104,20 +112,14 @@ func (m *model) excess(unpaid float64) (overC1, overBound float64) {
 			to := m.answers[last].granted
 			sum += m.answers[last].tokens
 			over := sum - burst - rate*(to-from).Seconds()
-			tooLow := 0.0
-			for _, a := range m.answers[:last+1] {
-				if a.settled >= to {
-					tooLow += max(0, a.tokens-estimate)
-				}
-			}
-			overC1, overBound = max(overC1, over), max(overBound, over-tooHigh-tooLow)
+			overC1, overBound = max(overC1, over), max(overBound, over-tooHigh-tooLow[last])
 		}
 	}
 	return overC1, overBound
 }
 
-// 64 callers never use more than the rate and the burst allow, but for the error of the estimates of
-// the answers under way.
+// 64 callers never use more than the rate and the burst allow, except for the errors of the
+// estimates of the answers under way.
 func TestTokensAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &model{}

@@ -40,6 +40,9 @@ func New(trusted []netip.Prefix, ipv4Bits, ipv6Bits int) (Rules, error) {
 // WithIPv6Bits returns the same rules with another number of bits for IPv6: 1 to 128.
 func (r *Rules) WithIPv6Bits(bits int) Rules { return Rules{r.trusted, r.ipv4Bits, bits} }
 
+// Bits returns how many leading bits of an address its network has.
+func (r *Rules) Bits() (ipv4, ipv6 int) { return r.ipv4Bits, r.ipv6Bits }
+
 // Trusts reports whether a proxy at this address is trusted.
 func (r *Rules) Trusts(a netip.Addr) bool {
 	return slices.ContainsFunc(r.trusted, func(p netip.Prefix) bool { return p.Contains(a) })

@@ -20,22 +20,37 @@ var _ tb.Charge = (*Charge[string])(nil)
 // does. It returns tb.ErrInvalidCost if cost is zero, negative, NaN or infinite. It takes nothing
 // and allocates nothing.
 func (l *Limiter[K]) Charge(key K, cost float64) (Charge[K], error) {
-	c := Charge[K]{place: place[K]{l, key}, part: part{cost: amount{tokens: cost}}}
+	c := Charge[K]{place: place[K]{l, key, 0}, part: part{cost: amount{tokens: cost}}}
 	return c, checkCost(cost)
+}
+
+// ChargeIn is Charge with a tier of a limiter that NewTiered has made without a function: the key
+// belongs to this tier from the next Take on, granted or refused. Check and Level return what they
+// would return then. It returns a *tb.ConfigError if there is no such tier.
+func (l *Limiter[K]) ChargeIn(tier int, key K, cost float64) (Charge[K], error) {
+	switch {
+	case l.limits.tiers == nil || l.tierOf != nil:
+		return Charge[K]{}, &tb.ConfigError{
+			Field: "ChargeIn", Value: "this limiter", Range: "one of NewTiered without a function",
+		}
+	case tier < 0 || tier >= len(l.limits.tiers):
+		return Charge[K]{}, l.tierError(tier)
+	}
+	c, err := l.Charge(key, cost)
+	c.place.tier = tier + 1
+	return c, err
 }
 
 // Check implements tb.Charge. t is a reading of the limiter's clock.
 func (c *Charge[K]) Check(t time.Time) (d tb.Decision, err error) {
-	l := c.place.Limiter
-	d, c.checked, err = l.peek(l.clock.instant(t), c.place.key, &c.cost, c.within)
+	d, c.checked, err = c.place.peek(c.place.clock.instant(t), &c.cost, c.within)
 	return d, err
 }
 
 // Level returns how full the bucket is at t, a reading of the limiter's clock. It is
 // Limiter.Level for a caller that has a charge.
 func (c *Charge[K]) Level(t time.Time) (tb.Level, error) {
-	l := c.place.Limiter
-	return l.level(l.clock.instant(t), c.place.key)
+	return c.place.level(c.place.clock.instant(t))
 }
 
 // Take implements tb.Charge. t is a reading of the limiter's clock.
@@ -53,4 +68,8 @@ func (c *Charge[K]) Undo() { undo(c.place, &c.part) }
 
 // Settle replaces the cost of the last Take by the actual cost, as tb.Reservation.Settle does. It
 // does nothing if that Take was refused, undone or settled.
-func (c *Charge[K]) Settle(actual float64) error { return settlePart(c.place, &c.part, actual) }
+func (c *Charge[K]) Settle(actual float64) error {
+	p := c.place
+	p.tier = 0 // the key may have changed its tier since
+	return settlePart(p, &c.part, actual)
+}

@@ -23,7 +23,7 @@ type Limiter[K comparable] struct {
 	clock   clock
 	table   lru.Map[K, cell]
 	evictor *evictor
-	tierOf  func(K) int // nil if there are no tiers
+	tierOf  func(K) int // nil if there are no tiers, or calls name them
 }
 
 // TokenBucket is a limiter with string keys.
@@ -105,7 +105,7 @@ func (l *Limiter[K]) AllowCost(_ context.Context, key K, cost float64) (tb.Decis
 			return d, nil
 		}
 	}
-	o, err := spend(place[K]{l, key}, c, t, terms{amount: amount{cost, m, units}})
+	o, err := spend(place[K]{l, key, 0}, c, t, terms{amount: amount{cost, m, units}})
 	return o.Decision, err
 }
 
@@ -123,7 +123,7 @@ func (l *Limiter[K]) AllowAt(t time.Time, key K, n int) (tb.Decision, error) {
 // a new key by the least stamp that the table last published. Then Allow may refuse the key
 // although Peek does not, or for longer.
 func (l *Limiter[K]) Peek(_ context.Context, key K) (tb.Decision, error) {
-	d, _, err := l.peek(l.clock.read(), key, &amount{tokens: 1}, 0)
+	d, _, err := place[K]{l, key, 0}.peek(l.clock.read(), &amount{tokens: 1}, 0)
 	return d, err
 }
 
@@ -131,7 +131,7 @@ func (l *Limiter[K]) Peek(_ context.Context, key K) (tb.Decision, error) {
 // insert. A key that is not in the table has a full bucket. If the table would refuse the key,
 // the level has no tokens, and both of its times are the time until there is room.
 func (l *Limiter[K]) Level(_ context.Context, key K) (tb.Level, error) {
-	return l.level(l.clock.read(), key)
+	return place[K]{l, key, 0}.level(l.clock.read())
 }
 
 // Reset removes key. Its bucket is full when the key comes back. C1 holds before the reset and
@@ -165,14 +165,14 @@ func (l *Limiter[K]) take(t uint64, key K, n int) (tb.Decision, error) {
 // takeSlow is take for a key in any state, with or without tiers. c is what a look-up of key has
 // returned.
 func (l *Limiter[K]) takeSlow(c *cell, t uint64, key K, n int) (tb.Decision, error) {
-	if l.tierOf != nil && c != nil {
+	if l.limits.tiers != nil && c != nil {
 		if m := l.layoutOf(key); m.owns(c.base) {
 			if d, _, _, ok := c.take(m, t, m.unitsOf(n)); ok {
 				return d, nil
 			}
 		}
 	}
-	o, err := spend(place[K]{l, key}, c, t, terms{amount: amount{tokens: float64(n)}})
+	o, err := spend(place[K]{l, key, 0}, c, t, terms{amount: amount{tokens: float64(n)}})
 	return o.Decision, err
 }
 
@@ -182,7 +182,18 @@ func (l *Limiter[K]) layoutOf(key K) *layout {
 	if m := l.limits.one.Load(); m != nil {
 		return m
 	}
-	return l.limits.tiers[l.tierOf(key)].Load()
+	return l.limits.tiers[l.tier(key)].Load()
+}
+
+// tier returns the tier of a key: what tierOf returns or, without it, the tier of its bucket.
+func (l *Limiter[K]) tier(key K) int {
+	if l.tierOf != nil {
+		return l.tierOf(key)
+	}
+	if c := l.table.Load(key); c != nil {
+		return tierOf(c.base)
+	}
+	return 0
 }
 
 // isNaN reports whether key is a NaN or contains one. No table would find such a key again.

@@ -10,11 +10,18 @@ import (
 // place is a key's place in the table of a limiter. It is the home of the key's bucket.
 type place[K comparable] struct {
 	*Limiter[K]
-	key K
+	key  K
+	tier int // of the call, plus 1; or 0, and the key has a tier
 }
 
-func (p place[K]) load() *cell     { return p.table.Load(p.key) }
-func (p place[K]) layout() *layout { return p.layoutOf(p.key) }
+func (p place[K]) load() *cell { return p.table.Load(p.key) }
+func (p place[K]) layout() *layout {
+	if p.tier > 0 {
+		return p.limits.tiers[p.tier-1].Load()
+	}
+	return p.layoutOf(p.key)
+}
+
 func (p place[K]) shared() *limits { return &p.limits }
 func (p place[K]) now() uint64     { return p.clock.read() }
 
@@ -52,16 +59,16 @@ func (p place[K]) insert(m *layout, t uint64, want terms) (o outcome, done bool,
 
 // peek returns what a call would decide that may wait for the given time, and the key's cell if
 // there is one.
-func (l *Limiter[K]) peek(
-	t uint64, key K, cost *amount, within time.Duration,
+func (p place[K]) peek(
+	t uint64, cost *amount, within time.Duration,
 ) (tb.Decision, *cell, error) {
-	if c := l.table.Load(key); c != nil && within <= 0 {
-		m := l.layoutOf(key)
+	if c := p.load(); c != nil && within <= 0 {
+		m := p.layout()
 		if word := c.word.Load(); word != evicted && m.owns(c.base) {
 			return m.peek(c.base, word, t, cost.in(m)), c, nil
 		}
 	}
-	c, m, base, word, refused, err := l.lookUp(t, key)
+	c, m, base, word, refused, err := p.lookUp(t)
 	if err != nil {
 		return tb.Decision{}, nil, err
 	}
@@ -76,8 +83,8 @@ func (l *Limiter[K]) peek(
 	}
 }
 
-func (l *Limiter[K]) level(t uint64, key K) (tb.Level, error) {
-	c, m, base, word, refused, err := l.lookUp(t, key)
+func (p place[K]) level(t uint64) (tb.Level, error) {
+	c, m, base, word, refused, err := p.lookUp(t)
 	switch {
 	case err != nil:
 		return tb.Level{}, err
@@ -91,26 +98,26 @@ func (l *Limiter[K]) level(t uint64, key K) (tb.Level, error) {
 
 // lookUp returns key's cell, its layout, and its base and word in that layout. If the key is not in
 // the table, it returns a nil cell, and how long the table would refuse the key, or 0.
-func (l *Limiter[K]) lookUp(
-	t uint64, key K,
+func (p place[K]) lookUp(
+	t uint64,
 ) (c *cell, m *layout, base, word uint64, refused time.Duration, err error) {
-	if isNaN(key) {
+	if isNaN(p.key) {
 		return nil, nil, 0, 0, 0, tb.ErrInvalidKey
 	}
 	for {
-		c = l.table.Load(key)
-		m = l.layoutOf(key)
+		c = p.load()
+		m = p.layout()
 		if c != nil {
 			if word = c.word.Load(); word != evicted {
-				base, word = l.limits.view(m, c.base, word, t)
+				base, word = p.limits.view(m, c.base, word, t)
 				return c, m, base, word, 0, nil
 			}
 		}
-		until, full := l.table.Refuses(t)
+		until, full := p.table.Refuses(t)
 		if !full {
 			return nil, m, 0, 0, 0, nil
 		}
-		if l.table.Load(key) == c { // still absent: the key itself did not fill the table
+		if p.load() == c { // still absent: the key itself did not fill the table
 			return nil, m, 0, 0, m.wait(t, until), nil
 		}
 	}

@@ -14,22 +14,22 @@ import (
 // reservations on one key, the one that takes its tokens first may use them first. Reserve ignores
 // the context. It returns tb.ErrInvalidCost as AllowCost does. It allocates the reservation.
 func (l *Limiter[K]) Reserve(_ context.Context, key K, cost float64) (tb.Reservation, error) {
-	return reserve(place[K]{l, key}, cost)
+	return reserve(place[K]{l, key, 0}, cost)
 }
 
 // Wait takes n tokens and sleeps until they may be used. It takes nothing and returns an error at
 // once if n is not positive (tb.ErrInvalidCost), if the context has ended (its error), or if Wait
 // cannot wait (a *tb.WaitError): the deadline of the context is too near, n is above the capacity,
 // the table has no room for a new key (RefuseNew), or the calls that wait for key's tokens would
-// put its bucket into debt by more than 2³¹ units. That is at least two capacities, and 2,147 tokens
-// if a token is a million units. If the context ends while it sleeps, Wait
-// cancels the reservation and returns the error of the context. Callers are served in the order in
-// which they take their tokens.
+// put its bucket into debt by more than 2³¹ units. That is at least two capacities, and 2,147
+// tokens if a token is a million units. If the context ends while it sleeps, Wait cancels the
+// reservation and returns the error of the context. Callers are served in the order in which they
+// take their tokens.
 //
 // Wait starts no goroutine. It sleeps by the monotonic clock of the process, also if WithClock
 // sets another clock.
 func (l *Limiter[K]) Wait(ctx context.Context, key K, n int) error {
-	return wait(ctx, place[K]{l, key}, n)
+	return wait(ctx, place[K]{l, key, 0}, n)
 }
 
 // Reserve is Limiter.Reserve for the bucket.

@@ -17,7 +17,7 @@ import "github.com/seed-181794aa/ratelimit/tb"
 // limiter has tiers, or if the capacity has changed so often that no bases are left. A limiter has
 // bases for 500,000 changes of the capacity, and for any number of changes of the rate.
 func (l *Limiter[K]) SetLimit(limit tb.Limit) error {
-	if l.tierOf != nil {
+	if l.limits.tiers != nil {
 		return &tb.ConfigError{Field: "SetLimit", Value: "a limiter with tiers", Range: "SetTier"}
 	}
 	return l.limits.setLimit(&l.limits.one, limit, &l.clock)

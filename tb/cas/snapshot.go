@@ -20,11 +20,11 @@ func (l *Limiter[K]) Snapshot() iter.Seq2[K, tb.State] {
 		for _, e := range l.byStamp() {
 			key := l.table.KeyOf(e.cell)
 			t, at := l.clock.readWall()
-			c, m, base, word, _, err := l.lookUp(t, key)
+			c, m, base, word, _, err := place[K]{l, key, 0}.lookUp(t)
 			if c == nil || err != nil {
 				continue
 			}
-			if !yield(key, tb.State{Tokens: m.level(base, word, t).Tokens, At: at}) {
+			if !yield(key, tb.State{Tokens: m.level(base, word, t).Tokens, At: at, Tier: l.tierIn(m)}) {
 				return
 			}
 		}
@@ -71,7 +71,10 @@ func (l *Limiter[K]) Restore(states iter.Seq2[K, tb.State]) error {
 		if isNaN(key) {
 			return tb.ErrInvalidKey
 		}
-		m := l.layoutOf(key)
+		if err := l.checkTier(s.Tier); err != nil {
+			return fmt.Errorf("the state of key %v: %w", key, err)
+		}
+		m := l.restoredAt(key, s).layout()
 		if b := m.restored(s, l.clock.instant(s.At), t); m.missingAt(b, t) > 0 {
 			all = append(all, entry{key, s})
 		}
@@ -88,9 +91,33 @@ func (l *Limiter[K]) Restore(states iter.Seq2[K, tb.State]) error {
 	return nil
 }
 
+// restoredAt returns the place of a key that gets the state s.
+func (l *Limiter[K]) restoredAt(key K, s tb.State) place[K] {
+	if l.limits.tiers == nil || l.tierOf != nil {
+		return place[K]{l, key, 0}
+	}
+	return place[K]{l, key, s.Tier + 1}
+}
+
+// checkTier returns an error if Restore needs the tier of a state, and there is no such tier.
+func (l *Limiter[K]) checkTier(tier int) error {
+	if l.limits.tiers == nil || l.tierOf != nil || tier >= 0 && tier < len(l.limits.tiers) {
+		return nil
+	}
+	return l.tierError(tier)
+}
+
+// tierIn returns the tier of a layout.
+func (l *Limiter[K]) tierIn(m *layout) int {
+	if l.limits.tiers == nil {
+		return 0
+	}
+	return tierOf(m.firstBase)
+}
+
 // restore gives key's bucket a state at t, unless it has fewer tokens.
 func (l *Limiter[K]) restore(t uint64, key K, state tb.State) {
-	p, at := place[K]{l, key}, l.clock.instant(state.At)
+	p, at := l.restoredAt(key, state), l.clock.instant(state.At)
 	for {
 		c, m := p.load(), p.layout()
 		b := m.restored(state, at, t)

@@ -19,6 +19,9 @@ const MaxTiers = 1 << tierBits
 // not more than the new capacity, and its debt. The change takes place at the next call that asks
 // for tokens, granted or refused; until then the old tier supplies the bucket.
 //
+// If tierOf is nil, ChargeIn names the tier of a key. For other calls the key has the tier of its
+// bucket, and a key that is not in the table has tier 0.
+//
 // NewTiered returns a *tb.ConfigError as New does, and if limits has no limits, more than MaxTiers,
 // or one whose bucket is filled within a few microseconds.
 func NewTiered[K comparable](
@@ -30,8 +33,6 @@ func NewTiered[K comparable](
 			Field: "limits", Value: fmt.Sprint(len(limits), " limits"),
 			Range: fmt.Sprint("1 to ", MaxTiers),
 		}
-	case tierOf == nil:
-		return nil, &tb.ConfigError{Field: "tierOf", Value: "nil", Range: "a function"}
 	}
 	l, err := New[K](limits[0], opts...)
 	if err != nil {
@@ -86,11 +87,15 @@ func (m *layout) checkBlock() error {
 // *tb.ConfigError, and changes nothing, if the limit or the tier is out of range.
 func (l *Limiter[K]) SetTier(tier int, limit tb.Limit) error {
 	if tier < 0 || tier >= len(l.limits.tiers) {
-		return &tb.ConfigError{
-			Field: "tier", Value: tier, Range: fmt.Sprintf("0 to %d", len(l.limits.tiers)-1),
-		}
+		return l.tierError(tier)
 	}
 	return l.limits.setLimit(&l.limits.tiers[tier], limit, &l.clock)
+}
+
+func (l *Limiter[K]) tierError(tier int) error {
+	return &tb.ConfigError{
+		Field: "tier", Value: tier, Range: fmt.Sprintf("0 to %d", len(l.limits.tiers)-1),
+	}
 }
 
 // Tier returns the limit of a tier.

@@ -36,6 +36,16 @@ func (c *Charge[K]) MayWait(within time.Duration) {
 // Delay returns the time from the reading of the last Take until its tokens may be used.
 func (c *Charge[K]) Delay() time.Duration { return c.taken.delay }
 
+// ChargeIn is Charge with a tier of a limiter that NewTiered has made without a function.
+func (l *Limiter[K]) ChargeIn(tier int, key K, cost float64) (Charge[K], error) {
+	if l.tierOf != nil || tier < 0 || tier >= len(l.tiers) {
+		return Charge[K]{}, &tb.ConfigError{Field: "tier", Value: tier, Range: "an index of the limits"}
+	}
+	c, err := l.Charge(key, cost)
+	c.want.tier = tier + 1
+	return c, err
+}
+
 // Check implements tb.Charge. t is a reading of the limiter's clock.
 func (c *Charge[K]) Check(t time.Time) (tb.Decision, error) {
 	l := c.limiter
@@ -44,7 +54,7 @@ func (c *Charge[K]) Check(t time.Time) (tb.Decision, error) {
 
 // Level returns how full the charge's bucket is at t, a reading of the limiter's clock.
 func (c *Charge[K]) Level(t time.Time) (tb.Level, error) {
-	return c.limiter.level(c.limiter.instant(t), c.key)
+	return c.limiter.level(c.limiter.instant(t), c.key, c.want.tier)
 }
 
 // Take implements tb.Charge. t is a reading of the limiter's clock.

@@ -87,7 +87,6 @@ func New[K comparable](limit tb.Limit, opts ...tb.Option) (*Limiter[K], error) {
 	l := &Limiter[K]{settings: s, buckets: make(map[K]*bucket[K])}
 	per := uint64(limit.Per)
 	l.firstInstant = math.MaxInt64 / per * per
-	l.tierOf = func(K) int { return 0 }
 	l.tiers = []*tier{newTier(newLimit(limit, l.firstInstant+math.MaxInt64))}
 	if s.Now == nil {
 		l.instant(time.Now())
@@ -134,7 +133,7 @@ func (l *Limiter[K]) Peek(_ context.Context, key K) (tb.Decision, error) {
 // in the table has a full bucket. If the table would refuse the key, the level has no tokens, and
 // both of its times are the time until there is room.
 func (l *Limiter[K]) Level(_ context.Context, key K) (tb.Level, error) {
-	return l.level(l.read(), key)
+	return l.level(l.read(), key, 0)
 }
 
 // Reset removes key. Its bucket is full when the key comes back. C1 holds before the reset and
@@ -181,7 +180,8 @@ func (l *Limiter[K]) check(now uint64, key K, want *terms) (tb.Decision, error) 
 	if isNaN(key) {
 		return tb.Decision{}, tb.ErrInvalidKey
 	}
-	m := l.tier(key).limit()
+	tier := l.tier(key, want.tier)
+	m := tier.limit()
 	b, ok := l.buckets[key]
 	if !ok {
 		b = &bucket[K]{key: key}
@@ -192,17 +192,18 @@ func (l *Limiter[K]) check(now uint64, key K, want *terms) (tb.Decision, error) 
 		}
 		b.state = m.first(now)
 	}
-	o, _ := m.charge(l.seen(b, now), now, want)
+	o, _ := m.charge(l.seen(b, tier, now), now, want)
 	return o.Decision, nil
 }
 
-func (l *Limiter[K]) level(now uint64, key K) (tb.Level, error) {
+func (l *Limiter[K]) level(now uint64, key K, tier int) (tb.Level, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if isNaN(key) {
 		return tb.Level{}, tb.ErrInvalidKey
 	}
-	m := l.tier(key).limit()
+	in := l.tier(key, tier)
+	m := in.limit()
 	b, ok := l.buckets[key]
 	if !ok {
 		b = &bucket[K]{key: key}
@@ -212,7 +213,7 @@ func (l *Limiter[K]) level(now uint64, key K) (tb.Level, error) {
 		}
 		b.state = m.first(now)
 	}
-	return m.level(l.seen(b, now), now), nil
+	return m.level(l.seen(b, in, now), now), nil
 }
 
 // spend decides a call at now. The lock is held.
@@ -220,7 +221,8 @@ func (l *Limiter[K]) spend(now uint64, key K, want *terms) (outcome[K], error) {
 	if isNaN(key) {
 		return outcome[K]{}, tb.ErrInvalidKey
 	}
-	m := l.tier(key).limit()
+	tier := l.tier(key, want.tier)
+	m := tier.limit()
 	b, ok := l.buckets[key]
 	if !ok {
 		b = &bucket[K]{key: key}
@@ -232,7 +234,7 @@ func (l *Limiter[K]) spend(now uint64, key K, want *terms) (outcome[K], error) {
 		}
 		b.state = m.first(max(now, l.earliest))
 	}
-	before := l.seen(b, now)
+	before := l.seen(b, tier, now)
 	c, after := m.charge(before, now, want)
 	o := outcome[K]{Decision: c.Decision, delay: c.delay, charged: c.charged}
 	if c.Allowed {

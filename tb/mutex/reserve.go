@@ -140,13 +140,14 @@ func (l *Limiter[K]) settle(key K, estimate, actual float64) {
 	now := l.read()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	m := l.tier(key).limit()
+	tier := l.tier(key, 0)
+	m := tier.limit()
 	expected := m.roundUp(estimate) // may be above a new capacity
 	used := m.roundUp(actual)
 	l.settled.add(m, used)
 	if used < expected {
 		if b, ok := l.buckets[key]; ok {
-			s := l.seen(b, now)
+			s := l.seen(b, tier, now)
 			m.refund(s, now, expected-used)
 			b.state = *s
 			l.rank(b)

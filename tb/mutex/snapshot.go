@@ -24,8 +24,9 @@ func (l *Limiter[K]) Snapshot() iter.Seq2[K, tb.State] {
 		l.mu.Unlock()
 		for _, key := range keys {
 			now, at := l.readWall()
-			if level, ok := l.stored(key, now); ok {
-				if !yield(key, tb.State{Tokens: level.Tokens, At: at}) {
+			if s, ok := l.stored(key, now); ok {
+				s.At = at
+				if !yield(key, s) {
 					return
 				}
 			}
@@ -33,15 +34,17 @@ func (l *Limiter[K]) Snapshot() iter.Seq2[K, tb.State] {
 	}
 }
 
-// stored returns the level of a key that is in the table.
-func (l *Limiter[K]) stored(key K, now uint64) (tb.Level, bool) {
+// stored returns the state of a key that is in the table.
+func (l *Limiter[K]) stored(key K, now uint64) (tb.State, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	b, ok := l.buckets[key]
 	if !ok {
-		return tb.Level{}, false
+		return tb.State{}, false
 	}
-	return l.tier(key).limit().level(l.seen(b, now), now), true
+	tier := l.tier(key, 0)
+	m := tier.limit()
+	return tb.State{Tokens: m.level(l.seen(b, tier, now), now).Tokens, Tier: m.tier}, true
 }
 
 // Restore gives buckets the states that Snapshot has yielded. It returns an error, and changes
@@ -57,6 +60,9 @@ func (l *Limiter[K]) Restore(states iter.Seq2[K, tb.State]) error {
 		if isNaN(key) {
 			return tb.ErrInvalidKey
 		}
+		if l.tierOf == nil && len(l.tiers) > 1 && (s.Tier < 0 || s.Tier >= len(l.tiers)) {
+			return &tb.ConfigError{Field: "tier", Value: s.Tier, Range: "an index of the limits"}
+		}
 		keys, all = append(keys, key), append(all, s)
 	}
 	now, _ := l.readWall()
@@ -64,7 +70,7 @@ func (l *Limiter[K]) Restore(states iter.Seq2[K, tb.State]) error {
 	defer l.mu.Unlock()
 	missing := make(map[int]state)
 	for i, key := range keys {
-		m := l.tier(key).limit()
+		m := l.tierOfState(key, all[i].Tier).limit()
 		b := m.restored(all[i], min(now, l.instant(all[i].At)))
 		if m.missing(&b, now) > 0 {
 			missing[i] = b
@@ -84,16 +90,25 @@ func (l *Limiter[K]) Restore(states iter.Seq2[K, tb.State]) error {
 	return nil
 }
 
+// tierOfState returns the tier of a key that gets a state of the given tier.
+func (l *Limiter[K]) tierOfState(key K, index int) *tier {
+	if l.tierOf != nil || len(l.tiers) == 1 {
+		return l.tier(key, 0)
+	}
+	return l.tiers[index]
+}
+
 // restore gives key's bucket a state, unless it has fewer tokens. The lock is held.
 func (l *Limiter[K]) restore(now uint64, key K, s state) {
-	m := l.tier(key).limit()
+	tier := l.tiers[s.tier]
+	m := tier.limit()
 	b, ok := l.buckets[key]
 	if !ok {
 		b = &bucket[K]{key: key}
 		if _, ok := l.makeRoom(now, true); !ok {
 			return
 		}
-	} else if m.missing(l.seen(b, now), now) >= m.missing(&s, now) {
+	} else if m.missing(l.seen(b, tier, now), now) >= m.missing(&s, now) {
 		return
 	}
 	b.state = s

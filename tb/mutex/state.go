@@ -55,6 +55,7 @@ type terms struct {
 	debt     func(*limit) int64 // the most debt in units; nil for a call that does not wait
 	within   time.Duration      // the longest delay of a call that waits
 	rest     bool               // charge as much as debt allows
+	tier     int                // that ChargeIn names, plus 1
 }
 
 // units returns the cost in units.

@@ -41,8 +41,19 @@ func (t *tier) inherited(b state) state {
 	return s
 }
 
-// tier returns the tier of a key.
-func (l *Limiter[K]) tier(key K) *tier { return l.tiers[l.tierOf(key)] }
+// tier returns the tier of a key: the one that a call names, which is asked-1, or what tierOf
+// returns, or the tier of the key's bucket.
+func (l *Limiter[K]) tier(key K, asked int) *tier {
+	switch b := l.buckets[key]; {
+	case asked > 0:
+		return l.tiers[asked-1]
+	case l.tierOf != nil:
+		return l.tiers[l.tierOf(key)]
+	case b != nil:
+		return l.tiers[b.tier]
+	}
+	return l.tiers[0]
+}
 
 // own returns the tier that b's state is of, and the state under the present limit of that tier.
 func (l *Limiter[K]) own(b *bucket[K]) (*tier, state) {
@@ -50,11 +61,11 @@ func (l *Limiter[K]) own(b *bucket[K]) (*tier, state) {
 	return t, t.inherited(b.state)
 }
 
-// seen returns the state of b under the present limit of its key. A bucket of another tier gets
+// seen returns the state of b under the present limit of m, its tier now. A bucket of another tier gets
 // what its own tier has supplied by now.
-func (l *Limiter[K]) seen(b *bucket[K], now uint64) *state {
+func (l *Limiter[K]) seen(b *bucket[K], m *tier, now uint64) *state {
 	t, s := l.own(b)
-	if m := l.tier(b.key); m != t {
+	if m != t {
 		s = m.limit().inherit(t.limit(), s, now)
 	}
 	return &s
@@ -65,7 +76,7 @@ func (l *Limiter[K]) seen(b *bucket[K], now uint64) *state {
 func NewTiered[K comparable](
 	limits []tb.Limit, tierOf func(K) int, opts ...tb.Option,
 ) (*Limiter[K], error) {
-	if len(limits) < 1 || len(limits) > 1<<16 || tierOf == nil {
+	if len(limits) < 1 || len(limits) > 1<<16 {
 		return nil, &tb.ConfigError{Field: "limits", Value: len(limits), Range: "1 to 65536"}
 	}
 	l, err := New[K](limits[0], opts...)

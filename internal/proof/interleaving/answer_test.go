@@ -11,9 +11,9 @@ import (
 type answer struct {
 	tb.Decision // of TakeAll, only Allowed
 	failed      bool
-	each        [3]tb.Decision // of TakeAll
-	delay       time.Duration  // of Reserve
-	receipt     uint64         // digest of what the limiter keeps for a reservation
+	each        [3]tb.Decision   // of TakeAll
+	delays      [3]time.Duration // of Reserve, and of each charge of TakeAll
+	receipt     uint64           // digest of what the limiter keeps for a reservation
 
 	// mild has a bit for each decision of a call that takes nothing and is refused because
 	// its key is new and the table is full. Only the reference sets it.
@@ -52,9 +52,9 @@ func (a answer) String() string {
 	case a.failed:
 		return "an error"
 	case a.each != [3]tb.Decision{}:
-		return fmt.Sprintf("%t: %+v", a.Allowed, a.each)
-	case a.delay > 0:
-		return fmt.Sprintf("granted after %v", a.delay)
+		return fmt.Sprintf("%t: %+v after %v", a.Allowed, a.each, a.delays)
+	case a.delays[0] > 0:
+		return fmt.Sprintf("granted after %v", a.delays[0])
 	case a.Allowed:
 		return fmt.Sprintf("granted, %d left", a.Remaining)
 	}

@@ -72,8 +72,8 @@ func (y *tally) returned(c call, p *client, a answer) {
 	case !a.Allowed || c.op == peek:
 		return
 	}
-	for _, k := range c.keys() {
-		u := &use{at: max(y.latest, c.at+a.delay.Seconds()), tokens: float64(c.n)}
+	for i, k := range c.keys() {
+		u := &use{at: max(y.latest, c.at+a.delays[i].Seconds()), tokens: float64(c.n)}
 		y.kept[k] = append(y.kept[k], u)
 		if c.op == reserve {
 			p.uses[k] = u

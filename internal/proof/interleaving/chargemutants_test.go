@@ -5,6 +5,7 @@ import "github.com/seed-181794aa/ratelimit/internal/proof/modelcheck/overlay"
 const (
 	casChargeGo = "tb/cas/charge.go"
 	chargeGo    = "tb/charge.go"
+	partGo      = "tb/cas/part.go"
 	reserveGo   = "tb/cas/reserve.go"
 )
 
@@ -13,38 +14,34 @@ const (
 var chargeMutants = []overlay.Variant{
 	// Check
 	mutant("Check takes the cost", casChargeGo,
-		"d, checked, err := l.check(l.clock.instant(t), c.place.key, &c.want)\n",
-		`o, err := spend(c.place, c.place.load(), l.clock.instant(t), c.want)
-	d, checked := o.Decision, o.receipt.cell
-`),
+		"d, c.checked, err = l.peek(l.clock.instant(t), c.place.key, &c.cost, c.within)",
+		`o, err := spend(c.place, c.place.load(), l.clock.instant(t), terms{amount: c.cost})
+	d, c.checked = o.Decision, o.receipt.cell`),
 	// Take
-	mutant("Take grants whatever Check allowed", casChargeGo,
-		"c.taken = outcome{}\n\tif o.Allowed {",
-		"o.Allowed = true\n\tif o.Allowed {"),
-	mutant("a charge is stored", spendGo,
-		"if c.word.CompareAndSwap(word, next) {",
-		"if c.word.Store(next); true {"),
+	mutant("Take grants whatever Check allowed", partGo,
+		"if d, before, after, ok := c.take(m, t, p.cost.in(m)); ok {",
+		"if d, before, after, ok := c.take(m, t, p.cost.in(m)); ok {\n\t\t\td.Allowed = true"),
 	mutant("an evicted bucket is charged", spendGo,
 		"if word == evicted { // the insert",
 		"if c == nil { // the insert"),
-	mutant("the receipt of a charge is lost", casChargeGo,
-		"c.taken = o\n",
-		"_ = o\n"),
+	mutant("the receipt of a charge is lost", partGo,
+		"p.receipt = receipt{c, before, after}",
+		"_ = before + after"),
 	mutant("the receipt of a new key is lost", placeGo,
 		"return s.grant(m, receipt{c, evicted, word}), true, nil",
 		"c = nil\n\treturn s.grant(m, receipt{c, evicted, word}), true, nil"),
-	mutant("a receipt has the word from before its grant", spendGo,
-		"receipt{c, word, next}",
-		"receipt{c, word, word}"),
+	mutant("a receipt has the word from before its grant", partGo,
+		"p.receipt = receipt{c, before, after}",
+		"_ = after\n\t\t\t\tp.receipt = receipt{c, before, before}"),
 	mutant("a reset does not retire the bucket", evictionGo,
 		"c.word.Store(evicted)",
 		"c.word.Load()"),
 	// Undo
-	mutant("Undo gives back to the current bucket of the key", casChargeGo,
-		"giveBack(c.place, c.taken.receipt, c.want.amount)",
-		`if now := c.place.load(); now != nil {
-		c.taken.receipt.cell = now
-		giveBack(c.place, c.taken.receipt, c.want.amount)
+	mutant("Undo gives back to the current bucket of the key", partGo,
+		"giveBack(h, p.receipt, p.cost)",
+		`if now := h.load(); now != nil {
+		p.receipt.cell = now
+		giveBack(h, p.receipt, p.cost)
 	}`),
 	// giveBack
 	mutant("Undo gives back the whole cost", reserveGo,

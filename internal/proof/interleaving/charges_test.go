@@ -9,8 +9,8 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// The key of a TakeAll stands for several keys, one for each letter. An exclamation mark at
-// the end adds a charge of type refusedAtTake.
+// The key of a TakeAll stands for several keys, one for each letter. An exclamation mark after them
+// adds a charge of type refusedAtTake. After a tilde at the end, the charges may wait.
 
 // keys returns the keys of the call.
 func (c call) keys() []string {
@@ -21,7 +21,7 @@ func (c call) keys() []string {
 	default:
 		return []string{c.key}
 	}
-	return strings.Split(strings.TrimSuffix(c.key, "!"), "")
+	return strings.Split(strings.TrimRight(c.key, "!~"), "")
 }
 
 // undoes reports whether a TakeAll may have to undo charges even if no other thread runs.
@@ -31,7 +31,7 @@ func (c call) undoes() bool {
 	}
 	keys := c.keys()
 	slices.Sort(keys)
-	return strings.HasSuffix(c.key, "!") || len(slices.Compact(keys)) < len(c.keys())
+	return strings.Contains(c.key, "!") || len(slices.Compact(keys)) < len(c.keys())
 }
 
 func (c call) charges(l registry.Caller) []tb.Charge {
@@ -41,12 +41,21 @@ func (c call) charges(l registry.Caller) []tb.Charge {
 		if err != nil {
 			panic(err)
 		}
+		if strings.HasSuffix(c.key, "~") {
+			charge.(waiter).MayWait(tb.Never)
+		}
 		charges = append(charges, charge)
 	}
-	if strings.HasSuffix(c.key, "!") {
+	if strings.Contains(c.key, "!") {
 		charges = append(charges, refusedAtTake{})
 	}
 	return charges
+}
+
+// waiter is a charge that may put its bucket into debt.
+type waiter interface {
+	MayWait(within time.Duration)
+	Delay() time.Duration
 }
 
 // refusedAtTake is a charge on a bucket that is emptied between Check and Take.

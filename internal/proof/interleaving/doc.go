@@ -9,8 +9,10 @@
 // # Checks
 //
 // In every state, the table has at most MaxKeys keys (C7), and the tokens that callers were
-// granted and kept and the tokens in the buckets are within the bound (C1). Every call returns,
-// and each keeps C4 and C6:
+// granted and kept and the tokens in the buckets are within the bound (C1). A debt counts as tokens
+// below zero. Reserved tokens are also counted at their slots: until each slot, callers may use at
+// most what C1 allows. Tokens that Settle could not charge are added to the bound. Every call
+// returns, and each keeps C4 and C6:
 //
 //   - A call whose key is in the table all the time never takes the lock of inserts, even while
 //     keys are moved. It takes no lock at all unless it has to move its bucket.
@@ -37,12 +39,19 @@
 // milder than the answer of tb/mutex, because stamps may have grown since the table last read
 // them: the refusal ends earlier, or the answer is not a refusal. It is never harsher.
 //
+// A Cancel or Settle of a reservation that another goroutine corrects at the same time has no effect,
+// and may return before the other call has its effect.
+//
+// A call that is under way during a SetLimit may be decided by either limit, even after a call that
+// has already seen the new limit. The bound counts the greater of the two rates from the change on.
+//
 // # Not checked
 //
 // Len and Stats are compared only at the end, because before that they count inserts and
 // Resets that are under way. The contract does not promise the rank of a key in the order of
-// eviction after a charge on it was undone, nor that an undo gives anything back to a bucket
-// that has moved. An insert that evicts several keys evicts them in one step here, and no call
+// eviction after a charge on it was undone or the limit has changed, nor that an undo or a Cancel
+// gives anything back to a bucket that has moved. Wait is not called: it is Reserve and Cancel with
+// a timer between them. A call with a reading far in the future does not race a SetLimit. An insert that evicts several keys evicts them in one step here, and no call
 // with a late reading comes between the evictions.
 //
 // The checks also run on code with a planted bug, one for each step, and must find it.

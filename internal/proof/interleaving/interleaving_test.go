@@ -96,6 +96,12 @@ func TestPlantedBugsAreFound(t *testing.T) {
 
 func TestPlantedBugsInChargesAreFound(t *testing.T) { findBugs(t, chargeMutants, onCharges) }
 
+func TestPlantedBugsInReservationsAreFound(t *testing.T) {
+	findBugs(t, reservationMutants, slices.Concat(onReservations, onSettlements, onLimits))
+}
+
+func TestPlantedBugsInLimitsAreFound(t *testing.T) { findBugs(t, limitMutants, onLimits) }
+
 // findBugs expects that every mutant fails. It tries schedules with few preemptions first, so
 // that it finds a simple schedule.
 func findBugs(t *testing.T, mutants []overlay.Variant, scenarios []scenario) {

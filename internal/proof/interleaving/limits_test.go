@@ -79,7 +79,7 @@ var onLimits = []scenario{
 		name: "a larger capacity and settlements", maxKeys: 4, undone: true,
 		before: []call{{take, "a", 0, 9}, {reserve, "a", 0, 5}},
 		threads: [][]call{
-			{{setLimit, "", 2, large}, {peek, "a", 2, 0}},
+			{{setLimit, "", 2, large}, {reserve, "a", 2, 3}},
 			{{settle, "a", 3, 2}, {take, "a", 3, 2}},
 		},
 	},
@@ -108,19 +108,35 @@ var onLimits = []scenario{
 		},
 	},
 	{
+		name: "another capacity and a base in the future", maxKeys: 4, undone: true,
+		before: []call{{take, "a", 0, 1}, {take, "a", exhausted, 3}},
+		threads: [][]call{
+			{{setLimit, "", 1, large}, {take, "a", 2, 2}},
+			{{take, "a", 3, 3}},
+		},
+	},
+	{
 		name: "two limits", maxKeys: 4, undone: true,
 		before: []call{{take, "a", 0, 9}},
 		threads: [][]call{
-			{{setLimit, "", 2, large}},
-			{{setLimit, "", 2, slow}, {take, "a", 4, 3}},
+			{{setLimit, "", 2, large}, {take, "a", 13, 11}},
+			{{setLimit, "", 1, slow}, {take, "a", 4, 3}},
 		},
 	},
 	{
 		name: "there and back", maxKeys: 4, undone: true, short: true,
 		before: []call{{take, "a", 0, 4}},
 		threads: [][]call{
-			{{setLimit, "", 2, small}, {setLimit, "", 2, 0}, {take, "a", 2, 5}},
+			{{setLimit, "", 2, small}, {setLimit, "", 2, 0}, {take, "a", 2, 4}},
 			{{take, "a", 2, 1}},
+		},
+	},
+	{
+		name: "there and back, and a look", maxKeys: 4, undone: true,
+		before: []call{{take, "a", 0, 4}},
+		threads: [][]call{
+			{{setLimit, "", 2, small}, {setLimit, "", 2, 0}, {take, "a", 2, 4}},
+			{{peek, "a", 2, 0}},
 		},
 	},
 	{

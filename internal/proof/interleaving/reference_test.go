@@ -82,6 +82,9 @@ type charge struct {
 	n   int
 }
 
+func (c *charge) Delay() time.Duration         { return c.Charge.(waiter).Delay() }
+func (c *charge) MayWait(within time.Duration) { c.Charge.(waiter).MayWait(within) }
+
 func (r reference) Charge(key string, cost float64) (tb.Charge, error) {
 	c, err := r.TokenBucket.Charge(key, cost)
 	return &charge{&c, key, int(cost)}, err

@@ -101,6 +101,38 @@ var onReservations = []scenario{
 		},
 	},
 	{
+		name: "cancelled or moved, and taken", maxKeys: 2, moves: true, undone: true,
+		before: []call{{take, "a", 0, 10}, {take, "a", 274_876, 5}},
+		threads: [][]call{
+			{{reserve, "a", 274_876, 2}, {cancel, "a", 274_876, 0}, {take, "a", 274_876, 5}},
+			{{take, "a", 274_880, 4}},
+		},
+	},
+	{
+		name: "cancelled after it has moved", maxKeys: 2, moves: true, undone: true,
+		before: []call{{take, "a", 0, 10}, {take, "a", 274_876, 10}},
+		threads: [][]call{
+			{{reserve, "a", 274_877, 4}, {cancel, "a", 274_877, 0}, {take, "a", 274_879, 1}},
+			{{take, "a", 274_880, 1}},
+		},
+	},
+	{
+		name: "charges that may wait", maxKeys: 4, short: true,
+		before: []call{{take, "a", 0, 8}, {take, "b", 0, 7}},
+		threads: [][]call{
+			{{takeAll, "ab~", 0, 4}, {take, "a", 4, 1}},
+			{{takeAll, "ba~", 1, 3}, {peek, "b", 1, 0}},
+		},
+	},
+	{
+		name: "a charge that may wait is undone", maxKeys: 4, undone: true,
+		before: []call{{take, "a", 0, 8}},
+		threads: [][]call{
+			{{takeAll, "a!~", 0, 4}, {take, "a", 2, 3}},
+			{{reserve, "a", 1, 3}, {cancel, "a", 1, 0}, {take, "a", 3, 2}},
+		},
+	},
+	{
 		name: "reservations of a new key", maxKeys: 4, short: true,
 		before: []call{{take, "b", 0, 1}},
 		threads: [][]call{
@@ -114,6 +146,14 @@ var onReservations = []scenario{
 		threads: [][]call{
 			{{reserve, "a", exhausted, 7}, {reserve, "a", exhausted, 4}},
 			{{reserve, "a", exhausted + 1, 6}, {cancel, "a", exhausted + 1, 0}},
+		},
+	},
+	{
+		name: "late reservations after a move", maxKeys: 2, moves: true,
+		before: []call{{reserve, "a", 0, 9}},
+		threads: [][]call{
+			{{settle, "a", exhausted, 1}, {reserve, "a", exhausted, 9}},
+			{{reserve, "a", exhausted + 9, 10}, {reserve, "a", exhausted + 9, 4}},
 		},
 	},
 	{
@@ -205,6 +245,14 @@ var onSettlements = []scenario{
 		threads: [][]call{
 			{{settle, "a", exhausted, 5}, {take, "a", exhausted, 3}},
 			{{take, "a", exhausted, 7}, {reserve, "a", exhausted, 8}},
+		},
+	},
+	{
+		name: "settled for less or moved", maxKeys: 2,
+		before: []call{{take, "a", 0, 10}, {reserve, "a", 274_876, 9}},
+		threads: [][]call{
+			{{settle, "a", 274_878, 4}, {take, "a", 274_878, 1}},
+			{{take, "a", 274_878, 3}},
 		},
 	},
 	{

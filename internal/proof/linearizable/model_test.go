@@ -26,6 +26,10 @@ const (
 	allowCost
 	peek
 	reset
+	reserve
+	cancel
+	settle
+	setLimit
 )
 
 // request is a call and the reading of the clock that it brings.
@@ -36,11 +40,15 @@ type request struct {
 	n    int
 	cost float64
 
+	of    *request // of cancel and settle: the call that made the reservation
+	limit tb.Limit // of setLimit
+
 	yield bool // the goroutine yields after it has recorded the call and before it makes it
 
 	overlapped bool // another call was under way at the same time
 	inserting  bool // another call that was under way at the same time may have inserted the key
 	evicting   bool // another call that was under way at the same time may have evicted the key
+	changing   bool // another call that was under way at the same time was a SetLimit
 	absent     *request
 }
 
@@ -92,13 +100,16 @@ func (r *request) impossible(limit *tb.Limit) *request {
 
 func (r *request) String() string {
 	return fmt.Sprintf("%s %q n=%d cost=%v at %v",
-		[...]string{"AllowAt", "AllowCost", "Peek", "Reset"}[r.verb], r.key, r.n, r.cost, r.at)
+		[...]string{
+			"AllowAt", "AllowCost", "Peek", "Reset", "Reserve", "Cancel", "Settle", "SetLimit",
+		}[r.verb], r.key, r.n, r.cost, r.at)
 }
 
 // reply is the result of a call as its caller sees it.
 type reply struct {
 	tb.Decision
-	err error
+	delay time.Duration // of a reservation
+	err   error
 }
 
 // limiter has the methods that requests call.
@@ -144,6 +155,8 @@ func (r *request) on(l limiter, c *sharedClock) (a reply) {
 		a.Decision, a.err = l.Peek(ctx, r.key)
 	case reset:
 		l.Reset(r.key)
+	default:
+		return r.onSession(l.(*session), c)
 	}
 	return a
 }
@@ -222,7 +235,7 @@ func oracleModel(s *setup) porcupine.Model {
 		},
 		DescribeOperation: func(in, out any) string {
 			a := out.(reply)
-			return fmt.Sprintf("%v: %+v %v", in, a.Decision, a.err)
+			return fmt.Sprintf("%v: %+v %v %v", in, a.Decision, a.delay, a.err)
 		},
 	}
 }

@@ -75,6 +75,7 @@ func (r *recorder) history() []porcupine.Operation {
 // overlaps records that the call other was under way at the same time.
 func (r *request) overlaps(other *request) {
 	r.overlapped = true
+	r.changing = r.changing || other.verb == setLimit
 	if other.verb <= allowCost {
 		r.inserting = r.inserting || other.key == r.key
 		r.evicting = r.evicting || other.key != r.key

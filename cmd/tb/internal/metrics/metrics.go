@@ -23,6 +23,7 @@ type Metrics struct {
 	refusedConns   prometheus.Counter
 	reloads        *prometheus.CounterVec
 	reloadOK       prometheus.Gauge
+	state          stateMetrics
 }
 
 // Reason is the kind of an error of the upstream.
@@ -84,6 +85,8 @@ func New(l *httplimit.Limiter, lostLines func() uint64) *Metrics {
 		panic(err) // the limit is valid
 	}
 	m.reloadOK.Set(1)
+	m.state = newStateMetrics()
+	m.state.register(m.registry)
 	lost := prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: "tb_lost_log_lines_total",
 		Help: "Lines of the log that were lost because standard error did not take them.",

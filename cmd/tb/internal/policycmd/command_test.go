@@ -280,3 +280,25 @@ func TestInterruptWhileReading(t *testing.T) {
 		}
 	}
 }
+
+func TestExplainNamesTheTier(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "tiers.json")
+	if err := os.WriteFile(file, []byte(`{"name": "r", "limit_keys": ["header:k"], "algorithm_config": {
+		"rps": 1, "burst": 5, "tiers": {"by": "header:plan", "limits": {"gold": {"rps": 10, "burst": 50}}}}}`),
+		0o600); err != nil {
+		t.Fatal(err)
+	}
+	for plan, want := range map[string]string{
+		"gold": `r, tier "gold"  enforce  header:k=1  1     50     10/s  granted, 49 left`,
+		"lead": `r     enforce  header:k=1  1     5      1/s   granted, 4 left`,
+	} {
+		var out bytes.Buffer
+		explain := Explain{File: file, Request: "GET /", Header: []string{"K: 1", "Plan: " + plan}}
+		if err := explain.Run(t.Context(), cli.IO{Stdout: &out}); err != nil {
+			t.Error(err)
+		}
+		if !strings.Contains(out.String(), "\n"+want+"\n") {
+			t.Errorf("got\n%s\nwant\n%s", out.String(), want)
+		}
+	}
+}

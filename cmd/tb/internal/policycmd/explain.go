@@ -104,7 +104,7 @@ func write(w io.Writer, applies []httplimit.Explanation, all []httplimit.RuleSta
 		table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 		fmt.Fprintln(table, "RULE\tMODE\tKEY\tCOST\tBURST\tRATE\tDECISION OF A FULL BUCKET")
 		for _, e := range applies {
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\t%s\t%s\n", e.Rule, mode(e.Shadow),
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\t%s\t%s\n", name(e), mode(e.Shadow),
 				httplimit.FormatKey(e.Key), cost(e), e.Limit.Capacity, rate(e.Limit), decision(e))
 		}
 		table.Flush()
@@ -119,6 +119,14 @@ func cost(e httplimit.Explanation) string {
 		return fmt.Sprintf("%g, then the response's", e.Cost)
 	}
 	return fmt.Sprintf("%g", e.Cost)
+}
+
+// name returns the name of the rule and of the request's tier.
+func name(e httplimit.Explanation) string {
+	if e.Tier == "" {
+		return e.Rule
+	}
+	return fmt.Sprintf("%s, tier %q", e.Rule, e.Tier)
 }
 
 func mode(shadow bool) string {

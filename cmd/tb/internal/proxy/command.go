@@ -66,6 +66,8 @@ type processFlags struct {
 	AccessLog Access        `enum:"off,refused,all" default:"refused" help:"${proxy_access}"`
 	LogFormat string        `enum:"text,json" default:"text" help:"${proxy_format}"`
 	ShowKeys  bool          `help:"${proxy_keys}"`
+	State     string        `placeholder:"FILE" help:"${proxy_state}"`
+	Interval  time.Duration `name:"state-interval" default:"1m" help:"${proxy_state_interval}"`
 }
 
 // upstream is the URL of a server.

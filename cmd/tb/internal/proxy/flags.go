@@ -39,6 +39,8 @@ func (c *Command) Validate() error {
 		return errors.New("--max-key-length: want 32 to 1024 bytes")
 	case c.PerAddress < 0:
 		return errors.New("--connections-per-address: want 0 or more")
+	case c.Interval <= 0:
+		return errors.New("--state-interval: want more than 0s")
 	case (c.TLSCert == "") != (c.TLSKey == ""):
 		return errors.New("--tls-cert, --tls-key: want both or neither")
 	}

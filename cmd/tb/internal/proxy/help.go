@@ -57,6 +57,9 @@ var Vars = kong.Vars{
 	"proxy_format": "Format of the log on standard error: text or json.",
 	"proxy_keys": "Show keys unchanged in the log and on the live page. By default all but" +
 		" addresses are hashed.",
+	"proxy_state": "The file in which the proxy keeps its buckets across restarts. It contains the" +
+		" keys of clients. Without it all buckets are full after a start.",
+	"proxy_state_interval": "How often the proxy saves the buckets, apart from its stop.",
 }
 
 // Help returns what the flags do not explain.
@@ -66,7 +69,7 @@ requests is 429 with the seconds to wait. WebSockets and streams pass. Without f
 a demo upstream and a default policy show how it works.
 
 A policy with errors is never put in force: at the start the proxy exits, and later the
-previous policy stays. A rule that did not change keeps its buckets.
+previous policy stays. A rule keeps its buckets, also if its limit changes.
 
 SIGINT and SIGTERM stop the proxy after its requests have ended. A second signal stops
 it at once.

@@ -51,7 +51,7 @@ func watch(t *testing.T, policy, name string, upstream http.HandlerFunc) *watche
 	return w
 }
 
-// A change of one rule touches neither the buckets of another nor a response under way.
+// A change of a limit keeps the tokens of all buckets, and touches no response under way.
 func TestReload(t *testing.T) {
 	more := make(chan struct{})
 	p := watch(t, rules(1), file(t, rules(1)), func(w http.ResponseWriter, r *http.Request) {
@@ -88,7 +88,7 @@ func TestReload(t *testing.T) {
 	}
 	p.polls(2)
 	p.log.until(t, "policy reloaded")
-	if got := statuses("X-A") + statuses("X-B"); got != "429 429 429 429 200 200 200 429 " {
+	if got := statuses("X-A") + statuses("X-B"); got != "429 429 429 429 429 429 429 429 " {
 		t.Error(got)
 	}
 	close(more)
@@ -97,6 +97,9 @@ func TestReload(t *testing.T) {
 	}
 	if s := p.Limiter.Stats()[0]; s.Granted != 2 || s.Refused != 6 {
 		t.Errorf("counts of the kept rule: %+v", s)
+	}
+	if s := p.Limiter.Stats()[1]; s.Granted != 1 || s.Refused != 7 || s.Limit.Capacity != 3 {
+		t.Errorf("counts of the changed rule: %+v", s)
 	}
 }
 

@@ -3,6 +3,7 @@ package proxy
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -37,6 +38,7 @@ type runner struct {
 	proxyListener, adminListener, demoListener net.Listener // the last two may be nil
 
 	proxy   *Proxy
+	state   *stateFile    // nil without --state
 	front   *connections  // of the proxy
 	admin   *admin.Server // nil if it is off
 	servers []*server     // in the order in which they are stopped
@@ -130,6 +132,14 @@ func (r *runner) build() (err error) {
 	if r.proxy, err = New(c); err != nil {
 		return err
 	}
+	if r.State != "" {
+		r.state = &stateFile{
+			name: r.State, limiter: r.proxy.Limiter, metrics: r.proxy.Metrics, log: r.log,
+		}
+		if err := r.state.restore(); err != nil {
+			return err
+		}
+	}
 	if r.policy != nil {
 		logWarnings(r.log, r.policyName(), r.policy.Warnings())
 	}
@@ -184,6 +194,11 @@ func (r *runner) serve(ctx context.Context, stdout io.Writer) error {
 	defer cancel()
 
 	tasks.Go(func() { r.reload(background) })
+	if r.state != nil {
+		ticker := time.NewTicker(r.Interval)
+		defer ticker.Stop()
+		tasks.Go(func() { r.state.run(background, ticker.C) })
+	}
 	if r.admin != nil {
 		tasks.Go(func() { r.admin.Run(background) })
 	}
@@ -201,10 +216,21 @@ func (r *runner) serve(ctx context.Context, stdout io.Writer) error {
 	case err := <-failed:
 		r.stopWaiting(0)
 		r.stop(time.Now().Add(r.Shutdown))
-		return err
+		return errors.Join(err, r.saveState())
 	}
 	r.log.Info("shutting down", "at_most", r.Delay+r.Shutdown)
 	r.stop(r.drain(r.front, failed))
+	return r.saveState()
+}
+
+// saveState saves the state, if there is a file for it, after the last request.
+func (r *runner) saveState() error {
+	if r.state == nil {
+		return nil
+	}
+	if err := r.state.save(); err != nil {
+		return fmt.Errorf("--state: %w", err)
+	}
 	return nil
 }
 

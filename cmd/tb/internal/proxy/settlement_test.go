@@ -16,7 +16,8 @@ import (
 	"github.com/coder/websocket"
 )
 
-// usage is a policy with a bucket of 100 tokens. The estimate is 10, and the cost is in the response.
+// usage is a policy with a bucket of 100 tokens. The estimate is 10, and the cost is in the
+// response.
 func usage(source string) string {
 	return `{"rules": [{"name": "usage", "limit_keys": [], "algorithm_config": {"rps": 1, "burst": 100,
 		"default_cost": 10, "cost_source": "` + source + `"}}]}`
@@ -123,8 +124,8 @@ func TestBytesOfTheResponse(t *testing.T) {
 	wantLeft(t, p, 55)
 }
 
-// A request costs nothing if there is no connection to the upstream. If the upstream may have worked
-// on it, it costs the estimate.
+// A request costs nothing if there is no connection to the upstream. If the upstream may have
+// worked on it, it costs the estimate.
 func TestUnansweredRequests(t *testing.T) {
 	closed := httptest.NewServer(nil)
 	closed.Close()

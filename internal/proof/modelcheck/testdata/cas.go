@@ -49,12 +49,13 @@ func (s *limits) expose(setsLimit bool) {
 	s.setting.Label("lock of SetLimit")
 	s.reservations.Label("reservations")
 	s.cancellations.Label("cancellations")
-	s.settled.Label("settled")
-	s.unpaid.Label("unpaid")
-	for _, n := range []interface{ Counts() }{
-		&s.reservations, &s.cancellations, &s.settled, &s.unpaid,
-	} {
-		n.Counts()
+	s.reservations.Counts()
+	s.cancellations.Counts()
+	for _, sum := range []*tokenSum{&s.settled, &s.unpaid} {
+		sum.whole.Label("whole tokens")
+		sum.parts.Label("parts of tokens")
+		sum.whole.Counts()
+		sum.parts.Counts()
 	}
 }
 
@@ -122,7 +123,7 @@ func (e *evictor) Digest() uint64 {
 }
 
 func (l exposed) Forgiven() float64 { return l.evictor.stats(0).Forgiven }
-func (l exposed) Unpaid() float64   { return float64(l.limits.unpaid.Load()) / maxScale }
+func (l exposed) Unpaid() float64   { return l.limits.unpaid.sum() }
 
 func (l exposed) Has(key string) bool {
 	c := l.table.Find(key)
@@ -197,7 +198,7 @@ func (b exposedBucket) Stats() (s tb.Stats) {
 
 func (b exposedBucket) Reset(string)          {}
 func (b exposedBucket) Forgiven() float64     { return 0 }
-func (b exposedBucket) Unpaid() float64       { return float64(b.limits.unpaid.Load()) / maxScale }
+func (b exposedBucket) Unpaid() float64       { return b.limits.unpaid.sum() }
 func (b exposedBucket) Has(string) bool       { return b.cell.Load() != nil }
 func (b exposedBucket) CheckSize() error      { return nil }
 func (b exposedBucket) CheckTable(bool) error { return nil }

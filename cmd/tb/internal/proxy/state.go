@@ -1,0 +1,125 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/metrics"
+	"github.com/seed-181794aa/ratelimit/httplimit"
+)
+
+// stateFile keeps the buckets of a limiter in a file across restarts.
+type stateFile struct {
+	name    string
+	limiter *httplimit.Limiter
+	metrics *metrics.Metrics
+	log     *slog.Logger
+	saving  sync.Mutex
+}
+
+// restore reads the file, if there is one. A file with an error keeps the proxy from starting.
+// Otherwise the proxy would forgive every debt, and soon replace the file.
+func (s *stateFile) restore() error {
+	f, err := os.OpenFile(s.name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		s.log.Info("there is no state: all buckets are full", "file", s.name)
+		return s.checkWritable()
+	}
+	if err != nil {
+		return fmt.Errorf("--state: %w", err)
+	}
+	defer func() { _ = f.Close() }() // nothing was written
+	info, err := f.Stat()
+	if err != nil {
+		return fmt.Errorf("--state: %w", err)
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("--state: %s: want a regular file", s.name)
+	}
+	done, err := s.limiter.Restore(f)
+	if err != nil {
+		return fmt.Errorf("--state: %s: %w (move the file away to start with full buckets)",
+			s.name, err)
+	}
+	s.log.Info("state restored", "file", s.name, "saved", done.Time, "buckets", done.Buckets)
+	for _, text := range done.Skipped {
+		s.log.Warn("buckets not restored", "file", s.name, "because", text)
+	}
+	return s.checkWritable()
+}
+
+// checkWritable returns an error if save would fail because of the directory.
+func (s *stateFile) checkWritable() error {
+	f, err := s.create()
+	if err == nil {
+		err = errors.Join(f.Close(), os.Remove(f.Name()))
+	}
+	if err != nil {
+		return fmt.Errorf("--state: %w", err)
+	}
+	return nil
+}
+
+// create makes the file that takes the place of the state when it is complete. It is in the same
+// directory, because a rename to another file system is not atomic.
+func (s *stateFile) create() (*os.File, error) {
+	name := s.name + ".tmp"
+	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+}
+
+// run saves the state on each tick, until ctx is done.
+func (s *stateFile) run(ctx context.Context, ticks <-chan time.Time) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticks:
+			_ = s.save() // the log has the error
+		}
+	}
+}
+
+// save replaces the file in one step, so that a reader finds the state before or the state after.
+func (s *stateFile) save() error {
+	s.saving.Lock()
+	defer s.saving.Unlock()
+	start := time.Now()
+	err := s.write()
+	s.metrics.StateSaved(start, err)
+	if err != nil {
+		s.log.Error("state not saved", "file", s.name, "error", err)
+	}
+	return err
+}
+
+func (s *stateFile) write() error {
+	f, err := s.create()
+	if err != nil {
+		return err
+	}
+	if err = s.limiter.Snapshot(f); err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), s.name)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	// Without this the rename may be lost in a power failure. Some systems cannot do it.
+	if dir, err := os.Open(filepath.Dir(s.name)); err == nil {
+		_ = errors.Join(dir.Sync(), dir.Close())
+	}
+	return nil
+}

@@ -1,0 +1,94 @@
+package httplimit
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// A hidden field reaches the limiter and never the client: in the header, in an informational
+// response, and in a trailer, declared or not.
+func TestHiddenCost(t *testing.T) {
+	const usage, other = "X-Usage", "X-Other"
+	for name, c := range map[string]struct {
+		handler http.HandlerFunc
+		cost    float64
+	}{
+		"header": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set(usage, "25")
+			w.Write([]byte("body"))
+			w.Header().Set(usage, "26")
+		}, 25},
+		"header with a string": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set(usage, "25")
+			io.WriteString(w, "body")
+			w.Header().Set(usage, "26")
+		}, 25},
+		"header with a copy": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set(usage, "25")
+			io.Copy(w, struct{ io.Reader }{strings.NewReader("body")})
+			w.Header().Set(usage, "26")
+		}, 25},
+		"header without body": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set(usage, "25")
+		}, 25},
+		"flushed header": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set(usage, "25")
+			w.(http.Flusher).Flush()
+			w.Header().Set(usage, "26")
+			io.WriteString(w, "body")
+		}, 25},
+		"informational": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set(usage, "25")
+			w.WriteHeader(http.StatusEarlyHints)
+			w.Header().Set(usage, w.Header().Get(usage)+".5")
+			io.WriteString(w, "body")
+		}, 25.5},
+		"declared trailer": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Trailer", "X-Other, x-usage")
+			io.WriteString(w, "body")
+			w.Header().Set(usage, "30")
+			w.Header().Set(other, "1")
+		}, 30},
+		"only trailer": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Trailer", usage)
+			io.WriteString(w, "body")
+			w.Header().Set(usage, "30")
+		}, 30},
+		"undeclared trailer": {func(w http.ResponseWriter, _ *http.Request) {
+			w.(http.Flusher).Flush()
+			w.Header().Set(http.TrailerPrefix+"x-usage", "30")
+		}, 30},
+		"header and trailer": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Trailer", usage)
+			w.Header().Set(usage, "25")
+			io.WriteString(w, "body")
+			w.Header().Set(usage, "30")
+		}, 30},
+		"trailer without a number": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Trailer", usage)
+			w.Header().Set(usage, "25")
+			io.WriteString(w, "body")
+			w.Header().Set(usage, "?")
+		}, 25},
+	} {
+		for _, hide := range []string{"", `, "hide_cost_header": true`} {
+			bothProtocols(t, func(t *testing.T, http2 bool) {
+				s := serveSite(t, reporting("response:header:x-usage", hide), http2, c.handler)
+				r, _ := s.fetch()
+				if got := 100 - s.left(); got != c.cost {
+					t.Errorf("%s: costs %v, want %v", name, got, c.cost)
+				}
+				_, isDeclared := r.Trailer[usage]
+				isSeen := isDeclared || len(r.Header[usage])+len(s.hints[usage]) > 0
+				if isSeen != (hide == "") || isSeen && s.hints != nil && s.hints.Get(usage) != "25" {
+					t.Errorf("%s%s: %v, trailer %v, hints %v", name, hide, r.Header, r.Trailer, s.hints)
+				}
+				if name == "declared trailer" && r.Trailer.Get(other) != "1" {
+					t.Errorf("%s%s: trailer %v", name, hide, r.Trailer)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,243 @@
+package httplimit
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+	"github.com/seed-181794aa/ratelimit/tb/mutex"
+)
+
+// tokensLeft returns the tokens of the bucket that a request is charged to.
+func (s *site) tokensLeft(lines ...string) float64 {
+	s.t.Helper()
+	all := s.Explain(request(lines...))
+	if len(all) != 1 {
+		s.t.Fatalf("%d rules apply: %+v", len(all), all)
+	}
+	return all[0].Level.Tokens
+}
+
+// reload puts a policy in force.
+func (s *site) reload(policy string) {
+	s.t.Helper()
+	if err := s.SetPolicy(mustParse(s.t, policy)); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func slowRule(rate float64, burst int) string {
+	return oneRule(`["header:k"]`, sprintf(`"tokens_per_second": %v, "burst": %d`, rate, burst))
+}
+
+// A limit that changes keeps the tokens of each bucket, and the new rate fills the bucket. A client
+// that was never seen has the new burst.
+func TestReloadWithAnotherLimitKeepsTokens(t *testing.T) {
+	s := newSite(t, slowRule(1, 10))
+	for range 8 {
+		s.get("K: 1")
+	}
+	for _, c := range []struct {
+		rate  float64
+		burst int
+		after time.Duration
+		want  float64
+	}{
+		{1, 10, 0, 2},                       // the same limit
+		{1, 100, 0, 2},                      // a larger burst
+		{5, 100, 0, 2},                      // a higher rate
+		{5, 100, 2 * time.Second, 12},       // supplies
+		{0.5, 100, 2 * time.Second, 13},     // a lower one
+		{0.5, 4, 0, 4},                      // a smaller burst
+		{0.5, 100, 0, 4},                    // does not come back
+		{0.25, 1000, 4 * time.Second, 5},    // both
+		{1, 1000, 1000 * time.Second, 1000}, // full
+	} {
+		s.reload(slowRule(c.rate, c.burst))
+		s.now = s.now.Add(c.after)
+		if got := s.tokensLeft("K: 1"); got != c.want {
+			t.Errorf("%+v: %v tokens", c, got)
+		}
+		if got := s.tokensLeft("K: 2"); got != float64(c.burst) {
+			t.Errorf("%+v: a new client has %v tokens", c, got)
+		}
+	}
+	if st := s.Stats()[0]; st.Granted != 8 || st.Limit.Capacity != 1000 {
+		t.Errorf("%+v", st)
+	}
+	wants(t, s.get("K: 1"), "RateLimit-Limit: 1000", "RateLimit-Remaining: 999")
+}
+
+// The limits of parent networks change with the limit of their rule, and with parent_factor.
+func TestReloadChangesTheLimitsOfParentNetworks(t *testing.T) {
+	policy := func(burst, factor int) string {
+		return oneRule(`["ip:address/64,/48"]`,
+			sprintf(`"tokens_per_second": 1, "burst": %d, "parent_factor": %d`, burst, factor))
+	}
+	s := newSite(t, policy(10, 2))
+	s.get("X-A: 1")
+	r := request()
+	r.RemoteAddr = "[2001:db8::1]:1"
+	s.send(r)
+	for _, c := range []struct{ burst, factor, own, parent int }{
+		{20, 4, 9, 19}, {5, 2, 5, 10}, {50, 3, 5, 10},
+	} {
+		s.reload(policy(c.burst, c.factor))
+		all := s.Explain(r)
+		if len(all) != 2 || all[0].Level.Tokens != float64(c.own) ||
+			all[1].Level.Tokens != float64(c.parent) || all[1].Limit.Capacity != c.burst*c.factor {
+			t.Errorf("%+v: %+v", c, all)
+		}
+	}
+}
+
+// A rule whose limiter is not of tb/cas keeps it if the limiter has a method SetLimit, and gets a
+// new one otherwise.
+func TestReloadOfOtherLimiters(t *testing.T) {
+	made := 0
+	s := newSite(t, slowRule(1, 3), WithLimiter(func(r Rule) (tb.Limiter, error) {
+		made++
+		return mutex.New[string](r.Limit)
+	}))
+	s.granted(3, "K: 1")
+	s.reload(slowRule(1, 30))
+	s.granted(0, "K: 1")
+	if made != 1 {
+		t.Errorf("%d limiters were made", made)
+	}
+	s = newSite(t, slowRule(1, 3), WithLimiter(func(r Rule) (tb.Limiter, error) {
+		return &otherLimiter{rule: r, asked: new([]string)}, nil
+	}))
+	s.granted(3, "K: 1")
+	s.reload(slowRule(1, 3))
+	s.granted(0, "K: 1")
+	s.reload(slowRule(1, 5))
+	s.granted(5, "K: 1")
+}
+
+// stubborn is a limiter that refuses new limits above a capacity.
+type stubborn struct {
+	answering
+	limit *tb.Limit
+	most  int
+}
+
+func (s stubborn) SetLimit(l tb.Limit) error {
+	if l.Capacity > s.most {
+		return errors.New("too much")
+	}
+	*s.limit = l
+	return nil
+}
+
+// A policy that is rejected changes nothing, not even one limit: neither if it has an error, nor if
+// a new limiter cannot be made, nor if one of several limiters does not take its limit.
+func TestRejectedReloadChangesNoLimit(t *testing.T) {
+	limits := map[string]*tb.Limit{}
+	broken := errors.New("broken")
+	newLimiter := WithLimiter(func(r Rule) (tb.Limiter, error) {
+		if r.Name == "broken" {
+			return nil, broken
+		}
+		limits[r.Name] = &tb.Limit{}
+		*limits[r.Name] = r.Limit
+		return stubborn{answering{Allowed: true, Remaining: 7}, limits[r.Name], 100}, nil
+	})
+	rules := func(a, b, c int, more ...string) string {
+		return jsonRules("", append(more, jsonRule("a", "[]", a, ""), jsonRule("b", "[]", b, ""),
+			jsonRule("c", "[]", c, ""))...)
+	}
+	s := newSite(t, rules(10, 20, 30), newLimiter)
+	for _, policy := range []string{
+		rules(11, 21, 101), rules(101, 21, 31), rules(11, 21, 31, jsonRule("broken", "[]", 1, "")),
+	} {
+		err := s.SetPolicy(mustParse(t, policy))
+		if err == nil {
+			t.Errorf("%s is accepted", policy)
+		}
+		for name, want := range map[string]int{"a": 10, "b": 20, "c": 30} {
+			if got := limits[name].Capacity; got != want {
+				t.Errorf("%v: the limit of %s is %d, want %d", err, name, got, want)
+			}
+		}
+		if st := s.Stats(); len(st) != 3 || st[0].Limit.Capacity != 10 {
+			t.Errorf("%+v", st)
+		}
+	}
+	s.reload(rules(11, 21, 31))
+	if limits["a"].Capacity != 11 || limits["c"].Capacity != 31 {
+		t.Errorf("%v", limits)
+	}
+}
+
+// While the burst of a rule goes up and down under requests, the clients get no tokens beyond the
+// first burst, because the clock stands still. Each answer has an in-range wait.
+func TestReloadOfALimitDuringTraffic(t *testing.T) {
+	const goroutines, each, burst = 4, 1500, 2000
+	policies := []*Policy{
+		mustParse(t, slowRule(1, burst)), mustParse(t, slowRule(2, 5*burst)),
+		mustParse(t, slowRule(0.1, 3*burst)),
+	}
+	s := newSite(t, slowRule(1, burst), steady())
+	s.get("K: 1") // the bucket is made with the first burst
+	h := s.Middleware(http.HandlerFunc(nothing))
+	var granted, seen atomic.Int64
+	done := make(chan bool)
+	for range goroutines {
+		go func() {
+			for range each {
+				w := httptest.NewRecorder()
+				h.ServeHTTP(w, request("K: 1"))
+				if w.Code == http.StatusOK {
+					granted.Add(1)
+				} else if len(w.Header().Get("Retry-After")) > 2 {
+					t.Errorf("%v", w.Header())
+				}
+				seen.Add(1)
+			}
+			done <- true
+		}()
+	}
+	for i := 0; seen.Load() < goroutines*each; i++ {
+		if err := s.SetPolicy(policies[i%len(policies)]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range goroutines {
+		<-done
+	}
+	if st := s.Stats()[0]; granted.Load() != burst-1 || st.Granted != burst {
+		t.Errorf("%d granted, want %d: %+v", granted.Load(), burst-1, st)
+	}
+}
+
+// Debt is kept, too.
+func TestReloadKeepsDebt(t *testing.T) {
+	s := newSite(t, slowRule(1, 10), steady())
+	key := s.Limiter.policy.Load().rules[0].byString
+	r, err := key.Reserve(t.Context(), string(keyOf(s, "K: 1")), 10)
+	if err != nil || !r.Allowed {
+		t.Fatal(r, err)
+	}
+	if r, err = key.Reserve(t.Context(), string(keyOf(s, "K: 1")), 6); err != nil || !r.Allowed {
+		t.Fatal(r, err)
+	}
+	for _, burst := range []int{100, 7, 1000} {
+		s.reload(slowRule(2, burst))
+		wants(t, s.get("K: 1"), "Retry-After: 4") // 6 and 1 tokens at 2 a second
+	}
+	s.now = s.now.Add(4 * time.Second)
+	s.granted(2, "K: 1")
+}
+
+// keyOf returns the key that a request has for the only rule.
+func keyOf(s *site, lines ...string) string {
+	c := s.begin(request(lines...))
+	defer c.end()
+	c.findRules()
+	return string([]byte(c.entries[0].key))
+}

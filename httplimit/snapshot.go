@@ -1,0 +1,139 @@
+package httplimit
+
+import (
+	"bufio"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/netip"
+	"strconv"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb/cas"
+)
+
+// snapshotFormat and snapshotVersion begin a snapshot. Another version is an error in Restore.
+const (
+	snapshotFormat  = "httplimit buckets"
+	snapshotVersion = 1
+)
+
+// snapshotHead is the first line of a snapshot.
+type snapshotHead struct {
+	Format  string    `json:"format"`
+	Version int       `json:"version"`
+	Time    time.Time `json:"time"`
+	// Secret is the key of the hash that replaces long keys: see WithMaxKeyLength. With another
+	// secret no client with a long key would find its bucket again.
+	Secret []byte `json:"secret"`
+}
+
+// snapshotRule is the line before the buckets of a rule. A rule of another policy gets the buckets
+// if it is equal.
+type snapshotRule struct {
+	Rule     string   `json:"rule"`
+	Set      string   `json:"set,omitempty"`
+	Keys     []string `json:"limit_keys"`
+	Prefixes []int    `json:"prefixes,omitempty"` // of IPv4 and IPv6, if there is an address
+}
+
+func (r *rule) snapshotRule() snapshotRule {
+	s := snapshotRule{Rule: r.Name, Set: r.set, Keys: append([]string{}, canonicals(r.Keys)...)}
+	for i := range r.sources {
+		if r.sources[i].address {
+			ipv4, ipv6 := r.sources[i].networks.Bits()
+			s.Prefixes = []int{ipv4, ipv6}
+		}
+	}
+	return s
+}
+
+// Snapshot writes the buckets that are not full, for Restore in this process or in another. It
+// writes a line of JSON for each rule and for each of its buckets: the bucket that will be full
+// last is the first. No request waits. A bucket that comes or goes meanwhile may be missing.
+//
+// The limiters of WithLimiter are not part of a snapshot. The snapshot contains the keys of
+// clients, such as API keys, and the secret with which long keys are hashed, so it must be kept
+// private.
+func (l *Limiter) Snapshot(w io.Writer) error {
+	out := bufio.NewWriterSize(w, 1<<16)
+	enc := json.NewEncoder(out)
+	err := enc.Encode(snapshotHead{
+		snapshotFormat, snapshotVersion, l.clock().UTC(), l.ownSecret[:],
+	})
+	for _, r := range l.policy.Load().rules {
+		if err != nil {
+			break
+		}
+		if l.newLimiter != nil {
+			continue
+		}
+		if err = enc.Encode(r.snapshotRule()); err == nil {
+			err = r.writeBuckets(out)
+		}
+	}
+	if err == nil {
+		err = enc.Encode(struct {
+			End bool `json:"end"`
+		}{true})
+	}
+	if err == nil {
+		err = out.Flush()
+	}
+	if err != nil {
+		return fmt.Errorf("httplimit: snapshot: %w", err)
+	}
+	return nil
+}
+
+// writeBuckets writes the lines of the rule's buckets.
+func (r *rule) writeBuckets(out *bufio.Writer) error {
+	tiers := r.byTier()
+	if r.byAddr != nil {
+		return writeStates(out, tiers, r.byAddr, func(line []byte, key netip.Addr) []byte {
+			if !key.IsValid() {
+				return line
+			}
+			return key.AppendTo(line)
+		})
+	}
+	return writeStates(out, tiers, r.byString, func(line []byte, key string) []byte {
+		return base64.StdEncoding.AppendEncode(line, []byte(key))
+	})
+}
+
+// byTier returns the rules with the limits of the table's tiers.
+func (r *rule) byTier() map[int]*rule {
+	all := map[int]*rule{0: r}
+	if r.tiers != nil {
+		for _, t := range r.tiers.rules {
+			all[t.tier] = t
+		}
+	}
+	return all
+}
+
+// writeStates writes the buckets of a limiter that are not full.
+func writeStates[K comparable](
+	out *bufio.Writer, tiers map[int]*rule, l *cas.Limiter[K], appendKey func([]byte, K) []byte,
+) error {
+	var line []byte
+	for key, s := range l.Snapshot() {
+		r := tiers[s.Tier]
+		if r == nil { // a tier that is in the policy no more
+			r = tiers[0]
+		}
+		if s.Tokens >= float64(r.Limit.Capacity) {
+			continue
+		}
+		line = appendKey(append(line[:0], `{"key":"`...), key)
+		line = strconv.AppendFloat(append(line, `","tokens":`...), s.Tokens, 'g', -1, 64)
+		line = strconv.AppendInt(append(line, `,"at":`...), s.At.UnixNano(), 10)
+		line = append(line, r.tierField...)
+		if _, err := out.Write(append(line, "}\n"...)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

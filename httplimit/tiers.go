@@ -1,0 +1,160 @@
+package httplimit
+
+import (
+	"encoding/json"
+	"maps"
+	"net/netip"
+	"slices"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+	"github.com/seed-181794aa/ratelimit/tb/cas"
+)
+
+// Tiers give some requests of a rule another limit. The buckets of all tiers are in one table, and
+// a bucket that changes its tier keeps its tokens, but not more than the new capacity, and its debt.
+type Tiers struct {
+	// By is the key whose value is the name of a request's tier, as in Rule.Match. It need not be
+	// in Rule.Keys. It is not ip:address. "" means that there are no tiers.
+	By string
+	// Limits has the limit of each tier by its name. A request without By, or with another value,
+	// has Rule.Limit.
+	Limits map[string]tb.Limit
+}
+
+// maxTiers is the most tiers of a rule. One more has the limit of the rule itself.
+const maxTiers = cas.MaxTiers - 1
+
+// spareTiers is how many tiers a table has at least. The names of a later policy get those that are
+// left. A table of 128 tiers takes some 50 kB more.
+const spareTiers = 128
+
+// tiers are the tiers of a rule, prepared for requests.
+type tiers struct {
+	by    source
+	rules map[string]*rule // by the normalized name; each is the rule with the limit of the tier
+}
+
+func (t *Tiers) names() []string { return slices.Sorted(maps.Keys(t.Limits)) }
+
+// check returns what is wrong with the tiers of a rule at path.
+func (r *Rule) checkTiers(path string, errs *problems) {
+	t, path := &r.Tiers, field(field(path, "algorithm_config"), "tiers")
+	if t.By == "" && len(t.Limits) == 0 {
+		return
+	}
+	checkKey(t.By, field(path, "by"), map[string]bool{}, errs)
+	limits := []tb.Limit{r.Limit}
+	switch {
+	case isAddressKey(t.By):
+		errs.add(field(path, "by"), "must not be ip:address")
+	case len(r.levels()) > 1:
+		errs.add(path, "have no meaning for a key with parent networks")
+	case len(t.Limits) == 0 || len(t.Limits) > maxTiers:
+		errs.add(field(path, "limits"), "must have 1 to %d tiers (got %d)", maxTiers, len(t.Limits))
+	}
+	valid := r.Limit.Validate() == nil
+	for _, name := range t.names() {
+		limit := t.Limits[name]
+		limits = append(limits, limit)
+		err := limit.Validate()
+		if valid = valid && err == nil; err != nil && limit != unreadLimit {
+			errs.add(field(field(path, "limits"), name), "is not valid: %v", err)
+		}
+		if name == "" {
+			errs.add(field(path, "limits"), "must not have the name \"\", because an empty value "+
+				"counts as missing")
+		}
+	}
+	if valid && len(limits) <= cas.MaxTiers {
+		if _, err := cas.NewTiered[string](limits, nil, tb.WithMaxKeys(1)); err != nil {
+			errs.add(field(path, "limits"), "are not valid: %v", err)
+		}
+	}
+}
+
+// addTiers makes the tiers of a rule ready, which clients see by the rule's label.
+func (b *compilation) addTiers(r *rule, path, label string) {
+	if len(r.Tiers.Limits) == 0 {
+		return
+	}
+	by := field(field(field(path, "algorithm_config"), "tiers"), "by")
+	r.tiers = &tiers{by: b.newSource(r.Tiers.By, by), rules: map[string]*rule{}}
+	for _, name := range r.Tiers.names() {
+		t := *r
+		t.tiers, t.tierName, t.Limit = nil, name, r.Tiers.Limits[name]
+		quoted, _ := json.Marshal(name) // a string has no error
+		t.tierField = `,"tier":` + string(quoted)
+		if t.Limit.Validate() == nil {
+			t.ruleText = newRuleText(label, &t.Rule)
+		}
+		if normalize := r.tiers.by.normalize; normalize != nil && normalize(name) != "" {
+			name = normalize(name)
+		}
+		r.tiers.rules[name] = &t
+	}
+}
+
+// tierOf returns the rule with the limit of the request's tier. It reports repeated if the request
+// has several values of the key that names the tier.
+func (r *rule) tierOf(c *call) (tier *rule, repeated bool) {
+	name, repeated := r.tiers.by.keyValue(c)
+	if t := r.tiers.rules[name]; t != nil && !repeated {
+		return t, false
+	}
+	return r, repeated
+}
+
+// tierTable says which tiers of a table have which names.
+type tierTable struct {
+	index map[string]int // from 1 on; tier 0 is that of requests without a tier
+	count int            // of the table's tiers
+}
+
+// newTables makes the limiter of tb/cas for a rule.
+func (s *ruleState) newTables(r *rule, opts []tb.Option) (err error) {
+	limits := []tb.Limit{r.Limit}
+	if r.tiers != nil {
+		s.tiers = &tierTable{index: map[string]int{}}
+		for _, name := range r.Tiers.names() {
+			s.tiers.index[name] = len(limits)
+			limits = append(limits, r.Tiers.Limits[name])
+		}
+		s.tiers.count = min(max(2*len(limits), spareTiers), cas.MaxTiers)
+		limits = append(limits, slices.Repeat(limits[:1], s.tiers.count-len(limits))...)
+	}
+	if len(r.sources) == 1 && r.sources[0].address {
+		s.byAddr, err = newTable[netip.Addr](limits, opts)
+		s.limiter = s.byAddr
+		return err
+	}
+	s.byString, err = newTable[string](limits, opts)
+	s.limiter = s.byString
+	return err
+}
+
+func newTable[K comparable](limits []tb.Limit, opts []tb.Option) (*cas.Limiter[K], error) {
+	if len(limits) == 1 {
+		return cas.New[K](limits[0], opts...)
+	}
+	return cas.NewTiered[K](limits, nil, opts...)
+}
+
+// share gives the rules of the tiers the state of their rule.
+func (r *rule) share() {
+	if r.tiers == nil {
+		return
+	}
+	for _, t := range r.tiers.rules {
+		t.ruleState, t.tier = r.ruleState, r.ruleState.tiers.index[t.tierName]
+	}
+}
+
+// charge returns the charge of a cost on the key's bucket, which changes to e's tier.
+func charge[K comparable](l *cas.Limiter[K], e *entry, key K) (c cas.Charge[K]) {
+	if e.tiers == nil && e.tierName == "" {
+		c, _ = l.Charge(key, e.cost)
+	} else {
+		c, _ = l.ChargeIn(e.tier, key, e.cost)
+	}
+	return c
+}

@@ -1,0 +1,228 @@
+package httplimit
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// plans is a rule of 10 tokens for all keys, with tiers of these bursts.
+func plans(tiers ...any) string {
+	var limits []string
+	for i := 0; i < len(tiers); i += 2 {
+		limits = append(limits, sprintf(`%q: {"tokens_per_second": 1, "burst": %d}`, tiers[i], tiers[i+1]))
+	}
+	return oneRule(`["header:k"]`, sprintf(`"tokens_per_second": 1, "burst": 10,
+		"tiers": {"by": "header:plan", "limits": {%s}}`, strings.Join(limits, ",")))
+}
+
+func TestTiersHaveTheirLimits(t *testing.T) {
+	s := newSite(t, plans("gold", 50, "free", 3))
+	for plan, want := range map[string]int{"gold": 50, "free": 3, "Gold": 10, "": 10} {
+		key := "K: of " + plan
+		all := s.Explain(request(key, "Plan: "+plan))
+		if len(all) != 1 || all[0].Limit.Capacity != want || all[0].Remaining != want-1 ||
+			all[0].Tier != plan && want != 10 {
+			t.Errorf("%q: %+v", plan, all)
+		}
+		wants(t, s.get(key, "Plan: "+plan), "RateLimit-Limit: "+sprint(want),
+			"RateLimit-Remaining: "+sprint(want-1))
+		s.granted(want-1, key, "Plan: "+plan)
+	}
+	if st := s.Stats(); len(st) != 1 || st[0].Table.Keys != 4 || st[0].Limit.Capacity != 10 {
+		t.Errorf("%+v", st)
+	}
+}
+
+// A client that changes its plan keeps its tokens: an upgrade is not a free burst, and many changes
+// are not either.
+func TestTokensStayInAnotherTier(t *testing.T) {
+	s := newSite(t, plans("gold", 50, "free", 3))
+	for range 8 {
+		s.get("K: 1")
+	}
+	for _, c := range []struct {
+		plan string
+		want float64
+	}{{"gold", 1}, {"free", 0}, {"gold", -1}, {"none", -1}, {"free", -1}} {
+		status := http.StatusOK
+		if c.want < 0 {
+			status = http.StatusTooManyRequests
+		}
+		if w := s.get("K: 1", "Plan: "+c.plan); w.Code != status {
+			t.Errorf("%+v: %d", c, w.Code)
+		}
+		if got := s.tokensLeft("K: 1", "Plan: "+c.plan); got != max(c.want, 0) {
+			t.Errorf("%+v: %v tokens", c, got)
+		}
+	}
+	s.now = s.now.Add(20 * time.Second)
+	s.granted(3, "K: 1", "Plan: free") // at most its burst
+	s.granted(0, "K: 1", "Plan: gold")
+	s.now = s.now.Add(20 * time.Second)
+	s.granted(20, "K: 1", "Plan: gold")
+}
+
+// A key that names the tier twice is as ambiguous as a key of the bucket.
+func TestAmbiguousTiersAreRefused(t *testing.T) {
+	s := newSite(t, plans("gold", 50))
+	w := s.get("K: 1", "Plan: gold", "Plan: free")
+	if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "needs header:plan once") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if all := s.Explain(request("K: 1", "Plan: gold", "Plan: x")); all[0].AmbiguousKey != "header:plan" {
+		t.Errorf("%+v", all)
+	}
+}
+
+// A reload changes the limits of tiers, adds and removes them, and makes a rule with tiers of one
+// without. All buckets keep their tokens.
+func TestReloadOfTiersKeepsTokens(t *testing.T) {
+	many := []any{"gold", 60}
+	for i := range 300 {
+		many = append(many, sprint("plan", i), 70+i)
+	}
+	s := newSite(t, plans("gold", 50))
+	for range 45 {
+		s.get("K: 1", "Plan: gold")
+	}
+	for _, c := range []struct {
+		policy string
+		plan   string
+		limit  int
+		want   float64
+	}{
+		{plans("gold", 100), "gold", 100, 5},
+		{plans("gold", 100, "silver", 45), "silver", 45, 5},
+		{plans("silver", 45), "gold", 10, 5}, // gold is gone
+		{plans("gold", 90, "silver", 45), "gold", 90, 5},
+		{slowRule(1, 20), "gold", 20, 5},
+		{plans("silver", 45), "silver", 45, 5},
+		{plans(many...), "plan299", 369, 5},
+		{plans("gold", 4), "gold", 4, 4},
+		{plans(many...), "plan0", 70, 4},
+		{slowRule(1, 3), "", 3, 3},
+	} {
+		s.reload(c.policy)
+		lines := []string{"K: 1", "Plan: " + c.plan}
+		if got := s.Explain(request(lines...))[0].Limit.Capacity; got != c.limit {
+			t.Errorf("%s: %d, want %d", c.plan, got, c.limit)
+		}
+		s.get(lines...)
+		if got := s.tokensLeft(lines...); got != c.want-1 {
+			t.Errorf("%s of %d: %v tokens, want %v", c.plan, c.limit, got, c.want-1)
+		}
+		s.now = s.now.Add(time.Second) // the token comes back
+	}
+	if got := s.Stats()[0].Table.Keys; got != 1 {
+		t.Errorf("%d keys", got)
+	}
+}
+
+func TestSnapshotsHaveTiers(t *testing.T) {
+	s := newSite(t, plans("gold", 50, "a \"b\"", 50))
+	for i, plan := range []string{"gold", "a \"b\"", "none"} {
+		for range 45 + i {
+			s.get(sprint("K: ", i), "Plan: "+plan)
+		}
+	}
+	text := s.snapshot()
+	for _, c := range []struct {
+		policy string
+		plan   [3]string
+		want   [3]float64
+	}{
+		{plans("gold", 50, "a \"b\"", 50), [3]string{"gold", "a \"b\"", "none"}, [3]float64{5, 4, 0}},
+		{plans("gold", 30), [3]string{"gold", "gold", "none"}, [3]float64{5, 4, 0}},
+		{slowRule(1, 100), [3]string{}, [3]float64{5, 4, 0}},
+	} {
+		next, done := s.restarted(text, c.policy)
+		for i, plan := range c.plan {
+			if got := next.tokensLeft(sprint("K: ", i), "Plan: "+plan); got != c.want[i] || done.Buckets != 3 {
+				t.Errorf("key %d, plan %q: %v tokens, want %v, %+v\n%s", i, plan, got, c.want[i], done, text)
+			}
+		}
+	}
+}
+
+func TestInvalidTiers(t *testing.T) {
+	const limit = `"tokens_per_second": 1, "burst": 10, `
+	for tiers, want := range map[string]string{
+		`{}`:                               "algorithm_config.tiers.by is missing\nalgorithm_config.tiers.limits is missing",
+		`{"by": "header:p", "limits": {}}`: "algorithm_config.tiers.limits must have 1 to 65535 tiers (got 0)",
+		`{"by": "ip:address", "limits": {"a": {"rps": 1, "burst": 1}}}`: "algorithm_config.tiers.by must not be ip:address",
+		`{"by": "header:p", "limits": {"a": {"rps": 2, "burst": 1}}}`:   "algorithm_config.tiers.limits.a.burst must be >= tokens_per_second (got 1, want >= 2)",
+		`{"by": "header:p", "limits": {"a": {"rps": 2, "bust": 1}}}`:    "algorithm_config.tiers.limits.a.burst is missing\nalgorithm_config.tiers.limits.a.bust is an unknown field",
+		`{"by": "header:p", "limits": {"a": 1}}`:                        "algorithm_config.tiers.limits.a must be an object (got a number)",
+		`{"by": "header:", "limits": {"a": {"rps": 1, "burst": 1}}}`:    `algorithm_config.tiers.by must be header:<name>, with a name of A-Z a-z 0-9 _ - (got "header:")`,
+		`{"by": "header:p", "limits": {"": {"rps": 1, "burst": 1}}}`:    "algorithm_config.tiers.limits must not have the name \"\", because an empty value counts as missing",
+	} {
+		_, err := ParsePolicy([]byte(oneRule(`["header:k"]`, limit+`"tiers": `+tiers)))
+		if err == nil || err.Error() != "httplimit: policy:\n"+want {
+			t.Errorf("%s:\n%v, want\n%s", tiers, err, want)
+		}
+	}
+	_, err := ParsePolicy([]byte(oneRule(`["ip:address/64,/48"]`,
+		limit+`"tiers": {"by": "header:p", "limits": {"a": {"rps": 1, "burst": 1}}}`)))
+	if err == nil || !strings.Contains(err.Error(), "tiers have no meaning for a key with parent networks") {
+		t.Error(err)
+	}
+	p := mustParse(t, plans("gold", 50))
+	if _, err = New(p, WithLimiter(func(r Rule) (tb.Limiter, error) {
+		return nativeLimiter(r, time.Now())
+	})); err == nil {
+		t.Error("tiers with WithLimiter are accepted")
+	}
+	want := "algorithm_config.tiers.by is chosen by the client, which so has the limit of gold " +
+		"instead of the lower one of the rule"
+	if all := strings.Join(p.Warnings(), "\n"); !strings.Contains(all, want) {
+		t.Errorf("%s, want %s", all, want)
+	}
+	if all := strings.Join(mustParse(t, plans("free", 5)).Warnings(), "\n"); strings.Contains(all, "tiers") {
+		t.Error(all)
+	}
+}
+
+// While reloads add, change and remove tiers and clients change theirs, no client gets more than its
+// first burst, because the clock stands still.
+func TestReloadOfTiersDuringTraffic(t *testing.T) {
+	const goroutines, each, burst = 4, 1000, 1000
+	policies := []*Policy{
+		mustParse(t, plans("gold", burst, "a", 2*burst)), mustParse(t, plans("gold", 3*burst)),
+		mustParse(t, plans("gold", 2*burst, "b", 2*burst)),
+	}
+	s := newSite(t, plans("gold", burst))
+	s.get("K: 1", "Plan: gold")
+	h := s.Middleware(http.HandlerFunc(nothing))
+	var granted, seen atomic.Int64
+	done := make(chan bool)
+	for range goroutines {
+		go func() {
+			for i := range each {
+				w := httptest.NewRecorder()
+				h.ServeHTTP(w, request("K: 1", "Plan: "+[]string{"gold", "a", "b"}[i/100%3]))
+				if w.Code == http.StatusOK {
+					granted.Add(1)
+				}
+				seen.Add(1)
+			}
+			done <- true
+		}()
+	}
+	for i := 0; seen.Load() < goroutines*each; i++ {
+		if err := s.SetPolicy(policies[i%len(policies)]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range goroutines {
+		<-done
+	}
+	if n := granted.Load(); n >= burst || n < 10 {
+		t.Errorf("%d granted", n)
+	}
+}

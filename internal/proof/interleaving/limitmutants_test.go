@@ -1,0 +1,78 @@
+package interleaving
+
+import "github.com/seed-181794aa/ratelimit/internal/proof/modelcheck/overlay"
+
+const (
+	balanceGo = "tb/cas/balance.go"
+	limitsGo  = "tb/cas/limits.go"
+)
+
+// limitMutants are variants with one bug each in a change of the limit.
+var limitMutants = []overlay.Variant{
+	// SetLimit
+	mutant("two SetLimits do not exclude each other", limitsGo,
+		"s.setting.Lock()\n\tdefer s.setting.Unlock()",
+		""),
+	mutant("a SetLimit changes the past", limitsGo,
+		"max(c.read(), m.changed)",
+		"c.read()"),
+	mutant("a layout is there before its supply", limitsGo,
+		"slot.Store(next)",
+		`early := *next
+	early.supply.lo = 0
+	slot.Store(&early)
+	slot.Store(next)`),
+	mutant("the supply starts over", balanceGo,
+		"n.supply.hi, n.supply.lo = m.supply.unitsBy(t)",
+		""),
+	mutant("a new era has no gap of bases", balanceGo,
+		"n.firstBase = highest + 2*m.reachStep() + gap",
+		"n.firstBase = highest + 2*m.reachStep() + gap&1"),
+	mutant("the highest base is not recorded", balanceGo,
+		"m.highest.CompareAndSwap(highest, base|(m.reachStep()-1))",
+		"true"),
+	mutant("the eras before are forgotten", balanceGo,
+		"n.history = m.history.after(m, n)",
+		""),
+	// the layout of a cell
+	mutant("a call loads the layout before the cell", limiterGo,
+		"c := l.table.Load(key)\n\tm := l.limits.one.Load()\n\tif c != nil && m != nil {\n"+
+			"\t\tif d, _, _, ok := c.take(m, t, m.unitsOf(n))",
+		"m := l.limits.one.Load()\n\tc := l.table.Load(key)\n\tif c != nil && m != nil {\n"+
+			"\t\tif d, _, _, ok := c.take(m, t, m.unitsOf(n))"),
+	mutant("the slow path keeps the layout of its first turn", spendGo,
+		"for ; ; c = h.load() {\n\t\tm := h.layout()\n",
+		"m := h.layout()\n\tfor ; ; c = h.load() {\n"),
+	mutant("Peek loads the layout before the cell", placeGo,
+		"if c := l.table.Load(key); c != nil && within <= 0 {\n\t\tm := l.layoutOf(key)\n",
+		"m := l.layoutOf(key)\n\tif c := l.table.Load(key); c != nil && within <= 0 {\n"),
+	mutant("a look-up loads the layout before the cell", placeGo,
+		"c = l.table.Load(key)\n\t\tm = l.layoutOf(key)\n",
+		"m = l.layoutOf(key)\n\t\tc = l.table.Load(key)\n"),
+	mutant("a Bucket loads the layout before the cell", bucketGo,
+		"func (b *Bucket) take(t uint64, n int) tb.Decision {\n\tc, m := b.load(), b.layout()",
+		"func (b *Bucket) take(t uint64, n int) tb.Decision {\n\tm, c := b.layout(), b.load()"),
+	mutant("a settlement loads the layout before the cell", settleGo,
+		"c := h.load()\n\t\tm := h.layout()\n\t\tif c == nil {",
+		"m := h.layout()\n\t\tc := h.load()\n\t\tif c == nil {"),
+	// the view of a cell of an ended era
+	mutant("a cell of an ended era is taken for a new one", limitsGo,
+		"if m.owns(base) {\n\t\treturn base, word\n",
+		"if true {\n\t\treturn base, word\n"),
+	mutant("a cell of an ended era is charged", spendGo,
+		"case s.base == c.base && !isSealed(word) && m.fits(s.delta):",
+		"case !isSealed(word) && m.fits(s.delta):"),
+	{Name: "a refund is written to a cell of an ended era", Edits: []overlay.Edit{
+		edit(settleGo, "case base == c.base && own.blocks >= base &&", "case own.blocks >= base &&"),
+		edit(settleGo, "m.since(c.base, own.position)", "m.since(base, own.position)"),
+	}},
+	mutant("a new era forgives debt", balanceGo,
+		"if micros >= 0 {",
+		"if micros = max(0, micros); micros >= 0 {"),
+	mutant("a bucket gets a new era from its own time on", balanceGo,
+		"p := m.positionFrom(t)",
+		"p := m.positionFrom(min(t, m.begin))"),
+	mutant("Cancel reads a cell in the present layout", reserveGo,
+		"m := h.shared().owner(r.cell.base)",
+		"m := h.layout()"),
+}
