@@ -51,7 +51,7 @@ func boundOfSettledCosts(s *suite) {
 						n++
 						c := call{granted: b.elapsed(), estimate: estimate}
 						time.Sleep(time.Duration(rng.Int64N(int64(20 * time.Second))))
-						c.actual = estimate/2 + rng.IntN(estimate+1)
+						c.actual = rng.IntN(2*estimate + 1)
 						b.settle(r, float64(c.actual))
 						c.paid = b.elapsed() + b.untilPaid()
 						mu.Lock()
