@@ -78,8 +78,15 @@ func wait[H home](ctx context.Context, h H, n int) error {
 		within = time.Until(deadline)
 	}
 	t := h.now()
+	c := h.load()
+	if m := h.layout(); c != nil && m.owns(c.base) {
+		if d, _, _, ok := c.take(m, t, m.unitsOf(n)); ok && d.Allowed {
+			h.shared().reservations.Add(1)
+			return nil
+		}
+	}
 	want := terms{amount: amount{tokens: float64(n)}, debt: deepest, within: within}
-	o, err := spend(h, h.load(), t, want)
+	o, err := spend(h, c, t, want)
 	switch {
 	case err != nil:
 		return err
