@@ -20,7 +20,7 @@ var (
 // readings of other keys.
 func exactProgram(p program) program {
 	p.maxKeys = 100
-	p.calls = p.calls[:min(len(p.calls), 60)]
+	p.calls = p.calls[:min(len(p.calls), 45)]
 	keys := make(map[string]bool)
 	inOrder := false
 	for _, c := range p.calls {

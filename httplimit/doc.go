@@ -43,9 +43,9 @@
 //
 // # Delay
 //
-// A rule with OnLimit Delay makes a request wait for its tokens instead of refusing it, if the delay
-// is at most MaxDelay. The handler gets the request when its tokens may be used. A client that
-// disconnects meanwhile gives its tokens back, and the handler does not see the request.
+// A rule with OnLimit Delay makes a request wait for its tokens instead of refusing it, if the
+// delay is at most MaxDelay. The handler gets the request when its tokens may be used. A client
+// that disconnects meanwhile gives its tokens back, and the handler does not see the request.
 // Waiting starts no goroutine. Policy.MaxWaiting bounds how many requests wait. Call
 // Limiter.StopWaiting before http.Server.Shutdown.
 //

@@ -16,8 +16,8 @@ import (
 //
 // Most applications wrap their handler with Middleware. Decide and Admit are for applications that
 // cannot. Explain reports what the rules would decide, and takes nothing. SetPolicy replaces the
-// policy, and Stats reports what the rules have counted. StopWaiting is for the end of a server whose
-// policy delays requests. ClientAddress and TrustsPeer are for proxies.
+// policy, and Stats reports what the rules have counted. StopWaiting is for the end of a server
+// whose policy delays requests. ClientAddress and TrustsPeer are for proxies.
 type Limiter struct {
 	settings
 	policy atomic.Pointer[compiled]

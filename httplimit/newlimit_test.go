@@ -219,11 +219,11 @@ func TestReloadOfALimitDuringTraffic(t *testing.T) {
 func TestReloadKeepsDebt(t *testing.T) {
 	s := newSite(t, slowRule(1, 10), steady())
 	key := s.Limiter.policy.Load().rules[0].byString
-	r, err := key.Reserve(t.Context(), string(keyOf(s, "K: 1")), 10)
+	r, err := key.Reserve(t.Context(), keyOf(s, "K: 1"), 10)
 	if err != nil || !r.Allowed {
 		t.Fatal(r, err)
 	}
-	if r, err = key.Reserve(t.Context(), string(keyOf(s, "K: 1")), 6); err != nil || !r.Allowed {
+	if r, err = key.Reserve(t.Context(), keyOf(s, "K: 1"), 6); err != nil || !r.Allowed {
 		t.Fatal(r, err)
 	}
 	for _, burst := range []int{100, 7, 1000} {

@@ -206,7 +206,7 @@ func (o *object) cost(name string) float64 {
 	return 0
 }
 
-// wholeNumber reads a number from 1 to most. It returns 0 if the field is not there or has an error.
+// wholeNumber reads a number from 1 to most. It returns 0 if the field is missing or has an error.
 func (o *object) wholeNumber(name string, most int64) int {
 	x := o.positive(name)
 	if x != nil && (!x.IsInt() || x.Cmp(big.NewRat(most, 1)) > 0) {
@@ -247,8 +247,8 @@ func (o *object) limit(l OnLimit) tb.Limit {
 	return limit
 }
 
-// burst reads the capacity. The rate is nil if it could not be read. A rule that refuses must have a
-// burst of a second at least. A rule that delays may have a smaller one, to even out requests.
+// burst reads the capacity. The rate is nil if it could not be read. A rule that refuses must have
+// a burst of a second at least. A rule that delays may have a smaller one, to even out requests.
 func (o *object) burst(rate *big.Rat, l OnLimit) (capacity int, ok bool) {
 	o.require("burst")
 	x := o.number("burst")

@@ -44,7 +44,7 @@ func (l *Limiter) inherit(r, old *rule) (*ruleState, error) {
 		}
 		return l.newState(r)
 	}
-	if old.ruleState.holds(r) {
+	if old.holds(r) {
 		return old.ruleState, nil
 	}
 	s, err := l.newState(r)

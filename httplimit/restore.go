@@ -120,14 +120,14 @@ func (s *restoration) read(r io.Reader) error {
 		return lines.Err()
 	}
 	s.line++
-	switch err := lines.Err(); err {
-	case nil:
+	err := lines.Err()
+	switch {
+	case err == nil:
 		return fmt.Errorf("the end is missing: %w", io.ErrUnexpectedEOF)
-	case bufio.ErrTooLong:
+	case errors.Is(err, bufio.ErrTooLong):
 		return fmt.Errorf("has more than %d bytes", maxSnapshotLine)
-	default:
-		return err
 	}
+	return err
 }
 
 func (s *restoration) readHead(line []byte) error {

@@ -10,8 +10,9 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb/cas"
 )
 
-// Tiers give some requests of a rule another limit. The buckets of all tiers are in one table, and
-// a bucket that changes its tier keeps its tokens, but not more than the new capacity, and its debt.
+// Tiers give some requests of a rule another limit. The buckets of all tiers are in one table. A
+// bucket that changes its tier keeps its tokens, but not more than the new capacity, and its
+// debt.
 type Tiers struct {
 	// By is the key whose value is the name of a request's tier, as in Rule.Match. It need not be
 	// in Rule.Keys. It is not ip:address. "" means that there are no tiers.

@@ -87,8 +87,9 @@ func (w *waits) sleep(ctx context.Context, d time.Duration) outcome {
 	}
 }
 
-// await keeps the request until its tokens may be used, and returns granted. If the request must not
-// wait any longer, await gives its tokens back and returns refused; gone means that it has ended.
+// await keeps the request until its tokens may be used, and returns granted. If the request must
+// not wait any longer, await gives its tokens back and returns refused. If the request has ended,
+// await gives its tokens back and returns gone.
 func (c *call) await() outcome {
 	c.runHook(c.l.hooks.Delayed, c.longestDelayed(), nil)
 	if !c.l.waits.enter(c.policy.maxWaiting) { // other requests have come first

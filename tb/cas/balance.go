@@ -13,6 +13,9 @@ import (
 // one every 60 milliseconds.
 const reachStep = 1 << 26
 
+// grace is the time that a SetLimit may take from its clock reading to the change.
+const grace = uint64(time.Minute)
+
 // horizon is the time that a change of the capacity leaves to its era. A bucket that is further
 // ahead of the change keeps so much.
 const horizon = 100 * 365 * 24 * uint64(time.Hour)
@@ -126,8 +129,8 @@ func (m *layout) change(l tb.Limit, t uint64) (*layout, error) {
 // newEra makes n begin a new era at t. All bases of m lie so far before the first base of n that
 // for n the difference refills every bucket and exceeds every delta, whatever the word of m means
 // in n. So the fast path takes no cell of m for one of n. No call has brought a reading that is
-// later than the highest base. If a call brings one to m while the era ends, its bucket may have a
-// wrong time.
+// later than the highest base. While the era ends, calls still bring readings to m: if one is later
+// than t by more than grace, its bucket may have a wrong time.
 //
 // It returns an error if n would have no bases for the time of the horizon.
 func (m *layout) newEra(n *layout, t uint64) (*layout, error) {
@@ -138,7 +141,7 @@ func (m *layout) newEra(n *layout, t uint64) (*layout, error) {
 		}
 	}
 	gap := uint64(2) << (63 - n.deficitBits - min(n.blockBits, 63-n.deficitBits))
-	highest := max(m.positionAt(t).blocks, m.highest.Load())
+	highest := max(m.positionAt(t+grace).blocks, m.highest.Load())
 	n.firstBase = highest + 2*m.reachStep() + gap
 	n.lastBase = m.lastBase - (n.firstBase - m.firstBase)
 	n.highest = new(atomic.Uint64)

@@ -137,6 +137,7 @@ func (b *Bucket) replace(old *cell, m *layout, base, word uint64) *cell {
 	return next
 }
 
+//nolint:unparam // the error is for places in a table
 func (b *Bucket) insert(m *layout, t uint64, want terms) (o outcome, done bool, err error) {
 	cost := want.units(m)
 	if cost > m.capacity && !want.rest {

@@ -35,22 +35,29 @@ func waiting(cost amount, within time.Duration) terms {
 // take takes p at t. c is the bucket's cell, or nil, and m its layout, which was loaded later.
 func take[H home](h H, p *part, c *cell, m *layout, t uint64) (tb.Decision, error) {
 	p.receipt, p.delay = receipt{}, 0
-	if c != nil && p.within == 0 && m.owns(c.base) {
-		if d, before, after, ok := c.take(m, t, p.cost.in(m)); ok {
-			if d.Allowed {
-				p.receipt = receipt{c, before, after}
-			}
+	if c != nil && m.owns(c.base) {
+		d, before, after, ok := c.take(m, t, p.cost.in(m))
+		switch {
+		case ok && d.Allowed:
+			p.receipt = receipt{c, before, after}
+			p.countTaken(h.shared())
+			return d, nil
+		case ok && p.within == 0:
 			return d, nil
 		}
 	}
 	o, err := spend(h, c, t, waiting(p.cost, p.within))
 	if o.Allowed {
 		p.receipt, p.delay = o.receipt, o.delay
-		if p.within > 0 {
-			h.shared().reservations.Add(1)
-		}
+		p.countTaken(h.shared())
 	}
 	return o.Decision, err
+}
+
+func (p *part) countTaken(s *limits) {
+	if p.within > 0 {
+		s.reservations.Add(1)
+	}
 }
 
 func undo[H home](h H, p *part) {

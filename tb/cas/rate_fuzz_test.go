@@ -14,7 +14,7 @@ func FuzzSupplyAfterChange(f *testing.F) {
 	for i, old := range edgeLimits {
 		for j, l := range edgeLimits[i:] {
 			f.Add(uint64(l.Capacity-1), uint64(old.Tokens-1), uint64(old.Per-1),
-				uint64(l.Tokens-1), uint64(l.Per-1), uint64(1<<62+i), uint64(j)<<40)
+				uint64(l.Tokens-1), uint64(l.Per-1), 1<<62+uint64(i), uint64(j)<<40)
 		}
 	}
 	f.Fuzz(func(t *testing.T, capacity, tokens, per, nextTokens, nextPer, at, instant uint64) {

@@ -21,10 +21,10 @@ func (l *Limiter[K]) Reserve(_ context.Context, key K, cost float64) (tb.Reserva
 // once if n is not positive (tb.ErrInvalidCost), if the context has ended (its error), or if Wait
 // cannot wait (a *tb.WaitError): the deadline of the context is too near, n is above the capacity,
 // the table has no room for a new key (RefuseNew), or the calls that wait for key's tokens would
-// put its bucket into debt by more than 2³¹ units. That is at least two capacities, and 2,147 tokens
-// if a token is a million units. If the context ends while it sleeps, Wait
-// cancels the reservation and returns the error of the context. Callers are served in the order in
-// which they take their tokens.
+// put its bucket into debt by more than 2³¹ units. That is at least two capacities, and 2,147
+// tokens if a token is a million units. If the context ends while it sleeps, Wait cancels the
+// reservation and returns the error of the context. Callers are served in the order in which they
+// take their tokens.
 //
 // Wait starts no goroutine. It sleeps by the monotonic clock of the process, also if WithClock
 // sets another clock.
@@ -78,8 +78,15 @@ func wait[H home](ctx context.Context, h H, n int) error {
 		within = time.Until(deadline)
 	}
 	t := h.now()
+	c := h.load()
+	if m := h.layout(); c != nil && m.owns(c.base) {
+		if d, _, _, ok := c.take(m, t, m.unitsOf(n)); ok && d.Allowed {
+			h.shared().reservations.Add(1)
+			return nil
+		}
+	}
 	want := terms{amount: amount{tokens: float64(n)}, debt: deepest, within: within}
-	o, err := spend(h, h.load(), t, want)
+	o, err := spend(h, c, t, want)
 	switch {
 	case err != nil:
 		return err

@@ -27,8 +27,7 @@ const MaxTiers = 1 << tierBits
 func NewTiered[K comparable](
 	limits []tb.Limit, tierOf func(K) int, opts ...tb.Option,
 ) (*Limiter[K], error) {
-	switch {
-	case len(limits) < 1 || len(limits) > MaxTiers:
+	if len(limits) < 1 || len(limits) > MaxTiers {
 		return nil, &tb.ConfigError{
 			Field: "limits", Value: fmt.Sprint(len(limits), " limits"),
 			Range: fmt.Sprint("1 to ", MaxTiers),

@@ -52,7 +52,7 @@ func (f *fixture) sameAs(untouched *fixture) {
 // in debt, at once and a nanosecond before it may be used.
 func cancelOfTheLastLeavesNoTrace(s *suite) {
 	for _, limit := range limits {
-		if limit.Capacity < 3 || timeFor(limit, 2*limit.Capacity) == tb.Never {
+		if limit.Capacity < 3 || timeFor(limit, 2*int64(limit.Capacity)) == tb.Never {
 			continue
 		}
 		c := limit.Capacity
@@ -191,7 +191,7 @@ func cancelOfARefusedReservationChangesNothing(s *suite) {
 // reservations that are not cancelled, each counted at its slot.
 func cancelMintsNothing(s *suite) {
 	for seed, limit := range limits {
-		if timeFor(limit, 3*limit.Capacity) == tb.Never {
+		if timeFor(limit, 3*int64(limit.Capacity)) == tb.Never {
 			continue
 		}
 		rng := rand.New(rand.NewPCG(uint64(seed), 3))

@@ -55,7 +55,7 @@ func supplied(limit tb.Limit, d time.Duration) *big.Rat {
 
 // timeFor returns the time in which the rate supplies a number of tokens, rounded up to a
 // nanosecond, or tb.Never.
-func timeFor(limit tb.Limit, tokens int) time.Duration {
+func timeFor[N int | int64](limit tb.Limit, tokens N) time.Duration {
 	ns := new(big.Int).Mul(big.NewInt(int64(tokens)), big.NewInt(int64(limit.Per)))
 	ns.Add(ns, big.NewInt(limit.Tokens-1)).Quo(ns, big.NewInt(limit.Tokens))
 	if !ns.IsInt64() {

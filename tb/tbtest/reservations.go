@@ -80,19 +80,19 @@ func reservationsFollowTheSupplyExactly(s *suite) {
 		rng := rand.New(rand.NewPCG(uint64(seed), 2))
 		f := s.new(limit)
 		f.reserved("a", float64(limit.Capacity), 0)
-		taken := 0
+		taken := int64(0)
 		token := max(1, int64(limit.Per)/limit.Tokens)
 		for range 300 {
 			now := time.Duration(f.ns.Load())
 			n := 1 + rng.IntN(limit.Capacity)/(1+rng.IntN(10))
-			wait := func(tokens int) time.Duration {
+			wait := func(tokens int64) time.Duration {
 				t := timeFor(limit, max(0, tokens))
 				if t == tb.Never {
 					return tb.Never
 				}
 				return max(0, t-now)
 			}
-			switch paid, debt := wait(taken+n), wait(taken+n-limit.Capacity); {
+			switch paid, debt := wait(taken+int64(n)), wait(taken+int64(n-limit.Capacity)); {
 			case rng.IntN(3) == 0 && paid > 0: // nothing that would take tokens of a reservation
 				if d := f.allowN("a", n); d.Allowed || d.RetryAfter != paid {
 					f.Fatalf("limit %+v at %v: AllowN(%d) = %+v, want refused for %v",
@@ -104,11 +104,12 @@ func reservationsFollowTheSupplyExactly(s *suite) {
 				f.notReserved("a", float64(n), debt)
 			default:
 				f.reserved("a", float64(n), paid)
-				taken += n
+				taken += int64(n)
 			}
 			tokens := rng.Float64() * float64(min(limit.Capacity, 1+rng.IntN(20)))
 			step := time.Duration(float64(token) * tokens)
-			if full := timeFor(limit, taken+limit.Capacity); now+step < full && step >= 0 && now+step > 0 {
+			full := timeFor(limit, taken+int64(limit.Capacity))
+			if now+step < full && step >= 0 && now+step > 0 {
 				f.Advance(step)
 			}
 		}

@@ -41,14 +41,17 @@ func boundOfSettledCosts(s *suite) {
 						r := b.reserve("a", float64(estimate))
 						if !r.Allowed || r.Delay() > 0 { // this caller never waits in the queue
 							r.Cancel()
-							refused.Add(1)
+							if refused.Add(1) > 200_000 {
+								b.Error("the callers do not get on: cancelled tokens are lost")
+								return
+							}
 							time.Sleep(r.RetryAfter + r.Delay() + time.Duration(rng.IntN(1e9)))
 							continue
 						}
 						n++
 						c := call{granted: b.elapsed(), estimate: estimate}
 						time.Sleep(time.Duration(rng.Int64N(int64(20 * time.Second))))
-						c.actual = estimate/2 + rng.IntN(estimate+1)
+						c.actual = rng.IntN(2*estimate + 1)
 						b.settle(r, float64(c.actual))
 						c.paid = b.elapsed() + b.untilPaid()
 						mu.Lock()
@@ -104,7 +107,6 @@ func (b *bubble) checkCalls(calls []call) {
 			}
 		}
 	}
-	b.Logf("at most %v tokens above C1", above)
 	if above == 0 {
 		b.Error("no interval is above C1, so the test shows nothing of the estimates")
 	}

@@ -213,7 +213,7 @@ func settleAfterEviction(s *suite) {
 // debt.
 func settledCostsFollowTheIdealBucket(s *suite) {
 	for seed, limit := range limits {
-		if timeFor(limit, 3*limit.Capacity) == tb.Never {
+		if timeFor(limit, 3*int64(limit.Capacity)) == tb.Never {
 			continue
 		}
 		rng := rand.New(rand.NewPCG(uint64(seed), 4))
@@ -238,10 +238,11 @@ func settledCostsFollowTheIdealBucket(s *suite) {
 				}
 			} else if len(open) > 0 {
 				i := rng.IntN(len(open))
-				actual := rng.IntN(2*open[i].n + 1)
+				n := int64(open[i].n)
+				actual := rng.Int64N(2*n + 1)
 				f.settle(open[i], float64(actual))
-				b.put(big.NewRat(int64(open[i].n-actual), 1))
-				if actual > open[i].n && b.tokens.Cmp(least) < 0 {
+				b.put(big.NewRat(n-actual, 1))
+				if actual > n && b.tokens.Cmp(least) < 0 {
 					unpaid.Add(unpaid, new(big.Rat).Sub(least, b.tokens))
 					b.tokens.Set(least)
 				}

@@ -47,7 +47,8 @@ import (
 // Run also tests AllowCost, AllowAt, Charge, Reserve, Wait, SetLimit, Limit, Peek, Level, Reset,
 // Len and Stats, each if the limiter has it with the signature that it has in tb/cas for string
 // keys. Charge is the exception: it must return a tb.Charge. Run tests MayWait, Delay and Settle
-// of a charge if it has them. The tests of a method that the limiter lacks are skipped. Without Len, Run also skips the tests of the bound, of eviction and of copied keys.
+// of a charge if it has them. The tests of a method that the limiter lacks are skipped. Without
+// Len, Run also skips the tests of the bound, of eviction and of copied keys.
 func Run(t *testing.T, newLimiter func(tb.Limit, ...tb.Option) (tb.Limiter, error)) {
 	for _, tt := range slices.Concat(
 		basics, costs, times, charges, levels, reservations, cancellations, waits, settlements, changes,

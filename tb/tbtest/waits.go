@@ -244,7 +244,7 @@ func waitOnBigCapacities(s *suite) {
 	limit := perSecond(1<<30, 1_000_000_000)
 	s.inBubble(limit, func(b *bubble) {
 		for i := range 3 {
-			b.waited(1<<30, timeFor(limit, i<<30))
+			b.waited(1<<30, timeFor(limit, int64(i)<<30))
 		}
 	})
 	s.inBubble(perSecond(83, 1), func(b *bubble) {

@@ -167,7 +167,10 @@ func TestStateThatCannotBeSaved(t *testing.T) {
 	}
 	p := start(t, flag, policy(t, 3, `"header:k"`), "--state="+filepath.Join(dir, "state"),
 		"--state-interval=10ms")
-	await(t, "a state", func() bool { _, err := os.Stat(filepath.Join(dir, "state")); return err == nil })
+	await(t, "a state", func() bool {
+		_, err := os.Stat(filepath.Join(dir, "state"))
+		return err == nil
+	})
 	if err := os.Rename(dir, dir+"2"); err != nil {
 		t.Fatal(err)
 	}

@@ -110,7 +110,7 @@ func inMemory(t *testing.T, major int, change ...func(*Config)) *memory {
 	m.Client = &http.Client{Transport: &http.Transport{DialContext: front.dial, Protocols: protocols}}
 	t.Cleanup(func() {
 		m.CloseIdleConnections()
-		m.server.Close()
+		m.Close()
 		m.upstream.Transport.(*http.Transport).CloseIdleConnections()
 		upstream.Close()
 	})
