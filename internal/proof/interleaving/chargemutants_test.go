@@ -14,13 +14,13 @@ const (
 var chargeMutants = []overlay.Variant{
 	// Check
 	mutant("Check takes the cost", casChargeGo,
-		"d, c.checked, err = l.peek(l.clock.instant(t), c.place.key, &c.cost, c.within)",
-		`o, err := spend(c.place, c.place.load(), l.clock.instant(t), terms{amount: c.cost})
+		"d, c.checked, err = c.place.peek(c.place.clock.instant(t), &c.cost, c.within)",
+		`o, err := spend(c.place, c.place.load(), c.place.clock.instant(t), terms{amount: c.cost})
 	d, c.checked = o.Decision, o.receipt.cell`),
 	// Take
 	mutant("Take grants whatever Check allowed", partGo,
-		"if d, before, after, ok := c.take(m, t, p.cost.in(m)); ok {",
-		"if d, before, after, ok := c.take(m, t, p.cost.in(m)); ok {\n\t\t\td.Allowed = true"),
+		"d, before, after, ok := c.take(m, t, p.cost.in(m))\n",
+		"d, before, after, ok := c.take(m, t, p.cost.in(m))\n\t\td.Allowed = ok\n"),
 	mutant("an evicted bucket is charged", spendGo,
 		"if word == evicted { // the insert",
 		"if c == nil { // the insert"),

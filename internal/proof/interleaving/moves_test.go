@@ -46,7 +46,7 @@ var onTheMove = []scenario{
 		},
 	},
 	{
-		name: "two successors while keys are moved", maxKeys: 4, deep: true,
+		name: "two successors while keys are moved", maxKeys: 4,
 		before: []call{{take, "a", 0, 9}},
 		threads: [][]call{
 			{{take, "b", 5, 4}},

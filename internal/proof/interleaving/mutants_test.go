@@ -158,7 +158,7 @@ var mutants = []overlay.Variant{
 	mutant("a reset announces too late that there is room", mapGo,
 		"m.refuseUntil.Store(0) // before", "// before"),
 	mutant("Peek refuses a key of a full table", placeGo,
-		"l.table.Load(key) == c {", "true {"),
+		"p.load() == c {", "true {"),
 	// Refuses
 	mutant("an insert does not announce that the table is full", mapGo,
 		"m.order.add(stamp, v)\n\tm.publish()",

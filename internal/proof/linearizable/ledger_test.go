@@ -2,6 +2,8 @@ package linearizable
 
 import (
 	"fmt"
+	"reflect"
+	"slices"
 
 	"github.com/anishathalye/porcupine"
 
@@ -20,8 +22,9 @@ type ledger struct {
 	parent *ledger
 	last   step
 	next   map[step]*ledger
-	reply  reply // to last
-	limits int   // the number of SetLimits
+	reply  reply  // to last
+	digest string // of the buckets
+	limits int    // the number of SetLimits
 }
 
 // step is a call and its outcome.
@@ -58,9 +61,22 @@ func (o *ledger) then(s step) *ledger {
 		next.limits++
 	}
 	c := new(sharedClock)
-	_, _, next.reply = next.replay(c)
+	l, _, a := next.replay(c)
+	next.reply = a
+	next.digest = digestOf(l.reserver.(*mutex.TokenBucket))
 	o.next[s] = next
 	return next
+}
+
+// digestOf returns the states of the buckets of l.
+func digestOf(l *mutex.TokenBucket) string {
+	var all []string
+	buckets := reflect.ValueOf(l).Elem().FieldByName("buckets")
+	for _, k := range buckets.MapKeys() {
+		all = append(all, fmt.Sprintf("%v: %+v", k, buckets.MapIndex(k).Elem().FieldByName("state")))
+	}
+	slices.Sort(all)
+	return fmt.Sprint(all)
 }
 
 // replay makes the calls that led to o on a new limiter, whose clock is c. It returns the limits
@@ -95,7 +111,9 @@ func ledgerModel(s *setup, moves bool) porcupine.Model {
 		Step: func(state, in, out any) (next []any) {
 			o, r := state.(*ledger), in.(*request)
 			for _, s := range o.steps(r, moves) {
-				if after := o.then(s); after.reply == out.(reply) {
+				after := o.then(s)
+				same := func(other any) bool { return other.(*ledger).digest == after.digest }
+				if after.reply == out.(reply) && !slices.ContainsFunc(next, same) {
 					next = append(next, after)
 				}
 			}
