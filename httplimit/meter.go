@@ -71,6 +71,7 @@ func (m *meter) Unwrap() http.ResponseWriter { return m.ResponseWriter }
 func (m *meter) WriteHeader(status int) {
 	if status < http.StatusContinue || status >= http.StatusOK ||
 		status == http.StatusSwitchingProtocols {
+		m.s.observe(status, m.Header())
 		m.readHeader()
 		m.ResponseWriter.WriteHeader(status)
 		return
