@@ -1,11 +1,15 @@
 package httplimit
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -192,6 +196,92 @@ func TestRejectedReloadKeepsTheAdaptiveRate(t *testing.T) {
 	defer s.policy.Load().rules[0].control.mu.Unlock()
 	if p := s.policy.Load().rules[0].control.phase; p != running {
 		t.Errorf("phase %v", p)
+	}
+}
+
+// Each granted request ends for the controller, also if its response does not pass through Writer, and
+// a connection that is taken over ends at that moment.
+func TestAdaptiveRequestsEnd(t *testing.T) {
+	s := newSite(t, adaptiveRule(100, 100, adaptiveRange))
+	inFlight := func() int { return s.policy.Load().rules[0].control.Controller.Stats().InFlight }
+	begin := func() *Settlement {
+		_, settlement, ok := s.Admit(httptest.NewRecorder(), request())
+		if !ok || inFlight() != 1 {
+			t.Fatalf("granted %v, %d in flight", ok, inFlight())
+		}
+		return settlement
+	}
+	ended := func(by string) {
+		if n := inFlight(); n != 0 {
+			t.Fatalf("%s: %d in flight", by, n)
+		}
+	}
+	begin().Finish()
+	ended("Finish")
+	begin().Cancel()
+	ended("Cancel")
+	settlement := begin()
+	settlement.ReadHeader(http.Header{})
+	ended("ReadHeader")
+	settlement.Finish()
+	ended("Finish after ReadHeader")
+	settlement = begin()
+	w := settlement.Writer(hijackable{httptest.NewRecorder()})
+	if _, _, err := w.(http.Hijacker).Hijack(); err != nil {
+		t.Fatal(err)
+	}
+	ended("Hijack")
+	settlement.Finish()
+	ended("Finish after Hijack")
+}
+
+// hijackable is a ResponseWriter whose connection can be taken over.
+type hijackable struct{ *httptest.ResponseRecorder }
+
+func (hijackable) Hijack() (net.Conn, *bufio.ReadWriter, error) { return nil, nil, nil }
+
+// While policies replace each other under requests, the limiter and the statistics have the same
+// limit in the end.
+func TestReloadOfAnAdaptiveRuleDuringTraffic(t *testing.T) {
+	var millis atomic.Int64
+	clock := func() time.Time { return time.UnixMilli(1_800_000_000_000 + millis.Add(1)) }
+	policies := []*Policy{
+		mustParse(t, adaptiveRule(100, 100, adaptiveRange)),
+		mustParse(t, adaptiveRule(300, 50, adaptiveRange)),
+		mustParse(t, adaptiveRule(300, 50, adaptiveRange)),
+		mustParse(t, oneRule("[]", `"rps": 70, "burst": 80`)),
+	}
+	l, err := New(policies[0], WithLimiterOptions(tb.WithClock(clock)), WithPolicyField())
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := l.Middleware(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
+	var clients sync.WaitGroup
+	var left atomic.Int64
+	for range 4 {
+		left.Add(1)
+		clients.Go(func() {
+			defer left.Add(-1)
+			for range 2000 {
+				h.ServeHTTP(httptest.NewRecorder(), request())
+			}
+		})
+	}
+	for i := 0; left.Load() > 0; i++ {
+		if err := l.SetPolicy(policies[i%len(policies)]); err != nil {
+			t.Error(err)
+		}
+		l.Stats()
+	}
+	clients.Wait()
+	if err := l.SetPolicy(policies[1]); err != nil {
+		t.Fatal(err)
+	}
+	want := l.policy.Load().rules[0].byString.Limit()
+	if got := l.Stats()[0].Limit; got != want {
+		t.Errorf("the statistics have %v, the limiter %v", got, want)
 	}
 }
 

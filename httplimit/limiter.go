@@ -38,8 +38,8 @@ func New(p *Policy, opts ...Option) (*Limiter, error) {
 	if err = errors.Join(optionErr, err); err != nil {
 		return nil, fmt.Errorf("httplimit: %w", err)
 	}
-	l.policy.Store(first)
 	first.startControls()
+	l.policy.Store(first)
 	return l, nil
 }
 
@@ -59,14 +59,15 @@ func (l *Limiter) SetPolicy(p *Policy) error {
 	if err != nil {
 		return fmt.Errorf("httplimit: the policy stays as it was: %w", err)
 	}
-	l.policy.Store(next)
 	next.startControls()
+	l.policy.Store(next)
 	return nil
 }
 
 // Middleware returns a handler that passes granted requests to next, with its fields already set
 // in the header of the response, and responds to all other requests itself. It passes the
-// ResponseWriter on unchanged, unless a rule has its cost in the response: see Settlement.Writer.
+// ResponseWriter on unchanged, unless a rule is adaptive or has its cost in the
+// response: see Settlement.Writer.
 //
 // If several limiters are nested, RateLimit and RateLimit-Policy list the rules of all of them, and
 // the fields that occur only once are about the rule with the fewest tokens left.
@@ -104,7 +105,8 @@ func (l *Limiter) Middleware(next http.Handler) http.Handler {
 // Decide returns the decision of the binding rule, granted or refused. It returns the zero
 // Decision, which has no Rule, if no rule applied, a limiter failed or the request ended.
 //
-// If a rule has its cost in the response, the estimate stands: Admit settles it.
+// If a rule has its cost in the response, the estimate stands: Admit settles it. The rate of an
+// adaptive rule stays as it is.
 func (l *Limiter) Decide(w http.ResponseWriter, r *http.Request) (d Decision, ok bool) {
 	d, s, ok := l.admit(w, r, false)
 	s.Finish()
@@ -238,7 +240,7 @@ func (l *Limiter) Explain(r *http.Request) []Explanation {
 			x.Level, _ = e.charge.(leveler).Level(c.now)
 		}
 		if e.control != nil {
-			x.Adaptive = e.Rule.Adaptive
+			x.Adaptive = e.Adaptive
 		}
 		if e.OnLimit == Delay {
 			x.MaxDelay = e.MaxDelay

@@ -123,7 +123,10 @@ type hijacker struct{ m *meter }
 // Hijack implements http.Hijacker.
 func (h hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, buffer, err := http.NewResponseController(h.m.ResponseWriter).Hijack()
-	h.m.s.hijacked = h.m.s.hijacked || err == nil
+	if err == nil {
+		h.m.s.hijacked = true
+		h.m.s.observe(http.StatusSwitchingProtocols, nil)
+	}
 	return conn, buffer, err
 }
 

@@ -142,6 +142,7 @@ func (s *Settlement) Finish() {
 			s.countBytes()
 		}
 	}
+	s.observe(http.StatusOK, nil) // if the caller has passed no header on
 	s.settle()
 }
 
