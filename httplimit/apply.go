@@ -84,7 +84,7 @@ func (c *call) pushEntry(r *rule) bool {
 	if r.isParent && !c.client().Is6() {
 		return false
 	}
-	e := c.newEntry(r)
+	e := c.newEntry(r.now())
 	if r.tiers != nil {
 		var repeated bool
 		if e.rule, repeated = r.tierOf(c); repeated && !r.Shadow {

@@ -38,6 +38,7 @@ func New(p *Policy, opts ...Option) (*Limiter, error) {
 	if err = errors.Join(optionErr, err); err != nil {
 		return nil, fmt.Errorf("httplimit: %w", err)
 	}
+	first.startControls()
 	l.policy.Store(first)
 	return l, nil
 }
@@ -58,13 +59,15 @@ func (l *Limiter) SetPolicy(p *Policy) error {
 	if err != nil {
 		return fmt.Errorf("httplimit: the policy stays as it was: %w", err)
 	}
+	next.startControls()
 	l.policy.Store(next)
 	return nil
 }
 
 // Middleware returns a handler that passes granted requests to next, with its fields already set
 // in the header of the response, and responds to all other requests itself. It passes the
-// ResponseWriter on unchanged, unless a rule has its cost in the response: see Settlement.Writer.
+// ResponseWriter on unchanged, unless a rule is adaptive or has its cost in the
+// response: see Settlement.Writer.
 //
 // If several limiters are nested, RateLimit and RateLimit-Policy list the rules of all of them, and
 // the fields that occur only once are about the rule with the fewest tokens left.
@@ -102,16 +105,24 @@ func (l *Limiter) Middleware(next http.Handler) http.Handler {
 // Decide returns the decision of the binding rule, granted or refused. It returns the zero
 // Decision, which has no Rule, if no rule applied, a limiter failed or the request ended.
 //
-// If a rule has its cost in the response, the estimate stands: Admit settles it.
+// If a rule has its cost in the response, the estimate stands: Admit settles it. The rate of an
+// adaptive rule stays as it is.
 func (l *Limiter) Decide(w http.ResponseWriter, r *http.Request) (d Decision, ok bool) {
-	d, s, ok := l.Admit(w, r)
+	d, s, ok := l.admit(w, r, false)
 	s.Finish()
 	return d, ok
 }
 
-// Admit is Decide for a policy that has costs in responses. The caller settles a granted request
-// with the Settlement, which is nil if there is nothing to settle.
+// Admit is Decide for a policy that has costs in responses or adaptive rules. The caller settles a
+// granted request with the Settlement, which is nil if there is nothing to settle.
 func (l *Limiter) Admit(w http.ResponseWriter, r *http.Request) (
+	d Decision, s *Settlement, ok bool,
+) {
+	return l.admit(w, r, true)
+}
+
+// admit is Admit. Adaptive rules observe the response only if the caller passes it to s.
+func (l *Limiter) admit(w http.ResponseWriter, r *http.Request, observed bool) (
 	d Decision, s *Settlement, ok bool,
 ) {
 	c := l.begin(r)
@@ -119,7 +130,7 @@ func (l *Limiter) Admit(w http.ResponseWriter, r *http.Request) (
 	switch c.decide() {
 	case granted:
 		d, ok = c.grant(), true
-		if s = c.newSettlement(); s != nil {
+		if s = c.newSettlement(observed); s != nil {
 			return d, s, ok
 		}
 	case refused:
@@ -186,6 +197,8 @@ type Explanation struct {
 	// Tier is the name of the request's tier, or "" if it has the limit of the rule itself.
 	Tier   string
 	Shadow bool
+	// Adaptive is the range of the rate, or zero if the rate is fixed.
+	Adaptive Adaptive
 	// MaxDelay is the longest delay of the rule, or 0 if the rule does not delay.
 	MaxDelay time.Duration
 	// Estimate means that Cost is an estimate, because the cost is in the response.
@@ -225,6 +238,9 @@ func (l *Limiter) Explain(r *http.Request) []Explanation {
 			e.decision, _ = e.charge.Check(c.now)
 			c.explainDelay(e)
 			x.Level, _ = e.charge.(leveler).Level(c.now)
+		}
+		if e.control != nil {
+			x.Adaptive = e.Adaptive
 		}
 		if e.OnLimit == Delay {
 			x.MaxDelay = e.MaxDelay

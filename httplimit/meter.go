@@ -71,6 +71,7 @@ func (m *meter) Unwrap() http.ResponseWriter { return m.ResponseWriter }
 func (m *meter) WriteHeader(status int) {
 	if status < http.StatusContinue || status >= http.StatusOK ||
 		status == http.StatusSwitchingProtocols {
+		m.s.observe(status, m.Header())
 		m.readHeader()
 		m.ResponseWriter.WriteHeader(status)
 		return
@@ -122,7 +123,10 @@ type hijacker struct{ m *meter }
 // Hijack implements http.Hijacker.
 func (h hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, buffer, err := http.NewResponseController(h.m.ResponseWriter).Hijack()
-	h.m.s.hijacked = h.m.s.hijacked || err == nil
+	if err == nil {
+		h.m.s.hijacked = true
+		h.m.s.observe(http.StatusSwitchingProtocols, nil)
+	}
 	return conn, buffer, err
 }
 

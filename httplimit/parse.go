@@ -148,7 +148,9 @@ func (o *object) rule(name string) Rule {
 	o.choice("algorithm", "token_bucket")
 	o.require("algorithm_config")
 	o.object("algorithm_config", func(c *object) {
-		r.Limit = c.limit(r.OnLimit)
+		smallBurst := r.OnLimit == Delay || c.has("adaptive")
+		r.Limit = c.limit(smallBurst)
+		r.Adaptive = c.adaptive()
 		c.object("tiers", func(t *object) {
 			t.require("by")
 			t.require("limits")
@@ -157,7 +159,7 @@ func (o *object) rule(name string) Rule {
 			t.object("limits", func(all *object) {
 				for _, name := range all.names {
 					r.Tiers.Limits[name] = unreadLimit
-					all.object(name, func(c *object) { r.Tiers.Limits[name] = c.limit(r.OnLimit) })
+					all.object(name, func(c *object) { r.Tiers.Limits[name] = c.limit(smallBurst) })
 				}
 			})
 		})
@@ -220,7 +222,7 @@ func (o *object) wholeNumber(name string, most int64) int {
 }
 
 // limit reads the rate and the burst. It returns unreadLimit if one of them has an error.
-func (o *object) limit(l OnLimit) tb.Limit {
+func (o *object) limit(smallBurst bool) tb.Limit {
 	name := "tokens_per_second"
 	switch {
 	case o.has(name) && o.has("rps"):
@@ -232,7 +234,7 @@ func (o *object) limit(l OnLimit) tb.Limit {
 		o.add(name, "is missing, and so is its alias rps")
 	}
 	rate := o.positive(name)
-	capacity, ok := o.burst(rate, l)
+	capacity, ok := o.burst(rate, smallBurst)
 	if rate == nil {
 		return unreadLimit
 	}
@@ -247,9 +249,9 @@ func (o *object) limit(l OnLimit) tb.Limit {
 	return limit
 }
 
-// burst reads the capacity. The rate is nil if it could not be read. A rule that refuses must have
-// a burst of a second at least. A rule that delays may have a smaller one, to even out requests.
-func (o *object) burst(rate *big.Rat, l OnLimit) (capacity int, ok bool) {
+// burst reads the capacity. The rate is nil if it could not be read. A rule must have a burst of a
+// second at least, unless it delays, to even out requests, or its rate adapts.
+func (o *object) burst(rate *big.Rat, small bool) (capacity int, ok bool) {
 	o.require("burst")
 	x := o.number("burst")
 	if x == nil {
@@ -260,7 +262,7 @@ func (o *object) burst(rate *big.Rat, l OnLimit) (capacity int, ok bool) {
 		o.add("burst", "must be a whole number of tokens (got %s)", got)
 	}
 	switch {
-	case rate != nil && x.Cmp(rate) < 0 && (l == Refuse || x.Sign() <= 0):
+	case rate != nil && x.Cmp(rate) < 0 && (!small || x.Sign() <= 0):
 		o.add("burst", "must be >= tokens_per_second (got %s, want >= %s)", got, short(rate))
 	case x.Sign() <= 0:
 		o.add("burst", "must be > 0 (got %s)", got)

@@ -84,7 +84,10 @@ type Rule struct {
 	// Tiers give some requests another limit. It needs the limiters of this package: see
 	// WithLimiter.
 	Tiers Tiers
-	Cost  Cost
+	// Adaptive makes the rate of Limit change. It needs a limiter with a method
+	// SetLimit(tb.Limit) error, as those of this package have.
+	Adaptive Adaptive
+	Cost     Cost
 
 	alone bool // the rule is a document of its own
 }

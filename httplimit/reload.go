@@ -103,9 +103,17 @@ func copyTable[K comparable](
 // them returns an error, those that have changed get their limits of before again.
 func (p *compiled) setLimits(before *compiled) error {
 	var undo []func() error
+	var paused []*control
 	for r, old := range p.successors(before) {
 		if old == nil || old.ruleState != r.ruleState {
 			continue
+		}
+		if old.control != nil {
+			if r.control == old.control { // it has the limit
+				continue
+			}
+			old.control.setPhase(stopped)
+			paused = append(paused, old.control)
 		}
 		err := r.setLimits(old, func(set func(tb.Limit) error, next, last tb.Limit) error {
 			if next == last {
@@ -120,6 +128,9 @@ func (p *compiled) setLimits(before *compiled) error {
 		if err != nil {
 			for _, f := range undo {
 				err = errors.Join(err, f())
+			}
+			for _, c := range paused {
+				c.setPhase(running)
 			}
 			return fmt.Errorf("rule %q: %w", r.Name, err)
 		}
@@ -136,7 +147,7 @@ func (r *rule) setLimits(
 		if !ok { // so the limits are equal
 			return nil
 		}
-		return change(l.SetLimit, r.Limit, old.Limit)
+		return change(l.SetLimit, r.Limit, old.now().Limit)
 	}
 	l := r.limiter.(tierSetter)
 	err := change(func(limit tb.Limit) error { return l.SetTier(0, limit) }, r.Limit, l.Tier(0))

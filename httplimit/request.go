@@ -155,6 +155,7 @@ func (c *call) decide() outcome {
 		for e := range c.enforced() {
 			if e.refused {
 				c.count(e).refused.Add(1)
+				e.observeRefusal()
 			}
 		}
 		return refused

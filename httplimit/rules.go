@@ -14,6 +14,7 @@ type compiled struct {
 	firstKind     kind    // the lowest kind of the rules' limiters
 	settles       bool    // a rule has its cost in the response
 	unverifiedJWT bool
+	adapts        bool  // the rate of a rule
 	delays        bool  // an enforced rule delays
 	maxWaiting    int64 // requests
 }
@@ -50,9 +51,10 @@ type rule struct {
 	price   pricing
 	ruleText
 	*ruleState
-	tiers    *tiers // nil if there are none
-	tierName string // if this is the rule with the limit of a tier
-	tier     int    // its index in the table
+	control  *control // nil if the rate is fixed
+	tiers    *tiers   // nil if there are none
+	tierName string   // if this is the rule with the limit of a tier
+	tier     int      // its index in the table
 
 	tierField string // the name of the tier in a snapshot
 
@@ -89,6 +91,10 @@ func (l *Limiter) compile(p *Policy, before *compiled) (*compiled, error) {
 		if err := r.checkLimiter(); err != nil {
 			return nil, err
 		}
+		if err := l.addControl(r, old); err != nil {
+			return nil, err
+		}
+		out.adapts = out.adapts || r.control != nil
 		out.firstKind = min(out.firstKind, r.kind())
 		out.delays = out.delays || r.OnLimit == Delay && !r.Shadow
 		if r.price.response.inResponse {

@@ -4,10 +4,13 @@ import (
 	"maps"
 	"net/http"
 	"sync/atomic"
+
+	"github.com/seed-181794aa/ratelimit/adapt"
 )
 
 // Settlement settles the charges of one granted request whose costs are in its response: see
-// Cost.Source. Limiter.Admit returns it.
+// Cost.Source. It also reports the response to the rules whose rate adapts: see Adaptive.
+// Limiter.Admit returns it.
 //
 // The response must be written to Writer, and Finish must be called when the response has ended,
 // also after a panic. Cancel instead of Finish is for a request that was not served.
@@ -18,8 +21,9 @@ type Settlement struct {
 	call     *call // nil after the settlement
 	w        http.ResponseWriter
 	parts    []part
-	bytes    int64 // of the response's body
-	isRead   bool  // the header
+	flights  []adapt.Request // nil once the status is known
+	bytes    int64           // of the response's body
+	isRead   bool            // the header
 	hijacked bool
 }
 
@@ -37,8 +41,9 @@ type settler interface {
 }
 
 // newSettlement returns the settlement of a granted request, or nil if it has none.
-func (c *call) newSettlement() *Settlement {
-	if !c.policy.settles {
+func (c *call) newSettlement(observed bool) *Settlement {
+	adapts := observed && c.policy.adapts
+	if !c.policy.settles && !adapts {
 		return nil
 	}
 	var parts []part
@@ -47,10 +52,14 @@ func (c *call) newSettlement() *Settlement {
 			parts = append(parts, part{entry: e})
 		}
 	}
-	if parts == nil {
+	var flights []adapt.Request
+	if adapts {
+		flights = c.beginFlights()
+	}
+	if parts == nil && flights == nil {
 		return nil
 	}
-	return &Settlement{call: c, parts: parts}
+	return &Settlement{call: c, parts: parts, flights: flights}
 }
 
 // hasTaken reports whether the tokens of an entry of a granted request are taken.
@@ -77,6 +86,7 @@ func (s *Settlement) ReadHeader(h http.Header) {
 		return
 	}
 	s.isRead = true
+	s.observe(http.StatusOK, h) // if the status is another one, it is observed already
 	for i := range s.parts {
 		if p := &s.parts[i]; p.price.response.field != "" {
 			p.declared = declaresTrailer(h, p.price.response.field)
@@ -132,6 +142,7 @@ func (s *Settlement) Finish() {
 			s.countBytes()
 		}
 	}
+	s.observe(http.StatusOK, nil) // if the caller has passed no header on
 	s.settle()
 }
 
@@ -147,13 +158,14 @@ func (s *Settlement) countBytes() {
 	}
 }
 
-// Cancel settles the charges at 0, because the request has used nothing: for example, there is no
+// Cancel settles the charges at 0, and counts as a failure for adaptive rules, because the request has used nothing: for example, there is no
 // connection to the upstream. A request that an upstream may have worked on must not be free, so
 // that a client cannot get past a limit by disconnecting.
 func (s *Settlement) Cancel() {
 	if s == nil || s.call == nil {
 		return
 	}
+	s.observe(http.StatusServiceUnavailable, nil)
 	for i := range s.parts {
 		s.parts[i].actual, s.parts[i].known = 0, true
 	}

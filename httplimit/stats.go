@@ -12,7 +12,7 @@ type RuleStats struct {
 	Rule   string // Rule.Name
 	Label  string // as in Decision.Rule
 	Shadow bool
-	Limit  tb.Limit
+	Limit  tb.Limit // the present one, if the rate of the rule adapts
 	// Granted and Refused count requests by the rule's own decision. A request that only
 	// other rules refused is in neither. ShadowGranted and ShadowRefused count the same
 	// while the rule is a shadow rule.
@@ -41,7 +41,8 @@ type RuleStats struct {
 func (l *Limiter) Stats() []RuleStats {
 	var all []RuleStats
 	for _, r := range l.policy.Load().rules {
-		st := RuleStats{Set: r.set, Rule: r.Name, Label: r.label, Shadow: r.Shadow, Limit: r.Limit}
+		st := RuleStats{Set: r.set, Rule: r.Name, Label: r.label, Shadow: r.Shadow}
+		st.Limit = r.now().Limit
 		for i := range r.counts {
 			n := &r.counts[i]
 			st.Granted += n.granted.Load()

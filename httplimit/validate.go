@@ -103,6 +103,7 @@ func (r *Rule) check(path string, errs *problems) {
 	r.checkParents(path, errs)
 	r.checkDelay(path, errs)
 	r.checkTiers(path, errs)
+	r.checkAdaptive(path, errs)
 }
 
 // unreadLimit is the limit of a rule whose own limit could not be read, which is an error

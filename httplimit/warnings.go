@@ -53,6 +53,7 @@ func (w *warner) set(s *RuleSet, path string) {
 		w.names(r, rulePath)
 		w.costs(r, field(rulePath, "algorithm_config"))
 		w.delays(r, rulePath)
+		w.adaptive(s, r, rulePath)
 		w.matches(r, field(rulePath, "match"))
 		if s.enforces(r) && !bounded {
 			w.invented(r, rulePath)

@@ -24,6 +24,8 @@ var (
 		"Requests that ended while the rule made them wait, mostly because the client disconnected.")
 	limiterErrors = describe("tb_errors_total",
 		"Requests that the limiter of a rule failed to decide on or to settle. The limiters of tb proxy do not fail.")
+	rate = describe("tb_limit_tokens_per_second",
+		"Rate of the rule's limit now. It changes if the rule is adaptive.")
 	keys      = describe("tb_keys", "Keys that have a bucket.")
 	evictions = describe("tb_evictions_total",
 		"Keys evicted to make room. Their bucket was full, or in debt that is forgiven.", "kind")
@@ -48,7 +50,7 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 func (ruleCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		requests, delayed, delays, waiting, hungUp, limiterErrors, keys, evictions, forgiven, refusedNew,
-		responses, settled, unpaid,
+		responses, settled, unpaid, rate,
 	} {
 		ch <- d
 	}
@@ -73,11 +75,12 @@ func (c ruleCollector) Collect(ch chan<- prometheus.Metric) {
 		count(evictions, float64(s.Table.EvictedInDebt), "in_debt")
 		count(forgiven, s.Table.Forgiven)
 		count(refusedNew, float64(s.Table.RefusedNew))
-		gauge := func(d *prometheus.Desc, n int) {
-			ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(n), s.Set, s.Rule)
+		gauge := func(d *prometheus.Desc, x float64) {
+			ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, x, s.Set, s.Rule)
 		}
-		gauge(waiting, s.Waiting)
-		gauge(keys, s.Table.Keys)
+		gauge(waiting, float64(s.Waiting))
+		gauge(keys, float64(s.Table.Keys))
+		gauge(rate, float64(s.Limit.Tokens)/s.Limit.Per.Seconds())
 		count(responses, float64(s.Settled), "reported")
 		count(responses, float64(s.Estimated), "estimated")
 		count(settled, s.Table.Settled)

@@ -38,6 +38,7 @@ func TestMetrics(t *testing.T) {
 		`tb_requests_total{outcome="shadow_granted",rule="trial",set=""} 0`,
 		`tb_requests_total{outcome="shadow_refused",rule="trial",set=""} 0`,
 		`tb_keys{rule="slow",set=""} 1`,
+		`tb_limit_tokens_per_second{rule="slow",set=""} 0.0002777777777777778`,
 		`tb_evictions_total{kind="full",rule="slow",set=""} 0`,
 		`tb_evictions_total{kind="in_debt",rule="slow",set=""} 0`,
 		`tb_settled_responses_total{cost="reported",rule="slow",set=""} 0`,

@@ -201,6 +201,19 @@ func TestExplainDelay(t *testing.T) {
 	}
 }
 
+func TestExplainAdaptive(t *testing.T) {
+	const policy = `{"name": "r", "limit_keys": [], "algorithm_config": {"rps": 100, "burst": 20,
+		"adaptive": {"min": 50, "max": 4000, "target_p99": "200ms"}}}`
+	var out bytes.Buffer
+	c := Explain{File: "-", Request: "GET /", From: netip.MustParseAddr("::1")}
+	if err := c.Run(t.Context(), cli.IO{Stdin: strings.NewReader(policy), Stdout: &out}); err != nil {
+		t.Error(err)
+	}
+	if want := "  100/s, adapts from 50/s to 4000/s  "; !strings.Contains(out.String(), want) {
+		t.Errorf("got\n%s\nwant %s", out.String(), want)
+	}
+}
+
 // A policy that limits nothing is an error or a warning.
 func TestCheckFindsPoliciesThatLimitNothing(t *testing.T) {
 	const jwt = `{"name": "a", "limit_keys": ["jwt:sub"], "algorithm_config": {"rps": 1, "burst": 5}}`

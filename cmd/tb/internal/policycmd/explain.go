@@ -105,7 +105,7 @@ func write(w io.Writer, applies []httplimit.Explanation, all []httplimit.RuleSta
 		fmt.Fprintln(table, "RULE\tMODE\tKEY\tCOST\tBURST\tRATE\tDECISION OF A FULL BUCKET")
 		for _, e := range applies {
 			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\t%s\t%s\n", name(e), mode(e.Shadow),
-				httplimit.FormatKey(e.Key), cost(e), e.Limit.Capacity, rate(e.Limit), decision(e))
+				httplimit.FormatKey(e.Key), cost(e), e.Limit.Capacity, pace(e), decision(e))
 		}
 		table.Flush()
 	}
@@ -153,6 +153,14 @@ func decision(e httplimit.Explanation) string {
 }
 
 // rate formats the rate of a limit as a fraction.
+// pace returns the rate of the rule, with its range if it adapts.
+func pace(e httplimit.Explanation) string {
+	if e.Adaptive == (httplimit.Adaptive{}) {
+		return rate(e.Limit)
+	}
+	return fmt.Sprintf("%s, adapts from %g/s to %g/s", rate(e.Limit), e.Adaptive.Min, e.Adaptive.Max)
+}
+
 func rate(l tb.Limit) string {
 	if l.Per == time.Second {
 		return fmt.Sprintf("%d/s", l.Tokens)

@@ -1,0 +1,297 @@
+package httplimit
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// adaptiveRule is a rule with this rate and these fields of adaptive.
+func adaptiveRule(rate float64, burst int, adaptive string) string {
+	return oneRule("[]", sprintf(`"tokens_per_second": %v, "burst": %d, "adaptive": {%s}`,
+		rate, burst, adaptive))
+}
+
+const adaptiveRange = `"min": 10, "max": 1000, "target_p99": "200ms"`
+
+func TestAdaptiveErrors(t *testing.T) {
+	const path = "algorithm_config.adaptive"
+	for adaptive, want := range map[string]string{
+		`"max": 9, "target_p99": "1s"`:             path + ".min is missing",
+		`"min": 1, "max": 500`:                     path + ".target_p99 is missing",
+		`"min": 1, "max": 500, "target_p99": "1"`:  path + ".target_p99 must be a duration",
+		`"min": 1, "max": 500, "target_p99": "9h"`: path + ".target_p99 must be 1µs to 1h (got 9h0m0s)",
+		`"min": 0, "max": 500, "target_p99": "1s"`: path + ".min must be > 0",
+		`"min": 900, "max": 500, "target_p99": "1s"`: path +
+			".max must be Min to 1e+09 tokens a second (got 500)",
+		`"min": 1, "max": 99, "target_p99": "1s"`: "algorithm_config.tokens_per_second must be between " +
+			"min and max of adaptive, because it is the first rate (got 100, want 1 to 99)",
+		adaptiveRange + `, "x": 1`: path + ".x is an unknown field",
+		``:                         path + ".min is missing",
+	} {
+		_, err := ParsePolicy([]byte(adaptiveRule(100, 10, adaptive)))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", adaptive, err, want)
+		}
+	}
+	config := `"tokens_per_second": 100, "burst": 100, "adaptive": {` + adaptiveRange + `}`
+	for policy, want := range map[string]string{
+		oneRule("[]", config+`, "tiers": {"by": "header:plan", "limits": {
+			"a": {"tokens_per_second": 1, "burst": 1}}}`): "must not be in a rule with tiers",
+		oneRule(`["ip:address/64,/48"]`, config): "must not be in a rule with a key that has parent",
+	} {
+		if _, err := ParsePolicy([]byte(policy)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", policy, err, want)
+		}
+	}
+}
+
+func TestAdaptiveWarnings(t *testing.T) {
+	p := mustParse(t, oneRule(`["ip:address"]`,
+		`"rps": 100, "burst": 5, "adaptive": {`+adaptiveRange+`}`))
+	if got := strings.Join(p.Warnings(), "\n"); !strings.Contains(got, "all keys together") {
+		t.Error(got)
+	}
+	p.Sets[0].Rules[0].Shadow = true
+	if got := strings.Join(p.Warnings(), "\n"); !strings.Contains(got, "no effect in a shadow rule") {
+		t.Error(got)
+	}
+}
+
+// overload answers requests with the status for some intervals of the controller.
+func (s *site) overload(status int, header ...string) {
+	h := s.Middleware(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		for i := 0; i+1 < len(header); i += 2 {
+			w.Header().Set(header[i], header[i+1])
+		}
+		w.WriteHeader(status)
+	}))
+	for range 400 {
+		s.now = s.now.Add(10 * time.Millisecond)
+		h.ServeHTTP(httptest.NewRecorder(), request())
+	}
+}
+
+func (s *site) perSecond() float64 {
+	l := s.Stats()[0].Limit
+	return float64(l.Tokens) / l.Per.Seconds()
+}
+
+// A failing downstream lowers the rate. The decisions, the fields and the statistics have the new
+// rate, and so has the limiter.
+func TestAdaptiveRateFollowsFailures(t *testing.T) {
+	for status, falls := range map[int]bool{
+		200: false, 404: false, 500: false, 429: true, 502: true, 503: true, 504: true,
+	} {
+		s := newSite(t, adaptiveRule(100, 100, adaptiveRange), WithPolicyField())
+		wants(t, s.get(), `RateLimit-Policy: "r";q=100;w=1`)
+		s.overload(status)
+		if rate := s.perSecond(); rate < 100 != falls {
+			t.Errorf("status %d: %v tokens a second", status, rate)
+		}
+		if falls {
+			w := s.get()
+			if policy := w.Header().Get("RateLimit-Policy"); policy == `"r";q=100;w=1` {
+				t.Errorf("status %d: %s", status, policy)
+			}
+			if e := s.Explain(request()); e[0].Limit != s.Stats()[0].Limit || e[0].Adaptive.Max != 1000 {
+				t.Errorf("%+v", e)
+			}
+			if got := s.policy.Load().rules[0].byString.Limit(); got != s.Stats()[0].Limit {
+				t.Errorf("the limiter has %v", got)
+			}
+		}
+	}
+}
+
+// A client that disconnects is no failure, whatever the handler answers. Decide sees no responses.
+func TestAdaptiveRateIgnoresClientsAndDecide(t *testing.T) {
+	s := newSite(t, adaptiveRule(100, 100, adaptiveRange))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	h := s.Middleware(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusBadGateway)
+	}))
+	for range 400 {
+		s.now = s.now.Add(10 * time.Millisecond)
+		h.ServeHTTP(httptest.NewRecorder(), request().WithContext(ctx))
+		s.Decide(httptest.NewRecorder(), request())
+	}
+	if rate := s.perSecond(); rate != 100 {
+		t.Error(rate)
+	}
+}
+
+func TestShadowRuleKeepsItsRate(t *testing.T) {
+	s := newSite(t, strings.Replace(adaptiveRule(100, 100, adaptiveRange), "{",
+		`{"mode": "shadow", `, 1))
+	s.overload(http.StatusServiceUnavailable)
+	if rate := s.perSecond(); rate != 100 {
+		t.Error(rate)
+	}
+}
+
+// A reload with the same range keeps the rate, and another one starts again. A response to a
+// request from before the reload does not bring the rate of before back.
+func TestReloadOfAnAdaptiveRule(t *testing.T) {
+	s := newSite(t, adaptiveRule(100, 100, adaptiveRange))
+	before := s.policy.Load().rules[0].control
+	s.overload(http.StatusServiceUnavailable)
+	rate := s.perSecond()
+	s.reload(adaptiveRule(100, 100, adaptiveRange))
+	if got := s.perSecond(); got != rate || rate >= 100 {
+		t.Errorf("%v after a reload, %v before", got, rate)
+	}
+	s.overload(http.StatusServiceUnavailable)
+	if got := s.perSecond(); got > rate {
+		t.Errorf("%v, was %v", got, rate)
+	}
+	s.reload(adaptiveRule(80, 90, `"min": 20, "max": 500, "target_p99": "200ms"`))
+	if got := s.perSecond(); got != 80 {
+		t.Errorf("%v, want 80", got)
+	}
+	if err := before.SetLimit(tb.Limit{Capacity: 100, Tokens: 1, Per: 1}); err == nil {
+		t.Error("a control of before sets the limit")
+	}
+	table := s.policy.Load().rules[0].byString
+	if got := table.Limit(); got.Capacity != 90 || got.Tokens != 80 {
+		t.Errorf("the limiter has %v", got)
+	}
+	s.overload(http.StatusServiceUnavailable)
+	if got := s.perSecond(); got >= 80 || got < 20 {
+		t.Errorf("%v, want less than 80", got)
+	}
+	s.reload(oneRule("[]", `"rps": 50, "burst": 60`))
+	if got := table.Limit(); got.Tokens != 50 || s.perSecond() != 50 {
+		t.Errorf("the limiter has %v", got)
+	}
+}
+
+// A rejected reload lets the control go on.
+func TestRejectedReloadKeepsTheAdaptiveRate(t *testing.T) {
+	limit := tb.Limit{}
+	s := newSite(t, adaptiveRule(100, 100, adaptiveRange),
+		WithLimiter(func(Rule) (tb.Limiter, error) {
+			return stubborn{answering{Allowed: true, Remaining: 7}, &limit, 100}, nil
+		}))
+	s.overload(http.StatusServiceUnavailable)
+	rate := s.perSecond()
+	if err := s.SetPolicy(mustParse(t, adaptiveRule(100, 200, adaptiveRange))); err == nil {
+		t.Fatal("the capacity is accepted")
+	}
+	if got := s.perSecond(); got != rate || rate >= 100 {
+		t.Errorf("%v, was %v", got, rate)
+	}
+	s.policy.Load().rules[0].control.mu.Lock()
+	defer s.policy.Load().rules[0].control.mu.Unlock()
+	if p := s.policy.Load().rules[0].control.phase; p != running {
+		t.Errorf("phase %v", p)
+	}
+}
+
+// Each granted request ends for the controller, also if its response does not pass through Writer, and
+// a connection that is taken over ends at that moment.
+func TestAdaptiveRequestsEnd(t *testing.T) {
+	s := newSite(t, adaptiveRule(100, 100, adaptiveRange))
+	inFlight := func() int { return s.policy.Load().rules[0].control.Controller.Stats().InFlight }
+	begin := func() *Settlement {
+		_, settlement, ok := s.Admit(httptest.NewRecorder(), request())
+		if !ok || inFlight() != 1 {
+			t.Fatalf("granted %v, %d in flight", ok, inFlight())
+		}
+		return settlement
+	}
+	ended := func(by string) {
+		if n := inFlight(); n != 0 {
+			t.Fatalf("%s: %d in flight", by, n)
+		}
+	}
+	begin().Finish()
+	ended("Finish")
+	begin().Cancel()
+	ended("Cancel")
+	settlement := begin()
+	settlement.ReadHeader(http.Header{})
+	ended("ReadHeader")
+	settlement.Finish()
+	ended("Finish after ReadHeader")
+	settlement = begin()
+	w := settlement.Writer(hijackable{httptest.NewRecorder()})
+	if _, _, err := w.(http.Hijacker).Hijack(); err != nil {
+		t.Fatal(err)
+	}
+	ended("Hijack")
+	settlement.Finish()
+	ended("Finish after Hijack")
+}
+
+// hijackable is a ResponseWriter whose connection can be taken over.
+type hijackable struct{ *httptest.ResponseRecorder }
+
+func (hijackable) Hijack() (net.Conn, *bufio.ReadWriter, error) { return nil, nil, nil }
+
+// While policies replace each other under requests, the limiter and the statistics have the same
+// limit in the end.
+func TestReloadOfAnAdaptiveRuleDuringTraffic(t *testing.T) {
+	var millis atomic.Int64
+	clock := func() time.Time { return time.UnixMilli(1_800_000_000_000 + millis.Add(1)) }
+	policies := []*Policy{
+		mustParse(t, adaptiveRule(100, 100, adaptiveRange)),
+		mustParse(t, adaptiveRule(300, 50, adaptiveRange)),
+		mustParse(t, adaptiveRule(300, 50, adaptiveRange)),
+		mustParse(t, oneRule("[]", `"rps": 70, "burst": 80`)),
+	}
+	l, err := New(policies[0], WithLimiterOptions(tb.WithClock(clock)), WithPolicyField())
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := l.Middleware(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
+	var clients sync.WaitGroup
+	var left atomic.Int64
+	for range 4 {
+		left.Add(1)
+		clients.Go(func() {
+			defer left.Add(-1)
+			for range 2000 {
+				h.ServeHTTP(httptest.NewRecorder(), request())
+			}
+		})
+	}
+	for i := 0; left.Load() > 0; i++ {
+		if err := l.SetPolicy(policies[i%len(policies)]); err != nil {
+			t.Error(err)
+		}
+		l.Stats()
+	}
+	clients.Wait()
+	if err := l.SetPolicy(policies[1]); err != nil {
+		t.Fatal(err)
+	}
+	want := l.policy.Load().rules[0].byString.Limit()
+	if got := l.Stats()[0].Limit; got != want {
+		t.Errorf("the statistics have %v, the limiter %v", got, want)
+	}
+}
+
+func TestAdaptiveNeedsSetLimit(t *testing.T) {
+	_, err := New(mustParse(t, adaptiveRule(100, 100, adaptiveRange)),
+		WithLimiter(func(Rule) (tb.Limiter, error) { return answering{}, nil }))
+	if err == nil || !strings.Contains(err.Error(), "adaptive needs a limiter with SetLimit") {
+		t.Error(err)
+	}
+	if errors.Unwrap(err) == nil {
+		t.Error("the error joins nothing")
+	}
+}
