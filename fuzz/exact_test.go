@@ -216,8 +216,8 @@ func checkWait(
 	return ""
 }
 
-// judgeAll runs p on both implementations. Their clocks start at time.Unix(0, 0). If the contract is
-// violated, it reports the shortest part of p that it finds to violate the contract.
+// judgeAll runs p on both implementations. Their clocks start at time.Unix(0, 0). If the contract
+// is violated, it reports the shortest part of p that it finds to violate the contract.
 func judgeAll(t *testing.T, p program) (calls, off int) {
 	for _, kind := range []int{0, 1} {
 		why, n, o := judgeOne(t, p, kind)

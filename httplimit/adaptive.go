@@ -16,9 +16,9 @@ import (
 // is a fixed rate.
 //
 // The rate adapts to the responses that pass through Middleware or Settlement.Writer. Decide sees
-// none, so after Decide the rate stays as it is. The latency of a request is the time from its grant
-// to the header of its response, because the time that a body takes also depends on its length and
-// on the client. A response with status 429, 502, 503 or 504 is a failure.
+// none, so after Decide the rate stays as it is. The latency of a request is the time from its
+// grant to the header of its response, because the time that a body takes also depends on its
+// length and on the client. A response with status 429, 502, 503 or 504 is a failure.
 //
 // A shadow rule keeps its rate, because its decisions do not change the load of the downstream.
 type Adaptive struct {

@@ -199,8 +199,8 @@ func TestRejectedReloadKeepsTheAdaptiveRate(t *testing.T) {
 	}
 }
 
-// Each granted request ends for the controller, also if its response does not pass through Writer, and
-// a connection that is taken over ends at that moment.
+// Each granted request ends for the controller, also if its response does not pass through Writer,
+// and a connection that is taken over ends at that moment.
 func TestAdaptiveRequestsEnd(t *testing.T) {
 	s := newSite(t, adaptiveRule(100, 100, adaptiveRange))
 	inFlight := func() int { return s.policy.Load().rules[0].control.Controller.Stats().InFlight }

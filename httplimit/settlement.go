@@ -158,9 +158,9 @@ func (s *Settlement) countBytes() {
 	}
 }
 
-// Cancel settles the charges at 0, and counts as a failure for adaptive rules, because the request has used nothing: for example, there is no
-// connection to the upstream. A request that an upstream may have worked on must not be free, so
-// that a client cannot get past a limit by disconnecting.
+// Cancel settles the charges at 0, and counts as a failure for adaptive rules, because the request
+// has used nothing: for example, there is no connection to the upstream. A request that an upstream
+// may have worked on must not be free, so that a client cannot get past a limit by disconnecting.
 func (s *Settlement) Cancel() {
 	if s == nil || s.call == nil {
 		return

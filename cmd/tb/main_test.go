@@ -65,7 +65,10 @@ func TestInputErrors(t *testing.T) {
 // A bad file does not keep the next files from being replayed.
 func TestBadFilesDoNotHideTheRest(t *testing.T) {
 	good := testkit.File(t, "good.log", validLine)
-	bad := []string{testkit.File(t, "empty.log", ""), t.TempDir(), testkit.File(t, "broken.gz", "\x1f\x8b\x00\x00")}
+	bad := []string{
+		testkit.File(t, "empty.log", ""), t.TempDir(),
+		testkit.File(t, "broken.gz", "\x1f\x8b\x00\x00"),
+	}
 	args := []string{"replay", "--rate=5", "--burst=1", good, bad[0], good, bad[1], bad[2], good}
 	status, stdout, stderr := tb(t, "", args...)
 	if status != 1 || strings.Count(stdout, "good.log: 1 line, common") != 3 ||

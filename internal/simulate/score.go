@@ -43,7 +43,8 @@ func (r *Run) Score(best Best) Score {
 }
 
 // converge returns the least time in whole seconds from which on the run is good to the end of the
-// phase: goodput is at least 95 % of the best, and the p99 of every five seconds within 1.5 targets.
+// phase: goodput is at least 95 % of the best, and the p99 of every five seconds within 1.5
+// targets.
 func (r *Run) converge(begin, end time.Duration, best float64) time.Duration {
 	const window = 5 * time.Second
 	from := begin

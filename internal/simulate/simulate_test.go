@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// TestAdapt requires, in each phase, 95 % of the goodput of the best fixed limit for that phase, and
-// from 10 s after each change on a p99 within 1.5 targets. No other contender with such a p99 may
-// have more goodput, except by chance.
+// TestAdapt requires, in each phase, 95 % of the goodput of the best fixed limit for that phase,
+// and from 10 s after each change on a p99 within 1.5 targets. No other contender with such a p99
+// may have more goodput, except by chance.
 func TestAdapt(t *testing.T) {
 	scenarios, seeds := Scenarios(), uint64(2)
 	if testing.Short() {

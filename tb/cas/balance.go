@@ -66,8 +66,8 @@ func (m *layout) inherit(old *layout, b balance, t uint64) balance {
 }
 
 // tokensAt returns what a bucket has at instant t, in millionths of a token, negative in debt. If
-// its own time is later and it is not in debt, since is its own time, at most the horizon later, and
-// t otherwise.
+// its own time is later and it is not in debt, since is its own time, at most the horizon later,
+// and t otherwise.
 func (m *layout) tokensAt(b balance, t uint64) (micros int64, since uint64) {
 	now := m.positionAt(t)
 	missing := min(m.until(b.blocks, b.rest+b.deficit, now), m.capacity+maxDebt*m.scale)

@@ -34,11 +34,11 @@ func (m *layout) step(word, elapsed, cost uint64) (delta, deficit uint64, grante
 	return delta, deficit, deficit <= m.capacity
 }
 
-// take decides a call of the given cost at t, and returns the words before and after a grant, if the
-// cell can decide. It cannot if the word is sealed or
-// the delta runs out, unless it refuses the call. It cannot either if m is not the layout of the
-// cell: then at t the cell is so far from its base that the delta runs out. ok reports whether
-// take has decided. It starts over when another goroutine changes the word first.
+// take decides a call of the given cost at t, and returns the words before and after a grant, if
+// the cell can decide. It cannot if the word is sealed or the delta runs out, unless it refuses the
+// call. It cannot either if m is not the layout of the cell: then at t the cell is so far from its
+// base that the delta runs out. ok reports whether take has decided. It starts over when another
+// goroutine changes the word first.
 //
 // take is the fast path of spend, and decides as spend does.
 func (c *cell) take(m *layout, t, cost uint64) (d tb.Decision, before, after uint64, ok bool) {

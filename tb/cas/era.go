@@ -26,10 +26,10 @@ type history struct {
 	debt   int64 // the deepest debt of a bucket of these eras
 }
 
-// low is an era whose end was a low of the most that a bucket could have. A bucket that goes through
-// the era has at most its capacity at its end, and thereafter gains what is supplied: from then on
-// it has at most most + supplied. lows link the eras with the least such sums, each less than that
-// of all later ones.
+// low is an era whose end was a low of the most that a bucket could have. A bucket that goes
+// through the era has at most its capacity at its end, and thereafter gains what is supplied: from
+// then on it has at most most + supplied. lows link the eras with the least such sums, each less
+// than that of all later ones.
 type low struct {
 	era   int // counted from the first era
 	most  uint64

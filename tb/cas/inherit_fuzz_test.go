@@ -94,8 +94,8 @@ func checkNextRate(t *testing.T, m *layout, c *cell, at, later uint64) {
 	}
 }
 
-// anyCell returns a cell of m whose base is at the instant own, with any delta and deficit. Some are
-// in debt, and some are sealed.
+// anyCell returns a cell of m whose base is at the instant own, with any delta and deficit. Some
+// are in debt, and some are sealed.
 func anyCell(m *layout, own, word uint64, kind byte) *cell {
 	delta := word >> (m.deficitBits + 1)
 	if kind&2 > 0 {

@@ -99,7 +99,8 @@ func checkContinuous(t *testing.T, m, n *layout, at, u uint64) {
 	nanos := func(ns uint64) *big.Rat { return new(big.Rat).SetInt(new(big.Int).SetUint64(ns)) }
 	exact := new(big.Rat).Mul(nanos(at-min(at, m.supply.from)), perNano(m))
 	exact.Sub(exact, new(big.Rat).SetInt(supplyAt(m.limit, m.scale, at-min(at, m.supply.from))))
-	exact.Mul(exact, big.NewRat(int64(n.scale), int64(m.scale))) // the fraction of a unit at the change
+	// The fraction of a unit at the change:
+	exact.Mul(exact, big.NewRat(int64(n.scale), int64(m.scale)))
 	exact.Add(exact, new(big.Rat).Mul(nanos(u-at), perNano(n)))
 	got := new(big.Int).Sub(suppliedBy(n, u), suppliedBy(n, at))
 	lost := new(big.Rat).Sub(exact, new(big.Rat).SetInt(got))

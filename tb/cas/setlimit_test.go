@@ -53,8 +53,8 @@ func TestCapacityChangesUntilTheBasesEnd(t *testing.T) {
 	}
 }
 
-// TestCapacityCanChangeHalfAMillionTimes computes how many changes of the capacity a limiter has bases
-// for.
+// TestCapacityCanChangeHalfAMillionTimes computes how many changes of the capacity a limiter has
+// bases for.
 func TestCapacityCanChangeHalfAMillionTimes(t *testing.T) {
 	for _, l := range edgeLimits {
 		var s limits

@@ -52,7 +52,8 @@ func (l *Limiter[K]) byStamp() []stamped {
 // Restore gives buckets the states that Snapshot has yielded, in this process or in another. Each
 // bucket gets what the rate has supplied since, by the wall clock; a time that is later than now
 // counts as now. A bucket that has fewer tokens already keeps them, and a full one is not stored.
-// If the limit has changed, a bucket keeps its tokens, but not more than the capacity, and its debt.
+// If the limit has changed, a bucket keeps its tokens, but not more than the capacity, and its
+// debt.
 //
 // Restore returns an error, and changes nothing, if a state or a key is invalid, or if more buckets
 // are not full than the table can hold. Call it before the limiter is used. Later the table may

@@ -173,8 +173,8 @@ func (m *layout) charge(base, word, t uint64, want *terms) sum {
 	return s
 }
 
-// first returns what a call at t leaves on a bucket that is full at start, and the word of its first
-// cell.
+// first returns what a call at t leaves on a bucket that is full at start, and the word of its
+// first cell.
 func (m *layout) first(start, t uint64, want *terms) (s sum, word uint64) {
 	p := m.positionAt(start)
 	s = m.charge(p.blocks, m.pack(p.rest, 0), t, want)

@@ -61,8 +61,8 @@ func (l *Limiter[K]) own(b *bucket[K]) (*tier, state) {
 	return t, t.inherited(b.state)
 }
 
-// seen returns the state of b under the present limit of m, its tier now. A bucket of another tier gets
-// what its own tier has supplied by now.
+// seen returns the state of b under the present limit of m, its tier now. A bucket of another tier
+// gets what its own tier has supplied by now.
 func (l *Limiter[K]) seen(b *bucket[K], m *tier, now uint64) *state {
 	t, s := l.own(b)
 	if m != t {

@@ -102,8 +102,8 @@ func (c *clients) lose(err error) {
 func TestShutdownLosesNothing(t *testing.T) {
 	flag := upstream(t, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") })
 	for i := range *shutdowns {
-		p := start(t, flag, "--policy="+testkit.File(t, "policy.json", generous), "--shutdown-delay=300ms",
-			"--h2c")
+		policy := "--policy=" + testkit.File(t, "policy.json", generous)
+		p := start(t, flag, policy, "--shutdown-delay=300ms", "--h2c")
 		c := &clients{address: p.proxy}
 		for n := range 50 {
 			if n%5 == 0 {

@@ -65,8 +65,8 @@ func awaitSave(t *testing.T, file string) {
 }
 
 // A client that has used its tokens gets no more by a restart of the proxy, whether SIGTERM or
-// SIGKILL ended the proxy. A key that is kept as a hash is no exception, and neither is a rule whose
-// limit changes between the two processes.
+// SIGKILL ended the proxy. A key that is kept as a hash is no exception, and neither is a rule
+// whose limit changes between the two processes.
 func TestRestartForgetsNoDebt(t *testing.T) {
 	flag := upstream(t, func(http.ResponseWriter, *http.Request) {})
 	state := filepath.Join(t.TempDir(), "state")
@@ -120,7 +120,8 @@ func TestKillDuringSaves(t *testing.T) {
 	}
 }
 
-// A state that cannot be read keeps the proxy from starting, and the proxy leaves the file as it is.
+// A state that cannot be read keeps the proxy from starting, and the proxy leaves the file as it
+// is.
 func TestBadStateKeepsTheProxyFromStarting(t *testing.T) {
 	flag := upstream(t, func(http.ResponseWriter, *http.Request) {})
 	dir := t.TempDir()

@@ -188,32 +188,6 @@ func TestExplainRequestsWithTwoReadings(t *testing.T) {
 	}
 }
 
-func TestExplainDelay(t *testing.T) {
-	const policy = `{"name": "r", "limit_keys": [], "on_limit": "delay", "max_delay": "1s",
-		"algorithm_config": {"rps": 1, "burst": 2}}`
-	var out bytes.Buffer
-	c := Explain{File: "-", Request: "GET /", From: netip.MustParseAddr("::1")}
-	if err := c.Run(t.Context(), cli.IO{Stdin: strings.NewReader(policy), Stdout: &out}); err != nil {
-		t.Error(err)
-	}
-	if want := "granted, 1 left; an empty one delays by up to 1s\n"; !strings.Contains(out.String(), want) {
-		t.Errorf("got\n%s\nwant %s", out.String(), want)
-	}
-}
-
-func TestExplainAdaptive(t *testing.T) {
-	const policy = `{"name": "r", "limit_keys": [], "algorithm_config": {"rps": 100, "burst": 20,
-		"adaptive": {"min": 50, "max": 4000, "target_p99": "200ms"}}}`
-	var out bytes.Buffer
-	c := Explain{File: "-", Request: "GET /", From: netip.MustParseAddr("::1")}
-	if err := c.Run(t.Context(), cli.IO{Stdin: strings.NewReader(policy), Stdout: &out}); err != nil {
-		t.Error(err)
-	}
-	if want := "  100/s, adapts from 50/s to 4000/s  "; !strings.Contains(out.String(), want) {
-		t.Errorf("got\n%s\nwant %s", out.String(), want)
-	}
-}
-
 // A policy that limits nothing is an error or a warning.
 func TestCheckFindsPoliciesThatLimitNothing(t *testing.T) {
 	const jwt = `{"name": "a", "limit_keys": ["jwt:sub"], "algorithm_config": {"rps": 1, "burst": 5}}`
@@ -290,28 +264,6 @@ func TestInterruptWhileReading(t *testing.T) {
 		err := run(ctx, cli.IO{Stdin: never, Stdout: io.Discard})
 		if err == nil || !strings.Contains(err.Error(), "interrupted") {
 			t.Error(err)
-		}
-	}
-}
-
-func TestExplainNamesTheTier(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "tiers.json")
-	if err := os.WriteFile(file, []byte(`{"name": "r", "limit_keys": ["header:k"], "algorithm_config": {
-		"rps": 1, "burst": 5, "tiers": {"by": "header:plan", "limits": {"gold": {"rps": 10, "burst": 50}}}}}`),
-		0o600); err != nil {
-		t.Fatal(err)
-	}
-	for plan, want := range map[string]string{
-		"gold": `r, tier "gold"  enforce  header:k=1  1     50     10/s  granted, 49 left`,
-		"lead": `r     enforce  header:k=1  1     5      1/s   granted, 4 left`,
-	} {
-		var out bytes.Buffer
-		explain := Explain{File: file, Request: "GET /", Header: []string{"K: 1", "Plan: " + plan}}
-		if err := explain.Run(t.Context(), cli.IO{Stdout: &out}); err != nil {
-			t.Error(err)
-		}
-		if !strings.Contains(out.String(), "\n"+want+"\n") {
-			t.Errorf("got\n%s\nwant\n%s", out.String(), want)
 		}
 	}
 }
