@@ -15,12 +15,12 @@ func (j *judge) settle(c call) string {
 	if h.settled != nil {
 		return ""
 	}
-	n := max(0, c.n) * (1 + c.held)
+	n := int64(max(0, c.n)) * int64(1+c.held)
 	before := j.limiter.Stats().Unpaid
 	if err := h.Settle(float64(n) / 10); err != nil {
 		return err.Error()
 	}
-	h.actual, h.settled = big.NewRat(int64(n), 10), j.supply.by(*j.now)
+	h.actual, h.settled = big.NewRat(n, 10), j.supply.by(*j.now)
 	h.unpaid.SetFloat64(j.limiter.Stats().Unpaid - before)
 
 	b, unpaid := j.buckets[h.key], new(big.Rat)

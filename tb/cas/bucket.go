@@ -32,7 +32,7 @@ func NewBucket(limit tb.Limit, opts ...tb.Option) (*Bucket, error) {
 		return nil, err
 	}
 	b := &Bucket{clock: newClock(s.Now, limit)}
-	b.limits.init(limit, b.clock.firstInstant)
+	b.limits.init(limit)
 	return b, nil
 }
 

@@ -60,7 +60,7 @@ func New[K comparable](limit tb.Limit, opts ...tb.Option) (*Limiter[K], error) {
 		return nil, err
 	}
 	l := &Limiter[K]{clock: newClock(s.Now, limit)}
-	l.limits.init(limit, l.clock.firstInstant)
+	l.limits.init(limit)
 	l.evictor = &evictor{limits: &l.limits}
 	l.table.Init(s.MaxKeys, s.Overflow == tb.RefuseNew, l.evictor)
 	return l, nil

@@ -19,7 +19,6 @@ type limits struct {
 	one   atomic.Pointer[layout]   // nil if there are tiers
 	tiers []atomic.Pointer[layout] // by tier, which is the upper bits of a base
 	first layout                   // the layout that one begins with
-	end   uint64                   // the last instant that the clock can reach
 
 	setting sync.Mutex // of SetLimit
 
@@ -28,8 +27,7 @@ type limits struct {
 }
 
 // init makes limit the limit of all keys.
-func (s *limits) init(limit tb.Limit, firstInstant uint64) {
-	s.end = endOf(firstInstant)
+func (s *limits) init(limit tb.Limit) {
 	s.first = newLayout(limit)
 	s.first.lastBase = ^uint64(0)
 	s.first.highest = new(atomic.Uint64)

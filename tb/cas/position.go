@@ -20,7 +20,10 @@ func (m *layout) positionOf(hi, lo uint64) position {
 
 // positionAt returns S(t).
 func (m *layout) positionAt(t uint64) position {
-	return m.positionOf(m.supply.unitsBy(min(t, m.lastInstant)))
+	t = min(t, m.lastInstant)
+	hi, lo, _ := m.supply.rate.times(t - min(t, m.supply.from)) // unitsBy, inlined by hand
+	lo, carry := bits.Add64(lo, m.supply.lo, 0)
+	return m.positionOf(hi+m.supply.hi+carry, lo)
 }
 
 // unitsAfter returns S at a number of units after base.

@@ -48,7 +48,7 @@ func changed(t *testing.T, m *layout, l tb.Limit, at uint64) *layout {
 	t.Helper()
 	if m.highest == nil {
 		var s limits
-		s.init(m.limit, 0)
+		s.init(m.limit)
 		m.highest = s.first.highest
 		m.end = math.MaxUint64
 	}

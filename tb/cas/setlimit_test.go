@@ -58,7 +58,7 @@ func TestCapacityChangesUntilTheBasesEnd(t *testing.T) {
 func TestCapacityCanChangeHalfAMillionTimes(t *testing.T) {
 	for _, l := range edgeLimits {
 		var s limits
-		s.init(l, firstInstant(l))
+		s.init(l)
 		first := []*layout{&s.first}
 		if m, err := newTier(1, l, firstInstant(l)); err == nil {
 			first = append(first, m)
