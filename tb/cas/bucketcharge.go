@@ -24,18 +24,30 @@ func (b *Bucket) Charge(cost float64) (BucketCharge, error) {
 
 // Check implements tb.Charge. t is a reading of the bucket's clock.
 func (c *BucketCharge) Check(t time.Time) (tb.Decision, error) {
-	return c.bucket.peek(c.bucket.clock.instant(t), &c.cost, c.within), nil
+	b := c.bucket
+	at, target := b.clock.instant(t), b.load()
+	if target != nil && c.within == 0 {
+		m := b.layout()
+		if d, ok := target.peek(m, at, c.cost.in(m)); ok {
+			return d, nil
+		}
+	}
+	return b.peek(at, c.cost, c.within), nil
 }
 
 // Take implements tb.Charge. t is a reading of the bucket's clock.
 func (c *BucketCharge) Take(t time.Time) (tb.Decision, error) {
 	b := c.bucket
-	return take(b, &c.part, b.load(), b.layout(), b.clock.instant(t))
+	at, target := b.clock.instant(t), b.load()
+	if d, ok := c.take(&b.limits, target, b.layout(), at); ok {
+		return d, nil
+	}
+	return takeSlow(b, &c.part, target, at)
 }
 
 // Undo implements tb.Charge. It gives nothing back to a bucket that has moved to a new base since
 // Take.
-func (c *BucketCharge) Undo() { undo(c.bucket, &c.part) }
+func (c *BucketCharge) Undo() { c.undo(&c.bucket.limits) }
 
 // Settle replaces the cost of the last Take by the actual cost; see Charge.Settle.
 func (c *BucketCharge) Settle(actual float64) error { return settlePart(c.bucket, &c.part, actual) }

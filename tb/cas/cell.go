@@ -42,17 +42,14 @@ func (m *layout) step(word, elapsed, cost uint64) (delta, deficit uint64, grante
 //
 // take is the fast path of spend, and decides as spend does.
 func (c *cell) take(m *layout, t, cost uint64) (d tb.Decision, before, after uint64, ok bool) {
-	hi, lo, _ := m.supply.rate.times(t - min(t, m.supply.from)) // positionAt, inlined by hand
+	hi, lo, _ := m.supply.rate.times(t - min(t, m.supply.from)) // unitsBy, inlined by hand
 	lo, carry := bits.Add64(lo, m.supply.lo, 0)
-	elapsed := m.since(c.base, m.positionOf(hi+m.supply.hi+carry, lo))
+	elapsed := m.beyondBase(c.base, hi+m.supply.hi+carry, lo)
 	for {
 		word := c.word.Load()
-		if word == evicted {
-			return tb.Decision{}, word, word, false
-		}
 		delta, deficit, granted := m.step(word, elapsed, cost)
 		if !granted {
-			if cost > m.capacity {
+			if word == evicted || cost > m.capacity {
 				return tb.Decision{}, word, word, false
 			}
 			return m.refusal(c.base, t, delta, deficit, cost), word, word, true
@@ -66,19 +63,22 @@ func (c *cell) take(m *layout, t, cost uint64) (d tb.Decision, before, after uin
 	}
 }
 
-// peek returns what take would decide on a cell with the given base and word.
-func (m *layout) peek(base, word, t, cost uint64) tb.Decision {
-	delta, deficit, granted := m.step(word, m.since(base, m.positionAt(t)), cost)
-	if !granted {
-		return m.refusal(base, t, delta, deficit, cost)
+// peek returns what take would decide. It cannot if the cell is evicted, or m is not its layout.
+func (c *cell) peek(m *layout, t, cost uint64) (d tb.Decision, ok bool) {
+	word := c.word.Load()
+	if word == evicted || !m.owns(c.base) {
+		return tb.Decision{}, false
 	}
-	return m.grant(deficit)
+	delta, deficit, granted := m.step(word, m.elapsed(c.base, t), cost)
+	if !granted {
+		return m.refusal(c.base, t, delta, deficit, cost), true
+	}
+	return m.grant(deficit), true
 }
 
 // level returns how full the bucket of a cell with the given base and word is.
 func (m *layout) level(base, word, t uint64) tb.Level {
-	elapsed := m.since(base, m.positionAt(t))
-	delta, deficit, _ := m.step(word, elapsed, 0)
+	delta, deficit, _ := m.step(word, m.elapsed(base, t), 0)
 	if deficit > m.capacity { // in debt until the next unit
 		slot := delta + 1
 		debt := min(m.until(base, slot, m.positionAt(t)), mostDebt)
@@ -97,10 +97,10 @@ func (m *layout) level(base, word, t uint64) tb.Level {
 	return l
 }
 
-// grant returns the decision of a granted call that left the given deficit.
+// grant returns the decision of a granted call that left the given deficit, which is within the
+// capacity.
 func (m *layout) grant(deficit uint64) tb.Decision {
-	left := m.capacity - min(m.capacity, deficit)
-	return tb.Decision{Allowed: true, Remaining: m.tokensIn(left)}
+	return tb.Decision{Allowed: true, Remaining: m.tokensIn(m.capacity - deficit)}
 }
 
 // refusal returns the decision of a call that would have left the given deficit, which is

@@ -43,7 +43,15 @@ func (l *Limiter[K]) ChargeIn(tier int, key K, cost float64) (Charge[K], error) 
 
 // Check implements tb.Charge. t is a reading of the limiter's clock.
 func (c *Charge[K]) Check(t time.Time) (d tb.Decision, err error) {
-	d, c.checked, err = c.place.peek(c.place.clock.instant(t), &c.cost, c.within)
+	at := c.place.clock.instant(t)
+	c.checked = c.place.load()
+	if c.checked != nil && c.within == 0 {
+		m := c.place.layout()
+		if d, ok := c.checked.peek(m, at, c.cost.in(m)); ok {
+			return d, nil
+		}
+	}
+	d, c.checked, err = c.place.peek(at, c.cost, c.within)
 	return d, err
 }
 
@@ -59,12 +67,16 @@ func (c *Charge[K]) Take(t time.Time) (tb.Decision, error) {
 	if target == nil || isSealed(target.word.Load()) { // it may no longer be the key's cell
 		target = c.place.load()
 	}
-	return take(c.place, &c.part, target, c.place.layout(), c.place.clock.instant(t))
+	at := c.place.clock.instant(t)
+	if d, ok := c.take(c.place.shared(), target, c.place.layout(), at); ok {
+		return d, nil
+	}
+	return takeSlow(c.place, &c.part, target, at)
 }
 
 // Undo implements tb.Charge. It gives nothing back to a bucket that was evicted, or moved to a
 // new base, since Take.
-func (c *Charge[K]) Undo() { undo(c.place, &c.part) }
+func (c *Charge[K]) Undo() { c.undo(c.place.shared()) }
 
 // Settle replaces the cost of the last Take by the actual cost, as tb.Reservation.Settle does. It
 // does nothing if that Take was refused, undone or settled.

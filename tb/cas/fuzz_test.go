@@ -130,7 +130,7 @@ func FuzzWord(f *testing.F) {
 			checkGrant(t, l, &m, d, stored, new(big.Int).Sub(ownTime, origin), charged)
 			b := &Bucket{}
 			b.limits.one.Store(&m)
-			giveBack(b, receipt{&c, word, stored}, amount{layout: &m, units: cost})
+			b.limits.giveBack(receipt{&c, word, stored}, &amount{layout: &m, units: cost})
 			if got := wide(m.unitsAfter(c.base, c.word.Load()>>m.deficitBits)); got.Cmp(ownTime) != 0 ||
 				c.word.Load()&m.deficitMask != refilled.Uint64() {
 				t.Fatalf("limit %+v: after giveBack the word is %x, want the deficit %v at %v",

@@ -108,11 +108,11 @@ func (m *layout) unitsOf(n int) uint64 {
 }
 
 // unitsOfCost returns cost in units, rounded up, or more than the capacity if cost is above it.
-func (m *layout) unitsOfCost(cost float64) (uint64, error) {
+func (m *layout) unitsOfCost(cost float64) uint64 {
 	if cost > float64(m.tokens) {
-		return m.impossible(), checkCost(cost)
+		return m.impossible()
 	}
-	return m.roundUp(cost), checkCost(cost)
+	return m.roundUp(cost)
 }
 
 // roundUp returns the least number of units whose float64 in tokens is not below tokens. So 0.1 is

@@ -19,11 +19,11 @@ const idleTime = uint64(time.Minute)
 // part of a call on several buckets. Peek and Level take nothing. Reset, Len and Stats are for
 // operators.
 type Limiter[K comparable] struct {
-	limits  limits
 	clock   clock
 	table   lru.Map[K, cell]
 	evictor *evictor
 	tierOf  func(K) int // nil if there are no tiers, or calls name them
+	limits  limits      // last: its counts are not beside what every call reads
 }
 
 // TokenBucket is a limiter with string keys.
@@ -96,16 +96,19 @@ func (l *Limiter[K]) AllowCost(_ context.Context, key K, cost float64) (tb.Decis
 	if err := checkCost(cost); err != nil {
 		return tb.Decision{}, err
 	}
+	a := amount{tokens: cost}
+	if m := l.limits.one.Load(); m != nil {
+		a.in(m) // the division costs no time before the clock is read
+	}
 	t := l.clock.read()
 	c := l.table.Load(key)
 	m := l.layoutOf(key)
-	units, _ := m.unitsOfCost(cost)
 	if c != nil && m.owns(c.base) {
-		if d, _, _, ok := c.take(m, t, units); ok {
+		if d, _, _, ok := c.take(m, t, a.in(m)); ok {
 			return d, nil
 		}
 	}
-	o, err := spend(place[K]{l, key, 0}, c, t, terms{amount: amount{cost, m, units}})
+	o, err := spend(place[K]{l, key, 0}, c, t, terms{amount: a})
 	return o.Decision, err
 }
 
@@ -123,7 +126,15 @@ func (l *Limiter[K]) AllowAt(t time.Time, key K, n int) (tb.Decision, error) {
 // a new key by the least stamp that the table last published. Then Allow may refuse the key
 // although Peek does not, or for longer.
 func (l *Limiter[K]) Peek(_ context.Context, key K) (tb.Decision, error) {
-	d, _, err := place[K]{l, key, 0}.peek(l.clock.read(), &amount{tokens: 1}, 0)
+	t := l.clock.read()
+	c := l.table.Load(key)
+	m := l.limits.one.Load()
+	if c != nil && m != nil {
+		if d, ok := c.peek(m, t, m.scale); ok {
+			return d, nil
+		}
+	}
+	d, _, err := place[K]{l, key, 0}.peek(t, amount{tokens: 1}, 0)
 	return d, err
 }
 
@@ -182,18 +193,19 @@ func (l *Limiter[K]) layoutOf(key K) *layout {
 	if m := l.limits.one.Load(); m != nil {
 		return m
 	}
-	return l.limits.tiers[l.tier(key)].Load()
+	return l.tierLayout(key)
 }
 
-// tier returns the tier of a key: what tierOf returns or, without it, the tier of its bucket.
-func (l *Limiter[K]) tier(key K) int {
+// tierLayout returns the layout of key's tier, which is what tierOf returns or, without it, the tier
+// of key's bucket.
+func (l *Limiter[K]) tierLayout(key K) *layout {
+	tier := 0
 	if l.tierOf != nil {
-		return l.tierOf(key)
+		tier = l.tierOf(key)
+	} else if c := l.table.Load(key); c != nil {
+		tier = tierOf(c.base)
 	}
-	if c := l.table.Load(key); c != nil {
-		return tierOf(c.base)
-	}
-	return 0
+	return l.limits.tiers[tier].Load()
 }
 
 // isNaN reports whether key is a NaN or contains one. No table would find such a key again.

@@ -32,20 +32,25 @@ func waiting(cost amount, within time.Duration) terms {
 	return want
 }
 
-// take takes p at t. c is the bucket's cell, or nil, and m its layout, which was loaded later.
-func take[H home](h H, p *part, c *cell, m *layout, t uint64) (tb.Decision, error) {
-	p.receipt, p.delay = receipt{}, 0
-	if c != nil && m.owns(c.base) {
-		d, before, after, ok := c.take(m, t, p.cost.in(m))
-		switch {
-		case ok && d.Allowed:
-			p.receipt = receipt{c, before, after}
-			p.countTaken(h.shared())
-			return d, nil
-		case ok && p.within == 0:
-			return d, nil
-		}
+// take takes p at t, if c can decide and p need not wait. c is the bucket's cell, or nil, and m its
+// layout, which was loaded later.
+func (p *part) take(s *limits, c *cell, m *layout, t uint64) (d tb.Decision, ok bool) {
+	if c == nil || !m.owns(c.base) {
+		return tb.Decision{}, false
 	}
+	d, before, after, ok := c.take(m, t, p.cost.in(m))
+	p.receipt, p.delay = receipt{}, 0
+	if d.Allowed {
+		p.receipt = receipt{c, before, after}
+		p.countTaken(s)
+		return d, true
+	}
+	return d, ok && p.within == 0
+}
+
+// takeSlow is take for a charge that waits, and for a bucket in any state.
+func takeSlow[H home](h H, p *part, c *cell, t uint64) (tb.Decision, error) {
+	p.receipt, p.delay = receipt{}, 0
 	o, err := spend(h, c, t, waiting(p.cost, p.within))
 	if o.Allowed {
 		p.receipt, p.delay = o.receipt, o.delay
@@ -60,14 +65,15 @@ func (p *part) countTaken(s *limits) {
 	}
 }
 
-func undo[H home](h H, p *part) {
+// undo gives back what the last Take has taken.
+func (p *part) undo(s *limits) {
 	if p.receipt.cell == nil {
 		return
 	}
 	if p.within > 0 {
-		h.shared().cancellations.Add(1)
+		s.cancellations.Add(1)
 	}
-	giveBack(h, p.receipt, p.cost)
+	s.giveBack(p.receipt, &p.cost)
 	p.receipt, p.delay = receipt{}, 0
 }
 

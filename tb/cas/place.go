@@ -16,10 +16,17 @@ type place[K comparable] struct {
 
 func (p place[K]) load() *cell { return p.table.Load(p.key) }
 func (p place[K]) layout() *layout {
+	if m := p.limits.one.Load(); m != nil {
+		return m
+	}
+	return p.tierLayout()
+}
+
+func (p place[K]) tierLayout() *layout {
 	if p.tier > 0 {
 		return p.limits.tiers[p.tier-1].Load()
 	}
-	return p.layoutOf(p.key)
+	return p.Limiter.tierLayout(p.key)
 }
 
 func (p place[K]) shared() *limits { return &p.limits }
@@ -60,21 +67,15 @@ func (p place[K]) insert(m *layout, t uint64, want terms) (o outcome, done bool,
 // peek returns what a call would decide that may wait for the given time, and the key's cell if
 // there is one.
 func (p place[K]) peek(
-	t uint64, cost *amount, within time.Duration,
+	t uint64, cost amount, within time.Duration,
 ) (tb.Decision, *cell, error) {
-	if c := p.load(); c != nil && within <= 0 {
-		m := p.layout()
-		if word := c.word.Load(); word != evicted && m.owns(c.base) {
-			return m.peek(c.base, word, t, cost.in(m)), c, nil
-		}
-	}
 	c, m, base, word, refused, err := p.lookUp(t)
 	if err != nil {
 		return tb.Decision{}, nil, err
 	}
 	switch units := cost.in(m); {
 	case c != nil:
-		want := waiting(*cost, within)
+		want := waiting(cost, within)
 		return m.check(base, word, t, &want), c, nil
 	case refused > 0 && units <= m.capacity:
 		return tb.Decision{RetryAfter: refused}, nil, nil
@@ -84,6 +85,12 @@ func (p place[K]) peek(
 }
 
 func (p place[K]) level(t uint64) (tb.Level, error) {
+	if c := p.load(); c != nil {
+		m := p.layout()
+		if word := c.word.Load(); word != evicted && m.owns(c.base) {
+			return m.level(c.base, word, t), nil
+		}
+	}
 	c, m, base, word, refused, err := p.lookUp(t)
 	switch {
 	case err != nil:

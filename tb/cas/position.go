@@ -1,6 +1,7 @@
 package cas
 
 import (
+	"math"
 	"math/bits"
 	"time"
 
@@ -26,6 +27,14 @@ func (m *layout) positionAt(t uint64) position {
 	return m.positionOf(hi+m.supply.hi+carry, lo)
 }
 
+// elapsed returns the units from base to S(t), as beyondBase does.
+func (m *layout) elapsed(base, t uint64) uint64 {
+	t = min(t, m.lastInstant)
+	hi, lo, _ := m.supply.rate.times(t - min(t, m.supply.from))
+	lo, carry := bits.Add64(lo, m.supply.lo, 0)
+	return m.beyondBase(base, hi+m.supply.hi+carry, lo)
+}
+
 // unitsAfter returns S at a number of units after base.
 func (m *layout) unitsAfter(base, units uint64) (hi, lo uint64) {
 	k := m.blockBits & 63
@@ -40,6 +49,21 @@ func (m *layout) since(base uint64, p position) uint64 {
 		return 0
 	}
 	return min(p.blocks-base, m.maxBlocks)<<(m.blockBits&63) | p.rest
+}
+
+// beyondBase returns the units from base to S, given in two words: 0 if S is earlier, and at most
+// the greatest uint64, which is more than any deficit and any delta.
+func (m *layout) beyondBase(base, hi, lo uint64) uint64 {
+	k := m.blockBits & 63
+	lo, borrow := bits.Sub64(lo, base<<k, 0)
+	hi, _ = bits.Sub64(hi, base>>1>>(63-k), borrow)
+	if hi == 0 {
+		return lo
+	}
+	if hi>>63 > 0 {
+		return 0
+	}
+	return math.MaxUint64
 }
 
 // until returns the units from p to the position that is the given units after base, 0 if p is

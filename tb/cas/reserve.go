@@ -123,7 +123,7 @@ func (r *reservation[H]) Settle(actual float64) error {
 func cancel[H home](h H, r receipt, cost amount, usable uint64) {
 	h.shared().cancellations.Add(1)
 	if h.now() <= usable {
-		giveBack(h, r, cost)
+		h.shared().giveBack(r, &cost)
 	}
 }
 
@@ -134,8 +134,8 @@ func cancel[H home](h H, r receipt, cost amount, usable uint64) {
 // than 0. Without the undone grant, the bucket may have been full and have lost that supply. So
 // the bucket is never fuller than without the grant. DESIGN.md §3 has the proof. A sealed cell
 // gets nothing back.
-func giveBack[H home](h H, r receipt, cost amount) {
-	m := h.shared().owner(r.cell.base)
+func (s *limits) giveBack(r receipt, cost *amount) {
+	m := s.owner(r.cell.base)
 	if m == nil {
 		return
 	}

@@ -26,7 +26,7 @@ type amount struct {
 func (a *amount) in(m *layout) uint64 {
 	if a.layout != m {
 		a.layout = m
-		a.units, _ = m.unitsOfCost(a.tokens)
+		a.units = m.unitsOfCost(a.tokens)
 	}
 	return a.units
 }
@@ -187,7 +187,7 @@ func (m *layout) check(base, word, t uint64, want *terms) tb.Decision {
 	if !s.granted {
 		return s.refusal(m, want).Decision
 	}
-	return m.grant(s.deficit)
+	return m.grant(min(s.deficit, m.capacity))
 }
 
 // slot returns the units from the base to the bucket's slot: the supply of that time pays its
@@ -200,7 +200,8 @@ func (s *sum) ahead(m *layout, units uint64) uint64 { return m.until(s.base, uni
 
 // grant returns the outcome of a granted call.
 func (s *sum) grant(m *layout, r receipt) outcome {
-	o := outcome{Decision: m.grant(s.deficit), charged: s.charged, layout: m, receipt: r}
+	o := outcome{charged: s.charged, layout: m, receipt: r}
+	o.Decision = m.grant(min(s.deficit, m.capacity)) // more is a debt
 	if s.deficit > m.capacity {
 		o.delay = m.waitFor(s.base, s.slot(m), s.t)
 	}

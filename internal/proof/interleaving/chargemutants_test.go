@@ -14,13 +14,12 @@ const (
 var chargeMutants = []overlay.Variant{
 	// Check
 	mutant("Check takes the cost", casChargeGo,
-		"d, c.checked, err = c.place.peek(c.place.clock.instant(t), &c.cost, c.within)",
-		`o, err := spend(c.place, c.place.load(), c.place.clock.instant(t), terms{amount: c.cost})
-	d, c.checked = o.Decision, o.receipt.cell`),
+		"if d, ok := c.checked.peek(m, at, c.cost.in(m)); ok {",
+		"if d, _, _, ok := c.checked.take(m, at, c.cost.in(m)); ok {"),
 	// Take
 	mutant("Take grants whatever Check allowed", partGo,
 		"d, before, after, ok := c.take(m, t, p.cost.in(m))\n",
-		"d, before, after, ok := c.take(m, t, p.cost.in(m))\n\t\td.Allowed = ok\n"),
+		"d, before, after, ok := c.take(m, t, p.cost.in(m))\n\td.Allowed = ok\n"),
 	mutant("an evicted bucket is charged", spendGo,
 		"if word == evicted { // the insert",
 		"if c == nil { // the insert"),
@@ -32,17 +31,19 @@ var chargeMutants = []overlay.Variant{
 		"c = nil\n\treturn s.grant(m, receipt{c, evicted, word}), true, nil"),
 	mutant("a receipt has the word from before its grant", partGo,
 		"p.receipt = receipt{c, before, after}",
-		"_ = after\n\t\t\t\tp.receipt = receipt{c, before, before}"),
+		"_ = after\n\t\tp.receipt = receipt{c, before, before}"),
 	mutant("a reset does not retire the bucket", evictionGo,
 		"c.word.Store(evicted)",
 		"c.word.Load()"),
 	// Undo
-	mutant("Undo gives back to the current bucket of the key", partGo,
-		"giveBack(h, p.receipt, p.cost)",
-		`if now := h.load(); now != nil {
-		p.receipt.cell = now
-		giveBack(h, p.receipt, p.cost)
-	}`),
+	mutant("Undo gives back to the current bucket of the key", casChargeGo,
+		"func (c *Charge[K]) Undo() { c.undo(c.place.shared()) }",
+		`func (c *Charge[K]) Undo() {
+	if now := c.place.load(); now != nil && c.receipt.cell != nil {
+		c.receipt.cell = now
+	}
+	c.undo(c.place.shared())
+}`),
 	// giveBack
 	mutant("Undo gives back the whole cost", reserveGo,
 		"units -= min(units, delta-min(delta, then))",

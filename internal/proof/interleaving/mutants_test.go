@@ -83,8 +83,8 @@ var mutants = []overlay.Variant{
 		"r.cell = h.replace(c, m, base, r.after); r.cell != nil {",
 		"base == 0 {"),
 	mutant("an evicted bucket decides the call", cellGo,
-		"if word == evicted {\n\t\t\treturn tb.Decision{}, word, word, false",
-		"if word == evicted {\n\t\t\treturn tb.Decision{}, word, word, true"),
+		"if word == evicted || cost > m.capacity {",
+		"if cost > m.capacity {"),
 	// Insert
 	moved("an insert does not look its key up again", mapGo,
 		"if found != nil {\n\t\treturn nil, 0, Found\n\t}",
