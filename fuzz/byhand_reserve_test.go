@@ -9,10 +9,7 @@ import (
 
 // reservationsByHand are programs for single rules of reservations, settlement and changes of the
 // limit. The first call of most programs takes all tokens.
-var reservationsByHand = []struct {
-	name string
-	program
-}{
+var reservationsByHand = []named{
 	{"one capacity of debt", program{
 		tb.Limit{Capacity: 10, Tokens: 5, Per: time.Second}, 4, tb.ForgiveLeast,
 		[]call{

@@ -7,11 +7,14 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// programsByHand are programs for single rules of the contract.
-var programsByHand = []struct {
+// named is a program and what it is about.
+type named struct {
 	name string
 	program
-}{
+}
+
+// programsByHand are programs for single rules of the contract.
+var programsByHand = []named{
 	{"burst, refusal, wait", program{
 		tb.Limit{Capacity: 10, Tokens: 5, Per: time.Second}, 4, tb.ForgiveLeast,
 		[]call{

@@ -110,7 +110,15 @@ func cancelInTheMiddleChangesNothing(s *suite) {
 	f.reserved("a", 1, 8*time.Second)
 }
 
-func cancelTwiceIsOnce(s *suite) {
+func cancelTwiceIsOnce(s *suite) { s.twiceIsOnce(func(r tb.Reservation) { r.Cancel() }) }
+
+func settleTwiceIsOnce(s *suite) {
+	f := s.twiceIsOnce(func(r tb.Reservation) { _ = r.Settle(0) })
+	f.settledAs(0, 0)
+}
+
+// twiceIsOnce ends reservations several times, concurrently. end gives all tokens back.
+func (s *suite) twiceIsOnce(end func(tb.Reservation)) *fixture {
 	f := s.new(perSecond(100, 1))
 	f.granted("a", 50, 50)
 	for range 20 {
@@ -118,15 +126,14 @@ func cancelTwiceIsOnce(s *suite) {
 		again := r // a copy is the same reservation
 		var wg sync.WaitGroup
 		for range 8 {
-			wg.Go(again.Cancel)
+			wg.Go(func() { end(again) })
 		}
 		wg.Wait()
-		if err := r.Settle(50); err != nil {
-			s.Errorf("Settle after Cancel: %v", err)
-		}
+		f.settle(r, 50)
 		r.Cancel()
 		f.levelIs("a", tb.Level{Tokens: 50, NextToken: time.Second, Full: 50 * time.Second})
 	}
+	return f
 }
 
 func cancelAfterUseChangesNothing(s *suite) {

@@ -6,7 +6,6 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -106,24 +105,6 @@ func settleChecksTheActualCost(s *suite) {
 	f.Advance(time.Hour)
 	f.settle(f.reserved("a", 1, 0), math.MaxFloat64)
 	f.notReserved("a", 1, time.Second)
-}
-
-func settleTwiceIsOnce(s *suite) {
-	f := s.new(perSecond(100, 1))
-	f.granted("a", 50, 50)
-	for range 20 {
-		r := f.reserve("a", 7)
-		again := r // a copy is the same reservation
-		var wg sync.WaitGroup
-		for range 8 {
-			wg.Go(func() { _ = again.Settle(0) })
-		}
-		wg.Wait()
-		f.settle(r, 9)
-		r.Cancel()
-		f.levelIs("a", tb.Level{Tokens: 50, NextToken: time.Second, Full: 50 * time.Second})
-	}
-	f.settledAs(0, 0)
 }
 
 // The tokens that come back shorten the queue for later calls. A reservation keeps its delay, and
