@@ -13,8 +13,8 @@
 //   - C1, bound. For any key and any two moments a ≤ b, the tokens granted after a and up to b
 //     are at most Capacity + rate·(b−a) plus one quantum. The time of a moment is the latest
 //     clock reading that a call on the limiter has brought by then. Late readings and forgiven
-//     debt add to the bound: see below. Each Reset adds up to Capacity. A reservation counts at
-//     its slot, and settled costs have a bound of their own: see below.
+//     debt add to the bound: see below. Each Reset adds up to Capacity and the debt of the bucket.
+//     A reservation counts at its slot, and settled costs have a bound of their own: see below.
 //   - C2, no lost credit. A call is refused only if the ideal continuous bucket holds less than
 //     the cost plus one quantum, where each cost is rounded up to units. No sequence of grants
 //     and refusals loses a fraction. An undone charge and a cancelled reservation may lose credit:

@@ -146,8 +146,8 @@ func (l *Limiter[K]) Level(_ context.Context, key K) (tb.Level, error) {
 }
 
 // Reset removes key. Its bucket is full when the key comes back. C1 holds before the reset and
-// after it. In an interval that contains the reset, the key may be granted up to Capacity tokens
-// more. Reset takes time linear in the number of keys, and new keys wait for it.
+// after it. In an interval that contains the reset, the key may be granted more by Capacity and by
+// the debt of its bucket. Reset takes time linear in the number of keys, and new keys wait for it.
 func (l *Limiter[K]) Reset(key K) { l.table.Remove(key, l.evictor.retireForReset) }
 
 // Len returns the number of keys in the table, never more than MaxKeys. It waits for inserts.

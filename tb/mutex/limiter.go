@@ -137,8 +137,8 @@ func (l *Limiter[K]) Level(_ context.Context, key K) (tb.Level, error) {
 }
 
 // Reset removes key. Its bucket is full when the key comes back. C1 holds before the reset and
-// after it. In an interval that contains the reset, the key may be granted up to Capacity tokens
-// more.
+// after it. In an interval that contains the reset, the key may be granted more by Capacity and by
+// the debt of its bucket.
 func (l *Limiter[K]) Reset(key K) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -145,6 +145,7 @@ func findBugs(t *testing.T, mutants []overlay.Variant, scenarios []scenario) {
 // inOverlay runs the calling test again in a build with the variants, and returns its output.
 func inOverlay(t *testing.T, variants []overlay.Variant) string {
 	t.Helper()
+	t.Parallel() // with the other tests, which are processes of their own
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("there is no go command in PATH")
 	}

@@ -2,8 +2,11 @@ package proxy
 
 import (
 	"context"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -151,5 +154,48 @@ func TestPageByKeyboard(t *testing.T) {
 	full := `document.querySelector(".bucket .level").textContent === "10 of 10 tokens"`
 	if _, err := chromedp.Run(ctx, chromedp.Poll[bool](full)); err != nil {
 		t.Error(err)
+	}
+}
+
+// The table of the rules shows delays and costs that responses report.
+func TestPageShowsDelaysAndCosts(t *testing.T) {
+	ctx := browser(t)
+	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("X-Usage", "70")
+	}))
+	t.Cleanup(upstream.Close)
+	policy := file(t, `{"rules": [
+		{"name": "queue", "limit_keys": [], "on_limit": "delay", "max_delay": "10s",
+			"algorithm_config": {"rps": 20, "burst": 1}},
+		{"name": "usage", "limit_keys": [], "algorithm_config": {"tokens_per_second": 0.001,
+			"burst": 100, "default_cost": 10, "cost_source": "response:header:x-usage"}}
+	]}`)
+	r := run(t, func(c *Command) {
+		c.Policy = policy
+		_ = c.Upstream.UnmarshalText([]byte(upstream.URL))
+	})
+	for range 2 {
+		get(t, r.proxy)
+	}
+	cells := `[...document.querySelectorAll("#rules tr")].map(tr =>
+		[...tr.children].map(cell => cell.textContent).join("|"))`
+	if err := chromedp.Do(ctx, chromedp.Navigate(r.admin)); err != nil {
+		t.Fatal(err)
+	}
+	shown := `document.querySelectorAll("#rules tr").length === 2`
+	if _, err := chromedp.Run(ctx, chromedp.Poll[bool](shown)); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := chromedp.Run(ctx, chromedp.Evaluate[[]string](cells))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{
+		`^queue\|enforce\|1\|20/s\|2\|0\|1, by \d+ ms\|0\|0\|1\|0\|–\|–$`,
+		`^usage\|enforce\|100\|.*\|2\|0\|0\|0\|0\|1\|0\|140\|0$`,
+	} {
+		if !regexp.MustCompile(want).MatchString(rows[i]) {
+			t.Errorf("row %q, want %s", rows[i], want)
+		}
 	}
 }
