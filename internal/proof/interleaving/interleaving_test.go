@@ -112,7 +112,8 @@ func TestPlantedBugsInLimitsAreFound(t *testing.T) { findBugs(t, limitMutants, o
 // that it finds a simple schedule.
 func findBugs(t *testing.T, mutants []overlay.Variant, scenarios []scenario) {
 	if testing.Short() {
-		t.Skip("builds many variants")
+		write(t, mutants)
+		t.Skip("builds many variants; each still fits the code")
 	}
 	mutants = slices.DeleteFunc(slices.Clone(mutants), func(m overlay.Variant) bool {
 		return !strings.Contains(m.Name, *bug)
@@ -149,13 +150,7 @@ func inOverlay(t *testing.T, variants []overlay.Variant) string {
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("there is no go command in PATH")
 	}
-	list, err := overlay.Write("../../..", t.TempDir(), "internal/proof/interleaving", variants)
-	if errors.Is(err, os.ErrNotExist) {
-		t.Skip("the sources are missing: ", err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := write(t, variants)
 	cmd := exec.CommandContext(t.Context(), "go", "test", "-overlay", list, "-vet=off", "-v",
 		"-run", "^"+t.Name()+"$", fmt.Sprint("-short=", testing.Short()), "-timeout=1h", ".",
 		"-scenario="+*only, "-bug="+*bug)
@@ -165,4 +160,17 @@ func inOverlay(t *testing.T, variants []overlay.Variant) string {
 		t.Fatalf("%v\n%s", err, report)
 	}
 	return report
+}
+
+// write writes an overlay with the variants, and returns the name of its list.
+func write(t *testing.T, variants []overlay.Variant) string {
+	t.Helper()
+	list, err := overlay.Write("../../..", t.TempDir(), "internal/proof/interleaving", variants)
+	if errors.Is(err, os.ErrNotExist) {
+		t.Skip("the sources are missing: ", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
 }

@@ -43,9 +43,11 @@ var limitMutants = []overlay.Variant{
 	mutant("the slow path keeps the layout of its first turn", spendGo,
 		"for ; ; c = h.load() {\n\t\tm := h.layout()\n",
 		"m := h.layout()\n\tfor ; ; c = h.load() {\n"),
-	mutant("Peek loads the layout before the cell", placeGo,
-		"if c := p.load(); c != nil && within <= 0 {\n\t\tm := p.layout()\n",
-		"m := p.layout()\n\tif c := p.load(); c != nil && within <= 0 {\n"),
+	mutant("Peek loads the layout before the cell", limiterGo,
+		"c := l.table.Load(key)\n\tm := l.limits.one.Load()\n"+
+			"\tif c != nil && m != nil {\n\t\tif d, ok := c.peek(",
+		"m := l.limits.one.Load()\n\tc := l.table.Load(key)\n"+
+			"\tif c != nil && m != nil {\n\t\tif d, ok := c.peek("),
 	mutant("a look-up loads the layout before the cell", placeGo,
 		"c = p.load()\n\t\tm = p.layout()\n",
 		"m = p.layout()\n\t\tc = p.load()\n"),
@@ -73,6 +75,6 @@ var limitMutants = []overlay.Variant{
 		"p := m.positionFrom(t)",
 		"p := m.positionFrom(min(t, m.begin))"),
 	mutant("Cancel reads a cell in the present layout", reserveGo,
-		"m := h.shared().owner(r.cell.base)",
-		"m := h.layout()"),
+		"m := s.owner(r.cell.base)",
+		"m := s.slot(r.cell.base).Load()"),
 }

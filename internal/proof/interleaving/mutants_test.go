@@ -56,7 +56,7 @@ var mutants = []overlay.Variant{
 		"c.first.Store(&t)"),
 	// peek
 	{Name: "Peek treats a sealed bucket as evicted", Edits: []overlay.Edit{
-		edit(placeGo, "word := c.word.Load(); word != evicted", "word := c.word.Load(); !isSealed(word)"),
+		edit(cellGo, "if word == evicted || !m.owns(c.base) {", "if isSealed(word) || !m.owns(c.base) {"),
 		edit(placeGo, "word = c.word.Load(); word != evicted", "word = c.word.Load(); !isSealed(word)"),
 	}},
 	// seal
