@@ -23,7 +23,7 @@ type scenario struct {
 	full      bool // the table has a full bucket whenever it evicts a key
 	moves     bool // a charge may be undone after its bucket has moved
 	shared    bool // two threads correct a reservation that was made before them
-	deep      bool // every schedule is followed even if maps are tiny
+	deep      bool // one preemption more is followed if maps are tiny
 	short     bool // the scenario is part of a short test
 	before    []call
 	threads   [][]call

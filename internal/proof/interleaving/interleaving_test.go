@@ -23,14 +23,18 @@ import (
 // in it.
 
 var (
-	only = flag.String("scenario", "", "explore only the scenarios with this text in their name")
-	bug  = flag.String("bug", "", "plant only the bugs with this text in their name")
+	only    = flag.String("scenario", "", "explore only the scenarios with this text in their name")
+	bug     = flag.String("bug", "", "plant only the bugs with this text in their name")
+	preempt = flag.Int("preempt", 1, "the most preemptions in tiny maps: 2 takes minutes, -1 hours")
 )
 
-// TestEveryInterleaving runs every schedule of every scenario on the code that ships, and on
-// the same code with tiny maps.
-func TestEveryInterleaving(t *testing.T) {
-	codes := []overlay.Variant{shipped, growing, dividing}
+// TestEveryInterleaving runs every schedule of every scenario on the code that ships.
+func TestEveryInterleaving(t *testing.T) { explore(t, shipped) }
+
+// TestInterleavingsInTinyMaps runs schedules with few preemptions on the same code with tiny maps.
+func TestInterleavingsInTinyMaps(t *testing.T) { explore(t, growing, dividing) }
+
+func explore(t *testing.T, codes ...overlay.Variant) {
 	if len(registry.Variants) == 0 {
 		t.Log(inOverlay(t, codes))
 		return
@@ -41,13 +45,17 @@ func TestEveryInterleaving(t *testing.T) {
 			continue
 		}
 		m := newOracle(s)
-		for i, code := range codes {
-			if i > 0 && s.oneBucket || i > 1 && s.maxKeys == 1 {
-				continue // a map with one key is never divided
-			}
+		for _, code := range codes {
 			preemptions := -1
-			if i > 0 && !s.deep {
-				preemptions = 2
+			switch {
+			case code.Name == dividing.Name && s.maxKeys == 1: // is never divided
+				continue
+			case code.Name != shipped.Name && s.oneBucket:
+				continue
+			case code.Name != shipped.Name:
+				if preemptions = *preempt; s.deep && preemptions >= 0 {
+					preemptions++
+				}
 			}
 			start := time.Now()
 			r := s.explore(code.Name, m, modelcheck.Options{Preemptions: preemptions})
@@ -153,7 +161,7 @@ func inOverlay(t *testing.T, variants []overlay.Variant) string {
 	list := write(t, variants)
 	cmd := exec.CommandContext(t.Context(), "go", "test", "-overlay", list, "-vet=off", "-v",
 		"-run", "^"+t.Name()+"$", fmt.Sprint("-short=", testing.Short()), "-timeout=1h", ".",
-		"-scenario="+*only, "-bug="+*bug)
+		"-scenario="+*only, "-bug="+*bug, fmt.Sprint("-preempt=", *preempt))
 	out, err := cmd.CombinedOutput()
 	report := strings.ReplaceAll(string(out), filepath.Dir(list), "")
 	if err != nil {
