@@ -3,7 +3,6 @@ package redis
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -57,7 +56,7 @@ func startServer(tb testing.TB) *server {
 		fmt.Fprintln(&log, lines.Text())
 	}
 	go func() { _, _ = io.Copy(io.Discard, output) }()
-	s.client = goredis.NewClient(&goredis.Options{Addr: s.addr, ReadTimeout: time.Minute})
+	s.client = goredis.NewClient(&goredis.Options{Addr: s.addr})
 	tb.Cleanup(func() { _ = s.client.Close() })
 	return s
 }
@@ -89,16 +88,6 @@ func (s *server) now(tb testing.TB) time.Time {
 		tb.Fatal(err)
 	}
 	return t
-}
-
-// wait returns when d has passed by the server's clock: nothing is ever pushed to the list.
-func (s *server) wait(tb testing.TB, d time.Duration) {
-	tb.Helper()
-	const list = "nothing"
-	err := s.client.Do(context.Background(), "BLPOP", list, d.Seconds()).Err()
-	if !errors.Is(err, goredis.Nil) {
-		tb.Fatalf("BLPOP: %v, want no element", err)
-	}
 }
 
 // empty removes all keys and counts from zero.
