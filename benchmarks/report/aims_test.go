@@ -11,7 +11,7 @@ import (
 // The findings of BENCHMARKS.md compare a row with another, in all columns of a query, with
 // an aim. The other row "" is the least of all other rows.
 func TestDocumentStatesTheAims(t *testing.T) {
-	raw, err := read(filepath.Join(root, rawResults))
+	raw, err := read(filepath.Join(root, resultsDir, inProcess.text))
 	if err != nil {
 		t.Fatal(err)
 	}

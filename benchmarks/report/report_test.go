@@ -45,7 +45,7 @@ func TestDocumentShowsEveryChart(t *testing.T) {
 	for _, m := range regexp.MustCompile(`\((\S+)\.svg\)`).FindAllSubmatch(text, -1) {
 		shown = append(shown, string(m[1]))
 	}
-	for _, c := range charts {
+	for _, c := range slices.Concat(charts, redisCharts) {
 		made = append(made, resultsDir+"/"+c.name)
 	}
 	slices.Sort(shown)
@@ -68,16 +68,16 @@ func TestLooksDiffer(t *testing.T) {
 }
 
 func TestFillReplacesTables(t *testing.T) {
-	raw, err := read(filepath.Join(root, rawResults))
+	all, err := readAll(root)
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := fill([]byte("a\n<!-- generated: machine -->\nold\n<!-- end -->\nb\n"), raw.table)
+	text, err := fill([]byte("a\n<!-- generated: machine -->\nold\n<!-- end -->\nb\n"), all.table)
 	if err != nil || !bytes.Contains(text, []byte("-->\n| | |\n")) ||
 		bytes.Contains(text, []byte("old")) {
 		t.Errorf("fill: %s, %v", text, err)
 	}
-	if _, err := fill([]byte("<!-- generated: other -->\n<!-- end -->\n"), raw.table); err == nil {
+	if _, err := fill([]byte("<!-- generated: other -->\n<!-- end -->\n"), all.table); err == nil {
 		t.Error("fill accepts a table that does not exist")
 	}
 }
@@ -97,6 +97,8 @@ func TestFormat(t *testing.T) {
 		{11.04e6, "heap-B", "11.0"},
 		{0, "allocs/op", "0"},
 		{0.5, "granted/op", "0.500"},
+		{0.0324, "trips/op", "0.0324"},
+		{40.553, "trips/op", "40.6"},
 	} {
 		if got := format(c.v, c.unit); got != c.want {
 			t.Errorf("format(%v, %s) = %s, want %s", c.v, c.unit, got, c.want)

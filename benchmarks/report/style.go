@@ -47,4 +47,10 @@ var looks = map[string]look{
 	"juju-syncmap":  {ochre, draw.CrossGlyph{}, thin, dashed},
 	"uber-syncmap":  {blue, draw.RingGlyph{}, thin, dashed},
 	"httprate":      {blue, draw.CrossGlyph{}, thin, dotted},
+
+	"lua-evalsha":    {blue, draw.CircleGlyph{}, thin, nil},
+	"multi-cmd":      {purple, draw.RingGlyph{}, thin, nil},
+	"watch":          {ochre, draw.SquareGlyph{}, thin, nil},
+	"redis_rate":     {green, draw.CircleGlyph{}, thin, nil},
+	"rueidislimiter": {green, draw.CrossGlyph{}, thin, dashed},
 }

@@ -3,12 +3,11 @@ package main
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 )
 
-// table is a table of tables.md. Its cells are medians with half the width of their 95%
+// table is a table of a listing. Its cells are medians with half the width of their 95%
 // confidence interval, or quotients of medians.
 type table struct {
 	name, title string
@@ -20,7 +19,7 @@ type table struct {
 const byLoad = "/load,/keys,/dist"
 
 var tables = []table{
-	{name: machineTable, title: "Machine and run"},
+	{name: "machine", title: "Machine and run"},
 	{"floor-1", "Times the floor's time, 1 goroutine",
 		allow("/par:1 -/keys:100k", byLoad), "× floor", "floor"},
 	{"floor-64", "Times the floor's time, 64 goroutines",
@@ -66,8 +65,7 @@ var tables = []table{
 }
 
 const (
-	machineTable = "machine"
-	goroutines   = "goroutines"
+	goroutines = "goroutines"
 
 	xtime = "-/load:new /impl:(floor OR cas OR xtime-syncmap)"
 	short = "/dist:uniform -/keys:100k" +
@@ -99,6 +97,8 @@ func unitName(unit string) string {
 		return "B"
 	case "allocs/op":
 		return "allocations"
+	case "server-sec/op":
+		return "server ns"
 	}
 	for _, kind := range []string{"insert-", "hit-"} {
 		unit = strings.TrimPrefix(unit, kind)
@@ -106,17 +106,9 @@ func unitName(unit string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(unit, "-sec"), "/op")
 }
 
-// table returns the table with the given name, in Markdown.
-func (raw *results) table(name string) (string, error) {
-	i := slices.IndexFunc(tables, func(t table) bool { return t.name == name })
-	if i < 0 {
-		return "", fmt.Errorf("there is no table %q", name)
-	}
-	return tables[i].markdown(raw)
-}
-
+// markdown returns the table. A table without a query is about the machine.
 func (t table) markdown(raw *results) (string, error) {
-	if t.name == machineTable {
+	if t.filter == "" {
 		return machine(raw), nil
 	}
 	g, err := raw.grid(t.query)
@@ -127,7 +119,7 @@ func (t table) markdown(raw *results) (string, error) {
 	row := func(first string, cells []string) {
 		b.WriteString("| " + first + " | " + strings.Join(cells, " | ") + " |\n")
 	}
-	row(t.head, headings(g.cols))
+	row(t.head, g.headings())
 	b.WriteString("|---|" + strings.Repeat("---:|", len(g.cols)) + "\n")
 	for _, r := range g.rows {
 		var cells []string
@@ -147,13 +139,13 @@ func (t table) markdown(raw *results) (string, error) {
 }
 
 // headings returns the columns without the words that follow from the load.
-func headings(cols []string) []string {
+func (g *grid) headings() []string {
 	tidy := strings.NewReplacer("grant 1 uniform", "grant", "refuse 1 uniform", "refuse",
 		"mix few uniform", "mix", "new new uniform", "new", " uniform", "")
 	var heads []string
-	for _, c := range cols {
+	for _, c := range g.cols {
 		if c == "" {
-			c = "ns"
+			c = unitName(g.units[c])
 		}
 		heads = append(heads, tidy.Replace(c))
 	}
@@ -187,8 +179,10 @@ func (g *grid) ratioCell(row, over, col string) string {
 // the CPU time of a garbage collection becomes milliseconds, and the heap megabytes.
 func format(v float64, unit string) string {
 	switch {
-	case unit == "granted/op" || unit == "failures/op":
+	case unit == "granted/op" || unit == "failures/op" || unit == "errors/op":
 		return strconv.FormatFloat(v, 'f', 3, 64)
+	case unit == "trips/op":
+		return strconv.FormatFloat(v, 'g', 3, 64)
 	case unit == "gc-cpu-sec":
 		v *= 1e3
 	case unit == "heap-B":
@@ -218,9 +212,11 @@ func thousands(number string) string {
 func machine(raw *results) string {
 	var b strings.Builder
 	b.WriteString("| | |\n|---|---|\n")
-	for _, key := range []string{"cpu", "cores", "kernel", "go", "goos", "goarch", "commit",
+	for _, key := range []string{"cpu", "cores", "kernel", "go", "goos", "goarch", "redis", "commit",
 		"date", "rounds", "benchtime"} {
-		fmt.Fprintf(&b, "| %s | %s |\n", key, raw.config(key))
+		if value := raw.config(key); value != "" {
+			fmt.Fprintf(&b, "| %s | %s |\n", key, value)
+		}
 	}
 	if raw.failed > 0 {
 		fmt.Fprintf(&b, "| failed | %d of %d |\n", raw.failed, raw.failed+len(raw.lines))

@@ -1,0 +1,56 @@
+// Package redis compares limiters that keep their buckets in Redis: three ways to write a
+// token bucket in Go, and other Go limiters. The benchmarks start a redis-server of their own.
+// scripts/bench-redis runs them in interleaved rounds.
+package redis
+
+import (
+	"context"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// Contender is a limiter to measure.
+type Contender struct {
+	Name string // as in impl=Name
+	// Open returns a limiter whose buckets are in the Redis at addr.
+	Open func(addr string, limit tb.Limit) (Limiter, error)
+	// Trips are the commands that make a round trip each, and Riders the commands that are sent
+	// in the same round trips, as INFO commandstats names them. Commands that a script or a
+	// transaction calls are in neither.
+	Trips, Riders []string
+	// Exact limiters grant all that a bucket allows and nothing more. The others have a comment.
+	Exact bool
+	// GivesUp reports that a call may return an error only because other calls are under way.
+	GivesUp bool
+}
+
+// Limiter is an open limiter.
+type Limiter struct {
+	Allow func(ctx context.Context, key string) (granted bool, err error) // takes one token
+	Close func()
+}
+
+// Contenders are the limiters to compare.
+var Contenders = []Contender{
+	{Name: "lua-evalsha", Open: openLua, Trips: []string{"evalsha"}, Exact: true},
+	{Name: "multi-cmd", Open: openMultiCmd, Trips: []string{"hmget", "hset", "pexpire"}},
+	{
+		Name: "watch", Open: openWatch, Exact: true, GivesUp: true,
+		Trips: []string{"watch", "hmget", "exec", "unwatch"}, Riders: []string{"multi"},
+	},
+	{Name: "redis_rate", Open: openRedisRate, Trips: []string{"evalsha"}, Exact: true},
+	{Name: "rueidislimiter", Open: openRueidisLimiter, Trips: []string{"evalsha"}},
+	{
+		Name: "throttled", Open: openThrottled, GivesUp: true,
+		Trips: []string{"time", "setnx", "expire", "eval"}, Riders: []string{"get"},
+	},
+}
+
+// connections is the size of go-redis' pool: a connection for each of 64 goroutines.
+const connections = 64
+
+func newGoRedis(addr string) *goredis.Client {
+	return goredis.NewClient(&goredis.Options{Addr: addr, PoolSize: connections})
+}
