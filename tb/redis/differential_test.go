@@ -59,7 +59,8 @@ type program struct {
 	steps []step
 	costs [][]float64 // of each step, in tokens
 	want  [][]tb.Decision
-	wide  bool // run the wide script, even if the limit is narrow
+	level []tb.Level // before the step
+	wide  bool       // run the wide script, even if the limit is narrow
 }
 
 // newProgram returns a random program, or false if its limit is out of range.
@@ -97,6 +98,7 @@ func newProgram(seed uint64) (*program, bool) {
 		st := step{now: now, deadline: math.Inf(1), clientClock: clientClock}
 		var tokens []float64
 		var want []tb.Decision
+		before, _ := oracle.Level(context.Background(), "a")
 		for range n {
 			cost := randomCost(rng, p.limit.Capacity, level.Tokens)
 			d, _ := oracle.AllowCost(context.Background(), "a", cost)
@@ -104,7 +106,7 @@ func newProgram(seed uint64) (*program, bool) {
 			st.costs = append(st.costs, m.unitsOfCost(cost))
 			retry = d
 		}
-		p.steps = append(p.steps, st)
+		p.steps, p.level = append(p.steps, st), append(p.level, before)
 		p.costs, p.want = append(p.costs, tokens), append(p.want, want)
 	}
 	return p, true
@@ -137,6 +139,10 @@ func (s *simulator) compare(p *program, sum *tally) error {
 		if st.now < st.time {
 			sum.late++
 		}
+		if got := m.level(&st); got != p.level[i] {
+			return fmt.Errorf("limit %+v, step %d at %d µs: level %+v, tb/mutex has %+v",
+				p.limit, i, p.steps[i].now, got, p.level[i])
+		}
 		for j, want := range p.want[i] {
 			got := m.take(&st, p.steps[i].costs[j])
 			if got != want {
@@ -163,7 +169,10 @@ func (s *tally) count(d tb.Decision) {
 
 // randomLimit returns a limit of any size, often at an edge of the scripts.
 func randomLimit(rng *rand.Rand) tb.Limit {
-	l := tb.Limit{Capacity: int(magnitude(rng, tb.MaxCapacity)), Per: time.Duration(magnitude(rng, math.MaxInt64))}
+	l := tb.Limit{
+		Capacity: int(magnitude(rng, tb.MaxCapacity)),
+		Per:      time.Duration(magnitude(rng, math.MaxInt64)),
+	}
 	switch rng.IntN(5) {
 	case 0: // round numbers
 		l.Capacity = 1 + rng.IntN(1000)

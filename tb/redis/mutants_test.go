@@ -45,8 +45,10 @@ var bugs = []struct {
 	{"clock: never set back", takeOf, "s > t + 1000000", "false"},
 	{"capacity: forgives the deficit above it", takeOf, "s + math.ceil((d - C) * D / N) + 1", "s"},
 	{"capacity: a deficit above it is not moved", takeOf, "elseif d > C then", "elseif false then"},
-	{"refill: more than full", takeOf, "math.max(0, d - supplied(s, t - s, N, D))",
-		"d - supplied(s, t - s, N, D)"},
+	{
+		"refill: more than full", takeOf, "math.max(0, d - supplied(s, t - s, N, D))",
+		"d - supplied(s, t - s, N, D)",
+	},
 	{"refill: time moves back", takeOf, "if t > s then", "if true then"},
 	{"refill: counted twice", takeOf, "    s = t\n  end\nend", "  end\nend"},
 	{"cost: the last token is not taken", takeOf, "if d + cost <= C", "if d + cost < C"},

@@ -37,10 +37,11 @@ func newScript(text string) *script {
 func (s *script) run(
 	ctx context.Context, c rueidis.Client, key string, args ...string,
 ) (reply rueidis.RedisMessage, loaded bool, err error) {
-	reply, err = c.Do(ctx, c.B().Evalsha().Sha1(s.sha).Numkeys(1).Key(key).Arg(args...).Build()).ToMessage()
-	if e, ok := rueidis.IsRedisErr(err); !ok || !e.IsNoScript() {
-		return reply, false, err
+	do := func(cmd rueidis.Completed) { reply, err = c.Do(ctx, cmd).ToMessage() }
+	do(c.B().Evalsha().Sha1(s.sha).Numkeys(1).Key(key).Arg(args...).Build())
+	if e, ok := rueidis.IsRedisErr(err); ok && e.IsNoScript() {
+		do(c.B().Eval().Script(s.text).Numkeys(1).Key(key).Arg(args...).Build())
+		loaded = true
 	}
-	reply, err = c.Do(ctx, c.B().Eval().Script(s.text).Numkeys(1).Key(key).Arg(args...).Build()).ToMessage()
-	return reply, true, err
+	return reply, loaded, err
 }

@@ -76,7 +76,8 @@ type step struct {
 // run runs the steps on a bucket, in one pipeline, and returns the replies.
 func (s *simulator) run(m *layout, key string, steps []step) ([]rueidis.RedisMessage, error) {
 	ctx := context.Background()
-	if err := s.client.Do(ctx, s.client.B().ScriptLoad().Script(m.script.text).Build()).Error(); err != nil {
+	load := s.client.B().ScriptLoad().Script(m.script.text).Build()
+	if err := s.client.Do(ctx, load).Error(); err != nil {
 		return nil, err
 	}
 	all := make(rueidis.Commands, len(steps))
