@@ -144,3 +144,17 @@ func TestScriptFlushIsNotAnError(t *testing.T) {
 		t.Errorf("Stats: %+v", s)
 	}
 }
+
+// The time to full of this bucket is longer than a server can count in milliseconds.
+func TestSlowestBucketExpires(t *testing.T) {
+	c := redistest.Start(t).Client(t)
+	slowest := tb.Limit{Capacity: tb.MaxCapacity, Tokens: 1, Per: (1<<48 - 1) * time.Microsecond}
+	l := newLimiter(t, c, slowest)
+	if d, err := l.AllowN(t.Context(), "a", tb.MaxCapacity); err != nil || d != granted(0) {
+		t.Fatalf("%+v, %v", d, err)
+	}
+	expiry := do(t, c, "PEXPIRETIME", "tb:{a}")
+	if ms, err := expiry.AsInt64(); err != nil || ms != 9e15 {
+		t.Errorf("the key expires at %d ms, %v", ms, err)
+	}
+}

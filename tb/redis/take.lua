@@ -34,7 +34,8 @@ if value then
     s, d = math.min(s + math.ceil((d - C) * D / N) + 1, 2 ^ 53), C
   end
   if t > s then
-    d = math.max(0, d - supplied(s, t - s, N, D))
+    d = d - supplied(s, t - s, N, D)
+    if d < 0 then d = 0 end
     s = t
   end
 end
@@ -48,7 +49,8 @@ end
 if d > before or stepped then
   value = struct.pack('>BI7I4', format, s, d)
   local ms = math.floor((s - from + d * D / N) / 1000) + 1 -- full by then
-  redis.call('SET', KEYS[1], value, expiry, math.min(ms, 9e15))
+  if ms > 9e15 then ms = 9e15 end -- beyond 10^17, a number has an exponent in a command
+  redis.call('SET', KEYS[1], value, expiry, ms)
   if all and s == t then return value end
 end
 return struct.pack('>I7I4I7', s, before, t)
