@@ -10,7 +10,8 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb/redis/internal/redistest"
 )
 
-// BenchmarkAllow measures a call on a server of this machine. per_user has a key for each goroutine.
+// BenchmarkAllow measures a call on a server of this machine. per_user has a key for each
+// goroutine.
 func BenchmarkAllow(b *testing.B) {
 	c := redistest.Start(b).Client(b)
 	for _, callers := range []int{1, 64} {

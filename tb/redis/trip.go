@@ -99,9 +99,9 @@ func (l *Limiter) travel(t *trip) (state, error) {
 		if sent >= t.deadline {
 			break
 		}
+		l.counts.trips.Add(1)
 		reply, loaded, err := l.layout.script.run(ctx, l.client, t.name, l.arguments(t)...)
 		received := l.local()
-		l.counts.trips.Add(1)
 		if loaded {
 			l.counts.trips.Add(1)
 			l.counts.loaded.Add(1)
