@@ -1,19 +1,16 @@
 package redis
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"io"
-	"net"
-	"os"
-	"os/exec"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/seed-181794aa/ratelimit/internal/redistest"
 )
 
 // server is a redis-server without persistence, for one test or benchmark.
@@ -22,52 +19,13 @@ type server struct {
 	client *goredis.Client // for questions about the server
 }
 
-// startServer starts a redis-server on a free port. Without redis-server it skips the test, or
-// fails if the environment variable REDIS_REQUIRED is set.
+// startServer starts a redis-server on a free port.
 func startServer(tb testing.TB) *server {
 	tb.Helper()
-	const program = "redis-server"
-	if _, err := exec.LookPath(program); err != nil {
-		if os.Getenv("REDIS_REQUIRED") != "" {
-			tb.Fatal(err)
-		}
-		tb.Skipf("%v: install it (Debian: apt-get install redis-server)", err)
-	}
-	s := &server{addr: freeAddress(tb)}
-	host, port, _ := net.SplitHostPort(s.addr)
-	cmd := exec.Command(program, "--bind", host, "--port", port, "--save", "", "--dir", tb.TempDir())
-	output, err := cmd.StdoutPipe()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
-	var log strings.Builder
-	lines := bufio.NewScanner(output)
-	for !strings.Contains(lines.Text(), "Ready to accept connections") {
-		if !lines.Scan() {
-			tb.Fatalf("redis-server did not start:\n%s", log.String())
-		}
-		fmt.Fprintln(&log, lines.Text())
-	}
-	go func() { _, _ = io.Copy(io.Discard, output) }()
+	s := &server{addr: redistest.Start(tb).Addr}
 	s.client = goredis.NewClient(&goredis.Options{Addr: s.addr})
 	tb.Cleanup(func() { _ = s.client.Close() })
 	return s
-}
-
-func freeAddress(tb testing.TB) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // do sends a command and fails the test if it fails.

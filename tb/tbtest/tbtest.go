@@ -50,17 +50,41 @@ import (
 // of a charge if it has them. The tests of a method that the limiter lacks are skipped. Without
 // Len, Run also skips the tests of the bound, of eviction and of copied keys.
 func Run(t *testing.T, newLimiter func(tb.Limit, ...tb.Option) (tb.Limiter, error)) {
+	RunExcept(t, newLimiter, nil)
+}
+
+// RunExcept runs the suite without the tests that do not apply to a limiter. reasons has the name
+// of each such test, and why it does not apply. The test is skipped with that reason.
+func RunExcept(
+	t *testing.T, newLimiter func(tb.Limit, ...tb.Option) (tb.Limiter, error),
+	reasons map[string]string,
+) {
+	names := make(map[string]bool)
+	run := func(tt test, needsLen bool) {
+		names[tt.name] = true
+		t.Run(tt.name, func(t *testing.T) {
+			if reason, ok := reasons[tt.name]; ok {
+				t.Skip(reason)
+			}
+			s := &suite{t, newLimiter}
+			if needsLen {
+				skipUnless[hasLen](s.new(perSecond(1, 1)))
+			}
+			tt.run(s)
+		})
+	}
 	for _, tt := range slices.Concat(
 		basics, costs, times, charges, levels, reservations, cancellations, waits, settlements, changes,
 	) {
-		t.Run(tt.name, func(t *testing.T) { tt.run(&suite{t, newLimiter}) })
+		run(tt, false)
 	}
 	for _, tt := range slices.Concat(tables, keys) {
-		t.Run(tt.name, func(t *testing.T) {
-			s := &suite{t, newLimiter}
-			skipUnless[hasLen](s.new(perSecond(1, 1)))
-			tt.run(s)
-		})
+		run(tt, true)
+	}
+	for name := range reasons {
+		if !names[name] {
+			t.Errorf("the suite has no test %s", name)
+		}
 	}
 }
 

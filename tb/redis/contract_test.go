@@ -1,0 +1,130 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+	"github.com/seed-181794aa/ratelimit/tb/tbtest"
+)
+
+// TestContract runs the suite on a limiter in slow motion, at the time of the suite's clock.
+func TestContract(t *testing.T) {
+	x := shipped
+	// A second of the suite is a thousand seconds of the server.
+	x.take = strings.Replace(x.take, "t + 1000000 then", "t + 1e15 then", 1)
+	s := startSimulator(t, x)
+	const (
+		slow = "a period of a century is too long for the script in slow motion"
+		far  = "the instant is too far from the first one in slow motion, by more than 52 days"
+	)
+	tbtest.RunExcept(t, s.newSlowed, map[string]string{
+		"DefaultClockIsMonotonic":    "a connection does not work in a synctest bubble",
+		"ContextIsIgnored":           "a call leaves the process, and ends with its context",
+		"RefusalsLeaveNoDrift":       "its million calls are a million trips",
+		"WaitIsExactOnBothSides":     slow,
+		"BoundWithBackwardClock":     slow,
+		"TinyRates":                  slow,
+		"LevelReportsTokensAndTimes": slow,
+		"BucketIsNeverMoreThanFull":  slow,
+		"CenturiesIdle":              far,
+		"ReadingBeforeTheFirst":      far,
+	})
+}
+
+// slowed is a limiter in slow motion: a nanosecond of the suite is a microsecond of the server. So
+// the suite finds the exact nanosecond of a RetryAfter, although the server's clock has µs.
+type slowed struct{ *Limiter }
+
+// slowness is the µs in a nanosecond.
+const slowness = int64(time.Microsecond)
+
+// epoch is about the middle of the instants that a script can count, in µs.
+const epoch = exact / 2
+
+var limiters atomic.Uint64
+
+func (s *simulator) newSlowed(limit tb.Limit, opts ...tb.Option) (tb.Limiter, error) {
+	o, err := tb.Apply(opts...)
+	if err != nil {
+		return nil, err
+	}
+	if err := limit.Validate(); err != nil {
+		return nil, err
+	}
+	if int64(limit.Per) > math.MaxInt64/slowness {
+		return nil, errors.New("the limit is too slow for slow motion")
+	}
+	limit.Per *= time.Duration(slowness)
+	m, err := s.layout(limit)
+	if err != nil {
+		return nil, err
+	}
+	l, err := New(s.client, limit, WithTimeout(patient),
+		WithPrefix(strconv.FormatUint(limiters.Add(1), 10)), withClock(slowClock(o.Now, m.d)))
+	if err != nil {
+		return nil, err
+	}
+	l.layout = m
+	return slowed{l}, nil
+}
+
+// slowClock returns the clock in slow motion. Its first reading is a whole number of periods after
+// 1970, as the first instant of tb/mutex is after its epoch.
+func slowClock(now func() time.Time, period uint64) func() time.Time {
+	var first atomic.Pointer[time.Time]
+	start := int64(epoch / period * period)
+	return func() time.Time {
+		t := now()
+		first.CompareAndSwap(nil, &t)
+		return time.UnixMicro(start + int64(t.Sub(*first.Load())))
+	}
+}
+
+// normal returns a duration of the server as one of the suite, rounded up.
+func normal(d time.Duration) time.Duration {
+	if d == tb.Never {
+		return d
+	}
+	return (d + time.Duration(slowness) - 1) / time.Duration(slowness)
+}
+
+func normalDecision(d tb.Decision, err error) (tb.Decision, error) {
+	d.RetryAfter = normal(d.RetryAfter)
+	return d, err
+}
+
+func (l slowed) Allow(ctx context.Context, key string) (tb.Decision, error) {
+	return normalDecision(l.Limiter.Allow(ctx, key))
+}
+
+func (l slowed) AllowN(ctx context.Context, key string, n int) (tb.Decision, error) {
+	return normalDecision(l.Limiter.AllowN(ctx, key, n))
+}
+
+func (l slowed) AllowCost(ctx context.Context, key string, cost float64) (tb.Decision, error) {
+	return normalDecision(l.Limiter.AllowCost(ctx, key, cost))
+}
+
+func (l slowed) Peek(ctx context.Context, key string) (tb.Decision, error) {
+	return normalDecision(l.Limiter.Peek(ctx, key))
+}
+
+func (l slowed) Level(ctx context.Context, key string) (tb.Level, error) {
+	v, err := l.Limiter.Level(ctx, key)
+	v.NextToken, v.Full = normal(v.NextToken), normal(v.Full)
+	return v, err
+}
+
+// Reset has the form that the suite knows.
+func (l slowed) Reset(key string) {
+	if err := l.Limiter.Reset(context.Background(), key); err != nil {
+		panic(err)
+	}
+}

@@ -1,0 +1,30 @@
+// Package redis shares token buckets between processes, in a Redis or Valkey server. It decides
+// what package tb/mutex decides, bit for bit, by the clock of the server, in one round trip.
+//
+// A bucket is a string of 12 bytes, which expires when the bucket is full. A server needs the
+// commands EVALSHA, EVAL, TIME, GET, SET with PXAT, and DEL: Redis 6.2 or later, or any Valkey.
+//
+// # Client
+//
+// A limiter works with any client of rueidis. These options suit it:
+//
+//	client, err := rueidis.NewClient(rueidis.ClientOption{
+//		InitAddress:       []string{"127.0.0.1:6379"},
+//		DisableCache:      true,        // a limiter caches nothing in the client
+//		ForceSingleClient: true,        // without a cluster: see below
+//		ConnWriteTimeout:  time.Second, // a server that is silent for so long is lost
+//	})
+//
+// With ForceSingleClient, NewClient returns a client also if the server does not answer yet. Then
+// its error is not nil, and the client connects later.
+//
+// # Deadlines
+//
+// A call returns at its timeout, although its command may have been sent. The command carries its
+// deadline, in the time of the server's clock. If it reaches the server later, it takes nothing.
+// The first call of a limiter learns that clock, which takes a second round trip. After a long
+// pause a call may take one too, because the clocks may have moved apart meanwhile.
+//
+// A limiter has at most 256 commands under way. A call beyond that fails at once, with cause
+// [Busy].
+package redis

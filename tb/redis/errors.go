@@ -1,0 +1,108 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/redis/rueidis"
+)
+
+// ErrClosed is returned by the calls of a limiter after Close.
+var ErrClosed = errors.New("tb/redis: the limiter is closed")
+
+// Cause is why Redis did not decide a call.
+type Cause int
+
+const (
+	// Busy says that as many calls as the limiter allows are under way.
+	Busy Cause = iota
+	// Timeout says that the timeout of the limiter, or the deadline of the context, has passed. If
+	// the server's clock decides, it took the tokens only if it was in time and its reply was late.
+	Timeout
+	// Canceled says that the context of the call was cancelled.
+	Canceled
+	// Unreachable says that the connection failed. The server may have taken the tokens.
+	Unreachable
+	// Loading says that the server reads its data after a start, or its master is down.
+	Loading
+	// ReadOnly says that the server is a replica, or may not write.
+	ReadOnly
+	// OutOfMemory says that the server has reached maxmemory, and evicts nothing.
+	OutOfMemory
+	// Cluster says that the cluster is down, or moves the slot of the key.
+	Cluster
+	// Forbidden says that the user of the connection lacks a right.
+	Forbidden
+	// Foreign says that the key has a value that is not a bucket.
+	Foreign
+	// Rejected says that the server returned another error.
+	Rejected
+
+	causes
+)
+
+var causeNames = [causes]string{
+	"busy", "timeout", "canceled", "unreachable", "loading", "read-only", "out of memory", "cluster",
+	"forbidden", "foreign", "rejected",
+}
+
+// String returns the name of the constant in lower case, for labels and messages.
+func (c Cause) String() string {
+	if c < 0 || c >= causes {
+		return fmt.Sprintf("Cause(%d)", int(c))
+	}
+	return causeNames[c]
+}
+
+// Error is returned for a call that Redis did not decide.
+type Error struct {
+	Cause Cause
+	Err   error // from the client or the context; nil for Busy
+}
+
+func (e *Error) Error() string {
+	if e.Err == nil {
+		return "tb/redis: " + e.Cause.String()
+	}
+	return fmt.Sprintf("tb/redis: %v: %v", e.Cause, e.Err)
+}
+
+// Unwrap returns Err.
+func (e *Error) Unwrap() error { return e.Err }
+
+// contextError returns the error of a call whose context has ended.
+func contextError(err error) *Error {
+	if errors.Is(err, context.Canceled) {
+		return &Error{Canceled, err}
+	}
+	return &Error{Timeout, err}
+}
+
+// clientError returns the error of a call from the error of the client.
+func clientError(err error) *Error {
+	e, ok := rueidis.IsRedisErr(err)
+	switch {
+	case errors.Is(err, rueidis.ErrNoSlot):
+		return &Error{Cluster, err}
+	case !ok:
+		return &Error{Unreachable, err}
+	}
+	code, _, _ := strings.Cut(e.Error(), " ")
+	switch code {
+	case "LOADING", "MASTERDOWN":
+		return &Error{Loading, err}
+	case "READONLY", "MISCONF", "NOREPLICAS":
+		return &Error{ReadOnly, err}
+	case "OOM":
+		return &Error{OutOfMemory, err}
+	case "CLUSTERDOWN", "TRYAGAIN", "MOVED", "ASK":
+		return &Error{Cluster, err}
+	case "NOPERM", "NOAUTH", "WRONGPASS":
+		return &Error{Forbidden, err}
+	case "NOBUCKET", "WRONGTYPE":
+		return &Error{Foreign, err}
+	}
+	return &Error{Rejected, err}
+}

@@ -1,0 +1,194 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/seed-181794aa/ratelimit/internal/redistest"
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// pause makes the server hold back writes and scripts until the returned function is called.
+func pause(t *testing.T, c rueidis.Client) (resume func()) {
+	t.Helper()
+	do(t, c, "CLIENT", "PAUSE", "60000", "WRITE")
+	return func() { do(t, c, "CLIENT", "UNPAUSE") }
+}
+
+// wantBuckets fails the test unless the server has n keys.
+func wantBuckets(t *testing.T, c rueidis.Client, n int64) {
+	t.Helper()
+	size := do(t, c, "DBSIZE")
+	if got, err := size.AsInt64(); err != nil || got != n {
+		t.Errorf("%d buckets, %v, want %d", got, err, n)
+	}
+}
+
+func TestCallThatTimedOutTakesNothing(t *testing.T) {
+	s := redistest.Start(t)
+	operator := dial(t, s)
+	l := newLimiter(t, dial(t, s), slow, WithTimeout(10*time.Millisecond))
+	do(t, operator, "SCRIPT", "LOAD", l.layout.script.text)
+	l.offset.learn(0, 0, time.Now().UnixMicro()-l.start.UnixMicro()) // the server has this clock
+	resume := pause(t, operator)
+	for l.Stats().Trips < 1 { // a call that starts late sends nothing
+		_, err := l.Allow(t.Context(), "a")
+		wantCause(t, err, Timeout)
+	}
+	for l.Stats().Trips < 2 {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Millisecond)
+		_, err := l.Allow(ctx, "b")
+		cancel()
+		wantCause(t, err, Timeout)
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got error %v, want DeadlineExceeded in it", err)
+		}
+	}
+	resume()
+	l.Close() // waits for the commands
+	wantBuckets(t, operator, 0)
+	if s := l.Stats(); s.Failed[Timeout] < 2 || s.Stale != 2 || s.Trips != 2 {
+		t.Errorf("Stats: %+v", s)
+	}
+}
+
+func TestCallsBeyondTheBoundAreBusy(t *testing.T) {
+	s := redistest.Start(t)
+	operator := dial(t, s)
+	l := newLimiter(t, dial(t, s), slow)
+	resume := pause(t, operator)
+	errs := make(chan error, maxInFlight)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	for i := range maxInFlight {
+		go func() {
+			_, err := l.Allow(ctx, strconv.Itoa(i))
+			errs <- err
+		}()
+	}
+	for l.Stats().InFlight < maxInFlight {
+		runtime.Gosched()
+	}
+	_, err := l.Allow(t.Context(), "one more")
+	wantCause(t, err, Busy)
+	cancel()
+	for range maxInFlight {
+		wantCause(t, <-errs, Canceled)
+	}
+	if n := l.Stats().InFlight; n != maxInFlight {
+		t.Errorf("%d commands under way after their callers have left, want %d", n, maxInFlight)
+	}
+	resume()
+}
+
+// The server's clock is set forward by ten minutes: the deadline of a call has long passed there.
+func TestStepOfTheClockCostsOneTrip(t *testing.T) {
+	l := newLimiter(t, dial(t, redistest.Start(t)), slow)
+	l.offset.learn(0, 0, time.Now().Add(-10*time.Minute).UnixMicro())
+	for i := range 3 {
+		if d, err := l.Allow(t.Context(), "a"); err != nil || d != granted(9-i) {
+			t.Fatalf("call %d: %+v, %v", i, d, err)
+		}
+	}
+	if s := l.Stats(); s.Stale != 1 || s.ClockSteps != 1 || s.Offset.Abs() > s.OffsetError {
+		t.Errorf("Stats: %+v", s)
+	}
+}
+
+func TestCanceledContextMakesNoTrip(t *testing.T) {
+	l := newLimiter(t, dial(t, redistest.Start(t)), slow)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := l.Allow(ctx, "a")
+	wantCause(t, err, Canceled)
+	if s := l.Stats(); s.Trips != 0 || s.Failed[Canceled] != 1 {
+		t.Errorf("Stats: %+v", s)
+	}
+}
+
+func TestClosedLimiter(t *testing.T) {
+	l := newLimiter(t, dial(t, redistest.Start(t)), slow)
+	l.Close()
+	l.Close()
+	_, err := l.Allow(t.Context(), "a")
+	if !errors.Is(err, ErrClosed) {
+		t.Errorf("Allow: got error %v, want ErrClosed", err)
+	}
+	if err := l.Reset(t.Context(), "a"); !errors.Is(err, ErrClosed) {
+		t.Errorf("Reset: got error %v, want ErrClosed", err)
+	}
+}
+
+func TestErrorsNameTheirCause(t *testing.T) {
+	for _, tt := range []struct {
+		cause   Cause
+		prepare [][]string
+	}{
+		{Foreign, [][]string{{"LPUSH", "tb:{a}", "x"}}},
+		{Foreign, [][]string{{"SET", "tb:{a}", "1750000000.123"}}},
+		{OutOfMemory, [][]string{{"CONFIG", "SET", "maxmemory", "1"}}},
+		{ReadOnly, [][]string{{"REPLICAOF", "127.0.0.1", "1"}}},
+		{ReadOnly, [][]string{{"CONFIG", "SET", "min-replicas-to-write", "1"}}},
+		{Forbidden, [][]string{{"ACL", "SETUSER", "default", "-evalsha"}}},
+		{Forbidden, [][]string{{"ACL", "SETUSER", "default", "resetkeys", "~other:*"}}},
+		{Cluster, [][]string{{"CLUSTER", "RESET"}}},
+	} {
+		t.Run(tt.cause.String(), func(t *testing.T) {
+			var args []string
+			if tt.cause == Cluster {
+				args = []string{"--cluster-enabled", "yes"}
+			}
+			c := dial(t, redistest.Start(t, args...))
+			for _, command := range tt.prepare {
+				do(t, c, command...)
+			}
+			l := newLimiter(t, c, slow)
+			_, err := l.Allow(t.Context(), "a")
+			wantCause(t, err, tt.cause)
+		})
+	}
+}
+
+func TestServerThatIsGone(t *testing.T) {
+	s := redistest.Start(t)
+	c := dial(t, s)
+	l := newLimiter(t, c, slow)
+	if _, err := l.Allow(t.Context(), "a"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_, err := l.Allow(t.Context(), "a")
+	wantCause(t, err, Unreachable)
+	wantCause(t, l.Reset(t.Context(), "a"), Unreachable)
+}
+
+func TestConfigErrors(t *testing.T) {
+	c := dial(t, redistest.Start(t))
+	for _, tt := range []struct {
+		field  string
+		client rueidis.Client
+		limit  tb.Limit
+		option Option
+	}{
+		{"client", nil, slow, Option{}},
+		{"Capacity", c, tb.Limit{}, Option{}},
+		{"Tokens/Per", c, tb.Limit{Capacity: 1, Tokens: 1, Per: 1<<62 + 1}, Option{}},
+		{"WithPrefix", c, slow, WithPrefix("{tag}")},
+		{"WithTag", c, slow, WithTag(nil)},
+		{"WithTimeout", c, slow, WithTimeout(time.Millisecond - 1)},
+	} {
+		_, err := New(tt.client, tt.limit, tt.option)
+		var cfg *tb.ConfigError
+		if !errors.As(err, &cfg) || cfg.Field != tt.field || cfg.Range == "" {
+			t.Errorf("got error %v, want a *tb.ConfigError for %s", err, tt.field)
+		}
+	}
+}

@@ -1,0 +1,13 @@
+module github.com/seed-181794aa/ratelimit/tb/redis
+
+go 1.25.0
+
+require (
+	github.com/redis/rueidis v1.0.79
+	github.com/seed-181794aa/ratelimit v0.0.0
+	go.uber.org/goleak v1.3.0
+)
+
+require golang.org/x/sys v0.47.0 // indirect
+
+replace github.com/seed-181794aa/ratelimit => ../..

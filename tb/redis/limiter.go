@@ -1,0 +1,136 @@
+package redis
+
+import (
+	"context"
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// Limiter is a token bucket for each key, in a Redis server that all processes share. It implements
+// tb.Limiter. Use New to make one. All methods are safe for concurrent use.
+//
+// Most callers want Allow. Allow, AllowN and AllowCost take tokens. Peek and Level take nothing.
+// Reset, Stats and Close are for operators. A call that Redis did not decide returns an *Error. All
+// calls return ErrClosed after Close.
+type Limiter struct {
+	settings
+	client   rueidis.Client
+	layout   layout
+	start    time.Time // of local times
+	offset   offset
+	inFlight chan struct{} // has an element for each trip that is under way
+	closed   atomic.Bool
+	closing  sync.Once
+	counts   counts
+}
+
+var _ tb.Limiter = (*Limiter)(nil)
+
+// New returns a limiter with a bucket of the given limit for each key. It sends nothing to Redis.
+// It returns a *tb.ConfigError if the limit or an option is out of range. A rate of N/D units a
+// microsecond, in lowest terms, must have N and D below 2⁴⁸. This holds if Tokens is at most
+// 281,000,000 and Per is below 78 hours, or a whole number of microseconds below 8.9 years.
+//
+// The limiter does not close the client.
+func New(client rueidis.Client, limit tb.Limit, opts ...Option) (*Limiter, error) {
+	if client == nil {
+		return nil, &tb.ConfigError{Field: "client", Value: "nil", Range: "a client"}
+	}
+	m, err := newLayout(limit)
+	if err != nil {
+		return nil, err
+	}
+	s, err := apply(opts)
+	if err != nil {
+		return nil, err
+	}
+	return &Limiter{
+		settings: s, client: client, layout: m, start: time.Now(),
+		inFlight: make(chan struct{}, maxInFlight),
+	}, nil
+}
+
+// Allow takes one token of key's bucket.
+func (l *Limiter) Allow(ctx context.Context, key string) (tb.Decision, error) {
+	return l.take(ctx, key, l.layout.scale)
+}
+
+// AllowN takes n tokens, or none. It returns tb.ErrInvalidCost if n is not positive.
+func (l *Limiter) AllowN(ctx context.Context, key string, n int) (tb.Decision, error) {
+	if n <= 0 {
+		return tb.Decision{}, tb.ErrInvalidCost
+	}
+	return l.take(ctx, key, l.layout.unitsOf(n))
+}
+
+// AllowCost takes a decimal number of tokens, or none. It rounds the cost up to units of 10⁻⁶
+// token for capacities up to 83, and of Capacity·2⁻²³ tokens or less for larger ones. It returns
+// tb.ErrInvalidCost if cost is zero, negative, NaN or infinite.
+func (l *Limiter) AllowCost(ctx context.Context, key string, cost float64) (tb.Decision, error) {
+	if !(cost > 0 && cost <= math.MaxFloat64) { // NaN fails both
+		return tb.Decision{}, tb.ErrInvalidCost
+	}
+	return l.take(ctx, key, l.layout.unitsOfCost(cost))
+}
+
+// Peek returns the decision that Allow would return now. It takes nothing.
+func (l *Limiter) Peek(ctx context.Context, key string) (tb.Decision, error) {
+	s, err := l.look(ctx, key)
+	if err != nil {
+		return tb.Decision{}, err
+	}
+	return l.layout.take(&s, l.layout.scale), nil
+}
+
+// Level returns how full key's bucket is now. It takes nothing.
+func (l *Limiter) Level(ctx context.Context, key string) (tb.Level, error) {
+	s, err := l.look(ctx, key)
+	if err != nil {
+		return tb.Level{}, err
+	}
+	return l.layout.level(&s), nil
+}
+
+// Reset fills key's bucket. In an interval that contains the reset, the key may be granted up to
+// Capacity tokens more. A Reset that returned an error may still happen.
+func (l *Limiter) Reset(ctx context.Context, key string) error {
+	_, err := l.exec(ctx, key, nil)
+	return l.counts.failed(err)
+}
+
+// Close makes all further calls fail with ErrClosed. It waits for the commands that are under way,
+// as long as the client waits for them.
+func (l *Limiter) Close() {
+	l.closed.Store(true)
+	l.closing.Do(func() {
+		for range maxInFlight {
+			l.inFlight <- struct{}{}
+		}
+		for range maxInFlight {
+			<-l.inFlight
+		}
+	})
+}
+
+// take takes units of key's bucket, or none.
+func (l *Limiter) take(ctx context.Context, key string, units uint64) (tb.Decision, error) {
+	s, err := l.exec(ctx, key, []uint64{units})
+	if err != nil {
+		return tb.Decision{}, l.counts.failed(err)
+	}
+	d := l.layout.take(&s, units)
+	l.counts.decided(d.Allowed)
+	return d, nil
+}
+
+// look returns key's bucket. It asks for a cost that no bucket can pay.
+func (l *Limiter) look(ctx context.Context, key string) (state, error) {
+	s, err := l.exec(ctx, key, []uint64{l.layout.impossible()})
+	return s, l.counts.failed(err)
+}

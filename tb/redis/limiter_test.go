@@ -1,0 +1,160 @@
+package redis
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/seed-181794aa/ratelimit/internal/redistest"
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// patient is a timeout that no call in these tests reaches.
+const patient = time.Minute
+
+// slow is a limit that refills nothing during a test.
+var slow = tb.Limit{Capacity: 10, Tokens: 1, Per: 24 * time.Hour}
+
+func newLimiter(t testing.TB, c rueidis.Client, limit tb.Limit, opts ...Option) *Limiter {
+	t.Helper()
+	l, err := New(c, limit, append([]Option{WithTimeout(patient)}, opts...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(l.Close)
+	return l
+}
+
+func do(t testing.TB, c rueidis.Client, command ...string) rueidis.RedisMessage {
+	t.Helper()
+	m, err := c.Do(t.Context(), c.B().Arbitrary(command...).Build()).ToMessage()
+	if err != nil && !rueidis.IsRedisNil(err) {
+		t.Fatalf("%v: %v", command, err)
+	}
+	return m
+}
+
+func wantCause(t testing.TB, err error, want Cause) {
+	t.Helper()
+	var e *Error
+	if !errors.As(err, &e) || e.Cause != want {
+		t.Errorf("got error %v, want cause %v", err, want)
+	}
+}
+
+func TestLimiter(t *testing.T) {
+	c := dial(t, redistest.Start(t))
+	l := newLimiter(t, c, slow)
+	ctx := t.Context()
+	for i := range 7 {
+		if d, err := l.Allow(ctx, "a"); err != nil || d != granted(9-i) {
+			t.Fatalf("call %d: %+v, %v", i, d, err)
+		}
+	}
+	if d, err := l.AllowCost(ctx, "a", 0.5); err != nil || d != granted(2) {
+		t.Errorf("half a token: %+v, %v", d, err)
+	}
+	const day = 24 * time.Hour
+	if d, err := l.AllowN(ctx, "a", 3); err != nil || d.Allowed || d.Remaining != 2 ||
+		d.RetryAfter > day/2 || d.RetryAfter < day/2-time.Minute {
+		t.Errorf("3 tokens of 2.5: %+v, %v", d, err)
+	}
+	if d, err := l.AllowN(ctx, "a", 11); err != nil || d != refused(tb.Never, 2) {
+		t.Errorf("11 tokens of 10: %+v, %v", d, err)
+	}
+	if d, err := l.Peek(ctx, "a"); err != nil || d != granted(1) {
+		t.Errorf("Peek: %+v, %v", d, err)
+	}
+	if v, err := l.Level(ctx, "a"); err != nil || math.Abs(v.Tokens-2.5) > 0.001 ||
+		v.NextToken > day/2 || v.Full > 15*day/2 || v.Full < 15*day/2-time.Minute {
+		t.Errorf("Level: %+v, %v", v, err)
+	}
+	for _, cost := range []float64{0, -1, math.NaN(), math.Inf(1)} {
+		if _, err := l.AllowCost(ctx, "a", cost); !errors.Is(err, tb.ErrInvalidCost) {
+			t.Errorf("cost %v: got error %v, want ErrInvalidCost", cost, err)
+		}
+	}
+	if d, err := l.AllowN(ctx, "b", 10); err != nil || d != granted(0) {
+		t.Errorf("another key: %+v, %v", d, err)
+	}
+	if err := l.Reset(ctx, "a"); err != nil {
+		t.Error(err)
+	}
+	if v, err := l.Level(ctx, "a"); err != nil || v != (tb.Level{Tokens: 10}) {
+		t.Errorf("Level after Reset: %+v, %v", v, err)
+	}
+	s := l.Stats()
+	if s.Granted != 9 || s.Refused != 2 || len(s.Failed) > 0 || s.Loaded != 1 || s.Stale != 1 ||
+		s.Trips != 9+2+4+2 || s.InFlight > 1 || s.ClockSteps != 0 {
+		t.Errorf("Stats: %+v", s)
+	}
+	if s.Offset.Abs() > s.OffsetError || s.OffsetError == 0 { // the server has the same clock
+		t.Errorf("the server's clock is ahead by %v ± %v, want 0", s.Offset, s.OffsetError)
+	}
+}
+
+// A key lives until its bucket is full, and a refusal does not write it.
+func TestCommandsOfTheServer(t *testing.T) {
+	c := dial(t, redistest.Start(t))
+	l := newLimiter(t, c, slow)
+	ctx := t.Context()
+	if d, err := l.AllowN(ctx, "a", 10); err != nil || !d.Allowed {
+		t.Fatalf("%+v, %v", d, err)
+	}
+	value := do(t, c, "GET", "tb:{a}")
+	bytes, _ := value.ToString()
+	expiry := do(t, c, "PEXPIRETIME", "tb:{a}")
+	ms, _ := expiry.AsInt64()
+	if s, _ := l.layout.parse(bytes, nil); ms*1000 <= int64(s.now)+10*86_400_000_000 ||
+		(ms-1)*1000 > int64(s.now)+10*86_400_000_000 {
+		t.Errorf("%+v expires at %d ms", s, ms)
+	}
+	do(t, c, "CONFIG", "RESETSTAT")
+	for range 100 {
+		if d, err := l.Allow(ctx, "a"); err != nil || d.Allowed {
+			t.Fatalf("%+v, %v", d, err)
+		}
+	}
+	info := do(t, c, "INFO", "commandstats")
+	text, _ := info.ToString()
+	for command, calls := range map[string]string{"evalsha": "100", "get": "100", "time": "100"} {
+		if !strings.Contains(text, "cmdstat_"+command+":calls="+calls+",") {
+			t.Errorf("%s was not called %s times by 100 refusals:\n%s", command, calls, text)
+		}
+	}
+	if strings.Contains(text, "cmdstat_set:") {
+		t.Errorf("a refusal wrote:\n%s", text)
+	}
+}
+
+func TestScriptFlushIsNotAnError(t *testing.T) {
+	c := dial(t, redistest.Start(t))
+	l := newLimiter(t, c, slow)
+	for i := range 10 {
+		do(t, c, "SCRIPT", "FLUSH")
+		if d, err := l.Allow(t.Context(), "a"); err != nil || d != granted(9-i) {
+			t.Fatalf("call %d: %+v, %v", i, d, err)
+		}
+	}
+	if s := l.Stats(); s.Loaded != 10 || s.Trips != 21 {
+		t.Errorf("Stats: %+v", s)
+	}
+}
+
+// The time to full of this bucket is longer than a server can count in milliseconds.
+func TestSlowestBucketExpires(t *testing.T) {
+	c := dial(t, redistest.Start(t))
+	slowest := tb.Limit{Capacity: tb.MaxCapacity, Tokens: 1, Per: (1<<48 - 1) * time.Microsecond}
+	l := newLimiter(t, c, slowest)
+	if d, err := l.AllowN(t.Context(), "a", tb.MaxCapacity); err != nil || d != granted(0) {
+		t.Fatalf("%+v, %v", d, err)
+	}
+	expiry := do(t, c, "PEXPIRETIME", "tb:{a}")
+	if ms, err := expiry.AsInt64(); err != nil || ms != 9e15 {
+		t.Errorf("the key expires at %d ms, %v", ms, err)
+	}
+}

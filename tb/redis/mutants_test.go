@@ -1,0 +1,117 @@
+package redis
+
+import (
+	"strings"
+	"testing"
+)
+
+// bugs are changes of the scripts that the tests must find. The text before a change occurs in its
+// script exactly once.
+var bugs = []struct {
+	name        string
+	script      func(*texts) *string
+	before, bug string
+}{
+	{"narrow: no phase", narrowOf, "(s % D) * (N % D) % D + ", ""},
+	{"narrow: the phase is not reduced", narrowOf, "(N % D) % D", "(N % D)"},
+	{"narrow: the phase of the decision", narrowOf, "(s % D)", "((s + e) % D)"},
+	{"narrow: rounds up", narrowOf, "math.floor", "math.ceil"},
+	{"wide: splits off too few bits", wideOf, "134217729", "1025"},
+	{"wide: splits off too many bits", wideOf, "134217729", "35184372088833"},
+	{"wide: no low part", wideOf, " + (low(a, b, p) - low(q, m, g))", ""},
+	{"wide: no low part of the dividend", wideOf, "(low(a, b, p) - low(q, m, g))", "-low(q, m, g)"},
+	{"wide: no low part of the quotient", wideOf, " - low(q, m, g)", ""},
+	{"wide: a low part lacks a product", wideOf, " + al * bl", ""},
+	{"wide: a low part lacks a mixed product", wideOf, " + al * bh", ""},
+	{"wide: the quotient is not corrected", wideOf, "q + k", "q"},
+	{"wide: the remainder is not corrected", wideOf, "rest - k * m", "rest"},
+	{"wide: no phase", wideOf, "divide(e, N, r, D)", "divide(e, N, 0, D)"},
+	{"wide: the phase of the decision", wideOf, "divide(s % D", "divide((s + e) % D"},
+
+	{"a key of the local time", takeOf, "t[1] * 1000000 + t[2]", "t[1] * 1000000"},
+	{"deadline: a µs early", takeOf, "if t > x", "if t >= x"},
+	{"deadline: none", takeOf, "if t > x then return t end", ""},
+	{"scale: not converted up", takeOf, "d = d * 10 ^ (format - f)", "d = d"},
+	{"scale: not converted down", takeOf, "d = math.ceil(d / 10 ^ (f - format))", "d = d"},
+	{"scale: rounded down", takeOf, "math.ceil(d / 10", "math.floor(d / 10"},
+	{"scale: a new scale is a new bucket", takeOf, "d = d * 10 ^ (format - f) else", "d = 0 else"},
+	{"value: any first byte below", takeOf, "f < 16 or ", ""},
+	{"value: any first byte above", takeOf, " or f > 22", ""},
+	{"value: any length", takeOf, "if #value == 12 then f", "if true then f"},
+	{"clock: set back at once", takeOf, "t + 1000000 then", "t then"},
+	{"clock: set back a µs early", takeOf, "s > t + 1000000", "s >= t + 1000000"},
+	{"clock: set back is not written", takeOf, "math.min(d, C), true", "math.min(d, C), false"},
+	{"clock: set back fills", takeOf, "t, math.min(d, C), true", "t, 0, true"},
+	{"clock: never set back", takeOf, "s > t + 1000000", "false"},
+	{"capacity: forgives the deficit above it", takeOf, "s + math.ceil((d - C) * D / N) + 1", "s"},
+	{"capacity: a deficit above it is not moved", takeOf, "elseif d > C then", "elseif false then"},
+	{"refill: more than full", takeOf, "if d < 0 then d = 0 end", ""},
+	{"refill: time moves back", takeOf, "if t > s then", "if true then"},
+	{"refill: counted twice", takeOf, "    s = t\n  end\nend", "  end\nend"},
+	{"cost: the last token is not taken", takeOf, "if d + cost <= C", "if d + cost < C"},
+	{"cost: one token more", takeOf, "if d + cost <= C", "if d + cost <= C + 1"},
+	{"cost: stops at a refusal", takeOf, "else all = false end", "else all = false break end"},
+	{"cost: only the first", takeOf, "if i > #costs", "if i > 0"},
+	{"write: refusals too", takeOf, "if d > before or stepped", "if true"},
+	{"write: not at all", takeOf, "d > before or stepped", "stepped"},
+	{"write: the time of the decision", takeOf, "format, s, d)", "format, t, d)"},
+	{"write: the deficit before", takeOf, "format, s, d)", "format, s, before)"},
+	{"write: another scale", takeOf, "'>BI7I4', format", "'>BI7I4', 22"},
+	{"expiry: a ms early", takeOf, "/ 1000) + 1", "/ 1000)"},
+	{"expiry: a ms late", takeOf, "/ 1000) + 1", "/ 1000) + 2"},
+	{"expiry: from the decision", takeOf, "(s - from", "(t - from"},
+	{"expiry: without the deficit", takeOf, "s - from + d * D / N", "s - from"},
+	{"expiry: may overflow", takeOf, "if ms > 9e15 then ms = 9e15 end", ""},
+	{"reply: a late reading has the value", takeOf, "if all and s == t", "if all"},
+	{"reply: the value although not all are granted", takeOf, "if all and s == t", "if s == t"},
+	{"reply: the deficit after", takeOf, "s, before, t)", "s, d, t)"},
+}
+
+func takeOf(x *texts) *string   { return &x.take }
+func narrowOf(x *texts) *string { return &x.narrow }
+func wideOf(x *texts) *string   { return &x.wide }
+
+func TestPlantedBugsAreFound(t *testing.T) {
+	s := startSimulator(t, shipped)
+	programs := 1500
+	if testing.Short() {
+		programs = 300
+	}
+	var all []*program
+	for seed := uint64(0); len(all) < programs; seed++ {
+		if p, ok := newProgram(seed); ok {
+			all = append(all, p)
+		}
+	}
+	for _, b := range bugs {
+		t.Run(b.name, func(t *testing.T) {
+			s.flush(t)
+			x := shipped
+			text := b.script(&x)
+			if n := strings.Count(*text, b.before); n != 1 {
+				t.Fatalf("%q occurs %d times, want 1", b.before, n)
+			}
+			*text = strings.Replace(*text, b.before, b.bug, 1)
+			if err := newSimulator(s.client, x).find(all); err != nil {
+				t.Log(err)
+			} else {
+				t.Error("no test finds it")
+			}
+		})
+	}
+}
+
+// find returns the first error of the tests on the scripts.
+func (s *simulator) find(programs []*program) error {
+	for _, b := range behaviours {
+		if err := b.check(s); err != nil {
+			return err
+		}
+	}
+	for _, p := range programs {
+		if err := s.compare(p, new(tally)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,55 @@
+package redis
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+func TestOffsetContainsTheTrueOne(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 15))
+	var o offset
+	if x := o.server(5); !math.IsInf(x, -1) {
+		t.Errorf("before the first reply, the server's time is %v", x)
+	}
+	offsetAt := func(local float64) float64 { return 1e15 + local*(1+0.9/drift) }
+	var local float64
+	narrowest := int64(math.MaxInt64)
+	for range 10_000 {
+		local += rng.Float64() * 100_000
+		there, back := rng.Float64()*1000, rng.Float64()*1000
+		sent := int64(local)
+		server := int64(offsetAt(local + there))
+		local += there + back
+		o.learn(sent, int64(local), server)
+
+		deadline := int64(local) + rng.Int64N(50_000)
+		if x, most := o.server(deadline), offsetAt(float64(deadline)); x > most || x < most-5000 {
+			t.Fatalf("at %d, the server's time is %.0f or later, want at most %.0f", deadline, x, most)
+		}
+		low, high, _ := o.bounds(int64(local))
+		narrowest = min(narrowest, high-low)
+	}
+	if o.steps != 0 {
+		t.Errorf("%d steps, want 0", o.steps)
+	}
+	if narrowest > 100 {
+		t.Errorf("the offset is within %d µs at best, want 100", narrowest)
+	}
+}
+
+func TestOffsetFollowsAStep(t *testing.T) {
+	var o offset
+	o.learn(1000, 1100, 5000)
+	for i, server := range []int64{10_005_000, 5000} { // forward by 10 s, and back
+		o.learn(2000, 2100, server)
+		low, high, steps := o.bounds(2100)
+		if steps != uint64(i+1) || low != server-2101 || high != server-1999 {
+			t.Errorf("step %d: offset %d to %d after %d steps", i, low, high, steps)
+		}
+	}
+	o.learn(2000, 2300, 5100) // a reply that overlaps says nothing new
+	if _, _, steps := o.bounds(2300); steps != 2 {
+		t.Errorf("%d steps, want 2", steps)
+	}
+}

@@ -1,0 +1,90 @@
+package redis
+
+import (
+	"strings"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// Option configures a limiter: see WithPrefix, WithTag, WithTimeout and WithClientClock.
+type Option struct{ set func(*settings) error }
+
+type settings struct {
+	prefix  string
+	tag     func(key string) string
+	timeout time.Duration
+	clock   func() time.Time // nil for the server's clock
+}
+
+// WithPrefix sets the text before the keys in Redis. The default is "tb:". A prefix must not
+// contain a brace. Limiters with the same prefix share their buckets. Limiters with different
+// limits should not, because each of them refills a bucket at its own rate.
+func WithPrefix(prefix string) Option {
+	return Option{func(s *settings) error {
+		if strings.ContainsAny(prefix, "{}") {
+			return &tb.ConfigError{Field: "WithPrefix", Value: prefix, Range: "a text without braces"}
+		}
+		s.prefix = prefix
+		return nil
+	}}
+}
+
+// WithTag sets the hash tag of a key, which decides its slot in a Redis Cluster. The default is the
+// key itself. The tag ends before its first "}". If it is empty, the whole key decides. tag must
+// return the same tag for a key in all processes, and be safe for concurrent use.
+func WithTag(tag func(key string) string) Option {
+	return Option{func(s *settings) error {
+		if tag == nil {
+			return &tb.ConfigError{Field: "WithTag", Value: "nil", Range: "a function"}
+		}
+		s.tag = tag
+		return nil
+	}}
+}
+
+// WithTimeout sets the longest time that a call takes, at least 1 ms. The default is 50 ms. The
+// deadline of a call's context ends the call too.
+func WithTimeout(d time.Duration) Option {
+	return Option{func(s *settings) error {
+		if d < time.Millisecond {
+			return &tb.ConfigError{Field: "WithTimeout", Value: d, Range: "at least 1ms"}
+		}
+		s.timeout = d
+		return nil
+	}}
+}
+
+// WithClientClock decides on the clocks of the clients. It is for servers that refuse TIME in
+// scripts. Then a key may be granted more than its bound by the rate times the skew of the clocks,
+// and a call that was given up takes its tokens if it reaches the server later.
+func WithClientClock() Option { return withClock(time.Now) }
+
+func withClock(now func() time.Time) Option {
+	return Option{func(s *settings) error {
+		s.clock = now
+		return nil
+	}}
+}
+
+func apply(opts []Option) (settings, error) {
+	s := settings{prefix: "tb:", timeout: 50 * time.Millisecond}
+	for _, o := range opts {
+		if o.set == nil { // the zero Option
+			continue
+		}
+		if err := o.set(&s); err != nil {
+			return settings{}, err
+		}
+	}
+	return s, nil
+}
+
+// name returns the name of a key in Redis. Two keys never have the same name.
+func (s *settings) name(key string) string {
+	if s.tag == nil {
+		return s.prefix + "{" + key + "}"
+	}
+	tag, _, _ := strings.Cut(s.tag(key), "}")
+	return s.prefix + "{" + tag + "}" + key
+}

@@ -1,0 +1,134 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"testing"
+
+	"github.com/redis/rueidis"
+
+	"github.com/seed-181794aa/ratelimit/internal/redistest"
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// simulation is put before the text of a script. The script then runs at the time that its last
+// argument gives, in µs, instead of the server's time, and keys expire by that time. A key expires
+// as in Redis: in the first millisecond after its expiry. The text of the script is not changed.
+const simulation = `
+local now, real = tonumber(table.remove(ARGV)), redis
+local ms = math.floor(now / 1000)
+local redis = {error_reply = real.error_reply}
+function redis.call(name, key, value, kind, expiry)
+  if name == 'TIME' then
+    return {string.format('%.0f', math.floor(now / 1e6)), string.format('%.0f', now % 1e6)}
+  elseif name == 'GET' then
+    local v = real.call('GET', key)
+    if not v or ms > struct.unpack('>d', v) then return false end
+    return string.sub(v, 9)
+  end
+  assert(name == 'SET' and expiry % 1 == 0)
+  if kind == 'PX' then expiry = ms + expiry else assert(kind == 'PXAT') end
+  return real.call('SET', key, struct.pack('>d', expiry) .. value)
+end
+`
+
+// texts are the texts that the scripts are made of.
+type texts struct{ take, narrow, wide string }
+
+var shipped = texts{takeText, narrowText, wideText}
+
+// simulator runs scripts in simulated time.
+type simulator struct {
+	texts
+	client       rueidis.Client
+	narrow, wide *script
+}
+
+func newSimulator(c rueidis.Client, x texts) *simulator {
+	return &simulator{
+		texts:  x,
+		client: c,
+		narrow: newScript(simulation + x.narrow + x.take),
+		wide:   newScript(simulation + x.wide + x.take),
+	}
+}
+
+// layout returns the layout of a limit, with a script in simulated time.
+func (s *simulator) layout(limit tb.Limit) (layout, error) {
+	m, err := newLayout(limit)
+	if m.script == narrow {
+		m.script = s.narrow
+	} else {
+		m.script = s.wide
+	}
+	return m, err
+}
+
+// step is one run of a script.
+type step struct {
+	now         uint64 // µs
+	costs       []uint64
+	deadline    float64
+	clientClock bool
+}
+
+// run runs the steps on a bucket, in one pipeline, and returns the replies.
+func (s *simulator) run(m *layout, key string, steps []step) ([]rueidis.RedisMessage, error) {
+	ctx := context.Background()
+	load := s.client.B().ScriptLoad().Script(m.script.text).Build()
+	if err := s.client.Do(ctx, load).Error(); err != nil {
+		return nil, err
+	}
+	all := make(rueidis.Commands, len(steps))
+	for i, st := range steps {
+		now := strconv.FormatUint(st.now, 10)
+		args := []string{string(m.argument(st.deadline, st.costs))}
+		if st.clientClock {
+			args = append(args, now)
+		}
+		all[i] = s.client.B().Evalsha().Sha1(m.script.sha).Numkeys(1).Key(key).
+			Arg(append(args, now)...).Build()
+	}
+	replies := make([]rueidis.RedisMessage, len(steps))
+	for i, r := range s.client.DoMulti(ctx, all...) {
+		reply, err := r.ToMessage()
+		if err != nil {
+			return nil, fmt.Errorf("step %d: %w", i, err)
+		}
+		replies[i] = reply
+	}
+	return replies, nil
+}
+
+// states runs steps that must all be decided, and returns the states before the costs.
+func (s *simulator) states(m *layout, key string, steps []step) ([]state, error) {
+	replies, err := s.run(m, key, steps)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]state, len(steps))
+	for i, r := range replies {
+		text, err := r.ToString()
+		if err != nil {
+			return nil, fmt.Errorf("step %d: %w", i, err)
+		}
+		var ok bool
+		if all[i], ok = m.parse(text, steps[i].costs); !ok {
+			return nil, fmt.Errorf("step %d: reply %q", i, text)
+		}
+	}
+	return all, nil
+}
+
+// flush removes all buckets.
+func (s *simulator) flush(t testing.TB) {
+	t.Helper()
+	if err := s.client.Do(t.Context(), s.client.B().Flushall().Build()).Error(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func startSimulator(t testing.TB, x texts) *simulator {
+	return newSimulator(dial(t, redistest.Start(t)), x)
+}

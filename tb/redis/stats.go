@@ -1,0 +1,81 @@
+package redis
+
+import (
+	"errors"
+	"sync/atomic"
+	"time"
+)
+
+// Stats counts from the creation of the limiter.
+type Stats struct {
+	// Granted and Refused count the calls of Allow, AllowN and AllowCost that the server decided.
+	Granted, Refused uint64
+	// Failed counts the calls that the server did not decide, by their cause. It has an element for
+	// each cause that has occurred.
+	Failed map[Cause]uint64
+
+	// Trips counts the commands that were sent.
+	Trips uint64
+	// Loaded counts the trips that found a server without the script: after its start, a failover or
+	// SCRIPT FLUSH.
+	Loaded uint64
+	// Stale counts the trips that reached the server after their deadline by its clock, and took
+	// nothing. The first trip counts too: it learns the server's clock.
+	Stale uint64
+	// InFlight is the number of trips that are under way now, at most 256.
+	InFlight int
+
+	// Offset is how far the server's clock is ahead of this machine's clock, within OffsetError. Both
+	// are 0 before the first reply, and with WithClientClock.
+	Offset, OffsetError time.Duration
+	// ClockSteps counts the replies that contradict the offset: a clock was set, or another server
+	// answered.
+	ClockSteps uint64
+}
+
+type counts struct {
+	granted, refused     atomic.Uint64
+	trips, loaded, stale atomic.Uint64
+	causes               [causes]atomic.Uint64
+}
+
+func (c *counts) decided(allowed bool) {
+	if allowed {
+		c.granted.Add(1)
+	} else {
+		c.refused.Add(1)
+	}
+}
+
+// failed counts the cause of err, and returns err.
+func (c *counts) failed(err error) error {
+	var e *Error
+	if errors.As(err, &e) {
+		c.causes[e.Cause].Add(1)
+	}
+	return err
+}
+
+// Stats returns what the limiter has counted so far.
+func (l *Limiter) Stats() Stats {
+	c := &l.counts
+	s := Stats{
+		Granted: c.granted.Load(), Refused: c.refused.Load(), Failed: make(map[Cause]uint64),
+		Trips: c.trips.Load(), Loaded: c.loaded.Load(), Stale: c.stale.Load(),
+		InFlight: len(l.inFlight),
+	}
+	for i := range c.causes {
+		if n := c.causes[i].Load(); n > 0 {
+			s.Failed[Cause(i)] = n
+		}
+	}
+	local := l.local()
+	low, high, steps := l.offset.bounds(local)
+	if low != 0 || high != 0 {
+		wall := l.start.UnixMicro()
+		s.Offset = time.Duration((low+high)/2-wall) * time.Microsecond
+		s.OffsetError = time.Duration((high-low)/2+1) * time.Microsecond
+	}
+	s.ClockSteps = steps
+	return s
+}
