@@ -18,7 +18,7 @@ import (
 func TestContract(t *testing.T) {
 	x := shipped
 	// A second of the suite is a thousand seconds of the server.
-	x.take = strings.Replace(x.take, "t + 1000000 then", "t + 1e15 then", 1)
+	x.bucket = strings.Replace(x.bucket, "t + 1000000 then", "t + 1e15 then", 1)
 	s := startSimulator(t, x)
 	const (
 		slow = "a period of a century is too long for the script in slow motion"
@@ -127,4 +127,20 @@ func (l slowed) Reset(key string) {
 	if err := l.Limiter.Reset(context.Background(), key); err != nil {
 		panic(err)
 	}
+}
+
+// Charge returns a charge whose waits are those of the suite.
+func (l slowed) Charge(key string, cost float64) (tb.Charge, error) {
+	c, err := l.Limiter.Charge(key, cost)
+	return slowedCharge{c}, err
+}
+
+type slowedCharge struct{ tb.Charge }
+
+func (c slowedCharge) Check(t time.Time) (tb.Decision, error) {
+	return normalDecision(c.Charge.Check(t))
+}
+
+func (c slowedCharge) Take(t time.Time) (tb.Decision, error) {
+	return normalDecision(c.Charge.Take(t))
 }

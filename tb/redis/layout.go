@@ -38,6 +38,8 @@ type layout struct {
 	scale    uint64 // units in a token
 	n, d     uint64 // the rate, in units a µs, is n/d in lowest terms
 	script   *script
+	takeAll  *script
+	giveBack *script
 	header   []byte // the part of the argument that all calls share
 	format   byte   // the first byte of a value
 }
@@ -63,9 +65,9 @@ func newLayout(limit tb.Limit) (layout, error) {
 		}
 	}
 	m.n, m.d = rate.Num().Uint64(), rate.Denom().Uint64()
-	m.script = wide
+	m.script, m.takeAll, m.giveBack = wide, wideTakeAll, wideGiveBack
 	if m.isNarrow() {
-		m.script = narrow
+		m.script, m.takeAll, m.giveBack = narrow, narrowTakeAll, narrowGiveBack
 	}
 	for _, x := range []uint64{m.capacity, m.n, m.d} {
 		m.header = binary.BigEndian.AppendUint64(m.header, math.Float64bits(float64(x)))
@@ -114,6 +116,15 @@ func (m *layout) argument(deadline float64, costs []uint64) []byte {
 		b = binary.BigEndian.AppendUint32(b, uint32(c))
 	}
 	return b
+}
+
+// appendGiveBack appends the part of the argument of giveback.lua for a cost that was taken when the
+// bucket's own time was at.
+func (m *layout) appendGiveBack(b []byte, cost, at uint64) []byte {
+	b = append(b, m.header[8:]...) // without the capacity
+	b = append(b, m.format)
+	b = binary.BigEndian.AppendUint32(b, uint32(cost))
+	return append(b, binary.BigEndian.AppendUint64(nil, at)[1:]...)
 }
 
 // state is a bucket at the time of a decision. Both times are in µs since 1970.

@@ -120,13 +120,20 @@ func (l *Limiter) Close() {
 
 // take takes units of key's bucket, or none.
 func (l *Limiter) take(ctx context.Context, key string, units uint64) (tb.Decision, error) {
-	s, err := l.exec(ctx, key, []uint64{units})
-	if err != nil {
-		return tb.Decision{}, l.counts.failed(err)
+	d, _, err := l.takeState(ctx, key, units)
+	return d, err
+}
+
+// takeState is take, and returns the bucket after it.
+func (l *Limiter) takeState(
+	ctx context.Context, key string, units uint64,
+) (d tb.Decision, s state, err error) {
+	if s, err = l.exec(ctx, key, []uint64{units}); err != nil {
+		return d, s, l.counts.failed(err)
 	}
-	d := l.layout.take(&s, units)
+	d = l.layout.take(&s, units)
 	l.counts.decided(d.Allowed)
-	return d, nil
+	return d, s, nil
 }
 
 // look returns key's bucket. It asks for a cost that no bucket can pay.

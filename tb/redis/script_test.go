@@ -29,6 +29,9 @@ var behaviours = []struct {
 	{"AlternatingCapacitiesGainNothing", alternatingCapacitiesGainNothing},
 	{"ForeignValueIsAnError", foreignValueIsAnError},
 	{"WideDivisionIsExact", wideDivisionIsExact},
+	{"TakeAll", takeAllScript},
+	{"GiveBack", giveBackScript},
+	{"ChargesAsMutex", chargesAsMutex},
 }
 
 func TestScript(t *testing.T) {

@@ -27,30 +27,44 @@ function redis.call(name, key, value, kind, expiry)
     if not v or ms > struct.unpack('>d', v) then return false end
     return string.sub(v, 9)
   end
-  assert(name == 'SET' and expiry % 1 == 0)
+  assert(name == 'SET')
+  if kind == 'KEEPTTL' then
+    return real.call('SET', key, string.sub(real.call('GET', key), 1, 8) .. value)
+  end
+  assert(expiry % 1 == 0)
   if kind == 'PX' then expiry = ms + expiry else assert(kind == 'PXAT') end
   return real.call('SET', key, struct.pack('>d', expiry) .. value)
 end
 `
 
-// texts are the texts that the scripts are made of.
-type texts struct{ take, narrow, wide string }
+// timeless is put before the simulation for a script that reads no clock.
+const timeless = "ARGV[2] = 0"
 
-var shipped = texts{takeText, narrowText, wideText}
+// texts are the texts that the scripts are made of.
+type texts struct{ bucket, take, takeAll, giveBack, narrow, wide string }
+
+var shipped = texts{bucketText, takeText, takeAllText, giveBackText, narrowText, wideText}
 
 // simulator runs scripts in simulated time.
 type simulator struct {
 	texts
 	client       rueidis.Client
 	narrow, wide *script
+
+	narrowTakeAll, wideTakeAll, narrowGiveBack, wideGiveBack *script
 }
 
 func newSimulator(c rueidis.Client, x texts) *simulator {
 	return &simulator{
 		texts:  x,
 		client: c,
-		narrow: newScript(simulation + x.narrow + x.take),
-		wide:   newScript(simulation + x.wide + x.take),
+		narrow: newScript(simulation + x.narrow + x.bucket + x.take),
+		wide:   newScript(simulation + x.wide + x.bucket + x.take),
+
+		narrowTakeAll:  newScript(simulation + x.narrow + x.bucket + x.takeAll),
+		wideTakeAll:    newScript(simulation + x.wide + x.bucket + x.takeAll),
+		narrowGiveBack: newScript(timeless + simulation + x.narrow + x.giveBack),
+		wideGiveBack:   newScript(timeless + simulation + x.wide + x.giveBack),
 	}
 }
 
@@ -58,9 +72,9 @@ func newSimulator(c rueidis.Client, x texts) *simulator {
 func (s *simulator) layout(limit tb.Limit) (layout, error) {
 	m, err := newLayout(limit)
 	if m.script == narrow {
-		m.script = s.narrow
+		m.script, m.takeAll, m.giveBack = s.narrow, s.narrowTakeAll, s.narrowGiveBack
 	} else {
-		m.script = s.wide
+		m.script, m.takeAll, m.giveBack = s.wide, s.wideTakeAll, s.wideGiveBack
 	}
 	return m, err
 }

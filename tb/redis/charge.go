@@ -1,0 +1,78 @@
+package redis
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// charge is a cost on a key's bucket.
+type charge struct {
+	limiter *Limiter
+	key     string
+	name    string // of the key in Redis
+	units   uint64
+	asked   bool  // Redis has returned state
+	state   state // after the last Check or Take
+	taken   bool
+}
+
+var _ tb.Charge = (*charge)(nil)
+
+// Charge returns a charge of a decimal number of tokens on key's bucket, rounded up as AllowCost
+// does. It returns tb.ErrInvalidCost if cost is zero, negative, NaN or infinite. It takes nothing.
+//
+// Check, Take and Undo are a trip each, which takes the timeout of the limiter at most. They decide
+// by the server's clock, and ignore the reading that they get. An Undo that fails gives nothing
+// back. If the bucket was reset or lost after Take, Undo may give back tokens that the bucket has
+// again already. The charge has a method Level(time.Time) (tb.Level, error), which returns the
+// level at the last Check or Take and makes no trip after one.
+//
+// TakeAll of this package takes several charges with fewer trips than tb.TakeAll.
+func (l *Limiter) Charge(key string, cost float64) (tb.Charge, error) {
+	if !(cost > 0 && cost <= math.MaxFloat64) { // NaN fails both
+		return nil, tb.ErrInvalidCost
+	}
+	return &charge{
+		limiter: l, key: key, name: l.name(key), units: l.layout.unitsOfCost(cost),
+	}, nil
+}
+
+func (c *charge) Check(time.Time) (tb.Decision, error) { return c.check(context.Background()) }
+
+func (c *charge) Take(time.Time) (tb.Decision, error) { return c.take(context.Background()) }
+
+func (c *charge) Undo() { group{c}.undo() }
+
+func (c *charge) check(ctx context.Context) (tb.Decision, error) {
+	before, err := c.limiter.look(ctx, c.key)
+	if err != nil {
+		return tb.Decision{}, err
+	}
+	return c.decide(before), nil
+}
+
+func (c *charge) take(ctx context.Context) (d tb.Decision, err error) {
+	c.taken = false
+	d, c.state, err = c.limiter.takeState(ctx, c.key, c.units)
+	c.asked, c.taken = err == nil, d.Allowed
+	return d, err
+}
+
+// Level returns how full the bucket was at the last Check or Take, or is now.
+func (c *charge) Level(t time.Time) (tb.Level, error) {
+	if !c.asked {
+		if _, err := c.Check(t); err != nil {
+			return tb.Level{}, err
+		}
+	}
+	return c.limiter.layout.level(&c.state), nil
+}
+
+// decide returns the decision on a bucket, and keeps the bucket.
+func (c *charge) decide(before state) tb.Decision {
+	c.state, c.asked = before, true
+	return c.limiter.layout.take(&before, c.units)
+}

@@ -1,0 +1,285 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/internal/redistest"
+	"github.com/seed-181794aa/ratelimit/tb"
+	"github.com/seed-181794aa/ratelimit/tb/cas"
+	"github.com/seed-181794aa/ratelimit/tb/mutex"
+)
+
+func newCharge(t testing.TB, l *Limiter, key string, cost float64) tb.Charge {
+	t.Helper()
+	c, err := l.Charge(key, cost)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// learned returns a limiter that knows the server's clock and has loaded its scripts, so that each
+// of its calls is one trip.
+func learned(t testing.TB, l *Limiter) *Limiter {
+	t.Helper()
+	for _, keys := range [][]string{{"warm"}, {"warm", "warmer"}} {
+		var charges []tb.Charge
+		for _, key := range keys {
+			charges = append(charges, newCharge(t, l, key, 1))
+		}
+		ok, err := TakeAll(t.Context(), time.Now(), charges, make([]tb.Decision, len(charges)))
+		if !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		for _, c := range charges {
+			c.Undo()
+		}
+	}
+	return l
+}
+
+func TestTakeAllOnOneServerIsOneTrip(t *testing.T) {
+	c := dial(t, redistest.Start(t))
+	user := learned(t, newLimiter(t, c, slow, WithPrefix("user:")))
+	slowTenant := tb.Limit{Capacity: 3, Tokens: 7, Per: 1<<40*time.Microsecond + time.Microsecond}
+	tenant := newLimiter(t, c, slowTenant, WithPrefix("tenant:"))
+	if tenant.layout.script != wide || user.layout.script != narrow {
+		t.Fatal("want a narrow and a wide limit")
+	}
+	decisions := make([]tb.Decision, 2)
+	trips := user.Stats().Trips
+	for i := range 4 {
+		ok, err := TakeAll(t.Context(), time.Now(), []tb.Charge{
+			newCharge(t, user, "a", 2), newCharge(t, tenant, "b", 1),
+		}, decisions)
+		want := []tb.Decision{granted(8 - 2*i), granted(2 - i)}
+		if i == 3 {
+			want = []tb.Decision{granted(2), refused(decisions[1].RetryAfter, 0)}
+		}
+		if err != nil || ok != (i < 3) || decisions[0] != want[0] || decisions[1] != want[1] {
+			t.Errorf("call %d: %t, %v: %+v, want %+v", i, ok, err, decisions, want)
+		}
+	}
+	if w := decisions[1].RetryAfter; w <= 0 || w > slowTenant.Per/7+1 {
+		t.Errorf("the tenant waits %v, want at most a seventh of its period", w)
+	}
+	if d, err := user.Peek(t.Context(), "a"); err != nil || d != granted(3) {
+		t.Errorf("the user after a refusal of its tenant: %+v, %v", d, err)
+	}
+	if n := user.Stats().Trips - trips; n != 4+1+1 { // wide.lua + takeall.lua was new
+		t.Errorf("%d trips for 4 calls and a Peek", n)
+	}
+	if n := tenant.Stats().Trips; n != 0 {
+		t.Errorf("%d trips of the other limiter, want 0", n)
+	}
+}
+
+// racing is a charge that another caller overtakes between Check and Take.
+type racing struct{ err error }
+
+func (racing) Check(time.Time) (tb.Decision, error)  { return granted(0), nil }
+func (r racing) Take(time.Time) (tb.Decision, error) { return refused(time.Second, 0), r.err }
+func (racing) Undo()                                 { panic("a refused charge is undone") }
+
+func TestTakeAllWithLocalCharges(t *testing.T) {
+	shared := learned(t, newLimiter(t, dial(t, redistest.Start(t)), slow))
+	local, err := cas.New[string](tb.Limit{Capacity: 2, Tokens: 1, Per: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	take := func(others ...tb.Charge) (bool, []tb.Decision, error) {
+		charge, err := local.Charge("a", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		charges := append([]tb.Charge{&charge, newCharge(t, shared, "a", 1)}, others...)
+		decisions := make([]tb.Decision, len(charges))
+		ok, err := TakeAll(t.Context(), now, charges, decisions)
+		return ok, decisions, err
+	}
+	if ok, d, err := take(racing{}); ok || err != nil || d[2].Allowed {
+		t.Errorf("an overtaken charge: %t, %+v, %v", ok, d, err)
+	}
+	broken := errors.New("broken")
+	if ok, d, err := take(racing{broken}); ok || !errors.Is(err, broken) {
+		t.Errorf("a broken charge: %t, %+v, %v", ok, d, err)
+	}
+	for i := range 2 {
+		if ok, d, err := take(); !ok || err != nil || d[0] != granted(1-i) || d[1] != granted(9-i) {
+			t.Errorf("call %d: %t, %+v, %v", i, ok, d, err)
+		}
+	}
+	trips := shared.Stats().Trips
+	if ok, d, err := take(); ok || err != nil || d[0].RetryAfter <= 0 || d[1] != (tb.Decision{}) {
+		t.Errorf("a local refusal: %t, %+v, %v", ok, d, err)
+	}
+	if n := shared.Stats().Trips - trips; n != 0 {
+		t.Errorf("%d trips for a local refusal, want 0", n)
+	}
+	if err := shared.Reset(t.Context(), "a"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTakeAllOfOneKeyTwice(t *testing.T) {
+	l := newLimiter(t, dial(t, redistest.Start(t)), slow)
+	decisions := make([]tb.Decision, 3)
+	for i, want := range []bool{true, false} {
+		ok, err := TakeAll(t.Context(), time.Now(), []tb.Charge{
+			newCharge(t, l, "a", 4), newCharge(t, l, "b", 1), newCharge(t, l, "a", 4),
+		}, decisions)
+		if err != nil || ok != want {
+			t.Errorf("call %d: %t, %v, %+v", i, ok, err, decisions)
+		}
+	}
+	for key, want := range map[string]tb.Decision{"a": granted(1), "b": granted(8)} {
+		if d, err := l.Peek(t.Context(), key); err != nil || d != want {
+			t.Errorf("%s: %+v, %v, want %+v", key, d, err, want)
+		}
+	}
+}
+
+func TestChargeReportsItsLevelWithoutATrip(t *testing.T) {
+	l := learned(t, newLimiter(t, dial(t, redistest.Start(t)), slow))
+	c := newCharge(t, l, "a", 4).(*charge)
+	for i, want := range []float64{10, 6} {
+		trips := l.Stats().Trips
+		v, err := c.Level(time.Now())
+		if err != nil || math.Round(v.Tokens) != want || l.Stats().Trips != trips+uint64(1-i) {
+			t.Errorf("level %+v, %v, want %v tokens", v, err, want)
+		}
+		if _, err := c.Take(time.Now()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestTakeAllWithoutRedis(t *testing.T) {
+	c := dial(t, redistest.Start(t))
+	working, closed := newLimiter(t, c, slow), newLimiter(t, c, slow, WithClientClock())
+	closed.Close()
+	ok, err := TakeAll(t.Context(), time.Now(), []tb.Charge{
+		newCharge(t, working, "a", 1), newCharge(t, closed, "b", 1),
+	}, make([]tb.Decision, 2))
+	if ok || !errors.Is(err, ErrClosed) {
+		t.Errorf("TakeAll: %t, %v, want ErrClosed", ok, err)
+	}
+	if d, err := working.Peek(t.Context(), "a"); err != nil || d != granted(9) {
+		t.Errorf("the first charge was not undone: %+v, %v", d, err)
+	}
+}
+
+// chargesAsMutex makes random calls of TakeAll and Undo, in simulated time, on the scripts and on
+// tb/mutex. The decisions and the levels must be the same bit for bit.
+func chargesAsMutex(s *simulator) error {
+	for seed := range uint64(6) {
+		if err := s.compareCharges(rand.New(rand.NewPCG(seed, 17))); err != nil {
+			return fmt.Errorf("seed %d: %w", seed, err)
+		}
+	}
+	return nil
+}
+
+func (s *simulator) compareCharges(rng *rand.Rand) error {
+	ctx := context.Background()
+	limit := tb.Limit{Capacity: 1 + rng.IntN(20), Tokens: 1 + rng.Int64N(20), Per: time.Second}
+	if rng.IntN(2) == 0 {
+		limit.Per += 7 * time.Microsecond
+	}
+	now := uint64(noon)
+	clock := func() time.Time { return time.UnixMicro(int64(now)) }
+	m, err := s.layout(limit)
+	if err != nil {
+		return err
+	}
+	l, err := New(s.client, limit, withClock(clock), WithTimeout(patient),
+		WithPrefix(fmt.Sprint(rng.Uint64())))
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	l.layout = m
+	oracle, err := mutex.New[string](limit, tb.WithClock(clock))
+	if err != nil {
+		return err
+	}
+	if _, err := oracle.AllowAt(time.Unix(0, 0), "the first reading", 1); err != nil {
+		return err
+	}
+	keys := []string{"a", "b", "c"}
+	var granted []*pair
+	for range 60 {
+		now += uint64(rng.IntN(1_000_000/int(limit.Tokens))) - uint64(rng.IntN(20))
+		if n := len(granted); n > 0 && rng.IntN(3) == 0 {
+			i := rng.IntN(n)
+			granted[i].got.Undo()
+			granted[i].want.Undo()
+			granted[i] = granted[n-1]
+			granted = granted[:n-1]
+		} else {
+			rng.Shuffle(3, func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
+			all, err := takePairs(l, oracle, clock(), keys[:1+rng.IntN(3)], rng)
+			if err != nil {
+				return err
+			}
+			granted = append(granted, all...)
+		}
+		for _, key := range keys {
+			got, err := l.Level(ctx, key)
+			if want, _ := oracle.Level(ctx, key); err != nil || got != want {
+				return fmt.Errorf("limit %+v: level %+v, %w, tb/mutex has %+v", limit, got, err, want)
+			}
+		}
+	}
+	return nil
+}
+
+// pair is a charge and the same charge of tb/mutex.
+type pair struct {
+	got  tb.Charge
+	want *mutex.Charge[string]
+}
+
+// takePairs takes random costs of the keys, and returns the charges if they are granted.
+func takePairs(
+	l *Limiter, oracle *mutex.Limiter[string], now time.Time, keys []string, rng *rand.Rand,
+) ([]*pair, error) {
+	var pairs []*pair
+	var got, want []tb.Charge
+	for _, key := range keys {
+		cost := 0.1 + rng.Float64()*float64(l.layout.capacity/l.layout.scale)/3
+		c, err := l.Charge(key, cost)
+		if err != nil {
+			return nil, err
+		}
+		o, err := oracle.Charge(key, cost)
+		if err != nil {
+			return nil, err
+		}
+		pairs = append(pairs, &pair{c, &o})
+		got, want = append(got, c), append(want, &o)
+	}
+	gotAll, wantAll := make([]tb.Decision, len(keys)), make([]tb.Decision, len(keys))
+	ok, err := TakeAll(context.Background(), now, got, gotAll)
+	if err != nil {
+		return nil, err
+	}
+	wantOK, err := tb.TakeAll(now, want, wantAll)
+	if err != nil {
+		return nil, err
+	}
+	if fmt.Sprint(ok, gotAll) != fmt.Sprint(wantOK, wantAll) {
+		return nil, fmt.Errorf("%t %+v, tb/mutex has %t %+v", ok, gotAll, wantOK, wantAll)
+	}
+	if !ok {
+		return nil, nil
+	}
+	return pairs, nil
+}
