@@ -17,6 +17,7 @@ type charge struct {
 	asked   bool  // Redis has returned state
 	state   state // after the last Check or Take
 	taken   bool
+	from    *claim // that had the tokens, or nil
 }
 
 var _ tb.Charge = (*charge)(nil)
@@ -55,8 +56,13 @@ func (c *charge) check(ctx context.Context) (tb.Decision, error) {
 }
 
 func (c *charge) take(ctx context.Context) (d tb.Decision, err error) {
-	c.taken = false
-	d, c.state, err = c.limiter.takeState(ctx, c.key, c.units)
+	l := c.limiter
+	c.taken, c.from = false, nil
+	if l.leases != nil {
+		d, c.state, c.from, err = l.leases.take(ctx, c.key, c.units)
+	} else {
+		d, c.state, err = l.takeState(ctx, c.key, c.units)
+	}
 	c.asked, c.taken = err == nil, d.Allowed
 	return d, err
 }

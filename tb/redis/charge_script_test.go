@@ -70,7 +70,8 @@ func takeAllScript(s *simulator) error {
 	if v, _ := b.value(); v != value(22, noon, 10_000_000) {
 		b.errorf("the empty bucket has the value %q", v)
 	}
-	if v, expiry := other.value(); v != value(22, noon, 2_000_000) || expiry != (noon+2_000_000)/1000+1 {
+	v, expiry := other.value()
+	if v != value(22, noon, 2_000_000) || expiry != (noon+2_000_000)/1000+1 {
 		b.errorf("the other bucket has the value %q until %d", v, expiry)
 	}
 	const back = noon - 1_000_001
@@ -90,7 +91,8 @@ func takeAllScript(s *simulator) error {
 	for range 2 {
 		arg = append(append(arg, m.header...), m.format, 0, 0, 0, 1)
 	}
-	if _, err = b.eval(m.takeAll, noon, arg); err == nil || !strings.HasPrefix(err.Error(), "NOBUCKET") {
+	_, err = b.eval(m.takeAll, noon, arg)
+	if err == nil || !strings.HasPrefix(err.Error(), "NOBUCKET") {
 		b.errorf("a foreign value: %w", err)
 	}
 	return b.err

@@ -41,15 +41,6 @@ func tagOf(name string) string {
 	return tag
 }
 
-// check returns the decisions that take would return. It asks for costs that no bucket can pay.
-func (g group) check(ctx context.Context) ([]tb.Decision, error) {
-	if len(g) == 1 {
-		d, err := g[0].check(ctx)
-		return []tb.Decision{d}, err
-	}
-	return g.run(ctx, func(c *charge) uint64 { return c.limiter.layout.impossible() })
-}
-
 // take takes all charges, or none. If a charge refuses, the others have the decisions that they
 // would have returned alone.
 func (g group) take(ctx context.Context) ([]tb.Decision, error) {
@@ -57,12 +48,13 @@ func (g group) take(ctx context.Context) ([]tb.Decision, error) {
 		d, err := g[0].take(ctx)
 		return []tb.Decision{d}, err
 	}
-	decisions, err := g.run(ctx, func(c *charge) uint64 { return c.units })
+	decisions, err := g.run(ctx)
 	all := err == nil
 	for _, d := range decisions {
 		all = all && d.Allowed
 	}
 	for i, c := range g {
+		c.from = nil
 		if c.taken = all; all {
 			c.state.deficit += c.units
 		}
@@ -73,15 +65,15 @@ func (g group) take(ctx context.Context) ([]tb.Decision, error) {
 	return decisions, err
 }
 
-// run runs the script with a cost for each charge, and returns the decisions on the charges.
-func (g group) run(ctx context.Context, cost func(*charge) uint64) ([]tb.Decision, error) {
+// run runs the script, and returns the decisions on the charges.
+func (g group) run(ctx context.Context) ([]tb.Decision, error) {
 	l := g[0].limiter
 	decisions, states := make([]tb.Decision, len(g)), make([]state, len(g))
 	argument := func(deadline float64) []byte {
 		b := binary.BigEndian.AppendUint64(nil, math.Float64bits(deadline))
 		for _, c := range g {
 			b = append(append(b, c.limiter.layout.header...), c.limiter.layout.format)
-			b = binary.BigEndian.AppendUint32(b, uint32(cost(c)))
+			b = binary.BigEndian.AppendUint32(b, uint32(c.units))
 		}
 		return b
 	}
@@ -118,11 +110,14 @@ func (g group) undo() {
 	var taken group
 	var argument []byte
 	for _, c := range g {
-		if c.taken {
-			c.taken = false
+		switch {
+		case c.taken && c.from != nil:
+			c.from.left.Add(c.units)
+		case c.taken:
 			taken = append(taken, c)
 			argument = c.limiter.layout.appendGiveBack(argument, c.units, c.state.time)
 		}
+		c.taken = false
 	}
 	if taken == nil {
 		return

@@ -75,6 +75,23 @@ func newLayout(limit tb.Limit) (layout, error) {
 	return m, nil
 }
 
+// reserve takes from the capacity what the rate supplies in h. It reports false, and changes
+// nothing, if that is less than two tokens or more than half of the capacity.
+func (m *layout) reserve(h time.Duration) bool {
+	hi, lo := bits.Mul64(m.n, uint64(h.Microseconds()))
+	lo, carry := bits.Add64(lo, m.d-1, 0)
+	if hi += carry; hi >= m.d {
+		return false
+	}
+	units, _ := bits.Div64(hi, lo, m.d)
+	if units < 2*m.scale || units > m.capacity/2 {
+		return false
+	}
+	m.capacity -= units
+	binary.BigEndian.PutUint64(m.header, math.Float64bits(float64(m.capacity)))
+	return true
+}
+
 // isNarrow reports whether narrow.lua is exact.
 func (m *layout) isNarrow() bool {
 	hi, lo := bits.Mul64(m.capacity+2, m.d)

@@ -24,6 +24,7 @@ type Limiter struct {
 	layout   layout
 	start    time.Time // of local times
 	offset   offset
+	leases   *leases       // nil without leases
 	inFlight chan struct{} // has an element for each trip that is under way
 	closed   atomic.Bool
 	closing  sync.Once
@@ -50,10 +51,12 @@ func New(client rueidis.Client, limit tb.Limit, opts ...Option) (*Limiter, error
 	if err != nil {
 		return nil, err
 	}
-	return &Limiter{
+	l := &Limiter{
 		settings: s, client: client, layout: m, start: time.Now(),
 		inFlight: make(chan struct{}, maxInFlight),
-	}, nil
+	}
+	l.leases = newLeases(l, s.lease)
+	return l, nil
 }
 
 // Allow takes one token of key's bucket.
@@ -100,15 +103,17 @@ func (l *Limiter) Level(ctx context.Context, key string) (tb.Level, error) {
 // Reset fills key's bucket. In an interval that contains the reset, the key may be granted up to
 // Capacity tokens more. A Reset that returned an error may still happen.
 func (l *Limiter) Reset(ctx context.Context, key string) error {
+	l.leases.forget(key)
 	_, err := l.exec(ctx, key, nil)
 	return l.counts.failed(err)
 }
 
-// Close makes all further calls fail with ErrClosed. It waits for the commands that are under way,
-// as long as the client waits for them.
+// Close gives back what the leases have left, and makes all further calls fail with ErrClosed. It
+// waits for the commands that are under way, as long as the client waits for them.
 func (l *Limiter) Close() {
-	l.closed.Store(true)
 	l.closing.Do(func() {
+		l.leases.close()
+		l.closed.Store(true)
 		for range maxInFlight {
 			l.inFlight <- struct{}{}
 		}
@@ -120,6 +125,10 @@ func (l *Limiter) Close() {
 
 // take takes units of key's bucket, or none.
 func (l *Limiter) take(ctx context.Context, key string, units uint64) (tb.Decision, error) {
+	if l.leases != nil {
+		d, _, _, err := l.leases.take(ctx, key, units)
+		return d, err
+	}
 	d, _, err := l.takeState(ctx, key, units)
 	return d, err
 }

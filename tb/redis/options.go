@@ -14,6 +14,7 @@ type settings struct {
 	prefix  string
 	tag     func(key string) string
 	timeout time.Duration
+	lease   time.Duration    // 0 for none
 	clock   func() time.Time // nil for the server's clock
 }
 
@@ -51,6 +52,29 @@ func WithTimeout(d time.Duration) Option {
 			return &tb.ConfigError{Field: "WithTimeout", Value: d, Range: "at least 1ms"}
 		}
 		s.timeout = d
+		return nil
+	}}
+}
+
+// WithLease lets the limiter take tokens ahead, and grant calls from them for h without a trip. It
+// is for keys that have many calls in h, which is at least 1 ms.
+//
+// All limiters that share buckets must have the same h. The capacity of the buckets is less by what
+// the rate supplies in h, so that all processes together keep the bound of the limit (C1). Without
+// that price the leases of the last h would add to the bound. If it is above half of the capacity,
+// or if the rate supplies less than two tokens in h, the option does nothing.
+//
+// A lease grows while its tokens are used up within h, and takes at most half of what the bucket
+// had. A trip that renews it, a later sweep or Close gives back what is left, as far as the Undo of
+// a charge can. A process that is killed costs the tokens of its leases. Levels and refusals count
+// leased tokens as spent. After a Reset, leases of other processes add to the bound. If a machine
+// is suspended and its monotonic clock stands still, its leases end later.
+func WithLease(h time.Duration) Option {
+	return Option{func(s *settings) error {
+		if h < time.Millisecond {
+			return &tb.ConfigError{Field: "WithLease", Value: h, Range: "at least 1ms"}
+		}
+		s.lease = h
 		return nil
 	}}
 }

@@ -22,6 +22,10 @@ type Stats struct {
 	// Stale counts the trips that reached the server after their deadline by its clock, and took
 	// nothing. The first trip counts too: it learns the server's clock.
 	Stale uint64
+	// Leased counts the calls that a lease has granted. Granted counts them too.
+	Leased uint64
+	// ClaimedTokens were taken for leases. ReturnedTokens of them are back in their buckets.
+	ClaimedTokens, ReturnedTokens float64
 	// InFlight is the number of trips that are under way now, at most 256.
 	InFlight int
 
@@ -36,6 +40,8 @@ type Stats struct {
 type counts struct {
 	granted, refused     atomic.Uint64
 	trips, loaded, stale atomic.Uint64
+	leased               atomic.Uint64
+	claimed, returned    atomic.Uint64 // units
 	causes               [causes]atomic.Uint64
 }
 
@@ -62,8 +68,12 @@ func (l *Limiter) Stats() Stats {
 	s := Stats{
 		Granted: c.granted.Load(), Refused: c.refused.Load(), Failed: make(map[Cause]uint64),
 		Trips: c.trips.Load(), Loaded: c.loaded.Load(), Stale: c.stale.Load(),
-		InFlight: len(l.inFlight),
+		InFlight: len(l.inFlight), Leased: c.leased.Load(),
 	}
+	s.Granted += s.Leased
+	scale := float64(l.layout.scale)
+	s.ClaimedTokens = float64(c.claimed.Load()) / scale
+	s.ReturnedTokens = float64(c.returned.Load()) / scale
 	for i := range c.causes {
 		if n := c.causes[i].Load(); n > 0 {
 			s.Failed[Cause(i)] = n
