@@ -18,6 +18,22 @@
 // With ForceSingleClient, NewClient returns a client also if the server does not answer yet. Then
 // its error is not nil, and the client connects later.
 //
+// # Rights
+//
+// With the default prefix, a limiter needs these rights of an ACL user:
+//
+//	resetchannels ~tb:* -@all +evalsha +eval +time +get +set +del
+//
+// The client of a cluster also needs +cluster|slots, +cluster|shards and +asking. Without a
+// cluster, set ForceSingleClient: otherwise the client asks for the cluster.
+//
+// # Cluster
+//
+// A bucket is on the master of its key's slot. A limiter works while slots move, and after a
+// failover. Replication is asynchronous: grants that had not reached the new master are forgotten,
+// so up to their cost may be granted again. [TakeAll] takes several buckets of one hash tag at
+// once: see [WithTag].
+//
 // # Deadlines
 //
 // A call returns at its timeout, although its command may have been sent. The command carries its

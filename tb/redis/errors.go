@@ -80,6 +80,12 @@ func contextError(err error) *Error {
 	return &Error{Timeout, err}
 }
 
+// isTryAgain reports whether a cluster has moved only some of a script's keys.
+func isTryAgain(err error) bool {
+	var e *rueidis.RedisError
+	return errors.As(err, &e) && e.IsTryAgain()
+}
+
 // clientError returns the error of a call from the error of the client.
 func clientError(err error) *Error {
 	e, ok := rueidis.IsRedisErr(err)
@@ -88,6 +94,8 @@ func clientError(err error) *Error {
 		return &Error{Cluster, err}
 	case !ok:
 		return &Error{Unreachable, err}
+	case strings.HasPrefix(e.Error(), "The user executing the script"):
+		return &Error{Forbidden, err} // a command of the script; the error has no code
 	}
 	code, _, _ := strings.Cut(e.Error(), " ")
 	switch code {

@@ -9,7 +9,13 @@ import (
 	"github.com/seed-181794aa/ratelimit/internal/redistest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	// A closed client of a cluster still closes old connections, and delays a look at the cluster,
+	// in goroutines that end some seconds later.
+	goleak.VerifyTestMain(m,
+		goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*call).DelayDo.func1"),
+		goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*clusterClient)._refresh.func2"))
+}
 
 // dial returns a client of the server. It is closed with the test, before the server ends.
 func dial(t testing.TB, s *redistest.Server) rueidis.Client {

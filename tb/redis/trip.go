@@ -114,22 +114,30 @@ func (l *Limiter) travel(t *trip) (before state, err error) {
 // If the server returns its time, because by its clock the deadline has passed, it has executed
 // nothing. Then a clock was set, or this is the first trip, and the second attempt knows the
 // server's clock better.
+//
+// While a cluster moves a slot, it executes nothing on two keys of which only one has moved. Then
+// attempt tries again every millisecond.
 func (l *Limiter) attempt(
 	deadline int64, run func() (rueidis.RedisMessage, error), parse func(string) (uint64, bool),
 ) error {
-	for range 2 {
+	for stale := 0; stale < 2; {
 		sent := l.local()
 		if sent >= deadline {
 			break
 		}
 		reply, err := run()
 		received := l.local()
+		if isTryAgain(err) {
+			time.Sleep(time.Millisecond)
+			continue
+		}
 		if err != nil {
 			return err
 		}
 		if reply.IsInt64() {
 			now, _ := reply.ToInt64()
 			l.counts.stale.Add(1)
+			stale++
 			l.offset.learn(sent, received, now)
 			continue
 		}

@@ -1,0 +1,151 @@
+package redis
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/seed-181794aa/ratelimit/internal/redistest"
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// rights are the least rights of a limiter with the default prefix. They stand in doc.go too.
+const rights = "resetchannels ~tb:* -@all +evalsha +eval +time +get +set +del"
+
+// useAll makes a call of each kind.
+func useAll(t *testing.T, l *Limiter) {
+	t.Helper()
+	ctx := t.Context()
+	if d, err := l.Allow(ctx, "a"); err != nil || d != granted(9) {
+		t.Errorf("Allow: %+v, %v", d, err)
+	}
+	if _, err := l.Peek(ctx, "a"); err != nil {
+		t.Error(err)
+	}
+	charges := []tb.Charge{newCharge(t, l, "a", 1), newCharge(t, l, "b", 1)}
+	if ok, err := TakeAll(ctx, time.Now(), charges, make([]tb.Decision, 2)); !ok || err != nil {
+		t.Errorf("TakeAll: %t, %v", ok, err)
+	}
+	charges[0].Undo()
+	if d, err := l.Peek(ctx, "a"); err != nil || d != granted(8) {
+		t.Errorf("Peek: %+v, %v", d, err)
+	}
+	if err := l.Reset(ctx, "a"); err != nil {
+		t.Error(err)
+	}
+	if s := l.Stats(); len(s.Failed) > 0 {
+		t.Errorf("failed: %v", s.Failed)
+	}
+}
+
+func TestLeastRights(t *testing.T) {
+	doc, err := os.ReadFile("doc.go")
+	if err != nil || !strings.Contains(string(doc), rights) {
+		t.Errorf("doc.go does not have the rights %q, %v", rights, err)
+	}
+	login := func(s *redistest.Server, more string, single bool) rueidis.Client {
+		set := "ACL SETUSER limiter on >secret " + rights + more
+		do(t, dialOption(t, rueidis.ClientOption{
+			InitAddress: []string{s.Addr}, DisableCache: true, ForceSingleClient: true,
+		}), strings.Fields(set)...)
+		return dialOption(t, rueidis.ClientOption{
+			InitAddress: []string{s.Addr}, DisableCache: true, ForceSingleClient: single,
+			Username: "limiter", Password: "secret",
+		})
+	}
+	t.Run("one server", func(t *testing.T) {
+		c := login(redistest.Start(t), "", true)
+		useAll(t, newLimiter(t, c, slow))
+		l := newLimiter(t, c, slow, WithPrefix("other:"))
+		_, err := l.Allow(t.Context(), "a")
+		wantCause(t, err, Forbidden)
+	})
+	t.Run("cluster", func(t *testing.T) {
+		var c rueidis.Client
+		for _, n := range startCluster(t) {
+			c = login(n.Server, clusterRights, false)
+		}
+		useAll(t, newLimiter(t, c, slow))
+	})
+	for _, right := range strings.Fields(rights) {
+		if !strings.HasPrefix(right, "+") {
+			continue
+		}
+		t.Run("without "+right, func(t *testing.T) {
+			l := newLimiter(t, login(redistest.Start(t), " -"+right[1:], true), slow)
+			_, err := l.Allow(t.Context(), "a")
+			if err == nil {
+				err = l.Reset(t.Context(), "a")
+			}
+			wantCause(t, err, Forbidden)
+		})
+	}
+}
+
+// clusterRights are the rights that the client of a cluster needs beyond rights.
+const clusterRights = " +cluster|slots +cluster|shards +asking"
+
+func TestTLS(t *testing.T) {
+	dir := t.TempDir()
+	pool := certificate(t, dir)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := l.Addr().(*net.TCPAddr)
+	l.Close()
+	redistest.Start(t, "--tls-port", strconv.Itoa(addr.Port), "--tls-auth-clients", "no",
+		"--tls-cert-file", filepath.Join(dir, "cert.pem"),
+		"--tls-key-file", filepath.Join(dir, "key.pem"))
+	c := dialOption(t, rueidis.ClientOption{
+		InitAddress: []string{addr.String()}, DisableCache: true,
+		TLSConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12},
+	})
+	useAll(t, newLimiter(t, c, slow))
+}
+
+// certificate writes a certificate for 127.0.0.1 and its key, and returns a pool with it.
+func certificate(t *testing.T, dir string) *x509.CertPool {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+	}
+	cert, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert})
+	for name, data := range map[string][]byte{
+		"cert.pem": text,
+		"key.pem":  pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(text)
+	return pool
+}

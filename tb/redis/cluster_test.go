@@ -1,0 +1,277 @@
+package redis
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/seed-181794aa/ratelimit/internal/redistest"
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// node is a server of a cluster.
+type node struct {
+	*redistest.Server
+	client rueidis.Client // of this server only
+	id     string
+}
+
+const slots = 16384
+
+// startCluster starts a cluster of three masters, which have a third of the slots each.
+func startCluster(t *testing.T) []node {
+	t.Helper()
+	nodes := []node{startNode(t), startNode(t), startNode(t)}
+	for i, n := range nodes {
+		do(t, n.client, "CLUSTER", "SET-CONFIG-EPOCH", strconv.Itoa(i+1))
+		do(t, n.client, "CLUSTER", "ADDSLOTSRANGE",
+			strconv.Itoa(slots*i/3), strconv.Itoa(slots*(i+1)/3-1))
+	}
+	for _, n := range nodes[1:] {
+		n.meet(t, nodes[0])
+	}
+	for _, n := range nodes {
+		n.await(t, "the cluster is up", "CLUSTER INFO", "cluster_state:ok", "cluster_known_nodes:3")
+	}
+	return nodes
+}
+
+func startNode(t *testing.T) node {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bus := l.Addr().(*net.TCPAddr).Port
+	l.Close()
+	s := redistest.Start(t, "--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(bus),
+		"--cluster-node-timeout", "500", "--repl-diskless-sync-delay", "0")
+	n := node{Server: s, client: dialOption(t, rueidis.ClientOption{
+		InitAddress: []string{s.Addr}, DisableCache: true, ForceSingleClient: true,
+	})}
+	id := do(t, n.client, "CLUSTER", "MYID")
+	if n.id, err = id.ToString(); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func (n node) meet(t *testing.T, other node) {
+	t.Helper()
+	config := do(t, other.client, "CONFIG", "GET", "cluster-port")
+	bus, err := config.AsStrMap()
+	if err != nil {
+		t.Fatal(err)
+	}
+	host, port, _ := strings.Cut(other.Addr, ":")
+	do(t, n.client, "CLUSTER", "MEET", host, port, bus["cluster-port"])
+}
+
+// await asks a server until its answer contains all texts.
+func (n node) await(t *testing.T, what, command string, texts ...string) {
+	t.Helper()
+	for {
+		m := do(t, n.client, strings.Fields(command)...)
+		answer, err := m.ToString()
+		if err != nil {
+			t.Fatal(err)
+		}
+		missing := false
+		for _, text := range texts {
+			missing = missing || !strings.Contains(answer, text)
+		}
+		if !missing {
+			return
+		}
+		if err := t.Context().Err(); err != nil {
+			t.Fatalf("%s: %v\n%s", what, err, answer)
+		}
+	}
+}
+
+func dialOption(t testing.TB, o rueidis.ClientOption) rueidis.Client {
+	t.Helper()
+	c, err := rueidis.NewClient(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+func TestCluster(t *testing.T) {
+	nodes := startCluster(t)
+	c := dial(t, nodes[0].Server)
+	l := newLimiter(t, c, slow)
+	for i := range 60 {
+		if d, err := l.AllowN(t.Context(), strconv.Itoa(i), 4); err != nil || d != granted(6) {
+			t.Fatalf("key %d: %+v, %v", i, d, err)
+		}
+	}
+	for _, n := range nodes {
+		size := do(t, n.client, "DBSIZE")
+		if n, err := size.AsInt64(); err != nil || n < 5 {
+			t.Errorf("a node has %d of 60 buckets, %v", n, err)
+		}
+	}
+	t.Run("across slots", func(t *testing.T) {
+		decisions := make([]tb.Decision, 3)
+		charges := func(last float64) []tb.Charge {
+			return []tb.Charge{
+				newCharge(t, l, "0", 1), newCharge(t, l, "1", 2), newCharge(t, l, "2", last),
+			}
+		}
+		if ok, err := TakeAll(t.Context(), time.Now(), charges(3), decisions); !ok || err != nil {
+			t.Errorf("%t, %v: %+v", ok, err, decisions)
+		}
+		if ok, err := TakeAll(t.Context(), time.Now(), charges(5), decisions); ok || err != nil {
+			t.Errorf("%t, %v: %+v", ok, err, decisions)
+		}
+		for key, want := range map[string]int{"0": 4, "1": 3, "2": 2} {
+			if d, err := l.Peek(t.Context(), key); err != nil || d != granted(want) {
+				t.Errorf("key %s: %+v, %v, want %d remaining", key, d, err, want)
+			}
+		}
+	})
+	t.Run("with a tag", func(t *testing.T) {
+		tenant := func(key string) string { tenant, _, _ := strings.Cut(key, "/"); return tenant }
+		l := learned(t, newLimiter(t, c, slow, WithPrefix("tag:"), WithTag(tenant)))
+		decisions := make([]tb.Decision, 2)
+		take := func(tenant string) {
+			charges := []tb.Charge{newCharge(t, l, tenant, 1), newCharge(t, l, tenant+"/user", 1)}
+			if ok, err := TakeAll(t.Context(), time.Now(), charges, decisions); !ok || err != nil {
+				t.Fatalf("%t, %v: %+v", ok, err, decisions)
+			}
+		}
+		take("a")
+		trips := l.Stats().Trips
+		if take("a"); l.Stats().Trips != trips+1 {
+			t.Errorf("%d trips, want 1", l.Stats().Trips-trips)
+		}
+	})
+}
+
+// A slot moves from one master to another while callers use two buckets in it, by themselves and
+// together. Each grant takes its tokens once.
+func TestSlotMovesUnderLoad(t *testing.T) {
+	nodes := startCluster(t)
+	limit := tb.Limit{Capacity: 1_000_000, Tokens: 1, Per: 24 * time.Hour}
+	tag := func(string) string { return "tenant" }
+	l := newLimiter(t, dial(t, nodes[0].Server), limit, WithTag(tag))
+	slotOf := do(t, nodes[0].client, "CLUSTER", "KEYSLOT", l.name("a"))
+	number, err := slotOf.AsInt64()
+	if err != nil {
+		t.Fatal(err)
+	}
+	slot := strconv.FormatInt(number, 10)
+	from := nodes[number*3/slots]
+	to := nodes[(number*3/slots+1)%3]
+
+	var alone, both atomic.Int64
+	var stop atomic.Bool
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for !stop.Load() {
+				d, err := l.Allow(t.Context(), "a")
+				switch {
+				case err != nil:
+					t.Errorf("Allow: %v", err)
+				case d.Allowed:
+					alone.Add(1)
+				}
+			}
+		})
+		wg.Go(func() {
+			for !stop.Load() {
+				ok, err := TakeAll(t.Context(), time.Now(),
+					[]tb.Charge{newCharge(t, l, "a", 1), newCharge(t, l, "b", 1)}, make([]tb.Decision, 2))
+				switch {
+				case err != nil:
+					t.Errorf("TakeAll: %v", err)
+				case ok:
+					both.Add(1)
+				}
+			}
+		})
+	}
+	// progress waits until the callers have made some calls.
+	progress := func() {
+		for before := alone.Load(); alone.Load() < before+100; {
+			do(t, nodes[0].client, "PING")
+		}
+	}
+	host, port, _ := strings.Cut(to.Addr, ":")
+	progress()
+	do(t, to.client, "CLUSTER", "SETSLOT", slot, "IMPORTING", from.id)
+	do(t, from.client, "CLUSTER", "SETSLOT", slot, "MIGRATING", to.id)
+	progress()
+	do(t, from.client, "MIGRATE", host, port, l.name("a"), "0", "5000")
+	progress() // a is there, b is here: TRYAGAIN
+	do(t, from.client, "MIGRATE", host, port, l.name("b"), "0", "5000")
+	progress() // ASK
+	for _, n := range []node{to, from} {
+		do(t, n.client, "CLUSTER", "SETSLOT", slot, "NODE", to.id)
+	}
+	progress() // MOVED
+	stop.Store(true)
+	wg.Wait()
+	for key, granted := range map[string]int64{"a": alone.Load() + both.Load(), "b": both.Load()} {
+		d, err := l.Peek(t.Context(), key)
+		if err != nil || int64(d.Remaining) != int64(limit.Capacity)-1-granted {
+			t.Errorf("key %s: %+v, %v, after %d grants of %d", key, d, err, granted, limit.Capacity)
+		}
+	}
+	t.Logf("%d grants of one, %d of both", alone.Load(), both.Load())
+}
+
+// A replica takes over from a master that was killed, and has its buckets.
+func TestClusterFailsOverToReplica(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the cluster takes seconds to notice")
+	}
+	nodes := startCluster(t)
+	replica := startNode(t)
+	replica.meet(t, nodes[0])
+	for _, n := range append(nodes, replica) {
+		n.await(t, "the replica is there", "CLUSTER INFO", "cluster_known_nodes:4")
+	}
+	do(t, replica.client, "CLUSTER", "REPLICATE", nodes[0].id)
+	replica.await(t, "the replica is in sync", "INFO replication", "master_link_status:up")
+	l := newLimiter(t, dial(t, nodes[1].Server), slow, WithTimeout(time.Second),
+		WithTag(func(string) string { return "b" })) // slot 3300
+	for i := range 3 {
+		if d, err := l.Allow(t.Context(), "a"); err != nil || d != granted(9-i) {
+			t.Fatalf("%+v, %v", d, err)
+		}
+	}
+	do(t, nodes[0].client, "SET", "{b}", "the last write")
+	do(t, nodes[0].client, "WAIT", "1", "0")
+	if err := nodes[0].Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	causes := make(map[Cause]int)
+	for {
+		d, err := l.Allow(t.Context(), "a")
+		if err == nil {
+			if d != granted(6) {
+				t.Errorf("after the failover: %+v, want 6 remaining", d)
+			}
+			break
+		}
+		var e *Error
+		if !errors.As(err, &e) {
+			t.Fatal(err)
+		}
+		causes[e.Cause]++
+	}
+	t.Log(fmt.Sprint(causes))
+}
