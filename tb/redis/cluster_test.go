@@ -141,6 +141,13 @@ func TestCluster(t *testing.T) {
 			}
 		}
 	})
+	t.Run("with the least rights", func(t *testing.T) {
+		var c rueidis.Client
+		for _, n := range nodes {
+			c = login(t, n.Server, clusterRights, false)
+		}
+		useAll(t, newLimiter(t, c, slow, WithTag(func(string) string { return "rights" })))
+	})
 	t.Run("with a tag", func(t *testing.T) {
 		tenant := func(key string) string { tenant, _, _ := strings.Cut(key, "/"); return tenant }
 		l := learned(t, newLimiter(t, c, slow, WithPrefix("tag:"), WithTag(tenant)))
