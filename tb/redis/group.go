@@ -77,11 +77,10 @@ func (g group) run(ctx context.Context) ([]tb.Decision, error) {
 		}
 		return b
 	}
-	_, err := l.send(ctx, &trip{errand: func(deadline int64) error {
-		return l.attempt(deadline, func() (rueidis.RedisMessage, error) {
-			return l.run(g.layout().takeAll, g.names(), l.arguments(deadline, argument)...)
-		}, func(reply string) (now uint64, ok bool) { return parseStates(reply, states) })
-	}})
+	err := l.send(ctx, func(deadline int64) error {
+		return l.runUntil(deadline, g.layout().takeAll, g.names(), argument,
+			func(reply string) (now uint64, ok bool) { return parseStates(reply, states) })
+	})
 	if err != nil {
 		return decisions, l.counts.failed(err)
 	}
@@ -123,10 +122,10 @@ func (g group) undo() {
 		return
 	}
 	l := g[0].limiter
-	_, err := l.send(context.Background(), &trip{errand: func(int64) error {
+	err := l.send(context.Background(), func(int64) error {
 		_, err := l.run(g.layout().giveBack, taken.names(), rueidis.BinaryString(argument))
 		return err
-	}})
+	})
 	l.counts.failed(err) //nolint:errcheck // Undo returns none
 }
 

@@ -181,13 +181,12 @@ func (ls *leases) giveBack(ctx context.Context, key string, c *claim) error {
 	}
 	l := ls.l
 	argument := rueidis.BinaryString(l.layout.appendGiveBack(nil, left, c.after.time))
-	_, err := l.send(ctx, &trip{errand: func(int64) error {
+	return l.send(ctx, func(int64) error {
 		reply, err := l.run(l.layout.giveBack, []string{l.name(key)}, argument)
 		if err == nil {
 			n, _ := reply.ToInt64()
 			l.counts.returned.Add(uint64(n))
 		}
 		return err
-	}})
-	return err
+	})
 }
