@@ -66,7 +66,8 @@ func takeAllScript(s *simulator) error {
 	b.wantTakeAll(noon+1, noon)
 	full := state{noon, 0, noon}
 	b.wantTakeAll(noon, noon, state{noon, 8_000_000, noon}, full) // the last two tokens
-	b.wantTakeAll(noon, inf, state{noon, 10_000_000, noon}, state{noon, 2_000_000, noon})
+	const later = noon + 5
+	b.wantTakeAll(later, inf, state{later, 9_999_995, later}, state{later, 1_999_995, later})
 	if v, _ := b.value(); v != value(22, noon, 10_000_000) {
 		b.errorf("the empty bucket has the value %q", v)
 	}

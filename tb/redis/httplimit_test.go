@@ -20,14 +20,15 @@ func TestRulesOfAPolicy(t *testing.T) {
 	limiters := make(map[string]*Limiter)
 	tenants := slow
 	tenants.Capacity = 3
-	policy, err := httplimit.New(httplimit.Rules(
-		httplimit.Rule{Name: "user", Keys: []string{"header:user"}, Limit: slow},
-		httplimit.Rule{Name: "tenant", Keys: []string{"header:tenant"}, Limit: tenants},
-	), httplimit.WithTimeout(patient), httplimit.WithLimiter(func(r httplimit.Rule) (tb.Limiter, error) {
+	newRule := func(r httplimit.Rule) (tb.Limiter, error) {
 		l, err := New(c, r.Limit, WithPrefix(r.Name+":"), WithTimeout(patient))
 		limiters[r.Name] = l
 		return l, err
-	}))
+	}
+	policy, err := httplimit.New(httplimit.Rules(
+		httplimit.Rule{Name: "user", Keys: []string{"header:user"}, Limit: slow},
+		httplimit.Rule{Name: "tenant", Keys: []string{"header:tenant"}, Limit: tenants},
+	), httplimit.WithTimeout(patient), httplimit.WithLimiter(newRule))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,12 +5,19 @@ import (
 	"crypto/sha1" //nolint:gosec // Redis names scripts so
 	_ "embed"
 	"encoding/hex"
+	"strings"
 
 	"github.com/redis/rueidis"
 )
 
-//go:embed bucket.lua
-var bucketText string
+//go:embed clock.lua
+var clockText string
+
+//go:embed read.lua
+var readText string
+
+//go:embed write.lua
+var writeText string
 
 //go:embed take.lua
 var takeText string
@@ -29,13 +36,20 @@ var wideText string
 
 // The scripts have the arithmetic that their limits need.
 var (
-	narrow         = newScript(narrowText + bucketText + takeText)
-	wide           = newScript(wideText + bucketText + takeText)
-	narrowTakeAll  = newScript(narrowText + bucketText + takeAllText)
-	wideTakeAll    = newScript(wideText + bucketText + takeAllText)
+	narrow         = newScript(narrowText + include(takeText, clockText, readText, writeText))
+	wide           = newScript(wideText + include(takeText, clockText, readText, writeText))
+	narrowTakeAll  = newScript(narrowText + include(takeAllText, clockText, readText, writeText))
+	wideTakeAll    = newScript(wideText + include(takeAllText, clockText, readText, writeText))
 	narrowGiveBack = newScript(narrowText + giveBackText)
 	wideGiveBack   = newScript(wideText + giveBackText)
 )
+
+// include puts texts into a script in the place of their names. Functions would be slower: Redis
+// makes the functions of a script anew in each run.
+func include(script, clock, read, write string) string {
+	return strings.NewReplacer("-- include clock.lua\n", clock, "-- include read.lua\n", read,
+		"-- include write.lua\n", write).Replace(script)
+}
 
 // script is a text that Redis runs, and the name that Redis gives it.
 type script struct{ text, sha string }

@@ -41,9 +41,11 @@ end
 const timeless = "ARGV[2] = 0"
 
 // texts are the texts that the scripts are made of.
-type texts struct{ bucket, take, takeAll, giveBack, narrow, wide string }
+type texts struct{ clock, read, write, take, takeAll, giveBack, narrow, wide string }
 
-var shipped = texts{bucketText, takeText, takeAllText, giveBackText, narrowText, wideText}
+var shipped = texts{
+	clockText, readText, writeText, takeText, takeAllText, giveBackText, narrowText, wideText,
+}
 
 // simulator runs scripts in simulated time.
 type simulator struct {
@@ -55,14 +57,16 @@ type simulator struct {
 }
 
 func newSimulator(c rueidis.Client, x texts) *simulator {
+	take := include(x.take, x.clock, x.read, x.write)
+	takeAll := include(x.takeAll, x.clock, x.read, x.write)
 	return &simulator{
 		texts:  x,
 		client: c,
-		narrow: newScript(simulation + x.narrow + x.bucket + x.take),
-		wide:   newScript(simulation + x.wide + x.bucket + x.take),
+		narrow: newScript(simulation + x.narrow + take),
+		wide:   newScript(simulation + x.wide + take),
 
-		narrowTakeAll:  newScript(simulation + x.narrow + x.bucket + x.takeAll),
-		wideTakeAll:    newScript(simulation + x.wide + x.bucket + x.takeAll),
+		narrowTakeAll:  newScript(simulation + x.narrow + takeAll),
+		wideTakeAll:    newScript(simulation + x.wide + takeAll),
 		narrowGiveBack: newScript(timeless + simulation + x.narrow + x.giveBack),
 		wideGiveBack:   newScript(timeless + simulation + x.wide + x.giveBack),
 	}

@@ -5,20 +5,20 @@
 --
 -- If every cost is granted at s, the reply is the new value. Otherwise it is s, the deficit before
 -- the costs, and the time t of the decision. After the deadline it is t, and nothing is taken.
-local costs = ARGV[1]
+local key, costs = KEYS[1], ARGV[1]
 local C, N, D, x, format, cost, i = struct.unpack('>ddddBI4', costs)
+-- include clock.lua
 if t > x then return t end
-local s, before, stepped = read(KEYS[1], C, N, D, format)
-if not s then return redis.error_reply(foreign) end
 
-local d, all = before, true
+-- include read.lua
+local before, all = d, true
 while true do
   if d + cost <= C then d = d + cost else all = false end
   if i > #costs then break end
   cost, i = struct.unpack('>I4', costs, i)
 end
 if d > before or stepped then
-  local value = write(KEYS[1], s, d, N, D, format)
+-- include write.lua
   if all and s == t then return value end
 end
 return struct.pack('>I7I4I7', s, before, t)

@@ -5,23 +5,22 @@
 -- All costs are taken, or none. The reply is the time t of the decision, and for each bucket s and
 -- the deficit before the cost. After the deadline it is t, and nothing is taken.
 local x, i = struct.unpack('>d', ARGV[1])
+-- include clock.lua
 if t > x then return t end
 local buckets, reply, all = {}, struct.pack('>I7', t), true
-for k = 1, #KEYS do
+for k, key in ipairs(KEYS) do
   local C, N, D, format, cost
   C, N, D, format, cost, i = struct.unpack('>dddBI4', ARGV[1], i)
-  local s, d, stepped = read(KEYS[k], C, N, D, format)
-  if not s then return redis.error_reply(foreign) end
+-- include read.lua
   if d + cost > C then all = false end
-  buckets[k] = {s, d, N, D, format, cost, stepped}
+  buckets[k] = {key, s, d, N, D, format, cost, stepped}
   reply = reply .. struct.pack('>I7I4', s, d)
 end
-for k = 1, #KEYS do
-  local s, d, N, D, format, cost, stepped = unpack(buckets[k])
-  if all then
-    write(KEYS[k], s, d + cost, N, D, format)
-  elseif stepped then
-    write(KEYS[k], s, d, N, D, format)
+for _, bucket in ipairs(buckets) do
+  local key, s, d, N, D, format, cost, stepped = unpack(bucket)
+  if all then d = d + cost end
+  if all or stepped then
+-- include write.lua
   end
 end
 return reply

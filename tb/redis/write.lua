@@ -1,0 +1,5 @@
+-- The bucket of key is stored until it is full.
+local value = struct.pack('>BI7I4', format, s, d)
+local ms = math.floor((s - from + d * D / N) / 1000) + 1 -- full by then
+if ms > 9e15 then ms = 9e15 end -- beyond 10^17, a number has an exponent in a command
+redis.call('SET', key, value, expiry, ms)
