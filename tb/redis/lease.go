@@ -85,8 +85,6 @@ func (ls *leases) take(
 			return ls.granted(s), s, c, nil
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, ls.l.timeout)
-	defer cancel()
 	for waited := false; ; waited = true {
 		x := ls.get(key)
 		if x == nil {
@@ -109,6 +107,9 @@ func (ls *leases) take(
 			break
 		}
 		if pending != nil {
+			var cancel context.CancelFunc // the wait and the trip after it have one timeout
+			ctx, cancel = context.WithTimeout(ctx, ls.l.timeout)
+			defer cancel()
 			select {
 			case <-pending:
 			case <-ctx.Done():
@@ -141,7 +142,12 @@ func (ls *leases) renew(
 			x.size = min(max(2*x.size, units), m.capacity)
 		}
 		extra = min(x.size, (m.capacity-old.after.deficit)/2) / units * units
-		ls.giveBack(ctx, key, old) //nolint:errcheck // then its tokens are lost
+		if old.left.Load() > 0 {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, l.timeout)
+			defer cancel()
+			ls.giveBack(ctx, key, old) //nolint:errcheck // then its tokens are lost
+		}
 	}
 	if extra > 0 {
 		costs = append(costs, extra)
