@@ -10,21 +10,26 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/seed-181794aa/ratelimit/tb"
+	"github.com/seed-181794aa/ratelimit/tb/cas"
 )
 
 // Limiter is a token bucket for each key, in a Redis server that all processes share. It implements
 // tb.Limiter. Use New to make one. All methods are safe for concurrent use.
 //
-// Most callers want Allow. Allow, AllowN and AllowCost take tokens. Peek and Level take nothing.
-// Reset, Stats and Close are for operators. A call that Redis did not decide returns an *Error. All
-// calls return ErrClosed after Close.
+// Most callers want Allow. Allow, AllowN and AllowCost take tokens, and so does Decide, which also
+// returns what decided. Peek and Level take nothing. Reset, Stats and Close are for operators.
+//
+// If the server does not decide a call that takes tokens, the failure policy does, and the error is
+// nil. Other calls return an *Error then. All calls return ErrClosed after Close.
 type Limiter struct {
 	settings
 	client   rueidis.Client
 	layout   layout
 	start    time.Time // of local times
 	offset   offset
-	inFlight chan struct{} // has an element for each trip that is under way
+	breaker  breaker
+	share    *cas.Limiter[string] // nil without a LocalShare
+	inFlight chan struct{}        // has an element for each trip that is under way
 	closed   atomic.Bool
 	closing  sync.Once
 	counts   counts
@@ -50,8 +55,12 @@ func New(client rueidis.Client, limit tb.Limit, opts ...Option) (*Limiter, error
 	if err != nil {
 		return nil, err
 	}
+	share, err := s.policy.share(limit)
+	if err != nil {
+		return nil, err
+	}
 	return &Limiter{
-		settings: s, client: client, layout: m, start: time.Now(),
+		settings: s, client: client, layout: m, start: time.Now(), share: share,
 		inFlight: make(chan struct{}, maxInFlight),
 	}, nil
 }
@@ -79,6 +88,14 @@ func (l *Limiter) AllowCost(ctx context.Context, key string, cost float64) (tb.D
 	return l.take(ctx, key, l.layout.unitsOfCost(cost))
 }
 
+// Decide is AllowCost, and also returns what decided: the server, or the failure policy and why.
+func (l *Limiter) Decide(ctx context.Context, key string, cost float64) (Outcome, error) {
+	if !(cost > 0 && cost <= math.MaxFloat64) { // NaN fails both
+		return Outcome{}, tb.ErrInvalidCost
+	}
+	return l.decide(ctx, key, l.layout.unitsOfCost(cost))
+}
+
 // Peek returns the decision that Allow would return now. It takes nothing.
 func (l *Limiter) Peek(ctx context.Context, key string) (tb.Decision, error) {
 	s, err := l.look(ctx, key)
@@ -100,6 +117,9 @@ func (l *Limiter) Level(ctx context.Context, key string) (tb.Level, error) {
 // Reset fills key's bucket. In an interval that contains the reset, the key may be granted up to
 // Capacity tokens more. A Reset that returned an error may still happen.
 func (l *Limiter) Reset(ctx context.Context, key string) error {
+	if l.share != nil {
+		l.share.Reset(key)
+	}
 	_, err := l.exec(ctx, key, nil)
 	return l.counts.failed(err)
 }
@@ -120,13 +140,21 @@ func (l *Limiter) Close() {
 
 // take takes units of key's bucket, or none.
 func (l *Limiter) take(ctx context.Context, key string, units uint64) (tb.Decision, error) {
+	o, err := l.decide(ctx, key, units)
+	return o.Decision, err
+}
+
+func (l *Limiter) decide(ctx context.Context, key string, units uint64) (Outcome, error) {
 	s, err := l.exec(ctx, key, []uint64{units})
 	if err != nil {
-		return tb.Decision{}, l.counts.failed(err)
+		return l.degrade(ctx, key, units, l.counts.failed(err))
 	}
 	d := l.layout.take(&s, units)
 	l.counts.decided(d.Allowed)
-	return d, nil
+	if d.Allowed {
+		l.warm(ctx, key, units)
+	}
+	return Outcome{Decision: d}, nil
 }
 
 // look returns key's bucket. It asks for a cost that no bucket can pay.

@@ -1,0 +1,175 @@
+package redis
+
+import (
+	"errors"
+	"math/bits"
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+const (
+	// window is the number of trips that the breaker looks at. It opens if half of them have failed,
+	// or the last failuresInARow.
+	window         = 20
+	failuresInARow = 5
+
+	// probeInterval is the mean time between two probes of an open breaker. The probes of several
+	// processes must not meet, so each interval is up to a quarter shorter or longer.
+	probeInterval = 250 * time.Millisecond
+
+	// leastInFlight is the bound of the trips under way after a successful probe. It doubles with
+	// every so many successes, up to maxInFlight. So the callers do not return all at once.
+	leastInFlight = 8
+)
+
+// BreakerState says whether calls go to the server.
+type BreakerState int
+
+const (
+	// BreakerClosed is the normal state: all calls do.
+	BreakerClosed BreakerState = iota
+	// BreakerOpen says that the failure policy decides all calls, except one every 250 ms.
+	BreakerOpen
+	// BreakerRecovering says that the server answers again, and the trips under way are bounded: 8,
+	// 16, 32 and so on, up to 256. The failure policy decides the calls beyond.
+	BreakerRecovering
+)
+
+// String returns "closed", "open" or "recovering".
+func (s BreakerState) String() string {
+	return [...]string{"closed", "open", "recovering"}[s]
+}
+
+// breaker keeps calls from a server that does not decide. The zero value is closed. All methods are
+// safe for concurrent use. Times are local times in µs.
+//
+// It is not a breaker of a library, because those end the open state at once: they have no bound
+// that grows, and no rule of both a row and a share of failures. See DESIGN.md, section 13.
+type breaker struct {
+	mu       sync.Mutex
+	state    BreakerState
+	opened   uint64 // how often it has opened; trips that began before say nothing about the server
+	failures uint32 // the last trips, a bit for each: 1 is a failure, and bit 0 is the last trip
+	probe    int64  // the time of the next probe, if open
+	cause    *Error // why it is open
+
+	// If recovering:
+	most      int // the most trips under way
+	underWay  int
+	successes int // since most has changed
+}
+
+// pass is the admission of a trip by the breaker.
+type pass struct {
+	opened uint64
+	used   bool // the trip was reported
+}
+
+// enter admits a trip, or returns why not.
+func (b *breaker) enter(p *pass, now int64) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch b.state {
+	case BreakerOpen:
+		if now < b.probe {
+			return b.cause
+		}
+		b.setProbe(now)
+	case BreakerRecovering:
+		if b.underWay >= b.most {
+			return &Error{Cause: Busy}
+		}
+	}
+	b.underWay++
+	p.opened = b.opened
+	return nil
+}
+
+// health is what a trip shows of the server.
+type health int
+
+const (
+	unknown health = iota
+	healthy        // it decides calls, if perhaps not this one
+	failed         // it decides nothing at present, or too late
+)
+
+// healthOf returns what the error of a trip, or nil, shows of the server.
+func healthOf(err error) health {
+	var e *Error
+	if !errors.As(err, &e) {
+		return healthy
+	}
+	switch e.Cause {
+	case ReadOnly, OutOfMemory, Forbidden, Foreign: // a call of another key or cost may be decided
+		return healthy
+	case Unreachable, Loading, Cluster, Rejected:
+		return failed
+	}
+	return unknown // such as Timeout, if the call had less than the timeout of the limiter
+}
+
+// report takes in what a trip shows, and its error. Only the first report of a trip counts. It
+// returns the state before and after.
+func (b *breaker) report(p *pass, h health, err error, now int64) (before, after BreakerState) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	before = b.state
+	if p.used || p.opened != b.opened {
+		return before, before
+	}
+	p.used = true
+	b.underWay--
+	switch h {
+	case healthy:
+		b.succeed()
+	case failed:
+		b.fail(err, now)
+	}
+	return before, b.state
+}
+
+// succeed is called with the lock held.
+func (b *breaker) succeed() {
+	b.failures = b.failures << 1 & (1<<window - 1)
+	switch b.state {
+	case BreakerOpen: // the probe
+		b.state, b.failures, b.most, b.successes = BreakerRecovering, 0, leastInFlight, 0
+	case BreakerRecovering:
+		if b.successes++; b.successes < b.most {
+			return
+		}
+		b.most, b.successes = 2*b.most, 0
+		if b.most >= maxInFlight {
+			b.state = BreakerClosed
+		}
+	}
+}
+
+// fail is called with the lock held.
+func (b *breaker) fail(err error, now int64) {
+	const row = 1<<failuresInARow - 1
+	b.failures = (b.failures<<1 | 1) & (1<<window - 1)
+	if b.state == BreakerOpen ||
+		b.failures&row != row && bits.OnesCount32(b.failures) < window/2 {
+		return
+	}
+	b.state, b.failures, b.underWay = BreakerOpen, 0, 0
+	b.opened++
+	b.cause = &Error{Open, err}
+	b.setProbe(now)
+}
+
+// setProbe sets the time of the next probe. It is called with the lock held.
+func (b *breaker) setProbe(now int64) {
+	const mean = int64(probeInterval / time.Microsecond)
+	b.probe = now + mean - mean/4 + rand.Int64N(mean/2)
+}
+
+// stats returns the state, and how often the breaker has opened.
+func (b *breaker) stats() (BreakerState, uint64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.state, b.opened
+}
