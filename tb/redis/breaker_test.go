@@ -75,13 +75,30 @@ func TestBreakerIgnoresTripsOfUnknownHealth(t *testing.T) {
 	l.want(BreakerOpen, 1)
 }
 
+// A server that answers is healthy, if it may decide another call.
+func TestHealthOfErrors(t *testing.T) {
+	want := map[Cause]health{
+		Busy: unknown, Open: unknown, Timeout: unknown, Canceled: unknown,
+		ReadOnly: healthy, OutOfMemory: healthy, Forbidden: healthy, Foreign: healthy,
+		Unreachable: failed, Loading: failed, Cluster: failed, Rejected: failed,
+	}
+	for cause := range causes {
+		if h, ok := want[cause]; !ok || healthOf(&Error{Cause: cause}) != h {
+			t.Errorf("%v: health %d, want %d", cause, healthOf(&Error{Cause: cause}), h)
+		}
+	}
+	if h := healthOf(nil); h != healthy {
+		t.Errorf("no error: health %d", h)
+	}
+}
+
 func TestOpenBreakerProbes(t *testing.T) {
 	l := timeline{t: t}
 	l.open()
 	l.want(BreakerOpen, 1)
 	var probes int
 	last := l.now
-	for l.now < time.Hour.Microseconds() {
+	for l.now < (10 * time.Minute).Microseconds() {
 		l.now += 1000
 		if !l.trip(failed) {
 			continue
@@ -92,8 +109,8 @@ func TestOpenBreakerProbes(t *testing.T) {
 		}
 		last = l.now
 	}
-	if probes < 14_100 || probes > 14_700 { // 14,400 in an hour
-		t.Errorf("%d probes in an hour, want one each 250 ms", probes)
+	if probes < 2_300 || probes > 2_500 { // 2,400 in ten minutes
+		t.Errorf("%d probes in ten minutes, want one each 250 ms", probes)
 	}
 	l.want(BreakerOpen, 1)
 }

@@ -24,6 +24,9 @@ func TestDamagedReplies(t *testing.T) {
 		{"delay", delay(60 * time.Millisecond)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			if testing.Short() && tt.name != "drop" {
+				t.Skip("takes seconds")
+			}
 			s := redistest.Start(t)
 			operator := dial(t, s)
 			p := startProxy(t, s.Addr)
@@ -69,7 +72,7 @@ func TestDistantServer(t *testing.T) {
 	p := startProxy(t, redistest.Start(t).Addr)
 	l := newLimiter(t, dialed(t, p.addr), slow)
 	p.set(delay(50 * time.Millisecond))
-	all := run(t, l, 16, calls(200))
+	all := run(t, l, 16, calls(100))
 	t.Logf("slowest call: %v", all.slowest)
 	if all.decided[FailurePolicy] > 0 || sum(all.server) != 10*loadKeys {
 		t.Errorf("%+v", all)
