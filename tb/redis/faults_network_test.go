@@ -69,6 +69,9 @@ func TestDamagedReplies(t *testing.T) {
 
 // A server that is 50 ms away is slow, and not a fault for a limiter with a longer timeout.
 func TestDistantServer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	p := startProxy(t, redistest.Start(t).Addr)
 	l := newLimiter(t, dialed(t, p.addr), slow)
 	p.set(delay(50 * time.Millisecond))

@@ -27,6 +27,7 @@ type results struct {
 	server, policy [loadKeys]int64 // tokens granted, by key
 	decided        [2]int64        // calls, by what decided
 	slowest        time.Duration
+	late           time.Duration // of a timer that waits beside the load for the timeout
 }
 
 func sum(n [loadKeys]int64) (all int64) {
@@ -47,6 +48,8 @@ func run(t *testing.T, l *Limiter, callers int, enough func(calls int64, d time.
 		wg    sync.WaitGroup
 	)
 	start := time.Now()
+	done, late := make(chan struct{}), make(chan time.Duration)
+	go func() { late <- lateness(l.timeout, done) }()
 	for i := range callers {
 		wg.Go(func() {
 			pace := time.NewTicker(time.Duration(callers) * 100 * time.Microsecond)
@@ -75,7 +78,23 @@ func run(t *testing.T, l *Limiter, callers int, enough func(calls int64, d time.
 		})
 	}
 	wg.Wait()
+	close(done)
+	all.late = <-late
 	return all
+}
+
+// lateness returns by how much a timer of d is late, at most, until done is closed. It shows how
+// busy the machine is.
+func lateness(d time.Duration, done <-chan struct{}) (most time.Duration) {
+	for {
+		start := time.Now()
+		select {
+		case <-time.After(d):
+			most = max(most, time.Since(start)-d)
+		case <-done:
+			return most
+		}
+	}
 }
 
 // calls is a condition for run.
@@ -106,8 +125,9 @@ func recovered(t *testing.T, l *Limiter, callers int) (results, time.Duration) {
 // that runs other programs.
 func wantPrompt(t *testing.T, l *Limiter, all results) {
 	t.Helper()
-	t.Logf("%d calls decided by the server, %d by the policy; slowest %v, with a timeout of %v",
-		all.decided[Server], all.decided[FailurePolicy], all.slowest.Round(time.Millisecond), l.timeout)
+	t.Logf("%d calls decided by the server, %d by the policy; slowest %v, with a timeout of %v; "+
+		"a timer alone was late by %v", all.decided[Server], all.decided[FailurePolicy],
+		all.slowest.Round(time.Millisecond), l.timeout, all.late.Round(time.Millisecond))
 	if all.slowest > l.timeout+time.Second {
 		t.Errorf("slowest call: %v", all.slowest)
 	}
