@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"context"
 	"errors"
 	"math/bits"
 	"math/rand/v2"
@@ -9,7 +10,7 @@ import (
 )
 
 const (
-	// window is the number of trips that the breaker looks at. It opens if half of them have failed,
+	// window is the number of calls that the breaker looks at. It opens if half of them have failed,
 	// or the last failuresInARow.
 	window         = 20
 	failuresInARow = 5
@@ -18,7 +19,7 @@ const (
 	// processes must not meet, so each interval is up to a quarter shorter or longer.
 	probeInterval = 250 * time.Millisecond
 
-	// leastInFlight is the bound of the trips under way after a successful probe. It doubles with
+	// leastInFlight is the bound of the calls under way after a successful probe. It doubles with
 	// every so many successes, up to maxInFlight. So the callers do not return all at once.
 	leastInFlight = 8
 )
@@ -31,7 +32,7 @@ const (
 	BreakerClosed BreakerState = iota
 	// BreakerOpen says that the failure policy decides all calls, except one every 250 ms.
 	BreakerOpen
-	// BreakerRecovering says that the server answers again, and the trips under way are bounded: 8,
+	// BreakerRecovering says that the server answers again, and the calls under way are bounded: 8,
 	// 16, 32 and so on, up to 256. The failure policy decides the calls beyond.
 	BreakerRecovering
 )
@@ -49,44 +50,37 @@ func (s BreakerState) String() string {
 type breaker struct {
 	mu       sync.Mutex
 	state    BreakerState
-	opened   uint64 // how often it has opened; trips that began before say nothing about the server
-	failures uint32 // the last trips, a bit for each: 1 is a failure, and bit 0 is the last trip
+	opened   uint64 // how often it has opened; calls that began before say nothing about the server
+	failures uint32 // the last calls, a bit for each: 1 is a failure, and bit 0 is the last call
 	probe    int64  // the time of the next probe, if open
 	cause    *Error // why it is open
 
 	// If recovering:
-	most      int // the most trips under way
+	most      int // the most calls under way
 	underWay  int
 	successes int // since most has changed
 }
 
-// pass is the admission of a trip by the breaker.
-type pass struct {
-	opened uint64
-	used   bool // the trip was reported
-}
-
-// enter admits a trip, or returns why not.
-func (b *breaker) enter(p *pass, now int64) error {
+// enter admits a call, or returns why not. opened is for report.
+func (b *breaker) enter(now int64) (opened uint64, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch b.state {
 	case BreakerOpen:
 		if now < b.probe {
-			return b.cause
+			return 0, b.cause
 		}
 		b.setProbe(now)
 	case BreakerRecovering:
 		if b.underWay >= b.most {
-			return &Error{Cause: Busy}
+			return 0, &Error{Cause: Busy}
 		}
 	}
 	b.underWay++
-	p.opened = b.opened
-	return nil
+	return b.opened, nil
 }
 
-// health is what a trip shows of the server.
+// health is what a call shows of the server.
 type health int
 
 const (
@@ -95,31 +89,38 @@ const (
 	failed         // it decides nothing at present, or too late
 )
 
-// healthOf returns what the error of a trip, or nil, shows of the server.
-func healthOf(err error) health {
+// healthOf returns what a call shows that returned err. late says that the call has taken the
+// timeout of the limiter. A client must not open the breaker with short deadlines.
+func healthOf(err error, late bool) health {
 	var e *Error
-	if !errors.As(err, &e) {
+	if err == nil {
 		return healthy
+	} else if !errors.As(err, &e) { // closed
+		return unknown
 	}
 	switch e.Cause {
 	case ReadOnly, OutOfMemory, Forbidden, Foreign: // a call of another key or cost may be decided
 		return healthy
 	case Unreachable, Loading, Cluster, Rejected:
 		return failed
+	case Timeout:
+		if late {
+			return failed
+		}
 	}
-	return unknown // such as Timeout, if the call had less than the timeout of the limiter
+	return unknown
 }
 
-// report takes in what a trip shows, and its error. Only the first report of a trip counts. It
-// returns the state before and after.
-func (b *breaker) report(p *pass, h health, err error, now int64) (before, after BreakerState) {
+// report takes in what a call shows, and its error. It returns the state before and after.
+func (b *breaker) report(
+	opened uint64, h health, err error, now int64,
+) (before, after BreakerState) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	before = b.state
-	if p.used || p.opened != b.opened {
+	if opened != b.opened {
 		return before, before
 	}
-	p.used = true
 	b.underWay--
 	switch h {
 	case healthy:
@@ -172,4 +173,25 @@ func (b *breaker) stats() (BreakerState, uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.state, b.opened
+}
+
+// call is exec unless the breaker refuses, and reports the result to the breaker.
+func (l *Limiter) call(ctx context.Context, key string, costs []uint64) (state, error) {
+	start := l.local()
+	opened, err := l.breaker.enter(start)
+	if err != nil {
+		return state{}, err
+	}
+	s, err := l.exec(ctx, key, costs)
+	now := l.local()
+	h := healthOf(err, now-start >= l.timeout.Microseconds())
+	before, after := l.breaker.report(opened, h, err, now)
+	switch {
+	case l.logger == nil:
+	case before == BreakerClosed && after == BreakerOpen:
+		l.logger.Warn("tb/redis: the failure policy decides", "policy", l.policy, "error", err)
+	case before == BreakerRecovering && after == BreakerClosed:
+		l.logger.Info("tb/redis: the server decides again", "policy", l.policy)
+	}
+	return s, err
 }

@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"context"
 	"math/bits"
 	"math/rand/v2"
 	"testing"
@@ -14,13 +15,16 @@ type timeline struct {
 	now int64
 }
 
-// trip makes a trip without duration, and returns whether the breaker admitted it.
-func (l *timeline) trip(h health) bool {
-	var p pass
-	if l.b.enter(&p, l.now) != nil {
+// errTest is the error of the calls that fail.
+var errTest = &Error{Timeout, context.DeadlineExceeded}
+
+// call makes a call without duration, and returns whether the breaker admitted it.
+func (l *timeline) call(h health) bool {
+	opened, err := l.b.enter(l.now)
+	if err != nil {
 		return false
 	}
-	l.b.report(&p, h, errTimeout, l.now)
+	l.b.report(opened, h, errTest, l.now)
 	return true
 }
 
@@ -34,7 +38,7 @@ func (l *timeline) want(state BreakerState, opened uint64) {
 // open opens the breaker by failures in a row.
 func (l *timeline) open() {
 	for range failuresInARow {
-		l.trip(failed)
+		l.call(failed)
 	}
 }
 
@@ -42,7 +46,7 @@ func TestBreakerOpens(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 15))
 	for range 2000 {
 		l := timeline{t: t}
-		var last uint32 // the oracle: the last trips
+		var last uint32 // the oracle: the last calls
 		share := rng.Float64()
 		for range 100 {
 			h := healthy
@@ -51,7 +55,7 @@ func TestBreakerOpens(t *testing.T) {
 				h = failed
 				last |= 1
 			}
-			l.trip(h)
+			l.call(h)
 			if h == failed && (last&0x1f == 0x1f || bits.OnesCount32(last) >= 10) {
 				l.want(BreakerOpen, 1)
 				break
@@ -61,15 +65,15 @@ func TestBreakerOpens(t *testing.T) {
 	}
 }
 
-func TestBreakerIgnoresTripsOfUnknownHealth(t *testing.T) {
+func TestBreakerIgnoresCallsOfUnknownHealth(t *testing.T) {
 	l := timeline{t: t}
 	for range 100 {
-		l.trip(unknown)
+		l.call(unknown)
 	}
 	l.want(BreakerClosed, 0)
 	l.open()
 	l.now = time.Hour.Microseconds()
-	if !l.trip(unknown) {
+	if !l.call(unknown) {
 		t.Error("no probe after an hour")
 	}
 	l.want(BreakerOpen, 1)
@@ -83,12 +87,19 @@ func TestHealthOfErrors(t *testing.T) {
 		Unreachable: failed, Loading: failed, Cluster: failed, Rejected: failed,
 	}
 	for cause := range causes {
-		if h, ok := want[cause]; !ok || healthOf(&Error{Cause: cause}) != h {
-			t.Errorf("%v: health %d, want %d", cause, healthOf(&Error{Cause: cause}), h)
+		h, ok := want[cause]
+		if got := healthOf(&Error{Cause: cause}, false); !ok || got != h {
+			t.Errorf("%v: health %d, want %d", cause, got, h)
 		}
 	}
-	if h := healthOf(nil); h != healthy {
-		t.Errorf("no error: health %d", h)
+	for _, tt := range []struct {
+		err  error
+		late bool
+		want health
+	}{{nil, false, healthy}, {nil, true, healthy}, {errTest, true, failed}, {ErrClosed, true, unknown}} {
+		if got := healthOf(tt.err, tt.late); got != tt.want {
+			t.Errorf("%v, late %v: health %d, want %d", tt.err, tt.late, got, tt.want)
+		}
 	}
 }
 
@@ -100,7 +111,7 @@ func TestOpenBreakerProbes(t *testing.T) {
 	last := l.now
 	for l.now < (10 * time.Minute).Microseconds() {
 		l.now += 1000
-		if !l.trip(failed) {
+		if !l.call(failed) {
 			continue
 		}
 		probes++
@@ -115,45 +126,44 @@ func TestOpenBreakerProbes(t *testing.T) {
 	l.want(BreakerOpen, 1)
 }
 
-// After a probe, the trips under way are bounded by 8, 16, 32 and so on.
+// After a probe, the calls under way are bounded by 8, 16, 32 and so on.
 func TestBreakerRecoversByDoubling(t *testing.T) {
 	l := timeline{t: t}
 	l.open()
 	l.now = time.Second.Microseconds()
-	l.trip(healthy)
+	l.call(healthy)
 	for most := leastInFlight; most < maxInFlight; most *= 2 {
 		l.want(BreakerRecovering, 1)
-		passes := make([]pass, most)
-		for i := range passes {
-			if err := l.b.enter(&passes[i], l.now); err != nil {
-				t.Fatalf("trip %d of %d: %v", i, most, err)
+		for i := range most {
+			if _, err := l.b.enter(l.now); err != nil {
+				t.Fatalf("call %d of %d: %v", i, most, err)
 			}
 		}
-		wantCause(t, l.b.enter(&pass{}, l.now), Busy)
-		for i := range passes {
-			l.b.report(&passes[i], healthy, nil, l.now)
-			l.b.report(&passes[i], failed, errTimeout, l.now) // the second report
+		_, err := l.b.enter(l.now)
+		wantCause(t, err, Busy)
+		for range most {
+			l.b.report(1, healthy, nil, l.now)
 		}
 	}
 	l.want(BreakerClosed, 1)
 }
 
-// Trips that began before the breaker opened say nothing about the server after it.
+// Calls that began before the breaker opened say nothing about the server after it.
 func TestLateReportsDoNotMoveTheBreaker(t *testing.T) {
 	l := timeline{t: t}
-	var stuck [20]pass
-	for i := range stuck {
-		if err := l.b.enter(&stuck[i], l.now); err != nil {
+	const stuck = 20
+	for range stuck {
+		if _, err := l.b.enter(l.now); err != nil {
 			t.Fatal(err)
 		}
 	}
 	l.open()
-	l.b.report(&stuck[0], healthy, nil, l.now)
+	l.b.report(0, healthy, nil, l.now)
 	l.want(BreakerOpen, 1)
 	l.now = time.Second.Microseconds()
-	l.trip(healthy)
-	for i := range stuck {
-		l.b.report(&stuck[i], failed, errTimeout, l.now)
+	l.call(healthy)
+	for range stuck {
+		l.b.report(0, failed, errTest, l.now)
 	}
 	l.want(BreakerRecovering, 1)
 	l.open()

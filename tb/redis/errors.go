@@ -71,9 +71,6 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("tb/redis: %v: %v", e.Cause, e.Err)
 }
 
-// errTimeout is the error of a call that has reached its timeout.
-var errTimeout = &Error{Timeout, context.DeadlineExceeded}
-
 // Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 

@@ -120,7 +120,7 @@ func (l *Limiter) Reset(ctx context.Context, key string) error {
 	if l.share != nil {
 		l.share.Reset(key)
 	}
-	_, err := l.exec(ctx, key, nil)
+	_, err := l.call(ctx, key, nil)
 	return l.counts.failed(err)
 }
 
@@ -145,7 +145,7 @@ func (l *Limiter) take(ctx context.Context, key string, units uint64) (tb.Decisi
 }
 
 func (l *Limiter) decide(ctx context.Context, key string, units uint64) (Outcome, error) {
-	s, err := l.exec(ctx, key, []uint64{units})
+	s, err := l.call(ctx, key, []uint64{units})
 	if err != nil {
 		return l.degrade(ctx, key, units, l.counts.failed(err))
 	}
@@ -159,6 +159,6 @@ func (l *Limiter) decide(ctx context.Context, key string, units uint64) (Outcome
 
 // look returns key's bucket. It asks for a cost that no bucket can pay.
 func (l *Limiter) look(ctx context.Context, key string) (state, error) {
-	s, err := l.exec(ctx, key, []uint64{l.layout.impossible()})
+	s, err := l.call(ctx, key, []uint64{l.layout.impossible()})
 	return s, l.counts.failed(err)
 }

@@ -167,9 +167,12 @@ func TestLogOfAnOutage(t *testing.T) {
 		},
 	})
 	l := newLimiter(t, dial(t, redistest.Start(t)), slow, WithLogger(slog.New(text)))
+	script := l.layout.script
+	l.layout.script = newScript("return redis.error_reply('test')")
 	for range 2 * failuresInARow {
-		l.report(&trip{}, failed, errTimeout)
+		_ = failure(t.Context(), t, l, "a")
 	}
+	l.layout.script = script
 	l.breaker.probe = 0
 	for l.Stats().Breaker != BreakerClosed {
 		if _, err := l.Peek(t.Context(), "a"); err != nil {
@@ -177,7 +180,7 @@ func TestLogOfAnOutage(t *testing.T) {
 		}
 	}
 	const want = `level=WARN msg="tb/redis: the failure policy decides" policy=refuse ` +
-		`error="tb/redis: timeout: context deadline exceeded"` + "\n" +
+		`error="tb/redis: rejected: test"` + "\n" +
 		`level=INFO msg="tb/redis: the server decides again" policy=refuse` + "\n"
 	if log.String() != want {
 		t.Errorf("got\n%swant\n%s", log.String(), want)

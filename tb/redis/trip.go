@@ -22,8 +22,6 @@ type trip struct {
 	costs    []uint64 // none for a removal
 	deadline int64    // local time in µs
 	done     chan struct{}
-	start    int64 // local time in µs
-	pass     pass
 
 	before state // the bucket before the costs
 	err    error
@@ -57,10 +55,7 @@ func (l *Limiter) exec(ctx context.Context, key string, costs []uint64) (state, 
 	case <-ctx.Done():
 		return state{}, contextError(ctx.Err())
 	case <-timer.C:
-		if timeout == l.timeout {
-			l.report(t, failed, errTimeout)
-		}
-		return state{}, errTimeout
+		return state{}, &Error{Timeout, context.DeadlineExceeded}
 	}
 }
 
@@ -78,36 +73,12 @@ func (l *Limiter) depart(t *trip) error {
 		<-l.inFlight
 		return ErrClosed
 	}
-	t.start = l.local()
-	if err := l.breaker.enter(&t.pass, t.start); err != nil {
-		<-l.inFlight
-		return err
-	}
 	go func() {
 		t.before, t.err = l.travel(t)
-		if l.local()-t.start > l.timeout.Microseconds() {
-			l.report(t, failed, errTimeout)
-		} else {
-			l.report(t, healthOf(t.err), t.err)
-		}
 		close(t.done)
 		<-l.inFlight
 	}()
 	return nil
-}
-
-// report reports a trip to the breaker, and logs a change of its state.
-func (l *Limiter) report(t *trip, h health, err error) {
-	before, after := l.breaker.report(&t.pass, h, err, l.local())
-	if l.logger == nil {
-		return
-	}
-	switch {
-	case before == BreakerClosed && after == BreakerOpen:
-		l.logger.Warn("tb/redis: the failure policy decides", "policy", l.policy, "error", err)
-	case before == BreakerRecovering && after == BreakerClosed:
-		l.logger.Info("tb/redis: the server decides again", "policy", l.policy)
-	}
 }
 
 // travel makes a trip. It never repeats a command that the server may have executed. If the server
@@ -150,7 +121,7 @@ func (l *Limiter) travel(t *trip) (state, error) {
 		}
 		return before, err
 	}
-	return state{}, errTimeout
+	return state{}, &Error{Timeout, context.DeadlineExceeded}
 }
 
 // arguments returns the arguments of the script: a deadline by the server's clock, or the time.
