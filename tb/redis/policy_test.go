@@ -170,6 +170,7 @@ func TestLogOfAnOutage(t *testing.T) {
 	script := l.layout.script
 	l.layout.script = newScript("return redis.error_reply('test')")
 	for range 2 * failuresInARow {
+		l.breaker.probe = 0 // the calls beyond the first five are probes
 		_ = failure(t.Context(), t, l, "a")
 	}
 	l.layout.script = script
