@@ -60,8 +60,7 @@ func TestLeastRights(t *testing.T) {
 		c := login(t, redistest.Start(t), "", true)
 		useAll(t, newLimiter(t, c, slow))
 		l := newLimiter(t, c, slow, WithPrefix("other:"))
-		_, err := l.Allow(t.Context(), "a")
-		wantCause(t, err, Forbidden)
+		wantCause(t, failure(t.Context(), t, l, "a"), Forbidden)
 	})
 	for _, right := range strings.Fields(rights) {
 		if !strings.HasPrefix(right, "+") {
@@ -69,8 +68,10 @@ func TestLeastRights(t *testing.T) {
 		}
 		t.Run("without "+right, func(t *testing.T) {
 			l := newLimiter(t, login(t, redistest.Start(t), " -"+right[1:], true), slow)
-			_, err := l.Allow(t.Context(), "a")
-			if err == nil {
+			o, err := l.Decide(t.Context(), "a", 1)
+			if o.Failure != nil {
+				err = o.Failure
+			} else if err == nil {
 				err = l.Reset(t.Context(), "a")
 			}
 			wantCause(t, err, Forbidden)

@@ -26,8 +26,8 @@ var _ tb.Charge = (*charge)(nil)
 // does. It returns tb.ErrInvalidCost if cost is zero, negative, NaN or infinite. It takes nothing.
 //
 // Check, Take and Undo are a trip each, which takes the timeout of the limiter at most. They decide
-// by the server's clock, and ignore the reading that they get. An Undo that fails gives nothing
-// back. If the bucket was reset or lost after Take, Undo may give back tokens that the bucket has
+// by the server's clock, and ignore the reading that they get. If the server does not decide, the
+// failure policy does, and Undo gives nothing back. An Undo that fails gives nothing back either. If the bucket was reset or lost after Take, Undo may give back tokens that the bucket has
 // again already. The charge has a method Level(time.Time) (tb.Level, error), which returns the
 // level at the last Check or Take and makes no trip after one.
 //
@@ -50,21 +50,19 @@ func (c *charge) Undo() { group{c}.undo() }
 func (c *charge) check(ctx context.Context) (tb.Decision, error) {
 	before, err := c.limiter.look(ctx, c.key)
 	if err != nil {
-		return tb.Decision{}, err
+		return c.limiter.expect(ctx, c.key, c.units, err)
 	}
 	return c.decide(before), nil
 }
 
-func (c *charge) take(ctx context.Context) (d tb.Decision, err error) {
-	l := c.limiter
-	c.taken, c.from = false, nil
-	if l.leases != nil {
-		d, c.state, c.from, err = l.leases.take(ctx, c.key, c.units)
-	} else {
-		d, c.state, err = l.takeState(ctx, c.key, c.units)
+func (c *charge) take(ctx context.Context) (tb.Decision, error) {
+	c.taken, c.asked = false, false
+	r, err := c.limiter.decide(ctx, c.key, c.units)
+	if err == nil && r.By != FailurePolicy {
+		c.state, c.from = r.state, r.from
+		c.asked, c.taken = true, r.Allowed
 	}
-	c.asked, c.taken = err == nil, d.Allowed
-	return d, err
+	return r.Decision, err
 }
 
 // Level returns how full the bucket was at the last Check or Take, or is now.

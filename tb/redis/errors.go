@@ -18,6 +18,8 @@ type Cause int
 const (
 	// Busy says that as many calls as the limiter allows are under way.
 	Busy Cause = iota
+	// Open says that the breaker is open, because of the error in Err.
+	Open
 	// Timeout says that the timeout of the limiter, or the deadline of the context, has passed. If
 	// the server's clock decides, it took the tokens only if it was in time and its reply was late.
 	Timeout
@@ -44,7 +46,7 @@ const (
 )
 
 var causeNames = [causes]string{
-	"busy", "timeout", "canceled", "unreachable", "loading", "read-only", "out of memory", "cluster",
+	"busy", "open", "timeout", "canceled", "unreachable", "loading", "read-only", "out of memory", "cluster",
 	"forbidden", "foreign", "rejected",
 }
 
@@ -56,10 +58,10 @@ func (c Cause) String() string {
 	return causeNames[c]
 }
 
-// Error is returned for a call that Redis did not decide.
+// Error is why the server did not decide a call.
 type Error struct {
 	Cause Cause
-	Err   error // from the client or the context; nil for Busy
+	Err   error // from the client or the context, or an *Error for Open; nil for Busy
 }
 
 func (e *Error) Error() string {

@@ -30,6 +30,17 @@ func wantBuckets(t *testing.T, c rueidis.Client, n int64) {
 	}
 }
 
+// failure makes a call that the server does not decide, and returns why.
+func failure(ctx context.Context, t *testing.T, l *Limiter, key string) error {
+	t.Helper()
+	o, err := l.Decide(ctx, key, 1)
+	if err != nil || o.By != FailurePolicy {
+		t.Errorf("%+v, %v, want a decision of the failure policy", o, err)
+		return err
+	}
+	return o.Failure
+}
+
 func TestCallThatTimedOutTakesNothing(t *testing.T) {
 	s := redistest.Start(t)
 	operator := dial(t, s)
@@ -38,12 +49,11 @@ func TestCallThatTimedOutTakesNothing(t *testing.T) {
 	l.offset.learn(0, 0, time.Now().UnixMicro()-l.start.UnixMicro()) // the server has this clock
 	resume := pause(t, operator)
 	for l.Stats().Trips < 1 { // a call that starts late sends nothing
-		_, err := l.Allow(t.Context(), "a")
-		wantCause(t, err, Timeout)
+		wantCause(t, failure(t.Context(), t, l, "a"), Timeout)
 	}
 	for l.Stats().Trips < 2 {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Millisecond)
-		_, err := l.Allow(ctx, "b")
+		err := failure(ctx, t, l, "b")
 		cancel()
 		wantCause(t, err, Timeout)
 		if !errors.Is(err, context.DeadlineExceeded) {
@@ -68,15 +78,13 @@ func TestCallsBeyondTheBoundAreBusy(t *testing.T) {
 	defer cancel()
 	for i := range maxInFlight {
 		go func() {
-			_, err := l.Allow(ctx, strconv.Itoa(i))
-			errs <- err
+			errs <- failure(ctx, t, l, strconv.Itoa(i))
 		}()
 	}
 	for l.Stats().InFlight < maxInFlight {
 		runtime.Gosched()
 	}
-	_, err := l.Allow(t.Context(), "one more")
-	wantCause(t, err, Busy)
+	wantCause(t, failure(t.Context(), t, l, "one more"), Busy)
 	cancel()
 	for range maxInFlight {
 		wantCause(t, <-errs, Canceled)
@@ -105,8 +113,7 @@ func TestCanceledContextMakesNoTrip(t *testing.T) {
 	l := newLimiter(t, dial(t, redistest.Start(t)), slow)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := l.Allow(ctx, "a")
-	wantCause(t, err, Canceled)
+	wantCause(t, failure(ctx, t, l, "a"), Canceled)
 	if s := l.Stats(); s.Trips != 0 || s.Failed[Canceled] != 1 {
 		t.Errorf("Stats: %+v", s)
 	}
@@ -149,8 +156,7 @@ func TestErrorsNameTheirCause(t *testing.T) {
 				do(t, c, command...)
 			}
 			l := newLimiter(t, c, slow)
-			_, err := l.Allow(t.Context(), "a")
-			wantCause(t, err, tt.cause)
+			wantCause(t, failure(t.Context(), t, l, "a"), tt.cause)
 		})
 	}
 }
@@ -165,8 +171,7 @@ func TestServerThatIsGone(t *testing.T) {
 	if err := s.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_, err := l.Allow(t.Context(), "a")
-	wantCause(t, err, Unreachable)
+	wantCause(t, failure(t.Context(), t, l, "a"), Unreachable)
 	wantCause(t, l.Reset(t.Context(), "a"), Unreachable)
 }
 

@@ -49,7 +49,10 @@ func (g group) take(ctx context.Context) ([]tb.Decision, error) {
 		return []tb.Decision{d}, err
 	}
 	decisions, err := g.run(ctx)
-	all := err == nil
+	if err != nil {
+		return g.degrade(ctx, err)
+	}
+	all := true
 	for _, d := range decisions {
 		all = all && d.Allowed
 	}
@@ -57,12 +60,26 @@ func (g group) take(ctx context.Context) ([]tb.Decision, error) {
 		c.from = nil
 		if c.taken = all; all {
 			c.state.deficit += c.units
+			c.limiter.warm(ctx, c.key, c.units)
 		}
-		if err == nil {
-			c.limiter.counts.decided(decisions[i].Allowed)
-		}
+		c.limiter.counts.decided(decisions[i].Allowed)
 	}
-	return decisions, err
+	return decisions, nil
+}
+
+// degrade decides the charges by the failure policies of their limiters, if err is why the server
+// did not. A local share that has granted when another one refuses does not get its tokens back.
+func (g group) degrade(ctx context.Context, err error) ([]tb.Decision, error) {
+	decisions := make([]tb.Decision, len(g))
+	for i, c := range g {
+		c.taken, c.asked = false, false
+		o, err := c.limiter.degrade(ctx, c.key, c.units, err)
+		if err != nil {
+			return decisions, err
+		}
+		decisions[i] = o.Decision
+	}
+	return decisions, nil
 }
 
 // run runs the script, and returns the decisions on the charges.
@@ -77,9 +94,11 @@ func (g group) run(ctx context.Context) ([]tb.Decision, error) {
 		}
 		return b
 	}
-	err := l.send(ctx, func(deadline int64) error {
-		return l.runUntil(deadline, g.layout().takeAll, g.names(), argument,
-			func(reply string) (now uint64, ok bool) { return parseStates(reply, states) })
+	err := l.guard(func() error {
+		return l.send(ctx, func(deadline int64) error {
+			return l.runUntil(deadline, g.layout().takeAll, g.names(), argument,
+				func(reply string) (now uint64, ok bool) { return parseStates(reply, states) })
+		})
 	})
 	if err != nil {
 		return decisions, l.counts.failed(err)

@@ -123,6 +123,9 @@ func (m *layout) unitsOfCost(cost float64) uint64 {
 	return uint64(units)
 }
 
+// tokens returns units in tokens.
+func (m *layout) tokens(units uint64) float64 { return float64(units) / float64(m.scale) }
+
 // argument returns the argument of the script. The deadline is in µs of the clock that decides.
 func (m *layout) argument(deadline float64, costs []uint64) []byte {
 	b := make([]byte, 0, len(m.header)+9+4*len(costs))

@@ -75,14 +75,12 @@ func newLeases(l *Limiter, h time.Duration) *leases {
 	}
 }
 
-// take takes units, and returns the bucket. If they come from a lease, it returns the claim.
-func (ls *leases) take(
-	ctx context.Context, key string, units uint64,
-) (d tb.Decision, s state, from *claim, err error) {
+// take takes units from key's lease, or from the server.
+func (ls *leases) take(ctx context.Context, key string, units uint64) (result, error) {
 	if x, ok := ls.keys.Load(key); ok {
 		c := x.claim.Load()
 		if s, ok := c.spend(units, ls.now()); ok {
-			return ls.granted(s), s, c, nil
+			return ls.granted(c, s), nil
 		}
 	}
 	for waited := false; ; waited = true {
@@ -96,12 +94,11 @@ func (ls *leases) take(
 		if !ok && pending == nil && !x.gone {
 			x.pending = make(chan struct{})
 			x.mu.Unlock()
-			d, s, err = ls.renew(ctx, x, key, units)
-			return d, s, nil, err
+			return ls.renew(ctx, x, key, units)
 		}
 		x.mu.Unlock()
 		if ok {
-			return ls.granted(s), s, c, nil
+			return ls.granted(c, s), nil
 		}
 		if waited {
 			break
@@ -116,20 +113,21 @@ func (ls *leases) take(
 			}
 		}
 	}
-	d, s, err = ls.l.takeState(ctx, key, units)
-	return d, s, nil, err
+	return ls.l.ask(ctx, key, units)
 }
 
-func (ls *leases) granted(s state) tb.Decision {
+// granted returns the result of a call that c has paid.
+func (ls *leases) granted(c *claim, s state) result {
 	ls.l.counts.leased.Add(1)
 	m := &ls.l.layout
-	return tb.Decision{Allowed: true, Remaining: int((m.capacity - s.deficit) / m.scale)}
+	d := tb.Decision{Allowed: true, Remaining: int((m.capacity - s.deficit) / m.scale)}
+	return result{Outcome{Decision: d, By: Lease}, s, c}
 }
 
 // renew takes units and a new claim in one trip. The caller has set x.pending.
 func (ls *leases) renew(
 	ctx context.Context, x *lease, key string, units uint64,
-) (d tb.Decision, s state, err error) {
+) (r result, err error) {
 	defer ls.renewed(x, key)
 	l, m := ls.l, &ls.l.layout
 	costs := []uint64{units}
@@ -153,18 +151,18 @@ func (ls *leases) renew(
 		costs = append(costs, extra)
 	}
 	c := &claim{end: ls.now() + ls.life}
-	if s, err = l.exec(ctx, key, costs); err != nil {
-		return d, s, l.counts.failed(err)
+	if r.state, err = l.call(ctx, key, costs); err != nil {
+		return r, l.counts.failed(err)
 	}
-	d = m.take(&s, units)
-	l.counts.decided(d.Allowed)
-	c.after = s
+	r.Decision = m.take(&r.state, units)
+	l.counts.decided(r.Allowed)
+	c.after = r.state
 	if extra > 0 && m.take(&c.after, extra).Allowed {
 		c.left.Store(extra)
 		l.counts.claimed.Add(extra)
 	}
 	x.claim.Store(c)
-	return d, s, nil
+	return r, nil
 }
 
 // renewed ends a renewal. If the lease is not in the table any more, its tokens are given back.

@@ -10,22 +10,27 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/seed-181794aa/ratelimit/tb"
+	"github.com/seed-181794aa/ratelimit/tb/cas"
 )
 
 // Limiter is a token bucket for each key, in a Redis server that all processes share. It implements
 // tb.Limiter. Use New to make one. All methods are safe for concurrent use.
 //
-// Most callers want Allow. Allow, AllowN and AllowCost take tokens. Peek and Level take nothing.
-// Reset, Stats and Close are for operators. A call that Redis did not decide returns an *Error. All
-// calls return ErrClosed after Close.
+// Most callers want Allow. Allow, AllowN and AllowCost take tokens, and so does Decide, which also
+// returns what decided. Peek and Level take nothing. Reset, Stats and Close are for operators.
+//
+// If the server does not decide a call that takes tokens, the failure policy does, and the error is
+// nil. Other calls return an *Error then. All calls return ErrClosed after Close.
 type Limiter struct {
 	settings
 	client   rueidis.Client
 	layout   layout
 	start    time.Time // of local times
 	offset   offset
-	leases   *leases       // nil without leases
-	inFlight chan struct{} // has an element for each trip that is under way
+	breaker  breaker
+	share    *cas.Limiter[string] // nil without a LocalShare
+	leases   *leases              // nil without leases
+	inFlight chan struct{}        // has an element for each trip that is under way
 	closed   atomic.Bool
 	closing  sync.Once
 	counts   counts
@@ -51,8 +56,12 @@ func New(client rueidis.Client, limit tb.Limit, opts ...Option) (*Limiter, error
 	if err != nil {
 		return nil, err
 	}
+	share, err := s.policy.share(limit)
+	if err != nil {
+		return nil, err
+	}
 	l := &Limiter{
-		settings: s, client: client, layout: m, start: time.Now(),
+		settings: s, client: client, layout: m, start: time.Now(), share: share,
 		inFlight: make(chan struct{}, maxInFlight),
 	}
 	l.leases = newLeases(l, s.lease)
@@ -82,6 +91,15 @@ func (l *Limiter) AllowCost(ctx context.Context, key string, cost float64) (tb.D
 	return l.take(ctx, key, l.layout.unitsOfCost(cost))
 }
 
+// Decide is AllowCost, and also returns what decided. If the failure policy did, it returns why.
+func (l *Limiter) Decide(ctx context.Context, key string, cost float64) (Outcome, error) {
+	if !(cost > 0 && cost <= math.MaxFloat64) { // NaN fails both
+		return Outcome{}, tb.ErrInvalidCost
+	}
+	r, err := l.decide(ctx, key, l.layout.unitsOfCost(cost))
+	return r.Outcome, err
+}
+
 // Peek returns the decision that Allow would return now. It takes nothing.
 func (l *Limiter) Peek(ctx context.Context, key string) (tb.Decision, error) {
 	s, err := l.look(ctx, key)
@@ -104,7 +122,10 @@ func (l *Limiter) Level(ctx context.Context, key string) (tb.Level, error) {
 // Capacity tokens more. A Reset that returned an error may still happen.
 func (l *Limiter) Reset(ctx context.Context, key string) error {
 	l.leases.forget(key)
-	_, err := l.exec(ctx, key, nil)
+	if l.share != nil {
+		l.share.Reset(key)
+	}
+	_, err := l.call(ctx, key, nil)
 	return l.counts.failed(err)
 }
 
@@ -125,28 +146,46 @@ func (l *Limiter) Close() {
 
 // take takes units of key's bucket, or none.
 func (l *Limiter) take(ctx context.Context, key string, units uint64) (tb.Decision, error) {
-	if l.leases != nil {
-		d, _, _, err := l.leases.take(ctx, key, units)
-		return d, err
-	}
-	d, _, err := l.takeState(ctx, key, units)
-	return d, err
+	r, err := l.decide(ctx, key, units)
+	return r.Decision, err
 }
 
-// takeState is take, and returns the bucket after it.
-func (l *Limiter) takeState(
-	ctx context.Context, key string, units uint64,
-) (d tb.Decision, s state, err error) {
-	if s, err = l.exec(ctx, key, []uint64{units}); err != nil {
-		return d, s, l.counts.failed(err)
+// result is an outcome, and what a charge needs to know of it.
+type result struct {
+	Outcome
+	state state  // the bucket after the call, unless the failure policy decided
+	from  *claim // that had the tokens, or nil
+}
+
+// decide is take, and decides by the failure policy if the server does not.
+func (l *Limiter) decide(ctx context.Context, key string, units uint64) (r result, err error) {
+	if l.leases != nil {
+		r, err = l.leases.take(ctx, key, units)
+	} else {
+		r, err = l.ask(ctx, key, units)
 	}
-	d = l.layout.take(&s, units)
-	l.counts.decided(d.Allowed)
-	return d, s, nil
+	if err != nil {
+		r.Outcome, err = l.degrade(ctx, key, units, err)
+		return r, err
+	}
+	if r.Allowed {
+		l.warm(ctx, key, units)
+	}
+	return r, nil
+}
+
+// ask lets the server take units of key's bucket, or none.
+func (l *Limiter) ask(ctx context.Context, key string, units uint64) (r result, err error) {
+	if r.state, err = l.call(ctx, key, []uint64{units}); err != nil {
+		return r, l.counts.failed(err)
+	}
+	r.Decision = l.layout.take(&r.state, units)
+	l.counts.decided(r.Allowed)
+	return r, nil
 }
 
 // look returns key's bucket. It asks for a cost that no bucket can pay.
 func (l *Limiter) look(ctx context.Context, key string) (state, error) {
-	s, err := l.exec(ctx, key, []uint64{l.layout.impossible()})
+	s, err := l.call(ctx, key, []uint64{l.layout.impossible()})
 	return s, l.counts.failed(err)
 }

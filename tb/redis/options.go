@@ -1,21 +1,26 @@
 package redis
 
 import (
+	"log/slog"
 	"strings"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// Option configures a limiter: see WithPrefix, WithTag, WithTimeout and WithClientClock.
+// Option configures a limiter: see the functions that return one.
 type Option struct{ set func(*settings) error }
 
 type settings struct {
 	prefix  string
 	tag     func(key string) string
 	timeout time.Duration
+	policy  Policy
 	lease   time.Duration    // 0 for none
 	clock   func() time.Time // nil for the server's clock
+
+	onDegraded func(key string, o Outcome) // may be nil
+	logger     *slog.Logger                // may be nil
 }
 
 // WithPrefix sets the text before the keys in Redis. The default is "tb:". A prefix must not
@@ -79,6 +84,34 @@ func WithLease(h time.Duration) Option {
 	}}
 }
 
+// WithPolicy sets what decides a call that the server does not decide: because it does not answer,
+// or answers with an error, or because the limiter has stopped asking it. The default is Refuse. A
+// call whose context was cancelled is refused in any case.
+func WithPolicy(p Policy) Option {
+	return Option{func(s *settings) error {
+		s.policy = p
+		return nil
+	}}
+}
+
+// OnDegraded sets a function that is called after each decision of the failure policy, in the
+// goroutine of the caller. It must be safe for concurrent use.
+func OnDegraded(f func(key string, o Outcome)) Option {
+	return Option{func(s *settings) error {
+		s.onDegraded = f
+		return nil
+	}}
+}
+
+// WithLogger sets a logger that records when the breaker opens, as a warning with the cause, and
+// when it closes again. It records nothing of a single call.
+func WithLogger(l *slog.Logger) Option {
+	return Option{func(s *settings) error {
+		s.logger = l
+		return nil
+	}}
+}
+
 // WithClientClock decides on the clocks of the clients. It is for servers that refuse TIME in
 // scripts. Then a key may be granted more than its bound by the rate times the skew of the clocks,
 // and a call that was given up takes its tokens if it reaches the server later.
@@ -92,7 +125,7 @@ func withClock(now func() time.Time) Option {
 }
 
 func apply(opts []Option) (settings, error) {
-	s := settings{prefix: "tb:", timeout: 50 * time.Millisecond}
+	s := settings{prefix: "tb:", timeout: 50 * time.Millisecond, policy: Refuse}
 	for _, o := range opts {
 		if o.set == nil { // the zero Option
 			continue

@@ -13,6 +13,12 @@ type Stats struct {
 	// Failed counts the calls that the server did not decide, by their cause. It has an element for
 	// each cause that has occurred.
 	Failed map[Cause]uint64
+	// Policy is the failure policy. PolicyGranted and PolicyRefused count the calls it decided.
+	Policy                       Policy
+	PolicyGranted, PolicyRefused uint64
+	// Breaker is the state of the breaker, and Opened counts how often it has opened.
+	Breaker BreakerState
+	Opened  uint64
 
 	// Trips counts the commands that were sent.
 	Trips uint64
@@ -42,7 +48,9 @@ type counts struct {
 	trips, loaded, stale atomic.Uint64
 	leased               atomic.Uint64
 	claimed, returned    atomic.Uint64 // units
-	causes               [causes]atomic.Uint64
+
+	policyGranted, policyRefused atomic.Uint64
+	causes                       [causes]atomic.Uint64
 }
 
 func (c *counts) decided(allowed bool) {
@@ -69,11 +77,13 @@ func (l *Limiter) Stats() Stats {
 		Granted: c.granted.Load(), Refused: c.refused.Load(), Failed: make(map[Cause]uint64),
 		Trips: c.trips.Load(), Loaded: c.loaded.Load(), Stale: c.stale.Load(),
 		InFlight: len(l.inFlight), Leased: c.leased.Load(),
+		Policy: l.policy, PolicyGranted: c.policyGranted.Load(), PolicyRefused: c.policyRefused.Load(),
 	}
 	s.Granted += s.Leased
 	scale := float64(l.layout.scale)
 	s.ClaimedTokens = float64(c.claimed.Load()) / scale
 	s.ReturnedTokens = float64(c.returned.Load()) / scale
+	s.Breaker, s.Opened = l.breaker.stats()
 	for i := range c.causes {
 		if n := c.causes[i].Load(); n > 0 {
 			s.Failed[Cause(i)] = n

@@ -1,0 +1,206 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"math/bits"
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+const (
+	// window is the number of calls that the breaker looks at. It opens if half of them have failed,
+	// or the last failuresInARow.
+	window         = 20
+	failuresInARow = 5
+
+	// probeInterval is the mean time between two probes of an open breaker. The probes of several
+	// processes must not meet, so each interval is up to a quarter shorter or longer.
+	probeInterval = 250 * time.Millisecond
+
+	// leastInFlight is the bound of the calls under way after a successful probe. It doubles with
+	// every so many successes, up to maxInFlight. So the callers do not return all at once.
+	leastInFlight = 8
+)
+
+// BreakerState says whether calls go to the server.
+type BreakerState int
+
+const (
+	// BreakerClosed is the normal state: all calls do.
+	BreakerClosed BreakerState = iota
+	// BreakerOpen says that the failure policy decides all calls, except one every 250 ms.
+	BreakerOpen
+	// BreakerRecovering says that the server answers again, and the calls under way are bounded: 8,
+	// 16, 32 and so on, up to 256. The failure policy decides the calls beyond.
+	BreakerRecovering
+)
+
+// String returns "closed", "open" or "recovering".
+func (s BreakerState) String() string {
+	return [...]string{"closed", "open", "recovering"}[s]
+}
+
+// breaker keeps calls from a server that does not decide. The zero value is closed. All methods are
+// safe for concurrent use. Times are local times in µs.
+//
+// It is not a breaker of a library, because those end the open state at once: they have no bound
+// that grows, and no rule of both a row and a share of failures. See DESIGN.md, section 13.
+type breaker struct {
+	mu       sync.Mutex
+	state    BreakerState
+	opened   uint64 // how often it has opened; calls that began before say nothing about the server
+	failures uint32 // the last calls, a bit for each: 1 is a failure, and bit 0 is the last call
+	probe    int64  // the time of the next probe, if open
+	cause    *Error // why it is open
+
+	// If recovering:
+	most      int // the most calls under way
+	underWay  int
+	successes int // since most has changed
+}
+
+// enter admits a call, or returns why not. opened is for report.
+func (b *breaker) enter(now int64) (opened uint64, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch b.state {
+	case BreakerOpen:
+		if now < b.probe {
+			return 0, b.cause
+		}
+		b.setProbe(now)
+	case BreakerRecovering:
+		if b.underWay >= b.most {
+			return 0, &Error{Cause: Busy}
+		}
+	}
+	b.underWay++
+	return b.opened, nil
+}
+
+// health is what a call shows of the server.
+type health int
+
+const (
+	unknown health = iota
+	healthy        // it decides calls, if perhaps not this one
+	failed         // it decides nothing at present, or too late
+)
+
+// healthOf returns what a call shows that returned err. late says that the call has taken the
+// timeout of the limiter. A client must not open the breaker with short deadlines.
+func healthOf(err error, late bool) health {
+	var e *Error
+	if err == nil {
+		return healthy
+	} else if !errors.As(err, &e) { // closed
+		return unknown
+	}
+	switch e.Cause {
+	case ReadOnly, OutOfMemory, Forbidden, Foreign: // a call of another key or cost may be decided
+		return healthy
+	case Unreachable, Loading, Cluster, Rejected:
+		return failed
+	case Timeout:
+		if late {
+			return failed
+		}
+	}
+	return unknown
+}
+
+// report takes in what a call shows, and its error. It returns the state before and after.
+func (b *breaker) report(
+	opened uint64, h health, err error, now int64,
+) (before, after BreakerState) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	before = b.state
+	if opened != b.opened {
+		return before, before
+	}
+	b.underWay--
+	switch h {
+	case healthy:
+		b.succeed()
+	case failed:
+		b.fail(err, now)
+	}
+	return before, b.state
+}
+
+// succeed is called with the lock held.
+func (b *breaker) succeed() {
+	b.failures = b.failures << 1 & (1<<window - 1)
+	switch b.state {
+	case BreakerOpen: // the probe
+		b.state, b.failures, b.most, b.successes = BreakerRecovering, 0, leastInFlight, 0
+	case BreakerRecovering:
+		if b.successes++; b.successes < b.most {
+			return
+		}
+		b.most, b.successes = 2*b.most, 0
+		if b.most >= maxInFlight {
+			b.state = BreakerClosed
+		}
+	}
+}
+
+// fail is called with the lock held.
+func (b *breaker) fail(err error, now int64) {
+	const row = 1<<failuresInARow - 1
+	b.failures = (b.failures<<1 | 1) & (1<<window - 1)
+	if b.state == BreakerOpen ||
+		b.failures&row != row && bits.OnesCount32(b.failures) < window/2 {
+		return
+	}
+	b.state, b.failures, b.underWay = BreakerOpen, 0, 0
+	b.opened++
+	b.cause = &Error{Open, err}
+	b.setProbe(now)
+}
+
+// setProbe sets the time of the next probe. It is called with the lock held.
+func (b *breaker) setProbe(now int64) {
+	const mean = int64(probeInterval / time.Microsecond)
+	b.probe = now + mean - mean/4 + rand.Int64N(mean/2)
+}
+
+// stats returns the state, and how often the breaker has opened.
+func (b *breaker) stats() (BreakerState, uint64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.state, b.opened
+}
+
+// call is exec under the guard of the breaker.
+func (l *Limiter) call(ctx context.Context, key string, costs []uint64) (s state, err error) {
+	err = l.guard(func() error {
+		s, err = l.exec(ctx, key, costs)
+		return err
+	})
+	return s, err
+}
+
+// guard calls f unless the breaker refuses, and reports the result to the breaker.
+func (l *Limiter) guard(f func() error) error {
+	start := l.local()
+	opened, err := l.breaker.enter(start)
+	if err != nil {
+		return err
+	}
+	err = f()
+	now := l.local()
+	h := healthOf(err, now-start >= l.timeout.Microseconds())
+	before, after := l.breaker.report(opened, h, err, now)
+	switch {
+	case l.logger == nil:
+	case before == BreakerClosed && after == BreakerOpen:
+		l.logger.Warn("tb/redis: the failure policy decides", "policy", l.policy, "error", err)
+	case before == BreakerRecovering && after == BreakerClosed:
+		l.logger.Info("tb/redis: the server decides again", "policy", l.policy)
+	}
+	return err
+}

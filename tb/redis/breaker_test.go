@@ -1,0 +1,171 @@
+package redis
+
+import (
+	"context"
+	"math/bits"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// timeline drives a breaker at times in µs.
+type timeline struct {
+	t   *testing.T
+	b   breaker
+	now int64
+}
+
+// errTest is the error of the calls that fail.
+var errTest = &Error{Timeout, context.DeadlineExceeded}
+
+// call makes a call without duration, and returns whether the breaker admitted it.
+func (l *timeline) call(h health) bool {
+	opened, err := l.b.enter(l.now)
+	if err != nil {
+		return false
+	}
+	l.b.report(opened, h, errTest, l.now)
+	return true
+}
+
+func (l *timeline) want(state BreakerState, opened uint64) {
+	l.t.Helper()
+	if s, n := l.b.stats(); s != state || n != opened {
+		l.t.Fatalf("%v, opened %d times, want %v, %d times", s, n, state, opened)
+	}
+}
+
+// open opens the breaker by failures in a row.
+func (l *timeline) open() {
+	for range failuresInARow {
+		l.call(failed)
+	}
+}
+
+func TestBreakerOpens(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 15))
+	for range 2000 {
+		l := timeline{t: t}
+		var last uint32 // the oracle: the last calls
+		share := rng.Float64()
+		for range 100 {
+			h := healthy
+			last = last << 1 & 0xfffff
+			if rng.Float64() < share {
+				h = failed
+				last |= 1
+			}
+			l.call(h)
+			if h == failed && (last&0x1f == 0x1f || bits.OnesCount32(last) >= 10) {
+				l.want(BreakerOpen, 1)
+				break
+			}
+			l.want(BreakerClosed, 0)
+		}
+	}
+}
+
+func TestBreakerIgnoresCallsOfUnknownHealth(t *testing.T) {
+	l := timeline{t: t}
+	for range 100 {
+		l.call(unknown)
+	}
+	l.want(BreakerClosed, 0)
+	l.open()
+	l.now = time.Hour.Microseconds()
+	if !l.call(unknown) {
+		t.Error("no probe after an hour")
+	}
+	l.want(BreakerOpen, 1)
+}
+
+// A server that answers is healthy, if it may decide another call.
+func TestHealthOfErrors(t *testing.T) {
+	want := map[Cause]health{
+		Busy: unknown, Open: unknown, Timeout: unknown, Canceled: unknown,
+		ReadOnly: healthy, OutOfMemory: healthy, Forbidden: healthy, Foreign: healthy,
+		Unreachable: failed, Loading: failed, Cluster: failed, Rejected: failed,
+	}
+	for cause := range causes {
+		h, ok := want[cause]
+		if got := healthOf(&Error{Cause: cause}, false); !ok || got != h {
+			t.Errorf("%v: health %d, want %d", cause, got, h)
+		}
+	}
+	for _, tt := range []struct {
+		err  error
+		late bool
+		want health
+	}{{nil, false, healthy}, {nil, true, healthy}, {errTest, true, failed}, {ErrClosed, true, unknown}} {
+		if got := healthOf(tt.err, tt.late); got != tt.want {
+			t.Errorf("%v, late %v: health %d, want %d", tt.err, tt.late, got, tt.want)
+		}
+	}
+}
+
+func TestOpenBreakerProbes(t *testing.T) {
+	l := timeline{t: t}
+	l.open()
+	l.want(BreakerOpen, 1)
+	var probes int
+	last := l.now
+	for l.now < (10 * time.Minute).Microseconds() {
+		l.now += 1000
+		if !l.call(failed) {
+			continue
+		}
+		probes++
+		if d := l.now - last; d < 187_500 || d > 313_500 {
+			t.Fatalf("a probe after %d µs, want a quarter around 250,000", d)
+		}
+		last = l.now
+	}
+	if probes < 2_300 || probes > 2_500 { // 2,400 in ten minutes
+		t.Errorf("%d probes in ten minutes, want one each 250 ms", probes)
+	}
+	l.want(BreakerOpen, 1)
+}
+
+// After a probe, the calls under way are bounded by 8, 16, 32 and so on.
+func TestBreakerRecoversByDoubling(t *testing.T) {
+	l := timeline{t: t}
+	l.open()
+	l.now = time.Second.Microseconds()
+	l.call(healthy)
+	for most := leastInFlight; most < maxInFlight; most *= 2 {
+		l.want(BreakerRecovering, 1)
+		for i := range most {
+			if _, err := l.b.enter(l.now); err != nil {
+				t.Fatalf("call %d of %d: %v", i, most, err)
+			}
+		}
+		_, err := l.b.enter(l.now)
+		wantCause(t, err, Busy)
+		for range most {
+			l.b.report(1, healthy, nil, l.now)
+		}
+	}
+	l.want(BreakerClosed, 1)
+}
+
+// Calls that began before the breaker opened say nothing about the server after it.
+func TestLateReportsDoNotMoveTheBreaker(t *testing.T) {
+	l := timeline{t: t}
+	const stuck = 20
+	for range stuck {
+		if _, err := l.b.enter(l.now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.open()
+	l.b.report(0, healthy, nil, l.now)
+	l.want(BreakerOpen, 1)
+	l.now = time.Second.Microseconds()
+	l.call(healthy)
+	for range stuck {
+		l.b.report(0, failed, errTest, l.now)
+	}
+	l.want(BreakerRecovering, 1)
+	l.open()
+	l.want(BreakerOpen, 2)
+}

@@ -1,0 +1,129 @@
+package redis
+
+import (
+	"io"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/seed-181794aa/ratelimit/internal/redistest"
+)
+
+// Replies are lost, late or cut. No command is sent twice, and what the policy refuses is not
+// granted. A command whose reply is lost has taken its token.
+func TestDamagedReplies(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		replies func(io.Writer, []byte) error
+	}{
+		{"drop", drop},
+		{"cut", cut},
+		{"delay", delay(60 * time.Millisecond)},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if testing.Short() && tt.name != "drop" {
+				t.Skip("takes seconds")
+			}
+			s := redistest.Start(t)
+			operator := dial(t, s)
+			p := startProxy(t, s.Addr)
+			l, err := New(dialed(t, p.addr), ample)
+			if err != nil {
+				t.Fatal(err)
+			}
+			const callers = 64
+			before := run(t, l, callers, calls(500))
+			warm, _ := recovered(t, l, callers)
+			first := connections(t, operator)
+			p.set(tt.replies)
+			during := run(t, l, callers, lasting(time.Second))
+			sent := l.Stats().Trips
+			p.set(deliver)
+			wantPrompt(t, l, during)
+			if tt.name == "drop" && during.decided[Server] > 0 || during.decided[FailurePolicy] == 0 {
+				t.Errorf("during the fault: %+v", during)
+			}
+			after, took := recovered(t, l, callers)
+			opened := connections(t, operator) - first
+			granted := sum(before.server) + sum(warm.server) + sum(during.server) + sum(after.server)
+			ghosts, stats := taken(t, operator, l)-granted, l.Stats()
+			t.Logf("%d trips until the end of the fault; back after %v, %d new connections, "+
+				"%d tokens taken by calls that had failed: %+v",
+				sent, took.Round(time.Millisecond), opened, ghosts, stats)
+			if failed := stats.Failed[Timeout] + stats.Failed[Unreachable]; ghosts < 0 ||
+				uint64(ghosts) > failed {
+				t.Errorf("%d tokens granted, %d more taken, %d calls failed", granted, ghosts, failed)
+			}
+			if n := commands(t, operator); n > int(stats.Trips)+loadKeys+1 { // taken makes some
+				t.Errorf("%d commands for %d trips", n, stats.Trips)
+			}
+			if opened > 8 {
+				t.Errorf("%d new connections", opened)
+			}
+		})
+	}
+}
+
+// A server that is 50 ms away is slow, and not a fault for a limiter with a longer timeout.
+func TestDistantServer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
+	p := startProxy(t, redistest.Start(t).Addr)
+	l := newLimiter(t, dialed(t, p.addr), slow)
+	p.set(delay(50 * time.Millisecond))
+	all := run(t, l, 16, calls(100))
+	t.Logf("slowest call: %v", all.slowest)
+	if all.decided[FailurePolicy] > 0 || sum(all.server) != 10*loadKeys {
+		t.Errorf("%+v", all)
+	}
+}
+
+// commands returns how many scripts a server has run.
+func commands(t *testing.T, c rueidis.Client) int {
+	t.Helper()
+	return info(t, c, "commandstats", "cmdstat_evalsha:calls=") +
+		info(t, c, "commandstats", "cmdstat_eval:calls=")
+}
+
+// With 1,000 callers, calls time out before and after the stop too, because the machine is busy.
+// The figures are measured.
+func TestStoppedServerWith1000Callers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
+	s := redistest.Start(t)
+	operator := dial(t, s)
+	l, err := New(dialed(t, s.Addr), ample)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stop, resume sync.Once
+	var before, during Stats
+	all := run(t, l, 1000, func(_ int64, d time.Duration) bool {
+		if d >= 500*time.Millisecond {
+			stop.Do(func() {
+				before = l.Stats()
+				signal(t, s, syscall.SIGSTOP)
+			})
+		}
+		if d >= 2*time.Second {
+			resume.Do(func() {
+				during = l.Stats()
+				signal(t, s, syscall.SIGCONT)
+			})
+		}
+		return d >= 3*time.Second
+	})
+	wantPrompt(t, l, all)
+	ghosts := taken(t, operator, l) - sum(all.server)
+	after := l.Stats()
+	t.Logf("%d tokens taken by calls that had given up; failures before, during and after: %v, %v, %v",
+		ghosts, before.Failed, during.Failed, after.Failed)
+	if ghosts < 0 || uint64(ghosts) > after.Failed[Timeout]+after.Failed[Unreachable] {
+		t.Errorf("%d tokens taken by calls that had given up", ghosts)
+	}
+}

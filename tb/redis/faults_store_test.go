@@ -1,0 +1,168 @@
+package redis
+
+import (
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/seed-181794aa/ratelimit/internal/redistest"
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// decide makes a call for a token, and fails the test unless the given decider decided it.
+func decide(t *testing.T, l *Limiter, key string, by Decider) Outcome {
+	t.Helper()
+	o, err := l.Decide(t.Context(), key, 1)
+	if err != nil || o.By != by {
+		t.Errorf("key %s: %+v, %v, want a decision of the %v", key, o, err, by)
+	}
+	return o
+}
+
+// A full server that evicts nothing decides refusals, which write nothing. The policy decides the
+// other calls, and the breaker stays closed.
+func TestFullServerWithoutEviction(t *testing.T) {
+	s := redistest.Start(t)
+	operator := dial(t, s)
+	l := newLimiter(t, dial(t, s), tb.Limit{Capacity: 1, Tokens: 1, Per: time.Hour})
+	decide(t, l, "drained", Server)
+	do(t, operator, "CONFIG", "SET", "maxmemory", "1", "maxmemory-policy", "noeviction")
+	for i := range 2 * window {
+		if o := decide(t, l, "drained", Server); o.Allowed {
+			t.Errorf("a drained bucket: %+v", o)
+		}
+		if o := decide(t, l, strconv.Itoa(i), FailurePolicy); o.Failure.Cause != OutOfMemory {
+			t.Errorf("a new bucket: %+v", o)
+		}
+	}
+	do(t, operator, "CONFIG", "SET", "maxmemory", "0")
+	if o := decide(t, l, "0", Server); !o.Allowed {
+		t.Errorf("after the memory was freed: %+v", o)
+	}
+}
+
+// A full server with volatile-ttl evicts the buckets that are full first. So the buckets that
+// clients have drained stay.
+func TestFullServerEvictsTheFullestBuckets(t *testing.T) {
+	const drained, others = 100, 20_000
+	s := redistest.Start(t, "--maxmemory-policy", "volatile-ttl")
+	operator := dial(t, s)
+	l := newLimiter(t, dial(t, s), slow)
+	charge := func(prefix string, n, tokens int) {
+		var wg sync.WaitGroup
+		for i := range 32 {
+			wg.Go(func() {
+				for j := i; j < n; j += 32 {
+					d, err := l.AllowN(t.Context(), prefix+strconv.Itoa(j), tokens)
+					if err != nil || !d.Allowed {
+						t.Errorf("key %s%d: %+v, %v", prefix, j, d, err)
+						return
+					}
+				}
+			})
+		}
+		wg.Wait()
+	}
+	charge("drained", drained, 10)
+	charge("", others/4, 1)
+	used := info(t, operator, "memory", "used_memory:")
+	do(t, operator, "CONFIG", "SET", "maxmemory", strconv.Itoa(used))
+	charge("more", others, 1)
+	forgiven := 0
+	for i := range drained {
+		if decide(t, l, "drained"+strconv.Itoa(i), Server).Allowed {
+			forgiven++
+		}
+	}
+	evicted := info(t, operator, "stats", "evicted_keys:")
+	t.Logf("%d buckets evicted, %d of %d drained ones", evicted, forgiven, drained)
+	if evicted < others/2 || forgiven > 0 {
+		t.Error("want many evicted, and no drained one")
+	}
+	if n := len(l.Stats().Failed); n > 0 {
+		t.Errorf("Stats: %+v", l.Stats())
+	}
+}
+
+// A replica takes over. What it had not received is granted once more, and no more than that.
+func TestFailoverToAReplicaThatLags(t *testing.T) {
+	master, replica := redistest.Start(t, "--repl-diskless-sync-delay", "0"), redistest.Start(t)
+	link, way := startProxy(t, master.Addr), startProxy(t, master.Addr)
+	operator, second := dial(t, master), dial(t, replica)
+	l, err := New(dialed(t, way.addr), slow, WithTimeout(patient))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	host, port, _ := strings.Cut(link.addr, ":")
+	do(t, second, "REPLICAOF", host, port)
+	const received, lost = 4, 3
+	for range received {
+		decide(t, l, "a", Server)
+	}
+	for { // until the replica has the master's data
+		m := do(t, operator, "WAIT", "1", "0")
+		if n, _ := m.AsInt64(); n == 1 {
+			break
+		}
+	}
+	link.set(drop)
+	for range lost {
+		decide(t, l, "a", Server)
+	}
+	if err := master.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	decide(t, l, "a", FailurePolicy)
+	do(t, second, "REPLICAOF", "NO", "ONE")
+	way.move(replica.Addr)
+	granted := 0
+	for l.Stats().Refused < 10 { // some calls still find the connection of the master
+		if o, err := l.Decide(t.Context(), "a", 1); err != nil {
+			t.Fatal(err)
+		} else if o.Allowed {
+			granted++
+		}
+	}
+	if granted != 10-received {
+		t.Errorf("the replica granted %d tokens of 10, of which it had %d and had missed %d",
+			granted, received, lost)
+	}
+	if s := l.Stats(); s.Loaded < 2 {
+		t.Errorf("the script was loaded %d times, want a time in each server: %+v", s.Loaded, s)
+	}
+}
+
+func TestRights(t *testing.T) {
+	s := redistest.Start(t)
+	do(t, dial(t, s), "ACL", "SETUSER", "limiter", "on", ">secret", "~tb:*",
+		"+evalsha", "+eval", "+time", "+get", "+set", "+del")
+	c, err := rueidis.NewClient(rueidis.ClientOption{
+		InitAddress: []string{s.Addr}, DisableCache: true, Username: "limiter", Password: "secret",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	l := newLimiter(t, c, slow)
+	for i := range 10 {
+		if o := decide(t, l, "a", Server); o.Decision != granted(9-i) {
+			t.Errorf("call %d: %+v", i, o)
+		}
+	}
+	if err := l.Reset(t.Context(), "a"); err != nil {
+		t.Error(err)
+	}
+	other := newLimiter(t, c, slow, WithPrefix("other:"))
+	for range 2 * window {
+		if o := decide(t, other, "a", FailurePolicy); o.Allowed || o.Failure.Cause != Forbidden {
+			t.Errorf("without rights: %+v", o)
+		}
+	}
+	// The user of another limiter on the same client keeps its rights.
+	decide(t, l, "a", Server)
+}

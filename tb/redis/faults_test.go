@@ -1,0 +1,219 @@
+package redis
+
+import (
+	"net"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/internal/redistest"
+)
+
+// A server is stopped for 1.5 s. Its callers get decisions of the policy in time, and their
+// commands take nothing when the server reads them later.
+func TestStoppedServer(t *testing.T) {
+	s := redistest.Start(t)
+	operator := dial(t, s)
+	l, err := New(dialed(t, s.Addr), ample)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const callers = 64
+	before, _ := recovered(t, l, callers) // a first trip, which may be slow
+	normal := run(t, l, callers, calls(500))
+	granted := sum(before.server) + sum(normal.server)
+
+	first, failures, trips := connections(t, operator), timeouts(l), l.Stats().Trips
+	signal(t, s, syscall.SIGSTOP)
+	stopped := run(t, l, callers, lasting(1500*time.Millisecond))
+	failures -= timeouts(l)
+	wantPrompt(t, l, stopped)
+	if stopped.decided[Server] > 0 || sum(stopped.policy) > 0 {
+		t.Errorf("while the server is stopped: %+v", stopped)
+	}
+	// A trip for each caller, and the probes.
+	if s := l.Stats(); s.Opened == 0 || s.Trips-trips > 2*callers {
+		t.Errorf("%d trips while the server is stopped: %+v", s.Trips-trips, s)
+	}
+
+	signal(t, s, syscall.SIGCONT)
+	again, took := recovered(t, l, callers)
+	granted += sum(again.server)
+	opened := connections(t, operator) - first
+	ghosts := taken(t, operator, l) - granted
+	t.Logf("back after %v, %d new connections, %d tokens taken by calls that had given up: %+v",
+		took.Round(time.Millisecond), opened, ghosts, l.Stats())
+	// Only a call outside the stop may have timed out after the server took its token.
+	if failures += timeouts(l); ghosts < 0 || ghosts > failures {
+		t.Errorf("%d tokens taken by calls that had given up, want at most %d", ghosts, failures)
+	}
+	if opened > 16 { // one after each probe at most
+		t.Errorf("%d new connections", opened)
+	}
+}
+
+// timeouts returns how many calls have timed out.
+func timeouts(l *Limiter) int64 { return int64(l.Stats().Failed[Timeout]) }
+
+func signal(t *testing.T, s *redistest.Server, sig syscall.Signal) {
+	t.Helper()
+	if err := s.Process.Signal(sig); err != nil {
+		t.Error(err)
+	}
+}
+
+// A server is killed, and comes back without its data after a while. Each key is granted at most
+// its capacity before and after, and its local share meanwhile, which the grants before have used.
+func TestKilledServerComesBackEmpty(t *testing.T) {
+	s := redistest.Start(t)
+	l, err := New(dialed(t, s.Addr), slow, WithPolicy(LocalShare(2)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	const callers = 64
+	all := []results{run(t, l, callers, calls(1000))}
+	if err := s.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	down := run(t, l, callers, lasting(300*time.Millisecond))
+	wantPrompt(t, l, down)
+	if down.decided[Server] > 0 {
+		t.Errorf("without a server: %+v", down)
+	}
+	restart(t, s.Addr)
+	again, took := recovered(t, l, callers)
+	all = append(all, down, again, run(t, l, callers, calls(1000)))
+	opened := connections(t, dial(t, s)) - 1
+	t.Logf("back after %v, %d connections", took.Round(time.Millisecond), opened)
+	if opened > 4 {
+		t.Errorf("%d connections", opened)
+	}
+	for key := range loadKeys {
+		var server, policy int64
+		for _, r := range all {
+			server += r.server[key]
+			policy += r.policy[key]
+		}
+		if server > 20 || policy > 5 || down.policy[key] > 0 && all[0].server[key] >= 5 {
+			t.Errorf("key %d: %d tokens granted by the server, %d by the policy", key, server, policy)
+		}
+	}
+}
+
+// FLUSHALL fills all buckets, once.
+func TestFlushedServer(t *testing.T) {
+	s := redistest.Start(t)
+	l := newLimiter(t, dial(t, s), slow)
+	before := run(t, l, 16, calls(200))
+	do(t, dial(t, s), "FLUSHALL")
+	after := run(t, l, 16, calls(200))
+	for key := range loadKeys {
+		if before.server[key] != 10 || after.server[key] != 10 {
+			t.Errorf("key %d: %d and %d tokens granted, want 10 and 10",
+				key, before.server[key], after.server[key])
+		}
+	}
+}
+
+func TestScriptFlushUnderLoad(t *testing.T) {
+	s := redistest.Start(t)
+	operator := dial(t, s)
+	l := newLimiter(t, dial(t, s), slow)
+	var flushes int64
+	seen := make(chan results)
+	go func() {
+		seen <- run(t, l, 16, func(calls int64, _ time.Duration) bool {
+			s := l.Stats()
+			return calls >= 300 && s.Loaded >= 20 || len(s.Failed) > 0
+		})
+	}()
+	var all results
+	for done := false; !done; {
+		select {
+		case all = <-seen:
+			done = true
+		default:
+			do(t, operator, "SCRIPT", "FLUSH")
+			flushes++
+		}
+	}
+	stats := l.Stats()
+	t.Logf("%d flushes, %d trips of %d found no script", flushes, stats.Loaded, stats.Trips)
+	if all.decided[FailurePolicy] > 0 || len(stats.Failed) > 0 {
+		t.Errorf("Stats: %+v", stats)
+	}
+	for key, n := range all.server {
+		if n != 10 {
+			t.Errorf("key %d: %d tokens granted, want 10", key, n)
+		}
+	}
+}
+
+// The server closes its connections under load. A call may fail with its connection, and its token
+// may be taken. No command is sent twice.
+func TestKilledConnections(t *testing.T) {
+	const kills = 4
+	s := redistest.Start(t)
+	operator := dial(t, s)
+	l, err := New(dialed(t, s.Addr), ample)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := connections(t, operator)
+	var killed atomic.Int64
+	seen := make(chan results)
+	go func() {
+		seen <- run(t, l, 64, func(int64, time.Duration) bool { return killed.Load() == kills })
+	}()
+	for killed.Load() < kills {
+		n := do(t, operator, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+		if closed, _ := n.AsInt64(); closed > 0 { // the client has come back since the last time
+			killed.Add(1)
+		}
+	}
+	all := <-seen
+	wantPrompt(t, l, all)
+	again, took := recovered(t, l, 64)
+	opened := connections(t, operator) - first
+	granted := sum(all.server) + sum(again.server)
+	ghosts, stats := taken(t, operator, l)-granted, l.Stats()
+	t.Logf("back after %v, %d new connections, %d tokens taken by calls that failed: %+v",
+		took.Round(time.Millisecond), opened, ghosts, stats)
+	if ghosts < 0 || uint64(ghosts) > stats.Failed[Unreachable]+stats.Failed[Timeout] {
+		t.Errorf("%d tokens granted, %d more taken", granted, ghosts)
+	}
+	if opened > kills+4 {
+		t.Errorf("%d new connections after %d kills", opened, kills)
+	}
+}
+
+// A client and its limiter may be there before the server.
+func TestLimiterBeforeTheServer(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := listener.Addr().String()
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	l, err := New(dialed(t, addr), slow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	before := run(t, l, 64, calls(1000))
+	wantPrompt(t, l, before)
+	if before.decided[Server] > 0 || sum(before.policy) > 0 {
+		t.Errorf("%+v", before)
+	}
+	restart(t, addr)
+	again, took := recovered(t, l, 64)
+	opened := connections(t, dialed(t, addr)) - 1
+	t.Logf("back after %v, %d connections", took.Round(time.Millisecond), opened)
+	if again.decided[Server] == 0 || opened > 4 {
+		t.Errorf("%d connections: %+v", opened, again)
+	}
+}

@@ -1,0 +1,148 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+	"github.com/seed-181794aa/ratelimit/tb/cas"
+)
+
+// Policy decides the calls that the server does not decide: Refuse, Allow or LocalShare.
+type Policy int
+
+const (
+	// Refuse refuses all calls. Then no key is ever granted more than its bound.
+	Refuse Policy = -1
+	// Allow grants all calls with a cost up to Capacity. Then a failure of the server lifts the limit.
+	Allow Policy = -2
+)
+
+// LocalShare gives each process its share of the limit: 1/n of Tokens every Per, and of Capacity,
+// rounded down to tokens. n is the number of processes, 1 to Capacity. So n processes grant at most
+// what the limit grants. A cost above the share is refused.
+//
+// A process charges its share with what the server grants to it, so that a failure starts no fresh
+// burst. The shares take the memory of a tb/cas limiter with up to tb.DefaultMaxKeys keys.
+func LocalShare(n int) Policy { return Policy(max(n, 0)) }
+
+// String returns "refuse", "allow" or "local share".
+func (p Policy) String() string {
+	switch p {
+	case Refuse:
+		return "refuse"
+	case Allow:
+		return "allow"
+	}
+	return "local share"
+}
+
+// share returns the limiter of a LocalShare, or nil for another policy.
+func (p Policy) share(limit tb.Limit) (*cas.Limiter[string], error) {
+	if p == Refuse || p == Allow {
+		return nil, nil //nolint:nilnil // no share is not an error
+	}
+	most := int(min(int64(limit.Capacity), math.MaxInt64/int64(limit.Per)))
+	if p < 1 || int(p) > most {
+		return nil, &tb.ConfigError{
+			Field: "WithPolicy", Value: fmt.Sprintf("LocalShare(%d)", int(p)),
+			Range: fmt.Sprintf("LocalShare(1) to LocalShare(%d), a token of Capacity each", most),
+		}
+	}
+	limit.Capacity /= int(p)
+	limit.Per *= time.Duration(p)
+	return cas.New[string](limit)
+}
+
+// Decider is what decided a call.
+type Decider int
+
+const (
+	// Server is the Redis server.
+	Server Decider = iota
+	// Lease is tokens that this process had taken ahead: see WithLease.
+	Lease
+	// FailurePolicy is the policy of WithPolicy.
+	FailurePolicy
+)
+
+var deciderNames = [...]string{"server", "lease", "failure policy"}
+
+// String returns "server", "lease" or "failure policy".
+func (d Decider) String() string { return deciderNames[d] }
+
+// Outcome is a decision and its origin.
+type Outcome struct {
+	tb.Decision
+	By      Decider
+	Failure *Error // why the failure policy decided, or nil
+}
+
+// degrade decides a call by the policy, if err is why the server did not.
+func (l *Limiter) degrade(ctx context.Context, key string, units uint64, err error) (Outcome, error) {
+	var e *Error
+	if !errors.As(err, &e) { // closed
+		return Outcome{}, err
+	}
+	o := Outcome{Decision: l.fallback(ctx, key, units, e.Cause), By: FailurePolicy, Failure: e}
+	if o.Allowed {
+		l.counts.policyGranted.Add(1)
+	} else {
+		l.counts.policyRefused.Add(1)
+	}
+	if l.onDegraded != nil {
+		l.onDegraded(key, o)
+	}
+	return o, nil
+}
+
+// expect returns what degrade would decide, and takes nothing from a share.
+func (l *Limiter) expect(
+	ctx context.Context, key string, units uint64, err error,
+) (tb.Decision, error) {
+	var e *Error
+	switch {
+	case !errors.As(err, &e): // closed
+		return tb.Decision{}, err
+	case l.share != nil && units <= l.layout.capacity && e.Cause != Canceled:
+		c, err := l.share.Charge(key, l.layout.tokens(units))
+		if err != nil {
+			return tb.Decision{}, err
+		}
+		d, err := c.Check(time.Now())
+		return fromShare(d), err
+	}
+	return l.fallback(ctx, key, units, e.Cause), nil
+}
+
+func (l *Limiter) fallback(ctx context.Context, key string, units uint64, cause Cause) tb.Decision {
+	switch {
+	case units > l.layout.capacity:
+		return tb.Decision{RetryAfter: tb.Never}
+	case cause == Canceled: // a client that hangs up must not get past the limit
+	case l.share != nil:
+		d, _ := l.share.AllowCost(ctx, key, l.layout.tokens(units))
+		return fromShare(d)
+	case l.policy == Allow:
+		return tb.Decision{Allowed: true}
+	}
+	return tb.Decision{RetryAfter: probeInterval}
+}
+
+// fromShare returns the decision of a share. The server has a larger bucket, so no wait is Never.
+func fromShare(d tb.Decision) tb.Decision {
+	if d.RetryAfter == tb.Never {
+		d.RetryAfter = probeInterval
+	}
+	return d
+}
+
+// warm charges the local share with a grant of the server.
+func (l *Limiter) warm(ctx context.Context, key string, units uint64) {
+	if l.share != nil {
+		_, _ = l.share.AllowCost(ctx, key, l.layout.tokens(units)) // it may have less, and refuse
+	}
+}

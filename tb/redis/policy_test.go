@@ -1,0 +1,189 @@
+package redis
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"math"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/internal/redistest"
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// newDegraded returns a limiter whose server is gone.
+func newDegraded(t *testing.T, limit tb.Limit, opts ...Option) *Limiter {
+	t.Helper()
+	s := redistest.Start(t)
+	l := newLimiter(t, dial(t, s), limit, opts...)
+	if err := s.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func TestPolicyDecidesWithoutAnError(t *testing.T) {
+	later := tb.Decision{RetryAfter: probeInterval}
+	never := tb.Decision{RetryAfter: tb.Never}
+	for _, tt := range []struct {
+		policy                   Policy
+		three, four, share, more tb.Decision
+	}{
+		{Refuse, later, later, later, never},
+		{Allow, tb.Decision{Allowed: true}, tb.Decision{Allowed: true}, tb.Decision{Allowed: true}, never},
+		{LocalShare(3), granted(0), later, later, never}, // 3 tokens of 10
+	} {
+		t.Run(tt.policy.String(), func(t *testing.T) {
+			var hooked []Outcome
+			l := newDegraded(t, slow, WithPolicy(tt.policy), OnDegraded(func(key string, o Outcome) {
+				if key != "a" {
+					t.Errorf("key %q", key)
+				}
+				hooked = append(hooked, o)
+			}))
+			for n, want := range map[int]tb.Decision{3: tt.three, 4: tt.four, 10: tt.share, 11: tt.more} {
+				o, err := l.Decide(t.Context(), "a", float64(n))
+				if err != nil || o.Decision != want || o.By != FailurePolicy || o.Failure == nil {
+					t.Errorf("%d tokens: %+v, %v, want %+v", n, o, err, want)
+				}
+				if last := hooked[len(hooked)-1]; last != o {
+					t.Errorf("the hook has %+v, want %+v", last, o)
+				}
+			}
+			if d, err := l.AllowN(t.Context(), "a", 11); err != nil || d != never {
+				t.Errorf("AllowN: %+v, %v", d, err)
+			}
+			s := l.Stats()
+			if s.Granted+s.Refused > 0 || s.PolicyGranted+s.PolicyRefused != 5 || s.Policy != tt.policy ||
+				(s.PolicyGranted == 0) != (tt.policy == Refuse) {
+				t.Errorf("Stats: %+v", s)
+			}
+			var failures uint64
+			for _, n := range s.Failed {
+				failures += n
+			}
+			if failures != 5 {
+				t.Errorf("failures by cause: %v, want 5", s.Failed)
+			}
+		})
+	}
+}
+
+// A client that hangs up does not get past the limit.
+func TestCanceledCallIsRefused(t *testing.T) {
+	for _, p := range []Policy{Refuse, Allow, LocalShare(1)} {
+		l := newLimiter(t, dial(t, redistest.Start(t)), slow, WithPolicy(p))
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if d, err := l.Allow(ctx, "a"); err != nil || d.Allowed {
+			t.Errorf("%v: %+v, %v", p, d, err)
+		}
+	}
+}
+
+// A call that takes nothing, or a removal, has no policy.
+func TestPolicyDecidesOnlyCallsThatTake(t *testing.T) {
+	l := newDegraded(t, slow, WithPolicy(Allow))
+	_, err := l.Peek(t.Context(), "a")
+	wantCause(t, err, Unreachable)
+	_, err = l.Level(t.Context(), "a")
+	wantCause(t, err, Unreachable)
+	wantCause(t, l.Reset(t.Context(), "a"), Unreachable)
+}
+
+// What the server has granted to a process is charged to its share.
+func TestOutageStartsNoFreshBurst(t *testing.T) {
+	s := redistest.Start(t)
+	l := newLimiter(t, dial(t, s), slow, WithPolicy(LocalShare(2)))
+	for i := range 4 {
+		if d, err := l.Allow(t.Context(), "a"); err != nil || d != granted(9-i) {
+			t.Fatalf("%+v, %v", d, err)
+		}
+	}
+	if err := s.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range map[string]int{"a": 1, "b": 5} {
+		got := 0
+		for range 10 {
+			if d, err := l.Allow(t.Context(), key); err != nil {
+				t.Fatal(err)
+			} else if d.Allowed {
+				got++
+			}
+		}
+		if got != want {
+			t.Errorf("key %s: %d tokens granted without the server, want %d", key, got, want)
+		}
+	}
+	_ = l.Reset(t.Context(), "a") // the server is gone
+	if d, err := l.AllowN(t.Context(), "a", 5); err != nil || d != granted(0) {
+		t.Errorf("after Reset: %+v, %v", d, err)
+	}
+}
+
+func TestSharesAreNeverAboveTheLimit(t *testing.T) {
+	for _, limit := range []tb.Limit{
+		slow,
+		{Capacity: 1, Tokens: 7, Per: time.Second},
+		{Capacity: 1000, Tokens: 10, Per: 30},
+		{Capacity: tb.MaxCapacity, Tokens: 1, Per: math.MaxInt64 / 3},
+	} {
+		for n := 1; n <= 12; n++ {
+			share, err := LocalShare(n).share(limit)
+			if n > limit.Capacity || int64(limit.Per) > math.MaxInt64/int64(n) {
+				var cfg *tb.ConfigError
+				if !errors.As(err, &cfg) || cfg.Field != "WithPolicy" ||
+					!strings.Contains(cfg.Value.(string), "LocalShare("+strconv.Itoa(n)) {
+					t.Errorf("%d shares of %+v: got error %v, want a *tb.ConfigError", n, limit, err)
+				}
+				continue
+			}
+			if err != nil {
+				t.Fatalf("%d shares of %+v: %v", n, limit, err)
+			}
+			got := share.Limit()
+			if got.Capacity*n > limit.Capacity || (got.Capacity+1)*n <= limit.Capacity ||
+				got.Tokens != limit.Tokens || got.Per != limit.Per*time.Duration(n) {
+				t.Errorf("%d shares of %+v are %+v each", n, limit, got)
+			}
+		}
+	}
+}
+
+// The log has two records for an outage, however many calls it concerns.
+func TestLogOfAnOutage(t *testing.T) {
+	var log bytes.Buffer
+	text := slog.NewTextHandler(&log, &slog.HandlerOptions{
+		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey {
+				return slog.Attr{}
+			}
+			return a
+		},
+	})
+	l := newLimiter(t, dial(t, redistest.Start(t)), slow, WithLogger(slog.New(text)))
+	script := l.layout.script
+	l.layout.script = newScript("return redis.error_reply('test')")
+	for range 2 * failuresInARow {
+		l.breaker.probe = 0 // the calls beyond the first five are probes
+		_ = failure(t.Context(), t, l, "a")
+	}
+	l.layout.script = script
+	l.breaker.probe = 0
+	for l.Stats().Breaker != BreakerClosed {
+		if _, err := l.Peek(t.Context(), "a"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const want = `level=WARN msg="tb/redis: the failure policy decides" policy=refuse ` +
+		`error="tb/redis: rejected: test"` + "\n" +
+		`level=INFO msg="tb/redis: the server decides again" policy=refuse` + "\n"
+	if log.String() != want {
+		t.Errorf("got\n%swant\n%s", log.String(), want)
+	}
+}
