@@ -34,7 +34,7 @@ func TestPolicyDecidesWithoutAnError(t *testing.T) {
 		three, four, share, more tb.Decision
 	}{
 		{Refuse, later, later, later, never},
-		{Allow, tb.Decision{Allowed: true}, tb.Decision{Allowed: true}, tb.Decision{Allowed: true}, never},
+		{Allow, granted(0), granted(0), granted(0), never},
 		{LocalShare(3), granted(0), later, later, never}, // 3 tokens of 10
 	} {
 		t.Run(tt.policy.String(), func(t *testing.T) {
