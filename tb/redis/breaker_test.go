@@ -96,7 +96,9 @@ func TestHealthOfErrors(t *testing.T) {
 		err  error
 		late bool
 		want health
-	}{{nil, false, healthy}, {nil, true, healthy}, {errTest, true, failed}, {ErrClosed, true, unknown}} {
+	}{
+		{nil, false, healthy}, {nil, true, healthy}, {errTest, true, failed}, {ErrClosed, true, unknown},
+	} {
 		if got := healthOf(tt.err, tt.late); got != tt.want {
 			t.Errorf("%v, late %v: health %d, want %d", tt.err, tt.late, got, tt.want)
 		}

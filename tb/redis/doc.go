@@ -45,15 +45,15 @@
 // The first call of a limiter learns that clock, which takes a second round trip. After a long
 // pause a call may take one too, because the clocks may have moved apart meanwhile.
 //
-// A limiter has at most 256 commands under way. A call beyond that fails at once, with cause
-// [Busy].
+// A limiter has at most 256 commands under way. A call beyond that has the
+// cause [Busy] at once.
 //
 // # Failures
 //
-// If the server does not decide a call, the policy of [WithPolicy] does, and the error is nil. After
-// 5 failures in a row, or 10 among 20 calls, a breaker opens, and the policy decides at once. One
-// call each 250 ms is a probe. When a probe succeeds, 8 calls may be under way, then 16, 32 and so
-// on. Errors that concern a key, a user or a write do not open the breaker.
+// If the server does not decide a call, the policy of [WithPolicy] does, and the error is nil.
+// After 5 failures in a row, or 10 among 20 calls, a breaker opens, and the policy decides at once.
+// One call each 250 ms is a probe. When a probe succeeds, 8 calls may be under way, then 16, 32 and
+// so on. Errors that concern a key, a user or a write do not open the breaker.
 //
 // docs/redis.md has the bound in each failure, and which policy to choose.
 package redis

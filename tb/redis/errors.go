@@ -46,8 +46,8 @@ const (
 )
 
 var causeNames = [causes]string{
-	"busy", "open", "timeout", "canceled", "unreachable", "loading", "read-only", "out of memory", "cluster",
-	"forbidden", "foreign", "rejected",
+	"busy", "open", "timeout", "canceled", "unreachable", "loading", "read-only", "out of memory",
+	"cluster", "forbidden", "foreign", "rejected",
 }
 
 // String returns the name of the constant in lower case, for labels and messages.

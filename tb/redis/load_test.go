@@ -39,7 +39,9 @@ func sum(n [loadKeys]int64) (all int64) {
 
 // run makes up to 10,000 calls a second from several goroutines, until the condition holds. They
 // have all returned then. enough gets the number of calls and the time so far.
-func run(t *testing.T, l *Limiter, callers int, enough func(calls int64, d time.Duration) bool) results {
+func run(
+	t *testing.T, l *Limiter, callers int, enough func(calls int64, d time.Duration) bool,
+) results {
 	t.Helper()
 	var (
 		calls atomic.Int64
@@ -107,7 +109,7 @@ func lasting(d time.Duration) func(int64, time.Duration) bool {
 	return func(_ int64, so time.Duration) bool { return so >= d }
 }
 
-// recover makes calls until the breaker is closed, and returns how long that took.
+// recovered makes calls until the breaker is closed, and returns how long that took.
 func recovered(t *testing.T, l *Limiter, callers int) (results, time.Duration) {
 	t.Helper()
 	start := time.Now()

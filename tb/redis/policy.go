@@ -82,7 +82,9 @@ type Outcome struct {
 }
 
 // degrade decides a call by the policy, if err is why the server did not.
-func (l *Limiter) degrade(ctx context.Context, key string, units uint64, err error) (Outcome, error) {
+func (l *Limiter) degrade(
+	ctx context.Context, key string, units uint64, err error,
+) (Outcome, error) {
 	var e *Error
 	if !errors.As(err, &e) { // closed
 		return Outcome{}, err

@@ -30,11 +30,11 @@ func TestPolicyDecidesWithoutAnError(t *testing.T) {
 	later := tb.Decision{RetryAfter: probeInterval}
 	never := tb.Decision{RetryAfter: tb.Never}
 	for _, tt := range []struct {
-		policy                   Policy
-		three, four, share, more tb.Decision
+		policy                 Policy
+		three, four, ten, more tb.Decision
 	}{
 		{Refuse, later, later, later, never},
-		{Allow, tb.Decision{Allowed: true}, tb.Decision{Allowed: true}, tb.Decision{Allowed: true}, never},
+		{Allow, granted(0), granted(0), granted(0), never},
 		{LocalShare(3), granted(0), later, later, never}, // 3 tokens of 10
 	} {
 		t.Run(tt.policy.String(), func(t *testing.T) {
@@ -45,10 +45,11 @@ func TestPolicyDecidesWithoutAnError(t *testing.T) {
 				}
 				hooked = append(hooked, o)
 			}))
-			for n, want := range map[int]tb.Decision{3: tt.three, 4: tt.four, 10: tt.share, 11: tt.more} {
-				o, err := l.Decide(t.Context(), "a", float64(n))
+			for i, want := range []tb.Decision{tt.three, tt.four, tt.ten, tt.more} {
+				n := []float64{3, 4, 10, 11}[i]
+				o, err := l.Decide(t.Context(), "a", n)
 				if err != nil || o.Decision != want || o.By != FailurePolicy || o.Failure == nil {
-					t.Errorf("%d tokens: %+v, %v, want %+v", n, o, err, want)
+					t.Errorf("%v tokens: %+v, %v, want %+v", n, o, err, want)
 				}
 				if last := hooked[len(hooked)-1]; last != o {
 					t.Errorf("the hook has %+v, want %+v", last, o)
