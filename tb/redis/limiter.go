@@ -24,7 +24,9 @@ type Limiter struct {
 	layout   layout
 	start    time.Time // of local times
 	offset   offset
-	inFlight chan struct{} // has an element for each trip that is under way
+	trips    trips
+	denials  denials
+	inFlight chan struct{} // has an element for each key that has a trip under way
 	closed   atomic.Bool
 	closing  sync.Once
 	counts   counts
@@ -50,10 +52,15 @@ func New(client rueidis.Client, limit tb.Limit, opts ...Option) (*Limiter, error
 	if err != nil {
 		return nil, err
 	}
-	return &Limiter{
+	l := &Limiter{
 		settings: s, client: client, layout: m, start: time.Now(),
-		inFlight: make(chan struct{}, maxInFlight),
-	}, nil
+		inFlight: make(chan struct{}, maxInFlight), counts: newCounts(),
+	}
+	if !s.alone {
+		l.trips.byKey = make(map[string]*trip)
+	}
+	l.denials.Init(maxDenials, false, &l.denials)
+	return l, nil
 }
 
 // Allow takes one token of key's bucket.
@@ -100,7 +107,7 @@ func (l *Limiter) Level(ctx context.Context, key string) (tb.Level, error) {
 // Reset fills key's bucket. In an interval that contains the reset, the key may be granted up to
 // Capacity tokens more. A Reset that returned an error may still happen.
 func (l *Limiter) Reset(ctx context.Context, key string) error {
-	_, err := l.exec(ctx, key, nil)
+	_, err := l.exec(ctx, key)
 	return l.counts.failed(err)
 }
 
@@ -120,17 +127,33 @@ func (l *Limiter) Close() {
 
 // take takes units of key's bucket, or none.
 func (l *Limiter) take(ctx context.Context, key string, units uint64) (tb.Decision, error) {
-	s, err := l.exec(ctx, key, []uint64{units})
+	s, local, err := l.ask(ctx, key, units)
 	if err != nil {
 		return tb.Decision{}, l.counts.failed(err)
 	}
 	d := l.layout.take(&s, units)
-	l.counts.decided(d.Allowed)
+	if local {
+		l.counts.denied.Inc()
+	} else {
+		l.counts.decided(d.Allowed)
+	}
 	return d, nil
+}
+
+// ask takes units of key's bucket, or none, and returns the bucket before. local says that the
+// server was not asked, because it would refuse.
+func (l *Limiter) ask(
+	ctx context.Context, key string, units uint64,
+) (before state, local bool, err error) {
+	if s, ok := l.denied(key, units); ok {
+		return s, true, l.admit(ctx)
+	}
+	before, err = l.exec(ctx, key, units)
+	return before, false, err
 }
 
 // look returns key's bucket. It asks for a cost that no bucket can pay.
 func (l *Limiter) look(ctx context.Context, key string) (state, error) {
-	s, err := l.exec(ctx, key, []uint64{l.layout.impossible()})
+	s, err := l.exec(ctx, key, l.layout.impossible())
 	return s, l.counts.failed(err)
 }

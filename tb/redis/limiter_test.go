@@ -100,7 +100,7 @@ func TestLimiter(t *testing.T) {
 // A key lives until its bucket is full, and a refusal does not write it.
 func TestCommandsOfTheServer(t *testing.T) {
 	c := dial(t, redistest.Start(t))
-	l := newLimiter(t, c, slow)
+	l := newLimiter(t, c, slow, WithMaxDenial(0))
 	ctx := t.Context()
 	if d, err := l.AllowN(ctx, "a", 10); err != nil || !d.Allowed {
 		t.Fatalf("%+v, %v", d, err)

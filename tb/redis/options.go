@@ -7,7 +7,8 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// Option configures a limiter: see WithPrefix, WithTag, WithTimeout and WithClientClock.
+// Option configures a limiter: see WithPrefix, WithTag, WithTimeout, WithMaxDenial,
+// WithoutBatching and WithClientClock.
 type Option struct{ set func(*settings) error }
 
 type settings struct {
@@ -15,6 +16,8 @@ type settings struct {
 	tag     func(key string) string
 	timeout time.Duration
 	clock   func() time.Time // nil for the server's clock
+	alone   bool             // each call makes a trip of its own
+	denial  time.Duration    // the longest time for which a refusal is remembered
 }
 
 // WithPrefix sets the text before the keys in Redis. The default is "tb:". A prefix must not
@@ -55,6 +58,32 @@ func WithTimeout(d time.Duration) Option {
 	}}
 }
 
+// WithMaxDenial sets for how long after a reply the limiter refuses calls by itself, if the reply
+// shows that the bucket cannot pay them yet. The default is 1 s. Zero turns this off.
+//
+// Within this time, the limiter does not see that a bucket has gained tokens other than by its rate:
+// another process has reset it, the server has lost it, or the server's clock was set forward. It
+// sees its own resets. It remembers the buckets of 65,536 keys.
+func WithMaxDenial(d time.Duration) Option {
+	return Option{func(s *settings) error {
+		if d < 0 {
+			return &tb.ConfigError{Field: "WithMaxDenial", Value: d, Range: "0 or more"}
+		}
+		s.denial = d
+		return nil
+	}}
+}
+
+// WithoutBatching makes a round trip for each call. By default, calls on one key that meet share a
+// trip: while one is under way, the others wait for the next one. Without batching, a local refusal
+// may not know the latest grants of this limiter, so its RetryAfter may be too short.
+func WithoutBatching() Option {
+	return Option{func(s *settings) error {
+		s.alone = true
+		return nil
+	}}
+}
+
 // WithClientClock decides on the clocks of the clients. It is for servers that refuse TIME in
 // scripts. Then a key may be granted more than its bound by the rate times the skew of the clocks,
 // and a call that was given up takes its tokens if it reaches the server later.
@@ -68,7 +97,7 @@ func withClock(now func() time.Time) Option {
 }
 
 func apply(opts []Option) (settings, error) {
-	s := settings{prefix: "tb:", timeout: 50 * time.Millisecond}
+	s := settings{prefix: "tb:", timeout: 50 * time.Millisecond, denial: time.Second}
 	for _, o := range opts {
 		if o.set == nil { // the zero Option
 			continue

@@ -1,13 +1,14 @@
 -- KEYS[1]  The bucket. Its value has 12 bytes: 16 plus the decimal digits of the scale, the own
 --          time s in µs, and the deficit d in units at s. A bucket without a value is full.
--- ARGV[1]  The capacity C, the rate of N/D units a µs, the deadline x, the first byte of a value,
---          and the costs.
+-- ARGV[1]  The capacity C, the rate of N/D units a µs, the first byte of a value, and the costs,
+--          each after its deadline x.
 -- ARGV[2]  The client's clock in µs. Without it, the server's clock decides.
 --
--- If every cost is granted at s, the reply is the new value. Otherwise it is s, the deficit before
--- the costs, and the time t of the decision. After the deadline it is t, and nothing is taken.
+-- A cost whose deadline has passed takes nothing. If every other cost is granted at s, the reply is
+-- the new value. Otherwise it is s, the deficit before the costs, and the time t of the decision.
+-- If all deadlines have passed, it is t.
 local costs = ARGV[1]
-local C, N, D, x, format, cost, i = struct.unpack('>ddddBI4', costs)
+local C, N, D, format, x, cost, i = struct.unpack('>dddBI7I4', costs)
 local t, expiry, from = ARGV[2], 'PX', 0
 if t then
   t = tonumber(t)
@@ -17,7 +18,6 @@ else
   t = t[1] * 1000000 + t[2]
   expiry = 'PXAT'
 end
-if t > x then return t end
 
 local s, d, stepped = t, 0, false
 local value = redis.call('GET', KEYS[1])
@@ -40,12 +40,16 @@ if value then
   end
 end
 
-local before, all = d, true
+local before, all, late = d, true, true
 while true do
-  if d + cost <= C then d = d + cost else all = false end
+  if t <= x then
+    late = false
+    if d + cost <= C then d = d + cost else all = false end
+  end
   if i > #costs then break end
-  cost, i = struct.unpack('>I4', costs, i)
+  x, cost, i = struct.unpack('>I7I4', costs, i)
 end
+if late then return t end
 if d > before or stepped then
   value = struct.pack('>BI7I4', format, s, d)
   local ms = math.floor((s - from + d * D / N) / 1000) + 1 -- full by then
