@@ -194,6 +194,19 @@ func TestEachCostHasItsDeadline(t *testing.T) {
 	}
 }
 
+func TestLateCallIsNotSent(t *testing.T) {
+	l := newLimiter(t, dial(t, redistest.Start(t)), slow)
+	c := newCall([]uint64{1}, l.local())
+	trip := &trip{key: "a", name: l.name("a")}
+	trip.push(c)
+	l.board(trip)
+	l.travel(trip)
+	wantCause(t, c.err, Timeout)
+	if n := l.Stats().Trips; n != 0 {
+		t.Errorf("%d trips, want none", n)
+	}
+}
+
 // A call with a wrong idea of the server's clock is not lost, and its trip is repeated for it only.
 func TestStepOfTheClockIsSharedByATrip(t *testing.T) {
 	c, resume := startCrowd(t, slow)

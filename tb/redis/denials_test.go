@@ -2,6 +2,7 @@ package redis
 
 import (
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -19,8 +20,9 @@ func TestLocalRefusalsDecideAsMutex(t *testing.T) {
 	for seed := range uint64(40) {
 		rng := rand.New(rand.NewPCG(seed, 22))
 		limit := tb.Limit{Capacity: 1 + rng.IntN(20), Tokens: 1 + rng.Int64N(20)}
-		limit.Per = time.Duration(1+rng.IntN(1000)) * time.Hour // no key expires meanwhile
+		limit.Per = time.Duration(10+rng.IntN(1000)) * time.Minute // no key expires meanwhile
 		now := time.Unix(1_800_000_000, 0)
+		latest := now
 		clock := func() time.Time { return now }
 		l := newLimiter(t, c, limit, withClock(clock), WithMaxDenial(patient),
 			WithPrefix(strconv.FormatUint(seed, 10)))
@@ -48,7 +50,8 @@ func TestLocalRefusalsDecideAsMutex(t *testing.T) {
 			case 1:
 				now = now.Add(time.Duration(rng.Int64N(int64(limit.Per) / limit.Tokens)).Truncate(1000))
 			case 2:
-				now = now.Add(-time.Duration(rng.IntN(100)) * time.Microsecond)
+				latest = slices.MaxFunc([]time.Time{latest, now}, time.Time.Compare)
+				now = latest.Add(-time.Duration(rng.IntN(1_000_000)) * time.Microsecond)
 			}
 		}
 		s := l.Stats()
@@ -87,6 +90,26 @@ func TestRememberedBucketIsTheServers(t *testing.T) {
 		}
 		if s.now < before.now || s.now > after.now || l.layout.at(s, after.now) != after {
 			t.Fatalf("%+v, and the server had %+v and %+v", s, before, after)
+		}
+	}
+}
+
+// The server's clock may be as far ahead as if it had been read when the trip departed.
+func TestDenialAllowsForTheTrip(t *testing.T) {
+	l := newLimiter(t, dial(t, redistest.Start(t)), perSecond(10, 1000)) // a unit is a ns
+	empty := state{1_000_000, l.layout.capacity, 1_000_000}
+	token := l.layout.scale // it comes after 1 ms
+	for i, tt := range []struct {
+		sent, received int64 // µs before the present
+		denied         bool
+	}{
+		{0, 0, true}, {500, 500, true}, {500, 0, true}, {1500, 0, false}, {60_000, 0, false},
+	} {
+		key, local := strconv.Itoa(i), l.local()
+		w := sight{empty, local - tt.sent, local - tt.received, 0}
+		l.denials.Insert(key, 0, 0, func(v *denial) { v.sight, v.until = w, local+1_000_000 })
+		if _, ok := l.denied(key, token); ok != tt.denied && l.local()-local < 400 {
+			t.Errorf("sent %d µs ago, received %d µs ago: denied is %v", tt.sent, tt.received, ok)
 		}
 	}
 }
