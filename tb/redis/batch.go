@@ -101,10 +101,13 @@ func (l *Limiter) join(key string, c *call) error {
 // shuttle makes trips as long as calls wait for them.
 func (l *Limiter) shuttle(t *trip) {
 	for l.board(t) {
+		shared := len(t.calls) > 1
 		l.travel(t)
-		// Callers that were just decided may come again at once. They share the next trip, and need
-		// no new goroutine: with 64 callers on a key, this makes 0.019 trips a call of 0.049.
-		runtime.Gosched()
+		if shared {
+			// The callers that were just decided may come again at once, and share the next trip. With
+			// 64 callers on a key, this makes 0.019 trips a call of 0.049.
+			runtime.Gosched()
+		}
 	}
 	<-l.inFlight
 }

@@ -20,7 +20,8 @@ func TestLocalRefusalsDecideAsMutex(t *testing.T) {
 	for seed := range uint64(40) {
 		rng := rand.New(rand.NewPCG(seed, 22))
 		limit := tb.Limit{Capacity: 1 + rng.IntN(20), Tokens: 1 + rng.Int64N(20)}
-		limit.Per = time.Duration(10+rng.IntN(1000)) * time.Minute // no key expires meanwhile
+		// No key expires meanwhile.
+		limit.Per = time.Duration(limit.Tokens*(10_000+rng.Int64N(30_000))) * time.Millisecond
 		now := time.Unix(1_800_000_000, 0)
 		latest := now
 		clock := func() time.Time { return now }
