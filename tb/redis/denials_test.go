@@ -252,3 +252,21 @@ func TestLocalRefusalAllocatesNothing(t *testing.T) {
 		t.Errorf("Stats: %+v", s)
 	}
 }
+
+// A refusal writes nothing, so before its time the bucket has less than it has shown.
+func TestDenialDoesNotCountBeforeItsTime(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	hourly := tb.Limit{Capacity: 10, Tokens: 1, Per: time.Hour}
+	l := newLimiter(t, dial(t, redistest.Start(t)), hourly,
+		withClock(func() time.Time { return now }), WithMaxDenial(patient))
+	for _, tt := range []struct {
+		after     time.Duration
+		n         int
+		remaining int
+	}{{0, 10, 0}, {time.Hour, 11, 1}, {-time.Microsecond, 2, 0}} {
+		now = now.Add(tt.after)
+		if d, err := l.AllowN(t.Context(), "a", tt.n); err != nil || d.Remaining != tt.remaining {
+			t.Errorf("%d tokens at %v: %+v, %v, want %d left", tt.n, now, d, err, tt.remaining)
+		}
+	}
+}
