@@ -176,9 +176,9 @@ func (b *breaker) stats() (BreakerState, uint64) {
 }
 
 // call is exec under the guard of the breaker.
-func (l *Limiter) call(ctx context.Context, key string, costs []uint64) (s state, err error) {
+func (l *Limiter) call(ctx context.Context, key string, costs ...uint64) (s state, err error) {
 	err = l.guard(func() error {
-		s, err = l.exec(ctx, key, costs)
+		s, err = l.exec(ctx, key, costs...)
 		return err
 	})
 	return s, err

@@ -47,7 +47,7 @@ func (b *bucket) take(limit tb.Limit, now uint64, tokens int) (tb.Decision, stat
 		return tb.Decision{}, state{}
 	}
 	costs := []uint64{m.unitsOf(tokens)}
-	states, err := b.states(&m, b.key, []step{{now: now, costs: costs, deadline: math.Inf(1)}})
+	states, err := b.states(&m, b.key, []step{{now: now, costs: costs, deadline: noDeadline}})
 	if err != nil {
 		b.errorf("%w", err)
 		return tb.Decision{}, state{}

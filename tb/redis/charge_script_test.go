@@ -40,7 +40,7 @@ func (b *bucket) wantTakeAll(now uint64, deadline float64, want ...state) {
 	}
 	arg := binary.BigEndian.AppendUint64(nil, math.Float64bits(deadline))
 	for range 2 {
-		arg = append(append(arg, m.header...), m.format)
+		arg = append(arg, m.header...)
 		arg = binary.BigEndian.AppendUint32(arg, uint32(2*m.scale))
 	}
 	reply, err := b.eval(m.takeAll, now, arg)
@@ -90,7 +90,7 @@ func takeAllScript(s *simulator) error {
 	arg := make([]byte, 8, 100)
 	binary.BigEndian.PutUint64(arg, math.Float64bits(inf))
 	for range 2 {
-		arg = append(append(arg, m.header...), m.format, 0, 0, 0, 1)
+		arg = append(append(arg, m.header...), 0, 0, 0, 1)
 	}
 	_, err = b.eval(m.takeAll, noon, arg)
 	if err == nil || !strings.HasPrefix(err.Error(), "NOBUCKET") {

@@ -10,15 +10,49 @@ import (
 
 // take takes cost from the state if it can, as the script does, and returns the decision.
 func (m *layout) take(s *state, cost uint64) tb.Decision {
-	d := tb.Decision{RetryAfter: tb.Never}
-	if after := s.deficit + cost; after <= m.capacity {
-		d.Allowed, d.RetryAfter = true, 0
-		s.deficit = after
-	} else if cost <= m.capacity {
-		d.RetryAfter = m.wait(s, after-m.capacity)
+	d := tb.Decision{Allowed: m.pay(s, cost)}
+	if !d.Allowed {
+		d.RetryAfter = m.retry(s, cost)
 	}
 	d.Remaining = int((m.capacity - s.deficit) / m.scale)
 	return d
+}
+
+// pay takes cost from the state if it can, as the script does, and reports whether it did.
+func (m *layout) pay(s *state, cost uint64) bool {
+	if s.deficit+cost > m.capacity {
+		return false
+	}
+	s.deficit += cost
+	return true
+}
+
+// retry returns the time from now until the bucket can pay cost, which it cannot pay now.
+func (m *layout) retry(s *state, cost uint64) time.Duration {
+	if cost > m.capacity {
+		return tb.Never
+	}
+	return m.wait(s, s.deficit+cost-m.capacity)
+}
+
+// at returns the state at the time now, in µs, if no tokens are taken in between.
+func (m *layout) at(s state, now uint64) state {
+	s.now = now
+	if now <= s.time {
+		return s
+	}
+	hi, lo := bits.Mul64(s.time, m.n)
+	phase := bits.Rem64(hi, lo, m.d)
+	hi, lo = bits.Mul64(now-s.time, m.n)
+	lo, carry := bits.Add64(lo, phase, 0)
+	s.time = now
+	if hi += carry; hi >= m.d {
+		s.deficit = 0
+		return s
+	}
+	supplied, _ := bits.Div64(hi, lo, m.d)
+	s.deficit -= min(s.deficit, supplied)
+	return s
 }
 
 // level returns how full the bucket is.

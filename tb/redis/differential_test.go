@@ -95,7 +95,7 @@ func newProgram(seed uint64) (*program, bool) {
 		if rng.IntN(5) == 0 {
 			n = 1 + rng.IntN(8)
 		}
-		st := step{now: now, deadline: math.Inf(1), clientClock: clientClock}
+		st := step{now: now, deadline: noDeadline, clientClock: clientClock}
 		var tokens []float64
 		var want []tb.Decision
 		before, _ := oracle.Level(context.Background(), "a")

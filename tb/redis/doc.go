@@ -1,5 +1,5 @@
 // Package redis shares token buckets between processes, in a Redis or Valkey server. It decides
-// what package tb/mutex decides, bit for bit, by the clock of the server, in one round trip.
+// what package tb/mutex decides, bit for bit, by the clock of the server, in one round trip or none.
 //
 // A bucket is a string of 12 bytes, which expires when the bucket is full. A server needs the
 // commands EVALSHA, EVAL, TIME, GET, SET with PXAT, and DEL: Redis 6.2 or later, or any Valkey.
@@ -45,8 +45,23 @@
 // The first call of a limiter learns that clock, which takes a second round trip. After a long
 // pause a call may take one too, because the clocks may have moved apart meanwhile.
 //
-// A limiter has at most 256 commands under way. A call beyond that has the
-// cause [Busy] at once.
+// A limiter has at most 256 commands under way. A call beyond that has the cause [Busy] at once.
+//
+// # Shared trips
+//
+// A limiter has one command under way for each key. Calls on that key wait for it, and then share
+// the next one, in the order in which they came, up to 128 costs. All of them are decided one after
+// another at one instant of the server, while each of them is under way. A call on an idle key does
+// not wait. A caller whose context ends before its command was sent takes nothing. If the command
+// was sent, the call takes its tokens, unless its deadline passes first. See [WithoutBatching].
+//
+// # Local refusals
+//
+// A reply shows the bucket, and other clients can only take from it. So the limiter knows until when
+// the bucket cannot pay a cost, and refuses such a call without a trip. The server would refuse it
+// too. RetryAfter and Remaining are what the server would return if no other process had taken
+// tokens since the reply. They count from the server's time in the reply, plus the local time since
+// the reply came. See [WithMaxDenial].
 //
 // # Failures
 //

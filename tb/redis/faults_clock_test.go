@@ -27,7 +27,7 @@ func TestServerClockSteps(t *testing.T) {
 	s := redistest.Start(t)
 	operator := dial(t, s)
 	limit := tb.Limit{Capacity: 1000, Tokens: 1, Per: time.Second}
-	l := newLimiter(t, dial(t, s), limit)
+	l := newLimiter(t, dial(t, s), limit, WithMaxDenial(0))
 	l.layout.script = newScript(stepped + narrow.text)
 
 	start := time.Now()

@@ -30,7 +30,7 @@ func TestDamagedReplies(t *testing.T) {
 			s := redistest.Start(t)
 			operator := dial(t, s)
 			p := startProxy(t, s.Addr)
-			l, err := New(dialed(t, p.addr), ample)
+			l, err := New(dialed(t, p.addr), ample, WithMaxDenial(0))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -97,7 +97,7 @@ func TestStoppedServerWith1000Callers(t *testing.T) {
 	}
 	s := redistest.Start(t)
 	operator := dial(t, s)
-	l, err := New(dialed(t, s.Addr), ample)
+	l, err := New(dialed(t, s.Addr), ample, WithMaxDenial(0))
 	if err != nil {
 		t.Fatal(err)
 	}

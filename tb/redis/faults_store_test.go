@@ -29,7 +29,8 @@ func decide(t *testing.T, l *Limiter, key string, by Decider) Outcome {
 func TestFullServerWithoutEviction(t *testing.T) {
 	s := redistest.Start(t)
 	operator := dial(t, s)
-	l := newLimiter(t, dial(t, s), tb.Limit{Capacity: 1, Tokens: 1, Per: time.Hour})
+	l := newLimiter(t, dial(t, s), tb.Limit{Capacity: 1, Tokens: 1, Per: time.Hour},
+		WithMaxDenial(0))
 	decide(t, l, "drained", Server)
 	do(t, operator, "CONFIG", "SET", "maxmemory", "1", "maxmemory-policy", "noeviction")
 	for i := range 2 * window {
@@ -52,7 +53,7 @@ func TestFullServerEvictsTheFullestBuckets(t *testing.T) {
 	const drained, others = 100, 20_000
 	s := redistest.Start(t, "--maxmemory-policy", "volatile-ttl")
 	operator := dial(t, s)
-	l := newLimiter(t, dial(t, s), slow)
+	l := newLimiter(t, dial(t, s), slow, WithMaxDenial(0))
 	charge := func(prefix string, n, tokens int) {
 		var wg sync.WaitGroup
 		for i := range 32 {
@@ -94,7 +95,7 @@ func TestFailoverToAReplicaThatLags(t *testing.T) {
 	master, replica := redistest.Start(t, "--repl-diskless-sync-delay", "0"), redistest.Start(t)
 	link, way := startProxy(t, master.Addr), startProxy(t, master.Addr)
 	operator, second := dial(t, master), dial(t, replica)
-	l, err := New(dialed(t, way.addr), slow, WithTimeout(patient))
+	l, err := New(dialed(t, way.addr), slow, WithMaxDenial(0), WithTimeout(patient))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +151,7 @@ func TestRights(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
-	l := newLimiter(t, c, slow)
+	l := newLimiter(t, c, slow, WithMaxDenial(0))
 	for i := range 10 {
 		if o := decide(t, l, "a", Server); o.Decision != granted(9-i) {
 			t.Errorf("call %d: %+v", i, o)

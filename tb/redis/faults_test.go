@@ -15,7 +15,7 @@ import (
 func TestStoppedServer(t *testing.T) {
 	s := redistest.Start(t)
 	operator := dial(t, s)
-	l, err := New(dialed(t, s.Addr), ample)
+	l, err := New(dialed(t, s.Addr), ample, WithMaxDenial(0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func signal(t *testing.T, s *redistest.Server, sig syscall.Signal) {
 // its capacity before and after, and its local share meanwhile, which the grants before have used.
 func TestKilledServerComesBackEmpty(t *testing.T) {
 	s := redistest.Start(t)
-	l, err := New(dialed(t, s.Addr), slow, WithPolicy(LocalShare(2)))
+	l, err := New(dialed(t, s.Addr), slow, WithMaxDenial(0), WithPolicy(LocalShare(2)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func TestKilledServerComesBackEmpty(t *testing.T) {
 // FLUSHALL fills all buckets, once.
 func TestFlushedServer(t *testing.T) {
 	s := redistest.Start(t)
-	l := newLimiter(t, dial(t, s), slow)
+	l := newLimiter(t, dial(t, s), slow, WithMaxDenial(0))
 	before := run(t, l, 16, calls(200))
 	do(t, dial(t, s), "FLUSHALL")
 	after := run(t, l, 16, calls(200))
@@ -120,7 +120,7 @@ func TestFlushedServer(t *testing.T) {
 func TestScriptFlushUnderLoad(t *testing.T) {
 	s := redistest.Start(t)
 	operator := dial(t, s)
-	l := newLimiter(t, dial(t, s), slow)
+	l := newLimiter(t, dial(t, s), slow, WithMaxDenial(0))
 	var flushes int64
 	seen := make(chan results)
 	go func() {
@@ -157,7 +157,7 @@ func TestKilledConnections(t *testing.T) {
 	const kills = 4
 	s := redistest.Start(t)
 	operator := dial(t, s)
-	l, err := New(dialed(t, s.Addr), ample)
+	l, err := New(dialed(t, s.Addr), ample, WithMaxDenial(0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +199,7 @@ func TestLimiterBeforeTheServer(t *testing.T) {
 	if err := listener.Close(); err != nil {
 		t.Fatal(err)
 	}
-	l, err := New(dialed(t, addr), slow)
+	l, err := New(dialed(t, addr), slow, WithMaxDenial(0))
 	if err != nil {
 		t.Fatal(err)
 	}

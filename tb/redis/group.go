@@ -89,7 +89,7 @@ func (g group) run(ctx context.Context) ([]tb.Decision, error) {
 	argument := func(deadline float64) []byte {
 		b := binary.BigEndian.AppendUint64(nil, math.Float64bits(deadline))
 		for _, c := range g {
-			b = append(append(b, c.limiter.layout.header...), c.limiter.layout.format)
+			b = append(b, c.limiter.layout.header...)
 			b = binary.BigEndian.AppendUint32(b, uint32(c.units))
 		}
 		return b
@@ -142,7 +142,15 @@ func (g group) undo() {
 	}
 	l := g[0].limiter
 	err := l.send(context.Background(), func(int64) error {
-		_, err := l.run(g.layout().giveBack, taken.names(), rueidis.BinaryString(argument))
+		var err error
+		send := func() {
+			_, err = l.run(g.layout().giveBack, taken.names(), rueidis.BinaryString(argument))
+		}
+		for _, c := range taken { // no limiter may refuse by what it knew before
+			next := send
+			send = func() { c.limiter.denials.reset(next, c.key) }
+		}
+		send()
 		return err
 	})
 	l.counts.failed(err) //nolint:errcheck // Undo returns none

@@ -41,7 +41,6 @@ type layout struct {
 	takeAll  *script
 	giveBack *script
 	header   []byte // the part of the argument that all calls share
-	format   byte   // the first byte of a value
 }
 
 // newLayout returns a *tb.ConfigError if the limit is out of the range of tb or of the script.
@@ -49,10 +48,10 @@ func newLayout(limit tb.Limit) (layout, error) {
 	if err := limit.Validate(); err != nil {
 		return layout{}, err
 	}
-	m := layout{scale: 1, format: format}
+	m, first := layout{scale: 1}, byte(format)
 	for m.scale < maxScale && uint64(limit.Capacity)*m.scale < leastUnits {
 		m.scale *= 10
-		m.format++
+		first++
 	}
 	m.capacity = uint64(limit.Capacity) * m.scale
 	rate := big.NewRat(limit.Tokens, int64(limit.Per))
@@ -72,6 +71,7 @@ func newLayout(limit tb.Limit) (layout, error) {
 	for _, x := range []uint64{m.capacity, m.n, m.d} {
 		m.header = binary.BigEndian.AppendUint64(m.header, math.Float64bits(float64(x)))
 	}
+	m.header = append(m.header, first)
 	return m, nil
 }
 
@@ -126,14 +126,19 @@ func (m *layout) unitsOfCost(cost float64) uint64 {
 // tokens returns units in tokens.
 func (m *layout) tokens(units uint64) float64 { return float64(units) / float64(m.scale) }
 
-// argument returns the argument of the script. The deadline is in µs of the clock that decides.
-func (m *layout) argument(deadline float64, costs []uint64) []byte {
-	b := make([]byte, 0, len(m.header)+9+4*len(costs))
+// noDeadline is the deadline of a cost that is never late.
+const noDeadline = 1<<56 - 1
+
+// item is a cost, and its deadline in µs of the clock that decides, at most noDeadline.
+type item struct{ cost, deadline uint64 }
+
+// argument returns the argument of the script.
+func (m *layout) argument(items []item) []byte {
+	b := make([]byte, 0, len(m.header)+11*len(items)+1) // AppendUint64 writes a byte too many
 	b = append(b, m.header...)
-	b = binary.BigEndian.AppendUint64(b, math.Float64bits(deadline))
-	b = append(b, m.format)
-	for _, c := range costs {
-		b = binary.BigEndian.AppendUint32(b, uint32(c))
+	for _, it := range items {
+		b = binary.BigEndian.AppendUint64(b, it.deadline<<8)
+		b = binary.BigEndian.AppendUint32(b[:len(b)-1], uint32(it.cost))
 	}
 	return b
 }
@@ -142,7 +147,6 @@ func (m *layout) argument(deadline float64, costs []uint64) []byte {
 // bucket's own time was at.
 func (m *layout) appendGiveBack(b []byte, cost, at uint64) []byte {
 	b = append(b, m.header[8:]...) // without the capacity
-	b = append(b, m.format)
 	b = binary.BigEndian.AppendUint32(b, uint32(cost))
 	return append(b, binary.BigEndian.AppendUint64(nil, at)[1:]...)
 }
@@ -156,14 +160,16 @@ type state struct {
 
 // parse returns the state before the costs from a reply of the script, or false if the reply has
 // another form.
-func (m *layout) parse(reply string, costs []uint64) (s state, ok bool) {
+func (m *layout) parse(reply string, items []item) (s state, ok bool) {
 	b := []byte(reply)
 	switch len(b) {
-	case 12: // the value after all costs were granted
+	case 12: // the value after all costs that were in time were granted
 		s.now, s.deficit = uint56(b[1:]), uint64(binary.BigEndian.Uint32(b[8:]))
 		s.time = s.now
-		for _, c := range costs {
-			s.deficit -= c
+		for _, it := range items {
+			if s.now <= it.deadline {
+				s.deficit -= it.cost
+			}
 		}
 		return s, true
 	case 18:

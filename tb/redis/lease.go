@@ -113,7 +113,7 @@ func (ls *leases) take(ctx context.Context, key string, units uint64) (result, e
 			}
 		}
 	}
-	return ls.l.ask(ctx, key, units)
+	return ls.l.serve(ctx, key, units)
 }
 
 // granted returns the result of a call that c has paid.
@@ -151,7 +151,7 @@ func (ls *leases) renew(
 		costs = append(costs, extra)
 	}
 	c := &claim{end: ls.now() + ls.life}
-	if r.state, err = l.call(ctx, key, costs); err != nil {
+	if r.state, err = l.call(ctx, key, costs...); err != nil {
 		return r, l.counts.failed(err)
 	}
 	r.Decision = m.take(&r.state, units)
@@ -186,7 +186,11 @@ func (ls *leases) giveBack(ctx context.Context, key string, c *claim) error {
 	l := ls.l
 	argument := rueidis.BinaryString(l.layout.appendGiveBack(nil, left, c.after.time))
 	return l.send(ctx, func(int64) error {
-		reply, err := l.run(l.layout.giveBack, []string{l.name(key)}, argument)
+		var reply rueidis.RedisMessage
+		var err error
+		l.denials.reset(func() {
+			reply, err = l.run(l.layout.giveBack, []string{l.name(key)}, argument)
+		}, key)
 		if err == nil {
 			n, _ := reply.ToInt64()
 			l.counts.returned.Add(uint64(n))

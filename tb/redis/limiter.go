@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"hash/maphash"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -28,9 +29,11 @@ type Limiter struct {
 	start    time.Time // of local times
 	offset   offset
 	breaker  breaker
+	trips    trips
+	denials  denials
 	share    *cas.Limiter[string] // nil without a LocalShare
 	leases   *leases              // nil without leases
-	inFlight chan struct{}        // has an element for each trip that is under way
+	inFlight chan struct{}        // has an element for each key that has a trip under way
 	closed   atomic.Bool
 	closing  sync.Once
 	counts   counts
@@ -62,8 +65,13 @@ func New(client rueidis.Client, limit tb.Limit, opts ...Option) (*Limiter, error
 	}
 	l := &Limiter{
 		settings: s, client: client, layout: m, start: time.Now(), share: share,
-		inFlight: make(chan struct{}, maxInFlight),
+		inFlight: make(chan struct{}, maxInFlight), counts: newCounts(),
 	}
+	if !s.alone {
+		l.trips.byKey = make(map[string]*trip)
+	}
+	l.denials.Init(maxDenials, false, &l.denials)
+	l.denials.seed = maphash.MakeSeed()
 	l.leases = newLeases(l, s.lease)
 	return l, nil
 }
@@ -125,7 +133,7 @@ func (l *Limiter) Reset(ctx context.Context, key string) error {
 	if l.share != nil {
 		l.share.Reset(key)
 	}
-	_, err := l.call(ctx, key, nil)
+	_, err := l.call(ctx, key)
 	return l.counts.failed(err)
 }
 
@@ -162,7 +170,7 @@ func (l *Limiter) decide(ctx context.Context, key string, units uint64) (r resul
 	if l.leases != nil {
 		r, err = l.leases.take(ctx, key, units)
 	} else {
-		r, err = l.ask(ctx, key, units)
+		r, err = l.serve(ctx, key, units)
 	}
 	if err != nil {
 		r.Outcome, err = l.degrade(ctx, key, units, err)
@@ -174,18 +182,36 @@ func (l *Limiter) decide(ctx context.Context, key string, units uint64) (r resul
 	return r, nil
 }
 
-// ask lets the server take units of key's bucket, or none.
-func (l *Limiter) ask(ctx context.Context, key string, units uint64) (r result, err error) {
-	if r.state, err = l.call(ctx, key, []uint64{units}); err != nil {
+// serve is take without the failure policy and leases.
+func (l *Limiter) serve(ctx context.Context, key string, units uint64) (r result, err error) {
+	local := false
+	if r.state, local, err = l.ask(ctx, key, units); err != nil {
 		return r, l.counts.failed(err)
 	}
 	r.Decision = l.layout.take(&r.state, units)
-	l.counts.decided(r.Allowed)
+	if local {
+		r.By = DenialCache
+		l.counts.denied.Inc()
+	} else {
+		l.counts.decided(r.Allowed)
+	}
 	return r, nil
+}
+
+// ask takes units of key's bucket, or none, and returns the bucket before. local says that the
+// server was not asked, because it would refuse.
+func (l *Limiter) ask(
+	ctx context.Context, key string, units uint64,
+) (before state, local bool, err error) {
+	if s, ok := l.denied(key, units); ok {
+		return s, true, l.admit(ctx)
+	}
+	before, err = l.call(ctx, key, units)
+	return before, false, err
 }
 
 // look returns key's bucket. It asks for a cost that no bucket can pay.
 func (l *Limiter) look(ctx context.Context, key string) (state, error) {
-	s, err := l.call(ctx, key, []uint64{l.layout.impossible()})
+	s, err := l.call(ctx, key, l.layout.impossible())
 	return s, l.counts.failed(err)
 }

@@ -52,7 +52,7 @@ func TestLiveServerDecidesAsMutex(t *testing.T) {
 				for j := range costs {
 					costs[j] = l.layout.unitsOf(1 + rng.IntN(limit.Capacity))
 				}
-				s, err := l.exec(t.Context(), strconv.Itoa(i), costs)
+				s, err := l.exec(t.Context(), strconv.Itoa(i), costs...)
 				if err != nil {
 					t.Error(err)
 					return

@@ -139,11 +139,13 @@ func wantPrompt(t *testing.T, l *Limiter, all results) {
 func taken(t *testing.T, c rueidis.Client, l *Limiter) (n int64) {
 	t.Helper()
 	l.Close()
-	reader := &Limiter{
-		settings: l.settings, client: c, layout: l.layout, start: time.Now(),
-		inFlight: make(chan struct{}, maxInFlight),
-	}
-	reader.timeout = patient
+	same := Option{func(s *settings) error {
+		*s = l.settings
+		s.timeout = patient
+		return nil
+	}}
+	reader := newLimiter(t, c, ample, same)
+	reader.layout = l.layout
 	for i := range loadKeys {
 		v, err := reader.Level(t.Context(), strconv.Itoa(i))
 		if err != nil {

@@ -29,8 +29,13 @@ var bugs = []struct {
 	{"wide: the phase of the decision", wideOf, "divide(s % D", "divide((s + e) % D"},
 
 	{"a key of the local time", clockOf, "t[1] * 1000000 + t[2]", "t[1] * 1000000"},
-	{"deadline: a µs early", takeOf, "if t > x", "if t >= x"},
-	{"deadline: none", takeOf, "if t > x then return t end", ""},
+	{"deadline: a µs early", takeOf, "if t <= x", "if t < x"},
+	{"deadline: none", takeOf, "if t <= x", "if true"},
+	{"deadline: none was in time, and the state is returned", takeOf, "if late then return t end", ""},
+	{
+		"deadline: of the first cost", takeOf, "x, cost, i = struct.unpack('>I7I4', costs, i)",
+		"_, cost, i = struct.unpack('>I7I4', costs, i)",
+	},
 	{"scale: not converted up", readOf, "d = d * 10 ^ (format - f)", "d = d"},
 	{"scale: not converted down", readOf, "d = math.ceil(d / 10 ^ (f - format))", "d = d"},
 	{"scale: rounded down", readOf, "math.ceil(d / 10", "math.floor(d / 10"},

@@ -18,6 +18,8 @@ type settings struct {
 	policy  Policy
 	lease   time.Duration    // 0 for none
 	clock   func() time.Time // nil for the server's clock
+	alone   bool             // each call makes a trip of its own
+	denial  time.Duration    // the longest time for which a refusal is remembered
 
 	onDegraded func(key string, o Outcome) // may be nil
 	logger     *slog.Logger                // may be nil
@@ -84,6 +86,22 @@ func WithLease(h time.Duration) Option {
 	}}
 }
 
+// WithMaxDenial sets for how long after a reply the limiter refuses calls by itself, if the reply
+// shows that the bucket cannot pay them yet. The default is 1 s. Zero turns this off.
+//
+// Within this time, the limiter does not see that a bucket has gained tokens other than by its rate:
+// another process has reset it, the server has lost it, or the server's clock was set forward. It
+// sees its own resets. It remembers the buckets of 65,536 keys.
+func WithMaxDenial(d time.Duration) Option {
+	return Option{func(s *settings) error {
+		if d < 0 {
+			return &tb.ConfigError{Field: "WithMaxDenial", Value: d, Range: "0 or more"}
+		}
+		s.denial = d
+		return nil
+	}}
+}
+
 // WithPolicy sets what decides a call that the server does not decide: because it does not answer,
 // or answers with an error, or because the limiter has stopped asking it. The default is Refuse. A
 // call whose context was cancelled is refused in any case.
@@ -112,6 +130,16 @@ func WithLogger(l *slog.Logger) Option {
 	}}
 }
 
+// WithoutBatching makes a round trip for each call. By default, calls on one key that meet share a
+// trip: while one is under way, the others wait for the next one. Without batching, a local refusal
+// may not know the latest grants of this limiter, so its RetryAfter may be too short.
+func WithoutBatching() Option {
+	return Option{func(s *settings) error {
+		s.alone = true
+		return nil
+	}}
+}
+
 // WithClientClock decides on the clocks of the clients. It is for servers that refuse TIME in
 // scripts. Then a key may be granted more than its bound by the rate times the skew of the clocks,
 // and a call that was given up takes its tokens if it reaches the server later.
@@ -125,7 +153,9 @@ func withClock(now func() time.Time) Option {
 }
 
 func apply(opts []Option) (settings, error) {
-	s := settings{prefix: "tb:", timeout: 50 * time.Millisecond, policy: Refuse}
+	s := settings{
+		prefix: "tb:", timeout: 50 * time.Millisecond, policy: Refuse, denial: time.Second,
+	}
 	for _, o := range opts {
 		if o.set == nil { // the zero Option
 			continue

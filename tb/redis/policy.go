@@ -63,15 +63,17 @@ type Decider int
 const (
 	// Server is the Redis server.
 	Server Decider = iota
+	// DenialCache is what the limiter knows of a bucket that cannot pay: see WithMaxDenial.
+	DenialCache
 	// Lease is tokens that this process had taken ahead: see WithLease.
 	Lease
 	// FailurePolicy is the policy of WithPolicy.
 	FailurePolicy
 )
 
-var deciderNames = [...]string{"server", "lease", "failure policy"}
+var deciderNames = [...]string{"server", "denial cache", "lease", "failure policy"}
 
-// String returns "server", "lease" or "failure policy".
+// String returns "server", "denial cache", "lease" or "failure policy".
 func (d Decider) String() string { return deciderNames[d] }
 
 // Outcome is a decision and its origin.

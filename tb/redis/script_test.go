@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"strings"
 	"testing"
 	"time"
@@ -216,7 +215,7 @@ func foreignValueIsAnError(s *simulator) error {
 		if err := s.client.Do(ctx, set).Error(); err != nil {
 			return err
 		}
-		_, err := s.run(&m, "foreign", []step{{now: noon, costs: []uint64{1}, deadline: math.Inf(1)}})
+		_, err := s.run(&m, "foreign", []step{{now: noon, costs: []uint64{1}, deadline: noDeadline}})
 		var e *rueidis.RedisError
 		if !errors.As(err, &e) || !strings.HasPrefix(e.Error(), "NOBUCKET") {
 			return fmt.Errorf("value %q: want NOBUCKET, got %w", value, err)

@@ -87,8 +87,16 @@ func (s *simulator) layout(limit tb.Limit) (layout, error) {
 type step struct {
 	now         uint64 // µs
 	costs       []uint64
-	deadline    float64
+	deadline    uint64
 	clientClock bool
+}
+
+func (s step) items() []item {
+	all := make([]item, len(s.costs))
+	for i, c := range s.costs {
+		all[i] = item{c, s.deadline}
+	}
+	return all
 }
 
 // run runs the steps on a bucket, in one pipeline, and returns the replies.
@@ -101,7 +109,7 @@ func (s *simulator) run(m *layout, key string, steps []step) ([]rueidis.RedisMes
 	all := make(rueidis.Commands, len(steps))
 	for i, st := range steps {
 		now := strconv.FormatUint(st.now, 10)
-		args := []string{string(m.argument(st.deadline, st.costs))}
+		args := []string{string(m.argument(st.items()))}
 		if st.clientClock {
 			args = append(args, now)
 		}
@@ -132,7 +140,7 @@ func (s *simulator) states(m *layout, key string, steps []step) ([]state, error)
 			return nil, fmt.Errorf("step %d: %w", i, err)
 		}
 		var ok bool
-		if all[i], ok = m.parse(text, steps[i].costs); !ok {
+		if all[i], ok = m.parse(text, steps[i].items()); !ok {
 			return nil, fmt.Errorf("step %d: reply %q", i, text)
 		}
 	}

@@ -4,12 +4,16 @@ import (
 	"errors"
 	"sync/atomic"
 	"time"
+
+	"github.com/puzpuzpuz/xsync/v3"
 )
 
 // Stats counts from the creation of the limiter.
 type Stats struct {
 	// Granted and Refused count the calls of Allow, AllowN and AllowCost that the server decided.
 	Granted, Refused uint64
+	// RefusedLocally counts the calls that the limiter refused by itself: see WithMaxDenial.
+	RefusedLocally uint64
 	// Failed counts the calls that the server did not decide, by their cause. It has an element for
 	// each cause that has occurred.
 	Failed map[Cause]uint64
@@ -25,7 +29,7 @@ type Stats struct {
 	// Loaded counts the trips that found a server without the script: after its start, a failover or
 	// SCRIPT FLUSH.
 	Loaded uint64
-	// Stale counts the trips that reached the server after their deadline by its clock, and took
+	// Stale counts the trips that reached the server after all their deadlines by its clock, and took
 	// nothing. The first trip counts too: it learns the server's clock.
 	Stale uint64
 	// Leased counts the calls that a lease has granted. Granted counts them too.
@@ -51,7 +55,10 @@ type counts struct {
 
 	policyGranted, policyRefused atomic.Uint64
 	causes                       [causes]atomic.Uint64
+	denied                       *xsync.Counter
 }
+
+func newCounts() counts { return counts{denied: xsync.NewCounter()} }
 
 func (c *counts) decided(allowed bool) {
 	if allowed {
@@ -76,7 +83,7 @@ func (l *Limiter) Stats() Stats {
 	s := Stats{
 		Granted: c.granted.Load(), Refused: c.refused.Load(), Failed: make(map[Cause]uint64),
 		Trips: c.trips.Load(), Loaded: c.loaded.Load(), Stale: c.stale.Load(),
-		InFlight: len(l.inFlight), Leased: c.leased.Load(),
+		InFlight: len(l.inFlight), Leased: c.leased.Load(), RefusedLocally: uint64(c.denied.Value()),
 		Policy: l.policy, PolicyGranted: c.policyGranted.Load(), PolicyRefused: c.policyRefused.Load(),
 	}
 	s.Granted += s.Leased

@@ -1,0 +1,270 @@
+package redis
+
+import (
+	"context"
+	"runtime"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/internal/redistest"
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// crowd makes calls on the key "a" of a limiter whose server is paused.
+type crowd struct {
+	l    *Limiter
+	made int // calls that wait for a trip
+}
+
+// outcome is what a call returned.
+type outcome struct {
+	tb.Decision
+	err error
+}
+
+// waiting returns how many calls on a key wait for a trip.
+func (l *Limiter) waiting(key string) (n int) {
+	l.trips.mu.Lock()
+	defer l.trips.mu.Unlock()
+	if t := l.trips.byKey[key]; t != nil {
+		for c := t.first; c != nil; c = c.next {
+			n++
+		}
+	}
+	return n
+}
+
+// depart makes a call whose trip is under way when it returns.
+func (c *crowd) depart(ctx context.Context, n int) <-chan outcome {
+	trips := c.l.Stats().Trips
+	o := c.call(ctx, n)
+	for c.l.Stats().Trips == trips {
+		runtime.Gosched()
+	}
+	return o
+}
+
+// join makes a call for n tokens, which waits for the next trip when join returns.
+func (c *crowd) join(ctx context.Context, n int) <-chan outcome {
+	o := c.call(ctx, n)
+	c.made++
+	for c.l.waiting("a") < c.made {
+		runtime.Gosched()
+	}
+	return o
+}
+
+func (c *crowd) call(ctx context.Context, n int) <-chan outcome {
+	o := make(chan outcome, 1)
+	go func() {
+		d, err := c.l.Decide(ctx, "a", float64(n))
+		if d.Failure != nil {
+			err = d.Failure
+		}
+		o <- outcome{d.Decision, err}
+	}()
+	return o
+}
+
+func wantOutcome(t *testing.T, got <-chan outcome, want tb.Decision) {
+	t.Helper()
+	if o := <-got; o.err != nil || o.Allowed != want.Allowed || o.Remaining != want.Remaining {
+		t.Errorf("%+v, want %+v", o, want)
+	}
+}
+
+// startCrowd returns a limiter that knows the clock of its server, which is paused.
+func startCrowd(t *testing.T, limit tb.Limit) (c *crowd, resume func()) {
+	t.Helper()
+	s := redistest.Start(t)
+	l := newLimiter(t, dial(t, s), limit)
+	if _, err := l.Allow(t.Context(), "another key"); err != nil {
+		t.Fatal(err)
+	}
+	return &crowd{l: l}, pause(t, dial(t, s))
+}
+
+func TestCallsThatMeetShareATrip(t *testing.T) {
+	c, resume := startCrowd(t, slow)
+	before := c.l.Stats().Trips
+	first := c.depart(t.Context(), 1)
+	var others []<-chan outcome
+	for _, n := range []int{4, 6, 3, 11, 3, 2} {
+		others = append(others, c.join(t.Context(), n))
+	}
+	resume()
+	wantOutcome(t, first, granted(9))
+	for i, want := range []tb.Decision{ // in the order in which they came
+		granted(5), refused(0, 5), granted(2), refused(0, 2), refused(0, 2), granted(0),
+	} {
+		wantOutcome(t, others[i], want)
+	}
+	if s := c.l.Stats(); s.Trips != before+2 || s.RefusedLocally != 0 {
+		t.Errorf("%d trips, want 2: %+v", s.Trips-before, s)
+	}
+}
+
+func TestTripTakes128Costs(t *testing.T) {
+	c, resume := startCrowd(t, tb.Limit{Capacity: 1000, Tokens: 1, Per: time.Hour})
+	before := c.l.Stats().Trips
+	all := []<-chan outcome{c.depart(t.Context(), 1)}
+	for range 2*maxCosts + 1 {
+		all = append(all, c.join(t.Context(), 1))
+	}
+	resume()
+	for i, o := range all {
+		wantOutcome(t, o, granted(999-i))
+	}
+	if n := c.l.Stats().Trips - before; n != 4 {
+		t.Errorf("%d trips, want 4", n)
+	}
+}
+
+func TestCallerThatLeavesBeforeTheTripTakesNothing(t *testing.T) {
+	c, resume := startCrowd(t, slow)
+	ctx, cancel := context.WithCancel(t.Context())
+	var leave, stay []<-chan outcome
+	first := c.depart(t.Context(), 1)
+	for i := range 9 { // the first, the last and some in between leave
+		if i%2 == 0 {
+			leave = append(leave, c.join(ctx, 1))
+		} else {
+			stay = append(stay, c.join(t.Context(), 1))
+		}
+	}
+	cancel()
+	for _, o := range leave {
+		wantCause(t, (<-o).err, Canceled)
+	}
+	if n := c.l.waiting("a"); n != len(stay) {
+		t.Errorf("%d calls wait, want %d", n, len(stay))
+	}
+	resume()
+	wantOutcome(t, first, granted(9))
+	for i, o := range stay {
+		wantOutcome(t, o, granted(8-i))
+	}
+	if v, err := c.l.Level(t.Context(), "a"); err != nil || int(v.Tokens) != 5 {
+		t.Errorf("%+v, %v, want 5 tokens", v, err)
+	}
+}
+
+// A caller whose context is cancelled while its trip is under way pays: the command is sent.
+func TestCallerThatLeavesTheTripPays(t *testing.T) {
+	c, resume := startCrowd(t, slow)
+	ctx, cancel := context.WithCancel(t.Context())
+	o := c.depart(ctx, 3)
+	stay := c.join(t.Context(), 1)
+	cancel()
+	wantCause(t, (<-o).err, Canceled)
+	resume()
+	wantOutcome(t, stay, granted(6))
+}
+
+// Of two callers in one trip, the deadline of one passes before the server decides.
+func TestEachCostHasItsDeadline(t *testing.T) {
+	for _, early := range []int{0, 1} {
+		c, resume := startCrowd(t, slow)
+		l := c.l
+		trip := &trip{key: "a", name: l.name("a")}
+		now := l.local()
+		calls := []*call{newCall([]uint64{4 * l.layout.scale}, now+patient.Microseconds()), nil}
+		calls[1] = newCall([]uint64{2 * l.layout.scale}, now+patient.Microseconds())
+		calls[early].deadline = now + 100_000
+		for _, c := range calls {
+			trip.push(c)
+		}
+		l.board(trip)
+		trips, done := l.Stats().Trips, make(chan struct{})
+		go func() { l.travel(trip); close(done) }()
+		for l.Stats().Trips == trips || l.local() <= calls[early].deadline {
+			runtime.Gosched()
+		}
+		if now := l.local(); now > calls[1-early].deadline {
+			t.Fatal("the test is too slow")
+		}
+		resume()
+		<-done
+		wantCause(t, calls[early].err, Timeout)
+		if c := calls[1-early]; c.err != nil || c.before.deficit != 0 {
+			t.Errorf("the other call: %v, %+v", c.err, c.before)
+		}
+		v, err := l.Level(t.Context(), "a")
+		if want := 10 - []int{2, 4}[early]; err != nil || int(v.Tokens) != want {
+			t.Errorf("%+v, %v, want %d tokens", v, err, want)
+		}
+	}
+}
+
+func TestLateCallIsNotSent(t *testing.T) {
+	l := newLimiter(t, dial(t, redistest.Start(t)), slow)
+	c := newCall([]uint64{1}, l.local())
+	trip := &trip{key: "a", name: l.name("a")}
+	trip.push(c)
+	l.board(trip)
+	l.travel(trip)
+	wantCause(t, c.err, Timeout)
+	if n := l.Stats().Trips; n != 0 {
+		t.Errorf("%d trips, want none", n)
+	}
+}
+
+// A call with a wrong idea of the server's clock is not lost, and its trip is repeated for it only.
+func TestStepOfTheClockIsSharedByATrip(t *testing.T) {
+	c, resume := startCrowd(t, slow)
+	c.l.offset.learn(0, 0, time.Now().Add(-10*time.Minute).UnixMicro())
+	first := c.depart(t.Context(), 1)
+	second := c.join(t.Context(), 1)
+	resume()
+	wantOutcome(t, first, granted(9))
+	wantOutcome(t, second, granted(8))
+}
+
+func TestWithoutBatchingEachCallMakesATrip(t *testing.T) {
+	s := redistest.Start(t)
+	operator := dial(t, s)
+	l := newLimiter(t, dial(t, s), slow, WithoutBatching())
+	if _, err := l.Allow(t.Context(), "another key"); err != nil {
+		t.Fatal(err)
+	}
+	before := l.Stats().Trips
+	resume := pause(t, operator)
+	errs := make(chan error)
+	for range 10 {
+		go func() {
+			_, err := l.Allow(t.Context(), "a")
+			errs <- err
+		}()
+	}
+	for l.Stats().Trips < before+10 {
+		runtime.Gosched()
+	}
+	resume()
+	for range 10 {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestKeysDoNotWaitForEachOther(t *testing.T) {
+	c, resume := startCrowd(t, slow)
+	before := c.l.Stats().Trips
+	errs := make(chan error)
+	for i := range 10 {
+		go func() {
+			_, err := c.l.Allow(t.Context(), strconv.Itoa(i))
+			errs <- err
+		}()
+	}
+	for c.l.Stats().Trips < before+10 {
+		runtime.Gosched()
+	}
+	resume()
+	for range 10 {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -1,0 +1,145 @@
+package redis
+
+import (
+	"hash/maphash"
+	"sync/atomic"
+
+	"github.com/seed-181794aa/ratelimit/lru"
+)
+
+// maxDenials is the most keys whose bucket is remembered, in about 10 MB.
+const maxDenials = 1 << 16
+
+// denials remembers buckets that could not pay what was asked of them. Other clients can only take
+// tokens, so the bucket has no more than a bucket from which none has been taken since. A cost that
+// this bucket cannot pay would be refused by the server too.
+//
+// The bucket is remembered and not only the refused cost. So a grant that empties a bucket saves
+// the first refusal, smaller costs than the refused one are still sent, and the answers are exact.
+type denials struct {
+	lru.Map[string, denial]
+
+	// resets has a count for each part of the keys. Its lower half counts the resets under way, and the
+	// upper half those that have ended. A bucket from before a reset does not count after it. During
+	// a reset none counts, because a trip may have met the new bucket already.
+	resets [256]atomic.Uint64
+	seed   maphash.Seed
+}
+
+// of returns the count of key's resets.
+func (d *denials) of(key string) *atomic.Uint64 {
+	return &d.resets[maphash.String(d.seed, key)%uint64(len(d.resets))]
+}
+
+// sight is a bucket that the server has shown between two local times. All times are in µs.
+type sight struct {
+	state
+	sent, received int64
+	resets         uint64 // of denials, when the trip was sent
+}
+
+// denial is a bucket that counts until a local time. It is immutable, except for replaced.
+type denial struct {
+	sight
+	until    int64
+	replaced atomic.Bool
+}
+
+// Stamp implements lru.Values.
+func (*denials) Stamp(v *denial) (stamp, word uint64, final bool) {
+	return uint64(v.until), 0, v.replaced.Load()
+}
+
+// Retire implements lru.Values.
+func (*denials) Retire(*denial, uint64, uint64) bool { return true }
+
+// reset calls f, which may give tokens to the buckets of keys, and forgets these buckets.
+func (d *denials) reset(f func(), keys ...string) {
+	for _, key := range keys {
+		resets := d.of(key)
+		resets.Add(1)
+		defer resets.Add(1<<32 - 1)
+	}
+	f()
+}
+
+// holds reports whether v, which may be nil, counts for key at a local time.
+func (d *denials) holds(key string, v *denial, local int64) bool {
+	return v != nil && local < v.until && v.resets == d.of(key).Load()
+}
+
+// denied returns the bucket of key now, if it is known that it cannot pay units. Its time is the
+// server's time at the last reply, plus the local time since.
+func (l *Limiter) denied(key string, units uint64) (state, bool) {
+	if l.denial == 0 || units > l.layout.capacity {
+		return state{}, false
+	}
+	v := l.denials.Load(key)
+	if v == nil {
+		return state{}, false
+	}
+	local := l.local()
+	if !l.denials.holds(key, v, local) {
+		return state{}, false
+	}
+	now := v.now + uint64(max(0, local-v.received))
+	latest := v.now
+	if since := local - v.sent; since > 0 {
+		latest += uint64(since + since/drift + 2)
+	}
+	if l.clock != nil {
+		now = uint64(l.clock().UnixMicro())
+		latest = now
+		if now < v.now { // the clock was set back, and the bucket may have less
+			return state{}, false
+		}
+	}
+	if s := l.layout.at(v.state, latest); l.layout.pay(&s, units) {
+		return state{}, false
+	}
+	return l.layout.at(v.state, now), true
+}
+
+// remember keeps a bucket that cannot pay cost, and brings a bucket up to date that is kept.
+func (l *Limiter) remember(key string, w sight, cost uint64) {
+	if l.denial == 0 || uint32(w.resets) != 0 {
+		return
+	}
+	until := int64(0)
+	if s := w.state; cost > 0 && !l.layout.pay(&s, cost) {
+		until = w.sent + min(l.denial, l.layout.retry(&s, cost)).Microseconds()
+	}
+	set := func(v *denial) { v.sight, v.until = w, until }
+	for {
+		old := l.denials.Load(key)
+		if l.denials.holds(key, old, w.received) {
+			if !l.layout.isBefore(old.state, w.state) {
+				return
+			}
+			until = max(until, old.until)
+		}
+		if until <= w.received {
+			return
+		}
+		if old == nil {
+			now := uint64(w.received)
+			if _, _, outcome := l.denials.Insert(key, now, now, set); outcome == lru.Inserted {
+				return
+			}
+			continue
+		}
+		old.replaced.Store(true)
+		if l.denials.Replace(key, old, set) != nil {
+			return
+		}
+	}
+}
+
+// isBefore reports whether s is older than v. Clocks may be set back, but of two states of a bucket
+// the older lacks less at any time, because clients only take. If nothing was taken in between, the
+// states are the same, and the time of the decision is the order.
+func (m *layout) isBefore(s, v state) bool {
+	latest := max(s.time, v.time)
+	a, b := m.at(s, latest).deficit, m.at(v, latest).deficit
+	return a < b || a == b && s.now < v.now
+}

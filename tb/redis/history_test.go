@@ -1,0 +1,288 @@
+package redis
+
+import (
+	"context"
+	"math/rand/v2"
+	"runtime"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/seed-181794aa/ratelimit/internal/redistest"
+	"github.com/seed-181794aa/ratelimit/tb"
+	"github.com/seed-181794aa/ratelimit/tb/mutex"
+)
+
+// A history of calls on one key is linearizable if tb/mutex makes the same decisions, in some order
+// of the calls in which no call comes before one that had returned when it was made. Each call
+// brings the time at which it was decided.
+
+type historyCall struct {
+	n  int // tokens, or 0 for a Reset
+	at uint64
+	// A local refusal by a limiter that may not have seen the latest grants: it says only that the
+	// call is refused.
+	partial bool
+}
+
+// past is a state of tb/mutex: the grants and resets that led to it. States form a tree.
+type past struct {
+	limit   tb.Limit
+	parent  *past
+	last    historyCall
+	replies map[historyCall]tb.Decision
+	next    map[historyCall]*past
+}
+
+func newPast(limit tb.Limit, parent *past, last historyCall) *past {
+	return &past{limit, parent, last, map[historyCall]tb.Decision{}, map[historyCall]*past{}}
+}
+
+func (p *past) limiter() *mutex.TokenBucket {
+	if p.parent == nil {
+		l, err := mutex.New[string](p.limit, tb.WithClock(time.Now))
+		if err != nil {
+			panic(err)
+		}
+		_, _ = l.AllowAt(time.Unix(0, 0), "the first reading", 1)
+		return l
+	}
+	l := p.parent.limiter()
+	p.last.on(l)
+	return l
+}
+
+func (c historyCall) on(l *mutex.TokenBucket) tb.Decision {
+	if c.n == 0 {
+		l.Reset("a")
+		return tb.Decision{}
+	}
+	d, _ := l.AllowAt(time.UnixMicro(int64(c.at)), "a", c.n)
+	return d
+}
+
+func (p *past) then(c historyCall) (tb.Decision, *past) {
+	d, ok := p.replies[c]
+	if !ok {
+		d = c.on(p.limiter())
+		p.replies[c] = d
+	}
+	if c.n > 0 && !d.Allowed {
+		return d, p
+	}
+	if p.next[c] == nil {
+		p.next[c] = newPast(p.limit, p, c)
+	}
+	return d, p.next[c]
+}
+
+func isLinearizable(limit tb.Limit, history []porcupine.Operation) bool {
+	return porcupine.CheckOperations(porcupine.Model{
+		Init: func() any { return newPast(limit, nil, historyCall{}) },
+		Step: func(state, in, out any) (bool, any) {
+			c, got := in.(historyCall), out.(tb.Decision)
+			want, next := state.(*past).then(c)
+			if c.partial {
+				return !want.Allowed && !got.Allowed, next
+			}
+			return got == want, next
+		},
+	}, history)
+}
+
+// asker is a limiter whose calls return the bucket that decided them.
+type asker interface {
+	ask(ctx context.Context, key string, units uint64) (before state, local bool, err error)
+	Reset(ctx context.Context, key string) error
+}
+
+// play makes random calls on limiters that share the bucket "a", 8 goroutines at a time.
+// Only one limiter with batching sees all grants.
+func play(t *testing.T, rng *rand.Rand, m *layout, sees bool, limiters ...asker) (
+	history []porcupine.Operation, local int64,
+) {
+	t.Helper()
+	const callers = 8
+	var events, locals atomic.Int64
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for i := range callers {
+		l := limiters[i%len(limiters)]
+		seed := rng.Uint64()
+		wg.Go(func() {
+			rng := rand.New(rand.NewPCG(seed, 0))
+			for range 1 + rng.IntN(6) {
+				c := historyCall{n: rng.IntN(int(m.capacity/m.scale) + 1)}
+				if c.n == 0 && (rng.IntN(4) > 0 || len(limiters) > 1) { // the others do not see a Reset
+					c.n = 1
+				}
+				var d tb.Decision
+				call := events.Add(1)
+				if rng.IntN(4) == 0 {
+					runtime.Gosched()
+				}
+				if c.n == 0 {
+					if err := l.Reset(t.Context(), "a"); err != nil {
+						t.Error(err)
+					}
+				} else {
+					units := m.unitsOf(c.n)
+					s, local, err := l.ask(t.Context(), "a", units)
+					if err != nil {
+						t.Error(err)
+					}
+					d, c.at = m.take(&s, units), s.now
+					c.partial = local && !sees
+					if local {
+						locals.Add(1)
+					}
+				}
+				o := porcupine.Operation{
+					ClientId: i, Input: c, Call: call, Output: d, Return: events.Add(1),
+				}
+				mu.Lock()
+				history = append(history, o)
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	return history, locals.Load()
+}
+
+var historyLimits = []tb.Limit{
+	{Capacity: 3, Tokens: 7, Per: time.Millisecond},
+	{Capacity: 10, Tokens: 2, Per: time.Millisecond},
+	{Capacity: 5, Tokens: 99_983, Per: time.Second},
+	{Capacity: 4, Tokens: 1, Per: time.Second},
+}
+
+func TestHistoriesAreLinearizable(t *testing.T) {
+	histories := 400
+	if testing.Short() {
+		histories /= 4
+	}
+	c := dial(t, redistest.Start(t))
+	for _, form := range []struct {
+		name     string
+		sees     bool
+		limiters int
+		opts     []Option
+	}{
+		{"batching", true, 1, nil},
+		{"without batching", false, 1, []Option{WithoutBatching()}},
+		{"two limiters", false, 2, nil},
+	} {
+		t.Run(form.name, func(t *testing.T) {
+			var local, calls int64
+			var trips uint64
+			for seed := range uint64(histories) {
+				rng := rand.New(rand.NewPCG(seed, 23))
+				limit := historyLimits[rng.IntN(len(historyLimits))]
+				prefix := WithPrefix(form.name + strconv.FormatUint(seed, 10))
+				var all []asker
+				var made []*Limiter
+				for range form.limiters {
+					l := newLimiter(t, c, limit, append(form.opts, prefix)...)
+					all, made = append(all, l), append(made, l)
+				}
+				history, n := play(t, rng, &made[0].layout, form.sees, all...)
+				if !isLinearizable(limit, history) {
+					t.Fatalf("seed %d, limit %+v: not linearizable: %+v", seed, limit, history)
+				}
+				local, calls = local+n, calls+int64(len(history))
+				for _, l := range made {
+					trips += l.Stats().Trips
+				}
+			}
+			t.Logf("%d calls, %d refused locally, %d trips", calls, local, trips)
+			if local < calls/20 {
+				t.Error("too few calls were refused locally")
+			}
+		})
+	}
+}
+
+// wrong is a limiter with a planted bug.
+type wrong struct {
+	*Limiter
+	deny  func(l *Limiter, key string, units uint64) (state, bool) // nil for denied
+	reset func(l *Limiter) error                                   // nil for Reset
+	exec  func(l *Limiter, units uint64) (state, error)            // nil for exec
+}
+
+func (w wrong) ask(ctx context.Context, key string, units uint64) (state, bool, error) {
+	deny := (*Limiter).denied
+	if w.deny != nil {
+		deny = w.deny
+	}
+	if s, ok := deny(w.Limiter, key, units); ok {
+		return s, true, nil
+	}
+	if w.exec != nil {
+		s, err := w.exec(w.Limiter, units)
+		return s, false, err
+	}
+	s, err := w.Limiter.exec(ctx, key, units)
+	return s, false, err
+}
+
+func (w wrong) Reset(ctx context.Context, key string) error {
+	if w.reset != nil {
+		return w.reset(w.Limiter)
+	}
+	return w.Limiter.Reset(ctx, key)
+}
+
+var wrongs = []struct {
+	name string
+	wrong
+}{
+	{"every cost is refused", wrong{deny: func(l *Limiter, key string, _ uint64) (state, bool) {
+		return l.denied(key, l.layout.capacity)
+	}}},
+	{"a refusal lasts as long as it may", wrong{deny: func(
+		l *Limiter, key string, _ uint64,
+	) (state, bool) {
+		v := l.denials.Load(key)
+		if v == nil || !l.denials.holds(key, v, l.local()) {
+			return state{}, false
+		}
+		return v.state, true
+	}}},
+	{"a reset keeps the denials", wrong{reset: func(l *Limiter) error {
+		del := l.client.B().Del().Key(l.name("a")).Build()
+		return l.client.Do(context.Background(), del).Error()
+	}}},
+	{"callers in a trip see the bucket before it", wrong{exec: func(
+		l *Limiter, units uint64,
+	) (state, error) {
+		s, err := l.exec(context.Background(), "a", l.layout.impossible())
+		_, _ = l.exec(context.Background(), "a", units)
+		return s, err
+	}}},
+}
+
+func TestWrongLimitersAreNotLinearizable(t *testing.T) {
+	c := dial(t, redistest.Start(t))
+	for _, w := range wrongs {
+		t.Run(w.name, func(t *testing.T) {
+			for seed := range uint64(500) {
+				rng := rand.New(rand.NewPCG(seed, 24))
+				limit := historyLimits[rng.IntN(len(historyLimits))]
+				bad := w.wrong
+				bad.Limiter = newLimiter(t, c, limit, WithPrefix(w.name+strconv.FormatUint(seed, 10)))
+				history, _ := play(t, rng, &bad.layout, true, bad)
+				if !isLinearizable(limit, history) {
+					t.Logf("found by seed %d", seed)
+					return
+				}
+			}
+			t.Error("not found")
+		})
+	}
+}
