@@ -97,11 +97,10 @@ func (b *Bucket) Peek(context.Context) (tb.Decision, error) {
 // Level returns how full the bucket is now. It takes nothing.
 func (b *Bucket) Level(context.Context) (tb.Level, error) {
 	t := b.clock.read()
-	c, m := b.load(), b.layout()
+	c, m, base, word := b.look(t)
 	if c == nil {
 		return tb.Level{Tokens: float64(m.tokens)}, nil
 	}
-	base, word := b.limits.view(m, c.base, c.word.Load(), t)
 	return m.level(base, word, t), nil
 }
 
@@ -124,13 +123,27 @@ func (b *Bucket) spend(t uint64, tokens float64) tb.Decision {
 
 // peek returns what a call would decide that may wait for the given time.
 func (b *Bucket) peek(t uint64, cost amount, within time.Duration) tb.Decision {
-	c, m := b.load(), b.layout()
+	c, m, base, word := b.look(t)
 	if c == nil {
 		return m.fullDecision(cost.in(m))
 	}
-	base, word := b.limits.view(m, c.base, c.word.Load(), t)
 	want := waiting(cost, within)
 	return m.check(base, word, t, &want)
+}
+
+// look returns the bucket's cell, its layout, and its base and word in that layout. Before the
+// first grant the cell is nil.
+func (b *Bucket) look(t uint64) (c *cell, m *layout, base, word uint64) {
+	for {
+		c, m = b.load(), b.layout()
+		if c == nil {
+			return nil, m, 0, 0
+		}
+		if word = c.word.Load(); !isSealed(word) || b.load() == c {
+			base, word = b.limits.view(m, c.base, word, t)
+			return c, m, base, word
+		}
+	}
 }
 
 // The methods of home. The first grant makes the cell, so the bucket's time begins at that

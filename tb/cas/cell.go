@@ -35,10 +35,10 @@ func (m *layout) step(word, elapsed, cost uint64) (delta, deficit uint64, grante
 }
 
 // take decides a call of the given cost at t, and returns the words before and after a grant, if
-// the cell can decide. It cannot if the word is sealed or the delta runs out, unless it refuses the
-// call. It cannot either if m is not the layout of the cell: then at t the cell is so far from its
-// base that the delta runs out. ok reports whether take has decided. It starts over when another
-// goroutine changes the word first.
+// the cell can decide. It cannot if the word is sealed, or the delta runs out for a grant. It cannot
+// either if m is not the layout of the cell: then at t the cell is so far from its base that the
+// delta runs out. ok reports whether take has decided. It starts over when another goroutine
+// changes the word first.
 //
 // take is the fast path of spend, and decides as spend does.
 func (c *cell) take(m *layout, t, cost uint64) (d tb.Decision, before, after uint64, ok bool) {
@@ -49,7 +49,7 @@ func (c *cell) take(m *layout, t, cost uint64) (d tb.Decision, before, after uin
 		word := c.word.Load()
 		delta, deficit, granted := m.step(word, elapsed, cost)
 		if !granted {
-			if word == evicted || cost > m.capacity {
+			if isSealed(word) || cost > m.capacity {
 				return tb.Decision{}, word, word, false
 			}
 			return m.refusal(c.base, t, delta, deficit, cost), word, word, true
@@ -63,10 +63,11 @@ func (c *cell) take(m *layout, t, cost uint64) (d tb.Decision, before, after uin
 	}
 }
 
-// peek returns what take would decide. It cannot if the cell is evicted, or m is not its layout.
+// peek returns what take would decide. It cannot if the word is sealed, or m is not the layout of
+// the cell.
 func (c *cell) peek(m *layout, t, cost uint64) (d tb.Decision, ok bool) {
 	word := c.word.Load()
-	if word == evicted || !m.owns(c.base) {
+	if isSealed(word) || !m.owns(c.base) {
 		return tb.Decision{}, false
 	}
 	delta, deficit, granted := m.step(word, m.elapsed(c.base, t), cost)

@@ -87,7 +87,7 @@ func (p place[K]) peek(
 func (p place[K]) level(t uint64) (tb.Level, error) {
 	if c := p.load(); c != nil {
 		m := p.layout()
-		if word := c.word.Load(); word != evicted && m.owns(c.base) {
+		if word := c.word.Load(); !isSealed(word) && m.owns(c.base) {
 			return m.level(c.base, word, t), nil
 		}
 	}
@@ -115,9 +115,12 @@ func (p place[K]) lookUp(
 		c = p.load()
 		m = p.layout()
 		if c != nil {
-			if word = c.word.Load(); word != evicted {
-				base, word = p.limits.view(m, c.base, word, t)
-				return c, m, base, word, 0, nil
+			if own := c.word.Load(); own != evicted {
+				base, word = p.limits.view(m, c.base, own, t)
+				if !isSealed(own) && m.owns(c.base) || p.load() == c && c.word.Load() == own {
+					return c, m, base, word, 0, nil
+				}
+				continue // a layout may be later than the state of c
 			}
 		}
 		until, full := p.table.Refuses(t)

@@ -99,6 +99,9 @@ func spend[H home](h H, c *cell, t uint64, want terms) (outcome, error) {
 			}
 			continue
 		}
+		if isSealed(word) && h.load() != c { // m may be later than the successor of c
+			continue
+		}
 		base, seen := h.shared().view(m, c.base, word, t)
 		s := m.charge(base, seen, t, &want)
 		if !s.granted && (base == c.base || !m.tiered || tierOf(c.base) == tierOf(base)) {

@@ -20,6 +20,30 @@ var onLimits = []scenario{
 		},
 	},
 	{
+		name: "a move and a slower rate", maxKeys: 4, undone: true, short: true,
+		before: []call{{take, "a", 0, 9}},
+		threads: [][]call{
+			{{take, "a", exhausted, 3}, {setLimit, "", 1, slow}},
+			{{take, "a", 2, 5}},
+		},
+	},
+	{
+		name: "a move, a slower rate and a look", maxKeys: 4, undone: true, short: true,
+		before: []call{{take, "a", 0, 10}},
+		threads: [][]call{
+			{{take, "a", exhausted, 3}, {setLimit, "", 1, slow}},
+			{{peek, "a", 3, 0}},
+		},
+	},
+	{
+		name: "a move of a Bucket, a slower rate and a look", oneBucket: true, undone: true, short: true,
+		before: []call{{take, "a", 0, 10}},
+		threads: [][]call{
+			{{take, "a", exhausted, 3}, {setLimit, "", 1, slow}},
+			{{peek, "a", 3, 0}},
+		},
+	},
+	{
 		name: "a slower rate and reservations", maxKeys: 4, undone: true,
 		before: []call{{take, "a", 0, 9}},
 		threads: [][]call{

@@ -55,10 +55,8 @@ var mutants = []overlay.Variant{
 		"c.first.CompareAndSwap(nil, &t)",
 		"c.first.Store(&t)"),
 	// peek
-	{Name: "Peek treats a sealed bucket as evicted", Edits: []overlay.Edit{
-		edit(cellGo, "if word == evicted || !m.owns(c.base) {", "if isSealed(word) || !m.owns(c.base) {"),
-		edit(placeGo, "word = c.word.Load(); word != evicted", "word = c.word.Load(); !isSealed(word)"),
-	}},
+	mutant("Peek treats a sealed bucket as evicted", placeGo,
+		"own := c.word.Load(); own != evicted", "own := c.word.Load(); !isSealed(own)"),
 	// seal
 	mutant("the seal is stored", spendGo,
 		"c.word.CompareAndSwap(word, word|sealBit)",
@@ -83,7 +81,7 @@ var mutants = []overlay.Variant{
 		"r.cell = h.replace(c, m, base, r.after); r.cell != nil {",
 		"base == 0 {"),
 	mutant("an evicted bucket decides the call", cellGo,
-		"if word == evicted || cost > m.capacity {",
+		"if isSealed(word) || cost > m.capacity {",
 		"if cost > m.capacity {"),
 	// Insert
 	moved("an insert does not look its key up again", mapGo,
