@@ -12,6 +12,7 @@ require (
 	github.com/schollz/progressbar/v3 v3.19.1
 	github.com/seed-181794aa/ratelimit v0.0.0
 	github.com/seed-181794aa/ratelimit/tb/redis v0.0.0
+	github.com/seed-181794aa/ratelimit/tb/redis/metrics v0.0.0
 	golang.org/x/sys v0.47.0
 	golang.org/x/term v0.45.0
 	gonum.org/v1/plot v0.17.0
@@ -43,3 +44,5 @@ require (
 replace github.com/seed-181794aa/ratelimit => ../..
 
 replace github.com/seed-181794aa/ratelimit/tb/redis => ../../tb/redis
+
+replace github.com/seed-181794aa/ratelimit/tb/redis/metrics => ../../tb/redis/metrics

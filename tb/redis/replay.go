@@ -19,8 +19,8 @@ var replayText string
 
 // The scripts of replays.
 var (
-	narrowReplay = newScript(replayText + narrowText + takeText)
-	wideReplay   = newScript(replayText + wideText + takeText)
+	narrowReplay = newScript(replayText + narrow.text)
+	wideReplay   = newScript(replayText + wide.text)
 )
 
 // Replay makes calls of the past, such as the requests of an access log, on the buckets of a
