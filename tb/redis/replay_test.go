@@ -127,7 +127,8 @@ func TestReplayNamesWhatIsOutOfRange(t *testing.T) {
 			t.Errorf("at %v: %v", at, err)
 		}
 	}
-	if _, err := r.AllowCostAt(t.Context(), time.Now(), "k", math.NaN()); err != tb.ErrInvalidCost {
+	_, err = r.AllowCostAt(t.Context(), time.Now(), "k", math.NaN())
+	if !errors.Is(err, tb.ErrInvalidCost) {
 		t.Errorf("cost NaN: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
