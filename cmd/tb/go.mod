@@ -8,8 +8,11 @@ require (
 	github.com/chromedp/chromedp v0.23.0
 	github.com/coder/websocket v1.8.15
 	github.com/prometheus/client_golang v1.24.1
+	github.com/redis/rueidis v1.0.79
 	github.com/schollz/progressbar/v3 v3.19.1
 	github.com/seed-181794aa/ratelimit v0.0.0
+	github.com/seed-181794aa/ratelimit/tb/redis v0.0.0
+	github.com/seed-181794aa/ratelimit/tb/redis/metrics v0.0.0
 	golang.org/x/sys v0.47.0
 	golang.org/x/term v0.45.0
 	gonum.org/v1/plot v0.17.0
@@ -39,3 +42,7 @@ require (
 )
 
 replace github.com/seed-181794aa/ratelimit => ../..
+
+replace github.com/seed-181794aa/ratelimit/tb/redis => ../../tb/redis
+
+replace github.com/seed-181794aa/ratelimit/tb/redis/metrics => ../../tb/redis/metrics

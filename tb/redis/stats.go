@@ -32,7 +32,7 @@ type Stats struct {
 	// Stale counts the trips that reached the server after all their deadlines by its clock, and took
 	// nothing. The first trip counts too: it learns the server's clock.
 	Stale uint64
-	// Leased counts the calls that a lease has granted. Granted counts them too.
+	// Leased counts the calls that a lease has granted.
 	Leased uint64
 	// ClaimedTokens were taken for leases. ReturnedTokens of them are back in their buckets.
 	ClaimedTokens, ReturnedTokens float64
@@ -86,7 +86,6 @@ func (l *Limiter) Stats() Stats {
 		InFlight: len(l.inFlight), Leased: c.leased.Load(), RefusedLocally: uint64(c.denied.Value()),
 		Policy: l.policy, PolicyGranted: c.policyGranted.Load(), PolicyRefused: c.policyRefused.Load(),
 	}
-	s.Granted += s.Leased
 	scale := float64(l.layout.scale)
 	s.ClaimedTokens = float64(c.claimed.Load()) / scale
 	s.ReturnedTokens = float64(c.returned.Load()) / scale

@@ -23,8 +23,8 @@ var (
 	hungUp  = describe("tb_hung_up_requests_total",
 		"Requests that ended while the rule made them wait, mostly because the client disconnected.")
 	limiterErrors = describe("tb_errors_total",
-		"Requests that the limiter of a rule failed to decide on or to settle. The limiters of"+
-			" tb proxy do not fail.")
+		"Requests that the limiter of a rule failed to decide on or to settle. A limiter fails only"+
+			" with --redis.")
 	rate = describe("tb_limit_tokens_per_second",
 		"Rate of the rule's limit now. It changes if the rule is adaptive.")
 	keys      = describe("tb_keys", "Keys that have a bucket.")

@@ -127,6 +127,9 @@ func (m *Metrics) Reload(accepted bool) {
 	m.reloadOK.Set(last)
 }
 
+// Register adds metrics of the limiters.
+func (m *Metrics) Register(c prometheus.Collector) { m.registry.MustRegister(c) }
+
 // Handler returns the handler of /metrics.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cidr"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/redisurl"
 )
 
 // off is the value that turns --policy, --admin or --reason-field off.
@@ -17,6 +18,7 @@ const off = "off"
 type Command struct {
 	upstreamFlags `group:"Upstream:"`
 	limitFlags    `group:"Limits:"`
+	redisFlags    `group:"Redis:"`
 	responseFlags `group:"Responses:"`
 	clientFlags   `group:"Clients:"`
 	processFlags  `group:"Operation:"`
@@ -38,6 +40,12 @@ type limitFlags struct {
 
 	MaxKeyLength        int    `default:"64" help:"${proxy_key_length}"`
 	ClientAddressHeader string `default:"X-Forwarded-For" help:"${proxy_address_header}"`
+}
+
+type redisFlags struct {
+	Redis        redisurl.URL  `placeholder:"URL" help:"${proxy_redis}"`
+	RedisTimeout time.Duration `default:"50ms" help:"${proxy_redis_timeout}"`
+	RedisFailure string        `enum:"allow,refuse" default:"allow" help:"${proxy_redis_failure}"`
 }
 
 type responseFlags struct {
@@ -106,6 +114,10 @@ func (c *Command) Run(ctx context.Context, std cli.IO) error {
 	r := &runner{Command: c, log: log, lostLines: lines.dropped.Load, hangups: catchSignals()}
 	err := r.load(ctx)
 	if err == nil {
+		err = r.dial()
+	}
+	if err == nil {
+		defer r.shared.close()
 		err = r.listen()
 	}
 	if err == nil {

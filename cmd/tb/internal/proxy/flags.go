@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"time"
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cidr"
 	"github.com/seed-181794aa/ratelimit/httplimit"
@@ -41,6 +42,12 @@ func (c *Command) Validate() error {
 		return errors.New("--connections-per-address: want 0 or more")
 	case c.Interval <= 0:
 		return errors.New("--state-interval: want more than 0s")
+	case c.RedisTimeout < time.Millisecond:
+		return errors.New("--redis-timeout: want at least 1ms")
+	case c.Redis.IsSet() && (c.State != "" || c.MaxKeys != tb.DefaultMaxKeys ||
+		c.Overflow != "forgive" || c.Policy == off):
+		return errors.New("--redis: want no --state, --max-keys, --overflow or --policy=off," +
+			" because the buckets are not in memory")
 	case (c.TLSCert == "") != (c.TLSKey == ""):
 		return errors.New("--tls-cert, --tls-key: want both or neither")
 	}

@@ -25,6 +25,13 @@ var Vars = kong.Vars{
 	"proxy_overflow": "What happens to a new key while no bucket is full: forgive the smallest" +
 		" debt, or refuse the key.",
 
+	"proxy_redis": "The Redis server that has the buckets, so that several proxies share them:" +
+		" host:port, redis://host:port or rediss://user@host:port. TB_REDIS_USER and" +
+		" TB_REDIS_PASSWORD in the environment stand in for a user and a password in the URL.",
+	"proxy_redis_timeout": "How long a rule waits for Redis, at least 1ms.",
+	"proxy_redis_failure": "What happens to a request if Redis does not decide in time: allow it," +
+		" or refuse it with 503.",
+
 	"proxy_fields":       "Which responses have the RateLimit fields: all, or refused requests only.",
 	"proxy_policy_field": "Send RateLimit-Policy, too: the limits of the rules that apply.",
 	"proxy_x": "Send X-RateLimit-Limit, -Remaining and -Reset, too, for clients that read no" +

@@ -32,6 +32,7 @@ type Config struct {
 	PolicyField    bool               // send RateLimit-Policy
 	XRateLimit     bool               // send X-RateLimit fields
 	Options        []httplimit.Option // that the fields above do not set
+	Shared         *Shared            // has the buckets; nil if they are in memory
 
 	Underscores bool          // keep fields with _ in their names
 	BodyTimeout time.Duration // between two pieces of a request's body; 0 for no limit
@@ -91,10 +92,19 @@ func New(c Config) (*Proxy, error) {
 		options = append(options, httplimit.WithXRateLimit())
 	}
 	var err error
+	if c.Shared != nil {
+		if err = c.Shared.check(policy); err != nil {
+			return nil, err
+		}
+		options = append(options, c.Shared.options()...)
+	}
 	if p.Limiter, err = httplimit.New(policy, options...); err != nil {
 		return nil, err
 	}
 	p.Metrics = metrics.New(p.Limiter, c.LostLines)
+	if c.Shared != nil {
+		p.Metrics.Register(c.Shared.metrics)
+	}
 	p.upstream = p.newReverseProxy()
 	return p, nil
 }

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -92,7 +93,7 @@ func (l *reloader) apply(c content, why string) {
 	}
 	policy, err := policyfile.Parse([]byte(c.text))
 	if err == nil {
-		err = l.proxy.Limiter.SetPolicy(policy)
+		err = l.proxy.setPolicy(policy)
 	}
 	if err != nil {
 		l.reject(why, err)
@@ -114,6 +115,9 @@ func (l *reloader) reject(why string, err error) {
 		l.proxy.Log.Error("policy", "file", l.file, "error", problem)
 	}
 }
+
+// policyName returns the name of the policy for the log.
+func (r *runner) policyName() string { return cmp.Or(r.Policy, "the default policy") }
 
 func logWarnings(log *slog.Logger, file string, warnings []string) {
 	for _, text := range warnings {

@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,7 +23,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/internal/clientaddr"
 )
 
-// runner is a Command under way. Run calls load, listen, build and serve in this order.
+// runner is a Command under way. Run calls load, dial, listen, build and serve in this order.
 type runner struct {
 	*Command
 	log       *slog.Logger
@@ -33,6 +32,7 @@ type runner struct {
 
 	data        []byte // of the policy file
 	policy      *httplimit.Policy
+	shared      *Shared      // nil without --redis
 	certificate *certificate // nil without TLS
 
 	proxyListener, adminListener, demoListener net.Listener // the last two may be nil
@@ -122,6 +122,7 @@ func (r *runner) build() (err error) {
 		SilentGrants: r.Fields == "refused", PolicyField: r.PolicyField, XRateLimit: r.XRateLimit,
 		Options: r.options(), Underscores: r.Underscores, BodyTimeout: r.BodyTimeout,
 		Log: r.log, Access: r.AccessLog, ShowKeys: r.ShowKeys, LostLines: r.lostLines,
+		Shared: r.shared,
 	}
 	if r.usesDemo() {
 		c.Upstream = &url.URL{Scheme: "http", Host: address(r.demoListener)}
@@ -172,9 +173,6 @@ func (r *runner) connectionRefused(network netip.Addr) {
 	r.proxy.Metrics.ConnectionRefused()
 	r.proxy.errors.Warn("too many connections", "client", network.String(), "most", r.PerAddress)
 }
-
-// policyName returns the name of the policy for the log.
-func (r *runner) policyName() string { return cmp.Or(r.Policy, "the default policy") }
 
 // url returns the URL of the proxy.
 func (r *runner) url() string {

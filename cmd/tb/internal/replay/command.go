@@ -15,6 +15,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/accesslog"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cidr"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/redisurl"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/samplelog"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
@@ -37,6 +38,8 @@ type Command struct {
 	Overflow string  `enum:"forgive,refuse" default:"forgive" help:"${replay_overflow}"`
 	Impl     string  `enum:"cas,mutex" default:"cas" help:"${replay_impl}"`
 
+	Redis redisurl.URL `placeholder:"URL" help:"${replay_redis}"`
+
 	JSON bool   `name:"json" help:"${replay_json}"`
 	SVG  string `name:"svg" placeholder:"FILE" help:"${replay_svg}"`
 
@@ -55,6 +58,9 @@ func (c *Command) Validate() error {
 		return fmt.Errorf("--svg=%s: want the name of a file", c.SVG)
 	case c.SVG != "" && len(c.Sweep.Rates)+len(c.Sweep.Bursts) > 0:
 		return errors.New("want either --svg or --sweep, and not both")
+	case c.Redis.IsSet() && (c.MaxKeys != tb.DefaultMaxKeys || c.Overflow != "forgive" ||
+		c.Impl != "cas"):
+		return errors.New("want either --redis, or --max-keys, --overflow or --impl, and not both")
 	}
 	if err := (accesslog.Schema{Names: c.Field}).Validate(); err != nil {
 		return fmt.Errorf("--field: %w", err)
@@ -103,6 +109,14 @@ func (c *Command) Run(ctx context.Context, std cli.IO) error {
 	logs, size, err := c.logs(std.Stdin)
 	if err != nil {
 		return err
+	}
+	if c.Redis.IsSet() {
+		if o.Redis, err = c.Redis.Dial(); o.Redis != nil {
+			defer o.Redis.Close()
+		}
+		if err != nil {
+			return err
+		}
 	}
 	var svg *os.File
 	if c.SVG != "" {
@@ -182,6 +196,8 @@ var Vars = kong.Vars{
 		" debt, or refuse the key.",
 	"replay_impl": "Implementation of the limiter: cas, or mutex, the slower reference. Both decide" +
 		" alike.",
+	"replay_redis": "Keep the buckets in a Redis server, which decides alike: host:port," +
+		" redis://host:port or rediss://user@host:port. The keys are removed at the end.",
 
 	"replay_json": "Print the report as JSON.",
 	"replay_svg":  "Also draw the decisions over time into FILE.",

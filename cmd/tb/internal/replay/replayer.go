@@ -2,9 +2,12 @@ package replay
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"time"
+
+	"github.com/redis/rueidis"
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/accesslog"
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -32,6 +35,8 @@ type Options struct {
 	Overflow tb.Overflow
 	// Impl is the implementation of the limiter, cas or mutex.
 	Impl string
+	// Redis is a client of the server that has the buckets, instead of Impl. It may be nil.
+	Redis rueidis.Client
 }
 
 // validate returns an error if the sweep is too large or the key has a mistake.
@@ -80,7 +85,7 @@ func newReplayer(o Options) (*replayer, error) {
 	}
 	for _, rate := range o.Rates {
 		for _, burst := range o.Bursts {
-			l, err := newLimiter(o.Impl, rate.limit(int(burst)), opts...)
+			l, err := r.newLimiter(&o, rate.limit(int(burst)), opts)
 			if err != nil {
 				return nil, err
 			}
@@ -161,12 +166,26 @@ type limiter interface {
 	Stats() tb.Stats
 }
 
-// newLimiter returns a limiter of the named implementation, cas or mutex.
-func newLimiter(impl string, limit tb.Limit, opts ...tb.Option) (limiter, error) {
-	if impl == "mutex" {
+// newLimiter returns a limiter in Redis, or of the named implementation, cas or mutex.
+func (r *replayer) newLimiter(o *Options, limit tb.Limit, opts []tb.Option) (limiter, error) {
+	switch {
+	case o.Redis != nil:
+		return newRedisLimiter(o.Redis, limit, func() time.Time { return r.now })
+	case o.Impl == "mutex":
 		return mutex.New[string](limit, opts...)
 	}
 	return cas.New[string](limit, opts...)
+}
+
+// close removes what the limiters keep outside of the process.
+func (r *replayer) close(ctx context.Context) error {
+	var errs []error
+	for _, t := range r.trials {
+		if l, ok := t.limiter.(*redisLimiter); ok {
+			errs = append(errs, l.close(ctx))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // trial is one limit under trial, with the number of requests by decision.

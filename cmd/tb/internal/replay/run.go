@@ -48,7 +48,7 @@ func Run(ctx context.Context, o Options, s accesslog.Schema, inputs []Input) (*R
 		errs = append(errs, err)
 	}
 	res.fillReport()
-	return res, errors.Join(errs...)
+	return res, errors.Join(append(errs, r.close(ctx))...)
 }
 
 // replayInput replays one input.

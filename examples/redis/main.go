@@ -1,0 +1,83 @@
+// Redis is a server whose instances share the limits of their clients. The buckets are in a Redis
+// server. If that fails, the requests pass.
+//
+//	redis-server &
+//	go run ./examples/redis -listen :8080 &
+//	go run ./examples/redis -listen :8081 &
+//	curl -i http://localhost:8080/ http://localhost:8081/
+package main
+
+import (
+	"flag"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/seed-181794aa/ratelimit/httplimit"
+	"github.com/seed-181794aa/ratelimit/tb"
+	"github.com/seed-181794aa/ratelimit/tb/redis"
+)
+
+// rules grant each address 5 requests at once, and one more in two seconds.
+var rules = httplimit.Rules(httplimit.Rule{
+	Name:  "per-address",
+	Keys:  []string{"ip:address"},
+	Limit: tb.Limit{Capacity: 5, Tokens: 30, Per: time.Minute},
+})
+
+func main() {
+	listen := flag.String("listen", ":8080", "address to listen on")
+	address := flag.String("redis", "localhost:6379", "address of the Redis server")
+	flag.Parse()
+
+	client, err := newClient(*address)
+	if client == nil {
+		log.Fatal(err)
+	}
+	if err != nil {
+		log.Print("Redis does not answer yet: ", err)
+	}
+	handler, err := newHandler(client, 50*time.Millisecond)
+	if err != nil {
+		log.Fatal(err)
+	}
+	server := &http.Server{Addr: *listen, Handler: handler, ReadHeaderTimeout: 5 * time.Second}
+	log.Fatal(server.ListenAndServe())
+}
+
+// newClient returns a client even if the server does not answer yet. Then the error is not nil.
+func newClient(address string) (rueidis.Client, error) {
+	return rueidis.NewClient(rueidis.ClientOption{
+		InitAddress:       []string{address},
+		DisableCache:      true,
+		ForceSingleClient: true,
+		ConnWriteTimeout:  250 * time.Millisecond, // a silent connection is lost within 0.75 s
+		Dialer:            net.Dialer{Timeout: 500 * time.Millisecond, KeepAlive: 250 * time.Millisecond},
+	})
+}
+
+// newHandler returns the handler of an instance. The timeout bounds how long a request waits for
+// Redis.
+func newHandler(client rueidis.Client, timeout time.Duration) (http.Handler, error) {
+	newLimiter := func(r httplimit.Rule) (tb.Limiter, error) {
+		return redis.New(client, r.Limit,
+			redis.WithPrefix("example:"+r.Name+":"), redis.WithTimeout(timeout),
+			redis.WithPolicy(redis.Allow),
+			redis.OnDegraded(func(_ string, o redis.Outcome) { log.Print(r.Name, ": ", o.Failure) }))
+	}
+	limiter, err := httplimit.New(rules,
+		httplimit.WithLimiter(newLimiter),
+		httplimit.WithTimeout(0)) // the limiters have their own
+	if err != nil {
+		return nil, err
+	}
+	hello := func(w http.ResponseWriter, r *http.Request) {
+		d, _ := httplimit.FromContext(r.Context())
+		fmt.Fprintf(w, "hello: %d of %d left\n", d.Remaining, d.Limit.Capacity)
+	}
+	return limiter.Middleware(http.HandlerFunc(hello)), nil
+}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/internal/redistest"
+)
+
+func TestInstancesShareABucket(t *testing.T) {
+	address := redistest.Start(t).Addr
+	var instances []http.Handler
+	for range 2 {
+		client, err := newClient(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(client.Close)
+		handler, err := newHandler(client, time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		instances = append(instances, handler)
+	}
+	start := time.Now()
+	granted := 0
+	for i := range 20 {
+		w := httptest.NewRecorder()
+		instances[i%2].ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
+		switch w.Code {
+		case http.StatusOK:
+			granted++
+		case http.StatusTooManyRequests:
+		default:
+			t.Fatalf("status %d", w.Code)
+		}
+	}
+	// A slow machine may see some tokens of the rate, too: one in two seconds.
+	most := 5 + int(time.Since(start)/(2*time.Second)) + 1
+	if granted < 5 || granted > most {
+		t.Errorf("%d requests were granted, want 5 to %d", granted, most)
+	}
+}
+
+func TestRequestsPassWithoutRedis(t *testing.T) {
+	client, err := newClient("127.0.0.1:1")
+	if client == nil || err == nil {
+		t.Fatalf("client %v, error %v", client, err)
+	}
+	defer client.Close()
+	handler, err := newHandler(client, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := httptest.NewRecorder()
+	handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
+	if w.Code != http.StatusOK || !strings.HasPrefix(w.Body.String(), "hello") {
+		t.Errorf("status %d, %q", w.Code, w.Body)
+	}
+}

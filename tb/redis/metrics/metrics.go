@@ -1,0 +1,124 @@
+// Package metrics collects the statistics of limiters in Redis for Prometheus. It is a module of
+// its own, so that package redis does not depend on Prometheus.
+package metrics
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/seed-181794aa/ratelimit/tb/redis"
+)
+
+// Source is a *redis.Limiter, or has the statistics of one.
+type Source interface{ Stats() redis.Stats }
+
+// Collector is a prometheus.Collector for any number of limiters. It reads their statistics only
+// when Prometheus asks. Use New to make one. All methods are safe for concurrent use.
+type Collector struct {
+	mu      sync.Mutex
+	sources map[string]Source
+}
+
+var _ prometheus.Collector = (*Collector)(nil)
+
+// New returns a collector without limiters.
+func New() *Collector { return &Collector{sources: make(map[string]Source)} }
+
+// Set collects a limiter under a name, which is the value of the label limiter. It takes the place
+// of the limiter that had the name. Names must not come from requests, because Prometheus keeps a
+// time series for each.
+func (c *Collector) Set(name string, s Source) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sources[name] = s
+}
+
+// Remove collects the limiter of the name no longer.
+func (c *Collector) Remove(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.sources, name)
+}
+
+var (
+	decisions = describe("decisions_total",
+		"Calls, by what decided them and by outcome: granted or refused.", "by", "outcome")
+	failures = describe("failures_total",
+		"Calls that the server did not decide, by cause.", "cause")
+	trips    = describe("trips_total", "Commands that were sent.")
+	inFlight = describe("trips_in_flight", "Commands that are under way now.")
+	loaded   = describe("script_loads_total",
+		"Commands that found a server without the script, as after its start or a failover.")
+	stale = describe("stale_trips_total",
+		"Commands that reached the server after their deadline, and took nothing.")
+	offset = describe("clock_offset_seconds",
+		"How far the server's clock is ahead of this machine's clock.")
+	offsetError = describe("clock_offset_error_seconds",
+		"Bound on the error of the clock offset.")
+	breaker = describe("breaker_state",
+		"Whether the limiter asks the server: 0 is closed (it does), 1 open, 2 recovering.")
+	opened   = describe("breaker_opened_total", "How often the breaker has opened.")
+	claimed  = describe("lease_claimed_tokens_total", "Tokens that were taken for leases.")
+	returned = describe("lease_returned_tokens_total", "Tokens that leases have given back.")
+	steps    = describe("clock_steps_total",
+		"Replies that contradict the clock offset: a clock was set, or another server answered.")
+
+	all = []*prometheus.Desc{
+		decisions, failures, breaker, opened, trips, inFlight, loaded, stale, claimed, returned,
+		offset, offsetError, steps,
+	}
+)
+
+func describe(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("tb_redis_"+name, help, append([]string{"limiter"}, labels...), nil)
+}
+
+// Describe implements prometheus.Collector.
+func (*Collector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range all {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c *Collector) Collect(ch chan<- prometheus.Metric) {
+	c.mu.Lock()
+	sources := maps.Clone(c.sources)
+	c.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(sources)) {
+		collect(ch, name, sources[name].Stats())
+	}
+}
+
+func collect(ch chan<- prometheus.Metric, name string, s redis.Stats) {
+	send := func(d *prometheus.Desc, t prometheus.ValueType, x float64, label ...string) {
+		ch <- prometheus.MustNewConstMetric(d, t, x, append([]string{name}, label...)...)
+	}
+	count := func(d *prometheus.Desc, n uint64, label ...string) {
+		send(d, prometheus.CounterValue, float64(n), label...)
+	}
+	gauge := func(d *prometheus.Desc, x float64) { send(d, prometheus.GaugeValue, x) }
+	count(decisions, s.Granted, redis.Server.String(), "granted")
+	count(decisions, s.Refused, redis.Server.String(), "refused")
+	count(decisions, s.RefusedLocally, redis.DenialCache.String(), "refused")
+	count(decisions, s.Leased, redis.Lease.String(), "granted")
+	count(decisions, s.PolicyGranted, redis.FailurePolicy.String(), "granted")
+	count(decisions, s.PolicyRefused, redis.FailurePolicy.String(), "refused")
+	for cause, n := range s.Failed {
+		count(failures, n, cause.String())
+	}
+	gauge(breaker, float64(s.Breaker))
+	count(opened, s.Opened)
+	send(claimed, prometheus.CounterValue, s.ClaimedTokens)
+	send(returned, prometheus.CounterValue, s.ReturnedTokens)
+	count(trips, s.Trips)
+	gauge(inFlight, float64(s.InFlight))
+	count(loaded, s.Loaded)
+	count(stale, s.Stale)
+	gauge(offset, s.Offset.Seconds())
+	gauge(offsetError, s.OffsetError.Seconds())
+	count(steps, s.ClockSteps)
+}

@@ -1,0 +1,150 @@
+package metrics
+
+import (
+	"fmt"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/redis/rueidis"
+
+	"github.com/seed-181794aa/ratelimit/internal/redistest"
+	"github.com/seed-181794aa/ratelimit/tb"
+	"github.com/seed-181794aa/ratelimit/tb/redis"
+)
+
+func TestCollectsALimiter(t *testing.T) {
+	client, err := rueidis.NewClient(rueidis.ClientOption{
+		InitAddress: []string{redistest.Start(t).Addr}, DisableCache: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	limit := tb.Limit{Capacity: 2, Tokens: 1, Per: time.Hour}
+	l, err := redis.New(client, limit, redis.WithTimeout(time.Minute))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for range 5 {
+		if _, err := l.Allow(t.Context(), "k"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := New()
+	c.Set("users", l)
+	wantText(t, c, `
+		# HELP tb_redis_decisions_total Calls, by what decided them and by outcome: granted or refused.
+		# TYPE tb_redis_decisions_total counter
+		tb_redis_decisions_total{by="denial cache",limiter="users",outcome="refused"} 3
+		tb_redis_decisions_total{by="failure policy",limiter="users",outcome="granted"} 0
+		tb_redis_decisions_total{by="failure policy",limiter="users",outcome="refused"} 0
+		tb_redis_decisions_total{by="lease",limiter="users",outcome="granted"} 0
+		tb_redis_decisions_total{by="server",limiter="users",outcome="granted"} 2
+		tb_redis_decisions_total{by="server",limiter="users",outcome="refused"} 0
+	`, "tb_redis_decisions_total")
+	c.Remove("users")
+	wantText(t, c, "", "tb_redis_decisions_total")
+}
+
+func wantText(t *testing.T, c *Collector, text string, names ...string) {
+	t.Helper()
+	if err := testutil.CollectAndCompare(c, strings.NewReader(text), names...); err != nil {
+		t.Error(err)
+	}
+}
+
+type fixed redis.Stats
+
+func (s fixed) Stats() redis.Stats { return redis.Stats(s) }
+
+// TestCollectsEachField gives each field of the statistics another number.
+func TestCollectsEachField(t *testing.T) {
+	var s redis.Stats
+	var numbers []float64
+	next := func() int64 {
+		numbers = append(numbers, float64(1000+len(numbers)))
+		return int64(numbers[len(numbers)-1])
+	}
+	v := reflect.ValueOf(&s).Elem()
+	for i := range v.NumField() {
+		switch f := v.Field(i); f.Interface().(type) {
+		case map[redis.Cause]uint64:
+			f.Set(reflect.ValueOf(map[redis.Cause]uint64{redis.Busy: uint64(next())}))
+		case time.Duration:
+			f.SetInt(next() * int64(time.Second))
+		case int:
+			f.SetInt(next())
+		case uint64:
+			f.SetUint(uint64(next()))
+		case float64:
+			f.SetFloat(float64(next()))
+		case redis.BreakerState:
+			f.SetInt(next())
+		case redis.Policy: // is a setting
+		default:
+			t.Fatalf("a field of type %v", f.Type())
+		}
+	}
+	c := New()
+	c.Set("x", fixed(s))
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(c)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []float64
+	var rows []string
+	for _, f := range families {
+		labels := map[string]bool{}
+		for _, m := range f.GetMetric() {
+			got = append(got, m.GetCounter().GetValue()+m.GetGauge().GetValue())
+			for _, l := range m.GetLabel() {
+				labels[l.GetName()] = true
+			}
+		}
+		row := fmt.Sprintf("%s %s", f.GetName(), strings.ToLower(f.GetType().String()))
+		for _, l := range []string{"by", "outcome", "cause"} {
+			if labels[l] {
+				row += " " + l
+			}
+		}
+		rows = append(rows, row)
+	}
+	slices.Sort(got)
+	if !slices.Equal(got, numbers) {
+		t.Errorf("collected %v, want %v: each field once", got, numbers)
+	}
+	if problems, err := testutil.GatherAndLint(registry); err != nil || len(problems) > 0 {
+		t.Error(problems, err)
+	}
+	compareWithTheDocument(t, rows)
+}
+
+// compareWithTheDocument requires that the table in docs/redis.md has exactly these metrics.
+func compareWithTheDocument(t *testing.T, rows []string) {
+	t.Helper()
+	document, err := os.ReadFile("../../../docs/redis.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var documented []string
+	for _, row := range regexp.MustCompile("(?m)^\\| `tb_redis_.*$").FindAllString(string(document), -1) {
+		cells := strings.Split(row, "|")
+		words := regexp.MustCompile("[a-z_]+").FindAllString(strings.Join(cells[1:4], " "), -1)
+		documented = append(documented, strings.Join(words, " "))
+	}
+	slices.Sort(documented)
+	if !slices.Equal(documented, rows) {
+		t.Errorf("docs/redis.md has the metrics\n%s\nwant\n%s",
+			strings.Join(documented, "\n"), strings.Join(rows, "\n"))
+	}
+}

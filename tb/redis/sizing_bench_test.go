@@ -1,0 +1,105 @@
+package redis
+
+import (
+	"regexp"
+	"runtime"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/seed-181794aa/ratelimit/internal/redistest"
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// BenchmarkServer measures what a decision costs the server: the time of its script, and the time
+// of a processor with the connections included. 64 callers share 1,000 keys.
+func BenchmarkServer(b *testing.B) {
+	for _, bb := range []struct {
+		name  string
+		limit tb.Limit
+	}{
+		{"grant", tb.Limit{Capacity: 1e9, Tokens: 1, Per: time.Microsecond}},
+		{"grant-wide", tb.Limit{Capacity: 1e6, Tokens: 1e6, Per: 100_000_007 * time.Microsecond}},
+		{"refuse", tb.Limit{Capacity: 1, Tokens: 1, Per: time.Hour}},
+	} {
+		b.Run(bb.name, func(b *testing.B) {
+			c := dial(b, redistest.Start(b))
+			l := newLimiter(b, c, bb.limit)
+			if isNarrow := l.layout.script == narrow; isNarrow != (bb.name != "grant-wide") {
+				b.Fatalf("the narrow script decides: %v", isNarrow)
+			}
+			keys := make([]string, 1000)
+			for i := range keys { // new keys would not be refused
+				keys[i] = "user:" + strconv.Itoa(i)
+				if d, err := l.Allow(b.Context(), keys[i]); err != nil || !d.Allowed {
+					b.Fatalf("%+v, %v", d, err)
+				}
+			}
+			calls, script, cpu := usage(b, c)
+			var next atomic.Uint64
+			b.SetParallelism(64 / runtime.GOMAXPROCS(0))
+			b.RunParallel(func(pb *testing.PB) {
+				for i := next.Add(37); pb.Next(); i++ {
+					if d, err := l.Allow(b.Context(), keys[i%1000]); err != nil ||
+						d.Allowed == (bb.name == "refuse") {
+						b.Errorf("%+v, %v", d, err)
+						return
+					}
+				}
+			})
+			callsAfter, scriptAfter, cpuAfter := usage(b, c)
+			if calls = callsAfter - calls; calls > 0 {
+				b.ReportMetric((scriptAfter-script)/calls, "script-µs/op")
+				b.ReportMetric((cpuAfter-cpu)*1e6/calls, "core-µs/op")
+			}
+		})
+	}
+}
+
+// BenchmarkKeys measures the memory of a bucket whose key has 14 bytes.
+func BenchmarkKeys(b *testing.B) {
+	for b.Loop() {
+		c := dial(b, redistest.Start(b))
+		l := newLimiter(b, c, tb.Limit{Capacity: 10, Tokens: 1, Per: time.Hour})
+		allow(b, l, "warm-up")
+		before := figure(b, c, "memory", "used_memory")
+		n := 100_000
+		if testing.Short() {
+			n = 1000
+		}
+		for i := range n {
+			allow(b, l, "user:"+strconv.Itoa(1_000_000+i))
+		}
+		b.ReportMetric((figure(b, c, "memory", "used_memory")-before)/float64(n), "bytes/key")
+	}
+}
+
+// usage returns the calls of the script, their time in µs, and the time of a processor in seconds.
+func usage(b *testing.B, c rueidis.Client) (calls, script, cpu float64) {
+	b.Helper()
+	calls = figure(b, c, "commandstats", "cmdstat_evalsha:calls")
+	script = figure(b, c, "commandstats", "cmdstat_evalsha:.*?usec")
+	cpu = figure(b, c, "cpu", "used_cpu_sys") + figure(b, c, "cpu", "used_cpu_user")
+	return calls, script, cpu
+}
+
+func figure(b *testing.B, c rueidis.Client, section, field string) float64 {
+	b.Helper()
+	reply := do(b, c, "INFO", section)
+	text, err := reply.ToString()
+	if err != nil {
+		b.Fatal(err)
+	}
+	m := regexp.MustCompile("(?m)^" + field + "[:=]([0-9.]+)").FindStringSubmatch(text)
+	if m == nil {
+		b.Fatalf("INFO %s has no %s: %s", section, field, text)
+	}
+	x, err := strconv.ParseFloat(m[1], 64)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return x
+}
