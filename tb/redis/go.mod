@@ -10,9 +10,6 @@ require (
 	go.uber.org/goleak v1.3.0
 )
 
-require (
-	github.com/puzpuzpuz/xsync/v3 v3.5.1 // indirect
-	golang.org/x/sys v0.47.0 // indirect
-)
+require golang.org/x/sys v0.47.0 // indirect
 
 replace github.com/seed-181794aa/ratelimit => ../..
