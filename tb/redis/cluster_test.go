@@ -1,7 +1,6 @@
 package redis
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"strconv"
@@ -267,18 +266,17 @@ func TestClusterFailsOverToReplica(t *testing.T) {
 	}
 	causes := make(map[Cause]int)
 	for {
-		d, err := l.Allow(t.Context(), "a")
-		if err == nil {
-			if d != granted(6) {
-				t.Errorf("after the failover: %+v, want 6 remaining", d)
+		o, err := l.Decide(t.Context(), "a", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o.Failure == nil {
+			if o.Decision != granted(6) {
+				t.Errorf("after the failover: %+v, want 6 remaining", o)
 			}
 			break
 		}
-		var e *Error
-		if !errors.As(err, &e) {
-			t.Fatal(err)
-		}
-		causes[e.Cause]++
+		causes[o.Failure.Cause]++
 	}
 	t.Log(fmt.Sprint(causes))
 }

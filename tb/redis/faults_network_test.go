@@ -60,7 +60,7 @@ func TestDamagedReplies(t *testing.T) {
 			if n := commands(t, operator); n > int(stats.Trips)+loadKeys+1 { // taken makes some
 				t.Errorf("%d commands for %d trips", n, stats.Trips)
 			}
-			if opened > 8 {
+			if opened > 16 { // a herd would be one for each of 64 callers
 				t.Errorf("%d new connections", opened)
 			}
 		})
