@@ -9,6 +9,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/seed-181794aa/ratelimit/tb"
+	tbredis "github.com/seed-181794aa/ratelimit/tb/redis"
 )
 
 // Contender is a limiter to measure.
@@ -32,8 +33,18 @@ type Limiter struct {
 	Close func()
 }
 
+// ourTrips are the commands of tb/redis.
+var ourTrips = []string{"evalsha", "eval"}
+
 // Contenders are the limiters to compare.
 var Contenders = []Contender{
+	{
+		Name: "tb-plain", Open: ours(tbredis.WithoutBatching(), tbredis.WithMaxDenial(0)),
+		Trips: ourTrips, Exact: true,
+	},
+	{Name: "tb-shared", Open: ours(tbredis.WithMaxDenial(0)), Trips: ourTrips, Exact: true},
+	{Name: "tb", Open: ours(), Trips: ourTrips, Exact: true}, // shared trips and local refusals
+	{Name: "tb-lease", Open: ours(tbredis.WithLease(lease)), Trips: ourTrips}, // loses what is not spent
 	{Name: "lua-evalsha", Open: openLua, Trips: []string{"evalsha"}, Exact: true},
 	{Name: "multi-cmd", Open: openMultiCmd, Trips: []string{"hmget", "hset", "pexpire"}},
 	{

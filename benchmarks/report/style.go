@@ -48,6 +48,10 @@ var looks = map[string]look{
 	"uber-syncmap":  {blue, draw.RingGlyph{}, thin, dashed},
 	"httprate":      {blue, draw.CrossGlyph{}, thin, dotted},
 
+	"tb":             {vermilion, draw.CircleGlyph{}, thick, nil},
+	"tb-plain":       {vermilion, draw.CrossGlyph{}, thin, dotted},
+	"tb-shared":      {vermilion, draw.RingGlyph{}, thin, dashed},
+	"tb-lease":       {vermilion, draw.SquareGlyph{}, thin, dashed},
 	"lua-evalsha":    {blue, draw.CircleGlyph{}, thin, nil},
 	"multi-cmd":      {purple, draw.RingGlyph{}, thin, nil},
 	"watch":          {ochre, draw.SquareGlyph{}, thin, nil},

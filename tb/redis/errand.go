@@ -20,17 +20,8 @@ func (l *Limiter) send(ctx context.Context, errand func(deadline int64) error) e
 	ctx, cancel := context.WithTimeout(ctx, l.timeout)
 	defer cancel()
 	end, _ := ctx.Deadline()
-	select {
-	case l.inFlight <- struct{}{}:
-	default:
-		if l.closed.Load() {
-			return ErrClosed
-		}
-		return &Error{Cause: Busy}
-	}
-	if l.closed.Load() {
-		<-l.inFlight
-		return ErrClosed
+	if err := l.reserve(); err != nil {
+		return err
 	}
 	done := make(chan error, 1)
 	go func() { // the client may not return in time
