@@ -48,7 +48,7 @@ var looks = map[string]look{
 	"uber-syncmap":  {blue, draw.RingGlyph{}, thin, dashed},
 	"httprate":      {blue, draw.CrossGlyph{}, thin, dotted},
 
-	"tb":             {vermilion, draw.CircleGlyph{}, thick, nil},
+	"tb":             {vermilion, draw.TriangleGlyph{}, thick, nil},
 	"tb-plain":       {vermilion, draw.CrossGlyph{}, thin, dotted},
 	"tb-shared":      {vermilion, draw.RingGlyph{}, thin, dashed},
 	"tb-lease":       {vermilion, draw.SquareGlyph{}, thin, dashed},
