@@ -64,8 +64,8 @@ func TestProxiesShareALimit(t *testing.T) {
 	}
 	_, text := get(t, proxies[0].admin+"/metrics")
 	for _, want := range []string{
-		`tb_redis_decisions_total{limiter="slow",outcome="granted"} 3`,
-		`tb_redis_decisions_total{limiter="slow",outcome="refused"} 1`,
+		`tb_redis_decisions_total{by="server",limiter="slow",outcome="granted"} 3`,
+		`tb_requests_total{outcome="refused",rule="slow",set=""} 1`,
 		`tb_requests_total{outcome="granted",rule="slow",set=""} 3`,
 	} {
 		if !strings.Contains(text, want) {
