@@ -35,9 +35,9 @@ func (m *layout) step(word, elapsed, cost uint64) (delta, deficit uint64, grante
 }
 
 // take decides a call of the given cost at t, and returns the words before and after a grant, if
-// the cell can decide. It cannot if the word is sealed, or the delta runs out for a grant. It cannot
-// either if m is not the layout of the cell: then at t the cell is so far from its base that the
-// delta runs out. ok reports whether take has decided. It starts over when another goroutine
+// the cell can decide. It cannot if the word is sealed, or the delta runs out for a grant. It
+// cannot either if m is not the layout of the cell: then at t the cell is so far from its base that
+// the delta runs out. ok reports whether take has decided. It starts over when another goroutine
 // changes the word first.
 //
 // take is the fast path of spend, and decides as spend does.

@@ -196,8 +196,8 @@ func (l *Limiter[K]) layoutOf(key K) *layout {
 	return l.tierLayout(key)
 }
 
-// tierLayout returns the layout of key's tier, which is what tierOf returns or, without it, the tier
-// of key's bucket.
+// tierLayout returns the layout of key's tier, which is what tierOf returns or, without it, the
+// tier of key's bucket.
 func (l *Limiter[K]) tierLayout(key K) *layout {
 	tier := 0
 	if l.tierOf != nil {

@@ -27,9 +27,10 @@ var _ tb.Charge = (*charge)(nil)
 //
 // Check, Take and Undo are a trip each, which takes the timeout of the limiter at most. They decide
 // by the server's clock, and ignore the reading that they get. If the server does not decide, the
-// failure policy does, and Undo gives nothing back. An Undo that fails gives nothing back either. If the bucket was reset or lost after Take, Undo may give back tokens that the bucket has
-// again already. The charge has a method Level(time.Time) (tb.Level, error), which returns the
-// level at the last Check or Take and makes no trip after one.
+// failure policy does, and Undo gives nothing back. An Undo that fails gives nothing back either.
+// If the bucket was reset or lost after Take, Undo may give back tokens that the bucket has again
+// already. The charge has a method Level(time.Time) (tb.Level, error), which returns the level at
+// the last Check or Take and makes no trip after one.
 //
 // TakeAll of this package takes several charges with fewer trips than tb.TakeAll.
 func (l *Limiter) Charge(key string, cost float64) (tb.Charge, error) {

@@ -1,5 +1,6 @@
 // Package redis shares token buckets between processes, in a Redis or Valkey server. It decides
-// what package tb/mutex decides, bit for bit, by the clock of the server, in one round trip or none.
+// what package tb/mutex decides, bit for bit, by the clock of the server, in one round trip or
+// none.
 //
 // A bucket is a string of 12 bytes, which expires when the bucket is full. A server needs the
 // commands EVALSHA, EVAL, TIME, GET, SET with PXAT, and DEL: Redis 6.2 or later, or any Valkey.
@@ -57,11 +58,11 @@
 //
 // # Local refusals
 //
-// A reply shows the bucket, and other clients can only take from it. So the limiter knows until when
-// the bucket cannot pay a cost, and refuses such a call without a trip. The server would refuse it
-// too. RetryAfter and Remaining are what the server would return if no other process had taken
-// tokens since the reply. They count from the server's time in the reply, plus the local time since
-// the reply came. See [WithMaxDenial].
+// A reply shows the bucket, and other clients can only take from it. So the limiter knows until
+// when the bucket cannot pay a cost, and refuses such a call without a trip. The server would
+// refuse it too. RetryAfter and Remaining are what the server would return if no other process had
+// taken tokens since the reply. They count from the server's time in the reply, plus the local time
+// since the reply came. See [WithMaxDenial].
 //
 // # Failures
 //

@@ -143,8 +143,8 @@ func (m *layout) argument(items []item) []byte {
 	return b
 }
 
-// appendGiveBack appends the part of the argument of giveback.lua for a cost that was taken when the
-// bucket's own time was at.
+// appendGiveBack appends the part of the argument of giveback.lua for a cost that was taken when
+// the bucket's own time was at.
 func (m *layout) appendGiveBack(b []byte, cost, at uint64) []byte {
 	b = append(b, m.header[8:]...) // without the capacity
 	b = binary.BigEndian.AppendUint32(b, uint32(cost))

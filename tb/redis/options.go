@@ -89,9 +89,9 @@ func WithLease(h time.Duration) Option {
 // WithMaxDenial sets for how long after a reply the limiter refuses calls by itself, if the reply
 // shows that the bucket cannot pay them yet. The default is 1 s. Zero turns this off.
 //
-// Within this time, the limiter does not see that a bucket has gained tokens other than by its rate:
-// another process has reset it, the server has lost it, or the server's clock was set forward. It
-// sees its own resets. It remembers the buckets of 65,536 keys.
+// Within this time, the limiter does not see that a bucket has gained tokens other than by its
+// rate: another process has reset it, the server has lost it, or the server's clock was set
+// forward. It sees its own resets. It remembers the buckets of 65,536 keys.
 func WithMaxDenial(d time.Duration) Option {
 	return Option{func(s *settings) error {
 		if d < 0 {

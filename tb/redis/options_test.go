@@ -46,7 +46,8 @@ func TestClientClock(t *testing.T) {
 	if ms, err := ttl.AsInt64(); err != nil || ms > 10*86_400_000+1 || ms < 10*86_400_000-60_000 {
 		t.Errorf("the key expires in %d ms, %v, want 10 days", ms, err)
 	}
-	if s := l.Stats(); s.Trips != 11 || s.RefusedLocally != 1 || s.Loaded != 1 || s.Stale != 0 || s.Offset != 0 {
+	if s := l.Stats(); s.Trips != 11 || s.RefusedLocally != 1 || s.Loaded != 1 || s.Stale != 0 ||
+		s.Offset != 0 {
 		t.Errorf("Stats: %+v", s)
 	}
 }

@@ -13,8 +13,8 @@ import (
 // bucket before. layout.take computes the decisions from it. Without costs it removes the bucket.
 //
 // exec returns when the context or the timeout ends, although the command may still be under way.
-// If the costs were not sent yet, they never are. If they reach the server after the deadline of the
-// call, they take nothing.
+// If the costs were not sent yet, they never are. If they reach the server after the deadline of
+// the call, they take nothing.
 func (l *Limiter) exec(ctx context.Context, key string, costs ...uint64) (state, error) {
 	if err := l.admit(ctx); err != nil {
 		return state{}, err
@@ -78,8 +78,8 @@ func (l *Limiter) reserve() error {
 }
 
 // travel makes a trip. It never repeats a command that the server may have executed. The server
-// does not take costs whose deadline, by its clock, has passed. If their callers still wait, a clock
-// was set, or this is the first trip, and the second attempt knows the server's clock better.
+// does not take costs whose deadline, by its clock, has passed. If their callers still wait, a
+// clock was set, or this is the first trip, and the second attempt knows the server's clock better.
 func (l *Limiter) travel(t *trip) {
 	// A context that ends would let the client forget a command that is still in its queue.
 	ctx := context.Background()

@@ -137,7 +137,8 @@ func compareWithTheDocument(t *testing.T, rows []string) {
 		t.Fatal(err)
 	}
 	var documented []string
-	for _, row := range regexp.MustCompile("(?m)^\\| `tb_redis_.*$").FindAllString(string(document), -1) {
+	row := regexp.MustCompile("(?m)^\\| `tb_redis_.*$")
+	for _, row := range row.FindAllString(string(document), -1) {
 		cells := strings.Split(row, "|")
 		words := regexp.MustCompile("[a-z_]+").FindAllString(strings.Join(cells[1:4], " "), -1)
 		documented = append(documented, strings.Join(words, " "))

@@ -95,7 +95,8 @@ func TestReloadKeepsTheBucketsInRedis(t *testing.T) {
 		t.Errorf("after the burst went from 3 to 5: %v, want 2 granted", got)
 	}
 	_, text := get(t, p.admin+"/metrics")
-	if want := `tb_requests_total{outcome="granted",rule="slow",set=""} 5`; !strings.Contains(text, want) {
+	want := `tb_requests_total{outcome="granted",rule="slow",set=""} 5`
+	if !strings.Contains(text, want) {
 		t.Errorf("no %s in the metrics", want)
 	}
 
@@ -106,7 +107,8 @@ func TestReloadKeepsTheBucketsInRedis(t *testing.T) {
 		t.Error("the metrics are not those of the rules in force")
 	}
 
-	write(t, name, strings.Replace(slowRule(5), `"name"`, `"on_limit": "delay", "max_delay": "1s", "name"`, 1))
+	delay := `"on_limit": "delay", "max_delay": "1s", "name"`
+	write(t, name, strings.Replace(slowRule(5), `"name"`, delay, 1))
 	log := p.log.until(t, `\"on_limit\": \"delay\"`)
 	if !strings.Contains(log, "policy rejected") || !strings.Contains(log, `rule \"slow\": --redis`) {
 		t.Error(log)

@@ -28,7 +28,9 @@ func TestURLs(t *testing.T) {
 			t.Errorf("%s: TLS %v", tt.text, tls)
 		}
 	}
-	for _, text := range []string{"", ":6379", "http://h", "redis://u:secret@h/x", "redis://u:secret@"} {
+	for _, text := range []string{
+		"", ":6379", "http://h", "redis://u:secret@h/x", "redis://u:secret@",
+	} {
 		var u URL
 		err := u.UnmarshalText([]byte(text))
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
