@@ -112,6 +112,11 @@ func TestCLFLines(t *testing.T) {
 			request{at, "1.2.3.4", stamp + ` \"]`, "", "/", 1}, Common},
 		{"request like a time", `1.2.3.4 - - ` + stamp + ` "GET /[a] \"b HTTP/1.1" 200 1`,
 			request{at, "1.2.3.4", "", "", `/[a] \"b`, 1}, Common},
+		{"Traefik", `1.2.3.4 - - ` + stamp + ` "GET /a HTTP/2.0" 200 17 "-" "curl/8" 12 "web@docker"` +
+			` "http://10.0.1.15:3000" 14ms`, request{at, "1.2.3.4", "", "", "/a", 17}, Combined},
+		{"HAProxy, option httplog clf", `1.2.3.4 - - ` + stamp + ` "GET /a HTTP/1.1" 200 17 "" ""` +
+			` 33317 655 "http-in" "static" "srv1" 10 0 30 69 109 "----" 1 1 1 1 0 0 0 "" "" "" ""`,
+			request{at, "1.2.3.4", "", "", "/a", 17}, Combined},
 		{"CRLF", `1.2.3.4 - - ` + stamp + ` "GET / HTTP/1.1" 200 1` + "\r\n",
 			request{at, "1.2.3.4", "", "", "/", 1}, Common},
 	} {
@@ -128,7 +133,7 @@ func TestMalformedCLFLines(t *testing.T) {
 		want error
 	}{
 		{`hello`, errOrigin},
-		{`1.2.3.4 - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 1`, errOrigin},
+		{`1.2.3.4 - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 1`, errClient},
 		{`1.2.3.4 - -`, errOrigin},
 		{`1.2.3.4 - -[17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 1`, errOrigin},
 		{`[17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 1`, errOrigin},

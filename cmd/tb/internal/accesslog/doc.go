@@ -1,4 +1,5 @@
-// Package accesslog reads the requests out of web server logs, plain or gzipped.
+// Package accesslog reads the requests out of the logs of web servers, proxies and load
+// balancers, plain or gzipped.
 //
 // # Formats
 //
@@ -18,7 +19,8 @@
 //	10.0.0.2 - eve [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 17 "-" "curl" "192.0.2.7"
 //
 // JSON lines, an object a line. A Schema names the fields that hold the parts of a request.
-// The default Schema has the names of Caddy's access logs and the usual names of nginx:
+// The default fields are those of Caddy, nginx, Traefik, Cloudflare Logpush, Envoy and Google
+// Cloud:
 //
 //	{"ts":1431857103.2,"request":{"remote_ip":"192.0.2.7","uri":"/a?b"},"size":17}
 //	{"time_iso8601":"2015-05-17T10:05:03+00:00","remote_addr":"192.0.2.7", …}
@@ -26,13 +28,17 @@
 // A time has the form of RFC 3339 or of Common Log Format, or is a number of seconds,
 // milliseconds, microseconds or nanoseconds since 1970. The size of the number decides the unit.
 //
-// The first valid line of a log decides its format. A line of another format is a LineError,
-// and reading goes on after it.
+// The comments of the other parsers describe their formats: logfmt, W3C Extended Log File Format
+// (IIS, CloudFront), the HTTP log of HAProxy, the access log of an AWS Application Load Balancer,
+// the default access log of Envoy, and a log_format of nginx, which is given and not detected.
+//
+// The first valid line of a log decides its format, and whether each line has a syslog prefix. A
+// line of another format is a LineError, and reading goes on after it.
 //
 // # Cost
 //
 // The package is made for logs of many gigabytes. It parses a line in the read buffer, and
-// allocates only for JSON texts with escapes, for JSON arrays of addresses, and for a peer
-// after a virtual host. It never holds more than one line of MaxLine bytes. The slices
+// allocates only for texts of JSON and logfmt with escapes, for JSON arrays of addresses, and for
+// a peer after a virtual host. It never holds more than one line of MaxLine bytes. The slices
 // of a Record point into the read buffer.
 package accesslog

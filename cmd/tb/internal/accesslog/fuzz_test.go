@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"slices"
 	"testing"
+	"unicode/utf8"
 	"unsafe"
 )
 
 // FuzzLogLine parses a line of any format. A request holds no more than the line does, and
-// printing it gives a line with the same request, and from that the same line again.
+// printing it gives a line with the same request, and from that the same line again. What a format
+// cannot be printed in is printed as JSON.
 func FuzzLogLine(f *testing.F) {
 	f.Fuzz(func(t *testing.T, line []byte) {
 		line, _, _ = bytes.Cut(line, []byte{'\n'})
@@ -29,11 +31,17 @@ func FuzzLogLine(f *testing.F) {
 		}
 		// A text with an escape is decoded elsewhere, and then a byte that is not UTF-8
 		// becomes three. An array is joined elsewhere.
-		decoded := format == JSON && bytes.ContainsAny(line, `\[`)
+		decoded := (format == JSON || format == Logfmt) && bytes.ContainsAny(line, `\[`)
 		for _, text := range texts(&rec) {
 			if !within(text, line) && (!decoded || len(text) > 3*len(line)) {
 				t.Errorf("%q: %d bytes %.60q are not a part of the line", line, len(text), text)
 			}
+		}
+		if format != Common && format != Combined {
+			if slices.ContainsFunc(texts(&rec), func(b []byte) bool { return !utf8.Valid(b) }) {
+				return // JSON cannot hold it beside an escape
+			}
+			format = JSON
 		}
 		if format != JSON && year > maxYear {
 			return // the leap second that ends 2261, in the farthest west
@@ -63,18 +71,21 @@ func reprint(t *testing.T, format Format, rec *Record) []byte {
 	return line
 }
 
-// parser parses lines as a Reader does.
-type parser struct{ Reader }
-
-func newParser() *parser {
-	clf := &clfParser{extra: len(extra.Extra), forwarded: true}
-	return &parser{Reader{clf: clf, json: newJSONParser(extra)}}
+// newParser returns a parser of lines of any format.
+func newParser() *lineParser {
+	d, err := newDetector(extra)
+	if err != nil {
+		panic(err)
+	}
+	return &lineParser{d}
 }
 
-// parse parses a line of any format.
-func (p *parser) parse(line []byte, rec *Record) (Format, error) {
-	p.format = Undetected
-	err := p.Reader.parse(line, rec)
+// lineParser parses each line as if it were the first of a log.
+type lineParser struct{ detector }
+
+func (p *lineParser) parse(line []byte, rec *Record) (Format, error) {
+	p.chosen, p.format = nil, Undetected
+	err := p.detector.parse(line, rec)
 	return p.format, err
 }
 
@@ -117,6 +128,53 @@ func TestCanonicalLines(t *testing.T) {
 			t.Errorf("%s: %v", line, err)
 		} else if got := reprint(t, format, &rec); string(got) != line {
 			t.Errorf("%s is printed as\n%s", line, got)
+		}
+	}
+}
+
+// FuzzW3C parses a line after a directive that names its columns. A request holds no more than
+// the line does.
+func FuzzW3C(f *testing.F) {
+	f.Add("date time c-ip cs-uri-stem sc-bytes", []byte("2015-05-17 10:05:03 192.0.2.7 /a 17"))
+	f.Add("Time DATE x-host-header", []byte("10:05:03.5\t2015-05-17\th.example\t"))
+	f.Add("date time date a cs-username", []byte("2015-05-17 10:05:03 - #x CORP\\eve"))
+	f.Fuzz(func(t *testing.T, columns string, line []byte) {
+		p := newW3CParser(extra)
+		var rec Record
+		_, _ = p.parse([]byte("#Fields: "+columns), &rec)
+		checkParsed(t, p, line)
+	})
+}
+
+// FuzzLogFormat parses a line of a log_format.
+func FuzzLogFormat(f *testing.F) {
+	f.Add(combinedFormat, []byte(line("192.0.2.7")+` "-" "curl"`))
+	f.Add(`${msec}|$a|"$http_x_forwarded_for"`, []byte(`1431857103.123|b|"::1, \"1.2.3.4"`))
+	f.Add(`t:$time_iso8601\tip:$remote_addr`, []byte("t:2015-05-17T10:05:03Z\tip:-"))
+	f.Fuzz(func(t *testing.T, format string, line []byte) {
+		s := extra
+		s.LogFormat = format
+		p, err := newFormatParser(s)
+		if err != nil {
+			t.Skip(err)
+		}
+		checkParsed(t, p, line)
+	})
+}
+
+// checkParsed parses a line, and checks that its request is a part of it.
+func checkParsed(t *testing.T, p parser, line []byte) {
+	var rec Record
+	rec.reset(len(extra.Extra))
+	if _, err := p.parse(line, &rec); err != nil {
+		return
+	}
+	if year := instant(rec.Time).Year(); rec.Time < 0 || year > maxYear+1 {
+		t.Errorf("%q has a time in the year %d", line, year)
+	}
+	for _, text := range texts(&rec) {
+		if !within(text, line) {
+			t.Errorf("%q: %.60q is not a part of the line", line, text)
 		}
 	}
 }

@@ -3,96 +3,79 @@ package accesslog
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 )
 
 // jsonParser parses JSON lines. One pass over a line collects the raw values of all paths of
-// the schema. A field has several candidate paths, and the first one found counts.
+// the schema.
 type jsonParser struct {
-	scan   scanner
-	time   timeParser
-	values [][]byte // by slot: one for each path of each field
-	first  []int    // the first slot of each field, and the end of the last
+	fields
+	scan scanner
 }
+
+// jsonCandidates are the fields of Caddy, nginx, Traefik, Cloudflare Logpush, Envoy and Google
+// Cloud, and of logfmt:
+//
+//   - https://caddyserver.com/docs/caddyfile/directives/log
+//   - https://nginx.org/en/docs/http/ngx_http_log_module.html
+//   - https://doc.traefik.io/traefik/observability/access-logs/
+//   - https://developers.cloudflare.com/logs/logpush/logpush-job/datasets/zone/http_requests/
+//   - https://istio.io/latest/docs/tasks/observability/logs/access-log/
+//   - https://cloud.google.com/logging/docs/reference/v2/rest/v2/LogEntry#HttpRequest
+//
+// Traefik's StartUTC comes before its time, which has whole seconds. The names of a peer come
+// before the names of a client that a server may have found in a header, and before the names of
+// X-Forwarded-For, which serve a log without a peer. Traefik's ClientHost is X-Forwarded-For if
+// the request has it. "request" is a whole request line in nginx and an object in Caddy.
+var jsonCandidates = candidates{
+	fieldTime: {"StartUTC", "StartLocal", "EdgeStartTimestamp", "EdgeEndTimestamp", "ts", "time",
+		"timestamp", "@timestamp", "time_iso8601", "msec", "time_local", "start_time"},
+	fieldPeer: {"request.remote_ip", "request.remote_addr", "remote_ip", "remote_addr",
+		"ClientAddr", "ClientIP", "downstream_remote_address", "httpRequest.remoteIp",
+		"request.client_ip", "client_ip", "ip", "ClientHost", "http_x_forwarded_for",
+		"x_forwarded_for"},
+	fieldForwarded: {"request.headers.X-Forwarded-For", "http_x_forwarded_for",
+		"x_forwarded_for", "request_X-Forwarded-For", "ClientHost",
+		"RequestHeaders.x-forwarded-for"},
+	fieldUser: {"user_id", "remote_user", "user", "ClientUsername"},
+	fieldHost: {"request.host", "host", "http_host", "server_name", "RequestHost",
+		"ClientRequestHost", "authority"},
+	fieldURI: {"request.uri", "request_uri", "uri", "request", "path", "RequestPath",
+		"ClientRequestURI", "httpRequest.requestUrl"},
+	fieldSize: {"size", "body_bytes_sent", "bytes_sent", "bytes", "DownstreamContentSize",
+		"EdgeResponseBytes", "httpRequest.responseSize"},
+}
+
+var (
+	errObject = &lack{0, "want one JSON object a line"}
+	errJSON   = &lack{2, "want one JSON object a line"}
+)
 
 // newJSONParser returns a parser for the fields of a schema.
 func newJSONParser(s Schema) *jsonParser {
-	p := &jsonParser{scan: scanner{root: &node{}}}
-	for field, paths := range s.candidates() {
-		p.first = append(p.first, len(p.values))
-		for _, path := range paths {
-			p.scan.root.add(path, len(p.values), field == fieldPeer || field == fieldForwarded)
-			p.values = append(p.values, nil)
-		}
+	p := &jsonParser{fields: newFields(s, jsonCandidates, unquote)}
+	p.scan.root = &node{}
+	for slot, path := range p.paths {
+		isList := slot >= p.first[fieldPeer] && slot < p.first[fieldUser]
+		p.scan.root.add(path, slot, isList)
 	}
-	p.first = append(p.first, len(p.values))
 	return p
 }
 
-// parse fills rec from line. Only the time is required: a log without addresses can still be
-// limited by user. A size that is not a number is Unknown.
 func (p *jsonParser) parse(line []byte, rec *Record) (Format, error) {
-	extra := len(p.first) - 1 - numFields
-	rec.reset(extra)
+	if !isObject(line) {
+		return Undetected, errObject
+	}
 	clear(p.values)
 	if !p.scan.line(line, p.values) {
 		return Undetected, errJSON
 	}
-	time := p.field(fieldTime)
-	if len(time) == 0 {
-		return Undetected, errNoTime
-	}
-	var ok bool
-	if rec.Time, ok = p.timestamp(time); !ok {
-		return Undetected, fmt.Errorf("time %q: %w", time[:min(len(time), excerpt)], errBadTime)
-	}
-	rec.Peer = p.field(fieldPeer)
-	rec.Forwarded = p.field(fieldForwarded)
-	rec.User = p.field(fieldUser)
-	rec.Host, rec.Path = p.uri()
-	if host := p.field(fieldHost); host != nil {
-		rec.Host = host
-	}
-	if !rec.setSize(p.field(fieldSize)) {
-		rec.Size = Unknown
-	}
-	for i := range extra {
-		rec.Fields[i] = p.field(numFields + i)
-	}
-	return JSON, nil
+	return JSON, p.fill(rec)
 }
 
-// field returns the text of the first candidate for a field that is not missing or empty.
-func (p *jsonParser) field(f int) []byte {
-	for _, raw := range p.values[p.first[f]:p.first[f+1]] {
-		if text := emptyIfDash(unquote(raw)); len(text) > 0 {
-			return text
-		}
-	}
-	return nil
-}
-
-// uri splits the URI. In nginx's $request, it is part of a whole request line.
-func (p *jsonParser) uri() (host, path []byte) {
-	uri := p.field(fieldURI)
-	if bytes.IndexByte(uri, ' ') >= 0 {
-		return splitRequest(uri)
-	}
-	return splitURI(uri)
-}
-
-// timestamp parses a time in any of the usual notations. The position of the first
-// separator decides which one it is. b must not be empty.
-func (p *jsonParser) timestamp(b []byte) (ns int64, ok bool) {
-	switch {
-	case b[0] < '0' || b[0] > '9':
-		return 0, false
-	case len(b) > 4 && b[4] == '-':
-		return p.time.rfc3339(b)
-	case len(b) > 2 && b[2] == '/':
-		return p.time.clf(b)
-	}
-	return epoch(b)
+// isObject reports whether a line can only be JSON.
+func isObject(line []byte) bool {
+	line = bytes.TrimLeft(line, " \t")
+	return len(line) > 0 && line[0] == '{'
 }
 
 // unquote returns the text of a raw value, or nil if the value is not valid. It allocates only

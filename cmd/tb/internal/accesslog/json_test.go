@@ -18,6 +18,24 @@ const nginxLine = `{"time_iso8601":"2015-05-17T12:05:03+02:00","remote_addr":"1.
 	`"remote_user":"","request":"GET /x?y HTTP/1.1","status":"200","body_bytes_sent":"17",` +
 	`"http_host":"h.example"}`
 
+// traefikLine has the fields of https://doc.traefik.io/traefik/observability/access-logs/.
+const traefikLine = `{"ClientAddr":"192.0.2.7:58094","ClientHost":"192.0.2.7",` +
+	`"ClientPort":"58094","ClientUsername":"-","DownstreamContentSize":17,"DownstreamStatus":304,` +
+	`"Duration":14729375,"OriginStatus":304,"RequestAddr":"h.example:80","RequestCount":122,` +
+	`"RequestHost":"h.example","RequestMethod":"GET","RequestPath":"/a?b","RequestPort":"80",` +
+	`"RequestProtocol":"HTTP/2.0","RequestScheme":"https","ServiceURL":{"Scheme":"http",` +
+	`"Host":"10.0.1.15:3000","Path":""},"StartLocal":"2015-05-17T12:05:03.5+02:00",` +
+	`"StartUTC":"2015-05-17T10:05:03.5Z","TLSVersion":"1.3","entryPointName":"web","level":"info",` +
+	`"msg":"","time":"2015-05-17T10:05:04Z"}`
+
+// cloudflareLine has the fields of
+// https://developers.cloudflare.com/logs/logpush/logpush-job/datasets/zone/http_requests/.
+const cloudflareLine = `{"CacheCacheStatus":"dynamic","ClientASN":64496,"ClientIP":"2001:db8::1",` +
+	`"ClientRequestHost":"h.example","ClientRequestMethod":"GET","ClientRequestPath":"/a",` +
+	`"ClientRequestURI":"/a?b","EdgeEndTimestamp":"2015-05-17T10:05:04Z","EdgeResponseBytes":17,` +
+	`"EdgeResponseStatus":200,"EdgeStartTimestamp":"2015-05-17T10:05:03Z","RayID":"3a6050bcbe121a87",` +
+	`"RequestHeaders":{"x-forwarded-for":"192.0.2.7"}}`
+
 func TestJSONLines(t *testing.T) {
 	for _, tt := range []struct {
 		name, line string
@@ -26,6 +44,22 @@ func TestJSONLines(t *testing.T) {
 		{"Caddy", caddyLine, request{"2022-03-09T21:30:01.5241024Z", "127.0.0.1", "eve",
 			"localhost", "/a", 10900}},
 		{"nginx", nginxLine, request{at, "1.2.3.4", "", "h.example", "/x", 17}},
+		{"Traefik", traefikLine, request{"2015-05-17T10:05:03.5Z", "192.0.2.7:58094", "", "h.example",
+			"/a", 17}},
+		{"Traefik without StartUTC", strings.Replace(traefikLine, "StartUTC", "X", 1),
+			request{"2015-05-17T10:05:03.5Z", "192.0.2.7:58094", "", "h.example", "/a", 17}},
+		{"Cloudflare", cloudflareLine, request{at, "2001:db8::1", "", "h.example", "/a", 17}},
+		{"Cloudflare, unix", strings.Replace(cloudflareLine, `"2015-05-17T10:05:03Z"`,
+			`1431857103`, 1), request{at, "2001:db8::1", "", "h.example", "/a", 17}},
+		{"Cloudflare, unixnano", strings.Replace(cloudflareLine, `"2015-05-17T10:05:03Z"`,
+			`1431857103250000000`, 1),
+			request{"2015-05-17T10:05:03.25Z", "2001:db8::1", "", "h.example", "/a", 17}},
+		{"Envoy", `{"start_time":"2015-05-17T10:05:03.25Z","authority":"h.example","bytes_sent":17,` +
+			`"downstream_remote_address":"[::1]:99","path":"/a?b","x_forwarded_for":"192.0.2.7"}`,
+			request{"2015-05-17T10:05:03.25Z", "[::1]:99", "", "h.example", "/a", 17}},
+		{"Google Cloud", `{"httpRequest":{"requestUrl":"https://h.example/a?b","responseSize":"17",` +
+			`"remoteIp":"192.0.2.7"},"timestamp":"2015-05-17T10:05:03.25Z"}`,
+			request{"2015-05-17T10:05:03.25Z", "192.0.2.7", "", "h.example", "/a", 17}},
 		{"milliseconds", `{"ts":1431857103123,"ip":"::1"}`,
 			request{"2015-05-17T10:05:03.123Z", "::1", "", "", "", Unknown}},
 		{"nginx $msec", `{"msec":"1431857103.123"}`,
@@ -117,9 +151,12 @@ func TestJSONFieldsCanBeNamed(t *testing.T) {
 	}
 	line := strings.Replace(caddyLine, `{`, `{"when":1431857103,"who":{"addr":"5.6.7.8"},`+
 		`"what":"/w","n":3,`, 1)
+	d, err := newDetector(s)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var rec Record
-	p := newJSONParser(s)
-	if _, err := p.parse([]byte(line), &rec); err != nil {
+	if err := d.parse([]byte(line), &rec); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := kept(&rec), (request{at, "5.6.7.8", "eve", "localhost", "/w", 3}); got != want {

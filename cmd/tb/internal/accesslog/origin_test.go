@@ -43,7 +43,7 @@ func TestOrigins(t *testing.T) {
 		line := tt.origin + ` [17/May/2015:10:05:03 +0000] "GET /p HTTP/1.1" 200 1`
 		got, bad, _ := read(t, strings.NewReader(line), Schema{})
 		if tt.ip == "" {
-			if len(got) != 0 || len(bad) != 1 || !errors.Is(bad[0], errOrigin) {
+			if len(got) != 0 || len(bad) != 1 || !errors.Is(bad[0], errClient) {
 				t.Errorf("%s: got %+v, malformed %v; want malformed", tt.origin, got, bad)
 			}
 			continue
@@ -74,6 +74,10 @@ func TestForwarded(t *testing.T) {
 		{`{"ts":1,"request":{"headers":{"X-Forwarded-For":["1.2.3.4","\n","192.0.2.7"]}}}`,
 			"192.0.2.7"},
 		{`{"ts":1,"request":{"headers":{"X-Forwarded-For":[]}}}`, ""},
+		{`{"ts":1,"ClientAddr":"10.0.0.1:99","ClientHost":"192.0.2.7"}`, "192.0.2.7"},
+		{`{"ts":1,"ClientIP":"10.0.0.1","RequestHeaders":{"x-forwarded-for":"192.0.2.7"}}`,
+			"192.0.2.7"},
+		{`ts=1 remote_addr=10.0.0.1 x_forwarded_for="192.0.2.7, 10.0.0.2"`, "192.0.2.7, 10.0.0.2"},
 	} {
 		for _, asked := range []bool{true, false} {
 			r, err := NewReader(t.Context(), "a.log", strings.NewReader(tt.line), Schema{Forwarded: asked})

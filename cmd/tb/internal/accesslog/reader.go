@@ -3,7 +3,6 @@ package accesslog
 import (
 	"bufio"
 	"bytes"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +13,9 @@ import (
 // the memory of a Reader.
 const MaxLine = 1 << 20
 
+// bufferSize is the size of a read buffer. Longer lines are copied.
+const bufferSize = 64 << 10
+
 // byteOrderMark precedes UTF-8 in files of some Windows programs.
 const byteOrderMark = "\ufeff"
 
@@ -22,12 +24,14 @@ const excerpt = 60
 
 // Reader reads the requests of one log. It is not safe for concurrent use.
 type Reader struct {
-	name   string
-	in     *bufio.Reader // its buffer holds the longest line
-	clf    *clfParser
-	json   *jsonParser
-	format Format // of the first valid line
-	line   int64  // lines read so far
+	name string
+	in   *bufio.Reader
+	long []byte // a line that is longer than the buffer
+	line int64  // lines read so far
+	detector
+
+	first        *LineError // the first malformed line, if it is before the first valid one
+	firstNearest string     // the format that is nearest to it
 }
 
 // NewReader returns a Reader of the log r. The name appears in errors. A log that begins
@@ -37,26 +41,19 @@ type Reader struct {
 // Read goes on in the background until it returns, so the caller must not use r again. The
 // caller must cancel ctx when it is done with the Reader.
 func NewReader(ctx context.Context, name string, r io.Reader, s Schema) (*Reader, error) {
-	in := bufio.NewReader(interruptible(ctx, r))
-	magic, _ := in.Peek(2) // the first read returns an error again
-	var plain io.Reader = in
-	if string(magic) == "\x1f\x8b" {
-		unpacked, err := gzip.NewReader(in)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		plain = unpacked
+	detector, err := newDetector(s)
+	if err != nil {
+		return nil, err
 	}
-	lines := bufio.NewReaderSize(plain, MaxLine+len("\r\n"))
+	plain, err := unpack(bufio.NewReader(interruptible(ctx, r)))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	lines := bufio.NewReaderSize(plain, bufferSize)
 	if mark, _ := lines.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
 		_, _ = lines.Discard(len(mark)) // cannot fail after Peek
 	}
-	return &Reader{
-		name: name,
-		in:   lines,
-		clf:  &clfParser{extra: len(s.Extra), forwarded: s.Forwarded},
-		json: newJSONParser(s),
-	}, nil
+	return &Reader{name: name, in: lines, detector: detector}, nil
 }
 
 // interruptible returns a reader of r that ctx ends. It copies in the background, which
@@ -78,56 +75,33 @@ func (r *Reader) Format() Format { return r.format }
 func (r *Reader) Lines() int64 { return r.line }
 
 // Next reads the next request into rec, whose slices are valid until the next call. It skips
-// empty lines. For a line that is not a request it returns a *LineError, and can be called
-// again. At the end it returns io.EOF.
+// empty lines and directives. For a line that is not a request it returns a *LineError, and can
+// be called again. At the end it returns io.EOF.
 func (r *Reader) Next(rec *Record) error {
 	for {
 		line, err := r.readLine()
-		if errors.Is(err, ErrTooLong) {
-			return r.lineError(line, err)
-		}
-		if err != nil {
+		if err != nil && !errors.Is(err, ErrTooLong) {
 			return err
 		}
-		if len(line) == 0 {
-			continue
+		if err == nil && len(line) > 0 {
+			if err = r.parse(line, rec); err == nil {
+				return nil
+			}
 		}
-		if err := r.parse(line, rec); err != nil {
+		if err != nil && !errors.Is(err, errDirective) {
 			return r.lineError(line, err)
 		}
-		return nil
 	}
-}
-
-// parse parses a line in the format of the log. Before the format is known, the first byte
-// decides: only JSON begins with a brace.
-func (r *Reader) parse(line []byte, rec *Record) error {
-	parse := r.clf.parse
-	if r.format == JSON || r.format == Undetected && isObject(line) {
-		parse = r.json.parse
-	}
-	format, err := parse(line, rec)
-	if r.format == Undetected {
-		r.format = format
-	}
-	return err
-}
-
-// isObject reports whether a line can only be JSON.
-func isObject(line []byte) bool {
-	line = bytes.TrimLeft(line, " \t")
-	return len(line) > 0 && line[0] == '{'
 }
 
 // readLine returns the next line without its end. For a line that is too long it returns
-// ErrTooLong and the first bytes, and skips the rest.
+// ErrTooLong and the first bytes.
 func (r *Reader) readLine() ([]byte, error) {
 	line, err := r.in.ReadSlice('\n')
+	if errors.Is(err, bufio.ErrBufferFull) {
+		line, err = r.readLong(line)
+	}
 	switch {
-	case errors.Is(err, bufio.ErrBufferFull):
-		r.line++
-		first := bytes.Clone(line[:excerpt])
-		return first, r.skipLine()
 	case err == io.EOF && len(line) > 0: // the last line need not end
 	case err == io.EOF:
 		return nil, err
@@ -143,15 +117,17 @@ func (r *Reader) readLine() ([]byte, error) {
 	return line, nil
 }
 
-// skipLine reads to the end of the line. It returns ErrTooLong or a read error.
-func (r *Reader) skipLine() error {
+// readLong reads the rest of a line that is longer than the buffer. It keeps no more than it
+// takes to find out that a line is too long.
+func (r *Reader) readLong(begin []byte) (line []byte, err error) {
+	r.long = append(r.long[:0], begin...)
 	for {
-		_, err := r.in.ReadSlice('\n')
-		switch {
-		case err == nil || err == io.EOF:
-			return ErrTooLong
-		case !errors.Is(err, bufio.ErrBufferFull):
-			return fmt.Errorf("%s: reading line %d: %w", r.name, r.line, err)
+		part, err := r.in.ReadSlice('\n')
+		if len(r.long) <= MaxLine+len("\r\n") {
+			r.long = append(r.long, part...)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return r.long, err
 		}
 	}
 }
@@ -159,5 +135,19 @@ func (r *Reader) skipLine() error {
 // lineError returns err as an error of the current line.
 func (r *Reader) lineError(line []byte, err error) error {
 	text := string(line[:min(len(line), excerpt)])
-	return &LineError{File: r.name, Line: r.line, Err: err, Text: text}
+	e := &LineError{File: r.name, Line: r.line, Err: err, Text: text}
+	if r.first == nil && r.chosen == nil && r.nearest != "" {
+		r.first, r.firstNearest = e, r.nearest
+	}
+	return e
+}
+
+// NoFormat returns the error of a log that has no valid line. It names the formats that were
+// tried, and says what the first line lacks in the nearest one.
+func (r *Reader) NoFormat() error {
+	err := fmt.Errorf("%s: no valid line in %d: want %s", r.name, r.line, r.tried)
+	if r.first != nil {
+		err = fmt.Errorf("%w; nearest is %s: %w", err, r.firstNearest, r.first)
+	}
+	return err
 }

@@ -164,24 +164,13 @@ func (s *scanner) consume(c byte) bool {
 type node struct {
 	slots    []int // the slots of the values here
 	whole    bool  // whether an array is a value, and not its first element
-	children []child
-}
-
-// child is a node and the name of the member that leads to it. A node has so few children
-// that searching a list is faster than a map.
-type child struct {
-	name string
-	node *node
+	children byName[*node]
 }
 
 // child returns the child of n with that name, or nil if no path leads there.
 func (n *node) child(name []byte) *node {
-	for i := range n.children {
-		if string(name) == n.children[i].name {
-			return n.children[i].node
-		}
-	}
-	return nil
+	child, _ := n.children.get(name)
+	return child
 }
 
 // add adds a path whose value goes to slot.
@@ -190,10 +179,39 @@ func (n *node) add(path string, slot int, whole bool) {
 		next := n.child([]byte(name))
 		if next == nil {
 			next = &node{}
-			n.children = append(n.children, child{name, next})
+			n.children.add(name, next)
 		}
 		n = next
 	}
 	n.slots = append(n.slots, slot)
 	n.whole = n.whole || whole
+}
+
+// byName finds values by name, faster than a map of as few. Its lists are indexed by the length
+// of the name.
+type byName[V any] [][]entry[V]
+
+type entry[V any] struct {
+	name  string
+	value V
+}
+
+// get returns the value of a name.
+func (x byName[V]) get(name []byte) (value V, ok bool) {
+	if len(name) < len(x) {
+		for i := range x[len(name)] {
+			if e := &x[len(name)][i]; string(name) == e.name {
+				return e.value, true
+			}
+		}
+	}
+	return value, false
+}
+
+// add adds a name that is not there.
+func (x *byName[V]) add(name string, value V) {
+	for len(*x) <= len(name) {
+		*x = append(*x, nil)
+	}
+	(*x)[len(name)] = append((*x)[len(name)], entry[V]{name, value})
 }

@@ -32,6 +32,48 @@ func (p *timeParser) clf(b []byte) (ns int64, ok bool) {
 	return p.combine(b[12:20], 0, b[21:])
 }
 
+// clfMillis parses the time of HAProxy, "17/May/2015:10:05:03.123". It has no zone, and counts as
+// UTC.
+func (p *timeParser) clfMillis(b []byte) (ns int64, ok bool) {
+	if len(b) != len("17/May/2015:10:05:03.123") || b[11] != ':' || b[20] != '.' ||
+		countDigits(b[21:]) != 3 || string(b[:11]) != p.date && !p.setDate(b[:11], clfDate) {
+		return 0, false
+	}
+	return p.combine(b[12:20], nanos(b[21:]), utc)
+}
+
+// dateAndTime parses "2015-05-17" and "10:05:03" in UTC, with an optional fraction of a second.
+func (p *timeParser) dateAndTime(date, clock []byte) (ns int64, ok bool) {
+	if len(date) != len("2015-05-17") || len(clock) < len("10:05:03") ||
+		string(date) != p.date && !p.setDate(date, isoDate) {
+		return 0, false
+	}
+	clock, fraction := clock[:8], clock[8:]
+	if len(fraction) == 0 {
+		return p.combine(clock, 0, utc)
+	}
+	if fraction[0] != '.' || countDigits(fraction[1:]) != len(fraction)-1 {
+		return 0, false
+	}
+	return p.combine(clock, nanos(fraction[1:]), utc)
+}
+
+var utc = []byte{'Z'}
+
+// any parses a time in any of the usual notations. The position of the first separator decides
+// which one it is. b must not be empty.
+func (p *timeParser) any(b []byte) (ns int64, ok bool) {
+	switch {
+	case b[0] < '0' || b[0] > '9':
+		return 0, false
+	case len(b) > 4 && b[4] == '-':
+		return p.rfc3339(b)
+	case len(b) > 2 && b[2] == '/':
+		return p.clf(b)
+	}
+	return epoch(b)
+}
+
 // rfc3339 parses "2015-05-17T10:05:03Z" with an optional fraction of a second and any zone.
 // It also accepts a space instead of the T and a zone without a colon, as some loggers write
 // them.
@@ -72,10 +114,11 @@ func (p *timeParser) setDate(b []byte, parse func([]byte) (y, m, d int)) bool {
 	return true
 }
 
+const months = "/Jan/Feb/Mar/Apr/May/Jun/Jul/Aug/Sep/Oct/Nov/Dec/"
+
 // clfDate splits "17/May/2015". For another text it returns negative numbers, which setDate
 // refuses.
 func clfDate(b []byte) (y, m, d int) {
-	const months = "/Jan/Feb/Mar/Apr/May/Jun/Jul/Aug/Sep/Oct/Nov/Dec/"
 	i := strings.Index(months, string(b[2:7]))
 	if i%4 != 0 { // -1 included
 		return -1, -1, -1

@@ -3,7 +3,6 @@ package replay
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"time"
@@ -69,12 +68,10 @@ func (res *Result) replayInput(ctx context.Context, in Input, s accesslog.Schema
 	file.Lines, file.Format = reader.Lines(), reader.Format()
 	res.Report.Files = append(res.Report.Files, file)
 	if err == nil && file.Format == accesslog.Undetected {
-		err = fmt.Errorf("%s: no valid line in %d: want %s", in.Name, file.Lines, wantLog)
+		err = reader.NoFormat()
 	}
 	return err
 }
-
-const wantLog = "Common or Combined Log Format, or JSON lines with a time"
 
 // maxShown is how many malformed lines a report quotes: enough to see the reason, and few
 // enough not to hide the report.

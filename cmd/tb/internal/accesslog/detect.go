@@ -1,0 +1,108 @@
+package accesslog
+
+import "errors"
+
+// parser parses the lines of one format.
+type parser interface {
+	// parse fills an empty record from a line and returns the format of the line. For a line that
+	// is not a request, it returns an error that is or wraps a *lack, or errDirective.
+	parse(line []byte, rec *Record) (Format, error)
+}
+
+// namedParser is a parser and the name of what it parses.
+type namedParser struct {
+	parser
+	name string
+}
+
+// detector finds the format of a log, and parses its lines.
+type detector struct {
+	parsers []namedParser
+	extra   int    // the number of extra fields
+	tried   string // the names of the formats
+
+	chosen  parser // the parser of the first valid line; nil before it
+	syslog  bool   // whether that line had a syslog prefix
+	format  Format // of that line
+	nearest string // before it, the name of the format nearest to the line
+}
+
+// wantFormat are the formats that are detected.
+const wantFormat = "Common or Combined Log Format, JSON lines, logfmt, W3C extended (IIS," +
+	" CloudFront), HAProxy, AWS ALB or Envoy, each perhaps after a syslog prefix"
+
+// newDetector returns a detector of the formats that a log may have. If two formats can read a
+// line, the first one counts.
+func newDetector(s Schema) (detector, error) {
+	d := detector{extra: len(s.Extra), tried: wantFormat}
+	if s.LogFormat != "" {
+		p, err := newFormatParser(s)
+		d.parsers = []namedParser{{p, "the given format"}}
+		d.tried = "lines of the given format"
+		return d, err
+	}
+	d.parsers = []namedParser{
+		{&clfParser{forwarded: s.Forwarded}, "Common Log Format"},
+		{newJSONParser(s), "JSON lines"},
+		{&haproxyParser{}, "HAProxy"},
+		{&albParser{}, "AWS ALB"},
+		{&envoyParser{}, "Envoy"},
+		{newW3CParser(s), "W3C extended"},
+		{newLogfmtParser(s), "logfmt"},
+	}
+	return d, nil
+}
+
+var errNoSyslog = &lack{0, "want a syslog prefix, as the first valid line has"}
+
+// parse parses a line in the format of the log.
+func (d *detector) parse(line []byte, rec *Record) error {
+	if d.chosen == nil {
+		return d.detect(line, rec)
+	}
+	if d.syslog {
+		message, ok := cutSyslog(line)
+		if !ok {
+			return errNoSyslog
+		}
+		line = message
+	}
+	rec.reset(d.extra)
+	_, err := d.chosen.parse(line, rec)
+	return err
+}
+
+// detect tries all formats on a line, and chooses the first one that reads it. The error is that
+// of the nearest format. A line with a syslog prefix is only read without it: to Common Log
+// Format, the prefix is a client and a user.
+func (d *detector) detect(line []byte, rec *Record) (nearest error) {
+	message, isSyslog := cutSyslog(line)
+	if isSyslog {
+		line = message
+	}
+	most := -1
+	for _, p := range d.parsers {
+		rec.reset(d.extra)
+		format, err := p.parse(line, rec)
+		switch {
+		case err == nil:
+			d.chosen, d.syslog, d.format = p.parser, isSyslog, format
+			return nil
+		case errors.Is(err, errDirective):
+			return err
+		}
+		if n := partsOf(err); n > most {
+			most, nearest, d.nearest = n, err, p.name
+		}
+	}
+	return nearest
+}
+
+// partsOf returns how many parts of a request a parser read before an error.
+func partsOf(err error) int {
+	var l *lack
+	if errors.As(err, &l) {
+		return l.parts
+	}
+	return 0
+}

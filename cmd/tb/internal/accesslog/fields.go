@@ -1,0 +1,141 @@
+package accesslog
+
+import (
+	"bytes"
+	"fmt"
+)
+
+// The fields of a Record, in the order of fieldNames. The extra fields follow them.
+const (
+	fieldTime = iota
+	fieldPeer
+	fieldForwarded
+	fieldUser
+	fieldHost
+	fieldURI
+	fieldSize
+	numFields
+)
+
+// fieldNames are the names of the fields in Schema.Names.
+var fieldNames = [numFields]string{"time", "ip", "forwarded", "user", "host", "uri", "size"}
+
+// candidates has the paths that may hold each field of a Record, the best one first.
+type candidates [numFields][]string
+
+// fields are the raw values of a line in a format that names its fields. A slot holds the value
+// of one path. A field has several candidate paths, and the first one found counts.
+type fields struct {
+	time   timeParser
+	paths  []string                // by slot
+	values [][]byte                // by slot
+	first  []int                   // the first slot of each field, and the end of the last
+	decode func(raw []byte) []byte // returns the text of a raw value
+}
+
+// newFields returns the fields of a schema, with these candidates where it has no name.
+func newFields(s Schema, usual candidates, decode func(raw []byte) []byte) fields {
+	f := fields{decode: decode}
+	add := func(paths ...string) {
+		f.first = append(f.first, len(f.paths))
+		f.paths = append(f.paths, paths...)
+	}
+	for field, paths := range usual {
+		if name, ok := s.Names[fieldNames[field]]; ok {
+			paths = []string{name}
+		}
+		if field == fieldForwarded && !s.Forwarded {
+			paths = nil
+		}
+		add(paths...)
+	}
+	for _, path := range s.Extra {
+		add(path)
+	}
+	f.first = append(f.first, len(f.paths))
+	f.values = make([][]byte, len(f.paths))
+	return f
+}
+
+// slots returns which slots hold the value of a path.
+func (f *fields) slots(path string) (slots []int) {
+	for slot, p := range f.paths {
+		if p == path {
+			slots = append(slots, slot)
+		}
+	}
+	return slots
+}
+
+// set sets the value of some slots.
+func (f *fields) set(slots []int, raw []byte) {
+	for _, slot := range slots {
+		f.values[slot] = raw
+	}
+}
+
+// fill fills rec from the values. Only the time is required: a log without addresses can still
+// be limited by user.
+func (f *fields) fill(rec *Record) error {
+	text := f.text(fieldTime)
+	if len(text) == 0 {
+		return errNoTime
+	}
+	var ok bool
+	if rec.Time, ok = f.time.any(text); !ok {
+		return badTime(text)
+	}
+	f.fillRest(rec)
+	return nil
+}
+
+// fillRest fills all but the time. A size that is not a number is Unknown.
+func (f *fields) fillRest(rec *Record) {
+	rec.Peer = f.text(fieldPeer)
+	rec.Forwarded = f.text(fieldForwarded)
+	rec.User = f.text(fieldUser)
+	rec.Host, rec.Path = splitTarget(f.text(fieldURI))
+	if host := f.text(fieldHost); host != nil {
+		rec.Host = host
+	}
+	if !rec.setSize(f.text(fieldSize)) {
+		rec.Size = Unknown
+	}
+	for i := range rec.Fields {
+		rec.Fields[i] = f.text(numFields + i)
+	}
+}
+
+// text returns the text of the first candidate for a field that is not missing or empty.
+func (f *fields) text(field int) []byte {
+	for _, raw := range f.values[f.first[field]:f.first[field+1]] {
+		if text := emptyIfDash(f.decode(raw)); len(text) > 0 {
+			return text
+		}
+	}
+	return nil
+}
+
+// plain is the decode function of values that are logged as they are.
+func plain(raw []byte) []byte { return raw }
+
+// splitTarget splits a URI, or the URI of a whole request line.
+func splitTarget(b []byte) (host, path []byte) {
+	if len(b) > 0 && b[0] != '/' && bytes.IndexByte(b, ' ') >= 0 {
+		return splitRequest(b)
+	}
+	return splitURI(b)
+}
+
+const wantTime = "want epoch seconds or milliseconds, RFC 3339 with its zone," +
+	" or 17/May/2015:10:05:03 +0000"
+
+var (
+	errNoTime  = &lack{2, "no field with a time: " + wantTime}
+	errBadTime = &lack{3, wantTime}
+)
+
+// badTime returns an error that quotes a time.
+func badTime(text []byte) error {
+	return fmt.Errorf("time %q: %w", text[:min(len(text), excerpt)], errBadTime)
+}

@@ -1,0 +1,102 @@
+package accesslog
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// combinedFormat is the format combined in
+// https://nginx.org/en/docs/http/ngx_http_log_module.html#log_format.
+const combinedFormat = `$remote_addr - $remote_user [$time_local] "$request" $status ` +
+	`$body_bytes_sent "$http_referer" "$http_user_agent"`
+
+func TestLogFormats(t *testing.T) {
+	const stamp = `17/May/2015:10:05:03 +0000`
+	for _, tt := range []struct {
+		name, format, line string
+		want               request
+	}{
+		{"combined", combinedFormat,
+			`2001:db8::1 - eve [` + stamp + `] "GET /a?b HTTP/2.0" 200 17 "-" "Mozilla/5.0 (X11)"`,
+			request{at, "2001:db8::1", "eve", "", "/a", 17}},
+		{"no values", combinedFormat, `- - - [` + stamp + `] "-" 400 0 "-" "-"`,
+			request{at, "", "", "", "", 0}},
+		{"milliseconds", `$msec|$remote_addr|$host|$request_method $uri|$bytes_sent`,
+			`1431857103.123|192.0.2.7|h.example|GET /a b|17`,
+			request{"2015-05-17T10:05:03.123Z", "192.0.2.7", "", "h.example", "/a b", 17}},
+		{"braces and unknown variables", `[${time_iso8601}] ${upstream_addr} "$http_x_forwarded_for"`,
+			`[2015-05-17T12:05:03+02:00] 10.0.0.1:80, 10.0.0.2:80 "192.0.2.7, 10.0.0.3"`,
+			request{at, "192.0.2.7, 10.0.0.3", "", "", "", Unknown}},
+		{"tabs", `time:$time_iso8601\thost:$remote_addr\tvhost:$host`,
+			"time:2015-05-17T10:05:03+00:00\thost:192.0.2.7\tvhost:h.example",
+			request{at, "192.0.2.7", "", "h.example", "", Unknown}},
+		{"JSON by hand", `{"a":"$remote_addr","t":"$time_iso8601","u":"$remote_user"}`,
+			`{"a":"192.0.2.7","t":"2015-05-17T10:05:03Z","u":"a\"b"}`,
+			request{at, "192.0.2.7", `a\"b`, "", "", Unknown}},
+		{"further fields", `$remote_addr [$time_local] $status`, `192.0.2.7 [` + stamp + `] 200 0.003 x`,
+			request{at, "192.0.2.7", "", "", "", Unknown}},
+	} {
+		got, bad, format := read(t, strings.NewReader(tt.line), Schema{LogFormat: tt.format})
+		if len(got) != 1 || got[0] != tt.want || format != LogFormat {
+			t.Errorf("%s: got %+v (%s), malformed %v; want %+v", tt.name, got, format, bad, tt.want)
+		}
+	}
+}
+
+func TestLogFormatMistakes(t *testing.T) {
+	for _, tt := range []struct{ format, want string }{
+		{`combined`, "has no time"},
+		{`$remote_addr "$request"`, "has no time: want $time_local"},
+		{`[$time_local] "$request"`, "has no client: want $remote_addr"},
+		{`$remote_addr$time_local`, "text after each variable"},
+		{`$remote_addr [$time_local] $`, "a name after each $"},
+		{`$remote_addr [$time_local] ${}`, "a name after each $"},
+		{`$remote_addr [$time_local] $ $x`, "a name after each $"},
+	} {
+		err := Schema{LogFormat: tt.format}.Validate()
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: error %v, want %q", tt.format, err, tt.want)
+		}
+	}
+	named := Schema{LogFormat: `$a $b`, Names: map[string]string{"time": "a", "ip": "b"}}
+	if err := named.Validate(); err != nil {
+		t.Errorf("variables with names: %v", err)
+	}
+}
+
+func TestLinesOfAnotherLogFormat(t *testing.T) {
+	for _, tt := range []struct{ line, want string }{
+		{`192.0.2.7 - - 17/May/2015:10:05:03 +0000`, `want " [" after $remote_user`},
+		{`192.0.2.7 - - [17/May/2015:10:05:03] "GET / HTTP/1.1" 200 1 "-" "-"`, wantTime},
+		{`192.0.2.7 - - [] "GET / HTTP/1.1" 200 1 "-" "-"`, "no field with a time"},
+		{`192.0.2.7 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1\" 200 1 "-" "-"`,
+			`want " " after $status`},
+	} {
+		_, bad, _ := read(t, strings.NewReader(tt.line), Schema{LogFormat: combinedFormat})
+		var l *lack
+		if len(bad) != 1 || !errors.As(bad[0], &l) || !strings.HasPrefix(l.want, tt.want) {
+			t.Errorf("%s: malformed %v, want %s", tt.line, bad, tt.want)
+		}
+	}
+	_, bad, _ := read(t, strings.NewReader("x"), Schema{LogFormat: "<$remote_addr> $msec"})
+	if len(bad) != 1 || bad[0].Err.Error() != `want "<" at the start` {
+		t.Errorf("malformed %v, want what the format begins with", bad)
+	}
+}
+
+// A syslog prefix may precede the lines of a format too, and its variables can be named.
+func TestLogFormatAfterASyslogPrefix(t *testing.T) {
+	s := Schema{LogFormat: `$msec $http_cf_connecting_ip $remote_addr "$http_x_api_key"`,
+		Names: map[string]string{"ip": "http_cf_connecting_ip"}, Extra: []string{"http_x_api_key"}}
+	log := syslogPrefixes[0] + `1431857103.000 192.0.2.7 10.0.0.1 "k1"`
+	r, err := NewReader(t.Context(), "a.log", strings.NewReader(log), s)
+	var rec Record
+	if err = errors.Join(err, r.Next(&rec)); err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprintf("%s %q", kept(&rec).ip, rec.Fields); got != `192.0.2.7 ["k1"]` {
+		t.Errorf("got %s", got)
+	}
+}

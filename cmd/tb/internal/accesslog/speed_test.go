@@ -1,0 +1,96 @@
+package accesslog
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+)
+
+// lines has a usual line of each format.
+var lines = []struct {
+	name   string
+	schema Schema
+	begin  string // the lines before it
+	line   string
+}{
+	{"common", Schema{}, "", line("1.2.3.4")},
+	{"combined", Schema{}, "", line("1.2.3.4") + ` "http://example.com/" "Mozilla/5.0"`},
+	{"Caddy", Schema{}, "", caddyLine},
+	{"nginx JSON", Schema{}, "", nginxLine},
+	{"Traefik JSON", Schema{}, "", traefikLine},
+	{"Cloudflare", Schema{}, "", cloudflareLine},
+	{"logfmt", Schema{}, "", logfmtLine},
+	{"IIS", Schema{}, iisFields, iisLine},
+	{"CloudFront", Schema{}, cloudFrontFields, cloudFrontLine},
+	{"HAProxy", Schema{}, "", haproxyLine},
+	{"HAProxy in syslog", Schema{}, "", "May 17 10:05:03 lb haproxy[14389]: " + haproxyLine},
+	{"ALB", Schema{}, "", albLine},
+	{"Envoy", Schema{}, "", envoyLine},
+	{"log_format", Schema{LogFormat: combinedFormat}, "",
+		line("1.2.3.4") + ` "http://example.com/" "Mozilla/5.0"`},
+}
+
+func TestParsingDoesNotAllocate(t *testing.T) {
+	for _, tt := range lines {
+		tt.schema.Extra = []string{"request.headers.X-Api-Key"}
+		tt.schema.Forwarded = true
+		d, err := newDetector(tt.schema)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var rec Record
+		for begin := range strings.Lines(tt.begin) {
+			_ = d.parse([]byte(strings.TrimSpace(begin)), &rec) // directives
+		}
+		data := []byte(tt.line)
+		allocs := testing.AllocsPerRun(100, func() {
+			if err := d.parse(data, &rec); err != nil {
+				t.Fatal(tt.name, err)
+			}
+		})
+		if allocs != 0 {
+			t.Errorf("%s: %v allocations a line, want 0", tt.name, allocs)
+		}
+	}
+}
+
+// BenchmarkRead reads a log of each format, from bytes in memory to records.
+func BenchmarkRead(b *testing.B) {
+	const n = 10_000
+	for _, bm := range lines {
+		b.Run(strings.ReplaceAll(bm.name, " ", "-"), func(b *testing.B) {
+			log := []byte(bm.begin + strings.Repeat(bm.line+"\n", n))
+			b.SetBytes(int64(len(log)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if got := countRequests(b, log, bm.schema); got != n {
+					b.Fatalf("%d requests, want %d", got, n)
+				}
+			}
+			b.ReportMetric(float64(n*b.N)/b.Elapsed().Seconds(), "lines/s")
+		})
+	}
+}
+
+func countRequests(b *testing.B, log []byte, s Schema) (n int) {
+	ctx, cancel := context.WithCancel(b.Context())
+	defer cancel()
+	r, err := NewReader(ctx, "a.log", bytes.NewReader(log), s)
+	if err != nil {
+		b.Fatal(err)
+	}
+	var rec Record
+	for {
+		err := r.Next(&rec)
+		if errors.Is(err, io.EOF) {
+			return n
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+		n++
+	}
+}

@@ -1,0 +1,160 @@
+package accesslog
+
+import "bytes"
+
+// Separators and marks.
+var (
+	space  = []byte{' '}
+	http   = []byte("HTTP/")
+	scheme = []byte("://")
+)
+
+// setSize sets the size from digits. A dash leaves it Unknown.
+func (rec *Record) setSize(b []byte) bool {
+	if len(b) == 0 || len(b) > 18 { // 18 digits always fit
+		return false
+	}
+	if string(b) == "-" {
+		return true
+	}
+	rec.Size = parseDigits(b)
+	return rec.Size >= 0
+}
+
+// forwardedField returns the third of the quoted fields that b begins with, or nothing if
+// there are fewer.
+func forwardedField(b []byte) []byte {
+	var value []byte
+	for range 3 {
+		var ok bool
+		if value, b, ok = cutQuoted(b); !ok {
+			return nil
+		}
+	}
+	return emptyIfDash(value)
+}
+
+// withoutPort returns a host without its port.
+func withoutPort(b []byte) []byte {
+	colon := bytes.LastIndexByte(b, ':')
+	if colon < 0 || countDigits(b[colon+1:]) < len(b)-colon-1 {
+		return b
+	}
+	return b[:colon]
+}
+
+// isStatus reports whether b is a status of a response, or a dash for none.
+func isStatus(b []byte) bool {
+	return len(b) == 3 && parseDigits(b) >= 0 || string(b) == "-"
+}
+
+// cutWord cuts off the text before the first space. The rest begins with the space, or is empty.
+func cutWord(b []byte) (word, rest []byte) {
+	if end := bytes.IndexByte(b, ' '); end >= 0 {
+		return b[:end], b[end:]
+	}
+	return b, nil
+}
+
+// cutField cuts off the next field, after a space. The rest begins with the space after the
+// field, or is empty.
+func cutField(b []byte) (value, rest []byte, ok bool) {
+	if len(b) == 0 || b[0] != ' ' {
+		return nil, nil, false
+	}
+	value, rest = cutWord(b[1:])
+	return value, rest, true
+}
+
+// skipFields cuts off n fields, or fewer if there are fewer.
+func skipFields(b []byte, n int) (rest []byte) {
+	for range n {
+		_, b, _ = cutField(b)
+	}
+	return b
+}
+
+// cutQuoted cuts off the next field, which is in quotes after a space.
+func cutQuoted(b []byte) (value, rest []byte, ok bool) {
+	if len(b) < 2 || b[0] != ' ' || b[1] != '"' {
+		return nil, nil, false
+	}
+	end := closingQuote(b[1:])
+	if end < 0 {
+		return nil, nil, false
+	}
+	return b[2 : 1+end], b[2+end:], true
+}
+
+// emptyIfDash returns b, or nothing if b is the "-" that stands for a missing value.
+func emptyIfDash(b []byte) []byte {
+	if len(b) == 1 && b[0] == '-' {
+		return nil
+	}
+	return b
+}
+
+// closingQuote returns the index of the quote that ends the string which begins at b[0], or
+// -1. In the string, a backslash escapes the next byte.
+func closingQuote(b []byte) int {
+	for i := 1; i < len(b); i++ {
+		n := bytes.IndexByte(b[i:], '"')
+		if n < 0 {
+			return -1
+		}
+		i += n
+		if !endsInEscape(b[1:i]) {
+			return i
+		}
+	}
+	return -1
+}
+
+// endsInEscape reports whether the byte after b is escaped, because b ends with an odd number
+// of backslashes.
+func endsInEscape(b []byte) bool {
+	n := 0
+	for n < len(b) && b[len(b)-1-n] == '\\' {
+		n++
+	}
+	return n%2 == 1
+}
+
+// splitRequest returns the host and the path of a request line, "GET /path?query HTTP/1.1".
+// Servers log the line as the client sent it. So a path may contain spaces, and a TLS
+// handshake on a plain port is a line of a single word, which has neither host nor path.
+func splitRequest(line []byte) (host, path []byte) {
+	_, uri, ok := bytes.Cut(line, space)
+	if !ok {
+		return nil, nil
+	}
+	if i := bytes.LastIndexByte(uri, ' '); i >= 0 && bytes.HasPrefix(uri[i+1:], http) {
+		uri = uri[:i]
+	}
+	return splitURI(uri)
+}
+
+// splitDashed is splitRequest for a server that writes a dash for each part that a request lacks,
+// as in "- http://host- -".
+func splitDashed(line []byte) (host, path []byte) {
+	host, path = splitRequest(bytes.TrimSuffix(line, []byte(" -")))
+	return bytes.TrimSuffix(host, []byte{'-'}), emptyIfDash(path)
+}
+
+// splitURI splits "/path?query", or "http://host/path" of a request to a proxy.
+func splitURI(uri []byte) (host, path []byte) {
+	if i := bytes.IndexAny(uri, "?#"); i >= 0 {
+		uri = uri[:i]
+	}
+	if len(uri) == 0 || uri[0] == '/' {
+		return nil, uri
+	}
+	_, rest, ok := bytes.Cut(uri, scheme)
+	if !ok {
+		return nil, uri
+	}
+	if slash := bytes.IndexByte(rest, '/'); slash >= 0 {
+		return rest[:slash], rest[slash:]
+	}
+	return rest, nil
+}

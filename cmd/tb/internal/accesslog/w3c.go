@@ -1,0 +1,155 @@
+package accesslog
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+)
+
+// w3cParser parses the W3C Extended Log File Format (https://www.w3.org/TR/WD-logfile.html), as
+// IIS and Amazon CloudFront write it:
+//
+//	#Fields: date time c-ip cs-method cs-uri-stem sc-bytes
+//	2015-05-17 10:05:03 192.0.2.7 GET /a 17
+//
+// The last #Fields directive names the columns, and may come again with other ones. IIS has
+// spaces between the columns and CloudFront has tabs. In a column, IIS writes + and CloudFront
+// %20 for a space. Times are UTC. The columns of the servers:
+//
+//   - learn.microsoft.com/en-us/windows/win32/http/w3c-logging
+//   - docs.aws.amazon.com/AmazonCloudFront/latest/DeveloperGuide/standard-logs-reference.html
+type w3cParser struct {
+	fields
+	ownTime bool    // whether the schema names the column of the time
+	named   bool    // whether there was a #Fields directive
+	columns [][]int // the slots of each column; nil without a usable directive
+	date    int     // the column of the date, or -1
+	day     []byte  // the date of the line
+}
+
+// w3cCandidates has the names in lower case. CloudFront's cs(Host) is the name of the
+// distribution, and its x-host-header is the requested host. IIS writes X-Forwarded-For under the
+// name that its operator chose.
+var w3cCandidates = candidates{
+	fieldTime:      {"time"},
+	fieldPeer:      {"c-ip"},
+	fieldForwarded: {"x-forwarded-for", "cs(x-forwarded-for)"},
+	fieldUser:      {"cs-username"},
+	fieldHost:      {"x-host-header", "cs-host", "cs(host)"},
+	fieldURI:       {"cs-uri-stem", "cs-uri"},
+	fieldSize:      {"sc-bytes"},
+}
+
+var (
+	errNotW3C   = &lack{0, "want a date and a time at the start, or a directive"}
+	errNoFields = &lack{1, "want a #Fields directive before the line"}
+	errFields   = &lack{2, "want date and time among the columns of #Fields, at most 1000"}
+	errColumns  = &lack{2, "want as many columns as the #Fields directive has"}
+	errDateTime = &lack{3, "want a date and a time like 2015-05-17 10:05:03"}
+
+	// errDirective reports a line that is not a request and is not malformed.
+	errDirective = errors.New("directive")
+)
+
+// newW3CParser returns a parser for the columns of a schema.
+func newW3CParser(s Schema) *w3cParser {
+	p := &w3cParser{fields: newFields(s, w3cCandidates, plain)}
+	_, p.ownTime = s.Names["time"]
+	for i, path := range p.paths {
+		p.paths[i] = strings.ToLower(path)
+	}
+	return p
+}
+
+// parse returns errDirective for a directive.
+func (p *w3cParser) parse(line []byte, rec *Record) (Format, error) {
+	if isDirective(line) {
+		if names, ok := bytes.CutPrefix(line, []byte("#Fields:")); ok {
+			p.setColumns(string(names))
+		}
+		return Undetected, errDirective
+	}
+	if p.columns == nil {
+		return Undetected, p.errorWithoutColumns(line)
+	}
+	clear(p.values)
+	if !p.split(line) {
+		return Undetected, errColumns
+	}
+	if p.ownTime {
+		return W3C, p.fill(rec)
+	}
+	var ok bool
+	if rec.Time, ok = p.time.dateAndTime(p.day, p.text(fieldTime)); !ok {
+		return Undetected, errDateTime
+	}
+	p.fillRest(rec)
+	return W3C, nil
+}
+
+// errorWithoutColumns returns the error of a line after no usable directive.
+func (p *w3cParser) errorWithoutColumns(line []byte) error {
+	if p.named {
+		return errFields
+	}
+	if n := len("2015-05-17 10:05:03"); len(line) >= n {
+		if _, ok := p.time.dateAndTime(line[:10], line[11:n]); ok {
+			return errNoFields
+		}
+	}
+	return errNotW3C
+}
+
+// isDirective reports whether a line is "#Name: …".
+func isDirective(line []byte) bool {
+	name, _, ok := bytes.Cut(line, []byte{':'})
+	return ok && len(name) > 1 && name[0] == '#' && bytes.IndexAny(name, " \t\"") < 0
+}
+
+// maxColumns is the most columns that a directive can name. It bounds the memory for them.
+const maxColumns = 1000
+
+// setColumns sets the columns to those of a directive. If it has no date and time, or too many
+// columns, the lines after it are malformed.
+func (p *w3cParser) setColumns(names string) {
+	p.named, p.columns, p.date = true, nil, -1
+	clear(p.values)
+	for name := range strings.FieldsSeq(strings.ToLower(names)) {
+		if name == "date" {
+			p.date = len(p.columns)
+		}
+		slots := p.slots(name)
+		p.set(slots, []byte(name))
+		p.columns = append(p.columns, slots)
+		if len(p.columns) > maxColumns {
+			break
+		}
+	}
+	if p.text(fieldTime) == nil || p.date < 0 && !p.ownTime || len(p.columns) > maxColumns {
+		p.columns = nil
+	}
+}
+
+// split sets the values of the columns, and reports whether there are as many as there should be.
+func (p *w3cParser) split(line []byte) bool {
+	line = bytes.TrimRight(line, " \t")
+	separator := byte(' ')
+	if bytes.IndexByte(line, '\t') >= 0 {
+		separator = '\t'
+	}
+	for column, slots := range p.columns {
+		value, isLast := line, column == len(p.columns)-1
+		end := bytes.IndexByte(line, separator)
+		if end < 0 != isLast {
+			return false
+		}
+		if !isLast {
+			value, line = line[:end], line[end+1:]
+		}
+		if column == p.date {
+			p.day = value
+		}
+		p.set(slots, value)
+	}
+	return true
+}
