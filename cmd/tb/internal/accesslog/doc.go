@@ -1,5 +1,5 @@
 // Package accesslog reads the requests out of the logs of web servers, proxies and load
-// balancers, plain or gzipped.
+// balancers, plain or packed by gzip or zstd.
 //
 // # Formats
 //

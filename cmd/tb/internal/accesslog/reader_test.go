@@ -1,8 +1,6 @@
 package accesslog
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -23,27 +21,6 @@ func clients(requests []request) (ips []string) {
 	return ips
 }
 
-func zipped(t *testing.T, parts ...string) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	for _, part := range parts { // members, as appending to a .gz file makes them
-		w := gzip.NewWriter(&b)
-		io.WriteString(w, part)
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return b.Bytes()
-}
-
-func TestGzipIsDetected(t *testing.T) {
-	data := zipped(t, line("a")+"\n", line("b")+"\n")
-	got, bad, format := read(t, bytes.NewReader(data), Schema{})
-	if fmt.Sprint(clients(got)) != "[a b]" || len(bad) != 0 || format != Common {
-		t.Errorf("got %v, malformed %v, format %q", got, bad, format)
-	}
-}
-
 func TestByteOrderMarkIsPassedOver(t *testing.T) {
 	const mark = "\xef\xbb\xbf"
 	for _, tt := range []struct {
@@ -53,6 +30,7 @@ func TestByteOrderMarkIsPassedOver(t *testing.T) {
 		{"common", mark + line("a"), "[a]", 0},
 		{"JSON", mark + `{"ts":1431857103,"ip":"a"}`, "[a]", 0},
 		{"gzip", string(zipped(t, mark+line("a"))), "[a]", 0},
+		{"zstd", string(zstandard(t, mark+line("a"))), "[a]", 0},
 		{"only at the start", mark + mark + line("a"), "[" + mark + "a]", 0},
 		{"nothing else", mark, "[]", 0},
 		{"half of one", mark[:2], "[]", 1},
@@ -61,18 +39,6 @@ func TestByteOrderMarkIsPassedOver(t *testing.T) {
 		if fmt.Sprint(clients(got)) != tt.want || len(bad) != tt.bad {
 			t.Errorf("%s: got %q, malformed %v", tt.name, clients(got), bad)
 		}
-	}
-}
-
-func TestTruncatedGzipIsAnError(t *testing.T) {
-	data := zipped(t, strings.Repeat(line("a")+"\n", 100))
-	r, err := NewReader(t.Context(), "cut.gz", bytes.NewReader(data[:len(data)-10]), Schema{})
-	var rec Record
-	for err == nil {
-		err = r.Next(&rec)
-	}
-	if !errors.Is(err, io.ErrUnexpectedEOF) || !strings.HasPrefix(err.Error(), "cut.gz: ") {
-		t.Errorf("got %v, want an unexpected EOF with the file's name", err)
 	}
 }
 

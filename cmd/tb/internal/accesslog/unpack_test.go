@@ -1,0 +1,82 @@
+package accesslog
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// zipped returns the parts as gzip members, as appending to a .gz file makes them.
+func zipped(t *testing.T, parts ...string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	for _, part := range parts {
+		w := gzip.NewWriter(&b)
+		io.WriteString(w, part)
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return b.Bytes()
+}
+
+// zstandard returns the parts as zstd frames.
+func zstandard(t *testing.T, parts ...string) (b []byte) {
+	t.Helper()
+	w, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range parts {
+		b = w.EncodeAll([]byte(part), b)
+	}
+	return b
+}
+
+func TestPackedLogsAreDetected(t *testing.T) {
+	for name, data := range map[string][]byte{
+		"gzip": zipped(t, line("a")+"\n", line("b")+"\n"),
+		"zstd": zstandard(t, line("a")+"\n", line("b")+"\n"),
+	} {
+		got, bad, format := read(t, bytes.NewReader(data), Schema{})
+		if fmt.Sprint(clients(got)) != "[a b]" || len(bad) != 0 || format != Common {
+			t.Errorf("%s: got %v, malformed %v, format %q", name, got, bad, format)
+		}
+	}
+}
+
+func TestTruncatedPackedLogIsAnError(t *testing.T) {
+	log := strings.Repeat(line("a")+"\n", 100)
+	for name, data := range map[string][]byte{
+		"cut.gz": zipped(t, log), "cut.zst": zstandard(t, log),
+	} {
+		r, err := NewReader(t.Context(), name, bytes.NewReader(data[:len(data)-10]), Schema{})
+		var rec Record
+		for err == nil {
+			err = r.Next(&rec)
+		}
+		if !errors.Is(err, io.ErrUnexpectedEOF) || !strings.HasPrefix(err.Error(), name+": ") {
+			t.Errorf("%s: got %v, want an unexpected EOF with the file's name", name, err)
+		}
+	}
+}
+
+// A few bytes can ask for a window of any size. The reader refuses it and takes no memory for it.
+func TestHugeWindowOfZstdIsRefused(t *testing.T) {
+	const windowOf2GiB = 21 << 3 // RFC 8878, 3.1.1.1.2: 2 to the power of 10 + 21
+	frame := []byte{0x28, 0xb5, 0x2f, 0xfd, 0, windowOf2GiB, 1, 0, 0}
+	r, err := NewReader(t.Context(), "a.zst", bytes.NewReader(frame), Schema{})
+	var rec Record
+	if err == nil {
+		err = r.Next(&rec)
+	}
+	if !errors.Is(err, zstd.ErrWindowSizeExceeded) {
+		t.Errorf("got %v, want %v", err, zstd.ErrWindowSizeExceeded)
+	}
+}
