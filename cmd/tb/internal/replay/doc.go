@@ -4,15 +4,15 @@
 // # Decisions
 //
 // Every valid line is one call for one key: the limiter is asked for the cost of the
-// request at the time of the line. Files are replayed in the order in which they are given,
-// and their lines in the order of the file.
+// request at the time of the line. Several files are merged by time, and the lines of each file
+// keep their order. See merger.
 //
 // A server writes a line when the request ends. Apache stamps it with the start of the request,
 // so its lines often step back in time. nginx and Caddy stamp it with the end. Lines are not
 // sorted, because a limiter in that server would have met the requests in about the same order.
 // The contract of package tb covers late readings: time never moves back, and a late request is
 // decided on its bucket as it stands. The report counts the lines that step back and has the
-// longest step. A step of hours means that files were given in the wrong order.
+// longest step. A step of hours means that the clock of a server was set back.
 //
 // # Bounds
 //
@@ -27,6 +27,8 @@
 //     most stay and their counts become lower bounds. See ranking.
 //   - The plots have at most 512 intervals, of whole seconds. See timeline.
 //   - A line has at most 1 MiB. A longer line is malformed.
+//   - A file is open only while others overlap with it, and takes about 150 kB then. Unpacking
+//     zstd also takes its window, at most 128 MiB.
 //
 // All of this takes at most about 50 MB, and far less for most logs. The process takes
 // about twice as much, because the garbage collector lets the heap grow that far.

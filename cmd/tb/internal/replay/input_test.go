@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -51,6 +52,42 @@ func TestInputsKnowTheirLength(t *testing.T) {
 		if err != nil || size != tt.size || len(list) != len(tt.names) {
 			t.Errorf("%q: %d inputs, %d bytes, %v; want %d",
 				tt.names, len(list), size, err, tt.size)
+		}
+	}
+}
+
+func TestPatternsStandForFiles(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"access.log", "access.log.1", "access.log.2.gz", "other", "a[1]"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("12345"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tt := range []struct {
+		pattern string
+		want    string
+	}{
+		{"access.log*", "access.log access.log.1 access.log.2.gz"},
+		{"access.log.?", "access.log.1"},
+		{"[ao]*", "a[1] access.log access.log.1 access.log.2.gz other"},
+		{"a[1]", "a[1]"}, // a file of that name comes first
+		{"other", "other"},
+	} {
+		list, size, err := findInputs([]string{filepath.Join(dir, tt.pattern)}, nil)
+		var names []string
+		for _, in := range list {
+			names = append(names, filepath.Base(in.Name))
+		}
+		if got := strings.Join(names, " "); got != tt.want || err != nil || size != int64(5*len(list)) {
+			t.Errorf("%s: got %s, %d bytes, %v; want %s", tt.pattern, got, size, err, tt.want)
+		}
+	}
+	for pattern, want := range map[string]error{"*.zst": os.ErrNotExist, "none": os.ErrNotExist,
+		"[": filepath.ErrBadPattern} {
+		name := filepath.Join(dir, pattern)
+		if _, _, err := findInputs([]string{name}, nil); !errors.Is(err, want) ||
+			!strings.Contains(err.Error(), pattern) {
+			t.Errorf("%s: error %v, want %v", pattern, err, want)
 		}
 	}
 }

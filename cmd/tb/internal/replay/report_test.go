@@ -24,8 +24,8 @@ func TestReportByHand(t *testing.T) {
 			`{"name":"two.log","format":"common","lines":1,"malformed":0}]`},
 		{"first", rep.First, `"2015-05-17T10:00:05Z"`},
 		{"last", rep.Last, `"2015-05-17T10:00:11Z"`},
-		{"stepped back", rep.SteppedBack, "2"},
-		{"longest step", rep.LongestStep, "6"},
+		{"stepped back", rep.SteppedBack, "1"},
+		{"longest step", rep.LongestStep, "2"},
 		{"keys", rep.Keys, "3"},
 		{"exact", rep.KeysExact, "true"},
 		{"limits", rep.Limits, `[{"rate":"1/s","burst":2,"granted":5,"refused":3,` +

@@ -1,0 +1,85 @@
+package replay
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Input is one log. Its Name appears in reports and messages. Open opens it from its start. If
+// Open returns a regular file, Run may call it twice.
+type Input struct {
+	Name string
+	Open func() (io.ReadCloser, error)
+}
+
+// findInputs returns the named files and their length in bytes, or -1 if the length is not
+// known. The name "-" is stdin. A name with *, ? or [ that is not a file is a pattern, and stands
+// for the files that match it. findInputs fails if there is no such file, before a long replay
+// begins.
+func findInputs(names []string, stdin io.Reader) (list []Input, size int64, err error) {
+	for _, name := range names {
+		if name == "-" {
+			size = -1
+			list = append(list, Input{"stdin", func() (io.ReadCloser, error) {
+				return io.NopCloser(stdin), nil
+			}})
+			continue
+		}
+		files, err := expand(name)
+		if err != nil {
+			return nil, 0, err
+		}
+		for _, file := range files {
+			info, err := os.Stat(file)
+			if err != nil {
+				return nil, 0, err
+			}
+			if size >= 0 && info.Mode().IsRegular() {
+				size += info.Size()
+			} else {
+				size = -1
+			}
+			list = append(list, Input{file, func() (io.ReadCloser, error) { return os.Open(file) }})
+		}
+	}
+	return list, size, nil
+}
+
+// expand returns the files that a pattern matches, or the name if it is not a pattern.
+func expand(name string) ([]string, error) {
+	if _, err := os.Lstat(name); err == nil || !strings.ContainsAny(name, "*?[") {
+		return []string{name}, nil
+	}
+	files, err := filepath.Glob(name)
+	if err == nil && len(files) == 0 {
+		err = os.ErrNotExist
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return files, nil
+}
+
+// open opens the input unless ctx ends first: a named pipe waits for its writer. A file
+// that is opened too late stays open until the process ends.
+func (in Input) open(ctx context.Context) (io.ReadCloser, error) {
+	type result struct {
+		log io.ReadCloser
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		log, err := in.Open()
+		done <- result{log, err}
+	}()
+	select {
+	case r := <-done:
+		return r.log, r.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}

@@ -1,0 +1,158 @@
+package replay
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// file writes a log and returns it as an input.
+func file(t *testing.T, name, log string) Input {
+	t.Helper()
+	name = filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(name, []byte(log), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return Input{name, func() (io.ReadCloser, error) { return os.Open(name) }}
+}
+
+// outcome returns all of a report but the names of the inputs.
+func outcome(t *testing.T, rep Report) string {
+	t.Helper()
+	rep.Files = nil
+	b, err := json.Marshal(rep)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// Files that overlap or follow each other have the report of one sorted file, in any order of the
+// files, whether they can be opened again or not.
+func TestFilesAreMergedByTime(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 20 {
+		parts := make([]string, 2+rng.IntN(5))
+		var all string
+		rotates := rng.IntN(2) == 0
+		for second := range 400 {
+			one := line(fmt.Sprint("client", rng.IntN(20)), second, 1)
+			all += one
+			part := rng.IntN(len(parts))
+			if rotates {
+				part = second * len(parts) / 400
+			}
+			parts[part] += one
+		}
+		want := outcome(t, replay(t, options(t, "1/m", 3), input("all", all)).Report)
+		var inputs []Input
+		for i, part := range parts {
+			in := input(fmt.Sprint(i), part)
+			if rng.IntN(2) == 0 {
+				in = file(t, fmt.Sprint(i), part)
+			}
+			inputs = append(inputs, in)
+		}
+		rng.Shuffle(len(inputs), func(i, j int) { inputs[i], inputs[j] = inputs[j], inputs[i] })
+		rep := replay(t, options(t, "1/m", 3), inputs...).Report
+		if got := outcome(t, rep); got != want {
+			t.Fatalf("%d files merged:\n%s\none file:\n%s", len(parts), got, want)
+		}
+		for i, f := range rep.Files {
+			if f.Name != inputs[i].Name {
+				t.Errorf("file %d of the report is %s, want %s", i, f.Name, inputs[i].Name)
+			}
+		}
+	}
+}
+
+// A late line is replayed after the line before it, whatever the other files have.
+func TestLateLinesStayBehindTheirPredecessors(t *testing.T) {
+	late := line("a", 10, 1) + line("a", 5, 1) + line("a", 11, 1)
+	rep := replay(t, options(t, "1", 2), file(t, "a", late),
+		file(t, "b", line("b", 7, 1)+line("b", 12, 1))).Report
+	if rep.Requests != 5 || rep.SteppedBack != 1 || rep.LongestStep != 5 {
+		t.Errorf("%d requests, %d stepped back by up to %v s; want 5, 1, 5",
+			rep.Requests, rep.SteppedBack, rep.LongestStep)
+	}
+}
+
+// At the second of a rotation, the requests of the older file come first.
+func TestOlderFileIsFirstAtTheSameTime(t *testing.T) {
+	const name1, name2 = "access.log.1", "access.log"
+	log1, log2 := line("b", 1, 1)+line("a", 5, 10), line("a", 5, 1)+line("a", 6, 5)
+	o := options(t, "1/h", 10)
+	o.Cost = mustCost(t, "bytes")
+	for _, inputs := range [][]Input{
+		{file(t, name1, log1), file(t, name2, log2)}, {file(t, name2, log2), file(t, name1, log1)},
+		{input(name1, log1), input(name2, log2)}, {input(name2, log2), input(name1, log1)},
+	} {
+		if got := replay(t, o, inputs...).Report.Limits[0]; got.Refused != 2 {
+			t.Errorf("%d refused, want the second and third request of a", got.Refused)
+		}
+	}
+}
+
+// As many files are open as overlap.
+func TestFilesAreOpenOnlyAsLongAsTheyMust(t *testing.T) {
+	const files = 50
+	var opened []*os.File
+	most := 0
+	var inputs []Input
+	for i := range files {
+		in := file(t, fmt.Sprint(i), line("a", 10*i, 1)+line("a", 10*i+12, 1))
+		open := in.Open
+		in.Open = func() (io.ReadCloser, error) {
+			opened = slices.DeleteFunc(opened, func(f *os.File) bool {
+				_, err := f.Stat()
+				return errors.Is(err, os.ErrClosed)
+			})
+			most = max(most, len(opened)+1)
+			log, err := open()
+			opened = append(opened, log.(*os.File))
+			return log, err
+		}
+		inputs = append(inputs, in)
+	}
+	rep := replay(t, options(t, "1", 2), inputs...).Report
+	if rep.Requests != 2*files || rep.SteppedBack != 0 || most > 3 {
+		t.Errorf("%d requests, %d stepped back, %d files open at once; want %d, 0, at most 3",
+			rep.Requests, rep.SteppedBack, most, 2*files)
+	}
+}
+
+// The inputs that have an error do not keep the others from being replayed.
+func TestErrorsAmongSeveralFiles(t *testing.T) {
+	gone := file(t, "gone", "")
+	if err := os.Remove(gone.Name); err != nil {
+		t.Fatal(err)
+	}
+	res, err := Run(t.Context(), options(t, "1", 2), emptySchema, []Input{
+		file(t, "b", line("b", 2, 1)+"broken\n"), file(t, "none", "x\ny\n"), gone,
+		file(t, "cut.gz", "\x1f\x8b\x08"), file(t, "empty", ""), file(t, "a", line("a", 1, 1)),
+	})
+	if err == nil {
+		t.Fatal("no error")
+	}
+	var got []string
+	for text := range strings.Lines(err.Error()) {
+		for _, want := range []string{"none: no valid line in 2", "no such file", "cut.gz: unexpected",
+			"empty: no valid line in 0"} {
+			if strings.Contains(text, want) {
+				got = append(got, want)
+			}
+		}
+	}
+	rep := res.Report
+	if len(got) != 4 || rep.Requests != 2 || rep.SteppedBack != 0 || len(rep.Files) != 4 ||
+		rep.Files[0].Malformed != 1 || rep.Files[1].Malformed != 2 {
+		t.Errorf("errors %q of %v with %+v", got, err, rep)
+	}
+}
