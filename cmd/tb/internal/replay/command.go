@@ -12,7 +12,6 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/schollz/progressbar/v3"
 
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/accesslog"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cidr"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/redisurl"
@@ -33,6 +32,7 @@ type Command struct {
 	Trusted    []cidr.Network    `name:"trusted-proxies" placeholder:"CIDR" help:"${replay_trusted}"`
 	Cost       Cost              `type:"text" default:"1" help:"${replay_cost}"`
 	Field      map[string]string `mapsep:"," placeholder:"NAME=FIELD" help:"${replay_field}"`
+	Format     string            `placeholder:"LOG_FORMAT" help:"${replay_format}"`
 
 	MaxKeys  maxKeys `type:"text" default:"1048576" help:"${replay_max_keys}"`
 	Overflow string  `enum:"forgive,refuse" default:"forgive" help:"${replay_overflow}"`
@@ -62,8 +62,8 @@ func (c *Command) Validate() error {
 		c.Impl != "cas"):
 		return errors.New("want either --redis, or --max-keys, --overflow or --impl, and not both")
 	}
-	if err := (accesslog.Schema{Names: c.Field}).Validate(); err != nil {
-		return fmt.Errorf("--field: %w", err)
+	if err := c.validateSchema(); err != nil {
+		return err
 	}
 	_, err := c.options()
 	return err
@@ -148,7 +148,7 @@ func (c *Command) replay(ctx context.Context, o Options, logs []Input,
 			logs[i] = logs[i].withProgress(bar)
 		}
 	}
-	return Run(ctx, o, accesslog.Schema{Names: c.Field}, logs)
+	return Run(ctx, o, c.schema(), logs)
 }
 
 // logs returns the inputs and their length in bytes, -1 if it is not known.
@@ -173,7 +173,8 @@ func (c *Command) print(rep *Report, stdout io.Writer) error {
 
 // Vars has the help of the flags for kong.
 var Vars = kong.Vars{
-	"replay_file": "Access logs, plain or gzipped; - is standard input. At least one is needed" +
+	"replay_file": "Access logs, plain or packed by gzip or zstd, in any order; - is standard" +
+		" input, and 'access.log*' stands for the files that match. At least one is needed" +
 		" without --sample.",
 
 	"replay_rate":  "Refill rate: 5 (a second), 2.5/s, 300/m, 1/24h.",
@@ -181,15 +182,17 @@ var Vars = kong.Vars{
 	"replay_sweep": "Compare all pairs of rates and bursts, as in 'rate=1,2,300/m burst=10,20'." +
 		" --rate or --burst stands in for a list that is left out.",
 
-	"replay_key": "Key of a bucket: ip, user, path, host, or a JSON field such as" +
+	"replay_key": "Key of a bucket: ip, user, path, host, or a field such as" +
 		" request.headers.X-Api-Key. Several, with commas between, make a composite key.",
 	"replay_prefix": "Bits of an IPv6 address that make a client, 1 to 128.",
 	"replay_trusted": "Networks of the proxies in front of the server, separated by commas, whose" +
 		" X-Forwarded-For is believed.",
 	"replay_cost": "Tokens that a request takes: a number, bytes, bytes/KiB (kB, MiB, …) or a" +
 		" JSON field.",
-	"replay_field": "Where a JSON log has time, ip (the peer), forwarded, user, host, uri or size," +
-		" instead of the usual fields.",
+	"replay_field": "Where a log that names its fields has time, ip (the peer), forwarded, user," +
+		" host, uri or size, instead of the usual fields.",
+	"replay_format": "The log_format of nginx that wrote the log, such as '$$remote_addr" +
+		" [$$time_local] \"$$request\"', instead of detection.",
 
 	"replay_max_keys": "Bound on the keys of each limiter, and so on memory: 1 to 1073741824.",
 	"replay_overflow": "What happens to a new key while no bucket is full: forgive the smallest" +
@@ -210,8 +213,16 @@ var Vars = kong.Vars{
 // Help explains what the help of the flags does not.
 func (*Command) Help() string {
 	return `Feeds access logs through the limiter, with the time of each line as its clock, and
-reports what the limit would have done. Reads Common and Combined Log Format and JSON
-lines (Caddy, nginx), and detects the format of each file.
+reports what the limit would have done. Several files are merged by time.
+
+The format of each file is detected, and each line may have a syslog prefix:
+
+    Common and Combined Log Format   Apache, nginx, Traefik
+    JSON lines                       Caddy, nginx, Traefik, Cloudflare, Envoy, Google Cloud
+    W3C Extended Log File Format     IIS, CloudFront
+    HTTP and HTTPS log               HAProxy
+    access log                       AWS Application Load Balancer, Envoy
+    logfmt                           with the field names of JSON
 
 The client is the one that "tb proxy" would find with the same --trusted-proxies: the
 peer or, behind trusted proxies, the last entry of X-Forwarded-For that is not a trusted
