@@ -23,15 +23,16 @@ func (p *albParser) parse(line []byte, rec *Record) (Format, error) {
 	if !isALBType(kind) {
 		return Undetected, errALBOrigin
 	}
-	time, rest, ok := cutField(rest)
+	time, rest, _ := cutField(rest)
+	var ok bool
 	if rec.Time, ok = p.time.rfc3339(time); !ok {
 		return Undetected, errALBTime
 	}
-	client, rest, ok := cutField(skipFields(rest, 1))
-	if !ok || len(client) == 0 {
+	client, rest, _ := cutField(skipFields(rest, 1))
+	if len(client) == 0 {
 		return Undetected, errALBClient
 	}
-	rec.Peer = emptyIfDash(withoutPort(client))
+	rec.Peer = withoutPort(client)
 	status, rest, _ := cutField(skipFields(rest, 4))
 	if !isStatus(status) {
 		return Undetected, errALBStatus

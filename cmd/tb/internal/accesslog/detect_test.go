@@ -41,6 +41,7 @@ func TestNearestFormat(t *testing.T) {
 		{`[2015-05-17T10:05:03.310Z] "GET / HTTP/1.1" 200 - 0 1 2 3`, "Envoy", errEnvoyHeaders.want},
 		{"#Fields: date c-ip\n2015-05-17 192.0.2.7", "W3C", errFields.want},
 		{iisLine, "W3C", errNoFields.want},
+		{iisLine[:19], "W3C", errNoFields.want},
 		{"#Fields: date time c-ip\n2015-05-17 10:05 192.0.2.7", "W3C", errDateTime.want},
 		{`method=GET path=/`, "logfmt", errNoTime.want},
 		{syslogPrefixes[0] + haproxyLine[:90], "HAProxy", errProxyRequest.want},

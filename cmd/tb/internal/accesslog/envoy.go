@@ -16,7 +16,7 @@ type envoyParser struct{ time timeParser }
 var (
 	errEnvoyTime    = &lack{0, "want a time like [2015-05-17T10:05:03.123Z], 1970 to 2261"}
 	errEnvoyRequest = &lack{1, "want a quoted request after the time"}
-	errEnvoyStatus  = &lack{2, "want a status of one to three digits, or -, after the request"}
+	errEnvoyStatus  = &lack{2, "want a status of one to three digits after the request"}
 	errEnvoySize    = &lack{3, "want a size in bytes in the third field after the status"}
 	errEnvoyHeaders = &lack{4, "want X-Forwarded-For and four more fields in quotes at the end"}
 )
@@ -43,7 +43,7 @@ func (p *envoyParser) parse(line []byte, rec *Record) (Format, error) {
 	}
 	rec.Host, rec.Path = splitDashed(request)
 	status, rest := cutWord(rest)
-	if len(status) == 0 || len(status) > 3 || parseDigits(emptyIfDash(status)) < 0 {
+	if len(status) == 0 || len(status) > 3 || parseDigits(status) < 0 {
 		return Undetected, errEnvoyStatus
 	}
 	size, rest, _ := cutField(skipFields(rest, 2))
@@ -61,17 +61,21 @@ func (p *envoyParser) parse(line []byte, rec *Record) (Format, error) {
 func (rec *Record) setEnvoyHeaders(b []byte) bool {
 	b, ok := bytes.CutPrefix(b, spaceQuote)
 	forwarded, rest, _ := bytes.Cut(b, betweenQuoted)
-	upstream := bytes.LastIndex(rest, betweenQuoted)
-	if !ok || upstream < 0 {
-		return false
-	}
-	host := bytes.LastIndex(rest[:upstream], betweenQuoted)
-	if host < 0 {
-		return false
-	}
+	rest, _, _ = cutLastQuoted(rest)
+	rest, host, _ := cutLastQuoted(rest)
+	_, _, hasAgent := cutLastQuoted(rest)
 	rec.Peer = emptyIfDash(forwarded)
-	if host := emptyIfDash(rest[host+len(betweenQuoted) : upstream]); host != nil {
+	if host = emptyIfDash(host); host != nil {
 		rec.Host = host
 	}
-	return true
+	return ok && hasAgent
+}
+
+// cutLastQuoted cuts off the last of several fields in quotes.
+func cutLastQuoted(b []byte) (rest, value []byte, ok bool) {
+	end := bytes.LastIndex(b, betweenQuoted)
+	if end < 0 {
+		return nil, nil, false
+	}
+	return b[:end], b[end+len(betweenQuoted):], true
 }

@@ -22,6 +22,8 @@ func TestEnvoyLines(t *testing.T) {
 			` "Mozilla/5.0 (X11; Linux)"` + end, request{at, "192.0.2.7", "", "h.example", "/", 17}},
 		{"quotes in the agent", stamp + `"GET / HTTP/2" 200 - 0 17 2 1 "192.0.2.7" "a" "b" "c\"` +
 			end, request{at, "192.0.2.7", "", "h.example", "/", 17}},
+		{"empty values", stamp + `"GET / HTTP/2" 200 - 0 17 2 1 "" "" "" "" ""`,
+			request{at, "", "", "", "/", 17}},
 		{"IPv6 and port", stamp + `"GET / HTTP/2" 200 - 0 17 2 1 "[::1]:99" "-" "-" "h.example:99" "-"`,
 			request{at, "[::1]:99", "", "h.example:99", "/", 17}},
 	})
@@ -34,12 +36,15 @@ func TestMalformedEnvoyLines(t *testing.T) {
 		{`[2015-05-17T10:05:03.310Z]`, errEnvoyTime},
 		{`[2015-05-17T10:05:03.310] "GET / HTTP/1.1" 200`, errEnvoyTime},
 		{`x "GET / HTTP/1.1" 200`, errEnvoyTime},
+		{`] "GET / HTTP/1.1" 200`, errEnvoyTime},
 		{stamp + `"GET / HTTP/1.1"`, errEnvoyRequest},
 		{stamp + `"GET / HTTP/1.1" `, errEnvoyStatus},
 		{stamp + `"GET / HTTP/1.1" 2000 - 0 1`, errEnvoyStatus},
+		{stamp + `"GET / HTTP/1.1" - - 0 1`, errEnvoyStatus},
 		{stamp + `"GET / HTTP/1.1" 200 - 0 x`, errEnvoySize},
 		{stamp + `"GET / HTTP/1.1" 200 - 0 1 2 3`, errEnvoyHeaders},
 		{stamp + `"GET / HTTP/1.1" 200 - 0 1 2 3 "192.0.2.7" "curl"`, errEnvoyHeaders},
+		{stamp + `"GET / HTTP/1.1" 200 - 0 1 2 3 "192.0.2.7" "id" "host" "upstream"`, errEnvoyHeaders},
 		{stamp + `"GET / HTTP/1.1" 200 - 0 1 2 3 192.0.2.7" "a" "b" "c" "d"`, errEnvoyHeaders},
 	})
 }

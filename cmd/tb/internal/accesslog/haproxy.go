@@ -22,6 +22,8 @@ var (
 	errProxyRequest = &lack{5, "want a quoted request at the end"}
 )
 
+var slash = []byte{'/'}
+
 func (p *haproxyParser) parse(line []byte, rec *Record) (Format, error) {
 	client, rest, ok := bytes.Cut(line, []byte(" ["))
 	if !ok || len(client) == 0 || bytes.IndexByte(client, ' ') >= 0 {
@@ -31,10 +33,10 @@ func (p *haproxyParser) parse(line []byte, rec *Record) (Format, error) {
 	if rec.Time, ok = p.time.clfMillis(time); !ok {
 		return Undetected, errProxyTime
 	}
-	rec.Peer = emptyIfDash(withoutPort(client))
+	rec.Peer = withoutPort(client)
 	server, rest, _ := cutField(skipFields(rest, 1))
-	timers, rest, ok := cutField(rest)
-	if !ok || bytes.IndexByte(server, '/') < 0 || bytes.Count(timers, []byte{'/'}) != 4 {
+	timers, rest, _ := cutField(rest)
+	if bytes.Count(server, slash) != 1 || bytes.Count(timers, slash) != 4 {
 		return Undetected, errProxyTimers
 	}
 	status, rest, ok := cutField(rest)

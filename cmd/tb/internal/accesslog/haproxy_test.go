@@ -42,6 +42,9 @@ func TestHAProxyLines(t *testing.T) {
 func TestMalformedHAProxyLines(t *testing.T) {
 	checkMalformed(t, haproxyLine, []malformedTest{
 		{`Proxy http-in started.`, errProxyOrigin},
+		{` [17/May/2015:10:05:03.123] f b/s 1/1/1/1/1 200 1 "-"`, errProxyOrigin},
+		{` 192.0.2.7:1 [17/May/2015:10:05:03.123] f b/s 1/1/1/1/1 200 1 "-"`, errProxyOrigin},
+		{`192.0.2.7:1 [17/May/2015:10:05:03.123] f b 1/1/1/1/1 200 1 "-"`, errProxyTimers},
 		{`192.0.2.7:1 [17/May/2015:10:05:03] f b/s 1/1/1/1/1 200 1 "-"`, errProxyTime},
 		{`192.0.2.7:1 [17/May/2015:10:05:03.1234] f b/s 1/1/1/1/1 200 1 "-"`, errProxyTime},
 		{`192.0.2.7:1 [31/Feb/2015:10:05:03.123] f b/s 1/1/1/1/1 200 1 "-"`, errProxyTime},

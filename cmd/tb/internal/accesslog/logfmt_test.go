@@ -19,6 +19,8 @@ func TestLogfmtLines(t *testing.T) {
 			request{at, "", `a"b="c`, "", `/\`, Unknown}},
 		{"equals signs", stamp + `uri=/a?b=c=d ip=192.0.2.7`,
 			request{at, "192.0.2.7", "", "", "/a", Unknown}},
+		{"empty at the end", stamp + `ip=192.0.2.7 user=`,
+			request{at, "192.0.2.7", "", "", "", Unknown}},
 		{"several spaces", stamp + `  ip=192.0.2.7   size=17  `,
 			request{at, "192.0.2.7", "", "", "", 17}},
 		{"X-Forwarded-For", stamp + `x_forwarded_for="192.0.2.7, 10.0.0.1" request="GET /a HTTP/2"`,

@@ -102,8 +102,8 @@ func (r *Reader) readLine() ([]byte, error) {
 		line, err = r.readLong(line)
 	}
 	switch {
-	case err == io.EOF && len(line) > 0: // the last line need not end
-	case err == io.EOF:
+	case errors.Is(err, io.EOF) && len(line) > 0: // the last line need not end
+	case errors.Is(err, io.EOF):
 		return nil, err
 	case err != nil:
 		return nil, fmt.Errorf("%s: reading line %d: %w", r.name, r.line+1, err)

@@ -103,7 +103,7 @@ func (p *w3cParser) errorWithoutColumns(line []byte) error {
 // isDirective reports whether a line is "#Name: …".
 func isDirective(line []byte) bool {
 	name, _, ok := bytes.Cut(line, []byte{':'})
-	return ok && len(name) > 1 && name[0] == '#' && bytes.IndexAny(name, " \t\"") < 0
+	return ok && len(name) > 1 && name[0] == '#' && !bytes.ContainsAny(name, " \t\"")
 }
 
 // maxColumns is the most columns that a directive can name. It bounds the memory for them.
@@ -131,11 +131,12 @@ func (p *w3cParser) setColumns(names string) {
 }
 
 // split sets the values of the columns, and reports whether there are as many as there should be.
+// The first space or tab is the separator: a client can send a tab, but not in the date.
 func (p *w3cParser) split(line []byte) bool {
 	line = bytes.TrimRight(line, " \t")
 	separator := byte(' ')
-	if bytes.IndexByte(line, '\t') >= 0 {
-		separator = '\t'
+	if i := bytes.IndexAny(line, " \t"); i >= 0 {
+		separator = line[i]
 	}
 	for column, slots := range p.columns {
 		value, isLast := line, column == len(p.columns)-1

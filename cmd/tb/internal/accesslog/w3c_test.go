@@ -44,6 +44,8 @@ func TestW3CLines(t *testing.T) {
 		{"IIS, IPv6 and no values", iisFields +
 			"2015-05-17 10:05:03 10.0.0.1 - - - 443 - fe80::1%4 - - 400 0 0 - 15 -",
 			[]request{{at, "fe80::1%4", "", "", "", Unknown}}},
+		{"IIS, a tab in the agent", iisFields + strings.Replace(iisLine, "+(", "\t(", 1),
+			[]request{{at, "192.0.2.7", `CORP\eve`, "", "/a.aspx", 17}}},
 		{"CloudFront", cloudFrontFields + cloudFrontLine + "\n" + cloudFrontLine + "\t",
 			[]request{{at, "192.0.2.7", "", "h.example", "/a%20b", 17},
 				{at, "192.0.2.7", "", "h.example", "/a%20b", 17}}},
@@ -56,6 +58,8 @@ func TestW3CLines(t *testing.T) {
 				{"2015-05-17T10:05:03.25Z", "b", "", "h.example", "", Unknown}}},
 		{"capitals", "#Fields: Date Time C-IP CS(Host)\n2015-05-17 10:05:03 a H.example",
 			[]request{{at, "a", "", "H.example", "", Unknown}}},
+		{"1000 columns", "#Fields: date time" + strings.Repeat(" a", 998) + "\n2015-05-17 10:05:03" +
+			strings.Repeat(" -", 998), []request{{at, "", "", "", "", Unknown}}},
 		{"carriage returns", strings.ReplaceAll(iisFields+iisLine+"\n", "\n", "\r\n"),
 			[]request{{at, "192.0.2.7", `CORP\eve`, "", "/a.aspx", 17}}},
 	} {
@@ -77,6 +81,7 @@ func TestMalformedW3CLines(t *testing.T) {
 		{"2015-05-17 10:05:03.x 192.0.2.7", errDateTime},
 		{"- - 192.0.2.7", errDateTime},
 		{"# comment", errColumns},
+		{"#: comment", errColumns},
 		{"#Fields: time c-ip\n10:05:03 192.0.2.7", errFields},
 		{"#Fields: date time" + strings.Repeat(" a", maxColumns) + "\n2015-05-17 10:05:03", errFields},
 		{"#Fields:\n2015-05-17 10:05:03 192.0.2.7", errFields},
