@@ -13,8 +13,9 @@ import (
 // the memory of a Reader.
 const MaxLine = 1 << 20
 
-// bufferSize is the size of a read buffer. Longer lines are copied.
-const bufferSize = 64 << 10
+// bufferSize is the size of each of two read buffers, in bytes. Longer lines are copied. Of 32 KiB to
+// 256 KiB, the speed of a replay from a file grows until 128 KiB.
+const bufferSize = 128 << 10
 
 // byteOrderMark precedes UTF-8 in files of some Windows programs.
 const byteOrderMark = "\ufeff"
@@ -57,12 +58,13 @@ func NewReader(ctx context.Context, name string, r io.Reader, s Schema) (*Reader
 }
 
 // interruptible returns a reader of r that ctx ends. It copies in the background, which
-// reads ahead and costs little: a switch of goroutines every 32 KiB.
+// reads ahead and costs little: a switch of goroutines for each buffer.
 func interruptible(ctx context.Context, r io.Reader) io.Reader {
 	out, in := io.Pipe()
 	context.AfterFunc(ctx, func() { in.CloseWithError(context.Cause(ctx)) })
 	go func() {
-		_, err := io.Copy(in, r)
+		file := struct{ io.Reader }{r} // hides WriteTo, which has a buffer of its own
+		_, err := io.CopyBuffer(in, file, make([]byte, bufferSize))
 		in.CloseWithError(err)
 	}()
 	return out

@@ -61,6 +61,7 @@ func TestNoSyslogPrefixes(t *testing.T) {
 		`<1>1 2015-05-17T10:05:03Z h a p m [a b="] x`, "<1>1 2015-05-17T10:05:03Z h a p m [a]",
 		"May 17 10:05:03 ", "May 17 10:05:03 h", "May 17 10:05:03 h t x: y", "Mai 17 10:05:03 h t: x",
 		"May 17 10:05.03 h t: x", "2015-05-17 10:05:03 h t: x", "2015-05-17T10:05:03Z t:",
+		"2015-05-17T10:05:03", "a-line-that-is-not-a-time h t: x", "20150517-10:05:03.123 h t: x",
 	} {
 		if rest, ok := cutSyslog([]byte(text)); ok {
 			t.Errorf("%q has a prefix before %q", text, rest)

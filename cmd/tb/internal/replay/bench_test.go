@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"bufio"
 	"bytes"
 	"io"
 	"testing"
@@ -44,4 +45,26 @@ func BenchmarkReplay(b *testing.B) {
 			b.ReportMetric(float64(lines*b.N)/b.Elapsed().Seconds(), "lines/s")
 		})
 	}
+}
+
+// BenchmarkMerge replays a generated log whose lines alternate between files.
+func BenchmarkMerge(b *testing.B) {
+	const lines, files = 200_000, 10
+	parts := make([]bytes.Buffer, files)
+	log := bufio.NewScanner(samplelog.New(lines))
+	for i := 0; log.Scan(); i++ {
+		parts[i%files].Write(append(log.Bytes(), '\n'))
+	}
+	var inputs []Input
+	for i := range parts {
+		inputs = append(inputs, Input{"sample", func() (io.ReadCloser, error) {
+			return io.NopCloser(bytes.NewReader(parts[i].Bytes())), nil
+		}})
+	}
+	for b.Loop() {
+		if rep := replay(b, options(b, "5", 10), inputs...).Report; rep.Requests != lines {
+			b.Fatalf("%d requests, want %d", rep.Requests, lines)
+		}
+	}
+	b.ReportMetric(float64(lines*b.N)/b.Elapsed().Seconds(), "lines/s")
 }

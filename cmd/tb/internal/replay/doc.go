@@ -27,7 +27,7 @@
 //     most stay and their counts become lower bounds. See ranking.
 //   - The plots have at most 512 intervals, of whole seconds. See timeline.
 //   - A line has at most 1 MiB. A longer line is malformed.
-//   - A file is open only while others overlap with it, and takes about 150 kB then. Unpacking
+//   - A file is open only while others overlap with it, and takes about 300 kB then. Unpacking
 //     zstd also takes its window, at most 128 MiB.
 //
 // All of this takes at most about 50 MB, and far less for most logs. The process takes

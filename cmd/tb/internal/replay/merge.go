@@ -55,11 +55,12 @@ func (res *Result) replayInputs(ctx context.Context, inputs []Input, s accesslog
 		if err == nil {
 			err = res.next(src)
 		}
-		if err == nil {
-			heap.Fix(&m.open, 0)
-		} else {
+		switch {
+		case err != nil:
 			heap.Pop(&m.open)
 			m.finish(ctx, src, err)
+		case len(m.open) > 1:
+			heap.Fix(&m.open, 0)
 		}
 	}
 	return m.close()
