@@ -89,13 +89,11 @@ const (
 	failed         // it decides nothing at present, or too late
 )
 
-// healthOf returns what a call shows that returned err. late says that the call has taken the
+// healthOf returns what a call shows that returned an error. late says that the call has taken the
 // timeout of the limiter. A client must not open the breaker with short deadlines.
 func healthOf(err error, late bool) health {
 	var e *Error
-	if err == nil {
-		return healthy
-	} else if !errors.As(err, &e) { // closed
+	if !errors.As(err, &e) { // closed
 		return unknown
 	}
 	switch e.Cause {
@@ -177,10 +175,13 @@ func (b *breaker) stats() (BreakerState, uint64) {
 
 // call is exec under the guard of the breaker.
 func (l *Limiter) call(ctx context.Context, key string, costs ...uint64) (s state, err error) {
-	err = l.guard(func() error {
-		s, err = l.exec(ctx, key, costs...)
-		return err
-	})
+	start := l.local()
+	opened, err := l.breaker.enter(start)
+	if err != nil {
+		return s, err
+	}
+	s, err = l.exec(ctx, key, costs...)
+	l.report(opened, start, err)
 	return s, err
 }
 
@@ -192,8 +193,17 @@ func (l *Limiter) guard(f func() error) error {
 		return err
 	}
 	err = f()
-	now := l.local()
-	h := healthOf(err, now-start >= l.timeout.Microseconds())
+	l.report(opened, start, err)
+	return err
+}
+
+// report reports the result of a call to the breaker, and logs its changes.
+func (l *Limiter) report(opened uint64, start int64, err error) {
+	h, now := healthy, start
+	if err != nil {
+		now = l.local()
+		h = healthOf(err, now-start >= l.timeout.Microseconds())
+	}
 	before, after := l.breaker.report(opened, h, err, now)
 	switch {
 	case l.logger == nil:
@@ -202,5 +212,4 @@ func (l *Limiter) guard(f func() error) error {
 	case before == BreakerRecovering && after == BreakerClosed:
 		l.logger.Info("tb/redis: the server decides again", "policy", l.policy)
 	}
-	return err
 }

@@ -93,6 +93,16 @@ func (l *Limiter) runUntil(
 	return &Error{Timeout, context.DeadlineExceeded}
 }
 
+// remove removes the bucket of key.
+func (l *Limiter) remove(key string) error {
+	l.counts.trips.Add(1)
+	del := l.client.B().Del().Key(l.name(key)).Build()
+	if err := l.client.Do(context.Background(), del).Error(); err != nil {
+		return clientError(err)
+	}
+	return nil
+}
+
 // run runs a script, and counts the trips.
 func (l *Limiter) run(s *script, keys []string, args ...string) (rueidis.RedisMessage, error) {
 	// A context that ends would let the client forget a command that is still in its queue.

@@ -71,7 +71,7 @@ func TestCallThatTimedOutTakesNothing(t *testing.T) {
 func TestCallsBeyondTheBoundAreBusy(t *testing.T) {
 	s := redistest.Start(t)
 	operator := dial(t, s)
-	l := newLimiter(t, dial(t, s), slow)
+	l := newLimiter(t, dial(t, s), slow, WithoutBatching())
 	resume := pause(t, operator)
 	errs := make(chan error, maxInFlight)
 	ctx, cancel := context.WithCancel(t.Context())

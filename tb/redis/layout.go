@@ -38,6 +38,7 @@ type layout struct {
 	scale    uint64 // units in a token
 	n, d     uint64 // the rate, in units a µs, is n/d in lowest terms
 	script   *script
+	takeEach *script
 	takeAll  *script
 	giveBack *script
 	header   []byte // the part of the argument that all calls share
@@ -64,9 +65,9 @@ func newLayout(limit tb.Limit) (layout, error) {
 		}
 	}
 	m.n, m.d = rate.Num().Uint64(), rate.Denom().Uint64()
-	m.script, m.takeAll, m.giveBack = wide, wideTakeAll, wideGiveBack
+	m.script, m.takeEach, m.takeAll, m.giveBack = wide, wideTakeEach, wideTakeAll, wideGiveBack
 	if m.isNarrow() {
-		m.script, m.takeAll, m.giveBack = narrow, narrowTakeAll, narrowGiveBack
+		m.script, m.takeEach, m.takeAll, m.giveBack = narrow, narrowTakeEach, narrowTakeAll, narrowGiveBack
 	}
 	for _, x := range []uint64{m.capacity, m.n, m.d} {
 		m.header = binary.BigEndian.AppendUint64(m.header, math.Float64bits(float64(x)))
@@ -132,15 +133,24 @@ const noDeadline = 1<<56 - 1
 // item is a cost, and its deadline in µs of the clock that decides, at most noDeadline.
 type item struct{ cost, deadline uint64 }
 
-// argument returns the argument of the script.
+// argument returns the argument of take.lua.
 func (m *layout) argument(items []item) []byte {
 	b := make([]byte, 0, len(m.header)+11*len(items)+1) // AppendUint64 writes a byte too many
-	b = append(b, m.header...)
+	return appendItems(append(b, m.header...), items)
+}
+
+func appendItems(b []byte, items []item) []byte {
 	for _, it := range items {
 		b = binary.BigEndian.AppendUint64(b, it.deadline<<8)
 		b = binary.BigEndian.AppendUint32(b[:len(b)-1], uint32(it.cost))
 	}
 	return b
+}
+
+// appendBucket appends the part of the argument of takeeach.lua for one bucket. It has at most 255
+// items.
+func appendBucket(b []byte, items []item) []byte {
+	return appendItems(append(b, byte(len(items))), items)
 }
 
 // appendGiveBack appends the part of the argument of giveback.lua for a cost that was taken when

@@ -68,7 +68,8 @@ func New(client rueidis.Client, limit tb.Limit, opts ...Option) (*Limiter, error
 		inFlight: make(chan struct{}, maxInFlight), counts: newCounts(),
 	}
 	if !s.alone {
-		l.trips.byKey = make(map[string]*trip)
+		l.trips.queues = make(map[string]*queue)
+		l.trips.shared = client.Mode() != rueidis.ClientModeCluster
 	}
 	l.denials.Init(maxDenials, false, &l.denials)
 	l.denials.seed = maphash.MakeSeed()
@@ -133,7 +134,12 @@ func (l *Limiter) Reset(ctx context.Context, key string) error {
 	if l.share != nil {
 		l.share.Reset(key)
 	}
-	_, err := l.call(ctx, key)
+	err := l.guard(func() error {
+		return l.send(ctx, func(int64) (err error) {
+			l.denials.reset(func() { err = l.remove(key) }, key)
+			return err
+		})
+	})
 	return l.counts.failed(err)
 }
 

@@ -71,6 +71,17 @@ var bugs = []struct {
 	{"reply: the value although not all are granted", takeOf, "if all and s == t", "if s == t"},
 	{"reply: the deficit after", takeOf, "s, before, t)", "s, d, t)"},
 
+	{"takeeach: deadline a µs early", takeEachOf, "if t <= x", "if t < x"},
+	{"takeeach: no deadline", takeEachOf, "t <= x and ", ""},
+	{"takeeach: the last token is not taken", takeEachOf, "d + cost <= C", "d + cost < C"},
+	{"takeeach: only the first cost", takeEachOf, "for _ = 1, n do", "for _ = 1, 1 do"},
+	{"takeeach: the buckets share a deficit", takeEachOf, "if d > before or", "if true or"},
+	{"takeeach: not written", takeEachOf, "d > before or stepped", "stepped"},
+	{"takeeach: a clock set back is not written", takeEachOf, " or stepped", ""},
+	{"takeeach: the state after", takeEachOf, "'>I7I4', s, d)", "'>I7I4', s, d + 1)"},
+	{"takeeach: writes the first bucket", takeEachOf, "deficits[k]\n", "deficits[1]\n"},
+	{"takeeach: writes before it reads", takeEachOf, "  if d > before or stepped then", `
+  if d > before or stepped then redis.call('SET', key, value or '', 'PXAT', 9e15)`},
 	{"takeall: deadline", takeAllOf, "if t > x then return t end", ""},
 	{"takeall: the last token is not taken", takeAllOf, "d + cost > C", "d + cost >= C"},
 	{"takeall: one bucket may refuse", takeAllOf, "all = false end", "end"},
@@ -89,6 +100,7 @@ var bugs = []struct {
 	{"giveback: no expiry", giveBackOf, ", 'KEEPTTL'", ""},
 }
 
+func takeEachOf(x *texts) *string { return &x.takeEach }
 func takeAllOf(x *texts) *string  { return &x.takeAll }
 func giveBackOf(x *texts) *string { return &x.giveBack }
 func clockOf(x *texts) *string    { return &x.clock }

@@ -130,9 +130,9 @@ func WithLogger(l *slog.Logger) Option {
 	}}
 }
 
-// WithoutBatching makes a round trip for each call. By default, calls on one key that meet share a
-// trip: while one is under way, the others wait for the next one. Without batching, a local refusal
-// may not know the latest grants of this limiter, so its RetryAfter may be too short.
+// WithoutBatching makes a round trip for each call. By default, calls that meet share trips: see the
+// package comment. Without batching, a local refusal may not know the latest grants of this limiter,
+// so its RetryAfter may be too short.
 func WithoutBatching() Option {
 	return Option{func(s *settings) error {
 		s.alone = true

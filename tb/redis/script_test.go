@@ -28,6 +28,8 @@ var behaviours = []struct {
 	{"AlternatingCapacitiesGainNothing", alternatingCapacitiesGainNothing},
 	{"ForeignValueIsAnError", foreignValueIsAnError},
 	{"WideDivisionIsExact", wideDivisionIsExact},
+	{"TakeEachAsTake", takeEachAsTake},
+	{"TakeEachWritesNothingWithAnError", takeEachError},
 	{"TakeAll", takeAllScript},
 	{"GiveBack", giveBackScript},
 	{"ChargesAsMutex", chargesAsMutex},
