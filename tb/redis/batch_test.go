@@ -170,6 +170,9 @@ func TestCallerThatLeavesTheTripPays(t *testing.T) {
 	wantCause(t, (<-o).err, Canceled)
 	resume()
 	wantOutcome(t, stay, granted(6))
+	if n := c.l.Stats().Abandoned; n != 1 {
+		t.Errorf("%d calls abandoned, want 1", n)
+	}
 }
 
 // newCall returns a call that has the timeout of a patient limiter.

@@ -32,6 +32,9 @@ type Stats struct {
 	// Stale counts the trips that reached the server after all their deadlines by its clock, and took
 	// nothing. The first trip counts too: it learns the server's clock.
 	Stale uint64
+	// Abandoned counts the calls that the server granted in time, but whose caller had left when the
+	// reply came: because of the timeout or the context. Their tokens are taken.
+	Abandoned uint64
 	// Leased counts the calls that a lease has granted.
 	Leased uint64
 	// ClaimedTokens were taken for leases. ReturnedTokens of them are back in their buckets.
@@ -50,7 +53,7 @@ type Stats struct {
 type counts struct {
 	granted, refused     atomic.Uint64
 	trips, loaded, stale atomic.Uint64
-	leased               atomic.Uint64
+	abandoned, leased    atomic.Uint64
 	claimed, returned    atomic.Uint64 // units
 
 	policyGranted, policyRefused atomic.Uint64
@@ -83,7 +86,7 @@ func (l *Limiter) Stats() Stats {
 	s := Stats{
 		Granted: c.granted.Load(), Refused: c.refused.Load(), Failed: make(map[Cause]uint64),
 		Trips: c.trips.Load(), Loaded: c.loaded.Load(), Stale: c.stale.Load(),
-		InFlight: len(l.inFlight), Leased: c.leased.Load(), RefusedLocally: uint64(c.denied.Value()),
+		Abandoned: c.abandoned.Load(), InFlight: len(l.inFlight), Leased: c.leased.Load(), RefusedLocally: uint64(c.denied.Value()),
 		Policy: l.policy, PolicyGranted: c.policyGranted.Load(), PolicyRefused: c.policyRefused.Load(),
 	}
 	scale := float64(l.layout.scale)

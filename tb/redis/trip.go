@@ -208,6 +208,9 @@ func (l *Limiter) deliver(t *trip, now uint64, sent, received int64) (all bool) 
 			if now > c.late {
 				return false
 			}
+			if c.place == left && l.layout.pay(&c.before, c.costs[0]) {
+				l.counts.abandoned.Add(1)
+			}
 			t.arrive(l, c, nil)
 			return true
 		})
