@@ -240,7 +240,7 @@ func TestLateCallIsNotSent(t *testing.T) {
 // A call with a wrong idea of the server's clock is not lost, and its trip is repeated for it only.
 func TestStepOfTheClockIsSharedByATrip(t *testing.T) {
 	c, resume := startCrowd(t, slow)
-	c.l.offset.learn(0, 0, time.Now().Add(-10*time.Minute).UnixMicro())
+	c.l.nodes[0].offset.learn(0, 0, time.Now().Add(-10*time.Minute).UnixMicro())
 	first := c.depart(t.Context(), 1)
 	second := c.join(t.Context(), 1)
 	resume()

@@ -175,36 +175,36 @@ func (b *breaker) stats() (BreakerState, uint64) {
 
 // call is exec under the guard of the breaker.
 func (l *Limiter) call(ctx context.Context, key string, costs ...uint64) (s state, err error) {
-	start := l.local()
-	opened, err := l.breaker.enter(start)
+	start, b := l.local(), &l.node(key).breaker
+	opened, err := b.enter(start)
 	if err != nil {
 		return s, err
 	}
 	s, err = l.exec(ctx, key, costs...)
-	l.report(opened, start, err)
+	l.report(b, opened, start, err)
 	return s, err
 }
 
-// guard calls f unless the breaker refuses, and reports the result to the breaker.
-func (l *Limiter) guard(f func() error) error {
-	start := l.local()
-	opened, err := l.breaker.enter(start)
+// guard calls f unless the breaker of key refuses, and reports the result to the breaker.
+func (l *Limiter) guard(key string, f func() error) error {
+	start, b := l.local(), &l.node(key).breaker
+	opened, err := b.enter(start)
 	if err != nil {
 		return err
 	}
 	err = f()
-	l.report(opened, start, err)
+	l.report(b, opened, start, err)
 	return err
 }
 
-// report reports the result of a call to the breaker, and logs its changes.
-func (l *Limiter) report(opened uint64, start int64, err error) {
+// report reports the result of a call to its breaker, and logs the changes of the breaker.
+func (l *Limiter) report(b *breaker, opened uint64, start int64, err error) {
 	h, now := healthy, start
 	if err != nil {
 		now = l.local()
 		h = healthOf(err, now-start >= l.timeout.Microseconds())
 	}
-	before, after := l.breaker.report(opened, h, err, now)
+	before, after := b.report(opened, h, err, now)
 	switch {
 	case l.logger == nil:
 	case before == BreakerClosed && after == BreakerOpen:

@@ -16,19 +16,17 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// node is a server of a cluster.
-type node struct {
+// member is a server of a cluster.
+type member struct {
 	*redistest.Server
 	client rueidis.Client // of this server only
 	id     string
 }
 
-const slots = 16384
-
 // startCluster starts a cluster of three masters, which have a third of the slots each.
-func startCluster(t *testing.T) []node {
+func startCluster(t *testing.T) []member {
 	t.Helper()
-	nodes := []node{startNode(t), startNode(t), startNode(t)}
+	nodes := []member{startNode(t), startNode(t), startNode(t)}
 	for i, n := range nodes {
 		do(t, n.client, "CLUSTER", "SET-CONFIG-EPOCH", strconv.Itoa(i+1))
 		do(t, n.client, "CLUSTER", "ADDSLOTSRANGE",
@@ -43,7 +41,7 @@ func startCluster(t *testing.T) []node {
 	return nodes
 }
 
-func startNode(t *testing.T) node {
+func startNode(t *testing.T) member {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -53,7 +51,7 @@ func startNode(t *testing.T) node {
 	l.Close()
 	s := redistest.Start(t, "--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(bus),
 		"--cluster-node-timeout", "500", "--repl-diskless-sync-delay", "0")
-	n := node{Server: s, client: dialOption(t, rueidis.ClientOption{
+	n := member{Server: s, client: dialOption(t, rueidis.ClientOption{
 		InitAddress: []string{s.Addr}, DisableCache: true, ForceSingleClient: true,
 	})}
 	id := do(t, n.client, "CLUSTER", "MYID")
@@ -63,7 +61,7 @@ func startNode(t *testing.T) node {
 	return n
 }
 
-func (n node) meet(t *testing.T, other node) {
+func (n member) meet(t *testing.T, other member) {
 	t.Helper()
 	config := do(t, other.client, "CONFIG", "GET", "cluster-port")
 	bus, err := config.AsStrMap()
@@ -75,7 +73,7 @@ func (n node) meet(t *testing.T, other node) {
 }
 
 // await asks a server until its answer contains all texts.
-func (n node) await(t *testing.T, what, command string, texts ...string) {
+func (n member) await(t *testing.T, what, command string, texts ...string) {
 	t.Helper()
 	for {
 		m := do(t, n.client, strings.Fields(command)...)
@@ -224,7 +222,7 @@ func TestSlotMovesUnderLoad(t *testing.T) {
 	progress() // a is there, b is here: TRYAGAIN
 	do(t, from.client, "MIGRATE", host, port, l.name("b"), "0", "5000")
 	progress() // ASK
-	for _, n := range []node{to, from} {
+	for _, n := range []member{to, from} {
 		do(t, n.client, "CLUSTER", "SETSLOT", slot, "NODE", to.id)
 	}
 	progress() // MOVED

@@ -46,7 +46,7 @@ func TestCallThatTimedOutTakesNothing(t *testing.T) {
 	operator := dial(t, s)
 	l := newLimiter(t, dial(t, s), slow, WithTimeout(10*time.Millisecond))
 	do(t, operator, "SCRIPT", "LOAD", l.layout.script.text)
-	l.offset.learn(0, 0, time.Now().UnixMicro()-l.start.UnixMicro()) // the server has this clock
+	l.nodes[0].offset.learn(0, 0, time.Now().UnixMicro()-l.start.UnixMicro()) // the server has this clock
 	resume := pause(t, operator)
 	for l.Stats().Trips < 1 { // a call that starts late sends nothing
 		wantCause(t, failure(t.Context(), t, l, "a"), Timeout)
@@ -98,7 +98,7 @@ func TestCallsBeyondTheBoundAreBusy(t *testing.T) {
 // The server's clock is set forward by ten minutes: the deadline of a call has long passed there.
 func TestStepOfTheClockCostsOneTrip(t *testing.T) {
 	l := newLimiter(t, dial(t, redistest.Start(t)), slow)
-	l.offset.learn(0, 0, time.Now().Add(-10*time.Minute).UnixMicro())
+	l.nodes[0].offset.learn(0, 0, time.Now().Add(-10*time.Minute).UnixMicro())
 	for i := range 3 {
 		if d, err := l.Allow(t.Context(), "a"); err != nil || d != granted(9-i) {
 			t.Fatalf("call %d: %+v, %v", i, d, err)

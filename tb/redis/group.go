@@ -94,9 +94,9 @@ func (g group) run(ctx context.Context) ([]tb.Decision, error) {
 		}
 		return b
 	}
-	err := l.guard(func() error {
+	err := l.guard(g[0].key, func() error {
 		return l.send(ctx, func(deadline int64) error {
-			return l.runUntil(deadline, g.layout().takeAll, g.names(), argument,
+			return l.runUntil(&l.node(g[0].key).offset, deadline, g.layout().takeAll, g.names(), argument,
 				func(reply string) (now uint64, ok bool) { return parseStates(reply, states) })
 		})
 	})

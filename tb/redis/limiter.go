@@ -27,8 +27,8 @@ type Limiter struct {
 	client   rueidis.Client
 	layout   layout
 	start    time.Time // of local times
-	offset   offset
-	breaker  breaker
+	cluster  bool
+	nodes    [ranges]node // without a cluster, only the first one
 	trips    trips
 	denials  denials
 	share    *cas.Limiter[string] // nil without a LocalShare
@@ -66,10 +66,11 @@ func New(client rueidis.Client, limit tb.Limit, opts ...Option) (*Limiter, error
 	l := &Limiter{
 		settings: s, client: client, layout: m, start: time.Now(), share: share,
 		inFlight: make(chan struct{}, maxInFlight), counts: newCounts(),
+		cluster: client.Mode() == rueidis.ClientModeCluster,
 	}
 	if !s.alone {
 		l.trips.queues = make(map[string]*queue)
-		l.trips.shared = client.Mode() != rueidis.ClientModeCluster
+		l.trips.shared = !l.cluster
 	}
 	l.denials.Init(maxDenials, false, &l.denials)
 	l.denials.seed = maphash.MakeSeed()
@@ -134,7 +135,7 @@ func (l *Limiter) Reset(ctx context.Context, key string) error {
 	if l.share != nil {
 		l.share.Reset(key)
 	}
-	err := l.guard(func() error {
+	err := l.guard(key, func() error {
 		return l.send(ctx, func(int64) (err error) {
 			l.denials.reset(func() { err = l.remove(key) }, key)
 			return err

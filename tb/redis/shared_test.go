@@ -107,7 +107,7 @@ func TestErrorOfABucketDoesNotConcernTheOthers(t *testing.T) {
 // A step of the clock is found by the first trip, which is repeated for all buckets.
 func TestStepOfTheClockIsSharedByBuckets(t *testing.T) {
 	c, resume := startCrowd(t, slow)
-	c.l.offset.learn(0, 0, time.Now().Add(-10*time.Minute).UnixMicro())
+	c.l.nodes[0].offset.learn(0, 0, time.Now().Add(-10*time.Minute).UnixMicro())
 	others := c.busy(t)
 	var all []<-chan outcome
 	for _, key := range []string{"a", "b", "c"} {

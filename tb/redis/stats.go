@@ -20,7 +20,8 @@ type Stats struct {
 	// Policy is the failure policy. PolicyGranted and PolicyRefused count the calls it decided.
 	Policy                       Policy
 	PolicyGranted, PolicyRefused uint64
-	// Breaker is the state of the breaker, and Opened counts how often it has opened.
+	// Breaker is the state of the breaker, and Opened counts how often it has opened. In a cluster,
+	// these are the worst state of its breakers, and the sum.
 	Breaker BreakerState
 	Opened  uint64
 
@@ -43,7 +44,7 @@ type Stats struct {
 	InFlight int
 
 	// Offset is how far the server's clock is ahead of this machine's clock, within OffsetError. Both
-	// are 0 before the first reply, and with WithClientClock.
+	// are 0 before the first reply, and with WithClientClock. In a cluster it is the greatest one.
 	Offset, OffsetError time.Duration
 	// ClockSteps counts the replies that contradict the offset: a clock was set, or another server
 	// answered.
@@ -92,19 +93,33 @@ func (l *Limiter) Stats() Stats {
 	scale := float64(l.layout.scale)
 	s.ClaimedTokens = float64(c.claimed.Load()) / scale
 	s.ReturnedTokens = float64(c.returned.Load()) / scale
-	s.Breaker, s.Opened = l.breaker.stats()
 	for i := range c.causes {
 		if n := c.causes[i].Load(); n > 0 {
 			s.Failed[Cause(i)] = n
 		}
 	}
 	local := l.local()
-	low, high, steps := l.offset.bounds(local)
-	if low != 0 || high != 0 {
-		wall := l.start.UnixMicro()
-		s.Offset = time.Duration((low+high)/2-wall) * time.Microsecond
+	for i := range l.nodes {
+		l.nodes[i].addTo(&s, local, l.start.UnixMicro())
+	}
+	return s
+}
+
+// addTo adds what the node knows at a local time. start is the wall time in µs at local time 0.
+func (n *node) addTo(s *Stats, local, start int64) {
+	state, opened := n.breaker.stats()
+	s.Opened += opened
+	if state == BreakerOpen || s.Breaker == BreakerClosed {
+		s.Breaker = state
+	}
+	low, high, steps := n.offset.bounds(local)
+	s.ClockSteps += steps
+	if low == 0 && high == 0 {
+		return
+	}
+	ahead := time.Duration((low+high)/2-start) * time.Microsecond
+	if s.OffsetError == 0 || ahead.Abs() > s.Offset.Abs() {
+		s.Offset = ahead
 		s.OffsetError = time.Duration((high-low)/2+1) * time.Microsecond
 	}
-	s.ClockSteps = steps
-	return s
 }

@@ -27,12 +27,13 @@ type trip struct {
 // does not take costs whose deadline, by its clock, has passed. If their callers still wait, a
 // clock was set, or this is the first trip, and the second attempt knows the server's clock better.
 func (l *Limiter) travel(t *trip) {
+	o := &l.node(t.queues[0].key).offset
 	for range 2 {
 		sent := l.local()
 		if !l.depart(t, sent) {
 			return
 		}
-		now, err := l.command(t)
+		now, err := l.command(t, o)
 		received := l.local()
 		if err != nil {
 			var e *rueidis.RedisError
@@ -44,7 +45,7 @@ func (l *Limiter) travel(t *trip) {
 			return
 		}
 		if l.clock == nil {
-			l.offset.learn(sent, received, int64(now))
+			o.learn(sent, received, int64(now))
 		}
 		if l.deliver(t, now, sent, received) {
 			return
@@ -78,7 +79,7 @@ func (l *Limiter) depart(t *trip, local int64) bool {
 
 // command sends the costs of the calls aboard, and returns the server's time. It sets t.states to
 // the buckets before the costs, which is not valid if all costs were late.
-func (l *Limiter) command(t *trip) (now uint64, err error) {
+func (l *Limiter) command(t *trip, o *offset) (now uint64, err error) {
 	t.names = t.names[:0]
 	for _, q := range t.sent {
 		t.names = append(t.names, q.name)
@@ -88,7 +89,7 @@ func (l *Limiter) command(t *trip) (now uint64, err error) {
 	if l.clock != nil {
 		args = append(args, strconv.FormatInt(l.clock().UnixMicro(), 10))
 	}
-	l.setDeadlines(t)
+	l.setDeadlines(t, o)
 	s := l.layout.script
 	if len(t.sent) == 1 {
 		t.items = t.sent[0].items(t.items[:0])
@@ -134,7 +135,7 @@ func (l *Limiter) parse(t *trip, reply rueidis.RedisMessage) (now uint64, err er
 }
 
 // setDeadlines sets the deadlines of the calls aboard by the server's clock.
-func (l *Limiter) setDeadlines(t *trip) {
+func (l *Limiter) setDeadlines(t *trip, o *offset) {
 	latest := int64(0)
 	for _, q := range t.sent {
 		for _, c := range q.aboard {
@@ -145,7 +146,7 @@ func (l *Limiter) setDeadlines(t *trip) {
 	if l.clock != nil {
 		return
 	}
-	last := l.offset.server(latest)
+	last := o.server(latest)
 	for _, q := range t.sent {
 		for _, c := range q.aboard {
 			c.late = uint64(max(0, last-float64(latest-c.deadline)))
