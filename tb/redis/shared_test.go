@@ -1,143 +1,227 @@
 package redis
 
 import (
-	"context"
-	"strconv"
+	"flag"
+	"math"
 	"testing"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// busy lets as many trips be under way as may take several buckets along. Further calls wait.
-func (c *crowd) busy(t *testing.T) (others []<-chan outcome) {
+var contestTime = flag.Duration("contest", 3*time.Second,
+	"time by the server's clock in which processes take from one bucket")
+
+// contest lets eight processes take from one bucket. At last the test takes what is left, so that
+// the server refuses the last call. It returns all calls.
+type contest func(t *testing.T, k task) []event
+
+const contestants = 8
+
+// compete is a contest in which many goroutines take what they can for some time. In the middle of
+// it one process may be killed.
+func compete(d time.Duration, kill bool) contest {
+	return func(t *testing.T, k task) []event {
+		k.Goroutines, k.Costs = 8, []float64{0.5, 1, 1, 2.5}
+		ps := startProcesses(t, contestants, k)
+		ps.begin(t, 0)
+		ps.pass(t, d/2)
+		ps.awaitGrants(t)
+		var victim *process
+		if kill {
+			victim = ps.all[0]
+			if err := victim.cmd.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ps.pass(t, d/2)
+		return append(ps.end(t, victim), ps.drain(t, k)...)
+	}
+}
+
+// drain takes the tokens of the bucket, one by one, until the server refuses.
+func (ps *processes) drain(t *testing.T, k task) (events []event) {
 	t.Helper()
-	for i := range maxShared {
-		others = append(others, c.on("busy "+strconv.Itoa(i)).depart(t.Context(), 1))
-	}
-	return others
-}
-
-func TestBucketsShareATrip(t *testing.T) {
-	c, resume := startCrowd(t, slow)
-	before := c.l.Stats().Trips
-	others := c.busy(t)
-	var all []<-chan outcome
-	for i := range maxBuckets {
-		all = append(all, c.on(strconv.Itoa(i)).join(t.Context(), i%5+1))
-	}
-	b := c.on("31")
-	b.made = 1
-	all = append(all, b.join(t.Context(), 7)) // a second call on this bucket
-	last := c.on("last").join(t.Context(), 11)
-	if n := c.l.Stats().Trips - before; n != maxShared {
-		t.Errorf("%d trips under way, want %d", n, maxShared)
-	}
-	resume()
-	for _, o := range others {
-		wantOutcome(t, o, granted(9))
-	}
-	for i, o := range all[:maxBuckets] {
-		wantOutcome(t, o, granted(9-i%5))
-	}
-	wantOutcome(t, all[maxBuckets], granted(1))
-	wantOutcome(t, last, refused(tb.Never, 10))
-	s := c.l.Stats() // the first trip with several buckets loads a script
-	if n := s.Trips - s.Loaded + 1 - before; n != maxShared+2 {
-		t.Errorf("%d trips, want %d: %+v", n, maxShared+2, s)
-	}
-	if v, err := c.l.Level(t.Context(), "30"); err != nil || int(v.Tokens) != 9 {
-		t.Errorf("%+v, %v, want 9 tokens", v, err)
-	}
-}
-
-func TestBucketsOfATripShareItsCosts(t *testing.T) {
-	c, resume := startCrowd(t, tb.Limit{Capacity: 1000, Tokens: 1, Per: time.Hour})
-	before := c.l.Stats().Trips
-	others := c.busy(t)
-	var all []<-chan outcome
-	hot, cold := c.on("hot"), c.on("cold")
-	for range maxCosts - 1 {
-		all = append(all, hot.join(t.Context(), 1))
-	}
-	for range 3 {
-		all = append(all, cold.join(t.Context(), 1))
-	}
-	resume()
-	for _, o := range others {
-		wantOutcome(t, o, granted(999))
-	}
-	for i, o := range all {
-		wantOutcome(t, o, granted(999-i%(maxCosts-1)))
-	}
-	if s := c.l.Stats(); s.Trips-s.Loaded+1-before != maxShared+2 {
-		t.Errorf("%d trips, want %d: %+v", s.Trips-s.Loaded+1-before, maxShared+2, s)
-	}
-}
-
-// A value that is not a bucket is an error of its own calls only. Then each bucket travels alone for
-// a second, and no token is taken twice.
-func TestErrorOfABucketDoesNotConcernTheOthers(t *testing.T) {
-	c, resume := startCrowd(t, slow, []string{"SET", "tb:{foreign}", "x"})
-	before := c.l.Stats()
-	others := c.busy(t)
-	foreign := c.on("foreign").join(t.Context(), 3)
-	var all []<-chan outcome
-	for _, key := range []string{"a", "b", "c"} {
-		all = append(all, c.on(key).join(t.Context(), 3))
-	}
-	resume()
-	for _, o := range append(all, others...) {
-		if o := <-o; o.err != nil || !o.Allowed {
-			t.Errorf("%+v, want a grant", o)
+	w := worker{task: k}
+	w.l = newLimiter(t, ps.server, k.Limit, append(w.options(), WithMaxDenial(0))...)
+	w.decide = w.l.decide
+	for range untilRefused {
+		e, err := w.call(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if events = append(events, e); !e.Granted {
+			return events
 		}
 	}
-	wantCause(t, (<-foreign).err, Foreign)
-	for _, key := range []string{"a", "b", "c"} {
-		if v, err := c.l.Level(t.Context(), key); err != nil || int(v.Tokens) != 7 {
-			t.Errorf("%s: %+v, %v, want 7 tokens", key, v, err)
+	t.Fatal("the bucket does not become empty")
+	return nil
+}
+
+const (
+	// untilRefused is more calls than a correct limiter grants.
+	untilRefused = 10_000
+
+	// After untilLeased calls, a process has just taken a lease of 16 tokens, and leased tokens in all,
+	// by trips of 1, 1+1, 1+2, 1+4, 1+8 and 1+16.
+	untilLeased = 21
+	leased      = 21 + 16
+)
+
+// burst is a contest in which each process makes some calls, and takes what it can when as many
+// tokens have come as the processes have leased.
+func burst(calls int) contest {
+	return func(t *testing.T, k task) []event {
+		k.Goroutines, k.Costs = 1, []float64{1}
+		pause := contestants * leased * k.Limit.Per / time.Duration(k.Limit.Tokens)
+		for {
+			ps := startProcesses(t, contestants, k)
+			ps.begin(t, calls)
+			ps.await(t)
+			ps.pass(t, pause)
+			ps.begin(t, untilRefused)
+			ps.await(t)
+			events := ps.end(t, nil)
+			if k.Lease <= pause || within(events, k.Lease) { // otherwise the machine was too slow
+				return append(events, ps.drain(t, k)...)
+			}
 		}
 	}
-	s := c.l.Stats()
-	if n := s.Trips - s.Loaded - before.Trips + before.Loaded; n != maxShared+1+4+3 {
-		t.Errorf("%d trips, want %d: %+v", n, maxShared+1+4+3, s)
-	}
 }
 
-// A step of the clock is found by the first trip, which is repeated for all buckets.
-func TestStepOfTheClockIsSharedByBuckets(t *testing.T) {
-	c, resume := startCrowd(t, slow)
-	c.l.nodes[0].offset.learn(0, 0, time.Now().Add(-10*time.Minute).UnixMicro())
-	others := c.busy(t)
-	var all []<-chan outcome
-	for _, key := range []string{"a", "b", "c"} {
-		all = append(all, c.on(key).join(t.Context(), 3))
+// within reports whether all events happened within d.
+func within(events []event, d time.Duration) bool {
+	first, last := int64(math.MaxInt64), int64(0)
+	for _, e := range events {
+		first, last = min(first, e.Before), max(last, e.After)
 	}
-	resume()
-	for _, o := range others {
-		wantOutcome(t, o, granted(9))
-	}
-	for _, o := range all {
-		wantOutcome(t, o, granted(7))
-	}
+	return last-first < d.Microseconds()
 }
 
-// Callers leave while their calls wait, and while they are aboard.
-func TestCallersLeaveASharedTrip(t *testing.T) {
-	c, resume := startCrowd(t, slow)
-	others := c.busy(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	leaver, stays := c.on("leaves"), c.on("stays")
-	o := leaver.join(ctx, 3)
-	stay := stays.join(t.Context(), 3)
-	cancel()
-	wantCause(t, (<-o).err, Canceled)
-	resume()
-	wantOutcome(t, stay, granted(7))
-	for _, o := range others {
-		wantOutcome(t, o, granted(9))
+// verdict is what an audit of a contest finds, in tokens.
+type verdict struct {
+	grants, leased int
+	skewed         int     // decisions of the server at a time outside of their calls
+	excess         float64 // the most above Capacity + rate·interval, negative if all are below
+
+	// Without leases:
+	early            int     // refusals although the ideal bucket could pay the cost and a unit
+	granted, allowed float64 // from the first grant to the last refusal
+	lost             float64 // came while the ideal bucket was full, and is not in allowed
+}
+
+// judge audits the calls of a contest. The server reads the clock of this machine. So a decision of
+// the server lies between the readings around its call, and a lease has granted a call at some time
+// between these readings.
+func judge(t *testing.T, k task, events []event) (v verdict) {
+	t.Helper()
+	m, err := newLayout(k.Limit)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if v, err := c.l.Level(t.Context(), "leaves"); err != nil || int(v.Tokens) != 10 {
-		t.Errorf("%+v, %v, want 10 tokens", v, err)
+	var grants, refusals []span
+	for _, e := range events {
+		s := span{e.Before, e.After, e.Units}
+		switch {
+		case e.Now == 0:
+		case e.Now < e.Before || e.Now > e.After:
+			v.skewed++
+		default:
+			s.from, s.to = e.Now, e.Now
+		}
+		if !e.Granted {
+			refusals = append(refusals, s)
+			continue
+		}
+		grants = append(grants, s)
+		if e.Now == 0 {
+			v.leased++
+		}
+	}
+	v.grants = len(grants)
+	a := newAudit(&m, grants)
+	v.excess = a.inTokens(a.excess())
+	if k.Lease > 0 {
+		return v
+	}
+	end := int64(0)
+	for _, r := range refusals {
+		end = max(end, r.to)
+		if a.least(r.from, r.to) >= a.amount(r.units+1) {
+			v.early++
+		}
+	}
+	v.granted, v.lost = a.inTokens(a.granted()), a.inTokens(a.lost)
+	v.allowed = a.inTokens(a.full()+a.supply(end-grants[0].from)) - v.lost
+	return v
+}
+
+func quantum(limit tb.Limit) float64 { return max(1e-6, float64(limit.Capacity)/leastUnits) }
+
+var (
+	thousand = tb.Limit{Capacity: 2000, Tokens: 1000, Per: 997 * time.Millisecond}
+	forty    = tb.Limit{Capacity: 5, Tokens: 40, Per: 1001 * time.Millisecond}
+	bursty   = tb.Limit{Capacity: 200, Tokens: 1000, Per: 997 * time.Millisecond} // full in a pause
+
+	// The bound has room for more than the leases of a burst, which live longer than the burst.
+	longLeases = task{
+		Limit: tb.Limit{Capacity: 2000, Tokens: 500, Per: time.Second}, Lease: 2 * time.Second,
+	}
+	// The bound has room for less than the leases of a burst, which end before the burst.
+	shortLeases = task{
+		Limit: tb.Limit{Capacity: 1000, Tokens: 1000, Per: time.Second},
+		Lease: 20 * time.Millisecond,
+	}
+)
+
+// In no interval, processes are granted more than the bound. In all, they are granted what the limit
+// allows, less a part of a token. Of the 5000 tokens of a contest this is more than 99.9 %.
+//
+// If the machine stalls, the bucket may become full. The limit does not allow what is lost then,
+// and no call may be refused meanwhile.
+func TestProcessesShareABucket(t *testing.T) {
+	d := *contestTime
+	if testing.Short() {
+		d = min(d, 300*time.Millisecond)
+	}
+	leases := task{Limit: thousand, Lease: 200 * time.Millisecond}
+	for _, c := range []struct {
+		name     string
+		task     task
+		contest  contest
+		complete bool // no token is in a lease or in a process that was killed
+	}{
+		{"shared trips", task{Limit: thousand}, compete(d, false), true},
+		{"small capacity", task{Limit: forty}, compete(d, false), true},
+		{"without batching", task{Limit: thousand, Alone: true}, compete(d, false), true},
+		{"bursts", task{Limit: bursty}, burst(untilRefused), true},
+		{"leases", leases, compete(d, false), false},
+		{"long leases", longLeases, burst(untilLeased), false},
+		{"short leases", shortLeases, burst(untilLeased), false},
+		{"killed", task{Limit: thousand}, compete(d, true), false},
+		{"killed with leases", leases, compete(d, true), false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			v := judge(t, c.task, c.contest(t, c.task))
+			t.Logf("%+v", v)
+			if v.skewed > 0 {
+				t.Errorf("%d decisions at a time outside of their calls", v.skewed)
+			}
+			if most := quantum(c.task.Limit); v.excess > most {
+				t.Errorf("%v tokens above the bound, want at most %v", v.excess, most)
+			}
+			if c.task.Lease > 0 && v.leased == 0 {
+				t.Error("no lease has granted a call")
+			}
+			if !c.complete {
+				return
+			}
+			if v.early > 0 {
+				t.Errorf("%d refusals although the bucket could pay", v.early)
+			}
+			if v.allowed-v.granted >= 1+quantum(c.task.Limit) {
+				t.Errorf("%v tokens granted, want %v less a part of one", v.granted, v.allowed)
+			}
+		})
 	}
 }
