@@ -141,8 +141,10 @@ func WithoutBatching() Option {
 }
 
 // WithClientClock decides on the clocks of the clients. It is for servers that refuse TIME in
-// scripts. Then a key may be granted more than its bound by the rate times the skew of the clocks,
-// and a call that was given up takes its tokens if it reaches the server later.
+// scripts. If two clocks differ by at most a second, a key may be granted more than its bound by the
+// rate times the difference. If they differ by more, this may happen again after each second. A
+// bucket waits for the clock that is ahead, until it has granted nothing for the time in which it
+// fills and a second. A call that was given up takes its tokens if it reaches the server later.
 func WithClientClock() Option { return withClock(time.Now) }
 
 func withClock(now func() time.Time) Option {
