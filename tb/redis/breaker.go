@@ -184,8 +184,12 @@ func (l *Limiter) call(ctx context.Context, key string, costs ...uint64) (s stat
 	return s, err
 }
 
-// guard calls f unless the breaker refuses, and reports the result to the breaker.
+// guard calls f unless the limiter is closed or the breaker refuses, and reports the result to the
+// breaker.
 func (l *Limiter) guard(f func() error) error {
+	if l.closed.Load() {
+		return ErrClosed
+	}
 	start := l.local()
 	opened, err := l.breaker.enter(start)
 	if err != nil {

@@ -94,6 +94,11 @@ func (g group) run(ctx context.Context) ([]tb.Decision, error) {
 		}
 		return b
 	}
+	for _, c := range g {
+		if c.limiter.closed.Load() {
+			return decisions, ErrClosed
+		}
+	}
 	err := l.guard(func() error {
 		return l.send(ctx, func(deadline int64) error {
 			return l.runUntil(deadline, g.layout().takeAll, g.names(), argument,
