@@ -105,8 +105,8 @@ func clockSetBack(s *simulator) error {
 	return b.err
 }
 
-// A bucket waits for the latest clock of a client. So two clients whose clocks differ by more than a
-// second do not refill it in turn.
+// A bucket waits for the latest clock of a client. So two clients whose clocks differ by more than
+// a second do not refill it in turn.
 func clocksOfClientsDiffer(s *simulator) error {
 	b := s.bucket("clients")
 	m, err := s.layout(perSecond(10, 1))
