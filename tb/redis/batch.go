@@ -64,7 +64,10 @@ func (l *Limiter) join(key string, c *call) error {
 			return err
 		}
 		q = queuePool.Get().(*queue)
-		q.key, q.name = key, l.name(key)
+		q.key, q.name = key, c.name
+		if l.tag == nil {
+			q.name = l.name(key)
+		}
 		if s.queues != nil {
 			s.queues[key] = q
 		}

@@ -10,8 +10,9 @@ import (
 // its queue or trip from join until it is decided. A call that was decided by a trip is reused.
 type call struct {
 	costs    []uint64
-	deadline int64 // local time in µs: the timeout of the limiter, or the end of the context
-	timeout  int64 // local time in µs: the timeout of the limiter
+	name     string // of the key in Redis; empty without a WithTag
+	deadline int64  // local time in µs: the timeout of the limiter, or the end of the context
+	timeout  int64  // local time in µs: the timeout of the limiter
 
 	late         uint64 // the deadline that the script got
 	place        place  // with the links, under the lock of trips
@@ -45,6 +46,9 @@ func (l *Limiter) exec(ctx context.Context, key string, costs ...uint64) (before
 	}
 	c := callPool.Get().(*call)
 	c.costs, c.place = append(c.costs[:0], costs...), waiting
+	if l.tag != nil { // it may call the limiter, so it is called without a lock
+		c.name = l.name(key)
+	}
 	c.timeout = l.local() + l.timeout.Microseconds()
 	c.deadline = c.timeout
 	if end, ok := ctx.Deadline(); ok {

@@ -66,11 +66,12 @@
 //
 // # Local refusals
 //
-// A reply shows the bucket, and other clients can only take from it. So the limiter knows until
-// when the bucket cannot pay a cost, and refuses such a call without a trip. The server would
-// refuse it too. RetryAfter and Remaining are what the server would return if no other process, and
-// no [TakeAll] of several buckets, had taken tokens since the reply. They count from the server's
-// time in the reply, plus the local time since the reply came. See [WithMaxDenial].
+// A reply shows the bucket, and as a rule other clients only take from it. So the limiter knows
+// until when the bucket cannot pay a cost, and refuses such a call without a trip. The server would
+// refuse it too, with the exceptions that [WithMaxDenial] lists. RetryAfter and Remaining are what
+// the server would return if no other process, and no [TakeAll] of several buckets, had taken
+// tokens since the reply. They count from the server's time in the reply, plus the local time since
+// the reply came.
 //
 // # Failures
 //

@@ -197,3 +197,27 @@ func TestConfigErrors(t *testing.T) {
 		}
 	}
 }
+
+// open makes the breaker open, without a probe during a test.
+func open(l *Limiter) {
+	for range failuresInARow {
+		l.nodes[0].breaker.report(0, failed, errors.New("test"), patient.Microseconds())
+	}
+}
+
+// A closed limiter decides nothing, although its breaker is open or another limiter makes the trip.
+func TestClosedLimiterDecidesNothing(t *testing.T) {
+	c := dial(t, redistest.Start(t))
+	working, closed := newLimiter(t, c, slow), newLimiter(t, c, slow, WithPolicy(Allow))
+	open(closed)
+	closed.Close()
+	if o, err := closed.Decide(t.Context(), "a", 1); !errors.Is(err, ErrClosed) {
+		t.Errorf("Decide: %+v, %v, want ErrClosed", o, err)
+	}
+	ok, err := TakeAll(t.Context(), time.Now(), []tb.Charge{
+		newCharge(t, working, "a", 1), newCharge(t, closed, "b", 1),
+	}, make([]tb.Decision, 2))
+	if ok || !errors.Is(err, ErrClosed) {
+		t.Errorf("TakeAll: %t, %v, want ErrClosed", ok, err)
+	}
+}

@@ -76,8 +76,9 @@ func newLayout(limit tb.Limit) (layout, error) {
 	return m, nil
 }
 
-// reserve takes from the capacity what the rate supplies in h. It reports false, and changes
-// nothing, if that is less than two tokens or more than half of the capacity.
+// reserve takes from the capacity what the rate supplies in h, rounded up to tokens: a capacity is
+// a whole number of them. It reports false, and changes nothing, if the rate supplies less than two
+// tokens in h or if more than half of the capacity would go.
 func (m *layout) reserve(h time.Duration) bool {
 	hi, lo := bits.Mul64(m.n, uint64(h.Microseconds()))
 	lo, carry := bits.Add64(lo, m.d-1, 0)
@@ -85,10 +86,11 @@ func (m *layout) reserve(h time.Duration) bool {
 		return false
 	}
 	units, _ := bits.Div64(hi, lo, m.d)
-	if units < 2*m.scale || units > m.capacity/2 {
+	tokens := (units-1)/m.scale + 1
+	if units < 2*m.scale || tokens > m.capacity/m.scale/2 {
 		return false
 	}
-	m.capacity -= units
+	m.capacity -= tokens * m.scale
 	binary.BigEndian.PutUint64(m.header, math.Float64bits(float64(m.capacity)))
 	return true
 }

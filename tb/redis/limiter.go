@@ -131,7 +131,6 @@ func (l *Limiter) Level(ctx context.Context, key string) (tb.Level, error) {
 // Reset fills key's bucket. In an interval that contains the reset, the key may be granted up to
 // Capacity tokens more. A Reset that returned an error may still happen.
 func (l *Limiter) Reset(ctx context.Context, key string) error {
-	l.leases.forget(key)
 	if l.share != nil {
 		l.share.Reset(key)
 	}
@@ -141,6 +140,7 @@ func (l *Limiter) Reset(ctx context.Context, key string) error {
 			return err
 		})
 	})
+	l.leases.forget(key) // after the removal, because a trip before it may bring a lease
 	return l.counts.failed(err)
 }
 
