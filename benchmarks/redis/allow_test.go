@@ -44,14 +44,14 @@ func measure(b *testing.B, s *server, c Contender, load string, par int) {
 	s.empty(b)
 	l := open(b, s, c, limit)
 	defer l.Close()
-	connect(l, par)
+	connect(b.Context(), l, par)
 	if load == "refuse" {
 		drain(b, l, "key")
 	}
 	s.do(b, "CONFIG", "RESETSTAT")
 	b.ReportAllocs()
 	b.ResetTimer()
-	sum := crowd(l, par, key, calls(b.N, par))
+	sum := crowd(b.Context(), l, par, key, calls(b.N, par))
 	b.StopTimer()
 	report(b, s, c, sum)
 	check(b, c, load, sum)
@@ -92,8 +92,8 @@ func open(tb testing.TB, s *server, c Contender, limit tb.Limit) Limiter {
 }
 
 // connect makes a call from each of par goroutines, on other keys than those of the benchmarks.
-func connect(l Limiter, par int) {
-	crowd(l, par, func(g, _ int) string { return "connect-" + strconv.Itoa(g) }, calls(par, par))
+func connect(ctx context.Context, l Limiter, par int) {
+	crowd(ctx, l, par, func(g, _ int) string { return "connect-" + strconv.Itoa(g) }, calls(par, par))
 }
 
 // drain takes the tokens of a key, and returns how many it took.
@@ -128,10 +128,10 @@ func BenchmarkKeys(b *testing.B) {
 			for b.Loop() {
 				s.empty(b)
 				l := open(b, s, c, tb.Limit{Capacity: 100, Tokens: 1, Per: time.Minute})
-				connect(l, connections)
+				connect(b.Context(), l, connections)
 				before := s.memory(b)
 				for range 2 {
-					sum := crowd(l, connections, key, calls(keys, connections))
+					sum := crowd(b.Context(), l, connections, key, calls(keys, connections))
 					if sum.Granted < keys {
 						b.Fatalf("%d of %d calls granted: %s", sum.Granted, keys, sum.Error)
 					}

@@ -41,11 +41,7 @@ func newMultiCmd(client *goredis.Client, limit tb.Limit) Limiter {
 	return Limiter{
 		Allow: func(ctx context.Context, key string) (bool, error) {
 			now := time.Now().UnixMilli()
-			fields, err := client.HMGet(ctx, key, tokensField, timeField).Result()
-			if err != nil {
-				return false, err
-			}
-			before, err := s.parse(fields, now)
+			before, err := s.read(ctx, client, key, now)
 			if err != nil {
 				return false, err
 			}
@@ -94,11 +90,7 @@ func newWatch(client *goredis.Client, limit tb.Limit) Limiter {
 func (s settings) transact(
 	ctx context.Context, tx *goredis.Tx, key string, now int64,
 ) (granted bool, err error) {
-	fields, err := tx.HMGet(ctx, key, tokensField, timeField).Result()
-	if err != nil {
-		return false, err
-	}
-	before, err := s.parse(fields, now)
+	before, err := s.read(ctx, tx, key, now)
 	if err != nil {
 		return false, err
 	}

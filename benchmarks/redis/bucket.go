@@ -1,10 +1,13 @@
 package redis
 
 import (
+	"context"
 	"errors"
 	"math"
 	"strconv"
 	"time"
+
+	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/seed-181794aa/ratelimit/tb"
 )
@@ -38,8 +41,14 @@ type bucket struct {
 	at     int64 // milliseconds
 }
 
-// parse returns the bucket with the two fields, or a full one if there are none.
-func (s settings) parse(fields []any, now int64) (b bucket, err error) {
+// read returns the bucket of a key, or a full one if there is none.
+func (s settings) read(
+	ctx context.Context, client goredis.HashCmdable, key string, now int64,
+) (b bucket, err error) {
+	fields, err := client.HMGet(ctx, key, tokensField, timeField).Result()
+	if err != nil {
+		return bucket{}, err
+	}
 	tokens, known := fields[0].(string)
 	at, complete := fields[1].(string)
 	if !known || !complete {

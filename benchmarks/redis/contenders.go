@@ -31,6 +31,8 @@ type Contender struct {
 type Limiter struct {
 	Allow func(ctx context.Context, key string) (granted bool, err error) // takes one token
 	Close func()
+	// Abandoned returns how many grants came after their callers had left. It may be nil.
+	Abandoned func() int
 }
 
 // ourTrips are the commands of tb/redis.

@@ -5,11 +5,13 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // tally counts the results of calls.
 type tally struct {
 	Calls, Granted int
+	Late           int    // calls that were granted, but after whose deadline the reply came
 	Failed         int    // calls that returned an error
 	Error          string // the first one
 }
@@ -17,15 +19,29 @@ type tally struct {
 func (t *tally) add(other tally) {
 	t.Calls += other.Calls
 	t.Granted += other.Granted
+	t.Late += other.Late
 	t.Failed += other.Failed
 	if t.Error == "" {
 		t.Error = other.Error
 	}
 }
 
-// call makes a call and counts its result.
+// addAbandoned adds the grants whose callers had left, because of the deadline.
+func (t *tally) addAbandoned(l Limiter) {
+	if l.Abandoned != nil {
+		t.Late += l.Abandoned()
+	}
+}
+
+// call makes a call and counts its result. After the deadline of ctx, only a grant counts, as late.
 func (t *tally) call(ctx context.Context, l Limiter, key string) {
 	granted, err := l.Allow(ctx, key)
+	if end, ok := ctx.Deadline(); ok && !time.Now().Before(end) {
+		if granted {
+			t.Late++
+		}
+		return
+	}
 	t.Calls++
 	if granted {
 		t.Granted++
@@ -40,8 +56,9 @@ func (t *tally) call(ctx context.Context, l Limiter, key string) {
 
 // crowd makes calls from par goroutines, until next returns an empty range of calls. The key of
 // a call may depend on the goroutine or on the number of the call.
-func crowd(l Limiter, par int, key func(goroutine, call int) string, next ranges) (sum tally) {
-	ctx := context.Background()
+func crowd(
+	ctx context.Context, l Limiter, par int, key func(goroutine, call int) string, next ranges,
+) (sum tally) {
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	for g := range par {

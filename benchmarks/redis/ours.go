@@ -34,6 +34,9 @@ func ours(opts ...tbredis.Option) func(addr string, limit tb.Limit) (Limiter, er
 			}
 			return o.Allowed, err
 		}
-		return Limiter{Allow: allow, Close: func() { l.Close(); client.Close() }}, nil
+		return Limiter{
+			Allow: allow, Close: func() { l.Close(); client.Close() },
+			Abandoned: func() int { return int(l.Stats().Abandoned) },
+		}, nil
 	}
 }

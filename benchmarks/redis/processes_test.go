@@ -3,6 +3,7 @@ package redis
 import (
 	"fmt"
 	"testing"
+	"time"
 )
 
 // BenchmarkProcesses measures grants on one key by 64 goroutines, in one process or divided among
@@ -19,7 +20,7 @@ func BenchmarkProcesses(b *testing.B) {
 				})
 				s.do(b, "CONFIG", "RESETSTAT")
 				b.ResetTimer()
-				all.begin(b)
+				all.begin(b, time.Now())
 				sum := all.end(b)
 				b.StopTimer()
 				report(b, s, c, sum)

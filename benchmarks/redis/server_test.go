@@ -51,7 +51,7 @@ func (s *server) now(tb testing.TB) time.Time {
 // empty removes all keys and counts from zero.
 func (s *server) empty(tb testing.TB) {
 	tb.Helper()
-	s.do(tb, "FLUSHALL")
+	s.do(tb, "FLUSHALL", "SYNC") // Valkey flushes in the background by default
 	s.do(tb, "CONFIG", "RESETSTAT")
 }
 

@@ -2,6 +2,7 @@ package redis
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -9,13 +10,14 @@ import (
 	"os/exec"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
 // A worker is another process of this test binary, with a limiter of its own. Its task is in its
-// environment. It writes a line when it is connected, starts with the first byte that it reads,
-// and writes its tally when it has made its calls and has closed its limiter.
+// environment. It writes a line when it is connected, starts when it reads a line with the end of its
+// calls, and writes its tally when it has made its calls and has closed its limiter.
 
 const taskVariable = "REDIS_BENCHMARK_TASK"
 
@@ -25,7 +27,7 @@ type task struct {
 	Limit                tb.Limit
 	Goroutines           int
 	Calls                int
-	Endless              bool // makes calls until the input ends, instead of Calls
+	Endless              bool // makes calls until their end, or until the input ends, instead of Calls
 }
 
 func TestMain(m *testing.M) {
@@ -49,22 +51,26 @@ func work(text string) error {
 	if err != nil {
 		return err
 	}
-	connect(l, t.Goroutines)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	connect(ctx, l, t.Goroutines)
 	fmt.Println("connected")
-	if _, err := os.Stdin.Read(make([]byte, 1)); err != nil {
+	var end int64 // in ns since 1970, or 0
+	if _, err := fmt.Scanln(&end); err != nil {
 		return err
 	}
 	next := calls(t.Calls, t.Goroutines)
 	if t.Endless {
-		ended := make(chan struct{})
+		ctx, cancel = context.WithDeadline(ctx, time.Unix(0, end))
 		go func() {
 			_, _ = io.Copy(io.Discard, os.Stdin)
-			close(ended)
+			cancel()
 		}()
-		next = until(ended)
+		next = until(ctx.Done())
 	}
-	sum := crowd(l, t.Goroutines, on(t.Key), next)
+	sum := crowd(ctx, l, t.Goroutines, on(t.Key), next)
 	l.Close()
+	sum.addAbandoned(l)
 	return json.NewEncoder(os.Stdout).Encode(sum)
 }
 
@@ -125,11 +131,11 @@ func startWorkers(tb testing.TB, n int, t task) (all workers) {
 // share returns the i-th of n parts of a whole.
 func share(whole, n, i int) int { return whole*(i+1)/n - whole*i/n }
 
-// begin lets the workers make their calls.
-func (all workers) begin(tb testing.TB) {
+// begin lets the workers make their calls, until the end if they are endless.
+func (all workers) begin(tb testing.TB, end time.Time) {
 	tb.Helper()
 	for _, w := range all {
-		if _, err := w.input.Write([]byte{'\n'}); err != nil {
+		if _, err := fmt.Fprintln(w.input, end.UnixNano()); err != nil {
 			tb.Fatal(err)
 		}
 	}

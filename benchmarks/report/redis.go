@@ -62,7 +62,7 @@ var redisTables = []table{
 
 const processes = "processes"
 
-var race = []string{"granted", "left", "allowed", "calls", "failed"}
+var race = []string{"granted", "allowed", "calls", "failed"}
 
 // costs returns the query for all that a decision of 64 goroutines costs.
 func costs(load string) query {

@@ -203,6 +203,14 @@ func TestSweepTakesTheOtherHalfFromTheFlags(t *testing.T) {
 	}
 }
 
+func TestAlgorithmsReachTheReport(t *testing.T) {
+	rep := report(t, validLine, "--rate=1/m", "--burst=7", "--algorithm=gcra,sliding-log", "-")
+	if a := rep.Algorithms; len(a) != 2 || a[0].Algorithm != "gcra" || a[1].Granted != 1 ||
+		rep.Window != 420 {
+		t.Errorf("got %+v", rep)
+	}
+}
+
 func TestSampleIsLabelledAndTheSameEveryTime(t *testing.T) {
 	svg := filepath.Join(t.TempDir(), "out.svg")
 	args := []string{"replay", "--sample", "--sample-lines=30000", "--rate=5", "--burst=10",

@@ -3,7 +3,7 @@ package redis
 import (
 	"context"
 	"runtime"
-	"strconv"
+	"slices"
 	"testing"
 	"time"
 
@@ -11,11 +11,15 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// crowd makes calls on the key "a" of a limiter whose server is paused.
+// crowd makes calls on a key of a limiter whose server is paused.
 type crowd struct {
 	l    *Limiter
+	key  string
 	made int // calls that wait for a trip
 }
+
+// on returns a crowd on another key.
+func (c *crowd) on(key string) *crowd { return &crowd{l: c.l, key: key} }
 
 // outcome is what a call returned.
 type outcome struct {
@@ -27,9 +31,11 @@ type outcome struct {
 func (l *Limiter) waiting(key string) (n int) {
 	l.trips.mu.Lock()
 	defer l.trips.mu.Unlock()
-	if t := l.trips.byKey[key]; t != nil {
-		for c := t.first; c != nil; c = c.next {
-			n++
+	if q := l.trips.queues[key]; q != nil {
+		for _, c := range q.waiting {
+			if c.place == waiting {
+				n++
+			}
 		}
 	}
 	return n
@@ -49,7 +55,7 @@ func (c *crowd) depart(ctx context.Context, n int) <-chan outcome {
 func (c *crowd) join(ctx context.Context, n int) <-chan outcome {
 	o := c.call(ctx, n)
 	c.made++
-	for c.l.waiting("a") < c.made {
+	for c.l.waiting(c.key) < c.made {
 		runtime.Gosched()
 	}
 	return o
@@ -58,7 +64,7 @@ func (c *crowd) join(ctx context.Context, n int) <-chan outcome {
 func (c *crowd) call(ctx context.Context, n int) <-chan outcome {
 	o := make(chan outcome, 1)
 	go func() {
-		d, err := c.l.Decide(ctx, "a", float64(n))
+		d, err := c.l.Decide(ctx, c.key, float64(n))
 		if d.Failure != nil {
 			err = d.Failure
 		}
@@ -74,15 +80,19 @@ func wantOutcome(t *testing.T, got <-chan outcome, want tb.Decision) {
 	}
 }
 
-// startCrowd returns a limiter that knows the clock of its server, which is paused.
-func startCrowd(t *testing.T, limit tb.Limit) (c *crowd, resume func()) {
+// startCrowd returns a limiter that knows the clock of its server, which is paused after some
+// commands.
+func startCrowd(t *testing.T, limit tb.Limit, commands ...[]string) (c *crowd, resume func()) {
 	t.Helper()
 	s := redistest.Start(t)
+	for _, command := range commands {
+		do(t, dial(t, s), command...)
+	}
 	l := newLimiter(t, dial(t, s), limit)
 	if _, err := l.Allow(t.Context(), "another key"); err != nil {
 		t.Fatal(err)
 	}
-	return &crowd{l: l}, pause(t, dial(t, s))
+	return &crowd{l: l, key: "a"}, pause(t, dial(t, s))
 }
 
 func TestCallsThatMeetShareATrip(t *testing.T) {
@@ -160,6 +170,30 @@ func TestCallerThatLeavesTheTripPays(t *testing.T) {
 	wantCause(t, (<-o).err, Canceled)
 	resume()
 	wantOutcome(t, stay, granted(6))
+	if n := c.l.Stats().Abandoned; n != 1 {
+		t.Errorf("%d calls abandoned, want 1", n)
+	}
+}
+
+// newCall returns a call that has the timeout of a patient limiter.
+func newCall(deadline int64, cost uint64) *call {
+	return &call{
+		costs: []uint64{cost}, deadline: deadline, timeout: deadline + patient.Microseconds(),
+		decided: make(chan struct{}, 1),
+	}
+}
+
+// boarded returns a trip of calls on the key "a".
+func (l *Limiter) boarded(calls ...*call) *trip {
+	l.trips.mu.Lock()
+	for _, c := range calls {
+		l.trips.add(c)
+	}
+	l.trips.makeReady(&queue{key: "a", name: l.name("a"), waiting: slices.Clone(calls)})
+	l.trips.mu.Unlock()
+	t := new(trip)
+	l.board(t)
+	return t
 }
 
 // Of two callers in one trip, the deadline of one passes before the server decides.
@@ -167,15 +201,11 @@ func TestEachCostHasItsDeadline(t *testing.T) {
 	for _, early := range []int{0, 1} {
 		c, resume := startCrowd(t, slow)
 		l := c.l
-		trip := &trip{key: "a", name: l.name("a")}
 		now := l.local()
-		calls := []*call{newCall([]uint64{4 * l.layout.scale}, now+patient.Microseconds()), nil}
-		calls[1] = newCall([]uint64{2 * l.layout.scale}, now+patient.Microseconds())
+		late := now + patient.Microseconds()
+		calls := []*call{newCall(late, 4*l.layout.scale), newCall(late, 2*l.layout.scale)}
 		calls[early].deadline = now + 100_000
-		for _, c := range calls {
-			trip.push(c)
-		}
-		l.board(trip)
+		trip := l.boarded(calls...)
 		trips, done := l.Stats().Trips, make(chan struct{})
 		go func() { l.travel(trip); close(done) }()
 		for l.Stats().Trips == trips || l.local() <= calls[early].deadline {
@@ -199,11 +229,8 @@ func TestEachCostHasItsDeadline(t *testing.T) {
 
 func TestLateCallIsNotSent(t *testing.T) {
 	l := newLimiter(t, dial(t, redistest.Start(t)), slow)
-	c := newCall([]uint64{1}, l.local())
-	trip := &trip{key: "a", name: l.name("a")}
-	trip.push(c)
-	l.board(trip)
-	l.travel(trip)
+	c := newCall(l.local(), 1)
+	l.travel(l.boarded(c))
 	wantCause(t, c.err, Timeout)
 	if n := l.Stats().Trips; n != 0 {
 		t.Errorf("%d trips, want none", n)
@@ -213,7 +240,7 @@ func TestLateCallIsNotSent(t *testing.T) {
 // A call with a wrong idea of the server's clock is not lost, and its trip is repeated for it only.
 func TestStepOfTheClockIsSharedByATrip(t *testing.T) {
 	c, resume := startCrowd(t, slow)
-	c.l.offset.learn(0, 0, time.Now().Add(-10*time.Minute).UnixMicro())
+	c.l.nodes[0].offset.learn(0, 0, time.Now().Add(-10*time.Minute).UnixMicro())
 	first := c.depart(t.Context(), 1)
 	second := c.join(t.Context(), 1)
 	resume()
@@ -238,27 +265,6 @@ func TestWithoutBatchingEachCallMakesATrip(t *testing.T) {
 		}()
 	}
 	for l.Stats().Trips < before+10 {
-		runtime.Gosched()
-	}
-	resume()
-	for range 10 {
-		if err := <-errs; err != nil {
-			t.Error(err)
-		}
-	}
-}
-
-func TestKeysDoNotWaitForEachOther(t *testing.T) {
-	c, resume := startCrowd(t, slow)
-	before := c.l.Stats().Trips
-	errs := make(chan error)
-	for i := range 10 {
-		go func() {
-			_, err := c.l.Allow(t.Context(), strconv.Itoa(i))
-			errs <- err
-		}()
-	}
-	for c.l.Stats().Trips < before+10 {
 		runtime.Gosched()
 	}
 	resume()

@@ -89,13 +89,11 @@ const (
 	failed         // it decides nothing at present, or too late
 )
 
-// healthOf returns what a call shows that returned err. late says that the call has taken the
+// healthOf returns what a call shows that returned an error. late says that the call has taken the
 // timeout of the limiter. A client must not open the breaker with short deadlines.
 func healthOf(err error, late bool) health {
 	var e *Error
-	if err == nil {
-		return healthy
-	} else if !errors.As(err, &e) { // closed
+	if !errors.As(err, &e) { // closed
 		return unknown
 	}
 	switch e.Cause {
@@ -175,26 +173,57 @@ func (b *breaker) stats() (BreakerState, uint64) {
 	return b.state, b.opened
 }
 
+// pass lets a call go to the server.
+type pass struct {
+	breaker *breaker
+	opened  uint64 // how often the breaker had opened
+	start   int64
+}
+
+// enter returns an error if the limiter is closed, or if the breaker of key refuses.
+func (l *Limiter) enter(key string) (p pass, err error) {
+	if l.closed.Load() {
+		return p, ErrClosed
+	}
+	if l.tag != nil {
+		l.tag(key) // it may panic, so it is called before the call is under way
+	}
+	p.breaker, p.start = &l.node(key).breaker, l.local()
+	p.opened, err = p.breaker.enter(p.start)
+	return p, err
+}
+
 // call is exec under the guard of the breaker.
 func (l *Limiter) call(ctx context.Context, key string, costs ...uint64) (s state, err error) {
-	err = l.guard(func() error {
-		s, err = l.exec(ctx, key, costs...)
-		return err
-	})
+	p, err := l.enter(key)
+	if err != nil {
+		return s, err
+	}
+	s, err = l.exec(ctx, key, costs...)
+	l.report(p, err)
 	return s, err
 }
 
-// guard calls f unless the breaker refuses, and reports the result to the breaker.
-func (l *Limiter) guard(f func() error) error {
-	start := l.local()
-	opened, err := l.breaker.enter(start)
+// guard calls f unless the limiter is closed or the breaker of key refuses, and reports the result
+// to the breaker.
+func (l *Limiter) guard(key string, f func() error) error {
+	p, err := l.enter(key)
 	if err != nil {
 		return err
 	}
 	err = f()
-	now := l.local()
-	h := healthOf(err, now-start >= l.timeout.Microseconds())
-	before, after := l.breaker.report(opened, h, err, now)
+	l.report(p, err)
+	return err
+}
+
+// report reports the result of a call to its breaker, and logs the changes of the breaker.
+func (l *Limiter) report(p pass, err error) {
+	h, now := healthy, p.start
+	if err != nil {
+		now = l.local()
+		h = healthOf(err, now-p.start >= l.timeout.Microseconds())
+	}
+	before, after := p.breaker.report(p.opened, h, err, now)
 	switch {
 	case l.logger == nil:
 	case before == BreakerClosed && after == BreakerOpen:
@@ -202,5 +231,4 @@ func (l *Limiter) guard(f func() error) error {
 	case before == BreakerRecovering && after == BreakerClosed:
 		l.logger.Info("tb/redis: the server decides again", "policy", l.policy)
 	}
-	return err
 }

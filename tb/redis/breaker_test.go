@@ -97,7 +97,7 @@ func TestHealthOfErrors(t *testing.T) {
 		late bool
 		want health
 	}{
-		{nil, false, healthy}, {nil, true, healthy}, {errTest, true, failed}, {ErrClosed, true, unknown},
+		{errTest, true, failed}, {ErrClosed, true, unknown},
 	} {
 		if got := healthOf(tt.err, tt.late); got != tt.want {
 			t.Errorf("%v, late %v: health %d, want %d", tt.err, tt.late, got, tt.want)

@@ -1,11 +1,9 @@
--- t is the time of the decision in µs. ARGV[2] is the client's clock. Without it, the server's
--- clock decides.
-local t, expiry, from = ARGV[2], 'PX', 0
-if t then
-  t = tonumber(t)
-  from = t
-else
+-- t is the time of the decision in µs, by the client's clock in ARGV[2], or by the server's clock.
+-- If the own time of a bucket is later by more than slack, the server's clock was set back. The
+-- clocks of two clients may differ by more, and none of them was set.
+local t, expiry, slack = tonumber(ARGV[2]), 'PX', math.huge
+if not t then
   t = redis.call('TIME')
   t = t[1] * 1000000 + t[2]
-  expiry = 'PXAT'
+  expiry, slack = 'PXAT', 1000000
 end

@@ -16,19 +16,17 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// node is a server of a cluster.
-type node struct {
+// member is a server of a cluster.
+type member struct {
 	*redistest.Server
-	client rueidis.Client // of this server only
-	id     string
+	client  rueidis.Client // of this server only
+	id, bus string         // bus is the port for the other nodes
 }
 
-const slots = 16384
-
 // startCluster starts a cluster of three masters, which have a third of the slots each.
-func startCluster(t *testing.T) []node {
+func startCluster(t *testing.T) []member {
 	t.Helper()
-	nodes := []node{startNode(t), startNode(t), startNode(t)}
+	nodes := []member{startNode(t), startNode(t), startNode(t)}
 	for i, n := range nodes {
 		do(t, n.client, "CLUSTER", "SET-CONFIG-EPOCH", strconv.Itoa(i+1))
 		do(t, n.client, "CLUSTER", "ADDSLOTSRANGE",
@@ -43,17 +41,17 @@ func startCluster(t *testing.T) []node {
 	return nodes
 }
 
-func startNode(t *testing.T) node {
+func startNode(t *testing.T) member {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	bus := l.Addr().(*net.TCPAddr).Port
+	bus := strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
 	l.Close()
-	s := redistest.Start(t, "--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(bus),
+	s := redistest.Start(t, "--cluster-enabled", "yes", "--cluster-port", bus,
 		"--cluster-node-timeout", "500", "--repl-diskless-sync-delay", "0")
-	n := node{Server: s, client: dialOption(t, rueidis.ClientOption{
+	n := member{Server: s, bus: bus, client: dialOption(t, rueidis.ClientOption{
 		InitAddress: []string{s.Addr}, DisableCache: true, ForceSingleClient: true,
 	})}
 	id := do(t, n.client, "CLUSTER", "MYID")
@@ -63,19 +61,34 @@ func startNode(t *testing.T) node {
 	return n
 }
 
-func (n node) meet(t *testing.T, other node) {
+// meet makes two nodes know each other. A node drops a handshake that takes longer than a second.
+// On a busy machine, only one of the nodes may then know the other, until the next MEET.
+func (n member) meet(t *testing.T, other member) {
 	t.Helper()
-	config := do(t, other.client, "CONFIG", "GET", "cluster-port")
-	bus, err := config.AsStrMap()
+	for !n.knows(t, other) || !other.knows(t, n) {
+		n.greet(t, other)
+		other.greet(t, n)
+	}
+}
+
+func (n member) knows(t *testing.T, other member) bool {
+	t.Helper()
+	m := do(t, n.client, "CLUSTER", "NODES")
+	answer, err := m.ToString()
 	if err != nil {
 		t.Fatal(err)
 	}
+	return strings.Contains(answer, other.id)
+}
+
+func (n member) greet(t *testing.T, other member) {
+	t.Helper()
 	host, port, _ := strings.Cut(other.Addr, ":")
-	do(t, n.client, "CLUSTER", "MEET", host, port, bus["cluster-port"])
+	do(t, n.client, "CLUSTER", "MEET", host, port, other.bus)
 }
 
 // await asks a server until its answer contains all texts.
-func (n node) await(t *testing.T, what, command string, texts ...string) {
+func (n member) await(t *testing.T, what, command string, texts ...string) {
 	t.Helper()
 	for {
 		m := do(t, n.client, strings.Fields(command)...)
@@ -224,7 +237,7 @@ func TestSlotMovesUnderLoad(t *testing.T) {
 	progress() // a is there, b is here: TRYAGAIN
 	do(t, from.client, "MIGRATE", host, port, l.name("b"), "0", "5000")
 	progress() // ASK
-	for _, n := range []node{to, from} {
+	for _, n := range []member{to, from} {
 		do(t, n.client, "CLUSTER", "SETSLOT", slot, "NODE", to.id)
 	}
 	progress() // MOVED

@@ -10,9 +10,9 @@ import (
 // maxDenials is the most keys whose bucket is remembered, in about 10 MB.
 const maxDenials = 1 << 16
 
-// denials remembers buckets that could not pay what was asked of them. Other clients can only take
-// tokens, so the bucket has no more than a bucket from which none has been taken since. A cost that
-// this bucket cannot pay would be refused by the server too.
+// denials remembers buckets that could not pay what was asked of them. As a rule, other clients
+// only take tokens, so the bucket has no more than a bucket from which none has been taken since. A
+// cost that this bucket cannot pay would be refused by the server too.
 //
 // The bucket is remembered and not only the refused cost. So a grant that empties a bucket saves
 // the first refusal, smaller costs than the refused one are still sent, and the answers are exact.

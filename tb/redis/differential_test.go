@@ -41,7 +41,7 @@ func TestDecidesAsMutex(t *testing.T) {
 		}
 	}
 	t.Logf("%+v", sum)
-	if sum.narrow == 0 || sum.wide == 0 || sum.granted == 0 || sum.late == 0 || sum.never == 0 ||
+	if sum.narrow == 0 || sum.wide == 0 || sum.twins == 0 || sum.granted == 0 || sum.late == 0 || sum.never == 0 ||
 		sum.refused < sum.decisions/10 || sum.granted < sum.decisions/10 {
 		t.Error("some kind of decision is missing or rare")
 	}
@@ -49,7 +49,7 @@ func TestDecidesAsMutex(t *testing.T) {
 
 // tally counts what the programs have reached.
 type tally struct {
-	narrow, wide, outOfRange                 int // limits
+	narrow, wide, twins, outOfRange          int // limits
 	decisions, granted, refused, never, late int
 }
 
@@ -61,12 +61,13 @@ type program struct {
 	want  [][]tb.Decision
 	level []tb.Level // before the step
 	wide  bool       // run the wide script, even if the limit is narrow
+	twins bool       // run takeeach.lua
 }
 
 // newProgram returns a random program, or false if its limit is out of range.
 func newProgram(seed uint64) (*program, bool) {
 	rng := rand.New(rand.NewPCG(seed, 15))
-	p := &program{limit: randomLimit(rng), wide: rng.IntN(4) == 0}
+	p := &program{limit: randomLimit(rng), wide: rng.IntN(4) == 0, twins: rng.IntN(3) == 0}
 	m, err := newLayout(p.limit)
 	if err != nil {
 		return nil, false
@@ -119,7 +120,7 @@ func (s *simulator) compare(p *program, sum *tally) error {
 		return err
 	}
 	if p.wide {
-		m.script = s.wide
+		m.script, m.takeEach = s.wide, s.wideTakeEach
 	}
 	if m.script == s.wide {
 		sum.wide++
@@ -127,7 +128,12 @@ func (s *simulator) compare(p *program, sum *tally) error {
 		sum.narrow++
 	}
 	key := fmt.Sprint(p.limit, len(p.steps), p.wide, sum.decisions)
-	states, err := s.states(&m, key, p.steps)
+	run := s.states
+	if p.twins {
+		run = s.twins
+		sum.twins++
+	}
+	states, err := run(&m, key, p.steps)
 	if err != nil {
 		return fmt.Errorf("limit %+v: %w", p.limit, err)
 	}

@@ -46,30 +46,40 @@
 // The first call of a limiter learns that clock, which takes a second round trip. After a long
 // pause a call may take one too, because the clocks may have moved apart meanwhile.
 //
-// A limiter has at most 256 commands under way. A call beyond that has the cause [Busy] at once.
+// A limiter has at most 256 commands under way. A call that needs one more has the cause [Busy] at
+// once.
 //
 // # Shared trips
 //
 // A limiter has one command under way for each key. Calls on that key wait for it, and then share
-// the next one, in the order in which they came, up to 128 costs. All of them are decided one after
-// another at one instant of the server, while each of them is under way. A call on an idle key does
-// not wait. A caller whose context ends before its command was sent takes nothing. If the command
-// was sent, the call takes its tokens, unless its deadline passes first. See [WithoutBatching].
+// the next one, in the order in which they came. Without a cluster, a limiter has at most 8 such
+// commands under way, and the next one takes along the calls on all keys that wait, up to 32 keys
+// and 128 costs. All of them are decided at one instant of the server, while each of them is under
+// way. If fewer commands are under way, a call on an idle key does not wait.
+//
+// A caller whose context ends before its command was sent takes nothing. If the command was sent,
+// the call takes its tokens, unless its deadline passes first. An error of a command that concerns
+// one key, such as a value that is not a bucket, is an error of the calls on that key only.
+//
+// A proxy that distributes the keys over several servers, and sends a script to the server of its
+// first key, looks like one server. Then [WithoutBatching] is needed, and [TakeAll] needs hash tags.
 //
 // # Local refusals
 //
-// A reply shows the bucket, and other clients can only take from it. So the limiter knows until
-// when the bucket cannot pay a cost, and refuses such a call without a trip. The server would
-// refuse it too. RetryAfter and Remaining are what the server would return if no other process, and
-// no [TakeAll] of several buckets, had taken tokens since the reply. They count from the server's
-// time in the reply, plus the local time since the reply came. See [WithMaxDenial].
+// A reply shows the bucket, and as a rule other clients only take from it. So the limiter knows
+// until when the bucket cannot pay a cost, and refuses such a call without a trip. The server would
+// refuse it too, with the exceptions that [WithMaxDenial] lists. RetryAfter and Remaining are what
+// the server would return if no other process, and no [TakeAll] of several buckets, had taken
+// tokens since the reply. They count from the server's time in the reply, plus the local time since
+// the reply came.
 //
 // # Failures
 //
 // If the server does not decide a call, the policy of [WithPolicy] does, and the error is nil.
 // After 5 failures in a row, or 10 among 20 calls, a breaker opens, and the policy decides at once.
 // One call each 250 ms is a probe. When a probe succeeds, 8 calls may be under way, then 16, 32 and
-// so on. Errors that concern a key, a user or a write do not open the breaker.
+// so on. Errors that concern a key, a user or a write do not open the breaker. In a
+// cluster, each sixteenth of the slots has a breaker.
 //
 // docs/redis.md has the bound in each failure, and which policy to choose.
 package redis

@@ -36,7 +36,7 @@ func (l *Limiter) send(ctx context.Context, errand func(deadline int64) error) e
 	}
 }
 
-// runUntil runs a script that has a deadline, and gives its reply to parse, which returns the
+// runUntil runs a script that has a deadline by the clock with an offset, and gives its reply to parse, which returns the
 // server's time and whether the reply has the right form. argument returns the script's argument.
 //
 // If the server returns its time instead, because by its clock the deadline has passed, it has
@@ -46,7 +46,7 @@ func (l *Limiter) send(ctx context.Context, errand func(deadline int64) error) e
 // While a cluster moves a slot, it executes nothing on two keys of which only one has moved. Then
 // runUntil tries again every millisecond.
 func (l *Limiter) runUntil(
-	deadline int64, s *script, keys []string,
+	o *offset, deadline int64, s *script, keys []string,
 	argument func(deadline float64) []byte, parse func(reply string) (now uint64, ok bool),
 ) error {
 	for stale := 0; stale < 2; {
@@ -56,7 +56,7 @@ func (l *Limiter) runUntil(
 		}
 		args := make([]string, 1, 2)
 		if l.clock == nil {
-			args[0] = rueidis.BinaryString(argument(l.offset.server(deadline)))
+			args[0] = rueidis.BinaryString(argument(o.server(deadline)))
 		} else {
 			args[0] = rueidis.BinaryString(argument(math.Inf(1)))
 			args = append(args, strconv.FormatInt(l.clock().UnixMicro(), 10))
@@ -74,7 +74,7 @@ func (l *Limiter) runUntil(
 			now, _ := reply.ToInt64()
 			l.counts.stale.Add(1)
 			stale++
-			l.offset.learn(sent, received, now)
+			o.learn(sent, received, now)
 			continue
 		}
 		text, err := reply.ToString()
@@ -86,11 +86,21 @@ func (l *Limiter) runUntil(
 			return &Error{Rejected, errors.New("the reply has another form")}
 		}
 		if l.clock == nil {
-			l.offset.learn(sent, received, int64(now))
+			o.learn(sent, received, int64(now))
 		}
 		return nil
 	}
 	return &Error{Timeout, context.DeadlineExceeded}
+}
+
+// remove removes the bucket of key.
+func (l *Limiter) remove(key string) error {
+	l.counts.trips.Add(1)
+	del := l.client.B().Del().Key(l.name(key)).Build()
+	if err := l.client.Do(context.Background(), del).Error(); err != nil {
+		return clientError(err)
+	}
+	return nil
 }
 
 // run runs a script, and counts the trips.

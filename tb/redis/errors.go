@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/redis/rueidis"
@@ -88,6 +89,13 @@ func isTryAgain(err error) bool {
 	return errors.As(err, &e) && e.IsTryAgain()
 }
 
+// scriptLine matches the text that Redis 6.2 puts before the error of a command in a script.
+var scriptLine = regexp.MustCompile(`^Error running script \(.*?\): (@user_script: ?\d+: )+-?`)
+
+// lacksRight matches the error of a command in a script if the user may not run it, which has no
+// code. The first text is of Redis 7.0 and 6.2, the second of Redis 7.2 and later and of Valkey.
+var lacksRight = regexp.MustCompile(`^(The user executing the script|ACL failure in script)`)
+
 // clientError returns the error of a call from the error of the client.
 func clientError(err error) *Error {
 	e, ok := rueidis.IsRedisErr(err)
@@ -96,10 +104,12 @@ func clientError(err error) *Error {
 		return &Error{Cluster, err}
 	case !ok:
 		return &Error{Unreachable, err}
-	case strings.HasPrefix(e.Error(), "The user executing the script"):
-		return &Error{Forbidden, err} // a command of the script; the error has no code
 	}
-	code, _, _ := strings.Cut(e.Error(), " ")
+	text := scriptLine.ReplaceAllString(e.Error(), "")
+	if lacksRight.MatchString(text) {
+		return &Error{Forbidden, err}
+	}
+	code, _, _ := strings.Cut(text, " ")
 	switch code {
 	case "LOADING", "MASTERDOWN":
 		return &Error{Loading, err}

@@ -46,7 +46,7 @@ func TestCallThatTimedOutTakesNothing(t *testing.T) {
 	operator := dial(t, s)
 	l := newLimiter(t, dial(t, s), slow, WithTimeout(10*time.Millisecond))
 	do(t, operator, "SCRIPT", "LOAD", l.layout.script.text)
-	l.offset.learn(0, 0, time.Now().UnixMicro()-l.start.UnixMicro()) // the server has this clock
+	l.nodes[0].offset.learn(0, 0, time.Now().UnixMicro()-l.start.UnixMicro()) // the server has this clock
 	resume := pause(t, operator)
 	for l.Stats().Trips < 1 { // a call that starts late sends nothing
 		wantCause(t, failure(t.Context(), t, l, "a"), Timeout)
@@ -71,7 +71,7 @@ func TestCallThatTimedOutTakesNothing(t *testing.T) {
 func TestCallsBeyondTheBoundAreBusy(t *testing.T) {
 	s := redistest.Start(t)
 	operator := dial(t, s)
-	l := newLimiter(t, dial(t, s), slow)
+	l := newLimiter(t, dial(t, s), slow, WithoutBatching())
 	resume := pause(t, operator)
 	errs := make(chan error, maxInFlight)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -98,7 +98,7 @@ func TestCallsBeyondTheBoundAreBusy(t *testing.T) {
 // The server's clock is set forward by ten minutes: the deadline of a call has long passed there.
 func TestStepOfTheClockCostsOneTrip(t *testing.T) {
 	l := newLimiter(t, dial(t, redistest.Start(t)), slow)
-	l.offset.learn(0, 0, time.Now().Add(-10*time.Minute).UnixMicro())
+	l.nodes[0].offset.learn(0, 0, time.Now().Add(-10*time.Minute).UnixMicro())
 	for i := range 3 {
 		if d, err := l.Allow(t.Context(), "a"); err != nil || d != granted(9-i) {
 			t.Fatalf("call %d: %+v, %v", i, d, err)
@@ -195,5 +195,29 @@ func TestConfigErrors(t *testing.T) {
 		if !errors.As(err, &cfg) || cfg.Field != tt.field || cfg.Range == "" {
 			t.Errorf("got error %v, want a *tb.ConfigError for %s", err, tt.field)
 		}
+	}
+}
+
+// open makes the breaker open, without a probe during a test.
+func open(l *Limiter) {
+	for range failuresInARow {
+		l.nodes[0].breaker.report(0, failed, errors.New("test"), patient.Microseconds())
+	}
+}
+
+// A closed limiter decides nothing, although its breaker is open or another limiter makes the trip.
+func TestClosedLimiterDecidesNothing(t *testing.T) {
+	c := dial(t, redistest.Start(t))
+	working, closed := newLimiter(t, c, slow), newLimiter(t, c, slow, WithPolicy(Allow))
+	open(closed)
+	closed.Close()
+	if o, err := closed.Decide(t.Context(), "a", 1); !errors.Is(err, ErrClosed) {
+		t.Errorf("Decide: %+v, %v, want ErrClosed", o, err)
+	}
+	ok, err := TakeAll(t.Context(), time.Now(), []tb.Charge{
+		newCharge(t, working, "a", 1), newCharge(t, closed, "b", 1),
+	}, make([]tb.Decision, 2))
+	if ok || !errors.Is(err, ErrClosed) {
+		t.Errorf("TakeAll: %t, %v, want ErrClosed", ok, err)
 	}
 }

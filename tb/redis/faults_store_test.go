@@ -32,7 +32,8 @@ func TestFullServerWithoutEviction(t *testing.T) {
 	l := newLimiter(t, dial(t, s), tb.Limit{Capacity: 1, Tokens: 1, Per: time.Hour},
 		WithMaxDenial(0))
 	decide(t, l, "drained", Server)
-	do(t, operator, "CONFIG", "SET", "maxmemory", "1", "maxmemory-policy", "noeviction")
+	do(t, operator, "CONFIG", "SET", "maxmemory-policy", "noeviction")
+	do(t, operator, "CONFIG", "SET", "maxmemory", "1")
 	for i := range 2 * window {
 		if o := decide(t, l, "drained", Server); o.Allowed {
 			t.Errorf("a drained bucket: %+v", o)

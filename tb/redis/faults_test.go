@@ -45,7 +45,8 @@ func TestStoppedServer(t *testing.T) {
 	t.Logf("back after %v, %d new connections, %d tokens taken by calls that had given up: %+v",
 		took.Round(time.Millisecond), opened, ghosts, l.Stats())
 	// Only a call outside the stop may have timed out after the server took its token.
-	if failures += timeouts(l); ghosts < 0 || ghosts > failures {
+	failures += timeouts(l)
+	if ghosts < 0 || ghosts > failures || uint64(ghosts) != l.Stats().Abandoned {
 		t.Errorf("%d tokens taken by calls that had given up, want at most %d", ghosts, failures)
 	}
 	if opened > 16 { // one after each probe at most

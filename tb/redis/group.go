@@ -94,9 +94,14 @@ func (g group) run(ctx context.Context) ([]tb.Decision, error) {
 		}
 		return b
 	}
-	err := l.guard(func() error {
+	for _, c := range g {
+		if c.limiter.closed.Load() {
+			return decisions, ErrClosed
+		}
+	}
+	err := l.guard(g[0].key, func() error {
 		return l.send(ctx, func(deadline int64) error {
-			return l.runUntil(deadline, g.layout().takeAll, g.names(), argument,
+			return l.runUntil(&l.node(g[0].key).offset, deadline, g.layout().takeAll, g.names(), argument,
 				func(reply string) (now uint64, ok bool) { return parseStates(reply, states) })
 		})
 	})

@@ -100,13 +100,14 @@ type asker interface {
 	Reset(ctx context.Context, key string) error
 }
 
-// play makes random calls on limiters that share the bucket "a", 8 goroutines at a time.
-// Only one limiter with batching sees all grants.
-func play(t *testing.T, rng *rand.Rand, m *layout, sees bool, limiters ...asker) (
-	history []porcupine.Operation, local int64,
+// play makes random calls on limiters that share buckets, 8 goroutines at a time, and returns the
+// history of each bucket. Only one limiter with batching sees all grants.
+func play(t *testing.T, rng *rand.Rand, m *layout, sees bool, keys []string, limiters ...asker) (
+	histories map[string][]porcupine.Operation, local int64,
 ) {
 	t.Helper()
 	const callers = 8
+	histories = make(map[string][]porcupine.Operation)
 	var events, locals atomic.Int64
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -115,7 +116,8 @@ func play(t *testing.T, rng *rand.Rand, m *layout, sees bool, limiters ...asker)
 		seed := rng.Uint64()
 		wg.Go(func() {
 			rng := rand.New(rand.NewPCG(seed, 0))
-			for range 1 + rng.IntN(6) {
+			for range 1 + rng.IntN(6*len(keys)) {
+				key := keys[rng.IntN(len(keys))]
 				c := historyCall{n: rng.IntN(int(m.capacity/m.scale) + 1)}
 				if c.n == 0 && (rng.IntN(4) > 0 || len(limiters) > 1) { // the others do not see a Reset
 					c.n = 1
@@ -126,12 +128,12 @@ func play(t *testing.T, rng *rand.Rand, m *layout, sees bool, limiters ...asker)
 					runtime.Gosched()
 				}
 				if c.n == 0 {
-					if err := l.Reset(t.Context(), "a"); err != nil {
+					if err := l.Reset(t.Context(), key); err != nil {
 						t.Error(err)
 					}
 				} else {
 					units := m.unitsOf(c.n)
-					s, local, err := l.ask(t.Context(), "a", units)
+					s, local, err := l.ask(t.Context(), key, units)
 					if err != nil {
 						t.Error(err)
 					}
@@ -145,13 +147,13 @@ func play(t *testing.T, rng *rand.Rand, m *layout, sees bool, limiters ...asker)
 					ClientId: i, Input: c, Call: call, Output: d, Return: events.Add(1),
 				}
 				mu.Lock()
-				history = append(history, o)
+				histories[key] = append(histories[key], o)
 				mu.Unlock()
 			}
 		})
 	}
 	wg.Wait()
-	return history, locals.Load()
+	return histories, locals.Load()
 }
 
 var historyLimits = []tb.Limit{
@@ -171,11 +173,13 @@ func TestHistoriesAreLinearizable(t *testing.T) {
 		name     string
 		sees     bool
 		limiters int
+		keys     []string
 		opts     []Option
 	}{
-		{"batching", true, 1, nil},
-		{"without batching", false, 1, []Option{WithoutBatching()}},
-		{"two limiters", false, 2, nil},
+		{"batching", true, 1, []string{"a"}, nil},
+		{"several keys", true, 1, []string{"a", "b", "c"}, nil},
+		{"without batching", false, 1, []string{"a"}, []Option{WithoutBatching()}},
+		{"two limiters", false, 2, []string{"a"}, nil},
 	} {
 		t.Run(form.name, func(t *testing.T) {
 			var local, calls int64
@@ -188,13 +192,18 @@ func TestHistoriesAreLinearizable(t *testing.T) {
 				var made []*Limiter
 				for range form.limiters {
 					l := newLimiter(t, c, limit, append(form.opts, prefix)...)
+					l.trips.shuttles = maxShared - 1 // so that keys must share trips
 					all, made = append(all, l), append(made, l)
 				}
-				history, n := play(t, rng, &made[0].layout, form.sees, all...)
-				if !isLinearizable(limit, history) {
-					t.Fatalf("seed %d, limit %+v: not linearizable: %+v", seed, limit, history)
+				histories, n := play(t, rng, &made[0].layout, form.sees, form.keys, all...)
+				for key, history := range histories {
+					if !isLinearizable(limit, history) {
+						t.Fatalf("seed %d, limit %+v, key %s: not linearizable: %+v",
+							seed, limit, key, history)
+					}
+					calls += int64(len(history))
 				}
-				local, calls = local+n, calls+int64(len(history))
+				local += n
 				for _, l := range made {
 					trips += l.Stats().Trips
 				}
@@ -276,8 +285,8 @@ func TestWrongLimitersAreNotLinearizable(t *testing.T) {
 				limit := historyLimits[rng.IntN(len(historyLimits))]
 				bad := w.wrong
 				bad.Limiter = newLimiter(t, c, limit, WithPrefix(w.name+strconv.FormatUint(seed, 10)))
-				history, _ := play(t, rng, &bad.layout, true, bad)
-				if !isLinearizable(limit, history) {
+				histories, _ := play(t, rng, &bad.layout, true, []string{"a"}, bad)
+				if !isLinearizable(limit, histories["a"]) {
 					t.Logf("found by seed %d", seed)
 					return
 				}

@@ -38,6 +38,7 @@ type layout struct {
 	scale    uint64 // units in a token
 	n, d     uint64 // the rate, in units a µs, is n/d in lowest terms
 	script   *script
+	takeEach *script
 	takeAll  *script
 	giveBack *script
 	header   []byte // the part of the argument that all calls share
@@ -64,9 +65,9 @@ func newLayout(limit tb.Limit) (layout, error) {
 		}
 	}
 	m.n, m.d = rate.Num().Uint64(), rate.Denom().Uint64()
-	m.script, m.takeAll, m.giveBack = wide, wideTakeAll, wideGiveBack
+	m.script, m.takeEach, m.takeAll, m.giveBack = wide, wideTakeEach, wideTakeAll, wideGiveBack
 	if m.isNarrow() {
-		m.script, m.takeAll, m.giveBack = narrow, narrowTakeAll, narrowGiveBack
+		m.script, m.takeEach, m.takeAll, m.giveBack = narrow, narrowTakeEach, narrowTakeAll, narrowGiveBack
 	}
 	for _, x := range []uint64{m.capacity, m.n, m.d} {
 		m.header = binary.BigEndian.AppendUint64(m.header, math.Float64bits(float64(x)))
@@ -75,8 +76,9 @@ func newLayout(limit tb.Limit) (layout, error) {
 	return m, nil
 }
 
-// reserve takes from the capacity what the rate supplies in h. It reports false, and changes
-// nothing, if that is less than two tokens or more than half of the capacity.
+// reserve takes from the capacity what the rate supplies in h, rounded up to tokens: a capacity is
+// a whole number of them. It reports false, and changes nothing, if the rate supplies less than two
+// tokens in h or if more than half of the capacity would go.
 func (m *layout) reserve(h time.Duration) bool {
 	hi, lo := bits.Mul64(m.n, uint64(h.Microseconds()))
 	lo, carry := bits.Add64(lo, m.d-1, 0)
@@ -84,10 +86,11 @@ func (m *layout) reserve(h time.Duration) bool {
 		return false
 	}
 	units, _ := bits.Div64(hi, lo, m.d)
-	if units < 2*m.scale || units > m.capacity/2 {
+	tokens := (units-1)/m.scale + 1
+	if units < 2*m.scale || tokens > m.capacity/m.scale/2 {
 		return false
 	}
-	m.capacity -= units
+	m.capacity -= tokens * m.scale
 	binary.BigEndian.PutUint64(m.header, math.Float64bits(float64(m.capacity)))
 	return true
 }
@@ -132,15 +135,24 @@ const noDeadline = 1<<56 - 1
 // item is a cost, and its deadline in µs of the clock that decides, at most noDeadline.
 type item struct{ cost, deadline uint64 }
 
-// argument returns the argument of the script.
+// argument returns the argument of take.lua.
 func (m *layout) argument(items []item) []byte {
 	b := make([]byte, 0, len(m.header)+11*len(items)+1) // AppendUint64 writes a byte too many
-	b = append(b, m.header...)
+	return appendItems(append(b, m.header...), items)
+}
+
+func appendItems(b []byte, items []item) []byte {
 	for _, it := range items {
 		b = binary.BigEndian.AppendUint64(b, it.deadline<<8)
 		b = binary.BigEndian.AppendUint32(b[:len(b)-1], uint32(it.cost))
 	}
 	return b
+}
+
+// appendBucket appends the part of the argument of takeeach.lua for one bucket. It has at most 255
+// items.
+func appendBucket(b []byte, items []item) []byte {
+	return appendItems(append(b, byte(len(items))), items)
 }
 
 // appendGiveBack appends the part of the argument of giveback.lua for a cost that was taken when

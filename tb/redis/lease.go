@@ -31,11 +31,12 @@ type leases struct {
 
 // lease is the part of a bucket that this process may spend without a trip.
 type lease struct {
+	key   string
+	name  string                // of the key in Redis
 	claim atomic.Pointer[claim] // the latest, or nil
 
 	mu      sync.Mutex
 	pending chan struct{} // is closed when the claim that is under way is over; nil without one
-	size    uint64        // units to take beyond the cost of a call
 	gone    bool          // it is not in the table any more
 }
 
@@ -44,7 +45,11 @@ type claim struct {
 	left  atomic.Uint64 // units; none are spent at end or later
 	end   int64         // local time in µs
 	after state         // the bucket after the trip
+	size  uint64        // the units at first
 }
+
+// isEmpty reports whether there is nothing to spend or to give back.
+func (c *claim) isEmpty() bool { return c == nil || c.left.Load() == 0 }
 
 // spend takes units if the claim has them, and returns the bucket as the claim knows it.
 func (c *claim) spend(units uint64, now int64) (s state, ok bool) {
@@ -77,13 +82,22 @@ func newLeases(l *Limiter, h time.Duration) *leases {
 
 // take takes units from key's lease, or from the server.
 func (ls *leases) take(ctx context.Context, key string, units uint64) (result, error) {
+	l := ls.l
+	var c *claim
 	if x, ok := ls.keys.Load(key); ok {
-		c := x.claim.Load()
-		if s, ok := c.spend(units, ls.now()); ok {
-			return ls.granted(c, s), nil
-		}
+		c = x.claim.Load()
+	}
+	if s, ok := c.spend(units, ls.now()); ok {
+		return ls.granted(c, s), nil
+	}
+	_, denied := l.denied(key, units)
+	if denied && c.isEmpty() || units > l.layout.capacity { // a lease does not help
+		return l.serve(ctx, key, units)
 	}
 	for waited := false; ; waited = true {
+		if err := l.admit(ctx); err != nil {
+			return result{}, l.counts.failed(err)
+		}
 		x := ls.get(key)
 		if x == nil {
 			break
@@ -94,7 +108,7 @@ func (ls *leases) take(ctx context.Context, key string, units uint64) (result, e
 		if !ok && pending == nil && !x.gone {
 			x.pending = make(chan struct{})
 			x.mu.Unlock()
-			return ls.renew(ctx, x, key, units)
+			return ls.renew(ctx, x, units)
 		}
 		x.mu.Unlock()
 		if ok {
@@ -105,7 +119,7 @@ func (ls *leases) take(ctx context.Context, key string, units uint64) (result, e
 		}
 		if pending != nil {
 			var cancel context.CancelFunc // the wait and the trip after it have one timeout
-			ctx, cancel = context.WithTimeout(ctx, ls.l.timeout)
+			ctx, cancel = context.WithTimeout(ctx, l.timeout)
 			defer cancel()
 			select {
 			case <-pending:
@@ -113,7 +127,7 @@ func (ls *leases) take(ctx context.Context, key string, units uint64) (result, e
 			}
 		}
 	}
-	return ls.l.serve(ctx, key, units)
+	return l.serve(ctx, key, units)
 }
 
 // granted returns the result of a call that c has paid.
@@ -124,61 +138,103 @@ func (ls *leases) granted(c *claim, s state) result {
 	return result{Outcome{Decision: d, By: Lease}, s, c}
 }
 
-// renew takes units and a new claim in one trip. The caller has set x.pending.
+// renew takes units and a new claim in one trip. The caller has set x.pending. If the caller
+// leaves, the trip goes on, because it takes tokens for others too.
 func (ls *leases) renew(
-	ctx context.Context, x *lease, key string, units uint64,
+	ctx context.Context, x *lease, units uint64,
 ) (r result, err error) {
-	defer ls.renewed(x, key)
-	l, m := ls.l, &ls.l.layout
-	costs := []uint64{units}
-	var extra uint64
-	if old := x.claim.Load(); old != nil {
-		switch used := old.left.Load() < units; {
-		case !used:
-			x.size /= 2
-		case ls.now() < old.end:
-			x.size = min(max(2*x.size, units), m.capacity)
-		}
-		extra = min(x.size, (m.capacity-old.after.deficit)/2) / units * units
-		if old.left.Load() > 0 {
-			var cancel context.CancelFunc
-			ctx, cancel = context.WithTimeout(ctx, l.timeout)
-			defer cancel()
-			ls.giveBack(ctx, key, old) //nolint:errcheck // then its tokens are lost
-		}
+	l := ls.l
+	var taken result
+	var failure error
+	done := make(chan struct{})
+	go func() {
+		taken, failure = ls.claim(ctx, x, units)
+		close(done)
+	}()
+	select {
+	case <-done:
+		r, err = taken, failure
+	case <-ctx.Done():
+		err = contextError(ctx.Err())
 	}
-	if extra > 0 {
-		costs = append(costs, extra)
-	}
-	c := &claim{end: ls.now() + ls.life}
-	if r.state, err = l.call(ctx, key, costs...); err != nil {
+	if err != nil {
 		return r, l.counts.failed(err)
 	}
-	r.Decision = m.take(&r.state, units)
 	l.counts.decided(r.Allowed)
-	c.after = r.state
-	if extra > 0 && m.take(&c.after, extra).Allowed {
-		c.left.Store(extra)
-		l.counts.claimed.Add(extra)
-	}
-	x.claim.Store(c)
 	return r, nil
 }
 
-// renewed ends a renewal. If the lease is not in the table any more, its tokens are given back.
-func (ls *leases) renewed(x *lease, key string) {
-	x.mu.Lock()
-	close(x.pending)
-	x.pending = nil
-	gone := x.gone
-	x.mu.Unlock()
-	if c := x.claim.Load(); gone && c != nil {
-		ls.giveBack(context.Background(), key, c) //nolint:errcheck // then its tokens are lost
+// claim makes the trip of renew, until the timeout or the deadline of ctx.
+func (ls *leases) claim(
+	ctx context.Context, x *lease, units uint64,
+) (r result, err error) {
+	l, m := ls.l, &ls.l.layout
+	old, c := x.claim.Load(), new(claim)
+	defer func() { x.renewed(old, c, err) }()
+	costs := []uint64{units}
+	extra := ls.extra(old, units)
+	if extra > 0 {
+		costs = append(costs, extra)
 	}
+	err = l.guard(x.key, func() error {
+		end := time.Now().Add(l.timeout)
+		if deadline, ok := ctx.Deadline(); ok && deadline.Before(end) {
+			end = deadline
+		}
+		ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), end)
+		defer cancel()
+		if !old.isEmpty() {
+			ls.giveBack(ctx, x, old) //nolint:errcheck // then its tokens are lost
+		}
+		c.end = ls.now() + ls.life
+		r.state, err = l.exec(ctx, x.key, costs...)
+		return err
+	})
+	if err != nil {
+		return r, err
+	}
+	r.Decision = m.take(&r.state, units)
+	c.after = r.state
+	if extra > 0 && m.pay(&c.after, extra) {
+		c.size = extra
+		c.left.Store(extra)
+		l.counts.claimed.Add(extra)
+	}
+	return r, nil
 }
 
-// giveBack gives back what a claim has left.
-func (ls *leases) giveBack(ctx context.Context, key string, c *claim) error {
+// extra returns how many units to take beyond the units of a call.
+func (ls *leases) extra(old *claim, units uint64) uint64 {
+	if old == nil {
+		return 0
+	}
+	size := old.size
+	switch used := old.left.Load() < units; {
+	case !used:
+		size /= 2
+	case ls.now() < old.end:
+		size = max(2*size, units)
+	}
+	return min(size, (ls.l.layout.capacity-old.after.deficit)/2) / units * units
+}
+
+// renewed ends a renewal of the claim old. If the key was reset meanwhile, the new claim is
+// dropped: it may be of the bucket before. After an error, a lease grows anew.
+func (x *lease) renewed(old, c *claim, err error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	switch {
+	case err == nil && x.claim.Load() == old:
+		x.claim.Store(c)
+	case old != nil:
+		old.size = 0
+	}
+	close(x.pending)
+	x.pending = nil
+}
+
+// giveBack gives back what a claim of x has left.
+func (ls *leases) giveBack(ctx context.Context, x *lease, c *claim) error {
 	left := c.left.Swap(0)
 	if left == 0 {
 		return nil
@@ -189,8 +245,8 @@ func (ls *leases) giveBack(ctx context.Context, key string, c *claim) error {
 		var reply rueidis.RedisMessage
 		var err error
 		l.denials.reset(func() {
-			reply, err = l.run(l.layout.giveBack, []string{l.name(key)}, argument)
-		}, key)
+			reply, err = l.run(l.layout.giveBack, []string{x.name}, argument)
+		}, x.key)
 		if err == nil {
 			n, _ := reply.ToInt64()
 			l.counts.returned.Add(uint64(n))

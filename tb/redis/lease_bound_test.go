@@ -94,6 +94,12 @@ func (f *fleet) run(rng *rand.Rand, steps int) (all []grant, err error) {
 			if rng.IntN(2) == 0 {
 				continue
 			}
+			if rng.IntN(2) == 0 { // one call brings the largest lease
+				f.awaitEnd(i)
+				f.now += f.h.Microseconds()
+				f.enlarge(i)
+				call(i)
+			}
 			f.awaitEnd(i)
 			if rng.IntN(2) == 0 { // the lease has ended, and the bucket is full
 				f.now += int64(f.limit.Capacity) * f.limit.Per.Microseconds() / f.limit.Tokens
@@ -105,6 +111,17 @@ func (f *fleet) run(rng *rand.Rand, steps int) (all []grant, err error) {
 		}
 	}
 	return all, err
+}
+
+// enlarge makes the next lease of a node as large as it may be. The bound does not depend on how
+// leases grow.
+func (f *fleet) enlarge(i int) {
+	l := f.nodes[i]
+	if x, ok := l.leases.keys.Load("a"); ok && x.claim.Load() != nil {
+		c := x.claim.Load()
+		c.size = 2 * l.layout.capacity
+		c.left.Store(0) // it is not halved
+	}
 }
 
 // awaitEnd waits until the last instant at which the claim of a node may be spent.

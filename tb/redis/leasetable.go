@@ -10,12 +10,13 @@ func (ls *leases) get(key string) *lease {
 	if x, ok := ls.keys.Load(key); ok {
 		return x
 	}
+	name := ls.l.name(key) // WithTag's function may call the limiter
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	if ls.closed || ls.keys.Size() >= maxLeases {
 		return nil
 	}
-	x, _ := ls.keys.LoadOrStore(key, new(lease))
+	x, _ := ls.keys.LoadOrStore(key, &lease{key: key, name: name})
 	ls.schedule()
 	return x
 }
@@ -37,33 +38,40 @@ func (ls *leases) schedule() {
 	}
 }
 
-// sweep removes the leases that have ended, or all, and gives back their tokens. After an error it
-// gives nothing back, so that a server that does not answer delays it by one timeout.
+// sweep removes the leases that have ended, or all after their renewals, and gives back their
+// tokens. After an error it gives nothing back, so that a server that does not answer delays it by
+// one timeout.
 func (ls *leases) sweep(all bool) {
 	var err error
 	ls.keys.Range(func(key string, x *lease) bool {
 		x.mu.Lock()
-		c := x.claim.Load()
-		x.gone = all || x.pending == nil && (c == nil || ls.now() >= c.end)
-		gone := x.gone
+		c, pending := x.claim.Load(), x.pending
+		gone := all || pending == nil && (c == nil || ls.now() >= c.end)
+		x.gone = gone
 		x.mu.Unlock()
-		if gone {
-			ls.keys.Delete(key)
-			if c != nil && err == nil {
-				err = ls.giveBack(context.Background(), key, c)
-			}
+		if !gone {
+			return true
+		}
+		if pending != nil {
+			<-pending
+		}
+		ls.keys.Delete(key)
+		if c := x.claim.Load(); c != nil && err == nil {
+			err = ls.giveBack(context.Background(), x, c)
 		}
 		return true
 	})
 }
 
-// forget makes key's lease empty, and gives nothing back.
+// forget drops key's lease, and gives nothing back.
 func (ls *leases) forget(key string) {
 	if ls == nil {
 		return
 	}
 	if x, ok := ls.keys.Load(key); ok {
-		if c := x.claim.Load(); c != nil {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		if c := x.claim.Swap(nil); c != nil {
 			c.left.Store(0)
 		}
 	}

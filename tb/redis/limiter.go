@@ -27,8 +27,8 @@ type Limiter struct {
 	client   rueidis.Client
 	layout   layout
 	start    time.Time // of local times
-	offset   offset
-	breaker  breaker
+	cluster  bool
+	nodes    [ranges]node // without a cluster, only the first one
 	trips    trips
 	denials  denials
 	share    *cas.Limiter[string] // nil without a LocalShare
@@ -66,9 +66,11 @@ func New(client rueidis.Client, limit tb.Limit, opts ...Option) (*Limiter, error
 	l := &Limiter{
 		settings: s, client: client, layout: m, start: time.Now(), share: share,
 		inFlight: make(chan struct{}, maxInFlight), counts: newCounts(),
+		cluster: client.Mode() == rueidis.ClientModeCluster,
 	}
 	if !s.alone {
-		l.trips.byKey = make(map[string]*trip)
+		l.trips.queues = make(map[string]*queue)
+		l.trips.shared = !l.cluster
 	}
 	l.denials.Init(maxDenials, false, &l.denials)
 	l.denials.seed = maphash.MakeSeed()
@@ -129,11 +131,16 @@ func (l *Limiter) Level(ctx context.Context, key string) (tb.Level, error) {
 // Reset fills key's bucket. In an interval that contains the reset, the key may be granted up to
 // Capacity tokens more. A Reset that returned an error may still happen.
 func (l *Limiter) Reset(ctx context.Context, key string) error {
-	l.leases.forget(key)
 	if l.share != nil {
 		l.share.Reset(key)
 	}
-	_, err := l.call(ctx, key)
+	err := l.guard(key, func() error {
+		return l.send(ctx, func(int64) (err error) {
+			l.denials.reset(func() { err = l.remove(key) }, key)
+			return err
+		})
+	})
+	l.leases.forget(key) // after the removal, because a trip before it may bring a lease
 	return l.counts.failed(err)
 }
 

@@ -43,11 +43,12 @@ var bugs = []struct {
 	{"value: any first byte below", readOf, "f < 16 or ", ""},
 	{"value: any first byte above", readOf, " or f > 22", ""},
 	{"value: any length", readOf, "if #value == 12 then f", "if true then f"},
-	{"clock: set back at once", readOf, "t + 1000000 then", "t then"},
-	{"clock: set back a µs early", readOf, "s > t + 1000000", "s >= t + 1000000"},
+	{"clock: set back at once", readOf, "t + slack then", "t then"},
+	{"clock: set back a µs early", readOf, "s > t + slack", "s >= t + slack"},
+	{"clock: of a client, set back", clockOf, "math.huge", "1000000"},
 	{"clock: set back is not written", readOf, "math.min(d, C), true", "math.min(d, C), false"},
 	{"clock: set back fills", readOf, "t, math.min(d, C), true", "t, 0, true"},
-	{"clock: never set back", readOf, "s > t + 1000000", "false"},
+	{"clock: never set back", readOf, "s > t + slack", "false"},
 	{"capacity: forgives the deficit above it", readOf, "s + math.ceil((d - C) * D / N) + 1", "s"},
 	{"capacity: a deficit above it is not moved", readOf, "elseif d > C then", "elseif false then"},
 	{"refill: more than full", readOf, "if d < 0 then d = 0 end", ""},
@@ -64,13 +65,26 @@ var bugs = []struct {
 	{"write: another scale", writeOf, "'>BI7I4', format", "'>BI7I4', 22"},
 	{"expiry: a ms early", writeOf, "/ 1000) + 1", "/ 1000)"},
 	{"expiry: a ms late", writeOf, "/ 1000) + 1", "/ 1000) + 2"},
-	{"expiry: from the decision", writeOf, "(s - from", "(t - from"},
-	{"expiry: without the deficit", writeOf, "s - from + d * D / N", "s - from"},
+	{"expiry: from the decision", writeOf, "and s or", "and t or"},
+	{"expiry: by the clock of another client", writeOf, "or 1000000", "or 0"},
+	{"expiry: from the decision of a client", writeOf, "or 1000000", "or s - t + 1000000"},
+	{"expiry: without the deficit", writeOf, "from + d * D / N", "from"},
 	{"expiry: may overflow", writeOf, "if ms > 9e15 then ms = 9e15 end", ""},
 	{"reply: a late reading has the value", takeOf, "if all and s == t", "if all"},
 	{"reply: the value although not all are granted", takeOf, "if all and s == t", "if s == t"},
 	{"reply: the deficit after", takeOf, "s, before, t)", "s, d, t)"},
 
+	{"takeeach: deadline a µs early", takeEachOf, "if t <= x", "if t < x"},
+	{"takeeach: no deadline", takeEachOf, "t <= x and ", ""},
+	{"takeeach: the last token is not taken", takeEachOf, "d + cost <= C", "d + cost < C"},
+	{"takeeach: only the first cost", takeEachOf, "for _ = 1, n do", "for _ = 1, 1 do"},
+	{"takeeach: the buckets share a deficit", takeEachOf, "if d > before or", "if true or"},
+	{"takeeach: not written", takeEachOf, "d > before or stepped", "stepped"},
+	{"takeeach: a clock set back is not written", takeEachOf, " or stepped", ""},
+	{"takeeach: the state after", takeEachOf, "'>I7I4', s, d)", "'>I7I4', s, d + 1)"},
+	{"takeeach: writes the first bucket", takeEachOf, "deficits[k]\n", "deficits[1]\n"},
+	{"takeeach: writes before it reads", takeEachOf, "  if d > before or stepped then", `
+  if d > before or stepped then redis.call('SET', key, value or '', 'PXAT', 9e15)`},
 	{"takeall: deadline", takeAllOf, "if t > x then return t end", ""},
 	{"takeall: the last token is not taken", takeAllOf, "d + cost > C", "d + cost >= C"},
 	{"takeall: one bucket may refuse", takeAllOf, "all = false end", "end"},
@@ -89,6 +103,7 @@ var bugs = []struct {
 	{"giveback: no expiry", giveBackOf, ", 'KEEPTTL'", ""},
 }
 
+func takeEachOf(x *texts) *string { return &x.takeEach }
 func takeAllOf(x *texts) *string  { return &x.takeAll }
 func giveBackOf(x *texts) *string { return &x.giveBack }
 func clockOf(x *texts) *string    { return &x.clock }

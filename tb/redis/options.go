@@ -67,15 +67,17 @@ func WithTimeout(d time.Duration) Option {
 // is for keys that have many calls in h, which is at least 1 ms.
 //
 // All limiters that share buckets must have the same h. The capacity of the buckets is less by what
-// the rate supplies in h, so that all processes together keep the bound of the limit (C1). Without
-// that price the leases of the last h would add to the bound. If it is above half of the capacity,
-// or if the rate supplies less than two tokens in h, the option does nothing.
+// the rate supplies in h, rounded up to tokens, so that all processes together keep the bound of
+// the limit (C1). Without that price the leases of the last h would add to the bound. If it is
+// above half of the capacity, or if the rate supplies less than two tokens in h, the option does
+// nothing.
 //
 // A lease grows while its tokens are used up within h, and takes at most half of what the bucket
 // had. A trip that renews it, a later sweep or Close gives back what is left, as far as the Undo of
-// a charge can. A process that is killed costs the tokens of its leases. Levels and refusals count
-// leased tokens as spent. After a Reset, leases of other processes add to the bound. If a machine
-// is suspended and its monotonic clock stands still, its leases end later.
+// a charge can. A process that is killed costs the tokens of its leases, and so does a reply that
+// is lost or late. Levels and refusals count leased tokens as spent. After a Reset, leases of other
+// limiters add to the bound. If a machine is suspended and its monotonic clock stands still, its
+// leases end later.
 func WithLease(h time.Duration) Option {
 	return Option{func(s *settings) error {
 		if h < time.Millisecond {
@@ -90,8 +92,9 @@ func WithLease(h time.Duration) Option {
 // shows that the bucket cannot pay them yet. The default is 1 s. Zero turns this off.
 //
 // Within this time, the limiter does not see that a bucket has gained tokens other than by its
-// rate: another process has reset it, the server has lost it, or the server's clock was set
-// forward. It sees its own resets. It remembers the buckets of 65,536 keys.
+// rate: another limiter has reset it, has given tokens back by an Undo or from a lease, or has a
+// higher rate or a clock that is ahead; the server has lost it; or the server's clock was set
+// forward. It sees what it resets and gives back itself. It remembers the buckets of 65,536 keys.
 func WithMaxDenial(d time.Duration) Option {
 	return Option{func(s *settings) error {
 		if d < 0 {
@@ -130,9 +133,9 @@ func WithLogger(l *slog.Logger) Option {
 	}}
 }
 
-// WithoutBatching makes a round trip for each call. By default, calls on one key that meet share a
-// trip: while one is under way, the others wait for the next one. Without batching, a local refusal
-// may not know the latest grants of this limiter, so its RetryAfter may be too short.
+// WithoutBatching makes a round trip for each call. By default, calls that meet share trips: see the
+// package comment. Without batching, a local refusal may not know the latest grants of this limiter,
+// so its RetryAfter may be too short.
 func WithoutBatching() Option {
 	return Option{func(s *settings) error {
 		s.alone = true
@@ -141,8 +144,10 @@ func WithoutBatching() Option {
 }
 
 // WithClientClock decides on the clocks of the clients. It is for servers that refuse TIME in
-// scripts. Then a key may be granted more than its bound by the rate times the skew of the clocks,
-// and a call that was given up takes its tokens if it reaches the server later.
+// scripts. If two clocks differ by at most a second, a key may be granted more than its bound by
+// the rate times the difference. If they differ by more, this may happen again after each second. A
+// bucket waits for the clock that is ahead, until it has granted nothing for the time in which it
+// fills and a second. A call that was given up takes its tokens if it reaches the server later.
 func WithClientClock() Option { return withClock(time.Now) }
 
 func withClock(now func() time.Time) Option {

@@ -1,10 +1,14 @@
 package redis
 
 import (
+	"math"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/seed-181794aa/ratelimit/internal/redistest"
+	"github.com/seed-181794aa/ratelimit/tb"
 )
 
 func TestNamesOfKeys(t *testing.T) {
@@ -43,11 +47,53 @@ func TestClientClock(t *testing.T) {
 		t.Errorf("call 11: %+v, %v", d, err)
 	}
 	ttl := do(t, c, "PTTL", "tb:{a}")
-	if ms, err := ttl.AsInt64(); err != nil || ms > 10*86_400_000+1 || ms < 10*86_400_000-60_000 {
+	if ms, err := ttl.AsInt64(); err != nil || ms > 10*86_400_000+1001 || ms < 10*86_400_000-60_000 {
 		t.Errorf("the key expires in %d ms, %v, want 10 days", ms, err)
 	}
 	if s := l.Stats(); s.Trips != 11 || s.RefusedLocally != 1 || s.Loaded != 1 || s.Stale != 0 ||
 		s.Offset != 0 {
 		t.Errorf("Stats: %+v", s)
+	}
+}
+
+// The longest durations do not overflow.
+func TestLongestOptions(t *testing.T) {
+	const longest = time.Duration(math.MaxInt64)
+	c := dial(t, redistest.Start(t))
+	for i, opts := range [][]Option{
+		{WithTimeout(longest), WithMaxDenial(longest)},
+		{WithTimeout(longest), WithMaxDenial(longest), WithoutBatching(), WithClientClock()},
+		{WithTimeout(longest), WithLease(longest)},         // does nothing
+		{WithTimeout(longest), WithLease(10 * time.Hour)},  // reserves 10 tokens
+		{WithTimeout(longest), WithLease(500 * time.Hour)}, // reserves half
+	} {
+		limit := tb.Limit{Capacity: 1000, Tokens: 1, Per: time.Hour}
+		l := newLimiter(t, c, limit, append(opts, WithPrefix(strconv.Itoa(i)))...)
+		whole := int(l.layout.capacity / l.layout.scale)
+		if want := []int{1000, 1000, 1000, 990, 500}[i]; whole != want {
+			t.Errorf("%d: a capacity of %d, want %d", i, whole, want)
+		}
+		for _, tt := range []struct {
+			n    int
+			want tb.Decision
+		}{{1, granted(whole - 1)}, {whole - 1, granted(0)}, {math.MaxInt, refused(tb.Never, 0)}} {
+			if d, err := l.AllowN(t.Context(), "a", tt.n); err != nil || d != tt.want {
+				t.Errorf("%d: %d tokens: %+v, %v, want %+v", i, tt.n, d, err, tt.want)
+			}
+		}
+		s := l.Stats()
+		for range 3 {
+			if d, err := l.Allow(t.Context(), "a"); err != nil || d.Allowed || d.RetryAfter > time.Hour {
+				t.Errorf("%d: %+v, %v", i, d, err)
+			}
+		}
+		if n := l.Stats().RefusedLocally - s.RefusedLocally; n != 3 {
+			t.Errorf("%d: %d local refusals, want 3", i, n)
+		}
+		charges := []tb.Charge{newCharge(t, l, "b", 1), newCharge(t, l, "c", 0.1)}
+		ok, err := TakeAll(t.Context(), time.Now(), charges, make([]tb.Decision, 2))
+		if !ok || err != nil {
+			t.Errorf("%d: TakeAll: %t, %v", i, ok, err)
+		}
 	}
 }

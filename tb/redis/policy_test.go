@@ -171,11 +171,11 @@ func TestLogOfAnOutage(t *testing.T) {
 	script := l.layout.script
 	l.layout.script = newScript("return redis.error_reply('test')")
 	for range 2 * failuresInARow {
-		l.breaker.probe = 0 // the calls beyond the first five are probes
+		l.nodes[0].breaker.probe = 0 // the calls beyond the first five are probes
 		_ = failure(t.Context(), t, l, "a")
 	}
 	l.layout.script = script
-	l.breaker.probe = 0
+	l.nodes[0].breaker.probe = 0
 	for l.Stats().Breaker != BreakerClosed {
 		if _, err := l.Peek(t.Context(), "a"); err != nil {
 			t.Fatal(err)

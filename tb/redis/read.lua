@@ -8,7 +8,7 @@ if value then
     if not f or f < 16 or f > 22 then return redis.error_reply('NOBUCKET of tb/redis is here') end
     if f < format then d = d * 10 ^ (format - f) else d = math.ceil(d / 10 ^ (f - format)) end
   end
-  if s > t + 1000000 then -- the clock was set back: wait for it no longer
+  if s > t + slack then -- the clock was set back: wait for it no longer
     s, d, stepped = t, math.min(d, C), true
   elseif d > C then -- a deficit of a greater capacity: move s to when the deficit is C
     s, d = math.min(s + math.ceil((d - C) * D / N) + 1, 2 ^ 53), C

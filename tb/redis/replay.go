@@ -90,7 +90,6 @@ func (r *Replay) AllowCostAt(
 	if !ok {
 		return tb.Decision{}, &Error{Rejected, errors.New("the reply has another form")}
 	}
-	s.now = uint64(now) // the script has the time of the bucket if that is later
 	return r.layout.take(&s, costs[0].cost), nil
 }
 

@@ -22,6 +22,9 @@ var writeText string
 //go:embed take.lua
 var takeText string
 
+//go:embed takeeach.lua
+var takeEachText string
+
 //go:embed takeall.lua
 var takeAllText string
 
@@ -38,6 +41,8 @@ var wideText string
 var (
 	narrow         = newScript(narrowText + include(takeText, clockText, readText, writeText))
 	wide           = newScript(wideText + include(takeText, clockText, readText, writeText))
+	narrowTakeEach = newScript(narrowText + include(takeEachText, clockText, readText, writeText))
+	wideTakeEach   = newScript(wideText + include(takeEachText, clockText, readText, writeText))
 	narrowTakeAll  = newScript(narrowText + include(takeAllText, clockText, readText, writeText))
 	wideTakeAll    = newScript(wideText + include(takeAllText, clockText, readText, writeText))
 	narrowGiveBack = newScript(narrowText + giveBackText)

@@ -22,12 +22,15 @@ var behaviours = []struct {
 	{"DeadlineTakesNothing", deadlineTakesNothing},
 	{"RefusalWritesNothing", refusalWritesNothing},
 	{"ClockSetBack", clockSetBack},
+	{"ClocksOfClientsDiffer", clocksOfClientsDiffer},
 	{"KeyExpiresWhenFull", keyExpiresWhenFull},
 	{"DeficitOfAnotherScale", deficitOfAnotherScale},
 	{"DeficitOfAGreaterCapacity", deficitOfAGreaterCapacity},
 	{"AlternatingCapacitiesGainNothing", alternatingCapacitiesGainNothing},
 	{"ForeignValueIsAnError", foreignValueIsAnError},
 	{"WideDivisionIsExact", wideDivisionIsExact},
+	{"TakeEachAsTake", takeEachAsTake},
+	{"TakeEachWritesNothingWithAnError", takeEachError},
 	{"TakeAll", takeAllScript},
 	{"GiveBack", giveBackScript},
 	{"ChargesAsMutex", chargesAsMutex},
@@ -101,6 +104,42 @@ func clockSetBack(s *simulator) error {
 	b.want(limit, back-1+999_999, 1, refused(time.Microsecond, 0))
 	b.want(limit, back-1+1_000_000, 1, granted(0))
 	b.want(limit, back-1+1_000_000, 1, refused(time.Second, 0))
+	return b.err
+}
+
+// A bucket waits for the latest clock of a client. So two clients whose clocks differ by more than
+// a second do not refill it in turn.
+func clocksOfClientsDiffer(s *simulator) error {
+	b := s.bucket("clients")
+	m, err := s.layout(perSecond(10, 1))
+	if err != nil {
+		return err
+	}
+	for i, tt := range []struct {
+		now    uint64
+		tokens int
+		want   tb.Decision
+		expiry uint64 // ms
+	}{
+		{noon + 5_000_000, 6, granted(4), noon/1000 + 5000 + 6000 + 1000 + 1},
+		{noon, 3, granted(1), noon/1000 + 9000 + 1000 + 1},
+		{noon, 2, refused(6*time.Second, 1), noon/1000 + 9000 + 1000 + 1},
+		{noon + 5_000_000, 2, refused(time.Second, 1), noon/1000 + 9000 + 1000 + 1},
+	} {
+		costs := []uint64{m.unitsOf(tt.tokens)}
+		all, err := s.states(&m, b.key, []step{
+			{now: tt.now, costs: costs, deadline: noDeadline, clientClock: true},
+		})
+		if err != nil {
+			return err
+		}
+		if got := m.take(&all[0], costs[0]); got != tt.want {
+			b.errorf("call %d: %+v, want %+v", i, got, tt.want)
+		}
+		if _, expiry := b.value(); expiry != tt.expiry {
+			b.errorf("call %d: the key expires at %d ms, want %d", i, expiry, tt.expiry)
+		}
+	}
 	return b.err
 }
 

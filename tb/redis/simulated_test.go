@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -41,10 +42,11 @@ end
 const timeless = "ARGV[2] = 0"
 
 // texts are the texts that the scripts are made of.
-type texts struct{ clock, read, write, take, takeAll, giveBack, narrow, wide string }
+type texts struct{ clock, read, write, take, takeEach, takeAll, giveBack, narrow, wide string }
 
 var shipped = texts{
-	clockText, readText, writeText, takeText, takeAllText, giveBackText, narrowText, wideText,
+	clockText, readText, writeText, takeText, takeEachText, takeAllText, giveBackText, narrowText,
+	wideText,
 }
 
 // simulator runs scripts in simulated time.
@@ -53,11 +55,13 @@ type simulator struct {
 	client       rueidis.Client
 	narrow, wide *script
 
+	narrowTakeEach, wideTakeEach                             *script
 	narrowTakeAll, wideTakeAll, narrowGiveBack, wideGiveBack *script
 }
 
 func newSimulator(c rueidis.Client, x texts) *simulator {
 	take := include(x.take, x.clock, x.read, x.write)
+	takeEach := include(x.takeEach, x.clock, x.read, x.write)
 	takeAll := include(x.takeAll, x.clock, x.read, x.write)
 	return &simulator{
 		texts:  x,
@@ -65,6 +69,8 @@ func newSimulator(c rueidis.Client, x texts) *simulator {
 		narrow: newScript(simulation + x.narrow + take),
 		wide:   newScript(simulation + x.wide + take),
 
+		narrowTakeEach: newScript(simulation + x.narrow + takeEach),
+		wideTakeEach:   newScript(simulation + x.wide + takeEach),
 		narrowTakeAll:  newScript(simulation + x.narrow + takeAll),
 		wideTakeAll:    newScript(simulation + x.wide + takeAll),
 		narrowGiveBack: newScript(timeless + simulation + x.narrow + x.giveBack),
@@ -76,9 +82,11 @@ func newSimulator(c rueidis.Client, x texts) *simulator {
 func (s *simulator) layout(limit tb.Limit) (layout, error) {
 	m, err := newLayout(limit)
 	if m.script == narrow {
-		m.script, m.takeAll, m.giveBack = s.narrow, s.narrowTakeAll, s.narrowGiveBack
+		m.script, m.takeEach = s.narrow, s.narrowTakeEach
+		m.takeAll, m.giveBack = s.narrowTakeAll, s.narrowGiveBack
 	} else {
-		m.script, m.takeAll, m.giveBack = s.wide, s.wideTakeAll, s.wideGiveBack
+		m.script, m.takeEach = s.wide, s.wideTakeEach
+		m.takeAll, m.giveBack = s.wideTakeAll, s.wideGiveBack
 	}
 	return m, err
 }
@@ -101,19 +109,28 @@ func (s step) items() []item {
 
 // run runs the steps on a bucket, in one pipeline, and returns the replies.
 func (s *simulator) run(m *layout, key string, steps []step) ([]rueidis.RedisMessage, error) {
+	return s.pipeline(m.script, []string{key}, steps, func(st step) []byte {
+		return m.argument(st.items())
+	})
+}
+
+// pipeline runs a script for each step, and returns the replies.
+func (s *simulator) pipeline(
+	text *script, keys []string, steps []step, argument func(step) []byte,
+) ([]rueidis.RedisMessage, error) {
 	ctx := context.Background()
-	load := s.client.B().ScriptLoad().Script(m.script.text).Build()
+	load := s.client.B().ScriptLoad().Script(text.text).Build()
 	if err := s.client.Do(ctx, load).Error(); err != nil {
 		return nil, err
 	}
 	all := make(rueidis.Commands, len(steps))
 	for i, st := range steps {
 		now := strconv.FormatUint(st.now, 10)
-		args := []string{string(m.argument(st.items()))}
+		args := []string{string(argument(st))}
 		if st.clientClock {
 			args = append(args, now)
 		}
-		all[i] = s.client.B().Evalsha().Sha1(m.script.sha).Numkeys(1).Key(key).
+		all[i] = s.client.B().Evalsha().Sha1(text.sha).Numkeys(int64(len(keys))).Key(keys...).
 			Arg(append(args, now)...).Build()
 	}
 	replies := make([]rueidis.RedisMessage, len(steps))
@@ -143,6 +160,31 @@ func (s *simulator) states(m *layout, key string, steps []step) ([]state, error)
 		if all[i], ok = m.parse(text, steps[i].items()); !ok {
 			return nil, fmt.Errorf("step %d: reply %q", i, text)
 		}
+	}
+	return all, nil
+}
+
+// twins is states by takeeach.lua, which takes the costs of a step from two buckets.
+func (s *simulator) twins(m *layout, key string, steps []step) ([]state, error) {
+	replies, err := s.pipeline(m.takeEach, []string{key, key + " twin"}, steps,
+		func(st step) []byte {
+			items := st.items()
+			return appendBucket(appendBucket(slices.Clone(m.header), items), items)
+		})
+	if err != nil {
+		return nil, err
+	}
+	all := make([]state, len(steps))
+	for i, r := range replies {
+		var both [2]state
+		text, err := r.ToString()
+		if now, ok := parseStates(text, both[:]); err != nil || !ok || now != steps[i].now {
+			return nil, fmt.Errorf("step %d: reply %q at %d, %w", i, text, now, err)
+		}
+		if both[0] != both[1] {
+			return nil, fmt.Errorf("step %d: the buckets are %+v", i, both)
+		}
+		all[i] = both[0]
 	}
 	return all, nil
 }

@@ -20,7 +20,8 @@ type Stats struct {
 	// Policy is the failure policy. PolicyGranted and PolicyRefused count the calls it decided.
 	Policy                       Policy
 	PolicyGranted, PolicyRefused uint64
-	// Breaker is the state of the breaker, and Opened counts how often it has opened.
+	// Breaker is the state of the breaker, and Opened counts how often it has opened. In a cluster,
+	// these are the worst state of its breakers, and the sum.
 	Breaker BreakerState
 	Opened  uint64
 
@@ -32,6 +33,9 @@ type Stats struct {
 	// Stale counts the trips that reached the server after all their deadlines by its clock, and took
 	// nothing. The first trip counts too: it learns the server's clock.
 	Stale uint64
+	// Abandoned counts the calls that the server granted in time, but whose caller had left when the
+	// reply came: because of the timeout or the context. Their tokens are taken.
+	Abandoned uint64
 	// Leased counts the calls that a lease has granted.
 	Leased uint64
 	// ClaimedTokens were taken for leases. ReturnedTokens of them are back in their buckets.
@@ -40,7 +44,7 @@ type Stats struct {
 	InFlight int
 
 	// Offset is how far the server's clock is ahead of this machine's clock, within OffsetError. Both
-	// are 0 before the first reply, and with WithClientClock.
+	// are 0 before the first reply, and with WithClientClock. In a cluster it is the greatest one.
 	Offset, OffsetError time.Duration
 	// ClockSteps counts the replies that contradict the offset: a clock was set, or another server
 	// answered.
@@ -50,7 +54,7 @@ type Stats struct {
 type counts struct {
 	granted, refused     atomic.Uint64
 	trips, loaded, stale atomic.Uint64
-	leased               atomic.Uint64
+	abandoned, leased    atomic.Uint64
 	claimed, returned    atomic.Uint64 // units
 
 	policyGranted, policyRefused atomic.Uint64
@@ -83,25 +87,39 @@ func (l *Limiter) Stats() Stats {
 	s := Stats{
 		Granted: c.granted.Load(), Refused: c.refused.Load(), Failed: make(map[Cause]uint64),
 		Trips: c.trips.Load(), Loaded: c.loaded.Load(), Stale: c.stale.Load(),
-		InFlight: len(l.inFlight), Leased: c.leased.Load(), RefusedLocally: uint64(c.denied.Value()),
+		Abandoned: c.abandoned.Load(), InFlight: len(l.inFlight), Leased: c.leased.Load(), RefusedLocally: uint64(c.denied.Value()),
 		Policy: l.policy, PolicyGranted: c.policyGranted.Load(), PolicyRefused: c.policyRefused.Load(),
 	}
 	scale := float64(l.layout.scale)
 	s.ClaimedTokens = float64(c.claimed.Load()) / scale
 	s.ReturnedTokens = float64(c.returned.Load()) / scale
-	s.Breaker, s.Opened = l.breaker.stats()
 	for i := range c.causes {
 		if n := c.causes[i].Load(); n > 0 {
 			s.Failed[Cause(i)] = n
 		}
 	}
 	local := l.local()
-	low, high, steps := l.offset.bounds(local)
-	if low != 0 || high != 0 {
-		wall := l.start.UnixMicro()
-		s.Offset = time.Duration((low+high)/2-wall) * time.Microsecond
+	for i := range l.nodes {
+		l.nodes[i].addTo(&s, local, l.start.UnixMicro())
+	}
+	return s
+}
+
+// addTo adds what the node knows at a local time. start is the wall time in µs at local time 0.
+func (n *node) addTo(s *Stats, local, start int64) {
+	state, opened := n.breaker.stats()
+	s.Opened += opened
+	if state == BreakerOpen || s.Breaker == BreakerClosed {
+		s.Breaker = state
+	}
+	low, high, steps := n.offset.bounds(local)
+	s.ClockSteps += steps
+	if low == 0 && high == 0 {
+		return
+	}
+	ahead := time.Duration((low+high)/2-start) * time.Microsecond
+	if s.OffsetError == 0 || ahead.Abs() > s.Offset.Abs() {
+		s.Offset = ahead
 		s.OffsetError = time.Duration((high-low)/2+1) * time.Microsecond
 	}
-	s.ClockSteps = steps
-	return s
 }

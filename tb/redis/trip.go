@@ -3,214 +3,269 @@ package redis
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/redis/rueidis"
 )
 
-// exec takes costs from the bucket of key, in their order, all at one instant, and returns the
-// bucket before. layout.take computes the decisions from it. Without costs it removes the bucket.
-//
-// exec returns when the context or the timeout ends, although the command may still be under way.
-// If the costs were not sent yet, they never are. If they reach the server after the deadline of
-// the call, they take nothing.
-func (l *Limiter) exec(ctx context.Context, key string, costs ...uint64) (state, error) {
-	if err := l.admit(ctx); err != nil {
-		return state{}, err
-	}
-	timeout := l.timeout
-	if end, ok := ctx.Deadline(); ok {
-		timeout = min(timeout, time.Until(end))
-	}
-	c := newCall(costs, l.local()+timeout.Microseconds())
-	if err := l.join(key, c); err != nil {
-		c.recycle()
-		return state{}, err
-	}
-	c.timer.Reset(timeout)
-	var err error
-	select {
-	case <-c.decided:
-	case <-ctx.Done():
-		err = contextError(ctx.Err())
-	case <-c.timer.C:
-		err = timedOut()
-	}
-	c.timer.Stop()
-	if err != nil {
-		if l.leave(c) {
-			return state{}, err
-		}
-		<-c.decided
-	}
-	before, err := c.before, c.err
-	c.recycle()
-	return before, err
-}
+// trip makes commands, one after another. Each takes the costs of the calls aboard.
+type trip struct {
+	queues []*queue // all that have boarded
+	sent   []*queue // those with calls in the command
+	calls  int      // in the command
+	states []state  // the reply
+	woken  []*call
 
-// admit returns an error if the limiter is closed or ctx has ended.
-func (l *Limiter) admit(ctx context.Context) error {
-	if l.closed.Load() {
-		return ErrClosed
-	}
-	if err := ctx.Err(); err != nil {
-		return contextError(err)
-	}
-	return nil
-}
-
-// reserve takes one of the places in flight.
-func (l *Limiter) reserve() error {
-	select {
-	case l.inFlight <- struct{}{}:
-	default:
-		if l.closed.Load() {
-			return ErrClosed
-		}
-		return &Error{Cause: Busy}
-	}
-	if l.closed.Load() {
-		<-l.inFlight
-		return ErrClosed
-	}
-	return nil
+	items []item
+	names []string
+	args  [2]string
 }
 
 // travel makes a trip. It never repeats a command that the server may have executed. The server
 // does not take costs whose deadline, by its clock, has passed. If their callers still wait, a
 // clock was set, or this is the first trip, and the second attempt knows the server's clock better.
 func (l *Limiter) travel(t *trip) {
-	// A context that ends would let the client forget a command that is still in its queue.
-	ctx := context.Background()
-	if len(t.calls[0].costs) == 0 {
-		l.counts.trips.Add(1)
-		del := l.client.B().Del().Key(t.name).Build()
-		var err error
-		l.denials.reset(func() { err = l.client.Do(ctx, del).Error() }, t.key)
-		if err != nil {
-			err = clientError(err)
-		}
-		l.fail(t, err)
-		return
-	}
+	o := &l.node(t.queues[0].key).offset
 	for range 2 {
 		sent := l.local()
-		if !l.stay(t, sent) {
+		if !l.depart(t, sent) {
 			return
 		}
-		resets := l.denials.of(t.key).Load()
-		args := l.arguments(t)
-		l.counts.trips.Add(1)
-		reply, loaded, err := l.layout.script.run(ctx, l.client, []string{t.name}, args...)
+		now, err := l.command(t, o)
 		received := l.local()
-		if loaded {
-			l.counts.trips.Add(1)
-			l.counts.loaded.Add(1)
-		}
 		if err != nil {
-			l.fail(t, clientError(err))
-			return
-		}
-		if reply.IsInt64() {
-			now, _ := reply.ToInt64()
-			l.counts.stale.Add(1)
-			l.offset.learn(sent, received, now)
-			continue
-		}
-		before, err := l.parse(reply, t.items)
-		if err != nil {
-			l.fail(t, err)
+			var e *rueidis.RedisError
+			if len(t.sent) > 1 && errors.As(err, &e) {
+				l.separate(t, received)
+			} else {
+				l.fail(t, err)
+			}
 			return
 		}
 		if l.clock == nil {
-			l.offset.learn(sent, received, int64(before.now))
+			o.learn(sent, received, int64(now))
 		}
-		l.deliver(t, sight{before, sent, received, resets})
+		if l.deliver(t, now, sent, received) {
+			return
+		}
 	}
 	l.fail(t, timedOut())
 }
 
-// deliver decides the calls aboard that were in time, from the bucket before them.
-func (l *Limiter) deliver(t *trip, w sight) {
-	var most uint64 // of the costs that a full bucket can pay
-	for _, c := range t.calls {
-		if w.now > c.late {
-			continue
+// depart keeps the calls aboard whose callers still wait at a local time, and reports whether there
+// are any.
+func (l *Limiter) depart(t *trip, local int64) bool {
+	t.sent, t.calls = t.sent[:0], 0
+	l.trips.mu.Lock()
+	for _, q := range t.queues {
+		q.disembark(func(c *call) bool {
+			if c.deadline > local {
+				return c.place == left
+			}
+			t.arrive(l, c, timedOut())
+			return true
+		})
+		if len(q.aboard) > 0 {
+			t.sent = append(t.sent, q)
+			t.calls += len(q.aboard)
 		}
-		c.before = w.state
+	}
+	l.trips.mu.Unlock()
+	t.wake()
+	return len(t.sent) > 0
+}
+
+// command sends the costs of the calls aboard, and returns the server's time. It sets t.states to
+// the buckets before the costs, which is not valid if all costs were late.
+func (l *Limiter) command(t *trip, o *offset) (now uint64, err error) {
+	t.names = t.names[:0]
+	for _, q := range t.sent {
+		t.names = append(t.names, q.name)
+		q.resets = l.denials.of(q.key).Load()
+	}
+	args := append(t.args[:0], "")
+	if l.clock != nil {
+		args = append(args, strconv.FormatInt(l.clock().UnixMicro(), 10))
+	}
+	l.setDeadlines(t, o)
+	s := l.layout.script
+	if len(t.sent) == 1 {
+		t.items = t.sent[0].items(t.items[:0])
+		args[0] = rueidis.BinaryString(l.layout.argument(t.items))
+	} else {
+		s = l.layout.takeEach
+		args[0] = rueidis.BinaryString(l.argument(t))
+	}
+	// A context that ends would let the client forget a command that is still in its queue.
+	l.counts.trips.Add(1)
+	reply, loaded, err := s.run(context.Background(), l.client, t.names, args...)
+	if loaded {
+		l.counts.trips.Add(1)
+		l.counts.loaded.Add(1)
+	}
+	if err != nil {
+		return 0, clientError(err)
+	}
+	return l.parse(t, reply)
+}
+
+func (l *Limiter) parse(t *trip, reply rueidis.RedisMessage) (now uint64, err error) {
+	t.states = slices.Grow(t.states[:0], len(t.sent))[:len(t.sent)]
+	if len(t.sent) == 1 && reply.IsInt64() { // all costs were late
+		now, _ := reply.ToInt64()
+		return uint64(now), nil
+	}
+	text, err := reply.ToString()
+	if err != nil {
+		return 0, &Error{Rejected, err}
+	}
+	ok := false
+	if len(t.sent) == 1 {
+		t.states[0], ok = l.layout.parse(text, t.items)
+		now = t.states[0].now
+	} else {
+		now, ok = parseStates(text, t.states)
+	}
+	if !ok {
+		return 0, &Error{Rejected, errors.New("the reply has another form")}
+	}
+	return now, nil
+}
+
+// setDeadlines sets the deadlines of the calls aboard by the server's clock.
+func (l *Limiter) setDeadlines(t *trip, o *offset) {
+	latest := int64(0)
+	for _, q := range t.sent {
+		for _, c := range q.aboard {
+			c.late = noDeadline
+			latest = max(latest, c.deadline)
+		}
+	}
+	if l.clock != nil {
+		return
+	}
+	last := o.server(latest)
+	for _, q := range t.sent {
+		for _, c := range q.aboard {
+			c.late = uint64(max(0, last-float64(latest-c.deadline)))
+		}
+	}
+}
+
+// items appends the costs of the calls aboard.
+func (q *queue) items(items []item) []item {
+	for _, c := range q.aboard {
 		for _, cost := range c.costs {
-			l.layout.pay(&w.state, cost)
-			if cost <= l.layout.capacity {
-				most = max(most, cost)
+			items = append(items, item{cost, c.late})
+		}
+	}
+	return items
+}
+
+// argument returns the argument of takeeach.lua.
+func (l *Limiter) argument(t *trip) []byte {
+	b := slices.Clone(l.layout.header)
+	for _, q := range t.sent {
+		t.items = q.items(t.items[:0])
+		b = appendBucket(b, t.items)
+	}
+	return b
+}
+
+// deliver decides the calls aboard that were in time, from the buckets before them. It reports
+// whether these are all calls.
+func (l *Limiter) deliver(t *trip, now uint64, sent, received int64) (all bool) {
+	inTime := 0
+	for i, q := range t.sent {
+		w := sight{t.states[i], sent, received, q.resets}
+		n, most := 0, uint64(0) // most of the costs that a full bucket can pay
+		for _, c := range q.aboard {
+			if now > c.late {
+				continue
+			}
+			n++
+			c.before = w.state
+			for _, cost := range c.costs {
+				l.layout.pay(&w.state, cost)
+				if cost <= l.layout.capacity {
+					most = max(most, cost)
+				}
 			}
 		}
-	}
-	l.remember(t.key, w, most) // before a caller knows
-	l.trips.mu.Lock()
-	defer l.trips.mu.Unlock()
-	n := 0
-	for _, c := range t.calls {
-		if w.now > c.late {
-			t.calls[n] = c
-			n++
-		} else {
-			c.arrive(nil)
+		if n > 0 {
+			l.remember(q.key, w, most) // before a caller knows
 		}
+		inTime += n
 	}
-	t.calls = t.calls[:n]
+	if inTime == 0 {
+		l.counts.stale.Add(1)
+		return false
+	}
+	l.trips.mu.Lock()
+	for _, q := range t.sent {
+		q.disembark(func(c *call) bool {
+			if now > c.late {
+				return false
+			}
+			if c.place == left && l.layout.pay(&c.before, c.costs[0]) {
+				l.counts.abandoned.Add(1)
+			}
+			t.arrive(l, c, nil)
+			return true
+		})
+	}
+	l.trips.mu.Unlock()
+	t.wake()
+	return inTime == t.calls
 }
 
 // fail decides all calls aboard.
 func (l *Limiter) fail(t *trip, err error) {
 	l.trips.mu.Lock()
-	defer l.trips.mu.Unlock()
-	for _, c := range t.calls {
-		c.arrive(err)
+	for _, q := range t.queues {
+		q.disembark(func(c *call) bool {
+			t.arrive(l, c, err)
+			return true
+		})
 	}
-	t.calls = t.calls[:0]
+	l.trips.mu.Unlock()
+	t.wake()
 }
 
-func timedOut() error { return &Error{Timeout, context.DeadlineExceeded} }
+// lonelyTime is for how long, in µs, each bucket travels alone after an error of several.
+const lonelyTime = int64(time.Second / time.Microsecond)
 
-// arguments returns the arguments of the script: the costs with deadlines by the server's clock, or
-// the costs and the time.
-func (l *Limiter) arguments(t *trip) []string {
-	args := t.args[:1]
-	latest := int64(0)
-	for _, c := range t.calls {
-		c.late = noDeadline
-		latest = max(latest, c.deadline)
-	}
-	if l.clock == nil {
-		last := l.offset.server(latest)
-		for _, c := range t.calls {
-			c.late = uint64(max(0, last-float64(latest-c.deadline)))
+// separate lets the calls aboard wait again, after an error that may concern only one of the
+// buckets, such as a value that is not a bucket. Nothing has been executed: see takeeach.lua.
+func (l *Limiter) separate(t *trip, local int64) {
+	s := &l.trips
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lonely = local + lonelyTime
+	for _, q := range t.sent {
+		q.disembark(func(c *call) bool { return c.place == left })
+		for _, c := range q.aboard {
+			c.place = waiting
 		}
-	} else {
-		args = append(args, strconv.FormatInt(l.clock().UnixMicro(), 10))
+		q.waiting = slices.Insert(q.waiting, 0, q.aboard...)
+		q.disembark(func(*call) bool { return true })
 	}
-	t.items = t.items[:0]
-	for _, c := range t.calls {
-		for _, cost := range c.costs {
-			t.items = append(t.items, item{cost, c.late})
-		}
-	}
-	args[0] = rueidis.BinaryString(l.layout.argument(t.items))
-	return args
 }
 
-func (l *Limiter) parse(reply rueidis.RedisMessage, items []item) (state, error) {
-	text, err := reply.ToString()
-	if err != nil {
-		return state{}, &Error{Rejected, err}
+// disembark removes the calls aboard for which done returns true.
+func (q *queue) disembark(done func(*call) bool) { q.aboard = slices.DeleteFunc(q.aboard, done) }
+
+// arrive decides a call that is aboard. The lock of trips is held, until wake.
+func (t *trip) arrive(l *Limiter, c *call, err error) {
+	if l.trips.arrive(c, err) {
+		t.woken = append(t.woken, c)
 	}
-	s, ok := l.layout.parse(text, items)
-	if !ok {
-		return state{}, &Error{Rejected, errors.New("the reply has another form")}
-	}
-	return s, nil
 }
 
-// local returns the time since the limiter was made, in µs of the monotonic clock.
-func (l *Limiter) local() int64 { return time.Since(l.start).Microseconds() }
+func (t *trip) wake() {
+	wake(t.woken)
+	clear(t.woken)
+	t.woken = t.woken[:0]
+}

@@ -54,6 +54,8 @@ var (
 		"Commands that found a server without the script, as after its start or a failover.")
 	stale = describe("stale_trips_total",
 		"Commands that reached the server after their deadline, and took nothing.")
+	abandoned = describe("abandoned_calls_total",
+		"Calls that the server granted in time, but whose caller had left when the reply came.")
 	offset = describe("clock_offset_seconds",
 		"How far the server's clock is ahead of this machine's clock.")
 	offsetError = describe("clock_offset_error_seconds",
@@ -67,8 +69,8 @@ var (
 		"Replies that contradict the clock offset: a clock was set, or another server answered.")
 
 	all = []*prometheus.Desc{
-		decisions, failures, breaker, opened, trips, inFlight, loaded, stale, claimed, returned,
-		offset, offsetError, steps,
+		decisions, failures, breaker, opened, trips, inFlight, loaded, stale, abandoned, claimed,
+		returned, offset, offsetError, steps,
 	}
 )
 
@@ -118,6 +120,7 @@ func collect(ch chan<- prometheus.Metric, name string, s redis.Stats) {
 	gauge(inFlight, float64(s.InFlight))
 	count(loaded, s.Loaded)
 	count(stale, s.Stale)
+	count(abandoned, s.Abandoned)
 	gauge(offset, s.Offset.Seconds())
 	gauge(offsetError, s.OffsetError.Seconds())
 	count(steps, s.ClockSteps)

@@ -58,6 +58,7 @@ func New(c Config) *Server {
 	if c.Demo {
 		s.burstRequest = newBurstRequest(c.Proxy)
 		mux.HandleFunc("POST /api/burst", s.serveBurst)
+		mux.HandleFunc("GET /api/edge", serveEdge)
 	}
 	s.mux = http.NewCrossOriginProtection().Handler(mux)
 	return s

@@ -12,6 +12,7 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/schollz/progressbar/v3"
 
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/algorithm"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cidr"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/redisurl"
@@ -38,6 +39,8 @@ type Command struct {
 	Overflow string  `enum:"forgive,refuse" default:"forgive" help:"${replay_overflow}"`
 	Impl     string  `enum:"cas,mutex" default:"cas" help:"${replay_impl}"`
 
+	Algorithm []string `placeholder:"LIST" help:"${replay_algorithm}"`
+
 	Redis redisurl.URL `placeholder:"URL" help:"${replay_redis}"`
 
 	JSON bool   `name:"json" help:"${replay_json}"`
@@ -61,6 +64,8 @@ func (c *Command) Validate() error {
 	case c.Redis.IsSet() && (c.MaxKeys != tb.DefaultMaxKeys || c.Overflow != "forgive" ||
 		c.Impl != "cas"):
 		return errors.New("want either --redis, or --max-keys, --overflow or --impl, and not both")
+	case len(c.Algorithm) > 0 && (c.Redis.IsSet() || c.Overflow != "forgive" || c.Impl != "cas"):
+		return errors.New("want either --algorithm, or --redis, --overflow or --impl, and not both")
 	}
 	if err := c.validateSchema(); err != nil {
 		return err
@@ -75,6 +80,7 @@ func (c *Command) options() (Options, error) {
 		Rates: c.Sweep.Rates, Bursts: c.Sweep.Bursts,
 		Trusted: cidr.Prefixes(c.Trusted), IPv6Prefix: int(c.IPv6Prefix), Cost: c.Cost,
 		MaxKeys: int(c.MaxKeys), Overflow: tb.ForgiveLeast, Impl: c.Impl,
+		Algorithms: c.Algorithm,
 	}
 	for _, names := range c.Key { // kong would drop an empty name at the end
 		o.Keys = append(o.Keys, strings.Split(names, ",")...)
@@ -199,6 +205,8 @@ var Vars = kong.Vars{
 		" debt, or refuse the key.",
 	"replay_impl": "Implementation of the limiter: cas, or mutex, the slower reference. Both decide" +
 		" alike.",
+	"replay_algorithm": "Compare algorithms under the limit, in one pass: some of " +
+		strings.Join(algorithm.Names, ", ") + ".",
 	"replay_redis": "Keep the buckets in a Redis server, which decides alike: host:port," +
 		" redis://host:port or rediss://user@host:port. The keys are removed at the end.",
 

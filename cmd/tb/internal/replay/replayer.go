@@ -37,12 +37,17 @@ type Options struct {
 	Impl string
 	// Redis is a client of the server that has the buckets, instead of Impl. It may be nil.
 	Redis rueidis.Client
+	// Algorithms name the algorithms to compare under the only limit. It may be empty.
+	Algorithms []string
 }
 
 // validate returns an error if the sweep is too large or the key has a mistake.
 func (o *Options) validate() error {
 	if n := len(o.Rates) * len(o.Bursts); n > maxSweep {
 		return fmt.Errorf("sweep: %d pairs of rate and burst, want at most %d", n, maxSweep)
+	}
+	if _, err := newContest(o); err != nil {
+		return err
 	}
 	_, _, err := newKeyer(o)
 	return err
@@ -64,6 +69,7 @@ type replayer struct {
 	// Only a report on a single limit has these details. They are of the first trial.
 	ranking  ranking
 	timeline *timeline
+	contest  *contest // nil without Options.Algorithms
 }
 
 // newReplayer returns a replayer without any request.
@@ -74,6 +80,9 @@ func newReplayer(o Options) (*replayer, error) {
 	}
 	var err error
 	if r.keyer, r.extra, err = newKeyer(&o); err != nil {
+		return nil, err
+	}
+	if r.contest, err = newContest(&o); err != nil {
 		return nil, err
 	}
 	if o.Cost.field != "" {
@@ -122,6 +131,9 @@ func (r *replayer) replay(rec *accesslog.Record) error {
 		}
 	}
 	r.keys.add(key, refused)
+	if r.contest != nil {
+		r.contest.add(entry.Key, cost, r.span.last)
+	}
 	return nil
 }
 

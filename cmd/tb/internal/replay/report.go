@@ -59,9 +59,14 @@ type Report struct {
 	// Top has the ten keys refused most, the most refused first. A sweep leaves it empty,
 	// because each limit would have another list.
 	Top []TopKey `json:"top"`
+	// Algorithms has an outcome for each name in --algorithm. Window is the length of their windows
+	// in seconds.
+	Algorithms []AlgorithmOutcome `json:"algorithms"`
+	Window     float64            `json:"window_seconds,omitzero"`
 
 	ipv6Prefix  int
 	longestStep time.Duration
+	window      time.Duration
 }
 
 // File is one input.
@@ -148,7 +153,8 @@ func (k Key) MarshalJSON() ([]byte, error) {
 func newReport(o Options) Report {
 	return Report{
 		Files: []File{}, Malformed: []string{}, Top: []TopKey{}, Limits: []Outcome{},
-		Missing: make(map[string]uint64), KeyParts: o.Keys, Cost: o.Cost.String(),
+		Algorithms: []AlgorithmOutcome{},
+		Missing:    make(map[string]uint64), KeyParts: o.Keys, Cost: o.Cost.String(),
 		ipv6Prefix: o.IPv6Prefix,
 	}
 }
@@ -172,6 +178,11 @@ func (res *Result) fillReport() {
 	rep.CostStandIns = r.standIns
 	for i, t := range r.trials {
 		rep.Limits = append(rep.Limits, t.outcome(r.keys.refused.totalWith(i), rep.Keys))
+	}
+	if r.contest != nil {
+		rep.Algorithms = r.contest.outcomes()
+		rep.window = r.contest.limit.Window()
+		rep.Window = rep.window.Seconds()
 	}
 	if len(r.trials) == 1 {
 		for _, e := range r.ranking.most(shownKeys) {

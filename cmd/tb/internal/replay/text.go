@@ -17,9 +17,12 @@ import (
 func (rep *Report) WriteText(w io.Writer) error {
 	var b strings.Builder
 	rep.writeInput(&b)
-	if len(rep.Limits) == 1 {
+	switch {
+	case len(rep.Algorithms) > 0:
+		rep.writeAlgorithms(&b)
+	case len(rep.Limits) == 1:
 		rep.writeOutcome(&b, &rep.Limits[0])
-	} else {
+	default:
 		rep.writeSweep(&b)
 	}
 	rep.writeNotes(&b)

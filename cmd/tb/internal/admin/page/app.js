@@ -4,6 +4,7 @@ import { Bucket } from "./bucket.js";
 import { showForm } from "./burst.js";
 import { Chart } from "./chart.js";
 import { html, number, rate, show } from "./dom.js";
+import { showEdge } from "./edge.js";
 
 const pollInterval = 500; // milliseconds
 
@@ -63,7 +64,10 @@ function render(state) {
   const name = (r) => JSON.stringify([r.set, r.name]);
   sync(charts, $("charts"), state.rules, name, (id) => new Chart(id));
   sync(rows, $("rules"), state.rules, name, () => new Row());
-  if (state.demo && $("try").hidden) showForm(state, poll);
+  if (state.demo && $("try").hidden) {
+    showForm(state, poll);
+    showEdge().catch(() => {}); // poll shows that the proxy does not answer
+  }
 }
 
 async function poll() {

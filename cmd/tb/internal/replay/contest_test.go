@@ -1,0 +1,215 @@
+package replay
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/algorithm"
+)
+
+// compared replays a log with all algorithms and returns the report, and the outcomes by name.
+func compared(t *testing.T, o Options, in Input) (*Report, map[string]AlgorithmOutcome) {
+	t.Helper()
+	o.Algorithms = algorithm.Names
+	rep := &replay(t, o, in).Report
+	outcomes := make(map[string]AlgorithmOutcome)
+	for i, a := range rep.Algorithms {
+		if a.Algorithm != algorithm.Names[i] || a.Granted+a.Refused != rep.Requests {
+			t.Errorf("outcome %d of %d requests: %+v", i, rep.Requests, a)
+		}
+		outcomes[a.Algorithm] = a
+	}
+	if len(outcomes) != len(algorithm.Names) {
+		t.Errorf("%d outcomes: %+v", len(outcomes), outcomes)
+	}
+	return rep, outcomes
+}
+
+// A burst before the edge of a window and a burst after it: 10:00:20 is a multiple of the window,
+// 20 s.
+func TestAlgorithmsByHand(t *testing.T) {
+	log := strings.Repeat(line("a", 19, 1), 15) + strings.Repeat(line("a", 20, 1), 15) +
+		strings.Repeat(line("a", 30, 1), 15) + line("b", 30, 1)
+	rep, got := compared(t, options(t, "0.5", 10), input("a.log", log))
+	if rep.Window != 20 {
+		t.Errorf("a window of %v s", rep.Window)
+	}
+	for name, want := range map[string]AlgorithmOutcome{ // the other fields have their own tests
+		"token-bucket":   {Granted: 16, MostInWindow: 15, MostInTenth: 10, LargestState: 16},
+		"fixed-window":   {Granted: 21, MostInWindow: 20, MostInTenth: 20, LargestState: 16},
+		"sliding-log":    {Granted: 11, MostInWindow: 10, MostInTenth: 10, LargestState: 48},
+		"sliding-window": {Granted: 16, MostInWindow: 15, MostInTenth: 10, LargestState: 24},
+		"leaky-bucket":   {Granted: 16, MostInWindow: 10, MostInTenth: 1, LargestState: 16},
+		"gcra":           {Granted: 16, MostInWindow: 15, MostInTenth: 10, LargestState: 16},
+	} {
+		g := got[name]
+		if g.Granted != want.Granted || g.MostInWindow != want.MostInWindow ||
+			g.MostInTenth != want.MostInTenth || g.LargestState != want.LargestState {
+			t.Errorf("%s: %+v, want %+v", name, g, want)
+		}
+		// Of a: the queue has 0 to 18 s at :19, and 9 s at :30 for the first of five.
+		wantDelay := 0.0
+		if name == "leaky-bucket" {
+			wantDelay = (90.0 + 9 + 11 + 13 + 15 + 17) / 16
+		}
+		if g.MeanDelay != wantDelay {
+			t.Errorf("%s: a mean delay of %v s, want %v", name, g.MeanDelay, wantDelay)
+		}
+	}
+}
+
+// On a real mix of keys and costs no algorithm grants more than its bound, GCRA and the leaky
+// bucket grant what the token bucket grants, and the replay without algorithms is the same.
+func TestAlgorithmsOfASample(t *testing.T) {
+	for _, cost := range []string{"1", "0.3", "bytes/KiB"} {
+		o := options(t, "2", 20)
+		o.Cost = mustCost(t, cost)
+		rep, got := compared(t, o, sampled(20_000))
+		bucket := got["token-bucket"]
+		for name, g := range got {
+			if g.MostInWindow > g.BoundInWindow || g.MostInTenth > g.BoundInTenth ||
+				g.MostInTenth > g.MostInWindow || g.MostInWindow == 0 || g.MostPartial ||
+				g.Granted == 0 || g.RefusedShare != share(g.Refused, rep.Requests) ||
+				g.Forgotten != 0 || g.NsPerDecision <= 0 {
+				t.Errorf("cost %s, %s: %+v", cost, name, g)
+			}
+		}
+		for _, name := range []string{"gcra", "leaky-bucket"} {
+			if got[name].Granted != bucket.Granted || bucket.Refused == 0 {
+				t.Errorf("cost %s: %s %+v, token bucket %+v", cost, name, got[name], bucket)
+			}
+		}
+		if plain := replay(t, o, sampled(20_000)).Report; plain.Limits[0] != rep.Limits[0] {
+			t.Errorf("cost %s: %+v, without algorithms %+v", cost, rep.Limits[0], plain.Limits[0])
+		}
+	}
+}
+
+// A line that steps back is decided at the latest time so far.
+func TestAlgorithmsReadTheLatestTime(t *testing.T) {
+	for _, second := range []int{1, 20, 39} {
+		log := line("a", 39, 1) + line("a", second, 1) + line("b", second, 1) + line("a", 40, 1)
+		_, got := compared(t, options(t, "0.1", 2), input("a.log", log))
+		for name, g := range got {
+			want := uint64(3)
+			if name == "fixed-window" { // its window ends at :40
+				want = 4
+			}
+			if g.Granted != want {
+				t.Errorf("a line at %d, %s: %d granted, want %d", second, name, g.Granted, want)
+			}
+		}
+	}
+}
+
+// A cost above the burst is refused, and is not in the bound of the leaky bucket.
+func TestAlgorithmsRefuseACostAboveTheBurst(t *testing.T) {
+	o := options(t, "1", 10)
+	o.Cost = mustCost(t, "bytes")
+	log := line("a", 1, 11) + line("a", 1, 3) + line("a", 1, 2)
+	_, got := compared(t, o, input("a.log", log))
+	for name, g := range got {
+		if g.Granted != 2 || g.Refused != 1 {
+			t.Errorf("%s: %+v", name, g)
+		}
+	}
+	if g := got["leaky-bucket"]; g.BoundInWindow != 13 || g.BoundInTenth != 4 {
+		t.Errorf("bounds %v and %v, want 13 and 4", g.BoundInWindow, g.BoundInTenth)
+	}
+}
+
+// The bound on keys holds for each algorithm.
+func TestAlgorithmsWithFewKeys(t *testing.T) {
+	o := options(t, "1/h", 1)
+	o.MaxKeys = 2
+	var log strings.Builder
+	for i := range 30 {
+		log.WriteString(line(fmt.Sprint(i%3), 1, 1))
+	}
+	_, got := compared(t, o, input("a.log", log.String()))
+	for name, g := range got {
+		if g.Granted < 10 || g.Forgotten != g.Granted-2 {
+			t.Errorf("%s: %+v", name, g)
+		}
+	}
+}
+
+func TestTextOfAlgorithms(t *testing.T) {
+	o := options(t, "1", 20)
+	o.MaxKeys = 2
+	o.Algorithms = []string{"gcra", "leaky-bucket"}
+	rep := &replay(t, o, sampled(5_000)).Report
+	encoded, err := json.Marshal(rep)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var decoded Report
+	if err := json.Unmarshal(encoded, &decoded); err != nil {
+		t.Fatal(err)
+	}
+	text := rendered(t, rep)
+	want := []string{"limit 1/s, burst 20", "window 20s for 20 tokens", "requests 5,000",
+		"in 20s bound in 2s bound", "All algorithms read the latest time so far."}
+	for _, a := range decoded.Algorithms {
+		delay := "–"
+		if a.MeanDelay > 0 {
+			delay = roundTime(time.Duration(a.MeanDelay * 1e9)).String()
+		}
+		want = append(want, words(fmt.Sprintf("%s %s %s %v %v %v %v %s 16 %.0f",
+			a.Algorithm, grouped(a.Granted), grouped(a.Refused), a.MostInWindow, a.BoundInWindow,
+			a.MostInTenth, a.BoundInTenth, delay, a.NsPerDecision)))
+		want = append(want, fmt.Sprintf("%s forgot %s keys", a.Algorithm, grouped(a.Forgotten)))
+		if a.Forgotten == 0 {
+			t.Errorf("no key was forgotten: %+v", a)
+		}
+	}
+	for _, want := range want {
+		if !strings.Contains(words(text), want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	if decoded.Window != 20 || decoded.Algorithms[0].MeanDelay != 0 {
+		t.Errorf("%+v", decoded)
+	}
+}
+
+func TestTokensHaveAtMostOneDecimal(t *testing.T) {
+	for n, want := range map[float64]string{
+		0: "0", 1: "1", 1.04: "1", 1.05: "1.1", 27.5: "27.5", 2_147_483_648: "2,147,483,648",
+	} {
+		if got := tokens(n); got != want {
+			t.Errorf("%v: %s, want %s", n, got, want)
+		}
+	}
+}
+
+// The time of a decision is the median of the latest batches.
+func TestTimeOfADecision(t *testing.T) {
+	l, err := algorithm.NewLimit(mustRate(t, "1").limit(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	limiter, err := algorithm.New("gcra", l, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := contender{name: "gcra", limiter: limiter, peaks: newPeaks(l.Window())}
+	for range timedBatches / 2 {
+		c.addTime(1)
+	}
+	for range timedBatches/2 + 1 {
+		c.addTime(7)
+	}
+	if got := c.outcome(l, 0).NsPerDecision; got != 7 {
+		t.Errorf("%v ns, want 7", got)
+	}
+	for range timedBatches {
+		c.addTime(9)
+	}
+	if got := c.outcome(l, 0).NsPerDecision; got != 9 || len(c.times) != timedBatches {
+		t.Errorf("%v ns of %d times, want 9", got, len(c.times))
+	}
+}

@@ -1,0 +1,179 @@
+package redis
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// call is costs that a caller wants from one bucket, at least one. It belongs to its caller, and to
+// its queue or trip from join until it is decided. A call that was decided by a trip is reused.
+type call struct {
+	costs    []uint64
+	name     string // of the key in Redis; empty without a WithTag
+	deadline int64  // local time in µs: the timeout of the limiter, or the end of the context
+	timeout  int64  // local time in µs: the timeout of the limiter
+
+	late         uint64 // the deadline that the script got
+	place        place  // with the links, under the lock of trips
+	older, newer *call  // of the calls that are not decided
+
+	before  state // the bucket before the costs
+	err     error
+	decided chan struct{} // receives when before and err are valid
+}
+
+type place int
+
+const (
+	waiting place = iota // in its queue
+	aboard               // of a trip
+	arrived              // decided by a trip
+	left                 // returns without a trip's decision
+)
+
+var callPool = sync.Pool{New: func() any { return &call{decided: make(chan struct{}, 1)} }}
+
+// exec takes costs from the bucket of key, in their order, all at one instant, and returns the
+// bucket before. layout.take computes the decisions from it.
+//
+// exec returns when the context or the timeout ends, although the command may still be under way.
+// If the costs were not sent yet, they never are. If they reach the server after the deadline of
+// the call, they take nothing.
+func (l *Limiter) exec(ctx context.Context, key string, costs ...uint64) (before state, err error) {
+	if err := l.admit(ctx); err != nil {
+		return state{}, err
+	}
+	c := callPool.Get().(*call)
+	c.costs, c.place = append(c.costs[:0], costs...), waiting
+	if l.tag != nil { // it may call the limiter, so it is called without a lock
+		c.name = l.name(key)
+	}
+	c.timeout = l.local() + l.timeout.Microseconds()
+	c.deadline = c.timeout
+	if end, ok := ctx.Deadline(); ok {
+		c.deadline = min(c.deadline, l.local()+time.Until(end).Microseconds())
+	}
+	if err := l.join(key, c); err != nil {
+		return state{}, err
+	}
+	select {
+	case <-c.decided:
+	case <-ctx.Done():
+		if l.trips.leave(c) {
+			return state{}, contextError(ctx.Err())
+		}
+		<-c.decided
+	}
+	if c.err != nil { // a trip may still have the call
+		return state{}, c.err
+	}
+	before = c.before
+	callPool.Put(c)
+	return before, nil
+}
+
+// admit returns an error if the limiter is closed or ctx has ended.
+func (l *Limiter) admit(ctx context.Context) error {
+	if l.closed.Load() {
+		return ErrClosed
+	}
+	if err := ctx.Err(); err != nil {
+		return contextError(err)
+	}
+	return nil
+}
+
+// add makes c the newest call. The lock of trips is held.
+func (s *trips) add(c *call) {
+	if c.older = s.newest; c.older == nil {
+		s.oldest = c
+	} else {
+		c.older.newer = c
+	}
+	s.newest = c
+}
+
+// remove is called with the lock held, when c is decided.
+func (s *trips) remove(c *call) {
+	if c.older == nil {
+		s.oldest = c.newer
+	} else {
+		c.older.newer = c.newer
+	}
+	if c.newer == nil {
+		s.newest = c.older
+	} else {
+		c.newer.older = c.older
+	}
+	c.older, c.newer = nil, nil
+}
+
+// arrive decides a call that is aboard, and reports whether its caller still waits. The lock of
+// trips is held. The caller must be woken without the lock.
+func (s *trips) arrive(c *call, err error) bool {
+	if c.place == left {
+		return false
+	}
+	s.remove(c)
+	c.place, c.err = arrived, err
+	return true
+}
+
+// leave reports whether c returns without a decision. It reports false if a trip has decided c.
+func (s *trips) leave(c *call) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c.place == arrived || c.place == left {
+		return false
+	}
+	s.remove(c)
+	c.place = left
+	return true
+}
+
+// expire ends the calls whose timeout has passed, and looks again when the next one passes. One
+// timer for all calls costs a call less than a timer of its own.
+func (l *Limiter) expire() {
+	s := &l.trips
+	s.mu.Lock()
+	now := l.local()
+	var ended []*call
+	for c := s.oldest; c != nil && c.timeout <= now; c = s.oldest {
+		s.remove(c)
+		c.place, c.err = left, timedOut()
+		ended = append(ended, c)
+	}
+	s.watched = false
+	l.watch(now)
+	s.mu.Unlock()
+	wake(ended)
+}
+
+// watch starts the timer for the oldest call. The lock of trips is held.
+func (l *Limiter) watch(now int64) {
+	s := &l.trips
+	if s.watched || s.oldest == nil {
+		return
+	}
+	s.watched = true
+	d := time.Duration(s.oldest.timeout-now+1) * time.Microsecond
+	if s.timer == nil {
+		s.timer = time.AfterFunc(d, l.expire)
+	} else {
+		s.timer.Reset(d)
+	}
+}
+
+// wake lets the callers of calls return that were decided. It must not hold the lock, which they
+// need for their next call.
+func wake(decided []*call) {
+	for _, c := range decided {
+		c.decided <- struct{}{}
+	}
+}
+
+func timedOut() error { return &Error{Timeout, context.DeadlineExceeded} }
+
+// local returns the time since the limiter was made, in µs of the monotonic clock.
+func (l *Limiter) local() int64 { return time.Since(l.start).Microseconds() }

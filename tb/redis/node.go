@@ -1,0 +1,38 @@
+package redis
+
+// slots is the number of slots of a Redis Cluster, and ranges is the number of parts into which a
+// limiter divides them.
+const (
+	slots  = 1 << 14
+	ranges = 16
+)
+
+// node is what a limiter has learned of a server. The limiter of a cluster does not know which
+// server has a key. So it has a node for each range of slots, and a master that is down opens the
+// breakers of its own ranges only.
+type node struct {
+	breaker breaker
+	offset  offset
+}
+
+// node returns the node of a key.
+func (l *Limiter) node(key string) *node {
+	if !l.cluster {
+		return &l.nodes[0]
+	}
+	return &l.nodes[slotOf(tagOf(l.name(key)))/(slots/ranges)]
+}
+
+// slotOf returns the slot of a hash tag: the lower bits of its CRC-16, with the polynomial x¹⁶ + x¹² +
+// x⁵ + 1 and without reflection (Redis Cluster Specification).
+func slotOf(tag string) int {
+	crc := uint16(0)
+	for _, b := range []byte(tag) {
+		crc ^= uint16(b) << 8
+		for range 8 {
+			carry := crc >> 15
+			crc = crc<<1 ^ carry*0x1021
+		}
+	}
+	return int(crc) % slots
+}

@@ -1,0 +1,91 @@
+package redis
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// processBug is a bug of a worker, and a contest that shows it.
+type processBug struct {
+	plant   func(*worker)
+	task    task
+	contest contest
+	found   func(verdict) bool
+}
+
+var processBugs = map[string]processBug{
+	"the clock of the client": {
+		plant: func(w *worker) {
+			var readings atomic.Int64 // each is ahead by a ms more
+			w.l.clock = func() time.Time {
+				ahead := min(readings.Add(1), 900)
+				return time.Now().Add(time.Duration(ahead) * time.Millisecond)
+			}
+		},
+		task:    task{Limit: thousand},
+		contest: burst(untilRefused),
+		found:   func(v verdict) bool { return v.skewed > 0 && v.excess > 1 },
+	},
+	"a grant takes twice": {
+		plant: func(w *worker) {
+			w.decide = func(ctx context.Context, key string, units uint64) (result, error) {
+				r, err := w.l.decide(ctx, key, units)
+				if r.Allowed {
+					_, err = w.l.exec(ctx, key, units)
+				}
+				return r, err
+			}
+		},
+		task:    task{Limit: thousand},
+		contest: burst(untilRefused),
+		found:   func(v verdict) bool { return v.early > 0 },
+	},
+	"a local refusal does not end": {
+		plant: func(w *worker) {
+			var refused atomic.Bool
+			w.decide = func(ctx context.Context, key string, units uint64) (result, error) {
+				if refused.Load() {
+					return result{Outcome: Outcome{By: DenialCache}}, nil
+				}
+				r, err := w.l.decide(ctx, key, units)
+				if !r.Allowed {
+					refused.Store(true)
+				}
+				return r, err
+			}
+		},
+		task:    task{Limit: thousand},
+		contest: burst(untilRefused),
+		found:   func(v verdict) bool { return v.early > 0 },
+	},
+	"the whole capacity": {
+		plant: func(w *worker) {
+			whole, _ := newLayout(w.Limit) // the limiter has the limit already
+			w.l.layout.capacity, w.l.layout.header = whole.capacity, whole.header
+		},
+		task:    longLeases,
+		contest: burst(untilLeased),
+		found:   func(v verdict) bool { return v.excess > 1 },
+	},
+	"leases end late": {
+		plant:   func(w *worker) { w.l.leases.life = time.Hour.Microseconds() },
+		task:    shortLeases,
+		contest: burst(untilLeased),
+		found:   func(v verdict) bool { return v.excess > 1 },
+	},
+}
+
+func TestProcessBugsAreFound(t *testing.T) {
+	for name, b := range processBugs {
+		t.Run(name, func(t *testing.T) {
+			b.task.Bug = name
+			v := judge(t, b.task, b.contest(t, b.task))
+			t.Logf("%+v", v)
+			if !b.found(v) {
+				t.Error("the bug is not found")
+			}
+		})
+	}
+}

@@ -1,0 +1,143 @@
+package redis
+
+import (
+	"context"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// busy lets as many trips be under way as may take several buckets along. Further calls wait.
+func (c *crowd) busy(t *testing.T) (others []<-chan outcome) {
+	t.Helper()
+	for i := range maxShared {
+		others = append(others, c.on("busy "+strconv.Itoa(i)).depart(t.Context(), 1))
+	}
+	return others
+}
+
+func TestBucketsShareATrip(t *testing.T) {
+	c, resume := startCrowd(t, slow)
+	before := c.l.Stats().Trips
+	others := c.busy(t)
+	var all []<-chan outcome
+	for i := range maxBuckets {
+		all = append(all, c.on(strconv.Itoa(i)).join(t.Context(), i%5+1))
+	}
+	b := c.on("31")
+	b.made = 1
+	all = append(all, b.join(t.Context(), 7)) // a second call on this bucket
+	last := c.on("last").join(t.Context(), 11)
+	if n := c.l.Stats().Trips - before; n != maxShared {
+		t.Errorf("%d trips under way, want %d", n, maxShared)
+	}
+	resume()
+	for _, o := range others {
+		wantOutcome(t, o, granted(9))
+	}
+	for i, o := range all[:maxBuckets] {
+		wantOutcome(t, o, granted(9-i%5))
+	}
+	wantOutcome(t, all[maxBuckets], granted(1))
+	wantOutcome(t, last, refused(tb.Never, 10))
+	s := c.l.Stats() // the first trip with several buckets loads a script
+	if n := s.Trips - s.Loaded + 1 - before; n != maxShared+2 {
+		t.Errorf("%d trips, want %d: %+v", n, maxShared+2, s)
+	}
+	if v, err := c.l.Level(t.Context(), "30"); err != nil || int(v.Tokens) != 9 {
+		t.Errorf("%+v, %v, want 9 tokens", v, err)
+	}
+}
+
+func TestBucketsOfATripShareItsCosts(t *testing.T) {
+	c, resume := startCrowd(t, tb.Limit{Capacity: 1000, Tokens: 1, Per: time.Hour})
+	before := c.l.Stats().Trips
+	others := c.busy(t)
+	var all []<-chan outcome
+	hot, cold := c.on("hot"), c.on("cold")
+	for range maxCosts - 1 {
+		all = append(all, hot.join(t.Context(), 1))
+	}
+	for range 3 {
+		all = append(all, cold.join(t.Context(), 1))
+	}
+	resume()
+	for _, o := range others {
+		wantOutcome(t, o, granted(999))
+	}
+	for i, o := range all {
+		wantOutcome(t, o, granted(999-i%(maxCosts-1)))
+	}
+	if s := c.l.Stats(); s.Trips-s.Loaded+1-before != maxShared+2 {
+		t.Errorf("%d trips, want %d: %+v", s.Trips-s.Loaded+1-before, maxShared+2, s)
+	}
+}
+
+// A value that is not a bucket is an error of its own calls only. Then each bucket travels alone for
+// a second, and no token is taken twice.
+func TestErrorOfABucketDoesNotConcernTheOthers(t *testing.T) {
+	c, resume := startCrowd(t, slow, []string{"SET", "tb:{foreign}", "x"})
+	before := c.l.Stats()
+	others := c.busy(t)
+	foreign := c.on("foreign").join(t.Context(), 3)
+	var all []<-chan outcome
+	for _, key := range []string{"a", "b", "c"} {
+		all = append(all, c.on(key).join(t.Context(), 3))
+	}
+	resume()
+	for _, o := range append(all, others...) {
+		if o := <-o; o.err != nil || !o.Allowed {
+			t.Errorf("%+v, want a grant", o)
+		}
+	}
+	wantCause(t, (<-foreign).err, Foreign)
+	for _, key := range []string{"a", "b", "c"} {
+		if v, err := c.l.Level(t.Context(), key); err != nil || int(v.Tokens) != 7 {
+			t.Errorf("%s: %+v, %v, want 7 tokens", key, v, err)
+		}
+	}
+	s := c.l.Stats()
+	if n := s.Trips - s.Loaded - before.Trips + before.Loaded; n != maxShared+1+4+3 {
+		t.Errorf("%d trips, want %d: %+v", n, maxShared+1+4+3, s)
+	}
+}
+
+// A step of the clock is found by the first trip, which is repeated for all buckets.
+func TestStepOfTheClockIsSharedByBuckets(t *testing.T) {
+	c, resume := startCrowd(t, slow)
+	c.l.nodes[0].offset.learn(0, 0, time.Now().Add(-10*time.Minute).UnixMicro())
+	others := c.busy(t)
+	var all []<-chan outcome
+	for _, key := range []string{"a", "b", "c"} {
+		all = append(all, c.on(key).join(t.Context(), 3))
+	}
+	resume()
+	for _, o := range others {
+		wantOutcome(t, o, granted(9))
+	}
+	for _, o := range all {
+		wantOutcome(t, o, granted(7))
+	}
+}
+
+// Callers leave while their calls wait, and while they are aboard.
+func TestCallersLeaveASharedTrip(t *testing.T) {
+	c, resume := startCrowd(t, slow)
+	others := c.busy(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	leaver, stays := c.on("leaves"), c.on("stays")
+	o := leaver.join(ctx, 3)
+	stay := stays.join(t.Context(), 3)
+	cancel()
+	wantCause(t, (<-o).err, Canceled)
+	resume()
+	wantOutcome(t, stay, granted(7))
+	for _, o := range others {
+		wantOutcome(t, o, granted(9))
+	}
+	if v, err := c.l.Level(t.Context(), "leaves"); err != nil || int(v.Tokens) != 10 {
+		t.Errorf("%+v, %v, want 10 tokens", v, err)
+	}
+}
