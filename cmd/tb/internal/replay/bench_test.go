@@ -30,6 +30,11 @@ func BenchmarkReplay(b *testing.B) {
 			o.Rates = append(o.Rates, mustRate(b, "1"), mustRate(b, "2"), mustRate(b, "10"))
 			o.Bursts = []Burst{10, 20, 50}
 		}},
+		{"suggest-24", func(o *Options) { *o = suggestOptions(b, "1%", "") }},
+		{"suggest-24-decimal", func(o *Options) {
+			*o = suggestOptions(b, "1%", "")
+			o.Cost = mustCost(b, "bytes/KiB")
+		}},
 	} {
 		b.Run(bm.name, func(b *testing.B) {
 			o := options(b, "5", 10)

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/accesslog"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/suggest"
 	"github.com/seed-181794aa/ratelimit/tb"
 	"github.com/seed-181794aa/ratelimit/tb/cas"
 	"github.com/seed-181794aa/ratelimit/tb/mutex"
@@ -29,6 +30,8 @@ type Options struct {
 	IPv6Prefix int
 	// Cost is the cost of a request.
 	Cost Cost
+	// Suggest asks for a suggestion at each of the Rates. There are no Bursts then.
+	Suggest Share
 	// MaxKeys bounds the table of each limiter. Overflow applies to a new key while no
 	// bucket in the table is full.
 	MaxKeys  int
@@ -62,6 +65,8 @@ type replayer struct {
 	now    time.Time // the time of the current line, which is the clock of all limiters
 	trials []*trial  // every rate with every burst, bursts varying faster
 
+	collector *suggest.Collector // nil unless a suggestion is asked for
+
 	keys     keyCounter
 	span     span
 	standIns uint64 // requests whose cost field had no usable value
@@ -87,6 +92,9 @@ func newReplayer(o Options) (*replayer, error) {
 	}
 	if o.Cost.field != "" {
 		r.extra = append(r.extra, o.Cost.field)
+	}
+	if o.Suggest.isSet() {
+		r.collector = newCollector(&o)
 	}
 	opts := []tb.Option{
 		tb.WithClock(func() time.Time { return r.now }),
@@ -115,6 +123,11 @@ func (r *replayer) replay(rec *accesslog.Record) error {
 	cost, standIn := r.cost.tokens(rec)
 	if standIn {
 		r.standIns++
+	}
+	if r.collector != nil {
+		r.collector.Add(key, rec.Time, cost)
+		r.keys.add(key, 0)
+		return nil
 	}
 	entry := r.ranking.track(key)
 	var refused uint64

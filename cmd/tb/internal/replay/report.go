@@ -56,6 +56,8 @@ type Report struct {
 	// Limits has an Outcome for each limit. A sweep has them in the order of the rates,
 	// and for each rate in the order of the bursts.
 	Limits []Outcome `json:"limits"`
+	// Suggestion is left out unless --suggest asks for it. Limits and Top are empty then.
+	Suggestion *Suggestion `json:"suggestion,omitempty"`
 	// Top has the ten keys refused most, the most refused first. A sweep leaves it empty,
 	// because each limit would have another list.
 	Top []TopKey `json:"top"`

@@ -48,6 +48,9 @@ func Run(ctx context.Context, o Options, s accesslog.Schema, inputs []Input) (*R
 		errs = append(errs, err)
 	}
 	res.fillReport()
+	if r.collector != nil {
+		res.Report.Suggestion = r.suggestion(&o)
+	}
 	return res, errors.Join(append(errs, r.close(ctx))...)
 }
 

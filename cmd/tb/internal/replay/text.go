@@ -20,6 +20,8 @@ func (rep *Report) WriteText(w io.Writer) error {
 	switch {
 	case len(rep.Algorithms) > 0:
 		rep.writeAlgorithms(&b)
+	case rep.Suggestion != nil:
+		rep.writeSuggestion(&b)
 	case len(rep.Limits) == 1:
 		rep.writeOutcome(&b, &rep.Limits[0])
 	default:
