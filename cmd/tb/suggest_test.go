@@ -67,3 +67,24 @@ func TestTheSuggestionRunsAsPrinted(t *testing.T) {
 		t.Errorf("%q with\n%s\nstatus %d, stdout %q", proxy, policy, status, out.String())
 	}
 }
+
+func TestReplayOfAPolicy(t *testing.T) {
+	const rule = `{"name": "per-key", "limit_keys": ["header:x-api-key"],
+		"algorithm_config": {"tokens_per_second": 1, "burst": 1}}`
+	policy := testkit.File(t, "policy.json", rule)
+	status, stdout, stderr := tb(t, validLine, "replay", "--policy", policy, "-")
+	if status != 1 || !strings.Contains(stdout, "enforce  per-key") ||
+		!strings.Contains(stderr, "rule per-key needs header:X-Api-Key") ||
+		!strings.Contains(stderr, "policy.json: warning: ") {
+		t.Errorf("status %d, stderr %q, stdout\n%s", status, stderr, stdout)
+	}
+	const log = `{"ts": 1, "uri": "/", "http_x_api_key": "k"}` + "\n"
+	status, stdout, _ = tb(t, log+log, "replay", "--policy", policy, "--json", "-")
+	if status != 0 || !strings.Contains(stdout, `"refused": 1`) {
+		t.Errorf("status %d, stdout\n%s", status, stdout)
+	}
+	status, stdout, stderr = tb(t, log, "replay", "--policy", policy+"x", "-")
+	if status != 1 || stdout != "" || !strings.Contains(stderr, "no such file") {
+		t.Errorf("status %d, stdout %q, stderr %q", status, stdout, stderr)
+	}
+}

@@ -29,7 +29,8 @@ type Command struct {
 	Burst Burst `type:"text" placeholder:"TOKENS" help:"${replay_burst}"`
 	Sweep Sweep `placeholder:"LISTS" help:"${replay_sweep}"`
 
-	Suggest Share `type:"text" placeholder:"PERCENT" help:"${replay_suggest}"`
+	Suggest Share  `type:"text" placeholder:"PERCENT" help:"${replay_suggest}"`
+	Policy  string `placeholder:"FILE" help:"${replay_policy}"`
 
 	Key        []string          `sep:"none" default:"ip" help:"${replay_key}"`
 	IPv6Prefix prefix            `type:"text" name:"ipv6-prefix" default:"64" help:"${replay_prefix}"`
@@ -92,6 +93,8 @@ func (c *Command) options() (Options, error) {
 	}
 	rate, burst := c.Rate != Rate{}, c.Burst != 0
 	switch {
+	case c.Policy != "":
+		return o, c.checkPolicyFlags(&o)
 	case c.Suggest.isSet():
 		return o, errors.Join(c.setSuggestion(&o), o.validate())
 	case rate == (len(o.Rates) > 0):
@@ -114,6 +117,9 @@ func (c *Command) options() (Options, error) {
 func (c *Command) Run(ctx context.Context, std cli.IO) error {
 	o, err := c.options()
 	if err != nil {
+		return err
+	}
+	if err := c.readPolicy(&o, std.Stderr); err != nil {
 		return err
 	}
 	logs, size, err := c.logs(std.Stdin)
@@ -194,6 +200,9 @@ var Vars = kong.Vars{
 	"replay_suggest": "Suggest a limit with which at most a share of the clients is ever refused, as" +
 		" in 0.1%, and compare the bursts that the log needs at each rate: --rate, the rates of" +
 		" --sweep, or 24 rates from 0.01 to 70 a second.",
+
+	"replay_policy": "Replay a policy, as tb proxy would decide with it, instead of a limit. It" +
+		" has its own keys and costs.",
 
 	"replay_key": "Key of a bucket: ip, user, path, host, or a JSON field such as" +
 		" request.headers.X-Api-Key. Several, with commas between, make a composite key.",

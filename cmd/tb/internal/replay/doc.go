@@ -31,6 +31,7 @@
 //     peaks.
 //   - A suggestion has Options.MaxKeys keys. With more keys, it is an estimate from a sample of
 //     them. See package suggest.
+//   - 1,024 refused keys of each rule of a policy are counted.
 //
 // All of this, without the keys of a suggestion, takes at most about 50 MB, and far less for most
 // logs. The peaks of an algorithm take 20 MB more if all 4,096 keys send requests all the time, and

@@ -48,8 +48,11 @@ func Run(ctx context.Context, o Options, s accesslog.Schema, inputs []Input) (*R
 		errs = append(errs, err)
 	}
 	res.fillReport()
-	if r.collector != nil {
+	switch {
+	case r.collector != nil:
 		res.Report.Suggestion = r.suggestion(&o)
+	case r.policy != nil:
+		res.Report.Policy = r.policy.outcome(r.span.requests)
 	}
 	return res, errors.Join(append(errs, r.close(ctx))...)
 }
