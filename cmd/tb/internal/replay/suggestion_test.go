@@ -75,7 +75,7 @@ func checkSuggestion(t *testing.T, o Options, in Input) {
 }
 
 func TestAReplayRefusesWhatTheSuggestionSays(t *testing.T) {
-	checkSuggestion(t, suggestOptions(t, "0.5%", "1/m,0.3,1,5/3s,20"), sampleInput(10_000))
+	checkSuggestion(t, suggestOptions(t, "0.5%", "1/m,0.3,5/3s,20"), sampleInput(6000))
 	o := suggestOptions(t, "2%", "100,0.7")
 	o.Cost = mustCost(t, "bytes/KiB")
 	checkSuggestion(t, o, sampleInput(3000))
@@ -84,7 +84,7 @@ func TestAReplayRefusesWhatTheSuggestionSays(t *testing.T) {
 }
 
 func TestAReplayOfTheRealLogRefusesWhatTheSuggestionSays(t *testing.T) {
-	checkSuggestion(t, suggestOptions(t, "2%", "1/h,0.01,0.3,1,7"), realInput(t))
+	checkSuggestion(t, suggestOptions(t, "2%", "0.01,1"), realInput(t))
 }
 
 func TestTheSuggestedLimitIsTheKnee(t *testing.T) {
