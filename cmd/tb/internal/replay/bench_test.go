@@ -31,6 +31,19 @@ func BenchmarkReplay(b *testing.B) {
 			o.Rates = append(o.Rates, mustRate(b, "1"), mustRate(b, "2"), mustRate(b, "10"))
 			o.Bursts = []Burst{10, 20, 50}
 		}},
+		{"suggest-24", func(o *Options) { *o = suggestOptions(b, "1%", "") }},
+		{"policy", func(o *Options) {
+			p, err := policyOptions(b, `{"name": "a", "limit_keys": ["ip:address"],
+				"algorithm_config": {"tokens_per_second": 5, "burst": 10}}`)
+			if err != nil {
+				b.Fatal(err)
+			}
+			*o = p
+		}},
+		{"suggest-24-decimal", func(o *Options) {
+			*o = suggestOptions(b, "1%", "")
+			o.Cost = mustCost(b, "bytes/KiB")
+		}},
 	} {
 		b.Run(bm.name, func(b *testing.B) {
 			o := options(b, "5", 10)

@@ -28,6 +28,9 @@ type Command struct {
 	Burst Burst `type:"text" placeholder:"TOKENS" help:"${replay_burst}"`
 	Sweep Sweep `placeholder:"LISTS" help:"${replay_sweep}"`
 
+	Suggest Share  `type:"text" placeholder:"PERCENT" help:"${replay_suggest}"`
+	Policy  string `placeholder:"FILE" help:"${replay_policy}"`
+
 	Key        []string          `sep:"none" default:"ip" help:"${replay_key}"`
 	IPv6Prefix prefix            `type:"text" name:"ipv6-prefix" default:"64" help:"${replay_prefix}"`
 	Trusted    []cidr.Network    `name:"trusted-proxies" placeholder:"CIDR" help:"${replay_trusted}"`
@@ -59,7 +62,7 @@ func (c *Command) Validate() error {
 		return errors.New("want a FILE to replay, - for standard input, or --sample")
 	case strings.HasPrefix(c.SVG, "-"):
 		return fmt.Errorf("--svg=%s: want the name of a file", c.SVG)
-	case c.SVG != "" && len(c.Sweep.Rates)+len(c.Sweep.Bursts) > 0:
+	case c.SVG != "" && len(c.Sweep.Rates)+len(c.Sweep.Bursts) > 0 && !c.Suggest.isSet():
 		return errors.New("want either --svg or --sweep, and not both")
 	case c.Redis.IsSet() && (c.MaxKeys != tb.DefaultMaxKeys || c.Overflow != "forgive" ||
 		c.Impl != "cas"):
@@ -90,6 +93,10 @@ func (c *Command) options() (Options, error) {
 	}
 	rate, burst := c.Rate != Rate{}, c.Burst != 0
 	switch {
+	case c.Policy != "":
+		return o, c.checkPolicyFlags(&o)
+	case c.Suggest.isSet():
+		return o, errors.Join(c.setSuggestion(&o), o.validate())
 	case rate == (len(o.Rates) > 0):
 		return o, errors.New("want either --rate, such as 5, 2.5/s, 300/m or 1/24h," +
 			" or rates in --sweep")
@@ -110,6 +117,9 @@ func (c *Command) options() (Options, error) {
 func (c *Command) Run(ctx context.Context, std cli.IO) error {
 	o, err := c.options()
 	if err != nil {
+		return err
+	}
+	if err := c.readPolicy(&o, std.Stderr); err != nil {
 		return err
 	}
 	logs, size, err := c.logs(std.Stdin)
@@ -187,6 +197,13 @@ var Vars = kong.Vars{
 	"replay_burst": "Capacity of a bucket, in tokens.",
 	"replay_sweep": "Compare all pairs of rates and bursts, as in 'rate=1,2,300/m burst=10,20'." +
 		" --rate or --burst stands in for a list that is left out.",
+
+	"replay_suggest": "Suggest a limit with which at most a share of the clients is ever refused, as" +
+		" in 0.1%, and compare the bursts that the log needs at each rate: --rate, the rates of" +
+		" --sweep, or 24 rates from 0.01 to 70 a second.",
+
+	"replay_policy": "Replay a policy, as tb proxy would decide with it, instead of a limit. It" +
+		" has its own keys and costs.",
 
 	"replay_key": "Key of a bucket: ip, user, path, host, or a field such as" +
 		" request.headers.X-Api-Key. Several, with commas between, make a composite key.",

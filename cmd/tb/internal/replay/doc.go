@@ -31,9 +31,12 @@
 //     zstd also takes its window, at most 128 MiB.
 //   - Each of the algorithms that Options.Algorithms names finds its peaks among 4,096 keys. See
 //     peaks.
+//   - A suggestion has Options.MaxKeys keys. With more keys, it is an estimate from a sample of
+//     them. See package suggest.
+//   - 1,024 refused keys of each rule of a policy are counted.
 //
-// All of this takes at most about 50 MB, and far less for most logs. The peaks of an algorithm take
-// 20 MB more if all 4,096 keys send requests all the time, and the sliding log takes 16 bytes for
-// each grant of the last window. The process takes about twice as much, because the garbage
-// collector lets the heap grow that far.
+// All of this, without the keys of a suggestion, takes at most about 50 MB, and far less for most
+// logs. The peaks of an algorithm take 20 MB more if all 4,096 keys send requests all the time, and
+// the sliding log takes 16 bytes for each grant of the last window. The process takes about twice as
+// much, because the garbage collector lets the heap grow that far.
 package replay

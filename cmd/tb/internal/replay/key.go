@@ -123,14 +123,25 @@ func appendDigest(b, part []byte) []byte {
 
 // client returns the address of the client as text: an IPv4 address, or the network of an
 // IPv6 address. A peer that is not an address, such as a host name, is returned as it is.
-//
-// Where the log has a list instead of the peer, the peer itself was not logged. It wrote the
-// last entry of the list, which takes its place. The other entries count as X-Forwarded-For.
 func (k *keyer) client(rec *accesslog.Record) []byte {
 	if !k.trusts && bytes.IndexByte(rec.Peer, ':') < 0 && bytes.IndexByte(rec.Peer, ',') < 0 {
 		return rec.Peer // most lines need no parsing
 	}
-	peer, lines := rec.Peer, k.lines[:0]
+	peer, lines := k.origin(rec)
+	address := k.rules.Client(view(peer), lines)
+	if !address.IsValid() {
+		return peer
+	}
+	k.address = k.rules.AppendNetwork(k.address[:0], k.rules.Network(address))
+	return k.address
+}
+
+// origin returns the peer and the lines of X-Forwarded-For, valid until the next call.
+//
+// Where the log has a list instead of the peer, the peer itself was not logged. It wrote the
+// last entry of the list, which takes its place. The other entries count as X-Forwarded-For.
+func (k *keyer) origin(rec *accesslog.Record) (peer []byte, lines []string) {
+	peer, lines = rec.Peer, k.lines[:0]
 	if len(rec.Forwarded) > 0 {
 		lines = append(lines, view(rec.Forwarded))
 	}
@@ -138,12 +149,7 @@ func (k *keyer) client(rec *accesslog.Record) []byte {
 		lines = append(lines, view(peer[:i]))
 		peer = bytes.TrimSpace(peer[i+1:])
 	}
-	address := k.rules.Client(view(peer), lines)
-	if !address.IsValid() {
-		return peer
-	}
-	k.address = k.rules.AppendNetwork(k.address[:0], k.rules.Network(address))
-	return k.address
+	return peer, lines
 }
 
 // view returns b as a string without a copy. It is valid as long as b does not change.

@@ -50,8 +50,12 @@ type chart struct {
 }
 
 // WriteSVG draws two plots over time: the requests granted and refused, and the tokens left
-// for the keys refused most. Both are empty if there is no request.
+// for the keys refused most. Both are empty if there is no request. For a suggestion, it draws the
+// bursts that the log needs.
 func (res *Result) WriteSVG(w io.Writer) error {
+	if s := res.Report.Suggestion; s != nil {
+		return s.writeSVG(w)
+	}
 	decisions, err := res.decisionsChart()
 	if err != nil {
 		return err
@@ -60,13 +64,18 @@ func (res *Result) WriteSVG(w io.Writer) error {
 	if err != nil {
 		return err
 	}
+	return writeCharts(w, decisions, tokens)
+}
+
+// writeCharts draws the charts one above the other.
+func writeCharts(w io.Writer, charts ...chart) error {
 	canvas := vgsvg.New(svgWidth, svgHeight)
-	drawCharts(draw.New(canvas), decisions, tokens)
+	drawCharts(draw.New(canvas), charts...)
 	var svg bytes.Buffer
 	if _, err := canvas.WriteTo(&svg); err != nil {
 		return err
 	}
-	_, err = w.Write(withFallbackFonts(svg.Bytes()))
+	_, err := w.Write(withFallbackFonts(svg.Bytes()))
 	return err
 }
 
@@ -96,17 +105,23 @@ func drawCharts(page draw.Canvas, charts ...chart) {
 	}
 }
 
-// newChart returns an empty chart over the time of the log, with a light grid.
+// newChart returns an empty chart over the time of the log.
 func (t *timeline) newChart(title, y string) chart {
-	c := chart{plot.New(), plot.NewLegend()}
-	c.Title.Text, c.Y.Label.Text = title, y
-	c.X.Label.Text, c.X.Tick.Marker = "UTC", timeTicks{}
+	c := newChart(title, "UTC", y)
+	c.X.Tick.Marker = timeTicks{}
 	c.Y.Min = 0
 	if t.empty() {
 		c.Y.Max, c.X.Tick.Marker = 1, plot.ConstantTicks(nil)
 	} else {
 		c.X.Min, c.X.Max = t.start(t.lo), t.start(t.hi+1)
 	}
+	return c
+}
+
+// newChart returns an empty chart with a light grid.
+func newChart(title, x, y string) chart {
+	c := chart{plot.New(), plot.NewLegend()}
+	c.Title.Text, c.X.Label.Text, c.Y.Label.Text = title, x, y
 	c.legend.Top, c.legend.Left, c.legend.Padding = true, true, vg.Points(3)
 	for _, style := range []*text.Style{&c.Title.TextStyle, &c.X.Label.TextStyle,
 		&c.Y.Label.TextStyle, &c.X.Tick.Label, &c.Y.Tick.Label, &c.legend.TextStyle} {

@@ -10,6 +10,8 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/accesslog"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/suggest"
+	"github.com/seed-181794aa/ratelimit/httplimit"
 	"github.com/seed-181794aa/ratelimit/tb"
 	"github.com/seed-181794aa/ratelimit/tb/cas"
 	"github.com/seed-181794aa/ratelimit/tb/mutex"
@@ -29,6 +31,12 @@ type Options struct {
 	IPv6Prefix int
 	// Cost is the cost of a request.
 	Cost Cost
+	// Suggest asks for a suggestion at each of the Rates. There are no Bursts then.
+	Suggest Share
+	// Policy is replayed instead of limits, if it is not nil. URIField is the field of a JSON log
+	// that has the URI, if it is not a usual one.
+	Policy   *httplimit.Policy
+	URIField string
 	// MaxKeys bounds the table of each limiter. Overflow applies to a new key while no
 	// bucket in the table is full.
 	MaxKeys  int
@@ -62,6 +70,9 @@ type replayer struct {
 	now    time.Time // the time of the current line, which is the clock of all limiters
 	trials []*trial  // every rate with every burst, bursts varying faster
 
+	collector *suggest.Collector // nil unless a suggestion is asked for
+	policy    *policyReplay      // nil unless a policy is replayed
+
 	keys     keyCounter
 	span     span
 	standIns uint64 // requests whose cost field had no usable value
@@ -88,6 +99,15 @@ func newReplayer(o Options) (*replayer, error) {
 	if o.Cost.field != "" {
 		r.extra = append(r.extra, o.Cost.field)
 	}
+	if o.Suggest.isSet() {
+		r.collector = newCollector(&o)
+	}
+	if o.Policy != nil {
+		if r.policy, err = newPolicyReplay(&o, func() time.Time { return r.now }); err != nil {
+			return nil, err
+		}
+		r.extra = r.policy.facts.place(r.extra)
+	}
 	opts := []tb.Option{
 		tb.WithClock(func() time.Time { return r.now }),
 		tb.WithMaxKeys(o.MaxKeys), tb.WithOverflow(o.Overflow),
@@ -111,10 +131,20 @@ func newReplayer(o Options) (*replayer, error) {
 func (r *replayer) replay(rec *accesslog.Record) error {
 	r.span.add(rec.Time)
 	r.now = time.Unix(0, rec.Time)
+	if r.policy != nil {
+		peer, forwarded := r.keyer.origin(rec)
+		r.policy.replay(rec, peer, forwarded)
+		return nil
+	}
 	key := r.keyer.key(rec)
 	cost, standIn := r.cost.tokens(rec)
 	if standIn {
 		r.standIns++
+	}
+	if r.collector != nil {
+		r.collector.Add(key, rec.Time, cost)
+		r.keys.add(key, 0)
+		return nil
 	}
 	entry := r.ranking.track(key)
 	var refused uint64

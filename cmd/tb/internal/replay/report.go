@@ -56,6 +56,11 @@ type Report struct {
 	// Limits has an Outcome for each limit. A sweep has them in the order of the rates,
 	// and for each rate in the order of the bursts.
 	Limits []Outcome `json:"limits"`
+	// Suggestion is left out unless --suggest asks for it. Limits and Top are empty then.
+	Suggestion *Suggestion `json:"suggestion,omitempty"`
+	// Policy is left out unless --policy names one. Its rules have their own keys and costs. So
+	// Keys is 0 then, and Missing has no counts.
+	Policy *PolicyOutcome `json:"policy,omitempty"`
 	// Top has the ten keys refused most, the most refused first. A sweep leaves it empty,
 	// because each limit would have another list.
 	Top []TopKey `json:"top"`
@@ -207,6 +212,9 @@ func (t *trial) outcome(keysRefused, keys uint64) Outcome {
 // checkNames returns an error if no request has a part of the key or the field of the cost,
 // because its name is then a mistake.
 func (rep *Report) checkNames() error {
+	if rep.Policy != nil {
+		return rep.Policy.missing
+	}
 	var errs []error
 	for _, name := range rep.KeyParts {
 		if n := rep.Missing[name]; n > 0 && n == rep.Requests {

@@ -26,5 +26,11 @@ func Run(ctx context.Context, o Options, s accesslog.Schema, inputs []Input) (*R
 	res := &Result{replayer: r, Report: newReport(o)}
 	errs := res.replayInputs(ctx, inputs, s)
 	res.fillReport()
+	switch {
+	case r.collector != nil:
+		res.Report.Suggestion = r.suggestion(&o)
+	case r.policy != nil:
+		res.Report.Policy = r.policy.outcome(r.span.requests)
+	}
 	return res, errors.Join(append(errs, r.close(ctx))...)
 }

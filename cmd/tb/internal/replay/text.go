@@ -20,6 +20,10 @@ func (rep *Report) WriteText(w io.Writer) error {
 	switch {
 	case len(rep.Algorithms) > 0:
 		rep.writeAlgorithms(&b)
+	case rep.Suggestion != nil:
+		rep.writeSuggestion(&b)
+	case rep.Policy != nil:
+		rep.writePolicy(&b)
 	case len(rep.Limits) == 1:
 		rep.writeOutcome(&b, &rep.Limits[0])
 	default:
@@ -49,11 +53,13 @@ func (rep *Report) writeInput(b *strings.Builder) {
 			plural(f.Lines, "line", "lines"), format,
 			ifAny(f.Malformed, ", %s malformed"))
 	}
-	key := strings.Join(rep.KeyParts, " + ")
-	if slices.Contains(rep.KeyParts, "ip") {
-		key += fmt.Sprintf(" (IPv6 by /%d)", rep.ipv6Prefix)
+	if rep.Policy == nil {
+		key := strings.Join(rep.KeyParts, " + ")
+		if slices.Contains(rep.KeyParts, "ip") {
+			key += fmt.Sprintf(" (IPv6 by /%d)", rep.ipv6Prefix)
+		}
+		row(b, "key", "%s, cost %s", key, rep.Cost)
 	}
-	row(b, "key", "%s, cost %s", key, rep.Cost)
 	if rep.Requests > 0 {
 		row(b, "time", "%s to %s UTC (%s)", dateTime(rep.First), dateTime(rep.Last),
 			rep.Last.Sub(rep.First).Round(time.Second))

@@ -1,0 +1,132 @@
+package replay
+
+import (
+	"cmp"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/accesslog"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/spacesaving"
+	"github.com/seed-181794aa/ratelimit/httplimit"
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// maxRefused is how many of the keys that a rule refuses are counted.
+const maxRefused = 1024
+
+// policyReplay decides requests as tb proxy does with a policy.
+type policyReplay struct {
+	limiter *httplimit.Limiter
+	facts   *facts
+	request http.Request
+	url     url.URL
+
+	granted, refused   uint64
+	unclear, noAddress uint64
+	refusals           map[string]*spacesaving.Summary[struct{}] // by the label of the rule
+}
+
+// newPolicyReplay returns a replay of the policy of o, with a clock.
+func newPolicyReplay(o *Options, now func() time.Time) (*policyReplay, error) {
+	p := &policyReplay{
+		facts:    newFacts(o.Policy, o.URIField),
+		refusals: make(map[string]*spacesaving.Summary[struct{}]),
+	}
+	p.request = http.Request{
+		URL: &p.url, Header: http.Header{}, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+	}
+	var err error
+	p.limiter, err = httplimit.New(o.Policy, httplimit.WithoutClaims(), httplimit.WithSilentGrants(),
+		httplimit.WithClientAddress(httplimit.ClientAddress{
+			Trusted: o.Trusted, IPv6Bits: o.IPv6Prefix,
+		}),
+		httplimit.WithLimiterOptions(
+			tb.WithClock(now), tb.WithMaxKeys(o.MaxKeys), tb.WithOverflow(o.Overflow),
+		),
+		httplimit.WithHooks(httplimit.Hooks{Refused: p.countKey, Shadow: p.countKey}))
+	return p, err
+}
+
+// countKey counts a refusal of the key of a rule.
+func (p *policyReplay) countKey(_ *http.Request, e httplimit.Event) {
+	if e.Allowed {
+		return
+	}
+	keys := p.refusals[e.Rule]
+	if keys == nil {
+		keys = spacesaving.New[struct{}](maxRefused)
+		p.refusals[e.Rule] = keys
+	}
+	entry, _ := keys.See([]byte(httplimit.FormatKey(e.Key)))
+	entry.Count++
+}
+
+// replay decides a request.
+func (p *policyReplay) replay(rec *accesslog.Record, peer []byte, forwarded []string) {
+	r := &p.request
+	clear(r.Header)
+	r.Method, r.Host, r.RemoteAddr = http.MethodGet, string(rec.Host), string(peer)
+	if len(forwarded) > 0 {
+		r.Header["X-Forwarded-For"] = slices.Clone(forwarded)
+	}
+	query := ""
+	if f := p.facts.query; f != nil {
+		query = queryOf(f.value(rec.Fields))
+	}
+	if f := p.facts.method; f != nil {
+		r.Method = cmp.Or(f.value(rec.Fields), r.Method)
+	}
+	if f := p.facts.host; f != nil && r.Host != "" {
+		f.seen++
+	}
+	for _, f := range p.facts.headers {
+		if v := f.value(rec.Fields); v != "" {
+			r.Header[strings.TrimPrefix(f.name, "header:")] = []string{v}
+		}
+	}
+	if !p.resolve(string(rec.Path), query) {
+		p.unclear++
+		return
+	}
+	if f := p.facts.address; f != nil {
+		if p.limiter.ClientAddress(r).IsValid() {
+			f.seen++
+		} else {
+			p.noAddress++
+		}
+	}
+	if _, granted := p.limiter.Decide(discard{}, r); granted {
+		p.granted++
+	} else {
+		p.refused++
+	}
+}
+
+// queryOf returns the query of a URI or of a whole request line.
+func queryOf(uri string) string {
+	_, query, _ := strings.Cut(uri, "?")
+	query, _, _ = strings.Cut(query, " ")
+	query, _, _ = strings.Cut(query, "#")
+	return query
+}
+
+// resolve sets the URL of the request. It reports false if tb proxy refuses the path.
+func (p *policyReplay) resolve(path, query string) bool {
+	u, err := url.ParseRequestURI(path)
+	if err != nil {
+		return false
+	}
+	resolved, raw, ok := httplimit.ResolvePath(u)
+	p.url = url.URL{Path: resolved, RawPath: raw, RawQuery: query}
+	return ok && strings.HasPrefix(resolved, "/")
+}
+
+// discard is a response that is not written.
+type discard struct{}
+
+func (discard) Header() http.Header         { return http.Header{} }
+func (discard) Write(b []byte) (int, error) { return len(b), nil }
+func (discard) WriteHeader(int)             {}

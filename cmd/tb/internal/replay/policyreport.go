@@ -1,0 +1,89 @@
+package replay
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// PolicyOutcome has the decisions of a policy.
+type PolicyOutcome struct {
+	// Granted and Refused count requests. RefusedShare is the share of the refused ones.
+	Granted      uint64  `json:"granted"`
+	Refused      uint64  `json:"refused"`
+	RefusedShare float64 `json:"refused_share"`
+	// Unclear counts the requests that tb proxy refuses with 400 before any rule, because servers
+	// disagree about their path or it is not a path. They are in neither of the counts above.
+	Unclear uint64 `json:"unclear"`
+	// NoAddress counts the other requests whose client is not an address, such as a host name, if
+	// a rule has a key for addresses. These requests share its bucket.
+	NoAddress uint64 `json:"no_address"`
+	// Rules has the rules in the order of the policy.
+	Rules []RuleOutcome `json:"rules"`
+
+	missing error
+}
+
+// RuleOutcome has the decisions of one rule.
+type RuleOutcome struct {
+	// Rule is the name of the rule, after the name of its set if several sets have the name.
+	Rule   string `json:"rule"`
+	Shadow bool   `json:"shadow"`
+	// Granted and Refused count the requests that the rule applied to, by its own decision. A
+	// request that only other rules refused is in neither. Those of a shadow rule are the
+	// requests that all enforced rules granted.
+	Granted uint64 `json:"granted"`
+	Refused uint64 `json:"refused"`
+	// Top has the ten keys refused most. A request that several rules refuse counts for the one
+	// with the fewest tokens left.
+	Top []RuleKey `json:"top"`
+}
+
+// RuleKey is a key that a rule has refused.
+type RuleKey struct {
+	Key string `json:"key"`
+	// Refused is a lower bound if Partial is true, because the rule has refused too many keys.
+	Refused uint64 `json:"refused"`
+	Partial bool   `json:"partial"`
+}
+
+// outcome returns the decisions so far, of so many requests.
+func (p *policyReplay) outcome(requests uint64) *PolicyOutcome {
+	o := &PolicyOutcome{
+		Granted: p.granted, Refused: p.refused, Unclear: p.unclear, NoAddress: p.noAddress,
+		RefusedShare: share(p.refused, p.granted+p.refused), Rules: []RuleOutcome{},
+	}
+	for _, s := range p.limiter.Stats() {
+		o.Rules = append(o.Rules, RuleOutcome{
+			Rule: s.Label, Shadow: s.Shadow,
+			Granted: s.Granted + s.ShadowGranted, Refused: s.Refused + s.ShadowRefused,
+			Top: p.top(s.Label),
+		})
+	}
+	var errs []error
+	for _, f := range p.facts.all() {
+		if f.seen == 0 && requests > 0 {
+			errs = append(errs, fmt.Errorf("--policy: %s %s %s %s, and no request has it",
+				plural(len(f.rules), "rule", "rules"), strings.Join(f.rules, ", "),
+				plural(len(f.rules), "needs", "need"), f.name))
+		}
+	}
+	o.missing = errors.Join(errs...)
+	return o
+}
+
+// top returns the keys that a rule has refused most.
+func (p *policyReplay) top(label string) []RuleKey {
+	keys := []RuleKey{}
+	if all := p.refusals[label]; all != nil {
+		for e := range all.All() {
+			keys = append(keys, RuleKey{e.Key, uint64(e.Count - e.Inherited), e.Partial})
+		}
+	}
+	slices.SortFunc(keys, func(a, b RuleKey) int {
+		return cmp.Or(cmp.Compare(b.Refused, a.Refused), cmp.Compare(a.Key, b.Key))
+	})
+	return keys[:min(len(keys), shownKeys)]
+}

@@ -1,0 +1,121 @@
+package replay
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"net/textproto"
+	"slices"
+	"strings"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// SuggestedPolicy is a limit as a policy of one rule: see docs/policy.md.
+type SuggestedPolicy struct {
+	Name      string          `json:"name"`
+	Keys      []string        `json:"limit_keys"`
+	OnMissing string          `json:"on_missing,omitempty"`
+	Algorithm string          `json:"algorithm"`
+	Config    algorithmConfig `json:"algorithm_config"`
+}
+
+type algorithmConfig struct {
+	TokensPerSecond float64 `json:"tokens_per_second"`
+	Burst           uint64  `json:"burst"`
+	FixedCost       float64 `json:"fixed_cost,omitempty"`
+}
+
+// addPolicy adds the limit as a policy, or the reason why there is none.
+func (l *SuggestedLimit) addPolicy(o *Options) {
+	p := &SuggestedPolicy{Name: "suggested", Algorithm: "token_bucket"}
+	for _, part := range o.Keys {
+		key, ok := policyKey(part, o.IPv6Prefix)
+		if !ok {
+			l.NoPolicy = "a policy has no key for " + part
+			return
+		}
+		p.Keys = append(p.Keys, key)
+	}
+	if slices.ContainsFunc(o.Keys, func(part string) bool { return part != "ip" }) {
+		p.OnMissing = "shared" // as in a replay
+	}
+	perSecond, exact := l.rate.perSecond()
+	switch {
+	case !exact:
+		l.NoPolicy = "a policy cannot have the rate exactly"
+		return
+	case o.Cost.constant == 0:
+		l.NoPolicy = "a policy would settle the cost after the response"
+		return
+	}
+	p.Config = algorithmConfig{TokensPerSecond: perSecond, Burst: l.Burst}
+	if o.Cost.constant != 1 {
+		p.Config.FixedCost = o.Cost.constant
+	}
+	l.Policy = p
+}
+
+// approximate returns the rate in tokens a second.
+func (r Rate) approximate() float64 { return float64(r.Tokens) / r.Per.Seconds() }
+
+// perSecond returns the rate in tokens a second, and whether tb.LimitPerSecond makes the same rate
+// of it.
+func (r Rate) perSecond() (float64, bool) {
+	perSecond := r.approximate()
+	l, err := tb.LimitPerSecond(1, perSecond)
+	same := err == nil &&
+		big.NewRat(l.Tokens, int64(l.Per)).Cmp(big.NewRat(r.Tokens, int64(r.Per))) == 0
+	return perSecond, same
+}
+
+// policyKey returns the key of a policy that is a part of a key here, if there is one.
+func policyKey(part string, ipv6Prefix int) (key string, ok bool) {
+	caddy, isCaddy := strings.CutPrefix(part, "request.headers.")
+	nginx, isNginx := strings.CutPrefix(part, "http_")
+	switch {
+	case part == "ip" && ipv6Prefix == 64:
+		return "ip:address", true
+	case part == "ip":
+		return fmt.Sprintf("ip:address/%d", ipv6Prefix), true
+	case part == "host":
+		return "header:Host", true
+	case isCaddy:
+		return "header:" + caddy, true
+	case isNginx:
+		name := strings.ReplaceAll(nginx, "_", "-")
+		return "header:" + textproto.CanonicalMIMEHeaderKey(name), true
+	}
+	return "", false
+}
+
+// text returns the policy as JSON.
+func (p *SuggestedPolicy) text() string {
+	text, err := json.MarshalIndent(p, "", "  ")
+	if err != nil {
+		panic(err) // a policy has no value that JSON has not
+	}
+	return string(text)
+}
+
+// flags returns the flags that a replay and a proxy need to find the same keys. Flags with their
+// default are left out.
+func (o *Options) flags() (replay, proxy string) {
+	if keys := strings.Join(o.Keys, ","); keys != "ip" {
+		replay += " --key " + keys
+	}
+	if o.IPv6Prefix != 64 {
+		replay += fmt.Sprintf(" --ipv6-prefix %d", o.IPv6Prefix)
+	}
+	if cost := o.Cost.String(); cost != "1" {
+		replay += " --cost " + cost
+	}
+	var trusted []string
+	for _, network := range o.Trusted {
+		trusted = append(trusted, network.String())
+	}
+	if len(trusted) > 0 {
+		proxy = " --trusted-proxies " + strings.Join(trusted, ",")
+	}
+	return replay + proxy, proxy
+}

@@ -1,0 +1,294 @@
+package replay
+
+import (
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/accesslog"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/samplelog"
+	"github.com/seed-181794aa/ratelimit/httplimit"
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// suggestOptions returns the options of a suggestion for some rates, with commas between.
+func suggestOptions(t testing.TB, share, rates string) Options {
+	t.Helper()
+	c := Command{
+		Key: []string{"ip"}, IPv6Prefix: 64, Cost: mustCost(t, "1"), MaxKeys: tb.DefaultMaxKeys,
+		Impl: "cas", Overflow: "forgive",
+	}
+	if err := c.Suggest.UnmarshalText([]byte(share)); err != nil {
+		t.Fatal(err)
+	}
+	if rates != "" {
+		if err := c.Sweep.UnmarshalText([]byte("rate=" + rates)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o, err := c.options()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func sampleInput(lines int) Input {
+	return Input{"sample", func() (io.ReadCloser, error) {
+		return io.NopCloser(samplelog.New(lines)), nil
+	}}
+}
+
+// checkSuggestion replays a log with the bursts of a suggestion, and with less.
+func checkSuggestion(t *testing.T, o Options, in Input) {
+	t.Helper()
+	rep := replay(t, o, in).Report
+	for _, r := range rep.Suggestion.Rates {
+		shares, cost := o.Suggest.columns(), max(1, o.Cost.costs().Fixed)
+		o := o
+		o.Suggest, o.Rates, o.Impl = Share{}, []Rate{r.rate}, "mutex"
+		for _, b := range slices.Concat(r.Clients, r.Requests) {
+			o.Bursts = append(o.Bursts, Burst(b.Burst), Burst(max(1, b.Burst-1)),
+				Burst(max(cost+1, b.Burst*998/1000)-cost))
+		}
+		limits := replay(t, o, in).Report.Limits
+		for i, b := range slices.Concat(r.Clients, r.Requests) {
+			got, less, muchLess := limits[3*i], limits[3*i+1], limits[3*i+2]
+			n := len(shares)
+			switch {
+			case i < n && (got.KeysRefusedShare > b.Share ||
+				b.Burst > 1 && less.KeysRefusedShare <= b.Share):
+				t.Errorf("%s: burst %d refuses %d of %d keys, and 1 less %d; asked for %v", r.Rate,
+					b.Burst, got.KeysRefused, rep.Keys, less.KeysRefused, b.Share)
+			case i >= n && (got.RefusedShare > b.Share ||
+				muchLess.Burst > 1 && muchLess.RefusedShare <= b.Share):
+				t.Errorf("%s: burst %d refuses %d of %d requests, and %d %d; asked for %v", r.Rate,
+					b.Burst, got.Refused, rep.Requests, muchLess.Burst, muchLess.Refused, b.Share)
+			}
+		}
+	}
+}
+
+func TestAReplayRefusesWhatTheSuggestionSays(t *testing.T) {
+	checkSuggestion(t, suggestOptions(t, "0.5%", "1/m,0.3,5/3s,20"), sampleInput(6000))
+	o := suggestOptions(t, "2%", "100,0.7")
+	o.Cost = mustCost(t, "bytes/KiB")
+	checkSuggestion(t, o, sampleInput(3000))
+	o.Cost = mustCost(t, "3")
+	checkSuggestion(t, o, sampleInput(3000))
+}
+
+func TestAReplayOfTheRealLogRefusesWhatTheSuggestionSays(t *testing.T) {
+	checkSuggestion(t, suggestOptions(t, "2%", "0.01,1"), realInput(t))
+}
+
+func TestTheSuggestedLimitIsTheKnee(t *testing.T) {
+	bursts := func(all ...uint64) *Suggestion {
+		s := &Suggestion{Clients: 1, Share: 0.01}
+		for i, burst := range all {
+			rate := mustRate(t, []string{"1/m", "0.1", "1", "10", "100"}[i])
+			s.Rates = append(s.Rates, RateBursts{
+				Rate: rate.String(), rate: rate, Clients: []ShareBurst{{0, 7}, {0.01, burst}},
+			})
+		}
+		return s
+	}
+	for _, tt := range []struct {
+		s     *Suggestion
+		rate  string
+		burst uint64
+		atEnd bool
+	}{
+		{bursts(1000, 900, 20, 19, 19), "1/s", 20, false},
+		{bursts(1000, 100, 95, 90, 85), "0.1/s", 100, false},
+		{bursts(0, 1000, 900, 8, 8), "10/s", 10, false}, // a policy needs a second of the rate
+		{bursts(9, 9, 9, 9, 9), "1/m", 9, true},
+		{bursts(9), "1/m", 9, false},
+	} {
+		l := tt.s.choose()
+		if l.Rate != tt.rate || l.Burst != tt.burst || l.AtEnd != tt.atEnd {
+			t.Errorf("%+v, want %+v", l, tt)
+		}
+	}
+	if l := bursts(0, 0).choose(); l != nil {
+		t.Errorf("%+v although no burst is enough", l)
+	}
+}
+
+func TestTheSuggestedPolicyIsAccepted(t *testing.T) {
+	for _, tt := range []struct {
+		key, rate, cost string
+		prefix          int
+		keys            string
+	}{
+		{"ip", "5", "1", 64, "ip:address"},
+		{"ip", "1/h", "2.5", 48, "ip:address/48"},
+		{"ip", "0.1", "1", 64, "ip:address"},
+		{"ip", "100/7s", "1", 64, "ip:address"},
+		{"request.headers.X-Api-Key,host", "300/m", "1", 64, "header:X-Api-Key header:Host"},
+		{"http_x_api_key", "1/d", "1", 64, "header:X-Api-Key"},
+	} {
+		o := suggestOptions(t, "0%", tt.rate)
+		o.Keys, o.IPv6Prefix = strings.Split(tt.key, ","), tt.prefix
+		o.Cost = mustCost(t, tt.cost)
+		l := replay(t, o, input("a.log", line("a", 1, 1)+line("a", 1, 1))).Report.Suggestion.Limit
+		if l.Policy == nil {
+			t.Errorf("%s: no policy: %s", tt.key, l.NoPolicy)
+			continue
+		}
+		p, err := httplimit.ParsePolicy([]byte(l.Policy.text()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := p.Sets[0].Rules[0]
+		want := l.rate.limit(int(l.Burst))
+		same := r.Limit.Capacity == want.Capacity &&
+			float64(r.Limit.Tokens)*float64(want.Per) == float64(want.Tokens)*float64(r.Limit.Per)
+		if !same || strings.Join(r.Keys, " ") != tt.keys ||
+			(r.OnMissing == httplimit.Shared) != (tt.key != "ip") ||
+			r.Cost.Fixed != 0 && r.Cost.Fixed != o.Cost.constant {
+			t.Errorf("%s %s: %+v, want %v of %s", tt.rate, tt.key, r, want, tt.keys)
+		}
+	}
+}
+
+func TestAPolicyCannotHaveAllLimits(t *testing.T) {
+	for _, tt := range []struct{ key, rate, cost, want string }{
+		{"path", "5", "1", "no key for path"},
+		{"ip,user", "5", "1", "no key for user"},
+		{"ip", "5", "bytes", "settle the cost"},
+		{"ip", "1000000007/100000000000000007ns", "1", "the rate exactly"},
+	} {
+		o := suggestOptions(t, "0%", tt.rate)
+		o.Keys, o.Cost = strings.Split(tt.key, ","), mustCost(t, tt.cost)
+		l := replay(t, o, input("a.log", line("a", 1, 1))).Report.Suggestion.Limit
+		if l.Policy != nil || !strings.Contains(l.NoPolicy, tt.want) {
+			t.Errorf("%v: policy %v, reason %q", tt, l.Policy, l.NoPolicy)
+		}
+	}
+}
+
+func TestASuggestionFromASampleSaysSo(t *testing.T) {
+	o := suggestOptions(t, "1%", "1")
+	o.MaxKeys = 100
+	rep := replay(t, o, sampleInput(10_000)).Report
+	s := rep.Suggestion
+	n := uint64(s.Clients) * s.OneIn
+	if s.Clients > 100 || s.OneIn < 2 || n < rep.Keys/2 || n > rep.Keys*2 {
+		t.Errorf("%d clients, one in %d, of %d", s.Clients, s.OneIn, rep.Keys)
+	}
+	var b strings.Builder
+	if err := rep.WriteText(&b); err != nil || !strings.Contains(b.String(), fmt.Sprintf(
+		"this is an estimate from %d of them, one in %d.", s.Clients, s.OneIn)) {
+		t.Errorf("%v\n%s", err, b.String())
+	}
+}
+
+func TestSharesAreParsed(t *testing.T) {
+	for text, want := range map[string]string{
+		"0.1%": "0.1 %", "0%": "0 %", "50%": "50 %", "0.00005%": "0.00005 %",
+	} {
+		var s Share
+		if err := s.UnmarshalText([]byte(text)); err != nil || s.String() != want || !s.isSet() {
+			t.Errorf("%q: %v, %v", text, s, err)
+		}
+	}
+	for _, text := range []string{"", "1", "%", "-1%", "50.1%", "1e-3%", "0.1 %", "NaN%"} {
+		var s Share
+		if err := s.UnmarshalText([]byte(text)); err == nil {
+			t.Errorf("%q is accepted", text)
+		}
+	}
+}
+
+func TestASuggestionIsDrawn(t *testing.T) {
+	for _, rates := range []string{"", "1"} {
+		for _, log := range []string{line("a", 1, 1), line("a", 1, 1) + line("a", 1, 1), "x\n"} {
+			o := suggestOptions(t, "0.2%", rates)
+			res, err := Run(t.Context(), o, accesslog.Schema{}, []Input{input("a.log", log)})
+			if err != nil && log != "x\n" {
+				t.Fatal(err)
+			}
+			var svg, text strings.Builder
+			if err := errors.Join(res.WriteSVG(&svg), res.Report.WriteText(&text)); err != nil {
+				t.Fatal(err)
+			}
+			var root struct{ XMLName xml.Name }
+			if err := xml.Unmarshal([]byte(svg.String()), &root); err != nil ||
+				!strings.Contains(svg.String(), "at most 0.2 %") {
+				t.Errorf("%q: %v", log, err)
+			}
+		}
+	}
+}
+
+func TestASuggestionInJSONHasListsNotNulls(t *testing.T) {
+	o := suggestOptions(t, "0%", "1")
+	for _, cost := range []string{"1", "bytes/KiB"} {
+		o.Cost = mustCost(t, cost)
+		for _, log := range []string{line("a", 1, 1), "x\n"} {
+			res, _ := Run(t.Context(), o, accesslog.Schema{}, []Input{input("a.log", log)})
+			text, err := json.Marshal(&res.Report)
+			if err != nil || strings.Contains(string(text), "null") {
+				t.Errorf("%s, %v", text, err)
+			}
+		}
+	}
+}
+
+func TestASuggestionAsText(t *testing.T) {
+	log := line("a", 1, 1) + line("a", 1, 1) + line("a", 1, 1) + line("b", 1, 1) + line("b", 2, 1)
+	o := suggestOptions(t, "50%", "1,3")
+	var b strings.Builder
+	if err := replay(t, o, input("a.log", log)).Report.WriteText(&b); err != nil {
+		t.Fatal(err)
+	}
+	const want = `log       a.log: 5 lines, common
+key       ip (IPv6 by /64), cost 1
+time      2015-05-17 10:00:01 to 2015-05-17 10:00:02 UTC (1s)
+
+requests             5
+keys                 2
+
+Least burst with which at most a share of the clients is ever refused or, on the
+right, a share of the requests:
+
+   rate  0 %  0.01 %  0.1 %  1 %  5 %  50 %  |  0.01 %  0.1 %  1 %  5 %  50 %
+  > 1/s    3       3      3    3    3     1          3      3    3    3     1
+    3/s    3       3      3    3    3     1          3      3    3    3     1
+
+Suggested: 1/s, burst 1, the knee at 50 %. It refuses 1 of 2 clients (50.0 %).
+A client can take at most 61 tokens in a minute.
+The rate is the lowest or the highest that was tried: others may be better.
+
+  tb replay --rate 1/s --burst 1 FILE
+  tb proxy --policy policy.json
+
+policy.json:
+
+{
+  "name": "suggested",
+  "limit_keys": [
+    "ip:address"
+  ],
+  "algorithm": "token_bucket",
+  "algorithm_config": {
+    "tokens_per_second": 1,
+    "burst": 1
+  }
+}
+
+Refused, with the burst that each would need:
+
+  needs  requests  peak/s                first                 last  key
+      3         3       3  2015-05-17 10:00:01  2015-05-17 10:00:01  a
+`
+	if got := b.String(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}

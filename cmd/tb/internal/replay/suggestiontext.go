@@ -1,0 +1,106 @@
+package replay
+
+import (
+	"fmt"
+	"strings"
+)
+
+// writeSuggestion writes the table of bursts, and the suggested limit with the clients that it
+// refuses.
+func (rep *Report) writeSuggestion(b *strings.Builder) {
+	s := rep.Suggestion
+	b.WriteString("\n")
+	row(b, "requests", "%12s", grouped(rep.Requests))
+	row(b, "keys", "%12s%s", grouped(rep.Keys), rep.keysNote())
+	if s.OneIn > 1 {
+		fmt.Fprintf(b, "\nThe keys did not fit into --max-keys: this is an estimate from %s of them,"+
+			" one in %s.\n", grouped(s.Clients), grouped(s.OneIn))
+	}
+	s.writeTable(b)
+	if s.Limit == nil {
+		b.WriteString("\nNo burst is enough.\n")
+		return
+	}
+	s.Limit.write(b, s)
+}
+
+// writeTable writes the bursts of each rate.
+func (s *Suggestion) writeTable(b *strings.Builder) {
+	b.WriteString("\nLeast burst with which at most a share of the clients is ever refused")
+	hasRequests := len(s.Rates[0].Requests) > 0
+	if hasRequests {
+		b.WriteString(" or, on the\nright, a share of the requests")
+	}
+	b.WriteString(":\n\n")
+	table := columns(b)
+	shares := s.share.columns()
+	head := []string{"rate"}
+	for _, share := range shares {
+		head = append(head, share.String())
+	}
+	if hasRequests {
+		for _, share := range shares[1:] {
+			head = append(head, share.String())
+		}
+		head[1+len(shares)] = "|  " + head[1+len(shares)]
+	}
+	fmt.Fprintln(table, strings.Join(head, "\t")+"\t")
+	for i, r := range s.Rates {
+		cells := []string{r.Rate}
+		for _, c := range r.Clients {
+			cells = append(cells, burstText(c.Burst))
+		}
+		if hasRequests {
+			for _, c := range r.Requests[1:] {
+				cells = append(cells, burstText(c.Burst))
+			}
+		}
+		if s.Limit != nil && s.Limit.index == i {
+			cells[0] = "> " + cells[0]
+		}
+		fmt.Fprintln(table, strings.Join(cells, "\t")+"\t")
+	}
+	table.Flush()
+}
+
+// burstText writes a burst, if one is enough.
+func burstText(burst uint64) string {
+	if burst == 0 {
+		return "-"
+	}
+	return grouped(burst)
+}
+
+// write writes the limit: the flags and the policy that set it, and the clients that it refuses.
+func (l *SuggestedLimit) write(b *strings.Builder, s *Suggestion) {
+	fmt.Fprintf(b, "\nSuggested: %s, burst %s, the knee at %s. ", l.Rate, grouped(l.Burst), s.share)
+	fmt.Fprintf(b, "It refuses %s of %s %s (%s).\n", grouped(l.Refused), grouped(s.Clients),
+		plural(s.Clients, "client", "clients"), percent(share(uint64(l.Refused), uint64(s.Clients))))
+	fmt.Fprintf(b, "A client can take at most %.6g tokens in a minute.\n", l.PerMinute)
+	if l.AtEnd {
+		b.WriteString("The rate is the lowest or the highest that was tried: others may be better.\n")
+	}
+	fmt.Fprintf(b, "\n  tb replay --rate %s --burst %d%s FILE\n", l.Rate, l.Burst, s.replayFlags)
+	if l.Policy == nil {
+		fmt.Fprintf(b, "\nThere is no policy for tb proxy: %s.\n", l.NoPolicy)
+	} else {
+		fmt.Fprintf(b, "  tb proxy --policy policy.json%s\n\npolicy.json:\n\n%s\n", s.proxyFlags,
+			l.Policy.text())
+	}
+	l.writeRefused(b)
+}
+
+// writeRefused writes the clients that are refused.
+func (l *SuggestedLimit) writeRefused(b *strings.Builder) {
+	if l.Refused == 0 {
+		return
+	}
+	b.WriteString("\nRefused, with the burst that each would need:\n\n")
+	table := columns(b)
+	fmt.Fprintln(table, "needs\trequests\tpeak/s\tfirst\tlast\t  key")
+	for _, c := range l.Top {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t  %s\n", burstText(c.Need), grouped(c.Requests),
+			grouped(c.Peak), dateTime(c.First), dateTime(c.Last), keyText(c.Key))
+	}
+	table.Flush()
+}

@@ -1,0 +1,69 @@
+package suggest
+
+import (
+	"math"
+	"math/bits"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// finest is the most units that a token has: a unit is then a millionth of a token.
+const finest = 1_000_000
+
+// The capacities from atLeast[i] on, and below atLeast[i+1], have scales[i] units a token. The
+// quantum of the contract, Capacity·2⁻²³, fixes them: see DESIGN.md §2.
+var (
+	scales  = [...]uint64{finest, 100_000, 10_000, 1_000, 100, 10, 1}
+	atLeast = [...]uint64{1, 84, 839, 8_389, 83_887, 838_861, 8_388_608, tb.MaxCapacity + 1}
+)
+
+// coarseness returns how many of the finest units a unit of a capacity is.
+func coarseness(capacity uint64) uint64 {
+	i := 0
+	for capacity >= atLeast[i+1] {
+		i++
+	}
+	return finest / scales[i]
+}
+
+// clock is the supply clock of a rate: S(t) in DESIGN.md §1.
+type clock struct {
+	tokens, per uint64
+	first       uint64 // instant of the log's first line: whole periods, below 2⁶³ ns
+}
+
+func newClock(l tb.Limit) clock {
+	per := uint64(l.Per)
+	return clock{tokens: uint64(l.Tokens), per: per, first: math.MaxInt64 / per * per}
+}
+
+// reading is what a supply clock shows: whole tokens, and the finest units of the rest.
+type reading struct{ tokens, units uint64 }
+
+// at returns the reading at a time, in nanoseconds after the log's first line. The time may be
+// negative.
+func (c *clock) at(t int64) reading {
+	instant := c.first + uint64(max(t, -int64(c.first)))
+	hi, lo := bits.Mul64(instant, c.tokens)
+	tokens, rest := bits.Div64(hi, lo, c.per)
+	hi, lo = bits.Mul64(rest, finest)
+	units, _ := bits.Div64(hi, lo, c.per)
+	return reading{tokens, units}
+}
+
+// most is the greatest deficit that is kept, in units. No capacity has room for it.
+const most = 1 << 62
+
+// since returns the units that were supplied from an earlier reading to r, or most if that is
+// less. A unit is as many of the finest units as coarse says. This is exact, because a coarse
+// clock is a fine one rounded down.
+func (r reading) since(earlier reading, coarse uint64) uint64 {
+	tokens := r.tokens - earlier.tokens
+	switch {
+	case tokens > most/finest:
+		return most
+	case coarse == 1:
+		return tokens*finest + r.units - earlier.units
+	}
+	return tokens*(finest/coarse) + r.units/coarse - earlier.units/coarse
+}

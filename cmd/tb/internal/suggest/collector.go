@@ -1,0 +1,192 @@
+package suggest
+
+import (
+	"math/bits"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/internal/hash"
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// Costs says which costs requests have.
+type Costs struct {
+	// Fixed is the cost of every request in whole tokens, and 0 if costs vary or are not whole.
+	Fixed uint64
+	// Whole reports that all costs are whole numbers of tokens.
+	Whole bool
+}
+
+// Collector finds what each key of a log needs at each of several rates. It is not safe for
+// concurrent use.
+type Collector struct {
+	maxKeys int
+	scales  []uint64 // of the curves of each rate
+	clocks  []clock
+	swings  []*swings // by rate; none if the costs are not fixed
+
+	clients  map[string]*Client
+	shift    int    // only keys whose hash begins with so many zero bits are kept
+	requests uint64 // of keys that were kept at the time
+
+	start, now int64     // the times of the first line and of this one, in ns since 1970
+	shown      []reading // of each clock at now; empty before the first line
+}
+
+// New returns an empty Collector of at most maxKeys keys. The capacities of the rates are not used.
+func New(rates []tb.Limit, costs Costs, maxKeys int) *Collector {
+	c := &Collector{maxKeys: maxKeys, scales: scales[:], clients: make(map[string]*Client)}
+	if costs.Whole {
+		c.scales = scales[:1]
+	}
+	for _, l := range rates {
+		c.clocks = append(c.clocks, newClock(l))
+		if costs.Fixed > 0 && costs.Fixed <= tb.MaxCapacity {
+			c.swings = append(c.swings, newSwings(costs.Fixed*finest))
+		}
+	}
+	return c
+}
+
+// Add adds a request of a key at a time, in ns since 1970. The cost is in tokens, above 0.
+func (c *Collector) Add(key []byte, t int64, cost float64) {
+	c.read(t)
+	cl := c.clients[string(key)] // does not allocate
+	if cl == nil {
+		if cl = c.admit(key); cl == nil {
+			return
+		}
+	}
+	c.requests++
+	last := cl.count(t)
+	switch {
+	case cost > tb.MaxCapacity:
+		for i := range cl.curves {
+			cl.curves[i].require(None)
+		}
+	case len(c.scales) == 1:
+		c.addWhole(cl, last, uint64(cost)*finest)
+	default:
+		c.addDecimal(cl, last, cost)
+	}
+}
+
+// read reads the clocks at the time of a line.
+func (c *Collector) read(t int64) {
+	switch {
+	case c.shown == nil:
+		c.start, c.shown = t, make([]reading, len(c.clocks))
+	case t == c.now:
+		return
+	}
+	c.now = t
+	for i := range c.clocks {
+		c.shown[i] = c.clocks[i].at(t - c.start)
+	}
+}
+
+// admit returns a new client, or nil if the key is not in the sample.
+//
+// The sample has the keys whose hash begins with shift zero bits. Whenever it outgrows its bound,
+// shift grows by one (M. Wegman; P. Flajolet, "On Adaptive Sampling", 1990). So a key is in the
+// sample from its first request or never, unless a later halving drops it.
+func (c *Collector) admit(key []byte) *Client {
+	if !c.samples(key) {
+		return nil
+	}
+	cl := &Client{Key: string(key), curves: make([]curve, len(c.clocks)*len(c.scales))}
+	c.clients[cl.Key] = cl
+	for len(c.clients) > c.maxKeys {
+		c.shift++
+		for key, cl := range c.clients {
+			if !c.samples([]byte(key)) {
+				c.end(cl)
+				delete(c.clients, key)
+			}
+		}
+	}
+	return c.clients[cl.Key]
+}
+
+func (c *Collector) samples(key []byte) bool {
+	return bits.LeadingZeros64(hash.Mix(hash.Add(hash.Empty, key))) >= c.shift
+}
+
+// end completes the swings of a client.
+func (c *Collector) end(cl *Client) {
+	for i, s := range c.swings {
+		s.end(&cl.curves[i], cl.curves[i].deficit)
+	}
+}
+
+// addWhole adds a request of a client whose latest time was last. All costs are whole tokens, so
+// the curves of the finest scale have the others in them.
+func (c *Collector) addWhole(cl *Client, last int64, cost uint64) {
+	for i := range cl.curves {
+		cv, shown := &cl.curves[i], c.shown[i]
+		var supplied uint64
+		if last < c.now {
+			supplied = shown.since(c.clocks[i].at(last-c.start), 1)
+		}
+		high := cv.deficit
+		low := cv.add(supplied, cost)
+		if cv.deficit > uint64(cv.need)*finest {
+			if last > c.now {
+				shown = c.clocks[i].at(last - c.start)
+			}
+			cv.require(wholeNeed(cv.deficit, shown.units))
+		}
+		if c.swings != nil {
+			c.swings[i].add(cv, high, low, supplied)
+		}
+	}
+}
+
+// addDecimal is addWhole for costs that may have decimals. Each scale rounds them otherwise.
+func (c *Collector) addDecimal(cl *Client, last int64, cost float64) {
+	for i := range c.clocks {
+		var before reading
+		if last < c.now {
+			before = c.clocks[i].at(last - c.start)
+		}
+		for j, scale := range c.scales {
+			cv := &cl.curves[i*len(c.scales)+j]
+			var supplied uint64
+			if last < c.now {
+				supplied = c.shown[i].since(before, finest/scale)
+			}
+			cv.add(supplied, unitsOf(cost, scale))
+			cv.require((cv.deficit + scale - 1) / scale)
+		}
+	}
+}
+
+// Client is a key with its requests.
+type Client struct {
+	Key         string
+	Requests    uint64
+	First, Last int64 // the times of the first line and of the latest, in ns since 1970
+	// Peak is the most requests in a second. A line that is earlier than another one before it
+	// counts in the second of that one.
+	Peak uint32
+
+	inSecond uint32
+	curves   []curve // of each rate, at each scale
+}
+
+// count counts a request at a time and returns the latest time before, or the time itself if there
+// is none.
+func (cl *Client) count(t int64) (last int64) {
+	const second = int64(time.Second)
+	if cl.Requests == 0 {
+		cl.First, cl.Last = t, t
+	}
+	last = cl.Last
+	if t/second > last/second {
+		cl.inSecond = 0
+	}
+	cl.Last = max(last, t)
+	cl.Requests++
+	cl.inSecond++
+	cl.Peak = max(cl.Peak, cl.inSecond)
+	return last
+}

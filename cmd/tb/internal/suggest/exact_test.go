@@ -1,0 +1,149 @@
+package suggest
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// programs is how many random logs a test tries.
+func programs(n uint64) uint64 {
+	if testing.Short() {
+		return n / 5
+	}
+	return n
+}
+
+func TestNeedIsTheLeastBurstThatRefusesNothing(t *testing.T) {
+	for seed := range programs(100) {
+		rnd := rand.New(rand.NewPCG(seed, 1))
+		limit := randomLimit(rnd)
+		most := []int64{1, 3, 100, 5_000, 1_000_000}[rnd.IntN(5)]
+		cost := func() float64 { return float64(1 + rnd.Int64N(most)) }
+		checkNeeds(t, limit, Costs{Whole: true}, randomLog(rnd, limit, 200, cost))
+	}
+}
+
+func TestNeedWithDecimalCosts(t *testing.T) {
+	for seed := range programs(100) {
+		rnd := rand.New(rand.NewPCG(seed, 2))
+		limit := randomLimit(rnd)
+		most := []float64{0.00001, 1, 30, 500, 1e5}[rnd.IntN(5)]
+		cost := func() float64 { return most * (1 - rnd.Float64()) }
+		checkNeeds(t, limit, Costs{}, randomLog(rnd, limit, 100, cost))
+	}
+}
+
+// Capacities of 84, 839 and 8,389 tokens are the first ones with coarser units. Deficits close to
+// them differ by a unit or less.
+func TestNeedWhereUnitsBecomeCoarser(t *testing.T) {
+	for seed := range programs(2000) {
+		rnd := rand.New(rand.NewPCG(seed, 5))
+		limit := tb.Limit{Capacity: 1, Tokens: 1 + rnd.Int64N(2), Per: time.Second}
+		i := 1 + rnd.IntN(3)
+		few := func() int64 { return 1e9 + rnd.Int64N(3*finest/int64(scales[i])*1000) }
+		start := int64(1e18)
+		log := []request{
+			{"b", start, 1},
+			{"a", start + few() - 1e9, float64(atLeast[i]) - float64(rnd.IntN(3))},
+		}
+		for range 3 {
+			late := rnd.Int64N(2) * few() / 2
+			start += few()
+			log = append(log, request{"a", start - late, float64(1 + rnd.IntN(2))})
+		}
+		checkNeeds(t, limit, Costs{Whole: true}, log)
+		checkNeeds(t, limit, Costs{}, log)
+	}
+}
+
+// A reading from before instant 0 counts as instant 0.
+func TestNeedBeforeTheEpoch(t *testing.T) {
+	limit := tb.Limit{Capacity: 1, Tokens: 1, Per: math.MaxInt64/2 + 1}
+	log := []request{{"a", 9e18, 1}}
+	for _, t := range []int64{0, 2e18, 4e18, 5e18, 9e18} {
+		log = append(log, request{"b", t, 1})
+	}
+	checkNeeds(t, limit, Costs{Whole: true}, log)
+	checkNeeds(t, limit, Costs{}, log)
+}
+
+func TestABurstRefusesAtMostTheShareOfRequests(t *testing.T) {
+	for seed := range programs(100) {
+		rnd := rand.New(rand.NewPCG(seed, 3))
+		limit := randomLimit(rnd)
+		fixed := []uint64{1, 1, 2, 7}[rnd.IntN(4)]
+		log := randomLog(rnd, limit, 300, func() float64 { return float64(fixed) })
+		checkRequests(t, limit, fixed, log, fixed)
+	}
+}
+
+// If the rate supplies whole tokens between requests, the bound is the number itself.
+func TestBurstsForRequestsAreTheLeastWithWholeSupplies(t *testing.T) {
+	for seed := range programs(50) {
+		rnd := rand.New(rand.NewPCG(seed, 4))
+		limit := tb.Limit{Capacity: 1, Tokens: 1 + rnd.Int64N(20), Per: time.Second}
+		var log []request
+		now := int64(1e18)
+		for range 300 {
+			if rnd.IntN(20) == 0 {
+				now += rnd.Int64N(6) * 1e9
+			}
+			late := max(0, rnd.Int64N(8)-5) * 1e9
+			log = append(log, request{string('a' + rune(rnd.IntN(2))), now - late, 1})
+		}
+		checkRequests(t, limit, 1, log, 0)
+	}
+}
+
+// checkRequests checks the burst for each number of refused requests. It may be more than the
+// least one by slack.
+func checkRequests(t *testing.T, limit tb.Limit, fixed uint64, log []request, slack uint64) {
+	t.Helper()
+	r := collect(limit, Costs{Fixed: fixed, Whole: true}, log)
+	least := uint64(len(log)) + 1 // refused by the burst before
+	for burst := uint64(1); least > 0; burst++ {
+		var refused uint64
+		for _, n := range refusals(t, withCapacity(limit, burst), log) {
+			refused += n
+		}
+		// burst is the least one that refuses at most n
+		for _, n := range []uint64{refused, least - 1} {
+			if n < refused || n >= least {
+				continue
+			}
+			got := r.ForRequests(0, []float64{float64(n) / float64(len(log))})[0]
+			if got < burst || got > burst+slack {
+				t.Fatalf("%d every %v, cost %d: burst %d for %d refused, want %d to %d",
+					limit.Tokens, limit.Per, fixed, got, n, burst, burst+slack)
+			}
+		}
+		least = min(least, refused)
+	}
+}
+
+// FuzzNeed makes a log of the bytes: the rate first, and then the steps in time and the costs.
+func FuzzNeed(f *testing.F) {
+	f.Add([]byte{3, 7, 5, 0, 1, 200, 2, 0, 3, 7, 1})
+	f.Add([]byte{1, 2, 9, 255, 255, 1, 3, 0, 9, 8, 255})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if len(data) < 3 || len(data) > 200 {
+			return
+		}
+		per := time.Duration(data[0])*time.Second/7 + time.Duration(data[1])*1_000_003 + 1
+		tokens := min(int64(data[2])*int64(data[2])+1, int64(per))
+		limit := tb.Limit{Capacity: 1, Tokens: tokens, Per: per}
+		log, now := []request(nil), int64(1e18)
+		for d := data[3:]; len(d) > 1; d = d[2:] {
+			step := int64(int8(d[0])) * int64(per) / 16
+			cost := float64(d[1]&^1)*float64(data[1]+1)*float64(data[1]+1) + 1
+			log = append(log, request{string('a' + rune(d[1]&1)), now + min(step, 0), cost})
+			now += max(step, 0)
+		}
+		checkNeeds(t, limit, Costs{Whole: true}, log)
+		checkNeeds(t, limit, Costs{}, log)
+	})
+}

@@ -1,0 +1,119 @@
+package suggest
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+	"github.com/seed-181794aa/ratelimit/tb/mutex"
+)
+
+// request is a line of a log.
+type request struct {
+	key  string
+	time int64
+	cost float64
+}
+
+// refusals returns how many requests of each key tb/mutex refuses. Each key has a limiter of its
+// own, whose first reading is the first line's, as in a table that never evicts.
+func refusals(t testing.TB, limit tb.Limit, log []request) map[string]uint64 {
+	t.Helper()
+	var now time.Time
+	limiters := map[string]*mutex.TokenBucket{}
+	refused := map[string]uint64{}
+	for _, r := range log {
+		l := limiters[r.key]
+		if l == nil {
+			var err error
+			l, err = mutex.New[string](limit, tb.WithClock(func() time.Time { return now }))
+			if err != nil {
+				t.Fatal(err)
+			}
+			limiters[r.key] = l
+			now = time.Unix(0, log[0].time)
+			if _, err := l.Peek(t.Context(), r.key); err != nil {
+				t.Fatal(err)
+			}
+		}
+		now = time.Unix(0, r.time)
+		d, err := l.AllowCost(t.Context(), r.key, r.cost)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !d.Allowed {
+			refused[r.key]++
+		}
+	}
+	return refused
+}
+
+func withCapacity(l tb.Limit, capacity uint64) tb.Limit {
+	l.Capacity = int(capacity)
+	return l
+}
+
+// collect returns the result for one rate.
+func collect(limit tb.Limit, costs Costs, log []request) *Result {
+	c := New([]tb.Limit{limit}, costs, tb.DefaultMaxKeys)
+	for _, r := range log {
+		c.Add([]byte(r.key), r.time, r.cost)
+	}
+	return c.Result()
+}
+
+// checkNeeds checks that each client is refused nothing with the burst that it needs, and something
+// with a burst of one less.
+func checkNeeds(t testing.TB, limit tb.Limit, costs Costs, log []request) {
+	t.Helper()
+	r := collect(limit, costs, log)
+	for _, cl := range r.Clients {
+		need := r.Need(cl, 0)
+		if need <= tb.MaxCapacity {
+			if n := refusals(t, withCapacity(limit, need), log)[cl.Key]; n > 0 {
+				t.Fatalf("%d every %v: burst %d refuses %d requests of %s, want 0",
+					limit.Tokens, limit.Per, need, n, cl.Key)
+			}
+		}
+		if less := need - 1; less > 0 {
+			if n := refusals(t, withCapacity(limit, less), log)[cl.Key]; n == 0 {
+				t.Fatalf("%d every %v: burst %d refuses nothing of %s, so %d is too much",
+					limit.Tokens, limit.Per, less, cl.Key, need)
+			}
+		}
+	}
+}
+
+// randomLimit returns a limit of a rate that is often a simple one.
+func randomLimit(rnd *rand.Rand) tb.Limit {
+	per := []time.Duration{
+		1, time.Millisecond, time.Second, time.Second, 3 * time.Second, 7 * time.Second, time.Minute,
+		time.Hour, 1e9 + 7,
+	}[rnd.IntN(9)]
+	tokens := min(1+rnd.Int64N(9), int64(per))
+	if rnd.IntN(4) == 0 {
+		tokens = 1 + rnd.Int64N(int64(per))
+	}
+	return tb.Limit{Capacity: 1, Tokens: tokens, Per: per}
+}
+
+// randomLog returns requests about as fast as the rate, of a few keys, some of them late.
+func randomLog(rnd *rand.Rand, limit tb.Limit, lines int, cost func() float64) (log []request) {
+	step := []int64{1, 1e3, 1e6, 1e9}[rnd.IntN(4)]
+	mean := max(1, int64(limit.Per)/limit.Tokens/step) // steps for a token
+	mean = max(1, mean*(1+rnd.Int64N(8))/(1+rnd.Int64N(8)))
+	burst := 1 + rnd.IntN(30)
+	now := int64(1e18) / step * step
+	for range lines {
+		if rnd.IntN(burst) == 0 {
+			now += step * rnd.Int64N(2*mean*int64(burst)+1)
+		}
+		t := now
+		if rnd.IntN(4) == 0 {
+			t -= step * rnd.Int64N(mean+1)
+		}
+		log = append(log, request{string('a' + rune(rnd.IntN(3))), t, cost()})
+	}
+	return log
+}

@@ -1,0 +1,98 @@
+package suggest
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Result has the bursts that the keys of a log need.
+type Result struct {
+	// Clients has the keys, in no order. If there were more than fit, they are a sample: about
+	// one in OneIn of them, by a hash.
+	Clients []*Client
+	OneIn   uint64
+
+	requests uint64
+	scales   int // of the curves of each rate
+	swings   []*swings
+}
+
+// Result returns the bursts. The Collector must not be used any more.
+func (c *Collector) Result() *Result {
+	r := &Result{
+		OneIn: 1 << c.shift, requests: c.requests, scales: len(c.scales), swings: c.swings,
+	}
+	for _, cl := range c.clients {
+		c.end(cl)
+		r.Clients = append(r.Clients, cl)
+	}
+	return r
+}
+
+// Need returns the least burst with which a client is never refused at a rate, None if there is
+// none.
+func (r *Result) Need(cl *Client, rate int) uint64 {
+	return needOf(cl.curves[rate*r.scales : (rate+1)*r.scales])
+}
+
+// ForClients returns, for each share, the least burst with which at most that share of the clients
+// is ever refused at a rate. Shares are from 0 to 1. A burst is None if there is none.
+func (r *Result) ForClients(rate int, shares []float64) (bursts []uint64) {
+	needs := make([]uint32, 0, len(r.Clients))
+	for _, cl := range r.Clients {
+		needs = append(needs, uint32(r.Need(cl, rate)))
+	}
+	slices.Sort(needs)
+	for _, share := range shares {
+		burst := uint64(1)
+		if n := len(needs) - int(part(share, uint64(len(needs)))); n > 0 {
+			burst = uint64(needs[n-1])
+		}
+		bursts = append(bursts, burst)
+	}
+	return bursts
+}
+
+// ForRequests returns, for each share, a burst with which at most that share of the requests is
+// refused at a rate. The package comment says how close it is to the least one. ForRequests returns
+// nil if the costs are not fixed.
+func (r *Result) ForRequests(rate int, shares []float64) (bursts []uint64) {
+	if r.swings == nil {
+		return nil
+	}
+	var all uint64
+	for _, cl := range r.Clients {
+		all = max(all, r.Need(cl, rate))
+	}
+	for _, share := range shares {
+		refused := part(share, r.requests)
+		burst := all
+		if refused > 0 {
+			burst = min(burst, r.swings[rate].burst(refused))
+		}
+		bursts = append(bursts, burst)
+	}
+	return bursts
+}
+
+// part returns a share of n, rounded down. A share such as 0.1 % of 1,000 is 1, although its binary
+// fraction may be a little less.
+func part(share float64, n uint64) uint64 {
+	const slack = 1e-12
+	return uint64(share * (1 + slack) * float64(n))
+}
+
+// Refused returns the clients that are refused with a burst at a rate, the one that needs the
+// greatest burst first.
+func (r *Result) Refused(rate int, burst uint64) (refused []*Client) {
+	for _, cl := range r.Clients {
+		if r.Need(cl, rate) > burst {
+			refused = append(refused, cl)
+		}
+	}
+	slices.SortFunc(refused, func(a, b *Client) int {
+		return cmp.Or(cmp.Compare(r.Need(b, rate), r.Need(a, rate)),
+			cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.Key, b.Key))
+	})
+	return refused
+}
