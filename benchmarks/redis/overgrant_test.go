@@ -24,9 +24,9 @@ const (
 )
 
 // run lets the goroutines race for a number of tokens that come after the burst. The race ends
-// half an interval after the last token: the server has the clock of this machine, and the calls have
-// this deadline. The time of the first call is only known to lie between two readings of the clock:
-// least and most differ if the machine stalls for about half an interval there.
+// half an interval after the last token: the server has the clock of this machine, and the calls
+// have this deadline. The time of the first call is only known to lie between two readings of the
+// clock: least and most differ if the machine stalls for about half an interval there.
 func run(t testing.TB, s *server, c Contender, procs, tokens int) (r race) {
 	t.Helper()
 	const key = "key"

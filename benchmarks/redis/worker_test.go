@@ -16,8 +16,8 @@ import (
 )
 
 // A worker is another process of this test binary, with a limiter of its own. Its task is in its
-// environment. It writes a line when it is connected, starts when it reads a line with the end of its
-// calls, and writes its tally when it has made its calls and has closed its limiter.
+// environment. It writes a line when it is connected, starts when it reads a line with the end of
+// its calls, and writes its tally when it has made its calls and has closed its limiter.
 
 const taskVariable = "REDIS_BENCHMARK_TASK"
 

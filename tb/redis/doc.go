@@ -62,7 +62,8 @@
 // one key, such as a value that is not a bucket, is an error of the calls on that key only.
 //
 // A proxy that distributes the keys over several servers, and sends a script to the server of its
-// first key, looks like one server. Then [WithoutBatching] is needed, and [TakeAll] needs hash tags.
+// first key, looks like one server. Then [WithoutBatching] is needed, and [TakeAll] needs hash
+// tags.
 //
 // # Local refusals
 //

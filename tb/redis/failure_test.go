@@ -46,7 +46,8 @@ func TestCallThatTimedOutTakesNothing(t *testing.T) {
 	operator := dial(t, s)
 	l := newLimiter(t, dial(t, s), slow, WithTimeout(10*time.Millisecond))
 	do(t, operator, "SCRIPT", "LOAD", l.layout.script.text)
-	l.nodes[0].offset.learn(0, 0, time.Now().UnixMicro()-l.start.UnixMicro()) // the server has this clock
+	// The server has this clock.
+	l.nodes[0].offset.learn(0, 0, time.Now().UnixMicro()-l.start.UnixMicro())
 	resume := pause(t, operator)
 	for l.Stats().Trips < 1 { // a call that starts late sends nothing
 		wantCause(t, failure(t.Context(), t, l, "a"), Timeout)

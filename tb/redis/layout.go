@@ -65,9 +65,11 @@ func newLayout(limit tb.Limit) (layout, error) {
 		}
 	}
 	m.n, m.d = rate.Num().Uint64(), rate.Denom().Uint64()
-	m.script, m.takeEach, m.takeAll, m.giveBack = wide, wideTakeEach, wideTakeAll, wideGiveBack
+	m.script, m.takeEach = wide, wideTakeEach
+	m.takeAll, m.giveBack = wideTakeAll, wideGiveBack
 	if m.isNarrow() {
-		m.script, m.takeEach, m.takeAll, m.giveBack = narrow, narrowTakeEach, narrowTakeAll, narrowGiveBack
+		m.script, m.takeEach = narrow, narrowTakeEach
+		m.takeAll, m.giveBack = narrowTakeAll, narrowGiveBack
 	}
 	for _, x := range []uint64{m.capacity, m.n, m.d} {
 		m.header = binary.BigEndian.AppendUint64(m.header, math.Float64bits(float64(x)))

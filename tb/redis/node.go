@@ -23,8 +23,8 @@ func (l *Limiter) node(key string) *node {
 	return &l.nodes[slotOf(tagOf(l.name(key)))/(slots/ranges)]
 }
 
-// slotOf returns the slot of a hash tag: the lower bits of its CRC-16, with the polynomial x¹⁶ + x¹² +
-// x⁵ + 1 and without reflection (Redis Cluster Specification).
+// slotOf returns the slot of a hash tag: the lower bits of its CRC-16, with the polynomial
+// x¹⁶ + x¹² + x⁵ + 1 and without reflection (Redis Cluster Specification).
 func slotOf(tag string) int {
 	crc := uint16(0)
 	for _, b := range []byte(tag) {

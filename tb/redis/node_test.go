@@ -13,7 +13,8 @@ func TestSlotIsTheServersSlot(t *testing.T) {
 	c := dial(t, redistest.Start(t, "--cluster-enabled", "yes"))
 	l := newLimiter(t, c, slow)
 	tagged := newLimiter(t, c, slow, WithTag(func(key string) string { return key[:1] }))
-	for _, key := range []string{"a", "b", "203.0.113.195", "x{y}z", "\x00\xff", strings.Repeat("k", 999)} {
+	long := strings.Repeat("k", 999)
+	for _, key := range []string{"a", "b", "203.0.113.195", "x{y}z", "\x00\xff", long} {
 		for _, name := range []string{l.name(key), tagged.name(key)} {
 			slot := do(t, c, "CLUSTER", "KEYSLOT", name)
 			if want, err := slot.AsInt64(); err != nil || int64(slotOf(tagOf(name))) != want {

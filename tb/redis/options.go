@@ -133,9 +133,9 @@ func WithLogger(l *slog.Logger) Option {
 	}}
 }
 
-// WithoutBatching makes a round trip for each call. By default, calls that meet share trips: see the
-// package comment. Without batching, a local refusal may not know the latest grants of this limiter,
-// so its RetryAfter may be too short.
+// WithoutBatching makes a round trip for each call. By default, calls that meet share trips: see
+// the package comment. Without batching, a local refusal may not know the latest grants of this
+// limiter, so its RetryAfter may be too short.
 func WithoutBatching() Option {
 	return Option{func(s *settings) error {
 		s.alone = true

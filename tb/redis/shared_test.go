@@ -62,8 +62,8 @@ const (
 	// untilRefused is more calls than a correct limiter grants.
 	untilRefused = 10_000
 
-	// After untilLeased calls, a process has just taken a lease of 16 tokens, and leased tokens in all,
-	// by trips of 1, 1+1, 1+2, 1+4, 1+8 and 1+16.
+	// After untilLeased calls, a process has just taken a lease of 16 tokens, and leased tokens in
+	// all, by trips of 1, 1+1, 1+2, 1+4, 1+8 and 1+16.
 	untilLeased = 21
 	leased      = 21 + 16
 )
@@ -174,8 +174,8 @@ var (
 	}
 )
 
-// In no interval, processes are granted more than the bound. In all, they are granted what the limit
-// allows, less a part of a token. Of the 5000 tokens of a contest this is more than 99.9 %.
+// In no interval, processes are granted more than the bound. In all, they are granted what the
+// limit allows, less a part of a token. Of the 5000 tokens of a contest this is more than 99.9 %.
 //
 // If the machine stalls, the bucket may become full. The limit does not allow what is lost then,
 // and no call may be refused meanwhile.

@@ -15,7 +15,8 @@ import (
 )
 
 // BenchmarkServer measures what a decision costs the server: the time of its script, and the time
-// of a processor with the connections included. 64 callers share 1,000 keys.
+// of a processor with the connections included. 64 callers share 1,000 keys. Their calls make trips
+// of their own, or share trips.
 func BenchmarkServer(b *testing.B) {
 	for _, bb := range []struct {
 		name  string
@@ -25,37 +26,46 @@ func BenchmarkServer(b *testing.B) {
 		{"grant-wide", tb.Limit{Capacity: 1e6, Tokens: 1e6, Per: 100_000_007 * time.Microsecond}},
 		{"refuse", tb.Limit{Capacity: 1, Tokens: 1, Per: time.Hour}},
 	} {
-		b.Run(bb.name, func(b *testing.B) {
-			c := dial(b, redistest.Start(b))
-			l := newLimiter(b, c, bb.limit, WithMaxDenial(0))
-			if isNarrow := l.layout.script == narrow; isNarrow != (bb.name != "grant-wide") {
-				b.Fatalf("the narrow script decides: %v", isNarrow)
-			}
-			keys := make([]string, 1000)
-			for i := range keys { // new keys would not be refused
-				keys[i] = "user:" + strconv.Itoa(i)
-				if d, err := l.Allow(b.Context(), keys[i]); err != nil || !d.Allowed {
-					b.Fatalf("%+v, %v", d, err)
-				}
-			}
-			calls, script, cpu := usage(b, c)
-			var next atomic.Uint64
-			b.SetParallelism(64 / runtime.GOMAXPROCS(0))
-			b.RunParallel(func(pb *testing.PB) {
-				for i := next.Add(37); pb.Next(); i++ {
-					if d, err := l.Allow(b.Context(), keys[i%1000]); err != nil ||
-						d.Allowed == (bb.name == "refuse") {
-						b.Errorf("%+v, %v", d, err)
-						return
-					}
-				}
+		for _, trips := range []string{"alone", "shared"} {
+			b.Run(bb.name+"/"+trips, func(b *testing.B) {
+				measureServer(b, bb.limit, bb.name, trips == "alone")
 			})
-			callsAfter, scriptAfter, cpuAfter := usage(b, c)
-			calls = callsAfter - calls
-			b.ReportMetric((scriptAfter-script)/calls, "script-µs/op")
-			b.ReportMetric((cpuAfter-cpu)*1e6/calls, "core-µs/op")
-		})
+		}
 	}
+}
+
+func measureServer(b *testing.B, limit tb.Limit, name string, alone bool) {
+	c := dial(b, redistest.Start(b))
+	opts := []Option{WithMaxDenial(0)}
+	if alone {
+		opts = append(opts, WithoutBatching())
+	}
+	l := newLimiter(b, c, limit, opts...)
+	if isNarrow := l.layout.script == narrow; isNarrow != (name != "grant-wide") {
+		b.Fatalf("the narrow script decides: %v", isNarrow)
+	}
+	keys := make([]string, 1000)
+	for i := range keys { // new keys would not be refused
+		keys[i] = "user:" + strconv.Itoa(i)
+		if d, err := l.Allow(b.Context(), keys[i]); err != nil || !d.Allowed {
+			b.Fatalf("%+v, %v", d, err)
+		}
+	}
+	script, cpu := usage(b, c)
+	var next atomic.Uint64
+	b.SetParallelism(64 / runtime.GOMAXPROCS(0))
+	b.RunParallel(func(pb *testing.PB) {
+		for i := next.Add(37); pb.Next(); i++ {
+			if d, err := l.Allow(b.Context(), keys[i%1000]); err != nil ||
+				d.Allowed == (name == "refuse") {
+				b.Errorf("%+v, %v", d, err)
+				return
+			}
+		}
+	})
+	scriptAfter, cpuAfter := usage(b, c)
+	b.ReportMetric((scriptAfter-script)/float64(b.N), "script-µs/op")
+	b.ReportMetric((cpuAfter-cpu)*1e6/float64(b.N), "core-µs/op")
 }
 
 // BenchmarkKeys measures the memory of a bucket whose name has 17 bytes.
@@ -76,13 +86,12 @@ func BenchmarkKeys(b *testing.B) {
 	}
 }
 
-// usage returns the calls of the script, their time in µs, and the time of a processor in seconds.
-func usage(b *testing.B, c rueidis.Client) (calls, script, cpu float64) {
+// usage returns the time of the scripts in µs, and the time of a processor in seconds.
+func usage(b *testing.B, c rueidis.Client) (script, cpu float64) {
 	b.Helper()
-	calls = figure(b, c, "commandstats", "cmdstat_evalsha:calls")
 	script = figure(b, c, "commandstats", "cmdstat_evalsha:.*?usec")
 	cpu = figure(b, c, "cpu", "used_cpu_sys") + figure(b, c, "cpu", "used_cpu_user")
-	return calls, script, cpu
+	return script, cpu
 }
 
 func figure(b *testing.B, c rueidis.Client, section, field string) float64 {

@@ -75,8 +75,8 @@ func TestBucketsOfATripShareItsCosts(t *testing.T) {
 	}
 }
 
-// A value that is not a bucket is an error of its own calls only. Then each bucket travels alone for
-// a second, and no token is taken twice.
+// A value that is not a bucket is an error of its own calls only. Then each bucket travels alone
+// for a second, and no token is taken twice.
 func TestErrorOfABucketDoesNotConcernTheOthers(t *testing.T) {
 	c, resume := startCrowd(t, slow, []string{"SET", "tb:{foreign}", "x"})
 	before := c.l.Stats()

@@ -33,8 +33,8 @@ const traefikLine = `{"ClientAddr":"192.0.2.7:58094","ClientHost":"192.0.2.7",` 
 const cloudflareLine = `{"CacheCacheStatus":"dynamic","ClientASN":64496,"ClientIP":"2001:db8::1",` +
 	`"ClientRequestHost":"h.example","ClientRequestMethod":"GET","ClientRequestPath":"/a",` +
 	`"ClientRequestURI":"/a?b","EdgeEndTimestamp":"2015-05-17T10:05:04Z","EdgeResponseBytes":17,` +
-	`"EdgeResponseStatus":200,"EdgeStartTimestamp":"2015-05-17T10:05:03Z","RayID":"3a6050bcbe121a87",` +
-	`"RequestHeaders":{"x-forwarded-for":"192.0.2.7"}}`
+	`"EdgeResponseStatus":200,"EdgeStartTimestamp":"2015-05-17T10:05:03Z",` +
+	`"RayID":"3a6050bcbe121a87","RequestHeaders":{"x-forwarded-for":"192.0.2.7"}}`
 
 func TestJSONLines(t *testing.T) {
 	for _, tt := range []struct {

@@ -13,8 +13,8 @@ import (
 // the memory of a Reader.
 const MaxLine = 1 << 20
 
-// bufferSize is the size of each of two read buffers, in bytes. Longer lines are copied. Of 32 KiB to
-// 256 KiB, the speed of a replay from a file grows until 128 KiB.
+// bufferSize is the size of each of two read buffers, in bytes. Longer lines are copied. Of 32 KiB
+// to 256 KiB, the speed of a replay from a file grows until 128 KiB.
 const bufferSize = 128 << 10
 
 // byteOrderMark precedes UTF-8 in files of some Windows programs.

@@ -37,6 +37,6 @@
 //
 // All of this, without the keys of a suggestion, takes at most about 50 MB, and far less for most
 // logs. The peaks of an algorithm take 20 MB more if all 4,096 keys send requests all the time, and
-// the sliding log takes 16 bytes for each grant of the last window. The process takes about twice as
-// much, because the garbage collector lets the heap grow that far.
+// the sliding log takes 16 bytes for each grant of the last window. The process takes about twice
+// as much, because the garbage collector lets the heap grow that far.
 package replay
