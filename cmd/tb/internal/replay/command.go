@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -48,6 +47,7 @@ type Command struct {
 
 	JSON bool   `name:"json" help:"${replay_json}"`
 	SVG  string `name:"svg" placeholder:"FILE" help:"${replay_svg}"`
+	HTML string `name:"html" placeholder:"FILE" help:"${replay_html}"`
 
 	Sample      bool        `help:"${replay_sample}"`
 	SampleLines sampleLines `type:"text" default:"100000" help:"${replay_sample_lines}"`
@@ -108,7 +108,7 @@ func (c *Command) options() (Options, error) {
 }
 
 // Run replays the log and prints the report. After an error it prints the report on the
-// part of the input that was replayed. Run looks for the files and creates the picture before a
+// part of the input that was replayed. Run looks for the files and creates the pictures before a
 // long replay, so that a wrong name does not fail after it.
 func (c *Command) Run(ctx context.Context, std cli.IO) error {
 	o, err := c.options()
@@ -130,11 +130,9 @@ func (c *Command) Run(ctx context.Context, std cli.IO) error {
 			return err
 		}
 	}
-	var svg *os.File
-	if c.wantsPicture() {
-		if svg, err = os.Create(c.SVG); err != nil {
-			return err
-		}
+	pictures, err := c.createPictures()
+	if err != nil {
+		return err
 	}
 	res, err := c.replay(ctx, o, logs, newProgress(std.Stderr, size))
 	if res == nil {
@@ -145,8 +143,8 @@ func (c *Command) Run(ctx context.Context, std cli.IO) error {
 		err = errors.Join(err, errors.New("interrupted"))
 	}
 	err = errors.Join(err, res.Report.checkNames(), c.print(&res.Report, std.Stdout))
-	if svg != nil {
-		err = errors.Join(err, res.WriteSVG(svg), svg.Close())
+	for _, p := range pictures {
+		err = errors.Join(err, p.write(res, p.file), p.file.Close())
 	}
 	return err
 }
@@ -226,6 +224,8 @@ var Vars = kong.Vars{
 	"replay_json": "Print the report as JSON.",
 	"replay_svg": "Also draw the requests over time, and the tokens of the keys refused most in" +
 		" their worst minutes, into FILE.",
+	"replay_html": "Also write a page with this picture and a table of keys into FILE. With" +
+		" --suggest, a slider shows what each burst refuses.",
 
 	"replay_sample": "Replay a generated log instead of files.",
 	"replay_sample_lines": fmt.Sprintf("Lines of the generated log, %d to %d.",

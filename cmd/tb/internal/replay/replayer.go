@@ -47,7 +47,7 @@ type Options struct {
 	Redis rueidis.Client
 	// Algorithms name the algorithms to compare under the only limit. It may be empty.
 	Algorithms []string
-	// Picture keeps what WriteSVG needs, for a single limit or a suggestion.
+	// Picture keeps what WriteSVG and WriteHTML need, for a single limit or a suggestion.
 	Picture bool
 }
 

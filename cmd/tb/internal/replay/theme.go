@@ -20,6 +20,13 @@ var (
 			color.Black, rgb(0x0072b2), rgb(0x009e73), rgb(0xcc79a7), rgb(0xd55e00), rgb(0x882255),
 		},
 	}
+	dark = theme{
+		page: rgb(0x1a222b), ink: rgb(0xe4eaf0), grid: rgb(0x3a4754),
+		granted: rgb(0x56b4e9), refused: rgb(0xff9d63), tokens: rgb(0x56b4e9),
+		shares: []color.Color{
+			color.White, rgb(0x56b4e9), rgb(0x2cc29b), rgb(0xcc79a7), rgb(0xff9d63), rgb(0xf0e442),
+		},
+	}
 )
 
 func rgb(c uint32) color.Color {

@@ -22,7 +22,7 @@ func luminance(c color.Color) float64 {
 
 // WCAG 2.2 asks for 4.5:1 for text and for 3:1 for graphics.
 func TestThemesHaveContrast(t *testing.T) {
-	for name, th := range map[string]theme{"light": light} {
+	for name, th := range map[string]theme{"light": light, "dark": dark} {
 		contrast := func(c color.Color) float64 {
 			low, high := luminance(c), luminance(th.page)
 			if low > high {
@@ -38,5 +38,8 @@ func TestThemesHaveContrast(t *testing.T) {
 				t.Errorf("%s: %v has a contrast of %.1f", name, c, contrast(c))
 			}
 		}
+	}
+	if luminance(light.page) < 0.5 || luminance(dark.page) > 0.1 {
+		t.Error("the light page is not light, or the dark page not dark")
 	}
 }
