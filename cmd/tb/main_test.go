@@ -212,9 +212,9 @@ func TestAlgorithmsReachTheReport(t *testing.T) {
 }
 
 func TestSampleIsLabelledAndTheSameEveryTime(t *testing.T) {
-	svg := filepath.Join(t.TempDir(), "out.svg")
+	svg, html := filepath.Join(t.TempDir(), "out.svg"), filepath.Join(t.TempDir(), "out.html")
 	args := []string{"replay", "--sample", "--sample-lines=30000", "--rate=5", "--burst=10",
-		"--svg", svg}
+		"--svg", svg, "--html", html}
 	status, first, stderr := tb(t, "", args...)
 	if status != 0 || stderr != "" || !strings.HasPrefix(first, "GENERATED SAMPLE") {
 		t.Fatalf("status %d, stdout %q, stderr %q", status, first, stderr)
@@ -228,6 +228,11 @@ func TestSampleIsLabelledAndTheSameEveryTime(t *testing.T) {
 	}
 	if !bytes.Contains(drawing, []byte("generated sample")) {
 		t.Error("the SVG is not marked as a sample")
+	}
+	page, err := os.ReadFile(html)
+	if err != nil || !bytes.Contains(page, []byte("Generated sample")) ||
+		!bytes.Contains(page, []byte(first)) {
+		t.Errorf("the page is not marked as a sample, or has no report: %v", err)
 	}
 	if rep := report(t, "", args[1:]...); !rep.Sample || rep.Requests != 30_000 {
 		t.Errorf("JSON: sample %v with %d requests", rep.Sample, rep.Requests)
@@ -264,12 +269,14 @@ func (u unread) Read([]byte) (int, error) {
 }
 
 func TestDrawingThatCannotBeMadeFailsFirst(t *testing.T) {
-	nowhere := filepath.Join(t.TempDir(), "no", "out.svg")
-	var out, errs bytes.Buffer
-	args := []string{"replay", "--rate=5", "--burst=1", "--svg", nowhere, "-"}
-	status := run(t.Context(), args, cli.IO{Stdin: unread{t}, Stdout: &out, Stderr: &errs})
-	if status != 1 || out.Len() > 0 || !strings.Contains(errs.String(), "out.svg") {
-		t.Errorf("status %d, stdout %q, stderr %q", status, &out, &errs)
+	nowhere := filepath.Join(t.TempDir(), "no", "out")
+	for _, flag := range []string{"--svg", "--html"} {
+		var out, errs bytes.Buffer
+		args := []string{"replay", "--rate=5", "--burst=1", flag, nowhere, "-"}
+		status := run(t.Context(), args, cli.IO{Stdin: unread{t}, Stdout: &out, Stderr: &errs})
+		if status != 1 || out.Len() > 0 || !strings.Contains(errs.String(), nowhere) {
+			t.Errorf("%s: status %d, stdout %q, stderr %q", flag, status, &out, &errs)
+		}
 	}
 }
 

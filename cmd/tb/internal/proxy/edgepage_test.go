@@ -6,11 +6,13 @@ import (
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/testkit"
 )
 
 // A user switches between a token bucket and a fixed window with the keyboard, and sees the edge.
 func TestPageSwitchesTheAlgorithm(t *testing.T) {
-	ctx := browser(t)
+	ctx := testkit.Browser(t)
 	r := run(t, func(*Command) {})
 	if err := chromedp.Do(ctx, chromedp.Navigate(r.admin), chromedp.WaitVisible("#edge")); err != nil {
 		t.Fatal(err)

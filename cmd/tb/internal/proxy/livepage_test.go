@@ -1,76 +1,22 @@
 package proxy
 
 import (
-	"context"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"os/exec"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
+
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/testkit"
 )
-
-// browser returns the context of a tab of a headless Chromium.
-func browser(t *testing.T) context.Context {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("starting a browser takes seconds")
-	}
-	var path string
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
-		if found, err := exec.LookPath(name); err == nil && path == "" {
-			path = found
-		}
-	}
-	if path == "" {
-		t.Skip("Chromium is not installed: the page was not tested")
-	}
-	opts := slices.Clone(chromedp.DefaultExecAllocatorOptions[:])
-	opts = append(opts, chromedp.ExecPath(path))
-	if os.Getuid() == 0 {
-		opts = append(opts, chromedp.NoSandbox) // Chromium has no sandbox for root
-	}
-	ctx, cancel := chromedp.NewExecAllocator(t.Context(), opts...)
-	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewContext(ctx)
-	t.Cleanup(cancel)
-	return ctx
-}
-
-// preference emulates a preference of the user.
-func preference(name, value string) chromedp.Action[chromedp.Void] {
-	return chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
-		_, err := cdp.Call(ctx, tab, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-			Features: []*emulation.MediaFeature{{Name: name, Value: value}},
-		})
-		return err
-	})
-}
 
 // A user opens the page, sends a burst, and sees the bucket drain and fill.
 func TestPage(t *testing.T) {
-	ctx := browser(t)
+	ctx := testkit.Browser(t)
 	r := run(t, func(*Command) {})
-	messages := make(chan string, 100)
-	if err := chromedp.Do(ctx); err != nil { // starts the browser
-		t.Fatal(err)
-	}
-	console := chromedp.Console(ctx)
-	go func() {
-		defer close(messages)
-		for m, err := range console {
-			if err != nil {
-				return
-			}
-			messages <- m.String()
-		}
-	}()
+	messages := testkit.Console(t, ctx)
 	do := func(actions ...chromedp.Action[chromedp.Void]) {
 		if err := chromedp.Do(ctx, actions...); err != nil {
 			t.Fatal(err)
@@ -122,7 +68,7 @@ func TestPage(t *testing.T) {
 	background := `getComputedStyle(document.body).backgroundColor`
 	colours := map[string]bool{}
 	for _, scheme := range []string{"light", "dark"} {
-		do(preference("prefers-color-scheme", scheme))
+		do(testkit.Preference("prefers-color-scheme", scheme))
 		colour, err := chromedp.Run(ctx, chromedp.Evaluate[string](background))
 		if err != nil {
 			t.Fatal(err)
@@ -139,10 +85,10 @@ func TestPage(t *testing.T) {
 
 // The keyboard alone is enough to send the form. The page works without motion.
 func TestPageByKeyboard(t *testing.T) {
-	ctx := browser(t)
+	ctx := testkit.Browser(t)
 	r := run(t, func(*Command) {})
 	if err := chromedp.Do(ctx,
-		preference("prefers-reduced-motion", "reduce"),
+		testkit.Preference("prefers-reduced-motion", "reduce"),
 		chromedp.Navigate(r.admin),
 		chromedp.WaitVisible("#burst"),
 		chromedp.SendKeys("#burst input", "\r"),
@@ -159,7 +105,7 @@ func TestPageByKeyboard(t *testing.T) {
 
 // The table of the rules shows delays and costs that responses report.
 func TestPageShowsDelaysAndCosts(t *testing.T) {
-	ctx := browser(t)
+	ctx := testkit.Browser(t)
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("X-Usage", "70")
 	}))

@@ -25,6 +25,7 @@ func BenchmarkReplay(b *testing.B) {
 	}{
 		{"cas", func(*Options) {}},
 		{"mutex", func(o *Options) { o.Impl = "mutex" }},
+		{"picture", func(o *Options) { o.Picture = true }},
 		{"ip+path", func(o *Options) { o.Keys = []string{"ip", "path"} }},
 		{"1000-keys", func(o *Options) { o.MaxKeys = 1000 }},
 		{"sweep-12", func(o *Options) {

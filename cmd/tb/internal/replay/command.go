@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -48,6 +47,7 @@ type Command struct {
 
 	JSON bool   `name:"json" help:"${replay_json}"`
 	SVG  string `name:"svg" placeholder:"FILE" help:"${replay_svg}"`
+	HTML string `name:"html" placeholder:"FILE" help:"${replay_html}"`
 
 	Sample      bool        `help:"${replay_sample}"`
 	SampleLines sampleLines `type:"text" default:"100000" help:"${replay_sample_lines}"`
@@ -60,17 +60,13 @@ func (c *Command) Validate() error {
 		return errors.New("want either FILE or --sample, and not both")
 	case !c.Sample && len(c.Files) == 0:
 		return errors.New("want a FILE to replay, - for standard input, or --sample")
-	case strings.HasPrefix(c.SVG, "-"):
-		return fmt.Errorf("--svg=%s: want the name of a file", c.SVG)
-	case c.SVG != "" && len(c.Sweep.Rates)+len(c.Sweep.Bursts) > 0 && !c.Suggest.isSet():
-		return errors.New("want either --svg or --sweep, and not both")
 	case c.Redis.IsSet() && (c.MaxKeys != tb.DefaultMaxKeys || c.Overflow != "forgive" ||
 		c.Impl != "cas"):
 		return errors.New("want either --redis, or --max-keys, --overflow or --impl, and not both")
 	case len(c.Algorithm) > 0 && (c.Redis.IsSet() || c.Overflow != "forgive" || c.Impl != "cas"):
 		return errors.New("want either --algorithm, or --redis, --overflow or --impl, and not both")
 	}
-	if err := c.validateSchema(); err != nil {
+	if err := errors.Join(c.validatePictures(), c.validateSchema()); err != nil {
 		return err
 	}
 	_, err := c.options()
@@ -83,7 +79,7 @@ func (c *Command) options() (Options, error) {
 		Rates: c.Sweep.Rates, Bursts: c.Sweep.Bursts,
 		Trusted: cidr.Prefixes(c.Trusted), IPv6Prefix: int(c.IPv6Prefix), Cost: c.Cost,
 		MaxKeys: int(c.MaxKeys), Overflow: tb.ForgiveLeast, Impl: c.Impl,
-		Algorithms: c.Algorithm,
+		Algorithms: c.Algorithm, Picture: c.wantsPicture(),
 	}
 	for _, names := range c.Key { // kong would drop an empty name at the end
 		o.Keys = append(o.Keys, strings.Split(names, ",")...)
@@ -112,7 +108,7 @@ func (c *Command) options() (Options, error) {
 }
 
 // Run replays the log and prints the report. After an error it prints the report on the
-// part of the input that was replayed. Run looks for the files and creates the SVG before a
+// part of the input that was replayed. Run looks for the files and creates the pictures before a
 // long replay, so that a wrong name does not fail after it.
 func (c *Command) Run(ctx context.Context, std cli.IO) error {
 	o, err := c.options()
@@ -134,11 +130,9 @@ func (c *Command) Run(ctx context.Context, std cli.IO) error {
 			return err
 		}
 	}
-	var svg *os.File
-	if c.SVG != "" {
-		if svg, err = os.Create(c.SVG); err != nil {
-			return err
-		}
+	pictures, err := c.createPictures()
+	if err != nil {
+		return err
 	}
 	res, err := c.replay(ctx, o, logs, newProgress(std.Stderr, size))
 	if res == nil {
@@ -149,8 +143,8 @@ func (c *Command) Run(ctx context.Context, std cli.IO) error {
 		err = errors.Join(err, errors.New("interrupted"))
 	}
 	err = errors.Join(err, res.Report.checkNames(), c.print(&res.Report, std.Stdout))
-	if svg != nil {
-		err = errors.Join(err, res.WriteSVG(svg), svg.Close())
+	for _, p := range pictures {
+		err = errors.Join(err, p.write(res, p.file), p.file.Close())
 	}
 	return err
 }
@@ -228,7 +222,10 @@ var Vars = kong.Vars{
 		" redis://host:port or rediss://user@host:port. The keys are removed at the end.",
 
 	"replay_json": "Print the report as JSON.",
-	"replay_svg":  "Also draw the decisions over time into FILE.",
+	"replay_svg": "Also draw the requests over time, and the tokens of the keys refused most in" +
+		" their worst minutes, into FILE.",
+	"replay_html": "Also write a page with this picture and a table of keys into FILE. With" +
+		" --suggest, a slider shows what each burst refuses.",
 
 	"replay_sample": "Replay a generated log instead of files.",
 	"replay_sample_lines": fmt.Sprintf("Lines of the generated log, %d to %d.",

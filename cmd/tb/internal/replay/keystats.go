@@ -7,9 +7,9 @@ import (
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/spacesaving"
 )
 
-// maxTracked is how many keys have statistics of their own. One takes about 500 bytes, up
-// to 256 bytes for each part of its key, and up to 8 KiB for its levels: 36 MB in all if
-// every key sends requests all the time, and 4 MB if keys come and go.
+// maxTracked is how many keys have statistics of their own. One takes about 600 bytes, up
+// to 256 bytes for each part of its key, and for a picture up to 8 KiB for its windows: 36 MB
+// in all if every key sends requests all the time, and 4 MB if keys come and go.
 const maxTracked = 4096
 
 // tracked is a key that has statistics. Its Count is the number of its refusals.
@@ -22,7 +22,7 @@ type keyStats struct {
 	run        uint64 // refusals in a row, up to now
 	longestRun uint64
 	peak       peakCounter
-	lows       lows
+	zoom       zoom // empty unless there is a picture
 }
 
 // ranking finds the keys that are refused most, in bounded memory.
@@ -34,7 +34,7 @@ func newRanking(bound int) ranking { return ranking{spacesaving.New[keyStats](bo
 func (r ranking) track(key []byte) *tracked {
 	e, added := r.See(key)
 	if added {
-		e.Value = keyStats{lows: e.Value.lows.emptied()}
+		e.Value = keyStats{zoom: e.Value.zoom.emptied()}
 	}
 	e.Value.requests++
 	return e
@@ -79,9 +79,9 @@ type peakCounter struct {
 	most   uint32
 }
 
-// add counts a request in a second since 1970. It clears the counts of the seconds that
-// leave the window.
-func (p *peakCounter) add(second int64) {
+// add counts a request in a second since 1970, and returns how many requests the second has now.
+// It clears the counts of the seconds that leave the window.
+func (p *peakCounter) add(second int64) uint32 {
 	if second-p.newest >= peakWindow { // the whole window is past
 		*p = peakCounter{newest: second, most: p.most}
 	}
@@ -90,56 +90,10 @@ func (p *peakCounter) add(second int64) {
 		p.counts[p.newest%peakWindow] = 0
 	}
 	if second <= p.newest-peakWindow {
-		return
+		return 0
 	}
 	n := &p.counts[second%peakWindow]
 	*n++
 	p.most = max(p.most, *n)
-}
-
-// lows has the fewest tokens that a key had left in each bin of a timeline. It holds only bins
-// with a request, in the order of time.
-type lows struct {
-	shift  int
-	points []low
-}
-
-// low is the fewest tokens that were left in a bin, in whole tokens.
-type low struct{ bin, tokens int64 }
-
-// emptied returns an empty lows that reuses the memory of l.
-func (l lows) emptied() lows { return lows{points: l.points[:0]} }
-
-// add records the tokens left at a second, in bins 1<<shift seconds wide. The bin is nearly
-// always the last one or a new one behind it. A line out of order searches back.
-func (l *lows) add(second int64, shift, tokens int) {
-	l.coarsen(shift)
-	n := second >> shift
-	i := len(l.points)
-	for i > 0 && l.points[i-1].bin > n {
-		i--
-	}
-	if i > 0 && l.points[i-1].bin == n {
-		p := &l.points[i-1]
-		p.tokens = min(p.tokens, int64(tokens))
-		return
-	}
-	l.points = slices.Insert(l.points, i, low{n, int64(tokens)})
-}
-
-// coarsen merges bins until each is 1<<shift seconds wide.
-func (l *lows) coarsen(shift int) {
-	if l.shift == shift {
-		return
-	}
-	merged := l.points[:0]
-	for _, p := range l.points {
-		p.bin >>= shift - l.shift
-		if last := len(merged) - 1; last >= 0 && merged[last].bin == p.bin {
-			merged[last].tokens = min(merged[last].tokens, p.tokens)
-		} else {
-			merged = append(merged, p)
-		}
-	}
-	l.points, l.shift = merged, shift
+	return *n
 }

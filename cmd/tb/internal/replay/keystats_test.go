@@ -3,6 +3,8 @@ package replay
 import (
 	"slices"
 	"testing"
+
+	"github.com/seed-181794aa/ratelimit/tb"
 )
 
 func TestRankingListsTheMostRefused(t *testing.T) {
@@ -30,10 +32,14 @@ func TestRankingListsTheMostRefused(t *testing.T) {
 	}
 }
 
-func TestLevelsOfAReplacedKeyAreDropped(t *testing.T) {
-	r := newRanking(1)
-	r.track(key(1)).Value.lows.add(7, 0, 5)
-	if v := r.track(key(2)).Value; len(v.lows.points) != 0 || v.requests != 1 {
+func TestWindowsOfAReplacedKeyAreDropped(t *testing.T) {
+	r, l := newRanking(1), newLens(mustRate(t, "1"), 5)
+	for _, ns := range []int64{7e9, 70e9} {
+		l.add(&r.track(key(1)).Value.zoom, ns, 1, tb.Decision{Remaining: 0})
+	}
+	v := &r.track(key(2)).Value
+	if l.add(&v.zoom, 80e9, 1, tb.Decision{Allowed: true, Remaining: 4}); v.requests != 1 ||
+		v.zoom.mostRefused().refused != 0 || v.zoom.present.start != 80e9 || v.zoom.level != 4 {
 		t.Errorf("the new key begins with %+v", v)
 	}
 }

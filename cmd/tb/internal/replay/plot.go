@@ -1,293 +1,137 @@
 package replay
 
 import (
-	"bytes"
+	"errors"
 	"fmt"
 	"image/color"
 	"io"
-	"math"
 	"slices"
-	"time"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgsvg"
-
-	"github.com/seed-181794aa/ratelimit/internal/compositekey"
 )
 
-// The sizes of the drawing and of the legends at its right edge.
-const (
-	svgWidth    = 27 * vg.Centimeter
-	svgHeight   = 17 * vg.Centimeter
-	legendWidth = 5.5 * vg.Centimeter
-	legendRunes = 24 // the longest key in a legend
-)
+// zoomedKeys is how many of the keys refused most have a chart of their own.
+const zoomedKeys = 3
 
-// plottedKeys is how many of the keys refused most get a line. More lines would be hard to
-// distinguish.
-const plottedKeys = 3
-
-// Colours that colour-blind readers can distinguish (the palette of Okabe and Ito), on the
-// white page of the drawing.
-var (
-	grantedColor = color.RGBA{R: 86, G: 180, B: 233, A: 255}
-	refusedColor = color.RGBA{R: 213, G: 94, B: 0, A: 255}
-	keyColors    = [plottedKeys]color.Color{
-		refusedColor,
-		color.RGBA{R: 0, G: 114, B: 178, A: 255},
-		color.RGBA{R: 0, G: 158, B: 115, A: 255},
-	}
-)
-
-// chart is a plot with its legend beside it.
-type chart struct {
-	*plot.Plot
-	legend plot.Legend
-}
-
-// WriteSVG draws two plots over time: the requests granted and refused, and the tokens left
-// for the keys refused most. Both are empty if there is no request. For a suggestion, it draws the
-// bursts that the log needs.
+// WriteSVG draws the requests over time and the worst windows of the keys refused most. For a
+// suggestion, it draws the bursts that the log needs and the requests over time. Options.Picture
+// must be set.
 func (res *Result) WriteSVG(w io.Writer) error {
+	charts, err := res.charts(&light)
+	if err != nil {
+		return err
+	}
+	return writeCharts(w, &light, charts)
+}
+
+// charts returns the charts of the result in a theme.
+func (res *Result) charts(th *theme) (charts []chart, err error) {
+	add := func(c chart, failed error) {
+		if err == nil {
+			charts, err = append(charts, c), failed
+		}
+	}
 	if s := res.Report.Suggestion; s != nil {
-		return s.writeSVG(w)
+		add(s.clientsChart(th))
+		if len(s.Rates[0].Requests) > 0 {
+			add(s.requestsChart(th))
+		}
+		add(res.trafficChart(th))
+	} else {
+		add(res.decisionsChart(th))
 	}
-	decisions, err := res.decisionsChart()
-	if err != nil {
-		return err
+	if t := res.replayer.timeline; t.shift > 0 {
+		add(t.busiestChart(th))
 	}
-	tokens, err := res.replayer.tokensChart()
-	if err != nil {
-		return err
+	if lens := res.replayer.lens; lens != nil {
+		for _, e := range res.replayer.ranking.most(zoomedKeys) {
+			add(lens.chart(th, e))
+		}
 	}
-	return writeCharts(w, decisions, tokens)
-}
-
-// writeCharts draws the charts one above the other.
-func writeCharts(w io.Writer, charts ...chart) error {
-	canvas := vgsvg.New(svgWidth, svgHeight)
-	drawCharts(draw.New(canvas), charts...)
-	var svg bytes.Buffer
-	if _, err := canvas.WriteTo(&svg); err != nil {
-		return err
-	}
-	_, err := w.Write(withFallbackFonts(svg.Bytes()))
-	return err
-}
-
-// withFallbackFonts adds fonts of the same widths, for systems without the font of the
-// layout.
-func withFallbackFonts(svg []byte) []byte {
-	const font = "font-family:Liberation Sans"
-	return bytes.ReplaceAll(svg, []byte(font), []byte(font+",Arial,Helvetica,sans-serif"))
-}
-
-// drawCharts draws the charts one above the other, with aligned data areas.
-func drawCharts(page draw.Canvas, charts ...chart) {
-	page.SetColor(color.White)
-	page.Fill(page.Path())
-	var rows [][]*plot.Plot
-	for _, c := range charts {
-		rows = append(rows, []*plot.Plot{c.Plot})
-	}
-	const margin = 5
-	tiles := draw.Tiles{Rows: len(rows), Cols: 1, PadY: vg.Centimeter / 2,
-		PadTop: margin, PadBottom: margin, PadLeft: margin, PadRight: legendWidth}
-	for i, row := range plot.Align(rows, tiles, page) {
-		rows[i][0].Draw(row[0])
-		beside := draw.Crop(page, svgWidth-legendWidth+2*margin, 0, 0, 0)
-		beside.Max.Y = row[0].Max.Y - vg.Centimeter/2 // below the title
-		charts[i].legend.Draw(beside)
-	}
+	return charts, err
 }
 
 // newChart returns an empty chart over the time of the log.
-func (t *timeline) newChart(title, y string) chart {
-	c := newChart(title, "UTC", y)
-	c.X.Tick.Marker = timeTicks{}
-	c.Y.Min = 0
+func (t *timeline) newChart(th *theme, title, y string) chart {
+	c := newChart(th, title, "UTC", y)
+	c.X.Tick.Marker, c.Y.Tick.Marker = timeTicks{}, wholeTicks{}
+	c.Y.Min, c.Y.Max = 0, 1
 	if t.empty() {
-		c.Y.Max, c.X.Tick.Marker = 1, plot.ConstantTicks(nil)
+		c.X.Tick.Marker, c.Y.Tick.Marker = plot.ConstantTicks(nil), plot.ConstantTicks(nil)
 	} else {
 		c.X.Min, c.X.Max = t.start(t.lo), t.start(t.hi+1)
 	}
 	return c
 }
 
-// newChart returns an empty chart with a light grid.
-func newChart(title, x, y string) chart {
-	c := chart{plot.New(), plot.NewLegend()}
-	c.Title.Text, c.X.Label.Text, c.Y.Label.Text = title, x, y
-	c.legend.Top, c.legend.Left, c.legend.Padding = true, true, vg.Points(3)
-	for _, style := range []*text.Style{&c.Title.TextStyle, &c.X.Label.TextStyle,
-		&c.Y.Label.TextStyle, &c.X.Tick.Label, &c.Y.Tick.Label, &c.legend.TextStyle} {
-		style.Font.Variant = "Sans"
-	}
-	c.legend.TextStyle.Font.Size = vg.Points(10)
-	grid := plotter.NewGrid()
-	grid.Vertical.Color, grid.Horizontal.Color = color.Gray{Y: 230}, color.Gray{Y: 230}
-	c.Add(grid)
-	return c
+// decisionsChart draws the granted requests and the refused ones on top, so that the outline is
+// the whole traffic.
+func (res *Result) decisionsChart(th *theme) (chart, error) {
+	t, o := res.replayer.timeline, &res.Report.Limits[0]
+	c := t.newChart(th, fmt.Sprintf("Requests under a limit of %s, burst %s, in each %s%s", o.Rate,
+		grouped(o.Burst), t.width(), res.Report.sampleNote()), "requests")
+	c.text += fmt.Sprintf(": %s of %s refused", grouped(o.Refused), grouped(res.Report.Requests))
+	return c, errors.Join(
+		t.addArea(&c, "refused", bin.total, th.refused), // the visible rest of all
+		t.addArea(&c, "granted", bin.justGranted, th.granted))
 }
 
-// decisionsChart draws the granted requests a second and the refused ones on top, so that
-// the outline is the whole traffic.
-func (res *Result) decisionsChart() (chart, error) {
-	t, timeline := res.replayer.trials[0], res.replayer.timeline
-	title := fmt.Sprintf("Requests under a limit of %s, burst %s, mean over %s",
-		t.rate, grouped(t.burst), timeline.width())
-	if res.Report.Sample {
-		title += " (generated sample)"
+// trafficChart draws the requests.
+func (res *Result) trafficChart(th *theme) (chart, error) {
+	t := res.replayer.timeline
+	c := t.newChart(th, fmt.Sprintf("Requests in each %s%s", t.width(), res.Report.sampleNote()),
+		"requests")
+	return c, t.addArea(&c, "requests", bin.total, th.granted)
+}
+
+func (rep *Report) sampleNote() string {
+	if rep.Sample {
+		return " (generated sample)"
 	}
-	c := timeline.newChart(title, "requests a second")
-	if timeline.empty() {
-		return c, nil
-	}
-	all, err := newArea(timeline.curve(bin.total), refusedColor)
+	return ""
+}
+
+// busiestChart draws the most requests in a second. The mean over a long interval would hide
+// a burst.
+func (t *timeline) busiestChart(th *theme) (chart, error) {
+	title := fmt.Sprintf("Requests in the busiest second of each %s", t.width())
+	c := t.newChart(th, title, "requests")
+	line, err := plotter.NewLine(t.curve(bin.busiest))
 	if err != nil {
 		return c, err
 	}
-	granted, err := newArea(timeline.curve(bin.justGranted), grantedColor)
-	if err != nil {
-		return c, err
-	}
-	c.Add(all, granted) // the visible rest of all is refused
-	c.legend.Add("refused", all)
-	c.legend.Add("granted", granted)
+	line.Color, line.Width = th.granted, vg.Points(1.2)
+	c.Add(line)
+	c.text += ": at most " + grouped(t.seconds.most)
 	return c, nil
 }
 
-// newArea returns the area below a curve.
-func newArea(curve plotter.XYs, fill color.Color) (*plotter.Polygon, error) {
+// addArea adds the area below a curve, unless the timeline is empty.
+func (t *timeline) addArea(c *chart, name string, count func(bin) uint64, fill color.Color) error {
+	if t.empty() {
+		return nil
+	}
+	curve := t.curve(count)
 	first, last := curve[0], curve[len(curve)-1]
 	first.Y, last.Y = 0, 0
 	p, err := plotter.NewPolygon(slices.Concat(plotter.XYs{first}, curve, plotter.XYs{last}))
 	if err != nil {
-		return nil, err
+		return err
 	}
-	p.Color = fill
-	p.Width = 0
-	return p, nil
+	p.Color, p.Width = fill, 0
+	c.Add(p)
+	c.legend.Add(name, p)
+	return nil
 }
 
-// tokensChart draws the fewest tokens left in each interval, as a horizontal line. What
-// happened to a bucket within an interval is not recorded.
-func (r *replayer) tokensChart() (chart, error) {
-	title := fmt.Sprintf("Fewest tokens left in %s, for the keys refused most", r.timeline.width())
-	c := r.timeline.newChart(title, "tokens")
-	c.Y.Max, c.Y.Tick.Marker = float64(r.trials[0].burst), wholeTicks{}
-	var lines []plot.Plotter
-	for i, e := range r.ranking.most(plottedKeys) {
-		line, err := plotter.NewLine(r.tokensLeft(e))
-		if err != nil {
-			return c, err
-		}
-		line.Color, line.Width = keyColors[i], vg.Points(1.2)
-		lines = append(lines, line)
-		c.legend.Add(shorten(keyText(compositekey.Parts(e.Key)), legendRunes), line)
-	}
-	slices.Reverse(lines) // draws the key refused most last, above the other lines
-	c.Add(lines...)
-	return c, nil
-}
-
-// curve returns the count in each bin, a second, as a curve in steps. The timeline must not
-// be empty.
+// curve returns the count in each bin as a curve in steps. The timeline must not be empty.
 func (t *timeline) curve(count func(bin) uint64) plotter.XYs {
 	width := t.width().Seconds()
 	var points plotter.XYs
 	for n := t.lo; n <= t.hi; n++ {
-		points = appendStep(points, t.start(n), width, float64(count(*t.bin(n)))/width)
+		points = appendStep(points, t.start(n), width, float64(count(*t.bin(n))))
 	}
 	return points
-}
-
-// appendStep appends a horizontal line from x on, at height y.
-func appendStep(points plotter.XYs, x, width, y float64) plotter.XYs {
-	return append(points, plotter.XY{X: x, Y: y}, plotter.XY{X: x + width, Y: y})
-}
-
-// tokensLeft returns the levels of a key as a curve in steps. The bucket refills in bins
-// without a request.
-func (r *replayer) tokensLeft(e *tracked) plotter.XYs {
-	lows := &e.Value.lows
-	lows.coarsen(r.timeline.shift)
-	t, width := r.trials[0], r.timeline.width().Seconds()
-	refill := float64(t.rate.Tokens) / t.rate.Per.Seconds() * width
-	tokens, rest := float64(t.burst), lows.points
-	var points plotter.XYs
-	for n := r.timeline.lo; n <= r.timeline.hi; n++ {
-		tokens = min(float64(t.burst), tokens+refill)
-		if len(rest) > 0 && rest[0].bin == n {
-			tokens = float64(rest[0].tokens)
-			rest = rest[1:]
-		}
-		points = appendStep(points, r.timeline.start(n), width, tokens)
-	}
-	return points
-}
-
-// wholeTicks marks whole numbers on an axis. The ticks of the plot package also mark
-// fractions, such as 2.5.
-type wholeTicks struct{}
-
-// Ticks implements plot.Ticker: at most 7 numbers, with steps of 1, 2, 5, 10, …
-func (wholeTicks) Ticks(first, last float64) []plot.Tick {
-	const most = 7
-	step := 1.0
-	for i := 0; (last-first)/step > most-1; i++ {
-		step *= [...]float64{2, 2.5, 2}[i%3]
-	}
-	return ticks(first, last, step, func(v float64) string { return grouped(int64(v)) })
-}
-
-// ticks marks the multiples of step from first to last.
-func ticks(first, last, step float64, label func(float64) string) (all []plot.Tick) {
-	for v := math.Ceil(first/step) * step; v <= last; v += step {
-		all = append(all, plot.Tick{Value: v, Label: label(v)})
-	}
-	return all
-}
-
-const day = 24 * time.Hour
-
-// timeSteps are the possible distances between the marks of a time axis.
-var timeSteps = []time.Duration{
-	time.Second, 5 * time.Second, 15 * time.Second, time.Minute, 5 * time.Minute,
-	15 * time.Minute, time.Hour, 3 * time.Hour, 6 * time.Hour, 12 * time.Hour,
-	day, 2 * day, 7 * day, 30 * day, 90 * day, 365 * day, 3650 * day, 36500 * day,
-}
-
-// timeTicks marks round times of UTC on an axis in seconds since 1970. The ticks of the
-// plot package are round in decimal: 100,000 seconds and not a day.
-type timeTicks struct{}
-
-// Ticks implements plot.Ticker: as many times as have room for their labels.
-func (timeTicks) Ticks(first, last float64) []plot.Tick {
-	const most = 9
-	i := 0
-	for i < len(timeSteps)-1 && (last-first)/timeSteps[i].Seconds() > most {
-		i++
-	}
-	format := timeFormat(timeSteps[i], last-first > day.Seconds())
-	return ticks(first, last, timeSteps[i].Seconds(), func(v float64) string {
-		return time.Unix(int64(v), 0).UTC().Format(format)
-	})
-}
-
-// timeFormat returns the shortest format in which marks that are step apart differ.
-func timeFormat(step time.Duration, severalDays bool) string {
-	switch {
-	case step >= day:
-		return time.DateOnly
-	case severalDays:
-		return "Jan 2 15:04"
-	case step >= time.Minute:
-		return "15:04"
-	}
-	return time.TimeOnly
 }

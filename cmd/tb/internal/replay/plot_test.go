@@ -28,21 +28,29 @@ func checkXML(t *testing.T, svg []byte) (shown string) {
 	}
 }
 
+// drawn returns the result of a replay for a picture.
+func drawn(t *testing.T, o Options, in ...Input) *Result {
+	t.Helper()
+	o.Picture = true
+	return replay(t, o, in...)
+}
+
 func TestSVG(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		in   Input
 		want []string
 	}{
-		{"sample", sampled(5_000),
-			[]string{"granted", "refused", "tokens", "203.0.113.66", "12:00",
-				"Requests under a limit of 1/s, burst 5, mean over 4m16s"}},
+		{"sample", sampled(5_000), []string{"granted", "refused", "tokens", "12:00",
+			"Requests under a limit of 1/s, burst 5, in each 4m16s",
+			"Requests in the busiest second of each 4m16s",
+			"203.0.113.66, worst 1m0s, from 2025-03-10 10:18:05: 239 of 250 requests refused"}},
 		{"one request", input("a.log", line("a", 1, 1)), []string{"granted", "10:00:01"}},
 		{"markup in a key", input("a.log", strings.Repeat(line("<b>&", 1, 1), 10)),
-			[]string{"<b>&"}},
+			[]string{"<b>&, worst 1m0s, from 2015-05-17 10:00:01: 5 of 10 requests refused"}},
 	} {
 		var svg bytes.Buffer
-		if err := replay(t, options(t, "1", 5), tt.in).WriteSVG(&svg); err != nil {
+		if err := drawn(t, options(t, "1", 5), tt.in).WriteSVG(&svg); err != nil {
 			t.Fatal(err)
 		}
 		shown := checkXML(t, svg.Bytes())
@@ -71,12 +79,8 @@ func checkBackground(t *testing.T, svg []byte) {
 }
 
 func TestSVGOfNothing(t *testing.T) {
-	res, err := Run(t.Context(), options(t, "1", 1), emptySchema, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var svg bytes.Buffer
-	if err := res.WriteSVG(&svg); err != nil {
+	if err := drawn(t, options(t, "1", 1)).WriteSVG(&svg); err != nil {
 		t.Fatal(err)
 	}
 	shown := checkXML(t, svg.Bytes())
@@ -85,36 +89,26 @@ func TestSVGOfNothing(t *testing.T) {
 	}
 }
 
-// Between the requests of a key its bucket refills.
-func TestTokensLeftRefill(t *testing.T) {
-	log := strings.Repeat(line("a", 10, 1), 4) + line("b", 14, 1)
-	r := replay(t, options(t, "1", 3), input("a.log", log)).replayer
-	var got []float64
-	for _, p := range r.tokensLeft(r.ranking.most(1)[0]) {
-		got = append(got, p.Y)
-	}
-	want := []float64{0, 0, 1, 1, 2, 2, 3, 3, 3, 3} // two points a second, from 10 to 14
-	if len(got) != len(want) {
-		t.Fatalf("got %v, want %v", got, want)
-	}
-	for i := range want {
-		if got[i] != want[i] {
-			t.Errorf("got %v, want %v", got, want)
-			break
-		}
-	}
-}
-
-func TestCurveIsInStepsBySecond(t *testing.T) {
+func TestCurveIsInSteps(t *testing.T) {
 	line := newTimeline()
 	line.add(0, true)
 	line.add(maxBins, true) // so that a bin is two seconds wide
-	line.add(2, true)
-	line.add(3, true)
-	line.add(3, false)
-	got := fmt.Sprint(line.curve(bin.justGranted)[:6], line.curve(bin.total)[2:4])
-	if want := "[{0 0.5} {2 0.5} {2 1} {4 1} {4 0} {6 0}] [{2 1.5} {4 1.5}]"; got != want {
-		t.Errorf("got %s, want %s", got, want)
+	for _, granted := range []bool{true, true, false} {
+		line.add(maxBins+2, granted)
+	}
+	line.add(maxBins+3, true)
+	for _, tt := range []struct {
+		count func(bin) uint64
+		want  string
+	}{
+		{bin.justGranted, "[{512 1} {514 1} {514 3} {516 3}]"},
+		{bin.total, "[{512 1} {514 1} {514 4} {516 4}]"},
+		{bin.busiest, "[{512 1} {514 1} {514 3} {516 3}]"},
+	} {
+		curve := line.curve(tt.count)
+		if got := fmt.Sprint(curve[len(curve)-4:]); got != tt.want {
+			t.Errorf("got %s, want %s", got, tt.want)
+		}
 	}
 }
 

@@ -35,7 +35,7 @@ func sameInRedis(t *testing.T, c rueidis.Client, o Options, in Input) {
 	t.Helper()
 	print := func(o Options) string {
 		var b bytes.Buffer
-		res := replay(t, o, in)
+		res := drawn(t, o, in)
 		for i := range res.Report.Limits {
 			res.Report.Limits[i].EvictedFull = 0
 		}

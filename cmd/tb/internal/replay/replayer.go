@@ -47,6 +47,8 @@ type Options struct {
 	Redis rueidis.Client
 	// Algorithms name the algorithms to compare under the only limit. It may be empty.
 	Algorithms []string
+	// Picture keeps what WriteSVG and WriteHTML need, for a single limit or a suggestion.
+	Picture bool
 }
 
 // validate returns an error if the sweep is too large or the key has a mistake.
@@ -78,16 +80,19 @@ type replayer struct {
 	standIns uint64 // requests whose cost field had no usable value
 
 	// Only a report on a single limit has these details. They are of the first trial.
-	ranking  ranking
+	ranking ranking
+	contest *contest // nil without Options.Algorithms
+
+	// These are nil without Options.Picture. A suggestion has no lens, because it decides nothing.
 	timeline *timeline
-	contest  *contest // nil without Options.Algorithms
+	lens     *lens
 }
 
 // newReplayer returns a replayer without any request.
 func newReplayer(o Options) (*replayer, error) {
 	r := &replayer{
 		cost: o.Cost, keys: newKeyCounter(maxDistinct),
-		ranking: newRanking(maxTracked), timeline: newTimeline(),
+		ranking: newRanking(maxTracked),
 	}
 	var err error
 	if r.keyer, r.extra, err = newKeyer(&o); err != nil {
@@ -121,6 +126,12 @@ func newReplayer(o Options) (*replayer, error) {
 			r.trials = append(r.trials, &trial{rate: rate, burst: burst, limiter: l})
 		}
 	}
+	if o.Picture {
+		r.timeline = newTimeline()
+		if len(r.trials) > 0 {
+			r.lens = newLens(r.trials[0].rate, r.trials[0].burst)
+		}
+	}
 	return r, nil
 }
 
@@ -144,6 +155,9 @@ func (r *replayer) replay(rec *accesslog.Record) error {
 	if r.collector != nil {
 		r.collector.Add(key, rec.Time, cost)
 		r.keys.add(key, 0)
+		if r.timeline != nil {
+			r.timeline.add(rec.Time/int64(time.Second), true)
+		}
 		return nil
 	}
 	entry := r.ranking.track(key)
@@ -157,7 +171,7 @@ func (r *replayer) replay(rec *accesslog.Record) error {
 			refused |= 1 << i
 		}
 		if i == 0 {
-			r.addDetails(entry, rec.Time/int64(time.Second), d)
+			r.addDetails(entry, rec.Time, cost, d)
 		}
 	}
 	r.keys.add(key, refused)
@@ -167,14 +181,17 @@ func (r *replayer) replay(rec *accesslog.Record) error {
 	return nil
 }
 
-// addDetails counts a decision of the first limit.
-func (r *replayer) addDetails(entry *tracked, second int64, d tb.Decision) {
-	r.timeline.add(second, d.Allowed)
+// addDetails counts a decision of the first limit at a time.
+func (r *replayer) addDetails(entry *tracked, ns int64, cost float64, d tb.Decision) {
+	second := ns / int64(time.Second)
 	if !d.Allowed {
 		entry.Count++
 	}
 	entry.Value.add(second, d.Allowed)
-	entry.Value.lows.add(second, r.timeline.shift, d.Remaining)
+	if r.timeline != nil {
+		r.timeline.add(second, d.Allowed)
+		r.lens.add(&entry.Value.zoom, ns, cost, d)
+	}
 }
 
 // span is the time that a log covers, and how far its lines are out of order. Times are in

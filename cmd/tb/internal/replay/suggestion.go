@@ -26,6 +26,7 @@ type Suggestion struct {
 	share       Share
 	replayFlags string
 	proxyFlags  string
+	curve       *refusalCurve // nil without Options.Picture
 }
 
 // RateBursts has the bursts of one rate.
@@ -66,8 +67,9 @@ type SuggestedLimit struct {
 	Policy   *SuggestedPolicy `json:"policy,omitempty"`
 	NoPolicy string           `json:"no_policy,omitempty"`
 
-	index int // of its rate
-	rate  Rate
+	index   int // of its rate
+	rate    Rate
+	clients []RefusedClient // Top and more, for the page
 }
 
 // RefusedClient is a client that a suggested limit refuses at least once.
@@ -125,6 +127,9 @@ func (r *replayer) suggestion(o *Options) *Suggestion {
 	if s.Limit = s.choose(); s.Limit != nil {
 		s.Limit.addRefused(found)
 		s.Limit.addPolicy(o)
+	}
+	if o.Picture {
+		s.curve = s.newCurve(found)
 	}
 	return s
 }
@@ -205,15 +210,16 @@ func burstFor(bursts []ShareBurst, share float64) uint64 {
 // addRefused adds the clients that are refused.
 func (l *SuggestedLimit) addRefused(found *suggest.Result) {
 	refused := found.Refused(l.index, l.Burst)
-	l.Refused, l.Top = len(refused), []RefusedClient{}
-	for _, c := range refused[:min(len(refused), shownKeys)] {
+	l.Refused, l.clients = len(refused), []RefusedClient{}
+	for _, c := range refused[:min(len(refused), pageKeys)] {
 		need := found.Need(c, l.index)
 		if need == suggest.None {
 			need = 0
 		}
-		l.Top = append(l.Top, RefusedClient{
+		l.clients = append(l.clients, RefusedClient{
 			Key: compositekey.Parts(c.Key), Requests: c.Requests, Peak: c.Peak,
 			First: time.Unix(0, c.First).UTC(), Last: time.Unix(0, c.Last).UTC(), Need: need,
 		})
 	}
+	l.Top = l.clients[:min(len(l.clients), shownKeys)]
 }

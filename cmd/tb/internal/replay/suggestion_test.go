@@ -210,6 +210,7 @@ func TestASuggestionIsDrawn(t *testing.T) {
 	for _, rates := range []string{"", "1"} {
 		for _, log := range []string{line("a", 1, 1), line("a", 1, 1) + line("a", 1, 1), "x\n"} {
 			o := suggestOptions(t, "0.2%", rates)
+			o.Picture = true
 			res, err := Run(t.Context(), o, accesslog.Schema{}, []Input{input("a.log", log)})
 			if err != nil && log != "x\n" {
 				t.Fatal(err)

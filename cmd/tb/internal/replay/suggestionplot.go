@@ -2,49 +2,32 @@ package replay
 
 import (
 	"cmp"
-	"fmt"
-	"image/color"
-	"io"
 	"math"
 	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/plotutil"
 	"gonum.org/v1/plot/vg"
 )
 
-// shareColors are the colours of the shares, the least share first (the palette of Okabe and Ito).
-var shareColors = []color.Color{
-	color.Black,
-	color.RGBA{R: 0, G: 114, B: 178, A: 255},
-	color.RGBA{R: 86, G: 180, B: 233, A: 255},
-	color.RGBA{R: 0, G: 158, B: 115, A: 255},
-	color.RGBA{R: 230, G: 159, B: 0, A: 255},
-	color.RGBA{R: 213, G: 94, B: 0, A: 255},
+// clientsChart draws the bursts over the rates, for shares of the clients.
+func (s *Suggestion) clientsChart(th *theme) (chart, error) {
+	return s.chart(th, "Least burst with which at most a share of the clients is ever refused",
+		func(r *RateBursts) []ShareBurst { return r.Clients })
 }
 
-// writeSVG draws the bursts over the rates: for shares of the clients and, if there are any, for
-// shares of the requests.
-func (s *Suggestion) writeSVG(w io.Writer) error {
-	clients, err := s.chart("Least burst with which at most a share of the clients is ever refused",
-		func(r *RateBursts) []ShareBurst { return r.Clients })
-	if err != nil {
-		return err
-	}
-	if len(s.Rates[0].Requests) == 0 {
-		return writeCharts(w, clients)
-	}
-	requests, err := s.chart("Burst with which at most a share of the requests is refused",
+// requestsChart draws the bursts over the rates, for shares of the requests.
+func (s *Suggestion) requestsChart(th *theme) (chart, error) {
+	return s.chart(th, "Burst with which at most a share of the requests is refused",
 		func(r *RateBursts) []ShareBurst { return r.Requests })
-	if err != nil {
-		return err
-	}
-	return writeCharts(w, clients, requests)
 }
 
 // chart draws a line for each share. Both axes are logarithmic.
-func (s *Suggestion) chart(title string, bursts func(*RateBursts) []ShareBurst) (chart, error) {
-	c := newChart(title, "tokens a second", "burst")
+func (s *Suggestion) chart(
+	th *theme, title string, bursts func(*RateBursts) []ShareBurst,
+) (chart, error) {
+	c := newChart(th, title, "tokens a second", "burst")
 	c.X.Scale, c.Y.Scale = plot.LogScale{}, plot.LogScale{}
 	c.X.Tick.Marker, c.Y.Tick.Marker = powerTicks{}, powerTicks{}
 	c.X.Min, c.X.Max, c.Y.Min, c.Y.Max = math.Inf(1), 0, 1, 10
@@ -66,7 +49,7 @@ func (s *Suggestion) chart(title string, bursts func(*RateBursts) []ShareBurst) 
 		if err != nil {
 			return c, err
 		}
-		line.Color, line.Width = shareColors[i], vg.Points(1.2)
+		line.Color, line.Width, line.Dashes = th.shares[i], vg.Points(1.5), plotutil.Dashes(i)
 		c.Add(line)
 		c.legend.Add("at most "+share.String(), line)
 	}
@@ -74,24 +57,3 @@ func (s *Suggestion) chart(title string, bursts func(*RateBursts) []ShareBurst) 
 	c.X.Max = max(10*c.X.Min, powerAbove(c.X.Max))
 	return c, nil
 }
-
-// powerTicks marks the powers of ten on a logarithmic axis.
-type powerTicks struct{}
-
-// Ticks implements plot.Ticker.
-func (powerTicks) Ticks(first, last float64) (all []plot.Tick) {
-	for v := powerBelow(first); v <= last*(1+1e-9); v *= 10 {
-		label := fmt.Sprint(v)
-		if v >= 1 {
-			label = grouped(uint64(v))
-		}
-		all = append(all, plot.Tick{Value: v, Label: label})
-	}
-	return all
-}
-
-// powerBelow returns the greatest power of ten that is not above v.
-func powerBelow(v float64) float64 { return math.Pow(10, math.Floor(math.Log10(v)+1e-9)) }
-
-// powerAbove returns the least power of ten that is not below v.
-func powerAbove(v float64) float64 { return math.Pow(10, math.Ceil(math.Log10(v)-1e-9)) }

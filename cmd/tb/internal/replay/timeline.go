@@ -7,10 +7,14 @@ import "time"
 const maxBins = 512
 
 // bin counts the decisions in one interval.
-type bin struct{ granted, refused uint64 }
+type bin struct {
+	granted, refused uint64
+	peak             uint32 // the most requests in a second
+}
 
 func (b bin) justGranted() uint64 { return b.granted }
 func (b bin) total() uint64       { return b.granted + b.refused }
+func (b bin) busiest() uint64     { return uint64(b.peak) }
 
 // timeline counts decisions over time in bounded memory. It begins with bins of one
 // second. Whenever the log outgrows them, at either end, it doubles their width.
@@ -18,9 +22,10 @@ func (b bin) total() uint64       { return b.granted + b.refused }
 // Bins of any width are numbered from 1970. Bins 2n and 2n+1 merge into bin n of twice the
 // width. Thus no count is ever split, and a bin covers the same seconds in every log.
 type timeline struct {
-	shift  int   // a bin is 1<<shift seconds wide
-	lo, hi int64 // the first and the last bin in use; lo > hi if there are none
-	bins   [maxBins]bin
+	shift   int   // a bin is 1<<shift seconds wide
+	lo, hi  int64 // the first and the last bin in use; lo > hi if there are none
+	bins    [maxBins]bin
+	seconds peakCounter
 }
 
 func newTimeline() *timeline { return &timeline{lo: 0, hi: -1} }
@@ -43,11 +48,13 @@ func (t *timeline) add(second int64, granted bool) {
 	if n < t.lo || n > t.hi {
 		n = t.include(second)
 	}
+	b := t.bin(n)
 	if granted {
-		t.bin(n).granted++
+		b.granted++
 	} else {
-		t.bin(n).refused++
+		b.refused++
 	}
+	b.peak = max(b.peak, t.seconds.add(second))
 }
 
 // include extends the bins in use to a second outside them. It returns the second's bin.
@@ -74,6 +81,7 @@ func (t *timeline) double() {
 		b := merged.bin(n >> 1)
 		b.granted += t.bin(n).granted
 		b.refused += t.bin(n).refused
+		b.peak = max(b.peak, t.bin(n).peak)
 	}
 	t.bins, t.shift, t.lo, t.hi = merged.bins, t.shift+1, t.lo>>1, t.hi>>1
 }

@@ -10,13 +10,10 @@ func TestTimelineAgreesWithCounting(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, reach := range []int64{10, 500, 2_000, 100_000, 5_000_000_000} {
 		line, exact := newTimeline(), make(map[int64]bin)
-		var key lows
-		least := make(map[int64]int64)
 		for range 5_000 {
 			second := rng.Int64N(reach)
-			granted, left := rng.IntN(2) == 0, rng.IntN(100)
+			granted := rng.IntN(2) == 0
 			line.add(second, granted)
-			key.add(second, line.shift, left)
 			b := exact[second]
 			if granted {
 				b.granted++
@@ -24,13 +21,8 @@ func TestTimelineAgreesWithCounting(t *testing.T) {
 				b.refused++
 			}
 			exact[second] = b
-			if l, ok := least[second]; !ok || int64(left) < l {
-				least[second] = int64(left)
-			}
 		}
 		checkTimeline(t, line, exact)
-		key.coarsen(line.shift)
-		checkLevels(t, &key, least)
 	}
 }
 
@@ -46,10 +38,11 @@ func checkTimeline(t *testing.T, line *timeline, exact map[int64]bin) {
 	for second, b := range exact {
 		n := second / int64(line.width()/time.Second)
 		w := want[n]
-		want[n] = bin{w.granted + b.granted, w.refused + b.refused}
+		want[n] = bin{granted: w.granted + b.granted, refused: w.refused + b.refused}
 	}
 	for n := line.lo; n <= line.hi; n++ {
-		if got := *line.bin(n); got != want[n] {
+		got := *line.bin(n)
+		if got.peak = 0; got != want[n] {
 			t.Fatalf("bin %d of %s: %v, want %v", n, line.width(), got, want[n])
 		}
 		delete(want, n)
@@ -59,21 +52,25 @@ func checkTimeline(t *testing.T, line *timeline, exact map[int64]bin) {
 	}
 }
 
-func checkLevels(t *testing.T, key *lows, exact map[int64]int64) {
-	t.Helper()
-	want := make(map[int64]int64)
-	for second, left := range exact {
-		n := second >> key.shift
-		if w, ok := want[n]; !ok || left < w {
-			want[n] = left
-		}
+// Lines may be out of order by up to a minute.
+func TestPeaksOfATimelineAgreeWithCounting(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	line, exact := newTimeline(), make(map[int64]uint32)
+	for now := int64(1000); now < 5000; now += rng.Int64N(2) * rng.Int64N(20) {
+		second := now - rng.Int64N(peakWindow)
+		line.add(second, true)
+		exact[second]++
 	}
-	if len(key.points) != len(want) || len(key.points) > maxBins {
-		t.Fatalf("%d levels, want %d", len(key.points), len(want))
+	want := make(map[int64]uint32)
+	for second, n := range exact {
+		want[second>>line.shift] = max(want[second>>line.shift], n)
 	}
-	for i, p := range key.points {
-		if p.tokens != want[p.bin] || i > 0 && key.points[i-1].bin >= p.bin {
-			t.Fatalf("level %d is %v, want %d tokens, in the order of time", i, p, want[p.bin])
+	if line.shift < 3 {
+		t.Fatalf("bins of %s, want some that merged", line.width())
+	}
+	for n := line.lo; n <= line.hi; n++ {
+		if got := line.bin(n).peak; got != want[n] {
+			t.Errorf("bin %d: %d in a second, want %d", n, got, want[n])
 		}
 	}
 }

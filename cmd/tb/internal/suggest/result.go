@@ -11,16 +11,17 @@ type Result struct {
 	// one in OneIn of them, by a hash.
 	Clients []*Client
 	OneIn   uint64
+	// Requests is the number of requests of the keys in the sample, and of the keys that left it.
+	Requests uint64
 
-	requests uint64
-	scales   int // of the curves of each rate
-	swings   []*swings
+	scales int // of the curves of each rate
+	swings []*swings
 }
 
 // Result returns the bursts. The Collector must not be used any more.
 func (c *Collector) Result() *Result {
 	r := &Result{
-		OneIn: 1 << c.shift, requests: c.requests, scales: len(c.scales), swings: c.swings,
+		OneIn: 1 << c.shift, Requests: c.requests, scales: len(c.scales), swings: c.swings,
 	}
 	for _, cl := range c.clients {
 		c.end(cl)
@@ -65,7 +66,7 @@ func (r *Result) ForRequests(rate int, shares []float64) (bursts []uint64) {
 		all = max(all, r.Need(cl, rate))
 	}
 	for _, share := range shares {
-		refused := part(share, r.requests)
+		refused := part(share, r.Requests)
 		burst := all
 		if refused > 0 {
 			burst = min(burst, r.swings[rate].burst(refused))

@@ -1,0 +1,83 @@
+package replay
+
+import (
+	"fmt"
+	"time"
+)
+
+// pageKeys is how many keys the table of the page has at most.
+const pageKeys = 100
+
+// keyTable is a table of keys. The rows are in descending order of the column Sorted.
+type keyTable struct {
+	Caption string
+	Columns []string
+	Sorted  int
+	Rows    []keyRow
+}
+
+// keyRow is a row. Its cells belong to the columns behind the key.
+type keyRow struct {
+	Key   string
+	Cells []cell
+}
+
+// cell is a number as text and as the value by which it is sorted.
+type cell struct {
+	Text  string
+	Value float64
+}
+
+// count returns the cell of a count that may be a lower bound.
+func count[N integer](n N, lowerBound bool) cell {
+	return cell{atLeast(lowerBound) + grouped(n), float64(n)}
+}
+
+func timeCell(t time.Time) cell { return cell{dateTime(t), float64(t.Unix())} }
+
+// keyTable returns the keys refused most, or the clients that a suggested limit refuses.
+func (res *Result) keyTable() keyTable {
+	if s := res.Report.Suggestion; s != nil {
+		return s.keyTable()
+	}
+	keys := res.replayer.ranking.most(pageKeys)
+	t := keyTable{
+		Caption: fmt.Sprintf("%d %s refused most", len(keys), plural(len(keys), "key", "keys")),
+		Columns: []string{"Key", "Refused", "Requests", "Share", "Peak in a second", "Longest run"},
+		Sorted:  1,
+	}
+	for _, e := range keys {
+		k := topKey(e)
+		refused := share(k.Refused, k.Requests)
+		t.Rows = append(t.Rows, keyRow{keyText(k.Key), []cell{
+			count(k.Refused, k.RefusedMost > k.Refused), count(k.Requests, k.Partial),
+			{percent(refused), refused}, count(k.Peak, false), count(k.LongestRun, false),
+		}})
+	}
+	return t
+}
+
+// keyTable returns the clients that the suggested limit refuses.
+func (s *Suggestion) keyTable() keyTable {
+	t := keyTable{
+		Caption: "No limit is suggested",
+		Columns: []string{"Key", "Burst needed", "Requests", "Peak in a second", "First", "Last"},
+		Sorted:  1,
+	}
+	if s.Limit == nil {
+		return t
+	}
+	t.Caption = fmt.Sprintf("%d of %s %s that a limit of %s, burst %s refuses",
+		len(s.Limit.clients), grouped(s.Limit.Refused), plural(s.Limit.Refused, "client", "clients"),
+		s.Limit.Rate, grouped(s.Limit.Burst))
+	for _, c := range s.Limit.clients {
+		needed := count(c.Need, false)
+		if c.Need == 0 { // no burst is enough
+			needed = cell{burstText(c.Need), 1 << 31}
+		}
+		t.Rows = append(t.Rows, keyRow{keyText(c.Key), []cell{
+			needed, count(c.Requests, false), count(c.Peak, false), timeCell(c.First), timeCell(c.Last),
+		}})
+	}
+	return t
+}

@@ -1,0 +1,52 @@
+package replay
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+// picture is a file that shows the result, and the function that writes it.
+type picture struct {
+	file  *os.File
+	write func(*Result, io.Writer) error
+}
+
+// wantsPicture reports whether the result is drawn.
+func (c *Command) wantsPicture() bool { return c.SVG != "" || c.HTML != "" }
+
+// validatePictures returns an error if --svg or --html has a mistake.
+func (c *Command) validatePictures() error {
+	switch {
+	case strings.HasPrefix(c.SVG, "-"):
+		return fmt.Errorf("--svg=%s: want the name of a file", c.SVG)
+	case strings.HasPrefix(c.HTML, "-"):
+		return fmt.Errorf("--html=%s: want the name of a file", c.HTML)
+	case c.wantsPicture() && len(c.Sweep.Rates)+len(c.Sweep.Bursts) > 0 && !c.Suggest.isSet():
+		return errors.New("want either --svg or --html, or --sweep, and not both")
+	}
+	return nil
+}
+
+// createPictures creates the files of --svg and --html.
+func (c *Command) createPictures() (all []picture, err error) {
+	for _, p := range []struct {
+		name  string
+		write func(*Result, io.Writer) error
+	}{
+		{c.SVG, (*Result).WriteSVG},
+		{c.HTML, (*Result).WriteHTML},
+	} {
+		if p.name == "" {
+			continue
+		}
+		file, err := os.Create(p.name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, picture{file, p.write})
+	}
+	return all, nil
+}

@@ -1,0 +1,159 @@
+package replay
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+	"unsafe"
+
+	"gonum.org/v1/plot/plotter"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+	"github.com/seed-181794aa/ratelimit/tb/cas"
+)
+
+// worst returns the worst window of the key refused most, and its lens.
+func worst(t *testing.T, o Options, log string) (*lens, *window) {
+	t.Helper()
+	r := drawn(t, o, input("a.log", log)).replayer
+	return r.lens, r.ranking.most(1)[0].Value.zoom.mostRefused()
+}
+
+func TestLevelsAreASaw(t *testing.T) {
+	log := strings.Repeat(line("a", 10, 1), 7) + line("b", 11, 1) + line("a", 12, 1) +
+		line("a", 11, 1) + line("a", 20, 1)
+	l, w := worst(t, options(t, "0.5", 3), log)
+	const start = 1431856810 // 10:00:10
+	var got strings.Builder
+	for _, p := range l.levelsOver(w) {
+		fmt.Fprint(&got, p.X-start, " ", p.Y, ", ")
+	}
+	// Seven requests of three tokens, and 1 token after 2 s. The late request is drawn at that time.
+	const want = "0 3, 0 0, 2 1, 2 1, 2 0, 8 3, 10 3, 10 3, 10 2, 12 3, "
+	if got.String() != want {
+		t.Errorf("got %s, want %s", &got, want)
+	}
+	points, sizes := w.refusals()
+	if len(points) != 2 || points[1] != (plotter.XY{X: start + 2}) || sizes[0] != 2.5 ||
+		sizes[1] != 1.75 {
+		t.Errorf("refusals at %v in sizes of %v", points, sizes)
+	}
+}
+
+func TestTheWorstWindowHasTheMostRefusals(t *testing.T) {
+	burst := func(second, n int) string { return strings.Repeat(line("a", second, 1), n) }
+	for _, tt := range []struct {
+		name, log        string
+		start            int64 // after 10:00
+		granted, refused uint64
+	}{
+		{"the only one", burst(5, 4), 5, 2, 2},
+		{"the greatest", burst(5, 4) + burst(100, 6) + burst(200, 5), 100, 2, 4},
+		{"the first of equals", burst(5, 4) + burst(100, 4), 5, 2, 2},
+		{"a minute", burst(5, 4) + burst(64, 3) + burst(65, 9), 65, 1, 8},
+		{"from a full bucket", burst(5, 1) + burst(50, 2) + burst(51, 3), 50, 3, 2},
+	} {
+		_, w := worst(t, options(t, "1", 2), tt.log)
+		if w.start != (1431856800+tt.start)*1e9 || w.granted != tt.granted || w.refused != tt.refused {
+			t.Errorf("%s: from %v, %d granted, %d refused; want %d, %d, %d", tt.name,
+				time.Unix(0, w.start).UTC(), w.granted, w.refused, tt.start, tt.granted, tt.refused)
+		}
+	}
+}
+
+func TestAWindowIsAsLongAsARefill(t *testing.T) {
+	for _, tt := range []struct {
+		rate  string
+		burst Burst
+		want  time.Duration
+	}{
+		{"1", 5, time.Minute}, {"1", 61, 61 * time.Second}, {"1/24h", 3, 3 * day},
+		{"1/100000h", 1 << 30, 36500 * day},
+	} {
+		if got := newLens(mustRate(t, tt.rate), tt.burst).width; got != int64(tt.want) {
+			t.Errorf("%s, %d: %v, want %v", tt.rate, tt.burst, time.Duration(got), tt.want)
+		}
+	}
+}
+
+func TestWindowsAreBounded(t *testing.T) {
+	if size := 2 * maxSteps * unsafe.Sizeof(step{}); size > 8<<10 {
+		t.Errorf("the windows of a key take %d bytes, want at most 8 KiB", size)
+	}
+}
+
+// The levels in the picture are those of the bucket, at any rate and cost and with late requests.
+func TestLevelsAgreeWithTheLimiter(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	for range 50 {
+		rate := mustRate(t, []string{"0.3", "7/m", "5", "100"}[rng.IntN(4)])
+		burst := 1 + rng.IntN(40)
+		now := time.Unix(1431856800, 0)
+		limiter, err := cas.New[string](rate.limit(burst), tb.WithClock(func() time.Time { return now }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := newLens(rate, Burst(burst))
+		z := (&zoom{}).emptied()
+		latest := now
+		for range 500 {
+			latest = latest.Add(time.Duration(rng.Int64N(int64(time.Second))) * time.Duration(rng.IntN(3)))
+			now = latest.Add(-time.Duration(rng.IntN(4)/3) * time.Second)
+			cost := []float64{1, 0.7, 3}[rng.IntN(3)]
+			d, err := limiter.AllowCost(t.Context(), "a", cost)
+			if err != nil {
+				t.Fatal(err)
+			}
+			level, err := limiter.Level(t.Context(), "a")
+			if err != nil {
+				t.Fatal(err)
+			}
+			l.add(&z, now.UnixNano(), cost, d)
+			got := l.refilled(z.level, max(now.UnixNano(), z.own)-z.own)
+			if math.Abs(got-level.Tokens) > 1e-3 {
+				t.Fatalf("%s, burst %d: %v tokens, want %v", rate, burst, got, level.Tokens)
+			}
+		}
+		for _, w := range []*window{&z.present, &z.worst} {
+			checkWindow(t, l, w)
+		}
+	}
+}
+
+// checkWindow fails if a window has too many steps, or levels that no bucket has.
+func checkWindow(t *testing.T, l *lens, w *window) {
+	t.Helper()
+	if len(w.steps) > maxSteps {
+		t.Errorf("%d steps", len(w.steps))
+	}
+	for i, s := range w.steps {
+		if s.first > s.last || i > 0 && w.steps[i-1].last > s.first || s.first-w.start >= l.width ||
+			float64(max(s.before, s.after)) > l.burst || min(s.before, s.after) < 0 {
+			t.Errorf("step %d is %+v", i, s)
+		}
+	}
+}
+
+// Where the table evicted a bucket, the limiter has more tokens than the requests of the key left.
+func TestLevelsFollowTheDecisions(t *testing.T) {
+	l := newLens(mustRate(t, "1"), 5)
+	z := (&zoom{}).emptied()
+	l.add(&z, 1e9, 5, tb.Decision{Allowed: true, Remaining: 0})
+	l.add(&z, 2e9, 1, tb.Decision{Allowed: true, Remaining: 4})
+	if w := z.present; z.level != 4 || w.steps[len(w.steps)-1].before != 5 {
+		t.Errorf("%+v, want 5 tokens before the second request and 4 after it", z)
+	}
+}
+
+// A key may have sent requests before it was tracked.
+func TestAWindowMayBeginWithAnEmptyBucket(t *testing.T) {
+	l := newLens(mustRate(t, "1"), 5)
+	z := (&zoom{}).emptied()
+	l.add(&z, 5e9, 1, tb.Decision{Remaining: 0})
+	if w := z.present; w.start != 5e9 || w.steps[0].before > 1 || w.steps[0].after > 1 {
+		t.Errorf("%+v, want at most 1 token at 5 s", w)
+	}
+}

@@ -1,0 +1,106 @@
+package suggest
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// Each burst refuses exactly so many clients, and at most so many requests. A burst that is less by
+// the cost of a request refuses at least as many requests.
+func TestRefusalsAreThoseOfTheLimiter(t *testing.T) {
+	bursts := []uint64{1, 2, 3, 5, 6, 7, 8, 13, 21, 50, 200, 3000}
+	for seed := range programs(100) {
+		rnd := rand.New(rand.NewPCG(seed, 6))
+		limit := randomLimit(rnd)
+		fixed := []uint64{1, 1, 2, 7}[rnd.IntN(4)]
+		log := randomLog(rnd, limit, 300, func() float64 { return float64(fixed) })
+		r := collect(limit, Costs{Fixed: fixed, Whole: true}, log)
+		clients, requests := r.Refusals(0, bursts)
+		for i, burst := range bursts {
+			ofClients, ofRequests := refusedBy(t, limit, burst, log)
+			most := uint64(len(log))
+			if burst > fixed {
+				_, most = refusedBy(t, limit, burst-fixed, log)
+			}
+			if ofClients == 0 {
+				most = 0
+			}
+			if clients[i] != ofClients || requests[i] < ofRequests || requests[i] > most {
+				t.Fatalf("%d every %v, cost %d, burst %d: %d clients and %d requests,"+
+					" want %d and %d to %d", limit.Tokens, limit.Per, fixed, burst, clients[i],
+					requests[i], ofClients, ofRequests, most)
+			}
+		}
+	}
+}
+
+// refusedBy returns how many clients and requests a burst refuses.
+func refusedBy(
+	t *testing.T, limit tb.Limit, burst uint64, log []request,
+) (clients, requests uint64) {
+	t.Helper()
+	for _, n := range refusals(t, withCapacity(limit, burst), log) {
+		clients++
+		requests += n
+	}
+	return clients, requests
+}
+
+func TestRefusalsByHand(t *testing.T) {
+	limit := tb.Limit{Capacity: 1, Tokens: 1, Per: 1e9}
+	for _, tt := range []struct {
+		seconds []int64 // of the requests
+		cost    uint64
+		bursts  []uint64
+		want    []uint64 // refused requests
+	}{
+		{[]int64{0, 0, 0, 1, 1}, 1, []uint64{1, 2, 3, 4}, []uint64{3, 2, 1, 0}},
+		{[]int64{0, 0, 2, 2}, 2, []uint64{1, 2, 3, 4, 6}, []uint64{4, 3, 2, 1, 0}}, // at most
+		{make([]int64, 1400), 1, []uint64{1000, 1399, 1400}, []uint64{400, 1, 0}},
+		{make([]int64, 20), tb.MaxCapacity, []uint64{1, tb.MaxCapacity}, []uint64{20, 19}},
+		// The deficit is too great to be kept.
+		{make([]int64, 5000), tb.MaxCapacity, []uint64{tb.MaxCapacity}, []uint64{5000}},
+	} {
+		var log []request
+		for _, s := range tt.seconds {
+			log = append(log, request{"a", 1e18 + s*1e9, float64(tt.cost)})
+		}
+		_, got := collect(limit, Costs{Fixed: tt.cost, Whole: true}, log).Refusals(0, tt.bursts)
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("cost %d, bursts %d: %d refused, want %d", tt.cost, tt.bursts, got, tt.want)
+		}
+	}
+}
+
+// The refusals agree with the bursts that are the answer to the reverse question.
+func TestRefusalsAgreeWithTheBursts(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 7))
+	limit := tb.Limit{Capacity: 1, Tokens: 1, Per: 1e9}
+	log := randomLog(rnd, limit, 3000, func() float64 { return 1 })
+	r := collect(limit, Costs{Fixed: 1, Whole: true}, log)
+	shares := []float64{0.5, 0.2, 0.1, 0.01, 0}
+	bursts := r.ForRequests(0, shares)
+	if !slices.IsSorted(bursts) || bursts[0] == bursts[4] {
+		t.Fatalf("bursts %v", bursts)
+	}
+	_, requests := r.Refusals(0, bursts)
+	for i, share := range shares {
+		if float64(requests[i]) > share*3000 {
+			t.Errorf("burst %d for %v: %d of 3,000 requests", bursts[i], share, requests[i])
+		}
+	}
+}
+
+// A client whose cost no burst has is refused by all, and requests are not counted if costs vary.
+func TestRefusalsOfAnImpossibleCost(t *testing.T) {
+	limit := tb.Limit{Capacity: 1, Tokens: 1, Per: 1e9}
+	log := []request{{"a", 1e18, 2 * tb.MaxCapacity}, {"b", 1e18, 2}}
+	r := collect(limit, Costs{Whole: true}, log)
+	clients, requests := r.Refusals(0, []uint64{1, 2, tb.MaxCapacity})
+	if !slices.Equal(clients, []uint64{2, 1, 1}) || requests != nil {
+		t.Errorf("%v clients, %v requests", clients, requests)
+	}
+}

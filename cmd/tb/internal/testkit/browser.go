@@ -1,0 +1,70 @@
+package testkit
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"slices"
+	"testing"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+)
+
+// Browser returns the context of a tab of a headless Chromium.
+func Browser(t *testing.T) context.Context {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("starting a browser takes seconds")
+	}
+	var path string
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
+		if found, err := exec.LookPath(name); err == nil && path == "" {
+			path = found
+		}
+	}
+	if path == "" {
+		t.Skip("Chromium is not installed: the page was not tested")
+	}
+	opts := slices.Clone(chromedp.DefaultExecAllocatorOptions[:])
+	opts = append(opts, chromedp.ExecPath(path))
+	if os.Getuid() == 0 {
+		opts = append(opts, chromedp.NoSandbox) // Chromium has no sandbox for root
+	}
+	ctx, cancel := chromedp.NewExecAllocator(t.Context(), opts...)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewContext(ctx)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// Preference emulates a preference of the user.
+func Preference(name, value string) chromedp.Action[chromedp.Void] {
+	return chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
+		_, err := cdp.Call(ctx, tab, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{Name: name, Value: value}},
+		})
+		return err
+	})
+}
+
+// Console starts the browser of a tab and returns the messages on the console of the tab.
+func Console(t *testing.T, tab context.Context) <-chan string {
+	t.Helper()
+	if err := chromedp.Do(tab); err != nil { // starts the browser
+		t.Fatal(err)
+	}
+	messages := make(chan string, 100)
+	console := chromedp.Console(tab)
+	go func() {
+		defer close(messages)
+		for m, err := range console {
+			if err != nil {
+				return
+			}
+			messages <- m.String()
+		}
+	}()
+	return messages
+}
