@@ -45,7 +45,7 @@ func (p *albParser) parse(line []byte, rec *Record) (Format, error) {
 	if !ok {
 		return Undetected, errALBRequest
 	}
-	rec.Host, rec.Path = splitDashed(request)
+	rec.setTarget(splitDashed(request))
 	rec.Host = withoutPort(rec.Host)
 	return ALB, nil
 }

@@ -43,11 +43,7 @@ func (p *clfParser) parse(line []byte, rec *Record) (Format, error) {
 	if !ok {
 		return Undetected, errRequest
 	}
-	host, path := splitRequest(request)
-	rec.Path = path
-	if host != nil {
-		rec.Host = host
-	}
+	rec.setTarget(splitRequest(request))
 	status, rest, ok := cutField(rest)
 	if !ok || !isStatus(status) {
 		return Undetected, errStatus

@@ -41,7 +41,7 @@ func (p *envoyParser) parse(line []byte, rec *Record) (Format, error) {
 	if !ok {
 		return Undetected, errEnvoyRequest
 	}
-	rec.Host, rec.Path = splitDashed(request)
+	rec.setTarget(splitDashed(request))
 	status, rest := cutWord(rest)
 	if len(status) == 0 || len(status) > 3 || parseDigits(status) < 0 {
 		return Undetected, errEnvoyStatus

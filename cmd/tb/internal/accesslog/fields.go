@@ -94,7 +94,7 @@ func (f *fields) fillRest(rec *Record) {
 	rec.Peer = f.text(fieldPeer)
 	rec.Forwarded = f.text(fieldForwarded)
 	rec.User = f.text(fieldUser)
-	rec.Host, rec.Path = splitTarget(f.text(fieldURI))
+	rec.setTarget(splitTarget(f.text(fieldURI)))
 	if host := f.text(fieldHost); host != nil {
 		rec.Host = host
 	}
@@ -120,7 +120,7 @@ func (f *fields) text(field int) []byte {
 func plain(raw []byte) []byte { return raw }
 
 // splitTarget splits a URI, or the URI of a whole request line.
-func splitTarget(b []byte) (host, path []byte) {
+func splitTarget(b []byte) target {
 	if len(b) > 0 && b[0] != '/' && bytes.IndexByte(b, ' ') >= 0 {
 		return splitRequest(b)
 	}

@@ -52,6 +52,6 @@ func (p *haproxyParser) parse(line []byte, rec *Record) (Format, error) {
 		return Undetected, errProxyRequest
 	}
 	request, _, _ = bytes.Cut(request, []byte{'"'})
-	rec.Host, rec.Path = splitRequest(request)
+	rec.setTarget(splitRequest(request))
 	return HAProxy, nil
 }

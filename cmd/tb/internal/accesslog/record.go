@@ -26,8 +26,11 @@ type Record struct {
 	// Host is the requested host. Common, Combined and HAProxy have it only in a request to a
 	// proxy, "GET http://host/path", and where the virtual host precedes the peer.
 	Host []byte
-	// Path is the requested path without the query. Its escapes stay as logged.
-	Path []byte
+	// Method is the method of the request. A format that names its fields has it only in a field with
+	// the whole request line.
+	Method []byte
+	// Path is the requested path, and Query is what follows its "?". Their escapes stay as logged.
+	Path, Query []byte
 	// Size is the number of bytes of the response, or Unknown.
 	Size int64
 	// Fields has the extra fields of the Schema, in order. They are empty in a format that

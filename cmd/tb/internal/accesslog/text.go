@@ -120,41 +120,60 @@ func endsInEscape(b []byte) bool {
 	return n%2 == 1
 }
 
-// splitRequest returns the host and the path of a request line, "GET /path?query HTTP/1.1".
-// Servers log the line as the client sent it. So a path may contain spaces, and a TLS
-// handshake on a plain port is a line of a single word, which has neither host nor path.
-func splitRequest(line []byte) (host, path []byte) {
-	_, uri, ok := bytes.Cut(line, space)
+// target is what a request asks for. A part that it lacks is nil.
+type target struct{ method, host, path, query []byte }
+
+// setTarget keeps the host if the request has none.
+func (rec *Record) setTarget(t target) {
+	rec.Method, rec.Path, rec.Query = t.method, t.path, t.query
+	if t.host != nil {
+		rec.Host = t.host
+	}
+}
+
+// splitRequest splits a request line, "GET /path?query HTTP/1.1". Servers log the line as the
+// client sent it. So a path may contain spaces, and a TLS handshake on a plain port is a line of a
+// single word, which has no part.
+func splitRequest(line []byte) (t target) {
+	method, uri, ok := bytes.Cut(line, space)
 	if !ok {
-		return nil, nil
+		return t
 	}
 	if i := bytes.LastIndexByte(uri, ' '); i >= 0 && bytes.HasPrefix(uri[i+1:], http) {
 		uri = uri[:i]
 	}
-	return splitURI(uri)
+	t = splitURI(uri)
+	t.method = method
+	return t
 }
 
 // splitDashed is splitRequest for a server that writes a dash for each part that a request lacks,
 // as in "- http://host- -".
-func splitDashed(line []byte) (host, path []byte) {
-	host, path = splitRequest(bytes.TrimSuffix(line, []byte(" -")))
-	return bytes.TrimSuffix(host, []byte{'-'}), emptyIfDash(path)
+func splitDashed(line []byte) target {
+	t := splitRequest(bytes.TrimSuffix(line, []byte(" -")))
+	t.method, t.path = emptyIfDash(t.method), emptyIfDash(t.path)
+	t.host = bytes.TrimSuffix(t.host, []byte{'-'})
+	return t
 }
 
 // splitURI splits "/path?query", or "http://host/path" of a request to a proxy.
-func splitURI(uri []byte) (host, path []byte) {
+func splitURI(uri []byte) (t target) {
 	if i := bytes.IndexAny(uri, "?#"); i >= 0 {
+		if uri[i] == '?' {
+			t.query, _, _ = bytes.Cut(uri[i+1:], []byte{'#'})
+		}
 		uri = uri[:i]
 	}
-	if len(uri) == 0 || uri[0] == '/' {
-		return nil, uri
+	if t.path = uri; len(uri) == 0 || uri[0] == '/' {
+		return t
 	}
 	_, rest, ok := bytes.Cut(uri, scheme)
 	if !ok {
-		return nil, uri
+		return t
 	}
+	t.host, t.path = rest, nil
 	if slash := bytes.IndexByte(rest, '/'); slash >= 0 {
-		return rest[:slash], rest[slash:]
+		t.host, t.path = rest[:slash], rest[slash:]
 	}
-	return rest, nil
+	return t
 }

@@ -32,7 +32,7 @@ type policyReplay struct {
 // newPolicyReplay returns a replay of the policy of o, with a clock.
 func newPolicyReplay(o *Options, now func() time.Time) (*policyReplay, error) {
 	p := &policyReplay{
-		facts:    newFacts(o.Policy, o.URIField),
+		facts:    newFacts(o.Policy),
 		refusals: make(map[string]*spacesaving.Summary[struct{}]),
 	}
 	p.request = http.Request{
@@ -74,16 +74,16 @@ func (p *policyReplay) replay(rec *accesslog.Record, peer []byte, forwarded []st
 	}
 	query := ""
 	if f := p.facts.query; f != nil {
-		query = queryOf(f.value(rec.Fields))
+		query = f.value(rec.Query, rec.Fields)
 	}
 	if f := p.facts.method; f != nil {
-		r.Method = cmp.Or(f.value(rec.Fields), r.Method)
+		r.Method = cmp.Or(f.value(rec.Method, rec.Fields), r.Method)
 	}
 	if f := p.facts.host; f != nil && r.Host != "" {
 		f.seen++
 	}
 	for _, f := range p.facts.headers {
-		if v := f.value(rec.Fields); v != "" {
+		if v := f.value(nil, rec.Fields); v != "" {
 			r.Header[strings.TrimPrefix(f.name, "header:")] = []string{v}
 		}
 	}
@@ -103,14 +103,6 @@ func (p *policyReplay) replay(rec *accesslog.Record, peer []byte, forwarded []st
 	} else {
 		p.refused++
 	}
-}
-
-// queryOf returns the query of a URI or of a whole request line.
-func queryOf(uri string) string {
-	_, query, _ := strings.Cut(uri, "?")
-	query, _, _ = strings.Cut(query, " ")
-	query, _, _ = strings.Cut(query, "#")
-	return query
 }
 
 // resolve sets the URL of the request. It reports false if tb proxy refuses the path.

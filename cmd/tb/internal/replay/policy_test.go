@@ -65,6 +65,11 @@ func TestAPolicyOfOneRuleDecidesAsItsLimit(t *testing.T) {
 	}
 }
 
+// requestLine returns a line with a request line.
+func requestLine(request string) string {
+	return `1.1.1.1 - - [09/Sep/2001:01:46:40 +0000] "` + request + `" 200 17 "-" "-"` + "\n"
+}
+
 // jsonLine is a request in the log of Caddy.
 func jsonLine(second int, ip, method, host, uri, key string) string {
 	return fmt.Sprintf(`{"ts":%d,"request":{"remote_ip":%q,"method":%q,"host":%q,"uri":%q,`+
@@ -113,6 +118,20 @@ func TestAPolicyByHand(t *testing.T) {
 			strings.Repeat(jsonLine(0, "1.1.1.1", "POST", "h", "//v1/%79", ""), 3) +
 				strings.Repeat(get("1.1.1.1", ""), 3) +
 				strings.Repeat(jsonLine(0, "1.1.1.1", "POST", "h", "/v2/", ""), 3), "8/1 a 2/1",
+		},
+		{
+			"request lines", `{"selector": {"methods": ["POST"]}, "rules": [
+				{"name": "a", "limit_keys": ["query:q"], ` + config + `}]}`,
+			strings.Repeat(requestLine("POST /a?q=1&r=2 HTTP/1.1"), 3) +
+				strings.Repeat(requestLine("GET /a?q=1 HTTP/1.1"), 3) +
+				requestLine("POST /a?q=2#x HTTP/1.1") + requestLine("POST / HTTP/1.1"), "7/1 a 3/1",
+		},
+		{
+			"fields of W3C", `{"selector": {"methods": ["POST"]}, "rules": [
+				{"name": "a", "limit_keys": ["query:q"], ` + config + `}]}`,
+			"#Fields: date time c-ip cs-method cs-uri-stem cs-uri-query sc-bytes\n" +
+				strings.Repeat("2001-09-09 01:46:40 1.1.1.1 POST /a q=1 17\n", 3) +
+				strings.Repeat("2001-09-09 01:46:40 1.1.1.1 GET /a q=1 17\n", 3), "5/1 a 2/1",
 		},
 		{
 			"time", `{"name": "a", "limit_keys": [], "algorithm_config":
@@ -208,7 +227,8 @@ func TestRulesThatNoRequestHasTheKeysOf(t *testing.T) {
 		{`{"selector": {"hosts": ["h"]}, "rules": [{"name": "x", "limit_keys": [], ` + config + `}]}`,
 			"header:Host"},
 	} {
-		rep := replayPolicy(t, tt.policy, input("a", line("host", 1, 1)))
+		log := `{"ts":1000000000,"ip":"host","uri":"/a"}` + "\n"
+		rep := replayPolicy(t, tt.policy, input("a", log))
 		if err := rep.checkNames(); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: error %v, want %s", tt.policy, err, tt.want)
 		}

@@ -27,8 +27,12 @@ type fact struct {
 	seen   uint64 // requests that have it
 }
 
-// value returns the value of the first field that a request has.
-func (f *fact) value(fields [][]byte) string {
+// value returns the value in the request line, or else of the first field that a request has.
+func (f *fact) value(inLine []byte, fields [][]byte) string {
+	if len(inLine) > 0 {
+		f.seen++
+		return string(inLine)
+	}
 	for _, v := range fields[f.first : f.first+len(f.fields)] {
 		if len(v) > 0 {
 			f.seen++
@@ -44,24 +48,23 @@ type facts struct {
 	headers                      []*fact
 }
 
-// newFacts returns the facts of a policy. uri is the field of a log that has the URI, if it is not
-// a usual one.
-func newFacts(p *httplimit.Policy, uri string) *facts {
+// newFacts returns the facts of a policy.
+func newFacts(p *httplimit.Policy) *facts {
 	f := &facts{}
 	for _, s := range p.Sets {
 		for _, r := range rulesOf(&s) {
 			if len(s.Selector.Hosts) > 0 {
-				f.add("header:Host", r.Name, uri)
+				f.add("header:Host", r.Name)
 			}
 			if len(s.Selector.Methods) > 0 {
-				f.add("method", r.Name, uri)
+				f.add("method", r.Name)
 			}
 			keys := append(slices.Clone(r.Keys), r.Cost.Source, r.Tiers.By)
 			for key := range r.Match {
 				keys = append(keys, key)
 			}
 			for _, key := range keys {
-				f.add(key, r.Name, uri)
+				f.add(key, r.Name)
 			}
 		}
 	}
@@ -69,7 +72,7 @@ func newFacts(p *httplimit.Policy, uri string) *facts {
 }
 
 // add adds what a rule looks at for a key.
-func (f *facts) add(key, rule, uri string) {
+func (f *facts) add(key, rule string) {
 	kind, name, _ := strings.Cut(key, ":")
 	name = http.CanonicalHeaderKey(name)
 	var at *fact
@@ -77,12 +80,10 @@ func (f *facts) add(key, rule, uri string) {
 	case kind == "header" && name == "Host":
 		at = setFact(&f.host, "header:Host")
 	case key == "method":
-		at = setFact(&f.method, "method", "request.method", "request_method", "method")
+		at = setFact(&f.method, "method", "request.method", "request_method", "method",
+			"RequestMethod", "ClientRequestMethod", "httpRequest.requestMethod", "cs-method")
 	case kind == "query":
-		at = setFact(&f.query, "query", "request.uri", "request_uri", "uri")
-		if uri != "" && !slices.Contains(at.fields, uri) {
-			at.fields = append(at.fields, uri)
-		}
+		at = setFact(&f.query, "query", "cs-uri-query")
 	case kind == "header":
 		at = f.header(name)
 	case kind == "jwt":

@@ -45,7 +45,6 @@ func (c *Command) readPolicy(o *Options, stderr io.Writer) error {
 	for _, text := range o.Policy.Warnings() {
 		fmt.Fprintf(stderr, "tb: %s: warning: %s\n", c.Policy, text)
 	}
-	o.URIField = c.Field["uri"]
 	return nil
 }
 

@@ -33,10 +33,8 @@ type Options struct {
 	Cost Cost
 	// Suggest asks for a suggestion at each of the Rates. There are no Bursts then.
 	Suggest Share
-	// Policy is replayed instead of limits, if it is not nil. URIField is the field of a JSON log
-	// that has the URI, if it is not a usual one.
-	Policy   *httplimit.Policy
-	URIField string
+	// Policy is replayed instead of limits, if it is not nil.
+	Policy *httplimit.Policy
 	// MaxKeys bounds the table of each limiter. Overflow applies to a new key while no
 	// bucket in the table is full.
 	MaxKeys  int
