@@ -42,7 +42,8 @@ func TestDecidesAsMutex(t *testing.T) {
 	}
 	t.Logf("%+v", sum)
 	if sum.narrow == 0 || sum.wide == 0 || sum.twins == 0 || sum.granted == 0 ||
-		sum.late == 0 || sum.never == 0 || sum.refused < sum.decisions/10 || sum.granted < sum.decisions/10 {
+		sum.late == 0 || sum.never == 0 || sum.refused < sum.decisions/10 ||
+		sum.granted < sum.decisions/10 {
 		t.Error("some kind of decision is missing or rare")
 	}
 }

@@ -37,8 +37,8 @@ func (l *Limiter) send(ctx context.Context, errand func(deadline int64) error) e
 }
 
 // runUntil runs a script that has a deadline, for a server whose clock has an offset. It gives the
-// reply to parse, which returns the server's time and whether the reply has the right form. argument
-// returns the script's argument.
+// reply to parse, which returns the server's time and whether the reply has the right form.
+// argument returns the script's argument.
 //
 // If the server returns its time instead, because by its clock the deadline has passed, it has
 // executed nothing. Then a clock was set, or this is the first trip, and the second attempt knows

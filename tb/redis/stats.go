@@ -88,8 +88,8 @@ func (l *Limiter) Stats() Stats {
 		Granted: c.granted.Load(), Refused: c.refused.Load(), Failed: make(map[Cause]uint64),
 		Trips: c.trips.Load(), Loaded: c.loaded.Load(), Stale: c.stale.Load(),
 		Abandoned: c.abandoned.Load(), InFlight: len(l.inFlight), Leased: c.leased.Load(),
-		RefusedLocally: uint64(c.denied.Value()),
-		Policy:         l.policy, PolicyGranted: c.policyGranted.Load(), PolicyRefused: c.policyRefused.Load(),
+		RefusedLocally: uint64(c.denied.Value()), Policy: l.policy,
+		PolicyGranted: c.policyGranted.Load(), PolicyRefused: c.policyRefused.Load(),
 	}
 	scale := float64(l.layout.scale)
 	s.ClaimedTokens = float64(c.claimed.Load()) / scale
