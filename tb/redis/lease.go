@@ -146,17 +146,24 @@ func (ls *leases) renew(
 	l := ls.l
 	var taken result
 	var failure error
+	var over atomic.Bool // the trip, or the wait of the caller
 	done := make(chan struct{})
 	go func() {
 		taken, failure = ls.claim(ctx, x, units)
+		if over.Swap(true) && taken.Allowed {
+			l.counts.abandoned.Add(1)
+		}
 		close(done)
 	}()
 	select {
 	case <-done:
-		r, err = taken, failure
 	case <-ctx.Done():
-		err = contextError(ctx.Err())
+		if !over.Swap(true) {
+			return r, l.counts.failed(contextError(ctx.Err()))
+		}
+		<-done
 	}
+	r, err = taken, failure
 	if err != nil {
 		return r, l.counts.failed(err)
 	}
