@@ -14,6 +14,8 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgsvg"
+
+	"github.com/seed-181794aa/ratelimit/internal/svgfont"
 )
 
 // The size of a panel, and the room for the y axis and the legend beside the data.
@@ -48,10 +50,7 @@ func drawing(plots []*plot.Plot) ([]byte, error) {
 	if _, err := canvas.WriteTo(&svg); err != nil {
 		return nil, err
 	}
-	// The layout has the widths of Liberation Sans. These fonts have the same.
-	const font = "font-family:Liberation Sans"
-	return bytes.ReplaceAll(svg.Bytes(), []byte(font),
-		[]byte(font+",Arial,Helvetica,sans-serif")), nil
+	return svgfont.AddFallbacks(svg.Bytes()), nil
 }
 
 func (p panel) plot(raw *results) (*plot.Plot, error) {

@@ -12,6 +12,8 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgsvg"
+
+	"github.com/seed-181794aa/ratelimit/internal/svgfont"
 )
 
 const (
@@ -47,10 +49,7 @@ func drawScene(all []run) ([]byte, error) {
 	if _, err := canvas.WriteTo(&svg); err != nil {
 		return nil, err
 	}
-	// The layout has the widths of Liberation Sans. These fonts have the same.
-	const font = "font-family:Liberation Sans"
-	return bytes.ReplaceAll(svg.Bytes(), []byte(font),
-		[]byte(font+",Arial,Helvetica,sans-serif")), nil
+	return svgfont.AddFallbacks(svg.Bytes()), nil
 }
 
 // panel draws the requests of a run, and how many were granted in the last window.

@@ -17,13 +17,7 @@ func TestPageSwitchesTheAlgorithm(t *testing.T) {
 	if err := chromedp.Do(ctx, chromedp.Navigate(r.admin), chromedp.WaitVisible("#edge")); err != nil {
 		t.Fatal(err)
 	}
-	text := func(selector string) string {
-		s, err := chromedp.Run(ctx, chromedp.TextContent(selector))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s
-	}
+	text := testkit.Text(t, ctx)
 	check := func(verdict string, before, after int) {
 		t.Helper()
 		if got := text("#edge-verdict"); !strings.HasPrefix(got, verdict) {

@@ -22,13 +22,7 @@ func TestPage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	text := func(selector string) string {
-		s, err := chromedp.Run(ctx, chromedp.TextContent(selector))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s
-	}
+	text := testkit.Text(t, ctx)
 	do(chromedp.Navigate(r.admin), chromedp.WaitVisible("#burst"), chromedp.WaitVisible(".bucket"))
 	if got := text(".bucket"); !strings.Contains(got, "10 of 10 tokensnone refused yet") {
 		t.Errorf("before the burst: %s", got)

@@ -10,6 +10,8 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgsvg"
+
+	"github.com/seed-181794aa/ratelimit/internal/svgfont"
 )
 
 // The sizes of a chart and of the legend at its right edge.
@@ -54,15 +56,8 @@ func writeCharts(w io.Writer, th *theme, charts []chart) error {
 	if _, err := canvas.WriteTo(&svg); err != nil {
 		return err
 	}
-	_, err := w.Write(withFallbackFonts(svg.Bytes()))
+	_, err := w.Write(svgfont.AddFallbacks(svg.Bytes()))
 	return err
-}
-
-// withFallbackFonts adds fonts of the same widths, for systems without the font of the
-// layout.
-func withFallbackFonts(svg []byte) []byte {
-	const font = "font-family:Liberation Sans"
-	return bytes.ReplaceAll(svg, []byte(font), []byte(font+",Arial,Helvetica,sans-serif"))
 }
 
 // drawCharts draws the charts one above the other, with aligned data areas.

@@ -39,6 +39,18 @@ func Browser(t *testing.T) context.Context {
 	return ctx
 }
 
+// Text returns a function that returns the text of the element that a selector finds in a tab.
+func Text(t *testing.T, tab context.Context) func(selector string) string {
+	return func(selector string) string {
+		t.Helper()
+		s, err := chromedp.Run(tab, chromedp.TextContent(selector))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+}
+
 // Preference emulates a preference of the user.
 func Preference(name, value string) chromedp.Action[chromedp.Void] {
 	return chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
