@@ -1,0 +1,232 @@
+package connect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/seed-181794aa/ratelimit/httplimit"
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+const (
+	unary  = "/acme.v1.Service/Unary"
+	stream = "/acme.v1.Service/Stream"
+)
+
+type text = wrapperspb.StringValue
+
+// site is a server with a unary method and a method with streams in both directions.
+type site struct {
+	*httplimit.Limiter
+	server *httptest.Server
+	calls  int
+}
+
+func newSite(t *testing.T, rule httplimit.Rule, opts ...httplimit.Option) *site {
+	now := time.Now()
+	clock := httplimit.WithLimiterOptions(tb.WithClock(func() time.Time { return now }))
+	rule.Name = "calls"
+	l, err := httplimit.New(httplimit.Rules(rule), append(opts, clock)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &site{Limiter: l}
+	mux := http.NewServeMux()
+	mux.Handle(unary, RateLimit(l, connect.NewUnaryHandler(unary,
+		func(_ context.Context, r *connect.Request[text]) (*connect.Response[text], error) {
+			s.calls++
+			response := connect.NewResponse(r.Msg)
+			response.Header().Set("X-Cost", "2")
+			return response, nil
+		}, connect.WithIdempotency(connect.IdempotencyNoSideEffects))))
+	mux.Handle(stream, RateLimit(l, connect.NewBidiStreamHandler(stream,
+		func(_ context.Context, messages *connect.BidiStream[text, text]) error {
+			s.calls++
+			for {
+				m, err := messages.Receive()
+				if errors.Is(err, io.EOF) {
+					return nil
+				}
+				if err == nil {
+					err = messages.Send(m)
+				}
+				if err != nil {
+					return err
+				}
+			}
+		})))
+	s.server = httptest.NewUnstartedServer(mux)
+	s.server.EnableHTTP2 = true
+	s.server.StartTLS()
+	t.Cleanup(s.server.Close)
+	return s
+}
+
+var protocols = map[string]connect.ClientOption{
+	"connect": connect.WithClientOptions(), "connect GET": connect.WithHTTPGet(),
+	"gRPC": connect.WithGRPC(), "gRPC-Web": connect.WithGRPCWeb(),
+}
+
+// call makes a unary call.
+func (s *site) call(t *testing.T, protocol string) error {
+	client := connect.NewClient[text, text](s.server.Client(), s.server.URL+unary, protocols[protocol],
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects))
+	response, err := client.CallUnary(t.Context(), connect.NewRequest(wrapperspb.String("ping")))
+	if err == nil && response.Msg.Value != "ping" {
+		t.Errorf("%s: %s", protocol, response.Msg)
+	}
+	return err
+}
+
+// echo makes a call with a stream of two messages.
+func (s *site) echo(t *testing.T, protocol string) error {
+	client := connect.NewClient[text, text](
+		s.server.Client(), s.server.URL+stream, protocols[protocol])
+	messages := client.CallBidiStream(t.Context())
+	defer messages.CloseResponse()
+	for range 2 {
+		_ = messages.Send(wrapperspb.String("ping")) // Receive has the error
+		m, err := messages.Receive()
+		if err != nil {
+			return err
+		}
+		if m.Value != "ping" {
+			t.Errorf("%s: %s", protocol, m)
+		}
+	}
+	if err := messages.CloseRequest(); err != nil {
+		return err
+	}
+	if _, err := messages.Receive(); !errors.Is(err, io.EOF) {
+		return err
+	}
+	return nil
+}
+
+var oneAnHour = tb.Limit{Capacity: 1, Tokens: 1, Per: time.Hour}
+
+func TestCalls(t *testing.T) {
+	for protocol := range protocols {
+		for kind, call := range map[string]func(*site, *testing.T, string) error{
+			"unary": (*site).call, "stream": (*site).echo,
+		} {
+			s := newSite(t, httplimit.Rule{Keys: []string{"ip:address"}, Limit: oneAnHour})
+			if err := call(s, t, protocol); err != nil {
+				t.Errorf("%s, %s: %v", kind, protocol, err)
+			}
+			wantRefused(t, call(s, t, protocol))
+			if s.calls != 1 {
+				t.Errorf("%s, %s: %d calls reached the handler, want 1", kind, protocol, s.calls)
+			}
+			if t.Failed() {
+				t.Fatalf("%s, %s", kind, protocol)
+			}
+		}
+	}
+}
+
+// wantRefused requires the error of a refused call, with the time of Retry-After.
+func wantRefused(t *testing.T, err error) {
+	t.Helper()
+	var e *connect.Error
+	if !errors.As(err, &e) || e.Code() != connect.CodeResourceExhausted || len(e.Details()) != 1 {
+		t.Errorf("%v, want ResourceExhausted and a detail", err)
+		return
+	}
+	detail, err := e.Details()[0].Value()
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	wait := detail.(*errdetails.RetryInfo).RetryDelay.AsDuration()
+	if wait < time.Hour || wait > time.Hour*3/2 || wait%time.Second != 0 {
+		t.Errorf("RetryInfo: %v", wait)
+	}
+	if field := e.Meta().Get("Retry-After"); field != fmt.Sprint(wait.Seconds()) {
+		t.Errorf("Retry-After: %s, RetryInfo: %v", field, wait)
+	}
+}
+
+func TestGETIsRefusedWithFields(t *testing.T) {
+	s := newSite(t, httplimit.Rule{Limit: oneAnHour})
+	url := s.server.URL + unary + "?connect=v1&encoding=json&message=%22ping%22"
+	for _, want := range []int{http.StatusOK, http.StatusTooManyRequests} {
+		response, err := s.server.Client().Get(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(response.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		h := response.Header
+		if response.StatusCode != want || h.Get("Content-Type") != "application/json" ||
+			h.Get("Ratelimit-Remaining") != "0" {
+			t.Errorf("status %d, %v, %s", response.StatusCode, h, body)
+		}
+		if want == http.StatusTooManyRequests && (h.Get("Retry-After") == "" ||
+			h.Get("Cache-Control") != "no-store" ||
+			!strings.HasPrefix(string(body), `{"code":"resource_exhausted"`)) {
+			t.Errorf("%v, %s", h, body)
+		}
+	}
+}
+
+func TestMissingKey(t *testing.T) {
+	s := newSite(t, httplimit.Rule{
+		Keys: []string{"header:x-api-key"}, OnMissing: httplimit.Reject, Limit: oneAnHour,
+	})
+	for protocol := range protocols {
+		if code := connect.CodeOf(s.call(t, protocol)); code != connect.CodeInvalidArgument {
+			t.Errorf("%s: %v", protocol, code)
+		}
+	}
+}
+
+// broken is a limiter whose store is down.
+type broken struct{}
+
+func (broken) Allow(context.Context, string) (tb.Decision, error) {
+	return tb.Decision{}, errors.New("down")
+}
+
+func (broken) AllowN(context.Context, string, int) (tb.Decision, error) {
+	return tb.Decision{}, errors.New("down")
+}
+
+func TestFailure(t *testing.T) {
+	s := newSite(t, httplimit.Rule{Limit: oneAnHour}, httplimit.WithFailClosed(),
+		httplimit.WithLimiter(func(httplimit.Rule) (tb.Limiter, error) { return broken{}, nil }))
+	for protocol := range protocols {
+		if code := connect.CodeOf(s.call(t, protocol)); code != connect.CodeUnavailable {
+			t.Errorf("%s: %v", protocol, code)
+		}
+	}
+}
+
+func TestCostInTheResponse(t *testing.T) {
+	for protocol := range protocols {
+		s := newSite(t, httplimit.Rule{
+			Limit: tb.Limit{Capacity: 10, Tokens: 1, Per: time.Hour},
+			Cost:  httplimit.Cost{Source: "response:header:x-cost", Default: 5},
+		})
+		if err := s.call(t, protocol); err != nil {
+			t.Errorf("%s: %v", protocol, err)
+		}
+		if st := s.Stats()[0]; st.Settled != 1 || st.Table.Settled != 2 {
+			t.Errorf("%s: %+v", protocol, st)
+		}
+	}
+}

@@ -1,0 +1,42 @@
+// Package fiber limits requests to a Fiber app. A cost in the response stays at its estimate.
+package fiber
+
+import (
+	"net/http"
+	"net/url"
+
+	"github.com/gofiber/fiber/v3"
+
+	"github.com/seed-181794aa/ratelimit/httplimit"
+)
+
+// RateLimit returns the middleware. Fiber's routes ignore case and a final slash. Selectors do not,
+// so give a route its own RateLimit. The client is the peer of the connection, and not c.IP().
+func RateLimit(l *httplimit.Limiter) fiber.Handler {
+	return func(c fiber.Ctx) error {
+		header, uri := http.Header{}, c.Request().URI()
+		for name, value := range c.Request().Header.All() { // copied: Fiber reuses their memory
+			header.Add(string(name), string(value))
+		}
+		u := &url.URL{Path: string(uri.PathOriginal()), RawQuery: string(uri.QueryString())}
+		r := &http.Request{Method: c.Method(), URL: u, Host: string(uri.Host()), Header: header}
+		r.RemoteAddr = c.RequestCtx().RemoteAddr().String()
+		w := writer{c, http.Header{}}
+		_, granted := l.Decide(w, r.WithContext(c.Context()))
+		for name, values := range w.header {
+			c.Set(name, values[0])
+		}
+		if !granted {
+			return nil
+		}
+		return c.Next()
+	}
+}
+
+type writer struct {
+	fiber.Ctx
+	header http.Header
+}
+
+func (w writer) Header() http.Header    { return w.header }
+func (w writer) WriteHeader(status int) { w.Status(status) }

@@ -1,0 +1,150 @@
+package otel
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/seed-181794aa/ratelimit/httplimit"
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// newLimiter returns a limiter with a rule and a shadow rule for API keys, whose tables have two
+// buckets.
+func newLimiter(t *testing.T) *httplimit.Limiter {
+	now := time.Now()
+	rule := httplimit.Rule{
+		Name: "enforced", Keys: []string{"header:x-api-key"},
+		Limit: tb.Limit{Capacity: 4, Tokens: 1, Per: time.Hour},
+	}
+	shadow := rule
+	shadow.Name, shadow.Shadow, shadow.Limit.Capacity = "shadow", true, 2
+	l, err := httplimit.New(&httplimit.Policy{
+		Sets: []httplimit.RuleSet{
+			{Name: "api", Evaluation: httplimit.AllMatch, Rules: []httplimit.Rule{rule, shadow}},
+		},
+	}, httplimit.WithLimiterOptions(tb.WithMaxKeys(2), tb.WithClock(func() time.Time { return now })))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func send(l *httplimit.Limiter, key string, n int) {
+	for range n {
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.Header.Set("X-Api-Key", key)
+		l.Decide(httptest.NewRecorder(), r)
+	}
+}
+
+// collect returns the value of each time series, as in "tb.keys rule=x set=y".
+func collect(t *testing.T, reader metric.Reader) map[string]float64 {
+	t.Helper()
+	var data metricdata.ResourceMetrics
+	if err := reader.Collect(t.Context(), &data); err != nil {
+		t.Fatal(err)
+	}
+	all := make(map[string]float64)
+	for _, scope := range data.ScopeMetrics {
+		for _, m := range scope.Metrics {
+			switch sum := m.Data.(type) {
+			case metricdata.Sum[int64]:
+				for _, p := range sum.DataPoints {
+					all[series(m.Name, p.Attributes)] = float64(p.Value)
+				}
+			case metricdata.Sum[float64]:
+				for _, p := range sum.DataPoints {
+					all[series(m.Name, p.Attributes)] = p.Value
+				}
+			default:
+				t.Errorf("%s is a %T", m.Name, sum)
+			}
+		}
+	}
+	return all
+}
+
+func series(name string, attributes attribute.Set) string {
+	return name + " " + attributes.Encoded(attribute.DefaultEncoder())
+}
+
+func TestObserve(t *testing.T) {
+	l := newLimiter(t)
+	reader := metric.NewManualReader()
+	registration, err := Observe(metric.NewMeterProvider(metric.WithReader(reader)).Meter("test"), l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	send(l, "a", 7)
+	send(l, "b", 1)
+	send(l, "c", 1)
+	want := map[string]float64{
+		"tb.requests outcome=granted,rule=enforced,set=api":        6,
+		"tb.requests outcome=refused,rule=enforced,set=api":        3,
+		"tb.requests outcome=shadow_granted,rule=enforced,set=api": 0,
+		"tb.requests outcome=shadow_refused,rule=enforced,set=api": 0,
+		"tb.requests outcome=granted,rule=shadow,set=api":          0,
+		"tb.requests outcome=refused,rule=shadow,set=api":          0,
+		"tb.requests outcome=shadow_granted,rule=shadow,set=api":   4,
+		"tb.requests outcome=shadow_refused,rule=shadow,set=api":   2,
+		"tb.errors rule=enforced,set=api":                          0,
+		"tb.errors rule=shadow,set=api":                            0,
+		"tb.keys rule=enforced,set=api":                            2,
+		"tb.keys rule=shadow,set=api":                              2,
+		"tb.evictions kind=full,rule=enforced,set=api":             0,
+		"tb.evictions kind=full,rule=shadow,set=api":               0,
+		"tb.evictions kind=in_debt,rule=enforced,set=api":          1,
+		"tb.evictions kind=in_debt,rule=shadow,set=api":            1,
+		"tb.forgiven_tokens rule=enforced,set=api":                 1,
+		"tb.forgiven_tokens rule=shadow,set=api":                   1,
+	}
+	if got := collect(t, reader); !maps.Equal(got, want) {
+		t.Errorf("%s\nwant\n%s", lines(got), lines(want))
+	}
+	if err := registration.Unregister(); err != nil {
+		t.Fatal(err)
+	}
+	if got := collect(t, reader); len(got) > 0 {
+		t.Errorf("after Unregister: %v", got)
+	}
+}
+
+func lines(all map[string]float64) string {
+	var text strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		fmt.Fprintln(&text, name, all[name])
+	}
+	return text.String()
+}
+
+// The instruments are metrics of tb proxy, with dots.
+func TestNames(t *testing.T) {
+	document, err := os.ReadFile("../../../docs/proxy.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader := metric.NewManualReader()
+	meter := metric.NewMeterProvider(metric.WithReader(reader)).Meter("test")
+	if _, err := Observe(meter, newLimiter(t)); err != nil {
+		t.Fatal(err)
+	}
+	for s := range collect(t, reader) {
+		name, _, _ := strings.Cut(s, " ")
+		name = strings.ReplaceAll(name, ".", "_")
+		if !strings.Contains(string(document), "| `"+name+"` |") &&
+			!strings.Contains(string(document), "| `"+name+"_total` |") {
+			t.Errorf("docs/proxy.md does not have %s", name)
+		}
+	}
+}
