@@ -1,12 +1,8 @@
-package peers
+package migrate
 
 import (
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
-	"regexp"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -16,47 +12,6 @@ import (
 
 	"github.com/seed-181794aa/ratelimit"
 )
-
-// TestMigrateTablesAreCompiled requires that the code of each line of docs/migrate-xtimerate.md
-// stands in the tests below, which run it.
-func TestMigrateTablesAreCompiled(t *testing.T) {
-	document, err := os.ReadFile("../../docs/migrate-xtimerate.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var tests string
-	names, _ := filepath.Glob("migrate*_test.go")
-	for _, name := range names {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		tests += words(string(text))
-	}
-	var code []string
-	row := regexp.MustCompile(`(?m)^\| .*\|$`)
-	span := regexp.MustCompile("`([^`]*[(){.][^`]*)`")
-	for _, m := range row.FindAllString(string(document), -1) {
-		for _, s := range span.FindAllStringSubmatch(m, -1) {
-			code = append(code, s[1])
-		}
-	}
-	block := regexp.MustCompile("(?ms)^```go\n(.*?)^```$")
-	for _, m := range block.FindAllStringSubmatch(string(document), -1) {
-		code = append(code, m[1])
-	}
-	if len(code) < 40 {
-		t.Errorf("%d pieces of code, want at least 40", len(code))
-	}
-	for _, c := range code {
-		if !strings.Contains(tests, words(c)) {
-			t.Errorf("no test has this code:\n%s", c)
-		}
-	}
-}
-
-// words returns s with one space between words, so that indentation does not count.
-func words(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // same fails the test unless both limiters gave the same results.
 func same[T comparable](t *testing.T, what string, xtime, here T) {

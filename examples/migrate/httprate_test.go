@@ -1,0 +1,119 @@
+package migrate
+
+import (
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-chi/httprate"
+
+	"github.com/seed-181794aa/ratelimit"
+	"github.com/seed-181794aa/ratelimit/httplimit"
+)
+
+func beforeHTTPRate(next http.Handler) http.Handler {
+	key := func(r *http.Request) (string, error) {
+		host, _, err := net.SplitHostPort(r.RemoteAddr)
+		return httprate.CanonicalizeIP(host), err
+	}
+	handler := httprate.LimitBy(100, time.Minute, key)(next)
+	return handler
+}
+
+func afterHTTPRate(next http.Handler) (http.Handler, error) {
+	limiter, err := httplimit.New(httplimit.Rules(httplimit.Rule{
+		Name:  "per-address",
+		Keys:  []string{"ip:address"},
+		Limit: ratelimit.Limit{Capacity: 100, Tokens: 100, Per: time.Minute},
+	}))
+	if err != nil {
+		return nil, err
+	}
+	handler := limiter.Middleware(next)
+	return handler, nil
+}
+
+// After a burst, a bucket refills at once. The count of a window stays until its end, and then
+// falls as it is weighted less and less.
+func TestHTTPRateKeepsABurst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		before, after := beforeHTTPRate(served), must(afterHTTPRate(served))
+		wants(t, "burst", granted(t, before, 150), 100, granted(t, after, 150), 100)
+		time.Sleep(30 * time.Second)
+		wants(t, "30 s", granted(t, before, 150), 0, granted(t, after, 150), 50)
+		time.Sleep(30 * time.Second)
+		wants(t, "60 s", granted(t, before, 150), 0, granted(t, after, 150), 50)
+		time.Sleep(30 * time.Second)
+		wants(t, "90 s", granted(t, before, 150), 50, granted(t, after, 150), 50)
+	})
+}
+
+func TestHTTPRateRetryAfterIsTheWindow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		before, after := beforeHTTPRate(served), must(afterHTTPRate(served))
+		for range 60 {
+			granted(t, before, 150)
+			granted(t, after, 150)
+			b, a := get(before).Header(), get(after).Header()
+			wants(t, "Retry-After", b.Get("Retry-After"), "60", a.Get("Retry-After"), "1")
+			time.Sleep(time.Second)
+		}
+	})
+}
+
+// TestHTTPRateCalls runs both columns of the table.
+func TestHTTPRateCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		increment := func(next http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				ctx := httprate.WithIncrement(r.Context(), 5)
+				next.ServeHTTP(w, r.WithContext(ctx))
+			})
+		}
+		before := increment(httprate.LimitBy(100, time.Minute, httprate.Key("all"))(served))
+		rule := httplimit.Rule{
+			Limit: ratelimit.Limit{Capacity: 100, Tokens: 100, Per: time.Minute},
+			Cost:  httplimit.Cost{Fixed: 5},
+		}
+		wants(t, "increments", granted(t, before, 50), 20, granted(t, ruleHandler(rule), 50), 20)
+	})
+	synctest.Test(t, func(t *testing.T) {
+		tenant := func(r *http.Request) (string, error) { return r.Host, nil }
+		before := httprate.LimitBy(100, time.Minute, httprate.JoinKeys(tenant, httprate.KeyByEndpoint))
+		after := ruleHandler(httplimit.Rule{
+			Keys:  []string{"tenant", "path"},
+			Limit: ratelimit.Limit{Capacity: 100, Tokens: 100, Per: time.Minute},
+		},
+			httplimit.WithExtractor("tenant", func(r *http.Request) string { return r.Host }),
+			httplimit.WithExtractor("path", func(r *http.Request) string { return r.URL.Path }))
+		for _, path := range []string{"/a", "/b"} {
+			b, a := granted(t, before(served), 1, path), granted(t, after, 150, path)
+			wants(t, path, b, 1, a, 100)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		teapot := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }
+		before := httprate.LimitBy(1, time.Minute, httprate.Key("all"),
+			httprate.WithLimitHandler(teapot))(served)
+		limiter := must(ratelimit.NewBucket(ratelimit.Limit{Capacity: 1, Tokens: 1, Per: time.Minute}))
+		after := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			d, _ := limiter.Allow(r.Context())
+			if !d.Allowed {
+				w.Header().Set("Retry-After", strconv.Itoa(int(d.RetryAfter.Seconds()+1)))
+				teapot(w, r)
+				return
+			}
+			served(w, r)
+		})
+		for _, want := range []int{http.StatusOK, http.StatusTeapot} {
+			b, a := httptest.NewRecorder(), httptest.NewRecorder()
+			before.ServeHTTP(b, httptest.NewRequest(http.MethodGet, "/", nil))
+			after.ServeHTTP(a, httptest.NewRequest(http.MethodGet, "/", nil))
+			wants(t, "status", b.Code, want, a.Code, want)
+		}
+	})
+}

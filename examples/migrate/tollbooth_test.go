@@ -1,0 +1,149 @@
+package migrate
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/didip/tollbooth/v7"
+
+	"github.com/seed-181794aa/ratelimit"
+	"github.com/seed-181794aa/ratelimit/httplimit"
+)
+
+func beforeTollbooth(next http.Handler) http.Handler {
+	lmt := tollbooth.NewLimiter(5, nil)
+	handler := tollbooth.LimitHandler(lmt, next)
+	return handler
+}
+
+func afterTollbooth(next http.Handler) (http.Handler, error) {
+	limiter, err := httplimit.New(httplimit.Rules(httplimit.Rule{
+		Name:  "per-address",
+		Keys:  []string{"ip:address"},
+		Limit: ratelimit.Limit{Capacity: 5, Tokens: 5, Per: time.Second},
+	}))
+	if err != nil {
+		return nil, err
+	}
+	handler := limiter.Middleware(next)
+	return handler, nil
+}
+
+func TestTollboothHasTheSameBucket(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		before, after := beforeTollbooth(served), must(afterTollbooth(served))
+		wants(t, "burst", granted(t, before, 9), 5, granted(t, after, 9), 5)
+		for range 20 {
+			time.Sleep(time.Second / 5)
+			wants(t, "refill", granted(t, before, 2), 1, granted(t, after, 2), 1)
+		}
+	})
+}
+
+func TestTollboothHasNoRetryAfter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		before, after := beforeTollbooth(served), must(afterTollbooth(served))
+		granted(t, before, 5)
+		granted(t, after, 5)
+		b, a := get(before), get(after)
+		wants(t, "status", b.Code, 429, a.Code, 429)
+		wants(t, "Retry-After", b.Header().Get("Retry-After"), "", a.Header().Get("Retry-After"), "1")
+	})
+}
+
+// The constant of RateLimit-Reset is wrong for a limit below one a second.
+func TestTollboothResetIsConstant(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		before := tollbooth.LimitHandler(tollbooth.NewLimiter(0.1, nil), served)
+		after := ruleHandler(httplimit.Rule{
+			Keys:  []string{"ip:address"},
+			Limit: ratelimit.Limit{Capacity: 1, Tokens: 1, Per: 10 * time.Second},
+		})
+		wants(t, "burst", granted(t, before, 2), 1, granted(t, after, 2), 1)
+		reset := get(before).Header().Get("RateLimit-Reset")
+		wait := get(after).Header().Get("RateLimit-Reset")
+		if reset != "1" || wait < "10" || wait > "15" {
+			t.Errorf("RateLimit-Reset: %s before and %s after", reset, wait)
+		}
+	})
+}
+
+// ruleHandler returns a handler with a limiter of one rule.
+func ruleHandler(rule httplimit.Rule, opts ...httplimit.Option) http.Handler {
+	rule.Name = "rule"
+	return must(httplimit.New(httplimit.Rules(rule), opts...)).Middleware(served)
+}
+
+func TestTollboothBelievesTheClient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		before, after := beforeTollbooth(served), must(afterTollbooth(served))
+		var b, a int
+		for i := range 50 {
+			spoofed := fmt.Sprintf("X-Forwarded-For: 203.0.113.%d", i)
+			b += granted(t, before, 1, spoofed)
+			a += granted(t, after, 1, spoofed)
+		}
+		wants(t, "spoofed addresses", b, 50, a, 5)
+	})
+}
+
+func TestTollboothHasABucketForEachPath(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		before, after := beforeTollbooth(served), must(afterTollbooth(served))
+		var b, a int
+		for i := range 10 {
+			path := fmt.Sprintf("/%d", i)
+			b += granted(t, before, 9, path)
+			a += granted(t, after, 9, path)
+		}
+		wants(t, "ten paths", b, 50, a, 5)
+	})
+}
+
+// TestTollboothCalls runs both columns of the table.
+func TestTollboothCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lmt := tollbooth.NewLimiter(5, nil)
+		lmt.SetBurst(10)
+		lmt.SetIPLookups([]string{"RemoteAddr"})
+		lmt.SetIgnoreURL(true)
+		lmt.SetHeader("X-Api-Key", nil)
+		lmt.SetMethods([]string{"GET"})
+		var b, a int
+		reached := func(http.ResponseWriter, *http.Request) { b++ }
+		lmt.SetOnLimitReached(reached)
+		before := tollbooth.LimitHandler(lmt, served)
+		policy := httplimit.Policy{Sets: []httplimit.RuleSet{{
+			Selector: httplimit.Selector{Methods: []string{"GET"}},
+			Rules: []httplimit.Rule{{
+				Name:  "per-key",
+				Keys:  []string{"ip:address", "header:x-api-key"},
+				Limit: ratelimit.Limit{Capacity: 10, Tokens: 5, Per: time.Second},
+			}},
+		}}}
+		refused := func(*http.Request, httplimit.Event) { a++ }
+		hooks := httplimit.WithHooks(httplimit.Hooks{Refused: refused})
+		after := must(httplimit.New(&policy, hooks)).Middleware(served)
+		for _, key := range []string{"a", "b"} {
+			field := "X-Api-Key: " + key
+			wants(t, key, granted(t, before, 15, field), 10, granted(t, after, 15, field), 10)
+		}
+		wants(t, "no key", granted(t, before, 15), 15, granted(t, after, 15), 15)
+		wants(t, "refusals", b, 10, a, 10)
+
+		limit := ratelimit.Limit{Capacity: 5, Tokens: 5, Per: time.Second}
+		limiter := must(ratelimit.New[[2]string](limit))
+		lmt, ctx := tollbooth.NewLimiter(5, nil), t.Context()
+		for i := range 9 {
+			isReached := tollbooth.LimitByKeys(lmt, []string{"acme", "ada"}) != nil
+			d, err := limiter.Allow(ctx, [2]string{"acme", "ada"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			wants(t, "keys", !isReached, i < 5, d.Allowed, i < 5)
+		}
+	})
+}
