@@ -1,3 +1,10 @@
-// Package adapters has an adapter of httplimit for each of several frameworks. Each is one short
-// file, to be copied into an application: no module has to depend on it.
+// Package adapters has adapters of httplimit for some frameworks. Each is one short file, to be
+// copied into an application.
+//
+//   - chi takes limiter.Middleware. The adapter makes the parameters of routes keys of rules.
+//   - gin takes limiter.Middleware(engine) for all routes, and the adapter for some.
+//   - echo takes the adapter, which also answers the errors of handlers.
+//   - Fiber, which has no net/http, takes the adapter.
+//   - connect takes the adapter, which answers with errors of Connect, gRPC and gRPC-Web.
+//   - otel exports the counts of rules to OpenTelemetry.
 package adapters

@@ -14,6 +14,8 @@ import (
 )
 
 // RateLimit limits the calls of a handler, before their messages are read. A stream is one call.
+// The details of a refusal have the wait of Retry-After. An adaptive rule does not see the errors
+// of gRPC, because their HTTP status is 200.
 func RateLimit(l *httplimit.Limiter, handler http.Handler) http.Handler {
 	errorWriter := connect.NewErrorWriter()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
