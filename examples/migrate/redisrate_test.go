@@ -20,7 +20,9 @@ func beforeRedisRate(address string) (*redis_rate.Limiter, *goredis.Client) {
 	return rates, client
 }
 
-func afterRedisRate(address string, opts ...redis.Option) (*redis.Limiter, rueidis.Client, error) {
+func afterRedisRate(address string, failure redis.Policy) (
+	*redis.Limiter, rueidis.Client, error,
+) {
 	client, err := rueidis.NewClient(rueidis.ClientOption{
 		InitAddress: []string{address}, DisableCache: true, ForceSingleClient: true,
 	})
@@ -28,7 +30,7 @@ func afterRedisRate(address string, opts ...redis.Option) (*redis.Limiter, rueid
 		return nil, nil, err
 	}
 	limit := ratelimit.Limit{Capacity: 10, Tokens: 10, Per: time.Hour}
-	limiter, err := redis.New(client, limit, opts...)
+	limiter, err := redis.New(client, limit, redis.WithPrefix("mail:"), redis.WithPolicy(failure))
 	return limiter, client, err
 }
 
@@ -39,12 +41,12 @@ type redisPair struct {
 	after  *redis.Limiter
 }
 
-func newRedisPair(t *testing.T, opts ...redis.Option) redisPair {
+func newRedisPair(t *testing.T, failure redis.Policy) redisPair {
 	t.Helper()
 	p := redisPair{server: redistest.Start(t)}
 	var goClient *goredis.Client
 	p.before, goClient = beforeRedisRate(p.server.Addr)
-	after, client, err := afterRedisRate(p.server.Addr, opts...)
+	after, client, err := afterRedisRate(p.server.Addr, failure)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +72,7 @@ func (p redisPair) allow(ctx context.Context, key string) (before, after bool, e
 
 // While the test runs, the rate supplies no token.
 func TestRedisRateHasTheSameBurst(t *testing.T) {
-	p := newRedisPair(t)
+	p := newRedisPair(t, redis.Refuse)
 	for i := range 15 {
 		before, after, err := p.allow(t.Context(), "ada")
 		if err != nil {
@@ -82,7 +84,7 @@ func TestRedisRateHasTheSameBurst(t *testing.T) {
 
 // A cost above the burst is never granted. The wait of redis_rate is an hour.
 func TestRedisRateHasAWaitForACostAboveTheBurst(t *testing.T) {
-	p := newRedisPair(t)
+	p := newRedisPair(t, redis.Refuse)
 	result, err := p.before.AllowN(t.Context(), "ada", redis_rate.PerHour(10), 20)
 	d, errAfter := p.after.AllowN(t.Context(), "ada", 20)
 	wants(t, "error", err, nil, errAfter, nil)
@@ -93,7 +95,7 @@ func TestRedisRateHasAWaitForACostAboveTheBurst(t *testing.T) {
 
 func TestRedisRateFailsWithItsServer(t *testing.T) {
 	for policy, want := range map[redis.Policy]bool{redis.Refuse: false, redis.Allow: true} {
-		p := newRedisPair(t, redis.WithPolicy(policy))
+		p := newRedisPair(t, policy)
 		if err := p.server.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
@@ -115,7 +117,7 @@ func TestRedisRateFailsWithItsServer(t *testing.T) {
 
 // TestRedisRateCalls runs both columns of the table.
 func TestRedisRateCalls(t *testing.T) {
-	p := newRedisPair(t)
+	p := newRedisPair(t, redis.Refuse)
 	ctx, key, limit := t.Context(), "ada", redis_rate.PerHour(10)
 	rates, limiter := p.before, p.after
 

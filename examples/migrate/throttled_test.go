@@ -110,6 +110,31 @@ func TestThrottledSharesTheBucketOfMissingFields(t *testing.T) {
 	})
 }
 
+func TestThrottledEvictsADrainedKey(t *testing.T) {
+	ctx := t.Context()
+	synctest.Test(t, func(t *testing.T) {
+		quota := throttled.RateQuota{MaxRate: throttled.PerMin(20), MaxBurst: 5}
+		rateLimiter := must(throttled.NewGCRARateLimiterCtx(must(memstore.NewCtx(10)), quota))
+		limit := ratelimit.Limit{Capacity: 6, Tokens: 20, Per: time.Minute}
+		limiter := must(ratelimit.New[string](limit, ratelimit.WithMaxKeys(10)))
+		take := func(key string, n int) (before, after bool) {
+			limited, _, err := rateLimiter.RateLimitCtx(ctx, key, n)
+			d, errAfter := limiter.AllowN(ctx, key, n)
+			wants(t, "error", err, nil, errAfter, nil)
+			return !limited, d.Allowed
+		}
+		before, after := take("ada", 6)
+		wants(t, "drain", before, true, after, true)
+		before, after = take("ada", 1)
+		wants(t, "drained", before, false, after, false)
+		for i := range 10 {
+			take(strconv.Itoa(i), 1)
+		}
+		before, after = take("ada", 1)
+		wants(t, "after new keys", before, true, after, false)
+	})
+}
+
 // TestThrottledCalls runs both columns of the table.
 func TestThrottledCalls(t *testing.T) {
 	ctx := t.Context()
