@@ -44,6 +44,8 @@ func start(t *testing.T, l *httplimit.Limiter, app adaptertest.App) string {
 
 func TestRateLimit(t *testing.T) { adaptertest.Run(t, start) }
 
+func TestEstimates(t *testing.T) { adaptertest.RunEstimates(t, start) }
+
 func newLimiter(t *testing.T, rule httplimit.Rule, selector httplimit.Selector) *httplimit.Limiter {
 	t.Helper()
 	rule.Name, rule.Limit = "r", tb.Limit{Capacity: 1, Tokens: 1, Per: time.Hour}

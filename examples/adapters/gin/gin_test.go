@@ -50,11 +50,13 @@ func serve(
 
 func identity(h http.Handler) http.Handler { return h }
 
-func TestRateLimit(t *testing.T) {
-	adaptertest.Run(t, func(t *testing.T, l *httplimit.Limiter, app adaptertest.App) string {
-		return serve(t, app, identity, RateLimit(l))
-	})
+func startLimitedRoutes(t *testing.T, l *httplimit.Limiter, app adaptertest.App) string {
+	return serve(t, app, identity, RateLimit(l))
 }
+
+func TestRateLimit(t *testing.T) { adaptertest.Run(t, startLimitedRoutes) }
+
+func TestEstimates(t *testing.T) { adaptertest.RunEstimates(t, startLimitedRoutes) }
 
 func startLimitedEngine(t *testing.T, l *httplimit.Limiter, app adaptertest.App) string {
 	return serve(t, app, l.Middleware)

@@ -48,6 +48,18 @@ func costs(t *testing.T, start Start) {
 	}
 }
 
+// RunEstimates tests an adapter that does not pass responses to the limiter: the estimate of a cost
+// stands, whatever the response is.
+func RunEstimates(t *testing.T, start Start) {
+	rule := perAddress()
+	rule.Cost = httplimit.Cost{Source: "response:bytes", Default: 7}
+	s := newSite(t, start, rule)
+	s.wantStatus(http.StatusOK, "/")
+	if left := s.remaining(); left != burst-7 || s.Stats()[0].Estimated != 1 {
+		t.Errorf("%v tokens left, want %d", left, burst-7)
+	}
+}
+
 // remaining returns the tokens of this machine's bucket.
 func (s *site) remaining() float64 {
 	r, err := http.NewRequest(http.MethodGet, "/", nil)
