@@ -226,6 +226,7 @@ type Event struct {
 	Key    []KeyPart
 	Shadow bool
 	Err    error // of Hooks.Error
-	// Writer is the ResponseWriter of the request. A hook may add header fields.
+	// Writer is the ResponseWriter of the request. A hook may add header fields. It is nil if
+	// Limiter.Take decides.
 	Writer http.ResponseWriter
 }

@@ -25,7 +25,8 @@ type call struct {
 
 type perRequest struct {
 	r      *http.Request
-	w      http.ResponseWriter // nil in Explain
+	w      http.ResponseWriter // nil in Explain and Take
+	header http.Header         // of the response; may be nil
 	policy *compiled
 	now    time.Time
 
