@@ -91,7 +91,7 @@ func (c *call) pushEntry(r *rule) bool {
 			e.fault, e.faultyKey = isRepeated, r.tiers.by.name
 		}
 	}
-	e.cost = r.price.cost(c.r)
+	e.cost = r.price.cost(c)
 	if r.byAddr != nil {
 		e.network = r.sources[0].networks.Network(c.client())
 		return true
@@ -131,7 +131,7 @@ func (c *call) pushEntry(r *rule) bool {
 // pushFault adds a rule for which the request must be refused.
 func (c *call) pushFault(r *rule, f fault, key string) {
 	e := c.newEntry(r)
-	e.cost, e.fault, e.faultyKey = r.price.cost(c.r), f, key
+	e.cost, e.fault, e.faultyKey = r.price.cost(c), f, key
 }
 
 // newEntry adds an entry, which the caller fills in place because it is large.

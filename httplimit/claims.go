@@ -29,10 +29,13 @@ func contextClaims(r *http.Request) map[string]any {
 	return claims
 }
 
-// unverifiedClaims decodes the claims of the request's bearer token. It does not check the
-// signature.
-func unverifiedClaims(r *http.Request) map[string]any {
-	words := strings.FieldsFunc(r.Header.Get("Authorization"), isBlank)
+// unverifiedClaims decodes the claims of a bearer token, the first of the values of Authorization.
+// It does not check the signature.
+func unverifiedClaims(values []string) map[string]any {
+	if len(values) == 0 {
+		return nil
+	}
+	words := strings.FieldsFunc(values[0], isBlank)
 	if len(words) != 2 || !strings.EqualFold(words[0], "Bearer") || len(words[1]) > maxJWT {
 		return nil
 	}

@@ -22,7 +22,7 @@ func (c *Cost) fallback() float64 {
 // pricing is a Cost prepared for requests.
 type pricing struct {
 	// texts returns the costs in the request. It is nil if the cost is fixed.
-	texts             func(*http.Request) []string
+	texts             func(*call) []string
 	fallback          float64
 	smallest, largest float64
 	max               float64 // 0 if the policy has none
@@ -38,19 +38,19 @@ func newPricing(c Cost) pricing {
 	switch kind {
 	case "header":
 		name = http.CanonicalHeaderKey(name)
-		p.texts = func(r *http.Request) []string { return r.Header[name] }
+		p.texts = func(c *call) []string { return c.l.header(c.r, name) }
 	case "query":
-		p.texts = func(r *http.Request) []string { return queryValues(r.URL.RawQuery, name) }
+		p.texts = func(c *call) []string { return queryValues(c.r.URL.RawQuery, name) }
 	}
 	return p
 }
 
 // cost returns the cost of a request. A repeated cost is never less than one of its values.
-func (p *pricing) cost(r *http.Request) float64 {
+func (p *pricing) cost(c *call) float64 {
 	if p.texts == nil {
 		return p.fallback
 	}
-	texts := p.texts(r)
+	texts := p.texts(c)
 	if len(texts) == 0 {
 		return p.fallback
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/internal/hash"
 )
 
-// retryAfter returns base seconds and the jitter of this client: 0 to half of base, so that
+// retryAfter returns base and the jitter of this client: 0 to half of base, so that
 // clients that were refused together do not come back together. The jitter of a client and path
 // is the same in every process.
 func (c *call) retryAfter(base int64) int64 {

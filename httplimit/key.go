@@ -100,7 +100,7 @@ func headerValue(name string) func(*call) (string, bool) {
 	}
 	isList := name == "Accept" // which all programs read as one list, so nothing is ambiguous
 	return func(c *call) (string, bool) {
-		values := c.r.Header[name]
+		values := c.l.header(c.r, name)
 		switch {
 		case len(values) == 0:
 			return "", false

@@ -15,9 +15,10 @@ import (
 // Limiter applies a policy to requests. It is safe for concurrent use.
 //
 // Most applications wrap their handler with Middleware. Decide and Admit are for applications that
-// cannot. Explain reports what the rules would decide, and takes nothing. SetPolicy replaces the
-// policy, and Stats reports what the rules have counted. StopWaiting is for the end of a server
-// whose policy delays requests. ClientAddress and TrustsPeer are for proxies.
+// cannot, and Take is for servers that write no http.ResponseWriter. Explain reports what the rules
+// would decide, and takes nothing. SetPolicy replaces the policy, and Stats reports what the rules
+// have counted. StopWaiting is for the end of a server whose policy delays requests. ClientAddress
+// and TrustsPeer are for proxies.
 type Limiter struct {
 	settings
 	policy atomic.Pointer[compiled]
@@ -126,24 +127,15 @@ func (l *Limiter) admit(w http.ResponseWriter, r *http.Request, observed bool) (
 	d Decision, s *Settlement, ok bool,
 ) {
 	c := l.begin(r)
-	c.w = w
-	switch c.decide() {
-	case granted:
-		d, ok = c.grant(), true
-		if s = c.newSettlement(observed); s != nil {
-			return d, s, ok
-		}
-	case refused:
-		d = c.refuse()
-	case faulty:
-		d = c.reject()
-	case failed:
-		c.fail()
-	case gone:
-		c.leave()
+	c.w, c.header = w, w.Header()
+	if o := c.decide(); o != granted {
+		a := c.refusal(o)
+		c.write(&a)
+		c.end()
+		return a.decision, nil, false
 	}
-	c.end()
-	return d, nil, ok
+	d, s = c.grant(observed)
+	return d, s, true
 }
 
 // Decision is the decision of one rule on a request.

@@ -18,6 +18,7 @@ type settings struct {
 	clock          func() time.Time
 	newLimiter     func(Rule) (tb.Limiter, error)
 	extractors     map[string]func(*http.Request) string
+	header         fieldReader
 	claims         func(*http.Request) map[string]any
 	withoutClaims  bool
 	address        addressFinder
@@ -41,6 +42,7 @@ const DefaultReasonField = "X-Fairvisor-Reason"
 func (s *settings) apply(opts []Option) error {
 	s.reason = DefaultReasonField
 	s.extractors = map[string]func(*http.Request) string{}
+	s.header = requestHeader
 	s.claims = contextClaims
 	s.timeout = DefaultTimeout
 	s.maxKeyLength = DefaultMaxKeyLength
@@ -99,6 +101,24 @@ func WithExtractor(key string, value func(*http.Request) string) Option {
 		return nil
 	}
 }
+
+// fieldReader returns the values of a header field whose name is in canonical form.
+type fieldReader = func(r *http.Request, name string) []string
+
+// WithHeader sets where the values of a header field come from, for requests that are not of
+// net/http. The name is in canonical form. The default is Request.Header. The function must be safe
+// for concurrent use.
+func WithHeader(values func(r *http.Request, name string) []string) Option {
+	return func(s *settings) error {
+		if values == nil {
+			return errors.New("WithHeader: want a function")
+		}
+		s.header = values
+		return nil
+	}
+}
+
+func requestHeader(r *http.Request, name string) []string { return r.Header[name] }
 
 // WithClaims sets where the claims of a request's token come from. The claims must have been
 // verified. The default is the claims of ContextWithClaims.
@@ -226,6 +246,7 @@ type Event struct {
 	Key    []KeyPart
 	Shadow bool
 	Err    error // of Hooks.Error
-	// Writer is the ResponseWriter of the request. A hook may add header fields.
+	// Writer is the ResponseWriter of the request. A hook may add header fields. It is nil if
+	// Limiter.Take decides.
 	Writer http.ResponseWriter
 }

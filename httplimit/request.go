@@ -25,7 +25,8 @@ type call struct {
 
 type perRequest struct {
 	r      *http.Request
-	w      http.ResponseWriter // nil in Explain
+	w      http.ResponseWriter // nil in Explain and Take
+	header http.Header         // of the response; may be nil
 	policy *compiled
 	now    time.Time
 
@@ -83,7 +84,7 @@ func (c *call) end() {
 // client returns the address of the client.
 func (c *call) client() netip.Addr {
 	if !c.hasAddress {
-		c.address, c.hasAddress = c.l.address.client(c.r), true
+		c.address, c.hasAddress = c.l.ClientAddress(c.r), true
 	}
 	return c.address
 }
@@ -102,8 +103,8 @@ func (c *call) claim(name string) any {
 	if !c.hasClaims {
 		c.hasClaims = true
 		if c.claims = c.l.claims(c.r); c.claims == nil && c.policy.unverifiedJWT {
-			c.claims = unverifiedClaims(c.r)
-			c.ambiguousClaims = len(c.r.Header["Authorization"]) > 1
+			tokens := c.l.header(c.r, "Authorization")
+			c.claims, c.ambiguousClaims = unverifiedClaims(tokens), len(tokens) > 1
 		}
 	}
 	return c.claims[name]

@@ -5,8 +5,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/seed-181794aa/ratelimit/tb"
 )
 
 // The names of fields are as net/http writes them, and the parameters are those of
@@ -26,22 +24,22 @@ const (
 
 	quotaExceeded   = "https://iana.org/assignments/http-problem-types#quota-exceeded"
 	reducedCapacity = "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity"
-
-	// failureRetry is the Retry-After, in seconds and without jitter, if a limiter failed.
-	failureRetry = 4
 )
 
-// grant sets the fields of a granted request, and returns the decision of the binding rule.
-func (c *call) grant() Decision {
-	binding := c.binding()
-	if binding == nil {
-		return Decision{}
+// grant sets the fields of a granted request, and returns the decision of the binding rule and the
+// settlement. Without a settlement, grant ends c.
+func (c *call) grant(observed bool) (d Decision, s *Settlement) {
+	if binding := c.binding(); binding != nil {
+		if c.header != nil && !c.l.silent {
+			c.setGranted(binding)
+		}
+		c.runHook(c.l.hooks.Granted, binding, nil)
+		d = binding.toDecision()
 	}
-	if !c.l.silent {
-		c.setGranted(binding)
+	if s = c.newSettlement(observed); s == nil {
+		c.end()
 	}
-	c.runHook(c.l.hooks.Granted, binding, nil)
-	return binding.toDecision()
+	return d, s
 }
 
 // binding returns the rule that comes closest to refusing a granted request: the first of the
@@ -69,7 +67,7 @@ func (c *call) setGranted(binding *entry) {
 		}
 	}
 	list := string(c.text)
-	f := fields{header: c.w.Header(), values: make([]string, 0, 4)}
+	f := fields{header: c.header, values: make([]string, 0, 4)}
 	f.isBound = f.isTighter(binding.decision.Remaining)
 	f.add(fieldRateLimit, list)
 	if !f.isBound {
@@ -78,26 +76,14 @@ func (c *call) setGranted(binding *entry) {
 	c.setOptIn(&f, binding, list[start:end], 0)
 }
 
-// refuse answers a request that was refused. The binding rule, whose decision it returns, is
-// the one with the longest wait.
-func (c *call) refuse() Decision {
-	var binding *entry
-	longest := time.Duration(-1)
-	for e := range c.enforced() {
-		if !e.refused {
-			continue
-		}
-		if wait := c.wait(e); wait > longest {
-			binding, longest = e, wait
-		}
-	}
-	retry := c.retryAfter(max(1, ceilSeconds(longest)))
+// setRefused sets the fields of a request that the buckets have refused.
+func (c *call) setRefused(binding *entry, retry int64) {
 	for e := range c.enforced() {
 		if e.refused {
 			c.appendItem(e, 0, retry)
 		}
 	}
-	f := fields{header: c.w.Header(), values: make([]string, 0, 6)}
+	f := fields{header: c.header, values: make([]string, 0, 6)}
 	seconds := strconv.FormatInt(retry, 10)
 	f.set(fieldRetryAfter, seconds)
 	f.setLegacy(binding.quota, "0", seconds)
@@ -106,41 +92,6 @@ func (c *call) refuse() Decision {
 		f.set(c.l.reason, "token_bucket_exceeded")
 	}
 	c.setOptIn(&f, binding, "0", retry)
-	c.runHook(c.l.hooks.Refused, binding, nil)
-
-	cost := strconv.FormatFloat(binding.cost, 'g', -1, 64)
-	detail := "Rule " + binding.label + " has too few tokens left for this request, which costs " +
-		cost + "."
-	if binding.cost > float64(binding.Limit.Capacity) {
-		detail = "Rule " + binding.label + " never has more than " + binding.quota +
-			" tokens. This request costs " + cost + ", so it can never fit."
-	}
-	c.problem(http.StatusTooManyRequests, detail)
-	return binding.toDecision()
-}
-
-// reject answers a request that lacks a key or has two readings, and returns the decision of the
-// rule that insists on the key.
-func (c *call) reject() Decision {
-	e := c.firstFault()
-	e.decision = tb.Decision{RetryAfter: tb.Never}
-	c.runHook(c.l.hooks.Refused, e, nil)
-	detail := "Rule " + e.label + " needs " + e.faultyKey + "."
-	switch e.fault {
-	case isRepeated:
-		detail = "Rule " + e.label + " needs " + e.faultyKey + " once. It is there more than once."
-	case isUnclear:
-		detail = "Rule " + e.label + " needs a path that has one meaning."
-	}
-	c.problem(http.StatusBadRequest, detail)
-	return e.toDecision()
-}
-
-// fail answers a request that a limiter could not decide.
-func (c *call) fail() {
-	retry := strconv.FormatInt(c.retryAfter(failureRetry), 10)
-	c.w.Header()[fieldRetryAfter] = []string{retry}
-	c.problem(http.StatusServiceUnavailable, "the rate limiter cannot decide")
 }
 
 // setOptIn sets the fields that are sent only if an option demands them.
@@ -218,18 +169,22 @@ func (c *call) appendSeparator() {
 	}
 }
 
-// problem answers with a body after RFC 9457. Labels and names of keys are printable ASCII, and
-// a quoted string of that is the same in Go, JSON and a structured field.
-func (c *call) problem(status int, detail string) {
-	h := c.w.Header()
-	h.Set("Cache-Control", "no-store")
-	h.Set("Content-Type", "application/problem+json")
-	c.w.WriteHeader(status)
+// write writes the answer with a body after RFC 9457, and without one to a client that has
+// disconnected. Labels and names of keys are printable ASCII, and a quoted string of that is the
+// same in Go, JSON and a structured field.
+func (c *call) write(a *answer) {
+	if a.status == statusClientGone {
+		c.w.WriteHeader(a.status)
+		return
+	}
+	c.header.Set("Cache-Control", "no-store")
+	c.header.Set("Content-Type", "application/problem+json")
+	c.w.WriteHeader(a.status)
 	if c.r.Method == http.MethodHead {
 		return
 	}
-	kind, title := "about:blank", http.StatusText(status)
-	switch status {
+	kind, title := "about:blank", http.StatusText(a.status)
+	switch a.status {
 	case http.StatusTooManyRequests:
 		kind, title = quotaExceeded, "Quota exceeded"
 	case http.StatusServiceUnavailable:
@@ -237,9 +192,9 @@ func (c *call) problem(status int, detail string) {
 	}
 	b := append(append(c.text[:0], `{"type":"`...), kind...)
 	b = append(append(b, `","title":"`...), title...)
-	b = strconv.AppendInt(append(b, `","status":`...), int64(status), 10)
-	b = strconv.AppendQuote(append(b, `,"detail":`...), detail)
-	if status == http.StatusTooManyRequests {
+	b = strconv.AppendInt(append(b, `","status":`...), int64(a.status), 10)
+	b = strconv.AppendQuote(append(b, `,"detail":`...), a.detail)
+	if a.status == http.StatusTooManyRequests {
 		b = append(b, `,"violated-policies":`...)
 		separator := byte('[')
 		for e := range c.enforced() {

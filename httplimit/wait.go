@@ -145,13 +145,15 @@ func (c *call) longestDelayed() (longest *entry) {
 	return longest
 }
 
-// leave answers a request that has ended while it waited.
-func (c *call) leave() {
+// leave is refusal for a request that has ended while it waited.
+func (c *call) leave() answer {
 	if errors.Is(c.r.Context().Err(), context.DeadlineExceeded) { // of the application
-		c.problem(http.StatusServiceUnavailable, "The request has timed out before its tokens came.")
-		return
+		return answer{
+			status: http.StatusServiceUnavailable,
+			detail: "The request has timed out before its tokens came.",
+		}
 	}
-	c.w.WriteHeader(statusClientGone)
+	return answer{status: statusClientGone, detail: "The request has ended before its tokens came."}
 }
 
 // delayCounts counts the delays of a rule. There is one copy of it, because a processor that

@@ -1,0 +1,158 @@
+package httplimit
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// failureRetry is the Retry-After, in seconds and without jitter, if a limiter failed.
+const failureRetry = 4
+
+// Refusal is why Limiter.Take has not granted a request, and what the client may be told.
+type Refusal struct {
+	// Status is the status that Middleware would write: 429 if rules refuse the request, 400 if the
+	// request lacks a key or has two readings, 503 if a limiter failed or the context timed out
+	// during a delay, and 499 if the context was cancelled during a delay.
+	Status int
+	// Detail is a sentence for the client. It has names of rules and keys, but no value of a key.
+	Detail string
+	// RetryAfter is when the client should retry: after the longest wait of the Violations, or 4 s
+	// if a limiter failed, and up to half of it more, which spreads the clients out. It is tb.Never
+	// if no wait helps.
+	RetryAfter time.Duration
+	// Violations are the rules that refuse the request, in the order of the policy. There are none
+	// unless Status is 429.
+	Violations []Violation
+}
+
+// Violation is the decision of one rule that refuses a request.
+type Violation struct {
+	Decision
+	Key []KeyPart // of the bucket, as in Event
+}
+
+// Take is Admit for a server that does not write an http.ResponseWriter. It sets the fields of the
+// response in h, unless h is nil, and writes nothing. The Refusal is nil if the request is granted.
+// Event.Writer is nil in the hooks of the request.
+func (l *Limiter) Take(h http.Header, r *http.Request) (
+	d Decision, s *Settlement, refusal *Refusal,
+) {
+	c := l.begin(r)
+	c.header = h
+	o := c.decide()
+	if o == granted {
+		d, s = c.grant(true)
+		return d, s, nil
+	}
+	a := c.refusal(o)
+	refusal = &Refusal{Status: a.status, Detail: a.detail, RetryAfter: tb.Never}
+	switch o {
+	case failed:
+		refusal.RetryAfter = c.spread(failureRetry * time.Second)
+	case refused:
+		var longest time.Duration
+		refusal.Violations = c.violations()
+		for i := range refusal.Violations {
+			longest = max(longest, refusal.Violations[i].RetryAfter)
+		}
+		refusal.RetryAfter = c.spread(longest)
+	}
+	c.end()
+	return a.decision, nil, refusal
+}
+
+// spread returns a wait with the jitter of this client. It is tb.Never if no Duration can hold it.
+func (c *call) spread(wait time.Duration) time.Duration {
+	retry := time.Duration(c.retryAfter(int64(wait)))
+	if retry < wait {
+		return tb.Never
+	}
+	return retry
+}
+
+func (c *call) violations() (all []Violation) {
+	for e := range c.enforced() {
+		if e.refused {
+			all = append(all, Violation{e.toDecision(), c.keyParts(e.rule)})
+		}
+	}
+	return all
+}
+
+// answer is the response to a request that is not granted, without its fields.
+type answer struct {
+	decision Decision // of the binding rule, or zero
+	status   int
+	detail   string
+}
+
+// refusal returns the answer to a request with this outcome, and sets the fields of the response.
+func (c *call) refusal(o outcome) answer {
+	switch o {
+	case refused:
+		return c.refuse()
+	case faulty:
+		return c.reject()
+	case failed:
+		return c.fail()
+	}
+	return c.leave()
+}
+
+// refuse is refusal for a request for which a bucket has too few tokens. The binding rule is the
+// one with the longest wait.
+func (c *call) refuse() answer {
+	var binding *entry
+	longest := time.Duration(-1)
+	for e := range c.enforced() {
+		if !e.refused {
+			continue
+		}
+		if wait := c.wait(e); wait > longest {
+			binding, longest = e, wait
+		}
+	}
+	if c.header != nil {
+		c.setRefused(binding, c.retryAfter(max(1, ceilSeconds(longest))))
+	}
+	c.runHook(c.l.hooks.Refused, binding, nil)
+
+	cost := strconv.FormatFloat(binding.cost, 'g', -1, 64)
+	detail := "Rule " + binding.label + " has too few tokens left for this request, which costs " +
+		cost + "."
+	if binding.cost > float64(binding.Limit.Capacity) {
+		detail = "Rule " + binding.label + " never has more than " + binding.quota +
+			" tokens. This request costs " + cost + ", so it can never fit."
+	}
+	return answer{binding.toDecision(), http.StatusTooManyRequests, detail}
+}
+
+// reject is refusal for a request that lacks a key or has two readings. The binding rule is the one
+// that insists on the key.
+func (c *call) reject() answer {
+	e := c.firstFault()
+	e.decision = tb.Decision{RetryAfter: tb.Never}
+	c.runHook(c.l.hooks.Refused, e, nil)
+	detail := "Rule " + e.label + " needs " + e.faultyKey + "."
+	switch e.fault {
+	case isRepeated:
+		detail = "Rule " + e.label + " needs " + e.faultyKey + " once. It is there more than once."
+	case isUnclear:
+		detail = "Rule " + e.label + " needs a path that has one meaning."
+	}
+	return answer{e.toDecision(), http.StatusBadRequest, detail}
+}
+
+// fail is refusal for a request that a limiter could not decide.
+func (c *call) fail() answer {
+	if c.header != nil {
+		retry := strconv.FormatInt(c.retryAfter(failureRetry), 10)
+		c.header[fieldRetryAfter] = []string{retry}
+	}
+	return answer{
+		status: http.StatusServiceUnavailable, detail: "the rate limiter cannot decide",
+	}
+}

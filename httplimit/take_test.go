@@ -1,0 +1,178 @@
+package httplimit
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// Take decides as Admit does, and sets the same fields.
+func TestTakeDecidesAsAdmit(t *testing.T) {
+	policy := jsonRules("", jsonRule("a", `["header:k"]`, 2, `"on_missing": "reject"`),
+		jsonRule("b", "[]", 3, ""), jsonRule("trial", "[]", 1, `"mode": "shadow"`))
+	var events []Event
+	record := func(_ *http.Request, e Event) { events = append(events, e) }
+	hooks := WithHooks(Hooks{Granted: record, Refused: record, Shadow: record})
+	taker, admitter := newSite(t, policy, hooks), newSite(t, policy)
+	for i, key := range []string{"K: 1", "K: 1", "K: 1", "K: 2", "K: 2", "L: 1"} {
+		h, w := http.Header{}, httptest.NewRecorder()
+		d, _, refusal := taker.Take(h, request(key))
+		want, _, granted := admitter.Admit(w, request(key))
+		if d != want || (refusal == nil) != granted {
+			t.Errorf("request %d: %+v %+v, want %+v %v", i, d, refusal, want, granted)
+		}
+		if refusal != nil {
+			p := problem(t, w)
+			if refusal.Status != p.Status || refusal.Detail != p.Detail {
+				t.Errorf("request %d: %+v, want %+v", i, refusal, p)
+			}
+			w.Header().Del("Content-Type")
+			w.Header().Del("Cache-Control")
+		}
+		if sprint(h) != sprint(w.Header()) {
+			t.Errorf("request %d: %v\nwant %v", i, h, w.Header())
+		}
+	}
+	if a, b := sprint(statsOf(taker)), sprint(statsOf(admitter)); a != b {
+		t.Errorf("%s\nwant %s", a, b)
+	}
+	if len(events) != 9 || slices.ContainsFunc(events, func(e Event) bool { return e.Writer != nil }) {
+		t.Errorf("%d events: %+v", len(events), events)
+	}
+}
+
+// statsOf returns the counts of the site's rules, without their tables.
+func statsOf(s *site) []RuleStats {
+	all := s.Stats()
+	for i := range all {
+		all[i].Table = tb.Stats{}
+	}
+	return all
+}
+
+func TestTakeWithoutHeader(t *testing.T) {
+	s := newSite(t, jsonRule("r", "[]", 1, ""), WithPolicyField(), WithXRateLimit())
+	if d, _, refusal := s.Take(nil, request()); refusal != nil || d.Rule != "r" {
+		t.Errorf("%+v %+v", d, refusal)
+	}
+	if d, _, refusal := s.Take(nil, request()); refusal == nil || d.Rule != "r" {
+		t.Errorf("%+v %+v", d, refusal)
+	}
+}
+
+// A refusal has all rules that refuse, with their keys, and the longest of their waits.
+func TestViolations(t *testing.T) {
+	s := newSite(t, jsonRules("", jsonRule("key", `["header:k"]`, 1, ""), jsonRule("all", "[]", 9, ""),
+		sprintf(`{"name": "slow", "limit_keys": ["ip:address"],
+			"algorithm_config": {"tokens_per_second": 0.001, "burst": 1}}`)), steady())
+	s.Take(nil, request("K: v"))
+	d, settlement, refusal := s.Take(nil, request("K: v"))
+	wait := refusal.RetryAfter.Truncate(time.Second)
+	if d.Rule != "slow" || settlement != nil || wait != 1000*time.Second {
+		t.Errorf("%+v %+v", d, refusal)
+	}
+	var got []string
+	for _, v := range refusal.Violations {
+		got = append(got, sprint(v.Rule, " ", v.RetryAfter, " ", FormatKey(v.Key)))
+	}
+	want := []string{"key 1s header:k=v", "slow 16m40s ip:address=192.0.2.1"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// The wait of a refusal has a jitter in proportion, also below a second. No Duration overflows.
+func TestJitterOfRefusals(t *testing.T) {
+	s := newSite(t, oneRule("[]", `"rps": 10, "burst": 10`), WithJitterSalt("x"))
+	for range 10 {
+		s.Take(nil, request())
+	}
+	_, _, refusal := s.Take(nil, request())
+	if r := refusal.RetryAfter; r <= 100*time.Millisecond || r > 150*time.Millisecond {
+		t.Errorf("%v", r)
+	}
+	c := s.begin(request())
+	defer c.end()
+	for wait, want := range map[time.Duration]time.Duration{
+		0: 0, tb.Never: tb.Never, tb.Never - 1: tb.Never,
+	} {
+		if got := c.spread(wait); got != want {
+			t.Errorf("%v: %v, want %v", wait, got, want)
+		}
+	}
+}
+
+// A cost above the capacity never fits, whatever another rule's wait is.
+func TestRefusalThatNoWaitHelps(t *testing.T) {
+	s := newSite(t, jsonRules("", oneRule("[]", `"rps": 1000, "burst": 1000, "fixed_cost": 1001`),
+		sprintf(`{"name": "slow", "limit_keys": [],
+			"algorithm_config": {"tokens_per_second": 0.001, "burst": 1, "fixed_cost": 1}}`)))
+	if _, _, refusal := s.Take(nil, request()); refusal.RetryAfter != tb.Never {
+		t.Errorf("%+v", refusal)
+	}
+}
+
+// If a limiter fails, no rule refuses.
+func TestTakeWithAFailedLimiter(t *testing.T) {
+	fail := func(r Rule) (tb.Limiter, error) {
+		return &otherLimiter{
+			rule: r, asked: new([]string), fail: map[string]error{"r": errors.New("down")},
+		}, nil
+	}
+	policy := jsonRule("r", "[]", 1, "")
+	if d, _, refusal := newSite(t, policy, WithLimiter(fail)).Take(nil, request()); refusal != nil {
+		t.Errorf("%+v %+v", d, refusal)
+	}
+	closed := newSite(t, policy, WithLimiter(fail), WithFailClosed(), steady())
+	_, _, refusal := closed.Take(nil, request())
+	if refusal == nil || refusal.Status != http.StatusServiceUnavailable ||
+		refusal.RetryAfter.Truncate(time.Second) != 4*time.Second || refusal.Violations != nil {
+		t.Errorf("%+v", refusal)
+	}
+}
+
+// A request that ends while it waits is refused with 499, or with 503 at the end of its time.
+func TestTakeEndsWithItsRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for want, cause := range map[int]error{
+			statusClientGone:              context.Canceled,
+			http.StatusServiceUnavailable: context.DeadlineExceeded,
+		} {
+			l := mustNew(t, delaying("r", "[]", 1, ""))
+			l.Take(nil, request())
+			ctx, cancel := context.WithCancelCause(t.Context())
+			time.AfterFunc(time.Millisecond, func() { cancel(cause) })
+			_, _, refusal := l.Take(nil, request().WithContext(lateContext{ctx}))
+			if refusal == nil || refusal.Status != want || refusal.RetryAfter != tb.Never {
+				t.Errorf("%d: %+v", want, refusal)
+			}
+		}
+	})
+}
+
+// lateContext is a context whose deadline is not known before it has passed.
+type lateContext struct{ context.Context }
+
+func (c lateContext) Err() error { return context.Cause(c.Context) }
+
+// A granted request has a settlement if there is something to settle.
+func TestTakeSettles(t *testing.T) {
+	s := newSite(t, oneRule("[]", `"rps": 1, "burst": 10, "default_cost": 4,
+		"cost_source": "response:header:x-cost"`))
+	_, settlement, refusal := s.Take(nil, request())
+	if refusal != nil {
+		t.Fatal(refusal)
+	}
+	settlement.ReadHeader(http.Header{"X-Cost": {"1"}})
+	settlement.Finish()
+	if level := s.Explain(request())[0].Level; level.Tokens != 9 {
+		t.Errorf("%+v", level)
+	}
+}
