@@ -18,6 +18,7 @@ type settings struct {
 	clock          func() time.Time
 	newLimiter     func(Rule) (tb.Limiter, error)
 	extractors     map[string]func(*http.Request) string
+	findExtractor  func(key string) func(*http.Request) string // may be nil
 	claims         func(*http.Request) map[string]any
 	withoutClaims  bool
 	address        addressFinder
@@ -98,6 +99,12 @@ func WithExtractor(key string, value func(*http.Request) string) Option {
 		s.extractors[canonical(key)] = value
 		return nil
 	}
+}
+
+// WithExtractors adds the keys for which find returns a function, such as the placeholders of a
+// server. The keys of WithExtractor come first. The functions are as those of WithExtractor.
+func WithExtractors(find func(key string) func(*http.Request) string) Option {
+	return with(func(s *settings) { s.findExtractor = find })
 }
 
 // WithClaims sets where the claims of a request's token come from. The claims must have been
