@@ -25,6 +25,10 @@ type ClientAddress struct {
 	// a list with commas. The default is X-Forwarded-For. Forwarded (RFC 7239) is not
 	// accepted, because its syntax is different.
 	Header string
+	// Find returns the address of the client, or the zero Addr if it is not known. It is for servers
+	// that find the address themselves, replaces Trusted and Header, and must be safe for concurrent
+	// use.
+	Find func(*http.Request) netip.Addr
 	// IPv4Bits and IPv6Bits are how many leading bits addresses of one bucket have in common.
 	// The defaults are 32 and 64, because a client usually has a whole /64 of IPv6.
 	IPv4Bits, IPv6Bits int
@@ -34,10 +38,14 @@ type ClientAddress struct {
 type addressFinder struct {
 	clientaddr.Rules
 	header string
+	find   func(*http.Request) netip.Addr // may be nil
 }
 
 func (c ClientAddress) finder() (f addressFinder, err error) {
-	f.header = http.CanonicalHeaderKey(c.Header)
+	f.find, f.header = c.Find, http.CanonicalHeaderKey(c.Header)
+	if f.find != nil && (len(c.Trusted) > 0 || c.Header != "") {
+		return f, errors.New("client address: Find replaces Trusted and Header")
+	}
 	switch f.header {
 	case "":
 		f.header = "X-Forwarded-For"
@@ -51,6 +59,9 @@ func (c ClientAddress) finder() (f addressFinder, err error) {
 }
 
 func (f *addressFinder) client(r *http.Request, header fieldReader) netip.Addr {
+	if f.find != nil {
+		return f.Behind(f.find(r).Unmap().WithZone(""), nil)
+	}
 	peer, _ := clientaddr.Parse(r.RemoteAddr)
 	var lines []string
 	if f.Trusts(peer) { // otherwise without a look at the header

@@ -110,3 +110,32 @@ func TestManyForwardingEntries(t *testing.T) {
 		}
 	}
 }
+
+// A server that finds addresses itself has the same networks and spellings of addresses.
+func TestFindReplacesTrustedProxies(t *testing.T) {
+	var found netip.Addr
+	find := func(*http.Request) netip.Addr { return found }
+	l := mustNew(t, jsonRules("", jsonRule("r", `["ip:address"]`, 1, "")),
+		WithClientAddress(ClientAddress{Find: find, IPv6Bits: 56}))
+	for _, c := range []struct{ found, want, key string }{
+		{"203.0.113.1", "203.0.113.1", "203.0.113.1"},
+		{"::ffff:203.0.113.1", "203.0.113.1", "203.0.113.1"},
+		{"64:ff9b::203.0.113.1", "203.0.113.1", "203.0.113.1"},
+		{"fe80::1%eth0", "fe80::1", "fe80::/56"},
+		{"2001:db8:0:ff::1", "2001:db8:0:ff::1", "2001:db8::/56"},
+		{"::", "invalid IP", "unknown"},
+		{"", "invalid IP", "unknown"},
+	} {
+		found, _ = netip.ParseAddr(c.found)
+		r := from("10.0.0.1:1", "198.51.100.1")
+		if got := l.ClientAddress(r).String(); got != c.want {
+			t.Errorf("%q: the address is %s, want %s", c.found, got, c.want)
+		}
+		if got := l.Explain(r)[0].Key[0].Value; got != c.key {
+			t.Errorf("%q: the key is %s, want %s", c.found, got, c.key)
+		}
+		if l.TrustsPeer(r) {
+			t.Error("the peer is trusted")
+		}
+	}
+}

@@ -49,6 +49,9 @@ func canonical(key string) string {
 func (b *compilation) newSource(name, path string) source {
 	s := source{name: name, matcher: equal}
 	extractor := b.l.extractors[canonical(name)]
+	if extractor == nil && b.l.findExtractor != nil {
+		extractor = b.l.findExtractor(name)
+	}
 	kind, part, _ := strings.Cut(name, ":")
 	switch {
 	case extractor != nil:
@@ -238,4 +241,17 @@ func FormatKey(key []KeyPart) string {
 		}
 	}
 	return string(text)
+}
+
+// FormatMaskedKey is FormatKey with a short hash in place of each value that is not an address,
+// because it may be a secret.
+func FormatMaskedKey(key []KeyPart) string {
+	masked := slices.Clone(key)
+	for i, p := range masked {
+		if !p.IsAddress() && p.Value != "" {
+			sum := digest(p.Value)
+			masked[i].Value = "sha256:" + hex.EncodeToString(sum[:6])
+		}
+	}
+	return FormatKey(masked)
 }

@@ -261,3 +261,16 @@ func TestQueryValueReadsAsNetURLDoes(t *testing.T) {
 		}
 	}
 }
+
+// Addresses are shown, and other values are hashed.
+func TestFormatMaskedKey(t *testing.T) {
+	key := []KeyPart{{Name: "header:x-api-key", Value: "a b"},
+		{Name: "ip:address", Value: "192.0.2.1"}, {Name: "query:q"}}
+	const want = `header:x-api-key=sha256:c8687a08aa5d ip:address=192.0.2.1 query:q=`
+	if got := FormatMaskedKey(key); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if key[0].Value != "a b" {
+		t.Error("FormatMaskedKey changed its argument")
+	}
+}

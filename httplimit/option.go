@@ -19,6 +19,7 @@ type settings struct {
 	newLimiter     func(Rule) (tb.Limiter, error)
 	extractors     map[string]func(*http.Request) string
 	header         fieldReader
+	findExtractor  func(key string) func(*http.Request) string // may be nil
 	claims         func(*http.Request) map[string]any
 	withoutClaims  bool
 	address        addressFinder
@@ -119,6 +120,12 @@ func WithHeader(values func(r *http.Request, name string) []string) Option {
 }
 
 func requestHeader(r *http.Request, name string) []string { return r.Header[name] }
+
+// WithExtractors adds the keys for which find returns a function, such as the placeholders of a
+// server. The keys of WithExtractor come first. The functions are as those of WithExtractor.
+func WithExtractors(find func(key string) func(*http.Request) string) Option {
+	return with(func(s *settings) { s.findExtractor = find })
+}
 
 // WithClaims sets where the claims of a request's token come from. The claims must have been
 // verified. The default is the claims of ContextWithClaims.

@@ -35,6 +35,9 @@ func TestErrorsOfLimitersAndOptions(t *testing.T) {
 		WithExtractor("", nil), WithClaims(nil), WithReasonField("a b"),
 		WithClientAddress(ClientAddress{Header: "forwarded"}),
 		WithClientAddress(ClientAddress{Trusted: make([]netip.Prefix, 1)}),
+		WithClientAddress(ClientAddress{
+			Trusted: prefixes(t, "10.0.0.0/8"), Find: func(*http.Request) netip.Addr { return netip.Addr{} },
+		}),
 		WithClientAddress(ClientAddress{IPv4Bits: -1}),
 		WithClientAddress(ClientAddress{IPv6Bits: -1}),
 		WithClientAddress(ClientAddress{IPv4Bits: 33}),
@@ -143,5 +146,26 @@ func TestHooksAddFields(t *testing.T) {
 		if w := s.get(); w.Code != code || w.Header().Get("X-Rule") != "r" {
 			t.Errorf("%d %v, want %d and the field", w.Code, w.Header(), code)
 		}
+	}
+}
+
+func TestExtractorsOfAFunction(t *testing.T) {
+	find := func(key string) func(*http.Request) string {
+		if !strings.HasPrefix(key, "{") {
+			return nil
+		}
+		return func(r *http.Request) string { return r.Header.Get(strings.Trim(key, "{}")) }
+	}
+	one := func(*http.Request) string { return "1" }
+	policy := `{"rules": [` + jsonRule("r", `["{K}", "{one}"]`, 1, `"match": {"{L}": "x"}`) + `]}`
+	s := newSite(t, policy, WithExtractors(find), WithExtractor("{one}", one))
+	s.granted(1, "K: 1", "L: x")
+	s.granted(1, "K: 2", "L: x")
+	s.unlimited("L: x")
+	s.unlimited("K: 1")
+	const unknown = `rules[0].limit_keys[0] must be ip:address`
+	_, err := ParsePolicyFor([]byte(jsonRules("", jsonRule("r", `["k"]`, 1, ""))), WithExtractors(find))
+	if err == nil || !strings.Contains(err.Error(), unknown) {
+		t.Error(err)
 	}
 }
