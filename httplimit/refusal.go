@@ -48,6 +48,9 @@ func (l *Limiter) Take(h http.Header, r *http.Request) (
 		return d, s, nil
 	}
 	a := c.refusal(o)
+	if h != nil {
+		h.Set("Cache-Control", "no-store")
+	}
 	refusal = &Refusal{Status: a.status, Detail: a.detail, RetryAfter: tb.Never}
 	switch o {
 	case failed:
