@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 
-	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/seed-181794aa/ratelimit/tb"
 )
@@ -62,12 +60,5 @@ func waitError(err error) error {
 	case !errors.As(err, &wait):
 		return status.Error(codes.Unavailable, err.Error())
 	}
-	st := status.New(codes.ResourceExhausted, err.Error())
-	if wait.Wait < tb.Never {
-		info := &errdetails.RetryInfo{RetryDelay: durationpb.New(wait.Wait)}
-		if withDetails, err := st.WithDetails(info); err == nil {
-			st = withDetails
-		}
-	}
-	return st.Err()
+	return newError(codes.ResourceExhausted, err.Error(), wait.Wait)
 }

@@ -76,8 +76,8 @@ func Example() {
 	// OK
 	// OK
 	// ResourceExhausted
-	// retry in less than 2 s: true
 	// refused by per-key
+	// retry in less than 2 s: true
 }
 
 func ExampleWithExtractor() {

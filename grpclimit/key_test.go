@@ -102,8 +102,8 @@ func TestHostileMetadata(t *testing.T) {
 		"header:key=sha256:91c9568c40c8d8d1f7a1bd029d124994b3c2a8750c4e4b328ee9b1cf81151d85")
 }
 
-// A call whose values break in a status is refused with a valid one.
-func TestStatusOfABinaryKey(t *testing.T) {
+// The details of a refusal are valid also if the key is not UTF-8.
+func TestRefusalWithABinaryKey(t *testing.T) {
 	conn := start(t, &backend{}, interceptors(mustNew(t, rule(`["header:k-bin"]`, 1, ""))))
 	for range 2 {
 		if err := unary(with(t, "k-bin", "\xff"), conn); err != nil {

@@ -53,7 +53,7 @@ func (s *messageStream) RecvMsg(m any) error {
 	}
 	_, settlement, refusal := s.l.Take(nil, s.r)
 	if refusal != nil {
-		return s.advance(nil, statusOf(s.r.Context(), refusal).Err())
+		return s.advance(nil, refusalError(s.r.Context(), refusal))
 	}
 	return s.advance(settlement, nil)
 }

@@ -6,7 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	testpb "google.golang.org/grpc/interop/grpc_testing"
 
 	"github.com/seed-181794aa/ratelimit/httplimit"
 )
@@ -97,6 +99,25 @@ func TestSelectors(t *testing.T) {
 			want = codes.ResourceExhausted
 		}
 		wantCode(t, unary(t.Context(), conn), want)
+	}
+}
+
+// A method that does not exist takes tokens only if the server has a handler for it.
+func TestUnknownMethods(t *testing.T) {
+	const unknown = "/no.Service/Method"
+	for want, handler := range map[uint64]grpc.StreamHandler{
+		0: nil, 1: func(any, grpc.ServerStream) error { return nil },
+	} {
+		l := mustNew(t, rule(`["grpc:method"]`, 1, ""), newClock().option())
+		opts := interceptors(l)
+		if handler != nil {
+			opts = append(opts, grpc.UnknownServiceHandler(handler))
+		}
+		conn := start(t, &backend{}, opts)
+		conn.Invoke(t.Context(), unknown, &testpb.Empty{}, &testpb.Empty{})
+		if n := l.Stats()[0].Granted; n != want {
+			t.Errorf("%d tokens were taken, want %d", n, want)
+		}
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	testpb "google.golang.org/grpc/interop/grpc_testing"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
@@ -112,24 +113,37 @@ func TestPushback(t *testing.T) {
 	wantCode(t, unary(t.Context(), conn), codes.OK)
 	var trailer metadata.MD
 	err := unary(t.Context(), conn, grpc.Trailer(&trailer))
-	wait := retryDelay(err)
-	ms := wait.Milliseconds()
-	if wait%time.Millisecond > 0 {
-		ms++
+	stream, streamErr := testpb.NewTestServiceClient(conn).FullDuplexCall(t.Context())
+	if streamErr != nil {
+		t.Fatal(streamErr)
 	}
-	if got := trailer.Get(pushbackField); !slices.Equal(got, []string{strconv.FormatInt(ms, 10)}) {
-		t.Errorf("%s %q, want %d for %v", pushbackField, got, ms, wait)
+	_, streamErr = stream.Recv()
+	for _, c := range []struct {
+		err     error
+		trailer metadata.MD
+	}{{err, trailer}, {streamErr, stream.Trailer()}} {
+		wait := retryDelay(c.err)
+		ms := wait.Milliseconds()
+		if wait%time.Millisecond > 0 {
+			ms++
+		}
+		got := c.trailer.Get(pushbackField)
+		if wait == 0 || !slices.Equal(got, []string{strconv.FormatInt(ms, 10)}) {
+			t.Errorf("%s %q, want %d for %v", pushbackField, got, ms, wait)
+		}
 	}
 }
+
+const retryPolicy = `{"methodConfig": [{"name": [{}], "retryPolicy": {
+	"maxAttempts": 2, "initialBackoff": "0.001s", "maxBackoff": "0.001s", "backoffMultiplier": 1,
+	"retryableStatusCodes": ["RESOURCE_EXHAUSTED"]}}]}`
 
 // A client with a retry policy waits as long as the server says, and is then served.
 func TestRetryPolicyWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &backend{}
 		conn := start(t, s, interceptors(mustNew(t, rule("[]", 1, ""))),
-			grpc.WithDefaultServiceConfig(`{"methodConfig": [{"name": [{}], "retryPolicy": {
-				"maxAttempts": 2, "initialBackoff": "0.001s", "maxBackoff": "0.001s",
-				"backoffMultiplier": 1, "retryableStatusCodes": ["RESOURCE_EXHAUSTED"]}}]}`))
+			grpc.WithDefaultServiceConfig(retryPolicy))
 		wantCode(t, unary(t.Context(), conn), codes.OK)
 		begin := time.Now()
 		wantCode(t, unary(t.Context(), conn), codes.OK)
@@ -155,6 +169,17 @@ func TestEndOfACall(t *testing.T) {
 	} {
 		_, err := l.admit(newRequest(ctx, unaryMethod))
 		wantCode(t, err, want)
+	}
+}
+
+// A client does not retry a refusal with fields, because they are header metadata.
+func TestRetryPolicyWithFields(t *testing.T) {
+	l := mustNew(t, rule("[]", 1, ""), newClock().option(), WithFields())
+	conn := start(t, &backend{}, interceptors(l), grpc.WithDefaultServiceConfig(retryPolicy))
+	wantCode(t, unary(t.Context(), conn), codes.OK)
+	wantCode(t, unary(t.Context(), conn), codes.ResourceExhausted)
+	if st := l.Stats()[0]; st.Refused != 1 {
+		t.Errorf("%d attempts were refused, want 1", st.Refused)
 	}
 }
 

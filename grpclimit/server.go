@@ -79,7 +79,7 @@ func (l *Limiter) admit(r *http.Request) (*httplimit.Settlement, error) {
 		for name, values := range fields {
 			md[strings.ToLower(name)] = values
 		}
-		_ = grpc.SetHeader(r.Context(), md) // an error means that the call has ended
+		_ = grpc.SetHeader(r.Context(), md) // an error means that there is no client any more
 	}
 	if refusal == nil {
 		return s, nil
@@ -87,7 +87,7 @@ func (l *Limiter) admit(r *http.Request) (*httplimit.Settlement, error) {
 	if pushback := pushback(refusal); pushback != "" {
 		_ = grpc.SetTrailer(r.Context(), metadata.MD{pushbackField: {pushback}})
 	}
-	return nil, statusOf(r.Context(), refusal).Err()
+	return nil, refusalError(r.Context(), refusal)
 }
 
 // isOverload reports whether the error of a handler means that the server, or a server behind it,

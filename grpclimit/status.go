@@ -18,8 +18,8 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// statusOf returns the status of a refused call or message with this context.
-func statusOf(ctx context.Context, refusal *httplimit.Refusal) *status.Status {
+// refusalError returns the error of a refused call or message with this context.
+func refusalError(ctx context.Context, refusal *httplimit.Refusal) error {
 	code := codes.Unavailable
 	switch refusal.Status {
 	case http.StatusTooManyRequests:
@@ -31,20 +31,24 @@ func statusOf(ctx context.Context, refusal *httplimit.Refusal) *status.Status {
 			code = status.FromContextError(err).Code()
 		}
 	}
-	var details []protoadapt.MessageV1
-	if refusal.RetryAfter != tb.Never {
-		details = append(details, &errdetails.RetryInfo{
-			RetryDelay: durationpb.New(refusal.RetryAfter),
-		})
-	}
 	if len(refusal.Violations) > 0 {
-		details = append(details, quotaFailure(refusal.Violations))
+		return newError(code, refusal.Detail, refusal.RetryAfter, quotaFailure(refusal.Violations))
 	}
-	st := status.New(code, refusal.Detail)
-	if withDetails, err := st.WithDetails(details...); err == nil {
-		return withDetails
+	return newError(code, refusal.Detail, refusal.RetryAfter)
+}
+
+// newError returns an error with these details and, unless no wait helps, the wait.
+func newError(
+	code codes.Code, text string, wait time.Duration, details ...protoadapt.MessageV1,
+) error {
+	if wait != tb.Never {
+		details = append(details, &errdetails.RetryInfo{RetryDelay: durationpb.New(wait)})
 	}
-	return st // never: the texts are ASCII
+	st, err := status.New(code, text).WithDetails(details...)
+	if err != nil { // a text in the details is not UTF-8
+		return status.Error(code, text)
+	}
+	return st.Err()
 }
 
 func quotaFailure(violations []httplimit.Violation) *errdetails.QuotaFailure {
