@@ -31,6 +31,9 @@
 // methods. docs/policy.md states the bound. An application without Middleware calls Admit and
 // settles with the Settlement.
 //
+// A server that is not of net/http makes a Request for its rules, and calls Take. WithHeader reads
+// the fields of such requests.
+//
 // # Client addresses
 //
 // No proxy is trusted by default: the client is the peer of the connection. A server behind a

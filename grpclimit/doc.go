@@ -1,0 +1,41 @@
+// Package grpclimit limits gRPC calls by a policy of package httplimit.
+//
+// A call is the HTTP/2 request that carries it: a POST to /package.Service/Method, with metadata as
+// header fields. So policies, keys, delays, shadow rules, hooks and statistics are those of
+// httplimit. docs/grpc.md says what each field of a policy means for a call.
+//
+//	policy, err := httplimit.ParsePolicy(document)
+//	...
+//	limiter, err := grpclimit.New(policy)
+//	...
+//	server := grpc.NewServer(
+//		grpc.ChainUnaryInterceptor(limiter.UnaryServerInterceptor()),
+//		grpc.ChainStreamInterceptor(limiter.StreamServerInterceptor()),
+//	)
+//
+// An interceptor that checks credentials and adds claims to the context comes before the limiter:
+// see httplimit.ContextWithClaims.
+//
+// # Refusals
+//
+// A refused call ends with one of these codes, before its handler is called:
+//
+//   - ResourceExhausted if a bucket has too few tokens. The details are a QuotaFailure with each
+//     rule that refuses and, if a wait helps, a RetryInfo with the wait. The trailer
+//     grpc-retry-pushback-ms makes the retry policy of a client wait as long.
+//   - InvalidArgument if the call lacks a key of a rule with Reject, or has a key more than once.
+//     The limiter cannot know whether a key is a credential, so the code is not Unauthenticated.
+//   - Unavailable, with RetryInfo, if a limiter fails and httplimit.WithFailClosed is set.
+//   - Canceled or DeadlineExceeded if the context of the call ends while the call waits.
+//
+// The values of keys are in no status, because they may be secrets.
+//
+// # Messages of streams
+//
+// StreamServerInterceptor takes tokens when a stream starts, and MessageServerInterceptor takes
+// tokens for each message that it receives. Each belongs to the Limiter that has the policy for it.
+//
+// # Clients
+//
+// UnaryClientInterceptor and StreamClientInterceptor make calls wait for a limiter of the client.
+package grpclimit

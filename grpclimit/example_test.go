@@ -1,0 +1,193 @@
+package grpclimit_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/test/bufconn"
+
+	"github.com/seed-181794aa/ratelimit"
+	"github.com/seed-181794aa/ratelimit/grpclimit"
+	"github.com/seed-181794aa/ratelimit/httplimit"
+)
+
+// connect serves the health service on a listener in memory, and returns a client of it.
+func connect(server *grpc.Server, opts ...grpc.DialOption) (healthpb.HealthClient, func()) {
+	healthpb.RegisterHealthServer(server, health.NewServer())
+	listener := bufconn.Listen(1 << 16)
+	go server.Serve(listener)
+	opts = append(opts, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+			return listener.DialContext(ctx)
+		}))
+	conn, err := grpc.NewClient("passthrough:memory", opts...)
+	if err != nil {
+		panic(err)
+	}
+	return healthpb.NewHealthClient(conn), func() {
+		conn.Close()
+		server.Stop()
+	}
+}
+
+const perKey = `{"name": "per-key", "limit_keys": ["header:x-api-key"],
+	"algorithm_config": {"tokens_per_second": 1, "burst": 2}}`
+
+func Example() {
+	policy, err := httplimit.ParsePolicy([]byte(perKey))
+	if err != nil {
+		panic(err)
+	}
+	limiter, err := grpclimit.New(policy)
+	if err != nil {
+		panic(err)
+	}
+	server := grpc.NewServer(
+		grpc.ChainUnaryInterceptor(limiter.UnaryServerInterceptor()),
+		grpc.ChainStreamInterceptor(limiter.StreamServerInterceptor()),
+	)
+	client, stop := connect(server)
+	defer stop()
+
+	ctx := metadata.AppendToOutgoingContext(context.Background(), "x-api-key", "k1")
+	for range 3 {
+		_, err := client.Check(ctx, &healthpb.HealthCheckRequest{})
+		fmt.Println(status.Code(err))
+		for _, detail := range status.Convert(err).Details() {
+			switch d := detail.(type) {
+			case *errdetails.RetryInfo:
+				fmt.Println("retry in less than 2 s:", d.RetryDelay.AsDuration() < 2*time.Second)
+			case *errdetails.QuotaFailure:
+				fmt.Println("refused by", d.Violations[0].QuotaId)
+			}
+		}
+	}
+	// Output:
+	// OK
+	// OK
+	// ResourceExhausted
+	// refused by per-key
+	// retry in less than 2 s: true
+}
+
+func ExampleWithExtractor() {
+	type userKey struct{}
+	limiter, err := grpclimit.New(
+		httplimit.Rules(httplimit.Rule{
+			Name: "per-user", Keys: []string{"user"},
+			Limit: ratelimit.Limit{Capacity: 1, Tokens: 1, Per: time.Hour},
+		}),
+		grpclimit.WithExtractor("user", func(ctx context.Context, _ string) string {
+			user, _ := ctx.Value(userKey{}).(string)
+			return user
+		}))
+	if err != nil {
+		panic(err)
+	}
+	authenticate := func(
+		ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler,
+	) (any, error) {
+		return handler(context.WithValue(ctx, userKey{}, "alice"), req)
+	}
+	server := grpc.NewServer(
+		grpc.ChainUnaryInterceptor(authenticate, limiter.UnaryServerInterceptor()),
+	)
+	client, stop := connect(server)
+	defer stop()
+	for range 2 {
+		_, err := client.Check(context.Background(), &healthpb.HealthCheckRequest{})
+		fmt.Println(status.Code(err))
+	}
+	// Output:
+	// OK
+	// ResourceExhausted
+}
+
+func ExampleLimiter_MessageServerInterceptor() {
+	calls, err := grpclimit.New(httplimit.Rules(httplimit.Rule{
+		Name: "calls", Keys: []string{"ip:address"},
+		Limit: ratelimit.Limit{Capacity: 20, Tokens: 10, Per: time.Second},
+	}))
+	if err != nil {
+		panic(err)
+	}
+	messages, err := grpclimit.New(httplimit.Rules(httplimit.Rule{
+		Name: "messages", Keys: []string{"ip:address"},
+		Limit: ratelimit.Limit{Capacity: 1000, Tokens: 100, Per: time.Second},
+	}))
+	if err != nil {
+		panic(err)
+	}
+	server := grpc.NewServer(
+		grpc.ChainUnaryInterceptor(calls.UnaryServerInterceptor()),
+		grpc.ChainStreamInterceptor(
+			calls.StreamServerInterceptor(), messages.MessageServerInterceptor()),
+	)
+	client, stop := connect(server)
+	defer stop()
+
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	stream, err := client.Watch(ctx, &healthpb.HealthCheckRequest{})
+	if err != nil {
+		panic(err)
+	}
+	reply, err := stream.Recv()
+	fmt.Println(reply.GetStatus(), err)
+	fmt.Println(calls.Stats()[0].Granted, "stream and", messages.Stats()[0].Granted, "message")
+	// Output:
+	// SERVING <nil>
+	// 1 stream and 1 message
+}
+
+func ExampleUnaryClientInterceptor() {
+	limiter, err := ratelimit.New[string](ratelimit.Limit{Capacity: 1, Tokens: 100, Per: time.Second})
+	if err != nil {
+		panic(err)
+	}
+	// A bucket for each method: calls of a method start 10 ms apart.
+	wait := func(ctx context.Context, _ *grpc.ClientConn, method string) error {
+		return limiter.Wait(ctx, method, 1)
+	}
+	client, stop := connect(grpc.NewServer(),
+		grpc.WithChainUnaryInterceptor(grpclimit.UnaryClientInterceptor(wait)),
+		grpc.WithChainStreamInterceptor(grpclimit.StreamClientInterceptor(wait)),
+	)
+	defer stop()
+	for range 3 {
+		_, err := client.Check(context.Background(), &healthpb.HealthCheckRequest{})
+		fmt.Println(status.Code(err))
+	}
+	// Output:
+	// OK
+	// OK
+	// OK
+}
+
+func ExampleLimiter_SetPolicy() {
+	parse := func(document string) *httplimit.Policy {
+		policy, err := httplimit.ParsePolicy([]byte(document))
+		if err != nil {
+			panic(err)
+		}
+		return policy
+	}
+	limiter, err := grpclimit.New(parse(perKey))
+	if err != nil {
+		panic(err)
+	}
+	next := strings.Replace(perKey, `"burst": 2`, `"burst": 5`, 1)
+	fmt.Println(limiter.SetPolicy(parse(next)), limiter.Stats()[0].Limit.Capacity)
+	// Output:
+	// <nil> 5
+}

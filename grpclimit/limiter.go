@@ -1,0 +1,85 @@
+package grpclimit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/seed-181794aa/ratelimit/httplimit"
+)
+
+// Limiter applies a policy to gRPC calls. It is safe for concurrent use.
+//
+// UnaryServerInterceptor and StreamServerInterceptor limit calls, and MessageServerInterceptor
+// limits the messages of streams. SetPolicy replaces the policy.
+//
+// The embedded Limiter has the counts of the rules, and StopWaiting, which must be called before
+// grpc.Server.GracefulStop if the policy delays calls. Its Middleware limits HTTP requests by the
+// same buckets, for a server that has both.
+type Limiter struct {
+	*httplimit.Limiter
+	sendFields bool
+}
+
+// New returns a limiter that applies p. The error joins everything that is wrong with the policy
+// and the options, also fields that have no meaning for a gRPC call.
+func New(p *httplimit.Policy, opts ...Option) (*Limiter, error) {
+	s := settings{http: []httplimit.Option{
+		httplimit.WithHeader(header),
+		extractor(MethodKey, func(_ context.Context, method string) string { return method }),
+		extractor(ServiceKey, func(_ context.Context, method string) string { return service(method) }),
+	}}
+	for _, o := range opts {
+		o(&s)
+	}
+	l, err := httplimit.New(p, s.http...)
+	if foreign := check(p); foreign != nil {
+		err = errors.Join(err, fmt.Errorf("grpclimit: %w", foreign))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &Limiter{l, s.sendFields}, nil
+}
+
+// SetPolicy replaces the policy, as httplimit.Limiter.SetPolicy does. If p has an error, or a field
+// that has no meaning for a gRPC call, the policy stays as it was.
+func (l *Limiter) SetPolicy(p *httplimit.Policy) error {
+	if err := check(p); err != nil {
+		return fmt.Errorf("grpclimit: the policy stays as it was: %w", err)
+	}
+	return l.Limiter.SetPolicy(p)
+}
+
+// Option configures a Limiter. The functions of this package whose names begin with With return
+// options.
+type Option func(*settings)
+
+type settings struct {
+	http       []httplimit.Option
+	sendFields bool
+}
+
+// WithHTTPOptions sets options of the httplimit.Limiter: the clock, client addresses, hooks, other
+// limiters and more.
+//
+// Functions get a request with URL.Path, RemoteAddr and Context. Its Header is nil: metadata is in
+// the context. Event.Writer is nil.
+func WithHTTPOptions(opts ...httplimit.Option) Option {
+	return func(s *settings) { s.http = append(s.http, opts...) }
+}
+
+// WithExtractor adds a key for limit_keys and match, such as "tenant". method is the full name, as
+// in "/package.Service/Method". A value of "" means that the call lacks the key. The function must
+// be safe for concurrent use.
+func WithExtractor(key string, value func(ctx context.Context, method string) string) Option {
+	return WithHTTPOptions(extractor(key, value))
+}
+
+// WithFields sends the fields RateLimit, RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset
+// as header metadata of each limited call, and Retry-After with a refusal. It is for gateways that
+// pass header metadata on to clients of HTTP. httplimit.WithPolicyField, WithXRateLimit,
+// WithReasonField and WithSilentGrants say which of the fields are sent.
+//
+// The retry policy of a gRPC client does not retry a call with header metadata.
+func WithFields() Option { return func(s *settings) { s.sendFields = true } }

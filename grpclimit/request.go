@@ -1,0 +1,72 @@
+package grpclimit
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+
+	"github.com/seed-181794aa/ratelimit/httplimit"
+)
+
+// Keys for limit_keys and match, beside those of httplimit.
+const (
+	// MethodKey is the full name of the method, as in "/package.Service/Method".
+	MethodKey = "grpc:method"
+	// ServiceKey is the name of the service, as in "package.Service".
+	ServiceKey = "grpc:service"
+)
+
+// newRequest returns the HTTP/2 request that carries a call, without its header.
+func newRequest(ctx context.Context, method string) *http.Request {
+	// One allocation for both. http.Request has no other way to set its context than a copy.
+	r := &struct {
+		http.Request
+		url url.URL
+	}{Request: *new(http.Request).WithContext(ctx), url: url.URL{Path: method}}
+	r.Method, r.Proto, r.ProtoMajor = http.MethodPost, "HTTP/2.0", 2
+	r.URL, r.RemoteAddr = &r.url, peerAddress(ctx)
+	return &r.Request
+}
+
+// peerAddress returns the address of the peer, or "" if there is none.
+func peerAddress(ctx context.Context) string {
+	p, ok := peer.FromContext(ctx)
+	if !ok || p.Addr == nil {
+		return ""
+	}
+	if tcp, ok := p.Addr.(*net.TCPAddr); ok { // in one allocation, where its String takes three
+		a := tcp.AddrPort()
+		return netip.AddrPortFrom(a.Addr().Unmap(), a.Port()).String()
+	}
+	return p.Addr.String()
+}
+
+// header returns the values of a header field: metadata of a call, whose keys are compared without
+// regard to case, or a field of an HTTP request that the embedded Limiter decides.
+func header(r *http.Request, name string) []string {
+	if r.Header != nil {
+		return r.Header[name]
+	}
+	return metadata.ValueFromIncomingContext(r.Context(), name)
+}
+
+func extractor(key string, value func(ctx context.Context, method string) string) httplimit.Option {
+	if value == nil {
+		return httplimit.WithExtractor(key, nil) // an error
+	}
+	return httplimit.WithExtractor(key, func(r *http.Request) string {
+		return value(r.Context(), r.URL.Path)
+	})
+}
+
+// service returns the name of the service in the full name of a method.
+func service(method string) string {
+	name := strings.TrimPrefix(method, "/")
+	return name[:max(0, strings.LastIndexByte(name, '/'))]
+}
