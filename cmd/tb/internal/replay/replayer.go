@@ -174,7 +174,7 @@ func (r *replayer) replay(rec *accesslog.Record) error {
 	}
 	r.keys.add(key, refused)
 	if r.contest != nil {
-		r.contest.add(entry.Key, cost, r.span.last)
+		r.contest.add(entry.Key, cost, rec.Time)
 	}
 	return nil
 }

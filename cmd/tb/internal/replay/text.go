@@ -246,8 +246,10 @@ func roundTime(d time.Duration) time.Duration {
 		return d.Round(time.Second)
 	case d >= time.Second:
 		return d.Round(time.Millisecond)
+	case d >= time.Millisecond:
+		return d.Round(time.Microsecond)
 	}
-	return d.Round(time.Microsecond)
+	return d
 }
 
 // percent writes a fraction with one decimal. A fraction that would round to 0 or 1 is
