@@ -2,6 +2,9 @@ package replay
 
 import (
 	"math"
+	"net/netip"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/suggest"
@@ -20,7 +23,7 @@ type Suggestion struct {
 	Share float64 `json:"share"`
 	// Rates has the bursts of each rate, in the order of the rates.
 	Rates []RateBursts `json:"rates"`
-	// Limit is the suggested limit. It is left out if no burst is enough.
+	// Limit is the suggested limit. It is left out if no burst is enough, and if there are no clients.
 	Limit *SuggestedLimit `json:"limit,omitempty"`
 
 	share       Share
@@ -66,6 +69,9 @@ type SuggestedLimit struct {
 	// cannot have the limit, for the reason in NoPolicy.
 	Policy   *SuggestedPolicy `json:"policy,omitempty"`
 	NoPolicy string           `json:"no_policy,omitempty"`
+	// NoAddress is how many clients are not addresses, such as host names, if the address is in the
+	// key. A replay of the policy has one bucket for all of them.
+	NoAddress int `json:"no_address"`
 
 	index   int // of its rate
 	rate    Rate
@@ -127,6 +133,7 @@ func (r *replayer) suggestion(o *Options) *Suggestion {
 	if s.Limit = s.choose(); s.Limit != nil {
 		s.Limit.addRefused(found)
 		s.Limit.addPolicy(o)
+		s.Limit.NoAddress = countNoAddress(found.Clients, slices.Index(o.Keys, "ip"))
 	}
 	if o.Picture {
 		s.curve = s.newCurve(found)
@@ -205,6 +212,21 @@ func burstFor(bursts []ShareBurst, share float64) uint64 {
 		}
 	}
 	return 0
+}
+
+// countNoAddress returns how many clients have a part that is not an address. The part is an index
+// in their keys, -1 for none.
+func countNoAddress(clients []*suggest.Client, part int) (n int) {
+	if part < 0 {
+		return 0
+	}
+	for _, c := range clients {
+		address, _, _ := strings.Cut(compositekey.Parts(c.Key)[part], "/")
+		if _, err := netip.ParseAddr(address); err != nil {
+			n++
+		}
+	}
+	return n
 }
 
 // addRefused adds the clients that are refused.

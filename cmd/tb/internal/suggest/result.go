@@ -61,7 +61,7 @@ func (r *Result) ForRequests(rate int, shares []float64) (bursts []uint64) {
 	if r.swings == nil {
 		return nil
 	}
-	var all uint64
+	all := uint64(1)
 	for _, cl := range r.Clients {
 		all = max(all, r.Need(cl, rate))
 	}
