@@ -33,7 +33,7 @@ func (c *Collector) Result() *Result {
 // Need returns the least burst with which a client is never refused at a rate, None if there is
 // none.
 func (r *Result) Need(cl *Client, rate int) uint64 {
-	return needOf(cl.curves[rate*r.scales : (rate+1)*r.scales])
+	return needOf(cl.at(rate, r.scales))
 }
 
 // ForClients returns, for each share, the least burst with which at most that share of the clients
