@@ -105,25 +105,3 @@ func (p *SuggestedPolicy) text() string {
 	}
 	return string(text)
 }
-
-// flags returns the flags that a replay and a proxy need to find the same keys. Flags with their
-// default are left out.
-func (o *Options) flags() (replay, proxy string) {
-	if keys := strings.Join(o.Keys, ","); keys != "ip" {
-		replay += " --key " + keys
-	}
-	if o.IPv6Prefix != 64 {
-		replay += fmt.Sprintf(" --ipv6-prefix %d", o.IPv6Prefix)
-	}
-	if cost := o.Cost.String(); cost != "1" {
-		replay += " --cost " + cost
-	}
-	var trusted []string
-	for _, network := range o.Trusted {
-		trusted = append(trusted, network.String())
-	}
-	if len(trusted) > 0 {
-		proxy = " --trusted-proxies " + strings.Join(trusted, ",")
-	}
-	return replay + proxy, proxy
-}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/accesslog"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/suggest"
 	"github.com/seed-181794aa/ratelimit/internal/compositekey"
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -111,14 +112,14 @@ func (c *Cost) costs() suggest.Costs {
 	return suggest.Costs{Whole: c.unit == 1}
 }
 
-// suggestion returns the suggestion for the requests so far.
-func (r *replayer) suggestion(o *Options) *Suggestion {
+// suggestion returns the suggestion for the requests so far, in logs with a schema.
+func (r *replayer) suggestion(o *Options, schema accesslog.Schema) *Suggestion {
 	found := r.collector.Result()
 	s := &Suggestion{
 		Clients: len(found.Clients), OneIn: found.OneIn, Share: o.Suggest.fraction,
 		Rates: []RateBursts{}, share: o.Suggest,
 	}
-	s.replayFlags, s.proxyFlags = o.flags()
+	s.replayFlags, s.proxyFlags = suggestedFlags(o, schema)
 	shares := fractions(o.Suggest.columns())
 	for i, rate := range o.Rates {
 		b := RateBursts{

@@ -45,7 +45,7 @@ func TestNeedWhereUnitsBecomeCoarser(t *testing.T) {
 		limit := tb.Limit{Capacity: 1, Tokens: 1 + rnd.Int64N(2), Per: time.Second}
 		i := 1 + rnd.IntN(len(scales)-1)
 		few := func() int64 { return 1e9 + rnd.Int64N(3*finest/int64(scales[i])*1000) }
-		start := int64(1e18)
+		start := int64(1e18) + rnd.Int64N(1e9)
 		log := []request{
 			{"b", start, 1},
 			{"a", start + few() - 1e9, float64(atLeast[i]) - float64(rnd.IntN(3))},
