@@ -65,7 +65,7 @@ func New(name string, l *Limit, maxKeys int) (Limiter, error) {
 // from 0 to the window. A leaky bucket may grant one request more.
 func Bound(name string, l *Limit, d time.Duration) float64 {
 	burst := float64(l.limit.Capacity)
-	supply := burst * min(1, d.Seconds()/l.Window().Seconds())
+	supply := burst * d.Seconds() / l.Window().Seconds()
 	switch name {
 	case "fixed-window":
 		return 2 * burst

@@ -210,6 +210,18 @@ func TestASuggestionInJSONHasListsNotNulls(t *testing.T) {
 	}
 }
 
+func TestASuggestionSaysWhyItHasNoBurstsForRequests(t *testing.T) {
+	const why = "because costs vary or are not whole tokens"
+	o := suggestOptions(t, "0%", "1")
+	for cost, missing := range map[string]bool{"1": false, "3": false, "2.5": true, "bytes": true} {
+		o.Cost = mustCost(t, cost)
+		rep := replay(t, o, input("a.log", line("a", 1, 1))).Report
+		if text := rendered(t, &rep); strings.Contains(text, why) != missing {
+			t.Errorf("cost %s:\n%s", cost, text)
+		}
+	}
+}
+
 func TestASuggestionAsText(t *testing.T) {
 	log := strings.Repeat(line("192.0.2.1", 1, 1), 3) + line("b", 1, 1) + line("b", 2, 1)
 	o := suggestOptions(t, "50%", "1,3")

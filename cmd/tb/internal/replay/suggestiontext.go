@@ -67,6 +67,10 @@ func (s *Suggestion) writeTable(b *strings.Builder) {
 		fmt.Fprintln(table, strings.Join(cells, "\t")+"\t")
 	}
 	table.Flush()
+	if !hasRequests {
+		b.WriteString("\nThere are no bursts for a share of the requests, because costs vary or are not" +
+			" whole tokens.\n")
+	}
 }
 
 // burstText writes a burst, if one is enough.
