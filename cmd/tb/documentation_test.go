@@ -16,8 +16,8 @@ const documentedPolicy = `{"rules": [
 	{"name": "tight", "mode": "shadow", "limit_keys": ["ip:address"],
 		"algorithm_config": {"tokens_per_second": 1, "burst": 10}}]}`
 
-// The reports in docs/replay.md are what the commands above them print. "…" stands for any lines, and
-// the time of a decision differs.
+// The reports in docs/replay.md are what the commands above them print. "…" stands for any lines,
+// and the time of a decision differs.
 func TestTheReportsInTheDocumentsAreTrue(t *testing.T) {
 	doc, err := os.ReadFile("../../docs/replay.md")
 	if err != nil {

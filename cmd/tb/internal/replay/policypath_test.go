@@ -17,7 +17,7 @@ func TestPathsThatAProxyRefuses(t *testing.T) {
 	}
 }
 
-// A request that has no path is one for /, as GET http://host is. A line without any request is not.
+// A request that has no path is one for /, as GET http://host is. A line without a request is not.
 func TestPathsThatALogLacks(t *testing.T) {
 	const policy = `{"name": "a", "limit_keys": [],
 		"algorithm_config": {"tokens_per_second": 1, "burst": 1}}`

@@ -9,8 +9,8 @@ import (
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/accesslog"
 )
 
-// suggestedFlags returns the flags, besides the limit, with which a replay and a proxy find the same
-// keys and costs. Flags with their default are left out.
+// suggestedFlags returns the flags, besides the limit, with which a replay and a proxy find the
+// same keys and costs. Flags with their default are left out.
 func suggestedFlags(o *Options, s accesslog.Schema) (replay, proxy string) {
 	var b strings.Builder
 	add := func(flag, value, byDefault string) {

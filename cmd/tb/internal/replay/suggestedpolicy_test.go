@@ -25,8 +25,9 @@ func TestTheSuggestionIsKept(t *testing.T) {
 		second := 100
 		for range 400 {
 			second += rnd.IntN(3)
-			log.WriteString(jsonLine(second-rnd.IntN(10), fmt.Sprintf("192.0.2.%d", min(rnd.IntN(9), rnd.IntN(9))), "GET",
-				pick("a", "A:80", "b", "c"), "/", pick("k", "l", "m", "")))
+			address := fmt.Sprintf("192.0.2.%d", min(rnd.IntN(9), rnd.IntN(9)))
+			log.WriteString(jsonLine(second-rnd.IntN(10), address, "GET", pick("a", "A:80", "b", "c"), "/",
+				pick("k", "l", "m", "")))
 		}
 		in := input("a.log", log.String())
 		o := suggestOptions(t, "34%", tt.rates)

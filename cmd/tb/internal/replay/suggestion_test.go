@@ -210,6 +210,20 @@ func TestASuggestionInJSONHasListsNotNulls(t *testing.T) {
 	}
 }
 
+// If no burst is enough, the table has a dash, the list a 0, and there is no limit.
+func TestNoBurstIsEnough(t *testing.T) {
+	o := suggestOptions(t, "0%", "1")
+	for _, cost := range []string{"2000000000", "1073741824"} {
+		o.Cost = mustCost(t, cost)
+		rep := replay(t, o, input("a.log", strings.Repeat(line("a", 1, 1), 2))).Report
+		s, text := rep.Suggestion, rendered(t, &rep)
+		if s.Rates[0].Clients[0].Burst != 0 || s.Limit != nil ||
+			!strings.Contains(text, "1/s    -") || !strings.Contains(text, "No burst is enough.") {
+			t.Errorf("cost %s: %+v\n%s", cost, s, text)
+		}
+	}
+}
+
 func TestASuggestionSaysWhyItHasNoBurstsForRequests(t *testing.T) {
 	const why = "because costs vary or are not whole tokens"
 	o := suggestOptions(t, "0%", "1")

@@ -170,7 +170,9 @@ func (rep *Report) writeSweep(b *strings.Builder) {
 }
 
 // writeRemarks writes the counts of a limit that its table does not have, if any is above 0.
-func writeRemarks(b *strings.Builder, limit string, neverGranted, evictedInDebt, refusedNew uint64) {
+func writeRemarks(
+	b *strings.Builder, limit string, neverGranted, evictedInDebt, refusedNew uint64,
+) {
 	remarks := ifAny(neverGranted, "; %s can never be granted: the cost is above the burst") +
 		ifAny(evictedInDebt, "; %s "+plural(evictedInDebt, "key", "keys")+" evicted in debt") +
 		ifAny(refusedNew, "; %s refused: the key was new and the table full")

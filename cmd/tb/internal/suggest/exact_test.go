@@ -37,8 +37,8 @@ func TestNeedWithDecimalCosts(t *testing.T) {
 	}
 }
 
-// Capacities of 84, 839, 8,389 tokens and so on are the first ones with coarser units. Deficits close
-// to them differ by a unit or less.
+// Capacities of 84, 839, 8,389 tokens and so on are the first ones with coarser units. Deficits
+// close to them differ by a unit or less.
 func TestNeedWhereUnitsBecomeCoarser(t *testing.T) {
 	for seed := range programs(2000) {
 		rnd := rand.New(rand.NewPCG(seed, 5))
