@@ -4,6 +4,8 @@ import (
 	"encoding/base64"
 	"mime"
 	"strings"
+
+	"github.com/seed-181794aa/ratelimit/internal/hostname"
 )
 
 // normalizer returns the function that makes one spelling of all spellings of a header field's
@@ -11,7 +13,7 @@ import (
 func normalizer(header string) func(string) string {
 	switch header {
 	case "Host":
-		return bareHost
+		return hostname.Bare
 	case "Authorization", "Proxy-Authorization":
 		return normalizeCredentials
 	case "Content-Type", "Accept":

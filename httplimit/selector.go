@@ -2,18 +2,19 @@ package httplimit
 
 import (
 	"net/http"
-	"net/netip"
 	"net/url"
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/seed-181794aa/ratelimit/internal/hostname"
 )
 
 // normalize returns s with hosts and paths in the form in which requests are compared.
 func (s Selector) normalize() Selector {
 	s.Hosts = slices.Clone(s.Hosts)
 	for i, h := range s.Hosts {
-		s.Hosts[i] = bareHost(h)
+		s.Hosts[i] = hostname.Bare(h)
 	}
 	if s.PathExact != "" {
 		s.PathExact = resolved(slashed(s.PathExact))
@@ -31,7 +32,7 @@ func (s *Selector) picks(r *http.Request) (picked, ambiguous bool) {
 	if len(s.Methods) > 0 && !slices.ContainsFunc(s.Methods, method) {
 		return false, false
 	}
-	if len(s.Hosts) > 0 && !slices.Contains(s.Hosts, bareHost(r.Host)) {
+	if len(s.Hosts) > 0 && !slices.Contains(s.Hosts, hostname.Bare(r.Host)) {
 		return false, false
 	}
 	if s.PathExact == "" && s.PathPrefix == "" {
@@ -62,20 +63,4 @@ func resolved(p string) string {
 		return clean + "/"
 	}
 	return clean
-}
-
-// bareHost returns a host in lower case, without its port and a dot at its end. An IPv6 address is
-// in its shortest form.
-func bareHost(h string) string {
-	// Some servers take what is before the first colon for the name, so "h:80:90" is h.
-	name := h[strings.LastIndexByte(h, ']')+1:]
-	if i := strings.IndexByte(name, ':'); i >= 0 {
-		h = h[:len(h)-len(name)+i]
-	}
-	if strings.HasPrefix(h, "[") {
-		if a, err := netip.ParseAddr(strings.Trim(h, "[]")); err == nil {
-			return "[" + a.String() + "]"
-		}
-	}
-	return strings.ToLower(strings.TrimSuffix(h, "."))
 }

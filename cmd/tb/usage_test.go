@@ -61,6 +61,7 @@ func TestUsageErrors(t *testing.T) {
 		{"replay,--rate=5,--burst=1,--redis=h,--max-keys=5,-", "either --redis"},
 		{"replay,--rate=5,--burst=1,--algorithm=bucket,-", "token-bucket, fixed-window"},
 		{"replay,--rate=5,--burst=1,--algorithm=gcra,--algorithm=gcra,-", "gcra is there twice"},
+		{"replay,--rate=5,--burst=1,--algorithm=,-", "token-bucket, fixed-window"},
 		{"replay,--rate=1/d,--burst=60000,--algorithm=gcra,-", "at most 146 years"},
 		{"replay,--sweep=rate=1 rate=2,--burst=1,--algorithm=gcra,-", "one --rate and one --burst"},
 		{"replay,--rate=5,--burst=1,--algorithm=gcra,--redis=h,-", "either --algorithm"},
@@ -130,6 +131,10 @@ func TestUsageErrorsAreShort(t *testing.T) {
 		if strings.Contains(stderr, foreign) || strings.Count(stderr, "want") != 1 {
 			t.Errorf("%s: %s", flag, stderr)
 		}
+	}
+	_, _, stderr := tb(t, validLine, "replay", "--suggest=1%", "--algorithm=gcra", "-")
+	if strings.Count(stderr, "want") != 1 {
+		t.Error(stderr)
 	}
 }
 

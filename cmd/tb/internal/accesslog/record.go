@@ -66,6 +66,12 @@ const (
 	LogFormat  Format = "log_format" // Schema.LogFormat
 )
 
+// NamesFields reports whether lines of the format name their fields, so that any part of a request
+// may be missing. Other formats have a request line.
+func (f Format) NamesFields() bool {
+	return f == JSON || f == Logfmt || f == W3C || f == LogFormat
+}
+
 // LineError reports a line that is not a request. Reading can go on after it.
 type LineError struct {
 	File string // the name of the log

@@ -29,7 +29,10 @@
 //
 // # Time and units
 //
-// An instant is a number of nanoseconds since 1970. Instants of one limiter never step back: the
-// caller passes the latest reading. A cost is in units, which are millionths of a token. The window
-// is rounded up to a nanosecond. Fixed windows begin at its multiples.
+// An instant is a number of nanoseconds since 1970. The time of a key never steps back. A request
+// with an earlier instant is decided at the latest instant of its key, and by tb/cas on its bucket
+// as it stands. Both are the same if all requests of the key have the same cost.
+//
+// A cost is in units, which are millionths of a token. The window is rounded up to a nanosecond.
+// Fixed windows begin at its multiples.
 package algorithm

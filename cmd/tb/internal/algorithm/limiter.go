@@ -13,8 +13,8 @@ var Names = []string{
 
 // Limiter decides requests by key, with the limit of New. It is not safe for concurrent use.
 type Limiter interface {
-	// Take takes a cost in units, at least 1, of a key at an instant, or takes nothing. Instants
-	// never step back.
+	// Take takes a cost in units, at least 1, of a key at an instant, or takes nothing. The time of a
+	// key never steps back: an earlier instant counts as the latest one of the key.
 	Take(key string, now, cost uint64) Result
 	Stats() Stats
 }
@@ -25,6 +25,9 @@ type Result struct {
 	// Delay is how long a granted request stays in the queue of a leaky bucket, rounded up to a
 	// nanosecond.
 	Delay time.Duration
+	// Leaves is the instant at which a granted request leaves the limiter, Delay after the time of
+	// its key. A token bucket has no time beside the latest grant, so its Leaves may step back.
+	Leaves uint64
 }
 
 // Stats has the memory of a limiter.
@@ -62,7 +65,7 @@ func New(name string, l *Limit, maxKeys int) (Limiter, error) {
 // from 0 to the window. A leaky bucket may grant one request more.
 func Bound(name string, l *Limit, d time.Duration) float64 {
 	burst := float64(l.limit.Capacity)
-	supply := burst * min(1, d.Seconds()/l.Window().Seconds())
+	supply := burst * d.Seconds() / l.Window().Seconds()
 	switch name {
 	case "fixed-window":
 		return 2 * burst

@@ -44,6 +44,36 @@ func TestAllAlgorithms(t *testing.T) {
 	}
 }
 
+// An instant that steps back counts as the latest one of its key, and keys have times of their own.
+func TestTheTimeOfAKeyNeverStepsBack(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 9))
+	for _, name := range Names {
+		l := newLimit(t, 10, 5, 1e9)
+		limiter, inOrder := newLimiter(t, name, l), newLimiter(t, name, l)
+		latest := map[string]uint64{}
+		now, refused := 1_700_000_000*second, 0
+		for i := range 2000 {
+			now += r.Uint64N(second / 10)
+			key, instant := strconv.Itoa(r.IntN(3)), now-r.Uint64N(5*second)
+			latest[key] = max(latest[key], instant)
+			got := limiter.Take(key, instant, unitsPerToken)
+			want := inOrder.Take(key, latest[key], unitsPerToken)
+			if !want.Granted {
+				refused++
+			}
+			if name == "token-bucket" { // which has no time of the key
+				want.Leaves = instant
+			}
+			if got != want {
+				t.Fatalf("%s, request %d: %+v, want %+v", name, i, got, want)
+			}
+		}
+		if refused == 0 {
+			t.Errorf("%s refused nothing", name)
+		}
+	}
+}
+
 // A table never has more keys than its bound. A key that it forgets is new when it comes back, and
 // is counted only if it was not idle.
 func TestTablesAreBounded(t *testing.T) {

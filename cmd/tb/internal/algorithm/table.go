@@ -8,7 +8,7 @@ import (
 // state is the state S of an algorithm for one key. The zero value is a new key.
 type state[S any] interface {
 	*S
-	// take decides a request.
+	// take decides a request. The instants never step back.
 	take(l *Limit, now, cost uint64) Result
 	// idle reports whether the state decides as a new key from now on.
 	idle(l *Limit, now uint64) bool
@@ -27,8 +27,9 @@ type table[S any, P state[S]] struct {
 }
 
 type entry[S any] struct {
-	key   string
-	state S
+	key    string
+	latest uint64 // instant
+	state  S
 }
 
 func newTable[S any, P state[S]](l *Limit, maxKeys int) *table[S, P] {
@@ -43,9 +44,12 @@ func (t *table[S, P]) Take(key string, now, cost uint64) Result {
 	} else {
 		t.used.MoveToFront(place)
 	}
-	s := P(&place.Value.(*entry[S]).state)
+	e := place.Value.(*entry[S])
+	e.latest = max(e.latest, now)
+	s := P(&e.state)
 	before := s.heap()
-	result := s.take(t.limit, now, cost)
+	result := s.take(t.limit, e.latest, cost)
+	result.Leaves = e.latest + uint64(result.Delay)
 	after := s.heap()
 	t.stats.Bytes += after - before
 	t.stats.MostBytes = max(t.stats.MostBytes, size[S]()+after)

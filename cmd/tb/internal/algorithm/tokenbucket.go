@@ -29,7 +29,7 @@ func newTokenBucket(l *Limit, maxKeys int) (*tokenBucket, error) {
 func (t *tokenBucket) Take(key string, now, cost uint64) Result {
 	t.now = time.Unix(0, int64(now))
 	d, _ := t.limiter.AllowCost(context.Background(), key, Tokens(cost))
-	return Result{Granted: d.Allowed}
+	return Result{Granted: d.Allowed, Leaves: now}
 }
 
 // Stats implements Limiter.

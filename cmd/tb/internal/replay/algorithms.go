@@ -36,7 +36,7 @@ type AlgorithmOutcome struct {
 	// key.
 	Forgotten uint64 `json:"forgotten"`
 	// NsPerDecision is the time of a decision in nanoseconds, with the look-up of the key: the median
-	// of batches of 1,024 requests. It differs from run to run.
+	// of batches of 1,024 requests, and 0 if there is no request. It differs from run to run.
 	NsPerDecision float64 `json:"ns_per_decision"`
 }
 
@@ -61,12 +61,9 @@ func (rep *Report) writeAlgorithms(b *strings.Builder) {
 	table.Flush()
 	b.WriteString("\nin: the most tokens of one key in any such interval. bound: what the algorithm" +
 		" promises.\ndelay, bytes: means of a grant and of a key's state. ns: a decision, median.\n")
-	if rep.SteppedBack > 0 {
-		b.WriteString("All algorithms read the latest time so far.\n")
-	}
 	for _, o := range rep.Algorithms {
-		b.WriteString(ifAny(o.Forgotten, o.Algorithm+" forgot %s "+
-			plural(o.Forgotten, "key", "keys")+" that were not idle, because the table was full.\n"))
+		b.WriteString(ifAny(o.Forgotten, o.Algorithm+" forgot %s times a key that was not idle,"+
+			" because the table was full. Its bounds do not hold then.\n"))
 	}
 }
 

@@ -41,7 +41,7 @@ type Command struct {
 	Overflow string  `enum:"forgive,refuse" default:"forgive" help:"${replay_overflow}"`
 	Impl     string  `enum:"cas,mutex" default:"cas" help:"${replay_impl}"`
 
-	Algorithm []string `placeholder:"LIST" help:"${replay_algorithm}"`
+	Algorithm []string `sep:"none" placeholder:"LIST" help:"${replay_algorithm}"`
 
 	Redis redisurl.URL `placeholder:"URL" help:"${replay_redis}"`
 
@@ -79,10 +79,7 @@ func (c *Command) options() (Options, error) {
 		Rates: c.Sweep.Rates, Bursts: c.Sweep.Bursts,
 		Trusted: cidr.Prefixes(c.Trusted), IPv6Prefix: int(c.IPv6Prefix), Cost: c.Cost,
 		MaxKeys: int(c.MaxKeys), Overflow: tb.ForgiveLeast, Impl: c.Impl,
-		Algorithms: c.Algorithm, Picture: c.wantsPicture(),
-	}
-	for _, names := range c.Key { // kong would drop an empty name at the end
-		o.Keys = append(o.Keys, strings.Split(names, ",")...)
+		Keys: splitLists(c.Key), Algorithms: splitLists(c.Algorithm), Picture: c.wantsPicture(),
 	}
 	if c.Overflow == "refuse" {
 		o.Overflow = tb.RefuseNew
@@ -92,7 +89,9 @@ func (c *Command) options() (Options, error) {
 	case c.Policy != "":
 		return o, c.checkPolicyFlags(&o)
 	case c.Suggest.isSet():
-		return o, errors.Join(c.setSuggestion(&o), o.validate())
+		if err := c.setSuggestion(&o); err != nil {
+			return o, err
+		}
 	case rate == (len(o.Rates) > 0):
 		return o, errors.New("want either --rate, such as 5, 2.5/s, 300/m or 1/24h," +
 			" or rates in --sweep")
@@ -105,6 +104,14 @@ func (c *Command) options() (Options, error) {
 		o.Bursts = []Burst{c.Burst}
 	}
 	return o, o.validate()
+}
+
+// splitLists splits lists with commas. Kong would drop an empty name at the end.
+func splitLists(lists []string) (names []string) {
+	for _, list := range lists {
+		names = append(names, strings.Split(list, ",")...)
+	}
+	return names
 }
 
 // Run replays the log and prints the report. After an error it prints the report on the

@@ -18,8 +18,8 @@ const (
 	timedBatches = 1001
 )
 
-// contest replays a log with several algorithms under one limit. All of them read the latest time
-// so far, so that none depends on the order of the lines.
+// contest replays a log with several algorithms under one limit. In all of them, the time of a key
+// never moves back.
 type contest struct {
 	limit      *algorithm.Limit
 	contenders []*contender
@@ -61,13 +61,13 @@ func newContest(o *Options) (*contest, error) {
 	return c, nil
 }
 
-// add adds a request of a key at the latest time so far, in nanoseconds since 1970.
-func (c *contest) add(key string, tokens float64, latest int64) {
+// add adds a request of a key at a time in nanoseconds since 1970.
+func (c *contest) add(key string, tokens float64, now int64) {
 	cost := c.limit.Units(tokens)
 	if cost <= c.limit.Burst() {
 		c.largest = max(c.largest, cost)
 	}
-	c.batch = append(c.batch, request{key, uint64(latest), cost})
+	c.batch = append(c.batch, request{key, uint64(now), cost})
 	if len(c.batch) == batchSize {
 		c.decide()
 	}
@@ -83,7 +83,9 @@ func (c *contest) decide() {
 
 // outcomes returns the outcome of each contender.
 func (c *contest) outcomes() (all []AlgorithmOutcome) {
-	c.decide()
+	if len(c.batch) > 0 {
+		c.decide()
+	}
 	for _, one := range c.contenders {
 		all = append(all, one.outcome(c.limit, c.largest))
 	}
@@ -112,7 +114,7 @@ func (c *contender) decide(batch []request) {
 	for i := range batch {
 		c.results = append(c.results, c.limiter.Take(batch[i].key, batch[i].now, batch[i].cost))
 	}
-	c.addTime(float64(time.Since(start).Nanoseconds()) / float64(max(1, len(batch))))
+	c.addTime(float64(time.Since(start).Nanoseconds()) / float64(len(batch)))
 	for i, result := range c.results {
 		if !result.Granted {
 			c.refused++
@@ -120,7 +122,7 @@ func (c *contender) decide(batch []request) {
 		}
 		c.granted++
 		c.delay += result.Delay.Seconds()
-		c.peaks.add(batch[i].key, batch[i].now+uint64(result.Delay), batch[i].cost)
+		c.peaks.add(batch[i].key, result.Leaves, batch[i].cost)
 	}
 }
 
@@ -158,7 +160,9 @@ func (c *contender) outcome(l *algorithm.Limit, largest uint64) AlgorithmOutcome
 	if stats.Keys > 0 {
 		o.MeanState = float64(stats.Bytes) / float64(stats.Keys)
 	}
-	slices.Sort(c.times)
-	o.NsPerDecision = c.times[len(c.times)/2]
+	if len(c.times) > 0 {
+		slices.Sort(c.times)
+		o.NsPerDecision = c.times[len(c.times)/2]
+	}
 	return o
 }

@@ -2,6 +2,7 @@ package replay
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/accesslog"
 	"github.com/seed-181794aa/ratelimit/internal/clientaddr"
 	"github.com/seed-181794aa/ratelimit/internal/compositekey"
+	"github.com/seed-181794aa/ratelimit/internal/hostname"
 )
 
 // keyer composes the key of a request from its parts.
@@ -24,8 +26,8 @@ type keyer struct {
 	rules  clientaddr.Rules
 	trusts bool // whether rules trust any proxy
 
-	buf, address, digest []byte // reused by each call
-	lines                [2]string
+	buf, value, digest []byte // reused by each call
+	lines              [2]string
 }
 
 const wantKey = "want ip, user, path, host or the name of a JSON field," +
@@ -46,11 +48,14 @@ func newKeyer(o *Options) (*keyer, []string, error) {
 	standard := map[string]func(*accesslog.Record) []byte{
 		"ip":   k.client,
 		"user": func(rec *accesslog.Record) []byte { return rec.User },
-		"host": func(rec *accesslog.Record) []byte { return rec.Host },
+		"host": k.host,
 		"path": func(rec *accesslog.Record) []byte { return rec.Path },
 	}
 	var extra []string
-	for _, name := range o.Keys {
+	for i, name := range o.Keys {
+		if slices.Contains(o.Keys[:i], name) {
+			return nil, nil, fmt.Errorf("key %q is there twice", name)
+		}
 		part := standard[name]
 		if part == nil {
 			if !isFieldName(name) || isMisspelt(name, "ip", "user", "path", "host") {
@@ -132,8 +137,15 @@ func (k *keyer) client(rec *accesslog.Record) []byte {
 	if !address.IsValid() {
 		return peer
 	}
-	k.address = k.rules.AppendNetwork(k.address[:0], k.rules.Network(address))
-	return k.address
+	k.value = k.rules.AppendNetwork(k.value[:0], k.rules.Network(address))
+	return k.value
+}
+
+// host returns the host in the one spelling that the key of a policy has.
+func (k *keyer) host(rec *accesslog.Record) []byte {
+	host := view(rec.Host)
+	k.value = append(k.value[:0], cmp.Or(hostname.Bare(host), host)...)
+	return k.value
 }
 
 // origin returns the peer and the lines of X-Forwarded-For, valid until the next call.

@@ -76,6 +76,26 @@ func TestKeyErrorsSayWhatIsExpected(t *testing.T) {
 	}
 }
 
+func TestAPartIsInAKeyOnce(t *testing.T) {
+	_, _, err := newKeyer(&Options{Keys: []string{"ip", "path", "ip"}})
+	if err == nil || !strings.Contains(err.Error(), `"ip" is there twice`) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// A host has one spelling, as in the key of a policy.
+func TestHostsAreOneKeyInAllSpellings(t *testing.T) {
+	k := mustKeyer(t, 64, "host", "ip")
+	for host, want := range map[string]string{
+		"h.example": "h.example", "H.Example:443": "h.example", ":80": ":80", "": "",
+	} {
+		key := k.key(&accesslog.Record{Host: []byte(host), Peer: []byte("::ffff:192.0.2.1")})
+		if got := compositekey.Parts(string(key)); !slices.Equal(got, []string{want, "192.0.2.1"}) {
+			t.Errorf("%q: %q, want %q", host, got, want)
+		}
+	}
+}
+
 func TestFieldsMayBeginLikeAWord(t *testing.T) {
 	for _, name := range []string{"ipaddr", "user_id", "host.name", "a+b", "x:y", "clientip"} {
 		if _, extra, err := newKeyer(&Options{Keys: []string{name}}); err != nil || len(extra) != 1 {
@@ -118,7 +138,7 @@ func TestCompositeKeysDoNotCollide(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	alphabet := []string{"", "a", "b", "\x00", "\x01", "\x02", " ", "/", "a\x01b",
 		strings.Repeat("a", 200), string(appendDigest(nil, bytes.Repeat([]byte{'a'}, 400)))}
-	k := mustKeyer(t, 64, "user", "path", "host")
+	k := mustKeyer(t, 64, "user", "path", "plan")
 	seen := make(map[string][3]string)
 	for range 20_000 {
 		var p [3]string
@@ -126,7 +146,7 @@ func TestCompositeKeysDoNotCollide(t *testing.T) {
 			p[i] = alphabet[rng.IntN(len(alphabet))] + alphabet[rng.IntN(len(alphabet))]
 		}
 		key := string(k.key(&accesslog.Record{
-			User: []byte(p[0]), Path: []byte(p[1]), Host: []byte(p[2]),
+			User: []byte(p[0]), Path: []byte(p[1]), Fields: [][]byte{[]byte(p[2])},
 		}))
 		if other, ok := seen[key]; ok && other != p {
 			t.Fatalf("%q and %q have the same key", p, other)

@@ -33,7 +33,7 @@ func newPeaks(window time.Duration) peaks {
 	}
 }
 
-// add counts a grant. The instants of a key never step back.
+// add counts a grant. An instant before the latest one of the key counts as the latest.
 func (p *peaks) add(key string, instant, units uint64) {
 	entry, added := p.keys.See([]byte(key))
 	if added {
@@ -62,6 +62,9 @@ type slotGrants struct{ slot, units uint64 }
 
 // add counts a grant, and returns the units in the given number of slots up to it.
 func (r *recent) add(slot, units, slots uint64) uint64 {
+	if last := len(r.slots) - 1; last >= 0 {
+		slot = max(slot, r.slots[last].slot)
+	}
 	for len(r.slots) > 0 && r.slots[0].slot+slots <= slot {
 		r.sum -= r.slots[0].units
 		r.slots = r.slots[1:]

@@ -11,6 +11,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/accesslog"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/spacesaving"
 	"github.com/seed-181794aa/ratelimit/httplimit"
+	"github.com/seed-181794aa/ratelimit/internal/hash"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
@@ -26,14 +27,20 @@ type policyReplay struct {
 
 	granted, refused   uint64
 	unclear, noAddress uint64
-	refusals           map[string]*spacesaving.Summary[struct{}] // by the label of the rule
+	refusals           map[string]*ruleRefusals // by the label of the rule
+}
+
+// ruleRefusals are the keys that a rule refuses.
+type ruleRefusals struct {
+	most *spacesaving.Summary[struct{}]
+	keys *distinctCounter
 }
 
 // newPolicyReplay returns a replay of the policy of o, with a clock.
 func newPolicyReplay(o *Options, now func() time.Time) (*policyReplay, error) {
 	p := &policyReplay{
 		facts:    newFacts(o.Policy),
-		refusals: make(map[string]*spacesaving.Summary[struct{}]),
+		refusals: make(map[string]*ruleRefusals),
 	}
 	p.request = http.Request{
 		URL: &p.url, Header: http.Header{}, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
@@ -55,17 +62,21 @@ func (p *policyReplay) countKey(_ *http.Request, e httplimit.Event) {
 	if e.Allowed {
 		return
 	}
-	keys := p.refusals[e.Rule]
-	if keys == nil {
-		keys = spacesaving.New[struct{}](maxRefused)
-		p.refusals[e.Rule] = keys
+	r := p.refusals[e.Rule]
+	if r == nil {
+		r = &ruleRefusals{spacesaving.New[struct{}](maxRefused), newDistinctCounter(maxDistinct)}
+		p.refusals[e.Rule] = r
 	}
-	entry, _ := keys.See([]byte(httplimit.FormatKey(e.Key)))
+	key := []byte(httplimit.FormatKey(e.Key))
+	entry, _ := r.most.See(key)
 	entry.Count++
+	r.keys.add(hash.Mix(hash.Add(hash.Empty, key)), 0)
 }
 
-// replay decides a request.
-func (p *policyReplay) replay(rec *accesslog.Record, peer []byte, forwarded []string) {
+// replay decides a request in a log of some format.
+func (p *policyReplay) replay(
+	rec *accesslog.Record, format accesslog.Format, peer []byte, forwarded []string,
+) {
 	r := &p.request
 	clear(r.Header)
 	r.Method, r.Host, r.RemoteAddr = http.MethodGet, string(rec.Host), string(peer)
@@ -87,7 +98,14 @@ func (p *policyReplay) replay(rec *accesslog.Record, peer []byte, forwarded []st
 			r.Header[strings.TrimPrefix(f.name, "header:")] = []string{v}
 		}
 	}
-	if !p.resolve(string(rec.Path), query) {
+	path := string(rec.Path)
+	switch f := p.facts.path; {
+	case path != "" && f != nil:
+		f.seen++
+	case path == "" && (len(rec.Method) > 0 || format.NamesFields()):
+		path = "/" // as in GET http://host HTTP/1.1, or the log has no paths
+	}
+	if !p.resolve(path, query) {
 		p.unclear++
 		return
 	}

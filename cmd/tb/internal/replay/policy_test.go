@@ -1,13 +1,11 @@
 package replay
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 	"testing"
 
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/accesslog"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cidr"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/testkit"
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -177,18 +175,6 @@ func TestAPolicySeesTheClientBehindProxies(t *testing.T) {
 	}
 }
 
-func TestPathsThatAProxyRefuses(t *testing.T) {
-	log := ""
-	for _, path := range []string{"/a", "/v1/..%2fx", "x", "*", "/%zz", "/a/../b"} {
-		log += strings.Replace(line("1.1.1.1", 1, 1), "/p", path, 1)
-	}
-	got := replayPolicy(t, `{"name": "a", "limit_keys": [],
-		"algorithm_config": {"tokens_per_second": 1, "burst": 1}}`, input("a", log)).Policy
-	if got.Unclear != 4 || got.counts() != "1/1 a 1/1" {
-		t.Errorf("%d unclear, %s", got.Unclear, got.counts())
-	}
-}
-
 func TestPoliciesThatCannotBeReplayed(t *testing.T) {
 	for _, tt := range []struct{ policy, want string }{
 		{`{"name": "x", "limit_keys": [], "algorithm_config": {"tokens_per_second": 1, "burst": 1,
@@ -223,68 +209,16 @@ func TestRulesThatNoRequestHasTheKeysOf(t *testing.T) {
 			"rules x, y need header:Authorization"},
 		{`{"selector": {"methods": ["POST"]}, "rules": [
 			{"name": "x", "limit_keys": [], ` + config + `}]}`, "method"},
+		{`{"selector": {"pathPrefix": "/"}, "rules": [
+			{"name": "x", "limit_keys": [], ` + config + `}]}`, "path"},
 		{`{"name": "x", "limit_keys": ["ip:address/64,/56"], ` + config + `}`, "ip:address"},
 		{`{"selector": {"hosts": ["h"]}, "rules": [{"name": "x", "limit_keys": [], ` + config + `}]}`,
 			"header:Host"},
 	} {
-		log := `{"ts":1000000000,"ip":"host","uri":"/a"}` + "\n"
+		log := `{"ts":1000000000,"ip":"host"}` + "\n"
 		rep := replayPolicy(t, tt.policy, input("a", log))
 		if err := rep.checkNames(); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: error %v, want %s", tt.policy, err, tt.want)
 		}
-	}
-}
-
-func TestAPolicyInJSONHasListsNotNulls(t *testing.T) {
-	o, err := policyOptions(t, `{"name": "a", "limit_keys": [],
-		"algorithm_config": {"tokens_per_second": 1, "burst": 1}}`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, log := range []string{"x\n", line("a", 1, 1) + line("a", 1, 1)} {
-		res, _ := Run(t.Context(), o, accesslog.Schema{}, []Input{input("a.log", log)})
-		text, err := json.Marshal(&res.Report)
-		if err != nil || strings.Contains(string(text), "null") {
-			t.Errorf("%s, %v", text, err)
-		}
-	}
-}
-
-func TestAPolicyAsText(t *testing.T) {
-	rep := replayPolicy(t, `{"rules": [
-		{"name": "a", "limit_keys": ["ip:address"],
-			"algorithm_config": {"tokens_per_second": 1, "burst": 1}},
-		{"name": "s", "mode": "shadow", "limit_keys": [],
-			"algorithm_config": {"tokens_per_second": 1, "burst": 1}}]}`,
-		input("a.log", line("1.1.1.1", 1, 1)+line("1.1.1.1", 1, 1)+line("1.1.1.2", 1, 1)+
-			strings.Replace(line("1.1.1.1", 1, 1), "/p", "/..;/", 1)))
-	var b strings.Builder
-	if err := rep.WriteText(&b); err != nil {
-		t.Fatal(err)
-	}
-	const want = `log       a.log: 4 lines, common
-time      2015-05-17 10:00:01 to 2015-05-17 10:00:01 UTC (0s)
-
-requests             4
-granted              2   50.0 %
-refused              1   25.0 %
-unclear              1   25.0 %   no path that all servers read alike: tb proxy answers 400
-
-  granted  refused   share     mode  rule
-        2        1  33.3 %  enforce  a
-        1        1  50.0 %   shadow  s
-
-Refused most by a:
-
-  refused  key
-        1  ip:address=1.1.1.1
-
-Refused most by s:
-
-  refused  key
-        1  all requests
-`
-	if got := b.String(); got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }

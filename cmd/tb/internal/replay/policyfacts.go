@@ -19,7 +19,7 @@ func rulesOf(s *httplimit.RuleSet) []httplimit.Rule {
 
 // fact is a part of a request that rules look at and that a log may not have.
 type fact struct {
-	name  string   // as in a policy: method, host, query or header:<name>
+	name  string   // as in a policy: ip:address, method, path, query or header:<name>
 	rules []string // that look at it
 	// fields are the fields of a log that may have it. They are at first and after in a record.
 	fields []string
@@ -42,10 +42,10 @@ func (f *fact) value(inLine []byte, fields [][]byte) string {
 	return ""
 }
 
-// facts are what the rules of a policy look at, besides the path.
+// facts are what the rules of a policy look at.
 type facts struct {
-	address, host, method, query *fact // nil if no rule looks at it
-	headers                      []*fact
+	address, host, method, path, query *fact // nil if no rule looks at it
+	headers                            []*fact
 }
 
 // newFacts returns the facts of a policy.
@@ -58,6 +58,9 @@ func newFacts(p *httplimit.Policy) *facts {
 			}
 			if len(s.Selector.Methods) > 0 {
 				f.add("method", r.Name)
+			}
+			if s.Selector.PathExact != "" || s.Selector.PathPrefix != "" {
+				f.add("path", r.Name)
 			}
 			keys := append(slices.Clone(r.Keys), r.Cost.Source, r.Tiers.By)
 			for key := range r.Match {
@@ -82,6 +85,8 @@ func (f *facts) add(key, rule string) {
 	case key == "method":
 		at = setFact(&f.method, "method", "request.method", "request_method", "method",
 			"RequestMethod", "ClientRequestMethod", "httpRequest.requestMethod", "cs-method")
+	case key == "path":
+		at = setFact(&f.path, "path")
 	case kind == "query":
 		at = setFact(&f.query, "query", "cs-uri-query")
 	case kind == "header":
@@ -120,8 +125,8 @@ func (f *facts) header(name string) *fact {
 
 // all returns the facts that rules look at.
 func (f *facts) all() []*fact {
-	return slices.DeleteFunc(append([]*fact{f.address, f.host, f.method, f.query}, f.headers...),
-		func(f *fact) bool { return f == nil })
+	all := append([]*fact{f.address, f.host, f.method, f.path, f.query}, f.headers...)
+	return slices.DeleteFunc(all, func(f *fact) bool { return f == nil })
 }
 
 // place places the fields behind others and returns them all.

@@ -36,9 +36,15 @@ type RuleOutcome struct {
 	// requests that all enforced rules granted.
 	Granted uint64 `json:"granted"`
 	Refused uint64 `json:"refused"`
-	// Top has the ten keys refused most. A request that several rules refuse counts for the one
-	// with the fewest tokens left.
-	Top []RuleKey `json:"top"`
+	// KeysRefused is how many keys were refused at least once. It is exact up to 131,072, and an
+	// estimate beyond. Top has the ten keys refused most. In both, a request that several rules refuse
+	// counts for the one with the fewest tokens left.
+	KeysRefused uint64    `json:"keys_refused"`
+	Top         []RuleKey `json:"top"`
+	// EvictedInDebt, Forgiven and RefusedNew are as in an Outcome.
+	EvictedInDebt uint64  `json:"evicted_in_debt"`
+	Forgiven      float64 `json:"forgiven"`
+	RefusedNew    uint64  `json:"refused_new"`
 }
 
 // RuleKey is a key that a rule has refused.
@@ -56,11 +62,17 @@ func (p *policyReplay) outcome(requests uint64) *PolicyOutcome {
 		RefusedShare: share(p.refused, p.granted+p.refused), Rules: []RuleOutcome{},
 	}
 	for _, s := range p.limiter.Stats() {
-		o.Rules = append(o.Rules, RuleOutcome{
+		rule := RuleOutcome{
 			Rule: s.Label, Shadow: s.Shadow,
 			Granted: s.Granted + s.ShadowGranted, Refused: s.Refused + s.ShadowRefused,
-			Top: p.top(s.Label),
-		})
+			Top:           []RuleKey{},
+			EvictedInDebt: s.Table.EvictedInDebt, Forgiven: s.Table.Forgiven,
+			RefusedNew: s.Table.RefusedNew,
+		}
+		if r := p.refusals[s.Label]; r != nil {
+			rule.KeysRefused, rule.Top = r.keys.total(), r.top()
+		}
+		o.Rules = append(o.Rules, rule)
 	}
 	var errs []error
 	for _, f := range p.facts.all() {
@@ -74,13 +86,10 @@ func (p *policyReplay) outcome(requests uint64) *PolicyOutcome {
 	return o
 }
 
-// top returns the keys that a rule has refused most.
-func (p *policyReplay) top(label string) []RuleKey {
-	keys := []RuleKey{}
-	if all := p.refusals[label]; all != nil {
-		for e := range all.All() {
-			keys = append(keys, RuleKey{e.Key, uint64(e.Count - e.Inherited), e.Partial})
-		}
+// top returns the keys refused most.
+func (r *ruleRefusals) top() (keys []RuleKey) {
+	for e := range r.most.All() {
+		keys = append(keys, RuleKey{e.Key, uint64(e.Count - e.Inherited), e.Partial})
 	}
 	slices.SortFunc(keys, func(a, b RuleKey) int {
 		return cmp.Or(cmp.Compare(b.Refused, a.Refused), cmp.Compare(a.Key, b.Key))

@@ -22,16 +22,19 @@ func (rep *Report) writePolicy(b *strings.Builder) {
 	}
 	b.WriteString("\n")
 	table := columns(b)
-	fmt.Fprintln(table, "granted\trefused\tshare\tmode\t  rule")
+	fmt.Fprintln(table, "granted\trefused\tshare\tkeys refused\tmode\t  rule")
 	for _, r := range o.Rules {
 		mode := "enforce"
 		if r.Shadow {
 			mode = "shadow"
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t  %s\n", grouped(r.Granted), grouped(r.Refused),
-			percent(share(r.Refused, r.Granted+r.Refused)), mode, r.Rule)
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t  %s\n", grouped(r.Granted), grouped(r.Refused),
+			percent(share(r.Refused, r.Granted+r.Refused)), grouped(r.KeysRefused), mode, r.Rule)
 	}
 	table.Flush()
+	for _, r := range o.Rules {
+		writeRemarks(b, r.Rule, 0, r.EvictedInDebt, r.RefusedNew)
+	}
 	for _, r := range o.Rules {
 		if len(r.Top) == 0 {
 			continue

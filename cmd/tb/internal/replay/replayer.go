@@ -133,16 +133,16 @@ func newReplayer(o Options) (*replayer, error) {
 	return r, nil
 }
 
-// replay has every limit decide on a request, and counts the decisions.
+// replay has every limit decide on a request in a log of some format, and counts the decisions.
 //
 // The ranking is used even if it is not reported: it has the key as a string, which saves
 // an allocation for each request of a tracked key.
-func (r *replayer) replay(rec *accesslog.Record) error {
+func (r *replayer) replay(rec *accesslog.Record, format accesslog.Format) error {
 	r.span.add(rec.Time)
 	r.now = time.Unix(0, rec.Time)
 	if r.policy != nil {
 		peer, forwarded := r.keyer.origin(rec)
-		r.policy.replay(rec, peer, forwarded)
+		r.policy.replay(rec, format, peer, forwarded)
 		return nil
 	}
 	key := r.keyer.key(rec)
@@ -174,7 +174,7 @@ func (r *replayer) replay(rec *accesslog.Record) error {
 	}
 	r.keys.add(key, refused)
 	if r.contest != nil {
-		r.contest.add(entry.Key, cost, r.span.last)
+		r.contest.add(entry.Key, cost, rec.Time)
 	}
 	return nil
 }

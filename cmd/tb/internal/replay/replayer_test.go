@@ -56,7 +56,7 @@ func TestDecisionsByHand(t *testing.T) {
 		var rec accesslog.Record
 		for i, s := range timeline {
 			granted := r.trials[0].granted
-			if err := errors.Join(reader.Next(&rec), r.replay(&rec)); err != nil {
+			if err := errors.Join(reader.Next(&rec), r.replay(&rec, reader.Format())); err != nil {
 				t.Fatal(err)
 			}
 			if got := r.trials[0].granted > granted; got != s.ok || (s.left > 0) != s.ok {

@@ -28,7 +28,7 @@ func Run(ctx context.Context, o Options, s accesslog.Schema, inputs []Input) (*R
 	res.fillReport()
 	switch {
 	case r.collector != nil:
-		res.Report.Suggestion = r.suggestion(&o)
+		res.Report.Suggestion = r.suggestion(&o, s)
 	case r.policy != nil:
 		res.Report.Policy = r.policy.outcome(r.span.requests)
 	}

@@ -7,7 +7,9 @@ import (
 	"net/textproto"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/policyfile"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
@@ -26,7 +28,7 @@ type algorithmConfig struct {
 	FixedCost       float64 `json:"fixed_cost,omitempty"`
 }
 
-// addPolicy adds the limit as a policy, or the reason why there is none.
+// addPolicy adds the limit as a policy that tb proxy accepts, or the reason why there is none.
 func (l *SuggestedLimit) addPolicy(o *Options) {
 	p := &SuggestedPolicy{Name: "suggested", Algorithm: "token_bucket"}
 	for _, part := range o.Keys {
@@ -53,20 +55,26 @@ func (l *SuggestedLimit) addPolicy(o *Options) {
 	if o.Cost.constant != 1 {
 		p.Config.FixedCost = o.Cost.constant
 	}
+	if _, err := policyfile.Parse([]byte(p.text())); err != nil {
+		l.NoPolicy = policyfile.Problems(err)[0]
+		return
+	}
 	l.Policy = p
 }
 
-// approximate returns the rate in tokens a second.
-func (r Rate) approximate() float64 { return float64(r.Tokens) / r.Per.Seconds() }
-
 // perSecond returns the rate in tokens a second, and whether tb.LimitPerSecond makes the same rate
 // of it.
-func (r Rate) perSecond() (float64, bool) {
-	perSecond := r.approximate()
+func (r Rate) perSecond() (perSecond float64, exact bool) {
+	rate := big.NewRat(r.Tokens, int64(r.Per))
+	perSecond, _ = new(big.Rat).Mul(rate, big.NewRat(int64(time.Second), 1)).Float64()
 	l, err := tb.LimitPerSecond(1, perSecond)
-	same := err == nil &&
-		big.NewRat(l.Tokens, int64(l.Per)).Cmp(big.NewRat(r.Tokens, int64(r.Per))) == 0
-	return perSecond, same
+	return perSecond, err == nil && big.NewRat(l.Tokens, int64(l.Per)).Cmp(rate) == 0
+}
+
+// approximate returns the rate in tokens a second.
+func (r Rate) approximate() float64 {
+	perSecond, _ := r.perSecond()
+	return perSecond
 }
 
 // policyKey returns the key of a policy that is a part of a key here, if there is one.
@@ -96,26 +104,4 @@ func (p *SuggestedPolicy) text() string {
 		panic(err) // a policy has no value that JSON has not
 	}
 	return string(text)
-}
-
-// flags returns the flags that a replay and a proxy need to find the same keys. Flags with their
-// default are left out.
-func (o *Options) flags() (replay, proxy string) {
-	if keys := strings.Join(o.Keys, ","); keys != "ip" {
-		replay += " --key " + keys
-	}
-	if o.IPv6Prefix != 64 {
-		replay += fmt.Sprintf(" --ipv6-prefix %d", o.IPv6Prefix)
-	}
-	if cost := o.Cost.String(); cost != "1" {
-		replay += " --cost " + cost
-	}
-	var trusted []string
-	for _, network := range o.Trusted {
-		trusted = append(trusted, network.String())
-	}
-	if len(trusted) > 0 {
-		proxy = " --trusted-proxies " + strings.Join(trusted, ",")
-	}
-	return replay + proxy, proxy
 }

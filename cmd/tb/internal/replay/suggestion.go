@@ -2,8 +2,12 @@ package replay
 
 import (
 	"math"
+	"net/netip"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/accesslog"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/suggest"
 	"github.com/seed-181794aa/ratelimit/internal/compositekey"
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -20,7 +24,7 @@ type Suggestion struct {
 	Share float64 `json:"share"`
 	// Rates has the bursts of each rate, in the order of the rates.
 	Rates []RateBursts `json:"rates"`
-	// Limit is the suggested limit. It is left out if no burst is enough.
+	// Limit is the suggested limit. It is left out if no burst is enough, and if there are no clients.
 	Limit *SuggestedLimit `json:"limit,omitempty"`
 
 	share       Share
@@ -66,6 +70,9 @@ type SuggestedLimit struct {
 	// cannot have the limit, for the reason in NoPolicy.
 	Policy   *SuggestedPolicy `json:"policy,omitempty"`
 	NoPolicy string           `json:"no_policy,omitempty"`
+	// NoAddress is how many clients are not addresses, such as host names, if the address is in the
+	// key. A replay of the policy has one bucket for all of them.
+	NoAddress int `json:"no_address"`
 
 	index   int // of its rate
 	rate    Rate
@@ -105,14 +112,14 @@ func (c *Cost) costs() suggest.Costs {
 	return suggest.Costs{Whole: c.unit == 1}
 }
 
-// suggestion returns the suggestion for the requests so far.
-func (r *replayer) suggestion(o *Options) *Suggestion {
+// suggestion returns the suggestion for the requests so far, in logs with a schema.
+func (r *replayer) suggestion(o *Options, schema accesslog.Schema) *Suggestion {
 	found := r.collector.Result()
 	s := &Suggestion{
 		Clients: len(found.Clients), OneIn: found.OneIn, Share: o.Suggest.fraction,
 		Rates: []RateBursts{}, share: o.Suggest,
 	}
-	s.replayFlags, s.proxyFlags = o.flags()
+	s.replayFlags, s.proxyFlags = suggestedFlags(o, schema)
 	shares := fractions(o.Suggest.columns())
 	for i, rate := range o.Rates {
 		b := RateBursts{
@@ -127,6 +134,7 @@ func (r *replayer) suggestion(o *Options) *Suggestion {
 	if s.Limit = s.choose(); s.Limit != nil {
 		s.Limit.addRefused(found)
 		s.Limit.addPolicy(o)
+		s.Limit.NoAddress = countNoAddress(found.Clients, slices.Index(o.Keys, "ip"))
 	}
 	if o.Picture {
 		s.curve = s.newCurve(found)
@@ -205,6 +213,21 @@ func burstFor(bursts []ShareBurst, share float64) uint64 {
 		}
 	}
 	return 0
+}
+
+// countNoAddress returns how many clients have a part that is not an address. The part is an index
+// in their keys, -1 for none.
+func countNoAddress(clients []*suggest.Client, part int) (n int) {
+	if part < 0 {
+		return 0
+	}
+	for _, c := range clients {
+		address, _, _ := strings.Cut(compositekey.Parts(c.Key)[part], "/")
+		if _, err := netip.ParseAddr(address); err != nil {
+			n++
+		}
+	}
+	return n
 }
 
 // addRefused adds the clients that are refused.

@@ -12,7 +12,6 @@ import (
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/accesslog"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/samplelog"
-	"github.com/seed-181794aa/ratelimit/httplimit"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
@@ -120,59 +119,6 @@ func TestTheSuggestedLimitIsTheKnee(t *testing.T) {
 	}
 }
 
-func TestTheSuggestedPolicyIsAccepted(t *testing.T) {
-	for _, tt := range []struct {
-		key, rate, cost string
-		prefix          int
-		keys            string
-	}{
-		{"ip", "5", "1", 64, "ip:address"},
-		{"ip", "1/h", "2.5", 48, "ip:address/48"},
-		{"ip", "0.1", "1", 64, "ip:address"},
-		{"ip", "100/7s", "1", 64, "ip:address"},
-		{"request.headers.X-Api-Key,host", "300/m", "1", 64, "header:X-Api-Key header:Host"},
-		{"http_x_api_key", "1/d", "1", 64, "header:X-Api-Key"},
-	} {
-		o := suggestOptions(t, "0%", tt.rate)
-		o.Keys, o.IPv6Prefix = strings.Split(tt.key, ","), tt.prefix
-		o.Cost = mustCost(t, tt.cost)
-		l := replay(t, o, input("a.log", line("a", 1, 1)+line("a", 1, 1))).Report.Suggestion.Limit
-		if l.Policy == nil {
-			t.Errorf("%s: no policy: %s", tt.key, l.NoPolicy)
-			continue
-		}
-		p, err := httplimit.ParsePolicy([]byte(l.Policy.text()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		r := p.Sets[0].Rules[0]
-		want := l.rate.limit(int(l.Burst))
-		same := r.Limit.Capacity == want.Capacity &&
-			float64(r.Limit.Tokens)*float64(want.Per) == float64(want.Tokens)*float64(r.Limit.Per)
-		if !same || strings.Join(r.Keys, " ") != tt.keys ||
-			(r.OnMissing == httplimit.Shared) != (tt.key != "ip") ||
-			r.Cost.Fixed != 0 && r.Cost.Fixed != o.Cost.constant {
-			t.Errorf("%s %s: %+v, want %v of %s", tt.rate, tt.key, r, want, tt.keys)
-		}
-	}
-}
-
-func TestAPolicyCannotHaveAllLimits(t *testing.T) {
-	for _, tt := range []struct{ key, rate, cost, want string }{
-		{"path", "5", "1", "no key for path"},
-		{"ip,user", "5", "1", "no key for user"},
-		{"ip", "5", "bytes", "settle the cost"},
-		{"ip", "1000000007/100000000000000007ns", "1", "the rate exactly"},
-	} {
-		o := suggestOptions(t, "0%", tt.rate)
-		o.Keys, o.Cost = strings.Split(tt.key, ","), mustCost(t, tt.cost)
-		l := replay(t, o, input("a.log", line("a", 1, 1))).Report.Suggestion.Limit
-		if l.Policy != nil || !strings.Contains(l.NoPolicy, tt.want) {
-			t.Errorf("%v: policy %v, reason %q", tt, l.Policy, l.NoPolicy)
-		}
-	}
-}
-
 func TestASuggestionFromASampleSaysSo(t *testing.T) {
 	o := suggestOptions(t, "1%", "1")
 	o.MaxKeys = 100
@@ -186,6 +132,28 @@ func TestASuggestionFromASampleSaysSo(t *testing.T) {
 	if err := rep.WriteText(&b); err != nil || !strings.Contains(b.String(), fmt.Sprintf(
 		"this is an estimate from %d of them, one in %d.", s.Clients, s.OneIn)) {
 		t.Errorf("%v\n%s", err, b.String())
+	}
+}
+
+func TestASuggestionWithoutClients(t *testing.T) {
+	o := suggestOptions(t, "1%", "1")
+	o.MaxKeys = 1
+	for log, want := range map[string]string{
+		"x\n": "keys                 0\n\nThe first malformed lines",
+		line("a", 1, 1) + line("b", 1, 1) + line("c", 1, 1) + line("d", 1, 1) + line("e", 1, 1): "" +
+			"keys                 5\n\nNo key is in the sample that fits into --max-keys.\n",
+	} {
+		res, _ := Run(t.Context(), o, accesslog.Schema{}, []Input{input("a.log", log)})
+		s := res.Report.Suggestion
+		if text := rendered(t, &res.Report); !strings.Contains(text, want) ||
+			strings.Contains(text, "rate") || s.Clients != 0 || s.Limit != nil {
+			t.Errorf("%+v\n%s", s, text)
+		}
+		for _, b := range slices.Concat(s.Rates[0].Clients, s.Rates[0].Requests) {
+			if b.Burst != 1 {
+				t.Errorf("burst %d without a client", b.Burst)
+			}
+		}
 	}
 }
 
@@ -242,8 +210,34 @@ func TestASuggestionInJSONHasListsNotNulls(t *testing.T) {
 	}
 }
 
+// If no burst is enough, the table has a dash, the list a 0, and there is no limit.
+func TestNoBurstIsEnough(t *testing.T) {
+	o := suggestOptions(t, "0%", "1")
+	for _, cost := range []string{"2000000000", "1073741824"} {
+		o.Cost = mustCost(t, cost)
+		rep := replay(t, o, input("a.log", strings.Repeat(line("a", 1, 1), 2))).Report
+		s, text := rep.Suggestion, rendered(t, &rep)
+		if s.Rates[0].Clients[0].Burst != 0 || s.Limit != nil ||
+			!strings.Contains(text, "1/s    -") || !strings.Contains(text, "No burst is enough.") {
+			t.Errorf("cost %s: %+v\n%s", cost, s, text)
+		}
+	}
+}
+
+func TestASuggestionSaysWhyItHasNoBurstsForRequests(t *testing.T) {
+	const why = "because costs vary or are not whole tokens"
+	o := suggestOptions(t, "0%", "1")
+	for cost, missing := range map[string]bool{"1": false, "3": false, "2.5": true, "bytes": true} {
+		o.Cost = mustCost(t, cost)
+		rep := replay(t, o, input("a.log", line("a", 1, 1))).Report
+		if text := rendered(t, &rep); strings.Contains(text, why) != missing {
+			t.Errorf("cost %s:\n%s", cost, text)
+		}
+	}
+}
+
 func TestASuggestionAsText(t *testing.T) {
-	log := line("a", 1, 1) + line("a", 1, 1) + line("a", 1, 1) + line("b", 1, 1) + line("b", 2, 1)
+	log := strings.Repeat(line("192.0.2.1", 1, 1), 3) + line("b", 1, 1) + line("b", 2, 1)
 	o := suggestOptions(t, "50%", "1,3")
 	var b strings.Builder
 	if err := replay(t, o, input("a.log", log)).Report.WriteText(&b); err != nil {
@@ -284,10 +278,12 @@ policy.json:
   }
 }
 
+1 client is not an address: a replay of the policy has one bucket for all of them.
+
 Refused, with the burst that each would need:
 
   needs  requests  peak/s                first                 last  key
-      3         3       3  2015-05-17 10:00:01  2015-05-17 10:00:01  a
+      3         3       3  2015-05-17 10:00:01  2015-05-17 10:00:01  192.0.2.1
 `
 	if got := b.String(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

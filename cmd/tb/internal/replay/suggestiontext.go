@@ -12,9 +12,15 @@ func (rep *Report) writeSuggestion(b *strings.Builder) {
 	b.WriteString("\n")
 	row(b, "requests", "%12s", grouped(rep.Requests))
 	row(b, "keys", "%12s%s", grouped(rep.Keys), rep.keysNote())
-	if s.OneIn > 1 {
+	switch {
+	case s.Clients == 0 && rep.Requests > 0:
+		b.WriteString("\nNo key is in the sample that fits into --max-keys.\n")
+	case s.OneIn > 1:
 		fmt.Fprintf(b, "\nThe keys did not fit into --max-keys: this is an estimate from %s of them,"+
 			" one in %s.\n", grouped(s.Clients), grouped(s.OneIn))
+	}
+	if s.Clients == 0 {
+		return
 	}
 	s.writeTable(b)
 	if s.Limit == nil {
@@ -61,6 +67,10 @@ func (s *Suggestion) writeTable(b *strings.Builder) {
 		fmt.Fprintln(table, strings.Join(cells, "\t")+"\t")
 	}
 	table.Flush()
+	if !hasRequests {
+		b.WriteString("\nThere are no bursts for a share of the requests, because costs vary or are not" +
+			" whole tokens.\n")
+	}
 }
 
 // burstText writes a burst, if one is enough.
@@ -86,6 +96,9 @@ func (l *SuggestedLimit) write(b *strings.Builder, s *Suggestion) {
 	} else {
 		fmt.Fprintf(b, "  tb proxy --policy policy.json%s\n\npolicy.json:\n\n%s\n", s.proxyFlags,
 			l.Policy.text())
+		b.WriteString(ifAny(l.NoAddress, "\n%s "+
+			plural(l.NoAddress, "client is not an address", "clients are not addresses")+
+			": a replay of the policy has one bucket for all of them.\n"))
 	}
 	l.writeRefused(b)
 }

@@ -164,18 +164,20 @@ func (rep *Report) writeSweep(b *strings.Builder) {
 			percent(o.RefusedShare), grouped(o.KeysRefused), percent(o.KeysRefusedShare))
 	}
 	table.Flush()
-	for i := range rep.Limits {
-		rep.Limits[i].writeRemarks(b)
+	for _, o := range rep.Limits {
+		writeRemarks(b, o.Rate+" burst "+grouped(o.Burst), o.NeverGranted, o.EvictedInDebt, o.RefusedNew)
 	}
 }
 
-// writeRemarks writes the counts that the table does not have, if any is above 0.
-func (o *Outcome) writeRemarks(b *strings.Builder) {
-	remarks := ifAny(o.NeverGranted, "; %s can never be granted: the cost is above the burst") +
-		ifAny(o.EvictedInDebt, "; %s "+plural(o.EvictedInDebt, "key", "keys")+" evicted in debt") +
-		ifAny(o.RefusedNew, "; %s refused: the key was new and the table full")
+// writeRemarks writes the counts of a limit that its table does not have, if any is above 0.
+func writeRemarks(
+	b *strings.Builder, limit string, neverGranted, evictedInDebt, refusedNew uint64,
+) {
+	remarks := ifAny(neverGranted, "; %s can never be granted: the cost is above the burst") +
+		ifAny(evictedInDebt, "; %s "+plural(evictedInDebt, "key", "keys")+" evicted in debt") +
+		ifAny(refusedNew, "; %s refused: the key was new and the table full")
 	if remarks != "" {
-		fmt.Fprintf(b, "%s burst %s%s\n", o.Rate, grouped(o.Burst), remarks)
+		fmt.Fprintf(b, "%s%s\n", limit, remarks)
 	}
 }
 
@@ -246,8 +248,10 @@ func roundTime(d time.Duration) time.Duration {
 		return d.Round(time.Second)
 	case d >= time.Second:
 		return d.Round(time.Millisecond)
+	case d >= time.Millisecond:
+		return d.Round(time.Microsecond)
 	}
-	return d.Round(time.Microsecond)
+	return d
 }
 
 // percent writes a fraction with one decimal. A fraction that would round to 0 or 1 is

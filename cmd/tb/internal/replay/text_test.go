@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/seed-181794aa/ratelimit/tb"
 )
@@ -191,6 +192,17 @@ func TestNumbers(t *testing.T) {
 	} {
 		if got != want {
 			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+func TestTimesAreRounded(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		1: "1ns", 1234: "1.234µs", 1_234_567: "1.235ms", 1_234_567_890: "1.235s",
+		time.Hour + 1_600*time.Millisecond: "1h0m2s",
+	} {
+		if got := roundTime(d).String(); got != want {
+			t.Errorf("%d: %s, want %s", d, got, want)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package suggest
 
 import (
 	"math/bits"
+	"slices"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/internal/hash"
@@ -58,6 +59,9 @@ func (c *Collector) Add(key []byte, t int64, cost float64) {
 	}
 	c.requests++
 	last := cl.count(t)
+	if len(cl.curves) < len(c.clocks)*len(c.scales) && !c.stayAlike(cl, last) {
+		cl.curves = slices.Repeat(cl.curves, len(c.clocks))
+	}
 	switch {
 	case cost > tb.MaxCapacity:
 		for i := range cl.curves {
@@ -93,7 +97,7 @@ func (c *Collector) admit(key []byte) *Client {
 	if !c.samples(key) {
 		return nil
 	}
-	cl := &Client{Key: string(key), curves: make([]curve, len(c.clocks)*len(c.scales))}
+	cl := &Client{Key: string(key), curves: make([]curve, len(c.scales))}
 	c.clients[cl.Key] = cl
 	for len(c.clients) > c.maxKeys {
 		c.shift++
@@ -111,10 +115,29 @@ func (c *Collector) samples(key []byte) bool {
 	return bits.LeadingZeros64(hash.Mix(hash.Add(hash.Empty, key))) >= c.shift
 }
 
+// stayAlike reports whether the curves of all rates, which are alike, stay so with a request of a
+// client whose latest time was last: nothing was supplied to any bucket, or all buckets are full.
+// Then a deficit is a sum of costs, and what it needs does not depend on the clocks.
+func (c *Collector) stayAlike(cl *Client, last int64) bool {
+	if last >= c.now {
+		return true
+	}
+	for i := range c.clocks {
+		before := c.clocks[i].at(last - c.start)
+		for j, scale := range c.scales {
+			if c.shown[i].since(before, finest/scale) < cl.curves[j].deficit {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // end completes the swings of a client.
 func (c *Collector) end(cl *Client) {
 	for i, s := range c.swings {
-		s.end(&cl.curves[i], cl.curves[i].deficit)
+		cv := &cl.at(i, len(c.scales))[0]
+		s.end(cv, cv.deficit)
 	}
 }
 
@@ -135,15 +158,23 @@ func (c *Collector) addWhole(cl *Client, last int64, cost uint64) {
 			}
 			cv.require(wholeNeed(cv.deficit, shown.units))
 		}
-		if c.swings != nil {
-			c.swings[i].add(cv, high, low, supplied)
+		for _, s := range c.swingsOf(cl, i) {
+			s.add(cv, high, low, supplied)
 		}
 	}
 }
 
+// swingsOf returns the swings of a curve of a client.
+func (c *Collector) swingsOf(cl *Client, i int) []*swings {
+	if len(cl.curves) == 1 || c.swings == nil {
+		return c.swings
+	}
+	return c.swings[i : i+1]
+}
+
 // addDecimal is addWhole for costs that may have decimals. Each scale rounds them otherwise.
 func (c *Collector) addDecimal(cl *Client, last int64, cost float64) {
-	for i := range c.clocks {
+	for i := range len(cl.curves) / len(c.scales) {
 		var before reading
 		if last < c.now {
 			before = c.clocks[i].at(last - c.start)
@@ -170,7 +201,15 @@ type Client struct {
 	Peak uint32
 
 	inSecond uint32
-	curves   []curve // of each rate, at each scale
+	curves   []curve // of each rate, or of all as long as they are alike, at each scale
+}
+
+// at returns the curves of a rate, at each of so many scales.
+func (cl *Client) at(rate, scales int) []curve {
+	if len(cl.curves) == scales {
+		return cl.curves
+	}
+	return cl.curves[rate*scales : (rate+1)*scales]
 }
 
 // count counts a request at a time and returns the latest time before, or the time itself if there

@@ -40,6 +40,17 @@ func TestClientsByHand(t *testing.T) {
 	}
 }
 
+func TestTheLeastBurstIsOne(t *testing.T) {
+	for _, log := range [][]request{nil, seconds("a", 5)} {
+		r := collect(oneASecond, Costs{Fixed: 1, Whole: true}, log)
+		shares := []float64{0, 0.5}
+		clients, requests := r.ForClients(0, shares), r.ForRequests(0, shares)
+		if fmt.Sprint(clients, requests) != "[1 1] [1 1]" {
+			t.Errorf("%d requests: bursts %d and %d, want 1", len(log), clients, requests)
+		}
+	}
+}
+
 func TestACostThatNoBurstCanPay(t *testing.T) {
 	for _, tt := range []struct {
 		cost float64
@@ -77,8 +88,8 @@ func TestKeysBeyondTheBoundAreSampled(t *testing.T) {
 		for range 1 + i%10 { // so 10 % need 10
 			c.Add(fmt.Append(nil, i), int64(i)*1e6, 1)
 		}
-		if len(c.clients) > bound {
-			t.Fatalf("%d clients, want at most %d", len(c.clients), bound)
+		if len(c.clients) > bound || i < bound && len(c.clients) != i+1 {
+			t.Fatalf("%d clients of %d, want at most %d", len(c.clients), i+1, bound)
 		}
 	}
 	r := c.Result()

@@ -37,15 +37,15 @@ func TestNeedWithDecimalCosts(t *testing.T) {
 	}
 }
 
-// Capacities of 84, 839 and 8,389 tokens are the first ones with coarser units. Deficits close to
-// them differ by a unit or less.
+// Capacities of 84, 839, 8,389 tokens and so on are the first ones with coarser units. Deficits
+// close to them differ by a unit or less.
 func TestNeedWhereUnitsBecomeCoarser(t *testing.T) {
 	for seed := range programs(2000) {
 		rnd := rand.New(rand.NewPCG(seed, 5))
 		limit := tb.Limit{Capacity: 1, Tokens: 1 + rnd.Int64N(2), Per: time.Second}
-		i := 1 + rnd.IntN(3)
+		i := 1 + rnd.IntN(len(scales)-1)
 		few := func() int64 { return 1e9 + rnd.Int64N(3*finest/int64(scales[i])*1000) }
-		start := int64(1e18)
+		start := int64(1e18) + rnd.Int64N(1e9)
 		log := []request{
 			{"b", start, 1},
 			{"a", start + few() - 1e9, float64(atLeast[i]) - float64(rnd.IntN(3))},

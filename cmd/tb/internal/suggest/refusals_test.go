@@ -1,6 +1,7 @@
 package suggest
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -72,6 +73,23 @@ func TestRefusalsByHand(t *testing.T) {
 		if !slices.Equal(got, tt.want) {
 			t.Errorf("cost %d, bursts %d: %d refused, want %d", tt.cost, tt.bursts, got, tt.want)
 		}
+	}
+}
+
+// The sizes of the swings add up to more than 64 bits.
+func TestRefusalsOfGreatSums(t *testing.T) {
+	const cost, clients = tb.MaxCapacity / 2, 20_000
+	c := New([]tb.Limit{oneASecond}, Costs{Fixed: cost, Whole: true}, tb.DefaultMaxKeys)
+	for i := range 2 * clients {
+		c.Add(fmt.Append(nil, i/2), 0, cost)
+	}
+	r := c.Result()
+	_, got := r.Refusals(0, []uint64{cost, tb.MaxCapacity - 1, tb.MaxCapacity})
+	if got[0] < clients || got[0] > 2*clients || got[1]-clients > clients/500 || got[2] != 0 {
+		t.Errorf("%d refused, want %d to %d, about %d and none", got, clients, 2*clients, clients)
+	}
+	if got := r.ForRequests(0, []float64{0.5})[0]; got < cost || got > tb.MaxCapacity {
+		t.Errorf("burst %d for half of the requests, want %d to %d", got, cost, tb.MaxCapacity)
 	}
 }
 

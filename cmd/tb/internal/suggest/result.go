@@ -33,7 +33,7 @@ func (c *Collector) Result() *Result {
 // Need returns the least burst with which a client is never refused at a rate, None if there is
 // none.
 func (r *Result) Need(cl *Client, rate int) uint64 {
-	return needOf(cl.curves[rate*r.scales : (rate+1)*r.scales])
+	return needOf(cl.at(rate, r.scales))
 }
 
 // ForClients returns, for each share, the least burst with which at most that share of the clients
@@ -61,7 +61,7 @@ func (r *Result) ForRequests(rate int, shares []float64) (bursts []uint64) {
 	if r.swings == nil {
 		return nil
 	}
-	var all uint64
+	all := uint64(1)
 	for _, cl := range r.Clients {
 		all = max(all, r.Need(cl, rate))
 	}

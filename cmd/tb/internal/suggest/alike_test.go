@@ -1,0 +1,84 @@
+package suggest
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// Several rates in one pass give what each rate gives alone, whether the buckets of a client are
+// alike or not.
+func TestSeveralRatesAgreeWithEach(t *testing.T) {
+	alike, apart := 0, 0
+	for seed := range programs(300) {
+		rnd := rand.New(rand.NewPCG(seed, 8))
+		limits := []tb.Limit{randomLimit(rnd), randomLimit(rnd), randomLimit(rnd)}
+		costs := []Costs{{Fixed: 1, Whole: true}, {Fixed: 30, Whole: true}, {Whole: true}, {}}[seed%4]
+		cost := func() float64 {
+			switch {
+			case costs.Fixed > 0:
+				return float64(costs.Fixed)
+			case costs.Whole:
+				return float64(1 + rnd.Int64N(3000))
+			}
+			return 3000 * (1 - rnd.Float64())
+		}
+		log := randomLog(rnd, limits[0], 40, cost)
+		for i := range 20 { // clients with pauses
+			key := string('f' + rune(i%7))
+			log = append(log, request{key, log[len(log)-1].time + rnd.Int64N(int64(time.Hour)), cost()})
+			if rnd.IntN(4) == 0 {
+				log = append(log, log[len(log)-1])
+			}
+		}
+		c := New(limits, costs, tb.DefaultMaxKeys)
+		for _, r := range log {
+			c.Add([]byte(r.key), r.time, r.cost)
+		}
+		together := c.Result()
+		shares := []float64{0, 0.05, 0.2, 0.5}
+		bursts := []uint64{1, 2, 3, 10, 40, 100, 1000}
+		for i, limit := range limits {
+			alone := collect(limit, costs, log)
+			clients, requests := alone.Refusals(0, bursts)
+			gotClients, gotRequests := together.Refusals(i, bursts)
+			if !slices.Equal(gotClients, clients) || !slices.Equal(gotRequests, requests) ||
+				!slices.Equal(together.ForClients(i, shares), alone.ForClients(0, shares)) ||
+				!slices.Equal(together.ForRequests(i, shares), alone.ForRequests(0, shares)) {
+				t.Fatalf("seed %d, rate %d: %d clients and %d requests, alone %d and %d", seed, i,
+					gotClients, gotRequests, clients, requests)
+			}
+			if got, want := together.Requests, alone.Requests; got != want {
+				t.Fatalf("%d requests, want %d", got, want)
+			}
+		}
+		for _, cl := range together.Clients {
+			if len(cl.curves) == together.scales {
+				alike++
+			} else {
+				apart++
+			}
+		}
+	}
+	if alike < apart/10 || apart < alike/10 {
+		t.Errorf("%d clients have alike buckets, and %d have not", alike, apart)
+	}
+}
+
+// One bucket is full again after a second, and the other lacks a unit.
+func TestBucketsThatDifferByAUnit(t *testing.T) {
+	almost := tb.Limit{Capacity: 1, Tokens: 999_999, Per: 1_000_000 * time.Second}
+	for _, costs := range []Costs{{Fixed: 1, Whole: true}, {}} {
+		c := New([]tb.Limit{oneASecond, almost}, costs, tb.DefaultMaxKeys)
+		for _, r := range seconds("a", 0, 1) {
+			c.Add([]byte(r.key), r.time, r.cost)
+		}
+		r := c.Result()
+		if a, b := r.Need(r.Clients[0], 0), r.Need(r.Clients[0], 1); a != 1 || b != 2 {
+			t.Errorf("%+v: needs %d and %d, want 1 and 2", costs, a, b)
+		}
+	}
+}
