@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// The peaks equal a count over all grants, in slots.
+// The peaks equal a count over all grants, in slots. An instant that steps back counts as the latest
+// one of its key.
 func TestPeaks(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 50 {
@@ -15,11 +16,15 @@ func TestPeaks(t *testing.T) {
 		now := r.Uint64N(1 << 40)
 		type grant struct{ slot, units uint64 }
 		all := map[string][]grant{}
+		latest := map[string]uint64{}
 		var window, tenth uint64
 		for range 500 {
 			now += r.Uint64N(p.slot * p.tenth)
 			key, units := strconv.Itoa(r.IntN(3)), 1+r.Uint64N(5)
-			p.add(key, now, units)
+			instant := now - min(now, r.Uint64N(2*p.slot*p.window))*r.Uint64N(2)
+			p.add(key, instant, units)
+			latest[key] = max(latest[key], instant)
+			now := latest[key]
 			all[key] = append(all[key], grant{now / p.slot, units})
 			var inWindow, inTenth uint64
 			for _, g := range all[key] {
@@ -80,7 +85,7 @@ func TestPeaksAreBounded(t *testing.T) {
 		}
 	}
 	for i := range uint64(1_000_000) {
-		p.add("k", i*1000, 1)
+		p.add("k", i*1000-i%2*min(i*1000, 1e8), 1) // every other one is late
 	}
 	if p.keys.Len() != maxTracked || !p.partial() {
 		t.Errorf("%d keys", p.keys.Len())

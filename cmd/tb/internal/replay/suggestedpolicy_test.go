@@ -84,6 +84,21 @@ func TestTheSuggestedPolicyIsAccepted(t *testing.T) {
 	}
 }
 
+func TestClientsThatAreNotAddressesAreCounted(t *testing.T) {
+	log := ""
+	for _, client := range []string{"192.0.2.1", "2001:db8::1", "192.0.2.2", "h", "x.example"} {
+		log += line(client, 1, 1)
+	}
+	for keys, want := range map[string]int{"ip": 2, "user,ip": 2, "path": 0} {
+		o := suggestOptions(t, "0%", "1")
+		o.Keys = strings.Split(keys, ",")
+		got := replay(t, o, input("a.log", log)).Report.Suggestion.Limit.NoAddress
+		if got != want {
+			t.Errorf("key %s: %d clients are not addresses, want %d", keys, got, want)
+		}
+	}
+}
+
 func TestAPolicyCannotHaveAllLimits(t *testing.T) {
 	for _, tt := range []struct{ key, rate, cost, want string }{
 		{"path", "5", "1", "no key for path"},
