@@ -72,13 +72,21 @@ func (p *clfParser) parseOrigin(line []byte, rec *Record) (rest []byte, err erro
 		return nil, errOrigin
 	}
 	var ok bool
-	if rec.Time, ok = p.time.clf(line[open+1 : end]); !ok {
+	if rec.Time, ok = p.bracketed(line[open+1 : end]); !ok {
 		return nil, errTime
 	}
 	if !rec.setOrigin(line[:open-1]) {
 		return nil, errClient
 	}
 	return line[end+len("]"):], nil
+}
+
+// bracketed parses the time, which in many a log_format of nginx is $time_iso8601.
+func (p *clfParser) bracketed(b []byte) (ns int64, ok bool) {
+	if ns, ok = p.time.clf(b); !ok {
+		ns, ok = p.time.rfc3339(b)
+	}
+	return ns, ok
 }
 
 // setOrigin sets the peer, the user and perhaps the host from the fields before the time:
@@ -143,7 +151,7 @@ func (p *clfParser) errorBeforeRequest(line []byte) error {
 		return errOrigin
 	}
 	time, _, ok := bytes.Cut(rest, []byte{']'})
-	if _, isTime := p.time.clf(time); !ok || !isTime {
+	if _, isTime := p.bracketed(time); !ok || !isTime {
 		return errTime
 	}
 	return errRequest

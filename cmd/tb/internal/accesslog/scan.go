@@ -78,17 +78,17 @@ func (s *scanner) array(n *node) bool {
 	return s.skip()
 }
 
-// scalar scans a string, a number, true, false or null that begins with c.
+// scalar scans a string, a number, true, false or null that begins with c. It also accepts nothing
+// at all: nginx writes an empty variable as nothing, and only the format has the quotes.
 func (s *scanner) scalar(c byte) (ok bool) {
 	if c == '"' {
 		_, ok = s.text()
 		return ok
 	}
-	start := s.pos
 	for s.pos < len(s.data) && isLiteral[s.data[s.pos]] {
 		s.pos++
 	}
-	return s.pos > start
+	return true
 }
 
 // isLiteral has the bytes of numbers and of the words true, false and null.

@@ -237,14 +237,15 @@ func (*Command) Help() string {
 	return `Feeds access logs through the limiter, with the time of each line as its clock, and
 reports what the limit would have done. Several files are merged by time.
 
-The format of each file is detected, and each line may have a syslog prefix:
+The format of each file is detected, also in the lines of syslog, Docker, Kubernetes and
+journald:
 
     Common and Combined Log Format   Apache, nginx, Traefik
-    JSON lines                       Caddy, nginx, Traefik, Cloudflare, Envoy, Google Cloud
+    JSON lines                       Caddy, nginx, Traefik, Cloudflare, Istio, Kong, clouds
     W3C Extended Log File Format     IIS, CloudFront
     HTTP and HTTPS log               HAProxy
-    access log                       AWS Application Load Balancer, Envoy
-    logfmt                           with the field names of JSON
+    access log                       AWS load balancers (ALB, ELB), Envoy, Istio
+    logfmt                           Heroku, or with the field names of JSON
 
 The client is the one that "tb proxy" would find with the same --trusted-proxies: the
 peer or, behind trusted proxies, the last entry of X-Forwarded-For that is not a trusted

@@ -134,7 +134,7 @@ func TestLongestStepIsRounded(t *testing.T) {
 	for nanos, want := range map[int64]string{
 		524_102_400: "524.102ms", 1_000_000_400: "1s", 7_762_989_783_000_000_512: "2156386h3m3s",
 	} {
-		log := fmt.Sprintf(`{"ts":%d}`+"\n"+`{"ts":%d}`, 1e18+nanos, int64(1e18))
+		log := fmt.Sprintf(`{"ts":%d,"ip":"a"}`+"\n"+`{"ts":%d,"ip":"a"}`, 1e18+nanos, int64(1e18))
 		rep := &replay(t, options(t, "1", 2), input("a.log", log)).Report
 		if got := rendered(t, rep); !strings.Contains(got, "by up to "+want+". Time") {
 			t.Errorf("%d ns: no %q in\n%s", nanos, want, got)
