@@ -43,11 +43,31 @@ func TestALBLines(t *testing.T) {
 	})
 }
 
+// elbLine has the form of the example in
+// docs.aws.amazon.com/elasticloadbalancing/latest/classic/access-log-collection.html.
+const elbLine = `2015-05-17T10:05:03.945958Z my-lb 192.0.2.7:2817 10.0.0.1:80 0.000086 0.001048` +
+	` 0.001337 200 200 0 57 "GET https://h.example:443/a?b HTTP/1.1" "curl/7.38.0"` +
+	` DHE-RSA-AES128-SHA TLSv1.2`
+
+func TestELBLines(t *testing.T) {
+	checkLines(t, ELB, []lineTest{
+		{"HTTPS", elbLine,
+			request{"2015-05-17T10:05:03.945958Z", "192.0.2.7", "", "h.example", "/a", 57}},
+		{"no backend", `2015-05-17T10:05:03Z my-lb 192.0.2.7:1 - -1 -1 -1 503 0 0 0` +
+			` "GET http://h.example:80/ HTTP/1.1" "-" - -`,
+			request{at, "192.0.2.7", "", "h.example", "/", 0}},
+	})
+}
+
 func TestMalformedALBLines(t *testing.T) {
 	const begin = `https 2015-05-17T10:05:03.186641Z app/lb/1 192.0.2.7:1 10.0.0.1:80 0 0 0 `
 	checkMalformed(t, albLine, []malformedTest{
 		{`Enable AWSLogs for ELB`, errALBOrigin},
 		{`tls 2015-05-17T10:05:03Z app/lb/1 192.0.2.7:1`, errALBOrigin},
+		{`2015-05-17 my-lb 192.0.2.7:1`, errALBOrigin},
+		{`2015-05-17T10:05:03Z my-lb`, errALBClient},
+		{`2015-05-17T10:05:03Z my-lb 192.0.2.7:1 10.0.0.1:80 0 0 0 - - 82 305 "- - - " "-" - -`,
+			errConnection},
 		{`https 2015-05-17 app/lb/1 192.0.2.7:1`, errALBTime},
 		{`https`, errALBTime},
 		{`https 2015-05-17T10:05:03Z app/lb/1`, errALBClient},

@@ -72,7 +72,11 @@ func (p *clfParser) parseOrigin(line []byte, rec *Record) (rest []byte, err erro
 		return nil, errOrigin
 	}
 	var ok bool
-	if rec.Time, ok = p.time.clf(line[open+1 : end]); !ok {
+	time := line[open+1 : end]
+	if rec.Time, ok = p.time.clf(time); !ok {
+		rec.Time, ok = p.time.rfc3339(time) // $time_iso8601 in a log_format of nginx
+	}
+	if !ok {
 		return nil, errTime
 	}
 	if !rec.setOrigin(line[:open-1]) {
@@ -143,7 +147,8 @@ func (p *clfParser) errorBeforeRequest(line []byte) error {
 		return errOrigin
 	}
 	time, _, ok := bytes.Cut(rest, []byte{']'})
-	if _, isTime := p.time.clf(time); !ok || !isTime {
+	_, isCLF := p.time.clf(time)
+	if _, isISO := p.time.rfc3339(time); !ok || !isCLF && !isISO {
 		return errTime
 	}
 	return errRequest

@@ -54,7 +54,7 @@ func one(t *testing.T, line string) (request, Format) {
 	t.Helper()
 	got, bad, format := read(t, strings.NewReader(line), Schema{})
 	if len(got) != 1 || len(bad) != 0 {
-		t.Fatalf("%q gave %v, malformed %v", line, got, bad)
+		t.Fatalf("%.300q gave %v, malformed %v", line, got, bad)
 	}
 	return got[0], format
 }
@@ -72,6 +72,8 @@ func TestCLFLines(t *testing.T) {
 			request{at, "1.2.3.4", "", "", "/a", 17}, Common},
 		{"combined", `1.2.3.4 - - ` + stamp + ` "GET /a?b=c HTTP/1.1" 200 17 "-" "curl"`,
 			request{at, "1.2.3.4", "", "", "/a", 17}, Combined},
+		{"ISO 8601", `1.2.3.4 - - [2015-05-17T12:05:03+02:00] "GET /a HTTP/1.1" 200 17`,
+			request{at, "1.2.3.4", "", "", "/a", 17}, Common},
 		{"user", `1.2.3.4 id frank ` + stamp + ` "GET / HTTP/1.0" 200 0`,
 			request{at, "1.2.3.4", "frank", "", "/", 0}, Common},
 		{"user with spaces", `1.2.3.4 - Frank N. Furter ` + stamp + ` "GET / HTTP/1.0" 200 1`,

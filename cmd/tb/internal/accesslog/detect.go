@@ -5,7 +5,8 @@ import "errors"
 // parser parses the lines of one format.
 type parser interface {
 	// parse fills an empty record from a line and returns the format of the line. For a line that
-	// is not a request, it returns an error that is or wraps a *lack, or errDirective.
+	// is not a request, it returns an error that is or wraps a *lack, or errDirective. The error
+	// is errNoTime if nothing else is missing.
 	parse(line []byte, rec *Record) (Format, error)
 }
 
@@ -17,24 +18,27 @@ type namedParser struct {
 
 // detector finds the format of a log, and parses its lines.
 type detector struct {
-	parsers []namedParser
-	extra   int    // the number of extra fields
-	tried   string // the names of the formats
+	parsers   []namedParser
+	envelopes []envelope
+	time      timeParser
+	extra     int    // the number of extra fields
+	tried     string // the names of the formats
 
-	chosen  parser // the parser of the first valid line; nil before it
-	syslog  bool   // whether that line had a syslog prefix
-	format  Format // of that line
-	nearest string // before it, the name of the format nearest to the line
+	chosen   parser   // the parser of the first valid line; nil before it
+	envelope envelope // of that line, perhaps none
+	format   Format   // of that line
+	nearest  string   // before it, the name of the format nearest to the line
 }
 
 // wantFormat are the formats that are detected.
 const wantFormat = "Common or Combined Log Format, JSON lines, logfmt, W3C extended (IIS," +
-	" CloudFront), HAProxy, AWS ALB or Envoy, each perhaps after a syslog prefix"
+	" CloudFront), HAProxy, AWS ALB or ELB, Envoy or Istio, each perhaps in the lines of syslog," +
+	" Docker, Kubernetes or journald"
 
 // newDetector returns a detector of the formats that a log may have. If two formats can read a
 // line, the first one counts.
 func newDetector(s Schema) (detector, error) {
-	d := detector{extra: len(s.Extra), tried: wantFormat}
+	d := detector{envelopes: newEnvelopes(), extra: len(s.Extra), tried: wantFormat}
 	if s.LogFormat != "" {
 		p, err := newFormatParser(s)
 		d.parsers = []namedParser{{p, "the given format"}}
@@ -45,54 +49,69 @@ func newDetector(s Schema) (detector, error) {
 		{&clfParser{forwarded: s.Forwarded}, "Common Log Format"},
 		{newJSONParser(s), "JSON lines"},
 		{&haproxyParser{}, "HAProxy"},
-		{&albParser{}, "AWS ALB"},
-		{&envoyParser{}, "Envoy"},
+		{&albParser{}, "AWS ALB or ELB"},
+		{&envoyParser{forwarded: s.Forwarded}, "Envoy or Istio"},
 		{newW3CParser(s), "W3C extended"},
 		{newLogfmtParser(s), "logfmt"},
 	}
 	return d, nil
 }
 
-var errNoSyslog = &lack{0, "want a syslog prefix, as the first valid line has"}
+var errNoEnvelope = &lack{0, "want the prefix or the JSON object of the first valid line"}
 
 // parse parses a line in the format of the log.
 func (d *detector) parse(line []byte, rec *Record) error {
 	if d.chosen == nil {
 		return d.detect(line, rec)
 	}
-	if d.syslog {
-		message, ok := cutSyslog(line)
-		if !ok {
-			return errNoSyslog
-		}
-		line = message
+	message, time, ok := d.envelope.cut(line)
+	if !ok {
+		return errNoEnvelope
 	}
 	rec.reset(d.extra)
-	_, err := d.chosen.parse(line, rec)
-	return err
+	_, err := d.chosen.parse(message, rec)
+	return d.addTime(err, time, rec)
 }
 
-// detect tries all formats on a line, and chooses the first one that reads it. The error is that
-// of the nearest format. A line with a syslog prefix is only read without it: to Common Log
-// Format, the prefix is a client and a user.
-func (d *detector) detect(line []byte, rec *Record) (nearest error) {
-	message, isSyslog := cutSyslog(line)
-	if isSyslog {
-		line = message
+// addTime gives the time of an envelope to a line that has none. It returns the error that remains.
+func (d *detector) addTime(err error, time []byte, rec *Record) error {
+	if err == nil || len(time) == 0 || !errors.Is(err, errNoTime) {
+		return err
 	}
+	var ok bool
+	if rec.Time, ok = d.time.any(time); !ok {
+		return err
+	}
+	return nil
+}
+
+// detect tries all formats on a line in all envelopes, and chooses the first one that reads it. The
+// error is that of the nearest format. A line with a prefix of syslog or CRI is only read without
+// it: to Common Log Format, the prefix is a client and a user.
+func (d *detector) detect(line []byte, rec *Record) (nearest error) {
 	most := -1
-	for _, p := range d.parsers {
-		rec.reset(d.extra)
-		format, err := p.parse(line, rec)
-		switch {
-		case err == nil:
-			d.chosen, d.syslog, d.format = p.parser, isSyslog, format
-			return nil
-		case errors.Is(err, errDirective):
-			return err
+	for _, e := range d.envelopes {
+		message, time, ok := e.cut(line)
+		if !ok {
+			continue
 		}
-		if n := partsOf(err); n > most {
-			most, nearest, d.nearest = n, err, p.name
+		for _, p := range d.parsers {
+			rec.reset(d.extra)
+			format, err := p.parse(message, rec)
+			err = d.addTime(err, time, rec)
+			switch {
+			case err == nil:
+				d.chosen, d.envelope, d.format = p.parser, e, format
+				return nil
+			case errors.Is(err, errDirective):
+				return err
+			}
+			if n := partsOf(err); n > most {
+				most, nearest, d.nearest = n, err, p.name
+			}
+		}
+		if e.certain {
+			break
 		}
 	}
 	return nearest

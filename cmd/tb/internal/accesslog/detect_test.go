@@ -33,6 +33,7 @@ func TestNearestFormat(t *testing.T) {
 		{`192.0.2.7 [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 1`, "Common", errClient.want},
 		{`{"ts":[1431857103],`, "JSON", errJSON.want},
 		{`{"remote_addr":"192.0.2.7"}`, "JSON", errNoTime.want},
+		{`{"ts":1431857103,"msg":"starting"}`, "JSON", errNoPart.want},
 		{`{"ts":"[17/05/2015]"}`, "JSON", `time "[17/05/2015]"`},
 		{`192.0.2.7:1 [17/May/2015:10:05:03.123] f b/s 0/0/5007 212 --`, "HAProxy",
 			errProxyTimers.want},
@@ -43,6 +44,7 @@ func TestNearestFormat(t *testing.T) {
 		{iisLine, "W3C", errNoFields.want},
 		{iisLine[:19], "W3C", errNoFields.want},
 		{"#Fields: date time c-ip\n2015-05-17 10:05 192.0.2.7", "W3C", errDateTime.want},
+		{`{"log":"method=GET path=/\n","stream":"stdout"}`, "logfmt", errNoTime.want},
 		{`method=GET path=/`, "logfmt", errNoTime.want},
 		{syslogPrefixes[0] + haproxyLine[:90], "HAProxy", errProxyRequest.want},
 	} {
@@ -58,7 +60,7 @@ func TestNearestFormat(t *testing.T) {
 
 func TestNoLineAtAll(t *testing.T) {
 	long := strings.Repeat("x", MaxLine+1)
-	for _, log := range []string{"", "\n\n", long, "#Version: 1.0\n"} {
+	for _, log := range []string{"\n", "\n\n", long, "#Version: 1.0\n"} {
 		if got := noFormat(t, log, Schema{}); !strings.HasSuffix(got, ": want "+wantFormat) {
 			t.Errorf("%.20q: error %q", log, got)
 		}

@@ -1,5 +1,5 @@
 // Package accesslog reads the requests out of the logs of web servers, proxies and load
-// balancers, plain or packed by gzip or zstd.
+// balancers, plain or packed by gzip, zstd or bzip2.
 //
 // # Formats
 //
@@ -19,8 +19,7 @@
 //	10.0.0.2 - eve [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 17 "-" "curl" "192.0.2.7"
 //
 // JSON lines, an object a line. A Schema names the fields that hold the parts of a request.
-// The default fields are those of Caddy, nginx, Traefik, Cloudflare Logpush, Envoy and Google
-// Cloud:
+// The default fields are those of many servers:
 //
 //	{"ts":1431857103.2,"request":{"remote_ip":"192.0.2.7","uri":"/a?b"},"size":17}
 //	{"time_iso8601":"2015-05-17T10:05:03+00:00","remote_addr":"192.0.2.7", …}
@@ -29,16 +28,18 @@
 // milliseconds, microseconds or nanoseconds since 1970. The size of the number decides the unit.
 //
 // The comments of the other parsers describe their formats: logfmt, W3C Extended Log File Format
-// (IIS, CloudFront), the HTTP log of HAProxy, the access log of an AWS Application Load Balancer,
-// the default access log of Envoy, and a log_format of nginx, which is given and not detected.
+// (IIS, CloudFront), the HTTP log of HAProxy, the access logs of AWS load balancers, the default
+// access logs of Envoy and Istio, and a log_format of nginx, which is given and not detected.
 //
-// The first valid line of a log decides its format, and whether each line has a syslog prefix. A
-// line of another format is a LineError, and reading goes on after it.
+// The lines may be in envelopes: those of syslog, Docker, Kubernetes, journald or a log collector.
+//
+// The first valid line of a log decides its format and its envelope. Any other line is a LineError,
+// and reading goes on after it.
 //
 // # Cost
 //
 // The package is made for logs of many gigabytes. It parses a line in the read buffer, and
-// allocates only for texts of JSON and logfmt with escapes, for JSON arrays of addresses, and for
-// a peer after a virtual host. It never holds more than one line of MaxLine bytes. The slices
-// of a Record point into the read buffer.
+// allocates only for texts of JSON and logfmt with escapes, for JSON arrays of addresses, for lines
+// in JSON envelopes, and for a peer after a virtual host. It never holds more than one line of
+// MaxLine bytes. The slices of a Record point into the read buffer, or to a text that was decoded.
 package accesslog

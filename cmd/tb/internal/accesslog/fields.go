@@ -2,7 +2,9 @@ package accesslog
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"slices"
 )
 
 // The fields of a Record, in the order of fieldNames. The extra fields follow them.
@@ -74,9 +76,9 @@ func (f *fields) set(slots []int, raw []byte) {
 	}
 }
 
-// fill fills rec from the values. Only the time is required: a log without addresses can still
-// be limited by user.
+// fill fills rec from the values. Only the time is required.
 func (f *fields) fill(rec *Record) error {
+	f.fillRest(rec)
 	text := f.text(fieldTime)
 	if len(text) == 0 {
 		return errNoTime
@@ -85,8 +87,23 @@ func (f *fields) fill(rec *Record) error {
 	if rec.Time, ok = f.time.any(text); !ok {
 		return badTime(text)
 	}
-	f.fillRest(rec)
 	return nil
+}
+
+// fillRequest is fill for a format in which programs write all kinds of messages. It requires a
+// part of a request: a log without addresses can still be limited by user.
+func (f *fields) fillRequest(rec *Record) error {
+	err := f.fill(rec)
+	if (err == nil || errors.Is(err, errNoTime)) && !rec.hasPart() {
+		return errNoPart
+	}
+	return err
+}
+
+// hasPart reports whether the record has anything that a key may consist of.
+func (rec *Record) hasPart() bool {
+	return len(rec.Peer)+len(rec.Forwarded)+len(rec.User)+len(rec.Host)+len(rec.Path) > 0 ||
+		slices.ContainsFunc(rec.Fields, func(b []byte) bool { return len(b) > 0 })
 }
 
 // fillRest fills all but the time. A size that is not a number is Unknown.
@@ -109,6 +126,9 @@ func (f *fields) fillRest(rec *Record) {
 // text returns the text of the first candidate for a field that is not missing or empty.
 func (f *fields) text(field int) []byte {
 	for _, raw := range f.values[f.first[field]:f.first[field+1]] {
+		if len(raw) == 0 {
+			continue // nearly always, and faster than decode
+		}
 		if text := emptyIfDash(f.decode(raw)); len(text) > 0 {
 			return text
 		}
@@ -131,6 +151,7 @@ const wantTime = "want epoch seconds or milliseconds, RFC 3339 with its zone," +
 	" or 17/May/2015:10:05:03 +0000"
 
 var (
+	errNoPart  = &lack{1, "no field of a request: want ip, user, host, uri or a field of the key"}
 	errNoTime  = &lack{2, "no field with a time: " + wantTime}
 	errBadTime = &lack{3, wantTime}
 )

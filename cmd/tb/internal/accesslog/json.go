@@ -12,37 +12,48 @@ type jsonParser struct {
 	scan scanner
 }
 
-// jsonCandidates are the fields of Caddy, nginx, Traefik, Cloudflare Logpush, Envoy and Google
-// Cloud, and of logfmt:
+// jsonCandidates are the fields of these logs, and of logfmt:
 //
-//   - https://caddyserver.com/docs/caddyfile/directives/log
-//   - https://nginx.org/en/docs/http/ngx_http_log_module.html
-//   - https://doc.traefik.io/traefik/observability/access-logs/
-//   - https://developers.cloudflare.com/logs/logpush/logpush-job/datasets/zone/http_requests/
-//   - https://istio.io/latest/docs/tasks/observability/logs/access-log/
-//   - https://cloud.google.com/logging/docs/reference/v2/rest/v2/LogEntry#HttpRequest
+//   - Caddy: https://caddyserver.com/docs/caddyfile/directives/log
+//   - nginx: https://nginx.org/en/docs/http/ngx_http_log_module.html
+//   - Traefik: https://doc.traefik.io/traefik/observability/access-logs/
+//   - Cloudflare:
+//     https://developers.cloudflare.com/logs/logpush/logpush-job/datasets/zone/http_requests/
+//   - Istio: https://istio.io/latest/docs/tasks/observability/logs/access-log/
+//   - Envoy Gateway: https://gateway.envoyproxy.io/docs/tasks/observability/proxy-accesslog/
+//   - Google Cloud: https://cloud.google.com/logging/docs/reference/v2/rest/v2/LogEntry#HttpRequest
+//   - AWS API Gateway:
+//     docs.aws.amazon.com/apigateway/latest/developerguide/set-up-logging.html
+//   - AWS WAF: docs.aws.amazon.com/waf/latest/developerguide/logging-fields.html
+//   - Kong: https://developer.konghq.com/plugins/file-log/
+//   - Heroku: https://devcenter.heroku.com/articles/http-routing#heroku-router-log-format
+//   - Elastic Common Schema: https://www.elastic.co/docs/reference/ecs
 //
 // Traefik's StartUTC comes before its time, which has whole seconds. The names of a peer come
 // before the names of a client that a server may have found in a header, and before the names of
 // X-Forwarded-For, which serve a log without a peer. Traefik's ClientHost is X-Forwarded-For if
-// the request has it. "request" is a whole request line in nginx and an object in Caddy.
+// the request has it. Kong's request.url has the host, and its request.uri has not. "request" is a
+// whole request line in nginx and an object in Caddy.
 var jsonCandidates = candidates{
 	fieldTime: {"StartUTC", "StartLocal", "EdgeStartTimestamp", "EdgeEndTimestamp", "ts", "time",
-		"timestamp", "@timestamp", "time_iso8601", "msec", "time_local", "start_time"},
+		"timestamp", "@timestamp", "time_iso8601", "msec", "time_local", "start_time", "started_at",
+		"requestTime"},
 	fieldPeer: {"request.remote_ip", "request.remote_addr", "remote_ip", "remote_addr",
 		"ClientAddr", "ClientIP", "downstream_remote_address", "httpRequest.remoteIp",
-		"request.client_ip", "client_ip", "ip", "ClientHost", "http_x_forwarded_for",
-		"x_forwarded_for"},
-	fieldForwarded: {"request.headers.X-Forwarded-For", "http_x_forwarded_for",
-		"x_forwarded_for", "request_X-Forwarded-For", "ClientHost",
-		"RequestHeaders.x-forwarded-for"},
+		"httpRequest.clientIp", "source.ip", "request.client_ip", "client_ip", "client.ip", "ip",
+		"ClientHost", "http_x_forwarded_for", "x_forwarded_for", "x-forwarded-for", "fwd"},
+	fieldForwarded: {"request.headers.X-Forwarded-For", "request.headers.x-forwarded-for",
+		"http_x_forwarded_for", "x_forwarded_for", "x-forwarded-for", "request_X-Forwarded-For",
+		"ClientHost", "RequestHeaders.x-forwarded-for"},
 	fieldUser: {"user_id", "remote_user", "user", "ClientUsername"},
-	fieldHost: {"request.host", "host", "http_host", "server_name", "RequestHost",
-		"ClientRequestHost", "authority"},
-	fieldURI: {"request.uri", "request_uri", "uri", "request", "path", "RequestPath",
-		"ClientRequestURI", "httpRequest.requestUrl"},
-	fieldSize: {"size", "body_bytes_sent", "bytes_sent", "bytes", "DownstreamContentSize",
-		"EdgeResponseBytes", "httpRequest.responseSize"},
+	fieldHost: {"request.host", "host", "http_host", "server_name",
+		"RequestHost", "ClientRequestHost", "authority", ":authority", "url.domain"},
+	fieldURI: {"request.url", "request.uri", "request_uri", "uri", "request", "path", "RequestPath",
+		"ClientRequestURI", "httpRequest.requestUrl", "httpRequest.uri", "x-envoy-origin-path",
+		"url", "url.original", "url.path"},
+	fieldSize: {"size", "body_bytes_sent", "bytes_sent", "bytes", "bytes_out",
+		"DownstreamContentSize", "EdgeResponseBytes", "httpRequest.responseSize", "response.size",
+		"responseLength", "http.response.body.bytes"},
 }
 
 var (
@@ -69,7 +80,7 @@ func (p *jsonParser) parse(line []byte, rec *Record) (Format, error) {
 	if !p.scan.line(line, p.values) {
 		return Undetected, errJSON
 	}
-	return JSON, p.fill(rec)
+	return JSON, p.fillRequest(rec)
 }
 
 // isObject reports whether a line can only be JSON.
@@ -78,8 +89,8 @@ func isObject(line []byte) bool {
 	return len(line) > 0 && line[0] == '{'
 }
 
-// unquote returns the text of a raw value, or nil if the value is not valid. It allocates only
-// for an array, and for a text with an escape, which is rare.
+// unquote returns the text of a raw value. It allocates only for an array, and for a text with an
+// escape, which is rare.
 func unquote(raw []byte) []byte {
 	if len(raw) > 0 && raw[0] == '[' {
 		return joinTexts(raw)
@@ -93,7 +104,7 @@ func unquote(raw []byte) []byte {
 	}
 	var s string
 	if json.Unmarshal(raw, &s) != nil {
-		return nil
+		return text // with the escapes of nginx, such as \x22
 	}
 	return []byte(s)
 }

@@ -60,12 +60,35 @@ func TestJSONLines(t *testing.T) {
 		{"Google Cloud", `{"httpRequest":{"requestUrl":"https://h.example/a?b","responseSize":"17",` +
 			`"remoteIp":"192.0.2.7"},"timestamp":"2015-05-17T10:05:03.25Z"}`,
 			request{"2015-05-17T10:05:03.25Z", "192.0.2.7", "", "h.example", "/a", 17}},
+		{"Envoy Gateway", `{"start_time":"2015-05-17T10:05:03Z","x-envoy-origin-path":"/a?b",` +
+			`"bytes_sent":17,"x-forwarded-for":"192.0.2.8",":authority":"h.example",` +
+			`"upstream_host":"-","downstream_remote_address":"192.0.2.7:62217"}`,
+			request{at, "192.0.2.7:62217", "", "h.example", "/a", 17}},
+		{"Kong", `{"started_at":1431857103000,"client_ip":"192.0.2.7","response":{"size":"17"},` +
+			`"request":{"uri":"/a","url":"http://h.example:8000/a?b","headers":{"host":"h.example"}}}`,
+			request{at, "192.0.2.7", "", "h.example:8000", "/a", 17}},
+		{"AWS API Gateway", `{"requestId":"x","ip":"192.0.2.7","requestTime":` +
+			`"17/May/2015:10:05:03 +0000","httpMethod":"GET","path":"/a","responseLength":"17"}`,
+			request{at, "192.0.2.7", "", "", "/a", 17}},
+		{"AWS WAF", `{"timestamp":1431857103000,"httpRequest":{"clientIp":"192.0.2.7","uri":"/a",` +
+			`"headers":[{"name":"Host","value":"h.example"}],"args":"b"}}`,
+			request{at, "192.0.2.7", "", "", "/a", Unknown}},
+		{"Elastic Common Schema", `{"@timestamp":"2015-05-17T10:05:03Z","source":{"ip":"192.0.2.7"},` +
+			`"url":{"original":"/a?b","path":"/x","domain":"h.example"},` +
+			`"http":{"response":{"body":{"bytes":17}}}}`,
+			request{at, "192.0.2.7", "", "h.example", "/a", 17}},
+		{"Echo", `{"time":"2015-05-17T10:05:03Z","remote_ip":"::1","host":"h.example","uri":"/a",` +
+			`"bytes_in":1,"bytes_out":17}`, request{at, "::1", "", "h.example", "/a", 17}},
 		{"milliseconds", `{"ts":1431857103123,"ip":"::1"}`,
 			request{"2015-05-17T10:05:03.123Z", "::1", "", "", "", Unknown}},
-		{"nginx $msec", `{"msec":"1431857103.123"}`,
-			request{"2015-05-17T10:05:03.123Z", "", "", "", "", Unknown}},
-		{"time as in CLF", `{"time_local":"17/May/2015:10:05:03 +0000"}`,
-			request{at, "", "", "", "", Unknown}},
+		{"nginx $msec", `{"msec":"1431857103.123","uri":"/"}`,
+			request{"2015-05-17T10:05:03.123Z", "", "", "", "/", Unknown}},
+		{"time as in CLF", `{"time_local":"17/May/2015:10:05:03 +0000","uri":"/"}`,
+			request{at, "", "", "", "/", Unknown}},
+		{"nginx without escape=json", `{"ts":1431857103,"uri":"/a\x22b","remote_addr":"::1"}`,
+			request{at, "::1", "", "", `/a\x22b`, Unknown}},
+		{"nothing for an empty variable", `{"ts":1431857103,"t": ,"ip":"::1","size":}`,
+			request{at, "::1", "", "", "", Unknown}},
 		{"white space", " { \"ts\" : 1431857103 ,\t\"ip\" : \"a\" } \r\n",
 			request{at, "a", "", "", "", Unknown}},
 		{"escapes", `{"ts":1431857103,"user":"a\"b\\\u00e9\/","uri":"/\u0026"}`,
@@ -75,10 +98,10 @@ func TestJSONLines(t *testing.T) {
 			request{at, "", "u", "", "", Unknown}},
 		{"an empty text is a missing value", `{"ts":1431857103,"user_id":"","remote_user":"u"}`,
 			request{at, "", "u", "", "", Unknown}},
-		{"size is not a number", `{"ts":1431857103,"size":"big"}`,
-			request{at, "", "", "", "", Unknown}},
-		{"brackets in strings", `{"x":{"a":"}]\"}"},"y":["]",{"z":"["}],"ts":1431857103}`,
-			request{at, "", "", "", "", Unknown}},
+		{"size is not a number", `{"ts":1431857103,"ip":"::1","size":"big"}`,
+			request{at, "::1", "", "", "", Unknown}},
+		{"brackets in strings", `{"x":{"a":"}]\"}"},"y":["]",{"z":"["}],"ts":1431857103,"ip":"a"}`,
+			request{at, "a", "", "", "", Unknown}},
 		{"list instead of a peer", `{"ts":1431857103,"ip":"192.0.2.7, 10.0.0.1"}`,
 			request{at, "192.0.2.7, 10.0.0.1", "", "", "", Unknown}},
 		{"no peer but X-Forwarded-For", `{"ts":1431857103,"http_x_forwarded_for":"192.0.2.7"}`,
@@ -87,8 +110,8 @@ func TestJSONLines(t *testing.T) {
 			request{at, "192.0.2.7", "", "", "", Unknown}},
 		{"array of addresses", `{"ts":1431857103,"ip":["192.0.2.7", "10.0.0.1,10.0.0.2"]}`,
 			request{at, "192.0.2.7,10.0.0.1,10.0.0.2", "", "", "", Unknown}},
-		{"object where a text is expected", `{"ts":1431857103,"user":{"id":1},"ip":[{"a":1}]}`,
-			request{at, "", "", "", "", Unknown}},
+		{"object where a text is expected", `{"ts":1431857103,"user":{"id":1},"ip":[{"a":1}],` +
+			`"host":"h"}`, request{at, "", "", "h", "", Unknown}},
 	} {
 		got, format := one(t, tt.line)
 		if got != tt.want || format != JSON {
@@ -107,13 +130,16 @@ func TestMalformedJSONLines(t *testing.T) {
 		{`{"ts":1431857103,}`, errJSON},
 		{`{"ts":1431857103} x`, errJSON},
 		{`{"ts" 1431857103}`, errJSON},
-		{`{"ts":}`, errJSON},
 		{`{ts:1431857103}`, errJSON},
 		{`{"a":{"b":1},"c":["x"}`, errJSON},
 		{`{"a":"x}`, errJSON},
 		{`{"ip":"1.2.3.4"}`, errNoTime},
-		{`{"ts":null,"time":"-"}`, errNoTime},
-		{`{"ts":""}`, errNoTime},
+		{`{"ts":null,"time":"-","ip":"1.2.3.4"}`, errNoTime},
+		{`{"ts":"","ip":"1.2.3.4"}`, errNoTime},
+		{`{"ts":,"ip":"1.2.3.4"}`, errNoTime},
+		{`{"ts":1431857103}`, errNoPart},
+		{`{"ts":1431857103,"msg":"starting","user":"-","size":1}`, errNoPart},
+		{`{"msg":"starting"}`, errNoPart},
 		{`{"ts":"yesterday"}`, errBadTime},
 		{`{"ts":-5}`, errBadTime},
 		{`{"ts":1e400}`, errBadTime},
@@ -179,8 +205,8 @@ func TestSchemaNamesMustBeKnown(t *testing.T) {
 // Hostile nesting must not cost a stack frame each.
 func TestDeepNestingIsSkipped(t *testing.T) {
 	deep := strings.Repeat(`[`, 400_000) + strings.Repeat(`]`, 400_000)
-	got, _ := one(t, `{"user":`+deep+`,"x":`+`{"y":1},"ts":1431857103}`)
-	if want := (request{at, "", "", "", "", Unknown}); got != want {
+	got, _ := one(t, `{"user":`+deep+`,"x":`+`{"y":1},"ts":1431857103,"ip":"a"}`)
+	if want := (request{at, "a", "", "", "", Unknown}); got != want {
 		t.Errorf("got %+v", got)
 	}
 }

@@ -51,7 +51,7 @@ func (p *logfmtParser) parse(line []byte, rec *Record) (Format, error) {
 			p.set(slots, value)
 		}
 	}
-	return Logfmt, p.fill(rec)
+	return Logfmt, p.fillRequest(rec)
 }
 
 // logfmtValue returns the value that b begins with, still quoted. It returns false if the

@@ -39,6 +39,7 @@ func TestMalformedLogfmtLines(t *testing.T) {
 		{`ts=1431857103 user="a"b`, errPair},
 		{`ts=1431857103 "user=a"`, errPair},
 		{`ip=192.0.2.7`, errNoTime},
+		{`ts=1431857103 level=info msg=starting`, errNoPart},
 		{`ts= ip=192.0.2.7`, errNoTime},
 		{`ts=yesterday ip=192.0.2.7`, errBadTime},
 	})

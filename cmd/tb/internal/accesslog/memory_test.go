@@ -47,6 +47,10 @@ var hostileShapes = []struct{ name, begin, repeat, end string }{
 	{"structured data", `<1>1 2015-05-17T10:05:03Z h a p m `, `[a b="\]"]`, ` ts=1`},
 	{"long structured data", `<1>1 2015-05-17T10:05:03Z h a p m [a b="`, `\"`, `"] ts=1`},
 	{"long host", `<1>May 17 10:05:03 `, `a`, ` b: ts=1`},
+	{"escaped line", `{"stream":"stdout","log":"`, `\n`, `"}`},
+	{"escaped object in a line", `{"log":"{\"ts\":1,\"ip\":\"`, `\\n`, `\"}"}`},
+	{"long stream", `2015-05-17T10:05:03Z `, "a", " F x"},
+	{"reasons", `[2015-05-17T10:05:03Z] "GET / HTTP/2" 200 - `, ` "a"`, ``},
 	{"long list", `{"ts":1,"a":["`, `","`, `"]}`},
 }
 

@@ -9,11 +9,10 @@ import (
 const Unknown = -1
 
 // Record is one request. A value that the log does not have (a "-", a missing or null JSON
-// field) is empty. The slices point into the read buffer, and are valid until the next
-// record is read.
+// field) is empty. The slices are valid until the next record is read.
 type Record struct {
 	// Time is the time of the line in nanoseconds since 1970 UTC, not negative: the start of
-	// the request in Apache, HAProxy, Envoy and Traefik, its end in nginx, Caddy, ALB and
+	// the request in Apache, HAProxy, Envoy, Traefik and ELB, its end in nginx, Caddy, ALB and
 	// CloudFront.
 	Time int64
 	// Peer is the peer of the connection as logged: an address, an address and a port, or
@@ -62,7 +61,9 @@ const (
 	W3C        Format = "w3c"
 	HAProxy    Format = "haproxy"
 	ALB        Format = "alb"
+	ELB        Format = "elb"
 	Envoy      Format = "envoy"
+	Istio      Format = "istio"
 	LogFormat  Format = "log_format" // Schema.LogFormat
 )
 

@@ -27,8 +27,11 @@ var lines = []struct {
 	{"CloudFront", Schema{}, cloudFrontFields, cloudFrontLine},
 	{"HAProxy", Schema{}, "", haproxyLine},
 	{"HAProxy in syslog", Schema{}, "", "May 17 10:05:03 lb haproxy[14389]: " + haproxyLine},
+	{"HAProxy in CRI", Schema{}, "", "2015-05-17T10:05:03.655Z stdout F " + haproxyLine},
 	{"ALB", Schema{}, "", albLine},
+	{"ELB", Schema{}, "", elbLine},
 	{"Envoy", Schema{}, "", envoyLine},
+	{"Istio", Schema{}, "", istioLine},
 	{"log_format", Schema{LogFormat: combinedFormat}, "",
 		line("1.2.3.4") + ` "http://example.com/" "Mozilla/5.0"`},
 }

@@ -16,13 +16,14 @@ const maxSyslogWords = 2
 //	<134>May 17 10:05:03 host haproxy[4711]: message                           RFC 3164
 //	2015-05-17T10:05:03.123456+00:00 host haproxy[4711]: message               rsyslog
 //
-// The priority in front and the host of the last two may be missing.
-func cutSyslog(line []byte) (message []byte, ok bool) {
+// The priority in front and the host of the last two may be missing. The time of RFC 3164 has no
+// year, so it is not returned.
+func cutSyslog(line []byte) (message, time []byte, ok bool) {
 	rest := line
 	if len(rest) > 0 && rest[0] == '<' {
 		end := 1 + countDigits(rest[1:])
 		if end == 1 || end == len(rest) || rest[end] != '>' {
-			return nil, false
+			return nil, nil, false
 		}
 		rest = rest[end+1:]
 		if header, ok := bytes.CutPrefix(rest, []byte("1 ")); ok {
@@ -33,45 +34,48 @@ func cutSyslog(line []byte) (message []byte, ok bool) {
 	case isRFC3164Time(rest):
 		rest = rest[len("May 17 10:05:03 "):]
 	case isISOTime(rest):
-		_, rest, _ = bytes.Cut(rest, space)
+		time, rest, _ = bytes.Cut(rest, space)
 	default:
-		return nil, false
+		return nil, nil, false
 	}
 	for range maxSyslogWords {
 		word, after, ok := bytes.Cut(rest, space)
 		if !ok {
-			return nil, false
+			return nil, nil, false
 		}
 		if bytes.HasSuffix(word, []byte{':'}) {
-			return after, true
+			return after, time, true
 		}
 		rest = after
 	}
-	return nil, false
+	return nil, nil, false
 }
 
-// cutRFC5424 cuts off the header after the version, and the structured data.
-func cutRFC5424(b []byte) (message []byte, ok bool) {
+// cutRFC5424 cuts off the header after the version, and the structured data, which Heroku leaves
+// out.
+func cutRFC5424(b []byte) (message, time []byte, ok bool) {
 	time, rest, _ := bytes.Cut(b, space)
 	for range 4 { // host, application, process and message
 		_, rest, _ = bytes.Cut(rest, space)
 	}
-	if !isISOTime(time) {
-		return nil, false
+	if !isISOTime(time) || len(rest) == 0 {
+		return nil, nil, false
 	}
 	if after, ok := bytes.CutPrefix(rest, noIdent); ok {
 		rest = after
-	} else if rest, ok = cutStructuredData(rest); !ok {
-		return nil, false
+	} else if rest[0] == '[' {
+		if rest, ok = cutStructuredData(rest); !ok {
+			return nil, nil, false
+		}
 	}
-	return bytes.TrimPrefix(rest, []byte(byteOrderMark)), true
+	return bytes.TrimPrefix(rest, []byte(byteOrderMark)), time, true
 }
 
 // cutStructuredData cuts off elements such as [a@1 b="c"] and the space after them. In a value, a
 // backslash escapes a quote or a bracket.
 func cutStructuredData(b []byte) (rest []byte, ok bool) {
 	inValue := false
-	for i := 0; i < len(b) && b[0] == '['; i++ {
+	for i := 0; i < len(b); i++ {
 		switch {
 		case b[i] == '\\' && inValue:
 			i++

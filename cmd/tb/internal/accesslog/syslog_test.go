@@ -57,13 +57,13 @@ func TestSyslogPrefixIsThatOfTheFile(t *testing.T) {
 func TestNoSyslogPrefixes(t *testing.T) {
 	for _, text := range []string{
 		"", "<", "<1", "<>May 17 10:05:03 h t: x", "<1>", "<1>1 ", "<1>1 2015-05-17T10:05:03Z h a p",
-		"<1>1 - h a p m - x", "<1>1 2015-05-17T10:05:03Z h a p m x",
+		"<1>1 - h a p m - x", "<1>1 2015-05-17T10:05:03Z h a p m ",
 		`<1>1 2015-05-17T10:05:03Z h a p m [a b="] x`, "<1>1 2015-05-17T10:05:03Z h a p m [a]",
 		"May 17 10:05:03 ", "May 17 10:05:03 h", "May 17 10:05:03 h t x: y", "Mai 17 10:05:03 h t: x",
 		"May 17 10:05.03 h t: x", "2015-05-17 10:05:03 h t: x", "2015-05-17T10:05:03Z t:",
 		"2015-05-17T10:05:03", "a-line-that-is-not-a-time h t: x", "20150517-10:05:03.123 h t: x",
 	} {
-		if rest, ok := cutSyslog([]byte(text)); ok {
+		if rest, _, ok := cutSyslog([]byte(text)); ok {
 			t.Errorf("%q has a prefix before %q", text, rest)
 		}
 	}

@@ -156,6 +156,9 @@ func splitDashed(line []byte) target {
 	return t
 }
 
+// isDashes reports whether a request line is "- - -", which has no part.
+func isDashes(line []byte) bool { return string(bytes.TrimRight(line, " ")) == "- - -" }
+
 // splitURI splits "/path?query", or "http://host/path" of a request to a proxy.
 func splitURI(uri []byte) (t target) {
 	if i := bytes.IndexAny(uri, "?#"); i >= 0 {

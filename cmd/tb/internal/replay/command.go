@@ -190,7 +190,7 @@ func (c *Command) print(rep *Report, stdout io.Writer) error {
 
 // Vars has the help of the flags for kong.
 var Vars = kong.Vars{
-	"replay_file": "Access logs, plain or packed by gzip or zstd, in any order; - is standard" +
+	"replay_file": "Access logs, plain or packed by gzip, zstd or bzip2, in any order; - is standard" +
 		" input, and 'access.log*' stands for the files that match. At least one is needed" +
 		" without --sample.",
 
@@ -244,14 +244,15 @@ func (*Command) Help() string {
 	return `Feeds access logs through the limiter, with the time of each line as its clock, and
 reports what the limit would have done. Several files are merged by time.
 
-The format of each file is detected, and each line may have a syslog prefix:
+The format of each file is detected, also in the lines of syslog, Docker, Kubernetes and
+journald:
 
     Common and Combined Log Format   Apache, nginx, Traefik
-    JSON lines                       Caddy, nginx, Traefik, Cloudflare, Envoy, Google Cloud
+    JSON lines                       Caddy, nginx, Traefik, Cloudflare, Istio, Kong, clouds
     W3C Extended Log File Format     IIS, CloudFront
     HTTP and HTTPS log               HAProxy
-    access log                       AWS Application Load Balancer, Envoy
-    logfmt                           with the field names of JSON
+    access log                       AWS load balancers (ALB, ELB), Envoy, Istio
+    logfmt                           Heroku, or with the field names of JSON
 
 The client is the one that "tb proxy" would find with the same --trusted-proxies: the
 peer or, behind trusted proxies, the last entry of X-Forwarded-For that is not a trusted

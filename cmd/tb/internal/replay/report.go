@@ -78,8 +78,8 @@ type Report struct {
 type File struct {
 	// Name is the path as it was given, or "stdin".
 	Name string `json:"name"`
-	// Format is common, combined, json, logfmt, w3c, haproxy, alb, envoy or log_format, or
-	// empty if no line was valid.
+	// Format is common, combined, json, logfmt, w3c, haproxy, alb, elb, envoy, istio or
+	// log_format, or empty if no line was valid.
 	Format accesslog.Format `json:"format"`
 	// Lines counts all lines, empty lines too. Malformed counts the lines that are neither
 	// empty nor a request.

@@ -135,10 +135,27 @@ func TestLongestStepIsRounded(t *testing.T) {
 	for nanos, want := range map[int64]string{
 		524_102_400: "524.102ms", 1_000_000_400: "1s", 7_762_989_783_000_000_512: "2156386h3m3s",
 	} {
-		log := fmt.Sprintf(`{"ts":%d}`+"\n"+`{"ts":%d}`, 1e18+nanos, int64(1e18))
+		log := fmt.Sprintf(`{"ts":%d,"ip":"a"}`+"\n"+`{"ts":%d,"ip":"a"}`, 1e18+nanos, int64(1e18))
 		rep := &replay(t, options(t, "1", 2), input("a.log", log)).Report
 		if got := rendered(t, rep); !strings.Contains(got, "by up to "+want+". Time") {
 			t.Errorf("%d ns: no %q in\n%s", nanos, want, got)
+		}
+	}
+}
+
+func TestTextSumsUpManyFiles(t *testing.T) {
+	var files []Input
+	for i := range 13 {
+		files = append(files, input(fmt.Sprintf("%02d.log", i), line("a", i, 1)+"x\n"))
+	}
+	const last = "\nlog       09.log: 2 lines, common, 1 malformed\n"
+	for n, want := range map[int]string{
+		10: last + "key ", 11: last + "log       1 more file: 2 lines, 1 malformed\nkey ",
+		13: last + "log       3 more files: 6 lines, 3 malformed\nkey ",
+	} {
+		got := rendered(t, &replay(t, options(t, "1", 2), files[:n]...).Report)
+		if !strings.Contains(got, want) {
+			t.Errorf("%d files: no %q in\n%s", n, want, got)
 		}
 	}
 }
