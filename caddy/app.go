@@ -1,0 +1,157 @@
+package tokenbucket
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyevents"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"go.uber.org/zap"
+
+	"github.com/seed-181794aa/ratelimit/httplimit"
+)
+
+const appName = "token_bucket"
+
+func init() { caddy.RegisterModule(App{}) }
+
+// App keeps the limiters of a configuration. Caddy makes it when a handler of the configuration
+// asks for it. It has no fields.
+//
+// A configuration may fail after its handlers are provisioned, and Caddy then goes on with the
+// configuration before. So the app changes the policy of a limiter that is in use only when Caddy
+// says that the new configuration has started.
+type App struct {
+	ctx    caddy.Context
+	log    *zap.Logger
+	events *zap.Logger // sampled
+	used   map[string]*use
+}
+
+// use is the use of a limiter by the handlers of a configuration.
+type use struct {
+	key      poolKey
+	document []byte // of the policy
+	policy   *httplimit.Policy
+	limiter  *limiter
+}
+
+// CaddyModule implements caddy.Module.
+func (App) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{ID: appName, New: func() caddy.Module { return new(App) }}
+}
+
+// Provision implements caddy.Provisioner. It subscribes to the events that Caddy emits when all
+// apps of the configuration have started, and before it stops them.
+func (a *App) Provision(ctx caddy.Context) error {
+	a.ctx, a.log, a.used = ctx, ctx.Logger(), map[string]*use{}
+	a.events = sampled(a.log)
+	events, err := ctx.App("events")
+	if err != nil {
+		return err
+	}
+	on := func(event string, do func()) error {
+		return events.(*caddyevents.App).On(event, &reaction{do})
+	}
+	return errors.Join(on("started", a.commit), on("stopping", a.stopWaiting),
+		ctx.GetMetricsRegistry().Register(collector{a}))
+}
+
+// Start implements caddy.App.
+func (*App) Start() error { return nil }
+
+// Stop implements caddy.App.
+func (*App) Stop() error { return nil }
+
+// Cleanup implements caddy.CleanerUpper.
+func (a *App) Cleanup() error {
+	var errs []error
+	for _, u := range a.used {
+		_, err := limiters.Delete(u.key)
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// use returns the limiter of a name. If it is in use already, it still has its policy of before.
+func (a *App) use(name string, s Settings, document []byte) (*limiter, error) {
+	key, err := newPoolKey(name, s)
+	if err != nil {
+		return nil, err
+	}
+	if u := a.used[name]; u != nil {
+		if u.key != key || !bytes.Equal(u.document, document) {
+			return nil, errors.New("another handler has a limiter of this name with another policy or" +
+				" other settings: give one of them another name")
+		}
+		return u.limiter, nil
+	}
+	opts, err := s.options()
+	if err != nil {
+		return nil, err
+	}
+	policy, err := httplimit.ParsePolicyFor(document, opts...)
+	if err != nil {
+		return nil, plain(err)
+	}
+	u := &use{key: key, document: document, policy: policy}
+	if u.limiter, err = loadLimiter(key, s, policy); err != nil {
+		return nil, plain(err)
+	}
+	a.used[name] = u
+	for _, text := range append(policy.Warnings(), textAddresses(policy)...) {
+		a.log.Warn("policy", zap.String("limiter", name), zap.String("warning", text))
+	}
+	return u.limiter, nil
+}
+
+// commit puts the policies in force.
+func (a *App) commit() {
+	for name, u := range a.used {
+		if err := u.limiter.SetPolicy(u.policy); err != nil {
+			a.log.Error("policy rejected", zap.String("limiter", name), zap.Error(err))
+		}
+		if u.limiter.store != nil {
+			u.limiter.store.forget(u.limiter.Stats())
+		}
+	}
+}
+
+// stopWaiting refuses the requests that would still wait for their tokens when half of the grace
+// period of a process that exits is over. Without a grace period, Caddy waits for all requests.
+func (a *App) stopWaiting() {
+	app, err := a.ctx.AppIfConfigured("http")
+	if err != nil || !caddy.Exiting() {
+		return
+	}
+	if h := app.(*caddyhttp.App); h.GracePeriod > 0 {
+		for _, u := range a.used {
+			u.limiter.StopWaiting(time.Now().Add(time.Duration(h.ShutdownDelay + h.GracePeriod/2)))
+		}
+	}
+}
+
+// reaction is a caddyevents.Handler. It is a struct because Caddy logs it as JSON.
+type reaction struct{ do func() }
+
+// Handle implements caddyevents.Handler.
+func (r *reaction) Handle(context.Context, caddy.Event) error {
+	r.do()
+	return nil
+}
+
+// plain returns an error without the name of the package that it comes from.
+func plain(err error) error {
+	return errors.New(strings.TrimPrefix(err.Error(), "httplimit: "))
+}
+
+var (
+	_ caddy.Provisioner   = (*App)(nil)
+	_ caddy.App           = (*App)(nil)
+	_ caddy.CleanerUpper  = (*App)(nil)
+	_ caddyevents.Handler = (*reaction)(nil)
+)

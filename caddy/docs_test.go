@@ -1,0 +1,111 @@
+package tokenbucket
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+const document = "../docs/caddy.md"
+
+func readFile(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// blocks returns the code blocks of the document in a language.
+func blocks(t *testing.T, language string) (all []string) {
+	t.Helper()
+	fenced := regexp.MustCompile("(?ms)^```" + language + "\n(.*?)^```$")
+	for _, m := range fenced.FindAllStringSubmatch(readFile(t, document), -1) {
+		all = append(all, m[1])
+	}
+	return all
+}
+
+func TestTheFirstExample(t *testing.T) {
+	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte("hello"))
+	}))
+	defer upstream.Close()
+	example := readFile(t, "testdata/Caddyfile")
+	if got := blocks(t, "caddyfile")[0]; got != example {
+		t.Errorf("the first block of %s is not testdata/Caddyfile:\n%s", document, got)
+	}
+	address := strings.TrimPrefix(upstream.URL, "http://")
+	s := start(t, strings.Replace(example, "localhost:3000", address, 1))
+	for range 5 {
+		if w := s.want(200, "POST", "/login", "Host: example.com"); w.body != "hello" {
+			t.Error(w.body)
+		}
+	}
+	w := s.want(429, "POST", "/login", "Host: example.com")
+	const want = "Too many requests. Try again in "
+	if !strings.HasPrefix(w.body, want+w.Header.Get("Retry-After")+" s.") {
+		t.Error(w.body)
+	}
+	s.want(200, "/login", "Host: example.com")
+}
+
+func TestAllExamplesRun(t *testing.T) {
+	files := blocks(t, "caddyfile")
+	if len(files) < 4 {
+		t.Errorf("%d Caddyfiles, want at least 4", len(files))
+	}
+	for _, text := range files {
+		start(t, text)
+	}
+	handlers := blocks(t, "json")
+	if len(handlers) == 0 {
+		t.Error("no handlers in JSON")
+	}
+	for _, text := range handlers {
+		s := start(t, site("", perHour("r", "1", "key none")))
+		config, err := adapt("http://:80 {\nrespond ok\n}")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var handler map[string]any
+		if err := json.Unmarshal([]byte(text), &handler); err != nil {
+			t.Fatal(err)
+		}
+		server := at(config, "apps", "http", "servers", "srv0")
+		route := map[string]any{"handle": []any{handler}}
+		server["routes"] = append([]any{route}, server["routes"].([]any)...)
+		if err := s.loadConfig(config); err != nil {
+			t.Errorf("%s\n%v", text, err)
+		}
+		s.want(200)
+	}
+}
+
+// The tables have all options, and no other words.
+func TestTheTablesHaveTheOptions(t *testing.T) {
+	row := regexp.MustCompile("(?m)^\\| (`[a-z0-9_`, ]+`) \\|")
+	var documented []string
+	for _, m := range row.FindAllStringSubmatch(readFile(t, document), -1) {
+		for _, name := range strings.Split(m[1], ", ") {
+			documented = append(documented, strings.Trim(name, "`"))
+		}
+	}
+	source := readFile(t, "caddyfile.go") + readFile(t, "caddyrule.go")
+	for _, name := range documented {
+		if !strings.Contains(source, `case "`+name+`"`) {
+			t.Errorf("%s has %s, which is not an option", document, name)
+		}
+	}
+	option := regexp.MustCompile(`(?m)^\tcase "([a-z0-9_]+)":$`)
+	for _, m := range option.FindAllStringSubmatch(source, -1) {
+		if !strings.Contains(strings.Join(documented, " ")+" rule ", m[1]) {
+			t.Errorf("%s does not have %s", document, m[1])
+		}
+	}
+}

@@ -1,0 +1,114 @@
+package tokenbucket
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+)
+
+func init() { caddy.RegisterModule(Handler{}) }
+
+// defaultName is the name of a limiter that has none in the configuration.
+const defaultName = "default"
+
+// Handler limits requests by a policy. A refused request is an error of its route, with status 429,
+// 400 or 503, if the server has an error route for it. Otherwise the handler answers it with a
+// problem document (RFC 9457).
+type Handler struct {
+	// Name is the name of the limiter. The default is "default". Handlers with the same name share
+	// their buckets, and must have the same policy and settings. A reload keeps the buckets of a
+	// limiter by its name.
+	Name string `json:"name,omitempty"`
+	// Policy is the policy, in the format of docs/policy.md. A key may also be text with
+	// placeholders.
+	Policy json.RawMessage `json:"policy,omitempty"`
+	// PolicyFile is the name of a file that has the policy. It is read when Caddy loads the
+	// configuration.
+	PolicyFile string `json:"policy_file,omitempty"`
+	// ShowKeys shows keys unchanged in the log. Otherwise the log has only keys that are addresses.
+	ShowKeys bool `json:"show_keys,omitempty"`
+	Settings
+
+	app     *App
+	limiter *limiter
+}
+
+// CaddyModule implements caddy.Module.
+func (Handler) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{
+		ID: "http.handlers.token_bucket", New: func() caddy.Module { return new(Handler) },
+	}
+}
+
+// Provision implements caddy.Provisioner.
+func (h *Handler) Provision(ctx caddy.Context) error {
+	h.Name = cmp.Or(h.Name, defaultName)
+	document, err := h.document()
+	if err != nil {
+		return fmt.Errorf("limiter %q: %w", h.Name, err)
+	}
+	app, err := ctx.App(appName)
+	if err != nil {
+		return err
+	}
+	h.app = app.(*App)
+	if h.limiter, err = h.app.use(h.Name, h.Settings, document); err != nil {
+		return fmt.Errorf("limiter %q: %w", h.Name, err)
+	}
+	return nil
+}
+
+// document returns the text of the policy.
+func (h *Handler) document() ([]byte, error) {
+	switch {
+	case (len(h.Policy) == 0) == (h.PolicyFile == ""):
+		return nil, errors.New("want either policy or policy_file")
+	case h.PolicyFile != "":
+		return os.ReadFile(h.PolicyFile)
+	}
+	return h.Policy, nil
+}
+
+// ServeHTTP implements caddyhttp.MiddlewareHandler.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
+	a := &answer{handler: h, w: w}
+	_, settlement, granted := h.limiter.Admit(a, r)
+	if !granted {
+		return a.send(r)
+	}
+	if settlement == nil {
+		return next.ServeHTTP(w, r)
+	}
+	defer settlement.Finish()
+	err := next.ServeHTTP(settlement.Writer(w), r)
+	if err != nil {
+		settlement.Writer(unsent{w}).WriteHeader(statusOf(err))
+	}
+	return err
+}
+
+// statusOf returns the status with which Caddy answers an error of a handler.
+func statusOf(err error) int {
+	var he caddyhttp.HandlerError
+	if errors.As(err, &he) && he.StatusCode != 0 {
+		return he.StatusCode
+	}
+	return http.StatusInternalServerError
+}
+
+// unsent is the writer of a response that Caddy writes after the handlers, so that the settlement
+// gets its status.
+type unsent struct{ http.ResponseWriter }
+
+func (unsent) WriteHeader(int) {}
+
+var (
+	_ caddy.Provisioner           = (*Handler)(nil)
+	_ caddyhttp.MiddlewareHandler = (*Handler)(nil)
+)

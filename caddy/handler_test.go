@@ -1,0 +1,165 @@
+package tokenbucket
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+// perHour is a rule whose buckets do not refill while a test runs.
+func perHour(name string, burst, lines string) string {
+	return "rule " + name + " {\nrate 1/h\nburst " + burst + "\n" + lines + "\n}\n"
+}
+
+func TestARefusalHasFieldsAndAProblemDocument(t *testing.T) {
+	s := start(t, "http://:80 {\ntoken_bucket {\n"+perHour("addresses", "2", "key {client_ip}")+
+		"}\nrespond ok\n}")
+	if w := s.want(200); w.body != "ok" {
+		t.Error(w.body)
+	}
+	s.want(200).fields(t, "RateLimit-Limit: 2", "RateLimit-Remaining: 0")
+	w := s.want(429)
+	w.fields(t, "Content-Type: application/problem+json", "RateLimit-Remaining: 0",
+		"X-Fairvisor-Reason: token_bucket_exceeded", "Cache-Control: no-store")
+	var problem struct {
+		Status   int
+		Violated []string `json:"violated-policies"`
+	}
+	if err := json.Unmarshal([]byte(w.body), &problem); err != nil || problem.Status != 429 ||
+		len(problem.Violated) != 1 || problem.Violated[0] != "addresses" {
+		t.Errorf("%v %s", err, w.body)
+	}
+	if w := s.want(429, "HEAD"); w.body != "" {
+		t.Errorf("HEAD has a body: %q", w.body)
+	}
+}
+
+func TestFields(t *testing.T) {
+	s := start(t, "http://:80 {\ntoken_bucket {\nfields refused\nreason_field off\npolicy_field\n"+
+		"x_ratelimit\n"+perHour("r", "1", "key none")+"}\nrespond ok\n}")
+	s.want(200).fields(t, "RateLimit-Limit:", "X-RateLimit-Limit:")
+	s.want(429).fields(t, "RateLimit-Limit: 1", "X-RateLimit-Limit: 1", "X-Fairvisor-Reason:",
+		`RateLimit-Policy: "r";q=1;w=3600`)
+}
+
+// An error route answers if it would handle the refusal. Otherwise the problem document does.
+func TestErrorRoutes(t *testing.T) {
+	const problem = "application/problem+json"
+	for _, c := range []struct{ name, routes, other, contentType, body string }{
+		{name: "none", contentType: problem, body: "Quota exceeded"},
+		{
+			name: "all errors", contentType: "text/plain; charset=utf-8",
+			routes: `handle_errors {
+				respond "{err.status_code} {http.token_bucket.rule} {http.token_bucket.key}"
+			}`,
+			body: "429 addresses ip:address=127.0.0.1",
+		}, {
+			name: "429", contentType: "application/json",
+			routes: `handle_errors 429 {
+				respond "{http.token_bucket.problem}"
+			}`,
+			body: "violated-policies",
+		}, {
+			name: "retry after", contentType: "text/plain; charset=utf-8",
+			routes: `handle_errors 4xx {
+				respond "in {http.token_bucket.retry_after} s: {err.message}"
+			}`,
+			body: " s: limiter default: rule addresses has too few tokens left",
+		}, {
+			name: "404", contentType: problem, body: "Quota exceeded",
+			routes: "handle_errors 404 {\nrespond lost\n}",
+		}, {
+			name: "another path", contentType: problem, body: "Quota exceeded",
+			routes: "handle_errors {\nrespond /other lost\n}",
+		}, {
+			name: "another site", contentType: problem, body: "Quota exceeded",
+			other: "http://other.example {\nhandle_errors {\nrespond lost\n}\n}",
+		}, {
+			name: "the path before a rewrite", contentType: "text/plain; charset=utf-8", body: "mine",
+			routes: "rewrite * /rewritten\nhandle_errors {\nrespond / mine\n}",
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := start(t, "http://site.example {\ntoken_bucket {\n"+
+				perHour("addresses", "1", "key {client_ip}")+"}\nrespond ok\n"+c.routes+"\n}\n"+c.other)
+			s.want(200, "Host: site.example")
+			w := s.want(429, "Host: site.example")
+			if !strings.Contains(w.body, c.body) {
+				t.Errorf("the body is %s, want %s", w.body, c.body)
+			}
+			w.fields(t, "Content-Type: "+c.contentType, "RateLimit-Remaining: 0")
+			if w.Header.Get("Retry-After") == "" {
+				t.Error("no Retry-After")
+			}
+		})
+	}
+}
+
+func TestARuleThatNeedsAKeyOnce(t *testing.T) {
+	s := start(t, "http://:80 {\ntoken_bucket {\n"+
+		perHour("keys", "5", "key {http.request.header.X-Api-Key}\non_missing reject")+
+		"}\nrespond ok\n}")
+	s.want(200, "X-Api-Key: k")
+	s.want(400)
+	s.want(400, "X-Api-Key: k", "X-Api-Key: k")
+	s.want(400, "X-Api-Key: k", "X-Api-Key: l")
+}
+
+func TestPlaceholdersAreKeys(t *testing.T) {
+	s := start(t, "http://:80 {\ntoken_bucket {\n"+
+		perHour("r", "1", "key {http.request.uri.path.0}:{http.request.method} {header.X-Tenant}")+
+		"}\nrespond ok\n}")
+	s.want(200, "/a", "X-Tenant: 1")
+	s.want(429, "/a/x", "X-Tenant: 1")
+	s.want(200, "/a", "POST", "X-Tenant: 1")
+	s.want(200, "/b", "X-Tenant: 1")
+	s.want(200, "/a", "X-Tenant: 2")
+	for range 3 {
+		s.want(200, "/a") // the rule does not apply without a tenant
+	}
+}
+
+func TestShadowAndMatch(t *testing.T) {
+	s := start(t, "http://:80 {\ntoken_bucket {\n"+
+		perHour("trial", "1", "key none\nshadow")+
+		perHour("writes", "1", "key none\nmethod post put")+
+		perHour("login", "1", "key none\npath /login /login/*")+
+		perHour("plans", "1", "key none\nmatch header:x-plan free")+
+		"}\nrespond ok\n}")
+	for range 3 {
+		s.want(200)
+	}
+	s.want(200, "PUT")
+	s.want(429, "POST")
+	s.want(200, "/login")
+	s.want(429, "/login/x")
+	s.want(200, "/loginx")
+	s.want(200, "X-Plan: free")
+	s.want(429, "X-Plan: free")
+	s.want(200, "X-Plan: paid")
+	if lines := s.logged("rule trial would have refused a request"); len(lines) == 0 {
+		t.Error("the shadow rule is not in the log")
+	}
+}
+
+func TestCosts(t *testing.T) {
+	s := start(t, "http://:80 {\ntoken_bucket {\n"+
+		perHour("fixed", "5", "key none\npath /fixed\ncost 2.5")+
+		perHour("weights", "10", "key none\npath /weights\n"+
+			"cost {http.request.header.X-Weight} default 2 max 8")+
+		perHour("responses", "10", "key none\npath /responses\n"+
+			"cost response:header:x-usage default 4 max 20 hide")+
+		perHour("bytes", "100", "key none\npath /bytes\ncost response:bytes default 1 max 200")+
+		"}\nheader /responses X-Usage 10\nrespond /bytes \""+strings.Repeat("x", 99)+"\"\nrespond ok\n}")
+	s.want(200, "/fixed")
+	s.want(200, "/fixed")
+	s.want(429, "/fixed")
+	s.want(200, "/weights", "X-Weight: 7")
+	s.want(429, "/weights", "X-Weight: 80")
+	s.want(200, "/weights")
+	s.want(200, "/responses").fields(t, "X-Usage:", "RateLimit-Remaining: 6")
+	s.want(429, "/responses")
+	s.want(200, "/bytes")
+	s.want(200, "/bytes")
+	s.want(429, "/bytes")
+}

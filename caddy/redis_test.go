@@ -1,0 +1,84 @@
+package tokenbucket
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/seed-181794aa/ratelimit/internal/redistest"
+)
+
+// inRedis is a site whose limiter has its buckets in a server.
+func inRedis(address, options, rules string) string {
+	return site("api", "redis "+address+" {\ntimeout 5s\n"+options+"\n}\n"+rules)
+}
+
+func TestBucketsInRedisOutliveTheProcess(t *testing.T) {
+	address := redistest.Start(t).Addr
+	t.Setenv("TB_TEST_REDIS", "redis://"+address+"/3")
+	rules := perHour("r", "2", "key {client_ip}") + perHour("keys", "3", "key {header.X-Api-Key}")
+	s := start(t, inRedis("{env.TB_TEST_REDIS}", "", rules))
+	s.want(200, "X-Api-Key: k")
+	s = start(t, inRedis("{env.TB_TEST_REDIS}", "", rules)) // another limiter
+	s.want(200, "X-Api-Key: k")
+	s.want(429, "X-Api-Key: k").fields(t, "RateLimit-Remaining: 0")
+	rules = perHour("r", "5", "key {client_ip}")
+	if err := s.load(inRedis("{env.TB_TEST_REDIS}", "", rules)); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 { // the bucket goes on to lack 2 tokens
+		s.want(200)
+	}
+	s.want(429)
+	all := names(t)
+	if !slices.Contains(all, "tb_redis_decisions_total") {
+		t.Errorf("no metrics of Redis in %v", all)
+	}
+	const states = "0 is closed (it does), 1 open, 2 recovering."
+	contains(t, `
+# HELP tb_redis_breaker_state Whether the limiter asks the server: `+states+`
+# TYPE tb_redis_breaker_state gauge
+tb_redis_breaker_state{limiter="api/r"} 0
+`, "tb_redis_breaker_state") // and no rule of before
+}
+
+func TestRequestsWithoutRedis(t *testing.T) {
+	server := redistest.Start(t)
+	if err := server.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	for options, want := range map[string]int{"": 200, "on_failure refuse": 503} {
+		s := start(t, inRedis(server.Addr, options, perHour("r", "1", "key none")))
+		for range 3 {
+			s.want(want)
+		}
+		if len(s.logged("limiter api: rule r could not decide")) == 0 {
+			t.Error("the log does not have the failure")
+		}
+	}
+}
+
+func TestConfigurationsOfRedisWithErrors(t *testing.T) {
+	address := redistest.Start(t).Addr
+	for _, c := range []struct{ config, want string }{
+		{inRedis("ftp://"+address, "", perHour("r", "1", "key none")), "is not an address"},
+		{inRedis("{env.TB_TEST_UNSET}", "", perHour("r", "1", "key none")), "address"},
+		{inRedis("redis://:secret@:0", "", perHour("r", "1", "key none")), "want host:port or"},
+		{inRedis(address, "on_failure maybe", perHour("r", "1", "key none")), `on_failure is "maybe"`},
+		{
+			inRedis(address, "", perHour("r", "1", "key none\ndelay 1s")),
+			`rule "r": in Redis, a rule cannot delay`,
+		},
+		{
+			inRedis(address, "", perHour("r", "1", "key none\ncost response:bytes max 2")),
+			`rule "r": in Redis, a rule has no cost in the response`,
+		},
+	} {
+		s := &server{t: t, log: t.TempDir() + "/log"}
+		err := s.load(c.config)
+		if err == nil || !strings.Contains(err.Error(), c.want) ||
+			strings.Contains(err.Error(), "secret") {
+			t.Errorf("the error is %v, want %s", err, c.want)
+		}
+	}
+}

@@ -1,0 +1,122 @@
+package tokenbucket
+
+import (
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/caddyserver/caddy/v2"
+)
+
+// site is a site with a limiter of this name and rules.
+func site(name, rules string) string {
+	return "http://:80 {\ntoken_bucket " + name + " {\n" + rules + "}\nrespond ok\n}"
+}
+
+func TestAReloadKeepsTheBuckets(t *testing.T) {
+	kept := perHour("kept", "2", "key none\npath /kept")
+	s := start(t, site("api", kept+perHour("changed", "2", "key none\npath /changed")+
+		perHour("renamed", "1", "key none\npath /renamed")))
+	s.want(200, "/kept")
+	s.want(200, "/changed")
+	s.want(200, "/renamed")
+	if err := s.load(site("api", kept+perHour("changed", "5", "key none\npath /changed")+
+		perHour("new-name", "1", "key none\npath /renamed"))); err != nil {
+		t.Fatal(err)
+	}
+	s.want(200, "/kept")
+	s.want(429, "/kept")
+	s.want(200, "/changed").fields(t, "RateLimit-Limit: 5") // a larger burst gives no tokens
+	s.want(429, "/changed")
+	s.want(200, "/renamed")
+}
+
+// The policy in force stays if Caddy rejects the new configuration, whatever the stage.
+func TestAFailedReloadChangesNothing(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	handler := func(h map[string]any) map[string]any {
+		return map[string]any{
+			"routes": []any{map[string]any{"handle": []any{h}}}, "listen": []string{"127.0.0.1:0"},
+		}
+	}
+	for name, other := range map[string]map[string]any{
+		"a limiter":       handler(map[string]any{"handler": "token_bucket", "policy_file": "/missing"}),
+		"another handler": handler(map[string]any{"handler": "missing"}),
+		"the start":       {"listen": []string{taken.Addr().String()}}, // when all is provisioned
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := start(t, site("api", perHour("r", "3", "key none")))
+			s.want(200)
+			config, err := adapt(site("api", perHour("r", "1", "key none")))
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.listen(config, "127.0.0.1:0")
+			at(config, "apps", "http", "servers")["other"] = other
+			if err := s.run(config); err == nil {
+				t.Fatal("the reload succeeded")
+			}
+			s.want(200).fields(t, "RateLimit-Limit: 3")
+			s.want(200)
+			s.want(429)
+			if n, _ := limiters.References(poolKey{"api", "{}"}); n != 1 {
+				t.Errorf("%d references to the limiter, want 1", n)
+			}
+		})
+	}
+}
+
+func TestALimiterEndsWithItsLastConfiguration(t *testing.T) {
+	s := start(t, site("api", perHour("r", "1", "key none")))
+	s.want(200)
+	s.want(429)
+	if err := s.load(site("", perHour("r", "1", "key none"))); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := limiters.References(poolKey{"api", "{}"}); ok {
+		t.Error("the limiter is still there")
+	}
+	s.want(200)
+	if err := s.load(site("", "max_keys 10\n"+perHour("r", "1", "key none"))); err != nil {
+		t.Fatal(err)
+	}
+	s.want(200) // other settings, so another limiter
+	if err := caddy.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	limiters.Range(func(key, _ any) bool {
+		t.Errorf("%v is still there", key)
+		return true
+	})
+}
+
+func TestHandlersShareALimiter(t *testing.T) {
+	rule := perHour("r", "1", "key none")
+	block := "token_bucket api {\n" + rule + "}\n"
+	s := start(t, "http://a.example {\n"+block+"respond ok\n}\nhttp://b.example {\n"+block+
+		"respond ok\n}\nhttp://c.example {\ntoken_bucket other {\n"+rule+"}\nrespond ok\n}")
+	s.want(200, "Host: a.example")
+	s.want(429, "Host: b.example")
+	s.want(200, "Host: c.example")
+}
+
+func TestConflictingPoliciesAreAnError(t *testing.T) {
+	for _, other := range []string{
+		"token_bucket {\n" + perHour("r", "2", "key none") + "}\n",
+		"token_bucket {\nfields refused\n" + perHour("r", "1", "key none") + "}\n",
+	} {
+		config, err := adapt("http://a.example {\ntoken_bucket {\n" + perHour("r", "1", "key none") +
+			"}\n}\nhttp://b.example {\n" + other + "}\n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = (&server{t: t, log: t.TempDir() + "/log"}).run(config)
+		if err == nil || !strings.Contains(err.Error(), `limiter "default": another handler`) {
+			t.Error(err)
+		}
+	}
+}

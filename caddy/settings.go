@@ -1,0 +1,81 @@
+package tokenbucket
+
+import (
+	"fmt"
+
+	"github.com/seed-181794aa/ratelimit/httplimit"
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// Settings are what a limiter keeps as long as it lives. A limiter with other settings is another
+// limiter, with full buckets.
+type Settings struct {
+	// MaxKeys is how many keys each rule has at most. The default is 1,048,576.
+	MaxKeys int `json:"max_keys,omitempty"`
+	// Overflow is what happens to a new key while no bucket is full: "forgive" the smallest debt,
+	// which is the default, or "refuse" the key.
+	Overflow string `json:"overflow,omitempty"`
+	// IPv4Prefix and IPv6Prefix are how many bits of an address make a client. The defaults are 32
+	// and 64.
+	IPv4Prefix int `json:"ipv4_prefix,omitempty"`
+	IPv6Prefix int `json:"ipv6_prefix,omitempty"`
+	// Fields is which responses have the RateLimit fields: "all", which is the default, or those to
+	// "refused" requests only.
+	Fields string `json:"fields,omitempty"`
+	// PolicyField sends RateLimit-Policy, too.
+	PolicyField bool `json:"policy_field,omitempty"`
+	// XRateLimit sends X-RateLimit-Limit, -Remaining and -Reset, too.
+	XRateLimit bool `json:"x_ratelimit,omitempty"`
+	// ReasonField is the field that has the reason of a refusal, or "off" for none. The default is
+	// X-Fairvisor-Reason.
+	ReasonField string `json:"reason_field,omitempty"`
+	// JitterSalt is the text from which the jitter of Retry-After is derived: the same for all
+	// servers of the same clients.
+	JitterSalt string `json:"jitter_salt,omitempty"`
+	// Redis has the buckets, if it is there.
+	Redis *Redis `json:"redis,omitempty"`
+}
+
+// options returns the options of the limiter, apart from those for Redis.
+func (s *Settings) options() ([]httplimit.Option, error) {
+	o := []httplimit.Option{
+		httplimit.WithoutClaims(),
+		httplimit.WithExtractors(placeholders),
+		httplimit.WithClientAddress(httplimit.ClientAddress{
+			Find: clientAddress, IPv4Bits: s.IPv4Prefix, IPv6Bits: s.IPv6Prefix,
+		}),
+		httplimit.WithJitterSalt(s.JitterSalt),
+		httplimit.WithHooks(httplimit.Hooks{Refused: refused, Shadow: shadow, Error: failed}),
+	}
+	if s.MaxKeys != 0 {
+		o = append(o, httplimit.WithLimiterOptions(tb.WithMaxKeys(s.MaxKeys)))
+	}
+	switch s.Overflow {
+	case "", "forgive":
+	case "refuse":
+		o = append(o, httplimit.WithLimiterOptions(tb.WithOverflow(tb.RefuseNew)))
+	default:
+		return nil, fmt.Errorf("overflow is %q, want forgive or refuse", s.Overflow)
+	}
+	switch s.Fields {
+	case "", "all":
+	case "refused":
+		o = append(o, httplimit.WithSilentGrants())
+	default:
+		return nil, fmt.Errorf("fields is %q, want all or refused", s.Fields)
+	}
+	if s.PolicyField {
+		o = append(o, httplimit.WithPolicyField())
+	}
+	if s.XRateLimit {
+		o = append(o, httplimit.WithXRateLimit())
+	}
+	switch s.ReasonField {
+	case "":
+	case "off":
+		o = append(o, httplimit.WithReasonField(""))
+	default:
+		o = append(o, httplimit.WithReasonField(s.ReasonField))
+	}
+	return o, nil
+}

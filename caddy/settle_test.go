@@ -1,0 +1,89 @@
+package tokenbucket
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"go.uber.org/zap"
+
+	"github.com/seed-181794aa/ratelimit/httplimit"
+)
+
+// newHandler returns a handler with a policy that no Caddy runs.
+func newHandler(t *testing.T, document string) *Handler {
+	t.Helper()
+	var s Settings
+	opts, err := s.options()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := httplimit.ParsePolicyFor([]byte(document), opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := newLimiter("test", s, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Handler{Name: "test", limiter: l, app: &App{events: zap.NewNop()}}
+}
+
+// serve passes a request to the handler as Caddy does.
+func serve(h *Handler, r *http.Request, next caddyhttp.Handler) error {
+	w := httptest.NewRecorder()
+	r = caddyhttp.PrepareRequest(r, caddy.NewReplacer(), w, &caddyhttp.Server{})
+	return h.ServeHTTP(w, r, next)
+}
+
+// Caddy writes the response to an error after all handlers. An adaptive rule sees its status all
+// the same, so its rate falls with errors of the upstream only.
+func TestAnAdaptiveRuleSeesErrors(t *testing.T) {
+	const policy = `{"name": "r", "limit_keys": [], "algorithm_config": {
+		"tokens_per_second": 100, "burst": 10,
+		"adaptive": {"min": 1, "max": 100, "target_p99": "1s"}}}`
+	for err, falls := range map[error]bool{
+		caddyhttp.Error(http.StatusBadGateway, errors.New("no upstream")): true,
+		caddyhttp.Error(http.StatusNotFound, errors.New("no file")):       false,
+		errors.New("status 500"): false,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			h := newHandler(t, policy)
+			next := caddyhttp.HandlerFunc(func(http.ResponseWriter, *http.Request) error { return err })
+			for range 1000 {
+				got := serve(h, httptest.NewRequest(http.MethodGet, "/", nil), next)
+				if got != nil && !errors.Is(got, err) { // nil is a refusal
+					t.Fatalf("the error is %v, want %v", got, err)
+				}
+				time.Sleep(20 * time.Millisecond)
+			}
+			now := h.limiter.Stats()[0].Limit
+			if rate := float64(now.Tokens) / now.Per.Seconds(); (rate < 50) != falls {
+				t.Errorf("%v: the rate is %v, and started at 100", err, rate)
+			}
+		})
+	}
+}
+
+func TestAPanicSettles(t *testing.T) {
+	h := newHandler(t, `{"name": "r", "limit_keys": [], "algorithm_config": {
+		"tokens_per_second": 0.001, "burst": 10, "cost_source": "response:header:x-cost",
+		"default_cost": 9, "max_cost": 10}}`)
+	next := caddyhttp.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) error {
+		w.Header().Set("X-Cost", "2")
+		w.WriteHeader(http.StatusOK)
+		panic(http.ErrAbortHandler)
+	})
+	func() {
+		defer func() { _ = recover() }()
+		_ = serve(h, httptest.NewRequest(http.MethodGet, "/", nil), next)
+	}()
+	if s := h.limiter.Stats()[0]; s.Settled != 1 || s.Table.Settled != 2 {
+		t.Errorf("%d responses with %v tokens are settled, want 1 with 2", s.Settled, s.Table.Settled)
+	}
+}
