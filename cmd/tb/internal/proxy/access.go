@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/daemon"
 	"github.com/seed-181794aa/ratelimit/httplimit"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
@@ -34,7 +35,7 @@ func (rec *responseRecorder) logAccess(r *http.Request) {
 	var suppressed uint64
 	if p.Access == AccessRefused {
 		var ok bool
-		if suppressed, ok = p.refusals.admit(); !ok {
+		if suppressed, ok = p.refusals.Admit(); !ok {
 			return
 		}
 	}
@@ -55,7 +56,7 @@ func (rec *responseRecorder) logAccess(r *http.Request) {
 		attrs = append(attrs, slog.Duration("delay", delay))
 	}
 	if suppressed > 0 {
-		attrs = append(attrs, slog.Uint64(suppressedKey, suppressed))
+		attrs = append(attrs, slog.Uint64(daemon.SuppressedKey, suppressed))
 	}
 	p.Log.LogAttrs(context.WithoutCancel(r.Context()), slog.LevelInfo, "request", attrs...)
 }
