@@ -27,7 +27,8 @@ func shared(t *testing.T, address, failure string) func(*Config) {
 // Services with one Redis share their buckets, also after a reload.
 func TestRedis(t *testing.T) {
 	address := redistest.Start(t).Addr
-	tree := limit("a", "unit: year, requests_per_unit: 3") + limit("b", "unit: year, requests_per_unit: 1")
+	tree := limit("a", "unit: year, requests_per_unit: 3") +
+		limit("b", "unit: year, requests_per_unit: 1")
 	one, _ := newService(t, tree, shared(t, address, "error"))
 	two, _ := newService(t, tree, shared(t, address, "error"))
 	expect(t, "shared", []string{

@@ -42,7 +42,8 @@ func TestBurstAndCost(t *testing.T) {
 	s, _ := newService(t, limit("b", perMinute+"1, burst: 3")+
 		limit("c", perMinute+"10, cost: 4")+limit("f", perMinute+"1, cost: 0.5"))
 	for want, k := range map[string]string{
-		"OK OK:2; OK OK:1; OK OK:0; OVER OVER:0": "b=x", "OK OK:1; OK OK:0; OVER OVER:0; OVER OVER:0": "c=x",
+		"OK OK:2; OK OK:1; OK OK:0; OVER OVER:0":     "b=x",
+		"OK OK:1; OK OK:0; OVER OVER:0; OVER OVER:0": "c=x",
 		"OK OK:0; OK OK:0; OVER OVER:0; OVER OVER:0": "f=x",
 	} {
 		expect(t, k, []string{ask(t, s, k), ask(t, s, k), ask(t, s, k), ask(t, s, k)}, want)
@@ -196,7 +197,8 @@ func TestInvalidRequests(t *testing.T) {
 	holes := &ratelimit.RateLimitRequest{Domain: "d", Descriptors: []*envoy.RateLimitDescriptor{
 		{}, {Entries: []*envoy.RateLimitDescriptor_Entry{{}}}, {Entries: nil, HitsAddend: nil},
 	}}
-	expect(t, "empty", []string{short(send(t, s, holes)), ask(t, s, "a=")}, "OK OK:0 OK:0 OK:0", "OK OK:0")
+	expect(t, "empty", []string{short(send(t, s, holes)), ask(t, s, "a=")},
+		"OK OK:0 OK:0 OK:0", "OK OK:0")
 	if n := s.counts.invalid.Load(); n != 4 {
 		t.Errorf("%d invalid requests", n)
 	}

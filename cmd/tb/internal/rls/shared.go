@@ -8,7 +8,7 @@ import (
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/rls/config"
 	"github.com/seed-181794aa/ratelimit/tb/redis"
-	"github.com/seed-181794aa/ratelimit/tb/redis/metrics"
+	redismetrics "github.com/seed-181794aa/ratelimit/tb/redis/metrics"
 )
 
 // Shared makes the limiters of rules whose buckets are in Redis.
@@ -17,7 +17,7 @@ type Shared struct {
 	timeout time.Duration
 	policy  redis.Policy // if Redis does not decide
 	errors  bool         // or the request has an error
-	metrics *metrics.Collector
+	metrics *redismetrics.Collector
 	names   map[string]bool // that metrics has
 }
 
@@ -26,7 +26,7 @@ type Shared struct {
 func NewShared(client rueidis.Client, timeout time.Duration, failure string) *Shared {
 	s := &Shared{
 		client: client, timeout: timeout, policy: redis.Refuse, errors: failure == "error",
-		metrics: metrics.New(), names: map[string]bool{},
+		metrics: redismetrics.New(), names: map[string]bool{},
 	}
 	if failure == "allow" {
 		s.policy = redis.Allow
