@@ -2,8 +2,6 @@ package proxy
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -67,14 +65,8 @@ func (p *Proxy) formatKey(key []httplimit.KeyPart) string {
 	shown := slices.Clone(key)
 	for i, part := range shown {
 		if !p.ShowKeys && !part.IsAddress() && part.Value != "" {
-			shown[i].Value = hash(part.Value)
+			shown[i].Value = daemon.Hash(part.Value)
 		}
 	}
 	return httplimit.FormatKey(shown)
-}
-
-// hash returns a short hash, because people compare hashes in a log.
-func hash(s string) string {
-	sum := sha256.Sum256([]byte(s))
-	return "sha256:" + hex.EncodeToString(sum[:6])
 }

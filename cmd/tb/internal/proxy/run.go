@@ -147,8 +147,13 @@ func (r *runner) build() (err error) {
 	r.front = newConnections(r.proxyListener, r.PerAddress, rules, r.connectionRefused)
 	configure(add(r.front, r.proxy), r.clientFlags, r.certificate)
 	if r.adminListener != nil {
+		behind := "your upstream"
+		if r.usesDemo() {
+			behind = "the demo upstream"
+		}
 		r.admin = admin.New(admin.Config{
 			Limiter: r.proxy.Limiter, Metrics: r.proxy.Metrics.Handler(), FormatKey: r.proxy.formatKey,
+			Title: "tb proxy", Where: "in front of " + behind + ", at " + r.url(),
 			Proxy: r.url(), Demo: r.usesDemo() && !r.usesTLS(),
 		})
 		add(r.adminListener, r.admin)
