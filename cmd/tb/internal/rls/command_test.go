@@ -3,6 +3,7 @@ package rls
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"io"
 	"net/http"
 	"os"
@@ -81,8 +82,8 @@ func run(t *testing.T, text string, flags ...string) *running {
 		if rest, ok := strings.CutPrefix(lines.Text(), "Listening on "); ok {
 			r.address, _, _ = strings.Cut(rest, ": ")
 		}
-		if rest, ok := strings.CutPrefix(lines.Text(), "Metrics: "); ok {
-			r.admin = rest
+		if _, rest, ok := strings.Cut(lines.Text(), "metrics: "); ok {
+			r.admin = strings.TrimSuffix(rest, "/metrics")
 		}
 	}
 	go io.Copy(io.Discard, stdout)
@@ -153,8 +154,8 @@ func TestListen(t *testing.T) {
 	}
 }
 
-// A change of the files is put in force, and the buckets stay. A file with an error changes nothing,
-// and the log has its place.
+// A change of the files is put in force, and the buckets stay. A file with an error changes
+// nothing, and the log has its place.
 func TestReload(t *testing.T) {
 	r := run(t, yearly("2"))
 	conn := dial(t, r.address)
@@ -172,7 +173,7 @@ func TestReload(t *testing.T) {
 	if line := r.log.Until(t, "configuration reloaded"); !strings.Contains(line, "domains=2") {
 		t.Error(line)
 	}
-	metrics := get(t, r.admin)
+	metrics := get(t, r.admin+"/metrics")
 	for _, want := range []string{
 		`tb_rls_config_reloads_total{outcome="accepted"} 2`,
 		`tb_rls_config_reloads_total{outcome="rejected"} 1`, "tb_rls_config_last_reload_successful 1",
@@ -183,6 +184,42 @@ func TestReload(t *testing.T) {
 		if !strings.Contains(metrics, want) {
 			t.Errorf("no %s in\n%s", want, metrics)
 		}
+	}
+}
+
+// The live page has the rules and the buckets that were refused, without the keys.
+func TestLivePage(t *testing.T) {
+	r := run(t, yearly("1"))
+	conn := dial(t, r.address)
+	for range 3 {
+		query(t, conn)
+	}
+	state := func() (s struct {
+		Title, Where string
+		Rules        []struct{ Set, Name string }
+		Buckets      []struct {
+			Rule, Key       string
+			Refused         int
+			Level, Capacity float64
+		}
+	}) {
+		if err := json.Unmarshal([]byte(get(t, r.admin+"/api/state")), &s); err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	s := state()
+	if s.Title != "tb rls" || len(s.Rules) != 1 || s.Rules[0].Set != "d" || len(s.Buckets) != 1 {
+		t.Fatalf("%+v", s)
+	}
+	if b := s.Buckets[0]; b.Rule != "d/k" || b.Refused != 2 || b.Capacity != 1 || b.Level > 0.01 ||
+		!strings.HasPrefix(b.Key, "k=sha256:") {
+		t.Errorf("%+v", b)
+	}
+	r.write(t, "d.yaml", "domain: d")
+	r.log.Until(t, "configuration reloaded")
+	if s := state(); len(s.Buckets) != 0 {
+		t.Errorf("the bucket of a rule that is gone: %+v", s.Buckets)
 	}
 }
 

@@ -2,6 +2,7 @@ package rls
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 
@@ -79,7 +80,7 @@ func (c *call) count(allowed bool) {
 		}
 		e.count(n)
 		if c.service.Refused != nil && e.isLimited() && e.refused() {
-			c.service.Refused(e.refusal())
+			c.service.Refused(c.service.refusal(e))
 		}
 	}
 }
@@ -103,17 +104,24 @@ func (e *entry) count(n *ruleCounts) {
 }
 
 // refusal returns the refusal of the descriptor's rule.
-func (e *entry) refusal() Refusal {
-	r := Refusal{Domain: e.rule.Domain, Rule: e.rule.Path, Limit: e.rule.Limit}
-	for _, x := range e.descriptor.GetEntries() {
-		r.Values = append(r.Values, x.GetKey()+"="+x.GetValue())
+func (s *Service) refusal(e *entry) Refusal {
+	r, key := e.rule, e.key
+	f := Refusal{Domain: r.Domain, Rule: r.Path, Descriptor: e.descriptor.GetEntries()}
+	if r.limiter == nil || r.limiter.local == nil {
+		return f
 	}
-	if l := e.rule.limiter; l != nil && l.local != nil {
-		key := e.key
-		r.Level = func() (tb.Level, error) { return l.local.Level(context.Background(), key) }
+	l := r.limiter.local
+	f.Level = func() (tb.Limit, tb.Level, error) {
+		if now := s.state.Load().byID[r.ID]; r.ID != "" && (now == nil || now.limiter != r.limiter) {
+			return tb.Limit{}, tb.Level{}, errNoRule
+		}
+		level, err := l.Level(context.Background(), key)
+		return l.Limit(), level, err
 	}
-	return r
+	return f
 }
+
+var errNoRule = errors.New("the rule is not in force")
 
 // Stats returns the counts of each rule: the hits that were granted and refused, and its table.
 func (s *Service) Stats() (all []httplimit.RuleStats) {

@@ -23,7 +23,7 @@ var Vars = kong.Vars{
 	"rls_fields":       "Which answers have RateLimit fields for the client: off, refused or all.",
 	"rls_policy_field": "Send RateLimit-Policy, too: the limits of the rules that apply.",
 	"rls_x":            "Send X-RateLimit-Limit, -Remaining and -Reset, too.",
-	"rls_metadata":     "Send dynamic metadata: the descriptors, and the metadata of rules that grant.",
+	"rls_metadata":     "Send dynamic metadata: the descriptors, and the metadata of granting rules.",
 
 	"rls_listen": "Address of the service: host:port, or unix:// and the path of a socket.",
 	"rls_cert": "Certificate chain for TLS in PEM. The service reads it again on SIGHUP, and so the" +

@@ -123,7 +123,8 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 			return
 		}
 		s := r.limiter.local.Stats()
-		ch <- prometheus.MustNewConstMetric(keys, prometheus.GaugeValue, float64(s.Keys), r.Domain, r.Path)
+		ch <- prometheus.MustNewConstMetric(keys, prometheus.GaugeValue, float64(s.Keys),
+			r.Domain, r.Path)
 		count(evictions, float64(s.EvictedFull), r.Domain, r.Path, "full")
 		count(evictions, float64(s.EvictedInDebt), r.Domain, r.Path, "in_debt")
 		count(forgiven, s.Forgiven, r.Domain, r.Path)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/admin"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/daemon"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/rls/config"
 )
@@ -36,7 +37,8 @@ type runner struct {
 	service *Service
 	metrics *metrics
 	server  *server
-	admin   *daemon.Server // nil if it is off
+	page    *admin.Server // nil if it is off, and so admin
+	admin   *daemon.Server
 }
 
 // load reads the configuration and the files of TLS.
@@ -44,7 +46,8 @@ func (r *runner) load(ctx context.Context) (err error) {
 	if r.security, err = loadSecurity(ctx, r.connectionFlags); err != nil {
 		return err
 	}
-	r.text, err = daemon.AwaitRead(ctx, r.Config, func() (string, error) { return readFiles(r.Config) })
+	read := func() (string, error) { return readFiles(r.Config) }
+	r.text, err = daemon.AwaitRead(ctx, r.Config, read)
 	if err != nil {
 		return fmt.Errorf("--config: %w", err)
 	}
@@ -101,6 +104,9 @@ func (r *runner) build(context.Context) error {
 		LimiterOptions: r.limiterOptions(), Shadow: r.ShadowMode, Fields: r.Fields,
 		Policy: r.PolicyField, X: r.XRateLimit, Metadata: r.DynamicMetadata, Log: r.throttled,
 	}
+	if r.adminListener != nil {
+		c.Refused = func(f Refusal) { r.page.RefusedBucket(f.Domain+"/"+f.Rule, keyOf(f), f.Level) }
+	}
 	if r.client != nil {
 		c.Shared = NewShared(r.client, r.RedisTimeout, r.RedisFailure)
 	}
@@ -116,7 +122,11 @@ func (r *runner) build(context.Context) error {
 			r.log.Warn("every client that reaches this address can read the live page and the metrics",
 				"flag", "--admin", "value", r.Admin)
 		}
-		r.admin = daemon.NewServer(r.adminListener, r.metrics.handler(), r.throttled)
+		r.page = admin.New(admin.Config{
+			Limiter: r.service, Metrics: r.metrics.handler(), FormatKey: r.formatKey,
+			Title: "tb rls", Where: "a rate limit service at " + r.address(),
+		})
+		r.admin = daemon.NewServer(r.adminListener, r.page, r.throttled)
 	}
 	return nil
 }
@@ -137,6 +147,7 @@ func (r *runner) serve(ctx context.Context, stdout io.Writer) error {
 		}
 	}()
 	if r.admin != nil {
+		tasks.Go(func() { r.page.Run(background) })
 		r.admin.Start(failed)
 	}
 	r.printBanner(stdout)
@@ -229,16 +240,21 @@ func (r *runner) logWarnings(c *config.Config) {
 	}
 }
 
-// printBanner prints the addresses and where to put them.
-func (r *runner) printBanner(w io.Writer) {
-	address := r.Listen
-	if _, isUnix := r.listener.(*net.UnixListener); !isUnix {
-		address = daemon.Address(r.listener)
+// address returns the address of the service as clients use it.
+func (r *runner) address() string {
+	if _, isUnix := r.listener.(*net.UnixListener); isUnix {
+		return r.Listen
 	}
-	fmt.Fprintf(w, "Listening on %s: %d rules in %d domains, from %s.\n", address,
+	return daemon.Address(r.listener)
+}
+
+// printBanner prints the addresses.
+func (r *runner) printBanner(w io.Writer) {
+	fmt.Fprintf(w, "Listening on %s: %d rules in %d domains, from %s.\n", r.address(),
 		len(r.config.Rules), r.config.Domains(), r.Config)
 	if r.adminListener != nil {
-		fmt.Fprintf(w, "Metrics: http://%s/metrics\n", daemon.Address(r.adminListener))
+		fmt.Fprintf(w, "Live page: http://%s/, metrics: http://%[1]s/metrics\n",
+			daemon.Address(r.adminListener))
 	}
 	fmt.Fprintln(w, "Ctrl-C stops the service.")
 }

@@ -37,12 +37,13 @@ type Config struct {
 	Refused func(Refusal) // is called for each rule that refuses; may be nil
 }
 
-// Refusal is a rule that refused a request, and the key of its bucket.
+// Refusal is a refusal of a rule.
 type Refusal struct {
 	Domain, Rule string
-	Values       []string // of the descriptor, where the rule leaves them open
-	Limit        tb.Limit
-	Level        func() (tb.Level, error) // of the bucket, or nil if it is not in memory
+	Descriptor   []*config.Entry
+	// Level returns the limit and the level of the bucket, or an error if the rule is not in force.
+	// It is nil if the bucket is not in memory.
+	Level func() (tb.Limit, tb.Level, error)
 }
 
 // Service implements ratelimit.RateLimitServiceServer. It is safe for concurrent use.

@@ -19,7 +19,8 @@ const perMinute = "unit: minute, requests_per_unit: "
 // A bucket grants its burst, and then the rate. The status says what is left and until when.
 func TestBucket(t *testing.T) {
 	s, now := newService(t, limit("k", perMinute+"2, name: n"))
-	expect(t, "burst", []string{ask(t, s, "k=a"), ask(t, s, "k=a"), ask(t, s, "k=a"), ask(t, s, "k=b")},
+	a := func() string { return ask(t, s, "k=a") }
+	expect(t, "burst", []string{a(), a(), a(), ask(t, s, "k=b")},
 		"OK OK:1", "OK OK:0", "OVER OVER:0", "OK OK:1")
 	st := send(t, s, request(0, "k=a")).Statuses[0]
 	if l := st.CurrentLimit; l.Name != "n" || l.RequestsPerUnit != 2 ||

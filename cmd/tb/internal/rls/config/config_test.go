@@ -163,7 +163,8 @@ descriptors:
 		{"a", "1\x00", "b", "2"}, {"a", "1", "b", "\x002"}, {"a", "1_", "b", "2"}, {"a", "1", "b", "_2"},
 		{"a", long, "b", ""}, {"a", long + "v", "b", ""}, {"a", "", "b", long},
 		{"a", string(digest(long)), "b", ""},
-		{"p", "x", "b", "y" + long}, {"p", "x", "b", Shorten("y" + long)[:maxPart-1]}, {"p", "x", "b", "y"},
+		{"p", "x", "b", "y" + long}, {"p", "x", "b", Shorten("y" + long)[:maxPart-1]},
+		{"p", "x", "b", "y"},
 	} {
 		if d[0] == "p" && d[3][0] != 'y' {
 			d[3] = "y" + d[3]
