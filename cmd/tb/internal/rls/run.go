@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -131,8 +132,15 @@ func (r *runner) build(context.Context) error {
 	return nil
 }
 
+// ballast is memory that is never used, so that the system provides none of it. With it the garbage
+// of so many bytes is collected at once. The tables of a few keys are so small that the collector
+// would otherwise run after every few MiB, some hundred requests.
+const ballast = 64 << 20
+
 // serve serves until ctx is done or a server fails. Meanwhile it reloads the configuration.
 func (r *runner) serve(ctx context.Context, stdout io.Writer) error {
+	unused := make([]byte, ballast)
+	defer runtime.KeepAlive(unused)
 	daemon.RedirectStandardLog(r.throttled)
 	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var tasks sync.WaitGroup

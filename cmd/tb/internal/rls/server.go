@@ -26,6 +26,10 @@ const (
 	maxHeader      = 16 << 10
 )
 
+// streamWorkers is how many goroutines handle requests one after another. Each further request gets
+// a goroutine of its own, whose stack has to grow for every request.
+const streamWorkers = 64
+
 // server serves a service by gRPC, with health checks and reflection.
 type server struct {
 	*grpc.Server
@@ -46,7 +50,7 @@ func newServer(s *Service, f connectionFlags, secure *tls.Config, log *slog.Logg
 			MinTime: f.KeepaliveMin, PermitWithoutStream: true,
 		}),
 		grpc.ChainUnaryInterceptor(recoverPanics(log)),
-		grpc.WaitForHandlers(true),
+		grpc.WaitForHandlers(true), grpc.NumStreamWorkers(streamWorkers),
 	}
 	if secure != nil {
 		options = append(options, grpc.Creds(credentials.NewTLS(secure)))
