@@ -33,11 +33,11 @@ type descriptor struct {
 // UnmarshalYAML keeps the line. In contrast to the newer interface of the library, this one keeps
 // the decoder, which refuses unknown fields.
 func (d *descriptor) UnmarshalYAML(unmarshal func(any) error) error {
-	type plain descriptor // without this method
+	type mapping descriptor // without this method; its name is in errors
 	if err := unmarshal(&d.line); err != nil {
 		return err
 	}
-	return unmarshal((*plain)(d))
+	return unmarshal((*mapping)(d))
 }
 
 // line is the line of any value.

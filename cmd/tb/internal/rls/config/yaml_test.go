@@ -39,7 +39,7 @@ func checkError(t *testing.T, text, want string) {
 func TestErrorsInDescriptors(t *testing.T) {
 	const most = "requests_per_unit: 4294967296"
 	for _, c := range []struct{ text, want string }{
-		{"- a", "f.yaml:3: cannot unmarshal !!str `a` into "},
+		{"- a", "f.yaml:3: cannot unmarshal !!str `a` into mapping"},
 		{"- value: v", "f.yaml:3: want a key"},
 		{"- key: k*", `f.yaml:3: key "k*": only values`},
 		{"- {key: k, value: v}\n- {key: k, value: v}", "f.yaml:4: k_v is already defined at f.yaml:3"},
