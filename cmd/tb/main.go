@@ -1,6 +1,7 @@
 // Command tb tries out a token-bucket rate limit and applies it. Its subcommand replay
 // reports what a limit would have done to the requests of an access log, proxy limits the
-// requests to a server by a policy, and policy checks and explains a policy.
+// requests to a server by a policy, rls answers the rate limit requests of Envoy, and policy checks
+// and explains a policy.
 package main
 
 import (
@@ -18,6 +19,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/printable"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/proxy"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/replay"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/rls"
 )
 
 func main() {
@@ -39,6 +41,7 @@ const (
 type commands struct {
 	Replay replay.Command    `cmd:"" help:"Report what a limit would have done to an access log."`
 	Proxy  proxy.Command     `cmd:"" help:"Limit the requests to an HTTP server by a policy."`
+	RLS    rls.Command       `cmd:"" name:"rls" help:"Answer the rate limit requests of Envoy."`
 	Policy policycmd.Command `cmd:"" help:"Check or explain a policy."`
 }
 
@@ -53,7 +56,7 @@ func run(ctx context.Context, args []string, std cli.IO) int {
 	parser := kong.Must(&commands{},
 		kong.Name("tb"),
 		kong.Description("Try out a token-bucket rate limit and apply it."),
-		replay.Vars, replay.TextMapper, proxy.Vars, policycmd.Vars,
+		replay.Vars, replay.TextMapper, proxy.Vars, rls.Vars, policycmd.Vars,
 		kong.Writers(help, std.Stderr),
 		kong.Exit(func(int) { helped = true }), // after printing the help
 	)

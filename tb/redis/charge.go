@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"errors"
 	"math"
 	"time"
 
@@ -18,6 +19,7 @@ type charge struct {
 	state   state // after the last Check or Take
 	taken   bool
 	from    *claim // that had the tokens, or nil
+	failure *Error // why the failure policy made the last decision, or nil
 }
 
 var _ tb.Charge = (*charge)(nil)
@@ -30,7 +32,8 @@ var _ tb.Charge = (*charge)(nil)
 // failure policy does, and Undo gives nothing back. An Undo that fails gives nothing back either.
 // If the bucket was reset or lost after Take, Undo may give back tokens that the bucket has again
 // already. The charge has a method Level(time.Time) (tb.Level, error), which returns the level at
-// the last Check or Take and makes no trip after one.
+// the last Check or Take and makes no trip after one. Its method Failure() *Error returns why the
+// failure policy made the last decision, or nil if the server did.
 //
 // TakeAll of this package takes several charges with fewer trips than tb.TakeAll.
 func (l *Limiter) Charge(key string, cost float64) (tb.Charge, error) {
@@ -50,7 +53,8 @@ func (c *charge) Undo() { group{c}.undo() }
 
 func (c *charge) check(ctx context.Context) (tb.Decision, error) {
 	before, err := c.limiter.look(ctx, c.key)
-	if err != nil {
+	if c.failure = nil; err != nil {
+		errors.As(err, &c.failure)
 		return c.limiter.expect(ctx, c.key, c.units, err)
 	}
 	return c.decide(before), nil
@@ -59,12 +63,16 @@ func (c *charge) check(ctx context.Context) (tb.Decision, error) {
 func (c *charge) take(ctx context.Context) (tb.Decision, error) {
 	c.taken, c.asked = false, false
 	r, err := c.limiter.decide(ctx, c.key, c.units)
+	c.failure = r.Failure
 	if err == nil && r.By != FailurePolicy {
 		c.state, c.from = r.state, r.from
 		c.asked, c.taken = true, r.Allowed
 	}
 	return r.Decision, err
 }
+
+// Failure returns why the failure policy made the last decision, or nil if the server did.
+func (c *charge) Failure() *Error { return c.failure }
 
 // Level returns how full the bucket was at the last Check or Take, or is now.
 func (c *charge) Level(t time.Time) (tb.Level, error) {

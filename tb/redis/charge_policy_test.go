@@ -41,6 +41,9 @@ func TestPolicyDecidesCharges(t *testing.T) {
 					got++
 				}
 				for _, c := range charges {
+					if c.(*charge).Failure() == nil {
+						t.Errorf("%v, %v: no failure", tt.policy, keys)
+					}
 					c.Undo()
 				}
 			}
@@ -66,6 +69,11 @@ func TestTakeAllWarmsTheShares(t *testing.T) {
 	ok, err := TakeAll(t.Context(), time.Now(), charges, make([]tb.Decision, 2))
 	if err != nil || !ok {
 		t.Fatalf("%t, %v", ok, err)
+	}
+	for _, c := range charges {
+		if err := c.(*charge).Failure(); err != nil {
+			t.Error(err)
+		}
 	}
 	for _, key := range []string{"a", "b"} {
 		if v, err := l.share.Level(t.Context(), key); err != nil || int(v.Tokens) != 1 {

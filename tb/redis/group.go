@@ -57,7 +57,7 @@ func (g group) take(ctx context.Context) ([]tb.Decision, error) {
 		all = all && d.Allowed
 	}
 	for i, c := range g {
-		c.from = nil
+		c.from, c.failure = nil, nil
 		if c.taken = all; all {
 			c.state.deficit += c.units
 			c.limiter.warm(ctx, c.key, c.units)
@@ -77,7 +77,7 @@ func (g group) degrade(ctx context.Context, err error) ([]tb.Decision, error) {
 		if err != nil {
 			return decisions, err
 		}
-		decisions[i] = o.Decision
+		decisions[i], c.failure = o.Decision, o.Failure
 	}
 	return decisions, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/spacesaving"
 	"github.com/seed-181794aa/ratelimit/httplimit"
+	"github.com/seed-181794aa/ratelimit/tb"
 )
 
 const (
@@ -29,9 +30,18 @@ type hotBuckets struct {
 type hotBucket struct {
 	rule    string
 	key     []httplimit.KeyPart
-	refused uint64        // since the bucket was first watched
-	sample  *http.Request // to ask the limiter for the level; nil if it was too large
+	refused uint64 // since the bucket was first watched
+	observer
 }
+
+// observer finds the level of a bucket. If both fields are nil, the level is not known.
+type observer struct {
+	sample *http.Request // to ask the limiter for the level; nil if it was too large
+	level  LevelFunc
+}
+
+// LevelFunc returns the limit and the level of a bucket, or an error if there is none.
+type LevelFunc func() (tb.Limit, tb.Level, error)
 
 func newHotBuckets() *hotBuckets {
 	return &hotBuckets{summary: spacesaving.New[hotBucket](maxHot)}
@@ -45,12 +55,17 @@ func bucketID(rule string, key []httplimit.KeyPart) string {
 func (b *hotBucket) id() string { return bucketID(b.rule, b.key) }
 
 func (h *hotBuckets) addRefusal(r *http.Request, e httplimit.Event) {
-	id := []byte(bucketID(e.Rule, e.Key))
+	h.add(e.Rule, e.Key, func() observer { return observer{sample: newSample(r)} })
+}
+
+// add adds a refusal of a bucket. It calls observe if the bucket was not watched before.
+func (h *hotBuckets) add(rule string, key []httplimit.KeyPart, observe func() observer) {
+	id := []byte(bucketID(rule, key))
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	b, added := h.summary.See(id)
 	if added {
-		b.Value = hotBucket{rule: e.Rule, key: e.Key, sample: newSample(r)}
+		b.Value = hotBucket{rule: rule, key: key, observer: observe()}
 	}
 	b.Value.refused++
 	b.Count++

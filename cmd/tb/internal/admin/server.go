@@ -1,5 +1,5 @@
-// Package admin implements the admin server of tb proxy: a live page of the buckets, and the
-// metrics for Prometheus.
+// Package admin implements the admin server of tb proxy and tb rls: a live page of the buckets, and
+// the metrics for Prometheus.
 package admin
 
 import (
@@ -24,11 +24,21 @@ var page embed.FS
 
 // Config configures a Server.
 type Config struct {
-	Limiter   *httplimit.Limiter
+	Limiter   Limiter
 	Metrics   http.Handler
 	FormatKey func([]httplimit.KeyPart) string // for the page
-	Proxy     string                           // URL of the proxy
+	Title     string                           // of the page
+	Where     string                           // is the line below the title
+	Proxy     string                           // URL of the proxy, for Demo
 	Demo      bool                             // the page may send bursts to the proxy
+}
+
+// Limiter has the rules that the page shows.
+type Limiter interface{ Stats() []httplimit.RuleStats }
+
+// explainer is a Limiter that knows the buckets of a request.
+type explainer interface {
+	Explain(r *http.Request) []httplimit.Explanation
 }
 
 // Server is the handler of the admin address. It is safe for concurrent use.
@@ -96,6 +106,12 @@ func isLocalhostOrIP(host string) bool {
 
 // Refused records a refused request. It is a hook of the limiter.
 func (s *Server) Refused(r *http.Request, e httplimit.Event) { s.hot.addRefusal(r, e) }
+
+// RefusedBucket records a request that a bucket refused, of a Limiter that does not know the buckets
+// of HTTP requests. level returns the limit and the level of the bucket, and may be nil.
+func (s *Server) RefusedBucket(rule string, key []httplimit.KeyPart, level LevelFunc) {
+	s.hot.add(rule, key, func() observer { return observer{level: level} })
+}
 
 // Run adds to the history every second until ctx is done.
 func (s *Server) Run(ctx context.Context) {

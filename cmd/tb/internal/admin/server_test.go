@@ -113,7 +113,7 @@ func TestLevels(t *testing.T) {
 	}
 	other := httplimit.Rules(httplimit.Rule{Name: "other", Limit: tb.Limit{
 		Capacity: 1, Tokens: 1, Per: time.Second}})
-	if err := s.Limiter.SetPolicy(other); err != nil {
+	if err := s.Limiter.(*httplimit.Limiter).SetPolicy(other); err != nil {
 		t.Fatal(err)
 	}
 	// The bucket is gone. The bucket of the new rule is shown because a burst would drain it.

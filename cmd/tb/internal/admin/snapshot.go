@@ -12,6 +12,8 @@ const maxShown = 6
 
 // snapshot is the content of the page.
 type snapshot struct {
+	Title   string       `json:"title"`
+	Where   string       `json:"where"`
 	Proxy   string       `json:"proxy"`
 	Demo    bool         `json:"demo"`
 	Rules   []ruleView   `json:"rules"`
@@ -51,7 +53,10 @@ type bucketView struct {
 
 // serveSnapshot answers with a snapshot.
 func (s *Server) serveSnapshot(w http.ResponseWriter, _ *http.Request) {
-	v := snapshot{Proxy: s.Proxy, Demo: s.Demo, Rules: []ruleView{}, Buckets: s.bucketViews()}
+	v := snapshot{
+		Title: s.Title, Where: s.Where, Proxy: s.Proxy, Demo: s.Demo, Rules: []ruleView{},
+		Buckets: s.bucketViews(),
+	}
 	for _, r := range s.Limiter.Stats() {
 		granted, refused := s.history.perSecond(ruleID{r.Set, r.Rule})
 		v.Rules = append(v.Rules, ruleView{
@@ -78,12 +83,10 @@ func (s *Server) bucketViews() []bucketView {
 		}
 		seen[id] = true
 		v := bucketView{Rule: b.rule, Key: s.FormatKey(b.key), Refused: b.refused, Level: -1}
-		if b.sample != nil {
-			e, ok := s.explain(b.sample, id)
-			if !ok {
-				s.hot.remove(id)
-				continue
-			}
+		if e, ok := s.observe(&b, id); !ok {
+			s.hot.remove(id)
+			continue
+		} else if e.Limit != (tb.Limit{}) {
 			v.Capacity, v.Rate = e.Limit.Capacity, perSecond(e.Limit)
 			if e.Level != (tb.Level{}) { // a request without its key has no bucket
 				v.Level, v.Lent = max(0, e.Level.Tokens), max(0, -e.Level.Tokens)
@@ -101,18 +104,41 @@ func (s *Server) burstBuckets() (all []hotBucket) {
 	if s.burstRequest == nil {
 		return nil
 	}
-	for _, e := range s.Limiter.Explain(s.burstRequest) {
+	for _, e := range s.explainAll(s.burstRequest) {
 		if !e.Shadow {
-			all = append(all, hotBucket{rule: e.Rule, key: e.Key, sample: s.burstRequest})
+			all = append(all, hotBucket{
+				rule: e.Rule, key: e.Key, observer: observer{sample: s.burstRequest},
+			})
 		}
 	}
 	return all
 }
 
+// observe returns the limit and the level of a bucket, which are zero if they are not known. It
+// returns false if there is no such bucket any more.
+func (s *Server) observe(b *hotBucket, id string) (e httplimit.Explanation, ok bool) {
+	switch {
+	case b.level != nil:
+		var err error
+		e.Limit, e.Level, err = b.level()
+		return e, err == nil
+	case b.sample != nil:
+		return s.explain(b.sample, id)
+	}
+	return e, true
+}
+
+func (s *Server) explainAll(r *http.Request) []httplimit.Explanation {
+	if l, ok := s.Limiter.(explainer); ok {
+		return l.Explain(r)
+	}
+	return nil
+}
+
 // explain asks the limiter about a bucket, by a sample of its requests, without taking from
 // it. It returns false if the policy has changed and the sample has no such bucket.
 func (s *Server) explain(sample *http.Request, id string) (httplimit.Explanation, bool) {
-	for _, e := range s.Limiter.Explain(sample) {
+	for _, e := range s.explainAll(sample) {
 		if bucketID(e.Rule, e.Key) == id {
 			return e, true
 		}
@@ -120,4 +146,9 @@ func (s *Server) explain(sample *http.Request, id string) (httplimit.Explanation
 	return httplimit.Explanation{}, false
 }
 
-func perSecond(l tb.Limit) float64 { return float64(l.Tokens) / l.Per.Seconds() }
+func perSecond(l tb.Limit) float64 {
+	if l.Per == 0 { // a rule without a bucket
+		return 0
+	}
+	return float64(l.Tokens) / l.Per.Seconds()
+}

@@ -43,10 +43,10 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// process is a running tb proxy.
+// process is a running tb proxy or tb rls.
 type process struct {
 	*exec.Cmd
-	proxy, admin string // host and port; admin may be ""
+	proxy, admin string // host and port; admin may be ""; of tb rls, proxy is the service
 	log          string // the file with its log
 	wait         func() error
 }
@@ -65,22 +65,7 @@ func start(t *testing.T, flags ...string) *process {
 // startWithLog starts tb proxy with this standard error.
 func startWithLog(t *testing.T, log *os.File, flags ...string) *process {
 	t.Helper()
-	p := &process{log: log.Name()}
-	args := []string{"proxy", "--listen=127.0.0.1:0", "--admin=127.0.0.1:0", "--shutdown-delay=0s"}
-	p.Cmd = exec.CommandContext(t.Context(), program, append(args, flags...)...)
-	p.Stderr = log
-	stdout, err := p.StdoutPipe()
-	if err == nil {
-		err = p.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.wait = sync.OnceValue(p.Wait)
-	t.Cleanup(func() {
-		p.Process.Kill()
-		p.wait()
-	})
+	p, stdout := launch(t, log, append([]string{"proxy", "--shutdown-delay=0s"}, flags...)...)
 	banner := bufio.NewScanner(stdout)
 	for banner.Scan() && !strings.HasPrefix(banner.Text(), "Ctrl-C") {
 		for _, word := range strings.Fields(banner.Text()) {
@@ -101,6 +86,29 @@ func startWithLog(t *testing.T, log *os.File, flags ...string) *process {
 	}
 	go io.Copy(io.Discard, stdout)
 	return p
+}
+
+// launch starts a command of tb on free ports with this standard error, and returns its standard
+// output.
+func launch(t *testing.T, log *os.File, args ...string) (*process, io.Reader) {
+	t.Helper()
+	p := &process{log: log.Name()}
+	args = append([]string{args[0], "--listen=127.0.0.1:0", "--admin=127.0.0.1:0"}, args[1:]...)
+	p.Cmd = exec.CommandContext(t.Context(), program, args...)
+	p.Stderr = log
+	stdout, err := p.StdoutPipe()
+	if err == nil {
+		err = p.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.wait = sync.OnceValue(p.Wait)
+	t.Cleanup(func() {
+		p.Process.Kill()
+		p.wait()
+	})
+	return p, stdout
 }
 
 // fail runs tb proxy, which must exit with an error, and returns its standard error.
@@ -136,7 +144,7 @@ func (p *process) stop(t *testing.T) {
 			t.Errorf("after SIGTERM: %v", err)
 		}
 	case <-time.After(deadline):
-		t.Fatal("SIGTERM did not stop the proxy")
+		t.Fatal("SIGTERM did not stop the process")
 	}
 }
 

@@ -2,13 +2,12 @@ package proxy
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"log/slog"
 	"net/http"
 	"slices"
 	"time"
 
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/daemon"
 	"github.com/seed-181794aa/ratelimit/httplimit"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
@@ -34,7 +33,7 @@ func (rec *responseRecorder) logAccess(r *http.Request) {
 	var suppressed uint64
 	if p.Access == AccessRefused {
 		var ok bool
-		if suppressed, ok = p.refusals.admit(); !ok {
+		if suppressed, ok = p.refusals.Admit(); !ok {
 			return
 		}
 	}
@@ -55,7 +54,7 @@ func (rec *responseRecorder) logAccess(r *http.Request) {
 		attrs = append(attrs, slog.Duration("delay", delay))
 	}
 	if suppressed > 0 {
-		attrs = append(attrs, slog.Uint64(suppressedKey, suppressed))
+		attrs = append(attrs, slog.Uint64(daemon.SuppressedKey, suppressed))
 	}
 	p.Log.LogAttrs(context.WithoutCancel(r.Context()), slog.LevelInfo, "request", attrs...)
 }
@@ -66,14 +65,8 @@ func (p *Proxy) formatKey(key []httplimit.KeyPart) string {
 	shown := slices.Clone(key)
 	for i, part := range shown {
 		if !p.ShowKeys && !part.IsAddress() && part.Value != "" {
-			shown[i].Value = hash(part.Value)
+			shown[i].Value = daemon.Hash(part.Value)
 		}
 	}
 	return httplimit.FormatKey(shown)
-}
-
-// hash returns a short hash, because people compare hashes in a log.
-func hash(s string) string {
-	sum := sha256.Sum256([]byte(s))
-	return "sha256:" + hex.EncodeToString(sum[:6])
 }

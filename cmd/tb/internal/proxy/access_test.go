@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/policyfile"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/testkit"
 	"github.com/seed-181794aa/ratelimit/httplimit"
 )
 
@@ -22,19 +23,19 @@ func TestAccessLog(t *testing.T) {
 	for access, want := range map[Access][]string{
 		AccessOff: nil, AccessRefused: {refused}, AccessAll: {granted, refused},
 	} {
-		log := newTranscript()
+		log := testkit.NewTranscript()
 		_, url, _ := start(t, byKey, upstream, func(c *Config) {
-			c.Log, c.Access = log.logger(), access
+			c.Log, c.Access = log.Logger(), access
 		})
 		for range 2 {
 			get(t, url+"/p?token=secret", "Host", "h", "X-Api-Key", "k1")
 		}
 		for _, line := range want {
-			if got := log.until(t, "msg=request"); got != line {
+			if got := log.Until(t, "msg=request"); got != line {
 				t.Errorf("%s: got\n%s\nwant\n%s", access, got, line)
 			}
 		}
-		if n := len(log.lines); n > 0 {
+		if n := len(log.Lines); n > 0 {
 			t.Errorf("%s: %d unexpected lines", access, n)
 		}
 	}
@@ -42,16 +43,16 @@ func TestAccessLog(t *testing.T) {
 
 // The log has the key that was charged, even if the policy changes before the answer ends.
 func TestLoggedKeyIsTheOneCharged(t *testing.T) {
-	log := newTranscript()
+	log := testkit.NewTranscript()
 	var p *Proxy
 	p, url, _ := start(t, two, func(http.ResponseWriter, *http.Request) {
 		policy, err := policyfile.Parse([]byte(strings.ReplaceAll(two, "ip:address", "header:x")))
 		if err != nil || p.Limiter.SetPolicy(policy) != nil {
 			t.Error("the policy is not accepted")
 		}
-	}, func(c *Config) { c.Log, c.Access = log.logger(), AccessAll })
+	}, func(c *Config) { c.Log, c.Access = log.Logger(), AccessAll })
 	get(t, url)
-	if line := log.until(t, "msg=request"); !strings.Contains(line, "key=\"ip:address=127.0.0.1\"") {
+	if line := log.Until(t, "msg=request"); !strings.Contains(line, "key=\"ip:address=127.0.0.1\"") {
 		t.Error(line)
 	}
 }

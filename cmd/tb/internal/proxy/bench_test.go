@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/policyfile"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/testkit"
 )
 
 const neverRefuses = `{"name": "r", "limit_keys": ["ip:address"],
@@ -28,7 +29,7 @@ func BenchmarkServeHTTP(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			c := Config{
 				Upstream: &url.URL{Scheme: "http", Host: "upstream"},
-				Log:      newTranscript().logger(), Access: AccessRefused,
+				Log:      testkit.NewTranscript().Logger(), Access: AccessRefused,
 			}
 			if limits {
 				c.Policy, _ = policyfile.Parse([]byte(neverRefuses))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cidr"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/daemon"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/redisurl"
 )
 
@@ -107,11 +108,11 @@ func (c *Command) usesTLS() bool { return c.TLSCert != "" }
 
 // Run serves until ctx is done. Then it waits for the requests under way and returns nil.
 func (c *Command) Run(ctx context.Context, std cli.IO) error {
-	log, lines := newLog(std.Stderr, c.LogFormat)
-	defer lines.close()
-	banner := newBackgroundWriter(std.Stdout, nil)
-	defer banner.close()
-	r := &runner{Command: c, log: log, lostLines: lines.dropped.Load, hangups: catchSignals()}
+	log, lines := daemon.NewLog(std.Stderr, c.LogFormat)
+	defer lines.Close()
+	banner := daemon.NewWriter(std.Stdout, nil)
+	defer banner.Close()
+	r := &runner{Command: c, log: log, lostLines: lines.Dropped, hangups: daemon.CatchHangups()}
 	err := r.load(ctx)
 	if err == nil {
 		err = r.dial()

@@ -16,7 +16,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/daemon"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/policyfile"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/testkit"
 )
 
 // delaying is a policy that grants two requests at once, and then one in half a second.
@@ -65,7 +67,7 @@ func (l *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 // memory is a proxy between clients and an upstream in one bubble.
 type memory struct {
 	*Proxy
-	*server
+	*daemon.Server
 	*http.Client
 	t       *testing.T
 	start   time.Time
@@ -101,12 +103,12 @@ func inMemory(t *testing.T, major int, change ...func(*Config)) *memory {
 	m.upstream.Transport.(*http.Transport).DialContext = back.dial
 
 	front := newPipes()
-	m.server = newServer(front, m.Proxy, m.errors)
+	m.Server = daemon.NewServer(front, m.Proxy, m.errors)
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(major == 1)
 	protocols.SetUnencryptedHTTP2(major == 2)
 	m.Protocols = protocols
-	m.server.start(make(chan error, 1))
+	m.Start(make(chan error, 1))
 	m.Client = &http.Client{Transport: &http.Transport{DialContext: front.dial, Protocols: protocols}}
 	t.Cleanup(func() {
 		m.CloseIdleConnections()
@@ -183,8 +185,8 @@ func bothVersions(t *testing.T, test func(t *testing.T, major int)) {
 
 func TestUpstreamGetsRequestsAtTheirSlots(t *testing.T) {
 	bothVersions(t, func(t *testing.T, major int) {
-		log := newTranscript()
-		m := inMemory(t, major, func(c *Config) { c.Log, c.Access = log.logger(), AccessAll })
+		log := testkit.NewTranscript()
+		m := inMemory(t, major, func(c *Config) { c.Log, c.Access = log.Logger(), AccessAll })
 		for _, path := range []string{"/1", "/2", "/3", "/4", "/5"} {
 			m.send(t.Context(), path)
 		}
@@ -198,7 +200,7 @@ func TestUpstreamGetsRequestsAtTheirSlots(t *testing.T) {
 			// The decisions took no time in the bubble, so the delays are not in them.
 			"tb_decision_duration_seconds_sum 0", "tb_decision_duration_seconds_count 5")
 		for _, want := range [][2]string{{"/3", "refused=false delay=500ms"}, {"/4", "delay=1s"}} {
-			if line := log.until(t, "path="+want[0]); !strings.HasSuffix(line, want[1]) {
+			if line := log.Until(t, "path="+want[0]); !strings.HasSuffix(line, want[1]) {
 				t.Errorf("%s, want %s", line, want[1])
 			}
 		}
@@ -207,8 +209,8 @@ func TestUpstreamGetsRequestsAtTheirSlots(t *testing.T) {
 
 func TestHangUpWhileWaiting(t *testing.T) {
 	bothVersions(t, func(t *testing.T, major int) {
-		log := newTranscript()
-		m := inMemory(t, major, func(c *Config) { c.Log, c.Access = log.logger(), AccessAll })
+		log := testkit.NewTranscript()
+		m := inMemory(t, major, func(c *Config) { c.Log, c.Access = log.Logger(), AccessAll })
 		m.send(t.Context(), "/1")
 		m.send(t.Context(), "/2")
 		ctx, cancel := context.WithCancel(t.Context())
@@ -218,7 +220,7 @@ func TestHangUpWhileWaiting(t *testing.T) {
 		synctest.Wait()
 		m.metrics(`tb_hung_up_requests_total{rule="r",set=""} 1`,
 			`tb_waiting_requests{rule="r",set=""} 0`)
-		if line := log.until(t, "path=/gone"); !strings.HasSuffix(line, "status=499 bytes=0") {
+		if line := log.Until(t, "path=/gone"); !strings.HasSuffix(line, "status=499 bytes=0") {
 			t.Error(line)
 		}
 		m.send(t.Context(), "/3")
@@ -238,7 +240,7 @@ func TestStopWhileRequestsWait(t *testing.T) {
 		r := &runner{Command: &Command{}, proxy: m.Proxy}
 		r.Shutdown = time.Second
 		r.stopWaiting(0) // until 600 ms
-		if err := m.stop(r.Shutdown); err != nil {
+		if err := m.Stop(r.Shutdown); err != nil {
 			t.Error(err)
 		}
 		m.saw("0s upstream /1", "0s upstream /2", "100ms 429 Too Many Requests /4",

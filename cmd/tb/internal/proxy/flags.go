@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cidr"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/daemon"
 	"github.com/seed-181794aa/ratelimit/httplimit"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
@@ -97,7 +98,7 @@ func (r *runner) logRisks() {
 		r.log.Warn("a client usually has a whole /64 of IPv6, and so many buckets",
 			"flag", "--ipv6-prefix", "value", r.IPv6Prefix)
 	}
-	if l := r.adminListener; l != nil && !isLoopback(l) {
+	if l := r.adminListener; l != nil && !daemon.IsLoopback(l) {
 		r.log.Warn("every client that reaches this address can read the live page and the metrics",
 			"flag", "--admin", "value", r.Admin)
 	}

@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"io"
 	"log/slog"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/policyfile"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/testkit"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
@@ -43,54 +43,6 @@ func (c *clock) advance(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.now = c.now.Add(d)
-}
-
-// transcript is a log without times. A test can wait for a line of it.
-type transcript struct {
-	lines chan string
-	part  []byte
-}
-
-func newTranscript() *transcript { return &transcript{lines: make(chan string, 1000)} }
-
-func (l *transcript) Write(b []byte) (int, error) {
-	l.part = append(l.part, b...)
-	for {
-		line, rest, ok := bytes.Cut(l.part, []byte("\n"))
-		if !ok {
-			return len(b), nil
-		}
-		l.lines <- string(line)
-		l.part = rest
-	}
-}
-
-func (l *transcript) logger() *slog.Logger {
-	return slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{
-		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-			if a.Key == slog.TimeKey || a.Key == "duration" {
-				return slog.Attr{}
-			}
-			return a
-		},
-	}))
-}
-
-// until waits for a line that contains text. It returns that line and the lines before it.
-func (l *transcript) until(t *testing.T, text string) string {
-	t.Helper()
-	var all []string
-	for {
-		select {
-		case line := <-l.lines:
-			all = append(all, line)
-			if strings.Contains(line, text) {
-				return strings.Join(all, "\n")
-			}
-		case <-t.Context().Done():
-			t.Fatalf("no line with %q in:\n%s", text, strings.Join(all, "\n"))
-		}
-	}
 }
 
 // start serves a proxy in front of upstream and returns the proxy, its URL and its clock.
@@ -152,7 +104,7 @@ func get(t *testing.T, url string, header ...string) (*http.Response, string) {
 type running struct {
 	proxy, admin string
 	banner       string
-	log          *transcript
+	log          *testkit.Transcript
 	stop         func() error // stops the command and waits for its end
 }
 
@@ -182,7 +134,7 @@ func run(t *testing.T, change func(*Command)) *running {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	stdout, write := io.Pipe()
-	r := &running{log: newTranscript()}
+	r := &running{log: testkit.NewTranscript()}
 	done := make(chan error, 1)
 	go func() {
 		err := c.Run(ctx, cli.IO{Stdout: write, Stderr: r.log})

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/daemon"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/metrics"
 	"github.com/seed-181794aa/ratelimit/httplimit"
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -61,16 +62,16 @@ type Proxy struct {
 
 	// Clients can cause refusals and errors at any rate. Each log has its own throttle, so
 	// that a flood in one does not hide the other.
-	refusals *throttle
+	refusals *daemon.Throttle
 	errors   *slog.Logger
 }
 
 // New returns a proxy.
 func New(c Config) (*Proxy, error) {
 	p := &Proxy{
-		Config: c, via: newVia(), refusals: newThrottle(), fields: limiterFields(c),
+		Config: c, via: newVia(), refusals: daemon.NewThrottle(), fields: limiterFields(c),
 		addressHeader: http.CanonicalHeaderKey(c.Client.Header),
-		errors:        slog.New(throttledHandler{c.Log.Handler(), newThrottle()}),
+		errors:        daemon.Throttled(c.Log),
 	}
 	policy := c.Policy
 	if policy == nil {

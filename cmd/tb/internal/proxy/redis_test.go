@@ -90,7 +90,7 @@ func TestReloadKeepsTheBucketsInRedis(t *testing.T) {
 		t.Fatalf("%v, want 3 granted", got)
 	}
 	write(t, name, slowRule(5))
-	p.log.until(t, "policy reloaded")
+	p.log.Until(t, "policy reloaded")
 	if got := statuses(t, 4, p.proxy); got[http.StatusOK] != 2 {
 		t.Errorf("after the burst went from 3 to 5: %v, want 2 granted", got)
 	}
@@ -101,7 +101,7 @@ func TestReloadKeepsTheBucketsInRedis(t *testing.T) {
 	}
 
 	write(t, name, strings.Replace(slowRule(5), `"name": "slow"`, `"name": "other"`, 1))
-	p.log.until(t, "policy reloaded")
+	p.log.Until(t, "policy reloaded")
 	_, text = get(t, p.admin+"/metrics")
 	if strings.Contains(text, `limiter="slow"`) || !strings.Contains(text, `limiter="other"`) {
 		t.Error("the metrics are not those of the rules in force")
@@ -109,7 +109,7 @@ func TestReloadKeepsTheBucketsInRedis(t *testing.T) {
 
 	delay := `"on_limit": "delay", "max_delay": "1s", "name"`
 	write(t, name, strings.Replace(slowRule(5), `"name"`, delay, 1))
-	log := p.log.until(t, `\"on_limit\": \"delay\"`)
+	log := p.log.Until(t, `\"on_limit\": \"delay\"`)
 	if !strings.Contains(log, "policy rejected") || !strings.Contains(log, `rule \"slow\": --redis`) {
 		t.Error(log)
 	}
@@ -163,10 +163,10 @@ func TestRedisIsDown(t *testing.T) {
 		p := runShared(t, "127.0.0.1:1", func(c *Command) {
 			c.Policy, c.RedisFailure = file(t, slowRule(1)), failure
 		})
-		p.log.until(t, "Redis does not answer yet")
+		p.log.Until(t, "Redis does not answer yet")
 		if got := statuses(t, 3, p.proxy); got[want] != 3 {
 			t.Errorf("%s: %v, want 3 times %d", failure, got, want)
 		}
-		p.log.until(t, "a limiter cannot decide")
+		p.log.Until(t, "a limiter cannot decide")
 	}
 }

@@ -14,6 +14,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/daemon"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/testkit"
 )
 
 // rules is a policy of two slow rules. Only the second depends on burst.
@@ -28,26 +31,26 @@ func rules(burst int) string {
 // watched is a proxy and the reloader of its policy file.
 type watched struct {
 	*Proxy
-	*reloader
-	url string
-	log *transcript
+	*daemon.Watcher
+	file string
+	url  string
+	log  *testkit.Transcript
 }
 
 // polls polls the file n times.
 func (w *watched) polls(n int) {
 	for range n {
-		w.poll(<-startReading(w.file, w.readFile))
+		w.Poll()
 	}
 }
 
 // watch starts a proxy with a policy and a reloader for the file that contains it.
 func watch(t *testing.T, policy, name string, upstream http.HandlerFunc) *watched {
 	t.Helper()
-	w := &watched{log: newTranscript()}
-	w.Proxy, w.url, _ = start(t, policy, upstream, func(c *Config) { c.Log = w.log.logger() })
-	w.reloader = &reloader{
-		proxy: w.Proxy, file: name, readFile: readRegular, applied: content{text: policy},
-	}
+	w := &watched{file: name, log: testkit.NewTranscript()}
+	w.Proxy, w.url, _ = start(t, policy, upstream, func(c *Config) { c.Log = w.log.Logger() })
+	w.Watcher = (&reloader{proxy: w.Proxy, file: name}).watcher()
+	w.Applied = daemon.Content{Text: policy}
 	return w
 }
 
@@ -87,7 +90,7 @@ func TestReload(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.polls(2)
-	p.log.until(t, "policy reloaded")
+	p.log.Until(t, "policy reloaded")
 	if got := statuses("X-A") + statuses("X-B"); got != "429 429 429 429 429 429 429 429 " {
 		t.Error(got)
 	}
@@ -136,7 +139,7 @@ func TestReloadBehindLinks(t *testing.T) {
 		for i := 1; i <= 3; i++ {
 			link(version(burst+i), of.link)
 			w.polls(2)
-			w.log.until(t, "policy reloaded")
+			w.log.Until(t, "policy reloaded")
 			if got := w.Limiter.Stats()[1].Limit.Capacity; got != burst+i {
 				t.Errorf("%s: burst %d, want %d", of.link, got, burst+i)
 			}
@@ -158,11 +161,11 @@ func TestReloadWaitsForTheWholeFile(t *testing.T) {
 		w.polls(1)
 	}
 	w.polls(4)
-	if line := w.log.until(t, "because"); !strings.Contains(line, "policy reloaded") {
+	if line := w.log.Until(t, "because"); !strings.Contains(line, "policy reloaded") {
 		t.Error(line)
 	}
-	if n := len(w.log.lines); n > 0 {
-		t.Errorf("%d unexpected lines: %s", n, <-w.log.lines)
+	if n := len(w.log.Lines); n > 0 {
+		t.Errorf("%d unexpected lines: %s", n, <-w.log.Lines)
 	}
 }
 
@@ -173,13 +176,13 @@ func TestReloadOfAMissingFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.polls(5)
-	w.log.until(t, "no such file")
+	w.log.Until(t, "no such file")
 	if r, _ := get(t, w.url); r.Header.Get("RateLimit") != `"two";r=1;t=10` {
 		t.Error(r.Header)
 	}
 	write(t, w.file, two)
 	w.polls(2)
-	if line := w.log.until(t, "because"); !strings.Contains(line, "policy reloaded") {
+	if line := w.log.Until(t, "because"); !strings.Contains(line, "policy reloaded") {
 		t.Error(line)
 	}
 	if r, _ := get(t, w.url); r.Header.Get("RateLimit") != `"two";r=0;t=10` {
@@ -196,7 +199,7 @@ func TestReloadOfABadPolicy(t *testing.T) {
 	write(t, w.file, `{"rules": [{"name": "a", "limit_keys": [], "typo": 1,
 		"algorithm_config": {"tokens_per_second": 10, "burst": 5}}]}`)
 	w.polls(2)
-	got := w.log.until(t, "typo")
+	got := w.log.Until(t, "typo")
 	want := `level=ERROR msg="policy rejected: the previous one stays in force" file=FILE ` +
 		`because="the file changed" errors=2
 level=ERROR msg=policy file=FILE error="rules[0].algorithm_config.burst must be >= ` +
@@ -216,42 +219,42 @@ level=ERROR msg=policy file=FILE error="rules[0].typo is an unknown field"`
 		}
 	}
 	w.polls(3)
-	if n := len(w.log.lines); n > 0 {
-		t.Errorf("the errors are logged again: %s", <-w.log.lines)
+	if n := len(w.log.Lines); n > 0 {
+		t.Errorf("the errors are logged again: %s", <-w.log.Lines)
 	}
 }
 
 // A file system that does not answer stops neither the proxy nor the reloads after it.
 func TestReloadOfAFileThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		log := newTranscript()
-		p, err := New(Config{Upstream: &url.URL{}, Log: log.logger()})
+		log := testkit.NewTranscript()
+		p, err := New(Config{Upstream: &url.URL{}, Log: log.Logger()})
 		if err != nil {
 			t.Fatal(err)
 		}
 		hang := make(chan struct{})
 		var reads atomic.Int64
-		l := &reloader{proxy: p, file: "policy.json", patience: patience,
-			readFile: func(string) ([]byte, error) {
-				if reads.Add(1) == 1 {
-					<-hang
-				}
-				return []byte(two), nil
-			}}
+		w := (&reloader{proxy: p, file: "policy.json"}).watcher()
+		w.Read = func() (string, error) {
+			if reads.Add(1) == 1 {
+				<-hang
+			}
+			return two, nil
+		}
 		ctx, cancel := context.WithCancel(t.Context())
 		signals, ticks := make(chan os.Signal, 1), make(chan time.Time)
 		ended := make(chan struct{})
 		go func() {
-			l.run(ctx, signals, ticks)
+			w.Run(ctx, signals, ticks)
 			close(ended)
 		}()
 		signals <- syscall.SIGHUP
-		time.Sleep(2 * patience)
-		if line := log.until(t, "does not answer"); !strings.Contains(line, "policy rejected") {
+		time.Sleep(2 * daemon.Patience)
+		if line := log.Until(t, "does not answer"); !strings.Contains(line, "policy rejected") {
 			t.Error(line)
 		}
 		close(hang)
-		if line := log.until(t, "policy reloaded"); !strings.Contains(line, "because=SIGHUP") {
+		if line := log.Until(t, "policy reloaded"); !strings.Contains(line, "because=SIGHUP") {
 			t.Error(line)
 		}
 		ticks <- time.Now()
@@ -259,8 +262,8 @@ func TestReloadOfAFileThatHangs(t *testing.T) {
 		synctest.Wait() // a read that is under way would outlive run
 		cancel()
 		<-ended
-		if len(log.lines) > 0 {
-			t.Error(<-log.lines)
+		if len(log.Lines) > 0 {
+			t.Error(<-log.Lines)
 		}
 		ctx, cancel = context.WithCancel(t.Context())
 		hang = make(chan struct{}) // no read is under way
@@ -268,7 +271,7 @@ func TestReloadOfAFileThatHangs(t *testing.T) {
 		signals <- syscall.SIGHUP
 		ended = make(chan struct{})
 		go func() {
-			l.run(ctx, signals, ticks)
+			w.Run(ctx, signals, ticks)
 			close(ended)
 		}()
 		synctest.Wait()
@@ -276,23 +279,4 @@ func TestReloadOfAFileThatHangs(t *testing.T) {
 		<-ended // although the read hangs
 		close(hang)
 	})
-}
-
-// The policy must be a regular file of a bounded size.
-func TestReadPolicy(t *testing.T) {
-	large := file(t, "")
-	if err := os.Truncate(large, maxFile+1); err != nil {
-		t.Fatal(err)
-	}
-	for name, want := range map[string]string{
-		large: "want at most", t.TempDir(): "want a regular file", os.DevNull: "want a regular file",
-		"/none": "no such file",
-	} {
-		if _, err := readRegular(name); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", name, err, want)
-		}
-	}
-	if data, err := readRegular(file(t, two)); string(data) != two || err != nil {
-		t.Errorf("%q, %v", data, err)
-	}
 }

@@ -11,13 +11,12 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
-	"os/signal"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/admin"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/daemon"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/policyfile"
 	"github.com/seed-181794aa/ratelimit/httplimit"
 	"github.com/seed-181794aa/ratelimit/internal/clientaddr"
@@ -32,31 +31,22 @@ type runner struct {
 
 	data        []byte // of the policy file
 	policy      *httplimit.Policy
-	shared      *Shared      // nil without --redis
-	certificate *certificate // nil without TLS
+	shared      *Shared             // nil without --redis
+	certificate *daemon.Certificate // nil without TLS
 
 	proxyListener, adminListener, demoListener net.Listener // the last two may be nil
 
 	proxy   *Proxy
-	state   *stateFile    // nil without --state
-	front   *connections  // of the proxy
-	admin   *admin.Server // nil if it is off
-	servers []*server     // in the order in which they are stopped
-}
-
-// catchSignals returns the channel of SIGHUP, which then never kills the process. A write to a
-// closed pipe, as after the end of the process that reads the log, does not kill it either.
-func catchSignals() <-chan os.Signal {
-	signal.Ignore(syscall.SIGPIPE)
-	hangups := make(chan os.Signal, 1)
-	signal.Notify(hangups, syscall.SIGHUP)
-	return hangups
+	state   *stateFile       // nil without --state
+	front   *connections     // of the proxy
+	admin   *admin.Server    // nil if it is off
+	servers []*daemon.Server // in the order in which they are stopped
 }
 
 // load reads the policy and the certificate.
 func (r *runner) load(ctx context.Context) (err error) {
 	if r.usesTLS() {
-		if r.certificate, err = loadCertificate(ctx, r.TLSCert, r.TLSKey); err != nil {
+		if r.certificate, err = daemon.LoadCertificate(ctx, r.TLSCert, r.TLSKey); err != nil {
 			return err
 		}
 	}
@@ -67,7 +57,7 @@ func (r *runner) load(ctx context.Context) (err error) {
 	case "":
 		name, r.data = "the default policy", []byte(demoPolicy)
 	default:
-		text, err := readUntil(ctx, name)
+		text, err := daemon.ReadUntil(ctx, name)
 		if err != nil {
 			return err
 		}
@@ -125,7 +115,7 @@ func (r *runner) build() (err error) {
 		Shared: r.shared,
 	}
 	if r.usesDemo() {
-		c.Upstream = &url.URL{Scheme: "http", Host: address(r.demoListener)}
+		c.Upstream = &url.URL{Scheme: "http", Host: daemon.Address(r.demoListener)}
 	}
 	if r.adminListener != nil {
 		c.Refused = func(req *http.Request, e httplimit.Event) { r.admin.Refused(req, e) }
@@ -145,8 +135,8 @@ func (r *runner) build() (err error) {
 		logWarnings(r.log, r.policyName(), r.policy.Warnings())
 	}
 	r.logRisks()
-	add := func(l net.Listener, h http.Handler) *server {
-		s := newServer(l, h, r.proxy.errors)
+	add := func(l net.Listener, h http.Handler) *daemon.Server {
+		s := daemon.NewServer(l, h, r.proxy.errors)
 		r.servers = append(r.servers, s)
 		return s
 	}
@@ -155,10 +145,15 @@ func (r *runner) build() (err error) {
 		return err
 	}
 	r.front = newConnections(r.proxyListener, r.PerAddress, rules, r.connectionRefused)
-	add(r.front, r.proxy).configure(r.clientFlags, r.certificate)
+	configure(add(r.front, r.proxy), r.clientFlags, r.certificate)
 	if r.adminListener != nil {
+		behind := "your upstream"
+		if r.usesDemo() {
+			behind = "the demo upstream"
+		}
 		r.admin = admin.New(admin.Config{
 			Limiter: r.proxy.Limiter, Metrics: r.proxy.Metrics.Handler(), FormatKey: r.proxy.formatKey,
+			Title: "tb proxy", Where: "in front of " + behind + ", at " + r.url(),
 			Proxy: r.url(), Demo: r.usesDemo() && !r.usesTLS(),
 		})
 		add(r.adminListener, r.admin)
@@ -180,12 +175,12 @@ func (r *runner) url() string {
 	if r.usesTLS() {
 		scheme = "https://"
 	}
-	return scheme + address(r.proxyListener)
+	return scheme + daemon.Address(r.proxyListener)
 }
 
 // serve serves until ctx is done or a server fails. Meanwhile it reloads the policy.
 func (r *runner) serve(ctx context.Context, stdout io.Writer) error {
-	redirectStandardLog(r.proxy.errors)
+	daemon.RedirectStandardLog(r.proxy.errors)
 	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var tasks sync.WaitGroup
 	defer tasks.Wait()
@@ -202,11 +197,11 @@ func (r *runner) serve(ctx context.Context, stdout io.Writer) error {
 	}
 	failed := make(chan error, len(r.servers))
 	for _, s := range r.servers {
-		s.start(failed)
+		s.Start(failed)
 	}
 	adminAddress := ""
 	if r.adminListener != nil {
-		adminAddress = address(r.adminListener)
+		adminAddress = daemon.Address(r.adminListener)
 	}
 	r.printBanner(stdout, r.url(), adminAddress)
 	select {
@@ -236,18 +231,17 @@ func (r *runner) saveState() error {
 // has changed, until ctx is done.
 func (r *runner) reload(ctx context.Context) {
 	var ticks <-chan time.Time
-	l := &reloader{proxy: r.proxy, file: r.Policy, readFile: readRegular, patience: patience}
+	w := (&reloader{proxy: r.proxy, file: r.Policy}).watcher()
 	if r.fromFile() {
-		l.seen = content{text: string(r.data)}
-		l.applied = l.seen
-		ticker := time.NewTicker(pollInterval)
+		w.Applied = daemon.Content{Text: string(r.data)}
+		ticker := time.NewTicker(daemon.PollInterval)
 		defer ticker.Stop()
 		ticks = ticker.C
 	}
 	forPolicy := make(chan os.Signal, 1)
 	var tasks sync.WaitGroup
 	defer tasks.Wait()
-	tasks.Go(func() { l.run(ctx, forPolicy, ticks) })
+	tasks.Go(func() { w.Run(ctx, forPolicy, ticks) })
 	for {
 		select {
 		case <-ctx.Done():
@@ -271,8 +265,8 @@ func (r *runner) reload(ctx context.Context) {
 func (r *runner) stop(end time.Time) {
 	grace := time.Until(end)
 	for i, s := range r.servers {
-		if err := s.stop(grace); err != nil {
-			r.log.Warn("requests were cut off", "server", s.listener.Addr().String(), "error", err)
+		if err := s.Stop(grace); err != nil {
+			r.log.Warn("requests were cut off", "server", s.Listener.Addr().String(), "error", err)
 		}
 		if i == 0 {
 			r.proxy.waitUpgraded()
@@ -285,13 +279,4 @@ func (r *runner) stop(end time.Time) {
 // timeout is over. The upstream has the other half. The timeout begins after the given time.
 func (r *runner) stopWaiting(after time.Duration) {
 	r.proxy.Limiter.StopWaiting(time.Now().Add(after + r.Shutdown/2))
-}
-
-// address returns the host and port at which this machine reaches a listener.
-func address(l net.Listener) string {
-	a, ok := l.Addr().(*net.TCPAddr)
-	if !ok || !a.IP.IsUnspecified() {
-		return l.Addr().String()
-	}
-	return fmt.Sprintf("localhost:%d", a.Port)
 }

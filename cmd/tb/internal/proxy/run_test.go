@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/testkit"
 )
 
 var port = regexp.MustCompile(`127\.0\.0\.1:\d+`)
@@ -78,11 +79,11 @@ func TestPolicyFileIsReadAgain(t *testing.T) {
 	if err := self.Signal(syscall.SIGHUP); err != nil {
 		t.Skip(err) // Windows has no SIGHUP
 	}
-	if line := r.log.until(t, "policy reloaded"); !strings.Contains(line, "because=SIGHUP rules=2") {
+	if line := r.log.Until(t, "policy reloaded"); !strings.Contains(line, "because=SIGHUP rules=2") {
 		t.Error(line)
 	}
 	write(t, name, rules(2))
-	r.log.until(t, `because="the file changed" rules=2`)
+	r.log.Until(t, `because="the file changed" rules=2`)
 }
 
 func TestRunErrors(t *testing.T) {
@@ -103,7 +104,7 @@ func TestRunErrors(t *testing.T) {
 		c := withDefaults(t)
 		c.Listen, c.Admin = "127.0.0.1:0", "127.0.0.1:0"
 		change(c)
-		err := c.Run(t.Context(), cli.IO{Stdout: newTranscript(), Stderr: newTranscript()})
+		err := c.Run(t.Context(), cli.IO{Stdout: testkit.NewTranscript(), Stderr: testkit.NewTranscript()})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}

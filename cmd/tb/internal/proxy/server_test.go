@@ -46,7 +46,7 @@ func TestShutdown(t *testing.T) {
 	<-arrived
 	stopped := make(chan error)
 	go func() { stopped <- r.stop() }()
-	r.log.until(t, "shutting down")
+	r.log.Until(t, "shutting down")
 	say(t, socket) // open while the other request is served
 	close(finish)
 	if got := <-slow; got.body != "done" || got.err != nil {
@@ -91,5 +91,5 @@ func TestShutdownCutsOff(t *testing.T) {
 		t.Error(err)
 	}
 	<-ended
-	r.log.until(t, "requests were cut off")
+	r.log.Until(t, "requests were cut off")
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/coder/websocket"
+
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/testkit"
 )
 
 // The client receives what the upstream flushes before the response ends.
@@ -138,10 +140,10 @@ func say(t *testing.T, c *websocket.Conn) {
 }
 
 func TestWebSocket(t *testing.T) {
-	log := newTranscript()
-	_, url, _ := start(t, two, echo, func(c *Config) { c.Log, c.Access = log.logger(), AccessAll })
+	log := testkit.NewTranscript()
+	_, url, _ := start(t, two, echo, func(c *Config) { c.Log, c.Access = log.Logger(), AccessAll })
 	dial(t, url).Close(websocket.StatusNormalClosure, "")
-	if line := log.until(t, "msg=request"); !strings.Contains(line, "status=101") {
+	if line := log.Until(t, "msg=request"); !strings.Contains(line, "status=101") {
 		t.Error(line)
 	}
 	dial(t, url)

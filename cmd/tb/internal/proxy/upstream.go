@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/daemon"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/metrics"
 )
 
@@ -47,7 +48,7 @@ func (p *Proxy) newReverseProxy() httputil.ReverseProxy {
 		Transport:    transport,
 		ErrorHandler: p.upstreamFailed,
 		BufferPool:   &buffers{},
-		ErrorLog:     newErrorLog(p.errors),
+		ErrorLog:     daemon.NewErrorLog(p.errors),
 	}
 }
 

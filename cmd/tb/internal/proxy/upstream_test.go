@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/testkit"
 )
 
 func TestForwarded(t *testing.T) {
@@ -103,14 +105,14 @@ func TestUpstreamErrors(t *testing.T) {
 	closed := httptest.NewServer(nil)
 	closed.Close()
 	nowhere, _ := url.Parse(closed.URL)
-	log := newTranscript()
+	log := testkit.NewTranscript()
 	p, front, _ := start(t, two, nil, func(c *Config) {
-		c.Upstream, c.Log = nowhere, log.logger()
+		c.Upstream, c.Log = nowhere, log.Logger()
 	})
 	if r, _ := get(t, front); r.StatusCode != http.StatusBadGateway {
 		t.Errorf("%s, want 502", r.Status)
 	}
-	log.until(t, "reason=connect")
+	log.Until(t, "reason=connect")
 	for err, want := range map[error]int{
 		&url.Error{Op: "Get", Err: timeout{}}: http.StatusGatewayTimeout,
 		errors.New("malformed HTTP response"): http.StatusBadGateway,

@@ -58,7 +58,9 @@ class Row {
 }
 
 function render(state) {
-  show($("where"), `in front of ${state.demo ? "the demo upstream" : "your upstream"}, at ${state.proxy}`);
+  document.title = state.title;
+  show($("title"), state.title);
+  show($("where"), state.where);
   $("no-buckets").hidden = state.buckets.length > 0;
   sync(buckets, $("buckets"), state.buckets, (b) => JSON.stringify([b.rule, b.key]), (id) => new Bucket(id));
   const name = (r) => JSON.stringify([r.set, r.name]);
@@ -66,7 +68,7 @@ function render(state) {
   sync(rows, $("rules"), state.rules, name, () => new Row());
   if (state.demo && $("try").hidden) {
     showForm(state, poll);
-    showEdge().catch(() => {}); // poll shows that the proxy does not answer
+    showEdge().catch(() => {}); // poll shows that the server does not answer
   }
 }
 
@@ -79,7 +81,7 @@ async function poll() {
     show(connection, "live");
     connection.classList.remove("lost");
   } catch {
-    show(connection, "The proxy does not answer.");
+    show(connection, "The server does not answer.");
     connection.classList.add("lost");
   }
 }

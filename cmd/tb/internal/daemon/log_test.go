@@ -1,4 +1,4 @@
-package proxy
+package daemon
 
 import (
 	"encoding/json"
@@ -8,6 +8,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/testkit"
 )
 
 // Values of requests cannot control a terminal, in either format.
@@ -15,9 +17,9 @@ func TestLogEscapesControls(t *testing.T) {
 	const hostile = "a\x1b\x7f\u009b\u202e\u2066\u200b\U000e0041\x9bé"
 	for _, format := range []string{"text", "json"} {
 		var b strings.Builder
-		log, lines := newLog(&b, format)
+		log, lines := NewLog(&b, format)
 		log.Info("m", "path", hostile)
-		lines.close()
+		lines.Close()
 		if strings.ContainsAny(b.String(), "\x1b\x7f\u009b\u202e\u2066\u200b\U000e0041") ||
 			!strings.Contains(b.String(), "é") || strings.Count(b.String(), "\n") != 1 {
 			t.Errorf("%s: %q", format, b.String())
@@ -30,12 +32,12 @@ func TestLogEscapesControls(t *testing.T) {
 
 // A panic of a handler is one line without a trace, and names its place.
 func TestPanics(t *testing.T) {
-	log := newTranscript()
+	log := testkit.NewTranscript()
 	for v, want := range map[any]string{
 		"two\nlines": `panic="two\nlines" in=`, http.ErrAbortHandler: "",
 	} {
 		h := logPanics(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(v) }),
-			log.logger())
+			log.Logger())
 		func() {
 			defer func() {
 				if err, ok := recover().(error); !ok || !errors.Is(err, http.ErrAbortHandler) {
@@ -47,25 +49,25 @@ func TestPanics(t *testing.T) {
 		if want == "" {
 			continue
 		}
-		if line := log.until(t, "msg=panic"); !strings.Contains(line, want) ||
-			!strings.Contains(line, "proxy.TestPanics.func") {
+		if line := log.Until(t, "msg=panic"); !strings.Contains(line, want) ||
+			!strings.Contains(line, "daemon.TestPanics.func") {
 			t.Error(line)
 		}
 	}
-	if len(log.lines) > 0 {
-		t.Error(<-log.lines)
+	if len(log.Lines) > 0 {
+		t.Error(<-log.Lines)
 	}
 }
 
 // net/http's own messages are lines of the log.
 func TestMessagesOfNetHTTP(t *testing.T) {
-	log := newTranscript()
-	newErrorLog(log.logger()).Printf("http: panic serving\ngoroutine 1 [running]:\n")
+	log := testkit.NewTranscript()
+	NewErrorLog(log.Logger()).Printf("http: panic serving\ngoroutine 1 [running]:\n")
 	defer stdlog.SetFlags(stdlog.Flags())
 	defer stdlog.SetOutput(stdlog.Writer())
-	redirectStandardLog(log.logger())
+	RedirectStandardLog(log.Logger())
 	stdlog.Print("Unsolicited response")
-	if got := log.until(t, "Unsolicited"); got !=
+	if got := log.Until(t, "Unsolicited"); got !=
 		"level=WARN msg=\"http: panic serving\"\nlevel=WARN msg=\"Unsolicited response\"" {
 		t.Error(got)
 	}

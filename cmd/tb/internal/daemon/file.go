@@ -1,4 +1,4 @@
-package proxy
+package daemon
 
 import (
 	"fmt"
@@ -10,8 +10,8 @@ import (
 // maxFile bounds a file, in bytes.
 const maxFile = 16 << 20
 
-// readRegular returns the text of a regular file. Other files may block or have no end.
-func readRegular(name string) ([]byte, error) {
+// ReadRegular returns the text of a regular file. Other files may block or have no end.
+func ReadRegular(name string) ([]byte, error) {
 	// Without O_NONBLOCK a named pipe cannot be opened before it has a writer.
 	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -31,21 +31,4 @@ func readRegular(name string) ([]byte, error) {
 		err = fmt.Errorf("%s: want at most %d bytes", name, maxFile)
 	}
 	return data, err
-}
-
-// content is the text of a file, or the error that reading it returned.
-type content struct{ text, problem string }
-
-// startReading reads a file in its own goroutine, because a file on a network may block for ever.
-func startReading(name string, read func(string) ([]byte, error)) <-chan content {
-	result := make(chan content, 1)
-	go func() {
-		data, err := read(name)
-		if err != nil {
-			result <- content{problem: err.Error()}
-			return
-		}
-		result <- content{text: string(data)}
-	}()
-	return result
 }

@@ -1,4 +1,4 @@
-package proxy
+package daemon
 
 import (
 	"context"
@@ -10,26 +10,27 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb/cas"
 )
 
-// suppressedKey is the attribute that counts the lines suppressed since the last one.
-const suppressedKey = "suppressed"
+// SuppressedKey is the attribute that counts the lines suppressed since the last one.
+const SuppressedKey = "suppressed"
 
-// throttle bounds how often something is logged, so that a flood of requests does not become
+// Throttle bounds how often something is logged, so that a flood of requests does not become
 // a flood of lines.
-type throttle struct {
+type Throttle struct {
 	bucket     *cas.Bucket
 	suppressed atomic.Uint64
 }
 
-func newThrottle() *throttle {
+// NewThrottle returns a throttle that admits 100 lines at once and 20 a second.
+func NewThrottle() *Throttle {
 	bucket, err := cas.NewBucket(tb.Limit{Capacity: 100, Tokens: 20, Per: time.Second})
 	if err != nil {
 		panic(err) // the limit is valid
 	}
-	return &throttle{bucket: bucket}
+	return &Throttle{bucket: bucket}
 }
 
-// admit reports whether to log a line, and how many lines were suppressed since the last one.
-func (t *throttle) admit() (suppressed uint64, ok bool) {
+// Admit reports whether to log a line, and how many lines were suppressed since the last one.
+func (t *Throttle) Admit() (suppressed uint64, ok bool) {
 	d, _ := t.bucket.Allow(context.Background()) // one token is always a valid cost
 	if !d.Allowed {
 		t.suppressed.Add(1)
@@ -38,20 +39,25 @@ func (t *throttle) admit() (suppressed uint64, ok bool) {
 	return t.suppressed.Swap(0), true
 }
 
+// Throttled returns a log that suppresses records while there are too many.
+func Throttled(log *slog.Logger) *slog.Logger {
+	return slog.New(throttledHandler{log.Handler(), NewThrottle()})
+}
+
 // throttledHandler suppresses records while there are too many. The next record has their number.
 type throttledHandler struct {
 	slog.Handler
-	throttle *throttle
+	throttle *Throttle
 }
 
 // Handle implements slog.Handler.
 func (t throttledHandler) Handle(ctx context.Context, r slog.Record) error {
-	n, ok := t.throttle.admit()
+	n, ok := t.throttle.Admit()
 	if !ok {
 		return nil
 	}
 	if n > 0 {
-		r.AddAttrs(slog.Uint64(suppressedKey, n))
+		r.AddAttrs(slog.Uint64(SuppressedKey, n))
 	}
 	return t.Handler.Handle(ctx, r)
 }

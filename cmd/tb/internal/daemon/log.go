@@ -1,4 +1,6 @@
-package proxy
+// Package daemon has what the servers of tb have in common: a log that a flood of requests does
+// not block, files that are read again when they change, and an HTTP server that can be stopped.
+package daemon
 
 import (
 	"bytes"
@@ -7,16 +9,19 @@ import (
 	stdlog "log"
 	"log/slog"
 	"net/http"
+	"os"
+	"os/signal"
 	"runtime"
 	"strings"
+	"syscall"
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/printable"
 )
 
-// newLog returns a log that writes to w in the background, and its writer.
-func newLog(w io.Writer, format string) (*slog.Logger, *backgroundWriter) {
+// NewLog returns a log that writes to w in the background, and its writer.
+func NewLog(w io.Writer, format string) (*slog.Logger, *Writer) {
 	var log *slog.Logger
-	lines := newBackgroundWriter(printable.NewWriter(w), func(dropped uint64) {
+	lines := NewWriter(printable.NewWriter(w), func(dropped uint64) {
 		log.Warn("the log was full", "dropped", dropped)
 	})
 	var handler slog.Handler = slog.NewTextHandler(lines, nil)
@@ -36,13 +41,13 @@ func (f firstLine) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// newErrorLog returns the ErrorLog of servers and of the reverse proxy. Clients and upstreams
+// NewErrorLog returns the ErrorLog of servers and of the reverse proxy. Clients and upstreams
 // decide how much net/http writes to it, so log must be throttled.
-func newErrorLog(log *slog.Logger) *stdlog.Logger { return stdlog.New(firstLine{log}, "", 0) }
+func NewErrorLog(log *slog.Logger) *stdlog.Logger { return stdlog.New(firstLine{log}, "", 0) }
 
-// redirectStandardLog sends the standard log of the process to a throttled log. net/http's
+// RedirectStandardLog sends the standard log of the process to a throttled log. net/http's
 // Transport has no other log.
-func redirectStandardLog(log *slog.Logger) {
+func RedirectStandardLog(log *slog.Logger) {
 	stdlog.SetOutput(firstLine{log})
 	stdlog.SetFlags(0)
 }
@@ -79,4 +84,13 @@ func panicking() string {
 			return ""
 		}
 	}
+}
+
+// CatchHangups returns the channel of SIGHUP, which then never kills the process. A write to a
+// closed pipe, as after the end of the process that reads the log, does not kill it either.
+func CatchHangups() <-chan os.Signal {
+	signal.Ignore(syscall.SIGPIPE)
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	return hangups
 }

@@ -1,4 +1,4 @@
-package proxy
+package daemon
 
 import (
 	"errors"
@@ -36,7 +36,7 @@ func TestBackgroundWriterDropsLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := &slowWriter{tokens: make(chan error)}
 		var reports []uint64
-		b := newBackgroundWriter(slow, func(n uint64) { reports = append(reports, n) })
+		b := NewWriter(slow, func(n uint64) { reports = append(reports, n) })
 		line := strings.Repeat("x", 1<<10-1) + "\n"
 		b.Write([]byte(line))
 		synctest.Wait() // the first line is being written
@@ -59,7 +59,7 @@ func TestBackgroundWriterDropsLines(t *testing.T) {
 		slow.tokens <- errors.New("closed")
 		b.Write([]byte("last\n"))
 		slow.tokens <- nil
-		b.close()
+		b.Close()
 		if len(reports) != 2 || reports[0] != 7 || reports[1] != 1 ||
 			!strings.HasSuffix(slow.written(), "\nlast\n") {
 			t.Errorf("reports %v", reports)
@@ -74,10 +74,10 @@ func TestBackgroundWriterDropsLines(t *testing.T) {
 func TestBackgroundWriterIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := &slowWriter{tokens: make(chan error)}
-		b := newBackgroundWriter(slow, nil)
+		b := NewWriter(slow, nil)
 		b.Write([]byte("line\n"))
 		begin := time.Now()
-		b.close()
+		b.Close()
 		if d := time.Since(begin); d != flushTimeout {
 			t.Errorf("waited %v", d)
 		}

@@ -1,4 +1,4 @@
-package proxy
+package daemon
 
 import (
 	"bytes"
@@ -10,14 +10,14 @@ import (
 
 const (
 	maxPending   = 1 << 20     // bytes that wait to be written
-	flushTimeout = time.Second // for what is left when the proxy stops
+	flushTimeout = time.Second // for what is left when the process stops
 )
 
-// backgroundWriter writes to another writer in the background, so that a full pipe does not stop
-// the proxy. It drops lines that do not fit, and counts them. It is safe for concurrent use.
-type backgroundWriter struct {
+// Writer writes to another writer in the background, so that a full pipe does not stop
+// the process. It drops lines that do not fit, and counts them. It is safe for concurrent use.
+type Writer struct {
 	w       io.Writer
-	resumed func(dropped uint64) // called when w takes lines again; may be nil
+	resumed func(dropped uint64)
 	done    chan struct{}
 	dropped atomic.Uint64 // lines
 
@@ -27,8 +27,10 @@ type backgroundWriter struct {
 	wake    chan struct{} // holds a token if something is pending
 }
 
-func newBackgroundWriter(w io.Writer, resumed func(dropped uint64)) *backgroundWriter {
-	b := &backgroundWriter{
+// NewWriter returns a writer to w. resumed is called with the number of lines that were dropped
+// when w takes lines again. It may be nil.
+func NewWriter(w io.Writer, resumed func(dropped uint64)) *Writer {
+	b := &Writer{
 		w: w, resumed: resumed, wake: make(chan struct{}, 1), done: make(chan struct{}),
 	}
 	go b.run()
@@ -36,7 +38,7 @@ func newBackgroundWriter(w io.Writer, resumed func(dropped uint64)) *backgroundW
 }
 
 // Write keeps a copy of text, which has whole lines, or drops it. It never waits and never fails.
-func (b *backgroundWriter) Write(text []byte) (int, error) {
+func (b *Writer) Write(text []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed || len(b.pending)+len(text) > maxPending {
@@ -51,8 +53,8 @@ func (b *backgroundWriter) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// run writes what is pending until close is called.
-func (b *backgroundWriter) run() {
+// run writes what is pending until Close is called.
+func (b *Writer) run() {
 	defer close(b.done)
 	var text []byte
 	var reported uint64
@@ -71,8 +73,8 @@ func (b *backgroundWriter) run() {
 	}
 }
 
-// close waits a bounded time until everything is written.
-func (b *backgroundWriter) close() {
+// Close waits a bounded time until everything is written.
+func (b *Writer) Close() {
 	b.mu.Lock()
 	b.closed = true
 	close(b.wake)
@@ -82,5 +84,8 @@ func (b *backgroundWriter) close() {
 	case <-time.After(flushTimeout):
 	}
 }
+
+// Dropped returns the number of lines that were dropped.
+func (b *Writer) Dropped() uint64 { return b.dropped.Load() }
 
 func lines(text []byte) uint64 { return uint64(bytes.Count(text, []byte("\n"))) }

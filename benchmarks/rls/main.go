@@ -1,0 +1,114 @@
+// Command rls loads a rate limit service of Envoy, for scripts/measure-rls. It prints one line with
+// its results.
+//
+// With -mode load, clients send requests over a few connections, each as soon as the answer to the
+// last one has come. With -mode edges, one client sends bursts across the full seconds, where a
+// limiter with fixed windows grants two windows at once.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log"
+	"slices"
+	"sync"
+	"time"
+
+	envoy "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
+	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+)
+
+var (
+	address     = flag.String("address", "127.0.0.1:8081", "address of the service")
+	mode        = flag.String("mode", "load", "load or edges")
+	key         = flag.String("key", "many", "key of the descriptor, in the domain bench")
+	values      = flag.Int("values", 1000, "different values of the descriptor")
+	connections = flag.Int("connections", 2, "connections")
+	clients     = flag.Int("clients", 64, "requests under way")
+	duration    = flag.Duration("duration", 5*time.Second, "duration")
+	limit       = flag.Int("limit", 100, "requests a second that -mode edges expects to be granted")
+)
+
+func main() {
+	log.SetFlags(0)
+	flag.Parse()
+	conns := make([]*grpc.ClientConn, *connections)
+	for i := range conns {
+		var err error
+		conns[i], err = grpc.NewClient(*address,
+			grpc.WithTransportCredentials(insecure.NewCredentials()))
+		if err != nil {
+			log.Fatal(err)
+		}
+		defer conns[i].Close()
+	}
+	switch *mode {
+	case "load":
+		load(conns)
+	case "edges":
+		edges(conns[0])
+	default:
+		log.Fatalf("-mode %q: want load or edges", *mode)
+	}
+}
+
+// ask sends a request and reports whether it was granted.
+func ask(conn *grpc.ClientConn, r *ratelimit.RateLimitRequest) bool {
+	answer, err := ratelimit.NewRateLimitServiceClient(conn).
+		ShouldRateLimit(context.Background(), r, grpc.WaitForReady(true))
+	if err != nil {
+		log.Fatal(err)
+	}
+	return answer.OverallCode == ratelimit.RateLimitResponse_OK
+}
+
+func newRequest(value int) *ratelimit.RateLimitRequest {
+	return &ratelimit.RateLimitRequest{
+		Domain: "bench", Descriptors: []*envoy.RateLimitDescriptor{{
+			Entries: []*envoy.RateLimitDescriptor_Entry{{Key: *key, Value: fmt.Sprint("v", value)}},
+		}},
+	}
+}
+
+// load prints decisions a second, the median and the 99th percentile of the latency in µs, and the
+// decisions and grants in all.
+func load(conns []*grpc.ClientConn) {
+	all := make([]*ratelimit.RateLimitRequest, *values)
+	for i := range all {
+		all[i] = newRequest(i)
+	}
+	var (
+		mu        sync.Mutex
+		latencies []time.Duration
+		granted   int
+		group     sync.WaitGroup
+	)
+	begin := time.Now()
+	for c := range *clients {
+		group.Go(func() {
+			var own []time.Duration
+			n := 0
+			for i := c; time.Since(begin) < *duration; i += *clients {
+				sent := time.Now()
+				if ask(conns[c%len(conns)], all[i%len(all)]) {
+					n++
+				}
+				own = append(own, time.Since(sent))
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			latencies = append(latencies, own...)
+			granted += n
+		})
+	}
+	group.Wait()
+	took := time.Since(begin)
+	slices.Sort(latencies)
+	n := len(latencies)
+	fmt.Printf("per_second=%.0f p50_us=%d p99_us=%d decisions=%d granted=%d\n",
+		float64(n)/took.Seconds(), latencies[n/2].Microseconds(), latencies[n*99/100].Microseconds(),
+		n, granted)
+}

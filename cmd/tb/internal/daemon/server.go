@@ -1,0 +1,87 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+)
+
+// Connections to clients. A whole request or response may take any time, because both may be
+// streams. ReadTimeout and WriteTimeout would end them.
+const (
+	headerTimeout = 10 * time.Second // from the connection, or the first bytes of a later request
+	idleTimeout   = 2 * time.Minute  // between requests
+	maxHeader     = 64 << 10
+)
+
+// Server serves a handler on a listener until it is stopped.
+type Server struct {
+	http.Server
+	Listener net.Listener
+	cancel   context.CancelFunc // ends the contexts of all requests
+}
+
+// NewServer returns a server. Its log must be throttled.
+func NewServer(l net.Listener, h http.Handler, log *slog.Logger) *Server {
+	ctx, cancel := context.WithCancel(context.Background())
+	return &Server{
+		Server: http.Server{
+			Handler:           logPanics(h, log),
+			ReadHeaderTimeout: headerTimeout,
+			IdleTimeout:       idleTimeout,
+			MaxHeaderBytes:    maxHeader,
+			BaseContext:       func(net.Listener) context.Context { return ctx },
+			ErrorLog:          NewErrorLog(log),
+		},
+		Listener: l, cancel: cancel,
+	}
+}
+
+// Start serves in the background. It sends the error if serving ends before Stop is called.
+func (s *Server) Start(failed chan<- error) {
+	go func() {
+		err := s.serve()
+		if !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
+			failed <- err
+		}
+	}()
+}
+
+func (s *Server) serve() error {
+	if s.TLSConfig != nil {
+		return s.ServeTLS(s.Listener, "", "")
+	}
+	return s.Serve(s.Listener)
+}
+
+// Stop closes the listener, waits up to grace for the requests under way, and cuts off the
+// rest. It returns an error if it cut off any.
+func (s *Server) Stop(grace time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.Background(), grace)
+	defer cancel()
+	err := s.Shutdown(ctx)
+	s.cancel()
+	if err != nil {
+		return errors.Join(err, s.Close())
+	}
+	return nil
+}
+
+// IsLoopback reports whether only this machine reaches a listener.
+func IsLoopback(l net.Listener) bool {
+	a, ok := l.Addr().(*net.TCPAddr)
+	return ok && a.IP.IsLoopback()
+}
+
+// Address returns the host and port at which this machine reaches a listener.
+func Address(l net.Listener) string {
+	a, ok := l.Addr().(*net.TCPAddr)
+	if !ok || !a.IP.IsUnspecified() {
+		return l.Addr().String()
+	}
+	return fmt.Sprintf("localhost:%d", a.Port)
+}

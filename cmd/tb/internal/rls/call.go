@@ -1,0 +1,168 @@
+package rls
+
+import (
+	"time"
+
+	envoy "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
+	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/rls/config"
+	"github.com/seed-181794aa/ratelimit/tb"
+	"github.com/seed-181794aa/ratelimit/tb/cas"
+)
+
+// call is a request under way. It is used again for other requests.
+type call struct {
+	service *Service
+	state   *state
+	request *ratelimit.RateLimitRequest
+	now     time.Time
+
+	entries   []entry // of the descriptors, in their order
+	charges   []tb.Charge
+	decisions []tb.Decision
+	charged   []*entry // of charges
+	buffer    []byte
+}
+
+// entry is a descriptor of a request.
+type entry struct {
+	descriptor *envoy.RateLimitDescriptor
+	rule       *rule // nil if no rule limits the descriptor
+	unlimited  bool
+	role       role
+	key        string
+	hits       uint64
+	checkOnly  bool // the hits are 0, so that nothing is taken
+
+	charge   tb.Charge          // nil if the rule refuses every hit
+	slot     cas.Charge[string] // of charge, in memory
+	decision tb.Decision        // of the rule alone
+	taken    bool               // the tokens
+}
+
+// role is what the decision of a rule means for the request.
+type role int
+
+const (
+	enforced role = iota // all must grant
+	quota                // one of them must grant
+	shadow               // nothing
+	roles
+)
+
+// release makes c ready for another request. It keeps no text of this one.
+func (c *call) release() {
+	clear(c.entries)
+	clear(c.charges)
+	clear(c.charged)
+	c.state, c.request = nil, nil
+	c.service.calls.Put(c)
+}
+
+// match finds the rule of each descriptor.
+func (c *call) match(r *ratelimit.RateLimitRequest) error {
+	c.state, c.request = c.service.state.Load(), r
+	c.entries = c.entries[:0]
+	domain := c.state.config.Domain(r.GetDomain())
+	if domain == nil {
+		c.service.counts.unknownDomains.Add(1)
+	}
+	replaces := false
+	for _, d := range r.GetDescriptors() {
+		c.entries = append(c.entries, entry{descriptor: d})
+		if domain == nil {
+			continue
+		}
+		e := &c.entries[len(c.entries)-1]
+		if err := c.matchOne(e, domain); err != nil {
+			return err
+		}
+		replaces = replaces || e.rule != nil && len(e.rule.Replaces) > 0
+	}
+	if replaces {
+		c.replace()
+	}
+	for i := range c.entries {
+		if err := c.prepare(&c.entries[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// matchOne finds the rule of a descriptor, and the key of its bucket.
+func (c *call) matchOne(e *entry, domain *config.Domain) (err error) {
+	all := e.descriptor.GetEntries()
+	if own := e.descriptor.GetLimit(); own != nil {
+		if len(all) > maxEntries {
+			return status.Errorf(codes.InvalidArgument, "entries: want at most %d", maxEntries)
+		}
+		e.key, c.buffer = config.EntriesKey(all, c.buffer)
+		e.rule, err = c.state.overrides.rule(domain.Name, own)
+		return err
+	}
+	if found := domain.Match(all); found != nil {
+		e.rule = c.state.rules[found]
+		e.key, c.buffer = found.Key(all, c.buffer)
+	} else {
+		c.service.counts.unmatched.Add(1)
+	}
+	return nil
+}
+
+// replace removes the rules that other rules of the request replace.
+func (c *call) replace() {
+	isReplaced := func(name string) bool {
+		for i := range c.entries {
+			if r := c.entries[i].rule; r != nil {
+				for _, other := range r.Replaces {
+					if other == name {
+						return true
+					}
+				}
+			}
+		}
+		return false
+	}
+	var removed []*entry // after the search, because a replaced rule replaces others, too
+	for i := range c.entries {
+		e := &c.entries[i]
+		if e.rule != nil && !e.rule.Unlimited && e.rule.Name != "" && isReplaced(e.rule.Name) {
+			removed = append(removed, e)
+		}
+	}
+	for _, e := range removed {
+		e.rule = nil
+	}
+}
+
+// prepare sets the hits of a descriptor, and its charge.
+func (c *call) prepare(e *entry) error {
+	r := e.rule
+	if r == nil {
+		return nil
+	}
+	e.hits = max(1, uint64(c.request.GetHitsAddend()))
+	if own := e.descriptor.GetHitsAddend(); own != nil {
+		e.hits = own.GetValue()
+	}
+	if e.descriptor.GetIsNegativeHits() {
+		e.hits = 0
+	}
+	e.unlimited = r.Unlimited
+	switch {
+	case r.Shadow:
+		e.role = shadow
+	case r.Quota:
+		e.role = quota
+	}
+	e.checkOnly = e.hits == 0
+	if r.limiter == nil {
+		e.decision = tb.Decision{RetryAfter: tb.Never}
+		return nil
+	}
+	return r.limiter.charge(e, float64(max(e.hits, 1))*r.Cost)
+}

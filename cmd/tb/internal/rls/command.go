@@ -1,0 +1,121 @@
+package rls
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/daemon"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/redisurl"
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// off is the value that turns --admin off.
+const off = "off"
+
+// Command is `tb rls`. Its fields are its flags in groups, and Vars has their help.
+type Command struct {
+	limitFlags      `group:"Limits:"`
+	redisFlags      `group:"Redis:"`
+	responseFlags   `group:"Responses:"`
+	connectionFlags `group:"Connections:"`
+	processFlags    `group:"Operation:"`
+}
+
+type limitFlags struct {
+	Config       string `required:"" placeholder:"DIR" help:"${rls_config}"`
+	MergeDomains bool   `help:"${rls_merge}"`
+	ShadowMode   bool   `help:"${rls_shadow}"`
+	MaxKeys      int    `default:"1048576" help:"${rls_max_keys}"`
+	Overflow     string `enum:"forgive,refuse" default:"forgive" help:"${rls_overflow}"`
+}
+
+type redisFlags struct {
+	Redis        redisurl.URL  `placeholder:"URL" help:"${rls_redis}"`
+	RedisTimeout time.Duration `default:"50ms" help:"${rls_redis_timeout}"`
+	RedisFailure string        `enum:"error,allow,refuse" default:"error" help:"${rls_redis_failure}"`
+}
+
+type responseFlags struct {
+	Fields          Fields `enum:"off,refused,all" default:"refused" help:"${rls_fields}"`
+	PolicyField     bool   `help:"${rls_policy_field}"`
+	XRateLimit      bool   `name:"x-ratelimit" help:"${rls_x}"`
+	DynamicMetadata bool   `help:"${rls_metadata}"`
+}
+
+type connectionFlags struct {
+	Listen      string `default:"127.0.0.1:8081" help:"${rls_listen}"`
+	TLSCert     string `name:"tls-cert" placeholder:"FILE" help:"${rls_cert}"`
+	TLSKey      string `name:"tls-key" placeholder:"FILE" help:"${rls_key}"`
+	TLSClientCA string `name:"tls-client-ca" placeholder:"FILE" help:"${rls_client_ca}"`
+	MaxStreams  uint32 `default:"1000" help:"${rls_streams}"`
+
+	KeepaliveTime    time.Duration `default:"1m" help:"${rls_keepalive}"`
+	KeepaliveTimeout time.Duration `default:"20s" help:"${rls_keepalive_timeout}"`
+	KeepaliveMin     time.Duration `default:"10s" help:"${rls_keepalive_min}"`
+	MaxIdle          time.Duration `name:"max-connection-idle" default:"0s" help:"${rls_idle}"`
+	MaxAge           time.Duration `name:"max-connection-age" default:"24h" help:"${rls_age}"`
+	MaxAgeGrace      time.Duration `name:"max-connection-age-grace" default:"1h" help:"${rls_grace}"`
+}
+
+type processFlags struct {
+	Admin     string        `default:"127.0.0.1:6070" help:"${rls_admin}"`
+	Delay     time.Duration `name:"shutdown-delay" default:"300ms" help:"${rls_delay}"`
+	Shutdown  time.Duration `name:"shutdown-timeout" default:"10s" help:"${rls_shutdown}"`
+	LogFormat string        `enum:"text,json" default:"text" help:"${rls_format}"`
+	ShowKeys  bool          `help:"${rls_keys}"`
+}
+
+// Validate returns an error for a flag that is out of range or contradicts another.
+func (c *Command) Validate() error {
+	if _, err := tb.Apply(c.limiterOptions()...); err != nil {
+		return fmt.Errorf("--max-keys=%d: want a whole number, 1 to %d", c.MaxKeys, 1<<30)
+	}
+	switch {
+	case c.KeepaliveTime < 0, c.KeepaliveTimeout < 0, c.KeepaliveMin < 0, c.MaxIdle < 0, c.MaxAge < 0,
+		c.MaxAgeGrace < 0, c.Delay < 0, c.Shutdown < 0:
+		return errors.New("--keepalive-*, --max-connection-*, --shutdown-*: want 0s or more")
+	case c.MaxStreams < 1:
+		return errors.New("--max-streams: want 1 or more")
+	case c.RedisTimeout < time.Millisecond:
+		return errors.New("--redis-timeout: want at least 1ms")
+	case c.Redis.IsSet() && (c.MaxKeys != tb.DefaultMaxKeys || c.Overflow != "forgive"):
+		return errors.New("--redis: want no --max-keys or --overflow, because the buckets are not in" +
+			" memory")
+	case (c.TLSCert == "") != (c.TLSKey == ""):
+		return errors.New("--tls-cert, --tls-key: want both or neither")
+	case c.TLSClientCA != "" && c.TLSCert == "":
+		return errors.New("--tls-client-ca: want --tls-cert and --tls-key, too")
+	}
+	return nil
+}
+
+// limiterOptions returns the options of the rules' limiters.
+func (c *Command) limiterOptions() []tb.Option {
+	overflow := tb.ForgiveLeast
+	if c.Overflow == "refuse" {
+		overflow = tb.RefuseNew
+	}
+	return []tb.Option{tb.WithMaxKeys(c.MaxKeys), tb.WithOverflow(overflow)}
+}
+
+// Run serves until ctx is done. Then it waits for the requests under way and returns nil.
+func (c *Command) Run(ctx context.Context, std cli.IO) error {
+	log, lines := daemon.NewLog(std.Stderr, c.LogFormat)
+	defer lines.Close()
+	banner := daemon.NewWriter(std.Stdout, nil)
+	defer banner.Close()
+	r := &runner{
+		Command: c, log: log, throttled: daemon.Throttled(log), lostLines: lines.Dropped,
+		hangups: daemon.CatchHangups(),
+	}
+	defer r.close()
+	for _, step := range []func(context.Context) error{r.load, r.dial, r.listen, r.build} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return r.serve(ctx, banner)
+}

@@ -1,0 +1,207 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/seed-181794aa/ratelimit/internal/compositekey"
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// compiler makes rules of documents, and collects their errors.
+type compiler struct {
+	Config
+	errs []error
+
+	file   string
+	line   line // of the last descriptor or text, for errors
+	domain string
+	paths  map[string]map[string]string // by domain: the places of paths
+}
+
+func (c *compiler) place() string { return fmt.Sprintf("%s:%d", c.file, max(c.line, 1)) }
+
+func (c *compiler) fail(format string, args ...any) {
+	c.errs = append(c.errs, fmt.Errorf("%s: %s", c.place(), fmt.Sprintf(format, args...)))
+}
+
+func (c *compiler) warn(format string, args ...any) {
+	c.Warnings = append(c.Warnings, fmt.Sprintf("%s: %s", c.place(), fmt.Sprintf(format, args...)))
+}
+
+func (c *compiler) at(t text) string {
+	if t.line > 0 {
+		c.line = t.line
+	}
+	return t.value
+}
+
+// add adds a document.
+func (c *compiler) add(file string, d *document, merge bool) {
+	c.file, c.line = file, 0
+	c.domain = c.at(d.Domain)
+	if c.domain == "" {
+		c.fail("want a domain")
+		return
+	}
+	into := c.domains[c.domain]
+	switch {
+	case into == nil:
+		into = &Domain{Name: c.domain}
+		c.domains[c.domain] = into
+	case !merge:
+		c.fail("domain %q is in another file, too", c.domain)
+		return
+	}
+	if c.paths == nil {
+		c.paths = map[string]map[string]string{}
+	}
+	if c.paths[c.domain] == nil {
+		c.paths[c.domain] = map[string]string{}
+	}
+	c.addAll(&into.root, nil, d.Descriptors)
+}
+
+// addAll adds descriptors below a node, whose levels are above them.
+func (c *compiler) addAll(parent *node, above []level, all []descriptor) {
+	for i := range all {
+		d := &all[i]
+		c.line = d.line
+		key, value := c.at(d.Key), c.at(d.Value)
+		switch {
+		case key == "":
+			c.fail("want a key")
+			continue
+		case strings.Contains(key, "*"):
+			c.fail("key %q: only values may have a *", key)
+			continue
+		}
+		isPattern := strings.Contains(value, "*")
+		if d.ShareThreshold && !isPattern {
+			c.fail("share_threshold: want a value with a *")
+		}
+		l := level{key: key, text: value, shared: d.ShareThreshold}
+		l.open = value == "" || isPattern && !l.shared
+		l.shown = l.open && d.ValueToMetric
+		levels := slices.Concat(above, []level{l})
+		path := appendPath(nil, levels)
+		if other, ok := c.paths[c.domain][string(path)]; ok {
+			c.fail("%s is already defined at %s", path, other)
+			continue
+		}
+		c.paths[c.domain][string(path)] = c.place()
+		n := parent.add(key, value)
+		if d.RateLimit != nil {
+			n.rule = c.newRule(d, levels, string(path))
+		}
+		c.addAll(n, levels, d.Descriptors)
+	}
+}
+
+// newRule returns the rule of a descriptor.
+func (c *compiler) newRule(d *descriptor, levels []level, path string) *Rule {
+	r := &Rule{
+		Domain: c.domain, Path: path, Place: c.place(), Name: c.at(d.RateLimit.Name),
+		Unlimited: d.RateLimit.Unlimited, Shadow: d.ShadowMode, Quota: d.QuotaMode,
+		levels: levels, Cost: 1,
+	}
+	id := compositekey.Append(nil, c.domain)
+	for i := range levels {
+		l := &levels[i]
+		if l.open {
+			r.open = append(r.open, i)
+		}
+		r.Dynamic = r.Dynamic || l.shown || l.open && d.DetailedMetric
+		id = compositekey.Append(compositekey.Append(id, l.key), l.text)
+		if l.shared {
+			id = compositekey.AppendDigest(id, "")
+		}
+	}
+	r.ID = string(id)
+	if d.DetailedMetric {
+		r.levels = append([]level(nil), levels...)
+		for i := range r.levels {
+			r.levels[i].shown = r.levels[i].open
+		}
+	}
+	c.setReplaces(r, d.RateLimit.Replaces)
+	c.setLimit(r, d.RateLimit)
+	if len(d.Metadata) > 0 {
+		var err error
+		if r.Metadata, err = structpb.NewStruct(d.Metadata); err != nil {
+			c.fail("metadata: %v", err)
+		}
+	}
+	c.Rules = append(c.Rules, r)
+	return r
+}
+
+func (c *compiler) setReplaces(r *Rule, all []replaces) {
+	for _, other := range all {
+		name := c.at(other.Name)
+		switch name {
+		case "":
+			c.fail("replaces: want a name")
+		case r.Name:
+			c.fail("replaces: %q is the name of the same rule", name)
+		}
+		r.Replaces = append(r.Replaces, name)
+	}
+}
+
+func (c *compiler) setLimit(r *Rule, l *rateLimit) {
+	unit := c.at(l.Unit)
+	r.Unit = Unit(ratelimit.RateLimitResponse_RateLimit_Unit_value[strings.ToUpper(unit)])
+	_, known := periods[r.Unit]
+	if r.Unlimited {
+		if known || l.Burst != nil || l.Cost != nil {
+			c.fail("unlimited: want no unit, burst or cost")
+		}
+		return
+	}
+	if !known {
+		c.fail("unit %q: want %s", unit, units)
+		return
+	}
+	if l.RequestsPerUnit == nil {
+		c.warn("no requests_per_unit: %s refuses every request", r.Path)
+	} else {
+		r.RequestsPerUnit = *l.RequestsPerUnit
+	}
+	burst := uint32(0)
+	if l.Burst != nil {
+		if burst = *l.Burst; burst < 1 || burst > tb.MaxCapacity {
+			c.fail("burst: want 1 to %d", tb.MaxCapacity)
+			return
+		}
+	}
+	if l.Cost != nil {
+		if r.Cost = *l.Cost; !(r.Cost > 0 && r.Cost <= math.MaxUint32) { // NaN fails both
+			c.fail("cost: want more than 0, and at most %d", uint32(math.MaxUint32))
+			return
+		}
+	}
+	if r.RequestsPerUnit == 0 {
+		if burst > 0 {
+			c.fail("burst: requests_per_unit is 0, so the bucket would never be refilled")
+		}
+		return
+	}
+	var err error
+	if r.Limit, err = NewLimit(r.RequestsPerUnit, r.Unit, burst); err != nil {
+		c.fail("%v", err)
+		return
+	}
+	if int64(r.RequestsPerUnit) > r.Limit.Tokens || burst == 0 && r.RequestsPerUnit > tb.MaxCapacity {
+		c.warn("requests_per_unit: the limit is reduced to %d a %s, and %d at once",
+			r.Limit.Tokens, strings.ToLower(unit), r.Limit.Capacity)
+	}
+	if r.Cost > float64(r.Limit.Capacity) {
+		c.fail("cost: the bucket never has more than %d tokens", r.Limit.Capacity)
+	}
+}

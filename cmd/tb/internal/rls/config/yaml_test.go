@@ -1,0 +1,167 @@
+package config
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// An error names the file and the line.
+func TestErrors(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"", "f.yaml:1: want a domain"},
+		{"descriptors:", "f.yaml:1: want a domain"},
+		{"'''", "f.yaml: found unexpected end of stream"},
+		{"[a]", "f.yaml:1: cannot unmarshal !!seq into document"},
+		{"0.25: d", "f.yaml:1: field 0.25 is unknown"},
+		{"domain: d\n---\na", "f.yaml: want one document"},
+		{"domain: d\ndomain: e", `f.yaml:2: mapping key "domain" already defined at line 1`},
+		{"domain: d\nbad: e", "f.yaml:2: field bad is unknown"},
+	} {
+		checkError(t, c.text, c.want)
+	}
+}
+
+// checkError checks that a text has an error that contains want.
+func checkError(t *testing.T, text, want string) {
+	t.Helper()
+	_, err := Parse([]File{{"f.yaml", text}}, false)
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%q: %v, want %q", text, err, want)
+	}
+}
+
+func TestErrorsInDescriptors(t *testing.T) {
+	const most = "requests_per_unit: 4294967296"
+	for _, c := range []struct{ text, want string }{
+		{"- a", "f.yaml:3: cannot unmarshal !!str `a` into mapping"},
+		{"- value: v", "f.yaml:3: want a key"},
+		{"- key: k*", `f.yaml:3: key "k*": only values`},
+		{"- {key: k, value: v}\n- {key: k, value: v}", "f.yaml:4: k_v is already defined at f.yaml:3"},
+		{"- {key: k, value: v}\n- {key: k_v}", "f.yaml:4: k_v is already defined at f.yaml:3"},
+		{"- key: k\n  ratelimit: {unit: day}", "f.yaml:4: field ratelimit is unknown"},
+		{"- key: k\n  share_threshold: true", "f.yaml:3: share_threshold: want a value with a *"},
+		{"- key: k\n  descriptors:\n  - key: k\n    x: 1", "f.yaml:6: field x is unknown"},
+		{"- &a\n  key: k\n  descriptors: [*a]", "anchor 'a' value contains itself"},
+		{"- key: k\n  rate_limit: {unit: day}\n  metadata: {d: 2026-01-01}", "f.yaml:4: metadata: "},
+		{"- key: k\n  rate_limit: {" + most + ", unit: day}", "into uint32"},
+	} {
+		checkError(t, "domain: d\ndescriptors:\n"+c.text, c.want)
+	}
+}
+
+func TestErrorsInLimits(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"requestsperunit: 5", "f.yaml:4: field requestsperunit is unknown"},
+		{"unit: foo, requests_per_unit: 5", `f.yaml:4: unit "foo"`},
+		{"unit: unknown, requests_per_unit: 5", `f.yaml:4: unit "unknown"`},
+		{"requests_per_unit: 5", `f.yaml:3: unit ""`},
+		{"requests_per_unit: -1, unit: day", "f.yaml:4: cannot unmarshal !!int `-1` into uint32"},
+		{"unlimited: true, unit: day", "f.yaml:4: unlimited: want no unit"},
+		{"unlimited: true, burst: 1", "f.yaml:3: unlimited: want no unit, burst or cost"},
+		{"unit: day, name: a, replaces: [{name: a}]", `f.yaml:4: replaces: "a" is the name`},
+		{"unit: day, name: a, replaces: [{name: }]", "f.yaml:4: replaces: want a name"},
+		{"unit: day, requests_per_unit: 1, burst: 0", "f.yaml:4: burst: want 1 to"},
+		{"unit: day, burst: 1", "burst: requests_per_unit is 0"},
+		{"unit: day, requests_per_unit: 1, cost: .nan", "cost: want more than 0"},
+		{"unit: day, requests_per_unit: 1, cost: 2", "cost: the bucket never has more than 1"},
+	} {
+		checkError(t, "domain: d\ndescriptors:\n- key: k\n  rate_limit: {"+c.text+"}", c.want)
+	}
+}
+
+// All errors of all files are reported at once.
+func TestErrorsAreJoined(t *testing.T) {
+	_, err := Parse([]File{
+		{"a.yaml", "domain: d\ndescriptors: [{key: }, {key: k, rate_limit: {unit: x}}]"},
+		{"b.yaml", "domain: d\nbad: 1"}, {"c.yaml", "domain: d"},
+	}, false)
+	want := "a.yaml:2: want a key\n" +
+		"a.yaml:2: unit \"x\": want second, minute, hour, day, week, month or year\n" +
+		"b.yaml:2: field bad is unknown\n" +
+		"c.yaml:1: domain \"d\" is in another file, too"
+	if err == nil || err.Error() != want {
+		t.Errorf("%v, want\n%s", err, want)
+	}
+}
+
+func TestMergedDomains(t *testing.T) {
+	a := File{"a.yaml", "domain: d\ndescriptors: [{key: a, rate_limit: {unit: day}}]"}
+	b := File{"b.yaml", strings.Replace(a.Text, "key: a", "key: b", 1)}
+	c, err := Parse([]File{a, b}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(c.Rules) != 2 || find(c, "d", "a", "") != "a" || find(c, "d", "b", "") != "b" {
+		t.Errorf("%d rules", len(c.Rules))
+	}
+	a.Name = "c.yaml"
+	if _, err := Parse([]File{a, b, a}, true); err == nil ||
+		!strings.Contains(err.Error(), "c.yaml:2: a is already defined at c.yaml:2") {
+		t.Error(err)
+	}
+}
+
+// Anchors, aliases and merge keys work, and cannot make a small file large.
+func TestAliases(t *testing.T) {
+	c := load(t, `
+domain: d
+descriptors:
+  - key: a
+    rate_limit: &slow {unit: minute, requests_per_unit: 1}
+  - key: b
+    rate_limit: *slow
+  - key: c
+    rate_limit: {<<: *slow, unit: hour}
+`)
+	if l := c.Rules[2].Limit; len(c.Rules) != 3 || l.Per != time.Hour || l.Tokens != 1 {
+		t.Errorf("%+v", l)
+	}
+	bomb := "domain: d\nx0: &x0 [{key: k}]\n"
+	for i := range 40 {
+		bomb += fmt.Sprintf("x%d: &x%[1]d [*x%[2]d, *x%[2]d]\n", i+1, i)
+	}
+	bomb += "descriptors: [{key: k, metadata: {m: *x40}}]"
+	if _, err := Parse([]File{{"f.yaml", bomb}}, false); err == nil {
+		t.Error("a bomb of aliases was accepted")
+	}
+}
+
+// FuzzParse checks that no text makes Parse panic, and that the rules that it returns are sound.
+func FuzzParse(f *testing.F) {
+	f.Add(tree)
+	names, _ := filepath.Glob("testdata/*.yaml")
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(text))
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		c, err := Parse([]File{{"f.yaml", text}}, true)
+		if err != nil {
+			return
+		}
+		for _, r := range c.Rules {
+			if r.Limit != (tb.Limit{}) && r.Limit.Validate() != nil {
+				t.Errorf("%s: %v", r.Path, r.Limit)
+			}
+			var pairs []string
+			for _, l := range r.levels {
+				pairs = append(pairs, l.key, strings.ReplaceAll(l.text, "*", ""))
+			}
+			all := entries(pairs...)
+			if got := c.Domain(r.Domain).Match(all); got == nil && !strings.Contains(r.Path, "*") {
+				t.Errorf("%s does not match %q", r.Path, pairs)
+			} else if got != nil {
+				got.Key(all, nil)
+			}
+		}
+	})
+}

@@ -1,0 +1,156 @@
+package rls
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+
+	"github.com/seed-181794aa/ratelimit/httplimit"
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// serviceCounts counts requests. unmatched counts descriptors.
+type serviceCounts struct {
+	allowed, refused, shadowed, invalid, undecided atomic.Uint64
+	unknownDomains, unmatched                      atomic.Uint64
+}
+
+// ruleCounts counts the hits of a rule by its own decision. Hits that only other rules refuse are
+// in total.
+type ruleCounts struct {
+	total, within, near, over, shadow atomic.Uint64
+}
+
+// Bounds on the paths of a rule in metrics that depend on requests. What is beyond them counts for
+// the rule as a whole.
+const (
+	maxDetails = 1000
+	maxDetail  = 512 // bytes of a path
+)
+
+// details has the counts of the paths of a rule. It is safe for concurrent use.
+type details struct {
+	mu     sync.RWMutex
+	counts map[string]*ruleCounts
+}
+
+// of returns the counts of a path, or nil if it is too long or there are too many.
+func (d *details) of(path []byte) *ruleCounts {
+	if len(path) > maxDetail {
+		return nil
+	}
+	d.mu.RLock()
+	n := d.counts[string(path)]
+	d.mu.RUnlock()
+	if n != nil {
+		return n
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if n = d.counts[string(path)]; n != nil || len(d.counts) >= maxDetails {
+		return n
+	}
+	if d.counts == nil {
+		d.counts = map[string]*ruleCounts{}
+	}
+	n = new(ruleCounts)
+	d.counts[string(path)] = n
+	return n
+}
+
+// count counts the hits of each descriptor, and the request.
+func (c *call) count(allowed bool) {
+	if allowed {
+		c.service.counts.allowed.Add(1)
+	} else {
+		c.service.counts.refused.Add(1)
+	}
+	for i := range c.entries {
+		e := &c.entries[i]
+		if e.rule == nil {
+			continue
+		}
+		n := e.rule.counts
+		if e.rule.Dynamic {
+			c.buffer = e.rule.AppendPath(c.buffer[:0], e.descriptor.GetEntries())
+			if own := e.rule.details.of(c.buffer); own != nil {
+				n = own
+			}
+		}
+		e.count(n)
+		if c.service.Refused != nil && e.isLimited() && e.refused() {
+			c.service.Refused(c.service.refusal(e))
+		}
+	}
+}
+
+func (e *entry) count(n *ruleCounts) {
+	n.total.Add(e.hits)
+	switch {
+	case e.unlimited:
+		n.within.Add(e.hits)
+	case e.refused():
+		n.over.Add(e.hits)
+		if e.role == shadow {
+			n.shadow.Add(e.hits)
+		}
+	case e.taken:
+		n.within.Add(e.hits)
+		if e.decision.Remaining < e.rule.Limit.Capacity/5 {
+			n.near.Add(e.hits)
+		}
+	}
+}
+
+// refusal returns the refusal of the descriptor's rule.
+func (s *Service) refusal(e *entry) Refusal {
+	r, key := e.rule, e.key
+	f := Refusal{Domain: r.Domain, Rule: r.Path, Descriptor: e.descriptor.GetEntries()}
+	if r.limiter == nil || r.limiter.local == nil {
+		return f
+	}
+	l := r.limiter.local
+	f.Level = func() (tb.Limit, tb.Level, error) {
+		if now := s.state.Load().byID[r.ID]; r.ID != "" && (now == nil || now.limiter != r.limiter) {
+			return tb.Limit{}, tb.Level{}, errNoRule
+		}
+		level, err := l.Level(context.Background(), key)
+		return l.Limit(), level, err
+	}
+	return f
+}
+
+var errNoRule = errors.New("the rule is not in force")
+
+// Stats returns the counts of each rule: the hits that were granted and refused, and its table.
+func (s *Service) Stats() (all []httplimit.RuleStats) {
+	s.state.Load().all(func(r *rule) {
+		st := httplimit.RuleStats{Set: r.Domain, Rule: r.Path, Limit: r.Limit, Shadow: r.Shadow}
+		add := func(n *ruleCounts) {
+			if r.Shadow {
+				st.ShadowGranted += n.within.Load()
+				st.ShadowRefused += n.over.Load()
+				return
+			}
+			st.Granted += n.within.Load()
+			st.Refused += n.over.Load()
+		}
+		add(r.counts)
+		r.details.all(func(_ string, n *ruleCounts) { add(n) })
+		if r.limiter != nil && r.limiter.local != nil {
+			st.Table = r.limiter.local.Stats()
+		}
+		all = append(all, st)
+	})
+	return all
+}
+
+// all calls f with each path and its counts.
+func (d *details) all(f func(path string, n *ruleCounts)) {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	for path, n := range d.counts {
+		f(path, n)
+	}
+}

@@ -1,0 +1,91 @@
+package rls
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+)
+
+func fieldsOf(r *ratelimit.RateLimitResponse) string {
+	var all []string
+	for _, h := range r.ResponseHeadersToAdd {
+		all = append(all, h.Key+": "+h.Value)
+	}
+	return strings.Join(all, "\n")
+}
+
+// The fields are those of tb proxy.
+func TestFields(t *testing.T) {
+	s, now := newService(t, limit("a", "unit: minute, requests_per_unit: 2, name: 'a\"'")+
+		limit("b", "unit: second, requests_per_unit: 10"),
+		func(c *Config) { c.Fields, c.Policy, c.X = FieldsAll, true, true })
+	now.advance(time.Second / 2)
+	check := func(what, want string) {
+		t.Helper()
+		if got := fieldsOf(send(t, s, request(0, "a=", "b="))); got != want {
+			t.Errorf("%s:\n%s\nwant\n%s", what, got, want)
+		}
+	}
+	const policy = "\nRateLimit-Policy: \"a\\\"\";q=2;w=60, \"b\";q=10;w=1"
+	check("granted", `RateLimit: "a\"";r=1;t=30, "b";r=9;t=1`+policy+`
+RateLimit-Limit: 2
+RateLimit-Remaining: 1
+RateLimit-Reset: 30
+X-RateLimit-Limit: 2
+X-RateLimit-Remaining: 1
+X-RateLimit-Reset: 1767225631`)
+	send(t, s, request(0, "a=", "b="))
+	now.advance(100 * time.Millisecond)
+	check("refused", `Retry-After: 30
+RateLimit: "a\"";r=0;t=30`+policy+`
+RateLimit-Limit: 2
+RateLimit-Remaining: 0
+RateLimit-Reset: 30
+X-RateLimit-Limit: 2
+X-RateLimit-Remaining: 0
+X-RateLimit-Reset: 1767225631`)
+}
+
+func TestFieldsOfRefusalsOnly(t *testing.T) {
+	s, _ := newService(t, limit("a", "unit: minute, requests_per_unit: 1")+
+		limit("zero", "unit: second, requests_per_unit: 0, name: é"),
+		func(c *Config) { c.Fields = FieldsRefused })
+	for want, k := range map[string]string{"": "a=", `"?";r=0;t=86400`: "zero=", "none": "other="} {
+		got := fieldsOf(send(t, s, request(0, k)))
+		if want == "none" {
+			want = ""
+		}
+		if (got == "") != (want == "") || !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %q", k, got, want)
+		}
+	}
+}
+
+// Dynamic metadata is the request, and the metadata of the rules that grant it.
+func TestMetadata(t *testing.T) {
+	const tree = `
+- {key: a, rate_limit: {unit: day, requests_per_unit: 1}, metadata: {m: {x: 1, y: 2}, n: 1}}
+- {key: b, rate_limit: {unit: day, requests_per_unit: 9}, metadata: {m: {x: 3, z: 4}, n: 5}}
+`
+	s, _ := newService(t, tree, func(c *Config) { c.Metadata = true })
+	get := func(hits uint32) map[string]any {
+		return send(t, s, request(hits, "a=", "b=1,k=2", "b=v")).DynamicMetadata.AsMap()
+	}
+	merged := get(0)
+	want := map[string]any{"m": map[string]any{"x": 1.0, "y": 2.0, "z": 4.0}, "n": 1.0}
+	if !reflect.DeepEqual(merged["metadata"], want) {
+		t.Errorf("granted: %v, want %v", merged["metadata"], want)
+	}
+	second := get(2)
+	want = map[string]any{"m": map[string]any{"x": 3.0, "z": 4.0}, "n": 5.0}
+	if !reflect.DeepEqual(second["metadata"], want) {
+		t.Errorf("refused by a: %v, want %v", second["metadata"], want)
+	}
+	entries := second["descriptors"].([]any)[1].(map[string]any)["entries"].([]any)
+	if second["domain"] != "d" || second["hitsAddend"] != 2.0 || entries[1] != "k=2" {
+		t.Error(second)
+	}
+}

@@ -1,0 +1,70 @@
+package rls
+
+import "github.com/alecthomas/kong"
+
+// Vars has the help of the flags. kong inserts it where a tag names a variable.
+var Vars = kong.Vars{
+	"rls_config": "The directory with the limits, in files *.yaml of envoyproxy/ratelimit, or one" +
+		" such file; docs/rls.md has the format. The service reads it again when it changes and on" +
+		" SIGHUP.",
+	"rls_merge":    "Accept several files with one domain.",
+	"rls_shadow":   "Refuse nothing. The metrics have what would be refused.",
+	"rls_max_keys": "Bound on the keys of each rule, and so on memory: 1 to 1073741824.",
+	"rls_overflow": "What happens to a new key while no bucket is full: forgive the smallest" +
+		" debt, or refuse the key.",
+
+	"rls_redis": "The Redis server that has the buckets, so that several services share them:" +
+		" host:port, redis://host:port or rediss://user@host:port. TB_REDIS_USER and" +
+		" TB_REDIS_PASSWORD in the environment stand in for a user and a password in the URL.",
+	"rls_redis_timeout": "How long a request waits for Redis, at least 1ms.",
+	"rls_redis_failure": "What happens to a request if Redis does not decide in time: an error, for" +
+		" which Envoy's failure_mode_deny decides, or allow it, or refuse it.",
+
+	"rls_fields":       "Which answers have RateLimit fields for the client: off, refused or all.",
+	"rls_policy_field": "Send RateLimit-Policy, too: the limits of the rules that apply.",
+	"rls_x":            "Send X-RateLimit-Limit, -Remaining and -Reset, too.",
+	"rls_metadata":     "Send dynamic metadata: the descriptors, and the metadata of granting rules.",
+
+	"rls_listen": "Address of the service: host:port, or unix:// and the path of a socket.",
+	"rls_cert": "Certificate chain for TLS in PEM. The service reads it again on SIGHUP, and so the" +
+		" other files of TLS.",
+	"rls_key":       "Private key of the certificate in PEM.",
+	"rls_client_ca": "Certificates in PEM of which one must have signed the client's certificate.",
+	"rls_streams":   "How many requests a connection may have under way.",
+	"rls_keepalive": "How long a connection may be silent before the service pings the client; 0s" +
+		" for 2h.",
+	"rls_keepalive_timeout": "How long a client may take to answer a ping; 0s for 20s.",
+	"rls_keepalive_min":     "How often a client may ping; 0s for 5m. More often ends the connection.",
+	"rls_idle": "How long a connection may have no request before it is closed; 0s for any" +
+		" time.",
+	"rls_age": "How long a connection may be open, ±10 %, before the client must open another; 0s" +
+		" for any time.",
+	"rls_grace": "How long requests may take to end on a connection that is too old; 0s for any time.",
+
+	"rls_admin": "Address of the live page and of /metrics, or 'off'. There is no password:" +
+		" every client that reaches the address can read them.",
+	"rls_delay": "How long the service goes on when it is stopped, and reports NOT_SERVING to health" +
+		" checks. Clients can use another service meanwhile.",
+	"rls_shutdown": "How long requests may take to end after that; 0s cuts them off at once.",
+	"rls_format":   "Format of the log on standard error: text or json.",
+	"rls_keys":     "Show keys unchanged on the live page. By default their values are hashed.",
+}
+
+// Help returns what the flags do not explain.
+func (*Command) Help() string {
+	return `Answers the rate limit requests of Envoy, and so of Istio, Contour and Envoy Gateway, by
+gRPC: envoy.service.ratelimit.v3.RateLimitService. The configuration is that of
+envoyproxy/ratelimit. Each rule has token buckets, in memory or in Redis.
+
+A configuration with errors is never put in force: at the start the service exits, and
+later the previous configuration stays. A rule keeps its buckets, also if its limit
+changes.
+
+SIGINT and SIGTERM stop the service after its requests have ended. A second signal stops
+it at once.
+
+Exit status:
+  0  the service was stopped
+  1  the service could not start or continue
+  2  the flags have a mistake`
+}

@@ -1,0 +1,162 @@
+package rls
+
+import (
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// metrics serves the counts of a service to Prometheus.
+type metrics struct {
+	registry *prometheus.Registry
+	reloads  *prometheus.CounterVec
+	reloadOK prometheus.Gauge
+}
+
+// newMetrics returns metrics that include the lines that the log has lost.
+func newMetrics(s *Service, lostLines func() uint64) *metrics {
+	m := &metrics{
+		registry: prometheus.NewRegistry(),
+		reloads: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "tb_rls_config_reloads_total",
+			Help: "Reloads of the configuration, by outcome.",
+		}, []string{"outcome"}),
+		reloadOK: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "tb_rls_config_last_reload_successful",
+			Help: "1 if the last reload accepted the configuration, else 0.",
+		}),
+	}
+	for _, outcome := range []string{"accepted", "rejected"} {
+		m.reloads.WithLabelValues(outcome)
+	}
+	m.reloadOK.Set(1)
+	lost := prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "tb_lost_log_lines_total",
+		Help: "Lines of the log that were lost because standard error did not take them.",
+	}, func() float64 { return float64(lostLines()) })
+	m.registry.MustRegister(m.reloads, m.reloadOK, lost, collector{s}, collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	if s.Shared != nil {
+		m.registry.MustRegister(s.Shared.metrics)
+	}
+	return m
+}
+
+// reload counts a reload of the configuration.
+func (m *metrics) reload(accepted bool) {
+	outcome, last := "rejected", 0.0
+	if accepted {
+		outcome, last = "accepted", 1
+	}
+	m.reloads.WithLabelValues(outcome).Inc()
+	m.reloadOK.Set(last)
+}
+
+func (m *metrics) handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry})
+}
+
+// collector collects the counts of a service when Prometheus asks, so that they cost a request
+// little. Label values come from the configuration, or are bounded.
+type collector struct{ service *Service }
+
+var (
+	requests = prometheus.NewDesc("tb_rls_requests_total",
+		"Requests, by outcome. In shadow mode, shadow counts the refused requests that were answered"+
+			" with OK.", []string{"outcome"}, nil)
+	requestErrors = prometheus.NewDesc("tb_rls_errors_total",
+		"Requests that were answered with an error, by reason.", []string{"reason"}, nil)
+	unknown = prometheus.NewDesc("tb_rls_unknown_domains_total",
+		"Requests for a domain that the configuration does not have.", nil, nil)
+	unmatched = prometheus.NewDesc("tb_rls_unmatched_descriptors_total",
+		"Descriptors that no rule matches.", nil, nil)
+	hits = describeRule("tb_rls_hits_total",
+		"Hits, by the decision of the rule: within_limit, near_limit, over_limit, shadow_mode. The hits"+
+			" near the limit are also within it, and those of shadow_mode are also over it. total counts"+
+			" all hits, with those that only another rule refused.", "decision")
+	keys      = describeRule("tb_rls_keys", "Keys that have a bucket in memory.")
+	evictions = describeRule("tb_rls_evictions_total",
+		"Keys evicted to make room. Their bucket was full, or in debt that is forgiven.", "kind")
+	forgiven = describeRule("tb_rls_forgiven_tokens_total",
+		"Debt of evicted buckets in tokens. At most this many were granted above the limit.")
+	refusedNew = describeRule("tb_rls_refused_new_keys_total",
+		"Descriptors refused because the table had no room for their key.")
+
+	allMetrics = []*prometheus.Desc{
+		requests, requestErrors, unknown, unmatched, hits, keys, evictions, forgiven, refusedNew,
+	}
+)
+
+func describeRule(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc(name, help, append([]string{"domain", "rule"}, labels...), nil)
+}
+
+// Describe implements prometheus.Collector.
+func (collector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range allMetrics {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c collector) Collect(ch chan<- prometheus.Metric) {
+	count := func(d *prometheus.Desc, n float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, n, labels...)
+	}
+	n := &c.service.counts
+	count(requests, float64(n.allowed.Load()), "ok")
+	count(requests, float64(n.refused.Load()), "over_limit")
+	count(requests, float64(n.shadowed.Load()), "shadow")
+	count(requestErrors, float64(n.invalid.Load()), "invalid")
+	count(requestErrors, float64(n.undecided.Load()), "redis")
+	count(unknown, float64(n.unknownDomains.Load()))
+	count(unmatched, float64(n.unmatched.Load()))
+	for id, sums := range c.hits() {
+		for i, decision := range decisions {
+			count(hits, float64(sums[i]), id.domain, id.path, decision)
+		}
+	}
+	c.service.state.Load().all(func(r *rule) {
+		if r.limiter == nil || r.limiter.local == nil {
+			return
+		}
+		s := r.limiter.local.Stats()
+		ch <- prometheus.MustNewConstMetric(keys, prometheus.GaugeValue, float64(s.Keys),
+			r.Domain, r.Path)
+		count(evictions, float64(s.EvictedFull), r.Domain, r.Path, "full")
+		count(evictions, float64(s.EvictedInDebt), r.Domain, r.Path, "in_debt")
+		count(forgiven, s.Forgiven, r.Domain, r.Path)
+		count(refusedNew, float64(s.RefusedNew), r.Domain, r.Path)
+	})
+}
+
+// pathID identifies a path in metrics.
+type pathID struct{ domain, path string }
+
+// decisions are the values of a label of hits.
+var decisions = [...]string{"total", "within_limit", "near_limit", "over_limit", "shadow_mode"}
+
+// hits returns the counts of each path. A path that depends on requests may be the path of another
+// rule, too.
+func (c collector) hits() map[pathID]*[len(decisions)]uint64 {
+	all := map[pathID]*[len(decisions)]uint64{}
+	c.service.state.Load().all(func(r *rule) {
+		add := func(path string, n *ruleCounts) {
+			sums := all[pathID{r.Domain, path}]
+			if sums == nil {
+				sums = new([len(decisions)]uint64)
+				all[pathID{r.Domain, path}] = sums
+			}
+			for i, x := range []uint64{
+				n.total.Load(), n.within.Load(), n.near.Load(), n.over.Load(), n.shadow.Load(),
+			} {
+				sums[i] += x
+			}
+		}
+		add(r.Path, r.counts)
+		r.details.all(add)
+	})
+	return all
+}

@@ -1,0 +1,61 @@
+package rls
+
+import (
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/seed-181794aa/ratelimit/internal/redistest"
+)
+
+// shared makes a service keep its buckets in Redis.
+func shared(t *testing.T, address, failure string) func(*Config) {
+	t.Helper()
+	client, err := rueidis.NewClient(rueidis.ClientOption{
+		InitAddress: []string{address}, DisableCache: true, ForceSingleClient: true,
+	})
+	if client == nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	return func(c *Config) { c.Now, c.Shared = time.Now, NewShared(client, time.Minute, failure) }
+}
+
+// Services with one Redis share their buckets, also after a reload.
+func TestRedis(t *testing.T) {
+	address := redistest.Start(t).Addr
+	tree := limit("a", "unit: year, requests_per_unit: 3") +
+		limit("b", "unit: year, requests_per_unit: 1")
+	one, _ := newService(t, tree, shared(t, address, "error"))
+	two, _ := newService(t, tree, shared(t, address, "error"))
+	expect(t, "shared", []string{
+		ask(t, one, "a=x", "b=x"), ask(t, two, "a=x", "b=x"), ask(t, two, "a=x"), ask(t, one, "a=y"),
+	}, "OK OK:2 OK:0", "OVER OK:2 OVER:0", "OK OK:1", "OK OK:2")
+	if err := one.SetConfig(parse(t, limit("a", "unit: year, requests_per_unit: 2"))); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "reload", []string{ask(t, one, "a=x"), ask(t, one, "a=x")}, "OVER OVER:0", "OVER OVER:0")
+}
+
+// Without Redis, the flag decides: an error, a grant or a refusal. A shadow rule has no error.
+func TestRedisFailure(t *testing.T) {
+	tree := limit("a", perMinute+"3") + limit("b", perMinute+"3") +
+		"- {key: s, shadow_mode: true, rate_limit: {" + perMinute + "1}}\n"
+	for _, c := range []struct{ failure, want string }{
+		{"allow", "OK OK:0; OK OK:0 OK:0"}, {"refuse", "OVER OVER:0; OVER OVER:0 OVER:0"},
+	} {
+		s, _ := newService(t, tree, shared(t, "127.0.0.1:1", c.failure))
+		expect(t, c.failure, []string{ask(t, s, "a="), ask(t, s, "a=", "b=")}, c.want)
+	}
+	s, _ := newService(t, tree, shared(t, "127.0.0.1:1", "error"))
+	for _, d := range [][]string{{"a="}, {"a=", "b="}, {"a=", "s="}} {
+		if _, err := s.ShouldRateLimit(t.Context(), request(0, d...)); status.Code(
+			err) != codes.Unavailable {
+			t.Errorf("%q: %v", d, err)
+		}
+	}
+	expect(t, "shadow", []string{ask(t, s, "s=")}, "OK OK:0")
+}

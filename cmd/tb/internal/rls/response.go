@@ -1,0 +1,95 @@
+package rls
+
+import (
+	"math"
+	"time"
+
+	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// answer is a response with its parts, so that they take few allocations.
+type answer struct {
+	response  ratelimit.RateLimitResponse
+	statuses  []ratelimit.RateLimitResponse_DescriptorStatus
+	durations []durationpb.Duration
+}
+
+// response returns the answer to the request.
+func (c *call) response(allowed bool) *ratelimit.RateLimitResponse {
+	n := len(c.entries)
+	a := &answer{
+		statuses:  make([]ratelimit.RateLimitResponse_DescriptorStatus, n),
+		durations: make([]durationpb.Duration, n),
+	}
+	r := &a.response
+	r.Statuses = make([]*ratelimit.RateLimitResponse_DescriptorStatus, n)
+	for i := range c.entries {
+		r.Statuses[i] = &a.statuses[i]
+		c.entries[i].setStatus(r.Statuses[i], &a.durations[i])
+	}
+	r.OverallCode = ratelimit.RateLimitResponse_OK
+	switch {
+	case allowed:
+	case c.service.Shadow:
+		c.service.counts.shadowed.Add(1)
+	default:
+		r.OverallCode = ratelimit.RateLimitResponse_OVER_LIMIT
+	}
+	if c.service.Fields == FieldsAll || !allowed && c.service.Fields == FieldsRefused {
+		r.ResponseHeadersToAdd = c.fields(allowed)
+	}
+	if c.service.Metadata {
+		r.DynamicMetadata = c.metadata()
+	}
+	return r
+}
+
+// setStatus sets the status of a descriptor.
+func (e *entry) setStatus(
+	s *ratelimit.RateLimitResponse_DescriptorStatus, until *durationpb.Duration,
+) {
+	s.Code = ratelimit.RateLimitResponse_OK
+	switch {
+	case e.rule == nil:
+		return
+	case e.unlimited:
+		s.LimitRemaining = math.MaxUint32
+		return
+	}
+	s.CurrentLimit = e.rule.limit
+	if e.refused() {
+		if e.role != shadow {
+			s.Code = ratelimit.RateLimitResponse_OVER_LIMIT
+		}
+	} else {
+		s.LimitRemaining = e.remaining()
+	}
+	if d := e.reset(); d < tb.Never {
+		until.Seconds, until.Nanos = int64(d/time.Second), int32(d%time.Second)
+		s.DurationUntilReset = until
+	}
+}
+
+// remaining returns the number of hits for which the bucket has tokens, after the hits that were
+// taken.
+func (e *entry) remaining() uint32 {
+	hits := float64(e.decision.Remaining) / e.rule.Cost
+	if !e.taken && e.decision.Allowed { // the decision counts them as taken
+		hits += float64(max(e.hits, 1))
+	}
+	return uint32(min(hits, math.MaxUint32))
+}
+
+// reset returns the time until the same hits are granted, if the rule refuses them, and otherwise
+// until the bucket is full, with an error of less than a token.
+func (e *entry) reset() time.Duration {
+	if e.refused() {
+		return e.decision.RetryAfter
+	}
+	l := e.rule.Limit
+	missing := float64(l.Capacity) - float64(e.remaining())*e.rule.Cost
+	return time.Duration(min(max(missing, 0)*float64(l.Per)/float64(l.Tokens), float64(tb.Never)/2))
+}

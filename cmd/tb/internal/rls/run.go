@@ -1,0 +1,268 @@
+package rls
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/admin"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/daemon"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/rls/config"
+)
+
+// runner is a Command under way. Run calls load, dial, listen, build and serve in this order.
+type runner struct {
+	*Command
+	log       *slog.Logger
+	throttled *slog.Logger
+	lostLines func() uint64 // of the log
+	hangups   <-chan os.Signal
+
+	text     string // of the configuration
+	config   *config.Config
+	security *transportSecurity // nil without TLS
+	client   rueidis.Client     // nil without --redis
+
+	listener, adminListener net.Listener // the second may be nil
+
+	service *Service
+	metrics *metrics
+	server  *server
+	page    *admin.Server // nil if it is off, and so admin
+	admin   *daemon.Server
+}
+
+// load reads the configuration and the files of TLS.
+func (r *runner) load(ctx context.Context) (err error) {
+	if r.security, err = loadSecurity(ctx, r.connectionFlags); err != nil {
+		return err
+	}
+	read := func() (string, error) { return readFiles(r.Config) }
+	r.text, err = daemon.AwaitRead(ctx, r.Config, read)
+	if err != nil {
+		return fmt.Errorf("--config: %w", err)
+	}
+	if r.config, err = parseFiles(r.text, r.MergeDomains); err != nil {
+		return fmt.Errorf("--config is not accepted:\n%w", err)
+	}
+	return nil
+}
+
+// dial connects to Redis, if there is a flag for it. The service also starts without the server.
+func (r *runner) dial(context.Context) error {
+	if !r.Redis.IsSet() {
+		return nil
+	}
+	var err error
+	if r.client, err = r.Redis.Dial(); r.client == nil {
+		return err
+	}
+	if err != nil {
+		r.log.Warn("Redis does not answer yet", "error", err)
+	}
+	return nil
+}
+
+// listen opens the ports before a server starts, so that a port in use is an error at once.
+func (r *runner) listen(context.Context) (err error) {
+	if r.listener, err = listen(r.Listen); err != nil {
+		return fmt.Errorf("--listen: %w", err)
+	}
+	if r.Admin == off {
+		return nil
+	}
+	if r.adminListener, err = net.Listen("tcp", r.Admin); err != nil {
+		return fmt.Errorf("--admin: %w (use port 0 for any free port)", err)
+	}
+	return nil
+}
+
+// close closes what an error has left open.
+func (r *runner) close() {
+	for _, l := range []net.Listener{r.listener, r.adminListener} {
+		if l != nil {
+			_ = l.Close() // it is closed already, or has not accepted anything
+		}
+	}
+	if r.client != nil {
+		r.client.Close()
+	}
+}
+
+// build makes the service and the servers.
+func (r *runner) build(context.Context) error {
+	c := Config{
+		LimiterOptions: r.limiterOptions(), Shadow: r.ShadowMode, Fields: r.Fields,
+		Policy: r.PolicyField, X: r.XRateLimit, Metadata: r.DynamicMetadata, Log: r.throttled,
+	}
+	if r.adminListener != nil {
+		c.Refused = func(f Refusal) { r.page.RefusedBucket(f.Domain+"/"+f.Rule, keyOf(f), f.Level) }
+	}
+	if r.client != nil {
+		c.Shared = NewShared(r.client, r.RedisTimeout, r.RedisFailure)
+	}
+	r.service = New(c)
+	if err := r.service.SetConfig(r.config); err != nil {
+		return fmt.Errorf("--config is not accepted:\n%w", err)
+	}
+	r.logWarnings(r.config)
+	r.metrics = newMetrics(r.service, r.lostLines)
+	r.server = newServer(r.service, r.connectionFlags, r.security.config(), r.throttled)
+	if r.adminListener != nil {
+		if !daemon.IsLoopback(r.adminListener) {
+			r.log.Warn("every client that reaches this address can read the live page and the metrics",
+				"flag", "--admin", "value", r.Admin)
+		}
+		r.page = admin.New(admin.Config{
+			Limiter: r.service, Metrics: r.metrics.handler(), FormatKey: r.formatKey,
+			Title: "tb rls", Where: "a rate limit service at " + r.address(),
+		})
+		r.admin = daemon.NewServer(r.adminListener, r.page, r.throttled)
+	}
+	return nil
+}
+
+// ballast is memory that is never used, so that the system provides none of it. With it the garbage
+// of so many bytes is collected at once. The tables of a few keys are so small that the collector
+// would otherwise run after every few MiB, some hundred requests.
+const ballast = 64 << 20
+
+// serve serves until ctx is done or a server fails. Meanwhile it reloads the configuration.
+func (r *runner) serve(ctx context.Context, stdout io.Writer) error {
+	unused := make([]byte, ballast)
+	defer runtime.KeepAlive(unused)
+	daemon.RedirectStandardLog(r.throttled)
+	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var tasks sync.WaitGroup
+	defer tasks.Wait()
+	defer cancel()
+	tasks.Go(func() { r.reload(background) })
+
+	failed := make(chan error, 2)
+	go func() {
+		if err := r.server.Serve(r.listener); err != nil {
+			failed <- err
+		}
+	}()
+	if r.admin != nil {
+		tasks.Go(func() { r.page.Run(background) })
+		r.admin.Start(failed)
+	}
+	r.printBanner(stdout)
+	var err error
+	select {
+	case err = <-failed:
+	case <-ctx.Done():
+		r.log.Info("shutting down", "at_most", r.Delay+r.Shutdown)
+		r.server.health.Shutdown()
+		select {
+		case <-time.After(r.Delay):
+		case err = <-failed:
+		}
+	}
+	if r.server.stop(r.Shutdown) {
+		r.log.Warn("requests were cut off")
+	}
+	if r.admin != nil {
+		err = errors.Join(err, r.admin.Stop(r.Shutdown))
+	}
+	return err
+}
+
+// reload reads the configuration when it changes and on SIGHUP, and the files of TLS on SIGHUP,
+// until ctx is done.
+func (r *runner) reload(ctx context.Context) {
+	ticker := time.NewTicker(daemon.PollInterval)
+	defer ticker.Stop()
+	w := &daemon.Watcher{
+		Read:  func() (string, error) { return readFiles(r.Config) },
+		Apply: r.apply, Patience: daemon.Patience, Applied: daemon.Content{Text: r.text},
+	}
+	signals := make(chan os.Signal, 1)
+	var tasks sync.WaitGroup
+	defer tasks.Wait()
+	tasks.Go(func() { w.Run(ctx, signals, ticker.C) })
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case s := <-r.hangups:
+			r.reloadSecurity(ctx)
+			select {
+			case signals <- s:
+			default: // the files will be read again anyway
+			}
+		}
+	}
+}
+
+func (r *runner) reloadSecurity(ctx context.Context) {
+	if r.security == nil {
+		return
+	}
+	if err := r.security.load(ctx); err != nil {
+		r.log.Error("certificate rejected: the previous one stays in force", "error", err)
+		return
+	}
+	r.log.Info("certificate reloaded", "file", r.TLSCert)
+}
+
+// apply puts a configuration in force if it has no errors.
+func (r *runner) apply(c daemon.Content, why string) {
+	var next *config.Config
+	err := errors.New(c.Problem)
+	if c.Problem == "" {
+		next, err = parseFiles(c.Text, r.MergeDomains)
+	}
+	if err == nil {
+		err = r.service.SetConfig(next)
+	}
+	r.metrics.reload(err == nil)
+	if err != nil {
+		problems := strings.Split(err.Error(), "\n")
+		r.log.Error("configuration rejected: the previous one stays in force", "because", why,
+			"errors", len(problems))
+		for _, p := range problems {
+			r.log.Error("configuration", "error", p)
+		}
+		return
+	}
+	r.log.Info("configuration reloaded", "because", why, "domains", next.Domains(),
+		"rules", len(next.Rules))
+	r.logWarnings(next)
+}
+
+func (r *runner) logWarnings(c *config.Config) {
+	for _, text := range c.Warnings {
+		r.log.Warn("configuration", "warning", text)
+	}
+}
+
+// address returns the address of the service as clients use it.
+func (r *runner) address() string {
+	if _, isUnix := r.listener.(*net.UnixListener); isUnix {
+		return r.Listen
+	}
+	return daemon.Address(r.listener)
+}
+
+// printBanner prints the addresses.
+func (r *runner) printBanner(w io.Writer) {
+	fmt.Fprintf(w, "Listening on %s: %d rules in %d domains, from %s.\n", r.address(),
+		len(r.config.Rules), r.config.Domains(), r.Config)
+	if r.adminListener != nil {
+		fmt.Fprintf(w, "Live page: http://%s/, metrics: http://%[1]s/metrics\n",
+			daemon.Address(r.adminListener))
+	}
+	fmt.Fprintln(w, "Ctrl-C stops the service.")
+}

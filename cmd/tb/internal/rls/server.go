@@ -1,0 +1,135 @@
+package rls
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/health"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/reflection"
+	"google.golang.org/grpc/status"
+)
+
+// Bounds on a connection.
+const (
+	connectTimeout = 10 * time.Second // for the handshakes
+	maxMessage     = 1 << 20          // bytes of a request
+	maxHeader      = 16 << 10
+)
+
+// streamWorkers is how many goroutines handle requests one after another. Each further request gets
+// a goroutine of its own, whose stack has to grow for every request.
+const streamWorkers = 64
+
+// server serves a service by gRPC, with health checks and reflection.
+type server struct {
+	*grpc.Server
+	health *healthServer
+}
+
+// newServer returns a server. secure may be nil. The log must be throttled.
+func newServer(s *Service, f connectionFlags, secure *tls.Config, log *slog.Logger) *server {
+	options := []grpc.ServerOption{
+		grpc.ConnectionTimeout(connectTimeout),
+		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxHeaderListSize(maxHeader),
+		grpc.MaxConcurrentStreams(f.MaxStreams),
+		grpc.KeepaliveParams(keepalive.ServerParameters{
+			MaxConnectionIdle: f.MaxIdle, MaxConnectionAge: f.MaxAge, MaxConnectionAgeGrace: f.MaxAgeGrace,
+			Time: f.KeepaliveTime, Timeout: f.KeepaliveTimeout,
+		}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{
+			MinTime: f.KeepaliveMin, PermitWithoutStream: true,
+		}),
+		grpc.ChainUnaryInterceptor(recoverPanics(log)),
+		grpc.WaitForHandlers(true), grpc.NumStreamWorkers(streamWorkers),
+	}
+	if secure != nil {
+		options = append(options, grpc.Creds(credentials.NewTLS(secure)))
+	}
+	r := &server{Server: grpc.NewServer(options...), health: newHealthServer()}
+	ratelimit.RegisterRateLimitServiceServer(r.Server, s)
+	grpc_health_v1.RegisterHealthServer(r.Server, r.health)
+	reflection.Register(r.Server)
+	return r
+}
+
+// recoverPanics returns an interceptor that logs a panic of a handler on one line, and answers with
+// an error.
+func recoverPanics(log *slog.Logger) grpc.UnaryServerInterceptor {
+	return func(
+		ctx context.Context, r any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler,
+	) (answer any, err error) {
+		defer func() {
+			if v := recover(); v != nil {
+				log.Error("panic", "method", info.FullMethod, "panic", fmt.Sprint(v),
+					"stack", string(debug.Stack()))
+				answer, err = nil, status.Error(codes.Internal, "the server has a fault")
+			}
+		}()
+		return handler(ctx, r)
+	}
+}
+
+// stop closes the listener, waits up to grace for the requests under way, and cuts off the rest. It
+// reports whether it cut off any.
+func (s *server) stop(grace time.Duration) (cut bool) {
+	done := make(chan struct{})
+	go func() {
+		s.health.stop()
+		s.GracefulStop()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return false
+	case <-time.After(grace):
+		s.Stop()
+		<-done
+		return true
+	}
+}
+
+// healthServer is the health service of grpc, whose streams end when the server stops. GracefulStop
+// would wait for them.
+type healthServer struct {
+	*health.Server
+	stopped context.Context
+	stop    context.CancelFunc
+}
+
+// newHealthServer returns a server that reports the server as serving, and the rate limit service.
+func newHealthServer() *healthServer {
+	h := &healthServer{Server: health.NewServer()}
+	h.stopped, h.stop = context.WithCancel(context.Background())
+	h.SetServingStatus(ratelimit.RateLimitService_ServiceDesc.ServiceName,
+		grpc_health_v1.HealthCheckResponse_SERVING)
+	return h
+}
+
+// Watch implements grpc_health_v1.HealthServer.
+func (h *healthServer) Watch(
+	r *grpc_health_v1.HealthCheckRequest, stream grpc_health_v1.Health_WatchServer,
+) error {
+	ctx, cancel := context.WithCancel(stream.Context())
+	defer cancel()
+	defer context.AfterFunc(h.stopped, cancel)()
+	return h.Server.Watch(r, watchStream{stream, ctx})
+}
+
+// watchStream is a stream with another context.
+type watchStream struct {
+	grpc_health_v1.Health_WatchServer
+	ctx context.Context
+}
+
+// Context implements grpc.ServerStream.
+func (s watchStream) Context() context.Context { return s.ctx }

@@ -1,0 +1,206 @@
+package rls
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	envoy "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
+	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	typ "github.com/envoyproxy/go-control-plane/envoy/type/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+)
+
+const perMinute = "unit: minute, requests_per_unit: "
+
+// A bucket grants its burst, and then the rate. The status says what is left and until when.
+func TestBucket(t *testing.T) {
+	s, now := newService(t, limit("k", perMinute+"2, name: n"))
+	a := func() string { return ask(t, s, "k=a") }
+	expect(t, "burst", []string{a(), a(), a(), ask(t, s, "k=b")},
+		"OK OK:1", "OK OK:0", "OVER OVER:0", "OK OK:1")
+	st := send(t, s, request(0, "k=a")).Statuses[0]
+	if l := st.CurrentLimit; l.Name != "n" || l.RequestsPerUnit != 2 ||
+		l.Unit != ratelimit.RateLimitResponse_RateLimit_MINUTE {
+		t.Error(l)
+	}
+	if d := st.DurationUntilReset.AsDuration(); d != 30*time.Second {
+		t.Errorf("refused: %v until a token", d)
+	}
+	now.advance(30 * time.Second)
+	st = send(t, s, request(0, "k=a")).Statuses[0]
+	if d := st.DurationUntilReset.AsDuration(); d != time.Minute ||
+		st.Code != ratelimit.RateLimitResponse_OK {
+		t.Errorf("granted: %v until the bucket is full", d)
+	}
+}
+
+// A burst of its own, and hits of several tokens or a fraction.
+func TestBurstAndCost(t *testing.T) {
+	s, _ := newService(t, limit("b", perMinute+"1, burst: 3")+
+		limit("c", perMinute+"10, cost: 4")+limit("f", perMinute+"1, cost: 0.5"))
+	for want, k := range map[string]string{
+		"OK OK:2; OK OK:1; OK OK:0; OVER OVER:0":     "b=x",
+		"OK OK:1; OK OK:0; OVER OVER:0; OVER OVER:0": "c=x",
+		"OK OK:0; OK OK:0; OVER OVER:0; OVER OVER:0": "f=x",
+	} {
+		expect(t, k, []string{ask(t, s, k), ask(t, s, k), ask(t, s, k), ask(t, s, k)}, want)
+	}
+}
+
+// A refused request takes nothing from any bucket.
+func TestAllOrNothing(t *testing.T) {
+	s, _ := newService(t, limit("a", perMinute+"5")+limit("b", perMinute+"1"))
+	expect(t, "both", []string{
+		ask(t, s, "a=", "b="), ask(t, s, "a=", "b="), ask(t, s, "b=", "a="), ask(t, s, "a="),
+	}, "OK OK:4 OK:0", "OVER OK:4 OVER:0", "OVER OVER:0 OK:4", "OK OK:3")
+}
+
+// Two descriptors with one bucket take twice.
+func TestOneBucketTwice(t *testing.T) {
+	s, _ := newService(t, limit("a", perMinute+"3"))
+	expect(t, "twice", []string{ask(t, s, "a=", "a="), ask(t, s, "a=", "a="), ask(t, s, "a=")},
+		"OK OK:2 OK:1", "OVER OK:1 OVER:0", "OK OK:0")
+}
+
+// 0 hits of a request are 1. 0 hits of a descriptor, and negative ones, take nothing, and are
+// refused if a hit would be.
+func TestHits(t *testing.T) {
+	s, _ := newService(t, limit("a", perMinute+"5"))
+	own := func(hits uint64, negative bool) string {
+		r := request(3, "a=")
+		r.Descriptors[0].HitsAddend = wrapperspb.UInt64(hits)
+		r.Descriptors[0].IsNegativeHits = negative
+		return short(send(t, s, r))
+	}
+	expect(t, "hits", []string{
+		own(0, false), own(2, false), own(1, true), short(send(t, s, request(3, "a="))),
+		own(0, false), own(math.MaxUint64, false), short(send(t, s, request(math.MaxUint32, "a="))),
+	}, "OK OK:5", "OK OK:3", "OK OK:3", "OK OK:0", "OVER OVER:0", "OVER OVER:0", "OVER OVER:0")
+	r := request(6, "a=")
+	if d := send(t, s, r).Statuses[0].DurationUntilReset; d != nil {
+		t.Errorf("hits above the burst have a wait of %v", d.AsDuration())
+	}
+}
+
+func TestUnlimitedUnmatchedAndUnknown(t *testing.T) {
+	s, _ := newService(t, limit("free", "unlimited: true")+limit("none", perMinute+"0")+
+		limit("a", perMinute+"1"))
+	expect(t, "answers", []string{
+		ask(t, s, "free=x"), ask(t, s, "other=x"), ask(t, s, "none=x"), ask(t, s, "none=x", "a="),
+		ask(t, s, "free=x", "a="),
+	}, "OK OK:4294967295", "OK OK:0", "OVER OVER:0", "OVER OVER:0 OK:1", "OK OK:4294967295 OK:0")
+	r := request(0, "a=")
+	r.Domain = "unknown"
+	expect(t, "domain", []string{short(send(t, s, r))}, "OK OK:0")
+	if n := s.counts.unknownDomains.Load(); n != 1 {
+		t.Errorf("%d unknown domains", n)
+	}
+}
+
+// A rule in shadow mode refuses nothing, takes what enforcement would take, and is counted.
+func TestShadowMode(t *testing.T) {
+	s, _ := newService(t, "- {key: s, shadow_mode: true, rate_limit: {"+perMinute+"1}}\n"+
+		limit("a", perMinute+"2"))
+	expect(t, "shadow", []string{
+		ask(t, s, "s=", "a="), ask(t, s, "s=", "a="), ask(t, s, "s=", "a="), ask(t, s, "s="),
+	}, "OK OK:0 OK:1", "OK OK:0 OK:0", "OVER OK:0 OVER:0", "OK OK:0")
+	st := s.Stats()[0]
+	if st.ShadowGranted != 1 || st.ShadowRefused != 3 || s.Stats()[1].Refused != 1 {
+		t.Errorf("%+v", st)
+	}
+	s, _ = newService(t, limit("a", perMinute+"1"), func(c *Config) { c.Shadow = true })
+	expect(t, "all in shadow", []string{ask(t, s, "a="), ask(t, s, "a=")}, "OK OK:0", "OK OVER:0")
+	if n := s.counts.shadowed.Load(); n != 1 {
+		t.Errorf("%d answers changed", n)
+	}
+}
+
+// A request is refused by quotas only if all of them refuse it.
+func TestQuotaMode(t *testing.T) {
+	q := func(key, n string) string {
+		return "- {key: " + key + ", quota_mode: true, rate_limit: {" + perMinute + n + "}}\n"
+	}
+	s, _ := newService(t, q("q1", "1")+q("q2", "2")+limit("a", perMinute+"3"))
+	all := []string{"q1=", "q2=", "a="}
+	expect(t, "quotas", []string{
+		ask(t, s, all...), ask(t, s, all...), ask(t, s, all...), ask(t, s, "a="), ask(t, s, all...),
+	}, "OK OK:0 OK:1 OK:2", "OK OVER:0 OK:0 OK:1", "OVER OVER:0 OVER:0 OK:1", "OK OK:0",
+		"OVER OVER:0 OVER:0 OVER:0")
+}
+
+// A rule that is named in replaces is not asked. A rule that is replaced replaces others, too.
+func TestReplaces(t *testing.T) {
+	s, _ := newService(t, limit("a", perMinute+"1, name: a")+
+		limit("b", perMinute+"2, name: b, replaces: [{name: a}]")+
+		limit("c", perMinute+"3, replaces: [{name: b}]")+
+		limit("free", "unlimited: true, name: f, replaces: [{name: a}]")+
+		limit("g", perMinute+"1, replaces: [{name: f}]"))
+	expect(t, "replaces", []string{
+		ask(t, s, "a=", "b="), ask(t, s, "a=", "b=", "c="), ask(t, s, "a=", "free="),
+		ask(t, s, "free=", "g="), ask(t, s, "a="), ask(t, s, "a="),
+	}, "OK OK:0 OK:1", "OK OK:0 OK:0 OK:2", "OK OK:0 OK:4294967295", "OK OK:4294967295 OK:0",
+		"OK OK:0", "OVER OVER:0")
+}
+
+// A descriptor may bring its own limit, in a domain that is known.
+func TestOverride(t *testing.T) {
+	s, _ := newService(t, limit("a", perMinute+"1"))
+	with := func(n uint32, u typ.RateLimitUnit, text string) *ratelimit.RateLimitRequest {
+		r := request(0, text)
+		r.Descriptors[0].Limit = &envoy.RateLimitDescriptor_RateLimitOverride{RequestsPerUnit: n, Unit: u}
+		return r
+	}
+	hour := typ.RateLimitUnit_HOUR
+	expect(t, "override", []string{
+		short(send(t, s, with(2, hour, "a=x"))), short(send(t, s, with(2, hour, "a=x"))),
+		short(send(t, s, with(2, hour, "a=x"))), short(send(t, s, with(2, hour, "a=y"))),
+		short(send(t, s, with(2, hour, "none=y"))), short(send(t, s, with(0, hour, "a=y"))),
+		ask(t, s, "a=x"),
+	}, "OK OK:1", "OK OK:0", "OVER OVER:0", "OK OK:1", "OK OK:1", "OVER OVER:0", "OK OK:0")
+	if _, err := s.ShouldRateLimit(t.Context(), with(1, typ.RateLimitUnit_UNKNOWN, "a=")); status.Code(
+		err) != codes.InvalidArgument {
+		t.Error(err)
+	}
+	for n := range uint32(maxOverrides) {
+		_, _ = s.ShouldRateLimit(t.Context(), with(n, hour, "a="))
+	}
+	if _, err := s.ShouldRateLimit(t.Context(), with(9999, hour, "a=")); status.Code(
+		err) != codes.InvalidArgument || !strings.Contains(err.Error(), "different limits") {
+		t.Error(err)
+	}
+	if got := short(send(t, s, with(2, hour, "a=x"))); got != "OVER OVER:0" {
+		t.Errorf("a known limit: %s", got)
+	}
+}
+
+// A request that is out of bounds has an error, and takes nothing.
+func TestInvalidRequests(t *testing.T) {
+	s, _ := newService(t, limit("a", perMinute+"1"))
+	many := make([]string, maxDescriptors+1)
+	for i := range many {
+		many[i] = "a="
+	}
+	nowhere := request(0, "a=")
+	nowhere.Domain = ""
+	own := request(0, strings.Repeat("a=,", maxEntries)+"a=")
+	own.Descriptors[0].Limit = &envoy.RateLimitDescriptor_RateLimitOverride{
+		RequestsPerUnit: 1, Unit: typ.RateLimitUnit_DAY,
+	}
+	for _, r := range []*ratelimit.RateLimitRequest{request(0), request(0, many...), nowhere, own} {
+		if _, err := s.ShouldRateLimit(t.Context(), r); status.Code(err) != codes.InvalidArgument {
+			t.Errorf("%.60v: %v", r, err)
+		}
+	}
+	holes := &ratelimit.RateLimitRequest{Domain: "d", Descriptors: []*envoy.RateLimitDescriptor{
+		{}, {Entries: []*envoy.RateLimitDescriptor_Entry{{}}}, {Entries: nil, HitsAddend: nil},
+	}}
+	expect(t, "empty", []string{short(send(t, s, holes)), ask(t, s, "a=")},
+		"OK OK:0 OK:0 OK:0", "OK OK:0")
+	if n := s.counts.invalid.Load(); n != 4 {
+		t.Errorf("%d invalid requests", n)
+	}
+}

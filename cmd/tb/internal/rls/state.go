@@ -1,0 +1,150 @@
+package rls
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/rls/config"
+	"github.com/seed-181794aa/ratelimit/tb"
+	"github.com/seed-181794aa/ratelimit/tb/cas"
+	"github.com/seed-181794aa/ratelimit/tb/redis"
+)
+
+// state is a configuration in force. Only its overrides change.
+type state struct {
+	config    *config.Config
+	rules     map[*config.Rule]*rule
+	byID      map[string]*rule
+	overrides *overrides
+}
+
+// rule is a rule of a configuration with what it keeps when the configuration changes.
+type rule struct {
+	*config.Rule
+	limiter *limiter // nil if the rule is unlimited or refuses every hit
+	counts  *ruleCounts
+	details *details // by path, if the path depends on the request
+
+	limit *ratelimit.RateLimitResponse_RateLimit // as answers have it
+	text  ruleText
+}
+
+// limiter has the buckets of a rule, in memory or in Redis.
+type limiter struct {
+	local  *cas.TokenBucket
+	shared *redis.Limiter
+}
+
+// SetConfig puts a configuration in force. A rule keeps its buckets if the configuration before had
+// the same descriptors. If the limit of a rule is not possible, SetConfig returns an error and
+// changes nothing.
+func (s *Service) SetConfig(next *config.Config) error {
+	s.changing.Lock()
+	defer s.changing.Unlock()
+	before := s.state.Load()
+	after := &state{
+		config: next, rules: map[*config.Rule]*rule{}, byID: map[string]*rule{},
+		overrides: before.overrides,
+	}
+	if after.overrides == nil {
+		after.overrides = newOverrides(s)
+	}
+	var changes []func() error
+	var errs []error
+	for _, c := range next.Rules {
+		r, change, err := s.newRule(c, before.byID[c.ID])
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", c.Place, err))
+			continue
+		}
+		after.rules[c], after.byID[c.ID] = r, r
+		if change != nil {
+			changes = append(changes, change)
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	for _, change := range changes {
+		if err := change(); err != nil {
+			return err
+		}
+	}
+	s.state.Store(after)
+	s.Shared.set(after)
+	return nil
+}
+
+// newRule returns a rule that continues the rule before, which may be nil. change, which may be
+// nil, changes the limit.
+func (s *Service) newRule(c *config.Rule, before *rule) (r *rule, change func() error, err error) {
+	r = &rule{
+		Rule: c, text: newRuleText(c),
+		limit: &ratelimit.RateLimitResponse_RateLimit{
+			Name: c.Name, RequestsPerUnit: c.RequestsPerUnit, Unit: c.Unit,
+		},
+	}
+	if before != nil {
+		r.counts, r.details, r.limiter = before.counts, before.details, before.limiter
+	}
+	if r.counts == nil {
+		r.counts, r.details = new(ruleCounts), new(details)
+	}
+	switch {
+	case c.Limit == tb.Limit{}:
+		r.limiter = nil
+	case r.limiter == nil:
+		r.limiter, err = s.newLimiter(c)
+	case before.Limit != c.Limit:
+		if r.limiter.local == nil {
+			r.limiter, err = s.newLimiter(c) // of the same buckets
+			break
+		}
+		change = func() error { return r.limiter.local.SetLimit(c.Limit) }
+	}
+	return r, change, err
+}
+
+func (s *Service) newLimiter(c *config.Rule) (l *limiter, err error) {
+	l = &limiter{}
+	if s.Shared != nil {
+		l.shared, err = s.Shared.newLimiter(c)
+	} else {
+		l.local, err = cas.New[string](c.Limit, s.LimiterOptions...)
+	}
+	return l, err
+}
+
+// all calls f with each rule: those of the configuration in its order, and then overrides.
+func (t *state) all(f func(*rule)) {
+	for _, c := range t.config.Rules {
+		f(t.rules[c])
+	}
+	if t.overrides != nil {
+		t.overrides.all(f)
+	}
+}
+
+// charge sets the charge of an entry.
+func (l *limiter) charge(e *entry, cost float64) (err error) {
+	if l.local == nil {
+		e.charge, err = l.shared.Charge(e.key, cost)
+		return err
+	}
+	e.slot, err = l.local.Charge(e.key, cost)
+	e.charge = &e.slot
+	return err
+}
+
+// takeAll takes all charges, or none.
+func (s *Service) takeAll(
+	ctx context.Context, c *call, charges []tb.Charge, decisions []tb.Decision,
+) (bool, error) {
+	if s.Shared == nil {
+		return tb.TakeAll(c.now, charges, decisions)
+	}
+	return redis.TakeAll(ctx, c.now, charges, decisions)
+}

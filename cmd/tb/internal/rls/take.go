@@ -1,0 +1,163 @@
+package rls
+
+import (
+	"context"
+
+	"github.com/seed-181794aa/ratelimit/tb/redis"
+)
+
+// isLimited reports whether a rule decides on the descriptor.
+func (e *entry) isLimited() bool { return e.rule != nil && !e.unlimited }
+
+// refused reports whether the rule of the descriptor refuses the hits. A charge on Redis that was
+// not asked has the zero decision.
+func (e *entry) refused() bool { return !e.decision.Allowed && e.decision.RetryAfter > 0 }
+
+// decide takes the hits of all descriptors, or of none, and reports which. A shadow rule takes its
+// hits if the request is granted.
+func (c *call) decide(ctx context.Context) (allowed bool, err error) {
+	var n [roles]int
+	for i := range c.entries {
+		if e := &c.entries[i]; e.isLimited() {
+			n[e.role]++
+		}
+	}
+	if n == [roles]int{} {
+		return true, nil
+	}
+	c.now = c.service.Now()
+	allowed = true
+	if n[enforced] > 0 {
+		if allowed, err = c.takeEnforced(ctx); err != nil {
+			return false, err
+		}
+	}
+	if n[quota] > 0 {
+		if allowed, err = c.takeQuotas(allowed); err != nil {
+			return false, err
+		}
+	}
+	if n[shadow] > 0 {
+		err = c.each(shadow, func(e *entry) error { return c.takeOne(e, allowed) })
+	}
+	return allowed, err
+}
+
+// each calls f with each limited descriptor of a role, until an error.
+func (c *call) each(r role, f func(*entry) error) error {
+	for i := range c.entries {
+		if e := &c.entries[i]; e.isLimited() && e.role == r {
+			if err := f(e); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// takeEnforced takes the hits of all enforced rules, or of none.
+func (c *call) takeEnforced(ctx context.Context) (allowed bool, err error) {
+	c.charges, c.charged = c.charges[:0], c.charged[:0]
+	allowed = true
+	for i := range c.entries {
+		e := &c.entries[i]
+		switch {
+		case !e.isLimited() || e.role != enforced:
+		case e.charge == nil || e.checkOnly:
+			if err := c.takeOne(e, false); err != nil {
+				return false, err
+			}
+			allowed = allowed && !e.refused()
+		default:
+			c.charges, c.charged = append(c.charges, e.charge), append(c.charged, e)
+		}
+	}
+	if !allowed {
+		for _, e := range c.charged {
+			if err := c.takeOne(e, false); err != nil {
+				return false, err
+			}
+		}
+		return false, nil
+	}
+	for len(c.decisions) < len(c.charges) {
+		c.decisions = append(c.decisions, c.entries[0].decision)
+	}
+	decisions := c.decisions[:len(c.charges)]
+	if allowed, err = c.service.takeAll(ctx, c, c.charges, decisions); err != nil {
+		return false, err
+	}
+	for i, e := range c.charged {
+		e.decision, e.taken = decisions[i], allowed
+		if err == nil {
+			err = c.service.failure(e)
+		}
+	}
+	if err != nil {
+		c.undo(enforced)
+		return false, err
+	}
+	return allowed, nil
+}
+
+// takeQuotas takes the hits of each quota that has them. If none has, the request is refused, and
+// the enforced rules get their hits back.
+func (c *call) takeQuotas(allowed bool) (bool, error) {
+	granted := false
+	err := c.each(quota, func(e *entry) error {
+		err := c.takeOne(e, allowed)
+		granted = granted || !e.refused()
+		return err
+	})
+	for i := range c.entries { // a quota in shadow mode grants everything
+		e := &c.entries[i]
+		granted = granted || e.isLimited() && e.role == shadow && e.rule.Quota
+	}
+	if err != nil || !granted {
+		c.undo(enforced)
+		c.undo(quota)
+		return false, err
+	}
+	return allowed, nil
+}
+
+// takeOne takes the hits of a descriptor, or only checks them.
+func (c *call) takeOne(e *entry, take bool) (err error) {
+	if e.charge == nil {
+		return nil
+	}
+	if take && !e.checkOnly {
+		e.decision, err = e.charge.Take(c.now)
+		e.taken = err == nil && e.decision.Allowed
+	} else {
+		e.decision, err = e.charge.Check(c.now)
+	}
+	if err == nil && e.role != shadow {
+		err = c.service.failure(e)
+	}
+	return err
+}
+
+// undo gives back what the rules of a role have taken.
+func (c *call) undo(r role) {
+	_ = c.each(r, func(e *entry) error { // f returns no error
+		if e.taken {
+			e.charge.Undo()
+			e.taken = false
+		}
+		return nil
+	})
+}
+
+// failure returns why Redis did not decide on a descriptor, if that is an error of the request.
+func (s *Service) failure(e *entry) error {
+	if s.Shared == nil || !s.Shared.errors {
+		return nil
+	}
+	if f, ok := e.charge.(interface{ Failure() *redis.Error }); ok {
+		if err := f.Failure(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
