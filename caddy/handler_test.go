@@ -42,6 +42,37 @@ func TestFields(t *testing.T) {
 		`RateLimit-Policy: "r";q=1;w=3600`)
 }
 
+func TestADelayedRequestIsServed(t *testing.T) {
+	s := start(t, site("", "rule r {\nkey none\nrate 100/s\nburst 1\ndelay 10s\n}\n"))
+	for range 3 {
+		s.want(200)
+	}
+	if n := s.stats("default")[0].Delayed; n == 0 {
+		t.Error("no request is delayed")
+	}
+}
+
+// Two directives are two limiters. The fields have the rules of both.
+func TestTwoDirectives(t *testing.T) {
+	s := start(t, "http://:80 {\ntoken_bucket a {\n"+perHour("first", "5", "key none")+
+		"}\ntoken_bucket b {\n"+perHour("second", "1", "key none")+"}\nrespond ok\n}")
+	s.want(200).fields(t, `RateLimit: "first";r=4;t=14400, "second";r=0;t=3600`)
+	s.want(429)
+	if st := s.stats("a")[0]; st.Granted != 2 {
+		t.Errorf("the first limiter has granted %d requests, want 2", st.Granted)
+	}
+}
+
+func TestPlaceholdersInTheAccessLog(t *testing.T) {
+	s := start(t, "http://:80 {\nlog\nlog_append limit {http.token_bucket.rule}\ntoken_bucket {\n"+
+		perHour("r", "1", "key none")+"}\nrespond ok\n}")
+	s.want(200)
+	s.want(429)
+	if n := len(s.logged(`"limit":"r"`)); n != 1 {
+		t.Errorf("%d lines have the rule, want 1", n)
+	}
+}
+
 // An error route answers if it would handle the refusal. Otherwise the problem document does.
 func TestErrorRoutes(t *testing.T) {
 	const problem = "application/problem+json"

@@ -1,8 +1,15 @@
 package tokenbucket
 
 import (
+	"fmt"
 	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/caddyserver/caddy/v2"
@@ -92,6 +99,92 @@ func TestALimiterEndsWithItsLastConfiguration(t *testing.T) {
 		t.Errorf("%v is still there", key)
 		return true
 	})
+}
+
+// Requests that arrive during reloads are decided by the same buckets. A reload closes connections
+// that have sent no request yet, so some requests get no answer.
+func TestReloadsDuringRequests(t *testing.T) {
+	const burst, clients, reloads = 1000, 4, 10
+	config := site("", perHour("r", strconv.Itoa(burst), "key none"))
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String() // a port that stays the same in reloads
+	_ = l.Close()
+	s := start(t, config)
+	load := func() {
+		if err := s.run(s.config(config, address)); err != nil {
+			t.Error(err)
+		}
+	}
+	load()
+	s.url = "http://" + address
+	s.client.Transport = &http.Transport{DisableKeepAlives: true}
+	var granted atomic.Int64
+	status := func() int { // 0 for no answer
+		w, err := s.client.Get(s.url)
+		if err != nil {
+			return 0
+		}
+		_ = w.Body.Close()
+		if w.StatusCode == http.StatusOK {
+			granted.Add(1)
+		}
+		return w.StatusCode
+	}
+	var tasks sync.WaitGroup
+	answered, loaded := make(chan struct{}, 1), make(chan struct{})
+	for range clients {
+		tasks.Go(func() {
+			for {
+				select {
+				case <-loaded:
+					return
+				default:
+				}
+				if status() == 0 {
+					continue
+				}
+				select {
+				case answered <- struct{}{}:
+				default:
+				}
+			}
+		})
+	}
+	for range reloads { // each among requests
+		<-answered
+		<-answered
+		load()
+	}
+	close(loaded)
+	tasks.Wait()
+	for status() != http.StatusTooManyRequests {
+	}
+	if n := granted.Load(); n != burst {
+		t.Errorf("%d requests are granted, want %d", n, burst)
+	}
+}
+
+func TestAReloadReadsThePolicyFile(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "policy.json")
+	write := func(burst int) {
+		text := fmt.Sprintf(`{"name": "r", "limit_keys": ["ip:address"],
+			"algorithm_config": {"tokens_per_second": 0.001, "burst": %d}}`, burst)
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(2)
+	s := start(t, site("", "policy_file "+name+"\n"))
+	s.want(200)
+	write(9)
+	s.want(200).fields(t, "RateLimit-Limit: 2")
+	if err := s.load(site("", "policy_file "+name+"\n")); err != nil {
+		t.Fatal(err)
+	}
+	s.want(429).fields(t, "RateLimit-Limit: 9")
 }
 
 func TestHandlersShareALimiter(t *testing.T) {

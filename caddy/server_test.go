@@ -14,7 +14,25 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	_ "github.com/caddyserver/caddy/v2/modules/standard"
+
+	"github.com/seed-181794aa/ratelimit/httplimit"
 )
+
+// dataDir is the folder of Caddy's files. Caddy cleans it in the background, so it outlives a test.
+var dataDir string
+
+func TestMain(m *testing.M) {
+	var err error
+	if dataDir, err = os.MkdirTemp("", "caddy"); err == nil {
+		err = os.Setenv("XDG_DATA_HOME", dataDir)
+	}
+	if err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	_ = os.RemoveAll(dataDir) // Caddy may still write there
+	os.Exit(code)
+}
 
 // server is Caddy in this process, with a configuration.
 type server struct {
@@ -54,6 +72,17 @@ func (s *server) load(caddyfile string) error {
 	return s.loadConfig(config)
 }
 
+// config returns the JSON of a Caddyfile whose servers have this address.
+func (s *server) config(caddyfile, address string) map[string]any {
+	s.t.Helper()
+	config, err := adapt(caddyfile)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.listen(config, address)
+	return config
+}
+
 // loadConfig loads a configuration in JSON, whose servers get the same free port.
 func (s *server) loadConfig(config map[string]any) error {
 	s.t.Helper()
@@ -79,6 +108,8 @@ func (s *server) listen(config map[string]any, address string) {
 }
 
 func (s *server) run(config map[string]any) error {
+	s.t.Helper()
+	config["storage"] = map[string]any{"module": "file_system", "root": dataDir}
 	config["admin"] = map[string]any{"disabled": true, "config": map[string]any{"persist": false}}
 	config["logging"] = map[string]any{"logs": map[string]any{"default": map[string]any{
 		"level": "INFO", "writer": map[string]any{"output": "file", "filename": s.log},
@@ -154,6 +185,16 @@ func (s *server) want(status int, lines ...string) response {
 		s.t.Fatalf("%q: status %d, want %d\n%s", lines, w.StatusCode, status, w.body)
 	}
 	return w
+}
+
+// stats returns the statistics of a limiter.
+func (s *server) stats(name string) []httplimit.RuleStats {
+	s.t.Helper()
+	app, err := caddy.ActiveContext().App(appName)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return app.(*App).used[name].limiter.Stats()
 }
 
 // logged returns the lines of the log that have a text.

@@ -16,7 +16,7 @@ import (
 )
 
 // newHandler returns a handler with a policy that no Caddy runs.
-func newHandler(t *testing.T, document string) *Handler {
+func newHandler(t testing.TB, document string) *Handler {
 	t.Helper()
 	var s Settings
 	opts, err := s.options()
