@@ -67,7 +67,7 @@ func TestServiceCommands(t *testing.T) {
 	if out, err := command("ExecStartPre").CombinedOutput(); err != nil {
 		t.Errorf("ExecStartPre: %v\n%s", err, out)
 	}
-	if !strings.Contains(unit, "\nExecReload=kill -HUP $MAINPID\n") {
+	if !strings.Contains(unit, "\nExecReload=/bin/sh -c 'kill -HUP $MAINPID'\n") {
 		t.Error("a reload is not SIGHUP")
 	}
 	log := serve(t, command("ExecStart"), syscall.SIGHUP)
