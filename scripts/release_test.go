@@ -174,7 +174,7 @@ func TestReleaseThatFailsChangesNothing(t *testing.T) {
 			r.run("go", "mod", "edit", "-replace=example.com/other=../other", "store/go.mod")
 			r.commit()
 		}},
-		{"module that is not released", ok, "go mod tidy", func(r repository) {
+		{"module that is not released", ok, "demo, which is not released", func(r repository) {
 			const demo = "github.com/example/root/examples/demo"
 			r.write("store/demo.go", "package store\n\nimport _ \""+demo+"\"\n")
 			r.run("go", "mod", "edit", "-require="+demo+"@v0.0.0",
