@@ -12,9 +12,6 @@ import (
 // Users install the command and import the modules of a release as from a public proxy, in a
 // place that has neither the clone nor its workspace.
 func TestReleasedModulesAreUsable(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds every module without the caches of other tests")
-	}
 	r := copyOfTheTree(t)
 	root, _, _ := strings.Cut(r.run("go", "list", "-m"), "\n")
 	r.run("scripts/release", "v0.1.0")

@@ -33,7 +33,7 @@ func (r repository) try(name string, args ...string) (string, error) {
 	}
 	cmd := exec.CommandContext(r.t.Context(), name, args...)
 	cmd.Dir = r.dir
-	cmd.Env = os.Environ()
+	cmd.Env = append(os.Environ(), "GOWORK=")
 	for name, value := range r.env {
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}
@@ -84,6 +84,9 @@ func (r repository) state() string {
 // newRepository returns an empty repository.
 func newRepository(t *testing.T) repository {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("runs the go command many times")
+	}
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("git is not installed")
 	}

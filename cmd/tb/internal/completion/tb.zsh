@@ -1,4 +1,3 @@
-#compdef tb
 # zsh completion for tb. Add to ~/.zshrc, after compinit:  source <(tb completion zsh)
 _tb() {
 	local line candidates=()
