@@ -44,7 +44,7 @@ type commands struct {
 	Proxy  proxy.Command     `cmd:"" help:"Limit the requests to an HTTP server by a policy."`
 	Policy policycmd.Command `cmd:"" help:"Check or explain a policy."`
 
-	Completion completion.Command    `cmd:"" help:"Print a script that completes arguments in a shell."`
+	Completion completion.Command    `cmd:"" help:"Print the script that completes tb in a shell."`
 	Complete   completion.Candidates `cmd:"" hidden:"" passthrough:""`
 	Man        manpage.Command       `cmd:"" help:"Print the manual page."`
 
