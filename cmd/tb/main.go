@@ -1,7 +1,7 @@
 // Command tb tries out a token-bucket rate limit and applies it. Its subcommand replay
 // reports what a limit would have done to the requests of an access log, proxy limits the
 // requests to a server by a policy, rls answers the rate limit requests of Envoy, and policy checks
-// and explains a policy.
+// and explains a policy. Its subcommands completion and man are for installing it.
 package main
 
 import (
@@ -15,6 +15,8 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/completion"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/manpage"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/policycmd"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/printable"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/proxy"
@@ -43,13 +45,19 @@ type commands struct {
 	Proxy  proxy.Command     `cmd:"" help:"Limit the requests to an HTTP server by a policy."`
 	RLS    rls.Command       `cmd:"" name:"rls" help:"Answer the rate limit requests of Envoy."`
 	Policy policycmd.Command `cmd:"" help:"Check or explain a policy."`
+
+	Completion completion.Command    `cmd:"" help:"Print the script that completes tb in a shell."`
+	Complete   completion.Candidates `cmd:"" hidden:"" passthrough:""`
+	Man        manpage.Command       `cmd:"" help:"Print the manual page."`
+
+	Version kong.VersionFlag `help:"Print the version."`
 }
 
 // run parses the arguments, runs their command and returns the exit status. Besides its
 // parameters it uses nothing of the process. The end of ctx is an interrupt.
 func run(ctx context.Context, args []string, std cli.IO) int {
 	std.Stdout = printable.NewWriter(std.Stdout) // names and keys may have any characters
-	helped, help, status := false, std.Stdout, exitOK
+	printed, help, status := false, std.Stdout, exitOK
 	if len(args) == 0 {
 		args, help, status = []string{"--help"}, std.Stderr, exitUsage
 	}
@@ -57,12 +65,13 @@ func run(ctx context.Context, args []string, std cli.IO) int {
 		kong.Name("tb"),
 		kong.Description("Try out a token-bucket rate limit and apply it."),
 		replay.Vars, replay.TextMapper, proxy.Vars, rls.Vars, policycmd.Vars,
+		kong.Vars{"version": version()},
 		kong.Writers(help, std.Stderr),
-		kong.Exit(func(int) { helped = true }), // after printing the help
+		kong.Exit(func(int) { printed = true }), // after printing the help or the version
 	)
 	command, err := parser.Parse(args)
 	switch {
-	case helped:
+	case printed:
 		return status
 	case err != nil:
 		fmt.Fprintf(std.Stderr, "tb: %s\n", printable.Escape(err.Error()))

@@ -24,8 +24,9 @@ func TestNotice(t *testing.T) {
 	}
 	modules := 0
 	for line := range strings.Lines(string(out)) {
-		if line = strings.TrimSuffix(line, "\n"); line == "" {
-			continue
+		line = strings.TrimSuffix(line, "\n")
+		if line == "" || strings.HasPrefix(line, "github.com/seed-181794aa/ratelimit") {
+			continue // a release does not replace its own modules
 		}
 		modules++
 		if !strings.Contains(string(notice), "\n"+line) {

@@ -1,0 +1,122 @@
+// Package packaging tests the program tb as it is distributed: the static binary, the image and
+// the service.
+package packaging
+
+import (
+	"bytes"
+	"debug/elf"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// program is tb, or empty in short tests.
+var program string
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	dir, err := os.MkdirTemp("", "packaging")
+	if err != nil {
+		panic(err)
+	}
+	if !testing.Short() {
+		if program, err = build("..", dir); err != nil {
+			panic(err)
+		}
+	}
+	status := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(status)
+}
+
+// build builds tb for distribution from a directory with the sources, and returns the name of the
+// program.
+func build(sources, dir string) (string, error) {
+	name := filepath.Join(dir, "tb")
+	cmd := exec.Command("scripts/build", name)
+	cmd.Dir = sources
+	cmd.Env = append(os.Environ(), "GOOS=linux", "GOWORK=")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w\n%s", err, out)
+	}
+	return name, nil
+}
+
+func needsProgram(t *testing.T) {
+	t.Helper()
+	if program == "" {
+		t.Skip("builds the program")
+	}
+}
+
+func TestBinaryIsStatic(t *testing.T) {
+	needsProgram(t)
+	file, err := elf.Open(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	for _, p := range file.Progs {
+		if p.Type == elf.PT_INTERP || p.Type == elf.PT_DYNAMIC {
+			t.Errorf("the program has a segment %v: it needs shared libraries", p.Type)
+		}
+	}
+	if file.Section(".symtab") != nil || file.Section(".debug_info") != nil {
+		t.Error("the program has symbols")
+	}
+}
+
+// The same sources give the same bytes in any directory.
+func TestBinaryIsReproducible(t *testing.T) {
+	needsProgram(t)
+	var programs [2][]byte
+	for i := range programs {
+		name, err := build(sources(t), t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		programs[i] = read(t, name)
+	}
+	if !bytes.Equal(programs[0], programs[1]) {
+		t.Error("two builds differ")
+	}
+}
+
+// sources returns a copy of the sources.
+func sources(t *testing.T) string {
+	t.Helper()
+	list := exec.CommandContext(t.Context(), "git", "ls-files", "-z", "--cached", "--others",
+		"--exclude-standard")
+	list.Dir = ".."
+	names, err := list.Output()
+	if err != nil {
+		t.Skip("the tests are not in a clone of the repository")
+	}
+	dir := t.TempDir()
+	for name := range strings.SplitSeq(strings.TrimSuffix(string(names), "\x00"), "\x00") {
+		from, to := filepath.Join("..", name), filepath.Join(dir, name)
+		if _, err := os.Stat(from); os.IsNotExist(err) { // deleted, and not committed
+			continue
+		}
+		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(to, read(t, from), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func read(t *testing.T, name string) []byte {
+	t.Helper()
+	content, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}

@@ -1,0 +1,211 @@
+// Package scripts tests the scripts of the repository.
+package scripts
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Users install the command and import the modules of a release as from a public proxy, in a
+// place that has neither the clone nor its workspace.
+func TestReleasedModulesAreUsable(t *testing.T) {
+	r := copyOfTheTree(t)
+	root, _, _ := strings.Cut(r.run("go", "list", "-m"), "\n")
+	r.run("scripts/release", "v0.1.0")
+	tags := strings.Fields(r.run("git", "tag", "--points-at", "HEAD^"))
+	if !slices.Contains(tags, "v0.1.0") || !slices.Contains(tags, "cmd/tb/v0.1.0") ||
+		!slices.Contains(tags, "tb/redis/v0.1.0") {
+		t.Fatalf("tags %q", tags)
+	}
+	for _, dir := range []string{".", "cmd/tb", "tb/redis"} {
+		for _, workspace := range []string{"", "off"} {
+			r := r.with(map[string]string{"GOWORK": workspace})
+			r.run("go", "-C", dir, "list", "-m", "all")
+			r.run("go", "-C", dir, "mod", "download")
+		}
+	}
+	if status := r.run("git", "status", "--porcelain"); status != "" {
+		t.Errorf("the release leaves changes:\n%s", status)
+	}
+
+	// The go command makes the zip files of a proxy out of the tags.
+	ordinary := "file://" + filepath.Join(r.run("go", "env", "GOMODCACHE"), "cache", "download") +
+		"," + r.run("go", "env", "GOPROXY")
+	published := t.TempDir()
+	for _, tag := range tags {
+		module, version := root, tag
+		if i := strings.LastIndex(tag, "/"); i >= 0 {
+			module, version = root+"/"+tag[:i], tag[i+1:]
+		}
+		r.with(map[string]string{
+			"GOMODCACHE": published, "GOPRIVATE": root, "GOWORK": "off", "GOFLAGS": "-modcacherw",
+			"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "url.file://" + r.dir + ".insteadOf",
+			"GIT_CONFIG_VALUE_0": "https://" + root,
+		}).run("go", "mod", "download", module+"@"+version)
+	}
+
+	bin := t.TempDir()
+	user := repository{t: t, dir: t.TempDir()}.with(map[string]string{
+		"GOPROXY": "file://" + filepath.Join(published, "cache", "download") + "," + ordinary,
+		"GOSUMDB": "off", "GOFLAGS": "-modcacherw -trimpath", "GOMODCACHE": t.TempDir(), "GOBIN": bin,
+	})
+	user.run("go", "install", root+"/cmd/tb@latest")
+	if got := user.run(filepath.Join(bin, "tb"), "--version"); !strings.HasPrefix(got, "tb v0.1.0,") {
+		t.Errorf("tb --version: %q", got)
+	}
+	// In the clone, the commit behind the release has a version of its own.
+	r.run("go", "build", "-buildvcs=true", "-trimpath", "-o", bin, "./cmd/tb")
+	if got := r.run(filepath.Join(bin, "tb"), "--version"); !strings.HasPrefix(got, "tb v0.1.1-0.") {
+		t.Errorf("tb --version in a clone: %q", got)
+	}
+	user.run("go", "mod", "init", "example.com/app")
+	user.write("main.go", `package main
+
+import (
+	"fmt"
+
+	"`+root+`"
+	"`+root+`/tb/redis"
+)
+
+func main() {
+	_, err := redis.New(nil, ratelimit.Limit{})
+	fmt.Println(err)
+}
+`)
+	user.run("go", "get", root+"/tb/redis@latest")
+	if got := user.run("go", "run", "."); !strings.Contains(got, "client is nil") {
+		t.Errorf("the program of a user prints %q", got)
+	}
+}
+
+// The modules of a tagged commit require each other at the version. Those of the next commit
+// are taken from the tree again.
+func TestReleasesFollowEachOther(t *testing.T) {
+	t.Parallel()
+	r := small(t)
+	before := r.state()
+	if out := r.run("scripts/release", "v0.1.0", "--dry-run"); !strings.Contains(out, "store/v0.1.0") {
+		t.Errorf("a dry run prints\n%s", out)
+	}
+	if after := r.state(); after != before {
+		t.Errorf("before a dry run\n%s\nafter\n%s", before, after)
+	}
+	for _, version := range []string{"v0.1.0", "v0.1.1", "v0.2.0", "v1.0.0", "v1.1.0"} {
+		out := r.run("scripts/release", version)
+		push := "git push --atomic origin main " + version + " store/" + version + " cmd/app/" + version
+		if !strings.Contains(out, push) {
+			t.Errorf("%s: no %q in\n%s", version, push, out)
+		}
+		if status := r.run("git", "status", "--porcelain"); status != "" {
+			t.Errorf("%s leaves changes:\n%s", version, status)
+		}
+		for _, tag := range []string{version, "store/" + version, "cmd/app/" + version} {
+			if r.run("git", "rev-parse", tag+"^{}") != r.run("git", "rev-parse", "HEAD^") {
+				t.Errorf("%s is not on the commit before the last", tag)
+			}
+		}
+		for _, module := range []string{"store", "cmd/app", "examples/demo"} {
+			file := module + "/go.mod"
+			released, next := r.run("git", "show", version+":"+file), r.run("cat", file)
+			require := "github.com/example/root " + version
+			if !strings.Contains(released, require) || !strings.Contains(next, require) {
+				t.Errorf("%s of %s has no %s:\n%s\n%s", file, version, require, released, next)
+			}
+			replaced := module == "examples/demo" // it is not released
+			if strings.Contains(released, "replace") != replaced || !strings.Contains(next, "replace") {
+				t.Errorf("%s: replaced in the tag and after it:\n%s\n%s", file, released, next)
+			}
+		}
+		if sum := r.run("git", "show", version+":cmd/app/go.sum"); strings.Count(sum, version) != 4 {
+			t.Errorf("%s: sums of two modules:\n%s", version, sum)
+		}
+		changelog := r.run("cat", "CHANGELOG.md")
+		if !strings.Contains(changelog, "## Unreleased\n\n## "+version+", 20") {
+			t.Errorf("%s: CHANGELOG.md:\n%s", version, changelog)
+		}
+		r.write("CHANGELOG.md", strings.Replace(changelog, "Unreleased\n", "Unreleased\n\n- new\n", 1))
+		r.commit()
+	}
+}
+
+// A failure at any step leaves the commits, tags and files of the repository as they were, and
+// no temporary files.
+func TestReleaseThatFailsChangesNothing(t *testing.T) {
+	const ok = "v0.1.0"
+	for _, tt := range []struct {
+		name, version, want string
+		spoil               func(r repository)
+	}{
+		{"no version", "", "usage", nil},
+		{"not a version", "0.1.0", "usage", nil},
+		{"too far ahead", "v0.3.0", "want one of v0.0.1 v0.1.0 v1.0.0", nil},
+		{"other paths", "v2.0.0", "want one of", nil},
+		{"the last release", "v0.1.0", "want one of v0.1.1 v0.2.0 v1.0.0", func(r repository) {
+			r.run("git", "tag", "v0.1.0")
+		}},
+		{"file that is not committed", ok, "the tree has changes", func(r repository) {
+			r.write("new.txt", "new")
+		}},
+		{"no branch", ok, "check out a branch", func(r repository) {
+			r.run("git", "checkout", "-q", "--detach")
+		}},
+		{"nothing in the changelog", ok, "nothing under Unreleased", func(r repository) {
+			r.write("CHANGELOG.md", "## Unreleased\n\n## v0.0.9\n\n- old\n").commit()
+		}},
+		{"tag of a nested module", ok, "a tag exists already: store/v0.1.0", func(r repository) {
+			r.run("git", "tag", "store/v0.1.0")
+		}},
+		{"tag in a remote", ok, "a tag exists already: cmd/app/v0.1.0", func(r repository) {
+			remote := r.t.TempDir()
+			r.run("git", "clone", "-q", "--bare", ".", remote)
+			r.run("git", "remote", "add", "origin", remote)
+			r.run("git", "-C", remote, "tag", "cmd/app/v0.1.0")
+		}},
+		{"remote that is gone", ok, "origin has no answer", func(r repository) {
+			r.run("git", "remote", "add", "origin", filepath.Join(r.t.TempDir(), "gone"))
+		}},
+		{"replaced module of others", ok, "replaces a module of others", func(r repository) {
+			r.run("go", "mod", "edit", "-replace=example.com/other=../other", "store/go.mod")
+			r.commit()
+		}},
+		{"module that is not released", ok, "demo, which is not released", func(r repository) {
+			const demo = "github.com/example/root/examples/demo"
+			r.write("store/demo.go", "package store\n\nimport _ \""+demo+"\"\n")
+			r.run("go", "mod", "edit", "-require="+demo+"@v0.0.0",
+				"-replace="+demo+"=../examples/demo", "store/go.mod")
+			r.commit()
+		}},
+		{"module that does not build", ok, "go vet", func(r repository) {
+			r.write("cmd/app/app.go", "package main\n\nvar one int = two\n").commit()
+		}},
+		{"repository that refuses a tag", ok, "does not take the commits", func(r repository) {
+			r.write("hooks/reference-transaction", "#!/bin/sh\n! grep -q refs/tags/store/\n").commit()
+			r.run("chmod", "+x", "hooks/reference-transaction")
+			r.run("git", "config", "core.fileMode", "false")
+			r.run("git", "config", "core.hooksPath", "hooks")
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			r := small(t)
+			if tt.spoil != nil {
+				tt.spoil(r)
+			}
+			before, temp := r.state(), t.TempDir()
+			out, err := r.with(map[string]string{"TMPDIR": temp}).try("scripts/release", tt.version)
+			if err == nil || !strings.Contains(out, tt.want) {
+				t.Errorf("error %v, want %q in\n%s", err, tt.want, out)
+			}
+			if after := r.state(); after != before {
+				t.Errorf("before\n%s\nafter\n%s", before, after)
+			}
+			if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
+				t.Errorf("temporary files %v, error %v", left, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,165 @@
+package scripts
+
+import (
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// repository is a directory in which a test runs commands.
+type repository struct {
+	t   *testing.T
+	dir string
+	env map[string]string
+}
+
+// with returns the repository with other variables in the environment of its commands.
+func (r repository) with(env map[string]string) repository {
+	r.env = maps.Clone(r.env)
+	if r.env == nil {
+		r.env = make(map[string]string)
+	}
+	maps.Copy(r.env, env)
+	return r
+}
+
+// try runs a command and returns what it prints, and its error.
+func (r repository) try(name string, args ...string) (string, error) {
+	if strings.HasPrefix(name, "scripts/") {
+		name = filepath.Join(r.dir, name)
+	}
+	cmd := exec.CommandContext(r.t.Context(), name, args...)
+	cmd.Dir = r.dir
+	cmd.Env = append(os.Environ(), "GOWORK=")
+	for name, value := range r.env {
+		cmd.Env = append(cmd.Env, name+"="+value)
+	}
+	out, err := cmd.CombinedOutput()
+	return strings.TrimSpace(string(out)), err
+}
+
+// run runs a command that must succeed, and returns what it prints.
+func (r repository) run(name string, args ...string) string {
+	r.t.Helper()
+	out, err := r.try(name, args...)
+	if err != nil {
+		r.t.Fatalf("%s %q: %v\n%s", name, args, err, out)
+	}
+	return out
+}
+
+// write writes a file.
+func (r repository) write(name, content string) repository {
+	r.t.Helper()
+	name = filepath.Join(r.dir, name)
+	err := os.MkdirAll(filepath.Dir(name), 0o755)
+	if err == nil {
+		err = os.WriteFile(name, []byte(content), 0o644)
+	}
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return r
+}
+
+// commit commits all files.
+func (r repository) commit() {
+	r.t.Helper()
+	r.run("git", "add", "--all")
+	r.run("git", "commit", "-q", "-m", "change")
+}
+
+// state returns the commits, the tags and the changes of a repository.
+func (r repository) state() string {
+	r.t.Helper()
+	return strings.Join([]string{
+		r.run("git", "rev-parse", "HEAD"), r.run("git", "for-each-ref"),
+		r.run("git", "status", "--porcelain"), r.run("git", "diff", "HEAD"),
+	}, "\n")
+}
+
+// newRepository returns an empty repository.
+func newRepository(t *testing.T) repository {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("runs the go command many times")
+	}
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("git is not installed")
+	}
+	r := repository{t: t, dir: t.TempDir()}
+	r.run("git", "init", "-q", "-b", "main")
+	r.run("git", "config", "user.name", "a maintainer")
+	r.run("git", "config", "user.email", "maintainer@example.com")
+	return r
+}
+
+// copyOfTheTree returns a repository whose one commit has the files of the working tree.
+func copyOfTheTree(t *testing.T) repository {
+	t.Helper()
+	r := newRepository(t)
+	tree := repository{t: t, dir: ".."}
+	if _, err := tree.try("git", "rev-parse"); err != nil {
+		t.Skip("the tests are not in a clone of the repository")
+	}
+	names := tree.run("git", "ls-files", "--cached", "--others", "--exclude-standard")
+	for name := range strings.Lines(names) {
+		name = strings.TrimSuffix(name, "\n")
+		content, err := os.ReadFile(filepath.Join(tree.dir, name))
+		if os.IsNotExist(err) { // deleted, and not committed
+			continue
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		r.write(name, string(content))
+	}
+	r.run("chmod", "+x", "scripts/release")
+	r.commit()
+	return r
+}
+
+// small returns a repository with a few modules: the root, a library and a command that are
+// released, and an example that is not.
+func small(t *testing.T) repository {
+	t.Helper()
+	r := newRepository(t)
+	script, err := os.ReadFile("release")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.write("scripts/release", string(script)).run("chmod", "+x", "scripts/release")
+	r.write("CHANGELOG.md", "# Changelog\n\n## Unreleased\n\n- first\n")
+	r.write("LICENSE", "a licence\n")
+	r.write("root.go", "package root\n\nconst Root = 1\n")
+	r.write("store/store.go", importing("store", "root"))
+	r.write("cmd/app/app.go", importing("main", "root", "root/store")+"\nfunc main() {}\n")
+	r.write("examples/demo/demo.go", importing("demo", "root", "root/store"))
+	r.write("go.mod", "module github.com/example/root\n\ngo 1.25.0\n")
+	r.run("go", "work", "init", ".")
+	for _, name := range []string{"cmd/app", "store", "examples/demo"} {
+		r.write(name+"/go.mod", "module github.com/example/root/"+name+"\n\ngo 1.25.0\n")
+		up := strings.Repeat("../", strings.Count(name, "/")+1)
+		edit := []string{"mod", "edit", "-require=github.com/example/root@v0.0.0",
+			"-replace=github.com/example/root=" + up}
+		if name != "store" {
+			edit = append(edit, "-require=github.com/example/root/store@v0.0.0",
+				"-replace=github.com/example/root/store="+up+"store")
+		}
+		r.run("go", append(edit, name+"/go.mod")...)
+		r.run("go", "work", "use", "./"+name)
+	}
+	r.commit()
+	return r
+}
+
+// importing returns the source of a package that imports others.
+func importing(name string, others ...string) string {
+	text := "package " + name + "\n\n"
+	for _, other := range others {
+		text += "import _ \"github.com/example/" + other + "\"\n"
+	}
+	return text
+}
