@@ -76,6 +76,7 @@ type SuggestedLimit struct {
 
 	index   int // of its rate
 	rate    Rate
+	raised  bool            // the burst is more than the log needs, because a policy needs it
 	clients []RefusedClient // Top and more, for the page
 }
 
@@ -177,11 +178,12 @@ func (s *Suggestion) choose() *SuggestedLimit {
 			continue
 		}
 		farthest = below
+		least := burst
 		burst = max(burst, uint64(math.Ceil(perSecond))) // which a policy needs
 		knee = &SuggestedLimit{
 			Rate: b.Rate, Burst: burst, PerMinute: float64(burst) + 60*perSecond,
 			AtEnd: rates.low < rates.high && (perSecond == rates.low || perSecond == rates.high),
-			index: i, rate: b.rate,
+			index: i, rate: b.rate, raised: burst > least,
 		}
 	}
 	return knee

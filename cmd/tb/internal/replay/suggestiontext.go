@@ -83,10 +83,17 @@ func burstText(burst uint64) string {
 
 // write writes the limit: the flags and the policy that set it, and the clients that it refuses.
 func (l *SuggestedLimit) write(b *strings.Builder, s *Suggestion) {
-	fmt.Fprintf(b, "\nSuggested: %s, burst %s, the knee at %s. ", l.Rate, grouped(l.Burst), s.share)
+	why := ", the knee"
+	if len(s.Rates) == 1 {
+		why = ""
+	}
+	fmt.Fprintf(b, "\nSuggested: %s, burst %s%s at %s. ", l.Rate, grouped(l.Burst), why, s.share)
 	fmt.Fprintf(b, "It refuses %s of %s %s (%s).\n", grouped(l.Refused), grouped(s.Clients),
 		plural(s.Clients, "client", "clients"), percent(share(uint64(l.Refused), uint64(s.Clients))))
 	fmt.Fprintf(b, "A client can take at most %.6g tokens in a minute.\n", l.PerMinute)
+	if l.raised {
+		b.WriteString("The log needs less, but a policy needs a burst of at least a second of its rate.\n")
+	}
 	if l.AtEnd {
 		b.WriteString("The rate is the lowest or the highest that was tried: others may be better.\n")
 	}

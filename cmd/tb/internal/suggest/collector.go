@@ -117,7 +117,7 @@ func (c *Collector) samples(key []byte) bool {
 
 // stayAlike reports whether the curves of all rates, which are alike, stay so with a request of a
 // client whose latest time was last: nothing was supplied to any bucket, or all buckets are full.
-// Then a deficit is a sum of costs, and what it needs does not depend on the clocks.
+// Then a deficit is a sum of costs, and its need does not depend on the clocks: see DESIGN.md §14.
 func (c *Collector) stayAlike(cl *Client, last int64) bool {
 	if last >= c.now {
 		return true
