@@ -1,5 +1,5 @@
 // Package accesslog reads the requests out of the logs of web servers, proxies and load
-// balancers, plain or packed by gzip or zstd.
+// balancers, plain or packed by gzip, zstd or bzip2.
 //
 // # Formats
 //

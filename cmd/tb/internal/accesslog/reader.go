@@ -36,7 +36,7 @@ type Reader struct {
 }
 
 // NewReader returns a Reader of the log r. The name appears in errors. A log that begins
-// like a gzip or zstd file is unpacked. A byte order mark is skipped.
+// like a gzip, zstd or bzip2 file is unpacked. A byte order mark is skipped.
 //
 // When ctx is done, reading ends with its error, even during a Read of r that blocks. The
 // Read goes on in the background until it returns, so the caller must not use r again. The
@@ -96,8 +96,9 @@ func (r *Reader) Next(rec *Record) error {
 	}
 }
 
-// readLine returns the next line without its end. For a line that is too long it returns
-// ErrTooLong and the first bytes.
+// readLine returns the next line without its end, and without the NUL bytes in front of it: a file
+// that was truncated under its server begins with them, and a file may end with them after a crash.
+// For a line that is too long it returns ErrTooLong and the first bytes.
 func (r *Reader) readLine() ([]byte, error) {
 	line, err := r.in.ReadSlice('\n')
 	if errors.Is(err, bufio.ErrBufferFull) {
@@ -113,6 +114,9 @@ func (r *Reader) readLine() ([]byte, error) {
 	r.line++
 	line = bytes.TrimSuffix(line, []byte{'\n'})
 	line = bytes.TrimSuffix(line, []byte{'\r'})
+	if len(line) > 0 && line[0] == 0 {
+		line = bytes.TrimLeft(line, "\x00")
+	}
 	if len(line) > MaxLine {
 		return line, ErrTooLong
 	}
@@ -144,9 +148,15 @@ func (r *Reader) lineError(line []byte, err error) error {
 	return e
 }
 
+// ErrEmpty is the error of a log without any line.
+var ErrEmpty = errors.New("the log is empty")
+
 // NoFormat returns the error of a log that has no valid line. It names the formats that were
 // tried, and says what the first line lacks in the nearest one.
 func (r *Reader) NoFormat() error {
+	if r.line == 0 {
+		return fmt.Errorf("%s: %w", r.name, ErrEmpty)
+	}
 	err := fmt.Errorf("%s: no valid line in %d: want %s", r.name, r.line, r.tried)
 	if r.first != nil {
 		err = fmt.Errorf("%w; nearest is %s: %w", err, r.firstNearest, r.first)

@@ -42,6 +42,16 @@ func TestByteOrderMarkIsPassedOver(t *testing.T) {
 	}
 }
 
+// A file that was truncated under its server begins with NUL bytes, and one that a crash cut off
+// may end with them.
+func TestNULBytesArePassedOver(t *testing.T) {
+	const nul = "\x00\x00\x00"
+	got, bad, _ := read(t, strings.NewReader(nul+line("a")+"\n"+line("b")+"\n"+nul), Schema{})
+	if fmt.Sprint(clients(got)) != "[a b]" || len(bad) != 0 {
+		t.Errorf("got %v, malformed %v", got, bad)
+	}
+}
+
 func TestMalformedLinesAreNumbered(t *testing.T) {
 	log := line("a") + "\r\n\r\n\nbroken\n" + line("b") + "\n\xff\n" + line("c")
 	got, bad, _ := read(t, strings.NewReader(log), Schema{})

@@ -2,8 +2,12 @@ package accesslog
 
 import (
 	"bufio"
+	"compress/bzip2"
 	"compress/gzip"
+	"errors"
+	"fmt"
 	"io"
+	"strings"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -14,13 +18,39 @@ const maxWindow = 128 << 20
 
 // unpack returns a reader of what in has packed, or in itself. The first bytes decide, not a name.
 func unpack(in *bufio.Reader) (io.Reader, error) {
-	magic, _ := in.Peek(4) // the first read returns an error again
+	begin, _ := in.Peek(6) // the first read returns an error again
+	is := func(magic string) bool { return strings.HasPrefix(string(begin), magic) }
 	switch {
-	case len(magic) >= 2 && string(magic[:2]) == "\x1f\x8b":
-		return gzip.NewReader(in)
-	case string(magic) == "\x28\xb5\x2f\xfd":
-		return zstd.NewReader(in, zstd.WithDecoderConcurrency(1), // no goroutines to end
+	case is("\x1f\x8b"):
+		plain, err := gzip.NewReader(in)
+		return unpacked{plain, "gzip"}, packedError("gzip", err)
+	case is("\x28\xb5\x2f\xfd"):
+		plain, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), // no goroutines to end
 			zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
+		return unpacked{plain, "zstd"}, packedError("zstd", err)
+	case is("BZh"):
+		return unpacked{bzip2.NewReader(in), "bzip2"}, nil
+	case is("\xfd7zXZ\x00"):
+		return nil, errors.New("xz: want gzip, zstd, bzip2 or a plain log, such as from xz -dc")
 	}
 	return in, nil
+}
+
+// unpacked is a reader whose errors name the format that is unpacked.
+type unpacked struct {
+	plain  io.Reader
+	format string
+}
+
+func (u unpacked) Read(b []byte) (int, error) {
+	n, err := u.plain.Read(b)
+	return n, packedError(u.format, err)
+}
+
+// packedError names the format in an error other than io.EOF.
+func packedError(format string, err error) error {
+	if err == nil || errors.Is(err, io.EOF) {
+		return err
+	}
+	return fmt.Errorf("%s: %w", format, err)
 }

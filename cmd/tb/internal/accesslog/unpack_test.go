@@ -3,6 +3,7 @@ package accesslog
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -39,10 +40,19 @@ func zstandard(t *testing.T, parts ...string) (b []byte) {
 	return b
 }
 
+// bzip2Log is a log of two lines, packed by bzip2: the standard library cannot write the format.
+const bzip2Log = "QlpoOTFBWSZTWT/5VEMAADhfgEAQUAv6kALCRAowAAAgIABqCqpoDIABkBVU0aaaAANCKT1mpTJNgyarUmYggm+d" +
+	"IquUHCt2TTcsUVz5aisJHatBRqkk2UQeopqfIevxdyRThQkD/5VEMA=="
+
 func TestPackedLogsAreDetected(t *testing.T) {
+	bzipped, err := base64.StdEncoding.DecodeString(bzip2Log)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, data := range map[string][]byte{
-		"gzip": zipped(t, line("a")+"\n", line("b")+"\n"),
-		"zstd": zstandard(t, line("a")+"\n", line("b")+"\n"),
+		"bzip2": bzipped,
+		"gzip":  zipped(t, line("a")+"\n", line("b")+"\n"),
+		"zstd":  zstandard(t, line("a")+"\n", line("b")+"\n"),
 	} {
 		got, bad, format := read(t, bytes.NewReader(data), Schema{})
 		if fmt.Sprint(clients(got)) != "[a b]" || len(bad) != 0 || format != Common {
@@ -54,16 +64,24 @@ func TestPackedLogsAreDetected(t *testing.T) {
 func TestTruncatedPackedLogIsAnError(t *testing.T) {
 	log := strings.Repeat(line("a")+"\n", 100)
 	for name, data := range map[string][]byte{
-		"cut.gz": zipped(t, log), "cut.zst": zstandard(t, log),
+		"gzip": zipped(t, log), "zstd": zstandard(t, log), "bzip2": []byte("BZh91AY&SY0123456789"),
 	} {
-		r, err := NewReader(t.Context(), name, bytes.NewReader(data[:len(data)-10]), Schema{})
+		r, err := NewReader(t.Context(), "a.log", bytes.NewReader(data[:len(data)-10]), Schema{})
 		var rec Record
 		for err == nil {
 			err = r.Next(&rec)
 		}
-		if !errors.Is(err, io.ErrUnexpectedEOF) || !strings.HasPrefix(err.Error(), name+": ") {
-			t.Errorf("%s: got %v, want an unexpected EOF with the file's name", name, err)
+		if !errors.Is(err, io.ErrUnexpectedEOF) || !strings.HasPrefix(err.Error(), "a.log: reading ") ||
+			!strings.Contains(err.Error(), ": "+name+": ") {
+			t.Errorf("%s: got %v, want an unexpected EOF with the name and the format", name, err)
 		}
+	}
+}
+
+func TestXZIsRefused(t *testing.T) {
+	_, err := NewReader(t.Context(), "a.xz", strings.NewReader("\xfd7zXZ\x00\x00\x04"), Schema{})
+	if err == nil || !strings.HasPrefix(err.Error(), "a.xz: xz: want gzip, zstd, bzip2") {
+		t.Errorf("error %v", err)
 	}
 }
 

@@ -183,7 +183,7 @@ func (c *Command) print(rep *Report, stdout io.Writer) error {
 
 // Vars has the help of the flags for kong.
 var Vars = kong.Vars{
-	"replay_file": "Access logs, plain or packed by gzip or zstd, in any order; - is standard" +
+	"replay_file": "Access logs, plain or packed by gzip, zstd or bzip2, in any order; - is standard" +
 		" input, and 'access.log*' stands for the files that match. At least one is needed" +
 		" without --sample.",
 

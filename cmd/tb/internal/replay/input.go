@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -18,15 +19,17 @@ type Input struct {
 
 // findInputs returns the named files and their length in bytes, or -1 if the length is not
 // known. The name "-" is stdin. A name with *, ? or [ that is not a file is a pattern, and stands
-// for the files that match it. findInputs fails if there is no such file, before a long replay
-// begins.
+// for the files that match it. A file that is named twice is one input. findInputs fails if there
+// is no such file, before a long replay begins.
 func findInputs(names []string, stdin io.Reader) (list []Input, size int64, err error) {
-	for _, name := range names {
+	var found []os.FileInfo
+	for i, name := range names {
 		if name == "-" {
-			size = -1
-			list = append(list, Input{"stdin", func() (io.ReadCloser, error) {
-				return io.NopCloser(stdin), nil
-			}})
+			if size = -1; !slices.Contains(names[:i], name) {
+				list = append(list, Input{"stdin", func() (io.ReadCloser, error) {
+					return io.NopCloser(stdin), nil
+				}})
+			}
 			continue
 		}
 		files, err := expand(name)
@@ -38,15 +41,28 @@ func findInputs(names []string, stdin io.Reader) (list []Input, size int64, err 
 			if err != nil {
 				return nil, 0, err
 			}
+			if slices.ContainsFunc(found, func(f os.FileInfo) bool { return os.SameFile(f, info) }) {
+				continue
+			}
+			found = append(found, info)
 			if size >= 0 && info.Mode().IsRegular() {
 				size += info.Size()
 			} else {
 				size = -1
 			}
-			list = append(list, Input{file, func() (io.ReadCloser, error) { return os.Open(file) }})
+			list = append(list, Input{file, func() (io.ReadCloser, error) { return openLog(file) }})
 		}
 	}
 	return list, size, nil
+}
+
+// openLog opens a file. A directory is an error.
+func openLog(name string) (io.ReadCloser, error) {
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		return nil, fmt.Errorf("%s: is a directory: want files, such as '%s'", name,
+			filepath.Join(name, "*"))
+	}
+	return os.Open(name)
 }
 
 // expand returns the files that a pattern matches, or the name if it is not a pattern.

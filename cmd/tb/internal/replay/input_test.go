@@ -36,15 +36,18 @@ func TestProgressCountsWhatIsRead(t *testing.T) {
 }
 
 func TestInputsKnowTheirLength(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "a.log")
-	if err := os.WriteFile(name, []byte("12345"), 0o600); err != nil {
-		t.Fatal(err)
+	dir := t.TempDir()
+	name, other := filepath.Join(dir, "a.log"), filepath.Join(dir, "b.log")
+	for _, file := range []string{name, other} {
+		if err := os.WriteFile(file, []byte("12345"), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, tt := range []struct {
 		names []string
 		size  int64
 	}{
-		{[]string{name, name}, 10},
+		{[]string{name, other}, 10},
 		{[]string{name, "-"}, -1},
 		{[]string{"-", name}, -1},
 	} {
@@ -53,6 +56,34 @@ func TestInputsKnowTheirLength(t *testing.T) {
 			t.Errorf("%q: %d inputs, %d bytes, %v; want %d",
 				tt.names, len(list), size, err, tt.size)
 		}
+	}
+}
+
+func TestFileNamedTwiceIsOneInput(t *testing.T) {
+	dir := t.TempDir()
+	name, link := filepath.Join(dir, "a.log"), filepath.Join(dir, "link.log")
+	if err := errors.Join(os.WriteFile(name, []byte("12345"), 0o600), os.Symlink(name, link)); err != nil {
+		t.Fatal(err)
+	}
+	names := []string{"-", name, dir + "/./a.log", link, dir + "/*.log", "-", "-"}
+	list, _, err := findInputs(names, nil)
+	if err != nil || len(list) != 2 || list[0].Name != "stdin" || list[1].Name != name {
+		t.Errorf("%d inputs, %v; want stdin and a.log", len(list), err)
+	}
+	if _, size, _ := findInputs([]string{name, link}, nil); size != 5 {
+		t.Errorf("%d bytes, want 5", size)
+	}
+}
+
+func TestDirectoryIsAnError(t *testing.T) {
+	dir := t.TempDir()
+	want := dir + ": is a directory: want files, such as '" + filepath.Join(dir, "*") + "'"
+	list, _, err := findInputs([]string{dir}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = list[0].Open(); err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
 	}
 }
 

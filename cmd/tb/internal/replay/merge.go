@@ -160,17 +160,21 @@ func (m *merger) finish(ctx context.Context, src *source, err error) {
 	}
 }
 
-// close closes what is open, and reports the sources in the order of the inputs.
+// close closes what is open, and reports the sources in the order of the inputs. A file without any
+// line is an error only if no other file has a request: a log that has just been rotated is empty.
 func (m *merger) close() (errs []error) {
 	for _, src := range m.open {
 		src.end()
 	}
 	for _, src := range m.sources {
-		errs = append(errs, src.err)
 		if src.reader != nil {
 			src.file.Lines, src.file.Format = src.reader.Lines(), src.reader.Format()
 			m.res.Report.Files = append(m.res.Report.Files, src.file)
 		}
+		if errors.Is(src.err, accesslog.ErrEmpty) && m.res.replayer.span.requests > 0 {
+			src.err = nil
+		}
+		errs = append(errs, src.err)
 	}
 	return errs
 }

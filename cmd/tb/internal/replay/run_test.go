@@ -43,7 +43,7 @@ func line(client string, second, size int) string {
 }
 
 func TestInputWithoutAValidLineIsAnError(t *testing.T) {
-	for _, log := range []string{"", "\n\n", "x\ny\n"} {
+	for _, log := range []string{"\n", "\n\n", "x\ny\n"} {
 		res, err := Run(t.Context(), options(t, "1", 2), accesslog.Schema{},
 			[]Input{input("good.log", line("a", 1, 1)), input("bad.log", log)})
 		if err == nil || !strings.HasPrefix(err.Error(), "bad.log: no valid line") {
@@ -51,6 +51,20 @@ func TestInputWithoutAValidLineIsAnError(t *testing.T) {
 		}
 		if res.Report.Requests != 1 || len(res.Report.Limits) != 1 {
 			t.Errorf("%q: the good file is not in the report: %+v", log, res.Report)
+		}
+	}
+}
+
+// A log that has just been rotated is empty, which is an error only if no file has a request.
+func TestEmptyFiles(t *testing.T) {
+	for _, tt := range []struct {
+		other string
+		want  error
+	}{{line("a", 1, 1), nil}, {"", accesslog.ErrEmpty}} {
+		res, err := Run(t.Context(), options(t, "1", 2), accesslog.Schema{},
+			[]Input{input("empty.log", ""), input("other.log", tt.other)})
+		if !errors.Is(err, tt.want) || len(res.Report.Files) != 2 {
+			t.Errorf("%q: error %v, files %v; want %v", tt.other, err, res.Report.Files, tt.want)
 		}
 	}
 }

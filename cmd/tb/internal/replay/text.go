@@ -47,12 +47,7 @@ func (rep *Report) writeInput(b *strings.Builder) {
 	if rep.Sample {
 		b.WriteString("GENERATED SAMPLE: this log is made up, it is not real traffic.\n")
 	}
-	for _, f := range rep.Files {
-		format := cmp.Or(string(f.Format), "none valid")
-		row(b, "log", "%s: %s %s, %s%s", f.Name, grouped(f.Lines),
-			plural(f.Lines, "line", "lines"), format,
-			ifAny(f.Malformed, ", %s malformed"))
-	}
+	rep.writeFiles(b)
 	if rep.Policy == nil {
 		key := strings.Join(rep.KeyParts, " + ")
 		if slices.Contains(rep.KeyParts, "ip") {
@@ -63,6 +58,29 @@ func (rep *Report) writeInput(b *strings.Builder) {
 	if rep.Requests > 0 {
 		row(b, "time", "%s to %s UTC (%s)", dateTime(rep.First), dateTime(rep.Last),
 			rep.Last.Sub(rep.First).Round(time.Second))
+	}
+}
+
+// maxFiles is how many files a report lists. It sums up the others.
+const maxFiles = 10
+
+// writeFiles writes a line for each input.
+func (rep *Report) writeFiles(b *strings.Builder) {
+	var others File
+	for i, f := range rep.Files {
+		if i >= maxFiles {
+			others.Lines += f.Lines
+			others.Malformed += f.Malformed
+			continue
+		}
+		format := cmp.Or(string(f.Format), "none valid")
+		row(b, "log", "%s: %s %s, %s%s", f.Name, grouped(f.Lines),
+			plural(f.Lines, "line", "lines"), format, ifAny(f.Malformed, ", %s malformed"))
+	}
+	if n := len(rep.Files) - maxFiles; n > 0 {
+		row(b, "log", "%s more %s: %s %s%s", grouped(n), plural(n, "file", "files"),
+			grouped(others.Lines), plural(others.Lines, "line", "lines"),
+			ifAny(others.Malformed, ", %s malformed"))
 	}
 }
 

@@ -142,6 +142,23 @@ func TestLongestStepIsRounded(t *testing.T) {
 	}
 }
 
+func TestTextSumsUpManyFiles(t *testing.T) {
+	var files []Input
+	for i := range 13 {
+		files = append(files, input(fmt.Sprintf("%02d.log", i), line("a", i, 1)+"x\n"))
+	}
+	const last = "\nlog       09.log: 2 lines, common, 1 malformed\n"
+	for n, want := range map[int]string{
+		10: last + "key ", 11: last + "log       1 more file: 2 lines, 1 malformed\nkey ",
+		13: last + "log       3 more files: 6 lines, 3 malformed\nkey ",
+	} {
+		got := rendered(t, &replay(t, options(t, "1", 2), files[:n]...).Report)
+		if !strings.Contains(got, want) {
+			t.Errorf("%d files: no %q in\n%s", n, want, got)
+		}
+	}
+}
+
 func TestTextOfCostStandIns(t *testing.T) {
 	o := options(t, "1", 2)
 	o.Cost = mustCost(t, "weight%d")
