@@ -72,21 +72,17 @@ func (p *clfParser) parseOrigin(line []byte, rec *Record) (rest []byte, err erro
 		return nil, errOrigin
 	}
 	var ok bool
-	if rec.Time, ok = p.bracketed(line[open+1 : end]); !ok {
+	time := line[open+1 : end]
+	if rec.Time, ok = p.time.clf(time); !ok {
+		rec.Time, ok = p.time.rfc3339(time) // $time_iso8601 in a log_format of nginx
+	}
+	if !ok {
 		return nil, errTime
 	}
 	if !rec.setOrigin(line[:open-1]) {
 		return nil, errClient
 	}
 	return line[end+len("]"):], nil
-}
-
-// bracketed parses the time, which in many a log_format of nginx is $time_iso8601.
-func (p *clfParser) bracketed(b []byte) (ns int64, ok bool) {
-	if ns, ok = p.time.clf(b); !ok {
-		ns, ok = p.time.rfc3339(b)
-	}
-	return ns, ok
 }
 
 // setOrigin sets the peer, the user and perhaps the host from the fields before the time:
@@ -151,7 +147,8 @@ func (p *clfParser) errorBeforeRequest(line []byte) error {
 		return errOrigin
 	}
 	time, _, ok := bytes.Cut(rest, []byte{']'})
-	if _, isTime := p.bracketed(time); !ok || !isTime {
+	_, isCLF := p.time.clf(time)
+	if _, isISO := p.time.rfc3339(time); !ok || !isCLF && !isISO {
 		return errTime
 	}
 	return errRequest

@@ -25,7 +25,7 @@ type detector struct {
 	tried     string // the names of the formats
 
 	chosen   parser   // the parser of the first valid line; nil before it
-	envelope envelope // of that line
+	envelope envelope // of that line, perhaps none
 	format   Format   // of that line
 	nearest  string   // before it, the name of the format nearest to the line
 }
@@ -64,26 +64,25 @@ func (d *detector) parse(line []byte, rec *Record) error {
 	if d.chosen == nil {
 		return d.detect(line, rec)
 	}
-	message, time, ok := d.envelope.open(line)
+	message, time, ok := d.envelope.cut(line)
 	if !ok {
 		return errNoEnvelope
 	}
-	_, err := d.parseMessage(d.chosen, message, time, rec)
-	return err
+	rec.reset(d.extra)
+	_, err := d.chosen.parse(message, rec)
+	return d.addTime(err, time, rec)
 }
 
-// parseMessage parses a line that has been taken out of its envelope. A line without a time has
-// the time of the envelope.
-func (d *detector) parseMessage(p parser, message, time []byte, rec *Record) (Format, error) {
-	rec.reset(d.extra)
-	format, err := p.parse(message, rec)
-	if len(time) > 0 && errors.Is(err, errNoTime) {
-		var ok bool
-		if rec.Time, ok = d.time.any(time); ok {
-			err = nil
-		}
+// addTime gives the time of an envelope to a line that has none. It returns the error that remains.
+func (d *detector) addTime(err error, time []byte, rec *Record) error {
+	if err == nil || len(time) == 0 || !errors.Is(err, errNoTime) {
+		return err
 	}
-	return format, err
+	var ok bool
+	if rec.Time, ok = d.time.any(time); !ok {
+		return err
+	}
+	return nil
 }
 
 // detect tries all formats on a line in all envelopes, and chooses the first one that reads it. The
@@ -92,12 +91,14 @@ func (d *detector) parseMessage(p parser, message, time []byte, rec *Record) (Fo
 func (d *detector) detect(line []byte, rec *Record) (nearest error) {
 	most := -1
 	for _, e := range d.envelopes {
-		message, time, ok := e.open(line)
+		message, time, ok := e.cut(line)
 		if !ok {
 			continue
 		}
 		for _, p := range d.parsers {
-			format, err := d.parseMessage(p.parser, message, time, rec)
+			rec.reset(d.extra)
+			format, err := p.parse(message, rec)
+			err = d.addTime(err, time, rec)
 			switch {
 			case err == nil:
 				d.chosen, d.envelope, d.format = p.parser, e, format

@@ -62,7 +62,8 @@ func TestInputsKnowTheirLength(t *testing.T) {
 func TestFileNamedTwiceIsOneInput(t *testing.T) {
 	dir := t.TempDir()
 	name, link := filepath.Join(dir, "a.log"), filepath.Join(dir, "link.log")
-	if err := errors.Join(os.WriteFile(name, []byte("12345"), 0o600), os.Symlink(name, link)); err != nil {
+	err := os.WriteFile(name, []byte("12345"), 0o600)
+	if err = errors.Join(err, os.Symlink(name, link)); err != nil {
 		t.Fatal(err)
 	}
 	names := []string{"-", name, dir + "/./a.log", link, dir + "/*.log", "-", "-"}
