@@ -6,6 +6,7 @@ import (
 	"image/color"
 	"io"
 	"slices"
+	"time"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -42,7 +43,7 @@ func (res *Result) charts(th *theme) (charts []chart, err error) {
 	} else {
 		add(res.decisionsChart(th))
 	}
-	if t := res.replayer.timeline; t.shift > 0 {
+	if t := res.replayer.timeline; t.level > 0 {
 		add(t.busiestChart(th))
 	}
 	if lens := res.replayer.lens; lens != nil {
@@ -62,6 +63,7 @@ func (t *timeline) newChart(th *theme, title, y string) chart {
 		c.X.Tick.Marker, c.Y.Tick.Marker = plot.ConstantTicks(nil), plot.ConstantTicks(nil)
 	} else {
 		c.X.Min, c.X.Max = t.start(t.lo), t.start(t.hi+1)
+		c.X.Label.Text = timeLabel(c.X.Min, c.X.Max)
 	}
 	return c
 }
@@ -71,7 +73,7 @@ func (t *timeline) newChart(th *theme, title, y string) chart {
 func (res *Result) decisionsChart(th *theme) (chart, error) {
 	t, o := res.replayer.timeline, &res.Report.Limits[0]
 	c := t.newChart(th, fmt.Sprintf("Requests under a limit of %s, burst %s, in each %s%s", o.Rate,
-		grouped(o.Burst), t.width(), res.Report.sampleNote()), "requests")
+		grouped(o.Burst), interval(t.width()), res.Report.sampleNote()), "requests")
 	c.text += fmt.Sprintf(": %s of %s refused", grouped(o.Refused), grouped(res.Report.Requests))
 	return c, errors.Join(
 		t.addArea(&c, "refused", bin.total, th.refused), // the visible rest of all
@@ -81,8 +83,8 @@ func (res *Result) decisionsChart(th *theme) (chart, error) {
 // trafficChart draws the requests.
 func (res *Result) trafficChart(th *theme) (chart, error) {
 	t := res.replayer.timeline
-	c := t.newChart(th, fmt.Sprintf("Requests in each %s%s", t.width(), res.Report.sampleNote()),
-		"requests")
+	title := fmt.Sprintf("Requests in each %s%s", interval(t.width()), res.Report.sampleNote())
+	c := t.newChart(th, title, "requests")
 	return c, t.addArea(&c, "requests", bin.total, th.granted)
 }
 
@@ -96,7 +98,7 @@ func (rep *Report) sampleNote() string {
 // busiestChart draws the most requests in a second. The mean over a long interval would hide
 // a burst.
 func (t *timeline) busiestChart(th *theme) (chart, error) {
-	title := fmt.Sprintf("Requests in the busiest second of each %s", t.width())
+	title := fmt.Sprintf("Requests in the busiest second of each %s", interval(t.width()))
 	c := t.newChart(th, title, "requests")
 	line, err := plotter.NewLine(t.curve(bin.busiest))
 	if err != nil {
@@ -106,6 +108,23 @@ func (t *timeline) busiestChart(th *theme) (chart, error) {
 	c.Add(line)
 	c.text += ": at most " + grouped(t.seconds.most)
 	return c, nil
+}
+
+// interval writes a duration in words if it is a whole number of a unit: minute, 15 minutes.
+func interval(d time.Duration) string {
+	for _, unit := range []struct {
+		name   string
+		length time.Duration
+	}{{"day", day}, {"hour", time.Hour}, {"minute", time.Minute}, {"second", time.Second}} {
+		switch n := d / unit.length; {
+		case d%unit.length != 0 || n == 0:
+		case n == 1:
+			return unit.name
+		default:
+			return fmt.Sprintf("%d %ss", n, unit.name)
+		}
+	}
+	return roundTime(d).String()
 }
 
 // addArea adds the area below a curve, unless the timeline is empty.

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
 
 // checkXML fails if the SVG is not well-formed, and returns its visible texts.
@@ -42,12 +43,17 @@ func TestSVG(t *testing.T) {
 		want []string
 	}{
 		{"sample", sampled(5_000), []string{"granted", "refused", "tokens", "12:00",
-			"Requests under a limit of 1/s, burst 5, in each 4m16s",
-			"Requests in the busiest second of each 4m16s",
-			"203.0.113.66, worst 1m0s, from 2025-03-10 10:18:05: 239 of 250 requests refused"}},
+			"Requests under a limit of 1/s, burst 5, in each 5 minutes",
+			"Requests in the busiest second of each 5 minutes",
+			"203.0.113.66: 239 of 250 requests refused in the worst minute, from 2025-03-10 10:18:05"}},
 		{"one request", input("a.log", line("a", 1, 1)), []string{"granted", "10:00:01"}},
 		{"markup in a key", input("a.log", strings.Repeat(line("<b>&", 1, 1), 10)),
-			[]string{"<b>&, worst 1m0s, from 2015-05-17 10:00:01: 5 of 10 requests refused"}},
+			[]string{"<b>&: 5 of 10 requests refused in the worst minute, from 2015-05-17 10:00:01",
+				"\nUTC, 2015-05-17\n"}},
+		{"number beside a circle", input("a.log", strings.Repeat(line("a", 1, 1), 12)),
+			[]string{"\n7\n"}},
+		{"right to left", input("a.log", strings.Repeat(line("\u05d0\u05d1", 1, 1), 7)),
+			[]string{"\u2068\u05d0\u05d1\u2069: 2 of 7 requests refused in the worst minute"}},
 	} {
 		var svg bytes.Buffer
 		if err := drawn(t, options(t, "1", 5), tt.in).WriteSVG(&svg); err != nil {
@@ -92,18 +98,18 @@ func TestSVGOfNothing(t *testing.T) {
 func TestCurveIsInSteps(t *testing.T) {
 	line := newTimeline()
 	line.add(0, true)
-	line.add(maxBins, true) // so that a bin is two seconds wide
+	line.add(maxBins, true) // so that a bin is five seconds wide
 	for _, granted := range []bool{true, true, false} {
-		line.add(maxBins+2, granted)
+		line.add(maxBins+3, granted)
 	}
-	line.add(maxBins+3, true)
+	line.add(maxBins+4, true)
 	for _, tt := range []struct {
 		count func(bin) uint64
 		want  string
 	}{
-		{bin.justGranted, "[{512 1} {514 1} {514 3} {516 3}]"},
-		{bin.total, "[{512 1} {514 1} {514 4} {516 4}]"},
-		{bin.busiest, "[{512 1} {514 1} {514 3} {516 3}]"},
+		{bin.justGranted, "[{510 1} {515 1} {515 3} {520 3}]"},
+		{bin.total, "[{510 1} {515 1} {515 4} {520 4}]"},
+		{bin.busiest, "[{510 1} {515 1} {515 3} {520 3}]"},
 	} {
 		curve := line.curve(tt.count)
 		if got := fmt.Sprint(curve[len(curve)-4:]); got != tt.want {
@@ -113,9 +119,9 @@ func TestCurveIsInSteps(t *testing.T) {
 }
 
 func TestTicksAreFewAndRound(t *testing.T) {
-	for _, length := range []float64{1, 9, 60, 3600, 86400, 86400 * 400, 86400 * 365 * 290} {
+	for length := 2.0; length < 86400*365*290; length *= 1.1 {
 		ticks := timeTicks{}.Ticks(1431857103, 1431857103+length)
-		if len(ticks) > 10 || len(ticks) < 1 && length > 5 {
+		if len(ticks) > 11 || len(ticks) < 1 || len(ticks) < 2 && length > 10 {
 			t.Errorf("%v s: %d ticks", length, len(ticks))
 		}
 		seen := make(map[string]bool)
@@ -124,6 +130,51 @@ func TestTicksAreFewAndRound(t *testing.T) {
 				t.Errorf("%v s: label %q twice", length, tick.Label)
 			}
 			seen[tick.Label] = true
+		}
+	}
+}
+
+func TestTicksOfTime(t *testing.T) {
+	const start = 1431857103 // 2015-05-17 10:05:03
+	for length, want := range map[float64]string{
+		3: "10:05:03 10:05:04 10:05:05 10:05:06", 500: "10:06 10:07 10:08 10:09 10:10 10:11 10:12 10:13",
+		86400:       "12:00 15:00 18:00 21:00 00:00 03:00 06:00 09:00",
+		200 * 86400: "2015-06 2015-07 2015-08 2015-09 2015-10 2015-11 2015-12", 900 * 86400: "2015-07 2016-01 2016-07 2017-01 2017-07",
+		3650 * 86400: "2016 2018 2020 2022 2024",
+	} {
+		var labels []string
+		for _, tick := range (timeTicks{}).Ticks(start, start+length) {
+			labels = append(labels, tick.Label)
+		}
+		if got := strings.Join(labels, " "); got != want {
+			t.Errorf("%v s: %s, want %s", length, got, want)
+		}
+	}
+	for length, want := range map[float64]string{
+		3: "UTC, 2015-05-17", 86400: "UTC, 2015", 86400 * 300: "UTC",
+	} {
+		if got := timeLabel(start, start+length); got != want {
+			t.Errorf("%v s: %s, want %s", length, got, want)
+		}
+	}
+}
+
+func TestIntervals(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		time.Second: "second", 5 * time.Second: "5 seconds", time.Minute: "minute",
+		90 * time.Second: "90 seconds", 3 * time.Hour: "3 hours", day: "day", 360 * day: "360 days",
+		60*time.Second + 1: "1m0s", 1500 * time.Millisecond: "1.5s",
+	} {
+		if got := interval(d); got != want {
+			t.Errorf("%v: %s, want %s", d, got, want)
+		}
+	}
+}
+
+func TestTicksOfWholeNumbersBeginAtZero(t *testing.T) {
+	for _, burst := range []float64{1, 5, 6, 1000} {
+		if ticks := (wholeTicks{}).Ticks(-burst/5, burst); ticks[0].Label != "0" {
+			t.Errorf("burst %v: first label %s", burst, ticks[0].Label)
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/plot"
 )
 
-// wholeTicks marks whole numbers on an axis. The ticks of the plot package also mark
+// wholeTicks marks whole numbers from 0 on an axis. The ticks of the plot package also mark
 // fractions, such as 2.5.
 type wholeTicks struct{}
 
@@ -19,7 +19,7 @@ func (wholeTicks) Ticks(first, last float64) []plot.Tick {
 	for i := 0; (last-first)/step > most-1; i++ {
 		step *= [...]float64{2, 2.5, 2}[i%3]
 	}
-	return ticks(first, last, step, func(v float64) string { return grouped(int64(v)) })
+	return ticks(max(first, 0), last, step, func(v float64) string { return grouped(int64(v)) })
 }
 
 // ticks marks the multiples of step from first to last.
@@ -32,28 +32,72 @@ func ticks(first, last, step float64, label func(float64) string) (all []plot.Ti
 
 const day = 24 * time.Hour
 
-// timeSteps are the possible distances between the marks of a time axis.
+// timeSteps are the possible distances between the marks of a time axis, up to two weeks. Above,
+// monthSteps are the distances in months.
 var timeSteps = []time.Duration{
-	time.Second, 5 * time.Second, 15 * time.Second, time.Minute, 5 * time.Minute,
-	15 * time.Minute, time.Hour, 3 * time.Hour, 6 * time.Hour, 12 * time.Hour,
-	day, 2 * day, 7 * day, 30 * day, 90 * day, 365 * day, 3650 * day, 36500 * day,
+	time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second, 30 * time.Second,
+	time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 30 * time.Minute,
+	time.Hour, 2 * time.Hour, 3 * time.Hour, 6 * time.Hour, 12 * time.Hour,
+	day, 2 * day, 7 * day, 14 * day,
 }
+
+var monthSteps = []int{1, 3, 6, 12, 2 * 12, 5 * 12, 10 * 12, 20 * 12, 50 * 12}
 
 // timeTicks marks round times of UTC on an axis in seconds since 1970. The ticks of the
 // plot package are round in decimal: 100,000 seconds and not a day.
 type timeTicks struct{}
 
+// mostTicks is how many times have room for their labels.
+const mostTicks = 9
+
 // Ticks implements plot.Ticker: as many times as have room for their labels.
 func (timeTicks) Ticks(first, last float64) []plot.Tick {
-	const most = 9
+	for _, step := range timeSteps {
+		if (last-first)/step.Seconds() <= mostTicks {
+			format := timeFormat(step, last-first > day.Seconds())
+			return ticks(first, last, step.Seconds(), func(v float64) string {
+				return time.Unix(int64(v), 0).UTC().Format(format)
+			})
+		}
+	}
+	return monthTicks(first, last)
+}
+
+// monthTicks marks the beginnings of months or years.
+func monthTicks(first, last float64) (all []plot.Tick) {
+	const month = 30 * day
 	i := 0
-	for i < len(timeSteps)-1 && (last-first)/timeSteps[i].Seconds() > most {
+	for i < len(monthSteps)-1 && (last-first)/month.Seconds()/float64(monthSteps[i]) > mostTicks {
 		i++
 	}
-	format := timeFormat(timeSteps[i], last-first > day.Seconds())
-	return ticks(first, last, timeSteps[i].Seconds(), func(v float64) string {
-		return time.Unix(int64(v), 0).UTC().Format(format)
-	})
+	step, format := monthSteps[i], "2006-01"
+	if step%12 == 0 {
+		format = "2006"
+	}
+	begin := time.Unix(int64(first), 0).UTC()
+	months := (begin.Year()*12 + int(begin.Month()) - 1) / step * step
+	for ; ; months += step {
+		t := time.Date(months/12, time.Month(months%12+1), 1, 0, 0, 0, 0, time.UTC)
+		switch v := float64(t.Unix()); {
+		case v > last:
+			return all
+		case v >= first:
+			all = append(all, plot.Tick{Value: v, Label: t.Format(format)})
+		}
+	}
+}
+
+// timeLabel returns the label of a time axis. It has what the marks lack: the date of a log of one
+// day, or the year of several days.
+func timeLabel(first, last float64) string {
+	a, b := time.Unix(int64(first), 0).UTC(), time.Unix(int64(last), 0).UTC()
+	switch {
+	case a.Format(time.DateOnly) == b.Format(time.DateOnly):
+		return "UTC, " + a.Format(time.DateOnly)
+	case a.Year() == b.Year():
+		return fmt.Sprintf("UTC, %d", a.Year())
+	}
+	return "UTC"
 }
 
 // timeFormat returns the shortest format in which marks that are step apart differ.

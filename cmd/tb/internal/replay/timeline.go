@@ -3,8 +3,17 @@ package replay
 import "time"
 
 // maxBins is how many intervals a timeline has at most, a power of two. A log of 512
-// seconds or more has at least half as many.
+// seconds or more has at least a fifth as many.
 const maxBins = 512
+
+// binWidths are the widths of a bin. Each is a multiple of the one before, at most five times as
+// long. With bins of the last one a timeline covers 504 years.
+var binWidths = [...]time.Duration{
+	time.Second, 5 * time.Second, 15 * time.Second, 30 * time.Second,
+	time.Minute, 5 * time.Minute, 15 * time.Minute, 30 * time.Minute,
+	time.Hour, 3 * time.Hour, 6 * time.Hour, 12 * time.Hour,
+	day, 2 * day, 10 * day, 30 * day, 90 * day, 360 * day,
+}
 
 // bin counts the decisions in one interval.
 type bin struct {
@@ -17,12 +26,12 @@ func (b bin) total() uint64       { return b.granted + b.refused }
 func (b bin) busiest() uint64     { return uint64(b.peak) }
 
 // timeline counts decisions over time in bounded memory. It begins with bins of one
-// second. Whenever the log outgrows them, at either end, it doubles their width.
+// second. Whenever the log outgrows them, at either end, it takes the next width.
 //
-// Bins of any width are numbered from 1970. Bins 2n and 2n+1 merge into bin n of twice the
-// width. Thus no count is ever split, and a bin covers the same seconds in every log.
+// Bins of any width are numbered from 1970. The bins of one width merge into those of the next one,
+// which is a multiple. Thus no count is ever split, and a bin covers the same seconds in every log.
 type timeline struct {
-	shift   int   // a bin is 1<<shift seconds wide
+	level   int   // the index of the width
 	lo, hi  int64 // the first and the last bin in use; lo > hi if there are none
 	bins    [maxBins]bin
 	seconds peakCounter
@@ -33,10 +42,13 @@ func newTimeline() *timeline { return &timeline{lo: 0, hi: -1} }
 func (t *timeline) empty() bool { return t.lo > t.hi }
 
 // width returns the width of a bin.
-func (t *timeline) width() time.Duration { return time.Second << t.shift }
+func (t *timeline) width() time.Duration { return binWidths[t.level] }
+
+// number returns the number of the bin of a second since 1970.
+func (t *timeline) number(second int64) int64 { return second / int64(t.width()/time.Second) }
 
 // start returns when a bin begins, in seconds since 1970.
-func (t *timeline) start(n int64) float64 { return float64(n << t.shift) }
+func (t *timeline) start(n int64) float64 { return float64(n) * t.width().Seconds() }
 
 // bin returns bin n, which must be in use. The array is a ring, so that the timeline can
 // grow at both ends.
@@ -44,7 +56,7 @@ func (t *timeline) bin(n int64) *bin { return &t.bins[n&(maxBins-1)] }
 
 // add counts a decision in a second since 1970.
 func (t *timeline) add(second int64, granted bool) {
-	n := second >> t.shift
+	n := t.number(second)
 	if n < t.lo || n > t.hi {
 		n = t.include(second)
 	}
@@ -63,25 +75,25 @@ func (t *timeline) include(second int64) int64 {
 		t.lo, t.hi = second, second
 	}
 	for {
-		n := second >> t.shift
+		n := t.number(second)
 		lo, hi := min(t.lo, n), max(t.hi, n)
 		if hi-lo < maxBins {
 			t.lo, t.hi = lo, hi
 			return n
 		}
-		t.double()
+		t.widen()
 	}
 }
 
-// double merges the bins in pairs. It runs at most once for each doubling of the time that
-// the log covers: 25 times in 290 years.
-func (t *timeline) double() {
+// widen merges the bins into bins of the next width. It runs at most once for each width.
+func (t *timeline) widen() {
 	var merged timeline
+	times := int64(binWidths[t.level+1] / t.width())
 	for n := t.lo; n <= t.hi; n++ {
-		b := merged.bin(n >> 1)
+		b := merged.bin(n / times)
 		b.granted += t.bin(n).granted
 		b.refused += t.bin(n).refused
 		b.peak = max(b.peak, t.bin(n).peak)
 	}
-	t.bins, t.shift, t.lo, t.hi = merged.bins, t.shift+1, t.lo>>1, t.hi>>1
+	t.bins, t.level, t.lo, t.hi = merged.bins, t.level+1, t.lo/times, t.hi/times
 }

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -63,9 +64,9 @@ func TestPeaksOfATimelineAgreeWithCounting(t *testing.T) {
 	}
 	want := make(map[int64]uint32)
 	for second, n := range exact {
-		want[second>>line.shift] = max(want[second>>line.shift], n)
+		want[line.number(second)] = max(want[line.number(second)], n)
 	}
-	if line.shift < 3 {
+	if line.width() < 15*time.Second {
 		t.Fatalf("bins of %s, want some that merged", line.width())
 	}
 	for n := line.lo; n <= line.hi; n++ {
@@ -83,8 +84,22 @@ func TestTimelineIsAsFineAsItCanBe(t *testing.T) {
 		t.Errorf("%d s: bins of %v, want 1s", maxBins, line.width())
 	}
 	line.add(999, true) // to the left
-	if line.width() != 2*time.Second || line.lo != 999/2 || line.hi != (1000+maxBins-1)/2 {
-		t.Errorf("a second more: bins %d to %d of %v, want 2s and no empty ones outside",
+	if line.width() != 5*time.Second || line.lo != 999/5 || line.hi != (1000+maxBins-1)/5 {
+		t.Errorf("a second more: bins %d to %d of %v, want 5s and no empty ones outside",
 			line.lo, line.hi, line.width())
+	}
+}
+
+func TestBinWidths(t *testing.T) {
+	for i, width := range binWidths[1:] {
+		if before := binWidths[i]; width%before != 0 || width > 5*before {
+			t.Errorf("%v after %v, want a multiple of at most five times", width, before)
+		}
+	}
+	line := newTimeline()
+	line.add(0, true)
+	line.add(math.MaxInt64/int64(time.Second), true)
+	if got := line.hi - line.lo + 1; got > maxBins || got < maxBins/5 {
+		t.Errorf("%d bins of %v in 292 years", got, line.width())
 	}
 }

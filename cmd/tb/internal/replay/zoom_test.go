@@ -43,6 +43,37 @@ func TestLevelsAreASaw(t *testing.T) {
 	}
 }
 
+// The numbers beside the circles are the greatest ones, and do not overlap.
+func TestCountsOfRefusals(t *testing.T) {
+	w := window{steps: []step{
+		{last: 1e9, refused: 3}, {last: 2e9, refused: 5}, {last: 3e9}, {last: 4e9, refused: 1},
+		{last: 8e9, refused: 1200},
+	}}
+	for distance, want := range map[float64]string{
+		0.5: "1,200 at 8, 5 at 2, 3 at 1, 1 at 4, ", 1.5: "1,200 at 8, 5 at 2, 1 at 4, ",
+		7.5: "1,200 at 8, ",
+	} {
+		var got strings.Builder
+		counts := w.counts(distance)
+		for i, label := range counts.Labels {
+			fmt.Fprintf(&got, "%s at %v, ", label, counts.XYs[i].X)
+		}
+		if got.String() != want {
+			t.Errorf("%v seconds apart: %s, want %s", distance, &got, want)
+		}
+	}
+}
+
+// Before the first request of a window the bucket was full, or nothing is known.
+func TestLevelsBeforeAWindow(t *testing.T) {
+	l := newLens(mustRate(t, "1"), 5)
+	for first, want := range map[float64]string{5: "[{7 5} {10 5} {10 4}]", 4: "[{10 4} {10 4}]"} {
+		if got := fmt.Sprint(l.withLead(plotter.XYs{{X: 10, Y: first}, {X: 10, Y: 4}}, 3)); got != want {
+			t.Errorf("from %v tokens: %s, want %s", first, got, want)
+		}
+	}
+}
+
 func TestTheWorstWindowHasTheMostRefusals(t *testing.T) {
 	burst := func(second, n int) string { return strings.Repeat(line("a", second, 1), n) }
 	for _, tt := range []struct {

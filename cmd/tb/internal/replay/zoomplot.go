@@ -1,9 +1,13 @@
 package replay
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 	"time"
+	"unicode"
 
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
@@ -12,6 +16,14 @@ import (
 	"github.com/seed-181794aa/ratelimit/internal/compositekey"
 )
 
+// isolated keeps a text that is written from right to left from turning the text around it.
+func isolated(s string) string {
+	if strings.IndexFunc(s, func(r rune) bool { return r > unicode.MaxASCII }) < 0 {
+		return s
+	}
+	return "\u2068" + s + "\u2069" // first strong isolate, and its end
+}
+
 // titleRunes is the longest key in the title of a chart.
 const titleRunes = 50
 
@@ -19,13 +31,17 @@ const titleRunes = 50
 // bucket is full again.
 func (l *lens) chart(th *theme, e *tracked) (chart, error) {
 	w := e.Value.zoom.mostRefused()
-	title := fmt.Sprintf("%s, worst %s, from %s: %s of %s %s refused",
-		shorten(keyText(compositekey.Parts(e.Key)), titleRunes), roundTime(time.Duration(l.width)),
-		dateTime(time.Unix(0, w.start).UTC()), grouped(w.refused), grouped(w.granted+w.refused),
-		plural(w.granted+w.refused, "request", "requests"))
-	c := newChart(th, title, "UTC", "tokens")
+	all := w.granted + w.refused
+	title := fmt.Sprintf("%s: %s of %s %s refused in the worst %s, from %s",
+		isolated(shorten(keyText(compositekey.Parts(e.Key)), titleRunes)), grouped(w.refused),
+		grouped(all), plural(all, "request", "requests"), interval(time.Duration(l.width)),
+		dateTime(time.Unix(0, w.start).UTC()))
+	c := newChart(th, title, "", "tokens")
 	c.X.Tick.Marker, c.Y.Tick.Marker = timeTicks{}, wholeTicks{}
-	line, err := plotter.NewLine(l.levelsOver(w))
+	levels := l.levelsOver(w)
+	start, end := levels[0].X, levels[len(levels)-1].X
+	lead, labelWidth := (end-start)/30, (end-start)/20
+	line, err := plotter.NewLine(l.withLead(levels, lead))
 	if err != nil {
 		return c, err
 	}
@@ -43,8 +59,18 @@ func (l *lens) chart(th *theme, e *tracked) (chart, error) {
 		style.Radius = sizes[i]
 		return style
 	}
-	c.Add(refused, line)
-	c.Y.Min, c.Y.Max = -l.burst/8, l.burst // room for the circles at 0
+	counts, err := plotter.NewLabels(w.counts(labelWidth))
+	if err != nil {
+		return c, err
+	}
+	for i := range counts.TextStyle {
+		counts.TextStyle[i] = c.X.Tick.Label
+		counts.TextStyle[i].YAlign = draw.YTop
+	}
+	counts.Offset.Y = -vg.Points(7)
+	c.Add(refused, line, counts)
+	c.X.Min, c.X.Label.Text = start-lead, timeLabel(start, end)
+	c.Y.Min, c.Y.Max = -l.burst/5, l.burst // room for the circles and numbers at 0
 	c.legend.Add("tokens", line)
 	c.legend.Add("refused", refused)
 	return c, nil
@@ -62,6 +88,16 @@ func (l *lens) levelsOver(w *window) (points plotter.XYs) {
 		points = append(points, point(s.first, s.before), point(s.last, s.after))
 	}
 	return l.appendRefill(points, w.start+l.width)
+}
+
+// withLead returns the levels with a full bucket for a while before them, so that the first fall is
+// inside the chart.
+func (l *lens) withLead(levels plotter.XYs, while float64) plotter.XYs {
+	first := levels[0]
+	if first.Y < l.burst { // what was before is not known
+		return levels
+	}
+	return slices.Insert(levels, 0, plotter.XY{X: first.X - while, Y: first.Y})
 }
 
 // appendRefill appends the refill of a bucket from the last point to a time, or until the bucket is
@@ -87,6 +123,22 @@ func (w *window) refusals() (points plotter.XYs, sizes []vg.Length) {
 		}
 	}
 	return points, sizes
+}
+
+// counts returns the number of refusals of each step, but none within a distance in seconds of a
+// greater one.
+func (w *window) counts(distance float64) (labels plotter.XYLabels) {
+	steps := slices.Clone(w.steps)
+	slices.SortStableFunc(steps, func(a, b step) int { return cmp.Compare(b.refused, a.refused) })
+	for _, s := range steps {
+		at := point(s.last, s.after)
+		near := func(p plotter.XY) bool { return math.Abs(p.X-at.X) < distance }
+		if s.refused > 0 && !slices.ContainsFunc(labels.XYs, near) {
+			labels.XYs = append(labels.XYs, at)
+			labels.Labels = append(labels.Labels, grouped(s.refused))
+		}
+	}
+	return labels
 }
 
 func point(ns int64, tokens float32) plotter.XY {
