@@ -6,6 +6,7 @@ import (
 	"context"
 	"embed"
 	"encoding/json"
+	"io"
 	"io/fs"
 	"net"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/pagestyle"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/printable"
 	"github.com/seed-181794aa/ratelimit/httplimit"
 )
@@ -53,6 +55,7 @@ func New(c Config) *Server {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /", http.FileServerFS(files))
+	mux.HandleFunc("GET /base.css", serveBaseStyle)
 	mux.Handle("GET /metrics", c.Metrics)
 	mux.HandleFunc("GET /api/state", s.serveSnapshot)
 	if c.Demo {
@@ -107,6 +110,12 @@ func (s *Server) Run(ctx context.Context) {
 			s.hot.fade()
 		}
 	}
+}
+
+// serveBaseStyle answers with the style sheet that other pages share.
+func serveBaseStyle(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/css; charset=utf-8")
+	_, _ = io.WriteString(w, pagestyle.Base) // this fails only if the client is gone
 }
 
 // writeJSON answers with v as JSON.

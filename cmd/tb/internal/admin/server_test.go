@@ -182,7 +182,7 @@ func TestOtherPages(t *testing.T) {
 func TestPageIsComplete(t *testing.T) {
 	_, admin, _, _ := served(t)
 	for _, name := range []string{"", "app.js", "bucket.js", "burst.js", "chart.js", "dom.js",
-		"edge.js", "style.css", "icon.svg"} {
+		"edge.js", "base.css", "style.css", "icon.svg"} {
 		status, body := do(t, request(t, "GET", admin+"/"+name, ""))
 		body = strings.ReplaceAll(body, "http://www.w3.org/2000/svg", "")
 		if status != 200 || strings.Contains(body, "://") {

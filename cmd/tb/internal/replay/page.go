@@ -10,6 +10,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/pagestyle"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/printable"
 )
 
@@ -18,7 +19,7 @@ var pageFiles embed.FS
 
 var (
 	pageTemplate = template.Must(template.ParseFS(pageFiles, "page/index.html"))
-	pageStyle    = pageFile("style.css")
+	pageStyle    = pagestyle.Base + pageFile("style.css")
 	pageScript   = pageFile("script.js")
 )
 

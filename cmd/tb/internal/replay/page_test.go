@@ -134,7 +134,7 @@ func TestThePageEscapesKeys(t *testing.T) {
 
 func TestThePageOfNothing(t *testing.T) {
 	for want, o := range map[string]Options{
-		"0 keys refused most": options(t, "1", 5), "No limit is suggested": suggestOptions(t, "1%", ""),
+		"No key is refused": options(t, "1", 5), "No limit is suggested": suggestOptions(t, "1%", ""),
 	} {
 		page, _ := decoded(t, pageOf(t, o))
 		if !strings.Contains(page, ">"+want+"<") || strings.Contains(page, "NaN") {

@@ -26,7 +26,7 @@ func open(t *testing.T, page string) tab {
 	ctx := testkit.Browser(t)
 	b := tab{t, ctx, testkit.Console(t, ctx)}
 	file := testkit.File(t, "page.html", page)
-	b.do(chromedp.Navigate("file://"+file), chromedp.WaitVisible("#keys"))
+	b.do(chromedp.Navigate("file://"+file), chromedp.WaitVisible("#text-title"))
 	return b
 }
 
@@ -190,6 +190,24 @@ func TestPageOfAnEmptyLog(t *testing.T) {
 	b := open(t, pageOf(t, suggestOptions(t, "1%", "1")))
 	b.check(`document.querySelector("#refusals").textContent`,
 		"1/s, burst 1: refuses 0 of 0 clients (0.0 %), and at most 0 of 0 requests (0.0 %).")
+	b.close()
+}
+
+func TestPageWithoutRefusals(t *testing.T) {
+	b := open(t, pageOf(t, options(t, "1", 5), input("a.log", line("a", 1, 1))))
+	b.check(`document.querySelector("#keys-title").textContent`, "No key is refused")
+	b.check(`document.querySelector("#keys")`, "null")
+	b.close()
+}
+
+// On paper nothing is cut off.
+func TestPageOnPaper(t *testing.T) {
+	b := open(t, pageOf(t, options(t, "1", 1), sampled(6000)))
+	cutOff := `[...document.querySelectorAll(".scroll")].filter((box) =>
+		getComputedStyle(box).overflowX !== "visible" || box.scrollWidth > document.body.clientWidth).length`
+	b.check(cutOff, "3")
+	b.do(testkit.Print())
+	b.check(cutOff, "0")
 	b.close()
 }
 

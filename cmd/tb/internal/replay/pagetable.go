@@ -42,9 +42,12 @@ func (res *Result) keyTable() keyTable {
 	}
 	keys := res.replayer.ranking.most(pageKeys)
 	t := keyTable{
-		Caption: fmt.Sprintf("%d %s refused most", len(keys), plural(len(keys), "key", "keys")),
+		Caption: "No key is refused",
 		Columns: []string{"Key", "Refused", "Requests", "Share", "Peak in a second", "Longest run"},
 		Sorted:  1,
+	}
+	if n := len(keys); n > 0 {
+		t.Caption = fmt.Sprintf("%d %s refused most", n, plural(n, "key", "keys"))
 	}
 	for _, e := range keys {
 		k := topKey(e)

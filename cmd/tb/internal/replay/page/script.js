@@ -17,7 +17,7 @@ function sortBy(header) {
   for (const h of header.parentNode.cells) h.ariaSort = h === header ? order : null;
 }
 
-for (const header of $("keys").tHead.rows[0].cells)
+for (const header of $("keys")?.tHead.rows[0].cells ?? [])
   header.firstElementChild.addEventListener("click", () => sortBy(header));
 
 const number = (x) => x.toLocaleString("en");
