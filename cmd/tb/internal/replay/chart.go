@@ -14,24 +14,28 @@ import (
 	"github.com/seed-181794aa/ratelimit/internal/svgfont"
 )
 
-// The sizes of a chart and of the legend at its right edge.
+// The sizes of a chart, of the title above it and of the legend at its right edge.
 const (
 	chartWidth  = 27 * vg.Centimeter
 	chartHeight = 7 * vg.Centimeter
+	titleHeight = vg.Centimeter
 	legendWidth = 4 * vg.Centimeter
 )
 
-// chart is a plot with its legend beside it, and a text for readers that do not see it.
+// chart is a plot with its title above it and its legend beside it, and a text for readers that do
+// not see it.
 type chart struct {
 	*plot.Plot
+	title  string
 	legend plot.Legend
 	text   string
 }
 
 // newChart returns an empty chart with a grid.
 func newChart(th *theme, title, x, y string) chart {
-	c := chart{plot.New(), plot.NewLegend(), title}
-	c.Title.Text, c.X.Label.Text, c.Y.Label.Text = title, x, y
+	c := chart{plot.New(), title, plot.NewLegend(), title}
+	c.X.Label.Text, c.Y.Label.Text = x, y
+	c.Title.TextStyle.XAlign, c.Title.TextStyle.YAlign = text.XLeft, text.YBottom
 	c.BackgroundColor = th.page
 	c.legend.Top, c.legend.Left, c.legend.Padding = true, true, vg.Points(3)
 	for _, style := range []*text.Style{&c.Title.TextStyle, &c.X.Label.TextStyle,
@@ -60,7 +64,8 @@ func writeCharts(w io.Writer, th *theme, charts []chart) error {
 	return err
 }
 
-// drawCharts draws the charts one above the other, with aligned data areas.
+// drawCharts draws the charts one above the other, with aligned data areas. The titles begin at the
+// left, where a narrow screen shows them.
 func drawCharts(page draw.Canvas, th *theme, charts []chart) {
 	page.SetColor(th.page)
 	page.Fill(page.Path())
@@ -69,12 +74,14 @@ func drawCharts(page draw.Canvas, th *theme, charts []chart) {
 		rows = append(rows, []*plot.Plot{c.Plot})
 	}
 	const margin = 5
-	tiles := draw.Tiles{Rows: len(rows), Cols: 1, PadY: vg.Centimeter / 2,
-		PadTop: margin, PadBottom: margin, PadLeft: margin, PadRight: legendWidth}
+	tiles := draw.Tiles{Rows: len(rows), Cols: 1, PadY: titleHeight,
+		PadTop: titleHeight, PadBottom: margin, PadLeft: margin, PadRight: legendWidth}
 	for i, row := range plot.Align(rows, tiles, page) {
 		rows[i][0].Draw(row[0])
+		above := vg.Point{X: margin, Y: row[0].Max.Y + margin}
+		page.FillText(charts[i].Title.TextStyle, above, charts[i].title)
 		beside := draw.Crop(page, chartWidth-legendWidth+2*margin, 0, 0, 0)
-		beside.Max.Y = row[0].Max.Y - vg.Centimeter/2 // below the title
+		beside.Max.Y = row[0].Max.Y
 		charts[i].legend.Draw(beside)
 	}
 }

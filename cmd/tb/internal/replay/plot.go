@@ -98,8 +98,7 @@ func (rep *Report) sampleNote() string {
 // busiestChart draws the most requests in a second. The mean over a long interval would hide
 // a burst.
 func (t *timeline) busiestChart(th *theme) (chart, error) {
-	title := fmt.Sprintf("Requests in the busiest second of each %s", interval(t.width()))
-	c := t.newChart(th, title, "requests")
+	c := t.newChart(th, "Requests in the busiest second of each "+interval(t.width()), "requests")
 	line, err := plotter.NewLine(t.curve(bin.busiest))
 	if err != nil {
 		return c, err
