@@ -2,6 +2,7 @@ package accesslog
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 )
@@ -76,7 +77,7 @@ func TestMessagesBetweenRequests(t *testing.T) {
 		message := inEnvelopes("starting worker process 29")[name]
 		log := message + "\n" + line + "\n" + message + "\n" + line + "\n" + nginxLine
 		got, bad, format := read(t, strings.NewReader(log), Schema{})
-		if len(got) != 2 || len(bad) != 3 || format != JSON {
+		if len(got) != 2 || len(bad) != 3 || !errors.Is(bad[2], errNoEnvelope) || format != JSON {
 			t.Errorf("%s: got %v (%s), malformed %v", name, got, format, bad)
 		}
 	}
@@ -91,6 +92,13 @@ func TestNoEnvelopes(t *testing.T) {
 		got, format := one(t, line)
 		if want := (request{at, "192.0.2.7", "", "", "", Unknown}); got != want || format != JSON {
 			t.Errorf("%s: got %+v (%s)", line, got, format)
+		}
+	}
+	// Common Log Format would take the prefix for a client and a user.
+	for _, prefix := range []string{"May 17 10:05:03 h nginx: ", "2015-05-17T10:05:03Z stdout F "} {
+		line := prefix + `- [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 1`
+		if got, bad, _ := read(t, strings.NewReader(line), Schema{}); len(got) > 0 || len(bad) != 1 {
+			t.Errorf("%s: got %v, malformed %v", line, got, bad)
 		}
 	}
 	for _, line := range []string{

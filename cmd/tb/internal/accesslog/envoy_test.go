@@ -16,6 +16,8 @@ func TestEnvoyLines(t *testing.T) {
 			end, request{at, "192.0.2.7, 10.0.0.1,2001:db8::1", "", "h.example", "/", 17}},
 		{"no values", stamp + `"- - HTTP/1.1" 400 DPE 0 11 2 - "-" "-" "-" "-" "-"`,
 			request{at, "", "", "", "", 11}},
+		{"no request", stamp + `"- - -" 400 DPE 0 11 2 - "-" "-" "-" "-" "-"`,
+			request{at, "", "", "", "", 11}},
 		{"no route", stamp + `"GET /a HTTP/1.1" 404 NR 0 0 0 - "192.0.2.7" "-" "id" "h.example" "-"`,
 			request{at, "192.0.2.7", "", "h.example", "/a", 0}},
 		{"spaces in the agent", stamp + `"GET / HTTP/3" 200 UC,URX 0 17 2 1 "192.0.2.7"` +

@@ -133,6 +133,11 @@ const lowContrast = `(() => {
 	}).map((node) => node.outerHTML).join(", ");
 })()`
 
+// highest is the top of the curves.
+const highest = `Math.min(...["clients", "requests"].flatMap((name) =>
+	document.getElementById(name + "-curve").getAttribute("d").split(/[ML]/).slice(1)
+		.map((point) => point.split(" ")[1])))`
+
 // A user moves the slider with the keyboard, and reads what the burst refuses.
 func TestPageShowsWhatABurstRefuses(t *testing.T) {
 	o := suggestOptions(t, "1%", "0.1,3")
@@ -155,7 +160,13 @@ func TestPageShowsWhatABurstRefuses(t *testing.T) {
 		b.check(`document.querySelector("#refusals").textContent`, want)
 		b.check(`document.querySelector("#burst").getAttribute("aria-valuetext")`,
 			grouped(curve.Bursts[burst]))
+		x := 50 + 540*float64(burst)/float64(len(curve.Bursts)-1)
+		b.check(`document.querySelector("#marker").getAttribute("d")`, fmt.Sprintf("M%.1f 10 V150", x))
+		most := max(share(r.Clients[0], uint64(curve.Clients)), share(r.Requests[0], curve.Requests))
+		b.check(`document.querySelector("#top").textContent`, percent(most))
+		b.check(highest, "10")
 	}
+	b.check(`document.querySelector("#end").textContent`, grouped(slices.Max(curve.Bursts)))
 	check(curve.Rate, curve.Burst)
 	b.do(chromedp.SendKeys("#burst", kb.ArrowLeft+kb.ArrowLeft))
 	check(curve.Rate, curve.Burst-2)
@@ -203,8 +214,9 @@ func TestPageWithoutRefusals(t *testing.T) {
 // On paper nothing is cut off.
 func TestPageOnPaper(t *testing.T) {
 	b := open(t, pageOf(t, options(t, "1", 1), sampled(6000)))
-	cutOff := `[...document.querySelectorAll(".scroll")].filter((box) =>
-		getComputedStyle(box).overflowX !== "visible" || box.scrollWidth > document.body.clientWidth).length`
+	const cutOff = `[...document.querySelectorAll(".scroll")].filter((box) =>
+		getComputedStyle(box).overflowX !== "visible" ||
+		box.scrollWidth > document.body.clientWidth).length`
 	b.check(cutOff, "3")
 	b.do(testkit.Print())
 	b.check(cutOff, "0")

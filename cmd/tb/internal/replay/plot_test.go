@@ -50,6 +50,9 @@ func TestSVG(t *testing.T) {
 		{"markup in a key", input("a.log", strings.Repeat(line("<b>&", 1, 1), 10)),
 			[]string{"<b>&: 5 of 10 requests refused in the worst minute, from 2015-05-17 10:00:01",
 				"\nUTC, 2015-05-17\n"}},
+		{"two days", input("a.log", strings.Repeat(line("a", 1, 1), 7)+
+			strings.Replace(line("a", 1, 1), "17/", "18/", 1)),
+			[]string{"\nUTC, 2015\n", "\nUTC, 2015-05-17\n"}},
 		{"number beside a circle", input("a.log", strings.Repeat(line("a", 1, 1), 12)),
 			[]string{"\n7\n"}},
 		{"right to left", input("a.log", strings.Repeat(line("\u05d0\u05d1", 1, 1), 7)),
@@ -137,9 +140,11 @@ func TestTicksAreFewAndRound(t *testing.T) {
 func TestTicksOfTime(t *testing.T) {
 	const start = 1431857103 // 2015-05-17 10:05:03
 	for length, want := range map[float64]string{
-		3: "10:05:03 10:05:04 10:05:05 10:05:06", 500: "10:06 10:07 10:08 10:09 10:10 10:11 10:12 10:13",
-		86400:       "12:00 15:00 18:00 21:00 00:00 03:00 06:00 09:00",
-		200 * 86400: "2015-06 2015-07 2015-08 2015-09 2015-10 2015-11 2015-12", 900 * 86400: "2015-07 2016-01 2016-07 2017-01 2017-07",
+		3:            "10:05:03 10:05:04 10:05:05 10:05:06",
+		500:          "10:06 10:07 10:08 10:09 10:10 10:11 10:12 10:13",
+		86400:        "12:00 15:00 18:00 21:00 00:00 03:00 06:00 09:00",
+		200 * 86400:  "2015-06 2015-07 2015-08 2015-09 2015-10 2015-11 2015-12",
+		900 * 86400:  "2015-07 2016-01 2016-07 2017-01 2017-07",
 		3650 * 86400: "2016 2018 2020 2022 2024",
 	} {
 		var labels []string
