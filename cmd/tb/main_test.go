@@ -243,6 +243,32 @@ func TestSampleIsLabelledAndTheSameEveryTime(t *testing.T) {
 	}
 }
 
+func TestPictureDoesNotReplaceALog(t *testing.T) {
+	dir := t.TempDir()
+	for _, tt := range []struct {
+		name, content string
+		status        int
+	}{
+		{"log", validLine, 1}, {"short", "x", 1},
+		{"syslog", "<134>1 2015-05-17T10:05:03Z h a p - - x\n", 1},
+		{"empty", "", 0}, {"page", "<!doctype html>", 0}, {"picture", "<?xml version=\"1.0\"?>", 0},
+	} {
+		for _, flag := range []string{"--svg", "--html"} {
+			name := filepath.Join(dir, tt.name)
+			if err := os.WriteFile(name, []byte(tt.content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			status, _, stderr := tb(t, validLine, "replay", "--rate=5", "--burst=1", flag, name, "-")
+			left, err := os.ReadFile(name)
+			kept := err == nil && string(left) == tt.content
+			if status != tt.status || kept != (tt.status == 1) ||
+				kept != strings.Contains(stderr, tt.name+" exists, and is neither") {
+				t.Errorf("%s %s: status %d, kept %v, stderr %q", flag, tt.name, status, kept, stderr)
+			}
+		}
+	}
+}
+
 // stuck is a standard input that ends the context and then blocks.
 type stuck context.CancelFunc
 

@@ -48,6 +48,7 @@ func TestUsageErrors(t *testing.T) {
 		{"replay,--rate=5,--burst=1,--svg=-,-", "--svg=-: want the name of a file"},
 		{"replay,--rate=5,--burst=1,--html=-x,-", "--html=-x: want the name of a file"},
 		{"replay,--sweep=rate=1,--burst=1,--html=x.html,-", "either --svg or --html"},
+		{"replay,--rate=5,--burst=1,--svg=x,--html=x,-", "different files for --svg and --html"},
 		{"replay,--rate=5,--burst=1,--key=,-", "ip, user, path, host"},
 		{"replay,--rate=5,--burst=1,--key=IP,-", "ip, user, path, host"},
 		{"replay,--rate=5,--burst=1,--key=ip+path,-", "ip, user, path, host"},

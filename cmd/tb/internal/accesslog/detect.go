@@ -86,8 +86,8 @@ func (d *detector) addTime(err error, time []byte, rec *Record) error {
 }
 
 // detect tries all formats on a line in all envelopes, and chooses the first one that reads it. The
-// error is that of the nearest format. A line with a syslog prefix is only read without it: to
-// Common Log Format, the prefix is a client and a user.
+// error is that of the nearest format. A line with a prefix of syslog or CRI is only read without
+// it: to Common Log Format, the prefix is a client and a user.
 func (d *detector) detect(line []byte, rec *Record) (nearest error) {
 	most := -1
 	for _, e := range d.envelopes {

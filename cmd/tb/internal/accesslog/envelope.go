@@ -1,6 +1,9 @@
 package accesslog
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 // envelope is a format of lines that hold the lines of a log: a syslog daemon, a container runtime
 // or a log collector wrote them.
@@ -81,7 +84,7 @@ var (
 
 func newJSONEnvelope() *jsonEnvelope {
 	e := &jsonEnvelope{scan: scanner{root: &node{}}}
-	for slot, name := range append(messageFields, timeFields...) {
+	for slot, name := range slices.Concat(messageFields, timeFields) {
 		e.scan.root.add(name, slot, false)
 		e.values = append(e.values, nil)
 	}

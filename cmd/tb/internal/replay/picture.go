@@ -24,10 +24,32 @@ func (c *Command) validatePictures() error {
 		return fmt.Errorf("--svg=%s: want the name of a file", c.SVG)
 	case strings.HasPrefix(c.HTML, "-"):
 		return fmt.Errorf("--html=%s: want the name of a file", c.HTML)
+	case c.SVG != "" && c.SVG == c.HTML:
+		return errors.New("want different files for --svg and --html")
 	case c.wantsPicture() && len(c.Sweep.Rates)+len(c.Sweep.Bursts) > 0 && !c.Suggest.isSet():
 		return errors.New("want either --svg or --html, or --sweep, and not both")
 	}
 	return nil
+}
+
+// checkReplaceable returns an error for a regular file that is not empty and does not look like a
+// picture or a page. It may be a log whose name stands behind --svg by mistake.
+func checkReplaceable(name string) error {
+	if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() {
+		return nil // os.Create returns what is wrong
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	begin := make([]byte, len("<?xml"))
+	n, _ := io.ReadFull(file, begin)
+	switch string(begin[:n]) {
+	case "", "<?xml", "<!doc":
+		return nil
+	}
+	return fmt.Errorf("%s exists, and is neither a picture nor a page", name)
 }
 
 // createPictures creates the files of --svg and --html.
@@ -41,6 +63,9 @@ func (c *Command) createPictures() (all []picture, err error) {
 	} {
 		if p.name == "" {
 			continue
+		}
+		if err := checkReplaceable(p.name); err != nil {
+			return nil, err
 		}
 		file, err := os.Create(p.name)
 		if err != nil {
