@@ -32,7 +32,8 @@ type jsonParser struct {
 // Traefik's StartUTC comes before its time, which has whole seconds. The names of a peer come
 // before the names of a client that a server may have found in a header, and before the names of
 // X-Forwarded-For, which serve a log without a peer. Traefik's ClientHost is X-Forwarded-For if
-// the request has it. "request" is a whole request line in nginx and an object in Caddy.
+// the request has it. Kong's request.url has the host, and its request.uri has not. "request" is a
+// whole request line in nginx and an object in Caddy.
 var jsonCandidates = candidates{
 	fieldTime: {"StartUTC", "StartLocal", "EdgeStartTimestamp", "EdgeEndTimestamp", "ts", "time",
 		"timestamp", "@timestamp", "time_iso8601", "msec", "time_local", "start_time", "started_at",
@@ -45,9 +46,9 @@ var jsonCandidates = candidates{
 		"http_x_forwarded_for", "x_forwarded_for", "x-forwarded-for", "request_X-Forwarded-For",
 		"ClientHost", "RequestHeaders.x-forwarded-for"},
 	fieldUser: {"user_id", "remote_user", "user", "ClientUsername"},
-	fieldHost: {"request.host", "request.headers.host", "host", "http_host", "server_name",
+	fieldHost: {"request.host", "host", "http_host", "server_name",
 		"RequestHost", "ClientRequestHost", "authority", ":authority", "url.domain"},
-	fieldURI: {"request.uri", "request_uri", "uri", "request", "path", "RequestPath",
+	fieldURI: {"request.url", "request.uri", "request_uri", "uri", "request", "path", "RequestPath",
 		"ClientRequestURI", "httpRequest.requestUrl", "httpRequest.uri", "x-envoy-origin-path",
 		"url", "url.original", "url.path"},
 	fieldSize: {"size", "body_bytes_sent", "bytes_sent", "bytes", "bytes_out",

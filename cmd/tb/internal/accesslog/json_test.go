@@ -60,6 +60,25 @@ func TestJSONLines(t *testing.T) {
 		{"Google Cloud", `{"httpRequest":{"requestUrl":"https://h.example/a?b","responseSize":"17",` +
 			`"remoteIp":"192.0.2.7"},"timestamp":"2015-05-17T10:05:03.25Z"}`,
 			request{"2015-05-17T10:05:03.25Z", "192.0.2.7", "", "h.example", "/a", 17}},
+		{"Envoy Gateway", `{"start_time":"2015-05-17T10:05:03Z","x-envoy-origin-path":"/a?b",` +
+			`"bytes_sent":17,"x-forwarded-for":"192.0.2.8",":authority":"h.example",` +
+			`"upstream_host":"-","downstream_remote_address":"192.0.2.7:62217"}`,
+			request{at, "192.0.2.7:62217", "", "h.example", "/a", 17}},
+		{"Kong", `{"started_at":1431857103000,"client_ip":"192.0.2.7","response":{"size":"17"},` +
+			`"request":{"uri":"/a","url":"http://h.example:8000/a?b","headers":{"host":"h.example"}}}`,
+			request{at, "192.0.2.7", "", "h.example:8000", "/a", 17}},
+		{"AWS API Gateway", `{"requestId":"x","ip":"192.0.2.7","requestTime":` +
+			`"17/May/2015:10:05:03 +0000","httpMethod":"GET","path":"/a","responseLength":"17"}`,
+			request{at, "192.0.2.7", "", "", "/a", 17}},
+		{"AWS WAF", `{"timestamp":1431857103000,"httpRequest":{"clientIp":"192.0.2.7","uri":"/a",` +
+			`"headers":[{"name":"Host","value":"h.example"}],"args":"b"}}`,
+			request{at, "192.0.2.7", "", "", "/a", Unknown}},
+		{"Elastic Common Schema", `{"@timestamp":"2015-05-17T10:05:03Z","source":{"ip":"192.0.2.7"},` +
+			`"url":{"original":"/a?b","path":"/x","domain":"h.example"},` +
+			`"http":{"response":{"body":{"bytes":17}}}}`,
+			request{at, "192.0.2.7", "", "h.example", "/a", 17}},
+		{"Echo", `{"time":"2015-05-17T10:05:03Z","remote_ip":"::1","host":"h.example","uri":"/a",` +
+			`"bytes_in":1,"bytes_out":17}`, request{at, "::1", "", "h.example", "/a", 17}},
 		{"milliseconds", `{"ts":1431857103123,"ip":"::1"}`,
 			request{"2015-05-17T10:05:03.123Z", "::1", "", "", "", Unknown}},
 		{"nginx $msec", `{"msec":"1431857103.123","uri":"/"}`,

@@ -187,7 +187,7 @@ func (n *node) add(path string, slot int, whole bool) {
 	n.whole = n.whole || whole
 }
 
-// byName finds values by name, faster than a map of as few. Its lists are indexed by the length
+// byName finds values by names that are not empty, faster than a map of as few. Its lists are indexed by the length
 // of the name.
 type byName[V any] [][]entry[V]
 
@@ -196,11 +196,11 @@ type entry[V any] struct {
 	value V
 }
 
-// get returns the value of a name.
+// get returns the value of a name. Comparing the first bytes is faster than a call that compares all.
 func (x byName[V]) get(name []byte) (value V, ok bool) {
-	if len(name) < len(x) {
+	if len(name) < len(x) && len(name) > 0 {
 		for i := range x[len(name)] {
-			if e := &x[len(name)][i]; string(name) == e.name {
+			if e := &x[len(name)][i]; name[0] == e.name[0] && string(name) == e.name {
 				return e.value, true
 			}
 		}

@@ -42,14 +42,14 @@ func checkReplaceable(name string) error {
 	if err != nil {
 		return err
 	}
-	defer file.Close()
 	begin := make([]byte, len("<?xml"))
 	n, _ := io.ReadFull(file, begin)
 	switch string(begin[:n]) {
 	case "", "<?xml", "<!doc":
-		return nil
+		return file.Close()
 	}
-	return fmt.Errorf("%s exists, and is neither a picture nor a page", name)
+	err = fmt.Errorf("%s exists, and is neither a picture nor a page", name)
+	return errors.Join(err, file.Close())
 }
 
 // createPictures creates the files of --svg and --html.
