@@ -50,7 +50,7 @@ func TestInputErrors(t *testing.T) {
 	}{
 		{"no such file", "none.log", []string{good, filepath.Join(t.TempDir(), "none.log")}, false},
 		{"no valid line", "bad.log: no valid line in 2", []string{good, bad}, true},
-		{"empty", "no valid line in 0", []string{testkit.File(t, "empty.log", "")}, true},
+		{"empty", "empty.log: the log is empty", []string{testkit.File(t, "empty.log", "")}, true},
 		{"directory", "is a directory", []string{t.TempDir()}, true},
 		{"broken gzip", "broken.gz: ", []string{testkit.File(t, "broken.gz", "\x1f\x8b\x00\x00")}, true},
 	} {
@@ -64,12 +64,16 @@ func TestInputErrors(t *testing.T) {
 
 // A bad file does not keep the next files from being replayed.
 func TestBadFilesDoNotHideTheRest(t *testing.T) {
-	good := testkit.File(t, "good.log", validLine)
+	var good []string
+	for range 3 {
+		good = append(good, testkit.File(t, "good.log", validLine))
+	}
 	bad := []string{
-		testkit.File(t, "empty.log", ""), t.TempDir(),
+		testkit.File(t, "blank.log", "\n"), t.TempDir(),
 		testkit.File(t, "broken.gz", "\x1f\x8b\x00\x00"),
 	}
-	args := []string{"replay", "--rate=5", "--burst=1", good, bad[0], good, bad[1], bad[2], good}
+	args := []string{"replay", "--rate=5", "--burst=1",
+		good[0], bad[0], good[1], bad[1], bad[2], good[2]}
 	status, stdout, stderr := tb(t, "", args...)
 	if status != 1 || strings.Count(stdout, "good.log: 1 line, common") != 3 ||
 		!strings.Contains(stdout, "requests             3\n") {

@@ -149,7 +149,7 @@ func (r *Reader) lineError(line []byte, err error) error {
 }
 
 // ErrEmpty is the error of a log without any line.
-var ErrEmpty = errors.New("the file is empty")
+var ErrEmpty = errors.New("the log is empty")
 
 // NoFormat returns the error of a log that has no valid line. It names the formats that were
 // tried, and says what the first line lacks in the nearest one.

@@ -37,7 +37,7 @@ func findInputs(names []string, stdin io.Reader) (list []Input, size int64, err 
 			return nil, 0, err
 		}
 		for _, file := range files {
-			info, err := statLog(file)
+			info, err := os.Stat(file)
 			if err != nil {
 				return nil, 0, err
 			}
@@ -50,19 +50,19 @@ func findInputs(names []string, stdin io.Reader) (list []Input, size int64, err 
 			} else {
 				size = -1
 			}
-			list = append(list, Input{file, func() (io.ReadCloser, error) { return os.Open(file) }})
+			list = append(list, Input{file, func() (io.ReadCloser, error) { return openLog(file) }})
 		}
 	}
 	return list, size, nil
 }
 
-// statLog describes a file. A directory is an error.
-func statLog(name string) (os.FileInfo, error) {
-	info, err := os.Stat(name)
-	if err == nil && info.IsDir() {
-		err = fmt.Errorf("%s is a directory: want files, such as '%s'", name, filepath.Join(name, "*"))
+// openLog opens a file. A directory is an error.
+func openLog(name string) (io.ReadCloser, error) {
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		return nil, fmt.Errorf("%s: is a directory: want files, such as '%s'", name,
+			filepath.Join(name, "*"))
 	}
-	return info, err
+	return os.Open(name)
 }
 
 // expand returns the files that a pattern matches, or the name if it is not a pattern.

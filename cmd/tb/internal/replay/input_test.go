@@ -78,8 +78,12 @@ func TestFileNamedTwiceIsOneInput(t *testing.T) {
 
 func TestDirectoryIsAnError(t *testing.T) {
 	dir := t.TempDir()
-	want := dir + " is a directory: want files, such as '" + filepath.Join(dir, "*") + "'"
-	if _, _, err := findInputs([]string{dir}, nil); err == nil || err.Error() != want {
+	want := dir + ": is a directory: want files, such as '" + filepath.Join(dir, "*") + "'"
+	list, _, err := findInputs([]string{dir}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = list[0].Open(); err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
 }
