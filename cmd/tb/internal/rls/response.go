@@ -74,10 +74,11 @@ func (e *entry) setStatus(
 }
 
 // remaining returns the number of hits for which the bucket has tokens, after the hits that were
-// taken.
+// taken. If a rule with debt has not taken hits that its bucket lacks, it is 0.
 func (e *entry) remaining() uint32 {
 	hits := float64(e.decision.Remaining) / e.rule.Cost
-	if !e.taken && e.decision.Allowed { // the decision counts them as taken
+	lacks := e.rule.Debt && !e.checkOnly && e.decision.Remaining == 0
+	if !e.taken && e.decision.Allowed && !lacks { // the decision counts them as taken
 		hits += float64(max(e.hits, 1))
 	}
 	return uint32(min(hits, math.MaxUint32))

@@ -51,6 +51,34 @@ func TestBurstAndCost(t *testing.T) {
 	}
 }
 
+// A rule with debt takes hits that its bucket lacks, as for a cost that is known after the
+// response. Until they are paid, it refuses a check. The debt is bounded.
+func TestDebt(t *testing.T) {
+	s, now := newService(t, limit("a", perMinute+"60, debt: true")+limit("b", perMinute+"9"))
+	check := func() string {
+		r := request(0, "a=")
+		r.Descriptors[0].HitsAddend = wrapperspb.UInt64(0)
+		return short(send(t, s, r))
+	}
+	report := func(hits uint32, descriptors ...string) string {
+		return short(send(t, s, request(hits, descriptors...)))
+	}
+	expect(t, "before", []string{check(), report(50, "a=")}, "OK OK:60", "OK OK:10")
+	expect(t, "debt", []string{
+		report(30, "a=", "b="), check(), report(30, "a="), report(1, "a=", "b="),
+	}, "OVER OK:0 OVER:0", "OK OK:10", "OVER OVER:0", "OVER OVER:0 OK:8")
+	now.advance(21 * time.Second)
+	expect(t, "not paid", []string{check()}, "OVER OVER:0")
+	now.advance(time.Second)
+	expect(t, "paid", []string{check()}, "OK OK:1")
+	for range 100 {
+		send(t, s, request(60, "a="))
+	}
+	if d := send(t, s, request(1, "a=")).Statuses[0].DurationUntilReset; d.AsDuration() > time.Hour {
+		t.Errorf("a debt of %v", d.AsDuration())
+	}
+}
+
 // A refused request takes nothing from any bucket.
 func TestAllOrNothing(t *testing.T) {
 	s, _ := newService(t, limit("a", perMinute+"5")+limit("b", perMinute+"1"))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 
@@ -136,6 +137,9 @@ func (l *limiter) charge(e *entry, cost float64) (err error) {
 	}
 	e.slot, err = l.local.Charge(e.key, cost)
 	e.charge = &e.slot
+	if e.rule.Debt && !e.checkOnly {
+		e.slot.MayWait(math.MaxInt64)
+	}
 	return err
 }
 

@@ -3,6 +3,7 @@ package rls
 import (
 	"context"
 
+	"github.com/seed-181794aa/ratelimit/tb"
 	"github.com/seed-181794aa/ratelimit/tb/redis"
 )
 
@@ -12,6 +13,15 @@ func (e *entry) isLimited() bool { return e.rule != nil && !e.unlimited }
 // refused reports whether the rule of the descriptor refuses the hits. A charge on Redis that was
 // not asked has the zero decision.
 func (e *entry) refused() bool { return !e.decision.Allowed && e.decision.RetryAfter > 0 }
+
+// setTaken records that the charge of the descriptor was taken or refused. If it was taken from a
+// bucket that lacks the hits, the rule refuses until they are paid.
+func (e *entry) setTaken(d tb.Decision, taken bool) {
+	e.decision, e.taken = d, taken
+	if taken && e.rule.Debt && e.slot.Delay() > 0 {
+		e.decision = tb.Decision{RetryAfter: e.slot.Delay()}
+	}
+}
 
 // decide takes the hits of all descriptors, or of none, and reports which. A shadow rule takes its
 // hits if the request is granted.
@@ -84,11 +94,14 @@ func (c *call) takeEnforced(ctx context.Context) (allowed bool, err error) {
 		c.decisions = append(c.decisions, c.entries[0].decision)
 	}
 	decisions := c.decisions[:len(c.charges)]
-	if allowed, err = c.service.takeAll(ctx, c, c.charges, decisions); err != nil {
+	taken, err := c.service.takeAll(ctx, c, c.charges, decisions)
+	if err != nil {
 		return false, err
 	}
+	allowed = taken
 	for i, e := range c.charged {
-		e.decision, e.taken = decisions[i], allowed
+		e.setTaken(decisions[i], taken)
+		allowed = allowed && !e.refused()
 		if err == nil {
 			err = c.service.failure(e)
 		}
@@ -127,8 +140,9 @@ func (c *call) takeOne(e *entry, take bool) (err error) {
 		return nil
 	}
 	if take && !e.checkOnly {
-		e.decision, err = e.charge.Take(c.now)
-		e.taken = err == nil && e.decision.Allowed
+		d, failed := e.charge.Take(c.now)
+		e.setTaken(d, failed == nil && d.Allowed)
+		err = failed
 	} else {
 		e.decision, err = e.charge.Check(c.now)
 	}

@@ -108,7 +108,7 @@ func (c *compiler) newRule(d *descriptor, levels []level, path string) *Rule {
 	r := &Rule{
 		Domain: c.domain, Path: path, Place: c.place(), Name: c.at(d.RateLimit.Name),
 		Unlimited: d.RateLimit.Unlimited, Shadow: d.ShadowMode, Quota: d.QuotaMode,
-		levels: levels, Cost: 1,
+		levels: levels, Cost: 1, Debt: d.RateLimit.Debt,
 	}
 	id := compositekey.Append(nil, c.domain)
 	for i := range levels {
@@ -159,8 +159,8 @@ func (c *compiler) setLimit(r *Rule, l *rateLimit) {
 	r.Unit = Unit(ratelimit.RateLimitResponse_RateLimit_Unit_value[strings.ToUpper(unit)])
 	_, known := periods[r.Unit]
 	if r.Unlimited {
-		if known || l.Burst != nil || l.Cost != nil {
-			c.fail("unlimited: want no unit, burst or cost")
+		if known || l.Burst != nil || l.Cost != nil || l.Debt {
+			c.fail("unlimited: want no unit, burst, cost or debt")
 		}
 		return
 	}

@@ -56,8 +56,10 @@ type rateLimit struct {
 	Name            text
 	Replaces        []replaces
 
-	Burst *uint32  // ours
-	Cost  *float64 // ours
+	// These fields are ours.
+	Burst *uint32
+	Cost  *float64
+	Debt  bool
 }
 
 type replaces struct{ Name text }

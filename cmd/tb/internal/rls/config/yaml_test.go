@@ -63,7 +63,7 @@ func TestErrorsInLimits(t *testing.T) {
 		{"requests_per_unit: 5", `f.yaml:3: unit ""`},
 		{"requests_per_unit: -1, unit: day", "f.yaml:4: cannot unmarshal !!int `-1` into uint32"},
 		{"unlimited: true, unit: day", "f.yaml:4: unlimited: want no unit"},
-		{"unlimited: true, burst: 1", "f.yaml:3: unlimited: want no unit, burst or cost"},
+		{"unlimited: true, burst: 1", "f.yaml:3: unlimited: want no unit, burst, cost or debt"},
 		{"unit: day, name: a, replaces: [{name: a}]", `f.yaml:4: replaces: "a" is the name`},
 		{"unit: day, name: a, replaces: [{name: }]", "f.yaml:4: replaces: want a name"},
 		{"unit: day, requests_per_unit: 1, burst: 0", "f.yaml:4: burst: want 1 to"},
