@@ -19,6 +19,9 @@ const documentedPolicy = `{"rules": [
 // The reports in docs/replay.md are what the commands above them print. "…" stands for any lines,
 // and the time of a decision differs.
 func TestTheReportsInTheDocumentsAreTrue(t *testing.T) {
+	if testing.Short() {
+		t.Skip("replays half a million lines")
+	}
 	doc, err := os.ReadFile("../../docs/replay.md")
 	if err != nil {
 		t.Fatal(err)
