@@ -35,7 +35,7 @@ var (
 func main() {
 	log.SetFlags(0)
 	flag.Parse()
-	conns := make([]*grpc.ClientConn, *connections)
+	conns := make([]*grpc.ClientConn, *connections) // until the process ends
 	for i := range conns {
 		var err error
 		conns[i], err = grpc.NewClient(*address,
@@ -43,7 +43,6 @@ func main() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		defer conns[i].Close()
 	}
 	switch *mode {
 	case "load":
