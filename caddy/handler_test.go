@@ -126,6 +126,20 @@ func TestErrorRoutes(t *testing.T) {
 	}
 }
 
+// No route handles the errors of an error route, so a limiter in one answers itself.
+func TestALimiterInAnErrorRoute(t *testing.T) {
+	s := start(t, "http://:80 {\nerror 404\nhandle_errors {\ntoken_bucket {\n"+
+		perHour("errors", "1", "key none")+"}\nrespond lost\n}\n}")
+	if w := s.want(404); w.body != "lost" {
+		t.Error(w.body)
+	}
+	w := s.want(429)
+	w.fields(t, "Content-Type: application/problem+json")
+	if !strings.Contains(w.body, "Rule errors has too few tokens") {
+		t.Error(w.body)
+	}
+}
+
 func TestARuleThatNeedsAKeyOnce(t *testing.T) {
 	s := start(t, "http://:80 {\ntoken_bucket {\n"+
 		perHour("keys", "5", "key {http.request.header.X-Api-Key}\non_missing reject")+
@@ -148,6 +162,17 @@ func TestPlaceholdersAreKeys(t *testing.T) {
 	for range 3 {
 		s.want(200, "/a") // the rule does not apply without a tenant
 	}
+}
+
+// Text with a placeholder that has no value is a missing key, as a part without a value is.
+func TestTextWithAMissingPlaceholder(t *testing.T) {
+	rule := perHour("r", "1", "key {http.auth.user.id}/{http.request.method}")
+	s := start(t, "http://:80 {\ntoken_bucket {\n"+rule+"}\nrespond ok\n}")
+	s.want(200)
+	s.want(200)
+	rule = perHour("r", "1", "key {http.auth.user.id}/{http.request.method}\non_missing reject")
+	s = start(t, "http://:80 {\ntoken_bucket {\n"+rule+"}\nrespond ok\n}")
+	s.want(400)
 }
 
 func TestShadowAndMatch(t *testing.T) {

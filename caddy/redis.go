@@ -140,8 +140,9 @@ func (s *store) newLimiter(r httplimit.Rule) (tb.Limiter, error) {
 	return l, nil
 }
 
-// label is the value of the label limiter in the metrics of a rule.
-func (s *store) label(rule string) string { return s.name + "/" + rule }
+// label is the value of the label limiter in the metrics of a rule. No other rule has it: the first
+// slash ends the name of the limiter.
+func (s *store) label(rule string) string { return url.PathEscape(s.name) + "/" + rule }
 
 // forget removes the metrics of rules that are not in force.
 func (s *store) forget(inForce []httplimit.RuleStats) {

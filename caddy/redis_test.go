@@ -58,6 +58,35 @@ func TestRequestsWithoutRedis(t *testing.T) {
 	}
 }
 
+// Placeholders are about refusals, and 503 is one.
+func TestPlaceholdersWithoutRedis(t *testing.T) {
+	server := redistest.Start(t)
+	if err := server.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	for options, want := range map[string]string{"": "null", "on_failure refuse": `"r"`} {
+		s := start(t, "http://:80 {\nlog\nlog_append seen {http.token_bucket.rule}\ntoken_bucket {\n"+
+			"redis "+server.Addr+" {\n"+options+"\n}\n"+perHour("r", "1", "key {client_ip}")+
+			"}\nrespond ok\nhandle_errors {\n"+
+			"respond \"{http.token_bucket.key} {http.token_bucket.retry_after}\"\n}\n}")
+		w := s.get()
+		if len(s.logged(`"seen":`+want)) != 1 {
+			t.Errorf("the rule in the access log is not %s: %q", want, s.logged("seen"))
+		}
+		if text := "ip:address=127.0.0.1 " + w.Header.Get("Retry-After"); options != "" && w.body != text {
+			t.Errorf("the body is %s, want %s", w.body, text)
+		}
+	}
+}
+
+func TestSlashesInNamesKeepMetricsApart(t *testing.T) {
+	address := redistest.Start(t).Addr
+	s := start(t, "http://:80 {\ntoken_bucket a {\nredis "+address+"\n"+perHour("b/c", "9", "key none")+
+		"}\ntoken_bucket a/b {\nredis "+address+"\n"+perHour("c", "9", "key none")+"}\nrespond ok\n}")
+	s.want(200)
+	names(t) // fails if two limiters have the same labels
+}
+
 func TestConfigurationsOfRedisWithErrors(t *testing.T) {
 	address := redistest.Start(t).Addr
 	for _, c := range []struct{ config, want string }{
