@@ -56,6 +56,8 @@ func (a *answer) send(r *http.Request) error {
 	repl.Set(placeholderRule, a.rule)
 	repl.Set(placeholderKey, httplimit.FormatKey(a.key))
 	repl.Set(placeholderRetryAfter, a.Header().Get("Retry-After"))
+	a.Header().Del("Content-Length") // of a response that the directive intercept has replaced
+	a.Header().Del("Content-Encoding")
 	server, ok := r.Context().Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server)
 	inErrorRoute := r.Context().Value(caddyhttp.ErrorCtxKey) != nil
 	if ok && server.Errors != nil && !inErrorRoute && a.status != statusClientGone {

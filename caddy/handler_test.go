@@ -2,6 +2,8 @@ package tokenbucket
 
 import (
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 )
@@ -135,6 +137,25 @@ func TestALimiterInAnErrorRoute(t *testing.T) {
 	}
 	w := s.want(429)
 	w.fields(t, "Content-Type: application/problem+json")
+	if !strings.Contains(w.body, "Rule errors has too few tokens") {
+		t.Error(w.body)
+	}
+}
+
+// The response that is intercepted leaves its fields.
+func TestALimiterForInterceptedResponses(t *testing.T) {
+	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Encoding", "br")
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = w.Write([]byte("lost"))
+	}))
+	defer upstream.Close()
+	s := start(t, "http://:80 {\nintercept {\n@lost status 404\nhandle_response @lost {\n"+
+		"token_bucket {\n"+perHour("errors", "1", "key none")+"}\nrespond lost 404\n}\n}\n"+
+		"reverse_proxy "+upstream.URL+"\n}")
+	s.want(404)
+	w := s.want(429)
+	w.fields(t, "Content-Encoding:")
 	if !strings.Contains(w.body, "Rule errors has too few tokens") {
 		t.Error(w.body)
 	}
