@@ -35,6 +35,17 @@ type Redis struct {
 	OnFailure string `json:"on_failure,omitempty"`
 }
 
+// resolve replaces the placeholders in the address. A reload that finds another address, such as one
+// with a new password, then makes another limiter.
+func (c *Redis) resolve() error {
+	address, err := caddy.NewReplacer().ReplaceOrErr(c.Address, true, true)
+	if err != nil {
+		return fmt.Errorf("redis: address: %w", err)
+	}
+	c.Address = address
+	return nil
+}
+
 // store makes the limiters of rules whose buckets are in Redis.
 type store struct {
 	name       string // of the limiter
@@ -50,10 +61,7 @@ func openStore(name string, c *Redis) (*store, error) {
 	if c.OnFailure != "" && c.OnFailure != "allow" && c.OnFailure != "refuse" {
 		return nil, fmt.Errorf("redis: on_failure is %q, want allow or refuse", c.OnFailure)
 	}
-	address, err := caddy.NewReplacer().ReplaceOrErr(c.Address, true, true)
-	if err != nil {
-		return nil, fmt.Errorf("redis: address: %w", err)
-	}
+	address := c.Address
 	if !strings.Contains(address, "://") {
 		address = "redis://" + address
 	}

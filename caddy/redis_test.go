@@ -1,6 +1,8 @@
 package tokenbucket
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -40,6 +42,27 @@ func TestBucketsInRedisOutliveTheProcess(t *testing.T) {
 # TYPE tb_redis_breaker_state gauge
 tb_redis_breaker_state{limiter="api/r"} 0
 `, "tb_redis_breaker_state") // and no rule of before
+}
+
+// A file with a secret may change, although the configuration does not.
+func TestAReloadReadsTheAddressOfRedis(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "address")
+	write := func(address string) {
+		if err := os.WriteFile(file, []byte(address), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	config := inRedis("{file."+file+"}", "", perHour("r", "1", "key none"))
+	write(redistest.Start(t).Addr)
+	s := start(t, config)
+	s.want(200)
+	s.want(429)
+	write(redistest.Start(t).Addr)
+	if err := s.load(config); err != nil {
+		t.Fatal(err)
+	}
+	s.want(200)
+	s.want(429)
 }
 
 func TestRequestsWithoutRedis(t *testing.T) {
