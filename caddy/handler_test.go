@@ -44,6 +44,24 @@ func TestFields(t *testing.T) {
 		`RateLimit-Policy: "r";q=1;w=3600`)
 }
 
+// Without header_down, clients would see fields twice that may be there once.
+func TestFieldsOfTheUpstream(t *testing.T) {
+	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("RateLimit-Limit", "100")
+		w.Header().Set("RateLimit", `"upstream";r=99;t=1`)
+	}))
+	defer upstream.Close()
+	for _, c := range []struct{ directive, proxy, want string }{
+		{"", "", "2, 100"},
+		{"", "header_down -RateLimit*", "2"},
+		{"fields refused\n", "", "100"},
+	} {
+		s := start(t, "http://:80 {\ntoken_bucket {\n"+c.directive+perHour("r", "2", "key none")+
+			"}\nreverse_proxy "+upstream.URL+" {\n"+c.proxy+"\n}\n}")
+		s.want(200).fields(t, "RateLimit-Limit: "+c.want)
+	}
+}
+
 func TestADelayedRequestIsServed(t *testing.T) {
 	s := start(t, site("", "rule r {\nkey none\nrate 100/s\nburst 1\ndelay 10s\n}\n"))
 	for range 3 {
