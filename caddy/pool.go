@@ -69,23 +69,16 @@ func newLimiter(name string, s Settings, p *httplimit.Policy) (l *limiter, err e
 			return nil, err
 		}
 		if err = l.store.check(p); err != nil {
-			l.store.close()
 			return nil, err
 		}
 		opts = append(opts, l.store.options()...)
 	}
-	if l.Limiter, err = httplimit.New(p, opts...); err != nil && l.store != nil {
-		l.store.close()
-	}
+	l.Limiter, err = httplimit.New(p, opts...)
 	return l, err
 }
 
-// Destruct implements caddy.Destructor.
-func (l *limiter) Destruct() error {
-	if l.store != nil {
-		l.store.close()
-	}
-	return nil
-}
+// Destruct implements caddy.Destructor. Requests of a configuration that Caddy has dropped may still
+// use the limiter.
+func (*limiter) Destruct() error { return nil }
 
 var _ caddy.Destructor = (*limiter)(nil)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -56,7 +57,8 @@ type store struct {
 	names      map[string]bool // of the rules that metrics has
 }
 
-// openStore returns a store, also if the server of a single address cannot be reached yet.
+// openStore returns a store, also if the server of a single address cannot be reached yet. Its client
+// is closed when the store is garbage: Caddy drops a configuration while requests still use it.
 func openStore(name string, c *Redis) (*store, error) {
 	if c.OnFailure != "" && c.OnFailure != "allow" && c.OnFailure != "refuse" {
 		return nil, fmt.Errorf("redis: on_failure is %q, want allow or refuse", c.OnFailure)
@@ -80,14 +82,14 @@ func openStore(name string, c *Redis) (*store, error) {
 	if client == nil {
 		return nil, fmt.Errorf("redis: %w", err)
 	}
-	return &store{
+	st := &store{
 		name: name, client: client, failClosed: c.OnFailure == "refuse",
 		timeout: cmp.Or(time.Duration(c.Timeout), defaultRedisTimeout),
 		metrics: metrics.New(), names: map[string]bool{},
-	}, nil
+	}
+	runtime.AddCleanup(st, rueidis.Client.Close, client)
+	return st, nil
 }
-
-func (s *store) close() { s.client.Close() }
 
 // options returns the options of the limiter. The limiters in Redis have a timeout of their own.
 func (s *store) options() []httplimit.Option {

@@ -1,11 +1,18 @@
 package tokenbucket
 
 import (
+	"bufio"
+	"fmt"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/redis/rueidis"
 
 	"github.com/seed-181794aa/ratelimit/internal/redistest"
 )
@@ -78,6 +85,61 @@ func TestRequestsWithoutRedis(t *testing.T) {
 		if len(s.logged("limiter api: rule r could not decide")) == 0 {
 			t.Error("the log does not have the failure")
 		}
+	}
+}
+
+// A reload does not wait for the requests of the configuration before. Their buckets stay in Redis,
+// although the limiter has ended.
+func TestRequestsThatAReloadOvertakes(t *testing.T) {
+	s := start(t, inRedis(redistest.Start(t).Addr, "", perHour("r", "1", "key {http.request.body}")))
+	var waiting []*bufio.ReadWriter
+	for range 2 {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		c := bufio.NewReadWriter(bufio.NewReader(conn), bufio.NewWriter(conn))
+		fmt.Fprint(c, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nExpect: 100-continue\r\n\r\n")
+		c.Flush()
+		for line := ""; line != "\r\n"; { // the rule reads the body
+			if line, err = c.ReadString('\n'); err != nil {
+				t.Fatal(err)
+			}
+		}
+		waiting = append(waiting, c)
+	}
+	if err := s.load("http://:80 {\nrespond ok\n}"); err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range waiting {
+		fmt.Fprint(c, "k")
+		c.Flush()
+		w, err := http.ReadResponse(c.Reader, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = w.Body.Close()
+		if want := []int{200, 429}[i]; w.StatusCode != want {
+			t.Errorf("status %d, want %d", w.StatusCode, want)
+		}
+	}
+}
+
+// The test waits for a garbage collection, which closes the client.
+func TestAClientOfRedisIsClosed(t *testing.T) {
+	s := start(t, inRedis(redistest.Start(t).Addr, "", perHour("r", "1", "key none")))
+	s.want(200)
+	var client rueidis.Client
+	limiters.Range(func(_, l any) bool {
+		client = l.(*limiter).store.client
+		return false
+	})
+	if err := s.load(site("", perHour("r", "1", "key none"))); err != nil {
+		t.Fatal(err)
+	}
+	for client.Do(t.Context(), client.B().Ping().Build()).Error() == nil {
+		runtime.GC()
 	}
 }
 
