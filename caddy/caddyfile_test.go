@@ -146,6 +146,7 @@ func TestErrorsOfTheDirectiveHaveTheirPlace(t *testing.T) {
 		{rule(key + "rate 1/0s"), `rate "1/0s"`},
 		{rule("key"), "at Caddyfile:4"},
 		{rule("key words\nrate 1/s\nburst 1"), "limit_keys[0] must be ip:address"},
+		{rule("key {client_ip\nrate 1/s\nburst 1"), "limit_keys[0] must be ip:address"},
 		{rule("key none\nrate 1/s\nburst 1\nipv6_prefixes 64"),
 			"has ipv6_prefixes, but its key has no {client_ip}"},
 		{rule("path /a /b"),

@@ -25,7 +25,7 @@ func clientAddress(r *http.Request) netip.Addr {
 // "{http.auth.user.id}", or nil if the key has none. If a placeholder has no value, the request lacks
 // the key, also if the key has other text.
 func placeholders(key string) func(*http.Request) string {
-	if !strings.Contains(key, "{") {
+	if _, rest, _ := strings.Cut(key, "{"); !strings.Contains(rest, "}") {
 		return nil
 	}
 	return func(r *http.Request) string {
