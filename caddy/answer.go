@@ -48,15 +48,15 @@ func (a *answer) Write(b []byte) (int, error) {
 // setRule sets the rule that may not grant the request.
 func (a *answer) setRule(e httplimit.Event) { a.rule, a.key = e.Rule, e.Key }
 
-// send answers the request, or returns the error for the error route of its server. The placeholders
-// are also for logs. A refusal in an error route is answered here, because no route handles its
-// errors.
+// send answers the request, or returns the error for the error route of its server. It also answers
+// a request in an error route, because no route handles errors of error routes. The placeholders
+// are also for logs.
 func (a *answer) send(r *http.Request) error {
 	repl := replacer(r)
 	repl.Set(placeholderRule, a.rule)
 	repl.Set(placeholderKey, httplimit.FormatKey(a.key))
 	repl.Set(placeholderRetryAfter, a.Header().Get("Retry-After"))
-	a.Header().Del("Content-Length") // of a response that the directive intercept has replaced
+	a.Header().Del("Content-Length") // of a response that is intercepted
 	a.Header().Del("Content-Encoding")
 	server, ok := r.Context().Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server)
 	inErrorRoute := r.Context().Value(caddyhttp.ErrorCtxKey) != nil

@@ -22,8 +22,8 @@ func clientAddress(r *http.Request) netip.Addr {
 }
 
 // placeholders returns the function that replaces the placeholders in a key such as
-// "{http.auth.user.id}", or nil if the key has none. If a placeholder has no value, the request lacks
-// the key, also if the key has other text.
+// "{http.auth.user.id}", or nil if the key has none. If a placeholder has no value, the request
+// lacks the key, also if the key has other text.
 func placeholders(key string) func(*http.Request) string {
 	if _, rest, _ := strings.Cut(key, "{"); !strings.Contains(rest, "}") {
 		return nil

@@ -77,8 +77,8 @@ func newLimiter(name string, s Settings, p *httplimit.Policy) (l *limiter, err e
 	return l, err
 }
 
-// Destruct implements caddy.Destructor. Requests of a configuration that Caddy has dropped may still
-// use the limiter.
+// Destruct implements caddy.Destructor. Requests of a configuration that Caddy has dropped may
+// still use the limiter.
 func (*limiter) Destruct() error { return nil }
 
 var _ caddy.Destructor = (*limiter)(nil)

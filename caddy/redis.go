@@ -36,8 +36,8 @@ type Redis struct {
 	OnFailure string `json:"on_failure,omitempty"`
 }
 
-// resolve replaces the placeholders in the address. A reload that finds another address, such as one
-// with a new password, then makes another limiter.
+// resolve replaces the placeholders in the address. A reload that finds another address, such as
+// one with a new password, then makes another limiter.
 func (c *Redis) resolve() error {
 	address, err := caddy.NewReplacer().ReplaceOrErr(c.Address, true, true)
 	if err != nil {
@@ -57,8 +57,9 @@ type store struct {
 	names      map[string]bool // of the rules that metrics has
 }
 
-// openStore returns a store, also if the server of a single address cannot be reached yet. Its client
-// is closed when the store is garbage: Caddy drops a configuration while requests still use it.
+// openStore returns a store, also if the server of a single address cannot be reached yet. Its
+// client is closed when the store is garbage, because Caddy drops a configuration while requests
+// still use it.
 func openStore(name string, c *Redis) (*store, error) {
 	if c.OnFailure != "" && c.OnFailure != "allow" && c.OnFailure != "refuse" {
 		return nil, fmt.Errorf("redis: on_failure is %q, want allow or refuse", c.OnFailure)

@@ -158,16 +158,20 @@ func TestPlaceholdersWithoutRedis(t *testing.T) {
 		if len(s.logged(`"seen":`+want)) != 1 {
 			t.Errorf("the rule in the access log is not %s: %q", want, s.logged("seen"))
 		}
-		if text := "ip:address=127.0.0.1 " + w.Header.Get("Retry-After"); options != "" && w.body != text {
-			t.Errorf("the body is %s, want %s", w.body, text)
+		body := "ip:address=127.0.0.1 " + w.Header.Get("Retry-After")
+		if options != "" && w.body != body {
+			t.Errorf("the body is %s, want %s", w.body, body)
 		}
 	}
 }
 
 func TestSlashesInNamesKeepMetricsApart(t *testing.T) {
 	address := redistest.Start(t).Addr
-	s := start(t, "http://:80 {\ntoken_bucket a {\nredis "+address+"\n"+perHour("b/c", "9", "key none")+
-		"}\ntoken_bucket a/b {\nredis "+address+"\n"+perHour("c", "9", "key none")+"}\nrespond ok\n}")
+	directive := func(name, rule string) string {
+		return "token_bucket " + name + " {\nredis " + address + "\n" +
+			perHour(rule, "9", "key none") + "}\n"
+	}
+	s := start(t, "http://:80 {\n"+directive("a", "b/c")+directive("a/b", "c")+"respond ok\n}")
 	s.want(200)
 	names(t) // fails if two limiters have the same labels
 }
