@@ -89,9 +89,15 @@ func TestAPeerWithoutAnAddress(t *testing.T) {
 }
 
 func TestAddressesAsTextHaveAWarning(t *testing.T) {
-	s := start(t, "http://:80 {\ntoken_bucket {\n"+perHour("r", "1", "key {remote_host}")+
-		"}\nrespond ok\n}")
-	if len(s.logged("{http.request.remote.host} is text")) != 1 {
-		t.Error("no warning")
+	for key, want := range map[string]string{
+		"{remote_host}": "{http.request.remote.host} is text",
+		"{remote}":      "{http.request.remote} has the port of the peer",
+		"{remote_port}": "{http.request.remote.port} has the port of the peer",
+	} {
+		s := start(t, "http://:80 {\ntoken_bucket {\n"+perHour("r", "1", "key "+key)+
+			"}\nrespond ok\n}")
+		if len(s.logged(want)) != 1 {
+			t.Errorf("%s: no warning that %s", key, want)
+		}
 	}
 }

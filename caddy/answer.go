@@ -7,6 +7,8 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/seed-181794aa/ratelimit/httplimit"
 )
 
 // The names of placeholders that a request has if it was not granted.
@@ -25,6 +27,8 @@ const statusClientGone = 499
 type answer struct {
 	handler *Handler
 	w       http.ResponseWriter
+	rule    string              // that has not granted the request
+	key     []httplimit.KeyPart // of its bucket
 	status  int
 	problem []byte
 }
@@ -41,13 +45,25 @@ func (a *answer) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// send answers the request, or returns the error for the error route of its server.
+// setRule sets the rule that may not grant the request.
+func (a *answer) setRule(e httplimit.Event) { a.rule, a.key = e.Rule, e.Key }
+
+// send answers the request, or returns the error for the error route of its server. It also answers
+// a request in an error route, because no route handles errors of error routes. The placeholders
+// are also for logs.
 func (a *answer) send(r *http.Request) error {
+	repl := replacer(r)
+	repl.Set(placeholderRule, a.rule)
+	repl.Set(placeholderKey, httplimit.FormatKey(a.key))
+	repl.Set(placeholderRetryAfter, a.Header().Get("Retry-After"))
+	a.Header().Del("Content-Length") // of a response that is intercepted
+	a.Header().Del("Content-Encoding")
 	server, ok := r.Context().Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server)
-	if ok && server.Errors != nil && a.status != statusClientGone {
-		err := caddyhttp.Error(a.status, a.cause(r))
+	inErrorRoute := r.Context().Value(caddyhttp.ErrorCtxKey) != nil
+	if ok && server.Errors != nil && !inErrorRoute && a.status != statusClientGone {
+		err := caddyhttp.Error(a.status, a.cause())
 		if handlesError(server, r, err) {
-			replacer(r).Set(placeholderProblem, string(a.problem))
+			repl.Set(placeholderProblem, string(a.problem))
 			a.Header().Del("Content-Type")
 			return err
 		}
@@ -58,8 +74,7 @@ func (a *answer) send(r *http.Request) error {
 }
 
 // cause returns why the request was not granted.
-func (a *answer) cause(r *http.Request) error {
-	rule, _ := replacer(r).GetString(placeholderRule)
+func (a *answer) cause() error {
 	reason := "cannot decide"
 	switch a.status {
 	case http.StatusTooManyRequests:
@@ -67,7 +82,7 @@ func (a *answer) cause(r *http.Request) error {
 	case http.StatusBadRequest:
 		reason = "needs a key or a path with one meaning"
 	}
-	return fmt.Errorf("limiter %s: rule %s %s", a.handler.Name, rule, reason)
+	return fmt.Errorf("limiter %s: rule %s %s", a.handler.Name, a.rule, reason)
 }
 
 // handlesError reports whether an error route of the server handles err.

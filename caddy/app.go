@@ -37,6 +37,7 @@ type use struct {
 	key      poolKey
 	document []byte // of the policy
 	policy   *httplimit.Policy
+	before   *httplimit.Policy // was in force when the policy came into force
 	limiter  *limiter
 }
 
@@ -67,12 +68,16 @@ func (*App) Start() error { return nil }
 // Stop implements caddy.App.
 func (*App) Stop() error { return nil }
 
-// Cleanup implements caddy.CleanerUpper.
+// Cleanup implements caddy.CleanerUpper. A configuration can also fail after it has started. Then
+// another one has the limiter, and the policy before is put in force again.
 func (a *App) Cleanup() error {
 	var errs []error
 	for _, u := range a.used {
-		_, err := limiters.Delete(u.key)
+		deleted, err := limiters.Delete(u.key)
 		errs = append(errs, err)
+		if !deleted && u.limiter.policy == u.policy {
+			errs = append(errs, u.limiter.force(u.before))
+		}
 	}
 	return errors.Join(errs...)
 }
@@ -112,11 +117,9 @@ func (a *App) use(name string, s Settings, document []byte) (*limiter, error) {
 // commit puts the policies in force.
 func (a *App) commit() {
 	for name, u := range a.used {
-		if err := u.limiter.SetPolicy(u.policy); err != nil {
+		u.before = u.limiter.policy
+		if err := u.limiter.force(u.policy); err != nil {
 			a.log.Error("policy rejected", zap.String("limiter", name), zap.Error(err))
-		}
-		if u.limiter.store != nil {
-			u.limiter.store.forget(u.limiter.Stats())
 		}
 	}
 }

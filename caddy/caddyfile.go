@@ -2,6 +2,7 @@ package tokenbucket
 
 import (
 	"encoding/json"
+	"math"
 	"strconv"
 
 	"github.com/caddyserver/caddy/v2"
@@ -36,7 +37,11 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	}
 	start := *d
 	var p policy
+	seen := options{}
 	for d.NextBlock(0) {
+		if err := seen.add(d, "rule"); err != nil {
+			return err
+		}
 		if err := h.unmarshalOption(d, &p); err != nil {
 			return err
 		}
@@ -103,7 +108,11 @@ func (h *Handler) unmarshalRedis(d *caddyfile.Dispenser) error {
 	if err := text(d, &h.Redis.Address); err != nil {
 		return err
 	}
+	seen := options{}
 	for nesting := d.Nesting(); d.NextBlock(nesting); {
+		if err := seen.add(d, ""); err != nil {
+			return err
+		}
 		switch d.Val() {
 		case "timeout":
 			var s string
@@ -126,6 +135,20 @@ func (h *Handler) unmarshalRedis(d *caddyfile.Dispenser) error {
 	return nil
 }
 
+// options are the names of the options that a block has so far.
+type options map[string]bool
+
+// add adds an option. It returns an error if the block has the option already, unless the option
+// may be repeated.
+func (o options) add(d *caddyfile.Dispenser, repeatable string) error {
+	name := d.Val()
+	if o[name] && name != repeatable {
+		return d.Errf("%s is there twice", name)
+	}
+	o[name] = true
+	return nil
+}
+
 // text reads the one argument of an option.
 func text(d *caddyfile.Dispenser, to *string) error {
 	if !d.AllArgs(to) {
@@ -134,22 +157,24 @@ func text(d *caddyfile.Dispenser, to *string) error {
 	return nil
 }
 
+// integer reads the one argument of an option. In JSON, 0 would stand for the default.
 func integer(d *caddyfile.Dispenser, to *int) error {
 	var s string
 	if err := text(d, &s); err != nil {
 		return err
 	}
 	n, err := strconv.Atoi(s)
-	if *to = n; err != nil {
-		return d.Errf("%q is not a whole number", s)
+	if *to = n; err != nil || n <= 0 {
+		return d.Errf("%q is not a whole number above 0", s)
 	}
 	return nil
 }
 
+// number reads a number of tokens. In JSON, 0 would stand for the default.
 func number(d *caddyfile.Dispenser, s string, to *float64) error {
 	n, err := strconv.ParseFloat(s, 64)
-	if *to = n; err != nil {
-		return d.Errf("%q is not a number", s)
+	if *to = n; err != nil || !(n > 0 && n <= math.MaxFloat64) { // NaN fails
+		return d.Errf("%q is not a number above 0", s)
 	}
 	return nil
 }

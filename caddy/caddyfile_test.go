@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 )
 
 // handlerOf returns the JSON of the first handler of a site.
@@ -121,7 +123,7 @@ func TestErrorsOfTheDirectiveHaveTheirPlace(t *testing.T) {
 		{"token_bucket a b", "at Caddyfile:2"},
 		{"token_bucket {\nburst 1\n}", `unknown option "burst", at Caddyfile:3`},
 		{"token_bucket {\nrule {\n}\n}", "at Caddyfile:3"},
-		{"token_bucket {\nmax_keys many\n}", `"many" is not a whole number, at Caddyfile:3`},
+		{"token_bucket {\nmax_keys many\n}", `"many" is not a whole number above 0, at Caddyfile:3`},
 		{"token_bucket {\npolicy_field on\n}", "at Caddyfile:3"},
 		{"token_bucket {\nfields some\n" + perHour("r", "1", key) + "}",
 			`fields is "some", want all or refused`},
@@ -140,10 +142,11 @@ func TestErrorsOfTheDirectiveHaveTheirPlace(t *testing.T) {
 			"burst must be >= tokens_per_second (got 2, want >= 5), at Caddyfile:3"},
 		{rule(key + "rate 5\nburst 2"), `rate "5": want a number of tokens and a time, such as ` +
 			"5/s, 100/m or 1/90s, at Caddyfile:5"},
-		{rule(key + "rate x/s"), `"x" is not a number, at Caddyfile:5`},
+		{rule(key + "rate x/s"), `"x" is not a number above 0, at Caddyfile:5`},
 		{rule(key + "rate 1/0s"), `rate "1/0s"`},
 		{rule("key"), "at Caddyfile:4"},
 		{rule("key words\nrate 1/s\nburst 1"), "limit_keys[0] must be ip:address"},
+		{rule("key {client_ip\nrate 1/s\nburst 1"), "limit_keys[0] must be ip:address"},
 		{rule("key none\nrate 1/s\nburst 1\nipv6_prefixes 64"),
 			"has ipv6_prefixes, but its key has no {client_ip}"},
 		{rule("path /a /b"),
@@ -155,11 +158,37 @@ func TestErrorsOfTheDirectiveHaveTheirPlace(t *testing.T) {
 		{rule("shadow on"), "at Caddyfile:4"},
 		{rule("match a"), "at Caddyfile:4"},
 		{rule("method"), "at Caddyfile:4"},
+		{rule("method GET\nmethod POST"), "method is there twice, at Caddyfile:5"},
+		{rule("match {header.X-A} 1\nmatch header:x-a 2"),
+			"match header:x-a is there twice, at Caddyfile:5"},
+		{rule("cost 0"), `"0" is not a number above 0, at Caddyfile:4`},
+		{rule("cost header:x max 0"), `"0" is not a number above 0`},
+		{rule("cost NaN"), `"NaN" is not a number above 0`},
+		{rule("rate Inf/s"), `"Inf" is not a number above 0`},
+		{rule("parent_factor 0"), `"0" is not a whole number above 0`},
+		{rule("burst 1 {\nkey none\n}"), `unknown option "{" of a rule`},
+		{"token_bucket {\nmax_waiting 0\n}", `"0" is not a whole number above 0`},
+		{"token_bucket {\nredis a\nredis b\n}", "redis is there twice, at Caddyfile:4"},
+		{"token_bucket {\nredis a {\ntimeout 1s\ntimeout 2s\n}\n}",
+			"timeout is there twice, at Caddyfile:5"},
 		{rule("window 1m"), `unknown option "window" of a rule, at Caddyfile:4`},
 	} {
 		_, err := adapt(":80 {\n" + c.directive + "\n}")
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s\nthe error is %v, want %s", c.directive, err, c.want)
+		}
+	}
+}
+
+func TestRates(t *testing.T) {
+	for text, want := range map[string]float64{
+		"5/s": 5, "1e3/m": 1000.0 / 60, "5/.5s": 10, "1/1h30m": 1.0 / 5400, "0.5/s": 0.5,
+		"2/d": 2.0 / 86400, "1/µs": 1e6,
+	} {
+		p := ruleParser{Dispenser: caddyfile.NewTestDispenser("rate " + text)}
+		p.Next()
+		if err := p.line(); err != nil || p.Limit.Rate != want {
+			t.Errorf("%s is %v tokens a second, want %v (%v)", text, p.Limit.Rate, want, err)
 		}
 	}
 }

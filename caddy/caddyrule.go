@@ -65,7 +65,11 @@ func parseRule(d *caddyfile.Dispenser) (ruleSet, error) {
 	if err := text(d, &p.Name); err != nil {
 		return ruleSet{}, err
 	}
+	seen := options{}
 	for nesting := d.Nesting(); d.NextBlock(nesting); {
+		if err := seen.add(d, "match"); err != nil {
+			return ruleSet{}, err
+		}
 		if err := p.line(); err != nil {
 			return ruleSet{}, err
 		}
@@ -155,7 +159,7 @@ func (p *ruleParser) rate() error {
 		return err
 	}
 	tokens, per, ok := strings.Cut(s, "/")
-	if ok && per != "" && (per[0] < '0' || per[0] > '9') {
+	if ok && per != "" && !strings.ContainsRune("0123456789.", rune(per[0])) {
 		per = "1" + per
 	}
 	duration, err := caddy.ParseDuration(per)
@@ -246,7 +250,11 @@ func (p *ruleParser) match() error {
 	if p.Match == nil {
 		p.Match = map[string]string{}
 	}
-	p.Match[nativeKey(key)] = value
+	key = nativeKey(key)
+	if _, ok := p.Match[key]; ok {
+		return p.Errf("match %s is there twice", key)
+	}
+	p.Match[key] = value
 	return nil
 }
 

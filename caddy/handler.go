@@ -53,6 +53,11 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if err != nil {
 		return fmt.Errorf("limiter %q: %w", h.Name, err)
 	}
+	if h.Redis != nil {
+		if err := h.Redis.resolve(); err != nil {
+			return fmt.Errorf("limiter %q: %w", h.Name, err)
+		}
+	}
 	app, err := ctx.App(appName)
 	if err != nil {
 		return err

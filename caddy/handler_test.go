@@ -2,6 +2,8 @@ package tokenbucket
 
 import (
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 )
@@ -40,6 +42,24 @@ func TestFields(t *testing.T) {
 	s.want(200).fields(t, "RateLimit-Limit:", "X-RateLimit-Limit:")
 	s.want(429).fields(t, "RateLimit-Limit: 1", "X-RateLimit-Limit: 1", "X-Fairvisor-Reason:",
 		`RateLimit-Policy: "r";q=1;w=3600`)
+}
+
+// Without header_down, clients would see fields twice that may be there once.
+func TestFieldsOfTheUpstream(t *testing.T) {
+	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("RateLimit-Limit", "100")
+		w.Header().Set("RateLimit", `"upstream";r=99;t=1`)
+	}))
+	defer upstream.Close()
+	for _, c := range []struct{ directive, proxy, want string }{
+		{"", "", "2, 100"},
+		{"", "header_down -RateLimit*", "2"},
+		{"fields refused\n", "", "100"},
+	} {
+		s := start(t, "http://:80 {\ntoken_bucket {\n"+c.directive+perHour("r", "2", "key none")+
+			"}\nreverse_proxy "+upstream.URL+" {\n"+c.proxy+"\n}\n}")
+		s.want(200).fields(t, "RateLimit-Limit: "+c.want)
+	}
 }
 
 func TestADelayedRequestIsServed(t *testing.T) {
@@ -126,6 +146,39 @@ func TestErrorRoutes(t *testing.T) {
 	}
 }
 
+// No route handles the errors of an error route, so a limiter in one answers itself.
+func TestALimiterInAnErrorRoute(t *testing.T) {
+	s := start(t, "http://:80 {\nerror 404\nhandle_errors {\ntoken_bucket {\n"+
+		perHour("errors", "1", "key none")+"}\nrespond lost\n}\n}")
+	if w := s.want(404); w.body != "lost" {
+		t.Error(w.body)
+	}
+	w := s.want(429)
+	w.fields(t, "Content-Type: application/problem+json")
+	if !strings.Contains(w.body, "Rule errors has too few tokens") {
+		t.Error(w.body)
+	}
+}
+
+// The response that is intercepted leaves its fields.
+func TestALimiterForInterceptedResponses(t *testing.T) {
+	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Encoding", "br")
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = w.Write([]byte("lost"))
+	}))
+	defer upstream.Close()
+	s := start(t, "http://:80 {\nintercept {\n@lost status 404\nhandle_response @lost {\n"+
+		"token_bucket {\n"+perHour("errors", "1", "key none")+"}\nrespond lost 404\n}\n}\n"+
+		"reverse_proxy "+upstream.URL+"\n}")
+	s.want(404)
+	w := s.want(429)
+	w.fields(t, "Content-Encoding:")
+	if !strings.Contains(w.body, "Rule errors has too few tokens") {
+		t.Error(w.body)
+	}
+}
+
 func TestARuleThatNeedsAKeyOnce(t *testing.T) {
 	s := start(t, "http://:80 {\ntoken_bucket {\n"+
 		perHour("keys", "5", "key {http.request.header.X-Api-Key}\non_missing reject")+
@@ -148,6 +201,17 @@ func TestPlaceholdersAreKeys(t *testing.T) {
 	for range 3 {
 		s.want(200, "/a") // the rule does not apply without a tenant
 	}
+}
+
+// Text with a placeholder that has no value is a missing key, as a part without a value is.
+func TestTextWithAMissingPlaceholder(t *testing.T) {
+	rule := perHour("r", "1", "key {http.auth.user.id}/{http.request.method}")
+	s := start(t, "http://:80 {\ntoken_bucket {\n"+rule+"}\nrespond ok\n}")
+	s.want(200)
+	s.want(200)
+	rule = perHour("r", "1", "key {http.auth.user.id}/{http.request.method}\non_missing reject")
+	s = start(t, "http://:80 {\ntoken_bucket {\n"+rule+"}\nrespond ok\n}")
+	s.want(400)
 }
 
 func TestShadowAndMatch(t *testing.T) {

@@ -1,6 +1,7 @@
 package tokenbucket
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/netip"
@@ -21,9 +22,10 @@ func clientAddress(r *http.Request) netip.Addr {
 }
 
 // placeholders returns the function that replaces the placeholders in a key such as
-// "{http.auth.user.id}", or nil if the key has none. A placeholder without a value is empty.
+// "{http.auth.user.id}", or nil if the key has none. If a placeholder has no value, the request
+// lacks the key, also if the key has other text.
 func placeholders(key string) func(*http.Request) string {
-	if !strings.Contains(key, "{") {
+	if _, rest, _ := strings.Cut(key, "{"); !strings.Contains(rest, "}") {
 		return nil
 	}
 	return func(r *http.Request) string {
@@ -31,18 +33,36 @@ func placeholders(key string) func(*http.Request) string {
 		if !ok {
 			return ""
 		}
-		return repl.ReplaceAll(key, "")
+		value, err := repl.ReplaceFunc(key, present)
+		if err != nil {
+			return ""
+		}
+		return value
 	}
+}
+
+var errMissing = errors.New("missing")
+
+// present is a caddy.ReplacementFunc that demands a value.
+func present(_ string, value any) (any, error) {
+	if caddy.ToString(value) == "" {
+		return nil, errMissing
+	}
+	return value, nil
 }
 
 // textAddresses returns a warning for each key that is an address as text.
 func textAddresses(p *httplimit.Policy) (warnings []string) {
-	for _, s := range p.Sets {
-		for _, r := range s.Rules {
+	for i := range p.Sets {
+		for _, r := range p.Sets[i].Rules {
 			for _, k := range r.Keys {
-				if strings.Contains(k, "remote.host}") || strings.Contains(k, "vars.client_ip}") {
+				switch {
+				case strings.Contains(k, "remote.host}") || strings.Contains(k, "vars.client_ip}"):
 					warnings = append(warnings, fmt.Sprintf("rule %q: %s is text, so each address of an IPv6"+
 						" network has a bucket of its own: ip:address has one for the network", r.Name, k))
+				case strings.Contains(k, "request.remote}") || strings.Contains(k, "remote.port}"):
+					warnings = append(warnings, fmt.Sprintf("rule %q: %s has the port of the peer, so each"+
+						" connection has a bucket of its own: ip:address has one for the client", r.Name, k))
 				}
 			}
 		}

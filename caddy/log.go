@@ -19,14 +19,15 @@ func sampled(log *zap.Logger) *zap.Logger {
 	}))
 }
 
+// delayed is Hooks.Delayed. The client may disconnect before the rule grants the request.
+func delayed(_ *http.Request, e httplimit.Event) { e.Writer.(*answer).setRule(e) }
+
 // refused is Hooks.Refused.
 func refused(r *http.Request, e httplimit.Event) {
-	repl := replacer(r)
-	retry := e.Writer.Header().Get("Retry-After")
-	repl.Set(placeholderRule, e.Rule)
-	repl.Set(placeholderKey, httplimit.FormatKey(e.Key))
-	repl.Set(placeholderRetryAfter, retry)
-	e.Writer.(*answer).log(zap.InfoLevel, r, "refused a request", e, zap.String("retry_after", retry))
+	a := e.Writer.(*answer)
+	a.setRule(e)
+	a.log(zap.InfoLevel, r, "refused a request", e,
+		zap.String("retry_after", a.Header().Get("Retry-After")))
 }
 
 // shadow is Hooks.Shadow.
@@ -38,8 +39,11 @@ func shadow(r *http.Request, e httplimit.Event) {
 
 // failed is Hooks.Error.
 func failed(r *http.Request, e httplimit.Event) {
-	replacer(r).Set(placeholderRule, e.Rule)
-	e.Writer.(*answer).log(zap.ErrorLevel, r, "could not decide", e, zap.Error(e.Err))
+	a := e.Writer.(*answer)
+	if !e.Shadow {
+		a.setRule(e)
+	}
+	a.log(zap.ErrorLevel, r, "could not decide", e, zap.Error(e.Err))
 }
 
 // log logs an event. The rule is part of the message, because App.events is sampled by messages.

@@ -23,7 +23,20 @@ func newPoolKey(name string, s Settings) (poolKey, error) {
 // limiter is a limiter that several configurations and handlers can share.
 type limiter struct {
 	*httplimit.Limiter
-	store *store // of its buckets, or nil if they are in memory
+	policy *httplimit.Policy // in force; Caddy changes one configuration at a time
+	store  *store            // of its buckets, or nil if they are in memory
+}
+
+// force puts a policy in force.
+func (l *limiter) force(p *httplimit.Policy) error {
+	if err := l.SetPolicy(p); err != nil {
+		return err
+	}
+	l.policy = p
+	if l.store != nil {
+		l.store.forget(l.Stats())
+	}
+	return nil
 }
 
 // loadLimiter returns the limiter of the key, and makes it if there is none. If there is one, it
@@ -50,29 +63,22 @@ func newLimiter(name string, s Settings, p *httplimit.Policy) (l *limiter, err e
 	if err != nil {
 		return nil, err
 	}
-	l = &limiter{}
+	l = &limiter{policy: p}
 	if s.Redis != nil {
 		if l.store, err = openStore(name, s.Redis); err != nil {
 			return nil, err
 		}
 		if err = l.store.check(p); err != nil {
-			l.store.close()
 			return nil, err
 		}
 		opts = append(opts, l.store.options()...)
 	}
-	if l.Limiter, err = httplimit.New(p, opts...); err != nil && l.store != nil {
-		l.store.close()
-	}
+	l.Limiter, err = httplimit.New(p, opts...)
 	return l, err
 }
 
-// Destruct implements caddy.Destructor.
-func (l *limiter) Destruct() error {
-	if l.store != nil {
-		l.store.close()
-	}
-	return nil
-}
+// Destruct implements caddy.Destructor. Requests of a configuration that Caddy has dropped may
+// still use the limiter.
+func (*limiter) Destruct() error { return nil }
 
 var _ caddy.Destructor = (*limiter)(nil)

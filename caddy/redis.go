@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -35,6 +36,17 @@ type Redis struct {
 	OnFailure string `json:"on_failure,omitempty"`
 }
 
+// resolve replaces the placeholders in the address. A reload that finds another address, such as
+// one with a new password, then makes another limiter.
+func (c *Redis) resolve() error {
+	address, err := caddy.NewReplacer().ReplaceOrErr(c.Address, true, true)
+	if err != nil {
+		return fmt.Errorf("redis: address: %w", err)
+	}
+	c.Address = address
+	return nil
+}
+
 // store makes the limiters of rules whose buckets are in Redis.
 type store struct {
 	name       string // of the limiter
@@ -45,15 +57,14 @@ type store struct {
 	names      map[string]bool // of the rules that metrics has
 }
 
-// openStore returns a store, also if the server of a single address cannot be reached yet.
+// openStore returns a store, also if the server of a single address cannot be reached yet. Its
+// client is closed when the store is garbage, because Caddy drops a configuration while requests
+// still use it.
 func openStore(name string, c *Redis) (*store, error) {
 	if c.OnFailure != "" && c.OnFailure != "allow" && c.OnFailure != "refuse" {
 		return nil, fmt.Errorf("redis: on_failure is %q, want allow or refuse", c.OnFailure)
 	}
-	address, err := caddy.NewReplacer().ReplaceOrErr(c.Address, true, true)
-	if err != nil {
-		return nil, fmt.Errorf("redis: address: %w", err)
-	}
+	address := c.Address
 	if !strings.Contains(address, "://") {
 		address = "redis://" + address
 	}
@@ -72,14 +83,14 @@ func openStore(name string, c *Redis) (*store, error) {
 	if client == nil {
 		return nil, fmt.Errorf("redis: %w", err)
 	}
-	return &store{
+	st := &store{
 		name: name, client: client, failClosed: c.OnFailure == "refuse",
 		timeout: cmp.Or(time.Duration(c.Timeout), defaultRedisTimeout),
 		metrics: metrics.New(), names: map[string]bool{},
-	}, nil
+	}
+	runtime.AddCleanup(st, rueidis.Client.Close, client)
+	return st, nil
 }
-
-func (s *store) close() { s.client.Close() }
 
 // options returns the options of the limiter. The limiters in Redis have a timeout of their own.
 func (s *store) options() []httplimit.Option {
@@ -140,8 +151,9 @@ func (s *store) newLimiter(r httplimit.Rule) (tb.Limiter, error) {
 	return l, nil
 }
 
-// label is the value of the label limiter in the metrics of a rule.
-func (s *store) label(rule string) string { return s.name + "/" + rule }
+// label is the value of the label limiter in the metrics of a rule. No other rule has it: the first
+// slash ends the name of the limiter.
+func (s *store) label(rule string) string { return url.PathEscape(s.name) + "/" + rule }
 
 // forget removes the metrics of rules that are not in force.
 func (s *store) forget(inForce []httplimit.RuleStats) {

@@ -1,9 +1,18 @@
 package tokenbucket
 
 import (
+	"bufio"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/redis/rueidis"
 
 	"github.com/seed-181794aa/ratelimit/internal/redistest"
 )
@@ -42,6 +51,27 @@ tb_redis_breaker_state{limiter="api/r"} 0
 `, "tb_redis_breaker_state") // and no rule of before
 }
 
+// A file with a secret may change, although the configuration does not.
+func TestAReloadReadsTheAddressOfRedis(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "address")
+	write := func(address string) {
+		if err := os.WriteFile(file, []byte(address), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	config := inRedis("{file."+file+"}", "", perHour("r", "1", "key none"))
+	write(redistest.Start(t).Addr)
+	s := start(t, config)
+	s.want(200)
+	s.want(429)
+	write(redistest.Start(t).Addr)
+	if err := s.load(config); err != nil {
+		t.Fatal(err)
+	}
+	s.want(200)
+	s.want(429)
+}
+
 func TestRequestsWithoutRedis(t *testing.T) {
 	server := redistest.Start(t)
 	if err := server.Process.Kill(); err != nil {
@@ -56,6 +86,94 @@ func TestRequestsWithoutRedis(t *testing.T) {
 			t.Error("the log does not have the failure")
 		}
 	}
+}
+
+// A reload does not wait for the requests of the configuration before. Their buckets stay in Redis,
+// although the limiter has ended.
+func TestRequestsThatAReloadOvertakes(t *testing.T) {
+	s := start(t, inRedis(redistest.Start(t).Addr, "", perHour("r", "1", "key {http.request.body}")))
+	var waiting []*bufio.ReadWriter
+	for range 2 {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		c := bufio.NewReadWriter(bufio.NewReader(conn), bufio.NewWriter(conn))
+		fmt.Fprint(c, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nExpect: 100-continue\r\n\r\n")
+		c.Flush()
+		for line := ""; line != "\r\n"; { // the rule reads the body
+			if line, err = c.ReadString('\n'); err != nil {
+				t.Fatal(err)
+			}
+		}
+		waiting = append(waiting, c)
+	}
+	if err := s.load("http://:80 {\nrespond ok\n}"); err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range waiting {
+		fmt.Fprint(c, "k")
+		c.Flush()
+		w, err := http.ReadResponse(c.Reader, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = w.Body.Close()
+		if want := []int{200, 429}[i]; w.StatusCode != want {
+			t.Errorf("status %d, want %d", w.StatusCode, want)
+		}
+	}
+}
+
+// The test waits for a garbage collection, which closes the client.
+func TestAClientOfRedisIsClosed(t *testing.T) {
+	s := start(t, inRedis(redistest.Start(t).Addr, "", perHour("r", "1", "key none")))
+	s.want(200)
+	var client rueidis.Client
+	limiters.Range(func(_, l any) bool {
+		client = l.(*limiter).store.client
+		return false
+	})
+	if err := s.load(site("", perHour("r", "1", "key none"))); err != nil {
+		t.Fatal(err)
+	}
+	for client.Do(t.Context(), client.B().Ping().Build()).Error() == nil {
+		runtime.GC()
+	}
+}
+
+// Placeholders are about refusals, and 503 is one.
+func TestPlaceholdersWithoutRedis(t *testing.T) {
+	server := redistest.Start(t)
+	if err := server.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	for options, want := range map[string]string{"": "null", "on_failure refuse": `"r"`} {
+		s := start(t, "http://:80 {\nlog\nlog_append seen {http.token_bucket.rule}\ntoken_bucket {\n"+
+			"redis "+server.Addr+" {\n"+options+"\n}\n"+perHour("r", "1", "key {client_ip}")+
+			"}\nrespond ok\nhandle_errors {\n"+
+			"respond \"{http.token_bucket.key} {http.token_bucket.retry_after}\"\n}\n}")
+		w := s.get()
+		if len(s.logged(`"seen":`+want)) != 1 {
+			t.Errorf("the rule in the access log is not %s: %q", want, s.logged("seen"))
+		}
+		body := "ip:address=127.0.0.1 " + w.Header.Get("Retry-After")
+		if options != "" && w.body != body {
+			t.Errorf("the body is %s, want %s", w.body, body)
+		}
+	}
+}
+
+func TestSlashesInNamesKeepMetricsApart(t *testing.T) {
+	address := redistest.Start(t).Addr
+	directive := func(name, rule string) string {
+		return "token_bucket " + name + " {\nredis " + address + "\n" +
+			perHour(rule, "9", "key none") + "}\n"
+	}
+	s := start(t, "http://:80 {\n"+directive("a", "b/c")+directive("a/b", "c")+"respond ok\n}")
+	s.want(200)
+	names(t) // fails if two limiters have the same labels
 }
 
 func TestConfigurationsOfRedisWithErrors(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -75,6 +76,25 @@ func TestAFailedReloadChangesNothing(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Caddy finishes some work after it says that a configuration has started, such as to load another
+// one, and rejects the configuration if that fails.
+func TestAReloadThatFailsAfterTheStart(t *testing.T) {
+	none := httptest.NewServer(http.NotFoundHandler())
+	defer none.Close()
+	s := start(t, site("api", perHour("r", "3", "key none")))
+	s.want(200)
+	config := s.config(site("api", perHour("r", "5", "key none")), "127.0.0.1:0")
+	config["admin"] = map[string]any{"disabled": true, "config": map[string]any{
+		"persist": false, "load": map[string]any{"module": "http", "url": none.URL},
+	}}
+	if err := s.run(config); err == nil {
+		t.Fatal("the reload succeeded")
+	}
+	s.want(200).fields(t, "RateLimit-Limit: 3")
+	s.want(200)
+	s.want(429)
 }
 
 func TestALimiterEndsWithItsLastConfiguration(t *testing.T) {

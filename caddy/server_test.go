@@ -110,7 +110,9 @@ func (s *server) listen(config map[string]any, address string) {
 func (s *server) run(config map[string]any) error {
 	s.t.Helper()
 	config["storage"] = map[string]any{"module": "file_system", "root": dataDir}
-	config["admin"] = map[string]any{"disabled": true, "config": map[string]any{"persist": false}}
+	if config["admin"] == nil {
+		config["admin"] = map[string]any{"disabled": true, "config": map[string]any{"persist": false}}
+	}
 	config["logging"] = map[string]any{"logs": map[string]any{"default": map[string]any{
 		"level": "INFO", "writer": map[string]any{"output": "file", "filename": s.log},
 	}}}

@@ -45,7 +45,9 @@ func (s *Settings) options() ([]httplimit.Option, error) {
 			Find: clientAddress, IPv4Bits: s.IPv4Prefix, IPv6Bits: s.IPv6Prefix,
 		}),
 		httplimit.WithJitterSalt(s.JitterSalt),
-		httplimit.WithHooks(httplimit.Hooks{Refused: refused, Shadow: shadow, Error: failed}),
+		httplimit.WithHooks(httplimit.Hooks{
+			Delayed: delayed, Refused: refused, Shadow: shadow, Error: failed,
+		}),
 	}
 	if s.MaxKeys != 0 {
 		o = append(o, httplimit.WithLimiterOptions(tb.WithMaxKeys(s.MaxKeys)))

@@ -1,6 +1,7 @@
 package tokenbucket
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -86,4 +87,35 @@ func TestAPanicSettles(t *testing.T) {
 	if s := h.limiter.Stats()[0]; s.Settled != 1 || s.Table.Settled != 2 {
 		t.Errorf("%d responses with %v tokens are settled, want 1 with 2", s.Settled, s.Table.Settled)
 	}
+}
+
+// The placeholders also have the rule of a request that ended while it waited.
+func TestAClientThatLeaves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHandler(t, `{"name": "r", "limit_keys": [], "on_limit": "delay", "max_delay": "1h",
+			"algorithm_config": {"tokens_per_second": 0.001, "burst": 1}}`)
+		repl := caddy.NewReplacer()
+		status := func(ctx context.Context) int {
+			w := httptest.NewRecorder()
+			r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil)
+			r = caddyhttp.PrepareRequest(r, repl, w, &caddyhttp.Server{})
+			if err := h.ServeHTTP(w, r, caddyhttp.HandlerFunc(
+				func(http.ResponseWriter, *http.Request) error { return nil },
+			)); err != nil {
+				t.Error(err)
+			}
+			return w.Code
+		}
+		if got := status(t.Context()); got != 200 {
+			t.Errorf("status %d, want 200", got)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Minute, cancel)
+		if got := status(ctx); got != statusClientGone {
+			t.Errorf("status %d, want %d", got, statusClientGone)
+		}
+		if rule, _ := repl.GetString(placeholderRule); rule != "r" {
+			t.Errorf("the rule is %q, want r", rule)
+		}
+	})
 }
