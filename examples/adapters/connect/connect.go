@@ -14,7 +14,7 @@ import (
 )
 
 // RateLimit limits the calls of a handler, before their messages are read. A stream is one call. An
-// adaptive rule does not see the errors of gRPC, because their HTTP status is 200.
+// adaptive rule sees the errors of unary calls of Connect only. The HTTP status of others is 200.
 func RateLimit(l *httplimit.Limiter, handler http.Handler) http.Handler {
 	errorWriter := connect.NewErrorWriter()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
