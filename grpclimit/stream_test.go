@@ -101,3 +101,45 @@ func TestRetryPolicyOfMessages(t *testing.T) {
 		}
 	})
 }
+
+// A handler that panics has ended. If its calls stayed open, the rate would fall.
+func TestPanicsEndTheirCalls(t *testing.T) {
+	boom := func(_ any, stream grpc.ServerStream) error {
+		stream.RecvMsg(nil)
+		panic("handler")
+	}
+	for name, call := range map[string]func(context.Context, *Limiter){
+		"unary": func(ctx context.Context, l *Limiter) {
+			l.UnaryServerInterceptor()(ctx, nil, &grpc.UnaryServerInfo{FullMethod: unaryMethod},
+				func(context.Context, any) (any, error) { panic("handler") })
+		},
+		"stream": func(ctx context.Context, l *Limiter) {
+			l.StreamServerInterceptor()(nil, &countingStream{ctx: ctx},
+				&grpc.StreamServerInfo{FullMethod: duplexMethod}, boom)
+		},
+		"message": func(ctx context.Context, l *Limiter) {
+			l.MessageServerInterceptor()(nil, &countingStream{ctx: ctx},
+				&grpc.StreamServerInfo{FullMethod: duplexMethod}, boom)
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			l := mustNew(t, adaptive)
+			panics := 0
+			for range 100 {
+				func() {
+					defer func() {
+						if recover() != nil {
+							panics++
+						}
+					}()
+					call(t.Context(), l)
+				}()
+				time.Sleep(100 * time.Millisecond)
+			}
+			if rate := l.Stats()[0].Limit; panics != 100 || rateOf(rate.Tokens, rate.Per) < 100 {
+				t.Errorf("%s: after %d panics the limit is %+v, want at least 100 a second",
+					name, panics, rate)
+			}
+		})
+	}
+}
