@@ -77,13 +77,13 @@ func (s *messageStream) pushback(refusal *httplimit.Refusal) string {
 func (s *messageStream) advance(next *httplimit.Settlement, err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.last.Finish()
+	finish(s.r.Context(), s.last)
 	s.last = next
 	if err != nil {
 		s.err = err
 	}
 	if s.err != nil {
-		s.last.Finish()
+		finish(s.r.Context(), s.last)
 	}
 	return s.err
 }

@@ -24,7 +24,7 @@ func (l *Limiter) UnaryServerInterceptor() grpc.UnaryServerInterceptor {
 		if err != nil {
 			return nil, err
 		}
-		defer s.Finish()
+		defer finish(ctx, s)
 		reply, err := handler(ctx, req)
 		if isOverload(ctx, err) {
 			s.Cancel()
@@ -48,7 +48,7 @@ func (l *Limiter) StreamServerInterceptor() grpc.StreamServerInterceptor {
 			return handler(srv, stream)
 		}
 		answering := &answeringStream{ServerStream: stream, settlement: s}
-		defer answering.call(s.Finish)
+		defer answering.call(func() { finish(ctx, s) })
 		err = handler(srv, answering)
 		if isOverload(ctx, err) {
 			answering.call(s.Cancel)
@@ -97,6 +97,16 @@ func (l *Limiter) admit(r *http.Request) (*httplimit.Settlement, error) {
 	}
 	setPushback(r.Context(), pushback(refusal))
 	return nil, refusalError(r.Context(), refusal)
+}
+
+// finish ends the work on a call or message. If the context has ended, the client has left: the
+// deadline of a call is the client's.
+func finish(ctx context.Context, s *httplimit.Settlement) {
+	if ctx.Err() != nil {
+		s.Abandon()
+		return
+	}
+	s.Finish()
 }
 
 // isOverload reports whether the error of a handler means that the server, or a server behind it,

@@ -143,3 +143,51 @@ func TestPanicsEndTheirCalls(t *testing.T) {
 		})
 	}
 }
+
+// Calls that end at the deadline of their clients do not look like answers of a fast server, also if
+// it is below the target.
+func TestDeadlinesOfClientsDoNotRaiseTheRate(t *testing.T) {
+	const limited = `{"name": "r", "limit_keys": [], "algorithm_config": {"tokens_per_second": 50,
+		"burst": 1, "adaptive": {"min": 1, "max": 1000, "target_p99": "100ms"}}}`
+	info := &grpc.StreamServerInfo{FullMethod: duplexMethod}
+	slow := func(ctx context.Context) error {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Second):
+			return nil
+		}
+	}
+	for name, call := range map[string]func(context.Context, *Limiter){
+		"unary": func(ctx context.Context, l *Limiter) {
+			l.UnaryServerInterceptor()(ctx, nil, &grpc.UnaryServerInfo{FullMethod: unaryMethod},
+				func(ctx context.Context, _ any) (any, error) { return nil, slow(ctx) })
+		},
+		"stream": func(ctx context.Context, l *Limiter) {
+			l.StreamServerInterceptor()(nil, &countingStream{ctx: ctx}, info,
+				func(_ any, stream grpc.ServerStream) error { return slow(stream.Context()) })
+		},
+		"message": func(ctx context.Context, l *Limiter) {
+			l.MessageServerInterceptor()(nil, &countingStream{ctx: ctx}, info,
+				func(_ any, stream grpc.ServerStream) error {
+					return errors.Join(stream.RecvMsg(nil), slow(stream.Context()))
+				})
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			l := mustNew(t, limited)
+			for range 3000 {
+				go func() {
+					ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+					defer cancel()
+					call(ctx, l)
+				}()
+				time.Sleep(10 * time.Millisecond)
+			}
+			synctest.Wait()
+			if rate := l.Stats()[0].Limit; rateOf(rate.Tokens, rate.Per) > 50 {
+				t.Errorf("%s: the limit is %+v, want at most 50 a second", name, rate)
+			}
+		})
+	}
+}
