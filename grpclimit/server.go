@@ -48,10 +48,10 @@ func (l *Limiter) StreamServerInterceptor() grpc.StreamServerInterceptor {
 			return handler(srv, stream)
 		}
 		answering := &answeringStream{ServerStream: stream, settlement: s}
-		defer answering.call(func() { finish(ctx, s) })
+		defer answering.settle(func() { finish(ctx, s) })
 		err = handler(srv, answering)
 		if isOverload(ctx, err) {
-			answering.call(s.Cancel)
+			answering.settle(s.Cancel)
 		}
 		return err
 	}
@@ -65,15 +65,15 @@ type answeringStream struct {
 }
 
 func (s *answeringStream) SendMsg(m any) error {
-	s.call(func() { s.settlement.ReadHeader(nil) })
+	s.settle(func() { s.settlement.ReadHeader(nil) })
 	return s.ServerStream.SendMsg(m)
 }
 
-// call calls a method of the settlement.
-func (s *answeringStream) call(method func()) {
+// settle runs a step of the settlement. One step runs at a time.
+func (s *answeringStream) settle(step func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	method()
+	step()
 }
 
 // admit takes the tokens of a call. It returns the settlement, which is nil if there is nothing to
