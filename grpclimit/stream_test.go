@@ -144,8 +144,8 @@ func TestPanicsEndTheirCalls(t *testing.T) {
 	}
 }
 
-// Calls that end at the deadline of their clients do not look like answers of a fast server, also if
-// it is below the target.
+// Calls that end at the deadline of their clients do not look like answers of a fast server, also
+// if it is below the target.
 func TestDeadlinesOfClientsDoNotRaiseTheRate(t *testing.T) {
 	const limited = `{"name": "r", "limit_keys": [], "algorithm_config": {"tokens_per_second": 50,
 		"burst": 1, "adaptive": {"min": 1, "max": 1000, "target_p99": "100ms"}}}`

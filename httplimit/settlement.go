@@ -13,8 +13,8 @@ import (
 // Limiter.Admit returns it.
 //
 // The response must be written to Writer, and Finish must be called when the response has ended,
-// also after a panic. Cancel instead of Finish is for a request that was not served, and Abandon for
-// a request whose client has left.
+// also after a panic. Cancel instead of Finish is for a request that was not served, and Abandon
+// for a request whose client has left.
 //
 // A nil Settlement has nothing to settle, and all its methods may be called. The methods must not
 // be called at the same time.
@@ -173,9 +173,9 @@ func (s *Settlement) Cancel() {
 	s.settle()
 }
 
-// Abandon is Finish for a request whose client has left before the response, for example because its
-// deadline has passed. For adaptive rules the latency then counts only if it is above the target.
-// Finish does the same if the context of the request is cancelled.
+// Abandon is Finish for a request whose client has left before the response, for example because
+// its deadline has passed. For adaptive rules the latency then counts only if it is above the
+// target. Finish does the same if the context of the request is cancelled.
 func (s *Settlement) Abandon() {
 	s.observe(statusClientGone, nil)
 	s.Finish()

@@ -128,8 +128,8 @@ func TestURLParamBeforeTheRoute(t *testing.T) {
 	}
 }
 
-// Chi can serve a route at other paths, which a selector does not pick. A limiter of the route limits
-// all of them.
+// Chi can serve a route at other paths, which a selector does not pick. A limiter of the route
+// limits all of them.
 func TestOtherPathsOfARoute(t *testing.T) {
 	login := httplimit.Selector{PathExact: "/login"}
 	for name, change := range map[string]func(http.Handler) http.Handler{

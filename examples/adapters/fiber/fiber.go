@@ -1,5 +1,5 @@
-// Package fiber limits requests to a Fiber app. A cost in the response stays at its estimate, and an
-// adaptive rate where it starts. A request that waits goes on waiting if its client disconnects,
+// Package fiber limits requests to a Fiber app. A cost in the response stays at its estimate, and
+// an adaptive rate where it starts. A request that waits goes on waiting if its client disconnects,
 // because Fiber does not report that. With EnablePrefork each process has buckets of its own.
 package fiber
 
