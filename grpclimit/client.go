@@ -18,7 +18,8 @@ import (
 type WaitFunc func(ctx context.Context, cc *grpc.ClientConn, method string) error
 
 // UnaryClientInterceptor returns an interceptor that waits before each unary call. If the tokens
-// come after the deadline of the call, the call ends at once with DeadlineExceeded and is not sent.
+// come after the deadline of its context, the call ends at once with DeadlineExceeded and is not
+// sent. A timeout in the service config begins after the wait.
 // If no wait helps, or too many calls wait, it ends with ResourceExhausted. If the limiter fails,
 // it ends with Unavailable. An error with a status stays as it is.
 //

@@ -147,7 +147,10 @@ func TestPeerAddress(t *testing.T) {
 		{nil, "", "invalid IP"},
 		{&net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 5}, "192.0.2.1:5", "192.0.2.1"},
 		{&net.TCPAddr{IP: net.ParseIP("fe80::1"), Port: 5, Zone: "a"}, "[fe80::1%a]:5", "fe80::1"},
-		{&net.UnixAddr{Name: "@", Net: "unix"}, "@", "invalid IP"},
+		{&net.UnixAddr{Name: "@", Net: "unix"}, "", "invalid IP"},
+		{&net.UnixAddr{Name: "192.0.2.1:5", Net: "unix"}, "", "invalid IP"},
+		{textAddr("192.0.2.1:5"), "192.0.2.1:5", "192.0.2.1"},
+		{textAddr("bufconn"), "bufconn", "invalid IP"},
 	} {
 		ctx := peer.NewContext(t.Context(), &peer.Peer{Addr: c.addr})
 		r := newRequest(ctx, unaryMethod)
@@ -158,6 +161,32 @@ func TestPeerAddress(t *testing.T) {
 	if got := peerAddress(t.Context()); got != "" {
 		t.Errorf("without a peer: %q", got)
 	}
+}
+
+// textAddr is an address of a transport that is not of package net.
+type textAddr string
+
+func (textAddr) Network() string  { return "" }
+func (a textAddr) String() string { return string(a) }
+
+// A client on a Unix socket cannot make itself a trusted proxy by the path of its own socket.
+func TestPathOfAUnixSocket(t *testing.T) {
+	t.Chdir(t.TempDir())
+	listener, err := net.Listen("unix", "server")
+	if err != nil {
+		t.Skip(err)
+	}
+	var seen recorder
+	l := mustNew(t, rule(`["ip:address"]`, 9, ""), seen.option(), WithHTTPOptions(
+		httplimit.WithClientAddress(httplimit.ClientAddress{
+			Trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")},
+		})))
+	dial := grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) {
+		return net.DialUnix("unix", &net.UnixAddr{Name: "10.0.0.1:1"}, &net.UnixAddr{Name: "server"})
+	})
+	conn := startOn(t, listener, "passthrough:unix", &backend{}, interceptors(l), dial)
+	wantCode(t, unary(with(t, "x-forwarded-for", "192.0.2.7"), conn), codes.OK)
+	seen.want(t, "ip:address=unknown")
 }
 
 func TestServiceOfAMethod(t *testing.T) {

@@ -43,7 +43,8 @@ func New(p *httplimit.Policy, opts ...Option) (*Limiter, error) {
 }
 
 // SetPolicy replaces the policy, as httplimit.Limiter.SetPolicy does. If p has an error, or a field
-// that has no meaning for a gRPC call, the policy stays as it was.
+// that has no meaning for a gRPC call, the policy stays as it was. SetPolicy of the embedded
+// Limiter does not look for such fields.
 func (l *Limiter) SetPolicy(p *httplimit.Policy) error {
 	if err := check(p); err != nil {
 		return fmt.Errorf("grpclimit: the policy stays as it was: %w", err)

@@ -13,7 +13,8 @@ import (
 // MessageServerInterceptor returns an interceptor that takes tokens for each message that a stream
 // receives. The keys and the cost of a message are those of its stream. If a rule delays a message,
 // RecvMsg returns when its tokens may be used. If a rule refuses a message, the stream ends with
-// the refusal, whatever its handler returns.
+// the refusal, whatever its handler returns. The retry policy of a client then repeats the stream
+// only if the handler has got no message of it.
 //
 // A Limiter that has both stream interceptors takes the tokens of the stream and of each message
 // from the same buckets. Use two Limiters for two policies.
@@ -39,6 +40,8 @@ type messageStream struct {
 	l *Limiter
 	r *http.Request // of the stream
 
+	begun bool // the handler has got a message; only for RecvMsg
+
 	mu   sync.Mutex // a goroutine may still receive after the handler has returned
 	last *httplimit.Settlement
 	err  error // of every RecvMsg from now on
@@ -53,9 +56,20 @@ func (s *messageStream) RecvMsg(m any) error {
 	}
 	_, settlement, refusal := s.l.Take(nil, s.r)
 	if refusal != nil {
+		setPushback(s.r.Context(), s.pushback(refusal))
 		return s.advance(nil, refusalError(s.r.Context(), refusal))
 	}
+	s.begun = true
 	return s.advance(settlement, nil)
+}
+
+// pushback is noRetry if the handler has got a message already, because a retry sends all messages
+// of the stream again, and each of them takes tokens.
+func (s *messageStream) pushback(refusal *httplimit.Refusal) string {
+	if s.begun {
+		return noRetry
+	}
+	return pushback(refusal)
 }
 
 // advance ends the work on the last message and begins the next, which may be nil. It returns the
@@ -63,13 +77,13 @@ func (s *messageStream) RecvMsg(m any) error {
 func (s *messageStream) advance(next *httplimit.Settlement, err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.last.Finish()
+	finish(s.r.Context(), s.last)
 	s.last = next
 	if err != nil {
 		s.err = err
 	}
 	if s.err != nil {
-		s.last.Finish()
+		finish(s.r.Context(), s.last)
 	}
 	return s.err
 }

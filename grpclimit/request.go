@@ -34,15 +34,19 @@ func newRequest(ctx context.Context, method string) *http.Request {
 	return &r.Request
 }
 
-// peerAddress returns the address of the peer, or "" if there is none.
+// peerAddress returns the address of the peer, or "" if there is none. A client on a Unix socket
+// has none, because it chooses the path that the server sees: "10.0.0.1:1" is a path, too.
 func peerAddress(ctx context.Context) string {
 	p, ok := peer.FromContext(ctx)
 	if !ok || p.Addr == nil {
 		return ""
 	}
-	if tcp, ok := p.Addr.(*net.TCPAddr); ok { // in one allocation, where its String takes three
-		a := tcp.AddrPort()
+	switch addr := p.Addr.(type) {
+	case *net.TCPAddr: // in one allocation, where its String takes three
+		a := addr.AddrPort()
 		return netip.AddrPortFrom(a.Addr().Unmap(), a.Port()).String()
+	case *net.UnixAddr:
+		return ""
 	}
 	return p.Addr.String()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"sync"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -23,7 +24,7 @@ func (l *Limiter) UnaryServerInterceptor() grpc.UnaryServerInterceptor {
 		if err != nil {
 			return nil, err
 		}
-		defer s.Finish()
+		defer finish(ctx, s)
 		reply, err := handler(ctx, req)
 		if isOverload(ctx, err) {
 			s.Cancel()
@@ -43,13 +44,14 @@ func (l *Limiter) StreamServerInterceptor() grpc.StreamServerInterceptor {
 		if err != nil {
 			return err
 		}
-		if s != nil {
-			defer s.Finish()
-			stream = &answeringStream{stream, s}
+		if s == nil {
+			return handler(srv, stream)
 		}
-		err = handler(srv, stream)
+		answering := &answeringStream{ServerStream: stream, settlement: s}
+		defer answering.settle(func() { finish(ctx, s) })
+		err = handler(srv, answering)
 		if isOverload(ctx, err) {
-			s.Cancel()
+			answering.settle(s.Cancel)
 		}
 		return err
 	}
@@ -59,11 +61,19 @@ func (l *Limiter) StreamServerInterceptor() grpc.StreamServerInterceptor {
 type answeringStream struct {
 	grpc.ServerStream
 	settlement *httplimit.Settlement
+	mu         sync.Mutex // a goroutine may still send after the handler has returned
 }
 
 func (s *answeringStream) SendMsg(m any) error {
-	s.settlement.ReadHeader(nil)
+	s.settle(func() { s.settlement.ReadHeader(nil) })
 	return s.ServerStream.SendMsg(m)
+}
+
+// settle runs a step of the settlement. One step runs at a time.
+func (s *answeringStream) settle(step func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	step()
 }
 
 // admit takes the tokens of a call. It returns the settlement, which is nil if there is nothing to
@@ -79,15 +89,24 @@ func (l *Limiter) admit(r *http.Request) (*httplimit.Settlement, error) {
 		for name, values := range fields {
 			md[strings.ToLower(name)] = values
 		}
-		_ = grpc.SetHeader(r.Context(), md) // an error means that there is no client any more
+		// An error means that an outer interceptor has sent the header, or that the call has ended.
+		_ = grpc.SetHeader(r.Context(), md)
 	}
 	if refusal == nil {
 		return s, nil
 	}
-	if pushback := pushback(refusal); pushback != "" {
-		_ = grpc.SetTrailer(r.Context(), metadata.MD{pushbackField: {pushback}})
-	}
+	setPushback(r.Context(), pushback(refusal))
 	return nil, refusalError(r.Context(), refusal)
+}
+
+// finish ends the work on a call or message. If the context has ended, the client has left: the
+// deadline of a call is the client's.
+func finish(ctx context.Context, s *httplimit.Settlement) {
+	if ctx.Err() != nil {
+		s.Abandon()
+		return
+	}
+	s.Finish()
 }
 
 // isOverload reports whether the error of a handler means that the server, or a server behind it,
@@ -97,6 +116,9 @@ func isOverload(ctx context.Context, err error) bool {
 	if err == nil || ctx.Err() != nil {
 		return false
 	}
-	code := status.Code(err)
-	return code == codes.Unavailable || code == codes.DeadlineExceeded
+	st, ok := status.FromError(err)
+	if !ok { // a server makes the status in the same way
+		st = status.FromContextError(err)
+	}
+	return st.Code() == codes.Unavailable || st.Code() == codes.DeadlineExceeded
 }

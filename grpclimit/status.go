@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/protoadapt"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -81,8 +83,18 @@ func subject(key []httplimit.KeyPart) string {
 // pushbackField is the trailer with which a server says when a client may retry (gRFC A6).
 const pushbackField = "grpc-retry-pushback-ms"
 
-// pushback returns the milliseconds until a client may retry, rounded up, "-1" if it must not, or
-// "" if the retry policy of the client decides.
+// noRetry is the pushback of a call that a client must not repeat.
+const noRetry = "-1"
+
+// setPushback sets the trailer, unless the retry policy of the client decides.
+func setPushback(ctx context.Context, pushback string) {
+	if pushback != "" { // an error means that the call has ended
+		_ = grpc.SetTrailer(ctx, metadata.MD{pushbackField: {pushback}})
+	}
+}
+
+// pushback returns the milliseconds until a client may retry, rounded up, noRetry if no wait helps,
+// or "" if the retry policy of the client decides.
 func pushback(refusal *httplimit.Refusal) string {
 	switch refusal.Status {
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
@@ -90,7 +102,7 @@ func pushback(refusal *httplimit.Refusal) string {
 		return ""
 	}
 	if refusal.RetryAfter == tb.Never {
-		return "-1"
+		return noRetry
 	}
 	ms := (refusal.RetryAfter - 1 + time.Millisecond) / time.Millisecond
 	return strconv.FormatInt(int64(ms), 10)

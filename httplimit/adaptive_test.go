@@ -220,6 +220,8 @@ func TestAdaptiveRequestsEnd(t *testing.T) {
 	ended("Finish")
 	begin().Cancel()
 	ended("Cancel")
+	begin().Abandon()
+	ended("Abandon")
 	settlement := begin()
 	settlement.ReadHeader(http.Header{})
 	ended("ReadHeader")

@@ -19,7 +19,9 @@ import (
 // or 6to4) counts as the IPv4 address.
 type ClientAddress struct {
 	// Trusted are the networks of the proxies whose Header is believed. A peer without an
-	// address, as on a Unix socket, is in no network: all its clients count as one.
+	// address, as on a Unix socket, is in no network: all its clients count as one. A program that
+	// connects to a Unix socket can bind its own socket to a path such as 10.0.0.1:1, which reads as
+	// an address. Use Find if such programs are not trusted.
 	Trusted []netip.Prefix
 	// Header is the one header in which trusted proxies append the address of their peer to
 	// a list with commas. The default is X-Forwarded-For. Forwarded (RFC 7239) is not

@@ -38,7 +38,7 @@ func (s *Settlement) observe(status int, h http.Header) {
 	if s == nil || s.flights == nil {
 		return
 	}
-	gone := errors.Is(s.call.r.Context().Err(), context.Canceled)
+	gone := status == statusClientGone || errors.Is(s.call.r.Context().Err(), context.Canceled)
 	for _, f := range s.flights {
 		switch {
 		case gone: // whatever the handler answers

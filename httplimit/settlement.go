@@ -13,7 +13,8 @@ import (
 // Limiter.Admit returns it.
 //
 // The response must be written to Writer, and Finish must be called when the response has ended,
-// also after a panic. Cancel instead of Finish is for a request that was not served.
+// also after a panic. Cancel instead of Finish is for a request that was not served, and Abandon
+// for a request whose client has left.
 //
 // A nil Settlement has nothing to settle, and all its methods may be called. The methods must not
 // be called at the same time.
@@ -170,6 +171,14 @@ func (s *Settlement) Cancel() {
 		s.parts[i].actual, s.parts[i].known = 0, true
 	}
 	s.settle()
+}
+
+// Abandon is Finish for a request whose client has left before the response, for example because
+// its deadline has passed. For adaptive rules the latency then counts only if it is above the
+// target. Finish does the same if the context of the request is cancelled.
+func (s *Settlement) Abandon() {
+	s.observe(statusClientGone, nil)
+	s.Finish()
 }
 
 // settle ends the settlement.

@@ -236,3 +236,27 @@ func TestFailureSettlesOnlyShadowRules(t *testing.T) {
 	}
 	s.settled(0, 0)
 }
+
+// A client that leaves is not a fast answer: the rate does not grow. The estimate stands.
+func TestAbandonedRequests(t *testing.T) {
+	for grows, end := range map[bool]func(*Settlement){
+		true: (*Settlement).Finish, false: (*Settlement).Abandon,
+	} {
+		s := newSite(t, adaptiveRule(100, 1, adaptiveRange))
+		for range 1000 {
+			s.now = s.now.Add(10 * time.Millisecond)
+			_, settlement, _ := s.Take(nil, request())
+			end(settlement)
+			s.Take(nil, request()) // refused, so that the limit holds requests back
+		}
+		if rate := s.perSecond(); rate > 100 != grows {
+			t.Errorf("%v a second, grows: want %v", rate, grows)
+		}
+	}
+	s := newSite(t, reporting("response:header:x-usage", ""))
+	_, settlement, _ := s.Take(nil, request())
+	settlement.Abandon()
+	settlement.Finish()
+	s.settled(0, 1)
+	(*Settlement)(nil).Abandon()
+}

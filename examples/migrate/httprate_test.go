@@ -4,7 +4,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -99,21 +98,26 @@ func TestHTTPRateCalls(t *testing.T) {
 		teapot := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }
 		before := httprate.LimitBy(1, time.Minute, httprate.Key("all"),
 			httprate.WithLimitHandler(teapot))(served)
-		limiter := must(ratelimit.NewBucket(ratelimit.Limit{Capacity: 1, Tokens: 1, Per: time.Minute}))
+		limiter := must(httplimit.New(httplimit.Rules(httplimit.Rule{
+			Name: "all", Limit: ratelimit.Limit{Capacity: 1, Tokens: 1, Per: time.Minute},
+		})))
 		after := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			d, _ := limiter.Allow(r.Context())
-			if !d.Allowed {
-				w.Header().Set("Retry-After", strconv.Itoa(int(d.RetryAfter.Seconds()+1)))
+			_, settlement, refusal := limiter.Take(w.Header(), r)
+			if refusal != nil {
 				teapot(w, r)
 				return
 			}
-			served(w, r)
+			defer settlement.Finish()
+			served(settlement.Writer(w), r)
 		})
 		for _, want := range []int{http.StatusOK, http.StatusTeapot} {
 			b, a := httptest.NewRecorder(), httptest.NewRecorder()
 			before.ServeHTTP(b, httptest.NewRequest(http.MethodGet, "/", nil))
 			after.ServeHTTP(a, httptest.NewRequest(http.MethodGet, "/", nil))
 			wants(t, "status", b.Code, want, a.Code, want)
+			if wait := a.Header().Get("Retry-After"); (wait != "") != (want == http.StatusTeapot) {
+				t.Errorf("status %d: Retry-After %q", want, wait)
+			}
 		}
 	})
 }

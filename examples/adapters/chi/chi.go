@@ -2,6 +2,10 @@
 //
 //	router.Use(limiter.Middleware)
 //
+// With middleware.CleanPath or StripSlashes, chi serves /login/ as /login. A selector with
+// pathExact does not pick both, so give such a route its own limiter:
+// router.With(limiter.Middleware).
+//
 // The client is the peer of the connection. middleware.RealIP, which is deprecated, would replace
 // it with an address that the client chooses: see httplimit.WithClientAddress instead.
 package chi

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/go-chi/chi/v5"
+	"github.com/go-chi/chi/v5/middleware"
 
 	"github.com/seed-181794aa/ratelimit/examples/adapters/internal/adaptertest"
 	"github.com/seed-181794aa/ratelimit/httplimit"
@@ -124,5 +125,36 @@ func TestURLParamBeforeTheRoute(t *testing.T) {
 	})
 	if got := status(h, "/tenants/blue"); got != http.StatusBadRequest || served != 0 {
 		t.Errorf("status %d, %d served", got, served)
+	}
+}
+
+// Chi can serve a route at other paths, which a selector does not pick. A limiter of the route
+// limits all of them.
+func TestOtherPathsOfARoute(t *testing.T) {
+	login := httplimit.Selector{PathExact: "/login"}
+	for name, change := range map[string]func(http.Handler) http.Handler{
+		"CleanPath": middleware.CleanPath, "StripSlashes": middleware.StripSlashes,
+	} {
+		for selector, want := range map[*httplimit.Selector]int{
+			&login: http.StatusOK, {}: http.StatusTooManyRequests,
+		} {
+			l, err := httplimit.New(&httplimit.Policy{Sets: []httplimit.RuleSet{{
+				Selector: *selector, Rules: []httplimit.Rule{{
+					Name: "login", Limit: tb.Limit{Capacity: 1, Tokens: 1, Per: time.Hour},
+				}},
+			}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			router := chi.NewRouter()
+			router.Use(change)
+			router.With(l.Middleware).Get("/login", func(http.ResponseWriter, *http.Request) {})
+			if got := status(router, "/login"); got != http.StatusOK {
+				t.Errorf("%s: /login: status %d", name, got)
+			}
+			if got := status(router, "/login/"); got != want {
+				t.Errorf("%s: /login/ with %+v: status %d, want %d", name, *selector, got, want)
+			}
+		}
 	}
 }

@@ -228,3 +228,23 @@ func TestCostInTheResponse(t *testing.T) {
 		}
 	}
 }
+
+// A timeout that the client chooses looks like an overload.
+func TestTimeoutOfTheClientIs504(t *testing.T) {
+	l, err := httplimit.New(httplimit.Rules(httplimit.Rule{Name: "calls", Limit: oneAnHour}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	handler := RateLimit(l, connect.NewUnaryHandler(unary,
+		func(ctx context.Context, _ *connect.Request[text]) (*connect.Response[text], error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}))
+	r := httptest.NewRequest(http.MethodPost, unary, strings.NewReader(`"ping"`))
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Connect-Timeout-Ms", "1")
+	w := httptest.NewRecorder()
+	if handler.ServeHTTP(w, r); w.Code != http.StatusGatewayTimeout {
+		t.Errorf("status %d, %s", w.Code, w.Body)
+	}
+}

@@ -1,6 +1,7 @@
 package fiber
 
 import (
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -28,6 +29,12 @@ func start(t *testing.T, l *httplimit.Limiter, app adaptertest.App) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	serve(t, f, listener)
+	return listener.Addr().String()
+}
+
+// serve serves the app until the test ends.
+func serve(t *testing.T, f *fiber.App, listener net.Listener) {
 	done := make(chan error)
 	go func() { done <- f.Listener(listener, fiber.ListenConfig{DisableStartupMessage: true}) }()
 	t.Cleanup(func() {
@@ -39,7 +46,6 @@ func start(t *testing.T, l *httplimit.Limiter, app adaptertest.App) string {
 			t.Error(err)
 		}
 	})
-	return listener.Addr().String()
 }
 
 func TestRateLimit(t *testing.T) { adaptertest.Run(t, start) }
@@ -60,7 +66,9 @@ func newLimiter(t *testing.T, rule httplimit.Rule, selector httplimit.Selector) 
 
 func status(t *testing.T, f *fiber.App, target string) int {
 	t.Helper()
-	response, err := f.Test(httptest.NewRequest(http.MethodGet, target, nil))
+	r := httptest.NewRequest(http.MethodGet, "/", nil)
+	r.RequestURI = target // also if package url cannot parse it
+	response, err := f.Test(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +87,7 @@ func TestRouteHasSpellings(t *testing.T) {
 	bySelector.Use(RateLimit(newLimiter(t, httplimit.Rule{}, login)))
 	bySelector.Get("/login", handler)
 	byRoute.Get("/login", RateLimit(newLimiter(t, httplimit.Rule{}, httplimit.Selector{})), handler)
-	for _, target := range []string{"/login", "/LOGIN", "/login/"} {
+	for _, target := range []string{"/login", "/LOGIN", "/login/", "/login//"} {
 		want := http.StatusTooManyRequests
 		if target == "/login" {
 			want = http.StatusOK
@@ -114,8 +122,60 @@ func TestRequest(t *testing.T) {
 	if s := status(t, f, "http://blue.example.com/a%2Fb/../c?q=1&q=2"); s != http.StatusOK {
 		t.Fatal(s)
 	}
-	if got.Host != "blue.example.com" || got.URL.Path != "/a%2Fb/../c" ||
-		got.URL.RawQuery != "q=1&q=2" || got.Method != http.MethodGet || got.RemoteAddr != "0.0.0.0:0" {
+	if got.Host != "blue.example.com" || got.URL.Path != "/a/b/../c" ||
+		got.URL.RawPath != "/a%2Fb/../c" || got.URL.RawQuery != "q=1&q=2" ||
+		got.Method != http.MethodGet || got.RemoteAddr != "0.0.0.0" {
 		t.Errorf("%+v, %+v", got, got.URL)
+	}
+}
+
+// A selector picks a route in all its escapes, whether Fiber's routes are unescaped or not.
+func TestEscapedPath(t *testing.T) {
+	for _, unescape := range []bool{false, true} {
+		f := fiber.New(fiber.Config{UnescapePath: unescape})
+		f.Use(RateLimit(newLimiter(t, httplimit.Rule{}, httplimit.Selector{PathExact: "/login"})))
+		f.Get("/login", func(fiber.Ctx) error { return nil })
+		for _, request := range []struct {
+			target string
+			want   int
+		}{
+			{"/login", http.StatusOK}, {"/login", http.StatusTooManyRequests},
+			{"/log%69n", http.StatusTooManyRequests}, {"/%6cogin?q", http.StatusTooManyRequests},
+			{"//login", http.StatusTooManyRequests}, {"/login%", http.StatusBadRequest},
+		} {
+			if got := status(t, f, request.target); got != request.want {
+				t.Errorf("unescape %v: %s: status %d, want %d", unescape, request.target, got, request.want)
+			}
+		}
+	}
+}
+
+// A client on a Unix socket cannot choose its address by the path of its own socket.
+func TestPathOfAUnixSocket(t *testing.T) {
+	t.Chdir(t.TempDir())
+	listener, err := net.Listen("unix", "server")
+	if err != nil {
+		t.Skip(err)
+	}
+	f := fiber.New()
+	f.Use(RateLimit(newLimiter(t, httplimit.Rule{Keys: []string{"ip:address"}}, httplimit.Selector{})))
+	f.Get("/", func(fiber.Ctx) error { return nil })
+	serve(t, f, listener)
+	for i, want := range []int{http.StatusOK, http.StatusTooManyRequests} {
+		client := http.Client{Transport: &http.Transport{
+			DisableKeepAlives: true,
+			Dial: func(string, string) (net.Conn, error) {
+				own := &net.UnixAddr{Name: fmt.Sprintf("192.0.2.%d:1", i)}
+				return net.DialUnix("unix", own, &net.UnixAddr{Name: "server"})
+			},
+		}}
+		response, err := client.Get("http://unix/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		if response.StatusCode != want {
+			t.Errorf("client %d: status %d, want %d", i, response.StatusCode, want)
+		}
 	}
 }
