@@ -49,6 +49,19 @@ X-RateLimit-Remaining: 0
 X-RateLimit-Reset: 1767225631`)
 }
 
+// A refused request has to wait for the slowest of the rules that refuse it.
+func TestRetryAfter(t *testing.T) {
+	s, _ := newService(t, limit("a", "unit: minute, requests_per_unit: 1")+
+		limit("b", "unit: hour, requests_per_unit: 1")+limit("c", "unit: day, requests_per_unit: 9"),
+		func(c *Config) { c.Fields = FieldsRefused })
+	all := []string{"a=", "b=", "c="}
+	ask(t, s, all...)
+	want := "Retry-After: 3600\nRateLimit: \"a\";r=0;t=3600, \"b\";r=0;t=3600\n"
+	if got := fieldsOf(send(t, s, request(0, all...))); !strings.HasPrefix(got, want) {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+}
+
 func TestFieldsOfRefusalsOnly(t *testing.T) {
 	s, _ := newService(t, limit("a", "unit: minute, requests_per_unit: 1")+
 		limit("zero", "unit: second, requests_per_unit: 0, name: é"),

@@ -60,6 +60,11 @@ func TestHealth(t *testing.T) {
 	if err := r.stop(); err != nil {
 		t.Error(err)
 	}
+	for len(r.log.Lines) > 0 {
+		if line := <-r.log.Lines; strings.Contains(line, "cut off") {
+			t.Error(line)
+		}
+	}
 }
 
 func TestReflection(t *testing.T) {

@@ -140,6 +140,11 @@ func TestShadowMode(t *testing.T) {
 	if st.ShadowGranted != 1 || st.ShadowRefused != 3 || s.Stats()[1].Refused != 1 {
 		t.Errorf("%+v", st)
 	}
+	s, _ = newService(t, "- {key: s, shadow_mode: true, rate_limit: {"+perMinute+"9}}\n"+
+		limit("a", perMinute+"1"))
+	expect(t, "refused by another rule", []string{
+		ask(t, s, "s=", "a="), ask(t, s, "s=", "a="), ask(t, s, "s="),
+	}, "OK OK:8 OK:0", "OVER OK:8 OVER:0", "OK OK:7")
 	s, _ = newService(t, limit("a", perMinute+"1"), func(c *Config) { c.Shadow = true })
 	expect(t, "all in shadow", []string{ask(t, s, "a="), ask(t, s, "a=")}, "OK OK:0", "OK OVER:0")
 	if n := s.counts.shadowed.Load(); n != 1 {
@@ -158,6 +163,10 @@ func TestQuotaMode(t *testing.T) {
 		ask(t, s, all...), ask(t, s, all...), ask(t, s, all...), ask(t, s, "a="), ask(t, s, all...),
 	}, "OK OK:0 OK:1 OK:2", "OK OVER:0 OK:0 OK:1", "OVER OVER:0 OVER:0 OK:1", "OK OK:0",
 		"OVER OVER:0 OVER:0 OVER:0")
+	s, _ = newService(t, q("q", "1")+
+		"- {key: s, quota_mode: true, shadow_mode: true, rate_limit: {"+perMinute+"1}}\n")
+	expect(t, "a quota in shadow mode", []string{ask(t, s, "q=", "s="), ask(t, s, "q=", "s=")},
+		"OK OK:0 OK:0", "OK OVER:0 OK:0")
 }
 
 // A rule that is named in replaces is not asked. A rule that is replaced replaces others, too.

@@ -85,6 +85,18 @@ func TestBoundDuringChanges(t *testing.T) {
 	}
 }
 
+// Hits that leave less than a fifth of the burst are near the limit.
+func TestNearLimit(t *testing.T) {
+	s, _ := newService(t, limit("a", perMinute+"10"))
+	for range 11 {
+		ask(t, s, "a=")
+	}
+	n := collector{s}.hits()[pathID{"d", "a"}]
+	if want := [len(decisions)]uint64{11, 10, 2, 1, 0}; *n != want {
+		t.Errorf("%v, want %v of %v", *n, want, decisions)
+	}
+}
+
 // A million values do not take more memory than the bound on keys.
 func TestBoundedKeys(t *testing.T) {
 	const keys = 1000

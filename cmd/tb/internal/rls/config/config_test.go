@@ -148,7 +148,7 @@ descriptors:
 		k, _ := r.Key(all, nil)
 		return k
 	}
-	long := strings.Repeat("v", maxPart+1)
+	long := strings.Repeat("v", 3*maxPart)
 	for _, same := range [][2][]string{
 		{{"p", "x1", "b", "y"}, {"p", "x2", "b", "y"}},
 		{{"p", "x1", "c", "z1"}, {"p", "x2", "c", "z2"}},
