@@ -164,5 +164,9 @@ func (c *call) prepare(e *entry) error {
 		e.decision = tb.Decision{RetryAfter: tb.Never}
 		return nil
 	}
-	return r.limiter.charge(e, float64(max(e.hits, 1))*r.Cost)
+	cost := float64(max(e.hits, 1)) * r.Cost
+	if r.Debt { // a bucket never grants more than its burst, and would take nothing
+		cost = min(cost, float64(r.Limit.Capacity))
+	}
+	return r.limiter.charge(e, cost)
 }

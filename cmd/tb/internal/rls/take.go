@@ -106,11 +106,11 @@ func (c *call) takeEnforced(ctx context.Context) (allowed bool, err error) {
 			err = c.service.failure(e)
 		}
 	}
-	if err != nil {
+	if err != nil || !allowed { // also if only a rule with debt refuses
 		c.undo(enforced)
 		return false, err
 	}
-	return allowed, nil
+	return true, nil
 }
 
 // takeQuotas takes the hits of each quota that has them. If none has, the request is refused, and
@@ -152,10 +152,10 @@ func (c *call) takeOne(e *entry, take bool) (err error) {
 	return err
 }
 
-// undo gives back what the rules of a role have taken.
+// undo gives back what the rules of a role have taken, except debts.
 func (c *call) undo(r role) {
 	_ = c.each(r, func(e *entry) error { // f returns no error
-		if e.taken {
+		if e.taken && !e.rule.Debt {
 			e.charge.Undo()
 			e.taken = false
 		}
