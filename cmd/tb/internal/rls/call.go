@@ -160,7 +160,7 @@ func (c *call) prepare(e *entry) error {
 		e.role = quota
 	}
 	e.checkOnly = e.hits == 0
-	if r.limiter == nil {
+	if r.isFixed() {
 		e.decision = tb.Decision{RetryAfter: tb.Never}
 		return nil
 	}
