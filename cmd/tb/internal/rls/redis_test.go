@@ -34,8 +34,10 @@ func TestRedis(t *testing.T) {
 	expect(t, "shared", []string{
 		ask(t, one, "a=x", "b=x"), ask(t, two, "a=x", "b=x"), ask(t, two, "a=x"), ask(t, one, "a=y"),
 	}, "OK OK:2 OK:0", "OVER OK:2 OVER:0", "OK OK:1", "OK OK:2")
-	if err := one.SetConfig(parse(t, limit("a", perMinute+"1, debt: true"))); err == nil {
-		t.Error("debt in Redis")
+	for _, l := range []string{perMinute + "1", "unit: year, requests_per_unit: 3"} {
+		if err := one.SetConfig(parse(t, limit("a", l+", debt: true"))); err == nil {
+			t.Errorf("debt in Redis: %s", l)
+		}
 	}
 	if err := one.SetConfig(parse(t, limit("a", "unit: year, requests_per_unit: 2"))); err != nil {
 		t.Fatal(err)

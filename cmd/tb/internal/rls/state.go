@@ -99,6 +99,8 @@ func (s *Service) newRule(c *config.Rule, before *rule) (r *rule, change func() 
 		r.counts, r.details = new(ruleCounts), new(details)
 	}
 	switch {
+	case c.Debt && s.Shared != nil:
+		err = errors.New("debt: buckets in Redis have none")
 	case r.isFixed():
 	case r.limiter == nil:
 		r.limiter, err = s.newLimiter(c)
