@@ -3,7 +3,8 @@
 //
 // With -mode load, clients send requests over a few connections, each as soon as the answer to the
 // last one has come. With -mode edges, one client sends bursts across the full seconds, where a
-// limiter with fixed windows grants two windows at once.
+// limiter with fixed windows grants two windows at once. With -mode serve it is a service that grants
+// everything, which shows what no service on grpc-go can do without.
 package main
 
 import (
@@ -23,7 +24,7 @@ import (
 
 var (
 	address     = flag.String("address", "127.0.0.1:8081", "address of the service")
-	mode        = flag.String("mode", "load", "load or edges")
+	mode        = flag.String("mode", "load", "load, edges or serve")
 	key         = flag.String("key", "many", "key of the descriptor, in the domain bench")
 	values      = flag.Int("values", 1000, "different values of the descriptor")
 	connections = flag.Int("connections", 2, "connections")
@@ -35,7 +36,10 @@ var (
 func main() {
 	log.SetFlags(0)
 	flag.Parse()
-	conns := make([]*grpc.ClientConn, *connections)
+	if *mode == "serve" {
+		log.Fatal(serveEmpty())
+	}
+	conns := make([]*grpc.ClientConn, *connections) // until the process ends
 	for i := range conns {
 		var err error
 		conns[i], err = grpc.NewClient(*address,
@@ -43,7 +47,6 @@ func main() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		defer conns[i].Close()
 	}
 	switch *mode {
 	case "load":
@@ -51,7 +54,7 @@ func main() {
 	case "edges":
 		edges(conns[0])
 	default:
-		log.Fatalf("-mode %q: want load or edges", *mode)
+		log.Fatalf("-mode %q: want load, edges or serve", *mode)
 	}
 }
 

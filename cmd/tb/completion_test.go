@@ -38,9 +38,10 @@ bind \ct 'commandline >line'
 
 func TestCompletion(t *testing.T) {
 	for _, tt := range []struct{ words, want string }{
-		{"", "replay proxy policy completion man"},
+		{"", "replay proxy rls policy completion man"},
 		{"p", "proxy policy"},
 		{"x", ""},
+		{"rls --redis-f", "--redis-failure"},
 		{"policy ", "check explain"},
 		{"policy check ", ""},
 		{"completion ", "bash zsh fish"},
