@@ -24,6 +24,7 @@ type call struct {
 	charges   []tb.Charge
 	decisions []tb.Decision
 	charged   []*entry // of charges
+	late      *entry   // for which Redis was late, or nil
 	buffer    []byte
 }
 
@@ -58,7 +59,7 @@ func (c *call) release() {
 	clear(c.entries)
 	clear(c.charges)
 	clear(c.charged)
-	c.state, c.request = nil, nil
+	c.state, c.request, c.late = nil, nil, nil
 	c.service.calls.Put(c)
 }
 
