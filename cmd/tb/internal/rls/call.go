@@ -24,6 +24,7 @@ type call struct {
 	charges   []tb.Charge
 	decisions []tb.Decision
 	charged   []*entry // of charges
+	late      *entry   // for which Redis was late, or nil
 	buffer    []byte
 }
 
@@ -58,7 +59,7 @@ func (c *call) release() {
 	clear(c.entries)
 	clear(c.charges)
 	clear(c.charged)
-	c.state, c.request = nil, nil
+	c.state, c.request, c.late = nil, nil, nil
 	c.service.calls.Put(c)
 }
 
@@ -160,9 +161,13 @@ func (c *call) prepare(e *entry) error {
 		e.role = quota
 	}
 	e.checkOnly = e.hits == 0
-	if r.limiter == nil {
+	if r.isFixed() {
 		e.decision = tb.Decision{RetryAfter: tb.Never}
 		return nil
 	}
-	return r.limiter.charge(e, float64(max(e.hits, 1))*r.Cost)
+	cost := float64(max(e.hits, 1)) * r.Cost
+	if r.Debt { // a bucket never grants more than its burst, and would take nothing
+		cost = min(cost, float64(r.Limit.Capacity))
+	}
+	return r.limiter.charge(e, cost)
 }

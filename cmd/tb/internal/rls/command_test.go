@@ -256,6 +256,7 @@ func TestStartErrors(t *testing.T) {
 		{"bad.yaml:2: field bad is unknown", []string{"--config", bad}},
 		{"no such file", []string{"--config", "/none"}},
 		{"no file *.yaml", []string{"--config", t.TempDir()}},
+		{"want the path", []string{"--config", good, "--listen=unix://"}},
 		{"--listen", []string{"--config", good, "--listen=256.0.0.1:1"}},
 		{"--admin", []string{"--config", good, "--listen=127.0.0.1:0", "--admin=256.0.0.1:1"}},
 		{"no such file", []string{"--config", good, "--tls-cert=/none", "--tls-key=/none"}},

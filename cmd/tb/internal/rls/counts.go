@@ -107,7 +107,7 @@ func (e *entry) count(n *ruleCounts) {
 func (s *Service) refusal(e *entry) Refusal {
 	r, key := e.rule, e.key
 	f := Refusal{Domain: r.Domain, Rule: r.Path, Descriptor: e.descriptor.GetEntries()}
-	if r.limiter == nil || r.limiter.local == nil {
+	if r.isFixed() || r.limiter.local == nil {
 		return f
 	}
 	l := r.limiter.local

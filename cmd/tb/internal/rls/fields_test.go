@@ -77,6 +77,17 @@ func TestFieldsOfRefusalsOnly(t *testing.T) {
 	}
 }
 
+// In shadow mode, an answer does not make the client wait.
+func TestNoFieldsInShadowMode(t *testing.T) {
+	for _, f := range []Fields{FieldsRefused, FieldsAll} {
+		s, _ := newService(t, limit("zero", "unit: second, requests_per_unit: 0"),
+			func(c *Config) { c.Fields, c.Shadow = f, true })
+		if got := fieldsOf(send(t, s, request(0, "zero="))); got != "" {
+			t.Errorf("%s: %s", f, got)
+		}
+	}
+}
+
 // Dynamic metadata is the request, and the metadata of the rules that grant it.
 func TestMetadata(t *testing.T) {
 	const tree = `

@@ -8,7 +8,7 @@ var Vars = kong.Vars{
 		" such file; docs/rls.md has the format. The service reads it again when it changes and on" +
 		" SIGHUP.",
 	"rls_merge":    "Accept several files with one domain.",
-	"rls_shadow":   "Refuse nothing. The metrics have what would be refused.",
+	"rls_shadow":   "Refuse nothing, and send no fields. The metrics have what would be refused.",
 	"rls_max_keys": "Bound on the keys of each rule, and so on memory: 1 to 1073741824.",
 	"rls_overflow": "What happens to a new key while no bucket is full: forgive the smallest" +
 		" debt, or refuse the key.",

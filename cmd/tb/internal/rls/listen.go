@@ -22,6 +22,9 @@ func listen(address string) (net.Listener, error) {
 		return net.Listen("tcp", address)
 	}
 	path = strings.TrimPrefix(path, "//")
+	if path == "" { // the system would choose a name
+		return nil, errors.New("want the path of a socket after unix://")
+	}
 	l, err := net.Listen("unix", path)
 	if errors.Is(err, syscall.EADDRINUSE) && isAbandoned(path) {
 		if err = os.Remove(path); err == nil {

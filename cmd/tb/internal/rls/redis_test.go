@@ -1,14 +1,18 @@
 package rls
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
+	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"github.com/redis/rueidis"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/seed-181794aa/ratelimit/internal/redistest"
+	"github.com/seed-181794aa/ratelimit/tb/redis"
 )
 
 // shared makes a service keep its buckets in Redis.
@@ -34,8 +38,10 @@ func TestRedis(t *testing.T) {
 	expect(t, "shared", []string{
 		ask(t, one, "a=x", "b=x"), ask(t, two, "a=x", "b=x"), ask(t, two, "a=x"), ask(t, one, "a=y"),
 	}, "OK OK:2 OK:0", "OVER OK:2 OVER:0", "OK OK:1", "OK OK:2")
-	if err := one.SetConfig(parse(t, limit("a", perMinute+"1, debt: true"))); err == nil {
-		t.Error("debt in Redis")
+	for _, l := range []string{perMinute + "1", "unit: year, requests_per_unit: 3"} {
+		if err := one.SetConfig(parse(t, limit("a", l+", debt: true"))); err == nil {
+			t.Errorf("debt in Redis: %s", l)
+		}
 	}
 	if err := one.SetConfig(parse(t, limit("a", "unit: year, requests_per_unit: 2"))); err != nil {
 		t.Fatal(err)
@@ -61,4 +67,39 @@ func TestRedisFailure(t *testing.T) {
 		}
 	}
 	expect(t, "shadow", []string{ask(t, s, "s=")}, "OK OK:0")
+}
+
+// A request waits once for a server that does not answer, and not for each of its descriptors.
+func TestLateRedis(t *testing.T) {
+	tree, names := "", []string(nil)
+	for i := range 9 {
+		tree += fmt.Sprintf("- {key: k%d, shadow_mode: %t, quota_mode: %t, rate_limit: {%s9}}\n",
+			i, i > 5, i < 3, perMinute)
+		names = append(names, fmt.Sprintf("k%d=", i))
+	}
+	r := request(1, names...)
+	for _, d := range r.Descriptors[3:6] {
+		d.HitsAddend = wrapperspb.UInt64(0)
+	}
+	for failure, want := range map[string]ratelimit.RateLimitResponse_Code{
+		"allow": ratelimit.RateLimitResponse_OK, "refuse": ratelimit.RateLimitResponse_OVER_LIMIT,
+	} {
+		s, _ := newService(t, tree, shared(t, redistest.Start(t).Addr, failure), func(c *Config) {
+			c.Shared.timeout = 20 * time.Millisecond
+		})
+		if err := s.Shared.client.Do(t.Context(), s.Shared.client.B().Arbitrary("CLIENT", "PAUSE",
+			"600000").Build()).Error(); err != nil {
+			t.Fatal(err)
+		}
+		if got := send(t, s, r).OverallCode; got != want {
+			t.Errorf("%s: %v", failure, got)
+		}
+		waits := uint64(0)
+		s.state.Load().all(func(r *rule) {
+			waits += r.limiter.shared.Stats().Failed[redis.Timeout]
+		})
+		if waits != 1 {
+			t.Errorf("%s: %d waits", failure, waits)
+		}
+	}
 }

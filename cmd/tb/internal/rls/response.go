@@ -38,7 +38,7 @@ func (c *call) response(allowed bool) *ratelimit.RateLimitResponse {
 	default:
 		r.OverallCode = ratelimit.RateLimitResponse_OVER_LIMIT
 	}
-	if c.service.Fields == FieldsAll || !allowed && c.service.Fields == FieldsRefused {
+	if c.wantsFields(allowed) {
 		r.ResponseHeadersToAdd = c.fields(allowed)
 	}
 	if c.service.Metadata {

@@ -66,11 +66,14 @@ func TestDebt(t *testing.T) {
 	expect(t, "before", []string{check(), report(50, "a=")}, "OK OK:60", "OK OK:10")
 	expect(t, "debt", []string{
 		report(30, "a=", "b="), check(), report(30, "a="), report(1, "a=", "b="),
-	}, "OVER OK:0 OVER:0", "OK OK:10", "OVER OVER:0", "OVER OVER:0 OK:8")
+	}, "OVER OK:0 OVER:0", "OK OK:10", "OVER OVER:0", "OVER OVER:0 OK:9")
+	expect(t, "refused by debt alone", []string{report(9, "b=")}, "OK OK:0")
 	now.advance(21 * time.Second)
 	expect(t, "not paid", []string{check()}, "OVER OVER:0")
 	now.advance(time.Second)
 	expect(t, "paid", []string{check()}, "OK OK:1")
+	expect(t, "more than a burst", []string{report(math.MaxUint32, "a="), check()}, "OVER OVER:0",
+		"OVER OVER:0")
 	for range 100 {
 		send(t, s, request(60, "a="))
 	}
@@ -167,6 +170,11 @@ func TestQuotaMode(t *testing.T) {
 		"- {key: s, quota_mode: true, shadow_mode: true, rate_limit: {"+perMinute+"1}}\n")
 	expect(t, "a quota in shadow mode", []string{ask(t, s, "q=", "s="), ask(t, s, "q=", "s=")},
 		"OK OK:0 OK:0", "OK OVER:0 OK:0")
+	s, now := newService(t, "- {key: q, quota_mode: true, rate_limit: {"+perMinute+"60, debt: true}}\n")
+	send(t, s, request(60, "q="))
+	send(t, s, request(30, "q="))
+	now.advance(29 * time.Second)
+	expect(t, "a quota with debt", []string{ask(t, s, "q=")}, "OVER OVER:0")
 }
 
 // A rule that is named in replaces is not asked. A rule that is replaced replaces others, too.

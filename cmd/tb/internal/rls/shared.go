@@ -1,7 +1,6 @@
 package rls
 
 import (
-	"errors"
 	"net/url"
 	"time"
 
@@ -38,9 +37,6 @@ func NewShared(client rueidis.Client, timeout time.Duration, failure string) *Sh
 // newLimiter returns the limiter of a rule. All processes with the same descriptors share its
 // buckets, also if the limits differ during a reload.
 func (s *Shared) newLimiter(r *config.Rule) (*redis.Limiter, error) {
-	if r.Debt {
-		return nil, errors.New("debt: buckets in Redis have none")
-	}
 	return redis.New(s.client, r.Limit, redis.WithPolicy(s.policy), redis.WithTimeout(s.timeout),
 		redis.WithPrefix("tb:rls:"+url.QueryEscape(r.Domain)+":"+url.QueryEscape(r.Path)+":"))
 }

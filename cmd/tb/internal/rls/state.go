@@ -25,13 +25,17 @@ type state struct {
 // rule is a rule of a configuration with what it keeps when the configuration changes.
 type rule struct {
 	*config.Rule
-	limiter *limiter // nil if the rule is unlimited or refuses every hit
+	limiter *limiter // may be nil if isFixed, and is not used then
 	counts  *ruleCounts
 	details *details // by path, if the path depends on the request
 
 	limit *ratelimit.RateLimitResponse_RateLimit // as answers have it
 	text  ruleText
 }
+
+// isFixed reports whether the rule grants every hit or refuses every hit. It keeps its buckets
+// meanwhile, so that it grants no fresh burst when it has a limit again.
+func (r *rule) isFixed() bool { return r.Limit == tb.Limit{} }
 
 // limiter has the buckets of a rule, in memory or in Redis.
 type limiter struct {
@@ -95,8 +99,9 @@ func (s *Service) newRule(c *config.Rule, before *rule) (r *rule, change func() 
 		r.counts, r.details = new(ruleCounts), new(details)
 	}
 	switch {
-	case c.Limit == tb.Limit{}:
-		r.limiter = nil
+	case c.Debt && s.Shared != nil:
+		err = errors.New("debt: buckets in Redis have none")
+	case r.isFixed():
 	case r.limiter == nil:
 		r.limiter, err = s.newLimiter(c)
 	case before.Limit != c.Limit:

@@ -43,6 +43,25 @@ func TestSetConfig(t *testing.T) {
 	expect(t, "zero", []string{ask(t, s, "gone=")}, "OVER OVER:0")
 }
 
+// A rule that has no limit for a while keeps its buckets, and grants no fresh burst afterwards.
+func TestBucketsWithoutLimit(t *testing.T) {
+	limited := limit("k", perMinute+"2")
+	s, _ := newService(t, limited)
+	send(t, s, request(2, "k="))
+	for _, c := range []struct{ meanwhile, want string }{
+		{perMinute + "0", "OVER OVER:0"}, {"unlimited: true", "OK OK:4294967295"},
+	} {
+		if err := s.SetConfig(parse(t, limit("k", c.meanwhile))); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, c.meanwhile, []string{ask(t, s, "k=")}, c.want)
+		if err := s.SetConfig(parse(t, limited)); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, "after "+c.meanwhile, []string{ask(t, s, "k=")}, "OVER OVER:0")
+	}
+}
+
 // While requests flood the service and configurations change, each key is granted its burst, and no
 // hit more (C1).
 func TestBoundDuringChanges(t *testing.T) {

@@ -103,14 +103,14 @@ func (c *call) takeEnforced(ctx context.Context) (allowed bool, err error) {
 		e.setTaken(decisions[i], taken)
 		allowed = allowed && !e.refused()
 		if err == nil {
-			err = c.service.failure(e)
+			err = c.failure(e)
 		}
 	}
-	if err != nil {
+	if err != nil || !allowed { // also if only a rule with debt refuses
 		c.undo(enforced)
 		return false, err
 	}
-	return allowed, nil
+	return true, nil
 }
 
 // takeQuotas takes the hits of each quota that has them. If none has, the request is refused, and
@@ -134,28 +134,32 @@ func (c *call) takeQuotas(allowed bool) (bool, error) {
 	return allowed, nil
 }
 
-// takeOne takes the hits of a descriptor, or only checks them.
+// takeOne takes the hits of a descriptor, or only checks them. If Redis was late for another
+// descriptor of the request, it is not asked, because the request would wait for each.
 func (c *call) takeOne(e *entry, take bool) (err error) {
-	if e.charge == nil {
+	switch {
+	case e.charge == nil:
 		return nil
-	}
-	if take && !e.checkOnly {
+	case c.late != nil:
+		e.decision = c.late.decision
+		return nil
+	case take && !e.checkOnly:
 		d, failed := e.charge.Take(c.now)
 		e.setTaken(d, failed == nil && d.Allowed)
 		err = failed
-	} else {
+	default:
 		e.decision, err = e.charge.Check(c.now)
 	}
-	if err == nil && e.role != shadow {
-		err = c.service.failure(e)
+	if err == nil {
+		err = c.failure(e)
 	}
 	return err
 }
 
-// undo gives back what the rules of a role have taken.
+// undo gives back what the rules of a role have taken, except debts.
 func (c *call) undo(r role) {
 	_ = c.each(r, func(e *entry) error { // f returns no error
-		if e.taken {
+		if e.taken && !e.rule.Debt {
 			e.charge.Undo()
 			e.taken = false
 		}
@@ -164,14 +168,20 @@ func (c *call) undo(r role) {
 }
 
 // failure returns why Redis did not decide on a descriptor, if that is an error of the request.
-func (s *Service) failure(e *entry) error {
-	if s.Shared == nil || !s.Shared.errors {
+func (c *call) failure(e *entry) error {
+	if c.service.Shared == nil {
 		return nil
 	}
-	if f, ok := e.charge.(interface{ Failure() *redis.Error }); ok {
-		if err := f.Failure(); err != nil {
-			return err
-		}
+	f, ok := e.charge.(interface{ Failure() *redis.Error })
+	if !ok || f.Failure() == nil {
+		return nil
+	}
+	err := f.Failure()
+	if err.Cause == redis.Timeout {
+		c.late = e
+	}
+	if c.service.Shared.errors && e.role != shadow {
+		return err
 	}
 	return nil
 }

@@ -171,11 +171,11 @@ func (c *compiler) setLimit(r *Rule, l *rateLimit) {
 	if l.RequestsPerUnit == nil {
 		c.warn("no requests_per_unit: %s refuses every request", r.Path)
 	} else {
-		r.RequestsPerUnit = *l.RequestsPerUnit
+		r.RequestsPerUnit = uint32(*l.RequestsPerUnit)
 	}
 	burst := uint32(0)
 	if l.Burst != nil {
-		if burst = *l.Burst; burst < 1 || burst > tb.MaxCapacity {
+		if burst = uint32(*l.Burst); burst < 1 || burst > tb.MaxCapacity {
 			c.fail("burst: want 1 to %d", tb.MaxCapacity)
 			return
 		}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"regexp"
 	"strings"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -50,14 +51,14 @@ func (l *line) UnmarshalYAML(n *yaml.Node) error {
 }
 
 type rateLimit struct {
-	RequestsPerUnit *uint32 `yaml:"requests_per_unit"`
+	RequestsPerUnit *whole `yaml:"requests_per_unit"`
 	Unit            text
 	Unlimited       bool
 	Name            text
 	Replaces        []replaces
 
 	// These fields are ours.
-	Burst *uint32
+	Burst *whole
 	Cost  *float64
 	Debt  bool
 }
@@ -73,7 +74,27 @@ type text struct {
 // UnmarshalYAML implements yaml.Unmarshaler.
 func (t *text) UnmarshalYAML(n *yaml.Node) error {
 	t.line = line(n.Line)
-	return n.Decode(&t.value)
+	err := n.Decode(&t.value)
+	if err == nil && !utf8.ValidString(t.value) { // of the type !!binary
+		err = problem(n, "want text in UTF-8")
+	}
+	return err
+}
+
+// whole is a whole number. The library would cut off the fraction of another one.
+type whole uint32
+
+// UnmarshalYAML implements yaml.Unmarshaler.
+func (w *whole) UnmarshalYAML(n *yaml.Node) error {
+	if n.ShortTag() == "!!float" {
+		return problem(n, "want a whole number, such as 10")
+	}
+	return n.Decode((*uint32)(w))
+}
+
+// problem returns an error at the line of a node, as the library returns it.
+func problem(n *yaml.Node, text string) error {
+	return &yaml.TypeError{Errors: []string{fmt.Sprintf("line %d: %s", n.Line, text)}}
 }
 
 // parse reads a file, which must have one document with fields that are known.

@@ -1,0 +1,41 @@
+package rls
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/seed-181794aa/ratelimit/internal/redistest"
+)
+
+// A service with its buckets in Redis answers random requests as one with its buckets in memory.
+func TestRedisAsMemory(t *testing.T) {
+	address := redistest.Start(t).Addr
+	for seed := range uint64(5) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		tree := ""
+		for i := range 6 {
+			tree += fmt.Sprintf("- {key: k%d, shadow_mode: %t, quota_mode: %t, rate_limit: {unit: year,"+
+				" requests_per_unit: 1, burst: %d, name: %d-%d}}\n",
+				i, random.IntN(4) == 0, random.IntN(3) == 0, 5+random.IntN(20), seed, i)
+		}
+		memory, _ := newService(t, tree)
+		inRedis, _ := newService(t, tree, shared(t, address, "error"))
+		for range 200 {
+			var names []string
+			for _, i := range random.Perm(6)[:1+random.IntN(4)] {
+				names = append(names, fmt.Sprintf("k%d=%d-%d", i, seed, random.IntN(3)))
+			}
+			r := request(random.Uint32N(4), names...)
+			for _, d := range r.Descriptors {
+				if random.IntN(4) == 0 {
+					d.HitsAddend = wrapperspb.UInt64(random.Uint64N(3))
+				}
+			}
+			expect(t, fmt.Sprint(seed, r), []string{short(send(t, inRedis, r))},
+				short(send(t, memory, r)))
+		}
+	}
+}
