@@ -59,8 +59,8 @@ func quote(s string) string {
 	return strconv.Quote(strings.Map(printable, s))
 }
 
-// wantsFields reports whether an answer has header fields. In shadow mode no answer has any, because
-// a client would wait after a request that was not refused.
+// wantsFields reports whether an answer has header fields. In shadow mode no answer has any,
+// because a client would wait after a request that was not refused.
 func (c *call) wantsFields(allowed bool) bool {
 	switch f := c.service.Fields; {
 	case c.service.Shadow:

@@ -170,7 +170,8 @@ func TestQuotaMode(t *testing.T) {
 		"- {key: s, quota_mode: true, shadow_mode: true, rate_limit: {"+perMinute+"1}}\n")
 	expect(t, "a quota in shadow mode", []string{ask(t, s, "q=", "s="), ask(t, s, "q=", "s=")},
 		"OK OK:0 OK:0", "OK OVER:0 OK:0")
-	s, now := newService(t, "- {key: q, quota_mode: true, rate_limit: {"+perMinute+"60, debt: true}}\n")
+	s, now := newService(t,
+		"- {key: q, quota_mode: true, rate_limit: {"+perMinute+"60, debt: true}}\n")
 	send(t, s, request(60, "q="))
 	send(t, s, request(30, "q="))
 	now.advance(29 * time.Second)
