@@ -164,7 +164,8 @@ func TestExtractorsOfAFunction(t *testing.T) {
 	s.unlimited("L: x")
 	s.unlimited("K: 1")
 	const unknown = `rules[0].limit_keys[0] must be ip:address`
-	_, err := ParsePolicyFor([]byte(jsonRules("", jsonRule("r", `["k"]`, 1, ""))), WithExtractors(find))
+	document := jsonRules("", jsonRule("r", `["k"]`, 1, ""))
+	_, err := ParsePolicyFor([]byte(document), WithExtractors(find))
 	if err == nil || !strings.Contains(err.Error(), unknown) {
 		t.Error(err)
 	}

@@ -3,8 +3,8 @@
 //
 // With -mode load, clients send requests over a few connections, each as soon as the answer to the
 // last one has come. With -mode edges, one client sends bursts across the full seconds, where a
-// limiter with fixed windows grants two windows at once. With -mode serve it is a service that grants
-// everything, which shows what no service on grpc-go can do without.
+// limiter with fixed windows grants two windows at once. With -mode serve it is a service that
+// grants everything, which shows what no service on grpc-go can do without.
 package main
 
 import (

@@ -187,8 +187,8 @@ func (n *node) add(path string, slot int, whole bool) {
 	n.whole = n.whole || whole
 }
 
-// byName finds values by names that are not empty, faster than a map of as few. Its lists are indexed by the length
-// of the name.
+// byName finds values by names that are not empty, faster than a map of as few. Its lists are
+// indexed by the length of the name.
 type byName[V any] [][]entry[V]
 
 type entry[V any] struct {
@@ -196,7 +196,8 @@ type entry[V any] struct {
 	value V
 }
 
-// get returns the value of a name. Comparing the first bytes is faster than a call that compares all.
+// get returns the value of a name. Comparing the first bytes is faster than a call that compares
+// all.
 func (x byName[V]) get(name []byte) (value V, ok bool) {
 	if len(name) < len(x) && len(name) > 0 {
 		for i := range x[len(name)] {

@@ -107,8 +107,8 @@ func isLocalhostOrIP(host string) bool {
 // Refused records a refused request. It is a hook of the limiter.
 func (s *Server) Refused(r *http.Request, e httplimit.Event) { s.hot.addRefusal(r, e) }
 
-// RefusedBucket records a request that a bucket refused, of a Limiter that does not know the buckets
-// of HTTP requests. level returns the limit and the level of the bucket, and may be nil.
+// RefusedBucket records a request that a bucket refused, of a Limiter that does not know the
+// buckets of HTTP requests. level returns the limit and the level of the bucket, and may be nil.
 func (s *Server) RefusedBucket(rule string, key []httplimit.KeyPart, level LevelFunc) {
 	s.hot.add(rule, key, func() observer { return observer{level: level} })
 }

@@ -104,7 +104,8 @@ func TestRunErrors(t *testing.T) {
 		c := withDefaults(t)
 		c.Listen, c.Admin = "127.0.0.1:0", "127.0.0.1:0"
 		change(c)
-		err := c.Run(t.Context(), cli.IO{Stdout: testkit.NewTranscript(), Stderr: testkit.NewTranscript()})
+		std := cli.IO{Stdout: testkit.NewTranscript(), Stderr: testkit.NewTranscript()}
+		err := c.Run(t.Context(), std)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// The peaks equal a count over all grants, in slots. An instant that steps back counts as the latest
-// one of its key.
+// The peaks equal a count over all grants, in slots. An instant that steps back counts as the
+// latest one of its key.
 func TestPeaks(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 50 {

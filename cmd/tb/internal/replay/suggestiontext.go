@@ -92,7 +92,8 @@ func (l *SuggestedLimit) write(b *strings.Builder, s *Suggestion) {
 		plural(s.Clients, "client", "clients"), percent(share(uint64(l.Refused), uint64(s.Clients))))
 	fmt.Fprintf(b, "A client can take at most %.6g tokens in a minute.\n", l.PerMinute)
 	if l.raised {
-		b.WriteString("The log needs less, but a policy needs a burst of at least a second of its rate.\n")
+		b.WriteString("The log needs less, but a policy needs a burst of at least a second of its" +
+			" rate.\n")
 	}
 	if l.AtEnd {
 		b.WriteString("The rate is the lowest or the highest that was tried: others may be better.\n")

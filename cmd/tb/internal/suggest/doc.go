@@ -35,7 +35,7 @@
 // A key takes about 150 bytes, the bytes of its text, and 16 bytes for each rate, or 112 if costs
 // may have decimals. As long as its buckets are alike at all rates, it takes these bytes only once:
 // the key has sent a single request, or all its buckets are full again before each request. The
-// swings that are not complete take 16 bytes each, and are fewer than the requests of a bucket since
-// it was last full. If there are more keys than fit, a sample of them is kept, and the bursts are
-// estimates.
+// swings that are not complete take 16 bytes each, and are fewer than the requests of a bucket
+// since it was last full. If there are more keys than fit, a sample of them is kept, and the bursts
+// are estimates.
 package suggest
