@@ -1,7 +1,6 @@
 package rls
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -146,14 +145,4 @@ func (l *limiter) charge(e *entry, cost float64) (err error) {
 		e.slot.MayWait(math.MaxInt64)
 	}
 	return err
-}
-
-// takeAll takes all charges, or none.
-func (s *Service) takeAll(
-	ctx context.Context, c *call, charges []tb.Charge, decisions []tb.Decision,
-) (bool, error) {
-	if s.Shared == nil {
-		return tb.TakeAll(c.now, charges, decisions)
-	}
-	return redis.TakeAll(ctx, c.now, charges, decisions)
 }

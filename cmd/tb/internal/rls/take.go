@@ -2,6 +2,7 @@ package rls
 
 import (
 	"context"
+	"slices"
 
 	"github.com/seed-181794aa/ratelimit/tb"
 	"github.com/seed-181794aa/ratelimit/tb/redis"
@@ -90,17 +91,13 @@ func (c *call) takeEnforced(ctx context.Context) (allowed bool, err error) {
 		}
 		return false, nil
 	}
-	for len(c.decisions) < len(c.charges) {
-		c.decisions = append(c.decisions, c.entries[0].decision)
-	}
-	decisions := c.decisions[:len(c.charges)]
-	taken, err := c.service.takeAll(ctx, c, c.charges, decisions)
+	taken, err := c.takeAll(ctx)
 	if err != nil {
 		return false, err
 	}
 	allowed = taken
 	for i, e := range c.charged {
-		e.setTaken(decisions[i], taken)
+		e.setTaken(c.decisions[i], taken)
 		allowed = allowed && !e.refused()
 		if err == nil {
 			err = c.failure(e)
@@ -111,6 +108,15 @@ func (c *call) takeEnforced(ctx context.Context) (allowed bool, err error) {
 		return false, err
 	}
 	return true, nil
+}
+
+// takeAll takes all charges, or none.
+func (c *call) takeAll(ctx context.Context) (bool, error) {
+	c.decisions = slices.Grow(c.decisions[:0], len(c.charges))[:len(c.charges)]
+	if c.service.Shared == nil {
+		return tb.TakeAll(c.now, c.charges, c.decisions)
+	}
+	return redis.TakeAll(ctx, c.now, c.charges, c.decisions)
 }
 
 // takeQuotas takes the hits of each quota that has them. If none has, the request is refused, and
