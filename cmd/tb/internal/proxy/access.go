@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/daemon"
@@ -62,11 +61,8 @@ func (rec *responseRecorder) logAccess(r *http.Request) {
 // formatKey formats a key for the log and the live page. Unless ShowKeys is set, each value
 // but an address is hashed, because it may be an API key.
 func (p *Proxy) formatKey(key []httplimit.KeyPart) string {
-	shown := slices.Clone(key)
-	for i, part := range shown {
-		if !p.ShowKeys && !part.IsAddress() && part.Value != "" {
-			shown[i].Value = daemon.Hash(part.Value)
-		}
+	if p.ShowKeys {
+		return httplimit.FormatKey(key)
 	}
-	return httplimit.FormatKey(shown)
+	return httplimit.FormatMaskedKey(key)
 }

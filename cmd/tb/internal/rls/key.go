@@ -1,10 +1,11 @@
 package rls
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"net/netip"
 	"slices"
 
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/daemon"
 	"github.com/seed-181794aa/ratelimit/httplimit"
 )
 
@@ -22,8 +23,14 @@ func (c *Command) formatKey(key []httplimit.KeyPart) string {
 	shown := slices.Clone(key)
 	for i, part := range shown {
 		if _, err := netip.ParseAddr(part.Value); err != nil && !c.ShowKeys && part.Value != "" {
-			shown[i].Value = daemon.Hash(part.Value)
+			shown[i].Value = hash(part.Value)
 		}
 	}
 	return httplimit.FormatKey(shown)
+}
+
+// hash returns a short hash of a secret, as httplimit.FormatMaskedKey shows it.
+func hash(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return "sha256:" + hex.EncodeToString(sum[:6])
 }
