@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/seed-181794aa/ratelimit/httplimit"
 )
 
 // behind is a site whose rule has a bucket for each client. It trusts the peers of the tests.
@@ -99,5 +101,13 @@ func TestAddressesAsTextHaveAWarning(t *testing.T) {
 		if len(s.logged(want)) != 1 {
 			t.Errorf("%s: no warning that %s", key, want)
 		}
+	}
+}
+
+func TestAddressesAsTextInAFallbackHaveAWarning(t *testing.T) {
+	rule := httplimit.Rule{Name: "rest", Keys: []string{"{http.request.remote.host}"}}
+	p := &httplimit.Policy{Sets: []httplimit.RuleSet{{Fallback: &rule}}}
+	if got := textAddresses(p); len(got) != 1 || !strings.Contains(got[0], `rule "rest"`) {
+		t.Errorf("warnings %q", got)
 	}
 }
