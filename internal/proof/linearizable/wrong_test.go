@@ -189,7 +189,7 @@ func TestSpanIsWhereBucketsMove(t *testing.T) {
 			if !moves {
 				at = span.Origin.Add(span.Delta(limit) - span.Delta(limit)/1000)
 			}
-			keys := make([]string, 0, 11) // one for the warm-up
+			keys := make([]string, 0, 101) // one for the warm-up
 			for i := range cap(keys) {
 				keys = append(keys, key(i))
 				_, _ = l.AllowAt(span.Origin, keys[i], limit.Capacity)
