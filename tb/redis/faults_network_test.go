@@ -75,7 +75,8 @@ func TestDistantServer(t *testing.T) {
 	p := startProxy(t, redistest.Start(t).Addr)
 	l := newLimiter(t, dialed(t, p.addr), slow)
 	p.set(delay(50 * time.Millisecond))
-	all := run(t, l, 16, calls(100))
+	// Each caller goes round the keys, so each key has at least 11 of 200 calls.
+	all := run(t, l, 16, calls(200))
 	t.Logf("slowest call: %v", all.slowest)
 	if all.decided[FailurePolicy] > 0 || sum(all.server) != 10*loadKeys {
 		t.Errorf("%+v", all)
