@@ -18,7 +18,7 @@ func TestManualPageHasAllFlags(t *testing.T) {
 	}
 	flag := regexp.MustCompile(`(?m)^ +(?:-., +)?(--[a-z0-9[\]-]+)`)
 	flags := 0
-	for _, command := range []string{"replay", "proxy", "policy check", "policy explain"} {
+	for _, command := range []string{"replay", "proxy", "rls", "policy check", "policy explain"} {
 		_, help, _ := tb(t, "", append(strings.Fields(command), "--help")...)
 		for _, m := range flag.FindAllStringSubmatch(help, -1) {
 			flags++
@@ -28,7 +28,7 @@ func TestManualPageHasAllFlags(t *testing.T) {
 			}
 		}
 	}
-	if flags < 60 {
+	if flags < 90 {
 		t.Errorf("%d flags", flags)
 	}
 }
