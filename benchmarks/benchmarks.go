@@ -27,8 +27,10 @@ func (c Contender) skips(w Workload) bool { return c.Skip != nil && c.Skip(w) }
 
 // Run runs all contenders on all workloads. Workloads that differ only in their calls share
 // a limiter, because a table of a million keys takes a while to fill.
-func Run(b *testing.B, contenders []Contender) {
-	for _, suite := range suites(testing.Short()) {
+func Run(b *testing.B, contenders []Contender) { run(b, contenders, suites(testing.Short())) }
+
+func run(b *testing.B, contenders []Contender, suites [][]Workload) {
+	for _, suite := range suites {
 		var traffics []*traffic
 		position := new(int)
 		for _, w := range suite {

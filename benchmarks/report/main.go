@@ -3,7 +3,8 @@
 // BENCHMARKS.md and README.md quote. It also runs the simulation of adaptive limits, and
 // generates the tables and charts of docs/adaptive.md.
 //
-// usage: report DIR, where DIR is the root of the repository.
+// usage: report DIR, where DIR is the root of the repository, or report hits FILE, which prints the
+// table of the raw results of scripts/hits.
 package main
 
 import (
@@ -26,8 +27,20 @@ const (
 func main() {
 	log.SetFlags(0)
 	log.SetPrefix("report: ")
+	if len(os.Args) == 3 && os.Args[1] == "hits" {
+		raw, err := read(os.Args[2])
+		if err != nil {
+			log.Fatal(err)
+		}
+		text, err := hitsTable(raw)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Print(text)
+		return
+	}
 	if len(os.Args) != 2 {
-		log.Fatal("usage: report DIR")
+		log.Fatal("usage: report DIR, or report hits FILE")
 	}
 	for _, generate := range []func(string) (map[string][]byte, error){generate, generateGuide} {
 		files, err := generate(os.Args[1])
