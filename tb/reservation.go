@@ -1,6 +1,9 @@
 package tb
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Reservation is the result of Reserve: a number of tokens that were taken, and the time at which
 // they may be used. Embedded is the decision. If Allowed is false, nothing was taken, and the same
@@ -20,7 +23,7 @@ type Reservation struct {
 type Held interface {
 	// Cancel is Reservation.Cancel.
 	Cancel()
-	// Settle is Reservation.Settle.
+	// Settle is Reservation.Settle. The actual cost is valid.
 	Settle(actual float64) error
 }
 
@@ -56,6 +59,9 @@ func (r Reservation) Cancel() {
 // Settle returns ErrInvalidCost if actual is negative, NaN or infinite; such a call has no effect.
 // The actual cost may be 0, and may be above the capacity.
 func (r Reservation) Settle(actual float64) error {
+	if !(actual >= 0) || math.IsInf(actual, 1) { // NaN is not at least 0
+		return ErrInvalidCost
+	}
 	if r.held == nil {
 		return nil
 	}

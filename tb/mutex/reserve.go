@@ -90,9 +90,6 @@ func (r *reservation[K]) Cancel() {
 
 // Settle implements tb.Held.
 func (r *reservation[K]) Settle(actual float64) error {
-	if err := checkActual(actual); err != nil {
-		return err
-	}
 	if r.ended.CompareAndSwap(false, true) {
 		r.limiter.settle(r.taken.bucket.key, r.tokens, actual)
 	}

@@ -89,9 +89,12 @@ func settleChecksTheActualCost(s *suite) {
 	r := f.reserved("a", 4, 0)
 	c := f.waiting("a", 2, tb.Never)
 	f.take(c)
+	refused := f.notReserved("a", 11, tb.Never)
 	for _, actual := range []float64{-1, -1e-300, math.NaN(), math.Inf(1), math.Inf(-1)} {
-		if err := r.Settle(actual); !errors.Is(err, tb.ErrInvalidCost) {
-			s.Errorf("Settle(%v): %v, want ErrInvalidCost", actual, err)
+		for _, r := range []tb.Reservation{r, refused, {}} {
+			if err := r.Settle(actual); !errors.Is(err, tb.ErrInvalidCost) {
+				s.Errorf("Settle(%v): %v, want ErrInvalidCost", actual, err)
+			}
 		}
 		if err := c.Settle(actual); !errors.Is(err, tb.ErrInvalidCost) {
 			s.Errorf("Settle(%v) of a charge: %v, want ErrInvalidCost", actual, err)
