@@ -49,8 +49,7 @@ func newHasher[K comparable]() hasher[K] {
 func (h *hasher[K]) hash(key K) uint64 {
 	switch h.kind {
 	case text:
-		s := *(*string)(unsafe.Pointer(&key))
-		return mix(unsafe.Slice(unsafe.StringData(s), len(s)), h.first, h.second)
+		return mix([]byte(*(*string)(unsafe.Pointer(&key))), h.first, h.second)
 	case flat:
 		b := unsafe.Slice((*byte)(unsafe.Pointer(&key)), unsafe.Sizeof(key))
 		return mix(b, h.first, h.second)
@@ -81,6 +80,11 @@ func mix(b []byte, first, second uint64) uint64 {
 	case len(b) > 0:
 		head = uint64(b[0])<<16 | uint64(b[len(b)/2])<<8 | uint64(b[len(b)-1])
 	}
+	return mixWords(head, tail, n, first, second)
+}
+
+// mixWords is the last step of mix.
+func mixWords(head, tail, n, first, second uint64) uint64 {
 	// In a key x of eight bytes head and tail are equal. Without the rotation, the key
 	// x^first^second would have the same two factors in the other order.
 	hi, lo := bits.Mul64(head^first, bits.RotateLeft64(tail, 32)^second)

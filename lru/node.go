@@ -86,13 +86,46 @@ func (n *nodes[K, V]) hasKey(v *V, key K) bool {
 	return (*node[K, V])(unsafe.Pointer(v)).key == key
 }
 
+// textAt returns where the length of a string key is, in front of its bytes.
+func textAt[V any](v *V) unsafe.Pointer {
+	return unsafe.Add(unsafe.Pointer(v), unsafe.Sizeof(*v))
+}
+
 func textOf[V any](v *V) string {
-	p := unsafe.Add(unsafe.Pointer(v), unsafe.Sizeof(*v))
+	p := textAt(v)
 	if n := *(*byte)(p); n < longText {
 		return unsafe.String((*byte)(unsafe.Add(p, 1)), int(n))
 	}
 	n := binary.NativeEndian.Uint64(unsafe.Slice((*byte)(unsafe.Add(p, 1)), 8))
 	return unsafe.String((*byte)(unsafe.Add(p, 9)), int(n))
+}
+
+// shortText is a text of 8 to 16 bytes, as most addresses are: its first and its last eight bytes,
+// which may overlap, and its length. A look-up hashes and compares it without a call.
+type shortText struct{ head, tail, size uint64 }
+
+// shortTextOf returns a key that is a short text.
+func (n *nodes[K, V]) shortTextOf(key *K) (short shortText, ok bool) {
+	if !n.isText {
+		return short, false
+	}
+	text := *(*string)(unsafe.Pointer(key))
+	if uint(len(text)-8) > 8 {
+		return short, false
+	}
+	p := unsafe.Pointer(unsafe.StringData(text))
+	return shortText{wordAt(p, 0), wordAt(p, len(text)-8), uint64(len(text))}, true
+}
+
+// isAt reports whether s is the key at p, which textAt returns.
+func (s shortText) isAt(p unsafe.Pointer) bool {
+	return s.size == uint64(*(*byte)(p)) &&
+		s.head == wordAt(p, 1) && s.tail == wordAt(p, int(s.size)-7)
+}
+
+// wordAt returns the eight bytes at an offset of p.
+func wordAt(p unsafe.Pointer, offset int) uint64 {
+	return binary.LittleEndian.Uint64((*[8]byte)(unsafe.Add(p, offset))[:])
 }
 
 // stringsIn appends the offsets of the strings in a value of type t that lies at offset base.

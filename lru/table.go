@@ -120,16 +120,29 @@ func (t *table[K, V]) slot(hash uint64) int {
 
 // load returns the value of key, or nil.
 func (t *table[K, V]) load(key K) *V {
-	hash := t.hasher.hash(key)
+	var hash uint64
+	if short, ok := t.shortTextOf(&key); ok { // with hash and hasKey inlined by hand
+		hash = mixWords(short.head, short.tail, short.size, t.hasher.first, t.hasher.second)
+		if v, ok := t.small(hash).Load(hash); ok && short.isAt(textAt(v)) {
+			return v
+		}
+	} else {
+		hash = t.hasher.hash(key)
+		if v, ok := t.small(hash).Load(hash); ok && t.hasKey(v, key) {
+			return v
+		}
+	}
+	v, _ := t.probe(hash, key)
+	return v
+}
+
+// small returns the small map of a hash.
+func (t *table[K, V]) small(hash uint64) *smallMap[V] {
 	m := t.only.Load() // in a small table the processor need not wait for the hash
 	if m == nil {
 		m = t.slots[t.slot(hash)].Load()
 	}
-	if v, ok := m.Load(hash); ok && t.hasKey(v, key) {
-		return v
-	}
-	v, _ := t.probe(hash, key)
-	return v
+	return m
 }
 
 // probe returns the value of key and the hash under which it is stored, or nil and the hash

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -250,6 +251,41 @@ func TestKeysWithTheSameHash(t *testing.T) {
 	}
 	if n := len(*c.table.collided.Load()); n > keys+3 {
 		t.Errorf("%d collisions recorded, want at most %d", n, keys+3)
+	}
+}
+
+// Texts of 8 to 16 bytes are compared as two words. If a word equals a secret, the factor with it
+// is 0, and all texts with this word and one length have the same hash. If the first secret is 0
+// too, so have those of other lengths.
+func TestTextsWithTheSameHash(t *testing.T) {
+	const word = 0x6161616161616161 // "aaaaaaaa"
+	for _, secrets := range [][2]uint64{{word, 1}, {1, word}, {0, word}} {
+		c := newCache[string](1000, false)
+		c.table.hasher.first, c.table.hasher.second = secrets[0], secrets[1]
+		var keys []string
+		hashes := make(map[uint64]bool)
+		add := func(key string) {
+			if c.use(key) {
+				t.Fatalf("%q is found before its insert", key)
+			}
+			keys = append(keys, key)
+			hashes[c.table.hasher.hash(key)] = true
+		}
+		for size := 1; size <= 20; size++ {
+			text := strings.Repeat("a", size)
+			add(text)
+			for i := range text {
+				add(text[:i] + "b" + text[i+1:])
+			}
+		}
+		for _, key := range keys {
+			if v := c.Load(key); v == nil || c.KeyOf(v) != key {
+				t.Errorf("%q is not found", key)
+			}
+		}
+		if len(hashes) > len(keys)-8 {
+			t.Errorf("%d hashes of %d keys, want fewer", len(hashes), len(keys))
+		}
 	}
 }
 

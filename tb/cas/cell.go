@@ -52,7 +52,10 @@ func (c *cell) take(m *layout, t, cost uint64) (d tb.Decision, before, after uin
 			if isSealed(word) || cost > m.capacity {
 				return tb.Decision{}, word, word, false
 			}
-			return m.refusal(c.base, t, delta, deficit, cost), word, word, true
+			// refusal, inlined by hand
+			d.RetryAfter = m.waitFor(c.base, delta+deficit-m.capacity, t)
+			d.Remaining = m.tokensIn(m.capacity - min(m.capacity, deficit-cost))
+			return d, word, word, true
 		}
 		if isSealed(word) || !m.fits(delta) {
 			return tb.Decision{}, word, word, false

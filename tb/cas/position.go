@@ -84,12 +84,20 @@ func (m *layout) waitFor(base, units, now uint64) time.Duration {
 	if borrow > 0 {
 		return m.wait(now, max(now, m.supply.from))
 	}
-	d, ok := m.supply.timeFor(hi, lo)
-	then := m.supply.from + d
-	if !ok || then < d {
+	var d uint64
+	ok := true
+	if m.supply.rate.whole == 0 { // timeFor, inlined by hand
+		over, whole, fraction := m.supply.inverse.times(lo)
+		_, part := bits.Sub64(0, fraction, 0)
+		d, part = bits.Add64(whole, 0, part)
+		ok = hi|over|part == 0
+	} else {
+		d, ok = m.supply.timeFor(hi, lo)
+	}
+	if !ok || d > m.end-m.supply.from {
 		return tb.Never
 	}
-	return m.wait(now, then)
+	return time.Duration(min(m.supply.from+d-now, uint64(tb.Never)))
 }
 
 // wait returns the time from now to then, which is later, or tb.Never if no Duration can hold it
