@@ -1,7 +1,6 @@
 package fuzz
 
 import (
-	"flag"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -12,8 +11,6 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb/cas"
 	"github.com/seed-181794aa/ratelimit/tb/mutex"
 )
-
-var programs = flag.Int("programs", 20_000, "how many random programs to compare")
 
 // compare runs p on both implementations. If an answer differs, it reports the shortest part of p
 // that it finds to differ. moved reports that tb/cas has given nothing back because the bucket has
@@ -114,13 +111,11 @@ const maxKeys = 12
 
 func TestImplementationsAgreeOnRandomPrograms(t *testing.T) {
 	reached := make(outcomes)
-	rng := rand.NewChaCha8([32]byte{1})
-	for range *programs {
-		in := make(input, 500)
-		_, _ = rng.Read(in)
+	eachProgram(t, *programs, func(rng *rand.ChaCha8) {
+		in := randomInput(rng, 500)
 		p := in.program(maxKeys)
 		answers, moved := compare(t, p)
 		reached.count(p, answers, moved)
-	}
+	})
 	reached.check(t, *programs) // random programs that reach only half of the contract prove little
 }

@@ -106,8 +106,11 @@ func (o outcomes) countEnds(op op, a answer) {
 	}
 }
 
-// check reports the outcomes that a number of programs has reached too rarely.
+// check reports the outcomes that a number of programs, if it is great, has reached too rarely.
 func (o outcomes) check(t *testing.T, programs int) {
+	if programs < 1000 {
+		return
+	}
 	names := make([]string, 0, len(wanted))
 	for name := range wanted {
 		names = append(names, name)

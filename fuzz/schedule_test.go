@@ -75,11 +75,13 @@ const (
 	cancel
 	settle
 	setLimit
+	retake
+	deepen
 )
 
 var opNames = [...]string{
 	"allowN", "allowCost", "allowAt", "peek", "takeAll", "reset",
-	"reserve", "wait", "cancel", "settle", "setLimit",
+	"reserve", "wait", "cancel", "settle", "setLimit", "retake", "deepen",
 }
 
 // call is a call that is made after the clock has moved by step, which may be negative.
@@ -90,6 +92,8 @@ var opNames = [...]string{
 //   - wait has the deadline within, or if held is odd, a context that ends in the sleep, when the
 //     clock has moved by within.
 //   - cancel and settle end the grant that was the last but held. settle has the actual cost.
+//   - retake takes the charge again that was made last but held.
+//   - deepen takes whole capacities until the bucket is in the deepest debt.
 type call struct {
 	step   time.Duration
 	op     op
@@ -146,6 +150,12 @@ type held struct {
 	key string
 }
 
+// heldCharge is a charge and its key.
+type heldCharge struct {
+	charge
+	key string
+}
+
 // takenCharge is a charge that was taken.
 type takenCharge struct{ charge }
 
@@ -154,8 +164,9 @@ func (c takenCharge) Cancel() { c.Undo() }
 // runner makes the calls of a program on a limiter, whose clock is now.
 type runner struct {
 	limiter
-	now  time.Time
-	held []held
+	now     time.Time
+	held    []held
+	charges []heldCharge
 }
 
 // run makes p's calls and returns their answers.
@@ -171,6 +182,13 @@ func (r *runner) run(p program) []answer {
 			} else {
 				h := r.held[len(r.held)-1-c.held%len(r.held)]
 				c.key, ended = h.key, h.Held
+			}
+		}
+		if c.op == retake {
+			if len(r.charges) == 0 {
+				c.op = peek
+			} else {
+				c.key = r.charge(c).key
 			}
 		}
 		a := answer{ownBefore: r.levelAt(r.now.Add(-1<<63), c.key)}
@@ -220,6 +238,35 @@ func (r *runner) call(c call, ended tb.Held, a *answer) (err error) {
 		err = ended.Settle(c.cost)
 	case setLimit:
 		err = r.SetLimit(c.limit)
+	case retake:
+		again := r.charge(c)
+		if a.other, err = again.Check(r.now); err == nil {
+			a.decision, err = again.Take(r.now)
+		}
+		if a.delays[0] = again.Delay(); a.decision.Allowed {
+			r.held = append(r.held, held{takenCharge{again.charge}, c.key})
+		}
+	case deepen:
+		return r.deepen(c.key, a)
+	}
+	return err
+}
+
+// charge returns the charge that retake takes again.
+func (r *runner) charge(c call) heldCharge {
+	return r.charges[len(r.charges)-1-c.held%len(r.charges)]
+}
+
+// deepen takes whole capacities of key, until the deepest debt refuses one.
+func (r *runner) deepen(key string, a *answer) error {
+	c, err := r.Charge(key, float64(r.Limit().Capacity))
+	if err != nil {
+		return err
+	}
+	c.MayWait(tb.Never)
+	for a.decision.Allowed = true; a.decision.Allowed && err == nil; {
+		a.delays[0] = c.Delay()
+		a.decision, err = c.Take(r.now)
 	}
 	return err
 }
@@ -258,6 +305,7 @@ func (r *runner) takeBoth(c call, a *answer) (err error) {
 	}
 	a.decision, a.other = decisions[0], decisions[1]
 	for i, c := range both {
+		r.charges = append(r.charges, heldCharge{c, keys[i]})
 		a.delays[i] = c.Delay()
 		if allowed {
 			r.held = append(r.held, held{takenCharge{c}, keys[i]})

@@ -164,10 +164,5 @@ func FuzzUndo(f *testing.F) {
 }
 
 func TestUndoOnRandomPrograms(t *testing.T) {
-	rng := rand.NewChaCha8([32]byte{3})
-	for range *programs / 10 {
-		in := make(input, 200)
-		_, _ = rng.Read(in)
-		undoAll(t, in)
-	}
+	eachProgram(t, *programs/10, func(rng *rand.ChaCha8) { undoAll(t, randomInput(rng, 200)) })
 }

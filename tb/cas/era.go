@@ -20,10 +20,9 @@ type era struct {
 // history is the eras before the present one. It is immutable; a longer history may share its
 // memory.
 type history struct {
-	eras   []era
-	before int // number of eras before eras[0]
-	lows   *low
-	debt   int64 // the deepest debt of a bucket of these eras
+	eras []era
+	lows *low
+	debt int64 // the deepest debt of a bucket of these eras
 }
 
 // low is an era whose end was a low of the most that a bucket could have. A bucket that goes
@@ -31,7 +30,7 @@ type history struct {
 // then on it has at most most + supplied. lows link the eras with the least such sums, each less
 // than that of all later ones.
 type low struct {
-	era   int // counted from the first era
+	era   int // an index of eras
 	most  uint64
 	older *low
 }
@@ -48,15 +47,16 @@ func (h history) after(m, next *layout) history {
 		for h.lows != nil && int64(h.lows.most-most) >= 0 {
 			h.lows = h.lows.older
 		}
-		h.lows = &low{h.before + n, most, h.lows}
+		h.lows = &low{n, most, h.lows}
 	}
 	h.eras = append(h.eras, e)
 	h.debt = max(h.debt, int64(m.micros(maxDebt)))
 	if len(h.eras) > keptEras {
 		full := int64(next.micros(next.capacity))
 		over := sort.Search(len(h.eras), func(i int) bool { return h.through(i, -h.debt, full) < full })
-		h.eras = h.eras[over:]
-		h.before += over
+		if over > 0 { // a bucket in debt came through all lows, and was full
+			h.eras, h.lows = h.eras[over:], nil
+		}
 	}
 	return h
 }
@@ -66,7 +66,7 @@ func (h history) after(m, next *layout) history {
 func (h *history) through(i int, tokens, capacity int64) int64 {
 	supplied := h.eras[len(h.eras)-1].supplied
 	tokens = min(capacity, tokens+int64(supplied-h.eras[i].supplied))
-	for l := h.lows; l != nil && l.era > h.before+i; l = l.older {
+	for l := h.lows; l != nil && l.era > i; l = l.older {
 		tokens = min(tokens, int64(l.most+supplied))
 	}
 	return tokens
@@ -85,8 +85,10 @@ func (m *layout) balanceSince(base, word uint64) balance {
 		return m.balanceOf(base, word)
 	}
 	i := m.history.find(base)
-	if i < 0 { // the bucket has been full since
-		return balance{position: m.positionAt(m.begin)}
+	if i < 0 { // when the era was forgotten, its buckets were full, and so were full ones of eras[0]
+		first := m.history.eras[0].layout
+		full, capacity := first.micros(first.capacity), m.micros(m.capacity)
+		return m.balanceWith(m.history.through(0, int64(full), int64(capacity)), m.begin)
 	}
 	e := &m.history.eras[i]
 	tokens, since := e.layout.tokensAt(e.layout.balanceOf(base, word), e.end)

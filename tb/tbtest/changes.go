@@ -14,6 +14,7 @@ var changes = []test{
 	{"SetLimitKeepsTokens", setLimitKeepsTokens},
 	{"SetLimitKeepsDebt", setLimitKeepsDebt},
 	{"SetLimitGivesIdleBucketsNothing", setLimitGivesIdleBucketsNothing},
+	{"ManyChangesGiveIdleBucketsNothing", manyChangesGiveIdleBucketsNothing},
 	{"SetLimitIsForAllKeys", setLimitIsForAllKeys},
 	{"ManyChangesOfTheRateLoseNothing", manyChangesOfTheRateLoseNothing},
 	{"ChangesFollowTheIdealBucket", changesFollowTheIdealBucket},
@@ -139,6 +140,24 @@ func setLimitGivesIdleBucketsNothing(s *suite) {
 		f.granted("a", 5, 0)
 		f.refused("a", 1, time.Second, 0)
 	}
+}
+
+// A bucket is not used through more changes than a limiter should have to remember. It keeps the
+// tokens of the least capacity.
+func manyChangesGiveIdleBucketsNothing(s *suite) {
+	f := s.new(perSecond(10, 1))
+	skipUnless[hasSetLimit](f)
+	f.granted("a", 10, 0)
+	for i := range 150 {
+		f.Advance(time.Hour)
+		f.setLimit(perSecond(10+i%2, 1))
+	}
+	f.setLimit(perSecond(1000, 1))
+	f.refused("a", 11, time.Second, 10)
+	f.granted("a", 10, 0)
+	f.refused("a", 1, time.Second, 0)
+	f.Advance(time.Second)
+	f.granted("a", 1, 0)
 }
 
 // Many keys in different states follow more changes than a limiter should have to remember.
