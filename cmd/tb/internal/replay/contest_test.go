@@ -90,25 +90,32 @@ func TestAlgorithmsOfASample(t *testing.T) {
 	}
 }
 
-// A late line is decided at the latest time of its key, and other keys do not move that time.
+// A late request is decided at the latest time of its key, and other keys do not move that time.
 func TestAlgorithmsKeepTheTimeOfAKey(t *testing.T) {
-	for _, second := range []int{1, 20, 39} {
-		log := line("a", 39, 1) + line("a", second, 1) + line("b", second, 1) + line("a", 40, 1) +
-			strings.Repeat(line("b", second, 1), 2)
-		_, got := compared(t, options(t, "0.1", 2), input("a.log", log))
-		for name, g := range got {
+	for _, second := range []uint64{1, 20, 39} {
+		o := options(t, "0.1", 2)
+		o.Algorithms = algorithm.Names
+		c, err := newContest(&o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range []request{{"a", 39, 0}, {"a", second, 0}, {"b", second, 0}, {"a", 40, 0},
+			{"b", second, 0}, {"b", second, 0}} {
+			c.add(r.key, 1, int64(r.now)*1e9)
+		}
+		for _, g := range c.outcomes() {
 			want := uint64(4)
-			if name == "fixed-window" { // its window ends at :40
+			if g.Algorithm == "fixed-window" { // its window ends at :40
 				want = 5
 			}
 			if g.Granted != want || g.MostInWindow != float64(want-2) {
-				t.Errorf("a line at %d, %s: %+v, want %d granted", second, name, g, want)
+				t.Errorf("a line at %d: %+v, want %d granted", second, g, want)
 			}
 		}
 	}
 }
 
-// Half of the lines of the real log are late. The token bucket decides them as without algorithms,
+// Half of the lines of the real log are out of order. The token bucket decides them as without algorithms,
 // and no algorithm exceeds its bound.
 func TestAlgorithmsOfTheRealLog(t *testing.T) {
 	for _, cost := range []string{"1", "2.5", "bytes/KiB"} {

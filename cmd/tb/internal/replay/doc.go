@@ -3,16 +3,14 @@
 //
 // # Decisions
 //
-// Every valid line is one call for one key: the limiter is asked for the cost of the
-// request at the time of the line. Several files are merged by time, and the lines of each file
-// keep their order. See merger.
+// Every valid line is one call for one key: the limiter is asked for the cost of the request at the
+// time of the line. Several files are merged by time: see merger.
 //
 // A server writes a line when the request ends. Apache stamps it with the start of the request,
-// so its lines often step back in time. nginx and Caddy stamp it with the end. Lines are not
-// sorted, because a limiter in that server would have met the requests in about the same order.
-// The contract of package tb covers late readings: time never moves back, and a late request is
-// decided on its bucket as it stands. The report counts the lines that step back and has the
-// longest step. A step of hours means that the clock of a server was set back.
+// so its lines often step back in time. nginx and Caddy stamp it with the end. A queue puts the
+// requests into the order of their times, in which a limiter in that server has met them. A request
+// that is too late for the queue is decided on its bucket as it stands, because by the contract of
+// package tb time never moves back.
 //
 // # Bounds
 //
@@ -23,6 +21,7 @@
 //
 //   - The number of keys and the number of refused keys are exact up to 131,072 each. Larger
 //     numbers are estimates, within about 1 %. See keyCounter.
+//   - A line is in order unless 65,536 later ones are before it. See queue.
 //   - 4,096 keys have statistics of their own. With more keys than that, the keys refused
 //     most stay and their counts become lower bounds. See ranking.
 //   - A picture has at most 512 intervals, of whole seconds, and at most 128 steps in a window of a
@@ -36,7 +35,7 @@
 //     them. See package suggest.
 //   - 1,024 refused keys of each rule of a policy are counted.
 //
-// All of this, without the keys of a suggestion, takes at most about 50 MB, and far less for most
+// All of this, without the keys of a suggestion, takes at most about 75 MB, and far less for most
 // logs. The peaks of an algorithm take 20 MB more if all 4,096 keys send requests all the time, and
 // the sliding log takes 16 bytes for each grant of the last window. The process takes about twice
 // as much, because the garbage collector lets the heap grow that far.

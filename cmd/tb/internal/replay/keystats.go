@@ -5,9 +5,10 @@ import (
 	"slices"
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/spacesaving"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/suggest"
 )
 
-// maxTracked is how many keys have statistics of their own. One takes about 600 bytes, up
+// maxTracked is how many keys have statistics of their own. One takes about 350 bytes, up
 // to 256 bytes for each part of its key, and for a picture up to 8 KiB for its windows: 36 MB
 // in all if every key sends requests all the time, and 4 MB if keys come and go.
 const maxTracked = 4096
@@ -21,7 +22,7 @@ type keyStats struct {
 	refused    uint64
 	run        uint64 // refusals in a row, up to now
 	longestRun uint64
-	peak       peakCounter
+	peak       suggest.Peak
 	zoom       zoom // empty unless there is a picture
 }
 
@@ -57,7 +58,7 @@ func (r ranking) most(n int) []*tracked {
 
 // add counts a decision in a second since 1970.
 func (s *keyStats) add(second int64, granted bool) {
-	s.peak.add(second)
+	s.peak.Add(second)
 	if granted {
 		s.run = 0
 		return
@@ -65,35 +66,4 @@ func (s *keyStats) add(second int64, granted bool) {
 	s.refused++
 	s.run++
 	s.longestRun = max(s.longestRun, s.run)
-}
-
-// peakWindow is how many seconds back a line may step and still count. In a log of Apache, which
-// stamps a line with the start of its request, this is the longest request that counts.
-const peakWindow = 64
-
-// peakCounter finds the most requests that a key sent in one second. Lines may be out of
-// order within a window of peakWindow seconds. A line older than the window is not counted.
-type peakCounter struct {
-	newest int64              // the latest second seen
-	counts [peakWindow]uint32 // by second, modulo peakWindow, up to the newest
-	most   uint32
-}
-
-// add counts a request in a second since 1970, and returns how many requests the second has now.
-// It clears the counts of the seconds that leave the window.
-func (p *peakCounter) add(second int64) uint32 {
-	if second-p.newest >= peakWindow { // the whole window is past
-		*p = peakCounter{newest: second, most: p.most}
-	}
-	for p.newest < second {
-		p.newest++
-		p.counts[p.newest%peakWindow] = 0
-	}
-	if second <= p.newest-peakWindow {
-		return 0
-	}
-	n := &p.counts[second%peakWindow]
-	*n++
-	p.most = max(p.most, *n)
-	return *n
 }

@@ -53,28 +53,3 @@ func TestLongestRun(t *testing.T) {
 		t.Errorf("%d refused, longest run %d; want 6 and 3", s.refused, s.longestRun)
 	}
 }
-
-func TestPeakSecond(t *testing.T) {
-	for _, tt := range []struct {
-		name    string
-		seconds []int64
-		want    uint32
-	}{
-		{"one", []int64{1000}, 1},
-		{"in order", []int64{1000, 1000, 1001, 1001, 1001, 1002}, 3},
-		{"out of order", []int64{1000, 1001, 1000, 1001, 1002, 1001, 1000, 1001}, 4},
-		{"63 s late", []int64{1000, 1063, 1000}, 2},
-		{"64 s late does not count", []int64{1000, 1064, 1000}, 1},
-		{"a window later", []int64{1000, 1064, 1064}, 2},
-		{"forgotten at each step", []int64{1000, 1000, 1040, 1080, 1064}, 2},
-		{"a long gap", []int64{1000, 1000, 1_000_000, 1_000_000}, 2},
-	} {
-		var p peakCounter
-		for _, s := range tt.seconds {
-			p.add(s)
-		}
-		if p.most != tt.want {
-			t.Errorf("%s: %d, want %d", tt.name, p.most, tt.want)
-		}
-	}
-}

@@ -105,7 +105,7 @@ func (t *timeline) busiestChart(th *theme) (chart, error) {
 	}
 	line.Color, line.Width = th.granted, vg.Points(1.2)
 	c.Add(line)
-	c.text += ": at most " + grouped(t.seconds.most)
+	c.text += ": at most " + grouped(t.seconds.Most)
 	return c, nil
 }
 

@@ -2,9 +2,9 @@ package replay
 
 import (
 	"cmp"
+	"encoding/binary"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -24,6 +24,7 @@ type policyReplay struct {
 	facts   *facts
 	request http.Request
 	url     url.URL
+	packed  []byte
 
 	granted, refused   uint64
 	unclear, noAddress uint64
@@ -73,39 +74,65 @@ func (p *policyReplay) countKey(_ *http.Request, e httplimit.Event) {
 	r.keys.add(hash.Mix(hash.Add(hash.Empty, key)), 0)
 }
 
-// replay decides a request in a log of some format.
-func (p *policyReplay) replay(
+// pack returns what the rules look at in a request of a log in some format, for decide. It is valid
+// until the next call.
+func (p *policyReplay) pack(
 	rec *accesslog.Record, format accesslog.Format, peer []byte, forwarded []string,
-) {
-	r := &p.request
-	clear(r.Header)
-	r.Method, r.Host, r.RemoteAddr = http.MethodGet, string(rec.Host), string(peer)
-	if len(forwarded) > 0 {
-		r.Header["X-Forwarded-For"] = slices.Clone(forwarded)
+) []byte {
+	p.packed = p.packed[:0]
+	add := func(s string) {
+		p.packed = append(binary.AppendUvarint(p.packed, uint64(len(s))), s...)
 	}
-	query := ""
+	method, query, path := http.MethodGet, "", view(rec.Path)
+	if f := p.facts.method; f != nil {
+		method = cmp.Or(f.value(rec.Method, rec.Fields), method)
+	}
 	if f := p.facts.query; f != nil {
 		query = f.value(rec.Query, rec.Fields)
 	}
-	if f := p.facts.method; f != nil {
-		r.Method = cmp.Or(f.value(rec.Method, rec.Fields), r.Method)
-	}
-	if f := p.facts.host; f != nil && r.Host != "" {
+	if f := p.facts.host; f != nil && len(rec.Host) > 0 {
 		f.seen++
 	}
-	for _, f := range p.facts.headers {
-		if v := f.value(nil, rec.Fields); v != "" {
-			r.Header[strings.TrimPrefix(f.name, "header:")] = []string{v}
-		}
-	}
-	path := string(rec.Path)
 	switch f := p.facts.path; {
 	case path != "" && f != nil:
 		f.seen++
 	case path == "" && (len(rec.Method) > 0 || format.NamesFields()):
 		path = "/" // as in GET http://host HTTP/1.1, or the log has no paths
 	}
-	if !p.resolve(path, query) {
+	for _, s := range []string{
+		view(peer), strings.Join(forwarded, ","), method, view(rec.Host), path, query,
+	} {
+		add(s)
+	}
+	for _, f := range p.facts.headers {
+		add(f.value(nil, rec.Fields))
+	}
+	return p.packed
+}
+
+// decide decides a packed request.
+func (p *policyReplay) decide(packed []byte) {
+	rest := string(packed)
+	next := func() (s string) {
+		size, n := binary.Uvarint(packed)
+		s = rest[n:][:size]
+		rest, packed = rest[n+len(s):], packed[n+len(s):]
+		return s
+	}
+	r := &p.request
+	clear(r.Header)
+	r.RemoteAddr = next()
+	if forwarded := next(); forwarded != "" {
+		r.Header["X-Forwarded-For"] = []string{forwarded}
+	}
+	r.Method, r.Host = next(), next()
+	isClear := p.resolve(next(), next())
+	for _, f := range p.facts.headers {
+		if v := next(); v != "" {
+			r.Header[strings.TrimPrefix(f.name, "header:")] = []string{v}
+		}
+	}
+	if !isClear {
 		p.unclear++
 		return
 	}

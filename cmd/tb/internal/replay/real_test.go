@@ -22,15 +22,16 @@ func realInput(t *testing.T) Input {
 func TestRealLog(t *testing.T) {
 	rep := replay(t, options(t, "1", 5), realInput(t)).Report
 	if rep.Requests != 10_000 || rep.Keys != 1_753 || rep.SteppedBack != 4_915 ||
-		rep.Files[0].Malformed != 0 || rep.Files[0].Format != accesslog.Combined {
-		t.Errorf("%d requests, %d keys, %d stepped back, %+v; want 10000, 1753, 4915",
-			rep.Requests, rep.Keys, rep.SteppedBack, rep.Files)
+		rep.Files[0].Malformed != 0 || rep.Files[0].Format != accesslog.Combined ||
+		*rep.RefusedInLineOrder != 1_874 || rep.Late != 0 {
+		t.Errorf("%d requests, %d keys, %d stepped back, %d late, %+v; want 10000, 1753, 4915, 0",
+			rep.Requests, rep.Keys, rep.SteppedBack, rep.Late, rep.Files)
 	}
 }
 
-// refusals are the refusals of a limit in the real log, by a simulation in exact fractions
-// that never evicts a bucket. Half of the lines step back in time, by up to a minute. So the
-// numbers differ if a bucket that left the table would have decided otherwise than a new one.
+// refusals are the refusals of a limit in the real log, by a simulation in exact fractions that
+// sorts the lines and never evicts a bucket. Half of the lines step back in time, by up to a minute:
+// in their order, the first limit would refuse 1,874 requests.
 type refusals struct {
 	cost, rate     string
 	burst          Burst
@@ -38,13 +39,13 @@ type refusals struct {
 }
 
 var realRefusals = []refusals{
-	{"1", "1/s", 5, 1874, 195},
-	{"1", "5/s", 10, 927, 62},
-	{"1", "0.3/s", 2, 4141, 585},
+	{"1", "1/s", 5, 91, 5},
+	{"1", "5/s", 10, 0, 0},
+	{"1", "0.3/s", 2, 1352, 167},
 	{"1", "1/m", 3, 4590, 582},
 	{"1", "1/24h", 10, 3697, 122},
-	{"bytes/KiB", "100/s", 1000, 375, 102},
-	{"bytes/KiB", "20/s", 500, 750, 110},
+	{"bytes/KiB", "100/s", 1000, 163, 81},
+	{"bytes/KiB", "20/s", 500, 305, 108},
 }
 
 func TestRealLogIsDecidedExactly(t *testing.T) {

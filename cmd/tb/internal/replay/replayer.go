@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"net/netip"
 	"time"
 
@@ -61,14 +62,22 @@ func (o *Options) validate() error {
 	return err
 }
 
-// replayer replays requests, one by one. The order of the lines is the order of the
-// decisions, so it is not safe for concurrent use.
+// replayer replays requests, one by one, in the order of their times. It is not safe for concurrent
+// use.
 type replayer struct {
 	keyer  *keyer
 	cost   Cost
-	extra  []string  // the JSON fields that keyer and cost need, in their order
-	now    time.Time // the time of the current line, which is the clock of all limiters
+	extra  []string // the JSON fields that keyer and cost need, in their order
+	queue  queue
+	now    time.Time // of the current request, which is the clock of all limiters
 	trials []*trial  // every rate with every burst, bursts varying faster
+
+	// inLines is the only trial as it would be if requests came in the order of the lines. It is nil
+	// as long as they do, and if there are several trials.
+	inLines     *trial
+	fork        func() (*trial, error) // returns a copy of the only trial; nil if there are several
+	late        uint64                 // requests that were decided after later ones
+	lateRefused uint64                 // those that the only trial refused
 
 	collector *suggest.Collector // nil unless a suggestion is asked for
 	policy    *policyReplay      // nil unless a policy is replayed
@@ -89,8 +98,8 @@ type replayer struct {
 // newReplayer returns a replayer without any request.
 func newReplayer(o Options) (*replayer, error) {
 	r := &replayer{
-		cost: o.Cost, keys: newKeyCounter(maxDistinct),
-		ranking: newRanking(maxTracked),
+		cost: o.Cost, keys: newKeyCounter(maxDistinct), ranking: newRanking(maxTracked),
+		queue: queue{most: queueRequests},
 	}
 	var err error
 	if r.keyer, r.extra, err = newKeyer(&o); err != nil {
@@ -111,17 +120,25 @@ func newReplayer(o Options) (*replayer, error) {
 		}
 		r.extra = r.policy.facts.place(r.extra)
 	}
-	opts := []tb.Option{
-		tb.WithClock(func() time.Time { return r.now }),
-		tb.WithMaxKeys(o.MaxKeys), tb.WithOverflow(o.Overflow),
-	}
 	for _, rate := range o.Rates {
 		for _, burst := range o.Bursts {
-			l, err := r.newLimiter(&o, rate.limit(int(burst)), opts)
+			l, err := r.newLimiter(&o, rate.limit(int(burst)))
 			if err != nil {
 				return nil, err
 			}
 			r.trials = append(r.trials, &trial{rate: rate, burst: burst, limiter: l})
+		}
+	}
+	if len(r.trials) == 1 && o.Redis == nil {
+		r.fork = func() (*trial, error) {
+			only := r.trials[0]
+			l, err := r.newLimiter(&o, only.rate.limit(int(only.burst)))
+			if err != nil {
+				return nil, err
+			}
+			r.now = time.Unix(0, r.queue.latest)
+			states := only.limiter.(copyable).Snapshot()
+			return &trial{limiter: l, refused: only.refused}, l.(copyable).Restore(states)
 		}
 	}
 	if o.Picture {
@@ -133,35 +150,82 @@ func newReplayer(o Options) (*replayer, error) {
 	return r, nil
 }
 
-// replay has every limit decide on a request in a log of some format, and counts the decisions.
+// read reads a request in a log of some format. It is decided when it has its place among the
+// requests of the next lines.
+func (r *replayer) read(rec *accesslog.Record, format accesslog.Format) error {
+	inOrder := r.span.add(rec.Time)
+	var text []byte
+	var cost float64
+	if r.policy != nil {
+		peer, forwarded := r.keyer.origin(rec)
+		text = r.policy.pack(rec, format, peer, forwarded)
+	} else {
+		var standIn bool
+		text = r.keyer.key(rec)
+		if cost, standIn = r.cost.tokens(rec); standIn {
+			r.standIns++
+		}
+	}
+	if !inOrder && r.inLines == nil && r.fork != nil {
+		if err := r.startInLines(); err != nil {
+			return err
+		}
+	}
+	if r.inLines != nil {
+		r.now = time.Unix(0, rec.Time)
+		if _, err := r.inLines.decide(string(text), cost); err != nil {
+			return err
+		}
+	}
+	if r.queue.add(rec.Time, cost, text) {
+		return r.queue.pass((r.queue.len()+1)/2, r.decide)
+	}
+	return nil
+}
+
+// startInLines begins to decide the requests in the order of their lines, too. So far they are in
+// that order.
+func (r *replayer) startInLines() (err error) {
+	if r.inLines, err = r.fork(); err != nil {
+		return err
+	}
+	for _, p := range r.queue.sorted {
+		r.now = time.Unix(0, p.time)
+		if _, err := r.inLines.decide(string(r.queue.text(p)), p.cost); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// end decides the requests that wait for earlier ones.
+func (r *replayer) end() error { return r.queue.pass(r.queue.len(), r.decide) }
+
+// decide has every limit decide on a request, and counts the decisions.
 //
 // The ranking is used even if it is not reported: it has the key as a string, which saves
 // an allocation for each request of a tracked key.
-func (r *replayer) replay(rec *accesslog.Record, format accesslog.Format) error {
-	r.span.add(rec.Time)
-	r.now = time.Unix(0, rec.Time)
-	if r.policy != nil {
-		peer, forwarded := r.keyer.origin(rec)
-		r.policy.replay(rec, format, peer, forwarded)
+func (r *replayer) decide(p pending, text []byte, late bool) error {
+	r.now = time.Unix(0, p.time)
+	if late {
+		r.late++
+	}
+	switch {
+	case r.policy != nil:
+		r.policy.decide(text)
 		return nil
-	}
-	key := r.keyer.key(rec)
-	cost, standIn := r.cost.tokens(rec)
-	if standIn {
-		r.standIns++
-	}
-	if r.collector != nil {
-		r.collector.Add(key, rec.Time, cost)
-		r.keys.add(key, 0)
+	case r.collector != nil:
+		r.collector.Add(text, p.time, p.cost)
+		r.keys.add(text, 0)
 		if r.timeline != nil {
-			r.timeline.add(rec.Time/int64(time.Second), true)
+			r.timeline.add(p.time/int64(time.Second), true)
 		}
 		return nil
 	}
-	entry := r.ranking.track(key)
+	entry := r.ranking.track(text)
 	var refused uint64
 	for i, t := range r.trials {
-		d, err := t.decide(entry.Key, cost)
+		d, err := t.decide(entry.Key, p.cost)
 		if err != nil {
 			return err
 		}
@@ -169,12 +233,15 @@ func (r *replayer) replay(rec *accesslog.Record, format accesslog.Format) error 
 			refused |= 1 << i
 		}
 		if i == 0 {
-			r.addDetails(entry, rec.Time, cost, d)
+			r.addDetails(entry, p.time, p.cost, d)
 		}
 	}
-	r.keys.add(key, refused)
+	if late && refused != 0 {
+		r.lateRefused++
+	}
+	r.keys.add(text, refused)
 	if r.contest != nil {
-		r.contest.add(entry.Key, cost, rec.Time)
+		r.contest.add(entry.Key, p.cost, p.time)
 	}
 	return nil
 }
@@ -202,18 +269,19 @@ type span struct {
 	longestStep int64  // the longest step back, in nanoseconds
 }
 
-// add counts a request at a time.
-func (s *span) add(ns int64) {
+// add counts a request at a time, and reports whether it is in order.
+func (s *span) add(ns int64) (inOrder bool) {
 	if s.requests == 0 {
 		s.first, s.last, s.previous = ns, ns, ns
 	}
 	s.requests++
 	s.first, s.last = min(s.first, ns), max(s.last, ns)
-	if ns < s.previous {
+	if inOrder = ns >= s.previous; !inOrder {
 		s.stepsBack++
 		s.longestStep = max(s.longestStep, s.previous-ns)
 	}
 	s.previous = ns
+	return inOrder
 }
 
 // limiter has the calls that a replay needs. A whole cost is exact in a float64, so
@@ -223,8 +291,19 @@ type limiter interface {
 	Stats() tb.Stats
 }
 
+// copyable is a limiter whose buckets can be copied.
+type copyable interface {
+	limiter
+	Snapshot() iter.Seq2[string, tb.State]
+	Restore(iter.Seq2[string, tb.State]) error
+}
+
 // newLimiter returns a limiter in Redis, or of the named implementation, cas or mutex.
-func (r *replayer) newLimiter(o *Options, limit tb.Limit, opts []tb.Option) (limiter, error) {
+func (r *replayer) newLimiter(o *Options, limit tb.Limit) (limiter, error) {
+	opts := []tb.Option{
+		tb.WithClock(func() time.Time { return r.now }),
+		tb.WithMaxKeys(o.MaxKeys), tb.WithOverflow(o.Overflow),
+	}
 	switch {
 	case o.Redis != nil:
 		return newRedisLimiter(o.Redis, limit, func() time.Time { return r.now })

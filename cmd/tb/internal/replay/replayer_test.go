@@ -1,13 +1,11 @@
 package replay
 
 import (
-	"errors"
 	"fmt"
 	"reflect"
 	"strings"
 	"testing"
 
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/accesslog"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
@@ -43,20 +41,10 @@ func TestDecisionsByHand(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		reader, err := accesslog.NewReader(t.Context(), "by hand", strings.NewReader(
-			func() (log string) {
-				for _, s := range timeline {
-					log += line(s.client, s.second, 1)
-				}
-				return log
-			}()), accesslog.Schema{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		var rec accesslog.Record
 		for i, s := range timeline {
 			granted := r.trials[0].granted
-			if err := errors.Join(reader.Next(&rec), r.replay(&rec, reader.Format())); err != nil {
+			p := pending{time: 1e18 + int64(s.second)*1e9, cost: 1}
+			if err := r.decide(p, []byte(s.client), false); err != nil {
 				t.Fatal(err)
 			}
 			if got := r.trials[0].granted > granted; got != s.ok || (s.left > 0) != s.ok {

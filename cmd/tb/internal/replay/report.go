@@ -39,6 +39,13 @@ type Report struct {
 	// before. LongestStep is the longest such step, in seconds.
 	SteppedBack uint64  `json:"stepped_back"`
 	LongestStep float64 `json:"longest_step_seconds"`
+	// RefusedInLineOrder is how many requests a single limit would refuse if the order of the lines
+	// decided and not the order of the times. It is left out if all lines are in order.
+	RefusedInLineOrder *uint64 `json:"refused_in_line_order,omitempty"`
+	// Late counts the requests that were decided after later ones, because 65,536 or more of these
+	// have their lines before. LateRefused counts the refused ones under a single limit.
+	Late        uint64 `json:"late"`
+	LateRefused uint64 `json:"late_refused"`
 
 	// Keys is the number of distinct keys. If KeysExact is false, it is an estimate within
 	// about 1 %.
@@ -175,6 +182,10 @@ func (res *Result) fillReport() {
 	rep.SteppedBack = r.span.stepsBack
 	rep.longestStep = time.Duration(r.span.longestStep)
 	rep.LongestStep = rep.longestStep.Seconds()
+	rep.Late, rep.LateRefused = r.late, r.lateRefused
+	if r.inLines != nil {
+		rep.RefusedInLineOrder = &r.inLines.refused
+	}
 	rep.Keys, rep.KeysExact = r.keys.all.total(), r.keys.all.exact()
 	rep.Keys = max(rep.Keys, r.keys.refused.total()) // estimates may contradict each other
 	for i, name := range r.keyer.names {
@@ -233,7 +244,7 @@ func topKey(e *tracked) TopKey {
 	return TopKey{
 		Key: compositekey.Parts(e.Key), Requests: v.requests, Refused: v.refused,
 		Partial: e.Partial, RefusedMost: uint64(e.Count),
-		Peak: v.peak.most, LongestRun: v.longestRun,
+		Peak: v.peak.Most, LongestRun: v.longestRun,
 	}
 }
 

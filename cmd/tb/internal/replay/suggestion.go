@@ -84,7 +84,7 @@ type SuggestedLimit struct {
 type RefusedClient struct {
 	Key      Key    `json:"key"`
 	Requests uint64 `json:"requests"`
-	// Peak is the most requests in a second. A late line counts at the latest time of its key.
+	// Peak is as in TopKey.
 	Peak  uint32    `json:"peak_per_second"`
 	First time.Time `json:"first"`
 	Last  time.Time `json:"last"`
@@ -242,7 +242,7 @@ func (l *SuggestedLimit) addRefused(found *suggest.Result) {
 			need = 0
 		}
 		l.clients = append(l.clients, RefusedClient{
-			Key: compositekey.Parts(c.Key), Requests: c.Requests, Peak: c.Peak,
+			Key: compositekey.Parts(c.Key), Requests: c.Requests, Peak: c.Peak.Most,
 			First: time.Unix(0, c.First).UTC(), Last: time.Unix(0, c.Last).UTC(), Need: need,
 		})
 	}

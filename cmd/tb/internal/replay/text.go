@@ -202,11 +202,7 @@ func writeRemarks(
 // writeNotes writes the irregularities of the log.
 func (rep *Report) writeNotes(b *strings.Builder) {
 	var notes strings.Builder
-	if n := rep.SteppedBack; n > 0 {
-		fmt.Fprintf(&notes, "%s of %s requests %s earlier than the line before, by up to %s."+
-			" Time never\nmoves back: a late request is decided on its bucket as it stands.\n",
-			grouped(n), grouped(rep.Requests), plural(n, "is", "are"), roundTime(rep.longestStep))
-	}
+	rep.writeOrder(&notes)
 	for _, name := range rep.KeyParts {
 		if n := rep.Missing[name]; n > 0 {
 			fmt.Fprintf(&notes, "%s %s no %s: such requests share one bucket.\n",
@@ -225,6 +221,25 @@ func (rep *Report) writeNotes(b *strings.Builder) {
 	}
 	if notes.Len() > 0 {
 		b.WriteString("\n" + notes.String())
+	}
+}
+
+// writeOrder says how far the lines are out of order, and what depends on it.
+func (rep *Report) writeOrder(b *strings.Builder) {
+	n := rep.SteppedBack
+	if n == 0 {
+		return
+	}
+	fmt.Fprintf(b, "%s of %s requests %s earlier than the line before, by up to %s."+
+		"\nRequests are decided in the order of their times.",
+		grouped(n), grouped(rep.Requests), plural(n, "is", "are"), roundTime(rep.longestStep))
+	if r := rep.RefusedInLineOrder; r != nil && *r != rep.Limits[0].Refused {
+		fmt.Fprintf(b, "\nIn the order of the lines, the limit would refuse %s.", grouped(*r))
+	}
+	b.WriteString("\n")
+	if n := rep.Late; n > 0 {
+		fmt.Fprintf(b, "%s %s 65,536 lines late or more, and decided after later requests%s.\n",
+			grouped(n), plural(n, "is", "are"), ifAny(rep.LateRefused, ": %s of them refused"))
 	}
 }
 

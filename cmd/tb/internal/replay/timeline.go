@@ -1,6 +1,10 @@
 package replay
 
-import "time"
+import (
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/suggest"
+)
 
 // maxBins is how many intervals a timeline has at most, a power of two. A log of 512
 // seconds or more has at least a fifth as many.
@@ -34,7 +38,7 @@ type timeline struct {
 	level   int   // the index of the width
 	lo, hi  int64 // the first and the last bin in use; lo > hi if there are none
 	bins    [maxBins]bin
-	seconds peakCounter
+	seconds suggest.Peak
 }
 
 func newTimeline() *timeline { return &timeline{lo: 0, hi: -1} }
@@ -66,7 +70,7 @@ func (t *timeline) add(second int64, granted bool) {
 	} else {
 		b.refused++
 	}
-	b.peak = max(b.peak, t.seconds.add(second))
+	b.peak = max(b.peak, t.seconds.Add(second))
 }
 
 // include extends the bins in use to a second outside them. It returns the second's bin.

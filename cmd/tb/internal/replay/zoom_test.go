@@ -23,10 +23,21 @@ func worst(t *testing.T, o Options, log string) (*lens, *window) {
 }
 
 func TestLevelsAreASaw(t *testing.T) {
-	log := strings.Repeat(line("a", 10, 1), 7) + line("b", 11, 1) + line("a", 12, 1) +
-		line("a", 11, 1) + line("a", 20, 1)
-	l, w := worst(t, options(t, "0.5", 3), log)
-	const start = 1431856810 // 10:00:10
+	r, err := newReplayer(func() Options {
+		o := options(t, "0.5", 3)
+		o.Picture = true
+		return o
+	}())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const start = 1431856810
+	for _, second := range []int64{0, 0, 0, 0, 0, 0, 0, 2, 1, 10} {
+		if err := r.decide(pending{time: (start + second) * 1e9, cost: 1}, []byte("a"), second == 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l, w := r.lens, r.ranking.most(1)[0].Value.zoom.mostRefused()
 	var got strings.Builder
 	for _, p := range l.levelsOver(w) {
 		fmt.Fprint(&got, p.X-start, " ", p.Y, ", ")

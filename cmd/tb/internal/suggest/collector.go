@@ -196,12 +196,9 @@ type Client struct {
 	Key         string
 	Requests    uint64
 	First, Last int64 // the times of the first line and of the latest, in ns since 1970
-	// Peak is the most requests in a second. A line that is earlier than another one before it
-	// counts in the second of that one.
-	Peak uint32
+	Peak        Peak
 
-	inSecond uint32
-	curves   []curve // of each rate, or of all as long as they are alike, at each scale
+	curves []curve // of each rate, or of all as long as they are alike, at each scale
 }
 
 // at returns the curves of a rate, at each of so many scales.
@@ -215,17 +212,12 @@ func (cl *Client) at(rate, scales int) []curve {
 // count counts a request at a time and returns the latest time before, or the time itself if there
 // is none.
 func (cl *Client) count(t int64) (last int64) {
-	const second = int64(time.Second)
 	if cl.Requests == 0 {
 		cl.First, cl.Last = t, t
 	}
 	last = cl.Last
-	if t/second > last/second {
-		cl.inSecond = 0
-	}
 	cl.Last = max(last, t)
 	cl.Requests++
-	cl.inSecond++
-	cl.Peak = max(cl.Peak, cl.inSecond)
+	cl.Peak.Add(t / int64(time.Second))
 	return last
 }

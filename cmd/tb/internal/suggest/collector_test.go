@@ -26,9 +26,9 @@ func TestClientsByHand(t *testing.T) {
 		t.Fatalf("%d of %d clients refused, one in %d", len(refused), len(r.Clients), r.OneIn)
 	}
 	a := refused[0]
-	want := Client{Key: "a", Requests: 8, First: 1e18, Last: 1e18 + 90e9, Peak: 4}
+	want := Client{Key: "a", Requests: 8, First: 1e18, Last: 1e18 + 90e9, Peak: Peak{Most: 3}}
 	if a.Key != want.Key || a.Requests != want.Requests || a.First != want.First ||
-		a.Last != want.Last || a.Peak != want.Peak || r.Need(a, 0) != 5 {
+		a.Last != want.Last || a.Peak.Most != want.Peak.Most || r.Need(a, 0) != 5 {
 		t.Errorf("%+v, needs %d; want %+v, needs 5", *a, r.Need(a, 0), want)
 	}
 	if got := r.ForClients(0, []float64{0, 0.49, 0.5, 1}); fmt.Sprint(got) != "[5 5 1 1]" {

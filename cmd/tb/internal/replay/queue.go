@@ -1,0 +1,89 @@
+package replay
+
+import (
+	"cmp"
+	"slices"
+)
+
+// The bounds of a queue: its requests, and the bytes of their texts.
+const (
+	queueRequests = 1 << 17
+	queueBytes    = 8 << 20
+)
+
+// queue puts requests into the order of their times. Many servers stamp a line with the start of a
+// request and write it at the end, so the line of a slow request is behind later ones. A limiter in
+// that server has met the requests in the order of their starts.
+//
+// A request whose line is late by less than half of a queue is passed on in order. A line that is
+// later is passed on late. Requests of the same time stay in the order of their lines.
+type queue struct {
+	most int // requests that it holds
+
+	sorted []pending
+	late   []pending // earlier than one of sorted at the time, in the order of the lines
+	texts  []byte    // of both
+
+	// The requests and the texts that are left over move here.
+	spare      []pending
+	spareTexts []byte
+
+	latest int64 // the latest time that was passed on
+}
+
+// pending is a request in a queue. Its time is in nanoseconds since 1970. Its text is the key of
+// its bucket or, under a policy, what the rules look at.
+type pending struct {
+	time     int64
+	cost     float64
+	at, size uint32 // of the text
+}
+
+// add adds the request of the next line. It reports whether the queue is full.
+func (q *queue) add(time int64, cost float64, text []byte) (full bool) {
+	p := pending{time, cost, uint32(len(q.texts)), uint32(len(text))}
+	q.texts = append(q.texts, text...)
+	if n := len(q.sorted); n > 0 && time < q.sorted[n-1].time {
+		q.late = append(q.late, p)
+	} else {
+		q.sorted = append(q.sorted, p)
+	}
+	return q.len() >= q.most || len(q.texts) >= queueBytes
+}
+
+func (q *queue) text(p pending) []byte { return q.texts[p.at:][:p.size] }
+
+func (q *queue) len() int { return len(q.sorted) + len(q.late) }
+
+// pass passes the n earliest requests on to a function, which it tells whether they are late: a
+// later one was passed on before.
+func (q *queue) pass(n int, decide func(p pending, text []byte, late bool) error) error {
+	slices.SortStableFunc(q.late, func(a, b pending) int { return cmp.Compare(a.time, b.time) })
+	sorted, late := q.sorted, q.late
+	next := func() (p pending, text []byte) {
+		// Of the same time, the late one has the later line.
+		if len(late) > 0 && (len(sorted) == 0 || late[0].time < sorted[0].time) {
+			p, late = late[0], late[1:]
+		} else {
+			p, sorted = sorted[0], sorted[1:]
+		}
+		return p, q.text(p)
+	}
+	for range n {
+		p, text := next()
+		late := p.time < q.latest
+		q.latest = max(q.latest, p.time)
+		if err := decide(p, text, late); err != nil {
+			return err
+		}
+	}
+	q.spare, q.spareTexts = q.spare[:0], q.spareTexts[:0]
+	for range q.len() - n {
+		p, text := next()
+		p.at = uint32(len(q.spareTexts))
+		q.spare, q.spareTexts = append(q.spare, p), append(q.spareTexts, text...)
+	}
+	q.sorted, q.spare, q.late = q.spare, q.sorted, q.late[:0]
+	q.texts, q.spareTexts = q.spareTexts, q.texts
+	return nil
+}

@@ -1,0 +1,22 @@
+package suggest
+
+// Peak finds the most requests in one second of the log. Requests come in the order of their
+// times. One that is late, in a second before the latest, counts in no second.
+type Peak struct {
+	Most   uint32
+	second int64 // the latest, since 1970
+	n      uint32
+}
+
+// Add counts a request in a second since 1970, and returns how many requests the second has.
+func (p *Peak) Add(second int64) uint32 {
+	switch {
+	case p.n == 0 || second > p.second:
+		p.second, p.n = second, 0
+	case second < p.second:
+		return 0
+	}
+	p.n++
+	p.Most = max(p.Most, p.n)
+	return p.n
+}
