@@ -12,7 +12,8 @@ type Charge[K comparable] struct {
 	limiter *Limiter[K]
 	key     K
 	want    terms
-	taken   outcome[K]
+	delay   time.Duration // of the last Take
+	taken   receipt[K]    // of the last Take, without a bucket if it was refused, undone or settled
 }
 
 var _ tb.Charge = (*Charge[string])(nil)
@@ -34,7 +35,7 @@ func (c *Charge[K]) MayWait(within time.Duration) {
 }
 
 // Delay returns the time from the reading of the last Take until its tokens may be used.
-func (c *Charge[K]) Delay() time.Duration { return c.taken.delay }
+func (c *Charge[K]) Delay() time.Duration { return c.delay }
 
 // ChargeIn is Charge with a tier of a limiter that NewTiered has made without a function.
 func (l *Limiter[K]) ChargeIn(tier int, key K, cost float64) (Charge[K], error) {
@@ -62,15 +63,15 @@ func (c *Charge[K]) Take(t time.Time) (tb.Decision, error) {
 	l := c.limiter
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	o, err := l.spend(l.instant(t), c.key, &c.want)
-	c.taken = outcome[K]{}
-	if o.Allowed {
-		c.taken = o
+	c.taken, c.delay = receipt[K]{}, 0
+	taken, err := l.spend(l.instant(t), c.key, &c.want, &c.taken)
+	if taken.Allowed {
+		c.delay = taken.delay
 		if c.want.debt != nil {
 			l.stats.Reservations++
 		}
 	}
-	return o.Decision, err
+	return taken.Decision, err
 }
 
 // Undo implements tb.Charge. It gives back the cost less the supply between Take and the last
@@ -87,7 +88,7 @@ func (c *Charge[K]) Undo() {
 		l.stats.Cancellations++
 	}
 	l.giveBack(c.taken, c.want.tokens)
-	c.taken = outcome[K]{}
+	c.taken, c.delay = receipt[K]{}, 0
 }
 
 // Settle replaces the cost of the last Take by the actual cost, as tb.Reservation.Settle does.
@@ -97,7 +98,7 @@ func (c *Charge[K]) Settle(actual float64) error {
 	}
 	if c.taken.bucket != nil {
 		c.limiter.settle(c.key, c.want.tokens, actual)
-		c.taken = outcome[K]{}
+		c.taken, c.delay = receipt[K]{}, 0
 	}
 	return nil
 }

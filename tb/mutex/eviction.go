@@ -43,7 +43,7 @@ func (l *Limiter[K]) evict(now uint64) {
 	}
 	tier, was := l.own(b)
 	m := tier.limit()
-	tokens, since := m.refilled(&was, now)
+	tokens, since := m.refilled(was, now)
 	l.stats.EvictedInDebt++
 	missing := m.capacity - tokens
 	if t := m.supply(now); t.less(since) {
@@ -62,13 +62,13 @@ func (l *Limiter[K]) rank(b *bucket[K]) {
 	t, s := l.own(b)
 	m := t.limit()
 	b.full = m.timeOf(s.time.plus(uint64(m.capacity - s.tokens)))
-	if _, ok := l.buckets[b.key]; ok {
+	if b.sequence > 0 {
 		heap.Fix(&l.order, b.index)
 		return
 	}
 	copyStrings(&b.key)
-	b.sequence = l.inserts
 	l.inserts++
+	b.sequence = l.inserts
 	l.buckets[b.key] = b
 	heap.Push(&l.order, b)
 }

@@ -47,7 +47,7 @@ type bucket[K comparable] struct {
 	state
 
 	key      K
-	sequence uint64
+	sequence uint64 // from 1 on; 0 before the bucket is in the table
 	full     uint64 // instant at which it will be full: its rank in the order
 	index    int    // in the order
 }
@@ -169,8 +169,8 @@ func (l *Limiter[K]) Stats() tb.Stats {
 func (l *Limiter[K]) take(now uint64, key K, tokens float64) (tb.Decision, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	o, err := l.spend(now, key, &terms{tokens: tokens})
-	return o.Decision, err
+	c, err := l.spend(now, key, &terms{tokens: tokens}, nil)
+	return c.Decision, err
 }
 
 // check returns the decision that spend would return.
@@ -180,20 +180,18 @@ func (l *Limiter[K]) check(now uint64, key K, want *terms) (tb.Decision, error) 
 	if isNaN(key) {
 		return tb.Decision{}, tb.ErrInvalidKey
 	}
-	tier := l.tier(key, want.tier)
+	b := l.buckets[key]
+	tier := l.tier(key, b, want.tier)
 	m := tier.limit()
-	b, ok := l.buckets[key]
-	if !ok {
-		b = &bucket[K]{key: key}
-		if want.units(m) <= m.capacity {
-			if until, ok := l.makeRoom(now, false); !ok {
-				return tb.Decision{RetryAfter: m.wait(now, until)}, nil
-			}
+	s := m.first(now)
+	if b != nil {
+		s = *l.seen(b, tier, now)
+	} else if want.units(m) <= m.capacity {
+		if until, ok := l.makeRoom(now, false); !ok {
+			return tb.Decision{RetryAfter: m.wait(now, until)}, nil
 		}
-		b.state = m.first(now)
 	}
-	o, _ := m.charge(l.seen(b, tier, now), now, want)
-	return o.Decision, nil
+	return m.charge(&s, now, want).Decision, nil
 }
 
 func (l *Limiter[K]) level(now uint64, key K, tier int) (tb.Level, error) {
@@ -202,50 +200,50 @@ func (l *Limiter[K]) level(now uint64, key K, tier int) (tb.Level, error) {
 	if isNaN(key) {
 		return tb.Level{}, tb.ErrInvalidKey
 	}
-	in := l.tier(key, tier)
+	b := l.buckets[key]
+	in := l.tier(key, b, tier)
 	m := in.limit()
-	b, ok := l.buckets[key]
-	if !ok {
-		b = &bucket[K]{key: key}
-		if until, ok := l.makeRoom(now, false); !ok {
-			wait := m.wait(now, until)
-			return tb.Level{NextToken: wait, Full: wait}, nil
-		}
-		b.state = m.first(now)
+	s := m.first(now)
+	if b != nil {
+		s = *l.seen(b, in, now)
+	} else if until, ok := l.makeRoom(now, false); !ok {
+		wait := m.wait(now, until)
+		return tb.Level{NextToken: wait, Full: wait}, nil
 	}
-	return m.level(l.seen(b, in, now), now), nil
+	return m.level(&s, now), nil
 }
 
-// spend decides a call at now. The lock is held.
-func (l *Limiter[K]) spend(now uint64, key K, want *terms) (outcome[K], error) {
+// spend decides a call at now, and fills in the receipt of a grant, unless that is nil. The lock
+// is held.
+func (l *Limiter[K]) spend(now uint64, key K, want *terms, r *receipt[K]) (charged, error) {
 	if isNaN(key) {
-		return outcome[K]{}, tb.ErrInvalidKey
+		return charged{}, tb.ErrInvalidKey
 	}
-	tier := l.tier(key, want.tier)
+	b := l.buckets[key]
+	tier := l.tier(key, b, want.tier)
 	m := tier.limit()
-	b, ok := l.buckets[key]
-	if !ok {
-		b = &bucket[K]{key: key}
+	if b == nil {
 		if want.units(m) <= m.capacity || want.rest {
 			if until, ok := l.makeRoom(now, true); !ok {
 				wait := m.wait(now, until)
-				return outcome[K]{Decision: tb.Decision{RetryAfter: wait}, delay: wait}, nil
+				return charged{Decision: tb.Decision{RetryAfter: wait}, delay: wait}, nil
 			}
 		}
-		b.state = m.first(max(now, l.earliest))
+		b = &bucket[K]{key: key, state: m.first(max(now, l.earliest))}
 	}
-	before := l.seen(b, tier, now)
-	c, after := m.charge(before, now, want)
-	o := outcome[K]{Decision: c.Decision, delay: c.delay, charged: c.charged}
-	if c.Allowed {
-		b.state = after
-		o.bucket, o.before, o.after = b, *before, after
-		l.rank(b)
-	} else if ok && before.tier != b.tier { // the key has changed its tier
-		b.state = *before
+	s := l.seen(b, tier, now)
+	if r != nil {
+		r.before = *s
+	}
+	c := m.charge(s, now, want)
+	if c.Allowed && r != nil {
+		r.bucket, r.after = b, *s
+	}
+	if c.Allowed || s.tier != b.tier { // the key may have changed its tier
+		b.state = *s
 		l.rank(b)
 	}
-	return o, nil
+	return c, nil
 }
 
 // isNaN reports whether key is a NaN or contains one: no map would find it again.

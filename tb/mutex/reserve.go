@@ -10,20 +10,16 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// outcome is the result of a call on a key: the bucket that was charged, and its state before and
-// after.
-type outcome[K comparable] struct {
-	tb.Decision
-	delay         time.Duration
-	charged       int64
-	bucket        *bucket[K] // nil if the call was refused
+// receipt is what it takes to undo a grant: the bucket, and its state before and after.
+type receipt[K comparable] struct {
+	bucket        *bucket[K]
 	before, after state
 }
 
 // reservation implements tb.Held.
 type reservation[K comparable] struct {
 	limiter *Limiter[K]
-	taken   outcome[K]
+	taken   receipt[K]
 	tokens  float64
 	usable  uint64 // instant
 	ended   atomic.Bool
@@ -36,12 +32,13 @@ func (l *Limiter[K]) Reserve(_ context.Context, key K, cost float64) (tb.Reserva
 		return tb.Reservation{}, err
 	}
 	now := l.read()
-	o, err := l.reserve(now, key, &terms{tokens: cost, debt: oneCapacity, within: tb.Never})
-	if err != nil || !o.Allowed {
-		return tb.NewReservation(o.Decision, 0, nil), err
+	r := &reservation[K]{limiter: l, tokens: cost}
+	c, err := l.reserve(now, key, &terms{tokens: cost, debt: oneCapacity, within: tb.Never}, &r.taken)
+	if err != nil || !c.Allowed {
+		return tb.NewReservation(c.Decision, 0, nil), err
 	}
-	r := &reservation[K]{limiter: l, taken: o, tokens: cost, usable: now + uint64(o.delay)}
-	return tb.NewReservation(o.Decision, o.delay, r), nil
+	r.usable = now + uint64(c.delay)
+	return tb.NewReservation(c.Decision, c.delay, r), nil
 }
 
 // Wait takes n tokens and sleeps until they may be used.
@@ -57,28 +54,30 @@ func (l *Limiter[K]) Wait(ctx context.Context, key K, n int) error {
 		within = time.Until(deadline)
 	}
 	now := l.read()
-	o, err := l.reserve(now, key, &terms{tokens: float64(n), debt: deepest, within: within})
+	var taken receipt[K]
+	want := terms{tokens: float64(n), debt: deepest, within: within}
+	c, err := l.reserve(now, key, &want, &taken)
 	switch {
 	case err != nil:
 		return err
-	case !o.Allowed:
-		return &tb.WaitError{Wait: o.delay, Deadline: o.delay > within && o.delay < tb.Never}
+	case !c.Allowed:
+		return &tb.WaitError{Wait: c.delay, Deadline: c.delay > within && c.delay < tb.Never}
 	}
-	if err := sleep.For(ctx, o.delay); err != nil {
-		l.cancel(o, float64(n), now+uint64(o.delay))
+	if err := sleep.For(ctx, c.delay); err != nil {
+		l.cancel(taken, float64(n), now+uint64(c.delay))
 		return err
 	}
 	return nil
 }
 
-func (l *Limiter[K]) reserve(now uint64, key K, want *terms) (outcome[K], error) {
+func (l *Limiter[K]) reserve(now uint64, key K, want *terms, r *receipt[K]) (charged, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	o, err := l.spend(now, key, want)
-	if o.Allowed {
+	c, err := l.spend(now, key, want, r)
+	if c.Allowed {
 		l.stats.Reservations++
 	}
-	return o, err
+	return c, err
 }
 
 // Cancel implements tb.Held.
@@ -97,13 +96,13 @@ func (r *reservation[K]) Settle(actual float64) error {
 }
 
 // cancel gives back a reservation that may be used at the instant usable, unless that has passed.
-func (l *Limiter[K]) cancel(o outcome[K], tokens float64, usable uint64) {
+func (l *Limiter[K]) cancel(r receipt[K], tokens float64, usable uint64) {
 	now := l.read()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.stats.Cancellations++
 	if now <= usable {
-		l.giveBack(o, tokens)
+		l.giveBack(r, tokens)
 	}
 }
 
@@ -111,21 +110,21 @@ func (l *Limiter[K]) cancel(o outcome[K], tokens float64, usable uint64) {
 // happened since, the bucket is left as it was. In debt to a later reservation it gets nothing
 // back. Otherwise it gets the cost less the supply between the grant and the latest grant, because
 // it may have been full and have lost that supply. The lock is held.
-func (l *Limiter[K]) giveBack(o outcome[K], tokens float64) {
-	b := o.bucket
-	if l.buckets[b.key] != b || b.moves != o.after.moves {
+func (l *Limiter[K]) giveBack(r receipt[K], tokens float64) {
+	b := r.bucket
+	if l.buckets[b.key] != b || b.moves != r.after.moves {
 		return
 	}
 	m := &l.tiers[b.tier].eras[b.era]
 	switch {
-	case b.state == o.after && b.inDebt:
-		b.state = o.before
+	case b.state == r.after && b.inDebt:
+		b.state = r.before
 	case b.inDebt:
 		return
 	default:
 		units := m.unitsOfCost(tokens)
-		if o.after.time.less(b.time) {
-			units -= b.time.minus(o.after.time).clamp(units)
+		if r.after.time.less(b.time) {
+			units -= b.time.minus(r.after.time).clamp(units)
 		}
 		b.tokens = min(m.capacity, b.tokens+units)
 	}
@@ -137,13 +136,14 @@ func (l *Limiter[K]) settle(key K, estimate, actual float64) {
 	now := l.read()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	tier := l.tier(key, 0)
+	b := l.buckets[key]
+	tier := l.tier(key, b, 0)
 	m := tier.limit()
 	expected := m.roundUp(estimate) // may be above a new capacity
 	used := m.roundUp(actual)
 	l.settled.add(m, used)
 	if used < expected {
-		if b, ok := l.buckets[key]; ok {
+		if b != nil {
 			s := l.seen(b, tier, now)
 			m.refund(s, now, expected-used)
 			b.state = *s
@@ -157,11 +157,11 @@ func (l *Limiter[K]) settle(key K, estimate, actual float64) {
 	want := terms{
 		tokens: actual, estimate: estimate, debt: oneCapacity, within: tb.Never, rest: true,
 	}
-	o, err := l.spend(now, key, &want)
-	if err != nil || !o.Allowed {
-		o.charged = 0
+	c, err := l.spend(now, key, &want, nil)
+	if err != nil || !c.Allowed {
+		c.units = 0
 	}
-	l.unpaid.add(m, used-expected-o.charged)
+	l.unpaid.add(m, used-expected-c.units)
 }
 
 // micros returns units in millionths of a token.

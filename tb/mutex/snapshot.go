@@ -42,7 +42,7 @@ func (l *Limiter[K]) stored(key K, now uint64) (tb.State, bool) {
 	if !ok {
 		return tb.State{}, false
 	}
-	tier := l.tier(key, 0)
+	tier := l.tier(key, b, 0)
 	m := tier.limit()
 	return tb.State{Tokens: m.level(l.seen(b, tier, now), now).Tokens, Tier: m.tier}, true
 }
@@ -93,7 +93,7 @@ func (l *Limiter[K]) Restore(states iter.Seq2[K, tb.State]) error {
 // tierOfState returns the tier of a key that gets a state of the given tier.
 func (l *Limiter[K]) tierOfState(key K, index int) *tier {
 	if l.tierOf != nil || len(l.tiers) == 1 {
-		return l.tier(key, 0)
+		return l.tier(key, l.buckets[key], 0)
 	}
 	return l.tiers[index]
 }

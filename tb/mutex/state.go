@@ -72,12 +72,12 @@ func deepest(*limit) int64       { return maxDebt }
 // charged is the result of a call on a bucket.
 type charged struct {
 	tb.Decision
-	delay   time.Duration
-	charged int64
+	delay time.Duration
+	units int64
 }
 
-// charge decides a call at now on a bucket, and returns the state after it.
-func (l *limit) charge(b *state, now uint64, want *terms) (charged, state) {
+// charge decides a call at now on a bucket, and changes its state if the call is granted.
+func (l *limit) charge(b *state, now uint64, want *terms) (c charged) {
 	tokens, since := l.refilled(b, now)
 	cost := want.units(l)
 	if want.rest {
@@ -88,46 +88,45 @@ func (l *limit) charge(b *state, now uint64, want *terms) (charged, state) {
 		}
 		cost = most.minus(full).clamp(cost)
 	}
-	after := state{
-		tokens: tokens - cost, time: since, tier: l.tier, era: l.era, moves: b.moves,
-	}
 	inDebt := b.inDebt && since == b.time && l.supply(now).less(since)
-	after.inDebt = inDebt && cost == 0
-	if after.tokens >= 0 {
-		d := tb.Decision{Allowed: true, Remaining: int(after.tokens / l.scale)}
-		return charged{Decision: d, charged: cost}, after
+	if cost <= tokens {
+		b.tokens, b.time, b.inDebt = tokens-cost, since, inDebt && cost == 0
+		c.Decision = tb.Decision{Allowed: true, Remaining: int(b.tokens / l.scale)}
+		c.units = cost
+		return c
 	}
-	slot := since.plus(uint64(-after.tokens))
-	d := charged{Decision: l.refusal(tokens, since, now, cost), charged: cost}
-	d.delay = d.RetryAfter
+	slot := since.plus(uint64(cost - tokens))
+	c.Decision = l.refusal(tokens, since, now, cost)
+	c.delay, c.units = c.RetryAfter, cost
 	if want.debt == nil || cost > l.capacity && !want.rest {
-		return d, *b
+		return c
 	}
 	if want.rest {
-		d.delay = l.waitFor(now, slot)
+		c.delay = l.waitFor(now, slot)
 	}
 	switch {
-	case d.delay == tb.Never && want.rest: // the clock ends before the slot: charge nothing
-		after.tokens, after.inDebt = tokens, inDebt
-		d.charged, d.Allowed = 0, true
-		return d, after
-	case d.delay == tb.Never:
-		return d, *b
+	case c.delay == tb.Never && want.rest: // the clock ends before the slot: charge nothing
+		b.tokens, b.time, b.inDebt = tokens, since, inDebt
+		c.units, c.Allowed = 0, true
+		return c
+	case c.delay == tb.Never:
+		return c
 	}
 	debt := uint64(want.debt(l))
 	latest := l.supply(now).plus(debt)
-	if !latest.less(slot) && d.delay <= want.within {
-		d.Decision = tb.Decision{Allowed: true}
-		return d, state{time: slot, inDebt: true, tier: l.tier, era: l.era, moves: b.moves}
+	if !latest.less(slot) && c.delay <= want.within {
+		c.Decision = tb.Decision{Allowed: true}
+		b.tokens, b.time, b.inDebt = 0, slot, true
+		return c
 	}
-	d.RetryAfter = 0
+	c.RetryAfter = 0
 	if latest.less(slot) {
-		d.RetryAfter = l.waitFor(now, slot.minus(wide{lo: debt}))
+		c.RetryAfter = l.waitFor(now, slot.minus(wide{lo: debt}))
 	}
-	if d.delay > want.within {
-		d.RetryAfter = max(d.RetryAfter, d.delay-want.within)
+	if c.delay > want.within {
+		c.RetryAfter = max(c.RetryAfter, c.delay-want.within)
 	}
-	return d, *b
+	return c
 }
 
 // refund gives b units back at now. They first pay its debt.
@@ -148,8 +147,8 @@ func (l *limit) refund(b *state, now uint64, units int64) {
 
 // inherit returns the state of a bucket if l takes the place of old at instant t. The bucket keeps
 // its tokens and its debt.
-func (l *limit) inherit(old *limit, b state, t uint64) state {
-	s := l.stateWith(old.tokensAt(&b, t))
+func (l *limit) inherit(old *limit, b *state, t uint64) state {
+	s := l.stateWith(old.tokensAt(b, t))
 	s.moves = b.moves + 1
 	return s
 }

@@ -20,13 +20,10 @@ func newTier(l limit) *tier { return &tier{eras: []limit{l}} }
 // limit returns the limit of the tier.
 func (t *tier) limit() *limit { return &t.eras[len(t.eras)-1] }
 
-// inherited returns what b has under the present limit.
-func (t *tier) inherited(b state) state {
+// inherited returns what b, of an era that has ended, has under the present limit.
+func (t *tier) inherited(b *state) state {
 	last := len(t.eras) - 1
-	if b.era == last {
-		return b
-	}
-	tokens, since := t.eras[b.era].tokensAt(&b, t.ends[b.era])
+	tokens, since := t.eras[b.era].tokensAt(b, t.ends[b.era])
 	for i := b.era + 1; i < last; i++ {
 		l := &t.eras[i]
 		tokens = min(tokens, l.micros(l.capacity))
@@ -42,9 +39,9 @@ func (t *tier) inherited(b state) state {
 }
 
 // tier returns the tier of a key: the one that a call names, which is asked-1, or what tierOf
-// returns, or the tier of the key's bucket.
-func (l *Limiter[K]) tier(key K, asked int) *tier {
-	switch b := l.buckets[key]; {
+// returns, or the tier of the key's bucket, which may be nil.
+func (l *Limiter[K]) tier(key K, b *bucket[K], asked int) *tier {
+	switch {
 	case asked > 0:
 		return l.tiers[asked-1]
 	case l.tierOf != nil:
@@ -56,19 +53,25 @@ func (l *Limiter[K]) tier(key K, asked int) *tier {
 }
 
 // own returns the tier that b's state is of, and the state under the present limit of that tier.
-func (l *Limiter[K]) own(b *bucket[K]) (*tier, state) {
+// It is b's own, unless its era has ended.
+func (l *Limiter[K]) own(b *bucket[K]) (*tier, *state) {
 	t := l.tiers[b.tier]
-	return t, t.inherited(b.state)
+	if b.era == len(t.ends) {
+		return t, &b.state
+	}
+	s := t.inherited(&b.state)
+	return t, &s
 }
 
 // seen returns the state of b under the present limit of m, its tier now. A bucket of another tier
 // gets what its own tier has supplied by now.
 func (l *Limiter[K]) seen(b *bucket[K], m *tier, now uint64) *state {
 	t, s := l.own(b)
-	if m != t {
-		s = m.limit().inherit(t.limit(), s, now)
+	if m == t {
+		return s
 	}
-	return &s
+	entered := m.limit().inherit(t.limit(), s, now)
+	return &entered
 }
 
 // NewTiered returns a limiter whose keys have different limits. tierOf returns the index of a key's
