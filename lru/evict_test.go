@@ -76,6 +76,29 @@ func TestValueWithNothingToLoseIsEvictedFirst(t *testing.T) {
 	}
 }
 
+// The corrections that an insert makes before it finds a value that has nothing to lose count, too.
+// After 16 it takes the first one.
+func TestInsertTakesTheFirstValueAfterManyCorrections(t *testing.T) {
+	const keys, atStake = 60, 20
+	c := newCache[int](keys, false)
+	for k := range keys {
+		c.use(k)
+	}
+	for k := range keys {
+		stamp := uint64(1_000_000 + k)
+		if k >= atStake { // each is better than the one before
+			stamp = uint64(200 - k)
+		}
+		c.Load(k).used.Store(stamp)
+	}
+	before := c.items.stamps.Load()
+	c.Insert(keys, 300, 0, setStamp(300))
+	if n := c.items.stamps.Load() - before; n > atStake+3 || c.Load(atStake) != nil {
+		t.Errorf("an insert read %d stamps, want at most %d; the first value with nothing to lose is "+
+			"in the map: %v", n, atStake+3, c.Load(atStake) != nil)
+	}
+}
+
 // Dropping idle values and making room have separate budgets.
 func TestDroppingIdleValuesLeavesTheBudgetForRoom(t *testing.T) {
 	const keys = 40

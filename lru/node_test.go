@@ -68,6 +68,15 @@ func TestKeysShareNoMemoryWithTheCaller(t *testing.T) {
 	checkCopied(t, func(s string) struct{ r [1]route } {
 		return struct{ r [1]route }{[1]route{{host: s}}}
 	})
+	type part struct {
+		n    uint64
+		text string
+	}
+	type whole struct {
+		a, b uint64
+		part part
+	}
+	checkCopied(t, func(s string) whole { return whole{7, 8, part{0, s}} })
 	if n := len(newNodes[netip.Addr, item]().strings); n != 0 {
 		t.Errorf("%d strings in a netip.Addr, want 0", n)
 	}

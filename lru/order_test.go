@@ -2,6 +2,7 @@ package lru
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -13,20 +14,20 @@ func TestOrderKeepsNoPoppedEntry(t *testing.T) {
 	for range 3 { // these go to the heap
 		o.add(0, new(int))
 	}
-	chunks := o.sorted.chunks
+	sorted := slices.Clone(o.sorted.chunks)
+	kept := o.sorted.chunks // the array of the slice
 	for o.len() > 0 {
 		o.pop()
 	}
-	for i, c := range append(chunks, o.heap.chunks...) {
-		if c == nil {
-			continue
-		}
+	for i, c := range slices.Concat(sorted, o.heap.chunks) {
 		for j := range c {
 			if c[j].value != nil {
 				t.Fatalf("entry %d of chunk %d is kept", j, i)
 			}
 		}
-		if i < len(chunks) {
+	}
+	for i, c := range kept {
+		if c != nil {
 			t.Errorf("chunk %d is kept", i)
 		}
 	}

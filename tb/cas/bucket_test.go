@@ -46,3 +46,34 @@ func TestUnusedBucketGetsNoBurstFromALargerCapacity(t *testing.T) {
 		t.Errorf("%v tokens, want the 10 that it had and 3", l.Tokens)
 	}
 }
+
+// The clock jumps back between the readings of SetLimit: of the bucket's first cell, and of the
+// change.
+func TestClockOfABucketJumpsDuringSetLimit(t *testing.T) {
+	const month = 30 * 24 * time.Hour
+	readings := []time.Duration{0, month, 0}
+	clock := func() time.Time {
+		now := readings[0]
+		if len(readings) > 1 {
+			readings = readings[1:]
+		}
+		return time.Unix(0, 0).Add(now)
+	}
+	b, err := NewBucket(tb.Limit{Capacity: 10, Tokens: 1, Per: time.Second}, tb.WithClock(clock))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = b.Peek(t.Context()) // starts the clock
+	if err := b.SetLimit(tb.Limit{Capacity: 1000, Tokens: 1, Per: time.Second}); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		now    time.Duration
+		tokens float64
+	}{{0, 10}, {month, 10}, {month + 5*time.Second, 15}} {
+		readings = []time.Duration{tt.now}
+		if l, _ := b.Level(t.Context()); l.Tokens != tt.tokens {
+			t.Errorf("at %v: %v tokens, want %v", tt.now, l.Tokens, tt.tokens)
+		}
+	}
+}

@@ -11,8 +11,8 @@ import "github.com/seed-181794aa/ratelimit/tb"
 //
 // If the capacity changes, a bucket moves at its next grant: see the package documentation. After
 // a change that makes buckets full sooner, the order of eviction is not exact until
-// the times have passed at which the old limit would have filled the buckets. A bucket whose time is
-// ahead of the clock may be full after more than 64 changes of the capacity in which it was not used.
+// the times have passed at which the old limit would have filled the buckets. A bucket whose time
+// is ahead of the clock may be full after more than 64 changes of the capacity without a use.
 //
 // SetLimit returns a *tb.ConfigError, and changes nothing, if the limit is out of range, if the
 // limiter has tiers, or if the capacity has changed so often that no bases are left. A limiter has

@@ -3,6 +3,7 @@ package cas
 import (
 	"errors"
 	"math"
+	"sort"
 	"testing"
 	"time"
 
@@ -50,6 +51,69 @@ func TestCapacityChangesUntilTheBasesEnd(t *testing.T) {
 			t.Errorf("%s: AllowN returned %+v, %v, want the 9 tokens that were left", name, d, err)
 		}
 		limit.Tokens = 5
+	}
+}
+
+// A call is under way while the capacity changes. It has a reading that is later than the change, and
+// inserts its key with the layout of before. With a block of two nanoseconds and a short delta, its
+// base is as far from the base of the change as bases of two eras must be.
+func TestCallWithAnEarlierLayoutInsertsItsKey(t *testing.T) {
+	const capacity, late = 1 << 30, 30 * time.Second
+	var now time.Duration
+	l, err := New[string](tb.Limit{Capacity: capacity, Tokens: 1, Per: time.Nanosecond},
+		tb.WithClock(func() time.Time { return time.Unix(0, 0).Add(now) }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t0, m := l.clock.read(), l.limits.one.Load()
+	if err := l.SetLimit(tb.Limit{Capacity: capacity - 1, Tokens: 1, Per: time.Nanosecond}); err != nil {
+		t.Fatal(err)
+	}
+	want := terms{amount: amount{tokens: capacity}}
+	o, done, err := place[string]{l, "a", 0}.insert(m, t0+uint64(late), want)
+	if !o.Allowed || !done || err != nil {
+		t.Fatalf("insert: %+v, %t, %v", o.Decision, done, err)
+	}
+	for _, tt := range []struct {
+		now    time.Duration
+		tokens float64
+	}{{0, 0}, {late, 0}, {late + 1000, 1000}} {
+		now = tt.now
+		if level, _ := l.Level(t.Context(), "a"); level.Tokens != tt.tokens {
+			t.Errorf("at %v: %v tokens, want %v", now, level.Tokens, tt.tokens)
+		}
+	}
+}
+
+// The bases of the era end with the clock's last readings. There a bucket is in the deepest debt,
+// and it moves.
+func TestDeepestDebtWhereTheBasesEnd(t *testing.T) {
+	f := newFixture(t)
+	f.granted("a", 1)
+	m := f.layout()
+	limit := tb.Limit{Capacity: 20, Tokens: 1, Per: time.Second}
+	highest := uint64(sort.Search(math.MaxInt64, func(n int) bool {
+		m.highest.Store(uint64(n) << 1)
+		_, err := m.change(limit, f.clock.read())
+		return err != nil
+	})-1) << 1
+	m.highest.Store(highest)
+	if err := f.SetLimit(limit); err != nil {
+		t.Fatal(err)
+	}
+	f.now = time.Duration(f.layout().lastInstant - f.clock.firstInstant)
+	c, _ := f.Charge("a", 20)
+	c.MayWait(tb.Never)
+	debt := -20.0
+	for debt < 3000 {
+		if d, _ := c.Take(time.Unix(0, 0).Add(f.now)); !d.Allowed {
+			break
+		}
+		f.seal("a") // the next charge moves the bucket
+		debt += 20
+	}
+	if level, _ := f.Level(t.Context(), "a"); debt < 2000 || level.Tokens != -debt {
+		t.Errorf("%v tokens, want %v", level.Tokens, -debt)
 	}
 }
 
