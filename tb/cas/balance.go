@@ -46,18 +46,6 @@ func (m *layout) cellOf(b balance, t uint64) (base, word uint64) {
 	return b.blocks, m.pack(b.rest, b.deficit)
 }
 
-// successor returns the base and the word of a cell that replaces one with the given base. The
-// replaced cell would have the given delta, which is at least elapsed, and the given deficit, after
-// a call at t, which is elapsed units after its base. A clamped elapsed does not matter.
-func (m *layout) successor(base, elapsed, delta, deficit, t uint64) (uint64, uint64) {
-	own := m.positionAt(t)
-	if own.blocks < base {
-		own = position{blocks: base}
-	}
-	own = m.positionOf(m.unitsAfter(own.blocks, own.rest+delta-elapsed))
-	return m.cellOf(balance{own, deficit}, t)
-}
-
 // inherit returns the balance that a bucket with balance b has in m, if m takes its place from old
 // at instant t. The bucket keeps its tokens, but not more than its new capacity, and its debt.
 func (m *layout) inherit(old *layout, b balance, t uint64) balance {

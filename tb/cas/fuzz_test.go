@@ -185,7 +185,7 @@ func checkSuccessor(
 ) {
 	c.word.Store(c.word.Load() | sealBit)
 	call := m.charge(c.base, c.word.Load(), now, &terms{amount: amount{layout: m, units: cost}})
-	base, word := m.successor(c.base, call.elapsed, call.delta, call.deficit, now)
+	base, _, word := call.successor(m)
 	if isSealed(word) || !call.granted {
 		t.Fatalf("limit %+v: successor's word %x, granted %t, want a grant", l, word, call.granted)
 	}

@@ -149,9 +149,6 @@ func (s *limits) giveBack(r receipt, cost *amount) {
 		next := r.before
 		switch {
 		case word == r.after && deficitThen > m.capacity:
-			if isSealed(next) { // the reservation made the cell
-				return
-			}
 		case deficit > m.capacity:
 			return
 		default:

@@ -61,7 +61,7 @@ type outcome struct {
 }
 
 // receipt is the cell that a grant charged, and its words before and after the grant. Undo needs
-// them. If the cell has no word for the bucket before the grant, before is the word evicted.
+// them. before is a word of that cell too, if the grant put the bucket into debt.
 type receipt struct {
 	cell          *cell
 	before, after uint64
@@ -122,8 +122,7 @@ func spend[H home](h H, c *cell, t uint64, want terms) (outcome, error) {
 		default: // the replacement is the grant: DESIGN.md §8 has the reason
 			base, r := s.base, receipt{before: s.before, after: m.pack(s.delta, s.deficit)}
 			if base == c.base || !m.fits(s.delta) {
-				r.before = evicted
-				base, r.after = m.successor(base, s.elapsed, s.delta, s.deficit, t)
+				base, r.before, r.after = s.successor(m)
 			}
 			if r.cell = h.replace(c, m, base, r.after); r.cell != nil {
 				return s.grant(m, r), nil
@@ -174,6 +173,26 @@ func (m *layout) charge(base, word, t uint64, want *terms) sum {
 		s.deficit, s.charged, s.granted = s.deficit-s.charged, 0, true
 	}
 	return s
+}
+
+// successor returns the base of a cell for what the call leaves, and the words of the cell before
+// and after the call. It has no word before the call, which is evicted, if the call did not put the
+// bucket into debt or was a charge of Settle: only Cancel and Undo of a debt need it.
+func (s *sum) successor(m *layout) (base, before, after uint64) {
+	own := s.position
+	if own.blocks < s.base {
+		own = position{blocks: s.base}
+	}
+	own = m.positionOf(m.unitsAfter(own.blocks, own.rest+s.delta-s.elapsed)) // even if clamped
+	base, after = m.cellOf(balance{own, s.deficit}, s.t)
+	if s.deficit > m.capacity {
+		b := m.balanceOf(s.base, s.before)
+		low := min(base, b.blocks)
+		if delta := m.since(low, own); m.fits(delta) {
+			return low, m.pack(m.since(low, b.position), b.deficit), m.pack(delta, s.deficit)
+		}
+	}
+	return base, evicted, after
 }
 
 // first returns what a call at t leaves on a bucket that is full at start, and the word of its

@@ -14,6 +14,7 @@ import (
 var cancellations = []test{
 	{"CancelOfTheLastLeavesNoTrace", cancelOfTheLastLeavesNoTrace},
 	{"CancelsInReverseOrderLeaveNoTrace", cancelsInReverseOrderLeaveNoTrace},
+	{"CancelAtOnceAlwaysLeavesNoTrace", cancelAtOnceAlwaysLeavesNoTrace},
 	{"CancelInTheMiddleChangesNothing", cancelInTheMiddleChangesNothing},
 	{"CancelTwiceIsOnce", cancelTwiceIsOnce},
 	{"CancelAfterUseChangesNothing", cancelAfterUseChangesNothing},
@@ -92,6 +93,31 @@ func cancelsInReverseOrderLeaveNoTrace(s *suite) {
 	}
 	f.sameAs(untouched)
 	f.granted("a", 2, 0)
+}
+
+// cancelAtOnceAlwaysLeavesNoTrace takes tokens and gives them back at once, from a bucket that is
+// used for so long that an implementation may have to move it.
+func cancelAtOnceAlwaysLeavesNoTrace(s *suite) {
+	for _, capacity := range []int{1, 83, tb.MaxCapacity} {
+		limit := tb.Limit{Capacity: capacity, Tokens: 1, Per: 7}
+		rng := rand.New(rand.NewPCG(uint64(capacity), 8))
+		f, untouched := s.twins(limit)
+		for range 1000 {
+			cost := rng.Float64() * float64(capacity)
+			r := f.reserve("a", cost)
+			r.Cancel()
+			f.sameAs(untouched)
+			c := f.waiting("a", cost, tb.Never)
+			f.take(c)
+			c.Undo()
+			f.sameAs(untouched)
+			f.reserve("a", cost)
+			untouched.reserve("a", cost)
+			step := time.Duration(rng.Float64() * float64(limit.Per) * float64(capacity))
+			f.Advance(step)
+			untouched.Advance(step)
+		}
+	}
 }
 
 func cancelInTheMiddleChangesNothing(s *suite) {

@@ -66,8 +66,8 @@ var mutants = []overlay.Variant{
 		"case false:"),
 	// move and help
 	mutant("a move does not charge the call", spendGo,
-		"m.successor(base, s.elapsed, s.delta, s.deficit, t)",
-		"m.successor(base, s.elapsed, s.delta, s.deficit-s.charged, t)"),
+		"base, after = m.cellOf(balance{own, s.deficit}, s.t)",
+		"base, after = m.cellOf(balance{own, s.deficit - s.charged}, s.t)"),
 	mutant("any value is replaced", tableGo,
 		"replaced = ok && v == old;",
 		"replaced = ok;"),
