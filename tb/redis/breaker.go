@@ -97,9 +97,9 @@ func healthOf(err error, late bool) health {
 		return unknown
 	}
 	switch e.Cause {
-	case ReadOnly, OutOfMemory, Forbidden, Foreign: // a call of another key or cost may be decided
+	case OutOfMemory, Forbidden, Foreign: // a call of another key or cost may be decided
 		return healthy
-	case Unreachable, Loading, Cluster, Rejected:
+	case Unreachable, Loading, ReadOnly, Cluster, Rejected, Unauthenticated:
 		return failed
 	case Timeout:
 		if late {

@@ -83,8 +83,9 @@ func TestBreakerIgnoresCallsOfUnknownHealth(t *testing.T) {
 func TestHealthOfErrors(t *testing.T) {
 	want := map[Cause]health{
 		Busy: unknown, Open: unknown, Timeout: unknown, Canceled: unknown,
-		ReadOnly: healthy, OutOfMemory: healthy, Forbidden: healthy, Foreign: healthy,
-		Unreachable: failed, Loading: failed, Cluster: failed, Rejected: failed,
+		OutOfMemory: healthy, Forbidden: healthy, Foreign: healthy,
+		Unreachable: failed, Loading: failed, ReadOnly: failed, Cluster: failed, Rejected: failed,
+		Unauthenticated: failed,
 	}
 	for cause := range causes {
 		h, ok := want[cause]

@@ -97,24 +97,38 @@ func (l *Limiter) runUntil(
 // remove removes the bucket of key.
 func (l *Limiter) remove(key string) error {
 	l.counts.trips.Add(1)
-	del := l.client.B().Del().Key(l.name(key)).Build()
+	name := l.name(key)
+	del := l.client.B().Del().Key(name).Build()
 	if err := l.client.Do(context.Background(), del).Error(); err != nil {
-		return clientError(err)
+		return l.failure(name, err)
 	}
 	return nil
 }
 
 // run runs a script, and counts the trips.
 func (l *Limiter) run(s *script, keys []string, args ...string) (rueidis.RedisMessage, error) {
+	l.counts.trips.Add(1)
 	// A context that ends would let the client forget a command that is still in its queue.
 	reply, loaded, err := s.run(context.Background(), l.client, keys, args...)
-	l.counts.trips.Add(1)
 	if loaded {
 		l.counts.trips.Add(1)
 		l.counts.loaded.Add(1)
 	}
 	if err != nil {
-		return reply, clientError(err)
+		return reply, l.failure(keys[0], err)
 	}
 	return reply, nil
+}
+
+// failure returns the error of a call on a key from the error of the client. If a replica has
+// answered, it closes a connection: the replica may have been the master when the connection was
+// made, and the next connection may find the new one. The client does not say which of its
+// connections that was, so it may take several failures until all are new.
+func (l *Limiter) failure(name string, err error) *Error {
+	if isReplica(err) {
+		// The second command waits until the server has closed the connection.
+		quit := func() rueidis.Completed { return l.client.B().Arbitrary("QUIT").Keys(name).Build() }
+		l.client.DoMulti(context.Background(), quit(), quit())
+	}
+	return clientError(err)
 }

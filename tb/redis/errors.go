@@ -30,7 +30,8 @@ const (
 	Unreachable
 	// Loading says that the server reads its data after a start, or its master is down.
 	Loading
-	// ReadOnly says that the server is a replica, or may not write.
+	// ReadOnly says that the server is a replica, or may not write. If it is a replica, the limiter
+	// has closed the connection: the address may belong to another server now.
 	ReadOnly
 	// OutOfMemory says that the server has reached maxmemory, and evicts nothing.
 	OutOfMemory
@@ -42,13 +43,15 @@ const (
 	Foreign
 	// Rejected says that the server returned another error.
 	Rejected
+	// Unauthenticated says that the server does not accept the client's user or password.
+	Unauthenticated
 
 	causes
 )
 
 var causeNames = [causes]string{
 	"busy", "open", "timeout", "canceled", "unreachable", "loading", "read-only", "out of memory",
-	"cluster", "forbidden", "foreign", "rejected",
+	"cluster", "forbidden", "foreign", "rejected", "unauthenticated",
 }
 
 // String returns the name of the constant in lower case, for labels and messages.
@@ -89,6 +92,12 @@ func isTryAgain(err error) bool {
 	return errors.As(err, &e) && e.IsTryAgain()
 }
 
+// isReplica reports whether a replica refused a command that writes.
+func isReplica(err error) bool {
+	var e *rueidis.RedisError
+	return errors.As(err, &e) && strings.HasPrefix(scriptLine.ReplaceAllString(e.Error(), ""), "READONLY")
+}
+
 // scriptLine matches the text that Redis 6.2 puts before the error of a command in a script.
 var scriptLine = regexp.MustCompile(`^Error running script \(.*?\): (@user_script: ?\d+: )+-?`)
 
@@ -119,8 +128,10 @@ func clientError(err error) *Error {
 		return &Error{OutOfMemory, err}
 	case "CLUSTERDOWN", "TRYAGAIN", "MOVED", "ASK":
 		return &Error{Cluster, err}
-	case "NOPERM", "NOAUTH", "WRONGPASS":
+	case "NOPERM":
 		return &Error{Forbidden, err}
+	case "NOAUTH", "WRONGPASS":
+		return &Error{Unauthenticated, err}
 	case "NOBUCKET", "WRONGTYPE":
 		return &Error{Foreign, err}
 	}

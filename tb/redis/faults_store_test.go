@@ -170,3 +170,76 @@ func TestRights(t *testing.T) {
 	// The user of another limiter on the same client keeps its rights.
 	decide(t, l, "a", Server)
 }
+
+// The address moves to a new master, and the old one stays as its replica and keeps the
+// connections. A refused write closes one of them, and the next connection finds the master.
+func TestDemotedMaster(t *testing.T) {
+	for _, multiplex := range []int{-1, 2} { // one connection, and four
+		old, master := redistest.Start(t), redistest.Start(t)
+		way := startProxy(t, old.Addr)
+		l := newLimiter(t, dialOption(t, rueidis.ClientOption{
+			InitAddress: []string{way.addr}, DisableCache: true, ForceSingleClient: true,
+			PipelineMultiplex: multiplex,
+		}), ample, WithMaxDenial(0))
+		run(t, l, 64, calls(500))
+		host, port, _ := strings.Cut(master.Addr, ":")
+		do(t, dial(t, old), "REPLICAOF", host, port)
+		way.move(master.Addr)
+		if multiplex < 0 {
+			if o := decide(t, l, "a", FailurePolicy); o.Failure != nil && o.Failure.Cause != ReadOnly {
+				t.Errorf("the old master: %+v", o)
+			}
+			decide(t, l, "a", Server)
+			continue
+		}
+		for inARow := 0; inARow < 100; inARow++ { // by any of the connections
+			if o, err := l.Decide(t.Context(), "a", 1); err != nil {
+				t.Fatal(err)
+			} else if o.By != Server {
+				inARow = 0
+			}
+		}
+	}
+}
+
+// A replica that no master replaces opens the breaker, and is asked once in each interval.
+func TestReplica(t *testing.T) {
+	s := redistest.Start(t)
+	operator := dial(t, s)
+	l := newLimiter(t, dialed(t, s.Addr), slow, WithMaxDenial(0))
+	decide(t, l, "a", Server)
+	do(t, operator, "REPLICAOF", "127.0.0.1", "1")
+	first := connections(t, operator)
+	run(t, l, 64, lasting(time.Second))
+	if n := connections(t, operator) - first; n > 16 {
+		t.Errorf("%d new connections in a second", n)
+	}
+	if s := l.Stats(); s.Opened == 0 || s.Failed[ReadOnly] == 0 {
+		t.Errorf("Stats: %+v", s)
+	}
+}
+
+// After a change of the password, the calls do not all try to connect.
+func TestChangedPassword(t *testing.T) {
+	s := redistest.Start(t)
+	operator := dial(t, s)
+	do(t, operator, "ACL", "SETUSER", "limiter", "on", ">old", "~tb:*", "+@all")
+	o := rueidis.ClientOption{
+		InitAddress: []string{s.Addr}, DisableCache: true, ForceSingleClient: true,
+		Username: "limiter", Password: "old",
+	}
+	l := newLimiter(t, dialOption(t, o), ample, WithMaxDenial(0))
+	decide(t, l, "0", Server)
+	do(t, operator, "ACL", "SETUSER", "limiter", "resetpass", ">new")
+	first := connections(t, operator)
+	do(t, operator, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+	run(t, l, 64, lasting(time.Second))
+	if n := connections(t, operator) - first; n > 16 {
+		t.Errorf("%d new connections in a second", n)
+	}
+	if s := l.Stats(); s.Opened == 0 || s.Failed[Unauthenticated] == 0 {
+		t.Errorf("Stats: %+v", s)
+	}
+	do(t, operator, "ACL", "SETUSER", "limiter", ">old")
+	recovered(t, l, 64)
+}

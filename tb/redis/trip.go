@@ -1,7 +1,6 @@
 package redis
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"strconv"
@@ -98,15 +97,9 @@ func (l *Limiter) command(t *trip, o *offset) (now uint64, err error) {
 		s = l.layout.takeEach
 		args[0] = rueidis.BinaryString(l.argument(t))
 	}
-	// A context that ends would let the client forget a command that is still in its queue.
-	l.counts.trips.Add(1)
-	reply, loaded, err := s.run(context.Background(), l.client, t.names, args...)
-	if loaded {
-		l.counts.trips.Add(1)
-		l.counts.loaded.Add(1)
-	}
+	reply, err := l.run(s, t.names, args...)
 	if err != nil {
-		return 0, clientError(err)
+		return 0, err
 	}
 	return l.parse(t, reply)
 }
