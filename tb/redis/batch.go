@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"context"
 	"runtime"
 	"slices"
 	"sync"
@@ -27,6 +28,7 @@ const (
 
 // queue is the calls on one bucket. It is ready, or aboard of a trip.
 type queue struct {
+	node      *node
 	key, name string
 	waiting   []*call // in the order in which they came
 	aboard    []*call
@@ -47,6 +49,7 @@ type trips struct {
 	oldest, newest *call
 	timer          *time.Timer // of the oldest call's timeout
 	watched        bool        // the timer runs
+	graced         bool        // for a time of grace
 }
 
 var (
@@ -60,12 +63,12 @@ func (l *Limiter) join(key string, c *call) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	q := s.queues[key]
+	if l.closed.Load() {
+		return ErrClosed
+	}
 	if q == nil {
-		if err := l.dispatch(); err != nil {
-			return err
-		}
 		q = queuePool.Get().(*queue)
-		q.key, q.name = key, c.name
+		q.node, q.key, q.name = c.node, key, c.name
 		if l.tag == nil {
 			q.name = l.name(key)
 		}
@@ -73,6 +76,7 @@ func (l *Limiter) join(key string, c *call) error {
 			s.queues[key] = q
 		}
 		s.makeReady(q)
+		l.dispatch()
 	}
 	q.waiting = append(q.waiting, c)
 	s.add(c)
@@ -80,24 +84,30 @@ func (l *Limiter) join(key string, c *call) error {
 	return nil
 }
 
-// dispatch starts a shuttle, unless another one takes the next queue that is ready. The lock of
-// trips is held.
-func (l *Limiter) dispatch() error {
+// dispatch starts a shuttle, unless another one takes the next queue that is ready, or as many
+// commands as possible are under way: then the first that ends dispatches. The lock of trips is held.
+func (l *Limiter) dispatch() {
 	s := &l.trips
-	shared := l.shares()
-	if shared && (s.starting || s.shuttles >= maxShared) {
-		return nil
+	if l.shares() && (s.starting || s.shuttles >= maxShared) {
+		return
 	}
-	if err := l.reserve(); err != nil {
-		if shared && s.shuttles > 0 {
-			return nil
-		}
-		return err
+	select {
+	case l.inFlight <- struct{}{}:
+		s.shuttles++
+		s.starting = true
+		go l.shuttle() // the client may not return in time
+	default:
 	}
-	s.shuttles++
-	s.starting = true
-	go l.shuttle() // the client may not return in time
-	return nil
+}
+
+// release gives back a place in flight, to a queue that is ready if there is one.
+func (l *Limiter) release() {
+	<-l.inFlight
+	l.trips.mu.Lock()
+	defer l.trips.mu.Unlock()
+	if l.trips.first != nil {
+		l.dispatch()
+	}
 }
 
 // shares reports whether a trip may take several buckets along now. The lock of trips is held.
@@ -109,18 +119,15 @@ func (l *Limiter) shares() bool {
 	return s.shared && s.lonely == 0
 }
 
-// reserve takes one of the places in flight.
-func (l *Limiter) reserve() error {
+// reserve takes one of the places in flight, as soon as there is one.
+func (l *Limiter) reserve(ctx context.Context) error {
 	select {
 	case l.inFlight <- struct{}{}:
-	default:
-		if l.closed.Load() {
-			return ErrClosed
-		}
-		return &Error{Cause: Busy}
+	case <-ctx.Done():
+		return contextError(ctx.Err())
 	}
 	if l.closed.Load() {
-		<-l.inFlight
+		l.release()
 		return ErrClosed
 	}
 	return nil
@@ -141,7 +148,7 @@ func (l *Limiter) shuttle() {
 		}
 	}
 	tripPool.Put(t)
-	<-l.inFlight
+	l.release()
 }
 
 // board lets the calls that wait into the next trip. If none waits, it reports false.
@@ -181,7 +188,7 @@ func (l *Limiter) board(t *trip) bool {
 		return false
 	}
 	if s.first != nil && s.shared {
-		_ = l.dispatch() // this shuttle will return
+		l.dispatch() // this shuttle will return
 	}
 	return true
 }

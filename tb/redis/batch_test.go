@@ -189,7 +189,7 @@ func (l *Limiter) boarded(calls ...*call) *trip {
 	for _, c := range calls {
 		l.trips.add(c)
 	}
-	l.trips.makeReady(&queue{key: "a", name: l.name("a"), waiting: slices.Clone(calls)})
+	l.trips.makeReady(&queue{node: &l.nodes[0], key: "a", name: l.name("a"), waiting: slices.Clone(calls)})
 	l.trips.mu.Unlock()
 	t := new(trip)
 	l.board(t)

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// window is the number of calls that the breaker looks at. It opens if half of them have failed,
-	// or the last failuresInARow.
+	// window is the number of commands that the breaker looks at. It opens if half of them have
+	// failed, or the last failuresInARow.
 	window         = 20
 	failuresInARow = 5
 
@@ -50,8 +50,9 @@ func (s BreakerState) String() string {
 type breaker struct {
 	mu       sync.Mutex
 	state    BreakerState
-	opened   uint64 // how often it has opened; calls that began before say nothing about the server
-	failures uint32 // the last calls, a bit for each: 1 is a failure, and bit 0 is the last call
+	opened   uint64 // how often it has opened
+	failures uint32 // the last commands, a bit for each: 1 is a failure, and bit 0 is the last one
+	since    int64  // the time of the last failure; what began before shows no other one
 	probe    int64  // the time of the next probe, if open
 	cause    *Error // why it is open
 
@@ -61,7 +62,7 @@ type breaker struct {
 	successes int // since most has changed
 }
 
-// enter admits a call, or returns why not. opened is for report.
+// enter admits a call, or returns why not. opened is for leave.
 func (b *breaker) enter(now int64) (opened uint64, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -89,9 +90,12 @@ const (
 	failed         // it decides nothing at present, or too late
 )
 
-// healthOf returns what a call shows that returned an error. late says that the call has taken the
-// timeout of the limiter. A client must not open the breaker with short deadlines.
-func healthOf(err error, late bool) health {
+// healthOf returns what a command shows that returned err. A timeout shows nothing by itself,
+// because a client must not open the breaker with short deadlines: see Limiter.expire.
+func healthOf(err error) health {
+	if err == nil {
+		return healthy
+	}
 	var e *Error
 	if !errors.As(err, &e) { // closed
 		return unknown
@@ -101,30 +105,34 @@ func healthOf(err error, late bool) health {
 		return healthy
 	case Unreachable, Loading, ReadOnly, Cluster, Rejected, Unauthenticated:
 		return failed
-	case Timeout:
-		if late {
-			return failed
-		}
 	}
 	return unknown
 }
 
-// report takes in what a call shows, and its error. It returns the state before and after.
-func (b *breaker) report(
-	opened uint64, h health, err error, now int64,
-) (before, after BreakerState) {
+// leave ends a call that was admitted.
+func (b *breaker) leave(opened uint64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if opened == b.opened {
+		b.underWay--
+	}
+}
+
+// observe takes in what was seen of the server by a command, or by a call that has timed out, which
+// began at a time. It returns the state before and after. What began before the last failure was
+// seen shows nothing new: a server that stops for a moment fails all that is under way, once.
+func (b *breaker) observe(began int64, h health, err error, now int64) (before, after BreakerState) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	before = b.state
-	if opened != b.opened {
-		return before, before
-	}
-	b.underWay--
-	switch h {
-	case healthy:
-		b.succeed()
-	case failed:
-		b.fail(err, now)
+	if began >= b.since {
+		switch h {
+		case healthy:
+			b.succeed()
+		case failed:
+			b.since = now
+			b.fail(err, now)
+		}
 	}
 	return before, b.state
 }
@@ -173,57 +181,48 @@ func (b *breaker) stats() (BreakerState, uint64) {
 	return b.state, b.opened
 }
 
-// pass lets a call go to the server.
-type pass struct {
-	breaker *breaker
-	opened  uint64 // how often the breaker had opened
-	start   int64
-}
-
-// enter returns an error if the limiter is closed, or if the breaker of key refuses.
-func (l *Limiter) enter(key string) (p pass, err error) {
+// enter returns the node of key. It returns an error if the limiter is closed, or if the breaker of
+// the node refuses. Otherwise the caller calls leave with opened.
+func (l *Limiter) enter(key string) (n *node, opened uint64, err error) {
 	if l.closed.Load() {
-		return p, ErrClosed
+		return nil, 0, ErrClosed
 	}
-	if l.tag != nil {
-		l.tag(key) // it may panic, so it is called before the call is under way
-	}
-	p.breaker, p.start = &l.node(key).breaker, l.local()
-	p.opened, err = p.breaker.enter(p.start)
-	return p, err
+	n = l.node(key) // it may panic, so it is called before the call is under way
+	opened, err = n.breaker.enter(l.local())
+	return n, opened, err
 }
 
 // call is exec under the guard of the breaker.
 func (l *Limiter) call(ctx context.Context, key string, costs ...uint64) (s state, err error) {
-	p, err := l.enter(key)
+	n, opened, err := l.enter(key)
 	if err != nil {
 		return s, err
 	}
-	s, err = l.exec(ctx, key, costs...)
-	l.report(p, err)
-	return s, err
+	defer n.breaker.leave(opened)
+	return l.exec(ctx, key, costs...)
 }
 
-// guard calls f unless the limiter is closed or the breaker of key refuses, and reports the result
-// to the breaker.
+// guard calls f, which sends a command, unless the limiter is closed or the breaker of key refuses.
 func (l *Limiter) guard(key string, f func() error) error {
-	p, err := l.enter(key)
+	n, opened, err := l.enter(key)
 	if err != nil {
 		return err
 	}
+	defer n.breaker.leave(opened)
+	began := l.local()
 	err = f()
-	l.report(p, err)
+	var e *Error
+	if errors.As(err, &e) && e.Cause == Timeout && l.local()-began >= l.timeout.Microseconds() {
+		l.observe(n, began, failed, err)
+	} else {
+		l.observe(n, began, healthOf(err), err)
+	}
 	return err
 }
 
-// report reports the result of a call to its breaker, and logs the changes of the breaker.
-func (l *Limiter) report(p pass, err error) {
-	h, now := healthy, p.start
-	if err != nil {
-		now = l.local()
-		h = healthOf(err, now-p.start >= l.timeout.Microseconds())
-	}
-	before, after := p.breaker.report(p.opened, h, err, now)
+// observe tells the breaker of n what was seen, and logs its changes.
+func (l *Limiter) observe(n *node, began int64, h health, err error) {
+	before, after := n.breaker.observe(began, h, err, l.local())
 	switch {
 	case l.logger == nil:
 	case before == BreakerClosed && after == BreakerOpen:

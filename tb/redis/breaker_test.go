@@ -24,7 +24,8 @@ func (l *timeline) call(h health) bool {
 	if err != nil {
 		return false
 	}
-	l.b.report(opened, h, errTest, l.now)
+	l.b.leave(opened)
+	l.b.observe(l.now, h, errTest, l.now)
 	return true
 }
 
@@ -89,20 +90,12 @@ func TestHealthOfErrors(t *testing.T) {
 	}
 	for cause := range causes {
 		h, ok := want[cause]
-		if got := healthOf(&Error{Cause: cause}, false); !ok || got != h {
+		if got := healthOf(&Error{Cause: cause}); !ok || got != h {
 			t.Errorf("%v: health %d, want %d", cause, got, h)
 		}
 	}
-	for _, tt := range []struct {
-		err  error
-		late bool
-		want health
-	}{
-		{errTest, true, failed}, {ErrClosed, true, unknown},
-	} {
-		if got := healthOf(tt.err, tt.late); got != tt.want {
-			t.Errorf("%v, late %v: health %d, want %d", tt.err, tt.late, got, tt.want)
-		}
+	if got := healthOf(ErrClosed); got != unknown {
+		t.Errorf("closed: health %d, want %d", got, unknown)
 	}
 }
 
@@ -145,15 +138,29 @@ func TestBreakerRecoversByDoubling(t *testing.T) {
 		_, err := l.b.enter(l.now)
 		wantCause(t, err, Busy)
 		for range most {
-			l.b.report(1, healthy, nil, l.now)
+			l.b.leave(1)
+			l.b.observe(l.now, healthy, nil, l.now)
 		}
 	}
 	l.want(BreakerClosed, 1)
 }
 
+// What is under way when a failure is seen fails for the same reason, and says nothing more.
+func TestBreakerCountsAFailureOnce(t *testing.T) {
+	l := timeline{t: t}
+	for i := range int64(failuresInARow - 1) {
+		l.now += time.Second.Microseconds()
+		for began := range 100 * i {
+			l.b.observe(l.now-1-began, failed, errTest, l.now+began)
+		}
+		l.b.observe(l.now-1, healthy, nil, l.now) // late, too
+	}
+	l.want(BreakerClosed, 0)
+}
+
 // Calls that began before the breaker opened say nothing about the server after it.
 func TestLateReportsDoNotMoveTheBreaker(t *testing.T) {
-	l := timeline{t: t}
+	l := timeline{t: t, now: 1}
 	const stuck = 20
 	for range stuck {
 		if _, err := l.b.enter(l.now); err != nil {
@@ -161,12 +168,13 @@ func TestLateReportsDoNotMoveTheBreaker(t *testing.T) {
 		}
 	}
 	l.open()
-	l.b.report(0, healthy, nil, l.now)
+	l.b.observe(0, healthy, nil, l.now)
 	l.want(BreakerOpen, 1)
 	l.now = time.Second.Microseconds()
 	l.call(healthy)
 	for range stuck {
-		l.b.report(0, failed, errTest, l.now)
+		l.b.leave(0)
+		l.b.observe(0, failed, errTest, l.now)
 	}
 	l.want(BreakerRecovering, 1)
 	l.open()

@@ -9,6 +9,7 @@ import (
 // call is costs that a caller wants from one bucket, at least one. It belongs to its caller, and to
 // its queue or trip from join until it is decided. A call that was decided by a trip is reused.
 type call struct {
+	node     *node
 	costs    []uint64
 	name     string // of the key in Redis; empty without a WithTag
 	deadline int64  // local time in µs: the timeout of the limiter, or the end of the context
@@ -45,7 +46,7 @@ func (l *Limiter) exec(ctx context.Context, key string, costs ...uint64) (before
 		return state{}, err
 	}
 	c := callPool.Get().(*call)
-	c.costs, c.place = append(c.costs[:0], costs...), waiting
+	c.node, c.costs, c.place = l.node(key), append(c.costs[:0], costs...), waiting
 	if l.tag != nil { // it may call the limiter, so it is called without a lock
 		c.name = l.name(key)
 	}
@@ -132,12 +133,23 @@ func (s *trips) leave(c *call) bool {
 	return true
 }
 
+// grace is how long calls wait for their replies if the timer of their timeout is late by more than
+// this. Then this process did not run, and the replies may be in its sockets.
+const grace = 2 * time.Millisecond
+
 // expire ends the calls whose timeout has passed, and looks again when the next one passes. One
 // timer for all calls costs a call less than a timer of its own.
 func (l *Limiter) expire() {
 	s := &l.trips
 	s.mu.Lock()
 	now := l.local()
+	if s.oldest != nil && !s.graced && now-s.oldest.timeout > grace.Microseconds() {
+		s.graced = true
+		s.timer.Reset(grace)
+		s.mu.Unlock()
+		return
+	}
+	s.graced = false
 	var ended []*call
 	for c := s.oldest; c != nil && c.timeout <= now; c = s.oldest {
 		s.remove(c)
@@ -147,6 +159,9 @@ func (l *Limiter) expire() {
 	s.watched = false
 	l.watch(now)
 	s.mu.Unlock()
+	for _, c := range ended {
+		l.observe(c.node, c.timeout-l.timeout.Microseconds(), failed, c.err)
+	}
 	wake(ended)
 }
 

@@ -46,8 +46,7 @@
 // The first call of a limiter learns that clock, which takes a second round trip. After a long
 // pause a call may take one too, because the clocks may have moved apart meanwhile.
 //
-// A limiter has at most 256 commands under way. A call that needs one more has the cause [Busy] at
-// once.
+// A limiter has at most 256 commands under way. A call that needs one more waits until one returns.
 //
 // # Shared trips
 //
@@ -77,7 +76,8 @@
 // # Failures
 //
 // If the server does not decide a call, the policy of [WithPolicy] does, and the error is nil.
-// After 5 failures in a row, or 10 among 20 calls, a breaker opens, and the policy decides at once.
+// After 5 failures in a row, or 10 among 20 commands, a breaker opens, and the policy decides at
+// once. All that is under way when a failure is seen counts once.
 // One call each 250 ms is a probe. When a probe succeeds, 8 calls may be under way, then 16, 32 and
 // so on. Errors that concern a key, a right or a write do not open the breaker. In a
 // cluster, each sixteenth of the slots has a breaker.

@@ -20,13 +20,13 @@ func (l *Limiter) send(ctx context.Context, errand func(deadline int64) error) e
 	ctx, cancel := context.WithTimeout(ctx, l.timeout)
 	defer cancel()
 	end, _ := ctx.Deadline()
-	if err := l.reserve(); err != nil {
+	if err := l.reserve(ctx); err != nil {
 		return err
 	}
 	done := make(chan error, 1)
 	go func() { // the client may not return in time
 		done <- errand(l.local() + time.Until(end).Microseconds())
-		<-l.inFlight
+		l.release()
 	}()
 	select {
 	case err := <-done:

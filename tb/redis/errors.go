@@ -17,7 +17,7 @@ var ErrClosed = errors.New("tb/redis: the limiter is closed")
 type Cause int
 
 const (
-	// Busy says that as many calls as the limiter allows are under way.
+	// Busy says that as many calls are under way as the breaker allows while it recovers.
 	Busy Cause = iota
 	// Open says that the breaker is open, because of the error in Err.
 	Open

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"runtime"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -69,14 +70,42 @@ func TestCallThatTimedOutTakesNothing(t *testing.T) {
 	}
 }
 
-func TestCallsBeyondTheBoundAreBusy(t *testing.T) {
+// More calls than commands may be under way wait until one returns, also if nothing shares one.
+func TestCallsBeyondTheBoundWait(t *testing.T) {
 	s := redistest.Start(t)
 	operator := dial(t, s)
 	l := newLimiter(t, dial(t, s), slow, WithoutBatching())
 	resume := pause(t, operator)
-	errs := make(chan error, maxInFlight)
+	var wg sync.WaitGroup
+	for i := range 4 * maxInFlight {
+		wg.Go(func() { decide(t, l, strconv.Itoa(i), Server) })
+	}
+	for l.Stats().Trips < maxInFlight {
+		runtime.Gosched()
+	}
+	wg.Go(func() {
+		if err := l.Reset(t.Context(), "another key"); err != nil {
+			t.Error(err)
+		}
+	})
+	if n := l.Stats().InFlight; n != maxInFlight {
+		t.Errorf("%d commands under way, want %d", n, maxInFlight)
+	}
+	resume()
+	wg.Wait()
+	if s := l.Stats(); len(s.Failed) > 0 {
+		t.Errorf("Stats: %+v", s)
+	}
+}
+
+func TestCommandsOutliveTheirCallers(t *testing.T) {
+	s := redistest.Start(t)
+	operator := dial(t, s)
+	l := newLimiter(t, dial(t, s), slow, WithoutBatching())
+	resume := pause(t, operator)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
+	errs := make(chan error, maxInFlight)
 	for i := range maxInFlight {
 		go func() {
 			errs <- failure(ctx, t, l, strconv.Itoa(i))
@@ -85,7 +114,6 @@ func TestCallsBeyondTheBoundAreBusy(t *testing.T) {
 	for l.Stats().Trips < maxInFlight { // a call that leaves before its command is sent sends none
 		runtime.Gosched()
 	}
-	wantCause(t, failure(t.Context(), t, l, "one more"), Busy)
 	cancel()
 	for range maxInFlight {
 		wantCause(t, <-errs, Canceled)
@@ -201,8 +229,8 @@ func TestConfigErrors(t *testing.T) {
 
 // open makes the breaker open, without a probe during a test.
 func open(l *Limiter) {
-	for range failuresInARow {
-		l.nodes[0].breaker.report(0, failed, errors.New("test"), patient.Microseconds())
+	for i := range int64(failuresInARow) {
+		l.nodes[0].breaker.observe(patient.Microseconds()+i, failed, errors.New("test"), patient.Microseconds())
 	}
 }
 

@@ -2,6 +2,7 @@ package redis
 
 import (
 	"net"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -217,4 +218,83 @@ func TestLimiterBeforeTheServer(t *testing.T) {
 	if again.decided[Server] == 0 || opened > 4 {
 		t.Errorf("%d connections: %+v", opened, again)
 	}
+}
+
+// A server that stops for longer than the timeout, and goes on, fails the calls that are under way,
+// and no other ones.
+func TestHiccup(t *testing.T) {
+	const callers, timeout = 64, time.Second
+	s := redistest.Start(t)
+	l := newLimiter(t, dial(t, s), ample, WithMaxDenial(0), WithTimeout(timeout))
+	operator := dial(t, s)
+	var stop sync.Once
+	all := run(t, l, callers, func(calls int64, d time.Duration) bool {
+		if calls > 500 {
+			stop.Do(func() { do(t, operator, "CLIENT", "PAUSE", "1400", "ALL") })
+		}
+		return d > 2*timeout
+	})
+	if n := all.decided[FailurePolicy]; n == 0 || n > callers {
+		t.Errorf("%d calls decided by the policy, want 1 to %d", n, callers)
+	}
+	if s := l.Stats(); s.Opened > 0 {
+		t.Errorf("Stats: %+v", s)
+	}
+}
+
+// A process that stops for longer than the timeout, and goes on, fails calls that were under way,
+// and no other ones.
+func TestPausedClient(t *testing.T) {
+	const pauses, callers = 3, 16
+	ps := startProcesses(t, 1, task{
+		Limit: ample, Goroutines: callers, Costs: []float64{1}, Timeout: 200 * time.Millisecond,
+	})
+	ps.begin(t, 0)
+	ps.awaitGrants(t)
+	for range pauses {
+		p := ps.all[0].cmd.Process
+		for _, s := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGCONT} {
+			if err := p.Signal(s); err != nil {
+				t.Fatal(err)
+			}
+			ps.pass(t, 300*time.Millisecond)
+		}
+	}
+	failed := 0
+	for _, e := range ps.end(t, nil) {
+		if !e.Granted {
+			failed++
+		}
+	}
+	t.Logf("%d calls decided by the policy in %d pauses", failed, pauses)
+	if failed > pauses*callers {
+		t.Errorf("%d calls decided by the policy in %d pauses", failed, pauses)
+	}
+}
+
+// If the timer of the timeouts is late, calls have some time left for replies that have come.
+func TestLateTimerLeavesTimeForReplies(t *testing.T) {
+	l := newLimiter(t, dial(t, redistest.Start(t)), slow)
+	s := &l.trips
+	var calls []*call
+	for _, ago := range []time.Duration{2 * grace, 0} {
+		c := newCall(0, 1)
+		c.node, c.timeout = &l.nodes[0], l.local()-ago.Microseconds()
+		s.add(c)
+		calls = append(calls, c)
+	}
+	s.timer = time.NewTimer(time.Hour)
+	l.expire()
+	if calls[0].place == left || calls[1].place == left {
+		t.Fatal("the calls have no time")
+	}
+	if !s.arrive(calls[0], nil) {
+		t.Error("the reply came too late")
+	}
+	s.graced = true // also if the test was paused
+	l.expire()
+	if calls[1].place != left {
+		t.Error("a call has time without end")
+	}
+	wantCause(t, calls[1].err, Timeout)
 }

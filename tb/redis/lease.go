@@ -183,21 +183,22 @@ func (ls *leases) claim(
 	if extra > 0 {
 		costs = append(costs, extra)
 	}
-	err = l.guard(x.key, func() error {
-		end := time.Now().Add(l.timeout)
-		if deadline, ok := ctx.Deadline(); ok && deadline.Before(end) {
-			end = deadline
-		}
-		ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), end)
-		defer cancel()
-		if !old.isEmpty() {
-			ls.giveBack(ctx, x, old) //nolint:errcheck // then its tokens are lost
-		}
-		c.end = ls.now() + ls.life
-		r.state, err = l.exec(ctx, x.key, costs...)
-		return err
-	})
+	n, opened, err := l.enter(x.key)
 	if err != nil {
+		return r, err
+	}
+	defer n.breaker.leave(opened)
+	end := time.Now().Add(l.timeout)
+	if deadline, ok := ctx.Deadline(); ok && deadline.Before(end) {
+		end = deadline
+	}
+	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), end)
+	defer cancel()
+	if !old.isEmpty() {
+		ls.giveBack(ctx, x, old) //nolint:errcheck // then its tokens are lost
+	}
+	c.end = ls.now() + ls.life
+	if r.state, err = l.exec(ctx, x.key, costs...); err != nil {
 		return r, err
 	}
 	r.Decision = m.take(&r.state, units)

@@ -26,15 +26,16 @@ type trip struct {
 // does not take costs whose deadline, by its clock, has passed. If their callers still wait, a
 // clock was set, or this is the first trip, and the second attempt knows the server's clock better.
 func (l *Limiter) travel(t *trip) {
-	o := &l.node(t.queues[0].key).offset
+	n := t.queues[0].node
 	for range 2 {
 		sent := l.local()
 		if !l.depart(t, sent) {
 			return
 		}
-		now, err := l.command(t, o)
+		now, err := l.command(t, &n.offset)
 		received := l.local()
 		if err != nil {
+			l.observe(n, sent, healthOf(err), err)
 			var e *rueidis.RedisError
 			if len(t.sent) > 1 && errors.As(err, &e) {
 				l.separate(t, received)
@@ -44,9 +45,9 @@ func (l *Limiter) travel(t *trip) {
 			return
 		}
 		if l.clock == nil {
-			o.learn(sent, received, int64(now))
+			n.offset.learn(sent, received, int64(now))
 		}
-		if l.deliver(t, now, sent, received) {
+		if l.deliver(t, n, now, sent, received) {
 			return
 		}
 	}
@@ -169,16 +170,16 @@ func (l *Limiter) argument(t *trip) []byte {
 
 // deliver decides the calls aboard that were in time, from the buckets before them. It reports
 // whether these are all calls.
-func (l *Limiter) deliver(t *trip, now uint64, sent, received int64) (all bool) {
+func (l *Limiter) deliver(t *trip, n *node, now uint64, sent, received int64) (all bool) {
 	inTime := 0
 	for i, q := range t.sent {
 		w := sight{t.states[i], sent, received, q.resets}
-		n, most := 0, uint64(0) // most of the costs that a full bucket can pay
+		here, most := 0, uint64(0) // most of the costs that a full bucket can pay
 		for _, c := range q.aboard {
 			if now > c.late {
 				continue
 			}
-			n++
+			here++
 			c.before = w.state
 			for _, cost := range c.costs {
 				l.layout.pay(&w.state, cost)
@@ -187,15 +188,16 @@ func (l *Limiter) deliver(t *trip, now uint64, sent, received int64) (all bool) 
 				}
 			}
 		}
-		if n > 0 {
+		if here > 0 {
 			l.remember(q.key, w, most) // before a caller knows
 		}
-		inTime += n
+		inTime += here
 	}
 	if inTime == 0 {
 		l.counts.stale.Add(1)
 		return false
 	}
+	l.observe(n, sent, healthy, nil)
 	l.trips.mu.Lock()
 	for _, q := range t.sent {
 		q.disembark(func(c *call) bool {

@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -29,9 +30,10 @@ type task struct {
 	Alone      bool          // WithoutBatching
 	Lease      time.Duration // 0 for none
 	Goroutines int
-	Costs      []float64 // each call has one of them
-	Worker     int       // the number of the process
-	Bug        string    // of processBugs, or empty
+	Costs      []float64     // each call has one of them
+	Worker     int           // the number of the process
+	Timeout    time.Duration // 0 for patient
+	Bug        string        // of processBugs, or empty
 }
 
 // sharedKey is the key of all workers.
@@ -112,7 +114,7 @@ func work(text string) error {
 }
 
 func (w *worker) options() []Option {
-	opts := []Option{WithTimeout(patient)}
+	opts := []Option{WithTimeout(cmp.Or(w.Timeout, patient))}
 	if w.Alone {
 		opts = append(opts, WithoutBatching())
 	}
@@ -161,7 +163,7 @@ func (w *worker) call(cost float64) (event, error) {
 	switch {
 	case err != nil:
 		return e, err
-	case r.By == FailurePolicy:
+	case r.By == FailurePolicy && w.Timeout == 0:
 		return e, r.Failure
 	case r.By == Server:
 		e.Now = int64(r.state.now)
