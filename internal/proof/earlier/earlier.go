@@ -10,42 +10,52 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb/mutex"
 )
 
-// Limit is a limit of a limiter, as tb/mutex holds it. The zero Limit is none.
-type Limit struct{ v reflect.Value }
+// Limit is the limit of a limiter, or of all its tiers, as tb/mutex holds it. The zero Limit is none.
+type Limit struct{ tiers reflect.Value }
 
 // Of returns the present limit of l.
 func Of(l *mutex.TokenBucket) Limit {
-	v := limitOf(l)
-	c := reflect.New(v.Type().Elem())
-	c.Elem().Set(v.Elem())
-	for i := range c.Elem().NumField() {
-		f := open(c.Elem().Field(i))
-		f.Set(reflect.AppendSlice(reflect.MakeSlice(f.Type(), 0, f.Len()), f))
+	tiers := clone(tiersOf(l))
+	for i := range tiers.Len() {
+		p := tiers.Index(i)
+		c := reflect.New(p.Type().Elem())
+		c.Elem().Set(p.Elem())
+		for i := range c.Elem().NumField() {
+			f := open(c.Elem().Field(i))
+			f.Set(clone(f))
+		}
+		p.Set(c)
 	}
-	return Limit{c}
+	return Limit{tiers}
 }
 
 // Use makes l use the limit, unless the bucket of key has got another capacity since. The function
 // that Use returns makes l use the present limit again.
 func (e Limit) Use(l *mutex.TokenBucket, key string) (restore func()) {
-	if !e.v.IsValid() {
+	if !e.tiers.IsValid() {
 		return func() {}
 	}
-	eras := e.v.Elem().FieldByName("eras").Len()
 	buckets := reflect.ValueOf(l).Elem().FieldByName("buckets")
-	b := buckets.MapIndex(reflect.ValueOf(key))
-	if b.IsValid() && int(b.Elem().FieldByName("era").Int()) >= eras {
-		return func() {}
+	if b := buckets.MapIndex(reflect.ValueOf(key)); b.IsValid() {
+		tier := e.tiers.Index(int(b.Elem().FieldByName("tier").Int()))
+		if int(b.Elem().FieldByName("era").Int()) >= tier.Elem().FieldByName("eras").Len() {
+			return func() {}
+		}
 	}
-	v := limitOf(l)
+	v := tiersOf(l)
 	present := reflect.ValueOf(v.Interface())
-	v.Set(e.v)
+	v.Set(e.tiers)
 	return func() { v.Set(present) }
 }
 
-// limitOf returns the variable in which l holds its limit.
-func limitOf(l *mutex.TokenBucket) reflect.Value {
-	return open(reflect.ValueOf(l).Elem().FieldByName("tiers").Index(0))
+// tiersOf returns the variable in which l holds its limits.
+func tiersOf(l *mutex.TokenBucket) reflect.Value {
+	return open(reflect.ValueOf(l).Elem().FieldByName("tiers"))
+}
+
+// clone returns a copy of a slice.
+func clone(s reflect.Value) reflect.Value {
+	return reflect.AppendSlice(reflect.MakeSlice(s.Type(), 0, s.Len()), s)
 }
 
 // open returns the variable v, which may be an unexported field, such that it can be set.

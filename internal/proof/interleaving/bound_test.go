@@ -31,11 +31,15 @@ type change struct {
 	limit tb.Limit
 }
 
-func newTally(l registry.Limiter) *tally {
-	return &tally{
+func newTally(l registry.Limiter, s *scenario) *tally {
+	y := &tally{
 		kept: make(map[string][]*use), addition: make(map[string]float64),
 		changes: []change{{0, limits[0]}}, limiter: l,
 	}
+	for _, l := range s.tierLimits() { // of which the greatest counts
+		y.changes = append(y.changes, change{0, l})
+	}
+	return y
 }
 
 // called records that p makes c.
@@ -44,7 +48,7 @@ func (y *tally) called(c call, p *client) {
 	switch c.op {
 	case reset:
 		y.addition[c.key] += float64(2 * y.capacity()) // it forgives a debt, too
-	case setLimit:
+	case setLimit, setTier:
 		y.changes = append(y.changes, change{c.at, limits[c.n]})
 	case cancel, settle:
 		y.gives, p.settles = true, nil
@@ -69,7 +73,7 @@ func (y *tally) returned(c call, p *client, a answer) {
 		more := float64(c.n) - p.settles.tokens
 		y.kept[c.key] = append(y.kept[c.key], &use{math.Inf(1), more, true})
 		return
-	case !a.Allowed || c.op == peek:
+	case !a.Allowed || c.looks():
 		return
 	}
 	for i, k := range c.keys() {

@@ -15,8 +15,10 @@ import (
 // keys returns the keys of the call.
 func (c call) keys() []string {
 	switch c.op {
-	case setLimit:
+	case setLimit, setTier:
 		return nil
+	case takeIn, checkIn:
+		return []string{c.key[:1]}
 	case takeAll:
 	default:
 		return []string{c.key}

@@ -17,14 +17,15 @@ type scenario struct {
 	name      string
 	maxKeys   int
 	overflow  tb.Overflow
-	collide   bool // all keys have the same hash
-	oneBucket bool // the limiter is a cas.Bucket
-	undone    bool // the order of eviction may rank a key otherwise than by its stamp
-	full      bool // the table has a full bucket whenever it evicts a key
-	moves     bool // a charge may be undone after its bucket has moved
-	shared    bool // two threads correct a reservation that was made before them
-	deep      bool // one preemption more is followed if maps are tiny
-	short     bool // the scenario is part of a short test
+	collide   bool  // all keys have the same hash
+	oneBucket bool  // the limiter is a cas.Bucket
+	tiers     []int // indices in limits, if calls name the tiers of keys
+	undone    bool  // the order of eviction may rank a key otherwise than by its stamp
+	full      bool  // the table has a full bucket whenever it evicts a key
+	moves     bool  // a charge may be undone after its bucket has moved
+	shared    bool  // two threads correct a reservation that was made before them
+	deep      bool  // one preemption more is followed if maps are tiny
+	short     bool  // the scenario is part of a short test
 	before    []call
 	threads   [][]call
 }
@@ -40,15 +41,18 @@ const (
 	cancel          // Reservation.Cancel
 	settle          // Reservation.Settle
 	setLimit        // SetLimit
+	takeIn          // Take of a charge of ChargeIn
+	checkIn         // Check of a charge of ChargeIn
+	setTier         // SetTier
 )
 
 // call is a call of a thread. A cancel or settle is a call on the latest reservation that the
 // thread has made on the key, or on one that was made before all threads.
 type call struct {
 	op  int
-	key string
+	key string  // with a digit for the tier that the call names; of setTier, only the digit
 	at  float64 // the reading, in seconds
-	n   int     // tokens; of setLimit, an index in limits
+	n   int     // tokens; of setLimit and setTier, an index in limits
 }
 
 func (c call) String() string {
@@ -69,9 +73,24 @@ func (c call) String() string {
 		return fmt.Sprintf("settle %d of %s at %vs", c.n, c.key, c.at)
 	case setLimit:
 		return fmt.Sprintf("set %+v at %vs", limits[c.n], c.at)
+	case setTier:
+		return fmt.Sprintf("set tier %s to %+v at %vs", c.key, limits[c.n], c.at)
+	case takeIn:
+		return fmt.Sprintf("take %d of %s in tier %d at %vs", c.n, c.keys()[0], c.tier(), c.at)
+	case checkIn:
+		return fmt.Sprintf("check %d of %s in tier %d at %vs", c.n, c.keys()[0], c.tier(), c.at)
 	}
 	return "reset " + c.key
 }
+
+// tier returns the tier that a call names.
+func (c call) tier() int { return int(c.key[len(c.key)-1] - '0') }
+
+// setsLimit reports whether a call changes the limit.
+func (c call) setsLimit() bool { return c.op == setLimit || c.op == setTier }
+
+// looks reports whether a call takes nothing.
+func (c call) looks() bool { return c.op == peek || c.op == checkIn }
 
 // exhausted is a reading at which a bucket whose base is at reading 0 has exhausted its delta.
 const exhausted = 300_000
@@ -110,9 +129,15 @@ func (s *scenario) options(now func() time.Time) []tb.Option {
 
 // setsLimit reports whether a call changes the limit.
 func (s *scenario) setsLimit() bool {
-	return slices.ContainsFunc(slices.Concat(s.threads...), func(c call) bool {
-		return c.op == setLimit
-	})
+	return slices.ContainsFunc(slices.Concat(s.threads...), call.setsLimit)
+}
+
+// tierLimits returns the limits of the tiers, or nil if there is one limit.
+func (s *scenario) tierLimits() (all []tb.Limit) {
+	for _, i := range s.tiers {
+		all = append(all, limits[i])
+	}
+	return all
 }
 
 // client makes the calls of one thread. It has a clock, and the reservations that the thread has
@@ -144,6 +169,7 @@ func (s scenario) explore(variant string, m *oracle, o modelcheck.Options) model
 		clients := []*client{before} // before is also the client of the aftermath
 		l, err := registry.Variants[variant](registry.Config{
 			Limit:     limits[0],
+			Tiers:     s.tierLimits(),
 			Options:   s.options(func() time.Time { return *clients[modelcheck.Thread()+1].now }),
 			Keys:      slices.Concat(s.keys(), newKeys),
 			Collide:   s.collide,
@@ -153,7 +179,7 @@ func (s scenario) explore(variant string, m *oracle, o modelcheck.Options) model
 		if err != nil {
 			panic(err)
 		}
-		y := newTally(l)
+		y := newTally(l, &s)
 		w := newWatch(l, &s)
 		do := func(p *client, c call) any {
 			y.called(c, p)

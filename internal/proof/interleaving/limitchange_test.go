@@ -2,6 +2,7 @@ package interleaving
 
 import (
 	"context"
+	"time"
 
 	"github.com/seed-181794aa/ratelimit/internal/proof/earlier"
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -40,6 +41,33 @@ func (reference) Receipt(tb.Reservation) uint64 { return 0 }
 func (r reference) SetLimit(limit tb.Limit) error {
 	r.earlier.Limit = earlier.Of(r.TokenBucket)
 	return r.TokenBucket.SetLimit(limit)
+}
+
+func (r reference) SetTier(tier int, limit tb.Limit) error {
+	r.earlier.Limit = earlier.Of(r.TokenBucket)
+	return r.TokenBucket.SetTier(tier, limit)
+}
+
+// tierCharge is a charge that names the tier of its key.
+type tierCharge struct {
+	tb.Charge
+	key string
+	of  reference
+}
+
+func (r reference) ChargeIn(tier int, key string, cost float64) (tb.Charge, error) {
+	c, err := r.TokenBucket.ChargeIn(tier, key, cost)
+	return &tierCharge{&c, key, r}, err
+}
+
+func (c *tierCharge) Check(t time.Time) (tb.Decision, error) {
+	defer c.of.useLimit(c.key)()
+	return c.Charge.Check(t)
+}
+
+func (c *tierCharge) Take(t time.Time) (tb.Decision, error) {
+	defer c.of.useLimit(c.key)()
+	return c.Charge.Take(t)
 }
 
 // earlierLimit is the limit before the latest SetLimit.

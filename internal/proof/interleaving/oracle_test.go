@@ -46,6 +46,18 @@ func (p *client) call(l registry.Caller, c call) (a answer) {
 		err = l.Settle(c.key, p.held[c.key], float64(c.n))
 	case setLimit:
 		err = l.SetLimit(limits[c.n])
+	case setTier:
+		err = l.SetTier(c.tier(), limits[c.n])
+	case takeIn, checkIn:
+		var charge tb.Charge
+		if charge, err = l.ChargeIn(c.tier(), c.keys()[0], float64(c.n)); err != nil {
+			break
+		}
+		if c.op == takeIn {
+			a.Decision, err = charge.Take(*p.now)
+		} else {
+			a.Decision, err = charge.Check(*p.now)
+		}
 	}
 	a.failed = err != nil
 	return a
@@ -165,7 +177,11 @@ func (m *oracle) then(s *sequence, t turn) *sequence {
 func (m *oracle) limiter() (*mutex.TokenBucket, *client) {
 	p := newClient()
 	s := &m.scenario
-	l, err := mutex.New[string](limits[0], s.options(func() time.Time { return *p.now })...)
+	opts := s.options(func() time.Time { return *p.now })
+	l, err := mutex.New[string](limits[0], opts...)
+	if s.tiers != nil {
+		l, err = mutex.NewTiered[string](s.tierLimits(), nil, opts...)
+	}
 	if err != nil {
 		panic(err)
 	}

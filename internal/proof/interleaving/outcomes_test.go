@@ -51,7 +51,7 @@ func corrected(history [][]modelcheck.Returned, made []int, thread int) bool {
 func (m *oracle) limitChanged(c modelcheck.Returned, made []int) bool {
 	for t, calls := range m.scenario.threads {
 		for _, set := range calls[min(c.After[t], made[t]):made[t]] {
-			if set.op == setLimit {
+			if set.setsLimit() {
 				return true
 			}
 		}

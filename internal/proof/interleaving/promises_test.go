@@ -20,7 +20,7 @@ type watch struct {
 func newWatch(l registry.Limiter, s *scenario) *watch {
 	w := &watch{limiter: l, most: capacity, calls: make([]call, len(s.threads))}
 	for _, c := range slices.Concat(s.threads...) {
-		if c.op == setLimit {
+		if c.setsLimit() {
 			w.most = max(w.most, limits[c.n].Capacity)
 		}
 	}
@@ -50,7 +50,7 @@ func (w *watch) recorded() uint64 { return w.absent }
 func (w *watch) check(r modelcheck.Returned) error {
 	a, c := r.Result.(answer), r.Name.(call)
 	there := w.absent>>r.Thread&1 == 0
-	impossible := c.op <= takeAll && c.n > w.most
+	looks, impossible := c.looks(), c.op <= takeAll && c.n > w.most
 	var insertLock, mapLock, wrote, tried, sealed bool
 	for _, s := range r.Steps {
 		switch s.Op {
@@ -68,11 +68,11 @@ func (w *watch) check(r modelcheck.Returned) error {
 		wrote = wrote || s.Wrote() && s.Op != modelcheck.CompareAndSwapPointer
 	}
 	switch {
-	case c.op == reset || c.op == setLimit || a.failed:
+	case c.op == reset || c.setsLimit() || a.failed:
 		return nil
-	case (c.op == peek || impossible) && (insertLock || mapLock || tried):
+	case (looks || impossible) && (insertLock || mapLock || tried):
 		return errors.New("C4: a call that takes nothing took a lock or wrote to a bucket")
-	case (c.op == peek || impossible) && there && wrote:
+	case (looks || impossible) && there && wrote:
 		return errors.New("C4: a call that takes nothing wrote")
 	case there && insertLock:
 		return errors.New("C6: a call on a key in the table took the lock of inserts")

@@ -24,6 +24,8 @@ type Caller interface {
 	Cancel(key string, r tb.Reservation)
 	Settle(key string, r tb.Reservation, actual float64) error
 	SetLimit(limit tb.Limit) error
+	ChargeIn(tier int, key string, cost float64) (tb.Charge, error)
+	SetTier(tier int, limit tb.Limit) error
 	// Receipt returns a digest of what the limiter keeps for r. It makes no step.
 	Receipt(r tb.Reservation) uint64
 	// Has reports whether key has a bucket that is not evicted. It makes no step.
@@ -53,6 +55,7 @@ type Limiter interface {
 // Config is the configuration of a limiter.
 type Config struct {
 	Limit     tb.Limit
+	Tiers     []tb.Limit // if not nil, calls name the tiers of keys
 	Options   []tb.Option
 	Keys      []string // of one letter
 	Collide   bool     // all keys have the same hash

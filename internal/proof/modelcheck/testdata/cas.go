@@ -3,6 +3,7 @@ package cas
 import (
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"time"
 
@@ -27,6 +28,9 @@ func expose(c registry.Config) (registry.Limiter, error) {
 		return exposedBucket{b}, nil
 	}
 	l, err := New[string](c.Limit, c.Options...)
+	if c.Tiers != nil {
+		l, err = NewTiered[string](c.Tiers, nil, c.Options...)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -41,10 +45,12 @@ func expose(c registry.Config) (registry.Limiter, error) {
 // limit, the highest base is so high that no call has to record its own.
 func (s *limits) expose(setsLimit bool) {
 	s.one.Label("layout")
-	highest := s.one.Load().highest
-	highest.Label("highest base")
-	if !setsLimit {
-		highest.Store(evicted)
+	if m := s.one.Load(); m != nil {
+		m.expose("highest base", setsLimit)
+	}
+	for i := range s.tiers {
+		s.tiers[i].Label(fmt.Sprint("layout of tier ", i))
+		s.tiers[i].Load().expose(fmt.Sprint("highest base of tier ", i), setsLimit)
 	}
 	s.setting.Label("lock of SetLimit")
 	s.reservations.Label("reservations")
@@ -56,6 +62,13 @@ func (s *limits) expose(setsLimit bool) {
 		sum.parts.Label("parts of tokens")
 		sum.whole.Counts()
 		sum.parts.Counts()
+	}
+}
+
+func (m *layout) expose(name string, setsLimit bool) {
+	m.highest.Label(name)
+	if !setsLimit {
+		m.highest.Store(evicted)
 	}
 }
 
@@ -93,6 +106,11 @@ func (l exposed) CheckTable(undone bool) error { return l.table.CheckTable(undon
 
 func (l exposed) Charge(key string, cost float64) (tb.Charge, error) {
 	c, err := l.Limiter.Charge(key, cost)
+	return &c, err
+}
+
+func (l exposed) ChargeIn(tier int, key string, cost float64) (tb.Charge, error) {
+	c, err := l.Limiter.ChargeIn(tier, key, cost)
 	return &c, err
 }
 
@@ -186,6 +204,12 @@ func (b exposedBucket) Available(_ string, t time.Time) float64 {
 func (b exposedBucket) Charge(string, float64) (tb.Charge, error) {
 	return nil, errors.New("a bucket has no charges")
 }
+
+func (b exposedBucket) ChargeIn(int, string, float64) (tb.Charge, error) {
+	return nil, errors.New("a bucket has no tiers")
+}
+
+func (b exposedBucket) SetTier(int, tb.Limit) error { return errors.New("a bucket has no tiers") }
 
 func (b exposedBucket) TakeAll(time.Time, []tb.Charge, []tb.Decision) (bool, error) {
 	return false, errors.New("a bucket has no charges")
