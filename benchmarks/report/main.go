@@ -3,8 +3,9 @@
 // BENCHMARKS.md and README.md quote. It also runs the simulation of adaptive limits, and
 // generates the tables and charts of docs/adaptive.md.
 //
-// usage: report DIR, where DIR is the root of the repository, or report hits FILE, which prints the
-// table of the raw results of scripts/hits.
+// usage: report DIR, where DIR is the root of the repository;
+// report hits FILE prints the table of raw results of scripts/hits;
+// report source DIR prints the hash of the code that is measured.
 package main
 
 import (
@@ -15,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 )
 
 // The files in the root of the repository.
@@ -27,32 +29,43 @@ const (
 func main() {
 	log.SetFlags(0)
 	log.SetPrefix("report: ")
-	if len(os.Args) == 3 && os.Args[1] == "hits" {
-		raw, err := read(os.Args[2])
-		if err != nil {
-			log.Fatal(err)
+	var text string
+	var err error
+	switch args := os.Args[1:]; {
+	case len(args) == 1:
+		err = write(args[0])
+	case len(args) == 2 && args[0] == "hits":
+		var raw *results
+		if raw, err = read(args[1]); err == nil {
+			text, err = hitsTable(raw)
 		}
-		text, err := hitsTable(raw)
-		if err != nil {
-			log.Fatal(err)
-		}
-		fmt.Print(text)
-		return
+	case len(args) == 2 && args[0] == "source":
+		text, err = sourceHash(args[1])
+	default:
+		log.Fatal("usage: report DIR, or report hits FILE, or report source DIR")
 	}
-	if len(os.Args) != 2 {
-		log.Fatal("usage: report DIR, or report hits FILE")
+	if err != nil {
+		log.Fatal(err)
 	}
+	if text != "" {
+		fmt.Println(strings.TrimSpace(text))
+	}
+}
+
+// write generates all files below dir.
+func write(dir string) error {
 	for _, generate := range []func(string) (map[string][]byte, error){generate, generateGuide} {
-		files, err := generate(os.Args[1])
+		files, err := generate(dir)
 		if err != nil {
-			log.Fatal(err)
+			return err
 		}
 		for name, text := range files {
-			if err := os.WriteFile(filepath.Join(os.Args[1], name), text, 0o644); err != nil {
-				log.Fatal(err)
+			if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
+				return err
 			}
 		}
 	}
+	return nil
 }
 
 // generate returns the files that are generated from the raw results, by name.
@@ -72,6 +85,9 @@ func generate(dir string) (map[string][]byte, error) {
 		}
 	}
 	for _, r := range all {
+		if r.listing == "" {
+			continue
+		}
 		if files[resultsDir+"/"+r.listing], err = r.everyTable(); err != nil {
 			return nil, err
 		}

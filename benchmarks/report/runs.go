@@ -11,7 +11,7 @@ import (
 type run struct {
 	title   string
 	text    string // the file of the raw results
-	listing string // the file of all tables
+	listing string // the file of all tables; "" if BENCHMARKS.md quotes all
 	tables  []table
 	charts  []chart
 	raw     *results
@@ -23,6 +23,7 @@ var (
 	inProcess = run{
 		title: "All tables", text: "bench.txt", listing: "tables.md", tables: tables, charts: charts,
 	}
+	onHits  = run{text: "hits.txt", tables: hitsTables}
 	inRedis = run{
 		title: "All tables of the limiters in Redis", text: "redis.txt", listing: "redis.md",
 		tables: redisTables, charts: redisCharts,
@@ -31,7 +32,7 @@ var (
 
 // readAll reads the raw results of all runs.
 func readAll(dir string) (all runs, err error) {
-	for _, r := range []run{inProcess, inRedis} {
+	for _, r := range []run{inProcess, onHits, inRedis} {
 		if r.raw, err = read(filepath.Join(dir, resultsDir, r.text)); err != nil {
 			return nil, err
 		}

@@ -16,10 +16,17 @@ type table struct {
 	over string // the row that divides the others; "" for the values themselves
 }
 
+// made are the tables without a query.
+var made = map[string]func(*results) (string, error){
+	"machine": machine, "hits-machine": machine, "redis-machine": machine,
+	"hits": hitsTable, "aims": aimsTable,
+}
+
 const byLoad = "/load,/keys,/dist"
 
 var tables = []table{
 	{name: "machine", title: "Machine and run"},
+	{name: "aims", title: "Aims"},
 	{"floor-1", "Times the floor's time, 1 goroutine",
 		allow("/par:1 -/keys:100k", byLoad), "× floor", "floor"},
 	{"floor-64", "Times the floor's time, 64 goroutines",
@@ -106,10 +113,10 @@ func unitName(unit string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(unit, "-sec"), "/op")
 }
 
-// markdown returns the table. A table without a query is about the machine.
+// markdown returns the table.
 func (t table) markdown(raw *results) (string, error) {
 	if t.filter == "" {
-		return machine(raw), nil
+		return made[t.name](raw)
 	}
 	g, err := raw.grid(t.query)
 	if err != nil {
@@ -209,7 +216,7 @@ func thousands(number string) string {
 	return whole
 }
 
-func machine(raw *results) string {
+func machine(raw *results) (string, error) {
 	var b strings.Builder
 	b.WriteString("| | |\n|---|---|\n")
 	for _, key := range []string{"cpu", "cores", "kernel", "go", "goos", "goarch", "redis", "commit",
@@ -221,5 +228,5 @@ func machine(raw *results) string {
 	if raw.failed > 0 {
 		fmt.Fprintf(&b, "| failed | %d of %d |\n", raw.failed, raw.failed+len(raw.lines))
 	}
-	return b.String()
+	return b.String(), nil
 }
