@@ -25,9 +25,10 @@ var (
 )
 
 var (
-	errOrigin  = &lack{0, "want `client ident user [time] \"request\" status size`"}
-	errTime    = &lack{1, "want a time like [17/May/2015:10:05:03 +0000], 1970 to 2261"}
-	errClient  = &lack{2, "want `client ident user` before the time"}
+	errOrigin = &lack{0, "want `client ident user [time] \"request\" status size`"}
+	errTime   = &lack{1, "want a time like [17/May/2015:10:05:03 +0000], 1970 to 2261"}
+	errClient = &lack{2, "want `client ident user` before the time, with an address or the name of" +
+		" a host as the client"}
 	errRequest = &lack{2, "want a quoted request after the time"}
 	errStatus  = &lack{3, "want a status of three digits, or -, after the request"}
 	errSize    = &lack{4, "want a size in bytes, or -, after the status"}
@@ -92,10 +93,10 @@ func (p *clfParser) parseOrigin(line []byte, rec *Record) (rest []byte, err erro
 //	client, proxy, proxy ident user     X-Forwarded-For instead of the peer, with or without
 //	                                    the host before it
 //
-// A user is any text that a client sends, with spaces. The ident is nearly always "-" and
-// never an address: if the second field is an address, the first one is the host. Any other
-// form is refused. To take a host or a proxy for the peer would put many clients into one
-// bucket.
+// A user is any text that a client sends, with spaces. The ident is nearly always "-", always after
+// the name of a host, and never an address: if the second field is an address, the first one is the
+// host. Any other form is refused. To take a host, a proxy or a word of a prefix for the peer would
+// put many clients into one bucket.
 func (rec *Record) setOrigin(b []byte) bool {
 	peer, rest := cutList(b)
 	ident, user, ok := bytes.Cut(rest, space)
@@ -109,7 +110,8 @@ func (rec *Record) setOrigin(b []byte) bool {
 		ok = ok && !isAddr(ident)
 	}
 	rec.Peer, rec.User = emptyIfDash(peer), emptyIfDash(user)
-	return ok && len(peer) > 0 && peer[0] != ',' && len(user) > 0
+	return ok && len(peer) > 0 && peer[0] != ',' && len(user) > 0 && isClient(peer) &&
+		(string(ident) == "-" || hasAddress(peer))
 }
 
 // cutList cuts off the first field. A field that ends with a comma continues in the next

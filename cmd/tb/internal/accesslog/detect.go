@@ -87,7 +87,8 @@ func (d *detector) addTime(err error, time []byte, rec *Record) error {
 
 // detect tries all formats on a line in all envelopes, and chooses the first one that reads it. The
 // error is that of the nearest format. A line with a prefix of syslog or CRI is only read without
-// it: to Common Log Format, the prefix is a client and a user.
+// it: to Common Log Format, the prefix is a client and a user. If the client is not an address, the
+// line may have another prefix, before a client that is one.
 func (d *detector) detect(line []byte, rec *Record) (nearest error) {
 	most := -1
 	for _, e := range d.envelopes {
@@ -101,18 +102,26 @@ func (d *detector) detect(line []byte, rec *Record) (nearest error) {
 			err = d.addTime(err, time, rec)
 			switch {
 			case err == nil:
-				d.chosen, d.envelope, d.format = p.parser, e, format
-				return nil
+				certain := format.NamesFields() || len(rec.Peer) == 0 || hasAddress(rec.Peer)
+				if certain || d.chosen == nil && !e.isPrefix {
+					d.chosen, d.envelope, d.format = p.parser, e, format
+				}
+				if certain {
+					return nil
+				}
 			case errors.Is(err, errDirective):
 				return err
 			}
-			if n := partsOf(err); n > most {
+			if n := partsOf(err); d.chosen == nil && !e.isPrefix && n > most {
 				most, nearest, d.nearest = n, err, p.name
 			}
 		}
 		if e.certain {
 			break
 		}
+	}
+	if d.chosen != nil {
+		return d.parse(line, rec)
 	}
 	return nearest
 }

@@ -11,8 +11,9 @@ type envelope struct {
 	// open returns the line of the log, and the time that the envelope has for it or nothing. It
 	// reports whether a line has this envelope.
 	open func(line []byte) (message, time []byte, ok bool)
-	// certain is whether a line that can be opened is never a request itself.
-	certain bool
+	// certain is whether a line that can be opened is never a request itself. isPrefix is whether a
+	// line with a client that is an address is never opened.
+	certain, isPrefix bool
 }
 
 // cut returns what open returns. The zero envelope stands for a line that is in none.
@@ -26,13 +27,13 @@ func (e *envelope) cut(line []byte) (message, time []byte, ok bool) {
 // newEnvelopes returns the envelopes that are tried, each before the ones that it could be taken
 // for.
 func newEnvelopes() []envelope {
-	return []envelope{
-		{cutSyslog, true},
-		{cutCRI, true},
-		{newJSONEnvelope().open, false},
-		{cutTimestamp, false},
+	return append([]envelope{
+		{open: cutSyslog, certain: true},
+		{open: cutCRI, certain: true},
+		{open: newJSONEnvelope().open},
+		{open: cutTimestamp},
 		{},
-	}
+	}, newPrefixes()...)
 }
 
 // cutCRI cuts off what a Kubernetes node writes before a line. The letter is F, or P if the line

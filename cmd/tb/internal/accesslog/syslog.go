@@ -96,6 +96,10 @@ func isRFC3164Time(b []byte) bool {
 
 // isISOTime reports whether b begins like "2015-05-17T10:05:03".
 func isISOTime(b []byte) bool {
-	return len(b) >= len("2015-05-17T10:05:03") && countDigits(b) == 4 &&
-		b[4] == '-' && b[7] == '-' && b[10] == 'T' && b[13] == ':'
+	return len(b) >= len("2015-05-17T10:05:03") && isISODate(b) && b[10] == 'T' && b[13] == ':'
+}
+
+// isISODate reports whether b begins like "2015-05-17".
+func isISODate(b []byte) bool {
+	return len(b) >= len("2015-05-17") && countDigits(b) == 4 && b[4] == '-' && b[7] == '-'
 }

@@ -47,7 +47,7 @@ func TestSVG(t *testing.T) {
 			"Requests in the busiest second of each 5 minutes",
 			"203.0.113.66: 239 of 250 requests refused in the worst minute, from 2025-03-10 10:18:05"}},
 		{"one request", input("a.log", line("a", 1, 1)), []string{"granted", "10:00:01"}},
-		{"markup in a key", input("a.log", strings.Repeat(line("<b>&", 1, 1), 10)),
+		{"markup in a key", input("a.log", strings.Repeat(named("<b>&", 1), 10)),
 			[]string{"<b>&: 5 of 10 requests refused in the worst minute, from 2015-05-17 10:00:01",
 				"\nUTC, 2015-05-17\n"}},
 		{"two days", input("a.log", strings.Repeat(line("a", 1, 1), 7)+
@@ -55,7 +55,7 @@ func TestSVG(t *testing.T) {
 			[]string{"\nUTC, 2015\n", "\nUTC, 2015-05-17\n"}},
 		{"number beside a circle", input("a.log", strings.Repeat(line("a", 1, 1), 12)),
 			[]string{"\n7\n"}},
-		{"right to left", input("a.log", strings.Repeat(line("\u05d0\u05d1", 1, 1), 7)),
+		{"right to left", input("a.log", strings.Repeat(named("\u05d0\u05d1", 1), 7)),
 			[]string{"\u2068\u05d0\u05d1\u2069: 2 of 7 requests refused in the worst minute"}},
 	} {
 		var svg bytes.Buffer
