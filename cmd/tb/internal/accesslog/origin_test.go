@@ -55,8 +55,8 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
-// X-Forwarded-For is read only if the schema asks for it, from the third field in quotes or
-// from the field of a JSON log.
+// X-Forwarded-For is read from the third field in quotes or from the field of a JSON log: of all
+// lines if the schema asks for it, and otherwise of the first ones.
 func TestForwarded(t *testing.T) {
 	const combined = `10.0.0.1 - - [17/May/2015:10:05:03 +0000] "-" 200 1`
 	for _, tt := range []struct{ line, want string }{
@@ -81,17 +81,17 @@ func TestForwarded(t *testing.T) {
 		{istioLine, "192.0.2.7"},
 	} {
 		for _, asked := range []bool{true, false} {
-			r, err := NewReader(t.Context(), "a.log", strings.NewReader(tt.line), Schema{Forwarded: asked})
+			log := strings.Repeat(tt.line+"\n", probed+1)
+			r, err := NewReader(t.Context(), "a.log", strings.NewReader(log), Schema{Forwarded: asked})
 			var rec Record
-			if err = errors.Join(err, r.Next(&rec)); err != nil {
-				t.Fatal(err)
-			}
-			want := tt.want
-			if !asked {
-				want = ""
-			}
-			if string(rec.Forwarded) != want {
-				t.Errorf("%s: got %q, want %q", tt.line, rec.Forwarded, want)
+			for i := range probed + 1 {
+				want := tt.want
+				if i == probed && !asked {
+					want = ""
+				}
+				if err = errors.Join(err, r.Next(&rec)); err != nil || string(rec.Forwarded) != want {
+					t.Fatalf("line %d of %s: got %q, %v; want %q", i, tt.line, rec.Forwarded, err, want)
+				}
 			}
 		}
 	}

@@ -17,6 +17,10 @@ const MaxLine = 1 << 20
 // to 256 KiB, the speed of a replay from a file grows until 128 KiB.
 const bufferSize = 128 << 10
 
+// probed is how many lines at the beginning of a log have Record.Forwarded although the Schema does
+// not ask for it: enough to show whether the log has it.
+const probed = 1000
+
 // byteOrderMark precedes UTF-8 in files of some Windows programs.
 const byteOrderMark = "\ufeff"
 
@@ -30,6 +34,8 @@ type Reader struct {
 	long []byte // a line that is longer than the buffer
 	line int64  // lines read so far
 	detector
+	probe    *detector // reads Record.Forwarded of the probed lines; nil if all lines have it
+	probeRec Record
 
 	first        *LineError // the first malformed line, if it is before the first valid one
 	firstNearest string     // the format that is nearest to it
@@ -54,7 +60,16 @@ func NewReader(ctx context.Context, name string, r io.Reader, s Schema) (*Reader
 	if mark, _ := lines.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
 		_, _ = lines.Discard(len(mark)) // cannot fail after Peek
 	}
-	return &Reader{name: name, in: lines, detector: detector}, nil
+	reader := &Reader{name: name, in: lines, detector: detector}
+	if !s.Forwarded {
+		s.Forwarded = true
+		probe, err := newDetector(s)
+		if err != nil {
+			return nil, err
+		}
+		reader.probe = &probe
+	}
+	return reader, nil
 }
 
 // interruptible returns a reader of r that ctx ends. It copies in the background, which
@@ -86,7 +101,11 @@ func (r *Reader) Next(rec *Record) error {
 			return err
 		}
 		if err == nil && len(line) > 0 {
-			if err = r.parse(line, rec); err == nil {
+			err = r.parse(line, rec)
+			if r.probe != nil && r.line <= probed && r.probe.parse(line, &r.probeRec) == nil {
+				rec.Forwarded = r.probeRec.Forwarded
+			}
+			if err == nil {
 				return nil
 			}
 		}

@@ -28,6 +28,7 @@ type policyReplay struct {
 
 	granted, refused   uint64
 	unclear, noAddress uint64
+	private            uint64                   // requests of clients with private addresses
 	refusals           map[string]*ruleRefusals // by the label of the rule
 }
 
@@ -137,10 +138,14 @@ func (p *policyReplay) decide(packed []byte) {
 		return
 	}
 	if f := p.facts.address; f != nil {
-		if p.limiter.ClientAddress(r).IsValid() {
-			f.seen++
-		} else {
+		switch a := p.limiter.ClientAddress(r); {
+		case !a.IsValid():
 			p.noAddress++
+		case isPrivate(a):
+			p.private++
+			fallthrough
+		default:
+			f.seen++
 		}
 	}
 	if _, granted := p.limiter.Decide(discard{}, r); granted {

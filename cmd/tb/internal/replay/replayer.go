@@ -13,6 +13,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/accesslog"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/suggest"
 	"github.com/seed-181794aa/ratelimit/httplimit"
+	"github.com/seed-181794aa/ratelimit/internal/compositekey"
 	"github.com/seed-181794aa/ratelimit/tb"
 	"github.com/seed-181794aa/ratelimit/tb/cas"
 	"github.com/seed-181794aa/ratelimit/tb/mutex"
@@ -65,12 +66,13 @@ func (o *Options) validate() error {
 // replayer replays requests, one by one, in the order of their times. It is not safe for concurrent
 // use.
 type replayer struct {
-	keyer  *keyer
-	cost   Cost
-	extra  []string // the JSON fields that keyer and cost need, in their order
-	queue  queue
-	now    time.Time // of the current request, which is the clock of all limiters
-	trials []*trial  // every rate with every burst, bursts varying faster
+	keyer   *keyer
+	proxies proxies
+	cost    Cost
+	extra   []string // the JSON fields that keyer and cost need, in their order
+	queue   queue
+	now     time.Time // of the current request, which is the clock of all limiters
+	trials  []*trial  // every rate with every burst, bursts varying faster
 
 	// inLines is the only trial as it would be if requests came in the order of the lines. It is nil
 	// as long as they do, and if there are several trials.
@@ -79,6 +81,7 @@ type replayer struct {
 	late        uint64                 // requests that were decided after later ones
 	lateRefused uint64                 // those that the only trial refused
 
+	found     *suggest.Result    // of the collector at the end
 	collector *suggest.Collector // nil unless a suggestion is asked for
 	policy    *policyReplay      // nil unless a policy is replayed
 
@@ -154,6 +157,9 @@ func newReplayer(o Options) (*replayer, error) {
 // requests of the next lines.
 func (r *replayer) read(rec *accesslog.Record, format accesslog.Format) error {
 	inOrder := r.span.add(rec.Time)
+	if r.proxies.lines < proxyLines {
+		r.proxies.add(rec)
+	}
 	var text []byte
 	var cost float64
 	if r.policy != nil {
@@ -199,7 +205,13 @@ func (r *replayer) startInLines() (err error) {
 }
 
 // end decides the requests that wait for earlier ones.
-func (r *replayer) end() error { return r.queue.pass(r.queue.len(), r.decide) }
+func (r *replayer) end() error {
+	err := r.queue.pass(r.queue.len(), r.decide)
+	if r.collector != nil {
+		r.found = r.collector.Result()
+	}
+	return err
+}
 
 // decide has every limit decide on a request, and counts the decisions.
 //
@@ -244,6 +256,26 @@ func (r *replayer) decide(p pending, text []byte, late bool) error {
 		r.contest.add(entry.Key, p.cost, p.time)
 	}
 	return nil
+}
+
+// clients yields the clients in a part of the keys, with their numbers of requests.
+func (r *replayer) clients(part int) iter.Seq2[string, uint64] {
+	client := func(key string) string { return compositekey.Parts(key)[part] }
+	return func(yield func(string, uint64) bool) {
+		if r.found != nil {
+			for _, c := range r.found.Clients {
+				if !yield(client(c.Key), c.Requests) {
+					return
+				}
+			}
+			return
+		}
+		for e := range r.ranking.All() {
+			if !yield(client(e.Key), e.Value.requests) {
+				return
+			}
+		}
+	}
 }
 
 // addDetails counts a decision of the first limit at a time.

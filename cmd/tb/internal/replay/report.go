@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -57,6 +59,10 @@ type Report struct {
 	// CostStandIns counts the requests whose cost field was not a positive number.
 	CostStandIns uint64 `json:"cost_stand_ins"`
 
+	// Clients says what is remarkable about the clients, if ip is in the key or the policy looks at
+	// addresses. If there are more keys than are tracked, its counts are lower bounds.
+	Clients Clients `json:"clients"`
+
 	// KeyParts and Cost are the flags --key and --cost.
 	KeyParts []string `json:"key_parts"`
 	Cost     string   `json:"cost"`
@@ -77,6 +83,7 @@ type Report struct {
 	Window     float64            `json:"window_seconds,omitzero"`
 
 	ipv6Prefix  int
+	trusted     []netip.Prefix
 	longestStep time.Duration
 	window      time.Duration
 }
@@ -167,7 +174,7 @@ func newReport(o Options) Report {
 		Files: []File{}, Malformed: []string{}, Top: []TopKey{}, Limits: []Outcome{},
 		Algorithms: []AlgorithmOutcome{},
 		Missing:    make(map[string]uint64), KeyParts: o.Keys, Cost: o.Cost.String(),
-		ipv6Prefix: o.IPv6Prefix,
+		ipv6Prefix: o.IPv6Prefix, trusted: o.Trusted,
 	}
 }
 
@@ -192,6 +199,13 @@ func (res *Result) fillReport() {
 		rep.Missing[name] = r.keyer.missing[i]
 	}
 	rep.CostStandIns = r.standIns
+	switch part := slices.Index(r.keyer.names, "ip"); {
+	case r.policy != nil:
+		none := func(func(string, uint64) bool) {}
+		rep.Clients = r.proxies.clients(r.policy.private, rep.Requests, none)
+	case part >= 0:
+		rep.Clients = r.proxies.clients(0, rep.Requests, r.clients(part))
+	}
 	for i, t := range r.trials {
 		rep.Limits = append(rep.Limits, t.outcome(r.keys.refused.totalWith(i), rep.Keys))
 	}

@@ -115,7 +115,7 @@ func (c *Cost) costs() suggest.Costs {
 
 // suggestion returns the suggestion for the requests so far, in logs with a schema.
 func (r *replayer) suggestion(o *Options, schema accesslog.Schema) *Suggestion {
-	found := r.collector.Result()
+	found := r.found
 	s := &Suggestion{
 		Clients: len(found.Clients), OneIn: found.OneIn, Share: o.Suggest.fraction,
 		Rates: []RateBursts{}, share: o.Suggest,

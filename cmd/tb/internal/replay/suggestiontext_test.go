@@ -93,6 +93,8 @@ Refused, with the burst that each would need:
 
   needs  requests  peak/s                first                 last  key
       3         3       3  2015-05-17 10:00:01  2015-05-17 10:00:01  192.0.2.1
+
+2 of 5 requests have a client that is not an address, such as b.
 `
 	if got := b.String(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

@@ -202,6 +202,7 @@ func writeRemarks(
 // writeNotes writes the irregularities of the log.
 func (rep *Report) writeNotes(b *strings.Builder) {
 	var notes strings.Builder
+	rep.Clients.write(&notes, rep.Requests, rep.trusted)
 	rep.writeOrder(&notes)
 	for _, name := range rep.KeyParts {
 		if n := rep.Missing[name]; n > 0 {

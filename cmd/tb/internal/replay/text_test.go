@@ -108,8 +108,8 @@ func TestTextOfEvictions(t *testing.T) {
 	o.MaxKeys = 1
 	log := line("a", 1, 1) + line("b", 1, 1) + line("c", 60, 1)
 	got := words(rendered(t, &replay(t, o, input("a.log", log)).Report))
-	if want := "evicted 2 in debt, forgiving them 2 tokens"; !strings.HasSuffix(got, want) {
-		t.Errorf("no %q at the end of\n%s", want, got)
+	if want := "evicted 2 in debt, forgiving them 2 tokens"; !strings.Contains(got, want) {
+		t.Errorf("no %q in\n%s", want, got)
 	}
 	o.Overflow = tb.RefuseNew
 	got = words(rendered(t, &replay(t, o, input("a.log", log)).Report))
