@@ -50,7 +50,7 @@ func (m *layout) cellOf(b balance, t uint64) (base, word uint64) {
 // at instant t. The bucket keeps its tokens, but not more than its new capacity, and its debt.
 func (m *layout) inherit(old *layout, b balance, t uint64) balance {
 	tokens, since := old.tokensAt(b, t)
-	return m.balanceWith(tokens, since)
+	return m.balanceWith(tokens, m.positionAt(max(since, m.changed)))
 }
 
 // tokensAt returns what a bucket has at instant t, in millionths of a token, negative in debt. If
@@ -58,7 +58,7 @@ func (m *layout) inherit(old *layout, b balance, t uint64) balance {
 // and t otherwise.
 func (m *layout) tokensAt(b balance, t uint64) (micros int64, since uint64) {
 	now := m.positionAt(t)
-	missing := min(m.until(b.blocks, b.rest+b.deficit, now), m.capacity+maxDebt*m.scale)
+	missing := min(m.until(b.blocks, b.rest+b.deficit, now), m.capacity+deepestDebt*m.scale)
 	if b.deficit > m.capacity || !now.before(b.position) {
 		return int64(m.micros(m.capacity)) - int64(m.micros(missing)), t
 	}
@@ -69,16 +69,22 @@ func (m *layout) tokensAt(b balance, t uint64) (micros int64, since uint64) {
 	return int64(m.micros(m.capacity - b.deficit)), max(t, min(own, plusHorizon(t)))
 }
 
-// balanceWith returns the balance of a bucket that has a number of tokens at instant t, in
-// millionths. A part of a unit is lost. A debt of more than maxDebt units is forgiven.
-func (m *layout) balanceWith(micros int64, t uint64) balance {
-	p := m.positionFrom(t)
-	perUnit := maxScale / m.scale
-	if micros >= 0 {
-		return balance{p, m.capacity - min(m.capacity, uint64(micros)/perUnit)}
+// balanceWith returns the balance of a bucket that has a number of tokens at p, in millionths. A
+// part of a unit is lost.
+func (m *layout) balanceWith(micros int64, p position) balance {
+	perUnit := int64(maxScale / m.scale)
+	if micros < 0 {
+		micros -= perUnit - 1
 	}
-	debt := min((uint64(-micros)+perUnit-1)/perUnit, maxDebt)
-	return balance{m.positionOf(m.unitsAfter(p.blocks, p.rest+debt-1)), m.capacity + 1}
+	return m.balanceOfUnits(micros/perUnit, p)
+}
+
+// balanceOfUnits returns the balance of a bucket that has a number of units at p, negative in debt.
+func (m *layout) balanceOfUnits(units int64, p position) balance {
+	if units >= 0 {
+		return balance{p, m.capacity - min(m.capacity, uint64(units))}
+	}
+	return balance{m.positionOf(m.unitsAfter(p.blocks, p.rest+uint64(-units)-1)), m.capacity + 1}
 }
 
 // positionFrom returns S(t) for a bucket that has had what the eras before have supplied. At the
@@ -150,7 +156,7 @@ func (m *layout) newEra(n *layout, t uint64) (*layout, error) {
 
 // setLastInstant sets the instant after which the bases of m end, the deepest debt included.
 func (m *layout) setLastInstant() {
-	last := m.lastBase - min(m.lastBase, maxDebt>>m.blockBits+2)
+	last := m.lastBase - min(m.lastBase, deepestDebt*m.scale>>m.blockBits+2)
 	t, ok := m.supply.timeOf(m.unitsAfter(m.firstBase+last, 0))
 	if m.lastInstant = t; !ok {
 		m.lastInstant = math.MaxUint64

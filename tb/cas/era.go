@@ -88,13 +88,13 @@ func (m *layout) balanceSince(base, word uint64) balance {
 	if i < 0 { // when the era was forgotten, its buckets were full, and so were full ones of eras[0]
 		first := m.history.eras[0].layout
 		full, capacity := first.micros(first.capacity), m.micros(m.capacity)
-		return m.balanceWith(m.history.through(0, int64(full), int64(capacity)), m.begin)
+		return m.balanceWith(m.history.through(0, int64(full), int64(capacity)), m.positionFrom(m.begin))
 	}
 	e := &m.history.eras[i]
 	tokens, since := e.layout.tokensAt(e.layout.balanceOf(base, word), e.end)
 	if since == e.end {
 		capacity := int64(m.micros(m.capacity))
-		return m.balanceWith(m.history.through(i, tokens, capacity), m.begin)
+		return m.balanceWith(m.history.through(i, tokens, capacity), m.positionFrom(m.begin))
 	}
 	// The bucket's own time is a reading from the future, perhaps in a later era.
 	for _, e := range m.history.eras[i+1:] {
@@ -107,5 +107,5 @@ func (m *layout) balanceSince(base, word uint64) balance {
 			since = e.end
 		}
 	}
-	return m.balanceWith(tokens, max(since, m.begin))
+	return m.balanceWith(tokens, m.positionFrom(max(since, m.begin)))
 }

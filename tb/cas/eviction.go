@@ -62,7 +62,7 @@ func (e *evictor) Retire(c *cell, word, now uint64) bool {
 	delta, deficit := m.unpack(seen)
 	most := deficit + m.capacity
 	if deficit > m.capacity { // its time is a slot, and not a reading from the future
-		most = m.capacity + maxDebt
+		most = m.capacity + deepestDebt*m.scale
 	}
 	e.evictedInDebt++
 	e.forgiven += m.micros(min(m.until(base, delta+deficit, m.positionAt(now)), most))

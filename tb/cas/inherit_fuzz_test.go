@@ -152,11 +152,11 @@ func inheritedState(old, m *layout, s exactState, at uint64) exactState {
 	ahead := new(big.Int).Sub(s.own, now)
 	inDebt := s.deficit.Cmp(number(old.capacity)) > 0
 	if inDebt && ahead.Sign() >= 0 {
-		debt := convert(ahead.Add(ahead, big.NewInt(1)), true)
-		if debt.Cmp(number(maxDebt)) > 0 {
-			debt = number(maxDebt)
+		debt := ahead.Add(ahead, big.NewInt(1))
+		if most := number(deepestDebt * old.scale); debt.Cmp(most) > 0 {
+			debt = most
 		}
-		own := new(big.Int).Add(suppliedFrom(m, at), debt)
+		own := new(big.Int).Add(suppliedFrom(m, at), convert(debt, true))
 		return exactState{own.Sub(own, big.NewInt(1)), number(m.capacity + 1)}
 	}
 	deficit := s.deficit

@@ -3,11 +3,10 @@ package cas
 import "github.com/seed-181794aa/ratelimit/tb"
 
 // SetLimit makes limit the limit of all keys. It takes constant time, and no call waits for it.
-// Each bucket keeps its tokens, but not more than the new capacity, and its debt, but not more than
-// 2³¹ units (2,147 tokens if a token is a million units). C1 holds across the change, with the
-// supply of both limits. For a call that is under way while SetLimit is, the change may come before
-// or after it. A RetryAfter or a Delay that was returned before is one of the old limit. Package tb
-// states the contract of a change.
+// Each bucket keeps its tokens, but not more than the new capacity, and its debt. C1 holds across
+// the change, with the supply of both limits. For a call that is under way while SetLimit is, the
+// change may come before or after it. A RetryAfter or a Delay that was returned before is one of the
+// old limit. Package tb states the contract of a change.
 //
 // If the capacity changes, a bucket moves at its next grant: see the package documentation. After
 // a change that makes buckets full sooner, the order of eviction is not exact until

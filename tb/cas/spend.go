@@ -11,6 +11,10 @@ import (
 // is a million units, and at least two capacities.
 const maxDebt = 1 << 31
 
+// deepestDebt is the deepest debt in tokens that a change of the limit keeps. It is more than
+// maxDebt, because the limit before may have larger units.
+const deepestDebt = 1 << 32
+
 // mostDebt is the most units of debt that a level reports. At a late reading the debt is higher by
 // the supply since.
 const mostDebt = 1 << 61

@@ -49,7 +49,7 @@ func (l *Limiter[K]) evict(now uint64) {
 	if t := m.supply(now); t.less(since) {
 		most := m.capacity
 		if was.inDebt { // its time is a slot, and not a reading from the future
-			most = maxDebt
+			most = deepestDebt * m.scale
 		}
 		missing += since.minus(t).clamp(most)
 	}

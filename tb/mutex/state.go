@@ -11,6 +11,9 @@ const (
 	// maxDebt is the most units that calls of Wait may put a bucket into debt.
 	maxDebt = 1 << 31
 
+	// deepestDebt is the deepest debt in tokens that a change of the limit keeps.
+	deepestDebt = 1 << 32
+
 	// mostDebt is the most units of debt that a level reports.
 	mostDebt = 1 << 61
 
@@ -148,7 +151,8 @@ func (l *limit) refund(b *state, now uint64, units int64) {
 // inherit returns the state of a bucket if l takes the place of old at instant t. The bucket keeps
 // its tokens and its debt.
 func (l *limit) inherit(old *limit, b *state, t uint64) state {
-	s := l.stateWith(old.tokensAt(b, t))
+	tokens, since := old.tokensAt(b, t)
+	s := l.stateWith(tokens, l.supply(max(since, l.changed)))
 	s.moves = b.moves + 1
 	return s
 }
@@ -160,7 +164,7 @@ func (l *limit) tokensAt(b *state, t uint64) (tokens int64, since uint64) {
 	if b.inDebt || !now.less(b.time) {
 		var missing int64
 		if full := b.time.plus(uint64(l.capacity - b.tokens)); now.less(full) {
-			missing = full.minus(now).clamp(l.capacity + maxDebt*l.scale)
+			missing = full.minus(now).clamp(l.capacity + deepestDebt*l.scale)
 		}
 		return l.micros(l.capacity) - l.micros(missing), t
 	}
@@ -168,16 +172,20 @@ func (l *limit) tokensAt(b *state, t uint64) (tokens int64, since uint64) {
 	return l.micros(b.tokens), max(t, min(l.timeOf(b.time), t+min(horizon, math.MaxUint64-t)))
 }
 
-// stateWith returns the state of a bucket that has a number of tokens at instant t, in millionths.
+// stateWith returns the state of a bucket that has a number of tokens, in millionths, since a time.
 // A part of a unit is lost.
-func (l *limit) stateWith(tokens int64, t uint64) state {
-	s := state{time: l.supplyFrom(t), tier: l.tier, era: l.era}
+func (l *limit) stateWith(tokens int64, since wide) state {
 	perUnit := millionths / l.scale
-	if tokens >= 0 {
-		s.tokens = min(l.capacity, tokens/perUnit)
-		return s
+	if tokens < 0 {
+		tokens -= perUnit - 1
 	}
-	debt := min((-tokens+perUnit-1)/perUnit, maxDebt)
-	s.time, s.inDebt = s.time.plus(uint64(debt)), true
-	return s
+	return l.stateOf(tokens/perUnit, since)
+}
+
+// stateOf returns the state of a bucket that has a number of units since a time, negative in debt.
+func (l *limit) stateOf(units int64, since wide) state {
+	if units < 0 {
+		return state{time: since.plus(uint64(-units)), inDebt: true, tier: l.tier, era: l.era}
+	}
+	return state{tokens: min(l.capacity, units), time: since, tier: l.tier, era: l.era}
 }

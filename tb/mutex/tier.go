@@ -33,7 +33,7 @@ func (t *tier) inherited(b *state) state {
 			since = end
 		}
 	}
-	s := t.eras[last].stateWith(tokens, since)
+	s := t.eras[last].stateWith(tokens, t.eras[last].supplyFrom(since))
 	s.moves = b.moves + 1
 	return s
 }
