@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 	"time"
 
@@ -50,10 +51,10 @@ func (l *Limiter[K]) byStamp() []stamped {
 }
 
 // Restore gives buckets the states that Snapshot has yielded, in this process or in another. Each
-// bucket gets what the rate has supplied since, by the wall clock; a time that is later than now
-// counts as now. A bucket that has fewer tokens already keeps them, and a full one is not stored.
-// If the limit has changed, a bucket keeps its tokens, but not more than the capacity, and its
-// debt.
+// bucket gets what the present rate has supplied since, by the wall clock; a time that is later than
+// now counts as now. A bucket that has fewer tokens already keeps them, and a full one is not
+// stored. If the limit has changed, a bucket keeps its tokens, but not more than the capacity, and
+// its debt.
 //
 // Restore returns an error, and changes nothing, if a state or a key is invalid, or if more buckets
 // are not full than the table can hold. Call it before the limiter is used. Later the table may
@@ -64,6 +65,7 @@ func (l *Limiter[K]) Restore(states iter.Seq2[K, tb.State]) error {
 		state tb.State
 	}
 	var all []entry
+	notFull := make(map[K]struct{})
 	t, _ := l.clock.readWall()
 	for key, s := range states {
 		if err := s.Validate(); err != nil {
@@ -78,11 +80,12 @@ func (l *Limiter[K]) Restore(states iter.Seq2[K, tb.State]) error {
 		m := l.restoredAt(key, s).layout()
 		if b := m.restored(s, l.clock.instant(s.At), t); m.missingAt(b, t) > 0 {
 			all = append(all, entry{key, s})
+			notFull[key] = struct{}{}
 		}
 	}
-	if most := l.table.Max(); len(all) > most {
+	if most := l.table.Max(); len(notFull) > most {
 		return &tb.ConfigError{
-			Field: "states", Value: fmt.Sprint(len(all), " buckets that are not full"),
+			Field: "states", Value: fmt.Sprint(len(notFull), " buckets that are not full"),
 			Range: fmt.Sprint("at most ", most),
 		}
 	}
@@ -146,19 +149,17 @@ func (l *Limiter[K]) restore(t uint64, key K, state tb.State) {
 	}
 }
 
-// restored returns the balance of a bucket that had the state s at the instant at.
+// restored returns the balance of a bucket that had the state s at the instant at. It has been
+// refilled at the present rate since, also before the limit has changed.
 func (m *layout) restored(s tb.State, at, now uint64) balance {
 	at = min(at, now)
-	p := m.positionAt(at)
-	if s.Tokens >= 0 {
-		tokens := uint64(s.Tokens*float64(m.scale) + 0.5)
-		return balance{p, m.capacity - min(m.capacity, tokens)}
+	hi, supplied, _ := m.supply.rate.times(m.changed - min(m.changed, at))
+	if hi > 0 {
+		supplied = mostDebt
 	}
-	debt := min(uint64(-s.Tokens*float64(m.scale)+0.5), maxDebt)
-	if debt == 0 {
-		return balance{p, m.capacity}
-	}
-	return balance{m.positionOf(m.unitsAfter(p.blocks, p.rest+debt-1)), m.capacity + 1}
+	units := int64(math.Round(s.Tokens * float64(m.scale)))
+	units += int64(min(supplied, mostDebt))
+	return m.balanceOfUnits(units, m.positionAt(max(at, m.changed)))
 }
 
 // missingAt returns the units that a bucket lacks at t to be full.

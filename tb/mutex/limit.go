@@ -121,12 +121,15 @@ func (l *limit) wait(now, then uint64) time.Duration {
 	return time.Duration(min(then-now, math.MaxInt64))
 }
 
-// supply returns the units that have been supplied by instant t. It divides twice: for whole
-// tokens, and for the units in the rest.
-func (l *limit) supply(t uint64) wide {
-	tokens, rest := product(t-min(t, l.from), l.tokens).over(l.per)
+// supply returns the units that have been supplied by instant t.
+func (l *limit) supply(t uint64) wide { return l.supplied(t - min(t, l.from)).add(l.start) }
+
+// supplied returns the units that are supplied in a time. It divides twice: for whole tokens, and
+// for the units in the rest.
+func (l *limit) supplied(ns uint64) wide {
+	tokens, rest := product(ns, l.tokens).over(l.per)
 	units, _ := product(rest, uint64(l.scale)).over(l.per)
-	return product(tokens, uint64(l.scale)).plus(units).add(l.start)
+	return product(tokens, uint64(l.scale)).plus(units)
 }
 
 // supplyFrom returns supply(t) for a bucket that has had what the eras before have supplied.

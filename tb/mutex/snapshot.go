@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 	"time"
 
@@ -69,16 +70,17 @@ func (l *Limiter[K]) Restore(states iter.Seq2[K, tb.State]) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	missing := make(map[int]state)
+	notFull := make(map[K]bool)
 	for i, key := range keys {
 		m := l.tierOfState(key, all[i].Tier).limit()
 		b := m.restored(all[i], min(now, l.instant(all[i].At)))
 		if m.missing(&b, now) > 0 {
-			missing[i] = b
+			missing[i], notFull[key] = b, true
 		}
 	}
-	if len(missing) > l.settings.MaxKeys {
+	if len(notFull) > l.settings.MaxKeys {
 		return &tb.ConfigError{
-			Field: "states", Value: fmt.Sprint(len(missing), " buckets that are not full"),
+			Field: "states", Value: fmt.Sprint(len(notFull), " buckets that are not full"),
 			Range: fmt.Sprint("at most ", l.settings.MaxKeys),
 		}
 	}
@@ -115,17 +117,12 @@ func (l *Limiter[K]) restore(now uint64, key K, s state) {
 	l.rank(b)
 }
 
-// restored returns the state of a bucket that had the state s at the instant at.
+// restored returns the state of a bucket that had the state s at the instant at. It has been
+// refilled at the present rate since.
 func (l *limit) restored(s tb.State, at uint64) state {
-	b := state{time: l.supply(at), tier: l.tier, era: l.era}
-	if s.Tokens >= 0 {
-		b.tokens = min(l.capacity, int64(s.Tokens*float64(l.scale)+0.5))
-		return b
-	}
-	if debt := min(int64(-s.Tokens*float64(l.scale)+0.5), maxDebt); debt > 0 {
-		b.time, b.inDebt = b.time.plus(uint64(debt)), true
-	}
-	return b
+	units := int64(math.Round(s.Tokens * float64(l.scale)))
+	units += l.supplied(l.changed - min(l.changed, at)).clamp(mostDebt)
+	return l.stateOf(units, l.supply(max(at, l.changed)))
 }
 
 // missing returns the units that a bucket lacks at now to be full.

@@ -1,0 +1,183 @@
+package cas_test
+
+import (
+	"context"
+	"iter"
+	"maps"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+	"github.com/seed-181794aa/ratelimit/tb/cas"
+	"github.com/seed-181794aa/ratelimit/tb/mutex"
+)
+
+// both is what the tests in this file call on both implementations.
+type both interface {
+	tb.Limiter
+	Level(ctx context.Context, key string) (tb.Level, error)
+	Reserve(ctx context.Context, key string, cost float64) (tb.Reservation, error)
+	AllowAt(t time.Time, key string, n int) (tb.Decision, error)
+	SetLimit(limit tb.Limit) error
+	SetTier(tier int, limit tb.Limit) error
+	Restore(iter.Seq2[string, tb.State]) error
+}
+
+// onBoth runs a test on both implementations, with keys of tier 0 or, if limits has several, of the
+// tier in *tier.
+func onBoth(
+	t *testing.T, now *time.Time, limits []tb.Limit, tier *int, run func(*testing.T, both),
+	opts ...tb.Option,
+) {
+	begin := *now
+	opts = append(opts, tb.WithClock(func() time.Time { return *now }))
+	newCAS := func() (both, error) {
+		if len(limits) == 1 {
+			return cas.New[string](limits[0], opts...)
+		}
+		return cas.NewTiered(limits, func(string) int { return *tier }, opts...)
+	}
+	newMutex := func() (both, error) {
+		if len(limits) == 1 {
+			return mutex.New[string](limits[0], opts...)
+		}
+		return mutex.NewTiered(limits, func(string) int { return *tier }, opts...)
+	}
+	for name, newLimiter := range map[string]func() (both, error){"cas": newCAS, "mutex": newMutex} {
+		t.Run(name, func(t *testing.T) {
+			*now = begin
+			l, err := newLimiter()
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, _ = l.Level(t.Context(), "") // starts the clock
+			run(t, l)
+		})
+	}
+}
+
+func tokensOf(t *testing.T, l both, key string) float64 {
+	t.Helper()
+	level, err := l.Level(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return level.Tokens
+}
+
+// The old limit of the tier has supplied 0.9 of its coarse unit when it ends. A key that enters the
+// tier at that instant, or with an older reading, has not had that supply.
+func TestKeyEntersATierThatHasChanged(t *testing.T) {
+	now := time.Unix(100, 0)
+	tier := 0
+	limits := []tb.Limit{
+		{Capacity: 10, Tokens: 1, Per: time.Hour},
+		{Capacity: 1 << 23, Tokens: 1, Per: 10 * time.Second},
+	}
+	onBoth(t, &now, limits, &tier, func(t *testing.T, l both) {
+		for _, late := range []time.Duration{0, 1, time.Second} {
+			tier = 0
+			key := late.String()
+			if d, _ := l.Allow(t.Context(), key); !d.Allowed {
+				t.Fatal(d)
+			}
+			if err := l.SetTier(1, limits[1]); err != nil {
+				t.Fatal(err)
+			}
+			now = now.Add(9 * time.Second)
+			if err := l.SetTier(1, tb.Limit{Capacity: 10, Tokens: 1, Per: time.Second}); err != nil {
+				t.Fatal(err)
+			}
+			tier = 1
+			if d, _ := l.AllowAt(now.Add(-late), key, 9); !d.Allowed || d.Remaining != 0 {
+				t.Fatalf("late by %v: %+v, want granted", late, d)
+			}
+			if got := tokensOf(t, l, key); got > 0.01 {
+				t.Errorf("late by %v: %v tokens more", late, got)
+			}
+		}
+	})
+}
+
+// A restored bucket gets the present rate's supply of the whole time, whether the limit has changed
+// in this process or not.
+func TestRestoreAfterSetLimit(t *testing.T) {
+	now := time.Unix(1e6, 0)
+	second := tb.Limit{Capacity: 10, Tokens: 1, Per: time.Second}
+	for _, limits := range [][2]tb.Limit{
+		{{Capacity: 10, Tokens: 1, Per: time.Minute}, second},
+		{{Capacity: 1000, Tokens: 7, Per: time.Second}, second},
+	} {
+		onBoth(t, &now, limits[:1], nil, func(t *testing.T, l both) {
+			down := now.Add(-6 * time.Second)
+			now = now.Add(time.Millisecond)
+			if err := l.SetLimit(limits[1]); err != nil {
+				t.Fatal(err)
+			}
+			now = now.Add(-time.Millisecond + time.Second/2)
+			err := l.Restore(maps.All(map[string]tb.State{
+				"empty": {Tokens: 0, At: down},
+				"debt":  {Tokens: -8, At: down},
+				"some":  {Tokens: 1.25, At: down},
+				"now":   {Tokens: 3, At: now.Add(-time.Second / 4)},
+				"long":  {Tokens: 3, At: now.Add(-100 * 365 * 24 * time.Hour)},
+			}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for key, want := range map[string]float64{
+				"empty": 6.5, "debt": -1.5, "some": 7.75, "now": 3.25, "long": 10,
+			} {
+				if got := tokensOf(t, l, key); math.Abs(got-want) > 2e-6 {
+					t.Errorf("%s has %v tokens, want %v", key, got, want)
+				}
+			}
+		})
+	}
+}
+
+// A key that is restored twice needs one place, and gets the fewer tokens.
+func TestRestoreOfOneKeyTwice(t *testing.T) {
+	now := time.Unix(1e6, 0)
+	limits := []tb.Limit{{Capacity: 10, Tokens: 1, Per: time.Second}}
+	onBoth(t, &now, limits, nil, func(t *testing.T, l both) {
+		err := l.Restore(func(yield func(string, tb.State) bool) {
+			_ = yield("a", tb.State{Tokens: 5, At: now}) && yield("a", tb.State{Tokens: 3, At: now}) &&
+				yield("a", tb.State{Tokens: 4, At: now})
+		})
+		if got := tokensOf(t, l, "a"); err != nil || got != 3 {
+			t.Errorf("%v tokens, error %v, want 3", got, err)
+		}
+	}, tb.WithMaxKeys(1))
+}
+
+// With the greater capacity a token is one unit, and with the smaller one it is a million. A debt
+// that is too deep for a reservation there stays as deep.
+func TestDebtIsAsDeepInSmallUnits(t *testing.T) {
+	const capacity = 1 << 24
+	now := time.Unix(1e6, 0)
+	large := tb.Limit{Capacity: capacity, Tokens: 1, Per: time.Second}
+	onBoth(t, &now, []tb.Limit{large}, nil, func(t *testing.T, l both) {
+		for range 2 {
+			if r, _ := l.Reserve(t.Context(), "a", capacity); !r.Allowed {
+				t.Fatal(r.Decision)
+			}
+		}
+		if err := l.SetLimit(tb.Limit{Capacity: 1, Tokens: 1, Per: time.Second}); err != nil {
+			t.Fatal(err)
+		}
+		if r, _ := l.Reserve(t.Context(), "a", 1); r.Allowed || r.RetryAfter != capacity*time.Second {
+			t.Errorf("%+v, want refused for %v", r.Decision, capacity*time.Second)
+		}
+		if got := tokensOf(t, l, "a"); got != -capacity {
+			t.Errorf("%v tokens, want %v", got, -capacity)
+		}
+		if err := l.SetLimit(large); err != nil {
+			t.Fatal(err)
+		}
+		if got := tokensOf(t, l, "a"); got != -capacity {
+			t.Errorf("%v tokens, want %v", got, -capacity)
+		}
+	})
+}
