@@ -12,8 +12,8 @@ import (
 //	$remote_addr [$time_iso8601] "$request" $status $body_bytes_sent
 //
 // A variable ends where the text after it in the format begins. In quotes, a backslash escapes the
-// next byte. A line may go on after the end of the format. A variable that no field of a Record
-// comes from is passed over.
+// next byte. A line may go on after the end of the format, so a variable there ends with its word,
+// its time, its list or its request. A variable that no field of a Record comes from is passed over.
 type formatParser struct {
 	fields
 	before    []byte // the text before the first variable
@@ -23,8 +23,9 @@ type formatParser struct {
 // variable is a variable of a format.
 type variable struct {
 	slots   []int
-	after   []byte // the text up to the next variable; empty at the end
-	missing *lack  // reports that the text is not there
+	last    func(b []byte) int // returns the length of the value at the end of a format
+	after   []byte             // the text up to the next variable; empty at the end
+	missing *lack              // reports that the text is not there
 }
 
 // formatCandidates are variables of nginx. $msec has milliseconds. $proxy_add_x_forwarded_for is
@@ -38,6 +39,8 @@ var formatCandidates = candidates{
 	fieldURI:       {"request", "request_uri", "uri"},
 	fieldSize:      {"body_bytes_sent", "bytes_sent"},
 }
+
+var errFormatClient = &lack{3, "want an address or the name of a host as the client"}
 
 // newFormatParser returns a parser for s.LogFormat. In it, \t is a tab, as in nginx.
 func newFormatParser(s Schema) (*formatParser, error) {
@@ -55,7 +58,7 @@ func newFormatParser(s Schema) (*formatParser, error) {
 		slots := p.slots(name)
 		p.set(slots, []byte(name))
 		want := fmt.Sprintf("want %q after $%s", text, name)
-		p.variables = append(p.variables, variable{slots, []byte(text), &lack{0, want}})
+		p.variables = append(p.variables, variable{slots, lastLength(name), []byte(text), &lack{0, want}})
 	}
 	if p.text(fieldTime) == nil {
 		return nil, fmt.Errorf("%q has no time: want $time_local, $time_iso8601 or $msec",
@@ -93,13 +96,19 @@ func (p *formatParser) parse(line []byte, rec *Record) (Format, error) {
 		p.set(v.slots, rest[:end])
 		rest = rest[end+len(v.after):]
 	}
-	return LogFormat, p.fill(rec)
+	if err := p.fill(rec); err != nil {
+		return LogFormat, err
+	}
+	if !isClient(rec.Peer) {
+		return LogFormat, errFormatClient
+	}
+	return LogFormat, nil
 }
 
 // end returns where the value ends that b begins with, or -1.
 func (v *variable) end(b []byte) int {
 	if len(v.after) == 0 {
-		return len(b)
+		return v.last(b)
 	}
 	for end := 0; ; end++ {
 		n := bytes.Index(b[end:], v.after)
@@ -109,5 +118,30 @@ func (v *variable) end(b []byte) int {
 		if end += n; v.after[0] != '"' || !endsInEscape(b[:end]) {
 			return end
 		}
+	}
+}
+
+// lastLength returns a function that returns the length of the value of a variable that b begins with.
+func lastLength(name string) func(b []byte) int {
+	switch {
+	case name == "time_local":
+		return func(b []byte) int { return min(len(b), len("17/May/2015:10:05:03 +0000")) }
+	case name == "request":
+		return func(b []byte) int {
+			if i := bytes.Index(b, []byte(" HTTP/")); i >= 0 {
+				version, _ := cutWord(b[i+1:])
+				return i + 1 + len(version)
+			}
+			return len(b)
+		}
+	case strings.HasSuffix(name, "forwarded_for"):
+		return func(b []byte) int {
+			list, _ := cutList(b)
+			return len(list)
+		}
+	}
+	return func(b []byte) int {
+		word, _ := cutWord(b)
+		return len(word)
 	}
 }

@@ -37,6 +37,20 @@ func TestLogFormats(t *testing.T) {
 			request{at, "192.0.2.7", `a\"b`, "", "", Unknown}},
 		{"further fields", `$remote_addr [$time_local] $status`, `192.0.2.7 [` + stamp + `] 200 0.003 x`,
 			request{at, "192.0.2.7", "", "", "", Unknown}},
+		{"further fields after the client", `[$time_local] $remote_addr`,
+			`[` + stamp + `] 192.0.2.7 extra 5`, request{at, "192.0.2.7", "", "", "", Unknown}},
+		{"further fields after a list", `[$time_local] $proxy_add_x_forwarded_for`,
+			`[` + stamp + `] 192.0.2.7, 10.0.0.1 extra 5`,
+			request{at, "192.0.2.7, 10.0.0.1", "", "", "", Unknown}},
+		{"further fields after the time", `$remote_addr $time_local`, `192.0.2.7 ` + stamp + ` extra 5`,
+			request{at, "192.0.2.7", "", "", "", Unknown}},
+		{"further fields after the request", `$remote_addr $msec $request`,
+			`192.0.2.7 1431857103.000 GET /a b?c HTTP/1.1 extra 5`,
+			request{at, "192.0.2.7", "", "", "/a b", Unknown}},
+		{"a request of HTTP/0.9", `$remote_addr $msec $request`, `192.0.2.7 1431857103.000 GET /a`,
+			request{at, "192.0.2.7", "", "", "/a", Unknown}},
+		{"further fields after the size", `$remote_addr $msec $body_bytes_sent`,
+			`192.0.2.7 1431857103.000 17 5`, request{at, "192.0.2.7", "", "", "", 17}},
 	} {
 		got, bad, format := read(t, strings.NewReader(tt.line), Schema{LogFormat: tt.format})
 		if len(got) != 1 || got[0] != tt.want || format != LogFormat {
@@ -73,6 +87,7 @@ func TestLinesOfAnotherLogFormat(t *testing.T) {
 		{`192.0.2.7 - - [] "GET / HTTP/1.1" 200 1 "-" "-"`, "no field with a time"},
 		{`192.0.2.7 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1\" 200 1 "-" "-"`,
 			`want " " after $status`},
+		{`<b> - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 1 "-" "-"`, errFormatClient.want},
 	} {
 		_, bad, _ := read(t, strings.NewReader(tt.line), Schema{LogFormat: combinedFormat})
 		var l *lack
