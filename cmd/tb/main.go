@@ -6,6 +6,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -75,7 +76,7 @@ func run(ctx context.Context, args []string, std cli.IO) int {
 		return status
 	case err != nil:
 		fmt.Fprintf(std.Stderr, "tb: %s\n", printable.Escape(err.Error()))
-		fmt.Fprintln(std.Stderr, "Run \"tb --help\", or \"tb replay --help\" and so on for all flags.")
+		fmt.Fprintf(std.Stderr, "Run \"%s --help\" for all flags.\n", commandOf(err))
 		return exitUsage
 	}
 	command.BindTo(ctx, (*context.Context)(nil))
@@ -85,4 +86,13 @@ func run(ctx context.Context, args []string, std cli.IO) int {
 		return exitError
 	}
 	return exitOK
+}
+
+// commandOf returns the command in whose arguments there is a mistake, such as tb proxy.
+func commandOf(err error) string {
+	var parse *kong.ParseError
+	if errors.As(err, &parse) && parse.Context.Selected() != nil {
+		return parse.Context.Selected().FullPath()
+	}
+	return "tb"
 }

@@ -123,6 +123,19 @@ func TestUsageErrors(t *testing.T) {
 	}
 }
 
+// A message names the command whose help has the flags.
+func TestUsageErrorsNameTheHelpOfTheirCommand(t *testing.T) {
+	for args, want := range map[string]string{
+		"replay,--nonsense": "tb replay", "proxy,--nonsense": "tb proxy", "policy,check": "tb policy check",
+		"proxi": "tb",
+	} {
+		_, _, stderr := tb(t, "", strings.Split(args, ",")...)
+		if want = "Run \"" + want + " --help\" for all flags.\n"; !strings.HasSuffix(stderr, want) {
+			t.Errorf("%s: stderr %q, want %s", args, stderr, want)
+		}
+	}
+}
+
 // A message states a mistake once, and in the terms of the flags.
 func TestUsageErrorsAreShort(t *testing.T) {
 	for flag, foreign := range map[string]string{

@@ -60,9 +60,14 @@ func TestNearestFormat(t *testing.T) {
 
 func TestNoLineAtAll(t *testing.T) {
 	long := strings.Repeat("x", MaxLine+1)
-	for _, log := range []string{"\n", "\n\n", long, "#Version: 1.0\n"} {
+	for _, log := range []string{long, "#Version: 1.0\n"} {
 		if got := noFormat(t, log, Schema{}); !strings.HasSuffix(got, ": want "+wantFormat) {
 			t.Errorf("%.20q: error %q", log, got)
+		}
+	}
+	for _, log := range []string{"", "\n", " \t\r\n\n"} {
+		if got := noFormat(t, log, Schema{}); got != "a.log: the log is empty" {
+			t.Errorf("%q: error %q", log, got)
 		}
 	}
 	got := noFormat(t, "x", Schema{LogFormat: "[$msec] $remote_addr"})

@@ -33,6 +33,7 @@ type Reader struct {
 	in   *bufio.Reader
 	long []byte // a line that is longer than the buffer
 	line int64  // lines read so far
+	full int64  // those that are not blank
 	detector
 	probe    *detector // reads Record.Forwarded of the probed lines; nil if all lines have it
 	probeRec Record
@@ -88,11 +89,11 @@ func interruptible(ctx context.Context, r io.Reader) io.Reader {
 // Format returns the format of the log, which its first valid line decides.
 func (r *Reader) Format() Format { return r.format }
 
-// Lines returns how many lines have been read.
-func (r *Reader) Lines() int64 { return r.line }
+// Lines returns how many lines have been read that are not blank.
+func (r *Reader) Lines() int64 { return r.full }
 
 // Next reads the next request into rec, whose slices are valid until the next call. It skips
-// empty lines and directives. For a line that is not a request it returns a *LineError, and can
+// blank lines and directives. For a line that is not a request it returns a *LineError, and can
 // be called again. At the end it returns io.EOF.
 func (r *Reader) Next(rec *Record) error {
 	for {
@@ -100,7 +101,11 @@ func (r *Reader) Next(rec *Record) error {
 		if err != nil && !errors.Is(err, ErrTooLong) {
 			return err
 		}
-		if err == nil && len(line) > 0 {
+		if err == nil && isBlank(line) {
+			continue
+		}
+		r.full++
+		if err == nil {
 			err = r.parse(line, rec)
 			if r.probe != nil && r.line <= probed && r.probe.parse(line, &r.probeRec) == nil {
 				rec.Forwarded = r.probeRec.Forwarded
@@ -113,6 +118,10 @@ func (r *Reader) Next(rec *Record) error {
 			return r.lineError(line, err)
 		}
 	}
+}
+
+func isBlank(line []byte) bool {
+	return len(line) == 0 || line[0] <= ' ' && len(bytes.TrimSpace(line)) == 0
 }
 
 // readLine returns the next line without its end, and without the NUL bytes in front of it: a file
@@ -167,16 +176,16 @@ func (r *Reader) lineError(line []byte, err error) error {
 	return e
 }
 
-// ErrEmpty is the error of a log without any line.
+// ErrEmpty is the error of a log without any line that is not blank.
 var ErrEmpty = errors.New("the log is empty")
 
 // NoFormat returns the error of a log that has no valid line. It names the formats that were
 // tried, and says what the first line lacks in the nearest one.
 func (r *Reader) NoFormat() error {
-	if r.line == 0 {
+	if r.full == 0 {
 		return fmt.Errorf("%s: %w", r.name, ErrEmpty)
 	}
-	err := fmt.Errorf("%s: no valid line in %d: want %s", r.name, r.line, r.tried)
+	err := fmt.Errorf("%s: no valid line in %d: want %s", r.name, r.full, r.tried)
 	if r.first != nil {
 		err = fmt.Errorf("%w; nearest is %s: %w", err, r.firstNearest, r.first)
 	}

@@ -32,6 +32,12 @@ func unpack(in *bufio.Reader) (io.Reader, error) {
 		return unpacked{bzip2.NewReader(in), "bzip2"}, nil
 	case is("\xfd7zXZ\x00"):
 		return nil, errors.New("xz: want gzip, zstd, bzip2 or a plain log, such as from xz -dc")
+	case is("PK\x03\x04"):
+		return nil, errors.New("zip: want gzip, zstd, bzip2 or a plain log, such as from unzip -p")
+	case is("\xff\xfe"), is("\xfe\xff"), len(begin) > 3 && begin[0] != 0 && begin[1] == 0 &&
+		begin[2] != 0 && begin[3] == 0:
+		return nil, errors.New("UTF-16, as PowerShell writes: want UTF-8, such as from" +
+			" iconv -f UTF-16 -t UTF-8, or from Out-File -Encoding utf8")
 	}
 	return in, nil
 }

@@ -78,10 +78,17 @@ func TestTruncatedPackedLogIsAnError(t *testing.T) {
 	}
 }
 
-func TestXZIsRefused(t *testing.T) {
-	_, err := NewReader(t.Context(), "a.xz", strings.NewReader("\xfd7zXZ\x00\x00\x04"), Schema{})
-	if err == nil || !strings.HasPrefix(err.Error(), "a.xz: xz: want gzip, zstd, bzip2") {
-		t.Errorf("error %v", err)
+// What is not unpacked is named.
+func TestOtherPackedLogsAreRefused(t *testing.T) {
+	for begin, want := range map[string]string{
+		"\xfd7zXZ\x00\x00\x04": "xz: want gzip, zstd, bzip2", "PK\x03\x04\x14\x00": "zip: want gzip",
+		"\xff\xfe1\x00.\x00": "UTF-16, as PowerShell writes", "\xfe\xff\x001\x00.": "UTF-16",
+		"1\x00.\x002\x00": "UTF-16",
+	} {
+		_, err := NewReader(t.Context(), "a.log", strings.NewReader(begin), Schema{})
+		if err == nil || !strings.HasPrefix(err.Error(), "a.log: "+want) {
+			t.Errorf("%q: error %v, want %s", begin, err, want)
+		}
 	}
 }
 

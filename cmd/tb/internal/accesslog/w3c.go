@@ -14,10 +14,13 @@ import (
 //
 // The last #Fields directive names the columns, and may come again with other ones. IIS has
 // spaces between the columns and CloudFront has tabs. In a column, IIS writes + and CloudFront
-// %20 for a space. Times are UTC. The columns of the servers:
+// %20 for a space. IIS Advanced Logging and Imperva write columns in quotes, and others pad them with
+// spaces. Times are UTC. Columns with the local time only, as Advanced Logging may have, count as UTC.
+// The columns of the servers:
 //
 //   - learn.microsoft.com/en-us/windows/win32/http/w3c-logging
 //   - docs.aws.amazon.com/AmazonCloudFront/latest/DeveloperGuide/standard-logs-reference.html
+//   - docs-cybersec.thalesgroup.com/bundle/cloud-application-security/page/more/example-logs.htm
 type w3cParser struct {
 	fields
 	ownTime bool    // whether the schema names the column of the time
@@ -31,9 +34,9 @@ type w3cParser struct {
 // distribution, and its x-host-header is the requested host. IIS writes X-Forwarded-For under the
 // name that its operator chose.
 var w3cCandidates = candidates{
-	fieldTime:      {"time"},
+	fieldTime:      {"time", "time-local"},
 	fieldPeer:      {"c-ip"},
-	fieldForwarded: {"x-forwarded-for", "cs(x-forwarded-for)"},
+	fieldForwarded: {"x-forwarded-for", "cs(x-forwarded-for)", "s-xff"},
 	fieldUser:      {"cs-username"},
 	fieldHost:      {"x-host-header", "cs-host", "cs(host)"},
 	fieldURI:       {"cs-uri-stem", "cs-uri"},
@@ -73,7 +76,7 @@ func (p *w3cParser) parse(line []byte, rec *Record) (Format, error) {
 		return Undetected, p.errorWithoutColumns(line)
 	}
 	clear(p.values)
-	if !p.split(line) {
+	if !p.split(line) && !p.splitQuoted(line) {
 		return Undetected, errColumns
 	}
 	if p.ownTime {
@@ -115,7 +118,7 @@ func (p *w3cParser) setColumns(names string) {
 	p.named, p.columns, p.date = true, nil, -1
 	clear(p.values)
 	for name := range strings.FieldsSeq(strings.ToLower(names)) {
-		if name == "date" {
+		if name == "date" || name == "date-local" && p.date < 0 {
 			p.date = len(p.columns)
 		}
 		slots := p.slots(name)
@@ -131,14 +134,10 @@ func (p *w3cParser) setColumns(names string) {
 }
 
 // split sets the values of the columns, and reports whether there are as many as there should be.
-// The first space or tab is the separator: a client can send a tab, but not in the date.
 func (p *w3cParser) split(line []byte) bool {
 	line = bytes.TrimRight(line, " \t")
-	separator := byte(' ')
-	if i := bytes.IndexAny(line, " \t"); i >= 0 {
-		separator = line[i]
-	}
-	for column, slots := range p.columns {
+	separator := separatorOf(line)
+	for column := range p.columns {
 		value, isLast := line, column == len(p.columns)-1
 		end := bytes.IndexByte(line, separator)
 		if end < 0 != isLast {
@@ -147,10 +146,59 @@ func (p *w3cParser) split(line []byte) bool {
 		if !isLast {
 			value, line = line[:end], line[end+1:]
 		}
-		if column == p.date {
-			p.day = value
-		}
-		p.set(slots, value)
+		p.setColumn(column, value)
 	}
 	return true
+}
+
+// separatorOf returns the first space or tab, a space if there is none. A client can send a tab, but
+// not in the date.
+func separatorOf(line []byte) byte {
+	if i := bytes.IndexAny(line, " \t"); i >= 0 {
+		return line[i]
+	}
+	return ' '
+}
+
+// splitQuoted is split for columns in quotes, or with several separators between them.
+func (p *w3cParser) splitQuoted(line []byte) bool {
+	clear(p.values)
+	separator := separatorOf(line)
+	rest := line
+	for column := range p.columns {
+		for len(rest) > 0 && rest[0] == separator {
+			rest = rest[1:]
+		}
+		if len(rest) == 0 {
+			return false
+		}
+		end := quotedEnd(rest, separator)
+		if end < 0 {
+			end = bytes.IndexByte(rest, separator)
+		}
+		if end < 0 {
+			end = len(rest)
+		}
+		p.setColumn(column, bytes.Trim(rest[:end], `"`))
+		rest = rest[end:]
+	}
+	return isBlank(rest)
+}
+
+// quotedEnd returns the length of the column in quotes that b begins with, up to a quote before a
+// separator or the end, or -1.
+func quotedEnd(b []byte, separator byte) int {
+	for i := 1; b[0] == '"' && i < len(b); i++ {
+		if b[i] == '"' && (i+1 == len(b) || b[i+1] == separator) {
+			return i + 1
+		}
+	}
+	return -1
+}
+
+func (p *w3cParser) setColumn(column int, value []byte) {
+	if column == p.date {
+		p.day = value
+	}
+	p.set(p.columns[column], value)
 }

@@ -56,6 +56,24 @@ func TestW3CLines(t *testing.T) {
 			"#Fields: date time c-ip cs-host\n2015-05-17 10:05:03.25 b h.example",
 			[]request{{at, "a", "", "", "", Unknown},
 				{"2015-05-17T10:05:03.25Z", "b", "", "h.example", "", Unknown}}},
+		{"quotes, as Imperva writes", "#Fields: date time c-ip cs(User-Agent) cs-uri sc-bytes s-xff\n" +
+			`"2015-05-17" "10:05:03" "192.0.2.7" "Mozilla/5.0 (a b c)" "/a" "17" "-"`,
+			[]request{{at, "192.0.2.7", "", "", "/a", 17}}},
+		{"quotes in some columns", "#Fields: date time c-ip cs(User-Agent) cs-uri-stem sc-bytes\n" +
+			`2015-05-17 10:05:03 192.0.2.7 "a b" /a 17` + "\n" +
+			`2015-05-17 10:05:03 192.0.2.7 "a+b /a 17`,
+			[]request{{at, "192.0.2.7", "", "", "/a", 17}, {at, "192.0.2.7", "", "", "/a", 17}}},
+		{"an empty column in quotes", "#Fields: date time c-ip cs-username sc-bytes\n" +
+			`2015-05-17 10:05:03 192.0.2.7 "" 17` + "\n" + `2015-05-17 10:05:03 "192.0.2.7"  "" 17`,
+			[]request{{at, "192.0.2.7", `""`, "", "", 17}, {at, "192.0.2.7", "", "", "", 17}}},
+		{"padded", "#Fields: date time c-ip cs-uri-stem sc-bytes\n" +
+			"2015-05-17 10:05:03   192.0.2.7    /a    17",
+			[]request{{at, "192.0.2.7", "", "", "/a", 17}}},
+		{"local time", "#Fields: date-local time-local c-ip sc-bytes\n" +
+			"2015-05-17 10:05:03.000 192.0.2.7 17", []request{{at, "192.0.2.7", "", "", "", 17}}},
+		{"local time beside UTC", "#Fields: date-local time-local date time c-ip\n" +
+			"2015-05-17 12:05:03 2015-05-17 10:05:03 192.0.2.7",
+			[]request{{at, "192.0.2.7", "", "", "", Unknown}}},
 		{"capitals", "#Fields: Date Time C-IP CS(Host)\n2015-05-17 10:05:03 a H.example",
 			[]request{{at, "a", "", "H.example", "", Unknown}}},
 		{"1000 columns", "#Fields: date time" + strings.Repeat(" a", 998) + "\n2015-05-17 10:05:03" +

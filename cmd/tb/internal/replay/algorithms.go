@@ -44,13 +44,13 @@ type AlgorithmOutcome struct {
 func (rep *Report) writeAlgorithms(b *strings.Builder) {
 	limit, window := rep.Limits[0], rep.window
 	row(b, "limit", "%s, burst %s", limit.Rate, grouped(limit.Burst))
-	row(b, "window", "%s for %s %s\n", roundTime(window), grouped(limit.Burst),
+	row(b, "window", "%s for %s %s\n", durationText(window), grouped(limit.Burst),
 		plural(limit.Burst, "token", "tokens"))
 	row(b, "requests", "%12s", grouped(rep.Requests))
 	row(b, "keys", "%12s%s\n", grouped(rep.Keys), rep.keysNote())
 	table := columns(b)
 	fmt.Fprintf(table, "algorithm\tgranted\trefused\tin %s\tbound\tin %s\tbound\tdelay\tbytes\tns\t\n",
-		roundTime(window), roundTime(window/10))
+		durationText(window), durationText(window/10))
 	for _, o := range rep.Algorithms {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%.0f\t\n",
 			o.Algorithm, grouped(o.Granted), grouped(o.Refused),
@@ -81,5 +81,5 @@ func delayText(seconds float64) string {
 	if seconds == 0 {
 		return "–"
 	}
-	return roundTime(time.Duration(seconds * float64(time.Second))).String()
+	return durationText(time.Duration(seconds * float64(time.Second)))
 }

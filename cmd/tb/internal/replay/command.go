@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
-	"github.com/schollz/progressbar/v3"
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/algorithm"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cidr"
@@ -36,6 +35,8 @@ type Command struct {
 	Cost       Cost              `type:"text" default:"1" help:"${replay_cost}"`
 	Field      map[string]string `mapsep:"," placeholder:"NAME=FIELD" help:"${replay_field}"`
 	Format     string            `placeholder:"LOG_FORMAT" help:"${replay_format}"`
+
+	AllowMalformed bool `name:"allow-malformed" help:"${replay_malformed}"`
 
 	MaxKeys  maxKeys `type:"text" default:"1048576" help:"${replay_max_keys}"`
 	Overflow string  `enum:"forgive,refuse" default:"forgive" help:"${replay_overflow}"`
@@ -80,6 +81,7 @@ func (c *Command) options() (Options, error) {
 		Trusted: cidr.Prefixes(c.Trusted), IPv6Prefix: int(c.IPv6Prefix), Cost: c.Cost,
 		MaxKeys: int(c.MaxKeys), Overflow: tb.ForgiveLeast, Impl: c.Impl,
 		Keys: splitLists(c.Key), Algorithms: splitLists(c.Algorithm), Picture: c.wantsPicture(),
+		AllowMalformed: c.AllowMalformed,
 	}
 	if c.Overflow == "refuse" {
 		o.Overflow = tb.RefuseNew
@@ -158,7 +160,7 @@ func (c *Command) Run(ctx context.Context, std cli.IO) error {
 
 // replay replays the logs and shows its progress in the bar, which may be nil.
 func (c *Command) replay(ctx context.Context, o Options, logs []Input,
-	bar *progressbar.ProgressBar) (*Result, error) {
+	bar *progress) (*Result, error) {
 	if bar != nil {
 		defer bar.Finish()
 		for i := range logs {
@@ -178,9 +180,12 @@ func (c *Command) logs(stdin io.Reader) ([]Input, int64, error) {
 	}}}, 0, nil
 }
 
-// print writes the report as text or JSON.
+// print writes the report as text or JSON. A text without a request would say nothing.
 func (c *Command) print(rep *Report, stdout io.Writer) error {
 	if !c.JSON {
+		if rep.Requests == 0 {
+			return nil
+		}
 		return rep.WriteText(stdout)
 	}
 	enc := json.NewEncoder(stdout)
@@ -217,6 +222,9 @@ var Vars = kong.Vars{
 		" host, uri or size, instead of the usual fields.",
 	"replay_format": "The log_format of nginx that wrote the log, such as '$$remote_addr" +
 		" [$$time_local] \"$$request\"', instead of detection.",
+
+	"replay_malformed": "Accept a log of which most lines are malformed, such as one that several" +
+		" programs write.",
 
 	"replay_max_keys": "Bound on the keys of each limiter, and so on memory: 1 to 1073741824.",
 	"replay_overflow": "What happens to a new key while no bucket is full: forgive the smallest" +
@@ -265,7 +273,8 @@ request without a positive number in its cost field costs one token.
 Exit status:
 
     0  The input was replayed.
-    1  A part of the input was not replayed, because of an error or an interrupt, or no
-       request has a part of the key or the cost field. The report covers the rest.
+    1  A part of the input was not replayed, because of an error or an interrupt, most lines
+       of a log are malformed, or no request has a part of the key or the cost field. The
+       report covers the rest.
     2  The flags have a mistake.`
 }

@@ -189,7 +189,7 @@ func TestTextOfAlgorithms(t *testing.T) {
 	for _, a := range decoded.Algorithms {
 		delay := "–"
 		if a.MeanDelay > 0 {
-			delay = roundTime(time.Duration(a.MeanDelay * 1e9)).String()
+			delay = durationText(time.Duration(a.MeanDelay * 1e9))
 		}
 		want = append(want, words(fmt.Sprintf("%s %s %s %v %v %v %v %s 16 %.0f",
 			a.Algorithm, grouped(a.Granted), grouped(a.Refused), a.MostInWindow, a.BoundInWindow,

@@ -5,6 +5,7 @@ import (
 	"container/heap"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -24,6 +25,8 @@ type merger struct {
 	sources []*source // all, in the order of the inputs
 	waiting []*source // not yet open, by start
 	open    sources   // a heap
+
+	allowMalformed bool
 }
 
 // source is an input of a merger.
@@ -36,12 +39,14 @@ type source struct {
 	rec    accesslog.Record  // the next request
 	end    func()            // closes the input
 	err    error
+
+	malformed error // of its first malformed line
 }
 
 // replayInputs replays the inputs, and returns their errors in the order of the inputs. If ctx
 // is done, it ends early and marks the report.
 func (res *Result) replayInputs(ctx context.Context, inputs []Input, s accesslog.Schema) []error {
-	m := &merger{res: res, schema: s}
+	m := &merger{res: res, schema: s, allowMalformed: res.replayer.allowMalformed}
 	for i, in := range inputs {
 		m.sources = append(m.sources, &source{input: in, order: i, file: File{Name: in.Name}})
 	}
@@ -171,6 +176,10 @@ func (m *merger) close() (errs []error) {
 			src.file.Lines, src.file.Format = src.reader.Lines(), src.reader.Format()
 			m.res.Report.Files = append(m.res.Report.Files, src.file)
 		}
+		if f := &src.file; src.err == nil && 2*f.Malformed > f.Lines && !m.allowMalformed {
+			src.err = fmt.Errorf("%s: %d of %d lines are malformed, for example %w;"+
+				" --allow-malformed accepts that", f.Name, f.Malformed, f.Lines, src.malformed)
+		}
 		if errors.Is(src.err, accesslog.ErrEmpty) && m.res.replayer.span.requests > 0 {
 			src.err = nil
 		}
@@ -194,7 +203,9 @@ func (res *Result) next(src *source) error {
 		if !errors.As(err, &bad) {
 			return err
 		}
-		src.file.Malformed++
+		if src.file.Malformed++; src.malformed == nil {
+			src.malformed = bad
+		}
 		if len(res.Report.Malformed) < maxShown {
 			res.Report.Malformed = append(res.Report.Malformed, bad.Error())
 		}

@@ -123,7 +123,7 @@ func interval(d time.Duration) string {
 			return fmt.Sprintf("%d %ss", n, unit.name)
 		}
 	}
-	return roundTime(d).String()
+	return durationText(d)
 }
 
 // addArea adds the area below a curve, unless the timeline is empty.

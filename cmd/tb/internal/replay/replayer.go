@@ -47,6 +47,8 @@ type Options struct {
 	Redis rueidis.Client
 	// Algorithms name the algorithms to compare under the only limit. It may be empty.
 	Algorithms []string
+	// AllowMalformed accepts a log of which most lines are malformed.
+	AllowMalformed bool
 	// Picture keeps what WriteSVG and WriteHTML need, for a single limit or a suggestion.
 	Picture bool
 }
@@ -96,13 +98,15 @@ type replayer struct {
 	// These are nil without Options.Picture. A suggestion has no lens, because it decides nothing.
 	timeline *timeline
 	lens     *lens
+
+	allowMalformed bool
 }
 
 // newReplayer returns a replayer without any request.
 func newReplayer(o Options) (*replayer, error) {
 	r := &replayer{
 		cost: o.Cost, keys: newKeyCounter(maxDistinct), ranking: newRanking(maxTracked),
-		queue: queue{most: queueRequests},
+		queue: queue{most: queueRequests}, allowMalformed: o.AllowMalformed,
 	}
 	var err error
 	if r.keyer, r.extra, err = newKeyer(&o); err != nil {

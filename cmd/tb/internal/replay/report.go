@@ -95,8 +95,7 @@ type File struct {
 	// Format is common, combined, json, logfmt, w3c, haproxy, alb, elb, envoy, istio or
 	// log_format, or empty if no line was valid.
 	Format accesslog.Format `json:"format"`
-	// Lines counts all lines, empty lines too. Malformed counts the lines that are neither
-	// empty nor a request.
+	// Lines counts the lines that are not blank, and Malformed those of them that are not a request.
 	Lines     int64 `json:"lines"`
 	Malformed int64 `json:"malformed"`
 }

@@ -46,7 +46,9 @@ func TestReportByHand(t *testing.T) {
 
 func TestOnlyTheFirstMalformedLinesAreShown(t *testing.T) {
 	log := strings.Repeat("x\n", 100) + line("a", 1, 1)
-	rep := replay(t, options(t, "1", 2), input("a.log", log)).Report
+	o := options(t, "1", 2)
+	o.AllowMalformed = true
+	rep := replay(t, o, input("a.log", log)).Report
 	if len(rep.Malformed) != maxShown || rep.Files[0].Malformed != 100 {
 		t.Errorf("%d shown of %d", len(rep.Malformed), rep.Files[0].Malformed)
 	}

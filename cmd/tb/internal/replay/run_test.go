@@ -48,7 +48,7 @@ func named(client string, second int) string {
 }
 
 func TestInputWithoutAValidLineIsAnError(t *testing.T) {
-	for _, log := range []string{"\n", "\n\n", "x\ny\n"} {
+	for _, log := range []string{"\nx\n", "x\ny\n"} {
 		res, err := Run(t.Context(), options(t, "1", 2), accesslog.Schema{},
 			[]Input{input("good.log", line("a", 1, 1)), input("bad.log", log)})
 		if err == nil || !strings.HasPrefix(err.Error(), "bad.log: no valid line") {
@@ -70,6 +70,26 @@ func TestEmptyFiles(t *testing.T) {
 			[]Input{input("empty.log", ""), input("other.log", tt.other)})
 		if !errors.Is(err, tt.want) || len(res.Report.Files) != 2 {
 			t.Errorf("%q: error %v, files %v; want %v", tt.other, err, res.Report.Files, tt.want)
+		}
+	}
+}
+
+// A log that is mostly unread is an error unless it is asked for. The report covers the rest.
+func TestALogOfMostlyMalformedLines(t *testing.T) {
+	bad := line("a", 1, 1) + strings.Repeat("nothing\n\n", 500)
+	good := line("a", 1, 1) + line("b", 2, 1) + strings.Repeat("nothing\n", 2)
+	for _, allow := range []bool{false, true} {
+		o := options(t, "1", 2)
+		o.AllowMalformed = allow
+		res, err := Run(t.Context(), o, accesslog.Schema{},
+			[]Input{input("bad.log", bad), input("good.log", good)})
+		const want = "bad.log: 500 of 501 lines are malformed, for example bad.log:2: "
+		if allow != (err == nil) || err != nil && (!strings.HasPrefix(err.Error(), want) ||
+			!strings.HasSuffix(err.Error(), `: "nothing"; --allow-malformed accepts that`)) {
+			t.Errorf("allowed %v: %v", allow, err)
+		}
+		if res.Report.Requests != 3 {
+			t.Errorf("allowed %v: %d requests", allow, res.Report.Requests)
 		}
 	}
 }

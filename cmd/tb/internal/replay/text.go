@@ -57,7 +57,7 @@ func (rep *Report) writeInput(b *strings.Builder) {
 	}
 	if rep.Requests > 0 {
 		row(b, "time", "%s to %s UTC (%s)", dateTime(rep.First), dateTime(rep.Last),
-			rep.Last.Sub(rep.First).Round(time.Second))
+			durationText(rep.Last.Sub(rep.First).Round(time.Second)))
 	}
 }
 
@@ -233,7 +233,7 @@ func (rep *Report) writeOrder(b *strings.Builder) {
 	}
 	fmt.Fprintf(b, "%s of %s requests %s earlier than the line before, by up to %s."+
 		"\nRequests are decided in the order of their times.",
-		grouped(n), grouped(rep.Requests), plural(n, "is", "are"), roundTime(rep.longestStep))
+		grouped(n), grouped(rep.Requests), plural(n, "is", "are"), durationText(rep.longestStep))
 	if r := rep.RefusedInLineOrder; r != nil && *r != rep.Limits[0].Refused {
 		fmt.Fprintf(b, "\nIn the order of the lines, the limit would refuse %s.", grouped(*r))
 	}
@@ -274,18 +274,25 @@ func plural[N integer](n N, one, many string) string {
 	return many
 }
 
-// roundTime drops digits that do not matter to a reader: the milliseconds of hours, the
-// nanoseconds of seconds.
-func roundTime(d time.Duration) time.Duration {
+// durationText writes a duration without the digits that do not matter to a reader: the milliseconds
+// of hours, the minutes of days.
+func durationText(d time.Duration) string {
 	switch {
+	case d >= 2*day:
+		d = d.Round(time.Hour)
+		days := grouped(uint64(d/day)) + " days"
+		if hours := d % day / time.Hour; hours > 0 {
+			return fmt.Sprintf("%s %dh", days, hours)
+		}
+		return days
 	case d >= time.Minute:
-		return d.Round(time.Second)
+		d = d.Round(time.Second)
 	case d >= time.Second:
-		return d.Round(time.Millisecond)
+		d = d.Round(time.Millisecond)
 	case d >= time.Millisecond:
-		return d.Round(time.Microsecond)
+		d = d.Round(time.Microsecond)
 	}
-	return d
+	return d.String()
 }
 
 // percent writes a fraction with one decimal. A fraction that would round to 0 or 1 is

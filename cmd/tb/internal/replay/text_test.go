@@ -133,7 +133,8 @@ func TestTextWithoutNotes(t *testing.T) {
 
 func TestLongestStepIsRounded(t *testing.T) {
 	for nanos, want := range map[int64]string{
-		524_102_400: "524.102ms", 1_000_000_400: "1s", 7_762_989_783_000_000_512: "2156386h3m3s",
+		524_102_400: "524.102ms", 1_000_000_400: "1s", 7_762_989_783_000_000_512: "89,849 days 10h",
+		172_800_000_000_000: "2 days", 172_799_000_000_000: "47h59m59s",
 	} {
 		log := fmt.Sprintf(`{"ts":%d,"ip":"a"}`+"\n"+`{"ts":%d,"ip":"a"}`, 1e18+nanos, int64(1e18))
 		rep := &replay(t, options(t, "1", 2), input("a.log", log)).Report
@@ -218,7 +219,7 @@ func TestTimesAreRounded(t *testing.T) {
 		1: "1ns", 1234: "1.234µs", 1_234_567: "1.235ms", 1_234_567_890: "1.235s",
 		time.Hour + 1_600*time.Millisecond: "1h0m2s",
 	} {
-		if got := roundTime(d).String(); got != want {
+		if got := durationText(d); got != want {
 			t.Errorf("%d: %s, want %s", d, got, want)
 		}
 	}
