@@ -85,35 +85,64 @@ func TestCallWithAnEarlierLayoutInsertsItsKey(t *testing.T) {
 	}
 }
 
+// setLastLimit changes the limit when there are just enough bases for it.
+func (f *fixture) setLastLimit(limit tb.Limit) {
+	f.t.Helper()
+	m := f.layout()
+	m.highest.Store(uint64(sort.Search(math.MaxInt64, func(n int) bool {
+		m.highest.Store(uint64(n) << 1)
+		_, err := m.change(limit, f.clock.read())
+		return err != nil
+	})-1) << 1)
+	if err := f.SetLimit(limit); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// deepen takes whole capacities of the key a until the deepest debt refuses one, and moves the
+// bucket each time.
+func (f *fixture) deepen() (taken float64) {
+	c, _ := f.Charge("a", float64(f.Limit().Capacity))
+	c.MayWait(tb.Never)
+	for range 300 {
+		if d, _ := c.Take(time.Unix(0, 0).Add(f.now)); !d.Allowed {
+			return taken
+		}
+		f.seal("a")
+		taken += float64(f.Limit().Capacity)
+	}
+	f.t.Fatal("the debt has no end")
+	return 0
+}
+
 // The bases of the era end with the clock's last readings. There a bucket is in the deepest debt,
 // and it moves.
 func TestDeepestDebtWhereTheBasesEnd(t *testing.T) {
 	f := newFixture(t)
 	f.granted("a", 1)
-	m := f.layout()
-	limit := tb.Limit{Capacity: 20, Tokens: 1, Per: time.Second}
-	highest := uint64(sort.Search(math.MaxInt64, func(n int) bool {
-		m.highest.Store(uint64(n) << 1)
-		_, err := m.change(limit, f.clock.read())
-		return err != nil
-	})-1) << 1
-	m.highest.Store(highest)
-	if err := f.SetLimit(limit); err != nil {
+	f.setLastLimit(tb.Limit{Capacity: 20, Tokens: 1, Per: time.Second})
+	f.now = time.Duration(f.layout().lastInstant - f.clock.firstInstant)
+	want := 20 - f.deepen()
+	if level, _ := f.Level(t.Context(), "a"); want > -2000 || level.Tokens != want {
+		t.Errorf("%v tokens, want %v", level.Tokens, want)
+	}
+}
+
+// A bucket brings a debt of two billion tokens, and the supply of a century pays a few of them.
+func TestDebtFromLargeUnitsWhereTheBasesEnd(t *testing.T) {
+	f := newFixture(t)
+	if err := f.SetLimit(tb.Limit{Capacity: 1 << 30, Tokens: 1, Per: time.Second}); err != nil {
 		t.Fatal(err)
 	}
-	f.now = time.Duration(f.layout().lastInstant - f.clock.firstInstant)
-	c, _ := f.Charge("a", 20)
-	c.MayWait(tb.Never)
-	debt := -20.0
-	for debt < 3000 {
-		if d, _ := c.Take(time.Unix(0, 0).Add(f.now)); !d.Allowed {
-			break
+	want := 1<<30 - f.deepen()
+	f.setLastLimit(tb.Limit{Capacity: 20, Tokens: 1, Per: 24 * time.Hour})
+	for _, now := range []time.Duration{0, time.Duration(horizon)} {
+		f.now = now
+		f.refused("a", 1)
+		days := math.Floor(now.Hours() / 24)
+		if level, _ := f.Level(t.Context(), "a"); want != -1<<31 || level.Tokens != want+days {
+			t.Errorf("after %v: %v tokens, want %v", now, level.Tokens, want+days)
 		}
-		f.seal("a") // the next charge moves the bucket
-		debt += 20
-	}
-	if level, _ := f.Level(t.Context(), "a"); debt < 2000 || level.Tokens != -debt {
-		t.Errorf("%v tokens, want %v", level.Tokens, -debt)
 	}
 }
 

@@ -4,6 +4,7 @@ import "github.com/seed-181794aa/ratelimit/internal/proof/modelcheck/overlay"
 
 const (
 	balanceGo = "tb/cas/balance.go"
+	eraGo     = "tb/cas/era.go"
 	limitsGo  = "tb/cas/limits.go"
 )
 
@@ -33,13 +34,13 @@ var limitMutants = []overlay.Variant{
 		"true"),
 	mutant("the eras before are forgotten", balanceGo,
 		"n.history = m.history.after(m, n)",
-		""),
+		"n.history = history{eras: []era{{layout: n}}}"),
 	// the layout of a cell
 	mutant("a call loads the layout before the cell", limiterGo,
 		"c := l.table.Load(key)\n\tm := l.limits.one.Load()\n\tif c != nil && m != nil {\n"+
-			"\t\tif d, _, _, ok := c.take(m, t, m.unitsOf(n))",
+			"\t\tif d, _, _, ok := c.take(m, at, m.unitsOf(n))",
 		"m := l.limits.one.Load()\n\tc := l.table.Load(key)\n\tif c != nil && m != nil {\n"+
-			"\t\tif d, _, _, ok := c.take(m, t, m.unitsOf(n))"),
+			"\t\tif d, _, _, ok := c.take(m, at, m.unitsOf(n))"),
 	mutant("the slow path keeps the layout of its first turn", spendGo,
 		"for ; ; c = h.load() {\n\t\tm := h.layout()\n",
 		"m := h.layout()\n\tfor ; ; c = h.load() {\n"),
@@ -78,11 +79,11 @@ var limitMutants = []overlay.Variant{
 		edit(settleGo, "m.since(c.base, own.position)", "m.since(base, own.position)"),
 	}},
 	mutant("a new era forgives debt", balanceGo,
-		"if micros >= 0 {",
-		"if micros = max(0, micros); micros >= 0 {"),
-	mutant("a bucket gets a new era from its own time on", balanceGo,
-		"p := m.positionFrom(t)",
-		"p := m.positionFrom(min(t, m.begin))"),
+		"if units >= 0 {",
+		"if units = max(0, units); units >= 0 {"),
+	mutant("a bucket gets a new era from its own time on", eraGo,
+		"m.positionFrom(max(since, m.begin))",
+		"m.positionFrom(m.begin)"),
 	mutant("Cancel reads a cell in the present layout", reserveGo,
 		"m := s.owner(r.cell.base)",
 		"m := s.slot(r.cell.base).Load()"),

@@ -38,19 +38,19 @@ var mutants = []overlay.Variant{
 		"delta = elapsed\n\t}\n",
 		"}\n\tdelta = elapsed\n"),
 	mutant("a refusal writes", cellGo,
-		"return m.refusal(c.base, t, delta, deficit, cost), word, word, true",
+		"return d, word, word, true",
 		`c.word.CompareAndSwap(word, m.pack(delta, deficit-cost))
-			return m.refusal(c.base, t, delta, deficit, cost), word, word, true`),
+			return d, word, word, true`),
 	mutant("a hit takes a lock", limiterGo,
-		"if c != nil && m != nil {\n\t\tif d, _, _, ok := c.take(m, t, m.unitsOf(n))",
+		"if c != nil && m != nil {\n\t\tif d, _, _, ok := c.take(m, at, m.unitsOf(n))",
 		`if c != nil && m != nil {
 		l.table.Replace(key, nil, func(*cell) {})
-		if d, _, _, ok := c.take(m, t, m.unitsOf(n))`),
+		if d, _, _, ok := c.take(m, at, m.unitsOf(n))`),
 	mutant("a hit takes the lock of inserts", limiterGo,
-		"if c != nil && m != nil {\n\t\tif d, _, _, ok := c.take(m, t, m.unitsOf(n))",
+		"if c != nil && m != nil {\n\t\tif d, _, _, ok := c.take(m, at, m.unitsOf(n))",
 		`if c != nil && m != nil {
 		l.table.Len()
-		if d, _, _, ok := c.take(m, t, m.unitsOf(n))`),
+		if d, _, _, ok := c.take(m, at, m.unitsOf(n))`),
 	mutant("the clock starts twice", clockGo,
 		"c.first.CompareAndSwap(nil, &t)",
 		"c.first.Store(&t)"),

@@ -37,6 +37,14 @@ var onReservations = []scenario{
 		},
 	},
 	{
+		name: "a reservation moves its bucket and is cancelled", maxKeys: 4,
+		before: []call{{take, "a", 0, 9}, {take, "a", 274_877, 7}},
+		threads: [][]call{
+			{{reserve, "a", 274_877, 5}, {cancel, "a", 274_877, 0}, {take, "a", 274_877, 2}},
+			{{peek, "a", 274_877, 0}, {take, "a", 274_877, 2}},
+		},
+	},
+	{
 		name: "an earlier reservation is cancelled", maxKeys: 4,
 		before: []call{{take, "a", 0, 8}, {reserve, "a", 0, 4}},
 		threads: [][]call{
