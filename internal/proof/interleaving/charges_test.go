@@ -76,7 +76,7 @@ func (refusedAtTake) Undo() {}
 // onCharges has scenarios with several buckets, and with charges that are undone.
 var onCharges = []scenario{
 	{
-		name: "all of two, in opposite order", maxKeys: 4, short: true,
+		name: "all of two, in opposite order", maxKeys: 4, small: true,
 		before: []call{{take, "a", 0, 6}, {take, "b", 0, 6}},
 		threads: [][]call{
 			{{takeAll, "ab", 0, 3}},
@@ -110,7 +110,7 @@ var onCharges = []scenario{
 		},
 	},
 	{
-		name: "refused by a bucket that is empty", maxKeys: 4, short: true,
+		name: "refused by a bucket that is empty", maxKeys: 4, small: true,
 		before: []call{{take, "a", 0, 2}, {take, "b", 0, 10}, {take, "c", 0, 2}},
 		threads: [][]call{
 			{{takeAll, "abc", 1, 2}, {takeAll, "ba", 3, 2}},
@@ -127,7 +127,7 @@ var onCharges = []scenario{
 		},
 	},
 	{
-		name: "undone while other calls take", maxKeys: 4, short: true,
+		name: "undone while other calls take", maxKeys: 4, small: true,
 		before: []call{{take, "a", 0, 2}},
 		threads: [][]call{
 			{{takeAll, "a!", 0, 4}},
@@ -144,7 +144,7 @@ var onCharges = []scenario{
 		},
 	},
 	{
-		name: "undone when the bucket would have been full", maxKeys: 4, short: true,
+		name: "undone when the bucket would have been full", maxKeys: 4, small: true,
 		before: []call{{take, "a", 0, 1}},
 		threads: [][]call{
 			{{takeAll, "a!", 5, 4}},
@@ -160,7 +160,7 @@ var onCharges = []scenario{
 		},
 	},
 	{
-		name: "undone or evicted", maxKeys: 1, short: true,
+		name: "undone or evicted", maxKeys: 1, small: true,
 		before: []call{{take, "a", 0, 2}},
 		threads: [][]call{
 			{{takeAll, "a!", 1, 4}},
@@ -225,7 +225,7 @@ var onCharges = []scenario{
 		},
 	},
 	{
-		name: "undone or moved", maxKeys: 2, moves: true, short: true,
+		name: "undone or moved", maxKeys: 2, moves: true, small: true,
 		before: []call{{take, "a", 0, 9}},
 		threads: [][]call{
 			{{takeAll, "a!", 274_877, 4}},

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -19,13 +20,13 @@ import (
 )
 
 // The tests of this file run twice. They explore variants of tb/cas, which exist only in a
-// build with an overlay. A test that finds no variants builds an overlay and runs itself again
-// in it.
+// build with an overlay. A test that finds no variants runs itself again in such a build.
 
 var (
-	only    = flag.String("scenario", "", "explore only the scenarios with this text in their name")
-	bug     = flag.String("bug", "", "plant only the bugs with this text in their name")
-	preempt = flag.Int("preempt", 1, "the most preemptions in tiny maps: 2 takes minutes, -1 hours")
+	everything = flag.Bool("all", false, "explore all scenarios and plant all bugs: takes minutes")
+	only       = flag.String("scenario", "", "explore only the scenarios with this text in their name")
+	bug        = flag.String("bug", "", "plant only the bugs with this text in their name")
+	preempt    = flag.Int("preempt", 1, "the most preemptions in tiny maps: 2 takes minutes, -1 hours")
 )
 
 // TestEveryInterleaving runs every schedule of every scenario on the code that ships.
@@ -36,12 +37,12 @@ func TestInterleavingsInTinyMaps(t *testing.T) { explore(t, growing, dividing) }
 
 func explore(t *testing.T, codes ...overlay.Variant) {
 	if len(registry.Variants) == 0 {
-		t.Log(inOverlay(t, codes))
+		t.Log(inOverlay(t))
 		return
 	}
 	var total modelcheck.Result
 	for _, s := range scenarios {
-		if testing.Short() && !s.short || !strings.Contains(s.name, *only) {
+		if !*everything && !s.small && *only == "" || !strings.Contains(s.name, *only) {
 			continue
 		}
 		m := newOracle(s)
@@ -76,20 +77,20 @@ func explore(t *testing.T, codes ...overlay.Variant) {
 // same histories as an exploration that merges states. It also explores each scenario with a
 // choice before every step.
 func TestMergingLosesNothing(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes seconds")
-	}
 	if len(registry.Variants) == 0 {
-		t.Log(inOverlay(t, []overlay.Variant{shipped}))
+		t.Log(inOverlay(t))
 		return
 	}
 	for _, s := range scenarios {
-		if !s.short {
+		if !s.small && !(*everything && s.medium) {
 			continue
 		}
 		merged, all := newOracle(s), newOracle(s)
-		s.explore(shipped.Name, merged, modelcheck.Options{Preemptions: 2})
-		r := s.explore(shipped.Name, all, modelcheck.Options{Preemptions: 2, NoMerge: true})
+		r := s.explore(shipped.Name, merged, modelcheck.Options{Preemptions: 2})
+		if !*everything && r.States > 500 {
+			continue // without merging they would be many more
+		}
+		r = s.explore(shipped.Name, all, modelcheck.Options{Preemptions: 2, NoMerge: true})
 		if !maps.Equal(merged.judged, all.judged) {
 			t.Errorf("%s: merging leaves %d of %d histories", s.name, len(merged.judged), len(all.judged))
 		}
@@ -119,22 +120,16 @@ func TestPlantedBugsInLimitsAreFound(t *testing.T) { findBugs(t, limitMutants, o
 // findBugs expects that every mutant fails. It tries schedules with few preemptions first, so
 // that it finds a simple schedule.
 func findBugs(t *testing.T, mutants []overlay.Variant, scenarios []scenario) {
-	if testing.Short() {
-		write(t, mutants)
-		t.Skip("builds many variants; each still fits the code")
-	}
-	mutants = slices.DeleteFunc(slices.Clone(mutants), func(m overlay.Variant) bool {
-		return !strings.Contains(m.Name, *bug)
-	})
 	if len(registry.Variants) == 0 {
-		t.Log(inOverlay(t, mutants))
+		write(t, t.TempDir(), mutants) // also those that are not planted fit the code
+		t.Log(inOverlay(t))
 		return
 	}
 	oracles := make([]*oracle, len(scenarios))
 	for i, s := range scenarios {
 		oracles[i] = newOracle(s)
 	}
-	for _, m := range mutants {
+	for _, m := range planted(mutants) {
 		t.Run(m.Name, func(t *testing.T) {
 			for bound := range 4 {
 				for i, s := range scenarios {
@@ -151,29 +146,76 @@ func findBugs(t *testing.T, mutants []overlay.Variant, scenarios []scenario) {
 	}
 }
 
-// inOverlay runs the calling test again in a build with the variants, and returns its output.
-func inOverlay(t *testing.T, variants []overlay.Variant) string {
+// planted returns the mutants that the flags choose.
+func planted(mutants []overlay.Variant) []overlay.Variant {
+	return slices.DeleteFunc(slices.Clone(mutants), func(m overlay.Variant) bool {
+		return !*everything && *bug == "" && !slices.Contains(essential, m.Name) ||
+			!strings.Contains(m.Name, *bug)
+	})
+}
+
+// inOverlay runs the calling test again in the build with the variants, and returns its output.
+func inOverlay(t *testing.T) string {
 	t.Helper()
 	t.Parallel() // with the other tests, which are processes of their own
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("there is no go command in PATH")
 	}
-	list := write(t, variants)
-	cmd := exec.CommandContext(t.Context(), "go", "test", "-overlay", list, "-vet=off", "-v",
-		"-run", "^"+t.Name()+"$", fmt.Sprint("-short=", testing.Short()), "-timeout=1h", ".",
-		"-scenario="+*only, "-bug="+*bug, fmt.Sprint("-preempt=", *preempt))
+	program := build(t)
+	cmd := exec.CommandContext(t.Context(), program, "-test.v", "-test.run=^"+t.Name()+"$",
+		fmt.Sprint("-all=", *everything), "-scenario="+*only, "-bug="+*bug, fmt.Sprint("-preempt=", *preempt))
 	out, err := cmd.CombinedOutput()
-	report := strings.ReplaceAll(string(out), filepath.Dir(list), "")
+	report := strings.ReplaceAll(string(out), filepath.Dir(program), "")
 	if err != nil {
 		t.Fatalf("%v\n%s", err, report)
 	}
 	return report
 }
 
-// write writes an overlay with the variants, and returns the name of its list.
-func write(t *testing.T, variants []overlay.Variant) string {
+// program is this test in a build with all variants that the flags choose.
+var program struct {
+	sync.Mutex
+	dir, name string
+}
+
+func TestMain(m *testing.M) {
+	status := m.Run()
+	os.RemoveAll(program.dir)
+	os.Exit(status)
+}
+
+// build builds the program once for all tests, and returns its name.
+func build(t *testing.T) string {
 	t.Helper()
-	list, err := overlay.Write("../../..", t.TempDir(), "internal/proof/interleaving", variants)
+	program.Lock()
+	defer program.Unlock()
+	if program.name != "" {
+		return program.name
+	}
+	if program.dir == "" {
+		dir, err := os.MkdirTemp("", "interleaving")
+		if err != nil {
+			t.Fatal(err)
+		}
+		program.dir = dir
+	}
+	list := write(t, program.dir, slices.Concat([]overlay.Variant{shipped, growing, dividing},
+		planted(slices.Concat(mutants, chargeMutants, reservationMutants, limitMutants,
+			tierMutants))))
+	name := filepath.Join(program.dir, "interleaving.test")
+	cmd := exec.CommandContext(t.Context(), "go", "test", "-c", "-vet=off", "-o", name,
+		"-overlay", list, ".")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	program.name = name
+	return name
+}
+
+// write writes an overlay with the variants into dir, and returns the name of its list.
+func write(t *testing.T, dir string, variants []overlay.Variant) string {
+	t.Helper()
+	list, err := overlay.Write("../../..", dir, "internal/proof/interleaving", variants)
 	if errors.Is(err, os.ErrNotExist) {
 		t.Skip("the sources are missing: ", err)
 	}

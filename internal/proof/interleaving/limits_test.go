@@ -4,7 +4,7 @@ package interleaving
 // another capacity, an era ends, and each bucket moves.
 var onLimits = []scenario{
 	{
-		name: "a faster rate", maxKeys: 4, undone: true, short: true,
+		name: "a faster rate", maxKeys: 4, undone: true, small: true,
 		before: []call{{take, "a", 0, 9}},
 		threads: [][]call{
 			{{setLimit, "", 2, fast}, {take, "a", 3, 4}},
@@ -12,7 +12,7 @@ var onLimits = []scenario{
 		},
 	},
 	{
-		name: "a slower rate", maxKeys: 4, undone: true, short: true,
+		name: "a slower rate", maxKeys: 4, undone: true, small: true,
 		before: []call{{take, "a", 0, 9}},
 		threads: [][]call{
 			{{setLimit, "", 2, slow}, {peek, "a", 3, 0}},
@@ -20,7 +20,7 @@ var onLimits = []scenario{
 		},
 	},
 	{
-		name: "a move and a slower rate", maxKeys: 4, undone: true, short: true,
+		name: "a move and a slower rate", maxKeys: 4, undone: true, small: true,
 		before: []call{{take, "a", 0, 9}},
 		threads: [][]call{
 			{{take, "a", exhausted, 3}, {setLimit, "", 1, slow}},
@@ -28,7 +28,7 @@ var onLimits = []scenario{
 		},
 	},
 	{
-		name: "a move, a slower rate and a look", maxKeys: 4, undone: true, short: true,
+		name: "a move, a slower rate and a look", maxKeys: 4, undone: true, small: true,
 		before: []call{{take, "a", 0, 10}},
 		threads: [][]call{
 			{{take, "a", exhausted, 3}, {setLimit, "", 1, slow}},
@@ -36,7 +36,7 @@ var onLimits = []scenario{
 		},
 	},
 	{
-		name: "a move of a Bucket, a slower rate and a look", oneBucket: true, undone: true, short: true,
+		name: "a move of a Bucket, a slower rate and a look", oneBucket: true, undone: true, small: true,
 		before: []call{{take, "a", 0, 10}},
 		threads: [][]call{
 			{{take, "a", exhausted, 3}, {setLimit, "", 1, slow}},
@@ -60,7 +60,7 @@ var onLimits = []scenario{
 		},
 	},
 	{
-		name: "a larger capacity", maxKeys: 4, undone: true, short: true,
+		name: "a larger capacity", maxKeys: 4, undone: true, medium: true,
 		before: []call{{take, "a", 0, 9}},
 		threads: [][]call{
 			{{setLimit, "", 2, large}, {take, "a", 13, 11}},
@@ -68,7 +68,7 @@ var onLimits = []scenario{
 		},
 	},
 	{
-		name: "a smaller capacity", maxKeys: 4, undone: true, short: true,
+		name: "a smaller capacity", maxKeys: 4, undone: true, medium: true,
 		before: []call{{take, "a", 0, 2}},
 		threads: [][]call{
 			{{setLimit, "", 1, small}, {take, "a", 1, 4}},
@@ -108,7 +108,7 @@ var onLimits = []scenario{
 		},
 	},
 	{
-		name: "another capacity and a new key", maxKeys: 4, undone: true, short: true,
+		name: "another capacity and a new key", maxKeys: 4, undone: true, small: true,
 		before: []call{{take, "b", 0, 1}},
 		threads: [][]call{
 			{{setLimit, "", 1, small}, {take, "a", 1, 3}},
@@ -148,7 +148,7 @@ var onLimits = []scenario{
 		},
 	},
 	{
-		name: "there and back", maxKeys: 4, undone: true, short: true,
+		name: "there and back", maxKeys: 4, undone: true, medium: true,
 		before: []call{{take, "a", 0, 4}},
 		threads: [][]call{
 			{{setLimit, "", 2, small}, {setLimit, "", 2, 0}, {take, "a", 2, 4}},
@@ -172,7 +172,7 @@ var onLimits = []scenario{
 		},
 	},
 	{
-		name: "a limit of one bucket", oneBucket: true, undone: true, short: true,
+		name: "a limit of one bucket", oneBucket: true, undone: true, small: true,
 		before: []call{{take, "a", 0, 9}},
 		threads: [][]call{
 			{{setLimit, "", 2, large}, {take, "a", 3, 4}},

@@ -6,7 +6,7 @@ import "github.com/seed-181794aa/ratelimit/tb"
 // with tiny maps, and scenarios with keys that have the same hash.
 var onTheMove = []scenario{
 	{
-		name: "hits while keys are moved", maxKeys: 4, short: true, deep: true,
+		name: "hits while keys are moved", maxKeys: 4, small: true, deep: true,
 		before: []call{{take, "a", 0, 2}, {take, "c", 0, 9}},
 		threads: [][]call{
 			{{take, "b", 1, 4}},
@@ -38,7 +38,7 @@ var onTheMove = []scenario{
 		},
 	},
 	{
-		name: "a successor while keys are moved", maxKeys: 4, short: true, deep: true,
+		name: "a successor while keys are moved", maxKeys: 4, small: true, deep: true,
 		before: []call{{take, "a", 0, 2}, {take, "c", 0, 9}},
 		threads: [][]call{
 			{{take, "b", 5, 4}},
@@ -71,7 +71,7 @@ var onTheMove = []scenario{
 		},
 	},
 	{
-		name: "reset of a successor", maxKeys: 2, short: true,
+		name: "reset of a successor", maxKeys: 2, small: true,
 		before: []call{{take, "b", 0, 9}, {take, "a", 0, 9}, {take, "a", exhausted, 4}},
 		threads: [][]call{
 			{{reset, "a", 0, 0}, {take, "a", exhausted, 5}},
@@ -103,7 +103,7 @@ var onTheMove = []scenario{
 		},
 	},
 	{
-		name: "no debt is forgiven while a bucket is full", maxKeys: 3, full: true, short: true,
+		name: "no debt is forgiven while a bucket is full", maxKeys: 3, full: true, small: true,
 		before: []call{
 			{take, "b", 0, 1}, {take, "c", 0, 1}, {take, "a", 0, 3},
 			{take, "b", 5, 9}, {take, "c", 5, 9},
@@ -114,7 +114,7 @@ var onTheMove = []scenario{
 		},
 	},
 	{
-		name: "looks at an exchange", maxKeys: 1, short: true, deep: true,
+		name: "looks at an exchange", maxKeys: 1, small: true, deep: true,
 		before: []call{{take, "a", 0, 4}},
 		threads: [][]call{
 			{{take, "b", 5, 4}},
@@ -138,7 +138,7 @@ var onTheMove = []scenario{
 		},
 	},
 	{
-		name: "a cost above the capacity", maxKeys: 4, short: true, deep: true,
+		name: "a cost above the capacity", maxKeys: 4, small: true, deep: true,
 		before: []call{{take, "a", 0, 4}},
 		threads: [][]call{
 			{{take, "b", 1, 4}},
@@ -146,7 +146,7 @@ var onTheMove = []scenario{
 		},
 	},
 	{
-		name: "the same hash", maxKeys: 2, collide: true, short: true, deep: true,
+		name: "the same hash", maxKeys: 2, collide: true, small: true, deep: true,
 		before: []call{{take, "a", 0, 2}, {take, "b", 0, 9}},
 		threads: [][]call{
 			{{take, "c", 3, 9}},

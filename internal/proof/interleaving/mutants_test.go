@@ -28,6 +28,20 @@ func moved(name, file, before, after string) overlay.Variant {
 	return m
 }
 
+// essential are the names of the bugs that the tests plant without the flag -all.
+var essential = []string{
+	"a grant is stored",
+	"the seal is stored",
+	"a move does not charge the call",
+	"an insert does not look its key up again",
+	"a bucket is retired in any state",
+	"a look-up misses a key that was moved",
+	"Undo stores the word",
+	"TakeAll keeps the charges before a refusal",
+	"a reservation is cancelled twice",
+	"a layout is there before its supply",
+}
+
 // mutants are variants of the code with one bug each, sorted by the step with the bug.
 var mutants = []overlay.Variant{
 	// take

@@ -3,7 +3,7 @@ package interleaving
 // onOneKey has scenarios with one bucket, which is in the table or is a cas.Bucket.
 var onOneKey = []scenario{
 	{
-		name: "takes", maxKeys: 4, short: true,
+		name: "takes", maxKeys: 4, small: true,
 		before: []call{{take, "a", 0, 2}},
 		threads: [][]call{
 			{{take, "a", 1, 4}, {take, "a", 3, 4}},
@@ -28,7 +28,7 @@ var onOneKey = []scenario{
 		},
 	},
 	{
-		name: "refusals and a grant", maxKeys: 4, short: true,
+		name: "refusals and a grant", maxKeys: 4, small: true,
 		before: []call{{take, "a", 0, 9}},
 		threads: [][]call{
 			{{take, "a", 1, 4}, {take, "a", 3, 4}},
@@ -45,7 +45,7 @@ var onOneKey = []scenario{
 		},
 	},
 	{
-		name: "the delta runs out", maxKeys: 2, short: true,
+		name: "the delta runs out", maxKeys: 2, small: true,
 		before: []call{{take, "a", 0, 2}},
 		threads: [][]call{
 			{{take, "a", exhausted, 4}, {take, "a", exhausted + 2, 4}},
@@ -71,7 +71,7 @@ var onOneKey = []scenario{
 		},
 	},
 	{
-		name: "one bucket", oneBucket: true, short: true,
+		name: "one bucket", oneBucket: true, medium: true,
 		threads: [][]call{
 			{{take, "a", 5, 4}, {take, "a", 4, 4}},
 			{{take, "a", 1, 4}, {takeOne, "a", 1, 0}},
@@ -79,7 +79,7 @@ var onOneKey = []scenario{
 		},
 	},
 	{
-		name: "one bucket moves", oneBucket: true, short: true,
+		name: "one bucket moves", oneBucket: true, medium: true,
 		before: []call{{take, "a", 0, 2}},
 		threads: [][]call{
 			{{take, "a", exhausted, 4}, {take, "a", 4, 4}},

@@ -4,7 +4,7 @@ package interleaving
 // debt until the slot of its latest reservation.
 var onReservations = []scenario{
 	{
-		name: "two reservations", maxKeys: 4, short: true,
+		name: "two reservations", maxKeys: 4, small: true,
 		before: []call{{take, "a", 0, 8}},
 		threads: [][]call{
 			{{reserve, "a", 0, 4}, {take, "a", 4, 3}},
@@ -21,7 +21,7 @@ var onReservations = []scenario{
 		},
 	},
 	{
-		name: "a reservation is cancelled", maxKeys: 4, short: true,
+		name: "a reservation is cancelled", maxKeys: 4, small: true,
 		before: []call{{take, "a", 0, 8}},
 		threads: [][]call{
 			{{reserve, "a", 0, 4}, {cancel, "a", 1, 0}},
@@ -53,7 +53,7 @@ var onReservations = []scenario{
 		},
 	},
 	{
-		name: "one reservation is cancelled twice", maxKeys: 4, shared: true, short: true,
+		name: "one reservation is cancelled twice", maxKeys: 4, shared: true, small: true,
 		before: []call{{take, "a", 0, 8}, {reserve, "a", 0, 4}},
 		threads: [][]call{
 			{{cancel, "a", 1, 0}},
@@ -93,7 +93,7 @@ var onReservations = []scenario{
 		},
 	},
 	{
-		name: "cancelled or reset", maxKeys: 2, undone: true, short: true,
+		name: "cancelled or reset", maxKeys: 2, undone: true, small: true,
 		before: []call{{take, "a", 0, 8}, {reserve, "a", 0, 4}},
 		threads: [][]call{
 			{{cancel, "a", 1, 0}, {take, "a", 1, 9}},
@@ -125,7 +125,7 @@ var onReservations = []scenario{
 		},
 	},
 	{
-		name: "charges that may wait", maxKeys: 4, short: true,
+		name: "charges that may wait", maxKeys: 4, small: true,
 		before: []call{{take, "a", 0, 8}, {take, "b", 0, 7}},
 		threads: [][]call{
 			{{takeAll, "ab~", 0, 4}, {take, "a", 4, 1}},
@@ -141,7 +141,7 @@ var onReservations = []scenario{
 		},
 	},
 	{
-		name: "reservations of a new key", maxKeys: 4, short: true,
+		name: "reservations of a new key", maxKeys: 4, small: true,
 		before: []call{{take, "b", 0, 1}},
 		threads: [][]call{
 			{{reserve, "a", 1, 7}, {cancel, "a", 1, 0}},
@@ -176,7 +176,7 @@ var onReservations = []scenario{
 // onSettlements has scenarios in which the actual cost differs from the cost that was reserved.
 var onSettlements = []scenario{
 	{
-		name: "settled for less", maxKeys: 4, short: true,
+		name: "settled for less", maxKeys: 4, small: true,
 		before: []call{{reserve, "a", 0, 8}},
 		threads: [][]call{
 			{{settle, "a", 1, 3}, {take, "a", 1, 2}},
@@ -184,7 +184,7 @@ var onSettlements = []scenario{
 		},
 	},
 	{
-		name: "settled for less while in debt", maxKeys: 4, short: true,
+		name: "settled for less while in debt", maxKeys: 4, small: true,
 		before: []call{{take, "a", 0, 8}, {reserve, "a", 0, 6}},
 		threads: [][]call{
 			{{settle, "a", 1, 1}, {peek, "a", 1, 0}},
@@ -192,7 +192,7 @@ var onSettlements = []scenario{
 		},
 	},
 	{
-		name: "settled for more", maxKeys: 4, short: true,
+		name: "settled for more", maxKeys: 4, small: true,
 		before: []call{{reserve, "a", 0, 4}},
 		threads: [][]call{
 			{{settle, "a", 1, 9}, {take, "a", 2, 2}},
@@ -248,7 +248,7 @@ var onSettlements = []scenario{
 		},
 	},
 	{
-		name: "settled or moved", maxKeys: 2, short: true,
+		name: "settled or moved", maxKeys: 2, medium: true,
 		before: []call{{reserve, "a", 0, 9}},
 		threads: [][]call{
 			{{settle, "a", exhausted, 5}, {take, "a", exhausted, 3}},

@@ -14,7 +14,7 @@ var scenarios = slices.Concat(onOneKey, onTheTable, onTheMove, onCharges,
 // onTheTable has scenarios in which keys are inserted, evicted and reset.
 var onTheTable = []scenario{
 	{
-		name: "the same new key", maxKeys: 4, short: true,
+		name: "the same new key", maxKeys: 4, small: true,
 		before: []call{{take, "a", 0, 2}},
 		threads: [][]call{
 			{{take, "b", 1, 4}, {take, "b", 2, 4}},
@@ -39,7 +39,7 @@ var onTheTable = []scenario{
 		},
 	},
 	{
-		name: "a full key is evicted", maxKeys: 1, short: true,
+		name: "a full key is evicted", maxKeys: 1, small: true,
 		before: []call{{take, "a", 0, 2}},
 		threads: [][]call{
 			{{take, "b", 5, 4}},
@@ -108,7 +108,7 @@ var onTheTable = []scenario{
 		},
 	},
 	{
-		name: "moved or evicted", maxKeys: 1, short: true,
+		name: "moved or evicted", maxKeys: 1, small: true,
 		before: []call{{take, "a", 0, 9}},
 		threads: [][]call{
 			{{take, "a", exhausted, 4}},
@@ -125,7 +125,7 @@ var onTheTable = []scenario{
 		},
 	},
 	{
-		name: "reset", maxKeys: 2, short: true,
+		name: "reset", maxKeys: 2, small: true,
 		before: []call{{take, "a", 0, 9}},
 		threads: [][]call{
 			{{reset, "a", 0, 0}, {take, "a", 1, 4}},
@@ -159,7 +159,7 @@ var onTheTable = []scenario{
 		},
 	},
 	{
-		name: "RefuseNew", maxKeys: 1, overflow: tb.RefuseNew, short: true,
+		name: "RefuseNew", maxKeys: 1, overflow: tb.RefuseNew, small: true,
 		before: []call{{take, "a", 0, 2}},
 		threads: [][]call{
 			{{take, "b", 5, 4}, {take, "b", 1, 4}},
