@@ -65,6 +65,14 @@ func (in *input) changing(keys int) program {
 	for range 10 {
 		add(l, in.call(ending[:], l, keys), float64(l.Capacity))
 	}
+	down := call{op: restart, within: time.Duration(in.upTo(uint64(time.Hour)))}
+	if in.below(2) == 0 {
+		down.limit = limit(l)
+	}
+	add(l, down, 0)
+	for range 5 {
+		add(l, in.call(restarted[:], l, keys), float64(l.Capacity))
+	}
 	return p
 }
 
@@ -72,6 +80,10 @@ func (in *input) changing(keys int) program {
 var ending = [...]op{
 	allowN, allowN, allowCost, peek, takeAll, reserve, cancel, settle, settle, retake, retake, deepen,
 }
+
+// restarted are calls on a bucket of a new limiter. None of them lowers a stamp, because a full key
+// is not restored, and may be inserted later.
+var restarted = [...]op{allowN, allowN, allowCost, peek, reserve}
 
 func TestImplementationsAgreeThroughManyChanges(t *testing.T) {
 	reached := make(outcomes)

@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/tb"
-	"github.com/seed-181794aa/ratelimit/tb/cas"
-	"github.com/seed-181794aa/ratelimit/tb/mutex"
 )
 
 // compare runs p on both implementations. If an answer differs, it reports the shortest part of p
@@ -68,15 +66,9 @@ func both(t *testing.T, p program) (got, want []answer) {
 				tb.WithMaxKeys(p.maxKeys), tb.WithOverflow(p.overflow),
 			}
 		}
-		casBucket, err := cas.New[string](p.limit, options(&c)...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		mutexBucket, err := mutex.New[string](p.limit, options(&m)...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.limiter, m.limiter = casLimiter{casBucket}, mutexLimiter{mutexBucket}
+		c.renew = func(limit tb.Limit) limiter { return newLimiter(t, 0, limit, options(&c)...) }
+		m.renew = func(limit tb.Limit) limiter { return newLimiter(t, 1, limit, options(&m)...) }
+		c.limiter, m.limiter = c.renew(p.limit), m.renew(p.limit)
 		got, want = c.run(p), m.run(p)
 	})
 	return got, want

@@ -238,7 +238,7 @@ func judgeAll(t *testing.T, p program) (calls, off int) {
 func judgeOne(t *testing.T, p program, kind int) (why string, calls, off int) {
 	now := time.Unix(0, 0)
 	clock := tb.WithClock(func() time.Time { return now })
-	limiter := newSaver(t, kind, p.limit, clock, tb.WithMaxKeys(p.maxKeys))
+	limiter := newLimiter(t, kind, p.limit, clock, tb.WithMaxKeys(p.maxKeys))
 	j := judge{t: t, program: p, limiter: limiter, now: &now}
 	_, _ = j.limiter.Peek(t.Context(), "a") // starts the clock
 	why = j.run()

@@ -3,7 +3,10 @@ package fuzz
 import (
 	"context"
 	"fmt"
+	"iter"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,6 +30,8 @@ type limiter interface {
 	Reset(key string)
 	Len() int
 	Stats() tb.Stats
+	Snapshot() iter.Seq2[string, tb.State]
+	Restore(states iter.Seq2[string, tb.State]) error
 }
 
 // charge has the methods that the charges of both implementations have.
@@ -77,11 +82,12 @@ const (
 	setLimit
 	retake
 	deepen
+	restart
 )
 
 var opNames = [...]string{
 	"allowN", "allowCost", "allowAt", "peek", "takeAll", "reset",
-	"reserve", "wait", "cancel", "settle", "setLimit", "retake", "deepen",
+	"reserve", "wait", "cancel", "settle", "setLimit", "retake", "deepen", "restart",
 }
 
 // call is a call that is made after the clock has moved by step, which may be negative.
@@ -94,6 +100,9 @@ var opNames = [...]string{
 //   - cancel and settle end the grant that was the last but held. settle has the actual cost.
 //   - retake takes the charge again that was made last but held.
 //   - deepen takes whole capacities until the bucket is in the deepest debt.
+//   - restart puts a new limiter in the place of the old one, and restores its buckets after the time
+//     within. The new limiter begins with the limit of the call, if it has one, and then gets the
+//     limit of the old one.
 type call struct {
 	step   time.Duration
 	op     op
@@ -142,6 +151,7 @@ type answer struct {
 	absent          tb.Level // of a key that is never inserted
 	stats           tb.Stats
 	limit           tb.Limit
+	saved           string // the states that restart restores
 }
 
 // held is a grant that can be ended, and its key.
@@ -164,6 +174,7 @@ func (c takenCharge) Cancel() { c.Undo() }
 // runner makes the calls of a program on a limiter, whose clock is now.
 type runner struct {
 	limiter
+	renew   func(tb.Limit) limiter
 	now     time.Time
 	held    []held
 	charges []heldCharge
@@ -248,6 +259,8 @@ func (r *runner) call(c call, ended tb.Held, a *answer) (err error) {
 		}
 	case deepen:
 		return r.deepen(c.key, a)
+	case restart:
+		return r.restart(c, a)
 	}
 	return err
 }
@@ -269,6 +282,29 @@ func (r *runner) deepen(key string, a *answer) error {
 		a.decision, err = c.Take(r.now)
 	}
 	return err
+}
+
+// restart saves the limiter, and goes on with a new one.
+func (r *runner) restart(c call, a *answer) error {
+	states, limit := maps.Collect(r.Snapshot()), r.Limit()
+	a.saved = fmt.Sprint(states)
+	r.now = r.now.Add(c.within)
+	r.held, r.charges = nil, nil
+	if c.limit == (tb.Limit{}) {
+		c.limit = limit
+	}
+	r.limiter = r.renew(c.limit)
+	r.levelAt(r.now, "absent") // starts the clock
+	if err := r.SetLimit(limit); err != nil {
+		return err
+	}
+	return r.Restore(func(yield func(string, tb.State) bool) {
+		for _, key := range slices.Sorted(maps.Keys(states)) {
+			if !yield(key, states[key]) {
+				return
+			}
+		}
+	})
 }
 
 // levelAt returns the level of key at t. It asks a charge, because Limiter.Level reads the clock.

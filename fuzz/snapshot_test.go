@@ -1,8 +1,6 @@
 package fuzz
 
 import (
-	"context"
-	"iter"
 	"maps"
 	"math/rand/v2"
 	"testing"
@@ -13,14 +11,6 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb/mutex"
 )
 
-// saver is a limiter that can be saved.
-type saver interface {
-	limiter
-	Reserve(ctx context.Context, key string, cost float64) (tb.Reservation, error)
-	Snapshot() iter.Seq2[string, tb.State]
-	Restore(iter.Seq2[string, tb.State]) error
-}
-
 // TestRestoredLimiterGoesOn restores snapshots into new limiters, of the other implementation too.
 // They decide as the limiter that goes on.
 func TestRestoredLimiterGoesOn(t *testing.T) {
@@ -30,16 +20,16 @@ func TestRestoredLimiterGoesOn(t *testing.T) {
 		now := time.Date(2026, 3, 4, 5, 6, 7, 8, time.UTC).Add(time.Duration(rng.Int64N(1e10)))
 		limit := randomLimit(rng)
 		clock := tb.WithClock(func() time.Time { return now })
-		limiters := make([]saver, 4)
+		limiters := make([]limiter, 4)
 		for i := range limiters {
-			limiters[i] = newSaver(t, i%2, limit, clock)
+			limiters[i] = newLimiter(t, i%2, limit, clock)
 			_, _ = limiters[i].Peek(t.Context(), "") // all count units from the same instant
 		}
-		step := func(limiters []saver) {
+		step := func(limiters []limiter) {
 			now = now.Add(time.Duration(rng.ExpFloat64() * float64(limit.Per) / 4))
 			key, n := string(rune('a'+rng.IntN(4))), 1+rng.IntN(limit.Capacity)
 			reserve := rng.IntN(3) == 0
-			answer := func(l saver) (d tb.Decision, delay time.Duration) {
+			answer := func(l limiter) (d tb.Decision, delay time.Duration) {
 				if !reserve {
 					d, _ = l.AllowN(t.Context(), key, n)
 					return d, 0
@@ -82,7 +72,8 @@ func TestRestoredLimiterGoesOn(t *testing.T) {
 	}
 }
 
-func newSaver(t *testing.T, kind int, limit tb.Limit, opts ...tb.Option) saver {
+// newLimiter returns a limiter of tb/cas if kind is 0, and otherwise one of tb/mutex.
+func newLimiter(t *testing.T, kind int, limit tb.Limit, opts ...tb.Option) limiter {
 	if kind == 0 {
 		l, err := cas.New[string](limit, opts...)
 		if err != nil {
