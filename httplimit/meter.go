@@ -72,8 +72,9 @@ func (m *meter) WriteHeader(status int) {
 	if status < http.StatusContinue || status >= http.StatusOK ||
 		status == http.StatusSwitchingProtocols {
 		m.s.observe(status, m.Header())
-		m.readHeader()
+		m.s.ReadHeader(m.Header())
 		m.ResponseWriter.WriteHeader(status)
+		m.s.forgetDeclared(m.Header())
 		return
 	}
 	// The fields of an informational response are not about the cost of the final one.
@@ -89,7 +90,17 @@ func (m *meter) WriteHeader(status int) {
 	maps.Copy(m.Header(), hidden)
 }
 
-func (m *meter) readHeader() { m.s.ReadHeader(m.Header()) }
+// readHeader reads the costs from the header before net/http writes it.
+func (m *meter) readHeader() {
+	if m.s.isRead {
+		return
+	}
+	m.s.ReadHeader(m.Header())
+	if m.s.declares() {
+		m.ResponseWriter.WriteHeader(http.StatusOK)
+		m.s.forgetDeclared(m.Header())
+	}
+}
 
 // Write implements http.ResponseWriter.
 func (m *meter) Write(b []byte) (int, error) {

@@ -3,6 +3,7 @@ package httplimit
 import (
 	"maps"
 	"net/http"
+	"slices"
 	"sync/atomic"
 
 	"github.com/seed-181794aa/ratelimit/adapt"
@@ -109,6 +110,21 @@ func (p *part) read(values []string) {
 	}
 }
 
+// declares reports whether a header that was read declares a trailer with a cost.
+func (s *Settlement) declares() bool {
+	return slices.ContainsFunc(s.parts, func(p part) bool { return p.declared })
+}
+
+// forgetDeclared removes the fields of declared trailers from a header that is written. What the
+// handler sets from then on is the trailer: net/http would send the values of the header, too.
+func (s *Settlement) forgetDeclared(h http.Header) {
+	for i := range s.parts {
+		if p := &s.parts[i]; p.declared {
+			delete(h, p.price.response.field)
+		}
+	}
+}
+
 // readTrailers reads the costs from the trailers of the response, and removes the fields that are
 // hidden. ReadHeader has removed their declarations, so net/http sends no declared ones.
 func (s *Settlement) readTrailers(h http.Header) {
@@ -137,7 +153,7 @@ func (s *Settlement) Finish() {
 		return
 	}
 	if s.w != nil {
-		s.ReadHeader(s.w.Header()) // net/http writes it now if no handler has
+		(&meter{s.w, s}).readHeader() // net/http writes it now if no handler has
 		if !s.hijacked {
 			s.readTrailers(s.w.Header())
 			s.countBytes()
