@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"iter"
 	"net/netip"
@@ -36,7 +37,7 @@ type Restored struct {
 // version, or more buckets for a rule than its table can hold. The error has the number of the
 // line.
 func (l *Limiter) Restore(r io.Reader) (Restored, error) {
-	s := &restoration{limiter: l, rules: map[string]*rule{}}
+	s := &restoration{limiter: l, rules: map[string]*rule{}, sum: newChecksum()}
 	if o, err := tb.Apply(l.limiterOptions...); err == nil { // as New has checked
 		s.maxKeys = o.MaxKeys
 	}
@@ -63,6 +64,7 @@ type restoration struct {
 	maxKeys int
 	rules   map[string]*rule // by the set and the name
 	line    int
+	sum     hash.Hash32 // of the lines so far
 	head    snapshotHead
 	tables  []*savedTable
 	table   *savedTable // of the last rule; nil before the first
@@ -74,6 +76,7 @@ type restoration struct {
 type savedTable struct {
 	rule   *rule // nil if they are skipped
 	tiers  map[string]int
+	known  map[string]bool // keys, as they are written
 	addrs  []netip.Addr
 	keys   []string
 	states []tb.State
@@ -115,6 +118,8 @@ func (s *restoration) read(r io.Reader) error {
 		if err != nil {
 			return err
 		}
+		_, _ = s.sum.Write(lines.Bytes()) // a hash returns no error
+		_, _ = s.sum.Write([]byte{'\n'})
 	}
 	if ended {
 		return lines.Err()
@@ -158,6 +163,9 @@ func (s *restoration) readLine(line []byte) (ended bool, err error) {
 	case l.Key != nil:
 		return false, s.addBucket(&l.snapshotBucket)
 	case l.End:
+		if want := fmt.Sprintf(snapshotEnd, s.sum.Sum32()); string(line) != want {
+			return false, fmt.Errorf("is %s, want %s: the snapshot is damaged", line, want)
+		}
 		return true, nil
 	}
 	return false, errors.New("want a rule, a key or the end")
@@ -189,7 +197,7 @@ func (s *restoration) readRule(line []byte) error {
 	case !slices.Equal(r.snapshotRule().Prefixes, saved.Prefixes):
 		why = "the prefixes of addresses have changed"
 	default:
-		s.table.rule, s.table.tiers = r, map[string]int{}
+		s.table.rule, s.table.tiers, s.table.known = r, map[string]int{}, map[string]bool{}
 		for i, tier := range r.byTier() {
 			s.table.tiers[tier.tierName] = i
 		}
@@ -212,6 +220,10 @@ func (s *restoration) addBucket(b *snapshotBucket) error {
 	if err := state.Validate(); err != nil || t.rule == nil {
 		return err
 	}
+	if t.known[*b.Key] {
+		return fmt.Errorf("the key is there twice in rule %q", t.rule.Name)
+	}
+	t.known[*b.Key] = true
 	state.Tier = t.tiers[b.Tier] // 0 if the policy has no such tier any more
 	if len(t.states) == s.maxKeys {
 		return fmt.Errorf("rule %q has more buckets than its table can hold, which is %d",

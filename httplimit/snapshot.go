@@ -5,6 +5,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"hash"
+	"hash/crc32"
 	"io"
 	"net/netip"
 	"strconv"
@@ -16,8 +18,13 @@ import (
 // snapshotFormat and snapshotVersion begin a snapshot. Another version is an error in Restore.
 const (
 	snapshotFormat  = "httplimit buckets"
-	snapshotVersion = 1
+	snapshotVersion = 2
 )
+
+// snapshotEnd is the last line of a snapshot, with the checksum of all lines before.
+const snapshotEnd = `{"end":true,"crc32c":"%08x"}`
+
+func newChecksum() hash.Hash32 { return crc32.New(crc32.MakeTable(crc32.Castagnoli)) }
 
 // snapshotHead is the first line of a snapshot.
 type snapshotHead struct {
@@ -51,13 +58,15 @@ func (r *rule) snapshotRule() snapshotRule {
 
 // Snapshot writes the buckets that are not full, for Restore in this process or in another. It
 // writes a line of JSON for each rule and for each of its buckets: the bucket that will be full
-// last is the first. No request waits. A bucket that comes or goes meanwhile may be missing.
+// last is the first. The last line has a checksum, so Restore finds a damaged file. No request
+// waits. A bucket that comes or goes meanwhile may be missing.
 //
 // The limiters of WithLimiter are not part of a snapshot. The snapshot contains the keys of
 // clients, such as API keys, and the secret with which long keys are hashed, so it must be kept
 // private.
 func (l *Limiter) Snapshot(w io.Writer) error {
-	out := bufio.NewWriterSize(w, 1<<16)
+	sum := newChecksum()
+	out := bufio.NewWriterSize(io.MultiWriter(w, sum), 1<<16)
 	enc := json.NewEncoder(out)
 	err := enc.Encode(snapshotHead{
 		snapshotFormat, snapshotVersion, l.clock().UTC(), l.ownSecret[:],
@@ -74,12 +83,10 @@ func (l *Limiter) Snapshot(w io.Writer) error {
 		}
 	}
 	if err == nil {
-		err = enc.Encode(struct {
-			End bool `json:"end"`
-		}{true})
+		err = out.Flush()
 	}
 	if err == nil {
-		err = out.Flush()
+		_, err = fmt.Fprintf(w, snapshotEnd+"\n", sum.Sum32())
 	}
 	if err != nil {
 		return fmt.Errorf("httplimit: snapshot: %w", err)

@@ -1,6 +1,7 @@
 package hostile
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -135,8 +136,8 @@ func TestBadStateKeepsTheProxyFromStarting(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ text, want string }{
-		{string(good[:len(good)-20]), "line 3: unexpected end of JSON input"},
-		{strings.Replace(string(good), `"version":1`, `"version":9`, 1), "line 1: the version is 9"},
+		{string(good[:len(good)-20]), "line 4: unexpected end of JSON input"},
+		{strings.Replace(string(good), `"version":2`, `"version":9`, 1), "line 1: the version is 9"},
 		{strings.Replace(string(good), `"tokens":`, `"tokens":"`, 1), "line 3: invalid character"},
 		{"", "line 1: the end is missing"},
 	} {
@@ -188,4 +189,28 @@ func TestStateThatCannotBeSaved(t *testing.T) {
 	case <-time.After(deadline):
 		t.Fatal("SIGTERM did not stop the proxy")
 	}
+}
+
+// A state that is a symbolic link stays one, also if its target is not there yet, and the next
+// process finds the buckets at the target.
+func TestStateIsASymbolicLink(t *testing.T) {
+	flag := upstream(t, func(http.ResponseWriter, *http.Request) {})
+	link, volume := filepath.Join(t.TempDir(), "state"), t.TempDir()
+	target := filepath.Join(volume, "buckets")
+	if err := errors.Join(os.Symlink(target, filepath.Join(volume, "latest")),
+		os.Symlink(filepath.Join(volume, "latest"), link)); err != nil {
+		t.Fatal(err)
+	}
+	flags := []string{flag, policy(t, 3, `"header:k"`)}
+	p := start(t, append(flags, "--state="+link)...)
+	p.drain(t, "k")
+	p.stop(t)
+	if to, err := os.Readlink(link); err != nil || to != filepath.Join(volume, "latest") {
+		t.Errorf("the link leads to %q, %v", to, err)
+	}
+	p = start(t, append(flags, "--state="+target)...)
+	if got := p.get(t, "k"); got != http.StatusTooManyRequests {
+		t.Errorf("%d after the restart, want 429", got)
+	}
+	p.stop(t)
 }

@@ -58,7 +58,7 @@ func (s *stateFile) restore() error {
 
 // checkWritable returns an error if save would fail because of the directory.
 func (s *stateFile) checkWritable() error {
-	f, err := s.create()
+	f, err := s.create(s.target())
 	if err == nil {
 		err = errors.Join(f.Close(), os.Remove(f.Name()))
 	}
@@ -68,10 +68,28 @@ func (s *stateFile) checkWritable() error {
 	return nil
 }
 
-// create makes the file that takes the place of the state when it is complete. It is in the same
+// target returns the name of the file that a save replaces: s.name, or where it leads if it is a
+// symbolic link. A rename would replace the link.
+func (s *stateFile) target() string {
+	name := s.name
+	for range 40 { // as Linux follows them
+		next, err := os.Readlink(name)
+		if err != nil {
+			break
+		}
+		if !filepath.IsAbs(next) {
+			dir, _ := filepath.Split(name)
+			next = dir + next // as it is: a directory may be a link, too
+		}
+		name = next
+	}
+	return name
+}
+
+// create makes the file that takes the place of the target when it is complete. It is in the same
 // directory, because a rename to another file system is not atomic.
-func (s *stateFile) create() (*os.File, error) {
-	name := s.name + ".tmp"
+func (*stateFile) create(target string) (*os.File, error) {
+	name := target + ".tmp"
 	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -104,7 +122,8 @@ func (s *stateFile) save() error {
 }
 
 func (s *stateFile) write() error {
-	f, err := s.create()
+	target := s.target()
+	f, err := s.create(target)
 	if err != nil {
 		return err
 	}
@@ -112,13 +131,13 @@ func (s *stateFile) write() error {
 		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), s.name)
+		err = os.Rename(f.Name(), target)
 	}
 	if err != nil {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
 	// Without this the rename may be lost in a power failure. Some systems cannot do it.
-	if dir, err := os.Open(filepath.Dir(s.name)); err == nil {
+	if dir, err := os.Open(filepath.Dir(target)); err == nil {
 		_ = errors.Join(dir.Sync(), dir.Close())
 	}
 	return nil
