@@ -14,7 +14,9 @@ import (
 	"testing"
 )
 
-// program is tb, or empty in short tests.
+var release = flag.Bool("release", false, "build the program and test it: takes minutes")
+
+// program is tb, or empty without the flag.
 var program string
 
 func TestMain(m *testing.M) {
@@ -23,7 +25,7 @@ func TestMain(m *testing.M) {
 	if err != nil {
 		panic(err)
 	}
-	if !testing.Short() {
+	if *release {
 		if program, err = build("..", dir); err != nil {
 			panic(err)
 		}
@@ -49,7 +51,7 @@ func build(sources, dir string) (string, error) {
 func needsProgram(t *testing.T) {
 	t.Helper()
 	if program == "" {
-		t.Skip("builds the program")
+		t.Skip("needs the program: run with -release")
 	}
 }
 

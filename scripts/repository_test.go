@@ -116,7 +116,7 @@ func copyOfTheTree(t *testing.T) repository {
 		}
 		r.write(name, string(content))
 	}
-	r.run("chmod", "+x", "scripts/release")
+	r.run("chmod", "+x", "scripts/release", "scripts/modules")
 	r.commit()
 	return r
 }
@@ -126,11 +126,13 @@ func copyOfTheTree(t *testing.T) repository {
 func small(t *testing.T) repository {
 	t.Helper()
 	r := newRepository(t)
-	script, err := os.ReadFile("release")
-	if err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"release", "modules"} {
+		script, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.write("scripts/"+name, string(script)).run("chmod", "+x", "scripts/"+name)
 	}
-	r.write("scripts/release", string(script)).run("chmod", "+x", "scripts/release")
 	r.write("CHANGELOG.md", "# Changelog\n\n## Unreleased\n\n- first\n")
 	r.write("LICENSE", "a licence\n")
 	r.write("root.go", "package root\n\nconst Root = 1\n")
@@ -138,7 +140,6 @@ func small(t *testing.T) repository {
 	r.write("cmd/app/app.go", importing("main", "root", "root/store")+"\nfunc main() {}\n")
 	r.write("examples/demo/demo.go", importing("demo", "root", "root/store"))
 	r.write("go.mod", "module github.com/example/root\n\ngo 1.25.0\n")
-	r.run("go", "work", "init", ".")
 	for _, name := range []string{"cmd/app", "store", "examples/demo"} {
 		r.write(name+"/go.mod", "module github.com/example/root/"+name+"\n\ngo 1.25.0\n")
 		up := strings.Repeat("../", strings.Count(name, "/")+1)
@@ -149,7 +150,6 @@ func small(t *testing.T) repository {
 				"-replace=github.com/example/root/store="+up+"store")
 		}
 		r.run("go", append(edit, name+"/go.mod")...)
-		r.run("go", "work", "use", "./"+name)
 	}
 	r.commit()
 	return r
