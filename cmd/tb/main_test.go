@@ -92,6 +92,8 @@ func TestNameThatNoRequestHasIsAnError(t *testing.T) {
 	for _, tt := range []struct{ flag, log, want string }{
 		{"--key=ip,tenant", log, "--key tenant: no request has it"},
 		{"--key=host", log, "--key host: no request has it"},
+		{"--key=ip", `{"ts":1431857103,"remoteAddr":"192.0.2.7","path":"/"}`,
+			"--key ip: no request has it; the log has remoteAddr: try --field ip=remoteAddr"},
 		{"--key=once,user", log, ""},
 		{"--cost=weight", log, "--cost weight: no request has a positive number there"},
 		{"--cost=once", log, ""},

@@ -32,8 +32,8 @@ type detector struct {
 
 // wantFormat are the formats that are detected.
 const wantFormat = "Common or Combined Log Format, JSON lines, logfmt, W3C extended (IIS," +
-	" CloudFront), HAProxy, AWS ALB or ELB, Envoy or Istio, each perhaps in the lines of syslog," +
-	" Docker, Kubernetes or journald"
+	" CloudFront), Zeek, HAProxy, AWS ALB, ELB or S3, Envoy or Istio, nginx-proxy-manager, APISIX, Squid," +
+	" uWSGI or Gin, each perhaps in the lines of syslog, Docker, Kubernetes, journald or Loki"
 
 // newDetector returns a detector of the formats that a log may have. If two formats can read a
 // line, the first one counts.
@@ -52,9 +52,13 @@ func newDetector(s Schema) (detector, error) {
 		{&albParser{}, "AWS ALB or ELB"},
 		{&envoyParser{forwarded: s.Forwarded}, "Envoy or Istio"},
 		{newW3CParser(s), "W3C extended"},
-		{newLogfmtParser(s), "logfmt"},
+		{&uwsgiParser{}, "uWSGI"},
+		{&squidParser{}, "Squid"},
+		{&ginParser{}, "Gin"},
 	}
-	return d, nil
+	known, err := newKnownParsers(s)
+	d.parsers = append(append(d.parsers, known...), namedParser{newLogfmtParser(s), "logfmt"})
+	return d, err
 }
 
 var errNoEnvelope = &lack{0, "want the prefix or the JSON object of the first valid line"}

@@ -73,13 +73,15 @@ func cutTime(line []byte) (time, rest []byte, ok bool) {
 //	{"log":"message\n","stream":"stdout","time":"2015-05-17T10:05:03.123Z"}      Docker
 //	{"MESSAGE":"message","__REALTIME_TIMESTAMP":"1431857103123456", …}           journalctl -o json
 //	{"message":"message","@timestamp":"2015-05-17T10:05:03.123Z", …}             Filebeat and others
+//	{"line":"message","timestamp":"2015-05-17T10:05:03.123Z", …}                 logcli -o jsonl
+//	{"textPayload":"message","timestamp":"2015-05-17T10:05:03.123Z", …}          Google Cloud
 type jsonEnvelope struct {
 	scan   scanner
 	values [][]byte // of messageFields, and then of timeFields
 }
 
 var (
-	messageFields = []string{"log", "MESSAGE", "message"}
+	messageFields = []string{"log", "MESSAGE", "message", "line", "textPayload"}
 	timeFields    = []string{"time", "__REALTIME_TIMESTAMP", "@timestamp", "timestamp"}
 )
 

@@ -18,8 +18,11 @@ func inEnvelopes(line string) map[string]string {
 			`"__REALTIME_TIMESTAMP":"1431857103500000"}`,
 		"Filebeat": `{"@timestamp":"2015-05-17T10:05:03.5Z","host":{"name":"web"},` +
 			`"log":{"offset":17},"message":` + string(text) + `}`,
-		"Loki":        `{"timestamp":"2015-05-17T10:05:03.5Z","message":` + string(text) + `}`,
-		"docker logs": `2015-05-17T10:05:03.500000000Z ` + line,
+		"Loki": `{"timestamp":"2015-05-17T10:05:03.5Z","message":` + string(text) + `}`,
+		"logcli -o jsonl": `{"labels":{"app":"web"},"line":` + string(text) +
+			`,"timestamp":"2015-05-17T12:05:03.5+02:00"}`,
+		"Google Cloud": `{"textPayload":` + string(text) + `,"timestamp":"2015-05-17T10:05:03.5Z"}`,
+		"docker logs":  `2015-05-17T10:05:03.500000000Z ` + line,
 	}
 }
 

@@ -9,7 +9,8 @@ import (
 // the schema.
 type jsonParser struct {
 	fields
-	scan scanner
+	scan    scanner
+	guesses guesses
 }
 
 // jsonCandidates are the fields of these logs, and of logfmt:
@@ -28,6 +29,11 @@ type jsonParser struct {
 //   - Kong: https://developer.konghq.com/plugins/file-log/
 //   - Heroku: https://devcenter.heroku.com/articles/http-routing#heroku-router-log-format
 //   - Elastic Common Schema: https://www.elastic.co/docs/reference/ecs
+//   - Azure Front Door: https://learn.microsoft.com/azure/frontdoor/standard-premium/how-to-logs
+//   - Azure Application Gateway:
+//     https://learn.microsoft.com/azure/application-gateway/application-gateway-diagnostics
+//   - pino-http and Fastify: https://github.com/pinojs/pino-http
+//   - Zeek: https://docs.zeek.org/en/master/logs/http.html
 //
 // Traefik's StartUTC comes before its time, which has whole seconds. The names of a peer come
 // before the names of a client that a server may have found in a header, and before the names of
@@ -37,23 +43,26 @@ type jsonParser struct {
 var jsonCandidates = candidates{
 	fieldTime: {"StartUTC", "StartLocal", "EdgeStartTimestamp", "EdgeEndTimestamp", "ts", "time",
 		"timestamp", "@timestamp", "time_iso8601", "msec", "time_local", "start_time", "started_at",
-		"requestTime"},
+		"requestTime", "timeStamp"},
 	fieldPeer: {"request.remote_ip", "request.remote_addr", "remote_ip", "remote_addr",
 		"ClientAddr", "ClientIP", "downstream_remote_address", "httpRequest.remoteIp",
-		"httpRequest.clientIp", "source.ip", "request.client_ip", "client_ip", "client.ip", "ip",
+		"httpRequest.clientIp", "properties.socketIp", "properties.clientIp", "properties.clientIP",
+		"req.remoteAddress", "id.orig_h", "source.ip", "request.client_ip", "client_ip", "client.ip", "ip",
 		"ClientHost", "http_x_forwarded_for", "x_forwarded_for", "x-forwarded-for", "fwd"},
 	fieldForwarded: {"request.headers.X-Forwarded-For", "request.headers.x-forwarded-for",
 		"http_x_forwarded_for", "x_forwarded_for", "x-forwarded-for", "request_X-Forwarded-For",
-		"ClientHost", "RequestHeaders.x-forwarded-for"},
+		"ClientHost", "RequestHeaders.x-forwarded-for", "req.headers.x-forwarded-for"},
 	fieldUser: {"user_id", "remote_user", "user", "ClientUsername"},
 	fieldHost: {"request.host", "host", "http_host", "server_name",
-		"RequestHost", "ClientRequestHost", "authority", ":authority", "url.domain"},
+		"RequestHost", "ClientRequestHost", "authority", ":authority", "url.domain", "req.headers.host",
+		"properties.hostName", "properties.host"},
 	fieldURI: {"request.url", "request.uri", "request_uri", "uri", "request", "path", "RequestPath",
 		"ClientRequestURI", "httpRequest.requestUrl", "httpRequest.uri", "x-envoy-origin-path",
-		"url", "url.original", "url.path"},
+		"url", "url.original", "url.path", "req.url", "properties.requestUri"},
 	fieldSize: {"size", "body_bytes_sent", "bytes_sent", "bytes", "bytes_out",
 		"DownstreamContentSize", "EdgeResponseBytes", "httpRequest.responseSize", "response.size",
-		"responseLength", "http.response.body.bytes"},
+		"responseLength", "http.response.body.bytes", "res.headers.content-length",
+		"properties.responseBytes", "properties.sentBytes", "response_body_len"},
 }
 
 var (
@@ -80,7 +89,11 @@ func (p *jsonParser) parse(line []byte, rec *Record) (Format, error) {
 	if !p.scan.line(line, p.values) {
 		return Undetected, errJSON
 	}
-	return JSON, p.fillRequest(rec)
+	err := p.fillRequest(rec)
+	if (err != nil || len(rec.Peer) == 0) && p.guesses.looked < mostGuesses {
+		p.guesses.look(line, func(field int) bool { return p.text(field) == nil })
+	}
+	return JSON, err
 }
 
 // isObject reports whether a line can only be JSON.

@@ -16,6 +16,7 @@ import (
 // its time, its list or its request. A variable that no field of a Record comes from is passed over.
 type formatParser struct {
 	fields
+	format    Format
 	before    []byte // the text before the first variable
 	variables []variable
 }
@@ -44,7 +45,7 @@ var errFormatClient = &lack{3, "want an address or the name of a host as the cli
 
 // newFormatParser returns a parser for s.LogFormat. In it, \t is a tab, as in nginx.
 func newFormatParser(s Schema) (*formatParser, error) {
-	p := &formatParser{fields: newFields(s, formatCandidates, plain)}
+	p := &formatParser{fields: newFields(s, formatCandidates, plain), format: LogFormat}
 	text, rest, _ := strings.Cut(strings.ReplaceAll(s.LogFormat, `\t`, "\t"), "$")
 	p.before = []byte(text)
 	for more := rest != ""; more; {
@@ -97,12 +98,12 @@ func (p *formatParser) parse(line []byte, rec *Record) (Format, error) {
 		rest = rest[end+len(v.after):]
 	}
 	if err := p.fill(rec); err != nil {
-		return LogFormat, err
+		return Undetected, err
 	}
 	if !isClient(rec.Peer) {
-		return LogFormat, errFormatClient
+		return Undetected, errFormatClient
 	}
-	return LogFormat, nil
+	return p.format, nil
 }
 
 // end returns where the value ends that b begins with, or -1.

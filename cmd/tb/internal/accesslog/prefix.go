@@ -15,12 +15,14 @@ import (
 //	2015-05-17 10:05:03,123 line           a time of a logger, also of RFC 3164 or since 1970
 //	web-5d4f nginx line                    stern
 //	stream line                            aws logs tail, after the time
+//	{app="web"} line                       logcli, after the time
+//	1431857103500	2015-05-17T10:05:03.5Z	line   the text that Grafana downloads
 //
 // A time as in RFC 3339 may be before or behind each of them. A line without such a prefix may look like one with
 // it, so the client has to be an address after a prefix, and not without it.
 func newPrefixes() (all []envelope) {
 	for _, cut := range []func(line []byte) (rest []byte){
-		cutPipe, cutBrackets, cutLabel, cutNumber, cutFileAndNumber, cutFile, cutLoggerTime,
+		cutPipe, cutBrackets, cutLabels, cutDownload, cutLabel, cutNumber, cutFileAndNumber, cutFile, cutLoggerTime,
 		cutNames(2), cutNames(1),
 	} {
 		all = append(all, envelope{isPrefix: true, open: func(line []byte) (message, time []byte, ok bool) {
@@ -50,6 +52,22 @@ func cutPipe(line []byte) []byte {
 
 func cutBrackets(line []byte) []byte {
 	if _, rest, ok := bytes.Cut(line, []byte("] ")); ok && line[0] == '[' {
+		return rest
+	}
+	return nil
+}
+
+func cutLabels(line []byte) []byte {
+	if _, rest, ok := bytes.Cut(line, []byte("} ")); ok && line[0] == '{' {
+		return bytes.TrimLeft(rest, " ")
+	}
+	return nil
+}
+
+func cutDownload(line []byte) []byte {
+	time, rest, _ := bytes.Cut(line, []byte{'\t'})
+	if iso, rest, ok := bytes.Cut(rest, []byte{'\t'}); ok && countDigits(time) == len(time) &&
+		isISOTime(iso) {
 		return rest
 	}
 	return nil

@@ -22,6 +22,8 @@ var prefixes = map[string]string{
 	"logger with a zone":      `2015-05-17 10:05:03.123 +0000 `,
 	"seconds since 1970":      `1431857103.123 `,
 	"syslog without a tag":    `May 17 10:05:03 `,
+	"logcli":                  `2015-05-17T12:05:03+02:00 {app="web", host="a b"} `,
+	"Grafana":                 "1431857103500\t2015-05-17T10:05:03.500Z\t",
 	"aws logs tail":           `2015-05-17T10:05:03.500000+00:00 stream/web `,
 }
 

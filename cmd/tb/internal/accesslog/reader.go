@@ -189,5 +189,19 @@ func (r *Reader) NoFormat() error {
 	if r.first != nil {
 		err = fmt.Errorf("%w; nearest is %s: %w", err, r.firstNearest, r.first)
 	}
+	if hint := r.Hint(); hint != "" {
+		err = fmt.Errorf("%w; %s", err, hint)
+	}
 	return err
+}
+
+// Hint says under which names JSON lines seem to have a time, a client or a path that is not found
+// under the usual names. It is empty if there is none.
+func (r *Reader) Hint() string {
+	for _, p := range r.parsers {
+		if p, ok := p.parser.(*jsonParser); ok {
+			return p.guesses.hint()
+		}
+	}
+	return ""
 }

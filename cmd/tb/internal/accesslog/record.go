@@ -12,8 +12,8 @@ const Unknown = -1
 // field) is empty. The slices are valid until the next record is read.
 type Record struct {
 	// Time is the time of the line in nanoseconds since 1970 UTC, not negative: the start of
-	// the request in Apache, HAProxy, Envoy, Traefik and ELB, its end in nginx, Caddy, ALB and
-	// CloudFront.
+	// the request in Apache, HAProxy, Envoy, Traefik, ELB, S3 and uWSGI, its end in nginx, Caddy, ALB,
+	// CloudFront, Squid and Gin.
 	Time int64
 	// Peer is the peer of the connection as logged: an address, an address and a port, or
 	// a host name. Where the log has an X-Forwarded-For list instead, it is the list.
@@ -65,6 +65,12 @@ const (
 	ELB        Format = "elb"
 	Envoy      Format = "envoy"
 	Istio      Format = "istio"
+	S3         Format = "s3"
+	NPM        Format = "nginx-proxy-manager"
+	APISIX     Format = "apisix"
+	UWSGI      Format = "uwsgi"
+	Squid      Format = "squid"
+	Gin        Format = "gin"
 	LogFormat  Format = "log_format" // Schema.LogFormat
 )
 

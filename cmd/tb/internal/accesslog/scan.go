@@ -2,6 +2,7 @@ package accesslog
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 )
 
@@ -173,18 +174,29 @@ func (n *node) child(name []byte) *node {
 	return child
 }
 
-// add adds a path whose value goes to slot.
+// add adds a path whose value goes to slot. The path may also be a name: some programs write
+// {"source.ip": …} for {"source": {"ip": …}}.
 func (n *node) add(path string, slot int, whole bool) {
+	end := n
 	for name := range strings.SplitSeq(path, ".") {
-		next := n.child([]byte(name))
-		if next == nil {
-			next = &node{}
-			n.children.add(name, next)
-		}
-		n = next
+		end = end.enter(name)
 	}
-	n.slots = append(n.slots, slot)
-	n.whole = n.whole || whole
+	for _, leaf := range []*node{end, n.enter(path)} {
+		if !slices.Contains(leaf.slots, slot) {
+			leaf.slots = append(leaf.slots, slot)
+			leaf.whole = leaf.whole || whole
+		}
+	}
+}
+
+// enter returns the child of n with that name, which it makes if there is none.
+func (n *node) enter(name string) *node {
+	child := n.child([]byte(name))
+	if child == nil {
+		child = &node{}
+		n.children.add(name, child)
+	}
+	return child
 }
 
 // byName finds values by names that are not empty, faster than a map of as few. Its lists are

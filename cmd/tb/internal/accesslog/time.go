@@ -58,6 +58,30 @@ func (p *timeParser) dateAndTime(date, clock []byte) (ns int64, ok bool) {
 	return p.combine(clock, nanos(fraction[1:]), utc)
 }
 
+// ansic parses "Sun May 17 10:05:03 2015" in UTC. A day below 10 has a space in front.
+func (p *timeParser) ansic(b []byte) (ns int64, ok bool) {
+	if len(b) != len("Sun May 17 10:05:03 2015") || b[10] != ' ' || b[19] != ' ' {
+		return 0, false
+	}
+	date := [...]byte{b[8], b[9], '/', b[4], b[5], b[6], '/', b[20], b[21], b[22], b[23]}
+	if date[0] == ' ' {
+		date[0] = '0'
+	}
+	if string(date[:]) != p.date && !p.setDate(date[:], clfDate) {
+		return 0, false
+	}
+	return p.combine(b[11:19], 0, utc)
+}
+
+// slashed parses "2015/05/17" and "10:05:03" in UTC.
+func (p *timeParser) slashed(date, clock []byte) (ns int64, ok bool) {
+	if len(date) != len("2015/05/17") || len(clock) != len("10:05:03") {
+		return 0, false
+	}
+	iso := [...]byte{date[0], date[1], date[2], date[3], '-', date[5], date[6], '-', date[8], date[9]}
+	return p.dateAndTime(iso[:], clock)
+}
+
 var utc = []byte{'Z'}
 
 // any parses a time in any of the usual notations. The position of the first separator decides

@@ -16,15 +16,22 @@ import (
 // spaces between the columns and CloudFront has tabs. In a column, IIS writes + and CloudFront
 // %20 for a space. IIS Advanced Logging and Imperva write columns in quotes, and others pad them with
 // spaces. Times are UTC. Columns with the local time only, as Advanced Logging may have, count as UTC.
+// Zeek writes the same with other directives, and the time as ts, in seconds since 1970:
+//
+//	#separator \x09
+//	#fields	ts	id.orig_h	uri
+//
 // The columns of the servers:
 //
 //   - learn.microsoft.com/en-us/windows/win32/http/w3c-logging
 //   - docs.aws.amazon.com/AmazonCloudFront/latest/DeveloperGuide/standard-logs-reference.html
+//   - docs.zeek.org/en/master/logs/http.html
 //   - docs-cybersec.thalesgroup.com/bundle/cloud-application-security/page/more/example-logs.htm
 type w3cParser struct {
 	fields
 	ownTime bool    // whether the schema names the column of the time
 	named   bool    // whether there was a #Fields directive
+	epoch   bool    // whether the columns have the time since 1970 and no date
 	columns [][]int // the slots of each column; nil without a usable directive
 	date    int     // the column of the date, or -1
 	day     []byte  // the date of the line
@@ -34,13 +41,13 @@ type w3cParser struct {
 // distribution, and its x-host-header is the requested host. IIS writes X-Forwarded-For under the
 // name that its operator chose.
 var w3cCandidates = candidates{
-	fieldTime:      {"time", "time-local"},
-	fieldPeer:      {"c-ip"},
+	fieldTime:      {"time", "time-local", "ts"},
+	fieldPeer:      {"c-ip", "id.orig_h"},
 	fieldForwarded: {"x-forwarded-for", "cs(x-forwarded-for)", "s-xff"},
 	fieldUser:      {"cs-username"},
-	fieldHost:      {"x-host-header", "cs-host", "cs(host)"},
-	fieldURI:       {"cs-uri-stem", "cs-uri"},
-	fieldSize:      {"sc-bytes"},
+	fieldHost:      {"x-host-header", "cs-host", "cs(host)", "host"},
+	fieldURI:       {"cs-uri-stem", "cs-uri", "uri"},
+	fieldSize:      {"sc-bytes", "response_body_len"},
 }
 
 var (
@@ -67,8 +74,9 @@ func newW3CParser(s Schema) *w3cParser {
 // parse returns errDirective for a directive.
 func (p *w3cParser) parse(line []byte, rec *Record) (Format, error) {
 	if isDirective(line) {
-		if names, ok := bytes.CutPrefix(line, []byte("#Fields:")); ok {
-			p.setColumns(string(names))
+		name := line[:min(len(line), len("#Fields:"))]
+		if string(name) == "#Fields:" || string(name) == "#fields\t" {
+			p.setColumns(string(line[len(name):]))
 		}
 		return Undetected, errDirective
 	}
@@ -79,7 +87,7 @@ func (p *w3cParser) parse(line []byte, rec *Record) (Format, error) {
 	if !p.split(line) && !p.splitQuoted(line) {
 		return Undetected, errColumns
 	}
-	if p.ownTime {
+	if p.ownTime || p.epoch {
 		return W3C, p.fill(rec)
 	}
 	var ok bool
@@ -103,10 +111,11 @@ func (p *w3cParser) errorWithoutColumns(line []byte) error {
 	return errNotW3C
 }
 
-// isDirective reports whether a line is "#Name: …".
+// isDirective reports whether a line is "#Name: …" or, in Zeek, "#name" with a tab or a space and \x.
 func isDirective(line []byte) bool {
-	name, _, ok := bytes.Cut(line, []byte{':'})
-	return ok && len(name) > 1 && name[0] == '#' && !bytes.ContainsAny(name, " \t\"")
+	end := bytes.IndexAny(line, ": \t\"")
+	return end > 1 && line[0] == '#' &&
+		(line[end] == ':' || line[end] == '\t' || bytes.HasPrefix(line[end:], []byte(` \x`)))
 }
 
 // maxColumns is the most columns that a directive can name. It bounds the memory for them.
@@ -115,12 +124,13 @@ const maxColumns = 1000
 // setColumns sets the columns to those of a directive. If it has no date and time, or too many
 // columns, the lines after it are malformed.
 func (p *w3cParser) setColumns(names string) {
-	p.named, p.columns, p.date = true, nil, -1
+	p.named, p.columns, p.date, p.epoch = true, nil, -1, false
 	clear(p.values)
 	for name := range strings.FieldsSeq(strings.ToLower(names)) {
 		if name == "date" || name == "date-local" && p.date < 0 {
 			p.date = len(p.columns)
 		}
+		p.epoch = p.epoch || name == "ts"
 		slots := p.slots(name)
 		p.set(slots, []byte(name))
 		p.columns = append(p.columns, slots)
@@ -128,7 +138,8 @@ func (p *w3cParser) setColumns(names string) {
 			break
 		}
 	}
-	if p.text(fieldTime) == nil || p.date < 0 && !p.ownTime || len(p.columns) > maxColumns {
+	p.epoch = p.epoch && p.date < 0
+	if p.text(fieldTime) == nil || p.date < 0 && !p.ownTime && !p.epoch || len(p.columns) > maxColumns {
 		p.columns = nil
 	}
 }

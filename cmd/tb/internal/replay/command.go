@@ -257,9 +257,10 @@ journald:
 
     Common and Combined Log Format   Apache, nginx, Traefik
     JSON lines                       Caddy, nginx, Traefik, Cloudflare, Istio, Kong, clouds
-    W3C Extended Log File Format     IIS, CloudFront
+    W3C Extended Log File Format     IIS, CloudFront; Zeek
     HTTP and HTTPS log               HAProxy
-    access log                       AWS load balancers (ALB, ELB), Envoy, Istio
+    access log                       AWS (ALB, ELB, S3), Envoy, Istio, APISIX, Squid, uWSGI,
+                                     Gin, nginx-proxy-manager
     logfmt                           Heroku, or with the field names of JSON
 
 The client is the one that "tb proxy" would find with the same --trusted-proxies: the

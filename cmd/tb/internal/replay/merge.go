@@ -174,6 +174,7 @@ func (m *merger) close() (errs []error) {
 	for _, src := range m.sources {
 		if src.reader != nil {
 			src.file.Lines, src.file.Format = src.reader.Lines(), src.reader.Format()
+			m.res.Report.hint = cmp.Or(m.res.Report.hint, src.reader.Hint())
 			m.res.Report.Files = append(m.res.Report.Files, src.file)
 		}
 		if f := &src.file; src.err == nil && 2*f.Malformed > f.Lines && !m.allowMalformed {

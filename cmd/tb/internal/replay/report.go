@@ -84,6 +84,7 @@ type Report struct {
 
 	ipv6Prefix  int
 	trusted     []netip.Prefix
+	hint        string // where the log may have the client
 	longestStep time.Duration
 	window      time.Duration
 }
@@ -92,8 +93,8 @@ type Report struct {
 type File struct {
 	// Name is the path as it was given, or "stdin".
 	Name string `json:"name"`
-	// Format is common, combined, json, logfmt, w3c, haproxy, alb, elb, envoy, istio or
-	// log_format, or empty if no line was valid.
+	// Format is common, combined, json, logfmt, w3c, haproxy, alb, elb, s3, envoy, istio, apisix,
+	// nginx-proxy-manager, uwsgi, squid, gin or log_format, or empty if no line was valid.
 	Format accesslog.Format `json:"format"`
 	// Lines counts the lines that are not blank, and Malformed those of them that are not a request.
 	Lines     int64 `json:"lines"`
@@ -242,7 +243,11 @@ func (rep *Report) checkNames() error {
 	var errs []error
 	for _, name := range rep.KeyParts {
 		if n := rep.Missing[name]; n > 0 && n == rep.Requests {
-			errs = append(errs, fmt.Errorf("--key %s: no request has it", name))
+			err := fmt.Errorf("--key %s: no request has it", name)
+			if name == "ip" && rep.hint != "" {
+				err = fmt.Errorf("%w; %s", err, rep.hint)
+			}
+			errs = append(errs, err)
 		}
 	}
 	if n := rep.CostStandIns; n > 0 && n == rep.Requests {
