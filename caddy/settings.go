@@ -26,8 +26,7 @@ type Settings struct {
 	PolicyField bool `json:"policy_field,omitempty"`
 	// XRateLimit sends X-RateLimit-Limit, -Remaining and -Reset, too.
 	XRateLimit bool `json:"x_ratelimit,omitempty"`
-	// ReasonField is the field that has the reason of a refusal, or "off" for none. The default is
-	// X-Fairvisor-Reason.
+	// ReasonField is the field that has the reason of a refusal. The default is none.
 	ReasonField string `json:"reason_field,omitempty"`
 	// JitterSalt is the text from which the jitter of Retry-After is derived: the same for all
 	// servers of the same clients.
@@ -72,12 +71,5 @@ func (s *Settings) options() ([]httplimit.Option, error) {
 	if s.XRateLimit {
 		o = append(o, httplimit.WithXRateLimit())
 	}
-	switch s.ReasonField {
-	case "":
-	case "off":
-		o = append(o, httplimit.WithReasonField(""))
-	default:
-		o = append(o, httplimit.WithReasonField(s.ReasonField))
-	}
-	return o, nil
+	return append(o, httplimit.WithReasonField(s.ReasonField)), nil
 }

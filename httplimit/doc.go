@@ -18,10 +18,9 @@
 // the wait in whole seconds, and up to half of it more, which spreads the clients out. A request
 // that lacks a key of a rule with Reject gets status 400 and no RateLimit fields.
 //
-// The format of policies and the field X-Fairvisor-Reason of refusals come from Fairvisor, an
-// open-source program that enforces API limits: see
-// https://docs.fairvisor.com/docs/algorithms/token-bucket. WithReasonField renames the field or
-// turns it off.
+// The format of policies comes from Fairvisor, an open-source program that enforces API limits: see
+// https://docs.fairvisor.com/docs/algorithms/token-bucket. Its field with the reason of a refusal is
+// an option: see WithReasonField.
 //
 // # Costs known afterwards
 //

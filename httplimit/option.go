@@ -36,12 +36,7 @@ type settings struct {
 	sharedSecret   keySecret // of all processes with the same salt
 }
 
-// DefaultReasonField is the default of WithReasonField. The name is Fairvisor's: see the package
-// comment.
-const DefaultReasonField = "X-Fairvisor-Reason"
-
 func (s *settings) apply(opts []Option) error {
-	s.reason = DefaultReasonField
 	s.extractors = map[string]func(*http.Request) string{}
 	s.header = requestHeader
 	s.claims = contextClaims
@@ -158,8 +153,8 @@ func WithClientAddress(c ClientAddress) Option {
 // WithHooks sets functions that are called with decisions.
 func WithHooks(h Hooks) Option { return with(func(s *settings) { s.hooks = h }) }
 
-// WithReasonField sets the name of the field that responses with 429 have, with the value
-// token_bucket_exceeded. The default is DefaultReasonField, and "" turns the field off.
+// WithReasonField sends a field of this name with responses that have status 429. Its value is
+// token_bucket_exceeded. Without the option, or with "", there is no such field.
 func WithReasonField(name string) Option {
 	return func(s *settings) error {
 		if name != "" && !partName.MatchString(name) {

@@ -12,7 +12,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/redisurl"
 )
 
-// off is the value that turns --policy, --admin or --reason-field off.
+// off is the value that turns --policy or --admin off.
 const off = "off"
 
 // Command is `tb proxy`. Its fields are its flags in groups, and Vars has their help.
@@ -53,7 +53,7 @@ type responseFlags struct {
 	Fields      string `enum:"all,refused" default:"all" help:"${proxy_fields}"`
 	PolicyField bool   `help:"${proxy_policy_field}"`
 	XRateLimit  bool   `name:"x-ratelimit" help:"${proxy_x}"`
-	ReasonField string `default:"X-Fairvisor-Reason" help:"${proxy_reason}"`
+	ReasonField string `help:"${proxy_reason}"`
 	JitterSalt  string `placeholder:"TEXT" help:"${proxy_salt}"`
 }
 

@@ -23,7 +23,7 @@ func (c *Command) Validate() error {
 	}{
 		{"--client-address-header", httplimit.WithClientAddress(httplimit.ClientAddress{
 			Header: c.ClientAddressHeader})},
-		{"--reason-field", httplimit.WithReasonField(c.reasonField())},
+		{"--reason-field", httplimit.WithReasonField(c.ReasonField)},
 	} {
 		if _, err := httplimit.New(httplimit.Rules(), option.Option); err != nil {
 			return fmt.Errorf("%s: %w", option.flag, err)
@@ -67,16 +67,9 @@ func (c *Command) limiterOptions() []tb.Option {
 // options returns the options of the limiter that Config has no field for.
 func (c *Command) options() []httplimit.Option {
 	return []httplimit.Option{
-		httplimit.WithReasonField(c.reasonField()), httplimit.WithJitterSalt(c.JitterSalt),
+		httplimit.WithReasonField(c.ReasonField), httplimit.WithJitterSalt(c.JitterSalt),
 		httplimit.WithMaxKeyLength(c.MaxKeyLength),
 	}
-}
-
-func (c *Command) reasonField() string {
-	if c.ReasonField == off {
-		return ""
-	}
-	return c.ReasonField
 }
 
 func (c *Command) clientAddress() httplimit.ClientAddress {

@@ -36,7 +36,7 @@ var Vars = kong.Vars{
 	"proxy_policy_field": "Send RateLimit-Policy, too: the limits of the rules that apply.",
 	"proxy_x": "Send X-RateLimit-Limit, -Remaining and -Reset, too, for clients that read no" +
 		" other fields.",
-	"proxy_reason": "Field that has the reason of a refusal, or 'off'.",
+	"proxy_reason": "Field that has the reason of a refusal; none by default.",
 	"proxy_salt": "Text from which the jitter of each client's Retry-After is derived. Proxies that" +
 		" serve the same clients should have the same text.",
 

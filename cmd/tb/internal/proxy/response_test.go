@@ -214,15 +214,15 @@ func TestResponseFlags(t *testing.T) {
 	}
 	granted, refused := fields(func(*Command) {})
 	if granted.Get("RateLimit-Policy") != "" || granted.Get("X-RateLimit-Limit") != "" ||
-		refused.Get("X-Fairvisor-Reason") == "" {
+		refused.Get("X-Why") != "" {
 		t.Error(granted, refused)
 	}
 	granted, refused = fields(func(c *Command) {
-		c.PolicyField, c.XRateLimit, c.ReasonField = true, true, off
+		c.PolicyField, c.XRateLimit, c.ReasonField = true, true, "X-Why"
 	})
 	if granted.Get("RateLimit-Policy") != `"two";q=2;w=20` ||
 		fmt.Sprint(granted["X-Ratelimit-Limit"], granted["X-Ratelimit-Remaining"]) != "[2] [1]" ||
-		refused.Get("X-Fairvisor-Reason") != "" {
+		refused.Get("X-Why") == "" {
 		t.Error(granted, refused)
 	}
 	salted := map[string]bool{}

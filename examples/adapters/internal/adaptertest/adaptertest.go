@@ -161,7 +161,7 @@ func refusals(t *testing.T, start Start) {
 	}
 	wantFields(t, response, "Content-Type: application/problem+json", "Cache-Control: no-store",
 		"Ratelimit-Limit: 20", "Ratelimit-Remaining: 0", "Ratelimit-Reset: "+wait,
-		`Ratelimit: "per-address";r=0;t=`+wait, "X-Fairvisor-Reason: token_bucket_exceeded")
+		`Ratelimit: "per-address";r=0;t=`+wait)
 	var problem struct {
 		Status   int
 		Title    string
