@@ -86,6 +86,11 @@
 // holds after the change. A RetryAfter or a Delay that was returned before is one of the old
 // limit.
 //
+// A bucket whose own time is ahead of the change keeps that time, and is refilled only from then
+// on. The old supply tells that time to a unit. It counts as the last instant with that supply, so
+// the bucket may lose what the new rate supplies while the old one supplies a unit. If it is ahead
+// by less than a unit, it counts as not ahead.
+//
 // For a call that is under way, the change may come before or after it. If the change comes
 // before it and the call's reading is older, the call is decided at the time of the change, and
 // RetryAfter counts from the call's own reading.
@@ -133,7 +138,8 @@
 //   - instant: a clock reading in nanoseconds. Instant 0 is the epoch, long before the first
 //     reading.
 //   - supply S(t): the units that the rate has supplied by instant t.
-//   - block: the units that the rate supplies in at most two nanoseconds, or one unit.
+//   - block: what a base counts: the units that the rate supplies in at most two nanoseconds, or one
+//     unit, and more after a change of the limit.
 //   - cell: a base and a word, the state of a bucket between two moves.
 //   - base: the supply, in blocks, from which a cell counts its bucket's time.
 //   - own time: the latest reading of a bucket's grants, or its start (see Eviction) if later. In
@@ -146,7 +152,7 @@
 //   - slot: the moment at which the supply has paid for a reservation. The bucket is empty then.
 //   - settle: to replace the estimated cost of a grant by the actual cost.
 //   - tier: the keys that share one of several limits in a table.
-//   - era: the time from one change of a tier's capacity to the next.
+//   - era: the time from one change of a tier's limit to the next.
 //   - move: the replacement of a bucket's cell by one with a later base, when delta outgrows its
 //     bits.
 //   - seal: the bit that ends a bucket's word before the bucket moves.

@@ -1,6 +1,7 @@
 package cas
 
 import (
+	"fmt"
 	"math"
 	"math/big"
 	"sync/atomic"
@@ -16,7 +17,11 @@ const reachStep = 1 << 26
 // grace is the time that a SetLimit may take from its clock reading to the change.
 const grace = uint64(time.Minute)
 
-// horizon is the time that a change of the capacity leaves to its era. A bucket that is further
+// gapBits is the width of a delta in blocks after the first change of a limit. The fewer blocks a
+// delta has, the fewer bases are between two eras.
+const gapBits = 16
+
+// horizon is the time that a change of the limit leaves to its era. A bucket that is further
 // ahead of the change keeps so much.
 const horizon = 100 * 365 * 24 * uint64(time.Hour)
 
@@ -50,23 +55,23 @@ func (m *layout) cellOf(b balance, t uint64) (base, word uint64) {
 // at instant t. The bucket keeps its tokens, but not more than its new capacity, and its debt.
 func (m *layout) inherit(old *layout, b balance, t uint64) balance {
 	tokens, since := old.tokensAt(b, t)
-	return m.balanceWith(tokens, m.positionAt(max(since, m.changed)))
+	return m.balanceWith(tokens, m.positionAt(max(since, m.begin)))
 }
 
 // tokensAt returns what a bucket has at instant t, in millionths of a token, negative in debt. If
-// its own time is later and it is not in debt, since is its own time, at most the horizon later,
-// and t otherwise.
+// its own time is later and it is not in debt, since is its own time: the last instant with that
+// supply, at most the horizon later. Otherwise since is t.
 func (m *layout) tokensAt(b balance, t uint64) (micros int64, since uint64) {
 	now := m.positionAt(t)
 	missing := min(m.until(b.blocks, b.rest+b.deficit, now), m.capacity+deepestDebt*m.scale)
 	if b.deficit > m.capacity || !now.before(b.position) {
 		return int64(m.micros(m.capacity)) - int64(m.micros(missing)), t
 	}
-	own, ok := m.supply.timeOf(m.unitsAfter(b.blocks, b.rest)) // a reading from the future
+	next, ok := m.supply.timeOf(m.unitsAfter(b.blocks, b.rest+1)) // it is ahead of t
 	if !ok {
-		own = math.MaxUint64
+		next = math.MaxUint64
 	}
-	return int64(m.micros(m.capacity - b.deficit)), max(t, min(own, plusHorizon(t)))
+	return int64(m.micros(m.capacity - b.deficit)), min(next-1, plusHorizon(t))
 }
 
 // balanceWith returns the balance of a bucket that has a number of tokens at p, in millionths. A
@@ -101,57 +106,42 @@ func (p position) before(q position) bool {
 	return p.blocks < q.blocks || p.blocks == q.blocks && p.rest < q.rest
 }
 
-// change returns the layout that takes the place of m at instant t with another limit.
+// change returns the layout that takes the place of m at instant t with another limit, and begins a
+// new era. All bases of m lie so far before its first base that the difference refills every bucket
+// and exceeds every delta, whatever the word of m means in the new layout. So the fast path takes
+// no cell of m for one of the new era. No call has brought a reading that is later than the highest
+// base. While the era ends, calls still bring readings to m: if one is later than t by more than
+// grace, its bucket may have a wrong time.
+//
+// It returns an error if there would be no bases for the time of the horizon.
 func (m *layout) change(l tb.Limit, t uint64) (*layout, error) {
 	n := newLayout(l)
-	n.end, n.tiered, n.changed = m.end, m.tiered, t
+	n.end, n.tiered, n.begin = m.end, m.tiered, t
 	if m.tiered {
 		n.blockBits += tierBits
 	}
-	if n.scale != m.scale || n.capacity != m.capacity || n.blockBits > m.blockBits {
-		return m.newEra(&n, t)
+	deltaBits := 63 - n.deficitBits
+	n.setBlockBits(max(n.blockBits, deltaBits-gapBits))
+	if err := n.checkBlock(); err != nil {
+		return nil, err
 	}
-	n.setBlockBits(m.blockBits)
-	n.firstBase, n.lastBase, n.highest = m.firstBase, m.lastBase, m.highest
-	n.begin, n.history = m.begin, m.history
-	n.supply.from = t - min(t, m.carried(&n, t))
-	n.supply.hi, n.supply.lo = m.supply.unitsBy(t)
-	n.setLastInstant()
-	return &n, nil
-}
-
-// newEra makes n begin a new era at t. All bases of m lie so far before the first base of n that
-// for n the difference refills every bucket and exceeds every delta, whatever the word of m means
-// in n. So the fast path takes no cell of m for one of n. No call has brought a reading that is
-// later than the highest base. While the era ends, calls still bring readings to m: if one is later
-// than t by more than grace, its bucket may have a wrong time.
-//
-// It returns an error if n would have no bases for the time of the horizon.
-func (m *layout) newEra(n *layout, t uint64) (*layout, error) {
-	n.setBlockBits(n.blockBits)
-	if m.tiered {
-		if err := n.checkBlock(); err != nil {
-			return nil, err
-		}
-	}
-	gap := uint64(2) << (63 - n.deficitBits - min(n.blockBits, 63-n.deficitBits))
+	gap := uint64(2) << (deltaBits - n.blockBits)
 	highest := max(m.positionAt(t+grace).blocks, m.highest.Load())
 	n.firstBase = highest + 2*m.reachStep() + gap
 	n.lastBase = m.lastBase - (n.firstBase - m.firstBase)
 	n.highest = new(atomic.Uint64)
-	n.supply.from = t - min(t, m.carried(n, t))
+	n.supply.from = t - min(t, m.carried(&n, t))
 	n.supply.hi, n.supply.lo = n.unitsAfter(n.firstBase, 0)
 	n.setLastInstant()
 	over := n.firstBase < highest || n.lastBase > m.lastBase
 	if over || n.lastInstant < min(n.end, plusHorizon(t)) {
 		return nil, &tb.ConfigError{
-			Field: "Capacity", Value: n.limit.Capacity,
-			Range: "the capacity as it is: it has changed too often",
+			Field: "limit", Value: fmt.Sprintf("%+v", l),
+			Range: "the limit as it is: it has changed too often",
 		}
 	}
-	n.begin = t
-	n.history = m.history.after(m, n)
-	return n, nil
+	n.history = m.history.after(m, &n)
+	return &n, nil
 }
 
 // setLastInstant sets the instant after which the bases of m end, the deepest debt included.

@@ -44,12 +44,9 @@
 //
 // # When the limit changes
 //
-// Another rate is another slope of S from the instant of the change on. Cells hold units, so the
-// change touches none of them.
-//
-// Another capacity also changes what a word means. It ends an era. The new era has bases that no
-// cell has yet, so far ahead that to the fast path each older cell looks like one whose delta runs
-// out. The slow path computes what the bucket has in the new era. The next grant moves it.
+// The change ends an era, and touches no cell. The new era has bases that no cell has yet, so far
+// ahead that to the fast path each older cell looks like one whose delta runs out. The slow path
+// computes what the bucket has in the new era. The next grant moves it.
 //
 // With tiers, the upper 16 bits of a base are the tier, so a cell leads to its limit. The blocks of
 // such a base are 2¹⁶ times as large. A key that has changed its tier is treated as one of an ended

@@ -6,10 +6,10 @@ import "sort"
 // full.
 const keptEras = 64
 
-// era is an ended era of a limit: the time in which it had one capacity.
+// era is an ended era of a limit: the time from one change to the next.
 type era struct {
-	layout *layout // the last one of the era
-	end    uint64  // instant
+	layout *layout
+	end    uint64 // instant
 
 	// supplied is what the rates have supplied in the eras up to this one, without the first. Only
 	// differences count, and those of the eras that are kept do not overflow. Like all numbers here

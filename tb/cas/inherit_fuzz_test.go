@@ -45,7 +45,7 @@ func inherits(t *testing.T, capacity, tokens, per, nextCapacity, nextTokens, nex
 		old = *m
 	}
 	at = max(at%(1<<62), old.supply.from)
-	first := changed(t, &old, l, at) // a change that begins no era: S does not begin at 0
+	first := changed(t, &old, l, at) // so that S does not begin at 0
 	if first == nil {
 		t.Fatalf("%+v: the first change is an error", l)
 	}
@@ -67,30 +67,9 @@ func inherits(t *testing.T, capacity, tokens, per, nextCapacity, nextTokens, nex
 		t.Fatalf("%+v, then %+v at %d: cell %d, %x becomes %v, want %v",
 			l, next, at, c.base, c.word.Load(), got, want)
 	}
-	if before := stateOf(first, c.base, c.word.Load()); before.own.Cmp(suppliedBy(first, at)) <= 0 {
-		checkNextRate(t, second, c, at, own)
-	}
 	third := changed(t, second, l, at+word%(1<<62))
 	if third != nil {
 		checkDecidesNothing(t, third, c, own)
-	}
-}
-
-// checkNextRate changes the rate of m, and checks that the conversion of a cell from an earlier era
-// stays what it was. The bucket must not be ahead of the beginning of the era.
-func checkNextRate(t *testing.T, m *layout, c *cell, at, later uint64) {
-	t.Helper()
-	then := at + later%(1<<60)
-	same := m.limit
-	same.Tokens = 1 + same.Tokens/2
-	next := changed(t, m, same, then)
-	if next == nil || next.firstBase != m.firstBase {
-		return
-	}
-	word := c.word.Load() &^ sealBit
-	b, after := m.balanceSince(c.base, word), next.balanceSince(c.base, word)
-	if after != b {
-		t.Fatalf("%+v, then %+v at %d: the conversion %+v becomes %+v", m.limit, same, then, b, after)
 	}
 }
 
@@ -166,8 +145,8 @@ func inheritedState(old, m *layout, s exactState, at uint64) exactState {
 		}
 	} else {
 		last := plusHorizon(at)
-		if then := reaches(old, s.own); then.Cmp(number(last)) < 0 {
-			last = then.Uint64()
+		if then := reaches(old, new(big.Int).Add(s.own, big.NewInt(1))); then.Cmp(number(last)) <= 0 {
+			last = then.Uint64() - 1
 		}
 		at = min(last, m.lastInstant)
 	}

@@ -46,8 +46,7 @@ type layout struct {
 	lastBase    uint64         // the last one, minus firstBase
 	lastInstant uint64         // a later instant counts as this one: see setLastInstant
 	highest     *atomic.Uint64 // no less than the base of any cell: see reach
-	changed     uint64         // instant of the change that made the layout
-	begin       uint64         // instant at which the era of the layout began
+	begin       uint64         // instant of the change that made the layout
 	history     history        // the eras before
 }
 

@@ -11,10 +11,8 @@ import (
 const tierBits = 16
 
 // limits are the limits of a limiter: one for all keys, or one for each tier. SetLimit installs
-// another layout. A layout that has the capacity of the one before has its cells too, because its
-// supply clock goes on where the other one stopped. With another capacity an era of the limit ends:
-// the new layout begins a range of bases that no cell of the limiter has yet, and a cell of an
-// ended era moves at its next grant.
+// another layout, and an era of the limit ends: the new layout begins a range of bases that no cell
+// of the limiter has yet, and a cell of an ended era moves at its next grant.
 type limits struct {
 	one   atomic.Pointer[layout]   // nil if there are tiers
 	tiers []atomic.Pointer[layout] // by tier, which is the upper bits of a base
@@ -90,8 +88,11 @@ func (s *limits) setLimit(slot *atomic.Pointer[layout], l tb.Limit, c *clock) er
 	}
 	s.setting.Lock()
 	defer s.setting.Unlock()
-	m := slot.Load()
-	next, err := m.change(l, max(c.read(), m.changed))
+	t, m := c.read(), slot.Load()
+	if l == m.limit {
+		return nil
+	}
+	next, err := m.change(l, max(t, m.begin))
 	if err != nil {
 		return err
 	}

@@ -5,17 +5,21 @@ import "github.com/seed-181794aa/ratelimit/tb"
 // SetLimit makes limit the limit of all keys. It takes constant time, and no call waits for it.
 // Each bucket keeps its tokens, but not more than the new capacity, and its debt. C1 holds across
 // the change, with the supply of both limits. For a call that is under way while SetLimit is, the
-// change may come before or after it. A RetryAfter or a Delay that was returned before is one of the
-// old limit. Package tb states the contract of a change.
+// change may come before or after it. A RetryAfter or a Delay that was returned before is one of
+// the old limit. Package tb states the contract of a change.
 //
-// If the capacity changes, a bucket moves at its next grant: see the package documentation. After
-// a change that makes buckets full sooner, the order of eviction is not exact until
-// the times have passed at which the old limit would have filled the buckets. A bucket whose time
-// is ahead of the clock may be full after more than 64 changes of the capacity without a use.
+// A bucket moves at its next grant: see the package documentation. Then Cancel and Undo of earlier
+// grants give nothing back. After a change that makes buckets full sooner, the order of eviction is
+// not exact until the times have passed at which the old limit would have filled the buckets. A
+// bucket that is ahead of the clock by more than the rate takes for 2³¹ units may be full after
+// more than 64 changes without a use.
+//
+// The limiter remembers the limits of the last 64 changes, and of all in the time in which the rate
+// supplies a capacity and 2³¹ units. Each takes about 300 bytes.
 //
 // SetLimit returns a *tb.ConfigError, and changes nothing, if the limit is out of range, if the
-// limiter has tiers, or if the capacity has changed so often that no bases are left. A limiter has
-// bases for 500,000 changes of the capacity, and for any number of changes of the rate.
+// limiter has tiers, or if no bases are left. There are bases for at least 100 million changes. To
+// set the limit that is set already is no change.
 func (l *Limiter[K]) SetLimit(limit tb.Limit) error {
 	if l.limits.tiers != nil {
 		return &tb.ConfigError{Field: "SetLimit", Value: "a limiter with tiers", Range: "SetTier"}

@@ -1,6 +1,7 @@
 package cas
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"sort"
@@ -10,9 +11,9 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// TestCapacityChangesUntilTheBasesEnd brings the highest base so near the end that another era has
-// no bases for its time. A change of the rate needs none.
-func TestCapacityChangesUntilTheBasesEnd(t *testing.T) {
+// TestChangesUntilTheBasesEnd brings the highest base so near the end that another era has no bases
+// for its time. To set the limit that is set already is no change.
+func TestChangesUntilTheBasesEnd(t *testing.T) {
 	limit := tb.Limit{Capacity: 10, Tokens: 5, Per: time.Second}
 	tiered, err := NewTiered([]tb.Limit{limit, limit}, func(string) int { return 0 })
 	if err != nil {
@@ -43,14 +44,13 @@ func TestCapacityChangesUntilTheBasesEnd(t *testing.T) {
 		if err := l.set(limit); !errors.As(err, &refused) || l.Limit().Capacity != 10 {
 			t.Errorf("%s: error %v, limit %+v, want a *tb.ConfigError and no change", name, err, l.Limit())
 		}
-		limit.Capacity, limit.Tokens = 10, 6
+		limit.Capacity = 10
 		if err := l.set(limit); err != nil || l.Limit() != limit {
 			t.Errorf("%s: error %v, limit %+v, want the limit %+v", name, err, l.Limit(), limit)
 		}
 		if d, err := l.AllowN(t.Context(), "a", 9); err != nil || !d.Allowed || d.Remaining != 0 {
 			t.Errorf("%s: AllowN returned %+v, %v, want the 9 tokens that were left", name, d, err)
 		}
-		limit.Tokens = 5
 	}
 }
 
@@ -146,28 +146,32 @@ func TestDebtFromLargeUnitsWhereTheBasesEnd(t *testing.T) {
 	}
 }
 
-// TestCapacityCanChangeHalfAMillionTimes computes how many changes of the capacity a limiter has
-// bases for.
-func TestCapacityCanChangeHalfAMillionTimes(t *testing.T) {
+// TestBasesForAHundredMillionChanges computes how many changes a limiter has bases for. The first one
+// goes to larger blocks. Each comes a second after the one before.
+func TestBasesForAHundredMillionChanges(t *testing.T) {
 	for _, l := range edgeLimits {
 		var s limits
 		s.init(l)
-		first := []*layout{&s.first}
+		layouts := []*layout{&s.first}
 		if m, err := newTier(1, l, firstInstant(l)); err == nil {
-			first = append(first, m)
+			layouts = append(layouts, m)
 		}
-		for _, m := range first {
-			l.Capacity = 1 + l.Capacity%1000
-			n, err := m.change(l, firstInstant(m.limit))
-			if err != nil {
-				t.Errorf("limit %+v, tiered %t: %v", m.limit, m.tiered, err)
-				continue
+		for _, m := range layouts {
+			tiered := m.tiered
+			var n *layout
+			begin := firstInstant(l)
+			for i := range 2 {
+				l.Capacity = 1 + l.Capacity%1000
+				var err error
+				m = cmp.Or(n, m)
+				if n, err = m.change(l, begin+uint64(i)*1e9); err != nil {
+					t.Fatalf("limit %+v, tiered %t: %v", m.limit, tiered, err)
+				}
 			}
-			now := m.positionAt(firstInstant(m.limit)).blocks
-			step := n.firstBase - max(now, m.firstBase)
+			step := n.firstBase - m.firstBase
 			last := n.positionAt(plusHorizon(n.begin)).blocks
-			if changes := (n.firstBase + n.lastBase - last) / step; changes < 500_000 {
-				t.Errorf("limit %+v, tiered %t: only %d changes", m.limit, m.tiered, changes)
+			if changes := (n.firstBase + n.lastBase - last) / step; changes < 100_000_000 {
+				t.Errorf("limit %+v, tiered %t: only %d changes", m.limit, tiered, changes)
 			}
 		}
 	}

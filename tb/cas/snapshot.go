@@ -51,8 +51,8 @@ func (l *Limiter[K]) byStamp() []stamped {
 }
 
 // Restore gives buckets the states that Snapshot has yielded, in this process or in another. Each
-// bucket gets what the present rate has supplied since, by the wall clock; a time that is later than
-// now counts as now. A bucket that has fewer tokens already keeps them, and a full one is not
+// bucket gets what the present rate has supplied since, by the wall clock; a time that is later
+// than now counts as now. A bucket that has fewer tokens already keeps them, and a full one is not
 // stored. If the limit has changed, a bucket keeps its tokens, but not more than the capacity, and
 // its debt.
 //
@@ -153,13 +153,13 @@ func (l *Limiter[K]) restore(t uint64, key K, state tb.State) {
 // refilled at the present rate since, also before the limit has changed.
 func (m *layout) restored(s tb.State, at, now uint64) balance {
 	at = min(at, now)
-	hi, supplied, _ := m.supply.rate.times(m.changed - min(m.changed, at))
+	hi, supplied, _ := m.supply.rate.times(m.begin - min(m.begin, at))
 	if hi > 0 {
 		supplied = mostDebt
 	}
 	units := int64(math.Round(s.Tokens * float64(m.scale)))
 	units += int64(min(supplied, mostDebt))
-	return m.balanceOfUnits(units, m.positionAt(max(at, m.changed)))
+	return m.balanceOfUnits(units, m.positionAt(max(at, m.begin)))
 }
 
 // missingAt returns the units that a bucket lacks at t to be full.

@@ -25,7 +25,7 @@ func newSupply(l tb.Limit, scale uint64) supply {
 	return supply{rate: newRatio(units, per), inverse: newRatio(per, units)}
 }
 
-// unitsBy returns S(t), which is below 2⁸⁴.
+// unitsBy returns S(t).
 func (s *supply) unitsBy(t uint64) (hi, lo uint64) {
 	hi, lo, _ = s.rate.times(t - min(t, s.from))
 	lo, carry := bits.Add64(lo, s.lo, 0)

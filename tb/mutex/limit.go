@@ -24,12 +24,9 @@ type limit struct {
 	start wide
 	end   uint64 // the last instant that the clock can reach
 
-	tier      int
-	era       int    // the number of eras before
-	changed   uint64 // instant of the change that made the limit
-	begin     uint64 // instant at which the era began
-	began     wide   // start at that instant
-	blockBits int    // tb/cas begins a new era too if a rate of more units a nanosecond needs more
+	tier  int
+	era   int    // the number of eras before
+	begin uint64 // instant of the change that made the limit
 }
 
 func newLimit(l tb.Limit, end uint64) limit {
@@ -37,18 +34,10 @@ func newLimit(l tb.Limit, end uint64) limit {
 	for scale < 1_000_000 && int64(l.Capacity)*scale < 1<<23 {
 		scale *= 10
 	}
-	m := limit{
+	return limit{
 		Limit: l, capacity: int64(l.Capacity) * scale, scale: scale,
 		tokens: uint64(l.Tokens), per: uint64(l.Per), end: end,
 	}
-	m.blockBits = bits.Len64(m.wholeRate())
-	return m
-}
-
-// wholeRate returns the whole units that are supplied in a nanosecond.
-func (l *limit) wholeRate() uint64 {
-	whole, _ := product(l.tokens, uint64(l.scale)).over(l.per)
-	return whole
 }
 
 // unitsOfCost returns a positive cost in units, or more than the capacity. It rounds up the decimal
@@ -135,7 +124,7 @@ func (l *limit) supplied(ns uint64) wide {
 // supplyFrom returns supply(t) for a bucket that has had what the eras before have supplied.
 func (l *limit) supplyFrom(t uint64) wide {
 	if t <= l.begin {
-		return l.began
+		return l.start
 	}
 	return l.supply(t)
 }

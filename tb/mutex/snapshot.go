@@ -121,8 +121,8 @@ func (l *Limiter[K]) restore(now uint64, key K, s state) {
 // refilled at the present rate since.
 func (l *limit) restored(s tb.State, at uint64) state {
 	units := int64(math.Round(s.Tokens * float64(l.scale)))
-	units += l.supplied(l.changed - min(l.changed, at)).clamp(mostDebt)
-	return l.stateOf(units, l.supply(max(at, l.changed)))
+	units += l.supplied(l.begin - min(l.begin, at)).clamp(mostDebt)
+	return l.stateOf(units, l.supply(max(at, l.begin)))
 }
 
 // missing returns the units that a bucket lacks at now to be full.

@@ -152,13 +152,14 @@ func (l *limit) refund(b *state, now uint64, units int64) {
 // its tokens and its debt.
 func (l *limit) inherit(old *limit, b *state, t uint64) state {
 	tokens, since := old.tokensAt(b, t)
-	s := l.stateWith(tokens, l.supply(max(since, l.changed)))
+	s := l.stateWith(tokens, l.supply(max(since, l.begin)))
 	s.moves = b.moves + 1
 	return s
 }
 
 // tokensAt returns what b has at instant t, in millionths of a token, negative in debt. If b's own
-// time is later and it is not in debt, since is its own time, and t otherwise.
+// time is later and it is not in debt, since is its own time, the last instant with that supply.
+// Otherwise since is t.
 func (l *limit) tokensAt(b *state, t uint64) (tokens int64, since uint64) {
 	now := l.supply(t)
 	if b.inDebt || !now.less(b.time) {
@@ -168,8 +169,9 @@ func (l *limit) tokensAt(b *state, t uint64) (tokens int64, since uint64) {
 		}
 		return l.micros(l.capacity) - l.micros(missing), t
 	}
-	// a reading from the future
-	return l.micros(b.tokens), max(t, min(l.timeOf(b.time), t+min(horizon, math.MaxUint64-t)))
+	// it is ahead of t
+	own := l.timeOf(b.time.plus(1)) - 1
+	return l.micros(b.tokens), min(own, t+min(horizon, math.MaxUint64-t))
 }
 
 // stateWith returns the state of a bucket that has a number of tokens, in millionths, since a time.

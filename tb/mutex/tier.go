@@ -3,15 +3,14 @@ package mutex
 import (
 	"math"
 	"math/big"
-	"math/bits"
 
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// tier is the limit of some keys, or of all, and the limits that it had before. An era ends when
-// the capacity changes.
+// tier is the limit of some keys, or of all, and the limits that it had before. Each change ends an
+// era.
 type tier struct {
-	eras []limit  // the last limit of each era
+	eras []limit
 	ends []uint64 // the instants at which the eras before the last one ended
 }
 
@@ -139,20 +138,14 @@ func (l *Limiter[K]) Limit() tb.Limit {
 
 func (t *tier) set(limit tb.Limit, now uint64) {
 	old := t.limit()
-	now = max(now, old.changed)
-	next := newLimit(limit, old.end)
-	next.changed = now
-	next.tier = old.tier
-	next.start = old.supply(now)
-	next.from = now - min(now, old.carried(&next, now))
-	next.blockBits = max(next.blockBits, old.blockBits)
-	if next.Capacity == old.Capacity && next.blockBits == old.blockBits {
-		next.era, next.begin, next.began = old.era, old.begin, old.began
-		*old = next
+	if limit == old.Limit {
 		return
 	}
-	next.blockBits = bits.Len64(next.wholeRate())
-	next.era, next.begin, next.began = old.era+1, now, next.start
+	now = max(now, old.begin)
+	next := newLimit(limit, old.end)
+	next.tier, next.era = old.tier, old.era+1
+	next.begin, next.start = now, old.supply(now)
+	next.from = now - min(now, old.carried(&next, now))
 	t.eras = append(t.eras, next)
 	t.ends = append(t.ends, now)
 }

@@ -20,6 +20,8 @@ var changes = []test{
 	{"ChangesFollowTheIdealBucket", changesFollowTheIdealBucket},
 	{"SetLimitChecksTheLimit", setLimitChecksTheLimit},
 	{"SetLimitAndLateReadings", setLimitAndLateReadings},
+	{"SetLimitKeepsTheTimeOfABucket", setLimitKeepsTheTimeOfABucket},
+	{"ConcurrentSetLimitStretchesNoTime", concurrentSetLimitStretchesNoTime},
 	{"SetLimitKeepsReservations", setLimitKeepsReservations},
 	{"SettleAfterSetLimit", settleAfterSetLimit},
 	{"ConcurrentSetLimitKeepsTheBound", concurrentSetLimitKeepsTheBound},

@@ -27,6 +27,83 @@ func setLimitAndLateReadings(s *suite) {
 	f.granted("a", 10, 0)
 }
 
+// setLimitKeepsTheTimeOfABucket changes limits while a bucket is ahead of the clock. The bucket is
+// refilled from its own time on, by the limit of then, whatever the rates are.
+func setLimitKeepsTheTimeOfABucket(s *suite) {
+	const ahead = 10 * time.Millisecond
+	rates := []tb.Limit{
+		perSecond(10, 1), perSecond(10, 1_000_000), {Capacity: 10, Tokens: 1, Per: time.Hour},
+		perSecond(11, 1), perSecond(1<<24, 1_000_000_000), {Capacity: 10, Tokens: 1, Per: 1},
+	}
+	for _, from := range rates {
+		for _, between := range rates {
+			for _, to := range rates {
+				f := s.new(from)
+				l := skipUnless[hasAllowAt](f)
+				skipUnless[hasSetLimit](f)
+				if d, err := l.AllowAt(f.Now().Add(ahead), "a", from.Capacity-5); err != nil || !d.Allowed {
+					f.Fatalf("AllowAt = %+v, %v, want granted", d, err)
+				}
+				f.setLimit(between)
+				f.Advance(ahead / 2)
+				f.setLimit(to)
+				f.Advance(ahead/2 - 1)
+				if f.granted("a", 1, 4); f.levelOf().Cmp(big.NewRat(4, 1)) != 0 {
+					f.Fatalf("%s tokens before the time of the bucket, want 4", f.levelOf().FloatString(9))
+				}
+				// The time of the bucket is known as exactly as the first limit supplies units.
+				f.Advance(1 + 10*time.Millisecond)
+				want := supplied(to, 1)
+				want.Mul(want, big.NewRat(int64(10*time.Millisecond), 1)).Add(want, big.NewRat(4, 1))
+				if most := big.NewRat(int64(to.Capacity), 1); want.Cmp(most) > 0 {
+					want = most
+				}
+				least := new(big.Rat).Sub(want, lateBy(from, to))
+				f.levelBetween(least, want, coarser(from, to))
+			}
+		}
+	}
+}
+
+// lateBy returns the tokens that a limit supplies in the time in which the limit before supplies a
+// quantum, and in a nanosecond.
+func lateBy(before, l tb.Limit) *big.Rat {
+	r := new(big.Rat).Quo(quantum(before), supplied(before, 1))
+	r.Add(r, big.NewRat(2, 1))
+	return r.Mul(r, supplied(l, 1)).Add(r, quantum(l))
+}
+
+// concurrentSetLimitStretchesNoTime lets grants overtake a SetLimit that makes the rate 3.6·10¹²
+// times as slow. A grant between its reading and its end brings a later time to the bucket, but the
+// next token comes within its period.
+func concurrentSetLimitStretchesNoTime(s *suite) {
+	fast := perSecond(100_000, 1_000_000_000)
+	slow := tb.Limit{Capacity: 100_000, Tokens: 1, Per: time.Hour}
+	for range 20 {
+		f := s.new(fast)
+		l := skipUnless[hasSetLimit](f)
+		level := skipUnless[hasLevel](f)
+		var stop atomic.Bool
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() {
+				for !stop.Load() {
+					f.Advance(1)
+					_, _ = f.Allow(context.Background(), "a")
+				}
+			})
+		}
+		runtime.Gosched()
+		err := l.SetLimit(slow)
+		stop.Store(true)
+		wg.Wait()
+		now, _ := level.Level(context.Background(), "a")
+		if err != nil || now.NextToken > time.Hour {
+			f.Fatalf("error %v, %+v: the next token comes later than in an hour", err, now)
+		}
+	}
+}
+
 // The last reservation can be cancelled after the change. The delay of a reservation stays what it
 // was.
 func setLimitKeepsReservations(s *suite) {

@@ -15,8 +15,8 @@ var limitMutants = []overlay.Variant{
 		"s.setting.Lock()\n\tdefer s.setting.Unlock()",
 		""),
 	mutant("a SetLimit changes the past", limitsGo,
-		"max(c.read(), m.changed)",
-		"c.read()"),
+		"max(t, m.begin)",
+		"t"),
 	mutant("a layout is there before its supply", limitsGo,
 		"slot.Store(next)",
 		`early := *next
@@ -24,7 +24,7 @@ var limitMutants = []overlay.Variant{
 	slot.Store(&early)
 	slot.Store(next)`),
 	mutant("the supply starts over", balanceGo,
-		"n.supply.hi, n.supply.lo = m.supply.unitsBy(t)",
+		"n.supply.from = t - min(t, m.carried(&n, t))",
 		""),
 	mutant("a new era has no gap of bases", balanceGo,
 		"n.firstBase = highest + 2*m.reachStep() + gap",
@@ -33,8 +33,8 @@ var limitMutants = []overlay.Variant{
 		"m.highest.CompareAndSwap(highest, base|(m.reachStep()-1))",
 		"true"),
 	mutant("the eras before are forgotten", balanceGo,
-		"n.history = m.history.after(m, n)",
-		"n.history = history{eras: []era{{layout: n}}}"),
+		"n.history = m.history.after(m, &n)",
+		"n.history = history{eras: []era{{layout: &n}}}"),
 	// the layout of a cell
 	mutant("a call loads the layout before the cell", limiterGo,
 		"c := l.table.Load(key)\n\tm := l.limits.one.Load()\n\tif c != nil && m != nil {\n"+

@@ -1,7 +1,6 @@
 package interleaving
 
-// onLimits has scenarios in which the limit changes. With the same capacity, the cells stay. With
-// another capacity, an era ends, and each bucket moves.
+// onLimits has scenarios in which the limit changes. An era ends, and each bucket moves.
 var onLimits = []scenario{
 	{
 		name: "a faster rate", maxKeys: 4, undone: true, small: true,
