@@ -10,6 +10,19 @@ import (
 // reservationsByHand are programs for single rules of reservations, settlement and changes of the
 // limit. The first call of most programs takes all tokens.
 var reservationsByHand = []named{
+	{"a reading from the future, and three capacities", program{
+		tb.Limit{Capacity: 1 << 30, Tokens: 1, Per: 10 * time.Second}, 4, tb.ForgiveLeast,
+		[]call{
+			{op: allowN, key: "a", n: 1},
+			{step: 15 * time.Second, op: allowN, key: "a", n: 1 << 30},
+			{step: -10 * time.Second, op: setLimit, key: "a",
+				limit: tb.Limit{Capacity: 1<<30 - 1, Tokens: 1, Per: 10 * time.Second}},
+			{step: 22 * time.Second, op: setLimit, key: "a",
+				limit: tb.Limit{Capacity: 10, Tokens: 1, Per: 10 * time.Second}},
+			{step: 3 * time.Second, op: setLimit, key: "a",
+				limit: tb.Limit{Capacity: 11, Tokens: 1, Per: 10 * time.Second}},
+		},
+	}},
 	{"one capacity of debt", program{
 		tb.Limit{Capacity: 10, Tokens: 5, Per: time.Second}, 4, tb.ForgiveLeast,
 		[]call{

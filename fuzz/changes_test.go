@@ -8,10 +8,10 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// paces are the tokens that are supplied between two changes of a limit, about: none, some, or so
-// many that the deepest debt of a bucket with small or with large units is paid after some ninety
-// changes. Then tb/cas forgets eras.
-var paces = [...]float64{0, 1, (1 << 31) / 1e6 / 90, (1 << 31) / 90}
+// paces are the tokens that are supplied between two changes of a limit, about: none, some, so many
+// that the deepest debt of a bucket with small or with large units is paid after some ninety
+// changes, or more than any bucket holds. Then tb/cas forgets eras.
+var paces = [...]float64{0, 1, (1 << 31) / 1e6 / 90, (1 << 31) / 90, 1 << 46}
 
 // changing returns a program that changes the limit 70 to 200 times, mostly with another capacity.
 // Some keys are in the deepest debt, and some are not used for long. The capacities have the same
@@ -22,7 +22,9 @@ func (in *input) changing(keys int) program {
 	limit := func(l tb.Limit) tb.Limit {
 		next := in.usualLimit()
 		if !sameUnits {
-			next.Capacity = int(in.upTo(tb.MaxCapacity))
+			if next = in.limit(); slow(next) {
+				next.Tokens, next.Per = 10, time.Millisecond
+			}
 		}
 		switch in.below(8) {
 		case 0:

@@ -107,5 +107,5 @@ func (m *layout) balanceSince(base, word uint64) balance {
 			since = e.end
 		}
 	}
-	return m.balanceWith(tokens, m.positionFrom(max(since, m.begin)))
+	return m.balanceWith(tokens, m.positionFrom(since))
 }

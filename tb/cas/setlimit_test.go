@@ -85,6 +85,28 @@ func TestCallWithAnEarlierLayoutInsertsItsKey(t *testing.T) {
 	}
 }
 
+// A limiter remembers few eras once the supply has filled their buckets, and few lows in any case.
+func TestFewErasAreRemembered(t *testing.T) {
+	for _, step := range []time.Duration{0, time.Hour} {
+		f := newFixture(t)
+		for i := range 1000 {
+			f.now += step
+			limit := tb.Limit{Capacity: 10 + i%7, Tokens: 1, Per: time.Second}
+			if err := f.SetLimit(limit); err != nil {
+				t.Fatal(err)
+			}
+		}
+		h := f.layout().history
+		lows := 0
+		for l := h.lows; l != nil; l = l.older {
+			lows++
+		}
+		if lows > 7 || step > 0 && len(h.eras) > keptEras {
+			t.Errorf("%v between two changes: %d eras and %d lows are remembered", step, len(h.eras), lows)
+		}
+	}
+}
+
 // setLastLimit changes the limit when there are just enough bases for it.
 func (f *fixture) setLastLimit(limit tb.Limit) {
 	f.t.Helper()

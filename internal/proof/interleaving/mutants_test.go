@@ -40,6 +40,7 @@ var essential = []string{
 	"TakeAll keeps the charges before a refusal",
 	"a reservation is cancelled twice",
 	"a layout is there before its supply",
+	"a look does not load a cell of another tier again",
 }
 
 // mutants are variants of the code with one bug each, sorted by the step with the bug.

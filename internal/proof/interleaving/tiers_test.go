@@ -4,7 +4,7 @@ package interleaving
 // tiers. The cell of a key that changes its tier moves, also if the call is refused.
 var onTiers = []scenario{
 	{
-		name: "two tiers", maxKeys: 4, undone: true, small: true, tiers: []int{0, large},
+		name: "two tiers", maxKeys: 4, undone: true, medium: true, tiers: []int{0, large},
 		before: []call{{takeIn, "a0", 0, 9}},
 		threads: [][]call{
 			{{takeIn, "a1", 2, 2}, {takeIn, "a1", 3, 2}},
