@@ -29,6 +29,25 @@ func TestHandlePathStripsThePrefixFirst(t *testing.T) {
 	s.want(429, "/api/other")
 }
 
+// Caddy's own matcher ignores the letter case, so /LOGIN reaches the handler of /login.
+func TestTheRuleIgnoresLetterCaseAsMatchersDo(t *testing.T) {
+	s := start(t, "http://:80 {\ntoken_bucket {\n"+
+		perHour("login", "1", "key none\npath /Login")+
+		perHour("api", "1", "key none\npath /api/*")+
+		"}\nhandle /login {\nrespond login\n}\nhandle /API/* {\nrespond api\n}\nrespond other\n}")
+	if w := s.want(200, "/LOGIN"); w.body != "login" {
+		t.Error(w.body)
+	}
+	for _, path := range []string{"/login", "/lOGIN", "/%4cogin", "//Login", "/LOGIN"} {
+		s.want(429, path)
+	}
+	if w := s.want(200, "/Api/x"); w.body != "api" {
+		t.Error(w.body)
+	}
+	s.want(429, "/api/x")
+	s.want(429, "/%41pI/X")
+}
+
 func TestSpellingsOfAPath(t *testing.T) {
 	s := start(t, "http://:80 {\ntoken_bucket {\n"+perHour("login", "2", "key none\npath /login")+
 		"}\nrespond ok\n}")

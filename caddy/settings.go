@@ -39,6 +39,7 @@ type Settings struct {
 func (s *Settings) options() ([]httplimit.Option, error) {
 	o := []httplimit.Option{
 		httplimit.WithoutClaims(),
+		httplimit.WithFoldedPaths(), // as Caddy's path matcher
 		httplimit.WithExtractors(placeholders),
 		httplimit.WithClientAddress(httplimit.ClientAddress{
 			Find: clientAddress, IPv4Bits: s.IPv4Prefix, IPv6Bits: s.IPv6Prefix,

@@ -8,7 +8,7 @@ import (
 // findRules collects the rules that apply to the request in c.entries.
 func (c *call) findRules() {
 	for _, s := range c.policy.sets {
-		picked, unclear := s.picks(c.r)
+		picked, unclear := s.picks(c.r, c.l.foldPaths)
 		if unclear && s.firstEnforced != nil {
 			c.pushFault(s.firstEnforced, isUnclear, "path")
 		}

@@ -26,6 +26,7 @@ type settings struct {
 	hooks          Hooks
 	reason         string
 	salt           string
+	foldPaths      bool
 	sendPolicy     bool
 	sendX          bool
 	silent         bool
@@ -149,6 +150,10 @@ func WithClientAddress(c ClientAddress) Option {
 		return err
 	}
 }
+
+// WithFoldedPaths makes selectors ignore the letter case of paths. It is for a server whose router
+// does so: otherwise a client would get past the rules of /login with /LOGIN.
+func WithFoldedPaths() Option { return with(func(s *settings) { s.foldPaths = true }) }
 
 // WithHooks sets functions that are called with decisions.
 func WithHooks(h Hooks) Option { return with(func(s *settings) { s.hooks = h }) }

@@ -82,7 +82,7 @@ func TestResolvePath(t *testing.T) {
 
 // An encoded slash and a backslash are slashes to some upstreams, so they are to selectors.
 func TestSelectorsTakeEncodedSlashesAsSlashes(t *testing.T) {
-	s := Selector{PathPrefix: "/v1/"}.normalize()
+	s := Selector{PathPrefix: "/v1/"}.normalize(false)
 	for _, target := range []string{
 		"/v1%2fx", "/v1%5cx", `/v1\x`, "/%76%31/x", "/%2fv1/x", "/v1%2f%2fx", "/%5c%2Fv1/x",
 	} {
@@ -90,7 +90,7 @@ func TestSelectorsTakeEncodedSlashesAsSlashes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if picked, ambiguous := s.picks(&http.Request{URL: u}); !picked || ambiguous {
+		if picked, ambiguous := s.picks(&http.Request{URL: u}, false); !picked || ambiguous {
 			t.Errorf("%s: %v %v", target, picked, ambiguous)
 		}
 	}
@@ -123,4 +123,23 @@ func FuzzResolvePath(f *testing.F) {
 			t.Fatalf("%q: %q %q, then %q %q", target, path, raw, p, r)
 		}
 	})
+}
+
+func TestFoldedPaths(t *testing.T) {
+	for _, selector := range []string{`"pathExact": "/Login/\u00c9t\u00e9"`, `"pathPrefix": "/LOGIN"`} {
+		policy := `{"policies": [{"id": "p", "spec": {"selector": {` + selector + `}, "rules": [` +
+			jsonRule("r", "[]", 1, "") + `]}}]}`
+		for _, folded := range []bool{false, true} {
+			var options []Option
+			if folded {
+				options = append(options, WithFoldedPaths())
+			}
+			s := newSite(t, policy, options...)
+			s.get("/LoGin/%c3%89t%c3%a9")
+			w := s.get("/login/%c3%a9T%c3%89")
+			if refused := w.Code == http.StatusTooManyRequests; refused != folded {
+				t.Errorf("%s, folded %v: status %d", selector, folded, w.Code)
+			}
+		}
+	}
 }

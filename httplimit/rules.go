@@ -118,7 +118,7 @@ func (l *Limiter) arrange(p *Policy) (*compiled, problems) {
 	labels := p.labels() // in the order in which the rules are made
 	for i := range p.Sets {
 		s := &p.Sets[i]
-		c := &set{Selector: s.Selector.normalize()}
+		c := &set{Selector: s.Selector.normalize(l.foldPaths)}
 		var rules []*rule
 		fallbackAt := 0
 		for r, path := range s.all(p.setPath(i)) {

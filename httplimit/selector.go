@@ -10,8 +10,9 @@ import (
 	"github.com/seed-181794aa/ratelimit/internal/hostname"
 )
 
-// normalize returns s with hosts and paths in the form in which requests are compared.
-func (s Selector) normalize() Selector {
+// normalize returns s with hosts and paths in the form in which requests are compared: in lower
+// case if foldPaths is true.
+func (s Selector) normalize(foldPaths bool) Selector {
 	s.Hosts = slices.Clone(s.Hosts)
 	for i, h := range s.Hosts {
 		s.Hosts[i] = hostname.Bare(h)
@@ -22,12 +23,15 @@ func (s Selector) normalize() Selector {
 	if s.PathPrefix != "" {
 		s.PathPrefix = resolved(slashed(s.PathPrefix) + "/")
 	}
+	if foldPaths {
+		s.PathExact, s.PathPrefix = strings.ToLower(s.PathExact), strings.ToLower(s.PathPrefix)
+	}
 	return s
 }
 
 // picks reports whether s, which must be normalized, picks the request. It reports ambiguous if s
 // picks it or not as one reads the path: see ResolvePath.
-func (s *Selector) picks(r *http.Request) (picked, ambiguous bool) {
+func (s *Selector) picks(r *http.Request, foldPaths bool) (picked, ambiguous bool) {
 	method := func(m string) bool { return strings.EqualFold(m, r.Method) }
 	if len(s.Methods) > 0 && !slices.ContainsFunc(s.Methods, method) {
 		return false, false
@@ -39,6 +43,9 @@ func (s *Selector) picks(r *http.Request) (picked, ambiguous bool) {
 		return true, false
 	}
 	p, ok := comparedPath(r.URL)
+	if foldPaths {
+		p = strings.ToLower(p)
+	}
 	return ok && (s.PathExact != "" && p == s.PathExact ||
 		s.PathPrefix != "" && strings.HasPrefix(p, s.PathPrefix)), !ok
 }

@@ -62,8 +62,8 @@ func TestSelectorPicksPaths(t *testing.T) {
 		{Selector{PathPrefix: "/v1"}, "v1/x", true},
 		{Selector{PathExact: "/v1"}, "/../v1", true},
 	} {
-		s := c.selector.normalize()
-		if got, _ := s.picks(&http.Request{URL: &url.URL{Path: c.path}}); got != c.want {
+		s := c.selector.normalize(false)
+		if got, _ := s.picks(&http.Request{URL: &url.URL{Path: c.path}}, false); got != c.want {
 			t.Errorf("%+v picks %q: %v", c.selector, c.path, got)
 		}
 	}
@@ -73,7 +73,7 @@ func TestSelectorPicksHostsAndMethods(t *testing.T) {
 	s := Selector{Hosts: []string{"A.example", "[::1]"}, Methods: []string{
 		"POST",
 		"put",
-	}}.normalize()
+	}}.normalize(false)
 	for _, c := range []struct {
 		method, host string
 		want         bool
@@ -97,7 +97,7 @@ func TestSelectorPicksHostsAndMethods(t *testing.T) {
 		if got, _ := s.picks(&http.Request{
 			Method: c.method, Host: c.host,
 			URL: &url.URL{},
-		}); got != c.want {
+		}, false); got != c.want {
 			t.Errorf("%s %s: %v", c.method, c.host, got)
 		}
 	}
