@@ -152,7 +152,7 @@ func TestPageShowsWhatABurstRefuses(t *testing.T) {
 	check := func(rate, burst int) {
 		t.Helper()
 		r := curve.Rates[rate]
-		want := fmt.Sprintf("%s, burst %s: refuses %s of %s clients (%s), and at most %s of %s requests"+
+		want := fmt.Sprintf("%s, burst %s: refuses %s of %s clients (%s) and %s of %s requests"+
 			" (%s).", r.Rate, grouped(curve.Bursts[burst]), grouped(r.Clients[burst]),
 			grouped(curve.Clients), percent(share(r.Clients[burst], uint64(curve.Clients))),
 			grouped(r.Requests[burst]), grouped(curve.Requests),
@@ -200,7 +200,7 @@ func TestPageMarksAnEstimate(t *testing.T) {
 func TestPageOfAnEmptyLog(t *testing.T) {
 	b := open(t, pageOf(t, suggestOptions(t, "1%", "1")))
 	b.check(`document.querySelector("#refusals").textContent`,
-		"1/s, burst 1: refuses 0 of 0 clients (0.0 %), and at most 0 of 0 requests (0.0 %).")
+		"1/s, burst 1: refuses 0 of 0 clients (0.0 %) and 0 of 0 requests (0.0 %).")
 	b.close()
 }
 

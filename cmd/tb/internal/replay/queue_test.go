@@ -197,3 +197,28 @@ func TestRefusalsInTheOrderOfTheLines(t *testing.T) {
 		}
 	}
 }
+
+// The busiest second of a client is the same wherever it is shown.
+func TestPeaksAreTheSameEverywhere(t *testing.T) {
+	var log strings.Builder
+	for _, second := range []int{10, 11, 10, 12, 10, 13, 13, 10, 10} { // five at 10 s
+		log.WriteString(line("a", second, 1))
+	}
+	in := input("a.log", log.String())
+	limited := drawn(t, options(t, "1/m", 1), in)
+	suggested := drawn(t, suggestOptions(t, "0%", "1/m"), in)
+	refused := replay(t, suggestOptions(t, "50%", "1/m"), in).Report.Suggestion
+	if n := limited.Report.Top[0].Peak; n != 5 {
+		t.Errorf("under a limit %d, want 5", n)
+	}
+	for name, r := range map[string]*Result{"limit": limited, "suggestion": suggested} {
+		if n := r.replayer.timeline.seconds.Most; n != 5 {
+			t.Errorf("in the chart of a %s %d, want 5", name, n)
+		}
+	}
+	for _, c := range refused.Limit.Top {
+		if c.Peak != 5 {
+			t.Errorf("in a suggestion %d, want 5", c.Peak)
+		}
+	}
+}

@@ -98,7 +98,11 @@ func newCollector(o *Options) *suggest.Collector {
 	for _, r := range o.Rates {
 		limits = append(limits, r.limit(1))
 	}
-	return suggest.New(limits, o.Cost.costs(), o.MaxKeys)
+	c := suggest.New(limits, o.Cost.costs(), o.MaxKeys)
+	if o.Picture {
+		c.KeepTimes()
+	}
+	return c
 }
 
 // costs describes the costs of requests for a suggestion.

@@ -26,7 +26,8 @@ type rateRefusals struct {
 	Rate string `json:"rate"`
 	// Clients has the number of clients that are refused at least once.
 	Clients []uint64 `json:"clients"`
-	// Requests has the most requests that are refused. It is null if costs vary or are not whole.
+	// Requests has the number of requests that are refused. It is null if costs vary or are not whole,
+	// and if there are too many requests to count the refused ones.
 	Requests []uint64 `json:"requests"`
 }
 

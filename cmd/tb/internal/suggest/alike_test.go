@@ -35,6 +35,7 @@ func TestSeveralRatesAgreeWithEach(t *testing.T) {
 			}
 		}
 		c := New(limits, costs, tb.DefaultMaxKeys)
+		c.KeepTimes()
 		for _, r := range log {
 			c.Add([]byte(r.key), r.time, r.cost)
 		}

@@ -29,13 +29,18 @@ type Collector struct {
 	shift    int    // only keys whose hash begins with so many zero bits are kept
 	requests uint64 // of keys that were kept at the time
 
+	timed bool   // whether clients keep the times of their requests
+	cost  uint64 // of each request in tokens, if costs are fixed
+
 	start, now int64     // the times of the first line and of this one, in ns since 1970
 	shown      []reading // of each clock at now; empty before the first line
 }
 
 // New returns an empty Collector of at most maxKeys keys. The capacities of the rates are not used.
 func New(rates []tb.Limit, costs Costs, maxKeys int) *Collector {
-	c := &Collector{maxKeys: maxKeys, scales: scales[:], clients: make(map[string]*Client)}
+	c := &Collector{
+		maxKeys: maxKeys, scales: scales[:], clients: make(map[string]*Client), cost: costs.Fixed,
+	}
 	if costs.Whole {
 		c.scales = scales[:1]
 	}
@@ -58,6 +63,9 @@ func (c *Collector) Add(key []byte, t int64, cost float64) {
 		}
 	}
 	c.requests++
+	if c.timed {
+		c.keepTime(cl, t)
+	}
 	last := cl.count(t)
 	if len(cl.curves) < len(c.clocks)*len(c.scales) && !c.stayAlike(cl, last) {
 		cl.curves = slices.Repeat(cl.curves, len(c.clocks))
@@ -71,6 +79,24 @@ func (c *Collector) Add(key []byte, t int64, cost float64) {
 		c.addWhole(cl, last, uint64(cost)*finest)
 	default:
 		c.addDecimal(cl, last, cost)
+	}
+}
+
+// maxTimes is how many times are kept at most, which takes about 16 MB.
+const maxTimes = 1 << 20
+
+// KeepTimes asks for the number of requests in Refusals. If there are more than 1,048,576 requests,
+// it has none. Call it before Add.
+func (c *Collector) KeepTimes() { c.timed = true }
+
+// keepTime keeps the time of a request, or drops all times if there are too many.
+func (c *Collector) keepTime(cl *Client, t int64) {
+	if cl.times = append(cl.times, t); c.requests <= maxTimes {
+		return
+	}
+	c.timed = false
+	for _, cl := range c.clients {
+		cl.times = nil
 	}
 }
 
@@ -198,6 +224,7 @@ type Client struct {
 	First, Last int64 // the times of the first line and of the latest, in ns since 1970
 	Peak        Peak
 
+	times  []int64 // of all requests, if they are kept
 	curves []curve // of each rate, or of all as long as they are alike, at each scale
 }
 

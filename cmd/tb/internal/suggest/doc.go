@@ -30,6 +30,9 @@
 // the rate supplies whole tokens between all requests and c is 1, it is the least one. Bins make
 // bursts beyond 1,024 larger by up to 0.2 % more.
 //
+// How many requests a burst refuses, and not the reverse, is counted: Refusals replays the times of
+// each client that the burst refuses, if they were kept.
+//
 // # Bounds
 //
 // A key takes about 150 bytes, the bytes of its text, and 16 bytes for each rate, or 112 if costs

@@ -1,13 +1,10 @@
 package suggest
 
-import (
-	"math"
-	"slices"
-)
+import "slices"
 
 // Refusals returns, for each burst, how many clients are ever refused at a rate, and how many
-// requests are refused at most. The bursts are in ascending order. The clients are exact, and the
-// requests are as exact as the bursts of ForRequests. requests is nil if the costs are not fixed.
+// requests are refused. The bursts are in ascending order. Both are exact. requests is nil if the
+// times of the requests were not kept, or if the costs are not fixed.
 func (r *Result) Refusals(rate int, bursts []uint64) (clients, requests []uint64) {
 	needs := make([]uint64, 0, len(r.Clients))
 	for _, cl := range r.Clients {
@@ -18,35 +15,55 @@ func (r *Result) Refusals(rate int, bursts []uint64) (clients, requests []uint64
 		enough, _ := slices.BinarySearch(needs, burst+1)
 		clients = append(clients, uint64(len(needs)-enough))
 	}
-	if r.swings == nil {
+	if !r.timed || r.swings == nil {
 		return clients, nil
 	}
-	requests = r.swings[rate].refused(bursts)
-	for i := range requests {
-		requests[i] = min(requests[i], r.Requests)
-		if clients[i] == 0 {
-			requests[i] = 0
-		}
+	requests = make([]uint64, len(bursts))
+	for _, cl := range r.Clients {
+		few, _ := slices.BinarySearch(bursts, r.Need(cl, rate)) // the bursts that are too small
+		r.addRefused(requests[:few], cl, rate, bursts)
 	}
 	return clients, requests
 }
 
-// refused returns an upper bound of the requests that each capacity refuses, where the capacities
-// ascend.
-func (s *swings) refused(capacities []uint64) []uint64 {
-	counts := make([]uint64, len(capacities))
-	sum, i := bin{}, len(s.bins)
-	for j, capacity := range slices.Backward(capacities) {
-		counts[j] = math.MaxUint64
-		cost := s.cost / finest
-		if s.over || capacity < cost {
-			continue
+// addRefused adds how many requests of a client each of the first bursts refuses.
+//
+// A late request is decided at the latest time. That is the own time of the bucket, or a request was
+// refused then, and this one is refused, too: see DESIGN.md §14.
+func (r *Result) addRefused(requests []uint64, cl *Client, rate int, bursts []uint64) {
+	coarse := uint64(0) // of the supplies
+	for i := range requests {
+		if k := coarseness(bursts[i]); k != coarse {
+			coarse = k
+			r.setSupplies(cl, rate, coarse)
 		}
-		from := binOf(capacity - cost + 1) // the last bin whose lower edge is not above the difference
-		for ; i > from; i-- {
-			sum.add(s.bins[i-1])
+		capacity, cost := bursts[i]*(finest/coarse), r.cost*(finest/coarse)
+		deficit, refused := uint64(0), uint64(0)
+		for _, supplied := range r.supplies {
+			deficit -= min(deficit, supplied)
+			if deficit+cost <= capacity {
+				deficit += cost
+			} else {
+				refused++
+			}
 		}
-		counts[j] = s.lost(from, &sum)
+		requests[i] += refused
 	}
-	return counts
+}
+
+// setSupplies sets what is supplied before each request of a client, in units of so many of the
+// finest.
+func (r *Result) setSupplies(cl *Client, rate int, coarse uint64) {
+	r.supplies = r.supplies[:0]
+	latest := cl.times[0]
+	before := r.clocks[rate].at(latest - r.start)
+	for _, t := range cl.times {
+		supplied := uint64(0)
+		if t > latest {
+			shown := r.clocks[rate].at(t - r.start)
+			supplied = shown.since(before, coarse)
+			latest, before = t, shown
+		}
+		r.supplies = append(r.supplies, supplied)
+	}
 }

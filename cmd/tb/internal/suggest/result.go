@@ -16,12 +16,19 @@ type Result struct {
 
 	scales int // of the curves of each rate
 	swings []*swings
+
+	timed    bool // whether the clients have the times of their requests
+	start    int64
+	clocks   []clock
+	cost     uint64   // of each request in tokens, if costs are fixed
+	supplies []uint64 // reused
 }
 
 // Result returns the bursts. The Collector must not be used any more.
 func (c *Collector) Result() *Result {
 	r := &Result{
 		OneIn: 1 << c.shift, Requests: c.requests, scales: len(c.scales), swings: c.swings,
+		timed: c.timed, start: c.start, clocks: c.clocks, cost: c.cost,
 	}
 	for _, cl := range c.clients {
 		c.end(cl)

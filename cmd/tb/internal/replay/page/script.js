@@ -52,7 +52,7 @@ function showCurve(curve) {
     let text = `${rate.rate}, burst ${number(bursts[i])}: refuses ${number(rate.clients[i])} of ` +
       `${number(clients)} clients (${percent(rate.clients[i], clients)})`;
     if (rate.requests)
-      text += `, and at most ${number(rate.requests[i])} of ${number(requests)} requests ` +
+      text += ` and ${number(rate.requests[i])} of ${number(requests)} requests ` +
         `(${percent(rate.requests[i], requests)})`;
     const sample = ` This is an estimate from one client in ${number(curve.one_in)}.`;
     $("refusals").textContent = `${text}.${curve.one_in > 1 ? sample : ""}`;
