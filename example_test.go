@@ -34,15 +34,7 @@ func Example_middleware() {
 	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, "hello, ", w.Header().Get("RateLimit-Remaining"), " left")
 	})
-	limiter, err := httplimit.New(httplimit.Rules(httplimit.Rule{
-		Name:  "per-address",
-		Keys:  []string{"ip:address"},
-		Limit: ratelimit.Limit{Capacity: 10, Tokens: 5, Per: time.Second},
-	}))
-	if err != nil {
-		panic(err)
-	}
-	http.Handle("/", limiter.Middleware(handler))
+	http.Handle("/", httplimit.PerAddress(10, 5).Middleware(handler)) // bursts of 10, then 5 a second
 
 	w := httptest.NewRecorder()
 	http.DefaultServeMux.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))

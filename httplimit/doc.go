@@ -2,8 +2,9 @@
 // token bucket for each client address, API key, claim of a token or other key, and several rules
 // can apply to a request.
 //
-// ParsePolicy reads a policy from JSON (docs/policy.md), and Rules makes one in Go. New makes a
-// Limiter of the policy, and Limiter.Middleware wraps a handler:
+// PerAddress makes a Limiter with one rule: each client address has a bucket. For other rules,
+// ParsePolicy reads a policy from JSON (docs/policy.md), Rules makes one in Go, and New makes a
+// Limiter of it. Limiter.Middleware wraps a handler:
 //
 //	limiter, err := httplimit.New(policy)
 //	...

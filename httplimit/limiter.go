@@ -29,6 +29,22 @@ type Limiter struct {
 	waits  waits
 }
 
+// PerAddress returns a limiter of capacity tokens for each client address, refilled at refillPerSec
+// tokens a second, of which a request takes one: see tb.LimitPerSecond and WithClientAddress. The
+// name of its rule is "per-address". It panics if an argument or option is out of range.
+func PerAddress(capacity int, refillPerSec float64, opts ...Option) *Limiter {
+	limit, err := tb.LimitPerSecond(capacity, refillPerSec)
+	if err != nil {
+		panic(err)
+	}
+	rule := Rule{Name: "per-address", Keys: []string{"ip:address"}, Limit: limit}
+	l, err := New(Rules(rule), opts...)
+	if err != nil {
+		panic(err)
+	}
+	return l
+}
+
 // New returns a limiter that applies p. The error joins everything that is wrong with the
 // policy and the options.
 func New(p *Policy, opts ...Option) (*Limiter, error) {

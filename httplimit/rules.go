@@ -2,6 +2,7 @@ package httplimit
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -78,6 +79,9 @@ type compilation struct {
 // compile makes p ready. A rule that is in before, too, keeps its state, which still has the limit
 // of before: see setLimits.
 func (l *Limiter) compile(p *Policy, before *compiled) (*compiled, error) {
+	if p == nil {
+		return nil, errors.New("the policy is nil: want one of Rules or ParsePolicy")
+	}
 	out, errs := l.arrange(p)
 	if err := errs.err(); err != nil {
 		return nil, err
