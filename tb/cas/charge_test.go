@@ -76,7 +76,8 @@ func TestChargesAllocateNothing(t *testing.T) {
 }
 
 // A bucket and a key with the same limit get the same charges: some wait, some are undone or
-// settled. A delta of the limit lasts half a minute, so many charges move their bucket.
+// settled, some are taken again. A delta of the limit lasts half a minute, so many charges move
+// their bucket. The limit changes, and charges of an earlier limit are taken again.
 func TestBucketChargesAsTheLimiterDoes(t *testing.T) {
 	now := time.Unix(0, 0)
 	clock := tb.WithClock(func() time.Time { return now })
@@ -91,14 +92,24 @@ func TestBucketChargesAsTheLimiterDoes(t *testing.T) {
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
 	waits := 0
+	var ofBucket cas.BucketCharge
+	var ofKey cas.Charge[string]
 	for i := range 20_000 {
-		cost := float64(1+rng.IntN(240)) / 20 // some are above the capacity
-		ofBucket, _ := b.Charge(cost)
-		ofKey, _ := l.Charge("a", cost)
+		if i == 0 || rng.IntN(10) > 0 {
+			cost := float64(1+rng.IntN(240)) / 20 // some are above the capacity
+			ofBucket, _ = b.Charge(cost)
+			ofKey, _ = l.Charge("a", cost)
+		}
 		if rng.IntN(2) == 0 {
 			within := time.Duration(rng.IntN(1200) - 100)
 			ofBucket.MayWait(within)
 			ofKey.MayWait(within)
+		}
+		if i > 0 && rng.IntN(200) == 0 {
+			limit.Capacity, limit.Tokens = 10+10*rng.IntN(2)*rng.IntN(50), 1+rng.Int64N(2)
+			if err1, err2 := b.SetLimit(limit), l.SetLimit(limit); err1 != nil || err2 != nil {
+				t.Fatal(err1, err2)
+			}
 		}
 		check, _ := ofBucket.Check(now)
 		if want, _ := ofKey.Check(now); check != want {
