@@ -30,6 +30,50 @@ func benchmarkHash[K comparable](b *testing.B, name string, key K) {
 	}
 }
 
+// BenchmarkInsert adds new keys to a full table. With order=queue it does the same work without an
+// order by stamp: the key that was inserted first goes.
+func BenchmarkInsert(b *testing.B) {
+	const keys = 10_000
+	full := func() (c *cache[uint64], next uint64) {
+		c = newCache[uint64](keys, false)
+		for ; next < keys; next++ {
+			c.use(next)
+		}
+		return c, next
+	}
+	b.Run("order=stamps", func(b *testing.B) {
+		c, next := full()
+		for ; b.Loop(); next++ {
+			c.now++
+			c.Insert(next, c.now, 0, setStamp(c.now))
+		}
+	})
+	b.Run("order=queue", func(b *testing.B) {
+		c, next := full()
+		for ; b.Loop(); next++ {
+			c.now++
+			c.insertInTurn(next, setStamp(c.now))
+		}
+	})
+}
+
+// insertInTurn is Insert into a full map with a queue in the place of the order.
+func (m *Map[K, V]) insertInTurn(key K, set func(*V)) {
+	v := m.table.newValue(key)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	hash := m.table.hasher.hash(key)
+	found, stored := m.table.probe(hash, key)
+	if found != nil {
+		return
+	}
+	first := m.order.sorted.pop().value
+	m.table.remove(m.table.keyOf(first), func(u *V) bool { return u == first })
+	set(v)
+	m.table.store(hash, stored, v)
+	m.order.sorted.push(entry[V]{value: v})
+}
+
 // BenchmarkMove replaces a small map that has as many keys as it can get.
 func BenchmarkMove(b *testing.B) {
 	c := newCache[int](1<<20, false)

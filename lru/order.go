@@ -39,17 +39,21 @@ func (o *order[V]) put(e entry[V]) {
 
 // first returns the least entry of an order that is not empty.
 func (o *order[V]) first() *entry[V] {
-	if o.sorted.n > 0 && (o.heap.n == 0 || o.sorted.first().before(o.heap.entry(0))) {
+	if o.firstIsSorted() {
 		return o.sorted.first()
 	}
 	return o.heap.entry(0)
 }
 
 func (o *order[V]) pop() entry[V] {
-	if first := o.first(); o.sorted.n > 0 && first == o.sorted.first() {
+	if o.firstIsSorted() {
 		return o.sorted.pop()
 	}
 	return o.heap.remove(0)
+}
+
+func (o *order[V]) firstIsSorted() bool {
+	return o.sorted.n > 0 && (o.heap.n == 0 || o.sorted.first().before(o.heap.entry(0)))
 }
 
 // remove removes the entry whose value matches, and reports whether there was one. At most one
