@@ -9,7 +9,7 @@ import (
 )
 
 var (
-	programs = flag.Int("programs", 20_000, "how many random programs to compare")
+	programs = flag.Int("programs", 5_000, "how many random programs to compare")
 	from     = flag.Int("from", 0, "the number of the first random program")
 )
 

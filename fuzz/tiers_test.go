@@ -17,7 +17,7 @@ import (
 // without late readings (see changing), and has keys in the deepest debt.
 func TestTiersAgree(t *testing.T) {
 	granted, refused := 0, 0
-	eachProgram(t, *programs/7, func(source *rand.ChaCha8) {
+	eachProgram(t, *programs/3, func(source *rand.ChaCha8) {
 		rng := rand.New(source)
 		calls, change, late := 60, 12, 10
 		if rng.IntN(20) == 0 {
@@ -123,7 +123,7 @@ func goDeep(t *testing.T, l limiter, key string, n int, now time.Time) (last tb.
 // TestNamedTiersAgree is TestTiersAgree for charges that name the tier of their key.
 func TestNamedTiersAgree(t *testing.T) {
 	granted, moved := 0, 0
-	eachProgram(t, *programs/7, func(source *rand.ChaCha8) {
+	eachProgram(t, *programs/3, func(source *rand.ChaCha8) {
 		rng := rand.New(source)
 		var now time.Time
 		limits := []tb.Limit{randomLimit(rng), randomLimit(rng), randomLimit(rng)}
