@@ -87,10 +87,14 @@ func (c *Command) options() (Options, error) {
 		o.Overflow = tb.RefuseNew
 	}
 	rate, burst := c.Rate != Rate{}, c.Burst != 0
+	if o.Suggest = c.Suggest; !rate && !burst && len(o.Rates)+len(o.Bursts)+len(c.Algorithm) == 0 &&
+		c.Policy == "" && !c.Suggest.isSet() {
+		o.Suggest, o.FirstLook = newShare(1), true
+	}
 	switch {
 	case c.Policy != "":
 		return o, c.checkPolicyFlags(&o)
-	case c.Suggest.isSet():
+	case o.Suggest.isSet():
 		if err := c.setSuggestion(&o); err != nil {
 			return o, err
 		}
@@ -250,7 +254,8 @@ var Vars = kong.Vars{
 // Help explains what the help of the flags does not.
 func (*Command) Help() string {
 	return `Feeds access logs through the limiter, with the time of each line as its clock, and
-reports what the limit would have done. Several files are merged by time.
+reports what the limit would have done. Several files are merged by time. Without a limit,
+it shows how the first lines are read, and suggests one.
 
 The format of each file is detected, also in the lines of syslog, Docker, Kubernetes and
 journald:

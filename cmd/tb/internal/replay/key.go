@@ -102,6 +102,14 @@ func (k *keyer) key(rec *accesslog.Record) []byte {
 	return k.buf
 }
 
+// peek returns the key of a request without counting what it lacks.
+func (k *keyer) peek(rec *accesslog.Record) []byte {
+	missing := slices.Clone(k.missing)
+	key := k.key(rec)
+	copy(k.missing, missing)
+	return key
+}
+
 // maxPart is the longest part that a key holds in full, in bytes. Clients choose their
 // paths, up to megabytes, and the bounds of the tables count keys.
 const maxPart = 256

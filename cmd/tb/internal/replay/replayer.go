@@ -35,6 +35,8 @@ type Options struct {
 	Cost Cost
 	// Suggest asks for a suggestion at each of the Rates. There are no Bursts then.
 	Suggest Share
+	// FirstLook has the text begin with the first requests, for a user who does not know the log yet.
+	FirstLook bool
 	// Policy is replayed instead of limits, if it is not nil.
 	Policy *httplimit.Policy
 	// MaxKeys bounds the table of each limiter. Overflow applies to a new key while no
@@ -70,6 +72,7 @@ func (o *Options) validate() error {
 type replayer struct {
 	keyer   *keyer
 	proxies proxies
+	firsts  []FirstRequest
 	cost    Cost
 	extra   []string // the JSON fields that keyer and cost need, in their order
 	queue   queue
@@ -163,6 +166,9 @@ func (r *replayer) read(rec *accesslog.Record, format accesslog.Format) error {
 	inOrder := r.span.add(rec.Time)
 	if r.proxies.lines < proxyLines {
 		r.proxies.add(rec)
+	}
+	if len(r.firsts) < shownFirst {
+		r.firsts = append(r.firsts, r.firstRequest(rec))
 	}
 	var text []byte
 	var cost float64

@@ -49,6 +49,9 @@ type Report struct {
 	Late        uint64 `json:"late"`
 	LateRefused uint64 `json:"late_refused"`
 
+	// FirstRequests has the first five requests as they were read.
+	FirstRequests []FirstRequest `json:"first_requests"`
+
 	// Keys is the number of distinct keys. If KeysExact is false, it is an estimate within
 	// about 1 %.
 	Keys      uint64 `json:"keys"`
@@ -84,6 +87,7 @@ type Report struct {
 
 	ipv6Prefix  int
 	trusted     []netip.Prefix
+	firstLook   bool
 	hint        string // where the log may have the client
 	longestStep time.Duration
 	window      time.Duration
@@ -174,7 +178,8 @@ func newReport(o Options) Report {
 		Files: []File{}, Malformed: []string{}, Top: []TopKey{}, Limits: []Outcome{},
 		Algorithms: []AlgorithmOutcome{},
 		Missing:    make(map[string]uint64), KeyParts: o.Keys, Cost: o.Cost.String(),
-		ipv6Prefix: o.IPv6Prefix, trusted: o.Trusted,
+		ipv6Prefix: o.IPv6Prefix, trusted: o.Trusted, firstLook: o.FirstLook,
+		FirstRequests: []FirstRequest{},
 	}
 }
 
@@ -199,6 +204,7 @@ func (res *Result) fillReport() {
 		rep.Missing[name] = r.keyer.missing[i]
 	}
 	rep.CostStandIns = r.standIns
+	rep.FirstRequests = append(rep.FirstRequests, r.firsts...)
 	switch part := slices.Index(r.keyer.names, "ip"); {
 	case r.policy != nil:
 		none := func(func(string, uint64) bool) {}

@@ -64,7 +64,6 @@ const defaultRates = "rate=0.01,0.015,0.02,0.03,0.05,0.07,0.1,0.15,0.2,0.3,0.5,0
 
 // setSuggestion sets the rates that a suggestion tries.
 func (c *Command) setSuggestion(o *Options) error {
-	o.Suggest = c.Suggest
 	rate := c.Rate != Rate{}
 	switch {
 	case c.Burst != 0 || len(o.Bursts) > 0:

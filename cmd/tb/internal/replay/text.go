@@ -17,6 +17,9 @@ import (
 func (rep *Report) WriteText(w io.Writer) error {
 	var b strings.Builder
 	rep.writeInput(&b)
+	if rep.firstLook {
+		rep.writeFirst(&b)
+	}
 	switch {
 	case len(rep.Algorithms) > 0:
 		rep.writeAlgorithms(&b)
@@ -105,6 +108,11 @@ func (rep *Report) writeOutcome(b *strings.Builder, o *Outcome) {
 // columns returns a writer of right-aligned columns.
 func columns(b *strings.Builder) *tabwriter.Writer {
 	return tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
+}
+
+// leftColumns returns a writer of left-aligned columns.
+func leftColumns(b *strings.Builder) *tabwriter.Writer {
+	return tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 }
 
 // keysNote marks the number of keys if it is an estimate.
