@@ -83,8 +83,8 @@ func (h *Handler) unmarshalOption(d *caddyfile.Dispenser, p *policy) error {
 		return text(d, &h.Fields)
 	case "reason_field":
 		return text(d, &h.ReasonField)
-	case "jitter_salt":
-		return text(d, &h.JitterSalt)
+	case "shared_secret":
+		return text(d, &h.SharedSecret)
 	case "max_waiting":
 		return integer(d, &p.MaxWaiting)
 	case "max_keys":

@@ -59,7 +59,7 @@ func TestTheDirectiveIsThePolicy(t *testing.T) {
 		policy_field
 		x_ratelimit
 		reason_field X-Why
-		jitter_salt s
+		shared_secret s
 		show_keys
 		redis localhost:6379 {
 			timeout 20ms
@@ -69,7 +69,7 @@ func TestTheDirectiveIsThePolicy(t *testing.T) {
 	want := `{
 		"handler": "token_bucket", "name": "api", "show_keys": true, "max_keys": 1000,
 		"overflow": "refuse", "ipv4_prefix": 24, "ipv6_prefix": 56, "fields": "refused",
-		"policy_field": true, "x_ratelimit": true, "reason_field": "X-Why", "jitter_salt": "s",
+		"policy_field": true, "x_ratelimit": true, "reason_field": "X-Why", "shared_secret": "s",
 		"redis": {"address": "localhost:6379", "timeout": 20000000, "on_failure": "refuse"},
 		"policy": {"max_waiting": 5, "policies": [
 			{"id": "first", "spec": {

@@ -28,9 +28,9 @@ type Settings struct {
 	XRateLimit bool `json:"x_ratelimit,omitempty"`
 	// ReasonField is the field that has the reason of a refusal. The default is none.
 	ReasonField string `json:"reason_field,omitempty"`
-	// JitterSalt is the text from which the jitter of Retry-After is derived: the same for all
-	// servers of the same clients.
-	JitterSalt string `json:"jitter_salt,omitempty"`
+	// SharedSecret is the same text for all servers of the same clients. It is the key of the hashes
+	// of long keys in Redis, and the jitter of Retry-After is derived from it.
+	SharedSecret string `json:"shared_secret,omitempty"`
 	// Redis has the buckets, if it is there.
 	Redis *Redis `json:"redis,omitempty"`
 }
@@ -44,7 +44,7 @@ func (s *Settings) options() ([]httplimit.Option, error) {
 		httplimit.WithClientAddress(httplimit.ClientAddress{
 			Find: clientAddress, IPv4Bits: s.IPv4Prefix, IPv6Bits: s.IPv6Prefix,
 		}),
-		httplimit.WithJitterSalt(s.JitterSalt),
+		httplimit.WithSharedSecret(s.SharedSecret),
 		httplimit.WithHooks(httplimit.Hooks{
 			Delayed: delayed, Refused: refused, Shadow: shadow, Error: failed,
 		}),

@@ -67,7 +67,7 @@ func TestJitterDependsOnSaltSubjectAddressAndPath(t *testing.T) {
 	}{
 		{"path", request("/p"), nil},
 		{"other path", request("/q"), nil},
-		{"salt", request("/p"), []Option{WithJitterSalt("s")}},
+		{"secret", request("/p"), []Option{WithSharedSecret("s")}},
 		{"sub", user("sub", "7"), nil},
 		{"other sub", user("sub", "8"), nil},
 		{"address", from("[2001:db8::1]:1"), nil},
@@ -110,7 +110,7 @@ func TestJitterIsStable(t *testing.T) {
 		path string
 		want int
 	}{{"/", 1029}, {"/a", 1398}, {"/b", 1074}} {
-		if got := refusal(t, 1000, request(c.path), WithJitterSalt("salt")); got != c.want {
+		if got := refusal(t, 1000, request(c.path), WithSharedSecret("salt")); got != c.want {
 			t.Errorf("%s: %d, want %d", c.path, got, c.want)
 		}
 	}

@@ -169,10 +169,10 @@ const DefaultMaxKeyLength = 64
 type keySecret [sha256.Size]byte
 
 // newKeySecrets returns a secret that only this process has, and one that all processes with the
-// same salt have.
-func newKeySecrets(salt string) (own, shared keySecret) {
+// same text have.
+func newKeySecrets(text string) (own, shared keySecret) {
 	_, _ = rand.Read(own[:]) // never fails
-	return own, sha256.Sum256([]byte("httplimit key " + salt))
+	return own, sha256.Sum256([]byte("httplimit key " + text))
 }
 
 // hashKey replaces the bytes of keys from start on, which are a key, by their hash of 128 bits. No

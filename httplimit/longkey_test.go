@@ -75,10 +75,10 @@ func TestHashesOfKeysAreKeyed(t *testing.T) {
 		t.Error("two processes have the same hashes")
 	}
 	shared := WithLimiter(func(Rule) (tb.Limiter, error) { return answering{}, nil })
-	if a, b := key(shared, WithJitterSalt("1")), key(shared, WithJitterSalt("1")); a != b {
+	if a, b := key(shared, WithSharedSecret("1")), key(shared, WithSharedSecret("1")); a != b {
 		t.Error("limiters that may share a store have other keys in each process")
 	}
-	if key(shared, WithJitterSalt("1")) == key(shared, WithJitterSalt("2")) {
-		t.Error("the salt is not the key of the hash")
+	if key(shared, WithSharedSecret("1")) == key(shared, WithSharedSecret("2")) {
+		t.Error("the secret is not the key of the hash")
 	}
 }

@@ -25,7 +25,7 @@ type settings struct {
 	address        addressFinder
 	hooks          Hooks
 	reason         string
-	salt           string
+	shared         string
 	foldPaths      bool
 	sendPolicy     bool
 	sendX          bool
@@ -34,7 +34,7 @@ type settings struct {
 	timeout        time.Duration
 	maxKeyLength   int
 	ownSecret      keySecret // of this process
-	sharedSecret   keySecret // of all processes with the same salt
+	sharedSecret   keySecret // of all processes: see WithSharedSecret
 }
 
 func (s *settings) apply(opts []Option) error {
@@ -47,7 +47,7 @@ func (s *settings) apply(opts []Option) error {
 	for _, o := range append([]Option{WithClientAddress(ClientAddress{})}, opts...) {
 		errs = append(errs, o(s))
 	}
-	s.ownSecret, s.sharedSecret = newKeySecrets(s.salt)
+	s.ownSecret, s.sharedSecret = newKeySecrets(s.shared)
 	o, err := tb.Apply(s.limiterOptions...)
 	if s.clock = o.Now; s.clock == nil {
 		s.clock = time.Now
@@ -170,17 +170,17 @@ func WithReasonField(name string) Option {
 	}
 }
 
-// WithJitterSalt sets the salt from which the jitter of each client's Retry-After is derived, and
-// the hashes of long keys: see WithMaxKeyLength. All processes that serve the same clients should
-// have the same salt.
-func WithJitterSalt(salt string) Option { return with(func(s *settings) { s.salt = salt }) }
+// WithSharedSecret sets a text that all processes have that serve the same clients. It is the key
+// of the hashes of long keys in buckets that the processes share, so it must be kept private: see
+// WithMaxKeyLength. The jitter of each client's Retry-After is derived from it, too.
+func WithSharedSecret(text string) Option { return with(func(s *settings) { s.shared = text }) }
 
 // WithMaxKeyLength sets the length of the longest key that a limiter gets as it is, in bytes: 32
 // to 1024, and DefaultMaxKeyLength by default. A key is the values of its parts, with a byte or two
 // for each. A longer key is replaced by a keyed hash of 128 bits, so that a client that chooses
 // its keys cannot make them take more memory. The limiters of tb/cas have a secret of the process
-// as the hash's key. Other limiters may share their buckets between processes, and have the salt
-// of WithJitterSalt.
+// as the hash's key. Other limiters may share their buckets between processes, and have the
+// secret of WithSharedSecret.
 func WithMaxKeyLength(n int) Option {
 	return func(s *settings) error {
 		if s.maxKeyLength = n; n < 32 || n > 1024 {

@@ -127,12 +127,12 @@ func TestXRateLimit(t *testing.T) {
 	s.now = s.now.Add(time.Minute + 100*time.Millisecond) // full 10 s after a fraction of one
 	wants(t, s.get(), sprintf("X-RateLimit-Reset: %d", s.now.Unix()+11))
 	// The reset is not before Retry-After.
-	s = newSite(t, oneRule("[]", `"rps": 0.1, "burst": 1`), WithXRateLimit(), WithJitterSalt("1"))
+	s = newSite(t, oneRule("[]", `"rps": 0.1, "burst": 1`), WithXRateLimit(), WithSharedSecret("1"))
 	s.get()
 	w = s.get()
 	retry, _ := strconv.Atoi(w.Header().Get("Retry-After"))
 	if retry == 10 {
-		t.Fatal("this salt gives no jitter")
+		t.Fatal("this secret gives no jitter")
 	}
 	wants(t, w, at(time.Duration(retry)*time.Second))
 }

@@ -89,7 +89,7 @@ func TestViolations(t *testing.T) {
 
 // The wait of a refusal has a jitter in proportion, also below a second. No Duration overflows.
 func TestJitterOfRefusals(t *testing.T) {
-	s := newSite(t, oneRule("[]", `"rps": 10, "burst": 10`), WithJitterSalt("x"))
+	s := newSite(t, oneRule("[]", `"rps": 10, "burst": 10`), WithSharedSecret("x"))
 	for range 10 {
 		s.Take(nil, request())
 	}

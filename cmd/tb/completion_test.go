@@ -90,17 +90,17 @@ func TestCompletionInShells(t *testing.T) {
 			write(t, filepath.Join(dir, "config"), s.config)
 			write(t, filepath.Join(dir, "gateway-policy.json"), "{}")
 			for typed, want := range map[string]string{
-				"prox\t":                         "tb proxy",
-				"policy exp\t":                   "tb policy explain",
-				"proxy --overf\t":                "tb proxy --overflow",
-				"proxy --overflow ref\t":         "tb proxy --overflow refuse",
-				"proxy --overflow=ref\t":         "tb proxy --overflow=refuse",
-				"proxy --no-pres\t":              "tb proxy --no-preserve-host",
-				"completion fi\t":                "tb completion fish",
-				"policy check gatew\t":           "tb policy check gateway-policy.json",
-				"proxy --policy gatew\t":         "tb proxy --policy gateway-policy.json",
-				"proxy --policy=gatew\t":         "tb proxy --policy=gateway-policy.json",
-				"proxy --policy gatew\t --jit\t": "tb proxy --policy gateway-policy.json --jitter-salt",
+				"prox\t":                          "tb proxy",
+				"policy exp\t":                    "tb policy explain",
+				"proxy --overf\t":                 "tb proxy --overflow",
+				"proxy --overflow ref\t":          "tb proxy --overflow refuse",
+				"proxy --overflow=ref\t":          "tb proxy --overflow=refuse",
+				"proxy --no-pres\t":               "tb proxy --no-preserve-host",
+				"completion fi\t":                 "tb completion fish",
+				"policy check gatew\t":            "tb policy check gateway-policy.json",
+				"proxy --policy gatew\t":          "tb proxy --policy gateway-policy.json",
+				"proxy --policy=gatew\t":          "tb proxy --policy=gateway-policy.json",
+				"proxy --policy gatew\t --shar\t": "tb proxy --policy gateway-policy.json --shared-secret",
 			} {
 				cmd := exec.CommandContext(t.Context(), "script", "-qec", s.command, "/dev/null")
 				cmd.Dir = dir

@@ -50,11 +50,11 @@ type redisFlags struct {
 }
 
 type responseFlags struct {
-	Fields      string `enum:"all,refused" default:"all" help:"${proxy_fields}"`
-	PolicyField bool   `help:"${proxy_policy_field}"`
-	XRateLimit  bool   `name:"x-ratelimit" help:"${proxy_x}"`
-	ReasonField string `help:"${proxy_reason}"`
-	JitterSalt  string `placeholder:"TEXT" help:"${proxy_salt}"`
+	Fields       string `enum:"all,refused" default:"all" help:"${proxy_fields}"`
+	PolicyField  bool   `help:"${proxy_policy_field}"`
+	XRateLimit   bool   `name:"x-ratelimit" help:"${proxy_x}"`
+	ReasonField  string `help:"${proxy_reason}"`
+	SharedSecret string `placeholder:"TEXT" help:"${proxy_secret}"`
 }
 
 type clientFlags struct {

@@ -67,7 +67,7 @@ func (c *Command) limiterOptions() []tb.Option {
 // options returns the options of the limiter that Config has no field for.
 func (c *Command) options() []httplimit.Option {
 	return []httplimit.Option{
-		httplimit.WithReasonField(c.ReasonField), httplimit.WithJitterSalt(c.JitterSalt),
+		httplimit.WithReasonField(c.ReasonField), httplimit.WithSharedSecret(c.SharedSecret),
 		httplimit.WithMaxKeyLength(c.MaxKeyLength),
 	}
 }

@@ -225,15 +225,15 @@ func TestResponseFlags(t *testing.T) {
 		refused.Get("X-Why") == "" {
 		t.Error(granted, refused)
 	}
-	salted := map[string]bool{}
-	for _, salt := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
-		_, refused = fields(func(c *Command) { c.JitterSalt, c.ReasonField = salt, "X-Why" })
-		salted[refused.Get("Retry-After")] = true
+	jitters := map[string]bool{}
+	for _, secret := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
+		_, refused = fields(func(c *Command) { c.SharedSecret, c.ReasonField = secret, "X-Why" })
+		jitters[refused.Get("Retry-After")] = true
 		if refused.Get("X-Why") == "" {
 			t.Error(refused)
 		}
 	}
-	if len(salted) < 2 {
-		t.Error("the salt changes nothing")
+	if len(jitters) < 2 {
+		t.Error("the secret changes nothing")
 	}
 }

@@ -148,7 +148,7 @@ func fieldsOfGrants(t *testing.T, start Start) {
 }
 
 func refusals(t *testing.T, start Start) {
-	s := newSite(t, start, perAddress(), httplimit.WithJitterSalt("2"))
+	s := newSite(t, start, perAddress(), httplimit.WithSharedSecret("2"))
 	s.exhaust()
 	response, body := s.send(http.MethodGet, "/")
 	if response.StatusCode != http.StatusTooManyRequests {
