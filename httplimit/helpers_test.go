@@ -246,6 +246,6 @@ func problem(t *testing.T, w *httptest.ResponseRecorder) (p details) {
 	return p
 }
 
-// steady returns a secret with a jitter of 0 for requests from the address of httptest to "/", up
-// a base of 2000 seconds.
+// steady returns a secret with a jitter of 0 for requests from the address of httptest to "/",
+// up to a base of 2000 seconds.
 func steady() Option { return WithSharedSecret("2024") }
