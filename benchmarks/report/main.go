@@ -3,9 +3,8 @@
 // BENCHMARKS.md and README.md quote. It also runs the simulation of adaptive limits, and
 // generates the tables and charts of docs/adaptive.md.
 //
-// usage: report DIR, where DIR is the root of the repository;
-// report hits FILE prints the table of raw results of scripts/hits;
-// report source DIR prints the hash of the code that is measured.
+// usage: report DIR, where DIR is the root of the repository, or
+// report hits FILE prints the table of raw results of scripts/hits.
 package main
 
 import (
@@ -16,7 +15,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strings"
 )
 
 // The files in the root of the repository.
@@ -29,27 +27,28 @@ const (
 func main() {
 	log.SetFlags(0)
 	log.SetPrefix("report: ")
-	var text string
 	var err error
 	switch args := os.Args[1:]; {
 	case len(args) == 1:
 		err = write(args[0])
 	case len(args) == 2 && args[0] == "hits":
-		var raw *results
-		if raw, err = read(args[1]); err == nil {
-			text, err = hitsTable(raw)
-		}
-	case len(args) == 2 && args[0] == "source":
-		text, err = sourceHash(args[1])
+		err = printHits(args[1])
 	default:
-		log.Fatal("usage: report DIR, or report hits FILE, or report source DIR")
+		log.Fatal("usage: report DIR, or report hits FILE")
 	}
 	if err != nil {
 		log.Fatal(err)
 	}
-	if text != "" {
-		fmt.Println(strings.TrimSpace(text))
+}
+
+func printHits(name string) error {
+	raw, err := read(name)
+	if err != nil {
+		return err
 	}
+	text, err := hitsTable(raw)
+	fmt.Print(text)
+	return err
 }
 
 // write generates all files below dir.

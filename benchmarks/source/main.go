@@ -1,3 +1,7 @@
+// Command source prints a hash of the code that the benchmarks in the process measure, for the head
+// of their results. Its test fails if the code has changed since.
+//
+// usage: source, in the root of the repository
 package main
 
 import (
@@ -6,18 +10,27 @@ import (
 	"fmt"
 	"go/scanner"
 	"go/token"
+	"log"
 	"os"
 	"path/filepath"
 	"strings"
 )
 
-// measured are the directories whose code the results in the process are of.
+// measured are the directories of the code.
 var measured = []string{"tb/cas", "lru"}
 
-// sourceHash returns a hash of the code in measured: of the files without tests, their names and
-// tokens. Comments do not count, except for directives, which the compiler reads.
-func sourceHash(dir string) (string, error) {
-	hash := sha256.New()
+func main() {
+	hash, err := hash(".")
+	if err != nil {
+		log.Fatal("source: ", err)
+	}
+	fmt.Println(hash)
+}
+
+// hash returns a hash of the code below dir: of the files without tests, their names and tokens.
+// Comments do not count, except for directives, which the compiler reads.
+func hash(dir string) (string, error) {
+	sum := sha256.New()
 	for _, pkg := range measured {
 		names, err := filepath.Glob(filepath.Join(dir, pkg, "*.go"))
 		if err != nil {
@@ -34,13 +47,13 @@ func sourceHash(dir string) (string, error) {
 			if err != nil {
 				return "", err
 			}
-			fmt.Fprintf(hash, "%s/%s\n", pkg, filepath.Base(name))
+			fmt.Fprintf(sum, "%s/%s\n", pkg, filepath.Base(name))
 			for _, t := range tokens(text) {
-				fmt.Fprintf(hash, "%q\n", t)
+				fmt.Fprintf(sum, "%q\n", t)
 			}
 		}
 	}
-	return hex.EncodeToString(hash.Sum(nil))[:16], nil
+	return hex.EncodeToString(sum.Sum(nil))[:16], nil
 }
 
 // tokens returns the tokens of a file, without comments that are not directives.
