@@ -74,6 +74,7 @@ func TestRequestsAreDecidedInTheOrderOfTheirTimes(t *testing.T) {
 			res := replay(t, o, input("a.log", log))
 			rep := &res.Report
 			rep.SteppedBack, rep.LongestStep, rep.longestStep, rep.RefusedInLineOrder = 0, 0, 0, nil
+			rep.FirstRequests = nil
 			for i := range rep.Algorithms {
 				rep.Algorithms[i].NsPerDecision = 0
 			}
