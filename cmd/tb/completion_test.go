@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"errors"
+	"flag"
 	"io"
 	"os"
 	"os/exec"
@@ -10,6 +11,8 @@ import (
 	"strings"
 	"testing"
 )
+
+var everything = flag.Bool("all", false, "press Tab in shells: takes half a minute")
 
 // shells are interactive shells whose prompt is READY. They write the line that is being edited to
 // the file "line" when they read ^T.
@@ -75,8 +78,8 @@ func TestCompletion(t *testing.T) {
 
 // The line that is being edited has what the user sees after the Tab key.
 func TestCompletionInShells(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts a shell for each case")
+	if !*everything {
+		t.Skip("starts a shell for each case: run with -all")
 	}
 	program := build(t)
 	for shell, s := range shells {

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"flag"
 	"fmt"
 	"math"
 	"reflect"
@@ -8,13 +9,15 @@ import (
 	"time"
 )
 
+var everything = flag.Bool("all", false, "simulate all scenarios and contenders: takes a minute")
+
 // TestAdapt requires, in each phase, 95 % of the goodput of the best fixed limit for that phase,
 // and from 10 s after each change on a p99 within 1.5 targets. No other contender with such a p99
 // may have more goodput, except by chance.
 func TestAdapt(t *testing.T) {
 	scenarios, seeds := Scenarios(), uint64(2)
-	if testing.Short() {
-		scenarios, seeds = scenarios[:1], 1
+	if !*everything {
+		scenarios, seeds = scenarios[:2], 1
 	}
 	for _, s := range scenarios {
 		t.Run(s.Name, func(t *testing.T) {
@@ -26,7 +29,7 @@ func TestAdapt(t *testing.T) {
 				if !own.atLeast(goal(&s)) {
 					t.Errorf("seed %d: %+v, want at least %+v", seed, own, goal(&s))
 				}
-				if seed > 0 || testing.Short() {
+				if seed > 0 || !*everything {
 					continue
 				}
 				for _, c := range all[1:] {

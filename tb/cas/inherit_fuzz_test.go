@@ -25,7 +25,7 @@ func FuzzInherit(f *testing.F) {
 func TestInheritWithRandomLimits(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 4))
 	number := func() uint64 { return rng.Uint64() >> rng.IntN(64) }
-	for range 20_000 {
+	for range 5000 {
 		inherits(t, number(), number(), number(), number(), number(), number(),
 			rng.Uint64(), number(), rng.Uint64(), byte(rng.Uint32()))
 	}

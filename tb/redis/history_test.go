@@ -164,9 +164,9 @@ var historyLimits = []tb.Limit{
 }
 
 func TestHistoriesAreLinearizable(t *testing.T) {
-	histories := 400
-	if testing.Short() {
-		histories /= 4
+	histories := 100
+	if *everything {
+		histories = 400
 	}
 	c := dial(t, redistest.Start(t))
 	for _, form := range []struct {

@@ -157,9 +157,9 @@ func (f *fleet) excess(all []grant) float64 {
 // simulateLeases returns the worst excess of many fleets, and how many calls needed no trip.
 func simulateLeases(t *testing.T, prepare func(*Limiter, tb.Limit)) (worst float64, leased uint64) {
 	s := startSimulator(t, shipped)
-	fleets := 150
-	if testing.Short() {
-		fleets = 40
+	fleets := 40
+	if *everything {
+		fleets = 150
 	}
 	worst = -1e9
 	for seed := uint64(0); fleets > 0; seed++ {

@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"flag"
 	"strings"
 	"testing"
 )
@@ -113,11 +114,13 @@ func takeOf(x *texts) *string     { return &x.take }
 func narrowOf(x *texts) *string   { return &x.narrow }
 func wideOf(x *texts) *string     { return &x.wide }
 
+var everything = flag.Bool("all", false, "plant all bugs, and simulate more histories and leases")
+
 func TestPlantedBugsAreFound(t *testing.T) {
 	s := startSimulator(t, shipped)
-	programs := 1500
-	if testing.Short() {
-		programs = 300
+	programs := 300
+	if *everything {
+		programs = 1500
 	}
 	var all []*program
 	for seed := uint64(0); len(all) < programs; seed++ {
@@ -125,14 +128,17 @@ func TestPlantedBugsAreFound(t *testing.T) {
 			all = append(all, p)
 		}
 	}
-	for _, b := range bugs {
+	for i, b := range bugs {
 		t.Run(b.name, func(t *testing.T) {
-			s.flush(t)
 			x := shipped
 			text := b.script(&x)
 			if n := strings.Count(*text, b.before); n != 1 {
 				t.Fatalf("%q occurs %d times, want 1", b.before, n)
 			}
+			if !*everything && i%8 > 0 {
+				t.Skip("this bug is only planted with -all")
+			}
+			s.flush(t)
 			*text = strings.Replace(*text, b.before, b.bug, 1)
 			if err := newSimulator(s.client, x).find(all); err != nil {
 				t.Log(err)

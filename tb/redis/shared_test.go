@@ -9,7 +9,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-var contestTime = flag.Duration("contest", 3*time.Second,
+var contestTime = flag.Duration("contest", 300*time.Millisecond,
 	"time by the server's clock in which processes take from one bucket")
 
 // contest lets eight processes take from one bucket. At last the test takes what is left, so that
@@ -179,15 +179,12 @@ var (
 )
 
 // In no interval, processes are granted more than the bound. In all, they are granted what the
-// limit allows, less a part of a token. Of the 5000 tokens of a contest this is more than 99.9 %.
+// limit allows, less a part of a token. Of the 5000 tokens of a contest of 3 s this is more than 99.9 %.
 //
 // If the machine stalls, the bucket may become full. The limit does not allow what is lost then,
 // and no call may be refused meanwhile.
 func TestProcessesShareABucket(t *testing.T) {
 	d := *contestTime
-	if testing.Short() {
-		d = min(d, 300*time.Millisecond)
-	}
 	leases := task{Limit: thousand, Lease: 200 * time.Millisecond}
 	for _, c := range []struct {
 		name     string
