@@ -27,6 +27,8 @@ type Command struct {
 	Sweep Sweep `placeholder:"LISTS" help:"${replay_sweep}"`
 
 	Suggest Share  `type:"text" placeholder:"PERCENT" help:"${replay_suggest}"`
+	ByPath  bool   `help:"${replay_by_path}"`
+	Export  string `enum:",policy,caddy,nginx,envoy" default:"" help:"${replay_export}"`
 	Policy  string `placeholder:"FILE" help:"${replay_policy}"`
 
 	Key        []string          `sep:"none" default:"ip" help:"${replay_key}"`
@@ -81,7 +83,7 @@ func (c *Command) options() (Options, error) {
 		Trusted: cidr.Prefixes(c.Trusted), IPv6Prefix: int(c.IPv6Prefix), Cost: c.Cost,
 		MaxKeys: int(c.MaxKeys), Overflow: tb.ForgiveLeast, Impl: c.Impl,
 		Keys: splitLists(c.Key), Algorithms: splitLists(c.Algorithm), Picture: c.wantsPicture(),
-		AllowMalformed: c.AllowMalformed,
+		AllowMalformed: c.AllowMalformed, ByPath: c.ByPath, Export: c.Export,
 	}
 	if c.Overflow == "refuse" {
 		o.Overflow = tb.RefuseNew
@@ -92,6 +94,8 @@ func (c *Command) options() (Options, error) {
 		o.Suggest, o.FirstLook = newShare(1), true
 	}
 	switch {
+	case !o.Suggest.isSet() && (c.ByPath || c.Export != ""):
+		return o, errors.New("--by-path and --export: want --suggest, and no limit")
 	case c.Policy != "":
 		return o, c.checkPolicyFlags(&o)
 	case o.Suggest.isSet():
@@ -211,6 +215,10 @@ var Vars = kong.Vars{
 	"replay_suggest": "Suggest a limit with which at most a share of the clients is ever refused, as" +
 		" in 0.1%, and compare the bursts that the log needs at each rate: --rate, the rates of" +
 		" --sweep, or 24 rates from 0.01 to 70 a second.",
+
+	"replay_by_path": "With --suggest, find limits of the paths with the most requests, too.",
+	"replay_export": "With --suggest, print the limits as a policy, or as a configuration of caddy," +
+		" nginx or envoy (its rate limit service).",
 
 	"replay_policy": "Replay a policy, as tb proxy would decide with it, instead of a limit. It" +
 		" has its own keys and costs.",

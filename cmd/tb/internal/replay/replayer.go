@@ -35,6 +35,10 @@ type Options struct {
 	Cost Cost
 	// Suggest asks for a suggestion at each of the Rates. There are no Bursts then.
 	Suggest Share
+	// ByPath asks for limits of the paths with the most requests, too. Export is what the suggestion
+	// is printed as: policy, caddy, nginx or envoy, or empty for a policy of one rule.
+	ByPath bool
+	Export string
 	// FirstLook has the text begin with the first requests, for a user who does not know the log yet.
 	FirstLook bool
 	// Policy is replayed instead of limits, if it is not nil.
@@ -86,6 +90,7 @@ type replayer struct {
 	late        uint64                 // requests that were decided after later ones
 	lateRefused uint64                 // those that the only trial refused
 
+	paths     *pathGroups        // nil without Options.ByPath
 	found     *suggest.Result    // of the collector at the end
 	collector *suggest.Collector // nil unless a suggestion is asked for
 	policy    *policyReplay      // nil unless a policy is replayed
@@ -123,6 +128,9 @@ func newReplayer(o Options) (*replayer, error) {
 	}
 	if o.Suggest.isSet() {
 		r.collector = newCollector(&o)
+		if o.ByPath {
+			r.paths = &pathGroups{collect: func() *suggest.Collector { return newCollector(&o) }}
+		}
 	}
 	if o.Policy != nil {
 		if r.policy, err = newPolicyReplay(&o, func() time.Time { return r.now }); err != nil {
@@ -181,6 +189,9 @@ func (r *replayer) read(rec *accesslog.Record, format accesslog.Format) error {
 		if cost, standIn = r.cost.tokens(rec); standIn {
 			r.standIns++
 		}
+		if r.paths != nil {
+			text = r.paths.pack(text, rec.Path)
+		}
 	}
 	if !inOrder && r.inLines == nil && r.fork != nil {
 		if err := r.startInLines(); err != nil {
@@ -194,9 +205,17 @@ func (r *replayer) read(rec *accesslog.Record, format accesslog.Format) error {
 		}
 	}
 	if r.queue.add(rec.Time, cost, text) {
-		return r.queue.pass((r.queue.len()+1)/2, r.decide)
+		return r.pass((r.queue.len() + 1) / 2)
 	}
 	return nil
+}
+
+// pass decides the n earliest requests of the queue.
+func (r *replayer) pass(n int) error {
+	if r.paths != nil && !r.paths.chosen {
+		r.paths.choose(&r.queue)
+	}
+	return r.queue.pass(n, r.decide)
 }
 
 // startInLines begins to decide the requests in the order of their lines, too. So far they are in
@@ -216,7 +235,7 @@ func (r *replayer) startInLines() (err error) {
 
 // end decides the requests that wait for earlier ones.
 func (r *replayer) end() error {
-	err := r.queue.pass(r.queue.len(), r.decide)
+	err := r.pass(r.queue.len())
 	if r.collector != nil {
 		r.found = r.collector.Result()
 	}
@@ -237,6 +256,11 @@ func (r *replayer) decide(p pending, text []byte, late bool) error {
 		r.policy.decide(text)
 		return nil
 	case r.collector != nil:
+		if r.paths != nil {
+			var group []byte
+			text, group = unpackGroup(text)
+			r.paths.add(text, group, p.time, p.cost)
+		}
 		r.collector.Add(text, p.time, p.cost)
 		r.keys.add(text, 0)
 		if r.timeline != nil {

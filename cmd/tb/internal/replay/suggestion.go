@@ -24,10 +24,19 @@ type Suggestion struct {
 	Share float64 `json:"share"`
 	// Rates has the bursts of each rate, in the order of the rates.
 	Rates []RateBursts `json:"rates"`
+	// Paths has the limits of the paths with the most requests, if --by-path asks for them.
+	Paths []PathLimit `json:"paths"`
 	// Limit is the suggested limit. It is left out if no burst is enough, and if there are no clients.
 	Limit *SuggestedLimit `json:"limit,omitempty"`
 
+	// Export is the text that --export or --by-path asks for.
+	Export string `json:"export,omitempty"`
+
 	share       Share
+	found       *suggest.Result
+	export      string // the name of what is exported
+	exportFile  string
+	noExport    string // why there is none
 	replayFlags string
 	proxyFlags  string
 	curve       *refusalCurve // nil without Options.Picture
@@ -99,7 +108,7 @@ func newCollector(o *Options) *suggest.Collector {
 		limits = append(limits, r.limit(1))
 	}
 	c := suggest.New(limits, o.Cost.costs(), o.MaxKeys)
-	if o.Picture {
+	if o.Picture || o.ByPath || o.Export != "" {
 		c.KeepTimes()
 	}
 	return c
@@ -119,12 +128,39 @@ func (c *Cost) costs() suggest.Costs {
 
 // suggestion returns the suggestion for the requests so far, in logs with a schema.
 func (r *replayer) suggestion(o *Options, schema accesslog.Schema) *Suggestion {
-	found := r.found
+	s := newSuggestion(o, r.found)
+	s.replayFlags, s.proxyFlags = suggestedFlags(o, schema)
+	if s.Limit != nil {
+		s.Limit.addPolicy(o)
+		s.Limit.NoAddress = countNoAddress(r.found.Clients, slices.Index(o.Keys, "ip"))
+	}
+	if o.Picture {
+		s.curve = s.newCurve(r.found)
+	}
+	if r.paths != nil && s.Limit != nil {
+		s.addPaths(o, r.paths.end())
+	}
+	if s.export = o.Export; o.ByPath && s.export == "" {
+		s.export = "policy"
+	}
+	switch {
+	case s.export == "" || s.Limit == nil:
+	case s.export == "policy" && s.Limit.Policy == nil:
+		s.noExport = s.Limit.NoPolicy
+	case s.export != "policy" && (!slices.Equal(o.Keys, []string{"ip"}) || o.Cost.constant != 1):
+		s.noExport = "it needs --key ip and --cost 1"
+	default:
+		s.Export, s.exportFile = exported(s.export, s.plan())
+	}
+	return s
+}
+
+// newSuggestion returns the suggestion for clients, with its limit.
+func newSuggestion(o *Options, found *suggest.Result) *Suggestion {
 	s := &Suggestion{
 		Clients: len(found.Clients), OneIn: found.OneIn, Share: o.Suggest.fraction,
-		Rates: []RateBursts{}, share: o.Suggest,
+		Rates: []RateBursts{}, Paths: []PathLimit{}, share: o.Suggest, found: found,
 	}
-	s.replayFlags, s.proxyFlags = suggestedFlags(o, schema)
 	shares := fractions(o.Suggest.columns())
 	for i, rate := range o.Rates {
 		b := RateBursts{
@@ -138,11 +174,6 @@ func (r *replayer) suggestion(o *Options, schema accesslog.Schema) *Suggestion {
 	}
 	if s.Limit = s.choose(); s.Limit != nil {
 		s.Limit.addRefused(found)
-		s.Limit.addPolicy(o)
-		s.Limit.NoAddress = countNoAddress(found.Clients, slices.Index(o.Keys, "ip"))
-	}
-	if o.Picture {
-		s.curve = s.newCurve(found)
 	}
 	return s
 }

@@ -28,6 +28,10 @@ func (rep *Report) writeSuggestion(b *strings.Builder) {
 		return
 	}
 	s.Limit.write(b, s)
+	if s.export != "" {
+		s.writePaths(b, rep.Requests)
+		s.writeExport(b)
+	}
 }
 
 // writeTable writes the bursts of each rate.
@@ -99,9 +103,11 @@ func (l *SuggestedLimit) write(b *strings.Builder, s *Suggestion) {
 		b.WriteString("The rate is the lowest or the highest that was tried: others may be better.\n")
 	}
 	fmt.Fprintf(b, "\n  tb replay --rate %s --burst %d%s FILE\n", l.Rate, l.Burst, s.replayFlags)
-	if l.Policy == nil {
+	switch {
+	case s.export != "":
+	case l.Policy == nil:
 		fmt.Fprintf(b, "\nThere is no policy for tb proxy: %s.\n", l.NoPolicy)
-	} else {
+	default:
 		fmt.Fprintf(b, "  tb proxy --policy policy.json%s\n\npolicy.json:\n\n%s\n", s.proxyFlags,
 			l.Policy.text())
 		b.WriteString(ifAny(l.NoAddress, "\n%s "+
@@ -124,4 +130,13 @@ func (l *SuggestedLimit) writeRefused(b *strings.Builder) {
 			grouped(c.Peak), dateTime(c.First), dateTime(c.Last), keyText(c.Key))
 	}
 	table.Flush()
+}
+
+// writeExport writes the limits for a program.
+func (s *Suggestion) writeExport(b *strings.Builder) {
+	if s.noExport != "" {
+		fmt.Fprintf(b, "\nThere is no %s configuration: %s.\n", s.export, s.noExport)
+		return
+	}
+	fmt.Fprintf(b, "\n%s:\n\n%s\n", s.exportFile, s.Export)
 }

@@ -228,6 +228,10 @@ type Client struct {
 	curves []curve // of each rate, or of all as long as they are alike, at each scale
 }
 
+// Times returns the times of all requests in the order of Add, in ns since 1970, or nil if they were
+// not kept.
+func (cl *Client) Times() []int64 { return cl.times }
+
 // at returns the curves of a rate, at each of so many scales.
 func (cl *Client) at(rate, scales int) []curve {
 	if len(cl.curves) == scales {

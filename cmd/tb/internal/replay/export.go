@@ -1,0 +1,223 @@
+package replay
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/algorithm"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/suggest"
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// planned is a limit for all requests, or for those to a group of paths.
+type planned struct {
+	name  string
+	path  string // empty for all requests
+	limit *SuggestedLimit
+}
+
+// isPrefix reports whether the path stands for all paths below it.
+func (p *planned) isPrefix() bool { return len(p.path) > 1 && strings.HasSuffix(p.path, "/") }
+
+// nameOf returns a name for a path.
+func nameOf(path string) string {
+	name := strings.Trim(strings.Map(func(r rune) rune {
+		if strings.ContainsRune("/._~-", r) {
+			return '-'
+		}
+		return r
+	}, path), "-")
+	if name == "" {
+		return "root"
+	}
+	return name
+}
+
+// bundle returns the limits as a policy of several sets: see docs/policy.md.
+func bundle(plan []planned) string {
+	type selector struct {
+		Exact  string `json:"pathExact,omitempty"`
+		Prefix string `json:"pathPrefix,omitempty"`
+	}
+	type spec struct {
+		Selector *selector         `json:"selector,omitempty"`
+		Rules    []SuggestedPolicy `json:"rules"`
+	}
+	type set struct {
+		ID   string `json:"id"`
+		Spec spec   `json:"spec"`
+	}
+	var all struct {
+		Sets []set `json:"policies"`
+	}
+	for _, p := range plan {
+		rule := *plan[0].limit.Policy // has the keys and the cost
+		perSecond, _ := p.limit.rate.perSecond()
+		rule.Name, rule.Config.TokensPerSecond, rule.Config.Burst = p.name, perSecond, p.limit.Burst
+		s := set{ID: p.name, Spec: spec{Rules: []SuggestedPolicy{rule}}}
+		switch {
+		case p.isPrefix():
+			s.Spec.Selector = &selector{Prefix: p.path}
+		case p.path != "":
+			s.Spec.Selector = &selector{Exact: p.path}
+		}
+		all.Sets = append(all.Sets, s)
+	}
+	text, err := json.MarshalIndent(&all, "", "  ")
+	if err != nil {
+		panic(err) // there is no value that JSON has not
+	}
+	return string(text)
+}
+
+// caddyfile returns the limits as the directive of the module in the folder caddy.
+func caddyfile(plan []planned) string {
+	var b strings.Builder
+	b.WriteString("token_bucket {\n")
+	for _, p := range plan {
+		fmt.Fprintf(&b, "\trule %s {\n\t\tkey {client_ip}\n", p.name)
+		switch {
+		case p.isPrefix():
+			fmt.Fprintf(&b, "\t\tpath %s*\n", p.path)
+		case p.path != "":
+			fmt.Fprintf(&b, "\t\tpath %s\n", p.path)
+		}
+		r := p.limit.rate
+		fmt.Fprintf(&b, "\t\trate %d/%s\n\t\tburst %d\n\t}\n", r.Tokens, r.Per, p.limit.Burst)
+	}
+	b.WriteString("}")
+	return b.String()
+}
+
+// nginxLimit returns the rate of limit_req that is not below a limit: whole requests a second or a
+// minute. With nodelay, limit_req grants a request more at once than its burst.
+func nginxLimit(l *SuggestedLimit) (rate string, limit tb.Limit) {
+	perSecond := l.rate.approximate()
+	n, unit, per := int64(math.Ceil(perSecond*60)), "r/m", time.Minute
+	if perSecond == math.Trunc(perSecond) || n > 1000 {
+		n, unit, per = int64(math.Ceil(perSecond)), "r/s", time.Second
+	}
+	return fmt.Sprint(n, unit), tb.Limit{Capacity: int(l.Burst), Tokens: n, Per: per}
+}
+
+func nginxConfig(plan []planned) string {
+	var zones, locations strings.Builder
+	burst := func(p *planned) string {
+		text := fmt.Sprintf("limit_req zone=%s", p.name)
+		if p.limit.Burst > 1 {
+			text += fmt.Sprintf(" burst=%d", p.limit.Burst-1)
+		}
+		return text + " nodelay;\n"
+	}
+	for i, p := range plan {
+		rate, _ := nginxLimit(p.limit)
+		fmt.Fprintf(&zones, "limit_req_zone $binary_remote_addr zone=%s:10m rate=%s;\n", p.name, rate)
+		switch {
+		case p.path == "":
+			fmt.Fprintf(&locations, "    %s", burst(&p))
+			continue
+		case p.isPrefix():
+			fmt.Fprintf(&locations, "    location %s {\n", p.path)
+		default:
+			fmt.Fprintf(&locations, "    location = %s {\n", p.path)
+		}
+		if i > 0 { // a location with a limit has no others
+			fmt.Fprintf(&locations, "        %s", burst(&plan[0]))
+		}
+		fmt.Fprintf(&locations, "        %s    }\n", burst(&p))
+	}
+	return zones.String() + "limit_req_status 429;\nserver {\n" + locations.String() + "}"
+}
+
+// envoyUnits are the units of envoyproxy/ratelimit.
+var envoyUnits = []struct {
+	name string
+	per  time.Duration
+}{{"second", time.Second}, {"minute", time.Minute}, {"hour", time.Hour}, {"day", day}}
+
+// envoyLimit returns the fixed window that is nearest to a limit, and not stricter: its unit is the
+// nearest one to the time in which the rate supplies the burst.
+func envoyLimit(l *SuggestedLimit) (unit string, limit tb.Limit) {
+	perSecond := l.rate.approximate()
+	fill := float64(l.Burst) / perSecond
+	best := math.Inf(1)
+	for _, u := range envoyUnits {
+		if far := math.Abs(math.Log(u.per.Seconds() / fill)); far < best {
+			n := max(int64(l.Burst), int64(math.Ceil(perSecond*u.per.Seconds())))
+			best, unit = far, u.name
+			limit = tb.Limit{Capacity: int(min(n, tb.MaxCapacity)), Tokens: n, Per: u.per}
+		}
+	}
+	return unit, limit
+}
+
+// envoyConfig returns the limits as a configuration of envoyproxy/ratelimit. Envoy has to send the
+// descriptors remote_address, and path with remote_address.
+func envoyConfig(plan []planned) string {
+	var b strings.Builder
+	b.WriteString("domain: suggested\ndescriptors:\n")
+	limit := func(indent string, p *planned) {
+		unit, l := envoyLimit(p.limit)
+		fmt.Fprintf(&b, "%s- key: remote_address\n%s  rate_limit:\n%s    unit: %s\n"+
+			"%s    requests_per_unit: %d\n", indent, indent, indent, unit, indent, l.Capacity)
+	}
+	for _, p := range plan {
+		if p.path == "" {
+			limit("  ", &p)
+			continue
+		}
+		value := p.path
+		if p.isPrefix() {
+			value += "*"
+		}
+		fmt.Fprintf(&b, "  - key: path\n    value: %s\n    descriptors:\n", value)
+		limit("      ", &p)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// exported returns the text of an export and the name of its file: policy, caddy, nginx or envoy.
+func exported(name string, plan []planned) (text, file string) {
+	switch name {
+	case "caddy":
+		return caddyfile(plan), "Caddyfile"
+	case "nginx":
+		return nginxConfig(plan), "nginx.conf"
+	case "envoy":
+		return envoyConfig(plan), "ratelimit.yaml"
+	}
+	return bundle(plan), "policy.json"
+}
+
+// refusedRequests returns how many requests of all clients an algorithm refuses under a limit, and
+// whether that is known: their times were kept, and the algorithm can have the limit.
+func refusedRequests(found *suggest.Result, name string, l tb.Limit) (n uint64, known bool) {
+	limit, err := algorithm.NewLimit(l)
+	if err != nil {
+		return 0, false
+	}
+	for _, c := range found.Clients {
+		limiter, err := algorithm.New(name, limit, 1)
+		times := c.Times()
+		if err != nil || times == nil {
+			return 0, false
+		}
+		for _, t := range times {
+			if !limiter.Take(c.Key, uint64(t), limit.Units(1)).Granted {
+				n++
+			}
+		}
+	}
+	return n, true
+}
+
+// refusedText writes how many requests an algorithm refuses, or a dash if that is not known.
+func refusedText(found *suggest.Result, name string, l tb.Limit) string {
+	if n, known := refusedRequests(found, name, l); known {
+		return grouped(n)
+	}
+	return "-"
+}

@@ -1,0 +1,165 @@
+package replay
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/policyfile"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/rls/config"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/testkit"
+)
+
+func TestGroupsOfPaths(t *testing.T) {
+	for path, want := range map[string]string{
+		"/": "/", "/login": "/login", "/api/": "/api/", "/api/v1/x": "/api/", "/a.b-c_d~e/x": "/a.b-c_d~e/",
+		"": "", "*": "", "//x": "", "/%61/x": "", "/a;b": "", "/.git/x": "", "/../x": "", `/a\b`: "",
+		"http": "", "/a b/c": "",
+	} {
+		if got := string(groupOf([]byte(path))); got != want {
+			t.Errorf("%q: %q, want %q", path, got, want)
+		}
+	}
+}
+
+// pathLog returns a log of visits, each with one request for /login and many below /api/, and the
+// lines of /login alone.
+func pathLog() (all, login string) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	second := 0
+	for range 200 {
+		second += rng.IntN(17)
+		client := fmt.Sprintf("192.0.2.%d", rng.IntN(50))
+		one := strings.Replace(line(client, second, 1), "/p", "/login", 1)
+		login += one
+		all += one + strings.Repeat(strings.Replace(one, "/login", "/api/v1?x", 1), 20+rng.IntN(5))
+	}
+	return all, login
+}
+
+// The limit of a path is the one that a log of this path alone has.
+func TestALimitByPathIsThatOfItsRequests(t *testing.T) {
+	all, login := pathLog()
+	o := suggestOptions(t, "5%", "")
+	want := replay(t, o, input("login.log", login)).Report
+	o.ByPath = true
+	s := replay(t, o, input("a.log", all)).Report.Suggestion
+	if len(s.Paths) != 2 || s.Paths[0].Path != "/api/" || s.Paths[1].Path != "/login" {
+		t.Fatalf("%+v, want /api/ and /login", s.Paths)
+	}
+	got, limit := s.Paths[1], want.Suggestion.Limit
+	if got.Requests != want.Requests || got.Clients != int(want.Keys) || got.Limit.Rate != limit.Rate ||
+		got.Limit.Burst != limit.Burst || got.Limit.Refused != limit.Refused || !got.Stricter {
+		t.Errorf("%+v %+v, want %+v", got, got.Limit, limit)
+	}
+	for _, name := range []string{"gcra", "token-bucket"} {
+		l := s.Limit.rate.limit(int(s.Limit.Burst))
+		n, known := refusedRequests(s.found, name, l)
+		o := options(t, s.Limit.Rate, Burst(s.Limit.Burst))
+		if refused := replay(t, o, input("a.log", all)).Report.Limits[0].Refused; !known || n != refused {
+			t.Errorf("%s: %d requests are refused, %v; want %d", name, n, known, refused)
+		}
+	}
+}
+
+// What is exported is accepted by the program that it is for.
+func TestExports(t *testing.T) {
+	all, _ := pathLog()
+	o := suggestOptions(t, "5%", "")
+	o.ByPath = true
+	texts := make(map[string]string)
+	for _, name := range []string{"policy", "caddy", "nginx", "envoy"} {
+		o.Export = name
+		rep := replay(t, o, input("a.log", all)).Report
+		if texts[name] = rep.Suggestion.Export; !strings.Contains(rendered(t, &rep), texts[name]) ||
+			!strings.Contains(texts[name], "/login") || strings.Contains(texts[name], "/api") {
+			t.Errorf("%s:\n%s", name, rendered(t, &rep))
+		}
+	}
+	p, err := policyfile.Parse([]byte(texts["policy"]))
+	if err != nil || len(p.Sets) != 2 || p.Sets[1].Selector.PathExact != "/login" {
+		t.Errorf("%v: %+v", err, p)
+	}
+	if _, err := config.Parse([]config.File{{Name: "a.yaml", Text: texts["envoy"]}}, false); err != nil {
+		t.Errorf("%v in\n%s", err, texts["envoy"])
+	}
+	const rule = "\trule login {\n\t\tkey {client_ip}\n\t\tpath /login\n\t\trate "
+	if !strings.Contains(texts["caddy"], rule) {
+		t.Errorf("no %s in\n%s", rule, texts["caddy"])
+	}
+	nginx, err := exec.LookPath("nginx")
+	if err != nil {
+		t.Skipf("nginx did not check its configuration: %v", err)
+	}
+	dir := t.TempDir()
+	conf := fmt.Sprintf("pid %s;\nerror_log stderr;\nevents {}\nhttp {\naccess_log off;\n%s\n}\n",
+		filepath.Join(dir, "pid"), texts["nginx"])
+	file := testkit.File(t, "nginx.conf", conf)
+	if out, err := exec.Command(nginx, "-t", "-q", "-p", dir, "-c", file).CombinedOutput(); err != nil {
+		t.Errorf("%v: %s\n%s", err, out, conf)
+	}
+}
+
+// Paths that differ in a slash have limits of their own, with different names.
+func TestNamesOfLimitsAreDistinct(t *testing.T) {
+	s := &Suggestion{Limit: &SuggestedLimit{rate: mustRate(t, "5"), Burst: 9, Policy: &SuggestedPolicy{
+		Keys: []string{"ip:address"}, Algorithm: "token_bucket"}}}
+	for _, path := range []string{"/", "/api", "/api/", "/a.pi/"} {
+		l := &SuggestedLimit{rate: mustRate(t, "1"), Burst: 2}
+		s.Paths = append(s.Paths, PathLimit{Path: path, Limit: l, Stricter: true})
+	}
+	s.Paths = append(s.Paths, PathLimit{Path: "/lax", Limit: s.Limit})
+	p, err := policyfile.Parse([]byte(bundle(s.plan())))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got string
+	for _, set := range p.Sets {
+		got += fmt.Sprintf("%s %s%s, ", set.Rules[0].Name, set.Selector.PathExact, set.Selector.PathPrefix)
+	}
+	if want := "suggested , root /, api /api, api-3 /api/, a-pi /a.pi/, "; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	const location = "    location /api/ {\n        limit_req zone=suggested burst=8 nodelay;\n" +
+		"        limit_req zone=api-3 burst=1 nodelay;\n    }\n"
+	if text := nginxConfig(s.plan()); !strings.Contains(text, location) {
+		t.Errorf("no %s in\n%s", location, text)
+	}
+}
+
+func TestNothingToExport(t *testing.T) {
+	for name, want := range map[string]string{
+		"policy": "There is no policy configuration: a policy has no key for path.",
+		"nginx":  "There is no nginx configuration: it needs --key ip and --cost 1.",
+	} {
+		o := suggestOptions(t, "5%", "1")
+		o.Keys, o.Export = []string{"path"}, name
+		rep := replay(t, o, input("a.log", line("192.0.2.1", 1, 1))).Report
+		if text := rendered(t, &rep); !strings.Contains(text, want) || rep.Suggestion.Export != "" {
+			t.Errorf("%s: no %q in\n%s", name, want, text)
+		}
+	}
+}
+
+// The limits of other programs are not stricter than the suggested ones.
+func TestLimitsOfOtherPrograms(t *testing.T) {
+	for _, tt := range []struct {
+		rate         string
+		burst        uint64
+		nginx, envoy string
+	}{
+		{"5", 10, "5r/s", "10 second"}, {"0.1", 19, "6r/m", "19 minute"}, {"0.015", 4, "1r/m", "4 minute"},
+		{"1/h", 3, "1r/m", "3 hour"}, {"2.5", 3, "150r/m", "3 second"}, {"33.3", 500, "34r/s", "1,998 minute"},
+		{"1", 300, "1r/s", "300 minute"}, {"1000", 5, "1000r/s", "1,000 second"},
+	} {
+		l := &SuggestedLimit{rate: mustRate(t, tt.rate), Burst: tt.burst}
+		nginx, _ := nginxLimit(l)
+		unit, envoy := envoyLimit(l)
+		if got := grouped(envoy.Capacity) + " " + unit; nginx != tt.nginx || got != tt.envoy {
+			t.Errorf("%s, %d: %s and %s, want %s and %s", tt.rate, tt.burst, nginx, got, tt.nginx, tt.envoy)
+		}
+	}
+}
