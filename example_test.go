@@ -112,8 +112,8 @@ func ExampleTakeAll() {
 	// An error means that the cost is not positive.
 	user, _ := perUser.Charge("ada", 1)
 	tenant, _ := perTenant.Charge(42, 2.5)
-	var decisions [2]ratelimit.Decision
-	allowed, err := ratelimit.TakeAll(time.Now(), []ratelimit.Charge{&user, &tenant}, decisions[:])
+	charges := []ratelimit.Charge{&user, &tenant}
+	decisions, allowed, err := ratelimit.TakeAll(time.Now(), charges, nil)
 	if err != nil {
 		panic(err)
 	}

@@ -143,10 +143,12 @@ func BurstCredit(refillPerSec float64, d time.Duration) (Limit, error) {
 	return tb.BurstCredit(refillPerSec, d)
 }
 
-// TakeAll takes the costs of all charges at t, usually time.Now(), or takes nothing: see
-// tb.TakeAll.
-func TakeAll(t time.Time, charges []Charge, decisions []Decision) (allowed bool, err error) {
-	return tb.TakeAll(t, charges, decisions)
+// TakeAll takes the costs of all charges at t, usually time.Now(), or takes nothing. It returns the
+// decision of each charge, in buf if its capacity suffices: see tb.TakeAll.
+func TakeAll(
+	t time.Time, charges []Charge, buf []Decision,
+) (decisions []Decision, allowed bool, err error) {
+	return tb.TakeAll(t, charges, buf)
 }
 
 // WithClock sets the clock. now must be safe for concurrent use. The default is the monotonic

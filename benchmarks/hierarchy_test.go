@@ -134,7 +134,7 @@ func (h *hierarchy) take(c caller) bool {
 	if h.all != nil {
 		k.all, _ = h.all.Charge(1)
 	}
-	allowed, err := tb.TakeAll(time.Now(), k.charges, k.decisions)
+	_, allowed, err := tb.TakeAll(time.Now(), k.charges, k.decisions)
 	h.pool.Put(k)
 	return allowed && err == nil
 }

@@ -201,10 +201,10 @@ func checkWait(
 		return ""
 	}
 	then := now.Add(wait)
-	if d, err := c.Check(then); err != nil || !d.Allowed {
+	if d, err := c.Peek(then); err != nil || !d.Allowed {
 		return "refused then"
 	}
-	if d, err := c.Check(then.Add(-1)); err != nil || d.Allowed {
+	if d, err := c.Peek(then.Add(-1)); err != nil || d.Allowed {
 		return "granted a nanosecond earlier"
 	}
 	if lacksAt(then).Cmp(b.supply.quantum()) >= 0 {

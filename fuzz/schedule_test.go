@@ -169,7 +169,7 @@ type heldCharge struct {
 // takenCharge is a charge that was taken.
 type takenCharge struct{ charge }
 
-func (c takenCharge) Cancel() { c.Undo() }
+func (c takenCharge) Cancel() { c.Cancel() }
 
 // runner makes the calls of a program on a limiter, whose clock is now.
 type runner struct {
@@ -251,7 +251,7 @@ func (r *runner) call(c call, ended tb.Held, a *answer) (err error) {
 		err = r.SetLimit(c.limit)
 	case retake:
 		again := r.charge(c)
-		if a.other, err = again.Check(r.now); err == nil {
+		if a.other, err = again.Peek(r.now); err == nil {
 			a.decision, err = again.Take(r.now)
 		}
 		if a.delays[0] = again.Delay(); a.decision.Allowed {
@@ -334,8 +334,7 @@ func (r *runner) takeBoth(c call, a *answer) (err error) {
 		both[i].MayWait(c.within)
 		charges[i] = both[i]
 	}
-	var decisions [2]tb.Decision
-	allowed, err := tb.TakeAll(r.now, charges, decisions[:])
+	decisions, allowed, err := tb.TakeAll(r.now, charges, nil)
 	if allowed != (decisions[0].Allowed && decisions[1].Allowed) {
 		return fmt.Errorf("allowed %t, decisions %+v", allowed, decisions)
 	}

@@ -149,7 +149,7 @@ func TestNamedTiersAgree(t *testing.T) {
 				}
 			}
 			agree("level", first(got.Level(now)), first(want.Level(now)))
-			agree("check", first(got.Check(now)), first(want.Check(now)))
+			agree("check", first(got.Peek(now)), first(want.Peek(now)))
 			took := first(got.Take(now))
 			agree("take", took, first(want.Take(now)))
 			if took.Allowed {
@@ -161,8 +161,8 @@ func TestNamedTiersAgree(t *testing.T) {
 			}
 			switch rng.IntN(5) {
 			case 0:
-				got.Undo()
-				want.Undo()
+				got.Cancel()
+				want.Cancel()
 			case 1:
 				actual := rng.Float64() * float64(limits[tier].Capacity)
 				_, _ = got.Settle(actual), want.Settle(actual)

@@ -130,10 +130,10 @@ func (u *undoer) charge(n int, wait bool) (tb.Decision, time.Duration, tb.Held) 
 	if wait {
 		c.MayWait(tb.Never)
 	}
-	want, _ := c.Check(u.now)
+	want, _ := c.Peek(u.now)
 	d, err := c.Take(u.now)
 	if err != nil || d != want {
-		u.t.Fatalf("limit %+v: Take returned %+v, %v; Check returned %+v", u.limit, d, err, want)
+		u.t.Fatalf("limit %+v: Take returned %+v, %v; Peek returned %+v", u.limit, d, err, want)
 	}
 	return d, c.Delay(), takenCharge{c}
 }

@@ -166,7 +166,7 @@ func (s slow) AllowN(context.Context, string, int) (tb.Decision, error) {
 	return tb.Decision{RetryAfter: time.Second}, nil
 }
 
-// A shared bucket is not charged while a slow limiter is asked, because an Undo afterwards would
+// A shared bucket is not charged while a slow limiter is asked, because a Cancel afterwards would
 // lose the supply of that time.
 func TestSlowRefusalLeavesOtherBucketsAlone(t *testing.T) {
 	var s *site

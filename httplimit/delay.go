@@ -148,7 +148,7 @@ func (c *call) explainDelay(e *entry) {
 	}
 	delay := e.decision.RetryAfter
 	e.charge.(waiter).MayWait(e.MaxDelay)
-	if e.decision, _ = e.charge.Check(c.now); e.decision.Allowed {
+	if e.decision, _ = e.charge.Peek(c.now); e.decision.Allowed {
 		e.delay = delay
 	}
 }

@@ -20,7 +20,7 @@ type externalCharge struct {
 	tb.Charge
 	limit *timeLimit
 	err   error
-	busy  bool // an Undo is still under way
+	busy  bool // a Cancel is still under way
 }
 
 // newExternalCharge makes a charge of e's cost. The limiter may keep the key, so it gets a copy.
@@ -37,12 +37,12 @@ func (e *entry) newExternalCharge(r *http.Request, limit *timeLimit) *externalCh
 	return c
 }
 
-func (c *externalCharge) Check(t time.Time) (d tb.Decision, err error) {
+func (c *externalCharge) Peek(t time.Time) (d tb.Decision, err error) {
 	if _, ok := c.Charge.(oneShotCharge); ok {
 		return tb.Decision{Allowed: true}, nil
 	}
 	if charge := c.Charge; c.err == nil {
-		d, c.err = limited(c.limit, func() (tb.Decision, error) { return charge.Check(t) }, nil)
+		d, c.err = limited(c.limit, func() (tb.Decision, error) { return charge.Peek(t) }, nil)
 	}
 	return clamp(d), c.err
 }
@@ -53,22 +53,22 @@ func (c *externalCharge) Take(t time.Time) (d tb.Decision, err error) {
 		d, c.err = limited(c.limit, func() (tb.Decision, error) { return charge.Take(t) },
 			func(d tb.Decision) {
 				if d.Allowed {
-					charge.Undo()
+					charge.Cancel()
 				}
 			})
 	}
 	return clamp(d), c.err
 }
 
-// Undo waits for the limiter as long as the time limit allows. The limiter gives the tokens back
+// Cancel waits for the limiter as long as the time limit allows. The limiter gives the tokens back
 // in any case.
-func (c *externalCharge) Undo() {
+func (c *externalCharge) Cancel() {
 	if _, ok := c.Charge.(oneShotCharge); ok {
 		return
 	}
 	charge := c.Charge
 	_, err := run(c.limit, func() (struct{}, error) {
-		charge.Undo()
+		charge.Cancel()
 		return struct{}{}, nil
 	}, nil)
 	c.busy = err != nil
@@ -108,7 +108,7 @@ func clamp(d tb.Decision) tb.Decision {
 }
 
 // oneShotCharge is the charge of a limiter that has AllowN only. externalCharge does not call its
-// Check, which cannot know the answer, and its Undo, which cannot give tokens back.
+// Peek, which cannot know the answer, and its Cancel, which cannot give tokens back.
 type oneShotCharge struct {
 	ctx     context.Context // without the deadline and the cancellation that the client chose
 	end     time.Time       // zero for none
@@ -117,7 +117,7 @@ type oneShotCharge struct {
 	cost    float64
 }
 
-func (oneShotCharge) Check(time.Time) (tb.Decision, error) {
+func (oneShotCharge) Peek(time.Time) (tb.Decision, error) {
 	return tb.Decision{Allowed: true}, nil
 }
 
@@ -136,7 +136,7 @@ func (c oneShotCharge) Take(time.Time) (tb.Decision, error) {
 	return c.limiter.AllowN(ctx, c.key, n)
 }
 
-func (oneShotCharge) Undo() {}
+func (oneShotCharge) Cancel() {}
 
 // timeLimit is how long a request waits for limiters that are not of tb/cas, in all.
 type timeLimit struct {

@@ -216,11 +216,11 @@ type failingCharge struct {
 	when string
 }
 
-func (f failingCharge) Check(t time.Time) (tb.Decision, error) {
+func (f failingCharge) Peek(t time.Time) (tb.Decision, error) {
 	if f.when == "check" {
 		return tb.Decision{}, errDown
 	}
-	return f.Charge.Check(t)
+	return f.Charge.Peek(t)
 }
 
 func (f failingCharge) Take(t time.Time) (tb.Decision, error) {

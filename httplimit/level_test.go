@@ -135,13 +135,13 @@ type generous struct{ tb.Limiter }
 
 func (generous) Charge(string, float64) (tb.Charge, error) { return generous{}, nil }
 
-func (generous) Check(time.Time) (tb.Decision, error) {
+func (generous) Peek(time.Time) (tb.Decision, error) {
 	return tb.Decision{Allowed: true, Remaining: 5}, nil
 }
 
-func (g generous) Take(t time.Time) (tb.Decision, error) { return g.Check(t) }
+func (g generous) Take(t time.Time) (tb.Decision, error) { return g.Peek(t) }
 
-func (generous) Undo() {}
+func (generous) Cancel() {}
 
 func TestResetIsAtLeast1(t *testing.T) {
 	s := newSite(t, oneRule("[]", `"rps": 0.1, "burst": 5`),

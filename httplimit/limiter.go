@@ -243,7 +243,7 @@ func (l *Limiter) Explain(r *http.Request) []Explanation {
 		} else if e.kind() != plain {
 			c.prepare(e)
 			// An error leaves the zero Decision and the zero Level.
-			e.decision, _ = e.charge.Check(c.now)
+			e.decision, _ = e.charge.Peek(c.now)
 			c.explainDelay(e)
 			x.Level, _ = e.charge.(leveler).Level(c.now)
 		}

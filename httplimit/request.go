@@ -195,18 +195,17 @@ func (c *call) firstFault() *entry {
 // take charges the enforced rules. If a limiter fails, no rule is charged, and take returns the
 // entry of the limiter that failed first.
 func (c *call) take() (allowed bool, broken *entry, err error) {
-	c.charges, c.decisions, c.delay = c.charges[:0], c.decisions[:0], 0
+	c.charges, c.delay = c.charges[:0], 0
 	for k := c.policy.firstKind; k <= inProcess; k++ {
 		for e := range c.enforced() {
 			if e.kind() == k {
 				c.prepare(e)
 				e.index = len(c.charges)
 				c.charges = append(c.charges, e.charge)
-				c.decisions = append(c.decisions, tb.Decision{})
 			}
 		}
 	}
-	allowed, err = tb.TakeAll(c.now, c.charges, c.decisions)
+	c.decisions, allowed, err = tb.TakeAll(c.now, c.charges, c.decisions)
 	for e := range c.enforced() {
 		e.decision = c.decisions[e.index]
 		e.refused = !e.decision.Allowed

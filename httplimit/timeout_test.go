@@ -36,9 +36,9 @@ type stuckCharge struct {
 	stuck
 }
 
-func (c stuckCharge) Check(t time.Time) (tb.Decision, error) {
+func (c stuckCharge) Peek(t time.Time) (tb.Decision, error) {
 	c.wait("check")
-	return c.Charge.Check(t)
+	return c.Charge.Peek(t)
 }
 
 func (c stuckCharge) Take(t time.Time) (tb.Decision, error) {
@@ -46,9 +46,9 @@ func (c stuckCharge) Take(t time.Time) (tb.Decision, error) {
 	return c.Charge.Take(t)
 }
 
-func (c stuckCharge) Undo() {
+func (c stuckCharge) Cancel() {
 	c.wait("undo")
-	c.Charge.Undo()
+	c.Charge.Cancel()
 }
 
 func (c stuckCharge) Level(t time.Time) (tb.Level, error) {
@@ -118,7 +118,7 @@ func TestLimiterThatBlocks(t *testing.T) {
 	}
 }
 
-// An Undo that blocks holds the request no longer than the time limit, and takes place later.
+// A Cancel that blocks holds the request no longer than the time limit, and takes place later.
 func TestUndoThatBlocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, released, _ := stuckSite(t, "undo")
@@ -130,9 +130,9 @@ func TestUndoThatBlocks(t *testing.T) {
 			t.Fatal(err)
 		}
 		start := time.Now()
-		e.charge.Undo()
+		e.charge.Cancel()
 		if waited := time.Since(start); waited != DefaultTimeout {
-			t.Errorf("Undo took %v", waited)
+			t.Errorf("Cancel took %v", waited)
 		}
 		if _, err := e.external.Level(s.now); err == nil {
 			t.Error("a charge that is being undone is asked for its level")

@@ -121,7 +121,7 @@ func (c *call) await() outcome {
 // undo gives back what the charges have taken.
 func (c *call) undo() {
 	for i := len(c.charges); i > 0; i-- {
-		c.charges[i-1].Undo()
+		c.charges[i-1].Cancel()
 	}
 }
 

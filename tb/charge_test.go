@@ -24,9 +24,9 @@ func (c scripted) answer(method string, a any) (Decision, error) {
 	return a.(Decision), nil
 }
 
-func (c scripted) Check(time.Time) (Decision, error) { return c.answer("check", c.check) }
-func (c scripted) Take(time.Time) (Decision, error)  { return c.answer("take", c.take) }
-func (c scripted) Undo()                             { *c.log = append(*c.log, "undo "+c.name) }
+func (c scripted) Peek(time.Time) (Decision, error) { return c.answer("check", c.check) }
+func (c scripted) Take(time.Time) (Decision, error) { return c.answer("take", c.take) }
+func (c scripted) Cancel()                          { *c.log = append(*c.log, "undo "+c.name) }
 
 func TestTakeAllChecksAllThenTakesOrUndoes(t *testing.T) {
 	granted := func(left int) Decision { return Decision{Allowed: true, Remaining: left} }
@@ -93,8 +93,7 @@ func TestTakeAllChecksAllThenTakesOrUndoes(t *testing.T) {
 			c.log = &steps
 			charges = append(charges, c)
 		}
-		decisions := make([]Decision, len(charges))
-		allowed, err := TakeAll(time.Unix(0, 0), charges, decisions)
+		decisions, allowed, err := TakeAll(time.Unix(0, 0), charges, nil)
 		if allowed != tt.allowed || !errors.Is(err, tt.err) {
 			t.Errorf("%s: got %t, %v, want %t, %v", tt.name, allowed, err, tt.allowed, tt.err)
 		}

@@ -70,7 +70,7 @@
 // [Stats]. An estimate is in flight from its grant until Settle. If Settle charges more, the
 // estimate is in flight until the slot of that charge.
 //
-// Tokens that Settle gives back pay the debt of the bucket first. Undo and Cancel do not know
+// Tokens that Settle gives back pay the debt of the bucket first. Cancel does not know
 // whether Settle has given back tokens since the grant. So a grant that is undone after that
 // counts as an estimate with an actual cost of zero.
 //
@@ -158,6 +158,6 @@
 //   - seal: the bit that ends a bucket's word before the bucket moves.
 //   - successor: the cell that a move installs. The cell that it replaces is its predecessor.
 //   - stamp: the instant at which a bucket will be full, its rank in the order of eviction.
-//   - charge: a cost on one bucket, one part of [TakeAll]. Undo gives it back.
-//   - receipt: the cell and the word of a grant, which Undo needs.
+//   - charge: a cost on one bucket, one part of [TakeAll]. Cancel gives it back.
+//   - receipt: the cell and the word of a grant, which Cancel needs.
 package tb

@@ -14,7 +14,7 @@ type Stats struct {
 	// much above their bounds, apart from late readings and Resets.
 	Forgiven float64
 	// RefusedNew counts the calls that were refused because the table had no room for a new key
-	// (RefuseNew only). Peek and Check do not count.
+	// (RefuseNew only). Peek does not count.
 	RefusedNew uint64
 
 	// Reservations counts the reservations that took tokens, those of Wait and of charges that may

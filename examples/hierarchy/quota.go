@@ -89,16 +89,16 @@ func (q *quota) take(from sender, recipients int) (v verdict, err error) {
 	c.gateway, _ = q.gateway.Charge(1)
 	c.gateway.MayWait(50 * time.Millisecond)
 
-	allowed, err := ratelimit.TakeAll(q.now(), c.charges[:], c.decisions[:])
+	decisions, allowed, err := ratelimit.TakeAll(q.now(), c.charges[:], c.decisions[:])
 	if err != nil {
 		return v, err
 	}
-	deciding := c.decisions[:]
+	deciding := decisions
 	if allowed {
 		deciding = deciding[:len(deciding)-1] // the gateway saves no tokens
 	}
 	i := binding(deciding)
-	return verdict{c.decisions[i], levels[i], c.gateway.Delay()}, nil
+	return verdict{decisions[i], levels[i], c.gateway.Delay()}, nil
 }
 
 // binding returns the index of the decision that binds. A refused call has to wait for the level

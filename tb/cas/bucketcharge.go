@@ -22,8 +22,8 @@ func (b *Bucket) Charge(cost float64) (BucketCharge, error) {
 	return BucketCharge{bucket: b, part: part{cost: amount{tokens: cost}}}, checkCost(cost)
 }
 
-// Check implements tb.Charge. t is a reading of the bucket's clock.
-func (c *BucketCharge) Check(t time.Time) (tb.Decision, error) {
+// Peek implements tb.Charge. t is a reading of the bucket's clock.
+func (c *BucketCharge) Peek(t time.Time) (tb.Decision, error) {
 	b := c.bucket
 	at, target := b.clock.instant(t), b.load()
 	if target != nil && c.within == 0 {
@@ -45,9 +45,9 @@ func (c *BucketCharge) Take(t time.Time) (tb.Decision, error) {
 	return takeSlow(b, &c.part, target, at)
 }
 
-// Undo implements tb.Charge. It gives nothing back to a bucket that has moved to a new base since
+// Cancel implements tb.Charge. It gives nothing back to a bucket that has moved to a new base since
 // Take.
-func (c *BucketCharge) Undo() { c.undo(&c.bucket.limits) }
+func (c *BucketCharge) Cancel() { c.cancel(&c.bucket.limits) }
 
 // Settle replaces the cost of the last Take by the actual cost; see Charge.Settle.
 func (c *BucketCharge) Settle(actual float64) error { return settlePart(c.bucket, &c.part, actual) }

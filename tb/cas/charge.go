@@ -25,7 +25,7 @@ func (l *Limiter[K]) Charge(key K, cost float64) (Charge[K], error) {
 }
 
 // ChargeIn is Charge with a tier of a limiter that NewTiered has made without a function: the key
-// belongs to this tier from the next Take on, granted or refused. Check and Level return what they
+// belongs to this tier from the next Take on, granted or refused. Peek and Level return what they
 // would return then. It returns a *tb.ConfigError if there is no such tier.
 func (l *Limiter[K]) ChargeIn(tier int, key K, cost float64) (Charge[K], error) {
 	switch {
@@ -41,8 +41,8 @@ func (l *Limiter[K]) ChargeIn(tier int, key K, cost float64) (Charge[K], error) 
 	return c, err
 }
 
-// Check implements tb.Charge. t is a reading of the limiter's clock.
-func (c *Charge[K]) Check(t time.Time) (d tb.Decision, err error) {
+// Peek implements tb.Charge. t is a reading of the limiter's clock.
+func (c *Charge[K]) Peek(t time.Time) (d tb.Decision, err error) {
 	at := c.place.clock.instant(t)
 	c.checked = c.place.load()
 	if c.checked != nil && c.within == 0 {
@@ -74,12 +74,12 @@ func (c *Charge[K]) Take(t time.Time) (tb.Decision, error) {
 	return takeSlow(c.place, &c.part, target, at)
 }
 
-// Undo implements tb.Charge. It gives nothing back to a bucket that was evicted, or moved to a
+// Cancel implements tb.Charge. It gives nothing back to a bucket that was evicted, or moved to a
 // new base, since Take.
-func (c *Charge[K]) Undo() { c.undo(c.place.shared()) }
+func (c *Charge[K]) Cancel() { c.cancel(c.place.shared()) }
 
 // Settle replaces the cost of the last Take by the actual cost, as tb.Reservation.Settle does. It
-// does nothing if that Take was refused, undone or settled.
+// does nothing if that Take was refused, cancelled or settled.
 func (c *Charge[K]) Settle(actual float64) error {
 	p := c.place
 	p.tier = 0 // the key may have changed its tier since

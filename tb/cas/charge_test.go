@@ -50,7 +50,7 @@ func TestChargesAllocateNothing(t *testing.T) {
 			kept.user, _ = users.Charge(user{"acme", 7}, 1)
 			kept.tenant, _ = tenants.Charge("acme", 0.5)
 			kept.all, _ = bucket.Charge(1)
-			allowed, err := tb.TakeAll(time.Now(), kept.charges[:], kept.decisions[:])
+			_, allowed, err := tb.TakeAll(time.Now(), kept.charges[:], kept.decisions[:])
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -66,11 +66,11 @@ func TestChargesAllocateNothing(t *testing.T) {
 		}
 		if n := testing.AllocsPerRun(100, func() {
 			kept.user.Take(time.Now())
-			kept.user.Undo()
+			kept.user.Cancel()
 			kept.all.Take(time.Now())
-			kept.all.Undo()
+			kept.all.Cancel()
 		}); n != 0 {
-			t.Errorf("%s: Undo allocates %v times, want 0", tt.name, n)
+			t.Errorf("%s: Cancel allocates %v times, want 0", tt.name, n)
 		}
 	}
 }
@@ -111,13 +111,13 @@ func TestBucketChargesAsTheLimiterDoes(t *testing.T) {
 				t.Fatal(err1, err2)
 			}
 		}
-		check, _ := ofBucket.Check(now)
-		if want, _ := ofKey.Check(now); check != want {
-			t.Fatalf("call %d: Check = %+v, want %+v", i, check, want)
+		check, _ := ofBucket.Peek(now)
+		if want, _ := ofKey.Peek(now); check != want {
+			t.Fatalf("call %d: Peek = %+v, want %+v", i, check, want)
 		}
 		got, _ := ofBucket.Take(now)
 		if want, _ := ofKey.Take(now); got != want || got != check {
-			t.Fatalf("call %d: Take = %+v after Check = %+v, want %+v", i, got, check, want)
+			t.Fatalf("call %d: Take = %+v after Peek = %+v, want %+v", i, got, check, want)
 		}
 		if got, want := ofBucket.Delay(), ofKey.Delay(); got != want {
 			t.Fatalf("call %d: Delay = %v, want %v", i, got, want)
@@ -129,8 +129,8 @@ func TestBucketChargesAsTheLimiterDoes(t *testing.T) {
 		}
 		switch rng.IntN(4) {
 		case 0:
-			ofBucket.Undo()
-			ofKey.Undo()
+			ofBucket.Cancel()
+			ofKey.Cancel()
 		case 1:
 			actual := float64(rng.IntN(15))
 			if err1, err2 := ofBucket.Settle(actual), ofKey.Settle(actual); err1 != nil || err2 != nil {
@@ -165,7 +165,7 @@ func TestBucketSettlesOnlyCosts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	c.Undo() // nothing, too
+	c.Cancel() // nothing, too
 	if d, _ := b.Peek(t.Context()); d.Remaining != 8 {
 		t.Errorf("Peek = %+v after a cost of 1, want 8 remaining", d)
 	}

@@ -144,7 +144,7 @@ func TestBucketMovesAsTheLimiterDoes(t *testing.T) {
 			if got != want {
 				t.Fatalf("charge %d at %v: %+v, want %+v", i, now, got, want)
 			}
-			undo = func() { ofBucket.Undo(); ofKey.Undo() }
+			undo = func() { ofBucket.Cancel(); ofKey.Cancel() }
 		}
 		got, _ := b.AllowN(t.Context(), 1+i%10)
 		want, _ := l.AllowN(t.Context(), "a", 1+i%10)

@@ -7,20 +7,20 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// Take does not use the cell that Check found if that cell has been replaced since.
+// Take does not use the cell that Peek found if that cell has been replaced since.
 func TestTakeDoesNotUseACheckedCellThatWasReplaced(t *testing.T) {
 	f := newFixture(t)
 	f.granted("a", 10)
 	c, _ := f.Charge("a", 5)
 	f.now = time.Second
-	_, _ = c.Check(time.Unix(1, 0))
+	_, _ = c.Peek(time.Unix(1, 0))
 	f.seal("a")
 	f.Reset("a")
 	f.granted("a", 1)
 	if d, _ := c.Take(time.Unix(1, 0)); !d.Allowed || d.Remaining != 4 {
 		t.Errorf("Take after a reset = %+v, want 4 tokens left", d)
 	}
-	_, _ = c.Check(time.Unix(1, 0))
+	_, _ = c.Peek(time.Unix(1, 0))
 	f.seal("a")
 	f.granted("a", 3) // moves the bucket
 	if d, _ := c.Take(time.Unix(1, 0)); d.Allowed || d.Remaining != 1 {
@@ -28,7 +28,7 @@ func TestTakeDoesNotUseACheckedCellThatWasReplaced(t *testing.T) {
 	}
 }
 
-// Undo changes neither a sealed cell nor the cell that has replaced it.
+// Cancel changes neither a sealed cell nor the cell that has replaced it.
 func TestUndoAfterSealMoveAndResetChangesNothing(t *testing.T) {
 	f := newFixture(t)
 	take := func() *Charge[string] {
@@ -41,32 +41,32 @@ func TestUndoAfterSealMoveAndResetChangesNothing(t *testing.T) {
 	first, second := take(), take()
 	c := f.seal("a")
 	sealed := c.word.Load()
-	first.Undo()
+	first.Cancel()
 	if got := c.word.Load(); got != sealed {
-		t.Errorf("Undo on a sealed cell changed its word from %x to %x", sealed, got)
+		t.Errorf("Cancel on a sealed cell changed its word from %x to %x", sealed, got)
 	}
 	f.granted("a", 1) // moves the bucket
-	second.Undo()
+	second.Cancel()
 	f.refused("a", 2)
 	if got := c.word.Load(); got != sealed {
-		t.Errorf("Undo after a move changed the old word from %x to %x", sealed, got)
+		t.Errorf("Cancel after a move changed the old word from %x to %x", sealed, got)
 	}
 	f.now = 4 * time.Second
 	third := take() // from the successor
 	f.Reset("a")
 	f.granted("a", 9)
-	third.Undo()
+	third.Cancel()
 	f.refused("a", 2)
 }
 
-// The order of eviction keeps the stamp from before Undo. So the key is evicted only when that
+// The order of eviction keeps the stamp from before Cancel. So the key is evicted only when that
 // stamp has passed, although its bucket is full.
 func TestUndoneKeyIsEvictedLate(t *testing.T) {
 	f := newFixture(t, tb.WithMaxKeys(2), tb.WithOverflow(tb.RefuseNew))
 	c, _ := f.Charge("undone", 8)
 	_, _ = c.Take(time.Unix(0, 0))
 	f.granted("other", 5)
-	c.Undo()
+	c.Cancel()
 	if d := f.allow("new", 1); d.Allowed || d.RetryAfter != 5*time.Second {
 		t.Errorf("%+v, want refused until the bucket of other is full", d)
 	}

@@ -11,7 +11,7 @@ type part struct {
 	cost    amount
 	within  time.Duration // the longest delay
 	delay   time.Duration // of the last Take
-	receipt receipt       // of the last Take, zero if it was refused, undone or settled
+	receipt receipt       // of the last Take, zero if it was refused, cancelled or settled
 }
 
 // MayWait lets the charge put the bucket into debt, as Wait does, if the tokens can be used within
@@ -20,7 +20,7 @@ type part struct {
 func (p *part) MayWait(within time.Duration) { p.within = max(within, 0) }
 
 // Delay returns the time from the reading of the last Take until its tokens may be used. It is 0
-// if that Take was refused, undone or settled.
+// if that Take was refused, cancelled or settled.
 func (p *part) Delay() time.Duration { return p.delay }
 
 // waiting returns the terms of a charge that may wait for the given time.
@@ -65,8 +65,8 @@ func (p *part) countTaken(s *limits) {
 	}
 }
 
-// undo gives back what the last Take has taken.
-func (p *part) undo(s *limits) {
+// cancel gives back what the last Take has taken.
+func (p *part) cancel(s *limits) {
 	if p.receipt.cell == nil {
 		return
 	}

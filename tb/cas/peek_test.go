@@ -22,7 +22,7 @@ func TestOnlyInsertsTakeTheLock(t *testing.T) {
 			_, _ = f.Peek(context.Background(), "a")
 			_, _ = f.Peek(context.Background(), "new")
 			c, _ := f.Charge("new", 1)
-			_, _ = c.Check(time.Unix(0, 0))
+			_, _ = c.Peek(time.Unix(0, 0))
 			c, _ = f.Charge("new", 11)
 			if d, _ := c.Take(time.Unix(0, 0)); d.Allowed || d.RetryAfter != tb.Never {
 				t.Errorf("%v: Take above the capacity = %+v, want refused with Never", overflow, d)

@@ -8,8 +8,8 @@ import "github.com/seed-181794aa/ratelimit/tb"
 // change may come before or after it. A RetryAfter or a Delay that was returned before is one of
 // the old limit. Package tb states the contract of a change.
 //
-// A bucket moves at its next grant: see the package documentation. Then Cancel and Undo of earlier
-// grants give nothing back. After a change that makes buckets full sooner, the order of eviction is
+// A bucket moves at its next grant: see the package documentation. Then Cancel of an earlier grant
+// gives nothing back. After a change that makes buckets full sooner, the order of eviction is
 // not exact until the times have passed at which the old limit would have filled the buckets. A
 // bucket that is ahead of the clock by more than the rate takes for 2³¹ units may be full after
 // more than 64 changes without a use.

@@ -64,7 +64,7 @@ type outcome struct {
 	receipt receipt
 }
 
-// receipt is the cell that a grant charged, and its words before and after the grant. Undo needs
+// receipt is the cell that a grant charged, and its words before and after the grant. Cancel needs
 // them. before is a word of that cell too, if the grant put the bucket into debt.
 type receipt struct {
 	cell          *cell
@@ -181,7 +181,7 @@ func (m *layout) charge(base, word, t uint64, want *terms) sum {
 
 // successor returns the base of a cell for what the call leaves, and the words of the cell before
 // and after the call. It has no word before the call, which is evicted, if the call did not put the
-// bucket into debt or was a charge of Settle: only Cancel and Undo of a debt need it.
+// bucket into debt or was a charge of Settle: only Cancel of a debt needs it.
 func (s *sum) successor(m *layout) (base, before, after uint64) {
 	own := s.position
 	if own.blocks < s.base {

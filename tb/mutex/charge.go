@@ -47,8 +47,8 @@ func (l *Limiter[K]) ChargeIn(tier int, key K, cost float64) (Charge[K], error) 
 	return c, err
 }
 
-// Check implements tb.Charge. t is a reading of the limiter's clock.
-func (c *Charge[K]) Check(t time.Time) (tb.Decision, error) {
+// Peek implements tb.Charge. t is a reading of the limiter's clock.
+func (c *Charge[K]) Peek(t time.Time) (tb.Decision, error) {
 	l := c.limiter
 	return l.check(l.instant(t), c.key, &c.want)
 }
@@ -74,10 +74,10 @@ func (c *Charge[K]) Take(t time.Time) (tb.Decision, error) {
 	return taken.Decision, err
 }
 
-// Undo implements tb.Charge. It gives back the cost less the supply between Take and the last
+// Cancel implements tb.Charge. It gives back the cost less the supply between Take and the last
 // grant, because the bucket may have been full and have lost that supply. It gives nothing back
 // to a bucket that was evicted since.
-func (c *Charge[K]) Undo() {
+func (c *Charge[K]) Cancel() {
 	if c.taken.bucket == nil {
 		return
 	}

@@ -36,10 +36,10 @@ func useAll(t *testing.T, l *Limiter) {
 		t.Error(err)
 	}
 	charges := []tb.Charge{newCharge(t, l, "a", 1), newCharge(t, l, "b", 1)}
-	if ok, err := TakeAll(ctx, time.Now(), charges, make([]tb.Decision, 2)); !ok || err != nil {
+	if _, ok, err := TakeAll(ctx, time.Now(), charges, nil); !ok || err != nil {
 		t.Errorf("TakeAll: %t, %v", ok, err)
 	}
-	charges[0].Undo()
+	charges[0].Cancel()
 	if d, err := l.Peek(ctx, "a"); err != nil || d != granted(8) {
 		t.Errorf("Peek: %+v, %v", d, err)
 	}

@@ -16,7 +16,7 @@ type charge struct {
 	name    string // of the key in Redis
 	units   uint64
 	asked   bool  // Redis has returned state
-	state   state // after the last Check or Take
+	state   state // after the last Peek or Take
 	taken   bool
 	from    *claim // that had the tokens, or nil
 	failure *Error // why the failure policy made the last decision, or nil
@@ -27,12 +27,12 @@ var _ tb.Charge = (*charge)(nil)
 // Charge returns a charge of a decimal number of tokens on key's bucket, rounded up as AllowCost
 // does. It returns tb.ErrInvalidCost if cost is zero, negative, NaN or infinite. It takes nothing.
 //
-// Check, Take and Undo are a trip each, which takes the timeout of the limiter at most. They decide
+// Peek, Take and Cancel are a trip each, which takes the timeout of the limiter at most. They decide
 // by the server's clock, and ignore the reading that they get. If the server does not decide, the
-// failure policy does, and Undo gives nothing back. An Undo that fails gives nothing back either.
-// If the bucket was reset or lost after Take, Undo may give back tokens that the bucket has again
+// failure policy does, and Cancel gives nothing back. A Cancel that fails gives nothing back either.
+// If the bucket was reset or lost after Take, Cancel may give back tokens that the bucket has again
 // already. The charge has a method Level(time.Time) (tb.Level, error), which returns the level at
-// the last Check or Take and makes no trip after one. Its method Failure() *Error returns why the
+// the last Peek or Take and makes no trip after one. Its method Failure() *Error returns why the
 // failure policy made the last decision, or nil if the server did.
 //
 // TakeAll of this package takes several charges with fewer trips than tb.TakeAll.
@@ -45,11 +45,11 @@ func (l *Limiter) Charge(key string, cost float64) (tb.Charge, error) {
 	}, nil
 }
 
-func (c *charge) Check(time.Time) (tb.Decision, error) { return c.check(context.Background()) }
+func (c *charge) Peek(time.Time) (tb.Decision, error) { return c.check(context.Background()) }
 
 func (c *charge) Take(time.Time) (tb.Decision, error) { return c.take(context.Background()) }
 
-func (c *charge) Undo() { group{c}.undo() }
+func (c *charge) Cancel() { group{c}.undo() }
 
 func (c *charge) check(ctx context.Context) (tb.Decision, error) {
 	before, err := c.limiter.look(ctx, c.key)
@@ -74,10 +74,10 @@ func (c *charge) take(ctx context.Context) (tb.Decision, error) {
 // Failure returns why the failure policy made the last decision, or nil if the server did.
 func (c *charge) Failure() *Error { return c.failure }
 
-// Level returns how full the bucket was at the last Check or Take, or is now.
+// Level returns how full the bucket was at the last Peek or Take, or is now.
 func (c *charge) Level(t time.Time) (tb.Level, error) {
 	if !c.asked {
-		if _, err := c.Check(t); err != nil {
+		if _, err := c.Peek(t); err != nil {
 			return tb.Level{}, err
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// Without a server, the failure policy decides charges, alone and in TakeAll. Check takes nothing
-// from a local share, and Undo gives nothing back.
+// Without a server, the failure policy decides charges, alone and in TakeAll. Peek takes nothing
+// from a local share, and Cancel gives nothing back.
 func TestPolicyDecidesCharges(t *testing.T) {
 	for _, tt := range []struct {
 		policy  Policy
@@ -26,16 +26,16 @@ func TestPolicyDecidesCharges(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					d, err := c.Check(time.Now())
+					d, err := c.Peek(time.Now())
 					if err != nil {
 						t.Fatal(err)
 					}
 					want = want && d.Allowed
 					charges = append(charges, c)
 				}
-				ok, err := TakeAll(t.Context(), time.Now(), charges, make([]tb.Decision, len(charges)))
+				_, ok, err := TakeAll(t.Context(), time.Now(), charges, nil)
 				if err != nil || ok != want {
-					t.Errorf("%v, %v: %t, %v, and Check said %t", tt.policy, keys, ok, err, want)
+					t.Errorf("%v, %v: %t, %v, and Peek said %t", tt.policy, keys, ok, err, want)
 				}
 				if ok {
 					got++
@@ -44,7 +44,7 @@ func TestPolicyDecidesCharges(t *testing.T) {
 					if c.(*charge).Failure() == nil {
 						t.Errorf("%v, %v: no failure", tt.policy, keys)
 					}
-					c.Undo()
+					c.Cancel()
 				}
 			}
 			if got != tt.granted {
@@ -66,7 +66,7 @@ func TestTakeAllWarmsTheShares(t *testing.T) {
 		}
 		charges = append(charges, c)
 	}
-	ok, err := TakeAll(t.Context(), time.Now(), charges, make([]tb.Decision, 2))
+	_, ok, err := TakeAll(t.Context(), time.Now(), charges, nil)
 	if err != nil || !ok {
 		t.Fatalf("%t, %v", ok, err)
 	}

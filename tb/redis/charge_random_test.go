@@ -10,7 +10,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb/mutex"
 )
 
-// chargesAsMutex makes random calls of TakeAll and Undo, in simulated time, on the scripts and on
+// chargesAsMutex makes random calls of TakeAll and Cancel, in simulated time, on the scripts and on
 // tb/mutex. The decisions and the levels must be the same bit for bit.
 func chargesAsMutex(s *simulator) error {
 	for seed := range uint64(6) {
@@ -53,8 +53,8 @@ func (s *simulator) compareCharges(rng *rand.Rand) error {
 		now += uint64(rng.IntN(1_000_000/int(limit.Tokens))) - uint64(rng.IntN(20))
 		if n := len(granted); n > 0 && rng.IntN(3) == 0 {
 			i := rng.IntN(n)
-			granted[i].got.Undo()
-			granted[i].want.Undo()
+			granted[i].got.Cancel()
+			granted[i].want.Cancel()
 			granted[i] = granted[n-1]
 			granted = granted[:n-1]
 		} else {
@@ -100,12 +100,11 @@ func takePairs(
 		pairs = append(pairs, &pair{c, &o})
 		got, want = append(got, c), append(want, &o)
 	}
-	gotAll, wantAll := make([]tb.Decision, len(keys)), make([]tb.Decision, len(keys))
-	ok, err := TakeAll(context.Background(), now, got, gotAll)
+	gotAll, ok, err := TakeAll(context.Background(), now, got, nil)
 	if err != nil {
 		return nil, err
 	}
-	wantOK, err := tb.TakeAll(now, want, wantAll)
+	wantAll, wantOK, err := tb.TakeAll(now, want, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -29,12 +29,12 @@ func learned(t testing.TB, l *Limiter) *Limiter {
 		for _, key := range keys {
 			charges = append(charges, newCharge(t, l, key, 1))
 		}
-		ok, err := TakeAll(t.Context(), time.Now(), charges, make([]tb.Decision, len(charges)))
+		_, ok, err := TakeAll(t.Context(), time.Now(), charges, nil)
 		if !ok || err != nil {
 			t.Fatal(ok, err)
 		}
 		for _, c := range charges {
-			c.Undo()
+			c.Cancel()
 		}
 	}
 	return l
@@ -48,12 +48,13 @@ func TestTakeAllOnOneServerIsOneTrip(t *testing.T) {
 	if tenant.layout.script != wide || user.layout.script != narrow {
 		t.Fatal("want a narrow and a wide limit")
 	}
-	decisions := make([]tb.Decision, 2)
+	var decisions []tb.Decision
 	trips := user.Stats().Trips
 	for i := range 4 {
-		ok, err := TakeAll(t.Context(), time.Now(), []tb.Charge{
+		all, ok, err := TakeAll(t.Context(), time.Now(), []tb.Charge{
 			newCharge(t, user, "a", 2), newCharge(t, tenant, "b", 1),
 		}, decisions)
+		decisions = all
 		want := []tb.Decision{granted(8 - 2*i), granted(2 - i)}
 		if i == 3 {
 			want = []tb.Decision{granted(2), refused(decisions[1].RetryAfter, 0)}
@@ -76,12 +77,12 @@ func TestTakeAllOnOneServerIsOneTrip(t *testing.T) {
 	}
 }
 
-// racing is a charge that another caller overtakes between Check and Take.
+// racing is a charge that another caller overtakes between Peek and Take.
 type racing struct{ err error }
 
-func (racing) Check(time.Time) (tb.Decision, error)  { return granted(0), nil }
+func (racing) Peek(time.Time) (tb.Decision, error)   { return granted(0), nil }
 func (r racing) Take(time.Time) (tb.Decision, error) { return refused(time.Second, 0), r.err }
-func (racing) Undo()                                 { panic("a refused charge is undone") }
+func (racing) Cancel()                               { panic("a refused charge is undone") }
 
 func TestTakeAllWithLocalCharges(t *testing.T) {
 	shared := learned(t, newLimiter(t, dial(t, redistest.Start(t)), slow))
@@ -96,8 +97,7 @@ func TestTakeAllWithLocalCharges(t *testing.T) {
 			t.Fatal(err)
 		}
 		charges := append([]tb.Charge{&charge, newCharge(t, shared, "a", 1)}, others...)
-		decisions := make([]tb.Decision, len(charges))
-		ok, err := TakeAll(t.Context(), now, charges, decisions)
+		decisions, ok, err := TakeAll(t.Context(), now, charges, nil)
 		return ok, decisions, err
 	}
 	if ok, d, err := take(racing{}); ok || err != nil || d[2].Allowed {
@@ -126,11 +126,10 @@ func TestTakeAllWithLocalCharges(t *testing.T) {
 
 func TestTakeAllOfOneKeyTwice(t *testing.T) {
 	l := newLimiter(t, dial(t, redistest.Start(t)), slow)
-	decisions := make([]tb.Decision, 3)
 	for i, want := range []bool{true, false} {
-		ok, err := TakeAll(t.Context(), time.Now(), []tb.Charge{
+		decisions, ok, err := TakeAll(t.Context(), time.Now(), []tb.Charge{
 			newCharge(t, l, "a", 4), newCharge(t, l, "b", 1), newCharge(t, l, "a", 4),
-		}, decisions)
+		}, nil)
 		if err != nil || ok != want {
 			t.Errorf("call %d: %t, %v, %+v", i, ok, err, decisions)
 		}
@@ -161,9 +160,9 @@ func TestTakeAllWithoutRedis(t *testing.T) {
 	c := dial(t, redistest.Start(t))
 	working, closed := newLimiter(t, c, slow), newLimiter(t, c, slow, WithClientClock())
 	closed.Close()
-	ok, err := TakeAll(t.Context(), time.Now(), []tb.Charge{
+	_, ok, err := TakeAll(t.Context(), time.Now(), []tb.Charge{
 		newCharge(t, working, "a", 1), newCharge(t, closed, "b", 1),
-	}, make([]tb.Decision, 2))
+	}, nil)
 	if ok || !errors.Is(err, ErrClosed) {
 		t.Errorf("TakeAll: %t, %v, want ErrClosed", ok, err)
 	}

@@ -81,10 +81,10 @@ func anyCall(l *Limiter, rng *rand.Rand) error {
 		if err != nil {
 			return err
 		}
-		ok, err := TakeAll(ctx, time.Now(), []tb.Charge{a, b}, make([]tb.Decision, 2))
+		_, ok, err := TakeAll(ctx, time.Now(), []tb.Charge{a, b}, nil)
 		if ok {
-			a.Undo()
-			b.Undo()
+			a.Cancel()
+			b.Cancel()
 		}
 		return err
 	case 4:
@@ -93,7 +93,7 @@ func anyCall(l *Limiter, rng *rand.Rand) error {
 			return err
 		}
 		_, err = c.Take(time.Now())
-		c.Undo()
+		c.Cancel()
 		return err
 	}
 	_, err := l.Allow(ctx, key)

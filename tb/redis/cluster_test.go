@@ -135,16 +135,15 @@ func TestCluster(t *testing.T) {
 		}
 	}
 	t.Run("across slots", func(t *testing.T) {
-		decisions := make([]tb.Decision, 3)
 		charges := func(last float64) []tb.Charge {
 			return []tb.Charge{
 				newCharge(t, l, "0", 1), newCharge(t, l, "1", 2), newCharge(t, l, "2", last),
 			}
 		}
-		if ok, err := TakeAll(t.Context(), time.Now(), charges(3), decisions); !ok || err != nil {
+		if decisions, ok, err := TakeAll(t.Context(), time.Now(), charges(3), nil); !ok || err != nil {
 			t.Errorf("%t, %v: %+v", ok, err, decisions)
 		}
-		if ok, err := TakeAll(t.Context(), time.Now(), charges(5), decisions); ok || err != nil {
+		if decisions, ok, err := TakeAll(t.Context(), time.Now(), charges(5), nil); ok || err != nil {
 			t.Errorf("%t, %v: %+v", ok, err, decisions)
 		}
 		for key, want := range map[string]int{"0": 4, "1": 3, "2": 2} {
@@ -163,10 +162,10 @@ func TestCluster(t *testing.T) {
 	t.Run("with a tag", func(t *testing.T) {
 		tenant := func(key string) string { tenant, _, _ := strings.Cut(key, "/"); return tenant }
 		l := learned(t, newLimiter(t, c, slow, WithPrefix("tag:"), WithTag(tenant)))
-		decisions := make([]tb.Decision, 2)
 		take := func(tenant string) {
 			charges := []tb.Charge{newCharge(t, l, tenant, 1), newCharge(t, l, tenant+"/user", 1)}
-			if ok, err := TakeAll(t.Context(), time.Now(), charges, decisions); !ok || err != nil {
+			decisions, ok, err := TakeAll(t.Context(), time.Now(), charges, nil)
+			if !ok || err != nil {
 				t.Fatalf("%t, %v: %+v", ok, err, decisions)
 			}
 		}
@@ -211,8 +210,8 @@ func TestSlotMovesUnderLoad(t *testing.T) {
 		})
 		wg.Go(func() {
 			for !stop.Load() {
-				ok, err := TakeAll(t.Context(), time.Now(),
-					[]tb.Charge{newCharge(t, l, "a", 1), newCharge(t, l, "b", 1)}, make([]tb.Decision, 2))
+				_, ok, err := TakeAll(t.Context(), time.Now(),
+					[]tb.Charge{newCharge(t, l, "a", 1), newCharge(t, l, "b", 1)}, nil)
 				switch {
 				case err != nil:
 					t.Errorf("TakeAll: %v", err)

@@ -137,8 +137,8 @@ func (l slowed) Charge(key string, cost float64) (tb.Charge, error) {
 
 type slowedCharge struct{ tb.Charge }
 
-func (c slowedCharge) Check(t time.Time) (tb.Decision, error) {
-	return normalDecision(c.Charge.Check(t))
+func (c slowedCharge) Peek(t time.Time) (tb.Decision, error) {
+	return normalDecision(c.Charge.Peek(t))
 }
 
 func (c slowedCharge) Take(t time.Time) (tb.Decision, error) {

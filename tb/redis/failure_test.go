@@ -243,9 +243,9 @@ func TestClosedLimiterDecidesNothing(t *testing.T) {
 	if o, err := closed.Decide(t.Context(), "a", 1); !errors.Is(err, ErrClosed) {
 		t.Errorf("Decide: %+v, %v, want ErrClosed", o, err)
 	}
-	ok, err := TakeAll(t.Context(), time.Now(), []tb.Charge{
+	_, ok, err := TakeAll(t.Context(), time.Now(), []tb.Charge{
 		newCharge(t, working, "a", 1), newCharge(t, closed, "b", 1),
-	}, make([]tb.Decision, 2))
+	}, nil)
 	if ok || !errors.Is(err, ErrClosed) {
 		t.Errorf("TakeAll: %t, %v, want ErrClosed", ok, err)
 	}

@@ -158,7 +158,7 @@ func (g group) undo() {
 		send()
 		return err
 	})
-	l.counts.failed(err) //nolint:errcheck // Undo returns none
+	l.counts.failed(err) //nolint:errcheck // Cancel returns none
 }
 
 func (g group) names() []string {

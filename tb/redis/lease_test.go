@@ -154,7 +154,7 @@ func TestUndoOfALeasedCharge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Undo()
+	c.Cancel()
 	after, err := c.Take(time.Now())
 	if err != nil || before != after || l.Stats().Trips != trips {
 		t.Errorf("%+v, then %+v, %v, with %d trips", before, after, err, l.Stats().Trips-trips)

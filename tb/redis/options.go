@@ -73,7 +73,7 @@ func WithTimeout(d time.Duration) Option {
 // nothing.
 //
 // A lease grows while its tokens are used up within h, and takes at most half of what the bucket
-// had. A trip that renews it, a later sweep or Close gives back what is left, as far as the Undo of
+// had. A trip that renews it, a later sweep or Close gives back what is left, as far as the Cancel of
 // a charge can. A process that is killed costs the tokens of its leases, and so does a reply that
 // is lost or late. Levels and refusals count leased tokens as spent. After a Reset, leases of other
 // limiters add to the bound. If a machine is suspended and its monotonic clock stands still, its
@@ -92,7 +92,7 @@ func WithLease(h time.Duration) Option {
 // shows that the bucket cannot pay them yet. The default is 1 s. Zero turns this off.
 //
 // Within this time, the limiter does not see that a bucket has gained tokens other than by its
-// rate: another limiter has reset it, has given tokens back by an Undo or from a lease, or has a
+// rate: another limiter has reset it, has given tokens back by a Cancel or from a lease, or has a
 // higher rate or a clock that is ahead; the server has lost it; or the server's clock was set
 // forward. It sees what it resets and gives back itself. It remembers the buckets of 65,536 keys.
 func WithMaxDenial(d time.Duration) Option {

@@ -91,7 +91,7 @@ func TestLongestOptions(t *testing.T) {
 			t.Errorf("%d: %d local refusals, want 3", i, n)
 		}
 		charges := []tb.Charge{newCharge(t, l, "b", 1), newCharge(t, l, "c", 0.1)}
-		ok, err := TakeAll(t.Context(), time.Now(), charges, make([]tb.Decision, 2))
+		_, ok, err := TakeAll(t.Context(), time.Now(), charges, nil)
 		if !ok || err != nil {
 			t.Errorf("%d: TakeAll: %t, %v", i, ok, err)
 		}

@@ -116,7 +116,7 @@ func (l *Limiter) expect(
 		if err != nil {
 			return tb.Decision{}, err
 		}
-		d, err := c.Check(time.Now())
+		d, err := c.Peek(time.Now())
 		return fromShare(d), err
 	}
 	return l.fallback(ctx, key, units, e.Cause), nil

@@ -42,9 +42,9 @@ func (f *fixture) sameAs(untouched *fixture) {
 		return
 	}
 	whole := float64(f.limit.Capacity)
-	got, err := f.charge("a", whole).Check(f.Now())
+	got, err := f.charge("a", whole).Peek(f.Now())
 	f.check(got, err)
-	if want, _ := untouched.charge("a", whole).Check(untouched.Now()); got != want {
+	if want, _ := untouched.charge("a", whole).Peek(untouched.Now()); got != want {
 		f.Fatalf("limit %+v: %+v, want %+v", f.limit, got, want)
 	}
 }
@@ -109,7 +109,7 @@ func cancelAtOnceAlwaysLeavesNoTrace(s *suite) {
 			f.sameAs(untouched)
 			c := f.waiting("a", cost, tb.Never)
 			f.take(c)
-			c.Undo()
+			c.Cancel()
 			f.sameAs(untouched)
 			f.reserve("a", cost)
 			untouched.reserve("a", cost)
@@ -306,12 +306,12 @@ func reservationsAreCounted(s *suite) {
 	c := f.waiting("a", 2, tb.Never)
 	f.take(c)
 	counted(3, 2)
-	c.Undo()
-	c.Undo()
+	c.Cancel()
+	c.Cancel()
 	counted(3, 3)
 	c.MayWait(0)
 	f.Set(10 * time.Second)
 	f.take(c)
-	c.Undo()
+	c.Cancel()
 	counted(3, 3)
 }

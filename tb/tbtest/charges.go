@@ -56,8 +56,7 @@ func (f *fixture) takeAll(allowed bool, cost float64, keys ...string) []tb.Decis
 // takeCharges takes all charges. It fails the test unless TakeAll returns want.
 func (f *fixture) takeCharges(want bool, cs ...tb.Charge) []tb.Decision {
 	f.Helper()
-	decisions := make([]tb.Decision, len(cs))
-	allowed, err := tb.TakeAll(f.Now(), cs, decisions)
+	decisions, allowed, err := tb.TakeAll(f.Now(), cs, nil)
 	all := true
 	for _, d := range decisions {
 		f.check(d, err)
@@ -83,12 +82,12 @@ func takeAllTakesFromAllOrNone(s *suite) {
 	f.granted("a", 1, 6)
 	f.granted("b", 1, 7)
 	other.granted("a", 1, 1)
-	if allowed, err := tb.TakeAll(f.Now(), nil, nil); !allowed || err != nil {
+	if _, allowed, err := tb.TakeAll(f.Now(), nil, nil); !allowed || err != nil {
 		f.Errorf("TakeAll without charges = %t, %v, want true", allowed, err)
 	}
 }
 
-// Each of the two charges fits by itself, so Check grants both and Take refuses the second.
+// Each of the two charges fits by itself, so Peek grants both and Take refuses the second.
 func takeAllOfOneBucketTwice(s *suite) {
 	f := s.new(perSecond(10, 1))
 	f.takeAll(true, 3, "a", "a")
@@ -155,17 +154,17 @@ func undoGivesBackOnce(s *suite) {
 	f := s.new(perSecond(10, 1))
 	f.granted("a", 4, 6)
 	c := f.charge("a", 2.5)
-	c.Undo() // before any Take
+	c.Cancel() // before any Take
 	for range 3 {
 		d, err := c.Take(f.Now())
 		f.check(d, err)
 		if want := (tb.Decision{Allowed: true, Remaining: 3}); d != want {
 			f.Fatalf("Take = %+v, want %+v", d, want)
 		}
-		c.Undo()
-		c.Undo()
-		if d, err := c.Check(f.Now()); err != nil || d.Remaining != 3 {
-			f.Fatalf("Check = %+v, %v, want 3 remaining", d, err)
+		c.Cancel()
+		c.Cancel()
+		if d, err := c.Peek(f.Now()); err != nil || d.Remaining != 3 {
+			f.Fatalf("Peek = %+v, %v, want 3 remaining", d, err)
 		}
 	}
 	f.take(c)
@@ -173,30 +172,30 @@ func undoGivesBackOnce(s *suite) {
 	if d, err := c.Take(f.Now()); err != nil || d.Allowed {
 		f.Errorf("Take = %+v, %v, want refused", d, err)
 	}
-	c.Undo() // the last Take was refused
+	c.Cancel() // the last Take was refused
 	f.refused("a", 1, time.Second/2, 0)
 }
 
-// The reading of a Take moves the bucket's time, and Undo does not move it back.
+// The reading of a Take moves the bucket's time, and Cancel does not move it back.
 func undoKeepsTheTime(s *suite) {
 	f := s.new(perSecond(10, 1))
 	f.granted("a", 10, 0)
 	f.Advance(5 * time.Second)
 	c := f.charge("a", 2)
 	f.take(c)
-	c.Undo()
+	c.Cancel()
 	f.Set(time.Second)
 	f.granted("a", 5, 0)
 	f.Set(5 * time.Second)
 	f.refused("a", 1, time.Second, 0)
 }
 
-// Without the charge, the bucket would have been full and lost some supply. Undo does not give
+// Without the charge, the bucket would have been full and lost some supply. Cancel does not give
 // back that supply.
 func undoDoesNotOverfill(s *suite) {
 	for _, tt := range []struct {
 		later time.Duration
-		left  int // of 10 tokens, after a charge of 4, a later grant of 1, and Undo
+		left  int // of 10 tokens, after a charge of 4, a later grant of 1, and Cancel
 	}{
 		{0, 9}, {time.Second, 9}, {3 * time.Second, 9}, {4 * time.Second, 9}, {time.Hour, 9},
 	} {
@@ -205,13 +204,13 @@ func undoDoesNotOverfill(s *suite) {
 		f.take(c)
 		f.Advance(tt.later)
 		f.allow("a")
-		c.Undo()
+		c.Cancel()
 		f.granted("a", tt.left, 0)
 		f.refused("a", 1, time.Second, 0)
 	}
 }
 
-// After a later grant, Undo may give back less: by what was supplied until then, at most.
+// After a later grant, Cancel may give back less: by what was supplied until then, at most.
 func undoLosesAtMostTheSupply(s *suite) {
 	for _, tt := range []struct{ later, least, most int }{{0, 9, 9}, {1, 9, 10}, {3, 9, 12}} {
 		f := s.new(perSecond(20, 1))
@@ -220,9 +219,9 @@ func undoLosesAtMostTheSupply(s *suite) {
 		f.take(c)
 		f.Advance(time.Duration(tt.later) * time.Second)
 		f.granted("a", 1, 5+tt.later)
-		c.Undo()
+		c.Cancel()
 		if n := f.allowN("a", 20).Remaining; n < tt.least || n > tt.most {
-			f.Errorf("Undo after %d s: %d tokens, want %d to %d", tt.later, n, tt.least, tt.most)
+			f.Errorf("Cancel after %d s: %d tokens, want %d to %d", tt.later, n, tt.least, tt.most)
 		}
 	}
 }
@@ -240,7 +239,7 @@ func undoAfterEvictionChangesNothing(s *suite) {
 		if comesBack {
 			f.granted("a", 6, 4)
 		}
-		c.Undo()
+		c.Cancel()
 		if n := l.Len(); n != 1 {
 			f.Fatalf("%d keys, want 1", n)
 		}
@@ -269,8 +268,7 @@ func concurrentTakeAllGrantsFromBoth(s *suite) {
 				for j, key := range keys {
 					cs[j], _ = l.Charge(key, 1)
 				}
-				var d [2]tb.Decision
-				if allowed, _ := tb.TakeAll(f.Now(), cs[:], d[:]); allowed {
+				if _, allowed, _ := tb.TakeAll(f.Now(), cs[:], nil); allowed {
 					granted.Add(1)
 				}
 				if d, _ := f.AllowN(context.Background(), "b", 1); d.Allowed {

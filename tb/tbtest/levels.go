@@ -85,12 +85,12 @@ func (f *fixture) grantedAfter(wait time.Duration, n int) {
 		f.Fatal(err)
 	}
 	f.Advance(wait - 1)
-	if d, err := c.Check(f.Now()); err != nil || d.Allowed || d.RetryAfter != 1 {
+	if d, err := c.Peek(f.Now()); err != nil || d.Allowed || d.RetryAfter != 1 {
 		f.Fatalf("limit %+v: %d tokens 1 ns before %v: %+v, %v, want refused for 1ns",
 			f.limit, n, wait, d, err)
 	}
 	f.Advance(1)
-	if d, err := c.Check(f.Now()); err != nil || !d.Allowed {
+	if d, err := c.Peek(f.Now()); err != nil || !d.Allowed {
 		f.Fatalf("limit %+v: %d tokens after %v: %+v, %v, want granted", f.limit, n, wait, d, err)
 	}
 }

@@ -158,7 +158,7 @@ func settleOfACharge(s *suite) {
 	f.take(c)
 	f.settle(c, 2)
 	f.settle(c, 9) // the cost is settled already
-	c.Undo()
+	c.Cancel()
 	f.granted("a", 8, 0)
 	c.MayWait(tb.Never)
 	f.take(c)

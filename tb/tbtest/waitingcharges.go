@@ -36,12 +36,12 @@ func chargeMayWait(s *suite) {
 		{6, tb.Never, 17 * time.Second / 2, 0},
 	} {
 		c := f.waiting("a", tt.cost, tt.within)
-		checked, err := c.Check(f.Now())
+		checked, err := c.Peek(f.Now())
 		f.check(checked, err)
 		d, err := c.Take(f.Now())
 		f.check(d, err)
 		if d != checked || d.RetryAfter != tt.retry || c.Delay() != tt.delay {
-			s.Errorf("%v tokens within %v: Check = %+v, Take = %+v, delay %v; want %v, %v",
+			s.Errorf("%v tokens within %v: Peek = %+v, Take = %+v, delay %v; want %v, %v",
 				tt.cost, tt.within, checked, d, c.Delay(), tt.retry, tt.delay)
 		}
 	}
@@ -65,10 +65,10 @@ func waitingChargeInTakeAll(s *suite) {
 	if inner.Delay() != 3*time.Second {
 		s.Errorf("delay %v, want 3s", inner.Delay())
 	}
-	inner.Undo()
-	inner.Undo()
+	inner.Cancel()
+	inner.Cancel()
 	if inner.Delay() != 0 {
-		s.Errorf("delay %v after Undo, want 0", inner.Delay())
+		s.Errorf("delay %v after Cancel, want 0", inner.Delay())
 	}
 	f.granted("inner", 1, 0)
 	f.refused("inner", 1, time.Second, 0)

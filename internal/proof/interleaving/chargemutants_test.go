@@ -12,12 +12,12 @@ const (
 // chargeMutants are variants with one bug each in the charges of several buckets, sorted by the
 // step with the bug.
 var chargeMutants = []overlay.Variant{
-	// Check
-	mutant("Check takes the cost", casChargeGo,
+	// Peek
+	mutant("Peek takes the cost", casChargeGo,
 		"if d, ok := c.checked.peek(m, at, c.cost.in(m)); ok {",
 		"if d, _, _, ok := c.checked.take(m, at, c.cost.in(m)); ok {"),
 	// Take
-	mutant("Take grants whatever Check allowed", partGo,
+	mutant("Take grants whatever Peek allowed", partGo,
 		"d, before, after, ok := c.take(m, t, p.cost.in(m))\n",
 		"d, before, after, ok := c.take(m, t, p.cost.in(m))\n\td.Allowed = ok\n"),
 	mutant("an evicted bucket is charged", spendGo,
@@ -35,38 +35,38 @@ var chargeMutants = []overlay.Variant{
 	mutant("a reset does not retire the bucket", evictionGo,
 		"c.word.Store(evicted)",
 		"c.word.Load()"),
-	// Undo
-	mutant("Undo gives back to the current bucket of the key", casChargeGo,
-		"func (c *Charge[K]) Undo() { c.undo(c.place.shared()) }",
-		`func (c *Charge[K]) Undo() {
+	// Cancel
+	mutant("Cancel of a charge gives back to the current bucket of the key", casChargeGo,
+		"func (c *Charge[K]) Cancel() { c.cancel(c.place.shared()) }",
+		`func (c *Charge[K]) Cancel() {
 	if now := c.place.load(); now != nil && c.receipt.cell != nil {
 		c.receipt.cell = now
 	}
-	c.undo(c.place.shared())
+	c.cancel(c.place.shared())
 }`),
 	// giveBack
-	mutant("Undo gives back the whole cost", reserveGo,
+	mutant("Cancel of a charge gives back the whole cost", reserveGo,
 		"units -= min(units, delta-min(delta, then))",
 		"_ = then"),
-	mutant("Undo moves the bucket back in time", reserveGo,
+	mutant("Cancel of a charge moves the bucket back in time", reserveGo,
 		"next = m.pack(delta, deficit-min(deficit, units))",
 		"next = m.pack(then, deficit-min(deficit, units))"),
-	mutant("Undo stores the word", reserveGo,
+	mutant("Cancel of a charge stores the word", reserveGo,
 		"if r.cell.word.CompareAndSwap(word, next) {",
 		"if r.cell.word.Store(next); true {"),
-	mutant("Undo tries only once", reserveGo,
+	mutant("Cancel of a charge tries only once", reserveGo,
 		"if r.cell.word.CompareAndSwap(word, next) {",
 		"if r.cell.word.CompareAndSwap(word, next); true {"),
-	mutant("Undo does not read the word again", reserveGo,
+	mutant("Cancel of a charge does not read the word again", reserveGo,
 		"for {\n\t\tword := r.cell.word.Load()\n",
 		"word := r.cell.word.Load()\n\tfor {\n"),
-	mutant("Undo gives up after a later grant", reserveGo,
+	mutant("Cancel of a charge gives up after a later grant", reserveGo,
 		"if isSealed(word) {\n\t\t\treturn\n\t\t}\n\t\tdelta, deficit := m.unpack(word)",
 		`if t, d := m.unpack(word); isSealed(word) || t != then || d > cost.in(m) {
 			return
 		}
 		delta, deficit := m.unpack(word)`),
-	mutant("Undo brings an evicted bucket back", reserveGo,
+	mutant("Cancel of a charge brings an evicted bucket back", reserveGo,
 		"if isSealed(word) {\n\t\t\treturn\n\t\t}\n\t\tdelta, deficit := m.unpack(word)",
 		`delta, deficit := m.unpack(word)
 		if word == evicted {
@@ -74,7 +74,7 @@ var chargeMutants = []overlay.Variant{
 		} else if isSealed(word) {
 			return
 		}`),
-	mutant("Undo removes the seal of a moved bucket", reserveGo,
+	mutant("Cancel of a charge removes the seal of a moved bucket", reserveGo,
 		"if isSealed(word) {\n\t\t\treturn\n\t\t}\n\t\tdelta, deficit := m.unpack(word)",
 		`if word == evicted {
 			return
@@ -91,7 +91,7 @@ var chargeMutants = []overlay.Variant{
 		"allowed = allowed && decisions[i].Allowed",
 		"allowed = decisions[i].Allowed"),
 	mutant("TakeAll keeps the charges before a refusal", chargeGo,
-		"charges[i-1].Undo()",
+		"charges[i-1].Cancel()",
 		"_ = charges[i-1]"),
 	mutant("TakeAll does not undo the first charge", chargeGo,
 		"for ; i > 0; i-- {",

@@ -60,10 +60,10 @@ type waiter interface {
 	Delay() time.Duration
 }
 
-// refusedAtTake is a charge on a bucket that is emptied between Check and Take.
+// refusedAtTake is a charge on a bucket that is emptied between Peek and Take.
 type refusedAtTake struct{}
 
-func (refusedAtTake) Check(time.Time) (tb.Decision, error) {
+func (refusedAtTake) Peek(time.Time) (tb.Decision, error) {
 	return tb.Decision{Allowed: true}, nil
 }
 
@@ -71,7 +71,7 @@ func (refusedAtTake) Take(time.Time) (tb.Decision, error) {
 	return tb.Decision{RetryAfter: time.Second}, nil
 }
 
-func (refusedAtTake) Undo() {}
+func (refusedAtTake) Cancel() {}
 
 // onCharges has scenarios with several buckets, and with charges that are undone.
 var onCharges = []scenario{

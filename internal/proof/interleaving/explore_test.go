@@ -43,7 +43,7 @@ const (
 	settle          // Reservation.Settle
 	setLimit        // SetLimit
 	takeIn          // Take of a charge of ChargeIn
-	checkIn         // Check of a charge of ChargeIn
+	checkIn         // Peek of a charge of ChargeIn
 	setTier         // SetTier
 )
 

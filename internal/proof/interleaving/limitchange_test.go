@@ -60,9 +60,9 @@ func (r reference) ChargeIn(tier int, key string, cost float64) (tb.Charge, erro
 	return &tierCharge{&c, key, r}, err
 }
 
-func (c *tierCharge) Check(t time.Time) (tb.Decision, error) {
+func (c *tierCharge) Peek(t time.Time) (tb.Decision, error) {
 	defer c.of.useLimit(c.key)()
-	return c.Charge.Check(t)
+	return c.Charge.Peek(t)
 }
 
 func (c *tierCharge) Take(t time.Time) (tb.Decision, error) {

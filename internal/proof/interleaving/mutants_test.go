@@ -36,7 +36,7 @@ var essential = []string{
 	"an insert does not look its key up again",
 	"a bucket is retired in any state",
 	"a look-up misses a key that was moved",
-	"Undo stores the word",
+	"Cancel of a charge stores the word",
 	"TakeAll keeps the charges before a refusal",
 	"a reservation is cancelled twice",
 	"a layout is there before its supply",

@@ -56,7 +56,7 @@ func (p *client) call(l registry.Caller, c call) (a answer) {
 		if c.op == takeIn {
 			a.Decision, err = charge.Take(*p.now)
 		} else {
-			a.Decision, err = charge.Check(*p.now)
+			a.Decision, err = charge.Peek(*p.now)
 		}
 	}
 	a.failed = err != nil

@@ -98,7 +98,7 @@ func (r reference) TakeAll(
 	allowed := true
 	for i, c := range charges {
 		other := r.pause(inside)
-		decisions[i], _ = c.Check(t)
+		decisions[i], _ = c.Peek(t)
 		if p, ok := c.(*charge); ok && !decisions[i].Allowed && p.n <= capacity && !r.Has(p.key) {
 			if r.markMild(i); other {
 				decisions[i] = tb.Decision{Allowed: true, Remaining: capacity - p.n}
@@ -122,7 +122,7 @@ func (r reference) TakeAll(
 	}
 	for _, c := range slices.Backward(charges[:taken]) {
 		if lost := r.pause(undoing); !lost {
-			c.Undo()
+			c.Cancel()
 		}
 	}
 	return false, nil

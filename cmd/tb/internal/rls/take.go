@@ -2,7 +2,6 @@ package rls
 
 import (
 	"context"
-	"slices"
 
 	"github.com/seed-181794aa/ratelimit/tb"
 	"github.com/seed-181794aa/ratelimit/tb/redis"
@@ -111,12 +110,13 @@ func (c *call) takeEnforced(ctx context.Context) (allowed bool, err error) {
 }
 
 // takeAll takes all charges, or none.
-func (c *call) takeAll(ctx context.Context) (bool, error) {
-	c.decisions = slices.Grow(c.decisions[:0], len(c.charges))[:len(c.charges)]
+func (c *call) takeAll(ctx context.Context) (allowed bool, err error) {
 	if c.service.Shared == nil {
-		return tb.TakeAll(c.now, c.charges, c.decisions)
+		c.decisions, allowed, err = tb.TakeAll(c.now, c.charges, c.decisions)
+		return allowed, err
 	}
-	return redis.TakeAll(ctx, c.now, c.charges, c.decisions)
+	c.decisions, allowed, err = redis.TakeAll(ctx, c.now, c.charges, c.decisions)
+	return allowed, err
 }
 
 // takeQuotas takes the hits of each quota that has them. If none has, the request is refused, and
@@ -154,7 +154,7 @@ func (c *call) takeOne(e *entry, take bool) (err error) {
 		e.setTaken(d, failed == nil && d.Allowed)
 		err = failed
 	default:
-		e.decision, err = e.charge.Check(c.now)
+		e.decision, err = e.charge.Peek(c.now)
 	}
 	if err == nil {
 		err = c.failure(e)
@@ -166,7 +166,7 @@ func (c *call) takeOne(e *entry, take bool) (err error) {
 func (c *call) undo(r role) {
 	_ = c.each(r, func(e *entry) error { // f returns no error
 		if e.taken && !e.rule.Debt {
-			e.charge.Undo()
+			e.charge.Cancel()
 			e.taken = false
 		}
 		return nil

@@ -117,7 +117,8 @@ func (l exposed) ChargeIn(tier int, key string, cost float64) (tb.Charge, error)
 func (l exposed) TakeAll(
 	t time.Time, charges []tb.Charge, decisions []tb.Decision,
 ) (bool, error) {
-	return variant.TakeAll(t, variant.All(charges), decisions)
+	_, allowed, err := variant.TakeAll(t, variant.All(charges), decisions)
+	return allowed, err
 }
 
 func (l exposed) Reserve(
