@@ -66,7 +66,7 @@ func ExampleNewBucket() {
 	if err != nil {
 		panic(err)
 	}
-	d, err := bucket.AllowCost(ctx, 2.5)
+	d, err := bucket.AllowCost(2.5)
 	if err != nil {
 		panic(err)
 	}

@@ -24,7 +24,7 @@ func Example() {
 		panic(err)
 	}
 	handler := func(w http.ResponseWriter, r *http.Request) {
-		if d, err := bucket.Allow(r.Context()); err != nil || !d.Allowed {
+		if !bucket.Allow().Allowed {
 			control.Refused()
 			w.WriteHeader(http.StatusTooManyRequests)
 			return

@@ -80,7 +80,7 @@ type clients struct {
 func (c *clients) send(rate float64, d time.Duration) {
 	for end := time.Now().Add(d); time.Now().Before(end); {
 		time.Sleep(time.Duration(c.random.ExpFloat64() / rate * float64(time.Second)))
-		if d, err := c.limiter.Allow(context.Background()); err != nil || !d.Allowed {
+		if !c.limiter.Allow().Allowed {
 			c.control.Refused()
 			continue
 		}

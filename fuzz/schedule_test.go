@@ -24,7 +24,7 @@ type limiter interface {
 	Level(ctx context.Context, key string) (tb.Level, error)
 	Charge(key string, cost float64) (charge, error)
 	Reserve(ctx context.Context, key string, cost float64) (tb.Reservation, error)
-	Wait(ctx context.Context, key string, n int) error
+	Wait(ctx context.Context, key string, cost float64) error
 	SetLimit(limit tb.Limit) error
 	Limit() tb.Limit
 	Reset(key string)
@@ -242,7 +242,7 @@ func (r *runner) call(c call, ended tb.Held, a *answer) (err error) {
 			r.held = append(r.held, held{reservation, c.key})
 		}
 	case wait:
-		err = r.Wait(&waitContext{Context: ctx, runner: r, call: c}, c.key, c.n)
+		err = r.Wait(&waitContext{Context: ctx, runner: r, call: c}, c.key, float64(c.n))
 	case cancel:
 		ended.Cancel()
 	case settle:

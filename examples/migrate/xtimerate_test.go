@@ -25,9 +25,8 @@ func same[T comparable](t *testing.T, what string, xtime, here T) {
 func sameBucket(t *testing.T, lim *rate.Limiter, bucket *ratelimit.Bucket) {
 	t.Helper()
 	for range 4 {
-		level, _ := bucket.Level(t.Context())
-		if xtime := lim.Tokens(); math.Abs(xtime-level.Tokens) > 1e-5 {
-			t.Errorf("%v: x/time/rate has %v tokens, and the bucket %v", time.Now(), xtime, level.Tokens)
+		if xtime, here := lim.Tokens(), bucket.Level().Tokens; math.Abs(xtime-here) > 1e-5 {
+			t.Errorf("%v: x/time/rate has %v tokens, and the bucket %v", time.Now(), xtime, here)
 		}
 		time.Sleep(time.Second)
 	}
@@ -50,7 +49,7 @@ func inStates(t *testing.T, f func(t *testing.T, lim *rate.Limiter, bucket *rate
 				}
 				if taken > 0 {
 					lim.AllowN(time.Now(), taken)
-					bucket.AllowN(t.Context(), taken)
+					bucket.AllowN(taken)
 				}
 				f(t, lim, bucket)
 				sameBucket(t, lim, bucket)
@@ -68,7 +67,7 @@ func TestMigrateLimits(t *testing.T) {
 		limit := ratelimit.Limit{Capacity: 10, Tokens: 1, Per: time.Minute}
 		bucket := must(ratelimit.NewBucket(limit))
 		lim.AllowN(time.Now(), 10)
-		bucket.AllowN(t.Context(), 10)
+		bucket.AllowN(10)
 		sameBucket(t, lim, bucket)
 	})
 	synctest.Test(t, func(t *testing.T) {
@@ -76,7 +75,7 @@ func TestMigrateLimits(t *testing.T) {
 		limit := ratelimit.Limit{Capacity: 1 << 30, Tokens: 1, Per: time.Nanosecond}
 		bucket := bucketOf(limit)
 		for range 1000 {
-			d, _ := bucket.AllowN(t.Context(), 1_000_000)
+			d, _ := bucket.AllowN(1_000_000)
 			same(t, "Inf", lim.AllowN(time.Now(), 1_000_000), d.Allowed)
 		}
 	})
@@ -85,23 +84,19 @@ func TestMigrateLimits(t *testing.T) {
 		limit := ratelimit.Limit{Capacity: 10, Tokens: 1, Per: math.MaxInt64}
 		bucket := bucketOf(limit)
 		lim.AllowN(time.Now(), 10)
-		bucket.AllowN(t.Context(), 10)
+		bucket.AllowN(10)
 		time.Sleep(24 * 365 * time.Hour)
-		d, _ := bucket.Allow(t.Context())
-		same(t, "rate 0", lim.Allow(), d.Allowed)
+		same(t, "rate 0", lim.Allow(), bucket.Allow().Allowed)
 	})
 }
 
 func TestMigrateAllow(t *testing.T) {
 	inStates(t, func(t *testing.T, lim *rate.Limiter, bucket *ratelimit.Bucket) {
-		ctx := t.Context()
-		d, _ := bucket.Allow(ctx)
-		same(t, "Allow", lim.Allow(), d.Allowed)
+		same(t, "Allow", lim.Allow(), bucket.Allow().Allowed)
 	})
 	for _, n := range []int{1, 2, 5, 10, 11} {
 		inStates(t, func(t *testing.T, lim *rate.Limiter, bucket *ratelimit.Bucket) {
-			ctx := t.Context()
-			d, err := bucket.AllowN(ctx, n)
+			d, err := bucket.AllowN(n)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -128,9 +123,7 @@ func allowAt(tt *testing.T, lim *rate.Limiter, bucket *ratelimit.Bucket, t time.
 
 func TestMigrateTokens(t *testing.T) {
 	inStates(t, func(t *testing.T, lim *rate.Limiter, bucket *ratelimit.Bucket) {
-		ctx := t.Context()
-		level, _ := bucket.Level(ctx)
-		same(t, "Tokens", lim.Tokens(), level.Tokens)
+		same(t, "Tokens", lim.Tokens(), bucket.Level().Tokens)
 	})
 }
 

@@ -17,23 +17,21 @@ import (
 
 func TestMigrateReserve(t *testing.T) {
 	inStates(t, func(t *testing.T, lim *rate.Limiter, bucket *ratelimit.Bucket) {
-		ctx := t.Context()
 		for range 10 {
 			r := lim.Reserve()
 			ok, delay := r.OK(), r.Delay()
 			sameReservation(t, ok, delay, func() (tb.Reservation, error) {
-				r, err := bucket.Reserve(ctx, 1)
+				r, err := bucket.Reserve(1)
 				return r, err
 			})
 		}
 	})
 	for _, n := range []int{2, 5, 10, 11} {
 		inStates(t, func(t *testing.T, lim *rate.Limiter, bucket *ratelimit.Bucket) {
-			ctx := t.Context()
 			r := lim.ReserveN(time.Now(), n)
 			ok, delay := r.OK(), r.Delay()
 			sameReservation(t, ok, delay, func() (tb.Reservation, error) {
-				r, err := bucket.Reserve(ctx, float64(n))
+				r, err := bucket.Reserve(float64(n))
 				return r, err
 			})
 		})
@@ -60,7 +58,7 @@ func TestMigrateCancel(t *testing.T) {
 			r := lim.ReserveN(time.Now(), 3)
 			r.Cancel()
 		}
-		r, err := bucket.Reserve(t.Context(), 3)
+		r, err := bucket.Reserve(3)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,7 +79,7 @@ func TestMigrateWait(t *testing.T) {
 			defer cancel()
 			sameTimes(t, 3,
 				func() error { return lim.WaitN(ctx, n) },
-				func() error { return bucket.Wait(ctx, n) })
+				func() error { return bucket.Wait(ctx, float64(n)) })
 		})
 	}
 }
@@ -103,7 +101,7 @@ func TestMigrateWaitForKeys(t *testing.T) {
 func TestMigrateWaitErrors(t *testing.T) {
 	inStates(t, func(t *testing.T, lim *rate.Limiter, bucket *ratelimit.Bucket) {
 		lim.AllowN(time.Now(), 5)
-		bucket.AllowN(t.Context(), 5)
+		bucket.AllowN(5)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		sameTimes(t, 1,
@@ -159,7 +157,7 @@ func TestMigrateSetLimit(t *testing.T) {
 	})
 	inStates(t, func(t *testing.T, lim *rate.Limiter, bucket *ratelimit.Bucket) {
 		lim.Allow() // a bucket without any grant is full with the new capacity, too
-		bucket.Allow(t.Context())
+		bucket.Allow()
 		lim.SetBurst(20)
 		limit := bucket.Limit()
 		limit.Capacity = 20
@@ -176,7 +174,7 @@ func TestMigrateTake(t *testing.T) {
 		ctx := t.Context()
 		if limit.Capacity > 1 { // a new bucket is full, and a new limiter of uber has no slack
 			rl.Take()
-			bucket.AllowN(ctx, limit.Capacity)
+			bucket.AllowN(limit.Capacity)
 		}
 		time.Sleep(idle)
 		sameTimes(t, 30,

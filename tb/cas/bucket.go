@@ -1,7 +1,6 @@
 package cas
 
 import (
-	"context"
 	"sync/atomic"
 	"time"
 
@@ -9,8 +8,8 @@ import (
 )
 
 // Bucket is one token bucket without a key, to embed in a route or a connection. Use NewBucket to
-// make one. All methods are safe for concurrent use. Allow, Peek and Level never fail, and the
-// only error of AllowN, AllowCost, AllowAt and Reserve is tb.ErrInvalidCost.
+// make one: the zero Bucket has no limit, and its methods panic. All methods are safe for concurrent
+// use. The only error of AllowN, AllowCost, AllowAt and Reserve is tb.ErrInvalidCost.
 //
 // Allow, AllowN, AllowCost and AllowAt take tokens, or refuse. Reserve and Wait take tokens that
 // may be used later. Charge makes one part of a call on several buckets. Peek and Level take
@@ -36,21 +35,21 @@ func NewBucket(limit tb.Limit, opts ...tb.Option) (*Bucket, error) {
 	return b, nil
 }
 
-// Allow takes one token. It ignores the context.
-func (b *Bucket) Allow(context.Context) (tb.Decision, error) {
+// Allow takes one token.
+func (b *Bucket) Allow() tb.Decision {
 	// This is take, inlined by hand: a call would add 1.5 ns.
 	t := b.clock.read()
 	c, m := b.load(), b.layout()
 	if c != nil {
 		if d, _, _, ok := c.take(m, t, m.scale); ok {
-			return d, nil
+			return d
 		}
 	}
-	return b.spend(t, 1), nil
+	return b.spend(t, 1)
 }
 
 // AllowN takes n tokens, or none. It returns tb.ErrInvalidCost if n is not positive.
-func (b *Bucket) AllowN(_ context.Context, n int) (tb.Decision, error) {
+func (b *Bucket) AllowN(n int) (tb.Decision, error) {
 	if n <= 0 {
 		return tb.Decision{}, tb.ErrInvalidCost
 	}
@@ -58,7 +57,7 @@ func (b *Bucket) AllowN(_ context.Context, n int) (tb.Decision, error) {
 }
 
 // AllowCost takes a decimal number of tokens, or none; see Limiter.AllowCost.
-func (b *Bucket) AllowCost(_ context.Context, cost float64) (tb.Decision, error) {
+func (b *Bucket) AllowCost(cost float64) (tb.Decision, error) {
 	if err := checkCost(cost); err != nil {
 		return tb.Decision{}, err
 	}
@@ -83,25 +82,25 @@ func (b *Bucket) AllowAt(t time.Time, n int) (tb.Decision, error) {
 }
 
 // Peek returns the decision that Allow would return now. It takes nothing.
-func (b *Bucket) Peek(context.Context) (tb.Decision, error) {
+func (b *Bucket) Peek() tb.Decision {
 	t := b.clock.read()
 	c, m := b.load(), b.layout()
 	if c != nil {
 		if d, ok := c.peek(m, t, m.scale); ok {
-			return d, nil
+			return d
 		}
 	}
-	return b.peek(t, amount{tokens: 1}, 0), nil
+	return b.peek(t, amount{tokens: 1}, 0)
 }
 
 // Level returns how full the bucket is now. It takes nothing.
-func (b *Bucket) Level(context.Context) (tb.Level, error) {
+func (b *Bucket) Level() tb.Level {
 	t := b.clock.read()
 	c, m, base, word := b.look(t)
 	if c == nil {
-		return tb.Level{Tokens: float64(m.tokens)}, nil
+		return tb.Level{Tokens: float64(m.tokens)}
 	}
-	return m.level(base, word, t), nil
+	return m.level(base, word, t)
 }
 
 // take takes n tokens at t.

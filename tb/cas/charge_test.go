@@ -140,7 +140,7 @@ func TestBucketChargesAsTheLimiterDoes(t *testing.T) {
 		if rng.IntN(50) == 0 {
 			now = now.Add(time.Duration(rng.IntN(60)) * time.Second)
 		}
-		ofOne, _ := b.Level(t.Context())
+		ofOne := b.Level()
 		if want, _ := l.Level(t.Context(), "a"); ofOne != want {
 			t.Fatalf("call %d: Level = %+v, want %+v", i, ofOne, want)
 		}
@@ -166,7 +166,7 @@ func TestBucketSettlesOnlyCosts(t *testing.T) {
 		}
 	}
 	c.Cancel() // nothing, too
-	if d, _ := b.Peek(t.Context()); d.Remaining != 8 {
+	if d := b.Peek(); d.Remaining != 8 {
 		t.Errorf("Peek = %+v after a cost of 1, want 8 remaining", d)
 	}
 }

@@ -59,16 +59,16 @@ func (b *buckets) bucket(key string) *cas.Bucket {
 	return first.(*cas.Bucket)
 }
 
-func (b *buckets) Allow(ctx context.Context, key string) (tb.Decision, error) {
-	return b.bucket(key).Allow(ctx)
+func (b *buckets) Allow(_ context.Context, key string) (tb.Decision, error) {
+	return b.bucket(key).Allow(), nil
 }
 
-func (b *buckets) AllowN(ctx context.Context, key string, n int) (tb.Decision, error) {
-	return b.bucket(key).AllowN(ctx, n)
+func (b *buckets) AllowN(_ context.Context, key string, n int) (tb.Decision, error) {
+	return b.bucket(key).AllowN(n)
 }
 
-func (b *buckets) AllowCost(ctx context.Context, key string, cost float64) (tb.Decision, error) {
-	return b.bucket(key).AllowCost(ctx, cost)
+func (b *buckets) AllowCost(_ context.Context, key string, cost float64) (tb.Decision, error) {
+	return b.bucket(key).AllowCost(cost)
 }
 
 func (b *buckets) AllowAt(t time.Time, key string, n int) (tb.Decision, error) {
@@ -81,13 +81,13 @@ func (b *buckets) Charge(key string, cost float64) (tb.Charge, error) {
 }
 
 func (b *buckets) Reserve(
-	ctx context.Context, key string, cost float64,
+	_ context.Context, key string, cost float64,
 ) (tb.Reservation, error) {
-	return b.bucket(key).Reserve(ctx, cost)
+	return b.bucket(key).Reserve(cost)
 }
 
-func (b *buckets) Wait(ctx context.Context, key string, n int) error {
-	return b.bucket(key).Wait(ctx, n)
+func (b *buckets) Wait(ctx context.Context, key string, cost float64) error {
+	return b.bucket(key).Wait(ctx, cost)
 }
 
 func (b *buckets) SetLimit(limit tb.Limit) error {
@@ -111,12 +111,12 @@ func (b *buckets) Limit() tb.Limit {
 	return b.limit
 }
 
-func (b *buckets) Peek(ctx context.Context, key string) (tb.Decision, error) {
-	return b.bucket(key).Peek(ctx)
+func (b *buckets) Peek(_ context.Context, key string) (tb.Decision, error) {
+	return b.bucket(key).Peek(), nil
 }
 
-func (b *buckets) Level(ctx context.Context, key string) (tb.Level, error) {
-	return b.bucket(key).Level(ctx)
+func (b *buckets) Level(_ context.Context, key string) (tb.Level, error) {
+	return b.bucket(key).Level(), nil
 }
 
 // The readings move the bucket to a new base many times.
@@ -146,7 +146,7 @@ func TestBucketMovesAsTheLimiterDoes(t *testing.T) {
 			}
 			undo = func() { ofBucket.Cancel(); ofKey.Cancel() }
 		}
-		got, _ := b.AllowN(t.Context(), 1+i%10)
+		got, _ := b.AllowN(1 + i%10)
 		want, _ := l.AllowN(t.Context(), "a", 1+i%10)
 		if got != want {
 			t.Fatalf("call %d at %v: %+v, want %+v", i, now, got, want)

@@ -17,9 +17,10 @@ func (l *Limiter[K]) Reserve(_ context.Context, key K, cost float64) (tb.Reserva
 	return reserve(place[K]{l, key, 0}, cost)
 }
 
-// Wait takes n tokens and sleeps until they may be used. It takes nothing and returns an error at
-// once if n is not positive (tb.ErrInvalidCost), if the context has ended (its error), or if Wait
-// cannot wait (a *tb.WaitError): the deadline of the context is too near, n is above the capacity,
+// Wait takes a decimal number of tokens and sleeps until they may be used. It takes nothing and
+// returns an error at once if the cost is invalid (tb.ErrInvalidCost, as AllowCost), if the context
+// has ended (its error), or if Wait cannot wait (a *tb.WaitError): the deadline of the context is
+// too near, the cost is above the capacity,
 // the table has no room for a new key (RefuseNew), or the calls that wait for key's tokens would
 // put its bucket into debt by more than 2³¹ units. That is at least two capacities, and 2,147
 // tokens if a token is a million units. If the context ends while it sleeps, Wait cancels the
@@ -28,17 +29,17 @@ func (l *Limiter[K]) Reserve(_ context.Context, key K, cost float64) (tb.Reserva
 //
 // Wait starts no goroutine. It sleeps by the monotonic clock of the process, also if WithClock
 // sets another clock.
-func (l *Limiter[K]) Wait(ctx context.Context, key K, n int) error {
-	return wait(ctx, place[K]{l, key, 0}, n)
+func (l *Limiter[K]) Wait(ctx context.Context, key K, cost float64) error {
+	return wait(ctx, place[K]{l, key, 0}, cost)
 }
 
 // Reserve is Limiter.Reserve for the bucket.
-func (b *Bucket) Reserve(_ context.Context, cost float64) (tb.Reservation, error) {
+func (b *Bucket) Reserve(cost float64) (tb.Reservation, error) {
 	return reserve(b, cost)
 }
 
 // Wait is Limiter.Wait for the bucket.
-func (b *Bucket) Wait(ctx context.Context, n int) error { return wait(ctx, b, n) }
+func (b *Bucket) Wait(ctx context.Context, cost float64) error { return wait(ctx, b, cost) }
 
 // reservation implements tb.Held.
 type reservation[H home] struct {
@@ -66,9 +67,9 @@ func reserve[H home](h H, cost float64) (tb.Reservation, error) {
 	return tb.NewReservation(o.Decision, o.delay, r), nil
 }
 
-func wait[H home](ctx context.Context, h H, n int) error {
-	if n <= 0 {
-		return tb.ErrInvalidCost
+func wait[H home](ctx context.Context, h H, cost float64) error {
+	if err := checkCost(cost); err != nil {
+		return err
 	}
 	if err := ctx.Err(); err != nil {
 		return err
@@ -77,15 +78,15 @@ func wait[H home](ctx context.Context, h H, n int) error {
 	if deadline, ok := ctx.Deadline(); ok {
 		within = time.Until(deadline)
 	}
+	want := terms{amount: amount{tokens: cost}, debt: deepest, within: within}
 	t := h.now()
 	c := h.load()
 	if m := h.layout(); c != nil && m.owns(c.base) {
-		if d, _, _, ok := c.take(m, t, m.unitsOf(n)); ok && d.Allowed {
+		if d, _, _, ok := c.take(m, t, want.in(m)); ok && d.Allowed {
 			h.shared().reservations.Add(1)
 			return nil
 		}
 	}
-	want := terms{amount: amount{tokens: float64(n)}, debt: deepest, within: within}
 	o, err := spend(h, c, t, want)
 	switch {
 	case err != nil:

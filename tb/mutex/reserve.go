@@ -41,10 +41,10 @@ func (l *Limiter[K]) Reserve(_ context.Context, key K, cost float64) (tb.Reserva
 	return tb.NewReservation(c.Decision, c.delay, r), nil
 }
 
-// Wait takes n tokens and sleeps until they may be used.
-func (l *Limiter[K]) Wait(ctx context.Context, key K, n int) error {
-	if n <= 0 {
-		return tb.ErrInvalidCost
+// Wait takes a decimal number of tokens and sleeps until they may be used.
+func (l *Limiter[K]) Wait(ctx context.Context, key K, cost float64) error {
+	if err := checkCost(cost); err != nil {
+		return err
 	}
 	if err := ctx.Err(); err != nil {
 		return err
@@ -55,7 +55,7 @@ func (l *Limiter[K]) Wait(ctx context.Context, key K, n int) error {
 	}
 	now := l.read()
 	var taken receipt[K]
-	want := terms{tokens: float64(n), debt: deepest, within: within}
+	want := terms{tokens: cost, debt: deepest, within: within}
 	c, err := l.reserve(now, key, &want, &taken)
 	switch {
 	case err != nil:
@@ -64,7 +64,7 @@ func (l *Limiter[K]) Wait(ctx context.Context, key K, n int) error {
 		return &tb.WaitError{Wait: c.delay, Deadline: c.delay > within && c.delay < tb.Never}
 	}
 	if err := sleep.For(ctx, c.delay); err != nil {
-		l.cancel(taken, float64(n), now+uint64(c.delay))
+		l.cancel(taken, cost, now+uint64(c.delay))
 		return err
 	}
 	return nil

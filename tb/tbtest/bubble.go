@@ -33,16 +33,16 @@ func (s *suite) inBubble(limit tb.Limit, run func(*bubble), opts ...tb.Option) {
 
 func (b *bubble) elapsed() time.Duration { return time.Since(b.began) }
 
-func (b *bubble) wait(ctx context.Context, n int) error {
-	return b.Limiter.(hasWait).Wait(ctx, "a", n)
+func (b *bubble) wait(ctx context.Context, cost float64) error {
+	return b.Limiter.(hasWait).Wait(ctx, "a", cost)
 }
 
 // waited fails the test unless Wait returns without an error at the given time since the start of
 // the bubble.
-func (b *bubble) waited(n int, at time.Duration) {
+func (b *bubble) waited(cost float64, at time.Duration) {
 	b.Helper()
-	if err := b.wait(b.Context(), n); err != nil || b.elapsed() != at {
-		b.Fatalf("Wait(%d) returned %v at %v, want no error at %v", n, err, b.elapsed(), at)
+	if err := b.wait(b.Context(), cost); err != nil || b.elapsed() != at {
+		b.Fatalf("Wait(%v) returned %v at %v, want no error at %v", cost, err, b.elapsed(), at)
 	}
 }
 

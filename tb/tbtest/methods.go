@@ -29,7 +29,7 @@ type (
 		Reserve(ctx context.Context, key string, cost float64) (tb.Reservation, error)
 	}
 	hasWait interface {
-		Wait(ctx context.Context, key string, n int) error
+		Wait(ctx context.Context, key string, cost float64) error
 	}
 	hasSetLimit interface {
 		SetLimit(limit tb.Limit) error

@@ -64,9 +64,10 @@ func waitReturnsAtOnceIfTheBucketCanPay(s *suite) {
 		b.waited(10, 2200*time.Millisecond)
 		time.Sleep(time.Second)
 		b.waited(5, 3200*time.Millisecond)
+		b.waited(0.25, 3250*time.Millisecond)
 		b.refused("a", 1, time.Second/5, 0)
-		if l, ok := b.Limiter.(hasStats); ok && l.Stats().Reservations != 5 {
-			b.Errorf("%+v, want 5 reservations", l.Stats())
+		if l, ok := b.Limiter.(hasStats); ok && l.Stats().Reservations != 6 {
+			b.Errorf("%+v, want 6 reservations", l.Stats())
 		}
 	})
 }
@@ -74,15 +75,15 @@ func waitReturnsAtOnceIfTheBucketCanPay(s *suite) {
 func waitChecksItsArguments(s *suite) {
 	s.inBubble(perSecond(10, 5), func(b *bubble) {
 		for range 2 {
-			for _, n := range []int{0, -1, math.MinInt} {
-				if err := b.wait(b.Context(), n); !errors.Is(err, tb.ErrInvalidCost) {
-					b.Errorf("Wait(%d): %v, want ErrInvalidCost", n, err)
+			for _, cost := range []float64{0, -1, -1e-300, math.NaN(), math.Inf(1), math.Inf(-1)} {
+				if err := b.wait(b.Context(), cost); !errors.Is(err, tb.ErrInvalidCost) {
+					b.Errorf("Wait(%v): %v, want ErrInvalidCost", cost, err)
 				}
 			}
-			for _, n := range []int{11, 1 << 30, math.MaxInt} {
-				b.failed(b.wait(b.Context(), n), tb.Never, false)
+			for _, cost := range []float64{10.25, 1 << 30, math.MaxFloat64} {
+				b.failed(b.wait(b.Context(), cost), tb.Never, false)
 				ctx, cancel := context.WithTimeout(b.Context(), time.Second)
-				b.failed(b.wait(ctx, n), tb.Never, false)
+				b.failed(b.wait(ctx, cost), tb.Never, false)
 				cancel()
 			}
 			ctx, cancel := context.WithCancel(b.Context())
@@ -125,10 +126,10 @@ func waitBeyondTheDeadlineTakesNothing(s *suite) {
 
 // sleeper calls Wait in a goroutine. The function that it returns cancels the context of the call
 // and returns the error of Wait.
-func (b *bubble) sleeper(n int) (cancel func() error) {
+func (b *bubble) sleeper(cost float64) (cancel func() error) {
 	ctx, stop := context.WithCancel(b.Context())
 	result := make(chan error, 1)
-	go func() { result <- b.wait(ctx, n) }()
+	go func() { result <- b.wait(ctx, cost) }()
 	synctest.Wait()
 	return func() error {
 		stop()

@@ -26,12 +26,12 @@ func (s bucketLimiter) AllowAt(t time.Time, _ string, n int) (tb.Decision, error
 	return s.Bucket.AllowAt(t, n)
 }
 
-func (s bucketLimiter) AllowCost(ctx context.Context, _ string, cost float64) (tb.Decision, error) {
-	return s.Bucket.AllowCost(ctx, cost)
+func (s bucketLimiter) AllowCost(_ context.Context, _ string, cost float64) (tb.Decision, error) {
+	return s.Bucket.AllowCost(cost)
 }
 
-func (s bucketLimiter) Peek(ctx context.Context, _ string) (tb.Decision, error) {
-	return s.Bucket.Peek(ctx)
+func (s bucketLimiter) Peek(_ context.Context, _ string) (tb.Decision, error) {
+	return s.Bucket.Peek(), nil
 }
 
 func (bucketLimiter) Reset(string) { panic("a bucket has no Reset") }

@@ -65,7 +65,7 @@ func (r *request) onSession(s *session, c *sharedClock) (a reply) {
 func (s bucketLimiter) Reserve(
 	ctx context.Context, _ string, cost float64,
 ) (tb.Reservation, error) {
-	return s.Bucket.Reserve(ctx, cost)
+	return s.Bucket.Reserve(cost)
 }
 
 // reserve returns a call of Reserve.

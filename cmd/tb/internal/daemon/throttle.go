@@ -31,8 +31,7 @@ func NewThrottle() *Throttle {
 
 // Admit reports whether to log a line, and how many lines were suppressed since the last one.
 func (t *Throttle) Admit() (suppressed uint64, ok bool) {
-	d, _ := t.bucket.Allow(context.Background()) // one token is always a valid cost
-	if !d.Allowed {
+	if !t.bucket.Allow().Allowed {
 		t.suppressed.Add(1)
 		return 0, false
 	}

@@ -170,26 +170,26 @@ func (s *limits) available(m *layout, c *cell, t uint64) float64 {
 // exposedBucket is a limiter whose keys share one bucket.
 type exposedBucket struct{ *Bucket }
 
-func (b exposedBucket) Allow(ctx context.Context, _ string) (tb.Decision, error) {
-	return b.Bucket.Allow(ctx)
+func (b exposedBucket) Allow(_ context.Context, _ string) (tb.Decision, error) {
+	return b.Bucket.Allow(), nil
 }
 
 func (b exposedBucket) AllowAt(t time.Time, _ string, n int) (tb.Decision, error) {
 	return b.Bucket.AllowAt(t, n)
 }
 
-func (b exposedBucket) Peek(ctx context.Context, _ string) (tb.Decision, error) {
-	return b.Bucket.Peek(ctx)
+func (b exposedBucket) Peek(_ context.Context, _ string) (tb.Decision, error) {
+	return b.Bucket.Peek(), nil
 }
 
-func (b exposedBucket) Level(ctx context.Context, _ string) (tb.Level, error) {
-	return b.Bucket.Level(ctx)
+func (b exposedBucket) Level(_ context.Context, _ string) (tb.Level, error) {
+	return b.Bucket.Level(), nil
 }
 
 func (b exposedBucket) Reserve(
-	ctx context.Context, _ string, cost float64,
+	_ context.Context, _ string, cost float64,
 ) (tb.Reservation, error) {
-	r, err := b.Bucket.Reserve(ctx, cost)
+	r, err := b.Bucket.Reserve(cost)
 	reserved[*Bucket](r)
 	return r, err
 }
