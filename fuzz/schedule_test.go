@@ -166,11 +166,6 @@ type heldCharge struct {
 	key string
 }
 
-// takenCharge is a charge that was taken.
-type takenCharge struct{ charge }
-
-func (c takenCharge) Cancel() { c.Cancel() }
-
 // runner makes the calls of a program on a limiter, whose clock is now.
 type runner struct {
 	limiter
@@ -255,7 +250,7 @@ func (r *runner) call(c call, ended tb.Held, a *answer) (err error) {
 			a.decision, err = again.Take(r.now)
 		}
 		if a.delays[0] = again.Delay(); a.decision.Allowed {
-			r.held = append(r.held, held{takenCharge{again.charge}, c.key})
+			r.held = append(r.held, held{again.charge, c.key})
 		}
 	case deepen:
 		return r.deepen(c.key, a)
@@ -343,7 +338,7 @@ func (r *runner) takeBoth(c call, a *answer) (err error) {
 		r.charges = append(r.charges, heldCharge{c, keys[i]})
 		a.delays[i] = c.Delay()
 		if allowed {
-			r.held = append(r.held, held{takenCharge{c}, keys[i]})
+			r.held = append(r.held, held{c, keys[i]})
 		}
 	}
 	return err

@@ -135,7 +135,7 @@ func (u *undoer) charge(n int, wait bool) (tb.Decision, time.Duration, tb.Held) 
 	if err != nil || d != want {
 		u.t.Fatalf("limit %+v: Take returned %+v, %v; Peek returned %+v", u.limit, d, err, want)
 	}
-	return d, c.Delay(), takenCharge{c}
+	return d, c.Delay(), c
 }
 
 // undoAll runs the program in the bytes of in on both implementations.
