@@ -49,7 +49,8 @@ func agreement(t *testing.T, p program) (got, want []answer, moved, agree bool) 
 	got, want = both(t, p)
 	for i := range got {
 		if got[i] != want[i] {
-			moved = p.calls[i].op.undoes() && got[i].lessThan(want[i])
+			op, a := p.calls[i].op, got[i]
+			moved = op.undoes() && a.lessThan(want[i]) && (op != cancel || a.own == a.ownBefore)
 			return got[:i+1], want[:i+1], moved, moved
 		}
 	}
