@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -26,10 +27,11 @@ type Command struct {
 	Burst Burst `type:"text" placeholder:"TOKENS" help:"${replay_burst}"`
 	Sweep Sweep `placeholder:"LISTS" help:"${replay_sweep}"`
 
-	Suggest Share  `type:"text" placeholder:"PERCENT" help:"${replay_suggest}"`
-	ByPath  bool   `help:"${replay_by_path}"`
-	Export  string `enum:",policy,caddy,nginx,envoy" default:"" help:"${replay_export}"`
-	Policy  string `placeholder:"FILE" help:"${replay_policy}"`
+	Suggest Share    `type:"text" placeholder:"PERCENT" help:"${replay_suggest}"`
+	Check   []string `sep:"none" placeholder:"FILE" help:"${replay_check}"`
+	ByPath  bool     `help:"${replay_by_path}"`
+	Export  string   `enum:",policy,caddy,nginx,envoy" default:"" help:"${replay_export}"`
+	Policy  string   `placeholder:"FILE" help:"${replay_policy}"`
 
 	Key        []string          `sep:"none" default:"ip" help:"${replay_key}"`
 	IPv6Prefix prefix            `type:"text" name:"ipv6-prefix" default:"64" help:"${replay_prefix}"`
@@ -94,8 +96,10 @@ func (c *Command) options() (Options, error) {
 		o.Suggest, o.FirstLook = newShare(1), true
 	}
 	switch {
-	case !o.Suggest.isSet() && (c.ByPath || c.Export != ""):
-		return o, errors.New("--by-path and --export: want --suggest, and no limit")
+	case !o.Suggest.isSet() && (c.ByPath || c.Export != "" || len(c.Check) > 0):
+		return o, errors.New("--by-path, --export and --check: want --suggest, and no limit")
+	case slices.Contains(c.Check, "-"):
+		return o, errors.New("--check: want files, and not standard input")
 	case c.Policy != "":
 		return o, c.checkPolicyFlags(&o)
 	case o.Suggest.isSet():
@@ -139,6 +143,10 @@ func (c *Command) Run(ctx context.Context, std cli.IO) error {
 	if err != nil {
 		return err
 	}
+	others, _, err := findInputs(c.Check, nil)
+	if err != nil {
+		return err
+	}
 	if c.Redis.IsSet() {
 		if o.Redis, err = c.Redis.Dial(); o.Redis != nil {
 			defer o.Redis.Close()
@@ -155,6 +163,7 @@ func (c *Command) Run(ctx context.Context, std cli.IO) error {
 	if res == nil {
 		return err
 	}
+	err = errors.Join(err, c.check(ctx, o, res.Report.Suggestion, others))
 	res.Report.Sample = c.Sample
 	if res.Report.Interrupted {
 		err = errors.Join(err, errors.New("interrupted"))
@@ -216,6 +225,8 @@ var Vars = kong.Vars{
 		" in 0.1%, and compare the bursts that the log needs at each rate: --rate, the rates of" +
 		" --sweep, or 24 rates from 0.01 to 70 a second.",
 
+	"replay_check": "With --suggest, replay the suggested limit on this log, too, such as that of the next" +
+		" week. May be given several times.",
 	"replay_by_path": "With --suggest, find limits of the paths with the most requests, too.",
 	"replay_export": "With --suggest, print the limits as a policy, or as a configuration of caddy," +
 		" nginx or envoy (its rate limit service).",

@@ -95,7 +95,7 @@ type replayer struct {
 	collector *suggest.Collector // nil unless a suggestion is asked for
 	policy    *policyReplay      // nil unless a policy is replayed
 
-	keys     keyCounter
+	keys     keyCounter // empty with a collector, which counts them itself
 	span     span
 	standIns uint64 // requests whose cost field had no usable value
 
@@ -262,7 +262,6 @@ func (r *replayer) decide(p pending, text []byte, late bool) error {
 			r.paths.add(text, group, p.time, p.cost)
 		}
 		r.collector.Add(text, p.time, p.cost)
-		r.keys.add(text, 0)
 		if r.timeline != nil {
 			r.timeline.add(p.time/int64(time.Second), true)
 		}

@@ -52,8 +52,8 @@ type Report struct {
 	// FirstRequests has the first five requests as they were read.
 	FirstRequests []FirstRequest `json:"first_requests"`
 
-	// Keys is the number of distinct keys. If KeysExact is false, it is an estimate within
-	// about 1 %.
+	// Keys is the number of distinct keys. If KeysExact is false, it is an estimate: within about
+	// 1 %, or for a suggestion from the keys in its sample.
 	Keys      uint64 `json:"keys"`
 	KeysExact bool   `json:"keys_exact"`
 	// Missing counts the requests without a part of the key, by part. They share the
@@ -200,6 +200,9 @@ func (res *Result) fillReport() {
 	}
 	rep.Keys, rep.KeysExact = r.keys.all.total(), r.keys.all.exact()
 	rep.Keys = max(rep.Keys, r.keys.refused.total()) // estimates may contradict each other
+	if r.found != nil {
+		rep.Keys, rep.KeysExact = uint64(len(r.found.Clients))*r.found.OneIn, r.found.OneIn == 1
+	}
 	for i, name := range r.keyer.names {
 		rep.Missing[name] = r.keyer.missing[i]
 	}

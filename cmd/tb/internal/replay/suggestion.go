@@ -29,6 +29,8 @@ type Suggestion struct {
 	// Limit is the suggested limit. It is left out if no burst is enough, and if there are no clients.
 	Limit *SuggestedLimit `json:"limit,omitempty"`
 
+	// Check has what the limit does to the logs of --check. It is left out if there are none.
+	Check *Check `json:"check,omitempty"`
 	// Export is the text that --export or --by-path asks for.
 	Export string `json:"export,omitempty"`
 

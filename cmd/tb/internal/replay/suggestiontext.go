@@ -28,6 +28,9 @@ func (rep *Report) writeSuggestion(b *strings.Builder) {
 		return
 	}
 	s.Limit.write(b, s)
+	if s.Check != nil {
+		s.Check.write(b)
+	}
 	if s.export != "" {
 		s.writePaths(b, rep.Requests)
 		s.writeExport(b)

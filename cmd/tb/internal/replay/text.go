@@ -102,7 +102,10 @@ func (rep *Report) writeOutcome(b *strings.Builder, o *Outcome) {
 		ifAny(forgiven, ", forgiving them %s "+plural(forgiven, "token", "tokens")),
 		ifAny(o.RefusedNew, "; %s "+plural(o.RefusedNew, "request", "requests")+
 			" refused: the key was new and the table full"))
-	rep.writeTop(b)
+	if len(rep.Top) > 0 {
+		b.WriteString("\n")
+	}
+	writeTop(b, rep.Top)
 }
 
 // columns returns a writer of right-aligned columns.
@@ -117,22 +120,25 @@ func leftColumns(b *strings.Builder) *tabwriter.Writer {
 
 // keysNote marks the number of keys if it is an estimate.
 func (rep *Report) keysNote() string {
-	if rep.KeysExact {
+	switch {
+	case rep.KeysExact:
 		return ""
+	case rep.Suggestion != nil:
+		return "            estimated"
 	}
 	return "            estimated, within about 1 %"
 }
 
-// writeTop writes the keys refused most.
-func (rep *Report) writeTop(b *strings.Builder) {
-	if len(rep.Top) == 0 {
+// writeTop writes the keys refused most, which may be none.
+func writeTop(b *strings.Builder, top []TopKey) {
+	if len(top) == 0 {
 		return
 	}
-	b.WriteString("\nRefused most:\n\n")
+	b.WriteString("Refused most:\n\n")
 	table := columns(b)
 	fmt.Fprintln(table, "refused\tof requests\tshare\tpeak/s\tlongest run\t  key")
 	partial := false
-	for _, k := range rep.Top {
+	for _, k := range top {
 		partial = partial || k.Partial
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t  %s\n",
 			atLeast(k.RefusedMost > k.Refused)+grouped(k.Refused),

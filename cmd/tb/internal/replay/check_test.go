@@ -1,0 +1,44 @@
+package replay
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// The limit that one log suggests is replayed on another one, as by itself.
+func TestTheSuggestedLimitIsCheckedOnAnotherLog(t *testing.T) {
+	last := strings.Repeat(line("192.0.2.1", 1, 1), 3) + line("192.0.2.2", 2, 1)
+	next := line("192.0.2.3", 9, 1) + strings.Repeat(line("192.0.2.1", 10, 1), 8)
+	nextFile := file(t, "next.log", next)
+	c := Command{Files: []string{file(t, "last.log", last).Name}, Check: []string{nextFile.Name},
+		Key: []string{"ip"}, IPv6Prefix: 64, Cost: mustCost(t, "1"), MaxKeys: tb.DefaultMaxKeys,
+		Impl: "cas", Overflow: "forgive"}
+	if err := c.Sweep.UnmarshalText([]byte("rate=1")); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Suggest.UnmarshalText([]byte("0%")); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := c.Run(context.Background(), cli.IO{Stdout: &out, Stderr: &out}); err != nil {
+		t.Fatal(err)
+	}
+	want := "\nSuggested: 1/s, burst 3 at 0 %. It refuses 0 of 2 clients (0.0 %).\n"
+	check := "\nOn " + nextFile.Name + `,
+from 2015-05-17 10:00:09 to 2015-05-17 10:00:10 UTC, this limit refuses 1 of 2 clients (50.0 %),
+and 5 of 9 requests (55.6 %).
+
+Refused most:
+
+  refused  of requests   share  peak/s  longest run  key
+        5            8  62.5 %       8            5  192.0.2.1
+`
+	if !strings.Contains(out.String(), want) || !strings.Contains(out.String(), check) {
+		t.Errorf("no %s or no %s in\n%s", want, check, &out)
+	}
+}
