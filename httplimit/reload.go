@@ -150,14 +150,15 @@ func (r *rule) setLimits(
 		return change(l.SetLimit, r.Limit, old.now().Limit)
 	}
 	l := r.limiter.(tierSetter)
-	err := change(func(limit tb.Limit) error { return l.SetTier(0, limit) }, r.Limit, l.Tier(0))
+	tiers := l.Tiers()
+	err := change(l.SetLimit, r.Limit, tiers[0])
 	for name, i := range r.ruleState.tiers.index {
 		limit, ok := r.Tiers.Limits[name]
 		if !ok { // its keys have the limit of the rule from now on
 			limit = r.Limit
 		}
 		if err == nil {
-			err = change(func(limit tb.Limit) error { return l.SetTier(i, limit) }, limit, l.Tier(i))
+			err = change(func(limit tb.Limit) error { return l.SetTier(i, limit) }, limit, tiers[i])
 		}
 	}
 	return err
@@ -165,6 +166,7 @@ func (r *rule) setLimits(
 
 // tierSetter is a limiter of tb/cas with tiers.
 type tierSetter interface {
+	limitSetter
 	SetTier(tier int, limit tb.Limit) error
-	Tier(tier int) tb.Limit
+	Tiers() []tb.Limit
 }

@@ -2,9 +2,12 @@ package cas_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"iter"
 	"maps"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -20,7 +23,9 @@ type both interface {
 	Reserve(ctx context.Context, key string, cost float64) (tb.Reservation, error)
 	AllowAt(t time.Time, key string, n int) (tb.Decision, error)
 	SetLimit(limit tb.Limit) error
+	Limit() tb.Limit
 	SetTier(tier int, limit tb.Limit) error
+	Tiers() []tb.Limit
 	Restore(iter.Seq2[string, tb.State]) error
 }
 
@@ -180,4 +185,54 @@ func TestDebtIsAsDeepInSmallUnits(t *testing.T) {
 			t.Errorf("%v tokens, want %v", got, -capacity)
 		}
 	})
+}
+
+// A limiter of New has one tier, and SetLimit and Limit are for tier 0 of several. So all methods
+// work whatever made the limiter.
+func TestEachLimiterHasTiers(t *testing.T) {
+	now := time.Unix(1e6, 0)
+	all := []tb.Limit{
+		{Capacity: 10, Tokens: 1, Per: time.Second}, {Capacity: 20, Tokens: 1, Per: time.Second},
+	}
+	next := tb.Limit{Capacity: 30, Tokens: 1, Per: time.Second}
+	for n := 1; n <= len(all); n++ {
+		tier := n - 1
+		onBoth(t, &now, all[:n], &tier, func(t *testing.T, l both) {
+			if got := l.Tiers(); !slices.Equal(got, all[:n]) {
+				t.Errorf("tiers %v, want %v", got, all[:n])
+			}
+			if err := l.SetLimit(next); err != nil || l.Limit() != next || l.Tiers()[0] != next {
+				t.Errorf("SetLimit: %v, limit %v, tiers %v", err, l.Limit(), l.Tiers())
+			}
+			if err := l.SetTier(n-1, next); err != nil || l.Tiers()[n-1] != next {
+				t.Errorf("SetTier: %v, tiers %v", err, l.Tiers())
+			}
+			if got := tokensOf(t, l, "a"); got != 30 {
+				t.Errorf("%v tokens, want 30", got)
+			}
+			for _, bad := range []int{-1, n} {
+				var cfg *tb.ConfigError
+				want := fmt.Sprintf("0 to %d", n-1)
+				if err := l.SetTier(bad, next); !errors.As(err, &cfg) || cfg.Range != want {
+					t.Errorf("SetTier(%d): %v, want the range %s", bad, err, want)
+				}
+				if err := chargeIn(l, bad); !errors.As(err, &cfg) || cfg.Range != want {
+					t.Errorf("ChargeIn(%d): %v, want the range %s", bad, err, want)
+				}
+			}
+			if err := chargeIn(l, n-1); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func chargeIn(l both, tier int) (err error) {
+	switch l := l.(type) {
+	case *cas.TokenBucket:
+		_, err = l.ChargeIn(tier, "a", 1)
+	case *mutex.TokenBucket:
+		_, err = l.ChargeIn(tier, "a", 1)
+	}
+	return err
 }

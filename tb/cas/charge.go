@@ -24,17 +24,12 @@ func (l *Limiter[K]) Charge(key K, cost float64) (Charge[K], error) {
 	return c, checkCost(cost)
 }
 
-// ChargeIn is Charge with a tier of a limiter that NewTiered has made without a function: the key
-// belongs to this tier from the next Take on, granted or refused. Peek and Level return what they
-// would return then. It returns a *tb.ConfigError if there is no such tier.
+// ChargeIn is Charge in a tier: the key belongs to it from the next Take on, granted or refused,
+// until a call names another. Peek and Level return what they would return then. It returns a
+// *tb.ConfigError if there is no such tier.
 func (l *Limiter[K]) ChargeIn(tier int, key K, cost float64) (Charge[K], error) {
-	switch {
-	case l.limits.tiers == nil || l.tierOf != nil:
-		return Charge[K]{}, &tb.ConfigError{
-			Field: "ChargeIn", Value: "this limiter", Range: "one of NewTiered without a function",
-		}
-	case tier < 0 || tier >= len(l.limits.tiers):
-		return Charge[K]{}, l.tierError(tier)
+	if err := l.checkTier(tier); err != nil {
+		return Charge[K]{}, err
 	}
 	c, err := l.Charge(key, cost)
 	c.place.tier = tier + 1

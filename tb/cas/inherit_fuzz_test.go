@@ -60,7 +60,7 @@ func inherits(t *testing.T, capacity, tokens, per, nextCapacity, nextTokens, nex
 	if first.tiered {
 		s.tiers = make([]atomic.Pointer[layout], int(kind)<<8+1)
 	}
-	s.slot(first.firstBase).Store(second)
+	s.of(first.firstBase).Store(second)
 	base, seen := s.view(second, c.base, c.word.Load()&^sealBit, at)
 	want := inheritedState(first, second, stateOf(first, c.base, c.word.Load()), at)
 	if got := stateOf(second, base, seen); got.String() != want.String() {

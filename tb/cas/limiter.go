@@ -13,7 +13,8 @@ import (
 const idleTime = uint64(time.Minute)
 
 // Limiter is a token bucket for each key of type K. It implements tb.Limiter if K is string.
-// Use New or NewTokenBucket to make one. All methods are safe for concurrent use.
+// Use New, NewTiered or NewTokenBucket to make one: the zero Limiter has no limit, and its methods
+// panic. All methods are safe for concurrent use.
 //
 // Most callers want Allow. Allow, AllowN, AllowCost and AllowAt take tokens. Charge makes one
 // part of a call on several buckets. Peek and Level take nothing. Reset, Len and Stats are for

@@ -32,17 +32,25 @@ func (s *limits) init(limit tb.Limit) {
 	s.one.Store(&s.first)
 }
 
-// slot returns where the layout of a tier is, or the one layout.
-func (s *limits) slot(base uint64) *atomic.Pointer[layout] {
+// of returns where the layout of a cell's tier is. The one layout uses all bits of a base.
+func (s *limits) of(base uint64) *atomic.Pointer[layout] {
 	if s.tiers == nil {
 		return &s.one
 	}
 	return &s.tiers[tierOf(base)]
 }
 
+// tier returns where the layout of a tier is.
+func (s *limits) tier(i int) *atomic.Pointer[layout] {
+	if s.tiers == nil {
+		return &s.one
+	}
+	return &s.tiers[i]
+}
+
 // owner returns the layout of the cells with the given base, or nil if it is forgotten.
 func (s *limits) owner(base uint64) *layout {
-	m := s.slot(base).Load()
+	m := s.of(base).Load()
 	if m.owns(base) {
 		return m
 	}
@@ -71,7 +79,7 @@ func (s *limits) view(m *layout, base, word, t uint64) (uint64, uint64) {
 
 // ownView returns the layout of a cell's tier, and the base and the word of the cell in it.
 func (s *limits) ownView(base, word uint64) (m *layout, _, _ uint64) {
-	m = s.slot(base).Load()
+	m = s.of(base).Load()
 	if m.owns(base) {
 		return m, base, word
 	}

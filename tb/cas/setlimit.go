@@ -2,7 +2,7 @@ package cas
 
 import "github.com/seed-181794aa/ratelimit/tb"
 
-// SetLimit makes limit the limit of all keys. It takes constant time, and no call waits for it.
+// SetLimit makes limit the limit of all keys, or of tier 0 if there are several. It takes constant time, and no call waits for it.
 // Each bucket keeps its tokens, but not more than the new capacity, and its debt. C1 holds across
 // the change, with the supply of both limits. For a call that is under way while SetLimit is, the
 // change may come before or after it. A RetryAfter or a Delay that was returned before is one of
@@ -17,18 +17,13 @@ import "github.com/seed-181794aa/ratelimit/tb"
 // The limiter remembers the limits of the last 64 changes, and of all in the time in which the rate
 // supplies a capacity and 2³¹ units. Each takes about 300 bytes.
 //
-// SetLimit returns a *tb.ConfigError, and changes nothing, if the limit is out of range, if the
-// limiter has tiers, or if no bases are left. There are bases for at least 100 million changes. To
+// SetLimit returns a *tb.ConfigError, and changes nothing, if the limit is out of range, or if no
+// bases are left. There are bases for at least 100 million changes. To
 // set the limit that is set already is no change.
-func (l *Limiter[K]) SetLimit(limit tb.Limit) error {
-	if l.limits.tiers != nil {
-		return &tb.ConfigError{Field: "SetLimit", Value: "a limiter with tiers", Range: "SetTier"}
-	}
-	return l.limits.setLimit(&l.limits.one, limit, &l.clock)
-}
+func (l *Limiter[K]) SetLimit(limit tb.Limit) error { return l.SetTier(0, limit) }
 
-// Limit returns the limit of all keys, or of tier 0.
-func (l *Limiter[K]) Limit() tb.Limit { return l.limits.slot(0).Load().limit }
+// Limit returns the limit of all keys, or of tier 0 if there are several.
+func (l *Limiter[K]) Limit() tb.Limit { return l.limits.tier(0).Load().limit }
 
 // SetLimit is Limiter.SetLimit for the bucket. A bucket that was never used keeps the tokens of its
 // old capacity.

@@ -37,7 +37,7 @@ func TestChangesUntilTheBasesEnd(t *testing.T) {
 		if err != nil || !d.Allowed {
 			t.Fatalf("%s: Allow returned %+v, %v", name, d, err)
 		}
-		l.limits.slot(0).Load().reach(l.last - reachStep)
+		l.limits.tier(0).Load().reach(l.last - reachStep)
 
 		limit.Capacity = 20
 		var refused *tb.ConfigError

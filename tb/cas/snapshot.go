@@ -74,8 +74,10 @@ func (l *Limiter[K]) Restore(states iter.Seq2[K, tb.State]) error {
 		if isNaN(key) {
 			return tb.ErrInvalidKey
 		}
-		if err := l.checkTier(s.Tier); err != nil {
-			return fmt.Errorf("the state of key %v: %w", key, err)
+		if l.limits.tiers != nil && l.tierOf == nil {
+			if err := l.checkTier(s.Tier); err != nil {
+				return fmt.Errorf("the state of key %v: %w", key, err)
+			}
 		}
 		m := l.restoredAt(key, s).layout()
 		if b := m.restored(s, l.clock.instant(s.At), t); m.missingAt(b, t) > 0 {
@@ -101,14 +103,6 @@ func (l *Limiter[K]) restoredAt(key K, s tb.State) place[K] {
 		return place[K]{l, key, 0}
 	}
 	return place[K]{l, key, s.Tier + 1}
-}
-
-// checkTier returns an error if Restore needs the tier of a state, and there is no such tier.
-func (l *Limiter[K]) checkTier(tier int) error {
-	if l.limits.tiers == nil || l.tierOf != nil || tier >= 0 && tier < len(l.limits.tiers) {
-		return nil
-	}
-	return l.tierError(tier)
 }
 
 // tierIn returns the tier of a layout.

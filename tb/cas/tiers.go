@@ -20,7 +20,7 @@ const MaxTiers = 1 << tierBits
 // for tokens, granted or refused; until then the old tier supplies the bucket.
 //
 // If tierOf is nil, ChargeIn names the tier of a key. For other calls the key has the tier of its
-// bucket, and a key that is not in the table has tier 0.
+// bucket, and a key that is not in the table has tier 0. A limiter of New has only tier 0.
 //
 // NewTiered returns a *tb.ConfigError as New does, and if limits has no limits, more than MaxTiers,
 // or one whose bucket is filled within a few microseconds.
@@ -85,17 +85,25 @@ func (m *layout) checkBlock() error {
 // SetTier makes limit the limit of a tier, as SetLimit does for all keys. It returns a
 // *tb.ConfigError, and changes nothing, if the limit or the tier is out of range.
 func (l *Limiter[K]) SetTier(tier int, limit tb.Limit) error {
-	if tier < 0 || tier >= len(l.limits.tiers) {
-		return l.tierError(tier)
+	if err := l.checkTier(tier); err != nil {
+		return err
 	}
-	return l.limits.setLimit(&l.limits.tiers[tier], limit, &l.clock)
+	return l.limits.setLimit(l.limits.tier(tier), limit, &l.clock)
 }
 
-func (l *Limiter[K]) tierError(tier int) error {
-	return &tb.ConfigError{
-		Field: "tier", Value: tier, Range: fmt.Sprintf("0 to %d", len(l.limits.tiers)-1),
+// checkTier returns an error if there is no such tier. A limiter of New has tier 0.
+func (l *Limiter[K]) checkTier(tier int) error {
+	if last := max(len(l.limits.tiers), 1) - 1; tier < 0 || tier > last {
+		return &tb.ConfigError{Field: "tier", Value: tier, Range: fmt.Sprintf("0 to %d", last)}
 	}
+	return nil
 }
 
-// Tier returns the limit of a tier.
-func (l *Limiter[K]) Tier(tier int) tb.Limit { return l.limits.tiers[tier].Load().limit }
+// Tiers returns the limits of all tiers. A limiter of New has one tier.
+func (l *Limiter[K]) Tiers() []tb.Limit {
+	limits := make([]tb.Limit, max(len(l.limits.tiers), 1))
+	for i := range limits {
+		limits[i] = l.limits.tier(i).Load().limit
+	}
+	return limits
+}

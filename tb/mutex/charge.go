@@ -37,10 +37,10 @@ func (c *Charge[K]) MayWait(within time.Duration) {
 // Delay returns the time from the reading of the last Take until its tokens may be used.
 func (c *Charge[K]) Delay() time.Duration { return c.delay }
 
-// ChargeIn is Charge with a tier of a limiter that NewTiered has made without a function.
+// ChargeIn is Charge in a tier.
 func (l *Limiter[K]) ChargeIn(tier int, key K, cost float64) (Charge[K], error) {
-	if l.tierOf != nil || tier < 0 || tier >= len(l.tiers) {
-		return Charge[K]{}, &tb.ConfigError{Field: "tier", Value: tier, Range: "an index of the limits"}
+	if err := l.checkTier(tier); err != nil {
+		return Charge[K]{}, err
 	}
 	c, err := l.Charge(key, cost)
 	c.want.tier = tier + 1

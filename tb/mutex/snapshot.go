@@ -61,8 +61,10 @@ func (l *Limiter[K]) Restore(states iter.Seq2[K, tb.State]) error {
 		if isNaN(key) {
 			return tb.ErrInvalidKey
 		}
-		if l.tierOf == nil && len(l.tiers) > 1 && (s.Tier < 0 || s.Tier >= len(l.tiers)) {
-			return &tb.ConfigError{Field: "tier", Value: s.Tier, Range: "an index of the limits"}
+		if l.tierOf == nil && len(l.tiers) > 1 {
+			if err := l.checkTier(s.Tier); err != nil {
+				return fmt.Errorf("the state of key %v: %w", key, err)
+			}
 		}
 		keys, all = append(keys, key), append(all, s)
 	}

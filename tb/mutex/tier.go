@@ -1,6 +1,7 @@
 package mutex
 
 import (
+	"fmt"
 	"math"
 	"math/big"
 
@@ -100,22 +101,9 @@ func NewTiered[K comparable](
 
 // SetTier makes limit the limit of a tier, as SetLimit does for all keys.
 func (l *Limiter[K]) SetTier(tier int, limit tb.Limit) error {
-	if tier < 0 || tier >= len(l.tiers) {
-		return &tb.ConfigError{Field: "tier", Value: tier, Range: "an index of the limits"}
+	if err := l.checkTier(tier); err != nil {
+		return err
 	}
-	return l.setTier(tier, limit)
-}
-
-// SetLimit makes limit the limit of all keys. Each bucket keeps its tokens, but not more than the
-// new capacity, and its debt. It returns a *tb.ConfigError if the limit is out of range.
-func (l *Limiter[K]) SetLimit(limit tb.Limit) error {
-	if len(l.tiers) > 1 {
-		return &tb.ConfigError{Field: "SetLimit", Value: "a limiter with tiers", Range: "SetTier"}
-	}
-	return l.setTier(0, limit)
-}
-
-func (l *Limiter[K]) setTier(tier int, limit tb.Limit) error {
 	if err := limit.Validate(); err != nil {
 		return err
 	}
@@ -129,7 +117,31 @@ func (l *Limiter[K]) setTier(tier int, limit tb.Limit) error {
 	return nil
 }
 
-// Limit returns the limit of all keys.
+// Tiers returns the limits of all tiers. A limiter of New has one tier.
+func (l *Limiter[K]) Tiers() []tb.Limit {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	limits := make([]tb.Limit, len(l.tiers))
+	for i, t := range l.tiers {
+		limits[i] = t.limit().Limit
+	}
+	return limits
+}
+
+// checkTier returns an error if there is no such tier.
+func (l *Limiter[K]) checkTier(tier int) error {
+	if last := len(l.tiers) - 1; tier < 0 || tier > last {
+		return &tb.ConfigError{Field: "tier", Value: tier, Range: fmt.Sprintf("0 to %d", last)}
+	}
+	return nil
+}
+
+// SetLimit makes limit the limit of all keys, or of tier 0 if there are several. Each bucket keeps
+// its tokens, but not more than the new capacity, and its debt. It returns a *tb.ConfigError if the
+// limit is out of range.
+func (l *Limiter[K]) SetLimit(limit tb.Limit) error { return l.SetTier(0, limit) }
+
+// Limit returns the limit of all keys, or of tier 0 if there are several.
 func (l *Limiter[K]) Limit() tb.Limit {
 	l.mu.Lock()
 	defer l.mu.Unlock()

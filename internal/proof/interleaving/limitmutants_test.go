@@ -86,5 +86,5 @@ var limitMutants = []overlay.Variant{
 		"m.balanceWith(tokens, m.positionFrom(m.begin))"),
 	mutant("Cancel reads a cell in the present layout", reserveGo,
 		"m := s.owner(r.cell.base)",
-		"m := s.slot(r.cell.base).Load()"),
+		"m := s.of(r.cell.base).Load()"),
 }
