@@ -90,6 +90,11 @@ func TestHeapGrowsAndShrinksByTheChunk(t *testing.T) {
 		h.remove(h.n / 2)
 		checkChunks()
 	}
+	for i, c := range h.chunks[len(h.chunks):cap(h.chunks)] {
+		if c != nil {
+			t.Fatalf("the array behind the slice keeps chunk %d", len(h.chunks)+i)
+		}
+	}
 	h.push(entry[int]{})
 	chunks := testing.AllocsPerRun(100, func() {
 		for range chunkEntries {

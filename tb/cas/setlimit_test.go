@@ -3,6 +3,7 @@ package cas
 import (
 	"cmp"
 	"errors"
+	"maps"
 	"math"
 	"sort"
 	"testing"
@@ -81,6 +82,44 @@ func TestCallWithAnEarlierLayoutInsertsItsKey(t *testing.T) {
 		now = tt.now
 		if level, _ := l.Level(t.Context(), "a"); level.Tokens != tt.tokens {
 			t.Errorf("at %v: %v tokens, want %v", now, level.Tokens, tt.tokens)
+		}
+	}
+}
+
+// A bucket is restored, and the clock jumps back before the limit changes.
+func TestClockJumpsBetweenRestoreAndSetLimit(t *testing.T) {
+	const month = 30 * 24 * time.Hour
+	f := newFixture(t)
+	_, _ = f.Peek(t.Context(), "a") // starts the clock
+	f.now = month
+	state := tb.State{Tokens: 4, At: time.Unix(0, 0).Add(month)}
+	if err := f.Restore(maps.All(map[string]tb.State{"a": state})); err != nil {
+		t.Fatal(err)
+	}
+	f.now = 0
+	if err := f.SetLimit(tb.Limit{Capacity: 1000, Tokens: 1, Per: time.Second}); err != nil {
+		t.Fatal(err)
+	}
+	for _, now := range []time.Duration{0, month} {
+		f.now = now
+		if l, _ := f.Level(t.Context(), "a"); l.Tokens != 4 {
+			t.Errorf("at %v: %v tokens, want 4", now, l.Tokens)
+		}
+	}
+}
+
+// The bases of a tier end where those of the next one begin.
+func TestTiersOwnTheirBases(t *testing.T) {
+	limit := tb.Limit{Capacity: 10, Tokens: 1, Per: time.Second}
+	for tier := range 3 {
+		m, err := newTier(tier, limit, firstInstant(limit))
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, last := uint64(tier)<<(64-tierBits), uint64(tier+1)<<(64-tierBits)-1
+		if !m.owns(first) || !m.owns(last) || m.owns(first-1) || m.owns(last+1) {
+			t.Errorf("tier %d: bases %x to %x, want %x to %x",
+				tier, m.firstBase, m.firstBase+m.lastBase, first, last)
 		}
 	}
 }

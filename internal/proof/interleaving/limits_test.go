@@ -99,6 +99,14 @@ var onLimits = []scenario{
 		},
 	},
 	{
+		name: "larger units and a settlement", maxKeys: 4, undone: true,
+		before: []call{{take, "a", 0, 9}, {reserve, "a", 0, 5}},
+		threads: [][]call{
+			{{setLimit, "", 2, huge}},
+			{{settle, "a", 3, 120}, {peek, "a", 3, 0}},
+		},
+	},
+	{
 		name: "a larger capacity and settlements", maxKeys: 4, undone: true,
 		before: []call{{take, "a", 0, 9}, {reserve, "a", 0, 5}},
 		threads: [][]call{
