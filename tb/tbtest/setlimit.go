@@ -156,6 +156,21 @@ func settleAfterSetLimit(s *suite) {
 	}
 }
 
+// The limit changes while the bucket is in debt. A reservation after the change can be cancelled,
+// although a settlement has paid the debt since.
+func cancelAfterSetLimitAndSettle(s *suite) {
+	f := s.new(perSecond(10, 1))
+	estimate := f.reserved("a", 10, 0)
+	f.reserved("a", 5, 5*time.Second)
+	f.setLimit(perSecond(20, 1))
+	last := f.reserved("a", 3, 8*time.Second)
+	f.settle(estimate, 0)
+	f.refused("a", 3, time.Second, 2)
+	last.Cancel()
+	f.refused("a", 6, time.Second, 5)
+	f.granted("a", 5, 0)
+}
+
 // concurrentSetLimitKeepsTheBound changes the limit while callers take tokens with late readings.
 // The tokens granted are at most the greater capacity and the supply of the greater rate.
 func concurrentSetLimitKeepsTheBound(s *suite) {
