@@ -22,13 +22,13 @@ func exactProgram(p program) program {
 	p.maxKeys = 100
 	p.calls = p.calls[:min(len(p.calls), 45)]
 	keys := make(map[string]bool)
-	inOrder := false
+	inOrder, large := false, p.limit.Capacity > 8_388_607
 	for _, c := range p.calls {
 		keys[c.key] = true
+		large = large || c.limit.Capacity > 8_388_607 // Settle rounds an earlier cost
 		inOrder = inOrder || c.op == settle || c.op == setLimit || len(keys) > 1
 	}
 	now, l := time.Unix(0, 0), p.limit
-	large := l.Capacity > 8_388_607
 	for i := range p.calls {
 		c := &p.calls[i]
 		if inOrder && c.step < 0 {
@@ -46,7 +46,6 @@ func exactProgram(p program) program {
 				c.limit.Tokens, c.limit.Per = 10, time.Second
 			}
 			l = c.limit
-			large = large || l.Capacity > 8_388_607
 		}
 		if large || c.op == allowN {
 			c.n *= 10

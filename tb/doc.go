@@ -84,7 +84,8 @@
 // limit supplies in its own time, plus the quantum of that capacity. C2 holds too, but each
 // change may lose the supply of one nanosecond, and a change of the capacity a unit more. C3
 // holds after the change. A RetryAfter or a Delay that was returned before is one of the old
-// limit.
+// limit. Settle rounds both costs up to units of the limit at the settlement. So after a change
+// to larger units it may charge a unit too little.
 //
 // A bucket whose own time is ahead of the change keeps that time, and is refilled only from then
 // on. The old supply tells that time to a unit. It counts as the last instant with that supply, so
