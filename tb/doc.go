@@ -46,21 +46,28 @@
 //
 // Reserve, Wait, and a charge with MayWait take tokens before the bucket has them. If the bucket
 // cannot pay, the call puts it in debt. Then the reservation has a slot: the moment at which the
-// supply has paid the debt. Two reservations never share a slot. Their slots have the order in
-// which they took their tokens. Until the last slot, the bucket refuses every call that may not
-// wait, and RetryAfter is exact.
+// supply has paid the debt. The slots of reservations have the order in which they took their
+// tokens, and two of them never share a slot, unless tokens were given back between them. Until
+// the last slot, the bucket refuses every call that may not wait, and RetryAfter is exact.
 //
 // C1 counts a reservation at its slot. If the bucket could pay at once, C1 counts the reservation
 // as any other grant. Delay is the time from the reading to the slot, rounded up to a nanosecond:
 // the tokens may be used at t+Delay, and one nanosecond earlier the ideal bucket is in debt.
 //
-// Reserve puts a bucket in debt by at most one capacity. It refuses more, and RetryAfter is the
-// time until the same call is granted. Wait and MayWait may put a bucket in debt by two
-// capacities or more: the implementation states its bound.
+// Reserve puts a bucket in debt by at most one capacity, counted from its own reading: a late one
+// may deepen a debt less. It refuses more, and RetryAfter is the time until the same call is
+// granted. Wait and MayWait may put a bucket in debt by two capacities or more: the implementation
+// states its bound.
 //
 // A slot moves in two cases: Settle gives tokens back, or SetLimit changes the rate. The Delay
 // that was returned stays. C1 counts the reservation at the slot that has moved, although the
 // caller may use the tokens later or earlier. Cancel moves no other slot.
+//
+// So a reservation gives its tokens back whole if it is the newest, and a chain of them if the
+// newest is cancelled first. One that is cancelled while a newer one waits gives nothing back: the
+// supply of its slot is lost, and later calls wait behind it. Wait knows the deadline of its
+// context and takes nothing if that is too early. Only contexts that are cancelled while Wait
+// sleeps cost slots.
 //
 // # Settled costs
 //

@@ -54,7 +54,8 @@ func (r Reservation) Cancel() {
 // Settle replaces the cost of the reservation by the actual cost in tokens. If it is less, the
 // bucket gets the rest back now, but not more than it can hold. If it is more, the bucket is
 // charged with the rest now. The charge may put the bucket into debt, up to one capacity. Stats
-// counts what could not be charged as Unpaid.
+// counts what could not be charged as Unpaid: what is beyond that debt, or all if the debt would be
+// paid after the clock ends.
 //
 // Settle returns ErrInvalidCost if actual is negative, NaN or infinite; such a call has no effect.
 // The actual cost may be 0, and may be above the capacity.

@@ -140,6 +140,30 @@ func (y *tally) checkBound() error {
 	return nil
 }
 
+// checkRefill returns an error if a bucket would not be refilled by the time in which the slowest
+// rate so far supplies all that callers were granted or may just be granted: C2, also after changes
+// of the limit. The bucket then has at least the smallest capacity so far.
+func (y *tally) checkRefill() error {
+	least, slowest := y.capacity(), math.Inf(1)
+	for _, c := range y.changes {
+		least = min(least, c.limit.Capacity)
+		slowest = min(slowest, float64(c.limit.Tokens)/c.limit.Per.Seconds())
+	}
+	for k, uses := range y.kept {
+		tokens := float64(10 * y.capacity())
+		for _, u := range uses {
+			tokens += u.tokens
+		}
+		full := timeOf(y.latest + tokens/slowest)
+		left := y.limiter.Available(k, full)
+		if y.limiter.Has(k) && left < float64(least) {
+			return fmt.Errorf("C2: key %s was granted %v tokens until %vs, and has only %v at %v",
+				k, tokens, y.latest, left, full)
+		}
+	}
+	return nil
+}
+
 // checkNothingLost returns an error if tokens are missing in the end. It checks schedules in
 // which the clock stands still: the tokens that were not granted are still available.
 func (y *tally) checkNothingLost() error {

@@ -112,6 +112,9 @@ var limits = []tb.Limit{
 	large: {Capacity: 2 * capacity, Tokens: 1, Per: time.Second},
 	small: {Capacity: 4, Tokens: 1, Per: time.Second},
 	huge:  {Capacity: 100, Tokens: 2, Per: time.Second}, // with units of another size
+
+	nanos:  {Capacity: capacity, Tokens: 1, Per: time.Nanosecond},
+	hourly: {Capacity: capacity, Tokens: 1, Per: time.Hour},
 }
 
 const (
@@ -120,6 +123,8 @@ const (
 	large
 	small
 	huge
+	nanos
+	hourly
 )
 
 func (s *scenario) options(now func() time.Time) []tb.Option {
@@ -194,7 +199,7 @@ func (s scenario) explore(variant string, m *oracle, o modelcheck.Options) model
 		p := modelcheck.Program{
 			Invariant: func() error {
 				w.stepped()
-				return errors.Join(l.CheckSize(), y.checkBound())
+				return errors.Join(l.CheckSize(), y.checkBound(), y.checkRefill())
 			},
 			Returned: w.check,
 			Recorded: w.recorded,

@@ -19,6 +19,22 @@ var onLimits = []scenario{
 		},
 	},
 	{
+		name: "a rate that is very much slower", maxKeys: 4, undone: true, small: true,
+		before: []call{{take, "a", 0, 9}},
+		threads: [][]call{
+			{{setLimit, "", 1, nanos}, {setLimit, "", 1, hourly}, {take, "a", 2, 1}},
+			{{take, "a", 2, 5}},
+		},
+	},
+	{
+		name: "a rate that is very much faster", maxKeys: 4, undone: true,
+		before: []call{{take, "a", 0, 5}},
+		threads: [][]call{
+			{{setLimit, "", 1, hourly}, {setLimit, "", 2, nanos}, {take, "a", 3, 3}},
+			{{take, "a", 20, 3}},
+		},
+	},
+	{
 		name: "a move and a slower rate", maxKeys: 4, undone: true, small: true,
 		before: []call{{take, "a", 0, 9}},
 		threads: [][]call{
