@@ -127,7 +127,7 @@ func (m *layout) change(l tb.Limit, t uint64) (*layout, error) {
 	}
 	gap := uint64(2) << (deltaBits - n.blockBits)
 	highest := max(m.positionAt(t+grace).blocks, m.highest.Load())
-	n.firstBase = highest + 2*m.reachStep() + gap
+	n.firstBase = highest + gap
 	n.lastBase = m.lastBase - (n.firstBase - m.firstBase)
 	n.highest = new(atomic.Uint64)
 	n.supply.from = t - min(t, m.carried(&n, t))
