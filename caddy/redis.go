@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -140,15 +139,13 @@ func (s *store) newLimiter(r httplimit.Rule) (tb.Limiter, error) {
 		parts[i] = url.QueryEscape(part)
 	}
 	prefix := strings.Join(parts, ":") + ":"
-	l := &sharedLimiter{with: func(limit tb.Limit) (*redis.Limiter, error) {
-		return redis.New(s.client, limit, redis.WithPrefix(prefix), redis.WithTimeout(s.timeout))
-	}}
-	if err := l.SetLimit(r.Limit); err != nil {
+	l, err := redis.New(s.client, r.Limit, redis.WithPrefix(prefix), redis.WithTimeout(s.timeout))
+	if err != nil {
 		return nil, err
 	}
 	s.metrics.Set(s.label(r.Name), l)
 	s.names[r.Name] = true
-	return l, nil
+	return sharedLimiter{l}, nil
 }
 
 // label is the value of the label limiter in the metrics of a rule. No other rule has it: the first
@@ -166,36 +163,23 @@ func (s *store) forget(inForce []httplimit.RuleStats) {
 	}
 }
 
-// sharedLimiter is a limiter in Redis whose limit can change. A bucket goes on to lack the same
-// number of tokens, but not more than the new capacity.
-type sharedLimiter struct {
-	with    func(tb.Limit) (*redis.Limiter, error)
-	current atomic.Pointer[redis.Limiter]
-}
+// sharedLimiter is a limiter in Redis that returns why Redis did not decide.
+type sharedLimiter struct{ limiter *redis.Limiter }
 
 // SetLimit changes the limit from the next request on.
-func (l *sharedLimiter) SetLimit(limit tb.Limit) error {
-	next, err := l.with(limit)
-	if err == nil {
-		l.current.Store(next)
-	}
-	return err
-}
+func (l sharedLimiter) SetLimit(limit tb.Limit) error { return l.limiter.SetLimit(limit) }
 
 // Allow implements tb.Limiter.
-func (l *sharedLimiter) Allow(ctx context.Context, key string) (tb.Decision, error) {
+func (l sharedLimiter) Allow(ctx context.Context, key string) (tb.Decision, error) {
 	return l.AllowN(ctx, key, 1)
 }
 
 // AllowN implements tb.Limiter. If Redis does not decide, it returns why: httplimit then lets the
 // request pass or answers it with 503, and not with 429.
-func (l *sharedLimiter) AllowN(ctx context.Context, key string, n int) (tb.Decision, error) {
-	o, err := l.current.Load().Decide(ctx, key, float64(n))
+func (l sharedLimiter) AllowN(ctx context.Context, key string, n int) (tb.Decision, error) {
+	o, err := l.limiter.Decide(ctx, key, float64(n))
 	if err == nil && o.Failure != nil {
 		err = o.Failure
 	}
 	return o.Decision, err
 }
-
-// Stats returns the statistics since the limit changed.
-func (l *sharedLimiter) Stats() redis.Stats { return l.current.Load().Stats() }

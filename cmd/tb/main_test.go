@@ -187,7 +187,6 @@ func TestFlagsReachTheReplay(t *testing.T) {
 		{[]string{"--burst=3", "--key=host", "--cost=1.5"}, 1, 1, 0, 0},
 		{[]string{"--burst=1", "--max-keys=1"}, 3, 0, 2, 0},
 		{[]string{"--burst=1", "--max-keys=1", "--overflow=refuse"}, 3, 2, 0, 2},
-		{[]string{"--burst=1", "--max-keys=1", "--overflow=refuse", "--impl=mutex"}, 3, 2, 0, 2},
 	} {
 		rep := report(t, log, append(tt.flags, base...)...)
 		l := rep.Limits[0]

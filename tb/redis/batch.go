@@ -9,11 +9,11 @@ import (
 )
 
 const (
-	// A trip takes along at most so many buckets and costs, so that it does not keep the server for
-	// long: a bucket takes 2.8 µs of the server's time (BenchmarkServer), and a further cost about a
+	// A trip takes along at most so many buckets and items, so that it does not keep the server for
+	// long: a bucket takes 3 µs of the server's time (BenchmarkServer), and a further item about a
 	// tenth of that.
 	maxBuckets = 32
-	maxCosts   = 128
+	maxItems   = 128
 
 	// maxShared is the most trips under way that take several buckets along. Calls beyond wait for
 	// the next one. With more trips each of them has fewer buckets, and costs the server more. With
@@ -32,8 +32,9 @@ type queue struct {
 	key, name string
 	waiting   []*call // in the order in which they came
 	aboard    []*call
-	resets    uint64 // of denials, when the trip was sent
-	next      *queue // that is ready
+	layout    *layout // of the calls aboard
+	resets    uint64  // of denials, when the trip was sent
+	next      *queue  // that is ready
 }
 
 // trips has the calls that are not decided.
@@ -41,7 +42,6 @@ type trips struct {
 	mu       sync.Mutex
 	queues   map[string]*queue // by key; nil if each call makes a trip
 	shared   bool              // a trip may take several buckets along
-	lonely   int64             // not before this local time in µs
 	shuttles int               // goroutines that make trips
 	starting bool              // a shuttle will soon take the queues that are ready
 
@@ -58,7 +58,7 @@ var (
 )
 
 // join makes c wait for the next trip on key. If none is under way, one departs at once.
-func (l *Limiter) join(key string, c *call) error {
+func (l *shared) join(key string, c *call) error {
 	s := &l.trips
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,10 +85,11 @@ func (l *Limiter) join(key string, c *call) error {
 }
 
 // dispatch starts a shuttle, unless another one takes the next queue that is ready, or as many
-// commands as possible are under way: then the first that ends dispatches. The lock of trips is held.
-func (l *Limiter) dispatch() {
+// commands as possible are under way: then the first that ends dispatches. The lock of trips is
+// held.
+func (l *shared) dispatch() {
 	s := &l.trips
-	if l.shares() && (s.starting || s.shuttles >= maxShared) {
+	if s.shared && (s.starting || s.shuttles >= maxShared) {
 		return
 	}
 	select {
@@ -101,7 +102,7 @@ func (l *Limiter) dispatch() {
 }
 
 // release gives back a place in flight, to a queue that is ready if there is one.
-func (l *Limiter) release() {
+func (l *shared) release() {
 	<-l.inFlight
 	l.trips.mu.Lock()
 	defer l.trips.mu.Unlock()
@@ -110,17 +111,8 @@ func (l *Limiter) release() {
 	}
 }
 
-// shares reports whether a trip may take several buckets along now. The lock of trips is held.
-func (l *Limiter) shares() bool {
-	s := &l.trips
-	if s.shared && s.lonely > 0 && l.local() >= s.lonely {
-		s.lonely = 0
-	}
-	return s.shared && s.lonely == 0
-}
-
 // reserve takes one of the places in flight, as soon as there is one.
-func (l *Limiter) reserve(ctx context.Context) error {
+func (l *shared) reserve(ctx context.Context) error {
 	select {
 	case l.inFlight <- struct{}{}:
 	case <-ctx.Done():
@@ -134,7 +126,7 @@ func (l *Limiter) reserve(ctx context.Context) error {
 }
 
 // shuttle makes trips as long as calls wait for them.
-func (l *Limiter) shuttle() {
+func (l *shared) shuttle() {
 	t := tripPool.Get().(*trip)
 	// Callers that are about to run may share the trip: those that were running when the first one
 	// came, and those that a shared trip has just decided. With 16 callers on as many keys the first
@@ -152,7 +144,7 @@ func (l *Limiter) shuttle() {
 }
 
 // board lets the calls that wait into the next trip. If none waits, it reports false.
-func (l *Limiter) board(t *trip) bool {
+func (l *shared) board(t *trip) bool {
 	s := &l.trips
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -169,18 +161,18 @@ func (l *Limiter) board(t *trip) bool {
 	t.queues = t.queues[:0]
 	s.starting = false
 	most := 1
-	if l.shares() {
+	if s.shared {
 		most = maxBuckets
 	}
-	for costs := 0; costs < maxCosts && len(t.queues) < most && s.first != nil; {
+	for items := 0; items < maxItems && len(t.queues) < most && s.first != nil; {
 		q := s.first
-		n := q.board(maxCosts - costs)
-		if n == 0 && len(q.waiting) > 0 { // its next call has more costs than are left
+		n := q.board(maxItems - items)
+		if n == 0 && len(q.waiting) > 0 { // its next call has more items than are left
 			break
 		}
 		s.first = q.next
 		q.next = nil
-		costs += n
+		items += n
 		t.queues = append(t.queues, q)
 	}
 	if len(t.queues) == 0 {
@@ -193,22 +185,24 @@ func (l *Limiter) board(t *trip) bool {
 	return true
 }
 
-// board lets calls that wait aboard, up to so many costs. It returns the costs.
-func (q *queue) board(most int) (costs int) {
+// board lets calls that wait aboard, which have one layout and up to so many items. It returns the
+// number of items.
+func (q *queue) board(most int) (items int) {
 	n := 0
 	for _, c := range q.waiting {
 		if c.place == waiting {
-			if costs+len(c.costs) > most {
+			if items > 0 && c.layout != q.layout || items+len(c.items) > most {
 				break
 			}
+			q.layout = c.layout
 			c.place = aboard
-			costs += len(c.costs)
+			items += len(c.items)
 			q.aboard = append(q.aboard, c)
 		}
 		n++
 	}
 	q.waiting = slices.Delete(q.waiting, 0, n)
-	return costs
+	return items
 }
 
 // makeReady is called with the lock held.

@@ -119,7 +119,7 @@ func TestTripTakes128Costs(t *testing.T) {
 	c, resume := startCrowd(t, tb.Limit{Capacity: 1000, Tokens: 1, Per: time.Hour})
 	before := c.l.Stats().Trips
 	all := []<-chan outcome{c.depart(t.Context(), 1)}
-	for range 2*maxCosts + 1 {
+	for range 2*maxItems + 1 {
 		all = append(all, c.join(t.Context(), 1))
 	}
 	resume()
@@ -178,7 +178,7 @@ func TestCallerThatLeavesTheTripPays(t *testing.T) {
 // newCall returns a call that has the timeout of a patient limiter.
 func newCall(deadline int64, cost uint64) *call {
 	return &call{
-		costs: []uint64{cost}, deadline: deadline, timeout: deadline + patient.Microseconds(),
+		items: []item{{units: cost}}, deadline: deadline, timeout: deadline + patient.Microseconds(),
 		decided: make(chan struct{}, 1),
 	}
 }
@@ -187,9 +187,12 @@ func newCall(deadline int64, cost uint64) *call {
 func (l *Limiter) boarded(calls ...*call) *trip {
 	l.trips.mu.Lock()
 	for _, c := range calls {
+		c.node, c.layout = &l.nodes[0], l.layout.Load()
 		l.trips.add(c)
 	}
-	l.trips.makeReady(&queue{node: &l.nodes[0], key: "a", name: l.name("a"), waiting: slices.Clone(calls)})
+	l.trips.makeReady(&queue{
+		node: &l.nodes[0], key: "a", name: l.name("a"), waiting: slices.Clone(calls),
+	})
 	l.trips.mu.Unlock()
 	t := new(trip)
 	l.board(t)
@@ -203,7 +206,7 @@ func TestEachCostHasItsDeadline(t *testing.T) {
 		l := c.l
 		now := l.local()
 		late := now + patient.Microseconds()
-		calls := []*call{newCall(late, 4*l.layout.scale), newCall(late, 2*l.layout.scale)}
+		calls := []*call{newCall(late, 4*l.layout.Load().scale), newCall(late, 2*l.layout.Load().scale)}
 		calls[early].deadline = now + 100_000
 		trip := l.boarded(calls...)
 		trips, done := l.Stats().Trips, make(chan struct{})

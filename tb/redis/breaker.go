@@ -121,7 +121,9 @@ func (b *breaker) leave(opened uint64) {
 // observe takes in what was seen of the server by a command, or by a call that has timed out, which
 // began at a time. It returns the state before and after. What began before the last failure was
 // seen shows nothing new: a server that stops for a moment fails all that is under way, once.
-func (b *breaker) observe(began int64, h health, err error, now int64) (before, after BreakerState) {
+func (b *breaker) observe(
+	began int64, h health, err error, now int64,
+) (before, after BreakerState) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	before = b.state
@@ -183,7 +185,7 @@ func (b *breaker) stats() (BreakerState, uint64) {
 
 // enter returns the node of key. It returns an error if the limiter is closed, or if the breaker of
 // the node refuses. Otherwise the caller calls leave with opened.
-func (l *Limiter) enter(key string) (n *node, opened uint64, err error) {
+func (l *shared) enter(key string) (n *node, opened uint64, err error) {
 	if l.closed.Load() {
 		return nil, 0, ErrClosed
 	}
@@ -193,17 +195,19 @@ func (l *Limiter) enter(key string) (n *node, opened uint64, err error) {
 }
 
 // call is exec under the guard of the breaker.
-func (l *Limiter) call(ctx context.Context, key string, costs ...uint64) (s state, err error) {
+func (l *shared) call(
+	ctx context.Context, m *layout, key string, items ...item,
+) (s state, err error) {
 	n, opened, err := l.enter(key)
 	if err != nil {
 		return s, err
 	}
 	defer n.breaker.leave(opened)
-	return l.exec(ctx, key, costs...)
+	return l.exec(ctx, m, key, items...)
 }
 
 // guard calls f, which sends a command, unless the limiter is closed or the breaker of key refuses.
-func (l *Limiter) guard(key string, f func() error) error {
+func (l *shared) guard(key string, f func() error) error {
 	n, opened, err := l.enter(key)
 	if err != nil {
 		return err
@@ -221,7 +225,7 @@ func (l *Limiter) guard(key string, f func() error) error {
 }
 
 // observe tells the breaker of n what was seen, and logs its changes.
-func (l *Limiter) observe(n *node, began int64, h health, err error) {
+func (l *shared) observe(n *node, began int64, h health, err error) {
 	before, after := n.breaker.observe(began, h, err, l.local())
 	switch {
 	case l.logger == nil:

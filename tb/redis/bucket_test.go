@@ -29,8 +29,16 @@ type bucket struct {
 // bucket returns a full bucket.
 func (s *simulator) bucket(name string) *bucket {
 	b := &bucket{simulator: s, key: name}
-	b.err = s.client.Do(context.Background(), s.client.B().Del().Key(name).Build()).Error()
+	b.fill()
 	return b
+}
+
+// fill makes the bucket full, by removing its key.
+func (b *bucket) fill() {
+	del := b.client.B().Del().Key(b.key).Build()
+	if err := b.client.Do(context.Background(), del).Error(); err != nil {
+		b.errorf("%w", err)
+	}
 }
 
 func (b *bucket) errorf(format string, args ...any) {
@@ -39,21 +47,36 @@ func (b *bucket) errorf(format string, args ...any) {
 	}
 }
 
+// apply makes an item happen at an instant in µs, and returns its result and the state before.
+func (b *bucket) apply(limit tb.Limit, now uint64, it item) (effect, state) {
+	m, err := newLayout(limit, 0)
+	if err != nil {
+		b.errorf("%w", err)
+		return effect{}, state{}
+	}
+	r, err := b.run(now, false, part{m, b.key, []item{it}})
+	if err != nil {
+		b.errorf("%w", err)
+		return effect{}, state{}
+	}
+	found, failure := r.bucket(0)
+	if failure != nil {
+		b.errorf("%w", failure)
+	}
+	before := m.found(found, r.now)
+	after := before
+	return m.apply(&after, &it), before
+}
+
 // take takes whole tokens at an instant in µs, and returns the decision and the state before.
 func (b *bucket) take(limit tb.Limit, now uint64, tokens int) (tb.Decision, state) {
-	m, err := b.layout(limit)
+	m, err := newLayout(limit, 0)
 	if err != nil {
 		b.errorf("%w", err)
 		return tb.Decision{}, state{}
 	}
-	costs := []uint64{m.unitsOf(tokens)}
-	states, err := b.states(&m, b.key, []step{{now: now, costs: costs, deadline: noDeadline}})
-	if err != nil {
-		b.errorf("%w", err)
-		return tb.Decision{}, state{}
-	}
-	after := states[0]
-	return m.take(&after, costs[0]), states[0]
+	e, before := b.apply(limit, now, item{units: m.unitsOf(tokens)})
+	return e.Decision, before
 }
 
 // want takes tokens, and compares the decision.
@@ -75,6 +98,14 @@ func (b *bucket) value() (value string, expiry uint64) {
 		return "", 0
 	}
 	return v[8:], uint64(math.Float64frombits(binary.BigEndian.Uint64([]byte(v))))
+}
+
+// set stores a value that expires far in the future.
+func (b *bucket) set(value string) {
+	set := b.client.B().Set().Key(b.key).Value("\x43\x3f\xf9\x73\xca\xfa\x80\x00" + value).Build()
+	if err := b.client.Do(context.Background(), set).Error(); err != nil {
+		b.errorf("%w", err)
+	}
 }
 
 func granted(remaining int) tb.Decision { return tb.Decision{Allowed: true, Remaining: remaining} }

@@ -6,11 +6,12 @@ import (
 	"time"
 )
 
-// call is costs that a caller wants from one bucket, at least one. It belongs to its caller, and to
+// call is what a caller wants from one bucket, at least one item. It belongs to its caller, and to
 // its queue or trip from join until it is decided. A call that was decided by a trip is reused.
 type call struct {
 	node     *node
-	costs    []uint64
+	layout   *layout
+	items    []item
 	name     string // of the key in Redis; empty without a WithTag
 	deadline int64  // local time in µs: the timeout of the limiter, or the end of the context
 	timeout  int64  // local time in µs: the timeout of the limiter
@@ -19,7 +20,8 @@ type call struct {
 	place        place  // with the links, under the lock of trips
 	older, newer *call  // of the calls that are not decided
 
-	before  state // the bucket before the costs
+	before  state // the bucket before the items
+	lost    error // why the bucket could not be changed
 	err     error
 	decided chan struct{} // receives when before and err are valid
 }
@@ -35,18 +37,20 @@ const (
 
 var callPool = sync.Pool{New: func() any { return &call{decided: make(chan struct{}, 1)} }}
 
-// exec takes costs from the bucket of key, in their order, all at one instant, and returns the
-// bucket before. layout.take computes the decisions from it.
+// exec makes the items happen to the bucket of key, in their order, all at one instant, and returns
+// the bucket before. layout.apply computes the results from it.
 //
 // exec returns when the context or the timeout ends, although the command may still be under way.
-// If the costs were not sent yet, they never are. If they reach the server after the deadline of
+// If the items were not sent yet, they never are. If they reach the server after the deadline of
 // the call, they take nothing.
-func (l *Limiter) exec(ctx context.Context, key string, costs ...uint64) (before state, err error) {
+func (l *shared) exec(
+	ctx context.Context, m *layout, key string, items ...item,
+) (before state, err error) {
 	if err := l.admit(ctx); err != nil {
 		return state{}, err
 	}
 	c := callPool.Get().(*call)
-	c.node, c.costs, c.place = l.node(key), append(c.costs[:0], costs...), waiting
+	c.node, c.layout, c.items, c.place = l.node(key), m, append(c.items[:0], items...), waiting
 	if l.tag != nil { // it may call the limiter, so it is called without a lock
 		c.name = l.name(key)
 	}
@@ -75,7 +79,7 @@ func (l *Limiter) exec(ctx context.Context, key string, costs ...uint64) (before
 }
 
 // admit returns an error if the limiter is closed or ctx has ended.
-func (l *Limiter) admit(ctx context.Context) error {
+func (l *shared) admit(ctx context.Context) error {
 	if l.closed.Load() {
 		return ErrClosed
 	}
@@ -139,7 +143,7 @@ const grace = 2 * time.Millisecond
 
 // expire ends the calls whose timeout has passed, and looks again when the next one passes. One
 // timer for all calls costs a call less than a timer of its own.
-func (l *Limiter) expire() {
+func (l *shared) expire() {
 	s := &l.trips
 	s.mu.Lock()
 	now := l.local()
@@ -166,7 +170,7 @@ func (l *Limiter) expire() {
 }
 
 // watch starts the timer for the oldest call. The lock of trips is held.
-func (l *Limiter) watch(now int64) {
+func (l *shared) watch(now int64) {
 	s := &l.trips
 	if s.watched || s.oldest == nil {
 		return
@@ -191,4 +195,4 @@ func wake(decided []*call) {
 func timedOut() error { return &Error{Timeout, context.DeadlineExceeded} }
 
 // local returns the time since the limiter was made, in µs of the monotonic clock.
-func (l *Limiter) local() int64 { return time.Since(l.start).Microseconds() }
+func (l *shared) local() int64 { return time.Since(l.start).Microseconds() }

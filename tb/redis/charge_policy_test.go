@@ -41,7 +41,7 @@ func TestPolicyDecidesCharges(t *testing.T) {
 					got++
 				}
 				for _, c := range charges {
-					if c.(*charge).Failure() == nil {
+					if c.(*Charge).Failure() == nil {
 						t.Errorf("%v, %v: no failure", tt.policy, keys)
 					}
 					c.Cancel()
@@ -71,7 +71,7 @@ func TestTakeAllWarmsTheShares(t *testing.T) {
 		t.Fatalf("%t, %v", ok, err)
 	}
 	for _, c := range charges {
-		if err := c.(*charge).Failure(); err != nil {
+		if err := c.(*Charge).Failure(); err != nil {
 			t.Error(err)
 		}
 	}

@@ -29,17 +29,11 @@ func (s *simulator) compareCharges(rng *rand.Rand) error {
 	}
 	now := uint64(noon)
 	clock := func() time.Time { return time.UnixMicro(int64(now)) }
-	m, err := s.layout(limit)
-	if err != nil {
-		return err
-	}
-	l, err := New(s.client, limit, withClock(clock), WithTimeout(patient),
-		WithPrefix(fmt.Sprint(rng.Uint64())))
+	l, err := s.newLimiter(clock, limit, WithPrefix(fmt.Sprint(rng.Uint64())), WithMaxDenial(0))
 	if err != nil {
 		return err
 	}
 	defer l.Close()
-	l.layout = m
 	oracle, err := mutex.New[string](limit, tb.WithClock(clock))
 	if err != nil {
 		return err
@@ -88,7 +82,7 @@ func takePairs(
 	var pairs []*pair
 	var got, want []tb.Charge
 	for _, key := range keys {
-		cost := 0.1 + rng.Float64()*float64(l.layout.capacity/l.layout.scale)/3
+		cost := 0.1 + rng.Float64()*float64(l.layout.Load().capacity/l.layout.Load().scale)/3
 		c, err := l.Charge(key, cost)
 		if err != nil {
 			return nil, err

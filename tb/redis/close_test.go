@@ -21,7 +21,7 @@ func TestCloseDuringAllCalls(t *testing.T) {
 		{WithLease(20 * time.Millisecond)},
 		{WithLease(20 * time.Millisecond), WithPolicy(LocalShare(2)), WithTimeout(time.Millisecond)},
 		{WithoutBatching(), WithPolicy(Allow)},
-		{WithClientClock(), WithMaxDenial(0)},
+		{WithMaxDenial(0)},
 	} {
 		prefix := WithPrefix(strconv.Itoa(seed) + ":")
 		l := newLimiter(t, dial(t, s), perSecond(500, 5000), append(opts, prefix)...)

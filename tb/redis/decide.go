@@ -8,17 +8,110 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// take takes cost from the state if it can, as the script does, and returns the decision.
-func (m *layout) take(s *state, cost uint64) tb.Decision {
-	d := tb.Decision{Allowed: m.pay(s, cost)}
-	if !d.Allowed {
-		d.RetryAfter = m.retry(s, cost)
-	}
-	d.Remaining = int((m.capacity - s.deficit) / m.scale)
-	return d
+// effect is the result of an item.
+type effect struct {
+	tb.Decision
+	delay time.Duration // from now until the tokens may be used, also if they were refused
+	units uint64        // that were taken
 }
 
-// pay takes cost from the state if it can, as the script does, and reports whether it did.
+// take takes cost from the state if it can, and returns the decision.
+func (m *layout) take(s *state, cost uint64) tb.Decision {
+	return m.apply(s, &item{units: cost}).Decision
+}
+
+// apply does to the state what the script does for an item that is in time.
+func (m *layout) apply(s *state, it *item) (o effect) {
+	switch it.kind {
+	case kindTake, kindReserve:
+		o.units = it.units
+	case kindCharge:
+		full := min(s.deficit+m.ahead(s), 2*m.capacity)
+		o.units = min(it.units, 2*m.capacity-full)
+	case kindGiveBack:
+		if s.lacked > m.capacity && min(s.lacked, s.deficit) <= m.capacity+it.units {
+			s.was, s.lacked = s.time, s.deficit
+		}
+		o.units = min(it.units, s.lacked)
+		s.lacked -= o.units
+		s.deficit -= min(s.deficit, o.units)
+		return o
+	case kindUndo:
+		return effect{units: m.undo(s, it)}
+	default:
+		return o
+	}
+	if s.deficit+o.units <= m.capacity {
+		s.charge(o.units)
+		o.Decision = tb.Decision{Allowed: true, Remaining: m.remaining(s)}
+		return o
+	}
+	o.Decision = tb.Decision{RetryAfter: m.retry(s, o.units), Remaining: m.remaining(s)}
+	o.delay = o.RetryAfter
+	if it.kind == kindCharge {
+		o.delay = m.wait(s, s.deficit+o.units-m.capacity)
+		if o.delay == tb.Never {
+			s.charge(0)
+			return effect{Decision: tb.Decision{Allowed: true}}
+		}
+	}
+	if it.kind == kindCharge || it.kind == kindReserve && m.waits(s, it, &o) {
+		s.charge(o.units)
+		*s = m.at(*s, s.now)
+		o.Decision = tb.Decision{Allowed: true}
+	}
+	return o
+}
+
+// charge takes units.
+func (s *state) charge(units uint64) {
+	s.deficit += units
+	s.was, s.lacked = s.time, s.deficit
+}
+
+// undo gives back what the script does for an undo, and returns the units.
+func (m *layout) undo(s *state, it *item) (units uint64) {
+	b := &it.before
+	if s.now > it.latest || s.changes != b.changes {
+		return 0
+	}
+	if s.lacked > m.capacity {
+		full := m.supplied(b.time, max(s.was, b.time)-b.time) + s.lacked
+		if full != m.supplied(s.was, max(s.was, b.time)-s.was)+b.deficit+it.units {
+			return 0 // a later reservation keeps its slot
+		}
+		units, s.was, s.lacked = it.units, b.was, b.lacked
+	} else if s.was >= b.time { // otherwise the clock was set back
+		owed := max(b.deficit+it.units, m.capacity) - m.capacity
+		since := m.supplied(b.time, s.was-b.time) // the bucket may have been full
+		units = min(it.units-min(it.units, max(since, owed)-owed), s.lacked)
+		s.lacked -= units
+	}
+	s.deficit -= min(s.deficit, units)
+	return units
+}
+
+// waits reports whether the bucket may be in debt for a reservation. Otherwise it sets RetryAfter.
+func (m *layout) waits(s *state, it *item, o *effect) bool {
+	if o.delay == tb.Never {
+		return false
+	}
+	o.RetryAfter = 0
+	if debt := s.deficit + it.units - m.capacity + m.ahead(s); debt > it.debt {
+		o.RetryAfter = m.wait(&state{time: s.now, now: s.now}, debt-it.debt)
+	}
+	if o.delay > it.within {
+		o.RetryAfter = max(o.RetryAfter, o.delay-it.within)
+	}
+	return o.RetryAfter == 0
+}
+
+// remaining returns the whole tokens in the bucket.
+func (m *layout) remaining(s *state) int {
+	return int((m.capacity - min(m.capacity, s.deficit)) / m.scale)
+}
+
+// pay takes cost from the state if it can, and reports whether it did.
 func (m *layout) pay(s *state, cost uint64) bool {
 	if s.deficit+cost > m.capacity {
 		return false
@@ -35,30 +128,47 @@ func (m *layout) retry(s *state, cost uint64) time.Duration {
 	return m.wait(s, s.deficit+cost-m.capacity)
 }
 
-// at returns the state at the time now, in µs, if no tokens are taken in between.
+// at returns the state at the time now, in µs, if no tokens are taken in between. In debt only the
+// deficit counts, so it goes back in time, too.
 func (m *layout) at(s state, now uint64) state {
 	s.now = now
-	if now <= s.time {
-		return s
+	switch {
+	case now > s.time:
+		s.deficit -= min(s.deficit, m.supplied(s.time, now-s.time))
+		s.time = now
+	case s.deficit > m.capacity:
+		s.deficit += m.ahead(&s)
+		s.time = now
 	}
-	hi, lo := bits.Mul64(s.time, m.n)
-	phase := bits.Rem64(hi, lo, m.d)
-	hi, lo = bits.Mul64(now-s.time, m.n)
-	lo, carry := bits.Add64(lo, phase, 0)
-	s.time = now
-	if hi += carry; hi >= m.d {
-		s.deficit = 0
-		return s
-	}
-	supplied, _ := bits.Div64(hi, lo, m.d)
-	s.deficit -= min(s.deficit, supplied)
 	return s
+}
+
+// ahead returns the units that are supplied from now to the own time of a bucket.
+func (m *layout) ahead(s *state) uint64 { return m.supplied(s.now, s.time-s.now) }
+
+// supplied returns the units that are supplied in the e µs after instant t, at most 2⁴⁸.
+func (m *layout) supplied(t, e uint64) uint64 {
+	hi, lo := bits.Mul64(t, m.n)
+	phase := bits.Rem64(hi, lo, m.d)
+	hi, lo = bits.Mul64(e, m.n)
+	lo, carry := bits.Add64(lo, phase, 0)
+	if hi += carry; hi >= m.d {
+		return 1 << rateBits
+	}
+	units, _ := bits.Div64(hi, lo, m.d)
+	return min(units, 1<<rateBits)
 }
 
 // level returns how full the bucket is.
 func (m *layout) level(s *state) tb.Level {
+	if s.deficit > m.capacity {
+		debt := s.deficit - m.capacity
+		return tb.Level{
+			Tokens: -m.tokens(debt), NextToken: m.wait(s, debt+m.scale), Full: m.wait(s, s.deficit),
+		}
+	}
 	units := m.capacity - s.deficit
-	l := tb.Level{Tokens: float64(units) / float64(m.scale)}
+	l := tb.Level{Tokens: m.tokens(units)}
 	if s.deficit > 0 {
 		l.NextToken = m.wait(s, m.scale-units%m.scale)
 		l.Full = m.wait(s, s.deficit)
@@ -72,7 +182,7 @@ func (m *layout) level(s *state) tb.Level {
 //	time + ⌈(units·d − time·n mod d) / n⌉
 //
 // rounded up to nanoseconds and not to µs. It is Never if the clock of tb ends before, 292 years
-// after 1970. The products have less than 91 bits, because units are below 2³² and d is below 2⁴⁸.
+// after 1970. The products have less than 92 bits, because units are below 2³³ and d is below 2⁴⁸.
 func (m *layout) wait(s *state, units uint64) time.Duration {
 	const usec = uint64(time.Microsecond)
 	hi, lo := bits.Mul64(s.time, m.n)

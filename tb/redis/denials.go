@@ -31,9 +31,13 @@ func (d *denials) of(key string) *atomic.Uint64 {
 	return &d.resets[maphash.String(d.seed, key)%uint64(len(d.resets))]
 }
 
+// resetEnds is added to a count when a reset ends.
+const resetEnds = 1<<32 - 1
+
 // sight is a bucket that the server has shown between two local times. All times are in µs.
 type sight struct {
 	state
+	layout         uint64 // its id
 	sent, received int64
 	resets         uint64 // of denials, when the trip was sent
 }
@@ -58,7 +62,7 @@ func (d *denials) reset(f func(), keys ...string) {
 	for _, key := range keys {
 		resets := d.of(key)
 		resets.Add(1)
-		defer resets.Add(1<<32 - 1)
+		defer resets.Add(resetEnds)
 	}
 	f()
 }
@@ -70,12 +74,12 @@ func (d *denials) holds(key string, v *denial, local int64) bool {
 
 // denied returns the bucket of key now, if it is known that it cannot pay units. Its time is the
 // server's time at the last reply, plus the local time since.
-func (l *Limiter) denied(key string, units uint64) (state, bool) {
-	if l.denial == 0 || units > l.layout.capacity {
+func (l *shared) denied(m *layout, key string, units uint64) (state, bool) {
+	if l.denial == 0 || units > m.capacity {
 		return state{}, false
 	}
 	v := l.denials.Load(key)
-	if v == nil {
+	if v == nil || v.layout != m.id {
 		return state{}, false
 	}
 	local := l.local()
@@ -87,33 +91,26 @@ func (l *Limiter) denied(key string, units uint64) (state, bool) {
 	if since := local - v.sent; since > 0 {
 		latest += uint64(since + since/drift + 2)
 	}
-	if l.clock != nil {
-		now = uint64(l.clock().UnixMicro())
-		latest = now
-		if now < v.now { // the clock was set back, and the bucket may have less
-			return state{}, false
-		}
-	}
-	if s := l.layout.at(v.state, latest); l.layout.pay(&s, units) {
+	if s := m.at(v.state, latest); m.pay(&s, units) {
 		return state{}, false
 	}
-	return l.layout.at(v.state, now), true
+	return m.at(v.state, now), true
 }
 
 // remember keeps a bucket that cannot pay cost, and brings a bucket up to date that is kept.
-func (l *Limiter) remember(key string, w sight, cost uint64) {
+func (l *shared) remember(m *layout, key string, w sight, cost uint64) {
 	if l.denial == 0 || uint32(w.resets) != 0 {
 		return
 	}
 	until := int64(0)
-	if s := w.state; cost > 0 && !l.layout.pay(&s, cost) {
-		until = w.sent + min(l.denial, l.layout.retry(&s, cost)).Microseconds()
+	if s := w.state; cost > 0 && !m.pay(&s, cost) {
+		until = w.sent + min(l.denial, m.retry(&s, cost)).Microseconds()
 	}
 	set := func(v *denial) { v.sight, v.until = w, until }
 	for {
 		old := l.denials.Load(key)
-		if l.denials.holds(key, old, w.received) {
-			if !l.layout.isBefore(old.state, w.state) {
+		if l.denials.holds(key, old, w.received) && old.layout == w.layout {
+			if !m.isBefore(old.state, w.state) {
 				return
 			}
 			until = max(until, old.until)

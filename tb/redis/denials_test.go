@@ -1,70 +1,13 @@
 package redis
 
 import (
-	"math/rand/v2"
-	"slices"
 	"strconv"
 	"testing"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/internal/redistest"
 	"github.com/seed-181794aa/ratelimit/tb"
-	"github.com/seed-181794aa/ratelimit/tb/mutex"
 )
-
-// TestLocalRefusalsDecideAsMutex makes calls at the times of a clock, in steps that are often the
-// wait of a refusal. The decisions must be those of tb/mutex bit for bit, here and on the server.
-func TestLocalRefusalsDecideAsMutex(t *testing.T) {
-	c := dial(t, redistest.Start(t))
-	var sum Stats
-	for seed := range uint64(40) {
-		rng := rand.New(rand.NewPCG(seed, 22))
-		limit := tb.Limit{Capacity: 1 + rng.IntN(20), Tokens: 1 + rng.Int64N(20)}
-		// No key expires meanwhile.
-		limit.Per = time.Duration(limit.Tokens*(10_000+rng.Int64N(30_000))) * time.Millisecond
-		now := time.Unix(1_800_000_000, 0)
-		latest := now
-		clock := func() time.Time { return now }
-		l := newLimiter(t, c, limit, withClock(clock), WithMaxDenial(patient),
-			WithPrefix(strconv.FormatUint(seed, 10)))
-		oracle, err := mutex.New[string](limit, tb.WithClock(clock))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := oracle.AllowAt(time.Unix(0, 0), "the first reading", 1); err != nil {
-			t.Fatal(err)
-		}
-		for range 250 {
-			cost := float64(1+rng.IntN(2*limit.Capacity)) / 2
-			got, err := l.AllowCost(t.Context(), "a", cost)
-			want, _ := oracle.AllowCost(t.Context(), "a", cost)
-			if err != nil || got != want {
-				t.Fatalf("seed %d, limit %+v at %v, cost %v: %+v, %v, tb/mutex has %+v",
-					seed, limit, now, cost, got, err, want)
-			}
-			switch rng.IntN(4) {
-			case 0:
-				if want.RetryAfter != tb.Never {
-					wait := (want.RetryAfter + time.Microsecond - 1).Truncate(time.Microsecond)
-					now = now.Add(wait - time.Duration(rng.IntN(2))*time.Microsecond)
-				}
-			case 1:
-				now = now.Add(time.Duration(rng.Int64N(int64(limit.Per) / limit.Tokens)).Truncate(1000))
-			case 2:
-				latest = slices.MaxFunc([]time.Time{latest, now}, time.Time.Compare)
-				now = latest.Add(-time.Duration(rng.IntN(1_000_000)) * time.Microsecond)
-			}
-		}
-		s := l.Stats()
-		sum.Granted += s.Granted
-		sum.Refused += s.Refused
-		sum.RefusedLocally += s.RefusedLocally
-	}
-	t.Logf("%+v", sum)
-	if sum.RefusedLocally < 1000 || sum.Granted < 1000 {
-		t.Error("too few decisions of a kind")
-	}
-}
 
 // A bucket that is remembered is the server's bucket at a time between two readings of its clock.
 func TestRememberedBucketIsTheServers(t *testing.T) {
@@ -72,12 +15,12 @@ func TestRememberedBucketIsTheServers(t *testing.T) {
 	l := newLimiter(t, c, tb.Limit{Capacity: 100, Tokens: 1000, Per: time.Second})
 	local := 0
 	for i := 0; local < 300; i++ {
-		probe := l.layout.impossible()
-		before, err := l.exec(t.Context(), "a", probe)
+		probe := l.layout.Load().impossible()
+		before, err := l.execUnits(t.Context(), "a", probe)
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, ok := l.denied("a", 50*l.layout.scale)
+		s, ok := l.isDenied("a", 50*l.layout.Load().scale)
 		if !ok {
 			if _, err := l.AllowN(t.Context(), "a", 50); err != nil {
 				t.Fatal(err)
@@ -85,11 +28,11 @@ func TestRememberedBucketIsTheServers(t *testing.T) {
 			continue
 		}
 		local++
-		after, err := l.exec(t.Context(), "a", probe)
+		after, err := l.execUnits(t.Context(), "a", probe)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s.now < before.now || s.now > after.now || l.layout.at(s, after.now) != after {
+		if s.now < before.now || s.now > after.now || l.layout.Load().at(s, after.now) != after {
 			t.Fatalf("%+v, and the server had %+v and %+v", s, before, after)
 		}
 	}
@@ -98,8 +41,8 @@ func TestRememberedBucketIsTheServers(t *testing.T) {
 // The server's clock may be as far ahead as if it had been read when the trip departed.
 func TestDenialAllowsForTheTrip(t *testing.T) {
 	l := newLimiter(t, dial(t, redistest.Start(t)), perSecond(10, 1000)) // a unit is a ns
-	empty := state{1_000_000, l.layout.capacity, 1_000_000}
-	token := l.layout.scale // it comes after 1 ms
+	empty := newState(1_000_000, l.layout.Load().capacity, 1_000_000)
+	token := l.layout.Load().scale // it comes after 1 ms
 	for i, tt := range []struct {
 		sent, received int64 // µs before the present
 		denied         bool
@@ -107,9 +50,9 @@ func TestDenialAllowsForTheTrip(t *testing.T) {
 		{0, 0, true}, {500, 500, true}, {500, 0, true}, {1500, 0, false}, {60_000, 0, false},
 	} {
 		key, local := strconv.Itoa(i), l.local()
-		w := sight{empty, local - tt.sent, local - tt.received, 0}
+		w := newSight(l, empty, local-tt.sent, local-tt.received, 0)
 		l.denials.Insert(key, 0, 0, func(v *denial) { v.sight, v.until = w, local+1_000_000 })
-		if _, ok := l.denied(key, token); ok != tt.denied && l.local()-local < 400 {
+		if _, ok := l.isDenied(key, token); ok != tt.denied && l.local()-local < 400 {
 			t.Errorf("sent %d µs ago, received %d µs ago: denied is %v", tt.sent, tt.received, ok)
 		}
 	}
@@ -156,17 +99,17 @@ func TestResetForgetsDenials(t *testing.T) {
 	}
 	// The reply of a trip that departed before the reset comes after it.
 	old := l.denials.of("a").Load()
-	late := sight{state{1, l.layout.capacity, 1}, l.local(), l.local(), old}
+	late := newSight(l, newState(1, l.layout.Load().capacity, 1), l.local(), l.local(), old)
 	l.denials.reset(func() {
 		during := late
 		during.resets = l.denials.of("a").Load()
-		l.remember("a", during, l.layout.scale)
-		if _, ok := l.denied("a", l.layout.scale); ok {
+		l.remember(l.layout.Load(), "a", during, l.layout.Load().scale)
+		if _, ok := l.isDenied("a", l.layout.Load().scale); ok {
 			t.Error("a reply counts during a reset")
 		}
 	}, "a")
-	l.remember("a", late, l.layout.scale)
-	if _, ok := l.denied("a", l.layout.scale); ok {
+	l.remember(l.layout.Load(), "a", late, l.layout.Load().scale)
+	if _, ok := l.isDenied("a", l.layout.Load().scale); ok {
 		t.Error("a reply from before the reset counts")
 	}
 }
@@ -185,8 +128,8 @@ func TestDenialEnds(t *testing.T) {
 	} {
 		l := newLimiter(t, c, tt.limit, WithMaxDenial(tt.denial))
 		sent := l.local()
-		empty := state{time: 1_000_000, now: 1_000_000, deficit: l.layout.capacity}
-		l.remember("a", sight{empty, sent, sent, 0}, l.layout.scale)
+		empty := state{time: 1_000_000, now: 1_000_000, deficit: l.layout.Load().capacity}
+		l.remember(l.layout.Load(), "a", newSight(l, empty, sent, sent, 0), l.layout.Load().scale)
 		v := l.denials.Load("a")
 		if tt.want == 0 {
 			if v != nil {
@@ -207,8 +150,8 @@ func TestDenialEnds(t *testing.T) {
 func TestOlderReplyDoesNotReplaceANewerOne(t *testing.T) {
 	l := newLimiter(t, dial(t, redistest.Start(t)), perSecond(10, 1)) // 10⁶ units a token
 	remember := func(time, deficit, now uint64) {
-		w := sight{state{time, deficit, now}, l.local(), l.local(), 0}
-		l.remember("a", w, 10*l.layout.scale)
+		w := newSight(l, newState(time, deficit, now), l.local(), l.local(), 0)
+		l.remember(l.layout.Load(), "a", w, 10*l.layout.Load().scale)
 	}
 	for _, tt := range []struct {
 		name               string
@@ -226,7 +169,7 @@ func TestOlderReplyDoesNotReplaceANewerOne(t *testing.T) {
 	} {
 		remember(tt.time, tt.deficit, tt.now)
 		got := l.denials.Load("a").state
-		if kept := got == (state{tt.time, tt.deficit, tt.now}); kept != tt.kept {
+		if kept := got == newState(tt.time, tt.deficit, tt.now); kept != tt.kept {
 			t.Errorf("%s: the denial is %+v", tt.name, got)
 		}
 	}
@@ -250,23 +193,5 @@ func TestLocalRefusalAllocatesNothing(t *testing.T) {
 	}
 	if s := l.Stats(); s.RefusedLocally < 1000 {
 		t.Errorf("Stats: %+v", s)
-	}
-}
-
-// A refusal writes nothing, so before its time the bucket has less than it has shown.
-func TestDenialDoesNotCountBeforeItsTime(t *testing.T) {
-	now := time.Unix(1_800_000_000, 0)
-	hourly := tb.Limit{Capacity: 10, Tokens: 1, Per: time.Hour}
-	l := newLimiter(t, dial(t, redistest.Start(t)), hourly,
-		withClock(func() time.Time { return now }), WithMaxDenial(patient))
-	for _, tt := range []struct {
-		after     time.Duration
-		n         int
-		remaining int
-	}{{0, 10, 0}, {time.Hour, 11, 1}, {-time.Microsecond, 2, 0}} {
-		now = now.Add(tt.after)
-		if d, err := l.AllowN(t.Context(), "a", tt.n); err != nil || d.Remaining != tt.remaining {
-			t.Errorf("%d tokens at %v: %+v, %v, want %d left", tt.n, now, d, err, tt.remaining)
-		}
 	}
 }

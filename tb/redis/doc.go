@@ -2,8 +2,9 @@
 // what package tb/mutex decides, bit for bit, by the clock of the server, in one round trip or
 // none.
 //
-// A bucket is a string of 12 bytes, which expires when the bucket is full. A server needs the
-// commands EVALSHA, EVAL, TIME, GET, SET with PXAT, and DEL: Redis 6.2 or later, or any Valkey.
+// A bucket is a string of 28 bytes, which expires when the bucket is full. A server needs the
+// commands EVALSHA, EVAL, TIME, GET, SET with PXAT, PTTL and DEL: Redis 6.2 or later, or any
+// Valkey.
 //
 // # Client
 //
@@ -27,7 +28,7 @@
 //
 // With the default prefix, a limiter needs these rights of an ACL user:
 //
-//	resetchannels ~tb:* -@all +evalsha +eval +time +get +set +del
+//	resetchannels ~tb:* -@all +evalsha +eval +time +get +set +pttl +del
 //
 // The client of a cluster also needs +cluster|slots, +cluster|shards and +asking. Without a
 // cluster, set ForceSingleClient: otherwise the client asks for the cluster.
@@ -46,7 +47,24 @@
 // The first call of a limiter learns that clock, which takes a second round trip. After a long
 // pause a call may take one too, because the clocks may have moved apart meanwhile.
 //
-// A limiter has at most 256 commands under way. A call that needs one more waits until one returns.
+// A limiter has at most 256 commands under way. A call that needs one more waits until one
+// returns.
+//
+// # Limits
+//
+// The value of a bucket has the limit under which it was written. A call by another limit converts
+// it: after [Limiter.SetLimit], by a limiter of another [Limiter.Tier], or by a process with another
+// configuration. The bucket keeps its tokens, but not more than the new capacity, and its debt, as
+// a key of tb/mutex does that changes its tier. The first call converts the bucket, also if it is
+// refused. A full bucket has no key, and is full under the new limit too. The key of a bucket that
+// was converted stays at least as long as under the limits before, so that nothing is gained by
+// going to and fro. Limiters with leases of different lengths should not share buckets.
+//
+// # Reservations
+//
+// [Limiter.Reserve], [Limiter.Wait] and [Charge.MayWait] put a bucket in debt. Slots are in the
+// time of the server's clock, in the order in which it has decided. A process that ends leaves what
+// it has reserved as spent.
 //
 // # Shared trips
 //

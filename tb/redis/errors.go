@@ -92,12 +92,6 @@ func isTryAgain(err error) bool {
 	return errors.As(err, &e) && e.IsTryAgain()
 }
 
-// isReplica reports whether a replica refused a command that writes.
-func isReplica(err error) bool {
-	var e *rueidis.RedisError
-	return errors.As(err, &e) && strings.HasPrefix(scriptLine.ReplaceAllString(e.Error(), ""), "READONLY")
-}
-
 // scriptLine matches the text that Redis 6.2 puts before the error of a command in a script.
 var scriptLine = regexp.MustCompile(`^Error running script \(.*?\): (@user_script: ?\d+: )+-?`)
 
@@ -114,7 +108,12 @@ func clientError(err error) *Error {
 	case !ok:
 		return &Error{Unreachable, err}
 	}
-	text := scriptLine.ReplaceAllString(e.Error(), "")
+	return replyError(e.Error(), err)
+}
+
+// replyError returns the error of a call from the text of an error reply.
+func replyError(text string, err error) *Error {
+	text = strings.TrimPrefix(scriptLine.ReplaceAllString(text, ""), "ERR ")
 	if lacksRight.MatchString(text) {
 		return &Error{Forbidden, err}
 	}
@@ -130,10 +129,10 @@ func clientError(err error) *Error {
 		return &Error{Cluster, err}
 	case "NOPERM":
 		return &Error{Forbidden, err}
+	case "WRONGTYPE":
+		return &Error{Foreign, err}
 	case "NOAUTH", "WRONGPASS":
 		return &Error{Unauthenticated, err}
-	case "NOBUCKET", "WRONGTYPE":
-		return &Error{Foreign, err}
 	}
 	return &Error{Rejected, err}
 }

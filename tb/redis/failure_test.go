@@ -46,7 +46,7 @@ func TestCallThatTimedOutTakesNothing(t *testing.T) {
 	s := redistest.Start(t)
 	operator := dial(t, s)
 	l := newLimiter(t, dial(t, s), slow, WithTimeout(10*time.Millisecond))
-	do(t, operator, "SCRIPT", "LOAD", l.layout.script.text)
+	do(t, operator, "SCRIPT", "LOAD", l.script.text)
 	// The server has this clock.
 	l.nodes[0].offset.learn(0, 0, time.Now().UnixMicro()-l.start.UnixMicro())
 	resume := pause(t, operator)
@@ -230,7 +230,8 @@ func TestConfigErrors(t *testing.T) {
 // open makes the breaker open, without a probe during a test.
 func open(l *Limiter) {
 	for i := range int64(failuresInARow) {
-		l.nodes[0].breaker.observe(patient.Microseconds()+i, failed, errors.New("test"), patient.Microseconds())
+		now := patient.Microseconds()
+		l.nodes[0].breaker.observe(now+i, failed, errors.New("test"), now)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 // stepped is put before the text of a script. The script then runs at the server's time and the
 // seconds in the key "step". The text of the script is not changed.
 const stepped = `
-local real, redis = redis, {error_reply = redis.error_reply}
+local real, redis = redis, {pcall = redis.pcall}
 function redis.call(name, ...)
   local v = real.call(name, ...)
   if name == 'TIME' then v[1] = string.format('%d', v[1] + (real.call('GET', 'step') or 0)) end
@@ -28,7 +28,7 @@ func TestServerClockSteps(t *testing.T) {
 	operator := dial(t, s)
 	limit := tb.Limit{Capacity: 1000, Tokens: 1, Per: time.Second}
 	l := newLimiter(t, dial(t, s), limit, WithMaxDenial(0))
-	l.layout.script = newScript(stepped + narrow.text)
+	l.script = newScript(stepped + bucketsText)
 
 	start := time.Now()
 	supply := func() int64 { return int64(time.Since(start)/time.Second) + 1 } // since start, at most

@@ -2,26 +2,22 @@ package redis
 
 import (
 	"context"
-	"encoding/binary"
-	"math"
 	"strings"
-
-	"github.com/redis/rueidis"
 
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
 // group is charges that one script takes: all, or none. Their names differ, and they are on one
 // server. The first charge's limiter makes the trips.
-type group []*charge
+type group []*Charge
 
 // admits reports whether c can be a part of the group.
-func (g group) admits(c *charge) bool {
+func (g group) admits(c *Charge) bool {
 	l, first := c.limiter, g[0].limiter
-	if l.client != first.client || (l.clock == nil) != (first.clock == nil) {
+	if l.client != first.client {
 		return false
 	}
-	if l.client.Mode() == rueidis.ClientModeCluster && tagOf(c.name) != tagOf(g[0].name) {
+	if first.cluster && tagOf(c.name) != tagOf(g[0].name) {
 		return false
 	}
 	for _, other := range g {
@@ -48,97 +44,91 @@ func (g group) take(ctx context.Context) ([]tb.Decision, error) {
 		d, err := g[0].take(ctx)
 		return []tb.Decision{d}, err
 	}
-	decisions, err := g.run(ctx)
+	decisions := make([]tb.Decision, len(g))
+	results, err := g.run(ctx)
 	if err != nil {
-		return g.degrade(ctx, err)
+		return decisions, g.degrade(ctx, decisions, err)
 	}
 	all := true
-	for _, d := range decisions {
-		all = all && d.Allowed
+	for _, r := range results {
+		all = all && r.Allowed
 	}
 	for i, c := range g {
-		c.from, c.failure = nil, nil
-		if c.taken = all; all {
-			c.state.deficit += c.units
-			c.limiter.warm(ctx, c.key, c.units)
-		}
+		decisions[i] = results[i].Decision
 		c.limiter.counts.decided(decisions[i].Allowed)
+		c.failure = nil
+		results[i].Allowed = all
+		c.keep(results[i])
+		if all {
+			c.limiter.warm(ctx, c.layout, c.key, c.item.units)
+		}
 	}
 	return decisions, nil
 }
 
 // degrade decides the charges by the failure policies of their limiters, if err is why the server
 // did not. A local share that has granted when another one refuses does not get its tokens back.
-func (g group) degrade(ctx context.Context, err error) ([]tb.Decision, error) {
-	decisions := make([]tb.Decision, len(g))
+func (g group) degrade(ctx context.Context, decisions []tb.Decision, err error) error {
 	for i, c := range g {
-		c.taken, c.asked = false, false
-		o, err := c.limiter.degrade(ctx, c.key, c.units, err)
+		c.taken, c.asked, c.from, c.delay = false, false, nil, 0
+		o, err := c.limiter.degrade(ctx, c.layout, c.key, c.item.units, err)
 		if err != nil {
-			return decisions, err
+			return err
 		}
 		decisions[i], c.failure = o.Decision, o.Failure
 	}
-	return decisions, nil
+	return nil
 }
 
-// run runs the script, and returns the decisions on the charges.
-func (g group) run(ctx context.Context) ([]tb.Decision, error) {
+// run runs the script, and returns the results of the charges.
+func (g group) run(ctx context.Context) ([]result, error) {
 	l := g[0].limiter
-	decisions, states := make([]tb.Decision, len(g)), make([]state, len(g))
-	argument := func(deadline float64) []byte {
-		b := binary.BigEndian.AppendUint64(nil, math.Float64bits(deadline))
-		for _, c := range g {
-			b = append(b, c.limiter.layout.header...)
-			b = binary.BigEndian.AppendUint32(b, uint32(c.units))
-		}
-		return b
-	}
-	for _, c := range g {
+	parts := make([]part, len(g))
+	for i, c := range g {
 		if c.limiter.closed.Load() {
-			return decisions, ErrClosed
+			return nil, ErrClosed
 		}
+		parts[i] = part{c.layout, c.name, []item{c.item}}
 	}
+	var r reply
 	err := l.guard(g[0].key, func() error {
-		return l.send(ctx, func(deadline int64) error {
-			return l.runUntil(&l.node(g[0].key).offset, deadline, g.layout().takeAll, g.names(), argument,
-				func(reply string) (now uint64, ok bool) { return parseStates(reply, states) })
+		return l.send(ctx, func(deadline int64) (err error) {
+			r, err = l.together(&l.node(g[0].key).offset, deadline, true, parts)
+			if err == nil && r.failure != nil {
+				err = r.failure
+			}
+			return err
 		})
 	})
-	if err != nil {
-		return decisions, l.counts.failed(err)
-	}
+	results := make([]result, len(g))
 	for i, c := range g {
-		decisions[i] = c.decide(states[i])
+		if err != nil {
+			break
+		}
+		bucket, failure := r.bucket(i)
+		if failure != nil {
+			err = failure
+		}
+		results[i].before = c.layout.found(bucket, r.now)
+		s := results[i].before
+		o := c.layout.apply(&s, &c.item)
+		results[i].Decision, results[i].delay = o.Decision, o.delay
 	}
-	return decisions, nil
-}
-
-// parseStates reads a reply of takeall.lua, and reports whether it has the right form.
-func parseStates(reply string, states []state) (now uint64, ok bool) {
-	b := []byte(reply)
-	if len(b) != 7+11*len(states) {
-		return 0, false
-	}
-	now, b = uint56(b), b[7:]
-	for i := range states {
-		states[i] = state{uint56(b), uint64(binary.BigEndian.Uint32(b[7:])), now}
-		b = b[11:]
-	}
-	return now, true
+	return results, l.counts.failed(err)
 }
 
 // undo gives back what the last take has taken. It waits for the server as long as a call does.
 func (g group) undo() {
 	var taken group
-	var argument []byte
+	var parts []part
 	for _, c := range g {
 		switch {
 		case c.taken && c.from != nil:
-			c.from.left.Add(c.units)
+			c.from.left.Add(c.item.units)
 		case c.taken:
 			taken = append(taken, c)
-			argument = c.limiter.layout.appendGiveBack(argument, c.units, c.state.time)
+			undo := undoOf(c.before, c.item.units, noDeadline)
+			parts = append(parts, part{c.layout, c.name, []item{undo}})
 		}
 		c.taken = false
 	}
@@ -146,11 +136,9 @@ func (g group) undo() {
 		return
 	}
 	l := g[0].limiter
-	err := l.send(context.Background(), func(int64) error {
+	err := l.send(context.Background(), func(deadline int64) error {
 		var err error
-		send := func() {
-			_, err = l.run(g.layout().giveBack, taken.names(), rueidis.BinaryString(argument))
-		}
+		send := func() { _, err = l.together(&l.node(g[0].key).offset, deadline, false, parts) }
 		for _, c := range taken { // no limiter may refuse by what it knew before
 			next := send
 			send = func() { c.limiter.denials.reset(next, c.key) }
@@ -159,22 +147,4 @@ func (g group) undo() {
 		return err
 	})
 	l.counts.failed(err) //nolint:errcheck // Cancel returns none
-}
-
-func (g group) names() []string {
-	names := make([]string, len(g))
-	for i, c := range g {
-		names[i] = c.name
-	}
-	return names
-}
-
-// layout returns the layout with the scripts that are exact for all charges.
-func (g group) layout() *layout {
-	for _, c := range g {
-		if !c.limiter.layout.isNarrow() {
-			return &c.limiter.layout
-		}
-	}
-	return &g[0].limiter.layout
 }

@@ -195,7 +195,7 @@ func TestHistoriesAreLinearizable(t *testing.T) {
 					l.trips.shuttles = maxShared - 1 // so that keys must share trips
 					all, made = append(all, l), append(made, l)
 				}
-				histories, n := play(t, rng, &made[0].layout, form.sees, form.keys, all...)
+				histories, n := play(t, rng, made[0].layout.Load(), form.sees, form.keys, all...)
 				for key, history := range histories {
 					if !isLinearizable(limit, history) {
 						t.Fatalf("seed %d, limit %+v, key %s: not linearizable: %+v",
@@ -216,6 +216,18 @@ func TestHistoriesAreLinearizable(t *testing.T) {
 	}
 }
 
+// ask takes units from key's bucket, or none, and returns the bucket before. local says that the
+// server was not asked, because it would refuse.
+func (l *Limiter) ask(
+	ctx context.Context, key string, units uint64,
+) (before state, local bool, err error) {
+	if s, ok := l.isDenied(key, units); ok {
+		return s, true, nil
+	}
+	s, err := l.execUnits(ctx, key, units)
+	return s, false, err
+}
+
 // wrong is a limiter with a planted bug.
 type wrong struct {
 	*Limiter
@@ -225,7 +237,7 @@ type wrong struct {
 }
 
 func (w wrong) ask(ctx context.Context, key string, units uint64) (state, bool, error) {
-	deny := (*Limiter).denied
+	deny := (*Limiter).isDenied
 	if w.deny != nil {
 		deny = w.deny
 	}
@@ -236,7 +248,7 @@ func (w wrong) ask(ctx context.Context, key string, units uint64) (state, bool, 
 		s, err := w.exec(w.Limiter, units)
 		return s, false, err
 	}
-	s, err := w.Limiter.exec(ctx, key, units)
+	s, err := w.Limiter.execUnits(ctx, key, units)
 	return s, false, err
 }
 
@@ -252,7 +264,7 @@ var wrongs = []struct {
 	wrong
 }{
 	{"every cost is refused", wrong{deny: func(l *Limiter, key string, _ uint64) (state, bool) {
-		return l.denied(key, l.layout.capacity)
+		return l.isDenied(key, l.layout.Load().capacity)
 	}}},
 	{"a refusal lasts as long as it may", wrong{deny: func(
 		l *Limiter, key string, _ uint64,
@@ -270,8 +282,8 @@ var wrongs = []struct {
 	{"callers in a trip see the bucket before it", wrong{exec: func(
 		l *Limiter, units uint64,
 	) (state, error) {
-		s, err := l.exec(context.Background(), "a", l.layout.impossible())
-		_, _ = l.exec(context.Background(), "a", units)
+		s, err := l.execUnits(context.Background(), "a", l.layout.Load().impossible())
+		_, _ = l.execUnits(context.Background(), "a", units)
 		return s, err
 	}}},
 }
@@ -285,7 +297,7 @@ func TestWrongLimitersAreNotLinearizable(t *testing.T) {
 				limit := historyLimits[rng.IntN(len(historyLimits))]
 				bad := w.wrong
 				bad.Limiter = newLimiter(t, c, limit, WithPrefix(w.name+strconv.FormatUint(seed, 10)))
-				histories, _ := play(t, rng, &bad.layout, true, []string{"a"}, bad)
+				histories, _ := play(t, rng, bad.layout.Load(), true, []string{"a"}, bad)
 				if !isLinearizable(limit, histories["a"]) {
 					t.Logf("found by seed %d", seed)
 					return

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/puzpuzpuz/xsync/v3"
-	"github.com/redis/rueidis"
 
 	"github.com/seed-181794aa/ratelimit/tb"
 )
@@ -18,7 +17,7 @@ const maxLeases = 1 << 16
 // leases are the tokens that this process has taken and not spent yet, by key. All methods are safe
 // for concurrent use.
 type leases struct {
-	l    *Limiter
+	l    *shared
 	life int64        // µs of the local clock
 	now  func() int64 // the local clock
 	keys *xsync.MapOf[string, *lease]
@@ -42,18 +41,20 @@ type lease struct {
 
 // claim is tokens that one trip has taken beyond the cost of its call.
 type claim struct {
-	left  atomic.Uint64 // units; none are spent at end or later
-	end   int64         // local time in µs
-	after state         // the bucket after the trip
-	size  uint64        // the units at first
+	layout *layout
+	left   atomic.Uint64 // units; none are spent at end or later
+	end    int64         // local time in µs
+	before state         // the bucket before they were taken
+	after  state         // the bucket after the trip
+	size   uint64        // the units at first
 }
 
 // isEmpty reports whether there is nothing to spend or to give back.
 func (c *claim) isEmpty() bool { return c == nil || c.left.Load() == 0 }
 
 // spend takes units if the claim has them, and returns the bucket as the claim knows it.
-func (c *claim) spend(units uint64, now int64) (s state, ok bool) {
-	if c == nil || now >= c.end {
+func (c *claim) spend(m *layout, units uint64, now int64) (s state, ok bool) {
+	if c == nil || c.layout != m || now >= c.end {
 		return s, false
 	}
 	for {
@@ -69,9 +70,9 @@ func (c *claim) spend(units uint64, now int64) (s state, ok bool) {
 	}
 }
 
-// newLeases returns nil if leases do not pay: see WithLease.
-func newLeases(l *Limiter, h time.Duration) *leases {
-	if h == 0 || !l.layout.reserve(h) {
+// newLeases returns nil without WithLease.
+func newLeases(l *shared, h time.Duration) *leases {
+	if h == 0 {
 		return nil
 	}
 	us := h.Microseconds()
@@ -81,18 +82,20 @@ func newLeases(l *Limiter, h time.Duration) *leases {
 }
 
 // take takes units from key's lease, or from the server.
-func (ls *leases) take(ctx context.Context, key string, units uint64) (result, error) {
+func (ls *leases) take(
+	ctx context.Context, m *layout, key string, units uint64,
+) (result, error) {
 	l := ls.l
 	var c *claim
 	if x, ok := ls.keys.Load(key); ok {
 		c = x.claim.Load()
 	}
-	if s, ok := c.spend(units, ls.now()); ok {
+	if s, ok := c.spend(m, units, ls.now()); ok {
 		return ls.granted(c, s), nil
 	}
-	_, denied := l.denied(key, units)
-	if denied && c.isEmpty() || units > l.layout.capacity { // a lease does not help
-		return l.serve(ctx, key, units)
+	_, denied := l.denied(m, key, units)
+	if denied && c.isEmpty() || units > m.capacity { // a lease does not help
+		return l.serve(ctx, m, key, item{units: units})
 	}
 	for waited := false; ; waited = true {
 		if err := l.admit(ctx); err != nil {
@@ -104,11 +107,11 @@ func (ls *leases) take(ctx context.Context, key string, units uint64) (result, e
 		}
 		x.mu.Lock()
 		c, pending := x.claim.Load(), x.pending
-		s, ok := c.spend(units, ls.now())
+		s, ok := c.spend(m, units, ls.now())
 		if !ok && pending == nil && !x.gone {
 			x.pending = make(chan struct{})
 			x.mu.Unlock()
-			return ls.renew(ctx, x, units)
+			return ls.renew(ctx, m, x, units)
 		}
 		x.mu.Unlock()
 		if ok {
@@ -127,21 +130,20 @@ func (ls *leases) take(ctx context.Context, key string, units uint64) (result, e
 			}
 		}
 	}
-	return l.serve(ctx, key, units)
+	return l.serve(ctx, m, key, item{units: units})
 }
 
 // granted returns the result of a call that c has paid.
 func (ls *leases) granted(c *claim, s state) result {
 	ls.l.counts.leased.Add(1)
-	m := &ls.l.layout
-	d := tb.Decision{Allowed: true, Remaining: int((m.capacity - s.deficit) / m.scale)}
-	return result{Outcome{Decision: d, By: Lease}, s, c}
+	d := tb.Decision{Allowed: true, Remaining: c.layout.remaining(&s)}
+	return result{Outcome: Outcome{Decision: d, By: Lease}, before: s, from: c}
 }
 
 // renew takes units and a new claim in one trip. The caller has set x.pending. If the caller
 // leaves, the trip goes on, because it takes tokens for others too.
 func (ls *leases) renew(
-	ctx context.Context, x *lease, units uint64,
+	ctx context.Context, m *layout, x *lease, units uint64,
 ) (r result, err error) {
 	l := ls.l
 	var taken result
@@ -149,7 +151,7 @@ func (ls *leases) renew(
 	var over atomic.Bool // the trip, or the wait of the caller
 	done := make(chan struct{})
 	go func() {
-		taken, failure = ls.claim(ctx, x, units)
+		taken, failure = ls.claim(ctx, m, x, units)
 		if over.Swap(true) && taken.Allowed {
 			l.counts.abandoned.Add(1)
 		}
@@ -173,15 +175,15 @@ func (ls *leases) renew(
 
 // claim makes the trip of renew, until the timeout or the deadline of ctx.
 func (ls *leases) claim(
-	ctx context.Context, x *lease, units uint64,
+	ctx context.Context, m *layout, x *lease, units uint64,
 ) (r result, err error) {
-	l, m := ls.l, &ls.l.layout
-	old, c := x.claim.Load(), new(claim)
+	l := ls.l
+	old, c := x.claim.Load(), &claim{layout: m}
 	defer func() { x.renewed(old, c, err) }()
-	costs := []uint64{units}
-	extra := ls.extra(old, units)
+	items := []item{{units: units}}
+	extra := ls.extra(m, old, units)
 	if extra > 0 {
-		costs = append(costs, extra)
+		items = append(items, item{units: extra})
 	}
 	n, opened, err := l.enter(x.key)
 	if err != nil {
@@ -198,22 +200,23 @@ func (ls *leases) claim(
 		ls.giveBack(ctx, x, old) //nolint:errcheck // then its tokens are lost
 	}
 	c.end = ls.now() + ls.life
-	if r.state, err = l.exec(ctx, x.key, costs...); err != nil {
+	if r.before, err = l.exec(ctx, m, x.key, items...); err != nil {
 		return r, err
 	}
-	r.Decision = m.take(&r.state, units)
-	c.after = r.state
+	c.before = r.before
+	r.Decision = m.take(&c.before, units)
+	c.after = c.before
 	if extra > 0 && m.pay(&c.after, extra) {
 		c.size = extra
 		c.left.Store(extra)
-		l.counts.claimed.Add(extra)
+		l.counts.claimed.Add(m.millionths(extra))
 	}
 	return r, nil
 }
 
 // extra returns how many units to take beyond the units of a call.
-func (ls *leases) extra(old *claim, units uint64) uint64 {
-	if old == nil {
+func (ls *leases) extra(m *layout, old *claim, units uint64) uint64 {
+	if old == nil || old.layout != m {
 		return 0
 	}
 	size := old.size
@@ -223,7 +226,7 @@ func (ls *leases) extra(old *claim, units uint64) uint64 {
 	case ls.now() < old.end:
 		size = max(2*size, units)
 	}
-	return min(size, (ls.l.layout.capacity-old.after.deficit)/2) / units * units
+	return min(size, (m.capacity-old.after.deficit)/2) / units * units
 }
 
 // renewed ends a renewal of the claim old. If the key was reset meanwhile, the new claim is
@@ -241,24 +244,20 @@ func (x *lease) renewed(old, c *claim, err error) {
 	x.pending = nil
 }
 
-// giveBack gives back what a claim of x has left.
+// giveBack gives back what a claim of x has left: a grant of size units is one of what was spent,
+// and one of what is left, at the same instant.
 func (ls *leases) giveBack(ctx context.Context, x *lease, c *claim) error {
 	left := c.left.Swap(0)
 	if left == 0 {
 		return nil
 	}
-	l := ls.l
-	argument := rueidis.BinaryString(l.layout.appendGiveBack(nil, left, c.after.time))
-	return l.send(ctx, func(int64) error {
-		var reply rueidis.RedisMessage
-		var err error
-		l.denials.reset(func() {
-			reply, err = l.run(l.layout.giveBack, []string{x.name}, argument)
-		}, x.key)
-		if err == nil {
-			n, _ := reply.ToInt64()
-			l.counts.returned.Add(uint64(n))
-		}
-		return err
-	})
+	l, m := ls.l, c.layout
+	before := c.before
+	before.charge(c.size - left)
+	it := undoOf(before, left, noDeadline)
+	s, err := l.exec(ctx, m, x.key, it)
+	if err == nil {
+		l.counts.returned.Add(m.millionths(m.undo(&s, &it)))
+	}
+	return err
 }

@@ -28,19 +28,14 @@ func (s *simulator) newFleet(rng *rand.Rand) (*fleet, bool, error) {
 	}
 	prefix := fmt.Sprint(rng.Uint64())
 	for range 1 + rng.IntN(6) {
-		l, err := New(s.client, f.limit, WithTimeout(patient), WithLease(f.h), WithPrefix(prefix),
-			withClock(func() time.Time { return time.UnixMicro(f.now) }))
+		clock := func() time.Time { return time.UnixMicro(f.now) }
+		l, err := s.newLimiter(clock, f.limit, WithLease(f.h), WithPrefix(prefix))
 		if err != nil {
 			return nil, false, err
 		}
-		if l.leases == nil {
+		if !l.layout.Load().leased {
 			return nil, false, nil
 		}
-		m, err := s.layout(f.limit)
-		if err != nil {
-			return nil, false, err
-		}
-		l.layout.script, l.layout.giveBack = m.script, m.giveBack
 		skew := rng.Int64N(2*drift) - drift // µs a second
 		l.leases.now = func() int64 { return (f.now - noon) * (1_000_000 + skew) / 1_000_000 }
 		sweepByHand(l.leases)
@@ -119,7 +114,7 @@ func (f *fleet) enlarge(i int) {
 	l := f.nodes[i]
 	if x, ok := l.leases.keys.Load("a"); ok && x.claim.Load() != nil {
 		c := x.claim.Load()
-		c.size = 2 * l.layout.capacity
+		c.size = 2 * l.layout.Load().capacity
 		c.left.Store(0) // it is not halved
 	}
 }
@@ -156,7 +151,7 @@ func (f *fleet) excess(all []grant) float64 {
 
 // simulateLeases returns the worst excess of many fleets, and how many calls needed no trip.
 func simulateLeases(t *testing.T, prepare func(*Limiter, tb.Limit)) (worst float64, leased uint64) {
-	s := startSimulator(t, shipped)
+	s := startSimulator(t, bucketsText)
 	fleets := 40
 	if *everything {
 		fleets = 150
@@ -201,16 +196,17 @@ func TestLeasesKeepTheBound(t *testing.T) {
 func TestLeaseBugsAreFound(t *testing.T) {
 	for name, bug := range map[string]func(*testing.T, *Limiter, tb.Limit){
 		"the whole capacity": func(t *testing.T, l *Limiter, limit tb.Limit) {
-			m, err := newLayout(limit)
+			m, err := newLayout(limit, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
-			l.layout.capacity, l.layout.header = m.capacity, m.header
+			m.leased = true
+			l.layout.Store(m)
 		},
 		"leases end late": func(_ *testing.T, l *Limiter, _ tb.Limit) { l.leases.life *= 2 },
 		"all is given back": func(_ *testing.T, l *Limiter, _ tb.Limit) {
-			l.layout.giveBack = newScript(strings.Replace(l.layout.giveBack.text,
-				"cost - supplied(s, now - s, N, D)", "cost", 1))
+			l.script = newScript(strings.Replace(l.script.text,
+				"max(0, units - max(0, gain - max(0, m + units - C)))", "units", 1))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

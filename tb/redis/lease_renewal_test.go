@@ -105,7 +105,7 @@ func TestResetDropsALeaseThatIsUnderWay(t *testing.T) {
 		allow1(t, l)
 		x, _ := l.leases.keys.Load("a")
 		old, c := latest(l), &claim{end: l.leases.now() + l.leases.life, size: 1}
-		c.left.Store(l.layout.scale)
+		c.left.Store(l.layout.Load().scale)
 		x.pending = make(chan struct{})
 		if !late {
 			x.renewed(old, c, nil)
@@ -141,7 +141,7 @@ func TestOpenBreakerKeepsWhatALeaseHas(t *testing.T) {
 	left := latest(l).left.Load()
 	open(l)
 	trips := l.Stats().Trips
-	o, err := l.Decide(t.Context(), "a", float64(left/l.layout.scale)+1)
+	o, err := l.Decide(t.Context(), "a", float64(left/l.layout.Load().scale)+1)
 	if err != nil || o.By != FailurePolicy || o.Failure.Cause != Open {
 		t.Errorf("more than the lease has: %+v, %v", o, err)
 	}

@@ -106,7 +106,7 @@ func deficit(t *testing.T, l *Limiter, key string) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return int(float64(l.layout.capacity/l.layout.scale) - v.Tokens)
+	return int(float64(l.layout.Load().capacity/l.layout.Load().scale) - v.Tokens)
 }
 
 func TestLeaseIsGivenBack(t *testing.T) {
@@ -176,12 +176,12 @@ func TestLeasesThatDoNotPay(t *testing.T) {
 		{perSecond(1_000_000, 1_000_000_000), 1000 * time.Hour, false},
 	} {
 		l := newLimiter(t, c, tt.limit, WithLease(tt.h))
-		m, err := newLayout(tt.limit)
+		m, err := newLayout(tt.limit, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		shrunk := m.capacity - l.layout.capacity
-		if got := l.leases != nil; got != tt.pays || got != (shrunk > 0) {
+		shrunk := m.capacity - l.layout.Load().capacity
+		if got := l.layout.Load().leased; got != tt.pays || got != (shrunk > 0) {
 			t.Errorf("%+v with leases of %v: leases %t, capacity less by %d units",
 				tt.limit, tt.h, got, shrunk)
 		}

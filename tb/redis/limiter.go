@@ -3,7 +3,6 @@ package redis
 import (
 	"context"
 	"hash/maphash"
-	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,28 +17,35 @@ import (
 // tb.Limiter. Use New to make one. All methods are safe for concurrent use.
 //
 // Most callers want Allow. Allow, AllowN and AllowCost take tokens, and so does Decide, which also
-// returns what decided. Peek and Level take nothing. Reset, Stats and Close are for operators.
+// returns what decided. Reserve and Wait take tokens that the bucket will have. Peek and Level take
+// nothing. SetLimit, Reset, Stats and Close are for operators.
 //
 // If the server does not decide a call that takes tokens, the failure policy does, and the error is
 // nil. Other calls return an *Error then. All calls return ErrClosed after Close.
 type Limiter struct {
+	*shared
+	layout atomic.Pointer[layout]
+	share  *cas.Limiter[string] // nil without a LocalShare
+}
+
+var _ tb.Limiter = (*Limiter)(nil)
+
+// shared is what the limiters of all tiers have in common.
+type shared struct {
 	settings
 	client   rueidis.Client
-	layout   layout
+	script   *script
 	start    time.Time // of local times
 	cluster  bool
 	nodes    [ranges]node // without a cluster, only the first one
 	trips    trips
 	denials  denials
-	share    *cas.Limiter[string] // nil without a LocalShare
-	leases   *leases              // nil without leases
-	inFlight chan struct{}        // has an element for each key that has a trip under way
+	leases   *leases       // nil without leases
+	inFlight chan struct{} // has an element for each key that has a trip under way
 	closed   atomic.Bool
 	closing  sync.Once
 	counts   counts
 }
-
-var _ tb.Limiter = (*Limiter)(nil)
 
 // New returns a limiter with a bucket of the given limit for each key. It sends nothing to Redis.
 // It returns a *tb.ConfigError if the limit or an option is out of range. A rate of N/D units a
@@ -51,36 +57,90 @@ func New(client rueidis.Client, limit tb.Limit, opts ...Option) (*Limiter, error
 	if client == nil {
 		return nil, &tb.ConfigError{Field: "client", Value: "nil", Range: "a client"}
 	}
-	m, err := newLayout(limit)
-	if err != nil {
-		return nil, err
-	}
 	s, err := apply(opts)
 	if err != nil {
 		return nil, err
 	}
-	share, err := s.policy.share(limit)
-	if err != nil {
-		return nil, err
-	}
-	l := &Limiter{
-		settings: s, client: client, layout: m, start: time.Now(), share: share,
+	x := &shared{
+		settings: s, client: client, script: buckets, start: time.Now(),
 		inFlight: make(chan struct{}, maxInFlight), counts: newCounts(),
 		cluster: client.Mode() == rueidis.ClientModeCluster,
 	}
-	if !s.alone {
-		l.trips.queues = make(map[string]*queue)
-		l.trips.shared = !l.cluster
+	l, err := x.tier(limit)
+	if err != nil {
+		return nil, err
 	}
-	l.denials.Init(maxDenials, false, &l.denials)
-	l.denials.seed = maphash.MakeSeed()
-	l.leases = newLeases(l, s.lease)
+	if !s.alone {
+		x.trips.queues = make(map[string]*queue)
+		x.trips.shared = !x.cluster
+	}
+	x.denials.Init(maxDenials, false, &x.denials)
+	x.denials.seed = maphash.MakeSeed()
+	x.leases = newLeases(x, s.lease)
 	return l, nil
 }
 
+// tier returns a limiter of the given limit.
+func (x *shared) tier(limit tb.Limit) (*Limiter, error) {
+	m, err := newLayout(limit, x.lease)
+	if err != nil {
+		return nil, err
+	}
+	l := &Limiter{shared: x}
+	l.layout.Store(m)
+	if x.policy.isShare() {
+		part, err := x.policy.part(limit)
+		if err != nil {
+			return nil, err
+		}
+		if l.share, err = cas.New[string](part); err != nil {
+			return nil, err
+		}
+	}
+	return l, nil
+}
+
+// Tier returns a limiter that decides calls on the same buckets by another limit. Use it if keys
+// have one of several limits: the limit is the one that the call brings. A bucket that had another
+// limit keeps its tokens: see SetLimit. All tiers have the commands under way, the breaker, the
+// statistics and the leases in common. Close closes all of them. A local share is of one tier.
+//
+// It returns a *tb.ConfigError if the limit is out of range.
+func (l *Limiter) Tier(limit tb.Limit) (*Limiter, error) { return l.tier(limit) }
+
+// SetLimit makes limit the limit of the calls of this limiter that come next. A bucket is converted
+// by the first call on it, also if that is refused: it keeps its tokens, but not more than the new
+// capacity, and its debt. Other processes may change their limits earlier or later. Each of their
+// calls converts the bucket to its own limit, and nothing is gained by going to and fro. A bucket
+// that is full has no key in Redis, and is full under the new limit too.
+//
+// SetLimit sends nothing to Redis. It returns a *tb.ConfigError if the limit is out of range, and
+// changes nothing.
+func (l *Limiter) SetLimit(limit tb.Limit) error {
+	m, err := newLayout(limit, l.lease)
+	if err != nil {
+		return err
+	}
+	if l.share != nil {
+		part, err := l.policy.part(limit)
+		if err != nil {
+			return err
+		}
+		if err := l.share.SetLimit(part); err != nil {
+			return err
+		}
+	}
+	l.layout.Store(m)
+	return nil
+}
+
+// Limit returns the limit of the calls of this limiter.
+func (l *Limiter) Limit() tb.Limit { return l.layout.Load().limit }
+
 // Allow takes one token of key's bucket.
 func (l *Limiter) Allow(ctx context.Context, key string) (tb.Decision, error) {
-	return l.take(ctx, key, l.layout.scale)
+	m := l.layout.Load()
+	return l.take(ctx, m, key, m.scale)
 }
 
 // AllowN takes n tokens, or none. It returns tb.ErrInvalidCost if n is not positive.
@@ -88,44 +148,46 @@ func (l *Limiter) AllowN(ctx context.Context, key string, n int) (tb.Decision, e
 	if n <= 0 {
 		return tb.Decision{}, tb.ErrInvalidCost
 	}
-	return l.take(ctx, key, l.layout.unitsOf(n))
+	m := l.layout.Load()
+	return l.take(ctx, m, key, m.unitsOf(n))
 }
 
 // AllowCost takes a decimal number of tokens, or none. It rounds the cost up to units of 10⁻⁶
 // token for capacities up to 83, and of Capacity·2⁻²³ tokens or less for larger ones. It returns
 // tb.ErrInvalidCost if cost is zero, negative, NaN or infinite.
 func (l *Limiter) AllowCost(ctx context.Context, key string, cost float64) (tb.Decision, error) {
-	if !(cost > 0 && cost <= math.MaxFloat64) { // NaN fails both
-		return tb.Decision{}, tb.ErrInvalidCost
-	}
-	return l.take(ctx, key, l.layout.unitsOfCost(cost))
+	o, err := l.Decide(ctx, key, cost)
+	return o.Decision, err
 }
 
 // Decide is AllowCost, and also returns what decided. If the failure policy did, it returns why.
 func (l *Limiter) Decide(ctx context.Context, key string, cost float64) (Outcome, error) {
-	if !(cost > 0 && cost <= math.MaxFloat64) { // NaN fails both
-		return Outcome{}, tb.ErrInvalidCost
+	if err := checkCost(cost); err != nil {
+		return Outcome{}, err
 	}
-	r, err := l.decide(ctx, key, l.layout.unitsOfCost(cost))
+	m := l.layout.Load()
+	r, err := l.decide(ctx, m, key, item{units: m.unitsOfCost(cost)})
 	return r.Outcome, err
 }
 
 // Peek returns the decision that Allow would return now. It takes nothing.
 func (l *Limiter) Peek(ctx context.Context, key string) (tb.Decision, error) {
-	s, err := l.look(ctx, key)
+	m := l.layout.Load()
+	s, err := l.look(ctx, m, key)
 	if err != nil {
 		return tb.Decision{}, err
 	}
-	return l.layout.take(&s, l.layout.scale), nil
+	return m.take(&s, m.scale), nil
 }
 
 // Level returns how full key's bucket is now. It takes nothing.
 func (l *Limiter) Level(ctx context.Context, key string) (tb.Level, error) {
-	s, err := l.look(ctx, key)
+	m := l.layout.Load()
+	s, err := l.look(ctx, m, key)
 	if err != nil {
 		return tb.Level{}, err
 	}
-	return l.layout.level(&s), nil
+	return m.level(&s), nil
 }
 
 // Reset fills key's bucket. In an interval that contains the reset, the key may be granted up to
@@ -160,65 +222,63 @@ func (l *Limiter) Close() {
 }
 
 // take takes units of key's bucket, or none.
-func (l *Limiter) take(ctx context.Context, key string, units uint64) (tb.Decision, error) {
-	r, err := l.decide(ctx, key, units)
+func (l *Limiter) take(
+	ctx context.Context, m *layout, key string, units uint64,
+) (tb.Decision, error) {
+	r, err := l.decide(ctx, m, key, item{units: units})
 	return r.Decision, err
 }
 
 // result is an outcome, and what a charge needs to know of it.
 type result struct {
 	Outcome
-	state state  // the bucket after the call, unless the failure policy decided
-	from  *claim // that had the tokens, or nil
+	delay  time.Duration // of a reservation
+	before state         // the bucket before the call, unless the failure policy decided
+	from   *claim        // that had the tokens, or nil
 }
 
-// decide is take, and decides by the failure policy if the server does not.
-func (l *Limiter) decide(ctx context.Context, key string, units uint64) (r result, err error) {
-	if l.leases != nil {
-		r, err = l.leases.take(ctx, key, units)
+// decide takes units, or none, and decides by the failure policy if the server does not.
+func (l *Limiter) decide(
+	ctx context.Context, m *layout, key string, it item,
+) (r result, err error) {
+	if m.leased && it.kind == kindTake {
+		r, err = l.leases.take(ctx, m, key, it.units)
 	} else {
-		r, err = l.serve(ctx, key, units)
+		r, err = l.serve(ctx, m, key, it)
 	}
 	if err != nil {
-		r.Outcome, err = l.degrade(ctx, key, units, err)
+		r.Outcome, err = l.degrade(ctx, m, key, it.units, err)
 		return r, err
 	}
 	if r.Allowed {
-		l.warm(ctx, key, units)
+		l.warm(ctx, m, key, it.units)
 	}
 	return r, nil
 }
 
-// serve is take without the failure policy and leases.
-func (l *Limiter) serve(ctx context.Context, key string, units uint64) (r result, err error) {
-	local := false
-	if r.state, local, err = l.ask(ctx, key, units); err != nil {
-		return r, l.counts.failed(err)
+// serve is decide without the failure policy and leases.
+func (x *shared) serve(ctx context.Context, m *layout, key string, it item) (r result, err error) {
+	if s, ok := x.denied(m, key, it.units); ok && it.kind == kindTake {
+		if err := x.admit(ctx); err != nil {
+			return r, x.counts.failed(err)
+		}
+		x.counts.denied.Inc()
+		r.before, r.By = s, DenialCache
+		r.Decision = m.take(&s, it.units)
+		return r, nil
 	}
-	r.Decision = l.layout.take(&r.state, units)
-	if local {
-		r.By = DenialCache
-		l.counts.denied.Inc()
-	} else {
-		l.counts.decided(r.Allowed)
+	if r.before, err = x.call(ctx, m, key, it); err != nil {
+		return r, x.counts.failed(err)
 	}
+	after := r.before
+	o := m.apply(&after, &it)
+	r.Decision, r.delay = o.Decision, o.delay
+	x.counts.decided(r.Allowed)
 	return r, nil
 }
 
-// ask takes units of key's bucket, or none, and returns the bucket before. local says that the
-// server was not asked, because it would refuse.
-func (l *Limiter) ask(
-	ctx context.Context, key string, units uint64,
-) (before state, local bool, err error) {
-	if s, ok := l.denied(key, units); ok {
-		return s, true, l.admit(ctx)
-	}
-	before, err = l.call(ctx, key, units)
-	return before, false, err
-}
-
-// look returns key's bucket. It asks for a cost that no bucket can pay.
-func (l *Limiter) look(ctx context.Context, key string) (state, error) {
-	s, err := l.call(ctx, key, l.layout.impossible())
-	return s, l.counts.failed(err)
+// look returns key's bucket.
+func (x *shared) look(ctx context.Context, m *layout, key string) (state, error) {
+	s, err := x.call(ctx, m, key, item{kind: kindLook})
+	return s, x.counts.failed(err)
 }

@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"context"
 	"errors"
 	"math"
 	"strings"
@@ -27,6 +28,35 @@ func newLimiter(t testing.TB, c rueidis.Client, limit tb.Limit, opts ...Option) 
 	}
 	t.Cleanup(l.Close)
 	return l
+}
+
+// execUnits takes costs from the bucket of key, and returns the bucket before.
+func (l *Limiter) execUnits(ctx context.Context, key string, costs ...uint64) (state, error) {
+	var items []item
+	for _, c := range costs {
+		items = append(items, item{units: c})
+	}
+	return l.exec(ctx, l.layout.Load(), key, items...)
+}
+
+// decideUnits is decide by the present limit.
+func (l *Limiter) decideUnits(ctx context.Context, key string, units uint64) (result, error) {
+	return l.decide(ctx, l.layout.Load(), key, item{units: units})
+}
+
+// isDenied is denied by the present limit.
+func (l *Limiter) isDenied(key string, units uint64) (state, bool) {
+	return l.denied(l.layout.Load(), key, units)
+}
+
+// newState returns a bucket with an own time.
+func newState(time, deficit, now uint64) state {
+	return state{time: time, deficit: deficit, now: now, was: time, lacked: deficit}
+}
+
+// newSight returns a bucket that was seen between two local times.
+func newSight(l *Limiter, s state, sent, received int64, resets uint64) sight {
+	return sight{s, l.layout.Load().id, sent, received, resets}
 }
 
 func do(t testing.TB, c rueidis.Client, command ...string) rueidis.RedisMessage {
@@ -109,8 +139,8 @@ func TestCommandsOfTheServer(t *testing.T) {
 	bytes, _ := value.ToString()
 	expiry := do(t, c, "PEXPIRETIME", "tb:{a}")
 	ms, _ := expiry.AsInt64()
-	if s, _ := l.layout.parse(bytes, nil); ms*1000 <= int64(s.now)+10*86_400_000_000 ||
-		(ms-1)*1000 > int64(s.now)+10*86_400_000_000 {
+	if s := l.layout.Load().found([]byte(bytes), 0); ms*1000 <= int64(s.was)+10*86_400_000_000 ||
+		(ms-1)*1000 > int64(s.was)+10*86_400_000_000 {
 		t.Errorf("%+v expires at %d ms", s, ms)
 	}
 	do(t, c, "CONFIG", "RESETSTAT")

@@ -40,6 +40,7 @@ func TestLiveServerDecidesAsMutex(t *testing.T) {
 			timeToFill := time.Duration(1e5 + rng.Float64()*1e7) // 0.1 to 10 ms
 			limit.Per = time.Duration(limit.Tokens) * timeToFill / time.Duration(limit.Capacity)
 			l := newLimiter(t, c, limit)
+			m := l.layout.Load()
 			oracle, err := mutex.New[string](limit, tb.WithClock(time.Now)) // without it, New reads a clock
 			if err != nil {
 				t.Error(err)
@@ -52,9 +53,9 @@ func TestLiveServerDecidesAsMutex(t *testing.T) {
 			for round := 1; decisions.Load() < int64(want) && !t.Failed(); round++ {
 				costs := make([]uint64, 1+rng.IntN(4))
 				for j := range costs {
-					costs[j] = l.layout.unitsOf(1 + rng.IntN(limit.Capacity))
+					costs[j] = l.layout.Load().unitsOf(1 + rng.IntN(limit.Capacity))
 				}
-				s, err := l.exec(t.Context(), strconv.Itoa(i), costs...)
+				s, err := l.execUnits(t.Context(), strconv.Itoa(i), costs...)
 				if err != nil {
 					t.Error(err)
 					return
@@ -63,8 +64,8 @@ func TestLiveServerDecidesAsMutex(t *testing.T) {
 					full.Add(1)
 				}
 				for _, cost := range costs {
-					got := l.layout.take(&s, cost)
-					want, _ := oracle.AllowAt(time.UnixMicro(int64(s.now)), "a", int(cost/l.layout.scale))
+					got := m.take(&s, cost)
+					want, _ := oracle.AllowAt(time.UnixMicro(int64(s.now)), "a", int(cost/m.scale))
 					if got != want {
 						t.Errorf("limit %+v at %d µs, cost %d: %+v, tb/mutex has %+v",
 							limit, s.now, cost, got, want)

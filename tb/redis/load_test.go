@@ -145,13 +145,13 @@ func taken(t *testing.T, c rueidis.Client, l *Limiter) (n int64) {
 		return nil
 	}}
 	reader := newLimiter(t, c, ample, same)
-	reader.layout = l.layout
+	reader.layout.Store(l.layout.Load())
 	for i := range loadKeys {
 		v, err := reader.Level(t.Context(), strconv.Itoa(i))
 		if err != nil {
 			t.Fatal(err)
 		}
-		n += int64(math.Ceil(float64(l.layout.capacity/l.layout.scale) - v.Tokens))
+		n += int64(math.Ceil(float64(l.layout.Load().capacity/l.layout.Load().scale) - v.Tokens))
 	}
 	return n
 }

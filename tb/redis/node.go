@@ -16,7 +16,7 @@ type node struct {
 }
 
 // node returns the node of a key.
-func (l *Limiter) node(key string) *node {
+func (l *shared) node(key string) *node {
 	if !l.cluster {
 		return &l.nodes[0]
 	}

@@ -16,10 +16,9 @@ type settings struct {
 	tag     func(key string) string
 	timeout time.Duration
 	policy  Policy
-	lease   time.Duration    // 0 for none
-	clock   func() time.Time // nil for the server's clock
-	alone   bool             // each call makes a trip of its own
-	denial  time.Duration    // the longest time for which a refusal is remembered
+	lease   time.Duration // 0 for none
+	alone   bool          // each call makes a trip of its own
+	denial  time.Duration // the longest time for which a refusal is remembered
 
 	onDegraded func(key string, o Outcome) // may be nil
 	logger     *slog.Logger                // may be nil
@@ -139,20 +138,6 @@ func WithLogger(l *slog.Logger) Option {
 func WithoutBatching() Option {
 	return Option{func(s *settings) error {
 		s.alone = true
-		return nil
-	}}
-}
-
-// WithClientClock decides on the clocks of the clients. It is for servers that refuse TIME in
-// scripts. If two clocks differ by at most a second, a key may be granted more than its bound by
-// the rate times the difference. If they differ by more, this may happen again after each second. A
-// bucket waits for the clock that is ahead, until it has granted nothing for the time in which it
-// fills and a second. A call that was given up takes its tokens if it reaches the server later.
-func WithClientClock() Option { return withClock(time.Now) }
-
-func withClock(now func() time.Time) Option {
-	return Option{func(s *settings) error {
-		s.clock = now
 		return nil
 	}}
 }

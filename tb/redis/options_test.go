@@ -33,43 +33,20 @@ func TestNamesOfKeys(t *testing.T) {
 	}
 }
 
-// The clock of the client decides, and the server is not asked for its own.
-func TestClientClock(t *testing.T) {
-	c := dial(t, redistest.Start(t))
-	do(t, c, "ACL", "SETUSER", "default", "-time")
-	l := newLimiter(t, c, slow, WithClientClock())
-	for i := range 10 {
-		if d, err := l.Allow(t.Context(), "a"); err != nil || d != granted(9-i) {
-			t.Fatalf("call %d: %+v, %v", i, d, err)
-		}
-	}
-	if d, err := l.Allow(t.Context(), "a"); err != nil || d.Allowed {
-		t.Errorf("call 11: %+v, %v", d, err)
-	}
-	ttl := do(t, c, "PTTL", "tb:{a}")
-	if ms, err := ttl.AsInt64(); err != nil || ms > 10*86_400_000+1001 || ms < 10*86_400_000-60_000 {
-		t.Errorf("the key expires in %d ms, %v, want 10 days", ms, err)
-	}
-	if s := l.Stats(); s.Trips != 11 || s.RefusedLocally != 1 || s.Loaded != 1 || s.Stale != 0 ||
-		s.Offset != 0 {
-		t.Errorf("Stats: %+v", s)
-	}
-}
-
 // The longest durations do not overflow.
 func TestLongestOptions(t *testing.T) {
 	const longest = time.Duration(math.MaxInt64)
 	c := dial(t, redistest.Start(t))
 	for i, opts := range [][]Option{
 		{WithTimeout(longest), WithMaxDenial(longest)},
-		{WithTimeout(longest), WithMaxDenial(longest), WithoutBatching(), WithClientClock()},
+		{WithTimeout(longest), WithMaxDenial(longest), WithoutBatching()},
 		{WithTimeout(longest), WithLease(longest)},         // does nothing
 		{WithTimeout(longest), WithLease(10 * time.Hour)},  // reserves 10 tokens
 		{WithTimeout(longest), WithLease(500 * time.Hour)}, // reserves half
 	} {
 		limit := tb.Limit{Capacity: 1000, Tokens: 1, Per: time.Hour}
 		l := newLimiter(t, c, limit, append(opts, WithPrefix(strconv.Itoa(i)))...)
-		whole := int(l.layout.capacity / l.layout.scale)
+		whole := int(l.layout.Load().capacity / l.layout.Load().scale)
 		if want := []int{1000, 1000, 1000, 990, 500}[i]; whole != want {
 			t.Errorf("%d: a capacity of %d, want %d", i, whole, want)
 		}

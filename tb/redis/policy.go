@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/tb"
-	"github.com/seed-181794aa/ratelimit/tb/cas"
 )
 
 // Policy decides the calls that the server does not decide: Refuse, Allow or LocalShare.
@@ -40,21 +39,21 @@ func (p Policy) String() string {
 	return "local share"
 }
 
-// share returns the limiter of a LocalShare, or nil for another policy.
-func (p Policy) share(limit tb.Limit) (*cas.Limiter[string], error) {
-	if p == Refuse || p == Allow {
-		return nil, nil //nolint:nilnil // no share is not an error
-	}
+// isShare reports whether p is a LocalShare.
+func (p Policy) isShare() bool { return p != Refuse && p != Allow }
+
+// part returns the limit of a LocalShare.
+func (p Policy) part(limit tb.Limit) (tb.Limit, error) {
 	most := int(min(int64(limit.Capacity), math.MaxInt64/int64(limit.Per)))
 	if p < 1 || int(p) > most {
-		return nil, &tb.ConfigError{
+		return limit, &tb.ConfigError{
 			Field: "WithPolicy", Value: fmt.Sprintf("LocalShare(%d)", int(p)),
 			Range: fmt.Sprintf("LocalShare(1) to LocalShare(%d), a token of Capacity each", most),
 		}
 	}
 	limit.Capacity /= int(p)
 	limit.Per *= time.Duration(p)
-	return cas.New[string](limit)
+	return limit, nil
 }
 
 // Decider is what decided a call.
@@ -85,13 +84,13 @@ type Outcome struct {
 
 // degrade decides a call by the policy, if err is why the server did not.
 func (l *Limiter) degrade(
-	ctx context.Context, key string, units uint64, err error,
+	ctx context.Context, m *layout, key string, units uint64, err error,
 ) (Outcome, error) {
 	var e *Error
 	if !errors.As(err, &e) { // closed
 		return Outcome{}, err
 	}
-	o := Outcome{Decision: l.fallback(ctx, key, units, e.Cause), By: FailurePolicy, Failure: e}
+	o := Outcome{Decision: l.fallback(ctx, m, key, units, e.Cause), By: FailurePolicy, Failure: e}
 	if o.Allowed {
 		l.counts.policyGranted.Add(1)
 	} else {
@@ -105,30 +104,32 @@ func (l *Limiter) degrade(
 
 // expect returns what degrade would decide, and takes nothing from a share.
 func (l *Limiter) expect(
-	ctx context.Context, key string, units uint64, err error,
+	ctx context.Context, m *layout, key string, units uint64, err error,
 ) (tb.Decision, error) {
 	var e *Error
 	switch {
 	case !errors.As(err, &e): // closed
 		return tb.Decision{}, err
-	case l.share != nil && units <= l.layout.capacity && e.Cause != Canceled:
-		c, err := l.share.Charge(key, l.layout.tokens(units))
+	case l.share != nil && units <= m.capacity && e.Cause != Canceled:
+		c, err := l.share.Charge(key, m.tokens(units))
 		if err != nil {
 			return tb.Decision{}, err
 		}
 		d, err := c.Peek(time.Now())
 		return fromShare(d), err
 	}
-	return l.fallback(ctx, key, units, e.Cause), nil
+	return l.fallback(ctx, m, key, units, e.Cause), nil
 }
 
-func (l *Limiter) fallback(ctx context.Context, key string, units uint64, cause Cause) tb.Decision {
+func (l *Limiter) fallback(
+	ctx context.Context, m *layout, key string, units uint64, cause Cause,
+) tb.Decision {
 	switch {
-	case units > l.layout.capacity:
+	case units > m.capacity:
 		return tb.Decision{RetryAfter: tb.Never}
 	case cause == Canceled: // a client that hangs up must not get past the limit
 	case l.share != nil:
-		d, _ := l.share.AllowCost(ctx, key, l.layout.tokens(units))
+		d, _ := l.share.AllowCost(ctx, key, m.tokens(units))
 		return fromShare(d)
 	case l.policy == Allow:
 		return tb.Decision{Allowed: true}
@@ -144,9 +145,10 @@ func fromShare(d tb.Decision) tb.Decision {
 	return d
 }
 
-// warm charges the local share with a grant of the server.
-func (l *Limiter) warm(ctx context.Context, key string, units uint64) {
+// warm charges the local share with a grant of the server. The share may go into debt, because
+// other processes may have fewer grants than their shares.
+func (l *Limiter) warm(ctx context.Context, m *layout, key string, units uint64) {
 	if l.share != nil {
-		_, _ = l.share.AllowCost(ctx, key, l.layout.tokens(units)) // it may have less, and refuse
+		_, _ = l.share.Reserve(ctx, key, m.tokens(units)) // refused above one capacity of debt
 	}
 }

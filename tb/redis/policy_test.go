@@ -135,7 +135,7 @@ func TestSharesAreNeverAboveTheLimit(t *testing.T) {
 		{Capacity: tb.MaxCapacity, Tokens: 1, Per: math.MaxInt64 / 3},
 	} {
 		for n := 1; n <= 12; n++ {
-			share, err := LocalShare(n).share(limit)
+			got, err := LocalShare(n).part(limit)
 			if n > limit.Capacity || int64(limit.Per) > math.MaxInt64/int64(n) {
 				var cfg *tb.ConfigError
 				if !errors.As(err, &cfg) || cfg.Field != "WithPolicy" ||
@@ -147,7 +147,6 @@ func TestSharesAreNeverAboveTheLimit(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%d shares of %+v: %v", n, limit, err)
 			}
-			got := share.Limit()
 			if got.Capacity*n > limit.Capacity || (got.Capacity+1)*n <= limit.Capacity ||
 				got.Tokens != limit.Tokens || got.Per != limit.Per*time.Duration(n) {
 				t.Errorf("%d shares of %+v are %+v each", n, limit, got)
@@ -168,13 +167,13 @@ func TestLogOfAnOutage(t *testing.T) {
 		},
 	})
 	l := newLimiter(t, dial(t, redistest.Start(t)), slow, WithLogger(slog.New(text)))
-	script := l.layout.script
-	l.layout.script = newScript("return redis.error_reply('test')")
+	script := l.script
+	l.script = newScript("return redis.error_reply('test')")
 	for range 2 * failuresInARow {
 		l.nodes[0].breaker.probe = 0 // the calls beyond the first five are probes
 		_ = failure(t.Context(), t, l, "a")
 	}
-	l.layout.script = script
+	l.script = script
 	l.nodes[0].breaker.probe = 0
 	for l.Stats().Breaker != BreakerClosed {
 		if _, err := l.Peek(t.Context(), "a"); err != nil {

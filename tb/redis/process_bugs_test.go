@@ -15,14 +15,25 @@ type processBug struct {
 	found   func(verdict) bool
 }
 
+// clientTime is put before the script, which then runs at the time of its last argument.
+const clientTime = `
+local now, real = tonumber(table.remove(ARGV)), redis
+local redis = {pcall = real.pcall}
+function redis.call(name, ...)
+  if name ~= 'TIME' then return real.call(name, ...) end
+  return {string.format('%.0f', math.floor(now / 1e6)), string.format('%.0f', now % 1e6)}
+end
+`
+
 var processBugs = map[string]processBug{
 	"the clock of the client": {
 		plant: func(w *worker) {
 			var readings atomic.Int64 // each is ahead by a ms more
-			w.l.clock = func() time.Time {
+			w.l.script = newScript(clientTime + bucketsText)
+			w.l.client = &timed{w.l.client, func() time.Time {
 				ahead := min(readings.Add(1), 900)
 				return time.Now().Add(time.Duration(ahead) * time.Millisecond)
-			}
+			}}
 		},
 		task:    task{Limit: thousand},
 		contest: burst(untilRefused),
@@ -31,9 +42,9 @@ var processBugs = map[string]processBug{
 	"a grant takes twice": {
 		plant: func(w *worker) {
 			w.decide = func(ctx context.Context, key string, units uint64) (result, error) {
-				r, err := w.l.decide(ctx, key, units)
+				r, err := w.l.decideUnits(ctx, key, units)
 				if r.Allowed {
-					_, err = w.l.exec(ctx, key, units)
+					_, err = w.l.execUnits(ctx, key, units)
 				}
 				return r, err
 			}
@@ -49,7 +60,7 @@ var processBugs = map[string]processBug{
 				if refused.Load() {
 					return result{Outcome: Outcome{By: DenialCache}}, nil
 				}
-				r, err := w.l.decide(ctx, key, units)
+				r, err := w.l.decideUnits(ctx, key, units)
 				if !r.Allowed {
 					refused.Store(true)
 				}
@@ -62,8 +73,9 @@ var processBugs = map[string]processBug{
 	},
 	"the whole capacity": {
 		plant: func(w *worker) {
-			whole, _ := newLayout(w.Limit) // the limiter has the limit already
-			w.l.layout.capacity, w.l.layout.header = whole.capacity, whole.header
+			whole, _ := newLayout(w.Limit, 0) // the limiter has the limit already
+			whole.leased = true
+			w.l.layout.Store(whole)
 		},
 		task:    longLeases,
 		contest: burst(untilLeased),

@@ -2,42 +2,39 @@ package redis
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/redis/rueidis"
-
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// behaviours are what the scripts do beyond the decisions of tb/mutex. The tests of planted bugs
-// run them too.
+// behaviours are what the script does beyond the results of tb/mutex. The tests of planted bugs run
+// them too.
 var behaviours = []struct {
 	name  string
 	check func(*simulator) error
 }{
 	{"DeadlineTakesNothing", deadlineTakesNothing},
 	{"RefusalWritesNothing", refusalWritesNothing},
+	{"LookWritesNothing", lookWritesNothing},
 	{"ClockSetBack", clockSetBack},
-	{"ClocksOfClientsDiffer", clocksOfClientsDiffer},
 	{"KeyExpiresWhenFull", keyExpiresWhenFull},
-	{"DeficitOfAnotherScale", deficitOfAnotherScale},
-	{"DeficitOfAGreaterCapacity", deficitOfAGreaterCapacity},
-	{"AlternatingCapacitiesGainNothing", alternatingCapacitiesGainNothing},
-	{"ForeignValueIsAnError", foreignValueIsAnError},
-	{"WideDivisionIsExact", wideDivisionIsExact},
-	{"TakeEachAsTake", takeEachAsTake},
-	{"TakeEachWritesNothingWithAnError", takeEachError},
-	{"TakeAll", takeAllScript},
-	{"GiveBack", giveBackScript},
+	{"LoweredLimit", loweredLimit},
+	{"ConvertedKeyIsKept", convertedKeyIsKept},
+	{"AlternatingLimitsGainNothing", alternatingLimitsGainNothing},
+	{"UndoAfterAChange", undoAfterAChange},
+	{"Debts", debts},
+	{"ItemsInOrder", itemsInOrder},
+	{"ForeignValue", foreignValue},
+	{"SupplyIsExact", supplyIsExact},
+	{"AllOrNone", allOrNone},
 	{"ChargesAsMutex", chargesAsMutex},
 }
 
 func TestScript(t *testing.T) {
-	s := startSimulator(t, shipped)
+	s := startSimulator(t, bucketsText)
 	for _, b := range behaviours {
 		t.Run(b.name, func(t *testing.T) {
 			if err := b.check(s); err != nil {
@@ -49,30 +46,33 @@ func TestScript(t *testing.T) {
 
 func deadlineTakesNothing(s *simulator) error {
 	b := s.bucket("deadline")
-	m, err := s.layout(perSecond(10, 1))
+	m, err := newLayout(perSecond(10, 1), 0)
 	if err != nil {
 		return err
 	}
-	at := func(now uint64) rueidis.RedisMessage {
-		costs := []uint64{m.scale}
-		r, err := s.run(&m, b.key, []step{{now: now, costs: costs, deadline: noon}})
-		if err != nil {
-			b.errorf("%w", err)
-			return rueidis.RedisMessage{}
+	for _, it := range []item{{units: m.scale}, reservation(20*m.scale, deepest, tb.Never)} {
+		late := command{now: noon + 1, parts: []part{{m, b.key, []item{it}}}, deadline: noon}
+		if r, err := s.runEach([]command{late}); err != nil || r[0].now != noon+1 {
+			b.errorf("after the deadline: %+v, %w", r, err)
 		}
-		return r[0]
+		if v, _ := b.value(); v != "" {
+			b.errorf("after the deadline, the value is %q", v)
+		}
 	}
-	late := at(noon + 1)
-	if t, err := late.AsInt64(); err != nil || t != noon+1 {
-		b.errorf("1 µs after the deadline: %v, %v, want the time", t, err)
+	inTime := command{now: noon, parts: []part{{m, b.key, []item{{units: m.scale}}}}, deadline: noon}
+	if _, err := s.runEach([]command{inTime}); err != nil {
+		return err
 	}
-	if v, _ := b.value(); v != "" {
-		b.errorf("after the deadline, the value is %q", v)
+	if v, _ := b.value(); len(v) != 28 {
+		b.errorf("at the deadline, the value is %q", v)
 	}
-	inTime := at(noon)
-	if v, err := inTime.ToString(); err != nil || len(v) != 12 {
-		b.errorf("at the deadline: %q, %v, want a grant", v, err)
+	// A settlement and a cancellation have no deadline.
+	back := item{kind: kindGiveBack, units: m.scale / 2}
+	later := command{now: noon + 1, parts: []part{{m, b.key, []item{back}}}, deadline: noon}
+	if _, err := s.runEach([]command{later}); err != nil {
+		return err
 	}
+	b.want(perSecond(10, 1), noon+500_000, 10, granted(0))
 	return b.err
 }
 
@@ -86,6 +86,28 @@ func refusalWritesNothing(s *simulator) error {
 	b.want(limit, noon+2_500_000, 11, refused(tb.Never, 2))
 	if after, e := b.value(); after != before || e != expiry {
 		b.errorf("the value is %q until %d, and was %q until %d", after, e, before, expiry)
+	}
+	return b.err
+}
+
+// A look leaves a bucket as it is, also under another limit. A refusal under another limit converts
+// the bucket, and the next one writes nothing.
+func lookWritesNothing(s *simulator) error {
+	b := s.bucket("look")
+	b.want(perSecond(10, 1), noon, 4, granted(6))
+	before, _ := b.value()
+	other := perSecond(5, 1)
+	for _, kind := range []kind{kindLook, kindUndo} {
+		b.apply(other, noon, item{kind: kind, latest: noDeadline})
+		if v, _ := b.value(); v != before {
+			b.errorf("the value is %q, and was %q", v, before)
+		}
+	}
+	b.want(other, noon, 6, refused(tb.Never, 5))
+	converted, _ := b.value()
+	b.want(other, noon+1, 6, refused(tb.Never, 5))
+	if v, _ := b.value(); v != converted || v == before {
+		b.errorf("the value is %q, and was %q, and %q", v, before, converted)
 	}
 	return b.err
 }
@@ -104,42 +126,6 @@ func clockSetBack(s *simulator) error {
 	b.want(limit, back-1+999_999, 1, refused(time.Microsecond, 0))
 	b.want(limit, back-1+1_000_000, 1, granted(0))
 	b.want(limit, back-1+1_000_000, 1, refused(time.Second, 0))
-	return b.err
-}
-
-// A bucket waits for the latest clock of a client. So two clients whose clocks differ by more than
-// a second do not refill it in turn.
-func clocksOfClientsDiffer(s *simulator) error {
-	b := s.bucket("clients")
-	m, err := s.layout(perSecond(10, 1))
-	if err != nil {
-		return err
-	}
-	for i, tt := range []struct {
-		now    uint64
-		tokens int
-		want   tb.Decision
-		expiry uint64 // ms
-	}{
-		{noon + 5_000_000, 6, granted(4), noon/1000 + 5000 + 6000 + 1000 + 1},
-		{noon, 3, granted(1), noon/1000 + 9000 + 1000 + 1},
-		{noon, 2, refused(6*time.Second, 1), noon/1000 + 9000 + 1000 + 1},
-		{noon + 5_000_000, 2, refused(time.Second, 1), noon/1000 + 9000 + 1000 + 1},
-	} {
-		costs := []uint64{m.unitsOf(tt.tokens)}
-		all, err := s.states(&m, b.key, []step{
-			{now: tt.now, costs: costs, deadline: noDeadline, clientClock: true},
-		})
-		if err != nil {
-			return err
-		}
-		if got := m.take(&all[0], costs[0]); got != tt.want {
-			b.errorf("call %d: %+v, want %+v", i, got, tt.want)
-		}
-		if _, expiry := b.value(); expiry != tt.expiry {
-			b.errorf("call %d: the key expires at %d ms, want %d", i, expiry, tt.expiry)
-		}
-	}
 	return b.err
 }
 
@@ -177,87 +163,104 @@ func keyExpiresWhenFull(s *simulator) error {
 	return b.err
 }
 
-// The deficits of 10 and of 100 tokens have other units, and are rounded up.
-func deficitOfAnotherScale(s *simulator) error {
-	b := s.bucket("scale")
-	small, large := perSecond(10, 1), perSecond(1000, 1) // 10⁶ and 10⁴ units in a token
-	b.want(small, noon, 4, granted(6))
-	b.want(large, noon, 100, granted(896)) // a new capacity is not a new burst
-	b.want(small, noon, 1, refused(95*time.Second+time.Microsecond, 0))
-	b.want(large, noon, 96, granted(800))
-	if b.err != nil {
-		return b.err
-	}
-	b = s.bucket("scale")
-	b.want(small, noon, 4, granted(6))
-	b.want(small, noon+1, 1, granted(5))
-	_, st := b.take(large, noon+1, 1001) // 4,999,999 of 10⁶ are 50,000 of 10⁴
-	if st.deficit != 50_000 {
-		b.errorf("the deficit is %d units, want 50000", st.deficit)
-	}
-	return b.err
-}
-
-// After a cut of the capacity, the deficit beyond it is paid first.
-func deficitOfAGreaterCapacity(s *simulator) error {
-	b := s.bucket("capacity")
-	large, small := perSecond(20, 1), perSecond(10, 1)
-	b.want(large, noon, 20, granted(0))
-	const paid = 11_000_001 // rounded up
-	b.want(small, noon, 1, refused(paid*time.Microsecond, 0))
-	b.want(small, noon+paid-1, 1, refused(time.Microsecond, 0))
-	b.want(small, noon+paid, 1, granted(0))
-	b.want(large, noon+paid, 10, granted(0))
-	return b.err
-}
-
-// Nodes with different capacities, and one that is ahead of the others by half a second, are
-// granted what the greater capacity allows.
-func alternatingCapacitiesGainNothing(s *simulator) error {
-	b := s.bucket("alternate")
-	limits := []tb.Limit{perSecond(100, 10), perSecond(7, 10), perSecond(2000, 10)}
-	sum := 0
-	for i := range uint64(60) {
-		for _, limit := range limits {
-			now := noon + i*100_000 + i%2*500_000
-			n := limit.Capacity
-			if i%10 > 0 {
-				n = min(n, 16)
-			}
-			for ; n > 0; n /= 2 {
-				if d, _ := b.take(limit, now, n); d.Allowed {
-					sum += n
-				}
-			}
-		}
-	}
-	if most := 2000 + 10*7; sum > most || sum < most-20 {
-		b.errorf("%d tokens were granted in 7 s, want nearly %d and no more", sum, most)
-	}
-	return b.err
-}
-
-func foreignValueIsAnError(s *simulator) error {
+// A value that is not a bucket is an error of its own items only.
+func foreignValue(s *simulator) error {
 	ctx := context.Background()
-	m, err := s.layout(perSecond(10, 1))
+	m, err := newLayout(perSecond(10, 1), 0)
 	if err != nil {
 		return err
 	}
-	for _, value := range []string{
-		"", "1750000000.123", "\x16\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00", "123456789012",
-		"\x0f\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x01",
-		"\x17\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x01",
-		"\x16\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x01\x00",
-	} {
+	set := func(value string) error {
 		never := "\x7f\xf0\x00\x00\x00\x00\x00\x00"
-		set := s.client.B().Set().Key("foreign").Value(never + value).Build()
-		if err := s.client.Do(ctx, set).Error(); err != nil {
-			return err
+		return s.client.Do(ctx, s.client.B().Set().Key("foreign").Value(never+value).Build()).Error()
+	}
+	push := s.client.B().Arbitrary("LPUSH").Keys("list").Args("x").Build()
+	if err := s.client.Do(ctx, push).Error(); err != nil {
+		return err
+	}
+	for _, name := range []string{"foreign", "list"} {
+		for _, value := range []string{
+			"", "1750000000.123", strings.Repeat("x", 27), strings.Repeat("x", 29),
+		} {
+			if err := set(value); err != nil {
+				return err
+			}
+			b := s.bucket("proper")
+			items := []item{
+				{units: 1}, {kind: kindReserve, units: 1}, {kind: kindGiveBack, units: 1},
+				{kind: kindCharge, units: 1}, {kind: kindUndo, units: 1, latest: noDeadline},
+			}
+			for _, it := range items {
+				other := part{m, b.key, []item{{units: m.scale}}}
+				r, err := s.run(noon, false, part{m, name, []item{it}}, other)
+				if err != nil {
+					return err
+				}
+				if _, err := r.bucket(0); err == nil || err.Cause != Foreign {
+					b.errorf("value %q: want a foreign value, got %w", value, err)
+				}
+				if _, err := r.bucket(1); err != nil {
+					b.errorf("the other bucket: %w", err)
+				}
+			}
+			b.want(perSecond(10, 1), noon, 5, granted(0))
+			if b.err != nil {
+				return b.err
+			}
 		}
-		_, err := s.run(&m, "foreign", []step{{now: noon, costs: []uint64{1}, deadline: noDeadline}})
-		var e *rueidis.RedisError
-		if !errors.As(err, &e) || !strings.HasPrefix(e.Error(), "NOBUCKET") {
-			return fmt.Errorf("value %q: want NOBUCKET, got %w", value, err)
+	}
+	return nil
+}
+
+// All items are granted, or none. A refusal stores only conversions.
+func allOrNone(s *simulator) error {
+	m, err := newLayout(perSecond(10, 1), 0)
+	if err != nil {
+		return err
+	}
+	large, err := newLayout(perSecond(20, 1), 0)
+	if err != nil {
+		return err
+	}
+	first, second := s.bucket("first"), s.bucket("second")
+	run := func(now uint64, units ...int) reply {
+		r, err := s.run(now, true, part{m, first.key, []item{{units: m.unitsOf(units[0])}}},
+			part{large, second.key, []item{{units: large.unitsOf(units[1])}}})
+		if err != nil {
+			first.errorf("%w", err)
+		}
+		return r
+	}
+	run(noon, 4, 7)
+	run(noon, 7, 1) // refused by the first
+	run(noon, 1, 14)
+	run(noon, 6, 13)
+	first.want(perSecond(10, 1), noon, 1, refused(time.Second, 0))
+	second.want(perSecond(20, 1), noon, 1, refused(time.Second, 0))
+	run(noon+1, 1, 1)
+	v, _ := first.value()
+	if run(noon+5_000_000, 6, 1); first.err == nil {
+		if w, _ := first.value(); v != w {
+			first.errorf("a refusal wrote %q, and the value was %q", w, v)
+		}
+	}
+	second.take(perSecond(30, 1), noon+5_000_000, 1)
+	run(noon+5_000_000, 6, 1) // refused, and the second is converted
+	if w, _ := second.value(); !strings.HasSuffix(w, string(large.header[1:])) {
+		second.errorf("the value is %q", w)
+	}
+	second.want(perSecond(20, 1), noon+5_000_000, 5, refused(time.Second, 4))
+	r, err := s.runEach([]command{{
+		now: noon + 5_000_000, all: true, deadline: noon + 4_999_999,
+		parts: []part{{m, first.key, []item{{units: 1}}}, {large, second.key, []item{{units: 1}}}},
+	}})
+	if err != nil || r[0].now != noon+5_000_000 {
+		return fmt.Errorf("%+v, %w", r, err)
+	}
+	first.want(perSecond(10, 1), noon+5_000_000, 5, granted(0))
+	for _, b := range []*bucket{first, second} {
+		if b.err != nil {
+			return b.err
 		}
 	}
 	return nil

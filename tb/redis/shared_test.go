@@ -44,7 +44,7 @@ func (ps *processes) drain(t *testing.T, k task) (events []event) {
 	t.Helper()
 	w := worker{task: k}
 	w.l = newLimiter(t, ps.server, k.Limit, append(w.options(), WithMaxDenial(0))...)
-	w.decide = w.l.decide
+	w.decide = w.l.decideUnits
 	for range untilRefused {
 		e, err := w.call(1)
 		if err != nil {
@@ -119,7 +119,7 @@ const skew = 1000
 // between these readings.
 func judge(t *testing.T, k task, events []event) (v verdict) {
 	t.Helper()
-	m, err := newLayout(k.Limit)
+	m, err := newLayout(k.Limit, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +143,7 @@ func judge(t *testing.T, k task, events []event) (v verdict) {
 		}
 	}
 	v.grants = len(grants)
-	a := newAudit(&m, grants)
+	a := newAudit(m, grants)
 	v.excess = a.inTokens(a.excess())
 	if k.Lease > 0 {
 		return v

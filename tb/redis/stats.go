@@ -36,6 +36,11 @@ type Stats struct {
 	// Abandoned counts the calls that the server granted in time, but whose caller had left when the
 	// reply came: because of the timeout or the context. Their tokens are taken.
 	Abandoned uint64
+	// Reservations counts the granted calls of Reserve and Wait, and Cancellations those that were
+	// cancelled. UnpaidTokens is what settled costs were above their estimates and could not be
+	// charged.
+	Reservations, Cancellations uint64
+	UnpaidTokens                float64
 	// Leased counts the calls that a lease has granted.
 	Leased uint64
 	// ClaimedTokens were taken for leases. ReturnedTokens of them are back in their buckets.
@@ -44,7 +49,7 @@ type Stats struct {
 	InFlight int
 
 	// Offset is how far the server's clock is ahead of this machine's clock, within OffsetError. Both
-	// are 0 before the first reply, and with WithClientClock. In a cluster it is the greatest one.
+	// are 0 before the first reply. In a cluster it is the greatest one.
 	Offset, OffsetError time.Duration
 	// ClockSteps counts the replies that contradict the offset: a clock was set, or another server
 	// answered.
@@ -52,10 +57,12 @@ type Stats struct {
 }
 
 type counts struct {
-	granted, refused     atomic.Uint64
-	trips, loaded, stale atomic.Uint64
-	abandoned, leased    atomic.Uint64
-	claimed, returned    atomic.Uint64 // units
+	granted, refused            atomic.Uint64
+	trips, loaded, stale        atomic.Uint64
+	abandoned, leased           atomic.Uint64
+	reservations, cancellations atomic.Uint64
+	unpaid                      atomic.Uint64 // millionths of a token
+	claimed, returned           atomic.Uint64 // millionths of a token
 
 	policyGranted, policyRefused atomic.Uint64
 	causes                       [causes]atomic.Uint64
@@ -91,9 +98,10 @@ func (l *Limiter) Stats() Stats {
 		RefusedLocally: uint64(c.denied.Value()), Policy: l.policy,
 		PolicyGranted: c.policyGranted.Load(), PolicyRefused: c.policyRefused.Load(),
 	}
-	scale := float64(l.layout.scale)
-	s.ClaimedTokens = float64(c.claimed.Load()) / scale
-	s.ReturnedTokens = float64(c.returned.Load()) / scale
+	s.Reservations, s.Cancellations = c.reservations.Load(), c.cancellations.Load()
+	s.UnpaidTokens = float64(c.unpaid.Load()) / maxScale
+	s.ClaimedTokens = float64(c.claimed.Load()) / maxScale
+	s.ReturnedTokens = float64(c.returned.Load()) / maxScale
 	for i := range c.causes {
 		if n := c.causes[i].Load(); n > 0 {
 			s.Failed[Cause(i)] = n

@@ -70,17 +70,17 @@ func TakeAll(
 	return decisions, true, nil
 }
 
-// part is a group and where its charges are among all.
-type part struct {
+// subset is a group and where its charges are among all.
+type subset struct {
 	charges group
 	indices []int
 }
 
 // split returns the charges on Redis in groups, and the indices of the other charges.
-func split(charges []tb.Charge) (groups []part, others []int) {
+func split(charges []tb.Charge) (groups []subset, others []int) {
 next:
 	for i, x := range charges {
-		c, ok := x.(*charge)
+		c, ok := x.(*Charge)
 		if !ok {
 			others = append(others, i)
 			continue
@@ -91,7 +91,7 @@ next:
 				continue next
 			}
 		}
-		groups = append(groups, part{group{c}, []int{i}})
+		groups = append(groups, subset{group{c}, []int{i}})
 	}
 	return groups, others
 }

@@ -83,7 +83,7 @@ func work(text string) error {
 		return err
 	}
 	defer w.l.Close()
-	w.decide = w.l.decide
+	w.decide = w.l.decideUnits
 	if w.Bug != "" {
 		processBugs[w.Bug].plant(w)
 	}
@@ -156,7 +156,7 @@ func (w *worker) calls(n int) error {
 }
 
 func (w *worker) call(cost float64) (event, error) {
-	units := w.l.layout.unitsOfCost(cost)
+	units := w.l.layout.Load().unitsOfCost(cost)
 	before := time.Now().UnixMicro()
 	r, err := w.decide(context.Background(), sharedKey, units)
 	e := event{before, time.Now().UnixMicro() + 1, 0, int64(units), r.Allowed}
@@ -166,7 +166,7 @@ func (w *worker) call(cost float64) (event, error) {
 	case r.By == FailurePolicy && w.Timeout == 0:
 		return e, r.Failure
 	case r.By == Server:
-		e.Now = int64(r.state.now)
+		e.Now = int64(r.before.now)
 	}
 	return e, nil
 }

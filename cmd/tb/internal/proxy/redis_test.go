@@ -91,11 +91,11 @@ func TestReloadKeepsTheBucketsInRedis(t *testing.T) {
 	}
 	write(t, name, slowRule(5))
 	p.log.Until(t, "policy reloaded")
-	if got := statuses(t, 4, p.proxy); got[http.StatusOK] != 2 {
-		t.Errorf("after the burst went from 3 to 5: %v, want 2 granted", got)
+	if got := statuses(t, 4, p.proxy); got[http.StatusTooManyRequests] != 4 {
+		t.Errorf("after the burst went from 3 to 5: %v, want 4 refused", got)
 	}
 	_, text := get(t, p.admin+"/metrics")
-	want := `tb_requests_total{outcome="granted",rule="slow",set=""} 5`
+	want := `tb_requests_total{outcome="refused",rule="slow",set=""} 5`
 	if !strings.Contains(text, want) {
 		t.Errorf("no %s in the metrics", want)
 	}

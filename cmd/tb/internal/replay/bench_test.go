@@ -24,7 +24,7 @@ func BenchmarkReplay(b *testing.B) {
 		set  func(*Options)
 	}{
 		{"cas", func(*Options) {}},
-		{"mutex", func(o *Options) { o.Impl = "mutex" }},
+		{"mutex", func(o *Options) { o.Reference = true }},
 		{"picture", func(o *Options) { o.Picture = true }},
 		{"ip+path", func(o *Options) { o.Keys = []string{"ip", "path"} }},
 		{"1000-keys", func(o *Options) { o.MaxKeys = 1000 }},

@@ -17,7 +17,7 @@ func TestTheSuggestedLimitIsCheckedOnAnotherLog(t *testing.T) {
 	nextFile := file(t, "next.log", next)
 	c := Command{Files: []string{file(t, "last.log", last).Name}, Check: []string{nextFile.Name},
 		Key: []string{"ip"}, IPv6Prefix: 64, Cost: mustCost(t, "1"), MaxKeys: tb.DefaultMaxKeys,
-		Impl: "cas", Overflow: "forgive"}
+		Overflow: "forgive"}
 	if err := c.Sweep.UnmarshalText([]byte("rate=1")); err != nil {
 		t.Fatal(err)
 	}

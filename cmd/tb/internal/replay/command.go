@@ -14,7 +14,6 @@ import (
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/algorithm"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cidr"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/redisurl"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/samplelog"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
@@ -44,11 +43,8 @@ type Command struct {
 
 	MaxKeys  maxKeys `type:"text" default:"1048576" help:"${replay_max_keys}"`
 	Overflow string  `enum:"forgive,refuse" default:"forgive" help:"${replay_overflow}"`
-	Impl     string  `enum:"cas,mutex" default:"cas" help:"${replay_impl}"`
 
 	Algorithm []string `sep:"none" placeholder:"LIST" help:"${replay_algorithm}"`
-
-	Redis redisurl.URL `placeholder:"URL" help:"${replay_redis}"`
 
 	JSON bool   `name:"json" help:"${replay_json}"`
 	SVG  string `name:"svg" placeholder:"FILE" help:"${replay_svg}"`
@@ -65,11 +61,8 @@ func (c *Command) Validate() error {
 		return errors.New("want either FILE or --sample, and not both")
 	case !c.Sample && len(c.Files) == 0:
 		return errors.New("want a FILE to replay, - for standard input, or --sample")
-	case c.Redis.IsSet() && (c.MaxKeys != tb.DefaultMaxKeys || c.Overflow != "forgive" ||
-		c.Impl != "cas"):
-		return errors.New("want either --redis, or --max-keys, --overflow or --impl, and not both")
-	case len(c.Algorithm) > 0 && (c.Redis.IsSet() || c.Overflow != "forgive" || c.Impl != "cas"):
-		return errors.New("want either --algorithm, or --redis, --overflow or --impl, and not both")
+	case len(c.Algorithm) > 0 && c.Overflow != "forgive":
+		return errors.New("want either --algorithm or --overflow, and not both")
 	}
 	if err := errors.Join(c.validatePictures(), c.validateSchema()); err != nil {
 		return err
@@ -83,7 +76,7 @@ func (c *Command) options() (Options, error) {
 	o := Options{
 		Rates: c.Sweep.Rates, Bursts: c.Sweep.Bursts,
 		Trusted: cidr.Prefixes(c.Trusted), IPv6Prefix: int(c.IPv6Prefix), Cost: c.Cost,
-		MaxKeys: int(c.MaxKeys), Overflow: tb.ForgiveLeast, Impl: c.Impl,
+		MaxKeys: int(c.MaxKeys), Overflow: tb.ForgiveLeast,
 		Keys: splitLists(c.Key), Algorithms: splitLists(c.Algorithm), Picture: c.wantsPicture(),
 		AllowMalformed: c.AllowMalformed, ByPath: c.ByPath, Export: c.Export,
 	}
@@ -146,14 +139,6 @@ func (c *Command) Run(ctx context.Context, std cli.IO) error {
 	others, _, err := findInputs(c.Check, nil)
 	if err != nil {
 		return err
-	}
-	if c.Redis.IsSet() {
-		if o.Redis, err = c.Redis.Dial(); o.Redis != nil {
-			defer o.Redis.Close()
-		}
-		if err != nil {
-			return err
-		}
 	}
 	pictures, err := c.createPictures()
 	if err != nil {
@@ -252,12 +237,8 @@ var Vars = kong.Vars{
 	"replay_max_keys": "Bound on the keys of each limiter, and so on memory: 1 to 1073741824.",
 	"replay_overflow": "What happens to a new key while no bucket is full: forgive the smallest" +
 		" debt, or refuse the key.",
-	"replay_impl": "Implementation of the limiter: cas, or mutex, the slower reference. Both decide" +
-		" alike.",
 	"replay_algorithm": "Compare algorithms under the limit, in one pass: some of " +
 		strings.Join(algorithm.Names, ", ") + ".",
-	"replay_redis": "Keep the buckets in a Redis server, which decides alike: host:port," +
-		" redis://host:port or rediss://user@host:port. The keys are removed at the end.",
 
 	"replay_json": "Print the report as JSON.",
 	"replay_svg": "Also draw the requests over time, and the tokens of the keys refused most in" +

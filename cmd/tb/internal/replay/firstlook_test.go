@@ -10,7 +10,7 @@ import (
 // Without a limit the report shows the first lines, and suggests a limit.
 func TestFirstLook(t *testing.T) {
 	c := Command{Key: []string{"ip", "user"}, IPv6Prefix: 64, Cost: mustCost(t, "1"),
-		MaxKeys: tb.DefaultMaxKeys, Impl: "cas", Overflow: "forgive"}
+		MaxKeys: tb.DefaultMaxKeys, Overflow: "forgive"}
 	o, err := c.options()
 	if err != nil {
 		t.Fatal(err)

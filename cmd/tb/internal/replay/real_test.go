@@ -53,7 +53,7 @@ func TestRealLogIsDecidedExactly(t *testing.T) {
 	for _, impl := range []string{"cas", "mutex"} {
 		for _, want := range realRefusals {
 			o := options(t, want.rate, want.burst)
-			o.Impl, o.Cost = impl, mustCost(t, want.cost)
+			o.Reference, o.Cost = impl == "mutex", mustCost(t, want.cost)
 			checkRefusals(t, impl, replay(t, o, in).Report.Limits[0], want)
 
 			// and in a sweep, beside another rate and another burst

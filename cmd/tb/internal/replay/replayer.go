@@ -2,13 +2,10 @@ package replay
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"net/netip"
 	"time"
-
-	"github.com/redis/rueidis"
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/accesslog"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/suggest"
@@ -47,10 +44,8 @@ type Options struct {
 	// bucket in the table is full.
 	MaxKeys  int
 	Overflow tb.Overflow
-	// Impl is the implementation of the limiter, cas or mutex.
-	Impl string
-	// Redis is a client of the server that has the buckets, instead of Impl. It may be nil.
-	Redis rueidis.Client
+	// Reference replays with tb/mutex, which the tests compare tb/cas with.
+	Reference bool
 	// Algorithms name the algorithms to compare under the only limit. It may be empty.
 	Algorithms []string
 	// AllowMalformed accepts a log of which most lines are malformed.
@@ -147,7 +142,7 @@ func newReplayer(o Options) (*replayer, error) {
 			r.trials = append(r.trials, &trial{rate: rate, burst: burst, limiter: l})
 		}
 	}
-	if len(r.trials) == 1 && o.Redis == nil {
+	if len(r.trials) == 1 {
 		r.fork = func() (*trial, error) {
 			only := r.trials[0]
 			l, err := r.newLimiter(&o, only.rate.limit(int(only.burst)))
@@ -363,30 +358,15 @@ type copyable interface {
 	Restore(iter.Seq2[string, tb.State]) error
 }
 
-// newLimiter returns a limiter in Redis, or of the named implementation, cas or mutex.
 func (r *replayer) newLimiter(o *Options, limit tb.Limit) (limiter, error) {
 	opts := []tb.Option{
 		tb.WithClock(func() time.Time { return r.now }),
 		tb.WithMaxKeys(o.MaxKeys), tb.WithOverflow(o.Overflow),
 	}
-	switch {
-	case o.Redis != nil:
-		return newRedisLimiter(o.Redis, limit, func() time.Time { return r.now })
-	case o.Impl == "mutex":
+	if o.Reference {
 		return mutex.New[string](limit, opts...)
 	}
 	return cas.New[string](limit, opts...)
-}
-
-// close removes what the limiters keep outside of the process.
-func (r *replayer) close(ctx context.Context) error {
-	var errs []error
-	for _, t := range r.trials {
-		if l, ok := t.limiter.(*redisLimiter); ok {
-			errs = append(errs, l.close(ctx))
-		}
-	}
-	return errors.Join(errs...)
 }
 
 // trial is one limit under trial, with the number of requests by decision.

@@ -36,7 +36,7 @@ func TestDecisionsByHand(t *testing.T) {
 	}
 	for _, impl := range []string{"cas", "mutex"} {
 		o := options(t, "1", 2)
-		o.Impl = impl
+		o.Reference = impl == "mutex"
 		r, err := newReplayer(o)
 		if err != nil {
 			t.Fatal(err)
@@ -90,7 +90,7 @@ func TestImplementationsGiveTheSameReport(t *testing.T) {
 		o := options(t, "2", 20)
 		o.Cost = mustCost(t, cost)
 		cas := replay(t, o, sampled(20_000))
-		o.Impl = "mutex"
+		o.Reference = true
 		mutex := replay(t, o, sampled(20_000))
 		// How many full buckets each drops is its own affair: no decision depends on it.
 		cas.Report.Limits[0].EvictedFull, mutex.Report.Limits[0].EvictedFull = 0, 0

@@ -32,5 +32,5 @@ func Run(ctx context.Context, o Options, s accesslog.Schema, inputs []Input) (*R
 	case r.policy != nil:
 		res.Report.Policy = r.policy.outcome(r.span.requests)
 	}
-	return res, errors.Join(append(errs, r.close(ctx))...)
+	return res, errors.Join(errs...)
 }

@@ -17,7 +17,7 @@ import (
 func options(t testing.TB, rate string, burst Burst) Options {
 	return Options{
 		Rates: []Rate{mustRate(t, rate)}, Bursts: []Burst{burst}, Keys: []string{"ip"},
-		IPv6Prefix: 64, Cost: mustCost(t, "1"), MaxKeys: tb.DefaultMaxKeys, Impl: "cas",
+		IPv6Prefix: 64, Cost: mustCost(t, "1"), MaxKeys: tb.DefaultMaxKeys,
 	}
 }
 

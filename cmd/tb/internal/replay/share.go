@@ -68,9 +68,8 @@ func (c *Command) setSuggestion(o *Options) error {
 	switch {
 	case c.Burst != 0 || len(o.Bursts) > 0:
 		return errors.New("want either --suggest, or --burst or bursts in --sweep, and not both")
-	case c.Redis.IsSet() || c.Impl != "cas" || c.Overflow != "forgive" || len(c.Algorithm) > 0:
-		return errors.New("want either --suggest, or --redis, --impl, --overflow or --algorithm," +
-			" and not both")
+	case c.Overflow != "forgive" || len(c.Algorithm) > 0:
+		return errors.New("want either --suggest, or --overflow or --algorithm, and not both")
 	case rate && len(o.Rates) > 0:
 		return errors.New("want either --rate, or rates in --sweep, and not both")
 	case rate:

@@ -20,7 +20,7 @@ func suggestOptions(t testing.TB, share, rates string) Options {
 	t.Helper()
 	c := Command{
 		Key: []string{"ip"}, IPv6Prefix: 64, Cost: mustCost(t, "1"), MaxKeys: tb.DefaultMaxKeys,
-		Impl: "cas", Overflow: "forgive",
+		Overflow: "forgive",
 	}
 	if err := c.Suggest.UnmarshalText([]byte(share)); err != nil {
 		t.Fatal(err)
@@ -50,7 +50,7 @@ func checkSuggestion(t *testing.T, o Options, in Input) {
 	for _, r := range rep.Suggestion.Rates {
 		shares, cost := o.Suggest.columns(), max(1, o.Cost.costs().Fixed)
 		o := o
-		o.Suggest, o.Rates, o.Impl = Share{}, []Rate{r.rate}, "mutex"
+		o.Suggest, o.Rates, o.Reference = Share{}, []Rate{r.rate}, true
 		for _, b := range slices.Concat(r.Clients, r.Requests) {
 			o.Bursts = append(o.Bursts, Burst(b.Burst), Burst(max(1, b.Burst-1)),
 				Burst(max(cost+1, b.Burst*998/1000)-cost))

@@ -46,7 +46,7 @@ func TestRedis(t *testing.T) {
 	if err := one.SetConfig(parse(t, limit("a", "unit: year, requests_per_unit: 2"))); err != nil {
 		t.Fatal(err)
 	}
-	expect(t, "reload", []string{ask(t, one, "a=x"), ask(t, one, "a=x")}, "OVER OVER:0", "OVER OVER:0")
+	expect(t, "reload", []string{ask(t, one, "a=x"), ask(t, one, "a=x")}, "OK OK:0", "OVER OVER:0")
 }
 
 // Without Redis, the flag decides: an error, a grant or a refusal. A shadow rule has no error.

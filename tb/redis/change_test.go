@@ -1,0 +1,186 @@
+package redis
+
+import (
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// A lower limit locks no key out: RetryAfter is the time of the new limit.
+func loweredLimit(s *simulator) error {
+	for _, tt := range []struct {
+		old, limit tb.Limit
+		tokens     int
+		want       tb.Decision
+	}{
+		{tb.Limit{Capacity: 1000, Tokens: 1000, Per: time.Hour},
+			tb.Limit{Capacity: 10, Tokens: 10, Per: time.Hour}, 1000, refused(6*time.Minute, 0)},
+		{tb.Limit{Capacity: 10_000, Tokens: 10_000, Per: 24 * time.Hour},
+			tb.Limit{Capacity: 5, Tokens: 5, Per: time.Minute}, 10_000, refused(12*time.Second, 0)},
+		{perSecond(100, 1), perSecond(5, 1), 20, granted(4)},
+		{perSecond(100, 1), perSecond(200, 1), 20, granted(79)},
+		{perSecond(10, 1), perSecond(1000, 1), 4, granted(5)}, // another scale
+		{perSecond(1000, 1), perSecond(10, 1), 994, granted(5)},
+		{perSecond(838_861, 1), perSecond(8_388_610, 10), 1, granted(838_859)}, // as many units
+	} {
+		const midnight = 1_750_032_000_000_000 // the units of all limits come then
+		b := s.bucket("lowered")
+		b.take(tt.old, midnight, tt.tokens)
+		b.want(tt.limit, midnight, 1, tt.want)
+		if retry := uint64(tt.want.RetryAfter.Microseconds()); retry > 0 {
+			b.want(tt.limit, midnight+retry-1, 1, refused(1000, 0))
+			b.want(tt.limit, midnight+retry, 1, granted(0))
+		}
+		if b.err != nil {
+			return b.err
+		}
+	}
+	return nil
+}
+
+// The key of a bucket that is full under its limit stays as long as under the limits before.
+func convertedKeyIsKept(s *simulator) error {
+	b := s.bucket("kept")
+	large, small := perSecond(100, 1), perSecond(10, 1)
+	b.want(large, noon, 50, granted(50))
+	b.want(small, noon, 1, granted(9))
+	b.want(large, noon+49_000_000, 100, refused(90*time.Second, 10))
+	b.fill()
+	b.want(large, noon, 50, granted(50))
+	b.want(small, noon, 11, refused(tb.Never, 10)) // full
+	b.want(large, noon+50_000_000, 100, refused(90*time.Second, 10))
+	return b.err
+}
+
+// Nodes with different limits, and one that is ahead of the others by half a second, are granted
+// what the greater capacity allows.
+func alternatingLimitsGainNothing(s *simulator) error {
+	b := s.bucket("alternate")
+	limits := []tb.Limit{perSecond(100, 10), perSecond(7, 10), perSecond(2000, 10)}
+	sum := 0
+	for i := range uint64(60) {
+		for _, limit := range limits {
+			now := noon + i*100_000 + i%2*500_000
+			n := limit.Capacity
+			if i%10 > 0 {
+				n = min(n, 16)
+			}
+			for ; n > 0; n /= 2 {
+				if d, _ := b.take(limit, now, n); d.Allowed {
+					sum += n
+				}
+			}
+		}
+	}
+	if most := 100 + 10*7; sum > most || sum < most-20 { // the first caller has a bucket of 100
+		b.errorf("%d tokens were granted in 7 s, want nearly %d and no more", sum, most)
+	}
+	return b.err
+}
+
+// An undo gives nothing to a bucket that has been converted since, to and fro.
+func undoAfterAChange(s *simulator) error {
+	b := s.bucket("undo")
+	large, small := perSecond(100, 1), perSecond(10, 1)
+	m, err := newLayout(large, 0)
+	if err != nil {
+		return err
+	}
+	units := m.unitsOf(50)
+	_, before := b.apply(large, noon, item{units: units})
+	undo := undoOf(before, units, noDeadline)
+	b.want(small, noon, 1, granted(9))
+	b.apply(large, noon, undo)
+	b.want(large, noon, 1, granted(8))
+	b.apply(large, noon, undo)
+	b.want(large, noon, 10, refused(2*time.Second, 8))
+	// The bucket has expired since, and another limit has made a new one.
+	b.fill()
+	b.want(small, noon, 5, granted(5))
+	before.changes = 1
+	b.apply(large, noon, undoOf(before, units, noDeadline))
+	b.want(small, noon, 6, refused(time.Second, 5))
+	return b.err
+}
+
+// Reservations, settlements and undone charges at the edges of their rules.
+func debts(s *simulator) error {
+	limit := perSecond(10, 1)
+	m, err := newLayout(limit, 0)
+	if err != nil {
+		return err
+	}
+	const second = 1_000_000
+	b := s.bucket("debt")
+	_, full := b.apply(limit, noon, item{units: 10 * m.scale})
+	if e, _ := b.apply(limit, noon, reservation(10*m.scale, 10*m.scale-1, tb.Never)); e.Allowed {
+		b.errorf("a debt that is too deep: %+v", e)
+	}
+	e, _ := b.apply(limit, noon, reservation(10*m.scale, 10*m.scale, tb.Never))
+	if !e.Allowed || e.delay != 10*time.Second {
+		b.errorf("the deepest debt: %+v", e)
+	}
+	b.want(limit, noon+11*second, 2, refused(time.Second, 1))
+
+	// A refund ends the debt, and its time becomes the own time.
+	b.fill()
+	b.apply(limit, noon, item{units: 10 * m.scale})
+	b.apply(limit, noon, reservation(5*m.scale, deepest, tb.Never))
+	b.apply(limit, noon+second, item{kind: kindGiveBack, units: 9 * m.scale / 2})
+	b.want(limit, noon+second, 1, refused(time.Second/2, 0))
+	b.apply(limit, noon+second, undoOf(full, 10*m.scale, noDeadline))
+	b.want(limit, noon+second, 10, refused(time.Second/2, 9))
+
+	// In debt, a bucket does not wait for an own time, also if another limit comes.
+	b.fill()
+	b.apply(limit, noon, item{units: 10 * m.scale})
+	b.apply(limit, noon, reservation(5*m.scale, deepest, tb.Never))
+	b.want(perSecond(10, 2), noon-second/2, 1, refused(6500*time.Millisecond/2, 0))
+
+	// A bucket in debt loses no supply.
+	b.fill()
+	b.apply(limit, noon, item{units: 10 * m.scale})
+	_, empty := b.apply(limit, noon, reservation(5*m.scale, deepest, tb.Never))
+	b.want(limit, noon+6*second, 1, granted(0))
+	b.apply(limit, noon+6*second, undoOf(empty, 5*m.scale, noDeadline))
+	b.want(limit, noon+6*second, 5, refused(time.Second, 4))
+
+	// A debt is rounded up.
+	b.fill()
+	b.apply(limit, noon, item{units: 10 * m.scale})
+	b.apply(limit, noon, reservation(m.scale+1, deepest, tb.Never))
+	large := perSecond(1000, 1) // 10⁴ units a token
+	b.want(large, noon, 1, refused(2*time.Second+100*time.Microsecond, 0))
+	return b.err
+}
+
+// Items on a bucket happen in their order.
+func itemsInOrder(s *simulator) error {
+	b := s.bucket("order")
+	m, err := newLayout(perSecond(10, 1), 0)
+	if err != nil {
+		return err
+	}
+	tokens := func(kind kind, n uint64) item { return item{kind: kind, units: n * m.scale} }
+	items := []item{
+		tokens(kindTake, 6), tokens(kindTake, 5), tokens(kindGiveBack, 2), tokens(kindTake, 6),
+		reservation(3*m.scale, deepest, tb.Never), tokens(kindCharge, 9), tokens(kindTake, 1),
+	}
+	r, err := s.run(noon, false, part{m, b.key, items})
+	if err != nil {
+		return err
+	}
+	found, _ := r.bucket(0)
+	state := m.found(found, r.now)
+	for i := range items {
+		e := m.apply(&state, &items[i])
+		if want := i != 1 && i != 2 && i != 6; e.Allowed != want {
+			b.errorf("item %d: %+v, want %t", i, e, want)
+		}
+	}
+	b.want(perSecond(10, 1), noon, 1, refused(11*time.Second, 0)) // a debt of a capacity
+	if _, s := b.take(perSecond(10, 1), noon, 1); s.deficit != state.deficit {
+		b.errorf("the deficit is %d, want %d", s.deficit, state.deficit)
+	}
+	return b.err
+}

@@ -1,0 +1,151 @@
+package redis
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// kind is what an item does.
+type kind byte
+
+const (
+	kindTake     kind = iota // takes units, or none
+	kindLook                 // does nothing
+	kindReserve              // takes units, and may put the bucket in debt
+	kindGiveBack             // gives back units
+	kindCharge               // takes units, or as many as a debt of one capacity allows
+	kindUndo                 // gives back units that were taken before
+)
+
+// noDeadline is the deadline of an item that is never late.
+const noDeadline = 1<<56 - 1
+
+// item is a part of a call on a bucket.
+type item struct {
+	kind  kind
+	units uint64
+
+	// Of a reservation: the most units of debt, and the longest wait, of which whole µs count.
+	debt   uint64
+	within time.Duration
+
+	// Of an undo: the bucket before the grant. It has no effect if the bucket has been converted to
+	// another limit since.
+	before state
+	latest uint64 // µs of the server's clock: later it has no effect
+}
+
+// micros returns d in whole µs.
+func micros(d time.Duration) uint64 { return uint64(max(0, d) / time.Microsecond) }
+
+// undoOf returns the item that undoes a grant of units, at the latest at a time in µs.
+func undoOf(before state, units, latest uint64) item {
+	return item{kind: kindUndo, units: units, before: before, latest: latest}
+}
+
+// corrects reports whether the item is right at any time, so that it has no deadline.
+func (it *item) corrects() bool { return it.kind == kindCharge || it.givesBack() }
+
+// givesBack reports whether the bucket may have more afterwards.
+func (it *item) givesBack() bool { return it.kind == kindGiveBack || it.kind == kindUndo }
+
+// appendItem appends the item as the script reads it. deadline is in µs of the server's clock.
+func appendItem(b []byte, it *item, deadline uint64) []byte {
+	if it.kind == kindUndo {
+		deadline = it.latest
+	} else if it.corrects() {
+		deadline = noDeadline
+	}
+	b = append(b, byte(it.kind))
+	b = appendUint56(b, deadline)
+	b = binary.BigEndian.AppendUint32(b, uint32(min(it.units, 1<<32-1)))
+	switch it.kind {
+	case kindReserve:
+		b = binary.BigEndian.AppendUint32(b, uint32(it.debt))
+		b = appendUint56(b, micros(it.within))
+	case kindUndo:
+		b = append(b, it.before.changes)
+		b = appendUint56(b, it.before.time)
+		b = binary.BigEndian.AppendUint32(b, uint32(it.before.deficit))
+		b = appendUint56(b, it.before.was)
+		b = binary.BigEndian.AppendUint32(b, uint32(it.before.lacked))
+	}
+	return b
+}
+
+func appendUint56(b []byte, x uint64) []byte {
+	b = binary.BigEndian.AppendUint32(b, uint32(x>>24))
+	return append(b, byte(x>>16), byte(x>>8), byte(x))
+}
+
+func uint56(b []byte) uint64 {
+	return uint64(binary.BigEndian.Uint32(b))<<24 | uint64(binary.BigEndian.Uint32(b[3:]))&(1<<24-1)
+}
+
+// state is a bucket at the time of a decision. Both times are in µs since 1970.
+type state struct {
+	time    uint64 // the bucket's own time, at most now unless a clock was set back
+	deficit uint64 // in units, above the capacity in debt
+	now     uint64 // the clock that decided
+	changes byte   // counts the conversions to other limits
+
+	// The bucket as it is stored: its own time, and the deficit then.
+	was, lacked uint64
+}
+
+// found returns a bucket at now, from its 12 bytes in a reply.
+func (m *layout) found(b []byte, now uint64) state {
+	s := state{time: uint56(b[1:]), deficit: uint64(binary.BigEndian.Uint32(b[8:]))}
+	s.was, s.lacked, s.changes = s.time, s.deficit, b[0]/8
+	return m.at(s, now)
+}
+
+// reply is a reply of the script.
+type reply struct {
+	now     uint64 // by the server's clock
+	buckets string // 12 bytes each
+	failure *Error // why some could not be written, or nil
+}
+
+// parse returns the reply on n buckets.
+func parse(toString func() (string, error), n int) (r reply, err error) {
+	text, err := toString()
+	end := 7 + 12*n
+	if err == nil && len(text) < end {
+		err = errors.New("the reply has another form")
+	}
+	if err != nil {
+		return r, &Error{Rejected, err}
+	}
+	r.now, r.buckets = uint56([]byte(text[:7])), text[7:end]
+	if text = text[end:]; text != "" {
+		r.failure = replyError(text, errors.New(text))
+	}
+	return r, nil
+}
+
+// bucket returns bucket i before its items, and why they have changed nothing, or nil.
+func (r *reply) bucket(i int) ([]byte, *Error) {
+	b := []byte(r.buckets[12*i : 12*i+12])
+	switch b[0] {
+	case 255:
+		return b, &Error{Foreign, errNotABucket}
+	case 254:
+		return b, r.failure
+	}
+	return b, nil
+}
+
+var errNotABucket = errors.New("the value is not a bucket of tb/redis")
+
+// checkCost returns tb.ErrInvalidCost unless cost is positive and finite.
+func checkCost(cost float64) error {
+	if !(cost > 0 && cost <= math.MaxFloat64) { // NaN fails both
+		return tb.ErrInvalidCost
+	}
+	return nil
+}

@@ -1,0 +1,193 @@
+package redis
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+	"github.com/seed-181794aa/ratelimit/tb/mutex"
+)
+
+// program is the steps on a bucket whose limit changes, and what tb/mutex does.
+type program struct {
+	seed   uint64
+	limits []*layout
+	steps  []step
+
+	results []result // of the steps, on the script
+}
+
+// step is a call on a bucket.
+type step struct {
+	now    uint64 // µs
+	tier   int
+	kind   kind
+	tokens float64
+	within time.Duration // of a reservation
+	of     int           // the step that is undone or settled
+	reset  bool          // the bucket is full before the step
+
+	before tb.Level
+	want   tb.Decision
+	delay  time.Duration
+	after  tb.Level
+}
+
+// newProgram returns a random program, or false if a limit is out of range.
+func newProgram(seed uint64) (*program, bool) {
+	rng := rand.New(rand.NewPCG(seed, 15))
+	p := &program{seed: seed}
+	var limits []tb.Limit
+	first, shallow := randomLimit(rng), false
+	scale, most := uint64(0), uint64(0)
+	for range 1 + rng.IntN(3) {
+		limit := first
+		switch rng.IntN(3) {
+		case 0: // another rate
+			limit.Per = max(limit.Per/time.Duration(1+rng.IntN(1000)), time.Duration(limit.Tokens))
+		case 1: // another capacity
+			limit.Capacity = int(min(tb.MaxCapacity, magnitude(rng, 4*uint64(limit.Capacity))))
+		default:
+			if len(limits) > 0 {
+				limit = randomLimit(rng)
+			}
+		}
+		m, err := newLayout(limit, 0)
+		if err != nil {
+			return nil, false
+		}
+		if len(limits) == 0 {
+			first = limit
+		}
+		// A bucket keeps a debt of up to 2³² units after a change of the scale.
+		newScale, newMost := max(scale, m.scale), max(most, uint64(limit.Capacity))
+		if len(limits) > 0 && newScale != min(m.scale, p.limits[0].scale) {
+			if newScale*newMost > 1<<31 {
+				continue
+			}
+			shallow = true
+		}
+		same := func(o *layout) bool { return o.header == m.header }
+		if slices.ContainsFunc(p.limits, same) { // in Redis it is the same limit
+			continue
+		}
+		limits, p.limits = append(limits, limit), append(p.limits, m)
+		scale, most = newScale, newMost
+	}
+	now := randomInstant(rng)
+	oracle, err := mutex.NewTiered[string](limits, nil, tb.WithClock(func() time.Time {
+		return time.UnixMicro(int64(now))
+	}))
+	if err != nil {
+		return nil, false
+	}
+	if _, err := oracle.AllowAt(time.Unix(0, 0), "the first reading", 1); err != nil {
+		return nil, false
+	}
+	read := func() time.Time { return time.UnixMicro(int64(now)) }
+	charge := func(tier int, cost float64) mutex.Charge[string] {
+		c, err := oracle.ChargeIn(tier, "a", cost)
+		if err != nil {
+			panic(err)
+		}
+		return c
+	}
+	level := func(tier int) tb.Level {
+		c := charge(tier, 1)
+		v, _ := c.Level(read())
+		return v
+	}
+	latest, floor, tier, retry := now, uint64(0), 0, time.Duration(0)
+	back := uint64(time.Second / time.Microsecond) // a debt of 2³² units is not stored
+	for _, m := range p.limits {
+		back = min(back, uint64(deepest*float64(m.d)/float64(m.n)))
+	}
+	charges := map[int]*mutex.Charge[string]{}
+	owed := false  // the last grant has put the bucket in debt
+	var open []int // grants that are not settled or undone
+	for range 10 + rng.IntN(50) {
+		before := level(tier)
+		now = max(floor, nextInstant(rng, now, latest, back, retry, before.Full))
+		if now > lastInstant {
+			break
+		}
+		st := step{now: now, tier: tier}
+		if now >= latest && rng.IntN(6) == 0 { // own time in between is cut to µs
+			st.tier = rng.IntN(len(limits))
+			if level(tier).Full == 0 && st.tier != tier { // in Redis it may have no key
+				oracle.Reset("a")
+				open = nil
+				st.reset = true
+			}
+		}
+		latest = max(latest, now)
+		st.before = level(st.tier)
+		kinds := []kind{kindTake, kindTake, kindReserve, kindReserve, kindLook}
+		ended := -1
+		if len(open) > 0 {
+			kinds = append(kinds, kindGiveBack, kindUndo)
+			ended = rng.IntN(len(open))
+			if rng.IntN(2) == 0 {
+				ended = len(open) - 1
+			}
+			st.of = open[ended]
+		}
+		st.kind = kinds[rng.IntN(len(kinds))]
+		if shallow && st.kind == kindReserve && st.before.Tokens < 0 {
+			st.kind = kindTake
+		}
+		if now < latest && (st.kind == kindGiveBack || st.kind == kindUndo) {
+			st.kind = kindLook // see floor
+		}
+		if st.kind == kindGiveBack || st.kind == kindUndo {
+			open = slices.Delete(open, ended, ended+1)
+		}
+		switch st.kind {
+		case kindTake, kindReserve:
+			tier = st.tier
+			st.tokens = randomCost(rng, limits[tier].Capacity, st.before.Tokens)
+			c := charge(tier, st.tokens)
+			if st.kind == kindReserve {
+				st.within = tb.Never
+				if rng.IntN(3) == 0 {
+					st.within = time.Duration(magnitude(rng, math.MaxInt64/1000)) * time.Microsecond
+				}
+				c.MayWait(st.within)
+			}
+			st.want, _ = c.Take(read())
+			st.delay = c.Delay()
+			retry = st.want.RetryAfter
+			if st.want.Allowed {
+				charges[len(p.steps)] = &c
+				open = append(open, len(p.steps))
+			}
+		case kindUndo:
+			st.tier = p.steps[st.of].tier
+			charges[st.of].Cancel()
+		case kindGiveBack:
+			st.tier = tier
+			st.before = level(tier)
+			st.tokens = randomCost(rng, 2*limits[tier].Capacity, p.steps[st.of].tokens)
+			if rng.IntN(3) == 0 {
+				st.tokens = 0
+			}
+			if err := charges[st.of].Settle(st.tokens); err != nil {
+				panic(err)
+			}
+		}
+		if st.kind == kindGiveBack || st.kind == kindUndo {
+			floor = now // a bucket that is not in debt any more has an older own time in tb/mutex
+		}
+		st.after = level(tier)
+		if st.kind == kindGiveBack && owed && st.before.Tokens >= 0 {
+			open = nil // in tb/mutex, the own time is the slot that has passed
+		}
+		if st.want.Allowed || st.kind == kindGiveBack {
+			owed = st.after.Tokens < 0
+		}
+		p.steps = append(p.steps, st)
+	}
+	return p, true
+}
