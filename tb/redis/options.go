@@ -1,6 +1,8 @@
 package redis
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"log/slog"
 	"strings"
 	"time"
@@ -160,8 +162,21 @@ func apply(opts []Option) (settings, error) {
 // name returns the name of a key in Redis. Two keys never have the same name.
 func (s *settings) name(key string) string {
 	if s.tag == nil {
-		return s.prefix + "{" + key + "}"
+		return s.prefix + "{" + shorten(key) + "}"
 	}
 	tag, _, _ := strings.Cut(s.tag(key), "}")
-	return s.prefix + "{" + tag + "}" + key
+	return s.prefix + "{" + shorten(tag) + "}" + shorten(key)
+}
+
+// longest is the most bytes of a key that stands in a name as it is.
+const longest = 256
+
+// shorten returns the key, or the beginning and the SHA-256 of a longer one, which are longer than
+// any key that stays as it is.
+func shorten(key string) string {
+	if len(key) <= longest {
+		return key
+	}
+	sum := sha256.Sum256([]byte(key))
+	return key[:longest+1-2*len(sum)] + hex.EncodeToString(sum[:])
 }

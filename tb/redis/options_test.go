@@ -33,6 +33,23 @@ func TestNamesOfKeys(t *testing.T) {
 	}
 }
 
+// A long key has a short name of its own.
+func TestNamesOfLongKeys(t *testing.T) {
+	long := strings.Repeat("x", longest)
+	var s settings
+	names := map[string]bool{}
+	for _, key := range []string{long, long + "x", long + "y", long + long, s.name(long + "x")[1:258]} {
+		name := s.name(key)
+		if names[name] || len(name) > longest+3 {
+			t.Errorf("a key of %d bytes has the name %q", len(key), name)
+		}
+		names[name] = true
+	}
+	if name := s.name(long); name != "{"+long+"}" {
+		t.Errorf("the longest key that stays has the name %q", name)
+	}
+}
+
 // The longest durations do not overflow.
 func TestLongestOptions(t *testing.T) {
 	const longest = time.Duration(math.MaxInt64)
