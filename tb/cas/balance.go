@@ -128,12 +128,12 @@ func (m *layout) change(l tb.Limit, t uint64) (*layout, error) {
 	gap := uint64(2) << (deltaBits - n.blockBits)
 	highest := max(m.positionAt(t+grace).blocks, m.highest.Load())
 	n.firstBase = highest + gap
-	n.lastBase = m.lastBase - (n.firstBase - m.firstBase)
+	n.baseSpan = m.baseSpan - (n.firstBase - m.firstBase)
 	n.highest = new(atomic.Uint64)
 	n.supply.from = t - min(t, m.carried(&n, t))
 	n.supply.hi, n.supply.lo = n.unitsAfter(n.firstBase, 0)
 	n.setLastInstant()
-	over := n.firstBase < highest || n.lastBase > m.lastBase
+	over := n.firstBase < highest || n.baseSpan > m.baseSpan
 	if over || n.lastInstant < min(n.end, plusHorizon(t)) {
 		return nil, &tb.ConfigError{
 			Field: "limit", Value: fmt.Sprintf("%+v", l),
@@ -146,7 +146,7 @@ func (m *layout) change(l tb.Limit, t uint64) (*layout, error) {
 
 // setLastInstant sets the instant after which the bases of m end, the deepest debt included.
 func (m *layout) setLastInstant() {
-	last := m.lastBase - min(m.lastBase, deepestDebt*m.scale>>m.blockBits+2)
+	last := m.baseSpan - min(m.baseSpan, deepestDebt*m.scale>>m.blockBits+2)
 	t, ok := m.supply.timeOf(m.unitsAfter(m.firstBase+last, 0))
 	if m.lastInstant = t; !ok {
 		m.lastInstant = math.MaxUint64

@@ -25,13 +25,13 @@ type history struct {
 	debt int64 // the deepest debt of a bucket of these eras
 }
 
-// low is an era whose end was a low of the most that a bucket could have. A bucket that goes
-// through the era has at most its capacity at its end, and thereafter gains what is supplied: from
-// then on it has at most most + supplied. lows link the eras with the least such sums, each less
-// than that of all later ones.
+// low is an era that limits what a bucket can have. A bucket that goes through the era has at most
+// its capacity at its end, and thereafter gains what is supplied: from then on it has at most
+// room + supplied. lows link the eras with the least such sums, each less than that of all later
+// ones.
 type low struct {
 	era   int // an index of eras
-	most  uint64
+	room  uint64
 	older *low
 }
 
@@ -43,11 +43,11 @@ func (h history) after(m, next *layout) history {
 		end := m.positionAt(next.begin)
 		units := m.until(end.blocks, end.rest, position{blocks: m.firstBase})
 		e.supplied = h.eras[n-1].supplied + m.micros(min(units, mostSettled/maxScale*m.scale))
-		most := capacity - e.supplied
-		for h.lows != nil && int64(h.lows.most-most) >= 0 {
+		room := capacity - e.supplied
+		for h.lows != nil && int64(h.lows.room-room) >= 0 {
 			h.lows = h.lows.older
 		}
-		h.lows = &low{n, most, h.lows}
+		h.lows = &low{n, room, h.lows}
 	}
 	h.eras = append(h.eras, e)
 	h.debt = max(h.debt, int64(m.micros(maxDebt)))
@@ -67,7 +67,7 @@ func (h *history) through(i int, tokens, capacity int64) int64 {
 	supplied := h.eras[len(h.eras)-1].supplied
 	tokens = min(capacity, tokens+int64(supplied-h.eras[i].supplied))
 	for l := h.lows; l != nil && l.era > i; l = l.older {
-		tokens = min(tokens, int64(l.most+supplied))
+		tokens = min(tokens, int64(l.room+supplied))
 	}
 	return tokens
 }

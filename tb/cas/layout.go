@@ -43,7 +43,7 @@ type layout struct {
 
 	tiered      bool           // the upper bits of a base are a tier
 	firstBase   uint64         // the first base of the cells with this layout
-	lastBase    uint64         // the last one, minus firstBase
+	baseSpan    uint64         // from firstBase to the last one
 	lastInstant uint64         // a later instant counts as this one: see setLastInstant
 	highest     *atomic.Uint64 // no less than the base of any cell: see reach
 	begin       uint64         // instant of the change that made the layout
@@ -69,7 +69,7 @@ func newLayout(l tb.Limit) layout {
 	m.deficitMask = 1<<m.deficitBits - 1
 	m.setBlockBits(uint8(bits.Len64(m.supply.rate.whole)))
 	m.end = endOf(firstInstant(l))
-	m.lastBase = math.MaxUint64
+	m.baseSpan = math.MaxUint64
 	m.lastInstant = math.MaxUint64
 	return m
 }
@@ -133,4 +133,4 @@ func (m *layout) tokensIn(units uint64) int {
 }
 
 // owns reports whether a cell with the given base has this layout.
-func (m *layout) owns(base uint64) bool { return base-m.firstBase <= m.lastBase }
+func (m *layout) owns(base uint64) bool { return base-m.firstBase <= m.baseSpan }

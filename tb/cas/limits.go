@@ -27,7 +27,7 @@ type limits struct {
 // init makes limit the limit of all keys.
 func (s *limits) init(limit tb.Limit) {
 	s.first = newLayout(limit)
-	s.first.lastBase = ^uint64(0)
+	s.first.baseSpan = ^uint64(0)
 	s.first.highest = new(atomic.Uint64)
 	s.one.Store(&s.first)
 }

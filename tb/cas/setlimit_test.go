@@ -5,7 +5,6 @@ import (
 	"errors"
 	"maps"
 	"math"
-	"sort"
 	"testing"
 	"time"
 
@@ -119,7 +118,7 @@ func TestTiersOwnTheirBases(t *testing.T) {
 		first, last := uint64(tier)<<(64-tierBits), uint64(tier+1)<<(64-tierBits)-1
 		if !m.owns(first) || !m.owns(last) || m.owns(first-1) || m.owns(last+1) {
 			t.Errorf("tier %d: bases %x to %x, want %x to %x",
-				tier, m.firstBase, m.firstBase+m.lastBase, first, last)
+				tier, m.firstBase, m.firstBase+m.baseSpan, first, last)
 		}
 	}
 }
@@ -150,11 +149,14 @@ func TestFewErasAreRemembered(t *testing.T) {
 func (f *fixture) setLastLimit(limit tb.Limit) {
 	f.t.Helper()
 	m := f.layout()
-	m.highest.Store(uint64(sort.Search(math.MaxInt64, func(n int) bool {
-		m.highest.Store(uint64(n) << 1)
-		_, err := m.change(limit, f.clock.read())
-		return err != nil
-	})-1) << 1)
+	m.highest.Store(0)
+	for bit := uint64(1) << 63; bit > 0; bit >>= 1 {
+		low := m.highest.Load()
+		m.highest.Store(low | bit)
+		if _, err := m.change(limit, f.clock.read()); err != nil {
+			m.highest.Store(low)
+		}
+	}
 	if err := f.SetLimit(limit); err != nil {
 		f.t.Fatal(err)
 	}
@@ -231,7 +233,7 @@ func TestBasesForAHundredMillionChanges(t *testing.T) {
 			}
 			step := n.firstBase - m.firstBase
 			last := n.positionAt(plusHorizon(n.begin)).blocks
-			if changes := (n.firstBase + n.lastBase - last) / step; changes < 100_000_000 {
+			if changes := (n.firstBase + n.baseSpan - last) / step; changes < 100_000_000 {
 				t.Errorf("limit %+v, tiered %t: only %d changes", m.limit, tiered, changes)
 			}
 		}

@@ -65,7 +65,7 @@ func newTier(tier int, limit tb.Limit, firstInstant uint64) (*layout, error) {
 	m.highest = new(atomic.Uint64)
 	m.tiered = true
 	m.firstBase = uint64(tier) << (64 - tierBits)
-	m.lastBase = 1<<(64-tierBits) - 1
+	m.baseSpan = 1<<(64-tierBits) - 1
 	m.supply.from = firstInstant % uint64(limit.Per) // the first reading is after whole periods
 	m.supply.hi, m.supply.lo = m.unitsAfter(m.firstBase, 0)
 	return &m, nil
