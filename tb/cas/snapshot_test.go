@@ -70,6 +70,10 @@ func TestRestoreNeverFillsABucket(t *testing.T) {
 			t.Errorf("%s has %v tokens, want %v", key, level.Tokens, want)
 		}
 	}
+	now = now.Add(time.Second)
+	if level, _ := l.Level(t.Context(), "future"); level.Tokens != 4 {
+		t.Errorf("after a second, future has %v tokens, want 4", level.Tokens)
+	}
 	if n := l.Len(); n != 4 {
 		t.Errorf("%d keys, want 4: full buckets are not stored", n)
 	}
