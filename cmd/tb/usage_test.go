@@ -119,8 +119,8 @@ func TestUsageErrors(t *testing.T) {
 // A message names the command whose help has the flags.
 func TestUsageErrorsNameTheHelpOfTheirCommand(t *testing.T) {
 	for args, want := range map[string]string{
-		"replay,--nonsense": "tb replay", "proxy,--nonsense": "tb proxy", "policy,check": "tb policy check",
-		"proxi": "tb",
+		"replay,--nonsense": "tb replay", "proxy,--nonsense": "tb proxy",
+		"policy,check": "tb policy check", "proxi": "tb",
 	} {
 		_, _, stderr := tb(t, "", strings.Split(args, ",")...)
 		if want = "Run \"" + want + " --help\" for all flags.\n"; !strings.HasSuffix(stderr, want) {

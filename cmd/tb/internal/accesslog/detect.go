@@ -32,8 +32,8 @@ type detector struct {
 
 // wantFormat are the formats that are detected.
 const wantFormat = "Common or Combined Log Format, JSON lines, logfmt, W3C extended (IIS," +
-	" CloudFront), Zeek, HAProxy, AWS ALB, ELB or S3, Envoy or Istio, nginx-proxy-manager, APISIX, Squid," +
-	" uWSGI or Gin, each perhaps in the lines of syslog, Docker, Kubernetes, journald or Loki"
+	" CloudFront), Zeek, HAProxy, AWS ALB, ELB or S3, Envoy or Istio, nginx-proxy-manager, APISIX," +
+	" Squid, uWSGI or Gin, each perhaps in the lines of syslog, Docker, Kubernetes, journald or Loki"
 
 // newDetector returns a detector of the formats that a log may have. If two formats can read a
 // line, the first one counts.

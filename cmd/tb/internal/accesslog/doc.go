@@ -28,12 +28,12 @@
 // milliseconds, microseconds or nanoseconds since 1970. The size of the number decides the unit.
 //
 // The comments of the other parsers describe their formats: logfmt, W3C Extended Log File Format
-// (IIS, CloudFront) and Zeek, the HTTP log of HAProxy, the access logs of AWS load balancers and S3,
-// the default access logs of Envoy, Istio, APISIX, nginx-proxy-manager, uWSGI, Squid and Gin, and a
-// log_format of nginx, which is given and not detected.
+// (IIS, CloudFront) and Zeek, the HTTP log of HAProxy, the access logs of AWS load balancers and
+// S3, the default access logs of Envoy, Istio, APISIX, nginx-proxy-manager, uWSGI, Squid and Gin,
+// and a log_format of nginx, which is given and not detected.
 //
-// The lines may be in envelopes: those of syslog, Docker, Kubernetes, journald or a log collector. They
-// may have the prefix of a program that printed them, such as docker compose.
+// The lines may be in envelopes: those of syslog, Docker, Kubernetes, journald or a log collector.
+// They may have the prefix of a program that printed them, such as docker compose.
 //
 // The first valid line of a log decides its format and its envelope. Any other line is a LineError,
 // and reading goes on after it.

@@ -18,7 +18,8 @@ func TestHints(t *testing.T) {
 			"the log has when: try --field time=when"},
 		{"several", `{"level":30,"eventTime":1431857103123,"duration":1431857103,"userIp":"192.0.2.7",` +
 			`"http":{"target":"/a?b","referrer":"http://h.example/"}}`,
-			"the log has eventTime, userIp, http.target: try --field time=eventTime,ip=userIp,uri=http.target"},
+			"the log has eventTime, userIp, http.target: try --field " +
+				"time=eventTime,ip=userIp,uri=http.target"},
 		{"after other messages", `{"msg":"starting"}` + "\n" + `{"t":1}` + "\n" +
 			`{"at":"2015-05-17T10:05:03Z","remoteAddr":"192.0.2.7"}`,
 			"the log has at, remoteAddr: try --field time=at,ip=remoteAddr"},

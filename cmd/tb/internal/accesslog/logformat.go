@@ -13,7 +13,8 @@ import (
 //
 // A variable ends where the text after it in the format begins. In quotes, a backslash escapes the
 // next byte. A line may go on after the end of the format, so a variable there ends with its word,
-// its time, its list or its request. A variable that no field of a Record comes from is passed over.
+// its time, its list or its request. A variable that no field of a Record comes from is passed
+// over.
 type formatParser struct {
 	fields
 	format    Format
@@ -122,7 +123,8 @@ func (v *variable) end(b []byte) int {
 	}
 }
 
-// lastLength returns a function that returns the length of the value of a variable that b begins with.
+// lastLength returns a function that returns the length of the value of a variable that b begins
+// with.
 func lastLength(name string) func(b []byte) int {
 	switch {
 	case name == "time_local":

@@ -18,14 +18,14 @@ import (
 //	{app="web"} line                       logcli, after the time
 //	1431857103500	2015-05-17T10:05:03.5Z	line   the text that Grafana downloads
 //
-// A time as in RFC 3339 may be before or behind each of them. A line without such a prefix may look like one with
-// it, so the client has to be an address after a prefix, and not without it.
+// A time as in RFC 3339 may be before or behind each of them. A line without such a prefix may look
+// like one with it, so the client has to be an address after a prefix, and not without it.
 func newPrefixes() (all []envelope) {
 	for _, cut := range []func(line []byte) (rest []byte){
-		cutPipe, cutBrackets, cutLabels, cutDownload, cutLabel, cutNumber, cutFileAndNumber, cutFile, cutLoggerTime,
-		cutNames(2), cutNames(1),
+		cutPipe, cutBrackets, cutLabels, cutDownload, cutLabel, cutNumber, cutFileAndNumber, cutFile,
+		cutLoggerTime, cutNames(2), cutNames(1),
 	} {
-		all = append(all, envelope{isPrefix: true, open: func(line []byte) (message, time []byte, ok bool) {
+		open := func(line []byte) (message, time []byte, ok bool) {
 			if before, rest, ok := cutTime(line); ok {
 				time, line = before, rest
 			}
@@ -34,7 +34,8 @@ func newPrefixes() (all []envelope) {
 				time, line = behind, rest
 			}
 			return line, time, len(line) > 0
-		}})
+		}
+		all = append(all, envelope{open: open, isPrefix: true})
 	}
 	return all
 }
@@ -109,7 +110,8 @@ func cutLoggerTime(line []byte) []byte {
 		return line[len("May 17 10:05:03 "):]
 	}
 	word, rest, _ := bytes.Cut(line, space)
-	if whole := countDigits(word); whole >= len("1431857103") && (whole == len(word) || word[whole] == '.') {
+	whole := countDigits(word)
+	if whole >= len("1431857103") && (whole == len(word) || word[whole] == '.') {
 		return rest
 	}
 	if !isISODate(word) {
@@ -121,7 +123,8 @@ func cutLoggerTime(line []byte) []byte {
 			return nil
 		}
 	}
-	if zone, after, _ := bytes.Cut(rest, space); len(zone) == len("+0000") && bytes.ContainsAny(zone[:1], "+-") {
+	zone, after, _ := bytes.Cut(rest, space)
+	if len(zone) == len("+0000") && bytes.ContainsAny(zone[:1], "+-") {
 		return after
 	}
 	return rest
@@ -184,8 +187,8 @@ func hasAddress(b []byte) bool {
 	return isUsualAddr(first) && isUsualAddr(last)
 }
 
-// isUsualAddr reports whether b is an address of a kind that is in use. 17:2001:db8::7 is not: it is
-// the number of a line before another address.
+// isUsualAddr reports whether b is an address of a kind that is in use. 17:2001:db8::7 is not: it
+// is the number of a line before another address.
 func isUsualAddr(b []byte) bool {
 	a, ok := clientaddr.Parse(string(b))
 	if !ok || a.Is4() {

@@ -36,8 +36,8 @@ func newKnownParsers(s Schema) (all []namedParser, err error) {
 }
 
 // uwsgiParser parses the request lines of uWSGI
-// (https://uwsgi-docs.readthedocs.io/en/latest/LogFormat.html). The time is that of the start, without
-// a zone. It counts as UTC:
+// (https://uwsgi-docs.readthedocs.io/en/latest/LogFormat.html). The time is that of the start,
+// without a zone. It counts as UTC:
 //
 //	[pid: 5501|app: 0|req: 2/6] peer (user) {40 vars in 625 bytes} [Sun May 17 10:05:03 2015]
 //	GET /a?b => generated 17 bytes in 1 msecs (HTTP/1.1 200) …
@@ -71,7 +71,7 @@ func (p *uwsgiParser) parse(line []byte, rec *Record) (Format, error) {
 // squidParser parses the native log of Squid (https://wiki.squid-cache.org/Features/LogFormat). The
 // time is that of the end:
 //
-//	1431857103.123     52 peer TCP_MISS/200 17 GET http://h.example/a user HIER_DIRECT/10.0.0.1 text/html
+//	1431857103.123     52 peer TCP_MISS/200 17 GET http://h.example/a user HIER_DIRECT/10.0.0.1 …
 type squidParser struct{ time timeParser }
 
 var errSquid = &lack{1, "want `time elapsed client code/status size method URL user …`"}
@@ -102,9 +102,8 @@ func (p *squidParser) parse(line []byte, rec *Record) (Format, error) {
 	return Squid, nil
 }
 
-// ginParser parses the default log of Gin
-// (https://pkg.go.dev/github.com/gin-gonic/gin#Logger). The time is that of the end, without a zone.
-// It counts as UTC:
+// ginParser parses the default log of Gin (https://pkg.go.dev/github.com/gin-gonic/gin#Logger). The
+// time is that of the end, without a zone. It counts as UTC:
 //
 //	[GIN] 2015/05/17 - 10:05:03 | 200 |     123.4µs |       192.0.2.7 | GET      "/a?b"
 type ginParser struct{ time timeParser }

@@ -6,8 +6,10 @@ import "testing"
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/LogFormat.html.
 func TestLinesOfServers(t *testing.T) {
 	const s3 = `79a59df900b949e5 bucket [17/May/2015:10:05:03 +0000] 192.0.2.7 ` +
-		`arn:aws:iam::123456789012:user/eve 3E57427F3EXAMPLE REST.GET.OBJECT a%2Bb "GET /bucket/a?b HTTP/1.1"` +
-		` 200 - 17 17 70 69 "-" "S3Console/0.4" - s9lzHYrFp76ZVxRcpX9= SigV4 ECDHE-RSA-AES128-GCM-SHA256` +
+		`arn:aws:iam::123456789012:user/eve 3E57427F3EXAMPLE REST.GET.OBJECT a%2Bb ` +
+		`"GET /bucket/a?b HTTP/1.1"` +
+		` 200 - 17 17 70 69 "-" "S3Console/0.4" - s9lzHYrFp76ZVxRcpX9= SigV4 ` +
+		`ECDHE-RSA-AES128-GCM-SHA256` +
 		` AuthHeader bucket.s3.us-west-1.amazonaws.com TLSV1.2 - -`
 	for format, tests := range map[Format][]lineTest{
 		S3: {
@@ -50,7 +52,8 @@ func TestLinesOfServers(t *testing.T) {
 				request{at, "2001:db8::7", "", "", "/a", Unknown}},
 		},
 		W3C: {
-			{"Zeek", "#separator \\x09\n#set_separator\t,\n#empty_field\t(empty)\n#unset_field\t-\n#path\thttp\n" +
+			{"Zeek", "#separator \\x09\n#set_separator\t,\n#empty_field\t(empty)\n#unset_field\t-\n" +
+				"#path\thttp\n" +
 				"#open\t2015-05-17-10-00-00\n#fields\tts\tuid\tid.orig_h\tid.orig_p\tmethod\thost\turi" +
 				"\tuser_agent\tresponse_body_len\n#types\ttime\tstring\taddr\tport\tstring\tstring\tstring" +
 				"\tstring\tcount\n1431857103.123000\tC1\t192.0.2.7\t4711\tGET\th.example\t/a?b\ta b\t17\n" +
@@ -68,12 +71,13 @@ func TestLinesOfServers(t *testing.T) {
 				`"203.0.113.1","socketIp":"192.0.2.7","responseBytes":"17","hostName":"h.example"}}`,
 				request{at, "192.0.2.7", "", "h.example", "/a", 17}},
 			{"pino", `{"level":30,"time":1431857103000,"pid":1,"hostname":"web","req":{"id":1,` +
-				`"method":"GET","url":"/a?b","headers":{"host":"h.example"},"remoteAddress":"::ffff:192.0.2.7"},` +
+				`"method":"GET","url":"/a?b","headers":{"host":"h.example"},` +
+				`"remoteAddress":"::ffff:192.0.2.7"},` +
 				`"res":{"statusCode":200,"headers":{"content-length":17}},"msg":"request completed"}`,
 				request{at, "::ffff:192.0.2.7", "", "h.example", "/a", 17}},
 			{"APISIX", `{"client_ip":"192.0.2.7","start_time":1431857103000,"route_id":"1","request":` +
-				`{"uri":"/a?b","url":"http://h.example:9080/a?b","method":"GET","headers":{"host":"h.example"}},` +
-				`"response":{"status":200,"size":17},"server":{"hostname":"web"}}`,
+				`{"uri":"/a?b","url":"http://h.example:9080/a?b","method":"GET",` +
+				`"headers":{"host":"h.example"}},"response":{"status":200,"size":17}}`,
 				request{at, "192.0.2.7", "", "h.example:9080", "/a", 17}},
 		},
 	} {
@@ -87,16 +91,18 @@ func TestMalformedLinesOfServers(t *testing.T) {
 		line string
 		want error
 	}{
-		{`[pid: 1|app: 0|req: 1/1] 192.0.2.7 () {4 vars in 6 bytes} [Sun May 17 10:05 2015] GET / => generated 1 bytes`,
+		{`[pid: 1|app: 0|req: 1/1] ::1 () {4 vars in 6 bytes} [Sun May 17 10:05 2015]` +
+			` GET / => generated 1 bytes`, errUWSGI},
+		{`[pid: 1|app: 0|req: 1/1] ::1 () {4 vars in 6 bytes} [Sun May 17 10:05:03 2015] GET /`,
 			errUWSGI},
-		{`[pid: 1|app: 0|req: 1/1] 192.0.2.7 () {4 vars in 6 bytes} [Sun May 17 10:05:03 2015] GET /`, errUWSGI},
 		{`1431857103.123 52 192.0.2.7 TCP_MISS 17 GET / - x`, errSquid},
 		{`1431857103.123 52 192.0.2.7 TCP_MISS/200 17 GET`, errSquid},
 		{`[GIN] 2015/05/17 - 10:05 | 200 | 1ms | 192.0.2.7 | GET "/a"`, errGin},
 		{`[GIN] 2015/05/17 - 10:05:03 | 200 | 1ms | <b> | GET "/a"`, errGin},
 	} {
 		valid := map[error]string{
-			errUWSGI: `[pid: 1|app: 0|req: 1/1] ::1 () {4 vars in 6 bytes} [Sun May 17 10:05:03 2015] GET / => generated 1 bytes`,
+			errUWSGI: `[pid: 1|app: 0|req: 1/1] ::1 () {4 vars in 6 bytes} [Sun May 17 10:05:03 2015]` +
+				` GET / => generated 1 bytes`,
 			errSquid: `1431857103.123 52 192.0.2.7 TCP_MISS/200 17 GET / - x`,
 			errGin:   `[GIN] 2015/05/17 - 10:05:03 | 200 | 1ms | ::1 | GET "/a"`,
 		}[tt.want]

@@ -12,11 +12,11 @@ import (
 //	#Fields: date time c-ip cs-method cs-uri-stem sc-bytes
 //	2015-05-17 10:05:03 192.0.2.7 GET /a 17
 //
-// The last #Fields directive names the columns, and may come again with other ones. IIS has
-// spaces between the columns and CloudFront has tabs. In a column, IIS writes + and CloudFront
-// %20 for a space. IIS Advanced Logging and Imperva write columns in quotes, and others pad them with
-// spaces. Times are UTC. Columns with the local time only, as Advanced Logging may have, count as UTC.
-// Zeek writes the same with other directives, and the time as ts, in seconds since 1970:
+// The last #Fields directive names the columns, and may come again with other ones. IIS has spaces
+// between the columns and CloudFront has tabs. In a column, IIS writes + and CloudFront %20 for a
+// space. IIS Advanced Logging and Imperva write columns in quotes, and others pad them with spaces.
+// Times are UTC. Columns with the local time only, as Advanced Logging may have, count as UTC. Zeek
+// writes the same with other directives, and the time as ts, in seconds since 1970:
 //
 //	#separator \x09
 //	#fields	ts	id.orig_h	uri
@@ -111,7 +111,8 @@ func (p *w3cParser) errorWithoutColumns(line []byte) error {
 	return errNotW3C
 }
 
-// isDirective reports whether a line is "#Name: …" or, in Zeek, "#name" with a tab or a space and \x.
+// isDirective reports whether a line is "#Name: …" or, in Zeek, "#name" with a tab or a space and
+// \x.
 func isDirective(line []byte) bool {
 	end := bytes.IndexAny(line, ": \t\"")
 	return end > 1 && line[0] == '#' &&
@@ -139,7 +140,8 @@ func (p *w3cParser) setColumns(names string) {
 		}
 	}
 	p.epoch = p.epoch && p.date < 0
-	if p.text(fieldTime) == nil || p.date < 0 && !p.ownTime && !p.epoch || len(p.columns) > maxColumns {
+	hasTime := p.text(fieldTime) != nil && (p.date >= 0 || p.ownTime || p.epoch)
+	if !hasTime || len(p.columns) > maxColumns {
 		p.columns = nil
 	}
 }
@@ -162,8 +164,8 @@ func (p *w3cParser) split(line []byte) bool {
 	return true
 }
 
-// separatorOf returns the first space or tab, a space if there is none. A client can send a tab, but
-// not in the date.
+// separatorOf returns the first space or tab, a space if there is none. A client can send a tab,
+// but not in the date.
 func separatorOf(line []byte) byte {
 	if i := bytes.IndexAny(line, " \t"); i >= 0 {
 		return line[i]

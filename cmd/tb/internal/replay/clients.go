@@ -164,7 +164,8 @@ func (c *Clients) write(b *strings.Builder, requests uint64, trusted []netip.Pre
 		b.WriteString("The log does not show who is behind it: log X-Forwarded-For, too.\n")
 		return
 	}
-	fmt.Fprintf(b, "In X-Forwarded-For the first lines name %s %s behind it, as in %s. Believe it by\n  %s\n",
-		grouped(c.Behind), plural(c.Behind, "client", "clients"), keyText([]string{c.Forwarded}),
+	fmt.Fprintf(b, "In X-Forwarded-For the first lines name %s %s behind it, as in %s."+
+		" Believe it by\n  %s\n", grouped(c.Behind),
+		plural(c.Behind, "client", "clients"), keyText([]string{c.Forwarded}),
 		c.flag(trusted))
 }

@@ -17,8 +17,8 @@ func proxied(lines int, peers []string, forwarded func(i int) string) Input {
 	return input("a.log", log.String())
 }
 
-// Behind a proxy all requests seem to come from one client. The report says so, and the flag that it
-// prints is the one to use.
+// Behind a proxy all requests seem to come from one client. The report says so, and the flag that
+// it prints is the one to use.
 func TestRequestsBehindAProxy(t *testing.T) {
 	oneHop := func(i int) string { return fmt.Sprintf("198.51.100.%d", i%50) }
 	var many []string

@@ -210,8 +210,8 @@ var Vars = kong.Vars{
 		" in 0.1%, and compare the bursts that the log needs at each rate: --rate, the rates of" +
 		" --sweep, or 24 rates from 0.01 to 70 a second.",
 
-	"replay_check": "With --suggest, replay the suggested limit on this log, too, such as that of the next" +
-		" week. May be given several times.",
+	"replay_check": "With --suggest, replay the suggested limit on this log, too, such as the next" +
+		" week's. May be given several times.",
 	"replay_by_path": "With --suggest, find limits of the paths with the most requests, too.",
 	"replay_export": "With --suggest, print the limits as a policy, or as a configuration of caddy," +
 		" nginx or envoy (its rate limit service).",

@@ -115,8 +115,8 @@ func TestAlgorithmsKeepTheTimeOfAKey(t *testing.T) {
 	}
 }
 
-// Half of the lines of the real log are out of order. The token bucket decides them as without algorithms,
-// and no algorithm exceeds its bound.
+// Half of the lines of the real log are out of order. The token bucket decides them as without
+// algorithms, and no algorithm exceeds its bound.
 func TestAlgorithmsOfTheRealLog(t *testing.T) {
 	for _, cost := range []string{"1", "2.5", "bytes/KiB"} {
 		o := options(t, "1", 20)

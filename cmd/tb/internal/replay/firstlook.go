@@ -46,5 +46,6 @@ func (rep *Report) writeFirst(b *strings.Builder) {
 			shorten(keyText([]string{r.Request}), widest))
 	}
 	table.Flush()
-	b.WriteString("\nIf that is not so: --key, --trusted-proxies, --field and --format say how to read them.\n")
+	b.WriteString("\nIf that is not so: --key, --trusted-proxies, --field and --format say how" +
+		" to read them.\n")
 }

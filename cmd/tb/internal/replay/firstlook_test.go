@@ -29,8 +29,8 @@ The first lines, as they are read:
 
 If that is not so: --key, --trusted-proxies, --field and --format say how to read them.
 `
-	if text := rendered(t, &rep); !strings.Contains(text, want) || rep.Missing["user"] != rep.Requests ||
-		!strings.Contains(text, "\nSuggested: ") {
+	if text := rendered(t, &rep); !strings.Contains(text, want) ||
+		rep.Missing["user"] != rep.Requests || !strings.Contains(text, "\nSuggested: ") {
 		t.Errorf("no%s in\n%s", want, text)
 	}
 	c.Rate = mustRate(t, "1")

@@ -15,8 +15,10 @@ import (
 
 func TestGroupsOfPaths(t *testing.T) {
 	for path, want := range map[string]string{
-		"/": "/", "/login": "/login", "/api/": "/api/", "/api/v1/x": "/api/", "/a.b-c_d~e/x": "/a.b-c_d~e/",
-		"": "", "*": "", "//x": "", "/%61/x": "", "/a;b": "", "/.git/x": "", "/../x": "", `/a\b`: "",
+		"/": "/", "/login": "/login", "/api/": "/api/", "/api/v1/x": "/api/",
+		"/a.b-c_d~e/x": "/a.b-c_d~e/",
+		"":             "", "*": "", "//x": "", "/%61/x": "", "/a;b": "", "/.git/x": "",
+		"/../x": "", `/a\b`: "",
 		"http": "", "/a b/c": "",
 	} {
 		if got := string(groupOf([]byte(path))); got != want {
@@ -51,8 +53,9 @@ func TestALimitByPathIsThatOfItsRequests(t *testing.T) {
 		t.Fatalf("%+v, want /api/ and /login", s.Paths)
 	}
 	got, limit := s.Paths[1], want.Suggestion.Limit
-	if got.Requests != want.Requests || got.Clients != int(want.Keys) || got.Limit.Rate != limit.Rate ||
-		got.Limit.Burst != limit.Burst || got.Limit.Refused != limit.Refused || !got.Stricter {
+	if got.Requests != want.Requests || got.Clients != int(want.Keys) ||
+		got.Limit.Rate != limit.Rate || got.Limit.Burst != limit.Burst ||
+		got.Limit.Refused != limit.Refused || !got.Stricter {
 		t.Errorf("%+v %+v, want %+v", got, got.Limit, limit)
 	}
 	for _, name := range []string{"gcra", "token-bucket"} {
@@ -83,7 +86,8 @@ func TestExports(t *testing.T) {
 	if err != nil || len(p.Sets) != 2 || p.Sets[1].Selector.PathExact != "/login" {
 		t.Errorf("%v: %+v", err, p)
 	}
-	if _, err := config.Parse([]config.File{{Name: "a.yaml", Text: texts["envoy"]}}, false); err != nil {
+	files := []config.File{{Name: "a.yaml", Text: texts["envoy"]}}
+	if _, err := config.Parse(files, false); err != nil {
 		t.Errorf("%v in\n%s", err, texts["envoy"])
 	}
 	const rule = "\trule login {\n\t\tkey {client_ip}\n\t\tpath /login\n\t\trate "
@@ -98,7 +102,8 @@ func TestExports(t *testing.T) {
 	conf := fmt.Sprintf("pid %s;\nerror_log stderr;\nevents {}\nhttp {\naccess_log off;\n%s\n}\n",
 		filepath.Join(dir, "pid"), texts["nginx"])
 	file := testkit.File(t, "nginx.conf", conf)
-	if out, err := exec.Command(nginx, "-t", "-q", "-p", dir, "-c", file).CombinedOutput(); err != nil {
+	out, err := exec.Command(nginx, "-t", "-q", "-p", dir, "-c", file).CombinedOutput()
+	if err != nil {
 		t.Errorf("%v: %s\n%s", err, out, conf)
 	}
 }
@@ -118,7 +123,8 @@ func TestNamesOfLimitsAreDistinct(t *testing.T) {
 	}
 	var got string
 	for _, set := range p.Sets {
-		got += fmt.Sprintf("%s %s%s, ", set.Rules[0].Name, set.Selector.PathExact, set.Selector.PathPrefix)
+		got += fmt.Sprintf("%s %s%s, ", set.Rules[0].Name, set.Selector.PathExact,
+			set.Selector.PathPrefix)
 	}
 	if want := "suggested , root /, api /api, api-3 /api/, a-pi /a.pi/, "; got != want {
 		t.Errorf("got %s, want %s", got, want)
@@ -151,8 +157,10 @@ func TestLimitsOfOtherPrograms(t *testing.T) {
 		burst        uint64
 		nginx, envoy string
 	}{
-		{"5", 10, "5r/s", "10 second"}, {"0.1", 19, "6r/m", "19 minute"}, {"0.015", 4, "1r/m", "4 minute"},
-		{"1/h", 3, "1r/m", "3 hour"}, {"2.5", 3, "150r/m", "3 second"}, {"33.3", 500, "34r/s", "1,998 minute"},
+		{"5", 10, "5r/s", "10 second"}, {"0.1", 19, "6r/m", "19 minute"},
+		{"0.015", 4, "1r/m", "4 minute"},
+		{"1/h", 3, "1r/m", "3 hour"}, {"2.5", 3, "150r/m", "3 second"},
+		{"33.3", 500, "34r/s", "1,998 minute"},
 		{"1", 300, "1r/s", "300 minute"}, {"1000", 5, "1000r/s", "1,000 second"},
 	} {
 		l := &SuggestedLimit{rate: mustRate(t, tt.rate), Burst: tt.burst}

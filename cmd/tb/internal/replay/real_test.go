@@ -30,8 +30,8 @@ func TestRealLog(t *testing.T) {
 }
 
 // refusals are the refusals of a limit in the real log, by a simulation in exact fractions that
-// sorts the lines and never evicts a bucket. Half of the lines step back in time, by up to a minute:
-// in their order, the first limit would refuse 1,874 requests.
+// sorts the lines and never evicts a bucket. Half of the lines step back in time, by up to a
+// minute: in their order, the first limit would refuse 1,874 requests.
 type refusals struct {
 	cost, rate     string
 	burst          Burst

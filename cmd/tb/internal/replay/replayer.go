@@ -150,8 +150,7 @@ func newReplayer(o Options) (*replayer, error) {
 				return nil, err
 			}
 			r.now = time.Unix(0, r.queue.latest)
-			states := only.limiter.(copyable).Snapshot()
-			return &trial{limiter: l, refused: only.refused}, l.(copyable).Restore(states)
+			return &trial{limiter: l, refused: only.refused}, l.Restore(only.limiter.Snapshot())
 		}
 	}
 	if o.Picture {
@@ -349,11 +348,6 @@ func (s *span) add(ns int64) (inOrder bool) {
 type limiter interface {
 	AllowCost(ctx context.Context, key string, cost float64) (tb.Decision, error)
 	Stats() tb.Stats
-}
-
-// copyable is a limiter whose buckets can be copied.
-type copyable interface {
-	limiter
 	Snapshot() iter.Seq2[string, tb.State]
 	Restore(iter.Seq2[string, tb.State]) error
 }

@@ -142,7 +142,8 @@ func TestASuggestionWithoutClients(t *testing.T) {
 	for log, want := range map[string]string{
 		"x\n": "keys                 0\n\nThe first malformed lines",
 		line("a", 1, 1) + line("b", 1, 1) + line("c", 1, 1) + line("d", 1, 1) + line("e", 1, 1): "" +
-			"keys                 0            estimated\n\nNo key is in the sample that fits into --max-keys.\n",
+			"keys                 0            estimated\n\n" +
+			"No key is in the sample that fits into --max-keys.\n",
 	} {
 		res, _ := Run(t.Context(), o, accesslog.Schema{}, []Input{input("a.log", log)})
 		s := res.Report.Suggestion

@@ -288,8 +288,8 @@ func plural[N integer](n N, one, many string) string {
 	return many
 }
 
-// durationText writes a duration without the digits that do not matter to a reader: the milliseconds
-// of hours, the minutes of days.
+// durationText writes a duration without the digits that do not matter to a reader: the
+// milliseconds of hours, the minutes of days.
 func durationText(d time.Duration) string {
 	switch {
 	case d >= 2*day:

@@ -33,7 +33,8 @@ func TestLevelsAreASaw(t *testing.T) {
 	}
 	const start = 1431856810
 	for _, second := range []int64{0, 0, 0, 0, 0, 0, 0, 2, 1, 10} {
-		if err := r.decide(pending{time: (start + second) * 1e9, cost: 1}, []byte("a"), second == 1); err != nil {
+		p := pending{time: (start + second) * 1e9, cost: 1}
+		if err := r.decide(p, []byte("a"), second == 1); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -228,8 +228,8 @@ type Client struct {
 	curves []curve // of each rate, or of all as long as they are alike, at each scale
 }
 
-// Times returns the times of all requests in the order of Add, in ns since 1970, or nil if they were
-// not kept.
+// Times returns the times of all requests in the order of Add, in ns since 1970, or nil if they
+// were not kept.
 func (cl *Client) Times() []int64 { return cl.times }
 
 // at returns the curves of a rate, at each of so many scales.
