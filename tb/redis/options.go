@@ -27,8 +27,8 @@ type settings struct {
 }
 
 // WithPrefix sets the text before the keys in Redis. The default is "tb:". A prefix must not
-// contain a brace. Limiters with the same prefix share their buckets. Limiters with different
-// limits should not, because each of them refills a bucket at its own rate.
+// contain a brace. Limiters with the same prefix share their buckets, also if their limits differ:
+// see Limits in the package documentation.
 func WithPrefix(prefix string) Option {
 	return Option{func(s *settings) error {
 		if strings.ContainsAny(prefix, "{}") {
@@ -93,9 +93,8 @@ func WithLease(h time.Duration) Option {
 // shows that the bucket cannot pay them yet. The default is 1 s. Zero turns this off.
 //
 // Within this time, the limiter does not see that a bucket has gained tokens other than by its
-// rate: another limiter has reset it, has given tokens back by a Cancel or from a lease, or has a
-// higher rate or a clock that is ahead; the server has lost it; or the server's clock was set
-// forward. It sees what it resets and gives back itself. It remembers the buckets of 65,536 keys.
+// rate: another limiter has reset it, has given tokens back by a Cancel, by a Settle or from a
+// lease, or has another limit; the server has lost it; or the server's clock was set forward. It sees what it resets and gives back itself. It remembers the buckets of 65,536 keys.
 func WithMaxDenial(d time.Duration) Option {
 	return Option{func(s *settings) error {
 		if d < 0 {
