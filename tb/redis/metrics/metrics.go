@@ -56,6 +56,10 @@ var (
 		"Commands that reached the server after their deadline, and took nothing.")
 	abandoned = describe("abandoned_calls_total",
 		"Calls that the server granted in time, but whose caller had left when the reply came.")
+	reserved  = describe("reservations_total", "Reservations that took tokens.")
+	cancelled = describe("cancellations_total", "Reservations that were cancelled.")
+	unpaid    = describe("unpaid_tokens_total",
+		"Tokens that settled costs were above their estimates and could not be charged.")
 	offset = describe("clock_offset_seconds",
 		"How far the server's clock is ahead of this machine's clock.")
 	offsetError = describe("clock_offset_error_seconds",
@@ -69,8 +73,8 @@ var (
 		"Replies that contradict the clock offset: a clock was set, or another server answered.")
 
 	all = []*prometheus.Desc{
-		decisions, failures, breaker, opened, trips, inFlight, loaded, stale, abandoned, claimed,
-		returned, offset, offsetError, steps,
+		decisions, failures, breaker, opened, trips, inFlight, loaded, stale, abandoned, reserved,
+		cancelled, unpaid, claimed, returned, offset, offsetError, steps,
 	}
 )
 
@@ -121,6 +125,9 @@ func collect(ch chan<- prometheus.Metric, name string, s redis.Stats) {
 	count(loaded, s.Loaded)
 	count(stale, s.Stale)
 	count(abandoned, s.Abandoned)
+	count(reserved, s.Reservations)
+	count(cancelled, s.Cancellations)
+	send(unpaid, prometheus.CounterValue, s.UnpaidTokens)
 	gauge(offset, s.Offset.Seconds())
 	gauge(offsetError, s.OffsetError.Seconds())
 	count(steps, s.ClockSteps)
