@@ -85,7 +85,7 @@ func (m *layout) waitFor(base, units, now uint64) time.Duration {
 		return m.wait(now, max(now, m.supply.from))
 	}
 	var d uint64
-	ok := true
+	var ok bool
 	if m.supply.rate.whole == 0 { // timeFor, inlined by hand
 		over, whole, fraction := m.supply.inverse.times(lo)
 		_, part := bits.Sub64(0, fraction, 0)

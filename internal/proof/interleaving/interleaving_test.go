@@ -82,7 +82,7 @@ func TestMergingLosesNothing(t *testing.T) {
 		return
 	}
 	for _, s := range scenarios {
-		if !s.small && !(*everything && s.medium) {
+		if !s.small && (!*everything || !s.medium) {
 			continue
 		}
 		merged, all := newOracle(s), newOracle(s)
@@ -179,8 +179,13 @@ var program struct {
 }
 
 func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "interleaving")
+	if err != nil {
+		panic(err)
+	}
+	program.dir = dir
 	status := m.Run()
-	os.RemoveAll(program.dir)
+	os.RemoveAll(dir)
 	os.Exit(status)
 }
 
@@ -191,13 +196,6 @@ func build(t *testing.T) string {
 	defer program.Unlock()
 	if program.name != "" {
 		return program.name
-	}
-	if program.dir == "" {
-		dir, err := os.MkdirTemp("", "interleaving")
-		if err != nil {
-			t.Fatal(err)
-		}
-		program.dir = dir
 	}
 	list := write(t, program.dir, slices.Concat([]overlay.Variant{shipped, growing, dividing},
 		planted(slices.Concat(mutants, chargeMutants, reservationMutants, limitMutants,

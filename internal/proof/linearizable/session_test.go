@@ -63,7 +63,7 @@ func (r *request) onSession(s *session, c *sharedClock) (a reply) {
 }
 
 func (s bucketLimiter) Reserve(
-	ctx context.Context, _ string, cost float64,
+	_ context.Context, _ string, cost float64,
 ) (tb.Reservation, error) {
 	return s.Bucket.Reserve(cost)
 }
