@@ -40,7 +40,11 @@ func TestTiersAgree(t *testing.T) {
 			t.Fatal(err)
 		}
 		var log []string
-		var held [][2]tb.Reservation
+		type pair struct {
+			ofCAS, ofMutex tb.Reservation
+			key            string
+		}
+		var held []pair
 		for range calls {
 			now = now.Add(time.Duration(rng.ExpFloat64() * float64(time.Second)))
 			if late > 0 && rng.IntN(late) == 0 {
@@ -69,7 +73,7 @@ func TestTiersAgree(t *testing.T) {
 			case 0, 1:
 				r, _ := c.Reserve(t.Context(), key, float64(n))
 				s, _ := m.Reserve(t.Context(), key, float64(n))
-				held = append(held, [2]tb.Reservation{r, s})
+				held = append(held, pair{r, s, key})
 				got, want = r.Decision, s.Decision
 				got.RetryAfter += r.Delay()
 				want.RetryAfter += s.Delay()
@@ -80,10 +84,14 @@ func TestTiersAgree(t *testing.T) {
 				} else if len(held) > 0 {
 					both := held[len(held)-1-rng.IntN(len(held))]
 					if actual := float64(rng.IntN(2 * n)); rng.IntN(2) == 0 {
-						_, _ = both[0].Settle(actual), both[1].Settle(actual)
+						_, _ = both.ofCAS.Settle(actual), both.ofMutex.Settle(actual)
 					} else {
-						both[0].Cancel()
-						both[1].Cancel()
+						both.ofCAS.Cancel()
+						both.ofMutex.Cancel()
+						level := first(c.Level(t.Context(), both.key))
+						if level.Tokens < first(m.Level(t.Context(), both.key)).Tokens {
+							return // the bucket has moved since, so it got nothing back
+						}
 					}
 				}
 			}
