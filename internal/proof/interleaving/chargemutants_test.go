@@ -86,7 +86,7 @@ var chargeMutants = []overlay.Variant{
 		"if false {"),
 	mutant("TakeAll stops checking at the first refusal", chargeGo,
 		"allowed = allowed && decisions[i].Allowed",
-		"if !decisions[i].Allowed {\n\t\t\t\treturn false, nil\n\t\t\t}"),
+		"if !decisions[i].Allowed {\n\t\t\t\treturn decisions, false, nil\n\t\t\t}"),
 	mutant("TakeAll counts only the last check", chargeGo,
 		"allowed = allowed && decisions[i].Allowed",
 		"allowed = decisions[i].Allowed"),
