@@ -100,14 +100,6 @@ func (b *bucket) value() (value string, expiry uint64) {
 	return v[8:], uint64(math.Float64frombits(binary.BigEndian.Uint64([]byte(v))))
 }
 
-// set stores a value that expires far in the future.
-func (b *bucket) set(value string) {
-	set := b.client.B().Set().Key(b.key).Value("\x43\x3f\xf9\x73\xca\xfa\x80\x00" + value).Build()
-	if err := b.client.Do(context.Background(), set).Error(); err != nil {
-		b.errorf("%w", err)
-	}
-}
-
 func granted(remaining int) tb.Decision { return tb.Decision{Allowed: true, Remaining: remaining} }
 
 func refused(retry time.Duration, remaining int) tb.Decision {

@@ -248,7 +248,7 @@ func (w wrong) ask(ctx context.Context, key string, units uint64) (state, bool, 
 		s, err := w.exec(w.Limiter, units)
 		return s, false, err
 	}
-	s, err := w.Limiter.execUnits(ctx, key, units)
+	s, err := w.execUnits(ctx, key, units)
 	return s, false, err
 }
 

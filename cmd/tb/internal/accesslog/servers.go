@@ -72,7 +72,7 @@ func (p *uwsgiParser) parse(line []byte, rec *Record) (Format, error) {
 // time is that of the end:
 //
 //	1431857103.123     52 peer TCP_MISS/200 17 GET http://h.example/a user HIER_DIRECT/10.0.0.1 …
-type squidParser struct{ time timeParser }
+type squidParser struct{}
 
 var errSquid = &lack{1, "want `time elapsed client code/status size method URL user …`"}
 

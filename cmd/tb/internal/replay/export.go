@@ -106,7 +106,7 @@ func nginxLimit(l *SuggestedLimit) (rate string, limit tb.Limit) {
 func nginxConfig(plan []planned) string {
 	var zones, locations strings.Builder
 	burst := func(p *planned) string {
-		text := fmt.Sprintf("limit_req zone=%s", p.name)
+		text := "limit_req zone=" + p.name
 		if p.limit.Burst > 1 {
 			text += fmt.Sprintf(" burst=%d", p.limit.Burst-1)
 		}
