@@ -2,11 +2,11 @@ package cas
 
 import "github.com/seed-181794aa/ratelimit/tb"
 
-// SetLimit makes limit the limit of all keys, or of tier 0 if there are several. It takes constant time, and no call waits for it.
-// Each bucket keeps its tokens, but not more than the new capacity, and its debt. C1 holds across
-// the change, with the supply of both limits. For a call that is under way while SetLimit is, the
-// change may come before or after it. A RetryAfter or a Delay that was returned before is one of
-// the old limit. Package tb states the contract of a change.
+// SetLimit makes limit the limit of all keys, or of tier 0 if there are several. It takes constant
+// time, and no call waits for it. Each bucket keeps its tokens, but not more than the new capacity,
+// and its debt. C1 holds across the change, with the supply of both limits. For a call that is
+// under way while SetLimit is, the change may come before or after it. A RetryAfter or a Delay that
+// was returned before is one of the old limit. Package tb states the contract of a change.
 //
 // A bucket moves at its next grant: see the package documentation. Then Cancel of an earlier grant
 // gives nothing back. After a change that makes buckets full sooner, the order of eviction is
@@ -15,11 +15,11 @@ import "github.com/seed-181794aa/ratelimit/tb"
 // more than 64 changes without a use.
 //
 // The limiter remembers the limits of the last 64 changes, and of all in the time in which the rate
-// supplies a capacity and 2³¹ units. Each takes about 300 bytes.
+// supplies a capacity and 2³¹ units. Each takes about 600 bytes.
 //
 // SetLimit returns a *tb.ConfigError, and changes nothing, if the limit is out of range, or if no
-// bases are left. There are bases for at least 100 million changes. To
-// set the limit that is set already is no change.
+// bases are left. There are bases for at least 100 million changes. To set the limit that is set
+// already is no change.
 func (l *Limiter[K]) SetLimit(limit tb.Limit) error { return l.SetTier(0, limit) }
 
 // Limit returns the limit of all keys, or of tier 0 if there are several.
