@@ -100,9 +100,9 @@ var opNames = [...]string{
 //   - cancel and settle end the grant that was the last but held. settle has the actual cost.
 //   - retake takes the charge again that was made last but held.
 //   - deepen takes whole capacities until the bucket is in the deepest debt.
-//   - restart puts a new limiter in the place of the old one, and restores its buckets after the time
-//     within. The new limiter begins with the limit of the call, if it has one, and then gets the
-//     limit of the old one.
+//   - restart puts a new limiter in the place of the old one, and restores its buckets after the
+//     time within. The new limiter begins with the limit of the call, if it has one, and then gets
+//     the limit of the old one.
 type call struct {
 	step   time.Duration
 	op     op

@@ -82,7 +82,9 @@ func TestClientThatCannotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bucket, s, cost := newBucket(t, 1), &backend{}, 1
 		conn := start(t, s, nil, waiting(
-			func(ctx context.Context, _ *grpc.ClientConn, _ string) error { return bucket.Wait(ctx, float64(cost)) },
+			func(ctx context.Context, _ *grpc.ClientConn, _ string) error {
+				return bucket.Wait(ctx, float64(cost))
+			},
 		)...)
 		wantCode(t, unary(t.Context(), conn), codes.OK)
 		begin := time.Now()

@@ -20,8 +20,8 @@
 // that lacks a key of a rule with Reject gets status 400 and no RateLimit fields.
 //
 // The format of policies comes from Fairvisor, an open-source program that enforces API limits: see
-// https://docs.fairvisor.com/docs/algorithms/token-bucket. Its field with the reason of a refusal is
-// an option: see WithReasonField.
+// https://docs.fairvisor.com/docs/algorithms/token-bucket. Its field with the reason of a refusal
+// is an option: see WithReasonField.
 //
 // # Costs known afterwards
 //

@@ -126,7 +126,9 @@ func FuzzResolvePath(f *testing.F) {
 }
 
 func TestFoldedPaths(t *testing.T) {
-	for _, selector := range []string{`"pathExact": "/Login/\u00c9t\u00e9"`, `"pathPrefix": "/LOGIN"`} {
+	for _, selector := range []string{
+		`"pathExact": "/Login/\u00c9t\u00e9"`, `"pathPrefix": "/LOGIN"`,
+	} {
 		policy := `{"policies": [{"id": "p", "spec": {"selector": {` + selector + `}, "rules": [` +
 			jsonRule("r", "[]", 1, "") + `]}}]}`
 		for _, folded := range []bool{false, true} {

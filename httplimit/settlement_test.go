@@ -263,8 +263,8 @@ func TestAbandonedRequests(t *testing.T) {
 	(*Settlement)(nil).Abandon()
 }
 
-// A trailer has what the handler sets after the header was written, and not the values of the header
-// too. httputil.ReverseProxy adds trailers to the header map.
+// A trailer has what the handler sets after the header was written, and not the values of the
+// header too. httputil.ReverseProxy adds trailers to the header map.
 func TestTrailerReplacesTheHeader(t *testing.T) {
 	const usage = "X-Usage"
 	for name, c := range map[string]struct {
@@ -281,7 +281,9 @@ func TestTrailerReplacesTheHeader(t *testing.T) {
 			io.WriteString(w, "body")
 			w.Header().Add(usage, "5")
 		}, 5, []string{"5"}},
-		"missing":   {func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "body") }, 50, nil},
+		"missing": {func(w http.ResponseWriter, _ *http.Request) {
+			io.WriteString(w, "body")
+		}, 50, nil},
 		"no answer": {func(http.ResponseWriter, *http.Request) {}, 50, nil},
 	} {
 		bothProtocols(t, func(t *testing.T, http2 bool) {

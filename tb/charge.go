@@ -40,8 +40,8 @@ type Charge interface {
 // full table, because each is peeked at by itself. A Charge must not occur twice in charges. t must
 // be a reading of the clocks of all its limiters.
 //
-// An error ends the call, and TakeAll cancels what it has taken. Charges that were not asked have the
-// zero Decision.
+// An error ends the call, and TakeAll cancels what it has taken. Charges that were not asked have
+// the zero Decision.
 func TakeAll(
 	t time.Time, charges []Charge, buf []Decision,
 ) (decisions []Decision, allowed bool, err error) {

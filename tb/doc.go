@@ -146,8 +146,8 @@
 //   - instant: a clock reading in nanoseconds. Instant 0 is the epoch, long before the first
 //     reading.
 //   - supply S(t): the units that the rate has supplied by instant t.
-//   - block: what a base counts: the units that the rate supplies in at most two nanoseconds, or one
-//     unit, and more after a change of the limit.
+//   - block: what a base counts: the units that the rate supplies in at most two nanoseconds, or
+//     one unit, and more after a change of the limit.
 //   - cell: a base and a word, the state of a bucket between two moves.
 //   - base: the supply, in blocks, from which a cell counts its bucket's time.
 //   - own time: the latest reading of a bucket's grants, or its start (see Eviction) if later. In

@@ -43,8 +43,8 @@ func (r Reservation) Delay() time.Duration { return r.delay }
 // tokens back if no other call has taken or given back tokens since. It gives nothing back once the
 // time at which the tokens may be used has passed, or if a later reservation has not
 // reached its own time yet: that time does not change. It may also give back less for the reasons
-// that Charge.Cancel has. If Settle has given tokens back to the bucket since, it may be fuller: then
-// the cancelled reservation counts in the bound of Settle, as one that is settled at 0.
+// that Charge.Cancel has. If Settle has given tokens back to the bucket since, it may be fuller:
+// then the cancelled reservation counts in the bound of Settle, as one that is settled at 0.
 func (r Reservation) Cancel() {
 	if r.held != nil {
 		r.held.Cancel()

@@ -8,8 +8,8 @@ import (
 )
 
 // Bucket is one token bucket without a key, to embed in a route or a connection. Use NewBucket to
-// make one: the zero Bucket has no limit, and its methods panic. All methods are safe for concurrent
-// use. The only error of AllowN, AllowCost, AllowAt and Reserve is tb.ErrInvalidCost.
+// make one: the zero Bucket has no limit, and its methods panic. All methods are safe for
+// concurrent use. The only error of AllowN, AllowCost, AllowAt and Reserve is tb.ErrInvalidCost.
 //
 // Allow, AllowN, AllowCost and AllowAt take tokens, or refuse. Reserve and Wait take tokens that
 // may be used later. Charge makes one part of a call on several buckets. Peek and Level take

@@ -54,9 +54,9 @@ func TestChangesUntilTheBasesEnd(t *testing.T) {
 	}
 }
 
-// A call is under way while the capacity changes. It has a reading that is later than the change, and
-// inserts its key with the layout of before. With a block of two nanoseconds and a short delta, its
-// base is as far from the base of the change as bases of two eras must be.
+// A call is under way while the capacity changes. It has a reading that is later than the change,
+// and inserts its key with the layout of before. With a block of two nanoseconds and a short delta,
+// its base is as far from the base of the change as bases of two eras must be.
 func TestCallWithAnEarlierLayoutInsertsItsKey(t *testing.T) {
 	const capacity, late = 1 << 30, 30 * time.Second
 	var now time.Duration
@@ -66,7 +66,8 @@ func TestCallWithAnEarlierLayoutInsertsItsKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	t0, m := l.clock.read(), l.limits.one.Load()
-	if err := l.SetLimit(tb.Limit{Capacity: capacity - 1, Tokens: 1, Per: time.Nanosecond}); err != nil {
+	lower := tb.Limit{Capacity: capacity - 1, Tokens: 1, Per: time.Nanosecond}
+	if err := l.SetLimit(lower); err != nil {
 		t.Fatal(err)
 	}
 	want := terms{amount: amount{tokens: capacity}}
@@ -209,8 +210,8 @@ func TestDebtFromLargeUnitsWhereTheBasesEnd(t *testing.T) {
 	}
 }
 
-// TestBasesForAHundredMillionChanges computes how many changes a limiter has bases for. The first one
-// goes to larger blocks. Each comes a second after the one before.
+// TestBasesForAHundredMillionChanges computes how many changes a limiter has bases for. The first
+// one goes to larger blocks. Each comes a second after the one before.
 func TestBasesForAHundredMillionChanges(t *testing.T) {
 	for _, l := range edgeLimits {
 		var s limits

@@ -53,12 +53,12 @@
 // # Limits
 //
 // The value of a bucket has the limit under which it was written. A call by another limit converts
-// it: after [Limiter.SetLimit], by a limiter of another [Limiter.Tier], or by a process with another
-// configuration. The bucket keeps its tokens, but not more than the new capacity, and its debt, as
-// a key of tb/mutex does that changes its tier. The first call converts the bucket, also if it is
-// refused. A full bucket has no key, and is full under the new limit too. The key of a bucket that
-// was converted stays at least as long as under the limits before, so that nothing is gained by
-// going to and fro. Limiters with leases of different lengths should not share buckets.
+// it: after [Limiter.SetLimit], by a limiter of another [Limiter.Tier], or by a process with
+// another configuration. The bucket keeps its tokens, but not more than the new capacity, and its
+// debt, as a key of tb/mutex does that changes its tier. The first call converts the bucket, also
+// if it is refused. A full bucket has no key, and is full under the new limit too. The key of a
+// bucket that was converted stays at least as long as under the limits before, so that nothing is
+// gained by going to and fro. Limiters with leases of different lengths should not share buckets.
 //
 // # Reservations
 //

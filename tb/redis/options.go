@@ -74,11 +74,11 @@ func WithTimeout(d time.Duration) Option {
 // nothing.
 //
 // A lease grows while its tokens are used up within h, and takes at most half of what the bucket
-// had. A trip that renews it, a later sweep or Close gives back what is left, as far as the Cancel of
-// a charge can. A process that is killed costs the tokens of its leases, and so does a reply that
-// is lost or late. Levels and refusals count leased tokens as spent. After a Reset, leases of other
-// limiters add to the bound. If a machine is suspended and its monotonic clock stands still, its
-// leases end later.
+// had. A trip that renews it, a later sweep or Close gives back what is left, as far as the Cancel
+// of a charge can. A process that is killed costs the tokens of its leases, and so does a reply
+// that is lost or late. Levels and refusals count leased tokens as spent. After a Reset, leases of
+// other limiters add to the bound. If a machine is suspended and its monotonic clock stands still,
+// its leases end later.
 func WithLease(h time.Duration) Option {
 	return Option{func(s *settings) error {
 		if h < time.Millisecond {
@@ -94,7 +94,8 @@ func WithLease(h time.Duration) Option {
 //
 // Within this time, the limiter does not see that a bucket has gained tokens other than by its
 // rate: another limiter has reset it, has given tokens back by a Cancel, by a Settle or from a
-// lease, or has another limit; the server has lost it; or the server's clock was set forward. It sees what it resets and gives back itself. It remembers the buckets of 65,536 keys.
+// lease, or has another limit; the server has lost it; or the server's clock was set forward. It
+// sees what it resets and gives back itself. It remembers the buckets of 65,536 keys.
 func WithMaxDenial(d time.Duration) Option {
 	return Option{func(s *settings) error {
 		if d < 0 {

@@ -38,7 +38,9 @@ func TestNamesOfLongKeys(t *testing.T) {
 	long := strings.Repeat("x", longest)
 	var s settings
 	names := map[string]bool{}
-	for _, key := range []string{long, long + "x", long + "y", long + long, s.name(long + "x")[1:258]} {
+	for _, key := range []string{
+		long, long + "x", long + "y", long + long, s.name(long + "x")[1:258],
+	} {
 		name := s.name(key)
 		if names[name] || len(name) > longest+3 {
 			t.Errorf("a key of %d bytes has the name %q", len(key), name)

@@ -11,8 +11,8 @@ import (
 )
 
 // Reserve takes a decimal number of tokens now, and returns when they may be used: Delay counts
-// from the server's decision. It may put the bucket into debt by one capacity. Slots have the order in
-// which the server has decided, over all processes. A process that ends keeps its reservations.
+// from the server's decision. It may put the bucket into debt by one capacity. Slots have the order
+// in which the server has decided, over all processes. A process that ends keeps its reservations.
 //
 // Cancel of the reservation is a trip, which takes the timeout at most and gives nothing back if it
 // fails. Settle is a trip too, or shares one. If it returns an *Error, the server may have settled

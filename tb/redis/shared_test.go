@@ -179,7 +179,8 @@ var (
 )
 
 // In no interval, processes are granted more than the bound. In all, they are granted what the
-// limit allows, less a part of a token. Of the 5000 tokens of a contest of 3 s this is more than 99.9 %.
+// limit allows, less a part of a token. Of the 5000 tokens of a contest of 3 s this is more than
+// 99.9 %.
 //
 // If the machine stalls, the bucket may become full. The limit does not allow what is lost then,
 // and no call may be refused meanwhile.

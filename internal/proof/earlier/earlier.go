@@ -10,7 +10,8 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb/mutex"
 )
 
-// Limit is the limit of a limiter, or of all its tiers, as tb/mutex holds it. The zero Limit is none.
+// Limit is the limit of a limiter, or of all its tiers, as tb/mutex holds it. The zero Limit is
+// none.
 type Limit struct{ tiers reflect.Value }
 
 // Of returns the present limit of l.

@@ -12,9 +12,9 @@
 // In every state, the table has at most MaxKeys keys (C7), and the tokens that callers were
 // granted and kept and the tokens in the buckets are within the bound (C1). A debt counts as tokens
 // below zero. Reserved tokens are also counted at their slots: until each slot, callers may use at
-// most what C1 allows. Tokens that Settle could not charge are added to the bound. Each bucket would
-// be refilled once the slowest rate so far has supplied what callers were granted (C2, also after
-// changes of the limit). Every call returns, and each keeps C4 and C6:
+// most what C1 allows. Tokens that Settle could not charge are added to the bound. Each bucket
+// would be refilled once the slowest rate so far has supplied what callers were granted (C2, also
+// after changes of the limit). Every call returns, and each keeps C4 and C6:
 //
 //   - A call whose key is in the table all the time never takes the lock of inserts, even while
 //     keys are moved. It takes no lock at all unless it has to move its bucket.

@@ -163,7 +163,8 @@ func inOverlay(t *testing.T) string {
 	}
 	program := build(t)
 	cmd := exec.CommandContext(t.Context(), program, "-test.v", "-test.run=^"+t.Name()+"$",
-		fmt.Sprint("-all=", *everything), "-scenario="+*only, "-bug="+*bug, fmt.Sprint("-preempt=", *preempt))
+		fmt.Sprint("-all=", *everything), "-scenario="+*only, "-bug="+*bug,
+		fmt.Sprint("-preempt=", *preempt))
 	out, err := cmd.CombinedOutput()
 	report := strings.ReplaceAll(string(out), filepath.Dir(program), "")
 	if err != nil {
