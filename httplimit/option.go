@@ -159,7 +159,7 @@ func WithFoldedPaths() Option { return with(func(s *settings) { s.foldPaths = tr
 func WithHooks(h Hooks) Option { return with(func(s *settings) { s.hooks = h }) }
 
 // WithReasonField sends a field of this name with responses that have status 429. Its value is
-// token_bucket_exceeded. Without the option, or with "", there is no such field.
+// token_bucket_exceeded. Without the option, or with "", responses lack the field.
 func WithReasonField(name string) Option {
 	return func(s *settings) error {
 		if name != "" && !partName.MatchString(name) {

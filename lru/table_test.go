@@ -256,7 +256,7 @@ func TestKeysWithTheSameHash(t *testing.T) {
 
 // Texts of 8 to 16 bytes are compared as two words. If a word equals a secret, the factor with it
 // is 0, and all texts with this word and one length have the same hash. If the first secret is 0
-// too, so have those of other lengths.
+// too, so have texts of other lengths.
 func TestTextsWithTheSameHash(t *testing.T) {
 	const word = 0x6161616161616161 // "aaaaaaaa"
 	for _, secrets := range [][2]uint64{{word, 1}, {1, word}, {0, word}} {

@@ -19,7 +19,7 @@ import "github.com/seed-181794aa/ratelimit/tb"
 //
 // SetLimit returns a *tb.ConfigError, and changes nothing, if the limit is out of range, or if no
 // bases are left. There are bases for at least 100 million changes. To set the limit that is set
-// already is no change.
+// already changes nothing.
 func (l *Limiter[K]) SetLimit(limit tb.Limit) error { return l.SetTier(0, limit) }
 
 // Limit returns the limit of all keys, or of tier 0 if there are several.

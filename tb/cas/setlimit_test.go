@@ -12,7 +12,7 @@ import (
 )
 
 // TestChangesUntilTheBasesEnd brings the highest base so near the end that another era has no bases
-// for its time. To set the limit that is set already is no change.
+// for its time. To set the limit that is set already changes nothing.
 func TestChangesUntilTheBasesEnd(t *testing.T) {
 	limit := tb.Limit{Capacity: 10, Tokens: 5, Per: time.Second}
 	tiered, err := NewTiered([]tb.Limit{limit, limit}, func(string) int { return 0 })
@@ -108,7 +108,7 @@ func TestClockJumpsBetweenRestoreAndSetLimit(t *testing.T) {
 	}
 }
 
-// The bases of a tier end where those of the next one begin.
+// The bases of a tier end where the bases of the next one begin.
 func TestTiersOwnTheirBases(t *testing.T) {
 	limit := tb.Limit{Capacity: 10, Tokens: 1, Per: time.Second}
 	for tier := range 3 {

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// A trip takes along at most so many buckets and items, so that it does not keep the server for
+	// A trip takes along at most this many buckets and items, so that it does not keep the server for
 	// long: a bucket takes 3 µs of the server's time (BenchmarkServer), and a further item about a
 	// tenth of that.
 	maxBuckets = 32

@@ -36,7 +36,7 @@ func newKnownParsers(s Schema) (all []namedParser, err error) {
 }
 
 // uwsgiParser parses the request lines of uWSGI
-// (https://uwsgi-docs.readthedocs.io/en/latest/LogFormat.html). The time is that of the start,
+// (https://uwsgi-docs.readthedocs.io/en/latest/LogFormat.html). The time is the start,
 // without a zone. It counts as UTC:
 //
 //	[pid: 5501|app: 0|req: 2/6] peer (user) {40 vars in 625 bytes} [Sun May 17 10:05:03 2015]

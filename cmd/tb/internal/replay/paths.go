@@ -150,7 +150,7 @@ func (s *Suggestion) addPaths(o *Options, groups []*pathGroup) {
 	}
 }
 
-// plan returns the limit of all requests and those of the paths that are stricter.
+// plan returns the limit of all requests and the limits of the paths that are stricter.
 func (s *Suggestion) plan() []planned {
 	plan := []planned{{name: "suggested", limit: s.Limit}}
 	for _, p := range s.Paths {
