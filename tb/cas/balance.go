@@ -111,10 +111,10 @@ func (p position) before(q position) bool {
 // and exceeds every delta, whatever the word of m means in the new layout. So the fast path takes
 // no cell of m for one of the new era. No call has brought a reading that is later than the highest
 // base. While the era ends, calls still bring readings to m: if one is later than t by more than
-// grace, its bucket may have a wrong time.
+// grace, its bucket may have a wrong time. owed is the deepest debt of any bucket: see limits.owe.
 //
 // It returns an error if there would be no bases for the time of the horizon.
-func (m *layout) change(l tb.Limit, t uint64) (*layout, error) {
+func (m *layout) change(l tb.Limit, t, owed uint64) (*layout, error) {
 	n := newLayout(l)
 	n.end, n.tiered, n.begin = m.end, m.tiered, t
 	if m.tiered {
@@ -140,7 +140,7 @@ func (m *layout) change(l tb.Limit, t uint64) (*layout, error) {
 			Range: "the limit as it is: it has changed too often",
 		}
 	}
-	n.history = m.history.after(m, &n)
+	n.history = m.history.after(m, &n, owed)
 	return &n, nil
 }
 

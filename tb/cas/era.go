@@ -15,6 +15,8 @@ type era struct {
 	// differences count, and those of the eras that are kept do not overflow. Like all numbers here
 	// it is in millionths of a token.
 	supplied uint64
+
+	ahead uint64 // what the rate supplies in grace: a bucket may be so far ahead of end
 }
 
 // history is the eras before the present one. It is immutable; a longer history may share its
@@ -22,7 +24,6 @@ type era struct {
 type history struct {
 	eras []era
 	lows *low
-	debt int64 // the deepest debt of a bucket of these eras
 }
 
 // low is an era that limits what a bucket can have. A bucket that goes through the era has at most
@@ -35,14 +36,18 @@ type low struct {
 	older *low
 }
 
-// after returns the history of next, which takes the place of m.
-func (h history) after(m, next *layout) history {
-	e := era{layout: m, end: next.begin}
+// after returns the history of next, which takes the place of m. No bucket has been deeper in debt
+// than owed, in millionths of a token.
+func (h history) after(m, next *layout, owed uint64) history {
+	ended := *m
+	ended.history = history{} // or no era would ever be collected
+	_, ahead, _ := m.supply.rate.times(grace)
+	e := era{layout: &ended, end: next.begin, ahead: m.microsUpTo(ahead)}
 	capacity := m.micros(m.capacity)
 	if n := len(h.eras); n > 0 {
 		end := m.positionAt(next.begin)
 		units := m.until(end.blocks, end.rest, position{blocks: m.firstBase})
-		e.supplied = h.eras[n-1].supplied + m.micros(min(units, mostSettled/maxScale*m.scale))
+		e.supplied = h.eras[n-1].supplied + m.microsUpTo(units)
 		room := capacity - e.supplied
 		for h.lows != nil && int64(h.lows.room-room) >= 0 {
 			h.lows = h.lows.older
@@ -50,15 +55,23 @@ func (h history) after(m, next *layout) history {
 		h.lows = &low{n, room, h.lows}
 	}
 	h.eras = append(h.eras, e)
-	h.debt = max(h.debt, int64(m.micros(maxDebt)))
-	if len(h.eras) > keptEras {
-		full := int64(next.micros(next.capacity))
-		over := sort.Search(len(h.eras), func(i int) bool { return h.through(i, -h.debt, full) < full })
-		if over > 0 { // a bucket in debt came through all lows, and was full
-			h.eras, h.lows = h.eras[over:], nil
-		}
+	full := int64(next.micros(next.capacity))
+	for len(h.eras) > keptEras && h.through(h.arrived(), -int64(owed+h.eras[0].ahead), full) == full {
+		h.eras, h.lows = h.eras[1:], nil // a bucket in debt came through all lows, and was full
 	}
 	return h
+}
+
+// arrived returns the index of the first era by whose end no bucket of eras[0] is ahead, because
+// that is grace after the end of eras[0]. Without such an era it is the last one.
+func (h *history) arrived() int {
+	last := len(h.eras) - 1
+	return sort.Search(last, func(i int) bool { return h.eras[i].end-h.eras[0].end >= grace })
+}
+
+// microsUpTo returns units in millionths of a token, at most mostSettled of them.
+func (m *layout) microsUpTo(units uint64) uint64 {
+	return m.micros(min(units, mostSettled/maxScale*m.scale))
 }
 
 // through returns what a bucket that has a number of tokens at the end of eras[i] has at the

@@ -1,6 +1,7 @@
 package cas
 
 import (
+	"math/bits"
 	"sync"
 	"sync/atomic"
 
@@ -18,7 +19,8 @@ type limits struct {
 	tiers []atomic.Pointer[layout] // by tier, which is the upper bits of a base
 	first layout                   // the layout that one begins with
 
-	setting sync.Mutex // of SetLimit
+	setting sync.Mutex    // of SetLimit
+	owed    atomic.Uint64 // millionths of a token: see owe
 
 	reservations, cancellations atomic.Uint64
 	settled, unpaid             tokenSum
@@ -87,6 +89,22 @@ func (s *limits) ownView(base, word uint64) (m *layout, _, _ uint64) {
 	return m, base, word
 }
 
+// owe records that a bucket is to be in debt by a number of units. It must not be stored in a layout
+// that was loaded before owe has returned true, which it does at most 64 times: by then, the era of
+// that layout may be forgotten.
+func (s *limits) owe(m *layout, units uint64) bool {
+	micros := m.microsUpTo(units) + maxScale // in another layout it is rounded up to whole units
+	for {
+		owed := s.owed.Load()
+		if micros <= owed {
+			return false
+		}
+		if s.owed.CompareAndSwap(owed, 1<<bits.Len64(micros)) {
+			return true
+		}
+	}
+}
+
 func tierOf(base uint64) int { return int(base >> (64 - tierBits)) }
 
 // setLimit makes l the limit of a tier, or of all keys.
@@ -100,7 +118,7 @@ func (s *limits) setLimit(slot *atomic.Pointer[layout], l tb.Limit, c *clock) er
 	if l == m.limit {
 		return nil
 	}
-	next, err := m.change(l, max(t, m.begin))
+	next, err := m.change(l, max(t, m.begin), s.owed.Load())
 	if err != nil {
 		return err
 	}

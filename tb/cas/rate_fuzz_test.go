@@ -52,7 +52,7 @@ func changed(t *testing.T, m *layout, l tb.Limit, at uint64) *layout {
 		m.highest = s.first.highest
 		m.end = math.MaxUint64
 	}
-	n, err := m.change(l, max(at, m.supply.from))
+	n, err := m.change(l, max(at, m.supply.from), 0)
 	if err != nil {
 		return nil
 	}

@@ -11,11 +11,12 @@ import "github.com/seed-181794aa/ratelimit/tb"
 // A bucket moves at its next grant: see the package documentation. Then Cancel of an earlier grant
 // gives nothing back. After a change that makes buckets full sooner, the order of eviction is
 // not exact until the times have passed at which the old limit would have filled the buckets. A
-// bucket that is ahead of the clock by more than the rate takes for 2³¹ units may be full after
-// more than 64 changes without a use.
+// bucket that is ahead of the clock by more than a minute may be full after more than 64 changes
+// without a use.
 //
-// The limiter remembers the limits of the last 64 changes, and of all in the time in which the rate
-// supplies a capacity and 2³¹ units. Each takes about 600 bytes.
+// The limiter remembers the last 64 limits, those of the last minute, and those before under which
+// a bucket may have lost tokens that it has not got back: a capacity, up to twice the deepest debt
+// of any bucket, and what the limit supplied in a minute. Each takes about 300 bytes.
 //
 // SetLimit returns a *tb.ConfigError, and changes nothing, if the limit is out of range, or if no
 // bases are left. There are bases for at least 100 million changes. To set the limit that is set

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"maps"
 	"math"
+	"runtime"
 	"testing"
 	"time"
+	"weak"
 
 	"github.com/seed-181794aa/ratelimit/tb"
 )
@@ -125,14 +127,40 @@ func TestTiersOwnTheirBases(t *testing.T) {
 }
 
 // A limiter remembers few eras once the supply has filled their buckets, and few lows in any case.
+// What it has forgotten can be collected.
 func TestFewErasAreRemembered(t *testing.T) {
-	for _, step := range []time.Duration{0, time.Hour} {
+	for _, c := range []struct {
+		step, period time.Duration
+		debt         float64
+		most         int
+	}{
+		{0, time.Second, 0, 1000},
+		// a capacity, the minute, and its supply
+		{time.Second, time.Second, 0, 16 + 60 + 60 + 2},
+		{time.Second, time.Second, 30, 16 + 60 + 60 + 2 + 32},
+		{time.Second, time.Millisecond, 30, 60 + 60 + 8},
+		// not while the capacity rises
+		{time.Hour, time.Second, 30, keptEras + 6},
+	} {
 		f := newFixture(t)
+		f.granted("a", 1)
+		if charge, _ := f.Charge("a", 10); c.debt > 0 {
+			charge.MayWait(tb.Never)
+			for range int(c.debt / 10) {
+				if d, _ := charge.Take(time.Unix(0, 0)); !d.Allowed {
+					t.Fatal("the debt is refused")
+				}
+			}
+		}
+		var forgotten weak.Pointer[layout]
 		for i := range 1000 {
-			f.now += step
-			limit := tb.Limit{Capacity: 10 + i%7, Tokens: 1, Per: time.Second}
+			f.now += c.step
+			limit := tb.Limit{Capacity: 10 + i%7, Tokens: 1, Per: c.period}
 			if err := f.SetLimit(limit); err != nil {
 				t.Fatal(err)
+			}
+			if i == 9 {
+				forgotten = weak.Make(f.layout().history.eras[5].layout)
 			}
 		}
 		h := f.layout().history
@@ -140,8 +168,60 @@ func TestFewErasAreRemembered(t *testing.T) {
 		for l := h.lows; l != nil; l = l.older {
 			lows++
 		}
-		if lows > 7 || step > 0 && len(h.eras) > keptEras {
-			t.Errorf("%v between two changes: %d eras and %d lows are remembered", step, len(h.eras), lows)
+		if lows > 7 || len(h.eras) > c.most {
+			t.Errorf("%+v: %d eras and %d lows are remembered", c, len(h.eras), lows)
+		}
+		if runtime.GC(); c.most < 1000 && forgotten.Value() != nil {
+			t.Errorf("%+v: the layout of a forgotten era is still referred to", c)
+		}
+		runtime.KeepAlive(f)
+	}
+}
+
+// A bucket in debt, and one that is ahead of the clock, keep their tokens through more changes than
+// are remembered in any case.
+func TestChangesForgetNoDebtAndNoFuture(t *testing.T) {
+	const ahead = 30 * time.Second
+	future := time.Unix(0, 0).Add(ahead)
+	for _, c := range []struct {
+		name          string
+		before, after int64 // tokens a second
+		step          time.Duration
+		use           func(f *fixture) error
+		want          float64
+	}{
+		{"restored in debt", 1, 1, time.Second, func(f *fixture) error {
+			state := tb.State{Tokens: -1000, At: time.Unix(0, 0)}
+			return f.Restore(maps.All(map[string]tb.State{"a": state}))
+		}, -1000 + 300},
+		{"ahead of the clock", 1, 1000, time.Second / 1000, func(f *fixture) error {
+			_, err := f.AllowAt(future, "a", 10)
+			return err
+		}, 0},
+		{"in debt ahead of the clock", 1000, 1, time.Second, func(f *fixture) error {
+			charge, err := f.Charge("a", 10)
+			charge.MayWait(tb.Never)
+			for range 2 {
+				_, err = charge.Take(future)
+			}
+			return err
+		}, -10 - 30*1000 + 300},
+	} {
+		f := newFixture(t)
+		limit := tb.Limit{Capacity: 10, Tokens: c.before, Per: time.Second}
+		if err := cmp.Or(f.SetLimit(limit), c.use(f)); err != nil {
+			t.Fatal(err)
+		}
+		limit.Tokens = c.after
+		for i := range 300 {
+			limit.Per = time.Second + time.Duration(i)
+			if err := f.SetLimit(limit); err != nil {
+				t.Fatal(err)
+			}
+			f.now += c.step
+		}
+		if level, _ := f.Level(t.Context(), "a"); math.Abs(level.Tokens-c.want) > 1 {
+			t.Errorf("%s: %v tokens, want %v", c.name, level.Tokens, c.want)
 		}
 	}
 }
@@ -154,7 +234,7 @@ func (f *fixture) setLastLimit(limit tb.Limit) {
 	for bit := uint64(1) << 63; bit > 0; bit >>= 1 {
 		low := m.highest.Load()
 		m.highest.Store(low | bit)
-		if _, err := m.change(limit, f.clock.read()); err != nil {
+		if _, err := m.change(limit, f.clock.read(), 0); err != nil {
 			m.highest.Store(low)
 		}
 	}
@@ -228,7 +308,7 @@ func TestBasesForAHundredMillionChanges(t *testing.T) {
 				l.Capacity = 1 + l.Capacity%1000
 				var err error
 				m = cmp.Or(n, m)
-				if n, err = m.change(l, begin+uint64(i)*1e9); err != nil {
+				if n, err = m.change(l, begin+uint64(i)*1e9, 0); err != nil {
 					t.Fatalf("limit %+v, tiered %t: %v", m.limit, tiered, err)
 				}
 			}

@@ -119,6 +119,9 @@ func (l *Limiter[K]) restore(t uint64, key K, state tb.State) {
 	for {
 		c, m := p.load(), p.layout()
 		b := m.restored(state, at, t)
+		if b.deficit > m.capacity && l.limits.owe(m, m.missingAt(b, t)) {
+			continue
+		}
 		base, next := m.cellOf(b, t)
 		word := evicted
 		if c != nil {

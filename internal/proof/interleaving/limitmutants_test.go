@@ -33,7 +33,7 @@ var limitMutants = []overlay.Variant{
 		"m.highest.CompareAndSwap(highest, base|(m.reachStep()-1))",
 		"true"),
 	mutant("the eras before are forgotten", balanceGo,
-		"n.history = m.history.after(m, &n)",
+		"n.history = m.history.after(m, &n, owed)",
 		"n.history = history{eras: []era{{layout: &n}}}"),
 	// the layout of a cell
 	mutant("a call loads the layout before the cell", limiterGo,
