@@ -19,32 +19,35 @@
 //
 // Most callers want Allow. The methods differ in what they take:
 //
-//   - Allow takes one token.
-//   - AllowN takes n tokens, or none.
-//   - AllowCost takes a decimal number of tokens, or none.
-//   - AllowAt is AllowN for a caller that has already read the clock.
-//   - Charge, with [TakeAll], takes from several buckets, or from none of them. The buckets may
+//   - [cas.Limiter.Allow] takes one token.
+//   - [cas.Limiter.AllowN] takes n tokens, or none.
+//   - [cas.Limiter.AllowCost] takes a decimal number of tokens, or none.
+//   - [cas.Limiter.AllowAt] is AllowN for a caller that has already read the clock.
+//   - [cas.Limiter.Charge], with [TakeAll], takes from several buckets, or from none of them. The buckets may
 //     belong to several Limiters: one for users and one for tenants, for example. A Bucket is the
 //     bucket of all users together.
 //
 // These methods are for callers that can wait. They take tokens before the bucket has them:
 //
-//   - Wait takes n tokens and sleeps until they may be used. It is for clients and workers that
+//   - [cas.Limiter.Wait] takes tokens and sleeps until they may be used. It is for clients and workers that
 //     must slow down. With a capacity of 1 its grants are exactly one token's time apart.
-//   - Reserve takes tokens and returns when they may be used. It is for callers that do the
+//   - [cas.Limiter.Reserve] takes tokens and returns when they may be used. It is for callers that do the
 //     waiting themselves, may cancel, or learn the cost afterwards: see [Reservation].
 //   - A Charge with MayWait is a reservation in TakeAll.
 //
 // If the cost is known only afterwards, as with the tokens of a language model, Reserve an estimate
 // and then call Settle.
 //
-// Two methods take nothing: Peek returns the decision that Allow would return, and Level returns
-// how full a bucket is. SetLimit changes the limit of all keys while they are used, and keeps their
-// tokens. [NewTiered] makes a Limiter whose keys have different limits. Reset, Len and Stats are
-// for operators.
+// Two methods take nothing: [cas.Limiter.Peek] returns the decision that Allow would return, and
+// [cas.Limiter.Level] returns how full a bucket is. [cas.Limiter.SetLimit] changes the limit of all
+// keys while they are used, and keeps their tokens. [NewTiered] makes a Limiter whose keys have
+// different limits. [cas.Limiter.Reset], [cas.Limiter.Len] and [cas.Limiter.Stats] are for
+// operators. A [cas.Bucket] has the same methods without the key.
 //
-// Package tb states the contract and documents the plain types. Package tb/cas documents the
-// limiters and their methods. Package httplimit applies policies to HTTP requests.
+// The types here are aliases. Package tb states the contract and documents the plain types, and
+// package tb/cas documents the limiters and their methods: go doc
+// github.com/seed-181794aa/ratelimit/tb/cas Limiter.Allow. Package httplimit applies policies to
+// HTTP requests.
 package ratelimit
 
 import (

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 const readmeFile = "README.md"
@@ -86,10 +87,12 @@ func TestReadmeCommandsAreInTheGate(t *testing.T) {
 	}
 }
 
-func TestReadmeIsShort(t *testing.T) {
-	const most = 130
-	if n := strings.Count(read(t, readmeFile), "\n"); n > most {
-		t.Errorf("the README has %d lines, want at most %d", n, most)
+func TestReadmeLinesFitAScreen(t *testing.T) {
+	const most = 120
+	for i, line := range strings.Split(read(t, readmeFile), "\n") {
+		if n := utf8.RuneCountInString(line); n > most {
+			t.Errorf("line %d has %d columns, want at most %d", i+1, n, most)
+		}
 	}
 }
 

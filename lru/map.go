@@ -127,7 +127,7 @@ const (
 func (m *Map[K, V]) Insert(
 	key K, now, idle uint64, set func(*V),
 ) (v *V, until uint64, outcome Outcome) {
-	if key != key { //nolint:gocritic // only a NaN differs from itself
+	if key != key { // only a NaN differs from itself
 		panic("lru: the key does not equal itself")
 	}
 	if !m.refuseNew {

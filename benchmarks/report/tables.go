@@ -216,7 +216,6 @@ func thousands(number string) string {
 	return whole
 }
 
-//nolint:unparam // as the other tables
 func machine(raw *results) (string, error) {
 	var b strings.Builder
 	b.WriteString("| | |\n|---|---|\n")

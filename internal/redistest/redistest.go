@@ -91,7 +91,7 @@ func start(t testing.TB, program string, port int, args []string) (s *Server, lo
 				_ = cmd.Process.Kill() // the test may have killed it
 				_ = cmd.Wait()
 			})
-			go io.Copy(io.Discard, out) //nolint:errcheck // it ends with the server
+			go func() { _, _ = io.Copy(io.Discard, out) }() // it ends with the server
 			return &Server{Addr: "127.0.0.1:" + strconv.Itoa(port), Process: cmd.Process}, ""
 		}
 	}

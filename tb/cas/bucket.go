@@ -61,12 +61,12 @@ func (b *Bucket) AllowCost(cost float64) (tb.Decision, error) {
 	if err := checkCost(cost); err != nil {
 		return tb.Decision{}, err
 	}
-	a := amount{tokens: cost}
-	a.in(b.layout()) // the division costs no time before the clock is read
+	want := request{tokens: cost}
+	want.in(b.layout()) // the division costs no time before the clock is read
 	t := b.clock.read()
 	c, m := b.load(), b.layout()
 	if c != nil {
-		if d, _, _, ok := c.take(m, t, a.in(m)); ok {
+		if d, _, _, ok := c.take(m, t, want.in(m)); ok {
 			return d, nil
 		}
 	}
@@ -90,7 +90,7 @@ func (b *Bucket) Peek() tb.Decision {
 			return d
 		}
 	}
-	return b.peek(t, amount{tokens: 1}, 0)
+	return b.peek(t, request{tokens: 1})
 }
 
 // Level returns how full the bucket is now. It takes nothing.
@@ -116,17 +116,16 @@ func (b *Bucket) take(t uint64, n int) tb.Decision {
 
 // spend takes a number of tokens at t. It cannot fail.
 func (b *Bucket) spend(t uint64, tokens float64) tb.Decision {
-	o, _ := spend(b, b.load(), t, terms{amount: amount{tokens: tokens}})
+	o, _ := spend(b, b.load(), t, request{tokens: tokens})
 	return o.Decision
 }
 
-// peek returns what a call would decide that may wait for the given time.
-func (b *Bucket) peek(t uint64, cost amount, within time.Duration) tb.Decision {
+// peek returns what a call would decide.
+func (b *Bucket) peek(t uint64, want request) tb.Decision {
 	c, m, base, word := b.look(t)
 	if c == nil {
-		return m.fullDecision(cost.in(m))
+		return m.fullDecision(want.in(m))
 	}
-	want := waiting(cost, within)
 	return m.check(base, word, t, &want)
 }
 
@@ -162,11 +161,10 @@ func (b *Bucket) replace(old *cell, m *layout, base, word uint64) *cell {
 	return next
 }
 
-//nolint:unparam // the error is for places in a table
-func (b *Bucket) insert(m *layout, t uint64, want terms) (o outcome, done bool, err error) {
-	cost := want.units(m)
+func (b *Bucket) insert(m *layout, t uint64, want request) (o result, done bool, err error) {
+	cost := want.cost(m)
 	if cost > m.capacity && !want.rest {
-		return outcome{Decision: m.fullDecision(cost), delay: tb.Never}, true, nil
+		return result{Decision: m.fullDecision(cost), delay: tb.Never}, true, nil
 	}
 	s, word := m.first(t, t, &want)
 	m.reach(s.base)

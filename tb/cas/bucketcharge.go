@@ -19,20 +19,20 @@ var _ tb.Charge = (*BucketCharge)(nil)
 // tb.ErrInvalidCost if cost is zero, negative, NaN or infinite. It takes nothing and allocates
 // nothing.
 func (b *Bucket) Charge(cost float64) (BucketCharge, error) {
-	return BucketCharge{bucket: b, part: part{cost: amount{tokens: cost}}}, checkCost(cost)
+	return BucketCharge{bucket: b, part: part{want: request{tokens: cost}}}, checkCost(cost)
 }
 
 // Peek implements tb.Charge. t is a reading of the bucket's clock.
 func (c *BucketCharge) Peek(t time.Time) (tb.Decision, error) {
 	b := c.bucket
 	at, target := b.clock.instant(t), b.load()
-	if target != nil && c.within == 0 {
+	if target != nil && c.want.within == 0 {
 		m := b.layout()
-		if d, ok := target.peek(m, at, c.cost.in(m)); ok {
+		if d, ok := target.peek(m, at, c.want.in(m)); ok {
 			return d, nil
 		}
 	}
-	return b.peek(at, c.cost, c.within), nil
+	return b.peek(at, c.want), nil
 }
 
 // Take implements tb.Charge. t is a reading of the bucket's clock.

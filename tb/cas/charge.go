@@ -20,7 +20,7 @@ var _ tb.Charge = (*Charge[string])(nil)
 // does. It returns tb.ErrInvalidCost if cost is zero, negative, NaN or infinite. It takes nothing
 // and allocates nothing.
 func (l *Limiter[K]) Charge(key K, cost float64) (Charge[K], error) {
-	c := Charge[K]{place: place[K]{l, key, 0}, part: part{cost: amount{tokens: cost}}}
+	c := Charge[K]{place: place[K]{l, key, 0}, part: part{want: request{tokens: cost}}}
 	return c, checkCost(cost)
 }
 
@@ -40,13 +40,13 @@ func (l *Limiter[K]) ChargeIn(tier int, key K, cost float64) (Charge[K], error) 
 func (c *Charge[K]) Peek(t time.Time) (d tb.Decision, err error) {
 	at := c.place.clock.instant(t)
 	c.checked = c.place.load()
-	if c.checked != nil && c.within == 0 {
+	if c.checked != nil && c.want.within == 0 {
 		m := c.place.layout()
-		if d, ok := c.checked.peek(m, at, c.cost.in(m)); ok {
+		if d, ok := c.checked.peek(m, at, c.want.in(m)); ok {
 			return d, nil
 		}
 	}
-	d, c.checked, err = c.place.peek(at, c.cost, c.within)
+	d, c.checked, err = c.place.peek(at, c.want)
 	return d, err
 }
 

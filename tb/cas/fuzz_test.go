@@ -130,7 +130,7 @@ func FuzzWord(f *testing.F) {
 			checkGrant(t, l, &m, d, stored, new(big.Int).Sub(ownTime, origin), charged)
 			b := &Bucket{}
 			b.limits.one.Store(&m)
-			b.limits.giveBack(receipt{&c, word, stored}, &amount{layout: &m, units: cost})
+			b.limits.giveBack(receipt{&c, word, stored}, float64(cost)/float64(m.scale))
 			if got := wide(m.unitsAfter(c.base, c.word.Load()>>m.deficitBits)); got.Cmp(ownTime) != 0 ||
 				c.word.Load()&m.deficitMask != refilled.Uint64() {
 				t.Fatalf("limit %+v: after giveBack the word is %x, want the deficit %v at %v",
@@ -184,7 +184,7 @@ func checkSuccessor(
 	t *testing.T, l tb.Limit, m *layout, c *cell, now, cost uint64, ownTime, wantDeficit *big.Int,
 ) {
 	c.word.Store(c.word.Load() | sealBit)
-	call := m.charge(c.base, c.word.Load(), now, &terms{amount: amount{layout: m, units: cost}})
+	call := m.charge(c.base, c.word.Load(), now, &request{layout: m, units: cost})
 	base, _, word := call.successor(m)
 	if isSealed(word) || !call.granted {
 		t.Fatalf("limit %+v: successor's word %x, granted %t, want a grant", l, word, call.granted)

@@ -97,19 +97,19 @@ func (l *Limiter[K]) AllowCost(_ context.Context, key K, cost float64) (tb.Decis
 	if err := checkCost(cost); err != nil {
 		return tb.Decision{}, err
 	}
-	a := amount{tokens: cost}
+	want := request{tokens: cost}
 	if m := l.limits.one.Load(); m != nil {
-		a.in(m) // the division costs no time before the clock is read
+		want.in(m) // the division costs no time before the clock is read
 	}
 	t := l.clock.read()
 	c := l.table.Load(key)
 	m := l.layoutOf(key)
 	if c != nil && m.owns(c.base) {
-		if d, _, _, ok := c.take(m, t, a.in(m)); ok {
+		if d, _, _, ok := c.take(m, t, want.in(m)); ok {
 			return d, nil
 		}
 	}
-	o, err := spend(place[K]{l, key, 0}, c, t, terms{amount: a})
+	o, err := spend(place[K]{l, key, 0}, c, t, want)
 	return o.Decision, err
 }
 
@@ -143,7 +143,7 @@ func (l *Limiter[K]) Peek(_ context.Context, key K) (tb.Decision, error) {
 			return d, nil
 		}
 	}
-	d, _, err := place[K]{l, key, 0}.peek(t, amount{tokens: 1}, 0)
+	d, _, err := place[K]{l, key, 0}.peek(t, request{tokens: 1})
 	return d, err
 }
 
@@ -192,7 +192,7 @@ func (l *Limiter[K]) takeSlow(c *cell, t uint64, key K, n int) (tb.Decision, err
 			}
 		}
 	}
-	o, err := spend(place[K]{l, key, 0}, c, t, terms{amount: amount{tokens: float64(n)}})
+	o, err := spend(place[K]{l, key, 0}, c, t, request{tokens: float64(n)})
 	return o.Decision, err
 }
 
@@ -219,5 +219,5 @@ func (l *Limiter[K]) tierLayout(key K) *layout {
 
 // isNaN reports whether key is a NaN or contains one. No table would find such a key again.
 func isNaN[K comparable](key K) bool {
-	return key != key //nolint:gocritic // only a NaN differs from itself
+	return key != key // only a NaN differs from itself
 }

@@ -108,13 +108,13 @@ func (s *limits) owe(m *layout, units uint64) bool {
 func tierOf(base uint64) int { return int(base >> (64 - tierBits)) }
 
 // setLimit makes l the limit of a tier, or of all keys.
-func (s *limits) setLimit(slot *atomic.Pointer[layout], l tb.Limit, c *clock) error {
+func (s *limits) setLimit(tier *atomic.Pointer[layout], l tb.Limit, c *clock) error {
 	if err := l.Validate(); err != nil {
 		return err
 	}
 	s.setting.Lock()
 	defer s.setting.Unlock()
-	t, m := c.read(), slot.Load()
+	t, m := c.read(), tier.Load()
 	if l == m.limit {
 		return nil
 	}
@@ -122,6 +122,6 @@ func (s *limits) setLimit(slot *atomic.Pointer[layout], l tb.Limit, c *clock) er
 	if err != nil {
 		return err
 	}
-	slot.Store(next)
+	tier.Store(next)
 	return nil
 }

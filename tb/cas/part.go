@@ -8,8 +8,7 @@ import (
 
 // part is what the charges of a Limiter and of a Bucket have in common.
 type part struct {
-	cost    amount
-	within  time.Duration // the longest delay
+	want    request
 	delay   time.Duration // of the last Take
 	receipt receipt       // of the last Take, zero if it was refused, cancelled or settled
 }
@@ -17,20 +16,15 @@ type part struct {
 // MayWait lets the charge put the bucket into debt, as Wait does, if the tokens can be used within
 // the given time from the reading of Take. The charge is then granted where it would be refused,
 // and Delay returns the wait. With 0, the charge does not wait.
-func (p *part) MayWait(within time.Duration) { p.within = max(within, 0) }
+func (p *part) MayWait(within time.Duration) {
+	if p.want.within, p.want.debt = within, deepest; within <= 0 {
+		p.want.within, p.want.debt = 0, nil
+	}
+}
 
 // Delay returns the time from the reading of the last Take until its tokens may be used. It is 0
 // if that Take was refused, cancelled or settled.
 func (p *part) Delay() time.Duration { return p.delay }
-
-// waiting returns the terms of a charge that may wait for the given time.
-func waiting(cost amount, within time.Duration) terms {
-	want := terms{amount: cost}
-	if within > 0 {
-		want.debt, want.within = deepest, within
-	}
-	return want
-}
 
 // take takes p at t, if c can decide and p need not wait. c is the bucket's cell, or nil, and m its
 // layout, which was loaded later.
@@ -38,20 +32,20 @@ func (p *part) take(s *limits, c *cell, m *layout, t uint64) (d tb.Decision, ok 
 	if c == nil || !m.owns(c.base) {
 		return tb.Decision{}, false
 	}
-	d, before, after, ok := c.take(m, t, p.cost.in(m))
+	d, before, after, ok := c.take(m, t, p.want.in(m))
 	p.receipt, p.delay = receipt{}, 0
 	if d.Allowed {
 		p.receipt = receipt{c, before, after}
 		p.countTaken(s)
 		return d, true
 	}
-	return d, ok && p.within == 0
+	return d, ok && p.want.within == 0
 }
 
 // takeSlow is take for a charge that waits, and for a bucket in any state.
 func takeSlow[H home](h H, p *part, c *cell, t uint64) (tb.Decision, error) {
 	p.receipt, p.delay = receipt{}, 0
-	o, err := spend(h, c, t, waiting(p.cost, p.within))
+	o, err := spend(h, c, t, p.want)
 	if o.Allowed {
 		p.receipt, p.delay = o.receipt, o.delay
 		p.countTaken(h.shared())
@@ -60,7 +54,7 @@ func takeSlow[H home](h H, p *part, c *cell, t uint64) (tb.Decision, error) {
 }
 
 func (p *part) countTaken(s *limits) {
-	if p.within > 0 {
+	if p.want.within > 0 {
 		s.reservations.Add(1)
 	}
 }
@@ -70,10 +64,10 @@ func (p *part) cancel(s *limits) {
 	if p.receipt.cell == nil {
 		return
 	}
-	if p.within > 0 {
+	if p.want.within > 0 {
 		s.cancellations.Add(1)
 	}
-	s.giveBack(p.receipt, &p.cost)
+	s.giveBack(p.receipt, p.want.tokens)
 	p.receipt, p.delay = receipt{}, 0
 }
 
@@ -82,7 +76,7 @@ func settlePart[H home](h H, p *part, actual float64) error {
 		return err
 	}
 	if p.receipt.cell != nil {
-		settle(h, p.cost.tokens, actual)
+		settle(h, p.want.tokens, actual)
 		p.receipt, p.delay = receipt{}, 0
 	}
 	return nil

@@ -38,44 +38,40 @@ func (p place[K]) replace(old *cell, m *layout, base, word uint64) *cell {
 }
 
 // insert decides a call on a key that is not in the table.
-func (p place[K]) insert(m *layout, t uint64, want terms) (o outcome, done bool, err error) {
+func (p place[K]) insert(m *layout, t uint64, want request) (o result, done bool, err error) {
 	if isNaN(p.key) {
 		return o, true, tb.ErrInvalidKey
 	}
-	cost := want.units(m)
+	cost := want.cost(m)
 	if cost > m.capacity && !want.rest {
-		return outcome{Decision: m.fullDecision(cost), delay: tb.Never}, true, nil
+		return result{Decision: m.fullDecision(cost), delay: tb.Never}, true, nil
 	}
 	var s sum
 	var word uint64
-	c, until, result := p.table.Insert(p.key, t, t-min(t, idleTime), func(c *cell) {
+	c, until, inserted := p.table.Insert(p.key, t, t-min(t, idleTime), func(c *cell) {
 		s, word = m.first(max(t, p.evictor.earliest), t, &want)
 		m.reach(s.base)
 		c.init(s.base, word)
 	})
-	switch result {
+	switch inserted {
 	case lru.Found:
 		return o, false, nil
 	case lru.Refused:
 		p.evictor.refused.Add(1)
 		wait := m.wait(t, until)
-		return outcome{Decision: tb.Decision{RetryAfter: wait}, delay: wait}, true, nil
+		return result{Decision: tb.Decision{RetryAfter: wait}, delay: wait}, true, nil
 	}
 	return s.grant(m, receipt{c, evicted, word}), true, nil
 }
 
-// peek returns what a call would decide that may wait for the given time, and the key's cell if
-// there is one.
-func (p place[K]) peek(
-	t uint64, cost amount, within time.Duration,
-) (tb.Decision, *cell, error) {
+// peek returns what a call would decide, and the key's cell if there is one.
+func (p place[K]) peek(t uint64, want request) (tb.Decision, *cell, error) {
 	c, m, base, word, refused, err := p.lookUp(t)
 	if err != nil {
 		return tb.Decision{}, nil, err
 	}
-	switch units := cost.in(m); {
+	switch units := want.in(m); {
 	case c != nil:
-		want := waiting(cost, within)
 		return m.check(base, word, t, &want), c, nil
 	case refused > 0 && units <= m.capacity:
 		return tb.Decision{RetryAfter: refused}, nil, nil

@@ -44,7 +44,7 @@ func (b *Bucket) Wait(ctx context.Context, cost float64) error { return wait(ctx
 // reservation implements tb.Held.
 type reservation[H home] struct {
 	home    H
-	amount  amount
+	tokens  float64
 	usable  uint64 // instant
 	receipt receipt
 	ended   atomic.Bool
@@ -55,15 +55,13 @@ func reserve[H home](h H, cost float64) (tb.Reservation, error) {
 		return tb.Reservation{}, err
 	}
 	t := h.now()
-	want := terms{amount: amount{tokens: cost}, debt: oneCapacity, within: tb.Never}
+	want := request{tokens: cost, debt: oneCapacity, within: tb.Never}
 	o, err := spend(h, h.load(), t, want)
 	if err != nil || !o.Allowed {
 		return tb.NewReservation(o.Decision, 0, nil), err
 	}
 	h.shared().reservations.Add(1)
-	r := &reservation[H]{
-		home: h, amount: want.amount, usable: t + uint64(o.delay), receipt: o.receipt,
-	}
+	r := &reservation[H]{home: h, tokens: cost, usable: t + uint64(o.delay), receipt: o.receipt}
 	return tb.NewReservation(o.Decision, o.delay, r), nil
 }
 
@@ -78,7 +76,7 @@ func wait[H home](ctx context.Context, h H, cost float64) error {
 	if deadline, ok := ctx.Deadline(); ok {
 		within = time.Until(deadline)
 	}
-	want := terms{amount: amount{tokens: cost}, debt: deepest, within: within}
+	want := request{tokens: cost, debt: deepest, within: within}
 	t := h.now()
 	c := h.load()
 	if m := h.layout(); c != nil && m.owns(c.base) {
@@ -96,7 +94,7 @@ func wait[H home](ctx context.Context, h H, cost float64) error {
 	}
 	h.shared().reservations.Add(1)
 	if err := sleep.For(ctx, o.delay); err != nil {
-		cancel(h, o.receipt, want.amount, t+uint64(o.delay))
+		cancel(h, o.receipt, cost, t+uint64(o.delay))
 		return err
 	}
 	return nil
@@ -105,34 +103,34 @@ func wait[H home](ctx context.Context, h H, cost float64) error {
 // Cancel implements tb.Held.
 func (r *reservation[H]) Cancel() {
 	if r.ended.CompareAndSwap(false, true) {
-		cancel(r.home, r.receipt, r.amount, r.usable)
+		cancel(r.home, r.receipt, r.tokens, r.usable)
 	}
 }
 
 // Settle implements tb.Held.
 func (r *reservation[H]) Settle(actual float64) error {
 	if r.ended.CompareAndSwap(false, true) {
-		settle(r.home, r.amount.tokens, actual)
+		settle(r.home, r.tokens, actual)
 	}
 	return nil
 }
 
 // cancel gives back a reservation that may be used at the instant usable, unless that has passed.
-func cancel[H home](h H, r receipt, cost amount, usable uint64) {
+func cancel[H home](h H, r receipt, tokens float64, usable uint64) {
 	h.shared().cancellations.Add(1)
 	if h.now() <= usable {
-		h.shared().giveBack(r, &cost)
+		h.shared().giveBack(r, tokens)
 	}
 }
 
-// giveBack undoes a grant of the given cost. If the word is still the word of the grant, the bucket
+// giveBack undoes a grant of a number of tokens. If the word is still the word of the grant, the bucket
 // is left as it was before. If a later reservation has put the bucket into debt, giveBack does
 // nothing, because the slot of that reservation does not change. Otherwise it gives back the cost
 // less the units that were supplied from that grant to the bucket's latest grant, but not less
 // than 0. Without the undone grant, the bucket may have been full and have lost that supply. So
 // the bucket is never fuller than without the grant. DESIGN.md §3 has the proof. A sealed cell
 // gets nothing back.
-func (s *limits) giveBack(r receipt, cost *amount) {
+func (s *limits) giveBack(r receipt, tokens float64) {
 	m := s.owner(r.cell.base)
 	if m == nil {
 		return
@@ -153,7 +151,7 @@ func (s *limits) giveBack(r receipt, cost *amount) {
 		case deficit > m.capacity:
 			return
 		default:
-			units := cost.in(m)
+			units := m.unitsOfCost(tokens)
 			units -= min(units, delta-min(delta, then))
 			next = m.pack(delta, deficit-min(deficit, units))
 		}

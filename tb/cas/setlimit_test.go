@@ -72,7 +72,7 @@ func TestCallWithAnEarlierLayoutInsertsItsKey(t *testing.T) {
 	if err := l.SetLimit(lower); err != nil {
 		t.Fatal(err)
 	}
-	want := terms{amount: amount{tokens: capacity}}
+	want := request{tokens: capacity}
 	o, done, err := place[string]{l, "a", 0}.insert(m, t0+uint64(late), want)
 	if !o.Allowed || !done || err != nil {
 		t.Fatalf("insert: %+v, %t, %v", o.Decision, done, err)

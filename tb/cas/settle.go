@@ -58,9 +58,8 @@ func settle[H home](h H, estimate, actual float64) {
 	if more == 0 {
 		return
 	}
-	want := terms{
-		amount: amount{tokens: actual}, rest: true, charged: estimate,
-		debt: oneCapacity, within: tb.Never,
+	want := request{
+		tokens: actual, rest: true, charged: estimate, debt: oneCapacity, within: tb.Never,
 	}
 	o, err := spend(h, c, t, want)
 	if err != nil || !o.Allowed {

@@ -19,44 +19,40 @@ const deepestDebt = 1 << 32
 // the supply since.
 const mostDebt = 1 << 61
 
-// amount is a number of tokens, and the units that it is in one layout.
-type amount struct {
+// request is what a call asks of a bucket.
+type request struct {
 	tokens float64
-	layout *layout
-	units  uint64
-}
+	layout *layout // of units
+	units  uint64  // the tokens in one layout
 
-// in returns the amount in units of m, or more than the capacity if it is above it.
-func (a *amount) in(m *layout) uint64 {
-	if a.layout != m {
-		a.layout = m
-		a.units = m.unitsOfCost(a.tokens)
-	}
-	return a.units
-}
-
-// terms is what a call asks of a bucket.
-type terms struct {
-	amount
 	debt   func(m *layout) uint64 // the most debt in units; nil for a call that does not wait
 	within time.Duration          // the longest delay of a call that waits
 
-	// rest asks for as much as debt allows of the amount beyond the tokens that are already charged.
+	// rest asks for as much as debt allows of the tokens beyond those that are already charged.
 	rest    bool
 	charged float64
 }
 
-// units returns what the call asks for in units of m.
-func (w *terms) units(m *layout) uint64 {
-	if w.rest {
-		more, _ := m.beyond(w.tokens, w.charged)
-		return more
+// in returns the tokens in units of m, or more than the capacity if they are above it.
+func (r *request) in(m *layout) uint64 {
+	if r.layout != m {
+		r.layout = m
+		r.units = m.unitsOfCost(r.tokens)
 	}
-	return w.in(m)
+	return r.units
 }
 
-// outcome is the result of a call.
-type outcome struct {
+// cost returns what the call asks for in units of m.
+func (r *request) cost(m *layout) uint64 {
+	if r.rest {
+		more, _ := m.beyond(r.tokens, r.charged)
+		return more
+	}
+	return r.in(m)
+}
+
+// result is what a call gets.
+type result struct {
 	tb.Decision
 	delay   time.Duration // until the tokens may be used
 	charged uint64        // units, if granted
@@ -83,14 +79,14 @@ type home interface {
 	replace(old *cell, m *layout, base, word uint64) *cell
 	// insert decides a call on a full bucket, and installs its first cell. done is false if
 	// another goroutine has installed one.
-	insert(m *layout, t uint64, want terms) (o outcome, done bool, err error)
+	insert(m *layout, t uint64, want request) (o result, done bool, err error)
 	shared() *limits
 	now() uint64
 }
 
 // spend decides a call at t on a bucket in any state. c is the bucket's cell, or nil. Each turn of
 // the loop decides, or seals the word, or finds that another goroutine has changed the bucket.
-func spend[H home](h H, c *cell, t uint64, want terms) (outcome, error) {
+func spend[H home](h H, c *cell, t uint64, want request) (result, error) {
 	for ; ; c = h.load() {
 		m := h.layout()
 		word := evicted
@@ -151,12 +147,12 @@ type sum struct {
 // cannot pay at once, a call that may wait moves the bucket's own time to its slot, at which it
 // can. There the bucket is empty. The word holds the unit before the slot and a deficit of the
 // capacity and one unit, which marks a bucket in debt. A call for the rest is always granted.
-func (m *layout) charge(base, word, t uint64, want *terms) sum {
+func (m *layout) charge(base, word, t uint64, want *request) sum {
 	p := m.positionAt(t)
 	if p.blocks >= base && p.blocks-base >= m.maxBlocks { // since would be wrong, and it is full
 		base, word = p.blocks, m.pack(p.rest, 0)
 	}
-	s := sum{base: base, before: word, t: t, position: p, charged: want.units(m)}
+	s := sum{base: base, before: word, t: t, position: p, charged: want.cost(m)}
 	s.elapsed = m.since(base, p)
 	s.delta, s.deficit, _ = m.step(word, s.elapsed, 0)
 	if want.rest {
@@ -202,14 +198,14 @@ func (s *sum) successor(m *layout) (base, before, after uint64) {
 
 // first returns what a call at t leaves on a bucket that is full at start, and the word of its
 // first cell.
-func (m *layout) first(start, t uint64, want *terms) (s sum, word uint64) {
+func (m *layout) first(start, t uint64, want *request) (s sum, word uint64) {
 	p := m.positionAt(start)
 	s = m.charge(p.blocks, m.pack(p.rest, 0), t, want)
 	return s, m.pack(s.delta, s.deficit)
 }
 
 // check returns the decision of a call at t on a cell with the given base and word.
-func (m *layout) check(base, word, t uint64, want *terms) tb.Decision {
+func (m *layout) check(base, word, t uint64, want *request) tb.Decision {
 	s := m.charge(base, word, t, want)
 	if !s.granted {
 		return s.refusal(m, want).Decision
@@ -225,9 +221,9 @@ func (s *sum) slot(m *layout) uint64 { return s.delta + s.deficit - m.capacity }
 // be before the base.
 func (s *sum) ahead(m *layout, units uint64) uint64 { return m.until(s.base, units, s.position) }
 
-// grant returns the outcome of a granted call.
-func (s *sum) grant(m *layout, r receipt) outcome {
-	o := outcome{charged: s.charged, layout: m, receipt: r}
+// grant returns the result of a granted call.
+func (s *sum) grant(m *layout, r receipt) result {
+	o := result{charged: s.charged, layout: m, receipt: r}
 	o.Decision = m.grant(min(s.deficit, m.capacity)) // more is a debt
 	if s.deficit > m.capacity {
 		o.delay = m.waitFor(s.base, s.slot(m), s.t)
@@ -235,10 +231,10 @@ func (s *sum) grant(m *layout, r receipt) outcome {
 	return o
 }
 
-// refusal returns the outcome of a refused call.
-func (s *sum) refusal(m *layout, want *terms) outcome {
+// refusal returns the result of a refused call.
+func (s *sum) refusal(m *layout, want *request) result {
 	d := m.refusal(s.base, s.t, s.delta, s.deficit, s.charged)
-	o := outcome{Decision: d, delay: d.RetryAfter}
+	o := result{Decision: d, delay: d.RetryAfter}
 	if want.debt == nil || d.RetryAfter == tb.Never {
 		return o
 	}

@@ -248,7 +248,7 @@ func (l *Limiter[K]) spend(now uint64, key K, want *terms, r *receipt[K]) (charg
 
 // isNaN reports whether key is a NaN or contains one: no map would find it again.
 func isNaN[K comparable](key K) bool {
-	return key != key //nolint:gocritic // only a NaN differs from itself
+	return key != key // only a NaN differs from itself
 }
 
 // read returns the instant of the limiter's clock.

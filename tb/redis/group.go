@@ -146,5 +146,5 @@ func (g group) undo() {
 		send()
 		return err
 	})
-	l.counts.failed(err) //nolint:errcheck // Cancel returns none
+	_ = l.counts.failed(err)
 }

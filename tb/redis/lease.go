@@ -197,7 +197,7 @@ func (ls *leases) claim(
 	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), end)
 	defer cancel()
 	if !old.isEmpty() {
-		ls.giveBack(ctx, x, old) //nolint:errcheck // then its tokens are lost
+		_ = ls.giveBack(ctx, x, old) // if it fails, its tokens are lost
 	}
 	c.end = ls.now() + ls.life
 	if r.before, err = l.exec(ctx, m, x.key, items...); err != nil {

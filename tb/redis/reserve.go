@@ -101,7 +101,7 @@ func (h *held) Cancel() {
 		l := h.limiter
 		l.counts.cancellations.Add(1)
 		_, err := l.call(context.Background(), h.layout, h.key, h.undo)
-		l.counts.failed(err) //nolint:errcheck // Cancel returns none
+		_ = l.counts.failed(err)
 	}
 }
 

@@ -14,12 +14,12 @@ const (
 var chargeMutants = []overlay.Variant{
 	// Peek
 	mutant("Peek takes the cost", casChargeGo,
-		"if d, ok := c.checked.peek(m, at, c.cost.in(m)); ok {",
-		"if d, _, _, ok := c.checked.take(m, at, c.cost.in(m)); ok {"),
+		"if d, ok := c.checked.peek(m, at, c.want.in(m)); ok {",
+		"if d, _, _, ok := c.checked.take(m, at, c.want.in(m)); ok {"),
 	// Take
 	mutant("Take grants whatever Peek allowed", partGo,
-		"d, before, after, ok := c.take(m, t, p.cost.in(m))\n",
-		"d, before, after, ok := c.take(m, t, p.cost.in(m))\n\td.Allowed = ok\n"),
+		"d, before, after, ok := c.take(m, t, p.want.in(m))\n",
+		"d, before, after, ok := c.take(m, t, p.want.in(m))\n\td.Allowed = ok\n"),
 	mutant("an evicted bucket is charged", spendGo,
 		"if word == evicted { // the insert",
 		"if c == nil { // the insert"),

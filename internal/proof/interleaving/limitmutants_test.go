@@ -18,11 +18,11 @@ var limitMutants = []overlay.Variant{
 		"max(t, m.begin)",
 		"t"),
 	mutant("a layout is there before its supply", limitsGo,
-		"slot.Store(next)",
+		"tier.Store(next)",
 		`early := *next
 	early.supply.lo = 0
-	slot.Store(&early)
-	slot.Store(next)`),
+	tier.Store(&early)
+	tier.Store(next)`),
 	mutant("the supply starts over", balanceGo,
 		"n.supply.from = t - min(t, m.carried(&n, t))",
 		""),

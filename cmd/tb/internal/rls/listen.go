@@ -58,7 +58,7 @@ type transportSecurity struct {
 // loadSecurity returns what the flags name, or nil without TLS.
 func loadSecurity(ctx context.Context, f connectionFlags) (*transportSecurity, error) {
 	if f.TLSCert == "" {
-		return nil, nil //nolint:nilnil // no TLS is not an error
+		return nil, nil // no TLS is not an error
 	}
 	s := &transportSecurity{clientCA: f.TLSClientCA}
 	var err error
