@@ -10,7 +10,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb/cas"
 )
 
-// The types of this package are those of tb and tb/cas, so their methods cost the same.
+// The types of this package are aliases of types of tb and tb/cas, so their methods cost the same.
 var (
 	_ *ratelimit.Limiter[int] = (*cas.Limiter[int])(nil)
 	_ *ratelimit.TokenBucket  = (*cas.TokenBucket)(nil)

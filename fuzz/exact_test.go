@@ -12,8 +12,8 @@ import (
 )
 
 // judge runs a program on a limiter, and charges the grants to an ideal bucket for each key. It
-// checks the contract by its definition, and counts the decisions that differ from those of the
-// ideal bucket.
+// checks the contract by its definition, and counts the decisions that the ideal bucket would not
+// have made.
 type judge struct {
 	t       *testing.T
 	program program

@@ -6,7 +6,7 @@ import (
 )
 
 // settle settles a charge with an actual cost. It returns the reason if the tokens that could not
-// be charged are not those of the ideal bucket.
+// be charged are not the tokens of the ideal bucket.
 func (j *judge) settle(c call) string {
 	if len(j.charges) == 0 {
 		return ""

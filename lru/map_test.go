@@ -173,7 +173,7 @@ func checkKeys[K comparable](t *testing.T, keys []K, meanwhile func()) {
 
 func TestLayout(t *testing.T) {
 	if strconv.IntSize < 64 {
-		t.Skip("the sizes are those of 64-bit machines")
+		t.Skip("the sizes are for 64-bit machines")
 	}
 	if size := unsafe.Sizeof(entry[item]{}); size != 24 {
 		t.Errorf("an entry takes %d bytes, want 24", size)

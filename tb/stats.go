@@ -17,7 +17,7 @@ type Stats struct {
 	// (RefuseNew only). Peek does not count.
 	RefusedNew uint64
 
-	// Reservations counts the reservations that took tokens, those of Wait and of charges that may
+	// Reservations counts the reservations that took tokens, by Wait and by charges that may
 	// wait included.
 	Reservations uint64
 	// Cancellations counts the reservations that were cancelled, whatever they gave back.

@@ -91,7 +91,7 @@ func open(tb testing.TB, s *server, c Contender, limit tb.Limit) Limiter {
 	return l
 }
 
-// connect makes a call from each of par goroutines, on other keys than those of the benchmarks.
+// connect makes a call from each of par goroutines, on other keys than the benchmarks use.
 func connect(ctx context.Context, l Limiter, par int) {
 	crowd(ctx, l, par, func(g, _ int) string { return "connect-" + strconv.Itoa(g) }, calls(par, par))
 }

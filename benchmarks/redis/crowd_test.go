@@ -81,8 +81,8 @@ func crowd(
 // ranges returns the calls that a goroutine makes next: the numbers from ≤ n < to.
 type ranges func() (from, to int)
 
-// calls distributes n calls among par goroutines. A goroutine takes so many at once that the
-// counter costs little, and so few that all goroutines end at about the same time.
+// calls distributes n calls among par goroutines. A goroutine takes enough at once for the
+// counter to cost little, and few enough for all goroutines to end at about the same time.
 func calls(n, par int) ranges {
 	var taken atomic.Int64
 	batch := min(max(n/(8*par), 1), 250)

@@ -7,7 +7,7 @@ import (
 )
 
 // BenchmarkProcesses measures grants on one key by 64 goroutines, in one process or divided among
-// several. The calls stand for those of the instances of a service.
+// several. The calls stand for the calls of the instances of a service.
 func BenchmarkProcesses(b *testing.B) {
 	s := startServer(b)
 	for _, procs := range []int{1, 2, 4, 8} {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// aim bounds the time or memory of cas, divided by that of another row, in all columns of a query.
+// aim bounds the time or memory of cas over the value of another row, in all columns of a query.
 type aim struct {
 	load, divisor string
 	atMost        float64

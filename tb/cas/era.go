@@ -12,7 +12,7 @@ type era struct {
 	end    uint64 // instant
 
 	// supplied is what the rates have supplied in the eras up to this one, without the first. Only
-	// differences count, and those of the eras that are kept do not overflow. Like all numbers here
+	// differences count, and between eras that are kept they do not overflow. Like all numbers here
 	// it is in millionths of a token.
 	supplied uint64
 
@@ -28,8 +28,7 @@ type history struct {
 
 // low is an era that limits what a bucket can have. A bucket that goes through the era has at most
 // its capacity at its end, and thereafter gains what is supplied: from then on it has at most
-// room + supplied. lows link the eras with the least such sums, each less than that of all later
-// ones.
+// room + supplied. lows link the eras with the least such sums: all later eras have greater ones.
 type low struct {
 	era   int // an index of eras
 	room  uint64

@@ -89,9 +89,9 @@ func (s *limits) ownView(base, word uint64) (m *layout, _, _ uint64) {
 	return m, base, word
 }
 
-// owe records that a bucket is to be in debt by a number of units. It must not be stored in a layout
-// that was loaded before owe has returned true, which it does at most 64 times: by then, the era of
-// that layout may be forgotten.
+// owe records that a bucket is to be in debt by a number of units. The debt must not be stored in a
+// layout that was loaded before owe returned true: the era of that layout may be forgotten by then.
+// owe returns true at most 64 times.
 func (s *limits) owe(m *layout, units uint64) bool {
 	micros := m.microsUpTo(units) + maxScale // in another layout it is rounded up to whole units
 	for {

@@ -123,13 +123,13 @@ func cancel[H home](h H, r receipt, tokens float64, usable uint64) {
 	}
 }
 
-// giveBack undoes a grant of a number of tokens. If the word is still the word of the grant, the bucket
-// is left as it was before. If a later reservation has put the bucket into debt, giveBack does
-// nothing, because the slot of that reservation does not change. Otherwise it gives back the cost
-// less the units that were supplied from that grant to the bucket's latest grant, but not less
-// than 0. Without the undone grant, the bucket may have been full and have lost that supply. So
-// the bucket is never fuller than without the grant. DESIGN.md §3 has the proof. A sealed cell
-// gets nothing back.
+// giveBack undoes a grant of a number of tokens. If the word is still the word of the grant, the
+// bucket is left as it was before. If a later reservation has put the bucket into debt, giveBack
+// does nothing, because the slot of that reservation does not change. Otherwise it gives back the
+// cost less the units that were supplied from that grant to the bucket's latest grant, but not less
+// than 0. Without the undone grant, the bucket may have been full and have lost that supply. So the
+// bucket is never fuller than without the grant. DESIGN.md §3 has the proof. A sealed cell gets
+// nothing back.
 func (s *limits) giveBack(r receipt, tokens float64) {
 	m := s.owner(r.cell.base)
 	if m == nil {

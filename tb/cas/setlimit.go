@@ -14,7 +14,7 @@ import "github.com/seed-181794aa/ratelimit/tb"
 // bucket that is ahead of the clock by more than a minute may be full after more than 64 changes
 // without a use.
 //
-// The limiter remembers the last 64 limits, those of the last minute, and those before under which
+// The limiter remembers the last 64 limits, all of the last minute, and all before under which
 // a bucket may have lost tokens that it has not got back: a capacity, up to twice the deepest debt
 // of any bucket, and what the limit supplied in a minute. Each takes about 300 bytes.
 //

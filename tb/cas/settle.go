@@ -8,7 +8,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// mostSettled is the most units of an actual cost. A greater one counts as so many.
+// mostSettled is the most units of an actual cost. A greater one counts as mostSettled.
 const mostSettled = 1 << 52
 
 // checkCost returns tb.ErrInvalidCost unless cost is positive and finite.
@@ -35,7 +35,7 @@ func (m *layout) actualUnits(actual float64) uint64 {
 	return m.roundUp(actual)
 }
 
-// beyond returns the units of an actual cost beyond those of an estimate, and the other way round.
+// beyond returns the units of an actual cost beyond the units of an estimate, and the reverse.
 func (m *layout) beyond(actual, estimate float64) (more, less uint64) {
 	a := m.actualUnits(actual)
 	e := m.actualUnits(estimate) // may be above a new capacity

@@ -46,7 +46,7 @@ func (s BreakerState) String() string {
 // safe for concurrent use. Times are local times in µs.
 //
 // It is not a breaker of a library, because those end the open state at once: they have no bound
-// that grows, and no rule of both a row and a share of failures. See DESIGN.md, section 13.
+// that grows, and no rule of both a row and a share of failures. See DESIGN.md here.
 type breaker struct {
 	mu       sync.Mutex
 	state    BreakerState

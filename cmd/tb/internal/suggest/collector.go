@@ -143,7 +143,7 @@ func (c *Collector) samples(key []byte) bool {
 
 // stayAlike reports whether the curves of all rates, which are alike, stay so with a request of a
 // client whose latest time was last: nothing was supplied to any bucket, or all buckets are full.
-// Then a deficit is a sum of costs, and its need does not depend on the clocks: see DESIGN.md §14.
+// Then a deficit is a sum of costs, and its need does not depend on the clocks: see DESIGN.md here.
 func (c *Collector) stayAlike(cl *Client, last int64) bool {
 	if last >= c.now {
 		return true

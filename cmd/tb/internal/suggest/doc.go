@@ -7,7 +7,7 @@
 // arrival curve (J.-Y. Le Boudec, P. Thiran, "Network Calculus", 2001, section 1.2). It is the
 // greatest deficit of a bucket that never refuses, so a Collector follows this deficit in the
 // integers of tb/mutex. The least capacity is exact, for any costs, clock readings and late lines:
-// see DESIGN.md §14. The table must not evict a bucket, and instants must count from the first
+// see DESIGN.md here. The table must not evict a bucket, and instants must count from the first
 // line.
 //
 // # A share of the clients

@@ -12,7 +12,7 @@ const None = tb.MaxCapacity + 1
 // A capacity from 84 on has coarser units. The bucket is full at the position F = S + deficit of
 // the fine clock S, and at ⌊F/k⌋ of a clock whose units are k fine ones, because costs are
 // multiples of k. So the coarse deficit is ⌊F/k⌋ − ⌊S/k⌋, the fine one rounded up or down: see
-// DESIGN.md §14.
+// DESIGN.md here.
 func wholeNeed(deficit, phase uint64) uint64 {
 	need := (deficit + finest - 1) / finest // has room at any scale
 	if need > None {

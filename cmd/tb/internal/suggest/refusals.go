@@ -29,7 +29,7 @@ func (r *Result) Refusals(rate int, bursts []uint64) (clients, requests []uint64
 // addRefused adds how many requests of a client each of the first bursts refuses.
 //
 // A late request is decided at the latest time. That is the own time of the bucket, or a request
-// was refused then, and this one is refused, too: see DESIGN.md §14.
+// was refused then, and this one is refused, too: see DESIGN.md here.
 func (r *Result) addRefused(requests []uint64, cl *Client, rate int, bursts []uint64) {
 	coarse := uint64(0) // of the supplies
 	for i := range requests {
