@@ -185,20 +185,21 @@ func TestChangesForgetNoDebtAndNoFuture(t *testing.T) {
 	future := time.Unix(0, 0).Add(ahead)
 	for _, c := range []struct {
 		name          string
+		capacity      int
 		before, after int64 // tokens a second
 		step          time.Duration
 		use           func(f *fixture) error
 		want          float64
 	}{
-		{"restored in debt", 1, 1, time.Second, func(f *fixture) error {
+		{"restored in debt", 10, 1, 1, time.Second, func(f *fixture) error {
 			state := tb.State{Tokens: -1000, At: time.Unix(0, 0)}
 			return f.Restore(maps.All(map[string]tb.State{"a": state}))
 		}, -1000 + 300},
-		{"ahead of the clock", 1, 1000, time.Second / 1000, func(f *fixture) error {
+		{"ahead of the clock", 10, 1, 1000, time.Second / 1000, func(f *fixture) error {
 			_, err := f.AllowAt(future, "a", 10)
 			return err
 		}, 0},
-		{"in debt ahead of the clock", 1000, 1, time.Second, func(f *fixture) error {
+		{"in debt ahead of the clock", 10, 1000, 1, time.Second, func(f *fixture) error {
 			charge, err := f.Charge("a", 10)
 			charge.MayWait(tb.Never)
 			for range 2 {
@@ -206,9 +207,14 @@ func TestChangesForgetNoDebtAndNoFuture(t *testing.T) {
 			}
 			return err
 		}, -10 - 30*1000 + 300},
+		{"settled after a reset", 1000, 1, 1, 5 * time.Second, func(f *fixture) error {
+			r, err := f.Reserve(f.t.Context(), "a", 1)
+			f.Reset("a")
+			return cmp.Or(err, r.Settle(1991))
+		}, -990 + 1500},
 	} {
 		f := newFixture(t)
-		limit := tb.Limit{Capacity: 10, Tokens: c.before, Per: time.Second}
+		limit := tb.Limit{Capacity: c.capacity, Tokens: c.before, Per: time.Second}
 		if err := cmp.Or(f.SetLimit(limit), c.use(f)); err != nil {
 			t.Fatal(err)
 		}

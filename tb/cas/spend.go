@@ -94,6 +94,9 @@ func spend[H home](h H, c *cell, t uint64, want request) (result, error) {
 			word = c.word.Load()
 		}
 		if word == evicted { // the insert waits for the goroutine that evicts the cell
+			if want.rest && h.shared().owe(m, m.capacity) {
+				continue
+			}
 			if o, done, err := h.insert(m, t, want); done {
 				return o, err
 			}
