@@ -31,6 +31,7 @@ type Config struct {
 	Where     string                           // is the line below the title
 	Proxy     string                           // URL of the proxy, for Demo
 	Demo      bool                             // the page may send bursts to the proxy
+	More      map[string]http.HandlerFunc      // by pattern
 }
 
 // Limiter has the rules that the page shows.
@@ -68,6 +69,9 @@ func New(c Config) *Server {
 	mux.HandleFunc("GET /base.css", serveBaseStyle)
 	mux.Handle("GET /metrics", c.Metrics)
 	mux.HandleFunc("GET /api/state", s.serveSnapshot)
+	for pattern, handler := range c.More {
+		mux.HandleFunc(pattern, handler)
+	}
 	if c.Demo {
 		s.burstRequest = newBurstRequest(c.Proxy)
 		mux.HandleFunc("POST /api/burst", s.serveBurst)

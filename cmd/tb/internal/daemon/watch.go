@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"sync"
 	"time"
 )
 
@@ -21,6 +22,13 @@ const BySignal = "SIGHUP"
 
 // Content is a text that was read, or the error that reading it returned.
 type Content struct{ Text, Problem string }
+
+func (c Content) err() error {
+	if c.Problem == "" {
+		return nil
+	}
+	return errors.New(c.Problem)
+}
 
 // startReading reads in its own goroutine, because a file on a network may block for ever.
 func startReading(read func() (string, error)) <-chan Content {
@@ -48,10 +56,7 @@ func ReadUntil(ctx context.Context, name string) (string, error) {
 func AwaitRead(ctx context.Context, name string, read func() (string, error)) (string, error) {
 	select {
 	case c := <-startReading(read):
-		if c.Problem != "" {
-			return "", errors.New(c.Problem)
-		}
-		return c.Text, nil
+		return c.Text, c.err()
 	case <-ctx.Done():
 		return "", errors.New(name + ": interrupted while reading")
 	}
@@ -64,6 +69,33 @@ type Watcher struct {
 	Patience time.Duration // until a read that takes longer is applied as a problem
 	Applied  Content       // last, whether it was accepted or rejected
 	seen     Content       // by the last poll
+}
+
+// Watch runs watchers until ctx is done. Each polls every PollInterval, and gets every signal.
+func Watch(ctx context.Context, signals <-chan os.Signal, watchers ...*Watcher) {
+	var tasks sync.WaitGroup
+	defer tasks.Wait()
+	var forEach []chan os.Signal
+	for _, w := range watchers {
+		own := make(chan os.Signal, 1)
+		forEach = append(forEach, own)
+		ticker := time.NewTicker(PollInterval)
+		defer ticker.Stop()
+		tasks.Go(func() { w.Run(ctx, own, ticker.C) })
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case s := <-signals:
+			for _, own := range forEach {
+				select {
+				case own <- s:
+				default: // the text will be read again anyway
+				}
+			}
+		}
+	}
 }
 
 // Run applies the text on each signal, and polls it on each tick, until ctx is done. It reads once

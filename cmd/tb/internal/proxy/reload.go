@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"log/slog"
 
@@ -65,16 +64,4 @@ func logWarnings(log *slog.Logger, file string, warnings []string) {
 	for _, text := range warnings {
 		log.Warn("policy", "file", file, "warning", text)
 	}
-}
-
-// reloadCertificate reads the certificate again, if there is one.
-func (r *runner) reloadCertificate(ctx context.Context) {
-	if r.certificate == nil {
-		return
-	}
-	if err := r.certificate.Load(ctx); err != nil {
-		r.log.Error("certificate rejected: the previous one stays in force", "error", err)
-		return
-	}
-	r.log.Info("certificate reloaded", "file", r.TLSCert)
 }

@@ -29,10 +29,10 @@ type runner struct {
 	lostLines func() uint64 // of the log
 	hangups   <-chan os.Signal
 
-	data        []byte // of the policy file
-	policy      *httplimit.Policy
-	shared      *Shared             // nil without --redis
-	certificate *daemon.Certificate // nil without TLS
+	data     []byte // of the policy file
+	policy   *httplimit.Policy
+	shared   *Shared          // nil without --redis
+	security *daemon.Security // nil without TLS
 
 	proxyListener, adminListener, demoListener net.Listener // the last two may be nil
 
@@ -46,7 +46,8 @@ type runner struct {
 // load reads the policy and the certificate.
 func (r *runner) load(ctx context.Context) (err error) {
 	if r.usesTLS() {
-		if r.certificate, err = daemon.LoadCertificate(ctx, r.TLSCert, r.TLSKey); err != nil {
+		r.security, err = daemon.LoadSecurity(ctx, r.TLSCert, r.TLSKey, "")
+		if err != nil {
 			return err
 		}
 	}
@@ -145,7 +146,7 @@ func (r *runner) build() (err error) {
 		return err
 	}
 	r.front = newConnections(r.proxyListener, r.PerAddress, rules, r.connectionRefused)
-	configure(add(r.front, r.proxy), r.clientFlags, r.certificate)
+	configure(add(r.front, r.proxy), r.clientFlags, r.security)
 	if r.adminListener != nil {
 		behind := "your upstream"
 		if r.usesDemo() {
@@ -227,37 +228,25 @@ func (r *runner) saveState() error {
 	return nil
 }
 
-// reload reads the policy file and the certificate again on SIGHUP, and the policy file when it
-// has changed, until ctx is done.
+// reload reads the policy file and the files of TLS when they change and on SIGHUP, until ctx is
+// done.
 func (r *runner) reload(ctx context.Context) {
-	var ticks <-chan time.Time
-	w := (&reloader{proxy: r.proxy, file: r.Policy}).watcher()
+	policy := &daemon.Watcher{
+		Read: func() (string, error) { return "", nil },
+		Apply: func(daemon.Content, string) {
+			r.log.Info("SIGHUP: there is no policy file to read again")
+		},
+		Patience: daemon.Patience,
+	}
 	if r.fromFile() {
-		w.Applied = daemon.Content{Text: string(r.data)}
-		ticker := time.NewTicker(daemon.PollInterval)
-		defer ticker.Stop()
-		ticks = ticker.C
+		policy = (&reloader{proxy: r.proxy, file: r.Policy}).watcher()
+		policy.Applied = daemon.Content{Text: string(r.data)}
 	}
-	forPolicy := make(chan os.Signal, 1)
-	var tasks sync.WaitGroup
-	defer tasks.Wait()
-	tasks.Go(func() { w.Run(ctx, forPolicy, ticks) })
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case s := <-r.hangups:
-			r.reloadCertificate(ctx)
-			if !r.fromFile() {
-				r.log.Info("SIGHUP: there is no policy file to read again")
-				continue
-			}
-			select {
-			case forPolicy <- s:
-			default: // the file will be read again anyway
-			}
-		}
+	watchers := []*daemon.Watcher{policy}
+	if r.security != nil {
+		watchers = append(watchers, r.security.Watcher(r.log))
 	}
+	daemon.Watch(ctx, r.hangups, watchers...)
 }
 
 // stop stops the servers. Requests to the proxy are cut off at the end. The proxy is the first,

@@ -14,7 +14,7 @@ const upgradedTimeout = time.Second
 
 // configure sets the protocols and timeouts of the flags, for a listener that is a connections.
 // The certificate may be nil.
-func configure(s *daemon.Server, f clientFlags, c *daemon.Certificate) {
+func configure(s *daemon.Server, f clientFlags, c *daemon.Security) {
 	s.ReadHeaderTimeout = f.HeaderTimeout
 	s.ConnState = setState
 	s.Protocols = new(http.Protocols)
@@ -22,7 +22,7 @@ func configure(s *daemon.Server, f clientFlags, c *daemon.Certificate) {
 	s.Protocols.SetUnencryptedHTTP2(f.H2C && c == nil)
 	if c != nil {
 		s.Protocols.SetHTTP2(true)
-		s.TLSConfig = &tls.Config{GetCertificate: c.Get}
+		s.TLSConfig = &tls.Config{GetCertificate: c.Certificate}
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 // serviceCounts counts requests. unmatched counts descriptors.
 type serviceCounts struct {
 	allowed, refused, shadowed, invalid, undecided atomic.Uint64
-	unknownDomains, unmatched                      atomic.Uint64
+	unknownDomains, unmatched, repaired            atomic.Uint64
 }
 
 // ruleCounts counts the hits of a rule by its own decision. Hits that only other rules refuse are

@@ -26,8 +26,8 @@ var Vars = kong.Vars{
 	"rls_metadata":     "Send dynamic metadata: the descriptors, and the metadata of granting rules.",
 
 	"rls_listen": "Address of the service: host:port, or unix:// and the path of a socket.",
-	"rls_cert": "Certificate chain for TLS in PEM. The service reads it again on SIGHUP, and so the" +
-		" other files of TLS.",
+	"rls_cert": "Certificate chain for TLS in PEM. The service reads it again when it changes and on" +
+		" SIGHUP, and so the other files of TLS.",
 	"rls_key":       "Private key of the certificate in PEM.",
 	"rls_client_ca": "Certificates in PEM of which one must have signed the client's certificate.",
 	"rls_streams":   "How many requests a connection may have under way.",

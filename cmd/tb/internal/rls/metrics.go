@@ -72,6 +72,9 @@ var (
 		"Requests for a domain that the configuration does not have.", nil, nil)
 	unmatched = prometheus.NewDesc("tb_rls_unmatched_descriptors_total",
 		"Descriptors that no rule matches.", nil, nil)
+	repaired = prometheus.NewDesc("tb_rls_repaired_requests_total",
+		"Requests with a text that is not UTF-8. Each wrong byte was read as four characters, as \\xff.",
+		nil, nil)
 	hits = describeRule("tb_rls_hits_total",
 		"Hits, by the decision of the rule: within_limit, near_limit, over_limit, shadow_mode. The hits"+
 			" near the limit are also within it, and those of shadow_mode are also over it. total counts"+
@@ -85,7 +88,7 @@ var (
 		"Descriptors refused because the table had no room for their key.")
 
 	allMetrics = []*prometheus.Desc{
-		requests, requestErrors, unknown, unmatched, hits, keys, evictions, forgiven, refusedNew,
+		requests, requestErrors, unknown, unmatched, repaired, hits, keys, evictions, forgiven, refusedNew,
 	}
 )
 
@@ -113,6 +116,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	count(requestErrors, float64(n.undecided.Load()), "redis")
 	count(unknown, float64(n.unknownDomains.Load()))
 	count(unmatched, float64(n.unmatched.Load()))
+	count(repaired, float64(n.repaired.Load()))
 	for id, sums := range c.hits() {
 		for i, decision := range decisions {
 			count(hits, float64(sums[i]), id.domain, id.path, decision)

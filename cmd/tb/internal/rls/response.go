@@ -67,10 +67,8 @@ func (e *entry) setStatus(
 	} else {
 		s.LimitRemaining = e.remaining()
 	}
-	if d := e.reset(); d < tb.Never {
-		until.Seconds, until.Nanos = int64(d/time.Second), int32(d%time.Second)
-		s.DurationUntilReset = until
-	}
+	until.Seconds = e.resetSeconds()
+	s.DurationUntilReset = until
 }
 
 // remaining returns the number of hits for which the bucket has tokens, after the hits that were
@@ -82,6 +80,14 @@ func (e *entry) remaining() uint32 {
 		hits += float64(max(e.hits, 1))
 	}
 	return uint32(min(hits, math.MaxUint32))
+}
+
+// resetSeconds returns the reset in seconds, rounded up, because Envoy reads only the seconds.
+func (e *entry) resetSeconds() int64 {
+	if e.refused() {
+		return e.retry()
+	}
+	return int64((e.reset() + time.Second - 1) / time.Second)
 }
 
 // reset returns the time until the same hits are granted, if the rule refuses them, and otherwise

@@ -30,8 +30,8 @@ type runner struct {
 
 	text     string // of the configuration
 	config   *config.Config
-	security *transportSecurity // nil without TLS
-	client   rueidis.Client     // nil without --redis
+	security *daemon.Security // nil without TLS
+	client   rueidis.Client   // nil without --redis
 
 	listener, adminListener net.Listener // the second may be nil
 
@@ -44,8 +44,11 @@ type runner struct {
 
 // load reads the configuration and the files of TLS.
 func (r *runner) load(ctx context.Context) (err error) {
-	if r.security, err = loadSecurity(ctx, r.connectionFlags); err != nil {
-		return err
+	if r.TLSCert != "" {
+		r.security, err = daemon.LoadSecurity(ctx, r.TLSCert, r.TLSKey, r.TLSClientCA)
+		if err != nil {
+			return err
+		}
 	}
 	read := func() (string, error) { return readFiles(r.Config) }
 	r.text, err = daemon.AwaitRead(ctx, r.Config, read)
@@ -117,7 +120,7 @@ func (r *runner) build(context.Context) error {
 	}
 	r.logWarnings(r.config)
 	r.metrics = newMetrics(r.service, r.lostLines)
-	r.server = newServer(r.service, r.connectionFlags, r.security.config(), r.throttled)
+	r.server = newServer(r.service, r.connectionFlags, tlsConfig(r.security), r.throttled)
 	if r.adminListener != nil {
 		if !daemon.IsLoopback(r.adminListener) {
 			r.log.Warn("every client that reaches this address can read the live page and the metrics",
@@ -125,7 +128,7 @@ func (r *runner) build(context.Context) error {
 		}
 		r.page = admin.New(admin.Config{
 			Limiter: r.service, Metrics: r.metrics.handler(), FormatKey: r.formatKey,
-			Title: "tb rls", Where: "a rate limit service at " + r.address(),
+			Title: "tb rls", Where: "a rate limit service at " + r.address(), More: r.probes(),
 		})
 		r.admin = daemon.NewServer(r.adminListener, r.page, r.throttled)
 	}
@@ -179,42 +182,17 @@ func (r *runner) serve(ctx context.Context, stdout io.Writer) error {
 	return err
 }
 
-// reload reads the configuration when it changes and on SIGHUP, and the files of TLS on SIGHUP,
-// until ctx is done.
+// reload reads the configuration and the files of TLS when they change and on SIGHUP, until ctx is
+// done.
 func (r *runner) reload(ctx context.Context) {
-	ticker := time.NewTicker(daemon.PollInterval)
-	defer ticker.Stop()
-	w := &daemon.Watcher{
+	watchers := []*daemon.Watcher{{
 		Read:  func() (string, error) { return readFiles(r.Config) },
 		Apply: r.apply, Patience: daemon.Patience, Applied: daemon.Content{Text: r.text},
+	}}
+	if r.security != nil {
+		watchers = append(watchers, r.security.Watcher(r.log))
 	}
-	signals := make(chan os.Signal, 1)
-	var tasks sync.WaitGroup
-	defer tasks.Wait()
-	tasks.Go(func() { w.Run(ctx, signals, ticker.C) })
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case s := <-r.hangups:
-			r.reloadSecurity(ctx)
-			select {
-			case signals <- s:
-			default: // the files will be read again anyway
-			}
-		}
-	}
-}
-
-func (r *runner) reloadSecurity(ctx context.Context) {
-	if r.security == nil {
-		return
-	}
-	if err := r.security.load(ctx); err != nil {
-		r.log.Error("certificate rejected: the previous one stays in force", "error", err)
-		return
-	}
-	r.log.Info("certificate reloaded", "file", r.TLSCert)
+	daemon.Watch(ctx, r.hangups, watchers...)
 }
 
 // apply puts a configuration in force if it has no errors.

@@ -50,6 +50,7 @@ func newServer(s *Service, f connectionFlags, secure *tls.Config, log *slog.Logg
 			MinTime: f.KeepaliveMin, PermitWithoutStream: true,
 		}),
 		grpc.ChainUnaryInterceptor(recoverPanics(log)),
+		grpc.ForceServerCodecV2(newCodec(s.requestRepaired)),
 		grpc.WaitForHandlers(true), grpc.NumStreamWorkers(streamWorkers),
 	}
 	if secure != nil {
@@ -106,12 +107,14 @@ type healthServer struct {
 	stop    context.CancelFunc
 }
 
-// newHealthServer returns a server that reports the server as serving, and the rate limit service.
+// newHealthServer returns a server that reports the server as serving, and the rate limit service
+// under its own name and under the name that envoyproxy/ratelimit gives it.
 func newHealthServer() *healthServer {
 	h := &healthServer{Server: health.NewServer()}
 	h.stopped, h.stop = context.WithCancel(context.Background())
-	h.SetServingStatus(ratelimit.RateLimitService_ServiceDesc.ServiceName,
-		grpc_health_v1.HealthCheckResponse_SERVING)
+	for _, name := range []string{ratelimit.RateLimitService_ServiceDesc.ServiceName, upstreamName} {
+		h.SetServingStatus(name, grpc_health_v1.HealthCheckResponse_SERVING)
+	}
 	return h
 }
 

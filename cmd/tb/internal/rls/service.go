@@ -91,6 +91,14 @@ func check(r *ratelimit.RateLimitRequest) error {
 	return nil
 }
 
+// requestRepaired counts a request with a text that was not UTF-8.
+func (s *Service) requestRepaired() {
+	if s.counts.repaired.Add(1) == 1 {
+		s.Log.Warn("a request has a text that is not UTF-8: each wrong byte is read as \\xff or so." +
+			" tb_rls_repaired_requests_total counts such requests")
+	}
+}
+
 // ShouldRateLimit implements ratelimit.RateLimitServiceServer. It takes the hits from the buckets
 // of all descriptors, or from none.
 func (s *Service) ShouldRateLimit(

@@ -112,7 +112,7 @@ func TestHits(t *testing.T) {
 		own(0, false), own(math.MaxUint64, false), short(send(t, s, request(math.MaxUint32, "a="))),
 	}, "OK OK:5", "OK OK:3", "OK OK:3", "OK OK:0", "OVER OVER:0", "OVER OVER:0", "OVER OVER:0")
 	r := request(6, "a=")
-	if d := send(t, s, r).Statuses[0].DurationUntilReset; d != nil {
+	if d := send(t, s, r).Statuses[0].DurationUntilReset; d.AsDuration() != 24*time.Hour {
 		t.Errorf("hits above the burst have a wait of %v", d.AsDuration())
 	}
 }
