@@ -1,17 +1,16 @@
 // Package grpclimit limits gRPC calls by a policy of package httplimit.
 //
 // A call is the HTTP/2 request that carries it: a POST to /package.Service/Method, with metadata as
-// header fields. So policies, keys, delays, shadow rules, hooks and statistics are those of
+// header fields. So policies, keys, delays, shadow rules, hooks and statistics are as in
 // httplimit. docs/grpc.md says what each field of a policy means for a call.
 //
-//	policy, err := httplimit.ParsePolicy(document)
-//	...
-//	limiter, err := grpclimit.New(policy)
-//	...
+//	limiter := grpclimit.PerAddress(20, 10) // each client: bursts of 20 calls, then 10 a second
 //	server := grpc.NewServer(
 //		grpc.ChainUnaryInterceptor(limiter.UnaryServerInterceptor()),
 //		grpc.ChainStreamInterceptor(limiter.StreamServerInterceptor()),
 //	)
+//
+// New takes any policy, also from httplimit.ParsePolicy.
 //
 // An interceptor that checks credentials and adds claims to the context comes before the limiter:
 // see httplimit.ContextWithClaims.

@@ -80,6 +80,21 @@ func Example() {
 	// retry in less than 2 s: true
 }
 
+func ExamplePerAddress() {
+	limiter := grpclimit.PerAddress(20, 10) // each client: bursts of 20 calls, then 10 a second
+	server := grpc.NewServer(
+		grpc.ChainUnaryInterceptor(limiter.UnaryServerInterceptor()),
+		grpc.ChainStreamInterceptor(limiter.StreamServerInterceptor()),
+	)
+	client, stop := connect(server)
+	defer stop()
+
+	_, err := client.Check(context.Background(), &healthpb.HealthCheckRequest{})
+	fmt.Println(status.Code(err))
+	// Output:
+	// OK
+}
+
 func ExampleWithExtractor() {
 	type userKey struct{}
 	limiter, err := grpclimit.New(

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/seed-181794aa/ratelimit/httplimit"
+	"github.com/seed-181794aa/ratelimit/tb"
 )
 
 // Limiter applies a policy to gRPC calls. It is safe for concurrent use.
@@ -19,6 +20,22 @@ import (
 type Limiter struct {
 	*httplimit.Limiter
 	sendFields bool
+}
+
+// PerAddress returns a limiter of capacity tokens for each client address, refilled at refillPerSec
+// tokens a second, of which a call takes one. The name of its rule is "per-address". It panics if
+// an argument or option is out of range.
+func PerAddress(capacity int, refillPerSec float64, opts ...Option) *Limiter {
+	limit, err := tb.LimitPerSecond(capacity, refillPerSec)
+	if err != nil {
+		panic(err)
+	}
+	rule := httplimit.Rule{Name: "per-address", Keys: []string{"ip:address"}, Limit: limit}
+	l, err := New(httplimit.Rules(rule), opts...)
+	if err != nil {
+		panic(err)
+	}
+	return l
 }
 
 // New returns a limiter that applies p. The error joins everything that is wrong with the policy
