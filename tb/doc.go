@@ -110,13 +110,15 @@
 // A bucket knows only its own readings. If a full bucket receives a reading late by d, its key
 // may be granted up to rate·d more than C1 allows.
 //
-// A reading far ahead of the others harms its own key. The bucket keeps that time (C5), so it is
+// A reading far ahead of the others harms its own key: the bucket keeps that time (C5), and is
 // refilled only from then on. Under [RefuseNew] the key also stays in the table until its bucket
-// is full. Other keys are affected in two cases. If the key is new, it may evict buckets that are
-// not full yet, but would be by its reading. Those keys start anew, and no new bucket starts
-// before the last evicted bucket would have been full. That instant is ahead by at most the time
-// that an empty bucket takes to fill. If a second such reading evicts the first key, every new
-// bucket starts at about the second reading.
+// is full. It harms other keys only in a full table:
+//
+//   - A new key with such a reading evicts a bucket that would be full by then. That key starts
+//     anew, and no new bucket starts before the evicted one would have been full. That is at most
+//     the time in which an empty bucket fills.
+//   - If a second such reading evicts the bucket of the first, new buckets start at about the
+//     second reading.
 //
 // # Eviction
 //

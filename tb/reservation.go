@@ -37,14 +37,14 @@ func NewReservation(d Decision, delay time.Duration, held Held) Reservation {
 // the nanosecond. It is 0 if they may be used at once, or if they were refused.
 func (r Reservation) Delay() time.Duration { return r.delay }
 
-// Cancel gives back the tokens of a reservation that will not be used. Afterwards the bucket is
-// never fuller than if they had not been taken, unless Settle has given tokens back to it since:
-// see Settled costs in the package documentation. C1 holds for the other grants. Cancel gives all
-// tokens back if no other call has taken or given back tokens since. It gives nothing back once the
-// time at which the tokens may be used has passed, or if a later reservation has not
-// reached its own time yet: that time does not change. It may also give back less for the reasons
-// that Charge.Cancel has. If Settle has given tokens back to the bucket since, it may be fuller:
-// then the cancelled reservation counts in the bound of Settle, as one that is settled at 0.
+// Cancel gives back the tokens of a reservation that will not be used: all of them if no other call
+// has taken or given back tokens since. It gives back nothing after Delay has passed, and nothing
+// while a later reservation waits, whose time does not change. In between it gives back what the
+// bucket has not lost meanwhile, and less for the reasons that Charge.Cancel has.
+//
+// C1 holds for the other grants: the bucket is never fuller than if the tokens had not been taken.
+// The exception is a bucket to which Settle has given tokens back since. There the cancelled
+// reservation counts as one that is settled at 0: see Settled costs in the package documentation.
 func (r Reservation) Cancel() {
 	if r.held != nil {
 		r.held.Cancel()
