@@ -62,7 +62,7 @@ func TestLeastRights(t *testing.T) {
 		c := login(t, redistest.Start(t), "", true)
 		useAll(t, newLimiter(t, c, slow))
 		l := newLimiter(t, c, slow, WithPrefix("other:"))
-		wantCause(t, failure(t.Context(), t, l, "a"), Forbidden)
+		wantCause(t, failure(t.Context(), t, l, "a"), CauseForbidden)
 	})
 	for _, right := range strings.Fields(rights) {
 		if !strings.HasPrefix(right, "+") {
@@ -84,7 +84,7 @@ func TestLeastRights(t *testing.T) {
 			} else if err == nil {
 				err = l.Reset(t.Context(), "a")
 			}
-			wantCause(t, err, Forbidden)
+			wantCause(t, err, CauseForbidden)
 		})
 	}
 }

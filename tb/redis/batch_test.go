@@ -43,9 +43,9 @@ func (l *Limiter) waiting(key string) (n int) {
 
 // depart makes a call whose trip is under way when it returns.
 func (c *crowd) depart(ctx context.Context, n int) <-chan outcome {
-	trips := c.l.Stats().Trips
+	trips := c.l.Stats().Commands
 	o := c.call(ctx, n)
-	for c.l.Stats().Trips == trips {
+	for c.l.Stats().Commands == trips {
 		runtime.Gosched()
 	}
 	return o
@@ -97,7 +97,7 @@ func startCrowd(t *testing.T, limit tb.Limit, commands ...[]string) (c *crowd, r
 
 func TestCallsThatMeetShareATrip(t *testing.T) {
 	c, resume := startCrowd(t, slow)
-	before := c.l.Stats().Trips
+	before := c.l.Stats().Commands
 	first := c.depart(t.Context(), 1)
 	var others []<-chan outcome
 	for _, n := range []int{4, 6, 3, 11, 3, 2} {
@@ -110,14 +110,14 @@ func TestCallsThatMeetShareATrip(t *testing.T) {
 	} {
 		wantOutcome(t, others[i], want)
 	}
-	if s := c.l.Stats(); s.Trips != before+2 || s.RefusedLocally != 0 {
-		t.Errorf("%d trips, want 2: %+v", s.Trips-before, s)
+	if s := c.l.Stats(); s.Commands != before+2 || s.RefusedLocally != 0 {
+		t.Errorf("%d trips, want 2: %+v", s.Commands-before, s)
 	}
 }
 
 func TestTripTakes128Costs(t *testing.T) {
 	c, resume := startCrowd(t, tb.Limit{Capacity: 1000, Tokens: 1, Per: time.Hour})
-	before := c.l.Stats().Trips
+	before := c.l.Stats().Commands
 	all := []<-chan outcome{c.depart(t.Context(), 1)}
 	for range 2*maxItems + 1 {
 		all = append(all, c.join(t.Context(), 1))
@@ -126,7 +126,7 @@ func TestTripTakes128Costs(t *testing.T) {
 	for i, o := range all {
 		wantOutcome(t, o, granted(999-i))
 	}
-	if n := c.l.Stats().Trips - before; n != 4 {
+	if n := c.l.Stats().Commands - before; n != 4 {
 		t.Errorf("%d trips, want 4", n)
 	}
 }
@@ -145,7 +145,7 @@ func TestCallerThatLeavesBeforeTheTripTakesNothing(t *testing.T) {
 	}
 	cancel()
 	for _, o := range leave {
-		wantCause(t, (<-o).err, Canceled)
+		wantCause(t, (<-o).err, CauseCanceled)
 	}
 	if n := c.l.waiting("a"); n != len(stay) {
 		t.Errorf("%d calls wait, want %d", n, len(stay))
@@ -167,7 +167,7 @@ func TestCallerThatLeavesTheTripPays(t *testing.T) {
 	o := c.depart(ctx, 3)
 	stay := c.join(t.Context(), 1)
 	cancel()
-	wantCause(t, (<-o).err, Canceled)
+	wantCause(t, (<-o).err, CauseCanceled)
 	resume()
 	wantOutcome(t, stay, granted(6))
 	if n := c.l.Stats().Abandoned; n != 1 {
@@ -209,9 +209,9 @@ func TestEachCostHasItsDeadline(t *testing.T) {
 		calls := []*call{newCall(late, 4*l.layout.Load().scale), newCall(late, 2*l.layout.Load().scale)}
 		calls[early].deadline = now + 100_000
 		trip := l.boarded(calls...)
-		trips, done := l.Stats().Trips, make(chan struct{})
+		trips, done := l.Stats().Commands, make(chan struct{})
 		go func() { l.travel(trip); close(done) }()
-		for l.Stats().Trips == trips || l.local() <= calls[early].deadline {
+		for l.Stats().Commands == trips || l.local() <= calls[early].deadline {
 			runtime.Gosched()
 		}
 		if now := l.local(); now > calls[1-early].deadline {
@@ -219,7 +219,7 @@ func TestEachCostHasItsDeadline(t *testing.T) {
 		}
 		resume()
 		<-done
-		wantCause(t, calls[early].err, Timeout)
+		wantCause(t, calls[early].err, CauseTimeout)
 		if c := calls[1-early]; c.err != nil || c.before.deficit != 0 {
 			t.Errorf("the other call: %v, %+v", c.err, c.before)
 		}
@@ -234,8 +234,8 @@ func TestLateCallIsNotSent(t *testing.T) {
 	l := newLimiter(t, dial(t, redistest.Start(t)), slow)
 	c := newCall(l.local(), 1)
 	l.travel(l.boarded(c))
-	wantCause(t, c.err, Timeout)
-	if n := l.Stats().Trips; n != 0 {
+	wantCause(t, c.err, CauseTimeout)
+	if n := l.Stats().Commands; n != 0 {
 		t.Errorf("%d trips, want none", n)
 	}
 }
@@ -258,7 +258,7 @@ func TestWithoutBatchingEachCallMakesATrip(t *testing.T) {
 	if _, err := l.Allow(t.Context(), "another key"); err != nil {
 		t.Fatal(err)
 	}
-	before := l.Stats().Trips
+	before := l.Stats().Commands
 	resume := pause(t, operator)
 	errs := make(chan error)
 	for range 10 {
@@ -267,7 +267,7 @@ func TestWithoutBatchingEachCallMakesATrip(t *testing.T) {
 			errs <- err
 		}()
 	}
-	for l.Stats().Trips < before+10 {
+	for l.Stats().Commands < before+10 {
 		runtime.Gosched()
 	}
 	resume()

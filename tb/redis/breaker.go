@@ -74,7 +74,7 @@ func (b *breaker) enter(now int64) (opened uint64, err error) {
 		b.setProbe(now)
 	case BreakerRecovering:
 		if b.underWay >= b.most {
-			return 0, &Error{Cause: Busy}
+			return 0, &Error{Cause: CauseBusy}
 		}
 	}
 	b.underWay++
@@ -101,9 +101,10 @@ func healthOf(err error) health {
 		return unknown
 	}
 	switch e.Cause {
-	case OutOfMemory, Forbidden, Foreign: // a call of another key or cost may be decided
+	case CauseOutOfMemory, CauseForbidden, CauseForeign: // another key or cost may be decided
 		return healthy
-	case Unreachable, Loading, ReadOnly, Cluster, Rejected, Unauthenticated:
+	case CauseUnreachable, CauseLoading, CauseReadOnly, CauseCluster, CauseRejected,
+		CauseUnauthenticated:
 		return failed
 	}
 	return unknown
@@ -166,7 +167,7 @@ func (b *breaker) fail(err error, now int64) {
 	}
 	b.state, b.failures, b.underWay = BreakerOpen, 0, 0
 	b.opened++
-	b.cause = &Error{Open, err}
+	b.cause = &Error{CauseOpen, err}
 	b.setProbe(now)
 }
 
@@ -216,7 +217,7 @@ func (l *shared) guard(key string, f func() error) error {
 	began := l.local()
 	err = f()
 	var e *Error
-	if errors.As(err, &e) && e.Cause == Timeout && l.local()-began >= l.timeout.Microseconds() {
+	if errors.As(err, &e) && e.Cause == CauseTimeout && l.local()-began >= l.timeout.Microseconds() {
 		l.observe(n, began, failed, err)
 	} else {
 		l.observe(n, began, healthOf(err), err)

@@ -16,7 +16,7 @@ type timeline struct {
 }
 
 // errTest is the error of the calls that fail.
-var errTest = &Error{Timeout, context.DeadlineExceeded}
+var errTest = &Error{CauseTimeout, context.DeadlineExceeded}
 
 // call makes a call without duration, and returns whether the breaker admitted it.
 func (l *timeline) call(h health) bool {
@@ -83,10 +83,10 @@ func TestBreakerIgnoresCallsOfUnknownHealth(t *testing.T) {
 // A server that answers is healthy, if it may decide another call.
 func TestHealthOfErrors(t *testing.T) {
 	want := map[Cause]health{
-		Busy: unknown, Open: unknown, Timeout: unknown, Canceled: unknown,
-		OutOfMemory: healthy, Forbidden: healthy, Foreign: healthy,
-		Unreachable: failed, Loading: failed, ReadOnly: failed, Cluster: failed, Rejected: failed,
-		Unauthenticated: failed,
+		CauseBusy: unknown, CauseOpen: unknown, CauseTimeout: unknown, CauseCanceled: unknown,
+		CauseOutOfMemory: healthy, CauseForbidden: healthy, CauseForeign: healthy,
+		CauseUnreachable: failed, CauseLoading: failed, CauseReadOnly: failed, CauseCluster: failed,
+		CauseRejected: failed, CauseUnauthenticated: failed,
 	}
 	for cause := range causes {
 		h, ok := want[cause]
@@ -136,7 +136,7 @@ func TestBreakerRecoversByDoubling(t *testing.T) {
 			}
 		}
 		_, err := l.b.enter(l.now)
-		wantCause(t, err, Busy)
+		wantCause(t, err, CauseBusy)
 		for range most {
 			l.b.leave(1)
 			l.b.observe(l.now, healthy, nil, l.now)

@@ -115,7 +115,7 @@ func (c *Charge) take(ctx context.Context) (tb.Decision, error) {
 	c.taken, c.asked, c.delay = false, false, 0
 	r, err := c.limiter.decide(ctx, c.layout, c.key, c.item)
 	c.failure = r.Failure
-	if err == nil && r.By != FailurePolicy {
+	if err == nil && r.By != ByPolicy {
 		c.keep(r)
 	}
 	return r.Decision, err

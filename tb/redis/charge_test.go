@@ -46,7 +46,7 @@ func TestTakeAllOnOneServerIsOneTrip(t *testing.T) {
 	slowTenant := tb.Limit{Capacity: 3, Tokens: 7, Per: 1<<40*time.Microsecond + time.Microsecond}
 	tenant := newLimiter(t, c, slowTenant, WithPrefix("tenant:"))
 	var decisions []tb.Decision
-	trips := user.Stats().Trips
+	trips := user.Stats().Commands
 	for i := range 4 {
 		all, ok, err := TakeAll(t.Context(), time.Now(), []tb.Charge{
 			newCharge(t, user, "a", 2), newCharge(t, tenant, "b", 1),
@@ -66,10 +66,10 @@ func TestTakeAllOnOneServerIsOneTrip(t *testing.T) {
 	if d, err := user.Peek(t.Context(), "a"); err != nil || d != granted(3) {
 		t.Errorf("the user after a refusal of its tenant: %+v, %v", d, err)
 	}
-	if n := user.Stats().Trips - trips; n != 4+1 {
+	if n := user.Stats().Commands - trips; n != 4+1 {
 		t.Errorf("%d trips for 4 calls and a Peek", n)
 	}
-	if n := tenant.Stats().Trips; n != 0 {
+	if n := tenant.Stats().Commands; n != 0 {
 		t.Errorf("%d trips of the other limiter, want 0", n)
 	}
 }
@@ -109,11 +109,11 @@ func TestTakeAllWithLocalCharges(t *testing.T) {
 			t.Errorf("call %d: %t, %+v, %v", i, ok, d, err)
 		}
 	}
-	trips := shared.Stats().Trips
+	trips := shared.Stats().Commands
 	if ok, d, err := take(); ok || err != nil || d[0].RetryAfter <= 0 || d[1] != (tb.Decision{}) {
 		t.Errorf("a local refusal: %t, %+v, %v", ok, d, err)
 	}
-	if n := shared.Stats().Trips - trips; n != 0 {
+	if n := shared.Stats().Commands - trips; n != 0 {
 		t.Errorf("%d trips for a local refusal, want 0", n)
 	}
 	if err := shared.Reset(t.Context(), "a"); err != nil {
@@ -142,9 +142,9 @@ func TestChargeReportsItsLevelWithoutATrip(t *testing.T) {
 	l := learned(t, newLimiter(t, dial(t, redistest.Start(t)), slow))
 	c := newCharge(t, l, "a", 4).(*Charge)
 	for i, want := range []float64{10, 6} {
-		trips := l.Stats().Trips
+		trips := l.Stats().Commands
 		v, err := c.Level(time.Now())
-		if err != nil || math.Round(v.Tokens) != want || l.Stats().Trips != trips+uint64(1-i) {
+		if err != nil || math.Round(v.Tokens) != want || l.Stats().Commands != trips+uint64(1-i) {
 			t.Errorf("level %+v, %v, want %v tokens", v, err, want)
 		}
 		if _, err := c.Take(time.Now()); err != nil {

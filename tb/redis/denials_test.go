@@ -63,11 +63,11 @@ func TestGrantThatEmptiesABucketSavesTheRefusal(t *testing.T) {
 	if d, err := l.AllowN(t.Context(), "a", 8); err != nil || d != granted(2) {
 		t.Fatalf("%+v, %v", d, err)
 	}
-	trips := l.Stats().Trips
+	trips := l.Stats().Commands
 	if d, err := l.AllowN(t.Context(), "a", 3); err != nil || d.Allowed || d.Remaining != 2 {
 		t.Errorf("3 of 2 tokens: %+v, %v", d, err)
 	}
-	if s := l.Stats(); s.Trips != trips || s.RefusedLocally != 1 {
+	if s := l.Stats(); s.Commands != trips || s.RefusedLocally != 1 {
 		t.Errorf("Stats: %+v", s)
 	}
 	if d, err := l.AllowN(t.Context(), "a", 2); err != nil || d != granted(0) {
@@ -76,7 +76,7 @@ func TestGrantThatEmptiesABucketSavesTheRefusal(t *testing.T) {
 	if d, err := l.Allow(t.Context(), "a"); err != nil || d.Allowed || d.Remaining != 0 {
 		t.Errorf("1 of 0 tokens: %+v, %v", d, err)
 	}
-	if s := l.Stats(); s.Trips != trips+1 || s.RefusedLocally != 2 {
+	if s := l.Stats(); s.Commands != trips+1 || s.RefusedLocally != 2 {
 		t.Errorf("Stats: %+v", s)
 	}
 }

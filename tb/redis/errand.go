@@ -75,7 +75,7 @@ func (l *shared) together(o *offset, deadline int64, all bool, parts []part) (re
 		}
 		return r, nil
 	}
-	return reply{}, &Error{Timeout, context.DeadlineExceeded}
+	return reply{}, &Error{CauseTimeout, context.DeadlineExceeded}
 }
 
 // argumentOf returns the argument of the script.
@@ -95,7 +95,7 @@ func argumentOf(all bool, parts []part, deadline uint64) []byte {
 
 // remove removes the bucket of key.
 func (l *shared) remove(key string) error {
-	l.counts.trips.Add(1)
+	l.counts.commands.Add(1)
 	name := l.name(key)
 	del := l.client.B().Del().Key(name).Build()
 	if err := l.client.Do(context.Background(), del).Error(); err != nil {
@@ -106,11 +106,11 @@ func (l *shared) remove(key string) error {
 
 // run runs the script, and counts the trips.
 func (l *shared) run(names []string, argument []byte) (r reply, err error) {
-	l.counts.trips.Add(1)
+	l.counts.commands.Add(1)
 	// A context that ends would let the client forget a command that is still in its queue.
 	message, loaded, err := l.script.run(context.Background(), l.client, names, string(argument))
 	if loaded {
-		l.counts.trips.Add(1)
+		l.counts.commands.Add(1)
 		l.counts.loaded.Add(1)
 	}
 	if err != nil {
@@ -127,7 +127,7 @@ func (l *shared) run(names []string, argument []byte) (r reply, err error) {
 // connection may find the new one. The client does not say which of its connections that was, so it
 // may take several failures until all are new.
 func (l *shared) failure(name string, e *Error) *Error {
-	if e.Cause == ReadOnly && strings.Contains(e.Err.Error(), "READONLY") {
+	if e.Cause == CauseReadOnly && strings.Contains(e.Err.Error(), "READONLY") {
 		// The second command waits until the server has closed the connection.
 		quit := func() rueidis.Completed { return l.client.B().Arbitrary("QUIT").Keys(name).Build() }
 		l.client.DoMulti(context.Background(), quit(), quit())

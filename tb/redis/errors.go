@@ -17,34 +17,34 @@ var ErrClosed = errors.New("tb/redis: the limiter is closed")
 type Cause int
 
 const (
-	// Busy says that as many calls are under way as the breaker allows while it recovers.
-	Busy Cause = iota
-	// Open says that the breaker is open, because of the error in Err.
-	Open
-	// Timeout says that the timeout of the limiter, or the deadline of the context, has passed. If
-	// the server's clock decides, it took the tokens only if it was in time and its reply was late.
-	Timeout
-	// Canceled says that the context of the call was cancelled.
-	Canceled
-	// Unreachable says that the connection failed. The server may have taken the tokens.
-	Unreachable
-	// Loading says that the server reads its data after a start, or its master is down.
-	Loading
-	// ReadOnly says that the server is a replica, or may not write. If it is a replica, the limiter
-	// has closed the connection: the address may belong to another server now.
-	ReadOnly
-	// OutOfMemory says that the server has reached maxmemory, and evicts nothing.
-	OutOfMemory
-	// Cluster says that the cluster is down, or moves the slot of the key.
-	Cluster
-	// Forbidden says that the user of the connection lacks a right.
-	Forbidden
-	// Foreign says that the key has a value that is not a bucket.
-	Foreign
-	// Rejected says that the server returned another error.
-	Rejected
-	// Unauthenticated says that the server does not accept the client's user or password.
-	Unauthenticated
+	// CauseBusy says that as many calls are under way as the breaker allows while it recovers.
+	CauseBusy Cause = iota
+	// CauseOpen says that the breaker is open, because of the error in Err.
+	CauseOpen
+	// CauseTimeout says that the timeout of the limiter, or the deadline of the context, has passed.
+	// The server took the tokens only if the command was in time, and its reply was late.
+	CauseTimeout
+	// CauseCanceled says that the context of the call was cancelled.
+	CauseCanceled
+	// CauseUnreachable says that the connection failed. The server may have taken the tokens.
+	CauseUnreachable
+	// CauseLoading says that the server reads its data after a start, or its master is down.
+	CauseLoading
+	// CauseReadOnly says that the server is a replica, or may not write. If it is a replica, the
+	// limiter has closed the connection: the address may belong to another server now.
+	CauseReadOnly
+	// CauseOutOfMemory says that the server has reached maxmemory, and evicts nothing.
+	CauseOutOfMemory
+	// CauseCluster says that the cluster is down, or moves the slot of the key.
+	CauseCluster
+	// CauseForbidden says that the user of the connection lacks a right.
+	CauseForbidden
+	// CauseForeign says that the key has a value that is not a bucket.
+	CauseForeign
+	// CauseRejected says that the server returned another error.
+	CauseRejected
+	// CauseUnauthenticated says that the server does not accept the client's user or password.
+	CauseUnauthenticated
 
 	causes
 )
@@ -65,7 +65,7 @@ func (c Cause) String() string {
 // Error is why the server did not decide a call.
 type Error struct {
 	Cause Cause
-	Err   error // from the client or the context, or an *Error for Open; nil for Busy
+	Err   error // from the client or the context, or an *Error for CauseOpen; nil for CauseBusy
 }
 
 func (e *Error) Error() string {
@@ -81,9 +81,9 @@ func (e *Error) Unwrap() error { return e.Err }
 // contextError returns the error of a call whose context has ended.
 func contextError(err error) *Error {
 	if errors.Is(err, context.Canceled) {
-		return &Error{Canceled, err}
+		return &Error{CauseCanceled, err}
 	}
-	return &Error{Timeout, err}
+	return &Error{CauseTimeout, err}
 }
 
 // isTryAgain reports whether a cluster has moved only some of a script's keys.
@@ -104,9 +104,9 @@ func clientError(err error) *Error {
 	e, ok := rueidis.IsRedisErr(err)
 	switch {
 	case errors.Is(err, rueidis.ErrNoSlot):
-		return &Error{Cluster, err}
+		return &Error{CauseCluster, err}
 	case !ok:
-		return &Error{Unreachable, err}
+		return &Error{CauseUnreachable, err}
 	}
 	return replyError(e.Error(), err)
 }
@@ -115,24 +115,24 @@ func clientError(err error) *Error {
 func replyError(text string, err error) *Error {
 	text = strings.TrimPrefix(scriptLine.ReplaceAllString(text, ""), "ERR ")
 	if lacksRight.MatchString(text) {
-		return &Error{Forbidden, err}
+		return &Error{CauseForbidden, err}
 	}
 	code, _, _ := strings.Cut(text, " ")
 	switch code {
 	case "LOADING", "MASTERDOWN":
-		return &Error{Loading, err}
+		return &Error{CauseLoading, err}
 	case "READONLY", "MISCONF", "NOREPLICAS":
-		return &Error{ReadOnly, err}
+		return &Error{CauseReadOnly, err}
 	case "OOM":
-		return &Error{OutOfMemory, err}
+		return &Error{CauseOutOfMemory, err}
 	case "CLUSTERDOWN", "TRYAGAIN", "MOVED", "ASK":
-		return &Error{Cluster, err}
+		return &Error{CauseCluster, err}
 	case "NOPERM":
-		return &Error{Forbidden, err}
+		return &Error{CauseForbidden, err}
 	case "WRONGTYPE":
-		return &Error{Foreign, err}
+		return &Error{CauseForeign, err}
 	case "NOAUTH", "WRONGPASS":
-		return &Error{Unauthenticated, err}
+		return &Error{CauseUnauthenticated, err}
 	}
-	return &Error{Rejected, err}
+	return &Error{CauseRejected, err}
 }

@@ -15,17 +15,17 @@ func TestErrorsOfOtherVersionsNameTheirCause(t *testing.T) {
 		cause Cause
 		text  string
 	}{
-		{Forbidden, old + "@user_script: 1: The user executing the script can't run this command"},
-		{OutOfMemory, old + "@user_script: 1: -OOM command not allowed"},
-		{ReadOnly, old + "@user_script: 1: -READONLY You can't write against a read only replica."},
-		{ReadOnly, old + "@user_script: 1: -NOREPLICAS Not enough good replicas to write."},
-		{Foreign, old + "WRONGTYPE Operation against a key"},
-		{Rejected, old + "attempt to call a nil value"},
-		{Forbidden, "ERR The user executing the script can't access at least one of the keys" + end},
-		{Forbidden, "ERR ACL failure in script: User a has no permissions to run 'set'" + end},
-		{Forbidden, "ERR ACL failure in script: No permissions to access a key" + end},
-		{Foreign, "WRONGTYPE Operation against a key" + end},
-		{Rejected, "ERR user_script:1: Attempt to modify a readonly table" + end},
+		{CauseForbidden, old + "@user_script: 1: The user executing the script can't run this command"},
+		{CauseOutOfMemory, old + "@user_script: 1: -OOM command not allowed"},
+		{CauseReadOnly, old + "@user_script: 1: -READONLY You can't write against a read only replica."},
+		{CauseReadOnly, old + "@user_script: 1: -NOREPLICAS Not enough good replicas to write."},
+		{CauseForeign, old + "WRONGTYPE Operation against a key"},
+		{CauseRejected, old + "attempt to call a nil value"},
+		{CauseForbidden, "ERR The user executing the script can't access at least one of the keys" + end},
+		{CauseForbidden, "ERR ACL failure in script: User a has no permissions to run 'set'" + end},
+		{CauseForbidden, "ERR ACL failure in script: No permissions to access a key" + end},
+		{CauseForeign, "WRONGTYPE Operation against a key" + end},
+		{CauseRejected, "ERR user_script:1: Attempt to modify a readonly table" + end},
 	} {
 		reply := c.B().Eval().Script("return redis.error_reply(ARGV[1])").Numkeys(0).Arg(tt.text)
 		err := c.Do(t.Context(), reply.Build()).Error()

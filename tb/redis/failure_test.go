@@ -35,7 +35,7 @@ func wantBuckets(t *testing.T, c rueidis.Client, n int64) {
 func failure(ctx context.Context, t *testing.T, l *Limiter, key string) error {
 	t.Helper()
 	o, err := l.Decide(ctx, key, 1)
-	if err != nil || o.By != FailurePolicy {
+	if err != nil || o.By != ByPolicy {
 		t.Errorf("%+v, %v, want a decision of the failure policy", o, err)
 		return err
 	}
@@ -50,14 +50,14 @@ func TestCallThatTimedOutTakesNothing(t *testing.T) {
 	// The server has this clock.
 	l.nodes[0].offset.learn(0, 0, time.Now().UnixMicro()-l.start.UnixMicro())
 	resume := pause(t, operator)
-	for l.Stats().Trips < 1 { // a call that starts late sends nothing
-		wantCause(t, failure(t.Context(), t, l, "a"), Timeout)
+	for l.Stats().Commands < 1 { // a call that starts late sends nothing
+		wantCause(t, failure(t.Context(), t, l, "a"), CauseTimeout)
 	}
-	for l.Stats().Trips < 2 {
+	for l.Stats().Commands < 2 {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Millisecond)
 		err := failure(ctx, t, l, "b")
 		cancel()
-		wantCause(t, err, Timeout)
+		wantCause(t, err, CauseTimeout)
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got error %v, want DeadlineExceeded in it", err)
 		}
@@ -65,7 +65,7 @@ func TestCallThatTimedOutTakesNothing(t *testing.T) {
 	resume()
 	l.Close() // waits for the commands
 	wantBuckets(t, operator, 0)
-	if s := l.Stats(); s.Failed[Timeout] < 2 || s.Stale != 2 || s.Trips != 2 {
+	if s := l.Stats(); s.Failed[CauseTimeout] < 2 || s.Stale != 2 || s.Commands != 2 {
 		t.Errorf("Stats: %+v", s)
 	}
 }
@@ -78,9 +78,9 @@ func TestCallsBeyondTheBoundWait(t *testing.T) {
 	resume := pause(t, operator)
 	var wg sync.WaitGroup
 	for i := range 4 * maxInFlight {
-		wg.Go(func() { decide(t, l, strconv.Itoa(i), Server) })
+		wg.Go(func() { decide(t, l, strconv.Itoa(i), ByServer) })
 	}
-	for l.Stats().Trips < maxInFlight {
+	for l.Stats().Commands < maxInFlight {
 		runtime.Gosched()
 	}
 	wg.Go(func() {
@@ -111,12 +111,12 @@ func TestCommandsOutliveTheirCallers(t *testing.T) {
 			errs <- failure(ctx, t, l, strconv.Itoa(i))
 		}()
 	}
-	for l.Stats().Trips < maxInFlight { // a call that leaves before its command is sent sends none
+	for l.Stats().Commands < maxInFlight { // a call that leaves before its command is sent sends none
 		runtime.Gosched()
 	}
 	cancel()
 	for range maxInFlight {
-		wantCause(t, <-errs, Canceled)
+		wantCause(t, <-errs, CauseCanceled)
 	}
 	if n := l.Stats().InFlight; n != maxInFlight {
 		t.Errorf("%d commands under way after their callers have left, want %d", n, maxInFlight)
@@ -142,8 +142,8 @@ func TestCanceledContextMakesNoTrip(t *testing.T) {
 	l := newLimiter(t, dial(t, redistest.Start(t)), slow)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	wantCause(t, failure(ctx, t, l, "a"), Canceled)
-	if s := l.Stats(); s.Trips != 0 || s.Failed[Canceled] != 1 {
+	wantCause(t, failure(ctx, t, l, "a"), CauseCanceled)
+	if s := l.Stats(); s.Commands != 0 || s.Failed[CauseCanceled] != 1 {
 		t.Errorf("Stats: %+v", s)
 	}
 }
@@ -166,18 +166,18 @@ func TestErrorsNameTheirCause(t *testing.T) {
 		cause   Cause
 		prepare [][]string
 	}{
-		{Foreign, [][]string{{"LPUSH", "tb:{a}", "x"}}},
-		{Foreign, [][]string{{"SET", "tb:{a}", "1750000000.123"}}},
-		{OutOfMemory, [][]string{{"CONFIG", "SET", "maxmemory", "1"}}},
-		{ReadOnly, [][]string{{"REPLICAOF", "127.0.0.1", "1"}}},
-		{ReadOnly, [][]string{{"CONFIG", "SET", "min-replicas-to-write", "1"}}},
-		{Forbidden, [][]string{{"ACL", "SETUSER", "default", "-evalsha"}}},
-		{Forbidden, [][]string{{"ACL", "SETUSER", "default", "resetkeys", "~other:*"}}},
-		{Cluster, [][]string{{"CLUSTER", "RESET"}}},
+		{CauseForeign, [][]string{{"LPUSH", "tb:{a}", "x"}}},
+		{CauseForeign, [][]string{{"SET", "tb:{a}", "1750000000.123"}}},
+		{CauseOutOfMemory, [][]string{{"CONFIG", "SET", "maxmemory", "1"}}},
+		{CauseReadOnly, [][]string{{"REPLICAOF", "127.0.0.1", "1"}}},
+		{CauseReadOnly, [][]string{{"CONFIG", "SET", "min-replicas-to-write", "1"}}},
+		{CauseForbidden, [][]string{{"ACL", "SETUSER", "default", "-evalsha"}}},
+		{CauseForbidden, [][]string{{"ACL", "SETUSER", "default", "resetkeys", "~other:*"}}},
+		{CauseCluster, [][]string{{"CLUSTER", "RESET"}}},
 	} {
 		t.Run(tt.cause.String(), func(t *testing.T) {
 			var args []string
-			if tt.cause == Cluster {
+			if tt.cause == CauseCluster {
 				args = []string{"--cluster-enabled", "yes"}
 			}
 			c := dial(t, redistest.Start(t, args...))
@@ -200,8 +200,8 @@ func TestServerThatIsGone(t *testing.T) {
 	if err := s.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	wantCause(t, failure(t.Context(), t, l, "a"), Unreachable)
-	wantCause(t, l.Reset(t.Context(), "a"), Unreachable)
+	wantCause(t, failure(t.Context(), t, l, "a"), CauseUnreachable)
+	wantCause(t, l.Reset(t.Context(), "a"), CauseUnreachable)
 }
 
 func TestConfigErrors(t *testing.T) {

@@ -40,7 +40,7 @@ func TestServerClockSteps(t *testing.T) {
 		do(t, operator, "SET", "step", strconv.FormatInt(seconds, 10))
 		before := granted
 		for refused := false; !refused; {
-			o := decide(t, l, "a", Server)
+			o := decide(t, l, "a", ByServer)
 			if refused = !o.Allowed; refused && o.RetryAfter > time.Second {
 				t.Errorf("step %d: a token in %v, want at most 1 s", i, o.RetryAfter)
 			}

@@ -40,10 +40,10 @@ func TestDamagedReplies(t *testing.T) {
 			first := connections(t, operator)
 			p.set(tt.replies)
 			during := run(t, l, callers, lasting(time.Second))
-			sent := l.Stats().Trips
+			sent := l.Stats().Commands
 			p.set(deliver)
 			wantPrompt(t, l, during)
-			if tt.name == "drop" && during.decided[Server] > 0 || during.decided[FailurePolicy] == 0 {
+			if tt.name == "drop" && during.decided[ByServer] > 0 || during.decided[ByPolicy] == 0 {
 				t.Errorf("during the fault: %+v", during)
 			}
 			after, took := recovered(t, l, callers)
@@ -53,12 +53,12 @@ func TestDamagedReplies(t *testing.T) {
 			t.Logf("%d trips until the end of the fault; back after %v, %d new connections, "+
 				"%d tokens taken by calls that had failed: %+v",
 				sent, took.Round(time.Millisecond), opened, ghosts, stats)
-			if failed := stats.Failed[Timeout] + stats.Failed[Unreachable]; ghosts < 0 ||
+			if failed := stats.Failed[CauseTimeout] + stats.Failed[CauseUnreachable]; ghosts < 0 ||
 				uint64(ghosts) > failed {
 				t.Errorf("%d tokens granted, %d more taken, %d calls failed", granted, ghosts, failed)
 			}
-			if n := commands(t, operator); n > int(stats.Trips)+loadKeys+1 { // taken makes some
-				t.Errorf("%d commands for %d trips", n, stats.Trips)
+			if n := commands(t, operator); n > int(stats.Commands)+loadKeys+1 { // taken makes some
+				t.Errorf("%d commands for %d trips", n, stats.Commands)
 			}
 			if opened > 16 { // a herd would be one for each of 64 callers
 				t.Errorf("%d new connections", opened)
@@ -78,7 +78,7 @@ func TestDistantServer(t *testing.T) {
 	// Each caller goes round the keys, so each key has at least 11 of 200 calls.
 	all := run(t, l, 16, calls(200))
 	t.Logf("slowest call: %v", all.slowest)
-	if all.decided[FailurePolicy] > 0 || sum(all.server) != 10*loadKeys {
+	if all.decided[ByPolicy] > 0 || sum(all.server) != 10*loadKeys {
 		t.Errorf("%+v", all)
 	}
 }
@@ -126,7 +126,7 @@ func TestStoppedServerWith1000Callers(t *testing.T) {
 		ghosts, before.Failed, during.Failed, after.Failed)
 	// The tokens that no reply explains were taken by commands whose connection failed.
 	unexplained := ghosts - int64(after.Abandoned)
-	if unexplained < 0 || uint64(unexplained) > after.Failed[Unreachable] {
+	if unexplained < 0 || uint64(unexplained) > after.Failed[CauseUnreachable] {
 		t.Errorf("%d tokens taken by calls that had given up: %+v", ghosts, after)
 	}
 }

@@ -31,19 +31,19 @@ func TestFullServerWithoutEviction(t *testing.T) {
 	operator := dial(t, s)
 	l := newLimiter(t, dial(t, s), tb.Limit{Capacity: 1, Tokens: 1, Per: time.Hour},
 		WithMaxDenial(0))
-	decide(t, l, "drained", Server)
+	decide(t, l, "drained", ByServer)
 	do(t, operator, "CONFIG", "SET", "maxmemory-policy", "noeviction")
 	do(t, operator, "CONFIG", "SET", "maxmemory", "1")
 	for i := range 2 * window {
-		if o := decide(t, l, "drained", Server); o.Allowed {
+		if o := decide(t, l, "drained", ByServer); o.Allowed {
 			t.Errorf("a drained bucket: %+v", o)
 		}
-		if o := decide(t, l, strconv.Itoa(i), FailurePolicy); o.Failure.Cause != OutOfMemory {
+		if o := decide(t, l, strconv.Itoa(i), ByPolicy); o.Failure.Cause != CauseOutOfMemory {
 			t.Errorf("a new bucket: %+v", o)
 		}
 	}
 	do(t, operator, "CONFIG", "SET", "maxmemory", "0")
-	if o := decide(t, l, "0", Server); !o.Allowed {
+	if o := decide(t, l, "0", ByServer); !o.Allowed {
 		t.Errorf("after the memory was freed: %+v", o)
 	}
 }
@@ -77,7 +77,7 @@ func TestFullServerEvictsTheFullestBuckets(t *testing.T) {
 	charge("more", others, 1)
 	forgiven := 0
 	for i := range drained {
-		if decide(t, l, "drained"+strconv.Itoa(i), Server).Allowed {
+		if decide(t, l, "drained"+strconv.Itoa(i), ByServer).Allowed {
 			forgiven++
 		}
 	}
@@ -105,7 +105,7 @@ func TestFailoverToAReplicaThatLags(t *testing.T) {
 	do(t, second, "REPLICAOF", host, port)
 	const received, lost = 4, 3
 	for range received {
-		decide(t, l, "a", Server)
+		decide(t, l, "a", ByServer)
 	}
 	get := func(c rueidis.Client) string { // no error, because a replica refuses it while it loads
 		v, _ := c.Do(t.Context(), c.B().Get().Key("tb:{a}").Build()).ToString()
@@ -116,12 +116,12 @@ func TestFailoverToAReplicaThatLags(t *testing.T) {
 	}
 	link.set(drop)
 	for range lost {
-		decide(t, l, "a", Server)
+		decide(t, l, "a", ByServer)
 	}
 	if err := master.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	decide(t, l, "a", FailurePolicy)
+	decide(t, l, "a", ByPolicy)
 	do(t, second, "REPLICAOF", "NO", "ONE")
 	way.move(replica.Addr)
 	granted := 0
@@ -154,7 +154,7 @@ func TestRights(t *testing.T) {
 	t.Cleanup(c.Close)
 	l := newLimiter(t, c, slow, WithMaxDenial(0))
 	for i := range 10 {
-		if o := decide(t, l, "a", Server); o.Decision != granted(9-i) {
+		if o := decide(t, l, "a", ByServer); o.Decision != granted(9-i) {
 			t.Errorf("call %d: %+v", i, o)
 		}
 	}
@@ -163,12 +163,12 @@ func TestRights(t *testing.T) {
 	}
 	other := newLimiter(t, c, slow, WithPrefix("other:"))
 	for range 2 * window {
-		if o := decide(t, other, "a", FailurePolicy); o.Allowed || o.Failure.Cause != Forbidden {
+		if o := decide(t, other, "a", ByPolicy); o.Allowed || o.Failure.Cause != CauseForbidden {
 			t.Errorf("without rights: %+v", o)
 		}
 	}
 	// The user of another limiter on the same client keeps its rights.
-	decide(t, l, "a", Server)
+	decide(t, l, "a", ByServer)
 }
 
 // The address moves to a new master, and the old one stays as its replica and keeps the
@@ -186,16 +186,16 @@ func TestDemotedMaster(t *testing.T) {
 		do(t, dial(t, old), "REPLICAOF", host, port)
 		way.move(master.Addr)
 		if multiplex < 0 {
-			if o := decide(t, l, "a", FailurePolicy); o.Failure != nil && o.Failure.Cause != ReadOnly {
+			if o := decide(t, l, "a", ByPolicy); o.Failure != nil && o.Failure.Cause != CauseReadOnly {
 				t.Errorf("the old master: %+v", o)
 			}
-			decide(t, l, "a", Server)
+			decide(t, l, "a", ByServer)
 			continue
 		}
 		for inARow := 0; inARow < 100; inARow++ { // by any of the connections
 			if o, err := l.Decide(t.Context(), "a", 1); err != nil {
 				t.Fatal(err)
-			} else if o.By != Server {
+			} else if o.By != ByServer {
 				inARow = 0
 			}
 		}
@@ -207,7 +207,7 @@ func TestReplica(t *testing.T) {
 	s := redistest.Start(t)
 	operator := dial(t, s)
 	l := newLimiter(t, dialed(t, s.Addr), slow, WithMaxDenial(0))
-	decide(t, l, "a", Server)
+	decide(t, l, "a", ByServer)
 	do(t, operator, "REPLICAOF", "127.0.0.1", "1")
 	first := connections(t, operator)
 	began := time.Now()
@@ -216,7 +216,7 @@ func TestReplica(t *testing.T) {
 	if n := connections(t, operator) - first; float64(n) > 16*took.Seconds() {
 		t.Errorf("%d new connections in %v", n, took)
 	}
-	if s := l.Stats(); s.Opened == 0 || s.Failed[ReadOnly] == 0 {
+	if s := l.Stats(); s.Opened == 0 || s.Failed[CauseReadOnly] == 0 {
 		t.Errorf("Stats: %+v", s)
 	}
 }
@@ -231,7 +231,7 @@ func TestChangedPassword(t *testing.T) {
 		Username: "limiter", Password: "old",
 	}
 	l := newLimiter(t, dialOption(t, o), ample, WithMaxDenial(0))
-	decide(t, l, "0", Server)
+	decide(t, l, "0", ByServer)
 	do(t, operator, "ACL", "SETUSER", "limiter", "resetpass", ">new")
 	first := connections(t, operator)
 	do(t, operator, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
@@ -239,7 +239,7 @@ func TestChangedPassword(t *testing.T) {
 	if n := connections(t, operator) - first; n > 16 {
 		t.Errorf("%d new connections in a second", n)
 	}
-	if s := l.Stats(); s.Opened == 0 || s.Failed[Unauthenticated] == 0 {
+	if s := l.Stats(); s.Opened == 0 || s.Failed[CauseUnauthenticated] == 0 {
 		t.Errorf("Stats: %+v", s)
 	}
 	do(t, operator, "ACL", "SETUSER", "limiter", ">old")

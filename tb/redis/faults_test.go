@@ -25,17 +25,17 @@ func TestStoppedServer(t *testing.T) {
 	normal := run(t, l, callers, calls(500))
 	granted := sum(before.server) + sum(normal.server)
 
-	first, failures, trips := connections(t, operator), timeouts(l), l.Stats().Trips
+	first, failures, trips := connections(t, operator), timeouts(l), l.Stats().Commands
 	signal(t, s, syscall.SIGSTOP)
 	stopped := run(t, l, callers, lasting(1500*time.Millisecond))
 	failures -= timeouts(l)
 	wantPrompt(t, l, stopped)
-	if stopped.decided[Server] > 0 || sum(stopped.policy) > 0 {
+	if stopped.decided[ByServer] > 0 || sum(stopped.policy) > 0 {
 		t.Errorf("while the server is stopped: %+v", stopped)
 	}
 	// A trip for each caller, and the probes.
-	if s := l.Stats(); s.Opened == 0 || s.Trips-trips > 2*callers {
-		t.Errorf("%d trips while the server is stopped: %+v", s.Trips-trips, s)
+	if s := l.Stats(); s.Opened == 0 || s.Commands-trips > 2*callers {
+		t.Errorf("%d trips while the server is stopped: %+v", s.Commands-trips, s)
 	}
 
 	signal(t, s, syscall.SIGCONT)
@@ -56,7 +56,7 @@ func TestStoppedServer(t *testing.T) {
 }
 
 // timeouts returns how many calls have timed out.
-func timeouts(l *Limiter) int64 { return int64(l.Stats().Failed[Timeout]) }
+func timeouts(l *Limiter) int64 { return int64(l.Stats().Failed[CauseTimeout]) }
 
 func signal(t *testing.T, s *redistest.Server, sig syscall.Signal) {
 	t.Helper()
@@ -81,7 +81,7 @@ func TestKilledServerComesBackEmpty(t *testing.T) {
 	}
 	down := run(t, l, callers, lasting(300*time.Millisecond))
 	wantPrompt(t, l, down)
-	if down.decided[Server] > 0 {
+	if down.decided[ByServer] > 0 {
 		t.Errorf("without a server: %+v", down)
 	}
 	restart(t, s.Addr)
@@ -142,8 +142,8 @@ func TestScriptFlushUnderLoad(t *testing.T) {
 		}
 	}
 	stats := l.Stats()
-	t.Logf("%d flushes, %d trips of %d found no script", flushes, stats.Loaded, stats.Trips)
-	if all.decided[FailurePolicy] > 0 || len(stats.Failed) > 0 {
+	t.Logf("%d flushes, %d trips of %d found no script", flushes, stats.Loaded, stats.Commands)
+	if all.decided[ByPolicy] > 0 || len(stats.Failed) > 0 {
 		t.Errorf("Stats: %+v", stats)
 	}
 	for key, n := range all.server {
@@ -183,7 +183,7 @@ func TestKilledConnections(t *testing.T) {
 	ghosts, stats := taken(t, operator, l)-granted, l.Stats()
 	t.Logf("back after %v, %d new connections, %d tokens taken by calls that failed: %+v",
 		took.Round(time.Millisecond), opened, ghosts, stats)
-	if ghosts < 0 || uint64(ghosts) > stats.Failed[Unreachable]+stats.Failed[Timeout] {
+	if ghosts < 0 || uint64(ghosts) > stats.Failed[CauseUnreachable]+stats.Failed[CauseTimeout] {
 		t.Errorf("%d tokens granted, %d more taken", granted, ghosts)
 	}
 	if opened > kills+4 {
@@ -208,14 +208,14 @@ func TestLimiterBeforeTheServer(t *testing.T) {
 	defer l.Close()
 	before := run(t, l, 64, calls(1000))
 	wantPrompt(t, l, before)
-	if before.decided[Server] > 0 || sum(before.policy) > 0 {
+	if before.decided[ByServer] > 0 || sum(before.policy) > 0 {
 		t.Errorf("%+v", before)
 	}
 	restart(t, addr)
 	again, took := recovered(t, l, 64)
 	opened := connections(t, dialed(t, addr)) - 1
 	t.Logf("back after %v, %d connections", took.Round(time.Millisecond), opened)
-	if again.decided[Server] == 0 || opened > 4 {
+	if again.decided[ByServer] == 0 || opened > 4 {
 		t.Errorf("%d connections: %+v", opened, again)
 	}
 }
@@ -234,7 +234,7 @@ func TestHiccup(t *testing.T) {
 		}
 		return d > 2*timeout
 	})
-	if n := all.decided[FailurePolicy]; n == 0 || n > callers {
+	if n := all.decided[ByPolicy]; n == 0 || n > callers {
 		t.Errorf("%d calls decided by the policy, want 1 to %d", n, callers)
 	}
 	if s := l.Stats(); s.Opened > 0 {
@@ -296,5 +296,5 @@ func TestLateTimerLeavesTimeForReplies(t *testing.T) {
 	if calls[1].place != left {
 		t.Error("a call has time without end")
 	}
-	wantCause(t, calls[1].err, Timeout)
+	wantCause(t, calls[1].err, CauseTimeout)
 }

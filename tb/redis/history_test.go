@@ -205,7 +205,7 @@ func TestHistoriesAreLinearizable(t *testing.T) {
 				}
 				local += n
 				for _, l := range made {
-					trips += l.Stats().Trips
+					trips += l.Stats().Commands
 				}
 			}
 			t.Logf("%d calls, %d refused locally, %d trips", calls, local, trips)

@@ -35,7 +35,7 @@ func TestRulesOfAPolicy(t *testing.T) {
 	handler := policy.Middleware(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	trips := func() (n uint64) {
 		for _, l := range limiters {
-			n += l.Stats().Trips
+			n += l.Stats().Commands
 		}
 		return n
 	}

@@ -119,7 +119,7 @@ func parse(toString func() (string, error), n int) (r reply, err error) {
 		err = errors.New("the reply has another form")
 	}
 	if err != nil {
-		return r, &Error{Rejected, err}
+		return r, &Error{CauseRejected, err}
 	}
 	r.now, r.buckets = uint56([]byte(text[:7])), text[7:end]
 	if text = text[end:]; text != "" {
@@ -133,7 +133,7 @@ func (r *reply) bucket(i int) ([]byte, *Error) {
 	b := []byte(r.buckets[12*i : 12*i+12])
 	switch b[0] {
 	case 255:
-		return b, &Error{Foreign, errNotABucket}
+		return b, &Error{CauseForeign, errNotABucket}
 	case 254:
 		return b, r.failure
 	}

@@ -137,7 +137,7 @@ func (ls *leases) take(
 func (ls *leases) granted(c *claim, s state) result {
 	ls.l.counts.leased.Add(1)
 	d := tb.Decision{Allowed: true, Remaining: c.layout.remaining(&s)}
-	return result{Outcome: Outcome{Decision: d, By: Lease}, before: s, from: c}
+	return result{Outcome: Outcome{Decision: d, By: ByLease}, before: s, from: c}
 }
 
 // renew takes units and a new claim in one trip. The caller has set x.pending. If the caller

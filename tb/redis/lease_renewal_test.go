@@ -47,14 +47,14 @@ func TestLeaseStaysWhenItsCallerLeaves(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	left := renewing(ctx, l)
 	cancel()
-	wantCause(t, (<-left).err, Canceled)
+	wantCause(t, (<-left).err, CauseCanceled)
 	resume()
 	s := l.Stats()
 	for range 50 {
 		allow1(t, l)
 	}
-	if n := l.Stats(); n.Trips != s.Trips || n.Leased != s.Leased+50 {
-		t.Errorf("%d trips for 50 calls, and %d were leased", n.Trips-s.Trips, n.Leased-s.Leased)
+	if n := l.Stats(); n.Commands != s.Commands || n.Leased != s.Leased+50 {
+		t.Errorf("%d trips for 50 calls, and %d were leased", n.Commands-s.Commands, n.Leased-s.Leased)
 	}
 	for l.Stats().Abandoned == 0 { // its own token is taken
 		runtime.Gosched()
@@ -65,7 +65,7 @@ func TestCanceledCallDoesNotRenewALease(t *testing.T) {
 	l, _ := newSpent(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	wantCause(t, failure(ctx, t, l, "a"), Canceled)
+	wantCause(t, failure(ctx, t, l, "a"), CauseCanceled)
 	x, _ := l.leases.keys.Load("a")
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -126,7 +126,7 @@ func TestResetDropsALeaseThatIsUnderWay(t *testing.T) {
 func TestLeaseGrowsAnewAfterAnError(t *testing.T) {
 	l, operator := newSpent(t)
 	do(t, operator, "CONFIG", "SET", "maxmemory", "1")
-	wantCause(t, failure(t.Context(), t, l, "a"), OutOfMemory)
+	wantCause(t, failure(t.Context(), t, l, "a"), CauseOutOfMemory)
 	do(t, operator, "CONFIG", "SET", "maxmemory", "0")
 	claimed := l.Stats().ClaimedTokens
 	allow1(t, l)
@@ -140,13 +140,13 @@ func TestOpenBreakerKeepsWhatALeaseHas(t *testing.T) {
 	allow1(t, l)
 	left := latest(l).left.Load()
 	open(l)
-	trips := l.Stats().Trips
+	trips := l.Stats().Commands
 	o, err := l.Decide(t.Context(), "a", float64(left/l.layout.Load().scale)+1)
-	if err != nil || o.By != FailurePolicy || o.Failure.Cause != Open {
+	if err != nil || o.By != ByPolicy || o.Failure.Cause != CauseOpen {
 		t.Errorf("more than the lease has: %+v, %v", o, err)
 	}
-	if n := latest(l).left.Load(); n != left || left == 0 || l.Stats().Trips != trips {
-		t.Errorf("%d units are left, want %d; %d trips", n, left, l.Stats().Trips-trips)
+	if n := latest(l).left.Load(); n != left || left == 0 || l.Stats().Commands != trips {
+		t.Errorf("%d units are left, want %d; %d trips", n, left, l.Stats().Commands-trips)
 	}
 }
 
@@ -157,8 +157,8 @@ func TestCostAboveTheCapacityDoesNotChangeTheLease(t *testing.T) {
 	if d, err := l.AllowN(t.Context(), "a", tb.MaxCapacity); err != nil || d.RetryAfter != tb.Never {
 		t.Errorf("%+v, %v", d, err)
 	}
-	if latest(l) != c || l.Stats().Trips != s.Trips+1 {
-		t.Errorf("%+v became %+v, with %d trips", c, latest(l), l.Stats().Trips-s.Trips)
+	if latest(l) != c || l.Stats().Commands != s.Commands+1 {
+		t.Errorf("%+v became %+v, with %d trips", c, latest(l), l.Stats().Commands-s.Commands)
 	}
 }
 
@@ -178,7 +178,7 @@ func TestLeasedKeyIsRefusedLocally(t *testing.T) {
 		}
 	}
 	s := l.Stats()
-	if granted != 998 || s.RefusedLocally < 2000 || s.Trips > 30 {
+	if granted != 998 || s.RefusedLocally < 2000 || s.Commands > 30 {
 		t.Errorf("%d granted, want 998; Stats: %+v", granted, s)
 	}
 }

@@ -32,7 +32,7 @@ func TestLeaseSparesTrips(t *testing.T) {
 			t.Fatalf("call %d: %+v, %v", i, d, err)
 		}
 	}
-	if s := l.Stats(); s.Granted+s.Leased != calls || s.Leased < calls-20 || s.Trips > 20 {
+	if s := l.Stats(); s.Granted+s.Leased != calls || s.Leased < calls-20 || s.Commands > 20 {
 		t.Errorf("Stats: %+v", s)
 	}
 }
@@ -148,7 +148,7 @@ func TestUndoOfALeasedCharge(t *testing.T) {
 	for range 100 {
 		allow1(t, l)
 	}
-	trips := l.Stats().Trips
+	trips := l.Stats().Commands
 	c := newCharge(t, l, "a", 1)
 	before, err := c.Take(time.Now())
 	if err != nil {
@@ -156,8 +156,8 @@ func TestUndoOfALeasedCharge(t *testing.T) {
 	}
 	c.Cancel()
 	after, err := c.Take(time.Now())
-	if err != nil || before != after || l.Stats().Trips != trips {
-		t.Errorf("%+v, then %+v, %v, with %d trips", before, after, err, l.Stats().Trips-trips)
+	if err != nil || before != after || l.Stats().Commands != trips {
+		t.Errorf("%+v, then %+v, %v, with %d trips", before, after, err, l.Stats().Commands-trips)
 	}
 }
 
@@ -223,7 +223,7 @@ func BenchmarkLease(b *testing.B) {
 					allow(b, l, "a")
 				}
 			})
-			b.ReportMetric(float64(l.Stats().Trips)/float64(b.N), "trips/op")
+			b.ReportMetric(float64(l.Stats().Commands)/float64(b.N), "trips/op")
 		})
 	}
 }

@@ -263,7 +263,7 @@ func (x *shared) serve(ctx context.Context, m *layout, key string, it item) (r r
 			return r, x.counts.failed(err)
 		}
 		x.counts.denied.Inc()
-		r.before, r.By = s, DenialCache
+		r.before, r.By = s, ByDenialCache
 		r.Decision = m.take(&s, it.units)
 		return r, nil
 	}

@@ -119,7 +119,7 @@ func TestLimiter(t *testing.T) {
 	}
 	s := l.Stats()
 	if s.Granted != 9 || s.Refused != 2 || len(s.Failed) > 0 || s.Loaded != 1 || s.Stale != 1 ||
-		s.Trips != 9+2+4+2 || s.InFlight > 2 || s.ClockSteps != 0 {
+		s.Commands != 9+2+4+2 || s.InFlight > 2 || s.ClockSteps != 0 {
 		t.Errorf("Stats: %+v", s)
 	}
 	if s.Offset.Abs() > s.OffsetError || s.OffsetError == 0 { // the server has the same clock
@@ -170,7 +170,7 @@ func TestScriptFlushIsNotAnError(t *testing.T) {
 			t.Fatalf("call %d: %+v, %v", i, d, err)
 		}
 	}
-	if s := l.Stats(); s.Loaded != 10 || s.Trips != 21 {
+	if s := l.Stats(); s.Loaded != 10 || s.Commands != 21 {
 		t.Errorf("Stats: %+v", s)
 	}
 }

@@ -69,7 +69,7 @@ func run(
 				mu.Lock()
 				all.slowest = max(all.slowest, took)
 				all.decided[o.By]++
-				if o.Allowed && o.By == Server {
+				if o.Allowed && o.By == ByServer {
 					all.server[key]++
 				} else if o.Allowed {
 					all.policy[key]++
@@ -128,7 +128,7 @@ func recovered(t *testing.T, l *Limiter, callers int) (results, time.Duration) {
 func wantPrompt(t *testing.T, l *Limiter, all results) {
 	t.Helper()
 	t.Logf("%d calls decided by the server, %d by the policy; slowest %v, with a timeout of %v; "+
-		"a timer alone was late by %v", all.decided[Server], all.decided[FailurePolicy],
+		"a timer alone was late by %v", all.decided[ByServer], all.decided[ByPolicy],
 		all.slowest.Round(time.Millisecond), l.timeout, all.late.Round(time.Millisecond))
 	if all.slowest > l.timeout+2*all.late+time.Second {
 		t.Errorf("slowest call: %v", all.slowest)

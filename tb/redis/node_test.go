@@ -59,9 +59,9 @@ func TestOneMasterIsStopped(t *testing.T) {
 	signal(t, nodes[2].Server, syscall.SIGSTOP)
 	defer signal(t, nodes[2].Server, syscall.SIGCONT)
 	by := make(map[Decider]int)
-	for i := 0; l.Stats().Opened < 2 || by[Server] < 500; i++ {
+	for i := 0; l.Stats().Opened < 2 || by[ByServer] < 500; i++ {
 		o, err := l.Decide(t.Context(), down[i%10], 1)
-		if err != nil || o.By != FailurePolicy {
+		if err != nil || o.By != ByPolicy {
 			t.Fatalf("key of the stopped master: %+v, %v", o, err)
 		}
 		o, err = l.Decide(t.Context(), up[i%10], 1)

@@ -60,14 +60,14 @@ func (p Policy) part(limit tb.Limit) (tb.Limit, error) {
 type Decider int
 
 const (
-	// Server is the Redis server.
-	Server Decider = iota
-	// DenialCache is what the limiter knows of a bucket that cannot pay: see WithMaxDenial.
-	DenialCache
-	// Lease is tokens that this process had taken ahead: see WithLease.
-	Lease
-	// FailurePolicy is the policy of WithPolicy.
-	FailurePolicy
+	// ByServer is the Redis server.
+	ByServer Decider = iota
+	// ByDenialCache is what the limiter knows of a bucket that cannot pay: see WithMaxDenial.
+	ByDenialCache
+	// ByLease is tokens that this process had taken ahead: see WithLease.
+	ByLease
+	// ByPolicy is the policy of WithPolicy.
+	ByPolicy
 )
 
 var deciderNames = [...]string{"server", "denial cache", "lease", "failure policy"}
@@ -90,7 +90,7 @@ func (l *Limiter) degrade(
 	if !errors.As(err, &e) { // closed
 		return Outcome{}, err
 	}
-	o := Outcome{Decision: l.fallback(ctx, m, key, units, e.Cause), By: FailurePolicy, Failure: e}
+	o := Outcome{Decision: l.fallback(ctx, m, key, units, e.Cause), By: ByPolicy, Failure: e}
 	if o.Allowed {
 		l.counts.policyGranted.Add(1)
 	} else {
@@ -110,7 +110,7 @@ func (l *Limiter) expect(
 	switch {
 	case !errors.As(err, &e): // closed
 		return tb.Decision{}, err
-	case l.share != nil && units <= m.capacity && e.Cause != Canceled:
+	case l.share != nil && units <= m.capacity && e.Cause != CauseCanceled:
 		c, err := l.share.Charge(key, m.tokens(units))
 		if err != nil {
 			return tb.Decision{}, err
@@ -127,7 +127,7 @@ func (l *Limiter) fallback(
 	switch {
 	case units > m.capacity:
 		return tb.Decision{RetryAfter: tb.Never}
-	case cause == Canceled: // a client that hangs up must not get past the limit
+	case cause == CauseCanceled: // a client that hangs up must not get past the limit
 	case l.share != nil:
 		d, _ := l.share.AllowCost(ctx, key, m.tokens(units))
 		return fromShare(d)

@@ -48,7 +48,7 @@ func TestPolicyDecidesWithoutAnError(t *testing.T) {
 			for i, want := range []tb.Decision{tt.three, tt.four, tt.ten, tt.more} {
 				n := []float64{3, 4, 10, 11}[i]
 				o, err := l.Decide(t.Context(), "a", n)
-				if err != nil || o.Decision != want || o.By != FailurePolicy || o.Failure == nil {
+				if err != nil || o.Decision != want || o.By != ByPolicy || o.Failure == nil {
 					t.Errorf("%v tokens: %+v, %v, want %+v", n, o, err, want)
 				}
 				if last := hooked[len(hooked)-1]; last != o {
@@ -90,10 +90,10 @@ func TestCanceledCallIsRefused(t *testing.T) {
 func TestPolicyDecidesOnlyCallsThatTake(t *testing.T) {
 	l := newDegraded(t, slow, WithPolicy(Allow))
 	_, err := l.Peek(t.Context(), "a")
-	wantCause(t, err, Unreachable)
+	wantCause(t, err, CauseUnreachable)
 	_, err = l.Level(t.Context(), "a")
-	wantCause(t, err, Unreachable)
-	wantCause(t, l.Reset(t.Context(), "a"), Unreachable)
+	wantCause(t, err, CauseUnreachable)
+	wantCause(t, l.Reset(t.Context(), "a"), CauseUnreachable)
 }
 
 // What the server has granted to a process is charged to its share.

@@ -58,7 +58,7 @@ var processBugs = map[string]processBug{
 			var refused atomic.Bool
 			w.decide = func(ctx context.Context, key string, units uint64) (result, error) {
 				if refused.Load() {
-					return result{Outcome: Outcome{By: DenialCache}}, nil
+					return result{Outcome: Outcome{By: ByDenialCache}}, nil
 				}
 				r, err := w.l.decideUnits(ctx, key, units)
 				if !r.Allowed {

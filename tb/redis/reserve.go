@@ -31,7 +31,7 @@ func (l *Limiter) Reserve(ctx context.Context, key string, cost float64) (tb.Res
 	if err != nil || !r.Allowed {
 		return tb.NewReservation(r.Decision, 0, nil), err
 	}
-	if r.By == FailurePolicy {
+	if r.By == ByPolicy {
 		return tb.NewReservation(r.Decision, 0, nil), nil
 	}
 	l.counts.reservations.Add(1)
@@ -59,11 +59,11 @@ func (l *Limiter) Wait(ctx context.Context, key string, cost float64) error {
 	switch {
 	case err != nil:
 		return err
-	case r.By == FailurePolicy && !r.Allowed:
+	case r.By == ByPolicy && !r.Allowed:
 		return r.Failure
 	case !r.Allowed:
 		return &tb.WaitError{Wait: r.delay, Deadline: r.delay > it.within && r.delay < tb.Never}
-	case r.By == FailurePolicy:
+	case r.By == ByPolicy:
 		return nil
 	}
 	l.counts.reservations.Add(1)

@@ -56,9 +56,9 @@ func TestReservationsOfProcesses(t *testing.T) {
 func TestTripsOfReservations(t *testing.T) {
 	l := learned(t, newLimiter(t, dial(t, redistest.Start(t)), slow))
 	trips := func(f func()) uint64 {
-		before := l.Stats().Trips
+		before := l.Stats().Commands
 		f()
-		return l.Stats().Trips - before
+		return l.Stats().Commands - before
 	}
 	level := func(want float64) {
 		t.Helper()
@@ -255,9 +255,9 @@ func TestTiers(t *testing.T) {
 		t.Fatal(err)
 	}
 	charges[0].(*Charge).MayWait(48 * time.Hour)
-	trips := l.Stats().Trips
+	trips := l.Stats().Commands
 	_, ok, err := TakeAll(t.Context(), time.Now(), charges, nil)
-	if delay := charges[0].(*Charge).Delay(); !ok || err != nil || l.Stats().Trips != trips+1 ||
+	if delay := charges[0].(*Charge).Delay(); !ok || err != nil || l.Stats().Commands != trips+1 ||
 		delay > 24*time.Hour || delay < 23*time.Hour {
 		t.Errorf("%t, %v, delay %v", ok, err, delay)
 	}

@@ -196,7 +196,7 @@ func foreignValue(s *simulator) error {
 				if err != nil {
 					return err
 				}
-				if _, err := r.bucket(0); err == nil || err.Cause != Foreign {
+				if _, err := r.bucket(0); err == nil || err.Cause != CauseForeign {
 					b.errorf("value %q: want a foreign value, got %w", value, err)
 				}
 				if _, err := r.bucket(1); err != nil {

@@ -25,13 +25,13 @@ type Stats struct {
 	Breaker BreakerState
 	Opened  uint64
 
-	// Trips counts the commands that were sent.
-	Trips uint64
-	// Loaded counts the trips that found a server without the script: after its start, a failover or
-	// SCRIPT FLUSH.
+	// Commands counts the commands that were sent.
+	Commands uint64
+	// Loaded counts the commands that found a server without the script: after its start, a failover
+	// or SCRIPT FLUSH.
 	Loaded uint64
-	// Stale counts the trips that reached the server after all their deadlines by its clock, and took
-	// nothing. The first trip counts too: it learns the server's clock.
+	// Stale counts the commands that reached the server after all their deadlines by its clock, and
+	// took nothing. The first command counts too: it learns the server's clock.
 	Stale uint64
 	// Abandoned counts the calls that the server granted in time, but whose caller had left when the
 	// reply came: because of the timeout or the context. Their tokens are taken.
@@ -45,7 +45,7 @@ type Stats struct {
 	Leased uint64
 	// ClaimedTokens were taken for leases. ReturnedTokens of them are back in their buckets.
 	ClaimedTokens, ReturnedTokens float64
-	// InFlight is the number of trips that are under way now, at most 256.
+	// InFlight is the number of commands under way now, at most 256.
 	InFlight int
 
 	// Offset is how far the server's clock is ahead of this machine's clock, within OffsetError. Both
@@ -58,7 +58,7 @@ type Stats struct {
 
 type counts struct {
 	granted, refused            atomic.Uint64
-	trips, loaded, stale        atomic.Uint64
+	commands, loaded, stale     atomic.Uint64
 	abandoned, leased           atomic.Uint64
 	reservations, cancellations atomic.Uint64
 	unpaid                      atomic.Uint64 // millionths of a token
@@ -93,7 +93,7 @@ func (l *Limiter) Stats() Stats {
 	c := &l.counts
 	s := Stats{
 		Granted: c.granted.Load(), Refused: c.refused.Load(), Failed: make(map[Cause]uint64),
-		Trips: c.trips.Load(), Loaded: c.loaded.Load(), Stale: c.stale.Load(),
+		Commands: c.commands.Load(), Loaded: c.loaded.Load(), Stale: c.stale.Load(),
 		Abandoned: c.abandoned.Load(), InFlight: len(l.inFlight), Leased: c.leased.Load(),
 		RefusedLocally: uint64(c.denied.Value()), Policy: l.policy,
 		PolicyGranted: c.policyGranted.Load(), PolicyRefused: c.policyRefused.Load(),

@@ -115,7 +115,7 @@ func (l *shared) deliver(t *trip, n *node, r reply, sent, received int64) (all b
 			for j := range c.items {
 				before := w.state
 				q.layout.apply(&w.state, &c.items[j])
-				if err != nil && (err.Cause == Foreign || w.state != before) {
+				if err != nil && (err.Cause == CauseForeign || w.state != before) {
 					c.lost = err
 				}
 				if c.items[j].units <= q.layout.capacity {

@@ -20,7 +20,7 @@ func (c *crowd) busy(t *testing.T) (others []<-chan outcome) {
 
 func TestBucketsShareATrip(t *testing.T) {
 	c, resume := startCrowd(t, slow)
-	before := c.l.Stats().Trips
+	before := c.l.Stats().Commands
 	others := c.busy(t)
 	var all []<-chan outcome
 	for i := range maxBuckets {
@@ -30,7 +30,7 @@ func TestBucketsShareATrip(t *testing.T) {
 	b.made = 1
 	all = append(all, b.join(t.Context(), 7)) // a second call on this bucket
 	last := c.on("last").join(t.Context(), 11)
-	if n := c.l.Stats().Trips - before; n != maxShared {
+	if n := c.l.Stats().Commands - before; n != maxShared {
 		t.Errorf("%d trips under way, want %d", n, maxShared)
 	}
 	resume()
@@ -43,7 +43,7 @@ func TestBucketsShareATrip(t *testing.T) {
 	wantOutcome(t, all[maxBuckets], granted(1))
 	wantOutcome(t, last, refused(tb.Never, 10))
 	s := c.l.Stats() // the first trip with several buckets loads a script
-	if n := s.Trips - s.Loaded + 1 - before; n != maxShared+2 {
+	if n := s.Commands - s.Loaded + 1 - before; n != maxShared+2 {
 		t.Errorf("%d trips, want %d: %+v", n, maxShared+2, s)
 	}
 	if v, err := c.l.Level(t.Context(), "30"); err != nil || int(v.Tokens) != 9 {
@@ -53,7 +53,7 @@ func TestBucketsShareATrip(t *testing.T) {
 
 func TestBucketsOfATripShareItsCosts(t *testing.T) {
 	c, resume := startCrowd(t, tb.Limit{Capacity: 1000, Tokens: 1, Per: time.Hour})
-	before := c.l.Stats().Trips
+	before := c.l.Stats().Commands
 	others := c.busy(t)
 	var all []<-chan outcome
 	hot, cold := c.on("hot"), c.on("cold")
@@ -70,8 +70,8 @@ func TestBucketsOfATripShareItsCosts(t *testing.T) {
 	for i, o := range all {
 		wantOutcome(t, o, granted(999-i%(maxItems-1)))
 	}
-	if s := c.l.Stats(); s.Trips-s.Loaded+1-before != maxShared+2 {
-		t.Errorf("%d trips, want %d: %+v", s.Trips-s.Loaded+1-before, maxShared+2, s)
+	if s := c.l.Stats(); s.Commands-s.Loaded+1-before != maxShared+2 {
+		t.Errorf("%d trips, want %d: %+v", s.Commands-s.Loaded+1-before, maxShared+2, s)
 	}
 }
 
@@ -91,14 +91,14 @@ func TestErrorOfABucketDoesNotConcernTheOthers(t *testing.T) {
 			t.Errorf("%+v, want a grant", o)
 		}
 	}
-	wantCause(t, (<-foreign).err, Foreign)
+	wantCause(t, (<-foreign).err, CauseForeign)
 	for _, key := range []string{"a", "b", "c"} {
 		if v, err := c.l.Level(t.Context(), key); err != nil || int(v.Tokens) != 7 {
 			t.Errorf("%s: %+v, %v, want 7 tokens", key, v, err)
 		}
 	}
 	s := c.l.Stats()
-	if n := s.Trips - s.Loaded - before.Trips + before.Loaded; n != maxShared+1+3 {
+	if n := s.Commands - s.Loaded - before.Commands + before.Loaded; n != maxShared+1+3 {
 		t.Errorf("%d trips, want %d: %+v", n, maxShared+1+3, s)
 	}
 }
@@ -130,7 +130,7 @@ func TestCallersLeaveASharedTrip(t *testing.T) {
 	o := leaver.join(ctx, 3)
 	stay := stays.join(t.Context(), 3)
 	cancel()
-	wantCause(t, (<-o).err, Canceled)
+	wantCause(t, (<-o).err, CauseCanceled)
 	resume()
 	wantOutcome(t, stay, granted(7))
 	for _, o := range others {

@@ -163,9 +163,9 @@ func (w *worker) call(cost float64) (event, error) {
 	switch {
 	case err != nil:
 		return e, err
-	case r.By == FailurePolicy && w.Timeout == 0:
+	case r.By == ByPolicy && w.Timeout == 0:
 		return e, r.Failure
-	case r.By == Server:
+	case r.By == ByServer:
 		e.Now = int64(r.before.now)
 	}
 	return e, nil

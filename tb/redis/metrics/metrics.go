@@ -48,11 +48,11 @@ var (
 		"Calls, by what decided them and by outcome: granted or refused.", "by", "outcome")
 	failures = describe("failures_total",
 		"Calls that the server did not decide, by cause.", "cause")
-	trips    = describe("trips_total", "Commands that were sent.")
-	inFlight = describe("trips_in_flight", "Commands that are under way now.")
+	commands = describe("commands_total", "Commands that were sent.")
+	inFlight = describe("commands_in_flight", "Commands that are under way now.")
 	loaded   = describe("script_loads_total",
 		"Commands that found a server without the script, as after its start or a failover.")
-	stale = describe("stale_trips_total",
+	stale = describe("stale_commands_total",
 		"Commands that reached the server after their deadline, and took nothing.")
 	abandoned = describe("abandoned_calls_total",
 		"Calls that the server granted in time, but whose caller had left when the reply came.")
@@ -73,7 +73,7 @@ var (
 		"Replies that contradict the clock offset: a clock was set, or another server answered.")
 
 	all = []*prometheus.Desc{
-		decisions, failures, breaker, opened, trips, inFlight, loaded, stale, abandoned, reserved,
+		decisions, failures, breaker, opened, commands, inFlight, loaded, stale, abandoned, reserved,
 		cancelled, unpaid, claimed, returned, offset, offsetError, steps,
 	}
 )
@@ -107,12 +107,12 @@ func collect(ch chan<- prometheus.Metric, name string, s redis.Stats) {
 		send(d, prometheus.CounterValue, float64(n), label...)
 	}
 	gauge := func(d *prometheus.Desc, x float64) { send(d, prometheus.GaugeValue, x) }
-	count(decisions, s.Granted, redis.Server.String(), "granted")
-	count(decisions, s.Refused, redis.Server.String(), "refused")
-	count(decisions, s.RefusedLocally, redis.DenialCache.String(), "refused")
-	count(decisions, s.Leased, redis.Lease.String(), "granted")
-	count(decisions, s.PolicyGranted, redis.FailurePolicy.String(), "granted")
-	count(decisions, s.PolicyRefused, redis.FailurePolicy.String(), "refused")
+	count(decisions, s.Granted, redis.ByServer.String(), "granted")
+	count(decisions, s.Refused, redis.ByServer.String(), "refused")
+	count(decisions, s.RefusedLocally, redis.ByDenialCache.String(), "refused")
+	count(decisions, s.Leased, redis.ByLease.String(), "granted")
+	count(decisions, s.PolicyGranted, redis.ByPolicy.String(), "granted")
+	count(decisions, s.PolicyRefused, redis.ByPolicy.String(), "refused")
 	for cause, n := range s.Failed {
 		count(failures, n, cause.String())
 	}
@@ -120,7 +120,7 @@ func collect(ch chan<- prometheus.Metric, name string, s redis.Stats) {
 	count(opened, s.Opened)
 	send(claimed, prometheus.CounterValue, s.ClaimedTokens)
 	send(returned, prometheus.CounterValue, s.ReturnedTokens)
-	count(trips, s.Trips)
+	count(commands, s.Commands)
 	gauge(inFlight, float64(s.InFlight))
 	count(loaded, s.Loaded)
 	count(stale, s.Stale)

@@ -77,7 +77,7 @@ func TestCollectsEachField(t *testing.T) {
 	for i := range v.NumField() {
 		switch f := v.Field(i); f.Interface().(type) {
 		case map[redis.Cause]uint64:
-			f.Set(reflect.ValueOf(map[redis.Cause]uint64{redis.Busy: uint64(next())}))
+			f.Set(reflect.ValueOf(map[redis.Cause]uint64{redis.CauseBusy: uint64(next())}))
 		case time.Duration:
 			f.SetInt(next() * int64(time.Second))
 		case int:

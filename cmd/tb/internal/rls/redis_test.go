@@ -96,7 +96,7 @@ func TestLateRedis(t *testing.T) {
 		}
 		waits := uint64(0)
 		s.state.Load().all(func(r *rule) {
-			waits += r.limiter.shared.Stats().Failed[redis.Timeout]
+			waits += r.limiter.shared.Stats().Failed[redis.CauseTimeout]
 		})
 		if waits != 1 {
 			t.Errorf("%s: %d waits", failure, waits)

@@ -183,7 +183,7 @@ func (c *call) failure(e *entry) error {
 		return nil
 	}
 	err := f.Failure()
-	if err.Cause == redis.Timeout {
+	if err.Cause == redis.CauseTimeout {
 		c.late = e
 	}
 	if c.service.Shared.errors && e.role != shadow {
