@@ -1,7 +1,6 @@
 package redis
 
 import (
-	"context"
 	"runtime"
 	"slices"
 	"sync"
@@ -9,15 +8,15 @@ import (
 )
 
 const (
-	// A trip takes along at most this many buckets and items, so that it does not keep the server for
-	// long: a bucket takes 3 µs of the server's time (BenchmarkServer), and a further item about a
-	// tenth of that.
+	// A batch has at most this many buckets, and no further call after this many items, so that it
+	// does not keep the server for long: a bucket takes 3 µs of the server's time (BenchmarkServer),
+	// and a further item about a tenth of that.
 	maxBuckets = 32
 	maxItems   = 128
 
-	// maxShared is the most trips under way that take several buckets along. Calls beyond wait for
-	// the next one. With more trips each of them has fewer buckets, and costs the server more. With
-	// fewer trips a call waits longer.
+	// maxShared is the most batches of several buckets that are under way. Calls beyond wait for the
+	// next one. With more batches each of them has fewer buckets, and costs the server more. With
+	// fewer batches a call waits longer.
 	maxShared = 8
 
 	// maxInFlight is the most commands that are under way. When a server does not answer, no more
@@ -26,24 +25,24 @@ const (
 	maxInFlight = 256
 )
 
-// queue is the calls on one bucket. It is ready, or aboard of a trip.
+// queue is the calls on one bucket. It is ready, or part of a batch.
 type queue struct {
 	node      *node
 	key, name string
 	waiting   []*call // in the order in which they came
-	aboard    []*call
-	layout    *layout // of the calls aboard
-	resets    uint64  // of denials, when the trip was sent
+	batched   []*call
+	layout    *layout // of the calls in the batch
+	resets    uint64  // of denials, when the batch was sent
 	next      *queue  // that is ready
 }
 
-// trips has the calls that are not decided.
-type trips struct {
+// pending has the calls that are not decided.
+type pending struct {
 	mu       sync.Mutex
-	queues   map[string]*queue // by key; nil if each call makes a trip
-	shared   bool              // a trip may take several buckets along
-	shuttles int               // goroutines that make trips
-	starting bool              // a shuttle will soon take the queues that are ready
+	queues   map[string]*queue // by key; nil if each call has a batch of its own
+	shared   bool              // a batch may have several buckets
+	flushes  int               // that are running
+	starting bool              // a flush will soon take the queues that are ready
 
 	first, last    *queue // that are ready
 	oldest, newest *call
@@ -54,12 +53,12 @@ type trips struct {
 
 var (
 	queuePool = sync.Pool{New: func() any { return new(queue) }}
-	tripPool  = sync.Pool{New: func() any { return new(trip) }}
+	batchPool = sync.Pool{New: func() any { return new(batch) }}
 )
 
-// join makes c wait for the next trip on key. If none is under way, one departs at once.
+// join makes c wait for the next batch of key. If none is under way, one is sent at once.
 func (l *shared) join(key string, c *call) error {
-	s := &l.trips
+	s := &l.pending
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	q := s.queues[key]
@@ -79,24 +78,23 @@ func (l *shared) join(key string, c *call) error {
 		l.dispatch()
 	}
 	q.waiting = append(q.waiting, c)
-	s.add(c)
-	l.watch(c.timeout - l.timeout.Microseconds())
+	l.add(c)
 	return nil
 }
 
-// dispatch starts a shuttle, unless another one takes the next queue that is ready, or as many
-// commands as possible are under way: then the first that ends dispatches. The lock of trips is
+// dispatch starts a flush, unless another one takes the next queue that is ready, or as many
+// commands as possible are under way: then the first that ends dispatches. The lock of pending is
 // held.
 func (l *shared) dispatch() {
-	s := &l.trips
-	if s.shared && (s.starting || s.shuttles >= maxShared) {
+	s := &l.pending
+	if s.shared && (s.starting || s.flushes >= maxShared) {
 		return
 	}
 	select {
 	case l.inFlight <- struct{}{}:
-		s.shuttles++
+		s.flushes++
 		s.starting = true
-		go l.shuttle() // the client may not return in time
+		go l.flush() // the client may not return in time
 	default:
 	}
 }
@@ -104,51 +102,37 @@ func (l *shared) dispatch() {
 // release gives back a place in flight, to a queue that is ready if there is one.
 func (l *shared) release() {
 	<-l.inFlight
-	l.trips.mu.Lock()
-	defer l.trips.mu.Unlock()
-	if l.trips.first != nil {
+	l.pending.mu.Lock()
+	defer l.pending.mu.Unlock()
+	if l.pending.first != nil {
 		l.dispatch()
 	}
 }
 
-// reserve takes one of the places in flight, as soon as there is one.
-func (l *shared) reserve(ctx context.Context) error {
-	select {
-	case l.inFlight <- struct{}{}:
-	case <-ctx.Done():
-		return contextError(ctx.Err())
-	}
-	if l.closed.Load() {
-		l.release()
-		return ErrClosed
-	}
-	return nil
-}
-
-// shuttle makes trips as long as calls wait for them.
-func (l *shared) shuttle() {
-	t := tripPool.Get().(*trip)
-	// Callers that are about to run may share the trip: those that were running when the first one
-	// came, and those that a shared trip has just decided. With 16 callers on as many keys the first
-	// makes 0.23 trips a call of 0.52, and with 64 callers on a key the second 0.022 of 0.034
-	// (BenchmarkAllow in benchmarks/redis).
+// flush sends batches as long as calls wait.
+func (l *shared) flush() {
+	b := batchPool.Get().(*batch)
+	// Callers that are about to run may share the batch: those that were running when the first one
+	// came, and those that a batch of several calls has just decided. With 16 callers on as many keys
+	// the first makes 0.23 commands a call of 0.52, and with 64 callers on a key the second 0.022 of
+	// 0.034 (BenchmarkAllow in benchmarks/redis).
 	runtime.Gosched()
-	for l.board(t) {
-		l.travel(t)
-		if t.calls > 1 {
+	for l.fill(b) {
+		l.send(b)
+		if b.calls > 1 {
 			runtime.Gosched()
 		}
 	}
-	tripPool.Put(t)
+	batchPool.Put(b)
 	l.release()
 }
 
-// board lets the calls that wait into the next trip. If none waits, it reports false.
-func (l *shared) board(t *trip) bool {
-	s := &l.trips
+// fill moves calls that wait into the next batch. If none waits, it reports false.
+func (l *shared) fill(b *batch) bool {
+	s := &l.pending
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, q := range t.queues {
+	for _, q := range b.queues {
 		if len(q.waiting) > 0 {
 			s.makeReady(q)
 			continue
@@ -158,46 +142,41 @@ func (l *shared) board(t *trip) bool {
 		}
 		queuePool.Put(q)
 	}
-	t.queues = t.queues[:0]
+	b.queues = b.queues[:0]
 	s.starting = false
 	most := 1
 	if s.shared {
 		most = maxBuckets
 	}
-	for items := 0; items < maxItems && len(t.queues) < most && s.first != nil; {
+	for items := 0; items < maxItems && len(b.queues) < most && s.first != nil; {
 		q := s.first
-		n := q.board(maxItems - items)
-		if n == 0 && len(q.waiting) > 0 { // its next call has more items than are left
-			break
-		}
-		s.first = q.next
-		q.next = nil
-		items += n
-		t.queues = append(t.queues, q)
+		s.first, q.next = q.next, nil
+		items += q.fill(maxItems - items)
+		b.queues = append(b.queues, q)
 	}
-	if len(t.queues) == 0 {
-		s.shuttles--
+	if len(b.queues) == 0 {
+		s.flushes--
 		return false
 	}
 	if s.first != nil && s.shared {
-		l.dispatch() // this shuttle will return
+		l.dispatch() // this flush will return
 	}
 	return true
 }
 
-// board lets calls that wait aboard, which have one layout and up to so many items. It returns the
-// number of items.
-func (q *queue) board(most int) (items int) {
+// fill moves calls that wait and have one layout into the batch, until they have most items or
+// more. It returns the number of items.
+func (q *queue) fill(most int) (items int) {
 	n := 0
 	for _, c := range q.waiting {
-		if c.place == waiting {
-			if items > 0 && c.layout != q.layout || items+len(c.items) > most {
+		if c.stage == waiting {
+			if items >= most || items > 0 && c.layout != q.layout {
 				break
 			}
 			q.layout = c.layout
-			c.place = aboard
+			c.stage = batched
 			items += len(c.items)
-			q.aboard = append(q.aboard, c)
+			q.batched = append(q.batched, c)
 		}
 		n++
 	}
@@ -206,7 +185,7 @@ func (q *queue) board(most int) (items int) {
 }
 
 // makeReady is called with the lock held.
-func (s *trips) makeReady(q *queue) {
+func (s *pending) makeReady(q *queue) {
 	if s.first == nil {
 		s.first = q
 	} else {

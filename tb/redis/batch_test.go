@@ -15,7 +15,7 @@ import (
 type crowd struct {
 	l    *Limiter
 	key  string
-	made int // calls that wait for a trip
+	made int // calls that wait for a command
 }
 
 // on returns a crowd on another key.
@@ -27,13 +27,13 @@ type outcome struct {
 	err error
 }
 
-// waiting returns how many calls on a key wait for a trip.
+// waiting returns how many calls on a key wait for a command.
 func (l *Limiter) waiting(key string) (n int) {
-	l.trips.mu.Lock()
-	defer l.trips.mu.Unlock()
-	if q := l.trips.queues[key]; q != nil {
+	l.pending.mu.Lock()
+	defer l.pending.mu.Unlock()
+	if q := l.pending.queues[key]; q != nil {
 		for _, c := range q.waiting {
-			if c.place == waiting {
+			if c.stage == waiting {
 				n++
 			}
 		}
@@ -41,17 +41,17 @@ func (l *Limiter) waiting(key string) (n int) {
 	return n
 }
 
-// depart makes a call whose trip is under way when it returns.
-func (c *crowd) depart(ctx context.Context, n int) <-chan outcome {
-	trips := c.l.Stats().Commands
+// send makes a call whose command is under way when it returns.
+func (c *crowd) send(ctx context.Context, n int) <-chan outcome {
+	commands := c.l.Stats().Commands
 	o := c.call(ctx, n)
-	for c.l.Stats().Commands == trips {
+	for c.l.Stats().Commands == commands {
 		runtime.Gosched()
 	}
 	return o
 }
 
-// join makes a call for n tokens, which waits for the next trip when join returns.
+// join makes a call for n tokens, which waits for the next command when join returns.
 func (c *crowd) join(ctx context.Context, n int) <-chan outcome {
 	o := c.call(ctx, n)
 	c.made++
@@ -95,10 +95,10 @@ func startCrowd(t *testing.T, limit tb.Limit, commands ...[]string) (c *crowd, r
 	return &crowd{l: l, key: "a"}, pause(t, dial(t, s))
 }
 
-func TestCallsThatMeetShareATrip(t *testing.T) {
+func TestCallsThatMeetShareABatch(t *testing.T) {
 	c, resume := startCrowd(t, slow)
 	before := c.l.Stats().Commands
-	first := c.depart(t.Context(), 1)
+	first := c.send(t.Context(), 1)
 	var others []<-chan outcome
 	for _, n := range []int{4, 6, 3, 11, 3, 2} {
 		others = append(others, c.join(t.Context(), n))
@@ -111,14 +111,14 @@ func TestCallsThatMeetShareATrip(t *testing.T) {
 		wantOutcome(t, others[i], want)
 	}
 	if s := c.l.Stats(); s.Commands != before+2 || s.RefusedLocally != 0 {
-		t.Errorf("%d trips, want 2: %+v", s.Commands-before, s)
+		t.Errorf("%d commands, want 2: %+v", s.Commands-before, s)
 	}
 }
 
-func TestTripTakes128Costs(t *testing.T) {
+func TestBatchHas128Costs(t *testing.T) {
 	c, resume := startCrowd(t, tb.Limit{Capacity: 1000, Tokens: 1, Per: time.Hour})
 	before := c.l.Stats().Commands
-	all := []<-chan outcome{c.depart(t.Context(), 1)}
+	all := []<-chan outcome{c.send(t.Context(), 1)}
 	for range 2*maxItems + 1 {
 		all = append(all, c.join(t.Context(), 1))
 	}
@@ -127,15 +127,15 @@ func TestTripTakes128Costs(t *testing.T) {
 		wantOutcome(t, o, granted(999-i))
 	}
 	if n := c.l.Stats().Commands - before; n != 4 {
-		t.Errorf("%d trips, want 4", n)
+		t.Errorf("%d commands, want 4", n)
 	}
 }
 
-func TestCallerThatLeavesBeforeTheTripTakesNothing(t *testing.T) {
+func TestCallerThatLeavesBeforeTheCommandTakesNothing(t *testing.T) {
 	c, resume := startCrowd(t, slow)
 	ctx, cancel := context.WithCancel(t.Context())
 	var leave, stay []<-chan outcome
-	first := c.depart(t.Context(), 1)
+	first := c.send(t.Context(), 1)
 	for i := range 9 { // the first, the last and some in between leave
 		if i%2 == 0 {
 			leave = append(leave, c.join(ctx, 1))
@@ -160,11 +160,11 @@ func TestCallerThatLeavesBeforeTheTripTakesNothing(t *testing.T) {
 	}
 }
 
-// A caller whose context is cancelled while its trip is under way pays: the command is sent.
-func TestCallerThatLeavesTheTripPays(t *testing.T) {
+// A caller whose context is cancelled while its command is under way pays: the command is sent.
+func TestCallerThatLeavesTheCommandPays(t *testing.T) {
 	c, resume := startCrowd(t, slow)
 	ctx, cancel := context.WithCancel(t.Context())
-	o := c.depart(ctx, 3)
+	o := c.send(ctx, 3)
 	stay := c.join(t.Context(), 1)
 	cancel()
 	wantCause(t, (<-o).err, CauseCanceled)
@@ -183,23 +183,23 @@ func newCall(deadline int64, cost uint64) *call {
 	}
 }
 
-// boarded returns a trip of calls on the key "a".
-func (l *Limiter) boarded(calls ...*call) *trip {
-	l.trips.mu.Lock()
+// filled returns a batch of calls on the key "a".
+func (l *Limiter) filled(calls ...*call) *batch {
+	l.pending.mu.Lock()
 	for _, c := range calls {
 		c.node, c.layout = &l.nodes[0], l.layout.Load()
-		l.trips.add(c)
+		l.add(c)
 	}
-	l.trips.makeReady(&queue{
+	l.pending.makeReady(&queue{
 		node: &l.nodes[0], key: "a", name: l.name("a"), waiting: slices.Clone(calls),
 	})
-	l.trips.mu.Unlock()
-	t := new(trip)
-	l.board(t)
-	return t
+	l.pending.mu.Unlock()
+	b := new(batch)
+	l.fill(b)
+	return b
 }
 
-// Of two callers in one trip, the deadline of one passes before the server decides.
+// Of two callers in one command, the deadline of one passes before the server decides.
 func TestEachCostHasItsDeadline(t *testing.T) {
 	for _, early := range []int{0, 1} {
 		c, resume := startCrowd(t, slow)
@@ -208,10 +208,10 @@ func TestEachCostHasItsDeadline(t *testing.T) {
 		late := now + patient.Microseconds()
 		calls := []*call{newCall(late, 4*l.layout.Load().scale), newCall(late, 2*l.layout.Load().scale)}
 		calls[early].deadline = now + 100_000
-		trip := l.boarded(calls...)
-		trips, done := l.Stats().Commands, make(chan struct{})
-		go func() { l.travel(trip); close(done) }()
-		for l.Stats().Commands == trips || l.local() <= calls[early].deadline {
+		b := l.filled(calls...)
+		commands, done := l.Stats().Commands, make(chan struct{})
+		go func() { l.send(b); close(done) }()
+		for l.Stats().Commands == commands || l.local() <= calls[early].deadline {
 			runtime.Gosched()
 		}
 		if now := l.local(); now > calls[1-early].deadline {
@@ -233,25 +233,25 @@ func TestEachCostHasItsDeadline(t *testing.T) {
 func TestLateCallIsNotSent(t *testing.T) {
 	l := newLimiter(t, dial(t, redistest.Start(t)), slow)
 	c := newCall(l.local(), 1)
-	l.travel(l.boarded(c))
+	l.send(l.filled(c))
 	wantCause(t, c.err, CauseTimeout)
 	if n := l.Stats().Commands; n != 0 {
-		t.Errorf("%d trips, want none", n)
+		t.Errorf("%d commands, want none", n)
 	}
 }
 
-// A call with a wrong idea of the server's clock is not lost, and its trip is repeated for it only.
-func TestStepOfTheClockIsSharedByATrip(t *testing.T) {
+// A call with a wrong idea of the server's clock is not lost: its command is repeated for it only.
+func TestStepOfTheClockIsSharedByABatch(t *testing.T) {
 	c, resume := startCrowd(t, slow)
 	c.l.nodes[0].offset.learn(0, 0, time.Now().Add(-10*time.Minute).UnixMicro())
-	first := c.depart(t.Context(), 1)
+	first := c.send(t.Context(), 1)
 	second := c.join(t.Context(), 1)
 	resume()
 	wantOutcome(t, first, granted(9))
 	wantOutcome(t, second, granted(8))
 }
 
-func TestWithoutBatchingEachCallMakesATrip(t *testing.T) {
+func TestWithoutBatchingEachCallIsACommand(t *testing.T) {
 	s := redistest.Start(t)
 	operator := dial(t, s)
 	l := newLimiter(t, dial(t, s), slow, WithoutBatching())

@@ -207,24 +207,6 @@ func (l *shared) call(
 	return l.exec(ctx, m, key, items...)
 }
 
-// guard calls f, which sends a command, unless the limiter is closed or the breaker of key refuses.
-func (l *shared) guard(key string, f func() error) error {
-	n, opened, err := l.enter(key)
-	if err != nil {
-		return err
-	}
-	defer n.breaker.leave(opened)
-	began := l.local()
-	err = f()
-	var e *Error
-	if errors.As(err, &e) && e.Cause == CauseTimeout && l.local()-began >= l.timeout.Microseconds() {
-		l.observe(n, began, failed, err)
-	} else {
-		l.observe(n, began, healthOf(err), err)
-	}
-	return err
-}
-
 // observe tells the breaker of n what was seen, and logs its changes.
 func (l *shared) observe(n *node, began int64, h health, err error) {
 	before, after := n.breaker.observe(began, h, err, l.local())

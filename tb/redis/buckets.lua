@@ -1,7 +1,7 @@
 -- KEYS     The buckets, all different.
 -- ARGV[1]  1 if all items are granted or none, otherwise 0. Then for each bucket its limit: the
 --          decimal digits of the scale, the capacity C, and the rate of N/D units a µs. Then the
---          number of its items, and the items: see layout.go.
+--          number of its items, and the items: see item.go.
 --
 -- The value of a bucket has 28 bytes: 8 times the number of its changes to other limits plus the
 -- digits, the own time s in µs, the deficit d at s, and C, N and D. In debt, d is above C.
@@ -9,14 +9,14 @@
 -- The reply is the time t of the decisions in µs, the first 12 bytes of each bucket before them, and
 -- the error of the writes. A bucket under another limit has been converted. The first byte is 255
 -- if the value is not a bucket, and 254 if it could not be written.
-
-local floor, max, min, pack, parse = math.floor, math.max, math.min, struct.pack, struct.unpack
+--
+-- Redis makes the functions anew in each run, so they have no upvalues: each would be an allocation.
 
 -- supplied returns the units that N/D units a µs supply in the e µs after instant s. It is exact
 -- up to 2^48, because N and D are below 2^48.
 local function supplied(s, e, N, D)
   if D <= 67108864 and e * N < 4503599627370496 then -- all integers are below 2^53
-    return floor(((s % D) * (N % D) % D + e * N) / D)
+    return math.floor(((s % D) * (N % D) % D + e * N) / D)
   end
 
   -- split returns the upper 26 bits of a double, and the rest (Dekker 1971).
@@ -37,10 +37,10 @@ local function supplied(s, e, N, D)
   -- quotient is below 2^48. The first quotient is wrong by at most two, and all of its rest is exact.
   local function divide(a, b, r, m)
     local p = a * b
-    local q = floor(p / m)
+    local q = math.floor(p / m)
     local g = q * m
     local rest = (p - g) + (low(a, b, p) - low(q, m, g)) + r
-    local k = floor(rest / m)
+    local k = math.floor(rest / m)
     return q + k, rest - k * m
   end
 
@@ -48,69 +48,66 @@ local function supplied(s, e, N, D)
   return (divide(e, N, r, D))
 end
 
-local time = redis.call('TIME')
-local t = time[1] * 1000000 + time[2]
-local forever = 9223372036854774 - t -- until the clock of tb/mutex ends
-
--- refilled returns the own time and the deficit at t, and the supply from t to the own time if that
--- is later. In debt, only the deficit counts.
-local function refilled(s, d, C, N, D)
-  if s < t then return t, max(0, d - supplied(s, t - s, N, D)), 0 end
-  if s == t then return s, d, 0 end
-  local ahead = supplied(t, s - t, N, D)
-  if d > C then return t, d + ahead, 0 end
-  return s, d, ahead
-end
-
 -- store stores a bucket until it is full, and returns the error if it cannot. After a change it is
 -- stored at least as long as before: the next limit may be the old one, by which it is full later.
-local function store(key, first, limit, N, D, s, d)
-  local ms = floor((s + d * D / N) / 1000) + 1
+local function store(t, key, first, C, N, D, s, d)
+  local ms = math.floor((s + d * D / N) / 1000) + 1
   if first >= 8 then
     local left = redis.pcall('PTTL', key)
     if type(left) == 'table' then return left.err end
-    ms = max(ms, floor(t / 1000) + left)
+    ms = math.max(ms, math.floor(t / 1000) + left)
   end
   if ms > 9e15 then ms = 9e15 end -- beyond 10^17, a number has an exponent in a command
-  local value = pack('>BI7I4', first, s, min(d, 2 ^ 32 - 1)) .. limit
+  if d > 4294967295 then d = 4294967295 end
+  local value = struct.pack('>BI7I4I4I6I6', first, s, d, C, N, D)
   return redis.pcall('SET', key, value, 'PXAT', ms).err
 end
 
+local floor, max, min, pack, parse = math.floor, math.max, math.min, struct.pack, struct.unpack
+local time = redis.call('TIME')
+local t = time[1] * 1000000 + time[2]
+local forever = 9223372036854774 - t -- until the clock of tb/mutex ends
 local args, i = ARGV[1], 2
 local each, granted, buckets = string.byte(args) == 0, true
 local reply, failure = pack('>I7', t), ''
 for k, key in ipairs(KEYS) do
-  local limit = string.sub(args, i + 1, i + 16)
-  local digits, C, N, D, n
-  digits, C, N, D, n, i = parse('>BI4I6I6B', args, i)
-  local first, s, d, changes, own, stored = digits, t, 0, 0, true, true
+  local digits, C, N, D, n, kind, x, units
+  digits, C, N, D, n, kind, x, units, i = parse('>BI4I6I6BBI7I4', args, i)
+  local first, s, d, capacity, rate, divisor = digits, t, 0, C, N, D
+  local changes, own, stored = 0, true, true
   local value = redis.pcall('GET', key)
   if value and #value ~= 28 then -- or an error, a table
     first = 255
   elseif value then
-    first, s, d = parse('>BI7I4', value)
+    first, s, d, capacity, rate, divisor = parse('>BI7I4I4I6I6', value)
     if s > t + 1000000 then s, stored = t, false end -- the clock was set back: wait for it no longer
     changes = floor(first / 8)
-    if first % 8 ~= digits or string.sub(value, 13) ~= limit then -- keep the tokens, in millionths
-      local capacity, rate, divisor = parse('>I4I6I6', value, 13)
-      s, d = refilled(s, d, capacity, rate, divisor)
-      local tokens, unit = (capacity - d) * 10 ^ (6 - first % 8), 10 ^ (6 - digits)
-      if tokens < 0 then
-        d = min(C + math.ceil(-tokens / unit), 2 ^ 32 - 1)
-      else
-        d = C - min(floor(tokens / unit), C)
-      end
-      changes, own, stored = changes % 31 + 1, false, false
-    end
-    first = changes * 8 + digits
+    own = first % 8 == digits and capacity == C and rate == N and divisor == D
   end
-  local since, lack = s, d
-  -- The bucket is stored with the deficit lacked at its own time was. At t it is as s and d say.
-  local was, lacked, seen, changed, ahead = s, d, false, false
-  s, d, ahead = refilled(s, d, C, N, D)
-  for _ = 1, n do
-    local kind, x, units
-    kind, x, units, i = parse('>BI7I4', args, i)
+
+  -- The bucket is stored with the deficit lacked at its own time was. At t it is as s and d say, and
+  -- ahead is the supply from t to s. In debt, only the deficit counts.
+  local was, lacked, seen, changed, ahead = s, d, false, false, 0
+  if s < t then
+    s, d = t, max(0, d - supplied(s, t - s, rate, divisor))
+  elseif s > t then
+    ahead = supplied(t, s - t, rate, divisor)
+    if d > capacity then s, d, ahead = t, d + ahead, 0 end
+  end
+  if not own then -- keep the tokens, in millionths
+    local tokens, unit = (capacity - d) * 10 ^ (6 - first % 8), 10 ^ (6 - digits)
+    if tokens < 0 then
+      d = min(C + math.ceil(-tokens / unit), 2 ^ 32 - 1)
+    else
+      d = C - min(floor(tokens / unit), C)
+    end
+    if s > t then ahead = supplied(t, s - t, N, D) end
+    changes = changes % 31 + 1
+    was, lacked, stored, first = s, d, false, changes * 8 + digits
+  end
+  local since, lack = was, lacked
+  for j = 1, n do
+    if j > 1 then kind, x, units, i = parse('>BI7I4', args, i) end
     local pays = t <= x and first ~= 255
     seen = seen or pays and kind ~= 1 and kind ~= 5 -- 1 is a look
     if kind == 0 then -- take
@@ -143,7 +140,11 @@ for k, key in ipairs(KEYS) do
         was, lacked, units = w, l + units, -units
       end
     end
-    if pays and units > 0 then
+    if kind == 6 then -- reset, also a value that is not a bucket
+      value = redis.pcall('DEL', key)
+      first, changes, own, stored = digits, 0, true, true
+      s, d, ahead, was, lacked, changed = t, 0, 0, t, 0, false
+    elseif pays and units > 0 then
       d = d + units
       was, lacked, changed = s, d, true
       if d > C then s, d, ahead = t, d + ahead, 0 end
@@ -156,16 +157,16 @@ for k, key in ipairs(KEYS) do
   if type(value) == 'table' and not string.find(value.err, 'WRONGTYPE', 1, true) then
     why = value.err
   elseif each and (changed or stale) then
-    why = store(key, first, limit, N, D, was, lacked)
+    why = store(t, key, first, C, N, D, was, lacked)
   elseif not each then
     buckets = buckets or {}
-    buckets[k] = {key, first, limit, N, D, was, lacked, changed, stale, since, lack}
+    buckets[k] = {t, key, first, C, N, D, was, lacked, changed, stale, since, lack}
   end
   if why then first, failure = 254, why end
   reply = reply .. pack('>BI7I4', first, since, lack)
 end
 for _, b in ipairs(buckets or {}) do
-  if not granted then b[6], b[7], b[8] = b[10], b[11], false end
-  if b[8] or b[9] then failure = store(unpack(b, 1, 7)) or failure end
+  if not granted then b[7], b[8], b[9] = b[11], b[12], false end
+  if b[9] or b[10] then failure = store(unpack(b, 1, 8)) or failure end
 end
 return reply .. failure

@@ -7,7 +7,7 @@ import (
 )
 
 // call is what a caller wants from one bucket, at least one item. It belongs to its caller, and to
-// its queue or trip from join until it is decided. A call that was decided by a trip is reused.
+// its queue or batch until it is decided. A call that was decided by a batch is reused.
 type call struct {
 	node     *node
 	layout   *layout
@@ -17,7 +17,7 @@ type call struct {
 	timeout  int64  // local time in µs: the timeout of the limiter
 
 	late         uint64 // the deadline that the script got
-	place        place  // with the links, under the lock of trips
+	stage        stage  // with the links, under the lock of pending
 	older, newer *call  // of the calls that are not decided
 
 	before  state // the bucket before the items
@@ -26,13 +26,13 @@ type call struct {
 	decided chan struct{} // receives when before and err are valid
 }
 
-type place int
+type stage int
 
 const (
-	waiting place = iota // in its queue
-	aboard               // of a trip
-	arrived              // decided by a trip
-	left                 // returns without a trip's decision
+	waiting stage = iota // in its queue
+	batched              // in a batch
+	decided              // by a batch
+	left                 // returns without the decision of a batch
 )
 
 var callPool = sync.Pool{New: func() any { return &call{decided: make(chan struct{}, 1)} }}
@@ -49,28 +49,39 @@ func (l *shared) exec(
 	if err := l.admit(ctx); err != nil {
 		return state{}, err
 	}
-	c := callPool.Get().(*call)
-	c.node, c.layout, c.items, c.place = l.node(key), m, append(c.items[:0], items...), waiting
+	c := l.newCall(ctx, l.node(key), m, items...)
 	if l.tag != nil { // it may call the limiter, so it is called without a lock
 		c.name = l.name(key)
 	}
+	if err := l.join(key, c); err != nil {
+		return state{}, err
+	}
+	return l.await(ctx, c)
+}
+
+// newCall returns a call that begins now.
+func (l *shared) newCall(ctx context.Context, n *node, m *layout, items ...item) *call {
+	c := callPool.Get().(*call)
+	c.node, c.layout, c.items, c.stage = n, m, append(c.items[:0], items...), waiting
 	c.timeout = l.local() + l.timeout.Microseconds()
 	c.deadline = c.timeout
 	if end, ok := ctx.Deadline(); ok {
 		c.deadline = min(c.deadline, l.local()+time.Until(end).Microseconds())
 	}
-	if err := l.join(key, c); err != nil {
-		return state{}, err
-	}
+	return c
+}
+
+// await returns the bucket before the items of c, when a batch has decided it.
+func (l *shared) await(ctx context.Context, c *call) (before state, err error) {
 	select {
 	case <-c.decided:
 	case <-ctx.Done():
-		if l.trips.leave(c) {
+		if l.pending.leave(c) {
 			return state{}, contextError(ctx.Err())
 		}
 		<-c.decided
 	}
-	if c.err != nil { // a trip may still have the call
+	if c.err != nil { // a batch may still have the call
 		return state{}, c.err
 	}
 	before = c.before
@@ -89,18 +100,25 @@ func (l *shared) admit(ctx context.Context) error {
 	return nil
 }
 
-// add makes c the newest call. The lock of trips is held.
-func (s *trips) add(c *call) {
+// add adds c to the calls that are not decided. The lock of pending is held.
+func (l *shared) add(c *call) {
+	s := &l.pending
 	if c.older = s.newest; c.older == nil {
 		s.oldest = c
 	} else {
 		c.older.newer = c
 	}
 	s.newest = c
+	l.watch(c.timeout - l.timeout.Microseconds())
 }
 
-// remove is called with the lock held, when c is decided.
-func (s *trips) remove(c *call) {
+// end ends a call, and reports false if it has ended before. The lock is held. The caller must be
+// woken without it.
+func (s *pending) end(c *call, stage stage, err error) bool {
+	if c.stage == decided || c.stage == left {
+		return false
+	}
+	c.stage, c.err = stage, err
 	if c.older == nil {
 		s.oldest = c.newer
 	} else {
@@ -112,29 +130,14 @@ func (s *trips) remove(c *call) {
 		c.newer.older = c.older
 	}
 	c.older, c.newer = nil, nil
-}
-
-// arrive decides a call that is aboard, and reports whether its caller still waits. The lock of
-// trips is held. The caller must be woken without the lock.
-func (s *trips) arrive(c *call, err error) bool {
-	if c.place == left {
-		return false
-	}
-	s.remove(c)
-	c.place, c.err = arrived, err
 	return true
 }
 
-// leave reports whether c returns without a decision. It reports false if a trip has decided c.
-func (s *trips) leave(c *call) bool {
+// leave reports whether c returns without a decision.
+func (s *pending) leave(c *call) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c.place == arrived || c.place == left {
-		return false
-	}
-	s.remove(c)
-	c.place = left
-	return true
+	return s.end(c, left, nil)
 }
 
 // grace is how long calls wait for their replies if the timer of their timeout is late by more than
@@ -144,7 +147,7 @@ const grace = 2 * time.Millisecond
 // expire ends the calls whose timeout has passed, and looks again when the next one passes. One
 // timer for all calls costs a call less than a timer of its own.
 func (l *shared) expire() {
-	s := &l.trips
+	s := &l.pending
 	s.mu.Lock()
 	now := l.local()
 	if s.oldest != nil && !s.graced && now-s.oldest.timeout > grace.Microseconds() {
@@ -156,8 +159,7 @@ func (l *shared) expire() {
 	s.graced = false
 	var ended []*call
 	for c := s.oldest; c != nil && c.timeout <= now; c = s.oldest {
-		s.remove(c)
-		c.place, c.err = left, timedOut()
+		s.end(c, left, timedOut())
 		ended = append(ended, c)
 	}
 	s.watched = false
@@ -169,9 +171,9 @@ func (l *shared) expire() {
 	wake(ended)
 }
 
-// watch starts the timer for the oldest call. The lock of trips is held.
+// watch starts the timer for the oldest call. The lock of pending is held.
 func (l *shared) watch(now int64) {
-	s := &l.trips
+	s := &l.pending
 	if s.watched || s.oldest == nil {
 		return
 	}
@@ -186,8 +188,8 @@ func (l *shared) watch(now int64) {
 
 // wake lets the callers of calls return that were decided. It must not hold the lock, which they
 // need for their next call.
-func wake(decided []*call) {
-	for _, c := range decided {
+func wake(calls []*call) {
+	for _, c := range calls {
 		c.decided <- struct{}{}
 	}
 }

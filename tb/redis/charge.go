@@ -4,19 +4,20 @@ import (
 	"context"
 	"errors"
 	"math"
+	"sync/atomic"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
 // Charge is a cost to take from a key's bucket, as one part of TakeAll. Peek, Take, Cancel and
-// Settle are a trip each, which takes the timeout of the limiter at most. They decide by the
+// Settle are a round trip each, which takes the timeout of the limiter at most. They decide by the
 // server's clock, and ignore the reading that they get. If the server does not decide, the failure
 // policy does, and Cancel gives nothing back. A Cancel that fails gives nothing back either. If the
 // bucket was reset or lost after Take, Cancel may give back tokens that the bucket has again
 // already.
 //
-// TakeAll of this package takes several charges with fewer trips than tb.TakeAll. Only one
+// TakeAll of this package takes several charges in fewer round trips than tb.TakeAll. Only one
 // goroutine at a time may use a Charge.
 type Charge struct {
 	limiter *Limiter
@@ -28,13 +29,17 @@ type Charge struct {
 	asked   bool  // Redis has returned state
 	state   state // after the last Peek or Take
 	before  state // before the last Take
-	taken   bool
+	taken   atomic.Bool
+	latest  uint64 // µs of the server's clock: later Cancel gives nothing back
 	delay   time.Duration
 	from    *claim // that had the tokens, or nil
 	failure *Error // why the failure policy made the last decision, or nil
 }
 
-var _ tb.Charge = (*Charge)(nil)
+var (
+	_ tb.Charge = (*Charge)(nil)
+	_ tb.Held   = (*Charge)(nil)
+)
 
 // Charge returns a charge of a decimal number of tokens on key's bucket, rounded up as AllowCost
 // does. It returns tb.ErrInvalidCost if cost is zero, negative, NaN or infinite. It takes nothing.
@@ -46,7 +51,7 @@ func (l *Limiter) Charge(key string, cost float64) (tb.Charge, error) {
 	m := l.layout.Load()
 	return &Charge{
 		limiter: l, layout: m, key: key, name: l.name(key), tokens: cost,
-		item: item{units: m.unitsOfCost(cost)},
+		item: item{units: m.unitsOfCost(cost)}, latest: noDeadline,
 	}, nil
 }
 
@@ -70,38 +75,8 @@ func reservation(units, debt uint64, within time.Duration) item {
 func (c *Charge) Delay() time.Duration { return c.delay }
 
 // Peek implements tb.Charge.
-func (c *Charge) Peek(time.Time) (tb.Decision, error) { return c.peek(context.Background()) }
-
-// Take implements tb.Charge.
-func (c *Charge) Take(time.Time) (tb.Decision, error) { return c.take(context.Background()) }
-
-// Cancel implements tb.Charge.
-func (c *Charge) Cancel() { group{c}.undo() }
-
-// Settle replaces the cost of the last Take by the actual cost, as Settle of a reservation does.
-func (c *Charge) Settle(actual float64) error {
-	if err := checkActual(actual); err != nil || !c.taken {
-		return err
-	}
-	c.taken = false
-	return c.limiter.settle(c.key, c.tokens, actual)
-}
-
-// Failure returns why the failure policy made the last decision, or nil if the server did.
-func (c *Charge) Failure() *Error { return c.failure }
-
-// Level returns how full the bucket was at the last Peek or Take, or is now. It makes no trip after
-// one of them.
-func (c *Charge) Level(t time.Time) (tb.Level, error) {
-	if !c.asked {
-		if _, err := c.Peek(t); err != nil {
-			return tb.Level{}, err
-		}
-	}
-	return c.layout.level(&c.state), nil
-}
-
-func (c *Charge) peek(ctx context.Context) (tb.Decision, error) {
+func (c *Charge) Peek(time.Time) (tb.Decision, error) {
+	ctx := context.Background()
 	before, err := c.limiter.look(ctx, c.layout, c.key)
 	if c.failure = nil; err != nil {
 		errors.As(err, &c.failure)
@@ -111,8 +86,54 @@ func (c *Charge) peek(ctx context.Context) (tb.Decision, error) {
 	return c.layout.apply(&before, &c.item).Decision, nil
 }
 
+// Take implements tb.Charge.
+func (c *Charge) Take(time.Time) (tb.Decision, error) { return c.take(context.Background()) }
+
+// Cancel implements tb.Charge.
+func (c *Charge) Cancel() {
+	if !c.taken.CompareAndSwap(true, false) {
+		return
+	}
+	if c.from != nil {
+		c.from.left.Add(c.item.units)
+		return
+	}
+	l, it := c.limiter, undoOf(c.before, c.item.units, c.latest)
+	if c.latest < noDeadline {
+		l.counts.cancellations.Add(1)
+	}
+	_, err := l.call(context.Background(), c.layout, c.key, it)
+	_ = l.counts.failed(err)
+}
+
+// Settle replaces the cost of the last Take by the actual cost, as Settle of a reservation does.
+func (c *Charge) Settle(actual float64) error {
+	if !(actual >= 0) || math.IsInf(actual, 1) { // NaN is not at least 0
+		return tb.ErrInvalidCost
+	}
+	if !c.taken.CompareAndSwap(true, false) {
+		return nil
+	}
+	return c.limiter.settle(c.key, c.tokens, actual)
+}
+
+// Failure returns why the failure policy made the last decision, or nil if the server did.
+func (c *Charge) Failure() *Error { return c.failure }
+
+// Level returns how full the bucket was at the last Peek or Take, or is now. After one of them it
+// sends nothing.
+func (c *Charge) Level(t time.Time) (tb.Level, error) {
+	if !c.asked {
+		if _, err := c.Peek(t); err != nil {
+			return tb.Level{}, err
+		}
+	}
+	return c.layout.level(&c.state), nil
+}
+
 func (c *Charge) take(ctx context.Context) (tb.Decision, error) {
-	c.taken, c.asked, c.delay = false, false, 0
+	c.taken.Store(false)
+	c.asked, c.delay = false, 0
 	r, err := c.limiter.decide(ctx, c.layout, c.key, c.item)
 	c.failure = r.Failure
 	if err == nil && r.By != ByPolicy {
@@ -123,19 +144,11 @@ func (c *Charge) take(ctx context.Context) (tb.Decision, error) {
 
 // keep keeps what Redis has decided.
 func (c *Charge) keep(r result) {
-	c.before, c.state, c.from, c.asked, c.taken = r.before, r.before, r.from, true, r.Allowed
-	if r.Allowed {
+	c.before, c.state, c.from, c.asked = r.before, r.before, r.from, true
+	if c.taken.Store(r.Allowed); r.Allowed {
 		c.delay = r.delay
 		if r.from == nil {
 			c.layout.apply(&c.state, &c.item)
 		}
 	}
-}
-
-// checkActual returns tb.ErrInvalidCost unless actual is finite and not negative.
-func checkActual(actual float64) error {
-	if !(actual >= 0 && actual <= math.MaxFloat64) { // NaN fails both
-		return tb.ErrInvalidCost
-	}
-	return nil
 }

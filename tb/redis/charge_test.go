@@ -21,7 +21,7 @@ func newCharge(t testing.TB, l *Limiter, key string, cost float64) tb.Charge {
 }
 
 // learned returns a limiter that knows the server's clock and has loaded its scripts, so that each
-// of its calls is one trip.
+// of its calls is one command.
 func learned(t testing.TB, l *Limiter) *Limiter {
 	t.Helper()
 	for _, keys := range [][]string{{"warm"}, {"warm", "warmer"}} {
@@ -40,13 +40,13 @@ func learned(t testing.TB, l *Limiter) *Limiter {
 	return l
 }
 
-func TestTakeAllOnOneServerIsOneTrip(t *testing.T) {
+func TestTakeAllOnOneServerIsOneCommand(t *testing.T) {
 	c := dial(t, redistest.Start(t))
 	user := learned(t, newLimiter(t, c, slow, WithPrefix("user:")))
 	slowTenant := tb.Limit{Capacity: 3, Tokens: 7, Per: 1<<40*time.Microsecond + time.Microsecond}
 	tenant := newLimiter(t, c, slowTenant, WithPrefix("tenant:"))
 	var decisions []tb.Decision
-	trips := user.Stats().Commands
+	commands := user.Stats().Commands
 	for i := range 4 {
 		all, ok, err := TakeAll(t.Context(), time.Now(), []tb.Charge{
 			newCharge(t, user, "a", 2), newCharge(t, tenant, "b", 1),
@@ -66,11 +66,11 @@ func TestTakeAllOnOneServerIsOneTrip(t *testing.T) {
 	if d, err := user.Peek(t.Context(), "a"); err != nil || d != granted(3) {
 		t.Errorf("the user after a refusal of its tenant: %+v, %v", d, err)
 	}
-	if n := user.Stats().Commands - trips; n != 4+1 {
-		t.Errorf("%d trips for 4 calls and a Peek", n)
+	if n := user.Stats().Commands - commands; n != 4+1 {
+		t.Errorf("%d commands for 4 calls and a Peek", n)
 	}
 	if n := tenant.Stats().Commands; n != 0 {
-		t.Errorf("%d trips of the other limiter, want 0", n)
+		t.Errorf("%d commands of the other limiter, want 0", n)
 	}
 }
 
@@ -109,12 +109,12 @@ func TestTakeAllWithLocalCharges(t *testing.T) {
 			t.Errorf("call %d: %t, %+v, %v", i, ok, d, err)
 		}
 	}
-	trips := shared.Stats().Commands
+	commands := shared.Stats().Commands
 	if ok, d, err := take(); ok || err != nil || d[0].RetryAfter <= 0 || d[1] != (tb.Decision{}) {
 		t.Errorf("a local refusal: %t, %+v, %v", ok, d, err)
 	}
-	if n := shared.Stats().Commands - trips; n != 0 {
-		t.Errorf("%d trips for a local refusal, want 0", n)
+	if n := shared.Stats().Commands - commands; n != 0 {
+		t.Errorf("%d commands for a local refusal, want 0", n)
 	}
 	if err := shared.Reset(t.Context(), "a"); err != nil {
 		t.Fatal(err)
@@ -138,13 +138,13 @@ func TestTakeAllOfOneKeyTwice(t *testing.T) {
 	}
 }
 
-func TestChargeReportsItsLevelWithoutATrip(t *testing.T) {
+func TestChargeReportsItsLevelByItself(t *testing.T) {
 	l := learned(t, newLimiter(t, dial(t, redistest.Start(t)), slow))
 	c := newCharge(t, l, "a", 4).(*Charge)
 	for i, want := range []float64{10, 6} {
-		trips := l.Stats().Commands
+		commands := l.Stats().Commands
 		v, err := c.Level(time.Now())
-		if err != nil || math.Round(v.Tokens) != want || l.Stats().Commands != trips+uint64(1-i) {
+		if err != nil || math.Round(v.Tokens) != want || l.Stats().Commands != commands+uint64(1-i) {
 			t.Errorf("level %+v, %v, want %v tokens", v, err, want)
 		}
 		if _, err := c.Take(time.Now()); err != nil {

@@ -170,9 +170,9 @@ func TestCluster(t *testing.T) {
 			}
 		}
 		take("a")
-		trips := l.Stats().Commands
-		if take("a"); l.Stats().Commands != trips+1 {
-			t.Errorf("%d trips, want 1", l.Stats().Commands-trips)
+		commands := l.Stats().Commands
+		if take("a"); l.Stats().Commands != commands+1 {
+			t.Errorf("%d commands, want 1", l.Stats().Commands-commands)
 		}
 	})
 }

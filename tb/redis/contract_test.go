@@ -29,7 +29,7 @@ func TestContract(t *testing.T) {
 	tbtest.RunExcept(t, s.newSlowed, map[string]string{
 		"DefaultClockIsMonotonic":    "a connection does not work in a synctest bubble",
 		"ContextIsIgnored":           "a call leaves the process, and ends with its context",
-		"RefusalsLeaveNoDrift":       "its million calls are a million trips",
+		"RefusalsLeaveNoDrift":       "its million calls are a million commands",
 		"WaitIsExactOnBothSides":     slow,
 		"BoundWithBackwardClock":     slow,
 		"TinyRates":                  slow,
@@ -44,7 +44,7 @@ func TestContract(t *testing.T) {
 		"SettledCostsFollowTheIdealBucket":   slow,
 		"SetLimitKeepsTokens":                slow,
 
-		"ClockIsReadOncePerCall":          "a call learns the clock by a second trip",
+		"ClockIsReadOncePerCall":          "a call learns the clock by a second command",
 		"BoundWithLateConcurrentReadings": "the server reads its clock in order",
 		"CancelAfterResetChangesNothing":  "the server does not know of a Reset before",
 

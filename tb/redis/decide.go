@@ -38,6 +38,9 @@ func (m *layout) apply(s *state, it *item) (o effect) {
 		return o
 	case kindUndo:
 		return effect{units: m.undo(s, it)}
+	case kindReset:
+		*s = state{time: s.now, now: s.now, was: s.now}
+		return o
 	default:
 		return o
 	}

@@ -21,7 +21,7 @@ type denials struct {
 
 	// resets has a count for each part of the keys. Its lower half counts the resets under way, and
 	// the upper half those that have ended. A bucket from before a reset does not count after it.
-	// During a reset none counts, because a trip may have met the new bucket already.
+	// During a reset none counts, because a command may have met the new bucket already.
 	resets [256]atomic.Uint64
 	seed   maphash.Seed
 }
@@ -37,9 +37,9 @@ const resetEnds = 1<<32 - 1
 // sight is a bucket that the server has shown between two local times. All times are in µs.
 type sight struct {
 	state
-	layout         uint64 // its id
+	layout         uint64 // its id, because a value of the map has no pointers
 	sent, received int64
-	resets         uint64 // of denials, when the trip was sent
+	resets         uint64 // of denials, when the command was sent
 }
 
 // denial is a bucket that counts until a local time. It is immutable, except for replaced.
@@ -56,16 +56,6 @@ func (*denials) Stamp(v *denial) (stamp, word uint64, final bool) {
 
 // Retire implements lru.Values.
 func (*denials) Retire(*denial, uint64, uint64) bool { return true }
-
-// reset calls f, which may give tokens to the buckets of keys, and forgets these buckets.
-func (d *denials) reset(f func(), keys ...string) {
-	for _, key := range keys {
-		resets := d.of(key)
-		resets.Add(1)
-		defer resets.Add(resetEnds)
-	}
-	f()
-}
 
 // holds reports whether v, which may be nil, counts for key at a local time.
 func (d *denials) holds(key string, v *denial, local int64) bool {

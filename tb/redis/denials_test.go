@@ -38,8 +38,8 @@ func TestRememberedBucketIsTheServers(t *testing.T) {
 	}
 }
 
-// The server's clock may be as far ahead as if it had been read when the trip departed.
-func TestDenialAllowsForTheTrip(t *testing.T) {
+// The server's clock may be as far ahead as if it had been read when the command was sent.
+func TestDenialAllowsForTheRoundTrip(t *testing.T) {
 	l := newLimiter(t, dial(t, redistest.Start(t)), perSecond(10, 1000)) // a unit is a ns
 	empty := newState(1_000_000, l.layout.Load().capacity, 1_000_000)
 	token := l.layout.Load().scale // it comes after 1 ms
@@ -63,11 +63,11 @@ func TestGrantThatEmptiesABucketSavesTheRefusal(t *testing.T) {
 	if d, err := l.AllowN(t.Context(), "a", 8); err != nil || d != granted(2) {
 		t.Fatalf("%+v, %v", d, err)
 	}
-	trips := l.Stats().Commands
+	commands := l.Stats().Commands
 	if d, err := l.AllowN(t.Context(), "a", 3); err != nil || d.Allowed || d.Remaining != 2 {
 		t.Errorf("3 of 2 tokens: %+v, %v", d, err)
 	}
-	if s := l.Stats(); s.Commands != trips || s.RefusedLocally != 1 {
+	if s := l.Stats(); s.Commands != commands || s.RefusedLocally != 1 {
 		t.Errorf("Stats: %+v", s)
 	}
 	if d, err := l.AllowN(t.Context(), "a", 2); err != nil || d != granted(0) {
@@ -76,7 +76,7 @@ func TestGrantThatEmptiesABucketSavesTheRefusal(t *testing.T) {
 	if d, err := l.Allow(t.Context(), "a"); err != nil || d.Allowed || d.Remaining != 0 {
 		t.Errorf("1 of 0 tokens: %+v, %v", d, err)
 	}
-	if s := l.Stats(); s.Commands != trips+1 || s.RefusedLocally != 2 {
+	if s := l.Stats(); s.Commands != commands+1 || s.RefusedLocally != 2 {
 		t.Errorf("Stats: %+v", s)
 	}
 }
@@ -97,17 +97,17 @@ func TestResetForgetsDenials(t *testing.T) {
 	if n := l.Stats().RefusedLocally; n != 3 {
 		t.Errorf("%d local refusals, want 3", n)
 	}
-	// The reply of a trip that departed before the reset comes after it.
+	// The reply of a command that was sent before the reset comes after it.
 	old := l.denials.of("a").Load()
 	late := newSight(l, newState(1, l.layout.Load().capacity, 1), l.local(), l.local(), old)
-	l.denials.reset(func() {
-		during := late
-		during.resets = l.denials.of("a").Load()
-		l.remember(l.layout.Load(), "a", during, l.layout.Load().scale)
-		if _, ok := l.isDenied("a", l.layout.Load().scale); ok {
-			t.Error("a reply counts during a reset")
-		}
-	}, "a")
+	resets := l.denials.of("a")
+	during := late
+	during.resets = resets.Add(1)
+	l.remember(l.layout.Load(), "a", during, l.layout.Load().scale)
+	if _, ok := l.isDenied("a", l.layout.Load().scale); ok {
+		t.Error("a reply counts during a reset")
+	}
+	resets.Add(resetEnds)
 	l.remember(l.layout.Load(), "a", late, l.layout.Load().scale)
 	if _, ok := l.isDenied("a", l.layout.Load().scale); ok {
 		t.Error("a reply from before the reset counts")
@@ -146,7 +146,7 @@ func TestDenialEnds(t *testing.T) {
 	}
 }
 
-// Replies of trips that were under way at the same time may come in another order.
+// Replies of commands that were under way at the same time may come in another order.
 func TestOlderReplyDoesNotReplaceANewerOne(t *testing.T) {
 	l := newLimiter(t, dial(t, redistest.Start(t)), perSecond(10, 1)) // 10⁶ units a token
 	remember := func(time, deficit, now uint64) {

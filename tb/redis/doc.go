@@ -66,13 +66,13 @@
 // time of the server's clock, in the order in which it has decided. A process that ends leaves what
 // it has reserved as spent.
 //
-// # Shared trips
+// # Batches
 //
 // A limiter has one command under way for each key. Calls on that key wait for it, and then share
 // the next one, in the order in which they came. Without a cluster, a limiter has at most 8 such
-// commands under way, and the next one takes along the calls on all keys that wait, up to 32 keys
-// and 128 costs. All of them are decided at one instant of the server, while each of them is under
-// way. If fewer commands are under way, a call on an idle key does not wait.
+// commands under way, and the next one has the calls on all keys that wait, up to 32 keys and 128
+// costs. The server decides all of them at one instant, while each of them is under way. If fewer
+// commands are under way, a call on an idle key does not wait.
 //
 // A caller whose context ends before its command was sent takes nothing. If the command was sent,
 // the call takes its tokens, unless its deadline passes first. An error of a command that concerns
@@ -85,7 +85,7 @@
 // # Local refusals
 //
 // A reply shows the bucket, and as a rule other clients only take from it. So the limiter knows
-// until when the bucket cannot pay a cost, and refuses such a call without a trip. The server would
+// until when the bucket cannot pay a cost, and refuses such a call by itself. The server would
 // refuse it too, with the exceptions that [WithMaxDenial] lists. RetryAfter and Remaining are what
 // the server would return if no other process, and no [TakeAll] of several buckets, had taken
 // tokens since the reply. They count from the server's time in the reply, plus the local time since

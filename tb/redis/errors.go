@@ -105,6 +105,8 @@ func clientError(err error) *Error {
 	switch {
 	case errors.Is(err, rueidis.ErrNoSlot):
 		return &Error{CauseCluster, err}
+	case rueidis.IsParseErr(err):
+		return &Error{CauseRejected, err}
 	case !ok:
 		return &Error{CauseUnreachable, err}
 	}

@@ -125,7 +125,7 @@ func TestCommandsOutliveTheirCallers(t *testing.T) {
 }
 
 // The server's clock is set forward by ten minutes: the deadline of a call has long passed there.
-func TestStepOfTheClockCostsOneTrip(t *testing.T) {
+func TestStepOfTheClockCostsOneCommand(t *testing.T) {
 	l := newLimiter(t, dial(t, redistest.Start(t)), slow)
 	l.nodes[0].offset.learn(0, 0, time.Now().Add(-10*time.Minute).UnixMicro())
 	for i := range 3 {
@@ -138,7 +138,7 @@ func TestStepOfTheClockCostsOneTrip(t *testing.T) {
 	}
 }
 
-func TestCanceledContextMakesNoTrip(t *testing.T) {
+func TestCanceledContextSendsNothing(t *testing.T) {
 	l := newLimiter(t, dial(t, redistest.Start(t)), slow)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -235,7 +235,8 @@ func open(l *Limiter) {
 	}
 }
 
-// A closed limiter decides nothing, although its breaker is open or another limiter makes the trip.
+// A closed limiter decides nothing, although its breaker is open or another limiter sends the
+// command.
 func TestClosedLimiterDecidesNothing(t *testing.T) {
 	c := dial(t, redistest.Start(t))
 	working, closed := newLimiter(t, c, slow), newLimiter(t, c, slow, WithPolicy(Allow))

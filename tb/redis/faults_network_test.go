@@ -50,7 +50,7 @@ func TestDamagedReplies(t *testing.T) {
 			opened := connections(t, operator) - first
 			granted := sum(before.server) + sum(warm.server) + sum(during.server) + sum(after.server)
 			ghosts, stats := taken(t, operator, l)-granted, l.Stats()
-			t.Logf("%d trips until the end of the fault; back after %v, %d new connections, "+
+			t.Logf("%d commands until the end of the fault; back after %v, %d new connections, "+
 				"%d tokens taken by calls that had failed: %+v",
 				sent, took.Round(time.Millisecond), opened, ghosts, stats)
 			if failed := stats.Failed[CauseTimeout] + stats.Failed[CauseUnreachable]; ghosts < 0 ||
@@ -58,7 +58,7 @@ func TestDamagedReplies(t *testing.T) {
 				t.Errorf("%d tokens granted, %d more taken, %d calls failed", granted, ghosts, failed)
 			}
 			if n := commands(t, operator); n > int(stats.Commands)+loadKeys+1 { // taken makes some
-				t.Errorf("%d commands for %d trips", n, stats.Commands)
+				t.Errorf("%d scripts for %d commands", n, stats.Commands)
 			}
 			if opened > 16 { // a herd would be one for each of 64 callers
 				t.Errorf("%d new connections", opened)

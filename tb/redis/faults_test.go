@@ -21,11 +21,11 @@ func TestStoppedServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	const callers = 64
-	before, _ := recovered(t, l, callers) // a first trip, which may be slow
+	before, _ := recovered(t, l, callers) // a first command, which may be slow
 	normal := run(t, l, callers, calls(500))
 	granted := sum(before.server) + sum(normal.server)
 
-	first, failures, trips := connections(t, operator), timeouts(l), l.Stats().Commands
+	first, failures, commands := connections(t, operator), timeouts(l), l.Stats().Commands
 	signal(t, s, syscall.SIGSTOP)
 	stopped := run(t, l, callers, lasting(1500*time.Millisecond))
 	failures -= timeouts(l)
@@ -33,9 +33,9 @@ func TestStoppedServer(t *testing.T) {
 	if stopped.decided[ByServer] > 0 || sum(stopped.policy) > 0 {
 		t.Errorf("while the server is stopped: %+v", stopped)
 	}
-	// A trip for each caller, and the probes.
-	if s := l.Stats(); s.Opened == 0 || s.Commands-trips > 2*callers {
-		t.Errorf("%d trips while the server is stopped: %+v", s.Commands-trips, s)
+	// A command for each caller, and the probes.
+	if s := l.Stats(); s.Opened == 0 || s.Commands-commands > 2*callers {
+		t.Errorf("%d commands while the server is stopped: %+v", s.Commands-commands, s)
 	}
 
 	signal(t, s, syscall.SIGCONT)
@@ -142,7 +142,7 @@ func TestScriptFlushUnderLoad(t *testing.T) {
 		}
 	}
 	stats := l.Stats()
-	t.Logf("%d flushes, %d trips of %d found no script", flushes, stats.Loaded, stats.Commands)
+	t.Logf("%d flushes, %d commands of %d found no script", flushes, stats.Loaded, stats.Commands)
 	if all.decided[ByPolicy] > 0 || len(stats.Failed) > 0 {
 		t.Errorf("Stats: %+v", stats)
 	}
@@ -275,25 +275,25 @@ func TestPausedClient(t *testing.T) {
 // If the timer of the timeouts is late, calls have some time left for replies that have come.
 func TestLateTimerLeavesTimeForReplies(t *testing.T) {
 	l := newLimiter(t, dial(t, redistest.Start(t)), slow)
-	s := &l.trips
+	s := &l.pending
+	s.timer, s.watched = time.NewTimer(time.Hour), true
 	var calls []*call
 	for _, ago := range []time.Duration{2 * grace, 0} {
 		c := newCall(0, 1)
 		c.node, c.timeout = &l.nodes[0], l.local()-ago.Microseconds()
-		s.add(c)
+		l.add(c)
 		calls = append(calls, c)
 	}
-	s.timer = time.NewTimer(time.Hour)
 	l.expire()
-	if calls[0].place == left || calls[1].place == left {
+	if calls[0].stage == left || calls[1].stage == left {
 		t.Fatal("the calls have no time")
 	}
-	if !s.arrive(calls[0], nil) {
+	if !s.end(calls[0], decided, nil) {
 		t.Error("the reply came too late")
 	}
 	s.graced = true // also if the test was paused
 	l.expire()
-	if calls[1].place != left {
+	if calls[1].stage != left {
 		t.Error("a call has time without end")
 	}
 	wantCause(t, calls[1].err, CauseTimeout)

@@ -183,7 +183,7 @@ func TestHistoriesAreLinearizable(t *testing.T) {
 	} {
 		t.Run(form.name, func(t *testing.T) {
 			var local, calls int64
-			var trips uint64
+			var commands uint64
 			for seed := range uint64(histories) {
 				rng := rand.New(rand.NewPCG(seed, 23))
 				limit := historyLimits[rng.IntN(len(historyLimits))]
@@ -192,7 +192,7 @@ func TestHistoriesAreLinearizable(t *testing.T) {
 				var made []*Limiter
 				for range form.limiters {
 					l := newLimiter(t, c, limit, append(form.opts, prefix)...)
-					l.trips.shuttles = maxShared - 1 // so that keys must share trips
+					l.pending.flushes = maxShared - 1 // so that keys must share commands
 					all, made = append(all, l), append(made, l)
 				}
 				histories, n := play(t, rng, made[0].layout.Load(), form.sees, form.keys, all...)
@@ -205,10 +205,10 @@ func TestHistoriesAreLinearizable(t *testing.T) {
 				}
 				local += n
 				for _, l := range made {
-					trips += l.Stats().Commands
+					commands += l.Stats().Commands
 				}
 			}
-			t.Logf("%d calls, %d refused locally, %d trips", calls, local, trips)
+			t.Logf("%d calls, %d refused locally, %d commands", calls, local, commands)
 			if local < calls/20 {
 				t.Error("too few calls were refused locally")
 			}
@@ -279,7 +279,7 @@ var wrongs = []struct {
 		del := l.client.B().Del().Key(l.name("a")).Build()
 		return l.client.Do(context.Background(), del).Error()
 	}}},
-	{"callers in a trip see the bucket before it", wrong{exec: func(
+	{"callers in a command see the bucket before it", wrong{exec: func(
 		l *Limiter, units uint64,
 	) (state, error) {
 		s, err := l.execUnits(context.Background(), "a", l.layout.Load().impossible())

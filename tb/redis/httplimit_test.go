@@ -14,7 +14,7 @@ import (
 var _ httplimit.Charger = (*Limiter)(nil)
 
 // A request takes from the buckets of two rules, or from none. The levels in its answer cost no
-// trip.
+// command.
 func TestRulesOfAPolicy(t *testing.T) {
 	c := dial(t, redistest.Start(t))
 	limiters := make(map[string]*Limiter)
@@ -33,14 +33,14 @@ func TestRulesOfAPolicy(t *testing.T) {
 		t.Fatal(err)
 	}
 	handler := policy.Middleware(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	trips := func() (n uint64) {
+	commands := func() (n uint64) {
 		for _, l := range limiters {
 			n += l.Stats().Commands
 		}
 		return n
 	}
 	for i, want := range []int{200, 200, 200, 429, 429} {
-		before := trips()
+		before := commands()
 		w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil)
 		r.Header.Set("User", "a")
 		r.Header.Set("Tenant", "b")
@@ -53,8 +53,8 @@ func TestRulesOfAPolicy(t *testing.T) {
 		if want == 429 {
 			most = 2
 		}
-		if n := trips() - before; i > 0 && n != most {
-			t.Errorf("request %d: %d trips, want %d", i, n, most)
+		if n := commands() - before; i > 0 && n != most {
+			t.Errorf("request %d: %d commands, want %d", i, n, most)
 		}
 	}
 	names := do(t, c, "KEYS", "user:*")

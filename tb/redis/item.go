@@ -19,6 +19,7 @@ const (
 	kindGiveBack             // gives back units
 	kindCharge               // takes units, or as many as a debt of one capacity allows
 	kindUndo                 // gives back units that were taken before
+	kindReset                // makes the bucket full
 )
 
 // noDeadline is the deadline of an item that is never late.
@@ -51,7 +52,9 @@ func undoOf(before state, units, latest uint64) item {
 func (it *item) corrects() bool { return it.kind == kindCharge || it.givesBack() }
 
 // givesBack reports whether the bucket may have more afterwards.
-func (it *item) givesBack() bool { return it.kind == kindGiveBack || it.kind == kindUndo }
+func (it *item) givesBack() bool {
+	return it.kind == kindGiveBack || it.kind == kindUndo || it.kind == kindReset
+}
 
 // appendItem appends the item as the script reads it. deadline is in µs of the server's clock.
 func appendItem(b []byte, it *item, deadline uint64) []byte {
@@ -61,25 +64,28 @@ func appendItem(b []byte, it *item, deadline uint64) []byte {
 		deadline = noDeadline
 	}
 	b = append(b, byte(it.kind))
-	b = appendUint56(b, deadline)
-	b = binary.BigEndian.AppendUint32(b, uint32(min(it.units, 1<<32-1)))
+	b = appendUint(b, deadline, 7)
+	b = appendUint(b, min(it.units, 1<<32-1), 4)
 	switch it.kind {
 	case kindReserve:
-		b = binary.BigEndian.AppendUint32(b, uint32(it.debt))
-		b = appendUint56(b, micros(it.within))
+		b = appendUint(b, it.debt, 4)
+		b = appendUint(b, micros(it.within), 7)
 	case kindUndo:
 		b = append(b, it.before.changes)
-		b = appendUint56(b, it.before.time)
-		b = binary.BigEndian.AppendUint32(b, uint32(it.before.deficit))
-		b = appendUint56(b, it.before.was)
-		b = binary.BigEndian.AppendUint32(b, uint32(it.before.lacked))
+		b = appendUint(b, it.before.time, 7)
+		b = appendUint(b, it.before.deficit, 4)
+		b = appendUint(b, it.before.was, 7)
+		b = appendUint(b, it.before.lacked, 4)
 	}
 	return b
 }
 
-func appendUint56(b []byte, x uint64) []byte {
-	b = binary.BigEndian.AppendUint32(b, uint32(x>>24))
-	return append(b, byte(x>>16), byte(x>>8), byte(x))
+// appendUint appends the lower bytes of x.
+func appendUint(b []byte, x uint64, bytes int) []byte {
+	for bytes--; bytes >= 0; bytes-- {
+		b = append(b, byte(x>>(8*bytes)))
+	}
+	return b
 }
 
 func uint56(b []byte) uint64 {
@@ -112,14 +118,10 @@ type reply struct {
 }
 
 // parse returns the reply on n buckets.
-func parse(toString func() (string, error), n int) (r reply, err error) {
-	text, err := toString()
+func parse(text string, n int) (r reply, err error) {
 	end := 7 + 12*n
-	if err == nil && len(text) < end {
-		err = errors.New("the reply has another form")
-	}
-	if err != nil {
-		return r, &Error{CauseRejected, err}
+	if len(text) < end {
+		return r, &Error{CauseRejected, errors.New("the reply has another form")}
 	}
 	r.now, r.buckets = uint56([]byte(text[:7])), text[7:end]
 	if text = text[end:]; text != "" {

@@ -1,7 +1,6 @@
 package redis
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
 	"math/big"
@@ -69,15 +68,8 @@ func newLayout(limit tb.Limit, lease time.Duration) (*layout, error) {
 	if lease > 0 {
 		m.leased = m.reserve(lease)
 	}
-	binary.BigEndian.PutUint32(m.header[1:], uint32(m.capacity))
-	putUint48(m.header[5:], m.n)
-	putUint48(m.header[11:], m.d)
+	appendUint(appendUint(appendUint(m.header[:1], m.capacity, 4), m.n, 6), m.d, 6)
 	return m, nil
-}
-
-func putUint48(b []byte, x uint64) {
-	binary.BigEndian.PutUint16(b, uint16(x>>32))
-	binary.BigEndian.PutUint32(b[2:], uint32(x))
 }
 
 // reserve takes from the capacity what the rate supplies in h, rounded up to tokens: a capacity is

@@ -11,7 +11,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// maxLeases is the most keys that have a lease. Calls on further keys make trips.
+// maxLeases is the most keys that have a lease. Calls on further keys go to the server.
 const maxLeases = 1 << 16
 
 // leases are the tokens that this process has taken and not spent yet, by key. All methods are safe
@@ -28,10 +28,9 @@ type leases struct {
 	sweeper sync.WaitGroup // waits for the timer
 }
 
-// lease is the part of a bucket that this process may spend without a trip.
+// lease is the part of a bucket that this process may spend without the server.
 type lease struct {
 	key   string
-	name  string                // of the key in Redis
 	claim atomic.Pointer[claim] // the latest, or nil
 
 	mu      sync.Mutex
@@ -39,13 +38,13 @@ type lease struct {
 	gone    bool          // it is not in the table any more
 }
 
-// claim is tokens that one trip has taken beyond the cost of its call.
+// claim is tokens that one command has taken beyond the cost of its call.
 type claim struct {
 	layout *layout
 	left   atomic.Uint64 // units; none are spent at end or later
 	end    int64         // local time in µs
 	before state         // the bucket before they were taken
-	after  state         // the bucket after the trip
+	after  state         // the bucket after the command
 	size   uint64        // the units at first
 }
 
@@ -121,7 +120,7 @@ func (ls *leases) take(
 			break
 		}
 		if pending != nil {
-			var cancel context.CancelFunc // the wait and the trip after it have one timeout
+			var cancel context.CancelFunc // the wait and the command after it have one timeout
 			ctx, cancel = context.WithTimeout(ctx, l.timeout)
 			defer cancel()
 			select {
@@ -140,15 +139,15 @@ func (ls *leases) granted(c *claim, s state) result {
 	return result{Outcome: Outcome{Decision: d, By: ByLease}, before: s, from: c}
 }
 
-// renew takes units and a new claim in one trip. The caller has set x.pending. If the caller
-// leaves, the trip goes on, because it takes tokens for others too.
+// renew takes units and a new claim by one command. The caller has set x.pending. If the caller
+// leaves, the command goes on, because it takes tokens for others too.
 func (ls *leases) renew(
 	ctx context.Context, m *layout, x *lease, units uint64,
 ) (r result, err error) {
 	l := ls.l
 	var taken result
 	var failure error
-	var over atomic.Bool // the trip, or the wait of the caller
+	var over atomic.Bool // the command, or the wait of the caller
 	done := make(chan struct{})
 	go func() {
 		taken, failure = ls.claim(ctx, m, x, units)
@@ -173,7 +172,7 @@ func (ls *leases) renew(
 	return r, nil
 }
 
-// claim makes the trip of renew, until the timeout or the deadline of ctx.
+// claim sends the command of renew, until the timeout or the deadline of ctx.
 func (ls *leases) claim(
 	ctx context.Context, m *layout, x *lease, units uint64,
 ) (r result, err error) {

@@ -149,7 +149,7 @@ func (f *fleet) excess(all []grant) float64 {
 	return worst
 }
 
-// simulateLeases returns the worst excess of many fleets, and how many calls needed no trip.
+// simulateLeases returns the worst excess of many fleets, and how many calls needed no command.
 func simulateLeases(t *testing.T, prepare func(*Limiter, tb.Limit)) (worst float64, leased uint64) {
 	s := startSimulator(t, bucketsText)
 	fleets := 40
@@ -186,7 +186,7 @@ func simulateLeases(t *testing.T, prepare func(*Limiter, tb.Limit)) (worst float
 
 func TestLeasesKeepTheBound(t *testing.T) {
 	worst, leased := simulateLeases(t, func(*Limiter, tb.Limit) {})
-	t.Logf("worst excess %.6f tokens, %d calls without a trip", worst, leased)
+	t.Logf("worst excess %.6f tokens, %d calls without a command", worst, leased)
 	if worst > 1e-3 || leased < 1000 {
 		t.Error("the bound is exceeded, or too few calls were leased")
 	}

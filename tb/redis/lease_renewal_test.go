@@ -33,14 +33,14 @@ func latest(l *Limiter) *claim {
 	return x.claim.Load()
 }
 
-// renewing makes a call that renews the lease of a paused server. Its trip is under way when
+// renewing makes a call that renews the lease of a paused server. Its command is under way when
 // renewing returns.
 func renewing(ctx context.Context, l *Limiter) <-chan outcome {
 	c := crowd{l: l, key: "a"}
-	return c.depart(ctx, 1)
+	return c.send(ctx, 1)
 }
 
-// A caller that hangs up does not cost the tokens that its trip takes for later calls.
+// A caller that hangs up does not cost the tokens that its command takes for later calls.
 func TestLeaseStaysWhenItsCallerLeaves(t *testing.T) {
 	l, operator := newSpent(t)
 	resume := pause(t, operator)
@@ -54,7 +54,7 @@ func TestLeaseStaysWhenItsCallerLeaves(t *testing.T) {
 		allow1(t, l)
 	}
 	if n := l.Stats(); n.Commands != s.Commands || n.Leased != s.Leased+50 {
-		t.Errorf("%d trips for 50 calls, and %d were leased", n.Commands-s.Commands, n.Leased-s.Leased)
+		t.Errorf("%d commands for 50 calls, and %d were leased", n.Commands-s.Commands, n.Leased-s.Leased)
 	}
 	for l.Stats().Abandoned == 0 { // its own token is taken
 		runtime.Gosched()
@@ -140,13 +140,13 @@ func TestOpenBreakerKeepsWhatALeaseHas(t *testing.T) {
 	allow1(t, l)
 	left := latest(l).left.Load()
 	open(l)
-	trips := l.Stats().Commands
+	commands := l.Stats().Commands
 	o, err := l.Decide(t.Context(), "a", float64(left/l.layout.Load().scale)+1)
 	if err != nil || o.By != ByPolicy || o.Failure.Cause != CauseOpen {
 		t.Errorf("more than the lease has: %+v, %v", o, err)
 	}
-	if n := latest(l).left.Load(); n != left || left == 0 || l.Stats().Commands != trips {
-		t.Errorf("%d units are left, want %d; %d trips", n, left, l.Stats().Commands-trips)
+	if n := latest(l).left.Load(); n != left || left == 0 || l.Stats().Commands != commands {
+		t.Errorf("%d units are left, want %d; %d commands", n, left, l.Stats().Commands-commands)
 	}
 }
 
@@ -158,11 +158,11 @@ func TestCostAboveTheCapacityDoesNotChangeTheLease(t *testing.T) {
 		t.Errorf("%+v, %v", d, err)
 	}
 	if latest(l) != c || l.Stats().Commands != s.Commands+1 {
-		t.Errorf("%+v became %+v, with %d trips", c, latest(l), l.Stats().Commands-s.Commands)
+		t.Errorf("%+v became %+v, with %d commands", c, latest(l), l.Stats().Commands-s.Commands)
 	}
 }
 
-// A bucket that is drained refuses without a trip, with leases too.
+// A bucket that is drained refuses without a command, with leases too.
 func TestLeasedKeyIsRefusedLocally(t *testing.T) {
 	limit := tb.Limit{Capacity: 1000, Tokens: 1, Per: time.Minute}
 	l := newLimiter(t, dial(t, redistest.Start(t)), limit, WithLease(2*time.Minute),

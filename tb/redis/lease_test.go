@@ -23,7 +23,7 @@ func newLeased(t testing.TB, h time.Duration, opts ...Option) *Limiter {
 	return l
 }
 
-func TestLeaseSparesTrips(t *testing.T) {
+func TestLeaseSparesCommands(t *testing.T) {
 	l := newLeased(t, time.Minute)
 	const calls = 10_000
 	for i := range calls {
@@ -148,7 +148,7 @@ func TestUndoOfALeasedCharge(t *testing.T) {
 	for range 100 {
 		allow1(t, l)
 	}
-	trips := l.Stats().Commands
+	commands := l.Stats().Commands
 	c := newCharge(t, l, "a", 1)
 	before, err := c.Take(time.Now())
 	if err != nil {
@@ -156,8 +156,8 @@ func TestUndoOfALeasedCharge(t *testing.T) {
 	}
 	c.Cancel()
 	after, err := c.Take(time.Now())
-	if err != nil || before != after || l.Stats().Commands != trips {
-		t.Errorf("%+v, then %+v, %v, with %d trips", before, after, err, l.Stats().Commands-trips)
+	if err != nil || before != after || l.Stats().Commands != commands {
+		t.Errorf("%+v, then %+v, %v, with %d commands", before, after, err, l.Stats().Commands-commands)
 	}
 }
 
@@ -223,7 +223,7 @@ func BenchmarkLease(b *testing.B) {
 					allow(b, l, "a")
 				}
 			})
-			b.ReportMetric(float64(l.Stats().Commands)/float64(b.N), "trips/op")
+			b.ReportMetric(float64(l.Stats().Commands)/float64(b.N), "commands/op")
 		})
 	}
 }

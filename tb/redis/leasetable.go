@@ -10,13 +10,13 @@ func (ls *leases) get(key string) *lease {
 	if x, ok := ls.keys.Load(key); ok {
 		return x
 	}
-	name := ls.l.name(key) // WithTag's function may call the limiter
+	ls.l.name(key) // WithTag's function may panic: in the goroutine of the caller, and without a lock
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	if ls.closed || ls.keys.Size() >= maxLeases {
 		return nil
 	}
-	x, _ := ls.keys.LoadOrStore(key, &lease{key: key, name: name})
+	x, _ := ls.keys.LoadOrStore(key, &lease{key: key})
 	ls.schedule()
 	return x
 }
@@ -77,7 +77,7 @@ func (ls *leases) forget(key string) {
 	}
 }
 
-// close gives back the tokens of all leases. Further calls make trips.
+// close gives back the tokens of all leases. Further calls go to the server.
 func (ls *leases) close() {
 	if ls == nil {
 		return

@@ -38,10 +38,10 @@ type shared struct {
 	start    time.Time // of local times
 	cluster  bool
 	nodes    [ranges]node // without a cluster, only the first one
-	trips    trips
+	pending  pending
 	denials  denials
 	leases   *leases       // nil without leases
-	inFlight chan struct{} // has an element for each key that has a trip under way
+	inFlight chan struct{} // has an element for each command under way
 	closed   atomic.Bool
 	closing  sync.Once
 	counts   counts
@@ -71,8 +71,8 @@ func New(client rueidis.Client, limit tb.Limit, opts ...Option) (*Limiter, error
 		return nil, err
 	}
 	if !s.alone {
-		x.trips.queues = make(map[string]*queue)
-		x.trips.shared = !x.cluster
+		x.pending.queues = make(map[string]*queue)
+		x.pending.shared = !x.cluster
 	}
 	x.denials.Init(maxDenials, false, &x.denials)
 	x.denials.seed = maphash.MakeSeed()
@@ -139,8 +139,7 @@ func (l *Limiter) Limit() tb.Limit { return l.layout.Load().limit }
 
 // Allow takes one token of key's bucket.
 func (l *Limiter) Allow(ctx context.Context, key string) (tb.Decision, error) {
-	m := l.layout.Load()
-	return l.take(ctx, m, key, m.scale)
+	return l.AllowN(ctx, key, 1)
 }
 
 // AllowN takes n tokens, or none. It returns tb.ErrInvalidCost if n is not positive.
@@ -149,7 +148,8 @@ func (l *Limiter) AllowN(ctx context.Context, key string, n int) (tb.Decision, e
 		return tb.Decision{}, tb.ErrInvalidCost
 	}
 	m := l.layout.Load()
-	return l.take(ctx, m, key, m.unitsOf(n))
+	r, err := l.decide(ctx, m, key, item{units: m.unitsOf(n)})
+	return r.Decision, err
 }
 
 // AllowCost takes a decimal number of tokens, or none. It rounds the cost up to units of 10⁻⁶
@@ -196,13 +196,8 @@ func (l *Limiter) Reset(ctx context.Context, key string) error {
 	if l.share != nil {
 		l.share.Reset(key)
 	}
-	err := l.guard(key, func() error {
-		return l.send(ctx, func(int64) (err error) {
-			l.denials.reset(func() { err = l.remove(key) }, key)
-			return err
-		})
-	})
-	l.leases.forget(key) // after the removal, because a trip before it may bring a lease
+	_, err := l.call(ctx, l.layout.Load(), key, item{kind: kindReset})
+	l.leases.forget(key) // after the reset, because a command before it may bring a lease
 	return l.counts.failed(err)
 }
 
@@ -219,14 +214,6 @@ func (l *Limiter) Close() {
 			<-l.inFlight
 		}
 	})
-}
-
-// take takes units of key's bucket, or none.
-func (l *Limiter) take(
-	ctx context.Context, m *layout, key string, units uint64,
-) (tb.Decision, error) {
-	r, err := l.decide(ctx, m, key, item{units: units})
-	return r.Decision, err
 }
 
 // result is an outcome, and what a charge needs to know of it.

@@ -51,7 +51,7 @@ func BenchmarkAllow(b *testing.B) {
 				}
 				b.StopTimer()
 				after := l.Stats()
-				b.ReportMetric(float64(after.Commands-before.Commands)/float64(b.N), "trips/op")
+				b.ReportMetric(float64(after.Commands-before.Commands)/float64(b.N), "commands/op")
 				refused := after.Refused + after.RefusedLocally
 				if all := after.Granted + refused; load.name != "refuse" && refused > 0 ||
 					load.name == "refuse" && b.N > 100_000 && refused < all/2 {

@@ -1,5 +1,7 @@
 package redis
 
+import "strings"
+
 // slots is the number of slots of a Redis Cluster, and ranges is the number of parts into which a
 // limiter divides them.
 const (
@@ -35,4 +37,13 @@ func slotOf(tag string) int {
 		}
 	}
 	return int(crc) % slots
+}
+
+// tagOf returns what decides the slot of a name. No prefix has a brace.
+func tagOf(name string) string {
+	_, tag, _ := strings.Cut(name, "{")
+	if tag, _, _ = strings.Cut(tag, "}"); tag == "" {
+		return name
+	}
+	return tag
 }

@@ -1,9 +1,6 @@
 package redis
 
-import (
-	"math"
-	"sync"
-)
+import "sync"
 
 // drift bounds how fast two clocks move apart: a µs in so many. NTP slews a clock by half of that.
 const drift = 1000
@@ -45,15 +42,15 @@ func (o *offset) aged(local int64) int64 {
 	return (local-o.at)/drift + 1
 }
 
-// server returns the earliest server's time at a local time. Before the first reply it is -∞. Then
-// the server does not decide the call, but returns its time.
-func (o *offset) server(local int64) float64 {
+// server returns the earliest server's time at a local time, at least 0. Before the first reply it
+// is 0: then the server does not decide the call, but returns its time.
+func (o *offset) server(local int64) uint64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !o.known {
-		return math.Inf(-1)
+		return 0
 	}
-	return float64(local + o.low - o.aged(local))
+	return uint64(max(0, local+o.low-o.aged(local)))
 }
 
 // bounds returns the bounds of the offset in µs at a local time, and how often a clock was set.

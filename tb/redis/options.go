@@ -19,7 +19,7 @@ type settings struct {
 	timeout time.Duration
 	policy  Policy
 	lease   time.Duration // 0 for none
-	alone   bool          // each call makes a trip of its own
+	alone   bool          // each call is a command of its own
 	denial  time.Duration // the longest time for which a refusal is remembered
 
 	onDegraded func(key string, o Outcome) // may be nil
@@ -64,7 +64,7 @@ func WithTimeout(d time.Duration) Option {
 	}}
 }
 
-// WithLease lets the limiter take tokens ahead, and grant calls from them for h without a trip. It
+// WithLease lets the limiter take tokens ahead, and grant calls from them for h by itself. It
 // is for keys that have many calls in h, which is at least 1 ms.
 //
 // All limiters that share buckets must have the same h. The capacity of the buckets is less by what
@@ -74,11 +74,11 @@ func WithTimeout(d time.Duration) Option {
 // nothing.
 //
 // A lease grows while its tokens are used up within h, and takes at most half of what the bucket
-// had. A trip that renews it, a later sweep or Close gives back what is left, as far as the Cancel
-// of a charge can. A process that is killed costs the tokens of its leases, and so does a reply
-// that is lost or late. Levels and refusals count leased tokens as spent. After a Reset, leases of
-// other limiters add to the bound. If a machine is suspended and its monotonic clock stands still,
-// its leases end later.
+// had. Its renewal, a later sweep or Close gives back what is left, as far as Cancel of a charge
+// can. A process that is killed costs the tokens of its leases, and so does a reply that is lost or
+// late. Levels and refusals count leased tokens as spent. After a Reset, leases of other limiters
+// add to the bound. If a machine is suspended and its monotonic clock stands still, its leases end
+// later.
 func WithLease(h time.Duration) Option {
 	return Option{func(s *settings) error {
 		if h < time.Millisecond {
@@ -134,7 +134,7 @@ func WithLogger(l *slog.Logger) Option {
 	}}
 }
 
-// WithoutBatching makes a round trip for each call. By default, calls that meet share trips: see
+// WithoutBatching makes a round trip for each call. By default, calls that meet share commands: see
 // the package comment. Without batching, a local refusal may not know the latest grants of this
 // limiter, so its RetryAfter may be too short.
 func WithoutBatching() Option {
@@ -149,11 +149,10 @@ func apply(opts []Option) (settings, error) {
 		prefix: "tb:", timeout: 50 * time.Millisecond, policy: Refuse, denial: time.Second,
 	}
 	for _, o := range opts {
-		if o.set == nil { // the zero Option
-			continue
-		}
-		if err := o.set(&s); err != nil {
-			return settings{}, err
+		if o.set != nil { // not the zero Option
+			if err := o.set(&s); err != nil {
+				return settings{}, err
+			}
 		}
 	}
 	return s, nil

@@ -3,7 +3,6 @@ package redis
 import (
 	"context"
 	"math"
-	"sync/atomic"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/internal/sleep"
@@ -14,10 +13,10 @@ import (
 // from the server's decision. It may put the bucket into debt by one capacity. Slots have the order
 // in which the server has decided, over all processes. A process that ends keeps its reservations.
 //
-// Cancel of the reservation is a trip, which takes the timeout at most and gives nothing back if it
-// fails. Settle is a trip too, or shares one. If it returns an *Error, the server may have settled
-// the cost or not, and it is not tried again: the bucket then keeps the estimate. If the reply of
-// Reserve is lost, the bucket keeps the cost.
+// Cancel and Settle of the reservation are a round trip each, or share one. Cancel gives nothing
+// back if it fails. If Settle returns an *Error, the server may have settled the cost or not, and
+// it is not tried again: the bucket then keeps the estimate. If the reply of Reserve is lost, the
+// bucket keeps the cost.
 //
 // If the server does not decide, the failure policy does. What it grants has no delay, and is not
 // settled.
@@ -26,16 +25,11 @@ func (l *Limiter) Reserve(ctx context.Context, key string, cost float64) (tb.Res
 		return tb.Reservation{}, err
 	}
 	m := l.layout.Load()
-	it := reservation(m.unitsOfCost(cost), m.capacity, tb.Never)
-	r, err := l.decide(ctx, m, key, it)
-	if err != nil || !r.Allowed {
+	r, c, err := l.reserve(ctx, m, key, cost, m.capacity, tb.Never)
+	if c == nil {
 		return tb.NewReservation(r.Decision, 0, nil), err
 	}
-	if r.By == ByPolicy {
-		return tb.NewReservation(r.Decision, 0, nil), nil
-	}
-	l.counts.reservations.Add(1)
-	return tb.NewReservation(r.Decision, r.delay, l.hold(m, key, cost, it, r)), nil
+	return tb.NewReservation(r.Decision, r.delay, c), nil
 }
 
 // Wait takes a number of tokens, and sleeps until they may be used. It returns a *tb.WaitError if
@@ -53,64 +47,42 @@ func (l *Limiter) Wait(ctx context.Context, key string, cost float64) error {
 	if deadline, ok := ctx.Deadline(); ok {
 		within = time.Until(deadline)
 	}
-	m := l.layout.Load()
-	it := reservation(m.unitsOfCost(cost), deepest, within)
-	r, err := l.decide(ctx, m, key, it)
+	r, c, err := l.reserve(ctx, l.layout.Load(), key, cost, deepest, within)
 	switch {
 	case err != nil:
 		return err
 	case r.By == ByPolicy && !r.Allowed:
 		return r.Failure
 	case !r.Allowed:
-		return &tb.WaitError{Wait: r.delay, Deadline: r.delay > it.within && r.delay < tb.Never}
-	case r.By == ByPolicy:
+		late := r.delay > within.Truncate(time.Microsecond)
+		return &tb.WaitError{Wait: r.delay, Deadline: late && r.delay < tb.Never}
+	case c == nil:
 		return nil
 	}
-	l.counts.reservations.Add(1)
 	if err := sleep.For(ctx, r.delay); err != nil {
-		l.hold(m, key, cost, it, r).Cancel()
+		c.Cancel()
 		return err
 	}
 	return nil
 }
 
-// held implements tb.Held.
-type held struct {
-	limiter *Limiter
-	layout  *layout
-	key     string
-	tokens  float64
-	undo    item
-	ended   atomic.Bool
-}
-
-// hold returns what holds a reservation.
-func (l *Limiter) hold(m *layout, key string, tokens float64, it item, r result) *held {
-	usable := r.before.now
-	if r.delay < math.MaxInt64-time.Microsecond {
-		usable += micros(r.delay) // a whole µs is not after it if its end is not
+// reserve takes a cost that may wait, and returns what holds it, or nil if the server has not
+// granted it.
+func (l *Limiter) reserve(
+	ctx context.Context, m *layout, key string, cost float64, debt uint64, within time.Duration,
+) (r result, c *Charge, err error) {
+	it := reservation(m.unitsOfCost(cost), debt, within)
+	r, err = l.decide(ctx, m, key, it)
+	if err != nil || !r.Allowed || r.By == ByPolicy {
+		return r, nil, err
 	}
-	return &held{
-		limiter: l, layout: m, key: key, tokens: tokens, undo: undoOf(r.before, it.units, usable),
+	l.counts.reservations.Add(1)
+	c = &Charge{limiter: l, layout: m, key: key, tokens: cost, item: it, before: r.before}
+	if c.latest = r.before.now; r.delay < math.MaxInt64-time.Microsecond {
+		c.latest += micros(r.delay) // a whole µs is not after it if its end is not
 	}
-}
-
-// Cancel implements tb.Held.
-func (h *held) Cancel() {
-	if h.ended.CompareAndSwap(false, true) {
-		l := h.limiter
-		l.counts.cancellations.Add(1)
-		_, err := l.call(context.Background(), h.layout, h.key, h.undo)
-		_ = l.counts.failed(err)
-	}
-}
-
-// Settle implements tb.Held.
-func (h *held) Settle(actual float64) error {
-	if err := checkActual(actual); err != nil || !h.ended.CompareAndSwap(false, true) {
-		return err
-	}
-	return h.limiter.settle(h.key, h.tokens, actual)
+	c.taken.Store(true)
+	return r, c, nil
 }
 
 // settle gives back what an estimate was too much, or charges what it was too little.

@@ -52,10 +52,10 @@ func TestReservationsOfProcesses(t *testing.T) {
 	}
 }
 
-// Each call of Reserve, Settle and Cancel is one trip, and shares one with others.
-func TestTripsOfReservations(t *testing.T) {
+// Each call of Reserve, Settle and Cancel is one command, and shares one with others.
+func TestCommandsOfReservations(t *testing.T) {
 	l := learned(t, newLimiter(t, dial(t, redistest.Start(t)), slow))
-	trips := func(f func()) uint64 {
+	commands := func(f func()) uint64 {
 		before := l.Stats().Commands
 		f()
 		return l.Stats().Commands - before
@@ -76,12 +76,12 @@ func TestTripsOfReservations(t *testing.T) {
 		func() { r, _ = l.Reserve(t.Context(), "b", 5) },
 		func() { r.Cancel() },
 	} {
-		if n := trips(f); n != 1 {
-			t.Errorf("call %d: %d trips", i, n)
+		if n := commands(f); n != 1 {
+			t.Errorf("call %d: %d commands", i, n)
 		}
 	}
-	if n := trips(func() { r.Cancel(); _ = r.Settle(1) }); n != 0 {
-		t.Errorf("%d trips of a reservation that has ended", n)
+	if n := commands(func() { r.Cancel(); _ = r.Settle(1) }); n != 0 {
+		t.Errorf("%d commands of a reservation that has ended", n)
 	}
 	level(-10)
 	if s := l.Stats(); s.UnpaidTokens < 1.9 || s.UnpaidTokens > 2 || s.Cancellations != 1 {
@@ -255,9 +255,9 @@ func TestTiers(t *testing.T) {
 		t.Fatal(err)
 	}
 	charges[0].(*Charge).MayWait(48 * time.Hour)
-	trips := l.Stats().Commands
+	commands := l.Stats().Commands
 	_, ok, err := TakeAll(t.Context(), time.Now(), charges, nil)
-	if delay := charges[0].(*Charge).Delay(); !ok || err != nil || l.Stats().Commands != trips+1 ||
+	if delay := charges[0].(*Charge).Delay(); !ok || err != nil || l.Stats().Commands != commands+1 ||
 		delay > 24*time.Hour || delay < 23*time.Hour {
 		t.Errorf("%t, %v, delay %v", ok, err, delay)
 	}

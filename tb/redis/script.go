@@ -5,6 +5,7 @@ import (
 	"crypto/sha1" // Redis names scripts so
 	_ "embed"
 	"encoding/hex"
+	"strings"
 
 	"github.com/redis/rueidis"
 )
@@ -23,16 +24,37 @@ func newScript(text string) *script {
 }
 
 // run runs the script on keys. A server that has never seen the script, or has lost it, gets its
-// text. Then loaded is true.
-func (s *script) run(
-	ctx context.Context, c rueidis.Client, keys []string, argument string,
-) (reply rueidis.RedisMessage, loaded bool, err error) {
-	n := int64(len(keys))
-	do := func(cmd rueidis.Completed) { reply, err = c.Do(ctx, cmd).ToMessage() }
-	do(c.B().Evalsha().Sha1(s.sha).Numkeys(n).Key(keys...).Arg(argument).Build())
-	if e, ok := rueidis.IsRedisErr(err); ok && e.IsNoScript() {
-		do(c.B().Eval().Script(s.text).Numkeys(n).Key(keys...).Arg(argument).Build())
-		loaded = true
+// text.
+func (l *shared) run(names []string, argument []byte) (r reply, err error) {
+	// A context that ends would let the client forget a command that is still in its queue.
+	ctx, c := context.Background(), l.client
+	n, arg := int64(len(names)), string(argument)
+	l.counts.commands.Add(1)
+	result := c.Do(ctx, c.B().Evalsha().Sha1(l.script.sha).Numkeys(n).Key(names...).Arg(arg).Build())
+	if e, ok := rueidis.IsRedisErr(result.Error()); ok && e.IsNoScript() {
+		l.counts.commands.Add(1)
+		l.counts.loaded.Add(1)
+		result = c.Do(ctx, c.B().Eval().Script(l.script.text).Numkeys(n).Key(names...).Arg(arg).Build())
 	}
-	return reply, loaded, err
+	text, err := result.ToString()
+	if err != nil {
+		return r, l.failure(names[0], clientError(err))
+	}
+	if r, err = parse(text, len(names)); err == nil && r.failure != nil {
+		r.failure = l.failure(names[0], r.failure)
+	}
+	return r, err
+}
+
+// failure returns e, the error of a command on a key. If a replica has answered, it closes a
+// connection: the replica may have been the master when the connection was made, and the next
+// connection may find the new one. The client does not say which of its connections that was, so it
+// may take several failures until all are new.
+func (l *shared) failure(name string, e *Error) *Error {
+	if e.Cause == CauseReadOnly && strings.Contains(e.Err.Error(), "READONLY") {
+		// The second command waits until the server has closed the connection.
+		quit := func() rueidis.Completed { return l.client.B().Arbitrary("QUIT").Keys(name).Build() }
+		l.client.DoMulti(context.Background(), quit(), quit())
+	}
+	return e
 }

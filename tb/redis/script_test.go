@@ -28,6 +28,7 @@ var behaviours = []struct {
 	{"Debts", debts},
 	{"ItemsInOrder", itemsInOrder},
 	{"ForeignValue", foreignValue},
+	{"ResetFills", resetFills},
 	{"SupplyIsExact", supplyIsExact},
 	{"AllOrNone", allOrNone},
 	{"ChargesAsMutex", chargesAsMutex},
@@ -210,6 +211,51 @@ func foreignValue(s *simulator) error {
 		}
 	}
 	return nil
+}
+
+// A reset removes a bucket, or another value, and the next item finds a full bucket.
+func resetFills(s *simulator) error {
+	m, err := newLayout(perSecond(10, 1), 0)
+	if err != nil {
+		return err
+	}
+	b := s.bucket("reset")
+	take := item{units: m.unitsOf(7)}
+	for _, prepare := range []func(){
+		func() { b.take(m.limit, noon, 7) },
+		func() { b.apply(m.limit, noon, reservation(m.unitsOf(30), deepest, tb.Never)) },
+		func() { // under another limit
+			b.take(perSecond(5, 1), noon, 1)
+			b.take(m.limit, noon, 1)
+		},
+		func() { // a value that is not a bucket
+			set := b.client.B().Set().Key(b.key).Value("\x7f\xf0\x00\x00\x00\x00\x00\x00x").Build()
+			if err := b.client.Do(context.Background(), set).Error(); err != nil {
+				b.errorf("%w", err)
+			}
+		},
+		func() {}, // a full bucket
+	} {
+		b.fill()
+		prepare()
+		reset := part{m, b.key, []item{{kind: kindReset}, take}}
+		r, err := b.run(noon, false, reset)
+		if err != nil {
+			return err
+		}
+		if _, failure := r.bucket(0); failure != nil {
+			b.errorf("%w", failure)
+		}
+		b.want(m.limit, noon, 3, granted(0))
+		if v, _ := b.value(); len(v) != 28 || v[0] != m.header[0] {
+			b.errorf("the value is %q", v)
+		}
+		b.apply(m.limit, noon, item{kind: kindReset})
+		if v, _ := b.value(); v != "" {
+			b.errorf("the value is %q", v)
+		}
+	}
+	return b.err
 }
 
 // All items are granted, or none. A refusal stores only conversions.

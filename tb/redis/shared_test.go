@@ -63,7 +63,7 @@ const (
 	untilRefused = 10_000
 
 	// After untilLeased calls, a process has just taken a lease of 16 tokens, and leased tokens in
-	// all, by trips of 1, 1+1, 1+2, 1+4, 1+8 and 1+16.
+	// all, by commands of 1, 1+1, 1+2, 1+4, 1+8 and 1+16.
 	untilLeased = 21
 	leased      = 21 + 16
 )
@@ -193,7 +193,7 @@ func TestProcessesShareABucket(t *testing.T) {
 		contest  contest
 		complete bool // no token is in a lease or in a process that was killed
 	}{
-		{"shared trips", task{Limit: thousand}, compete(d, false), true},
+		{"batches", task{Limit: thousand}, compete(d, false), true},
 		{"small capacity", task{Limit: forty}, compete(d, false), true},
 		{"without batching", task{Limit: thousand, Alone: true}, compete(d, false), true},
 		{"bursts", task{Limit: bursty}, burst(untilRefused), true},

@@ -28,6 +28,7 @@ function redis.pcall(name, key, value, kind, expiry)
     assert(kind == 'PXAT' and expiry % 1 == 0)
     return real.pcall('SET', key, struct.pack('>d', expiry) .. value)
   end
+  if name == 'DEL' then return real.pcall('DEL', key) end
   local v = real.pcall('GET', key)
   if type(v) == 'table' then return v end
   local expiry = v and struct.unpack('>d', v)
@@ -103,6 +104,28 @@ type command struct {
 	deadline uint64 // 0 for none
 }
 
+// part is what happens to one bucket.
+type part struct {
+	layout *layout
+	name   string // of the key in Redis
+	items  []item
+}
+
+// argument returns the argument of the script.
+func (c *command) argument() string {
+	b := make([]byte, 1)
+	if c.all {
+		b[0] = 1
+	}
+	for _, p := range c.parts {
+		b = append(append(b, p.layout.header[:]...), byte(len(p.items)))
+		for i := range p.items {
+			b = appendItem(b, &p.items[i], cmp.Or(c.deadline, noDeadline))
+		}
+	}
+	return string(b)
+}
+
 // runEach runs the script several times, in one pipeline.
 func (s *simulator) runEach(commands []command) ([]reply, error) {
 	ctx := context.Background()
@@ -116,14 +139,16 @@ func (s *simulator) runEach(commands []command) ([]reply, error) {
 		for _, p := range c.parts {
 			names = append(names, p.name)
 		}
-		argument := string(argumentOf(c.all, c.parts, cmp.Or(c.deadline, noDeadline)))
 		all[i] = s.client.B().Evalsha().Sha1(s.script.sha).Numkeys(int64(len(names))).Key(names...).
-			Arg(argument, strconv.FormatUint(c.now, 10)).Build()
+			Arg(c.argument(), strconv.FormatUint(c.now, 10)).Build()
 	}
 	replies := make([]reply, len(commands))
 	for i, r := range s.client.DoMulti(ctx, all...) {
-		var err error
-		if replies[i], err = parse(r.ToString, len(commands[i].parts)); err != nil {
+		text, err := r.ToString()
+		if err == nil {
+			replies[i], err = parse(text, len(commands[i].parts))
+		}
+		if err != nil {
 			return nil, fmt.Errorf("command %d: %w", i, err)
 		}
 	}

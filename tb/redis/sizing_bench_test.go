@@ -15,8 +15,8 @@ import (
 )
 
 // BenchmarkServer measures what a decision costs the server: the time of its script, and the time
-// of a processor with the connections included. 64 callers share 1,000 keys. Their calls make trips
-// of their own, or share trips.
+// of a processor with the connections included. 64 callers share 1,000 keys. Their calls are
+// commands of their own, or share commands.
 func BenchmarkServer(b *testing.B) {
 	for _, bb := range []struct {
 		name  string
@@ -26,9 +26,9 @@ func BenchmarkServer(b *testing.B) {
 		{"grant-uneven", tb.Limit{Capacity: 1e6, Tokens: 1e6, Per: 100_000_007 * time.Microsecond}},
 		{"refuse", tb.Limit{Capacity: 1, Tokens: 1, Per: time.Hour}},
 	} {
-		for _, trips := range []string{"alone", "shared"} {
-			b.Run(bb.name+"/"+trips, func(b *testing.B) {
-				measureServer(b, bb.limit, bb.name, trips == "alone")
+		for _, commands := range []string{"alone", "shared"} {
+			b.Run(bb.name+"/"+commands, func(b *testing.B) {
+				measureServer(b, bb.limit, bb.name, commands == "alone")
 			})
 		}
 	}

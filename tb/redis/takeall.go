@@ -3,21 +3,21 @@ package redis
 import (
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// TakeAll is tb.TakeAll with fewer trips, for charges of which some are on Redis. It takes from all
-// charges or from none, and returns the decision of each, in buf if its capacity suffices. t is a
-// reading of the clocks of the other charges.
+// TakeAll is tb.TakeAll in fewer round trips, for charges of which some are on Redis. It takes from
+// all charges or from none, and returns the decision of each, in buf if its capacity suffices. t is
+// a reading of the clocks of the other charges.
 //
-// The charges on Redis that have one client and one hash tag are taken by one script, all or none:
-// see WithTag. Without a cluster, the tags do not matter. A refused script writes nothing. Charges
-// of several tags are taken one script after another. If one refuses, those before it are
-// cancelled.
-// So put the charge that refuses most often first. A process that ends between a grant and its
-// Cancel costs tokens.
+// The charges on Redis that have one client and one hash tag are taken by one command, all or none:
+// see WithTag. Without a cluster, the tags do not matter. A refused command writes nothing. Charges
+// of several tags are taken by one command after another. If one refuses, those before it are
+// cancelled. So put the charge that refuses most often first. A process that ends between a grant
+// and its Cancel costs tokens.
 //
 // The other charges are peeked at first. If one refuses, Redis is not asked. They are taken last.
 //
@@ -49,20 +49,14 @@ func TakeAll(
 		}
 	}()
 	for _, g := range groups {
-		all, err := g.charges.take(ctx)
-		allowed = err == nil
-		for k, i := range g.indices {
-			decisions[i] = all[k]
-			allowed = allowed && all[k].Allowed
-		}
-		if !allowed {
+		if allowed, err = g.take(ctx, decisions); !allowed {
 			return decisions, false, err
 		}
-		undo = append(undo, g.charges.undo)
+		undo = append(undo, g.cancel)
 	}
 	for _, i := range others {
 		decisions[i], err = charges[i].Take(t)
-		if allowed = err == nil && decisions[i].Allowed; !allowed {
+		if err != nil || !decisions[i].Allowed {
 			return decisions, false, err
 		}
 		undo = append(undo, charges[i].Cancel)
@@ -70,28 +64,144 @@ func TakeAll(
 	return decisions, true, nil
 }
 
-// subset is a group and where its charges are among all.
-type subset struct {
-	charges group
-	indices []int
+// group is charges that one command takes: all, or none. Their names differ, and they are on one
+// server. The first charge's limiter sends the command.
+type group struct {
+	charges []*Charge
+	at      []int // their indices among the charges of TakeAll
 }
 
 // split returns the charges on Redis in groups, and the indices of the other charges.
-func split(charges []tb.Charge) (groups []subset, others []int) {
-next:
+func split(charges []tb.Charge) (groups []*group, others []int) {
 	for i, x := range charges {
 		c, ok := x.(*Charge)
 		if !ok {
 			others = append(others, i)
 			continue
 		}
-		for k := range groups {
-			if g := &groups[k]; g.charges.admits(c) {
-				g.charges, g.indices = append(g.charges, c), append(g.indices, i)
-				continue next
-			}
+		k := slices.IndexFunc(groups, func(g *group) bool { return g.admits(c) })
+		if k < 0 {
+			k, groups = len(groups), append(groups, new(group))
 		}
-		groups = append(groups, subset{group{c}, []int{i}})
+		groups[k].charges, groups[k].at = append(groups[k].charges, c), append(groups[k].at, i)
 	}
 	return groups, others
+}
+
+// admits reports whether c can be a part of the group.
+func (g *group) admits(c *Charge) bool {
+	first := g.charges[0]
+	return c.limiter.client == first.limiter.client &&
+		(!c.limiter.cluster || tagOf(c.name) == tagOf(first.name)) &&
+		!slices.ContainsFunc(g.charges, func(o *Charge) bool { return o.name == c.name })
+}
+
+// take takes all charges, or none, and reports whether it did. If a charge refuses, the others have
+// the decisions that they would have returned alone.
+func (g *group) take(ctx context.Context, decisions []tb.Decision) (allowed bool, err error) {
+	if len(g.charges) == 1 {
+		d, err := g.charges[0].take(ctx)
+		decisions[g.at[0]] = d
+		return d.Allowed, err
+	}
+	results, err := g.run(ctx)
+	if err != nil {
+		return g.degrade(ctx, decisions, err)
+	}
+	allowed = !slices.ContainsFunc(results, func(r result) bool { return !r.Allowed })
+	for i, c := range g.charges {
+		r := results[i]
+		decisions[g.at[i]] = r.Decision
+		c.limiter.counts.decided(r.Allowed)
+		c.failure = nil
+		r.Allowed = allowed
+		c.keep(r)
+		if allowed {
+			c.limiter.warm(ctx, c.layout, c.key, c.item.units)
+		}
+	}
+	return allowed, nil
+}
+
+// degrade decides the charges by the failure policies of their limiters, if err is why the server
+// did not. A local share that has granted when another one refuses does not get its tokens back.
+func (g *group) degrade(
+	ctx context.Context, decisions []tb.Decision, err error,
+) (allowed bool, _ error) {
+	allowed = true
+	for i, c := range g.charges {
+		c.taken.Store(false)
+		c.asked, c.from, c.delay = false, nil, 0
+		o, err := c.limiter.degrade(ctx, c.layout, c.key, c.item.units, err)
+		if err != nil {
+			return false, err
+		}
+		decisions[g.at[i]], c.failure = o.Decision, o.Failure
+		allowed = allowed && o.Allowed
+	}
+	return allowed, nil
+}
+
+// run takes the charges by one command, and returns their results.
+func (g *group) run(ctx context.Context) ([]result, error) {
+	l := g.charges[0].limiter
+	for _, c := range g.charges {
+		if err := c.limiter.admit(ctx); err != nil {
+			return nil, l.counts.failed(err)
+		}
+	}
+	n, opened, err := l.enter(g.charges[0].key)
+	if err != nil {
+		return nil, l.counts.failed(err)
+	}
+	defer n.breaker.leave(opened)
+	var calls []*call
+	b := &batch{all: true}
+	for _, c := range g.charges {
+		x := l.newCall(ctx, n, c.layout, c.item)
+		x.stage = batched
+		calls = append(calls, x)
+		b.queues = append(b.queues, &queue{name: c.name, layout: c.layout, batched: []*call{x}})
+	}
+	b.queues[0].node = n
+	l.sendAlone(b, calls)
+	results := make([]result, len(g.charges))
+	for i, c := range g.charges {
+		s, failure := l.await(ctx, calls[i])
+		if failure != nil {
+			err = failure
+			continue
+		}
+		results[i].before = s
+		o := c.layout.apply(&s, &c.item)
+		results[i].Decision, results[i].delay = o.Decision, o.delay
+	}
+	return results, l.counts.failed(err)
+}
+
+// sendAlone sends a batch with calls of its own as soon as there is a place in flight.
+func (l *shared) sendAlone(b *batch, calls []*call) {
+	l.pending.mu.Lock()
+	for _, c := range calls {
+		l.add(c)
+	}
+	l.pending.mu.Unlock()
+	go func() { // the client may not return in time
+		l.inFlight <- struct{}{}
+		if l.closed.Load() {
+			l.fail(b, ErrClosed)
+		} else {
+			l.send(b)
+		}
+		l.release()
+	}()
+}
+
+// cancel gives back what the last take has taken.
+func (g *group) cancel() {
+	var all sync.WaitGroup
+	for _, c := range g.charges {
+		all.Go(c.Cancel)
+	}
+	all.Wait()
 }

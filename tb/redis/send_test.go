@@ -9,16 +9,16 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// busy lets as many trips be under way as may take several buckets along. Further calls wait.
+// busy lets as many commands be under way as may take several buckets along. Further calls wait.
 func (c *crowd) busy(t *testing.T) (others []<-chan outcome) {
 	t.Helper()
 	for i := range maxShared {
-		others = append(others, c.on("busy "+strconv.Itoa(i)).depart(t.Context(), 1))
+		others = append(others, c.on("busy "+strconv.Itoa(i)).send(t.Context(), 1))
 	}
 	return others
 }
 
-func TestBucketsShareATrip(t *testing.T) {
+func TestBucketsShareABatch(t *testing.T) {
 	c, resume := startCrowd(t, slow)
 	before := c.l.Stats().Commands
 	others := c.busy(t)
@@ -31,7 +31,7 @@ func TestBucketsShareATrip(t *testing.T) {
 	all = append(all, b.join(t.Context(), 7)) // a second call on this bucket
 	last := c.on("last").join(t.Context(), 11)
 	if n := c.l.Stats().Commands - before; n != maxShared {
-		t.Errorf("%d trips under way, want %d", n, maxShared)
+		t.Errorf("%d commands under way, want %d", n, maxShared)
 	}
 	resume()
 	for _, o := range others {
@@ -42,16 +42,16 @@ func TestBucketsShareATrip(t *testing.T) {
 	}
 	wantOutcome(t, all[maxBuckets], granted(1))
 	wantOutcome(t, last, refused(tb.Never, 10))
-	s := c.l.Stats() // the first trip with several buckets loads a script
+	s := c.l.Stats() // the first command with several buckets loads a script
 	if n := s.Commands - s.Loaded + 1 - before; n != maxShared+2 {
-		t.Errorf("%d trips, want %d: %+v", n, maxShared+2, s)
+		t.Errorf("%d commands, want %d: %+v", n, maxShared+2, s)
 	}
 	if v, err := c.l.Level(t.Context(), "30"); err != nil || int(v.Tokens) != 9 {
 		t.Errorf("%+v, %v, want 9 tokens", v, err)
 	}
 }
 
-func TestBucketsOfATripShareItsCosts(t *testing.T) {
+func TestBucketsOfABatchShareItsCosts(t *testing.T) {
 	c, resume := startCrowd(t, tb.Limit{Capacity: 1000, Tokens: 1, Per: time.Hour})
 	before := c.l.Stats().Commands
 	others := c.busy(t)
@@ -71,7 +71,7 @@ func TestBucketsOfATripShareItsCosts(t *testing.T) {
 		wantOutcome(t, o, granted(999-i%(maxItems-1)))
 	}
 	if s := c.l.Stats(); s.Commands-s.Loaded+1-before != maxShared+2 {
-		t.Errorf("%d trips, want %d: %+v", s.Commands-s.Loaded+1-before, maxShared+2, s)
+		t.Errorf("%d commands, want %d: %+v", s.Commands-s.Loaded+1-before, maxShared+2, s)
 	}
 }
 
@@ -99,11 +99,11 @@ func TestErrorOfABucketDoesNotConcernTheOthers(t *testing.T) {
 	}
 	s := c.l.Stats()
 	if n := s.Commands - s.Loaded - before.Commands + before.Loaded; n != maxShared+1+3 {
-		t.Errorf("%d trips, want %d: %+v", n, maxShared+1+3, s)
+		t.Errorf("%d commands, want %d: %+v", n, maxShared+1+3, s)
 	}
 }
 
-// A step of the clock is found by the first trip, which is repeated for all buckets.
+// A step of the clock is found by the first command, which is repeated for all buckets.
 func TestStepOfTheClockIsSharedByBuckets(t *testing.T) {
 	c, resume := startCrowd(t, slow)
 	c.l.nodes[0].offset.learn(0, 0, time.Now().Add(-10*time.Minute).UnixMicro())
@@ -121,8 +121,8 @@ func TestStepOfTheClockIsSharedByBuckets(t *testing.T) {
 	}
 }
 
-// Callers leave while their calls wait, and while they are aboard.
-func TestCallersLeaveASharedTrip(t *testing.T) {
+// Callers leave while their calls wait, and while they are in a batch.
+func TestCallersLeaveASharedBatch(t *testing.T) {
 	c, resume := startCrowd(t, slow)
 	others := c.busy(t)
 	ctx, cancel := context.WithCancel(t.Context())
