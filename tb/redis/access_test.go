@@ -89,6 +89,30 @@ func TestLeastRights(t *testing.T) {
 	}
 }
 
+// The recipe of docs/redis.md shows a bucket.
+func TestRecipeShowsABucket(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/redis.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(doc), `redis-cli EVAL "`)
+	recipe, _, found := strings.Cut(rest, `" 1 'tb:{203.0.113.195}'`)
+	if !found {
+		t.Fatal("docs/redis.md has no recipe")
+	}
+	c := dial(t, redistest.Start(t))
+	l := newLimiter(t, c, tb.Limit{Capacity: 10, Tokens: 5, Per: 1000 * time.Second})
+	for _, want := range []string{"full", "6.000000 tokens of 10, 0.005 a second, 0."} {
+		m := do(t, c, "EVAL", recipe, "1", "tb:{203.0.113.195}")
+		if got, err := m.ToString(); err != nil || !strings.HasPrefix(got, want) {
+			t.Errorf("%q, %v, want %q", got, err, want)
+		}
+		if _, err := l.AllowN(t.Context(), "203.0.113.195", 4); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // login returns a client that has the rights and no others.
 func login(t *testing.T, s *redistest.Server, more string, single bool) rueidis.Client {
 	t.Helper()

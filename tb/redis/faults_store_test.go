@@ -96,11 +96,10 @@ func TestFailoverToAReplicaThatLags(t *testing.T) {
 	master, replica := redistest.Start(t, "--repl-diskless-sync-delay", "0"), redistest.Start(t)
 	link, way := startProxy(t, master.Addr), startProxy(t, master.Addr)
 	operator, second := dial(t, master), dial(t, replica)
-	l, err := New(dialed(t, way.addr), slow, WithMaxDenial(0), WithTimeout(patient))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
+	l := newLimiter(t, dialOption(t, rueidis.ClientOption{
+		InitAddress: []string{way.addr}, DisableCache: true, ForceSingleClient: true,
+		ConnWriteTimeout: patient,
+	}), slow, WithMaxDenial(0))
 	host, port, _ := strings.Cut(link.addr, ":")
 	do(t, second, "REPLICAOF", host, port)
 	const received, lost = 4, 3
