@@ -62,7 +62,7 @@ var chargeMutants = []overlay.Variant{
 		"word := r.cell.word.Load()\n\tfor {\n"),
 	mutant("Cancel of a charge gives up after a later grant", reserveGo,
 		"if isSealed(word) {\n\t\t\treturn\n\t\t}\n\t\tdelta, deficit := m.unpack(word)",
-		`if t, d := m.unpack(word); isSealed(word) || t != then || d > cost.in(m) {
+		`if t, d := m.unpack(word); isSealed(word) || t != then || d > m.unitsOfCost(tokens) {
 			return
 		}
 		delta, deficit := m.unpack(word)`),
@@ -70,7 +70,7 @@ var chargeMutants = []overlay.Variant{
 		"if isSealed(word) {\n\t\t\treturn\n\t\t}\n\t\tdelta, deficit := m.unpack(word)",
 		`delta, deficit := m.unpack(word)
 		if word == evicted {
-			delta, deficit = then, cost.in(m)
+			delta, deficit = then, m.unitsOfCost(tokens)
 		} else if isSealed(word) {
 			return
 		}`),
