@@ -1,0 +1,122 @@
+package httplimit_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/httplimit"
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// A handler that has checked the token of a request passes its claims to the limiter.
+func ExampleContextWithClaims() {
+	limiter, err := httplimit.New(httplimit.Rules(httplimit.Rule{
+		Name:      "per-user",
+		Keys:      []string{"jwt:sub"},
+		OnMissing: httplimit.Reject,
+		Limit:     tb.Limit{Capacity: 1, Tokens: 1, Per: time.Hour},
+	}))
+	if err != nil {
+		panic(err)
+	}
+	limited := limiter.Middleware(hello)
+	authenticate := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		user, _, ok := r.BasicAuth() // here the application checks the password or the token
+		if ok {
+			claims := map[string]any{"sub": user}
+			r = r.WithContext(httplimit.ContextWithClaims(r.Context(), claims))
+		}
+		limited.ServeHTTP(w, r)
+	})
+
+	for _, user := range []string{"ann", "ann", "bob", ""} {
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		if user != "" {
+			r.SetBasicAuth(user, "secret")
+		}
+		w := httptest.NewRecorder()
+		authenticate.ServeHTTP(w, r)
+		fmt.Println(user, w.Code)
+	}
+	// Output:
+	// ann 200
+	// ann 429
+	// bob 200
+	//  400
+}
+
+// Behind a proxy, the key is the address that the proxy reports. No other client is believed.
+func ExampleWithClientAddress() {
+	limiter := httplimit.PerAddress(1, 0.001, httplimit.WithClientAddress(httplimit.ClientAddress{
+		Trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")},
+	}))
+	handler := limiter.Middleware(hello)
+
+	for _, from := range []struct{ peer, forwarded string }{
+		{"10.0.0.1:1234", "203.0.113.7"},
+		{"10.0.0.2:1234", "203.0.113.7"},              // the same client
+		{"10.0.0.1:1234", "203.0.113.7, 203.0.113.8"}, // a client that invents the first address
+		{"203.0.113.9:1234", "203.0.113.7"},           // a client without the proxy
+	} {
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.RemoteAddr = from.peer
+		r.Header.Set("X-Forwarded-For", from.forwarded)
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		fmt.Println(w.Code)
+	}
+	// Output:
+	// 200
+	// 429
+	// 200
+	// 200
+}
+
+// A request is charged with an estimate, and the response says what it cost.
+func ExampleCost() {
+	limiter, err := httplimit.New(httplimit.Rules(httplimit.Rule{
+		Name:  "tokens",
+		Limit: tb.Limit{Capacity: 1000, Tokens: 1000, Per: 24 * time.Hour},
+		Cost: httplimit.Cost{
+			Source: "response:header:X-Tokens-Used", Default: 100, HideHeader: true,
+		},
+	}))
+	if err != nil {
+		panic(err)
+	}
+	model := limiter.Middleware(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("X-Tokens-Used", "700")
+		io.WriteString(w, "answer")
+	}))
+
+	for range 3 {
+		w := httptest.NewRecorder()
+		model.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/", nil))
+		fmt.Println(w.Code, w.Header().Get("X-Tokens-Used") == "")
+	}
+	// Output:
+	// 200 true
+	// 200 true
+	// 429 true
+}
+
+// Counts of each rule, for any system of metrics.
+func ExampleLimiter_Stats() {
+	limiter := httplimit.PerAddress(2, 0.001)
+	handler := limiter.Middleware(hello)
+	for range 5 {
+		r := httptest.NewRequestWithContext(context.Background(), http.MethodGet, "/", nil)
+		handler.ServeHTTP(httptest.NewRecorder(), r)
+	}
+
+	for _, s := range limiter.Stats() {
+		fmt.Println(s.Rule, s.Granted, s.Refused, s.Table.Keys)
+	}
+	// Output:
+	// per-address 2 3 1
+}
