@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/chromedp/cdproto/cdp"
@@ -12,7 +13,24 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Browser returns the context of a tab of a headless Chromium.
+// shared is the headless Chromium of the tests of a process. Its start takes seconds.
+var shared struct {
+	once sync.Once
+	ctx  context.Context
+	end  context.CancelFunc
+	err  error
+}
+
+// Main runs the tests of a package, and ends the browser that they share. TestMain calls it.
+func Main(m *testing.M) {
+	status := m.Run()
+	if shared.end != nil {
+		shared.end()
+	}
+	os.Exit(status)
+}
+
+// Browser returns the context of a new tab of a headless Chromium. The package needs Main.
 func Browser(t *testing.T) context.Context {
 	t.Helper()
 	if testing.Short() {
@@ -27,14 +45,20 @@ func Browser(t *testing.T) context.Context {
 	if path == "" {
 		t.Skip("Chromium is not installed: the page was not tested")
 	}
-	opts := slices.Clone(chromedp.DefaultExecAllocatorOptions[:])
-	opts = append(opts, chromedp.ExecPath(path))
-	if os.Getuid() == 0 {
-		opts = append(opts, chromedp.NoSandbox) // Chromium has no sandbox for root
+	shared.once.Do(func() {
+		opts := slices.Clone(chromedp.DefaultExecAllocatorOptions[:])
+		opts = append(opts, chromedp.ExecPath(path))
+		if os.Getuid() == 0 {
+			opts = append(opts, chromedp.NoSandbox) // Chromium has no sandbox for root
+		}
+		shared.ctx, shared.end = chromedp.NewExecAllocator(context.Background(), opts...)
+		shared.ctx, _ = chromedp.NewContext(shared.ctx)
+		shared.err = chromedp.Do(shared.ctx) // starts the browser
+	})
+	if shared.err != nil {
+		t.Fatal(shared.err)
 	}
-	ctx, cancel := chromedp.NewExecAllocator(t.Context(), opts...)
-	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewContext(ctx)
+	ctx, cancel := chromedp.NewContext(shared.ctx)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -71,10 +95,10 @@ func Print() chromedp.Action[chromedp.Void] {
 	})
 }
 
-// Console starts the browser of a tab and returns the messages on the console of the tab.
+// Console opens a tab and returns the messages on the console of the tab.
 func Console(t *testing.T, tab context.Context) <-chan string {
 	t.Helper()
-	if err := chromedp.Do(tab); err != nil { // starts the browser
+	if err := chromedp.Do(tab); err != nil {
 		t.Fatal(err)
 	}
 	messages := make(chan string, 100)
