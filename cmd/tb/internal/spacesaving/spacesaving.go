@@ -52,7 +52,7 @@ func New[V any](bound int) *Summary[V] {
 }
 
 // See returns the entry of key and tracks the key if it was not tracked. If added is
-// true, Value is the zero value or still that of the replaced key, and the caller must
+// true, Value is the zero value or still the value of the replaced key, and the caller must
 // set it. A call with a tracked key does not allocate.
 func (s *Summary[V]) See(key []byte) (e *Entry[V], added bool) {
 	s.clock++

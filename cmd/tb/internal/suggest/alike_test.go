@@ -35,7 +35,6 @@ func TestSeveralRatesAgreeWithEach(t *testing.T) {
 			}
 		}
 		c := New(limits, costs, tb.DefaultMaxKeys)
-		c.KeepTimes()
 		for _, r := range log {
 			c.Add([]byte(r.key), r.time, r.cost)
 		}

@@ -1,6 +1,7 @@
 package suggest
 
 import (
+	"math"
 	"math/bits"
 	"slices"
 	"time"
@@ -26,26 +27,35 @@ type Collector struct {
 	swings  []*swings // by rate; none if the costs are not fixed
 
 	clients  map[string]*Client
-	shift    int    // only keys whose hash begins with so many zero bits are kept
+	shift    int    // only keys whose hash begins with this number of zero bits are kept
 	requests uint64 // of keys that were kept at the time
 
-	timed bool   // whether clients keep the times of their requests
+	timed bool   // whether clients keep the times of their requests, until there are too many
 	cost  uint64 // of each request in tokens, if costs are fixed
 
-	start, now int64     // the times of the first line and of this one, in ns since 1970
-	shown      []reading // of each clock at now; empty before the first line
+	start, now int64 // the times of the first line and of this one, in ns since 1970
+	started    bool
+	latest     []latestReading // of each clock
+}
+
+// latestReading is the latest reading of a clock, and when that was.
+type latestReading struct {
+	at int64
+	reading
 }
 
 // New returns an empty Collector of at most maxKeys keys. The capacities of the rates are not used.
 func New(rates []tb.Limit, costs Costs, maxKeys int) *Collector {
 	c := &Collector{
 		maxKeys: maxKeys, scales: scales[:], clients: make(map[string]*Client), cost: costs.Fixed,
+		timed: true,
 	}
 	if costs.Whole {
 		c.scales = scales[:1]
 	}
 	for _, l := range rates {
 		c.clocks = append(c.clocks, newClock(l))
+		c.latest = append(c.latest, latestReading{at: math.MinInt64})
 		if costs.Fixed > 0 && costs.Fixed <= tb.MaxCapacity {
 			c.swings = append(c.swings, newSwings(costs.Fixed*finest))
 		}
@@ -55,7 +65,9 @@ func New(rates []tb.Limit, costs Costs, maxKeys int) *Collector {
 
 // Add adds a request of a key at a time, in ns since 1970. The cost is in tokens, above 0.
 func (c *Collector) Add(key []byte, t int64, cost float64) {
-	c.read(t)
+	if c.now = t; !c.started {
+		c.start, c.started = t, true
+	}
 	cl := c.clients[string(key)] // does not allocate
 	if cl == nil {
 		if cl = c.admit(key); cl == nil {
@@ -82,12 +94,9 @@ func (c *Collector) Add(key []byte, t int64, cost float64) {
 	}
 }
 
-// maxTimes is how many times are kept at most, which takes about 16 MB.
+// maxTimes is how many times are kept at most, which takes about 16 MB. Refusals counts no requests
+// of a longer log.
 const maxTimes = 1 << 20
-
-// KeepTimes asks for the number of requests in Refusals. If there are more than 1,048,576 requests,
-// it has none. Call it before Add.
-func (c *Collector) KeepTimes() { c.timed = true }
 
 // keepTime keeps the time of a request, or drops all times if there are too many.
 func (c *Collector) keepTime(cl *Client, t int64) {
@@ -100,17 +109,25 @@ func (c *Collector) keepTime(cl *Client, t int64) {
 	}
 }
 
-// read reads the clocks at the time of a line.
-func (c *Collector) read(t int64) {
-	switch {
-	case c.shown == nil:
-		c.start, c.shown = t, make([]reading, len(c.clocks))
-	case t == c.now:
-		return
+// reading returns the reading of a clock now.
+func (c *Collector) reading(i int) reading {
+	l := &c.latest[i]
+	if l.at != c.now {
+		*l = latestReading{c.now, c.clocks[i].at(c.now - c.start)}
 	}
-	c.now = t
-	for i := range c.clocks {
-		c.shown[i] = c.clocks[i].at(t - c.start)
+	return l.reading
+}
+
+// supplied returns what a clock supplied since a time, and at least a deficit if it supplied that.
+// Both are in units of a number of the finest.
+func (c *Collector) supplied(i int, since int64, deficit, coarse uint64) uint64 {
+	switch k := &c.clocks[i]; {
+	case since >= c.now:
+		return 0
+	case k.refills(since-c.start, c.now-c.start, deficit, coarse): // mostly: it needs no division
+		return deficit
+	default:
+		return c.reading(i).since(k.at(since-c.start), coarse)
 	}
 }
 
@@ -149,9 +166,9 @@ func (c *Collector) stayAlike(cl *Client, last int64) bool {
 		return true
 	}
 	for i := range c.clocks {
-		before := c.clocks[i].at(last - c.start)
 		for j, scale := range c.scales {
-			if c.shown[i].since(before, finest/scale) < cl.curves[j].deficit {
+			deficit := cl.curves[j].deficit
+			if c.supplied(i, last, deficit, finest/scale) < deficit {
 				return false
 			}
 		}
@@ -171,14 +188,12 @@ func (c *Collector) end(cl *Client) {
 // the curves of the finest scale have the others in them.
 func (c *Collector) addWhole(cl *Client, last int64, cost uint64) {
 	for i := range cl.curves {
-		cv, shown := &cl.curves[i], c.shown[i]
-		var supplied uint64
-		if last < c.now {
-			supplied = shown.since(c.clocks[i].at(last-c.start), 1)
-		}
+		cv := &cl.curves[i]
 		high := cv.deficit
+		supplied := c.supplied(i, last, high, 1)
 		low := cv.add(supplied, cost)
 		if cv.deficit > uint64(cv.need)*finest {
+			shown := c.reading(i)
 			if last > c.now {
 				shown = c.clocks[i].at(last - c.start)
 			}
@@ -201,17 +216,9 @@ func (c *Collector) swingsOf(cl *Client, i int) []*swings {
 // addDecimal is addWhole for costs that may have decimals. Each scale rounds them otherwise.
 func (c *Collector) addDecimal(cl *Client, last int64, cost float64) {
 	for i := range len(cl.curves) / len(c.scales) {
-		var before reading
-		if last < c.now {
-			before = c.clocks[i].at(last - c.start)
-		}
 		for j, scale := range c.scales {
 			cv := &cl.curves[i*len(c.scales)+j]
-			var supplied uint64
-			if last < c.now {
-				supplied = c.shown[i].since(before, finest/scale)
-			}
-			cv.add(supplied, unitsOf(cost, scale))
+			cv.add(c.supplied(i, last, cv.deficit, finest/scale), unitsOf(cost, scale))
 			cv.require((cv.deficit + scale - 1) / scale)
 		}
 	}
@@ -232,7 +239,7 @@ type Client struct {
 // were not kept.
 func (cl *Client) Times() []int64 { return cl.times }
 
-// at returns the curves of a rate, at each of so many scales.
+// at returns the curves of a rate, at each of a number of scales.
 func (cl *Client) at(rate, scales int) []curve {
 	if len(cl.curves) == scales {
 		return cl.curves

@@ -57,7 +57,6 @@ func withCapacity(l tb.Limit, capacity uint64) tb.Limit {
 // collect returns the result for one rate.
 func collect(limit tb.Limit, costs Costs, log []request) *Result {
 	c := New([]tb.Limit{limit}, costs, tb.DefaultMaxKeys)
-	c.KeepTimes()
 	for _, r := range log {
 		c.Add([]byte(r.key), r.time, r.cost)
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // BenchmarkAMillionClients has the memory of a million clients with two requests each. The second
-// one finds all buckets full again, or those of the higher rates only.
+// one finds all buckets full again, or the buckets of the higher rates only.
 func BenchmarkAMillionClients(b *testing.B) {
 	clients := int64(1_000_000)
 	if testing.Short() {

@@ -51,7 +51,7 @@ func (r *Result) addRefused(requests []uint64, cl *Client, rate int, bursts []ui
 	}
 }
 
-// setSupplies sets what is supplied before each request of a client, in units of so many of the
+// setSupplies sets what is supplied before each request of a client, in units of a number of the
 // finest.
 func (r *Result) setSupplies(cl *Client, rate int, coarse uint64) {
 	r.supplies = r.supplies[:0]

@@ -9,7 +9,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// Each burst refuses exactly so many clients and requests.
+// Each burst refuses exactly these numbers of clients and requests.
 func TestRefusalsAreThoseOfTheLimiter(t *testing.T) {
 	bursts := []uint64{1, 2, 3, 5, 6, 7, 8, 13, 21, 50, 84, 200, 839, 3000}
 	for seed := range programs(100) {
@@ -83,7 +83,6 @@ func TestBurstsOfGreatSums(t *testing.T) {
 func TestTimesAreBounded(t *testing.T) {
 	for _, more := range []int{0, 1} {
 		c := New([]tb.Limit{oneASecond}, Costs{Fixed: 1, Whole: true}, tb.DefaultMaxKeys)
-		c.KeepTimes()
 		for range maxTimes + more {
 			c.Add([]byte("a"), 0, 1)
 		}

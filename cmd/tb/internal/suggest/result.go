@@ -37,6 +37,9 @@ func (c *Collector) Result() *Result {
 	return r
 }
 
+// Rates returns the number of rates.
+func (r *Result) Rates() int { return len(r.clocks) }
+
 // Need returns the least burst with which a client is never refused at a rate, None if there is
 // none.
 func (r *Result) Need(cl *Client, rate int) uint64 {

@@ -153,7 +153,7 @@ func (s *swings) lost(from int, sum *bin) uint64 {
 	return n
 }
 
-// burst returns a capacity that refuses at most so many requests, None if there is none. Of the
+// burst returns a capacity that refuses at most a number of requests, None if there is none. Of the
 // edges of bins, it is the least for which lost says so.
 func (s *swings) burst(refused uint64) uint64 {
 	if s.over {
