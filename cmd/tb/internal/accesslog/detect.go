@@ -90,7 +90,7 @@ func (d *detector) addTime(err error, time []byte, rec *Record) error {
 }
 
 // detect tries all formats on a line in all envelopes, and chooses the first one that reads it. The
-// error is that of the nearest format. A line with a prefix of syslog or CRI is only read without
+// error comes from the nearest format. A line with a prefix of syslog or CRI is only read without
 // it: to Common Log Format, the prefix is a client and a user. If the client is not an address, the
 // line may have another prefix, before a client that is one.
 func (d *detector) detect(line []byte, rec *Record) (nearest error) {

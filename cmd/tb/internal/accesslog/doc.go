@@ -19,7 +19,7 @@
 //	10.0.0.2 - eve [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 17 "-" "curl" "192.0.2.7"
 //
 // JSON lines, an object a line. A Schema names the fields that hold the parts of a request.
-// The default fields are those of many servers:
+// The default fields are the usual ones of many servers:
 //
 //	{"ts":1431857103.2,"request":{"remote_ip":"192.0.2.7","uri":"/a?b"},"size":17}
 //	{"time_iso8601":"2015-05-17T10:05:03+00:00","remote_addr":"192.0.2.7", …}
@@ -32,7 +32,7 @@
 // S3, the default access logs of Envoy, Istio, APISIX, nginx-proxy-manager, uWSGI, Squid and Gin,
 // and a log_format of nginx, which is given and not detected.
 //
-// The lines may be in envelopes: those of syslog, Docker, Kubernetes, journald or a log collector.
+// The lines may be in envelopes of syslog, Docker, Kubernetes, journald or a log collector.
 // They may have the prefix of a program that printed them, such as docker compose.
 //
 // The first valid line of a log decides its format and its envelope. Any other line is a LineError,

@@ -66,7 +66,7 @@ func flatten(texts map[string]string, path string, value any) {
 	}
 }
 
-// hintScore returns how likely a path is that of a field: 0 if its value cannot be that.
+// hintScore returns how likely a path leads to a field: 0 if its value cannot be the field.
 func hintScore(field int, path, value string) int {
 	var fits bool
 	var times timeParser

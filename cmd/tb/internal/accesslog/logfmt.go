@@ -7,7 +7,7 @@ import "bytes"
 //	ts=2015-05-17T10:05:03Z remote_addr=192.0.2.7 method=GET path="/a b" bytes=17
 //
 // A value with spaces is in quotes, where a backslash escapes the next byte. A key may have no
-// value. The keys are those of JSON logs.
+// value. The keys are the fields of JSON logs.
 type logfmtParser struct {
 	fields
 	keys byName[[]int]

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 )
 
 // MaxLine is the longest line that a Reader accepts, in bytes without the line end. It bounds
@@ -29,11 +30,12 @@ const excerpt = 60
 
 // Reader reads the requests of one log. It is not safe for concurrent use.
 type Reader struct {
-	name string
-	in   *bufio.Reader
-	long []byte // a line that is longer than the buffer
-	line int64  // lines read so far
-	full int64  // those that are not blank
+	name  string
+	in    *bufio.Reader
+	ahead *readAhead // of which in is unpacked
+	long  []byte     // a line that is longer than the buffer
+	line  int64      // lines read so far
+	full  int64      // the ones that are not blank
 	detector
 	probe    *detector // reads Record.Forwarded of the probed lines; nil if all lines have it
 	probeRec Record
@@ -53,7 +55,8 @@ func NewReader(ctx context.Context, name string, r io.Reader, s Schema) (*Reader
 	if err != nil {
 		return nil, err
 	}
-	plain, err := unpack(bufio.NewReader(interruptible(ctx, r)))
+	ahead := newReadAhead(ctx, r)
+	plain, err := unpack(bufio.NewReader(ahead))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -61,7 +64,7 @@ func NewReader(ctx context.Context, name string, r io.Reader, s Schema) (*Reader
 	if mark, _ := lines.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
 		_, _ = lines.Discard(len(mark)) // cannot fail after Peek
 	}
-	reader := &Reader{name: name, in: lines, detector: detector}
+	reader := &Reader{name: name, in: lines, ahead: ahead, detector: detector}
 	if !s.Forwarded {
 		s.Forwarded = true
 		probe, err := newDetector(s)
@@ -73,17 +76,10 @@ func NewReader(ctx context.Context, name string, r io.Reader, s Schema) (*Reader
 	return reader, nil
 }
 
-// interruptible returns a reader of r that ctx ends. It copies in the background, which
-// reads ahead and costs little: a switch of goroutines for each buffer.
-func interruptible(ctx context.Context, r io.Reader) io.Reader {
-	out, in := io.Pipe()
-	context.AfterFunc(ctx, func() { in.CloseWithError(context.Cause(ctx)) })
-	go func() {
-		file := struct{ io.Reader }{r} // hides WriteTo, which has a buffer of its own
-		_, err := io.CopyBuffer(in, file, make([]byte, bufferSize))
-		in.CloseWithError(err)
-	}()
-	return out
+// OnTick has Next call a function at each tick at which it waits for more of the log. Next returns
+// an error of the function.
+func (r *Reader) OnTick(tick <-chan time.Time, call func() error) {
+	r.ahead.tick, r.ahead.onTick = tick, call
 }
 
 // Format returns the format of the log, which its first valid line decides.

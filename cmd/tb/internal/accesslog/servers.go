@@ -69,7 +69,7 @@ func (p *uwsgiParser) parse(line []byte, rec *Record) (Format, error) {
 }
 
 // squidParser parses the native log of Squid (https://wiki.squid-cache.org/Features/LogFormat). The
-// time is that of the end:
+// time is the end of the request:
 //
 //	1431857103.123     52 peer TCP_MISS/200 17 GET http://h.example/a user HIER_DIRECT/10.0.0.1 …
 type squidParser struct{}
@@ -103,7 +103,7 @@ func (p *squidParser) parse(line []byte, rec *Record) (Format, error) {
 }
 
 // ginParser parses the default log of Gin (https://pkg.go.dev/github.com/gin-gonic/gin#Logger). The
-// time is that of the end, without a zone. It counts as UTC:
+// time is the end of the request, without a zone. It counts as UTC:
 //
 //	[GIN] 2015/05/17 - 10:05:03 | 200 |     123.4µs |       192.0.2.7 | GET      "/a?b"
 type ginParser struct{ time timeParser }

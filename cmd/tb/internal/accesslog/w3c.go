@@ -122,7 +122,7 @@ func isDirective(line []byte) bool {
 // maxColumns is the most columns that a directive can name. It bounds the memory for them.
 const maxColumns = 1000
 
-// setColumns sets the columns to those of a directive. If it has no date and time, or too many
+// setColumns sets the columns that a directive names. If it has no date and time, or too many
 // columns, the lines after it are malformed.
 func (p *w3cParser) setColumns(names string) {
 	p.named, p.columns, p.date, p.epoch = true, nil, -1, false

@@ -32,7 +32,7 @@ func reference(t *testing.T, l *Limit) func(now, cost uint64) bool {
 }
 
 // GCRA and the token bucket are one algorithm: each call has the same answer. The instants are
-// those at which the rate has supplied whole units, because tb/mutex rounds the supply down to
+// the ones at which the rate has supplied whole units, because tb/mutex rounds the supply down to
 // units.
 func TestGCRAIsATokenBucket(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))

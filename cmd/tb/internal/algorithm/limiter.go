@@ -38,7 +38,7 @@ type Stats struct {
 	Bytes int
 	// MostBytes is the size of the largest state of a key so far.
 	MostBytes int
-	// Forgotten counts the keys that left the full table before their state was that of a new key.
+	// Forgotten counts the keys that left the full table before their state was as a new key's.
 	Forgotten uint64
 }
 

@@ -6,7 +6,7 @@ import "math/bits"
 // units of the last window-length of time: it assumes that the grants of the window before were
 // spread evenly, and counts the share of them that the length still covers.
 //
-// The estimate errs in both directions. It is too low if those grants came late in their window:
+// The estimate errs in both directions. It is too low if the grants came late in their window:
 // then up to twice the burst is granted in one length. It is too high if they came early: then a
 // request is refused although the length has room.
 type slidingWindow struct {

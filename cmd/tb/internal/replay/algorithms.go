@@ -32,8 +32,8 @@ type AlgorithmOutcome struct {
 	// the size of the largest state ever. The table and the keys themselves are not in it.
 	MeanState    float64 `json:"mean_state_bytes"`
 	LargestState int     `json:"largest_state_bytes"`
-	// Forgotten counts the keys that left the full table although their state was not that of a new
-	// key.
+	// Forgotten counts the keys that left the full table although their state was not the state of a
+	// new key.
 	Forgotten uint64 `json:"forgotten"`
 	// NsPerDecision is the time of a decision in nanoseconds, with the look-up of the key: the median
 	// of batches of 1,024 requests, and 0 if there is no request. It differs from run to run.

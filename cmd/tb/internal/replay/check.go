@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Check has what the suggested limit does to other logs than those that it was found in.
+// Check has what the suggested limit does to other logs than the ones in which it was found.
 type Check struct {
 	Files []File `json:"files"`
 	// First, Last, Requests and Keys are as in Report.

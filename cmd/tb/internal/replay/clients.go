@@ -19,7 +19,7 @@ type Clients struct {
 	NoAddressExample string `json:"no_address_example,omitempty"`
 	// Private counts the requests of clients with private addresses.
 	Private uint64 `json:"private"`
-	// Proxies are the private addresses that seem to be those of proxies: nearest to the server first.
+	// Proxies are the private addresses that proxies seem to have: nearest to the server first.
 	// It is left out unless private addresses have most of the requests.
 	Proxies []netip.Addr `json:"proxies,omitempty"`
 	// Forwarded is what X-Forwarded-For has in a line. It is left out if no line has it. Behind counts
@@ -82,8 +82,8 @@ func isPrivate(a netip.Addr) bool {
 	return a.IsPrivate() || a.IsLoopback() || a.IsLinkLocalUnicast() || sharedSpace.Contains(a)
 }
 
-// clients returns what is remarkable about clients with their numbers of requests, besides so many
-// requests that are known to be from private addresses.
+// clients returns what is remarkable about clients with their numbers of requests, besides a number
+// of requests that are known to be from private addresses.
 func (p *proxies) clients(private, requests uint64, each iter.Seq2[string, uint64]) Clients {
 	c := Clients{Private: private}
 	from := make(map[netip.Addr]uint64) // private addresses
@@ -149,7 +149,7 @@ func privateNetwork(a netip.Addr) netip.Prefix {
 	return netip.PrefixFrom(a, a.BitLen())
 }
 
-// write says what is remarkable, of so many requests.
+// write says what is remarkable, of a number of requests.
 func (c *Clients) write(b *strings.Builder, requests uint64, trusted []netip.Prefix) {
 	if n := c.NoAddress; n > 0 {
 		fmt.Fprintf(b, "%s of %s requests have a client that is not an address, such as %s.\n",
@@ -161,7 +161,7 @@ func (c *Clients) write(b *strings.Builder, requests uint64, trusted []netip.Pre
 	fmt.Fprintf(b, "%s of %s requests come from private addresses such as %s, which may be a proxy.\n",
 		grouped(c.Private), grouped(requests), c.Proxies[0])
 	if c.Forwarded == "" {
-		b.WriteString("The log does not show who is behind it: log X-Forwarded-For, too.\n")
+		b.WriteString("The log does not show the clients behind it: log X-Forwarded-For, too.\n")
 		return
 	}
 	fmt.Fprintf(b, "In X-Forwarded-For the first lines name %s %s behind it, as in %s."+

@@ -12,7 +12,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// planned is a limit for all requests, or for those to a group of paths.
+// planned is a limit for all requests, or for the requests to a group of paths.
 type planned struct {
 	name  string
 	path  string // empty for all requests

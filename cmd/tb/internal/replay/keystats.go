@@ -24,6 +24,9 @@ type keyStats struct {
 	longestRun uint64
 	peak       suggest.Peak
 	zoom       zoom // empty unless there is a picture
+
+	counted   bool   // whether keyCounter has the key
+	refusedBy uint64 // a bit for each limit of which keyCounter has a refusal
 }
 
 // ranking finds the keys that are refused most, in bounded memory.
@@ -54,6 +57,15 @@ func (r ranking) most(n int) []*tracked {
 		return cmp.Or(cmp.Compare(b.Value.refused, a.Value.refused), cmp.Compare(a.Key, b.Key))
 	})
 	return refused[:min(n, len(refused))]
+}
+
+// isNews reports whether a request of the key changes keyCounter: it is the first one, or a limit
+// refuses it that has refused none before.
+func (s *keyStats) isNews(refused uint64) bool {
+	before := s.refusedBy
+	news := !s.counted || before|refused != before
+	s.counted, s.refusedBy = true, before|refused
+	return news
 }
 
 // add counts a decision in a second since 1970.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/accesslog"
 )
@@ -27,6 +28,7 @@ type merger struct {
 	open    sources   // a heap
 
 	allowMalformed bool
+	tick           <-chan time.Time // when the report so far is due, if the log is followed
 }
 
 // source is an input of a merger.
@@ -49,6 +51,11 @@ func (res *Result) replayInputs(ctx context.Context, inputs []Input, s accesslog
 	m := &merger{res: res, schema: s, allowMalformed: res.replayer.allowMalformed}
 	for i, in := range inputs {
 		m.sources = append(m.sources, &source{input: in, order: i, file: File{Name: in.Name}})
+	}
+	if res.follow != nil {
+		ticker := time.NewTicker(refreshInterval)
+		defer ticker.Stop()
+		m.tick = ticker.C
 	}
 	for _, src := range m.sources {
 		m.add(ctx, src)
@@ -147,7 +154,20 @@ func (m *merger) begin(ctx context.Context, src *source, log io.ReadCloser) {
 		return
 	}
 	src.start = src.rec.Time
+	src.reader.OnTick(m.tick, m.report)
 	heap.Push(&m.open, src)
+}
+
+// report decides the requests so far and reports them.
+func (m *merger) report() error {
+	r := m.res.replayer
+	if err := r.pass(r.queue.len()); err != nil {
+		return err
+	}
+	soFar := &Result{Report: m.res.Report, replayer: r}
+	m.addFiles(&soFar.Report)
+	soFar.fillReport()
+	return m.res.follow(&soFar.Report)
 }
 
 // finish closes a source after its last request. The error is io.EOF, or why there are no more.
@@ -171,12 +191,8 @@ func (m *merger) close() (errs []error) {
 	for _, src := range m.open {
 		src.end()
 	}
+	m.addFiles(&m.res.Report)
 	for _, src := range m.sources {
-		if src.reader != nil {
-			src.file.Lines, src.file.Format = src.reader.Lines(), src.reader.Format()
-			m.res.Report.hint = cmp.Or(m.res.Report.hint, src.reader.Hint())
-			m.res.Report.Files = append(m.res.Report.Files, src.file)
-		}
 		if f := &src.file; src.err == nil && 2*f.Malformed > f.Lines && !m.allowMalformed {
 			src.err = fmt.Errorf("%s: %d of %d lines are malformed, for example %w;"+
 				" --allow-malformed accepts that", f.Name, f.Malformed, f.Lines, src.malformed)
@@ -187,6 +203,17 @@ func (m *merger) close() (errs []error) {
 		errs = append(errs, src.err)
 	}
 	return errs
+}
+
+// addFiles adds the sources that were opened.
+func (m *merger) addFiles(rep *Report) {
+	for _, src := range m.sources {
+		if src.reader != nil {
+			src.file.Lines, src.file.Format = src.reader.Lines(), src.reader.Format()
+			rep.hint = cmp.Or(rep.hint, src.reader.Hint())
+			rep.Files = append(rep.Files, src.file)
+		}
+	}
 }
 
 // maxShown is how many malformed lines a report quotes: enough to see the reason, and few

@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/pagestyle"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/printable"
+	"github.com/seed-181794aa/ratelimit/internal/svgchart"
 )
 
 //go:embed page
@@ -19,7 +19,7 @@ var pageFiles embed.FS
 
 var (
 	pageTemplate = template.Must(template.ParseFS(pageFiles, "page/index.html"))
-	pageStyle    = pagestyle.Base + pageFile("style.css")
+	pageStyle    = pagestyle.Base + svgchart.Style + chartColors + pageFile("style.css")
 	pageScript   = pageFile("script.js")
 )
 
@@ -32,7 +32,7 @@ func pageFile(name string) string {
 }
 
 // pageSecurity is the Content-Security-Policy of the page. It allows nothing but the script, the
-// style and the charts in the page, so a key from a hostile log cannot run or load anything.
+// style and the icon in the page, so a key from a hostile log cannot run or load anything.
 var pageSecurity = fmt.Sprintf("default-src 'none'; script-src '%s'; style-src '%s';"+
 	" img-src data:; base-uri 'none'; form-action 'none'", integrity(pageScript), integrity(pageStyle))
 
@@ -46,56 +46,72 @@ type page struct {
 	Security string
 	Style    template.CSS
 	Script   template.JS
+	Log      string
 	Sample   bool
-	Light    template.URL    // the charts
-	Dark     template.Srcset // the charts for a dark page
-	Charts   []string        // in words
+	Headline string
+	Charts   []figure
+	Buckets  []figure // of the first keys
 	Keys     keyTable
 	Curve    *refusalCurve // nil if there is no suggestion
 	Text     string
+}
+
+// figure is a chart of the page.
+type figure struct {
+	Title string
+	SVG   template.HTML
+}
+
+func figures(charts []svgchart.Chart) (all []figure) {
+	for _, c := range charts {
+		all = append(all, figure{c.Title, template.HTML(c.SVG())})
+	}
+	return all
 }
 
 // WriteHTML writes a page that needs no other file. It has the charts of WriteSVG, a table of keys,
 // the refusals of other bursts for a suggestion, and the report as text. Options.Picture must be
 // set.
 func (res *Result) WriteHTML(w io.Writer) error {
+	rep := &res.Report
 	p := page{
 		Security: pageSecurity, Style: template.CSS(pageStyle), Script: template.JS(pageScript),
-		Sample: res.Report.Sample, Keys: res.keyTable(),
+		Log: rep.logName(), Sample: rep.Sample, Headline: rep.headline(), Keys: res.keyTable(),
+		Charts: figures(res.charts()), Buckets: figures(res.bucketCharts(shownKeys)),
 	}
-	if s := res.Report.Suggestion; s != nil {
+	if s := rep.Suggestion; s != nil {
 		p.Curve = s.curve
 	}
-	lightURL, texts, err := res.chartsURL(&light)
-	if err != nil {
-		return err
-	}
-	darkURL, _, err := res.chartsURL(&dark)
-	if err != nil {
-		return err
-	}
-	p.Light, p.Dark, p.Charts = template.URL(lightURL), template.Srcset(darkURL), texts
 	var text strings.Builder
-	if err := res.Report.WriteText(&text); err != nil {
+	if err := rep.WriteText(&text); err != nil {
 		return err
 	}
 	p.Text = printable.Escape(text.String())
 	return pageTemplate.Execute(w, p)
 }
 
-// chartsURL returns the charts as the URL of an image, and each in words. No browser runs a script
-// in an image.
-func (res *Result) chartsURL(th *theme) (url string, texts []string, err error) {
-	charts, err := res.charts(th)
-	if err != nil {
-		return "", nil, err
+// logName returns the name of the log, or of the first of several.
+func (rep *Report) logName() string {
+	if len(rep.Files) == 0 {
+		return "nothing"
 	}
-	for _, c := range charts {
-		texts = append(texts, c.text)
+	name := keyText([]string{rep.Files[0].Name})
+	if n := len(rep.Files) - 1; n > 0 {
+		name += fmt.Sprintf(" and %s more", grouped(n))
 	}
-	var svg bytes.Buffer
-	if err := writeCharts(&svg, th, charts); err != nil {
-		return "", nil, err
+	return name
+}
+
+// headline returns the outcome in a sentence.
+func (rep *Report) headline() string {
+	if s := rep.Suggestion; s != nil {
+		if s.Limit == nil {
+			return "No burst is enough."
+		}
+		return s.Limit.headline(s)
 	}
-	return "data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString(svg.Bytes()), texts, nil
+	o := &rep.Limits[0]
+	return fmt.Sprintf("%s, burst %s: refuses %s of %s requests (%s), and %s of %s %s at least once.",
+		o.Rate, grouped(o.Burst), grouped(o.Refused), grouped(rep.Requests), percent(o.RefusedShare),
+		grouped(o.KeysRefused), grouped(rep.Keys), plural(rep.Keys, "key", "keys"))
 }

@@ -2,6 +2,7 @@ package replay
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -20,6 +21,10 @@ type keyTable struct {
 type keyRow struct {
 	Key   string
 	Cells []cell
+	// Needs has the burst that a client needs at each rate of a suggestion, 0 if none is enough.
+	// Hidden is the row of a client that the suggested limit does not refuse.
+	Needs  string
+	Hidden bool
 }
 
 // cell is a number as text and as the value by which it is sorted.
@@ -52,7 +57,7 @@ func (res *Result) keyTable() keyTable {
 	for _, e := range keys {
 		k := topKey(e)
 		refused := share(k.Refused, k.Requests)
-		t.Rows = append(t.Rows, keyRow{keyText(k.Key), []cell{
+		t.Rows = append(t.Rows, keyRow{Key: keyText(k.Key), Cells: []cell{
 			count(k.Refused, k.RefusedMost > k.Refused), count(k.Requests, k.Partial),
 			{percent(refused), refused}, count(k.Peak, false), count(k.LongestRun, false),
 		}})
@@ -70,17 +75,21 @@ func (s *Suggestion) keyTable() keyTable {
 	if s.Limit == nil {
 		return t
 	}
+	l := s.Limit
 	t.Caption = fmt.Sprintf("%d of %s %s that a limit of %s, burst %s refuses",
-		len(s.Limit.clients), grouped(s.Limit.Refused), plural(s.Limit.Refused, "client", "clients"),
-		s.Limit.Rate, grouped(s.Limit.Burst))
-	for _, c := range s.Limit.clients {
+		min(l.Refused, pageKeys), grouped(l.Refused), plural(l.Refused, "client", "clients"),
+		l.Rate, grouped(l.Burst))
+	for _, c := range l.clients {
 		needed := count(c.Need, false)
 		if c.Need == 0 { // no burst is enough
 			needed = cell{burstText(c.Need), 1 << 31}
 		}
-		t.Rows = append(t.Rows, keyRow{keyText(c.Key), []cell{
-			needed, count(c.Requests, false), count(c.Peak, false), timeCell(c.First), timeCell(c.Last),
-		}})
+		t.Rows = append(t.Rows, keyRow{
+			Key: keyText(c.Key), Hidden: c.Need > 0 && c.Need <= l.Burst,
+			Needs: strings.Trim(fmt.Sprint(c.needs), "[]"),
+			Cells: []cell{needed, count(c.Requests, false), count(c.Peak, false),
+				timeCell(c.First), timeCell(c.Last)},
+		})
 	}
 	return t
 }

@@ -20,7 +20,7 @@ const (
 
 // pathGroups collects the requests to groups of paths, besides all requests. A group is a path with
 // a single segment, such as /login, or all paths below a first segment, such as /api/. The groups
-// are the ones with the most requests among those that wait in the first full queue.
+// are the ones with the most requests among the ones that wait in the first full queue.
 type pathGroups struct {
 	collect func() *suggest.Collector
 	chosen  bool

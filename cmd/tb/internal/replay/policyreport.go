@@ -55,7 +55,7 @@ type RuleKey struct {
 	Partial bool   `json:"partial"`
 }
 
-// outcome returns the decisions so far, of so many requests.
+// outcome returns the decisions on a number of requests so far.
 func (p *policyReplay) outcome(requests uint64) *PolicyOutcome {
 	o := &PolicyOutcome{
 		Granted: p.granted, Refused: p.refused, Unclear: p.unclear, NoAddress: p.noAddress,

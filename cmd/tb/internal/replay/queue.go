@@ -21,12 +21,9 @@ type queue struct {
 	most int // requests that it holds
 
 	sorted []pending
-	late   []pending // earlier than one of sorted at the time, in the order of the lines
+	late   []pending // each is earlier than one of sorted whose line is before
 	texts  []byte    // of both
-
-	// The requests and the texts that are left over move here.
-	spare      []pending
-	spareTexts []byte
+	spare  []byte    // where the texts that are left over move
 
 	latest int64 // the latest time that was passed on
 }
@@ -60,30 +57,33 @@ func (q *queue) len() int { return len(q.sorted) + len(q.late) }
 func (q *queue) pass(n int, decide func(p pending, text []byte, late bool) error) error {
 	slices.SortStableFunc(q.late, func(a, b pending) int { return cmp.Compare(a.time, b.time) })
 	sorted, late := q.sorted, q.late
-	next := func() (p pending, text []byte) {
+	for range n {
+		var p pending
 		// Of the same time, the late one has the later line.
 		if len(late) > 0 && (len(sorted) == 0 || late[0].time < sorted[0].time) {
 			p, late = late[0], late[1:]
 		} else {
 			p, sorted = sorted[0], sorted[1:]
 		}
-		return p, q.text(p)
-	}
-	for range n {
-		p, text := next()
-		late := p.time < q.latest
+		tooLate := p.time < q.latest
 		q.latest = max(q.latest, p.time)
-		if err := decide(p, text, late); err != nil {
+		if err := decide(p, q.text(p), tooLate); err != nil {
 			return err
 		}
 	}
-	q.spare, q.spareTexts = q.spare[:0], q.spareTexts[:0]
-	for range q.len() - n {
-		p, text := next()
-		p.at = uint32(len(q.spareTexts))
-		q.spare, q.spareTexts = append(q.spare, p), append(q.spareTexts, text...)
-	}
-	q.sorted, q.spare, q.late = q.spare, q.sorted, q.late[:0]
-	q.texts, q.spareTexts = q.spareTexts, q.texts
+	q.spare = q.spare[:0]
+	q.sorted, q.late = q.keep(q.sorted[:0], sorted), q.keep(q.late[:0], late)
+	q.texts, q.spare = q.spare, q.texts
 	return nil
+}
+
+// keep appends requests to a list, which may be the beginning of their own, and keeps their texts.
+func (q *queue) keep(list, left []pending) []pending {
+	for _, p := range left {
+		text := q.text(p)
+		p.at = uint32(len(q.spare))
+		q.spare = append(q.spare, text...)
+		list = append(list, p)
+	}
+	return list
 }

@@ -165,7 +165,7 @@ func TestQueueBoundsItsBytes(t *testing.T) {
 }
 
 // From the first late line on, a copy of the limiter decides in the order of the lines. Its count
-// is that of a replay which knows no other order.
+// is the count of a replay that knows no other order.
 func TestRefusalsInTheOrderOfTheLines(t *testing.T) {
 	for _, late := range []int{10, 3000, 5990} {
 		run := func(most int) *replayer {

@@ -1,70 +1,14 @@
 package replay
 
 import (
-	"context"
-	"fmt"
 	"iter"
-	"net/netip"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/accesslog"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/suggest"
-	"github.com/seed-181794aa/ratelimit/httplimit"
 	"github.com/seed-181794aa/ratelimit/internal/compositekey"
 	"github.com/seed-181794aa/ratelimit/tb"
-	"github.com/seed-181794aa/ratelimit/tb/cas"
-	"github.com/seed-181794aa/ratelimit/tb/mutex"
 )
-
-// Options are the limits of a replay and how they apply to a request.
-type Options struct {
-	// Rates and Bursts are the limits. Every rate is tried with every burst, all in one
-	// pass, each pair with a limiter of its own.
-	Rates  []Rate
-	Bursts []Burst
-	// Keys name the parts of a key: ip, user, path, host or fields of a JSON log.
-	Keys []string
-	// Trusted are the networks of proxies whose X-Forwarded-For is believed. IPv6Prefix is
-	// how many bits of an IPv6 address make a client, 1 to 128.
-	Trusted    []netip.Prefix
-	IPv6Prefix int
-	// Cost is the cost of a request.
-	Cost Cost
-	// Suggest asks for a suggestion at each of the Rates. There are no Bursts then.
-	Suggest Share
-	// ByPath asks for limits of the paths with the most requests, too. Export is what the suggestion
-	// is printed as: policy, caddy, nginx or envoy, or empty for a policy of one rule.
-	ByPath bool
-	Export string
-	// FirstLook has the text begin with the first requests, for a user who does not know the log yet.
-	FirstLook bool
-	// Policy is replayed instead of limits, if it is not nil.
-	Policy *httplimit.Policy
-	// MaxKeys bounds the table of each limiter. Overflow applies to a new key while no
-	// bucket in the table is full.
-	MaxKeys  int
-	Overflow tb.Overflow
-	// Reference replays with tb/mutex, which the tests compare tb/cas with.
-	Reference bool
-	// Algorithms name the algorithms to compare under the only limit. It may be empty.
-	Algorithms []string
-	// AllowMalformed accepts a log of which most lines are malformed.
-	AllowMalformed bool
-	// Picture keeps what WriteSVG and WriteHTML need, for a single limit or a suggestion.
-	Picture bool
-}
-
-// validate returns an error if the sweep is too large or the key has a mistake.
-func (o *Options) validate() error {
-	if n := len(o.Rates) * len(o.Bursts); n > maxSweep {
-		return fmt.Errorf("sweep: %d pairs of rate and burst, want at most %d", n, maxSweep)
-	}
-	if _, err := newContest(o); err != nil {
-		return err
-	}
-	_, _, err := newKeyer(o)
-	return err
-}
 
 // replayer replays requests, one by one, in the order of their times. It is not safe for concurrent
 // use.
@@ -83,7 +27,7 @@ type replayer struct {
 	inLines     *trial
 	fork        func() (*trial, error) // returns a copy of the only trial; nil if there are several
 	late        uint64                 // requests that were decided after later ones
-	lateRefused uint64                 // those that the only trial refused
+	lateRefused uint64                 // the ones that the only trial refused
 
 	paths     *pathGroups        // nil without Options.ByPath
 	found     *suggest.Result    // of the collector at the end
@@ -278,7 +222,9 @@ func (r *replayer) decide(p pending, text []byte, late bool) error {
 	if late && refused != 0 {
 		r.lateRefused++
 	}
-	r.keys.add(text, refused)
+	if entry.Value.isNews(refused) {
+		r.keys.add(text, refused)
+	}
 	if r.contest != nil {
 		r.contest.add(entry.Key, p.cost, p.time)
 	}
@@ -316,77 +262,4 @@ func (r *replayer) addDetails(entry *tracked, ns int64, cost float64, d tb.Decis
 		r.timeline.add(second, d.Allowed)
 		r.lens.add(&entry.Value.zoom, ns, cost, d)
 	}
-}
-
-// span is the time that a log covers, and how far its lines are out of order. Times are in
-// nanoseconds since 1970.
-type span struct {
-	requests    uint64
-	first, last int64  // the earliest and the latest time
-	previous    int64  // the time of the line before
-	stepsBack   uint64 // lines whose time is before the time of the line before
-	longestStep int64  // the longest step back, in nanoseconds
-}
-
-// add counts a request at a time, and reports whether it is in order.
-func (s *span) add(ns int64) (inOrder bool) {
-	if s.requests == 0 {
-		s.first, s.last, s.previous = ns, ns, ns
-	}
-	s.requests++
-	s.first, s.last = min(s.first, ns), max(s.last, ns)
-	if inOrder = ns >= s.previous; !inOrder {
-		s.stepsBack++
-		s.longestStep = max(s.longestStep, s.previous-ns)
-	}
-	s.previous = ns
-	return inOrder
-}
-
-// limiter has the calls that a replay needs. A whole cost is exact in a float64, so
-// AllowCost serves all costs.
-type limiter interface {
-	AllowCost(ctx context.Context, key string, cost float64) (tb.Decision, error)
-	Stats() tb.Stats
-	Snapshot() iter.Seq2[string, tb.State]
-	Restore(iter.Seq2[string, tb.State]) error
-}
-
-func (r *replayer) newLimiter(o *Options, limit tb.Limit) (limiter, error) {
-	opts := []tb.Option{
-		tb.WithClock(func() time.Time { return r.now }),
-		tb.WithMaxKeys(o.MaxKeys), tb.WithOverflow(o.Overflow),
-	}
-	if o.Reference {
-		return mutex.New[string](limit, opts...)
-	}
-	return cas.New[string](limit, opts...)
-}
-
-// trial is one limit under trial, with the number of requests by decision.
-type trial struct {
-	rate    Rate
-	burst   Burst
-	limiter limiter
-
-	granted      uint64
-	refused      uint64
-	neverGranted uint64 // the refused requests whose cost is above the burst
-}
-
-// decide takes the tokens of a request, and counts the decision.
-func (t *trial) decide(key string, cost float64) (tb.Decision, error) {
-	d, err := t.limiter.AllowCost(context.Background(), key, cost)
-	if err != nil {
-		return d, fmt.Errorf("cost %v: %w", cost, err)
-	}
-	if d.Allowed {
-		t.granted++
-		return d, nil
-	}
-	t.refused++
-	if d.RetryAfter == tb.Never {
-		t.neverGranted++
-	}
-	return d, nil
 }

@@ -100,7 +100,7 @@ type File struct {
 	// Format is common, combined, json, logfmt, w3c, haproxy, alb, elb, s3, envoy, istio, apisix,
 	// nginx-proxy-manager, uwsgi, squid, gin or log_format, or empty if no line was valid.
 	Format accesslog.Format `json:"format"`
-	// Lines counts the lines that are not blank, and Malformed those of them that are not a request.
+	// Lines counts the lines that are not blank, and Malformed the ones that are not a request.
 	Lines     int64 `json:"lines"`
 	Malformed int64 `json:"malformed"`
 }
@@ -139,6 +139,8 @@ type Outcome struct {
 type TopKey struct {
 	// Key has the parts of the key, in the order of KeyParts.
 	Key Key `json:"key"`
+	// Name is the name of the client in the DNS, if --resolve asks for it and it has one.
+	Name string `json:"name,omitempty"`
 	// Requests counts the requests of the key, and Refused the refused ones among them.
 	Requests uint64 `json:"requests"`
 	Refused  uint64 `json:"refused"`
@@ -212,6 +214,7 @@ func (res *Result) fillReport() {
 	case r.policy != nil:
 		none := func(func(string, uint64) bool) {}
 		rep.Clients = r.proxies.clients(r.policy.private, rep.Requests, none)
+		rep.Policy = r.policy.outcome(rep.Requests)
 	case part >= 0:
 		rep.Clients = r.proxies.clients(0, rep.Requests, r.clients(part))
 	}

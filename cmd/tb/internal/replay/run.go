@@ -11,6 +11,7 @@ import (
 type Result struct {
 	Report   Report
 	replayer *replayer
+	follow   func(*Report) error
 }
 
 // Run replays the inputs as one log, by time. If an input cannot be read to its end, or has
@@ -23,14 +24,11 @@ func Run(ctx context.Context, o Options, s accesslog.Schema, inputs []Input) (*R
 		return nil, err
 	}
 	s.Extra, s.Forwarded = r.extra, r.keyer.trusts
-	res := &Result{replayer: r, Report: newReport(o)}
+	res := &Result{replayer: r, Report: newReport(o), follow: o.Follow}
 	errs := res.replayInputs(ctx, inputs, s)
 	res.fillReport()
-	switch {
-	case r.collector != nil:
+	if r.collector != nil {
 		res.Report.Suggestion = r.suggestion(&o, s)
-	case r.policy != nil:
-		res.Report.Policy = r.policy.outcome(r.span.requests)
 	}
 	return res, errors.Join(errs...)
 }

@@ -109,13 +109,13 @@ func TestTheSuggestedLimitIsTheKnee(t *testing.T) {
 		{bursts(9, 9, 9, 9, 9), "1/m", 9, true},
 		{bursts(9), "1/m", 9, false},
 	} {
-		l := tt.s.choose()
+		l := tt.s.choose(0.01)
 		raised := tt.burst == 10
 		if l.Rate != tt.rate || l.Burst != tt.burst || l.AtEnd != tt.atEnd || l.raised != raised {
 			t.Errorf("%+v, want %+v", l, tt)
 		}
 	}
-	if l := bursts(0, 0).choose(); l != nil {
+	if l := bursts(0, 0).choose(0.01); l != nil {
 		t.Errorf("%+v although no burst is enough", l)
 	}
 }

@@ -27,6 +27,7 @@ func (rep *Report) writeSuggestion(b *strings.Builder) {
 		b.WriteString("\nNo burst is enough.\n")
 		return
 	}
+	s.writeCandidates(b, rep.Requests)
 	s.Limit.write(b, s)
 	if s.Check != nil {
 		s.Check.write(b)
@@ -90,13 +91,7 @@ func burstText(burst uint64) string {
 
 // write writes the limit: the flags and the policy that set it, and the clients that it refuses.
 func (l *SuggestedLimit) write(b *strings.Builder, s *Suggestion) {
-	why := ", the knee"
-	if len(s.Rates) == 1 {
-		why = ""
-	}
-	fmt.Fprintf(b, "\nSuggested: %s, burst %s%s at %s. ", l.Rate, grouped(l.Burst), why, s.share)
-	fmt.Fprintf(b, "It refuses %s of %s %s (%s).\n", grouped(l.Refused), grouped(s.Clients),
-		plural(s.Clients, "client", "clients"), percent(share(uint64(l.Refused), uint64(s.Clients))))
+	fmt.Fprintf(b, "\n%s\n", l.headline(s))
 	fmt.Fprintf(b, "A client can take at most %.6g tokens in a minute.\n", l.PerMinute)
 	if l.raised {
 		b.WriteString("The log needs less, but a policy needs a burst of at least a second of its" +
@@ -120,6 +115,17 @@ func (l *SuggestedLimit) write(b *strings.Builder, s *Suggestion) {
 	l.writeRefused(b)
 }
 
+// headline returns the limit and its refusals.
+func (l *SuggestedLimit) headline(s *Suggestion) string {
+	why := ", the knee"
+	if len(s.Rates) == 1 {
+		why = ""
+	}
+	return fmt.Sprintf("Suggested: %s, burst %s%s at %s. It refuses %s of %s %s (%s).", l.Rate,
+		grouped(l.Burst), why, s.share, grouped(l.Refused), grouped(s.Clients),
+		plural(s.Clients, "client", "clients"), percent(share(uint64(l.Refused), uint64(s.Clients))))
+}
+
 // writeRefused writes the clients that are refused.
 func (l *SuggestedLimit) writeRefused(b *strings.Builder) {
 	if l.Refused == 0 {
@@ -130,7 +136,7 @@ func (l *SuggestedLimit) writeRefused(b *strings.Builder) {
 	fmt.Fprintln(table, "needs\trequests\tpeak/s\tfirst\tlast\t  key")
 	for _, c := range l.Top {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t  %s\n", burstText(c.Need), grouped(c.Requests),
-			grouped(c.Peak), dateTime(c.First), dateTime(c.Last), keyText(c.Key))
+			grouped(c.Peak), dateTime(c.First), dateTime(c.Last), withName(c.Key, c.Name))
 	}
 	table.Flush()
 }

@@ -66,6 +66,16 @@ right, a share of the requests:
   > 1/s    3       3      3    3    3     1          3      3    3    3     1
     3/s    3       3      3    3    3     1          3      3    3    3     1
 
+The knee at each share, the clients that it hurts, and the load that it saves:
+
+   share         limit  clients  of all  requests  of all  longest wait
+     0 %  1/s, burst 3        0   0.0 %         0   0.0 %             -
+  0.01 %  1/s, burst 3        0   0.0 %         0   0.0 %             -
+   0.1 %  1/s, burst 3        0   0.0 %         0   0.0 %             -
+     1 %  1/s, burst 3        0   0.0 %         0   0.0 %             -
+     5 %  1/s, burst 3        0   0.0 %         0   0.0 %             -
+    50 %  1/s, burst 1        1  50.0 %         2  40.0 %            1s
+
 Suggested: 1/s, burst 1, the knee at 50 %. It refuses 1 of 2 clients (50.0 %).
 A client can take at most 61 tokens in a minute.
 The rate is the lowest or the highest that was tried: others may be better.

@@ -6,7 +6,6 @@ import (
 	"io"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -143,46 +142,13 @@ func writeTop(b *strings.Builder, top []TopKey) {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t  %s\n",
 			atLeast(k.RefusedMost > k.Refused)+grouped(k.Refused),
 			atLeast(k.Partial)+grouped(k.Requests), percent(share(k.Refused, k.Requests)),
-			grouped(k.Peak), grouped(k.LongestRun), keyText(k.Key))
+			grouped(k.Peak), grouped(k.LongestRun), withName(k.Key, k.Name))
 	}
 	table.Flush()
 	if partial {
 		b.WriteString("\n≥: there were more keys than are tracked," +
 			" so earlier requests may be missing.\n")
 	}
-}
-
-// atLeast marks a number that is a lower bound.
-func atLeast(bound bool) string {
-	if bound {
-		return "≥ "
-	}
-	return ""
-}
-
-// keyText writes a key on one line. Clients choose the text of a key, so a part that is not
-// printable is quoted: it cannot move the cursor of the terminal.
-func keyText(parts []string) string {
-	const longest = 80
-	var texts []string
-	for _, p := range parts {
-		if p == "" {
-			p = "-"
-		}
-		if quoted := strconv.Quote(p); quoted != `"`+p+`"` {
-			p = quoted
-		}
-		texts = append(texts, shorten(p, longest))
-	}
-	return strings.Join(texts, " ")
-}
-
-// shorten cuts a text down to that many runes.
-func shorten(s string, runes int) string {
-	if r := []rune(s); len(r) > runes {
-		return string(r[:runes-1]) + "…"
-	}
-	return s
 }
 
 // writeSweep writes a table of the limits.
@@ -257,70 +223,3 @@ func (rep *Report) writeOrder(b *strings.Builder) {
 			grouped(n), plural(n, "is", "are"), ifAny(rep.LateRefused, ": %s of them refused"))
 	}
 }
-
-// integer is the type of a count.
-type integer interface {
-	~int | ~int64 | ~uint32 | ~uint64
-}
-
-// grouped writes a number with its digits in groups of three: 1,234,567.
-func grouped[N integer](n N) string {
-	s := strconv.FormatUint(uint64(n), 10)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
-
-// ifAny writes a number into the format, or nothing if the number is 0.
-func ifAny[N integer](n N, format string) string {
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprintf(format, grouped(n))
-}
-
-// plural returns the form of a word that goes with a number.
-func plural[N integer](n N, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
-}
-
-// durationText writes a duration without the digits that do not matter to a reader: the
-// milliseconds of hours, the minutes of days.
-func durationText(d time.Duration) string {
-	switch {
-	case d >= 2*day:
-		d = d.Round(time.Hour)
-		days := grouped(uint64(d/day)) + " days"
-		if hours := d % day / time.Hour; hours > 0 {
-			return fmt.Sprintf("%s %dh", days, hours)
-		}
-		return days
-	case d >= time.Minute:
-		d = d.Round(time.Second)
-	case d >= time.Second:
-		d = d.Round(time.Millisecond)
-	case d >= time.Millisecond:
-		d = d.Round(time.Microsecond)
-	}
-	return d.String()
-}
-
-// percent writes a fraction with one decimal. A fraction that would round to 0 or 1 is
-// written as a bound.
-func percent(fraction float64) string {
-	switch p := 100 * fraction; {
-	case p > 0 && p < 0.05:
-		return "< 0.1 %"
-	case p > 99.95 && p < 100:
-		return "> 99.9 %"
-	default:
-		return fmt.Sprintf("%.1f %%", p)
-	}
-}
-
-// dateTime writes a time to the second.
-func dateTime(t time.Time) string { return t.Format(time.DateTime) }

@@ -5,27 +5,23 @@ import (
 	"math"
 	"time"
 
-	"gonum.org/v1/plot"
+	"github.com/seed-181794aa/ratelimit/internal/svgchart"
 )
 
-// wholeTicks marks whole numbers from 0 on an axis. The ticks of the plot package also mark
-// fractions, such as 2.5.
-type wholeTicks struct{}
-
-// Ticks implements plot.Ticker: at most 7 numbers, with steps of 1, 2, 5, 10, …
-func (wholeTicks) Ticks(first, last float64) []plot.Tick {
+// wholeTicks marks at most 7 whole numbers from 0 on, with steps of 1, 2, 5, 10, …
+func wholeTicks(last float64) []svgchart.Tick {
 	const most = 7
 	step := 1.0
-	for i := 0; (last-first)/step > most-1; i++ {
+	for i := 0; last/step > most-1; i++ {
 		step *= [...]float64{2, 2.5, 2}[i%3]
 	}
-	return ticks(max(first, 0), last, step, func(v float64) string { return grouped(int64(v)) })
+	return ticks(0, last, step, func(v float64) string { return grouped(int64(v)) })
 }
 
 // ticks marks the multiples of step from first to last.
-func ticks(first, last, step float64, label func(float64) string) (all []plot.Tick) {
+func ticks(first, last, step float64, label func(float64) string) (all []svgchart.Tick) {
 	for v := math.Ceil(first/step) * step; v <= last; v += step {
-		all = append(all, plot.Tick{Value: v, Label: label(v)})
+		all = append(all, svgchart.Tick{Value: v, Label: label(v)})
 	}
 	return all
 }
@@ -43,15 +39,12 @@ var timeSteps = []time.Duration{
 
 var monthSteps = []int{1, 3, 6, 12, 2 * 12, 5 * 12, 10 * 12, 20 * 12, 50 * 12}
 
-// timeTicks marks round times of UTC on an axis in seconds since 1970. The ticks of the
-// plot package are round in decimal: 100,000 seconds and not a day.
-type timeTicks struct{}
-
 // mostTicks is how many times have room for their labels.
 const mostTicks = 9
 
-// Ticks implements plot.Ticker: as many times as have room for their labels.
-func (timeTicks) Ticks(first, last float64) []plot.Tick {
+// timeTicks marks round times of UTC on an axis in seconds since 1970, as many as have room for
+// their labels.
+func timeTicks(first, last float64) []svgchart.Tick {
 	for _, step := range timeSteps {
 		if (last-first)/step.Seconds() <= mostTicks {
 			format := timeFormat(step, last-first > day.Seconds())
@@ -64,7 +57,7 @@ func (timeTicks) Ticks(first, last float64) []plot.Tick {
 }
 
 // monthTicks marks the beginnings of months or years.
-func monthTicks(first, last float64) (all []plot.Tick) {
+func monthTicks(first, last float64) (all []svgchart.Tick) {
 	const month = 30 * day
 	i := 0
 	for i < len(monthSteps)-1 && (last-first)/month.Seconds()/float64(monthSteps[i]) > mostTicks {
@@ -82,7 +75,7 @@ func monthTicks(first, last float64) (all []plot.Tick) {
 		case v > last:
 			return all
 		case v >= first:
-			all = append(all, plot.Tick{Value: v, Label: t.Format(format)})
+			all = append(all, svgchart.Tick{Value: v, Label: t.Format(format)})
 		}
 	}
 }
@@ -114,16 +107,13 @@ func timeFormat(step time.Duration, severalDays bool) string {
 }
 
 // powerTicks marks the powers of ten on a logarithmic axis.
-type powerTicks struct{}
-
-// Ticks implements plot.Ticker.
-func (powerTicks) Ticks(first, last float64) (all []plot.Tick) {
+func powerTicks(first, last float64) (all []svgchart.Tick) {
 	for v := powerBelow(first); v <= last*(1+1e-9); v *= 10 {
 		label := fmt.Sprint(v)
 		if v >= 1 {
 			label = grouped(uint64(v))
 		}
-		all = append(all, plot.Tick{Value: v, Label: label})
+		all = append(all, svgchart.Tick{Value: v, Label: label})
 	}
 	return all
 }

@@ -32,7 +32,7 @@ func (b bin) busiest() uint64     { return uint64(b.peak) }
 // timeline counts decisions over time in bounded memory. It begins with bins of one
 // second. Whenever the log outgrows them, at either end, it takes the next width.
 //
-// Bins of any width are numbered from 1970. The bins of one width merge into those of the next one,
+// Bins of any width are numbered from 1970. The bins of one width merge into bins of the next one,
 // which is a multiple. Thus no count is ever split, and a bin covers the same seconds in every log.
 type timeline struct {
 	level   int   // the index of the width

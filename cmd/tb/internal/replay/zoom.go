@@ -105,7 +105,7 @@ func (l *lens) add(z *zoom, ns int64, cost float64, d tb.Decision) {
 }
 
 // decide follows a bucket over a decision, and returns its tokens before and after, refilled to the
-// latest time. The whole tokens are those of the decision. The fraction follows from the rate.
+// latest time. The whole tokens are in the decision. The fraction follows from the rate.
 func (l *lens) decide(z *zoom, ns int64, cost float64, d tb.Decision) (before, after float64) {
 	own := max(ns, z.own)
 	before = l.refilled(z.level, own-z.own)

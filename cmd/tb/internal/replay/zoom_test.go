@@ -9,8 +9,7 @@ import (
 	"time"
 	"unsafe"
 
-	"gonum.org/v1/plot/plotter"
-
+	"github.com/seed-181794aa/ratelimit/internal/svgchart"
 	"github.com/seed-181794aa/ratelimit/tb"
 	"github.com/seed-181794aa/ratelimit/tb/cas"
 )
@@ -48,10 +47,13 @@ func TestLevelsAreASaw(t *testing.T) {
 	if got.String() != want {
 		t.Errorf("got %s, want %s", &got, want)
 	}
-	points, sizes := w.refusals()
-	if len(points) != 2 || points[1] != (plotter.XY{X: start + 2}) || sizes[0] != 2.5 ||
-		sizes[1] != 1.75 {
-		t.Errorf("refusals at %v in sizes of %v", points, sizes)
+	points, radii := w.refusals()
+	if fmt.Sprint(points[1:], radii) != fmt.Sprintf("[{%v 0}] [3 2]", start+2.0) {
+		t.Errorf("refusals at %v with radii of %v", points, radii)
+	}
+	const value = "2015-05-17 10:00:10: 3.0 tokens, then 0.0, 4 refused"
+	if text := w.values(start + 12)[0].Text; text != value {
+		t.Errorf("the first value is %q, want %q", text, value)
 	}
 }
 
@@ -66,9 +68,9 @@ func TestCountsOfRefusals(t *testing.T) {
 		7.5: "1,200 at 8, ",
 	} {
 		var got strings.Builder
-		counts := w.counts(distance)
-		for i, label := range counts.Labels {
-			fmt.Fprintf(&got, "%s at %v, ", label, counts.XYs[i].X)
+		points, texts := w.counts(distance)
+		for i, text := range texts {
+			fmt.Fprintf(&got, "%s at %v, ", text, points[i].X)
 		}
 		if got.String() != want {
 			t.Errorf("%v seconds apart: %s, want %s", distance, &got, want)
@@ -80,7 +82,8 @@ func TestCountsOfRefusals(t *testing.T) {
 func TestLevelsBeforeAWindow(t *testing.T) {
 	l := newLens(mustRate(t, "1"), 5)
 	for first, want := range map[float64]string{5: "[{7 5} {10 5} {10 4}]", 4: "[{10 4} {10 4}]"} {
-		if got := fmt.Sprint(l.withLead(plotter.XYs{{X: 10, Y: first}, {X: 10, Y: 4}}, 3)); got != want {
+		levels := []svgchart.Point{{X: 10, Y: first}, {X: 10, Y: 4}}
+		if got := fmt.Sprint(l.withLead(levels, 3)); got != want {
 			t.Errorf("from %v tokens: %s, want %s", first, got, want)
 		}
 	}
@@ -128,7 +131,8 @@ func TestWindowsAreBounded(t *testing.T) {
 	}
 }
 
-// The levels in the picture are those of the bucket, at any rate and cost and with late requests.
+// The levels in the picture are the levels of the bucket, at any rate and cost, also if requests
+// are late.
 func TestLevelsAgreeWithTheLimiter(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for range 50 {

@@ -1,0 +1,61 @@
+package replay
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// resolveTime is how long the look-up of names takes at most.
+const resolveTime = 5 * time.Second
+
+// resolver looks up names and addresses in the DNS, as net.Resolver does.
+type resolver interface {
+	LookupAddr(ctx context.Context, address string) (names []string, err error)
+	LookupHost(ctx context.Context, name string) (addresses []string, err error)
+}
+
+// addNames adds the names of the refused clients that the report lists. A client without one keeps
+// none, and a network has none.
+func (rep *Report) addNames(ctx context.Context, r resolver) {
+	part := slices.Index(rep.KeyParts, "ip")
+	if part < 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, resolveTime)
+	defer cancel()
+	var lookups sync.WaitGroup
+	for i := range rep.Top {
+		k := &rep.Top[i]
+		lookups.Go(func() { k.Name = domainName(ctx, r, k.Key[part]) })
+	}
+	if s := rep.Suggestion; s != nil && s.Limit != nil {
+		for i := range s.Limit.Top {
+			c := &s.Limit.Top[i]
+			lookups.Go(func() { c.Name = domainName(ctx, r, c.Key[part]) })
+		}
+	}
+	lookups.Wait()
+}
+
+// domainName returns the name of an address. The owner of an address can give it any name, so a name
+// counts only if it leads back to the address.
+func domainName(ctx context.Context, r resolver, address string) string {
+	names, _ := r.LookupAddr(ctx, address)
+	for _, name := range names {
+		if back, _ := r.LookupHost(ctx, name); slices.Contains(back, address) {
+			return strings.TrimSuffix(name, ".")
+		}
+	}
+	return ""
+}
+
+// withName returns a key on one line, with the name of its client if that was looked up.
+func withName(key Key, name string) string {
+	if name == "" {
+		return keyText(key)
+	}
+	return keyText(key) + "  " + keyText([]string{name})
+}
