@@ -10,7 +10,8 @@
 -- the error of the writes. A bucket under another limit has been converted. The first byte is 255
 -- if the value is not a bucket, and 254 if it could not be written.
 --
--- Redis makes the functions anew in each run, so they have no upvalues: each would be an allocation.
+-- For speed: Redis makes the functions anew in each run, so they have no upvalues, which would be
+-- allocations. A call costs as much as ten operations, and a reply that grows by .. a copy a bucket.
 
 -- supplied returns the units that N/D units a µs supply in the e µs after instant s. It is exact
 -- up to 2^48, because N and D are below 2^48.
@@ -69,19 +70,22 @@ local t = time[1] * 1000000 + time[2]
 local forever = 9223372036854774 - t -- until the clock of tb/mutex ends
 local args, i = ARGV[1], 2
 local each, granted, buckets = string.byte(args) == 0, true
-local reply, failure = pack('>I7', t), ''
-for k, key in ipairs(KEYS) do
+local reply, more, failure = '', nil, ''
+for k = 1, #KEYS do
+  local key = KEYS[k]
   local digits, C, N, D, n, kind, x, units
   digits, C, N, D, n, kind, x, units, i = parse('>BI4I6I6BBI7I4', args, i)
   local first, s, d, capacity, rate, divisor = digits, t, 0, C, N, D
   local changes, own, stored = 0, true, true
-  local value = redis.pcall('GET', key)
-  if value and #value ~= 28 then -- or an error, a table
+  local value, why = redis.pcall('GET', key)
+  if value and #value ~= 28 then
     first = 255
+    if type(value) == 'table' then why = value.err end
+    if why and string.find(why, 'WRONGTYPE', 1, true) then why = nil end
   elseif value then
     first, s, d, capacity, rate, divisor = parse('>BI7I4I4I6I6', value)
     if s > t + 1000000 then s, stored = t, false end -- the clock was set back: wait for it no longer
-    changes = floor(first / 8)
+    changes = (first - first % 8) / 8
     own = first % 8 == digits and capacity == C and rate == N and divisor == D
   end
 
@@ -89,7 +93,11 @@ for k, key in ipairs(KEYS) do
   -- ahead is the supply from t to s. In debt, only the deficit counts.
   local was, lacked, seen, changed, ahead = s, d, false, false, 0
   if s < t then
-    s, d = t, max(0, d - supplied(s, t - s, rate, divisor))
+    if d > 0 then
+      d = d - supplied(s, t - s, rate, divisor)
+      if d < 0 then d = 0 end
+    end
+    s = t
   elseif s > t then
     ahead = supplied(t, s - t, rate, divisor)
     if d > capacity then s, d, ahead = t, d + ahead, 0 end
@@ -142,6 +150,7 @@ for k, key in ipairs(KEYS) do
     end
     if kind == 6 then -- reset, also a value that is not a bucket
       value = redis.pcall('DEL', key)
+      why = type(value) == 'table' and value.err or nil
       first, changes, own, stored = digits, 0, true, true
       s, d, ahead, was, lacked, changed = t, 0, 0, t, 0, false
     elseif pays and units > 0 then
@@ -153,20 +162,23 @@ for k, key in ipairs(KEYS) do
     end
     granted = granted and pays
   end
-  local stale, why = seen and not stored
-  if type(value) == 'table' and not string.find(value.err, 'WRONGTYPE', 1, true) then
-    why = value.err
-  elseif each and (changed or stale) then
-    why = store(t, key, first, C, N, D, was, lacked)
-  elseif not each then
+  local stale = seen and not stored
+  if not each then
     buckets = buckets or {}
     buckets[k] = {t, key, first, C, N, D, was, lacked, changed, stale, since, lack}
+  elseif changed or stale then
+    why = store(t, key, first, C, N, D, was, lacked)
   end
   if why then first, failure = 254, why end
-  reply = reply .. pack('>BI7I4', first, since, lack)
+  if k == 1 then
+    reply = pack('>I7BI7I4', t, first, since, lack)
+  else
+    more = more or {reply}
+    more[k] = pack('>BI7I4', first, since, lack)
+  end
 end
 for _, b in ipairs(buckets or {}) do
   if not granted then b[7], b[8], b[9] = b[11], b[12], false end
   if b[9] or b[10] then failure = store(unpack(b, 1, 8)) or failure end
 end
-return reply .. failure
+return (more and table.concat(more) or reply) .. failure

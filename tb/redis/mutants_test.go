@@ -25,11 +25,7 @@ var bugs = []struct{ name, before, bug string }{
 	{"the phase of the decision", "divide(s % D", "divide((s + e) % D"},
 	{"a key of the local time", "time[1] * 1000000 + time[2]", "time[1] * 1000000"},
 
-	{
-		"refill: more than full",
-		"max(0, d - supplied(s, t - s, rate, divisor))",
-		"d - supplied(s, t - s, rate, divisor)",
-	},
+	{"refill: more than full", "if d < 0 then d = 0 end", ""},
 	{
 		"refill: debt waits for the own time",
 		"if d > capacity then s, d, ahead = t, d + ahead, 0 end",
@@ -140,13 +136,9 @@ var bugs = []struct{ name, before, bug string }{
 	{"all: a conversion takes", "b[7], b[8], b[9] = b[11], b[12], false", "b[9] = false"},
 	{"all: no conversion", "if b[9] or b[10] then", "if b[9] then"},
 	{"all: a grant is not written", "if b[9] or b[10] then", "if b[10] then"},
-	{"write: refusals too", "elseif each and (changed or stale) then", "elseif each then"},
-	{"write: not at all", "elseif each and (changed or stale) then", "elseif each and stale then"},
-	{
-		"write: no conversion",
-		"elseif each and (changed or stale) then",
-		"elseif each and changed then",
-	},
+	{"write: refusals too", "elseif changed or stale then", "else"},
+	{"write: not at all", "elseif changed or stale then", "elseif stale then"},
+	{"write: no conversion", "elseif changed or stale then", "elseif changed then"},
 	{
 		"write: the time of the decision",
 		"I6', first, s, d, C, N, D)",
@@ -159,7 +151,8 @@ var bugs = []struct{ name, before, bug string }{
 	{"expiry: from the decision", "(s + d * D / N)", "(t + d * D / N)"},
 	{"expiry: a converted bucket is kept no longer", "if first >= 8 then", "if false then"},
 	{"expiry: may overflow", "if ms > 9e15 then ms = 9e15 end", ""},
-	{"reply: the deficit after", "first, since, lack)", "first, since, lacked)"},
+	{"reply: the deficit after", "t, first, since, lack)", "t, first, since, lacked)"},
+	{"reply: the deficit after, of more", "pack('>BI7I4', first, since, lack)", "more[1]"},
 }
 
 var everything = flag.Bool("all", false, "plant all bugs, and simulate more histories and leases")

@@ -127,6 +127,15 @@ func clockSetBack(s *simulator) error {
 	b.want(limit, back-1+999_999, 1, refused(time.Microsecond, 0))
 	b.want(limit, back-1+1_000_000, 1, granted(0))
 	b.want(limit, back-1+1_000_000, 1, refused(time.Second, 0))
+	// The wait for the own time is by the limit of the call.
+	b.fill()
+	b.want(limit, noon, 10, granted(0))
+	fast := perSecond(10, 5)
+	wait := reservation(maxScale, deepest, 600*time.Millisecond) // a token, which takes 700 ms
+	_, before := b.apply(fast, noon-500_000, wait)
+	if _, after := b.apply(fast, noon-500_000, item{kind: kindLook}); after != before {
+		b.errorf("after a refused reservation: %+v, want %+v", after, before)
+	}
 	return b.err
 }
 
