@@ -29,25 +29,12 @@ func coarseness(capacity uint64) uint64 {
 // clock is the supply clock of a rate: S(t) in DESIGN.md §1.
 type clock struct {
 	tokens, per uint64
-	first       uint64  // instant of the log's first line: whole periods, below 2⁶³ ns
-	perNs       float64 // the finest units in a nanosecond, about
+	first       uint64 // instant of the log's first line: whole periods, below 2⁶³ ns
 }
 
 func newClock(l tb.Limit) clock {
 	per := uint64(l.Per)
-	return clock{
-		tokens: uint64(l.Tokens), per: per, first: math.MaxInt64 / per * per,
-		perNs: float64(l.Tokens) * finest / float64(per),
-	}
-}
-
-// refills reports whether the clock surely supplies a deficit between two times. The deficit is in
-// units of a number of the finest. Readings are rounded down, so a supply is less than the time is
-// worth by at most a unit.
-func (c *clock) refills(since, now int64, deficit, coarse uint64) bool {
-	const slack = 1e-9 // far more than the error of the product
-	worth := c.perNs * float64(now-max(since, -int64(c.first))) / float64(coarse)
-	return worth*(1-slack)-2 >= float64(deficit)
+	return clock{tokens: uint64(l.Tokens), per: per, first: math.MaxInt64 / per * per}
 }
 
 // reading is what a supply clock shows: whole tokens, and the finest units of the rest.

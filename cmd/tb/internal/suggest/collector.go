@@ -1,7 +1,6 @@
 package suggest
 
 import (
-	"math"
 	"math/bits"
 	"slices"
 	"time"
@@ -33,15 +32,8 @@ type Collector struct {
 	timed bool   // whether clients keep the times of their requests, until there are too many
 	cost  uint64 // of each request in tokens, if costs are fixed
 
-	start, now int64 // the times of the first line and of this one, in ns since 1970
-	started    bool
-	latest     []latestReading // of each clock
-}
-
-// latestReading is the latest reading of a clock, and when that was.
-type latestReading struct {
-	at int64
-	reading
+	start, now int64     // the times of the first line and of this one, in ns since 1970
+	shown      []reading // of each clock at now; empty before the first line
 }
 
 // New returns an empty Collector of at most maxKeys keys. The capacities of the rates are not used.
@@ -55,7 +47,6 @@ func New(rates []tb.Limit, costs Costs, maxKeys int) *Collector {
 	}
 	for _, l := range rates {
 		c.clocks = append(c.clocks, newClock(l))
-		c.latest = append(c.latest, latestReading{at: math.MinInt64})
 		if costs.Fixed > 0 && costs.Fixed <= tb.MaxCapacity {
 			c.swings = append(c.swings, newSwings(costs.Fixed*finest))
 		}
@@ -65,9 +56,7 @@ func New(rates []tb.Limit, costs Costs, maxKeys int) *Collector {
 
 // Add adds a request of a key at a time, in ns since 1970. The cost is in tokens, above 0.
 func (c *Collector) Add(key []byte, t int64, cost float64) {
-	if c.now = t; !c.started {
-		c.start, c.started = t, true
-	}
+	c.read(t)
 	cl := c.clients[string(key)] // does not allocate
 	if cl == nil {
 		if cl = c.admit(key); cl == nil {
@@ -109,25 +98,17 @@ func (c *Collector) keepTime(cl *Client, t int64) {
 	}
 }
 
-// reading returns the reading of a clock now.
-func (c *Collector) reading(i int) reading {
-	l := &c.latest[i]
-	if l.at != c.now {
-		*l = latestReading{c.now, c.clocks[i].at(c.now - c.start)}
+// read reads the clocks at the time of a line.
+func (c *Collector) read(t int64) {
+	switch {
+	case c.shown == nil:
+		c.start, c.shown = t, make([]reading, len(c.clocks))
+	case t == c.now:
+		return
 	}
-	return l.reading
-}
-
-// supplied returns what a clock supplied since a time, and at least a deficit if it supplied that.
-// Both are in units of a number of the finest.
-func (c *Collector) supplied(i int, since int64, deficit, coarse uint64) uint64 {
-	switch k := &c.clocks[i]; {
-	case since >= c.now:
-		return 0
-	case k.refills(since-c.start, c.now-c.start, deficit, coarse): // mostly: it needs no division
-		return deficit
-	default:
-		return c.reading(i).since(k.at(since-c.start), coarse)
+	c.now = t
+	for i := range c.clocks {
+		c.shown[i] = c.clocks[i].at(t - c.start)
 	}
 }
 
@@ -166,9 +147,9 @@ func (c *Collector) stayAlike(cl *Client, last int64) bool {
 		return true
 	}
 	for i := range c.clocks {
+		before := c.clocks[i].at(last - c.start)
 		for j, scale := range c.scales {
-			deficit := cl.curves[j].deficit
-			if c.supplied(i, last, deficit, finest/scale) < deficit {
+			if c.shown[i].since(before, finest/scale) < cl.curves[j].deficit {
 				return false
 			}
 		}
@@ -188,12 +169,14 @@ func (c *Collector) end(cl *Client) {
 // the curves of the finest scale have the others in them.
 func (c *Collector) addWhole(cl *Client, last int64, cost uint64) {
 	for i := range cl.curves {
-		cv := &cl.curves[i]
+		cv, shown := &cl.curves[i], c.shown[i]
+		var supplied uint64
+		if last < c.now {
+			supplied = shown.since(c.clocks[i].at(last-c.start), 1)
+		}
 		high := cv.deficit
-		supplied := c.supplied(i, last, high, 1)
 		low := cv.add(supplied, cost)
 		if cv.deficit > uint64(cv.need)*finest {
-			shown := c.reading(i)
 			if last > c.now {
 				shown = c.clocks[i].at(last - c.start)
 			}
@@ -216,9 +199,17 @@ func (c *Collector) swingsOf(cl *Client, i int) []*swings {
 // addDecimal is addWhole for costs that may have decimals. Each scale rounds them otherwise.
 func (c *Collector) addDecimal(cl *Client, last int64, cost float64) {
 	for i := range len(cl.curves) / len(c.scales) {
+		var before reading
+		if last < c.now {
+			before = c.clocks[i].at(last - c.start)
+		}
 		for j, scale := range c.scales {
 			cv := &cl.curves[i*len(c.scales)+j]
-			cv.add(c.supplied(i, last, cv.deficit, finest/scale), unitsOf(cost, scale))
+			var supplied uint64
+			if last < c.now {
+				supplied = c.shown[i].since(before, finest/scale)
+			}
+			cv.add(supplied, unitsOf(cost, scale))
 			cv.require((cv.deficit + scale - 1) / scale)
 		}
 	}
