@@ -120,6 +120,7 @@ func dialOption(t testing.TB, o rueidis.ClientOption) rueidis.Client {
 }
 
 func TestCluster(t *testing.T) {
+	t.Parallel()
 	nodes := startCluster(t)
 	c := dial(t, nodes[0].Server)
 	l := newLimiter(t, c, slow)
@@ -180,6 +181,7 @@ func TestCluster(t *testing.T) {
 // A slot moves from one master to another while callers use two buckets in it, by themselves and
 // together. Each grant takes its tokens once.
 func TestSlotMovesUnderLoad(t *testing.T) {
+	t.Parallel()
 	nodes := startCluster(t)
 	limit := tb.Limit{Capacity: 1_000_000, Tokens: 1, Per: 24 * time.Hour}
 	tag := func(string) string { return "tenant" }
@@ -253,6 +255,7 @@ func TestSlotMovesUnderLoad(t *testing.T) {
 
 // A replica takes over from a master that was killed, and has its buckets.
 func TestClusterFailsOverToReplica(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("the cluster takes seconds to notice")
 	}

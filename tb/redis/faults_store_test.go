@@ -203,6 +203,7 @@ func TestDemotedMaster(t *testing.T) {
 
 // A replica that no master replaces opens the breaker, and is asked once in each interval.
 func TestReplica(t *testing.T) {
+	t.Parallel()
 	s := redistest.Start(t)
 	operator := dial(t, s)
 	l := newLimiter(t, dialed(t, s.Addr), slow, WithMaxDenial(0))
@@ -222,6 +223,7 @@ func TestReplica(t *testing.T) {
 
 // After a change of the password, the calls do not all try to connect.
 func TestChangedPassword(t *testing.T) {
+	t.Parallel()
 	s := redistest.Start(t)
 	operator := dial(t, s)
 	do(t, operator, "ACL", "SETUSER", "limiter", "on", ">old", "~tb:*", "+@all")

@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"flag"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -11,7 +12,9 @@ import (
 	"github.com/seed-181794aa/ratelimit/internal/redistest"
 )
 
-// A server is stopped for 1.5 s. Its callers get decisions of the policy in time, and their
+var stall = flag.Duration("stall", 500*time.Millisecond, "time for which a server is stopped")
+
+// A server is stopped for a time. Its callers get decisions of the policy in time, and their
 // commands take nothing when the server reads them later.
 func TestStoppedServer(t *testing.T) {
 	s := redistest.Start(t)
@@ -27,7 +30,7 @@ func TestStoppedServer(t *testing.T) {
 
 	first, failures, commands := connections(t, operator), timeouts(l), l.Stats().Commands
 	signal(t, s, syscall.SIGSTOP)
-	stopped := run(t, l, callers, lasting(1500*time.Millisecond))
+	stopped := run(t, l, callers, lasting(*stall))
 	failures -= timeouts(l)
 	wantPrompt(t, l, stopped)
 	if stopped.decided[ByServer] > 0 || sum(stopped.policy) > 0 {
@@ -223,6 +226,7 @@ func TestLimiterBeforeTheServer(t *testing.T) {
 // A server that stops for longer than the timeout, and goes on, fails the calls that are under way,
 // and no other ones.
 func TestHiccup(t *testing.T) {
+	t.Parallel()
 	const callers, timeout = 64, time.Second
 	s := redistest.Start(t)
 	l := newLimiter(t, dial(t, s), ample, WithMaxDenial(0), WithTimeout(timeout))

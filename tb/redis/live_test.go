@@ -19,7 +19,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb/mutex"
 )
 
-var liveDecisions = flag.Int("live", 100_000,
+var liveDecisions = flag.Int("live", 50_000,
 	"decisions by a server's clock that are compared with tb/mutex")
 
 // TestLiveServerDecidesAsMutex makes calls on a server that reads its own clock and expires its

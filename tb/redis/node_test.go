@@ -31,6 +31,7 @@ func TestSlotIsTheServersSlot(t *testing.T) {
 
 // A master of a cluster that is stopped concerns its keys only.
 func TestOneMasterIsStopped(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("the cluster takes seconds to notice")
 	}

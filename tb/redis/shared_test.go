@@ -9,7 +9,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-var contestTime = flag.Duration("contest", 300*time.Millisecond,
+var contestTime = flag.Duration("contest", 200*time.Millisecond,
 	"time by the server's clock in which processes take from one bucket")
 
 // contest lets eight processes take from one bucket. At last the test takes what is left, so that
