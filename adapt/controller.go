@@ -90,8 +90,8 @@ func (c *Controller) Begin() Request {
 	return Request{c, now}
 }
 
-// Refused reports that the limiter has refused or delayed a request. The rate only grows in
-// intervals with such a report: the limit must be what holds requests back.
+// Refused reports that the limiter has refused a request. The rate only grows in intervals with
+// such a report: the limit must be what holds requests back.
 func (c *Controller) Refused() {
 	c.anyCounts().refused.Add(1)
 	c.look(c.elapsed())

@@ -20,7 +20,9 @@ import (
 // grant to the header of its response, because the time that a body takes also depends on its
 // length and on the client. A response with status 429, 502, 503 or 504 is a failure.
 //
-// A shadow rule keeps its rate, because its decisions do not change the load of the downstream.
+// A shadow rule keeps its rate, because its decisions do not change the load of the downstream. A
+// rule that delays cannot be adaptive: its requests would wait for as long as an old rate demands,
+// and so reach the downstream in waves.
 type Adaptive struct {
 	Min, Max  float64       // tokens a second: see adapt.Config
 	TargetP99 time.Duration // of the downstream's latency
@@ -59,6 +61,10 @@ func (r *Rule) checkAdaptive(path string, errs *problems) {
 	path = field(config, "adaptive")
 	if len(r.Tiers.Limits) > 0 {
 		errs.add(path, "must not be in a rule with tiers")
+	}
+	if r.OnLimit == Delay {
+		errs.add(path, "must not be in a rule with on_limit delay, because requests that wait have "+
+			"delays of an old rate")
 	}
 	if len(r.levels()) > 1 {
 		errs.add(path, "must not be in a rule with a key that has parent networks")

@@ -10,7 +10,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/adapt"
 )
 
-// observeRefusal reports to an adaptive rule that it has refused or delayed a request.
+// observeRefusal reports to an adaptive rule that it has refused a request.
 func (e *entry) observeRefusal() {
 	if e.control != nil {
 		e.control.Refused()
@@ -23,9 +23,6 @@ func (c *call) beginFlights() (flights []adapt.Request) {
 		e := &c.entries[i]
 		if e.control == nil || !c.hasTaken(e) {
 			continue
-		}
-		if e.delay > 0 {
-			e.observeRefusal()
 		}
 		flights = append(flights, e.control.Begin())
 	}
