@@ -23,8 +23,8 @@ func init() { caddy.RegisterModule(App{}) }
 // asks for it. It has no fields.
 //
 // A configuration may fail after its handlers are provisioned, and Caddy then goes on with the
-// configuration before. So the app changes the policy of a limiter that is in use only when Caddy
-// says that the new configuration has started.
+// configuration before. So the app changes a limiter that is in use only when Caddy says that the
+// new configuration has started.
 type App struct {
 	ctx    caddy.Context
 	log    *zap.Logger
@@ -36,8 +36,8 @@ type App struct {
 type use struct {
 	key      poolKey
 	document []byte // of the policy
-	policy   *httplimit.Policy
-	before   *httplimit.Policy // was in force when the policy came into force
+	content  content
+	before   content // was in force when the content came into force
 	limiter  *limiter
 }
 
@@ -75,7 +75,7 @@ func (a *App) Cleanup() error {
 	for _, u := range a.used {
 		deleted, err := limiters.Delete(u.key)
 		errs = append(errs, err)
-		if !deleted && u.limiter.policy == u.policy {
+		if !deleted && u.limiter.inForce == u.content {
 			errs = append(errs, u.limiter.force(u.before))
 		}
 	}
@@ -89,7 +89,7 @@ func (a *App) use(name string, s Settings, document []byte) (*limiter, error) {
 		return nil, err
 	}
 	if u := a.used[name]; u != nil {
-		if u.key != key || !bytes.Equal(u.document, document) {
+		if u.key != key || u.content.look != s.Look || !bytes.Equal(u.document, document) {
 			return nil, errors.New("another handler has a limiter of this name with another policy or" +
 				" other settings: give one of them another name")
 		}
@@ -103,7 +103,7 @@ func (a *App) use(name string, s Settings, document []byte) (*limiter, error) {
 	if err != nil {
 		return nil, plain(err)
 	}
-	u := &use{key: key, document: document, policy: policy}
+	u := &use{key: key, document: document, content: content{policy, s.Look}}
 	if u.limiter, err = loadLimiter(key, s, policy); err != nil {
 		return nil, plain(err)
 	}
@@ -117,8 +117,8 @@ func (a *App) use(name string, s Settings, document []byte) (*limiter, error) {
 // commit puts the policies in force.
 func (a *App) commit() {
 	for name, u := range a.used {
-		u.before = u.limiter.policy
-		if err := u.limiter.force(u.policy); err != nil {
+		u.before = u.limiter.inForce
+		if err := u.limiter.force(u.content); err != nil {
 			a.log.Error("policy rejected", zap.String("limiter", name), zap.Error(err))
 		}
 	}

@@ -31,18 +31,15 @@ func (c collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range ruleDescs {
 		ch <- d
 	}
-	metrics.New().Describe(ch)
+	metrics.New(c.app.inRedis).Describe(ch)
 }
 
 // Collect implements prometheus.Collector.
 func (c collector) Collect(ch chan<- prometheus.Metric) {
 	for _, name := range slices.Sorted(maps.Keys(c.app.used)) {
-		l := c.app.used[name].limiter
-		collectRules(ch, name, l)
-		if l.store != nil {
-			l.store.metrics.Collect(ch)
-		}
+		collectRules(ch, name, c.app.used[name].limiter)
 	}
+	metrics.New(c.app.inRedis).Collect(ch)
 }
 
 func collectRules(ch chan<- prometheus.Metric, name string, l *limiter) {

@@ -6,16 +6,18 @@ import (
 	"github.com/caddyserver/caddy/v2"
 
 	"github.com/seed-181794aa/ratelimit/httplimit"
+	"github.com/seed-181794aa/ratelimit/tb/redis"
 )
 
 // limiters are the limiters of the process, by poolKey. A limiter stays while a configuration has
 // it, so its buckets outlive a reload.
 var limiters = caddy.NewUsagePool()
 
-// poolKey identifies a limiter. Settings are part of it, because they cannot change.
+// poolKey identifies a limiter. The settings that cannot change while it lives are part of it.
 type poolKey struct{ name, settings string }
 
 func newPoolKey(name string, s Settings) (poolKey, error) {
+	s.Look = Look{}
 	text, err := json.Marshal(s)
 	return poolKey{name, string(text)}, err
 }
@@ -23,58 +25,52 @@ func newPoolKey(name string, s Settings) (poolKey, error) {
 // limiter is a limiter that several configurations and handlers can share.
 type limiter struct {
 	*httplimit.Limiter
-	policy *httplimit.Policy // in force; Caddy changes one configuration at a time
-	store  *store            // of its buckets, or nil if they are in memory
+	inForce content      // Caddy changes one configuration at a time
+	store   *redis.Store // of its buckets, or nil if they are in memory
 }
 
-// force puts a policy in force.
-func (l *limiter) force(p *httplimit.Policy) error {
-	if err := l.SetPolicy(p); err != nil {
+// content is what a configuration changes in a limiter.
+type content struct {
+	policy *httplimit.Policy
+	look   Look
+}
+
+// force puts a policy and a look in force.
+func (l *limiter) force(c content) error {
+	if err := l.SetPolicy(c.policy); err != nil {
 		return err
 	}
-	l.policy = p
-	if l.store != nil {
-		l.store.forget(l.Stats())
-	}
-	return nil
+	l.SetSharedSecret(c.look.SharedSecret)
+	l.inForce = c
+	return l.SetFields(c.look.fields())
 }
 
 // loadLimiter returns the limiter of the key, and makes it if there is none. If there is one, it
-// checks that the limiter can have the policy, and does not change the limiter.
+// checks that its store can have the policy, and does not change the limiter.
 func loadLimiter(key poolKey, s Settings, p *httplimit.Policy) (*limiter, error) {
 	v, loaded, err := limiters.LoadOrNew(key, func() (caddy.Destructor, error) {
-		return newLimiter(key.name, s, p)
+		l := &limiter{inForce: content{p, s.Look}}
+		if s.Redis != nil {
+			var err error
+			if l.store, err = s.Redis.open(key.name); err != nil {
+				return nil, err
+			}
+		}
+		var err error
+		l.Limiter, err = s.limiter(p, l.store)
+		return l, err
 	})
 	if err != nil {
 		return nil, err
 	}
 	l := v.(*limiter)
 	if loaded && l.store != nil {
-		if err = l.store.check(p); err != nil {
+		if _, err = s.limiter(p, l.store); err != nil {
 			_, _ = limiters.Delete(key) // the limiter stays, because it is in use
 			return nil, err
 		}
 	}
 	return l, nil
-}
-
-func newLimiter(name string, s Settings, p *httplimit.Policy) (l *limiter, err error) {
-	opts, err := s.options()
-	if err != nil {
-		return nil, err
-	}
-	l = &limiter{policy: p}
-	if s.Redis != nil {
-		if l.store, err = openStore(name, s.Redis); err != nil {
-			return nil, err
-		}
-		if err = l.store.check(p); err != nil {
-			return nil, err
-		}
-		opts = append(opts, l.store.options()...)
-	}
-	l.Limiter, err = httplimit.New(p, opts...)
-	return l, err
 }
 
 // Destruct implements caddy.Destructor. Requests of a configuration that Caddy has dropped may

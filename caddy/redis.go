@@ -2,20 +2,16 @@ package tokenbucket
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"net/url"
 	"runtime"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/redis/rueidis"
 
-	"github.com/seed-181794aa/ratelimit/httplimit"
-	"github.com/seed-181794aa/ratelimit/tb"
 	"github.com/seed-181794aa/ratelimit/tb/redis"
 	"github.com/seed-181794aa/ratelimit/tb/redis/metrics"
 )
@@ -46,23 +42,10 @@ func (c *Redis) resolve() error {
 	return nil
 }
 
-// store makes the limiters of rules whose buckets are in Redis.
-type store struct {
-	name       string // of the limiter
-	client     rueidis.Client
-	timeout    time.Duration
-	failClosed bool
-	metrics    *metrics.Collector
-	names      map[string]bool // of the rules that metrics has
-}
-
-// openStore returns a store, also if the server of a single address cannot be reached yet. Its
-// client is closed when the store is garbage, because Caddy drops a configuration while requests
-// still use it.
-func openStore(name string, c *Redis) (*store, error) {
-	if c.OnFailure != "" && c.OnFailure != "allow" && c.OnFailure != "refuse" {
-		return nil, fmt.Errorf("redis: on_failure is %q, want allow or refuse", c.OnFailure)
-	}
+// open returns the store of a limiter, also if the server of a single address cannot be reached
+// yet. Its client is closed when the store is garbage, because Caddy drops a configuration while
+// requests still use it.
+func (c *Redis) open(name string) (*redis.Store, error) {
 	address := c.Address
 	if !strings.Contains(address, "://") {
 		address = "redis://" + address
@@ -82,104 +65,25 @@ func openStore(name string, c *Redis) (*store, error) {
 	if client == nil {
 		return nil, fmt.Errorf("redis: %w", err)
 	}
-	st := &store{
-		name: name, client: client, failClosed: c.OnFailure == "refuse",
-		timeout: cmp.Or(time.Duration(c.Timeout), defaultRedisTimeout),
-		metrics: metrics.New(), names: map[string]bool{},
+	s, err := redis.NewStore(client, redis.WithPrefix("caddy:"+url.QueryEscape(name)+":"),
+		redis.WithTimeout(cmp.Or(time.Duration(c.Timeout), defaultRedisTimeout)))
+	if err != nil {
+		client.Close()
+		return nil, fmt.Errorf("redis: %w", err)
 	}
-	runtime.AddCleanup(st, rueidis.Client.Close, client)
-	return st, nil
+	runtime.AddCleanup(s, rueidis.Client.Close, client)
+	return s, nil
 }
 
-// options returns the options of the limiter. The limiters in Redis have a timeout of their own.
-func (s *store) options() []httplimit.Option {
-	all := []httplimit.Option{httplimit.WithLimiter(s.newLimiter), httplimit.WithTimeout(0)}
-	if s.failClosed {
-		all = append(all, httplimit.WithFailClosed())
-	}
-	return all
-}
-
-// check returns an error for each rule that cannot have its buckets in Redis.
-func (s *store) check(p *httplimit.Policy) error {
-	var errs []error
-	seen := map[string]bool{}
-	check := func(r *httplimit.Rule) {
-		add := func(wrong bool, problem string) {
-			if wrong {
-				errs = append(errs, fmt.Errorf("rule %q: in Redis, a rule %s", r.Name, problem))
+// inRedis yields the limiters in Redis of the rules in force. Their names are unique: the first
+// slash ends the name of the limiter.
+func (a *App) inRedis(yield func(name string, s metrics.Source) bool) {
+	for name, u := range a.used {
+		for _, r := range u.limiter.Stats() {
+			s, ok := r.Limiter.(*redis.Limiter)
+			if ok && !yield(url.PathEscape(name)+"/"+r.Label, s) {
+				return
 			}
 		}
-		add(seen[r.Name], "needs a name that no rule of another set has")
-		seen[r.Name] = true
-		add(r.OnLimit == httplimit.Delay, "cannot delay")
-		add(r.Tiers.By != "", "has no tiers")
-		add(r.Adaptive != httplimit.Adaptive{}, "has no adaptive rate")
-		add(strings.HasPrefix(r.Cost.Source, "response:"), "has no cost in the response")
-		if _, err := redis.New(s.client, r.Limit); err != nil {
-			errs = append(errs, fmt.Errorf("rule %q: %w", r.Name, err))
-		}
 	}
-	for i := range p.Sets {
-		for j := range p.Sets[i].Rules {
-			check(&p.Sets[i].Rules[j])
-		}
-		if fallback := p.Sets[i].Fallback; fallback != nil {
-			check(fallback)
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// newLimiter returns the limiter of a rule. All servers with the same name of the limiter, and name
-// and keys of the rule, share its buckets.
-func (s *store) newLimiter(r httplimit.Rule) (tb.Limiter, error) {
-	parts := append([]string{"caddy", s.name, r.Name}, r.Keys...)
-	for i, part := range parts {
-		parts[i] = url.QueryEscape(part)
-	}
-	prefix := strings.Join(parts, ":") + ":"
-	l, err := redis.New(s.client, r.Limit, redis.WithPrefix(prefix), redis.WithTimeout(s.timeout))
-	if err != nil {
-		return nil, err
-	}
-	s.metrics.Set(s.label(r.Name), l)
-	s.names[r.Name] = true
-	return sharedLimiter{l}, nil
-}
-
-// label is the value of the label limiter in the metrics of a rule. No other rule has it: the first
-// slash ends the name of the limiter.
-func (s *store) label(rule string) string { return url.PathEscape(s.name) + "/" + rule }
-
-// forget removes the metrics of rules that are not in force.
-func (s *store) forget(inForce []httplimit.RuleStats) {
-	for name := range s.names {
-		isRule := func(r httplimit.RuleStats) bool { return r.Rule == name }
-		if !slices.ContainsFunc(inForce, isRule) {
-			s.metrics.Remove(s.label(name))
-			delete(s.names, name)
-		}
-	}
-}
-
-// sharedLimiter is a limiter in Redis that returns why Redis did not decide.
-type sharedLimiter struct{ limiter *redis.Limiter }
-
-// SetLimit changes the limit from the next request on.
-func (l sharedLimiter) SetLimit(limit tb.Limit) error { return l.limiter.SetLimit(limit) }
-
-// Allow implements tb.Limiter.
-func (l sharedLimiter) Allow(ctx context.Context, key string) (tb.Decision, error) {
-	return l.AllowN(ctx, key, 1)
-}
-
-// AllowN implements tb.Limiter. If Redis does not decide, it returns why: httplimit then lets the
-// request pass or answers it with 503, and not with 429.
-func (l sharedLimiter) AllowN(ctx context.Context, key string, n int) (tb.Decision, error) {
-	o, err := l.limiter.Decide(ctx, key, float64(n))
-	if err == nil && o.Failure != nil {
-		err = o.Failure
-	}
-	return o.Decision, err
 }

@@ -48,6 +48,20 @@ tb_redis_breaker_state{limiter="api/r"} 0
 `, "tb_redis_breaker_state") // and no rule of before
 }
 
+// In Redis, too, rules are charged all or none, and can delay, have tiers, and settle costs.
+func TestRulesInRedis(t *testing.T) {
+	s := start(t, inRedis(redistest.Start(t).Addr, "",
+		perHour("one", "1", "key none\npath /one\ndelay 1s")+
+			perHour("all", "6", "key none\ncost response:bytes default 1 max 5")))
+	s.want(200, "/one") // has 2 bytes
+	for range 5 {
+		s.want(429, "/one")
+	}
+	s.want(200)
+	s.want(200).fields(t, "RateLimit-Remaining: 1")
+	s.want(429)
+}
+
 // A file with a secret may change, although the configuration does not.
 func TestAReloadReadsTheAddressOfRedis(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "address")
@@ -125,17 +139,28 @@ func TestRequestsThatAReloadOvertakes(t *testing.T) {
 
 // The test waits for a garbage collection, which closes the client.
 func TestAClientOfRedisIsClosed(t *testing.T) {
-	s := start(t, inRedis(redistest.Start(t).Addr, "", perHour("r", "1", "key none")))
-	s.want(200)
-	var client rueidis.Client
-	limiters.Range(func(_, l any) bool {
-		client = l.(*limiter).store.client
-		return false
+	address := redistest.Start(t).Addr
+	client, err := rueidis.NewClient(rueidis.ClientOption{
+		InitAddress: []string{address}, DisableCache: true, ForceSingleClient: true,
 	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	connections := func() int {
+		list, err := client.Do(t.Context(), client.B().ClientList().Build()).ToString()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Count(list, "\n")
+	}
+	own := connections()
+	s := start(t, inRedis(address, "", perHour("r", "1", "key none")))
+	s.want(200)
 	if err := s.load(site("", perHour("r", "1", "key none"))); err != nil {
 		t.Fatal(err)
 	}
-	for client.Do(t.Context(), client.B().Ping().Build()).Error() == nil {
+	for connections() != own {
 		runtime.GC()
 	}
 }
@@ -180,14 +205,6 @@ func TestConfigurationsOfRedisWithErrors(t *testing.T) {
 		{inRedis("{env.TB_TEST_UNSET}", "", perHour("r", "1", "key none")), "address"},
 		{inRedis("redis://:secret@:0", "", perHour("r", "1", "key none")), "want host:port or"},
 		{inRedis(address, "on_failure maybe", perHour("r", "1", "key none")), `on_failure is "maybe"`},
-		{
-			inRedis(address, "", perHour("r", "1", "key none\ndelay 1s")),
-			`rule "r": in Redis, a rule cannot delay`,
-		},
-		{
-			inRedis(address, "", perHour("r", "1", "key none\ncost response:bytes max 2")),
-			`rule "r": in Redis, a rule has no cost in the response`,
-		},
 	} {
 		s := &server{t: t, log: t.TempDir() + "/log"}
 		err := s.load(c.config)

@@ -39,6 +39,32 @@ func TestAReloadKeepsTheBuckets(t *testing.T) {
 	s.want(200, "/renamed")
 }
 
+// A reload that changes only the look of responses, or how many may wait, keeps the buckets.
+func TestANewLookKeepsTheBuckets(t *testing.T) {
+	rule := perHour("r", "8", "key none")
+	s := start(t, site("api", rule))
+	s.want(200).fields(t, "RateLimit-Remaining: 7")
+	for _, tt := range []struct{ option, field string }{
+		{"policy_field", `RateLimit-Policy: "r";q=8;w=28800`},
+		{"x_ratelimit", "X-RateLimit-Remaining: 5"},
+		{"reason_field X-Why", "RateLimit-Policy:"}, // not any more
+		{"shared_secret s", "RateLimit-Remaining: 3"},
+		{"max_waiting 9", "RateLimit-Remaining: 2"},
+		{"fields refused", "RateLimit-Remaining:"},
+		{"", "RateLimit-Remaining: 0"},
+	} {
+		if err := s.load(site("api", tt.option+"\n"+rule)); err != nil {
+			t.Fatal(err)
+		}
+		s.want(200).fields(t, tt.field)
+	}
+	s.want(429).fields(t, "X-Why:")
+	if err := s.load(site("api", "reason_field X-Why\n"+rule)); err != nil {
+		t.Fatal(err)
+	}
+	s.want(429).fields(t, "X-Why: token_bucket_exceeded")
+}
+
 // The policy in force stays if Caddy rejects the new configuration, whatever the stage.
 func TestAFailedReloadChangesNothing(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")

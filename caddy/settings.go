@@ -5,10 +5,11 @@ import (
 
 	"github.com/seed-181794aa/ratelimit/httplimit"
 	"github.com/seed-181794aa/ratelimit/tb"
+	"github.com/seed-181794aa/ratelimit/tb/redis"
 )
 
-// Settings are what a limiter keeps as long as it lives. A limiter with other settings is another
-// limiter, with full buckets.
+// Settings are what a limiter keeps as long as it lives, except its Look. A limiter with other
+// settings is another limiter, with full buckets unless they are in Redis.
 type Settings struct {
 	// MaxKeys is how many keys each rule has at most. The default is 1,048,576.
 	MaxKeys int `json:"max_keys,omitempty"`
@@ -19,6 +20,13 @@ type Settings struct {
 	// and 64.
 	IPv4Prefix int `json:"ipv4_prefix,omitempty"`
 	IPv6Prefix int `json:"ipv6_prefix,omitempty"`
+	// Redis has the buckets, if it is there.
+	Redis *Redis `json:"redis,omitempty"`
+	Look
+}
+
+// Look is the settings that change no bucket, so that a limiter with another look is the same one.
+type Look struct {
 	// Fields is which responses have the RateLimit fields: "all", which is the default, or those to
 	// "refused" requests only.
 	Fields string `json:"fields,omitempty"`
@@ -31,11 +39,29 @@ type Settings struct {
 	// SharedSecret is the same text for all servers of the same clients. It is the key of the hashes
 	// of long keys in Redis, and the jitter of Retry-After is derived from it.
 	SharedSecret string `json:"shared_secret,omitempty"`
-	// Redis has the buckets, if it is there.
-	Redis *Redis `json:"redis,omitempty"`
 }
 
-// options returns the options of the limiter, apart from those for Redis.
+// fields returns which fields responses have.
+func (k *Look) fields() httplimit.Fields {
+	return httplimit.Fields{
+		OnlyRefused: k.Fields == "refused", Policy: k.PolicyField, XRateLimit: k.XRateLimit,
+		Reason: k.ReasonField,
+	}
+}
+
+// limiter returns a limiter with a policy. The store may be nil.
+func (s *Settings) limiter(p *httplimit.Policy, store *redis.Store) (*httplimit.Limiter, error) {
+	opts, err := s.options()
+	if err != nil {
+		return nil, err
+	}
+	if store != nil {
+		opts = append(opts, httplimit.WithStore(store))
+	}
+	return httplimit.New(p, opts...)
+}
+
+// options returns the options of the limiter, apart from the store.
 func (s *Settings) options() ([]httplimit.Option, error) {
 	o := []httplimit.Option{
 		httplimit.WithoutClaims(),
@@ -44,7 +70,7 @@ func (s *Settings) options() ([]httplimit.Option, error) {
 		httplimit.WithClientAddress(httplimit.ClientAddress{
 			Find: clientAddress, IPv4Bits: s.IPv4Prefix, IPv6Bits: s.IPv6Prefix,
 		}),
-		httplimit.WithSharedSecret(s.SharedSecret),
+		httplimit.WithSharedSecret(s.SharedSecret), httplimit.WithFields(s.fields()),
 		httplimit.WithHooks(httplimit.Hooks{
 			Delayed: delayed, Refused: refused, Shadow: shadow, Error: failed,
 		}),
@@ -59,18 +85,17 @@ func (s *Settings) options() ([]httplimit.Option, error) {
 	default:
 		return nil, fmt.Errorf("overflow is %q, want forgive or refuse", s.Overflow)
 	}
-	switch s.Fields {
-	case "", "all":
-	case "refused":
-		o = append(o, httplimit.WithSilentGrants())
-	default:
+	if s.Fields != "" && s.Fields != "all" && s.Fields != "refused" {
 		return nil, fmt.Errorf("fields is %q, want all or refused", s.Fields)
 	}
-	if s.PolicyField {
-		o = append(o, httplimit.WithPolicyField())
+	if s.Redis != nil {
+		switch s.Redis.OnFailure {
+		case "", "allow":
+		case "refuse":
+			o = append(o, httplimit.WithFailClosed())
+		default:
+			return nil, fmt.Errorf("redis: on_failure is %q, want allow or refuse", s.Redis.OnFailure)
+		}
 	}
-	if s.XRateLimit {
-		o = append(o, httplimit.WithXRateLimit())
-	}
-	return append(o, httplimit.WithReasonField(s.ReasonField)), nil
+	return o, nil
 }

@@ -28,11 +28,11 @@ func newHandler(t testing.TB, document string) *Handler {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := newLimiter("test", s, p)
+	l, err := s.limiter(p, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Handler{Name: "test", limiter: l, app: &App{events: zap.NewNop()}}
+	return &Handler{Name: "test", limiter: &limiter{Limiter: l}, app: &App{events: zap.NewNop()}}
 }
 
 // serve passes a request to the handler as Caddy does.

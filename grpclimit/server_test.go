@@ -170,7 +170,7 @@ func TestShadowRule(t *testing.T) {
 // WithFields sends the fields of HTTP as header metadata, for granted and for refused calls.
 func TestFields(t *testing.T) {
 	l := mustNew(t, rule("[]", 1, ""), newClock().option(), WithFields(),
-		WithHTTPOptions(httplimit.WithPolicyField()))
+		WithHTTPOptions(httplimit.WithFields(httplimit.Fields{Policy: true})))
 	conn := start(t, &backend{}, interceptors(l))
 	for i, want := range []map[string]string{
 		{"ratelimit": `"r";r=0;t=1`, "ratelimit-policy": `"r";q=1;w=1`, "ratelimit-limit": "1"},

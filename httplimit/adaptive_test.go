@@ -49,6 +49,8 @@ func TestAdaptiveErrors(t *testing.T) {
 		oneRule("[]", config+`, "tiers": {"by": "header:plan", "limits": {
 			"a": {"tokens_per_second": 1, "burst": 1}}}`): "must not be in a rule with tiers",
 		oneRule(`["ip:address/64,/48"]`, config): "must not be in a rule with a key that has parent",
+		`{"name": "r", "limit_keys": [], "on_limit": "delay", "max_delay": "1s",
+			"algorithm_config": {` + config + `}}`: "must not be in a rule with on_limit delay",
 	} {
 		if _, err := ParsePolicy([]byte(policy)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", policy, err, want)
@@ -93,7 +95,7 @@ func TestAdaptiveRateFollowsFailures(t *testing.T) {
 	for status, falls := range map[int]bool{
 		200: false, 404: false, 500: false, 429: true, 502: true, 503: true, 504: true,
 	} {
-		s := newSite(t, adaptiveRule(100, 100, adaptiveRange), WithPolicyField())
+		s := newSite(t, adaptiveRule(100, 100, adaptiveRange), WithFields(Fields{Policy: true}))
 		wants(t, s.get(), `RateLimit-Policy: "r";q=100;w=1`)
 		s.overload(status)
 		if rate := s.perSecond(); rate < 100 != falls {
@@ -253,7 +255,8 @@ func TestReloadOfAnAdaptiveRuleDuringTraffic(t *testing.T) {
 		mustParse(t, adaptiveRule(300, 50, adaptiveRange)),
 		mustParse(t, oneRule("[]", `"rps": 70, "burst": 80`)),
 	}
-	l, err := New(policies[0], WithLimiterOptions(tb.WithClock(clock)), WithPolicyField())
+	l, err := New(policies[0], WithLimiterOptions(tb.WithClock(clock)),
+		WithFields(Fields{Policy: true}))
 	if err != nil {
 		t.Fatal(err)
 	}

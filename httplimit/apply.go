@@ -114,8 +114,8 @@ func (c *call) pushEntry(r *rule) bool {
 	}
 	if len(c.keys)-start > c.l.maxKeyLength {
 		secret := &c.l.ownSecret
-		if r.kind() != inProcess {
-			secret = &c.l.sharedSecret
+		if r.others != nil {
+			secret = &c.policy.sharedSecret
 		}
 		c.keys = secret.hashKey(c.keys, start)
 	}

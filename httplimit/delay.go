@@ -1,7 +1,6 @@
 package httplimit
 
 import (
-	"fmt"
 	"math"
 	"time"
 
@@ -74,15 +73,6 @@ func (p *Policy) checkWaiting(errs *problems) {
 	if p.MaxWaiting < 0 || p.MaxWaiting > mostWaiting {
 		errs.add("max_waiting", "must be a whole number, 1 to %d (got %d)", mostWaiting, p.MaxWaiting)
 	}
-}
-
-// checkLimiter returns an error if the rule delays and its limiter cannot.
-func (r *rule) checkLimiter() error {
-	if r.OnLimit == Delay && r.kind() != inProcess {
-		return fmt.Errorf("rule %q: on_limit must be refuse, because the limiter that WithLimiter "+
-			"set is not a *cas.TokenBucket and cannot delay (got delay)", r.Name)
-	}
-	return nil
 }
 
 // delays warns of delays that a rule at path does not have.

@@ -1,7 +1,6 @@
 package httplimit
 
 import (
-	"context"
 	"net/http"
 	"slices"
 	"strings"
@@ -10,8 +9,6 @@ import (
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/tb"
-	"github.com/seed-181794aa/ratelimit/tb/cas"
-	"github.com/seed-181794aa/ratelimit/tb/mutex"
 )
 
 // A shadow rule decides as if it delayed, and the request does not wait.
@@ -68,91 +65,6 @@ func TestExplainDelays(t *testing.T) {
 		}
 		q.pending.Wait()
 	})
-}
-
-// A limiter that cannot delay is an error, in New and in SetPolicy.
-func TestOtherLimitersCannotDelay(t *testing.T) {
-	policy := mustParse(t, delaying("r", "[]", 10, ""))
-	const want = `rule "r": on_limit must be refuse, because the limiter that WithLimiter set ` +
-		`is not a *cas.TokenBucket and cannot delay (got delay)`
-	for name, newLimiter := range map[string]func(Rule) (tb.Limiter, error){
-		"external": func(r Rule) (tb.Limiter, error) {
-			l, err := mutex.New[string](r.Limit)
-			return charging{l}, err
-		},
-		"plain": func(r Rule) (tb.Limiter, error) { return mutex.New[string](r.Limit) },
-	} {
-		_, err := New(policy, WithLimiter(newLimiter))
-		if err == nil || err.Error() != "httplimit: "+want {
-			t.Errorf("%s: %v", name, err)
-		}
-		l, err := New(mustParse(t, jsonRule("r", "[]", 10, "")), WithLimiter(newLimiter))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := l.SetPolicy(policy); err == nil {
-			t.Errorf("%s: SetPolicy accepts the policy", name)
-		}
-	}
-	native := func(r Rule) (tb.Limiter, error) { return cas.New[string](r.Limit) }
-	if _, err := New(policy, WithLimiter(native)); err != nil {
-		t.Error(err)
-	}
-}
-
-// A request beyond an external limiter waits, and the time limit of external limiters does not
-// count the wait.
-func TestTimeLimitBeginsAgainAfterTheWait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var asked []string
-		q := newQueue(t, jsonRules("", delaying("native", "[]", 10, ""),
-			jsonRule("plain", "[]", 100, ""), jsonRule("trial", "[]", 100, `"mode": "shadow"`)),
-			WithTimeout(10*time.Millisecond),
-			WithLimiter(func(r Rule) (tb.Limiter, error) {
-				if r.Name == "native" {
-					return cas.New[string](r.Limit)
-				}
-				return &otherLimiter{rule: r, asked: &asked}, nil
-			}))
-		for range 11 {
-			q.get("x")
-		}
-		q.pending.Wait()
-		if s := q.Stats()[2]; s.ShadowGranted != 11 || s.Errors > 0 {
-			t.Errorf("%+v", s)
-		}
-	})
-}
-
-// A slow limiter does not make the delay longer, because the slot counts from the arrival.
-func TestSlowLimitersDoNotAddToTheDelay(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := newQueue(t, jsonRules("", delaying("native", "[]", 10, ""),
-			jsonRule("slow", `["header:k"]`, 1, "")),
-			WithLimiter(func(r Rule) (tb.Limiter, error) {
-				if r.Name == "native" {
-					return cas.New[string](r.Limit)
-				}
-				return sleeping{60 * time.Millisecond}, nil
-			}))
-		for range 10 {
-			q.get("burst")
-		}
-		q.get("x", "K: 1")
-		q.saw(append(slices.Repeat([]string{"0 served burst"}, 10), "100 served x")...)
-	})
-}
-
-// sleeping is a limiter that grants each call after a time.
-type sleeping struct{ time.Duration }
-
-func (s sleeping) Allow(ctx context.Context, key string) (tb.Decision, error) {
-	return s.AllowN(ctx, key, 1)
-}
-
-func (s sleeping) AllowN(context.Context, string, int) (tb.Decision, error) {
-	time.Sleep(s.Duration)
-	return tb.Decision{Allowed: true}, nil
 }
 
 // While the policy changes, requests wait under the policy of their arrival.

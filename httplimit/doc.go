@@ -21,7 +21,7 @@
 //
 // The format of policies comes from Fairvisor, an open-source program that enforces API limits: see
 // https://docs.fairvisor.com/docs/algorithms/token-bucket. Its field with the reason of a refusal
-// is an option: see WithReasonField.
+// is an option: see Fields.
 //
 // # Costs known afterwards
 //
@@ -41,8 +41,8 @@
 //
 // # All or nothing
 //
-// If one of the rules that apply refuses a request, no rule is charged: see tb.TakeAll.
-// WithLimiter says how far this holds for the limiters that it sets.
+// If one of the rules that apply refuses a request, no rule is charged: see tb.TakeAll. This holds
+// with buckets in this process and in a Store, and not with the limiters of WithLimiter.
 //
 // # Delay
 //
@@ -54,8 +54,8 @@
 //
 // # Failure
 //
-// The limiter of a rule can fail if WithLimiter made it, for example because its store is down or
-// does not answer in time: see WithTimeout. Then no rule is charged except shadow rules, the
+// The limiter of a rule can fail if WithStore or WithLimiter made it, for example because the store
+// is down or does not answer in time: see WithTimeout. Then no enforced rule is charged, the
 // request passes without fields, and Hooks.Error and RuleStats.Errors report the failure.
 // WithFailClosed answers 503 instead. A client cannot cause such a failure, because the limiter
 // sees neither the client's deadline nor its disconnection.

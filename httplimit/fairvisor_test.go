@@ -22,7 +22,7 @@ func TestFairvisorGrantedFields(t *testing.T) {
 func TestFairvisorRefusedFields(t *testing.T) {
 	s := newSite(t, `{"name": "per-org-rps", "limit_keys": ["header:x-api-key"],
 		"algorithm": "token_bucket", "algorithm_config": {"tokens_per_second": 100, "burst": 200,
-		"fixed_cost": 150}}`, steady(), WithReasonField("X-Fairvisor-Reason"))
+		"fixed_cost": 150}}`, steady(), WithFields(Fields{Reason: "X-Fairvisor-Reason"}))
 	s.get("X-Api-Key: org-abc")
 	w := s.get("X-Api-Key: org-abc")
 	wants(t, w, "Retry-After: 1", "RateLimit-Limit: 200", "RateLimit-Remaining: 0",
@@ -97,7 +97,7 @@ func TestFairvisorFields(t *testing.T) {
 	// Retry-After is 2 on the page: 120 tokens at 100 a second, without jitter.
 	s = newSite(t, `{"name": "per-org-rps", "limit_keys": [], "algorithm": "token_bucket",
 		"algorithm_config": {"tokens_per_second": 100, "burst": 200, "fixed_cost": 160}}`, steady(),
-		WithReasonField("X-Fairvisor-Reason"))
+		WithFields(Fields{Reason: "X-Fairvisor-Reason"}))
 	s.get()
 	w := s.get()
 	wants(t, w, "Retry-After: 2", "RateLimit-Limit: 200", "RateLimit-Remaining: 0",

@@ -30,7 +30,7 @@ func FuzzPolicy(f *testing.F) {
 			}
 			return
 		}
-		l, err := New(p, WithPolicyField(), WithXRateLimit())
+		l, err := New(p, WithFields(Fields{Policy: true, XRateLimit: true}))
 		if err != nil {
 			if !strings.Contains(err.Error(), "a key that the application adds") {
 				t.Fatalf("what ParsePolicy accepts New does not: %v", err)

@@ -189,8 +189,6 @@ type otherLimiter struct {
 	asked *[]string        // the names of rules and their costs
 	fail  map[string]error // by rule
 	used  map[string]int
-
-	panics bool
 }
 
 func (o *otherLimiter) Allow(ctx context.Context, key string) (tb.Decision, error) {
@@ -199,9 +197,6 @@ func (o *otherLimiter) Allow(ctx context.Context, key string) (tb.Decision, erro
 
 func (o *otherLimiter) AllowN(ctx context.Context, key string, n int) (tb.Decision, error) {
 	*o.asked = append(*o.asked, sprintf("%s %d", o.rule.Name, n))
-	if o.panics {
-		panic("limiter")
-	}
 	if err := ctx.Err(); err != nil {
 		return tb.Decision{}, err
 	}

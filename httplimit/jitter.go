@@ -17,7 +17,7 @@ func (c *call) retryAfter(base int64) int64 {
 		}
 	}
 	a := c.network().As16()
-	h := hash.Add(hash.Empty, c.l.shared)
+	h := hash.Add(hash.Empty, c.policy.shared)
 	h = hash.Add(h, subject)
 	h = hash.Add(h, a[:])
 	h = hash.Add(h, c.r.URL.Path)

@@ -2,7 +2,6 @@ package httplimit
 
 import (
 	"cmp"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"net/http"
@@ -167,13 +166,6 @@ const DefaultMaxKeyLength = 64
 
 // keySecret is the key of the hash that replaces long keys.
 type keySecret [sha256.Size]byte
-
-// newKeySecrets returns a secret that only this process has, and one that all processes with the
-// same text have.
-func newKeySecrets(text string) (own, shared keySecret) {
-	_, _ = rand.Read(own[:]) // never fails
-	return own, sha256.Sum256([]byte("httplimit key " + text))
-}
 
 // hashKey replaces the bytes of keys from start on, which are a key, by their hash of 128 bits. No
 // key of parts is equal to it, because no part has a digest of this length.

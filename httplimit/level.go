@@ -34,7 +34,7 @@ func (c *call) level(e *entry) tb.Level {
 	}
 	var err error
 	if e.level, err = e.charge.(leveler).Level(c.now); err != nil {
-		e.level.Tokens = float64(e.decision.Remaining)
+		e.level = tb.Level{Tokens: float64(e.decision.Remaining)}
 		if missing := e.Limit.Capacity - e.decision.Remaining; missing > 0 {
 			e.level.NextToken = supplyTime(e.Limit, 1)
 			e.level.Full = supplyTime(e.Limit, float64(missing))

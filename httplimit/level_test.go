@@ -7,38 +7,7 @@ import (
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/tb"
-	"github.com/seed-181794aa/ratelimit/tb/mutex"
 )
-
-// leveling is a Charger whose charges count how often they are asked for a level, or have none.
-type leveling struct {
-	charging
-	asked *int
-	fails bool
-}
-
-func (l leveling) Charge(key string, cost float64) (tb.Charge, error) {
-	c, err := l.charging.Charge(key, cost)
-	if l.asked == nil {
-		return struct{ tb.Charge }{c}, err
-	}
-	return levelingCharge{c, l}, err
-}
-
-type levelingCharge struct {
-	tb.Charge
-	of leveling
-}
-
-func (l levelingCharge) Level(t time.Time) (tb.Level, error) {
-	*l.of.asked++
-	if l.of.fails {
-		return tb.Level{Tokens: 99}, errors.New("no level")
-	}
-	return l.Charge.(interface {
-		Level(t time.Time) (tb.Level, error)
-	}).Level(t)
-}
 
 func TestExplainHasTheLevel(t *testing.T) {
 	s := newSite(t, jsonRules("", jsonRule("key", `["header:k"]`, 4, `"on_missing": "reject"`),
@@ -63,22 +32,24 @@ func TestExplainHasTheLevel(t *testing.T) {
 	}
 }
 
-// Fields of limiters without levels are estimates from the limit and the whole tokens left.
-func TestLevelsAreOptional(t *testing.T) {
-	for _, asked := range []*int{nil, new(int)} { // charges without Level, and with one that fails
-		now := time.Unix(1_800_000_000, 0)
-		s := newSite(t, oneRule("[]", `"rps": 0.1, "burst": 3, "cost_source": "header:w"`),
-			WithXRateLimit(), steady(), WithLimiter(func(r Rule) (tb.Limiter, error) {
-				l, err := mutex.New[string](r.Limit, tb.WithClock(func() time.Time { return now }))
-				return leveling{charging{l}, asked, true}, err
-			}))
-		full := func(seconds int64) string { return sprintf("X-RateLimit-Reset: %d", now.Unix()+seconds) }
-		// 2.5 tokens are left, and 5 s until the next one.
-		wants(t, s.get("W: 0.5"), "RateLimit-Remaining: 2", "RateLimit-Reset: 10", full(10))
-		wants(t, s.get("W: 2"), "RateLimit-Remaining: 0", "RateLimit-Reset: 10", full(30))
-		if e := s.Explain(request())[0]; e.Level != (tb.Level{}) || e.Allowed {
-			t.Errorf("%+v", e)
-		}
+// If a store cannot tell the level, the fields are estimates from the limit and the whole tokens.
+func TestLevelsThatFail(t *testing.T) {
+	s := newSite(t, oneRule("[]", `"rps": 0.1, "burst": 3, "cost_source": "header:w"`),
+		WithFields(Fields{XRateLimit: true}), steady(),
+		WithStore(referenceStore{t: t, before: func(step, _ string) error {
+			if step == "level" {
+				return errors.New("no level")
+			}
+			return nil
+		}}))
+	full := func(seconds int64) string {
+		return sprintf("X-RateLimit-Reset: %d", s.now.Unix()+seconds)
+	}
+	// 2.5 tokens are left, and 5 s until the next one.
+	wants(t, s.get("W: 0.5"), "RateLimit-Remaining: 2", "RateLimit-Reset: 10", full(10))
+	wants(t, s.get("W: 2"), "RateLimit-Remaining: 0", "RateLimit-Reset: 10", full(30))
+	if e := s.Explain(request())[0]; e.Level != (tb.Level{}) || e.Allowed {
+		t.Errorf("%+v", e)
 	}
 }
 
@@ -88,11 +59,14 @@ func TestEachBucketIsAskedForItsLevelOnce(t *testing.T) {
 		return sprintf(`{"name": %q, "limit_keys": [], "algorithm_config":
 			{"rps": 0.1, "burst": 9, "cost_source": "header:w"}}`, name)
 	}
-	s := newSite(t, jsonRules("", rule("a"), rule("b")), WithXRateLimit(), WithPolicyField(),
-		WithLimiter(func(r Rule) (tb.Limiter, error) {
-			l, err := mutex.New[string](r.Limit)
-			return leveling{charging{l}, &asked, false}, err
-		}))
+	s := newSite(t, jsonRules("", rule("a"), rule("b")),
+		WithFields(Fields{Policy: true, XRateLimit: true}),
+		WithStore(referenceStore{t: t, before: func(step, _ string) error {
+			if step == "level" {
+				asked++
+			}
+			return nil
+		}}))
 	for weight, want := range map[string]int{"1": http.StatusOK, "10": http.StatusTooManyRequests} {
 		asked = 0
 		if w := s.get("W: " + weight); w.Code != want || asked != 2 {
@@ -130,21 +104,10 @@ func TestFieldsOfPlainLimiters(t *testing.T) {
 	}
 }
 
-// generous is a Charger whose buckets are always full.
-type generous struct{ tb.Limiter }
-
-func (generous) Charge(string, float64) (tb.Charge, error) { return generous{}, nil }
-
-func (generous) Peek(time.Time) (tb.Decision, error) {
-	return tb.Decision{Allowed: true, Remaining: 5}, nil
-}
-
-func (g generous) Take(t time.Time) (tb.Decision, error) { return g.Peek(t) }
-
-func (generous) Cancel() {}
-
 func TestResetIsAtLeast1(t *testing.T) {
 	s := newSite(t, oneRule("[]", `"rps": 0.1, "burst": 5`),
-		WithLimiter(func(Rule) (tb.Limiter, error) { return generous{}, nil }))
+		WithLimiter(func(Rule) (tb.Limiter, error) {
+			return answering{Allowed: true, Remaining: 5}, nil
+		}))
 	wants(t, s.get(), "RateLimit-Remaining: 5", "RateLimit-Reset: 1")
 }

@@ -16,13 +16,13 @@ import (
 //
 // Most applications wrap their handler with Middleware. Decide and Admit are for applications that
 // cannot, and Take is for servers that write no http.ResponseWriter. Explain reports what the rules
-// would decide, and takes nothing. SetPolicy replaces the policy, and Stats reports what the rules
-// have counted. StopWaiting is for the end of a server whose policy delays requests. ClientAddress
-// and TrustsPeer are for proxies.
+// would decide, and takes nothing. SetPolicy replaces the policy, SetFields and SetSharedSecret
+// change a setting, and Stats reports what the rules have counted. StopWaiting is for the end of a
+// server whose policy delays requests. ClientAddress and TrustsPeer are for proxies.
 type Limiter struct {
 	settings
 	policy atomic.Pointer[compiled]
-	reload sync.Mutex    // one SetPolicy at a time
+	reload sync.Mutex    // is held while policy changes
 	calls  sync.Pool     // of *call
 	made   atomic.Uint32 // calls
 	late   atomic.Int64  // calls of limiters that no request waits for any more
@@ -55,6 +55,7 @@ func New(p *Policy, opts ...Option) (*Limiter, error) {
 	if err = errors.Join(optionErr, err); err != nil {
 		return nil, fmt.Errorf("httplimit: %w", err)
 	}
+	first.look = l.look
 	first.startControls()
 	l.policy.Store(first)
 	return l, nil
@@ -76,9 +77,33 @@ func (l *Limiter) SetPolicy(p *Policy) error {
 	if err != nil {
 		return fmt.Errorf("httplimit: the policy stays as it was: %w", err)
 	}
+	next.look = before.look
 	next.startControls()
 	l.policy.Store(next)
 	return nil
+}
+
+// SetFields changes which fields responses have, from the next request on.
+func (l *Limiter) SetFields(f Fields) error {
+	if err := f.prepare(); err != nil {
+		return fmt.Errorf("httplimit: %w", err)
+	}
+	l.setLook(func(k *look) { k.fields = f })
+	return nil
+}
+
+// SetSharedSecret changes the text of WithSharedSecret, from the next request on. Long keys then
+// have other buckets in a store.
+func (l *Limiter) SetSharedSecret(text string) {
+	l.setLook(func(k *look) { k.setShared(text) })
+}
+
+func (l *Limiter) setLook(change func(*look)) {
+	l.reload.Lock()
+	defer l.reload.Unlock()
+	next := *l.policy.Load()
+	change(&next.look)
+	l.policy.Store(&next)
 }
 
 // Middleware returns a handler that passes granted requests to next, with its fields already set
@@ -99,7 +124,7 @@ func (l *Limiter) Middleware(next http.Handler) http.Handler {
 			w = settlement.Writer(w)
 		}
 		if ctx := r.Context(); d.Rule != "" {
-			c := &decisionContext{ctx, d, l.silent}
+			c := &decisionContext{ctx, d, l.policy.Load().fields.OnlyRefused}
 			if outer, ok := ctx.Value(decisionKey{}).(*decisionContext); ok {
 				c.silent = c.silent && outer.silent
 				if outer.decision.Remaining <= d.Remaining {
@@ -240,12 +265,13 @@ func (l *Limiter) Explain(r *http.Request) []Explanation {
 		}
 		if e.fault != noFault {
 			e.decision = tb.Decision{RetryAfter: tb.Never}
-		} else if e.kind() != plain {
-			c.prepare(e)
+		} else if c.l.newLimiter == nil && c.prepare(e) == nil {
 			// An error leaves the zero Decision and the zero Level.
 			e.decision, _ = e.charge.Peek(c.now)
 			c.explainDelay(e)
-			x.Level, _ = e.charge.(leveler).Level(c.now)
+			if level, err := e.charge.(leveler).Level(c.now); err == nil {
+				x.Level = level
+			}
 		}
 		if e.control != nil {
 			x.Adaptive = e.Adaptive

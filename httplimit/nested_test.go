@@ -18,7 +18,8 @@ func nest(t *testing.T, outer, inner string, seen *Decision) http.Handler {
 		*seen, _ = FromContext(r.Context())
 	})
 	for _, rule := range []string{inner, outer} {
-		h = mustNew(t, rule, clock, steady(), WithPolicyField(), WithXRateLimit()).Middleware(h)
+		both := WithFields(Fields{Policy: true, XRateLimit: true})
+		h = mustNew(t, rule, clock, steady(), both).Middleware(h)
 	}
 	return h
 }

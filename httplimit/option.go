@@ -1,6 +1,8 @@
 package httplimit
 
 import (
+	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net/http"
@@ -16,7 +18,8 @@ type Option func(*settings) error
 type settings struct {
 	limiterOptions []tb.Option
 	clock          func() time.Time
-	newLimiter     func(Rule) (tb.Limiter, error)
+	store          Store                          // or nil
+	newLimiter     func(Rule) (tb.Limiter, error) // or nil
 	extractors     map[string]func(*http.Request) string
 	header         fieldReader
 	findExtractor  func(key string) func(*http.Request) string // may be nil
@@ -24,17 +27,23 @@ type settings struct {
 	withoutClaims  bool
 	address        addressFinder
 	hooks          Hooks
-	reason         string
-	shared         string
 	foldPaths      bool
-	sendPolicy     bool
-	sendX          bool
-	silent         bool
 	failClosed     bool
 	timeout        time.Duration
 	maxKeyLength   int
 	ownSecret      keySecret // of this process
-	sharedSecret   keySecret // of all processes: see WithSharedSecret
+	look
+}
+
+// look is the settings that change no bucket, and can change at any time.
+type look struct {
+	fields       Fields
+	shared       string    // the text of WithSharedSecret
+	sharedSecret keySecret // derived from it
+}
+
+func (k *look) setShared(text string) {
+	k.shared, k.sharedSecret = text, sha256.Sum256([]byte("httplimit key "+text))
 }
 
 func (s *settings) apply(opts []Option) error {
@@ -43,14 +52,18 @@ func (s *settings) apply(opts []Option) error {
 	s.claims = contextClaims
 	s.timeout = DefaultTimeout
 	s.maxKeyLength = DefaultMaxKeyLength
+	s.setShared("")
 	var errs []error
 	for _, o := range append([]Option{WithClientAddress(ClientAddress{})}, opts...) {
 		errs = append(errs, o(s))
 	}
-	s.ownSecret, s.sharedSecret = newKeySecrets(s.shared)
+	_, _ = rand.Read(s.ownSecret[:]) // never fails
 	o, err := tb.Apply(s.limiterOptions...)
 	if s.clock = o.Now; s.clock == nil {
 		s.clock = time.Now
+	}
+	if s.store != nil && s.newLimiter != nil {
+		errs = append(errs, errors.New("WithStore and WithLimiter: want one of them"))
 	}
 	return errors.Join(append(errs, err)...)
 }
@@ -69,19 +82,28 @@ func WithLimiterOptions(opts ...tb.Option) Option {
 	return with(func(s *settings) { s.limiterOptions = append(s.limiterOptions, opts...) })
 }
 
+// WithStore keeps the buckets of all rules in a store, which several processes can share. All or
+// nothing, fractions, delays, tiers, costs in responses and adaptive rates work as in memory. A
+// request asks the store once for all enforced rules that apply to it, and once more for each
+// shadow rule.
+func WithStore(store Store) Option {
+	return func(s *settings) error {
+		if s.store = store; store == nil {
+			return errors.New("WithStore: want a store")
+		}
+		return nil
+	}
+}
+
+// inMemory reports whether the buckets of all rules are in tables of this limiter.
+func (s *settings) inMemory() bool { return s.store == nil && s.newLimiter == nil }
+
 // WithLimiter replaces the limiters of tb/cas. newLimiter is called once for each rule that is
-// new, and its limiter gets the keys of that rule only. All or nothing depends on the limiter:
-//
-//   - A *cas.TokenBucket and a Charger take part. They must have the clock of
-//     WithLimiterOptions.
-//   - Any other tb.Limiter, such as one of tb/mutex, has AllowN only, which cannot be undone.
-//     These are asked in the order of the policy, after the rules of the first kind are checked
-//     and before they are charged. If one of them refuses or fails, the rules of the first kind
-//     are not charged. Tokens that another one has granted stay taken, even if a rule of the
-//     first kind refuses after all because another request has meanwhile emptied its bucket.
-//     Costs are rounded up to whole tokens.
-//
-// WithTimeout bounds how long a request waits for a Charger or another tb.Limiter.
+// new, and its limiter gets the keys of that rule only. It is for limiters that have no more than
+// AllowN, so the rules have no tiers, do not delay, and have no costs in responses. Costs are
+// rounded up to whole tokens. The limiters of a request are asked in the order of the policy, until
+// one of them refuses or fails. What the others have granted before stays taken. A Store can undo:
+// see WithStore. WithTimeout bounds how long a request waits for the limiters.
 func WithLimiter(newLimiter func(Rule) (tb.Limiter, error)) Option {
 	return with(func(s *settings) { s.newLimiter = newLimiter })
 }
@@ -158,22 +180,45 @@ func WithFoldedPaths() Option { return with(func(s *settings) { s.foldPaths = tr
 // WithHooks sets functions that are called with decisions.
 func WithHooks(h Hooks) Option { return with(func(s *settings) { s.hooks = h }) }
 
-// WithReasonField sends a field of this name with responses that have status 429. Its value is
-// token_bucket_exceeded. Without the option, or with "", responses lack the field.
-func WithReasonField(name string) Option {
+// Fields says which fields responses have. The zero Fields has RateLimit and the three older fields
+// in all responses, and no other.
+type Fields struct {
+	// OnlyRefused sends fields only with refusals. A granted request is then cheaper, because
+	// net/http copies, sorts and writes each field of a response.
+	OnlyRefused bool
+	// Policy sends RateLimit-Policy, with the limits of the rules that apply.
+	Policy bool
+	// XRateLimit sends X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset, for clients
+	// that read no other fields. Reset is the Unix second at which the bucket is full, or the end of
+	// Retry-After if that is later.
+	XRateLimit bool
+	// Reason is the name of a field in responses with status 429, whose value is
+	// token_bucket_exceeded. "" means that there is none.
+	Reason string
+}
+
+// prepare makes the name of a field canonical.
+func (f *Fields) prepare() error {
+	if f.Reason != "" && !partName.MatchString(f.Reason) {
+		return errors.New("Fields.Reason: want A-Z a-z 0-9 _ - or nothing")
+	}
+	f.Reason = http.CanonicalHeaderKey(f.Reason)
+	return nil
+}
+
+// WithFields sets which fields responses have. Limiter.SetFields changes it.
+func WithFields(f Fields) Option {
 	return func(s *settings) error {
-		if name != "" && !partName.MatchString(name) {
-			return errors.New("WithReasonField: want A-Z a-z 0-9 _ - or nothing")
-		}
-		s.reason = http.CanonicalHeaderKey(name)
-		return nil
+		s.fields = f
+		return s.fields.prepare()
 	}
 }
 
 // WithSharedSecret sets a text that all processes have that serve the same clients. It is the key
 // of the hashes of long keys in buckets that the processes share, so it must be kept private: see
 // WithMaxKeyLength. The jitter of each client's Retry-After is derived from it, too.
-func WithSharedSecret(text string) Option { return with(func(s *settings) { s.shared = text }) }
+// Limiter.SetSharedSecret changes it.
+func WithSharedSecret(text string) Option { return with(func(s *settings) { s.setShared(text) }) }
 
 // WithMaxKeyLength sets the length of the longest key that a limiter gets as it is, in bytes: 32
 // to 1024, and DefaultMaxKeyLength by default. A key is the values of its parts, with a byte or two
@@ -190,27 +235,14 @@ func WithMaxKeyLength(n int) Option {
 	}
 }
 
-// WithPolicyField sends RateLimit-Policy, with the limits of the rules that apply.
-func WithPolicyField() Option { return with(func(s *settings) { s.sendPolicy = true }) }
-
-// WithXRateLimit sends X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset, for
-// clients that read no other fields. Reset is the Unix second at which the bucket is full, or
-// the end of Retry-After if that is later.
-func WithXRateLimit() Option { return with(func(s *settings) { s.sendX = true }) }
-
-// WithSilentGrants sends fields only with refusals. A granted request is then cheaper, because
-// net/http copies, sorts and writes each field of a response.
-func WithSilentGrants() Option { return with(func(s *settings) { s.silent = true }) }
-
 // WithTimeout sets how long a request waits, in all, for limiters that are not of tb/cas. The
 // default is DefaultTimeout. 0 means no limit, and that limiters are called in the goroutine of
 // the request. A limiter that does not answer in time has failed: see WithFailClosed.
 //
-// Only this time limit counts. The context of AllowN has it as its deadline, and has the values of
-// the request's context, but neither the deadline nor the cancellation that the client may choose.
-// A call that is late goes on in its own goroutine, without the request. What a Charger takes then
-// is undone. What another tb.Limiter takes then stays taken. If 1,000 calls are late, further calls
-// fail at once.
+// Only this time limit counts. The context of AllowN and of Store.TakeAll has it as its deadline,
+// and has the values of the request's context, but neither the deadline nor the cancellation that
+// the client may choose. A call of AllowN that is late goes on in its own goroutine, without the
+// request, and what it takes stays taken. If 1,000 calls are late, further calls fail at once.
 func WithTimeout(d time.Duration) Option {
 	return func(s *settings) error {
 		if s.timeout = d; d < 0 {

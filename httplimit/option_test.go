@@ -32,7 +32,7 @@ func TestErrorsOfLimitersAndOptions(t *testing.T) {
 		t.Error(err)
 	}
 	for i, o := range []Option{
-		WithExtractor("", nil), WithClaims(nil), WithReasonField("a b"),
+		WithExtractor("", nil), WithClaims(nil), WithFields(Fields{Reason: "a b"}),
 		WithClientAddress(ClientAddress{Header: "forwarded"}),
 		WithClientAddress(ClientAddress{Trusted: make([]netip.Prefix, 1)}),
 		WithClientAddress(ClientAddress{
@@ -62,7 +62,7 @@ func TestWithLimiterOptions(t *testing.T) {
 
 func TestReasonField(t *testing.T) {
 	policy := jsonRules("", jsonRule("r", "[]", 1, ""))
-	s := newSite(t, policy, WithReasonField("x-why"))
+	s := newSite(t, policy, WithFields(Fields{Reason: "x-why"}))
 	s.get()
 	wants(t, s.get(), "X-Why: token_bucket_exceeded")
 	s = newSite(t, policy)
@@ -94,14 +94,14 @@ func TestPolicyField(t *testing.T) {
 		{"0.000000001", 1 << 30, "w=999999999999999"},
 	} {
 		s := newSite(t, oneRule("[]", sprintf(`"rps": %s, "burst": %d`, c.rps, c.burst)),
-			WithPolicyField())
+			WithFields(Fields{Policy: true}))
 		want := sprintf(`"r";q=%d;%s`, c.burst, c.want)
 		w := s.get()
 		wants(t, w, "RateLimit-Policy: "+want)
 		items(t, w, "RateLimit-Policy")
 	}
 	s := newSite(t, jsonRules("", jsonRule("a", "[]", 1, ""), jsonRule("b", "[]", 7, "")),
-		WithPolicyField())
+		WithFields(Fields{Policy: true}))
 	for range 2 { // granted and refused
 		if got := items(t, s.get(), "RateLimit-Policy"); !slices.Equal(got, []string{
 			"a q=1 w=1",
@@ -113,7 +113,8 @@ func TestPolicyField(t *testing.T) {
 }
 
 func TestXRateLimit(t *testing.T) {
-	s := newSite(t, oneRule("[]", `"rps": 0.1, "burst": 3`), WithXRateLimit(), steady())
+	s := newSite(t, oneRule("[]", `"rps": 0.1, "burst": 3`),
+		WithFields(Fields{XRateLimit: true}), steady())
 	at := func(d time.Duration) string {
 		return sprintf("X-RateLimit-Reset: %d",
 			s.now.Add(d).Unix())
@@ -127,7 +128,8 @@ func TestXRateLimit(t *testing.T) {
 	s.now = s.now.Add(time.Minute + 100*time.Millisecond) // full 10 s after a fraction of one
 	wants(t, s.get(), sprintf("X-RateLimit-Reset: %d", s.now.Unix()+11))
 	// The reset is not before Retry-After.
-	s = newSite(t, oneRule("[]", `"rps": 0.1, "burst": 1`), WithXRateLimit(), WithSharedSecret("1"))
+	s = newSite(t, oneRule("[]", `"rps": 0.1, "burst": 1`),
+		WithFields(Fields{XRateLimit: true}), WithSharedSecret("1"))
 	s.get()
 	w = s.get()
 	retry, _ := strconv.Atoi(w.Header().Get("Retry-After"))

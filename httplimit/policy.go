@@ -81,7 +81,7 @@ type Rule struct {
 	// MaxDelay is the longest delay of a request if OnLimit is Delay.
 	MaxDelay time.Duration
 	Limit    tb.Limit
-	// Tiers give some requests another limit. It needs the limiters of this package: see
+	// Tiers give some requests another limit. It needs a Store or the limiters of this package: see
 	// WithLimiter.
 	Tiers Tiers
 	// Adaptive makes the rate of Limit change. It needs a limiter with a method

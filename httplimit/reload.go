@@ -35,21 +35,25 @@ type limitSetter interface {
 // inherit returns the state of r, which takes the place of old. It has the limits of old if it is
 // the state of old. old may be nil.
 func (l *Limiter) inherit(r, old *rule) (*ruleState, error) {
-	if old == nil {
-		return l.newState(r)
-	}
-	if old.kind() != inProcess || l.newLimiter != nil {
-		if _, ok := old.limiter.(limitSetter); ok && r.tiers == nil || r.Limit == old.Limit {
-			return old.ruleState, nil
+	if l.newLimiter != nil {
+		if err := r.checkBare(); err != nil {
+			return nil, err
 		}
-		return l.newState(r)
 	}
-	if old.holds(r) {
+	switch {
+	case old == nil:
+		return l.newState(r)
+	case l.newLimiter != nil:
+		if _, ok := old.limiter.(limitSetter); !ok && r.Limit != old.Limit {
+			return l.newState(r)
+		}
+		return old.ruleState, nil
+	case old.holds(r):
 		return old.ruleState, nil
 	}
 	s, err := l.newState(r)
-	if err != nil {
-		return nil, err
+	if err != nil || l.store != nil {
+		return s, err
 	}
 	return s, s.copyBuckets(old.ruleState)
 }

@@ -40,8 +40,8 @@ type perRequest struct {
 	patience time.Duration // how long the request may wait; 0 for not at all
 	delay    time.Duration // the longest of the enforced rules
 
-	limit      *timeLimit // nil until a limiter that is not of tb/cas is called
-	failedOpen bool       // a limiter failed, and the request passes
+	limitEnd   time.Time // of the limiters of WithLimiter; zero before the first is called
+	failedOpen bool      // a limiter failed, and the request passes
 }
 
 // entry is a rule that applies to the request.
@@ -56,11 +56,9 @@ type entry struct {
 	decision  tb.Decision
 	delay     time.Duration // of the charge that was taken
 
-	charge       tb.Charge // one of the next three, by the kind of the rule's limiter
+	charge       tb.Charge // one of the next two, or of a limiter that is not of tb/cas
 	addrCharge   cas.Charge[netip.Addr]
 	stringCharge cas.Charge[string]
-	external     *externalCharge
-	index        int // of the charge in call.charges
 
 	level tb.Level // after the decision; zero until the bucket is asked
 }
@@ -134,20 +132,21 @@ func (c *call) decide() outcome {
 	if c.policy.delays {
 		c.patience = c.l.waits.mostPatience(c.r.Context(), c.policy.maxWaiting)
 	}
-	allowed, broken, err := c.take()
+	allowed, err := c.take()
 	if c.delay > 0 {
 		switch c.await() {
 		case gone:
 			return gone
 		case refused:
 			c.patience = 0
-			allowed, broken, err = c.take()
+			allowed, err = c.take()
 		}
 	}
 	switch {
 	case err != nil:
-		c.count(broken).errors.Add(1)
-		c.runHook(c.l.hooks.Error, broken, err)
+		e := c.broken()
+		c.count(e).errors.Add(1)
+		c.runHook(c.l.hooks.Error, e, err)
 		if c.l.failClosed {
 			return failed
 		}
@@ -161,7 +160,7 @@ func (c *call) decide() outcome {
 		}
 		return refused
 	}
-	c.takeShadows()
+	c.takeShadows(err)
 	if c.failedOpen {
 		return granted
 	}
@@ -192,53 +191,71 @@ func (c *call) firstFault() *entry {
 	return nil
 }
 
-// take charges the enforced rules. If a limiter fails, no rule is charged, and take returns the
-// entry of the limiter that failed first.
-func (c *call) take() (allowed bool, broken *entry, err error) {
+// take charges the enforced rules, all or none.
+func (c *call) take() (allowed bool, err error) {
 	c.charges, c.delay = c.charges[:0], 0
-	for k := c.policy.firstKind; k <= inProcess; k++ {
-		for e := range c.enforced() {
-			if e.kind() == k {
-				c.prepare(e)
-				e.index = len(c.charges)
-				c.charges = append(c.charges, e.charge)
-			}
-		}
-	}
-	c.decisions, allowed, err = tb.TakeAll(c.now, c.charges, c.decisions)
 	for e := range c.enforced() {
-		e.decision = c.decisions[e.index]
-		e.refused = !e.decision.Allowed
+		if err := c.prepare(e); err != nil {
+			return false, err
+		}
+		c.charges = append(c.charges, e.charge)
+	}
+	if allowed, err = c.takeAll(); err != nil {
+		return false, err
+	}
+	i := 0
+	for e := range c.enforced() {
+		e.decision = c.decisions[i]
+		e.refused = !e.decision.Allowed && (c.l.store == nil || e.decision.RetryAfter > 0)
 		if allowed {
 			e.readDelay()
 			c.delay = max(c.delay, e.delay)
 		}
-		if broken == nil && e.external != nil && e.external.err != nil {
-			broken = e
-		}
+		i++
 	}
-	return allowed, broken, err
+	return allowed, nil
 }
 
-// takeShadows charges each shadow rule by itself, and reports its decision to the hooks.
-func (c *call) takeShadows() {
+// broken returns the first entry whose limiter has failed. A store does not say for which rule.
+func (c *call) broken() (first *entry) {
+	for e := range c.enforced() {
+		if b, ok := e.charge.(*bareCharge); ok && b.err != nil {
+			return e
+		}
+		if first == nil {
+			first = e
+		}
+	}
+	return first
+}
+
+// takeShadows charges each shadow rule by itself, and reports its decision to the hooks. A store
+// that has failed is not asked again.
+func (c *call) takeShadows(failed error) {
 	for i := range c.entries {
 		e := &c.entries[i]
 		if !e.Shadow {
 			continue
 		}
 		var err error
-		if e.fault != noFault {
+		switch {
+		case e.fault != noFault:
 			e.decision = tb.Decision{RetryAfter: tb.Never}
-		} else {
-			c.prepare(e)
-			e.decision, err = e.charge.Take(c.now)
+		case failed != nil && c.l.store != nil:
+			err = failed
+		default:
+			if err = c.prepare(e); err == nil {
+				e.decision, err = e.charge.Take(c.now)
+			}
 			if e.readDelay(); e.delay > 0 {
 				e.delays.add(e.delay)
 			}
 		}
 		switch {
 		case err != nil:
+			if c.l.store != nil {
+				failed = err
+			}
 			c.count(e).errors.Add(1)
 			c.runHook(c.l.hooks.Error, e, err)
 			continue

@@ -30,7 +30,7 @@ const (
 // settlement. Without a settlement, grant ends c.
 func (c *call) grant(observed bool) (d Decision, s *Settlement) {
 	if binding := c.binding(); binding != nil {
-		if c.header != nil && !c.l.silent {
+		if c.header != nil && !c.policy.fields.OnlyRefused {
 			c.setGranted(binding)
 		}
 		c.runHook(c.l.hooks.Granted, binding, nil)
@@ -88,15 +88,15 @@ func (c *call) setRefused(binding *entry, retry int64) {
 	f.set(fieldRetryAfter, seconds)
 	f.setLegacy(binding.quota, "0", seconds)
 	f.add(fieldRateLimit, string(c.text))
-	if c.l.reason != "" {
-		f.set(c.l.reason, "token_bucket_exceeded")
+	if reason := c.policy.fields.Reason; reason != "" {
+		f.set(reason, "token_bucket_exceeded")
 	}
 	c.setOptIn(&f, binding, "0", retry)
 }
 
 // setOptIn sets the fields that are sent only if an option demands them.
 func (c *call) setOptIn(f *fields, binding *entry, remaining string, retry int64) {
-	if c.l.sendPolicy {
+	if c.policy.fields.Policy {
 		c.text = c.text[:0]
 		for e := range c.enforced() {
 			c.appendSeparator()
@@ -104,7 +104,7 @@ func (c *call) setOptIn(f *fields, binding *entry, remaining string, retry int64
 		}
 		f.add(fieldPolicy, string(c.text))
 	}
-	if c.l.sendX && !f.isBound {
+	if c.policy.fields.XRateLimit && !f.isBound {
 		full := c.now.Add(c.level(binding).Full).Add(time.Second - 1).Unix()
 		f.set("X-Ratelimit-Limit", binding.quota)
 		f.set("X-Ratelimit-Remaining", remaining)

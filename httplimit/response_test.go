@@ -94,13 +94,13 @@ func TestOneItemForEachRuleThatApplies(t *testing.T) {
 }
 
 func TestNoFieldsIfNoRuleApplies(t *testing.T) {
-	newSite(t, jsonRules("", jsonRule("r", `["header:k"]`, 2, "")), WithPolicyField(),
-		WithXRateLimit()).unlimited("/")
+	newSite(t, jsonRules("", jsonRule("r", `["header:k"]`, 2, "")),
+		WithFields(Fields{Policy: true, XRateLimit: true})).unlimited("/")
 }
 
 func TestSilentGrants(t *testing.T) {
-	s := newSite(t, jsonRules("", jsonRule("r", "[]", 1, "")), WithSilentGrants(),
-		WithPolicyField(), WithXRateLimit(), steady())
+	s := newSite(t, jsonRules("", jsonRule("r", "[]", 1, "")),
+		WithFields(Fields{OnlyRefused: true, Policy: true, XRateLimit: true}), steady())
 	if w := s.get(); w.Code != http.StatusOK || len(w.Header()) > 0 {
 		t.Errorf("status %d, %v", w.Code, w.Header())
 	}
@@ -217,7 +217,8 @@ func TestFieldsAreStructured(t *testing.T) {
 	}
 	s := newSite(t, jsonRules("", jsonRule("x", "[]", 1, ""), sprintf(`{"name": %q,
 		"limit_keys": [], "algorithm": "token_bucket",
-		"algorithm_config": {"rps": 0.000000001, "burst": 1}}`, name)), WithPolicyField())
+		"algorithm_config": {"rps": 0.000000001, "burst": 1}}`, name)),
+		WithFields(Fields{Policy: true}))
 	for range 2 {
 		w := s.get()
 		for _, field := range []string{"RateLimit", "RateLimit-Policy"} {

@@ -25,7 +25,7 @@ type Restored struct {
 	Buckets int       // those that the limiter has got
 	// Skipped has a line for each rule of the snapshot whose buckets the limiter has not got,
 	// with the reason: there is no rule of that set, name and limit_keys, or addresses have other
-	// prefixes, or WithLimiter made the limiter.
+	// prefixes, or WithLimiter made the limiter, or the buckets are in a Store.
 	Skipped []string
 }
 
@@ -190,7 +190,7 @@ func (s *restoration) readRule(line []byte) error {
 	switch {
 	case r == nil:
 		why = "the policy has no such rule"
-	case s.limiter.newLimiter != nil:
+	case !s.limiter.inMemory():
 		why = "its limiter is not one of httplimit"
 	case !slices.Equal(r.snapshotRule().Keys, saved.Keys):
 		why = "its limit_keys have changed"

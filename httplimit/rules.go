@@ -10,9 +10,9 @@ import (
 
 // compiled is a policy prepared for requests. It is immutable.
 type compiled struct {
+	look
 	sets          []*set
 	rules         []*rule // of all sets, with their fallbacks, in order
-	firstKind     kind    // the lowest kind of the rules' limiters
 	settles       bool    // a rule has its cost in the response
 	unverifiedJWT bool
 	adapts        bool  // the rate of a rule
@@ -92,21 +92,12 @@ func (l *Limiter) compile(p *Policy, before *compiled) (*compiled, error) {
 			return nil, fmt.Errorf("rule %q: %w", r.Name, err)
 		}
 		r.share()
-		if err := r.checkLimiter(); err != nil {
-			return nil, err
-		}
 		if err := l.addControl(r, old); err != nil {
 			return nil, err
 		}
 		out.adapts = out.adapts || r.control != nil
-		out.firstKind = min(out.firstKind, r.kind())
 		out.delays = out.delays || r.OnLimit == Delay && !r.Shadow
-		if r.price.response.inResponse {
-			out.settles = true
-			if err := r.checkSettles(); err != nil {
-				return nil, fmt.Errorf("rule %q: %w", r.Name, err)
-			}
-		}
+		out.settles = out.settles || r.price.response.inResponse
 	}
 	return out, nil
 }
@@ -116,8 +107,7 @@ func (l *Limiter) compile(p *Policy, before *compiled) (*compiled, error) {
 func (l *Limiter) arrange(p *Policy) (*compiled, problems) {
 	b := &compilation{l: l, policy: p, errs: p.check()}
 	out := &compiled{
-		firstKind: inProcess, unverifiedJWT: p.UnverifiedJWT,
-		maxWaiting: int64(cmp.Or(p.MaxWaiting, DefaultMaxWaiting)),
+		unverifiedJWT: p.UnverifiedJWT, maxWaiting: int64(cmp.Or(p.MaxWaiting, DefaultMaxWaiting)),
 	}
 	labels := p.labels() // in the order in which the rules are made
 	for i := range p.Sets {

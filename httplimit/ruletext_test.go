@@ -19,7 +19,8 @@ func TestPaceOfTheFieldIsThatOfThePolicy(t *testing.T) {
 		{"0.1", "1", "r=0 t=10"},
 		{"5", "10", "r=9 t=2"},
 	} {
-		s := newSite(t, oneRule("[]", `"rps": `+c.rps+`, "burst": `+c.burst), WithPolicyField())
+		s := newSite(t, oneRule("[]", `"rps": `+c.rps+`, "burst": `+c.burst),
+			WithFields(Fields{Policy: true}))
 		w := s.get()
 		if got := items(t, w, "RateLimit"); got[0] != "r "+c.want {
 			t.Errorf("%s/s and %s: %s, want %s", c.rps, c.burst, got, c.want)

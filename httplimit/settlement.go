@@ -66,8 +66,7 @@ func (c *call) newSettlement(observed bool) *Settlement {
 
 // hasTaken reports whether the tokens of an entry of a granted request are taken.
 func (c *call) hasTaken(e *entry) bool {
-	return e.decision.Allowed && (e.Shadow || !c.failedOpen) &&
-		(e.external == nil || e.external.err == nil)
+	return e.decision.Allowed && (e.Shadow || !c.failedOpen)
 }
 
 // Writer returns the ResponseWriter for the response. It has the optional methods of w: Flush,
@@ -202,15 +201,11 @@ func (s *Settlement) settle() {
 	c, parts := s.call, s.parts
 	s.call, s.parts = nil, nil
 	defer c.end()
-	c.limit = nil // the time limit of the decision is over
 	for i := range parts {
 		p := &parts[i]
 		if !p.known {
 			p.settlements.estimated.Add(1)
 			continue
-		}
-		if p.external != nil {
-			p.external.limit = c.timeLimit()
 		}
 		if err := p.charge.(settler).Settle(p.actual); err != nil {
 			c.count(p.entry).errors.Add(1)

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/seed-181794aa/ratelimit/tb"
 )
 
 // reporting is a policy with a bucket of 100 tokens and an estimate of 10.
@@ -208,35 +206,6 @@ func TestReloadDuringAResponse(t *testing.T) {
 	if s.left() != 5 {
 		t.Errorf("%v left", s.left())
 	}
-}
-
-// A request that passes because a limiter failed is not charged, so it is not settled.
-func TestFailureSettlesOnlyShadowRules(t *testing.T) {
-	const config = `"algorithm_config": {"rps": 1, "burst": 100, "default_cost": 10,
-		"cost_source": "response:bytes"}`
-	s := newSite(t, jsonRules("", `{"name": "usage", "limit_keys": [], `+config+`}`,
-		jsonRule("down", "[]", 5, ""),
-		`{"name": "trial", "limit_keys": [], "mode": "shadow", `+config+`}`),
-		WithLimiter(func(r Rule) (tb.Limiter, error) {
-			if r.Name == "down" {
-				return &otherLimiter{rule: r, asked: new([]string), fail: map[string]error{
-					"down": http.ErrServerClosed,
-				}}, nil
-			}
-			return nativeLimiter(r, time.Unix(1_800_000_000, 0))
-		}))
-	s.answer(write(50))
-	if w := s.get(); w.Code != http.StatusOK {
-		t.Fatal(w.Code)
-	}
-	var got []float64
-	for _, e := range s.Explain(request()) {
-		got = append(got, e.Level.Tokens)
-	}
-	if sprint(got) != "[100 0 50]" {
-		t.Error(got)
-	}
-	s.settled(0, 0)
 }
 
 // A client that leaves is not a fast answer: the rate does not grow. The estimate stands.

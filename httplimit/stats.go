@@ -32,9 +32,12 @@ type RuleStats struct {
 	// not, so that the estimate stands. Both are 0 unless the rule has its cost in the response.
 	// Table has the tokens.
 	Settled, Estimated uint64
-	// Table describes the table of the rule's limiter. It is zero if the limiter has no
-	// method Stats.
+	// Table describes the table of the rule's limiter. It is zero if the limiter has no method
+	// Stats() tb.Stats.
 	Table tb.Stats
+	// Limiter is what a Store or WithLimiter has made for Rule.Limit, or nil. Its own statistics are
+	// about all tiers.
+	Limiter tb.Limiter
 }
 
 // Stats returns the counts of each rule, in the order of the policy.
@@ -56,6 +59,12 @@ func (l *Limiter) Stats() []RuleStats {
 		st.Estimated = r.settlements.estimated.Load()
 		if t, ok := r.limiter.(interface{ Stats() tb.Stats }); ok {
 			st.Table = t.Stats()
+		}
+		switch {
+		case l.store != nil:
+			st.Limiter, _ = r.others[0].(tb.Limiter)
+		case l.newLimiter != nil:
+			st.Limiter, _ = r.limiter.(tb.Limiter)
 		}
 		all = append(all, st)
 	}

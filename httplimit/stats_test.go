@@ -30,12 +30,8 @@ func TestCountsAreAddedUp(t *testing.T) {
 func TestTableOfEachKindOfLimiter(t *testing.T) {
 	for name, newLimiter := range map[string]func(Rule) (tb.Limiter, error){
 		"string": func(r Rule) (tb.Limiter, error) { return cas.New[string](r.Limit) },
-		"external": func(r Rule) (tb.Limiter, error) {
-			l, err := mutex.New[string](r.Limit)
-			return charging{l}, err
-		},
-		"plain": func(r Rule) (tb.Limiter, error) { return mutex.New[string](r.Limit) },
-		"none":  func(Rule) (tb.Limiter, error) { return answering{Allowed: true}, nil },
+		"mutex":  func(r Rule) (tb.Limiter, error) { return mutex.New[string](r.Limit) },
+		"none":   func(Rule) (tb.Limiter, error) { return answering{Allowed: true}, nil },
 	} {
 		s := newSite(t, oneRule(`["header:k"]`, `"rps": 1, "burst": 9`), WithLimiter(newLimiter))
 		s.get("K: 1")

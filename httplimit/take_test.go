@@ -57,7 +57,7 @@ func statsOf(s *site) []RuleStats {
 }
 
 func TestTakeWithoutHeader(t *testing.T) {
-	s := newSite(t, jsonRule("r", "[]", 1, ""), WithPolicyField(), WithXRateLimit())
+	s := newSite(t, jsonRule("r", "[]", 1, ""), WithFields(Fields{Policy: true, XRateLimit: true}))
 	if d, _, refusal := s.Take(nil, request()); refusal != nil || d.Rule != "r" {
 		t.Errorf("%+v %+v", d, refusal)
 	}

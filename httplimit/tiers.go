@@ -111,18 +111,24 @@ type tierTable struct {
 	count int            // of the table's tiers
 }
 
+// place gives the tiers of a rule their places, and returns the limits of all places.
+func (s *ruleState) place(r *rule) []tb.Limit {
+	limits := []tb.Limit{r.Limit}
+	if r.tiers == nil {
+		return limits
+	}
+	s.tiers = &tierTable{index: map[string]int{}}
+	for _, name := range r.Tiers.names() {
+		s.tiers.index[name] = len(limits)
+		limits = append(limits, r.Tiers.Limits[name])
+	}
+	s.tiers.count = min(max(2*len(limits), spareTiers), cas.MaxTiers)
+	return append(limits, slices.Repeat(limits[:1], s.tiers.count-len(limits))...)
+}
+
 // newTables makes the limiter of tb/cas for a rule.
 func (s *ruleState) newTables(r *rule, opts []tb.Option) (err error) {
-	limits := []tb.Limit{r.Limit}
-	if r.tiers != nil {
-		s.tiers = &tierTable{index: map[string]int{}}
-		for _, name := range r.Tiers.names() {
-			s.tiers.index[name] = len(limits)
-			limits = append(limits, r.Tiers.Limits[name])
-		}
-		s.tiers.count = min(max(2*len(limits), spareTiers), cas.MaxTiers)
-		limits = append(limits, slices.Repeat(limits[:1], s.tiers.count-len(limits))...)
-	}
+	limits := s.place(r)
 	if len(r.sources) == 1 && r.sources[0].address {
 		s.byAddr, err = newTable[netip.Addr](limits, opts)
 		s.limiter = s.byAddr

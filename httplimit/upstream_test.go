@@ -32,9 +32,10 @@ func TestUpstreamFieldsAreDroppedIfOursAreSet(t *testing.T) {
 		ModifyResponse: ModifyResponse,
 	}
 	policy := jsonRules("", jsonRule("ours", `["header:k"]`, 9, ""))
-	front := httptest.NewServer(mustNew(t, policy, WithXRateLimit()).Middleware(proxy))
+	loud := mustNew(t, policy, WithFields(Fields{XRateLimit: true})).Middleware(proxy)
+	front := httptest.NewServer(loud)
 	defer front.Close()
-	quiet := mustNew(t, policy, WithSilentGrants()).Middleware(proxy)
+	quiet := mustNew(t, policy, WithFields(Fields{OnlyRefused: true})).Middleware(proxy)
 	silent := httptest.NewServer(quiet)
 	defer silent.Close()
 	nested := httptest.NewServer(mustNew(t, policy).Middleware(quiet))

@@ -102,7 +102,6 @@ func (c *call) await() outcome {
 		defer e.delays.waiting.Add(-1)
 	}
 	o := c.l.waits.sleep(c.r.Context(), c.delay-c.l.clock().Sub(c.now))
-	c.renewTimeLimit()
 	c.now = c.l.clock()
 	for e := range c.delayed() {
 		switch o {

@@ -7,9 +7,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/seed-181794aa/ratelimit/tb"
-	"github.com/seed-181794aa/ratelimit/tb/cas"
 )
 
 // A client that hangs up gives back what its request has taken, from all rules, and its request
@@ -144,19 +141,11 @@ func TestStopWaiting(t *testing.T) {
 // is charged once.
 func TestStopWaitingServesIfThereAreTokens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var native *cas.TokenBucket
-		q := newQueue(t, jsonRules("", delaying("r", "[]", 10, ""), jsonRule("plain", "[]", 20, "")),
-			WithLimiter(func(r Rule) (tb.Limiter, error) {
-				l, err := cas.New[string](r.Limit)
-				if r.Name == "r" {
-					native = l
-				}
-				return l, err
-			}))
+		q := newQueue(t, jsonRules("", delaying("r", "[]", 10, ""), jsonRule("plain", "[]", 20, "")))
 		for range 11 {
 			q.get("x")
 		}
-		native.Reset("")
+		q.policy.Load().rules[0].byString.Reset("")
 		q.StopWaiting(time.Now())
 		q.saw(slices.Repeat([]string{"0 served x"}, 11)...)
 		q.counted(0, 11, 0, 0, 0, 0)

@@ -67,14 +67,14 @@ func TestUluleHasNoRetryAfter(t *testing.T) {
 	})
 }
 
-// WithXRateLimit has the fields of ulule.
+// Fields.XRateLimit has the fields of ulule.
 func TestUluleFields(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		before := must(beforeUlule(newStore(), served))
 		after := ruleHandler(httplimit.Rule{
 			Keys:  []string{"ip:address"},
 			Limit: ratelimit.Limit{Capacity: 10, Tokens: 10, Per: time.Minute},
-		}, httplimit.WithXRateLimit())
+		}, httplimit.WithFields(httplimit.Fields{XRateLimit: true}))
 		full := time.Now().Add(6 * time.Second).Unix()
 		end := time.Now().Add(time.Minute).Unix()
 		b, a := get(before).Header(), get(after).Header()

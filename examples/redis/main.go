@@ -63,15 +63,14 @@ func newClient(address string) (rueidis.Client, error) {
 // newHandler returns the handler of an instance. The timeout bounds how long a request waits for
 // Redis.
 func newHandler(client rueidis.Client, timeout time.Duration) (http.Handler, error) {
-	newLimiter := func(r httplimit.Rule) (tb.Limiter, error) {
-		return redis.New(client, r.Limit,
-			redis.WithPrefix("example:"+r.Name+":"), redis.WithTimeout(timeout),
-			redis.WithPolicy(redis.Allow),
-			redis.OnDegraded(func(_ string, o redis.Outcome) { log.Print(r.Name, ": ", o.Failure) }))
+	store, err := redis.NewStore(client, redis.WithPrefix("example:"), redis.WithTimeout(timeout))
+	if err != nil {
+		return nil, err
 	}
-	limiter, err := httplimit.New(rules,
-		httplimit.WithLimiter(newLimiter),
-		httplimit.WithTimeout(0)) // the limiters have their own
+	limiter, err := httplimit.New(rules, httplimit.WithStore(store),
+		httplimit.WithHooks(httplimit.Hooks{
+			Error: func(_ *http.Request, e httplimit.Event) { log.Print(e.Rule, ": ", e.Err) },
+		}))
 	if err != nil {
 		return nil, err
 	}

@@ -1,72 +1,257 @@
 package redis
 
 import (
+	"context"
+	"fmt"
+	"math"
 	"net/http"
 	"net/http/httptest"
-	"strings"
+	"runtime"
 	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
 
 	"github.com/seed-181794aa/ratelimit/httplimit"
 	"github.com/seed-181794aa/ratelimit/internal/redistest"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-var _ httplimit.Charger = (*Limiter)(nil)
+var _ httplimit.Store = (*Store)(nil)
 
-// A request takes from the buckets of two rules, or from none. The levels in its answer cost no
-// command.
-func TestRulesOfAPolicy(t *testing.T) {
-	c := dial(t, redistest.Start(t))
-	limiters := make(map[string]*Limiter)
-	tenants := slow
-	tenants.Capacity = 3
-	newRule := func(r httplimit.Rule) (tb.Limiter, error) {
-		l, err := New(c, r.Limit, WithPrefix(r.Name+":"), WithTimeout(patient))
-		limiters[r.Name] = l
-		return l, err
-	}
-	policy, err := httplimit.New(httplimit.Rules(
-		httplimit.Rule{Name: "user", Keys: []string{"header:user"}, Limit: slow},
-		httplimit.Rule{Name: "tenant", Keys: []string{"header:tenant"}, Limit: tenants},
-	), httplimit.WithTimeout(patient), httplimit.WithLimiter(newRule))
+// wholePolicy is a policy with two rules that have all that a rule can have, and grant almost
+// nothing after their bursts. The burst of the tenant is n.
+func wholePolicy(n int) string {
+	return fmt.Sprintf(`{"rules": [
+		{"name": "user", "limit_keys": ["header:user"], "algorithm_config": {
+			"rps": 0.0005, "burst": 2, "cost_source": "header:weight", "max_cost": 9,
+			"tiers": {"by": "header:plan", "limits": {"gold": {"rps": 0.0005, "burst": 8}}}}},
+		{"name": "tenant", "limit_keys": ["header:tenant"], "on_limit": "delay", "max_delay": "2h",
+			"algorithm_config": {"rps": 0.0005, "burst": %d, "cost_source": "response:header:used",
+				"default_cost": 2, "max_cost": 5}},
+		{"name": "trial", "limit_keys": [], "mode": "shadow", "algorithm_config": {
+			"rps": 0.0005, "burst": 1}}]}`, n)
+}
+
+// shop is a server whose limits are in Redis.
+type shop struct {
+	*httplimit.Limiter
+	t       *testing.T
+	handler http.Handler
+}
+
+func newShop(t *testing.T, c rueidis.Client, policy string, opts ...httplimit.Option) *shop {
+	t.Helper()
+	store, err := NewStore(c, WithPrefix("shop:"), WithTimeout(patient), WithMaxDenial(patient))
 	if err != nil {
 		t.Fatal(err)
 	}
-	handler := policy.Middleware(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	commands := func() (n uint64) {
-		for _, l := range limiters {
-			n += l.Stats().Commands
-		}
-		return n
+	s := &shop{t: t}
+	s.Limiter, err = httplimit.New(parsed(t, policy), append(opts, httplimit.WithStore(store),
+		httplimit.WithTimeout(patient))...)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for i, want := range []int{200, 200, 200, 429, 429} {
-		before := commands()
-		w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil)
-		r.Header.Set("User", "a")
-		r.Header.Set("Tenant", "b")
-		handler.ServeHTTP(w, r)
-		limit := w.Header().Get("RateLimit")
-		if w.Code != want || want == 429 && !strings.Contains(limit, `"tenant";r=0`) {
-			t.Errorf("request %d: status %d, want %d, RateLimit %s", i, w.Code, want, limit)
+	s.handler = s.Middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Used", r.Header.Get("Used"))
+	}))
+	return s
+}
+
+func parsed(t *testing.T, policy string) *httplimit.Policy {
+	t.Helper()
+	p, err := httplimit.ParsePolicy([]byte(policy))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func order(weight, used, plan string) *http.Request {
+	r := httptest.NewRequest(http.MethodGet, "/", nil)
+	r.Header = http.Header{
+		"User": {"u"}, "Tenant": {"t"}, "Weight": {weight}, "Used": {used}, "Plan": {plan},
+	}
+	return r
+}
+
+func (s *shop) send(r *http.Request) int {
+	w := httptest.NewRecorder()
+	s.handler.ServeHTTP(w, r)
+	return w.Code
+}
+
+// commands returns how many commands the limiters have sent.
+func (s *shop) commands() (n uint64) {
+	for _, st := range s.Stats() {
+		n += st.Limiter.(*Limiter).Stats().Commands
+	}
+	return n
+}
+
+// levels wants these tokens in the buckets of a request, to a quarter.
+func (s *shop) levels(r *http.Request, want string) {
+	s.t.Helper()
+	got := ""
+	for _, e := range s.Explain(r) {
+		got += fmt.Sprintf(" %g", math.Round(4*e.Level.Tokens)/4+0) // and no -0
+	}
+	if got != want {
+		s.t.Errorf("the buckets have%s, want%s", got, want)
+	}
+}
+
+// A request takes one command, whatever its rules, and takes from all of them or from none. A
+// shadow rule is a command of its own, and so is a settlement. All processes see the same buckets.
+func TestAPolicyInRedis(t *testing.T) {
+	c := dial(t, redistest.Start(t))
+	shops := []*shop{newShop(t, c, wholePolicy(7)), newShop(t, c, wholePolicy(7))}
+	for _, s := range shops {
+		if n := s.commands(); n != 0 {
+			t.Errorf("%d commands before the first request", n)
 		}
-		most := uint64(4) // a check and a take of each
-		if want == 429 {
-			most = 2
+		s.Explain(order("1", "", "")) // learns the clock
+	}
+	for i, tt := range []struct {
+		weight, used, plan string
+		status             int
+		commands           uint64
+		after              string
+	}{
+		{"0.5", "0.25", "", 200, 3, " 1.5 6.75 0"},
+		{"2", "1", "", 429, 1, " 1.5 6.75 0"},         // the user has too few: the tenant is not charged
+		{"1.25", "1", "gold", 200, 2, " 0.25 5.75 0"}, // the tokens stay in the new tier
+		{"2", "1", "", 429, 0, " 0.25 5.75 0"},        // the process knows, as with the shadow rule
+		{"0.25", "5", "gold", 200, 2, " 0 0.75 0"},
+	} {
+		s := shops[i%2]
+		before := s.commands()
+		if status := s.send(order(tt.weight, tt.used, tt.plan)); status != tt.status {
+			t.Errorf("request %d: status %d, want %d", i, status, tt.status)
 		}
-		if n := commands() - before; i > 0 && n != most {
-			t.Errorf("request %d: %d commands, want %d", i, n, most)
+		if n := s.commands() - before; n != tt.commands {
+			t.Errorf("request %d: %d commands, want %d", i, n, tt.commands)
+		}
+		for _, s := range shops {
+			s.levels(order("1", "", tt.plan), tt.after)
 		}
 	}
-	names := do(t, c, "KEYS", "user:*")
-	all, err := names.AsStrSlice()
-	if err != nil || len(all) != 1 {
-		t.Fatalf("the buckets of users are %q, %v", all, err)
+	for _, s := range shops {
+		if err := s.SetPolicy(parsed(t, wholePolicy(5))); err != nil {
+			t.Fatal(err)
+		}
+		s.levels(order("1", "", ""), " 0 0.75 0")
 	}
-	key := strings.TrimSuffix(strings.TrimPrefix(all[0], "user:{"), "}")
-	if d, err := limiters["user"].Peek(t.Context(), key); err != nil || d != granted(6) {
-		t.Errorf("the user after three grants: %+v, %v", d, err)
+	if st := shops[0].Stats(); st[0].Granted != 3 || st[1].Settled != 3 || st[2].ShadowGranted != 1 {
+		t.Errorf("%+v", st)
 	}
-	for _, l := range limiters {
-		l.Close()
+}
+
+// A request that waits gives the tokens of all its rules back if its client leaves, or if it may
+// not wait any longer.
+func TestDelayInRedis(t *testing.T) {
+	s := newShop(t, dial(t, redistest.Start(t)), wholePolicy(2))
+	r := order("1", "", "gold")
+	if status := s.send(r); status != http.StatusOK {
+		t.Fatal(status)
+	}
+	s.levels(r, " 7 0 0")
+	for _, want := range []int{499, http.StatusTooManyRequests} {
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan int)
+		go func() { done <- s.send(r.WithContext(ctx)) }()
+		for s.Stats()[1].Waiting == 0 {
+			runtime.Gosched()
+		}
+		s.levels(r, " 6 -2 0")
+		if want == 499 {
+			cancel()
+		} else {
+			s.StopWaiting(time.Now())
+		}
+		if status := <-done; status != want {
+			t.Errorf("status %d, want %d", status, want)
+		}
+		cancel()
+		s.levels(r, " 7 0 0")
+	}
+	if st := s.Stats()[1]; st.HungUp != 1 || st.Granted != 1 || st.Refused != 1 {
+		t.Errorf("%+v", st)
+	}
+}
+
+// The rate of an adaptive rule moves in Redis, too.
+func TestAnAdaptiveRateInRedis(t *testing.T) {
+	now := time.Now()
+	s := newShop(t, dial(t, redistest.Start(t)), `{"name": "r", "limit_keys": [],
+		"algorithm_config": {"rps": 10, "burst": 5,
+			"adaptive": {"min": 1, "max": 100, "target_p99": "10ms"}}}`,
+		httplimit.WithLimiterOptions(tb.WithClock(func() time.Time { return now })))
+	s.handler = s.Middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		now = now.Add(time.Second)
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
+	for range 5 {
+		s.send(order("1", "", ""))
+	}
+	st := s.Stats()[0]
+	if st.Limit.Tokens == 10 || st.Limit != st.Limiter.(*Limiter).Limit() {
+		t.Errorf("the limit is %+v, and that of the store %+v", st.Limit, st.Limiter.(*Limiter).Limit())
+	}
+}
+
+// If Redis does not decide, httplimit does: the calls return the error.
+func TestAPolicyWithoutRedis(t *testing.T) {
+	server := redistest.Start(t)
+	c := dial(t, server)
+	if err := server.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	var events []error
+	failed := func(_ *http.Request, e httplimit.Event) { events = append(events, e.Err) }
+	s := newShop(t, c, wholePolicy(1), httplimit.WithHooks(httplimit.Hooks{Error: failed}))
+	r := order("1", "", "")
+	if status := s.send(r); status != http.StatusOK {
+		t.Errorf("status %d", status)
+	}
+	if len(events) != 2 { // of the enforced rules and of the shadow rule
+		t.Fatalf("%v", events)
+	}
+	for _, err := range events {
+		wantCause(t, err, CauseUnreachable)
+	}
+	for _, e := range s.Explain(r) {
+		if e.Level != (tb.Level{}) || e.Allowed {
+			t.Errorf("%+v", e)
+		}
+	}
+	l := newLimiter(t, c, slow, WithPolicy(Fail))
+	if _, err := l.Allow(t.Context(), "k"); err == nil {
+		t.Error("a decision without Redis")
+	}
+	if _, err := l.Reserve(t.Context(), "k", 1); err == nil {
+		t.Error("a reservation without Redis")
+	}
+	if err := l.Wait(t.Context(), "k", 1); err == nil {
+		t.Error("no wait without Redis")
+	}
+	if st := l.Stats(); st.PolicyRefused+st.PolicyGranted != 0 || st.Policy.String() != "fail" {
+		t.Errorf("%+v", st)
+	}
+}
+
+func TestStoresWithErrors(t *testing.T) {
+	c := dial(t, redistest.Start(t))
+	if _, err := NewStore(c, WithPrefix("{")); err == nil {
+		t.Error("a prefix with a brace")
+	}
+	s, err := NewStore(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, limits := range [][]tb.Limit{{{}}, {slow, {}}} {
+		if _, err := s.Limiters("r", limits); err == nil {
+			t.Errorf("limiters of %v", limits)
+		}
 	}
 }

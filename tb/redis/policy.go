@@ -10,7 +10,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// Policy decides the calls that the server does not decide: Refuse, Allow or LocalShare.
+// Policy decides the calls that the server does not decide: Refuse, Allow, Fail or LocalShare.
 type Policy int
 
 const (
@@ -18,6 +18,8 @@ const (
 	Refuse Policy = -1
 	// Allow grants all calls with a cost up to Capacity. Then a failure of the server lifts the limit.
 	Allow Policy = -2
+	// Fail leaves the decision to the caller: the calls return the *Error.
+	Fail Policy = -3
 )
 
 // LocalShare gives each process its share of the limit: 1/n of Tokens every Per, and of Capacity,
@@ -28,19 +30,21 @@ const (
 // burst. The shares take the memory of a tb/cas limiter with up to tb.DefaultMaxKeys keys.
 func LocalShare(n int) Policy { return Policy(max(n, 0)) }
 
-// String returns "refuse", "allow" or "local share".
+// String returns "refuse", "allow", "fail" or "local share".
 func (p Policy) String() string {
 	switch p {
 	case Refuse:
 		return "refuse"
 	case Allow:
 		return "allow"
+	case Fail:
+		return "fail"
 	}
 	return "local share"
 }
 
 // isShare reports whether p is a LocalShare.
-func (p Policy) isShare() bool { return p != Refuse && p != Allow }
+func (p Policy) isShare() bool { return p != Refuse && p != Allow && p != Fail }
 
 // part returns the limit of a LocalShare.
 func (p Policy) part(limit tb.Limit) (tb.Limit, error) {
@@ -87,8 +91,8 @@ func (l *Limiter) degrade(
 	ctx context.Context, m *layout, key string, units uint64, err error,
 ) (Outcome, error) {
 	var e *Error
-	if !errors.As(err, &e) { // closed
-		return Outcome{}, err
+	if !errors.As(err, &e) || l.policy == Fail { // or closed
+		return Outcome{Failure: e}, err
 	}
 	o := Outcome{Decision: l.fallback(ctx, m, key, units, e.Cause), By: ByPolicy, Failure: e}
 	if o.Allowed {
@@ -108,7 +112,7 @@ func (l *Limiter) expect(
 ) (tb.Decision, error) {
 	var e *Error
 	switch {
-	case !errors.As(err, &e): // closed
+	case !errors.As(err, &e), l.policy == Fail: // or closed
 		return tb.Decision{}, err
 	case l.share != nil && units <= m.capacity && e.Cause != CauseCanceled:
 		c, err := l.share.Charge(key, m.tokens(units))

@@ -104,6 +104,11 @@ func (g *group) take(ctx context.Context, decisions []tb.Decision) (allowed bool
 		decisions[g.at[0]] = d
 		return d.Allowed, err
 	}
+	sights := make([]sight, len(g.charges))
+	for i, c := range g.charges {
+		resets := c.limiter.denials.of(c.key).Load()
+		sights[i] = sight{layout: c.layout.id, sent: c.limiter.local(), resets: resets}
+	}
 	results, err := g.run(ctx)
 	if err != nil {
 		return g.degrade(ctx, decisions, err)
@@ -116,6 +121,10 @@ func (g *group) take(ctx context.Context, decisions []tb.Decision) (allowed bool
 		c.failure = nil
 		r.Allowed = allowed
 		c.keep(r)
+		if c.item.units <= c.layout.capacity {
+			sights[i].state, sights[i].received = c.state, c.limiter.local()
+			c.limiter.remember(c.layout, c.key, sights[i], c.item.units)
+		}
 		if allowed {
 			c.limiter.warm(ctx, c.layout, c.key, c.item.units)
 		}

@@ -3,9 +3,7 @@
 package metrics
 
 import (
-	"maps"
-	"slices"
-	"sync"
+	"iter"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -16,32 +14,16 @@ import (
 type Source interface{ Stats() redis.Stats }
 
 // Collector is a prometheus.Collector for any number of limiters. It reads their statistics only
-// when Prometheus asks. Use New to make one. All methods are safe for concurrent use.
-type Collector struct {
-	mu      sync.Mutex
-	sources map[string]Source
-}
+// when Prometheus asks. Use New to make one. It is safe for concurrent use if its sources are.
+type Collector struct{ sources iter.Seq2[string, Source] }
 
-var _ prometheus.Collector = (*Collector)(nil)
+var _ prometheus.Collector = Collector{}
 
-// New returns a collector without limiters.
-func New() *Collector { return &Collector{sources: make(map[string]Source)} }
-
-// Set collects a limiter under a name, which is the value of the label limiter. It takes the place
-// of the limiter that had the name. Names must not come from requests, because Prometheus keeps a
-// time series for each.
-func (c *Collector) Set(name string, s Source) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.sources[name] = s
-}
-
-// Remove collects the limiter of the name no longer.
-func (c *Collector) Remove(name string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.sources, name)
-}
+// New returns a collector of the limiters that sources yields whenever Prometheus asks, each with
+// its name, which is the value of the label limiter. Two names must not be equal, and names must
+// not come from requests, because Prometheus keeps a time series for each. maps.All yields the
+// limiters of a map.
+func New(sources iter.Seq2[string, Source]) Collector { return Collector{sources} }
 
 var (
 	decisions = describe("decisions_total",
@@ -83,19 +65,16 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 }
 
 // Describe implements prometheus.Collector.
-func (*Collector) Describe(ch chan<- *prometheus.Desc) {
+func (Collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range all {
 		ch <- d
 	}
 }
 
 // Collect implements prometheus.Collector.
-func (c *Collector) Collect(ch chan<- prometheus.Metric) {
-	c.mu.Lock()
-	sources := maps.Clone(c.sources)
-	c.mu.Unlock()
-	for _, name := range slices.Sorted(maps.Keys(sources)) {
-		collect(ch, name, sources[name].Stats())
+func (c Collector) Collect(ch chan<- prometheus.Metric) {
+	for name, s := range c.sources {
+		collect(ch, name, s.Stats())
 	}
 }
 

@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"reflect"
 	"regexp"
@@ -38,8 +39,8 @@ func TestCollectsALimiter(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	c := New()
-	c.Set("users", l)
+	sources := map[string]Source{"users": l}
+	c := New(maps.All(sources))
 	wantText(t, c, `
 		# HELP tb_redis_decisions_total Calls, by what decided them and by outcome: granted or refused.
 		# TYPE tb_redis_decisions_total counter
@@ -50,11 +51,11 @@ func TestCollectsALimiter(t *testing.T) {
 		tb_redis_decisions_total{by="server",limiter="users",outcome="granted"} 2
 		tb_redis_decisions_total{by="server",limiter="users",outcome="refused"} 0
 	`, "tb_redis_decisions_total")
-	c.Remove("users")
+	delete(sources, "users")
 	wantText(t, c, "", "tb_redis_decisions_total")
 }
 
-func wantText(t *testing.T, c *Collector, text string, names ...string) {
+func wantText(t *testing.T, c Collector, text string, names ...string) {
 	t.Helper()
 	if err := testutil.CollectAndCompare(c, strings.NewReader(text), names...); err != nil {
 		t.Error(err)
@@ -93,8 +94,7 @@ func TestCollectsEachField(t *testing.T) {
 			t.Fatalf("a field of type %v", f.Type())
 		}
 	}
-	c := New()
-	c.Set("x", fixed(s))
+	c := New(maps.All(map[string]Source{"x": fixed(s)}))
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(c)
 	families, err := registry.Gather()

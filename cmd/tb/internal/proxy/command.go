@@ -117,8 +117,10 @@ func (c *Command) Run(ctx context.Context, std cli.IO) error {
 	if err == nil {
 		err = r.dial()
 	}
+	if r.redis != nil {
+		defer r.redis.Close()
+	}
 	if err == nil {
-		defer r.shared.close()
 		err = r.listen()
 	}
 	if err == nil {

@@ -23,7 +23,7 @@ func (c *Command) Validate() error {
 	}{
 		{"--client-address-header", httplimit.WithClientAddress(httplimit.ClientAddress{
 			Header: c.ClientAddressHeader})},
-		{"--reason-field", httplimit.WithReasonField(c.ReasonField)},
+		{"--reason-field", httplimit.WithFields(c.fields())},
 	} {
 		if _, err := httplimit.New(httplimit.Rules(), option.Option); err != nil {
 			return fmt.Errorf("%s: %w", option.flag, err)
@@ -66,9 +66,19 @@ func (c *Command) limiterOptions() []tb.Option {
 
 // options returns the options of the limiter that Config has no field for.
 func (c *Command) options() []httplimit.Option {
-	return []httplimit.Option{
-		httplimit.WithReasonField(c.ReasonField), httplimit.WithSharedSecret(c.SharedSecret),
-		httplimit.WithMaxKeyLength(c.MaxKeyLength),
+	o := []httplimit.Option{
+		httplimit.WithSharedSecret(c.SharedSecret), httplimit.WithMaxKeyLength(c.MaxKeyLength),
+	}
+	if c.RedisFailure == "refuse" {
+		o = append(o, httplimit.WithFailClosed())
+	}
+	return o
+}
+
+func (c *Command) fields() httplimit.Fields {
+	return httplimit.Fields{
+		OnlyRefused: c.Fields == "refused", Policy: c.PolicyField, XRateLimit: c.XRateLimit,
+		Reason: c.ReasonField,
 	}
 }
 

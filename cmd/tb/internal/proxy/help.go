@@ -28,7 +28,7 @@ var Vars = kong.Vars{
 	"proxy_redis": "The Redis server that has the buckets, so that several proxies share them:" +
 		" host:port, redis://host:port or rediss://user@host:port. TB_REDIS_USER and" +
 		" TB_REDIS_PASSWORD in the environment stand in for a user and a password in the URL.",
-	"proxy_redis_timeout": "How long a rule waits for Redis, at least 1ms.",
+	"proxy_redis_timeout": "How long a request waits for a command to Redis, at least 1ms.",
 	"proxy_redis_failure": "What happens to a request if Redis does not decide in time: allow it," +
 		" or refuse it with 503.",
 

@@ -17,6 +17,8 @@ import (
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/metrics"
 	"github.com/seed-181794aa/ratelimit/httplimit"
 	"github.com/seed-181794aa/ratelimit/tb"
+	"github.com/seed-181794aa/ratelimit/tb/redis"
+	redismetrics "github.com/seed-181794aa/ratelimit/tb/redis/metrics"
 )
 
 // Config configures a Proxy. Upstream and Log are required.
@@ -29,11 +31,9 @@ type Config struct {
 	Policy         *httplimit.Policy
 	Client         httplimit.ClientAddress // X-Forwarded fields are believed as it says
 	LimiterOptions []tb.Option
-	SilentGrants   bool               // send the limiter's fields with refusals only
-	PolicyField    bool               // send RateLimit-Policy
-	XRateLimit     bool               // send X-RateLimit fields
+	Fields         httplimit.Fields
 	Options        []httplimit.Option // that the fields above do not set
-	Shared         *Shared            // has the buckets; nil if they are in memory
+	Store          *redis.Store       // has the buckets; nil if they are in memory
 
 	Underscores bool          // keep fields with _ in their names
 	BodyTimeout time.Duration // between two pieces of a request's body; 0 for no limit
@@ -81,30 +81,19 @@ func New(c Config) (*Proxy, error) {
 		httplimit.WithClientAddress(c.Client),
 		httplimit.WithLimiterOptions(c.LimiterOptions...),
 		httplimit.WithHooks(p.hooks()),
+		httplimit.WithFields(c.Fields),
 		httplimit.WithoutClaims(),
 	}, c.Options...)
-	if c.SilentGrants {
-		options = append(options, httplimit.WithSilentGrants())
-	}
-	if c.PolicyField {
-		options = append(options, httplimit.WithPolicyField())
-	}
-	if c.XRateLimit {
-		options = append(options, httplimit.WithXRateLimit())
+	if c.Store != nil {
+		options = append(options, httplimit.WithStore(c.Store))
 	}
 	var err error
-	if c.Shared != nil {
-		if err = c.Shared.check(policy); err != nil {
-			return nil, err
-		}
-		options = append(options, c.Shared.options()...)
-	}
 	if p.Limiter, err = httplimit.New(policy, options...); err != nil {
 		return nil, err
 	}
 	p.Metrics = metrics.New(p.Limiter, c.LostLines)
-	if c.Shared != nil {
-		p.Metrics.Register(c.Shared.metrics)
+	if c.Store != nil {
+		p.Metrics.Register(redismetrics.New(p.inRedis))
 	}
 	p.upstream = p.newReverseProxy()
 	return p, nil

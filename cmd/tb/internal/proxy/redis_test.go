@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/policyfile"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/redisurl"
 	"github.com/seed-181794aa/ratelimit/internal/redistest"
 )
@@ -106,52 +105,30 @@ func TestReloadKeepsTheBucketsInRedis(t *testing.T) {
 	if strings.Contains(text, `limiter="slow"`) || !strings.Contains(text, `limiter="other"`) {
 		t.Error("the metrics are not those of the rules in force")
 	}
-
-	delay := `"on_limit": "delay", "max_delay": "1s", "name"`
-	write(t, name, strings.Replace(slowRule(5), `"name"`, delay, 1))
-	log := p.log.Until(t, `\"on_limit\": \"delay\"`)
-	if !strings.Contains(log, "policy rejected") || !strings.Contains(log, `rule \"slow\": --redis`) {
-		t.Error(log)
-	}
 }
 
-func TestPoliciesThatCannotBeShared(t *testing.T) {
-	const limit = `"limit_keys": ["header:x"], "algorithm_config": {"tokens_per_second": 1, "burst": 2`
-	set := func(id string) string {
-		return `{"id": "` + id + `", "spec": {"rules": [{"name": "r", ` + limit + `}}]}}`
+// What a rule can do in memory, it can do in Redis: rules of one name in two sets, tiers, delays
+// and costs in the response. All of them are charged or none.
+func TestAWholePolicyInRedis(t *testing.T) {
+	const limit = `"algorithm_config": {"tokens_per_second": 0.0001, "burst": 2`
+	policy := `{"bundle_version": 1, "policies": [
+		{"id": "a", "spec": {"selector": {"pathExact": "/a"}, "rules": [{"name": "r", "limit_keys": [],
+			"on_limit": "delay", "max_delay": "1s", ` + limit + `, "tiers": {"by": "header:plan",
+			"limits": {"none": {"tokens_per_second": 0.0001, "burst": 1}}}}}]}},
+		{"id": "b", "spec": {"rules": [{"name": "r", "limit_keys": [], "algorithm_config": {
+			"tokens_per_second": 0.0001, "burst": 9, "cost_source": "response:bytes",
+			"default_cost": 1, "max_cost": 2}}]}}]}`
+	p := runShared(t, redistest.Start(t).Addr, func(c *Command) { c.Policy = file(t, policy) })
+	if got := statuses(t, 6, p.proxy+"/a"); got[http.StatusOK] != 2 {
+		t.Fatalf("%v, want 2 granted", got)
 	}
-	for _, tt := range []struct{ policy, want string }{
-		{
-			`{"rules": [{"name": "r", "on_limit": "delay", "max_delay": "1s", ` + limit + `}}]}`,
-			`rule "r": --redis has no "on_limit": "delay"`,
-		},
-		{
-			`{"rules": [{"name": "r", ` + limit + `, "tiers": {"by": "header:t", "limits":
-				{"gold": {"tokens_per_second": 9, "burst": 9}}}}}]}`,
-			`rule "r": --redis has no tiers`,
-		},
-		{
-			`{"rules": [{"name": "r", ` + limit +
-				`, "adaptive": {"min": 0.5, "max": 2, "target_p99": "1s"}}}]}`,
-			`rule "r": --redis has no adaptive rates`,
-		},
-		{
-			`{"rules": [{"name": "r", ` + limit +
-				`, "cost_source": "response:bytes", "default_cost": 1, "max_cost": 2}}]}`,
-			`rule "r": --redis has no costs in the response`,
-		},
-		{
-			`{"bundle_version": 1, "policies": [` + set("a") + "," + set("b") + `]}`,
-			`rule "r": --redis needs another name`,
-		},
-	} {
-		policy, err := policyfile.Parse([]byte(tt.policy))
-		if err != nil {
-			t.Errorf("%s: %v", tt.policy, err)
-			continue
-		}
-		if err := (&Shared{}).check(policy); err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: %v, want %q", tt.policy, err, tt.want)
+	if got := statuses(t, 6, p.proxy+"/b"); got[http.StatusOK] != 3 { // two tokens each, of 5
+		t.Errorf("%v, want 3 granted", got)
+	}
+	_, text := get(t, p.admin+"/metrics")
+	for _, want := range []string{`limiter="a/r"`, `limiter="b/r"`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %s in the metrics", want)
 		}
 	}
 }

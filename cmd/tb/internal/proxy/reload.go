@@ -34,7 +34,7 @@ func (l *reloader) apply(c daemon.Content, why string) {
 	}
 	policy, err := policyfile.Parse([]byte(c.Text))
 	if err == nil {
-		err = l.proxy.setPolicy(policy)
+		err = l.proxy.Limiter.SetPolicy(policy)
 	}
 	if err != nil {
 		l.reject(why, err)

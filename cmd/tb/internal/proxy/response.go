@@ -56,7 +56,7 @@ func (rec *responseRecorder) refused() bool { return rec.ruleApplied() && !rec.d
 
 // hasLimiterFields reports whether the limiter has set its fields on a granted request.
 func (rec *responseRecorder) hasLimiterFields() bool {
-	return rec.ruleApplied() && !rec.proxy.SilentGrants
+	return rec.ruleApplied() && !rec.proxy.Fields.OnlyRefused
 }
 
 // modifyResponse prepares the upstream's response.
@@ -112,10 +112,10 @@ func (rec *responseRecorder) WriteHeader(status int) {
 // limiterFields returns the fields that the limiter sets.
 func limiterFields(c Config) []string {
 	all := []string{"Ratelimit", "Ratelimit-Limit", "Ratelimit-Remaining", "Ratelimit-Reset"}
-	if c.PolicyField {
+	if c.Fields.Policy {
 		all = append(all, "Ratelimit-Policy")
 	}
-	if c.XRateLimit {
+	if c.Fields.XRateLimit {
 		all = append(all, "X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset")
 	}
 	return all

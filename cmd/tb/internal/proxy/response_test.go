@@ -35,7 +35,7 @@ func TestSilentGrants(t *testing.T) {
 	_, url, _ := start(t, two, func(w http.ResponseWriter, r *http.Request) {
 		sendRateLimit(w, r)
 		w.WriteHeader(http.StatusEarlyHints)
-	}, func(c *Config) { c.SilentGrants = true })
+	}, func(c *Config) { c.Fields.OnlyRefused = true })
 	var hint string
 	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
 		Got1xxResponse: func(_ int, h textproto.MIMEHeader) error {

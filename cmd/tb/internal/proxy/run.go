@@ -15,11 +15,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redis/rueidis"
+
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/admin"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/daemon"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/policyfile"
 	"github.com/seed-181794aa/ratelimit/httplimit"
 	"github.com/seed-181794aa/ratelimit/internal/clientaddr"
+	"github.com/seed-181794aa/ratelimit/tb/redis"
 )
 
 // runner is a Command under way. Run calls load, dial, listen, build and serve in this order.
@@ -31,7 +34,8 @@ type runner struct {
 
 	data     []byte // of the policy file
 	policy   *httplimit.Policy
-	shared   *Shared          // nil without --redis
+	redis    rueidis.Client   // nil without --redis
+	store    *redis.Store     // nil without --redis
 	security *daemon.Security // nil without TLS
 
 	proxyListener, adminListener, demoListener net.Listener // the last two may be nil
@@ -110,10 +114,10 @@ func (r *runner) build() (err error) {
 	c := Config{
 		Upstream: &r.Upstream.URL, PreserveHost: r.PreserveHost, Timeout: r.Timeout,
 		Policy: r.policy, Client: r.clientAddress(), LimiterOptions: r.limiterOptions(),
-		SilentGrants: r.Fields == "refused", PolicyField: r.PolicyField, XRateLimit: r.XRateLimit,
+		Fields:  r.fields(),
 		Options: r.options(), Underscores: r.Underscores, BodyTimeout: r.BodyTimeout,
 		Log: r.log, Access: r.AccessLog, ShowKeys: r.ShowKeys, LostLines: r.lostLines,
-		Shared: r.shared,
+		Store: r.store,
 	}
 	if r.usesDemo() {
 		c.Upstream = &url.URL{Scheme: "http", Host: daemon.Address(r.demoListener)}

@@ -54,7 +54,8 @@ func newPolicyReplay(o *Options, now func() time.Time) (*policyReplay, error) {
 		URL: &p.url, Header: http.Header{}, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}
 	var err error
-	p.limiter, err = httplimit.New(o.Policy, httplimit.WithoutClaims(), httplimit.WithSilentGrants(),
+	p.limiter, err = httplimit.New(o.Policy, httplimit.WithoutClaims(),
+		httplimit.WithFields(httplimit.Fields{OnlyRefused: true}),
 		httplimit.WithClientAddress(httplimit.ClientAddress{
 			Trusted: o.Trusted, IPv6Bits: o.IPv6Prefix,
 		}),

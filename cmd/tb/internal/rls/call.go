@@ -38,10 +38,17 @@ type entry struct {
 	hits       uint64
 	checkOnly  bool // the hits are 0, so that nothing is taken
 
-	charge   tb.Charge          // nil if the rule refuses every hit
+	charge   charge             // nil if the rule refuses every hit
 	slot     cas.Charge[string] // of charge, in memory
 	decision tb.Decision        // of the rule alone
 	taken    bool               // the tokens
+}
+
+// charge is a charge in memory or in Redis.
+type charge interface {
+	tb.Charge
+	MayWait(within time.Duration)
+	Delay() time.Duration
 }
 
 // role is what the decision of a rule means for the request.

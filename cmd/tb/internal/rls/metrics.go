@@ -6,6 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	redismetrics "github.com/seed-181794aa/ratelimit/tb/redis/metrics"
 )
 
 // metrics serves the counts of a service to Prometheus.
@@ -39,7 +41,7 @@ func newMetrics(s *Service, lostLines func() uint64) *metrics {
 	m.registry.MustRegister(m.reloads, m.reloadOK, lost, collector{s}, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	if s.Shared != nil {
-		m.registry.MustRegister(s.Shared.metrics)
+		m.registry.MustRegister(redismetrics.New(s.inRedis))
 	}
 	return m
 }

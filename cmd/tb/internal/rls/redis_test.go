@@ -38,15 +38,32 @@ func TestRedis(t *testing.T) {
 	expect(t, "shared", []string{
 		ask(t, one, "a=x", "b=x"), ask(t, two, "a=x", "b=x"), ask(t, two, "a=x"), ask(t, one, "a=y"),
 	}, "OK OK:2 OK:0", "OVER OK:2 OVER:0", "OK OK:1", "OK OK:2")
-	for _, l := range []string{perMinute + "1", "unit: year, requests_per_unit: 3"} {
-		if err := one.SetConfig(parse(t, limit("a", l+", debt: true"))); err == nil {
-			t.Errorf("debt in Redis: %s", l)
-		}
-	}
 	if err := one.SetConfig(parse(t, limit("a", "unit: year, requests_per_unit: 2"))); err != nil {
 		t.Fatal(err)
 	}
 	expect(t, "reload", []string{ask(t, one, "a=x"), ask(t, one, "a=x")}, "OK OK:0", "OVER OVER:0")
+}
+
+// Debt works in Redis as in memory, also after a reload.
+func TestDebtInRedis(t *testing.T) {
+	tree := func(n int) string {
+		return limit("a", fmt.Sprintf("unit: year, requests_per_unit: %d", n)+", debt: true") +
+			limit("b", "unit: year, requests_per_unit: 9")
+	}
+	transcript := func(option func(*Config)) (all []string) {
+		s, _ := newService(t, tree(3), option)
+		for _, n := range []int{3, 2} {
+			if err := s.SetConfig(parse(t, tree(n))); err != nil {
+				t.Fatal(err)
+			}
+			for _, d := range [][]string{{"a=x"}, {"a=x", "b=y"}, {"a=x"}, {"a=x", "b=y"}, {"b=y"}} {
+				all = append(all, ask(t, s, d...))
+			}
+		}
+		return all
+	}
+	want := transcript(func(c *Config) { c.Now = time.Now })
+	expect(t, "Redis", transcript(shared(t, redistest.Start(t).Addr, "error")), want...)
 }
 
 // Without Redis, the flag decides: an error, a grant or a refusal. A shadow rule has no error.

@@ -17,8 +17,6 @@ type Shared struct {
 	timeout time.Duration
 	policy  redis.Policy // if Redis does not decide
 	errors  bool         // or the request has an error
-	metrics *redismetrics.Collector
-	names   map[string]bool // that metrics has
 }
 
 // NewShared returns a Shared. failure is what happens to a request that Redis does not decide:
@@ -26,7 +24,6 @@ type Shared struct {
 func NewShared(client rueidis.Client, timeout time.Duration, failure string) *Shared {
 	s := &Shared{
 		client: client, timeout: timeout, policy: redis.Refuse, errors: failure == "error",
-		metrics: redismetrics.New(), names: map[string]bool{},
 	}
 	if failure == "allow" {
 		s.policy = redis.Allow
@@ -41,23 +38,12 @@ func (s *Shared) newLimiter(r *config.Rule) (*redis.Limiter, error) {
 		redis.WithPrefix("tb:rls:"+url.QueryEscape(r.Domain)+":"+url.QueryEscape(r.Path)+":"))
 }
 
-// set makes metrics have the rules of a state.
-func (s *Shared) set(t *state) {
-	if s == nil {
-		return
-	}
-	before := s.names
-	s.names = map[string]bool{}
+// inRedis yields the limiters in Redis of the rules in force.
+func (s *Service) inRedis(yield func(name string, s redismetrics.Source) bool) {
+	t := s.state.Load()
 	for _, c := range t.config.Rules {
-		if l := t.rules[c].limiter; l != nil {
-			name := c.Domain + " " + c.Path
-			s.metrics.Set(name, l.shared)
-			s.names[name] = true
-		}
-	}
-	for name := range before {
-		if !s.names[name] {
-			s.metrics.Remove(name)
+		if l := t.rules[c].limiter; l != nil && !yield(c.Domain+" "+c.Path, l.shared) {
+			return
 		}
 	}
 }

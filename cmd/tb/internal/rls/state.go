@@ -78,7 +78,6 @@ func (s *Service) SetConfig(next *config.Config) error {
 		}
 	}
 	s.state.Store(after)
-	s.Shared.set(after)
 	return nil
 }
 
@@ -98,17 +97,11 @@ func (s *Service) newRule(c *config.Rule, before *rule) (r *rule, change func() 
 		r.counts, r.details = new(ruleCounts), new(details)
 	}
 	switch {
-	case c.Debt && s.Shared != nil:
-		err = errors.New("debt: buckets in Redis have none")
 	case r.isFixed():
 	case r.limiter == nil:
 		r.limiter, err = s.newLimiter(c)
 	case before.Limit != c.Limit:
-		if r.limiter.local == nil {
-			r.limiter, err = s.newLimiter(c) // of the same buckets
-			break
-		}
-		change = func() error { return r.limiter.local.SetLimit(c.Limit) }
+		change, err = r.limiter.setLimit(c.Limit)
 	}
 	return r, change, err
 }
@@ -135,14 +128,26 @@ func (t *state) all(f func(*rule)) {
 
 // charge sets the charge of an entry.
 func (l *limiter) charge(e *entry, cost float64) (err error) {
-	if l.local == nil {
-		e.charge, err = l.shared.Charge(e.key, cost)
-		return err
+	if l.local != nil {
+		e.slot, err = l.local.Charge(e.key, cost)
+		e.charge = &e.slot
+	} else {
+		var c tb.Charge
+		if c, err = l.shared.Charge(e.key, cost); err == nil {
+			e.charge = c.(*redis.Charge)
+		}
 	}
-	e.slot, err = l.local.Charge(e.key, cost)
-	e.charge = &e.slot
-	if e.rule.Debt && !e.checkOnly {
-		e.slot.MayWait(math.MaxInt64)
+	if err == nil && e.rule.Debt && !e.checkOnly {
+		e.charge.MayWait(math.MaxInt64)
 	}
 	return err
+}
+
+// setLimit returns what changes the limit, or an error if the limit is not possible.
+func (l *limiter) setLimit(limit tb.Limit) (change func() error, err error) {
+	if l.local != nil {
+		return func() error { return l.local.SetLimit(limit) }, limit.Validate()
+	}
+	_, err = l.shared.Tier(limit)
+	return func() error { return l.shared.SetLimit(limit) }, err
 }

@@ -18,8 +18,8 @@ func (e *entry) refused() bool { return !e.decision.Allowed && e.decision.RetryA
 // bucket that lacks the hits, the rule refuses until they are paid.
 func (e *entry) setTaken(d tb.Decision, taken bool) {
 	e.decision, e.taken = d, taken
-	if taken && e.rule.Debt && e.slot.Delay() > 0 {
-		e.decision = tb.Decision{RetryAfter: e.slot.Delay()}
+	if taken && e.rule.Debt && e.charge.Delay() > 0 {
+		e.decision = tb.Decision{RetryAfter: e.charge.Delay()}
 	}
 }
 

@@ -1,0 +1,325 @@
+package httplimit
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+	"github.com/seed-181794aa/ratelimit/tb/mutex"
+)
+
+// referenceStore is a Store of limiters of tb/mutex.
+type referenceStore struct {
+	t    *testing.T
+	opts []tb.Option // of the limiters
+	// before is called before each step, and its error is the error of the step. It may be nil. The
+	// steps are limiters and take all, with the name of the rule or "", and charge, peek, take, level
+	// and settle, with the key.
+	before func(step, on string) error
+}
+
+func (s referenceStore) step(step, on string) error {
+	if s.before == nil {
+		return nil
+	}
+	return s.before(step, on)
+}
+
+// referenceTier is the limiter of a tier.
+type referenceTier struct {
+	*mutex.Limiter[string]
+	tier  int
+	store referenceStore
+}
+
+type referenceCharge struct {
+	*mutex.Charge[string]
+	key   string
+	store referenceStore
+}
+
+func (s referenceStore) Limiters(rule string, limits []tb.Limit) (all []tb.Limiter, err error) {
+	l, err := mutex.NewTiered[string](limits, nil, s.opts...)
+	for i := range limits {
+		all = append(all, referenceTier{l, i, s})
+	}
+	return all, errors.Join(err, s.step("limiters", rule))
+}
+
+func (s referenceStore) TakeAll(
+	ctx context.Context, t time.Time, charges []tb.Charge, buf []tb.Decision,
+) ([]tb.Decision, bool, error) {
+	if _, ok := ctx.Deadline(); !ok || ctx.Err() != nil {
+		s.t.Error("the context has no deadline, or the one of the client")
+	}
+	if err := s.step("take all", ""); err != nil {
+		return nil, false, err
+	}
+	return tb.TakeAll(t, charges, buf)
+}
+
+func (r referenceTier) Charge(key string, cost float64) (tb.Charge, error) {
+	c, err := r.ChargeIn(r.tier, key, cost)
+	return referenceCharge{&c, key, r.store}, errors.Join(err, r.store.step("charge", key))
+}
+
+func (r referenceTier) SetLimit(limit tb.Limit) error {
+	if limit.Capacity == 13 {
+		return errors.New("unlucky")
+	}
+	return r.SetTier(r.tier, limit)
+}
+
+func (r referenceTier) Limit() tb.Limit { return r.Tiers()[r.tier] }
+
+func (c referenceCharge) Take(t time.Time) (tb.Decision, error) {
+	if err := c.store.step("take", c.key); err != nil {
+		return tb.Decision{}, err
+	}
+	return c.Charge.Take(t)
+}
+
+func (c referenceCharge) Level(t time.Time) (tb.Level, error) {
+	if err := c.store.step("level", c.key); err != nil {
+		return tb.Level{Tokens: 99}, err
+	}
+	return c.Charge.Level(t)
+}
+
+func (c referenceCharge) Settle(actual float64) error {
+	return errors.Join(c.store.step("settle", c.key), c.Charge.Settle(actual))
+}
+
+// partialStore is a store whose limiters are replaced.
+type partialStore struct {
+	referenceStore
+	replace func(referenceTier) tb.Limiter
+}
+
+func (s partialStore) Limiters(rule string, limits []tb.Limit) ([]tb.Limiter, error) {
+	all, err := s.referenceStore.Limiters(rule, limits)
+	for i, l := range all {
+		all[i] = s.replace(l.(referenceTier))
+	}
+	return all, err
+}
+
+// bareCharges makes charges that have the methods of tb.Charge only.
+type bareCharges struct{ referenceTier }
+
+func (b bareCharges) Charge(key string, cost float64) (tb.Charge, error) {
+	c, err := b.referenceTier.Charge(key, cost)
+	return struct{ tb.Charge }{c}, err
+}
+
+// oneStore has one limiter for all limits.
+type oneStore struct{ referenceStore }
+
+func (s oneStore) Limiters(rule string, limits []tb.Limit) ([]tb.Limiter, error) {
+	return s.referenceStore.Limiters(rule, limits[:1])
+}
+
+// What a store lacks is an error of New.
+func TestStoresThatLackSomething(t *testing.T) {
+	none := func(Rule) (tb.Limiter, error) { return nil, nil }
+	whole := referenceStore{t: t}
+	for want, opts := range map[string][]Option{
+		"WithStore: want a store":                     {WithStore(nil)},
+		"WithStore and WithLimiter: want one of them": {WithStore(whole), WithLimiter(none)},
+		`rule "key": the limiters of a store need Charge, SetLimit and Limit`: {
+			WithStore(partialStore{whole, func(r referenceTier) tb.Limiter {
+				return struct{ tb.Limiter }{r}
+			}}),
+		},
+		`rule "key": the charges of a store need Level, MayWait, Delay and Settle`: {
+			WithStore(partialStore{whole, func(r referenceTier) tb.Limiter { return bareCharges{r} }}),
+		},
+		`rule "key": the store has 1 limiters, want 128`: {WithStore(oneStore{whole})},
+		`rule "key": charge`: {WithStore(referenceStore{t: t, before: func(step, _ string) error {
+			if step == "charge" {
+				return errors.New(step)
+			}
+			return nil
+		}})},
+	} {
+		if _, err := New(mustParse(t, everything(0)), opts...); err == nil ||
+			!strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+// If a store fails, all requests pass or none does, and it is asked once for a request. Afterwards
+// all buckets are as before.
+func TestAStoreThatFails(t *testing.T) {
+	policy := jsonRules("", jsonRule("a", "[]", 2, ""), jsonRule("b", `["header:k"]`, 3, ""),
+		jsonRule("x", "[]", 1, `"mode": "shadow"`), jsonRule("y", "[]", 1, `"mode": "shadow"`))
+	for _, failing := range []string{"take all", "charge"} {
+		for _, closed := range []bool{false, true} {
+			var down error
+			var events, steps []string
+			store := referenceStore{t: t, before: func(step, _ string) error {
+				if steps = append(steps, step); step == failing || step == "limiters" {
+					return down
+				}
+				return nil
+			}}
+			opts := []Option{WithStore(store), WithHooks(Hooks{Error: func(_ *http.Request, e Event) {
+				events = append(events, e.Rule+": "+e.Err.Error())
+			}})}
+			want := http.StatusOK
+			if closed {
+				opts, want = append(opts, WithFailClosed()), http.StatusServiceUnavailable
+			}
+			s := newSite(t, policy, opts...)
+			down = errors.New("down")
+			for range 5 {
+				steps = nil
+				w := s.get("K: k")
+				asked := len(steps) - len(slices.DeleteFunc(slices.Clone(steps), func(step string) bool {
+					return step == failing || step == "take"
+				}))
+				if w.Code != want || w.Header().Get("RateLimit") != "" || asked != 1 {
+					t.Errorf("status %d, want %d, after %q: %v", w.Code, want, steps, w.Header())
+				}
+			}
+			if err := s.SetPolicy(mustParse(t, jsonRule("new", "[]", 1, ""))); err == nil {
+				t.Error("a policy without limiters is in force")
+			}
+			down = nil
+			s.granted(2, "K: k")
+			if got := events[0]; got != "a: down" {
+				t.Errorf("the event is %q", got)
+			}
+			for i, st := range s.Stats() {
+				want := uint64(5)
+				if closed && i >= 2 || i == 1 {
+					want = 0
+				}
+				if st.Errors != want || st.Limiter == nil {
+					t.Errorf("%+v, want %d errors and a limiter", st, want)
+				}
+			}
+		}
+	}
+}
+
+// A request that passes because its store failed is not charged, so it is not settled. A settlement
+// that fails is an error of the rule.
+func TestAStoreThatFailsToSettle(t *testing.T) {
+	failing := ""
+	clock := tb.WithClock(func() time.Time { return time.Unix(1_800_000_000, 0) })
+	store := referenceStore{t: t, opts: []tb.Option{clock}, before: func(step, _ string) error {
+		if step == failing {
+			return errors.New(step)
+		}
+		return nil
+	}}
+	s := newSite(t, reporting("response:bytes", ""), WithStore(store))
+	s.answer(write(50))
+	for i, tt := range []struct {
+		failing         string
+		settled, failed uint64
+		left            float64
+	}{{"", 1, 0, 50}, {"take all", 1, 1, 50}, {"settle", 1, 2, 0}} {
+		failing = tt.failing
+		s.get()
+		if st := s.Stats()[0]; st.Settled != tt.settled || st.Errors != tt.failed {
+			t.Errorf("%d: %+v", i, st)
+		}
+		if failing = ""; s.left() != tt.left {
+			t.Errorf("%d: %v left, want %v", i, s.left(), tt.left)
+		}
+	}
+}
+
+// A shadow rule that fails alone does not touch the others before it.
+func TestAShadowRuleInAStoreThatFails(t *testing.T) {
+	var down error
+	store := referenceStore{t: t, before: func(step, _ string) error {
+		if step == "take" {
+			return down
+		}
+		return nil
+	}}
+	s := newSite(t, jsonRules("", jsonRule("x", "[]", 3, `"mode": "shadow"`),
+		jsonRule("y", "[]", 3, `"mode": "shadow"`)), WithStore(store), WithFailClosed())
+	s.get()
+	down = errors.New("down")
+	if w := s.get(); w.Code != http.StatusOK {
+		t.Errorf("status %d", w.Code)
+	}
+	for _, st := range s.Stats() {
+		if st.ShadowGranted != 1 || st.Errors != 1 {
+			t.Errorf("%+v", st)
+		}
+	}
+}
+
+// If one limiter does not accept its limit, all rules keep theirs, and so does a bucket.
+func TestAStoreThatRefusesALimit(t *testing.T) {
+	var names []string
+	store := referenceStore{t: t, before: func(step, rule string) error {
+		if step == "limiters" {
+			names = append(names, rule)
+		}
+		return nil
+	}}
+	rules := func(a, b int) string {
+		return sprintf(`{"bundle_version": 1, "policies": [{"id": "s/1", "spec": {"rules": [%s, %s]}}]}`,
+			jsonRule("a b", `["header:X-Y", "query:q"]`, a, ""), jsonRule("b", "[]", b, ""))
+	}
+	s := newSite(t, rules(3, 3), WithStore(store))
+	if w := s.get("/?q=1", "X-Y: 1"); w.Code != http.StatusOK {
+		t.Fatal(w.Code)
+	}
+	if err := s.SetPolicy(mustParse(t, rules(9, 13))); err == nil ||
+		!strings.Contains(err.Error(), `rule "b": unlucky`) {
+		t.Errorf("%v", err)
+	}
+	s.granted(2, "/?q=1", "X-Y: 1")
+	const want = "s%2F1:a+b:header%3Ax-y,query%3Aq s%2F1:b:"
+	if got := strings.Join(names, " "); got != want {
+		t.Errorf("the rules are %s, want %s", got, want)
+	}
+}
+
+// A store and a bare limiter may keep the keys of their calls, although the limiter uses its buffer
+// again.
+func TestLimitersMayKeepKeys(t *testing.T) {
+	var keys []string
+	store := WithStore(referenceStore{t: t, before: func(step, key string) error {
+		if step == "take" {
+			keys = append(keys, key)
+		}
+		return nil
+	}})
+	bare := WithLimiter(func(Rule) (tb.Limiter, error) { return keeping{&keys}, nil })
+	for _, o := range []Option{store, bare} {
+		keys = nil
+		s := newSite(t, jsonRule("r", `["header:k"]`, 5, ""), o)
+		for _, k := range []string{"one", "two", "six"} {
+			s.get("K: " + k)
+		}
+		if want := []string{"\x06one", "\x06two", "\x06six"}; !slices.Equal(keys, want) {
+			t.Errorf("%q", keys)
+		}
+	}
+}
+
+// keeping is a limiter that keeps the keys of its calls.
+type keeping struct{ keys *[]string }
+
+func (k keeping) Allow(ctx context.Context, key string) (tb.Decision, error) {
+	return k.AllowN(ctx, key, 1)
+}
+
+func (k keeping) AllowN(_ context.Context, key string, _ int) (tb.Decision, error) {
+	*k.keys = append(*k.keys, key)
+	return tb.Decision{Allowed: true}, nil
+}

@@ -1,0 +1,74 @@
+package redis
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// Store makes the limiters of the rules of a policy: it is a Store of package httplimit. All rules
+// that apply to a request are then decided by one command, all or none: see TakeAll.
+type Store struct {
+	client rueidis.Client
+	prefix string
+	opts   []Option
+}
+
+// NewStore returns a store whose limiters have these options. The failure policy is Fail unless an
+// option sets another, so that the caller of TakeAll decides. NewStore sends nothing to Redis.
+func NewStore(client rueidis.Client, opts ...Option) (*Store, error) {
+	opts = append([]Option{WithPolicy(Fail)}, opts...)
+	s, err := apply(opts)
+	return &Store{client, s.prefix, opts}, err
+}
+
+// Limiters returns a limiter for each of the limits of a rule. All of them have the same buckets,
+// as those of Limiter.Tier: the keys of the buckets begin with the prefix of the store, the name of
+// the rule and a colon. Processes that name a rule alike share its buckets.
+func (s *Store) Limiters(rule string, limits []tb.Limit) ([]tb.Limiter, error) {
+	prefix := WithPrefix(s.prefix + rule + ":")
+	first, err := New(s.client, limits[0], append(slices.Clip(s.opts), prefix)...)
+	if err != nil {
+		return nil, err
+	}
+	all := []tb.Limiter{first}
+	for _, limit := range limits[1:] {
+		l, err := first.Tier(limit)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, l)
+	}
+	return all, nil
+}
+
+// TakeAll is the function TakeAll. If it is known that a bucket cannot pay, the charge is refused
+// without a command, and the others are not asked: see WithMaxDenial.
+func (*Store) TakeAll(
+	ctx context.Context, t time.Time, charges []tb.Charge, buf []tb.Decision,
+) (decisions []tb.Decision, allowed bool, err error) {
+	for i, x := range charges {
+		if d, ok := x.(*Charge).refuse(ctx); ok {
+			decisions = slices.Grow(buf[:0], len(charges))[:len(charges)]
+			clear(decisions)
+			decisions[i] = d
+			return decisions, false, nil
+		}
+	}
+	return TakeAll(ctx, t, charges, buf)
+}
+
+// refuse refuses the charge if it is known that the bucket cannot pay, and reports whether it did.
+func (c *Charge) refuse(ctx context.Context) (d tb.Decision, ok bool) {
+	s, ok := c.limiter.denied(c.layout, c.key, c.item.units)
+	if !ok || c.item.kind != kindTake || c.limiter.admit(ctx) != nil {
+		return d, false
+	}
+	c.limiter.counts.denied.Inc()
+	c.keep(result{before: s})
+	return c.layout.take(&s, c.item.units), true
+}
