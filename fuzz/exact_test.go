@@ -172,9 +172,15 @@ func (j *judge) reserve(b *ideal, c call, charge charge, cost *big.Rat) string {
 	return ""
 }
 
+// hold keeps a charge that was granted. A change to larger units may have cost the bucket a unit
+// that the ideal one has, which would then have granted it at once.
 func (j *judge) hold(b *ideal, c call, charge charge, cost *big.Rat) {
+	slot, taken := b.at, j.supply.by(*j.now)
+	if slot.Cmp(taken) < 0 {
+		slot = taken
+	}
 	j.charges = append(j.charges, &judged{
-		charge: charge, key: c.key, slot: b.at, taken: j.supply.by(*j.now),
+		charge: charge, key: c.key, slot: slot, taken: taken,
 		cost: cost, actual: cost, unpaid: new(big.Rat),
 	})
 }
