@@ -78,9 +78,12 @@ func (c *Charge) Delay() time.Duration { return c.delay }
 func (c *Charge) Peek(time.Time) (tb.Decision, error) {
 	ctx := context.Background()
 	before, err := c.limiter.look(ctx, c.layout, c.key)
-	if c.failure = nil; err != nil {
-		errors.As(err, &c.failure)
-		return c.limiter.expect(ctx, c.layout, c.key, c.item.units, err)
+	c.failure = nil
+	if errors.As(err, &c.failure) && c.limiter.policy != Fail {
+		return c.limiter.fallback(ctx, c.layout, c.key, c.item.units, c.failure.Cause, true), nil
+	}
+	if err != nil {
+		return tb.Decision{}, err
 	}
 	c.state, c.asked = before, true
 	return c.layout.apply(&before, &c.item).Decision, nil

@@ -80,19 +80,23 @@ func New(client rueidis.Client, limit tb.Limit, opts ...Option) (*Limiter, error
 	return l, nil
 }
 
+// limits returns a limit for the server and for the local share, which is zero without one.
+func (x *shared) limits(limit tb.Limit) (m *layout, part tb.Limit, err error) {
+	if m, err = newLayout(limit, x.lease); err == nil && x.policy.isShare() {
+		part, err = x.policy.part(limit)
+	}
+	return m, part, err
+}
+
 // tier returns a limiter of the given limit.
 func (x *shared) tier(limit tb.Limit) (*Limiter, error) {
-	m, err := newLayout(limit, x.lease)
+	m, part, err := x.limits(limit)
 	if err != nil {
 		return nil, err
 	}
 	l := &Limiter{shared: x}
 	l.layout.Store(m)
 	if x.policy.isShare() {
-		part, err := x.policy.part(limit)
-		if err != nil {
-			return nil, err
-		}
 		if l.share, err = cas.New[string](part); err != nil {
 			return nil, err
 		}
@@ -117,21 +121,14 @@ func (l *Limiter) Tier(limit tb.Limit) (*Limiter, error) { return l.tier(limit) 
 // SetLimit sends nothing to Redis. It returns a *tb.ConfigError if the limit is out of range, and
 // changes nothing.
 func (l *Limiter) SetLimit(limit tb.Limit) error {
-	m, err := newLayout(limit, l.lease)
-	if err != nil {
-		return err
+	m, part, err := l.limits(limit)
+	if err == nil && l.share != nil {
+		err = l.share.SetLimit(part)
 	}
-	if l.share != nil {
-		part, err := l.policy.part(limit)
-		if err != nil {
-			return err
-		}
-		if err := l.share.SetLimit(part); err != nil {
-			return err
-		}
+	if err == nil {
+		l.layout.Store(m)
 	}
-	l.layout.Store(m)
-	return nil
+	return err
 }
 
 // Limit returns the limit of the calls of this limiter.

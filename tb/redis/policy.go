@@ -94,7 +94,8 @@ func (l *Limiter) degrade(
 	if !errors.As(err, &e) || l.policy == Fail { // or closed
 		return Outcome{Failure: e}, err
 	}
-	o := Outcome{Decision: l.fallback(ctx, m, key, units, e.Cause), By: ByPolicy, Failure: e}
+	d := l.fallback(ctx, m, key, units, e.Cause, false)
+	o := Outcome{Decision: d, By: ByPolicy, Failure: e}
 	if o.Allowed {
 		l.counts.policyGranted.Add(1)
 	} else {
@@ -106,44 +107,23 @@ func (l *Limiter) degrade(
 	return o, nil
 }
 
-// expect returns what degrade would decide, and takes nothing from a share.
-func (l *Limiter) expect(
-	ctx context.Context, m *layout, key string, units uint64, err error,
-) (tb.Decision, error) {
-	var e *Error
-	switch {
-	case !errors.As(err, &e), l.policy == Fail: // or closed
-		return tb.Decision{}, err
-	case l.share != nil && units <= m.capacity && e.Cause != CauseCanceled:
-		c, err := l.share.Charge(key, m.tokens(units))
-		if err != nil {
-			return tb.Decision{}, err
-		}
-		d, err := c.Peek(time.Now())
-		return fromShare(d), err
-	}
-	return l.fallback(ctx, m, key, units, e.Cause), nil
-}
-
+// fallback returns the decision of the policy. It takes nothing from a share if it only peeks.
 func (l *Limiter) fallback(
-	ctx context.Context, m *layout, key string, units uint64, cause Cause,
-) tb.Decision {
+	ctx context.Context, m *layout, key string, units uint64, cause Cause, peek bool,
+) (d tb.Decision) {
 	switch {
 	case units > m.capacity:
 		return tb.Decision{RetryAfter: tb.Never}
 	case cause == CauseCanceled: // a client that hangs up must not get past the limit
-	case l.share != nil:
-		d, _ := l.share.AllowCost(ctx, key, m.tokens(units))
-		return fromShare(d)
-	case l.policy == Allow:
-		return tb.Decision{Allowed: true}
+	case l.share == nil:
+		d.Allowed = l.policy == Allow
+	case peek:
+		c, _ := l.share.Charge(key, m.tokens(units))
+		d, _ = c.Peek(time.Now())
+	default:
+		d, _ = l.share.AllowCost(ctx, key, m.tokens(units))
 	}
-	return tb.Decision{RetryAfter: probeInterval}
-}
-
-// fromShare returns the decision of a share. The server has a larger bucket, so no wait is Never.
-func fromShare(d tb.Decision) tb.Decision {
-	if d.RetryAfter == tb.Never {
+	if !d.Allowed && (d.RetryAfter == 0 || d.RetryAfter == tb.Never) { // the server has a larger one
 		d.RetryAfter = probeInterval
 	}
 	return d
