@@ -38,6 +38,10 @@ type entry struct {
 	hits       uint64
 	checkOnly  bool // the hits are 0, so that nothing is taken
 
+	// owes says that the hits are taken also if the bucket lacks them, because they were used
+	// already. Envoy asks with 0 hits before, and no rule of its file says so.
+	owes bool
+
 	charge   charge             // nil if the rule refuses every hit
 	slot     cas.Charge[string] // of charge, in memory
 	decision tb.Decision        // of the rule alone
@@ -154,7 +158,8 @@ func (c *call) prepare(e *entry) error {
 		return nil
 	}
 	e.hits = max(1, uint64(c.request.GetHitsAddend()))
-	if own := e.descriptor.GetHitsAddend(); own != nil {
+	own := e.descriptor.GetHitsAddend()
+	if own != nil {
 		e.hits = own.GetValue()
 	}
 	if e.descriptor.GetIsNegativeHits() {
@@ -172,8 +177,12 @@ func (c *call) prepare(e *entry) error {
 		e.decision = tb.Decision{RetryAfter: tb.Never}
 		return nil
 	}
+	if own != nil && own.GetValue() == 0 && !r.limiter.asked.Load() { // a store would be shared
+		r.limiter.asked.Store(true)
+	}
+	e.owes = !e.checkOnly && (r.Debt || r.limiter.asked.Load())
 	cost := float64(max(e.hits, 1)) * r.Cost
-	if r.Debt { // a bucket never grants more than its burst, and would take nothing
+	if e.owes { // a bucket never grants more than its burst, and would take nothing
 		cost = min(cost, float64(r.Limit.Capacity))
 	}
 	return r.limiter.charge(e, cost)

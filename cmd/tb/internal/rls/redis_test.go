@@ -66,6 +66,30 @@ func TestDebtInRedis(t *testing.T) {
 	expect(t, "Redis", transcript(shared(t, redistest.Start(t).Addr, "error")), want...)
 }
 
+// Envoy asks for the tokens of a language model with 0 hits before, and reports the hits after the
+// response, by a file of envoyproxy/ratelimit, which has no debt. There too, four of these pass.
+func TestHitsThatAreReported(t *testing.T) {
+	for name, store := range map[string]func(*Config){
+		"memory": func(*Config) {}, "redis": shared(t, redistest.Start(t).Addr, "error"),
+	} {
+		s, _ := newService(t, limit("a", "unit: day, requests_per_unit: 10000"), store)
+		passed := 0
+		for range 50 {
+			r := request(0, "a=")
+			r.Descriptors[0].HitsAddend = wrapperspb.UInt64(0)
+			if send(t, s, r).OverallCode != ratelimit.RateLimitResponse_OK {
+				continue
+			}
+			passed++
+			r.Descriptors[0].HitsAddend = wrapperspb.UInt64(3000)
+			send(t, s, r)
+		}
+		if passed != 4 {
+			t.Errorf("%s: %d requests pass, want 4", name, passed)
+		}
+	}
+}
+
 // Without Redis, the flag decides: an error, a grant or a refusal. A shadow rule has no error.
 func TestRedisFailure(t *testing.T) {
 	tree := limit("a", perMinute+"3") + limit("b", perMinute+"3") +

@@ -72,10 +72,10 @@ func (e *entry) setStatus(
 }
 
 // remaining returns the number of hits for which the bucket has tokens, after the hits that were
-// taken. If a rule with debt has not taken hits that its bucket lacks, it is 0.
+// taken. If hits that are owed were not taken and the bucket lacks them, it is 0.
 func (e *entry) remaining() uint32 {
 	hits := float64(e.decision.Remaining) / e.rule.Cost
-	lacks := e.rule.Debt && !e.checkOnly && e.decision.Remaining == 0
+	lacks := e.owes && e.decision.Remaining == 0
 	if !e.taken && e.decision.Allowed && !lacks { // the decision counts them as taken
 		hits += float64(max(e.hits, 1))
 	}

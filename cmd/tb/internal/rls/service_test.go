@@ -100,7 +100,7 @@ func TestOneBucketTwice(t *testing.T) {
 // 0 hits of a request are 1. 0 hits of a descriptor, and negative ones, take nothing, and are
 // refused if a hit would be.
 func TestHits(t *testing.T) {
-	s, _ := newService(t, limit("a", perMinute+"5"))
+	s, _ := newService(t, limit("a", perMinute+"5")+limit("b", perMinute+"5"))
 	own := func(hits uint64, negative bool) string {
 		r := request(3, "a=")
 		r.Descriptors[0].HitsAddend = wrapperspb.UInt64(hits)
@@ -111,7 +111,7 @@ func TestHits(t *testing.T) {
 		own(0, false), own(2, false), own(1, true), short(send(t, s, request(3, "a="))),
 		own(0, false), own(math.MaxUint64, false), short(send(t, s, request(math.MaxUint32, "a="))),
 	}, "OK OK:5", "OK OK:3", "OK OK:3", "OK OK:0", "OVER OVER:0", "OVER OVER:0", "OVER OVER:0")
-	r := request(6, "a=")
+	r := request(6, "b=")
 	if d := send(t, s, r).Statuses[0].DurationUntilReset; d.AsDuration() != 24*time.Hour {
 		t.Errorf("hits above the burst have a wait of %v", d.AsDuration())
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync/atomic"
 
 	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 
@@ -40,6 +41,7 @@ func (r *rule) isFixed() bool { return r.Limit == tb.Limit{} }
 type limiter struct {
 	local  *cas.TokenBucket
 	shared *redis.Limiter
+	asked  atomic.Bool // with 0 hits, so that hits are reports of what was used: see entry.owes
 }
 
 // SetConfig puts a configuration in force. A rule keeps its buckets if the configuration before had
@@ -137,7 +139,7 @@ func (l *limiter) charge(e *entry, cost float64) (err error) {
 			e.charge = c.(*redis.Charge)
 		}
 	}
-	if err == nil && e.rule.Debt && !e.checkOnly {
+	if err == nil && e.owes {
 		e.charge.MayWait(math.MaxInt64)
 	}
 	return err

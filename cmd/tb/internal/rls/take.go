@@ -18,7 +18,7 @@ func (e *entry) refused() bool { return !e.decision.Allowed && e.decision.RetryA
 // bucket that lacks the hits, the rule refuses until they are paid.
 func (e *entry) setTaken(d tb.Decision, taken bool) {
 	e.decision, e.taken = d, taken
-	if taken && e.rule.Debt && e.charge.Delay() > 0 {
+	if taken && e.owes && e.charge.Delay() > 0 {
 		e.decision = tb.Decision{RetryAfter: e.charge.Delay()}
 	}
 }
@@ -165,7 +165,7 @@ func (c *call) takeOne(e *entry, take bool) (err error) {
 // undo gives back what the rules of a role have taken, except debts.
 func (c *call) undo(r role) {
 	_ = c.each(r, func(e *entry) error { // f returns no error
-		if e.taken && !e.rule.Debt {
+		if e.taken && !e.owes {
 			e.charge.Cancel()
 			e.taken = false
 		}
