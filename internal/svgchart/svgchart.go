@@ -78,6 +78,7 @@ const titleHeight = 28.0
 // Style has what all charts share. The colours of the layers follow it.
 const Style = `
 .chart text { font: 12px "Liberation Sans", Arial, Helvetica, sans-serif; fill: currentColor; }
+.chart .title { font-size: 13px; font-weight: bold; }
 .chart .page { fill: none; }
 .chart .axis, .chart .line, .chart .cross { fill: none; stroke: currentColor; }
 .chart .grid { stroke: currentColor; opacity: 0.15; }
@@ -105,7 +106,7 @@ func Drawing(charts []Chart, columns int, style string) []byte {
 	for i, c := range charts {
 		x, y := width*float64(i%columns), height*float64(i/columns)
 		fmt.Fprintf(&b, `<g transform="translate(%v %v)">`+"\n", x, y+titleHeight)
-		text(&b, "start", 10, -4, c.Title)
+		fmt.Fprintf(&b, `<text class="title" x="10" y="-4">%s</text>`+"\n", html.EscapeString(c.Title))
 		c.write(&b)
 		b.WriteString("</g>\n")
 	}
@@ -206,7 +207,8 @@ func (l *Layer) write(b *strings.Builder, points []Point, floor float64) {
 		b.WriteString(`"/>`)
 	case Labels:
 		for i, p := range points {
-			text(b, "middle", p.X, p.Y+22, l.Texts[i])
+			fmt.Fprintf(b, `<text class="label" text-anchor="middle" x="%s" y="%s">%s</text>`, number(p.X),
+				number(p.Y+22), html.EscapeString(l.Texts[i]))
 		}
 	}
 	b.WriteString("\n")

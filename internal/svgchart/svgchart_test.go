@@ -32,7 +32,7 @@ func TestPointsArePlacedByTheAxes(t *testing.T) {
 		`<path class="area b" d="M80 76H180V126H80Z"/>`,
 		`<circle class="dot c" cx="90" cy="26" r="2.5"/>`,
 		`<path class="cross d" d="M97.5 23.5l5 5m0-5l-5 5"/>`,
-		`<text text-anchor="middle" x="110" y="48">here</text>`,
+		`<text class="label" text-anchor="middle" x="110" y="48">here</text>`,
 		`<path class="grid" d="M130 26V126"/>`,
 		`<text class="x" text-anchor="middle" x="130" y="143">x</text>`,
 		`<path class="grid" d="M80 76H180"/><text text-anchor="end" x="72" y="80">y</text>`,
