@@ -35,10 +35,9 @@ func newChart(title, y string) svgchart.Chart {
 // charts returns the charts of the whole log.
 func (res *Result) charts() (all []svgchart.Chart) {
 	t, o := res.replayer.timeline, res.Report.Limits
-	switch s := res.Report.Suggestion; {
-	case s == nil:
+	if s := res.Report.Suggestion; s == nil {
 		all = append(all, t.decisionsChart(&o[0], res.Report.sampleNote()))
-	default:
+	} else {
 		all = append(all, s.clientsChart())
 		if len(s.Rates[0].Requests) > 0 {
 			all = append(all, s.requestsChart())

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -40,15 +41,16 @@ func TestALogIsFollowed(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			name := filepath.Join(t.TempDir(), "a.log")
 			write(t, name, strings.Repeat(line("192.0.2.1", 1, 1), 3))
-			var latest Report
+			var reported atomic.Pointer[Report]
 			o.Follow = func(rep *Report) error {
-				latest = *rep
+				reported.Store(rep)
 				return nil
 			}
 			check := func(requests, refused uint64) {
 				t.Helper()
 				time.Sleep(refreshInterval + pollInterval)
 				synctest.Wait()
+				latest := reported.Load()
 				var got uint64
 				if latest.Policy != nil {
 					got = latest.Policy.Granted
@@ -66,7 +68,7 @@ func TestALogIsFollowed(t *testing.T) {
 				res, err := Run(ctx, o, accesslog.Schema{}, []Input{{name, func() (io.ReadCloser, error) {
 					return follow(name)
 				}}})
-				latest = res.Report
+				reported.Store(&res.Report)
 				done <- err
 			}()
 			check(3, 1)
@@ -87,8 +89,9 @@ func TestALogIsFollowed(t *testing.T) {
 			write(t, name, line("192.0.2.1", 30, 1))
 			check(10, 3)
 			cancel()
-			if err := <-done; err != nil || !latest.Interrupted || latest.Requests != 10 {
-				t.Errorf("%v, %+v", err, latest)
+			err := <-done
+			if end := reported.Load(); err != nil || !end.Interrupted || end.Requests != 10 {
+				t.Errorf("%v, %+v", err, end)
 			}
 		})
 	}

@@ -10,8 +10,8 @@ import (
 // dns has the names of addresses and the addresses of names.
 type dns map[string][]string
 
-func (d dns) LookupAddr(_ context.Context, address string) ([]string, error) {
-	return d.LookupHost(nil, address)
+func (d dns) LookupAddr(ctx context.Context, address string) ([]string, error) {
+	return d.LookupHost(ctx, address)
 }
 
 func (d dns) LookupHost(_ context.Context, name string) ([]string, error) {
