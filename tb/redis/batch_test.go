@@ -115,6 +115,33 @@ func TestCallsThatMeetShareABatch(t *testing.T) {
 	}
 }
 
+// A Reset has its place in the order of the calls, and shares their command.
+func TestResetSharesABatch(t *testing.T) {
+	c, resume := startCrowd(t, slow)
+	before := c.l.Stats().Commands
+	all := []<-chan outcome{c.send(t.Context(), 10)}
+	all = append(all, c.join(t.Context(), 1))
+	reset := make(chan error)
+	go func() { reset <- c.l.Reset(t.Context(), c.key) }()
+	for c.made++; c.l.waiting(c.key) < c.made; {
+		runtime.Gosched()
+	}
+	all = append(all, c.join(t.Context(), 7))
+	resume()
+	for i, want := range []tb.Decision{granted(0), refused(0, 0), granted(3)} {
+		wantOutcome(t, all[i], want)
+	}
+	if err := <-reset; err != nil {
+		t.Error(err)
+	}
+	if n := c.l.Stats().Commands - before; n != 2 {
+		t.Errorf("%d commands, want 2", n)
+	}
+	if d, err := c.l.Peek(t.Context(), c.key); err != nil || d != granted(2) {
+		t.Errorf("after all: %+v, %v", d, err)
+	}
+}
+
 func TestBatchHas128Costs(t *testing.T) {
 	c, resume := startCrowd(t, tb.Limit{Capacity: 1000, Tokens: 1, Per: time.Hour})
 	before := c.l.Stats().Commands

@@ -121,6 +121,34 @@ func TestTakeAllWithLocalCharges(t *testing.T) {
 	}
 }
 
+// A call of TakeAll that times out is a failure of the server, as a call of one charge is. When the
+// server goes on, its command takes nothing.
+func TestTakeAllTimesOut(t *testing.T) {
+	s := redistest.Start(t)
+	operator := dial(t, s)
+	l := newLimiter(t, dial(t, s), slow, WithTimeout(10*time.Millisecond))
+	resume := pause(t, operator)
+	take := func() bool {
+		charges := []tb.Charge{newCharge(t, l, "a", 1), newCharge(t, l, "b", 1)}
+		_, ok, err := TakeAll(t.Context(), time.Now(), charges, nil)
+		if err != nil {
+			t.Error(err)
+		}
+		return ok
+	}
+	for l.Stats().Opened == 0 {
+		if take() {
+			t.Fatal("a paused server takes tokens")
+		}
+	}
+	if n := l.Stats().Failed[CauseTimeout]; n != failuresInARow {
+		t.Errorf("the breaker opens after %d timeouts, want %d", n, failuresInARow)
+	}
+	resume()
+	l.Close() // waits for the commands
+	wantBuckets(t, operator, 0)
+}
+
 func TestTakeAllOfOneKeyTwice(t *testing.T) {
 	l := newLimiter(t, dial(t, redistest.Start(t)), slow)
 	for i, want := range []bool{true, false} {
