@@ -61,11 +61,12 @@ type connectionFlags struct {
 }
 
 type processFlags struct {
-	Admin     string        `default:"127.0.0.1:6070" help:"${rls_admin}"`
-	Delay     time.Duration `name:"shutdown-delay" default:"300ms" help:"${rls_delay}"`
-	Shutdown  time.Duration `name:"shutdown-timeout" default:"10s" help:"${rls_shutdown}"`
-	LogFormat string        `enum:"text,json" default:"text" help:"${rls_format}"`
-	ShowKeys  bool          `help:"${rls_keys}"`
+	Admin           string        `default:"127.0.0.1:6070" help:"${rls_admin}"`
+	Delay           time.Duration `name:"shutdown-delay" default:"300ms" help:"${rls_delay}"`
+	Shutdown        time.Duration `name:"shutdown-timeout" default:"10s" help:"${rls_shutdown}"`
+	UpstreamMetrics bool          `help:"${rls_upstream}"`
+	LogFormat       string        `enum:"text,json" default:"text" help:"${rls_format}"`
+	ShowKeys        bool          `help:"${rls_keys}"`
 }
 
 // Validate returns an error for a flag that is out of range or contradicts another.

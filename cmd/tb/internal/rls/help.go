@@ -43,6 +43,7 @@ var Vars = kong.Vars{
 
 	"rls_admin": "Address of the live page and of /metrics, or 'off'. There is no password:" +
 		" every client that reaches the address can read them.",
+	"rls_upstream": "Serve the counts also under the names of envoyproxy/ratelimit, for its dashboards.",
 	"rls_delay": "How long the service goes on when it is stopped, and reports NOT_SERVING to health" +
 		" checks. Clients can use another service meanwhile.",
 	"rls_shutdown": "How long requests may take to end after that; 0s cuts them off at once.",

@@ -1,11 +1,14 @@
 package rls
 
 import (
+	"context"
 	"net/http"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"google.golang.org/grpc"
 
 	redismetrics "github.com/seed-181794aa/ratelimit/tb/redis/metrics"
 )
@@ -15,6 +18,13 @@ type metrics struct {
 	registry *prometheus.Registry
 	reloads  *prometheus.CounterVec
 	reloadOK prometheus.Gauge
+	duration prometheus.Histogram
+	upstream *upstream
+}
+
+// durations are the upper bounds of the buckets of the duration, in seconds.
+var durations = []float64{
+	10e-6, 25e-6, 50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 0.1, 1,
 }
 
 // newMetrics returns metrics that include the lines that the log has lost.
@@ -29,7 +39,13 @@ func newMetrics(s *Service, lostLines func() uint64) *metrics {
 			Name: "tb_rls_config_last_reload_successful",
 			Help: "1 if the last reload accepted the configuration, else 0.",
 		}),
+		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "tb_rls_request_seconds",
+			Help: "Time from a decoded request to its answer.", Buckets: durations,
+		}),
+		upstream: &upstream{collector: collector{s}},
 	}
+	m.upstream.accepted.Store(1)
 	for _, outcome := range []string{"accepted", "rejected"} {
 		m.reloads.WithLabelValues(outcome)
 	}
@@ -38,7 +54,7 @@ func newMetrics(s *Service, lostLines func() uint64) *metrics {
 		Name: "tb_lost_log_lines_total",
 		Help: "Lines of the log that were lost because standard error did not take them.",
 	}, func() float64 { return float64(lostLines()) })
-	m.registry.MustRegister(m.reloads, m.reloadOK, lost, collector{s}, collectors.NewGoCollector(),
+	m.registry.MustRegister(m.reloads, m.reloadOK, m.duration, lost, collector{s}, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	if s.Shared != nil {
 		m.registry.MustRegister(redismetrics.New(s.inRedis))
@@ -48,12 +64,26 @@ func newMetrics(s *Service, lostLines func() uint64) *metrics {
 
 // reload counts a reload of the configuration.
 func (m *metrics) reload(accepted bool) {
-	outcome, last := "rejected", 0.0
+	outcome, last, n := "rejected", 0.0, &m.upstream.rejected
 	if accepted {
-		outcome, last = "accepted", 1
+		outcome, last, n = "accepted", 1, &m.upstream.accepted
 	}
+	n.Add(1)
 	m.reloads.WithLabelValues(outcome).Inc()
 	m.reloadOK.Set(last)
+}
+
+// addUpstream adds the metrics of envoyproxy/ratelimit.
+func (m *metrics) addUpstream() { m.registry.MustRegister(m.upstream) }
+
+// time is an interceptor that measures the duration of requests.
+func (m *metrics) time(
+	ctx context.Context, r any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler,
+) (any, error) {
+	began := time.Now()
+	answer, err := handler(ctx, r)
+	m.duration.Observe(time.Since(began).Seconds())
+	return answer, err
 }
 
 func (m *metrics) handler() http.Handler {

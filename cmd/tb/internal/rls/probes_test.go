@@ -6,7 +6,41 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 )
+
+// With a flag, the counts have also the names of envoyproxy/ratelimit. A path counts by its first
+// two keys.
+func TestUpstreamMetrics(t *testing.T) {
+	r := run(t, "domain: d\ndescriptors:\n"+
+		"  - key: k\n    rate_limit: {unit: year, requests_per_unit: 1}\n    descriptors:\n"+
+		"      - key: a\n        value: x\n        rate_limit: {unit: year, requests_per_unit: 1}\n"+
+		"        descriptors:\n          - {key: b, rate_limit: {unit: year, requests_per_unit: 1}}\n",
+		"--upstream-metrics")
+	client := ratelimit.NewRateLimitServiceClient(dial(t, r.address))
+	for _, d := range []string{"k=v", "k=v", "k=v,a=x", "k=v,a=x,b=y"} {
+		if _, err := client.ShouldRateLimit(t.Context(), request(0, d)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, _ = client.ShouldRateLimit(t.Context(), &ratelimit.RateLimitRequest{})
+	metrics := get(t, r.admin+"/metrics")
+	for _, want := range []string{
+		`ratelimit_service_rate_limit_total_hits{domain="d",key1="k",key2=""} 2`,
+		`ratelimit_service_rate_limit_over_limit{domain="d",key1="k",key2=""} 1`,
+		`ratelimit_service_rate_limit_within_limit{domain="d",key1="k",key2="a_x"} 2`,
+		`ratelimit_service_total_requests{grpc_method="ShouldRateLimit"} 5`,
+		`ratelimit_service_should_rate_limit_error{err_type="service_error"} 1`,
+		`ratelimit_service_config_load_success 1`,
+		`ratelimit_service_config_load_error 0`,
+		`tb_rls_request_seconds_count 5`,
+	} {
+		if !strings.Contains(metrics, "\n"+want+"\n") {
+			t.Errorf("no %s in\n%s", want, metrics)
+		}
+	}
+}
 
 // What the probes and scripts of envoyproxy/ratelimit call answers here too.
 func TestProbes(t *testing.T) {

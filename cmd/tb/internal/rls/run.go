@@ -120,7 +120,10 @@ func (r *runner) build(context.Context) error {
 	}
 	r.logWarnings(r.config)
 	r.metrics = newMetrics(r.service, r.lostLines)
-	r.server = newServer(r.service, r.connectionFlags, tlsConfig(r.security), r.throttled)
+	if r.UpstreamMetrics {
+		r.metrics.addUpstream()
+	}
+	r.server = newServer(r.service, r.metrics, r.connectionFlags, tlsConfig(r.security), r.throttled)
 	if r.adminListener != nil {
 		if !daemon.IsLoopback(r.adminListener) {
 			r.log.Warn("every client that reaches this address can read the live page and the metrics",

@@ -37,7 +37,9 @@ type server struct {
 }
 
 // newServer returns a server. secure may be nil. The log must be throttled.
-func newServer(s *Service, f connectionFlags, secure *tls.Config, log *slog.Logger) *server {
+func newServer(
+	s *Service, m *metrics, f connectionFlags, secure *tls.Config, log *slog.Logger,
+) *server {
 	options := []grpc.ServerOption{
 		grpc.ConnectionTimeout(connectTimeout),
 		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxHeaderListSize(maxHeader),
@@ -49,7 +51,7 @@ func newServer(s *Service, f connectionFlags, secure *tls.Config, log *slog.Logg
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{
 			MinTime: f.KeepaliveMin, PermitWithoutStream: true,
 		}),
-		grpc.ChainUnaryInterceptor(recoverPanics(log)),
+		grpc.ChainUnaryInterceptor(recoverPanics(log), m.time),
 		grpc.ForceServerCodecV2(newCodec(s.requestRepaired)),
 		grpc.WaitForHandlers(true), grpc.NumStreamWorkers(streamWorkers),
 	}

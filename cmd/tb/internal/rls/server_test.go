@@ -104,7 +104,9 @@ func TestPanic(t *testing.T) {
 
 // A request that does not end is cut off after the timeout.
 func TestStopCutsOff(t *testing.T) {
-	s := newServer(New(Config{}), connectionFlags{MaxStreams: 1}, nil, slog.New(slog.DiscardHandler))
+	service := New(Config{})
+	s := newServer(service, newMetrics(service, nil), connectionFlags{MaxStreams: 1}, nil,
+		slog.New(slog.DiscardHandler))
 	l, err := listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
