@@ -17,7 +17,8 @@
 //
 // The response to a refused request has status 429, a problem document (RFC 9457) and Retry-After:
 // the wait in whole seconds, and up to half of it more, which spreads the clients out. A request
-// that lacks a key of a rule with Reject gets status 400 and no RateLimit fields.
+// that lacks a key of a rule with Reject gets status 400 and no RateLimit fields. WithRefusal lets
+// the application answer instead.
 //
 // The format of policies comes from Fairvisor, an open-source program that enforces API limits: see
 // https://docs.fairvisor.com/docs/algorithms/token-bucket. Its field with the reason of a refusal

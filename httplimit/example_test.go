@@ -126,3 +126,22 @@ func ExampleHooks() {
 	// Output:
 	// per-key refused header:x-api-key=k1 which lacks 1 of 1
 }
+
+// The application answers what is refused, with the status and the fields of the limiter.
+func ExampleWithRefusal() {
+	page := func(w http.ResponseWriter, r *http.Request) {
+		refusal, _ := httplimit.RefusalFromContext(r.Context())
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		fmt.Fprintln(w, "Please wait.", refusal.Detail)
+	}
+	limiter := httplimit.PerAddress(1, 0.001, httplimit.WithRefusal(http.HandlerFunc(page)))
+	handler := limiter.Middleware(hello)
+	for range 2 {
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
+		fmt.Println(w.Code, strings.TrimSpace(w.Body.String()))
+	}
+	// Output:
+	// 200 per-address: 0 left
+	// 429 Please wait. Rule per-address has too few tokens left for this request, which costs 1.
+}

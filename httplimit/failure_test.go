@@ -77,6 +77,10 @@ func TestClientsDoNotChooseTheTimeLimitOfALimiter(t *testing.T) {
 	cancel()
 	late, cancel := context.WithDeadline(t.Context(), time.Unix(0, 0))
 	defer cancel()
+	s := newSite(t, jsonRule("r", "[]", 5, ""), WithStore(referenceStore{t: t}))
+	if w := s.send(request().WithContext(canceled)); w.Header().Get("RateLimit-Remaining") != "4" {
+		t.Errorf("%d %v", w.Code, w.Header())
+	}
 	for _, timeout := range []time.Duration{DefaultTimeout, 0} {
 		asked := new([]string)
 		s := newSite(t, jsonRules("", jsonRule("r", "[]", 2, "")), WithTimeout(timeout),
@@ -94,7 +98,7 @@ func TestClientsDoNotChooseTheTimeLimitOfALimiter(t *testing.T) {
 		}
 	}
 	// The limiters of tb/cas do not look at the context.
-	s := newSite(t, jsonRules("", jsonRule("r", "[]", 5, "")))
+	s = newSite(t, jsonRules("", jsonRule("r", "[]", 5, "")))
 	if w := s.send(request().WithContext(canceled)); w.Header().Get("RateLimit-Remaining") != "4" {
 		t.Errorf("%d %v", w.Code, w.Header())
 	}

@@ -171,7 +171,11 @@ func (l *Limiter) admit(w http.ResponseWriter, r *http.Request, observed bool) (
 	c.w, c.header = w, w.Header()
 	if o := c.decide(); o != granted {
 		a := c.refusal(o)
-		c.write(&a)
+		if l.refusalHandler != nil && a.status != statusClientGone {
+			c.serveRefusal(&a, o)
+		} else {
+			c.write(&a)
+		}
 		c.end()
 		return a.decision, nil, false
 	}

@@ -29,6 +29,7 @@ type settings struct {
 	hooks          Hooks
 	foldPaths      bool
 	failClosed     bool
+	refusalHandler http.Handler // or nil
 	timeout        time.Duration
 	maxKeyLength   int
 	ownSecret      keySecret // of this process
@@ -234,6 +235,12 @@ func WithMaxKeyLength(n int) Option {
 		return nil
 	}
 }
+
+// WithRefusal lets h answer the requests that are not granted, in place of the problem document.
+// RefusalFromContext says why. The fields of the limiter and Cache-Control are set already, and the
+// status is Refusal.Status unless h writes another one. A client that has disconnected gets no
+// answer of h.
+func WithRefusal(h http.Handler) Option { return with(func(s *settings) { s.refusalHandler = h }) }
 
 // WithTimeout sets how long a request waits, in all, for limiters that are not of tb/cas. The
 // default is DefaultTimeout. 0 means no limit, and that limiters are called in the goroutine of

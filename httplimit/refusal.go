@@ -1,6 +1,7 @@
 package httplimit
 
 import (
+	"context"
 	"net/http"
 	"strconv"
 	"time"
@@ -11,7 +12,8 @@ import (
 // failureRetry is the Retry-After, in seconds and without jitter, if a limiter failed.
 const failureRetry = 4
 
-// Refusal is why Limiter.Take has not granted a request, and what the client may be told.
+// Refusal is why a request is not granted, and what the client may be told: see Limiter.Take and
+// WithRefusal.
 type Refusal struct {
 	// Status is the status that Middleware would write: 429 if rules refuse the request, 400 if the
 	// request lacks a key or has two readings, 503 if a limiter failed or the context timed out
@@ -51,21 +53,78 @@ func (l *Limiter) Take(h http.Header, r *http.Request) (
 	if h != nil {
 		h.Set("Cache-Control", "no-store")
 	}
-	refusal = &Refusal{Status: a.status, Detail: a.detail, RetryAfter: tb.Never}
-	switch o {
-	case failed:
-		refusal.RetryAfter = c.spread(failureRetry * time.Second)
-	case refused:
-		var longest time.Duration
-		refusal.Violations = c.violations()
-		for i := range refusal.Violations {
-			longest = max(longest, refusal.Violations[i].RetryAfter)
-		}
-		refusal.RetryAfter = c.spread(longest)
-	}
+	refusal = c.newRefusal(&a, o)
 	c.end()
 	return a.decision, nil, refusal
 }
+
+func (c *call) newRefusal(a *answer, o outcome) *Refusal {
+	r := &Refusal{Status: a.status, Detail: a.detail, RetryAfter: tb.Never}
+	switch o {
+	case failed:
+		r.RetryAfter = c.spread(failureRetry * time.Second)
+	case refused:
+		var longest time.Duration
+		r.Violations = c.violations()
+		for i := range r.Violations {
+			longest = max(longest, r.Violations[i].RetryAfter)
+		}
+		r.RetryAfter = c.spread(longest)
+	}
+	return r
+}
+
+type refusalKey struct{}
+
+// RefusalFromContext returns the Refusal that the handler of WithRefusal answers.
+func RefusalFromContext(ctx context.Context) (*Refusal, bool) {
+	r, ok := ctx.Value(refusalKey{}).(*Refusal)
+	return r, ok
+}
+
+// serveRefusal lets the application answer a request that is not granted.
+func (c *call) serveRefusal(a *answer, o outcome) {
+	c.header.Set("Cache-Control", "no-store")
+	w := &refusalWriter{ResponseWriter: c.w, status: a.status}
+	ctx := context.WithValue(c.r.Context(), refusalKey{}, c.newRefusal(a, o))
+	c.l.refusalHandler.ServeHTTP(w, c.r.WithContext(ctx))
+	w.begin()
+}
+
+// refusalWriter writes the status of a refusal unless a handler writes another one.
+type refusalWriter struct {
+	http.ResponseWriter
+	status int // 0 once it is written
+}
+
+func (w *refusalWriter) begin() {
+	if w.status != 0 {
+		w.WriteHeader(w.status)
+	}
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w *refusalWriter) WriteHeader(status int) {
+	if status >= http.StatusOK || status == http.StatusSwitchingProtocols {
+		w.status = 0
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (w *refusalWriter) Write(b []byte) (int, error) {
+	w.begin()
+	return w.ResponseWriter.Write(b)
+}
+
+// FlushError is what http.ResponseController calls.
+func (w *refusalWriter) FlushError() error {
+	w.begin()
+	return http.NewResponseController(w.ResponseWriter).Flush()
+}
+
+// Unwrap lets http.ResponseController set deadlines.
+func (w *refusalWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // spread returns a wait with the jitter of this client. It is tb.Never if no Duration can hold it.
 func (c *call) spread(wait time.Duration) time.Duration {

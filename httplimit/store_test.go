@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -287,6 +288,46 @@ func TestAStoreThatRefusesALimit(t *testing.T) {
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("the rules are %s, want %s", got, want)
 	}
+}
+
+// A rule that gets tiers gets other limiters, which the store makes for the same buckets.
+func TestARuleInAStoreGetsTiers(t *testing.T) {
+	var names []string
+	s := newSite(t, oneRule("[]", `"rps": 1, "burst": 2`), WithStore(referenceStore{
+		t: t, before: func(step, rule string) error {
+			if step == "limiters" {
+				names = append(names, rule)
+			}
+			return nil
+		},
+	}))
+	tiers := `"rps": 1, "burst": 2,
+		"tiers": {"by": "header:plan", "limits": {"a": {"rps": 1, "burst": 3}}}`
+	if err := s.SetPolicy(mustParse(t, oneRule("[]", tiers))); err != nil {
+		t.Fatal(err)
+	}
+	s.granted(3, "Plan: a")
+	if !slices.Equal(names, []string{"r:", "r:"}) {
+		t.Errorf("%q", names)
+	}
+}
+
+// A store decides by its own clock, so a delay counts from the time at which its decision comes.
+func TestADelayCountsFromTheDecisionOfAStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, delaying("r", "[]", 10, ""), WithStore(referenceStore{
+			t: t, before: func(step, _ string) error {
+				if step == "take all" {
+					time.Sleep(60 * time.Millisecond)
+				}
+				return nil
+			},
+		}))
+		for range 11 {
+			q.get("x")
+		}
+		q.saw(append(slices.Repeat([]string{"60 served x"}, 10), "160 served x")...)
+	})
 }
 
 // A store and a bare limiter may keep the keys of their calls, although the limiter uses its buffer

@@ -100,16 +100,8 @@ func TestHTTPRateCalls(t *testing.T) {
 			httprate.WithLimitHandler(teapot))(served)
 		limiter := must(httplimit.New(httplimit.Rules(httplimit.Rule{
 			Name: "all", Limit: ratelimit.Limit{Capacity: 1, Tokens: 1, Per: time.Minute},
-		})))
-		after := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			_, settlement, refusal := limiter.Take(w.Header(), r)
-			if refusal != nil {
-				teapot(w, r)
-				return
-			}
-			defer settlement.Finish()
-			served(settlement.Writer(w), r)
-		})
+		}), httplimit.WithRefusal(http.HandlerFunc(teapot))))
+		after := limiter.Middleware(served)
 		for _, want := range []int{http.StatusOK, http.StatusTeapot} {
 			b, a := httptest.NewRecorder(), httptest.NewRecorder()
 			before.ServeHTTP(b, httptest.NewRequest(http.MethodGet, "/", nil))

@@ -142,6 +142,9 @@ func TestAPolicyInRedis(t *testing.T) {
 		}
 		s.levels(order("1", "", ""), " 0 0.75 0")
 	}
+	if st := shops[1].Stats(); st[0].Refused != 2 || st[1].Refused != 0 {
+		t.Errorf("%+v", st)
+	}
 	if st := shops[0].Stats(); st[0].Granted != 3 || st[1].Settled != 3 || st[2].ShadowGranted != 1 {
 		t.Errorf("%+v", st)
 	}
