@@ -98,20 +98,26 @@ func TestRequestsAreDecidedInTheOrderOfTheirTimes(t *testing.T) {
 	}
 }
 
-// passed returns the times that a queue of some length passes on, and the late ones among them.
+// passed returns the times that a queue of some length passes on, and the late ones among them. The
+// costs are the numbers of the lines, which keep their order if their times are the same.
 func passed(most int, times []int64) (all, late []int64) {
 	q := queue{most: most}
+	var last pending
 	decide := func(p pending, text []byte, isLate bool) error {
 		if string(text) != fmt.Sprint(p.time) {
 			return fmt.Errorf("%d with the text %q", p.time, text)
 		}
+		if p.time == last.time && p.cost < last.cost {
+			return fmt.Errorf("line %v is after line %v of the same time", p.cost, last.cost)
+		}
+		last = p
 		if all = append(all, p.time); isLate {
 			late = append(late, p.time)
 		}
 		return nil
 	}
-	for _, t := range times {
-		if q.add(t, 1, fmt.Append(nil, t)) {
+	for i, t := range times {
+		if q.add(t, float64(i), fmt.Append(nil, t)) {
 			if err := q.pass((q.len()+1)/2, decide); err != nil {
 				panic(err)
 			}
