@@ -177,7 +177,8 @@ for k = 1, #KEYS do
     more[k] = pack('>BI7I4', first, since, lack)
   end
 end
-for _, b in ipairs(buckets or {}) do
+for k = 1, buckets and #buckets or 0 do
+  local b = buckets[k]
   if not granted then b[7], b[8], b[9] = b[11], b[12], false end
   if b[9] or b[10] then failure = store(unpack(b, 1, 8)) or failure end
 end
