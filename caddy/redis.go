@@ -24,7 +24,7 @@ type Redis struct {
 	// for a cluster redis://host1:6379?addr=host2:6379. It may have placeholders of the environment
 	// and of files, such as {env.REDIS_PASSWORD}.
 	Address string `json:"address"`
-	// Timeout is how long a rule waits for the server. The default is 50ms.
+	// Timeout is how long a request waits for a command. The default is 50ms.
 	Timeout caddy.Duration `json:"timeout,omitempty"`
 	// OnFailure is what happens to a request if the server does not decide in time: "allow" it,
 	// which is the default, or "refuse" it with 503.

@@ -190,7 +190,7 @@ func TestAnAdaptiveRateInRedis(t *testing.T) {
 		"algorithm_config": {"rps": 10, "burst": 5,
 			"adaptive": {"min": 1, "max": 100, "target_p99": "10ms"}}}`,
 		httplimit.WithLimiterOptions(tb.WithClock(func() time.Time { return now })))
-	s.handler = s.Middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s.handler = s.Middleware(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		now = now.Add(time.Second)
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}))
