@@ -18,6 +18,7 @@ const off = "off"
 // Command is `tb rls`. Its fields are its flags in groups, and Vars has their help.
 type Command struct {
 	limitFlags      `group:"Limits:"`
+	xdsFlags        `group:"xDS:"`
 	redisFlags      `group:"Redis:"`
 	responseFlags   `group:"Responses:"`
 	connectionFlags `group:"Connections:"`
@@ -25,11 +26,21 @@ type Command struct {
 }
 
 type limitFlags struct {
-	Config       string `required:"" placeholder:"DIR" help:"${rls_config}"`
+	Config       string `placeholder:"DIR" help:"${rls_config}"`
 	MergeDomains bool   `help:"${rls_merge}"`
 	ShadowMode   bool   `help:"${rls_shadow}"`
 	MaxKeys      int    `default:"1048576" help:"${rls_max_keys}"`
 	Overflow     string `enum:"forgive,refuse" default:"forgive" help:"${rls_overflow}"`
+}
+
+// xdsFlags say where the limits are, if not in files.
+type xdsFlags struct {
+	XDS     []string `name:"xds" placeholder:"HOST:PORT" help:"${rls_xds}"`
+	XDSNode string   `name:"xds-node" default:"default" help:"${rls_xds_node}"`
+	XDSTLS  bool     `name:"xds-tls" help:"${rls_xds_tls}"`
+	XDSCA   string   `name:"xds-ca" placeholder:"FILE" help:"${rls_xds_ca}"`
+	XDSCert string   `name:"xds-cert" placeholder:"FILE" help:"${rls_xds_cert}"`
+	XDSKey  string   `name:"xds-key" placeholder:"FILE" help:"${rls_xds_key}"`
 }
 
 type redisFlags struct {
@@ -74,7 +85,12 @@ func (c *Command) Validate() error {
 	if _, err := tb.Apply(c.limiterOptions()...); err != nil {
 		return fmt.Errorf("--max-keys=%d: want a whole number, 1 to %d", c.MaxKeys, 1<<30)
 	}
+	if err := c.validate(); err != nil {
+		return err
+	}
 	switch {
+	case (c.Config == "") == (len(c.XDS) == 0):
+		return errors.New("--config, --xds: want one of them")
 	case c.KeepaliveTime < 0, c.KeepaliveTimeout < 0, c.KeepaliveMin < 0, c.MaxIdle < 0, c.MaxAge < 0,
 		c.MaxAgeGrace < 0, c.Delay < 0, c.Shutdown < 0:
 		return errors.New("--keepalive-*, --max-connection-*, --shutdown-*: want 0s or more")

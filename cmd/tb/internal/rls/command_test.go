@@ -59,13 +59,16 @@ func parseFlags(t *testing.T, flags ...string) (*Command, error) {
 	return c, err
 }
 
-// run runs a command on free ports with a file d.yaml.
+// run runs a command on free ports with a file d.yaml, or without --config if text is "".
 func run(t *testing.T, text string, flags ...string) *running {
 	t.Helper()
 	r := &running{dir: t.TempDir(), log: testkit.NewTranscript()}
-	r.write(t, "d.yaml", text)
-	c, err := parseFlags(t, append([]string{"--config", r.dir, "--listen=127.0.0.1:0",
-		"--admin=127.0.0.1:0", "--shutdown-delay=0s", "--shutdown-timeout=1m"}, flags...)...)
+	if text != "" {
+		r.write(t, "d.yaml", text)
+		flags = append([]string{"--config", r.dir}, flags...)
+	}
+	c, err := parseFlags(t, append([]string{"--listen=127.0.0.1:0", "--admin=127.0.0.1:0",
+		"--shutdown-delay=0s", "--shutdown-timeout=1m"}, flags...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +248,7 @@ func TestStartErrors(t *testing.T) {
 		want  string
 		flags []string
 	}{
-		{"missing flags: --config", nil},
+		{"--config, --xds: want one of them", nil},
 		{"--max-keys", []string{"--config", good, "--max-keys=0"}},
 		{"--tls-cert, --tls-key", []string{"--config", good, "--tls-cert=x"}},
 		{"--tls-client-ca", []string{"--config", good, "--tls-client-ca=x"}},

@@ -7,6 +7,14 @@ var Vars = kong.Vars{
 	"rls_config": "The directory with the limits, in files *.yaml of envoyproxy/ratelimit, or one" +
 		" such file; docs/rls.md has the format. The service reads it again when it changes and on" +
 		" SIGHUP.",
+	"rls_xds": "Servers of xDS that have the limits, in place of files: host:port, separated by commas" +
+		" or each in its own flag. The next one is asked if one does not answer. Until the first" +
+		" limits come, requests have an error and the health service reports NOT_SERVING.",
+	"rls_xds_node": "The name of this service for the servers of xDS.",
+	"rls_xds_tls":  "Connect to the servers of xDS by TLS.",
+	"rls_xds_ca":   "Certificates in PEM of authorities for that, in place of the system's.",
+	"rls_xds_cert": "Certificate of this service for that, in PEM.",
+	"rls_xds_key":  "Private key of that certificate in PEM.",
 	"rls_merge":    "Accept several files with one domain.",
 	"rls_shadow":   "Refuse nothing, and send no fields. The metrics have what would be refused.",
 	"rls_max_keys": "Bound on the keys of each rule, and so on memory: 1 to 1073741824.",

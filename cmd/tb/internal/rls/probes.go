@@ -29,7 +29,7 @@ func (r *runner) probes() map[string]http.HandlerFunc {
 func (r *runner) serveHealth(w http.ResponseWriter, q *http.Request) {
 	health, err := r.server.health.Check(q.Context(), &grpc_health_v1.HealthCheckRequest{})
 	if err != nil || health.GetStatus() != grpc_health_v1.HealthCheckResponse_SERVING {
-		http.Error(w, "the service stops", http.StatusInternalServerError)
+		http.Error(w, "the service stops, or has no configuration yet", http.StatusInternalServerError)
 		return
 	}
 	_, _ = io.WriteString(w, "OK") // this fails only if the client is gone

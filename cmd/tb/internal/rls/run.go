@@ -50,6 +50,9 @@ func (r *runner) load(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	if r.Config == "" {
+		return nil
+	}
 	read := func() (string, error) { return readFiles(r.Config) }
 	r.text, err = daemon.AwaitRead(ctx, r.Config, read)
 	if err != nil {
@@ -115,15 +118,18 @@ func (r *runner) build(context.Context) error {
 		c.Shared = NewShared(r.client, r.RedisTimeout, r.RedisFailure)
 	}
 	r.service = New(c)
-	if err := r.service.SetConfig(r.config); err != nil {
-		return fmt.Errorf("--config is not accepted:\n%w", err)
+	if r.config != nil {
+		if err := r.service.SetConfig(r.config); err != nil {
+			return fmt.Errorf("--config is not accepted:\n%w", err)
+		}
+		r.logWarnings(r.config)
 	}
-	r.logWarnings(r.config)
 	r.metrics = newMetrics(r.service, r.lostLines)
 	if r.UpstreamMetrics {
 		r.metrics.addUpstream()
 	}
 	r.server = newServer(r.service, r.metrics, r.connectionFlags, tlsConfig(r.security), r.throttled)
+	r.server.health.set(r.config != nil)
 	if r.adminListener != nil {
 		if !daemon.IsLoopback(r.adminListener) {
 			r.log.Warn("every client that reaches this address can read the live page and the metrics",
@@ -185,13 +191,24 @@ func (r *runner) serve(ctx context.Context, stdout io.Writer) error {
 	return err
 }
 
-// reload reads the configuration and the files of TLS when they change and on SIGHUP, until ctx is
-// done.
+// reload reads the configuration and the files of TLS when they change and on SIGHUP, or follows the
+// servers of xDS, until ctx is done.
 func (r *runner) reload(ctx context.Context) {
-	watchers := []*daemon.Watcher{{
-		Read:  func() (string, error) { return readFiles(r.Config) },
-		Apply: r.apply, Patience: daemon.Patience, Applied: daemon.Content{Text: r.text},
-	}}
+	var watchers []*daemon.Watcher
+	if r.Config != "" {
+		watchers = append(watchers, &daemon.Watcher{
+			Read:     func() (string, error) { return readFiles(r.Config) },
+			Apply:    func(c daemon.Content, why string) { _ = r.apply(c, why) }, // it has logged the error
+			Patience: daemon.Patience, Applied: daemon.Content{Text: r.text},
+		})
+	} else {
+		f := &follower{xdsFlags: r.xdsFlags, log: r.throttled, apply: func(text string) error {
+			return r.apply(daemon.Content{Text: text}, "xDS")
+		}}
+		var following sync.WaitGroup
+		defer following.Wait()
+		following.Go(func() { f.run(ctx) })
+	}
 	if r.security != nil {
 		watchers = append(watchers, r.security.Watcher(r.log))
 	}
@@ -199,7 +216,7 @@ func (r *runner) reload(ctx context.Context) {
 }
 
 // apply puts a configuration in force if it has no errors.
-func (r *runner) apply(c daemon.Content, why string) {
+func (r *runner) apply(c daemon.Content, why string) error {
 	var next *config.Config
 	err := errors.New(c.Problem)
 	if c.Problem == "" {
@@ -216,11 +233,13 @@ func (r *runner) apply(c daemon.Content, why string) {
 		for _, p := range problems {
 			r.log.Error("configuration", "error", p)
 		}
-		return
+		return err
 	}
+	r.server.health.set(true)
 	r.log.Info("configuration reloaded", "because", why, "domains", next.Domains(),
 		"rules", len(next.Rules))
 	r.logWarnings(next)
+	return nil
 }
 
 func (r *runner) logWarnings(c *config.Config) {
@@ -239,8 +258,13 @@ func (r *runner) address() string {
 
 // printBanner prints the addresses.
 func (r *runner) printBanner(w io.Writer) {
-	fmt.Fprintf(w, "Listening on %s: %d rules in %d domains, from %s.\n", r.address(),
-		len(r.config.Rules), r.config.Domains(), r.Config)
+	if r.config != nil {
+		fmt.Fprintf(w, "Listening on %s: %d rules in %d domains, from %s.\n", r.address(),
+			len(r.config.Rules), r.config.Domains(), r.Config)
+	} else {
+		fmt.Fprintf(w, "Listening on %s: the rules come from %s.\n", r.address(),
+			strings.Join(r.XDS, ", "))
+	}
 	if r.adminListener != nil {
 		fmt.Fprintf(w, "Live page: http://%s/, metrics: http://%[1]s/metrics\n",
 			daemon.Address(r.adminListener))

@@ -114,10 +114,21 @@ type healthServer struct {
 func newHealthServer() *healthServer {
 	h := &healthServer{Server: health.NewServer()}
 	h.stopped, h.stop = context.WithCancel(context.Background())
-	for _, name := range []string{ratelimit.RateLimitService_ServiceDesc.ServiceName, upstreamName} {
-		h.SetServingStatus(name, grpc_health_v1.HealthCheckResponse_SERVING)
-	}
+	h.set(true)
 	return h
+}
+
+// set sets whether the service can decide requests.
+func (h *healthServer) set(ready bool) {
+	s := grpc_health_v1.HealthCheckResponse_NOT_SERVING
+	if ready {
+		s = grpc_health_v1.HealthCheckResponse_SERVING
+	}
+	for _, name := range []string{
+		"", ratelimit.RateLimitService_ServiceDesc.ServiceName, upstreamName,
+	} {
+		h.SetServingStatus(name, s)
+	}
 }
 
 // Watch implements grpc_health_v1.HealthServer.

@@ -108,6 +108,10 @@ func (s *Service) ShouldRateLimit(
 		s.counts.invalid.Add(1)
 		return nil, err
 	}
+	if s.state.Load().rules == nil { // no limits would let every request pass
+		s.counts.undecided.Add(1)
+		return nil, status.Error(codes.Unavailable, "there is no configuration yet")
+	}
 	c := s.calls.Get().(*call)
 	defer c.release()
 	if err := c.match(r); err != nil {
