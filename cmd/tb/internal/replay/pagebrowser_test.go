@@ -174,18 +174,21 @@ func TestPageWithoutRefusals(t *testing.T) {
 	b.close()
 }
 
-// On paper nothing is cut off.
+// On paper of A4 nothing is cut off.
 func TestPageOnPaper(t *testing.T) {
-	b := open(t, pageOf(t, options(t, "1", 1), sampled(6000)))
 	const cutOff = `[...document.querySelectorAll(".scroll")].filter((box) =>
 		getComputedStyle(box).overflowX !== "visible" ||
 		box.scrollWidth > document.body.clientWidth).length`
-	if b.text(cutOff) == "0" {
-		t.Error("the page fits on a screen")
+	for _, o := range []Options{options(t, "1", 1), suggestOptions(t, "1%", "")} {
+		b := open(t, pageOf(t, o, sampled(6000)))
+		b.do(chromedp.EmulateViewport(794, 1123))
+		if b.text(cutOff) == "0" {
+			t.Error("the page fits on a screen")
+		}
+		b.do(testkit.Print())
+		b.check(cutOff, "0")
+		b.close()
 	}
-	b.do(testkit.Print())
-	b.check(cutOff, "0")
-	b.close()
 }
 
 // No key runs a script, and the browser shows each as it is in the text report.
