@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestHouseHasArrowsOnlyDown requires that each package has a floor in the drawing of DESIGN.md, and
-// imports only packages of floors below.
+// TestHouseHasArrowsOnlyDown requires that each package has a floor in the drawing of DESIGN.md,
+// and imports only packages of floors below.
 func TestHouseHasArrowsOnlyDown(t *testing.T) {
 	const module = "github.com/seed-181794aa/ratelimit"
 	_, section, _ := strings.Cut(read(t, "DESIGN.md"), "\n## The house\n")

@@ -23,16 +23,17 @@
 //   - [cas.Limiter.AllowN] takes n tokens, or none.
 //   - [cas.Limiter.AllowCost] takes a decimal number of tokens, or none.
 //   - [cas.Limiter.AllowAt] is AllowN for a caller that has already read the clock.
-//   - [cas.Limiter.Charge], with [TakeAll], takes from several buckets, or from none of them. The buckets may
-//     belong to several Limiters: one for users and one for tenants, for example. A Bucket is the
-//     bucket of all users together.
+//   - [cas.Limiter.Charge], with [TakeAll], takes from several buckets, or from none of them. The
+//     buckets may belong to several Limiters: one for users and one for tenants, for example. A
+//     Bucket is the bucket of all users together.
 //
 // These methods are for callers that can wait. They take tokens before the bucket has them:
 //
-//   - [cas.Limiter.Wait] takes tokens and sleeps until they may be used. It is for clients and workers that
-//     must slow down. With a capacity of 1 its grants are exactly one token's time apart.
-//   - [cas.Limiter.Reserve] takes tokens and returns when they may be used. It is for callers that do the
-//     waiting themselves, may cancel, or learn the cost afterwards: see [Reservation].
+//   - [cas.Limiter.Wait] takes tokens and sleeps until they may be used. It is for clients and
+//     workers that must slow down. With a capacity of 1 its grants are exactly one token's time
+//     apart.
+//   - [cas.Limiter.Reserve] takes tokens and returns when they may be used. It is for callers that
+//     do the waiting themselves, may cancel, or learn the cost afterwards: see [Reservation].
 //   - A Charge with MayWait is a reservation in TakeAll.
 //
 // If the cost is known only afterwards, as with the tokens of a language model, Reserve an estimate

@@ -68,7 +68,8 @@ func transcript(t *testing.T, option func(*testing.T) Option) (lines []string) {
 				}
 			}
 			r := request("K: "+pick("a", "b"), "W: "+pick("0.25", "1", "2.5", "5", "1e-9", "x", "40"),
-				"Used: "+pick("0", "0.5", "3", "5", "?"), "Plan: "+pick("gold", "lead", "tin", ""), "I: "+strings.Repeat("i", i))
+				"Used: "+pick("0", "0.5", "3", "5", "?"), "Plan: "+pick("gold", "lead", "tin", ""),
+				"I: "+strings.Repeat("i", i))
 			r.RemoteAddr = pick("[2001:db8::1]:1", "[2001:db8:0:1::1]:1", "192.0.2.1:1")
 			ctx, cancel := context.WithTimeout(r.Context(),
 				time.Duration(1+rnd.Int64N(4))*700*time.Millisecond)

@@ -16,16 +16,16 @@ import (
 // Store has the buckets of all rules in another place than this process, such as a *redis.Store of
 // tb/redis: see WithStore.
 type Store interface {
-	// Limiters returns a limiter for each of the limits of a rule, which are those of Rule.Limit and
-	// of its Tiers. All of them have the same buckets: a bucket has the limit of the limiter that is
+	// Limiters returns a limiter for each of the limits of a rule: Rule.Limit and the limits of
+	// its Tiers. All of them have the same buckets: a bucket has the limit of the limiter that is
 	// called, and keeps its tokens, but not more than the new capacity, and its debt. The name of
 	// the rule is its set, name and keys as ASCII without braces. Processes with the same name share
 	// the buckets.
 	//
 	// Each limiter has the methods Charge(key string, cost float64) (tb.Charge, error),
 	// SetLimit(tb.Limit) error and Limit() tb.Limit. Its charges have the methods Level, MayWait,
-	// Delay and Settle, as those of tb/cas. A charge is used by one goroutine at a time, and its
-	// methods return within a time that the store bounds. Limiters is called for each rule that is
+	// Delay and Settle, as charges of tb/cas have. A charge is used by one goroutine at a time, and
+	// its methods return within a time that the store bounds. Limiters is called for each rule that is
 	// new, before the rule is in force, and one charge of the key "" is made and not taken.
 	Limiters(rule string, limits []tb.Limit) ([]tb.Limiter, error)
 	// TakeAll is tb.TakeAll for charges of these limiters. The context ends after the time of

@@ -3,7 +3,7 @@
 //
 // The model is a machine with a directory (MESI without its E state). A core that has a copy of a
 // line reads it at once. A core that is the only owner writes it at once. Otherwise the line has to
-// be transferred, and a line that is transferred to a new owner serves nobody else meanwhile:
+// be transferred, and a line that is transferred to a new owner serves no other core meanwhile:
 // requests wait in the order in which they came. Reads of a line that is only read are served side
 // by side. Stores and caches have no other limits, so a real machine is slower.
 package coherence

@@ -75,7 +75,8 @@ func spinLock(int) func(*Core) {
 	}
 }
 
-// queueLock is the lock of Mellor-Crummey and Scott (1991): each caller waits for a line of its own.
+// queueLock is the lock of Mellor-Crummey and Scott (1991): each caller waits for a line of its
+// own.
 func queueLock(cores int) func(*Core) {
 	tail, bucket := NewLine(0), NewLine(0)
 	granted, next := make([]*Line, cores+1), make([]*Line, cores+1) // 0 is no core

@@ -199,7 +199,7 @@ func TestAnAdaptiveRateInRedis(t *testing.T) {
 	}
 	st := s.Stats()[0]
 	if st.Limit.Tokens == 10 || st.Limit != st.Limiter.(*Limiter).Limit() {
-		t.Errorf("the limit is %+v, and that of the store %+v", st.Limit, st.Limiter.(*Limiter).Limit())
+		t.Errorf("the limit is %+v, and the store has %+v", st.Limit, st.Limiter.(*Limiter).Limit())
 	}
 }
 

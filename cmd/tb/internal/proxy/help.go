@@ -41,8 +41,8 @@ var Vars = kong.Vars{
 		" long keys in Redis. The jitter of Retry-After is derived from it.",
 
 	"proxy_listen": "Address of the proxy.",
-	"proxy_cert": "Certificate chain for TLS in PEM. The proxy reads it again when it changes. With TLS" +
-		" clients may use HTTP/2.",
+	"proxy_cert": "Certificate chain for TLS in PEM. The proxy reads it again when it changes. With" +
+		" TLS clients may use HTTP/2.",
 	"proxy_key": "Private key of the certificate in PEM.",
 	"proxy_h2c": "Accept HTTP/2 without TLS, from clients that know beforehand (h2c).",
 	"proxy_underscores": "Keep request fields with _ in their names. By default they are dropped," +

@@ -40,8 +40,8 @@ func (rep *Report) addNames(ctx context.Context, r resolver) {
 	lookups.Wait()
 }
 
-// domainName returns the name of an address. The owner of an address can give it any name, so a name
-// counts only if it leads back to the address.
+// domainName returns the name of an address. The owner of an address can give it any name, so a
+// name counts only if it leads back to the address.
 func domainName(ctx context.Context, r resolver, address string) string {
 	names, _ := r.LookupAddr(ctx, address)
 	for _, name := range names {

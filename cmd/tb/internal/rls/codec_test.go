@@ -28,8 +28,8 @@ func TestTextThatIsNotUTF8(t *testing.T) {
 	ask := func(message []byte) string {
 		t.Helper()
 		var answer ratelimit.RateLimitResponse
-		err := conn.Invoke(t.Context(), ratelimit.RateLimitService_ShouldRateLimit_FullMethodName, message,
-			&answer, grpc.ForceCodecV2(rawCodec{encoding.GetCodecV2("proto")}))
+		err := conn.Invoke(t.Context(), ratelimit.RateLimitService_ShouldRateLimit_FullMethodName,
+			message, &answer, grpc.ForceCodecV2(rawCodec{encoding.GetCodecV2("proto")}))
 		if err != nil {
 			return "error"
 		}

@@ -7,8 +7,8 @@ var Vars = kong.Vars{
 	"rls_config": "The directory with the limits, in files *.yaml of envoyproxy/ratelimit, or one" +
 		" such file; docs/rls.md has the format. The service reads it again when it changes and on" +
 		" SIGHUP.",
-	"rls_xds": "Servers of xDS that have the limits, in place of files: host:port, separated by commas" +
-		" or each in its own flag. The next one is asked if one does not answer. Until the first" +
+	"rls_xds": "Servers of xDS that have the limits, in place of files: host:port, separated by" +
+		" commas or each in its own flag. The next one is asked if one does not answer. Until the first" +
 		" limits come, requests have an error and the health service reports NOT_SERVING.",
 	"rls_xds_node": "The name of this service for the servers of xDS.",
 	"rls_xds_tls":  "Connect to the servers of xDS by TLS.",
@@ -51,7 +51,8 @@ var Vars = kong.Vars{
 
 	"rls_admin": "Address of the live page and of /metrics, or 'off'. There is no password:" +
 		" every client that reaches the address can read them.",
-	"rls_upstream": "Serve the counts also under the names of envoyproxy/ratelimit, for its dashboards.",
+	"rls_upstream": "Serve the counts also under the names of envoyproxy/ratelimit, for its" +
+		" dashboards.",
 	"rls_delay": "How long the service goes on when it is stopped, and reports NOT_SERVING to health" +
 		" checks. Clients can use another service meanwhile.",
 	"rls_shutdown": "How long requests may take to end after that; 0s cuts them off at once.",

@@ -54,8 +54,8 @@ func newMetrics(s *Service, lostLines func() uint64) *metrics {
 		Name: "tb_lost_log_lines_total",
 		Help: "Lines of the log that were lost because standard error did not take them.",
 	}, func() float64 { return float64(lostLines()) })
-	m.registry.MustRegister(m.reloads, m.reloadOK, m.duration, lost, collector{s}, collectors.NewGoCollector(),
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.registry.MustRegister(m.reloads, m.reloadOK, m.duration, lost, collector{s},
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	if s.Shared != nil {
 		m.registry.MustRegister(redismetrics.New(s.inRedis))
 	}
@@ -120,7 +120,8 @@ var (
 		"Descriptors refused because the table had no room for their key.")
 
 	allMetrics = []*prometheus.Desc{
-		requests, requestErrors, unknown, unmatched, repaired, hits, keys, evictions, forgiven, refusedNew,
+		requests, requestErrors, unknown, unmatched, repaired, hits, keys, evictions, forgiven,
+		refusedNew,
 	}
 )
 

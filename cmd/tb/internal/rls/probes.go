@@ -35,7 +35,8 @@ func (r *runner) serveHealth(w http.ResponseWriter, q *http.Request) {
 	_, _ = io.WriteString(w, "OK") // this fails only if the client is gone
 }
 
-// serveJSON decides a request in JSON. The status is 200 if it is granted, and 429 if it is refused.
+// serveJSON decides a request in JSON. The status is 200 if it is granted, and 429 if it is
+// refused.
 func (r *runner) serveJSON(w http.ResponseWriter, q *http.Request) {
 	text, err := io.ReadAll(http.MaxBytesReader(w, q.Body, maxMessage))
 	var request ratelimit.RateLimitRequest

@@ -191,8 +191,8 @@ func (r *runner) serve(ctx context.Context, stdout io.Writer) error {
 	return err
 }
 
-// reload reads the configuration and the files of TLS when they change and on SIGHUP, or follows the
-// servers of xDS, until ctx is done.
+// reload reads the configuration and the files of TLS when they change and on SIGHUP, or follows
+// the servers of xDS, until ctx is done.
 func (r *runner) reload(ctx context.Context) {
 	var watchers []*daemon.Watcher
 	if r.Config != "" {
