@@ -49,16 +49,20 @@ func (l *shared) send(b *batch) {
 	l.fail(b, timedOut())
 }
 
-// prune keeps the calls whose callers still wait at a local time, and reports whether there are
-// any.
+// prune keeps the calls whose callers still wait at a local time, all or none if the batch is so,
+// and reports whether there are any.
 func (l *shared) prune(b *batch, local int64) bool {
 	b.sent, b.calls = b.sent[:0], 0
-	l.finish(b, func(c *call) (bool, error) {
-		if c.stage != left && c.deadline > local {
-			return false, nil
-		}
-		return true, timedOut()
-	})
+	ends := func(c *call) bool { return c.stage == left || c.deadline <= local }
+	if b.all {
+		l.pending.mu.Lock()
+		ended := slices.ContainsFunc(b.queues, func(q *queue) bool {
+			return slices.ContainsFunc(q.batched, ends)
+		})
+		l.pending.mu.Unlock()
+		ends = func(*call) bool { return ended }
+	}
+	l.finish(b, func(c *call) (bool, error) { return ends(c), timedOut() })
 	for _, q := range b.queues {
 		if len(q.batched) > 0 {
 			b.sent = append(b.sent, q)

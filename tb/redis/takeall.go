@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -188,10 +189,13 @@ func (g *group) run(ctx context.Context) ([]result, error) {
 	return results, l.counts.failed(err)
 }
 
-// sendAlone sends a batch with calls of its own as soon as there is a place in flight.
+// sendAlone sends a batch with calls of its own as soon as there is a place in flight. The earliest
+// of their deadlines is the deadline of all, or the server could take only some of them.
 func (l *shared) sendAlone(b *batch, calls []*call) {
+	first := slices.MinFunc(calls, func(a, b *call) int { return cmp.Compare(a.deadline, b.deadline) })
 	l.pending.mu.Lock()
 	for _, c := range calls {
+		c.deadline = first.deadline
 		l.add(c)
 	}
 	l.pending.mu.Unlock()
