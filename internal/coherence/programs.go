@@ -60,16 +60,28 @@ func refused(int) func(*Core) {
 	}
 }
 
+// exclusive is a critical section. It panics if two cores are in it.
+type exclusive int
+
+// Work is the arithmetic of a bucket that a lock protects.
+func (e *exclusive) Work(c *Core) {
+	if *e++; *e > 1 {
+		panic("coherence: two cores have the lock")
+	}
+	c.Work(arithmetic)
+	*e--
+}
+
 // spinLock is a lock that callers test before they try to take it. The bucket is in its line.
 func spinLock(int) func(*Core) {
-	lock := NewLine(0)
+	lock, one := NewLine(0), new(exclusive)
 	return func(c *Core) {
 		for ; ; c.Done() {
 			c.Work(before)
 			for c.Read(lock) != 0 || !c.CompareAndSwap(lock, 0, 1) {
 				c.Await(lock, 1)
 			}
-			c.Work(arithmetic)
+			one.Work(c)
 			c.Exchange(lock, 0)
 		}
 	}
@@ -78,7 +90,7 @@ func spinLock(int) func(*Core) {
 // queueLock is the lock of Mellor-Crummey and Scott (1991): each caller waits for a line of its
 // own.
 func queueLock(cores int) func(*Core) {
-	tail, bucket := NewLine(0), NewLine(0)
+	tail, bucket, one := NewLine(0), NewLine(0), new(exclusive)
 	granted, next := make([]*Line, cores+1), make([]*Line, cores+1) // 0 is no core
 	for i := range granted {
 		granted[i], next[i] = NewLine(0), NewLine(0)
@@ -93,7 +105,7 @@ func queueLock(cores int) func(*Core) {
 				c.Exchange(next[predecessor], me)
 				c.Await(granted[me], 0)
 			}
-			c.Work(arithmetic)
+			one.Work(c)
 			c.Exchange(bucket, c.Read(bucket)+1)
 			successor := c.Read(next[me])
 			if successor == 0 {
