@@ -112,6 +112,7 @@ func spend[H home](h H, c *cell, t uint64, want request) (result, error) {
 		}
 		switch {
 		case s.deficit > m.capacity && s.granted && h.shared().owe(m, s.ahead(m, s.slot(m))):
+			// m may be forgotten: the next turn loads the layout again
 		case s.base == c.base && !isSealed(word) && m.fits(s.delta):
 			next := m.pack(s.delta, s.deficit)
 			if c.word.CompareAndSwap(word, next) {

@@ -92,7 +92,9 @@ func (f *follower) follow(ctx context.Context, server string) (received bool, er
 		}
 		text, err := textOf(answer.GetResources())
 		if err == nil {
-			err = f.apply(text)
+			err = f.apply(text) // it logs its error
+		} else {
+			f.log.Error("xDS: a configuration cannot be read", "server", server, "error", err)
 		}
 		ask.ResponseNonce, ask.ErrorDetail = answer.GetNonce(), nil
 		if err != nil {
