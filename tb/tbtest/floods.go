@@ -29,7 +29,7 @@ func (f *fixture) flood(calls, n int, step time.Duration, mayRefuse bool) {
 	}
 }
 
-const floodCalls = 250_000
+const floodCalls = 100_000
 
 func floodDoesNotResetADrainedKey(s *suite) {
 	for _, step := range []time.Duration{0, time.Microsecond, 100 * time.Microsecond} {
@@ -139,7 +139,7 @@ func drainingFloodUnderForgiveLeast(s *suite) {
 }
 
 func forgivenDebtIsTheOvergrant(s *suite) {
-	const bound, keys, rounds = 1000, 1001, 250
+	const bound, keys, rounds = 1000, 1001, 25
 	f := s.new(perSecond(10, 1), tb.WithMaxKeys(bound))
 	l := skipUnless[hasStats](f)
 	granted := 0
