@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed-181794aa/ratelimit/httplimit"
+	"github.com/seed-181794aa/ratelimit/metrics"
 )
 
 const appName = "token_bucket"
@@ -58,8 +59,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 	on := func(event string, do func()) error {
 		return events.(*caddyevents.App).On(event, &reaction{do})
 	}
-	return errors.Join(on("started", a.commit), on("stopping", a.stopWaiting),
-		ctx.GetMetricsRegistry().Register(collector{a}))
+	return errors.Join(on("started", a.commit), on("stopping", a.stopWaiting))
 }
 
 // Start implements caddy.App.
@@ -108,6 +108,9 @@ func (a *App) use(name string, s Settings, document []byte) (*limiter, error) {
 		return nil, plain(err)
 	}
 	a.used[name] = u
+	if err := a.ctx.GetMetricsRegistry().Register(metrics.Rules(name, u.limiter)); err != nil {
+		return nil, err
+	}
 	for _, text := range append(policy.Warnings(), textAddresses(policy)...) {
 		a.log.Warn("policy", zap.String("limiter", name), zap.String("warning", text))
 	}

@@ -7,8 +7,8 @@ require (
 	github.com/prometheus/client_golang v1.24.1
 	github.com/redis/rueidis v1.0.79
 	github.com/seed-181794aa/ratelimit v0.0.0
+	github.com/seed-181794aa/ratelimit/metrics v0.0.0
 	github.com/seed-181794aa/ratelimit/tb/redis v0.0.0
-	github.com/seed-181794aa/ratelimit/tb/redis/metrics v0.0.0
 	go.uber.org/zap v1.27.1
 )
 
@@ -180,4 +180,4 @@ replace github.com/seed-181794aa/ratelimit => ..
 
 replace github.com/seed-181794aa/ratelimit/tb/redis => ../tb/redis
 
-replace github.com/seed-181794aa/ratelimit/tb/redis/metrics => ../tb/redis/metrics
+replace github.com/seed-181794aa/ratelimit/metrics => ../metrics

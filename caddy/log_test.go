@@ -95,18 +95,18 @@ func TestMetrics(t *testing.T) {
 	s.want(429)
 	const refused = "A request that only other rules refused is not counted."
 	contains(t, `
-# HELP caddy_token_bucket_requests_total Requests that the rule granted or refused. `+refused+`
-# TYPE caddy_token_bucket_requests_total counter
-caddy_token_bucket_requests_total{limiter="api",outcome="granted",rule="r",set="r"} 2
-caddy_token_bucket_requests_total{limiter="api",outcome="refused",rule="r",set="r"} 2
-caddy_token_bucket_requests_total{limiter="api",outcome="shadow_granted",rule="r",set="r"} 0
-caddy_token_bucket_requests_total{limiter="api",outcome="shadow_refused",rule="r",set="r"} 0
-`, "caddy_token_bucket_requests_total")
+# HELP tb_requests_total Requests that the rule granted or refused. `+refused+`
+# TYPE tb_requests_total counter
+tb_requests_total{limiter="api",outcome="granted",rule="r",set="r"} 2
+tb_requests_total{limiter="api",outcome="refused",rule="r",set="r"} 2
+tb_requests_total{limiter="api",outcome="shadow_granted",rule="r",set="r"} 0
+tb_requests_total{limiter="api",outcome="shadow_refused",rule="r",set="r"} 0
+`, "tb_requests_total")
 	contains(t, `
-# HELP caddy_token_bucket_keys Keys that have a bucket.
-# TYPE caddy_token_bucket_keys gauge
-caddy_token_bucket_keys{limiter="api",rule="r",set="r"} 1
-`, "caddy_token_bucket_keys")
+# HELP tb_keys Keys that have a bucket.
+# TYPE tb_keys gauge
+tb_keys{limiter="api",rule="r",set="r"} 1
+`, "tb_keys")
 	problems, err := testutil.GatherAndLint(registry(), names(t)...)
 	if err != nil || len(problems) > 0 {
 		t.Error(problems, err)
@@ -127,8 +127,7 @@ func names(t *testing.T) (all []string) {
 		t.Fatal(err)
 	}
 	for _, f := range families {
-		if name := f.GetName(); strings.HasPrefix(name, "caddy_token_bucket_") ||
-			strings.HasPrefix(name, "tb_redis_") {
+		if name := f.GetName(); strings.HasPrefix(name, "tb_") {
 			all = append(all, name)
 		}
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/seed-181794aa/ratelimit/tb/redis"
-	"github.com/seed-181794aa/ratelimit/tb/redis/metrics"
 )
 
 const defaultRedisTimeout = 50 * time.Millisecond
@@ -73,17 +72,4 @@ func (c *Redis) open(name string) (*redis.Store, error) {
 	}
 	runtime.AddCleanup(s, rueidis.Client.Close, client)
 	return s, nil
-}
-
-// inRedis yields the limiters in Redis of the rules in force. Their names are unique: the first
-// slash ends the name of the limiter.
-func (a *App) inRedis(yield func(name string, s metrics.Source) bool) {
-	for name, u := range a.used {
-		for _, r := range u.limiter.Stats() {
-			s, ok := r.Limiter.(*redis.Limiter)
-			if ok && !yield(url.PathEscape(name)+"/"+r.Label, s) {
-				return
-			}
-		}
-	}
 }

@@ -44,7 +44,7 @@ func TestBucketsInRedisOutliveTheProcess(t *testing.T) {
 	contains(t, `
 # HELP tb_redis_breaker_state Whether the limiter asks the server: `+states+`
 # TYPE tb_redis_breaker_state gauge
-tb_redis_breaker_state{limiter="api/r"} 0
+tb_redis_breaker_state{limiter="api",rule="r"} 0
 `, "tb_redis_breaker_state") // and no rule of before
 }
 

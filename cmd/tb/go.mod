@@ -14,8 +14,8 @@ require (
 	github.com/redis/rueidis v1.0.79
 	github.com/schollz/progressbar/v3 v3.19.1
 	github.com/seed-181794aa/ratelimit v0.0.0
+	github.com/seed-181794aa/ratelimit/metrics v0.0.0
 	github.com/seed-181794aa/ratelimit/tb/redis v0.0.0
-	github.com/seed-181794aa/ratelimit/tb/redis/metrics v0.0.0
 	go.yaml.in/yaml/v3 v3.0.6
 	golang.org/x/sys v0.47.0
 	golang.org/x/term v0.45.0
@@ -49,4 +49,4 @@ replace github.com/seed-181794aa/ratelimit => ../..
 
 replace github.com/seed-181794aa/ratelimit/tb/redis => ../../tb/redis
 
-replace github.com/seed-181794aa/ratelimit/tb/redis/metrics => ../../tb/redis/metrics
+replace github.com/seed-181794aa/ratelimit/metrics => ../../metrics

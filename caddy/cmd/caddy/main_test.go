@@ -153,7 +153,7 @@ func TestReloadAndMetricsAndStop(t *testing.T) {
 		t.Errorf("a policy with an error is accepted: %v\n%s", err, out)
 	}
 	p.want(429)
-	const refused = "caddy_token_bucket_requests_total" +
+	const refused = "tb_requests_total" +
 		`{limiter="api",outcome="refused",rule="r",set="r"} 2`
 	if _, metrics := p.get("admin", "/metrics"); !strings.Contains(metrics, refused) {
 		t.Errorf("the metrics do not have %s\n%s", refused, metrics)
@@ -172,7 +172,7 @@ func TestAStopEndsWaiting(t *testing.T) {
 		status, _ := p.get("http", "/")
 		answer <- status
 	}()
-	const waits = `caddy_token_bucket_waiting_requests{limiter="api",rule="r",set="r"} 1`
+	const waits = `tb_waiting_requests{limiter="api",rule="r",set="r"} 1`
 	for _, metrics := p.get("admin", "/metrics"); !strings.Contains(metrics, waits); {
 		_, metrics = p.get("admin", "/metrics")
 	}

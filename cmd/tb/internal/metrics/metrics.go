@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/seed-181794aa/ratelimit/httplimit"
+	"github.com/seed-181794aa/ratelimit/metrics"
 	"github.com/seed-181794aa/ratelimit/tb"
 	"github.com/seed-181794aa/ratelimit/tb/cas"
 )
@@ -97,7 +98,7 @@ func New(l *httplimit.Limiter, lostLines func() uint64) *Metrics {
 		return float64(lostLines())
 	})
 	m.registry.MustRegister(m.decisions, m.upstreamErrors, m.refusedConns, m.reloads, m.reloadOK,
-		lost, ruleCollector{l},
+		lost, metrics.Rules("", l),
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
@@ -126,9 +127,6 @@ func (m *Metrics) Reload(accepted bool) {
 	m.reloads.WithLabelValues(outcome).Inc()
 	m.reloadOK.Set(last)
 }
-
-// Register adds metrics of the limiters.
-func (m *Metrics) Register(c prometheus.Collector) { m.registry.MustRegister(c) }
 
 // Handler returns the handler of /metrics.
 func (m *Metrics) Handler() http.Handler {

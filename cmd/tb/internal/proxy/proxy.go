@@ -18,7 +18,6 @@ import (
 	"github.com/seed-181794aa/ratelimit/httplimit"
 	"github.com/seed-181794aa/ratelimit/tb"
 	"github.com/seed-181794aa/ratelimit/tb/redis"
-	redismetrics "github.com/seed-181794aa/ratelimit/tb/redis/metrics"
 )
 
 // Config configures a Proxy. Upstream and Log are required.
@@ -92,9 +91,6 @@ func New(c Config) (*Proxy, error) {
 		return nil, err
 	}
 	p.Metrics = metrics.New(p.Limiter, c.LostLines)
-	if c.Store != nil {
-		p.Metrics.Register(redismetrics.New(p.inRedis))
-	}
 	p.upstream = p.newReverseProxy()
 	return p, nil
 }

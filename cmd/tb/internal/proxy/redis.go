@@ -1,9 +1,6 @@
 package proxy
 
-import (
-	"github.com/seed-181794aa/ratelimit/tb/redis"
-	"github.com/seed-181794aa/ratelimit/tb/redis/metrics"
-)
+import "github.com/seed-181794aa/ratelimit/tb/redis"
 
 // dial connects to Redis, if there is a flag for it. The proxy also starts without the server.
 func (r *runner) dial() (err error) {
@@ -18,13 +15,4 @@ func (r *runner) dial() (err error) {
 	}
 	r.store, err = redis.NewStore(r.redis, redis.WithTimeout(r.RedisTimeout))
 	return err
-}
-
-// inRedis yields the limiters in Redis of the rules in force.
-func (p *Proxy) inRedis(yield func(name string, s metrics.Source) bool) {
-	for _, r := range p.Limiter.Stats() {
-		if !yield(r.Label, r.Limiter.(*redis.Limiter)) {
-			return
-		}
-	}
 }

@@ -63,7 +63,7 @@ func TestProxiesShareALimit(t *testing.T) {
 	}
 	_, text := get(t, proxies[0].admin+"/metrics")
 	for _, want := range []string{
-		`tb_redis_decisions_total{by="server",limiter="slow",outcome="granted"} 3`,
+		`tb_redis_decisions_total{by="server",outcome="granted",rule="slow"} 3`,
 		`tb_requests_total{outcome="refused",rule="slow",set=""} 1`,
 		`tb_requests_total{outcome="granted",rule="slow",set=""} 3`,
 	} {
@@ -102,7 +102,7 @@ func TestReloadKeepsTheBucketsInRedis(t *testing.T) {
 	write(t, name, strings.Replace(slowRule(5), `"name": "slow"`, `"name": "other"`, 1))
 	p.log.Until(t, "policy reloaded")
 	_, text = get(t, p.admin+"/metrics")
-	if strings.Contains(text, `limiter="slow"`) || !strings.Contains(text, `limiter="other"`) {
+	if strings.Contains(text, `rule="slow"`) || !strings.Contains(text, `rule="other"`) {
 		t.Error("the metrics are not those of the rules in force")
 	}
 }
@@ -126,7 +126,7 @@ func TestAWholePolicyInRedis(t *testing.T) {
 		t.Errorf("%v, want 3 granted", got)
 	}
 	_, text := get(t, p.admin+"/metrics")
-	for _, want := range []string{`limiter="a/r"`, `limiter="b/r"`} {
+	for _, want := range []string{`rule="a/r"`, `rule="b/r"`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %s in the metrics", want)
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"google.golang.org/grpc"
 
-	redismetrics "github.com/seed-181794aa/ratelimit/tb/redis/metrics"
+	ratelimitmetrics "github.com/seed-181794aa/ratelimit/metrics"
 )
 
 // metrics serves the counts of a service to Prometheus.
@@ -57,7 +57,7 @@ func newMetrics(s *Service, lostLines func() uint64) *metrics {
 	m.registry.MustRegister(m.reloads, m.reloadOK, m.duration, lost, collector{s},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	if s.Shared != nil {
-		m.registry.MustRegister(redismetrics.New(s.inRedis))
+		m.registry.MustRegister(ratelimitmetrics.RedisByRule("", s.inRedis))
 	}
 	return m
 }
@@ -167,6 +167,16 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 		count(forgiven, s.Forgiven, r.Domain, r.Path)
 		count(refusedNew, float64(s.RefusedNew), r.Domain, r.Path)
 	})
+}
+
+// inRedis yields the limiters in Redis of the rules in force.
+func (s *Service) inRedis(yield func(name string, s ratelimitmetrics.RedisSource) bool) {
+	t := s.state.Load()
+	for _, c := range t.config.Rules {
+		if l := t.rules[c].limiter; l != nil && !yield(c.Domain+" "+c.Path, l.shared) {
+			return
+		}
+	}
 }
 
 // pathID identifies a path in metrics.

@@ -8,7 +8,6 @@ import (
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/rls/config"
 	"github.com/seed-181794aa/ratelimit/tb/redis"
-	redismetrics "github.com/seed-181794aa/ratelimit/tb/redis/metrics"
 )
 
 // Shared makes the limiters of rules whose buckets are in Redis.
@@ -36,14 +35,4 @@ func NewShared(client rueidis.Client, timeout time.Duration, failure string) *Sh
 func (s *Shared) newLimiter(r *config.Rule) (*redis.Limiter, error) {
 	return redis.New(s.client, r.Limit, redis.WithPolicy(s.policy), redis.WithTimeout(s.timeout),
 		redis.WithPrefix("tb:rls:"+url.QueryEscape(r.Domain)+":"+url.QueryEscape(r.Path)+":"))
-}
-
-// inRedis yields the limiters in Redis of the rules in force.
-func (s *Service) inRedis(yield func(name string, s redismetrics.Source) bool) {
-	t := s.state.Load()
-	for _, c := range t.config.Rules {
-		if l := t.rules[c].limiter; l != nil && !yield(c.Domain+" "+c.Path, l.shared) {
-			return
-		}
-	}
 }

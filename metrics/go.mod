@@ -1,4 +1,4 @@
-module github.com/seed-181794aa/ratelimit/tb/redis/metrics
+module github.com/seed-181794aa/ratelimit/metrics
 
 go 1.25.0
 
@@ -22,6 +22,6 @@ require (
 	google.golang.org/protobuf v1.36.11 // indirect
 )
 
-replace github.com/seed-181794aa/ratelimit => ../../..
+replace github.com/seed-181794aa/ratelimit => ..
 
-replace github.com/seed-181794aa/ratelimit/tb/redis => ..
+replace github.com/seed-181794aa/ratelimit/tb/redis => ../tb/redis

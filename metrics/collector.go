@@ -1,0 +1,102 @@
+// Package metrics collects the statistics of limiters for Prometheus. It is a module of its own, so
+// that the limiters do not depend on Prometheus.
+//
+//	limiter := httplimit.PerAddress(100, 10)
+//	prometheus.MustRegister(metrics.Rules("api", limiter))
+//
+// The collectors read statistics only when Prometheus asks, so that they cost a request nothing,
+// and are safe for concurrent use. The name of a limiter is the value of the label limiter. It
+// must be unique in a registry. A registry that has one limiter may name it "", which leaves the
+// label out. The values of the other labels come from policies, and never from requests.
+//
+// docs/proxy.md lists the metrics of rules, and docs/redis.md lists those of limiters in Redis.
+package metrics
+
+import (
+	"iter"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// family is a metric of statistics S.
+type family[S any] struct {
+	name, help string
+	kind       prometheus.ValueType
+	labels     []string // of the samples
+	samples    func(s *S) []sample
+}
+
+type sample struct {
+	value  float64
+	labels []string // the values of family.labels
+}
+
+// source is what has statistics S in a limiter, with the values of the labels that identify it.
+type source[S any] struct {
+	labels []string
+	stats  S
+}
+
+// collector collects families of metrics. It is a prometheus.Collector.
+type collector[S any] struct {
+	families []family[S]
+	descs    []*prometheus.Desc // of families
+	sources  iter.Seq[source[S]]
+}
+
+// newCollector returns a collector of a limiter, whose sources the labels identify.
+func newCollector[S any](
+	name string, labels []string, families []family[S], sources iter.Seq[source[S]],
+) *collector[S] {
+	c := &collector[S]{families: families, sources: sources}
+	var limiter prometheus.Labels
+	if name != "" {
+		limiter = prometheus.Labels{"limiter": name}
+	}
+	for _, f := range families {
+		all := append(labels[:len(labels):len(labels)], f.labels...)
+		c.descs = append(c.descs, prometheus.NewDesc(f.name, f.help, all, limiter))
+	}
+	return c
+}
+
+// Describe implements prometheus.Collector.
+func (c *collector[S]) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range c.descs {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c *collector[S]) Collect(ch chan<- prometheus.Metric) {
+	for s := range c.sources {
+		for i, f := range c.families {
+			for _, x := range f.samples(&s.stats) {
+				labels := append(s.labels[:len(s.labels):len(s.labels)], x.labels...)
+				ch <- prometheus.MustNewConstMetric(c.descs[i], f.kind, x.value, labels...)
+			}
+		}
+	}
+}
+
+// counter returns a family with one sample.
+func counter[S any](name, help string, value func(*S) float64) family[S] {
+	return family[S]{name, help, prometheus.CounterValue, nil, func(s *S) []sample {
+		return []sample{{value: value(s)}}
+	}}
+}
+
+func gauge[S any](name, help string, value func(*S) float64) family[S] {
+	f := counter(name, help, value)
+	f.kind = prometheus.GaugeValue
+	return f
+}
+
+// counters returns a family with labels.
+func counters[S any](
+	name, help string, labels []string, samples func(*S) []sample,
+) family[S] {
+	return family[S]{name, help, prometheus.CounterValue, labels, samples}
+}
+
+func count(n uint64, labels ...string) sample { return sample{float64(n), labels} }

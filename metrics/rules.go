@@ -1,0 +1,103 @@
+package metrics
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/seed-181794aa/ratelimit/httplimit"
+)
+
+// RuleSource is an *httplimit.Limiter or a *grpclimit.Limiter, or has the statistics of one.
+type RuleSource interface{ Stats() []httplimit.RuleStats }
+
+// Rules returns a collector of the rules of a limiter, and of their limiters in Redis, if their
+// buckets are there.
+func Rules(name string, l RuleSource) prometheus.Collector {
+	type statistics = source[httplimit.RuleStats]
+	rules := func(yield func(statistics) bool) {
+		for _, s := range l.Stats() {
+			if !yield(statistics{[]string{s.Set, s.Rule}, s}) {
+				return
+			}
+		}
+	}
+	inRedis := func(yield func(string, RedisSource) bool) {
+		for _, s := range l.Stats() {
+			if r, ok := s.Limiter.(RedisSource); ok && !yield(s.Label, r) {
+				return
+			}
+		}
+	}
+	return both{
+		newCollector(name, []string{"set", "rule"}, ruleFamilies, rules),
+		RedisByRule(name, inRedis),
+	}
+}
+
+type both [2]prometheus.Collector
+
+// Describe implements prometheus.Collector.
+func (b both) Describe(ch chan<- *prometheus.Desc) {
+	for _, c := range b {
+		c.Describe(ch)
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (b both) Collect(ch chan<- prometheus.Metric) {
+	for _, c := range b {
+		c.Collect(ch)
+	}
+}
+
+var ruleFamilies = []family[httplimit.RuleStats]{
+	counters("tb_requests_total",
+		"Requests that the rule granted or refused. A request that only other rules refused is not"+
+			" counted.", []string{"outcome"}, func(s *httplimit.RuleStats) []sample {
+			return []sample{
+				count(s.Granted, "granted"), count(s.Refused, "refused"),
+				count(s.ShadowGranted, "shadow_granted"), count(s.ShadowRefused, "shadow_refused"),
+			}
+		}),
+	counter("tb_delayed_requests_total",
+		"Granted requests that the rule made wait, or that it would have made wait as a shadow rule.",
+		func(s *httplimit.RuleStats) float64 { return float64(s.Delayed) }),
+	counter("tb_delay_seconds_total", "Sum of the delays of the delayed requests.",
+		func(s *httplimit.RuleStats) float64 { return s.DelaySeconds }),
+	gauge("tb_waiting_requests", "Requests that the rule makes wait now.",
+		func(s *httplimit.RuleStats) float64 { return float64(s.Waiting) }),
+	counter("tb_hung_up_requests_total",
+		"Requests that ended while the rule made them wait, mostly because the client disconnected.",
+		func(s *httplimit.RuleStats) float64 { return float64(s.HungUp) }),
+	counter("tb_errors_total",
+		"Requests that the limiter of a rule failed to decide on or to settle. A limiter fails only if"+
+			" its buckets are in Redis.",
+		func(s *httplimit.RuleStats) float64 { return float64(s.Errors) }),
+	gauge("tb_keys", "Keys that have a bucket.",
+		func(s *httplimit.RuleStats) float64 { return float64(s.Table.Keys) }),
+	counters("tb_evictions_total",
+		"Keys evicted to make room. Their bucket was full, or in debt that is forgiven.",
+		[]string{"kind"}, func(s *httplimit.RuleStats) []sample {
+			return []sample{count(s.Table.EvictedFull, "full"), count(s.Table.EvictedInDebt, "in_debt")}
+		}),
+	counter("tb_forgiven_tokens_total",
+		"Debt of evicted buckets in tokens. At most this many were granted above the limit.",
+		func(s *httplimit.RuleStats) float64 { return s.Table.Forgiven }),
+	counter("tb_refused_new_keys_total",
+		"Requests refused because the table had no room for their key.",
+		func(s *httplimit.RuleStats) float64 { return float64(s.Table.RefusedNew) }),
+	counters("tb_settled_responses_total",
+		"Responses whose cost the rule settled. Without a cost in the response, the estimate stands.",
+		[]string{"cost"}, func(s *httplimit.RuleStats) []sample {
+			return []sample{count(s.Settled, "reported"), count(s.Estimated, "estimated")}
+		}),
+	counter("tb_settled_tokens_total", "Costs that responses reported, in tokens.",
+		func(s *httplimit.RuleStats) float64 { return s.Table.Settled }),
+	counter("tb_unpaid_tokens_total",
+		"Tokens of settled costs that were not charged, because the debt of a bucket is bounded.",
+		func(s *httplimit.RuleStats) float64 { return s.Table.Unpaid }),
+	gauge("tb_limit_tokens_per_second",
+		"Rate of the rule's limit now. It changes if the rule is adaptive.",
+		func(s *httplimit.RuleStats) float64 {
+			return float64(s.Limit.Tokens) / s.Limit.Per.Seconds()
+		}),
+}
