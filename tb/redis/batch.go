@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	// A batch has at most this many buckets, and no further call after this many items, so that it
-	// does not keep the server for long: a bucket takes 3 µs of the server's time (BenchmarkServer),
-	// and a further item about a tenth of that.
+	// A batch has no further call after this many buckets or items, so that it does not keep the
+	// server for long: a bucket takes 3 µs of the server's time (BenchmarkServer), and a further item
+	// about a tenth of that.
 	maxBuckets = 32
 	maxItems   = 128
 
@@ -25,21 +25,20 @@ const (
 	maxInFlight = 256
 )
 
-// queue is the calls on one bucket. It is ready, or part of a batch.
+// queue is the calls on one bucket, or one call on several. It is ready, or part of a batch.
 type queue struct {
 	node      *node
-	key, name string
+	key, name string // of the bucket, or the first one
+	buckets   int
 	waiting   []*call // in the order in which they came
 	batched   []*call
-	layout    *layout // of the calls in the batch
-	resets    uint64  // of denials, when the batch was sent
-	next      *queue  // that is ready
+	next      *queue // that is ready
 }
 
 // pending has the calls that are not decided.
 type pending struct {
 	mu       sync.Mutex
-	queues   map[string]*queue // by key; nil if each call has a batch of its own
+	queues   map[string]*queue // of one bucket, by key; nil if each call has a batch of its own
 	shared   bool              // a batch may have several buckets
 	flushes  int               // that are running
 	starting bool              // a flush will soon take the queues that are ready
@@ -56,23 +55,26 @@ var (
 	batchPool = sync.Pool{New: func() any { return new(batch) }}
 )
 
-// join makes c wait for the next batch of key. If none is under way, one is sent at once.
-func (l *shared) join(key string, c *call) error {
-	s := &l.pending
+// join makes c wait for the next batch. On one bucket, it waits until none is under way.
+func (l *shared) join(c *call) error {
+	s, p, n := &l.pending, &c.parts[0], len(c.parts)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	q := s.queues[key]
 	if l.closed.Load() {
 		return ErrClosed
 	}
+	var q *queue
+	if n == 1 {
+		q = s.queues[p.key]
+	}
 	if q == nil {
 		q = queuePool.Get().(*queue)
-		q.node, q.key, q.name = c.node, key, c.name
-		if l.tag == nil {
-			q.name = l.name(key)
+		q.node, q.key, q.name, q.buckets = c.node, p.key, p.name, n
+		if q.name == "" {
+			q.name = l.name(p.key)
 		}
-		if s.queues != nil {
-			s.queues[key] = q
+		if n == 1 && s.queues != nil {
+			s.queues[p.key] = q
 		}
 		s.makeReady(q)
 		l.dispatch()
@@ -137,7 +139,7 @@ func (l *shared) fill(b *batch) bool {
 			s.makeReady(q)
 			continue
 		}
-		if s.queues != nil {
+		if s.queues[q.key] == q {
 			delete(s.queues, q.key)
 		}
 		queuePool.Put(q)
@@ -148,10 +150,11 @@ func (l *shared) fill(b *batch) bool {
 	if s.shared {
 		most = maxBuckets
 	}
-	for items := 0; items < maxItems && len(b.queues) < most && s.first != nil; {
+	for items, buckets := 0, 0; items < maxItems && buckets < most && s.first != nil; {
 		q := s.first
 		s.first, q.next = q.next, nil
 		items += q.fill(maxItems - items)
+		buckets += q.buckets
 		b.queues = append(b.queues, q)
 	}
 	if len(b.queues) == 0 {
@@ -170,12 +173,13 @@ func (q *queue) fill(most int) (items int) {
 	n := 0
 	for _, c := range q.waiting {
 		if c.stage == waiting {
-			if items >= most || items > 0 && c.layout != q.layout {
+			if items >= most || items > 0 && c.parts[0].layout != q.batched[0].parts[0].layout {
 				break
 			}
-			q.layout = c.layout
 			c.stage = batched
-			items += len(c.items)
+			for i := range c.parts {
+				items += len(c.parts[i].items)
+			}
 			q.batched = append(q.batched, c)
 		}
 		n++

@@ -205,8 +205,8 @@ func TestCallerThatLeavesTheCommandPays(t *testing.T) {
 // newCall returns a call that has the timeout of a patient limiter.
 func newCall(deadline int64, cost uint64) *call {
 	return &call{
-		items: []item{{units: cost}}, deadline: deadline, timeout: deadline + patient.Microseconds(),
-		decided: make(chan struct{}, 1),
+		parts: []part{{items: []item{{units: cost}}}}, deadline: deadline,
+		timeout: deadline + patient.Microseconds(), decided: make(chan struct{}, 1),
 	}
 }
 
@@ -214,11 +214,11 @@ func newCall(deadline int64, cost uint64) *call {
 func (l *Limiter) filled(calls ...*call) *batch {
 	l.pending.mu.Lock()
 	for _, c := range calls {
-		c.node, c.layout = &l.nodes[0], l.layout.Load()
+		c.node, c.parts[0].limiter, c.parts[0].layout = &l.nodes[0], l.shared, l.layout.Load()
 		l.add(c)
 	}
 	l.pending.makeReady(&queue{
-		node: &l.nodes[0], key: "a", name: l.name("a"), waiting: slices.Clone(calls),
+		node: &l.nodes[0], key: "a", name: l.name("a"), buckets: 1, waiting: slices.Clone(calls),
 	})
 	l.pending.mu.Unlock()
 	b := new(batch)
@@ -247,8 +247,8 @@ func TestEachCostHasItsDeadline(t *testing.T) {
 		resume()
 		<-done
 		wantCause(t, calls[early].err, CauseTimeout)
-		if c := calls[1-early]; c.err != nil || c.before.deficit != 0 {
-			t.Errorf("the other call: %v, %+v", c.err, c.before)
+		if c := calls[1-early]; c.err != nil || c.parts[0].before.deficit != 0 {
+			t.Errorf("the other call: %v, %+v", c.err, c.parts[0].before)
 		}
 		v, err := l.Level(t.Context(), "a")
 		if want := 10 - []int{2, 4}[early]; err != nil || int(v.Tokens) != want {

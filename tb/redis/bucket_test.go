@@ -54,7 +54,7 @@ func (b *bucket) apply(limit tb.Limit, now uint64, it item) (effect, state) {
 		b.errorf("%w", err)
 		return effect{}, state{}
 	}
-	r, err := b.run(now, false, part{m, b.key, []item{it}})
+	r, err := b.run(now, 1, m.part(b.key, it))
 	if err != nil {
 		b.errorf("%w", err)
 		return effect{}, state{}

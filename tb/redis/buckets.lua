@@ -1,7 +1,8 @@
--- KEYS     The buckets, all different.
--- ARGV[1]  1 if all items are granted or none, otherwise 0. Then for each bucket its limit: the
---          decimal digits of the scale, the capacity C, and the rate of N/D units a µs. Then the
---          number of its items, and the items: see item.go.
+-- KEYS     The names of the buckets.
+-- ARGV[1]  For each key its limit: the decimal digits of the scale, the capacity C, and the rate of
+--          N/D units a µs. Then the number of its items, and the items: see item.go. 8 is added to
+--          the digits if the items of this key and of the next one are all granted or none. A key
+--          in several such groups occurs in KEYS several times.
 --
 -- The value of a bucket has 28 bytes: 8 times the number of its changes to other limits plus the
 -- digits, the own time s in µs, the deficit d at s, and C, N and D. In debt, d is above C.
@@ -68,13 +69,18 @@ local floor, max, min, pack, parse = math.floor, math.max, math.min, struct.pack
 local time = redis.call('TIME')
 local t = time[1] * 1000000 + time[2]
 local forever = 9223372036854774 - t -- until the clock of tb/mutex ends
-local args, i = ARGV[1], 2
-local each, granted, buckets = string.byte(args) == 0, true
+local args, i = ARGV[1], 1
+local group, granted -- buckets that all pay or none
 local reply, more, failure = '', nil, ''
 for k = 1, #KEYS do
   local key = KEYS[k]
   local digits, C, N, D, n, kind, x, units
   digits, C, N, D, n, kind, x, units, i = parse('>BI4I6I6BBI7I4', args, i)
+  local joined = digits >= 8
+  if joined then
+    digits = digits - 8
+    if not group then group, granted = {}, true end
+  end
   local first, s, d, capacity, rate, divisor = digits, t, 0, C, N, D
   local changes, own, stored = 0, true, true
   local value, why = redis.pcall('GET', key)
@@ -163,9 +169,14 @@ for k = 1, #KEYS do
     granted = granted and pays
   end
   local stale = seen and not stored
-  if not each then
-    buckets = buckets or {}
-    buckets[k] = {t, key, first, C, N, D, was, lacked, changed, stale, since, lack}
+  if group then
+    group[#group + 1] = {t, key, first, C, N, D, was, lacked, changed, stale, since, lack}
+    for j = 1, joined and 0 or #group do
+      local b = group[j]
+      if not granted then b[7], b[8], b[9] = b[11], b[12], false end
+      if b[9] or b[10] then why = store(unpack(b, 1, 8)) or why end
+    end
+    if not joined then group = nil end
   elseif changed or stale then
     why = store(t, key, first, C, N, D, was, lacked)
   end
@@ -176,10 +187,5 @@ for k = 1, #KEYS do
     more = more or {reply}
     more[k] = pack('>BI7I4', first, since, lack)
   end
-end
-for k = 1, buckets and #buckets or 0 do
-  local b = buckets[k]
-  if not granted then b[7], b[8], b[9] = b[11], b[12], false end
-  if b[9] or b[10] then failure = store(unpack(b, 1, 8)) or failure end
 end
 return (more and table.concat(more) or reply) .. failure

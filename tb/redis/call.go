@@ -2,28 +2,39 @@ package redis
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 )
 
-// call is what a caller wants from one bucket, at least one item. It belongs to its caller, and to
-// its queue or batch until it is decided. A call that was decided by a batch is reused.
+// call is what a caller wants from one bucket, or from several, which then all pay or none. It
+// belongs to its caller, and to its queue or batch until it is decided. A call that was decided by
+// a batch is reused.
 type call struct {
 	node     *node
-	layout   *layout
-	items    []item
-	name     string // of the key in Redis; empty without a WithTag
-	deadline int64  // local time in µs: the timeout of the limiter, or the end of the context
-	timeout  int64  // local time in µs: the timeout of the limiter
+	parts    []part
+	deadline int64 // local time in µs: the timeout of the limiter, or the end of the context
+	timeout  int64 // local time in µs: the timeout of the limiter
 
 	late         uint64 // the deadline that the script got
 	stage        stage  // with the links, under the lock of pending
 	older, newer *call  // of the calls that are not decided
 
-	before  state // the bucket before the items
-	lost    error // why the bucket could not be changed
+	granted bool  // the first item of each part
+	lost    error // why a bucket could not be changed
 	err     error
-	decided chan struct{} // receives when before and err are valid
+	decided chan struct{} // receives when the parts and err are valid
+}
+
+// part is what a call wants from one bucket: at least one item, and exactly one if the call has
+// several parts.
+type part struct {
+	limiter *shared
+	layout  *layout
+	key     string
+	name    string // of the key in Redis; may be empty if the call has one part
+	items   []item
+	before  state // the bucket before the items
 }
 
 type stage int
@@ -49,20 +60,24 @@ func (l *shared) exec(
 	if err := l.admit(ctx); err != nil {
 		return state{}, err
 	}
-	c := l.newCall(ctx, l.node(key), m, items...)
+	c := l.newCall(ctx, l.node(key))
+	name := ""
 	if l.tag != nil { // it may call the limiter, so it is called without a lock
-		c.name = l.name(key)
+		name = l.name(key)
 	}
-	if err := l.join(key, c); err != nil {
+	c.add(l, m, key, name, items...)
+	if err := l.await(ctx, c); err != nil {
 		return state{}, err
 	}
-	return l.await(ctx, c)
+	before = c.parts[0].before
+	callPool.Put(c)
+	return before, nil
 }
 
-// newCall returns a call that begins now.
-func (l *shared) newCall(ctx context.Context, n *node, m *layout, items ...item) *call {
+// newCall returns a call without parts that begins now.
+func (l *shared) newCall(ctx context.Context, n *node) *call {
 	c := callPool.Get().(*call)
-	c.node, c.layout, c.items, c.stage = n, m, append(c.items[:0], items...), waiting
+	c.node, c.parts, c.stage = n, c.parts[:0], waiting
 	c.timeout = l.local() + l.timeout.Microseconds()
 	c.deadline = c.timeout
 	if end, ok := ctx.Deadline(); ok {
@@ -71,22 +86,29 @@ func (l *shared) newCall(ctx context.Context, n *node, m *layout, items ...item)
 	return c
 }
 
-// await returns the bucket before the items of c, when a batch has decided it.
-func (l *shared) await(ctx context.Context, c *call) (before state, err error) {
+// add adds a part to c.
+func (c *call) add(l *shared, m *layout, key, name string, items ...item) {
+	n := len(c.parts)
+	c.parts = slices.Grow(c.parts, 1)[:n+1]
+	p := &c.parts[n]
+	p.limiter, p.layout, p.key, p.name, p.items = l, m, key, name, append(p.items[:0], items...)
+}
+
+// await makes c wait for a batch, and returns when one has decided it. After an error, a batch may
+// still have the call.
+func (l *shared) await(ctx context.Context, c *call) error {
+	if err := l.join(c); err != nil {
+		return err
+	}
 	select {
 	case <-c.decided:
 	case <-ctx.Done():
 		if l.pending.leave(c) {
-			return state{}, contextError(ctx.Err())
+			return contextError(ctx.Err())
 		}
 		<-c.decided
 	}
-	if c.err != nil { // a batch may still have the call
-		return state{}, c.err
-	}
-	before = c.before
-	callPool.Put(c)
-	return before, nil
+	return c.err
 }
 
 // admit returns an error if the limiter is closed or ctx has ended.

@@ -166,7 +166,7 @@ func itemsInOrder(s *simulator) error {
 		tokens(kindTake, 6), tokens(kindTake, 5), tokens(kindGiveBack, 2), tokens(kindTake, 6),
 		reservation(3*m.scale, deepest, tb.Never), tokens(kindCharge, 9), tokens(kindTake, 1),
 	}
-	r, err := s.run(noon, false, part{m, b.key, items})
+	r, err := s.run(noon, 1, m.part(b.key, items...))
 	if err != nil {
 		return err
 	}

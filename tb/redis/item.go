@@ -22,8 +22,14 @@ const (
 	kindReset                // makes the bucket full
 )
 
-// noDeadline is the deadline of an item that is never late.
-const noDeadline = 1<<56 - 1
+const (
+	// noDeadline is the deadline of an item that is never late.
+	noDeadline = 1<<56 - 1
+
+	// joined is added to the first byte of a limit in the argument of the script if the bucket and the
+	// next one both pay or none.
+	joined = 8
+)
 
 // item is a part of a call on a bucket.
 type item struct {

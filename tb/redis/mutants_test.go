@@ -133,6 +133,13 @@ var bugs = []struct{ name, before, bug string }{
 	},
 	{"all: one bucket may refuse", "granted = granted and pays", ""},
 	{"all: a refusal takes from the others", "if not granted then", "if false then"},
+	{
+		"all: a refusal refuses the next group",
+		"granted = {}, true end",
+		"granted = {}, granted ~= false end",
+	},
+	{"all: a group never ends", "if not joined then group = nil end", ""},
+	{"all: the last bucket is alone", "if group then\n    group[", "if joined then\n    group["},
 	{"all: a conversion takes", "b[7], b[8], b[9] = b[11], b[12], false", "b[9] = false"},
 	{"all: no conversion", "if b[9] or b[10] then", "if b[9] then"},
 	{"all: a grant is not written", "if b[9] or b[10] then", "if b[10] then"},

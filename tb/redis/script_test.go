@@ -32,6 +32,7 @@ var behaviours = []struct {
 	{"SupplyIsExact", supplyIsExact},
 	{"AllOrNone", allOrNone},
 	{"ChargesAsMutex", chargesAsMutex},
+	{"GroupsAsMutex", groupsAsMutex},
 }
 
 func TestScript(t *testing.T) {
@@ -52,7 +53,7 @@ func deadlineTakesNothing(s *simulator) error {
 		return err
 	}
 	for _, it := range []item{{units: m.scale}, reservation(20*m.scale, deepest, tb.Never)} {
-		late := command{now: noon + 1, parts: []part{{m, b.key, []item{it}}}, deadline: noon}
+		late := command{now: noon + 1, parts: []part{m.part(b.key, it)}, deadline: noon}
 		if r, err := s.runEach([]command{late}); err != nil || r[0].now != noon+1 {
 			b.errorf("after the deadline: %+v, %w", r, err)
 		}
@@ -60,7 +61,7 @@ func deadlineTakesNothing(s *simulator) error {
 			b.errorf("after the deadline, the value is %q", v)
 		}
 	}
-	inTime := command{now: noon, parts: []part{{m, b.key, []item{{units: m.scale}}}}, deadline: noon}
+	inTime := command{now: noon, parts: []part{m.part(b.key, item{units: m.scale})}, deadline: noon}
 	if _, err := s.runEach([]command{inTime}); err != nil {
 		return err
 	}
@@ -69,7 +70,7 @@ func deadlineTakesNothing(s *simulator) error {
 	}
 	// A settlement and a cancellation have no deadline.
 	back := item{kind: kindGiveBack, units: m.scale / 2}
-	later := command{now: noon + 1, parts: []part{{m, b.key, []item{back}}}, deadline: noon}
+	later := command{now: noon + 1, parts: []part{m.part(b.key, back)}, deadline: noon}
 	if _, err := s.runEach([]command{later}); err != nil {
 		return err
 	}
@@ -201,8 +202,8 @@ func foreignValue(s *simulator) error {
 				{kind: kindCharge, units: 1}, {kind: kindUndo, units: 1, latest: noDeadline},
 			}
 			for _, it := range items {
-				other := part{m, b.key, []item{{units: m.scale}}}
-				r, err := s.run(noon, false, part{m, name, []item{it}}, other)
+				other := m.part(b.key, item{units: m.scale})
+				r, err := s.run(noon, 1, m.part(name, it), other)
 				if err != nil {
 					return err
 				}
@@ -247,8 +248,8 @@ func resetFills(s *simulator) error {
 	} {
 		b.fill()
 		prepare()
-		reset := part{m, b.key, []item{{kind: kindReset}, take}}
-		r, err := b.run(noon, false, reset)
+		reset := m.part(b.key, item{kind: kindReset}, take)
+		r, err := b.run(noon, 1, reset)
 		if err != nil {
 			return err
 		}
@@ -279,8 +280,8 @@ func allOrNone(s *simulator) error {
 	}
 	first, second := s.bucket("first"), s.bucket("second")
 	run := func(now uint64, units ...int) reply {
-		r, err := s.run(now, true, part{m, first.key, []item{{units: m.unitsOf(units[0])}}},
-			part{large, second.key, []item{{units: large.unitsOf(units[1])}}})
+		r, err := s.run(now, 2, m.part(first.key, item{units: m.unitsOf(units[0])}),
+			large.part(second.key, item{units: large.unitsOf(units[1])}))
 		if err != nil {
 			first.errorf("%w", err)
 		}
@@ -306,8 +307,8 @@ func allOrNone(s *simulator) error {
 	}
 	second.want(perSecond(20, 1), noon+5_000_000, 5, refused(time.Second, 4))
 	r, err := s.runEach([]command{{
-		now: noon + 5_000_000, all: true, deadline: noon + 4_999_999,
-		parts: []part{{m, first.key, []item{{units: 1}}}, {large, second.key, []item{{units: 1}}}},
+		now: noon + 5_000_000, group: 2, deadline: noon + 4_999_999,
+		parts: []part{m.part(first.key, item{units: 1}), large.part(second.key, item{units: 1})},
 	}})
 	if err != nil || r[0].now != noon+5_000_000 {
 		return fmt.Errorf("%+v, %w", r, err)

@@ -1,20 +1,31 @@
 package redis
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
 
 // batch is what one command takes along: the calls on one bucket or several.
 type batch struct {
-	all    bool     // all items are granted, or none
-	queues []*queue // all with calls in the batch
-	sent   []*queue // those with calls in the command
-	calls  int      // in the command
-	woken  []*call
+	queues  []*queue // all with calls in the batch
+	entries []entry  // of the command
+	calls   int      // in the command
+	woken   []*call
 
 	names    []string
 	argument []byte
+}
+
+// entry is a bucket in a command. Calls on several buckets have an entry for each of them, and then
+// the same bucket may have several entries.
+type entry struct {
+	name  string
+	calls []*call
+	part  int // of each of the calls
+	sight sight
+	most  uint64 // of the costs that a full bucket can pay
+	err   *Error
 }
 
 // send sends a batch. It never repeats a command that the server may have executed. The server
@@ -49,57 +60,57 @@ func (l *shared) send(b *batch) {
 	l.fail(b, timedOut())
 }
 
-// prune keeps the calls whose callers still wait at a local time, all or none if the batch is so,
-// and reports whether there are any.
+// prune keeps the calls whose callers still wait at a local time, and reports whether there are
+// any.
 func (l *shared) prune(b *batch, local int64) bool {
-	b.sent, b.calls = b.sent[:0], 0
-	ends := func(c *call) bool { return c.stage == left || c.deadline <= local }
-	if b.all {
-		l.pending.mu.Lock()
-		ended := slices.ContainsFunc(b.queues, func(q *queue) bool {
-			return slices.ContainsFunc(q.batched, ends)
-		})
-		l.pending.mu.Unlock()
-		ends = func(*call) bool { return ended }
-	}
-	l.finish(b, func(c *call) (bool, error) { return ends(c), timedOut() })
+	l.finish(b, func(c *call) (bool, error) {
+		return c.stage == left || c.deadline <= local, timedOut()
+	})
+	b.entries, b.calls = b.entries[:0], 0
 	for _, q := range b.queues {
-		if len(q.batched) > 0 {
-			b.sent = append(b.sent, q)
-			b.calls += len(q.batched)
+		b.calls += len(q.batched)
+		for i := 0; len(q.batched) > 0 && i < q.buckets; i++ {
+			name := cmp.Or(q.batched[0].parts[i].name, q.name)
+			b.entries = append(b.entries, entry{name: name, calls: q.batched, part: i})
 		}
 	}
-	return len(b.sent) > 0
+	return b.calls > 0
 }
 
 // command sends the items of the calls.
 func (l *shared) command(b *batch, o *offset) (reply, error) {
-	b.names, b.argument = b.names[:0], append(b.argument[:0], 0)
-	if b.all {
-		b.argument[0] = 1
-	}
-	for _, q := range b.sent {
-		b.names = append(b.names, q.name)
-		b.argument = append(b.argument, q.layout.header[:]...)
+	b.names, b.argument = b.names[:0], b.argument[:0]
+	for i := range b.entries {
+		e := &b.entries[i]
+		first := &e.calls[0].parts[e.part]
+		b.names = append(b.names, e.name)
+		start := len(b.argument)
+		b.argument = append(b.argument, first.layout.header[:]...)
+		if e.part+1 < len(e.calls[0].parts) {
+			b.argument[start] += joined
+		}
 		count := len(b.argument)
 		b.argument = append(b.argument, 0)
 		gives := false
-		for _, c := range q.batched {
-			if c.late = noDeadline; !c.items[0].corrects() {
-				c.late = o.server(c.deadline)
+		for _, c := range e.calls {
+			p := &c.parts[e.part]
+			if e.part == 0 {
+				if c.late = noDeadline; !p.items[0].corrects() {
+					c.late = o.server(c.deadline)
+				}
 			}
-			for i := range c.items {
-				b.argument = appendItem(b.argument, &c.items[i], c.late)
-				gives = gives || c.items[i].givesBack()
+			for j := range p.items {
+				b.argument = appendItem(b.argument, &p.items[j], c.late)
+				gives = gives || p.items[j].givesBack()
 			}
-			b.argument[count] += byte(len(c.items))
+			b.argument[count] += byte(len(p.items))
 		}
-		resets := l.denials.of(q.key)
+		resets := first.limiter.denials.of(first.key)
 		if gives { // no call may be refused by what was seen before
 			resets.Add(1)
 			defer resets.Add(resetEnds)
 		}
-		q.resets = resets.Load()
+		e.sight.resets = resets.Load()
 	}
 	return l.run(b.names, b.argument)
 }
@@ -107,39 +118,29 @@ func (l *shared) command(b *batch, o *offset) (reply, error) {
 // deliver decides the calls that were in time, from the buckets before them. It reports whether
 // these are all calls.
 func (l *shared) deliver(b *batch, r reply, sent, received int64) (all bool) {
-	inTime, granted := 0, true
-	for i, q := range b.sent {
-		bucket, err := r.bucket(i)
-		if b.all && r.failure != nil {
-			err = r.failure
-		}
-		w := sight{q.layout.found(bucket, r.now), q.layout.id, sent, received, q.resets}
-		most := uint64(0) // of the costs that a full bucket can pay
-		for _, c := range q.batched {
-			if r.now > c.late {
-				continue
+	inTime := 0
+	for i := range b.entries {
+		e := &b.entries[i]
+		m := e.calls[0].parts[e.part].layout
+		var found []byte
+		found, e.err = r.bucket(i)
+		e.sight = sight{m.found(found, r.now), m.id, sent, received, e.sight.resets}
+		for _, c := range e.calls {
+			if e.part == 0 {
+				c.granted, c.lost = true, nil
 			}
-			inTime++
-			c.before, c.lost = w.state, nil
-			for j := range c.items {
-				before := w.state
-				o := q.layout.apply(&w.state, &c.items[j])
-				granted = granted && o.Allowed
-				if err != nil && (b.all || err.Cause == CauseForeign || w.state != before) {
-					c.lost = err
-				}
-				if c.items[j].units <= q.layout.capacity {
-					most = max(most, c.items[j].units)
-				}
+			if r.now <= c.late {
+				inTime++
+				e.apply(c)
 			}
-		}
-		if err == nil && !b.all {
-			l.remember(q.layout, q.key, w, most) // before a caller knows
 		}
 	}
 	if inTime == 0 {
 		l.counts.stale.Add(1)
 		return false
+	}
+	for i := range b.entries { // before a caller knows
+		b.entries[i].remember()
 	}
 	n := b.queues[0].node
 	var failure error
@@ -147,17 +148,47 @@ func (l *shared) deliver(b *batch, r reply, sent, received int64) (all bool) {
 		failure = r.failure
 	}
 	l.observe(n, sent, healthOf(failure), failure)
+	all = true
 	l.finish(b, func(c *call) (bool, error) {
 		if r.now > c.late {
+			all = false
 			return false, nil
 		}
-		if c.stage == left && c.lost == nil && (granted || !b.all) &&
-			c.layout.apply(&c.before, &c.items[0]).Allowed {
+		if c.stage == left && c.lost == nil && c.granted {
 			l.counts.abandoned.Add(1)
 		}
 		return true, c.lost
 	})
-	return inTime == b.calls
+	return all
+}
+
+// apply does to the bucket what the script has done for a call, if it has not refused another part.
+func (e *entry) apply(c *call) {
+	p, s := &c.parts[e.part], &e.sight.state
+	p.before = *s
+	for i := range p.items {
+		before, it := *s, &p.items[i]
+		o := p.layout.apply(s, it)
+		c.granted = c.granted && (i > 0 || o.Allowed)
+		if e.err != nil && (len(c.parts) > 1 || e.err.Cause == CauseForeign || *s != before) {
+			c.lost = e.err
+		}
+		if it.units <= p.layout.capacity {
+			e.most = max(e.most, it.units)
+		}
+	}
+}
+
+// remember keeps the bucket if it cannot pay.
+func (e *entry) remember() {
+	c := e.calls[0]
+	p := &c.parts[e.part]
+	if len(c.parts) > 1 && !c.granted {
+		e.sight.state = p.before
+	}
+	if e.err == nil && c.lost == nil {
+		p.limiter.remember(p.layout, p.key, e.sight, e.most)
+	}
 }
 
 // fail decides all calls.

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-181794aa/ratelimit/internal/redistest"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
@@ -139,24 +138,5 @@ func TestCallersLeaveASharedBatch(t *testing.T) {
 	}
 	if v, err := c.l.Level(t.Context(), "leaves"); err != nil || int(v.Tokens) != 10 {
 		t.Errorf("%+v, %v, want 10 tokens", v, err)
-	}
-}
-
-// If one call of an all-or-nothing batch has ended, the others are not sent without it.
-func TestCallsOfATakeAllEndTogether(t *testing.T) {
-	for _, early := range []int{0, 1} {
-		l := newLimiter(t, dial(t, redistest.Start(t)), slow)
-		calls := []*call{newCall(l.local()+patient.Microseconds(), 1), nil}
-		calls[1] = newCall(calls[0].deadline, 1)
-		calls[early].deadline = l.local()
-		b := l.filled(calls...)
-		b.all = true
-		l.send(b)
-		for _, c := range calls {
-			wantCause(t, c.err, CauseTimeout)
-		}
-		if n := l.Stats().Commands; n != 0 {
-			t.Errorf("%d commands, want none", n)
-		}
 	}
 }

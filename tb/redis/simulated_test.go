@@ -86,9 +86,9 @@ func (s *simulator) newLimiter(
 	return l, err
 }
 
-// run runs the script on buckets at an instant, for all items or each.
-func (s *simulator) run(now uint64, all bool, parts ...part) (reply, error) {
-	r, err := s.runEach([]command{{now: now, all: all, parts: parts}})
+// run runs the script on buckets at an instant, of which so many at a time are a group.
+func (s *simulator) run(now uint64, group int, parts ...part) (reply, error) {
+	r, err := s.runEach([]command{{now: now, group: group, parts: parts}})
 	if err != nil {
 		return reply{}, err
 	}
@@ -98,27 +98,25 @@ func (s *simulator) run(now uint64, all bool, parts ...part) (reply, error) {
 // command is a run of the script at an instant.
 type command struct {
 	now   uint64 // µs
-	all   bool
+	group int    // the size of the groups of parts that are granted all or none; 0 is 1
 	parts []part
 
 	deadline uint64 // 0 for none
 }
 
-// part is what happens to one bucket.
-type part struct {
-	layout *layout
-	name   string // of the key in Redis
-	items  []item
+func (m *layout) part(name string, items ...item) part {
+	return part{layout: m, name: name, items: items}
 }
 
 // argument returns the argument of the script.
 func (c *command) argument() string {
-	b := make([]byte, 1)
-	if c.all {
-		b[0] = 1
-	}
-	for _, p := range c.parts {
-		b = append(append(b, p.layout.header[:]...), byte(len(p.items)))
+	var b []byte
+	for i, p := range c.parts {
+		header := p.layout.header
+		if c.group > 1 && (i+1)%c.group > 0 {
+			header[0] += joined
+		}
+		b = append(append(b, header[:]...), byte(len(p.items)))
 		for i := range p.items {
 			b = appendItem(b, &p.items[i], cmp.Or(c.deadline, noDeadline))
 		}

@@ -16,7 +16,7 @@ import (
 
 // BenchmarkServer measures what a decision costs the server: the time of its script, and the time
 // of a processor with the connections included. 64 callers share 1,000 keys. Their calls are
-// commands of their own, or share commands.
+// commands of their own, or share commands, or take from two buckets each and share commands.
 func BenchmarkServer(b *testing.B) {
 	for _, bb := range []struct {
 		name  string
@@ -26,26 +26,34 @@ func BenchmarkServer(b *testing.B) {
 		{"grant-uneven", tb.Limit{Capacity: 1e6, Tokens: 1e6, Per: 100_000_007 * time.Microsecond}},
 		{"refuse", tb.Limit{Capacity: 1, Tokens: 1, Per: time.Hour}},
 	} {
-		for _, commands := range []string{"alone", "shared"} {
-			b.Run(bb.name+"/"+commands, func(b *testing.B) {
-				measureServer(b, bb.limit, bb.name, commands == "alone")
-			})
+		for _, calls := range []string{"alone", "shared", "two"} {
+			b.Run(bb.name+"/"+calls, func(b *testing.B) { measureServer(b, bb.limit, bb.name, calls) })
 		}
 	}
 }
 
-func measureServer(b *testing.B, limit tb.Limit, name string, alone bool) {
+func measureServer(b *testing.B, limit tb.Limit, name, calls string) {
 	c := dial(b, redistest.Start(b))
 	opts := []Option{WithMaxDenial(0)}
-	if alone {
+	if calls == "alone" {
 		opts = append(opts, WithoutBatching())
 	}
 	l := newLimiter(b, c, limit, opts...)
+	other := newLimiter(b, c, limit, append(opts, WithPrefix("other:"))...)
+	take := func(key string) (bool, error) {
+		if calls != "two" {
+			d, err := l.Allow(b.Context(), key)
+			return d.Allowed, err
+		}
+		all := []tb.Charge{newCharge(b, l, key, 1), newCharge(b, other, key, 1)}
+		_, ok, err := TakeAll(b.Context(), time.Time{}, all, nil)
+		return ok, err
+	}
 	keys := make([]string, 1000)
 	for i := range keys { // new keys would not be refused
 		keys[i] = "user:" + strconv.Itoa(i)
-		if d, err := l.Allow(b.Context(), keys[i]); err != nil || !d.Allowed {
-			b.Fatalf("%+v, %v", d, err)
+		if ok, err := take(keys[i]); err != nil || !ok {
+			b.Fatal(ok, err)
 		}
 	}
 	script, cpu := usage(b, c)
@@ -53,9 +61,8 @@ func measureServer(b *testing.B, limit tb.Limit, name string, alone bool) {
 	b.SetParallelism(64 / runtime.GOMAXPROCS(0))
 	b.RunParallel(func(pb *testing.PB) {
 		for i := next.Add(37); pb.Next(); i++ {
-			if d, err := l.Allow(b.Context(), keys[i%1000]); err != nil ||
-				d.Allowed == (name == "refuse") {
-				b.Errorf("%+v, %v", d, err)
+			if ok, err := take(keys[i%1000]); err != nil || ok == (name == "refuse") {
+				b.Error(ok, err)
 				return
 			}
 		}

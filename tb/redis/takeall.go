@@ -1,7 +1,6 @@
 package redis
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -105,11 +104,6 @@ func (g *group) take(ctx context.Context, decisions []tb.Decision) (allowed bool
 		decisions[g.at[0]] = d
 		return d.Allowed, err
 	}
-	sights := make([]sight, len(g.charges))
-	for i, c := range g.charges {
-		resets := c.limiter.denials.of(c.key).Load()
-		sights[i] = sight{layout: c.layout.id, sent: c.limiter.local(), resets: resets}
-	}
 	results, err := g.run(ctx)
 	if err != nil {
 		return g.degrade(ctx, decisions, err)
@@ -122,10 +116,6 @@ func (g *group) take(ctx context.Context, decisions []tb.Decision) (allowed bool
 		c.failure = nil
 		r.Allowed = allowed
 		c.keep(r)
-		if c.item.units <= c.layout.capacity {
-			sights[i].state, sights[i].received = c.state, c.limiter.local()
-			c.limiter.remember(c.layout, c.key, sights[i], c.item.units)
-		}
 		if allowed {
 			c.limiter.warm(ctx, c.layout, c.key, c.item.units)
 		}
@@ -165,49 +155,22 @@ func (g *group) run(ctx context.Context) ([]result, error) {
 		return nil, l.counts.failed(err)
 	}
 	defer n.breaker.leave(opened)
-	var calls []*call
-	b := &batch{all: true}
+	x := l.newCall(ctx, n)
 	for _, c := range g.charges {
-		x := l.newCall(ctx, n, c.layout, c.item)
-		x.stage = batched
-		calls = append(calls, x)
-		b.queues = append(b.queues, &queue{name: c.name, layout: c.layout, batched: []*call{x}})
+		x.add(c.limiter.shared, c.layout, c.key, c.name, c.item)
 	}
-	b.queues[0].node = n
-	l.sendAlone(b, calls)
+	if err := l.await(ctx, x); err != nil {
+		return nil, l.counts.failed(err)
+	}
 	results := make([]result, len(g.charges))
 	for i, c := range g.charges {
-		s, failure := l.await(ctx, calls[i])
-		if failure != nil {
-			err = failure
-			continue
-		}
+		s := x.parts[i].before
 		results[i].before = s
 		o := c.layout.apply(&s, &c.item)
 		results[i].Decision, results[i].delay = o.Decision, o.delay
 	}
-	return results, l.counts.failed(err)
-}
-
-// sendAlone sends a batch with calls of its own as soon as there is a place in flight. The earliest
-// of their deadlines is the deadline of all, or the server could take only some of them.
-func (l *shared) sendAlone(b *batch, calls []*call) {
-	first := slices.MinFunc(calls, func(a, b *call) int { return cmp.Compare(a.deadline, b.deadline) })
-	l.pending.mu.Lock()
-	for _, c := range calls {
-		c.deadline = first.deadline
-		l.add(c)
-	}
-	l.pending.mu.Unlock()
-	go func() { // the client may not return in time
-		l.inFlight <- struct{}{}
-		if l.closed.Load() {
-			l.fail(b, ErrClosed)
-		} else {
-			l.send(b)
-		}
-		l.release()
-	}()
+	callPool.Put(x)
+	return results, nil
 }
 
 // cancel gives back what the last take has taken.
