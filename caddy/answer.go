@@ -7,6 +7,7 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"go.uber.org/zap"
 
 	"github.com/seed-181794aa/ratelimit/httplimit"
 )
@@ -27,8 +28,7 @@ const statusClientGone = 499
 type answer struct {
 	handler *Handler
 	w       http.ResponseWriter
-	rule    string              // that has not granted the request
-	key     []httplimit.KeyPart // of its bucket
+	event   httplimit.Event // of the rule that has not granted the request
 	status  int
 	problem []byte
 }
@@ -45,17 +45,21 @@ func (a *answer) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// setRule sets the rule that may not grant the request.
-func (a *answer) setRule(e httplimit.Event) { a.rule, a.key = e.Rule, e.Key }
-
 // send answers the request, or returns the error for the error route of its server. It also answers
 // a request in an error route, because no route handles errors of error routes. The placeholders
 // are also for logs.
 func (a *answer) send(r *http.Request) error {
 	repl := replacer(r)
-	repl.Set(placeholderRule, a.rule)
-	repl.Set(placeholderKey, httplimit.FormatKey(a.key))
-	repl.Set(placeholderRetryAfter, a.Header().Get("Retry-After"))
+	repl.Set(placeholderRule, a.event.Rule)
+	repl.Set(placeholderKey, httplimit.FormatKey(a.event.Key))
+	retryAfter := a.Header().Get("Retry-After")
+	repl.Set(placeholderRetryAfter, retryAfter)
+	switch a.status {
+	case http.StatusTooManyRequests:
+		a.log(zap.InfoLevel, r, "refused a request", a.event, zap.String("retry_after", retryAfter))
+	case http.StatusBadRequest:
+		a.log(zap.InfoLevel, r, "needs a key or a path with one meaning", a.event)
+	}
 	a.Header().Del("Content-Length") // of a response that is intercepted
 	a.Header().Del("Content-Encoding")
 	server, ok := r.Context().Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server)
@@ -82,7 +86,7 @@ func (a *answer) cause() error {
 	case http.StatusBadRequest:
 		reason = "needs a key or a path with one meaning"
 	}
-	return fmt.Errorf("limiter %s: rule %s %s", a.handler.Name, a.rule, reason)
+	return fmt.Errorf("limiter %s: rule %s %s", a.handler.Name, a.event.Rule, reason)
 }
 
 // handlesError reports whether an error route of the server handles err.

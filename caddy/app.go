@@ -3,6 +3,7 @@ package tokenbucket
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"time"
@@ -36,7 +37,9 @@ type App struct {
 // use is the use of a limiter by the handlers of a configuration.
 type use struct {
 	key      poolKey
+	place    string // of the first of the handlers, in a Caddyfile
 	document []byte // of the policy
+	matchers []byte // in JSON
 	content  content
 	before   content // was in force when the content came into force
 	limiter  *limiter
@@ -75,46 +78,62 @@ func (a *App) Cleanup() error {
 	for _, u := range a.used {
 		deleted, err := limiters.Delete(u.key)
 		errs = append(errs, err)
-		if !deleted && u.limiter.inForce == u.content {
+		if !deleted && u.limiter.inForce.policy == u.content.policy {
 			errs = append(errs, u.limiter.force(u.before))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// use returns the limiter of a name. If it is in use already, it still has its policy of before.
-func (a *App) use(name string, s Settings, document []byte) (*limiter, error) {
-	key, err := newPoolKey(name, s)
+// use returns the limiter of a handler. If it is in use already, it still has its policy of before.
+func (a *App) use(ctx caddy.Context, h *Handler) (*limiter, error) {
+	document, err := h.document()
 	if err != nil {
 		return nil, err
 	}
-	if u := a.used[name]; u != nil {
-		if u.key != key || u.content.look != s.Look || !bytes.Equal(u.document, document) {
-			return nil, errors.New("another handler has a limiter of this name with another policy or" +
-				" other settings: give one of them another name")
+	key, err := newPoolKey(h.Name, h.Settings)
+	if err != nil {
+		return nil, err
+	}
+	u := &use{key: key, place: h.Caddyfile, document: document}
+	if u.matchers, err = json.Marshal(h.Matchers); err != nil {
+		return nil, err
+	}
+	u.content.look = h.Look
+	if other := a.used[h.Name]; other != nil {
+		if !u.same(other) {
+			return nil, errors.New("another handler has a limiter of this name with another policy," +
+				" other matchers or other settings: give one of them another name" + where(other.place))
 		}
-		return u.limiter, nil
+		return other.limiter, nil
 	}
-	opts, err := s.options()
+	if u.content.matchers, err = loadMatchers(ctx, h.Matchers); err != nil {
+		return nil, err
+	}
+	opts, err := h.options(u.content.matchers.extractor)
 	if err != nil {
 		return nil, err
 	}
-	policy, err := httplimit.ParsePolicyFor(document, opts...)
-	if err != nil {
+	if u.content.policy, err = httplimit.ParsePolicyFor(document, opts...); err != nil {
 		return nil, plain(err)
 	}
-	u := &use{key: key, document: document, content: content{policy, s.Look}}
-	if u.limiter, err = loadLimiter(key, s, policy); err != nil {
+	if u.limiter, err = loadLimiter(key, h.Settings, u.content); err != nil {
 		return nil, plain(err)
 	}
-	a.used[name] = u
-	if err := a.ctx.GetMetricsRegistry().Register(metrics.Rules(name, u.limiter)); err != nil {
+	a.used[h.Name] = u
+	if err := a.ctx.GetMetricsRegistry().Register(metrics.Rules(h.Name, u.limiter)); err != nil {
 		return nil, err
 	}
-	for _, text := range append(policy.Warnings(), textAddresses(policy)...) {
-		a.log.Warn("policy", zap.String("limiter", name), zap.String("warning", text))
+	for _, text := range append(u.content.policy.Warnings(), textAddresses(u.content.policy)...) {
+		a.log.Warn("policy", zap.String("limiter", h.Name), zap.String("warning", text))
 	}
 	return u.limiter, nil
+}
+
+// same reports whether two handlers can use the same limiter.
+func (u *use) same(other *use) bool {
+	return u.key == other.key && u.content.look == other.content.look &&
+		bytes.Equal(u.document, other.document) && bytes.Equal(u.matchers, other.matchers)
 }
 
 // commit puts the policies in force.
@@ -148,6 +167,14 @@ type reaction struct{ do func() }
 func (r *reaction) Handle(context.Context, caddy.Event) error {
 	r.do()
 	return nil
+}
+
+// where returns the place of a handler for an error, or nothing if it has none.
+func where(place string) string {
+	if place == "" {
+		return ""
+	}
+	return ", at " + place
 }
 
 // plain returns an error without the name of the package that it comes from.

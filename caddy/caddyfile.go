@@ -2,8 +2,10 @@ package tokenbucket
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
@@ -21,61 +23,70 @@ func init() {
 	httpcaddyfile.RegisterDirectiveOrder(directive, httpcaddyfile.Before, "basic_auth")
 }
 
+// parser reads a directive. docs/caddy.md has the syntax.
+type parser struct {
+	httpcaddyfile.Helper
+	handler *Handler
+	policy  policy
+	options options   // of the directive
+	rules   []options // of each rule
+}
+
 func parseDirective(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
-	handler := new(Handler)
-	return handler, handler.UnmarshalCaddyfile(h.Dispenser)
+	p := parser{Helper: h, handler: new(Handler)}
+	return p.handler, p.parse()
 }
 
-// UnmarshalCaddyfile implements caddyfile.Unmarshaler. docs/caddy.md has the syntax.
-func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
-	d.Next() // the name of the directive
-	if d.NextArg() {
-		h.Name = d.Val()
+func (p *parser) parse() error {
+	p.Next() // the name of the directive
+	p.options = newOptions(p.Dispenser)
+	p.setPlace()
+	if p.NextArg() {
+		p.handler.Name = p.Val()
 	}
-	if d.NextArg() {
-		return d.ArgErr()
+	if p.NextArg() {
+		return p.ArgErr()
 	}
-	start := *d
-	var p policy
-	seen := options{}
-	for d.NextBlock(0) {
-		if err := seen.add(d, "rule"); err != nil {
+	for p.NextBlock(0) {
+		if err := p.options.add(p.Dispenser, "rule"); err != nil {
 			return err
 		}
-		if err := h.unmarshalOption(d, &p); err != nil {
+		if err := p.option(); err != nil {
 			return err
 		}
 	}
-	if (len(p.Sets) == 0) == (h.PolicyFile == "") {
-		return start.Err("want either rules or policy_file")
+	h := p.handler
+	if (len(p.rules) == 0) == (h.PolicyFile == "") {
+		return p.options.at(directive).Err("want either rules or policy_file")
 	}
-	if h.PolicyFile != "" {
-		return nil
+	m := matchers{} // their names
+	for name := range h.Matchers {
+		m[name] = nil
 	}
-	var err error
-	if h.Policy, err = json.Marshal(&p); err != nil {
-		return start.WrapErr(err)
+	opts, err := h.options(m.extractor)
+	if err != nil || h.PolicyFile != "" {
+		return p.explain(err)
 	}
-	opts, err := h.options()
-	if err != nil {
-		return start.WrapErr(err)
+	if h.Policy, err = json.Marshal(&p.policy); err != nil {
+		return p.explain(err)
 	}
-	if _, err := httplimit.ParsePolicyFor(h.Policy, opts...); err != nil {
-		return start.WrapErr(plain(err))
-	}
-	return nil
+	_, err = httplimit.ParsePolicyFor(h.Policy, opts...)
+	return p.explain(err)
 }
 
-// unmarshalOption reads one line or block of the directive.
-func (h *Handler) unmarshalOption(d *caddyfile.Dispenser, p *policy) error {
+// setPlace sets the place of the handler to the present line.
+func (p *parser) setPlace() { p.handler.Caddyfile = fmt.Sprintf("%s:%d", p.File(), p.Line()) }
+
+// option reads one line or block of the directive.
+func (p *parser) option() error {
+	h, d := p.handler, p.Dispenser
 	switch d.Val() {
 	case "rule":
-		s, err := parseRule(d)
-		p.Sets = append(p.Sets, s)
-		return err
+		return p.rule()
 	case "redis":
-		return h.unmarshalRedis(d)
+		return p.redis()
 	case "policy_file":
+		p.setPlace()
 		return text(d, &h.PolicyFile)
 	case "overflow":
 		return text(d, &h.Overflow)
@@ -86,13 +97,13 @@ func (h *Handler) unmarshalOption(d *caddyfile.Dispenser, p *policy) error {
 	case "shared_secret":
 		return text(d, &h.SharedSecret)
 	case "max_waiting":
-		return integer(d, &p.MaxWaiting)
+		return integer(d, 1<<20, &p.policy.MaxWaiting)
 	case "max_keys":
-		return integer(d, &h.MaxKeys)
+		return integer(d, 1<<30, &h.MaxKeys)
 	case "ipv4_prefix":
-		return integer(d, &h.IPv4Prefix)
+		return integer(d, 32, &h.IPv4Prefix)
 	case "ipv6_prefix":
-		return integer(d, &h.IPv6Prefix)
+		return integer(d, 128, &h.IPv6Prefix)
 	case "policy_field":
 		return flag(d, &h.PolicyField)
 	case "x_ratelimit":
@@ -100,53 +111,70 @@ func (h *Handler) unmarshalOption(d *caddyfile.Dispenser, p *policy) error {
 	case "show_keys":
 		return flag(d, &h.ShowKeys)
 	}
-	return d.Errf("unknown option %q", d.Val())
+	return unknown(d, "")
 }
 
-func (h *Handler) unmarshalRedis(d *caddyfile.Dispenser) error {
-	h.Redis = &Redis{}
-	if err := text(d, &h.Redis.Address); err != nil {
+func (p *parser) redis() error {
+	c := &Redis{}
+	p.handler.Redis = c
+	if err := text(p.Dispenser, &c.Address); err != nil {
 		return err
 	}
-	seen := options{}
-	for nesting := d.Nesting(); d.NextBlock(nesting); {
-		if err := seen.add(d, ""); err != nil {
+	if !strings.Contains(c.Address, "{") { // a placeholder
+		if _, err := c.options(); err != nil {
+			return p.WrapErr(err)
+		}
+	}
+	for nesting := p.Nesting(); p.NextBlock(nesting); {
+		if err := p.options.add(p.Dispenser, ""); err != nil {
 			return err
 		}
-		switch d.Val() {
+		switch p.Val() {
 		case "timeout":
 			var s string
-			if err := text(d, &s); err != nil {
+			if err := text(p.Dispenser, &s); err != nil {
 				return err
 			}
 			timeout, err := caddy.ParseDuration(s)
-			if err != nil {
-				return d.WrapErr(err)
+			if err != nil || timeout <= 0 {
+				return p.Errf("timeout is %q, want a time such as 20ms", s)
 			}
-			h.Redis.Timeout = caddy.Duration(timeout)
+			c.Timeout = caddy.Duration(timeout)
 		case "on_failure":
-			if err := text(d, &h.Redis.OnFailure); err != nil {
+			if err := text(p.Dispenser, &c.OnFailure); err != nil {
 				return err
 			}
 		default:
-			return d.Errf("unknown option %q of redis", d.Val())
+			return unknown(p.Dispenser, " of redis")
 		}
 	}
 	return nil
 }
 
-// options are the names of the options that a block has so far.
-type options map[string]bool
+// options are the options that a block has so far, each at its place, and the block itself.
+type options map[string]caddyfile.Dispenser
+
+// newOptions returns the options of a block that begins here.
+func newOptions(d *caddyfile.Dispenser) options { return options{directive: *d} }
 
 // add adds an option. It returns an error if the block has the option already, unless the option
 // may be repeated.
 func (o options) add(d *caddyfile.Dispenser, repeatable string) error {
 	name := d.Val()
-	if o[name] && name != repeatable {
+	if _, ok := o[name]; ok && name != repeatable {
 		return d.Errf("%s is there twice", name)
 	}
-	o[name] = true
+	o[name] = *d
 	return nil
+}
+
+// at returns the place of an option, or of the block if it does not have the option.
+func (o options) at(name string) *caddyfile.Dispenser {
+	d, ok := o[name]
+	if !ok {
+		d = o[directive]
+	}
+	return &d
 }
 
 // text reads the one argument of an option.
@@ -158,14 +186,14 @@ func text(d *caddyfile.Dispenser, to *string) error {
 }
 
 // integer reads the one argument of an option. In JSON, 0 would stand for the default.
-func integer(d *caddyfile.Dispenser, to *int) error {
+func integer(d *caddyfile.Dispenser, most int, to *int) error {
 	var s string
 	if err := text(d, &s); err != nil {
 		return err
 	}
 	n, err := strconv.Atoi(s)
-	if *to = n; err != nil || n <= 0 {
-		return d.Errf("%q is not a whole number above 0", s)
+	if *to = n; err != nil || n <= 0 || n > most {
+		return d.Errf("%q is not a whole number from 1 to %d", s, most)
 	}
 	return nil
 }
@@ -186,5 +214,3 @@ func flag(d *caddyfile.Dispenser, to *bool) error {
 	}
 	return nil
 }
-
-var _ caddyfile.Unmarshaler = (*Handler)(nil)

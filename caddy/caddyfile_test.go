@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
 )
 
 // handlerOf returns the JSON of the first handler of a site.
@@ -31,8 +32,11 @@ func TestTheDirectiveIsThePolicy(t *testing.T) {
 			method GET post
 			host a.example
 			path /x /y/*
-			match {http.request.header.X-Plan} free
-			match {http.vars.tier} 2
+			match {
+				header X-Plan free
+				vars {vars.tier} 2
+			}
+			match /z/*
 			cost header:x-weight default 2 min 0.5 max 8
 			on_missing shared
 			shadow
@@ -68,6 +72,10 @@ func TestTheDirectiveIsThePolicy(t *testing.T) {
 	}`)
 	want := `{
 		"handler": "token_bucket", "name": "api", "show_keys": true, "max_keys": 1000,
+		"caddyfile": "Caddyfile:2",
+		"matchers": {"first": [
+			{"header": {"X-Plan": ["free"]}, "vars": {"{http.vars.tier}": ["2"]}}, {"path": ["/z/*"]}
+		]},
 		"overflow": "refuse", "ipv4_prefix": 24, "ipv6_prefix": 56, "fields": "refused",
 		"policy_field": true, "x_ratelimit": true, "reason_field": "X-Why", "shared_secret": "s",
 		"redis": {"address": "localhost:6379", "timeout": 20000000, "on_failure": "refuse"},
@@ -81,7 +89,7 @@ func TestTheDirectiveIsThePolicy(t *testing.T) {
 					"limit_keys": [
 						"ip:address/64,/56", "header:x-tenant", "query:q", "header:host", "{http.auth.user.id}"
 					],
-					"match": {"header:x-plan": "free", "{http.vars.tier}": "2"},
+					"match": {"matcher:first": "true"},
 					"on_missing": "shared", "mode": "shadow",
 					"algorithm_config": {
 						"tokens_per_second": 1.6666666666666667, "burst": 20, "parent_factor": 8,
@@ -114,68 +122,159 @@ func TestTheDirectiveIsThePolicy(t *testing.T) {
 	}
 }
 
-// Each error has the line to which it belongs.
+// Each error is in the words of the Caddyfile, and has the line of its option.
 func TestErrorsOfTheDirectiveHaveTheirPlace(t *testing.T) {
 	const key = "key none\n"
 	rule := func(lines string) string { return "token_bucket {\nrule r {\n" + lines + "\n}\n}" }
+	limited := func(lines string) string { return rule("rate 5/s\nburst 9\n" + lines) } // from line 6
 	for _, c := range []struct{ directive, want string }{
 		{"token_bucket", "want either rules or policy_file, at Caddyfile:2"},
 		{"token_bucket a b", "at Caddyfile:2"},
 		{"token_bucket {\nburst 1\n}", `unknown option "burst", at Caddyfile:3`},
 		{"token_bucket {\nrule {\n}\n}", "at Caddyfile:3"},
-		{"token_bucket {\nmax_keys many\n}", `"many" is not a whole number above 0, at Caddyfile:3`},
+		{"token_bucket {\nmax_keys many\n}", `"many" is not a whole number from 1 to 1073741824, ` +
+			"at Caddyfile:3"},
+		{"token_bucket {\nipv4_prefix 33\n}", `"33" is not a whole number from 1 to 32`},
 		{"token_bucket {\npolicy_field on\n}", "at Caddyfile:3"},
-		{"token_bucket {\nfields some\n" + perHour("r", "1", key) + "}",
-			`fields is "some", want all or refused`},
+		{"token_bucket {\n" + perHour("r", "1", key) + "fields some\n}",
+			`fields is "some", want all or refused, at Caddyfile:9`},
+		{"token_bucket {\npolicy_file p\nfields some\n}",
+			`fields is "some", want all or refused, at Caddyfile:4`},
 		{"token_bucket {\noverflow x\n" + perHour("r", "1", key) + "}",
-			`overflow is "x", want forgive or refuse`},
+			`overflow is "x", want forgive or refuse, at Caddyfile:3`},
+		{"token_bucket {\nreason_field a:b\n" + perHour("r", "1", key) + "}",
+			"reason_field want A-Z a-z 0-9 _ - or nothing, at Caddyfile:3"},
 		{"token_bucket {\npolicy_file p\n" + perHour("r", "1", key) + "}", "want either"},
-		{"token_bucket {\nredis a {\ntimeout soon\n}\n}", "at Caddyfile:4"},
-		{"token_bucket {\nredis a {\nretries 1\n}\n}",
+		{"token_bucket {\nredis a:1 {\ntimeout soon\n}\n}",
+			`timeout is "soon", want a time such as 20ms, at Caddyfile:4`},
+		{"token_bucket {\nredis a:1 {\ntimeout 0\n}\n}", `timeout is "0"`},
+		{"token_bucket {\nredis a:1 {\non_failure x\n}\n" + perHour("r", "1", key) + "}",
+			`on_failure is "x", want allow or refuse, at Caddyfile:4`},
+		{"token_bucket {\nredis a:1 {\nretries 1\n}\n}",
 			`unknown option "retries" of redis, at Caddyfile:4`},
-		{"token_bucket {\n" + perHour("r", "1", key) + perHour("r", "1", key) + "}", `Caddyfile:2`},
+		{"token_bucket {\nredis localhost\n}", "redis: want host:port or a URL, at Caddyfile:3"},
+		{"token_bucket {\n" + perHour("r", "1", key) + perHour("r", "1", key) + "}",
+			`rule "r" is there twice: the first is in line 3, at Caddyfile:9`},
+		{"token_bucket {\n" + perHour("@api", "1", key) + "}", `"@api" is not a name`},
+		{"token_bucket {\n" + perHour("/d", "1", key) + "}", `"/d" is not a name, which is ASCII ` +
+			"and begins with a letter or a digit: matchers stand in the rule, as in match /api/*, at " +
+			"Caddyfile:3"},
 		{rule("burst 1"), `rule "r" has no key: want {client_ip}, for example, or none for one ` +
 			"bucket for all requests, at Caddyfile:3"},
-		{rule(key + "burst 1"), "tokens_per_second"},
-		{rule(key + "rate 1/s"), "burst"},
-		{rule(key + "rate 5/s\nburst 2"),
-			"burst must be >= tokens_per_second (got 2, want >= 5), at Caddyfile:3"},
+		{rule(key + "burst 1"), `rule "r" has no rate: want 5/s or 100/m, for example, at Caddyfile:3`},
+		{rule(key + "rate 1/s"), `rule "r" has no burst: want the number of tokens that a bucket ` +
+			"holds, at Caddyfile:3"},
+		{rule(key + "rate 5/s\nburst 2"), `rule "r": burst must be >= the tokens of a second ` +
+			"(got 2, want >= 5), at Caddyfile:6"},
 		{rule(key + "rate 5\nburst 2"), `rate "5": want a number of tokens and a time, such as ` +
 			"5/s, 100/m or 1/90s, at Caddyfile:5"},
 		{rule(key + "rate x/s"), `"x" is not a number above 0, at Caddyfile:5`},
+		{rule(key + "rate /d"), `"" is not a number above 0, at Caddyfile:5`},
 		{rule(key + "rate 1/0s"), `rate "1/0s"`},
+		{rule(key + "burst 9\nrate 2000000000/s"), `rule "r": rate must be from 1 token in 292 ` +
+			"years to 1e9 tokens a second (got 2000000000), at Caddyfile:6"},
 		{rule("key"), "at Caddyfile:4"},
-		{rule("key words\nrate 1/s\nburst 1"), "limit_keys[0] must be ip:address"},
-		{rule("key {client_ip\nrate 1/s\nburst 1"), "limit_keys[0] must be ip:address"},
-		{rule("key none\nrate 1/s\nburst 1\nipv6_prefixes 64"),
-			"has ipv6_prefixes, but its key has no {client_ip}"},
+		{rule("key words"), "key words: want placeholders such as {client_ip}, header:<name>, " +
+			"query:<name>, or only none for one bucket for all requests, at Caddyfile:4"},
+		{rule("key {client_ip"), "key {client_ip: want placeholders"},
+		{rule("key ip:address"), "key ip:address: want placeholders such as {client_ip}"},
+		{rule("key jwt:sub"), "key jwt:sub: want placeholders"},
+		{rule("key {clientip}"), "key {clientip}: Caddy has no placeholder {clientip}, want " +
+			"{client_ip}, for example (one of the directive map needs a dot in its name), at Caddyfile:4"},
+		{rule("key {http.auth.user.id}/{tier}"), "Caddy has no placeholder {tier}"},
+		{limited("key {client_ip} {client_ip}"),
+			`rule "r": key must be unique (got {client_ip} again), at Caddyfile:6`},
+		{limited("key header:a/b"), `rule "r": key must be header:<name>, with a name of A-Z a-z ` +
+			`0-9 _ - (got "header:a/b"), at Caddyfile:6`},
+		{limited("key none\nipv6_prefixes 64"),
+			`rule "r" has ipv6_prefixes, but its key has no {client_ip}, at Caddyfile:7`},
+		{limited("ipv6_prefixes 48 64"),
+			"ipv6_prefixes: want bits from many to few, such as 64 56 48 (got 64), at Caddyfile:6"},
+		{limited("key {client_ip}\nparent_factor 2"), `rule "r": parent_factor has no effect without ` +
+			"ipv6_prefixes such as 64 48 (got 2), at Caddyfile:7"},
+		{limited("key {client_ip}\nipv6_prefixes 64 48\nparent_factor 1000000000"),
+			`rule "r": key has a parent with too high a limit: r/48 has parent_factor`},
 		{rule("path /a /b"),
 			`path "/b": want at most one path and one prefix such as /api/*, at Caddyfile:4`},
 		{rule("path /*/b"), `path "/*/b"`},
+		{limited("path a\nkey none"), `rule "r": path must start with / (got "a"), at Caddyfile:6`},
+		{limited("host *.a.example\nkey none"), `rule "r": host must be a host name`},
+		{rule("method @writes"), "method @writes: want methods such as GET, at Caddyfile:4"},
+		{limited("on_missing ask\nkey none"),
+			`rule "r": on_missing must be skip or reject or shared (got "ask"), at Caddyfile:6`},
+		{limited("delay long\nkey none"),
+			`rule "r": delay must be a duration such as "500ms" (got "long"), at Caddyfile:6`},
 		{rule("cost 1 2"), "at Caddyfile:4"},
 		{rule("cost header:x most 2"), `unknown option "most" of cost, at Caddyfile:4`},
 		{rule("cost header:x max"), "at Caddyfile:4"},
+		{limited("cost bytes\nkey none"), `rule "r": cost must be a number, header:<name>, ` +
+			"query:<name>, response:header:<name> or response:bytes"},
+		{limited("cost header:x min 3 max 2\nkey none"),
+			`rule "r": cost min must be <= cost max (got 3, want <= 2), at Caddyfile:6`},
+		{limited("cost header:x hide\nkey none"),
+			`rule "r": cost hide has no effect without a cost of response:header:<name>`},
 		{rule("shadow on"), "at Caddyfile:4"},
-		{rule("match a"), "at Caddyfile:4"},
+		{rule("match"), "at Caddyfile:4"},
+		{rule("match {\n}"), "at Caddyfile:5"},
+		{rule("match *"), "at Caddyfile:4"},
+		{rule("match @lost"), "unrecognized matcher name: @lost, at Caddyfile:4"},
+		{rule("match /a /b"), "at Caddyfile:4"},
+		{rule("match {\nlost x\n}"), "getting matcher module 'lost'"},
 		{rule("method"), "at Caddyfile:4"},
 		{rule("method GET\nmethod POST"), "method is there twice, at Caddyfile:5"},
-		{rule("match {header.X-A} 1\nmatch header:x-a 2"),
-			"match header:x-a is there twice, at Caddyfile:5"},
 		{rule("cost 0"), `"0" is not a number above 0, at Caddyfile:4`},
 		{rule("cost header:x max 0"), `"0" is not a number above 0`},
 		{rule("cost NaN"), `"NaN" is not a number above 0`},
 		{rule("rate Inf/s"), `"Inf" is not a number above 0`},
-		{rule("parent_factor 0"), `"0" is not a whole number above 0`},
+		{rule("parent_factor 0"), `"0" is not a whole number from 1`},
 		{rule("burst 1 {\nkey none\n}"), `unknown option "{" of a rule`},
-		{"token_bucket {\nmax_waiting 0\n}", `"0" is not a whole number above 0`},
-		{"token_bucket {\nredis a\nredis b\n}", "redis is there twice, at Caddyfile:4"},
-		{"token_bucket {\nredis a {\ntimeout 1s\ntimeout 2s\n}\n}",
+		{"token_bucket {\nmax_waiting 0\n}", `"0" is not a whole number from 1`},
+		{"token_bucket {\nredis a:1\nredis b:1\n}", "redis is there twice, at Caddyfile:4"},
+		{"token_bucket {\nredis a:1 {\ntimeout 1s\ntimeout 2s\n}\n}",
 			"timeout is there twice, at Caddyfile:5"},
-		{rule("window 1m"), `unknown option "window" of a rule, at Caddyfile:4`},
 	} {
 		_, err := adapt(":80 {\n" + c.directive + "\n}")
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s\nthe error is %v, want %s", c.directive, err, c.want)
+		}
+	}
+}
+
+// All errors are there at once, each with its line.
+func TestSeveralErrors(t *testing.T) {
+	_, err := adapt(":80 {\ntoken_bucket {\nrule a {\nkey none\nrate 5/s\nburst 2\n}\n" +
+		"rule b {\nkey none\nrate 5/s\nburst 9\npath b\n}\n}\n}")
+	for _, want := range []string{
+		`rule "a": burst must be >= the tokens of a second (got 2, want >= 5), at Caddyfile:6`,
+		`rule "b": path must start with / (got "b"), at Caddyfile:12`,
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error is %v, want %s", err, want)
+		}
+	}
+}
+
+// The options of mholt/caddy-ratelimit, and what the errors say of them.
+func TestOptionsOfRateLimitHaveHints(t *testing.T) {
+	for line, want := range map[string]string{
+		"zone z {\n}":              "want a rule: rule <name> {",
+		"distributed {\n}":         "want redis <address>",
+		"storage redis":            "want redis <address>",
+		"jitter 0.2":               "Retry-After always has jitter",
+		"sweep_interval 1m":        "max_keys bounds the keys",
+		"log_key":                  "want show_keys",
+		"disable_metrics":          "no labels from requests",
+		"rule r {\nevents 100":     "want rate 100/1m and burst 100, at Caddyfile:4",
+		"rule r {\nwindow 1m":      "want rate 100/1m and burst 100, at Caddyfile:4",
+		"rule r {\nipv4_prefix 24": "an option of the directive",
+		"rule r {\nipv6_prefix 64": "an option of the directive",
+	} {
+		name, _, _ := strings.Cut(strings.TrimPrefix(line, "rule r {\n"), " ")
+		closing := strings.Repeat("}\n", strings.Count(line, "{")-strings.Count(line, "}"))
+		_, err := adapt(":80 {\ntoken_bucket {\n" + line + "\n" + closing + "}\n}")
+		if err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), "unknown option \""+name+"\"") {
+			t.Errorf("%s\nthe error is %v, want %s", line, err, want)
 		}
 	}
 }
@@ -185,7 +284,9 @@ func TestRates(t *testing.T) {
 		"5/s": 5, "1e3/m": 1000.0 / 60, "5/.5s": 10, "1/1h30m": 1.0 / 5400, "0.5/s": 0.5,
 		"2/d": 2.0 / 86400, "1/µs": 1e6,
 	} {
-		p := ruleParser{Dispenser: caddyfile.NewTestDispenser("rate " + text)}
+		p := ruleParser{Helper: httpcaddyfile.Helper{
+			Dispenser: caddyfile.NewTestDispenser("rate " + text),
+		}}
 		p.Next()
 		if err := p.line(); err != nil || p.Limit.Rate != want {
 			t.Errorf("%s is %v tokens a second, want %v (%v)", text, p.Limit.Rate, want, err)
@@ -205,6 +306,12 @@ func TestErrorsOfAPolicyHaveTheirPath(t *testing.T) {
 		{`{"policy": {"rules": [{"name": "r", "limit_keys": ["jwt:sub"],
 			"algorithm_config": {"tokens_per_second": 1, "burst": 1}}]}}`,
 			"rules[0].limit_keys[0] needs claims"},
+		{`{"policy": {"rules": [{"name": "r", "limit_keys": [], "match": {"matcher:lost": true},
+			"algorithm_config": {"tokens_per_second": 1, "burst": 1}}]}}`,
+			`rules[0].match["matcher:lost"] must be ip:address`},
+		{`{"policy": {}, "matchers": {"api": [{"lost": []}]}}`, `matchers "api": `},
+		{`{"policy": {"name": "r", "limit_keys": [], "algorithm_config": {"tokens_per_second": 1,
+			"burst": 1}}, "redis": {"address": "localhost"}}`, "redis: want host:port or a URL"},
 		{`{"max_keys": -1, "policy": {"name": "r", "limit_keys": [],
 			"algorithm_config": {"tokens_per_second": 1, "burst": 1}}}`, "MaxKeys"},
 	} {

@@ -1,15 +1,19 @@
 package tokenbucket
 
 import (
-	"encoding/json"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/caddyserver/caddy/v2"
-	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
-	"github.com/seed-181794aa/ratelimit/httplimit"
+	"github.com/seed-181794aa/ratelimit/tb"
 )
+
+const addressKey = "ip:address"
 
 // policy is a policy in the JSON format of docs/policy.md. Each rule of a Caddyfile is a set, so
 // that it applies whatever the other rules do.
@@ -58,70 +62,102 @@ type limit struct {
 	HideCost     bool    `json:"hide_cost_header,omitempty"`
 }
 
-// parseRule reads a rule of a Caddyfile. Errors of the rule as a whole have its first line.
-func parseRule(d *caddyfile.Dispenser) (ruleSet, error) {
-	start := *d
-	p := ruleParser{Dispenser: d}
-	if err := text(d, &p.Name); err != nil {
-		return ruleSet{}, err
+// ruleName is what names a rule. A matcher is not a name.
+var ruleName = regexp.MustCompile(`^[0-9A-Za-z_][ -~]*$`)
+
+// rule reads a rule.
+func (p *parser) rule() error {
+	r := ruleParser{Helper: p.Helper, options: newOptions(p.Dispenser)}
+	if err := text(p.Dispenser, &r.Name); err != nil {
+		return err
 	}
-	seen := options{}
-	for nesting := d.Nesting(); d.NextBlock(nesting); {
-		if err := seen.add(d, "match"); err != nil {
-			return ruleSet{}, err
+	if !ruleName.MatchString(r.Name) {
+		return p.Errf("%q is not a name, which is ASCII and begins with a letter or a digit: matchers"+
+			" stand in the rule, as in match /api/*", r.Name)
+	}
+	for i, other := range p.policy.Sets {
+		if other.ID == r.Name {
+			return p.Errf("rule %q is there twice: the first is in line %d", r.Name,
+				p.rules[i].at(directive).Line())
 		}
-		if err := p.line(); err != nil {
-			return ruleSet{}, err
+	}
+	for nesting := p.Nesting(); p.NextBlock(nesting); {
+		if err := r.options.add(p.Dispenser, "match"); err != nil {
+			return err
+		}
+		if err := r.line(); err != nil {
+			return err
 		}
 	}
-	if !p.hasKey {
-		return ruleSet{}, start.Errf("rule %q has no key: want {client_ip}, for example, or none for one"+
-			" bucket for all requests", p.Name)
+	if err := r.finish(); err != nil {
+		return err
 	}
-	if err := p.addPrefixes(&start); err != nil {
-		return ruleSet{}, err
+	if r.matchers != nil {
+		if p.handler.Matchers == nil {
+			p.handler.Matchers = map[string]caddyhttp.RawMatcherSets{}
+		}
+		p.handler.Matchers[r.Name] = r.matchers
+		r.Match = map[string]string{matcherKey + r.Name: "true"}
 	}
-	s := ruleSet{ID: p.Name, Spec: spec{Rules: []rule{p.rule}}}
-	if p.selects {
-		s.Spec.Selector = &p.selector
+	s := ruleSet{ID: r.Name, Spec: spec{Rules: []rule{r.rule}}}
+	if r.selects {
+		s.Spec.Selector = &r.selector
 	}
-	document, err := json.Marshal(p.rule)
-	if err == nil {
-		_, err = httplimit.ParsePolicyFor(document, httplimit.WithoutClaims(),
-			httplimit.WithExtractors(placeholders))
-	}
-	if err != nil {
-		return s, start.Errf("rule %q: %s", p.Name, strings.TrimPrefix(plain(err).Error(), "policy:\n"))
-	}
-	return s, nil
+	p.policy.Sets = append(p.policy.Sets, s)
+	p.rules = append(p.rules, r.options)
+	return nil
 }
 
 // ruleParser reads the lines of a rule.
 type ruleParser struct {
-	*caddyfile.Dispenser
+	httpcaddyfile.Helper
 	rule
+	options  options
 	selector selector
 	selects  bool
-	hasKey   bool
 	prefixes []string // of ip:address
+	matchers caddyhttp.RawMatcherSets
+}
+
+// finish checks that a rule has what it needs, and adds the prefixes of IPv6 networks to the
+// address in the key.
+func (p *ruleParser) finish() error {
+	for _, need := range []struct{ option, example string }{
+		{"key", "{client_ip}, for example, or none for one bucket for all requests"},
+		{"rate", "5/s or 100/m, for example"},
+		{"burst", "the number of tokens that a bucket holds"},
+	} {
+		if _, ok := p.options[need.option]; !ok {
+			return p.options.at(directive).Errf("rule %q has no %s: want %s", p.Name, need.option,
+				need.example)
+		}
+	}
+	if len(p.prefixes) == 0 {
+		return nil
+	}
+	i := slices.Index(p.Keys, addressKey)
+	if i < 0 {
+		return p.options.at("ipv6_prefixes").Errf("rule %q has ipv6_prefixes, but its key has no"+
+			" {client_ip}", p.Name)
+	}
+	p.Keys[i] += "/" + strings.Join(p.prefixes, ",/")
+	return nil
 }
 
 func (p *ruleParser) line() error {
-	switch option := p.Val(); option {
+	switch p.Val() {
 	case "rate":
 		return p.rate()
 	case "burst":
-		return integer(p.Dispenser, &p.Limit.Burst)
+		return integer(p.Dispenser, tb.MaxCapacity, &p.Limit.Burst)
 	case "key":
 		return p.keys()
 	case "ipv6_prefixes":
-		p.prefixes = p.RemainingArgs()
-		return p.want(len(p.prefixes) > 0)
+		return p.networks()
 	case "parent_factor":
-		return integer(p.Dispenser, &p.Limit.ParentFactor)
+		return integer(p.Dispenser, tb.MaxCapacity, &p.Limit.ParentFactor)
 	case "method":
-		p.selects, p.selector.Methods = true, p.RemainingArgs()
-		return p.want(len(p.selector.Methods) > 0)
+		return p.methods()
 	case "host":
 		p.selects, p.selector.Hosts = true, p.RemainingArgs()
 		return p.want(len(p.selector.Hosts) > 0)
@@ -140,7 +176,7 @@ func (p *ruleParser) line() error {
 		p.Mode = "shadow"
 		return p.want(!p.NextArg())
 	default:
-		return p.Errf("unknown option %q of a rule", option)
+		return unknown(p.Dispenser, " of a rule")
 	}
 }
 
@@ -173,14 +209,28 @@ func (p *ruleParser) rate() error {
 	return nil
 }
 
+// keyKinds begin the keys of a policy that a Caddyfile can use.
+var keyKinds = regexp.MustCompile(`^(header|query):`)
+
+// oneWord matches a placeholder whose name has no dot, which Caddy does not have.
+var oneWord = regexp.MustCompile(`\{[^{}.]*\}`)
+
 // keys reads the parts of the key. Caddy has replaced {client_ip} by {http.vars.client_ip}.
 func (p *ruleParser) keys() error {
-	p.hasKey, p.Keys = true, []string{}
+	p.Keys = []string{}
 	args := p.RemainingArgs()
 	if len(args) == 1 && args[0] == "none" {
 		return nil
 	}
 	for _, arg := range args {
+		if word := oneWord.FindString(arg); word != "" {
+			return p.Errf("key %s: Caddy has no placeholder %s, want {client_ip}, for example (one of"+
+				" the directive map needs a dot in its name)", arg, word)
+		}
+		if placeholders(arg) == nil && !keyKinds.MatchString(arg) {
+			return p.Errf("key %s: want placeholders such as {client_ip}, header:<name>, query:<name>,"+
+				" or only none for one bucket for all requests", arg)
+		}
 		p.Keys = append(p.Keys, nativeKey(arg))
 	}
 	return p.want(len(args) > 0)
@@ -196,7 +246,7 @@ func nativeKey(text string) string {
 	}
 	switch name {
 	case "vars.client_ip":
-		return "ip:address"
+		return addressKey
 	case "request.hostport", "request.host":
 		return "header:host"
 	}
@@ -209,18 +259,31 @@ func nativeKey(text string) string {
 	return text
 }
 
-// addPrefixes adds the prefixes of IPv6 networks to the address in the key.
-func (p *ruleParser) addPrefixes(start *caddyfile.Dispenser) error {
-	if len(p.prefixes) == 0 {
-		return nil
+// networks reads the prefixes of IPv6 networks.
+func (p *ruleParser) networks() error {
+	p.prefixes = p.RemainingArgs()
+	longer := 129
+	for _, arg := range p.prefixes {
+		bits, err := strconv.Atoi(arg)
+		if err != nil || bits < 1 || bits >= longer {
+			return p.Errf("ipv6_prefixes: want bits from many to few, such as 64 56 48 (got %s)", arg)
+		}
+		longer = bits
 	}
-	for i, k := range p.Keys {
-		if k == "ip:address" {
-			p.Keys[i] += "/" + strings.Join(p.prefixes, ",/")
-			return nil
+	return p.want(len(p.prefixes) > 0)
+}
+
+// method matches the name of a method, and no matcher.
+var method = regexp.MustCompile(`^[A-Za-z-]+$`)
+
+func (p *ruleParser) methods() error {
+	p.selects, p.selector.Methods = true, p.RemainingArgs()
+	for _, name := range p.selector.Methods {
+		if !method.MatchString(name) {
+			return p.Errf("method %s: want methods such as GET", name)
 		}
 	}
-	return start.Errf("rule %q has ipv6_prefixes, but its key has no {client_ip}", p.Name)
+	return p.want(len(p.selector.Methods) > 0)
 }
 
 // paths reads an exact path, a prefix such as /api/*, or both.
@@ -241,21 +304,28 @@ func (p *ruleParser) paths() error {
 	return p.want(len(args) > 0)
 }
 
-// match reads a key and the value that it must have.
+// match reads matchers: a path, a matcher with a name, or what would be one. A rule may have
+// several, of which one has to match.
 func (p *ruleParser) match() error {
-	var key, value string
-	if !p.AllArgs(&key, &value) {
-		return p.ArgErr()
+	inline := p.CountRemainingArgs() > 0
+	set, isToken, err := p.MatcherToken()
+	switch {
+	case err != nil:
+		return p.WrapErr(err)
+	case isToken:
+		if p.NextArg() {
+			return p.ArgErr()
+		}
+	default:
+		if inline {
+			p.Prev()
+		}
+		if set, err = caddyhttp.ParseCaddyfileNestedMatcherSet(p.Dispenser); err != nil {
+			return err
+		}
 	}
-	if p.Match == nil {
-		p.Match = map[string]string{}
-	}
-	key = nativeKey(key)
-	if _, ok := p.Match[key]; ok {
-		return p.Errf("match %s is there twice", key)
-	}
-	p.Match[key] = value
-	return nil
+	p.matchers = append(p.matchers, set)
+	return p.want(len(set) > 0)
 }
 
 // cost reads a number, or a source with its options.

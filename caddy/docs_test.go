@@ -87,11 +87,23 @@ func TestAllExamplesRun(t *testing.T) {
 	}
 }
 
+// The table of rate_limit has all options for which there are hints.
+func TestTheTableOfRateLimit(t *testing.T) {
+	_, table, _ := strings.Cut(readFile(t, document), "| rate_limit | here |")
+	table, _, _ = strings.Cut(table, "\n\n")
+	for option := range hints {
+		if !strings.Contains(table, "`"+option) {
+			t.Errorf("the table does not have %s", option)
+		}
+	}
+}
+
 // The tables have all options, and no other words.
 func TestTheTablesHaveTheOptions(t *testing.T) {
 	row := regexp.MustCompile("(?m)^\\| (`[a-z0-9_`, ]+`) \\|")
 	var documented []string
-	for _, m := range row.FindAllStringSubmatch(readFile(t, document), -1) {
+	tables, _, _ := strings.Cut(readFile(t, document), "## JSON")
+	for _, m := range row.FindAllStringSubmatch(tables, -1) {
 		for _, name := range strings.Split(m[1], ", ") {
 			documented = append(documented, strings.Trim(name, "`"))
 		}

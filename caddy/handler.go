@@ -31,8 +31,13 @@ type Handler struct {
 	// PolicyFile is the name of a file that has the policy. It is read when Caddy loads the
 	// configuration.
 	PolicyFile string `json:"policy_file,omitempty"`
+	// Matchers are sets of request matchers, by name. The match of a rule can have the key
+	// "matcher:<name>". Its value is true if one of the sets matches, and otherwise false.
+	Matchers map[string]caddyhttp.RawMatcherSets `json:"matchers,omitempty"`
 	// ShowKeys shows keys unchanged in the log. Otherwise the log has only keys that are addresses.
 	ShowKeys bool `json:"show_keys,omitempty"`
+	// Caddyfile is the file and the line of the directive, for errors.
+	Caddyfile string `json:"caddyfile,omitempty"`
 	Settings
 
 	app     *App
@@ -49,22 +54,19 @@ func (Handler) CaddyModule() caddy.ModuleInfo {
 // Provision implements caddy.Provisioner.
 func (h *Handler) Provision(ctx caddy.Context) error {
 	h.Name = cmp.Or(h.Name, defaultName)
-	document, err := h.document()
-	if err != nil {
-		return fmt.Errorf("limiter %q: %w", h.Name, err)
-	}
-	if h.Redis != nil {
-		if err := h.Redis.resolve(); err != nil {
-			return fmt.Errorf("limiter %q: %w", h.Name, err)
-		}
-	}
 	app, err := ctx.App(appName)
 	if err != nil {
 		return err
 	}
 	h.app = app.(*App)
-	if h.limiter, err = h.app.use(h.Name, h.Settings, document); err != nil {
-		return fmt.Errorf("limiter %q: %w", h.Name, err)
+	if h.Redis != nil {
+		err = h.Redis.resolve()
+	}
+	if err == nil {
+		h.limiter, err = h.app.use(ctx, h)
+	}
+	if err != nil {
+		return fmt.Errorf("limiter %q: %w%s", h.Name, err, where(h.Caddyfile))
 	}
 	return nil
 }
@@ -87,10 +89,15 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	if !granted {
 		return a.send(r)
 	}
+	defer settlement.Finish()
+	if len(h.Matchers) > 0 {
+		if err := matcherError(r); err != nil {
+			return err
+		}
+	}
 	if settlement == nil {
 		return next.ServeHTTP(w, r)
 	}
-	defer settlement.Finish()
 	err := next.ServeHTTP(settlement.Writer(w), r)
 	if err != nil {
 		settlement.Writer(unsent{w}).WriteHeader(statusOf(err))

@@ -219,7 +219,7 @@ func TestShadowAndMatch(t *testing.T) {
 		perHour("trial", "1", "key none\nshadow")+
 		perHour("writes", "1", "key none\nmethod post put")+
 		perHour("login", "1", "key none\npath /login /login/*")+
-		perHour("plans", "1", "key none\nmatch header:x-plan free")+
+		perHour("plans", "1", "key none\nmatch header X-Plan free")+
 		"}\nrespond ok\n}")
 	for range 3 {
 		s.want(200)

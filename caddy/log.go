@@ -19,16 +19,9 @@ func sampled(log *zap.Logger) *zap.Logger {
 	}))
 }
 
-// delayed is Hooks.Delayed. The client may disconnect before the rule grants the request.
-func delayed(_ *http.Request, e httplimit.Event) { e.Writer.(*answer).setRule(e) }
-
-// refused is Hooks.Refused.
-func refused(r *http.Request, e httplimit.Event) {
-	a := e.Writer.(*answer)
-	a.setRule(e)
-	a.log(zap.InfoLevel, r, "refused a request", e,
-		zap.String("retry_after", a.Header().Get("Retry-After")))
-}
+// blame is Hooks.Delayed and Hooks.Refused. The client of a delayed request may disconnect before
+// the rule grants it. The answer knows its status when it is sent, and logs the event then.
+func blame(_ *http.Request, e httplimit.Event) { e.Writer.(*answer).event = e }
 
 // shadow is Hooks.Shadow.
 func shadow(r *http.Request, e httplimit.Event) {
@@ -41,7 +34,7 @@ func shadow(r *http.Request, e httplimit.Event) {
 func failed(r *http.Request, e httplimit.Event) {
 	a := e.Writer.(*answer)
 	if !e.Shadow {
-		a.setRule(e)
+		a.event = e
 	}
 	a.log(zap.ErrorLevel, r, "could not decide", e, zap.Error(e.Err))
 }

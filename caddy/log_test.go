@@ -74,6 +74,19 @@ func TestALineHasTheRequestAndNoSecrets(t *testing.T) {
 	}
 }
 
+// A request that is refused with 400 has a line of its own, because no wait helps.
+func TestARequestWithoutItsKeyIsNotLoggedAsRefused(t *testing.T) {
+	s := start(t, site("api", perHour("keys", "1", "key {header.X-Api-Key}\non_missing reject")))
+	s.want(400)
+	if lines := s.logged("refused a request"); len(lines) > 0 {
+		t.Errorf("%q", lines)
+	}
+	lines := s.logged("limiter api: rule keys needs a key or a path with one meaning")
+	if len(lines) != 1 || strings.Contains(lines[0], "retry_after") {
+		t.Errorf("%q", lines)
+	}
+}
+
 func TestWarningsOfThePolicyAreInTheLog(t *testing.T) {
 	s := start(t, site("api", perHour("keys", "1", "key {http.request.header.X-Api-Key}")))
 	if lines := s.logged("is chosen by the client"); len(lines) != 1 ||

@@ -2,6 +2,7 @@ package tokenbucket
 
 import (
 	"encoding/json"
+	"net/http"
 
 	"github.com/caddyserver/caddy/v2"
 
@@ -26,17 +27,20 @@ func newPoolKey(name string, s Settings) (poolKey, error) {
 type limiter struct {
 	*httplimit.Limiter
 	inForce content      // Caddy changes one configuration at a time
+	next    matchers     // of the policy that is being put in force
 	store   *redis.Store // of its buckets, or nil if they are in memory
 }
 
 // content is what a configuration changes in a limiter.
 type content struct {
-	policy *httplimit.Policy
-	look   Look
+	policy   *httplimit.Policy
+	matchers matchers
+	look     Look
 }
 
 // force puts a policy and a look in force.
 func (l *limiter) force(c content) error {
+	l.next = c.matchers
 	if err := l.SetPolicy(c.policy); err != nil {
 		return err
 	}
@@ -47,9 +51,9 @@ func (l *limiter) force(c content) error {
 
 // loadLimiter returns the limiter of the key, and makes it if there is none. If there is one, it
 // checks that its store can have the policy, and does not change the limiter.
-func loadLimiter(key poolKey, s Settings, p *httplimit.Policy) (*limiter, error) {
+func loadLimiter(key poolKey, s Settings, c content) (*limiter, error) {
 	v, loaded, err := limiters.LoadOrNew(key, func() (caddy.Destructor, error) {
-		l := &limiter{inForce: content{p, s.Look}}
+		l := &limiter{inForce: c, next: c.matchers}
 		if s.Redis != nil {
 			var err error
 			if l.store, err = s.Redis.open(key.name); err != nil {
@@ -57,7 +61,7 @@ func loadLimiter(key poolKey, s Settings, p *httplimit.Policy) (*limiter, error)
 			}
 		}
 		var err error
-		l.Limiter, err = s.limiter(p, l.store)
+		l.Limiter, err = s.limiter(c.policy, l.store, l.extractor)
 		return l, err
 	})
 	if err != nil {
@@ -65,13 +69,16 @@ func loadLimiter(key poolKey, s Settings, p *httplimit.Policy) (*limiter, error)
 	}
 	l := v.(*limiter)
 	if loaded && l.store != nil {
-		if _, err = s.limiter(p, l.store); err != nil {
+		if _, err = s.limiter(c.policy, l.store, c.matchers.extractor); err != nil {
 			_, _ = limiters.Delete(key) // the limiter stays, because it is in use
 			return nil, err
 		}
 	}
 	return l, nil
 }
+
+// extractor returns the function that reads a key of the policy that is being put in force.
+func (l *limiter) extractor(key string) func(*http.Request) string { return l.next.extractor(key) }
 
 // Destruct implements caddy.Destructor. Requests of a configuration that Caddy has dropped may
 // still use the limiter.

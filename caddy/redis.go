@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"runtime"
 	"strings"
@@ -41,25 +42,37 @@ func (c *Redis) resolve() error {
 	return nil
 }
 
-// open returns the store of a limiter, also if the server of a single address cannot be reached
-// yet. Its client is closed when the store is garbage, because Caddy drops a configuration while
-// requests still use it.
-func (c *Redis) open(name string) (*redis.Store, error) {
+// options returns the options of a client. Errors do not have the address, because it may have a
+// password.
+func (c *Redis) options() (o rueidis.ClientOption, err error) {
 	address := c.Address
 	if !strings.Contains(address, "://") {
+		if _, _, err := net.SplitHostPort(address); err != nil {
+			return o, errors.New("redis: want host:port or a URL")
+		}
 		address = "redis://" + address
 	}
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "unix" && u.Hostname() == "" {
-		return nil, errors.New("redis: want host:port or a URL") // the address may have a password
+		return o, errors.New("redis: want host:port or a URL")
 	}
-	o, err := rueidis.ParseURL(address)
-	if err != nil {
-		return nil, fmt.Errorf("redis: %s is not an address", u.Redacted())
+	if o, err = rueidis.ParseURL(address); err != nil {
+		return o, fmt.Errorf("redis: %s is not an address", u.Redacted())
 	}
 	o.DisableCache = true
 	o.ForceSingleClient = len(o.InitAddress) == 1 && o.Sentinel.MasterSet == ""
 	o.ConnWriteTimeout = cmp.Or(o.ConnWriteTimeout, time.Second)
+	return o, nil
+}
+
+// open returns the store of a limiter, also if the server of a single address cannot be reached
+// yet. Its client is closed when the store is garbage, because Caddy drops a configuration while
+// requests still use it.
+func (c *Redis) open(name string) (*redis.Store, error) {
+	o, err := c.options()
+	if err != nil {
+		return nil, err
+	}
 	client, err := rueidis.NewClient(o)
 	if client == nil {
 		return nil, fmt.Errorf("redis: %w", err)

@@ -247,6 +247,7 @@ func TestConflictingPoliciesAreAnError(t *testing.T) {
 	for _, other := range []string{
 		"token_bucket {\n" + perHour("r", "2", "key none") + "}\n",
 		"token_bucket {\nfields refused\n" + perHour("r", "1", "key none") + "}\n",
+		"token_bucket {\n" + perHour("r", "1", "key none\nmatch /api/*") + "}\n",
 	} {
 		config, err := adapt("http://a.example {\ntoken_bucket {\n" + perHour("r", "1", "key none") +
 			"}\n}\nhttp://b.example {\n" + other + "}\n")
@@ -254,7 +255,8 @@ func TestConflictingPoliciesAreAnError(t *testing.T) {
 			t.Fatal(err)
 		}
 		err = (&server{t: t, log: t.TempDir() + "/log"}).run(config)
-		if err == nil || !strings.Contains(err.Error(), `limiter "default": another handler`) {
+		if err == nil || !strings.Contains(err.Error(), `limiter "default": another handler has`) ||
+			!strings.Contains(err.Error(), "another name, at Caddyfile:2, at Caddyfile:11") {
 			t.Error(err)
 		}
 	}

@@ -2,6 +2,7 @@ package tokenbucket
 
 import (
 	"fmt"
+	"net/http"
 
 	"github.com/seed-181794aa/ratelimit/httplimit"
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -50,8 +51,10 @@ func (k *Look) fields() httplimit.Fields {
 }
 
 // limiter returns a limiter with a policy. The store may be nil.
-func (s *Settings) limiter(p *httplimit.Policy, store *redis.Store) (*httplimit.Limiter, error) {
-	opts, err := s.options()
+func (s *Settings) limiter(
+	p *httplimit.Policy, store *redis.Store, find extractors,
+) (*httplimit.Limiter, error) {
+	opts, err := s.options(find)
 	if err != nil {
 		return nil, err
 	}
@@ -61,18 +64,22 @@ func (s *Settings) limiter(p *httplimit.Policy, store *redis.Store) (*httplimit.
 	return httplimit.New(p, opts...)
 }
 
-// options returns the options of the limiter, apart from the store.
-func (s *Settings) options() ([]httplimit.Option, error) {
+// extractors returns the function that reads a key, or nil: see matchers.extractor.
+type extractors = func(key string) func(*http.Request) string
+
+// options returns the options of the limiter, apart from the store. An error begins with the name
+// of the setting.
+func (s *Settings) options(find extractors) ([]httplimit.Option, error) {
 	o := []httplimit.Option{
 		httplimit.WithoutClaims(),
 		httplimit.WithFoldedPaths(), // as Caddy's path matcher
-		httplimit.WithExtractors(placeholders),
+		httplimit.WithExtractors(find),
 		httplimit.WithClientAddress(httplimit.ClientAddress{
 			Find: clientAddress, IPv4Bits: s.IPv4Prefix, IPv6Bits: s.IPv6Prefix,
 		}),
 		httplimit.WithSharedSecret(s.SharedSecret), httplimit.WithFields(s.fields()),
 		httplimit.WithHooks(httplimit.Hooks{
-			Delayed: delayed, Refused: refused, Shadow: shadow, Error: failed,
+			Delayed: blame, Refused: blame, Shadow: shadow, Error: failed,
 		}),
 	}
 	if s.MaxKeys != 0 {
@@ -94,7 +101,7 @@ func (s *Settings) options() ([]httplimit.Option, error) {
 		case "refuse":
 			o = append(o, httplimit.WithFailClosed())
 		default:
-			return nil, fmt.Errorf("redis: on_failure is %q, want allow or refuse", s.Redis.OnFailure)
+			return nil, fmt.Errorf("on_failure is %q, want allow or refuse", s.Redis.OnFailure)
 		}
 	}
 	return o, nil

@@ -20,7 +20,7 @@ import (
 func newHandler(t testing.TB, document string) *Handler {
 	t.Helper()
 	var s Settings
-	opts, err := s.options()
+	opts, err := s.options(placeholders)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +28,7 @@ func newHandler(t testing.TB, document string) *Handler {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := s.limiter(p, nil)
+	l, err := s.limiter(p, nil, placeholders)
 	if err != nil {
 		t.Fatal(err)
 	}

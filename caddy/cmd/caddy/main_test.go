@@ -149,7 +149,7 @@ func TestReloadAndMetricsAndStop(t *testing.T) {
 	p.want(429)
 	write(t, dir, "", "key none\nrate 5/s\nburst 3")
 	out, err := caddy(t, dir, "reload").CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "Caddyfile:9") {
+	if err == nil || !strings.Contains(string(out), "Caddyfile:12") {
 		t.Errorf("a policy with an error is accepted: %v\n%s", err, out)
 	}
 	p.want(429)
@@ -195,7 +195,7 @@ func TestValidateAndAdapt(t *testing.T) {
 		t.Errorf("%v\n%s", err, out)
 	}
 	for rule, want := range map[string]string{
-		"key {client_ip}\nrate 100/m\nburst 1": "burst must be >= tokens_per_second",
+		"key {client_ip}\nrate 100/m\nburst 1": "burst must be >= the tokens of a second",
 		"key {client_ip}\nrate 100\nburst 200": `rate \"100\": want`,
 	} {
 		write(t, dir, "", rule)

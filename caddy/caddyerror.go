@@ -1,0 +1,84 @@
+package tokenbucket
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+)
+
+// hints are for options of the directive rate_limit of mholt/caddy-ratelimit.
+var hints = map[string]string{
+	"zone":            "want a rule: rule <name> { key {client_ip}; rate 100/1m; burst 100 }",
+	"events":          "for 100 events in a window of 1m, want rate 100/1m and burst 100",
+	"window":          "for 100 events in a window of 1m, want rate 100/1m and burst 100",
+	"ipv4_prefix":     "it is an option of the directive, for all of its rules",
+	"ipv6_prefix":     "it is an option of the directive, for all of its rules",
+	"distributed":     "want redis <address>",
+	"storage":         "want redis <address>",
+	"jitter":          "Retry-After always has jitter",
+	"sweep_interval":  "nothing has to be swept: max_keys bounds the keys",
+	"log_key":         "want show_keys",
+	"disable_metrics": "the metrics have no labels from requests",
+}
+
+// unknown returns the error for an option that the block does not have.
+func unknown(d *caddyfile.Dispenser, block string) error {
+	if hint, ok := hints[d.Val()]; ok {
+		return d.Errf("unknown option %q%s: %s", d.Val(), block, hint)
+	}
+	return d.Errf("unknown option %q%s", d.Val(), block)
+}
+
+// optionNames has the options of a Caddyfile that become fields of a policy with another name.
+var optionNames = map[string]string{
+	"id": "rule", "limit_keys": "key", "max_delay": "delay", "tokens_per_second": "rate",
+	"hosts": "host", "methods": "method", "pathExact": "path", "pathPrefix": "path",
+	"cost_source": "cost", "fixed_cost": "cost", "default_cost": "cost default",
+	"min_cost": "cost min", "max_cost": "cost max", "hide_cost_header": "cost hide",
+	"Reason": "reason_field",
+}
+
+// inWords replaces words of a policy in JSON.
+var inWords = strings.NewReplacer(
+	"tokens_per_second", "the tokens of a second", "must be fixed,", "must be a number,",
+	"a key with parent networks, such as ip:address/64,/48", "ipv6_prefixes such as 64 48",
+	"have a parent with", "has a parent with", "cost_source", "cost", "max_cost", "cost max",
+	`"ip:address"`, "{client_ip}",
+)
+
+// inRule matches the path of a field in a rule.
+var inRule = regexp.MustCompile(`^policies\[(\d+)\]`)
+
+// explain returns an error of httplimit in the words of the Caddyfile, with the line of each option
+// that it is about.
+func (p *parser) explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	problems := []error{err}
+	var joined interface{ Unwrap() []error }
+	if errors.As(err, &joined) {
+		problems = joined.Unwrap()
+	}
+	var errs []error
+	for _, problem := range problems {
+		path, text, _ := strings.Cut(problem.Error(), " ")
+		block, title := p.options, ""
+		if m := inRule.FindStringSubmatch(path); m != nil {
+			i, _ := strconv.Atoi(m[1])
+			block, title = p.rules[i], fmt.Sprintf("rule %q: ", p.policy.Sets[i].ID)
+		}
+		name := path[strings.LastIndexByte(path, '.')+1:]
+		name, _, _ = strings.Cut(name, "[")
+		name = strings.TrimSuffix(name, ":")
+		name = cmp.Or(optionNames[name], name)
+		option, _, _ := strings.Cut(name, " ")
+		errs = append(errs, block.at(option).Errf("%s%s %s", title, name, inWords.Replace(text)))
+	}
+	return errors.Join(errs...)
+}
