@@ -14,6 +14,7 @@ package metrics
 
 import (
 	"iter"
+	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -54,7 +55,7 @@ func newCollector[S any](
 		limiter = prometheus.Labels{"limiter": name}
 	}
 	for _, f := range families {
-		all := append(labels[:len(labels):len(labels)], f.labels...)
+		all := slices.Concat(labels, f.labels)
 		c.descs = append(c.descs, prometheus.NewDesc(f.name, f.help, all, limiter))
 	}
 	return c
@@ -72,7 +73,7 @@ func (c *collector[S]) Collect(ch chan<- prometheus.Metric) {
 	for s := range c.sources {
 		for i, f := range c.families {
 			for _, x := range f.samples(&s.stats) {
-				labels := append(s.labels[:len(s.labels):len(s.labels)], x.labels...)
+				labels := slices.Concat(s.labels, x.labels)
 				ch <- prometheus.MustNewConstMetric(c.descs[i], f.kind, x.value, labels...)
 			}
 		}
