@@ -30,6 +30,7 @@ func FuzzPolicy(f *testing.F) {
 			}
 			return
 		}
+		roundTrip(t, p)
 		l, err := New(p, WithFields(Fields{Policy: true, XRateLimit: true}))
 		if err != nil {
 			if !strings.Contains(err.Error(), "a key that the application adds") {

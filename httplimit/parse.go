@@ -11,6 +11,15 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
+// The names of choices, in the order of their constants. The first one is the default.
+var (
+	verifications = []string{"context", "unverified"}
+	evaluations   = []string{"ladders", "all_match", "first_match"}
+	modes         = []string{"enforce", "shadow"}
+	missings      = []string{"skip", "reject", "shared"}
+	actions       = []string{"refuse", "delay"}
+)
+
 // LoadPolicy reads a policy from r as ParsePolicy does.
 func LoadPolicy(r io.Reader) (*Policy, error) {
 	data, err := io.ReadAll(r)
@@ -63,14 +72,14 @@ func parsePolicy(data []byte, check func(*Policy) problems) (*Policy, error) {
 
 // policy reads a document of any of the three forms.
 func (o *object) policy() *Policy {
-	p := &Policy{}
+	p := &Policy{isDocument: true}
 	if !o.has("rules") && !o.has("policies") {
 		r := o.rule("")
 		r.alone = true
 		p.Sets = []RuleSet{{Rules: []Rule{r}}}
 		return p
 	}
-	p.UnverifiedJWT = o.choice("jwt", "context", "unverified") == 1
+	p.UnverifiedJWT = o.choice("jwt", verifications...) == 1
 	p.MaxWaiting = o.wholeNumber("max_waiting", mostWaiting)
 	if o.has("rules") {
 		p.Sets = []RuleSet{o.set()}
@@ -116,8 +125,8 @@ func (o *object) set() RuleSet {
 			PathExact: sel.text("pathExact"), PathPrefix: sel.text("pathPrefix"),
 		}
 	})
-	s.Evaluation = Evaluation(o.choice("evaluation", "ladders", "all_match", "first_match"))
-	s.Shadow = o.choice("mode", "enforce", "shadow") == 1
+	s.Evaluation = Evaluation(o.choice("evaluation", evaluations...))
+	s.Shadow = o.choice("mode", modes...) == 1
 	o.require("rules")
 	if o.isEmptyArray("rules") && !o.has(fallbackName) {
 		o.add("rules", "must not be empty without %s, because nothing would be limited", fallbackName)
@@ -141,9 +150,9 @@ func (o *object) rule(name string) Rule {
 	}
 	r.Keys = o.texts("limit_keys")
 	r.Match = o.match()
-	r.OnMissing = OnMissing(o.choice("on_missing", "skip", "reject", "shared"))
-	r.Shadow = o.choice("mode", "enforce", "shadow") == 1
-	r.OnLimit = OnLimit(o.choice("on_limit", "refuse", "delay"))
+	r.OnMissing = OnMissing(o.choice("on_missing", missings...))
+	r.Shadow = o.choice("mode", modes...) == 1
+	r.OnLimit = OnLimit(o.choice("on_limit", actions...))
 	r.MaxDelay = o.duration("max_delay")
 	o.choice("algorithm", "token_bucket")
 	o.require("algorithm_config")
@@ -272,12 +281,12 @@ func (o *object) burst(rate *big.Rat, small bool) (capacity int, ok bool) {
 	return int(x.Num().Int64()), o.errs.count == before
 }
 
-// perDuration returns a limit without a capacity. Its rate in tokens a second is exactly the
-// decimal of the document. If a Limit cannot hold that decimal, the rate is the simplest fraction
-// that is the same float64: 0.3333333333333333 is a third.
+// perDuration returns a limit without a capacity. Its rate in tokens a second is the decimal of the
+// document if that has up to 9 decimals, and otherwise the simplest fraction that is the same
+// float64: 0.3333333333333333 is a third.
 func perDuration(rate *big.Rat) (tb.Limit, error) {
 	ns := new(big.Int).Mul(rate.Denom(), big.NewInt(int64(time.Second)))
-	if ns.IsInt64() && rate.Num().Cmp(ns) <= 0 {
+	if decimals, _ := rate.FloatPrec(); decimals <= 9 && rate.Num().Cmp(ns) <= 0 {
 		return tb.Limit{Tokens: rate.Num().Int64(), Per: time.Duration(ns.Int64())}, nil
 	}
 	f, _ := rate.Float64()

@@ -20,7 +20,8 @@ type Policy struct {
 	// 0 means DefaultMaxWaiting. While so many wait, rules refuse instead of delaying.
 	MaxWaiting int
 
-	warnings problems // of the document that the policy was read from
+	isDocument bool     // the policy was read from JSON
+	warnings   problems // of the document
 }
 
 // Rules returns the policy that consists of these rules, for all requests.

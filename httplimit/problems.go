@@ -18,12 +18,25 @@ const (
 type problems struct {
 	list  []error
 	count int
+	inGo  bool // the policy was made in Go, so its fields have Go's names
 }
 
 func (p *problems) add(path, format string, args ...any) {
+	path = p.place(path)
+	if p.inGo {
+		format = jsonName.ReplaceAllStringFunc(format, goName)
+	}
 	if p.count++; p.count <= maxProblems {
 		p.list = append(p.list, errors.New(shorten(join(path, fmt.Sprintf(format, args...)))))
 	}
+}
+
+// place returns a path as the author of the policy reads it.
+func (p *problems) place(path string) string {
+	if p.inGo {
+		return goPath(path)
+	}
+	return path
 }
 
 // addAll adds the problems of another collection.

@@ -16,7 +16,7 @@ var (
 
 // check returns everything that is wrong with the policy, except keys without an extractor.
 func (p *Policy) check() problems {
-	var errs problems
+	errs := problems{inGo: !p.isDocument}
 	names := map[string]bool{}
 	for i := range p.Sets {
 		s := &p.Sets[i]
@@ -170,7 +170,7 @@ func (p *Policy) checkLabels(errs *problems) {
 				other, taken := owners[label]
 				if taken && (other.set != own.set || other.rule != own.rule) {
 					errs.add(field(path, "name"), "must be different: clients would see %q"+
-						" for this rule and for %s", label, other.path)
+						" for this rule and for %s", label, errs.place(other.path))
 				}
 				owners[label] = own
 			}

@@ -1,0 +1,161 @@
+package httplimit
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// roundTrip returns the document of p, and requires that ParsePolicy makes p of it.
+func roundTrip(t *testing.T, p *Policy) string {
+	t.Helper()
+	data, err := json.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got Policy
+	if err := json.Unmarshal(data, &got); err != nil {
+		t.Fatalf("%v in %s", err, data)
+	}
+	if got, want := plain(&got), plain(p); !reflect.DeepEqual(got, want) {
+		t.Fatalf("%+v\nwant %+v\nof %s", got, want, data)
+	}
+	return string(data)
+}
+
+// plain returns a copy of p without traces of its document, in which equal rates and empty values
+// are written in one way.
+func plain(p *Policy) Policy {
+	lowest := func(l tb.Limit) tb.Limit {
+		x := perSecond(l)
+		return tb.Limit{Capacity: l.Capacity, Tokens: x.Num().Int64(), Per: time.Duration(x.Denom().Int64())}
+	}
+	rule := func(r Rule) Rule {
+		r.alone, r.Limit, r.Keys = false, lowest(r.Limit), append([]string{}, r.Keys...)
+		if len(r.Match) == 0 {
+			r.Match = nil
+		}
+		tiers := map[string]tb.Limit{}
+		for name, l := range r.Tiers.Limits {
+			tiers[name] = lowest(l)
+		}
+		r.Tiers.Limits = tiers
+		return r
+	}
+	out := *p
+	out.isDocument, out.warnings, out.Sets = false, problems{}, nil
+	for _, s := range p.Sets {
+		s.path = ""
+		var rules []Rule
+		for _, r := range s.Rules {
+			rules = append(rules, rule(r))
+		}
+		s.Rules = rules
+		if s.Fallback != nil {
+			r := rule(*s.Fallback)
+			s.Fallback = &r
+		}
+		out.Sets = append(out.Sets, s)
+	}
+	return out
+}
+
+func TestMarshalPolicyOfEveryDocument(t *testing.T) {
+	documents := append([]string{}, fairvisorExamples...)
+	page, err := os.ReadFile("../docs/policy.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := strings.Split(string(page), "\n```json\n")[1:]
+	for _, block := range blocks {
+		document, _, _ := strings.Cut(block, "\n```")
+		documents = append(documents, document)
+	}
+	if len(blocks) < 10 {
+		t.Errorf("%d documents in docs/policy.md", len(blocks))
+	}
+	for _, document := range documents {
+		p, err := ParsePolicy([]byte(document))
+		if err != nil {
+			t.Fatal(err)
+		}
+		roundTrip(t, p)
+	}
+}
+
+func TestMarshalPolicyMadeInGo(t *testing.T) {
+	r := Rule{Name: "r", Keys: []string{"ip:address"}, Limit: tb.Limit{Capacity: 5, Tokens: 1, Per: 3e9}}
+	for _, c := range []struct {
+		policy *Policy
+		want   string
+	}{
+		{Rules(r), `{"rules":[{"name":"r","limit_keys":["ip:address"],"algorithm_config":` +
+			`{"tokens_per_second":0.3333333333333333,"burst":5}}]}`},
+		{&Policy{MaxWaiting: 7, UnverifiedJWT: true, Sets: []RuleSet{{
+			Name: "a", Selector: Selector{Hosts: []string{"h"}}, Evaluation: FirstMatch, Shadow: true,
+			Fallback: &Rule{
+				Name: "f", OnMissing: Shared, OnLimit: Delay, MaxDelay: 1500 * time.Millisecond,
+				Limit: tb.Limit{Capacity: 1, Tokens: 123456789123456789, Per: 1e18}, Shadow: true,
+				Match: map[string]string{"header:a": "\u2028"}, Cost: Cost{Source: "fixed", Fixed: 0.1},
+			},
+		}}}, `{"jwt":"unverified","max_waiting":7,"policies":[{"id":"a","spec":{` +
+			`"selector":{"hosts":["h"]},"evaluation":"first_match","mode":"shadow","rules":[],` +
+			`"fallback_limit":{"name":"f","limit_keys":[],"match":{"header:a":"\u2028"},` +
+			`"on_missing":"shared","mode":"shadow","on_limit":"delay","max_delay":"1.5s",` +
+			`"algorithm_config":{"tokens_per_second":123456789.123456789,"burst":1,` +
+			`"cost_source":"fixed","fixed_cost":0.1}}}}]}`},
+	} {
+		if got := roundTrip(t, c.policy); got != c.want {
+			t.Errorf("%s\nwant %s", got, c.want)
+		}
+	}
+}
+
+// Of two fractions up to 100,000 a second whose denominators have at most five digits, only one
+// rounds to a floating-point number.
+func TestMarshalPolicyOfAnyRate(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 20000 {
+		l := tb.Limit{Tokens: 1 + random.Int64N(1000), Capacity: tb.MaxCapacity,
+			Per: time.Duration(1 + random.IntN(100000))}
+		l.Per *= []time.Duration{time.Microsecond, time.Second, time.Hour}[random.IntN(3)]
+		if rate, _ := perSecond(l).Float64(); rate < 100_000 {
+			roundTrip(t, Rules(Rule{Name: "r", Limit: l}))
+		}
+	}
+}
+
+func TestMarshalPolicyThatJSONCannotHave(t *testing.T) {
+	limit := tb.Limit{Capacity: 10, Tokens: 1, Per: time.Second}
+	for _, c := range []struct {
+		policy *Policy
+		want   string
+	}{
+		{Rules(), "rules must not be empty"},
+		{&Policy{}, "Sets must not be empty"},
+		{Rules(Rule{Limit: limit}), "Rules[0].Name must not be empty"},
+		{Rules(Rule{Name: "r", Limit: tb.Limit{Capacity: 1, Tokens: 2, Per: time.Second}}),
+			"rules[0].algorithm_config.burst must be >= tokens_per_second (got 1, want >= 2)"},
+		{Rules(Rule{Name: "r", Limit: tb.Limit{Capacity: 1, Tokens: 1<<62 + 1, Per: 1<<63 - 1}}),
+			"Rules[0].Limit has a rate that is not the simplest fraction of a decimal number " +
+				"(got 4611686018427387905 in 2562047h47m16.854775807s)"},
+		{Rules(Rule{Name: "r", Limit: limit, Match: map[string]string{"header:x": "\xff"}}),
+			`Rules[0].Match["header:x"] must be UTF-8 (got "\xff")`},
+		{Rules(Rule{Name: "r", Limit: limit, OnMissing: 7}), "Rules[0].OnMissing is 7"},
+	} {
+		_, err := json.Marshal(c.policy)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v\nwant %s", err, c.want)
+		}
+	}
+	old := Rules(Rule{Name: "r", Limit: limit})
+	if err := json.Unmarshal([]byte(`{"rules": []}`), old); err == nil || old.Sets[0].Rules[0].Name != "r" {
+		t.Errorf("%v, %+v: want an error, and the policy as before", err, old)
+	}
+}
