@@ -64,18 +64,22 @@ func (p *clfParser) parse(line []byte, rec *Record) (Format, error) {
 
 // parseOrigin parses the fields before the request, and returns the rest of the line.
 func (p *clfParser) parseOrigin(line []byte, rec *Record) (rest []byte, err error) {
-	end := bytes.Index(line, endOfTime)
+	end := indexEndOfTime(line)
 	if end < 0 {
 		return nil, p.errorBeforeRequest(line)
 	}
-	open := bytes.LastIndexByte(line[:end], '[')
+	open, ok := end-len("[17/May/2015:10:05:03 +0000"), false
+	if open >= 1 && line[open] == '[' { // nearly always
+		rec.Time, ok = p.time.clf(line[open+1 : end])
+	}
+	if !ok {
+		open = bytes.LastIndexByte(line[:end], '[')
+	}
 	if open < 1 || line[open-1] != ' ' {
 		return nil, errOrigin
 	}
-	var ok bool
-	time := line[open+1 : end]
-	if rec.Time, ok = p.time.clf(time); !ok {
-		rec.Time, ok = p.time.rfc3339(time) // $time_iso8601 in a log_format of nginx
+	if !ok {
+		rec.Time, ok = p.time.rfc3339(line[open+1 : end]) // $time_iso8601 in a log_format of nginx
 	}
 	if !ok {
 		return nil, errTime
@@ -84,6 +88,15 @@ func (p *clfParser) parseOrigin(line []byte, rec *Record) (rest []byte, err erro
 		return nil, errClient
 	}
 	return line[end+len("]"):], nil
+}
+
+// indexEndOfTime returns the index of the first endOfTime in a line, or -1.
+func indexEndOfTime(line []byte) int {
+	quote := bytes.IndexByte(line, '"') // nearly always its end, and found in less time
+	if quote < 2 || line[quote-2] != ']' || line[quote-1] != ' ' {
+		return bytes.Index(line, endOfTime)
+	}
+	return quote - 2
 }
 
 // setOrigin sets the peer, the user and perhaps the host from the fields before the time:

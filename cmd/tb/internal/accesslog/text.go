@@ -161,12 +161,8 @@ func isDashes(line []byte) bool { return string(bytes.TrimRight(line, " ")) == "
 
 // splitURI splits "/path?query", or "http://host/path" of a request to a proxy.
 func splitURI(uri []byte) (t target) {
-	if i := bytes.IndexAny(uri, "?#"); i >= 0 {
-		if uri[i] == '?' {
-			t.query, _, _ = bytes.Cut(uri[i+1:], []byte{'#'})
-		}
-		uri = uri[:i]
-	}
+	uri, _, _ = bytes.Cut(uri, []byte{'#'})
+	uri, t.query, _ = bytes.Cut(uri, []byte{'?'})
 	if t.path = uri; len(uri) == 0 || uri[0] == '/' {
 		return t
 	}

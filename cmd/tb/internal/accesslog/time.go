@@ -15,21 +15,32 @@ const (
 )
 
 // timeParser parses times. It keeps the last date, because neighbouring lines nearly always
-// have the same one, and a date is the slow part of a time.
+// have the same one, and a date is the slow part of a time. Of Common Log Format it keeps the last
+// minute, too.
 type timeParser struct {
 	date     string // the last date, as logged
 	midnight int64  // its start in UTC, in seconds since 1970
+
+	last  [len("17/May/2015:10:05:03 +0000")]byte // the last time of clf, as logged
+	start int64                                   // of its minute, in seconds since 1970
 }
 
 // clf parses the time of Common Log Format, "17/May/2015:10:05:03 +0000".
 func (p *timeParser) clf(b []byte) (ns int64, ok bool) {
-	if len(b) != len("17/May/2015:10:05:03 +0000") || b[11] != ':' || b[20] != ' ' {
+	if len(b) != len(p.last) || b[11] != ':' || b[20] != ' ' {
 		return 0, false
+	}
+	second := parseDigits(b[18:20])
+	if string(b[:18]) == string(p.last[:18]) && string(b[20:]) == string(p.last[20:]) {
+		return (p.start + second) * int64(time.Second), second >= 0 && second <= 60
 	}
 	if string(b[:11]) != p.date && !p.setDate(b[:11], clfDate) {
 		return 0, false
 	}
-	return p.combine(b[12:20], 0, b[21:])
+	if ns, ok = p.combine(b[12:20], 0, b[21:]); ok {
+		p.last, p.start = [len(p.last)]byte(b), ns/int64(time.Second)-second
+	}
+	return ns, ok
 }
 
 // clfMillis parses the time of HAProxy, "17/May/2015:10:05:03.123". It has no zone, and counts as

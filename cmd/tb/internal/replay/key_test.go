@@ -2,6 +2,7 @@ package replay
 
 import (
 	"bytes"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -41,10 +42,28 @@ func TestClientAddresses(t *testing.T) {
 		{64, "", ""},
 	} {
 		k := mustKeyer(t, tt.prefix, "ip")
-		key := k.key(&accesslog.Record{Peer: []byte(tt.ip)})
-		if got := compositekey.Parts(string(key)); len(got) != 1 || got[0] != tt.want {
-			t.Errorf("%s by /%d is %q, want %q", tt.ip, tt.prefix, got, tt.want)
+		for range 2 { // the second time, the keyer may know the network
+			key := k.key(&accesslog.Record{Peer: []byte(tt.ip)})
+			if got := compositekey.Parts(string(key)); len(got) != 1 || got[0] != tt.want {
+				t.Errorf("%s by /%d is %q, want %q", tt.ip, tt.prefix, got, tt.want)
+			}
+			k.key(&accesslog.Record{Peer: []byte("2001:db8:1:3::9")})
 		}
+	}
+}
+
+// The networks that a keyer knows are bounded, and a known one takes no allocation.
+func TestKnownNetworks(t *testing.T) {
+	k := mustKeyer(t, 64, "ip")
+	for i := range 3*maxNetworks + 1 {
+		k.key(&accesslog.Record{Peer: fmt.Appendf(nil, "2001:db8::%x", i)})
+	}
+	if n := len(k.networks); n != 1 {
+		t.Errorf("%d networks, want 1 after %d", n, maxNetworks)
+	}
+	rec := &accesslog.Record{Peer: []byte("2001:db8::7")}
+	if n := testing.AllocsPerRun(100, func() { k.key(rec) }); n != 0 {
+		t.Errorf("%v allocations", n)
 	}
 }
 

@@ -36,6 +36,15 @@ type pending struct {
 	at, size uint32 // of the text
 }
 
+// newQueue returns a queue with room for a number of requests, whose texts are short.
+func newQueue(most int) queue {
+	const usual = 16 // bytes of the key of an address
+	return queue{
+		most: most, sorted: make([]pending, 0, most),
+		texts: make([]byte, 0, usual*most), spare: make([]byte, 0, usual*most),
+	}
+}
+
 // add adds the request of the next line. It reports whether the queue is full.
 func (q *queue) add(time int64, cost float64, text []byte) (full bool) {
 	p := pending{time, cost, uint32(len(q.texts)), uint32(len(text))}

@@ -101,7 +101,7 @@ func TestRequestsAreDecidedInTheOrderOfTheirTimes(t *testing.T) {
 // passed returns the times that a queue of some length passes on, and the late ones among them. The
 // costs are the numbers of the lines, which keep their order if their times are the same.
 func passed(most int, times []int64) (all, late []int64) {
-	q := queue{most: most}
+	q := newQueue(most)
 	var last pending
 	decide := func(p pending, text []byte, isLate bool) error {
 		if string(text) != fmt.Sprint(p.time) {
@@ -158,7 +158,7 @@ func TestQueueCountsWhatIsTooLate(t *testing.T) {
 
 // Long texts do not make the queue longer than its bound in bytes.
 func TestQueueBoundsItsBytes(t *testing.T) {
-	q := queue{most: queueRequests}
+	q := newQueue(queueRequests)
 	text := make([]byte, 1<<20)
 	for i := range 100 {
 		if q.add(int64(i), 1, text) {

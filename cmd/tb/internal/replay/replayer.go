@@ -53,7 +53,7 @@ type replayer struct {
 func newReplayer(o Options) (*replayer, error) {
 	r := &replayer{
 		cost: o.Cost, keys: newKeyCounter(maxDistinct), ranking: newRanking(maxTracked),
-		queue: queue{most: queueRequests}, allowMalformed: o.AllowMalformed,
+		queue: newQueue(queueRequests), allowMalformed: o.AllowMalformed,
 	}
 	var err error
 	if r.keyer, r.extra, err = newKeyer(&o); err != nil {
@@ -138,7 +138,7 @@ func (r *replayer) read(rec *accesslog.Record, format accesslog.Format) error {
 	}
 	if r.inLines != nil {
 		r.now = time.Unix(0, rec.Time)
-		if _, err := r.inLines.decide(string(text), cost); err != nil {
+		if _, err := r.inLines.decide(r.now, string(text), cost); err != nil {
 			return err
 		}
 	}
@@ -164,7 +164,7 @@ func (r *replayer) startInLines() (err error) {
 	}
 	for _, p := range r.queue.sorted {
 		r.now = time.Unix(0, p.time)
-		if _, err := r.inLines.decide(string(r.queue.text(p)), p.cost); err != nil {
+		if _, err := r.inLines.decide(r.now, string(r.queue.text(p)), p.cost); err != nil {
 			return err
 		}
 	}
@@ -208,7 +208,7 @@ func (r *replayer) decide(p pending, text []byte, late bool) error {
 	entry := r.ranking.track(text)
 	var refused uint64
 	for i, t := range r.trials {
-		d, err := t.decide(entry.Key, p.cost)
+		d, err := t.decide(r.now, entry.Key, p.cost)
 		if err != nil {
 			return err
 		}

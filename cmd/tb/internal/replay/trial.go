@@ -11,9 +11,10 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb/mutex"
 )
 
-// limiter has the calls that a replay needs. A whole cost is exact in a float64, so
-// AllowCost serves all costs.
+// limiter has the calls that a replay needs. For a whole cost AllowAt decides as AllowCost does, in
+// less time.
 type limiter interface {
+	AllowAt(t time.Time, key string, n int) (tb.Decision, error)
 	AllowCost(ctx context.Context, key string, cost float64) (tb.Decision, error)
 	Stats() tb.Stats
 	Snapshot() iter.Seq2[string, tb.State]
@@ -42,9 +43,14 @@ type trial struct {
 	neverGranted uint64 // the refused requests whose cost is above the burst
 }
 
-// decide takes the tokens of a request, and counts the decision.
-func (t *trial) decide(key string, cost float64) (tb.Decision, error) {
-	d, err := t.limiter.AllowCost(context.Background(), key, cost)
+// decide takes the tokens of a request at a time, and counts the decision. The time must be the
+// reading of the limiter's clock.
+func (t *trial) decide(now time.Time, key string, cost float64) (d tb.Decision, err error) {
+	if n := int(cost); float64(n) == cost {
+		d, err = t.limiter.AllowAt(now, key, n)
+	} else {
+		d, err = t.limiter.AllowCost(context.Background(), key, cost)
+	}
 	if err != nil {
 		return d, fmt.Errorf("cost %v: %w", cost, err)
 	}
