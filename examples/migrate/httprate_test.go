@@ -64,6 +64,46 @@ func TestHTTPRateRetryAfterIsTheWindow(t *testing.T) {
 	})
 }
 
+// The older functions of httprate limit by the peer of the connection, too.
+func TestHTTPRateByAddress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		before := httprate.LimitByIP(100, time.Minute)(served)
+		after := httplimit.PerAddress(100, 100.0/60).Middleware(served)
+		for _, peer := range []string{"from 192.0.2.1:1", "from 192.0.2.2:1", "from [2001:db8::1]:1"} {
+			wants(t, peer, granted(t, before, 150, peer), 100, granted(t, after, 150, peer), 100)
+		}
+		const neighbour = "from [2001:db8::2]:1"
+		wants(t, "a /64", granted(t, before, 9, neighbour), 0, granted(t, after, 9, neighbour), 0)
+	})
+	synctest.Test(t, func(t *testing.T) {
+		before := httprate.LimitAll(100, time.Minute)(served)
+		after := ruleHandler(httplimit.Rule{
+			Limit: ratelimit.Limit{Capacity: 100, Tokens: 100, Per: time.Minute},
+		})
+		var b, a int
+		for _, peer := range []string{"from 192.0.2.1:1", "from 192.0.2.2:1"} {
+			b += granted(t, before, 75, peer)
+			a += granted(t, after, 75, peer)
+		}
+		wants(t, "all", b, 100, a, 100)
+	})
+	synctest.Test(t, func(t *testing.T) {
+		before := httprate.Limit(100, time.Minute,
+			httprate.WithKeyFuncs(httprate.KeyByIP, httprate.KeyByEndpoint))(served)
+		path := func(r *http.Request) string { return r.URL.Path }
+		after := ruleHandler(httplimit.Rule{
+			Keys:  []string{"ip:address", "path"},
+			Limit: ratelimit.Limit{Capacity: 100, Tokens: 100, Per: time.Minute},
+		}, httplimit.WithExtractor("path", path))
+		for _, peer := range []string{"from 192.0.2.1:1", "from 192.0.2.2:1"} {
+			for _, path := range []string{"/a", "/b"} {
+				wants(t, peer+path, granted(t, before, 150, peer, path), 100,
+					granted(t, after, 150, peer, path), 100)
+			}
+		}
+	})
+}
+
 // TestHTTPRateCalls runs both columns of the table.
 func TestHTTPRateCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

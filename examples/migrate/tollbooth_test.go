@@ -3,11 +3,13 @@ package migrate
 import (
 	"fmt"
 	"net/http"
+	"net/netip"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/didip/tollbooth/v7"
+	"github.com/didip/tollbooth/v8"
+	"github.com/didip/tollbooth/v8/limiter"
 
 	"github.com/seed-181794aa/ratelimit"
 	"github.com/seed-181794aa/ratelimit/httplimit"
@@ -15,6 +17,7 @@ import (
 
 func beforeTollbooth(next http.Handler) http.Handler {
 	lmt := tollbooth.NewLimiter(5, nil)
+	lmt.SetIPLookup(limiter.IPLookup{Name: "RemoteAddr"})
 	handler := tollbooth.LimitHandler(lmt, next)
 	return handler
 }
@@ -57,7 +60,7 @@ func TestTollboothHasNoRetryAfter(t *testing.T) {
 // The constant of RateLimit-Reset is wrong for a limit below one a second.
 func TestTollboothResetIsConstant(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		before := tollbooth.LimitHandler(tollbooth.NewLimiter(0.1, nil), served)
+		before := tollbooth.HTTPMiddleware(tollbooth.NewLimiter(0.1, nil))(served)
 		after := ruleHandler(httplimit.Rule{
 			Keys:  []string{"ip:address"},
 			Limit: ratelimit.Limit{Capacity: 1, Tokens: 1, Per: 10 * time.Second},
@@ -77,16 +80,60 @@ func ruleHandler(rule httplimit.Rule, opts ...httplimit.Option) http.Handler {
 	return must(httplimit.New(httplimit.Rules(rule), opts...)).Middleware(served)
 }
 
+// The first entries of X-Forwarded-For are of the client. tollbooth counts from the right, and takes
+// the first entry if there are fewer.
 func TestTollboothBelievesTheClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		before, after := beforeTollbooth(served), must(afterTollbooth(served))
+		lmt := tollbooth.NewLimiter(5, nil)
+		lmt.SetIPLookup(limiter.IPLookup{Name: "X-Forwarded-For", IndexFromRight: 1})
+		before := tollbooth.LimitHandler(lmt, served)
+		after := ruleHandler(httplimit.Rule{
+			Keys:  []string{"ip:address"},
+			Limit: ratelimit.Limit{Capacity: 5, Tokens: 5, Per: time.Second},
+		}, httplimit.WithClientAddress(httplimit.ClientAddress{
+			Trusted: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")},
+		}))
 		var b, a int
-		for i := range 50 {
-			spoofed := fmt.Sprintf("X-Forwarded-For: 203.0.113.%d", i)
+		for i := range 50 { // through one proxy less than expected
+			spoofed := fmt.Sprintf("X-Forwarded-For: 203.0.113.%d, 198.51.100.7", i)
 			b += granted(t, before, 1, spoofed)
 			a += granted(t, after, 1, spoofed)
 		}
 		wants(t, "spoofed addresses", b, 50, a, 5)
+	})
+}
+
+// A limiter of tollbooth without SetIPLookup limits nothing, unless HTTPMiddleware sets one.
+func TestTollboothWithoutALookup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		before := tollbooth.LimitHandler(tollbooth.NewLimiter(5, nil), served)
+		wants(t, "no look-up", granted(t, before, 50), 50,
+			granted(t, must(afterTollbooth(served)), 50), 5)
+	})
+}
+
+func TestTollboothByRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lmt := tollbooth.NewLimiter(5, nil)
+		lmt.SetIPLookup(limiter.IPLookup{Name: "RemoteAddr"})
+		before := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if err := tollbooth.LimitByRequest(lmt, w, r); err != nil {
+				http.Error(w, err.Message, err.StatusCode)
+				return
+			}
+			served(w, r)
+		})
+		limiter := must(httplimit.New(httplimit.Rules(httplimit.Rule{
+			Name: "per-address", Keys: []string{"ip:address"},
+			Limit: ratelimit.Limit{Capacity: 5, Tokens: 5, Per: time.Second},
+		})))
+		after := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if _, granted := limiter.Decide(w, r); !granted {
+				return
+			}
+			served(w, r)
+		})
+		wants(t, "burst", granted(t, before, 9), 5, granted(t, after, 9), 5)
 	})
 }
 
@@ -108,7 +155,7 @@ func TestTollboothCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lmt := tollbooth.NewLimiter(5, nil)
 		lmt.SetBurst(10)
-		lmt.SetIPLookups([]string{"RemoteAddr"})
+		lmt.SetIPLookup(limiter.IPLookup{Name: "RemoteAddr"})
 		lmt.SetIgnoreURL(true)
 		lmt.SetHeader("X-Api-Key", nil)
 		lmt.SetMethods([]string{"GET"})

@@ -9,7 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/gin-gonic/gin"
 	"github.com/ulule/limiter/v3"
+	mgin "github.com/ulule/limiter/v3/drivers/middleware/gin"
 	"github.com/ulule/limiter/v3/drivers/middleware/stdlib"
 	"github.com/ulule/limiter/v3/drivers/store/memory"
 
@@ -37,6 +39,32 @@ func afterUlule(next http.Handler) (http.Handler, error) {
 	}
 	handler := limiter.Middleware(next)
 	return handler, nil
+}
+
+func TestUluleInGin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gin.SetMode(gin.ReleaseMode)
+		ok := func(c *gin.Context) { c.Status(http.StatusOK) }
+		store, rate := newStore(), limiter.Rate{Period: time.Minute, Limit: 10}
+		before := gin.New()
+		{
+			router := before
+			router.Use(mgin.NewMiddleware(limiter.New(store, rate)))
+		}
+		before.GET("/", ok)
+		limiter := httplimit.PerAddress(10, 10.0/60)
+		after := gin.New()
+		{
+			router := after
+			router.Use(func(c *gin.Context) {
+				if _, granted := limiter.Decide(c.Writer, c.Request); !granted {
+					c.Abort()
+				}
+			})
+		}
+		after.GET("/", ok)
+		wants(t, "burst", granted(t, before, 15), 10, granted(t, after, 15), 10)
+	})
 }
 
 // newStore is memory.NewStore without the goroutine that removes old counters, which never ends.
