@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -9,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/seed-181794aa/ratelimit/internal/svgchart"
 )
 
 const root = "../.."
@@ -56,14 +59,16 @@ func TestDocumentShowsEveryChart(t *testing.T) {
 }
 
 func TestLooksDiffer(t *testing.T) {
-	type seen struct{ color, glyph any }
-	by := make(map[seen]string)
-	for impl, l := range looks {
-		key := seen{l.color, l.glyph}
-		if other, ok := by[key]; ok {
-			t.Errorf("%s and %s look alike", impl, other)
+	for classes, want := range map[[2]string]string{
+		{"cas", "mutex"}:       "",
+		{"cas", "tb"}:          "tb and cas look alike",
+		{"mutex", "something"}: "something has no look",
+	} {
+		layers := []svgchart.Layer{{Class: classes[0]}, {Class: classes[1]}}
+		_, err := drawing([]svgchart.Chart{{Layers: layers}})
+		if got := fmt.Sprint(err); err != nil && got != want || err == nil && want != "" {
+			t.Errorf("%v: error %v, want %q", classes, err, want)
 		}
-		by[key] = impl
 	}
 }
 

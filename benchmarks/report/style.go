@@ -1,60 +1,82 @@
 package main
 
 import (
-	"image/color"
-
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
+	"fmt"
+	"strings"
 )
 
 // The drawings have no background. Their colours have a contrast of at least 3 to 1 with
 // white and with the near-black of dark pages. The colour of text has 4 to 1.
-var (
-	ink  = color.RGBA{R: 0x78, G: 0x78, B: 0x78, A: 255}
-	rule = color.NRGBA{R: 0x80, G: 0x80, B: 0x80, A: 80} // the grid
-
-	vermilion = color.RGBA{R: 0xd5, G: 0x5e, B: 0x00, A: 255}
-	blue      = color.RGBA{R: 0x1f, G: 0x7d, B: 0xc4, A: 255}
-	green     = color.RGBA{R: 0x00, G: 0x96, B: 0x6c, A: 255}
-	purple    = color.RGBA{R: 0xb8, G: 0x68, B: 0x9a, A: 255}
-	ochre     = color.RGBA{R: 0xa0, G: 0x7a, B: 0x1a, A: 255}
+const (
+	ink       = "#787878"
+	vermilion = "#d55e00"
+	blue      = "#1f7dc4"
+	green     = "#00966c"
+	purple    = "#b8689a"
+	ochre     = "#a07a1a"
 )
 
-// look is the appearance of a contender in all charts. Colour-blind readers can distinguish
-// the colours (after Okabe and Ito); the shapes differ as well.
+// look is the appearance of a line in all charts. Colour-blind readers can distinguish the
+// colours (after Okabe and Ito); the dashes and the dots differ as well.
 type look struct {
-	color color.Color
-	glyph draw.GlyphDrawer
-	width vg.Length
-	dash  []vg.Length
+	color, dash string
+	width       float64
+	hollow      bool // the dots
 }
 
-var (
-	thin, thick = vg.Points(1), vg.Points(2.4)
-	dashed      = []vg.Length{vg.Points(4), vg.Points(3)}
-	dotted      = []vg.Length{vg.Points(1), vg.Points(2.5)}
+const (
+	thin, thick           = 1.2, 3.0
+	solid, dashed, dotted = "none", "6 4", "1.5 3"
+	filled, hollow        = false, true
 )
 
 var looks = map[string]look{
-	"cas":           {vermilion, draw.CircleGlyph{}, thick, nil},
-	"floor":         {ink, draw.PlusGlyph{}, thin, dashed},
-	"mutex":         {blue, draw.SquareGlyph{}, thin, nil},
-	"xtime-syncmap": {green, draw.PyramidGlyph{}, thin, nil},
-	"xtime-lru":     {green, draw.TriangleGlyph{}, thin, dashed},
-	"throttled":     {purple, draw.BoxGlyph{}, thin, nil},
-	"sethvargo":     {purple, draw.CrossGlyph{}, thin, dashed},
-	"ulule":         {ochre, draw.RingGlyph{}, thin, nil},
-	"juju-syncmap":  {ochre, draw.CrossGlyph{}, thin, dashed},
-	"uber-syncmap":  {blue, draw.RingGlyph{}, thin, dashed},
-	"httprate":      {blue, draw.CrossGlyph{}, thin, dotted},
+	"cas":           {vermilion, solid, thick, filled},
+	"floor":         {ink, dashed, thin, filled},
+	"mutex":         {blue, solid, thin, filled},
+	"xtime-syncmap": {green, solid, thin, filled},
+	"xtime-lru":     {green, dashed, thin, hollow},
+	"throttled":     {purple, solid, thin, filled},
+	"sethvargo":     {purple, dashed, thin, hollow},
+	"ulule":         {ochre, solid, thin, filled},
+	"juju-syncmap":  {ochre, dashed, thin, hollow},
+	"uber-syncmap":  {blue, dashed, thin, hollow},
+	"httprate":      {blue, dotted, thin, filled},
 
-	"tb":             {vermilion, draw.TriangleGlyph{}, thick, nil},
-	"tb-plain":       {vermilion, draw.CrossGlyph{}, thin, dotted},
-	"tb-shared":      {vermilion, draw.RingGlyph{}, thin, dashed},
-	"tb-lease":       {vermilion, draw.SquareGlyph{}, thin, dashed},
-	"lua-evalsha":    {blue, draw.CircleGlyph{}, thin, nil},
-	"multi-cmd":      {purple, draw.RingGlyph{}, thin, nil},
-	"watch":          {ochre, draw.SquareGlyph{}, thin, nil},
-	"redis_rate":     {green, draw.CircleGlyph{}, thin, nil},
-	"rueidislimiter": {green, draw.CrossGlyph{}, thin, dashed},
+	"tb":             {vermilion, solid, thick, filled},
+	"tb-plain":       {vermilion, dotted, thin, filled},
+	"tb-shared":      {vermilion, dashed, thin, hollow},
+	"tb-lease":       {vermilion, dashed, thin, filled},
+	"lua-evalsha":    {blue, solid, thin, filled},
+	"multi-cmd":      {purple, solid, thin, hollow},
+	"watch":          {ochre, solid, thin, filled},
+	"redis_rate":     {green, solid, thin, filled},
+	"rueidislimiter": {green, dashed, thin, hollow},
+
+	"adapt":       {vermilion, solid, thick, filled},
+	"AIMD":        {blue, solid, thin, filled},
+	"Gradient2":   {green, solid, thin, filled},
+	"Vegas":       {green, dashed, thin, filled},
+	"correlation": {ochre, solid, thin, filled},
+	"CUBIC":       {purple, solid, thin, filled},
+	"client-1":    {vermilion, solid, thick, filled},
+	"client-2":    {blue, solid, thick, filled},
+	"capacity":    {ink, dashed, thin, filled},
+	"target":      {ink, dashed, thin, filled},
+}
+
+// style returns the style of lines, whose classes are the names of their looks.
+func style(names []string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, ".chart { color: %s; }\n", ink)
+	for _, name := range names {
+		l := looks[name]
+		fmt.Fprintf(&b, ".chart .%[1]s { color: %[2]s; }\n"+
+			".chart .line.%[1]s { stroke-width: %[3]v; stroke-dasharray: %[4]s; }\n",
+			name, l.color, l.width, l.dash)
+		if l.hollow {
+			fmt.Fprintf(&b, ".chart .dot.%s { fill: none; stroke: currentColor; }\n", name)
+		}
+	}
+	return b.String()
 }

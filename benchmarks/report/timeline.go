@@ -2,14 +2,12 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/vg/draw"
-
 	"github.com/seed-181794aa/ratelimit/internal/simulate"
+	"github.com/seed-181794aa/ratelimit/internal/svgchart"
 )
 
 // timeline is a drawing of one scenario: the rates and the p99 of some contenders over time.
@@ -27,26 +25,11 @@ var timelines = []timeline{
 	{"adaptive-clients", "clients", []string{"adapt"}, 1600},
 }
 
-// curve is a line with a value for each second.
+// curve is a line with a value for each second. Its name is the name of its look.
 type curve struct {
 	name   string
-	look   look
 	values []float64
 }
-
-var timelineLooks = map[string]look{
-	"adapt":       {vermilion, draw.CircleGlyph{}, thick, nil},
-	"AIMD":        {blue, draw.SquareGlyph{}, thin, nil},
-	"Gradient2":   {green, draw.PyramidGlyph{}, thin, nil},
-	"Vegas":       {green, draw.TriangleGlyph{}, thin, dashed},
-	"correlation": {ochre, draw.RingGlyph{}, thin, nil},
-	"CUBIC":       {purple, draw.CrossGlyph{}, thin, nil},
-}
-
-var (
-	guideLine   = look{ink, draw.PlusGlyph{}, thin, dashed}
-	clientLooks = []look{timelineLooks["adapt"], {blue, draw.SquareGlyph{}, thick, nil}}
-)
 
 func (t timeline) svg(c *comparison) ([]byte, error) {
 	var rates, latencies []curve
@@ -70,35 +53,28 @@ func (t timeline) svg(c *comparison) ([]byte, error) {
 		return nil, fmt.Errorf("%d of %d contenders", len(latencies), len(t.contenders))
 	}
 	rates = append(rates, capacityCurve(scenario))
-	target := curve{"target", guideLine, nil}
+	target := curve{name: "target"}
 	for range latencies[0].values {
 		target.values = append(target.values, float64(scenario.Target.Milliseconds()))
 	}
-	left, err := curves("Rate: "+scenario.Title, "requests a second", rates)
-	if err != nil {
-		return nil, err
-	}
-	left.Y.Min, left.Y.Max = 0, t.top
-	right, err := curves("Latency in each second", "p99, ms", append(latencies, target))
-	if err != nil {
-		return nil, err
-	}
-	right.Y.Min, right.Y.Max = 0, float64(scenario.Patience.Milliseconds())
-	return drawing([]*plot.Plot{left, right})
+	left := curves("Rate: "+scenario.Title, "requests a second", rates, t.top)
+	right := curves("Latency in each second", "p99, ms", append(latencies, target),
+		float64(scenario.Patience.Milliseconds()))
+	return drawing([]svgchart.Chart{left, right})
 }
 
 // rateCurves returns the rate of each client, as the mean of each second.
 func rateCurves(name string, r *simulate.Run) (all []curve) {
 	const perSecond = int(time.Second / simulate.Step)
 	for client, rates := range r.Rates {
-		c := curve{name, timelineLooks[name], make([]float64, len(rates)/perSecond)}
+		c := curve{name, make([]float64, len(rates)/perSecond)}
 		for i := range c.values {
 			for _, rate := range rates[i*perSecond : (i+1)*perSecond] {
 				c.values[i] += rate / float64(perSecond)
 			}
 		}
 		if len(r.Rates) > 1 {
-			c.name, c.look = fmt.Sprintf("client %d", client+1), clientLooks[client]
+			c.name = fmt.Sprintf("client-%d", client+1)
 		}
 		all = append(all, c)
 	}
@@ -106,7 +82,7 @@ func rateCurves(name string, r *simulate.Run) (all []curve) {
 }
 
 func p99Curve(name string, r *simulate.Run) curve {
-	c := curve{name, timelineLooks[name], nil}
+	c := curve{name: name}
 	for _, p99 := range r.P99() {
 		c.values = append(c.values, p99.Seconds()*1000)
 	}
@@ -114,7 +90,7 @@ func p99Curve(name string, r *simulate.Run) curve {
 }
 
 func capacityCurve(s *simulate.Scenario) curve {
-	c := curve{"capacity", guideLine, nil}
+	c := curve{name: "capacity"}
 	for _, p := range s.Phases {
 		for range int(p.Length.Seconds()) {
 			c.values = append(c.values, s.Capacity(p))
@@ -123,27 +99,25 @@ func capacityCurve(s *simulate.Scenario) curve {
 	return c
 }
 
-// curves returns a plot of curves over time, the first on top.
-func curves(title, y string, all []curve) (*plot.Plot, error) {
-	pl := empty(title, "seconds", y)
-	var ticks plot.ConstantTicks
+// curves returns a chart of curves over time, the first on top. The y axis ends at a value.
+func curves(title, y string, all []curve, top float64) svgchart.Chart {
+	chart := newPanel(title, "seconds", y)
+	chart.X.Max, chart.Y.Max = float64(len(all[0].values)), top
 	for second := 0; second <= len(all[0].values); second += 30 {
-		ticks = append(ticks, plot.Tick{Value: float64(second), Label: strconv.Itoa(second)})
+		chart.X.Ticks = append(chart.X.Ticks,
+			svgchart.Tick{Value: float64(second), Label: strconv.Itoa(second)})
 	}
-	pl.X.Tick.Marker = ticks
-	for i := range all {
-		c := all[len(all)-1-i]
-		points := make(plotter.XYs, len(c.values))
+	for i := range 5 {
+		v := top * float64(i) / 4
+		chart.Y.Ticks = append(chart.Y.Ticks,
+			svgchart.Tick{Value: v, Label: thousands(strconv.FormatFloat(v, 'f', -1, 64))})
+	}
+	for _, c := range slices.Backward(all) {
+		line := svgchart.Layer{Name: c.name, Class: c.name}
 		for second, v := range c.values {
-			points[second] = plotter.XY{X: float64(second), Y: v}
+			line.Points = append(line.Points, svgchart.Point{X: float64(second), Y: min(v, top)})
 		}
-		line, err := plotter.NewLine(points)
-		if err != nil {
-			return nil, err
-		}
-		line.Color, line.Width, line.Dashes = c.look.color, c.look.width, c.look.dash
-		pl.Add(line)
-		pl.Legend.Add(c.name, line)
+		chart.Layers = append(chart.Layers, line)
 	}
-	return pl, nil
+	return chart
 }

@@ -44,7 +44,7 @@ type Layer struct {
 	Class  string // of the style
 	Shape  Shape
 	Points []Point
-	Radii  []float64 // of the dots
+	Radii  []float64 // of Dots
 	Texts  []string  // of the labels
 }
 
@@ -54,9 +54,11 @@ type Point struct{ X, Y float64 }
 // Shape is how points are drawn.
 type Shape int
 
-// The shapes. An area is between a line and the bottom of the chart.
+// The shapes. An area is between a line and the bottom of the chart. A marked line has a dot at
+// each of its points.
 const (
 	Line Shape = iota
+	Marked
 	Area
 	Dots
 	Crosses
@@ -69,8 +71,9 @@ type Value struct {
 	Text     string
 }
 
-// The room around the data, for the labels of the axes and, above, for the legend.
-const left, right, top, bottom = 80.0, 36.0, 26.0, 40.0
+// The room around the data, for the labels of the axes and, above, for the legend. Each further row
+// of the legend has a height of its own.
+const left, right, above, bottom, row = 80.0, 36.0, 26.0, 40.0, 18.0
 
 // titleHeight is the room for the title above each chart of a drawing.
 const titleHeight = 28.0
@@ -127,6 +130,7 @@ func (c *Chart) SVG() string {
 // write writes the grid, the layers with their legend, the axes and the values.
 func (c *Chart) write(b *strings.Builder) {
 	floor, end := c.Height-bottom, c.Width-right
+	top := c.writeLegend(b)
 	for _, t := range c.X.Ticks {
 		x := c.X.place(t.Value, left, end)
 		fmt.Fprintf(b, `<path class="grid" d="M%s %vV%v"/>`, number(x), top, floor)
@@ -140,15 +144,6 @@ func (c *Chart) write(b *strings.Builder) {
 	}
 	text(b, "start", 10, 14, c.Y.Label)
 	text(b, "middle", (left+end)/2, c.Height-6, c.X.Label)
-	legend := left + 16.0
-	for _, l := range c.Layers {
-		if l.Name != "" {
-			l.Radii = nil
-			l.write(b, []Point{{legend, 10}, {legend + 12, 10}, {legend + 24, 10}}, 15)
-			text(b, "start", legend+32, 14, l.Name)
-			legend += 56 + 7*float64(utf8.RuneCountInString(l.Name))
-		}
-	}
 	fmt.Fprintf(b, `<path class="axis" d="M%v %vV%vH%v"/>`+"\n", left, top, floor, end)
 	if c.Time {
 		fmt.Fprintf(b, `<svg class="data" x="%[1]v" y="%[2]v" width="%[3]v" height="%[4]v" viewBox="`+
@@ -170,6 +165,30 @@ func (c *Chart) write(b *strings.Builder) {
 	}
 }
 
+// writeLegend writes an entry for each layer with a name, in as many rows as they need, and returns
+// where the data begins below them.
+func (c *Chart) writeLegend(b *strings.Builder) (top float64) {
+	start := max(left+16, 10+textWidth(c.Y.Label)+24)
+	x, y := start, 10.0
+	for _, l := range c.Layers {
+		if l.Name == "" {
+			continue
+		}
+		width := 32 + textWidth(l.Name)
+		if x > start && x+width > c.Width-right {
+			x, y = start, y+row
+		}
+		l.Radii = nil
+		l.write(b, []Point{{x, y}, {x + 12, y}, {x + 24, y}}, y+5)
+		text(b, "start", x+32, y+4, l.Name)
+		x += width + 24
+	}
+	return above + y - 10
+}
+
+// textWidth returns about how wide a text is.
+func textWidth(s string) float64 { return 7 * float64(utf8.RuneCountInString(s)) }
+
 // place returns the pixel of a value.
 func (a *Axis) place(v, from, to float64) float64 {
 	low, high := a.Min, a.Max
@@ -186,19 +205,15 @@ func (l *Layer) write(b *strings.Builder, points []Point, floor float64) {
 	}
 	switch l.Shape {
 	case Line:
-		fmt.Fprintf(b, `<path class="line %s" d="%s"/>`, l.Class, path(points))
+		l.writeLine(b, points)
+	case Marked:
+		l.writeLine(b, points)
+		l.writeDots(b, points)
 	case Area:
 		fmt.Fprintf(b, `<path class="area %s" d="%sV%sH%sZ"/>`, l.Class, path(points),
 			number(floor), number(points[0].X))
 	case Dots:
-		for i, p := range points {
-			radius := 3.0
-			if l.Radii != nil {
-				radius = l.Radii[i]
-			}
-			fmt.Fprintf(b, `<circle class="dot %s" cx="%s" cy="%s" r="%s"/>`, l.Class, number(p.X),
-				number(p.Y), number(radius))
-		}
+		l.writeDots(b, points)
 	case Crosses:
 		fmt.Fprintf(b, `<path class="cross %s" d="`, l.Class)
 		for _, p := range points {
@@ -212,6 +227,21 @@ func (l *Layer) write(b *strings.Builder, points []Point, floor float64) {
 		}
 	}
 	b.WriteString("\n")
+}
+
+func (l *Layer) writeLine(b *strings.Builder, points []Point) {
+	fmt.Fprintf(b, `<path class="line %s" d="%s"/>`, l.Class, path(points))
+}
+
+func (l *Layer) writeDots(b *strings.Builder, points []Point) {
+	for i, p := range points {
+		radius := 3.0
+		if l.Radii != nil {
+			radius = l.Radii[i]
+		}
+		fmt.Fprintf(b, `<circle class="dot %s" cx="%s" cy="%s" r="%s"/>`, l.Class, number(p.X),
+			number(p.Y), number(radius))
+	}
 }
 
 // path returns the commands that draw a line.

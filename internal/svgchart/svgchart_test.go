@@ -22,6 +22,7 @@ func TestPointsArePlacedByTheAxes(t *testing.T) {
 			{Class: "c", Shape: svgchart.Dots, Points: points{{11, 100}}, Radii: []float64{2.5}},
 			{Class: "d", Shape: svgchart.Crosses, Points: points{{12, 100}}},
 			{Shape: svgchart.Labels, Points: points{{13, 100}}, Texts: []string{"here"}},
+			{Class: "e", Shape: svgchart.Marked, Points: points{{14, 100}, {14, 10}}},
 			{Class: "none"},
 		},
 		Values: []svgchart.Value{{From: 5, To: 12, Text: "value"}},
@@ -33,6 +34,8 @@ func TestPointsArePlacedByTheAxes(t *testing.T) {
 		`<circle class="dot c" cx="90" cy="26" r="2.5"/>`,
 		`<path class="cross d" d="M97.5 23.5l5 5m0-5l-5 5"/>`,
 		`<text class="label" text-anchor="middle" x="110" y="48">here</text>`,
+		`<path class="line e" d="M120 26V76"/><circle class="dot e" cx="120" cy="26" r="3"/>` +
+			`<circle class="dot e" cx="120" cy="76" r="3"/>`,
 		`<path class="grid" d="M130 26V126"/>`,
 		`<text class="x" text-anchor="middle" x="130" y="143">x</text>`,
 		`<path class="grid" d="M80 76H180"/><text text-anchor="end" x="72" y="80">y</text>`,
@@ -44,6 +47,25 @@ func TestPointsArePlacedByTheAxes(t *testing.T) {
 	}
 	if strings.Contains(svg, "none") {
 		t.Errorf("a layer without points is drawn:\n%s", svg)
+	}
+}
+
+// The data begins below a legend that needs two rows.
+func TestLegendHasRows(t *testing.T) {
+	c := svgchart.Chart{
+		Width: 316, Height: 184, X: svgchart.Axis{Max: 1}, Y: svgchart.Axis{Max: 1},
+	}
+	for _, name := range []string{"first", "second", "third"} {
+		c.Layers = append(c.Layers, svgchart.Layer{Name: name, Points: []svgchart.Point{{}, {X: 1, Y: 1}}})
+	}
+	svg := c.SVG()
+	for _, want := range []string{
+		`x="128" y="14">first</text>`, `x="219" y="14">second</text>`, `x="128" y="32">third</text>`,
+		`d="M80 144L280 44"`,
+	} {
+		if !strings.Contains(svg, want) {
+			t.Errorf("no %s in\n%s", want, svg)
+		}
 	}
 }
 
