@@ -1,6 +1,7 @@
 package ratelimit_test
 
 import (
+	"go/ast"
 	"go/parser"
 	"go/token"
 	"path"
@@ -9,14 +10,12 @@ import (
 	"testing"
 )
 
-// TestHouseHasArrowsOnlyDown requires that each package has a floor in the drawing of DESIGN.md,
-// and imports only packages of floors below.
-func TestHouseHasArrowsOnlyDown(t *testing.T) {
-	const module = "github.com/seed-181794aa/ratelimit"
+// drawing returns the floors of what is in a drawing of the house. The first one is the highest.
+func drawing(t *testing.T, i int) map[string]int {
+	t.Helper()
 	_, section, _ := strings.Cut(read(t, "DESIGN.md"), "\n## The house\n")
-	floors := make(map[string]int) // by package, or by prefix and *
-	floor := 0
-	for line := range strings.Lines(blocks(section, "")[0]) {
+	floors, floor := map[string]int{}, 0
+	for line := range strings.Lines(blocks(section, "")[i]) {
 		names := strings.Fields(line)
 		if !strings.HasPrefix(line, " ") {
 			floor, names = floor+1, names[1:]
@@ -25,6 +24,14 @@ func TestHouseHasArrowsOnlyDown(t *testing.T) {
 			floors[name] = floor
 		}
 	}
+	return floors
+}
+
+// TestHouseHasArrowsOnlyDown requires that each package has a floor in the drawing of DESIGN.md,
+// and imports only packages of floors below.
+func TestHouseHasArrowsOnlyDown(t *testing.T) {
+	const module = "github.com/seed-181794aa/ratelimit"
+	floors := drawing(t, 0) // by package, or by prefix and *
 	floorOf := func(dir string) int {
 		if f := floors[dir]; f > 0 {
 			return f
@@ -70,5 +77,57 @@ func TestHouseHasArrowsOnlyDown(t *testing.T) {
 	}
 	if arrows < 100 {
 		t.Errorf("%d imports within the repository, want at least 100", arrows)
+	}
+}
+
+// TestRoomsHaveArrowsOnlyDown requires that each file of httplimit is in a room of the drawing, and
+// names only what files of its room and of the rooms below declare. Only the engine and the face
+// know net/http.
+func TestRoomsHaveArrowsOnlyDown(t *testing.T) {
+	rooms := drawing(t, 1)
+	const policy = 3
+	type part struct {
+		name string
+		room int
+		file *ast.File
+	}
+	var parts []part
+	declared := map[string]part{} // by name
+	for _, name := range files(t, ".go") {
+		if path.Dir(name) != "httplimit" || strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		p := part{name: name, room: rooms[strings.TrimSuffix(path.Base(name), ".go")]}
+		if p.room == 0 {
+			t.Errorf("%s has no room", name)
+		}
+		var err error
+		if p.file, err = parser.ParseFile(token.NewFileSet(), name, nil, 0); err != nil {
+			t.Fatal(err)
+		}
+		parts = append(parts, p)
+		for _, object := range p.file.Scope.Objects {
+			declared[object.Name] = p
+		}
+	}
+	arrows := 0
+	for _, p := range parts {
+		for _, i := range p.file.Imports {
+			if p.room == policy && i.Path.Value == `"net/http"` {
+				t.Errorf("%s imports net/http", p.name)
+			}
+		}
+		for _, name := range p.file.Unresolved {
+			to, ours := declared[name.Name]
+			if !ours {
+				continue
+			}
+			if arrows++; to.room < p.room {
+				t.Errorf("%s names %s, which %s of a room above declares", p.name, name.Name, to.name)
+			}
+		}
+	}
+	if arrows < 100 {
+		t.Errorf("%d names of other files, want at least 100", arrows)
 	}
 }

@@ -2,9 +2,6 @@ package httplimit
 
 import (
 	"errors"
-	"fmt"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/adapt"
@@ -96,109 +93,4 @@ func (w *warner) adaptive(s *RuleSet, r *Rule, path string) {
 		w.add(path, "changes the rate of all keys together, so the downstream gets up to max from "+
 			"each key: a rule without limit_keys bounds the sum")
 	}
-}
-
-// control moves the rate of a rule. Two controls of one limiter exist while a policy replaces
-// another. Only one of them is running.
-type control struct {
-	*adapt.Controller
-	limiter limitSetter
-	current atomic.Pointer[rule] // the rule with its present limit
-
-	mu    sync.Mutex
-	phase phase
-}
-
-type phase int
-
-const (
-	fresh   phase = iota // the limiter has another limit
-	running              // the control sets the limit
-	stopped              // the limiter may have another control
-)
-
-var errStopped = errors.New("httplimit: another policy sets the limit")
-
-// addControl gives r, which takes the place of old, the control of its rate. old may be nil.
-func (l *Limiter) addControl(r, old *rule) error {
-	if !r.adapts() {
-		return nil
-	}
-	if old != nil && old.control != nil && old.ruleState == r.ruleState &&
-		old.Adaptive == r.Adaptive && old.Limit == r.Limit {
-		r.control = old.control
-		return nil
-	}
-	setter, ok := r.limiter.(limitSetter)
-	if !ok {
-		return fmt.Errorf("rule %q: adaptive needs a limiter with SetLimit(tb.Limit) error", r.Name)
-	}
-	c := &control{limiter: setter}
-	c.current.Store(r)
-	var err error
-	c.Controller, err = adapt.New(c, adapt.Config{
-		Capacity: r.Limit.Capacity, Min: r.Adaptive.Min, Max: r.Adaptive.Max, Start: r.startRate(),
-		TargetP99: r.Adaptive.TargetP99, Now: l.clock,
-	})
-	r.control = c
-	return err
-}
-
-// SetLimit sets the limit of the rule's limiter, if the control is running.
-func (c *control) SetLimit(limit tb.Limit) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch c.phase {
-	case fresh: // adapt.New sets the limit that start sets
-		return nil
-	case stopped:
-		return errStopped
-	}
-	if err := c.limiter.SetLimit(limit); err != nil {
-		return err
-	}
-	c.setCurrent(limit)
-	return nil
-}
-
-// setCurrent makes the rule with the limit the current one.
-func (c *control) setCurrent(limit tb.Limit) {
-	r := *c.current.Load()
-	r.Limit = limit
-	r.ruleText = newRuleText(r.label, &r.Rule)
-	c.current.Store(&r)
-}
-
-// setPhase stops the control, or lets it go on.
-func (c *control) setPhase(p phase) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.phase = p
-}
-
-// now returns the rule with its present limit.
-func (r *rule) now() *rule {
-	if r.control == nil {
-		return r
-	}
-	return r.control.current.Load()
-}
-
-// startControls starts the controls of a policy that is used from now on.
-func (p *compiled) startControls() {
-	for _, r := range p.rules {
-		if r.control != nil {
-			r.control.start(r)
-		}
-	}
-}
-
-// start starts the control, or goes on with it, for a rule that may have another label than before.
-func (c *control) start(r *rule) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	limit := c.current.Load().Limit
-	c.current.Store(r)
-	c.setCurrent(limit)
-	c.phase = running
 }

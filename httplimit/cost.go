@@ -2,10 +2,7 @@ package httplimit
 
 import (
 	"cmp"
-	"errors"
-	"math"
-	"net/http"
-	"strconv"
+	"net/textproto"
 	"strings"
 )
 
@@ -19,81 +16,128 @@ func (c *Cost) fallback() float64 {
 	return cmp.Or(c.Default, 1)
 }
 
-// pricing is a Cost prepared for requests.
-type pricing struct {
-	// texts returns the costs in the request. It is nil if the cost is fixed.
-	texts             func(*call) []string
-	fallback          float64
-	smallest, largest float64
-	max               float64 // 0 if the policy has none
-	response          responseCost
+// Cost says how many tokens a request takes.
+type Cost struct {
+	// Source is "" or "fixed", or where the cost is: "header:<name>" or "query:<name>" of the
+	// request, or "response:header:<name>" or "response:bytes".
+	//
+	// If the cost is in the response, the request takes Default, which is an estimate. The rule
+	// is settled after the response: see Settlement.
+	Source string
+	Fixed  float64 // if Source is fixed; 0 means 1
+	// Default is the cost if the request or the response has no decimal number there; 0 means 1.
+	// The number must be positive, but the cost of a response may be 0. If a request has several
+	// numbers, the cost is Default or Max, whichever is more.
+	Default float64
+	// Min and Max bound the number. 0 means no bound.
+	Min, Max float64
+	// HideHeader keeps the field of "response:header:<name>" from the client.
+	HideHeader bool
 }
 
-func newPricing(c Cost) pricing {
-	p := pricing{
-		fallback: c.fallback(), smallest: c.Min, largest: cmp.Or(c.Max, math.MaxFloat64), max: c.Max,
-		response: newResponseCost(&c),
+const wantCostSource = "must be fixed, header:<name>, query:<name>, response:header:<name> or " +
+	"response:bytes, with a name of A-Z a-z 0-9 _ - (got %q)"
+
+// maxCost is the largest cost that makes sense in a policy: 10⁸ times the largest bucket.
+const maxCost = 1e17
+
+func (c *Cost) check(path string, errs *problems) {
+	if c.Source != "" && !isCostSource(c.Source) {
+		errs.add(field(path, "cost_source"), wantCostSource, c.Source)
 	}
-	kind, name, _ := strings.Cut(c.Source, ":")
-	switch kind {
-	case "header":
-		name = http.CanonicalHeaderKey(name)
-		p.texts = func(c *call) []string { return c.l.header(c.r, name) }
-	case "query":
-		p.texts = func(c *call) []string { return queryValues(c.r.URL.RawQuery, name) }
+	if c.HideHeader && newResponseCost(c).field == "" {
+		errs.add(field(path, "hide_cost_header"), "has no effect without a cost_source of "+
+			"response:header:<name>")
 	}
-	return p
+	costs := []struct {
+		name  string
+		value float64
+	}{
+		{"fixed_cost", c.Fixed},
+		{"default_cost", c.Default},
+		{"min_cost", c.Min},
+		{"max_cost", c.Max},
+	}
+	for _, f := range costs {
+		if !(f.value >= 0 && f.value <= maxCost) { // NaN fails both
+			errs.add(field(path, f.name), "must be > 0 and at most %g (got %v)", maxCost, f.value)
+		}
+	}
+	if c.Max > 0 && c.Min > c.Max {
+		errs.add(field(path, "min_cost"), "must be <= max_cost (got %v, want <= %v)", c.Min, c.Max)
+	}
 }
 
-// cost returns the cost of a request. A repeated cost is never less than one of its values.
-func (p *pricing) cost(c *call) float64 {
-	if p.texts == nil {
-		return p.fallback
-	}
-	texts := p.texts(c)
-	if len(texts) == 0 {
-		return p.fallback
-	}
-	cost := p.read(texts[0])
-	for _, text := range texts[1:] {
-		cost = max(cost, p.read(text), p.fallback, p.max)
-	}
-	return cost
-}
-
-func (p *pricing) read(text string) float64 {
-	cost, ok := parseCost(text)
-	if !ok {
-		return p.fallback
-	}
-	return p.bound(cost)
-}
-
-func (p *pricing) bound(cost float64) float64 { return min(max(cost, p.smallest), p.largest) }
-
-// maxCostLength is the length of the longest text that is read as a cost. No float64 needs as
-// much, and it is little work.
-const maxCostLength = 1024
-
-// parseCost reads a positive finite decimal number.
-func parseCost(s string) (cost float64, ok bool) {
-	cost, ok = parseDecimal(s)
-	return cost, ok && cost > 0
-}
-
-// parseDecimal reads a finite decimal number of 0 or more, without a minus. A number above 0 that
-// is too small for a float64 becomes the smallest float64 above 0.
-func parseDecimal(s string) (number float64, ok bool) {
-	if len(s) > maxCostLength || strings.Trim(s, "0123456789.eE+-") != "" {
-		return 0, false
-	}
-	number, err := strconv.ParseFloat(s, 64)
-	mantissa, _, _ := strings.Cut(strings.ToLower(s), "e")
+func (w *warner) costs(r *Rule, path string) {
+	c, burst := r.Cost, float64(r.Limit.Capacity)
 	switch {
-	case err != nil && !errors.Is(err, strconv.ErrRange), s[0] == '-', math.IsInf(number, 0):
-		return 0, false
-	case number == 0 && strings.ContainsAny(mantissa, "123456789"):
-		return math.SmallestNonzeroFloat64, true
+	case c.isFixed():
+		if c.fallback() > burst {
+			w.add(field(path, "fixed_cost"), "is above burst, so the rule refuses every request")
+		}
+		return
+	case newResponseCost(&c).inResponse:
+		w.estimates(r, path)
+		return
+	case c.Min > burst:
+		w.add(field(path, "min_cost"), "is above burst, so the rule refuses every request with a cost")
+	case c.fallback() < c.Min:
+		w.add(field(path, "default_cost"), "is below min_cost (%v < %v), so a request without a valid "+
+			"cost is cheaper than any other", c.fallback(), c.Min)
 	}
-	return number, true
+	if c.fallback() > burst {
+		w.add(field(path, "default_cost"), "is above burst, so the rule refuses every request without "+
+			"a valid cost")
+	}
+	if c.Min == 0 || c.Max == 0 {
+		w.add(field(path, "cost_source"), "lets clients choose how many tokens a "+
+			"request takes: set both min_cost and max_cost")
+	}
+}
+
+// responseCost is where the cost of a request is in its response. The zero responseCost is of a
+// rule that has its cost in the request.
+type responseCost struct {
+	inResponse bool
+	field      string // in canonical form; "" if the cost is the bytes of the body
+	hidden     bool   // the field is kept from the client
+}
+
+func newResponseCost(c *Cost) responseCost {
+	source, ok := strings.CutPrefix(c.Source, "response:")
+	field, _ := strings.CutPrefix(source, "header:")
+	if !ok || source == "bytes" {
+		return responseCost{inResponse: ok}
+	}
+	return responseCost{true, textproto.CanonicalMIMEHeaderKey(field), c.HideHeader}
+}
+
+// isCostSource reports whether a text is a cost_source.
+func isCostSource(source string) bool {
+	if source == "fixed" || source == "response:bytes" {
+		return true
+	}
+	kind, name, _ := strings.Cut(strings.TrimPrefix(source, "response:"), ":")
+	return partName.MatchString(name) &&
+		(kind == "header" || kind == "query" && !strings.HasPrefix(source, "response:"))
+}
+
+// estimates warns of the costs of a rule with its cost in the response.
+func (w *warner) estimates(r *Rule, path string) {
+	c, burst := r.Cost, float64(r.Limit.Capacity)
+	switch {
+	case c.Default == 0:
+		w.add(field(path, "default_cost"), "is not set, so a request takes 1 token until its response "+
+			"has ended: set it to the cost of a usual response")
+	case c.fallback() > burst:
+		w.add(field(path, "default_cost"), "is above burst, so the rule refuses every request")
+	case c.Min > burst:
+		w.add(field(path, "min_cost"), "is above burst, so every response puts its bucket into debt")
+	case c.fallback() < c.Min:
+		w.add(field(path, "default_cost"), "is below min_cost (%v < %v), so a response without a valid "+
+			"cost is cheaper than any other", c.fallback(), c.Min)
+	case c.Max > 0 && c.fallback() > c.Max:
+		w.add(field(path, "default_cost"), "is above max_cost (%v > %v), so every request takes more "+
+			"than its response can cost", c.fallback(), c.Max)
+	}
 }

@@ -104,41 +104,12 @@ func (w *warner) waiting() {
 	w.add("max_waiting", "has no effect, because no enforced rule delays requests")
 }
 
-// waiter is the charge of a rule that delays.
-type waiter interface {
-	MayWait(within time.Duration)
-	Delay() time.Duration
-}
-
-// letWait lets e's charge wait, if the rule delays. The charge of a shadow rule takes its tokens in
-// advance, as if the rule were enforced, but the request does not wait.
-func (c *call) letWait(e *entry) {
-	if e.OnLimit != Delay {
-		return
+// supplyTime returns how long the rate takes to supply tokens, to the nearest nanosecond, so
+// that 0.3/0.1 is 3 s and not a little more. It is tb.Never if no Duration can hold it.
+func supplyTime(l tb.Limit, tokens float64) time.Duration {
+	ns := math.Round(tokens / float64(l.Tokens) * float64(l.Per))
+	if ns >= float64(tb.Never) {
+		return tb.Never
 	}
-	within := e.MaxDelay
-	if !e.Shadow {
-		within = min(within, c.patience)
-	}
-	e.charge.(waiter).MayWait(within)
-}
-
-// readDelay reads how long a granted request must wait for e's rule.
-func (e *entry) readDelay() {
-	if e.delay = 0; e.OnLimit == Delay && e.decision.Allowed {
-		e.delay = e.charge.(waiter).Delay()
-	}
-}
-
-// explainDelay checks e's charge again, with the delay of its rule. The decision without a delay
-// has the time until the tokens may be used.
-func (c *call) explainDelay(e *entry) {
-	if e.OnLimit != Delay || e.decision.Allowed || e.decision.RetryAfter == tb.Never {
-		return
-	}
-	delay := e.decision.RetryAfter
-	e.charge.(waiter).MayWait(e.MaxDelay)
-	if e.decision, _ = e.charge.Peek(c.now); e.decision.Allowed {
-		e.delay = delay
-	}
+	return time.Duration(ns)
 }

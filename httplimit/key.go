@@ -35,15 +35,6 @@ func once(value func(*call) string) func(*call) (string, bool) {
 	return func(c *call) (string, bool) { return value(c), false }
 }
 
-// canonical returns the same spelling for all spellings of a key. Upper and lower case are the
-// same in the names of header fields, and nowhere else.
-func canonical(key string) string {
-	if name, ok := strings.CutPrefix(key, "header:"); ok {
-		return "header:" + strings.ToLower(name)
-	}
-	return key
-}
-
 // newSource returns the source of the key at path. Extractors of the application come first.
 func (b *compilation) newSource(name, path string) source {
 	s := source{name: name, matcher: equal}
@@ -246,4 +237,12 @@ func FormatMaskedKey(key []KeyPart) string {
 		}
 	}
 	return FormatKey(masked)
+}
+
+// addressMatcher compares addresses in any spelling.
+func addressMatcher(want string) func(string) bool {
+	if a, ok := clientaddr.Parse(want); ok {
+		want = clientaddr.Embedded(a).String()
+	}
+	return equal(want)
 }

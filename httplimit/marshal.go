@@ -14,8 +14,9 @@ import (
 
 // MarshalJSON returns a document in the format of docs/policy.md, of which ParsePolicy makes the
 // same policy. The error joins everything that is wrong with the policy, and what documents cannot
-// have: a set without rules, a burst below the rate of a rule that neither delays nor adapts, a rate
-// that is neither a decimal number nor the simplest fraction of one, and texts that are not UTF-8.
+// have: a set without rules, a burst below the rate of a rule that neither delays nor adapts, a
+// rate that is neither a decimal number nor the simplest fraction of one, and texts that are not
+// UTF-8.
 func (p *Policy) MarshalJSON() ([]byte, error) {
 	w := &writer{p.check()}
 	data, err := json.Marshal(w.document(p))
@@ -177,8 +178,9 @@ func (w *writer) rule(r *Rule, path string) *ruleJSON {
 	return out
 }
 
-// limit returns a limit with a rate of which perDuration makes the same rate: its exact decimal, its
-// floating-point number, or, if that is a short decimal by chance, one that is too long to be exact.
+// limit returns a limit with a rate of which perDuration makes the same rate: its exact decimal,
+// its floating-point number, or, if that is a short decimal by chance, one that is too long to be
+// exact.
 func (w *writer) limit(l tb.Limit, path string) limitJSON {
 	if l.Validate() != nil { // which is a problem already
 		return limitJSON{Rate: "0"}

@@ -34,7 +34,8 @@ func roundTrip(t *testing.T, p *Policy) string {
 func plain(p *Policy) Policy {
 	lowest := func(l tb.Limit) tb.Limit {
 		x := perSecond(l)
-		return tb.Limit{Capacity: l.Capacity, Tokens: x.Num().Int64(), Per: time.Duration(x.Denom().Int64())}
+		l.Tokens, l.Per = x.Num().Int64(), time.Duration(x.Denom().Int64())
+		return l
 	}
 	rule := func(r Rule) Rule {
 		r.alone, r.Limit, r.Keys = false, lowest(r.Limit), append([]string{}, r.Keys...)
@@ -90,7 +91,8 @@ func TestMarshalPolicyOfEveryDocument(t *testing.T) {
 }
 
 func TestMarshalPolicyMadeInGo(t *testing.T) {
-	r := Rule{Name: "r", Keys: []string{"ip:address"}, Limit: tb.Limit{Capacity: 5, Tokens: 1, Per: 3e9}}
+	r := Rule{Name: "r", Keys: []string{"ip:address"},
+		Limit: tb.Limit{Capacity: 5, Tokens: 1, Per: 3 * time.Second}}
 	for _, c := range []struct {
 		policy *Policy
 		want   string
@@ -155,7 +157,8 @@ func TestMarshalPolicyThatJSONCannotHave(t *testing.T) {
 		}
 	}
 	old := Rules(Rule{Name: "r", Limit: limit})
-	if err := json.Unmarshal([]byte(`{"rules": []}`), old); err == nil || old.Sets[0].Rules[0].Name != "r" {
+	err := json.Unmarshal([]byte(`{"rules": []}`), old)
+	if err == nil || old.Sets[0].Rules[0].Name != "r" {
 		t.Errorf("%v, %+v: want an error, and the policy as before", err, old)
 	}
 }

@@ -2,44 +2,9 @@ package httplimit
 
 import (
 	"strconv"
-	"strings"
 
 	"github.com/seed-181794aa/ratelimit/tb"
 )
-
-const (
-	addressKey = "ip:address"
-
-	// defaultParentFactor is how many times the limit of a network a parent network has. A /48
-	// has 256 networks of a /56, but seldom as many clients.
-	defaultParentFactor = 4
-)
-
-// prefixesOf returns the lengths of the IPv6 prefixes in a key such as ip:address/64,/56,/48. It
-// returns none for ip:address, and reports false if the key is neither.
-func prefixesOf(key string) (bits []int, ok bool) {
-	list, hasPrefixes := strings.CutPrefix(key, addressKey+"/")
-	if !hasPrefixes {
-		return nil, key == addressKey
-	}
-	for text := range strings.SplitSeq(list, ",/") {
-		n, err := strconv.Atoi(text)
-		before := 129
-		if len(bits) > 0 {
-			before = bits[len(bits)-1]
-		}
-		if err != nil || n < 1 || n >= before || strconv.Itoa(n) != text {
-			return nil, false
-		}
-		bits = append(bits, n)
-	}
-	return bits, true
-}
-
-// isAddressKey reports whether a key is ip:address with or without prefixes, valid or not.
-func isAddressKey(key string) bool {
-	return key == addressKey || strings.HasPrefix(key, addressKey+"/")
-}
 
 // levels returns the rules that a rule stands for: itself, and a rule for each parent network that
 // its keys name. The bucket of a parent network has the limit of the network before it, times

@@ -41,19 +41,6 @@ func ParsePolicy(data []byte) (*Policy, error) {
 	return parsePolicy(data, func(p *Policy) problems { return p.check() })
 }
 
-// ParsePolicyFor is ParsePolicy for a limiter with these options. The error also joins what New
-// would report, such as a key without an extractor.
-func ParsePolicyFor(data []byte, opts ...Option) (*Policy, error) {
-	l := &Limiter{}
-	if err := l.apply(opts); err != nil {
-		return nil, fmt.Errorf("httplimit: %w", err)
-	}
-	return parsePolicy(data, func(p *Policy) problems {
-		_, errs := l.arrange(p)
-		return errs
-	})
-}
-
 func parsePolicy(data []byte, check func(*Policy) problems) (*Policy, error) {
 	r := &reader{}
 	o, err := r.document(data)

@@ -116,25 +116,6 @@ const (
 	Shared
 )
 
-// Cost says how many tokens a request takes.
-type Cost struct {
-	// Source is "" or "fixed", or where the cost is: "header:<name>" or "query:<name>" of the
-	// request, or "response:header:<name>" or "response:bytes".
-	//
-	// If the cost is in the response, the request takes Default, which is an estimate. The rule
-	// is settled after the response: see Settlement.
-	Source string
-	Fixed  float64 // if Source is fixed; 0 means 1
-	// Default is the cost if the request or the response has no decimal number there; 0 means 1.
-	// The number must be positive, but the cost of a response may be 0. If a request has several
-	// numbers, the cost is Default or Max, whichever is more.
-	Default float64
-	// Min and Max bound the number. 0 means no bound.
-	Min, Max float64
-	// HideHeader keeps the field of "response:header:<name>" from the client.
-	HideHeader bool
-}
-
 // Selector picks requests. An empty field picks all requests.
 type Selector struct {
 	Hosts   []string // with any port; upper and lower case are the same

@@ -2,6 +2,7 @@ package httplimit
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strconv"
 	"time"
@@ -217,4 +218,15 @@ func (c *call) fail() answer {
 	return answer{
 		status: http.StatusServiceUnavailable, detail: "the rate limiter cannot decide",
 	}
+}
+
+// leave is refusal for a request that has ended while it waited.
+func (c *call) leave() answer {
+	if errors.Is(c.r.Context().Err(), context.DeadlineExceeded) { // of the application
+		return answer{
+			status: http.StatusServiceUnavailable,
+			detail: "The request has timed out before its tokens came.",
+		}
+	}
+	return answer{status: statusClientGone, detail: "The request has ended before its tokens came."}
 }

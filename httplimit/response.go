@@ -10,17 +10,11 @@ import (
 // The names of fields are as net/http writes them, and the parameters are those of
 // draft-ietf-httpapi-ratelimit-headers-11.
 const (
-	fieldRateLimit  = "Ratelimit"
-	fieldPolicy     = "Ratelimit-Policy"
-	fieldLimit      = "Ratelimit-Limit"
-	fieldRemaining  = "Ratelimit-Remaining"
-	fieldReset      = "Ratelimit-Reset"
-	fieldRetryAfter = "Retry-After"
-
-	paramRemaining = "r"
-	paramReset     = "t"
-	paramQuota     = "q"
-	paramWindow    = "w"
+	fieldRateLimit = "Ratelimit"
+	fieldPolicy    = "Ratelimit-Policy"
+	fieldLimit     = "Ratelimit-Limit"
+	fieldRemaining = "Ratelimit-Remaining"
+	fieldReset     = "Ratelimit-Reset"
 
 	quotaExceeded   = "https://iana.org/assignments/http-problem-types#quota-exceeded"
 	reducedCapacity = "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity"

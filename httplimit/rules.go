@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 )
 
 // compiled is a policy prepared for requests. It is immutable.
@@ -25,17 +24,10 @@ type set struct {
 	// Shadow rules must not change which enforced rules apply, but must apply where they would
 	// if they were enforced. So there are two arrangements: ladders has the enforced rules.
 	// withShadows has all rules, and collect takes only the shadow rules from it.
-	ladders, withShadows []ladder
-	fallback             group
+	ladders, withShadows []ladder[*rule]
+	fallback             []*rule
 	firstEnforced        *rule // nil if all rules are shadow rules
 }
-
-// ladder is a list of groups. Only its first group that has a rule that applies is used. The
-// three evaluations are three ways to make ladders.
-type ladder []group
-
-// group is the rules with the same Match.
-type group []*rule
 
 type condition struct {
 	source
@@ -61,6 +53,9 @@ type rule struct {
 
 	conditions []condition
 }
+
+// said returns what the policy says of the rule, and its name there.
+func (r *rule) said() (*Rule, string) { return &r.Rule, r.base }
 
 // identity is what two rules must have in common for the second to keep the buckets and counts of
 // the first.
@@ -130,9 +125,9 @@ func (l *Limiter) arrange(p *Policy) (*compiled, problems) {
 			rules = rules[:fallbackAt:fallbackAt]
 		}
 		if slices.ContainsFunc(rules, isShadow) {
-			c.withShadows = newLadders(s.Evaluation, rules)
+			c.withShadows = newLadders(s.Evaluation, rules, (*rule).said)
 		}
-		c.ladders = newLadders(s.Evaluation, slices.DeleteFunc(rules, isShadow))
+		c.ladders = newLadders(s.Evaluation, slices.DeleteFunc(rules, isShadow), (*rule).said)
 		out.sets = append(out.sets, c)
 	}
 	return out, b.errs
@@ -168,54 +163,4 @@ func (b *compilation) newRules(s *RuleSet, r *Rule, path string, labels []string
 		all = append(all, c)
 	}
 	return all
-}
-
-// newLadders arranges rules as the evaluation demands.
-func newLadders(e Evaluation, rules []*rule) (all []ladder) {
-	type groupID struct{ ladder, group string }
-	ladders, groups := map[string]int{}, map[groupID]int{} // indexes
-	for _, r := range rules {
-		id := groupID{"", r.base} // FirstMatch: one ladder, and each rule is a group
-		switch e {
-		case AllMatch: // each rule is a ladder
-			id.ladder = r.base
-		case Ladders:
-			keys := canonicals(r.Keys)
-			slices.Sort(keys)
-			id = groupID{fmt.Sprintf("%q", keys), r.matchText()}
-		}
-		i, ok := ladders[id.ladder]
-		if !ok {
-			i = len(all)
-			ladders[id.ladder] = i
-			all = append(all, nil)
-		}
-		j, ok := groups[id]
-		if !ok {
-			j = len(all[i])
-			groups[id] = j
-			all[i] = append(all[i], nil)
-		}
-		all[i][j] = append(all[i][j], r)
-	}
-	return all
-}
-
-// canonicals returns the canonical spelling of each key.
-func canonicals(keys []string) []string {
-	keys = slices.Clone(keys)
-	for i, k := range keys {
-		keys[i] = canonical(k)
-	}
-	return keys
-}
-
-// matchText is the same text for two rules if and only if their Match is the same.
-func (r *rule) matchText() string {
-	var pairs []string
-	for k, v := range r.Match {
-		pairs = append(pairs, fmt.Sprintf("%q%q", canonical(k), v))
-	}
-	slices.Sort(pairs)
-	return strings.Join(pairs, "")
 }

@@ -7,6 +7,14 @@ import (
 	"time"
 )
 
+// The parameters of RateLimit and RateLimit-Policy.
+const (
+	paramRemaining = "r"
+	paramReset     = "t"
+	paramQuota     = "q"
+	paramWindow    = "w"
+)
+
 // ruleText is the text of a rule's fields that is the same in every answer.
 type ruleText struct {
 	label  string // the name under which clients see the rule

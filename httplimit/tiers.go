@@ -1,9 +1,7 @@
 package httplimit
 
 import (
-	"encoding/json"
 	"maps"
-	"net/netip"
 	"slices"
 
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -24,16 +22,6 @@ type Tiers struct {
 
 // maxTiers is the most tiers of a rule. One more has the limit of the rule itself.
 const maxTiers = cas.MaxTiers - 1
-
-// spareTiers is how many tiers a table has at least. The names of a later policy get those that are
-// left. A table of 128 tiers takes some 50 kB more.
-const spareTiers = 128
-
-// tiers are the tiers of a rule, prepared for requests.
-type tiers struct {
-	by    source
-	rules map[string]*rule // by the normalized name; each is the rule with the limit of the tier
-}
 
 func (t *Tiers) names() []string { return slices.Sorted(maps.Keys(t.Limits)) }
 
@@ -71,97 +59,4 @@ func (r *Rule) checkTiers(path string, errs *problems) {
 			errs.add(field(path, "limits"), "are not valid: %v", err)
 		}
 	}
-}
-
-// addTiers makes the tiers of a rule ready, which clients see by the rule's label.
-func (b *compilation) addTiers(r *rule, path, label string) {
-	if len(r.Tiers.Limits) == 0 {
-		return
-	}
-	by := field(field(field(path, "algorithm_config"), "tiers"), "by")
-	r.tiers = &tiers{by: b.newSource(r.Tiers.By, by), rules: map[string]*rule{}}
-	for _, name := range r.Tiers.names() {
-		t := *r
-		t.tiers, t.tierName, t.Limit = nil, name, r.Tiers.Limits[name]
-		quoted, _ := json.Marshal(name) // a string has no error
-		t.tierField = `,"tier":` + string(quoted)
-		if t.Limit.Validate() == nil {
-			t.ruleText = newRuleText(label, &t.Rule)
-		}
-		if normalize := r.tiers.by.normalize; normalize != nil && normalize(name) != "" {
-			name = normalize(name)
-		}
-		r.tiers.rules[name] = &t
-	}
-}
-
-// tierOf returns the rule with the limit of the request's tier. It reports repeated if the request
-// has several values of the key that names the tier.
-func (r *rule) tierOf(c *call) (tier *rule, repeated bool) {
-	name, repeated := r.tiers.by.keyValue(c)
-	if t := r.tiers.rules[name]; t != nil && !repeated {
-		return t, false
-	}
-	return r, repeated
-}
-
-// tierTable says which tiers of a table have which names.
-type tierTable struct {
-	index map[string]int // from 1 on; tier 0 is that of requests without a tier
-	count int            // of the table's tiers
-}
-
-// place gives the tiers of a rule their places, and returns the limits of all places.
-func (s *ruleState) place(r *rule) []tb.Limit {
-	limits := []tb.Limit{r.Limit}
-	if r.tiers == nil {
-		return limits
-	}
-	s.tiers = &tierTable{index: map[string]int{}}
-	for _, name := range r.Tiers.names() {
-		s.tiers.index[name] = len(limits)
-		limits = append(limits, r.Tiers.Limits[name])
-	}
-	s.tiers.count = min(max(2*len(limits), spareTiers), cas.MaxTiers)
-	return append(limits, slices.Repeat(limits[:1], s.tiers.count-len(limits))...)
-}
-
-// newTables makes the limiter of tb/cas for a rule.
-func (s *ruleState) newTables(r *rule, opts []tb.Option) (err error) {
-	limits := s.place(r)
-	if len(r.sources) == 1 && r.sources[0].address {
-		s.byAddr, err = newTable[netip.Addr](limits, opts)
-		s.limiter = s.byAddr
-		return err
-	}
-	s.byString, err = newTable[string](limits, opts)
-	s.limiter = s.byString
-	return err
-}
-
-func newTable[K comparable](limits []tb.Limit, opts []tb.Option) (*cas.Limiter[K], error) {
-	if len(limits) == 1 {
-		return cas.New[K](limits[0], opts...)
-	}
-	return cas.NewTiered[K](limits, nil, opts...)
-}
-
-// share gives the rules of the tiers the state of their rule.
-func (r *rule) share() {
-	if r.tiers == nil {
-		return
-	}
-	for _, t := range r.tiers.rules {
-		t.ruleState, t.tier = r.ruleState, r.ruleState.tiers.index[t.tierName]
-	}
-}
-
-// charge returns the charge of a cost on the key's bucket, which changes to e's tier.
-func charge[K comparable](l *cas.Limiter[K], e *entry, key K) (c cas.Charge[K]) {
-	if e.tiers == nil && e.tierName == "" {
-		c, _ = l.Charge(key, e.cost)
-	} else {
-		c, _ = l.ChargeIn(e.tier, key, e.cost)
-	}
-	return c
 }

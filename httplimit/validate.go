@@ -2,7 +2,6 @@ package httplimit
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -110,53 +109,6 @@ func (r *Rule) check(path string, errs *problems) {
 // already.
 var unreadLimit = tb.Limit{Capacity: -1}
 
-const wantCostSource = "must be fixed, header:<name>, query:<name>, response:header:<name> or " +
-	"response:bytes, with a name of A-Z a-z 0-9 _ - (got %q)"
-
-// maxCost is the largest cost that makes sense in a policy: 10⁸ times the largest bucket.
-const maxCost = 1e17
-
-func (c *Cost) check(path string, errs *problems) {
-	if c.Source != "" && !isCostSource(c.Source) {
-		errs.add(field(path, "cost_source"), wantCostSource, c.Source)
-	}
-	if c.HideHeader && newResponseCost(c).field == "" {
-		errs.add(field(path, "hide_cost_header"), "has no effect without a cost_source of "+
-			"response:header:<name>")
-	}
-	costs := []struct {
-		name  string
-		value float64
-	}{
-		{"fixed_cost", c.Fixed},
-		{"default_cost", c.Default},
-		{"min_cost", c.Min},
-		{"max_cost", c.Max},
-	}
-	for _, f := range costs {
-		if !(f.value >= 0 && f.value <= maxCost) { // NaN fails both
-			errs.add(field(path, f.name), "must be > 0 and at most %g (got %v)", maxCost, f.value)
-		}
-	}
-	if c.Max > 0 && c.Min > c.Max {
-		errs.add(field(path, "min_cost"), "must be <= max_cost (got %v, want <= %v)", c.Min, c.Max)
-	}
-}
-
-func checkKey(key, path string, seen map[string]bool, errs *problems) {
-	kind, name, _ := strings.Cut(key, ":")
-	if key == "" || !printable(key) {
-		errs.add(path, "must be printable ASCII and not empty (got %q)", key)
-	}
-	if slices.Contains(sourceKinds, kind) && !partName.MatchString(name) {
-		errs.add(path, "must be %s:<name>, with a name of A-Z a-z 0-9 _ - (got %q)", kind, key)
-	}
-	if seen[canonical(key)] {
-		errs.add(path, "must be unique (got %q again)", key)
-	}
-	seen[canonical(key)] = true
-}
-
 // checkLabels checks that no rule's name is the label of another rule.
 func (p *Policy) checkLabels(errs *problems) {
 	type owner struct{ set, rule, path string }
@@ -176,8 +128,4 @@ func (p *Policy) checkLabels(errs *problems) {
 			}
 		}
 	}
-}
-
-func printable(s string) bool {
-	return !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' })
 }

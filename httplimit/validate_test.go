@@ -282,8 +282,8 @@ func TestPoliciesBuiltInGoAreChecked(t *testing.T) {
 	}
 }
 
-// A policy that was made in Go has Go's names in its errors and warnings, but for the names that its
-// author chose.
+// A policy that was made in Go has Go's names in its errors and warnings, but for the names that
+// its author chose.
 func TestProblemsOfAPolicyMadeInGo(t *testing.T) {
 	limit := tb.Limit{Capacity: 1, Tokens: 1, Per: time.Second}
 	cost := Cost{Source: "header:max_cost", Min: 2, Max: 1}
@@ -307,8 +307,8 @@ func TestProblemsOfAPolicyMadeInGo(t *testing.T) {
 		}
 	}
 	p := Rules(Rule{Name: "r", Limit: limit, Cost: Cost{Source: "header:x"}})
-	const want = "Rules[0].Cost.Source lets clients choose how many tokens a request takes: set both " +
-		"Cost.Min and Cost.Max"
+	const want = "Rules[0].Cost.Source lets clients choose how many tokens a request takes: set " +
+		"both Cost.Min and Cost.Max"
 	if got := p.Warnings(); !slices.Contains(got, want) {
 		t.Errorf("no %s in %q", want, got)
 	}

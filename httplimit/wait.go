@@ -2,9 +2,7 @@ package httplimit
 
 import (
 	"context"
-	"errors"
 	"iter"
-	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -144,17 +142,6 @@ func (c *call) longestDelayed() (longest *entry) {
 	return longest
 }
 
-// leave is refusal for a request that has ended while it waited.
-func (c *call) leave() answer {
-	if errors.Is(c.r.Context().Err(), context.DeadlineExceeded) { // of the application
-		return answer{
-			status: http.StatusServiceUnavailable,
-			detail: "The request has timed out before its tokens came.",
-		}
-	}
-	return answer{status: statusClientGone, detail: "The request has ended before its tokens came."}
-}
-
 // delayCounts counts the delays of a rule. There is one copy of it, because a processor that
 // serves requests that wait has time.
 type delayCounts struct {
@@ -173,4 +160,43 @@ func (n *delayCounts) addTo(st *RuleStats) {
 	st.Waiting = int(n.waiting.Load())
 	st.Delayed, st.HungUp = n.delayed.Load(), n.hungUp.Load()
 	st.DelaySeconds = float64(n.micros.Load()) / 1e6
+}
+
+// waiter is the charge of a rule that delays.
+type waiter interface {
+	MayWait(within time.Duration)
+	Delay() time.Duration
+}
+
+// letWait lets e's charge wait, if the rule delays. The charge of a shadow rule takes its tokens in
+// advance, as if the rule were enforced, but the request does not wait.
+func (c *call) letWait(e *entry) {
+	if e.OnLimit != Delay {
+		return
+	}
+	within := e.MaxDelay
+	if !e.Shadow {
+		within = min(within, c.patience)
+	}
+	e.charge.(waiter).MayWait(within)
+}
+
+// readDelay reads how long a granted request must wait for e's rule.
+func (e *entry) readDelay() {
+	if e.delay = 0; e.OnLimit == Delay && e.decision.Allowed {
+		e.delay = e.charge.(waiter).Delay()
+	}
+}
+
+// explainDelay checks e's charge again, with the delay of its rule. The decision without a delay
+// has the time until the tokens may be used.
+func (c *call) explainDelay(e *entry) {
+	if e.OnLimit != Delay || e.decision.Allowed || e.decision.RetryAfter == tb.Never {
+		return
+	}
+	delay := e.decision.RetryAfter
+	e.charge.(waiter).MayWait(e.MaxDelay)
+	if e.decision, _ = e.charge.Peek(c.now); e.decision.Allowed {
+		e.delay = delay
+	}
 }

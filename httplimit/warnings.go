@@ -4,8 +4,6 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-
-	"github.com/seed-181794aa/ratelimit/internal/clientaddr"
 )
 
 // Warnings returns what is valid in the policy and probably not meant. Each warning begins with
@@ -103,33 +101,6 @@ func (w *warner) selector(s *RuleSet, path string) {
 	}
 }
 
-func (w *warner) costs(r *Rule, path string) {
-	c, burst := r.Cost, float64(r.Limit.Capacity)
-	switch {
-	case c.isFixed():
-		if c.fallback() > burst {
-			w.add(field(path, "fixed_cost"), "is above burst, so the rule refuses every request")
-		}
-		return
-	case newResponseCost(&c).inResponse:
-		w.estimates(r, path)
-		return
-	case c.Min > burst:
-		w.add(field(path, "min_cost"), "is above burst, so the rule refuses every request with a cost")
-	case c.fallback() < c.Min:
-		w.add(field(path, "default_cost"), "is below min_cost (%v < %v), so a request without a valid "+
-			"cost is cheaper than any other", c.fallback(), c.Min)
-	}
-	if c.fallback() > burst {
-		w.add(field(path, "default_cost"), "is above burst, so the rule refuses every request without "+
-			"a valid cost")
-	}
-	if c.Min == 0 || c.Max == 0 {
-		w.add(field(path, "cost_source"), "lets clients choose how many tokens a "+
-			"request takes: set both min_cost and max_cost")
-	}
-}
-
 // matches warns of a match that never holds.
 func (w *warner) matches(r *Rule, path string) {
 	for k, v := range r.sortedMatch() {
@@ -189,81 +160,4 @@ func (s *RuleSet) alwaysApplies(r Rule) bool {
 // hasAllKeys reports whether the rule applies to a request that lacks keys.
 func (r *Rule) hasAllKeys() bool {
 	return r.OnMissing != Skip || !slices.ContainsFunc(r.Keys, isNotAddressKey)
-}
-
-func isNotAddressKey(k string) bool { return !isAddressKey(k) }
-
-// unreachable returns the rules that never apply, because another rule of their ladder applies
-// to all their requests: the other rule's name.
-func (s *RuleSet) unreachable() map[*Rule]string {
-	never := map[*Rule]string{}
-	if s.Evaluation == AllMatch {
-		return never
-	}
-	find := func(shadow bool) {
-		var rules []*rule
-		origin := map[*rule]*Rule{}
-		for i := range s.Rules {
-			if r := &s.Rules[i]; shadow || s.enforces(r) {
-				c := &rule{Rule: *r, base: r.Name}
-				rules, origin[c] = append(rules, c), r
-			}
-		}
-		for _, l := range newLadders(s.Evaluation, rules) {
-			for r, by := range l.unreachable() {
-				if s.enforces(origin[r]) != shadow {
-					never[origin[r]] = by
-				}
-			}
-		}
-	}
-	find(false)
-	find(true)
-	return never
-}
-
-// maxCompared is how many rules of a ladder are compared with each other, because the work grows
-// with their square.
-const maxCompared = 1000
-
-func (l ladder) unreachable() map[*rule]string {
-	never := map[*rule]string{}
-	if len(slices.Concat(l...)) > maxCompared {
-		return never
-	}
-	for i, g := range l {
-		for _, r := range g {
-			for _, before := range l[:i] {
-				j := slices.IndexFunc(before, func(b *rule) bool { return b.covers(&r.Rule) })
-				if j >= 0 && never[r] == "" {
-					never[r] = before[j].Name
-				}
-			}
-		}
-	}
-	return never
-}
-
-// covers reports whether r applies to every request that other applies to.
-func (r *Rule) covers(other *Rule) bool {
-	values := map[string]string{}
-	for k, v := range other.Match {
-		values[canonical(k)] = v
-	}
-	for k, v := range r.Match {
-		if values[canonical(k)] != v {
-			return false
-		}
-	}
-	keys := canonicals(other.Keys)
-	lacks := func(k string) bool { return isNotAddressKey(k) && !slices.Contains(keys, canonical(k)) }
-	return r.hasAllKeys() || other.OnMissing == Skip && !slices.ContainsFunc(r.Keys, lacks)
-}
-
-// addressMatcher compares addresses in any spelling.
-func addressMatcher(want string) func(string) bool {
-	if a, ok := clientaddr.Parse(want); ok {
-		want = clientaddr.Embedded(a).String()
-	}
-	return equal(want)
 }

@@ -74,13 +74,6 @@ func isAbove(a, b tb.Limit) bool {
 	return a.Capacity > b.Capacity || rate(a) > rate(b)
 }
 
-// isNarrow reports whether a key is the address and each client has many: a client usually has a
-// whole /64 of IPv6.
-func isNarrow(key string) bool {
-	bits, _ := prefixesOf(key)
-	return len(bits) > 0 && bits[len(bits)-1] > 64
-}
-
 func (w *warner) isInvented(key string) bool {
 	kind, _, ok := strings.Cut(key, ":")
 	return ok && (kind == "header" || kind == "query" || kind == "jwt" && w.policy.UnverifiedJWT)

@@ -25,7 +25,7 @@ func (c *call) findRules() {
 
 // collect adds the rules of each ladder that apply, or only the shadow rules among them. It
 // reports whether any rule applies.
-func (c *call) collect(ladders []ladder, shadowsOnly bool) (applied bool) {
+func (c *call) collect(ladders []ladder[*rule], shadowsOnly bool) (applied bool) {
 	for _, ladder := range ladders {
 		for _, g := range ladder {
 			if c.collectGroup(g, shadowsOnly) {
@@ -39,7 +39,7 @@ func (c *call) collect(ladders []ladder, shadowsOnly bool) (applied bool) {
 
 // collectGroup adds the rules of a group that apply, or only the shadow rules among them. It
 // reports whether any rule applies.
-func (c *call) collectGroup(g group, shadowsOnly bool) (applied bool) {
+func (c *call) collectGroup(g []*rule, shadowsOnly bool) (applied bool) {
 	holds, repeated := c.matches(g[0].conditions)
 	if repeated != "" {
 		i := slices.IndexFunc(g, func(r *rule) bool { return !r.Shadow })

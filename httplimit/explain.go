@@ -1,0 +1,75 @@
+package httplimit
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// Explanation is the decision that a rule would make on a request.
+type Explanation struct {
+	// Decision is the decision of the rule by itself. It is the zero tb.Decision if the rule's
+	// limiter cannot be asked without taking, or fails.
+	Decision
+	Key []KeyPart // of the bucket, as in Event
+	// Level is how full the bucket is now. It is the zero tb.Level, which no bucket has, if
+	// the limiter does not report levels.
+	Level tb.Level
+	// Tier is the name of the request's tier, or "" if it has the limit of the rule itself.
+	Tier   string
+	Shadow bool
+	// Adaptive is the range of the rate, or zero if the rate is fixed.
+	Adaptive Adaptive
+	// MaxDelay is the longest delay of the rule, or 0 if the rule does not delay.
+	MaxDelay time.Duration
+	// Estimate means that Cost is an estimate, because the cost is in the response.
+	Estimate bool
+	// MissingKey is the key that the request lacks, if the rule refuses the request for that,
+	// or else "".
+	MissingKey string
+	// AmbiguousKey is the key that the request has more than once and is refused for, or
+	// "path" if servers disagree about its path (see ResolvePath), or "".
+	AmbiguousKey string
+}
+
+// Explain returns the rules that apply to a request, and takes nothing.
+func (l *Limiter) Explain(r *http.Request) []Explanation {
+	c := l.begin(r)
+	defer c.end()
+	c.findRules()
+	c.now = l.clock()
+	var all []Explanation
+	for i := range c.entries {
+		e := &c.entries[i]
+		x := Explanation{
+			Key: c.keyParts(e.rule), Tier: e.tierName, Shadow: e.Shadow,
+			Estimate: e.price.response.inResponse,
+		}
+		switch e.fault {
+		case isMissing:
+			x.MissingKey = e.faultyKey
+		case isRepeated, isUnclear:
+			x.AmbiguousKey = e.faultyKey
+		}
+		if e.fault != noFault {
+			e.decision = tb.Decision{RetryAfter: tb.Never}
+		} else if c.l.newLimiter == nil && c.prepare(e) == nil {
+			// An error leaves the zero Decision and the zero Level.
+			e.decision, _ = e.charge.Peek(c.now)
+			c.explainDelay(e)
+			if level, err := e.charge.(leveler).Level(c.now); err == nil {
+				x.Level = level
+			}
+		}
+		if e.control != nil {
+			x.Adaptive = e.Adaptive
+		}
+		if e.OnLimit == Delay {
+			x.MaxDelay = e.MaxDelay
+		}
+		x.Decision = e.toDecision()
+		all = append(all, x)
+	}
+	return all
+}

@@ -1,0 +1,86 @@
+package httplimit
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const (
+	addressKey = "ip:address"
+
+	// defaultParentFactor is how many times the limit of a network a parent network has. A /48
+	// has 256 networks of a /56, but seldom as many clients.
+	defaultParentFactor = 4
+)
+
+// prefixesOf returns the lengths of the IPv6 prefixes in a key such as ip:address/64,/56,/48. It
+// returns none for ip:address, and reports false if the key is neither.
+func prefixesOf(key string) (bits []int, ok bool) {
+	list, hasPrefixes := strings.CutPrefix(key, addressKey+"/")
+	if !hasPrefixes {
+		return nil, key == addressKey
+	}
+	for text := range strings.SplitSeq(list, ",/") {
+		n, err := strconv.Atoi(text)
+		before := 129
+		if len(bits) > 0 {
+			before = bits[len(bits)-1]
+		}
+		if err != nil || n < 1 || n >= before || strconv.Itoa(n) != text {
+			return nil, false
+		}
+		bits = append(bits, n)
+	}
+	return bits, true
+}
+
+// isAddressKey reports whether a key is ip:address with or without prefixes, valid or not.
+func isAddressKey(key string) bool {
+	return key == addressKey || strings.HasPrefix(key, addressKey+"/")
+}
+
+// canonical returns the same spelling for all spellings of a key. Upper and lower case are the
+// same in the names of header fields, and nowhere else.
+func canonical(key string) string {
+	if name, ok := strings.CutPrefix(key, "header:"); ok {
+		return "header:" + strings.ToLower(name)
+	}
+	return key
+}
+
+// canonicals returns the canonical spelling of each key.
+func canonicals(keys []string) []string {
+	keys = slices.Clone(keys)
+	for i, k := range keys {
+		keys[i] = canonical(k)
+	}
+	return keys
+}
+
+func isNotAddressKey(k string) bool { return !isAddressKey(k) }
+
+// isNarrow reports whether a key is the address and each client has many: a client usually has a
+// whole /64 of IPv6.
+func isNarrow(key string) bool {
+	bits, _ := prefixesOf(key)
+	return len(bits) > 0 && bits[len(bits)-1] > 64
+}
+
+func checkKey(key, path string, seen map[string]bool, errs *problems) {
+	kind, name, _ := strings.Cut(key, ":")
+	if key == "" || !printable(key) {
+		errs.add(path, "must be printable ASCII and not empty (got %q)", key)
+	}
+	if slices.Contains(sourceKinds, kind) && !partName.MatchString(name) {
+		errs.add(path, "must be %s:<name>, with a name of A-Z a-z 0-9 _ - (got %q)", kind, key)
+	}
+	if seen[canonical(key)] {
+		errs.add(path, "must be unique (got %q again)", key)
+	}
+	seen[canonical(key)] = true
+}
+
+func printable(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' })
+}

@@ -1,0 +1,110 @@
+package httplimit
+
+import (
+	"context"
+	"net/http"
+)
+
+// Middleware returns a handler that passes granted requests to next, with its fields already set
+// in the header of the response, and responds to all other requests itself. It passes the
+// ResponseWriter on unchanged, unless a rule is adaptive or has its cost in the
+// response: see Settlement.Writer.
+//
+// If several limiters are nested, RateLimit and RateLimit-Policy list the rules of all of them, and
+// the fields that occur only once are about the rule with the fewest tokens left.
+func (l *Limiter) Middleware(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		d, settlement, granted := l.Admit(w, r)
+		if !granted {
+			return
+		}
+		if settlement != nil {
+			defer settlement.Finish()
+			w = settlement.Writer(w)
+		}
+		if ctx := r.Context(); d.Rule != "" {
+			c := &decisionContext{ctx, d, l.policy.Load().fields.OnlyRefused}
+			if outer, ok := ctx.Value(decisionKey{}).(*decisionContext); ok {
+				c.silent = c.silent && outer.silent
+				if outer.decision.Remaining <= d.Remaining {
+					c.decision = outer.decision
+				}
+			}
+			r = r.WithContext(c)
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// Decide takes the tokens for a request. If the policy grants them, Decide sets fields in w's
+// header; if not, Decide writes the whole response. If a rule delays the request, Decide returns
+// when its tokens may be used. If the request ends before, Decide writes status 499.
+//
+// Use Decide where there is no handler to wrap, or to save the copy of the request that Middleware
+// makes. Without this copy, FromContext and ModifyResponse do not know of the decision.
+//
+// Decide returns the decision of the binding rule, granted or refused. It returns the zero
+// Decision, which has no Rule, if no rule applied, a limiter failed or the request ended.
+//
+// If a rule has its cost in the response, the estimate stands: Admit settles it. The rate of an
+// adaptive rule stays as it is.
+func (l *Limiter) Decide(w http.ResponseWriter, r *http.Request) (d Decision, ok bool) {
+	d, s, ok := l.admit(w, r, false)
+	s.Finish()
+	return d, ok
+}
+
+// Admit is Decide for a policy that has costs in responses or adaptive rules. The caller settles a
+// granted request with the Settlement, which is nil if there is nothing to settle.
+func (l *Limiter) Admit(w http.ResponseWriter, r *http.Request) (
+	d Decision, s *Settlement, ok bool,
+) {
+	return l.admit(w, r, true)
+}
+
+// admit is Admit. Adaptive rules observe the response only if the caller passes it to s.
+func (l *Limiter) admit(w http.ResponseWriter, r *http.Request, observed bool) (
+	d Decision, s *Settlement, ok bool,
+) {
+	c := l.begin(r)
+	c.w, c.header = w, w.Header()
+	if o := c.decide(); o != granted {
+		a := c.refusal(o)
+		if l.refusalHandler != nil && a.status != statusClientGone {
+			c.serveRefusal(&a, o)
+		} else {
+			c.write(&a)
+		}
+		c.end()
+		return a.decision, nil, false
+	}
+	d, s = c.grant(observed)
+	return d, s, true
+}
+
+// FromContext returns the decision of the binding rule on the request with this context. The
+// binding rule is the one with the fewest tokens left, in all limiters that the request has passed.
+// FromContext reports false if no rule
+// applied, or a limiter failed and the request passed.
+func FromContext(ctx context.Context) (Decision, bool) {
+	if c, ok := ctx.Value(decisionKey{}).(*decisionContext); ok {
+		return c.decision, true
+	}
+	return Decision{}, false
+}
+
+type decisionKey struct{}
+
+// decisionContext is context.WithValue in one allocation instead of two.
+type decisionContext struct {
+	context.Context
+	decision Decision
+	silent   bool // neither this limiter nor an outer one has set fields
+}
+
+func (c *decisionContext) Value(key any) any {
+	if key == (decisionKey{}) {
+		return c
+	}
+	return c.Context.Value(key)
+}

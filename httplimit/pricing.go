@@ -1,0 +1,104 @@
+package httplimit
+
+import (
+	"cmp"
+	"errors"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// pricing is a Cost prepared for requests.
+type pricing struct {
+	// texts returns the costs in the request. It is nil if the cost is fixed.
+	texts             func(*call) []string
+	fallback          float64
+	smallest, largest float64
+	max               float64 // 0 if the policy has none
+	response          responseCost
+}
+
+func newPricing(c Cost) pricing {
+	p := pricing{
+		fallback: c.fallback(), smallest: c.Min, largest: cmp.Or(c.Max, math.MaxFloat64), max: c.Max,
+		response: newResponseCost(&c),
+	}
+	kind, name, _ := strings.Cut(c.Source, ":")
+	switch kind {
+	case "header":
+		name = http.CanonicalHeaderKey(name)
+		p.texts = func(c *call) []string { return c.l.header(c.r, name) }
+	case "query":
+		p.texts = func(c *call) []string { return queryValues(c.r.URL.RawQuery, name) }
+	}
+	return p
+}
+
+// cost returns the cost of a request. A repeated cost is never less than one of its values.
+func (p *pricing) cost(c *call) float64 {
+	if p.texts == nil {
+		return p.fallback
+	}
+	texts := p.texts(c)
+	if len(texts) == 0 {
+		return p.fallback
+	}
+	cost := p.read(texts[0])
+	for _, text := range texts[1:] {
+		cost = max(cost, p.read(text), p.fallback, p.max)
+	}
+	return cost
+}
+
+func (p *pricing) read(text string) float64 {
+	cost, ok := parseCost(text)
+	if !ok {
+		return p.fallback
+	}
+	return p.bound(cost)
+}
+
+func (p *pricing) bound(cost float64) float64 { return min(max(cost, p.smallest), p.largest) }
+
+// maxCostLength is the length of the longest text that is read as a cost. No float64 needs as
+// much, and it is little work.
+const maxCostLength = 1024
+
+// parseCost reads a positive finite decimal number.
+func parseCost(s string) (cost float64, ok bool) {
+	cost, ok = parseDecimal(s)
+	return cost, ok && cost > 0
+}
+
+// parseDecimal reads a finite decimal number of 0 or more, without a minus. A number above 0 that
+// is too small for a float64 becomes the smallest float64 above 0.
+func parseDecimal(s string) (number float64, ok bool) {
+	if len(s) > maxCostLength || strings.Trim(s, "0123456789.eE+-") != "" {
+		return 0, false
+	}
+	number, err := strconv.ParseFloat(s, 64)
+	mantissa, _, _ := strings.Cut(strings.ToLower(s), "e")
+	switch {
+	case err != nil && !errors.Is(err, strconv.ErrRange), s[0] == '-', math.IsInf(number, 0):
+		return 0, false
+	case number == 0 && strings.ContainsAny(mantissa, "123456789"):
+		return math.SmallestNonzeroFloat64, true
+	}
+	return number, true
+}
+
+// actual returns the cost that a response reports in a field. It is the highest of several values.
+// A value that is not a number counts as the estimate. actual reports false without a number.
+func (p *pricing) actual(values []string) (cost float64, ok bool) {
+	cost = p.smallest
+	for _, text := range values {
+		number, isNumber := parseDecimal(text)
+		if isNumber {
+			cost, ok = max(cost, p.bound(number)), true
+		} else {
+			cost = max(cost, p.fallback)
+		}
+	}
+	return cost, ok
+}
