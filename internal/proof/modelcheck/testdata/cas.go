@@ -41,8 +41,8 @@ func expose(c registry.Config) (registry.Limiter, error) {
 	return exposed{l}, nil
 }
 
-// expose labels the variables of s. Only SetLimit uses the highest base. If no call changes the
-// limit, the highest base is so high that no call has to record its own.
+// expose labels the variables of s. Only SetLimit uses the highest base and the deepest debt. If no
+// call changes the limit, they are so high that no call has to record its own.
 func (s *limits) expose(setsLimit bool) {
 	s.one.Label("layout")
 	if m := s.one.Load(); m != nil {
@@ -53,6 +53,10 @@ func (s *limits) expose(setsLimit bool) {
 		s.tiers[i].Load().expose(fmt.Sprint("highest base of tier ", i), setsLimit)
 	}
 	s.setting.Label("lock of SetLimit")
+	s.owed.Label("deepest debt")
+	if !setsLimit {
+		s.owed.Store(1 << 63)
+	}
 	s.reservations.Label("reservations")
 	s.cancellations.Label("cancellations")
 	s.reservations.Counts()
