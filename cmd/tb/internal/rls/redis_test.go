@@ -144,3 +144,19 @@ func TestLateRedis(t *testing.T) {
 		}
 	}
 }
+
+// Descriptors with one bucket take their hits one after the other. If one of them refuses, each has
+// the decision that it would have alone.
+func TestEqualDescriptors(t *testing.T) {
+	tree := limit("a", "unit: year, requests_per_unit: 3")
+	for name, store := range map[string]func(*Config){
+		"memory": func(*Config) {}, "redis": shared(t, redistest.Start(t).Addr, "error"),
+	} {
+		s, _ := newService(t, tree, store)
+		expect(t, name, []string{
+			ask(t, s, "a=x", "a=x"), ask(t, s, "a=x", "a=x"), ask(t, s, "a=x"), ask(t, s, "a=x", "a=x"),
+			ask(t, s, "a=x", "a=x", "a=y"),
+		}, "OK OK:2 OK:1", "OVER OK:1 OVER:0", "OK OK:0", "OVER OVER:0 OVER:0",
+			"OVER OVER:0 OVER:0 OK:3")
+	}
+}

@@ -194,7 +194,7 @@ func TestReplaces(t *testing.T) {
 
 // A descriptor may bring its own limit, in a domain that is known.
 func TestOverride(t *testing.T) {
-	s, _ := newService(t, limit("a", perMinute+"1"))
+	s, now := newService(t, limit("a", perMinute+"1"))
 	with := func(n uint32, u typ.RateLimitUnit, text string) *ratelimit.RateLimitRequest {
 		r := request(0, text)
 		r.Descriptors[0].Limit = &envoy.RateLimitDescriptor_RateLimitOverride{RequestsPerUnit: n, Unit: u}
@@ -220,6 +220,24 @@ func TestOverride(t *testing.T) {
 	}
 	if got := short(send(t, s, with(2, hour, "a=x"))); got != "OVER OVER:0" {
 		t.Errorf("a known limit: %s", got)
+	}
+	// A limit makes room when its buckets are full, which is an hour after its last request.
+	// The limit of 0 has no buckets.
+	now.advance(time.Hour)
+	send(t, s, with(2, hour, "a=x"))
+	send(t, s, with(9998, hour, "a="))
+	if _, err := s.ShouldRateLimit(t.Context(), with(9999, hour, "a=")); err == nil {
+		t.Error("a limit is forgotten before its buckets are full")
+	}
+	now.advance(time.Second)
+	for n := range uint32(maxOverrides - 2) {
+		send(t, s, with(10_000+n, hour, "a="))
+	}
+	if got := short(send(t, s, with(2, hour, "a=x"))); got != "OK OK:0" {
+		t.Errorf("a limit that was brought since: %s", got)
+	}
+	if _, err := s.ShouldRateLimit(t.Context(), with(9999, hour, "a=")); err == nil {
+		t.Error("a limit is forgotten before its buckets are full")
 	}
 }
 

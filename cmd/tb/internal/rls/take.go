@@ -10,8 +10,8 @@ import (
 // isLimited reports whether a rule decides on the descriptor.
 func (e *entry) isLimited() bool { return e.rule != nil && !e.unlimited }
 
-// refused reports whether the rule of the descriptor refuses the hits. A charge on Redis that was
-// not asked has the zero decision.
+// refused reports whether the rule of the descriptor refuses the hits. A charge that was not asked
+// has the zero decision.
 func (e *entry) refused() bool { return !e.decision.Allowed && e.decision.RetryAfter > 0 }
 
 // setTaken records that the charge of the descriptor was taken or refused. If it was taken from a
@@ -97,10 +97,13 @@ func (c *call) takeEnforced(ctx context.Context) (allowed bool, err error) {
 	allowed = taken
 	for i, e := range c.charged {
 		e.setTaken(c.decisions[i], taken)
-		allowed = allowed && !e.refused()
 		if err == nil {
 			err = c.failure(e)
 		}
+		if err == nil && e.decision == (tb.Decision{}) { // not asked after another one refused
+			err = c.takeOne(e, false)
+		}
+		allowed = allowed && !e.refused()
 	}
 	if err != nil || !allowed { // also if only a rule with debt refuses
 		c.undo(enforced)

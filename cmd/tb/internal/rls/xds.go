@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/types/known/anypb"
 
@@ -32,6 +33,13 @@ const configType = "type.googleapis.com/ratelimit.config.ratelimit.v3.RateLimitC
 const (
 	firstRetry = time.Second
 	lastRetry  = time.Minute
+)
+
+// A server of xDS may be silent for days. Without pings, a connection whose server is gone without a
+// word would stay open. Servers of grpc-go allow a ping every five minutes.
+const (
+	pingAfter   = 5 * time.Minute
+	pingTimeout = 20 * time.Second
 )
 
 // follower follows the configuration of servers of xDS, by the state of the world over gRPC.
@@ -72,6 +80,7 @@ func (f *follower) follow(ctx context.Context, server string) (received bool, er
 		return false, err
 	}
 	conn, err := grpc.NewClient(server, grpc.WithTransportCredentials(secure),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: pingAfter, Timeout: pingTimeout}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxConfiguration)))
 	if err != nil {
 		return false, err
