@@ -48,10 +48,12 @@ func (p *albParser) parse(line []byte, rec *Record) (Format, error) {
 	if !rec.setSize(size) {
 		return Undetected, errALBSize
 	}
-	request, _, ok := cutQuoted(rest)
+	request, rest, ok := cutQuoted(rest)
 	if !ok {
 		return Undetected, errALBRequest
 	}
+	agent, _, _ := cutQuoted(rest)
+	rec.agent = emptyIfDash(agent)
 	if string(status) == "-" && isDashes(request) {
 		return Undetected, errConnection
 	}

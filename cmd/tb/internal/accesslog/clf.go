@@ -56,6 +56,7 @@ func (p *clfParser) parse(line []byte, rec *Record) (Format, error) {
 	if len(rest) == 0 {
 		return Common, nil
 	}
+	rec.quoted = rest
 	if p.forwarded {
 		rec.Forwarded = forwardedField(rest)
 	}

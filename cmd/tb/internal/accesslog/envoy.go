@@ -123,7 +123,8 @@ func (rec *Record) setEnvoyHeaders(b []byte) bool {
 	forwarded, rest, _ := bytes.Cut(b, betweenQuoted)
 	rest, _, _ = cutLastQuoted(rest)
 	rest, host, _ := cutLastQuoted(rest)
-	_, _, hasAgent := cutLastQuoted(rest)
+	agent, _, hasAgent := cutLastQuoted(rest)
+	rec.agent = emptyIfDash(agent)
 	rec.Peer = emptyIfDash(forwarded)
 	if host = emptyIfDash(host); host != nil {
 		rec.Host = host

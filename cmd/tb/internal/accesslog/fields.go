@@ -16,11 +16,13 @@ const (
 	fieldHost
 	fieldURI
 	fieldSize
+	fieldAgent
 	numFields
 )
 
 // fieldNames are the names of the fields in Schema.Names.
-var fieldNames = [numFields]string{"time", "ip", "forwarded", "user", "host", "uri", "size"}
+var fieldNames = [numFields]string{"time", "ip", "forwarded", "user", "host", "uri", "size",
+	"agent"}
 
 // candidates has the paths that may hold each field of a Record, the best one first.
 type candidates [numFields][]string
@@ -118,6 +120,7 @@ func (f *fields) fillRest(rec *Record) {
 	if !rec.setSize(f.text(fieldSize)) {
 		rec.Size = Unknown
 	}
+	rec.agent = f.text(fieldAgent)
 	for i := range rec.Fields {
 		rec.Fields[i] = f.text(numFields + i)
 	}

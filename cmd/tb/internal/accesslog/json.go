@@ -64,6 +64,10 @@ var jsonCandidates = candidates{
 		"DownstreamContentSize", "EdgeResponseBytes", "httpRequest.responseSize", "response.size",
 		"responseLength", "http.response.body.bytes", "res.headers.content-length",
 		"properties.responseBytes", "properties.sentBytes", "response_body_len"},
+	fieldAgent: {"request.headers.User-Agent", "request.headers.user-agent", "http_user_agent",
+		"user_agent", "user_agent.original", "userAgent", "user-agent", "agent", "request_User-Agent",
+		"ClientRequestUserAgent", "httpRequest.userAgent", "req.headers.user-agent",
+		"properties.userAgent"},
 }
 
 var (

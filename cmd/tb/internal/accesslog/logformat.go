@@ -40,6 +40,7 @@ var formatCandidates = candidates{
 	fieldHost:      {"http_host", "host", "server_name"},
 	fieldURI:       {"request", "request_uri", "uri"},
 	fieldSize:      {"body_bytes_sent", "bytes_sent"},
+	fieldAgent:     {"http_user_agent"},
 }
 
 var errFormatClient = &lack{3, "want an address or the name of a host as the client"}

@@ -36,6 +36,20 @@ type Record struct {
 	// Fields has the extra fields of the Schema, in order. They are empty in a format that
 	// does not name its fields.
 	Fields [][]byte
+
+	agent  []byte // in a format in which it is found on the way
+	quoted []byte // the fields in quotes behind the size of Combined, the second of which is the agent
+}
+
+// Agent returns the User-Agent of the request, in Combined, ALB, Envoy, and the formats that name
+// their fields. A client can send any.
+func (rec *Record) Agent() []byte {
+	if len(rec.agent) > 0 {
+		return rec.agent
+	}
+	_, rest, _ := cutQuoted(rec.quoted)
+	agent, _, _ := cutQuoted(rest)
+	return emptyIfDash(agent)
 }
 
 // reset empties the record, and makes room for n extra fields.

@@ -48,6 +48,7 @@ var w3cCandidates = candidates{
 	fieldHost:      {"x-host-header", "cs-host", "cs(host)", "host"},
 	fieldURI:       {"cs-uri-stem", "cs-uri", "uri"},
 	fieldSize:      {"sc-bytes", "response_body_len"},
+	fieldAgent:     {"cs(user-agent)", "user_agent"},
 }
 
 var (

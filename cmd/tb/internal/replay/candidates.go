@@ -2,6 +2,7 @@ package replay
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,13 +22,22 @@ type Candidate struct {
 	// LongestWait is the most seconds that a refused client has to wait for a request. It is left out
 	// if costs vary.
 	LongestWait float64 `json:"longest_wait_seconds,omitempty"`
+	// Crawlers are the known crawlers among the refused clients, as in Habit, of the clients with the
+	// most requests.
+	Crawlers []string `json:"crawlers,omitempty"`
 
 	share Share
 }
 
 // addCandidates adds the limits for all shares.
-func (s *Suggestion) addCandidates(o *Options, found *suggest.Result) {
+func (s *Suggestion) addCandidates(o *Options, found *suggest.Result, h *habits) {
 	s.Candidates = []Candidate{}
+	crawlers := make(map[*suggest.Client]string)
+	for _, c := range found.Clients {
+		if name := h.of(c.Key).Crawler; name != "" {
+			crawlers[c] = name
+		}
+	}
 	for _, share := range s.share.columns() {
 		l := s.choose(share.fraction)
 		if l == nil {
@@ -41,6 +51,13 @@ func (s *Suggestion) addCandidates(o *Options, found *suggest.Result) {
 		if c.ClientsRefused = clients[0]; requests != nil {
 			c.RequestsRefused = &requests[0]
 		}
+		for client, name := range crawlers {
+			if found.Need(client, l.index) > l.Burst {
+				c.Crawlers = append(c.Crawlers, name)
+			}
+		}
+		slices.Sort(c.Crawlers)
+		c.Crawlers = slices.Compact(c.Crawlers)
 		s.Candidates = append(s.Candidates, c)
 	}
 }
@@ -65,4 +82,11 @@ func (s *Suggestion) writeCandidates(b *strings.Builder, requests uint64) {
 			percent(share(c.ClientsRefused, uint64(s.Clients))), load, part, wait)
 	}
 	table.Flush()
+	for i, c := range s.Candidates {
+		isNew := i == 0 || c.Rate != s.Candidates[i-1].Rate || c.Burst != s.Candidates[i-1].Burst
+		if isNew && len(c.Crawlers) > 0 {
+			fmt.Fprintf(b, "Known crawlers that %s, burst %s refuses: %s.\n", c.Rate, grouped(c.Burst),
+				strings.Join(c.Crawlers, ", "))
+		}
+	}
 }

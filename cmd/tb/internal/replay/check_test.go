@@ -36,7 +36,7 @@ and 5 of 9 requests (55.6 %).
 Refused most:
 
   refused  of requests   share  peak/s  longest run  key
-        5            8  62.5 %       8            5  192.0.2.1
+        5            8  62.5 %       8            5  192.0.2.1  mostly /p
 `
 	if !strings.Contains(out.String(), want) || !strings.Contains(out.String(), check) {
 		t.Errorf("no %s or no %s in\n%s", want, check, &out)

@@ -51,11 +51,3 @@ func domainName(ctx context.Context, r resolver, address string) string {
 	}
 	return ""
 }
-
-// withName returns a key on one line, with the name of its client if that was looked up.
-func withName(key Key, name string) string {
-	if name == "" {
-		return keyText(key)
-	}
-	return keyText(key) + "  " + keyText([]string{name})
-}

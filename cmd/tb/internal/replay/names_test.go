@@ -33,10 +33,11 @@ func TestTheNamesOfRefusedClients(t *testing.T) {
 	}
 	for _, o := range []Options{options(t, "1", 1), suggestOptions(t, "1%", "")} {
 		o.Keys = []string{"path", "ip"}
-		rep := replay(t, o, input("a.log", log)).Report
+		res := replay(t, o, input("a.log", log))
+		rep := res.Report
 		if s := rep.Suggestion; s != nil {
 			s.Limit.Burst = 1
-			s.Limit.addRefused(s.found)
+			s.Limit.addRefused(s.found, &res.replayer.habits)
 		}
 		rep.addNames(t.Context(), names)
 		text := rendered(t, &rep)

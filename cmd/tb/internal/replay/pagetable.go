@@ -55,9 +55,9 @@ func (res *Result) keyTable() keyTable {
 		t.Caption = fmt.Sprintf("%d %s refused most", n, plural(n, "key", "keys"))
 	}
 	for _, e := range keys {
-		k := topKey(e)
+		k := res.replayer.topKey(e)
 		refused := share(k.Refused, k.Requests)
-		t.Rows = append(t.Rows, keyRow{Key: keyText(k.Key), Cells: []cell{
+		t.Rows = append(t.Rows, keyRow{Key: clientText(k.Key, k.Name, k.Habit), Cells: []cell{
 			count(k.Refused, k.RefusedMost > k.Refused), count(k.Requests, k.Partial),
 			{percent(refused), refused}, count(k.Peak, false), count(k.LongestRun, false),
 		}})
@@ -85,7 +85,7 @@ func (s *Suggestion) keyTable() keyTable {
 			needed = cell{burstText(c.Need), 1 << 31}
 		}
 		t.Rows = append(t.Rows, keyRow{
-			Key: keyText(c.Key), Hidden: c.Need > 0 && c.Need <= l.Burst,
+			Key: clientText(c.Key, c.Name, c.Habit), Hidden: c.Need > 0 && c.Need <= l.Burst,
 			Needs: strings.Trim(fmt.Sprint(c.needs), "[]"),
 			Cells: []cell{needed, count(c.Requests, false), count(c.Peak, false),
 				timeCell(c.First), timeCell(c.Last)},

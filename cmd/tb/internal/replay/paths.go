@@ -137,9 +137,9 @@ type PathLimit struct {
 }
 
 // addPaths adds the limits of groups of paths.
-func (s *Suggestion) addPaths(o *Options, groups []*pathGroup) {
+func (s *Suggestion) addPaths(o *Options, groups []*pathGroup, h *habits) {
 	for _, g := range groups {
-		l := newSuggestion(o, g.found).Limit
+		l := newSuggestion(o, g.found, h).Limit
 		if l == nil {
 			continue
 		}

@@ -2,9 +2,11 @@ package replay
 
 import (
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/accesslog"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/spacesaving"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/suggest"
 	"github.com/seed-181794aa/ratelimit/internal/compositekey"
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -16,6 +18,7 @@ type replayer struct {
 	keyer   *keyer
 	proxies proxies
 	firsts  []FirstRequest
+	habits  habits // of the clients; none under a policy, which has other keys
 	cost    Cost
 	extra   []string // the JSON fields that keyer and cost need, in their order
 	queue   queue
@@ -53,7 +56,11 @@ type replayer struct {
 func newReplayer(o Options) (*replayer, error) {
 	r := &replayer{
 		cost: o.Cost, keys: newKeyCounter(maxDistinct), ranking: newRanking(maxTracked),
-		queue: newQueue(queueRequests), allowMalformed: o.AllowMalformed,
+		queue: newQueue(queueRequests),
+		habits: habits{
+			hasPath: slices.Contains(o.Keys, "path"), clients: spacesaving.New[habit](maxTracked),
+		},
+		allowMalformed: o.AllowMalformed,
 	}
 	var err error
 	if r.keyer, r.extra, err = newKeyer(&o); err != nil {
@@ -124,6 +131,7 @@ func (r *replayer) read(rec *accesslog.Record, format accesslog.Format) error {
 	} else {
 		var standIn bool
 		text = r.keyer.key(rec)
+		r.habits.add(text, rec)
 		if cost, standIn = r.cost.tokens(rec); standIn {
 			r.standIns++
 		}

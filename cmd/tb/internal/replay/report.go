@@ -153,6 +153,8 @@ type TopKey struct {
 	Peak uint32 `json:"peak_per_second"`
 	// LongestRun is the most refusals in a row.
 	LongestRun uint64 `json:"longest_run"`
+
+	Habit
 }
 
 // Key has the parts of a key. A part longer than 256 bytes is replaced by its first bytes
@@ -228,7 +230,7 @@ func (res *Result) fillReport() {
 	}
 	if len(r.trials) == 1 {
 		for _, e := range r.ranking.most(shownKeys) {
-			rep.Top = append(rep.Top, topKey(e))
+			rep.Top = append(rep.Top, r.topKey(e))
 		}
 	}
 }
@@ -269,12 +271,12 @@ func (rep *Report) checkNames() error {
 }
 
 // topKey returns the statistics of a key.
-func topKey(e *tracked) TopKey {
+func (r *replayer) topKey(e *tracked) TopKey {
 	v := &e.Value
 	return TopKey{
 		Key: compositekey.Parts(e.Key), Requests: v.requests, Refused: v.refused,
 		Partial: e.Partial, RefusedMost: uint64(e.Count),
-		Peak: v.peak.Most, LongestRun: v.longestRun,
+		Peak: v.peak.Most, LongestRun: v.longestRun, Habit: r.habits.of(e.Key),
 	}
 }
 

@@ -33,7 +33,7 @@ func TestReportByHand(t *testing.T) {
 			`"keys_refused_share":0.3333333333333333,"evicted_full":0,"evicted_in_debt":0,` +
 			`"forgiven":0,"refused_new":0}]`},
 		{"top", rep.Top, `[{"key":["a"],"requests":6,"refused":3,"partial":false,` +
-			`"refused_most":3,"peak_per_second":4,"longest_run":2}]`},
+			`"refused_most":3,"peak_per_second":4,"longest_run":2,"path":"/p"}]`},
 	} {
 		if text(tt.got) != tt.want {
 			t.Errorf("%s: %s, want %s", tt.name, text(tt.got), tt.want)

@@ -48,6 +48,8 @@ type RefusedClient struct {
 	// Need is the least burst with which the client would never be refused.
 	Need uint64 `json:"need"`
 
+	Habit
+
 	needs []uint64 // at each rate
 }
 
@@ -115,7 +117,7 @@ func burstFor(bursts []ShareBurst, share float64) uint64 {
 }
 
 // addRefused adds the clients that are refused, and some that lower bursts refuse, for the page.
-func (l *SuggestedLimit) addRefused(found *suggest.Result) {
+func (l *SuggestedLimit) addRefused(found *suggest.Result, h *habits) {
 	shares := []float64{min(1, pageKeys/float64(len(found.Clients)))}
 	clients := found.Refused(l.index, min(l.Burst, found.ForClients(l.index, shares)[0]))
 	for _, c := range clients {
@@ -128,6 +130,7 @@ func (l *SuggestedLimit) addRefused(found *suggest.Result) {
 		r := RefusedClient{
 			Key: compositekey.Parts(c.Key), Requests: c.Requests, Peak: c.Peak.Most,
 			First: time.Unix(0, c.First).UTC(), Last: time.Unix(0, c.Last).UTC(),
+			Habit: h.of(c.Key),
 		}
 		for rate := range found.Rates() {
 			r.needs = append(r.needs, orZero(found.Need(c, rate)))

@@ -88,7 +88,7 @@ func (c *Cost) costs() suggest.Costs {
 
 // suggestion returns the suggestion for the requests so far, in logs with a schema.
 func (r *replayer) suggestion(o *Options, schema accesslog.Schema) *Suggestion {
-	s := newSuggestion(o, r.found)
+	s := newSuggestion(o, r.found, &r.habits)
 	s.replayFlags, s.proxyFlags = suggestedFlags(o, schema)
 	if s.Limit != nil {
 		s.Limit.addPolicy(o)
@@ -98,7 +98,7 @@ func (r *replayer) suggestion(o *Options, schema accesslog.Schema) *Suggestion {
 		s.curve = s.newCurve(o, r.found)
 	}
 	if r.paths != nil && s.Limit != nil {
-		s.addPaths(o, r.paths.end())
+		s.addPaths(o, r.paths.end(), &r.habits)
 	}
 	if s.export = o.Export; o.ByPath && s.export == "" {
 		s.export = "policy"
@@ -116,7 +116,7 @@ func (r *replayer) suggestion(o *Options, schema accesslog.Schema) *Suggestion {
 }
 
 // newSuggestion returns the suggestion for clients, with its limit.
-func newSuggestion(o *Options, found *suggest.Result) *Suggestion {
+func newSuggestion(o *Options, found *suggest.Result, h *habits) *Suggestion {
 	s := &Suggestion{
 		Clients: len(found.Clients), OneIn: found.OneIn, Share: o.Suggest.fraction,
 		Rates: []RateBursts{}, Paths: []PathLimit{}, share: o.Suggest, found: found,
@@ -133,9 +133,9 @@ func newSuggestion(o *Options, found *suggest.Result) *Suggestion {
 		s.Rates = append(s.Rates, b)
 	}
 	if s.Limit = s.choose(s.Share); s.Limit != nil {
-		s.Limit.addRefused(found)
+		s.Limit.addRefused(found, h)
 	}
-	s.addCandidates(o, found)
+	s.addCandidates(o, found, h)
 	return s
 }
 

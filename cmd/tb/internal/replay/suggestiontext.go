@@ -136,7 +136,8 @@ func (l *SuggestedLimit) writeRefused(b *strings.Builder) {
 	fmt.Fprintln(table, "needs\trequests\tpeak/s\tfirst\tlast\t  key")
 	for _, c := range l.Top {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t  %s\n", burstText(c.Need), grouped(c.Requests),
-			grouped(c.Peak), dateTime(c.First), dateTime(c.Last), withName(c.Key, c.Name))
+			grouped(c.Peak), dateTime(c.First), dateTime(c.Last),
+			clientText(c.Key, c.Name, c.Habit))
 	}
 	table.Flush()
 }

@@ -102,7 +102,7 @@ policy.json:
 Refused, with the burst that each would need:
 
   needs  requests  peak/s                first                 last  key
-      3         3       3  2015-05-17 10:00:01  2015-05-17 10:00:01  192.0.2.1
+      3         3       3  2015-05-17 10:00:01  2015-05-17 10:00:01  192.0.2.1  mostly /p
 
 2 of 5 requests have a client that is not an address, such as b.
 `

@@ -142,7 +142,8 @@ func writeTop(b *strings.Builder, top []TopKey) {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t  %s\n",
 			atLeast(k.RefusedMost > k.Refused)+grouped(k.Refused),
 			atLeast(k.Partial)+grouped(k.Requests), percent(share(k.Refused, k.Requests)),
-			grouped(k.Peak), grouped(k.LongestRun), withName(k.Key, k.Name))
+			grouped(k.Peak), grouped(k.LongestRun),
+			clientText(k.Key, k.Name, k.Habit))
 	}
 	table.Flush()
 	if partial {

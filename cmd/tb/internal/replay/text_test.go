@@ -43,7 +43,7 @@ evicted              0            in debt
 Refused most:
 
   refused  of requests   share  peak/s  longest run  key
-        2            3  66.7 %       2            1  2001:db8::/64 -
+        2            3  66.7 %       2            1  2001:db8::/64 -  mostly /p
 
 1 of 4 requests is earlier than the line before, by up to 1s.
 Requests are decided in the order of their times.

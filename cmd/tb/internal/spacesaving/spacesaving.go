@@ -63,6 +63,9 @@ func (s *Summary[V]) See(key []byte) (e *Entry[V], added bool) {
 	return e, added
 }
 
+// Get returns the entry of key, or nil if the key is not tracked.
+func (s *Summary[V]) Get(key string) *Entry[V] { return s.byKey[key] }
+
 // add tracks a key in a new entry or, if s is full, in the entry with the lowest count.
 func (s *Summary[V]) add(key string) *Entry[V] {
 	if len(s.least) < s.bound {
