@@ -2,12 +2,9 @@ package tokenbucket
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"net"
 	"net/url"
 	"runtime"
-	"strings"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -42,27 +39,13 @@ func (c *Redis) resolve() error {
 	return nil
 }
 
-// options returns the options of a client. Errors do not have the address, because it may have a
-// password.
-func (c *Redis) options() (o rueidis.ClientOption, err error) {
-	address := c.Address
-	if !strings.Contains(address, "://") {
-		if _, _, err := net.SplitHostPort(address); err != nil {
-			return o, errors.New("redis: want host:port or a URL")
-		}
-		address = "redis://" + address
+// options returns the options of a client. Errors do not have the password of the address.
+func (c *Redis) options() (rueidis.ClientOption, error) {
+	o, err := redis.ParseAddress(c.Address)
+	if err != nil {
+		err = fmt.Errorf("redis: %w", err)
 	}
-	u, err := url.Parse(address)
-	if err != nil || u.Scheme != "unix" && u.Hostname() == "" {
-		return o, errors.New("redis: want host:port or a URL")
-	}
-	if o, err = rueidis.ParseURL(address); err != nil {
-		return o, fmt.Errorf("redis: %s is not an address", u.Redacted())
-	}
-	o.DisableCache = true
-	o.ForceSingleClient = len(o.InitAddress) == 1 && o.Sentinel.MasterSet == ""
-	o.ConnWriteTimeout = cmp.Or(o.ConnWriteTimeout, time.Second)
-	return o, nil
+	return o, err
 }
 
 // open returns the store of a limiter, also if the server of a single address cannot be reached

@@ -201,7 +201,7 @@ func TestSlashesInNamesKeepMetricsApart(t *testing.T) {
 func TestConfigurationsOfRedisWithErrors(t *testing.T) {
 	address := redistest.Start(t).Addr
 	for _, c := range []struct{ config, want string }{
-		{inRedis("ftp://"+address, "", perHour("r", "1", "key none")), "is not an address"},
+		{inRedis("ftp://"+address, "", perHour("r", "1", "key none")), `redis: "ftp://`},
 		{inRedis("{env.TB_TEST_UNSET}", "", perHour("r", "1", "key none")), "address"},
 		{inRedis("redis://:secret@:0", "", perHour("r", "1", "key none")), "want host:port or"},
 		{inRedis(address, "on_failure maybe", perHour("r", "1", "key none")), `on_failure is "maybe"`},

@@ -2,14 +2,12 @@
 package redisurl
 
 import (
-	"errors"
 	"fmt"
 	"net/url"
 	"os"
-	"strings"
-	"time"
 
 	"github.com/redis/rueidis"
+	"github.com/seed-181794aa/ratelimit/tb/redis"
 )
 
 // The environment variables that have the user and the password if the URL has none. The arguments
@@ -25,22 +23,15 @@ type URL struct {
 	option rueidis.ClientOption
 }
 
-const want = "want host:port or a URL such as redis://localhost:6379/0 or rediss://user@host:6380"
-
-// UnmarshalText parses an address or a URL.
-func (u *URL) UnmarshalText(text []byte) error {
-	s := string(text)
-	if !strings.Contains(s, "://") {
-		s = "redis://" + s
+// UnmarshalText parses an address or a URL: see redis.ParseAddress.
+func (u *URL) UnmarshalText(text []byte) (err error) {
+	if u.option, err = redis.ParseAddress(string(text)); err != nil {
+		return err
 	}
-	parsed, err := url.Parse(s)
-	if err != nil || parsed.Scheme != "unix" && parsed.Hostname() == "" {
-		return errors.New(want) // the text may have a password
+	u.text = string(text)
+	if parsed, err := url.Parse(u.text); err == nil {
+		u.text = parsed.Redacted()
 	}
-	if u.option, err = rueidis.ParseURL(s); err != nil {
-		return fmt.Errorf("%q: %s", parsed.Redacted(), want)
-	}
-	u.text = parsed.Redacted()
 	return nil
 }
 
@@ -60,11 +51,6 @@ func (u *URL) Dial() (rueidis.Client, error) {
 	}
 	if o.Password == "" {
 		o.Password = os.Getenv(passwordVariable)
-	}
-	o.DisableCache = true
-	o.ForceSingleClient = len(o.InitAddress) == 1 && o.Sentinel.MasterSet == ""
-	if o.ConnWriteTimeout == 0 {
-		o.ConnWriteTimeout = time.Second
 	}
 	c, err := rueidis.NewClient(o)
 	if err != nil {

@@ -1,0 +1,53 @@
+package redis
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/rueidis"
+)
+
+// ParseAddress returns the options of a client for limiters: without a cache of its own, and with a
+// write timeout of a second unless the URL has another. An address is host:port or a URL of
+// [rueidis.ParseURL]:
+//
+//	redis://user:password@host:6379/0, with TLS rediss://host:6380
+//	redis://host1:6379?addr=host2:6379 for a cluster
+//	redis://host1:26379?addr=host2:26379&master_set=name for Sentinel
+//	unix:///run/redis.sock
+//
+// A client of a single address also comes when the server cannot be reached: [rueidis.NewClient]
+// then returns it with an error, and it connects later. The error of ParseAddress does not have the
+// password.
+func ParseAddress(address string) (rueidis.ClientOption, error) {
+	want := errors.New("want host:port or a URL such as redis://localhost:6379/0 or" +
+		" rediss://user@host:6380")
+	if !strings.Contains(address, "://") {
+		_, port, err := net.SplitHostPort(address)
+		if err == nil {
+			_, err = strconv.ParseUint(port, 10, 16)
+		}
+		if err != nil {
+			return rueidis.ClientOption{}, want
+		}
+		address = "redis://" + address
+	}
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "unix" && u.Hostname() == "" {
+		return rueidis.ClientOption{}, want
+	}
+	o, err := rueidis.ParseURL(address)
+	if err != nil {
+		return rueidis.ClientOption{}, fmt.Errorf("%q: %w", u.Redacted(), want)
+	}
+	o.DisableCache = true
+	o.ForceSingleClient = len(o.InitAddress) == 1 && o.Sentinel.MasterSet == ""
+	o.ConnWriteTimeout = cmp.Or(o.ConnWriteTimeout, time.Second)
+	return o, nil
+}

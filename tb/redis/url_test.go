@@ -1,0 +1,46 @@
+package redis
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestParseAddress(t *testing.T) {
+	for _, c := range []struct {
+		text, address string
+		single        bool
+		timeout       time.Duration
+	}{
+		{"localhost:6379", "localhost:6379", true, time.Second},
+		{"[::1]:1", "[::1]:1", true, time.Second},
+		{"redis://localhost", "localhost:6379", true, time.Second},
+		{"redis://[::1]:1/2?write_timeout=3s", "[::1]:1", true, 3 * time.Second},
+		{"rediss://u:secret@h:6380", "h:6380", true, time.Second},
+		{"redis://a:1?addr=b:2", "a:1 b:2", false, time.Second},
+		{"redis://a:1?addr=b:2&master_set=m", "a:1 b:2", false, time.Second},
+		{"redis://a:1?master_set=m", "a:1", false, time.Second},
+		{"unix:///run/redis.sock", "/run/redis.sock", true, time.Second},
+	} {
+		o, err := ParseAddress(c.text)
+		if err != nil {
+			t.Errorf("%s: %v", c.text, err)
+			continue
+		}
+		got := strings.Join(o.InitAddress, " ")
+		if got != c.address || o.ForceSingleClient != c.single || o.ConnWriteTimeout != c.timeout ||
+			!o.DisableCache || (o.TLSConfig != nil) != strings.HasPrefix(c.text, "rediss:") {
+			t.Errorf("%s: %q, %+v", c.text, got, o)
+		}
+	}
+	for _, text := range []string{
+		"", ":6379", "localhost", "http://h", "redis://u:secret@h/x", "redis://u:secret@", "u:secret@h",
+		"redis://u:secret@h:port", "redis://u:sec%ret@h:1",
+	} {
+		_, err := ParseAddress(text)
+		if err == nil || !strings.Contains(err.Error(), "want host:port or a URL") ||
+			strings.Contains(err.Error(), "sec") {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
