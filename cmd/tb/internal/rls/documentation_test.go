@@ -64,6 +64,31 @@ func TestDocumentedConfigurations(t *testing.T) {
 	}
 }
 
+// The manifests of docs/kubernetes.md are YAML, and this command accepts the arguments in them.
+func TestDocumentedManifests(t *testing.T) {
+	text, err := os.ReadFile("../../../../docs/kubernetes.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var args []string
+	for _, m := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(
+		string(text), -1) {
+		var tree any
+		if err := yaml.Unmarshal([]byte(m[1]), &tree); err != nil {
+			t.Errorf("%v\n%s", err, m[1])
+		}
+		for _, arg := range regexp.MustCompile(`(?m)^ +- (--\S+)$`).FindAllStringSubmatch(m[1], -1) {
+			args = append(args, arg[1])
+		}
+	}
+	if len(args) < 9 {
+		t.Fatalf("%d arguments", len(args))
+	}
+	if _, err := parseFlags(t, args...); err != nil {
+		t.Error(err)
+	}
+}
+
 // docs/rls.md has all flags with their defaults.
 func TestDocumentedFlags(t *testing.T) {
 	rows := map[string]string{}
