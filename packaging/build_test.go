@@ -4,12 +4,15 @@ package packaging
 
 import (
 	"bytes"
+	"debug/buildinfo"
 	"debug/elf"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -69,6 +72,51 @@ func TestBinaryIsStatic(t *testing.T) {
 	}
 	if file.Section(".symtab") != nil || file.Section(".debug_info") != nil {
 		t.Error("the program has symbols")
+	}
+}
+
+// A larger program would take longer to start in a cluster, and would need a reason.
+func TestBinaryIsSmall(t *testing.T) {
+	needsProgram(t)
+	const most = 35e6 // bytes
+	if n := len(read(t, program)); n > most {
+		t.Errorf("the program has %d bytes, want at most %g", n, most)
+	}
+}
+
+// The bill of materials stands beside the program, and has its modules.
+func TestBillOfMaterials(t *testing.T) {
+	needsProgram(t)
+	info, err := buildinfo.ReadFile(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var bill struct {
+		BOMFormat  string
+		Components []struct{ Name string }
+	}
+	if err := json.Unmarshal(read(t, program+".cdx.json"), &bill); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(info.Deps) + 1; bill.BOMFormat != "CycloneDX" || len(bill.Components) != n || n < 20 {
+		t.Errorf("a bill in %s has %d modules, want %d", bill.BOMFormat, len(bill.Components), n)
+	}
+}
+
+// The layer of the image with the modules of others needs the go.mod of each module of this
+// repository that the program requires.
+func TestImageDownloadsModulesFirst(t *testing.T) {
+	layer, _, ok := strings.Cut(string(read(t, "../Dockerfile")), "mod download")
+	replaced := regexp.MustCompile(`(?m)^replace \S+ => (\S+)$`)
+	modules := replaced.FindAllStringSubmatch(string(read(t, "../cmd/tb/go.mod")), -1)
+	if !ok || len(modules) == 0 {
+		t.Fatalf("a layer with modules: %v, and %d modules", ok, len(modules))
+	}
+	for _, m := range modules {
+		dir := filepath.Join("cmd/tb", m[1])
+		if want := "COPY " + filepath.Join(dir, "go.mod") + " "; !strings.Contains(layer, want) {
+			t.Errorf("the Dockerfile has no %s before it downloads modules", want)
+		}
 	}
 }
 
