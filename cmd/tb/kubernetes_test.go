@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/policyfile"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/rls/config"
 	"github.com/seed-181794aa/ratelimit/httplimit"
 )
@@ -29,7 +29,7 @@ func TestKubernetesConfigurations(t *testing.T) {
 	if c, err := config.Parse([]config.File{file}, false); err != nil || len(c.Rules) != 1 {
 		t.Errorf("rls.yaml: %v", err)
 	}
-	p, err := policyfile.Parse([]byte(inside("proxy.yaml")))
+	p, err := cli.ParsePolicy([]byte(inside("proxy.yaml")))
 	if err == nil {
 		_, err = httplimit.New(p)
 	}

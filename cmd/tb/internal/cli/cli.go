@@ -1,4 +1,5 @@
-// Package cli has the types that the subcommands of tb share.
+// Package cli has what the subcommands of tb share: their streams, networks in flags, and how they
+// read policies.
 package cli
 
 import "io"

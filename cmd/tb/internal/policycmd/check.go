@@ -7,7 +7,6 @@ import (
 	"io"
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/policyfile"
 	"github.com/seed-181794aa/ratelimit/httplimit"
 )
 
@@ -35,12 +34,12 @@ func (c *Check) Run(ctx context.Context, std cli.IO) error {
 
 // report prints the errors or warnings of a policy, and returns the number of errors.
 func report(w io.Writer, name string, data []byte) int {
-	policy, err := policyfile.Parse(data)
+	policy, err := cli.ParsePolicy(data)
 	if err != nil {
-		for _, p := range policyfile.Problems(err) {
+		for _, p := range cli.Problems(err) {
 			fmt.Fprintf(w, "%s: error: %s\n", name, p)
 		}
-		return policyfile.Count(err)
+		return cli.CountProblems(err)
 	}
 	warnings := policy.Warnings()
 	for _, text := range warnings {

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cidr"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
 )
 
@@ -101,7 +100,7 @@ These rules do not apply: paid
 			Explain{Request: "POST http://h/x", Header: []string{
 				"X-Api-Key: k1", "X-Plan: paid",
 				"X-Forwarded-For: 198.51.100.7",
-			}, Trusted: []cidr.Network{
+			}, Trusted: []cli.Network{
 				{Prefix: netip.MustParsePrefix("192.0.2.0/24")},
 			}},
 			`POST /x from 198.51.100.7

@@ -12,20 +12,18 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cidr"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/policyfile"
 	"github.com/seed-181794aa/ratelimit/httplimit"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
 // Explain is `tb policy explain`.
 type Explain struct {
-	File    string         `arg:"" help:"${policy_file}"`
-	Request string         `default:"GET /" placeholder:"'METHOD TARGET'" help:"${policy_request}"`
-	Header  []string       `short:"H" sep:"none" placeholder:"'NAME: VALUE'" help:"${policy_header}"`
-	From    netip.Addr     `default:"127.0.0.1" help:"${policy_from}"`
-	Trusted []cidr.Network `name:"trusted-proxies" placeholder:"CIDR" help:"${policy_trusted}"`
+	File    string        `arg:"" help:"${policy_file}"`
+	Request string        `default:"GET /" placeholder:"'METHOD TARGET'" help:"${policy_request}"`
+	Header  []string      `short:"H" sep:"none" placeholder:"'NAME: VALUE'" help:"${policy_header}"`
+	From    netip.Addr    `default:"127.0.0.1" help:"${policy_from}"`
+	Trusted []cli.Network `name:"trusted-proxies" placeholder:"CIDR" help:"${policy_trusted}"`
 }
 
 // Validate returns an error if the flags do not describe a request.
@@ -40,13 +38,13 @@ func (c *Explain) Run(ctx context.Context, std cli.IO) error {
 	if err != nil {
 		return err
 	}
-	policy, err := policyfile.Parse(data)
+	policy, err := cli.ParsePolicy(data)
 	if err != nil {
 		return fmt.Errorf("%s is not accepted:\n%s", c.File,
-			strings.Join(policyfile.Problems(err), "\n"))
+			strings.Join(cli.Problems(err), "\n"))
 	}
 	limiter, err := httplimit.New(policy, httplimit.WithoutClaims(),
-		httplimit.WithClientAddress(httplimit.ClientAddress{Trusted: cidr.Prefixes(c.Trusted)}))
+		httplimit.WithClientAddress(httplimit.ClientAddress{Trusted: cli.Prefixes(c.Trusted)}))
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/policyfile"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/testkit"
 	"github.com/seed-181794aa/ratelimit/httplimit"
 )
@@ -46,7 +46,7 @@ func TestLoggedKeyIsTheOneCharged(t *testing.T) {
 	log := testkit.NewTranscript()
 	var p *Proxy
 	p, url, _ := start(t, two, func(http.ResponseWriter, *http.Request) {
-		policy, err := policyfile.Parse([]byte(strings.ReplaceAll(two, "ip:address", "header:x")))
+		policy, err := cli.ParsePolicy([]byte(strings.ReplaceAll(two, "ip:address", "header:x")))
 		if err != nil || p.Limiter.SetPolicy(policy) != nil {
 			t.Error("the policy is not accepted")
 		}

@@ -13,7 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/policyfile"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
 )
 
 // adapting is a policy that adapts its rate to the upstream.
@@ -23,7 +23,7 @@ const adapting = `{"name": "r", "limit_keys": [], "algorithm_config": {"rps": 50
 func withAdaptive(t *testing.T) func(*Config) {
 	return func(c *Config) {
 		var err error
-		if c.Policy, err = policyfile.Parse([]byte(adapting)); err != nil {
+		if c.Policy, err = cli.ParsePolicy([]byte(adapting)); err != nil {
 			t.Fatal(err)
 		}
 	}

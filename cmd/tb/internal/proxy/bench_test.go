@@ -6,7 +6,7 @@ import (
 	"net/url"
 	"testing"
 
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/policyfile"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/testkit"
 )
 
@@ -32,7 +32,7 @@ func BenchmarkServeHTTP(b *testing.B) {
 				Log:      testkit.NewTranscript().Logger(), Access: AccessRefused,
 			}
 			if limits {
-				c.Policy, _ = policyfile.Parse([]byte(neverRefuses))
+				c.Policy, _ = cli.ParsePolicy([]byte(neverRefuses))
 			}
 			p, err := New(c)
 			if err != nil {

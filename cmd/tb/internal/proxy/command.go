@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cidr"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/daemon"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/redisurl"
@@ -32,12 +31,12 @@ type upstreamFlags struct {
 }
 
 type limitFlags struct {
-	Policy     string         `placeholder:"FILE" help:"${proxy_policy}"`
-	Trusted    []cidr.Network `name:"trusted-proxies" placeholder:"CIDR" help:"${proxy_trusted}"`
-	IPv4Prefix int            `name:"ipv4-prefix" default:"32" help:"${proxy_ipv4}"`
-	IPv6Prefix int            `name:"ipv6-prefix" default:"64" help:"${proxy_ipv6}"`
-	MaxKeys    int            `default:"1048576" help:"${proxy_max_keys}"`
-	Overflow   string         `enum:"forgive,refuse" default:"forgive" help:"${proxy_overflow}"`
+	Policy     string        `placeholder:"FILE" help:"${proxy_policy}"`
+	Trusted    []cli.Network `name:"trusted-proxies" placeholder:"CIDR" help:"${proxy_trusted}"`
+	IPv4Prefix int           `name:"ipv4-prefix" default:"32" help:"${proxy_ipv4}"`
+	IPv6Prefix int           `name:"ipv6-prefix" default:"64" help:"${proxy_ipv6}"`
+	MaxKeys    int           `default:"1048576" help:"${proxy_max_keys}"`
+	Overflow   string        `enum:"forgive,refuse" default:"forgive" help:"${proxy_overflow}"`
 
 	MaxKeyLength        int    `default:"64" help:"${proxy_key_length}"`
 	ClientAddressHeader string `default:"X-Forwarded-For" help:"${proxy_address_header}"`

@@ -10,7 +10,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cidr"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
 )
 
 // Networks are separated by commas, or each has its own flag.
@@ -103,7 +103,7 @@ func TestClientAddressFlags(t *testing.T) {
 		for _, header := range []string{"X-Forwarded-For", "X-Real-Ip"} {
 			r := run(t, func(c *Command) {
 				c.Policy, c.ClientAddressHeader = name, header
-				c.Trusted = []cidr.Network{{Prefix: netip.MustParsePrefix("127.0.0.0/8")}}
+				c.Trusted = []cli.Network{{Prefix: netip.MustParsePrefix("127.0.0.0/8")}}
 				tt.change(c)
 			})
 			get(t, r.proxy, header, tt.from)

@@ -16,8 +16,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/daemon"
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/policyfile"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/testkit"
 )
 
@@ -81,7 +81,7 @@ type memory struct {
 func inMemory(t *testing.T, major int, change ...func(*Config)) *memory {
 	t.Helper()
 	m := &memory{t: t, start: time.Now()}
-	policy, err := policyfile.Parse([]byte(delaying))
+	policy, err := cli.ParsePolicy([]byte(delaying))
 	if err != nil {
 		t.Fatal(err)
 	}

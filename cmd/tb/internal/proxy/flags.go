@@ -6,7 +6,7 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cidr"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/daemon"
 	"github.com/seed-181794aa/ratelimit/httplimit"
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -84,7 +84,7 @@ func (c *Command) fields() httplimit.Fields {
 
 func (c *Command) clientAddress() httplimit.ClientAddress {
 	return httplimit.ClientAddress{
-		Trusted: cidr.Prefixes(c.Trusted), Header: c.ClientAddressHeader,
+		Trusted: cli.Prefixes(c.Trusted), Header: c.ClientAddressHeader,
 		IPv4Bits: c.IPv4Prefix, IPv6Bits: c.IPv6Prefix,
 	}
 }

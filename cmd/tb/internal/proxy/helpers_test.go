@@ -18,7 +18,6 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/policyfile"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/testkit"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
@@ -59,7 +58,7 @@ func start(t *testing.T, policy string, upstream http.HandlerFunc, change ...fun
 	}
 	if policy != "" {
 		var err error
-		if c.Policy, err = policyfile.Parse([]byte(policy)); err != nil {
+		if c.Policy, err = cli.ParsePolicy([]byte(policy)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"log/slog"
 
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/daemon"
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/policyfile"
 )
 
 // reloader applies a policy file to a proxy whenever it changes.
@@ -32,7 +32,7 @@ func (l *reloader) apply(c daemon.Content, why string) {
 		l.reject(why, errors.New(c.Problem))
 		return
 	}
-	policy, err := policyfile.Parse([]byte(c.Text))
+	policy, err := cli.ParsePolicy([]byte(c.Text))
 	if err == nil {
 		err = l.proxy.Limiter.SetPolicy(policy)
 	}
@@ -49,7 +49,7 @@ func (l *reloader) apply(c daemon.Content, why string) {
 // reject logs each error of a policy that is not put in force.
 func (l *reloader) reject(why string, err error) {
 	l.proxy.Metrics.Reload(false)
-	problems := policyfile.Problems(err)
+	problems := cli.Problems(err)
 	l.proxy.Log.Error("policy rejected: the previous one stays in force", "file", l.file,
 		"because", why, "errors", len(problems))
 	for _, problem := range problems {

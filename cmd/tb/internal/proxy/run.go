@@ -18,8 +18,8 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/admin"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/daemon"
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/policyfile"
 	"github.com/seed-181794aa/ratelimit/httplimit"
 	"github.com/seed-181794aa/ratelimit/internal/clientaddr"
 	"github.com/seed-181794aa/ratelimit/tb/redis"
@@ -68,10 +68,10 @@ func (r *runner) load(ctx context.Context) (err error) {
 		}
 		r.data = []byte(text)
 	}
-	policy, err := policyfile.Parse(r.data)
+	policy, err := cli.ParsePolicy(r.data)
 	if err != nil {
 		return fmt.Errorf("%s is not accepted:\n%s", name,
-			strings.Join(policyfile.Problems(err), "\n"))
+			strings.Join(cli.Problems(err), "\n"))
 	}
 	r.policy = policy
 	return nil

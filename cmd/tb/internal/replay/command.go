@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cidr"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/samplelog"
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -32,7 +31,7 @@ type Command struct {
 
 	Key        []string          `sep:"none" default:"ip" help:"${replay_key}"`
 	IPv6Prefix prefix            `type:"text" name:"ipv6-prefix" default:"64" help:"${replay_prefix}"`
-	Trusted    []cidr.Network    `name:"trusted-proxies" placeholder:"CIDR" help:"${replay_trusted}"`
+	Trusted    []cli.Network     `name:"trusted-proxies" placeholder:"CIDR" help:"${replay_trusted}"`
 	Cost       Cost              `type:"text" default:"1" help:"${replay_cost}"`
 	Field      map[string]string `mapsep:"," placeholder:"NAME=FIELD" help:"${replay_field}"`
 	Format     string            `placeholder:"LOG_FORMAT" help:"${replay_format}"`
@@ -77,7 +76,7 @@ func (c *Command) Validate() error {
 func (c *Command) options() (Options, error) {
 	o := Options{
 		Rates: c.Sweep.Rates, Bursts: c.Sweep.Bursts,
-		Trusted: cidr.Prefixes(c.Trusted), IPv6Prefix: int(c.IPv6Prefix), Cost: c.Cost,
+		Trusted: cli.Prefixes(c.Trusted), IPv6Prefix: int(c.IPv6Prefix), Cost: c.Cost,
 		MaxKeys: int(c.MaxKeys), Overflow: tb.ForgiveLeast,
 		Keys: splitLists(c.Key), Algorithms: splitLists(c.Algorithm), Picture: c.wantsPicture(),
 		AllowMalformed: c.AllowMalformed, ByPath: c.ByPath, Export: c.Export,

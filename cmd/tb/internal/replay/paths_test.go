@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/policyfile"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/rls/config"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/testkit"
 )
@@ -82,7 +82,7 @@ func TestExports(t *testing.T) {
 			t.Errorf("%s:\n%s", name, rendered(t, &rep))
 		}
 	}
-	p, err := policyfile.Parse([]byte(texts["policy"]))
+	p, err := cli.ParsePolicy([]byte(texts["policy"]))
 	if err != nil || len(p.Sets) != 2 || p.Sets[1].Selector.PathExact != "/login" {
 		t.Errorf("%v: %+v", err, p)
 	}
@@ -117,7 +117,7 @@ func TestNamesOfLimitsAreDistinct(t *testing.T) {
 		s.Paths = append(s.Paths, PathLimit{Path: path, Limit: l, Stricter: true})
 	}
 	s.Paths = append(s.Paths, PathLimit{Path: "/lax", Limit: s.Limit})
-	p, err := policyfile.Parse([]byte(bundle(s.plan())))
+	p, err := cli.ParsePolicy([]byte(bundle(s.plan())))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/accesslog"
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/policyfile"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/spacesaving"
 	"github.com/seed-181794aa/ratelimit/httplimit"
 	"github.com/seed-181794aa/ratelimit/internal/hash"
@@ -202,9 +202,9 @@ func (c *Command) readPolicy(o *Options, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if o.Policy, err = policyfile.Parse(data); err != nil {
+	if o.Policy, err = cli.ParsePolicy(data); err != nil {
 		return fmt.Errorf("%s is not accepted:\n%s", c.Policy,
-			strings.Join(policyfile.Problems(err), "\n"))
+			strings.Join(cli.Problems(err), "\n"))
 	}
 	if err := checkReplayable(o.Policy); err != nil {
 		return fmt.Errorf("%s: %w", c.Policy, err)

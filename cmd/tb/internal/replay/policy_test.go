@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cidr"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/testkit"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
@@ -158,11 +158,11 @@ func TestAPolicySeesTheClientBehindProxies(t *testing.T) {
 		return strings.TrimSuffix(line("10.0.0.1", 1, 1), "\n") + ` "-" "curl" "` + client + "\"\n"
 	}
 	log := line("1.1.1.1") + line("9.9.9.9, 1.1.1.1") + line("1.1.1.2")
-	var n cidr.Network
+	var n cli.Network
 	if err := n.UnmarshalText([]byte("10.0.0.0/8")); err != nil {
 		t.Fatal(err)
 	}
-	o.Trusted = cidr.Prefixes([]cidr.Network{n})
+	o.Trusted = cli.Prefixes([]cli.Network{n})
 	if got := replay(t, o, input("a", log)).Report.Policy.counts(); got != "2/1 a 2/1" {
 		t.Error(got)
 	}

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/policyfile"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/proxy"
 	"github.com/seed-181794aa/ratelimit/httplimit"
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -38,7 +38,7 @@ func TestAReplayOfAPolicyPredictsTheProxy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	policy, err := policyfile.Parse([]byte(severalRules))
+	policy, err := cli.ParsePolicy([]byte(severalRules))
 	if err != nil {
 		t.Fatal(err)
 	}

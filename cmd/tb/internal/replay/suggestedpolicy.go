@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/accesslog"
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/policyfile"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
@@ -58,8 +58,8 @@ func (l *SuggestedLimit) addPolicy(o *Options) {
 	if o.Cost.constant != 1 {
 		p.Config.FixedCost = o.Cost.constant
 	}
-	if _, err := policyfile.Parse([]byte(p.text())); err != nil {
-		l.NoPolicy = policyfile.Problems(err)[0]
+	if _, err := cli.ParsePolicy([]byte(p.text())); err != nil {
+		l.NoPolicy = cli.Problems(err)[0]
 		return
 	}
 	l.Policy = p

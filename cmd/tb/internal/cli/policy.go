@@ -1,5 +1,4 @@
-// Package policyfile reads policies for the commands of tb.
-package policyfile
+package cli
 
 import (
 	"errors"
@@ -8,14 +7,14 @@ import (
 	"github.com/seed-181794aa/ratelimit/httplimit"
 )
 
-// Parse reads a policy as httplimit.ParsePolicy does. Keys without an extractor and claims
+// ParsePolicy reads a policy as httplimit.ParsePolicy does. Keys without an extractor and claims
 // that are not read from unverified tokens are errors, too, because tb supplies neither.
-func Parse(data []byte) (*httplimit.Policy, error) {
+func ParsePolicy(data []byte) (*httplimit.Policy, error) {
 	return httplimit.ParsePolicyFor(data, httplimit.WithoutClaims())
 }
 
-// Count returns how many errors err joins, those included that it only counts.
-func Count(err error) int {
+// CountProblems returns how many errors err joins, those included that it only counts.
+func CountProblems(err error) int {
 	n := len(Problems(err))
 	var more httplimit.MoreErrors
 	if errors.As(err, &more) {

@@ -1,5 +1,4 @@
-// Package cidr reads networks from flags.
-package cidr
+package cli
 
 import (
 	"fmt"
@@ -7,7 +6,7 @@ import (
 	"strings"
 )
 
-// Network is the addresses with a common prefix, or a single address.
+// Network is a flag with the addresses that have a common prefix, or with a single address.
 type Network struct{ netip.Prefix }
 
 // UnmarshalText parses a prefix or an address.
