@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
-	"slices"
 	"strings"
 
 	"github.com/caddyserver/caddy/v2"
@@ -55,11 +54,7 @@ func present(_ string, value any) (any, error) {
 // textAddresses returns a warning for each key that is an address as text.
 func textAddresses(p *httplimit.Policy) (warnings []string) {
 	for i := range p.Sets {
-		rules := p.Sets[i].Rules
-		if fallback := p.Sets[i].Fallback; fallback != nil {
-			rules = append(slices.Clip(rules), *fallback)
-		}
-		for _, r := range rules {
+		for r := range p.Sets[i].All() {
 			for _, k := range r.Keys {
 				switch {
 				case strings.Contains(k, "remote.host}") || strings.Contains(k, "vars.client_ip}"):

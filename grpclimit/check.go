@@ -18,14 +18,9 @@ func check(p *httplimit.Policy) error {
 		for _, text := range foreignToSelector(&s.Selector) {
 			errs = append(errs, fmt.Errorf("set %q: %s", s.Name, text))
 		}
-		rules := s.Rules
-		if s.Fallback != nil {
-			rules = append(slices.Clip(rules), *s.Fallback)
-		}
-		for j := range rules {
-			for _, source := range foreignSources(&rules[j]) {
-				errs = append(errs, fmt.Errorf("rule %q: %s has no meaning for a gRPC call",
-					rules[j].Name, source))
+		for r := range s.All() {
+			for _, source := range foreignSources(r) {
+				errs = append(errs, fmt.Errorf("rule %q: %s has no meaning for a gRPC call", r.Name, source))
 			}
 		}
 	}

@@ -95,7 +95,7 @@ func (w *warner) waiting() {
 	}
 	for i := range w.policy.Sets {
 		s := &w.policy.Sets[i]
-		for r := range s.all("") {
+		for r := range s.All() {
 			if r.OnLimit == Delay && s.enforces(r) {
 				return
 			}

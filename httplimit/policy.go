@@ -136,8 +136,14 @@ func (p *Policy) setPath(i int) string {
 	return p.Sets[i].path
 }
 
-// all yields the rules of the set, which is at path, and then its fallback, each with its own
-// path.
+// All yields the rules of the set, and then its fallback.
+func (s *RuleSet) All() iter.Seq[*Rule] {
+	return func(yield func(*Rule) bool) {
+		s.all("")(func(r *Rule, _ string) bool { return yield(r) })
+	}
+}
+
+// all is All with the path of each rule. The set is at path.
 func (s *RuleSet) all(path string) iter.Seq2[*Rule, string] {
 	return func(yield func(*Rule, string) bool) {
 		for i := range s.Rules {
@@ -160,14 +166,14 @@ func (s *RuleSet) all(path string) iter.Seq2[*Rule, string] {
 func (p *Policy) labels() (all []string) {
 	names := map[string]int{}
 	for i := range p.Sets {
-		for r := range p.Sets[i].all("") {
+		for r := range p.Sets[i].All() {
 			for _, level := range r.levels() {
 				names[level.Name]++
 			}
 		}
 	}
 	for i := range p.Sets {
-		for r := range p.Sets[i].all("") {
+		for r := range p.Sets[i].All() {
 			for _, level := range r.levels() {
 				label := level.Name
 				if names[label] > 1 {

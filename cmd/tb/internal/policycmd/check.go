@@ -51,9 +51,8 @@ func report(w io.Writer, name string, data []byte) int {
 }
 
 func rules(p *httplimit.Policy) (n int) {
-	for _, s := range p.Sets {
-		n += len(s.Rules)
-		if s.Fallback != nil {
+	for i := range p.Sets {
+		for range p.Sets[i].All() {
 			n++
 		}
 	}

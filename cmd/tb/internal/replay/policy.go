@@ -218,7 +218,7 @@ func (c *Command) readPolicy(o *Options, stderr io.Writer) error {
 // checkReplayable returns an error that names the first rule that no log shows the effect of.
 func checkReplayable(p *httplimit.Policy) error {
 	for _, s := range p.Sets {
-		for _, r := range rulesOf(&s) {
+		for r := range s.All() {
 			var why string
 			switch {
 			case strings.HasPrefix(r.Cost.Source, "response:"):

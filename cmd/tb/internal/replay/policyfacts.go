@@ -8,15 +8,6 @@ import (
 	"github.com/seed-181794aa/ratelimit/httplimit"
 )
 
-// rulesOf returns the rules of a set with its fallback.
-func rulesOf(s *httplimit.RuleSet) []httplimit.Rule {
-	rules := slices.Clone(s.Rules)
-	if s.Fallback != nil {
-		rules = append(rules, *s.Fallback)
-	}
-	return rules
-}
-
 // fact is a part of a request that rules look at and that a log may not have.
 type fact struct {
 	name  string   // as in a policy: ip:address, method, path, query or header:<name>
@@ -52,7 +43,7 @@ type facts struct {
 func newFacts(p *httplimit.Policy) *facts {
 	f := &facts{}
 	for _, s := range p.Sets {
-		for _, r := range rulesOf(&s) {
+		for r := range s.All() {
 			if len(s.Selector.Hosts) > 0 {
 				f.add("header:Host", r.Name)
 			}
