@@ -152,8 +152,8 @@ func TestErrorsOfTheDirectiveHaveTheirPlace(t *testing.T) {
 			`on_failure is "x", want allow or refuse, at Caddyfile:4`},
 		{"token_bucket {\nredis a:1 {\nretries 1\n}\n}",
 			`unknown option "retries" of redis, at Caddyfile:4`},
-		{"token_bucket {\nredis localhost\n}", "redis: want host:port or a URL such as redis://localhost:6379/0 or rediss://user@host:6380,"+
-			" at Caddyfile:3"},
+		{"token_bucket {\nredis localhost\n}", "redis: want host:port or a URL such as " +
+			"redis://localhost:6379/0 or rediss://user@host:6380, at Caddyfile:3"},
 		{"token_bucket {\n" + perHour("r", "1", key) + perHour("r", "1", key) + "}",
 			`rule "r" is there twice: the first is in line 3, at Caddyfile:9`},
 		{"token_bucket {\n" + perHour("@api", "1", key) + "}", `"@api" is not a name`},

@@ -37,9 +37,9 @@
 //     [*ConfigError] and changes nothing. Settle accepts an actual cost of zero.
 //
 // Both implementations keep all clauses, except that tb/mutex does not keep C4 and C6. In tb/cas,
-// C4 and C6 have one rare exception: a call that moves its bucket (see move in the glossary). C4 has
-// another one, at most 64 times in the life of a limiter: a call that finds enough tokens to come
-// records how deep into debt it goes, and may then lose them to another call.
+// C4 and C6 have one rare exception: a call that moves its bucket (see move in the glossary). C4
+// has another one, at most 64 times in the life of a limiter: a call that finds enough tokens to
+// come records how deep into debt it goes, and may then lose them to another call.
 //
 // The quantum is the coarsest unit that the contract allows: 10⁻⁶ token, or Capacity·2⁻²³ tokens
 // if that is more.

@@ -74,8 +74,8 @@
 // the next one, in the order in which they came. Without a cluster, a limiter has at most 8 such
 // commands under way, and the next one has the calls on all keys that wait, up to 32 keys and 128
 // costs. The server decides all of them at one instant, while each of them is under way. If fewer
-// commands are under way, a call on an idle key does not wait. Calls of [TakeAll] share the commands
-// of the limiter of their first charge, and wait for no other call on their keys.
+// commands are under way, a call on an idle key does not wait. Calls of [TakeAll] share the
+// commands of the limiter of their first charge, and wait for no other call on their keys.
 //
 // A caller whose context ends before its command was sent takes nothing. If the command was sent,
 // the call takes its tokens, unless its deadline passes first. An error of a command that concerns

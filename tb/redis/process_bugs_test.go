@@ -5,6 +5,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
 )
 
 // processBug is a bug of a worker, and a contest that shows it.
@@ -35,7 +37,8 @@ var processBugs = map[string]processBug{
 				return time.Now().Add(time.Duration(ahead) * time.Millisecond)
 			}}
 		},
-		task:    task{Limit: thousand},
+		// A slow machine drains the bucket, too.
+		task:    task{Limit: tb.Limit{Capacity: 100, Tokens: 100, Per: time.Second}},
 		contest: burst(untilRefused),
 		found:   func(v verdict) bool { return v.skewed > 0 && v.excess > 1 },
 	},
