@@ -61,6 +61,11 @@
 // WithFailClosed answers 503 instead. A client cannot cause such a failure, because the limiter
 // sees neither the client's deadline nor its disconnection.
 //
+// # Metrics
+//
+// Limiter.Stats returns the counts of each rule. The module
+// github.com/seed-181794aa/ratelimit/metrics collects them for Prometheus.
+//
 // # Hostile clients
 //
 // A header field, a query parameter and a claim that nothing verifies have the values that a client
