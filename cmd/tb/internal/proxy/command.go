@@ -107,27 +107,9 @@ func (c *Command) usesTLS() bool { return c.TLSCert != "" }
 
 // Run serves until ctx is done. Then it waits for the requests under way and returns nil.
 func (c *Command) Run(ctx context.Context, std cli.IO) error {
-	log, lines := daemon.NewLog(std.Stderr, c.LogFormat)
-	defer lines.Close()
-	banner := daemon.NewWriter(std.Stdout, nil)
-	defer banner.Close()
-	r := &runner{Command: c, log: log, lostLines: lines.Dropped, hangups: daemon.CatchHangups()}
-	err := r.load(ctx)
-	if err == nil {
-		err = r.dial()
-	}
-	if r.redis != nil {
-		defer r.redis.Close()
-	}
-	if err == nil {
-		err = r.listen()
-	}
-	if err == nil {
-		err = r.build()
-	}
-	if err != nil {
-		r.close()
-		return err
-	}
-	return r.serve(ctx, banner)
+	p := daemon.NewProcess(std.Stdout, std.Stderr, c.LogFormat)
+	defer p.Close()
+	r := &runner{Command: c, Process: p}
+	defer r.close()
+	return daemon.InOrder(ctx, r.load, r.dial, r.listen, r.build, r.serve)
 }

@@ -57,11 +57,7 @@ func (c *Command) Validate() error {
 
 // limiterOptions returns the options of the rules' limiters.
 func (c *Command) limiterOptions() []tb.Option {
-	overflow := tb.ForgiveLeast
-	if c.Overflow == "refuse" {
-		overflow = tb.RefuseNew
-	}
-	return []tb.Option{tb.WithMaxKeys(c.MaxKeys), tb.WithOverflow(overflow)}
+	return []tb.Option{tb.WithMaxKeys(c.MaxKeys), tb.WithOverflow(cli.Overflow(c.Overflow))}
 }
 
 // options returns the options of the limiter that Config has no field for.
@@ -93,16 +89,16 @@ func (c *Command) clientAddress() httplimit.ClientAddress {
 func (r *runner) logRisks() {
 	for _, n := range r.Trusted {
 		if trustsThePublic(n.Prefix) {
-			r.log.Warn("clients in this network name their own address, and so choose their bucket",
+			r.Log.Warn("clients in this network name their own address, and so choose their bucket",
 				"flag", "--trusted-proxies", "value", n.String())
 		}
 	}
 	if r.IPv6Prefix > 64 {
-		r.log.Warn("a client usually has a whole /64 of IPv6, and so many buckets",
+		r.Log.Warn("a client usually has a whole /64 of IPv6, and so many buckets",
 			"flag", "--ipv6-prefix", "value", r.IPv6Prefix)
 	}
 	if l := r.adminListener; l != nil && !daemon.IsLoopback(l) {
-		r.log.Warn("every client that reaches this address can read the live page and the metrics",
+		r.Log.Warn("every client that reaches this address can read the live page and the metrics",
 			"flag", "--admin", "value", r.Admin)
 	}
 }

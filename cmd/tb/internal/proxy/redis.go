@@ -1,9 +1,13 @@
 package proxy
 
-import "github.com/seed-181794aa/ratelimit/tb/redis"
+import (
+	"context"
+
+	"github.com/seed-181794aa/ratelimit/tb/redis"
+)
 
 // dial connects to Redis, if there is a flag for it. The proxy also starts without the server.
-func (r *runner) dial() (err error) {
+func (r *runner) dial(context.Context) (err error) {
 	if !r.Redis.IsSet() {
 		return nil
 	}
@@ -11,7 +15,7 @@ func (r *runner) dial() (err error) {
 		return err
 	}
 	if err != nil {
-		r.log.Warn("Redis does not answer yet", "error", err)
+		r.Log.Warn("Redis does not answer yet", "error", err)
 	}
 	r.store, err = redis.NewStore(r.redis, redis.WithTimeout(r.RedisTimeout))
 	return err

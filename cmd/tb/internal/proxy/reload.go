@@ -41,27 +41,18 @@ func (l *reloader) apply(c daemon.Content, why string) {
 		return
 	}
 	l.proxy.Metrics.Reload(true)
-	l.proxy.Log.Info("policy reloaded", "file", l.file, "because", why,
-		"rules", len(l.proxy.Limiter.Stats()))
-	logWarnings(l.proxy.Log, l.file, policy.Warnings())
+	log := l.log()
+	log.Info("policy reloaded", "because", why, "rules", len(l.proxy.Limiter.Stats()))
+	daemon.LogWarnings(log, "policy", policy.Warnings())
 }
 
 // reject logs each error of a policy that is not put in force.
 func (l *reloader) reject(why string, err error) {
 	l.proxy.Metrics.Reload(false)
-	problems := cli.Problems(err)
-	l.proxy.Log.Error("policy rejected: the previous one stays in force", "file", l.file,
-		"because", why, "errors", len(problems))
-	for _, problem := range problems {
-		l.proxy.Log.Error("policy", "file", l.file, "error", problem)
-	}
+	daemon.LogRejected(l.log(), "policy", why, cli.Problems(err))
 }
+
+func (l *reloader) log() *slog.Logger { return l.proxy.Log.With("file", l.file) }
 
 // policyName returns the name of the policy for the log.
 func (r *runner) policyName() string { return cmp.Or(r.Policy, "the default policy") }
-
-func logWarnings(log *slog.Logger, file string, warnings []string) {
-	for _, text := range warnings {
-		log.Warn("policy", "file", file, "warning", text)
-	}
-}

@@ -4,15 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
-	"os"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -25,12 +21,10 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb/redis"
 )
 
-// runner is a Command under way. Run calls load, dial, listen, build and serve in this order.
+// runner is a Command under way. Run calls load, dial, listen, build, serve and close in this order.
 type runner struct {
 	*Command
-	log       *slog.Logger
-	lostLines func() uint64 // of the log
-	hangups   <-chan os.Signal
+	*daemon.Process
 
 	data     []byte // of the policy file
 	policy   *httplimit.Policy
@@ -78,45 +72,41 @@ func (r *runner) load(ctx context.Context) (err error) {
 }
 
 // listen opens all ports before any server starts, so that a port in use is an error at once.
-func (r *runner) listen() (err error) {
-	open := func(flag, address string) net.Listener {
-		if err != nil {
-			return nil
-		}
-		var l net.Listener
-		if l, err = net.Listen("tcp", address); err != nil {
-			err = fmt.Errorf("%s: %w (use port 0 for any free port)", flag, err)
-			return nil
-		}
-		return l
+func (r *runner) listen(context.Context) (err error) {
+	if r.proxyListener, err = daemon.Listen("--listen", r.Listen); err != nil {
+		return err
 	}
-	r.proxyListener = open("--listen", r.Listen)
 	if r.Admin != off {
-		r.adminListener = open("--admin", r.Admin)
+		if r.adminListener, err = daemon.Listen("--admin", r.Admin); err != nil {
+			return err
+		}
 	}
 	if r.usesDemo() {
-		r.demoListener = open("demo upstream", "127.0.0.1:0")
+		r.demoListener, err = daemon.Listen("demo upstream", "127.0.0.1:0")
 	}
 	return err
 }
 
-// close closes the ports after an error in listen or build.
+// close closes what is open.
 func (r *runner) close() {
 	for _, l := range []net.Listener{r.proxyListener, r.adminListener, r.demoListener} {
 		if l != nil {
-			_ = l.Close() // the listener has not accepted anything
+			_ = l.Close() // it is closed already, or has not accepted anything
 		}
+	}
+	if r.redis != nil {
+		r.redis.Close()
 	}
 }
 
 // build makes the handlers and their servers.
-func (r *runner) build() (err error) {
+func (r *runner) build(context.Context) (err error) {
 	c := Config{
 		Upstream: &r.Upstream.URL, PreserveHost: r.PreserveHost, Timeout: r.Timeout,
 		Policy: r.policy, Client: r.clientAddress(), LimiterOptions: r.limiterOptions(),
 		Fields:  r.fields(),
 		Options: r.options(), Underscores: r.Underscores, BodyTimeout: r.BodyTimeout,
-		Log: r.log, Access: r.AccessLog, ShowKeys: r.ShowKeys, LostLines: r.lostLines,
+		Log: r.Log, Access: r.AccessLog, ShowKeys: r.ShowKeys, LostLines: r.LostLines,
 		Store: r.store,
 	}
 	if r.usesDemo() {
@@ -130,14 +120,14 @@ func (r *runner) build() (err error) {
 	}
 	if r.State != "" {
 		r.state = &stateFile{
-			name: r.State, limiter: r.proxy.Limiter, metrics: r.proxy.Metrics, log: r.log,
+			name: r.State, limiter: r.proxy.Limiter, metrics: r.proxy.Metrics, log: r.Log,
 		}
 		if err := r.state.restore(); err != nil {
 			return err
 		}
 	}
 	if r.policy != nil {
-		logWarnings(r.log, r.policyName(), r.policy.Warnings())
+		daemon.LogWarnings(r.Log.With("file", r.policyName()), "policy", r.policy.Warnings())
 	}
 	r.logRisks()
 	add := func(l net.Listener, h http.Handler) *daemon.Server {
@@ -184,22 +174,18 @@ func (r *runner) url() string {
 }
 
 // serve serves until ctx is done or a server fails. Meanwhile it reloads the policy.
-func (r *runner) serve(ctx context.Context, stdout io.Writer) error {
+func (r *runner) serve(ctx context.Context) error {
 	daemon.RedirectStandardLog(r.proxy.errors)
-	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	var tasks sync.WaitGroup
-	defer tasks.Wait()
-	defer cancel()
-
-	tasks.Go(func() { r.reload(background) })
+	tasks := []func(context.Context){r.reload}
 	if r.state != nil {
 		ticker := time.NewTicker(r.Interval)
 		defer ticker.Stop()
-		tasks.Go(func() { r.state.run(background, ticker.C) })
+		tasks = append(tasks, func(ctx context.Context) { r.state.run(ctx, ticker.C) })
 	}
 	if r.admin != nil {
-		tasks.Go(func() { r.admin.Run(background) })
+		tasks = append(tasks, r.admin.Run)
 	}
+	defer daemon.Background(ctx, tasks...)()
 	failed := make(chan error, len(r.servers))
 	for _, s := range r.servers {
 		s.Start(failed)
@@ -208,7 +194,7 @@ func (r *runner) serve(ctx context.Context, stdout io.Writer) error {
 	if r.adminListener != nil {
 		adminAddress = daemon.Address(r.adminListener)
 	}
-	r.printBanner(stdout, r.url(), adminAddress)
+	r.printBanner(r.Stdout, r.url(), adminAddress)
 	select {
 	case <-ctx.Done():
 	case err := <-failed:
@@ -216,7 +202,7 @@ func (r *runner) serve(ctx context.Context, stdout io.Writer) error {
 		r.stop(time.Now().Add(r.Shutdown))
 		return errors.Join(err, r.saveState())
 	}
-	r.log.Info("shutting down", "at_most", r.Delay+r.Shutdown)
+	r.Log.Info("shutting down", "at_most", r.Delay+r.Shutdown)
 	r.stop(r.drain(r.front, failed))
 	return r.saveState()
 }
@@ -238,7 +224,7 @@ func (r *runner) reload(ctx context.Context) {
 	policy := &daemon.Watcher{
 		Read: func() (string, error) { return "", nil },
 		Apply: func(daemon.Content, string) {
-			r.log.Info("SIGHUP: there is no policy file to read again")
+			r.Log.Info("SIGHUP: there is no policy file to read again")
 		},
 		Patience: daemon.Patience,
 	}
@@ -248,9 +234,9 @@ func (r *runner) reload(ctx context.Context) {
 	}
 	watchers := []*daemon.Watcher{policy}
 	if r.security != nil {
-		watchers = append(watchers, r.security.Watcher(r.log))
+		watchers = append(watchers, r.security.Watcher(r.Log))
 	}
-	daemon.Watch(ctx, r.hangups, watchers...)
+	daemon.Watch(ctx, r.Hangups, watchers...)
 }
 
 // stop stops the servers. Requests to the proxy are cut off at the end. The proxy is the first,
@@ -259,7 +245,7 @@ func (r *runner) stop(end time.Time) {
 	grace := time.Until(end)
 	for i, s := range r.servers {
 		if err := s.Stop(grace); err != nil {
-			r.log.Warn("requests were cut off", "server", s.Listener.Addr().String(), "error", err)
+			r.Log.Warn("requests were cut off", "server", s.Listener.Addr().String(), "error", err)
 		}
 		if i == 0 {
 			r.proxy.waitUpgraded()

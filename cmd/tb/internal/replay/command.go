@@ -12,7 +12,6 @@ import (
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/samplelog"
-	"github.com/seed-181794aa/ratelimit/tb"
 )
 
 // Command is `tb replay`. Its fields are the flags; Vars has their help.
@@ -77,12 +76,9 @@ func (c *Command) options() (Options, error) {
 	o := Options{
 		Rates: c.Sweep.Rates, Bursts: c.Sweep.Bursts,
 		Trusted: cli.Prefixes(c.Trusted), IPv6Prefix: int(c.IPv6Prefix), Cost: c.Cost,
-		MaxKeys: int(c.MaxKeys), Overflow: tb.ForgiveLeast,
+		MaxKeys: int(c.MaxKeys), Overflow: cli.Overflow(c.Overflow),
 		Keys: splitLists(c.Key), Algorithms: splitLists(c.Algorithm), Picture: c.wantsPicture(),
 		AllowMalformed: c.AllowMalformed, ByPath: c.ByPath, Export: c.Export,
-	}
-	if c.Overflow == "refuse" {
-		o.Overflow = tb.RefuseNew
 	}
 	rate, burst := c.Rate != Rate{}, c.Burst != 0
 	if o.Suggest = c.Suggest; !rate && !burst && len(o.Rates)+len(o.Bursts)+len(c.Algorithm) == 0 &&

@@ -111,28 +111,14 @@ func (c *Command) Validate() error {
 
 // limiterOptions returns the options of the rules' limiters.
 func (c *Command) limiterOptions() []tb.Option {
-	overflow := tb.ForgiveLeast
-	if c.Overflow == "refuse" {
-		overflow = tb.RefuseNew
-	}
-	return []tb.Option{tb.WithMaxKeys(c.MaxKeys), tb.WithOverflow(overflow)}
+	return []tb.Option{tb.WithMaxKeys(c.MaxKeys), tb.WithOverflow(cli.Overflow(c.Overflow))}
 }
 
 // Run serves until ctx is done. Then it waits for the requests under way and returns nil.
 func (c *Command) Run(ctx context.Context, std cli.IO) error {
-	log, lines := daemon.NewLog(std.Stderr, c.LogFormat)
-	defer lines.Close()
-	banner := daemon.NewWriter(std.Stdout, nil)
-	defer banner.Close()
-	r := &runner{
-		Command: c, log: log, throttled: daemon.Throttled(log), lostLines: lines.Dropped,
-		hangups: daemon.CatchHangups(),
-	}
+	p := daemon.NewProcess(std.Stdout, std.Stderr, c.LogFormat)
+	defer p.Close()
+	r := &runner{Command: c, Process: p}
 	defer r.close()
-	for _, step := range []func(context.Context) error{r.load, r.dial, r.listen, r.build} {
-		if err := step(ctx); err != nil {
-			return err
-		}
-	}
-	return r.serve(ctx, banner)
+	return daemon.InOrder(ctx, r.load, r.dial, r.listen, r.build, r.serve)
 }

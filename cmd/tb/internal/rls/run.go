@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
-	"os"
 	"runtime"
 	"strings"
 	"sync"
@@ -20,13 +18,10 @@ import (
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/rls/config"
 )
 
-// runner is a Command under way. Run calls load, dial, listen, build and serve in this order.
+// runner is a Command under way. Run calls load, dial, listen, build, serve and close in this order.
 type runner struct {
 	*Command
-	log       *slog.Logger
-	throttled *slog.Logger
-	lostLines func() uint64 // of the log
-	hangups   <-chan os.Signal
+	*daemon.Process
 
 	text     string // of the configuration
 	config   *config.Config
@@ -74,7 +69,7 @@ func (r *runner) dial(context.Context) error {
 		return err
 	}
 	if err != nil {
-		r.log.Warn("Redis does not answer yet", "error", err)
+		r.Log.Warn("Redis does not answer yet", "error", err)
 	}
 	return nil
 }
@@ -87,13 +82,11 @@ func (r *runner) listen(context.Context) (err error) {
 	if r.Admin == off {
 		return nil
 	}
-	if r.adminListener, err = net.Listen("tcp", r.Admin); err != nil {
-		return fmt.Errorf("--admin: %w (use port 0 for any free port)", err)
-	}
-	return nil
+	r.adminListener, err = daemon.Listen("--admin", r.Admin)
+	return err
 }
 
-// close closes what an error has left open.
+// close closes what is open.
 func (r *runner) close() {
 	for _, l := range []net.Listener{r.listener, r.adminListener} {
 		if l != nil {
@@ -109,7 +102,7 @@ func (r *runner) close() {
 func (r *runner) build(context.Context) error {
 	c := Config{
 		LimiterOptions: r.limiterOptions(), Shadow: r.ShadowMode, Fields: r.Fields,
-		Policy: r.PolicyField, X: r.XRateLimit, Metadata: r.DynamicMetadata, Log: r.throttled,
+		Policy: r.PolicyField, X: r.XRateLimit, Metadata: r.DynamicMetadata, Log: r.Throttled,
 	}
 	if r.adminListener != nil {
 		c.Refused = func(f Refusal) { r.page.RefusedBucket(f.Domain+"/"+f.Rule, keyOf(f), f.Level) }
@@ -122,24 +115,24 @@ func (r *runner) build(context.Context) error {
 		if err := r.service.SetConfig(r.config); err != nil {
 			return fmt.Errorf("--config is not accepted:\n%w", err)
 		}
-		r.logWarnings(r.config)
+		daemon.LogWarnings(r.Log, "configuration", r.config.Warnings)
 	}
-	r.metrics = newMetrics(r.service, r.lostLines)
+	r.metrics = newMetrics(r.service, r.LostLines)
 	if r.UpstreamMetrics {
 		r.metrics.addUpstream()
 	}
-	r.server = newServer(r.service, r.metrics, r.connectionFlags, tlsConfig(r.security), r.throttled)
+	r.server = newServer(r.service, r.metrics, r.connectionFlags, tlsConfig(r.security), r.Throttled)
 	r.server.health.set(r.config != nil)
 	if r.adminListener != nil {
 		if !daemon.IsLoopback(r.adminListener) {
-			r.log.Warn("every client that reaches this address can read the live page and the metrics",
+			r.Log.Warn("every client that reaches this address can read the live page and the metrics",
 				"flag", "--admin", "value", r.Admin)
 		}
 		r.page = admin.New(admin.Config{
 			Limiter: r.service, Metrics: r.metrics.handler(), FormatKey: r.formatKey,
 			Title: "tb rls", Where: "a rate limit service at " + r.address(), More: r.probes(),
 		})
-		r.admin = daemon.NewServer(r.adminListener, r.page, r.throttled)
+		r.admin = daemon.NewServer(r.adminListener, r.page, r.Throttled)
 	}
 	return nil
 }
@@ -150,15 +143,15 @@ func (r *runner) build(context.Context) error {
 const ballast = 64 << 20
 
 // serve serves until ctx is done or a server fails. Meanwhile it reloads the configuration.
-func (r *runner) serve(ctx context.Context, stdout io.Writer) error {
+func (r *runner) serve(ctx context.Context) error {
 	unused := make([]byte, ballast)
 	defer runtime.KeepAlive(unused)
-	daemon.RedirectStandardLog(r.throttled)
-	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	var tasks sync.WaitGroup
-	defer tasks.Wait()
-	defer cancel()
-	tasks.Go(func() { r.reload(background) })
+	daemon.RedirectStandardLog(r.Throttled)
+	tasks := []func(context.Context){r.reload}
+	if r.admin != nil {
+		tasks = append(tasks, r.page.Run)
+	}
+	defer daemon.Background(ctx, tasks...)()
 
 	failed := make(chan error, 2)
 	go func() {
@@ -167,15 +160,14 @@ func (r *runner) serve(ctx context.Context, stdout io.Writer) error {
 		}
 	}()
 	if r.admin != nil {
-		tasks.Go(func() { r.page.Run(background) })
 		r.admin.Start(failed)
 	}
-	r.printBanner(stdout)
+	r.printBanner(r.Stdout)
 	var err error
 	select {
 	case err = <-failed:
 	case <-ctx.Done():
-		r.log.Info("shutting down", "at_most", r.Delay+r.Shutdown)
+		r.Log.Info("shutting down", "at_most", r.Delay+r.Shutdown)
 		r.server.health.Shutdown()
 		select {
 		case <-time.After(r.Delay):
@@ -183,7 +175,7 @@ func (r *runner) serve(ctx context.Context, stdout io.Writer) error {
 		}
 	}
 	if r.server.stop(r.Shutdown) {
-		r.log.Warn("requests were cut off")
+		r.Log.Warn("requests were cut off")
 	}
 	if r.admin != nil {
 		err = errors.Join(err, r.admin.Stop(r.Shutdown))
@@ -202,7 +194,7 @@ func (r *runner) reload(ctx context.Context) {
 			Patience: daemon.Patience, Applied: daemon.Content{Text: r.text},
 		})
 	} else {
-		f := &follower{xdsFlags: r.xdsFlags, log: r.throttled, apply: func(text string) error {
+		f := &follower{xdsFlags: r.xdsFlags, log: r.Throttled, apply: func(text string) error {
 			return r.apply(daemon.Content{Text: text}, "xDS")
 		}}
 		var following sync.WaitGroup
@@ -210,9 +202,9 @@ func (r *runner) reload(ctx context.Context) {
 		following.Go(func() { f.run(ctx) })
 	}
 	if r.security != nil {
-		watchers = append(watchers, r.security.Watcher(r.log))
+		watchers = append(watchers, r.security.Watcher(r.Log))
 	}
-	daemon.Watch(ctx, r.hangups, watchers...)
+	daemon.Watch(ctx, r.Hangups, watchers...)
 }
 
 // apply puts a configuration in force if it has no errors.
@@ -227,25 +219,14 @@ func (r *runner) apply(c daemon.Content, why string) error {
 	}
 	r.metrics.reload(err == nil)
 	if err != nil {
-		problems := strings.Split(err.Error(), "\n")
-		r.log.Error("configuration rejected: the previous one stays in force", "because", why,
-			"errors", len(problems))
-		for _, p := range problems {
-			r.log.Error("configuration", "error", p)
-		}
+		daemon.LogRejected(r.Log, "configuration", why, strings.Split(err.Error(), "\n"))
 		return err
 	}
 	r.server.health.set(true)
-	r.log.Info("configuration reloaded", "because", why, "domains", next.Domains(),
+	r.Log.Info("configuration reloaded", "because", why, "domains", next.Domains(),
 		"rules", len(next.Rules))
-	r.logWarnings(next)
+	daemon.LogWarnings(r.Log, "configuration", next.Warnings)
 	return nil
-}
-
-func (r *runner) logWarnings(c *config.Config) {
-	for _, text := range c.Warnings {
-		r.log.Warn("configuration", "warning", text)
-	}
 }
 
 // address returns the address of the service as clients use it.

@@ -1,0 +1,77 @@
+package daemon
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"testing"
+)
+
+func TestStepsEndWithTheFirstError(t *testing.T) {
+	var done []string
+	step := func(name string, err error) func(context.Context) error {
+		return func(context.Context) error { done = append(done, name); return err }
+	}
+	want := errors.New("b")
+	err := InOrder(t.Context(), step("a", nil), step("b", want), step("c", nil))
+	if !errors.Is(err, want) || strings.Join(done, " ") != "a b" {
+		t.Errorf("%v after %q", err, done)
+	}
+}
+
+// Tasks go on after the end of the context, because requests do, and end when they are stopped.
+func TestBackground(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	stop := Background(ctx, func(ctx context.Context) {
+		<-ctx.Done()
+		close(ended)
+	}, func(ctx context.Context) {
+		interrupt()
+		if ctx.Err() != nil {
+			t.Error("the end of the context ends the tasks")
+		}
+	})
+	<-ctx.Done()
+	select {
+	case <-ended:
+		t.Error("a task has ended before it is stopped")
+	default:
+	}
+	stop()
+	select {
+	case <-ended:
+	default:
+		t.Error("stop does not wait for a task")
+	}
+}
+
+func TestListenNamesTheFlag(t *testing.T) {
+	if _, err := Listen("--admin", "nonsense"); err == nil ||
+		!strings.HasPrefix(err.Error(), "--admin: ") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// What a process has written is there when it is closed.
+func TestAProcessWritesInTheBackground(t *testing.T) {
+	var stdout, stderr bytes.Buffer
+	p := NewProcess(&stdout, &stderr, "json")
+	_, _ = p.Stdout.Write([]byte("banner\n")) // never fails
+	LogRejected(p.Log, "policy", "SIGHUP", []string{"one", "two"})
+	LogWarnings(p.Throttled, "policy", []string{"three"})
+	p.Close()
+	for _, want := range []string{
+		`"msg":"policy rejected: the previous one stays in force","because":"SIGHUP","errors":2}`,
+		`"msg":"policy","error":"one"}`, `"msg":"policy","error":"two"}`,
+		`"msg":"policy","warning":"three"}`,
+	} {
+		if !strings.Contains(stderr.String(), want) {
+			t.Errorf("no %s in\n%s", want, &stderr)
+		}
+	}
+	if stdout.String() != "banner\n" || p.LostLines() != 0 {
+		t.Errorf("stdout %q, %d lines lost", &stdout, p.LostLines())
+	}
+}
