@@ -7,18 +7,20 @@
 -- The value of a bucket has 28 bytes: 8 times the number of its changes to other limits plus the
 -- digits, the own time s in µs, the deficit d at s, and C, N and D. In debt, d is above C.
 --
--- The reply is the time t of the decisions in µs, the first 12 bytes of each bucket before them, and
--- the error of the writes. A bucket under another limit has been converted. The first byte is 255
--- if the value is not a bucket, and 254 if it could not be written.
+-- The reply is the time t of the decisions in µs, the first 12 bytes of each bucket before them,
+-- and the error of the writes. A bucket under another limit has been converted. The first byte is
+-- 255 if the value is not a bucket, and 254 if it could not be written.
 --
 -- For speed: Redis makes the functions anew in each run, so they have no upvalues, which would be
--- allocations. A call costs as much as ten operations, and a reply that grows by .. a copy a bucket.
+-- allocations. A call costs as much as ten operations: x - x % 1 rounds down without one. A reply
+-- that grows by .. costs a copy a bucket, and Redis 7.0 formats a number slowly.
 
 -- supplied returns the units that N/D units a µs supply in the e µs after instant s. It is exact
 -- up to 2^48, because N and D are below 2^48.
 local function supplied(s, e, N, D)
   if D <= 67108864 and e * N < 4503599627370496 then -- all integers are below 2^53
-    return math.floor(((s % D) * (N % D) % D + e * N) / D)
+    local units = ((s % D) * (N % D) % D + e * N) / D
+    return units - units % 1
   end
 
   -- split returns the upper 26 bits of a double, and the rest (Dekker 1971).
@@ -36,7 +38,7 @@ local function supplied(s, e, N, D)
   end
 
   -- divide returns the quotient and the remainder of a*b + r by m, for r < m. It is exact if the
-  -- quotient is below 2^48. The first quotient is wrong by at most two, and all of its rest is exact.
+  -- quotient is below 2^48. The first quotient is wrong by at most two, and its rest is exact.
   local function divide(a, b, r, m)
     local p = a * b
     local q = math.floor(p / m)
@@ -53,19 +55,19 @@ end
 -- store stores a bucket until it is full, and returns the error if it cannot. After a change it is
 -- stored at least as long as before: the next limit may be the old one, by which it is full later.
 local function store(t, key, first, C, N, D, s, d)
-  local ms = math.floor((s + d * D / N) / 1000) + 1
+  local ms = (s + d * D / N) / 1000 + 1
   if first >= 8 then
     local left = redis.pcall('PTTL', key)
     if type(left) == 'table' then return left.err end
     ms = math.max(ms, math.floor(t / 1000) + left)
   end
-  if ms > 9e15 then ms = 9e15 end -- beyond 10^17, a number has an exponent in a command
+  if ms > 9e15 then ms = 9e15 end -- Redis has 63 bits
   if d > 4294967295 then d = 4294967295 end
   local value = struct.pack('>BI7I4I4I6I6', first, s, d, C, N, D)
-  return redis.pcall('SET', key, value, 'PXAT', ms).err
+  return redis.pcall('SET', key, value, 'PXAT', string.format('%d', ms)).err
 end
 
-local floor, max, min, pack, parse = math.floor, math.max, math.min, struct.pack, struct.unpack
+local pack, parse, pcall = struct.pack, struct.unpack, redis.pcall
 local time = redis.call('TIME')
 local t = time[1] * 1000000 + time[2]
 local forever = 9223372036854774 - t -- until the clock of tb/mutex ends
@@ -82,22 +84,21 @@ for k = 1, #KEYS do
     if not group then group, granted = {}, true end
   end
   local first, s, d, capacity, rate, divisor = digits, t, 0, C, N, D
-  local changes, own, stored = 0, true, true
-  local value, why = redis.pcall('GET', key)
+  local own, stored = true, true
+  local value, why = pcall('GET', key)
   if value and #value ~= 28 then
     first = 255
     if type(value) == 'table' then why = value.err end
     if why and string.find(why, 'WRONGTYPE', 1, true) then why = nil end
   elseif value then
     first, s, d, capacity, rate, divisor = parse('>BI7I4I4I6I6', value)
-    if s > t + 1000000 then s, stored = t, false end -- the clock was set back: wait for it no longer
-    changes = (first - first % 8) / 8
+    if s > t + 1000000 then s, stored = t, false end -- set back: wait for the clock no longer
     own = first % 8 == digits and capacity == C and rate == N and divisor == D
   end
 
-  -- The bucket is stored with the deficit lacked at its own time was. At t it is as s and d say, and
-  -- ahead is the supply from t to s. In debt, only the deficit counts.
-  local was, lacked, seen, changed, ahead = s, d, false, false, 0
+  -- The bucket is stored with the deficit lacked at its own time was. At t it is as s and d say,
+  -- and ahead is the supply from t to s. In debt, only the deficit counts.
+  local was, lacked, changed, stale, ahead = s, d, false, false, 0
   if s < t then
     if d > 0 then
       d = d - supplied(s, t - s, rate, divisor)
@@ -111,19 +112,19 @@ for k = 1, #KEYS do
   if not own then -- keep the tokens, in millionths
     local tokens, unit = (capacity - d) * 10 ^ (6 - first % 8), 10 ^ (6 - digits)
     if tokens < 0 then
-      d = min(C + math.ceil(-tokens / unit), 2 ^ 32 - 1)
+      d = math.min(C + math.ceil(-tokens / unit), 2 ^ 32 - 1)
     else
-      d = C - min(floor(tokens / unit), C)
+      d = C - math.min(math.floor(tokens / unit), C)
     end
     if s > t then ahead = supplied(t, s - t, N, D) end
-    changes = changes % 31 + 1
-    was, lacked, stored, first = s, d, false, changes * 8 + digits
+    was, lacked, stored = s, d, false
+    first = ((first - first % 8) / 8 % 31 + 1) * 8 + digits
   end
   local since, lack = was, lacked
   for j = 1, n do
     if j > 1 then kind, x, units, i = parse('>BI7I4', args, i) end
     local pays = t <= x and first ~= 255
-    seen = seen or pays and kind ~= 1 and kind ~= 5 -- 1 is a look
+    if not stored and pays and kind ~= 1 and kind ~= 5 then stale = true end -- 1 is a look
     if kind == 0 then -- take
       pays = pays and d + units <= C
     elseif kind == 2 then -- reserve, with the most debt, and the longest wait in µs
@@ -131,12 +132,12 @@ for k = 1, #KEYS do
       debt, within, i = parse('>I4I7', args, i)
       local owed = d + units - C + ahead
       pays = pays and (d + units <= C or units <= C and owed <= debt and
-        owed <= supplied(t, min(within, forever), N, D))
+        owed <= supplied(t, math.min(within, forever), N, D))
     elseif kind == 3 then -- give back, which pays debt first
-      if lacked > C and min(lacked, d) - units <= C then was, lacked = s, d end
-      units = -min(units, lacked)
+      if lacked > C and math.min(lacked, d) - units <= C then was, lacked = s, d end
+      units = -math.min(units, lacked)
     elseif kind == 4 then -- charge, up to a debt of C
-      units = max(0, min(units, 2 * C - ahead - d))
+      units = math.max(0, math.min(units, 2 * C - ahead - d))
       if d + units > C and d + units - C + ahead > supplied(t, forever, N, D) then
         was, lacked, units, changed = s, d, 0, pays -- no clock shows the slot
       end
@@ -144,10 +145,11 @@ for k = 1, #KEYS do
       local c, f, m, w, l
       c, f, m, w, l, i = parse('>BI7I4I7I4', args, i)
       local gain = was >= f and supplied(f, was - f, N, D) or -supplied(was, f - was, N, D)
-      if not own or c ~= changes or was < f and lacked <= C then -- or the clock was set back
-        units = 0
+      if not own or c ~= (first - digits) / 8 or was < f and lacked <= C then
+        units = 0 -- converted, or the clock was set back
       elseif lacked <= C then -- the bucket may have been full since
-        units = -min(lacked, max(0, units - max(0, gain - max(0, m + units - C))))
+        local refilled = math.max(0, gain - math.max(0, m + units - C))
+        units = -math.min(lacked, math.max(0, units - refilled))
       elseif lacked + gain ~= m + units then -- a later reservation keeps its slot
         units = 0
       elseif pays then
@@ -155,20 +157,19 @@ for k = 1, #KEYS do
       end
     end
     if kind == 6 then -- reset, also a value that is not a bucket
-      value = redis.pcall('DEL', key)
+      value = pcall('DEL', key)
       why = type(value) == 'table' and value.err or nil
-      first, changes, own, stored = digits, 0, true, true
+      first, own, stored, stale = digits, true, true, false
       s, d, ahead, was, lacked, changed = t, 0, 0, t, 0, false
     elseif pays and units > 0 then
       d = d + units
       was, lacked, changed = s, d, true
       if d > C then s, d, ahead = t, d + ahead, 0 end
     elseif pays and units < 0 then
-      d, lacked, changed = max(0, d + units), lacked + units, true
+      d, lacked, changed = math.max(0, d + units), lacked + units, true
     end
-    granted = granted and pays
+    if not pays then granted = false end
   end
-  local stale = seen and not stored
   if group then
     group[#group + 1] = {t, key, first, C, N, D, was, lacked, changed, stale, since, lack}
     for j = 1, joined and 0 or #group do

@@ -235,8 +235,8 @@ func resetFills(s *simulator) error {
 		func() { b.take(m.limit, noon, 7) },
 		func() { b.apply(m.limit, noon, reservation(m.unitsOf(30), deepest, tb.Never)) },
 		func() { // under another limit
-			b.take(perSecond(5, 1), noon, 1)
 			b.take(m.limit, noon, 1)
+			b.take(perSecond(5, 1), noon, 1)
 		},
 		func() { // a value that is not a bucket
 			set := b.client.B().Set().Key(b.key).Value("\x7f\xf0\x00\x00\x00\x00\x00\x00x").Build()
@@ -260,9 +260,12 @@ func resetFills(s *simulator) error {
 		if v, _ := b.value(); len(v) != 28 || v[0] != m.header[0] {
 			b.errorf("the value is %q", v)
 		}
-		b.apply(m.limit, noon, item{kind: kindReset})
+		prepare()
+		if _, err := b.run(noon, 1, m.part(b.key, take, item{kind: kindReset})); err != nil {
+			return err
+		}
 		if v, _ := b.value(); v != "" {
-			b.errorf("the value is %q", v)
+			b.errorf("after a call and a reset, the value is %q", v)
 		}
 	}
 	return b.err
