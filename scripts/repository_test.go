@@ -116,7 +116,7 @@ func copyOfTheTree(t *testing.T) repository {
 		}
 		r.write(name, string(content))
 	}
-	r.run("chmod", "+x", "scripts/release", "scripts/modules")
+	r.run("chmod", "+x", "scripts/build", "scripts/modules", "scripts/release")
 	r.commit()
 	return r
 }
