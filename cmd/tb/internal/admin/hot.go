@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/spacesaving"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/sketch"
 	"github.com/seed-181794aa/ratelimit/httplimit"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
@@ -24,7 +24,7 @@ const (
 // score of a bucket counts its refusals and fades.
 type hotBuckets struct {
 	mu      sync.Mutex
-	summary *spacesaving.Summary[hotBucket]
+	summary *sketch.Summary[hotBucket]
 }
 
 type hotBucket struct {
@@ -44,7 +44,7 @@ type observer struct {
 type LevelFunc func() (tb.Limit, tb.Level, error)
 
 func newHotBuckets() *hotBuckets {
-	return &hotBuckets{summary: spacesaving.New[hotBucket](maxHot)}
+	return &hotBuckets{summary: sketch.NewSummary[hotBucket](maxHot)}
 }
 
 // bucketID returns a string that identifies a bucket. A formatted key has no newline.
@@ -82,7 +82,7 @@ func (h *hotBuckets) fade() {
 func (h *hotBuckets) hottest() (all []hotBucket) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	byScore := slices.SortedFunc(h.summary.All(), func(a, b *spacesaving.Entry[hotBucket]) int {
+	byScore := slices.SortedFunc(h.summary.All(), func(a, b *sketch.Entry[hotBucket]) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Key, b.Key))
 	})
 	for _, b := range byScore {

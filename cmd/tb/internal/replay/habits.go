@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/accesslog"
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/spacesaving"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/sketch"
 )
 
 // Habit says what a client is for, as far as the log shows it: whom a limit would hurt.
@@ -50,7 +50,7 @@ const (
 type habits struct {
 	hasPath  bool // whether a key has the path
 	requests uint64
-	clients  *spacesaving.Summary[habit]
+	clients  *sketch.Summary[habit]
 }
 
 // habit counts the groups of paths that a client asks for, in a few counters (J. Misra, D. Gries,

@@ -1,8 +1,7 @@
 package replay
 
 import (
-	"math/bits"
-
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/sketch"
 	"github.com/seed-181794aa/ratelimit/internal/hash"
 )
 
@@ -32,56 +31,39 @@ func (c *keyCounter) add(key []byte, refused uint64) {
 	}
 }
 
-// distinctCounter counts distinct hashes in bounded memory, by adaptive sampling (M. Wegman; P.
-// Flajolet, "On Adaptive Sampling", 1990). The sample has the hashes that begin with shift
-// zero bits. Whenever it outgrows its bound, shift grows by one. A hash is in the sample
-// from its first time or never, so the bits of a sampled hash are complete.
+// distinctCounter counts distinct hashes in bounded memory. The bits of a hash in its sample are
+// complete, because the sample has a hash from its first time or never.
 type distinctCounter struct {
-	bound int
-	shift int
-	masks map[uint64]uint64 // by hash: all bits that were added with it
+	masks sketch.Sample[uint64, uint64] // by hash: all bits that were added with it
 }
 
 func newDistinctCounter(bound int) *distinctCounter {
-	return &distinctCounter{bound: bound, masks: make(map[uint64]uint64)}
+	itself := func(h uint64) uint64 { return h }
+	return &distinctCounter{sketch.NewSample[uint64, uint64](bound, itself)}
 }
 
 // add counts a hash and the bits in mask.
 func (d *distinctCounter) add(h, mask uint64) {
-	if bits.LeadingZeros64(h) < d.shift {
+	if !d.masks.Takes(h) {
 		return
 	}
-	before, known := d.masks[h]
-	if known && before|mask == before {
-		return
-	}
-	d.masks[h] = before | mask
-	for len(d.masks) > d.bound {
-		d.halve()
-	}
-}
-
-// halve drops about half of the sample.
-func (d *distinctCounter) halve() {
-	d.shift++
-	for h := range d.masks {
-		if bits.LeadingZeros64(h) < d.shift {
-			delete(d.masks, h)
-		}
+	before, known := d.masks.Values[h]
+	if !known || before|mask != before {
+		d.masks.Put(h, before|mask, func(uint64) {})
 	}
 }
 
 // exact reports whether the counts are exact. Otherwise they are estimates.
-func (d *distinctCounter) exact() bool { return d.shift == 0 }
+func (d *distinctCounter) exact() bool { return d.masks.OneIn() == 1 }
 
 // total returns the number of distinct hashes.
-func (d *distinctCounter) total() uint64 { return uint64(len(d.masks)) << d.shift }
+func (d *distinctCounter) total() uint64 { return uint64(len(d.masks.Values)) * d.masks.OneIn() }
 
 // totalWith returns the number of distinct hashes that were added with a bit.
 func (d *distinctCounter) totalWith(bit int) uint64 {
 	var n uint64
-	for _, mask := range d.masks {
+	for _, mask := range d.masks.Values {
 		n += mask >> bit & 1
 	}
-	return n << d.shift
+	return n * d.masks.OneIn()
 }

@@ -38,9 +38,9 @@ func TestKeyCountsAreEstimatedBeyondTheBound(t *testing.T) {
 			refused = 1
 		}
 		c.add(key(n), refused)
-		if len(c.all.masks) > bound || len(c.refused.masks) > bound {
+		if len(c.all.masks.Values) > bound || len(c.refused.masks.Values) > bound {
 			t.Fatalf("after %d keys: %d entries and %d, want at most %d",
-				n+1, len(c.all.masks), len(c.refused.masks), bound)
+				n+1, len(c.all.masks.Values), len(c.refused.masks.Values), bound)
 		}
 	}
 	const tolerance = 5 * 0.022 // standard errors of a sample of half the bound

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/spacesaving"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/sketch"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/suggest"
 )
 
@@ -14,7 +14,7 @@ import (
 const maxTracked = 4096
 
 // tracked is a key that has statistics. Its Count is the number of its refusals.
-type tracked = spacesaving.Entry[keyStats]
+type tracked = sketch.Entry[keyStats]
 
 // keyStats has the statistics of a key since tracking of it began.
 type keyStats struct {
@@ -30,9 +30,9 @@ type keyStats struct {
 }
 
 // ranking finds the keys that are refused most, in bounded memory.
-type ranking struct{ *spacesaving.Summary[keyStats] }
+type ranking struct{ *sketch.Summary[keyStats] }
 
-func newRanking(bound int) ranking { return ranking{spacesaving.New[keyStats](bound)} }
+func newRanking(bound int) ranking { return ranking{sketch.NewSummary[keyStats](bound)} }
 
 // track counts a request of a key and returns its entry.
 func (r ranking) track(key []byte) *tracked {

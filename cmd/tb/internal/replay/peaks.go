@@ -3,7 +3,7 @@ package replay
 import (
 	"time"
 
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/spacesaving"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/sketch"
 )
 
 // slotsInWindow is how many slots a window has. Grants of the same slot are added up, so that a key
@@ -16,7 +16,7 @@ const slotsInWindow = 160
 type peaks struct {
 	slot          uint64 // in nanoseconds
 	window, tenth uint64 // in slots
-	keys          *spacesaving.Summary[keyPeaks]
+	keys          *sketch.Summary[keyPeaks]
 	mostWindow    uint64
 	mostTenth     uint64
 }
@@ -29,7 +29,7 @@ func newPeaks(window time.Duration) peaks {
 	slots := uint64(window) / slot
 	return peaks{
 		slot: slot, window: slots, tenth: max(1, slots/10),
-		keys: spacesaving.New[keyPeaks](maxTracked),
+		keys: sketch.NewSummary[keyPeaks](maxTracked),
 	}
 }
 

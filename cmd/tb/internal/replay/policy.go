@@ -15,7 +15,7 @@ import (
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/accesslog"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/spacesaving"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/sketch"
 	"github.com/seed-181794aa/ratelimit/httplimit"
 	"github.com/seed-181794aa/ratelimit/internal/hash"
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -40,7 +40,7 @@ type policyReplay struct {
 
 // ruleRefusals are the keys that a rule refuses.
 type ruleRefusals struct {
-	most *spacesaving.Summary[struct{}]
+	most *sketch.Summary[struct{}]
 	keys *distinctCounter
 }
 
@@ -73,7 +73,7 @@ func (p *policyReplay) countKey(_ *http.Request, e httplimit.Event) {
 	}
 	r := p.refusals[e.Rule]
 	if r == nil {
-		r = &ruleRefusals{spacesaving.New[struct{}](maxRefused), newDistinctCounter(maxDistinct)}
+		r = &ruleRefusals{sketch.NewSummary[struct{}](maxRefused), newDistinctCounter(maxDistinct)}
 		p.refusals[e.Rule] = r
 	}
 	key := []byte(httplimit.FormatKey(e.Key))

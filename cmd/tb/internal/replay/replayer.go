@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/accesslog"
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/spacesaving"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/sketch"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/suggest"
 	"github.com/seed-181794aa/ratelimit/internal/compositekey"
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -58,7 +58,7 @@ func newReplayer(o Options) (*replayer, error) {
 		cost: o.Cost, keys: newKeyCounter(maxDistinct), ranking: newRanking(maxTracked),
 		queue: newQueue(queueRequests),
 		habits: habits{
-			hasPath: slices.Contains(o.Keys, "path"), clients: spacesaving.New[habit](maxTracked),
+			hasPath: slices.Contains(o.Keys, "path"), clients: sketch.NewSummary[habit](maxTracked),
 		},
 		allowMalformed: o.AllowMalformed,
 	}

@@ -1,10 +1,10 @@
 package suggest
 
 import (
-	"math/bits"
 	"slices"
 	"time"
 
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/sketch"
 	"github.com/seed-181794aa/ratelimit/internal/hash"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
@@ -20,13 +20,11 @@ type Costs struct {
 // Collector finds what each key of a log needs at each of several rates. It is not safe for
 // concurrent use.
 type Collector struct {
-	maxKeys int
-	scales  []uint64 // of the curves of each rate
-	clocks  []clock
-	swings  []*swings // by rate; none if the costs are not fixed
+	scales []uint64 // of the curves of each rate
+	clocks []clock
+	swings []*swings // by rate; none if the costs are not fixed
 
-	clients  map[string]*Client
-	shift    int    // only keys whose hash begins with this number of zero bits are kept
+	clients  sketch.Sample[string, *Client]
 	requests uint64 // of keys that were kept at the time
 
 	timed bool   // whether clients keep the times of their requests, until there are too many
@@ -39,8 +37,8 @@ type Collector struct {
 // New returns an empty Collector of at most maxKeys keys. The capacities of the rates are not used.
 func New(rates []tb.Limit, costs Costs, maxKeys int) *Collector {
 	c := &Collector{
-		maxKeys: maxKeys, scales: scales[:], clients: make(map[string]*Client), cost: costs.Fixed,
-		timed: true,
+		scales: scales[:], clients: sketch.NewSample[string, *Client](maxKeys, hashOf[string]),
+		cost: costs.Fixed, timed: true,
 	}
 	if costs.Whole {
 		c.scales = scales[:1]
@@ -57,7 +55,7 @@ func New(rates []tb.Limit, costs Costs, maxKeys int) *Collector {
 // Add adds a request of a key at a time, in ns since 1970. The cost is in tokens, above 0.
 func (c *Collector) Add(key []byte, t int64, cost float64) {
 	c.read(t)
-	cl := c.clients[string(key)] // does not allocate
+	cl := c.clients.Values[string(key)] // does not allocate
 	if cl == nil {
 		if cl = c.admit(key); cl == nil {
 			return
@@ -93,7 +91,7 @@ func (c *Collector) keepTime(cl *Client, t int64) {
 		return
 	}
 	c.timed = false
-	for _, cl := range c.clients {
+	for _, cl := range c.clients.Values {
 		cl.times = nil
 	}
 }
@@ -113,31 +111,16 @@ func (c *Collector) read(t int64) {
 }
 
 // admit returns a new client, or nil if the key is not in the sample.
-//
-// The sample has the keys whose hash begins with shift zero bits. Whenever it outgrows its bound,
-// shift grows by one (M. Wegman; P. Flajolet, "On Adaptive Sampling", 1990). So a key is in the
-// sample from its first request or never, unless a later halving drops it.
 func (c *Collector) admit(key []byte) *Client {
-	if !c.samples(key) {
+	if !c.clients.Takes(hashOf(key)) {
 		return nil
 	}
 	cl := &Client{Key: string(key), curves: make([]curve, len(c.scales))}
-	c.clients[cl.Key] = cl
-	for len(c.clients) > c.maxKeys {
-		c.shift++
-		for key, cl := range c.clients {
-			if !c.samples([]byte(key)) {
-				c.end(cl)
-				delete(c.clients, key)
-			}
-		}
-	}
-	return c.clients[cl.Key]
+	c.clients.Put(cl.Key, cl, c.end)
+	return c.clients.Values[cl.Key]
 }
 
-func (c *Collector) samples(key []byte) bool {
-	return bits.LeadingZeros64(hash.Mix(hash.Add(hash.Empty, key))) >= c.shift
-}
+func hashOf[T string | []byte](key T) uint64 { return hash.Mix(hash.Add(hash.Empty, key)) }
 
 // stayAlike reports whether the curves of all rates, which are alike, stay so with a request of a
 // client whose latest time was last: nothing was supplied to any bucket, or all buckets are full.

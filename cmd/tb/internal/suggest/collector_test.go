@@ -88,8 +88,8 @@ func TestKeysBeyondTheBoundAreSampled(t *testing.T) {
 		for range 1 + i%10 { // so 10 % need 10
 			c.Add(fmt.Append(nil, i), int64(i)*1e6, 1)
 		}
-		if len(c.clients) > bound || i < bound && len(c.clients) != i+1 {
-			t.Fatalf("%d clients of %d, want at most %d", len(c.clients), i+1, bound)
+		if len(c.clients.Values) > bound || i < bound && len(c.clients.Values) != i+1 {
+			t.Fatalf("%d clients of %d, want at most %d", len(c.clients.Values), i+1, bound)
 		}
 	}
 	r := c.Result()

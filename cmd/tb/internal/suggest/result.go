@@ -27,10 +27,10 @@ type Result struct {
 // Result returns the bursts. The Collector must not be used any more.
 func (c *Collector) Result() *Result {
 	r := &Result{
-		OneIn: 1 << c.shift, Requests: c.requests, scales: len(c.scales), swings: c.swings,
+		OneIn: c.clients.OneIn(), Requests: c.requests, scales: len(c.scales), swings: c.swings,
 		timed: c.timed, start: c.start, clocks: c.clocks, cost: c.cost,
 	}
-	for _, cl := range c.clients {
+	for _, cl := range c.clients.Values {
 		c.end(cl)
 		r.Clients = append(r.Clients, cl)
 	}

@@ -1,17 +1,17 @@
-// Package spacesaving finds the heaviest of many keys in bounded memory.
-//
-// It is the Space-Saving algorithm: A. Metwally, D. Agrawal, A. El Abbadi, "Efficient
-// Computation of Frequent and Top-k Elements in Data Streams", ICDT 2005.
-package spacesaving
+// Package sketch sums up many keys in bounded memory: a Summary finds the heaviest of them, and a
+// Sample keeps some of all.
+package sketch
 
 import (
 	"iter"
 	"slices"
 )
 
-// Summary tracks at most bound keys. Once it is full, a new key replaces the tracked key
-// with the lowest count, among equal counts the one not seen for the longest time. The new
-// key inherits the count, because that much of its own may have been missed.
+// Summary is the Space-Saving algorithm (A. Metwally, D. Agrawal, A. El Abbadi, "Efficient
+// Computation of Frequent and Top-k Elements in Data Streams", ICDT 2005). It tracks at most bound
+// keys. Once it is full, a new key replaces the tracked key with the lowest count, among equal
+// counts the one not seen for the longest time. The new key inherits the count, because that much
+// of its own may have been missed.
 //
 // Without Scale and Remove, a key with more than 1/bound of everything counted is always
 // tracked, and no entry inherits more than that share.
@@ -45,8 +45,8 @@ type Entry[V any] struct {
 	rankSeen uint64
 }
 
-// New returns an empty Summary of at most bound keys.
-func New[V any](bound int) *Summary[V] {
+// NewSummary returns an empty Summary of at most bound keys.
+func NewSummary[V any](bound int) *Summary[V] {
 	return &Summary[V]{bound: bound, byKey: make(map[string]*Entry[V], bound)}
 }
 

@@ -1,4 +1,4 @@
-package spacesaving
+package sketch
 
 import (
 	"fmt"
@@ -37,7 +37,7 @@ func keys[V any](s *Summary[V]) (all []string) {
 }
 
 func TestCountsAreExactUpToTheBound(t *testing.T) {
-	s, want := New[int](200), make(map[string]int)
+	s, want := NewSummary[int](200), make(map[string]int)
 	for _, key := range skewed(1, 20_000, 200) {
 		count(s, key)
 		want[key]++
@@ -58,7 +58,7 @@ func TestCountsAreExactUpToTheBound(t *testing.T) {
 func TestGuaranteesBeyondTheBound(t *testing.T) {
 	const bound, all = 50, 30_000
 	for seed := range uint64(10) {
-		s, want := New[int](bound), make(map[string]int)
+		s, want := NewSummary[int](bound), make(map[string]int)
 		for _, key := range skewed(seed, all, 5_000) {
 			count(s, key)
 			want[key]++
@@ -83,7 +83,7 @@ func TestGuaranteesBeyondTheBound(t *testing.T) {
 }
 
 func TestTheLowestAndLongestUnseenIsReplaced(t *testing.T) {
-	s := New[int](3)
+	s := NewSummary[int](3)
 	count(s, "a")
 	s.See([]byte("b"))
 	s.See([]byte("c"))
@@ -109,7 +109,7 @@ func TestTheLowestAndLongestUnseenIsReplaced(t *testing.T) {
 }
 
 func TestScaleKeepsTheOrder(t *testing.T) {
-	s, want := New[int](50), make(map[string]float64)
+	s, want := NewSummary[int](50), make(map[string]float64)
 	for i, key := range skewed(3, 20_000, 50) {
 		count(s, key)
 		want[key]++
@@ -136,7 +136,7 @@ func TestScaleKeepsTheOrder(t *testing.T) {
 }
 
 func TestRemove(t *testing.T) {
-	s := New[int](3)
+	s := NewSummary[int](3)
 	for _, key := range []string{"a", "b", "b", "c", "c", "c"} {
 		count(s, key)
 	}
@@ -155,7 +155,7 @@ func TestRemove(t *testing.T) {
 }
 
 func TestTrackedKeysDoNotAllocate(t *testing.T) {
-	s, key := New[int](3), []byte("a longer key than fits into a register")
+	s, key := NewSummary[int](3), []byte("a longer key than fits into a register")
 	s.See(key)
 	if n := testing.AllocsPerRun(100, func() { s.See(key) }); n != 0 {
 		t.Errorf("%v allocations, want 0", n)
