@@ -206,7 +206,7 @@ func TestLeaseBugsAreFound(t *testing.T) {
 		"leases end late": func(_ *testing.T, l *Limiter, _ tb.Limit) { l.leases.life *= 2 },
 		"all is given back": func(_ *testing.T, l *Limiter, _ tb.Limit) {
 			l.script = newScript(strings.Replace(l.script.text,
-				"max(0, units - max(0, gain - max(0, m + units - C)))", "units", 1))
+				"math.max(0, gain - math.max(0, m + units - C))", "0", 1))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
