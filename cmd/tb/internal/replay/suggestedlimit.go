@@ -1,7 +1,9 @@
 package replay
 
 import (
+	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/suggest"
@@ -139,4 +141,57 @@ func (l *SuggestedLimit) addRefused(found *suggest.Result, h *habits) {
 		l.clients = append(l.clients, r)
 	}
 	l.Top = l.clients[:min(l.Refused, shownKeys)]
+}
+
+// write writes the limit: the flags and the policy that set it, and the clients that it refuses.
+func (l *SuggestedLimit) write(b *strings.Builder, s *Suggestion) {
+	fmt.Fprintf(b, "\n%s\n", l.headline(s))
+	fmt.Fprintf(b, "A client can take at most %.6g tokens in a minute.\n", l.PerMinute)
+	if l.raised {
+		b.WriteString("The log needs less, but a policy needs a burst of at least a second of its" +
+			" rate.\n")
+	}
+	if l.AtEnd {
+		b.WriteString("The rate is the lowest or the highest that was tried: others may be better.\n")
+	}
+	fmt.Fprintf(b, "\n  tb replay --rate %s --burst %d%s FILE\n", l.Rate, l.Burst, s.replayFlags)
+	switch {
+	case s.export != "":
+	case l.Policy == nil:
+		fmt.Fprintf(b, "\nThere is no policy for tb proxy: %s.\n", l.NoPolicy)
+	default:
+		fmt.Fprintf(b, "  tb proxy --policy policy.json%s\n\npolicy.json:\n\n%s\n", s.proxyFlags,
+			l.Policy.text())
+		b.WriteString(ifAny(l.NoAddress, "\n%s "+
+			plural(l.NoAddress, "client is not an address", "clients are not addresses")+
+			": a replay of the policy has one bucket for all of them.\n"))
+	}
+	l.writeRefused(b)
+}
+
+// headline returns the limit and its refusals.
+func (l *SuggestedLimit) headline(s *Suggestion) string {
+	why := ", the knee"
+	if len(s.Rates) == 1 {
+		why = ""
+	}
+	return fmt.Sprintf("Suggested: %s, burst %s%s at %s. It refuses %s of %s %s (%s).", l.Rate,
+		grouped(l.Burst), why, s.share, grouped(l.Refused), grouped(s.Clients),
+		plural(s.Clients, "client", "clients"), percent(share(uint64(l.Refused), uint64(s.Clients))))
+}
+
+// writeRefused writes the clients that are refused.
+func (l *SuggestedLimit) writeRefused(b *strings.Builder) {
+	if l.Refused == 0 {
+		return
+	}
+	b.WriteString("\nRefused, with the burst that each would need:\n\n")
+	table := columns(b)
+	fmt.Fprintln(table, "needs\trequests\tpeak/s\tfirst\tlast\t  key")
+	for _, c := range l.Top {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t  %s\n", burstText(c.Need), grouped(c.Requests),
+			grouped(c.Peak), dateTime(c.First), dateTime(c.Last),
+			clientText(c.Key, c.Name, c.Habit))
+	}
+	table.Flush()
 }

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"fmt"
 	"math"
 	"net/netip"
 	"slices"
@@ -168,4 +169,97 @@ func orZero(burst uint64) uint64 {
 		return 0
 	}
 	return burst
+}
+
+// writeSuggestion writes the table of bursts, and the suggested limit with the clients that it
+// refuses.
+func (rep *Report) writeSuggestion(b *strings.Builder) {
+	s := rep.Suggestion
+	b.WriteString("\n")
+	row(b, "requests", "%12s", grouped(rep.Requests))
+	row(b, "keys", "%12s%s", grouped(rep.Keys), rep.keysNote())
+	switch {
+	case s.Clients == 0 && rep.Requests > 0:
+		b.WriteString("\nNo key is in the sample that fits into --max-keys.\n")
+	case s.OneIn > 1:
+		fmt.Fprintf(b, "\nThe keys did not fit into --max-keys: this is an estimate from %s of them,"+
+			" one in %s.\n", grouped(s.Clients), grouped(s.OneIn))
+	}
+	if s.Clients == 0 {
+		return
+	}
+	s.writeTable(b)
+	if s.Limit == nil {
+		b.WriteString("\nNo burst is enough.\n")
+		return
+	}
+	s.writeCandidates(b, rep.Requests)
+	s.Limit.write(b, s)
+	if s.Check != nil {
+		s.Check.write(b)
+	}
+	if s.export != "" {
+		s.writePaths(b, rep.Requests)
+		s.writeExport(b)
+	}
+}
+
+// writeTable writes the bursts of each rate.
+func (s *Suggestion) writeTable(b *strings.Builder) {
+	b.WriteString("\nLeast burst with which at most a share of the clients is ever refused")
+	hasRequests := len(s.Rates[0].Requests) > 0
+	if hasRequests {
+		b.WriteString(" or, on the\nright, a share of the requests")
+	}
+	b.WriteString(":\n\n")
+	table := columns(b)
+	shares := s.share.columns()
+	head := []string{"rate"}
+	for _, share := range shares {
+		head = append(head, share.String())
+	}
+	if hasRequests {
+		for _, share := range shares[1:] {
+			head = append(head, share.String())
+		}
+		head[1+len(shares)] = "|  " + head[1+len(shares)]
+	}
+	fmt.Fprintln(table, strings.Join(head, "\t")+"\t")
+	for i, r := range s.Rates {
+		cells := []string{r.Rate}
+		for _, c := range r.Clients {
+			cells = append(cells, burstText(c.Burst))
+		}
+		if hasRequests {
+			for _, c := range r.Requests[1:] {
+				cells = append(cells, burstText(c.Burst))
+			}
+		}
+		if s.Limit != nil && s.Limit.index == i {
+			cells[0] = "> " + cells[0]
+		}
+		fmt.Fprintln(table, strings.Join(cells, "\t")+"\t")
+	}
+	table.Flush()
+	if !hasRequests {
+		b.WriteString("\nThere are no bursts for a share of the requests, because costs vary or are not" +
+			" whole tokens.\n")
+	}
+}
+
+// burstText writes a burst, if one is enough.
+func burstText(burst uint64) string {
+	if burst == 0 {
+		return "-"
+	}
+	return grouped(burst)
+}
+
+// writeExport writes the limits for a program.
+func (s *Suggestion) writeExport(b *strings.Builder) {
+	if s.noExport != "" {
+		fmt.Fprintf(b, "\nThere is no %s configuration: %s.\n", s.export, s.noExport)
+		return
+	}
+	fmt.Fprintf(b, "\n%s:\n\n%s\n", s.exportFile, s.Export)
 }
