@@ -3,7 +3,6 @@ package admin
 import (
 	"context"
 	"encoding/json"
-	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -12,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/testkit"
 	"github.com/seed-181794aa/ratelimit/httplimit"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
@@ -50,16 +50,8 @@ func upper(key []httplimit.KeyPart) string { return strings.ToUpper(httplimit.Fo
 
 func do(t *testing.T, r *http.Request) (int, string) {
 	t.Helper()
-	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resp.StatusCode, string(body)
+	resp, body := testkit.Do(t, r)
+	return resp.StatusCode, body
 }
 
 func request(t *testing.T, method, url, body string) *http.Request {

@@ -26,35 +26,17 @@ import (
 const two = `{"rules": [{"name": "two", "limit_keys": ["ip:address"],
 	"algorithm_config": {"tokens_per_second": 0.1, "burst": 2}}]}`
 
-// clock is a clock that a test moves.
-type clock struct {
-	mu  sync.Mutex
-	now time.Time
-}
-
-func (c *clock) read() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *clock) advance(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = c.now.Add(d)
-}
-
 // start serves a proxy in front of upstream and returns the proxy, its URL and its clock.
 func start(t *testing.T, policy string, upstream http.HandlerFunc, change ...func(*Config)) (
-	*Proxy, string, *clock) {
+	*Proxy, string, *testkit.Clock) {
 	t.Helper()
 	back := httptest.NewServer(upstream)
 	t.Cleanup(back.Close)
 	target, _ := url.Parse(back.URL)
-	now := &clock{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	now := testkit.NewClock()
 	c := Config{
 		Upstream: target, PreserveHost: true, Access: AccessOff,
-		Log: slog.New(slog.DiscardHandler), LimiterOptions: []tb.Option{tb.WithClock(now.read)},
+		Log: slog.New(slog.DiscardHandler), LimiterOptions: []tb.Option{tb.WithClock(now.Now)},
 	}
 	if policy != "" {
 		var err error
@@ -87,16 +69,7 @@ func get(t *testing.T, url string, header ...string) (*http.Response, string) {
 			r.Host = header[i+1]
 		}
 	}
-	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resp, string(body)
+	return testkit.Do(t, r)
 }
 
 // running is a command under way.

@@ -27,7 +27,7 @@ func TestLimits(t *testing.T) {
 		{9 * time.Second, 429, "0", "1", "quota-exceeded"},
 		{time.Second, 200, "0", "", "hello /a?b=c"},
 	} {
-		now.advance(want.after)
+		now.Advance(want.after)
 		r, body := get(t, url+"/a?b=c")
 		h := r.Header
 		if r.StatusCode != want.status || h.Get("RateLimit-Remaining") != want.remaining ||

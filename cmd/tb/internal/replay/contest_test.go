@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -175,14 +174,7 @@ func TestTextOfAlgorithms(t *testing.T) {
 	o.MaxKeys = 2
 	o.Algorithms = []string{"gcra", "leaky-bucket"}
 	rep := &replay(t, o, sampled(5_000)).Report
-	encoded, err := json.Marshal(rep)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var decoded Report
-	if err := json.Unmarshal(encoded, &decoded); err != nil {
-		t.Fatal(err)
-	}
+	decoded := fromJSON(t, rep)
 	text := rendered(t, rep)
 	want := []string{"limit 1/s, burst 20", "window 20s for 20 tokens", "requests 5,000",
 		"in 20s bound in 2s bound"}

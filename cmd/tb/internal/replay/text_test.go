@@ -57,16 +57,22 @@ The first malformed lines:
 	}
 }
 
-func TestTextAndJSONAgree(t *testing.T) {
-	rep := &replay(t, options(t, "2", 10), sampled(20_000)).Report
+// fromJSON returns a report as a program reads it.
+func fromJSON(t *testing.T, rep *Report) (decoded Report) {
+	t.Helper()
 	encoded, err := json.Marshal(rep)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var decoded Report
 	if err := json.Unmarshal(encoded, &decoded); err != nil {
 		t.Fatal(err)
 	}
+	return decoded
+}
+
+func TestTextAndJSONAgree(t *testing.T) {
+	rep := &replay(t, options(t, "2", 10), sampled(20_000)).Report
+	decoded := fromJSON(t, rep)
 	l, top := decoded.Limits[0], decoded.Top[0]
 	got := words(rendered(t, rep))
 	for _, want := range []string{

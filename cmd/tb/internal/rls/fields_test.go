@@ -22,7 +22,7 @@ func TestFields(t *testing.T) {
 	s, now := newService(t, limit("a", "unit: minute, requests_per_unit: 2, name: 'a\"'")+
 		limit("b", "unit: second, requests_per_unit: 10"),
 		func(c *Config) { c.Fields, c.Policy, c.X = FieldsAll, true, true })
-	now.advance(time.Second / 2)
+	now.Advance(time.Second / 2)
 	check := func(what, want string) {
 		t.Helper()
 		if got := fieldsOf(send(t, s, request(0, "a=", "b="))); got != want {
@@ -38,7 +38,7 @@ X-RateLimit-Limit: 2
 X-RateLimit-Remaining: 1
 X-RateLimit-Reset: 1767225631`)
 	send(t, s, request(0, "a=", "b="))
-	now.advance(100 * time.Millisecond)
+	now.Advance(100 * time.Millisecond)
 	check("refused", `Retry-After: 30
 RateLimit: "a\"";r=0;t=30`+policy+`
 RateLimit-Limit: 2

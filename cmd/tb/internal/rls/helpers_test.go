@@ -3,35 +3,14 @@ package rls
 import (
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	envoy "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
 	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/rls/config"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/testkit"
 )
-
-// clock is a clock that a test moves.
-type clock struct {
-	mu  sync.Mutex
-	now time.Time
-}
-
-func newClock() *clock { return &clock{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)} }
-
-func (c *clock) read() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *clock) advance(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = c.now.Add(d)
-}
 
 // parse returns the configuration of a domain d with these descriptors.
 func parse(t testing.TB, descriptors string) *config.Config {
@@ -46,10 +25,10 @@ func parse(t testing.TB, descriptors string) *config.Config {
 }
 
 // newService returns a service of a domain d with these descriptors, and its clock.
-func newService(t testing.TB, descriptors string, change ...func(*Config)) (*Service, *clock) {
+func newService(t testing.TB, descriptors string, change ...func(*Config)) (*Service, *testkit.Clock) {
 	t.Helper()
-	now := newClock()
-	c := Config{Now: now.read, Fields: FieldsOff}
+	now := testkit.NewClock()
+	c := Config{Now: now.Now, Fields: FieldsOff}
 	for _, f := range change {
 		f(&c)
 	}

@@ -1,13 +1,14 @@
 package rls
 
 import (
-	"io"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
 	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/testkit"
 )
 
 // With a flag, the counts have also the names of envoyproxy/ratelimit. A path counts by its first
@@ -51,16 +52,8 @@ func TestProbes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		answer, err := http.DefaultClient.Do(q)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer answer.Body.Close()
-		b, err := io.ReadAll(answer.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return answer.StatusCode, string(b)
+		answer, text := testkit.Do(t, q)
+		return answer.StatusCode, text
 	}
 	const ask = `{"domain": "d", "descriptors": [{"entries": [{"key": "k", "value": "v"}]}]}`
 	for _, c := range []struct {

@@ -30,7 +30,7 @@ func TestBucket(t *testing.T) {
 	if d := st.DurationUntilReset.AsDuration(); d != 30*time.Second {
 		t.Errorf("refused: %v until a token", d)
 	}
-	now.advance(30 * time.Second)
+	now.Advance(30 * time.Second)
 	st = send(t, s, request(0, "k=a")).Statuses[0]
 	if d := st.DurationUntilReset.AsDuration(); d != time.Minute ||
 		st.Code != ratelimit.RateLimitResponse_OK {
@@ -68,9 +68,9 @@ func TestDebt(t *testing.T) {
 		report(30, "a=", "b="), check(), report(30, "a="), report(1, "a=", "b="),
 	}, "OVER OK:0 OVER:0", "OK OK:10", "OVER OVER:0", "OVER OVER:0 OK:9")
 	expect(t, "refused by debt alone", []string{report(9, "b=")}, "OK OK:0")
-	now.advance(21 * time.Second)
+	now.Advance(21 * time.Second)
 	expect(t, "not paid", []string{check()}, "OVER OVER:0")
-	now.advance(time.Second)
+	now.Advance(time.Second)
 	expect(t, "paid", []string{check()}, "OK OK:1")
 	expect(t, "more than a burst", []string{report(math.MaxUint32, "a="), check()}, "OVER OVER:0",
 		"OVER OVER:0")
@@ -174,7 +174,7 @@ func TestQuotaMode(t *testing.T) {
 		"- {key: q, quota_mode: true, rate_limit: {"+perMinute+"60, debt: true}}\n")
 	send(t, s, request(60, "q="))
 	send(t, s, request(30, "q="))
-	now.advance(29 * time.Second)
+	now.Advance(29 * time.Second)
 	expect(t, "a quota with debt", []string{ask(t, s, "q=")}, "OVER OVER:0")
 }
 
@@ -223,13 +223,13 @@ func TestOverride(t *testing.T) {
 	}
 	// A limit makes room when its buckets are full, which is an hour after its last request.
 	// The limit of 0 has no buckets.
-	now.advance(time.Hour)
+	now.Advance(time.Hour)
 	send(t, s, with(2, hour, "a=x"))
 	send(t, s, with(9998, hour, "a="))
 	if _, err := s.ShouldRateLimit(t.Context(), with(9999, hour, "a=")); err == nil {
 		t.Error("a limit is forgotten before its buckets are full")
 	}
-	now.advance(time.Second)
+	now.Advance(time.Second)
 	for n := range uint32(maxOverrides - 2) {
 		send(t, s, with(10_000+n, hour, "a="))
 	}
