@@ -5,7 +5,6 @@ import (
 	"errors"
 	"math"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -17,7 +16,7 @@ import (
 // TestContract runs the suite on a limiter in slow motion, at the time of the suite's clock.
 func TestContract(t *testing.T) {
 	// A second of the suite is a thousand seconds of the server.
-	s := startSimulator(t, strings.Replace(bucketsText, "t + 1000000 then", "t + 1e15 then", 1))
+	s := startSimulator(t, plant(t, "t + 1000000 then", "t + 1e15 then"))
 	const (
 		slow = "a period of a century is too long for the script in slow motion"
 		far  = "the instant is too far from the first one in slow motion, by more than 52 days"

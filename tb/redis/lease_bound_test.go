@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"testing"
 	"time"
 
@@ -204,9 +203,9 @@ func TestLeaseBugsAreFound(t *testing.T) {
 			l.layout.Store(m)
 		},
 		"leases end late": func(_ *testing.T, l *Limiter, _ tb.Limit) { l.leases.life *= 2 },
-		"all is given back": func(_ *testing.T, l *Limiter, _ tb.Limit) {
-			l.script = newScript(strings.Replace(l.script.text,
-				"math.max(0, gain - math.max(0, m + units - C))", "0", 1))
+		"all is given back": func(t *testing.T, l *Limiter, _ tb.Limit) {
+			const refilled = "math.max(0, gain - math.max(0, m + units - C))"
+			l.script = newScript(simulation + plant(t, refilled, "0"))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

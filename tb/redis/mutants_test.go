@@ -167,6 +167,15 @@ var bugs = []struct{ name, before, bug string }{
 	{"reply: the deficit after, of more", "pack('>BI7I4', first, since, lack)", "more[1]"},
 }
 
+// plant returns the text of the script with a bug.
+func plant(t testing.TB, before, bug string) string {
+	t.Helper()
+	if n := strings.Count(bucketsText, before); n != 1 {
+		t.Fatalf("%q occurs %d times, want 1", before, n)
+	}
+	return strings.Replace(bucketsText, before, bug, 1)
+}
+
 var everything = flag.Bool("all", false, "plant all bugs, and simulate more histories and leases")
 
 func TestPlantedBugsAreFound(t *testing.T) {
@@ -180,14 +189,11 @@ func TestPlantedBugsAreFound(t *testing.T) {
 	}
 	for i, b := range bugs {
 		t.Run(b.name, func(t *testing.T) {
-			if n := strings.Count(bucketsText, b.before); n != 1 {
-				t.Fatalf("%q occurs %d times, want 1", b.before, n)
-			}
+			text := plant(t, b.before, b.bug)
 			if !*everything && i%8 > 0 {
 				t.Skip("this bug is only planted with -all")
 			}
 			s.flush(t)
-			text := strings.Replace(bucketsText, b.before, b.bug, 1)
 			if err := newSimulator(s.client, text).find(all); err != nil {
 				t.Log(err)
 			} else {

@@ -104,22 +104,25 @@ func (g *group) take(ctx context.Context, decisions []tb.Decision) (allowed bool
 		decisions[g.at[0]] = d
 		return d.Allowed, err
 	}
-	results, err := g.run(ctx)
+	x, err := g.run(ctx)
 	if err != nil {
-		return g.degrade(ctx, decisions, err)
+		return g.degrade(ctx, decisions, g.charges[0].limiter.counts.failed(err))
 	}
-	allowed = !slices.ContainsFunc(results, func(r result) bool { return !r.Allowed })
+	allowed = x.granted
 	for i, c := range g.charges {
-		r := results[i]
-		decisions[g.at[i]] = r.Decision
-		c.limiter.counts.decided(r.Allowed)
+		r := result{before: x.parts[i].before}
+		s := r.before
+		o := c.layout.apply(&s, &c.item)
+		decisions[g.at[i]] = o.Decision
+		c.limiter.counts.decided(o.Allowed)
 		c.failure = nil
-		r.Allowed = allowed
+		r.Allowed, r.delay = allowed, o.delay
 		c.keep(r)
 		if allowed {
 			c.limiter.warm(ctx, c.layout, c.key, c.item.units)
 		}
 	}
+	callPool.Put(x)
 	return allowed, nil
 }
 
@@ -142,35 +145,24 @@ func (g *group) degrade(
 	return allowed, nil
 }
 
-// run takes the charges by one command, and returns their results.
-func (g *group) run(ctx context.Context) ([]result, error) {
-	l := g.charges[0].limiter
+// run takes the charges by one command, and returns its call.
+func (g *group) run(ctx context.Context) (*call, error) {
 	for _, c := range g.charges {
 		if err := c.limiter.admit(ctx); err != nil {
-			return nil, l.counts.failed(err)
+			return nil, err
 		}
 	}
+	l := g.charges[0].limiter
 	n, opened, err := l.enter(g.charges[0].key)
 	if err != nil {
-		return nil, l.counts.failed(err)
+		return nil, err
 	}
 	defer n.breaker.leave(opened)
 	x := l.newCall(ctx, n)
 	for _, c := range g.charges {
 		x.add(c.limiter.shared, c.layout, c.key, c.name, c.item)
 	}
-	if err := l.await(ctx, x); err != nil {
-		return nil, l.counts.failed(err)
-	}
-	results := make([]result, len(g.charges))
-	for i, c := range g.charges {
-		s := x.parts[i].before
-		results[i].before = s
-		o := c.layout.apply(&s, &c.item)
-		results[i].Decision, results[i].delay = o.Decision, o.delay
-	}
-	callPool.Put(x)
-	return results, nil
+	return x, l.await(ctx, x)
 }
 
 // cancel gives back what the last take has taken.
