@@ -40,9 +40,9 @@ func crawlerIn(agent []byte) string {
 // What habits look at: the first requests of a log and one in everyHabit of the others, and the
 // User-Agent in the first ones of a client.
 const (
-	firstHabits = 1 << 14
-	everyHabit  = 17 // a prime number: the requests of pages come in groups
-	firstAgents = 4
+	firstHabits = 1 << 12
+	everyHabit  = 31 // a prime number: the requests of pages come in groups
+	firstAgents = 2
 )
 
 // habits are the habits of the clients that send the most requests, at most maxTracked of them. One
