@@ -71,7 +71,7 @@ func TestAMatcherThatFails(t *testing.T) {
 	}
 }
 
-// The matchers of a reload are in force with its policy, and a failed reload keeps those of before.
+// The matchers of a reload are in force with its policy, and a failed reload keeps the ones before.
 func TestReloadsOfMatchers(t *testing.T) {
 	rule := func(match string) string { return site("api", perHour("r", "3", "key none\n"+match)) }
 	s := start(t, rule("match /a"))

@@ -80,8 +80,8 @@ func ruleHandler(rule httplimit.Rule, opts ...httplimit.Option) http.Handler {
 	return must(httplimit.New(httplimit.Rules(rule), opts...)).Middleware(served)
 }
 
-// The first entries of X-Forwarded-For are of the client. tollbooth counts from the right, and takes
-// the first entry if there are fewer.
+// The first entries of X-Forwarded-For are of the client. tollbooth counts from the right, and
+// takes the first entry if there are fewer.
 func TestTollboothBelievesTheClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lmt := tollbooth.NewLimiter(5, nil)

@@ -56,7 +56,8 @@ func TestLegendHasRows(t *testing.T) {
 		Width: 316, Height: 184, X: svgchart.Axis{Max: 1}, Y: svgchart.Axis{Max: 1},
 	}
 	for _, name := range []string{"first", "second", "third"} {
-		c.Layers = append(c.Layers, svgchart.Layer{Name: name, Points: []svgchart.Point{{}, {X: 1, Y: 1}}})
+		points := []svgchart.Point{{}, {X: 1, Y: 1}}
+		c.Layers = append(c.Layers, svgchart.Layer{Name: name, Points: points})
 	}
 	svg := c.SVG()
 	for _, want := range []string{

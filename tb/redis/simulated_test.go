@@ -86,7 +86,7 @@ func (s *simulator) newLimiter(
 	return l, err
 }
 
-// run runs the script on buckets at an instant, of which so many at a time are a group.
+// run runs the script on buckets at an instant. Each group of them pays as a whole or not.
 func (s *simulator) run(now uint64, group int, parts ...part) (reply, error) {
 	r, err := s.runEach([]command{{now: now, group: group, parts: parts}})
 	if err != nil {

@@ -21,7 +21,8 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb/redis"
 )
 
-// runner is a Command under way. Run calls load, dial, listen, build, serve and close in this order.
+// runner is a Command under way. Run calls load, dial, listen, build, serve and close in this
+// order.
 type runner struct {
 	*Command
 	*daemon.Process

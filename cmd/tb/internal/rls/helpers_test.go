@@ -25,7 +25,9 @@ func parse(t testing.TB, descriptors string) *config.Config {
 }
 
 // newService returns a service of a domain d with these descriptors, and its clock.
-func newService(t testing.TB, descriptors string, change ...func(*Config)) (*Service, *testkit.Clock) {
+func newService(
+	t testing.TB, descriptors string, change ...func(*Config),
+) (*Service, *testkit.Clock) {
 	t.Helper()
 	now := testkit.NewClock()
 	c := Config{Now: now.Now, Fields: FieldsOff}

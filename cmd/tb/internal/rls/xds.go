@@ -35,8 +35,8 @@ const (
 	lastRetry  = time.Minute
 )
 
-// A server of xDS may be silent for days. Without pings, a connection whose server is gone without a
-// word would stay open. Servers of grpc-go allow a ping every five minutes.
+// A server of xDS may be silent for days. Without pings, a connection whose server is gone without
+// a word would stay open. Servers of grpc-go allow a ping every five minutes.
 const (
 	pingAfter   = 5 * time.Minute
 	pingTimeout = 20 * time.Second

@@ -3,12 +3,12 @@ package sketch
 import "math/bits"
 
 // Sample keeps the values of a sample of the keys that are put into it: of all keys up to a bound,
-// and beyond of one in OneIn of them, between about half of the bound and all of it. A key is in the
-// sample from its first value or never, unless a later key drops it.
+// and beyond of one in OneIn of them, between about half of the bound and all of it. A key is in
+// the sample from its first value or never, unless a later key drops it.
 //
-// It is adaptive sampling (M. Wegman; P. Flajolet, "On Adaptive Sampling", 1990): the sample has the
-// keys whose hash begins with a number of zero bits, and whenever it outgrows its bound, the number
-// grows by one. A Sample is not safe for concurrent use.
+// It is adaptive sampling (M. Wegman; P. Flajolet, "On Adaptive Sampling", 1990): the sample has
+// the keys whose hash begins with a number of zero bits, and whenever it outgrows its bound, the
+// number grows by one. A Sample is not safe for concurrent use.
 type Sample[K comparable, V any] struct {
 	// Values has the values by key. A caller may set the value of a key that is there.
 	Values map[K]V
