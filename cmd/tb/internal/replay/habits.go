@@ -125,11 +125,19 @@ func clientText(key Key, name string, h Habit) string {
 	if name != "" {
 		text += "  " + keyText([]string{name})
 	}
-	if h.Crawler != "" {
-		text += "  " + h.Crawler
-	}
-	if h.Path != "" {
-		text += "  mostly " + h.Path
+	if h != (Habit{}) {
+		text += "  " + h.text()
 	}
 	return text
+}
+
+// text returns what is known of a client, on one line.
+func (h Habit) text() string {
+	switch {
+	case h.Path == "":
+		return h.Crawler
+	case h.Crawler == "":
+		return "mostly " + h.Path
+	}
+	return h.Crawler + "  mostly " + h.Path
 }

@@ -20,6 +20,7 @@ type keyTable struct {
 // keyRow is a row. Its cells belong to the columns behind the key.
 type keyRow struct {
 	Key   string
+	Habit string // what is known of a client
 	Cells []cell
 	// Needs has the burst that a client needs at each rate of a suggestion, 0 if none is enough.
 	// Hidden is the row of a client that the suggested limit does not refuse.
@@ -57,10 +58,11 @@ func (res *Result) keyTable() keyTable {
 	for _, e := range keys {
 		k := res.replayer.topKey(e)
 		refused := share(k.Refused, k.Requests)
-		t.Rows = append(t.Rows, keyRow{Key: clientText(k.Key, k.Name, k.Habit), Cells: []cell{
-			count(k.Refused, k.RefusedMost > k.Refused), count(k.Requests, k.Partial),
-			{percent(refused), refused}, count(k.Peak, false), count(k.LongestRun, false),
-		}})
+		t.Rows = append(t.Rows, keyRow{
+			Key: clientText(k.Key, k.Name, Habit{}), Habit: k.Habit.text(), Cells: []cell{
+				count(k.Refused, k.RefusedMost > k.Refused), count(k.Requests, k.Partial),
+				{percent(refused), refused}, count(k.Peak, false), count(k.LongestRun, false),
+			}})
 	}
 	return t
 }
@@ -85,8 +87,8 @@ func (s *Suggestion) keyTable() keyTable {
 			needed = cell{burstText(c.Need), 1 << 31}
 		}
 		t.Rows = append(t.Rows, keyRow{
-			Key: clientText(c.Key, c.Name, c.Habit), Hidden: c.Need > 0 && c.Need <= l.Burst,
-			Needs: strings.Trim(fmt.Sprint(c.needs), "[]"),
+			Key: clientText(c.Key, c.Name, Habit{}), Habit: c.Habit.text(),
+			Hidden: c.Need > 0 && c.Need <= l.Burst, Needs: strings.Trim(fmt.Sprint(c.needs), "[]"),
 			Cells: []cell{needed, count(c.Requests, false), count(c.Peak, false),
 				timeCell(c.First), timeCell(c.Last)},
 		})

@@ -14,7 +14,7 @@ import (
 
 // shownClients are the keys and the burst that each needs.
 const shownClients = `[...document.querySelectorAll("#keys tbody tr:not([hidden])")]
-	.map((row) => row.cells[0].textContent + " " + row.cells[1].textContent).sort()`
+	.map((row) => row.querySelector("bdi").textContent + " " + row.cells[1].textContent).sort()`
 
 // refusedBy returns the clients of the page that a limit refuses, as shownClients does.
 func (s *Suggestion) refusedBy(rate int, burst uint64) string {
