@@ -126,13 +126,13 @@ func clientText(key Key, name string, h Habit) string {
 		text += "  " + keyText([]string{name})
 	}
 	if h != (Habit{}) {
-		text += "  " + h.text()
+		text += "  " + h.habitText()
 	}
 	return text
 }
 
-// text returns what is known of a client, on one line.
-func (h Habit) text() string {
+// habitText returns what is known of a client, on one line.
+func (h Habit) habitText() string {
 	switch {
 	case h.Path == "":
 		return h.Crawler
