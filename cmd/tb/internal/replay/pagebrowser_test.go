@@ -66,7 +66,7 @@ func (b tab) close() {
 }
 
 const (
-	shownOrder = `[...document.querySelectorAll("#keys tbody th")].map((th) => th.querySelector("bdi").textContent)`
+	shownOrder = `[...document.querySelectorAll("#keys tbody th bdi")].map((key) => key.textContent)`
 	sorts      = `[...document.querySelectorAll("#keys thead th")].map((th) => th.ariaSort ?? "-")`
 )
 
