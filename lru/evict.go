@@ -36,8 +36,8 @@ type candidate[V any] struct {
 	state uint64
 }
 
-// evict removes the key with the least stamp if that stamp is at most highest. It returns the stamp
-// and whether it removed the key. The order must not be empty.
+// evict removes the key with the least stamp, unless that stamp is above highest. It returns the
+// stamp, and whether it removed the key. The order must not be empty.
 func (m *Map[K, V]) evict(highest, now uint64, b *budget) (least uint64, ok bool) {
 	for {
 		c := m.popLeast(now, b)
@@ -59,10 +59,10 @@ func (m *Map[K, V]) evict(highest, now uint64, b *budget) (least uint64, ok bool
 
 // popLeast takes the entry with the least stamp out of the order, which must not be empty.
 //
-// Stamps are read one after another and, as a rule, only grow. So at the last read, the entry had
-// the least stamp of all, if its own stamp had not grown by then. evict checks that, by Retire
-// or refresh. Once the budget is spent, popLeast returns the entry with the least stamp that it
-// has read. The true stamp of another entry may then be lower.
+// Stamps are read one after another and, as a rule, only grow. So the entry has the least stamp of
+// all when the last one is read, unless its own stamp has grown since it was read. evict checks
+// that, by Retire or refresh. Once the budget is spent, popLeast returns the entry with the least
+// stamp that it has read. The true stamp of another entry may then be lower.
 func (m *Map[K, V]) popLeast(now uint64, b *budget) candidate[V] {
 	best := m.popFirst()
 	for m.order.len() > 0 && m.order.first().before(&best.entry) && b.spend(best.stamp <= now) {

@@ -2,10 +2,10 @@
 // nothing. Insert, Remove, Len and Pause take the lock of the map, and Refuses takes it if it is
 // free. Load and Replace never wait for it.
 //
-// Each value has a stamp, which is a number. The map evicts the value with the least stamp. If the
-// stamp is the time of the last access, the map is an LRU cache. One order holds all keys by the
-// stamps that it last read. A value whose stamp has grown since is moved back when it comes to the
-// front.
+// Each value has a stamp, a number that says how soon the value may go. The map evicts the value
+// with the least stamp. If the stamp is the time of the last access, the map is an LRU cache. One
+// order holds all keys by the stamps that it last read. A value whose stamp has grown since is
+// moved back when it comes to the front.
 //
 // The keys are spread over many small concurrent maps. When one of them is full, its keys are
 // moved to other maps, while look-ups continue. So no insert copies the whole table. DESIGN.md §4
@@ -55,8 +55,8 @@ type Map[K comparable, V any] struct {
 // Init makes m an empty map of at most max keys, max ≥ 1. With refuseNew, a value whose stamp
 // is above now is never evicted: Insert refuses the new key instead.
 //
-// Init exists so that a Map can be embedded by value, which spares a look-up one dereference.
-// It panics if K contains an interface or V a pointer.
+// Init exists so that a Map can be embedded by value, which spares a look-up one dereference. It
+// panics if K contains an interface or V a pointer.
 func (m *Map[K, V]) Init(max int, refuseNew bool, values Values[V]) {
 	m.table.init(max)
 	m.values = values

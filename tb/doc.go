@@ -36,10 +36,12 @@
 //     [ErrInvalidKey]. An impossible configuration, or an impossible limit for SetLimit, returns a
 //     [*ConfigError] and changes nothing. Settle accepts an actual cost of zero.
 //
-// Both implementations keep all clauses, except that tb/mutex does not keep C4 and C6. In tb/cas,
-// C4 and C6 have one rare exception: a call that moves its bucket (see move in the glossary). C4
-// has another one, at most 64 times in the life of a limiter: a call that finds enough tokens to
-// come records how deep into debt it goes, and may then lose them to another call.
+// Both implementations keep all clauses, except that tb/mutex does not keep C4 and C6. In tb/cas
+// there are two rare exceptions. A call that moves its bucket (see move in the glossary) takes a
+// lock and allocates, against C6. It may be refused after it has written, against C4. The other
+// exception is also against C4, at most 64 times in the life of a limiter: a call that would put a
+// bucket deeper into debt than any call before first records that debt. It may then be refused
+// because another call takes its tokens.
 //
 // The quantum is the coarsest unit that the contract allows: 10⁻⁶ token, or Capacity·2⁻²³ tokens
 // if that is more.
@@ -56,20 +58,20 @@
 // as any other grant. Delay is the time from the reading to the slot, rounded up to a nanosecond:
 // the tokens may be used at t+Delay, and one nanosecond earlier the ideal bucket is in debt.
 //
-// Reserve puts a bucket in debt by at most one capacity, counted from its own reading: a late one
-// may deepen a debt less. It refuses more, and RetryAfter is the time until the same call is
-// granted. Wait and MayWait may put a bucket in debt by two capacities or more: the implementation
-// states its bound.
+// Reserve puts a bucket in debt by at most one capacity, and refuses a cost for which the debt
+// would be deeper. RetryAfter is then the time until the same call is granted. The debt counts from
+// the call's own reading, so it is deeper at a late one. Wait and MayWait may put a bucket in debt
+// by two capacities or more: the implementation states its bound.
 //
 // A slot moves in two cases: Settle gives tokens back, or SetLimit changes the rate. The Delay
 // that was returned stays. C1 counts the reservation at the slot that has moved, although the
-// caller may use the tokens later or earlier. Cancel moves no other slot.
+// caller may use the tokens later or earlier.
 //
-// So a reservation gives its tokens back whole if it is the newest, and a chain of them if the
-// newest is cancelled first. One that is cancelled while a newer one waits gives nothing back: the
-// supply of its slot is lost, and later calls wait behind it. Wait knows the deadline of its
-// context and takes nothing if that is too early. Only contexts that are cancelled while Wait
-// sleeps cost slots.
+// Cancel moves no slot of another reservation. So it gives back all tokens of the newest
+// reservation, and of several if the newest is cancelled first. It gives nothing back while a newer
+// reservation waits: the supply of the cancelled slot is lost, and later calls wait behind it. Wait
+// takes nothing if the deadline of its context is too early. So only a context that is cancelled
+// while Wait sleeps costs a slot.
 //
 // # Settled costs
 //
@@ -79,8 +81,8 @@
 // [Stats]. An estimate is in flight from its grant until Settle. If Settle charges more, the
 // estimate is in flight until the slot of that charge.
 //
-// Tokens that Settle gives back pay the debt of the bucket first. Cancel does not know
-// whether Settle has given back tokens since the grant. So a grant that is undone after that
+// Tokens that Settle gives back pay the debt of the bucket first. Cancel does not know whether
+// Settle has given tokens back since the grant. So a grant that is cancelled after such a Settle
 // counts as an estimate with an actual cost of zero.
 //
 // # Changes of the limit
@@ -97,9 +99,9 @@
 // to larger units it may charge a unit too little.
 //
 // A bucket whose own time is ahead of the change keeps that time, and is refilled only from then
-// on. The old supply tells that time to a unit. It counts as the last instant with that supply, so
-// the bucket may lose what the new rate supplies while the old one supplies a unit. If it is ahead
-// by less than a unit, it counts as not ahead.
+// on. The old supply shows that time only to a unit, and it is rounded up to the last instant of
+// the unit. So the bucket may lose what the new rate supplies in that time. A bucket that is ahead
+// by less than a unit counts as not ahead.
 //
 // For a call that is under way, the change may come before or after it. If the change comes
 // before it and the call's reading is older, the call is decided at the time of the change, and
@@ -112,14 +114,14 @@
 // A bucket knows only its own readings. If a full bucket receives a reading late by d, its key
 // may be granted up to rate·d more than C1 allows.
 //
-// A reading far ahead of the others harms its own key: the bucket keeps that time (C5), and is
+// A reading far ahead of the others harms its own key. The bucket keeps that time (C5), and is
 // refilled only from then on. Under [RefuseNew] the key also stays in the table until its bucket
-// is full. It harms other keys only in a full table:
+// is full. Other keys are harmed only in a full table, in two cases:
 //
-//   - A new key with such a reading evicts a bucket that would be full by then. That key starts
-//     anew, and no new bucket starts before the evicted one would have been full. That is at most
-//     the time in which an empty bucket fills.
-//   - If a second such reading evicts the bucket of the first, new buckets start at about the
+//   - A new key with such a reading evicts a bucket that is full by that reading, but not yet. The
+//     evicted key starts anew. No new bucket starts before the evicted one would have been full,
+//     which is ahead by at most the time in which an empty bucket fills.
+//   - A second such reading evicts the bucket of the first. New buckets then start at about the
 //     second reading.
 //
 // # Eviction
@@ -150,16 +152,17 @@
 //   - instant: a clock reading in nanoseconds. Instant 0 is the epoch, long before the first
 //     reading.
 //   - supply S(t): the units that the rate has supplied by instant t.
-//   - block: what a base counts: the units that the rate supplies in at most two nanoseconds, or
-//     one unit, and more after a change of the limit.
+//   - block: the step in which bases count: the supply of one to two nanoseconds, or one unit if
+//     that is more. It is larger with tiers, and after a change of the limit.
 //   - cell: a base and a word, the state of a bucket between two moves.
 //   - base: the supply, in blocks, from which a cell counts its bucket's time.
 //   - own time: the latest reading of a bucket's grants, or its start (see Eviction) if later. In
 //     debt it is the last slot.
 //   - delta: the bucket's own time, in units of supply after the base.
 //   - deficit: the units that a bucket lacks to be full.
-//   - debt: the deficit of a bucket, which its eviction would forgive. Reservations and Settle put
-//     a bucket in debt: it lacks units to be empty, and this debt is counted from empty.
+//   - debt: in eviction, the deficit of a bucket, which its eviction forgives. A bucket that
+//     Reserve, Wait or Settle puts in debt lacks units even to be empty. Its debt is counted from
+//     empty.
 //   - reservation: tokens that were taken, and the time from which they may be used.
 //   - slot: the moment at which the supply has paid for a reservation. The bucket is empty then.
 //   - settle: to replace the estimated cost of a grant by the actual cost.

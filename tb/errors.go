@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// ErrInvalidCost is returned for a cost that is zero, negative, NaN or infinite.
-// Such a call changes nothing.
+// ErrInvalidCost is returned for a cost that is zero, negative, NaN or infinite. Such a call
+// changes nothing.
 var ErrInvalidCost = errors.New("tb: cost must be positive and finite")
 
 // ErrInvalidKey is returned for a key that does not equal itself, such as a floating-point NaN:

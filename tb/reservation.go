@@ -39,8 +39,8 @@ func (r Reservation) Delay() time.Duration { return r.delay }
 
 // Cancel gives back the tokens of a reservation that will not be used: all of them if no other call
 // has taken or given back tokens since. It gives back nothing after Delay has passed, and nothing
-// while a later reservation waits, whose time does not change. In between it gives back what the
-// bucket has not lost meanwhile, and less for the reasons that Charge.Cancel has.
+// while a later reservation waits, because the time of that one does not change. Otherwise it gives
+// back what Charge.Cancel would.
 //
 // C1 holds for the other grants: the bucket is never fuller than if the tokens had not been taken.
 // The exception is a bucket to which Settle has given tokens back since. There the cancelled
@@ -51,11 +51,12 @@ func (r Reservation) Cancel() {
 	}
 }
 
-// Settle replaces the cost of the reservation by the actual cost in tokens. If it is less, the
-// bucket gets the rest back now, but not more than it can hold. If it is more, the bucket is
-// charged with the rest now. The charge may put the bucket into debt, up to one capacity. Stats
-// counts what could not be charged as Unpaid: what is beyond that debt, or all if the debt would be
-// paid after the clock ends.
+// Settle replaces the cost of the reservation by the actual cost in tokens, now:
+//
+//   - If the actual cost is less, the bucket gets the rest back, but not more than it can hold.
+//   - If it is more, the bucket is charged with the rest. The charge may put the bucket into debt,
+//     up to one capacity. Stats counts what is beyond that debt as Unpaid, or the whole rest if the
+//     debt would be paid only after the clock ends.
 //
 // Settle returns ErrInvalidCost if actual is negative, NaN or infinite; such a call has no effect.
 // The actual cost may be 0, and may be above the capacity.

@@ -37,9 +37,9 @@ func (m *layout) balanceOf(base, word uint64) balance {
 	return balance{m.positionOf(m.unitsAfter(base, delta)), deficit}
 }
 
-// cellOf returns the base and the word of a cell with the given balance. The base is at t, or at
-// the bucket's own time: whichever is earlier if the bucket is in debt, because then its own time
-// is a slot in the future, and the own time otherwise.
+// cellOf returns the base and the word of a cell with the given balance. The base is the bucket's
+// own time. In debt that time is a slot, which may lie far in the future. Then the base is at t, if
+// the delta to the slot fits.
 func (m *layout) cellOf(b balance, t uint64) (base, word uint64) {
 	if b.deficit > m.capacity {
 		if base := m.positionAt(t).blocks; base < b.blocks {
@@ -58,9 +58,9 @@ func (m *layout) inherit(old *layout, b balance, t uint64) balance {
 	return m.balanceWith(tokens, m.positionAt(max(since, m.begin)))
 }
 
-// tokensAt returns what a bucket has at instant t, in millionths of a token, negative in debt. If
-// its own time is later and it is not in debt, since is its own time: the last instant with that
-// supply, at most the horizon later. Otherwise since is t.
+// tokensAt returns the tokens of a bucket at instant t, in millionths and negative in debt. since
+// is the instant at which it has them. That is t, unless the bucket's own time is later and it is
+// not in debt. Then since is the last instant of that time, at most the horizon after t.
 func (m *layout) tokensAt(b balance, t uint64) (micros int64, since uint64) {
 	now := m.positionAt(t)
 	missing := min(m.until(b.blocks, b.rest+b.deficit, now), m.capacity+deepestDebt*m.scale)

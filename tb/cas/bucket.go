@@ -11,13 +11,17 @@ import (
 // make one: the zero Bucket has no limit, and its methods panic. All methods are safe for
 // concurrent use. The only error of AllowN, AllowCost, AllowAt and Reserve is tb.ErrInvalidCost.
 //
-// Allow, AllowN, AllowCost and AllowAt take tokens, or refuse. Reserve and Wait take tokens that
-// may be used later. Charge makes one part of a call on several buckets. Peek and Level take
-// nothing. SetLimit changes the limit.
+// Most callers want Allow:
+//
+//   - Allow, AllowN, AllowCost and AllowAt take tokens, or refuse.
+//   - Reserve and Wait take tokens that may be used later.
+//   - Charge makes one part of a call on several buckets: see tb.TakeAll.
+//   - Peek and Level take nothing.
+//   - SetLimit changes the limit, and Limit returns it.
 type Bucket struct {
 	clock  clock
 	cell   atomic.Pointer[cell] // nil before the first grant
-	limits limits               // last: its counts are not beside what every call reads
+	limits limits               // last, so that its counts are not beside what every call reads
 }
 
 // NewBucket returns a full bucket. The options about keys have no effect. It returns a
@@ -129,8 +133,8 @@ func (b *Bucket) peek(t uint64, want request) tb.Decision {
 	return m.check(base, word, t, &want)
 }
 
-// look returns the bucket's cell, its layout, and its base and word in that layout. Before the
-// first grant the cell is nil.
+// look returns the bucket's cell and layout, and the cell's base and word in that layout. Before
+// the first grant the cell is nil.
 func (b *Bucket) look(t uint64) (c *cell, m *layout, base, word uint64) {
 	for {
 		c, m = b.load(), b.layout()

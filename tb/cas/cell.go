@@ -34,13 +34,13 @@ func (m *layout) step(word, elapsed, cost uint64) (delta, deficit uint64, grante
 	return delta, deficit, deficit <= m.capacity
 }
 
-// take decides a call of the given cost at t, and returns the words before and after a grant, if
-// the cell can decide. It cannot if the word is sealed, or the delta runs out for a grant. It
-// cannot either if m is not the layout of the cell: then at t the cell is so far from its base that
-// the delta runs out. ok reports whether take has decided. It starts over when another goroutine
-// changes the word first.
+// take is the fast path of spend, and decides as spend does. It returns the decision of a call of
+// the given cost at t, and the words before and after a grant. It starts over when another
+// goroutine changes the word first.
 //
-// take is the fast path of spend, and decides as spend does.
+// ok is false if take leaves the call to spend: the word is sealed, the delta of a grant does not
+// fit, or the cost is above the capacity. Nor does the delta fit if m is not the layout of the
+// cell, because bases of different layouts are so far apart.
 func (c *cell) take(m *layout, t, cost uint64) (d tb.Decision, before, after uint64, ok bool) {
 	hi, lo, _ := m.supply.rate.times(t - min(t, m.supply.from)) // unitsBy, inlined by hand
 	lo, carry := bits.Add64(lo, m.supply.lo, 0)
@@ -66,7 +66,7 @@ func (c *cell) take(m *layout, t, cost uint64) (d tb.Decision, before, after uin
 	}
 }
 
-// peek returns what take would decide. It cannot if the word is sealed, or m is not the layout of
+// peek returns what take would decide. ok is false if the word is sealed, or m is not the layout of
 // the cell.
 func (c *cell) peek(m *layout, t, cost uint64) (d tb.Decision, ok bool) {
 	word := c.word.Load()

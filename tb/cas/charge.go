@@ -11,7 +11,7 @@ import (
 type Charge[K comparable] struct {
 	place place[K]
 	part
-	checked *cell // spares Take the look-up
+	checked *cell // that Peek has found, so that Take need not look it up
 }
 
 var _ tb.Charge = (*Charge[string])(nil)
@@ -24,9 +24,9 @@ func (l *Limiter[K]) Charge(key K, cost float64) (Charge[K], error) {
 	return c, checkCost(cost)
 }
 
-// ChargeIn is Charge in a tier: the key belongs to it from the next Take on, granted or refused,
-// until a call names another. Peek and Level return what they would return then. It returns a
-// *tb.ConfigError if there is no such tier.
+// ChargeIn is Charge in a tier. The next Take, granted or refused, moves the key to that tier,
+// until another call moves it. Peek and Level of the charge answer as if the key were in the tier
+// already. ChargeIn returns a *tb.ConfigError if the tier does not exist.
 func (l *Limiter[K]) ChargeIn(tier int, key K, cost float64) (Charge[K], error) {
 	if err := l.checkTier(tier); err != nil {
 		return Charge[K]{}, err

@@ -26,9 +26,9 @@ type history struct {
 	lows *low
 }
 
-// low is an era that limits what a bucket can have. A bucket that goes through the era has at most
-// its capacity at its end, and thereafter gains what is supplied: from then on it has at most
-// room + supplied. lows link the eras with the least such sums: all later eras have greater ones.
+// low is an era that limits what a bucket can have. At the end of the era, a bucket of it or of an
+// earlier one has at most the era's capacity. From then on it gains what is supplied, so it has at
+// most room + supplied. lows link the eras with the least rooms: all later eras have greater ones.
 type low struct {
 	era   int // an index of eras
 	room  uint64
@@ -61,8 +61,8 @@ func (h history) after(m, next *layout, owed uint64) history {
 	return h
 }
 
-// arrived returns the index of the first era by whose end no bucket of eras[0] is ahead, because
-// that is grace after the end of eras[0]. Without such an era it is the last one.
+// arrived returns the index of the first era that ends at least grace after eras[0], so that no
+// bucket of eras[0] is ahead of its end. Without such an era it is the last one.
 func (h *history) arrived() int {
 	last := len(h.eras) - 1
 	return sort.Search(last, func(i int) bool { return h.eras[i].end-h.eras[0].end >= grace })

@@ -41,6 +41,8 @@ type layout struct {
 	maxBlocks   uint64 // 2⁶² units in blocks: more than any delta and deficit
 	end         uint64 // last instant that the clock can reach
 
+	// The fields below are of one era of the limit, and with tiers of one tier.
+
 	tiered      bool           // the upper bits of a base are a tier
 	firstBase   uint64         // the first base of the cells with this layout
 	baseSpan    uint64         // from firstBase to the last one

@@ -16,15 +16,23 @@ const idleTime = uint64(time.Minute)
 // Use New, NewTiered or NewTokenBucket to make one: the zero Limiter has no limit, and its methods
 // panic. All methods are safe for concurrent use.
 //
-// Most callers want Allow. Allow, AllowN, AllowCost and AllowAt take tokens. Charge makes one
-// part of a call on several buckets. Peek and Level take nothing. Reset, Len and Stats are for
-// operators.
+// Most callers want Allow:
+//
+//   - Allow, AllowN, AllowCost and AllowAt take tokens, or refuse.
+//   - Reserve and Wait take tokens that may be used later.
+//   - Charge and ChargeIn make one part of a call on several buckets: see tb.TakeAll.
+//   - Peek and Level take nothing.
+//   - SetLimit and SetTier change limits, and Limit and Tiers return them.
+//   - Reset, Len, Stats, Snapshot and Restore are for operators.
+//
+// A call that takes or reads tokens of a key that does not equal itself, such as a NaN, returns
+// tb.ErrInvalidKey.
 type Limiter[K comparable] struct {
 	clock   clock
 	table   lru.Map[K, cell]
 	evictor *evictor
 	tierOf  func(K) int // nil if there are no tiers, or calls name them
-	limits  limits      // last: its counts are not beside what every call reads
+	limits  limits      // last, so that its counts are not beside what every call reads
 }
 
 // TokenBucket is a limiter with string keys.
@@ -155,8 +163,8 @@ func (l *Limiter[K]) Level(_ context.Context, key K) (tb.Level, error) {
 }
 
 // Reset removes key. Its bucket is full when the key comes back. C1 holds before the reset and
-// after it. In an interval that contains the reset, the key may be granted more by Capacity and by
-// the debt of its bucket. Reset takes time linear in the number of keys, and new keys wait for it.
+// after it. In an interval that contains the reset, the bound is higher by Capacity and by the debt
+// of the bucket. Reset takes time linear in the number of keys, and new keys wait for it.
 func (l *Limiter[K]) Reset(key K) { l.table.Remove(key, l.evictor.retireForReset) }
 
 // Len returns the number of keys in the table, never more than MaxKeys. It waits for inserts.
@@ -196,8 +204,8 @@ func (l *Limiter[K]) takeSlow(c *cell, t uint64, key K, n int) (tb.Decision, err
 	return o.Decision, err
 }
 
-// layoutOf returns the layout of key's bucket. A cell that was loaded before does not have a layout
-// that came later.
+// layoutOf returns the layout of key's bucket. The layout of a cell that was loaded before is the
+// same or an earlier one.
 func (l *Limiter[K]) layoutOf(key K) *layout {
 	if m := l.limits.one.Load(); m != nil {
 		return m

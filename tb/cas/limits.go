@@ -62,8 +62,8 @@ func (s *limits) owner(base uint64) *layout {
 	return nil
 }
 
-// view returns the base and the word that a cell would have if m were its layout. The layout of
-// the cell is not later than m. A cell of another tier gets what its own tier has supplied by t.
+// view returns the base and the word that a cell would have if m were its layout. Its own layout
+// must not be later than m. A cell of another tier gets what its own tier has supplied by t.
 func (s *limits) view(m *layout, base, word, t uint64) (uint64, uint64) {
 	if m.owns(base) {
 		return base, word
@@ -89,9 +89,9 @@ func (s *limits) ownView(base, word uint64) (m *layout, _, _ uint64) {
 	return m, base, word
 }
 
-// owe records that a bucket is to be in debt by a number of units. The debt must not be stored in a
-// layout that was loaded before owe returned true: the era of that layout may be forgotten by then.
-// owe returns true at most 64 times.
+// owe records that a bucket is to be in debt by a number of units, and reports whether the record
+// is new, which it is at most 64 times. The caller must then load its layout again before it stores
+// the debt, because the era of the old one may be forgotten by now.
 func (s *limits) owe(m *layout, units uint64) bool {
 	micros := m.microsUpTo(units) + maxScale // in another layout it is rounded up to whole units
 	for {

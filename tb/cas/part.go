@@ -14,8 +14,8 @@ type part struct {
 }
 
 // MayWait lets the charge put the bucket into debt, as Wait does, if the tokens can be used within
-// the given time from the reading of Take. The charge is then granted where it would be refused,
-// and Delay returns the wait. With 0, the charge does not wait.
+// the given time from the reading of Take. Take then grants what it would refuse, and Delay returns
+// the wait. With 0, the charge does not wait.
 func (p *part) MayWait(within time.Duration) {
 	if p.want.within, p.want.debt = within, deepest; within <= 0 {
 		p.want.within, p.want.debt = 0, nil
@@ -26,8 +26,8 @@ func (p *part) MayWait(within time.Duration) {
 // if that Take was refused, cancelled or settled.
 func (p *part) Delay() time.Duration { return p.delay }
 
-// take takes p at t, if c can decide and p need not wait. c is the bucket's cell, or nil, and m its
-// layout, which was loaded later.
+// take is the fast path of takeSlow: it takes p at t, if c can decide and p need not wait. c is the
+// bucket's cell, or nil, and m its layout, which was loaded later.
 func (p *part) take(s *limits, c *cell, m *layout, t uint64) (d tb.Decision, ok bool) {
 	if c == nil || !m.owns(c.base) {
 		return tb.Decision{}, false

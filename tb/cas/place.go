@@ -11,7 +11,7 @@ import (
 type place[K comparable] struct {
 	*Limiter[K]
 	key  K
-	tier int // of the call, plus 1; or 0, and the key has a tier
+	tier int // that the call names, plus 1; or 0, and the key keeps its tier
 }
 
 func (p place[K]) load() *cell { return p.table.Load(p.key) }
@@ -99,8 +99,8 @@ func (p place[K]) level(t uint64) (tb.Level, error) {
 	return tb.Level{Tokens: float64(m.tokens)}, nil
 }
 
-// lookUp returns key's cell, its layout, and its base and word in that layout. If the key is not in
-// the table, it returns a nil cell, and how long the table would refuse the key, or 0.
+// lookUp returns key's cell and layout, and the cell's base and word in that layout. If the key is
+// not in the table, it returns a nil cell, and how long the table would refuse the key, or 0.
 func (p place[K]) lookUp(
 	t uint64,
 ) (c *cell, m *layout, base, word uint64, refused time.Duration, err error) {

@@ -9,8 +9,8 @@ import (
 )
 
 // position is a reading of the supply clock S in two words: whole blocks, and the units beyond
-// them. A block is at least the supply of a nanosecond and one unit. S may take 84 bits and more,
-// but a number of blocks fits one word. The base of a cell is such a number.
+// them. A block is at least the supply of a nanosecond, and at least one unit. S may take 84 bits
+// and more, but a number of blocks fits one word. The base of a cell is such a number.
 type position struct{ blocks, rest uint64 }
 
 // positionOf returns S, given in two words, as a position.

@@ -10,22 +10,27 @@ import (
 )
 
 // Reserve takes a decimal number of tokens now, and returns when they may be used. It may put the
-// bucket into debt by one capacity. More is refused: the reservation is then not Allowed. Of two
-// reservations on one key, the one that takes its tokens first may use them first. Reserve ignores
-// the context. It returns tb.ErrInvalidCost as AllowCost does. It allocates the reservation.
+// bucket into debt by one capacity. It refuses a deeper debt: the reservation is then not Allowed.
+// Of two reservations on one key, the one that takes its tokens first may use them first. Reserve
+// ignores the context. It returns tb.ErrInvalidCost as AllowCost does. It allocates the
+// reservation.
 func (l *Limiter[K]) Reserve(_ context.Context, key K, cost float64) (tb.Reservation, error) {
 	return reserve(place[K]{l, key, 0}, cost)
 }
 
-// Wait takes a decimal number of tokens and sleeps until they may be used. It takes nothing and
-// returns an error at once if the cost is invalid (tb.ErrInvalidCost, as AllowCost), if the context
-// has ended (its error), or if Wait cannot wait (a *tb.WaitError): the deadline of the context is
-// too near, the cost is above the capacity,
-// the table has no room for a new key (RefuseNew), or the calls that wait for key's tokens would
-// put its bucket into debt by more than 2³¹ units. That is at least two capacities, and 2,147
-// tokens if a token is a million units. If the context ends while it sleeps, Wait cancels the
-// reservation and returns the error of the context. Callers are served in the order in which they
-// take their tokens.
+// Wait takes a decimal number of tokens and sleeps until they may be used. Callers are served in
+// the order in which they take their tokens. If the context ends while Wait sleeps, Wait cancels
+// the reservation and returns the error of the context.
+//
+// Wait takes nothing and returns an error at once in three cases:
+//
+//   - The cost or the key is invalid. The error is tb.ErrInvalidCost, as for AllowCost, or
+//     tb.ErrInvalidKey.
+//   - The context has ended. The error is the context's.
+//   - Wait cannot wait. The error is a *tb.WaitError. The deadline of the context is too near, the
+//     cost is above the capacity, the table has no room for a new key (RefuseNew), or the calls
+//     that wait for key's tokens would put its bucket into debt by more than 2³¹ units. That is
+//     at least two capacities, and 2,147 tokens if a token is a million units.
 //
 // Wait starts no goroutine. It sleeps by the monotonic clock of the process, also if WithClock
 // sets another clock.

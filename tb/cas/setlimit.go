@@ -4,23 +4,25 @@ import "github.com/seed-181794aa/ratelimit/tb"
 
 // SetLimit makes limit the limit of all keys, or of tier 0 if there are several. It takes constant
 // time, and no call waits for it. Each bucket keeps its tokens, but not more than the new capacity,
-// and its debt. C1 holds across the change, with the supply of both limits. For a call that is
-// under way while SetLimit is, the change may come before or after it. A RetryAfter or a Delay that
-// was returned before is one of the old limit. Package tb states the contract of a change.
+// and its debt. C1 holds across the change, with the supply of both limits. If a call is under way
+// while SetLimit is, the change may come before or after it. A RetryAfter or a Delay that was
+// returned before counts by the old limit. Package tb states the contract of a change.
 //
-// A bucket moves at its next grant: see the package documentation. Then Cancel of an earlier grant
-// gives nothing back. After a change that makes buckets full sooner, the order of eviction is
-// not exact until the times have passed at which the old limit would have filled the buckets. A
-// bucket that is ahead of the clock by more than a minute may be full after more than 64 changes
-// without a use.
+// SetLimit returns a *tb.ConfigError, and changes nothing, if the limit is out of range, or after
+// too many changes: at least 100 million are possible. To set the present limit again changes
+// nothing.
 //
-// The limiter remembers the last 64 limits, all of the last minute, and all before under which
-// a bucket may have lost tokens that it has not got back: a capacity, up to twice the deepest debt
-// of any bucket, and what the limit supplied in a minute. Each takes about 300 bytes.
+// A change has three effects beside the new limit:
 //
-// SetLimit returns a *tb.ConfigError, and changes nothing, if the limit is out of range, or if no
-// bases are left. There are bases for at least 100 million changes. To set the limit that is set
-// already changes nothing.
+//   - Each bucket moves at its next grant: see the package documentation. Cancel of an earlier
+//     grant then gives nothing back.
+//   - If the new limit fills buckets sooner, the order of eviction is not exact until the old limit
+//     would have filled them too.
+//   - A bucket whose own time is ahead of the clock by more than a minute may be full after more
+//     than 64 changes without a use.
+//
+// The limiter remembers the last 64 limits, and older ones while a bucket that was last used under
+// them may lack tokens: DESIGN.md §10 has the rule. Each takes about 300 bytes.
 func (l *Limiter[K]) SetLimit(limit tb.Limit) error { return l.SetTier(0, limit) }
 
 // Limit returns the limit of all keys, or of tier 0 if there are several.

@@ -28,9 +28,10 @@ type request struct {
 	debt   func(m *layout) uint64 // the most debt in units; nil for a call that does not wait
 	within time.Duration          // the longest delay of a call that waits
 
-	// rest asks for as much as debt allows of the tokens beyond those that are already charged.
+	// rest is for Settle: the call asks only for the tokens beyond charged, gets as many of them as
+	// debt allows, and is always granted.
 	rest    bool
-	charged float64
+	charged float64 // tokens
 }
 
 // in returns the tokens in units of m, or more than the capacity if they are above it.
@@ -71,8 +72,8 @@ type receipt struct {
 type home interface {
 	// load returns the bucket's cell, or nil.
 	load() *cell
-	// layout returns the bucket's layout. A cell that was loaded before does not have a layout
-	// that came later.
+	// layout returns the bucket's layout. The layout of a cell that was loaded before is the same or
+	// an earlier one.
 	layout() *layout
 	// replace installs a cell with the given base and word in place of old. It returns nil if
 	// another goroutine has replaced or removed old.
@@ -136,10 +137,10 @@ func spend[H home](h H, c *cell, t uint64, want request) (result, error) {
 	}
 }
 
-// sum is a call on a cell: what it would leave, and whether it is granted.
+// sum is what a call would leave on a cell, and whether it is granted.
 type sum struct {
-	base, before   uint64 // the cell, and its word
-	t              uint64
+	base, before   uint64   // of the cell: its base, and its word before the call
+	t              uint64   // the reading of the call
 	position       position // at t
 	elapsed        uint64
 	delta, deficit uint64
@@ -148,9 +149,9 @@ type sum struct {
 }
 
 // charge returns what a call at t leaves on a cell with the given base and word. If the bucket
-// cannot pay at once, a call that may wait moves the bucket's own time to its slot, at which it
-// can. There the bucket is empty. The word holds the unit before the slot and a deficit of the
-// capacity and one unit, which marks a bucket in debt. A call for the rest is always granted.
+// cannot pay at once, a call that may wait moves the bucket's own time to its slot. There the
+// bucket can pay, and is then empty. The word holds the unit before the slot and a deficit of the
+// capacity and one unit, which marks a bucket in debt.
 func (m *layout) charge(base, word, t uint64, want *request) sum {
 	p := m.positionAt(t)
 	if p.blocks >= base && p.blocks-base >= m.maxBlocks { // since would be wrong, and it is full
@@ -180,9 +181,9 @@ func (m *layout) charge(base, word, t uint64, want *request) sum {
 	return s
 }
 
-// successor returns the base of a cell for what the call leaves, and the words of the cell before
-// and after the call. It has no word before the call, which is evicted, if the call did not put the
-// bucket into debt or was a charge of Settle: only Cancel of a debt needs it.
+// successor returns the base of a cell for what the call leaves, and the words of that cell before
+// and after the call. Only Cancel of a reservation needs the word before. If the call does not put
+// the bucket into debt, it is evicted, which stands for no word.
 func (s *sum) successor(m *layout) (base, before, after uint64) {
 	own := s.position
 	if own.blocks < s.base {

@@ -17,10 +17,10 @@ const MaxTiers = 1 << tierBits
 //
 // If tierOf returns another tier for a key that is in the table, the bucket keeps its tokens, but
 // not more than the new capacity, and its debt. The change takes place at the next call that asks
-// for tokens, granted or refused; until then the old tier supplies the bucket.
+// for tokens, granted or refused. Until then the old tier supplies the bucket.
 //
-// If tierOf is nil, ChargeIn names the tier of a key. For other calls the key has the tier of its
-// bucket, and a key that is not in the table has tier 0. A limiter of New has only tier 0.
+// If tierOf is nil, ChargeIn names the tier of a key. Other calls find the key in the tier of its
+// bucket, and in tier 0 if it is not in the table. A limiter of New has only tier 0.
 //
 // NewTiered returns a *tb.ConfigError as New does, and if limits has no limits, more than MaxTiers,
 // or one whose bucket is filled within a few microseconds.
@@ -91,7 +91,7 @@ func (l *Limiter[K]) SetTier(tier int, limit tb.Limit) error {
 	return l.limits.setLimit(l.limits.tier(tier), limit, &l.clock)
 }
 
-// checkTier returns an error if there is no such tier. A limiter of New has tier 0.
+// checkTier returns an error if the tier does not exist. A limiter of New has tier 0.
 func (l *Limiter[K]) checkTier(tier int) error {
 	if last := max(len(l.limits.tiers), 1) - 1; tier < 0 || tier > last {
 		return &tb.ConfigError{Field: "tier", Value: tier, Range: fmt.Sprintf("0 to %d", last)}
