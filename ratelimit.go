@@ -10,10 +10,10 @@
 //
 // # Which type
 //
-// Most applications want a [Limiter], which has a bucket for each key: a client's address, an
-// API key, a tenant. It holds a bounded number of keys ([WithMaxKeys]). [TokenBucket] is a
-// Limiter with string keys: it has many buckets. A [Bucket] is one bucket without a key, to embed
-// in a connection or a route.
+//   - A [Limiter] has a bucket for each key: a client's address, an API key, a tenant. It holds a
+//     bounded number of keys ([WithMaxKeys]). Most applications want a Limiter.
+//   - A [TokenBucket] is a Limiter with string keys. So it has many buckets.
+//   - A [Bucket] is one bucket without a key, to embed in a connection or a route.
 //
 // # Which method
 //
@@ -23,9 +23,9 @@
 //   - [cas.Limiter.AllowN] takes n tokens, or none.
 //   - [cas.Limiter.AllowCost] takes a decimal number of tokens, or none.
 //   - [cas.Limiter.AllowAt] is AllowN for a caller that has already read the clock.
-//   - [cas.Limiter.Charge], with [TakeAll], takes from several buckets, or from none of them. The
-//     buckets may belong to several Limiters: one for users and one for tenants, for example. A
-//     Bucket is the bucket of all users together.
+//   - [cas.Limiter.Charge], with [TakeAll], takes from several buckets, or from none of them. They
+//     may belong to several Limiters and Buckets: a Limiter for users, one for tenants, and a Bucket
+//     for all users together, for example.
 //
 // These methods are for callers that can wait. They take tokens before the bucket has them:
 //
@@ -34,10 +34,10 @@
 //     apart.
 //   - [cas.Limiter.Reserve] takes tokens and returns when they may be used. It is for callers that
 //     do the waiting themselves, may cancel, or learn the cost afterwards: see [Reservation].
-//   - A Charge with MayWait is a reservation in TakeAll.
+//   - MayWait of a Charge does the same for one bucket of TakeAll.
 //
 // If the cost is known only afterwards, as with the tokens of a language model, Reserve an estimate
-// and then call Settle.
+// and Settle the reservation with the actual cost.
 //
 // Two methods take nothing: [cas.Limiter.Peek] returns the decision that Allow would return, and
 // [cas.Limiter.Level] returns how full a bucket is. [cas.Limiter.SetLimit] changes the limit of all
@@ -45,10 +45,14 @@
 // different limits. [cas.Limiter.Reset], [cas.Limiter.Len] and [cas.Limiter.Stats] are for
 // operators. A [cas.Bucket] has the same methods without the key.
 //
-// The types here are aliases. Package tb states the contract and documents the plain types, and
-// package tb/cas documents the limiters and their methods: go doc
-// github.com/seed-181794aa/ratelimit/tb/cas Limiter.Allow. Package httplimit applies policies to
-// HTTP requests.
+// # Where the rest is
+//
+// The types here are aliases. Package tb states the contract and documents the plain types. Package
+// tb/cas documents the limiters and their methods, as in
+//
+//	go doc github.com/seed-181794aa/ratelimit/tb/cas Limiter.Allow
+//
+// Package httplimit applies policies to HTTP requests.
 package ratelimit
 
 import (
@@ -73,7 +77,8 @@ type (
 	Reservation = tb.Reservation
 	// Level is how full a bucket is.
 	Level = tb.Level
-	// Charge is one part of TakeAll: a *cas.Charge[K] or a *cas.BucketCharge, for example.
+	// Charge is a cost to take from one bucket, as one part of TakeAll. Limiter.Charge and
+	// Bucket.Charge make one.
 	Charge = tb.Charge
 	// Stats describes the table of a Limiter.
 	Stats = tb.Stats
