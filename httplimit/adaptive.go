@@ -9,8 +9,8 @@ import (
 )
 
 // Adaptive makes the rate of a rule follow what the downstream answers: see package adapt. The rate
-// starts at that of Rule.Limit, which must be between Min and Max. The burst stays. The zero value
-// is a fixed rate.
+// of Rule.Limit, which must be between Min and Max, is the first one. The burst stays. The zero
+// value is a fixed rate.
 //
 // The rate adapts to the responses that pass through Middleware or Settlement.Writer. Decide sees
 // none, so after Decide the rate stays as it is. The latency of a request is the time from its

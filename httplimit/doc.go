@@ -2,73 +2,73 @@
 // token bucket for each client address, API key, claim of a token or other key, and several rules
 // can apply to a request.
 //
-// PerAddress makes a Limiter with one rule: each client address has a bucket. For other rules,
-// ParsePolicy reads a policy from JSON (docs/policy.md), Rules makes one in Go, and New makes a
-// Limiter of it. Limiter.Middleware wraps a handler:
+// [PerAddress] makes a [Limiter] with one rule: each client address has a bucket. For other rules,
+// [ParsePolicy] reads a policy from JSON (docs/policy.md), [Rules] makes one in Go, and [New] makes
+// a Limiter of it. [Limiter.Middleware] wraps a handler:
 //
 //	limiter, err := httplimit.New(policy)
 //	...
 //	http.ListenAndServe(addr, limiter.Middleware(handler))
 //
-// The response to a granted request says how many tokens are left, in the fields RateLimit
-// (draft-ietf-httpapi-ratelimit-headers) and, for older clients, RateLimit-Limit,
+// The response to a granted request says how many tokens are left, in the field RateLimit
+// (draft-ietf-httpapi-ratelimit-headers). For older clients it also has RateLimit-Limit,
 // RateLimit-Remaining and RateLimit-Reset, the seconds until the bucket has one more token.
-// FromContext returns the Decision of the rule with the fewest tokens left.
+// [FromContext] returns the [Decision] of the rule with the fewest tokens left.
 //
 // The response to a refused request has status 429, a problem document (RFC 9457) and Retry-After:
 // the wait in whole seconds, and up to half of it more, which spreads the clients out. A request
-// that lacks a key of a rule with Reject gets status 400 and no RateLimit fields. WithRefusal lets
-// the application answer instead.
+// that lacks a key of a rule with [Reject] gets status 400 and no RateLimit fields. [WithRefusal]
+// lets the application answer instead. [Fields] lists the fields that can be added or left out.
 //
 // The format of policies comes from Fairvisor, an open-source program that enforces API limits: see
-// https://docs.fairvisor.com/docs/algorithms/token-bucket. Its field with the reason of a refusal
-// is an option: see Fields.
+// https://docs.fairvisor.com/docs/algorithms/token-bucket.
 //
 // # Costs known afterwards
 //
 // The cost of a request may be in its response, such as the tokens of a language model or the bytes
-// of the body: see Cost.Source. Middleware charges the request with an estimate and settles it when
-// the response has ended. The ResponseWriter of such a request is wrapped and keeps its optional
-// methods. docs/policy.md states the bound. An application without Middleware calls Admit and
-// settles with the Settlement.
+// of the body: see [Cost]. Middleware charges the request with an estimate and settles it when the
+// response has ended. The ResponseWriter of such a request is wrapped and keeps its optional
+// methods. docs/policy.md states the bound. An application without Middleware calls [Limiter.Admit]
+// and settles with the [Settlement].
 //
-// A server that is not of net/http makes a Request for its rules, and calls Take. WithHeader reads
-// the fields of such requests.
+// A server that is not of net/http makes a Request for its rules, and calls [Limiter.Take].
+// [WithHeader] reads the fields of such requests.
 //
 // # Client addresses
 //
-// No proxy is trusted by default: the client is the peer of the connection. A server behind a
-// proxy must set ClientAddress.Trusted. Otherwise all its clients share the bucket of the proxy.
+// No proxy is trusted by default: the client is the peer of the connection. A server behind a proxy
+// must set Trusted of [ClientAddress]. Otherwise all its clients share the bucket of the proxy.
 //
 // # All or nothing
 //
 // If one of the rules that apply refuses a request, no rule is charged: see tb.TakeAll. This holds
-// with buckets in this process and in a Store, and not with the limiters of WithLimiter.
+// with buckets in this process and in a [Store], and not with the limiters of [WithLimiter].
 //
 // # Delay
 //
-// A rule with OnLimit Delay makes a request wait for its tokens instead of refusing it, if the
+// A rule with OnLimit [Delay] makes a request wait for its tokens instead of refusing it, if the
 // delay is at most MaxDelay. The handler gets the request when its tokens may be used. A client
 // that disconnects meanwhile gives its tokens back, and the handler does not see the request.
-// Waiting starts no goroutine. Policy.MaxWaiting bounds how many requests wait. Call
-// Limiter.StopWaiting before http.Server.Shutdown.
+// Waiting starts no goroutine. MaxWaiting of [Policy] bounds how many requests wait. Call
+// [Limiter.StopWaiting] before http.Server.Shutdown.
 //
 // # Failure
 //
-// The limiter of a rule can fail if WithStore or WithLimiter made it, for example because the store
-// is down or does not answer in time: see WithTimeout. Then no enforced rule is charged, the
-// request passes without fields, and Hooks.Error and RuleStats.Errors report the failure.
-// WithFailClosed answers 503 instead. A client cannot cause such a failure, because the limiter
+// The limiter of a rule can fail if [WithStore] or WithLimiter made it, for example because the
+// store is down or does not answer in time: see [WithTimeout]. Then no enforced rule is charged, the
+// request passes without fields, and Error of [Hooks] and Errors of [RuleStats] report the failure.
+// [WithFailClosed] answers 503 instead. A client cannot cause such a failure, because the limiter
 // sees neither the client's deadline nor its disconnection.
 //
 // # Metrics
 //
-// Limiter.Stats returns the counts of each rule. The module
+// [Limiter.Stats] returns the counts of each rule. The module
 // github.com/seed-181794aa/ratelimit/metrics collects them for Prometheus.
 //
 // # Hostile clients
 //
 // A header field, a query parameter and a claim that nothing verifies have the values that a client
-// invents. Policy.Warnings lists rules that such values escape. A request that has a key of a rule
-// more than once, or a path that servers read differently, is refused with 400: see docs/policy.md.
+// invents. [Policy.Warnings] lists rules that such values escape. A request that has a key of a
+// rule more than once, or a path that servers read differently, is refused with 400: see
+// docs/policy.md.
 package httplimit

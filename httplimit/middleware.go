@@ -7,8 +7,8 @@ import (
 
 // Middleware returns a handler that passes granted requests to next, with its fields already set
 // in the header of the response, and responds to all other requests itself. It passes the
-// ResponseWriter on unchanged, unless a rule is adaptive or has its cost in the
-// response: see Settlement.Writer.
+// ResponseWriter on unchanged, unless a rule is adaptive or has its cost in the response: see
+// Settlement.Writer.
 //
 // If several limiters are nested, RateLimit and RateLimit-Policy list the rules of all of them, and
 // the fields that occur only once are about the rule with the fewest tokens left.
@@ -84,8 +84,7 @@ func (l *Limiter) admit(w http.ResponseWriter, r *http.Request, observed bool) (
 
 // FromContext returns the decision of the binding rule on the request with this context. The
 // binding rule is the one with the fewest tokens left, in all limiters that the request has passed.
-// FromContext reports false if no rule
-// applied, or a limiter failed and the request passed.
+// FromContext reports false if no rule applied, or a limiter failed and the request passed.
 func FromContext(ctx context.Context) (Decision, bool) {
 	if c, ok := ctx.Value(decisionKey{}).(*decisionContext); ok {
 		return c.decision, true

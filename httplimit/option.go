@@ -141,7 +141,7 @@ func WithHeader(values func(r *http.Request, name string) []string) Option {
 func requestHeader(r *http.Request, name string) []string { return r.Header[name] }
 
 // WithExtractors adds the keys for which find returns a function, such as the placeholders of a
-// server. The keys of WithExtractor come first. The functions are as those of WithExtractor.
+// server. The keys of WithExtractor come first. The functions work as in WithExtractor.
 func WithExtractors(find func(key string) func(*http.Request) string) Option {
 	return with(func(s *settings) { s.findExtractor = find })
 }
@@ -215,8 +215,8 @@ func WithFields(f Fields) Option {
 	}
 }
 
-// WithSharedSecret sets a text that all processes have that serve the same clients. It is the key
-// of the hashes of long keys in buckets that the processes share, so it must be kept private: see
+// WithSharedSecret sets a text for all processes that serve the same clients. It is the key of the
+// hashes of long keys in buckets that the processes share, so it must be kept private: see
 // WithMaxKeyLength. The jitter of each client's Retry-After is derived from it, too.
 // Limiter.SetSharedSecret changes it.
 func WithSharedSecret(text string) Option { return with(func(s *settings) { s.setShared(text) }) }

@@ -17,7 +17,7 @@ type Policy struct {
 	// signature, if the application supplies no claims. A client can then claim anything.
 	UnverifiedJWT bool
 	// MaxWaiting is how many requests may wait at the same time for rules that delay, up to 1<<20.
-	// 0 means DefaultMaxWaiting. While so many wait, rules refuse instead of delaying.
+	// 0 means DefaultMaxWaiting. At this bound, rules refuse instead of delaying.
 	MaxWaiting int
 
 	isDocument bool     // the policy was read from JSON
@@ -62,10 +62,10 @@ type Rule struct {
 	// "jwt:<claim>" or a key registered by WithExtractor. With several keys, each combination
 	// of values has a bucket. Without keys, all requests share one bucket.
 	//
-	// "ip:address/64,/56,/48" gives each IPv6 /64 a bucket, and also each of its parent
-	// networks. A request takes its cost from all of them or from none. The bucket of a parent
-	// is that of a rule whose name ends with the prefix, as in "name/56". "ip:address/56"
-	// alone has no parents.
+	// "ip:address/64,/56,/48" gives each IPv6 /64 a bucket, and also its parent networks: the /56
+	// and the /48. A request takes its cost from all of them or from none. Clients and RuleStats see
+	// a parent as a rule of its own, whose name ends with the prefix, as in "name/56". A key with
+	// one prefix, such as "ip:address/56", has no parents.
 	Keys []string
 	// ParentFactor is how many times the limit of a network its parent network has: 1 or more,
 	// and 4 if it is 0.
@@ -86,7 +86,7 @@ type Rule struct {
 	// WithLimiter.
 	Tiers Tiers
 	// Adaptive makes the rate of Limit change. It needs a limiter with a method
-	// SetLimit(tb.Limit) error, as those of this package have.
+	// SetLimit(tb.Limit) error. The limiters of this package have it.
 	Adaptive Adaptive
 	Cost     Cost
 

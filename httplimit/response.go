@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// The names of fields are as net/http writes them, and the parameters are those of
+// The names of fields are as net/http writes them. Their parameters come from
 // draft-ietf-httpapi-ratelimit-headers-11.
 const (
 	fieldRateLimit = "Ratelimit"
@@ -164,8 +164,8 @@ func (c *call) appendSeparator() {
 }
 
 // write writes the answer with a body after RFC 9457, and without one to a client that has
-// disconnected. Labels and names of keys are printable ASCII, and a quoted string of that is the
-// same in Go, JSON and a structured field.
+// disconnected. It quotes as Go does, because labels and names of keys are printable ASCII, whose
+// quoted form is the same in Go, JSON and a structured field.
 func (c *call) write(a *answer) {
 	if a.status == statusClientGone {
 		c.w.WriteHeader(a.status)

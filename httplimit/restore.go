@@ -16,7 +16,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// maxSnapshotLine bounds a line of a snapshot, in bytes. The longest is that of a rule.
+// maxSnapshotLine bounds a line of a snapshot, in bytes. The line of a rule is the longest.
 const maxSnapshotLine = 1 << 20
 
 // Restored describes a snapshot that Restore has read.

@@ -25,7 +25,7 @@ type Settlement struct {
 	parts    []part
 	flights  []adapt.Request // nil once the status is known
 	bytes    int64           // of the response's body
-	isRead   bool            // the header
+	isRead   bool            // ReadHeader was called
 	hijacked bool
 }
 
@@ -70,7 +70,7 @@ func (c *call) hasTaken(e *entry) bool {
 }
 
 // Writer returns the ResponseWriter for the response. It has the optional methods of w: Flush,
-// Hijack, ReadFrom, Push and those that http.ResponseController finds.
+// Hijack, ReadFrom, Push and what http.ResponseController calls.
 func (s *Settlement) Writer(w http.ResponseWriter) http.ResponseWriter {
 	if s == nil {
 		return w

@@ -53,7 +53,7 @@ func (r *rule) tierOf(c *call) (tier *rule, repeated bool) {
 
 // tierTable says which tiers of a table have which names.
 type tierTable struct {
-	index map[string]int // from 1 on; tier 0 is that of requests without a tier
+	index map[string]int // from 1 on; requests without a tier have tier 0
 	count int            // of the table's tiers
 }
 

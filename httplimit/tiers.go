@@ -9,11 +9,10 @@ import (
 )
 
 // Tiers give some requests of a rule another limit. The buckets of all tiers are in one table. A
-// bucket that changes its tier keeps its tokens, but not more than the new capacity, and its
-// debt.
+// bucket that changes its tier keeps its tokens, but not more than the new capacity, and its debt.
 type Tiers struct {
 	// By is the key whose value is the name of a request's tier, as in Rule.Match. It need not be
-	// in Rule.Keys. It is not ip:address. "" means that there are no tiers.
+	// in Rule.Keys. It must not be ip:address. "" means that there are no tiers.
 	By string
 	// Limits has the limit of each tier by its name. A request without By, or with another value,
 	// has Rule.Limit.

@@ -31,8 +31,8 @@ func (w *warner) invented(r *Rule, path string) {
 	}
 }
 
-// raised warns of a match with which a client chooses a limit above that of the rule that its
-// ladder has for all requests.
+// raised warns of a match with which a client chooses a limit above the one that its ladder has for
+// all requests.
 func (w *warner) raised(s *RuleSet, r *Rule, path string) {
 	if s.Evaluation != Ladders || !s.enforces(r) {
 		return
@@ -54,7 +54,7 @@ func (w *warner) raised(s *RuleSet, r *Rule, path string) {
 	}
 }
 
-// tiers warns of a key with which a client chooses a limit above that of the rule.
+// tiers warns of a key with which a client chooses a limit above the limit of the rule.
 func (w *warner) tiers(s *RuleSet, r *Rule, path string) {
 	if !s.enforces(r) || !w.isInvented(r.Tiers.By) {
 		return
