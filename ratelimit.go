@@ -24,8 +24,8 @@
 //   - [cas.Limiter.AllowCost] takes a decimal number of tokens, or none.
 //   - [cas.Limiter.AllowAt] is AllowN for a caller that has already read the clock.
 //   - [cas.Limiter.Charge], with [TakeAll], takes from several buckets, or from none of them. They
-//     may belong to several Limiters and Buckets: a Limiter for users, one for tenants, and a Bucket
-//     for all users together, for example.
+//     may belong to several Limiters and Buckets: a Limiter for users, one for tenants, and a
+//     Bucket for all users together, for example.
 //
 // These methods are for callers that can wait. They take tokens before the bucket has them:
 //

@@ -17,13 +17,13 @@ import (
 // concurrent use.
 type WaitFunc func(ctx context.Context, cc *grpc.ClientConn, method string) error
 
-// UnaryClientInterceptor returns an interceptor that waits before each unary call. If the tokens
-// come after the deadline of its context, the call ends at once with DeadlineExceeded and is not
-// sent. A timeout in the service config begins after the wait.
-// If no wait helps, or too many calls wait, it ends with ResourceExhausted. If the limiter fails,
-// it ends with Unavailable. An error with a status stays as it is.
+// UnaryClientInterceptor returns an interceptor that waits before each unary call. A call waits
+// once, also if the retry policy of the client sends it several times. A timeout in the service
+// config begins after the wait.
 //
-// A call waits once, also if the retry policy of the client sends it several times.
+// If the tokens come after the deadline of its context, the call ends at once with DeadlineExceeded
+// and is not sent. If no wait helps, or too many calls wait, it ends with ResourceExhausted. If the
+// limiter fails, it ends with Unavailable. An error with a status stays as it is.
 func UnaryClientInterceptor(wait WaitFunc) grpc.UnaryClientInterceptor {
 	return func(
 		ctx context.Context, method string, req, reply any, cc *grpc.ClientConn,

@@ -11,10 +11,10 @@ import (
 )
 
 // MessageServerInterceptor returns an interceptor that takes tokens for each message that a stream
-// receives. The keys and the cost of a message are those of its stream. If a rule delays a message,
-// RecvMsg returns when its tokens may be used. If a rule refuses a message, the stream ends with
-// the refusal, whatever its handler returns. The retry policy of a client then repeats the stream
-// only if the handler has got no message of it.
+// receives. A message has the keys and the cost of its stream. If a rule delays a message, RecvMsg
+// returns when its tokens may be used. If a rule refuses a message, the stream ends with the
+// refusal, whatever its handler returns. The retry policy of a client then repeats the stream only
+// if the handler has got no message of it.
 //
 // A Limiter that has both stream interceptors takes the tokens of the stream and of each message
 // from the same buckets. Use two Limiters for two policies.

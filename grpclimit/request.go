@@ -14,7 +14,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/httplimit"
 )
 
-// Keys for limit_keys and match, beside those of httplimit.
+// Keys for limit_keys and match, beside the keys of httplimit.
 const (
 	// MethodKey is the full name of the method, as in "/package.Service/Method".
 	MethodKey = "grpc:method"

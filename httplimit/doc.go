@@ -55,10 +55,10 @@
 // # Failure
 //
 // The limiter of a rule can fail if [WithStore] or WithLimiter made it, for example because the
-// store is down or does not answer in time: see [WithTimeout]. Then no enforced rule is charged, the
-// request passes without fields, and Error of [Hooks] and Errors of [RuleStats] report the failure.
-// [WithFailClosed] answers 503 instead. A client cannot cause such a failure, because the limiter
-// sees neither the client's deadline nor its disconnection.
+// store is down or does not answer in time: see [WithTimeout]. Then no enforced rule is charged,
+// the request passes without fields, and Error of [Hooks] and Errors of [RuleStats] report the
+// failure. [WithFailClosed] answers 503 instead. A client cannot cause such a failure, because the
+// limiter sees neither the client's deadline nor its disconnection.
 //
 // # Metrics
 //

@@ -9,7 +9,7 @@
 // must be unique in a registry. A registry that has one limiter may name it "", which leaves the
 // label out. The values of the other labels come from policies, and never from requests.
 //
-// docs/proxy.md lists the metrics of rules, and docs/redis.md lists those of limiters in Redis.
+// docs/proxy.md lists the metrics of rules, and docs/redis.md the metrics of limiters in Redis.
 package metrics
 
 import (

@@ -11,7 +11,7 @@ const settle = 10 * time.Second
 
 // Score judges a run. Each value is the worst of the phases.
 type Score struct {
-	Goodput  float64       // answers, as a share of those of the best fixed limit
+	Goodput  float64       // answers, as a share of the answers under the best fixed limit
 	Settled  float64       // the same from 10 s after each change on
 	P99      time.Duration // latency from 10 s after each change on
 	Converge time.Duration // time until Settled and P99 would be good, or Never

@@ -65,7 +65,7 @@ const (
 	Labels
 )
 
-// Value is the text that a reader gets who points at a part of the x axis.
+// Value is the text that the chart shows when the pointer is at a part of the x axis.
 type Value struct {
 	From, To float64
 	Text     string

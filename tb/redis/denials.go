@@ -19,9 +19,9 @@ const maxDenials = 1 << 16
 type denials struct {
 	lru.Map[string, denial]
 
-	// resets has a count for each part of the keys. Its lower half counts the resets under way, and
-	// the upper half those that have ended. A bucket from before a reset does not count after it.
-	// During a reset none counts, because a command may have met the new bucket already.
+	// resets has a count for each part of the keys. The lower half of a count is the resets under way,
+	// and the upper half is the resets that have ended. A bucket from before a reset does not count
+	// after it. During a reset none counts, because a command may have met the new bucket already.
 	resets [256]atomic.Uint64
 	seed   maphash.Seed
 }

@@ -98,10 +98,10 @@
 //
 // If the server does not decide a call, the policy of [WithPolicy] does, and the error is nil.
 // After 5 failures in a row, or 10 among 20 commands, a breaker opens, and the policy decides at
-// once. All that is under way when a failure is seen counts once.
-// One call each 250 ms is a probe. When a probe succeeds, 8 calls may be under way, then 16, 32 and
-// so on. Errors that concern a key, a right or a write do not open the breaker. In a
-// cluster, each sixteenth of the slots has a breaker.
+// once. All that is under way when a failure is seen counts once. Then one call in each 250 ms is
+// sent as a probe. When a probe succeeds, 8 calls may be under way, then 16, 32 and so on. Errors
+// that concern a key, a right or a write do not open the breaker. In a cluster, each sixteenth of
+// the slots has a breaker.
 //
 // docs/redis.md has the bound in each failure, and which policy to choose.
 package redis

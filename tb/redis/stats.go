@@ -36,8 +36,8 @@ type Stats struct {
 	// Abandoned counts the calls that the server granted in time, but whose caller had left when the
 	// reply came: because of the timeout or the context. Their tokens are taken.
 	Abandoned uint64
-	// Reservations counts the granted calls of Reserve and Wait, and Cancellations those that were
-	// cancelled. UnpaidTokens is what settled costs were above their estimates and could not be
+	// Reservations counts the granted calls of Reserve and Wait, and Cancellations the cancelled ones
+	// among them. UnpaidTokens is what settled costs were above their estimates and could not be
 	// charged.
 	Reservations, Cancellations uint64
 	UnpaidTokens                float64

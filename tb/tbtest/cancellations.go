@@ -267,7 +267,7 @@ func cancelMintsNothing(s *suite) {
 }
 
 // after returns the tokens of an ideal bucket at now, after the grants at the given times. It can
-// leave out those that were cancelled.
+// leave out the cancelled ones.
 func after(
 	limit tb.Limit, grants []grant, times []time.Duration, now time.Duration, leaveOut bool,
 ) *big.Rat {

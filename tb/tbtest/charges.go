@@ -251,8 +251,8 @@ func undoAfterEvictionChangesNothing(s *suite) {
 	}
 }
 
-// The callers compete for two keys, in either order. The clock stands still, so the tokens that
-// are left in the end are those that were not granted.
+// The callers compete for two keys, in either order. The clock stands still, so in the end the
+// tokens that were not granted are left.
 func concurrentTakeAllGrantsFromBoth(s *suite) {
 	const callers, calls = 8, 2000
 	f := s.new(tb.Limit{Capacity: 5000, Tokens: 1, Per: time.Hour})

@@ -15,8 +15,8 @@ import (
 
 // RateLimit limits the calls of a handler, before their messages are read. A stream is one call.
 //
-// Its policy should have no adaptive rule. A client with a short timeout causes a 504, and all
-// errors but those of unary calls of Connect have the HTTP status 200.
+// Its policy should have no adaptive rule. A client with a short timeout causes a 504, and only
+// unary calls of Connect have errors with another HTTP status than 200.
 func RateLimit(l *httplimit.Limiter, handler http.Handler) http.Handler {
 	errorWriter := connect.NewErrorWriter()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

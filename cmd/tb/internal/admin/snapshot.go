@@ -73,7 +73,7 @@ func (s *Server) serveSnapshot(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, v)
 }
 
-// bucketViews returns the hottest buckets and then those that a burst drains.
+// bucketViews returns the hottest buckets, and then the buckets that a burst drains.
 func (s *Server) bucketViews() []bucketView {
 	views, seen := []bucketView{}, map[string]bool{}
 	for _, b := range append(s.hot.hottest(), s.burstBuckets()...) {

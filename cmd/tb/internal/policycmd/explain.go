@@ -150,7 +150,6 @@ func decision(e httplimit.Explanation) string {
 	return "refused: costs more than the burst"
 }
 
-// rate formats the rate of a limit as a fraction.
 // pace returns the rate of the rule, with its range if it adapts.
 func pace(e httplimit.Explanation) string {
 	if e.Adaptive == (httplimit.Adaptive{}) {
@@ -159,6 +158,7 @@ func pace(e httplimit.Explanation) string {
 	return fmt.Sprintf("%s, adapts from %g/s to %g/s", rate(e.Limit), e.Adaptive.Min, e.Adaptive.Max)
 }
 
+// rate formats the rate of a limit as a fraction.
 func rate(l tb.Limit) string {
 	if l.Per == time.Second {
 		return fmt.Sprintf("%d/s", l.Tokens)

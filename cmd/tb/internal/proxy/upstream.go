@@ -129,7 +129,7 @@ func (p *Proxy) upstreamFailed(w http.ResponseWriter, r *http.Request, err error
 	http.Error(w, http.StatusText(status), status)
 }
 
-// responseBody is the body of the upstream's response. It counts those that break off.
+// responseBody is the body of the upstream's response. It counts the bodies that break off.
 type responseBody struct {
 	io.ReadCloser
 	proxy *Proxy

@@ -61,8 +61,8 @@ func (q *queue) text(p pending) []byte { return q.texts[p.at:][:p.size] }
 
 func (q *queue) len() int { return len(q.sorted) + len(q.late) }
 
-// pass passes the n earliest requests on to a function, which it tells whether they are late: a
-// later one was passed on before.
+// pass passes the n earliest requests on to decide. A request is late if a later one was passed on
+// before.
 func (q *queue) pass(n int, decide func(p pending, text []byte, late bool) error) error {
 	slices.SortStableFunc(q.late, func(a, b pending) int { return cmp.Compare(a.time, b.time) })
 	sorted, late := q.sorted, q.late

@@ -14,10 +14,10 @@ type Result struct {
 	follow   func(*Report) error
 }
 
-// Run replays the inputs as one log, by time. If an input cannot be read to its end, or has
-// no valid line, Run goes on with the others. The result covers the requests that
-// were replayed, and the error joins the errors of the inputs. If ctx is done, Run ends
-// early, which is not an error, and the Report is marked as interrupted.
+// Run replays the inputs as one log, by time. If an input cannot be read to its end, or has no
+// valid line, Run goes on with the others. The result covers the requests that were replayed, and
+// the error joins the errors of the inputs. If ctx is done, Run ends early, which is not an error,
+// and marks the Report as interrupted.
 func Run(ctx context.Context, o Options, s accesslog.Schema, inputs []Input) (*Result, error) {
 	r, err := newReplayer(o)
 	if err != nil {

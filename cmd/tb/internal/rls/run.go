@@ -138,9 +138,9 @@ func (r *runner) build(context.Context) error {
 	return nil
 }
 
-// ballast is memory that is never used, so that the system provides none of it. With it the garbage
-// of so many bytes is collected at once. The tables of a few keys are so small that the collector
-// would otherwise run after every few MiB, some hundred requests.
+// ballast is memory that is never used, so that the system provides none of it. The collector runs
+// when the garbage is as large as the memory in use, the ballast included. Without it, tables of a
+// few keys are so small that the collector would run after every few MiB, some hundred requests.
 const ballast = 64 << 20
 
 // serve serves until ctx is done or a server fails. Meanwhile it reloads the configuration.

@@ -118,7 +118,7 @@ func (s *Service) newLimiter(c *config.Rule) (l *limiter, err error) {
 	return l, err
 }
 
-// all calls f with each rule: those of the configuration in its order, and then overrides.
+// all calls f with each rule: the rules of the configuration in its order, and then the overrides.
 func (t *state) all(f func(*rule)) {
 	for _, c := range t.config.Rules {
 		f(t.rules[c])
