@@ -57,14 +57,15 @@
 //
 // # Hostile input
 //
-//   - Without answers the rate is halved in each interval of eight times the usual length in which
-//     20 requests began. Without requests it stays.
+//   - If no answers come, an interval lasts eight times as long as usual, and longer if fewer than
+//     20 requests begin in it. Then the rate is halved. Without requests it stays.
 //   - If every request fails, the rate falls to the floor. The floor must let enough requests pass
 //     to notice the recovery.
 //   - A Retry-After stops growth for at most 30 s, and only if more requests fail than is
 //     tolerated.
 //   - A latency above 64 targets counts as 64 targets.
-//   - If the clock steps back, the interval starts again, and holds and excuses end.
+//   - If the clock steps back, the interval starts again. Growth that a Retry-After has stopped may
+//     go on, and failures and latencies that a trial has excused count again.
 //   - Clients that make more than 1 % of the requests slow can lower the rate. The trial limits
 //     the damage to a few intervals a minute, unless they make half of all requests slow. Limit
 //     each client by itself first, with a fixed limit.

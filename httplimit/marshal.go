@@ -13,10 +13,13 @@ import (
 )
 
 // MarshalJSON returns a document in the format of docs/policy.md, of which ParsePolicy makes the
-// same policy. The error joins everything that is wrong with the policy, and what documents cannot
-// have: a set without rules, a burst below the rate of a rule that neither delays nor adapts, a
-// rate that is neither a decimal number nor the simplest fraction of one, and texts that are not
-// UTF-8.
+// same policy. The error joins everything that is wrong with the policy, and what a document cannot
+// have:
+//
+//   - a set without rules
+//   - a burst below the rate of a rule that neither delays nor adapts
+//   - a rate that is neither a decimal number nor the simplest fraction of one
+//   - a text that is not UTF-8
 func (p *Policy) MarshalJSON() ([]byte, error) {
 	w := &writer{p.check()}
 	data, err := json.Marshal(w.document(p))

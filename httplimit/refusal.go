@@ -16,9 +16,12 @@ const failureRetry = 4
 // Refusal is why a request is not granted, and what the client may be told: see Limiter.Take and
 // WithRefusal.
 type Refusal struct {
-	// Status is the status that Middleware would write: 429 if rules refuse the request, 400 if the
-	// request lacks a key or has two readings, 503 if a limiter failed or the context timed out
-	// during a delay, and 499 if the context was cancelled during a delay.
+	// Status is the status that Middleware would write:
+	//
+	//   - 429 if rules refuse the request.
+	//   - 400 if the request lacks a key or has two readings.
+	//   - 503 if a limiter failed, or the context timed out during a delay.
+	//   - 499 if the context was cancelled during a delay.
 	Status int
 	// Detail is a sentence for the client. It has names of rules and keys, but no value of a key.
 	Detail string

@@ -97,8 +97,8 @@ func TestRequestWaitsForTheSlowestRule(t *testing.T) {
 			"500 served c, by slow 500ms", "1000 served d, by slow 1s")
 		q.counted(1, 4, 1, 2, 0, 0)
 		q.counted(2, 4, 0, 0, 0, 0)
-		// The fields of c are those of its slot: another token comes a second later, after the
-		// token of d.
+		// The fields of c are as of its slot: another token comes a second later, after the token of
+		// d.
 		wants(t, w, "RateLimit-Limit: 2", "RateLimit-Remaining: 0", "RateLimit-Reset: 1",
 			`RateLimit: "fast";r=7;t=1, "slow";r=0;t=1, "plain";r=2;t=2`, "Retry-After: ")
 		want := []string{

@@ -13,9 +13,9 @@ const margin = 50 * time.Millisecond
 // grant is when a granted request was sent, and when its answer came.
 type grant struct{ sent, received time.Time }
 
-// edges sends bursts across the edges of seconds, and prints how many requests were granted, the
-// most in two margins, and by how many the worst interval exceeds a burst of limit and limit a
-// second.
+// edges sends bursts across the edges of seconds. It prints how many requests were granted, and the
+// most in two margins. It also prints by how many requests the worst interval exceeds what a burst
+// of limit and limit a second allow.
 func edges(conn *grpc.ClientConn) {
 	r := newRequest(0)
 	ask(conn, r) // connects

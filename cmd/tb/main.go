@@ -1,7 +1,10 @@
-// Command tb tries out a token-bucket rate limit and applies it. Its subcommand replay
-// reports what a limit would have done to the requests of an access log, proxy limits the
-// requests to a server by a policy, rls answers the rate limit requests of Envoy, and policy checks
-// and explains a policy. Its subcommands completion and man are for installing it.
+// Command tb tries out a token-bucket rate limit and applies it. Its subcommands are:
+//
+//   - replay reports what a limit would have done to the requests of an access log.
+//   - proxy limits the requests to a server by a policy.
+//   - rls answers the rate limit requests of Envoy.
+//   - policy checks and explains a policy.
+//   - completion and man are for installing it.
 package main
 
 import (

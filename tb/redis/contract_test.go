@@ -173,7 +173,7 @@ func (l slowed) Reset(key string) {
 	}
 }
 
-// Charge returns a charge whose waits are those of the suite.
+// Charge returns a charge whose waits are as in the suite.
 func (l slowed) Charge(key string, cost float64) (tb.Charge, error) {
 	c, err := l.Limiter.Charge(key, cost)
 	return slowedCharge{c}, err

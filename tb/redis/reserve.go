@@ -32,10 +32,10 @@ func (l *Limiter) Reserve(ctx context.Context, key string, cost float64) (tb.Res
 	return tb.NewReservation(r.Decision, r.delay, c), nil
 }
 
-// Wait takes a number of tokens, and sleeps until they may be used. It returns a *tb.WaitError if
-// they cannot be used before the deadline of the context, the error of the context if it ends
-// before, and then the tokens are given back as Cancel does. If the server does not decide and the
-// failure policy refuses, Wait returns the *Error.
+// Wait takes a number of tokens, and sleeps until they may be used. If they cannot be used before
+// the deadline of the context, Wait takes nothing and returns a *tb.WaitError. If the context ends
+// while Wait sleeps, Wait gives the tokens back as Cancel does, and returns the error of the
+// context. If the server does not decide and the failure policy refuses, Wait returns the *Error.
 func (l *Limiter) Wait(ctx context.Context, key string, cost float64) error {
 	if err := checkCost(cost); err != nil {
 		return err

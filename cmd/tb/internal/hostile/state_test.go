@@ -66,8 +66,8 @@ func awaitSave(t *testing.T, file string) {
 }
 
 // A client that has used its tokens gets no more by a restart of the proxy, whether SIGTERM or
-// SIGKILL ended the proxy. A key that is kept as a hash is no exception, and neither is a rule
-// whose limit changes between the two processes.
+// SIGKILL ended the proxy. That includes a key that is kept as a hash, and a rule whose limit
+// changes between the two processes.
 func TestRestartForgetsNoDebt(t *testing.T) {
 	flag := upstream(t, func(http.ResponseWriter, *http.Request) {})
 	state := filepath.Join(t.TempDir(), "state")

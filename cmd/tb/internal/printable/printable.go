@@ -11,9 +11,9 @@ import (
 	"unicode/utf8"
 )
 
-// NewWriter returns a writer that escapes what it writes to w, except ends of lines and tabs. The
-// escapes are those of JSON, so a JSON text means the same afterwards. A Write must not end
-// within a character.
+// NewWriter returns a writer that escapes what it writes to w, except ends of lines and tabs. It
+// escapes as JSON does, so a JSON text means the same afterwards. A Write must not end within a
+// character.
 func NewWriter(w io.Writer) io.Writer { return writer{w} }
 
 type writer struct{ io.Writer }

@@ -33,7 +33,7 @@ func connect(t *testing.T, url, text string) rawConn {
 	return c
 }
 
-// send writes a text. It replaces the ends of lines by those of HTTP.
+// send writes a text, with the ends of lines that HTTP has.
 func (c rawConn) send(t *testing.T, text string) {
 	t.Helper()
 	if _, err := io.WriteString(c.Conn, strings.ReplaceAll(text, "\n", "\r\n")); err != nil {

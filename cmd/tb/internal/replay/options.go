@@ -28,7 +28,7 @@ type Options struct {
 	// is printed as: policy, caddy, nginx or envoy, or empty for a policy of one rule.
 	ByPath bool
 	Export string
-	// FirstLook has the text begin with the first requests, for a user who does not know the log yet.
+	// FirstLook makes the text begin with the first requests, for a log that the user does not know.
 	FirstLook bool
 	// Policy is replayed instead of limits, if it is not nil.
 	Policy *httplimit.Policy

@@ -179,7 +179,7 @@ descriptors:
 	}
 }
 
-// The paths in metrics are those of envoyproxy/ratelimit.
+// The paths in metrics are as in envoyproxy/ratelimit.
 func TestPaths(t *testing.T) {
 	c := load(t, `
 domain: d
@@ -244,7 +244,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// The buckets of a rule are those of the same descriptors, whatever their limits are.
+// A rule has the buckets of the same descriptors, whatever their limits are.
 func TestIdentity(t *testing.T) {
 	id := func(text string) string {
 		return load(t, "domain: d\ndescriptors: [{"+text+"}]").Rules[0].ID
