@@ -116,7 +116,8 @@ func TestAdaptiveRateFollowsFailures(t *testing.T) {
 	}
 }
 
-// A client that disconnects is not a failure, whatever the handler answers. Decide sees no responses.
+// A client that disconnects is not a failure, whatever the handler answers. Decide sees no
+// responses.
 func TestAdaptiveRateIgnoresClientsAndDecide(t *testing.T) {
 	s := newSite(t, adaptiveRule(100, 100, adaptiveRange))
 	ctx, cancel := context.WithCancel(t.Context())

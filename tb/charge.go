@@ -25,8 +25,8 @@ type Charge interface {
 
 // TakeAll takes from all charges at reading t, or from none, and returns the decision of each. If a
 // charge refuses, the others have the decisions that they would have returned alone. The decisions
-// are in buf if its capacity suffices. So a call with the result of the call before as buf allocates
-// nothing. buf may be nil.
+// are in buf if its capacity suffices. So a call with the result of the call before as buf
+// allocates nothing. buf may be nil.
 //
 // TakeAll peeks at all charges first, so a refused call normally writes nothing. If another caller
 // takes the tokens between Peek and Take, TakeAll cancels the charges that it has taken, as far

@@ -17,6 +17,10 @@
 //		ConnWriteTimeout:  250 * time.Millisecond,
 //		Dialer: net.Dialer{Timeout: 500 * time.Millisecond, KeepAlive: 250 * time.Millisecond},
 //	})
+//	...
+//	limiter, err := redis.New(client, tb.Limit{Capacity: 20, Tokens: 10, Per: time.Second})
+//	...
+//	decision, err := limiter.Allow(ctx, key)
 //
 // [ParseAddress] reads options from host:port or a URL.
 //
@@ -57,10 +61,11 @@
 // The value of a bucket has the limit under which it was written. A call by another limit converts
 // it: after [Limiter.SetLimit], by a limiter of another [Limiter.Tier], or by a process with
 // another configuration. The bucket keeps its tokens, but not more than the new capacity, and its
-// debt, as a key of tb/mutex does that changes its tier. The first call converts the bucket, also
-// if it is refused. A full bucket has no key, and is full under the new limit too. The key of a
-// bucket that was converted stays at least as long as under the limits before, so that nothing is
-// gained by going to and fro. Limiters with leases of different lengths should not share buckets.
+// debt. (In tb/mutex a key that changes its tier does the same.) The first call converts the
+// bucket, also if it is refused. A full bucket has no key, and is full under the new limit too. The
+// key of a bucket that was converted stays at least as long as under the limits before, so that no
+// client gains tokens from changes to and fro. Limiters with leases of different lengths should not
+// share buckets.
 //
 // # Reservations
 //
@@ -72,10 +77,11 @@
 //
 // A limiter has one command under way for each key. Calls on that key wait for it, and then share
 // the next one, in the order in which they came. Without a cluster, a limiter has at most 8 such
-// commands under way, and the next one has the calls on all keys that wait, up to 32 keys and 128
-// costs. The server decides all of them at one instant, while each of them is under way. If fewer
-// commands are under way, a call on an idle key does not wait. Calls of [TakeAll] share the
-// commands of the limiter of their first charge, and wait for no other call on their keys.
+// commands under way. Calls on other keys wait for one of them to return, and then share one
+// command, up to 32 keys and 128 costs. With fewer than 8 under way, a call on an idle key does not
+// wait. The server decides all calls of a command at one instant, while each of them is under way.
+// Calls of [TakeAll] share the commands of the limiter of their first charge, and wait for no other
+// call on their keys.
 //
 // A caller whose context ends before its command was sent takes nothing. If the command was sent,
 // the call takes its tokens, unless its deadline passes first. An error of a command that concerns

@@ -16,9 +16,14 @@ import (
 // Limiter is a token bucket for each key, in a Redis server that all processes share. It implements
 // tb.Limiter. Use New to make one. All methods are safe for concurrent use.
 //
-// Most callers want Allow. Allow, AllowN and AllowCost take tokens, and so does Decide, which also
-// returns what decided. Reserve and Wait take tokens that the bucket will have. Peek and Level take
-// nothing. SetLimit, Reset, Stats and Close are for operators.
+// Most callers want Allow:
+//
+//   - Allow, AllowN and AllowCost take tokens, or refuse. Decide also returns what decided.
+//   - Reserve and Wait take tokens that the bucket will have.
+//   - Charge makes one part of a call on several buckets: see TakeAll.
+//   - Peek and Level take nothing.
+//   - SetLimit and Tier change the limit of later calls.
+//   - Reset, Stats and Close are for operators.
 //
 // If the server does not decide a call that takes tokens, the failure policy does, and the error is
 // nil. Other calls return an *Error then. All calls return ErrClosed after Close.
@@ -115,8 +120,8 @@ func (l *Limiter) Tier(limit tb.Limit) (*Limiter, error) { return l.tier(limit) 
 // SetLimit makes limit the limit of the calls of this limiter that come next. A bucket is converted
 // by the first call on it, also if that is refused: it keeps its tokens, but not more than the new
 // capacity, and its debt. Other processes may change their limits earlier or later. Each of their
-// calls converts the bucket to its own limit, and nothing is gained by going to and fro. A bucket
-// that is full has no key in Redis, and is full under the new limit too.
+// calls converts the bucket to its own limit, and no client gains tokens from changes to and fro. A
+// bucket that is full has no key in Redis, and is full under the new limit too.
 //
 // SetLimit sends nothing to Redis. It returns a *tb.ConfigError if the limit is out of range, and
 // changes nothing.
