@@ -1,7 +1,7 @@
 // Package mutex is the reference implementation of the contract of package tb: one lock, a
 // struct for each bucket, divisions in 128 bits, and an exact order of eviction. The tests check
 // tb/cas against it, bit for bit, and the benchmarks compare both. The two packages share no
-// arithmetic.
+// arithmetic. Applications use tb/cas, which has the same methods and says more about them.
 package mutex
 
 import (
@@ -13,6 +13,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
+// The contract states both numbers: see Eviction in package tb.
 const (
 	// idleTime is how long a bucket must have been full before a new key drops it.
 	idleTime = uint64(time.Minute)

@@ -7,6 +7,8 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
+// Bounds that the words of tb/cas need. They are here too, because both packages must give the same
+// answers.
 const (
 	// maxDebt is the most units that calls of Wait may put a bucket into debt.
 	maxDebt = 1 << 31
@@ -22,9 +24,10 @@ const (
 
 	// mostSettled is the most units of an actual cost.
 	mostSettled = 1 << 52
-
-	millionths = 1_000_000
 )
+
+// millionths is how many millionths a token has.
+const millionths = 1_000_000
 
 // state is what a bucket has. In debt, it is empty at its time, which is the slot of a reservation.
 type state struct {

@@ -1,6 +1,7 @@
 // Package earlier lets tb/mutex decide a call by a limit that it had before. A call that is under
 // way during a SetLimit may be decided by either limit, also after a call that has already seen the
-// new one.
+// new one. The package reads the fields of tb/mutex by reflection, so that the reference has no
+// method for tests.
 package earlier
 
 import (
