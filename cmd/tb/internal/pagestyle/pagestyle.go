@@ -4,7 +4,7 @@ package pagestyle
 
 import _ "embed"
 
-// Base is a style sheet. That of a page follows it.
+// Base is the style sheet of all pages. A page's own style sheet follows it.
 //
 //go:embed base.css
 var Base string
