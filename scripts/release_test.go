@@ -91,7 +91,7 @@ func main() {
 	}
 }
 
-// The modules of a tagged commit require each other at the version. Those of the next commit
+// The modules of a tagged commit require each other at the version. The modules of the next commit
 // are taken from the tree again.
 func TestReleasesFollowEachOther(t *testing.T) {
 	t.Parallel()

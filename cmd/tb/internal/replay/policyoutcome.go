@@ -32,8 +32,8 @@ type RuleOutcome struct {
 	Rule   string `json:"rule"`
 	Shadow bool   `json:"shadow"`
 	// Granted and Refused count the requests that the rule applied to, by its own decision. A
-	// request that only other rules refused is in neither. Those of a shadow rule are the
-	// requests that all enforced rules granted.
+	// request that only other rules refused is in neither. A shadow rule counts only requests that
+	// all enforced rules granted.
 	Granted uint64 `json:"granted"`
 	Refused uint64 `json:"refused"`
 	// KeysRefused is how many keys were refused at least once. It is exact up to 131,072, and an
