@@ -96,8 +96,8 @@ func WithExtractor(key string, value func(ctx context.Context, method string) st
 
 // WithFields sends the fields RateLimit, RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset
 // as header metadata of each limited call, and Retry-After with a refusal. It is for gateways that
-// pass header metadata on to clients of HTTP. httplimit.WithFields says which of the
-// fields are sent.
+// pass header metadata on to clients of HTTP. httplimit.WithFields says which of the fields are
+// sent.
 //
 // The retry policy of a gRPC client does not retry a call with header metadata.
 func WithFields() Option { return func(s *settings) { s.sendFields = true } }
