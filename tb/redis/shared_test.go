@@ -177,8 +177,9 @@ var (
 		Limit: tb.Limit{Capacity: 2000, Tokens: 500, Per: time.Second}, Lease: 2 * time.Second,
 	}
 	// The bound has room for less than the leases of a burst, which end before the burst.
+	// They must be slow for a slow machine to drain the bucket.
 	shortLeases = task{
-		Limit: tb.Limit{Capacity: 1000, Tokens: 1000, Per: time.Second},
+		Limit: tb.Limit{Capacity: 500, Tokens: 250, Per: time.Second},
 		Lease: 20 * time.Millisecond,
 	}
 )
