@@ -42,8 +42,11 @@
 // Two methods take nothing: [cas.Limiter.Peek] returns the decision that Allow would return, and
 // [cas.Limiter.Level] returns how full a bucket is. [cas.Limiter.SetLimit] changes the limit of all
 // keys while they are used, and keeps their tokens. [NewTiered] makes a Limiter whose keys have
-// different limits. [cas.Limiter.Reset], [cas.Limiter.Len] and [cas.Limiter.Stats] are for
-// operators. A [cas.Bucket] has the same methods without the key.
+// different limits.
+//
+// A [cas.Bucket] has the methods above, without the key. The others are about the table of a
+// Limiter. [cas.Limiter.Snapshot] and [cas.Limiter.Restore] keep its buckets across restarts.
+// [cas.Limiter.Reset], [cas.Limiter.Len] and [cas.Limiter.Stats] are for operators.
 //
 // # Where the rest is
 //
