@@ -111,24 +111,32 @@ func (a *audit) recordFault(format string, args ...any) {
 	}
 }
 
-// audits checks the records of a load, which may be in any order, and returns the audit of each
-// key.
-func audits(l tb.Limit, keys int, records []record) []*audit {
+// newAudits returns the audits of so many keys.
+func newAudits(l tb.Limit, keys int) []*audit {
 	all := make([]*audit, keys)
 	for i := range all {
 		all[i] = newAudit(l)
 	}
+	return all
+}
+
+// playBack goes through records, which may be in any order and of several keys. The records of the
+// call before had returned when the first of these was made.
+func playBack(all []*audit, records []record) {
+	first := records[0].made
+	for i := range records {
+		first = min(first, records[i].made)
+	}
 	events := make([]*record, 2*len(records))
 	for i := range records {
 		r := &records[i]
-		events[r.made], events[r.done] = r, r
+		events[r.made-first], events[r.done-first] = r, r
 	}
 	for i, r := range events {
-		if int64(i) == r.made {
+		if int64(i) == r.made-first {
 			all[r.key].called(r)
 		} else {
 			all[r.key].returned(r)
 		}
 	}
-	return all
 }

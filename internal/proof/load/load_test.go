@@ -65,77 +65,96 @@ type loaded interface {
 	Stats() tb.Stats
 }
 
-// run puts the load on l and returns the records of the hot keys. The first calls take the
-// capacity of each, and the last calls take all tokens that are left at the end.
-func (ld *load) run(l loaded) []record {
-	var now, events, flooded atomic.Int64
-	began := time.Now()
-	clock := func() time.Duration {
-		if ld.real {
-			return time.Since(began)
-		}
-		return time.Duration(now.Add(int64(time.Microsecond)))
+// running is a load on a limiter.
+type running struct {
+	*load
+	loaded
+	began                time.Time
+	now, events, flooded atomic.Int64
+}
+
+func (ld *load) on(l loaded) *running { return &running{load: ld, loaded: l, began: time.Now()} }
+
+func (r *running) clock() time.Duration {
+	if r.real {
+		return time.Since(r.began)
 	}
-	call := func(key, n int, at time.Duration) record {
-		r := record{key: key, n: n, at: at}
-		if ld.evictsHotKeys() {
-			r.forgivenBefore = l.Stats().Forgiven
-		}
-		r.made = events.Add(1) - 1
-		d, _ := l.AllowAt(began.Add(at), "hot "+strconv.Itoa(key), n)
-		if ld.evictsHotKeys() {
-			r.forgivenAfter = l.Stats().Forgiven
-		}
-		r.allowed, r.done = d.Allowed, events.Add(1)-1
-		return r
+	return time.Duration(r.now.Add(int64(time.Microsecond)))
+}
+
+func (r *running) call(key, n int, at time.Duration) record {
+	c := record{key: key, n: n, at: at}
+	if r.evictsHotKeys() {
+		c.forgivenBefore = r.Stats().Forgiven
 	}
-	records := make([][]record, callers+2)
-	for key := range ld.keys {
-		records[callers] = append(records[callers], call(key, ld.limit.Capacity, 0))
+	c.made = r.events.Add(1) - 1
+	d, _ := r.AllowAt(r.began.Add(at), "hot "+strconv.Itoa(key), n)
+	if r.evictsHotKeys() {
+		c.forgivenAfter = r.Stats().Forgiven
 	}
+	c.allowed, c.done = d.Allowed, r.events.Add(1)-1
+	return c
+}
+
+// drain takes the capacity of each hot key.
+func (r *running) drain() (records []record) {
+	for key := range r.keys {
+		records = append(records, r.call(key, r.limit.Capacity, 0))
+	}
+	return records
+}
+
+// round makes calls on the hot keys beside the flood.
+func (r *running) round(calls int) []record {
+	records := make([][]record, callers)
 	var hot, flood sync.WaitGroup
 	var over atomic.Bool
 	for i := range callers {
 		hot.Go(func() {
-			rng := rand.New(rand.NewPCG(uint64(i), 0))
-			for range ld.calls / callers {
-				for ld.flood > 0 && flooded.Load()+1000 < events.Load()/2 {
+			rng := rand.New(rand.NewPCG(uint64(i), uint64(r.events.Load())))
+			for range calls / callers {
+				for r.flood > 0 && r.flooded.Load()+1000 < r.events.Load()/2 {
 					runtime.Gosched() // let the flood keep up
 				}
-				at := clock() - time.Duration(rng.Int64N(int64(maxLate)+1))
+				at := r.clock() - time.Duration(rng.Int64N(int64(maxLate)+1))
 				if rng.IntN(64) == 0 {
 					runtime.Gosched() // makes the reading later still
 				}
-				records[i] = append(records[i], call(rng.IntN(ld.keys), 1, max(0, at)))
+				records[i] = append(records[i], r.call(rng.IntN(r.keys), 1, max(0, at)))
 			}
 		})
 	}
-	for range ld.flood {
+	for range r.flood {
 		flood.Go(func() {
 			for !over.Load() {
-				if flooded.Load() > events.Load()/2 {
+				if r.flooded.Load() > r.events.Load()/2 {
 					runtime.Gosched()
 					continue
 				}
-				key := "new " + strconv.FormatInt(flooded.Add(1), 10)
-				_, _ = l.AllowAt(began.Add(clock()), key, 1)
+				key := "new " + strconv.FormatInt(r.flooded.Add(1), 10)
+				_, _ = r.AllowAt(r.began.Add(r.clock()), key, 1)
 			}
 		})
 	}
 	hot.Wait()
 	over.Store(true)
 	flood.Wait()
-	end := clock()
-	for key := range ld.keys {
+	return slices.Concat(records...)
+}
+
+// takeRest takes all tokens that are left.
+func (r *running) takeRest() (records []record) {
+	end := r.clock()
+	for key := range r.keys {
 		for {
-			r := call(key, 1, end)
-			records[callers+1] = append(records[callers+1], r)
-			if !r.allowed {
+			c := r.call(key, 1, end)
+			records = append(records, c)
+			if !c.allowed {
 				break
 			}
 		}
 	}
-	return slices.Concat(records...)
+	return records
 }
 
 func TestBoundUnderLoad(t *testing.T) {
@@ -165,7 +184,11 @@ func TestBoundUnderLoad(t *testing.T) {
 
 // check puts the load on l and checks its grants.
 func (ld *load) check(t *testing.T, l loaded) {
-	records := ld.run(l)
+	r := ld.on(l)
+	all := newAudits(ld.limit, ld.keys)
+	for _, records := range [][]record{r.drain(), r.round(ld.calls), r.takeRest()} {
+		playBack(all, records)
+	}
 	stats := l.Stats()
 	evicted := stats.EvictedInDebt
 	if ld.overflow == tb.RefuseNew {
@@ -175,7 +198,7 @@ func (ld *load) check(t *testing.T, l loaded) {
 		t.Errorf("%+v: hardly any eviction", stats)
 	}
 	granted, most := 0, 0
-	for key, a := range audits(ld.limit, ld.keys, records) {
+	for key, a := range all {
 		// The last call was made at the latest reading and refused. So all whole tokens of
 		// the bound were granted. They may be a quantum more or less, because the clock of
 		// the limiter starts at a fraction of a unit.

@@ -40,7 +40,8 @@ func TestAuditReportsWrongLimiters(t *testing.T) {
 				}
 				records = append(records, r)
 			}
-			a := audits(limit, 1, records)[0]
+			a := newAudit(limit)
+			playBack([]*audit{a}, records)
 			t.Logf("%d granted; %d violations of C1, %d of C2", a.granted, a.overdrawn, a.lost)
 			if (a.overdrawn > 0) != tt.overdrawn || (a.lost > 0) != tt.lost {
 				t.Errorf("%d violations of C1, %d of C2; %s", a.overdrawn, a.lost, a.first)
