@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A run in which each event happens once: no key is granted too much, all events end, and the
+// drawings can be made.
+func TestEachEventOnce(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs the servers for some seconds")
+	}
+	if _, err := exec.LookPath("redis-server"); err != nil {
+		if os.Getenv("REQUIRE_REDIS") != "" {
+			t.Fatal(err)
+		}
+		t.Skip("redis-server is not installed (Debian: apt-get install redis-server)")
+	}
+	dir := t.TempDir()
+	c := settings{
+		program: filepath.Join(dir, "tb"), dir: dir, rate: 100,
+		duration: time.Hour, sample: 100 * time.Millisecond, pause: 400 * time.Millisecond,
+	}
+	build := exec.Command("go", "build", "-o", c.program, ".")
+	build.Dir = "../../cmd/tb"
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	s, err := newSoak(ctx, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.kill()
+	all := s.disturbances()
+	s.underLoad(ctx, func(context.Context) {
+		for _, d := range all {
+			s.happen(ctx, d)
+		}
+		cancel()
+	})
+	if err := s.finish(); err != nil {
+		t.Fatal(err)
+	}
+	r, err := readRecords(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.draw(dir); err != nil {
+		t.Error(err)
+	}
+	var report strings.Builder
+	r.print(&report)
+	t.Log(report.String())
+	if len(r.events) != len(all) || len(r.audits) != len(s.servers) {
+		t.Errorf("%d events and %d audits, want %d and %d", len(r.events), len(r.audits), len(all),
+			len(s.servers))
+	}
+	for _, a := range r.audits {
+		if a.Grants == 0 || a.OverGrants > 0 {
+			t.Errorf("%+v", a)
+		}
+	}
+	// A busy machine may be too slow for a request. It delays events, and does not make them fail.
+	for _, f := range r.faults {
+		if strings.HasPrefix(f.Server, "the event") {
+			t.Errorf("%+v", f)
+		}
+	}
+}
