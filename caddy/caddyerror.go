@@ -71,7 +71,7 @@ func (p *parser) explain(err error) error {
 		block, title := p.options, ""
 		if m := inRule.FindStringSubmatch(path); m != nil {
 			i, _ := strconv.Atoi(m[1])
-			block, title = p.rules[i], fmt.Sprintf("rule %q: ", p.policy.Sets[i].ID)
+			block, title = p.rules[i], fmt.Sprintf("rule %q: ", p.policy.Sets[i].Name)
 		}
 		name := path[strings.LastIndexByte(path, '.')+1:]
 		name, _, _ = strings.Cut(name, "[")

@@ -6,6 +6,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
@@ -27,7 +28,7 @@ func init() {
 type parser struct {
 	httpcaddyfile.Helper
 	handler *Handler
-	policy  policy
+	policy  httplimit.Policy
 	options options   // of the directive
 	rules   []options // of each rule
 }
@@ -131,15 +132,9 @@ func (p *parser) redis() error {
 		}
 		switch p.Val() {
 		case "timeout":
-			var s string
-			if err := text(p.Dispenser, &s); err != nil {
+			if err := duration(p.Dispenser, (*time.Duration)(&c.Timeout)); err != nil {
 				return err
 			}
-			timeout, err := caddy.ParseDuration(s)
-			if err != nil || timeout <= 0 {
-				return p.Errf("timeout is %q, want a time such as 20ms", s)
-			}
-			c.Timeout = caddy.Duration(timeout)
 		case "on_failure":
 			if err := text(p.Dispenser, &c.OnFailure); err != nil {
 				return err
@@ -198,11 +193,24 @@ func integer(d *caddyfile.Dispenser, most int, to *int) error {
 	return nil
 }
 
-// number reads a number of tokens. In JSON, 0 would stand for the default.
-func number(d *caddyfile.Dispenser, s string, to *float64) error {
+// positive reads a number of tokens. In JSON, 0 would stand for the default.
+func positive(d *caddyfile.Dispenser, s string, to *float64) error {
 	n, err := strconv.ParseFloat(s, 64)
 	if *to = n; err != nil || !(n > 0 && n <= math.MaxFloat64) { // NaN fails
 		return d.Errf("%q is not a number above 0", s)
+	}
+	return nil
+}
+
+// duration reads the one argument of an option. In JSON, 0 would stand for the default.
+func duration(d *caddyfile.Dispenser, to *time.Duration) (err error) {
+	name := d.Val()
+	var s string
+	if err := text(d, &s); err != nil {
+		return err
+	}
+	if *to, err = caddy.ParseDuration(s); err != nil || *to <= 0 {
+		return d.Errf("%s is %q, want a time such as 20ms", name, s)
 	}
 	return nil
 }

@@ -172,8 +172,8 @@ func TestErrorsOfTheDirectiveHaveTheirPlace(t *testing.T) {
 		{rule(key + "rate x/s"), `"x" is not a number above 0, at Caddyfile:5`},
 		{rule(key + "rate /d"), `"" is not a number above 0, at Caddyfile:5`},
 		{rule(key + "rate 1/0s"), `rate "1/0s"`},
-		{rule(key + "burst 9\nrate 2000000000/s"), `rule "r": rate must be from 1 token in 292 ` +
-			"years to 1e9 tokens a second (got 2000000000), at Caddyfile:6"},
+		{rule(key + "burst 9\nrate 2000000000/s"), `rate "2000000000/s": want 1 token in 292 ` +
+			"years to 1e9 tokens a second, at Caddyfile:6"},
 		{rule("key"), "at Caddyfile:4"},
 		{rule("key words"), "key words: want placeholders such as {client_ip}, header:<name>, " +
 			"query:<name>, or only none for one bucket for all requests, at Caddyfile:4"},
@@ -202,9 +202,9 @@ func TestErrorsOfTheDirectiveHaveTheirPlace(t *testing.T) {
 		{limited("host *.a.example\nkey none"), `rule "r": host must be a host name`},
 		{rule("method @writes"), "method @writes: want methods such as GET, at Caddyfile:4"},
 		{limited("on_missing ask\nkey none"),
-			`rule "r": on_missing must be skip or reject or shared (got "ask"), at Caddyfile:6`},
-		{limited("delay long\nkey none"),
-			`rule "r": delay must be a duration such as "500ms" (got "long"), at Caddyfile:6`},
+			`on_missing is "ask", want skip, reject or shared, at Caddyfile:6`},
+		{limited("delay long\nkey none"), `delay is "long", want a time such as 20ms, at Caddyfile:6`},
+		{limited("delay 0s\nkey none"), `delay is "0s", want a time such as 20ms, at Caddyfile:6`},
 		{rule("cost 1 2"), "at Caddyfile:4"},
 		{rule("cost header:x most 2"), `unknown option "most" of cost, at Caddyfile:4`},
 		{rule("cost header:x max"), "at Caddyfile:4"},
@@ -289,8 +289,9 @@ func TestRates(t *testing.T) {
 			Dispenser: caddyfile.NewTestDispenser("rate " + text),
 		}}
 		p.Next()
-		if err := p.line(); err != nil || p.Limit.Rate != want {
-			t.Errorf("%s is %v tokens a second, want %v (%v)", text, p.Limit.Rate, want, err)
+		err := p.line()
+		if got := float64(p.Limit.Tokens) / p.Limit.Per.Seconds(); err != nil || got != want {
+			t.Errorf("%s is %v tokens a second, want %v (%v)", text, got, want, err)
 		}
 	}
 }

@@ -10,57 +10,11 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
+	"github.com/seed-181794aa/ratelimit/httplimit"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
 const addressKey = "ip:address"
-
-// policy is a policy in the JSON format of docs/policy.md. Each rule of a Caddyfile is a set, so
-// that it applies whatever the other rules do.
-type policy struct {
-	Sets       []ruleSet `json:"policies"`
-	MaxWaiting int       `json:"max_waiting,omitempty"`
-}
-
-type ruleSet struct {
-	ID   string `json:"id"`
-	Spec spec   `json:"spec"`
-}
-
-type spec struct {
-	Selector *selector `json:"selector,omitempty"`
-	Rules    []rule    `json:"rules"`
-}
-
-type selector struct {
-	Methods    []string `json:"methods,omitempty"`
-	Hosts      []string `json:"hosts,omitempty"`
-	PathExact  string   `json:"pathExact,omitempty"`
-	PathPrefix string   `json:"pathPrefix,omitempty"`
-}
-
-type rule struct {
-	Name      string            `json:"name"`
-	Keys      []string          `json:"limit_keys"`
-	Match     map[string]string `json:"match,omitempty"`
-	OnMissing string            `json:"on_missing,omitempty"`
-	Mode      string            `json:"mode,omitempty"`
-	OnLimit   string            `json:"on_limit,omitempty"`
-	MaxDelay  string            `json:"max_delay,omitempty"`
-	Limit     limit             `json:"algorithm_config"`
-}
-
-type limit struct {
-	Rate         float64 `json:"tokens_per_second"`
-	Burst        int     `json:"burst"`
-	ParentFactor int     `json:"parent_factor,omitempty"`
-	CostSource   string  `json:"cost_source,omitempty"`
-	FixedCost    float64 `json:"fixed_cost,omitempty"`
-	DefaultCost  float64 `json:"default_cost,omitempty"`
-	MinCost      float64 `json:"min_cost,omitempty"`
-	MaxCost      float64 `json:"max_cost,omitempty"`
-	HideCost     bool    `json:"hide_cost_header,omitempty"`
-}
 
 // ruleName is what names a rule. A matcher is not a name.
 var ruleName = regexp.MustCompile(`^[0-9A-Za-z_][ -~]*$`)
@@ -76,7 +30,7 @@ func (p *parser) rule() error {
 			" stand in the rule, as in match /api/*", r.Name)
 	}
 	for i, other := range p.policy.Sets {
-		if other.ID == r.Name {
+		if other.Name == r.Name {
 			return p.Errf("rule %q is there twice: the first is in line %d", r.Name,
 				p.rules[i].at(directive).Line())
 		}
@@ -99,11 +53,10 @@ func (p *parser) rule() error {
 		p.handler.Matchers[r.Name] = r.matchers
 		r.Match = map[string]string{matcherKey + r.Name: "true"}
 	}
-	s := ruleSet{ID: r.Name, Spec: spec{Rules: []rule{r.rule}}}
-	if r.selects {
-		s.Spec.Selector = &r.selector
-	}
-	p.policy.Sets = append(p.policy.Sets, s)
+	// A set of its own, so that the rule applies whatever the other rules do.
+	p.policy.Sets = append(p.policy.Sets, httplimit.RuleSet{
+		Name: r.Name, Selector: r.selector, Rules: []httplimit.Rule{r.Rule},
+	})
 	p.rules = append(p.rules, r.options)
 	return nil
 }
@@ -111,10 +64,9 @@ func (p *parser) rule() error {
 // ruleParser reads the lines of a rule.
 type ruleParser struct {
 	httpcaddyfile.Helper
-	rule
+	httplimit.Rule
 	options  options
-	selector selector
-	selects  bool
+	selector httplimit.Selector
 	prefixes []string // of ip:address
 	matchers caddyhttp.RawMatcherSets
 }
@@ -149,17 +101,17 @@ func (p *ruleParser) line() error {
 	case "rate":
 		return p.rate()
 	case "burst":
-		return integer(p.Dispenser, tb.MaxCapacity, &p.Limit.Burst)
+		return integer(p.Dispenser, tb.MaxCapacity, &p.Limit.Capacity)
 	case "key":
 		return p.keys()
 	case "ipv6_prefixes":
 		return p.networks()
 	case "parent_factor":
-		return integer(p.Dispenser, tb.MaxCapacity, &p.Limit.ParentFactor)
+		return integer(p.Dispenser, tb.MaxCapacity, &p.ParentFactor)
 	case "method":
 		return p.methods()
 	case "host":
-		p.selects, p.selector.Hosts = true, p.RemainingArgs()
+		p.selector.Hosts = p.RemainingArgs()
 		return p.want(len(p.selector.Hosts) > 0)
 	case "path":
 		return p.paths()
@@ -168,13 +120,12 @@ func (p *ruleParser) line() error {
 	case "cost":
 		return p.cost()
 	case "on_missing":
-		return text(p.Dispenser, &p.OnMissing)
+		return p.onMissing()
 	case "delay":
-		p.OnLimit = "delay"
-		return text(p.Dispenser, &p.MaxDelay)
+		p.OnLimit = httplimit.Delay
+		return duration(p.Dispenser, &p.MaxDelay)
 	case "shadow":
-		p.Mode = "shadow"
-		return p.want(!p.NextArg())
+		return flag(p.Dispenser, &p.Shadow)
 	default:
 		return unknown(p.Dispenser, " of a rule")
 	}
@@ -194,7 +145,7 @@ func (p *ruleParser) rate() error {
 	if err := text(p.Dispenser, &s); err != nil {
 		return err
 	}
-	tokens, per, ok := strings.Cut(s, "/")
+	number, per, ok := strings.Cut(s, "/")
 	if ok && per != "" && !strings.ContainsRune("0123456789.", rune(per[0])) {
 		per = "1" + per
 	}
@@ -202,10 +153,30 @@ func (p *ruleParser) rate() error {
 	if !ok || err != nil || duration <= 0 {
 		return p.Errf("rate %q: want a number of tokens and a time, such as 5/s, 100/m or 1/90s", s)
 	}
-	if err := number(p.Dispenser, tokens, &p.Limit.Rate); err != nil {
+	var tokens float64
+	if err := positive(p.Dispenser, number, &tokens); err != nil {
 		return err
 	}
-	p.Limit.Rate /= duration.Seconds()
+	limit, err := tb.LimitPerSecond(1, tokens/duration.Seconds())
+	if err != nil {
+		return p.Errf("rate %q: want 1 token in 292 years to 1e9 tokens a second", s)
+	}
+	p.Limit.Tokens, p.Limit.Per = limit.Tokens, limit.Per
+	return nil
+}
+
+// onMissing reads what happens to a request that lacks a part of the key.
+func (p *ruleParser) onMissing() error {
+	var s string
+	if err := text(p.Dispenser, &s); err != nil {
+		return err
+	}
+	names := []string{httplimit.Skip: "skip", httplimit.Reject: "reject", httplimit.Shared: "shared"}
+	i := slices.Index(names, s)
+	if i < 0 {
+		return p.Errf("on_missing is %q, want skip, reject or shared", s)
+	}
+	p.OnMissing = httplimit.OnMissing(i)
 	return nil
 }
 
@@ -277,7 +248,7 @@ func (p *ruleParser) networks() error {
 var method = regexp.MustCompile(`^[A-Za-z-]+$`)
 
 func (p *ruleParser) methods() error {
-	p.selects, p.selector.Methods = true, p.RemainingArgs()
+	p.selector.Methods = p.RemainingArgs()
 	for _, name := range p.selector.Methods {
 		if !method.MatchString(name) {
 			return p.Errf("method %s: want methods such as GET", name)
@@ -300,7 +271,6 @@ func (p *ruleParser) paths() error {
 		}
 		*field = path
 	}
-	p.selects = true
 	return p.want(len(args) > 0)
 }
 
@@ -338,28 +308,28 @@ func (p *ruleParser) cost() error {
 		if len(args) > 1 {
 			return p.ArgErr()
 		}
-		return number(p.Dispenser, args[0], &p.Limit.FixedCost)
+		return positive(p.Dispenser, args[0], &p.Cost.Fixed)
 	}
-	p.Limit.CostSource = nativeKey(args[0])
+	p.Cost.Source = nativeKey(args[0])
 	for i := 1; i < len(args); i++ {
 		var to *float64
 		switch args[i] {
 		case "hide":
-			p.Limit.HideCost = true
+			p.Cost.HideHeader = true
 			continue
 		case "default":
-			to = &p.Limit.DefaultCost
+			to = &p.Cost.Default
 		case "min":
-			to = &p.Limit.MinCost
+			to = &p.Cost.Min
 		case "max":
-			to = &p.Limit.MaxCost
+			to = &p.Cost.Max
 		default:
 			return p.Errf("unknown option %q of cost", args[i])
 		}
 		if i++; i == len(args) {
 			return p.ArgErr()
 		}
-		if err := number(p.Dispenser, args[i], to); err != nil {
+		if err := positive(p.Dispenser, args[i], to); err != nil {
 			return err
 		}
 	}

@@ -2,34 +2,33 @@ package httplimit
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
 	"math/big"
+	"reflect"
 	"strconv"
+	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
 // MarshalJSON returns a document in the format of docs/policy.md, of which ParsePolicy makes the
-// same policy. The error joins everything that is wrong with the policy, and what a document cannot
-// have:
-//
-//   - a set without rules
-//   - a burst below the rate of a rule that neither delays nor adapts
-//   - a rate that is neither a decimal number nor the simplest fraction of one
-//   - a text that is not UTF-8
+// same policy. It writes what the policy says, valid or not: ParsePolicy checks the document. A
+// rate that is neither a decimal number nor the simplest fraction of one is written as a number
+// that is nearly the same, and a text that is not UTF-8 as encoding/json writes it.
 func (p *Policy) MarshalJSON() ([]byte, error) {
-	w := &writer{p.check()}
-	data, err := json.Marshal(w.document(p))
-	if err = errors.Join(w.err(), err); err == nil {
-		_, err = ParsePolicy(data)
+	var d members
+	if p.UnverifiedJWT {
+		d.add("jwt", verifications[1])
 	}
-	if err != nil {
-		return nil, fmt.Errorf("httplimit: a policy that JSON cannot have:\n%w", err)
+	d.add("max_waiting", p.MaxWaiting)
+	if len(p.Sets) == 1 && p.Sets[0].Name == "" {
+		return json.Marshal(append(d, p.Sets[0].members()...))
 	}
-	return data, nil
+	sets := []members{}
+	for i := range p.Sets {
+		sets = append(sets, members{{"id", p.Sets[i].Name}, {"spec", p.Sets[i].members()}})
+	}
+	return json.Marshal(append(d, member{"policies", sets}))
 }
 
 // UnmarshalJSON is ParsePolicy.
@@ -41,170 +40,79 @@ func (p *Policy) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-type (
-	documentJSON struct {
-		JWT        string        `json:"jwt,omitempty"`
-		MaxWaiting int           `json:"max_waiting,omitempty"`
-		Sets       []bundledJSON `json:"policies,omitempty"`
-		*setJSON                 // instead of Sets
+func (s *RuleSet) members() (m members) {
+	var selector members
+	selector.add("hosts", s.Selector.Hosts)
+	selector.add("methods", s.Selector.Methods)
+	selector.add("pathExact", s.Selector.PathExact)
+	selector.add("pathPrefix", s.Selector.PathPrefix)
+	m.add("selector", selector)
+	m.choose("evaluation", evaluations, int(s.Evaluation))
+	m.addMode(s.Shadow)
+	rules := []members{}
+	for i := range s.Rules {
+		rules = append(rules, s.Rules[i].members())
 	}
-	bundledJSON struct {
-		ID   string   `json:"id"`
-		Spec *setJSON `json:"spec"`
+	m = append(m, member{"rules", rules})
+	if s.Fallback != nil {
+		m.add(fallbackName, s.Fallback.members())
 	}
-	setJSON struct {
-		Selector   *selectorJSON `json:"selector,omitempty"`
-		Evaluation string        `json:"evaluation,omitempty"`
-		Mode       string        `json:"mode,omitempty"`
-		Rules      []*ruleJSON   `json:"rules"`
-		Fallback   *ruleJSON     `json:"fallback_limit,omitempty"`
-	}
-	selectorJSON struct {
-		Hosts      []string `json:"hosts,omitempty"`
-		Methods    []string `json:"methods,omitempty"`
-		PathExact  string   `json:"pathExact,omitempty"`
-		PathPrefix string   `json:"pathPrefix,omitempty"`
-	}
-	ruleJSON struct {
-		Name      string            `json:"name"`
-		Keys      []string          `json:"limit_keys"`
-		Match     map[string]string `json:"match,omitempty"`
-		OnMissing string            `json:"on_missing,omitempty"`
-		Mode      string            `json:"mode,omitempty"`
-		OnLimit   string            `json:"on_limit,omitempty"`
-		MaxDelay  string            `json:"max_delay,omitempty"`
-		Config    configJSON        `json:"algorithm_config"`
-	}
-	configJSON struct {
-		limitJSON
-		CostSource   string        `json:"cost_source,omitempty"`
-		FixedCost    float64       `json:"fixed_cost,omitempty"`
-		DefaultCost  float64       `json:"default_cost,omitempty"`
-		MinCost      float64       `json:"min_cost,omitempty"`
-		MaxCost      float64       `json:"max_cost,omitempty"`
-		HideCost     bool          `json:"hide_cost_header,omitempty"`
-		Tiers        *tiersJSON    `json:"tiers,omitempty"`
-		Adaptive     *adaptiveJSON `json:"adaptive,omitempty"`
-		ParentFactor int           `json:"parent_factor,omitempty"`
-	}
-	limitJSON struct {
-		Rate  json.Number `json:"tokens_per_second"`
-		Burst int         `json:"burst"`
-	}
-	tiersJSON struct {
-		By     string               `json:"by"`
-		Limits map[string]limitJSON `json:"limits"`
-	}
-	adaptiveJSON struct {
-		Min       float64 `json:"min"`
-		Max       float64 `json:"max"`
-		TargetP99 string  `json:"target_p99"`
-	}
-)
-
-// writer makes a document of a policy. Its problems are what is wrong with the policy.
-type writer struct{ problems }
-
-func (w *writer) document(p *Policy) any {
-	d := &documentJSON{MaxWaiting: p.MaxWaiting}
-	if len(p.Sets) == 0 {
-		w.add("sets", "must not be empty, because nothing would be limited")
-	}
-	if p.UnverifiedJWT {
-		d.JWT = verifications[1]
-	}
-	if len(p.Sets) == 1 && p.Sets[0].Name == "" {
-		s := &p.Sets[0]
-		if len(s.Rules) == 1 && s.Rules[0].alone {
-			return w.rule(&s.Rules[0], "")
-		}
-		d.setJSON = w.set(s, "")
-		return d
-	}
-	for i := range p.Sets {
-		d.Sets = append(d.Sets, bundledJSON{p.Sets[i].Name, w.set(&p.Sets[i], p.setPath(i))})
-	}
-	return d
+	return m
 }
 
-func (w *writer) set(s *RuleSet, path string) *setJSON {
-	out := &setJSON{
-		Evaluation: choice(evaluations, s.Evaluation), Mode: mode(s.Shadow), Rules: []*ruleJSON{},
-	}
-	if sel := s.Selector; len(sel.Hosts)+len(sel.Methods) > 0 || sel.PathExact+sel.PathPrefix != "" {
-		out.Selector = &selectorJSON{sel.Hosts, sel.Methods, sel.PathExact, sel.PathPrefix}
-		at := field(path, "selector")
-		w.text(field(at, "pathExact"), sel.PathExact)
-		w.text(field(at, "pathPrefix"), sel.PathPrefix)
-		for i, m := range sel.Methods {
-			w.text(index(field(at, "methods"), i), m)
+func (r *Rule) members() members {
+	c := limitMembers(r.Limit)
+	c.add("cost_source", r.Cost.Source)
+	c.add("fixed_cost", r.Cost.Fixed)
+	c.add("default_cost", r.Cost.Default)
+	c.add("min_cost", r.Cost.Min)
+	c.add("max_cost", r.Cost.Max)
+	c.add("hide_cost_header", r.Cost.HideHeader)
+	if t := &r.Tiers; t.By != "" || len(t.Limits) > 0 {
+		limits := map[string]members{}
+		for name, l := range t.Limits {
+			limits[name] = limitMembers(l)
 		}
+		c.add("tiers", members{{"by", t.By}, {"limits", limits}})
 	}
-	for r, path := range s.all(path) {
-		if r == s.Fallback {
-			out.Fallback = w.rule(r, path)
-		} else {
-			out.Rules = append(out.Rules, w.rule(r, path))
-		}
+	if a := &r.Adaptive; *a != (Adaptive{}) {
+		target := a.TargetP99.String()
+		c.add("adaptive", members{{"min", a.Min}, {"max", a.Max}, {"target_p99", target}})
 	}
-	return out
-}
+	c.add("parent_factor", r.ParentFactor)
 
-func (w *writer) rule(r *Rule, path string) *ruleJSON {
-	config := field(path, "algorithm_config")
-	c := configJSON{
-		limitJSON: w.limit(r.Limit, field(path, "limit")), ParentFactor: r.ParentFactor,
-		CostSource: r.Cost.Source, FixedCost: r.Cost.Fixed, DefaultCost: r.Cost.Default,
-		MinCost: r.Cost.Min, MaxCost: r.Cost.Max, HideCost: r.Cost.HideHeader,
-	}
-	if len(r.Tiers.Limits) > 0 {
-		c.Tiers = &tiersJSON{r.Tiers.By, map[string]limitJSON{}}
-		for name, l := range r.Tiers.Limits {
-			at := field(field(field(config, "tiers"), "limits"), name)
-			w.text(at, name)
-			c.Tiers.Limits[name] = w.limit(l, at)
-		}
-	}
-	if a := r.Adaptive; a != (Adaptive{}) {
-		c.Adaptive = &adaptiveJSON{a.Min, a.Max, a.TargetP99.String()}
-	}
-	out := &ruleJSON{
-		Name: r.Name, Keys: append([]string{}, r.Keys...), Match: r.Match, Mode: mode(r.Shadow),
-		OnMissing: choice(missings, r.OnMissing), OnLimit: choice(actions, r.OnLimit), Config: c,
-	}
+	m := members{{"name", r.Name}, {"limit_keys", append([]string{}, r.Keys...)}}
+	m.add("match", r.Match)
+	m.choose("on_missing", missings, int(r.OnMissing))
+	m.addMode(r.Shadow)
+	m.choose("on_limit", actions, int(r.OnLimit))
 	if r.MaxDelay != 0 {
-		out.MaxDelay = r.MaxDelay.String()
+		m.add("max_delay", r.MaxDelay.String())
 	}
-	for k, v := range r.sortedMatch() {
-		w.text(field(field(path, "match"), k), v)
-	}
-	return out
+	return append(m, member{"algorithm_config", c})
 }
 
-// limit returns a limit with a rate of which perDuration makes the same rate: its exact decimal,
-// its floating-point number, or, if that is a short decimal by chance, one that is too long to be
-// exact.
-func (w *writer) limit(l tb.Limit, path string) limitJSON {
-	if l.Validate() != nil { // which is a problem already
-		return limitJSON{Rate: "0"}
+func limitMembers(l tb.Limit) members {
+	return members{{"tokens_per_second", rateNumber(l)}, {"burst", l.Capacity}}
+}
+
+// rateNumber returns a number of which perDuration makes the rate of a limit: the rate itself if it
+// has few decimals, or else the nearest float64. It adds decimals to a float64 that has few ones,
+// because perDuration would take it for the rate itself.
+func rateNumber(l tb.Limit) json.Number {
+	if l.Per <= 0 { // which is not valid
+		return "0"
 	}
 	rate := perSecond(l)
-	decimals, _ := rate.FloatPrec()
-	f, _ := rate.Float64()
-	for _, text := range []string{
-		rate.FloatString(min(decimals, 40)), strconv.FormatFloat(f, 'g', -1, 64), rate.FloatString(20),
-	} {
-		x, ok := decimal(text)
-		if !ok {
-			continue
-		}
-		if read, err := perDuration(x); err == nil && perSecond(read).Cmp(rate) == 0 {
-			return limitJSON{json.Number(text), l.Capacity}
-		}
+	if decimals, exact := rate.FloatPrec(); exact && decimals <= exactDecimals {
+		return json.Number(rate.FloatString(decimals))
 	}
-	w.add(path, "has a rate that is not the simplest fraction of a decimal number (got %d in %v)",
-		l.Tokens, l.Per)
-	return limitJSON{Rate: "0"}
+	f, _ := rate.Float64()
+	text := strconv.FormatFloat(f, 'f', -1, 64)
+	if _, decimals, _ := strings.Cut(text, "."); len(decimals) <= exactDecimals {
+		text = rate.FloatString(2 * exactDecimals)
+	}
+	return json.Number(text)
 }
 
 func perSecond(l tb.Limit) *big.Rat {
@@ -212,24 +120,49 @@ func perSecond(l tb.Limit) *big.Rat {
 	return x.Mul(x, big.NewRat(int64(time.Second), 1))
 }
 
-// text checks a text that may have any bytes.
-func (w *writer) text(path, s string) {
-	if !utf8.ValidString(s) {
-		w.add(path, "must be UTF-8 (got %q)", s)
+// members are the fields of a JSON object, in their order.
+type members []member
+
+type member struct {
+	name  string
+	value any
+}
+
+// add adds a field, unless it has the zero value.
+func (m *members) add(name string, value any) {
+	if !reflect.ValueOf(value).IsZero() {
+		*m = append(*m, member{name, value})
 	}
 }
 
-// choice returns the name of a value, or nothing for the first one, which is the default.
-func choice[V ~int](names []string, v V) string {
-	if v <= 0 || int(v) >= len(names) { // which is a problem already
-		return ""
+// choose adds a field with one of several names, unless it is the first one, the default. A value
+// without a name is not valid, and stays a number.
+func (m *members) choose(name string, names []string, value int) {
+	if value > 0 && value < len(names) {
+		m.add(name, names[value])
+	} else {
+		m.add(name, value)
 	}
-	return names[v]
 }
 
-func mode(shadow bool) string {
+func (m *members) addMode(shadow bool) {
 	if shadow {
-		return modes[1]
+		m.add("mode", modes[1])
 	}
-	return ""
+}
+
+// MarshalJSON implements json.Marshaler.
+func (m members) MarshalJSON() ([]byte, error) {
+	text := []byte{'{'}
+	for i, f := range m {
+		value, err := json.Marshal(f.value)
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = append(append(strconv.AppendQuote(text, f.name), ':'), value...)
+	}
+	return append(text, '}'), nil
 }

@@ -2,6 +2,7 @@ package httplimit
 
 import (
 	"encoding/json"
+	"math"
 	"math/rand/v2"
 	"os"
 	"reflect"
@@ -133,32 +134,60 @@ func TestMarshalPolicyOfAnyRate(t *testing.T) {
 	}
 }
 
-func TestMarshalPolicyThatJSONCannotHave(t *testing.T) {
+// A policy is written as it is, and ParsePolicy finds what is wrong.
+func TestMarshalPolicyThatIsNotValid(t *testing.T) {
 	limit := tb.Limit{Capacity: 10, Tokens: 1, Per: time.Second}
 	for _, c := range []struct {
 		policy *Policy
 		want   string
 	}{
 		{Rules(), "rules must not be empty"},
-		{&Policy{}, "Sets must not be empty"},
-		{Rules(Rule{Limit: limit}), "Rules[0].Name must not be empty"},
+		{&Policy{}, "policies must not be empty"},
+		{&Policy{MaxWaiting: -1, Sets: []RuleSet{{Rules: []Rule{{Name: "r", Limit: limit}}}}},
+			"max_waiting must be > 0 (got -1)"},
+		{Rules(Rule{Limit: limit}), "rules[0].name must not be empty"},
+		{Rules(Rule{Name: "r"}), "rules[0].algorithm_config.tokens_per_second must be > 0 (got 0)"},
 		{Rules(Rule{Name: "r", Limit: tb.Limit{Capacity: 1, Tokens: 2, Per: time.Second}}),
 			"rules[0].algorithm_config.burst must be >= tokens_per_second (got 1, want >= 2)"},
-		{Rules(Rule{Name: "r", Limit: tb.Limit{Capacity: 1, Tokens: 1<<62 + 1, Per: 1<<63 - 1}}),
-			"Rules[0].Limit has a rate that is not the simplest fraction of a decimal number " +
-				"(got 4611686018427387905 in 2562047h47m16.854775807s)"},
-		{Rules(Rule{Name: "r", Limit: limit, Match: map[string]string{"header:x": "\xff"}}),
-			`Rules[0].Match["header:x"] must be UTF-8 (got "\xff")`},
-		{Rules(Rule{Name: "r", Limit: limit, OnMissing: 7}), "Rules[0].OnMissing is 7"},
+		{Rules(Rule{Name: "r", Limit: limit, OnMissing: 7}),
+			"rules[0].on_missing must be a string (got a number)"},
+		{Rules(Rule{Name: "r", Limit: limit, MaxDelay: -1, OnLimit: Delay}),
+			"rules[0].max_delay must be > 0 (got -1ns)"},
+		{Rules(Rule{Name: "r", Limit: limit, Tiers: Tiers{By: "header:x"}}),
+			"rules[0].algorithm_config.tiers.limits must have 1 to"},
 	} {
-		_, err := json.Marshal(c.policy)
-		if err == nil || !strings.Contains(err.Error(), c.want) {
+		data, err := json.Marshal(c.policy)
+		if err != nil {
+			t.Error(err)
+		}
+		if _, err = ParsePolicy(data); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v\nwant %s", err, c.want)
 		}
 	}
+	data, err := json.Marshal(Rules(Rule{Name: "r", Cost: Cost{Fixed: math.NaN()}}))
+	if err == nil {
+		t.Errorf("%s has a cost that is not a number", data)
+	}
 	old := Rules(Rule{Name: "r", Limit: limit})
-	err := json.Unmarshal([]byte(`{"rules": []}`), old)
+	err = json.Unmarshal([]byte(`{"rules": []}`), old)
 	if err == nil || old.Sets[0].Rules[0].Name != "r" {
 		t.Errorf("%v, %+v: want an error, and the policy as before", err, old)
+	}
+}
+
+// A rate that no document has is written as one that is nearly the same.
+func TestMarshalPolicyWithAnyFraction(t *testing.T) {
+	l := tb.Limit{Capacity: 1, Tokens: 1<<62 + 1, Per: 1<<63 - 1}
+	data, err := json.Marshal(Rules(Rule{Name: "r", Limit: l, OnLimit: Delay, MaxDelay: 1}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := ParsePolicy(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, _ := perSecond(p.Sets[0].Rules[0].Limit).Float64()
+	if want, _ := perSecond(l).Float64(); got != want {
+		t.Errorf("%v tokens a second, want %v", got, want)
 	}
 }

@@ -70,8 +70,14 @@ func (s *settings) apply(opts []Option) error {
 }
 
 // with returns an option that cannot fail.
-func with(change func(*settings)) Option {
+func with(change func(*settings)) Option { return withValid(true, "", change) }
+
+// withValid returns an option that is an error with a text unless its arguments are valid.
+func withValid(valid bool, text string, change func(*settings)) Option {
 	return func(s *settings) error {
+		if !valid {
+			return errors.New(text)
+		}
 		change(s)
 		return nil
 	}
@@ -88,12 +94,7 @@ func WithLimiterOptions(opts ...tb.Option) Option {
 // request asks the store once for all enforced rules that apply to it, and once more for each
 // shadow rule.
 func WithStore(store Store) Option {
-	return func(s *settings) error {
-		if s.store = store; store == nil {
-			return errors.New("WithStore: want a store")
-		}
-		return nil
-	}
+	return withValid(store != nil, "WithStore: want a store", func(s *settings) { s.store = store })
 }
 
 // inMemory reports whether the buckets of all rules are in tables of this limiter.
@@ -113,13 +114,8 @@ func WithLimiter(newLimiter func(Rule) (tb.Limiter, error)) Option {
 // "header:X-Tenant" upper and lower case are the same. A value of "" means that the request
 // lacks the key. The function must be safe for concurrent use.
 func WithExtractor(key string, value func(*http.Request) string) Option {
-	return func(s *settings) error {
-		if key == "" || value == nil {
-			return errors.New("WithExtractor: want a key and a function")
-		}
-		s.extractors[canonical(key)] = value
-		return nil
-	}
+	return withValid(key != "" && value != nil, "WithExtractor: want a key and a function",
+		func(s *settings) { s.extractors[canonical(key)] = value })
 }
 
 // fieldReader returns the values of a header field whose name is in canonical form.
@@ -129,13 +125,8 @@ type fieldReader = func(r *http.Request, name string) []string
 // net/http. The name is in canonical form. The default is Request.Header. The function must be safe
 // for concurrent use.
 func WithHeader(values func(r *http.Request, name string) []string) Option {
-	return func(s *settings) error {
-		if values == nil {
-			return errors.New("WithHeader: want a function")
-		}
-		s.header = values
-		return nil
-	}
+	return withValid(values != nil, "WithHeader: want a function",
+		func(s *settings) { s.header = values })
 }
 
 func requestHeader(r *http.Request, name string) []string { return r.Header[name] }
@@ -149,13 +140,8 @@ func WithExtractors(find func(key string) func(*http.Request) string) Option {
 // WithClaims sets where the claims of a request's token come from. The claims must have been
 // verified. The default is the claims of ContextWithClaims.
 func WithClaims(claims func(*http.Request) map[string]any) Option {
-	return func(s *settings) error {
-		if claims == nil {
-			return errors.New("WithClaims: want a function")
-		}
-		s.claims, s.withoutClaims = claims, false
-		return nil
-	}
+	return withValid(claims != nil, "WithClaims: want a function",
+		func(s *settings) { s.claims, s.withoutClaims = claims, false })
 }
 
 // WithoutClaims says that the application supplies no claims. Then a jwt: key is an error in a
@@ -228,12 +214,8 @@ func WithSharedSecret(text string) Option { return with(func(s *settings) { s.se
 // as the hash's key. Other limiters may share their buckets between processes, and have the
 // secret of WithSharedSecret.
 func WithMaxKeyLength(n int) Option {
-	return func(s *settings) error {
-		if s.maxKeyLength = n; n < 32 || n > 1024 {
-			return fmt.Errorf("WithMaxKeyLength: want 32 to 1024, got %d", n)
-		}
-		return nil
-	}
+	text := fmt.Sprintf("WithMaxKeyLength: want 32 to 1024, got %d", n)
+	return withValid(n >= 32 && n <= 1024, text, func(s *settings) { s.maxKeyLength = n })
 }
 
 // WithRefusal lets h answer the requests that are not granted, in place of the problem document.
@@ -251,12 +233,7 @@ func WithRefusal(h http.Handler) Option { return with(func(s *settings) { s.refu
 // the client may choose. A call of AllowN that is late goes on in its own goroutine, without the
 // request, and what it takes stays taken. If 1,000 calls are late, further calls fail at once.
 func WithTimeout(d time.Duration) Option {
-	return func(s *settings) error {
-		if s.timeout = d; d < 0 {
-			return errors.New("WithTimeout: want 0 or more")
-		}
-		return nil
-	}
+	return withValid(d >= 0, "WithTimeout: want 0 or more", func(s *settings) { s.timeout = d })
 }
 
 // WithFailClosed answers 503 if a limiter cannot decide. By default the request passes.

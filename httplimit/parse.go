@@ -3,7 +3,6 @@ package httplimit
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"math/big"
 	"strconv"
 	"time"
@@ -19,15 +18,6 @@ var (
 	missings      = []string{"skip", "reject", "shared"}
 	actions       = []string{"refuse", "delay"}
 )
-
-// LoadPolicy reads a policy from r as ParsePolicy does.
-func LoadPolicy(r io.Reader) (*Policy, error) {
-	data, err := io.ReadAll(r)
-	if err != nil {
-		return nil, fmt.Errorf("httplimit: %w", err)
-	}
-	return ParsePolicy(data)
-}
 
 // ParsePolicy reads a policy in the format of docs/policy.md: one rule, rules, or a bundle. The
 // error joins everything that is wrong, each with its path, as in
@@ -268,12 +258,15 @@ func (o *object) burst(rate *big.Rat, small bool) (capacity int, ok bool) {
 	return int(x.Num().Int64()), o.errs.count == before
 }
 
+// exactDecimals is how many decimals a rate has at most if it is exact.
+const exactDecimals = 9
+
 // perDuration returns a limit without a capacity. Its rate in tokens a second is the decimal of the
 // document if that has up to 9 decimals, and otherwise the simplest fraction that is the same
 // float64: 0.3333333333333333 is a third.
 func perDuration(rate *big.Rat) (tb.Limit, error) {
 	ns := new(big.Int).Mul(rate.Denom(), big.NewInt(int64(time.Second)))
-	if decimals, _ := rate.FloatPrec(); decimals <= 9 && rate.Num().Cmp(ns) <= 0 {
+	if decimals, _ := rate.FloatPrec(); decimals <= exactDecimals && rate.Num().Cmp(ns) <= 0 {
 		return tb.Limit{Tokens: rate.Num().Int64(), Per: time.Duration(ns.Int64())}, nil
 	}
 	f, _ := rate.Float64()

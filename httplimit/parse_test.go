@@ -1,14 +1,12 @@
 package httplimit
 
 import (
-	"errors"
 	"net/http"
 	"os"
 	"reflect"
 	"regexp"
 	"strings"
 	"testing"
-	"testing/iotest"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -56,17 +54,6 @@ func TestParseAcceptsOneRuleRulesAndBundles(t *testing.T) {
 		if got := mustParse(t, c.policy); !reflect.DeepEqual(got.Sets, c.want) {
 			t.Errorf("%s: %+v\nwant %+v", c.name, got.Sets, c.want)
 		}
-	}
-}
-
-func TestLoadPolicy(t *testing.T) {
-	p, err := LoadPolicy(strings.NewReader(jsonRule("r", `[]`, 1, "")))
-	if err != nil || p.Sets[0].Rules[0].Name != "r" {
-		t.Fatal(p, err)
-	}
-	broken := errors.New("broken")
-	if _, err := LoadPolicy(iotest.ErrReader(broken)); !errors.Is(err, broken) {
-		t.Fatal(err)
 	}
 }
 

@@ -37,7 +37,9 @@ type Restored struct {
 // version, or more buckets for a rule than its table can hold. The error has the number of the
 // line.
 func (l *Limiter) Restore(r io.Reader) (Restored, error) {
-	s := &restoration{limiter: l, rules: map[string]*rule{}, sum: newChecksum()}
+	s := &restoration{
+		limiter: l, rules: map[string]*rule{}, seen: map[string]bool{}, sum: newChecksum(),
+	}
 	if o, err := tb.Apply(l.limiterOptions...); err == nil { // as New has checked
 		s.maxKeys = o.MaxKeys
 	}
@@ -87,8 +89,8 @@ func (s snapshotRule) name() string { return fmt.Sprintf("%q %q", s.Set, s.Rule)
 
 // snapshotLine is any line of a snapshot after the first: the last line, a rule or a bucket.
 type snapshotLine struct {
-	End  bool    `json:"end"`
-	Rule *string `json:"rule"`
+	End bool `json:"end"`
+	snapshotRule
 	snapshotBucket
 }
 
@@ -158,8 +160,8 @@ func (s *restoration) readLine(line []byte) (ended bool, err error) {
 		return false, err
 	}
 	switch {
-	case l.Rule != nil:
-		return false, s.readRule(line)
+	case l.Rule != "":
+		return false, s.readRule(&l.snapshotRule)
 	case l.Key != nil:
 		return false, s.addBucket(&l.snapshotBucket)
 	case l.End:
@@ -171,17 +173,10 @@ func (s *restoration) readLine(line []byte) (ended bool, err error) {
 	return false, errors.New("want a rule, a key or the end")
 }
 
-func (s *restoration) readRule(line []byte) error {
-	var saved snapshotRule
-	if err := json.Unmarshal(line, &saved); err != nil {
-		return err
-	}
+func (s *restoration) readRule(saved *snapshotRule) error {
 	name := saved.name()
 	if s.seen[name] {
 		return fmt.Errorf("rule %q is there twice", saved.Rule)
-	}
-	if s.seen == nil {
-		s.seen = map[string]bool{}
 	}
 	s.seen[name] = true
 	s.table = &savedTable{}

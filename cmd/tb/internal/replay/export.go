@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"strings"
@@ -9,6 +8,7 @@ import (
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/algorithm"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/suggest"
+	"github.com/seed-181794aa/ratelimit/httplimit"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
@@ -38,39 +38,19 @@ func nameOf(path string) string {
 
 // bundle returns the limits as a policy of several sets: see docs/policy.md.
 func bundle(plan []planned) string {
-	type selector struct {
-		Exact  string `json:"pathExact,omitempty"`
-		Prefix string `json:"pathPrefix,omitempty"`
-	}
-	type spec struct {
-		Selector *selector         `json:"selector,omitempty"`
-		Rules    []SuggestedPolicy `json:"rules"`
-	}
-	type set struct {
-		ID   string `json:"id"`
-		Spec spec   `json:"spec"`
-	}
-	var all struct {
-		Sets []set `json:"policies"`
-	}
+	var all httplimit.Policy
 	for _, p := range plan {
-		rule := *plan[0].limit.Policy // has the keys and the cost
-		perSecond, _ := p.limit.rate.perSecond()
-		rule.Name, rule.Config.TokensPerSecond, rule.Config.Burst = p.name, perSecond, p.limit.Burst
-		s := set{ID: p.name, Spec: spec{Rules: []SuggestedPolicy{rule}}}
-		switch {
-		case p.isPrefix():
-			s.Spec.Selector = &selector{Prefix: p.path}
-		case p.path != "":
-			s.Spec.Selector = &selector{Exact: p.path}
+		rule := plan[0].limit.Policy.Sets[0].Rules[0] // has the keys and the cost
+		rule.Name, rule.Limit = p.name, p.limit.rate.limit(int(p.limit.Burst))
+		set := httplimit.RuleSet{Name: p.name, Rules: []httplimit.Rule{rule}}
+		if p.isPrefix() {
+			set.Selector.PathPrefix = p.path
+		} else {
+			set.Selector.PathExact = p.path
 		}
-		all.Sets = append(all.Sets, s)
+		all.Sets = append(all.Sets, set)
 	}
-	text, err := json.MarshalIndent(&all, "", "  ")
-	if err != nil {
-		panic(err) // there is no value that JSON has not
-	}
-	return string(text)
+	return policyText(&all)
 }
 
 // caddyfile returns the limits as the directive of the module in the folder caddy.

@@ -11,6 +11,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/rls/config"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/testkit"
+	"github.com/seed-181794aa/ratelimit/httplimit"
 )
 
 func TestGroupsOfPaths(t *testing.T) {
@@ -110,8 +111,8 @@ func TestExports(t *testing.T) {
 
 // Paths that differ in a slash have limits of their own, with different names.
 func TestNamesOfLimitsAreDistinct(t *testing.T) {
-	s := &Suggestion{Limit: &SuggestedLimit{rate: mustRate(t, "5"), Burst: 9, Policy: &SuggestedPolicy{
-		Keys: []string{"ip:address"}, Algorithm: "token_bucket"}}}
+	s := &Suggestion{Limit: &SuggestedLimit{rate: mustRate(t, "5"), Burst: 9,
+		Policy: httplimit.Rules(httplimit.Rule{Keys: []string{"ip:address"}})}}
 	for _, path := range []string{"/", "/api", "/api/", "/a.pi/"} {
 		l := &SuggestedLimit{rate: mustRate(t, "1"), Burst: 2}
 		s.Paths = append(s.Paths, PathLimit{Path: path, Limit: l, Stricter: true})

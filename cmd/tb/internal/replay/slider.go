@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/suggest"
+	"github.com/seed-181794aa/ratelimit/httplimit"
 )
 
 // refusalCurve has the refusals of many bursts at each rate, as the page reads them.
@@ -37,7 +38,7 @@ type rateRefusals struct {
 	// and if there are too many requests to count the refused ones.
 	Requests []uint64 `json:"requests"`
 	// Policy is a policy of the rate, with any burst. It is null if a policy cannot have the rate.
-	Policy *SuggestedPolicy `json:"policy"`
+	Policy *httplimit.Policy `json:"policy"`
 }
 
 // newCurve returns the refusals at the rates of a suggestion, up to the greatest burst of its

@@ -37,7 +37,7 @@ func (s *Suggestion) use(rate int, burst uint64) string {
 		Keys: []string{"ip"}, IPv6Prefix: 64, Cost: Cost{text: "1", constant: 1},
 	})
 	if l.Policy != nil {
-		text += "\ntb proxy --policy policy.json\n\npolicy.json:\n\n" + l.Policy.text()
+		text += "\ntb proxy --policy policy.json\n\npolicy.json:\n\n" + policyText(l.Policy)
 	}
 	return text
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/suggest"
+	"github.com/seed-181794aa/ratelimit/httplimit"
 	"github.com/seed-181794aa/ratelimit/internal/compositekey"
 )
 
@@ -25,8 +26,8 @@ type SuggestedLimit struct {
 	Top     []RefusedClient `json:"top"`
 	// Policy is the limit as a policy, which tb proxy takes as it is. It is left out if a policy
 	// cannot have the limit, for the reason in NoPolicy.
-	Policy   *SuggestedPolicy `json:"policy,omitempty"`
-	NoPolicy string           `json:"no_policy,omitempty"`
+	Policy   *httplimit.Policy `json:"policy,omitempty"`
+	NoPolicy string            `json:"no_policy,omitempty"`
 	// NoAddress is how many clients are not addresses, such as host names, if the address is in the
 	// key. A replay of the policy has one bucket for all of them.
 	NoAddress int `json:"no_address"`
@@ -161,7 +162,7 @@ func (l *SuggestedLimit) write(b *strings.Builder, s *Suggestion) {
 		fmt.Fprintf(b, "\nThere is no policy for tb proxy: %s.\n", l.NoPolicy)
 	default:
 		fmt.Fprintf(b, "  tb proxy --policy policy.json%s\n\npolicy.json:\n\n%s\n", s.proxyFlags,
-			l.Policy.text())
+			policyText(l.Policy))
 		b.WriteString(ifAny(l.NoAddress, "\n%s "+
 			plural(l.NoAddress, "client is not an address", "clients are not addresses")+
 			": a replay of the policy has one bucket for all of them.\n"))

@@ -13,71 +13,62 @@ import (
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/accesslog"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
+	"github.com/seed-181794aa/ratelimit/httplimit"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// SuggestedPolicy is a limit as a policy of one rule: see docs/policy.md.
-type SuggestedPolicy struct {
-	Name      string          `json:"name"`
-	Keys      []string        `json:"limit_keys"`
-	OnMissing string          `json:"on_missing,omitempty"`
-	Algorithm string          `json:"algorithm"`
-	Config    algorithmConfig `json:"algorithm_config"`
-}
-
-type algorithmConfig struct {
-	TokensPerSecond float64 `json:"tokens_per_second"`
-	Burst           uint64  `json:"burst"`
-	FixedCost       float64 `json:"fixed_cost,omitempty"`
-}
-
 // addPolicy adds the limit as a policy that tb proxy accepts, or the reason why there is none.
 func (l *SuggestedLimit) addPolicy(o *Options) {
-	p := &SuggestedPolicy{Name: "suggested", Algorithm: "token_bucket"}
+	rule := httplimit.Rule{Name: "suggested", Limit: l.rate.limit(int(l.Burst))}
 	for _, part := range o.Keys {
 		key, ok := policyKey(part, o.IPv6Prefix)
 		if !ok {
 			l.NoPolicy = "a policy has no key for " + part
 			return
 		}
-		p.Keys = append(p.Keys, key)
+		rule.Keys = append(rule.Keys, key)
 	}
 	if slices.ContainsFunc(o.Keys, func(part string) bool { return part != "ip" }) {
-		p.OnMissing = "shared" // as in a replay
+		rule.OnMissing = httplimit.Shared // as in a replay
 	}
-	perSecond, exact := l.rate.perSecond()
-	switch {
-	case !exact:
-		l.NoPolicy = "a policy cannot have the rate exactly"
-		return
-	case o.Cost.constant == 0:
+	if o.Cost.constant == 0 {
 		l.NoPolicy = "a policy would settle the cost after the response"
 		return
 	}
-	p.Config = algorithmConfig{TokensPerSecond: perSecond, Burst: l.Burst}
 	if o.Cost.constant != 1 {
-		p.Config.FixedCost = o.Cost.constant
+		rule.Cost.Fixed = o.Cost.constant
 	}
-	if _, err := cli.ParsePolicy([]byte(p.text())); err != nil {
+	policy := httplimit.Rules(rule)
+	read, err := cli.ParsePolicy([]byte(policyText(policy)))
+	switch {
+	case err != nil:
 		l.NoPolicy = cli.Problems(err)[0]
-		return
+	case perSecond(read.Sets[0].Rules[0].Limit).Cmp(perSecond(rule.Limit)) != 0:
+		l.NoPolicy = "a policy cannot have the rate exactly"
+	default:
+		l.Policy = policy
 	}
-	l.Policy = p
 }
 
-// perSecond returns the rate in tokens a second, and whether tb.LimitPerSecond makes the same rate
-// of it.
-func (r Rate) perSecond() (perSecond float64, exact bool) {
-	rate := big.NewRat(r.Tokens, int64(r.Per))
-	perSecond, _ = new(big.Rat).Mul(rate, big.NewRat(int64(time.Second), 1)).Float64()
-	l, err := tb.LimitPerSecond(1, perSecond)
-	return perSecond, err == nil && big.NewRat(l.Tokens, int64(l.Per)).Cmp(rate) == 0
+// policyText returns a policy as JSON.
+func policyText(p *httplimit.Policy) string {
+	text, err := json.MarshalIndent(p, "", "  ")
+	if err != nil {
+		panic(err) // a suggestion has no number that JSON has not
+	}
+	return string(text)
+}
+
+// perSecond returns the rate of a limit in tokens a second.
+func perSecond(l tb.Limit) *big.Rat {
+	rate := big.NewRat(l.Tokens, int64(l.Per))
+	return rate.Mul(rate, big.NewRat(int64(time.Second), 1))
 }
 
 // approximate returns the rate in tokens a second.
 func (r Rate) approximate() float64 {
-	perSecond, _ := r.perSecond()
-	return perSecond
+	rate, _ := perSecond(r.limit(1)).Float64()
+	return rate
 }
 
 // policyKey returns the key of a policy that is a part of a key here, if there is one.
@@ -98,15 +89,6 @@ func policyKey(part string, ipv6Prefix int) (key string, ok bool) {
 		return "header:" + textproto.CanonicalMIMEHeaderKey(name), true
 	}
 	return "", false
-}
-
-// text returns the policy as JSON.
-func (p *SuggestedPolicy) text() string {
-	text, err := json.MarshalIndent(p, "", "  ")
-	if err != nil {
-		panic(err) // a policy has no value that JSON has not
-	}
-	return string(text)
 }
 
 // suggestedFlags returns the flags, besides the limit, with which a replay and a proxy find the

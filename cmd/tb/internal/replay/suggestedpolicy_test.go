@@ -40,7 +40,7 @@ func TestTheSuggestionIsKept(t *testing.T) {
 		}
 		o.Suggest, o.Rates, o.Bursts = Share{}, []Rate{l.rate}, []Burst{Burst(l.Burst)}
 		limit := replay(t, o, in).Report.Limits[0]
-		rule := replayPolicy(t, l.Policy.text(), in).Policy.Rules[0]
+		rule := replayPolicy(t, policyText(l.Policy), in).Policy.Rules[0]
 		if limit.KeysRefused != uint64(l.Refused) || rule.KeysRefused != uint64(l.Refused) ||
 			rule.Refused != limit.Refused || rule.Granted != limit.Granted {
 			t.Errorf("%v: %d clients; the limit: %+v; the policy: %+v", tt, l.Refused, limit, rule)
@@ -70,7 +70,7 @@ func TestTheSuggestedPolicyIsAccepted(t *testing.T) {
 			t.Errorf("%s: no policy: %s", tt.key, l.NoPolicy)
 			continue
 		}
-		p, err := httplimit.ParsePolicy([]byte(l.Policy.text()))
+		p, err := httplimit.ParsePolicy([]byte(policyText(l.Policy)))
 		if err != nil {
 			t.Fatal(err)
 		}

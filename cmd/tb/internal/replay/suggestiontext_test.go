@@ -86,15 +86,18 @@ The rate is the lowest or the highest that was tried: others may be better.
 policy.json:
 
 {
-  "name": "suggested",
-  "limit_keys": [
-    "ip:address"
-  ],
-  "algorithm": "token_bucket",
-  "algorithm_config": {
-    "tokens_per_second": 1,
-    "burst": 1
-  }
+  "rules": [
+    {
+      "name": "suggested",
+      "limit_keys": [
+        "ip:address"
+      ],
+      "algorithm_config": {
+        "tokens_per_second": 1,
+        "burst": 1
+      }
+    }
+  ]
 }
 
 1 client is not an address: a replay of the policy has one bucket for all of them.

@@ -149,7 +149,7 @@ function showCurve(curve) {
   // showUse writes the command that replays a limit and, if there is one, its policy.
   function showUse(rate, burst) {
     let text = `tb replay --rate ${rate.rate} --burst ${burst}${curve.replay_flags} FILE`;
-    const config = rate.policy?.algorithm_config;
+    const config = rate.policy?.rules[0].algorithm_config;
     if (config && burst >= config.tokens_per_second) {
       config.burst = burst;
       text += `\ntb proxy --policy policy.json${curve.proxy_flags}\n\npolicy.json:\n\n` +
