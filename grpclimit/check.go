@@ -12,6 +12,9 @@ import (
 
 // check returns the fields of a policy that have no meaning for a gRPC call.
 func check(p *httplimit.Policy) error {
+	if p == nil { // an error of httplimit
+		return nil
+	}
 	var errs []error
 	for i := range p.Sets {
 		s := &p.Sets[i]

@@ -67,6 +67,16 @@ func wantRejected(t *testing.T, policy, want string) {
 	}
 }
 
+func TestWithoutAPolicy(t *testing.T) {
+	if l, err := New(nil); l != nil || err == nil {
+		t.Errorf("%v, %v: want an error", l, err)
+	}
+	l := mustNew(t, ruleOf("before", `"limit_keys": []`, ""))
+	if err := l.SetPolicy(nil); err == nil || l.Stats()[0].Rule != "before" {
+		t.Errorf("%v, %+v: want an error, and the policy as before", err, l.Stats())
+	}
+}
+
 // The errors of the policy, the options and the fields without a meaning are all there.
 func TestErrorsAreJoined(t *testing.T) {
 	_, err := New(httplimit.Rules(httplimit.Rule{Name: "r", Keys: []string{"query:id", "tenant"}}),
