@@ -9,17 +9,9 @@ import (
 // RuleSource is an *httplimit.Limiter or a *grpclimit.Limiter, or has the statistics of one.
 type RuleSource interface{ Stats() []httplimit.RuleStats }
 
-// Rules returns a collector of the rules of a limiter, and of their limiters in Redis, if their
-// buckets are there.
+// Rules returns a collector of the rules of a limiter and of their tables, and of their limiters in
+// Redis, if their buckets are there.
 func Rules(name string, l RuleSource) prometheus.Collector {
-	type statistics = source[httplimit.RuleStats]
-	rules := func(yield func(statistics) bool) {
-		for _, s := range l.Stats() {
-			if !yield(statistics{[]string{s.Set, s.Rule}, s}) {
-				return
-			}
-		}
-	}
 	inRedis := func(yield func(string, RedisSource) bool) {
 		for _, s := range l.Stats() {
 			if r, ok := s.Limiter.(RedisSource); ok && !yield(s.Label, r) {
@@ -27,24 +19,39 @@ func Rules(name string, l RuleSource) prometheus.Collector {
 			}
 		}
 	}
-	return both{
-		newCollector(name, []string{"set", "rule"}, ruleFamilies, rules),
-		RedisByRule(name, inRedis),
-	}
+	return collectors{ofRules(name, l, ruleFamilies), Tables(name, l), RedisByRule(name, inRedis)}
 }
 
-type both [2]prometheus.Collector
+// Tables returns a collector of the tables of rules whose buckets are in memory. Rules has them,
+// too.
+func Tables(name string, l RuleSource) prometheus.Collector { return ofRules(name, l, tableFamilies) }
+
+func ofRules(
+	name string, l RuleSource, families []family[httplimit.RuleStats],
+) prometheus.Collector {
+	type statistics = source[httplimit.RuleStats]
+	return newCollector(name, []string{"set", "rule"}, families,
+		func(yield func(statistics) bool) {
+			for _, s := range l.Stats() {
+				if !yield(statistics{[]string{s.Set, s.Rule}, s}) {
+					return
+				}
+			}
+		})
+}
+
+type collectors []prometheus.Collector
 
 // Describe implements prometheus.Collector.
-func (b both) Describe(ch chan<- *prometheus.Desc) {
-	for _, c := range b {
+func (all collectors) Describe(ch chan<- *prometheus.Desc) {
+	for _, c := range all {
 		c.Describe(ch)
 	}
 }
 
 // Collect implements prometheus.Collector.
-func (b both) Collect(ch chan<- prometheus.Metric) {
-	for _, c := range b {
+func (all collectors) Collect(ch chan<- prometheus.Metric) {
+	for _, c := range all {
 		c.Collect(ch)
 	}
 }
@@ -72,19 +79,6 @@ var ruleFamilies = []family[httplimit.RuleStats]{
 		"Requests that the limiter of a rule failed to decide on or to settle. A limiter fails only if"+
 			" its buckets are in Redis.",
 		func(s *httplimit.RuleStats) float64 { return float64(s.Errors) }),
-	gauge("tb_keys", "Keys that have a bucket.",
-		func(s *httplimit.RuleStats) float64 { return float64(s.Table.Keys) }),
-	counters("tb_evictions_total",
-		"Keys evicted to make room. Their bucket was full, or in debt that is forgiven.",
-		[]string{"kind"}, func(s *httplimit.RuleStats) []sample {
-			return []sample{count(s.Table.EvictedFull, "full"), count(s.Table.EvictedInDebt, "in_debt")}
-		}),
-	counter("tb_forgiven_tokens_total",
-		"Debt of evicted buckets in tokens. At most this many were granted above the limit.",
-		func(s *httplimit.RuleStats) float64 { return s.Table.Forgiven }),
-	counter("tb_refused_new_keys_total",
-		"Requests refused because the table had no room for their key.",
-		func(s *httplimit.RuleStats) float64 { return float64(s.Table.RefusedNew) }),
 	counters("tb_settled_responses_total",
 		"Responses whose cost the rule settled. Without a cost in the response, the estimate stands.",
 		[]string{"cost"}, func(s *httplimit.RuleStats) []sample {
@@ -100,4 +94,20 @@ var ruleFamilies = []family[httplimit.RuleStats]{
 		func(s *httplimit.RuleStats) float64 {
 			return float64(s.Limit.Tokens) / s.Limit.Per.Seconds()
 		}),
+}
+
+var tableFamilies = []family[httplimit.RuleStats]{
+	gauge("tb_keys", "Keys that have a bucket.",
+		func(s *httplimit.RuleStats) float64 { return float64(s.Table.Keys) }),
+	counters("tb_evictions_total",
+		"Keys evicted to make room. Their bucket was full, or in debt that is forgiven.",
+		[]string{"kind"}, func(s *httplimit.RuleStats) []sample {
+			return []sample{count(s.Table.EvictedFull, "full"), count(s.Table.EvictedInDebt, "in_debt")}
+		}),
+	counter("tb_forgiven_tokens_total",
+		"Debt of evicted buckets in tokens. At most this many were granted above the limit.",
+		func(s *httplimit.RuleStats) float64 { return s.Table.Forgiven }),
+	counter("tb_refused_new_keys_total",
+		"Requests refused because the table had no room for their key.",
+		func(s *httplimit.RuleStats) float64 { return float64(s.Table.RefusedNew) }),
 }

@@ -83,6 +83,37 @@ type inRedis struct {
 	fixed
 }
 
+// Tables collects nothing but the tables, for rules whose requests are counted otherwise.
+func TestCollectsTables(t *testing.T) {
+	l := newLimiter(t, httplimit.Rule{
+		Name: "a", Keys: []string{"ip:address"},
+		Limit: tb.Limit{Capacity: 1, Tokens: 1, Per: time.Hour},
+	})
+	l.Middleware(http.NotFoundHandler()).ServeHTTP(httptest.NewRecorder(),
+		httptest.NewRequest(http.MethodGet, "/", nil))
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(Tables("", l))
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(`
+		# HELP tb_evictions_total Keys evicted to make room. Their bucket was full, or in debt that is `+
+		`forgiven.
+		# TYPE tb_evictions_total counter
+		tb_evictions_total{kind="full",rule="a",set=""} 0
+		tb_evictions_total{kind="in_debt",rule="a",set=""} 0
+		# HELP tb_forgiven_tokens_total Debt of evicted buckets in tokens. At most this many were `+
+		`granted above the limit.
+		# TYPE tb_forgiven_tokens_total counter
+		tb_forgiven_tokens_total{rule="a",set=""} 0
+		# HELP tb_keys Keys that have a bucket.
+		# TYPE tb_keys gauge
+		tb_keys{rule="a",set=""} 1
+		# HELP tb_refused_new_keys_total Requests refused because the table had no room for their key.
+		# TYPE tb_refused_new_keys_total counter
+		tb_refused_new_keys_total{rule="a",set=""} 0
+	`)); err != nil {
+		t.Error(err)
+	}
+}
+
 // The limiters of rules come and go with a policy, and so do their metrics.
 func TestCollectsRulesInRedis(t *testing.T) {
 	rules := make(stats, 2)

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/seed-181794aa/ratelimit/httplimit"
@@ -11,6 +12,15 @@ import (
 // that are not read from unverified tokens are errors, too, because tb supplies neither.
 func ParsePolicy(data []byte) (*httplimit.Policy, error) {
 	return httplimit.ParsePolicyFor(data, httplimit.WithoutClaims())
+}
+
+// ParsePolicyFile is ParsePolicy for the text of a file. The error has a line for each problem.
+func ParsePolicyFile(name string, data []byte) (*httplimit.Policy, error) {
+	p, err := ParsePolicy(data)
+	if err != nil {
+		err = fmt.Errorf("%s is not accepted:\n%s", name, strings.Join(Problems(err), "\n"))
+	}
+	return p, err
 }
 
 // CountProblems returns how many errors err joins, those included that it only counts.

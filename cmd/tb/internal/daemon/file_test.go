@@ -23,7 +23,7 @@ func TestReadRegular(t *testing.T) {
 		}
 	}
 	data, err := ReadRegular(testkit.File(t, "text", "text"))
-	if string(data) != "text" || err != nil {
+	if data != "text" || err != nil {
 		t.Errorf("%q, %v", data, err)
 	}
 }

@@ -43,7 +43,7 @@ func (s *Security) read() (string, error) {
 		if err != nil {
 			return "", err
 		}
-		texts = append(texts, strings.ReplaceAll(string(text), separator, " "))
+		texts = append(texts, strings.ReplaceAll(text, separator, " "))
 	}
 	return strings.Join(texts, separator), nil
 }
@@ -70,9 +70,9 @@ func (s *Security) apply(text string) error {
 // replaced one after the other, it logs an error in between.
 func (s *Security) Watcher(log *slog.Logger) *Watcher {
 	return &Watcher{
-		Read: s.read, Patience: Patience, Applied: Content{Text: s.text},
+		Read: s.read, Applied: Content{Text: s.text},
 		Apply: func(c Content, why string) {
-			err := c.err()
+			err := c.Err()
 			if err == nil {
 				err = s.apply(c.Text)
 			}

@@ -71,10 +71,12 @@ func (s *Server) Stop(grace time.Duration) error {
 	return nil
 }
 
-// IsLoopback reports whether only this machine reaches a listener.
-func IsLoopback(l net.Listener) bool {
-	a, ok := l.Addr().(*net.TCPAddr)
-	return ok && a.IP.IsLoopback()
+// WarnOfAdmin logs if other machines reach the listener of --admin, which has this value.
+func WarnOfAdmin(log *slog.Logger, l net.Listener, value string) {
+	if a, ok := l.Addr().(*net.TCPAddr); !ok || !a.IP.IsLoopback() {
+		log.Warn("every client that reaches this address can read the live page and the metrics",
+			"flag", "--admin", "value", value)
+	}
 }
 
 // Address returns the host and port at which this machine reaches a listener.

@@ -13,7 +13,7 @@ const (
 	// microseconds. It finds changes that kernel notifications miss: a symbolic link replaced
 	// anywhere on the path, and files that another machine writes.
 	PollInterval = 250 * time.Millisecond
-	// Patience is how long a read may take before it is reported as a problem.
+	// Patience is how long a read may take before it is applied as a problem.
 	Patience = 10 * time.Second
 )
 
@@ -23,7 +23,8 @@ const BySignal = "SIGHUP"
 // Content is a text that was read, or the error that reading it returned.
 type Content struct{ Text, Problem string }
 
-func (c Content) err() error {
+// Err returns the problem as an error, or nil if there is none.
+func (c Content) Err() error {
 	if c.Problem == "" {
 		return nil
 	}
@@ -46,17 +47,14 @@ func startReading(read func() (string, error)) <-chan Content {
 
 // ReadUntil returns the text of a file, or an error if ctx is done first.
 func ReadUntil(ctx context.Context, name string) (string, error) {
-	return AwaitRead(ctx, name, func() (string, error) {
-		text, err := ReadRegular(name)
-		return string(text), err
-	})
+	return AwaitRead(ctx, name, func() (string, error) { return ReadRegular(name) })
 }
 
 // AwaitRead returns what read returns, or an error with the name if ctx is done first.
 func AwaitRead(ctx context.Context, name string, read func() (string, error)) (string, error) {
 	select {
 	case c := <-startReading(read):
-		return c.Text, c.err()
+		return c.Text, c.Err()
 	case <-ctx.Done():
 		return "", errors.New(name + ": interrupted while reading")
 	}
@@ -64,11 +62,10 @@ func AwaitRead(ctx context.Context, name string, read func() (string, error)) (s
 
 // Watcher applies a text whenever it changes.
 type Watcher struct {
-	Read     func() (string, error)
-	Apply    func(c Content, why string)
-	Patience time.Duration // until a read that takes longer is applied as a problem
-	Applied  Content       // last, whether it was accepted or rejected
-	seen     Content       // by the last poll
+	Read    func() (string, error)
+	Apply   func(c Content, why string)
+	Applied Content // last, whether it was accepted or rejected
+	seen    Content // by the last poll
 }
 
 // Watch runs watchers until ctx is done. Each polls every PollInterval, and gets every signal.
@@ -125,7 +122,7 @@ func (w *Watcher) Run(ctx context.Context, signals <-chan os.Signal, ticks <-cha
 // read reads the text. It returns false if ctx is done first.
 func (w *Watcher) read(ctx context.Context) (c Content, ok bool) {
 	result := startReading(w.Read)
-	late := time.NewTimer(w.Patience)
+	late := time.NewTimer(Patience)
 	defer late.Stop()
 	for {
 		select {

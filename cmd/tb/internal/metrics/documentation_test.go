@@ -35,7 +35,7 @@ func TestDocumentation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	families, err := New(limiter, nil).registry.Gather()
+	families, err := New(limiter, nil).Gather()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -92,7 +92,7 @@ func TestNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	problems, err := testutil.GatherAndLint(New(limiter, nil).registry)
+	problems, err := testutil.GatherAndLint(New(limiter, nil))
 	if err != nil || len(problems) > 0 {
 		t.Error(problems, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
 // stateMetrics are about the file of --state. They are 0 without it.
@@ -12,25 +13,21 @@ type stateMetrics struct {
 	errors          prometheus.Counter
 }
 
-func newStateMetrics() stateMetrics {
+func newStateMetrics(register promauto.Factory) stateMetrics {
 	return stateMetrics{
-		saved: prometheus.NewGauge(prometheus.GaugeOpts{
+		saved: register.NewGauge(prometheus.GaugeOpts{
 			Name: "tb_state_last_save_timestamp_seconds",
 			Help: "Unix time at which the last successful save of the state began.",
 		}),
-		duration: prometheus.NewGauge(prometheus.GaugeOpts{
+		duration: register.NewGauge(prometheus.GaugeOpts{
 			Name: "tb_state_last_save_duration_seconds",
 			Help: "Duration of the last successful save of the state.",
 		}),
-		errors: prometheus.NewCounter(prometheus.CounterOpts{
+		errors: register.NewCounter(prometheus.CounterOpts{
 			Name: "tb_state_save_errors_total",
 			Help: "Saves of the state that failed.",
 		}),
 	}
-}
-
-func (s *stateMetrics) register(r *prometheus.Registry) {
-	r.MustRegister(s.saved, s.duration, s.errors)
 }
 
 // StateSaved records a save of the state that began at start and has just ended.

@@ -38,10 +38,9 @@ func (c *Explain) Run(ctx context.Context, std cli.IO) error {
 	if err != nil {
 		return err
 	}
-	policy, err := cli.ParsePolicy(data)
+	policy, err := cli.ParsePolicyFile(c.File, data)
 	if err != nil {
-		return fmt.Errorf("%s is not accepted:\n%s", c.File,
-			strings.Join(cli.Problems(err), "\n"))
+		return err
 	}
 	limiter, err := httplimit.New(policy, httplimit.WithoutClaims(),
 		httplimit.WithClientAddress(httplimit.ClientAddress{Trusted: cli.Prefixes(c.Trusted)}))

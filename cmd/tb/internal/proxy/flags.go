@@ -61,11 +61,15 @@ func (c *Command) limiterOptions() []tb.Option {
 }
 
 // options returns the options of the limiter that Config has no field for.
-func (c *Command) options() []httplimit.Option {
+func (r *runner) options() []httplimit.Option {
 	o := []httplimit.Option{
-		httplimit.WithSharedSecret(c.SharedSecret), httplimit.WithMaxKeyLength(c.MaxKeyLength),
+		httplimit.WithLimiterOptions(r.limiterOptions()...),
+		httplimit.WithSharedSecret(r.SharedSecret), httplimit.WithMaxKeyLength(r.MaxKeyLength),
 	}
-	if c.RedisFailure == "refuse" {
+	if r.store != nil {
+		o = append(o, httplimit.WithStore(r.store))
+	}
+	if r.RedisFailure == "refuse" {
 		o = append(o, httplimit.WithFailClosed())
 	}
 	return o
@@ -97,9 +101,8 @@ func (r *runner) logRisks() {
 		r.Log.Warn("a client usually has a whole /64 of IPv6, and so many buckets",
 			"flag", "--ipv6-prefix", "value", r.IPv6Prefix)
 	}
-	if l := r.adminListener; l != nil && !daemon.IsLoopback(l) {
-		r.Log.Warn("every client that reaches this address can read the live page and the metrics",
-			"flag", "--admin", "value", r.Admin)
+	if r.adminListener != nil {
+		daemon.WarnOfAdmin(r.Log, r.adminListener, r.Admin)
 	}
 }
 

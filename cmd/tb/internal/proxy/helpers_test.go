@@ -19,6 +19,7 @@ import (
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/testkit"
+	"github.com/seed-181794aa/ratelimit/httplimit"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
@@ -36,7 +37,8 @@ func start(t *testing.T, policy string, upstream http.HandlerFunc, change ...fun
 	now := testkit.NewClock()
 	c := Config{
 		Upstream: target, PreserveHost: true, Access: AccessOff,
-		Log: slog.New(slog.DiscardHandler), LimiterOptions: []tb.Option{tb.WithClock(now.Now)},
+		Log:     slog.New(slog.DiscardHandler),
+		Options: []httplimit.Option{httplimit.WithLimiterOptions(tb.WithClock(now.Now))},
 	}
 	if policy != "" {
 		var err error

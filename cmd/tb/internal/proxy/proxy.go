@@ -16,8 +16,6 @@ import (
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/daemon"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/metrics"
 	"github.com/seed-181794aa/ratelimit/httplimit"
-	"github.com/seed-181794aa/ratelimit/tb"
-	"github.com/seed-181794aa/ratelimit/tb/redis"
 )
 
 // Config configures a Proxy. Upstream and Log are required.
@@ -27,12 +25,10 @@ type Config struct {
 	Timeout      time.Duration // until the upstream begins to answer; 0 for no limit
 
 	// Policy holds the limits. If it is nil, every request passes without a decision.
-	Policy         *httplimit.Policy
-	Client         httplimit.ClientAddress // X-Forwarded fields are believed as it says
-	LimiterOptions []tb.Option
-	Fields         httplimit.Fields
-	Options        []httplimit.Option // that the fields above do not set
-	Store          *redis.Store       // has the buckets; nil if they are in memory
+	Policy  *httplimit.Policy
+	Client  httplimit.ClientAddress // X-Forwarded fields are believed as it says
+	Fields  httplimit.Fields
+	Options []httplimit.Option // that the fields above do not set
 
 	Underscores bool          // keep fields with _ in their names
 	BodyTimeout time.Duration // between two pieces of a request's body; 0 for no limit
@@ -76,18 +72,12 @@ func New(c Config) (*Proxy, error) {
 	if policy == nil {
 		policy = httplimit.Rules()
 	}
-	options := append([]httplimit.Option{
-		httplimit.WithClientAddress(c.Client),
-		httplimit.WithLimiterOptions(c.LimiterOptions...),
-		httplimit.WithHooks(p.hooks()),
-		httplimit.WithFields(c.Fields),
-		httplimit.WithoutClaims(),
-	}, c.Options...)
-	if c.Store != nil {
-		options = append(options, httplimit.WithStore(c.Store))
-	}
 	var err error
-	if p.Limiter, err = httplimit.New(policy, options...); err != nil {
+	p.Limiter, err = httplimit.New(policy, append([]httplimit.Option{
+		httplimit.WithClientAddress(c.Client), httplimit.WithHooks(p.hooks()),
+		httplimit.WithFields(c.Fields), httplimit.WithoutClaims(),
+	}, c.Options...)...)
+	if err != nil {
 		return nil, err
 	}
 	p.Metrics = metrics.New(p.Limiter, c.LostLines)

@@ -2,11 +2,10 @@ package proxy
 
 import (
 	"cmp"
-	"errors"
-	"log/slog"
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/daemon"
+	"github.com/seed-181794aa/ratelimit/httplimit"
 )
 
 // reloader applies a policy file to a proxy whenever it changes.
@@ -18,41 +17,30 @@ type reloader struct {
 // watcher returns the watcher that calls the reloader.
 func (l *reloader) watcher() *daemon.Watcher {
 	return &daemon.Watcher{
-		Read: func() (string, error) {
-			text, err := daemon.ReadRegular(l.file)
-			return string(text), err
-		},
-		Apply: l.apply, Patience: daemon.Patience,
+		Read:  func() (string, error) { return daemon.ReadRegular(l.file) },
+		Apply: l.apply,
 	}
 }
 
 // apply puts the policy in force if it has no errors.
 func (l *reloader) apply(c daemon.Content, why string) {
-	if c.Problem != "" {
-		l.reject(why, errors.New(c.Problem))
-		return
+	var policy *httplimit.Policy
+	err := c.Err()
+	if err == nil {
+		policy, err = cli.ParsePolicy([]byte(c.Text))
 	}
-	policy, err := cli.ParsePolicy([]byte(c.Text))
 	if err == nil {
 		err = l.proxy.Limiter.SetPolicy(policy)
 	}
+	l.proxy.Metrics.Reload(err == nil)
+	log := l.proxy.Log.With("file", l.file)
 	if err != nil {
-		l.reject(why, err)
+		daemon.LogRejected(log, "policy", why, cli.Problems(err))
 		return
 	}
-	l.proxy.Metrics.Reload(true)
-	log := l.log()
 	log.Info("policy reloaded", "because", why, "rules", len(l.proxy.Limiter.Stats()))
 	daemon.LogWarnings(log, "policy", policy.Warnings())
 }
-
-// reject logs each error of a policy that is not put in force.
-func (l *reloader) reject(why string, err error) {
-	l.proxy.Metrics.Reload(false)
-	daemon.LogRejected(l.log(), "policy", why, cli.Problems(err))
-}
-
-func (l *reloader) log() *slog.Logger { return l.proxy.Log.With("file", l.file) }
 
 // policyName returns the name of the policy for the log.
 func (r *runner) policyName() string { return cmp.Or(r.Policy, "the default policy") }

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -63,13 +62,14 @@ func (r *runner) load(ctx context.Context) (err error) {
 		}
 		r.data = []byte(text)
 	}
-	policy, err := cli.ParsePolicy(r.data)
-	if err != nil {
-		return fmt.Errorf("%s is not accepted:\n%s", name,
-			strings.Join(cli.Problems(err), "\n"))
-	}
-	r.policy = policy
-	return nil
+	r.policy, err = cli.ParsePolicyFile(name, r.data)
+	return err
+}
+
+// dial connects to Redis, if there is a flag for it. The proxy also starts without the server.
+func (r *runner) dial(context.Context) (err error) {
+	r.redis, r.store, err = r.Redis.Open(r.Log, redis.WithTimeout(r.RedisTimeout))
+	return err
 }
 
 // listen opens all ports before any server starts, so that a port in use is an error at once.
@@ -104,11 +104,9 @@ func (r *runner) close() {
 func (r *runner) build(context.Context) (err error) {
 	c := Config{
 		Upstream: &r.Upstream.URL, PreserveHost: r.PreserveHost, Timeout: r.Timeout,
-		Policy: r.policy, Client: r.clientAddress(), LimiterOptions: r.limiterOptions(),
-		Fields:  r.fields(),
-		Options: r.options(), Underscores: r.Underscores, BodyTimeout: r.BodyTimeout,
+		Policy: r.policy, Client: r.clientAddress(), Fields: r.fields(), Options: r.options(),
+		Underscores: r.Underscores, BodyTimeout: r.BodyTimeout,
 		Log: r.Log, Access: r.AccessLog, ShowKeys: r.ShowKeys, LostLines: r.LostLines,
-		Store: r.store,
 	}
 	if r.usesDemo() {
 		c.Upstream = &url.URL{Scheme: "http", Host: daemon.Address(r.demoListener)}
@@ -227,7 +225,6 @@ func (r *runner) reload(ctx context.Context) {
 		Apply: func(daemon.Content, string) {
 			r.Log.Info("SIGHUP: there is no policy file to read again")
 		},
-		Patience: daemon.Patience,
 	}
 	if r.fromFile() {
 		policy = (&reloader{proxy: r.proxy, file: r.Policy}).watcher()

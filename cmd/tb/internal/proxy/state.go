@@ -9,9 +9,9 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"syscall"
 	"time"
 
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/daemon"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/metrics"
 	"github.com/seed-181794aa/ratelimit/httplimit"
 )
@@ -28,7 +28,7 @@ type stateFile struct {
 // restore reads the file, if there is one. A file with an error keeps the proxy from starting.
 // Otherwise the proxy would forgive every debt, and soon replace the file.
 func (s *stateFile) restore() error {
-	f, err := os.OpenFile(s.name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := daemon.OpenRegular(s.name)
 	if errors.Is(err, fs.ErrNotExist) {
 		s.log.Info("there is no state: all buckets are full", "file", s.name)
 		return s.checkWritable()
@@ -37,13 +37,6 @@ func (s *stateFile) restore() error {
 		return fmt.Errorf("--state: %w", err)
 	}
 	defer func() { _ = f.Close() }() // nothing was written
-	info, err := f.Stat()
-	if err != nil {
-		return fmt.Errorf("--state: %w", err)
-	}
-	if !info.Mode().IsRegular() {
-		return fmt.Errorf("--state: %s: want a regular file", s.name)
-	}
 	done, err := s.limiter.Restore(f)
 	if err != nil {
 		return fmt.Errorf("--state: %s: %w (move the file away to start with full buckets)",

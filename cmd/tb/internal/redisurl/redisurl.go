@@ -3,6 +3,7 @@ package redisurl
 
 import (
 	"fmt"
+	"log/slog"
 	"net/url"
 	"os"
 
@@ -57,4 +58,22 @@ func (u *URL) Dial() (rueidis.Client, error) {
 		err = fmt.Errorf("--redis=%v: %w", u, err)
 	}
 	return c, err
+}
+
+// Open returns a client of the server, and a store with options. Both are nil without an address.
+// It logs if the server cannot be reached yet.
+func (u *URL) Open(log *slog.Logger, opts ...redis.Option) (
+	c rueidis.Client, s *redis.Store, err error,
+) {
+	if !u.IsSet() {
+		return nil, nil, nil
+	}
+	if c, err = u.Dial(); c == nil {
+		return nil, nil, err
+	}
+	if err != nil {
+		log.Warn("Redis does not answer yet", "error", err)
+	}
+	s, err = redis.NewStore(c, opts...)
+	return c, s, err
 }

@@ -202,9 +202,8 @@ func (c *Command) readPolicy(o *Options, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if o.Policy, err = cli.ParsePolicy(data); err != nil {
-		return fmt.Errorf("%s is not accepted:\n%s", c.Policy,
-			strings.Join(cli.Problems(err), "\n"))
+	if o.Policy, err = cli.ParsePolicyFile(c.Policy, data); err != nil {
+		return err
 	}
 	if err := checkReplayable(o.Policy); err != nil {
 		return fmt.Errorf("%s: %w", c.Policy, err)

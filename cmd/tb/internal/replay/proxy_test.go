@@ -46,8 +46,10 @@ func TestAReplayOfAPolicyPredictsTheProxy(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	p, err := proxy.New(proxy.Config{
 		Upstream: target, Policy: policy, Log: slog.New(slog.DiscardHandler),
-		Client:         httplimit.ClientAddress{Trusted: trusted, Header: "X-Forwarded-For"},
-		LimiterOptions: []tb.Option{tb.WithClock(func() time.Time { return now })},
+		Client: httplimit.ClientAddress{Trusted: trusted, Header: "X-Forwarded-For"},
+		Options: []httplimit.Option{
+			httplimit.WithLimiterOptions(tb.WithClock(func() time.Time { return now })),
+		},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -182,7 +182,7 @@ func TestReload(t *testing.T) {
 		`tb_rls_config_reloads_total{outcome="rejected"} 1`, "tb_rls_config_last_reload_successful 1",
 		`tb_rls_hits_total{decision="within_limit",domain="d",rule="k"} 2`,
 		`tb_rls_hits_total{decision="over_limit",domain="d",rule="k"} 1`,
-		`tb_rls_keys{domain="d",rule="k"} 1`, `tb_rls_requests_total{outcome="ok"} 2`,
+		`tb_keys{rule="k",set="d"} 1`, `tb_rls_requests_total{outcome="ok"} 2`,
 	} {
 		if !strings.Contains(metrics, want) {
 			t.Errorf("no %s in\n%s", want, metrics)

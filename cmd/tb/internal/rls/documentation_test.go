@@ -137,7 +137,7 @@ func TestDocumentedMetrics(t *testing.T) {
 		}
 	}
 	s, _ := newService(t, limit("k", perMinute+"1"))
-	families, err := newMetrics(s, func() uint64 { return 0 }).registry.Gather()
+	families, err := newMetrics(s, func() uint64 { return 0 }).Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func TestDocumentedMetrics(t *testing.T) {
 		for _, m := range f.GetMetric() {
 			for _, l := range m.GetLabel() {
 				words = append(words, l.GetName())
-				if l.GetName() != "domain" && l.GetName() != "rule" {
+				if !slices.Contains([]string{"domain", "set", "rule"}, l.GetName()) {
 					words = append(words, l.GetValue())
 				}
 			}

@@ -1,10 +1,8 @@
 package rls
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"net/netip"
-	"slices"
+	"strings"
 
 	"github.com/seed-181794aa/ratelimit/httplimit"
 )
@@ -20,17 +18,13 @@ func keyOf(f Refusal) (key []httplimit.KeyPart) {
 // formatKey formats a key for the live page. Unless ShowKeys is set, each value but an address is
 // hashed, because it may be an API key.
 func (c *Command) formatKey(key []httplimit.KeyPart) string {
-	shown := slices.Clone(key)
-	for i, part := range shown {
-		if _, err := netip.ParseAddr(part.Value); err != nil && !c.ShowKeys && part.Value != "" {
-			shown[i].Value = hash(part.Value)
+	var parts []string
+	for _, part := range key {
+		format := httplimit.FormatMaskedKey
+		if _, err := netip.ParseAddr(part.Value); c.ShowKeys || err == nil {
+			format = httplimit.FormatKey
 		}
+		parts = append(parts, format([]httplimit.KeyPart{part}))
 	}
-	return httplimit.FormatKey(shown)
-}
-
-// hash returns a short hash of a secret, as httplimit.FormatMaskedKey shows it.
-func hash(s string) string {
-	sum := sha256.Sum256([]byte(s))
-	return "sha256:" + hex.EncodeToString(sum[:6])
+	return strings.Join(parts, " ")
 }

@@ -2,22 +2,19 @@ package rls
 
 import (
 	"context"
-	"net/http"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"google.golang.org/grpc"
 
+	tbmetrics "github.com/seed-181794aa/ratelimit/cmd/tb/internal/metrics"
 	ratelimitmetrics "github.com/seed-181794aa/ratelimit/metrics"
 )
 
 // metrics serves the counts of a service to Prometheus.
 type metrics struct {
-	registry *prometheus.Registry
-	reloads  *prometheus.CounterVec
-	reloadOK prometheus.Gauge
+	*tbmetrics.Process
 	duration prometheus.Histogram
 	upstream *upstream
 }
@@ -29,52 +26,37 @@ var durations = []float64{
 
 // newMetrics returns metrics that include the lines that the log has lost.
 func newMetrics(s *Service, lostLines func() uint64) *metrics {
+	p := tbmetrics.NewProcess("tb_rls_config", "configuration", lostLines)
 	m := &metrics{
-		registry: prometheus.NewRegistry(),
-		reloads: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tb_rls_config_reloads_total",
-			Help: "Reloads of the configuration, by outcome.",
-		}, []string{"outcome"}),
-		reloadOK: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "tb_rls_config_last_reload_successful",
-			Help: "1 if the last reload accepted the configuration, else 0.",
-		}),
-		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
+		Process: p,
+		duration: promauto.With(p).NewHistogram(prometheus.HistogramOpts{
 			Name: "tb_rls_request_seconds",
 			Help: "Time from a decoded request to its answer.", Buckets: durations,
 		}),
 		upstream: &upstream{collector: collector{s}},
 	}
 	m.upstream.accepted.Store(1)
-	for _, outcome := range []string{"accepted", "rejected"} {
-		m.reloads.WithLabelValues(outcome)
-	}
-	m.reloadOK.Set(1)
-	lost := prometheus.NewCounterFunc(prometheus.CounterOpts{
-		Name: "tb_lost_log_lines_total",
-		Help: "Lines of the log that were lost because standard error did not take them.",
-	}, func() float64 { return float64(lostLines()) })
-	m.registry.MustRegister(m.reloads, m.reloadOK, m.duration, lost, collector{s},
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	if s.Shared != nil {
-		m.registry.MustRegister(ratelimitmetrics.RedisByRule("", s.inRedis))
+	m.MustRegister(collector{s})
+	if s.Store == nil {
+		m.MustRegister(ratelimitmetrics.Tables("", s))
+	} else {
+		m.MustRegister(ratelimitmetrics.RedisByRule("", s.inRedis))
 	}
 	return m
 }
 
-// reload counts a reload of the configuration.
-func (m *metrics) reload(accepted bool) {
-	outcome, last, n := "rejected", 0.0, &m.upstream.rejected
+// Reload counts a reload of the configuration.
+func (m *metrics) Reload(accepted bool) {
+	m.Process.Reload(accepted)
 	if accepted {
-		outcome, last, n = "accepted", 1, &m.upstream.accepted
+		m.upstream.accepted.Add(1)
+	} else {
+		m.upstream.rejected.Add(1)
 	}
-	n.Add(1)
-	m.reloads.WithLabelValues(outcome).Inc()
-	m.reloadOK.Set(last)
 }
 
 // addUpstream adds the metrics of envoyproxy/ratelimit.
-func (m *metrics) addUpstream() { m.registry.MustRegister(m.upstream) }
+func (m *metrics) addUpstream() { m.MustRegister(m.upstream) }
 
 // time is an interceptor that measures the duration of requests.
 func (m *metrics) time(
@@ -84,10 +66,6 @@ func (m *metrics) time(
 	answer, err := handler(ctx, r)
 	m.duration.Observe(time.Since(began).Seconds())
 	return answer, err
-}
-
-func (m *metrics) handler() http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry})
 }
 
 // collector collects the counts of a service when Prometheus asks, so that they cost a request
@@ -107,31 +85,18 @@ var (
 	repaired = prometheus.NewDesc("tb_rls_repaired_requests_total",
 		"Requests with a text that is not UTF-8. Each wrong byte was read as four characters, as \\xff.",
 		nil, nil)
-	hits = describeRule("tb_rls_hits_total",
+	hits = prometheus.NewDesc("tb_rls_hits_total",
 		"Hits, by the decision of the rule: within_limit, near_limit, over_limit, shadow_mode. The hits"+
 			" near the limit are also within it, and those of shadow_mode are also over it. total counts"+
-			" all hits, with those that only another rule refused.", "decision")
-	keys      = describeRule("tb_rls_keys", "Keys that have a bucket in memory.")
-	evictions = describeRule("tb_rls_evictions_total",
-		"Keys evicted to make room. Their bucket was full, or in debt that is forgiven.", "kind")
-	forgiven = describeRule("tb_rls_forgiven_tokens_total",
-		"Debt of evicted buckets in tokens. At most this many were granted above the limit.")
-	refusedNew = describeRule("tb_rls_refused_new_keys_total",
-		"Descriptors refused because the table had no room for their key.")
-
-	allMetrics = []*prometheus.Desc{
-		requests, requestErrors, unknown, unmatched, repaired, hits, keys, evictions, forgiven,
-		refusedNew,
-	}
+			" all hits, with those that only another rule refused.",
+		[]string{"domain", "rule", "decision"}, nil)
 )
-
-func describeRule(name, help string, labels ...string) *prometheus.Desc {
-	return prometheus.NewDesc(name, help, append([]string{"domain", "rule"}, labels...), nil)
-}
 
 // Describe implements prometheus.Collector.
 func (collector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range allMetrics {
+	for _, d := range []*prometheus.Desc{
+		requests, requestErrors, unknown, unmatched, repaired, hits,
+	} {
 		ch <- d
 	}
 }
@@ -155,18 +120,6 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 			count(hits, float64(sums[i]), id.domain, id.path, decision)
 		}
 	}
-	c.service.state.Load().all(func(r *rule) {
-		if r.limiter == nil || r.limiter.local == nil {
-			return
-		}
-		s := r.limiter.local.Stats()
-		ch <- prometheus.MustNewConstMetric(keys, prometheus.GaugeValue, float64(s.Keys),
-			r.Domain, r.Path)
-		count(evictions, float64(s.EvictedFull), r.Domain, r.Path, "full")
-		count(evictions, float64(s.EvictedInDebt), r.Domain, r.Path, "in_debt")
-		count(forgiven, s.Forgiven, r.Domain, r.Path)
-		count(refusedNew, float64(s.RefusedNew), r.Domain, r.Path)
-	})
 }
 
 // inRedis yields the limiters in Redis of the rules in force.

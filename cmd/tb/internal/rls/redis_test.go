@@ -18,6 +18,22 @@ import (
 // shared makes a service keep its buckets in Redis.
 func shared(t *testing.T, address, failure string) func(*Config) {
 	t.Helper()
+	return sharedBy(t, newClient(t, address), time.Minute, failure)
+}
+
+func sharedBy(
+	t *testing.T, client rueidis.Client, timeout time.Duration, failure string,
+) func(*Config) {
+	t.Helper()
+	store, err := redis.NewStore(client, storeOptions(timeout, failure)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(c *Config) { c.Now, c.Store, c.StoreErrors = time.Now, store, failure == "error" }
+}
+
+func newClient(t *testing.T, address string) rueidis.Client {
+	t.Helper()
 	client, err := rueidis.NewClient(rueidis.ClientOption{
 		InitAddress: []string{address}, DisableCache: true, ForceSingleClient: true,
 	})
@@ -25,7 +41,7 @@ func shared(t *testing.T, address, failure string) func(*Config) {
 		t.Fatal(err)
 	}
 	t.Cleanup(client.Close)
-	return func(c *Config) { c.Now, c.Shared = time.Now, NewShared(client, time.Minute, failure) }
+	return client
 }
 
 // Services with one Redis share their buckets, also after a reload.
@@ -125,10 +141,9 @@ func TestLateRedis(t *testing.T) {
 	for failure, want := range map[string]ratelimit.RateLimitResponse_Code{
 		"allow": ratelimit.RateLimitResponse_OK, "refuse": ratelimit.RateLimitResponse_OVER_LIMIT,
 	} {
-		s, _ := newService(t, tree, shared(t, redistest.Start(t).Addr, failure), func(c *Config) {
-			c.Shared.timeout = 20 * time.Millisecond
-		})
-		if err := s.Shared.client.Do(t.Context(), s.Shared.client.B().Arbitrary("CLIENT", "PAUSE",
+		client := newClient(t, redistest.Start(t).Addr)
+		s, _ := newService(t, tree, sharedBy(t, client, 20*time.Millisecond, failure))
+		if err := client.Do(t.Context(), client.B().Arbitrary("CLIENT", "PAUSE",
 			"600000").Build()).Error(); err != nil {
 			t.Fatal(err)
 		}

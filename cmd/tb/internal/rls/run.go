@@ -16,6 +16,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/admin"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/daemon"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/rls/config"
+	"github.com/seed-181794aa/ratelimit/tb/redis"
 )
 
 // runner is a Command under way. Run calls load, dial, listen, build, serve and close in this
@@ -28,6 +29,7 @@ type runner struct {
 	config   *config.Config
 	security *daemon.Security // nil without TLS
 	client   rueidis.Client   // nil without --redis
+	store    *redis.Store     // nil without --redis
 
 	listener, adminListener net.Listener // the second may be nil
 
@@ -61,18 +63,9 @@ func (r *runner) load(ctx context.Context) (err error) {
 }
 
 // dial connects to Redis, if there is a flag for it. The service also starts without the server.
-func (r *runner) dial(context.Context) error {
-	if !r.Redis.IsSet() {
-		return nil
-	}
-	var err error
-	if r.client, err = r.Redis.Dial(); r.client == nil {
-		return err
-	}
-	if err != nil {
-		r.Log.Warn("Redis does not answer yet", "error", err)
-	}
-	return nil
+func (r *runner) dial(context.Context) (err error) {
+	r.client, r.store, err = r.Redis.Open(r.Log, storeOptions(r.RedisTimeout, r.RedisFailure)...)
+	return err
 }
 
 // listen opens the ports before a server starts, so that a port in use is an error at once.
@@ -104,12 +97,10 @@ func (r *runner) build(context.Context) error {
 	c := Config{
 		LimiterOptions: r.limiterOptions(), Shadow: r.ShadowMode, Fields: r.Fields,
 		Policy: r.PolicyField, X: r.XRateLimit, Metadata: r.DynamicMetadata, Log: r.Throttled,
+		Store: r.store, StoreErrors: r.RedisFailure == "error",
 	}
 	if r.adminListener != nil {
 		c.Refused = func(f Refusal) { r.page.RefusedBucket(f.Domain+"/"+f.Rule, keyOf(f), f.Level) }
-	}
-	if r.client != nil {
-		c.Shared = NewShared(r.client, r.RedisTimeout, r.RedisFailure)
 	}
 	r.service = New(c)
 	if r.config != nil {
@@ -125,12 +116,9 @@ func (r *runner) build(context.Context) error {
 	r.server = newServer(r.service, r.metrics, r.connectionFlags, tlsConfig(r.security), r.Throttled)
 	r.server.health.set(r.config != nil)
 	if r.adminListener != nil {
-		if !daemon.IsLoopback(r.adminListener) {
-			r.Log.Warn("every client that reaches this address can read the live page and the metrics",
-				"flag", "--admin", "value", r.Admin)
-		}
+		daemon.WarnOfAdmin(r.Log, r.adminListener, r.Admin)
 		r.page = admin.New(admin.Config{
-			Limiter: r.service, Metrics: r.metrics.handler(), FormatKey: r.formatKey,
+			Limiter: r.service, Metrics: r.metrics.Handler(), FormatKey: r.formatKey,
 			Title: "tb rls", Where: "a rate limit service at " + r.address(), More: r.probes(),
 		})
 		r.admin = daemon.NewServer(r.adminListener, r.page, r.Throttled)
@@ -190,9 +178,9 @@ func (r *runner) reload(ctx context.Context) {
 	var watchers []*daemon.Watcher
 	if r.Config != "" {
 		watchers = append(watchers, &daemon.Watcher{
-			Read:     func() (string, error) { return readFiles(r.Config) },
-			Apply:    func(c daemon.Content, why string) { _ = r.apply(c, why) }, // it has logged the error
-			Patience: daemon.Patience, Applied: daemon.Content{Text: r.text},
+			Read:    func() (string, error) { return readFiles(r.Config) },
+			Apply:   func(c daemon.Content, why string) { _ = r.apply(c, why) }, // it has logged the error
+			Applied: daemon.Content{Text: r.text},
 		})
 	} else {
 		f := &follower{xdsFlags: r.xdsFlags, log: r.Throttled, apply: func(text string) error {
@@ -211,14 +199,14 @@ func (r *runner) reload(ctx context.Context) {
 // apply puts a configuration in force if it has no errors.
 func (r *runner) apply(c daemon.Content, why string) error {
 	var next *config.Config
-	err := errors.New(c.Problem)
-	if c.Problem == "" {
+	err := c.Err()
+	if err == nil {
 		next, err = parseFiles(c.Text, r.MergeDomains)
 	}
 	if err == nil {
 		err = r.service.SetConfig(next)
 	}
-	r.metrics.reload(err == nil)
+	r.metrics.Reload(err == nil)
 	if err != nil {
 		daemon.LogRejected(r.Log, "configuration", why, strings.Split(err.Error(), "\n"))
 		return err

@@ -19,13 +19,15 @@ import (
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/rls/config"
 	"github.com/seed-181794aa/ratelimit/tb"
+	"github.com/seed-181794aa/ratelimit/tb/redis"
 )
 
 // Config configures a Service.
 type Config struct {
 	Now            func() time.Time // nil for time.Now
 	LimiterOptions []tb.Option
-	Shared         *Shared // has the buckets; nil if they are in memory
+	Store          *redis.Store // has the buckets; nil if they are in memory
+	StoreErrors    bool         // a request that the store does not decide has an error
 
 	Shadow   bool   // refuse nothing
 	Fields   Fields // which answers have header fields

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/url"
 	"sync/atomic"
+	"time"
 
 	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 
@@ -108,14 +110,31 @@ func (s *Service) newRule(c *config.Rule, before *rule) (r *rule, change func() 
 	return r, change, err
 }
 
-func (s *Service) newLimiter(c *config.Rule) (l *limiter, err error) {
-	l = &limiter{}
-	if s.Shared != nil {
-		l.shared, err = s.Shared.newLimiter(c)
-	} else {
-		l.local, err = cas.New[string](c.Limit, s.LimiterOptions...)
+// newLimiter returns the limiter of a rule. All processes with one store and the same descriptors
+// share its buckets, also if the limits differ during a reload.
+func (s *Service) newLimiter(c *config.Rule) (*limiter, error) {
+	if s.Store == nil {
+		local, err := cas.New[string](c.Limit, s.LimiterOptions...)
+		return &limiter{local: local}, err
 	}
-	return l, err
+	name := url.QueryEscape(c.Domain) + ":" + url.QueryEscape(c.Path)
+	all, err := s.Store.Limiters(name, []tb.Limit{c.Limit})
+	if err != nil {
+		return nil, err
+	}
+	return &limiter{shared: all[0].(*redis.Limiter)}, nil
+}
+
+// storeOptions returns the options of the store of a service. failure is what happens to a request
+// that the store does not decide in time: "allow", "refuse" or "error".
+func storeOptions(timeout time.Duration, failure string) []redis.Option {
+	policy := redis.Refuse
+	if failure == "allow" {
+		policy = redis.Allow
+	}
+	return []redis.Option{
+		redis.WithPrefix("tb:rls:"), redis.WithTimeout(timeout), redis.WithPolicy(policy),
+	}
 }
 
 // all calls f with each rule: the rules of the configuration in its order, and then the overrides.

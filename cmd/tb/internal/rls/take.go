@@ -114,7 +114,7 @@ func (c *call) takeEnforced(ctx context.Context) (allowed bool, err error) {
 
 // takeAll takes all charges, or none.
 func (c *call) takeAll(ctx context.Context) (allowed bool, err error) {
-	if c.service.Shared == nil {
+	if c.service.Store == nil {
 		c.decisions, allowed, err = tb.TakeAll(c.now, c.charges, c.decisions)
 		return allowed, err
 	}
@@ -178,7 +178,7 @@ func (c *call) undo(r role) {
 
 // failure returns why Redis did not decide on a descriptor, if that is an error of the request.
 func (c *call) failure(e *entry) error {
-	if c.service.Shared == nil {
+	if c.service.Store == nil {
 		return nil
 	}
 	f, ok := e.charge.(interface{ Failure() *redis.Error })
@@ -189,7 +189,7 @@ func (c *call) failure(e *entry) error {
 	if err.Cause == redis.CauseTimeout {
 		c.late = e
 	}
-	if c.service.Shared.errors && e.role != shadow {
+	if c.service.StoreErrors && e.role != shadow {
 		return err
 	}
 	return nil
