@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -126,15 +125,9 @@ func (r *runner) build(context.Context) error {
 	return nil
 }
 
-// ballast is memory that is never used, so that the system provides none of it. The collector runs
-// when the garbage is as large as the memory in use, the ballast included. Without it, tables of a
-// few keys are so small that the collector would run after every few MiB, some hundred requests.
-const ballast = 64 << 20
-
 // serve serves until ctx is done or a server fails. Meanwhile it reloads the configuration.
 func (r *runner) serve(ctx context.Context) error {
-	unused := make([]byte, ballast)
-	defer runtime.KeepAlive(unused)
+	collectSeldom()
 	daemon.RedirectStandardLog(r.Throttled)
 	tasks := []func(context.Context){r.reload}
 	if r.admin != nil {
