@@ -36,7 +36,7 @@ func newServers(c settings, r *redis, a *authority, upstream string) (all []*ser
 				return nil, err
 			}
 			s.command = []string{c.program, command, "--listen", s.address, "--admin", s.admin}
-			flags := []string{"--max-keys", keys, "--tls-cert", a.cert, "--tls-key", a.file}
+			flags := []string{"--tls-cert", a.cert, "--tls-key", a.file}
 			if s.redis {
 				flags = []string{"--redis", r.address, "--redis-timeout", "1s"}
 			}
@@ -52,9 +52,6 @@ func newServers(c settings, r *redis, a *authority, upstream string) (all []*ser
 	}
 	return all, nil
 }
-
-// keys is how many keys a rule has in memory. The clients fill the tables in a few minutes.
-const keys = "5000"
 
 func (s *server) isProxy(c settings, a *authority, upstream string) {
 	s.command = append(s.command, "--policy", filepath.Join(c.dir, policyFile),
