@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -86,13 +87,21 @@ func await(ctx context.Context, what string, holds func() bool) error {
 	return nil
 }
 
-// freeAddress returns an address that nothing listens on.
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
+// freeAddresses returns addresses that nothing listens on. Their ports are below the ports that the
+// system chooses, so that no other process gets one while a server is started again.
+func freeAddresses(n int) (all []string, err error) {
+	const low, high = 10_000, 32_768
+	for port := low + rand.IntN((high-low)/2); len(all) < n; port++ {
+		if port == high {
+			return nil, fmt.Errorf("127.0.0.1 has fewer than %d free ports below %d", n, high)
+		}
+		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+		if l, err := net.Listen("tcp", address); err == nil {
+			_ = l.Close() // nothing has connected
+			all = append(all, address)
+		}
 	}
-	return l.Addr().String(), l.Close()
+	return all, nil
 }
 
 // metrics are the values at /metrics, by name and labels as they stand there.

@@ -23,11 +23,7 @@ type redis struct {
 	clock   *os.File // how far its clock is ahead, in seconds, or nil
 }
 
-func newRedis(dir string) (*redis, error) {
-	address, err := freeAddress()
-	if err != nil {
-		return nil, err
-	}
+func newRedis(dir, address string) (*redis, error) {
 	_, port, _ := net.SplitHostPort(address)
 	r := &redis{address: address, process: process{
 		name: "redis-server", log: filepath.Join(dir, "redis.log"),

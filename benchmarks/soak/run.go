@@ -62,7 +62,11 @@ func newSoak(ctx context.Context, c settings) (_ *soak, err error) {
 	if s.records, err = newRecorder(c); err != nil {
 		return nil, err
 	}
-	if s.redis, err = newRedis(c.dir); err != nil {
+	addresses, err := freeAddresses(9)
+	if err != nil {
+		return nil, err
+	}
+	if s.redis, err = newRedis(c.dir, addresses[8]); err != nil {
 		return nil, err
 	}
 	if s.authority, err = newAuthority(c.dir); err != nil {
@@ -72,9 +76,7 @@ func newSoak(ctx context.Context, c settings) (_ *soak, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.servers, err = newServers(c, s.redis, s.authority, upstream); err != nil {
-		return nil, err
-	}
+	s.servers = newServers(c, addresses, s.redis.address, s.authority, upstream)
 	if err := s.writeLimits(); err != nil {
 		return nil, err
 	}

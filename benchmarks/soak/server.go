@@ -21,24 +21,21 @@ type server struct {
 	reloaded string // the metric that is 1 if the last reload succeeded
 }
 
-// newServers returns the four servers. The files of their limits, certificates and states are in the
-// directory.
-func newServers(c settings, r *redis, a *authority, upstream string) (all []*server, err error) {
+// newServers returns the four servers, each with two of the addresses. The files of their limits,
+// certificates and states are in the directory.
+func newServers(
+	c settings, addresses []string, redis string, a *authority, upstream string,
+) (all []*server) {
 	for _, command := range []string{"proxy", "rls"} {
 		for _, store := range []string{"memory", "redis"} {
 			s := &server{redis: store == "redis", tls: store == "memory"}
 			s.name, s.log = command+"-"+store, filepath.Join(c.dir, command+"-"+store+".log")
 			s.grants = make(map[bucket][]grant)
-			if s.address, err = freeAddress(); err != nil {
-				return nil, err
-			}
-			if s.admin, err = freeAddress(); err != nil {
-				return nil, err
-			}
+			s.address, s.admin = addresses[2*len(all)], addresses[2*len(all)+1]
 			s.command = []string{c.program, command, "--listen", s.address, "--admin", s.admin}
 			flags := []string{"--tls-cert", a.cert, "--tls-key", a.file}
 			if s.redis {
-				flags = []string{"--redis", r.address, "--redis-timeout", "1s"}
+				flags = []string{"--redis", redis, "--redis-timeout", "1s"}
 			}
 			s.command = append(s.command, flags...)
 			switch command {
@@ -50,7 +47,7 @@ func newServers(c settings, r *redis, a *authority, upstream string) (all []*ser
 			all = append(all, s)
 		}
 	}
-	return all, nil
+	return all
 }
 
 func (s *server) isProxy(c settings, a *authority, upstream string) {
