@@ -164,23 +164,19 @@ func (s *RuleSet) all(path string) iter.Seq2[*Rule, string] {
 // labels returns the names under which clients see the rules of all sets and their parents, in
 // order: the name of the rule, after the name of its set if several sets have a rule of that name.
 func (p *Policy) labels() (all []string) {
-	names := map[string]int{}
+	var sets []string // of all
+	count := map[string]int{}
 	for i := range p.Sets {
 		for r := range p.Sets[i].All() {
 			for _, level := range r.levels() {
-				names[level.Name]++
+				all, sets = append(all, level.Name), append(sets, p.Sets[i].Name)
+				count[level.Name]++
 			}
 		}
 	}
-	for i := range p.Sets {
-		for r := range p.Sets[i].All() {
-			for _, level := range r.levels() {
-				label := level.Name
-				if names[label] > 1 {
-					label = p.Sets[i].Name + "/" + label
-				}
-				all = append(all, label)
-			}
+	for i, name := range all {
+		if count[name] > 1 {
+			all[i] = sets[i] + "/" + name
 		}
 	}
 	return all

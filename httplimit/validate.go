@@ -57,10 +57,17 @@ func checkName(name, path string, seen map[string]bool, errs *problems) {
 	seen[name] = true
 }
 
+// selectorPath is a path of a selector, and its field.
+type selectorPath struct{ field, text string }
+
+func (s *Selector) paths() []selectorPath {
+	return []selectorPath{{"pathExact", s.PathExact}, {"pathPrefix", s.PathPrefix}}
+}
+
 func (s *Selector) check(path string, errs *problems) {
-	for name, p := range map[string]string{"pathExact": s.PathExact, "pathPrefix": s.PathPrefix} {
-		if p != "" && p[0] != '/' {
-			errs.add(field(path, name), "must start with / (got %q)", p)
+	for _, p := range s.paths() {
+		if p.text != "" && p.text[0] != '/' {
+			errs.add(field(path, p.field), "must start with / (got %q)", p.text)
 		}
 	}
 	for i, h := range s.Hosts {

@@ -72,11 +72,9 @@ func (w *warner) set(s *RuleSet, path string) {
 // requests that it does pick.
 func (w *warner) selector(s *RuleSet, path string) {
 	exact := s.Selector.PathExact
-	for _, f := range []struct{ name, path string }{
-		{"pathExact", exact}, {"pathPrefix", s.Selector.PathPrefix},
-	} {
-		if strings.ContainsAny(f.path, "%?#") {
-			w.add(field(path, f.name), "is compared with decoded paths, without query (got %q)", f.path)
+	for _, p := range s.Selector.paths() {
+		if strings.ContainsAny(p.text, "%?#") {
+			w.add(field(path, p.field), "is compared with decoded paths, without query (got %q)", p.text)
 		}
 	}
 	if w.policy.boundsElsewhere(s) {

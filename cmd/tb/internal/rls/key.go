@@ -1,6 +1,7 @@
 package rls
 
 import (
+	"cmp"
 	"net/netip"
 	"strings"
 
@@ -26,5 +27,5 @@ func (c *Command) formatKey(key []httplimit.KeyPart) string {
 		}
 		parts = append(parts, format([]httplimit.KeyPart{part}))
 	}
-	return strings.Join(parts, " ")
+	return cmp.Or(strings.Join(parts, " "), httplimit.FormatKey(nil))
 }
