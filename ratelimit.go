@@ -34,7 +34,8 @@
 //     apart.
 //   - [cas.Limiter.Reserve] takes tokens and returns when they may be used. It is for callers that
 //     do the waiting themselves, may cancel, or learn the cost afterwards: see [Reservation].
-//   - MayWait of a Charge does the same for one bucket of TakeAll.
+//   - MayWait of a Charge lets TakeAll take tokens in advance, too. Delay of the Charge returns the
+//     wait. The debt is bounded as in Wait.
 //
 // If the cost is known only afterwards, as with the tokens of a language model, Reserve an estimate
 // and Settle the reservation with the actual cost.
@@ -44,7 +45,8 @@
 // keys while they are used, and keeps their tokens. [NewTiered] makes a Limiter whose keys have
 // different limits.
 //
-// A [cas.Bucket] has the methods above, without the key. The others are about the table of a
+// A [cas.Bucket] has the methods above, without the key and, except for Wait, without the
+// context. Its Allow, Peek and Level return no error. The other methods are about the table of a
 // Limiter. [cas.Limiter.Snapshot] and [cas.Limiter.Restore] keep its buckets across restarts.
 // [cas.Limiter.Reset], [cas.Limiter.Len] and [cas.Limiter.Stats] are for operators.
 //
@@ -81,7 +83,8 @@ type (
 	// Level is how full a bucket is.
 	Level = tb.Level
 	// Charge is a cost to take from one bucket, as one part of TakeAll. Limiter.Charge and
-	// Bucket.Charge make one.
+	// Bucket.Charge return a struct whose address is a Charge, as in []Charge{&user, &tenant}. Only
+	// one goroutine at a time may use it.
 	Charge = tb.Charge
 	// Stats describes the table of a Limiter.
 	Stats = tb.Stats

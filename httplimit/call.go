@@ -10,7 +10,10 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb/cas"
 )
 
-// call is the work on one request. Calls are pooled with their buffers.
+// call is the work on one request. begin takes it from a pool. decide finds the rules that apply
+// (matching.go), takes their tokens (store.go) and waits for them (wait.go). Then grant
+// (response.go) or refusal (refusal.go) sets the fields of the response. end puts it back into
+// the pool, after the settlement if there is one (settlement.go).
 type call struct {
 	l      *Limiter
 	stripe uint32
@@ -113,7 +116,7 @@ type outcome int
 const (
 	granted outcome = iota
 	refused
-	faulty // a rule insists on a key, or the request has two readings
+	faulty // a key is missing or repeated, or servers read the path differently
 	failed // a limiter failed, and the request must not pass
 	gone   // the request ended while it waited
 )

@@ -16,7 +16,8 @@ func (c *Cost) fallback() float64 {
 	return cmp.Or(c.Default, 1)
 }
 
-// Cost says how many tokens a request takes.
+// Cost says how many tokens a request takes. All numbers are tokens, 0 to 10¹⁷, and may have
+// fractions.
 type Cost struct {
 	// Source is "" or "fixed", or where the cost is: "header:<name>" or "query:<name>" of the
 	// request, or "response:header:<name>" or "response:bytes".

@@ -15,7 +15,7 @@ const (
 	Refuse OnLimit = iota
 	// Delay lets the request take its tokens in advance and wait until they may be used, if that
 	// takes at most MaxDelay. The tokens of a bucket may be used in the order in which requests
-	// took them. A bucket lends 2,147 tokens or two capacities, whichever is more. The rule refuses
+	// took them. A bucket lends at least 2,147 tokens, and at least two capacities. The rule refuses
 	// a request that would wait for longer than MaxDelay, or for which the bucket cannot lend.
 	Delay
 )
@@ -23,7 +23,7 @@ const (
 // DefaultMaxWaiting is how many requests may wait at the same time if Policy.MaxWaiting is 0.
 const DefaultMaxWaiting = 1000
 
-// lentTokens is how many tokens every bucket lends: see cas.Limiter.Wait.
+// lentTokens is how many tokens every bucket lends at least: see cas.Limiter.Wait.
 const lentTokens = 2147
 
 // mostWaiting is the largest Policy.MaxWaiting.
@@ -83,8 +83,8 @@ func (w *warner) delays(r *Rule, path string) {
 	case r.OnLimit == Refuse && r.MaxDelay > 0:
 		w.add(path, `has no effect without "on_limit": "delay"`)
 	case r.OnLimit == Delay && r.MaxDelay > most:
-		w.add(path, "may be too long: a bucket lends %d tokens or two bursts, whichever is more, which "+
-			"the rate supplies in %v (got %v)", lentTokens, most, r.MaxDelay)
+		w.add(path, "may be too long: a bucket lends at least %d tokens and two bursts, which the rate "+
+			"supplies in %v (got %v)", lentTokens, most, r.MaxDelay)
 	}
 }
 

@@ -55,9 +55,10 @@
 // # Failure
 //
 // The limiter of a rule can fail if [WithStore] or WithLimiter made it, for example because the
-// store is down or does not answer in time: see [WithTimeout]. Then no enforced rule is charged,
-// the request passes without fields, and Error of [Hooks] and Errors of [RuleStats] report the
-// failure. [WithFailClosed] answers 503 instead. A client cannot cause such a failure, because the
+// store is down or does not answer in time: see [WithTimeout]. Then the
+// request passes without fields, and no enforced rule counts it as granted or refused. Error of
+// [Hooks] and Errors of [RuleStats] report the failure. Tokens that were taken before it may stay
+// taken. [WithFailClosed] answers 503 instead. A client cannot cause such a failure, because the
 // limiter sees neither the client's deadline nor its disconnection.
 //
 // # Metrics

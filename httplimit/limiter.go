@@ -52,7 +52,7 @@ func New(p *Policy, opts ...Option) (*Limiter, error) {
 	if err = errors.Join(optionErr, err); err != nil {
 		return nil, fmt.Errorf("httplimit: %w", err)
 	}
-	first.look = l.look
+	first.liveSettings = l.liveSettings
 	first.startControls()
 	l.policy.Store(first)
 	return l, nil
@@ -74,7 +74,7 @@ func (l *Limiter) SetPolicy(p *Policy) error {
 	if err != nil {
 		return fmt.Errorf("httplimit: the policy stays as it was: %w", err)
 	}
-	next.look = before.look
+	next.liveSettings = before.liveSettings
 	next.startControls()
 	l.policy.Store(next)
 	return nil
@@ -85,21 +85,21 @@ func (l *Limiter) SetFields(f Fields) error {
 	if err := f.prepare(); err != nil {
 		return fmt.Errorf("httplimit: %w", err)
 	}
-	l.setLook(func(k *look) { k.fields = f })
+	l.setLive(func(k *liveSettings) { k.fields = f })
 	return nil
 }
 
 // SetSharedSecret changes the text of WithSharedSecret, from the next request on. Long keys then
 // have other buckets in a store.
 func (l *Limiter) SetSharedSecret(text string) {
-	l.setLook(func(k *look) { k.setShared(text) })
+	l.setLive(func(k *liveSettings) { k.setShared(text) })
 }
 
-func (l *Limiter) setLook(change func(*look)) {
+func (l *Limiter) setLive(change func(*liveSettings)) {
 	l.reload.Lock()
 	defer l.reload.Unlock()
 	next := *l.policy.Load()
-	change(&next.look)
+	change(&next.liveSettings)
 	l.policy.Store(&next)
 }
 

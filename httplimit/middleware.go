@@ -37,14 +37,17 @@ func (l *Limiter) Middleware(next http.Handler) http.Handler {
 }
 
 // Decide takes the tokens for a request. If the policy grants them, Decide sets fields in w's
-// header; if not, Decide writes the whole response. If a rule delays the request, Decide returns
-// when its tokens may be used. If the request ends before, Decide writes status 499.
+// header. If not, Decide or the handler of WithRefusal writes the whole response. If a rule delays
+// the request, Decide returns when its tokens may be used. If the context of the request ends
+// before, the status is 499 or 503: see Refusal.
 //
 // Use Decide where there is no handler to wrap, or to save the copy of the request that Middleware
 // makes. Without this copy, FromContext and ModifyResponse do not know of the decision.
 //
-// Decide returns the decision of the binding rule, granted or refused. It returns the zero
-// Decision, which has no Rule, if no rule applied, a limiter failed or the request ended.
+// Decide returns the decision of the binding rule. If the request is granted, that rule has the
+// fewest tokens left. If it is refused with 429, the rule has the longest wait, and with 400 the
+// request lacks a key of the rule or has a path that servers read differently. Decide returns the
+// zero Decision, which has no Rule, if no rule applied, a limiter failed or the request ended.
 //
 // If a rule has its cost in the response, the estimate stands: Admit settles it. The rate of an
 // adaptive rule stays as it is.

@@ -33,17 +33,18 @@ type settings struct {
 	timeout        time.Duration
 	maxKeyLength   int
 	ownSecret      keySecret // of this process
-	look
+	liveSettings
 }
 
-// look is the settings that change no bucket, and can change at any time.
-type look struct {
+// liveSettings are the settings that SetFields and SetSharedSecret change while requests are
+// served. SetPolicy keeps them.
+type liveSettings struct {
 	fields       Fields
 	shared       string    // the text of WithSharedSecret
 	sharedSecret keySecret // derived from it
 }
 
-func (k *look) setShared(text string) {
+func (k *liveSettings) setShared(text string) {
 	k.shared, k.sharedSecret = text, sha256.Sum256([]byte("httplimit key "+text))
 }
 
@@ -243,14 +244,15 @@ func WithFailClosed() Option { return with(func(s *settings) { s.failClosed = tr
 // passed on or answered. They must be safe for concurrent use. A panic ends the request. A hook
 // that is nil costs nothing.
 type Hooks struct {
-	// Granted is called for each granted request that a rule applied to, with the decision
-	// of the binding rule.
+	// Granted is called for each granted request that an enforced rule applied to and decided, with
+	// the decision of the binding rule: see Limiter.Decide.
 	Granted func(*http.Request, Event)
 	// Delayed is called for each request that is about to wait, with the decision of the rule with
 	// the longest delay. The request may be refused or end after all.
 	Delayed func(*http.Request, Event)
-	// Refused is called for each refused request, with the decision of the binding rule. If
-	// the request is refused with 400, RetryAfter is tb.Never.
+	// Refused is called for each request that is refused with 429 or 400, with the decision of the
+	// binding rule: see Limiter.Decide. It is not called for 499 and 503. With 400, RetryAfter is
+	// tb.Never.
 	Refused func(*http.Request, Event)
 	// Shadow is called for each shadow rule that applies to a granted request, with the
 	// decision that the rule would have made.

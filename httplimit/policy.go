@@ -79,7 +79,7 @@ type Rule struct {
 	Shadow bool
 	// OnLimit says what happens to a request if the bucket has too few tokens.
 	OnLimit OnLimit
-	// MaxDelay is the longest delay of a request if OnLimit is Delay.
+	// MaxDelay is the longest delay of a request if OnLimit is Delay. It must be above 0 then.
 	MaxDelay time.Duration
 	Limit    tb.Limit
 	// Tiers give some requests another limit. It needs a Store or the limiters of this package: see

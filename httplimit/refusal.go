@@ -19,7 +19,8 @@ type Refusal struct {
 	// Status is the status that Middleware would write:
 	//
 	//   - 429 if rules refuse the request.
-	//   - 400 if the request lacks a key or has two readings.
+	//   - 400 if the request lacks a key, has a key more than once, or has a path that servers read
+	//     differently.
 	//   - 503 if a limiter failed, or the context timed out during a delay.
 	//   - 499 if the context was cancelled during a delay.
 	Status int
@@ -155,7 +156,8 @@ type answer struct {
 	detail   string
 }
 
-// refusal returns the answer to a request with this outcome, and sets the fields of the response.
+// refusal returns the answer to a request with this outcome, sets the fields of the response, and
+// runs the hook Refused.
 func (c *call) refusal(o outcome) answer {
 	switch o {
 	case refused:
@@ -196,8 +198,8 @@ func (c *call) refuse() answer {
 	return answer{binding.toDecision(), http.StatusTooManyRequests, detail}
 }
 
-// reject is refusal for a request that lacks a key or has two readings. The binding rule is the one
-// that insists on the key.
+// reject is refusal for a request with a fault: a key is missing or repeated, or servers read its
+// path differently. The binding rule is the one with the fault.
 func (c *call) reject() answer {
 	e := c.firstFault()
 	e.decision = tb.Decision{RetryAfter: tb.Never}

@@ -9,7 +9,7 @@ import (
 
 // compiled is a policy prepared for requests. It is immutable.
 type compiled struct {
-	look
+	liveSettings
 	sets          []*set
 	rules         []*rule // of all sets, with their fallbacks, in order
 	settles       bool    // a rule has its cost in the response

@@ -1,6 +1,6 @@
 // Package lru is a bounded concurrent map that evicts by stamp. Look-ups take no lock and write
-// nothing. Insert, Remove, Len and Pause take the lock of the map, and Refuses takes it if it is
-// free. Load and Replace never wait for it.
+// nothing. Insert, Remove, Len, Pause and Values take the lock of the map, and Refuses takes it
+// if it is free. Load and Replace never wait for it.
 //
 // Each value has a stamp, a number that says how soon the value may go. The map evicts the value
 // with the least stamp. If the stamp is the time of the last access, the map is an LRU cache. One
@@ -84,10 +84,10 @@ func (m *Map[K, V]) Pause(f func(keys int)) {
 	f(m.table.keys)
 }
 
-// Refuses reports in full whether Insert would refuse a new key at now. If so, until is the least
+// Refuses reports whether Insert would refuse a new key at now. If so, until is the least
 // stamp: from then on there is room. Refuses never waits, but inserts may wait for it. While
 // another goroutine holds the lock, Refuses answers from the stamp that was last published. Then
-// until may be too low, and full may be false although Insert would refuse the key.
+// until may be too low, and refuses may be false although Insert would refuse the key.
 func (m *Map[K, V]) Refuses(now uint64) (until uint64, refuses bool) {
 	if until = m.refuseUntil.Load(); until > 0 && m.mu.TryLock() {
 		defer m.mu.Unlock()

@@ -17,7 +17,8 @@ func Redis(name string, l RedisSource) prometheus.Collector {
 }
 
 // RedisByRule returns a collector of the limiters that rules yields whenever Prometheus asks, each
-// with the value of the label rule. No two values may be equal.
+// with the value of the label rule. No two values may be equal. rules must be safe for concurrent
+// use, because Prometheus may ask twice at a time.
 func RedisByRule(name string, rules iter.Seq2[string, RedisSource]) prometheus.Collector {
 	type statistics = source[redis.Stats]
 	return newCollector(name, []string{"rule"}, redisFamilies,

@@ -67,9 +67,10 @@
 // that was returned stays. C1 counts the reservation at the slot that has moved, although the
 // caller may use the tokens later or earlier.
 //
-// Cancel moves no slot of another reservation. So it gives back all tokens of the newest
-// reservation, and of several if the newest is cancelled first. It gives nothing back while a newer
-// reservation waits: the supply of the cancelled slot is lost, and later calls wait behind it. Wait
+// Cancel moves no slot of another reservation. Before its slot, the newest reservation gives back
+// all its tokens, and so do several if the newest is cancelled first. Cancel gives nothing back
+// while a newer reservation waits: the supply of the cancelled slot is lost, and later calls wait
+// behind it. Wait
 // takes nothing if the deadline of its context is too early. So only a context that is cancelled
 // while Wait sleeps costs a slot.
 //

@@ -6,8 +6,8 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// BucketCharge is a cost to take from a Bucket as one part of tb.TakeAll. Only one goroutine at a
-// time may use it.
+// BucketCharge is a cost to take from a Bucket as one part of tb.TakeAll. Its address is a
+// tb.Charge. Only one goroutine at a time may use it.
 type BucketCharge struct {
 	bucket *Bucket
 	part

@@ -6,8 +6,8 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// Charge is a cost to take from a key's bucket as one part of tb.TakeAll. Only one goroutine
-// at a time may use it.
+// Charge is a cost to take from a key's bucket as one part of tb.TakeAll. Its address is a
+// tb.Charge. Only one goroutine at a time may use it.
 type Charge[K comparable] struct {
 	place place[K]
 	part

@@ -26,8 +26,8 @@ const (
 	evicted = ^uint64(0)
 )
 
-// layout is a limit in integers, and how a word holds delta and deficit. All cells of a
-// limiter share it. It is immutable.
+// layout is a limit in integers, and how a word holds delta and deficit. The cells of one era, and
+// with tiers of one tier, share it. Only the value of highest changes.
 type layout struct {
 	limit       tb.Limit
 	supply      supply

@@ -182,8 +182,9 @@ func (m *layout) charge(base, word, t uint64, want *request) sum {
 }
 
 // successor returns the base of a cell for what the call leaves, and the words of that cell before
-// and after the call. Only Cancel of a reservation needs the word before. If the call does not put
-// the bucket into debt, it is evicted, which stands for no word.
+// and after the call. Only Cancel of a reservation needs the word before. It is the constant
+// evicted, which stands for no word, if the call does not put the bucket into debt, or if no cell
+// can hold both words.
 func (s *sum) successor(m *layout) (base, before, after uint64) {
 	own := s.position
 	if own.blocks < s.base {

@@ -32,10 +32,17 @@ func (l *Limiter) Reserve(ctx context.Context, key string, cost float64) (tb.Res
 	return tb.NewReservation(r.Decision, r.delay, c), nil
 }
 
-// Wait takes a number of tokens, and sleeps until they may be used. If they cannot be used before
-// the deadline of the context, Wait takes nothing and returns a *tb.WaitError. If the context ends
-// while Wait sleeps, Wait gives the tokens back as Cancel does, and returns the error of the
-// context. If the server does not decide and the failure policy refuses, Wait returns the *Error.
+// Wait takes a decimal number of tokens, and sleeps until they may be used. Slots have the order in
+// which the server has decided. Wait takes nothing and returns an error at once in three cases:
+//
+//   - The cost is invalid. The error is tb.ErrInvalidCost.
+//   - The context has ended. The error is the error of the context.
+//   - The deadline of the context is too near, the cost is above the capacity, or the debt of the
+//     bucket would be above 2³¹ units, as in Wait of tb/cas. The error is a *tb.WaitError.
+//
+// If the context ends while Wait sleeps, Wait gives the tokens back as Cancel does, and returns the
+// error of the context. If the server does not decide, the failure policy does: Wait returns nil at
+// once if it grants, and otherwise the *Error. The server may have taken the tokens then.
 func (l *Limiter) Wait(ctx context.Context, key string, cost float64) error {
 	if err := checkCost(cost); err != nil {
 		return err

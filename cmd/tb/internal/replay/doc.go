@@ -1,6 +1,13 @@
 // Package replay feeds access logs through a rate limiter, with the time of the log as
 // its clock, and reports what the limit would have done.
 //
+// # Files
+//
+// command.go has the flags, and run.go begins a replay. merge.go takes the requests of all inputs
+// by time. replayer.go adds each to a queue (queue.go) and decides it when the queue passes it
+// on: by the limits (trial.go), by a policy (policy.go), or for a suggestion (suggestion.go).
+// report.go makes the Report, and text.go, charts.go and page.go show it.
+//
 // # Decisions
 //
 // Every valid line is one call for one key: the limiter is asked for the cost of the request at the
@@ -21,7 +28,8 @@
 //
 //   - The number of keys and the number of refused keys are exact up to 131,072 each. Larger
 //     numbers are estimates, within about 1 %. See keyCounter.
-//   - A line is in order unless 65,536 later ones are before it. See queue.
+//   - A line is in order unless 65,536 later ones are before it, or fewer if keys have more than 64
+//     bytes on average. See queue.
 //   - 4,096 keys have statistics of their own. With more keys than that, the keys refused
 //     most stay and their counts become lower bounds. See ranking.
 //   - A picture has at most 512 intervals, of whole seconds, and at most 128 steps in a window of a

@@ -63,7 +63,7 @@ func (res *Result) replayInputs(ctx context.Context, inputs []Input, s accesslog
 	slices.SortStableFunc(m.waiting, func(a, b *source) int { return cmp.Compare(a.start, b.start) })
 	for m.openDue(ctx); len(m.open) > 0 && !res.Report.Interrupted; m.openDue(ctx) {
 		src := m.open[0]
-		err := res.replayer.read(&src.rec, src.reader.Format())
+		err := res.replayer.add(&src.rec, src.reader.Format())
 		if err == nil {
 			err = res.next(src)
 		}

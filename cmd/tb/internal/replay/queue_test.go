@@ -188,7 +188,7 @@ func TestRefusalsInTheOrderOfTheLines(t *testing.T) {
 				if i > late && i%3 == 0 {
 					rec.Time -= rng.Int64N(20e9)
 				}
-				if err := r.read(&rec, accesslog.Common); err != nil {
+				if err := r.add(&rec, accesslog.Common); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -25,8 +25,8 @@ type replayer struct {
 	now     time.Time // of the current request, which is the clock of all limiters
 	trials  []*trial  // every rate with every burst, bursts varying faster
 
-	// inLines is the only trial as it would be if requests came in the order of the lines. It is nil
-	// as long as they do, and if there are several trials.
+	// inLines decides the requests in the order of their lines, so that the report can compare both
+	// orders. It is nil as long as the lines are in order, and if there are several trials.
 	inLines     *trial
 	fork        func() (*trial, error) // returns a copy of the only trial; nil if there are several
 	late        uint64                 // requests that were decided after later ones
@@ -113,9 +113,9 @@ func newReplayer(o Options) (*replayer, error) {
 	return r, nil
 }
 
-// read reads a request in a log of some format. It is decided when it has its place among the
-// requests of the next lines.
-func (r *replayer) read(rec *accesslog.Record, format accesslog.Format) error {
+// add adds a request of a log in the given format to the queue. It is decided after the requests
+// with earlier times.
+func (r *replayer) add(rec *accesslog.Record, format accesslog.Format) error {
 	inOrder := r.span.add(rec.Time)
 	if r.proxies.lines < proxyLines {
 		r.proxies.add(rec)

@@ -44,8 +44,8 @@ type Report struct {
 	// RefusedInLineOrder is how many requests a single limit would refuse if the order of the lines
 	// decided and not the order of the times. It is left out if all lines are in order.
 	RefusedInLineOrder *uint64 `json:"refused_in_line_order,omitempty"`
-	// Late counts the requests that were decided after later ones, because 65,536 or more of these
-	// have their lines before. LateRefused counts the refused ones under a single limit.
+	// Late counts the requests that were decided after later ones, because their lines came too late
+	// for the queue. LateRefused counts the refused ones under a single limit.
 	Late        uint64 `json:"late"`
 	LateRefused uint64 `json:"late_refused"`
 

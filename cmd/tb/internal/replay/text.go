@@ -220,7 +220,7 @@ func (rep *Report) writeOrder(b *strings.Builder) {
 	}
 	b.WriteString("\n")
 	if n := rep.Late; n > 0 {
-		fmt.Fprintf(b, "%s %s 65,536 lines late or more, and decided after later requests%s.\n",
+		fmt.Fprintf(b, "%s %s too late for the queue, and decided after later requests%s.\n",
 			grouped(n), plural(n, "is", "are"), ifAny(rep.LateRefused, ": %s of them refused"))
 	}
 }

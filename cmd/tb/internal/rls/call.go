@@ -38,12 +38,13 @@ type entry struct {
 	hits       uint64
 	checkOnly  bool // the hits are 0, so that nothing is taken
 
-	// owes says that the hits are taken also if the bucket lacks them, because they were used
-	// already. Envoy asks with 0 hits before, and no rule of its file says so.
+	// owes says that the hits were used already, so they are taken also if the bucket lacks them. The
+	// rule has debt, or a descriptor has asked it with 0 hits before, as Envoy does if it reports hits
+	// after the response.
 	owes bool
 
-	charge   charge             // nil if the rule refuses every hit
-	slot     cas.Charge[string] // of charge, in memory
+	charge   charge             // nil without a rule, and if the rule is fixed: see rule.isFixed
+	local    cas.Charge[string] // what charge points to if the buckets are in memory
 	decision tb.Decision        // of the rule alone
 	taken    bool               // the tokens
 }

@@ -61,9 +61,12 @@ func (d *details) of(path []byte) *ruleCounts {
 
 // count counts the hits of each descriptor, and the request.
 func (c *call) count(allowed bool) {
-	if allowed {
+	switch {
+	case allowed:
 		c.service.counts.allowed.Add(1)
-	} else {
+	case c.service.Shadow:
+		c.service.counts.shadowed.Add(1)
+	default:
 		c.service.counts.refused.Add(1)
 	}
 	for i := range c.entries {

@@ -74,8 +74,8 @@ type collector struct{ service *Service }
 
 var (
 	requests = prometheus.NewDesc("tb_rls_requests_total",
-		"Requests, by outcome. In shadow mode, shadow counts the refused requests that were answered"+
-			" with OK.", []string{"outcome"}, nil)
+		"Requests, by outcome. shadow counts the requests over a limit that --shadow-mode answered with"+
+			" OK.", []string{"outcome"}, nil)
 	requestErrors = prometheus.NewDesc("tb_rls_errors_total",
 		"Requests that were answered with an error, by reason.", []string{"reason"}, nil)
 	unknown = prometheus.NewDesc("tb_rls_unknown_domains_total",

@@ -31,11 +31,7 @@ func (c *call) response(allowed bool) *ratelimit.RateLimitResponse {
 		c.entries[i].setStatus(r.Statuses[i], &a.durations[i])
 	}
 	r.OverallCode = ratelimit.RateLimitResponse_OK
-	switch {
-	case allowed:
-	case c.service.Shadow:
-		c.service.counts.shadowed.Add(1)
-	default:
+	if !allowed && !c.service.Shadow {
 		r.OverallCode = ratelimit.RateLimitResponse_OVER_LIMIT
 	}
 	if c.wantsFields(allowed) {

@@ -101,8 +101,9 @@ func (s *Service) requestRepaired() {
 	}
 }
 
-// ShouldRateLimit implements ratelimit.RateLimitServiceServer. It takes the hits from the buckets
-// of all descriptors, or from none.
+// ShouldRateLimit implements ratelimit.RateLimitServiceServer. A granted request takes its hits
+// from all enforced rules, and from each quota and shadow rule that has them. A refused request
+// takes nothing, except hits that are owed: see entry.owes.
 func (s *Service) ShouldRateLimit(
 	ctx context.Context, r *ratelimit.RateLimitRequest,
 ) (*ratelimit.RateLimitResponse, error) {

@@ -150,8 +150,10 @@ func TestShadowMode(t *testing.T) {
 	}, "OK OK:8 OK:0", "OVER OK:8 OVER:0", "OK OK:7")
 	s, _ = newService(t, limit("a", perMinute+"1"), func(c *Config) { c.Shadow = true })
 	expect(t, "all in shadow", []string{ask(t, s, "a="), ask(t, s, "a=")}, "OK OK:0", "OK OVER:0")
-	if n := s.counts.shadowed.Load(); n != 1 {
-		t.Errorf("%d answers changed", n)
+	// A request has one outcome.
+	if n := &s.counts; n.allowed.Load() != 1 || n.shadowed.Load() != 1 || n.refused.Load() != 0 {
+		t.Errorf("%d allowed, %d in shadow, %d refused, want 1, 1 and none",
+			n.allowed.Load(), n.shadowed.Load(), n.refused.Load())
 	}
 }
 

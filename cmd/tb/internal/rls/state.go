@@ -150,8 +150,8 @@ func (t *state) all(f func(*rule)) {
 // charge sets the charge of an entry.
 func (l *limiter) charge(e *entry, cost float64) (err error) {
 	if l.local != nil {
-		e.slot, err = l.local.Charge(e.key, cost)
-		e.charge = &e.slot
+		e.local, err = l.local.Charge(e.key, cost)
+		e.charge = &e.local
 	} else {
 		var c tb.Charge
 		if c, err = l.shared.Charge(e.key, cost); err == nil {

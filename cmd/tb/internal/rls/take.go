@@ -23,8 +23,7 @@ func (e *entry) setTaken(d tb.Decision, taken bool) {
 	}
 }
 
-// decide takes the hits of all descriptors, or of none, and reports which. A shadow rule takes its
-// hits if the request is granted.
+// decide takes the hits, as ShouldRateLimit says, and reports whether the request is granted.
 func (c *call) decide(ctx context.Context) (allowed bool, err error) {
 	var n [roles]int
 	for i := range c.entries {
