@@ -181,13 +181,13 @@ func TestWarningsOfDelays(t *testing.T) {
 		{slow(delay + `"2147s"`), ""},
 		{
 			slow(delay + `"2148s"`),
-			"max_delay may be too long: a bucket lends 2147 tokens or two bursts, whichever is more, " +
+			"max_delay may be too long: a bucket lends at least 2147 tokens and two bursts, " +
 				"which the rate supplies in 35m47s (got 35m48s)",
 		},
 		{jsonRule("r", "[]", 2000, delay+`"4000s"`), ""},
 		{
 			jsonRule("r", "[]", 2000, delay+`"4001s"`),
-			"max_delay may be too long: a bucket lends 2147 tokens or two bursts, whichever is more, " +
+			"max_delay may be too long: a bucket lends at least 2147 tokens and two bursts, " +
 				"which the rate supplies in 1h6m40s (got 1h6m41s)",
 		},
 		{slow(`"max_delay": "1s"`), `max_delay has no effect without "on_limit": "delay"`},
