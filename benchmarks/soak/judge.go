@@ -20,8 +20,8 @@ type measure struct {
 var measures = []measure{
 	{"resident memory, MB", func(s sample) float64 { return s.RSS }, 1e6, 4},
 	{"heap, MB", func(s sample) float64 { return s.Heap }, 1e6, 4},
-	{"descriptors", func(s sample) float64 { return s.Descriptors }, 1, 5},
-	{"goroutines", func(s sample) float64 { return s.Goroutines }, 1, 5},
+	{"descriptors", func(s sample) float64 { return s.Descriptors }, 1, 10},
+	{"goroutines", func(s sample) float64 { return s.Goroutines }, 1, 15},
 }
 
 // second returns the values in the second half of a run, with their times. It leaves out samples

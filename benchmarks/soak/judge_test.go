@@ -39,7 +39,7 @@ func TestJudge(t *testing.T) {
 		"rls-redis: goroutines": func(r *records) {
 			for i := range r.samples {
 				if r.samples[i].Server == "rls-redis" {
-					r.samples[i].Goroutines += float64(int(r.samples[i].Seconds / 120)) // one in two minutes
+					r.samples[i].Goroutines += float64(int(r.samples[i].Seconds / 60)) // one in a minute
 				}
 			}
 		},
