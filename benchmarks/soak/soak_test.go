@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,11 +11,13 @@ import (
 	"time"
 )
 
+var everything = flag.Bool("all", false, "run the servers, too")
+
 // A run in which each event happens once: no key is granted too much, all events end, and the
 // drawings can be made.
 func TestEachEventOnce(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs the servers for some seconds")
+	if !*everything {
+		t.Skip("runs the servers for half a minute: -all")
 	}
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		if os.Getenv("REQUIRE_REDIS") != "" {
