@@ -5,69 +5,19 @@
 package main
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"go/scanner"
-	"go/token"
 	"log"
-	"os"
-	"path/filepath"
-	"strings"
+
+	"github.com/seed-181794aa/ratelimit/internal/codehash"
 )
 
 // measured are the directories of the code.
 var measured = []string{"tb/cas", "lru"}
 
 func main() {
-	hash, err := hash(".")
+	hash, err := codehash.Of(".", measured...)
 	if err != nil {
 		log.Fatal("source: ", err)
 	}
 	fmt.Println(hash)
-}
-
-// hash returns a hash of the code below dir: of the files without tests, their names and tokens.
-// Comments do not count, except for directives, which the compiler reads.
-func hash(dir string) (string, error) {
-	sum := sha256.New()
-	for _, pkg := range measured {
-		names, err := filepath.Glob(filepath.Join(dir, pkg, "*.go"))
-		if err != nil {
-			return "", err
-		}
-		if len(names) == 0 {
-			return "", fmt.Errorf("%s has no Go files", filepath.Join(dir, pkg))
-		}
-		for _, name := range names {
-			if strings.HasSuffix(name, "_test.go") {
-				continue
-			}
-			text, err := os.ReadFile(name)
-			if err != nil {
-				return "", err
-			}
-			fmt.Fprintf(sum, "%s/%s\n", pkg, filepath.Base(name))
-			for _, t := range tokens(text) {
-				fmt.Fprintf(sum, "%q\n", t)
-			}
-		}
-	}
-	return hex.EncodeToString(sum.Sum(nil))[:16], nil
-}
-
-// tokens returns the tokens of a file, without comments that are not directives.
-func tokens(text []byte) (all []string) {
-	var s scanner.Scanner
-	files := token.NewFileSet()
-	s.Init(files.AddFile("", files.Base(), len(text)), text, nil, scanner.ScanComments)
-	for {
-		_, kind, literal := s.Scan()
-		switch {
-		case kind == token.EOF:
-			return all
-		case kind != token.COMMENT || strings.HasPrefix(literal, "//go:"):
-			all = append(all, kind.String()+" "+literal)
-		}
-	}
 }

@@ -1,0 +1,58 @@
+// Package codehash hashes code, so that a test can tell whether a result is of the code as it is.
+package codehash
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"go/scanner"
+	"go/token"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Of returns a hash of the code of packages below dir: of the files without tests, their names and
+// tokens. Comments do not count, except for directives, which the compiler reads.
+func Of(dir string, packages ...string) (string, error) {
+	sum := sha256.New()
+	for _, pkg := range packages {
+		names, err := filepath.Glob(filepath.Join(dir, pkg, "*.go"))
+		if err != nil {
+			return "", err
+		}
+		if len(names) == 0 {
+			return "", fmt.Errorf("%s has no Go files", filepath.Join(dir, pkg))
+		}
+		for _, name := range names {
+			if strings.HasSuffix(name, "_test.go") {
+				continue
+			}
+			text, err := os.ReadFile(name)
+			if err != nil {
+				return "", err
+			}
+			fmt.Fprintf(sum, "%s/%s\n", pkg, filepath.Base(name))
+			for _, t := range tokens(text) {
+				fmt.Fprintf(sum, "%q\n", t)
+			}
+		}
+	}
+	return hex.EncodeToString(sum.Sum(nil))[:16], nil
+}
+
+// tokens returns the tokens of a file, without comments that are not directives.
+func tokens(text []byte) (all []string) {
+	var s scanner.Scanner
+	files := token.NewFileSet()
+	s.Init(files.AddFile("", files.Base(), len(text)), text, nil, scanner.ScanComments)
+	for {
+		_, kind, literal := s.Scan()
+		switch {
+		case kind == token.EOF:
+			return all
+		case kind != token.COMMENT || strings.HasPrefix(literal, "//go:"):
+			all = append(all, kind.String()+" "+literal)
+		}
+	}
+}
