@@ -109,6 +109,37 @@ func TestConfigIsValidated(t *testing.T) {
 	}
 }
 
+func TestConfigAcceptsItsBounds(t *testing.T) {
+	below := func(x float64) float64 { return math.Nextafter(x, 0) }
+	above := func(x float64) float64 { return math.Nextafter(x, math.Inf(1)) }
+	for i, c := range []struct {
+		min, max, start float64
+		target          time.Duration
+		valid           bool
+	}{
+		{0.001, 1e9, 0, target, true},
+		{below(0.001), 1e9, 0, target, false},
+		{0.001, above(1e9), 0, target, false},
+		{1e9, 1e9, 1e9, target, true},
+		{above(1e9), 1e9, 0, target, false},
+		{5, 5, 5, target, true},
+		{5, below(5), 0, target, false},
+		{5, 6, 5, target, true},
+		{5, 6, below(5), target, false},
+		{5, 6, 6, target, true},
+		{5, 6, above(6), target, false},
+		{5, 6, 0, time.Microsecond, true},
+		{5, 6, 0, time.Microsecond - 1, false},
+		{5, 6, 0, time.Hour, true},
+		{5, 6, 0, time.Hour + 1, false},
+	} {
+		config := adapt.Config{Capacity: 1, Min: c.min, Max: c.max, Start: c.start, TargetP99: c.target}
+		if err := config.Validate(); (err == nil) != c.valid {
+			t.Errorf("%d: %+v: %v", i, config, err)
+		}
+	}
+}
+
 func TestSetLimitError(t *testing.T) {
 	refuse := errors.New("refused")
 	if _, err := adapt.New(&fake{err: refuse}, config()); !errors.Is(err, refuse) {
@@ -121,6 +152,10 @@ func TestSetLimitError(t *testing.T) {
 		t.Errorf("rate %v, %+v, want the first rate and the error", c.Rate(), s)
 	}
 	f.err = nil
+	f.load(c, 300*time.Millisecond, 20*time.Millisecond, adapt.Request.Done)
+	if c.Rate() <= 100 || c.Rate() > 400 {
+		t.Errorf("rate %v, want growth from the rate that was set last", c.Rate())
+	}
 	f.load(c, 5*time.Second, 20*time.Millisecond, adapt.Request.Done)
 	if s := c.Stats(); c.Rate() != f.rate() || c.Rate() <= 100 || s.Err != nil {
 		t.Errorf("rate %v, %+v, want growth", c.Rate(), s)

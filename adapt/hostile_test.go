@@ -56,6 +56,22 @@ func TestRetryAfterStopsGrowthForABoundedTime(t *testing.T) {
 	}
 }
 
+func TestShorterRetryAfterDoesNotEndALongerOne(t *testing.T) {
+	f, c := controller(t)
+	wait := 20 * time.Second
+	f.load(c, time.Second, time.Millisecond, func(r adapt.Request) {
+		r.Fail(wait)
+		wait = 21*time.Second - wait
+	})
+	low := c.Rate()
+	if f.load(c, 15*time.Second, 10*time.Millisecond, adapt.Request.Done); c.Rate() > low {
+		t.Errorf("rate %v, want no growth above %v", c.Rate(), low)
+	}
+	if f.load(c, 10*time.Second, 10*time.Millisecond, adapt.Request.Done); c.Rate() <= low {
+		t.Errorf("rate %v, want growth in the end", c.Rate())
+	}
+}
+
 // TestRetryAfterOfFewRequests requires that a client cannot stop growth with answers that ask it
 // to wait, unless they are more than is tolerated.
 func TestRetryAfterOfFewRequests(t *testing.T) {
@@ -101,6 +117,24 @@ func TestIdle(t *testing.T) {
 	}
 	if c.Rate() != 100 {
 		t.Errorf("rate %v, want no change", c.Rate())
+	}
+}
+
+// The answer that ends an interval counts in it: without it there are too few.
+func TestIntervalHasItsLastAnswer(t *testing.T) {
+	f, c := controller(t)
+	var requests [20]adapt.Request
+	for i := range requests {
+		requests[i] = c.Begin()
+	}
+	for i, r := range requests {
+		if i == len(requests)-1 {
+			f.now = f.now.Add(time.Second)
+		}
+		r.Fail(0)
+	}
+	if s := c.Stats(); s.Lowered != 1 || s.Failures == 0 {
+		t.Errorf("%+v, want a lower rate", s)
 	}
 }
 

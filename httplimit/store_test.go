@@ -155,6 +155,34 @@ func TestStoresThatLackSomething(t *testing.T) {
 	}
 }
 
+// lazyStore asks no charge after one that refuses.
+type lazyStore struct{ referenceStore }
+
+func (s lazyStore) TakeAll(
+	ctx context.Context, t time.Time, charges []tb.Charge, buf []tb.Decision,
+) ([]tb.Decision, bool, error) {
+	decisions, allowed, err := s.referenceStore.TakeAll(ctx, t, charges, buf)
+	for i := range decisions {
+		if !allowed && decisions[i].Allowed {
+			decisions[i] = tb.Decision{}
+		}
+	}
+	return decisions, allowed, err
+}
+
+// A rule that a store has not asked has refused nothing.
+func TestAStoreThatAsksFewRules(t *testing.T) {
+	s := newSite(t, jsonRules("", jsonRule("a", "[]", 1, ""), jsonRule("b", "[]", 5, "")),
+		WithStore(lazyStore{referenceStore{t: t}}))
+	s.granted(1)
+	if w := s.get(); w.Code != http.StatusTooManyRequests {
+		t.Errorf("status %d", w.Code)
+	}
+	if all := s.Stats(); all[0].Refused == 0 || all[1].Refused != 0 {
+		t.Errorf("refused by %d and %d rules, want only by the first", all[0].Refused, all[1].Refused)
+	}
+}
+
 // If a store fails, all requests pass or none does, and it is asked once for a request. Afterwards
 // all buckets are as before.
 func TestAStoreThatFails(t *testing.T) {
@@ -242,8 +270,10 @@ func TestAStoreThatFailsToSettle(t *testing.T) {
 // A shadow rule that fails alone does not touch the others before it.
 func TestAShadowRuleInAStoreThatFails(t *testing.T) {
 	var down error
+	takes := 0
 	store := referenceStore{t: t, before: func(step, _ string) error {
 		if step == "take" {
+			takes++
 			return down
 		}
 		return nil
@@ -259,6 +289,9 @@ func TestAShadowRuleInAStoreThatFails(t *testing.T) {
 		if st.ShadowGranted != 1 || st.Errors != 1 {
 			t.Errorf("%+v", st)
 		}
+	}
+	if takes != 3 {
+		t.Errorf("the store was asked %d times, want twice and once more when it failed", takes)
 	}
 }
 

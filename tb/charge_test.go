@@ -105,3 +105,15 @@ func TestTakeAllChecksAllThenTakesOrUndoes(t *testing.T) {
 		}
 	}
 }
+
+// A caller passes the decisions of the call before, to allocate nothing.
+func TestTakeAllForgetsTheCallBefore(t *testing.T) {
+	var steps []string
+	before := []Decision{{Allowed: true, Remaining: 7}, {Allowed: true, Remaining: 8}}
+	decisions, _, err := TakeAll(time.Unix(0, 0), []Charge{
+		scripted{name: "a", check: errDown, log: &steps}, scripted{name: "b", log: &steps},
+	}, before)
+	if want := make([]Decision, 2); !errors.Is(err, errDown) || !slices.Equal(decisions, want) {
+		t.Errorf("got %+v, %v, want no decisions and the error", decisions, err)
+	}
+}

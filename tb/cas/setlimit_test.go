@@ -178,6 +178,34 @@ func TestFewErasAreRemembered(t *testing.T) {
 	}
 }
 
+// A bucket of an era that is forgotten was full, and has had what later limits have supplied.
+func TestBucketOfAForgottenEraIsRefilled(t *testing.T) {
+	f := newFixture(t)
+	f.granted("a", 1)
+	limit := f.Limit()
+	change := func() {
+		t.Helper()
+		limit.Per++
+		if err := f.SetLimit(limit); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 3 * keptEras {
+		f.now += time.Hour
+		change()
+	}
+	if h := f.layout().history; h.find(f.cell("a").base) >= 0 {
+		t.Fatal("the era is remembered")
+	}
+	limit.Capacity = 1000
+	change()
+	f.now += 500 * time.Second
+	change()
+	if level, _ := f.Level(t.Context(), "a"); math.Abs(level.Tokens-510) > 1 {
+		t.Errorf("%v tokens, want 510", level.Tokens)
+	}
+}
+
 // A bucket in debt, and one that is ahead of the clock, keep their tokens through more changes than
 // are remembered in any case.
 func TestChangesForgetNoDebtAndNoFuture(t *testing.T) {
