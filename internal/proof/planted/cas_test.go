@@ -1,0 +1,234 @@
+package planted
+
+const (
+	balanceGo  = "tb/cas/balance.go"
+	cellGo     = "tb/cas/cell.go"
+	eraGo      = "tb/cas/era.go"
+	evictionGo = "tb/cas/eviction.go"
+	limitsGo   = "tb/cas/limits.go"
+	placeGo    = "tb/cas/place.go"
+	positionGo = "tb/cas/position.go"
+	snapshotGo = "tb/cas/snapshot.go"
+	spendGo    = "tb/cas/spend.go"
+	tiersGo    = "tb/cas/tiers.go"
+)
+
+var casBugs = []bug{
+	// era
+	{
+		"an era does not add to what the eras before have supplied", eraGo,
+		"h.eras[n-1].supplied + m.microsUpTo(units)",
+		"m.microsUpTo(units)",
+	},
+	{
+		"a bucket goes through the next era without its capacity", eraGo,
+		"&low{n, room, h.lows}",
+		"&low{n - 1, room, h.lows}",
+	},
+	{
+		"an era is forgotten while its buckets lack tokens", eraGo,
+		"h.through(h.arrived(), -int64(owed+h.eras[0].ahead), full) == full {",
+		"full > 0 {",
+	},
+	{
+		"an era is forgotten while its buckets are in debt", eraGo,
+		"-int64(owed+h.eras[0].ahead)",
+		"-int64(h.eras[0].ahead)",
+	},
+	{
+		"a bucket of a forgotten era has had no supply since", eraGo,
+		"m.history.through(0, int64(full), int64(capacity))",
+		"min(int64(full), int64(capacity))",
+	},
+	{
+		"a bucket from the future goes through an era above its capacity", eraGo,
+		"\t\ttokens = min(tokens, capacity)\n",
+		"",
+	},
+	{
+		"the rate of an era supplies until the present one", eraGo,
+		"e.layout.balanceOf(base, word), e.end)",
+		"e.layout.balanceOf(base, word), m.begin)",
+	},
+	{
+		"an ended era keeps the eras before it", eraGo,
+		"\tended.history = history{} // or no era would ever be collected\n",
+		"",
+	},
+	{
+		"the lows of an era are those of the last one", eraGo,
+		"h.lows = h.lows.older\n\t\t}\n\t\th.lows = &low{n, room, h.lows}",
+		"h.lows = h.lows.older\n\t\t}\n\t\th.lows = &low{n, room, nil}",
+	},
+	// balance
+	{
+		"a debt keeps its time and not its tokens", balanceGo,
+		"b.deficit > m.capacity || !now.before(b.position)",
+		"!now.before(b.position)",
+	},
+	{
+		"a debt is rounded in favour of the bucket", balanceGo,
+		"\tif micros < 0 {\n\t\tmicros -= perUnit - 1\n\t}\n",
+		"",
+	},
+	{
+		"a debt begins at a whole block", balanceGo,
+		"p.rest+uint64(-units)-1",
+		"uint64(-units)-1",
+	},
+	{
+		"a change loses the fraction of a unit", balanceGo,
+		"t - min(t, m.carried(&n, t))",
+		"t",
+	},
+	{
+		"a change does not look at buckets from the future", balanceGo,
+		"max(m.positionAt(t+grace).blocks, m.highest.Load())",
+		"m.positionAt(t + grace).blocks",
+	},
+	{
+		"a change moves the end of the clock", balanceGo,
+		"n.end, n.tiered, n.begin = m.end, m.tiered, t",
+		"n.tiered, n.begin = m.tiered, t",
+	},
+	{
+		"a new era owns the bases of all eras", balanceGo,
+		"n.baseSpan = m.baseSpan - (n.firstBase - m.firstBase)",
+		"n.baseSpan = m.baseSpan",
+	},
+	{
+		"a fraction is carried in the units of the old limit", balanceGo,
+		"per.Mul(per, new(big.Int).SetUint64(m.scale)).Mul(per, rate)",
+		"per.Mul(per, rate)",
+	},
+	{
+		"a late reading lowers the highest base", balanceGo,
+		"if base <= highest || m.highest",
+		"if base == highest || m.highest",
+	},
+	// tiers
+	{
+		"a limiter with tiers keeps its one limit", tiersGo,
+		"\tl.limits.one.Store(nil)\n",
+		"",
+	},
+	{
+		"a tier has another phase", tiersGo,
+		"m.supply.from = firstInstant % uint64(limit.Per)",
+		"m.supply.from = 0",
+	},
+	{
+		"a tier has a clock of its own", tiersGo,
+		"\tm.end = endOf(firstInstant)\n",
+		"",
+	},
+	{
+		"a tier owns the bases of the next tiers", tiersGo,
+		"\tm.baseSpan = 1<<(64-tierBits) - 1\n",
+		"",
+	},
+	{
+		"a limiter without tiers does not have tier 0", tiersGo,
+		"last := max(len(l.limits.tiers), 1) - 1",
+		"last := len(l.limits.tiers) - 1",
+	},
+	{
+		"all tiers have the limit of the first", tiersGo,
+		"l.limits.tier(i).Load()",
+		"l.limits.tier(0).Load()",
+	},
+	// the arithmetic of a call
+	{
+		"a delta runs into the seal", cellGo,
+		"if isSealed(word) || !m.fits(delta) {",
+		"if isSealed(word) {",
+	},
+	{
+		"a sum of a base and its units loses its carry", positionGo,
+		"lo, carry := bits.Add64(base<<k, units, 0)\n\treturn base>>1>>(63-k) + carry, lo",
+		"lo, _ = bits.Add64(base<<k, units, 0)\n\treturn base >> 1 >> (63 - k), lo",
+	},
+	{
+		"a look loses the carry of the supply", positionGo,
+		"lo, carry := bits.Add64(lo, m.supply.lo, 0)\n" +
+			"\treturn m.beyondBase(base, hi+m.supply.hi+carry, lo)",
+		"lo, _ = bits.Add64(lo, m.supply.lo, 0)\n\treturn m.beyondBase(base, hi+m.supply.hi, lo)",
+	},
+	{
+		"a difference from a base loses its borrow", positionGo,
+		"hi, _ = bits.Sub64(hi, base>>1>>(63-k), borrow)",
+		"_, hi = borrow, hi-base>>1>>(63-k)",
+	},
+	{
+		"a bucket that was idle for long overflows", spendGo,
+		"if p.blocks >= base && p.blocks-base >= m.maxBlocks {",
+		"if false {",
+	},
+	{
+		"a debt is not recorded", spendGo,
+		"s.granted && h.shared().owe(m, s.ahead(m, s.slot(m))):",
+		"s.granted && false:",
+	},
+	{
+		"a late call takes the bucket that it moves back", spendGo,
+		"\tif own.blocks < s.base {\n\t\town = position{blocks: s.base}\n\t}\n",
+		"",
+	},
+	// reservations and settlements
+	{
+		"Wait keeps the tokens of a context that has ended", "tb/cas/reserve.go",
+		"\t\tcancel(h, o.receipt, cost, t+uint64(o.delay))\n",
+		"",
+	},
+	{
+		"parts of a token are counted in units", "tb/cas/settle.go",
+		"s.parts.Add(m.micros(part))",
+		"s.parts.Add(part)",
+	},
+	{
+		"a settlement takes the key back to the tier of its charge", "tb/cas/charge.go",
+		"\tp.tier = 0 // the key may have changed its tier since\n",
+		"",
+	},
+	// the table
+	{
+		"Restore fills a bucket that has fewer tokens", snapshotGo,
+		"m.balanceOf(l.limits.view(m, c.base, word, t)), t) >= m.missingAt(b, t):",
+		"m.balanceOf(l.limits.view(m, c.base, word, t)), t) == m.missingAt(b, t):",
+	},
+	{
+		"Restore counts a key twice", snapshotGo,
+		"if most := l.table.Max(); len(notFull) > most {",
+		"if most := l.table.Max(); len(all) > most {",
+	},
+	{
+		"an insert drops a bucket as soon as it is full", placeGo,
+		"t-min(t, idleTime)",
+		"t",
+	},
+	{
+		"a full bucket is evicted now, and not when it was full", evictionGo,
+		"e.earliest = max(e.earliest, min(now, full))",
+		"e.earliest = max(e.earliest, now)",
+	},
+	{
+		"a forgiven debt counts up to two capacities", evictionGo,
+		"\t\tmost = m.capacity + deepestDebt*m.scale\n",
+		"\t\tmost = 2 * m.capacity\n",
+	},
+	{
+		"a reading from before the clock is of the far future", "tb/cas/clock.go",
+		"uint64(max(t.Sub(*start), -time.Duration(c.firstInstant)))",
+		"uint64(t.Sub(*start))",
+	},
+	{
+		"the limit that is set already begins an era", limitsGo,
+		"\tif l == m.limit {\n\t\treturn nil\n\t}\n",
+		"",
+	},
+	{
+		"an unused Bucket gets the tokens of a new capacity", "tb/cas/setlimit.go",
+		"if b.load() == nil && limit.Validate() == nil {",
+		"if false {",
+	},
+}

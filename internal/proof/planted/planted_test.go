@@ -1,0 +1,213 @@
+package planted
+
+import (
+	"flag"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const root = "../../.."
+
+var (
+	everything = flag.Bool("all", false, "plant the bugs and run the tests: takes more than an hour")
+	only       = flag.String("package", "", "plant only the bugs of this package")
+	named      = flag.String("bug", "", "plant only the bugs with this text in their name")
+)
+
+// bug is an error in the code: new takes the place of old, which occurs in the file exactly once.
+type bug struct{ name, file, old, new string }
+
+// part is a package, its bugs, and the tests that look for them: arguments of go test, cheap tests
+// first.
+type part struct {
+	name  string
+	bugs  []bug
+	tests []string
+}
+
+const modelChecker = "-test.run=^(TestEveryInterleaving|TestInterleavingsInTinyMaps)$ " +
+	"./internal/proof/interleaving -bug=none"
+
+var proofs = []string{
+	"./fuzz -programs=20000", "./internal/proof/linearizable", "./internal/proof/load",
+	"./internal/proof/longrun", modelChecker,
+}
+
+var parts = []part{
+	{"tb", tbBugs, []string{"./tb", "./tb/mutex", "./tb/cas"}},
+	{"lru", lruBugs, append([]string{"./lru", "./tb/cas"}, proofs...)},
+	{"tb/cas", casBugs, append([]string{"./tb/cas"}, proofs...)},
+	{"tb/mutex", mutexBugs, append([]string{"./tb/mutex"}, proofs...)},
+	{"adapt", adaptBugs, []string{"./adapt", "./internal/simulate", "./httplimit"}},
+	{"httplimit", httpBugs, []string{
+		"./httplimit", "./grpclimit", "-test.run=InRedis|APolicy ./tb/redis", "./cmd/tb/internal/proxy",
+	}},
+	{"tb/redis", redisBugs, []string{"./tb/redis"}},
+}
+
+// TestBugsFitTheCode requires that each bug can be planted in the code as it is.
+func TestBugsFitTheCode(t *testing.T) {
+	names := map[string]bool{}
+	for _, p := range parts {
+		for _, b := range p.bugs {
+			if names[b.name] || path.Dir(b.file) != p.name || b.old == b.new {
+				t.Errorf("%q: is not the only bug of this name, is not in %s, or changes nothing",
+					b.name, p.name)
+			}
+			names[b.name] = true
+			if _, text, wrong := b.planted(t, root); b.inGo() {
+				begin := strings.Index(text, b.old)
+				functionAt(t, text, begin).call(t, "")
+				functionAt(t, wrong, begin)
+			}
+		}
+	}
+	if len(names) < 100 {
+		t.Errorf("%d bugs, want at least 100", len(names))
+	}
+}
+
+// planted returns the name and the text of the bug's file below dir, and the text with the bug.
+func (b bug) planted(t *testing.T, dir string) (name, text, wrong string) {
+	t.Helper()
+	name = filepath.Join(dir, b.file)
+	text = read(t, name)
+	if n := strings.Count(text, b.old); n != 1 {
+		t.Errorf("%q: %s has this text %d times, want once:\n%s", b.name, b.file, n, b.old)
+	}
+	return name, text, strings.Replace(text, b.old, b.new, 1)
+}
+
+func (b bug) inGo() bool { return path.Ext(b.file) == ".go" }
+
+// TestPlantedBugsAreFound plants one bug after another in a copy of the tree, and runs the tests
+// until one fails.
+func TestPlantedBugsAreFound(t *testing.T) {
+	if !*everything {
+		t.Skip("bugs are only planted with -all")
+	}
+	c := code{dir: copyOfTheTree(t), programs: map[string]string{}}
+	addAll(t, c.dir)
+	number := 0
+	for _, p := range parts {
+		if *only != "" && *only != p.name {
+			number += len(p.bugs)
+			continue
+		}
+		found := map[string]int{} // by the tests that find them
+		for _, b := range p.bugs {
+			if number++; !strings.Contains(b.name, *named) {
+				continue
+			}
+			t.Run(b.name, func(t *testing.T) {
+				if !b.inGo() {
+					name, text, wrong := b.planted(t, c.dir)
+					write(t, name, wrong)
+					defer write(t, name, text)
+					clear(c.programs)
+					defer clear(c.programs)
+				}
+				for _, tests := range p.tests {
+					if out, ok := c.run(t, tests, number); !ok {
+						t.Logf("found by %s: %s", tests, failures(out))
+						found[tests]++
+						return
+					}
+				}
+				t.Error("no test finds it")
+			})
+		}
+		t.Logf("%s: found by %v", p.name, found)
+	}
+}
+
+// code is the code with all bugs.
+type code struct {
+	dir      string
+	programs map[string]string // the test programs by package
+}
+
+// run runs tests with a bug, and reports whether they pass. It leaves out tests whose subject is the
+// text of the code. A test fails if it takes a minute of processor time, because a bug may be a loop
+// that does not end.
+func (c *code) run(t *testing.T, tests string, number int) (out string, passed bool) {
+	t.Helper()
+	var pkg string
+	arguments := []string{
+		"-c", `ulimit -t 60; exec "$@"`, "bash", "", "-test.short", "-test.failfast", "-test.timeout=1h",
+		"-test.skip=^(TestFastPathIsInlined|TestPlantedBugsAreFound)$",
+	}
+	for _, argument := range strings.Fields(tests) {
+		if strings.HasPrefix(argument, "./") {
+			pkg = argument
+		} else {
+			arguments = append(arguments, argument)
+		}
+	}
+	if c.programs[pkg] == "" {
+		program := filepath.Join(c.dir, strings.ReplaceAll(pkg[2:], "/", "-")+".test")
+		build := exec.CommandContext(t.Context(), "go", "test", "-c", "-vet=off", "-trimpath",
+			"-ldflags=-w", "-o", program, pkg)
+		build.Dir = c.dir
+		if out, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		c.programs[pkg] = program
+	}
+	arguments[3] = c.programs[pkg]
+	cmd := exec.CommandContext(t.Context(), "bash", arguments...)
+	cmd.Dir = filepath.Join(c.dir, pkg)
+	cmd.Env = append(os.Environ(), variable+"="+strconv.Itoa(number))
+	text, err := cmd.CombinedOutput()
+	return string(text), err == nil
+}
+
+var failure = regexp.MustCompile(`(?m)^(--- FAIL: \w+|panic: .*|fatal error: .*)`)
+
+// failures returns the names of the tests that have failed.
+func failures(out string) string { return strings.Join(failure.FindAllString(out, 3), "; ") }
+
+// copyOfTheTree returns a directory with the files of the working tree.
+func copyOfTheTree(t *testing.T) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(),
+		"git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+	cmd.Dir = root
+	names, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for name := range strings.SplitSeq(strings.TrimSuffix(string(names), "\x00"), "\x00") {
+		if _, err := os.Stat(filepath.Join(root, name)); err == nil { // not deleted
+			write(t, filepath.Join(dir, name), read(t, filepath.Join(root, name)))
+		}
+	}
+	return dir
+}
+
+func write(t *testing.T, name, text string) {
+	t.Helper()
+	err := os.MkdirAll(filepath.Dir(name), 0o755)
+	if err == nil {
+		err = os.WriteFile(name, []byte(text), 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
