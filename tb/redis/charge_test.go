@@ -141,8 +141,10 @@ func TestTakeAllTimesOut(t *testing.T) {
 			t.Fatal("a paused server takes tokens")
 		}
 	}
-	if n := l.Stats().Failed[CauseTimeout]; n != failuresInARow {
-		t.Errorf("the breaker opens after %d timeouts, want %d", n, failuresInARow)
+	// On a busy machine, a call may time out before its command is sent. That shows nothing of the
+	// server.
+	if n := l.Stats().Commands; n != failuresInARow {
+		t.Errorf("the breaker opens after %d commands, want %d", n, failuresInARow)
 	}
 	resume()
 	l.Close() // waits for the commands
