@@ -38,7 +38,8 @@ rules[1].match.foo ` + unknown + `(got "foo")`
 
 // The same document has the same text of errors whenever it is read.
 func TestErrorsHaveOneOrder(t *testing.T) {
-	policy := jsonRules(`"selector": {"pathPrefix": "b", "pathExact": "a"}`, jsonRule("r", "[]", 1, ""))
+	policy := jsonRules(`"selector": {"pathPrefix": "b", "pathExact": "a"}`,
+		jsonRule("r", "[]", 1, ""))
 	for range 30 {
 		_, err := ParsePolicy([]byte(policy))
 		if err == nil || err.Error() != `httplimit: policy:

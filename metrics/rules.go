@@ -24,7 +24,9 @@ func Rules(name string, l RuleSource) prometheus.Collector {
 
 // Tables returns a collector of the tables of rules whose buckets are in memory. Rules has them,
 // too.
-func Tables(name string, l RuleSource) prometheus.Collector { return ofRules(name, l, tableFamilies) }
+func Tables(name string, l RuleSource) prometheus.Collector {
+	return ofRules(name, l, tableFamilies)
+}
 
 func ofRules(
 	name string, l RuleSource, families []family[httplimit.RuleStats],

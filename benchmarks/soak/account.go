@@ -10,8 +10,8 @@ import (
 // back after that time.
 const retired = time.Minute
 
-// tolerance is more than the rounding of the audit and of Redis, which counts microseconds, and less
-// than a request.
+// tolerance is more than the rounding of the audit and of Redis, which counts microseconds, and
+// less than a request.
 const tolerance = 0.001
 
 // bucket is a key of a rule.
@@ -45,7 +45,8 @@ type recent struct {
 	expected, unexpected int
 }
 
-// window is the time in which an event explains errors of some kinds. The last of them came at last.
+// window is the time in which an event explains errors of some kinds. The last of them came at
+// last.
 type window struct {
 	kinds           []string
 	from, end, last time.Duration

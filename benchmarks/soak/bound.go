@@ -11,7 +11,8 @@ import (
 // forever is later than every instant of a run.
 const forever = time.Duration(math.MaxInt64)
 
-// bound is what a rule may grant a key in each interval. Instants are since the beginning of the run.
+// bound is what a rule may grant a key in each interval. Instants are since the beginning of the
+// run.
 type bound struct {
 	phases []phase // in the order of from; the first begins at 0
 	gifts  []gift

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// The audit is compared with one that looks at each interval by itself, under limits that change and
-// with gifts.
+// The audit is compared with one that looks at each interval by itself, under limits that change
+// and with gifts.
 func TestExcess(t *testing.T) {
 	above := 0
 	for seed := range uint64(2000) {
@@ -57,8 +57,8 @@ func TestExcess(t *testing.T) {
 	}
 }
 
-// A client is granted all that its limit, a change of the limit or a lost store allows, and then one
-// request more.
+// A client is granted all that its limit, a change of the limit or a lost store allows, and then
+// one request more.
 func TestAuditFindsOneGrantTooMuch(t *testing.T) {
 	const first = 500 * time.Millisecond // 20 grants; the others come a second later
 	for _, c := range []struct {

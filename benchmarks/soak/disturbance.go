@@ -152,7 +152,8 @@ func (s *soak) restarts(
 }
 
 // changeLimits puts the other limits in force. From the change of the files until all servers have
-// seen it, either limit may be in force. A full bucket in Redis is full under a larger capacity, too.
+// seen it, either limit may be in force. A full bucket in Redis is full under a larger capacity,
+// too.
 func (s *soak) changeLimits(ctx context.Context, hangup bool) error {
 	old := versions[s.version]
 	s.version = 1 - s.version

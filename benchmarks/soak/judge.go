@@ -119,8 +119,8 @@ func (r *records) print(w io.Writer) {
 	for _, s := range r.samples {
 		most, sum = max(most, s.Load), sum+s.Load
 	}
-	fmt.Fprintf(w, "processor time: %.2f of a core; load of the machine: %.1f on average, %.1f at most\n\n",
-		r.end.Processor/r.end.Seconds, sum/float64(len(r.samples)), most)
+	fmt.Fprintf(w, "processor time: %.2f of a core; load of the machine: %.1f on average,"+
+		" %.1f at most\n\n", r.end.Processor/r.end.Seconds, sum/float64(len(r.samples)), most)
 	r.printDrifts(w)
 	r.printAudits(w)
 	r.printEvents(w)
@@ -152,8 +152,8 @@ func (r *records) printDrifts(w io.Writer) {
 
 // printAudits writes the answers, their times and the audits.
 func (r *records) printAudits(w io.Writer) {
-	fmt.Fprintln(w, "| | answers | p50, ms | p99, ms | p99.9, ms | grants of buckets | buckets audited |"+
-		" over-grants | nearest to its bound, tokens | hot clients: granted of supplied |")
+	fmt.Fprintln(w, "| | answers | p50, ms | p99, ms | p99.9, ms | grants of buckets |"+
+		" buckets audited | over-grants | nearest to its bound, tokens | hot clients: granted of supplied |")
 	fmt.Fprintln(w, "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
 	for _, a := range r.audits {
 		samples := r.of(a.Server)

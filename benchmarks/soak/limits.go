@@ -37,8 +37,8 @@ func policy(limits [rules]limit) string {
 // configuration returns the limits as a file of tb rls.
 func configuration(limits [rules]limit) string {
 	rule := func(key string, l limit) string {
-		return fmt.Sprintf("  - key: %s\n    rate_limit: {unit: second, requests_per_unit: %v, burst: %v}\n",
-			key, l.rate, l.capacity)
+		return fmt.Sprintf("  - key: %s\n    rate_limit: {unit: second, requests_per_unit: %v,"+
+			" burst: %v}\n", key, l.rate, l.capacity)
 	}
 	return "domain: soak\ndescriptors:\n" + rule("client", limits[perClient]) +
 		rule("tenant", limits[perTenant])

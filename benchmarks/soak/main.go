@@ -1,6 +1,6 @@
 // Command soak runs tb proxy and tb rls for a long time, each with its buckets in memory and in
-// Redis, for scripts/soak. Clients keep a constant load on all four servers, and a schedule disturbs
-// them: see disturbances. Each granted request is audited.
+// Redis, for scripts/soak. Clients keep a constant load on all four servers, and a schedule
+// disturbs them: see disturbances. Each granted request is audited.
 //
 // The file records.jsonl in the directory of -out has a line for each sample, event and audit.
 // At the end, or with -judge, the command reads the file, prints tables, draws the curves, and

@@ -119,7 +119,7 @@ func (s *soak) writeEnd() error {
 	return s.records.write(record{End: &e})
 }
 
-// records are those of a run.
+// records are what a run has written.
 type records struct {
 	head
 	samples []sample

@@ -76,7 +76,7 @@ func (r *redis) begin(ctx context.Context) error {
 	})
 }
 
-// do sends a command and returns the lines of its answer, up to so many.
+// do sends a command and returns the lines of its answer, at most as many as asked for.
 func (r *redis) do(command string, lines int) (answer []string, err error) {
 	conn, err := net.DialTimeout("tcp", r.address, time.Second)
 	if err != nil {

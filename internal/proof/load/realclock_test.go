@@ -13,8 +13,8 @@ import (
 var realTime = flag.Duration("real", 0, "how long TestRealClock calls a limiter; one round if 0")
 
 // A limiter lives for as long as -real says, with the machine's clock, four hot keys and a flood of
-// new keys in a small table. Round after round is audited: C1 and C2 of each hot key, from the first
-// call to the last. scripts/soak-core runs processes with other settings of the runtime.
+// new keys in a small table. Round after round is audited: C1 and C2 of each hot key, from the
+// first call to the last. scripts/soak-core runs processes with other settings of the runtime.
 func TestRealClock(t *testing.T) {
 	ld := &load{
 		// A bucket from which nothing is taken is full after three hours. So no bucket is full on a busy

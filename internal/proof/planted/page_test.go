@@ -12,7 +12,8 @@ import (
 
 // row is a row of the table of planted bugs: the package, the hash of its code, and the number of
 // bugs.
-var row = regexp.MustCompile("(?m)^\\| `([a-z/]+)` \\| [0-9a-f]{8} \\| `?([0-9a-f]*)`? \\| (\\d+) \\|")
+var row = regexp.MustCompile(
+	"(?m)^\\| `([a-z/]+)` \\| [0-9a-f]{8} \\| `?([0-9a-f]*)`? \\| (\\d+) \\|")
 
 // stable are the packages that change seldom. The results of the page must be of their code as it
 // is.

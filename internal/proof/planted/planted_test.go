@@ -133,9 +133,9 @@ type code struct {
 	programs map[string]string // the test programs by package
 }
 
-// run runs tests with a bug, and reports whether they pass. It leaves out tests whose subject is the
-// text of the code. A test fails if it takes a minute of processor time, because a bug may be a loop
-// that does not end.
+// run runs tests with a bug, and reports whether they pass. It leaves out tests whose subject is
+// the text of the code. A test fails if it takes a minute of processor time, because a bug may be a
+// loop that does not end.
 func (c *code) run(t *testing.T, tests string, number int) (out string, passed bool) {
 	t.Helper()
 	var pkg string

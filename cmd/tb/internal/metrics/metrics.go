@@ -1,4 +1,5 @@
-// Package metrics serves the metrics of tb proxy to Prometheus, and the metrics that tb rls has, too.
+// Package metrics serves the metrics of tb proxy to Prometheus, and the metrics that tb rls has,
+// too.
 package metrics
 
 import (
