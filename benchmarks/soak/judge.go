@@ -153,7 +153,8 @@ func (r *records) printDrifts(w io.Writer) {
 // printAudits writes the answers, their times and the audits.
 func (r *records) printAudits(w io.Writer) {
 	fmt.Fprintln(w, "| | answers | p50, ms | p99, ms | p99.9, ms | grants of buckets |"+
-		" buckets audited | over-grants | nearest to its bound, tokens | hot clients: granted of supplied |")
+		" buckets audited | over-grants | nearest to its bound, tokens |"+
+		" hot clients: granted of supplied |")
 	fmt.Fprintln(w, "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
 	for _, a := range r.audits {
 		samples := r.of(a.Server)
