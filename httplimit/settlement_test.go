@@ -170,7 +170,14 @@ func TestSettlementIsOnce(t *testing.T) {
 	if s.left() != 40 {
 		t.Errorf("%v left without a Writer", s.left())
 	}
-	s.settled(2, 1)
+	w, settlement = begin()
+	w.Header().Set("X-Usage", "50")
+	settlement.ReadHeader(w.Header())
+	settlement.Cancel()
+	if s.left() != 40 {
+		t.Errorf("%v left after Cancel of a request whose header has a cost", s.left())
+	}
+	s.settled(3, 1)
 	var none *Settlement
 	if none.Writer(w) != http.ResponseWriter(w) {
 		t.Error("a nil Settlement has a writer of its own")

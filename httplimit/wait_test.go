@@ -221,3 +221,25 @@ func TestLastPlaceIsTaken(t *testing.T) {
 		q.counted(0, 11, 1, 1, 0, 0)
 	})
 }
+
+// A request for which there is no place to wait takes no place, and pays nothing.
+func TestNoPlaceCostsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var q *queue
+		q = newQueue(t, jsonRules(`"max_waiting": 1`, delaying("r", "[]", 10, "")), WithHooks(Hooks{
+			Delayed: func(*http.Request, Event) { q.waits.count.Add(1) }, // by another request
+		}))
+		for range 10 {
+			q.get("burst")
+		}
+		if w := q.get("late"); w.Code != http.StatusTooManyRequests {
+			t.Errorf("status %d", w.Code)
+		}
+		if n := q.waits.count.Add(-1); n != 0 {
+			t.Errorf("%d requests wait", n)
+		}
+		if tokens := q.Explain(request())[0].Level.Tokens; tokens != 0 {
+			t.Errorf("%v tokens, want none and no debt", tokens)
+		}
+	})
+}
