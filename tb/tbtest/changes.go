@@ -286,3 +286,14 @@ func setLimitChecksTheLimit(s *suite) {
 	f.setLimit(good)
 	f.refused("a", 5, time.Second/5, 4)
 }
+
+// setLimitChangesWhenABucketIsFull changes the limit of a bucket that would be full in an hour. It
+// is full in a second then, and a new key that comes later evicts it without forgiving a debt.
+func setLimitChangesWhenABucketIsFull(s *suite) {
+	f := s.new(tb.Limit{Capacity: 10, Tokens: 10, Per: time.Hour}, tb.WithMaxKeys(1))
+	f.granted("a", 10, 0)
+	f.setLimit(perSecond(10, 10))
+	f.Advance(2 * time.Second)
+	f.granted("b", 1, 9)
+	f.nothingForgiven()
+}

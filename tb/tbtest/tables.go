@@ -24,6 +24,7 @@ var tables = []test{
 	{"RefuseNewReturnsTheWait", refuseNewReturnsTheWait},
 	{"EvictedKeyIsNotCreditedTwice", evictedKeyIsNotCreditedTwice},
 	{"EvictionOfAFullBucketLosesNothing", evictionOfAFullBucketLosesNothing},
+	{"SetLimitChangesWhenABucketIsFull", setLimitChangesWhenABucketIsFull},
 	{"FutureReadingHarmsOnlyItsKey", futureReadingHarmsOnlyItsKey},
 	{"FutureReadingEvictsOthersAsFull", futureReadingEvictsOthersAsFull},
 	{"ResetAfterAFutureReading", resetAfterAFutureReading},
