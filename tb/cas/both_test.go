@@ -216,23 +216,56 @@ func TestEachLimiterHasTiers(t *testing.T) {
 				if err := l.SetTier(bad, next); !errors.As(err, &cfg) || cfg.Range != want {
 					t.Errorf("SetTier(%d): %v, want the range %s", bad, err, want)
 				}
-				if err := chargeIn(l, bad); !errors.As(err, &cfg) || cfg.Range != want {
+				if _, err := chargeIn(l, bad); !errors.As(err, &cfg) || cfg.Range != want {
 					t.Errorf("ChargeIn(%d): %v, want the range %s", bad, err, want)
 				}
 			}
-			if err := chargeIn(l, n-1); err != nil {
+			if _, err := chargeIn(l, n-1); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 }
 
-func chargeIn(l both, tier int) (err error) {
-	switch l := l.(type) {
-	case *cas.TokenBucket:
-		_, err = l.ChargeIn(tier, "a", 1)
-	case *mutex.TokenBucket:
-		_, err = l.ChargeIn(tier, "a", 1)
+// settledCharge is a charge whose cost can be replaced.
+type settledCharge interface {
+	tb.Charge
+	Settle(actual float64) error
+}
+
+// chargeIn returns a charge of a token on the bucket of a, in a tier.
+func chargeIn(l both, tier int) (settledCharge, error) {
+	if l, ok := l.(*cas.TokenBucket); ok {
+		c, err := l.ChargeIn(tier, "a", 1)
+		return &c, err
 	}
-	return err
+	c, err := l.(*mutex.TokenBucket).ChargeIn(tier, "a", 1)
+	return &c, err
+}
+
+// A settlement leaves the key in its tier, which may be another one than at the time of the charge.
+func TestSettleKeepsTheTierOfTheKey(t *testing.T) {
+	now, tier := time.Unix(0, 0), 0
+	limits := []tb.Limit{
+		{Capacity: 100, Tokens: 1, Per: time.Second}, {Capacity: 5, Tokens: 1, Per: time.Second},
+	}
+	onBoth(t, &now, limits, &tier, func(t *testing.T, l both) {
+		c, err := chargeIn(l, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d, err := c.Take(now); err != nil || !d.Allowed {
+			t.Fatalf("Take: %+v, %v", d, err)
+		}
+		if d, err := l.Allow(t.Context(), "a"); err != nil || !d.Allowed { // in tier 0
+			t.Fatalf("Allow: %+v, %v", d, err)
+		}
+		now = now.Add(time.Minute)
+		if err := c.Settle(0); err != nil {
+			t.Fatal(err)
+		}
+		if got := tokensOf(t, l, "a"); got != 64 {
+			t.Errorf("%v tokens, want 64", got)
+		}
+	})
 }
