@@ -111,7 +111,7 @@ func (a *audit) recordFault(format string, args ...any) {
 	}
 }
 
-// newAudits returns the audits of so many keys.
+// newAudits returns the audits of a number of keys.
 func newAudits(l tb.Limit, keys int) []*audit {
 	all := make([]*audit, keys)
 	for i := range all {

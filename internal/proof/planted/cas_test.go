@@ -56,7 +56,7 @@ var casBugs = []bug{
 		"",
 	},
 	{
-		"the lows of an era are those of the last one", eraGo,
+		"an era has the lows of the last one", eraGo,
 		"h.lows = h.lows.older\n\t\t}\n\t\th.lows = &low{n, room, h.lows}",
 		"h.lows = h.lows.older\n\t\t}\n\t\th.lows = &low{n, room, nil}",
 	},

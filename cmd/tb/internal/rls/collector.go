@@ -35,9 +35,8 @@ func (c *collection) finish() {
 // collectSeldom sets garbagePercent now and after each run of the collector, unless the operator
 // has set GOGC.
 //
-// A large allocation that is never used would do the same in fewer lines. But about half of the
-// time Go takes it from memory that was in use before, and writes zeros there, so that it is
-// resident.
+// A large allocation that is never used would do the same in fewer lines. But Go may take it from
+// memory that was in use before, and then writes zeros there, so that it is resident.
 var collectSeldom = sync.OnceFunc(func() {
 	if os.Getenv("GOGC") != "" {
 		return
