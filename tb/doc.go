@@ -70,9 +70,8 @@
 // Cancel moves no slot of another reservation. Before its slot, the newest reservation gives back
 // all its tokens, and so do several if the newest is cancelled first. Cancel gives nothing back
 // while a newer reservation waits: the supply of the cancelled slot is lost, and later calls wait
-// behind it. Wait
-// takes nothing if the deadline of its context is too early. So only a context that is cancelled
-// while Wait sleeps costs a slot.
+// behind it. Wait takes nothing if the deadline of its context is too early. So only a context that
+// is cancelled while Wait sleeps costs a slot.
 //
 // # Settled costs
 //

@@ -105,6 +105,27 @@ func TestKeyEntersATierThatHasChanged(t *testing.T) {
 	})
 }
 
+// The clock ends 292 years after its first reading for all tiers, whatever their periods are.
+func TestTiersShareTheEndOfTheClock(t *testing.T) {
+	const year = 365 * 24 * time.Hour
+	now := time.Unix(100, 0)
+	tier := 1
+	limits := []tb.Limit{
+		{Capacity: 10, Tokens: 1, Per: time.Second},
+		{Capacity: 100, Tokens: 10, Per: 100 * year},
+	}
+	onBoth(t, &now, limits, &tier, func(t *testing.T, l both) {
+		if d, _ := l.AllowN(t.Context(), "a", 100); !d.Allowed {
+			t.Fatal(d)
+		}
+		for n, want := range map[int]time.Duration{28: 280 * year, 30: tb.Never} {
+			if d, _ := l.AllowN(t.Context(), "a", n); d.Allowed || d.RetryAfter != want {
+				t.Errorf("%d tokens: %+v, want RetryAfter %v", n, d, want)
+			}
+		}
+	})
+}
+
 // A restored bucket gets the present rate's supply of the whole time, whether the limit has changed
 // in this process or not.
 func TestRestoreAfterSetLimit(t *testing.T) {

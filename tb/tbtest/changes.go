@@ -24,6 +24,7 @@ var changes = []test{
 	{"ConcurrentSetLimitStretchesNoTime", concurrentSetLimitStretchesNoTime},
 	{"SetLimitKeepsReservations", setLimitKeepsReservations},
 	{"SettleAfterSetLimit", settleAfterSetLimit},
+	{"CancelAfterSetLimit", cancelAfterSetLimit},
 	{"CancelAfterSetLimitAndSettle", cancelAfterSetLimitAndSettle},
 	{"ConcurrentSetLimitKeepsTheBound", concurrentSetLimitKeepsTheBound},
 	{"ConcurrentSetLimitLosesNoToken", concurrentSetLimitLosesNoToken},

@@ -156,6 +156,26 @@ func settleAfterSetLimit(s *suite) {
 	}
 }
 
+// The limit changes between a grant and its Cancel. The bucket gets the tokens back, unless a call
+// has moved it to the new limit in between.
+func cancelAfterSetLimit(s *suite) {
+	for _, moved := range []bool{false, true} {
+		f := s.new(perSecond(10, 1))
+		c := f.charge("a", 4)
+		f.take(c)
+		f.setLimit(perSecond(20, 1))
+		if moved {
+			f.granted("a", 1, 5)
+		}
+		c.Cancel()
+		if moved {
+			f.granted("a", 5, 0)
+		} else {
+			f.granted("a", 10, 0)
+		}
+	}
+}
+
 // The limit changes while the bucket is in debt. A reservation after the change can be cancelled,
 // although a settlement has paid the debt since.
 func cancelAfterSetLimitAndSettle(s *suite) {
