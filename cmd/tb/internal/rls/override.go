@@ -5,7 +5,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	envoy "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
 	"google.golang.org/grpc/codes"
@@ -39,11 +38,14 @@ type brought struct {
 	last atomic.Int64 // when a request has brought it, in Unix seconds
 }
 
-// isFull reports whether all buckets of the rule are full: they are after its unit, unless they can
-// be in debt.
+// isFull reports whether all buckets of the rule are full: they are after its unit, which begins when
+// the debts are paid.
 func (b *brought) isFull(now int64) bool {
-	idle := time.Duration(now-b.last.Load()) * time.Second
-	return idle > b.Limit.Per && (b.limiter == nil || !b.limiter.asked.Load())
+	from := b.last.Load()
+	if b.limiter != nil {
+		from = max(from, b.limiter.paid.Load())
+	}
+	return float64(now-from) > b.Limit.Per.Seconds()
 }
 
 func newOverrides(s *Service) *overrides {

@@ -194,52 +194,81 @@ func TestReplaces(t *testing.T) {
 		"OK OK:0", "OVER OVER:0")
 }
 
+// bring returns a request whose descriptor brings its own limit.
+func bring(n uint32, u typ.RateLimitUnit, text string) *ratelimit.RateLimitRequest {
+	r := request(0, text)
+	r.Descriptors[0].Limit = &envoy.RateLimitDescriptor_RateLimitOverride{RequestsPerUnit: n, Unit: u}
+	return r
+}
+
 // A descriptor may bring its own limit, in a domain that is known.
 func TestOverride(t *testing.T) {
 	s, now := newService(t, limit("a", perMinute+"1"))
-	with := func(n uint32, u typ.RateLimitUnit, text string) *ratelimit.RateLimitRequest {
-		r := request(0, text)
-		r.Descriptors[0].Limit = &envoy.RateLimitDescriptor_RateLimitOverride{RequestsPerUnit: n, Unit: u}
-		return r
-	}
 	hour := typ.RateLimitUnit_HOUR
 	expect(t, "override", []string{
-		short(send(t, s, with(2, hour, "a=x"))), short(send(t, s, with(2, hour, "a=x"))),
-		short(send(t, s, with(2, hour, "a=x"))), short(send(t, s, with(2, hour, "a=y"))),
-		short(send(t, s, with(2, hour, "none=y"))), short(send(t, s, with(0, hour, "a=y"))),
+		short(send(t, s, bring(2, hour, "a=x"))), short(send(t, s, bring(2, hour, "a=x"))),
+		short(send(t, s, bring(2, hour, "a=x"))), short(send(t, s, bring(2, hour, "a=y"))),
+		short(send(t, s, bring(2, hour, "none=y"))), short(send(t, s, bring(0, hour, "a=y"))),
 		ask(t, s, "a=x"),
 	}, "OK OK:1", "OK OK:0", "OVER OVER:0", "OK OK:1", "OK OK:1", "OVER OVER:0", "OK OK:0")
-	if _, err := s.ShouldRateLimit(t.Context(), with(1, typ.RateLimitUnit_UNKNOWN, "a=")); status.Code(
+	if _, err := s.ShouldRateLimit(t.Context(), bring(1, typ.RateLimitUnit_UNKNOWN, "a=")); status.Code(
 		err) != codes.InvalidArgument {
 		t.Error(err)
 	}
 	for n := range uint32(maxOverrides) {
-		_, _ = s.ShouldRateLimit(t.Context(), with(n, hour, "a="))
+		_, _ = s.ShouldRateLimit(t.Context(), bring(n, hour, "a="))
 	}
-	if _, err := s.ShouldRateLimit(t.Context(), with(9999, hour, "a=")); status.Code(
+	if _, err := s.ShouldRateLimit(t.Context(), bring(9999, hour, "a=")); status.Code(
 		err) != codes.InvalidArgument || !strings.Contains(err.Error(), "different limits") {
 		t.Error(err)
 	}
-	if got := short(send(t, s, with(2, hour, "a=x"))); got != "OVER OVER:0" {
+	if got := short(send(t, s, bring(2, hour, "a=x"))); got != "OVER OVER:0" {
 		t.Errorf("a known limit: %s", got)
 	}
 	// A limit makes room when its buckets are full, which is an hour after its last request.
 	// The limit of 0 has no buckets.
 	now.Advance(time.Hour)
-	send(t, s, with(2, hour, "a=x"))
-	send(t, s, with(9998, hour, "a="))
-	if _, err := s.ShouldRateLimit(t.Context(), with(9999, hour, "a=")); err == nil {
+	send(t, s, bring(2, hour, "a=x"))
+	send(t, s, bring(9998, hour, "a="))
+	if _, err := s.ShouldRateLimit(t.Context(), bring(9999, hour, "a=")); err == nil {
 		t.Error("a limit is forgotten before its buckets are full")
 	}
 	now.Advance(time.Second)
 	for n := range uint32(maxOverrides - 2) {
-		send(t, s, with(10_000+n, hour, "a="))
+		send(t, s, bring(10_000+n, hour, "a="))
 	}
-	if got := short(send(t, s, with(2, hour, "a=x"))); got != "OK OK:0" {
+	if got := short(send(t, s, bring(2, hour, "a=x"))); got != "OK OK:0" {
 		t.Errorf("a limit that was brought since: %s", got)
 	}
-	if _, err := s.ShouldRateLimit(t.Context(), with(9999, hour, "a=")); err == nil {
+	if _, err := s.ShouldRateLimit(t.Context(), bring(9999, hour, "a=")); err == nil {
 		t.Error("a limit is forgotten before its buckets are full")
+	}
+}
+
+// Hits that are reported put the buckets of a limit into debt. The limit makes room when they are
+// paid and the buckets are full.
+func TestOverrideInDebtIsKept(t *testing.T) {
+	s, now := newService(t, limit("a", perMinute+"1"))
+	report := func(n uint32, hits uint64) error {
+		r := bring(n, typ.RateLimitUnit_HOUR, "a=x")
+		r.Descriptors[0].HitsAddend = wrapperspb.UInt64(hits)
+		_, err := s.ShouldRateLimit(t.Context(), r)
+		return err
+	}
+	for n := range uint32(maxOverrides) {
+		for _, hits := range []uint64{0, uint64(n + 1), uint64(n + 1), uint64(n + 1)} {
+			if err := report(n+1, hits); err != nil { // in the end there is a debt for two hours
+				t.Fatal(err)
+			}
+		}
+	}
+	now.Advance(3 * time.Hour)
+	if report(9999, 1) == nil {
+		t.Error("a limit is forgotten before its buckets are full")
+	}
+	now.Advance(time.Second)
+	if err := report(9999, 1); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -43,7 +43,15 @@ func (r *rule) isFixed() bool { return r.Limit == tb.Limit{} }
 type limiter struct {
 	local  *cas.TokenBucket
 	shared *redis.Limiter
-	asked  atomic.Bool // with 0 hits, so that hits are reports of what was used: see entry.owes
+	asked  atomic.Bool  // with 0 hits, so that hits are reports of what was used: see entry.owes
+	paid   atomic.Int64 // when no bucket is in debt any more, in Unix seconds
+}
+
+// owes records that a bucket is in debt until a time in Unix seconds.
+func (l *limiter) owes(until int64) {
+	for paid := l.paid.Load(); paid < until && !l.paid.CompareAndSwap(paid, until); {
+		paid = l.paid.Load()
+	}
 }
 
 // SetConfig puts a configuration in force. A rule keeps its buckets if the configuration before had

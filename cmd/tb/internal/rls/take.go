@@ -16,10 +16,14 @@ func (e *entry) refused() bool { return !e.decision.Allowed && e.decision.RetryA
 
 // setTaken records that the charge of the descriptor was taken or refused. If it was taken from a
 // bucket that lacks the hits, the rule refuses until they are paid.
-func (e *entry) setTaken(d tb.Decision, taken bool) {
+func (c *call) setTaken(e *entry, d tb.Decision, taken bool) {
 	e.decision, e.taken = d, taken
-	if taken && e.owes && e.charge.Delay() > 0 {
-		e.decision = tb.Decision{RetryAfter: e.charge.Delay()}
+	if !taken || !e.owes {
+		return
+	}
+	if delay := e.charge.Delay(); delay > 0 {
+		e.decision = tb.Decision{RetryAfter: delay}
+		e.rule.limiter.owes(c.now.Add(delay).Unix())
 	}
 }
 
@@ -95,7 +99,7 @@ func (c *call) takeEnforced(ctx context.Context) (allowed bool, err error) {
 	}
 	allowed = taken
 	for i, e := range c.charged {
-		e.setTaken(c.decisions[i], taken)
+		c.setTaken(e, c.decisions[i], taken)
 		if err == nil {
 			err = c.failure(e)
 		}
@@ -153,7 +157,7 @@ func (c *call) takeOne(e *entry, take bool) (err error) {
 		return nil
 	case take && !e.checkOnly:
 		d, failed := e.charge.Take(c.now)
-		e.setTaken(d, failed == nil && d.Allowed)
+		c.setTaken(e, d, failed == nil && d.Allowed)
 		err = failed
 	default:
 		e.decision, err = e.charge.Peek(c.now)
