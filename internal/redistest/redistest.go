@@ -27,9 +27,22 @@ type Server struct {
 // if that is missing. Without such a program, Start skips the test.
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
+	return listen(t, "--port", args)
+}
+
+// StartTLS starts a server that accepts only TLS, with the files of a certificate and its key.
+func StartTLS(t testing.TB, certificate, key string) *Server {
+	t.Helper()
+	return listen(t, "--tls-port", []string{"--port", "0", "--tls-auth-clients", "no",
+		"--tls-cert-file", certificate, "--tls-key-file", key, "--tls-ca-cert-file", certificate})
+}
+
+// listen starts a server that listens on the port that the option names.
+func listen(t testing.TB, option string, args []string) *Server {
+	t.Helper()
 	program := find(t)
 	for { // another process may take the port between freePort and the start
-		s, log := start(t, program, freePort(t), args)
+		s, log := start(t, program, freePort(t), option, args)
 		if s != nil {
 			return s
 		}
@@ -70,10 +83,12 @@ func freePort(t testing.TB) int {
 }
 
 // start returns nil and the log if the server ends before it accepts connections.
-func start(t testing.TB, program string, port int, args []string) (s *Server, log string) {
+func start(
+	t testing.TB, program string, port int, option string, args []string,
+) (s *Server, log string) {
 	t.Helper()
 	cmd := exec.Command(program, append([]string{
-		"--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--dir", t.TempDir(),
+		option, strconv.Itoa(port), "--bind", "127.0.0.1", "--dir", t.TempDir(),
 		"--save", "", "--appendonly", "no", "--logfile", "",
 	}, args...)...)
 	out, err := cmd.StdoutPipe()

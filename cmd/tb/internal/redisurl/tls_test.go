@@ -8,6 +8,7 @@ import (
 	"encoding/pem"
 	"math/big"
 	"net"
+	"sync"
 	"testing"
 	"time"
 
@@ -17,18 +18,14 @@ import (
 
 // TestTLS connects to a server with a certificate that SSL_CERT_FILE names.
 func TestTLS(t *testing.T) {
-	certificate, key := newCertificate(t)
-	t.Setenv("SSL_CERT_FILE", certificate)
-	l, err := net.Listen("tcp", "127.0.0.1:0") // a free port
+	c, err := newCertificate()
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	redistest.Start(t, "--tls-port", port, "--tls-auth-clients", "no",
-		"--tls-cert-file", certificate, "--tls-key-file", key, "--tls-ca-cert-file", certificate)
+	public := testkit.File(t, "cert.pem", c.public)
+	t.Setenv("SSL_CERT_FILE", public)
+	s := redistest.StartTLS(t, public, testkit.File(t, "key.pem", c.private))
+	_, port, _ := net.SplitHostPort(s.Addr)
 	for address, trusted := range map[string]bool{"127.0.0.1": true, "localhost": false} {
 		var u URL
 		if err := u.UnmarshalText([]byte("rediss://" + address + ":" + port)); err != nil {
@@ -45,29 +42,30 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// newCertificate returns the files of a certificate for 127.0.0.1 and its key.
-func newCertificate(t *testing.T) (certificate, key string) {
-	t.Helper()
+type certificate struct{ public, private string } // PEM
+
+// newCertificate returns a certificate for 127.0.0.1. It is the same for each run of the test,
+// because a process reads SSL_CERT_FILE once.
+var newCertificate = sync.OnceValues(func() (certificate, error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		t.Fatal(err)
+		return certificate{}, err
 	}
 	c := &x509.Certificate{
 		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour),
-		NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotAfter: time.Now().Add(24 * time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		IsCA: true, BasicConstraintsValid: true,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, c, c, &private.PublicKey, private)
 	if err != nil {
-		t.Fatal(err)
+		return certificate{}, err
 	}
 	bytes, err := x509.MarshalPKCS8PrivateKey(private)
 	if err != nil {
-		t.Fatal(err)
+		return certificate{}, err
 	}
 	block := func(kind string, b []byte) string {
 		return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: b}))
 	}
-	return testkit.File(t, "cert.pem", block("CERTIFICATE", der)),
-		testkit.File(t, "key.pem", block("PRIVATE KEY", bytes))
-}
+	return certificate{block("CERTIFICATE", der), block("PRIVATE KEY", bytes)}, nil
+})
