@@ -47,7 +47,7 @@ var timedLimit = tb.Limit{Capacity: 1000, Tokens: 1000, Per: time.Second}
 // New returns metrics that include the counts of the limiter's rules, and the lines that the log
 // has lost. lostLines may be nil.
 func New(l *httplimit.Limiter, lostLines func() uint64) *Metrics {
-	p := NewProcess("tb_policy", "policy file", lostLines)
+	p := NewProcess("tb_policy", "policy file", true, lostLines)
 	register := promauto.With(p)
 	m := &Metrics{
 		Process: p,

@@ -17,8 +17,9 @@ type Process struct {
 }
 
 // NewProcess returns the metrics of a server that reloads something, whose metrics have a prefix.
-// They include the lines that the log has lost. lostLines may be nil.
-func NewProcess(prefix, something string, lostLines func() uint64) *Process {
+// loaded says that it has loaded that already. The metrics include the lines that the log has lost.
+// lostLines may be nil.
+func NewProcess(prefix, something string, loaded bool, lostLines func() uint64) *Process {
 	registry := prometheus.NewRegistry()
 	register := promauto.With(registry)
 	p := &Process{
@@ -35,7 +36,7 @@ func NewProcess(prefix, something string, lostLines func() uint64) *Process {
 	for _, outcome := range []string{"accepted", "rejected"} {
 		p.reloads.WithLabelValues(outcome)
 	}
-	p.reloadOK.Set(1)
+	p.setReloadOK(loaded)
 	register.NewCounterFunc(prometheus.CounterOpts{
 		Name: "tb_lost_log_lines_total",
 		Help: "Lines of the log that were lost because standard error did not take them.",
@@ -52,12 +53,20 @@ func NewProcess(prefix, something string, lostLines func() uint64) *Process {
 
 // Reload counts a reload.
 func (p *Process) Reload(accepted bool) {
-	outcome, last := "rejected", 0.0
+	outcome := "rejected"
 	if accepted {
-		outcome, last = "accepted", 1
+		outcome = "accepted"
 	}
 	p.reloads.WithLabelValues(outcome).Inc()
-	p.reloadOK.Set(last)
+	p.setReloadOK(accepted)
+}
+
+func (p *Process) setReloadOK(ok bool) {
+	if ok {
+		p.reloadOK.Set(1)
+	} else {
+		p.reloadOK.Set(0)
+	}
 }
 
 // Handler returns the handler of /metrics.

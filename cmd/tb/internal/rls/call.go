@@ -25,6 +25,7 @@ type call struct {
 	decisions []tb.Decision
 	charged   []*entry // of charges
 	late      *entry   // for which Redis was late, or nil
+	owed      bool     // hits are taken also if the request is refused: see entry.owes
 	buffer    []byte
 }
 
@@ -38,10 +39,11 @@ type entry struct {
 	hits       uint64
 	checkOnly  bool // the hits are 0, so that nothing is taken
 
-	// owes says that the hits were used already, so they are taken also if the bucket lacks them. The
-	// rule has debt, or a descriptor has asked it with 0 hits before, as Envoy does if it reports hits
-	// after the response.
-	owes bool
+	// debt says that hits are reports of what was used: the rule has debt, or a descriptor has asked
+	// it with 0 hits before, as Envoy does if it reports hits after the response. owes says that the
+	// descriptor has such hits. They are taken also if the bucket lacks them, or if the request is
+	// refused, unless a rule without debt refuses it.
+	debt, owes bool
 
 	charge   charge             // nil without a rule, and if the rule is fixed: see rule.isFixed
 	local    cas.Charge[string] // what charge points to if the buckets are in memory
@@ -181,7 +183,8 @@ func (c *call) prepare(e *entry) error {
 	if own != nil && own.GetValue() == 0 && !r.limiter.asked.Load() { // a store would be shared
 		r.limiter.asked.Store(true)
 	}
-	e.owes = !e.checkOnly && (r.Debt || r.limiter.asked.Load())
+	e.debt = r.Debt || r.limiter.asked.Load()
+	e.owes = e.debt && !e.checkOnly
 	cost := float64(max(e.hits, 1)) * r.Cost
 	if e.owes { // a bucket never grants more than its burst, and would take nothing
 		cost = min(cost, float64(r.Limit.Capacity))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
@@ -94,6 +95,8 @@ func (c *Command) Validate() error {
 	case c.KeepaliveTime < 0, c.KeepaliveTimeout < 0, c.KeepaliveMin < 0, c.MaxIdle < 0, c.MaxAge < 0,
 		c.MaxAgeGrace < 0, c.Delay < 0, c.Shutdown < 0:
 		return errors.New("--keepalive-*, --max-connection-*, --shutdown-*: want 0s or more")
+	case slices.Contains(c.XDS, ""):
+		return errors.New("--xds: want host:port, or several with a comma between two")
 	case c.MaxStreams < 1:
 		return errors.New("--max-streams: want 1 or more")
 	case c.RedisTimeout < time.Millisecond:

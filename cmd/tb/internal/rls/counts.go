@@ -12,8 +12,8 @@ import (
 
 // serviceCounts counts requests. unmatched counts descriptors.
 type serviceCounts struct {
-	allowed, refused, shadowed, invalid, undecided atomic.Uint64
-	unknownDomains, unmatched, repaired            atomic.Uint64
+	allowed, refused, shadowed, invalid, undecided, unconfigured atomic.Uint64
+	unknownDomains, unmatched, repaired                          atomic.Uint64
 }
 
 // ruleCounts counts the hits of a rule by its own decision. Hits that only other rules refuse are
@@ -100,7 +100,7 @@ func (e *entry) count(n *ruleCounts) {
 		}
 	case e.taken:
 		n.within.Add(e.hits)
-		if e.decision.Remaining < e.rule.Limit.Capacity/5 {
+		if 5*e.decision.Remaining < e.rule.Limit.Capacity {
 			n.near.Add(e.hits)
 		}
 	}

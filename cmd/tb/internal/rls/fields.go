@@ -26,11 +26,11 @@ const (
 
 // ruleText is the text of a rule in fields: the items of draft-ietf-httpapi-ratelimit-headers-11.
 type ruleText struct {
-	item   string // the start of the item in RateLimit
-	policy string // the item in RateLimit-Policy
-	quota  string
+	item   string  // the start of the item in RateLimit
+	policy string  // the item in RateLimit-Policy
+	quota  string  // the hits of a full bucket
 	window float64 // the seconds in which the rate supplies the capacity, rounded up
-	next   int64   // the seconds in which it supplies a token, rounded up
+	next   int64   // the seconds in which it supplies a hit, rounded up
 }
 
 func newRuleText(r *config.Rule) ruleText {
@@ -39,10 +39,12 @@ func newRuleText(r *config.Rule) ruleText {
 		name = r.Path
 	}
 	name = quote(name)
-	t := ruleText{item: name + ";r=", quota: strconv.Itoa(r.Limit.Capacity)}
+	hits := min(float64(r.Limit.Capacity)/r.Cost, math.MaxUint32) // rounded down, as entry.remaining
+	t := ruleText{item: name + ";r=", quota: strconv.Itoa(int(hits))}
 	if r.Limit != (tb.Limit{}) {
 		token := r.Limit.Per.Seconds() / float64(r.Limit.Tokens)
-		t.window, t.next = math.Ceil(float64(r.Limit.Capacity)*token), int64(math.Ceil(token))
+		t.window = math.Ceil(float64(r.Limit.Capacity) * token)
+		t.next = int64(math.Ceil(r.Cost * token))
 	}
 	t.policy = name + ";q=" + t.quota + ";w=" + strconv.FormatInt(int64(t.window), 10)
 	return t

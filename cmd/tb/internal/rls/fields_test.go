@@ -49,6 +49,24 @@ X-RateLimit-Remaining: 0
 X-RateLimit-Reset: 1767225631`)
 }
 
+// The fields count hits, also if a hit costs several tokens.
+func TestFieldsOfHits(t *testing.T) {
+	s, now := newService(t, limit("a", perMinute+"10, cost: 4"),
+		func(c *Config) { c.Fields, c.Policy = FieldsAll, true })
+	send(t, s, request(2, "a="))
+	now.Advance(12 * time.Second) // so that there are 4 tokens
+	want := `RateLimit: "a";r=0;t=24
+RateLimit-Policy: "a";q=2;w=60
+RateLimit-Limit: 2
+RateLimit-Remaining: 0
+RateLimit-Reset: 24`
+	if got := fieldsOf(send(t, s, request(1, "a="))); got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+	now.Advance(24 * time.Second)
+	expect(t, "after the reset", []string{ask(t, s, "a=")}, "OK OK:0")
+}
+
 // A refused request has to wait for the slowest of the rules that refuse it.
 func TestRetryAfter(t *testing.T) {
 	s, _ := newService(t, limit("a", "unit: minute, requests_per_unit: 1")+

@@ -2,6 +2,7 @@ package rls
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -26,7 +27,8 @@ var durations = []float64{
 
 // newMetrics returns metrics that include the lines that the log has lost.
 func newMetrics(s *Service, lostLines func() uint64) *metrics {
-	p := tbmetrics.NewProcess("tb_rls_config", "configuration", lostLines)
+	loaded := s.state.Load().rules != nil
+	p := tbmetrics.NewProcess("tb_rls_config", "configuration", loaded, lostLines)
 	m := &metrics{
 		Process: p,
 		duration: promauto.With(p).NewHistogram(prometheus.HistogramOpts{
@@ -35,7 +37,9 @@ func newMetrics(s *Service, lostLines func() uint64) *metrics {
 		}),
 		upstream: &upstream{collector: collector{s}},
 	}
-	m.upstream.accepted.Store(1)
+	if loaded {
+		m.upstream.accepted.Store(1)
+	}
 	m.MustRegister(collector{s})
 	if s.Store == nil {
 		m.MustRegister(ratelimitmetrics.Tables("", s))
@@ -111,6 +115,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	count(requests, float64(n.refused.Load()), "over_limit")
 	count(requests, float64(n.shadowed.Load()), "shadow")
 	count(requestErrors, float64(n.invalid.Load()), "invalid")
+	count(requestErrors, float64(n.unconfigured.Load()), "no_configuration")
 	count(requestErrors, float64(n.undecided.Load()), "redis")
 	count(unknown, float64(n.unknownDomains.Load()))
 	count(unmatched, float64(n.unmatched.Load()))
@@ -122,11 +127,15 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
+// spaces escapes the spaces of a domain, so that the first one ends it.
+var spaces = strings.NewReplacer(`\`, `\\`, " ", `\ `)
+
 // inRedis yields the limiters in Redis of the rules in force.
 func (s *Service) inRedis(yield func(name string, s ratelimitmetrics.RedisSource) bool) {
 	t := s.state.Load()
 	for _, c := range t.config.Rules {
-		if l := t.rules[c].limiter; l != nil && !yield(c.Domain+" "+c.Path, l.shared) {
+		name := spaces.Replace(c.Domain) + " " + c.Path
+		if l := t.rules[c].limiter; l != nil && !yield(name, l.shared) {
 			return
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/rls/config"
 	"github.com/seed-181794aa/ratelimit/internal/redistest"
 	"github.com/seed-181794aa/ratelimit/tb/redis"
 )
@@ -58,6 +59,24 @@ func TestRedis(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect(t, "reload", []string{ask(t, one, "a=x"), ask(t, one, "a=x")}, "OK OK:0", "OVER OVER:0")
+}
+
+// Rules in Redis have metrics of their own, also if a domain or a key has a space.
+func TestMetricsOfRulesInRedis(t *testing.T) {
+	s, _ := newService(t, limit("b c", perMinute+"1"), shared(t, redistest.Start(t).Addr, "error"))
+	all, err := config.Parse([]config.File{
+		{Name: "1", Text: "domain: a\ndescriptors:\n" + limit("b c", perMinute+"1")},
+		{Name: "2", Text: "domain: a b\ndescriptors:\n" + limit("c", perMinute+"1")},
+	}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.SetConfig(all); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := newMetrics(s, nil).Gather(); err != nil {
+		t.Error(err)
+	}
 }
 
 // Debt works in Redis as in memory, also after a reload.

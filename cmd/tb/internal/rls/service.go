@@ -112,7 +112,7 @@ func (s *Service) ShouldRateLimit(
 		return nil, err
 	}
 	if s.state.Load().rules == nil { // no limits would let every request pass
-		s.counts.undecided.Add(1)
+		s.counts.unconfigured.Add(1)
 		return nil, status.Error(codes.Unavailable, "there is no configuration yet")
 	}
 	c := s.calls.Get().(*call)

@@ -82,6 +82,47 @@ func TestDebt(t *testing.T) {
 	}
 }
 
+// A refused request takes the hits that it owes, unless a rule without debt refuses it, too.
+func TestOwedHitsOfARefusedRequest(t *testing.T) {
+	const withDebt = "- {key: b, rate_limit: {" + perMinute + "100, debt: true}"
+	tests := []struct {
+		name, rules string
+		others      []string
+		check       bool // the rule that refuses has 0 hits
+		left        string
+	}{
+		{"a rule", withDebt + "}\n", nil, false, "29"},
+		{"a rule beside 0 hits", withDebt + "}\n", nil, true, "29"},
+		{"a quota", withDebt + ", quota_mode: true}\n", nil, false, "29"},
+		{"a rule in shadow mode", withDebt + ", shadow_mode: true}\n", nil, false, "29"},
+		{
+			"beside a rule without debt", withDebt + "}\n" + limit("c", perMinute+"0"),
+			[]string{"c="}, false, "99",
+		},
+		{
+			"beside a quota without debt",
+			withDebt + "}\n- {key: c, quota_mode: true, rate_limit: {" + perMinute + "0}}\n",
+			[]string{"c="}, false, "99",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s, _ := newService(t, limit("a", "unit: year, requests_per_unit: 10, debt: true")+tt.rules)
+			for range 3000 { // until the debt is as deep as it can be
+				send(t, s, request(10, "a="))
+			}
+			r := request(70, append([]string{"a=", "b="}, tt.others...)...)
+			if tt.check {
+				r.Descriptors[0].HitsAddend = wrapperspb.UInt64(0)
+			}
+			if got := short(send(t, s, r)); !strings.HasPrefix(got, "OVER OVER:0") {
+				t.Errorf("%s, want a refusal by the first rule", got)
+			}
+			expect(t, "afterwards", []string{ask(t, s, "b=")}, "OK OK:"+tt.left)
+		})
+	}
+}
+
 // A refused request takes nothing from any bucket.
 func TestAllOrNothing(t *testing.T) {
 	s, _ := newService(t, limit("a", perMinute+"5")+limit("b", perMinute+"1"))
@@ -211,8 +252,8 @@ func TestOverride(t *testing.T) {
 		short(send(t, s, bring(2, hour, "none=y"))), short(send(t, s, bring(0, hour, "a=y"))),
 		ask(t, s, "a=x"),
 	}, "OK OK:1", "OK OK:0", "OVER OVER:0", "OK OK:1", "OK OK:1", "OVER OVER:0", "OK OK:0")
-	if _, err := s.ShouldRateLimit(t.Context(), bring(1, typ.RateLimitUnit_UNKNOWN, "a=")); status.Code(
-		err) != codes.InvalidArgument {
+	_, err := s.ShouldRateLimit(t.Context(), bring(1, typ.RateLimitUnit_UNKNOWN, "a="))
+	if status.Code(err) != codes.InvalidArgument {
 		t.Error(err)
 	}
 	for n := range uint32(maxOverrides) {

@@ -3,6 +3,7 @@ package rls
 import (
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -106,13 +107,15 @@ func TestBoundDuringChanges(t *testing.T) {
 
 // Hits that leave less than a fifth of the burst are near the limit.
 func TestNearLimit(t *testing.T) {
-	s, _ := newService(t, limit("a", perMinute+"10"))
-	for range 11 {
-		ask(t, s, "a=")
-	}
-	n := collector{s}.hits()[pathID{"d", "a"}]
-	if want := [len(decisions)]uint64{11, 10, 2, 1, 0}; *n != want {
-		t.Errorf("%v, want %v of %v", *n, want, decisions)
+	for burst, near := range map[uint64]uint64{1: 1, 4: 1, 5: 1, 6: 2, 9: 2, 10: 2, 11: 3} {
+		s, _ := newService(t, limit("a", perMinute+strconv.FormatUint(burst, 10)))
+		for range burst + 1 {
+			ask(t, s, "a=")
+		}
+		n := collector{s}.hits()[pathID{"d", "a"}]
+		if want := [len(decisions)]uint64{burst + 1, burst, near, 1, 0}; *n != want {
+			t.Errorf("burst %d: %v, want %v of %v", burst, *n, want, decisions)
+		}
 	}
 }
 

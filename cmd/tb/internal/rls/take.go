@@ -35,6 +35,7 @@ func (c *call) decide(ctx context.Context) (allowed bool, err error) {
 			n[e.role]++
 		}
 	}
+	c.owed = true
 	if n == [roles]int{} {
 		return true, nil
 	}
@@ -51,7 +52,7 @@ func (c *call) decide(ctx context.Context) (allowed bool, err error) {
 		}
 	}
 	if n[shadow] > 0 {
-		err = c.each(shadow, func(e *entry) error { return c.takeOne(e, allowed) })
+		err = c.each(shadow, func(e *entry) error { return c.takeOne(e, allowed || c.owed && e.owes) })
 	}
 	return allowed, err
 }
@@ -85,34 +86,54 @@ func (c *call) takeEnforced(ctx context.Context) (allowed bool, err error) {
 			c.charges, c.charged = append(c.charges, e.charge), append(c.charged, e)
 		}
 	}
-	if !allowed {
-		for _, e := range c.charged {
-			if err := c.takeOne(e, false); err != nil {
-				return false, err
+	taken := false
+	if allowed {
+		if taken, err = c.takeAll(ctx); err != nil {
+			return false, err
+		}
+		allowed = taken
+		for i, e := range c.charged {
+			c.setTaken(e, c.decisions[i], taken)
+			if err == nil {
+				err = c.failure(e)
 			}
+			allowed = allowed && !e.refused()
 		}
-		return false, nil
 	}
-	taken, err := c.takeAll(ctx)
-	if err != nil {
-		return false, err
-	}
-	allowed = taken
-	for i, e := range c.charged {
-		c.setTaken(e, c.decisions[i], taken)
-		if err == nil {
-			err = c.failure(e)
-		}
-		if err == nil && e.decision == (tb.Decision{}) { // not asked after another one refused
-			err = c.takeOne(e, false)
-		}
-		allowed = allowed && !e.refused()
+	if err == nil && !taken {
+		err = c.takeOwed()
 	}
 	if err != nil || !allowed { // also if only a rule with debt refuses
 		c.undo(enforced)
 		return false, err
 	}
 	return true, nil
+}
+
+// takeOwed takes the hits that are owed to the enforced rules of a refused request, and asks the
+// rules that were not asked.
+func (c *call) takeOwed() error {
+	for _, owes := range []bool{false, true} {
+		for _, e := range c.charged {
+			take := owes && c.owed
+			if e.owes != owes || !take && e.decision != (tb.Decision{}) {
+				continue
+			}
+			if err := c.takeOne(e, take); err != nil {
+				return err
+			}
+		}
+		c.waive(enforced)
+	}
+	return nil
+}
+
+// waive says that nothing is owed if a rule of a role refuses that has no debt.
+func (c *call) waive(r role) {
+	_ = c.each(r, func(e *entry) error { // f returns no error
+		c.owed = c.owed && (e.debt || !e.refused())
+		return nil
+	})
 }
 
 // takeAll takes all charges, or none.
@@ -130,7 +151,7 @@ func (c *call) takeAll(ctx context.Context) (allowed bool, err error) {
 func (c *call) takeQuotas(allowed bool) (bool, error) {
 	granted := false
 	err := c.each(quota, func(e *entry) error {
-		err := c.takeOne(e, allowed)
+		err := c.takeOne(e, allowed || c.owed && e.owes)
 		granted = granted || !e.refused()
 		return err
 	})
@@ -139,6 +160,7 @@ func (c *call) takeQuotas(allowed bool) (bool, error) {
 		granted = granted || e.isLimited() && e.role == shadow && e.rule.Quota
 	}
 	if err != nil || !granted {
+		c.waive(quota)
 		c.undo(enforced)
 		c.undo(quota)
 		return false, err
@@ -168,10 +190,10 @@ func (c *call) takeOne(e *entry, take bool) (err error) {
 	return err
 }
 
-// undo gives back what the rules of a role have taken, except debts.
+// undo gives back what the rules of a role have taken, except what is owed.
 func (c *call) undo(r role) {
 	_ = c.each(r, func(e *entry) error { // f returns no error
-		if e.taken && !e.owes {
+		if e.taken && !(c.owed && e.owes) {
 			e.charge.Cancel()
 			e.taken = false
 		}

@@ -69,11 +69,11 @@ func (u *upstream) Collect(ch chan<- prometheus.Metric) {
 		}
 	}
 	n := &u.service.counts
-	invalid, undecided := n.invalid.Load(), n.undecided.Load()
-	count(upstreamRequests, n.allowed.Load()+n.refused.Load()+n.shadowed.Load()+invalid+undecided,
+	failed, undecided := n.invalid.Load()+n.unconfigured.Load(), n.undecided.Load()
+	count(upstreamRequests, n.allowed.Load()+n.refused.Load()+n.shadowed.Load()+failed+undecided,
 		"ShouldRateLimit")
 	count(upstreamErrors, undecided, "redis_error")
-	count(upstreamErrors, invalid, "service_error")
+	count(upstreamErrors, failed, "service_error")
 	count(upstreamAccepted, u.accepted.Load())
 	count(upstreamRejected, u.rejected.Load())
 }

@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"regexp"
 	"time"
+	"unicode/utf8"
 
 	core "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discovery "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
@@ -117,7 +119,18 @@ func (f *follower) follow(ctx context.Context, server string) (received bool, er
 // maxConfiguration bounds a configuration, in bytes.
 const maxConfiguration = 16 << 20
 
-// textOf returns configurations as readFiles returns files. JSON is YAML.
+// unprintable matches what a text of JSON may have, but not a text of YAML.
+var unprintable = regexp.MustCompile(`[\x{7f}-\x{9f}\x{2028}\x{2029}\x{feff}\x{fffe}\x{ffff}]`)
+
+// asYAML returns text of JSON as text of YAML.
+func asYAML(text []byte) []byte {
+	return unprintable.ReplaceAllFunc(text, func(b []byte) []byte {
+		r, _ := utf8.DecodeRune(b)
+		return fmt.Appendf(nil, `\u%04x`, r)
+	})
+}
+
+// textOf returns configurations as readFiles returns files.
 func textOf(resources []*anypb.Any) (string, error) {
 	var all []byte
 	for _, r := range resources {
@@ -131,7 +144,7 @@ func textOf(resources []*anypb.Any) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		all = compositekey.Append(compositekey.Append(all, name), text)
+		all = compositekey.Append(compositekey.Append(all, name), asYAML(text))
 	}
 	return string(all), nil
 }

@@ -20,6 +20,8 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/rls/config"
 )
 
 // control is a server of xDS with one client.
@@ -106,7 +108,8 @@ func TestXDS(t *testing.T) {
 		t.Fatal(err)
 	}
 	none.Close()
-	r := run(t, "", "--xds", none.Addr().String()+","+c.address, "--xds-node=me")
+	r := run(t, "", "--xds", none.Addr().String()+","+c.address, "--xds-node=me",
+		"--upstream-metrics")
 	conn := dial(t, r.address)
 	health := func(want grpc_health_v1.HealthCheckResponse_ServingStatus) {
 		t.Helper()
@@ -119,6 +122,16 @@ func TestXDS(t *testing.T) {
 	health(grpc_health_v1.HealthCheckResponse_NOT_SERVING)
 	if got := query(t, conn); !strings.Contains(got, "no configuration yet") {
 		t.Errorf("before the first configuration: %s", got)
+	}
+	metrics := "\n" + get(t, r.admin+"/metrics")
+	for _, want := range []string{
+		`tb_rls_errors_total{reason="no_configuration"} 1`, `tb_rls_errors_total{reason="redis"} 0`,
+		"tb_rls_config_last_reload_successful 0", "ratelimit_service_config_load_success 0",
+		`ratelimit_service_should_rate_limit_error{err_type="service_error"} 1`,
+	} {
+		if !strings.Contains(metrics, "\n"+want+"\n") {
+			t.Errorf("before the first configuration: no %s in\n%s", want, metrics)
+		}
 	}
 	first := <-c.asked
 	if first.GetNode().GetId() != "me" || first.GetTypeUrl() != configType {
@@ -144,6 +157,34 @@ func TestXDS(t *testing.T) {
 	close(c.answers)
 	r.log.Until(t, "the configuration stays as it is")
 	expect(t, "the server is gone", []string{query(t, conn)}, "OK OK:0")
+}
+
+// A configuration may have any text, also what a file of YAML cannot have.
+func TestTextsOfXDS(t *testing.T) {
+	for _, text := range []string{
+		"\x7f", "\u0080", "\u009f", "\u2028", "\u2029", "\ufeff", "\ufffe", "\uffff", "\U0001f600",
+		"\x01\t\n", "\u0085\u00a0", "a: b # c", "'\"\\", "~",
+	} {
+		descriptor := &xds.RateLimitDescriptor{Key: "k", Value: text, RateLimit: yearlyPolicy(1)}
+		r, err := anypb.New(&xds.RateLimitConfig{
+			Name: "n", Domain: "d", Descriptors: []*xds.RateLimitDescriptor{descriptor},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := textOf([]*anypb.Any{r})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := parseFiles(s, false)
+		if err != nil {
+			t.Errorf("%q: %v", text, err)
+			continue
+		}
+		if c.Domain("d").Match([]*config.Entry{{Key: "k", Value: text}}) == nil {
+			t.Errorf("%q: another value", text)
+		}
+	}
 }
 
 // Both sides have certificates.
@@ -182,7 +223,7 @@ func TestXDSWithTLS(t *testing.T) {
 func TestXDSFlags(t *testing.T) {
 	for _, flags := range [][]string{
 		{}, {"--config=c", "--xds=h:1"}, {"--xds=h:1", "--xds-ca=f"},
-		{"--xds=h:1", "--xds-tls", "--xds-key=k"},
+		{"--xds=h:1", "--xds-tls", "--xds-key=k"}, {"--xds=,"}, {"--xds=,h:1"},
 	} {
 		if _, err := parseFlags(t, flags...); err == nil {
 			t.Errorf("%v: no error", flags)
