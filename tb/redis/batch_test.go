@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"math/rand/v2"
 	"runtime"
 	"slices"
 	"testing"
@@ -115,6 +116,27 @@ func TestCallsThatMeetShareABatch(t *testing.T) {
 	}
 }
 
+// A command has the calls of one limit. A call under another limit waits for the next command.
+func TestCallsUnderTwoLimitsMeet(t *testing.T) {
+	c, resume := startCrowd(t, slow)
+	before := c.l.Stats().Commands
+	all := []<-chan outcome{c.send(t.Context(), 1), c.join(t.Context(), 2)}
+	small := tb.Limit{Capacity: 5, Tokens: 1, Per: 24 * time.Hour}
+	for _, limit := range []tb.Limit{small, slow} {
+		if err := c.l.SetLimit(limit); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, c.join(t.Context(), 1))
+	}
+	resume()
+	for i, want := range []int{9, 7, 4, 3} { // 7 tokens, but 5 under the small limit
+		wantOutcome(t, all[i], granted(want))
+	}
+	if n := c.l.Stats().Commands - before; n != 4 {
+		t.Errorf("%d commands, want 4", n)
+	}
+}
+
 // A Reset has its place in the order of the calls, and shares their command.
 func TestResetSharesABatch(t *testing.T) {
 	c, resume := startCrowd(t, slow)
@@ -207,6 +229,41 @@ func newCall(deadline int64, cost uint64) *call {
 	return &call{
 		parts: []part{{items: []item{{units: cost}}}}, deadline: deadline,
 		timeout: deadline + patient.Microseconds(), decided: make(chan struct{}, 1),
+	}
+}
+
+// Calls may end in any order. The others keep their order, in which their timeouts pass.
+func TestCallsEndInAnyOrder(t *testing.T) {
+	l := newLimiter(t, dial(t, redistest.Start(t)), slow)
+	s := &l.pending
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	rng := rand.New(rand.NewPCG(5, 17))
+	for range 200 {
+		var want []*call
+		for range 4 {
+			c := newCall(l.local(), 1)
+			want = append(want, c)
+			l.add(c)
+		}
+		for len(want) > 0 {
+			i := rng.IntN(len(want))
+			if c := want[i]; !s.end(c, left, nil) || s.end(c, decided, nil) || c.stage != left {
+				t.Fatal("a call does not end once")
+			}
+			want = slices.Delete(want, i, i+1)
+			var up, down []*call
+			for c := s.oldest; c != nil && len(up) < 5; c = c.newer {
+				up = append(up, c)
+			}
+			for c := s.newest; c != nil && len(down) < 5; c = c.older {
+				down = append(down, c)
+			}
+			slices.Reverse(down)
+			if !slices.Equal(up, want) || !slices.Equal(down, want) {
+				t.Fatalf("%d calls are left, and the list has %d and %d", len(want), len(up), len(down))
+			}
+		}
 	}
 }
 

@@ -177,6 +177,17 @@ func TestLateReportsDoNotMoveTheBreaker(t *testing.T) {
 		l.b.observe(0, failed, errTest, l.now)
 	}
 	l.want(BreakerRecovering, 1)
+	admitted := 0
+	for {
+		if _, err := l.b.enter(l.now); err != nil {
+			break
+		}
+		admitted++
+	}
+	if admitted != leastInFlight {
+		t.Errorf("%d calls under way, want %d", admitted, leastInFlight)
+	}
+	l.b.leave(1)
 	l.open()
 	l.want(BreakerOpen, 2)
 }

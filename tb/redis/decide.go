@@ -103,9 +103,7 @@ func (m *layout) waits(s *state, it *item, o *effect) bool {
 	if debt := s.deficit + it.units - m.capacity + m.ahead(s); debt > it.debt {
 		o.RetryAfter = m.wait(&state{time: s.now, now: s.now}, debt-it.debt)
 	}
-	if o.delay > it.within {
-		o.RetryAfter = max(o.RetryAfter, o.delay-it.within)
-	}
+	o.RetryAfter = max(o.RetryAfter, o.delay-it.within)
 	return o.RetryAfter == 0
 }
 

@@ -98,6 +98,19 @@ func TestCallsBeyondTheBoundWait(t *testing.T) {
 	}
 }
 
+// A command may end just when a call has found all places taken.
+func TestPlaceThatIsFreeIsTaken(t *testing.T) {
+	c := crowd{l: newLimiter(t, dial(t, redistest.Start(t)), slow), key: "a"}
+	for range maxInFlight {
+		c.l.inFlight <- struct{}{}
+	}
+	o := c.join(t.Context(), 3)
+	for range maxInFlight {
+		c.l.release()
+	}
+	wantOutcome(t, o, granted(7))
+}
+
 func TestCommandsOutliveTheirCallers(t *testing.T) {
 	s := redistest.Start(t)
 	operator := dial(t, s)

@@ -135,6 +135,27 @@ func TestLeaseGrowsAnewAfterAnError(t *testing.T) {
 	}
 }
 
+// The tokens that a renewal gives back belong to all processes from then on.
+func TestTokensOnTheirWayBackAreNotSpent(t *testing.T) {
+	l, operator := newSpent(t)
+	allow1(t, l)
+	s, m := l.Stats(), l.layout.Load()
+	left := latest(l).left.Load() / m.scale
+	resume := pause(t, operator)
+	c := crowd{l: l, key: "a"}
+	more := c.send(t.Context(), int(left)+1)
+	if _, ok := latest(l).spend(m, m.scale, l.leases.now()); ok {
+		t.Errorf("one of %d tokens was spent although they are given back", left)
+	}
+	resume()
+	if o := <-more; o.err != nil || !o.Allowed || left == 0 {
+		t.Errorf("more than the %d tokens of the lease: %+v", left, o)
+	}
+	if n := l.Stats().ReturnedTokens - s.ReturnedTokens; n != float64(left) {
+		t.Errorf("%v tokens were given back, want %d", n, left)
+	}
+}
+
 func TestOpenBreakerKeepsWhatALeaseHas(t *testing.T) {
 	l, _ := newSpent(t)
 	allow1(t, l)

@@ -181,19 +181,26 @@ func TestReservationsWithoutTheServer(t *testing.T) {
 // limit refuses no call.
 func TestSetLimit(t *testing.T) {
 	c := dial(t, redistest.Start(t))
-	l := newLimiter(t, c, perSecond(1000, 1), WithPolicy(LocalShare(2)))
-	if d, err := l.AllowN(t.Context(), "a", 1000); err != nil || d != granted(0) {
+	large := tb.Limit{Capacity: 1000, Tokens: 1, Per: time.Hour}
+	l := newLimiter(t, c, large, WithPolicy(LocalShare(2)))
+	if d, err := l.AllowN(t.Context(), "a", 998); err != nil || d != granted(2) {
 		t.Fatalf("%+v, %v", d, err)
+	}
+	if d, err := l.AllowN(t.Context(), "a", 900); err != nil || d.Allowed {
+		t.Errorf("900 of 2 tokens: %+v, %v", d, err)
 	}
 	small := tb.Limit{Capacity: 10, Tokens: 10, Per: time.Hour}
 	if err := l.SetLimit(small); err != nil || l.Limit() != small || l.share.Limit().Capacity != 5 {
 		t.Fatalf("%v, %+v", err, l.Limit())
 	}
+	if d, err := l.AllowN(t.Context(), "a", 2); err != nil || d != granted(0) {
+		t.Errorf("2 of 2 tokens after a lower limit: %+v, %v", d, err)
+	}
 	d, err := l.Allow(t.Context(), "a")
 	if err != nil || d.Allowed || d.RetryAfter > 6*time.Minute || d.RetryAfter < 5*time.Minute {
 		t.Errorf("after a lower limit: %+v, %v, want a wait of 6 minutes", d, err)
 	}
-	if s := l.Stats(); s.Granted != 1 {
+	if s := l.Stats(); s.Granted != 2 {
 		t.Errorf("Stats: %+v", s)
 	}
 	if err := l.SetLimit(tb.Limit{}); err == nil || l.Limit() != small {

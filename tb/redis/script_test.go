@@ -33,6 +33,7 @@ var behaviours = []struct {
 	{"AllOrNone", allOrNone},
 	{"ChargesAsMutex", chargesAsMutex},
 	{"GroupsAsMutex", groupsAsMutex},
+	{"ItemsAsLayout", itemsAsLayout},
 }
 
 func TestScript(t *testing.T) {

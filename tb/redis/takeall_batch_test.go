@@ -125,16 +125,20 @@ func TestBatchHasWholeCallsOfTakeAll(t *testing.T) {
 func TestErrorOfATakeAllDoesNotConcernTheOthers(t *testing.T) {
 	costs := map[string]float64{"a": 1, "b": 1, "foreign": 1, "c": 11}
 	for _, tt := range []struct {
-		prepare []string
+		prepare [][]string
 		causes  [3]Cause // of calls on a and b, on a and foreign, and on a and c; 0 for none
 	}{
-		{[]string{"SET", "tb:{foreign}", "x"}, [3]Cause{0, CauseForeign, 0}},
+		{[][]string{{"SET", "tb:{foreign}", "x"}}, [3]Cause{0, CauseForeign, 0}},
 		{
-			[]string{"CONFIG", "SET", "maxmemory", "1"},
+			[][]string{{"CONFIG", "SET", "maxmemory", "1"}},
 			[3]Cause{CauseOutOfMemory, CauseOutOfMemory, 0},
 		},
+		{
+			[][]string{{"LPUSH", "tb:{foreign}", "x"}, {"CONFIG", "SET", "maxmemory", "1"}},
+			[3]Cause{CauseOutOfMemory, CauseForeign, 0},
+		},
 	} {
-		c, resume := startCrowd(t, slow, tt.prepare)
+		c, resume := startCrowd(t, slow, tt.prepare...)
 		others := c.busy(t)
 		var all []<-chan outcomes
 		for _, second := range []string{"b", "foreign", "c"} {

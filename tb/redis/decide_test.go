@@ -1,0 +1,105 @@
+package redis
+
+import (
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// A number of two words has edges where the lower one overflows, and where the upper one is the
+// divisor. Random operands miss them, so some are chosen for an edge.
+
+func TestSupplyIsExactAtOverflows(t *testing.T) {
+	rng := rand.New(rand.NewPCG(6, 17))
+	whole := func(x uint64, m *layout) *big.Int { // S(x)
+		y := new(big.Int).SetUint64(m.n)
+		y.Mul(y, new(big.Int).SetUint64(x))
+		return y.Quo(y, new(big.Int).SetUint64(m.d))
+	}
+	for range 20_000 {
+		m := &layout{n: magnitude(rng, 1<<rateBits-1), d: magnitude(rng, 1<<rateBits-1)}
+		at, e := magnitude(rng, 1<<53-1), magnitude(rng, 1<<53-1)
+		if m.n > 1<<20 && rng.IntN(2) == 0 { // the product is just below a power of two
+			e = math.MaxUint64 / m.n
+			m.d = 1<<rateBits - magnitude(rng, 1<<rateBits-1)
+		}
+		want := new(big.Int).Sub(whole(at+e, m), whole(at, m))
+		if most := big.NewInt(1 << rateBits); want.Cmp(most) > 0 {
+			want = most
+		}
+		if got := m.supplied(at, e); got != want.Uint64() {
+			t.Fatalf("%d/%d units a µs supply %d in %d µs after %d, want %v", m.n, m.d, got, e, at, want)
+		}
+	}
+}
+
+func TestWaitIsExactAtOverflows(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 17))
+	number := func(x uint64) *big.Int { return new(big.Int).SetUint64(x) }
+	word := new(big.Int).Lsh(big.NewInt(1), 64)
+	thousand := big.NewInt(1000)
+	for range 40_000 {
+		m := &layout{n: magnitude(rng, 1<<rateBits-1), d: magnitude(rng, 1<<rateBits-1)}
+		units, now := magnitude(rng, 1<<33-1), magnitude(rng, 1<<53-1)
+		switch rng.IntN(5) {
+		case 0: // the clock ends
+			now = math.MaxInt64/1000 - rng.Uint64N(3) + 1
+			m.n, m.d = 1000, 1 // a unit a ns
+			units = math.MaxInt64 - min(math.MaxInt64, 1000*now) + rng.Uint64N(2)
+			units = max(1, units)
+		case 1: // all products overflow
+			m.d = 1<<rateBits - magnitude(rng, 1<<(rateBits-1))
+			units = math.MaxUint64/m.d + 1
+		case 2, 3: // what has to be supplied, in ns, is just below or at the edge
+			m.d = 1<<rateBits - magnitude(rng, 1<<(rateBits-1))
+			edge := big.NewInt(1 + rng.Int64N(1<<17))
+			if rng.IntN(2) == 0 {
+				m.n = edge.Uint64()
+			}
+			edge.Mul(edge, word).Quo(edge, thousand)
+			edge.Add(edge, big.NewInt(rng.Int64N(2)))
+			// units·d − phase is the edge, and the phase is now·n modulo d.
+			d := number(m.d)
+			phase := new(big.Int).Mod(new(big.Int).Neg(edge), d)
+			inverse := new(big.Int).ModInverse(number(m.n), d)
+			if inverse == nil {
+				continue
+			}
+			now = inverse.Mul(inverse, phase).Mod(inverse, d).Uint64()
+			if units = edge.Add(edge, phase).Quo(edge, d).Uint64(); units >= 1<<33 {
+				continue
+			}
+		}
+		d, n := number(m.d), number(m.n)
+		phase := number(now)
+		phase.Mul(phase, n).Mod(phase, d)
+		ns := number(units)
+		ns.Mul(ns, d).Sub(ns, phase).Mul(ns, thousand)
+		ns.Add(ns, n).Sub(ns, big.NewInt(1)).Quo(ns, n)
+		want := tb.Never
+		end := number(now)
+		if end.Mul(end, thousand).Add(end, ns).IsInt64() {
+			want = time.Duration(ns.Int64() + 5000)
+		}
+		s := state{time: now, now: now - 5}
+		if got := m.wait(&s, units); got != want {
+			t.Fatalf("%d units at %d/%d a µs after %d µs: %d, want %d", units, m.n, m.d, now, got, want)
+		}
+	}
+}
+
+// The level of an empty bucket is 0, and not −0, which would be printed.
+func TestEmptyBucketHasNoSign(t *testing.T) {
+	m, err := newLayout(perSecond(10, 1), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newState(noon, m.capacity, noon)
+	if v := m.level(&s); math.Signbit(v.Tokens) || v.Tokens != 0 || v.NextToken != time.Second {
+		t.Errorf("%+v", v)
+	}
+}
