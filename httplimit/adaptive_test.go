@@ -180,6 +180,31 @@ func TestReloadOfAnAdaptiveRule(t *testing.T) {
 	}
 }
 
+// A reload that keeps the rate of a rule changes all else that clients see of the rule.
+func TestReloadOfARuleThatKeepsItsRate(t *testing.T) {
+	set := func(id, more string) string {
+		return sprintf(`{"id": %q, "spec": {"rules": [%s]}}`, id, oneRule("[]",
+			`"rps": 100, "burst": 100, "adaptive": {`+adaptiveRange+`}`+more))
+	}
+	s := newSite(t, `{"policies": [`+set("a", "")+`]}`)
+	s.overload(http.StatusServiceUnavailable)
+	rate := s.perSecond()
+	s.now = s.now.Add(time.Hour) // all tokens come back
+	const cost = `, "cost_source": "header:w", "default_cost": 7`
+	s.reload(`{"policies": [` + set("a", cost) + "," + set("b", "") + `]}`)
+	if got := s.perSecond(); got != rate || rate >= 100 {
+		t.Errorf("%v after a reload, %v before", got, rate)
+	}
+	w := s.get()
+	if got := items(t, w, "RateLimit"); len(got) != 2 || !strings.HasPrefix(got[0], "a/r r=93 ") ||
+		!strings.HasPrefix(got[1], "b/r r=99 ") {
+		t.Errorf("%q", got)
+	}
+	if s.seen.Rule != "a/r" || s.seen.Cost != 7 {
+		t.Errorf("%+v", s.seen)
+	}
+}
+
 // A rejected reload lets the control go on.
 func TestRejectedReloadKeepsTheAdaptiveRate(t *testing.T) {
 	limit := tb.Limit{}

@@ -165,6 +165,22 @@ func TestFallbackAppliesIfNoRuleDoes(t *testing.T) {
 	}
 }
 
+// A rule that does not apply leaves nothing to the rule after it: neither its key, which would give
+// the clients of a rule without keys a bucket each, nor its fault.
+func TestRuleThatDoesNotApply(t *testing.T) {
+	s := newSite(t, jsonRules("", jsonRule("key", `["header:k"]`, 5, ""),
+		jsonRule("all", "[]", 1, `"mode": "shadow"`)))
+	for i := range 3 {
+		s.get(sprint("K: ", i))
+	}
+	if st := s.Stats()[1]; st.ShadowGranted != 1 || st.ShadowRefused != 2 {
+		t.Errorf("%+v", st)
+	}
+	s = newSite(t, jsonRules("", strings.Replace(plans("gold", 50), `"r"`, `"key"`, 1),
+		jsonRule("all", "[]", 5, "")))
+	s.granted(5, "Plan: gold", "Plan: free")
+}
+
 // X-Plan: gold without a key must not be a way around the fallback.
 func TestMatchWithoutAKeyDoesNotEscapeTheFallback(t *testing.T) {
 	s := newSite(t, jsonRules(`"fallback_limit": {"limit_keys": ["ip:address"],

@@ -64,9 +64,10 @@ func (c *call) newSettlement(observed bool) *Settlement {
 	return &Settlement{call: c, parts: parts, flights: flights}
 }
 
-// hasTaken reports whether the tokens of an entry of a granted request are taken.
+// hasTaken reports whether the tokens of an entry of a granted request are taken. If a limiter has
+// failed, a request that has waited before has given them back.
 func (c *call) hasTaken(e *entry) bool {
-	return e.decision.Allowed && (e.Shadow || !c.failedOpen)
+	return e.decision.Allowed && !c.failedOpen
 }
 
 // Writer returns the ResponseWriter for the response. It has the optional methods of w: Flush,

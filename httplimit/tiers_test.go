@@ -86,7 +86,7 @@ func TestAmbiguousTiersAreRefused(t *testing.T) {
 // A reload changes the limits of tiers, adds and removes them, and makes a rule with tiers of one
 // without. All buckets keep their tokens.
 func TestReloadOfTiersKeepsTokens(t *testing.T) {
-	many := []any{"gold", 60}
+	many := []any{"a", 1, "gold", 60} // so gold has another number than in other policies
 	for i := range 300 {
 		many = append(many, sprint("plan", i), 70+i)
 	}
@@ -110,6 +110,8 @@ func TestReloadOfTiersKeepsTokens(t *testing.T) {
 		{plans("gold", 4), "gold", 4, 4},
 		{plans(many...), "plan0", 70, 4},
 		{slowRule(1, 3), "", 3, 3},
+		{plans("gold", 50), "gold", 50, 3},
+		{plans(many...), "gold", 60, 3},
 	} {
 		s.reload(c.policy)
 		lines := []string{"K: 1", "Plan: " + c.plan}
@@ -127,27 +129,50 @@ func TestReloadOfTiersKeepsTokens(t *testing.T) {
 	}
 }
 
+// A key of a tier that is gone has the limit of the rule from the reload on, and not only from its
+// next request on.
+func TestTierThatIsGone(t *testing.T) {
+	fast := strings.Replace(plans("gold", 50), `"gold": {"tokens_per_second": 1,`,
+		`"gold": {"tokens_per_second": 20,`, 1)
+	s := newSite(t, fast)
+	s.get("K: more", "Plan: gold")
+	for range 50 {
+		s.get("K: none", "Plan: gold")
+	}
+	s.reload(plans("silver", 50))
+	s.now = s.now.Add(2 * time.Second)
+	s.reload(fast)
+	for key, want := range map[string]float64{"more": 10, "none": 2} {
+		if got := s.tokensLeft("K: "+key, "Plan: gold"); got != want {
+			t.Errorf("%s: %v tokens, want %v", key, got, want)
+		}
+	}
+}
+
 func TestSnapshotsHaveTiers(t *testing.T) {
 	s := newSite(t, plans("gold", 50, "a \"b\"", 50))
-	for i, plan := range []string{"gold", "a \"b\"", "none"} {
-		for range 45 + i {
+	for i, plan := range []string{"gold", "a \"b\"", "none", "gold"} {
+		for range []int{45, 46, 47, 1}[i] {
 			s.get(sprint("K: ", i), "Plan: "+plan)
 		}
 	}
 	text := s.snapshot()
 	for _, c := range []struct {
 		policy string
-		plan   [3]string
-		want   [3]float64
+		plan   [4]string
+		want   [4]float64
 	}{
-		{plans("gold", 50, "a \"b\"", 50), [3]string{"gold", "a \"b\"", "none"}, [3]float64{5, 4, 0}},
-		{plans("gold", 30), [3]string{"gold", "gold", "none"}, [3]float64{5, 4, 0}},
-		{slowRule(1, 100), [3]string{}, [3]float64{5, 4, 0}},
+		{plans("gold", 50, "a \"b\"", 50), [4]string{"gold", "a \"b\"", "none", "gold"},
+			[4]float64{5, 4, 0, 49}},
+		{plans("gold", 30), [4]string{"gold", "gold", "none", "gold"}, [4]float64{5, 4, 0, 30}},
+		{plans("a", 1, "gold", 50), [4]string{"gold", "gold", "none", "gold"},
+			[4]float64{5, 4, 0, 49}},
+		{slowRule(1, 100), [4]string{}, [4]float64{5, 4, 0, 49}},
 	} {
 		next, done := s.restarted(text, c.policy)
 		for i, plan := range c.plan {
 			got := next.tokensLeft(sprint("K: ", i), "Plan: "+plan)
-			if got != c.want[i] || done.Buckets != 3 {
+			if got != c.want[i] || done.Buckets != 4 {
 				t.Errorf("key %d, plan %q: %v tokens, want %v, %+v\n%s", i, plan, got, c.want[i], done, text)
 			}
 		}

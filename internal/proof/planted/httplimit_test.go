@@ -118,9 +118,9 @@ var httpBugs = []bug{
 		"s.parts[i].known = true",
 	},
 	{
-		"a shadow rule is not settled after a failure of another limiter", settlementGo,
-		"(e.Shadow || !c.failedOpen)",
-		"!c.failedOpen",
+		"a request that passes because its store failed is settled", settlementGo,
+		"e.decision.Allowed && !c.failedOpen",
+		"e.decision.Allowed",
 	},
 	{
 		"a HEAD request pays for a body that is not sent", settlementGo,
