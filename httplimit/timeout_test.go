@@ -94,3 +94,25 @@ func TestPlainLimiterThatBlocks(t *testing.T) {
 		})
 	}
 }
+
+// All limiters of a request share one time limit. At its end no further one is asked, not even for
+// a shadow rule.
+func TestTimeLimitOfAllLimiters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		released, asked := make(chan struct{}), new([]string)
+		s := newSite(t, jsonRules("", jsonRule("slow", "[]", 5, ""),
+			jsonRule("trial", "[]", 5, `"mode": "shadow"`)),
+			WithLimiter(func(r Rule) (tb.Limiter, error) {
+				if r.Name == "slow" {
+					return stuck{released: released}, nil
+				}
+				return &otherLimiter{rule: r, asked: asked}, nil
+			}))
+		s.get()
+		synctest.Wait()
+		close(released)
+		if st := s.Stats(); st[0].Errors != 1 || st[1].Errors != 1 || len(*asked) > 0 {
+			t.Errorf("%+v, asked %v", st, *asked)
+		}
+	})
+}
