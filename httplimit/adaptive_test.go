@@ -116,6 +116,26 @@ func TestAdaptiveRateFollowsFailures(t *testing.T) {
 	}
 }
 
+// The rate does not grow while the downstream asks to wait. A date is ignored.
+func TestRetryAfterOfTheDownstream(t *testing.T) {
+	for value, grows := range map[string]bool{
+		"0": true, "1": true, "60": false, "4000000000": false, "-60": true,
+		"Fri, 15 Jan 2027 08:01:00 GMT": true,
+	} {
+		s := newSite(t, adaptiveRule(100, 1, adaptiveRange))
+		s.overload(http.StatusServiceUnavailable, "Retry-After", value)
+		before := s.perSecond()
+		for range 2000 {
+			s.now = s.now.Add(10 * time.Millisecond)
+			s.get()
+			s.get() // refused, so that the limit holds requests back
+		}
+		if rate := s.perSecond(); rate > before != grows {
+			t.Errorf("Retry-After %q: %v a second, was %v, grows: want %v", value, rate, before, grows)
+		}
+	}
+}
+
 // A client that disconnects is not a failure, whatever the handler answers. Decide sees no
 // responses.
 func TestAdaptiveRateIgnoresClientsAndDecide(t *testing.T) {
@@ -230,8 +250,9 @@ func TestRejectedReloadKeepsTheAdaptiveRate(t *testing.T) {
 // Each granted request ends for the controller, also if its response does not pass through Writer,
 // and a connection that is taken over ends at that moment.
 func TestAdaptiveRequestsEnd(t *testing.T) {
-	s := newSite(t, adaptiveRule(100, 100, adaptiveRange))
-	inFlight := func() int { return s.policy.Load().rules[0].control.Controller.Stats().InFlight }
+	s := newSite(t, jsonRules("", jsonRule("fixed", "[]", 100, ""),
+		adaptiveRule(100, 100, adaptiveRange)))
+	inFlight := func() int { return s.policy.Load().rules[1].control.Controller.Stats().InFlight }
 	begin := func() *Settlement {
 		_, settlement, ok := s.Admit(httptest.NewRecorder(), request())
 		if !ok || inFlight() != 1 {

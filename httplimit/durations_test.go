@@ -94,6 +94,16 @@ func TestFieldsOfPlainLimiters(t *testing.T) {
 			tb.Decision{RetryAfter: tb.Never, Remaining: 3},
 			"Retry-After: 5",
 		},
+		{ // decisions of another limit
+			`"rps": 1, "burst": 5, "fixed_cost": 8`,
+			tb.Decision{RetryAfter: 7 * time.Second, Remaining: 3},
+			"Retry-After: 5",
+		},
+		{
+			`"rps": 1, "burst": 5, "fixed_cost": 5`,
+			tb.Decision{RetryAfter: tb.Never, Remaining: 3},
+			"Retry-After: 2",
+		},
 	} {
 		plug := func(Rule) (tb.Limiter, error) { return answering(c.answer), nil }
 		s := newSite(t, oneRule("[]", c.config), WithLimiter(plug), steady())

@@ -26,13 +26,15 @@ func TestSpellingsOfFieldValues(t *testing.T) {
 			[]func(*http.Request){field("Authorization", "Bearer Ab"),
 				field("Authorization", "bearer\tAb"), field("Authorization", "BEARER   Ab ")},
 			[]func(*http.Request){field("Authorization", "Bearer ab"),
-				field("Authorization", "BearerAb"), field("Authorization", "Basic Ab")},
+				field("Authorization", "BearerAb"), field("Authorization", "Basic Ab"),
+				field("Authorization", "Bearer AQ=="), field("Authorization", "Bearer Ab Ab")},
 		},
 		{
 			"header:authorization", "Basic dTpw",
 			[]func(*http.Request){field("Authorization", "basic dTpw"),
 				field("Authorization", "BASIC  dTpw==")},
-			[]func(*http.Request){field("Authorization", "basic dTpx")},
+			[]func(*http.Request){field("Authorization", "basic dTpx"), field("Authorization", "Basic"),
+				field("Authorization", "Basic dTpw x")},
 		},
 		{
 			"header:proxy-authorization", "basic dTo=",
@@ -101,6 +103,7 @@ func TestMediaTypes(t *testing.T) {
 	}
 	for list, want := range map[string]string{
 		"": "", "text/html": "text/html", "Text/HTML": "text/html", "a/b ; c=d,, E/f": "a/b,e/f",
+		"A/b": "a/b", "a/Z": "a/z", "a/b;": "a/b", ";": "", "a/b,c/d": "a/b,c/d", "a/b\t": "a/b",
 		`multipart/form-data; boundary="a,b"`: "multipart/form-data",
 	} {
 		if got := mediaTypes(list); got != want {
