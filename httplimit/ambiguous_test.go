@@ -77,6 +77,24 @@ func TestShadowRulesOnRepeatedKeys(t *testing.T) {
 	}
 }
 
+// A key that a match names and that is repeated ends a ladder at an enforced rule, and at no shadow
+// rule.
+func TestRepeatedKeysInALadder(t *testing.T) {
+	const gold = `"match": {"header:plan": "gold"}`
+	free, trial := jsonRule("free", "[]", 5, ""), jsonRule("trial", `["header:k"]`, 5,
+		`"mode": "shadow"`)
+	for want, rules := range map[string][]string{
+		"gold (trial)": {jsonRule("gold", "[]", 5, gold), free, trial},
+		"free (all)": {jsonRule("gold", "[]", 5, `"mode": "shadow", `+gold),
+			jsonRule("all", "[]", 5, `"mode": "shadow"`), free},
+	} {
+		s := newSite(t, jsonRules("", rules...))
+		if got := s.applying("K: 1", "Plan: gold", "Plan: free"); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
 // A repeated cost is not cheaper than any other.
 func TestRepeatedCostIsTheHighest(t *testing.T) {
 	for config, want := range map[string]float64{

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/seed-181794aa/ratelimit/tb"
 )
@@ -258,6 +259,29 @@ func TestQueryValueReadsAsNetURLDoes(t *testing.T) {
 			if v != values.Get(name) || n != min(2, len(values[name])) {
 				t.Errorf("%.20q %q: %q %d, want %q", query, name, v, n, values[name])
 			}
+		}
+	}
+}
+
+// A text that is not a key is one error, and not two.
+func TestErrorsOfKeys(t *testing.T) {
+	for _, key := range []string{"", "a\x00", "header:", "query:", "jwt:", "tenant", "ip:address/"} {
+		_, err := New(Rules(Rule{Name: "r", Keys: []string{key},
+			Limit: tb.Limit{Capacity: 1, Tokens: 1, Per: time.Second}}))
+		if err == nil || strings.Count(err.Error(), "Rules[0].Keys[0]") != 1 {
+			t.Errorf("%q: %v", key, err)
+		}
+	}
+}
+
+// A value of at most 128 bytes is in an event as it is.
+func TestLongValuesInEvents(t *testing.T) {
+	s := newSite(t, jsonRules("", jsonRule("r", `["header:k"]`, 1, "")))
+	for length, hashed := range map[int]bool{127: false, 128: false, 129: true} {
+		value := strings.Repeat("x", length)
+		got := s.Explain(request("K: " + value))[0].Key[0].Value
+		if got != value && !hashed || strings.HasPrefix(got, "sha256:") != hashed {
+			t.Errorf("%d bytes: %s", length, got)
 		}
 	}
 }

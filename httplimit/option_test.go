@@ -72,6 +72,41 @@ func TestReasonField(t *testing.T) {
 	}
 }
 
+// Fields change while the limiter is used, and stay across a reload.
+func TestSetFields(t *testing.T) {
+	policy := jsonRules("", jsonRule("r", "[]", 1, ""))
+	s := newSite(t, policy, WithFields(Fields{Policy: true}))
+	wants(t, s.get(), `RateLimit-Policy: "r";q=1;w=1`)
+	if err := s.SetFields(Fields{Reason: "x-why"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.SetFields(Fields{Reason: "a b"}); err == nil {
+		t.Error("the name of a field with a space is accepted")
+	}
+	for range 2 {
+		wants(t, s.get(), "X-Why: token_bucket_exceeded", "RateLimit-Policy: ")
+		s.reload(policy)
+	}
+}
+
+// Another shared secret gives another jitter, and long keys in a store other buckets.
+func TestSetSharedSecret(t *testing.T) {
+	s := newSite(t, oneRule(`["header:k"]`, `"rps": 0.1, "burst": 1`),
+		WithStore(referenceStore{t: t}), steady())
+	short, long := "K: 1", "K: "+strings.Repeat("x", 100)
+	s.granted(1, short)
+	s.granted(1, long)
+	wants(t, s.get(short), "Retry-After: 10")
+	s.SetSharedSecret("1")
+	if got := s.get(short).Header().Get("Retry-After"); got == "10" {
+		t.Error("the jitter is as before")
+	}
+	s.granted(1, long)
+	s.SetSharedSecret("2024")
+	wants(t, s.get(short), "Retry-After: 10")
+	s.granted(0, long)
+}
+
 func TestPolicyField(t *testing.T) {
 	for _, c := range []struct {
 		rps   string

@@ -116,6 +116,21 @@ func TestSameMatchIsOneGroup(t *testing.T) {
 	}
 }
 
+// A rule that lacks a part of its key does not keep others with the same keys and match from
+// applying.
+func TestRulesWithTheSameKeys(t *testing.T) {
+	s := newSite(t, jsonRules("", jsonRule("a", `["header:k"]`, 5, ""),
+		jsonRule("b", `["header:k"]`, 5, `"on_missing": "shared"`)))
+	if got := s.applying("K: 1") + ", " + s.applying(); got != "a b, b" {
+		t.Error(got)
+	}
+	s = newSite(t, jsonRules("", jsonRule("a", `["ip:address/64,/48"]`, 5, ""),
+		jsonRule("b", `["ip:address/64,/48"]`, 5, "")))
+	if got := s.applying(); got != "a b" { // an IPv4 address has no parent networks
+		t.Error(got)
+	}
+}
+
 func TestSetsAreIndependent(t *testing.T) {
 	s := newSite(t, sprintf(`{"policies": [
 		{"id": "a", "spec": {"selector": {"pathPrefix": "/v1"}, "rules": [%[1]s]}},
