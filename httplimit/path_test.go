@@ -46,6 +46,7 @@ func TestResolvePath(t *testing.T) {
 		"/%5c":                 "/%5c",
 		"/v1%2fx/../y":         "",
 		"/v1%00/x":             "",
+		"/v1/%00":              "",
 		"/x/..;/v1":            "",
 		"/x/..;a=b/v1":         "",
 		"/x/%2e%2e%3b/v1":      "",
@@ -55,6 +56,7 @@ func TestResolvePath(t *testing.T) {
 		"/v1/\u2024\u2024/x":   "/v1/%E2%80%A4%E2%80%A4/x", // not ASCII dots
 		"http://h.test//v1/x?": "/v1/x",
 		"http://h.test":        "/",
+		"http://h.test//":      "/",
 		"/i/h%3A%2F%2Fh.test":  "/i/h%3A%2F%2Fh.test",
 		"/v1/%2f/../x":         "",
 		"/%2f..":               "",
