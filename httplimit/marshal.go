@@ -15,7 +15,7 @@ import (
 // same policy. It writes what the policy says, valid or not: ParsePolicy checks the document. A
 // rate that is neither a decimal number nor the simplest fraction of one is written as a number
 // that is nearly the same, and a text that is not UTF-8 as encoding/json writes it.
-func (p *Policy) MarshalJSON() ([]byte, error) {
+func (p Policy) MarshalJSON() ([]byte, error) {
 	var d members
 	if p.UnverifiedJWT {
 		d.add("jwt", verifications[1])

@@ -20,6 +20,9 @@ func roundTrip(t *testing.T, p *Policy) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if value, err := json.Marshal(*p); err != nil || string(value) != string(data) {
+		t.Errorf("%s, %v by value; want %s", value, err, data)
+	}
 	var got Policy
 	if err := json.Unmarshal(data, &got); err != nil {
 		t.Fatalf("%v in %s", err, data)
