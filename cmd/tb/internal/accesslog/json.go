@@ -113,6 +113,11 @@ func unquote(raw []byte) []byte {
 	if len(raw) > 0 && raw[0] == '[' {
 		return joinTexts(raw)
 	}
+	return unquoteText(raw)
+}
+
+// unquoteText is unquote for a value that is not an array.
+func unquoteText(raw []byte) []byte {
 	if len(raw) < 2 || raw[0] != '"' {
 		return raw
 	}

@@ -17,7 +17,7 @@ var errPair = &lack{0, "want pairs of key=value"}
 
 // newLogfmtParser returns a parser for the keys of a schema.
 func newLogfmtParser(s Schema) *logfmtParser {
-	p := &logfmtParser{fields: newFields(s, jsonCandidates, unquote)}
+	p := &logfmtParser{fields: newFields(s, jsonCandidates, unquoteText)}
 	for _, path := range p.paths {
 		if _, ok := p.keys.get([]byte(path)); !ok {
 			p.keys.add(path, p.slots(path))

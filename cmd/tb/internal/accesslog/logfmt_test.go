@@ -11,6 +11,8 @@ func TestLogfmtLines(t *testing.T) {
 		{"usual", logfmtLine, request{at, "192.0.2.7:5678", "eve", "h.example", "/a", 17}},
 		{"IPv6 and time last", `ip=2001:db8::1 uri=/a time="17/May/2015:12:05:03 +0200"`,
 			request{at, "2001:db8::1", "", "", "/a", Unknown}},
+		{"brackets", `time=2015-05-17T10:05:03Z remote_addr=[2001:db8::1]:51000 path=/ user=[a]`,
+			request{at, "[2001:db8::1]:51000", "[a]", "", "/", Unknown}},
 		{"milliseconds", `msec=1431857103.123 ip=::1`,
 			request{"2015-05-17T10:05:03.123Z", "::1", "", "", "", Unknown}},
 		{"keys without a value", stamp + `debug ip= user="" remote_user=- path=/ done`,

@@ -88,15 +88,28 @@ func (p *w3cParser) parse(line []byte, rec *Record) (Format, error) {
 	if !p.split(line) && !p.splitQuoted(line) {
 		return Undetected, errColumns
 	}
+	var err error
 	if p.ownTime || p.epoch {
-		return W3C, p.fill(rec)
+		err = p.fill(rec)
+	} else {
+		var ok bool
+		if rec.Time, ok = p.time.dateAndTime(p.day, p.text(fieldTime)); !ok {
+			return Undetected, errDateTime
+		}
+		p.fillRest(rec)
 	}
-	var ok bool
-	if rec.Time, ok = p.time.dateAndTime(p.day, p.text(fieldTime)); !ok {
-		return Undetected, errDateTime
+	rec.Peer, rec.Forwarded = withoutSpaces(rec.Peer), withoutSpaces(rec.Forwarded)
+	return W3C, err
+}
+
+// withoutSpaces returns a list of addresses without the spaces after its commas. It allocates only
+// for a list of several. A %20 elsewhere may be the zone of an address, which IIS writes as it is.
+func withoutSpaces(list []byte) []byte {
+	if bytes.IndexByte(list, ',') < 0 {
+		return list
 	}
-	p.fillRest(rec)
-	return W3C, nil
+	list = bytes.ReplaceAll(list, []byte(",+"), []byte(","))
+	return bytes.ReplaceAll(list, []byte(",%20"), []byte(","))
 }
 
 // errorWithoutColumns returns the error of a line after no usable directive.

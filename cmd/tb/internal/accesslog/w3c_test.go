@@ -106,7 +106,7 @@ func TestMalformedW3CLines(t *testing.T) {
 	})
 }
 
-// Names and extra fields work as in JSON.
+// Names and extra fields work as in JSON. Lists of addresses have no encoded spaces.
 func TestW3CColumnsCanBeNamed(t *testing.T) {
 	s := Schema{
 		Names:     map[string]string{"ip": "X-Real-IP", "time": "timestamp(ms)"},
@@ -114,7 +114,7 @@ func TestW3CColumnsCanBeNamed(t *testing.T) {
 		Forwarded: true,
 	}
 	const log = "#Fields: timestamp(ms) c-ip x-real-ip cs(X-Api-Key) time-taken x-forwarded-for\n" +
-		"1431857103250 10.0.0.1 192.0.2.7 k1 15 192.0.2.8"
+		"1431857103250 10.0.0.1 192.0.2.6,+192.0.2.7 k1 15 192.0.2.8,%20fe80::1%20"
 	r, err := NewReader(t.Context(), "a.log", strings.NewReader(log), s)
 	if err != nil {
 		t.Fatal(err)
@@ -123,8 +123,8 @@ func TestW3CColumnsCanBeNamed(t *testing.T) {
 	if err := r.Next(&rec); err != nil {
 		t.Fatal(err)
 	}
-	want := request{"2015-05-17T10:05:03.25Z", "192.0.2.7", "", "", "", Unknown}
-	if got := kept(&rec); got != want || string(rec.Forwarded) != "192.0.2.8" {
+	want := request{"2015-05-17T10:05:03.25Z", "192.0.2.6,192.0.2.7", "", "", "", Unknown}
+	if got := kept(&rec); got != want || string(rec.Forwarded) != "192.0.2.8,fe80::1%20" {
 		t.Errorf("got %+v, forwarded %q; want %+v", got, rec.Forwarded, want)
 	}
 	if got := fmt.Sprintf("%q", rec.Fields); got != `["k1" "15"]` {
