@@ -151,7 +151,7 @@ func envoyConfig(plan []planned) string {
 		}
 		value := p.path
 		if p.isPrefix() {
-			value += "*"
+			value += "*\n    share_threshold: true"
 		}
 		fmt.Fprintf(&b, "  - key: path\n    value: %s\n    descriptors:\n", value)
 		limit("      ", &p)

@@ -109,7 +109,8 @@ func TestExports(t *testing.T) {
 	}
 }
 
-// Paths that differ in a slash have limits of their own, with different names.
+// Paths that differ in a slash have limits of their own, with different names. The limit of a
+// prefix counts the requests to all paths below it together.
 func TestNamesOfLimitsAreDistinct(t *testing.T) {
 	s := &Suggestion{Limit: &SuggestedLimit{rate: mustRate(t, "5"), Burst: 9,
 		Policy: httplimit.Rules(httplimit.Rule{Keys: []string{"ip:address"}})}}
@@ -129,6 +130,24 @@ func TestNamesOfLimitsAreDistinct(t *testing.T) {
 	}
 	if want := "suggested , root /, api /api, api-3 /api/, a-pi /a.pi/, "; got != want {
 		t.Errorf("got %s, want %s", got, want)
+	}
+	files := []config.File{{Name: "a.yaml", Text: envoyConfig(s.plan())}}
+	c, err := config.Parse(files, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bucket := func(path, client string) string {
+		d := []*config.Entry{{Key: "path", Value: path}, {Key: "remote_address", Value: client}}
+		r := c.Domain("suggested").Match(d)
+		if r == nil {
+			t.Fatalf("no limit of %s", path)
+		}
+		key, _ := r.Key(d, nil)
+		return r.Path + " " + key
+	}
+	one := bucket("/api/1", "a")
+	if one != bucket("/api/2/3", "a") || one == bucket("/api/1", "b") || one == bucket("/api", "a") {
+		t.Errorf("a client has not one bucket for /api/ alone:\n%s", files[0].Text)
 	}
 	const location = "    location /api/ {\n        limit_req zone=suggested burst=8 nodelay;\n" +
 		"        limit_req zone=api-3 burst=1 nodelay;\n    }\n"
