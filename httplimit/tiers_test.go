@@ -40,6 +40,29 @@ func TestTiersHaveTheirLimits(t *testing.T) {
 	}
 }
 
+// A refused client is refilled by its new plan from then on, also if another rule grants it.
+func TestRefusedClientEntersItsTier(t *testing.T) {
+	user := `{"name": "user", "limit_keys": ["header:k"], "algorithm_config": {
+		"tokens_per_second": 0.001, "burst": 3, "tiers": {"by": "header:plan", "limits": {
+			"gold": {"tokens_per_second": 1, "burst": 20}}}}}`
+	for name, policy := range map[string]string{
+		"one rule":  jsonRules("", user),
+		"two rules": jsonRules("", user, jsonRule("all", "[]", 1000, "")),
+	} {
+		s := newSite(t, policy)
+		s.granted(3, "K: 1")
+		w := s.get("K: 1", "Plan: gold")
+		if w.Code != http.StatusTooManyRequests {
+			t.Errorf("%s: status %d", name, w.Code)
+		}
+		wants(t, w, "Retry-After: 1")
+		s.now = s.now.Add(time.Second)
+		if w := s.get("K: 1", "Plan: gold"); w.Code != http.StatusOK {
+			t.Errorf("%s: status %d after the wait", name, w.Code)
+		}
+	}
+}
+
 // A client that changes its plan keeps its tokens: an upgrade is not a free burst, and many changes
 // are not either.
 func TestTokensStayInAnotherTier(t *testing.T) {

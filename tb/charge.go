@@ -28,12 +28,13 @@ type Charge interface {
 // are in buf if its capacity suffices. So a call with the result of the call before as buf
 // allocates nothing. buf may be nil.
 //
-// TakeAll peeks at all charges first, so a refused call normally writes nothing. If another caller
-// takes the tokens between Peek and Take, TakeAll cancels the charges that it has taken, as far
-// as Cancel can. Between Take and Cancel other callers see those tokens as spent. C1 always holds,
-// but a concurrent call may be refused meanwhile, and two calls may refuse each other. Charges
-// are taken in their order. Put a slow one first, such as a bucket in another process, so that no
-// other charge is held while it is taken.
+// TakeAll peeks at all charges first. If one refuses, it takes nothing: it calls Take only on those
+// that refuse, so that their keys move to the tiers of the charges. If another caller takes the
+// tokens between Peek and Take, TakeAll cancels the charges that it has taken, as far as Cancel
+// can. Between Take and Cancel other callers see those tokens as spent. C1 always holds, but a
+// concurrent call may be refused meanwhile, and two calls may refuse each other. Charges are taken
+// in their order. Put a slow one first, such as a bucket in another process, so that no other
+// charge is held while it is taken.
 //
 // A refused call is granted after the longest RetryAfter of its charges, and not before, if there
 // is no other caller. This does not hold for two charges on one bucket, or for two new keys in a
@@ -57,7 +58,7 @@ func TakeAll(
 		}
 	}
 	if !allowed {
-		return decisions, false, nil
+		return decisions, false, refuse(t, charges, decisions)
 	}
 	for i, c := range charges {
 		d, err := c.Take(t)
@@ -70,4 +71,22 @@ func TakeAll(
 		}
 	}
 	return decisions, true, nil
+}
+
+// refuse takes the charges that Peek has refused, because only Take moves a key to another tier.
+// Until then its old tier supplies the bucket.
+func refuse(t time.Time, charges []Charge, decisions []Decision) error {
+	for i, c := range charges {
+		if decisions[i].Allowed {
+			continue
+		}
+		d, err := c.Take(t)
+		if err != nil {
+			return err
+		}
+		if d.Allowed { // another call has given tokens back since
+			c.Cancel()
+		}
+	}
+	return nil
 }

@@ -58,10 +58,22 @@ func TestTakeAllChecksAllThenTakesOrUndoes(t *testing.T) {
 			steps:     []string{"check a", "check b", "take a", "take b"},
 			decisions: []Decision{granted(1), granted(3)}, allowed: true,
 		}, {
-			name:      "check of the first refuses",
-			charges:   []scripted{{name: "a", check: refused}, {name: "b", check: granted(4)}},
-			steps:     []string{"check a", "check b"},
+			name: "check of the first refuses",
+			charges: []scripted{
+				{name: "a", check: refused, take: refused}, {name: "b", check: granted(4)},
+			},
+			steps:     []string{"check a", "check b", "take a"},
 			decisions: []Decision{refused, granted(4)},
+		}, {
+			name: "check of the second refuses, and its take does not",
+			charges: []scripted{
+				{name: "a", check: granted(4)}, {name: "b", check: refused, take: granted(1)},
+				{name: "c", check: refused, take: errDown}, {name: "d", check: refused},
+			},
+			steps: []string{
+				"check a", "check b", "check c", "check d", "take b", "undo b", "take c",
+			},
+			decisions: []Decision{granted(4), refused, refused, refused}, err: errDown,
 		}, {
 			name: "take of the third refuses",
 			charges: []scripted{

@@ -237,11 +237,11 @@ func TestEachLimiterHasTiers(t *testing.T) {
 				if err := l.SetTier(bad, next); !errors.As(err, &cfg) || cfg.Range != want {
 					t.Errorf("SetTier(%d): %v, want the range %s", bad, err, want)
 				}
-				if _, err := chargeIn(l, bad); !errors.As(err, &cfg) || cfg.Range != want {
+				if _, err := chargeIn(l, bad, "a"); !errors.As(err, &cfg) || cfg.Range != want {
 					t.Errorf("ChargeIn(%d): %v, want the range %s", bad, err, want)
 				}
 			}
-			if _, err := chargeIn(l, n-1); err != nil {
+			if _, err := chargeIn(l, n-1, "a"); err != nil {
 				t.Error(err)
 			}
 		})
@@ -254,14 +254,49 @@ type settledCharge interface {
 	Settle(actual float64) error
 }
 
-// chargeIn returns a charge of a token on the bucket of a, in a tier.
-func chargeIn(l both, tier int) (settledCharge, error) {
+// chargeIn returns a charge of a token in a tier.
+func chargeIn(l both, tier int, key string) (settledCharge, error) {
 	if l, ok := l.(*cas.TokenBucket); ok {
-		c, err := l.ChargeIn(tier, "a", 1)
+		c, err := l.ChargeIn(tier, key, 1)
 		return &c, err
 	}
-	c, err := l.(*mutex.TokenBucket).ChargeIn(tier, "a", 1)
+	c, err := l.(*mutex.TokenBucket).ChargeIn(tier, key, 1)
 	return &c, err
+}
+
+// A refused charge moves its key to its tier, alone and beside others. The new tier supplies the
+// bucket from then on.
+func TestRefusedChargesEnterTheirTiers(t *testing.T) {
+	now, tier := time.Unix(0, 0), 0
+	limits := []tb.Limit{
+		{Capacity: 5, Tokens: 1, Per: 24 * time.Hour}, {Capacity: 20, Tokens: 1, Per: time.Second},
+	}
+	onBoth(t, &now, limits, &tier, func(t *testing.T, l both) {
+		for _, key := range []string{"alone", "beside another"} {
+			if d, err := l.AllowN(t.Context(), key, 5); err != nil || !d.Allowed {
+				t.Fatalf("%s: %+v, %v", key, d, err)
+			}
+			for _, want := range []bool{false, true} {
+				c, err := chargeIn(l, 1, key)
+				if err != nil {
+					t.Fatal(err)
+				}
+				charges := []tb.Charge{c}
+				if key != "alone" {
+					other, err := chargeIn(l, 0, "other")
+					if err != nil {
+						t.Fatal(err)
+					}
+					charges = append(charges, other)
+				}
+				decisions, allowed, err := tb.TakeAll(now, charges, nil)
+				if err != nil || allowed != want || !want && decisions[0].RetryAfter != time.Second {
+					t.Errorf("%s: %+v, %t, %v, want %t", key, decisions, allowed, err, want)
+				}
+				now = now.Add(time.Second)
+			}
+		}
+	})
 }
 
 // A settlement leaves the key in its tier, which may be another one than at the time of the charge.
@@ -271,7 +306,7 @@ func TestSettleKeepsTheTierOfTheKey(t *testing.T) {
 		{Capacity: 100, Tokens: 1, Per: time.Second}, {Capacity: 5, Tokens: 1, Per: time.Second},
 	}
 	onBoth(t, &now, limits, &tier, func(t *testing.T, l both) {
-		c, err := chargeIn(l, 1)
+		c, err := chargeIn(l, 1, "a")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -81,6 +81,14 @@ func (racing) Peek(time.Time) (tb.Decision, error)   { return granted(0), nil }
 func (r racing) Take(time.Time) (tb.Decision, error) { return refused(time.Second, 0), r.err }
 func (racing) Cancel()                               { panic("a refused charge is undone") }
 
+// freed is a charge to which another caller gives tokens back between Peek and Take, and the number
+// of times that it was cancelled.
+type freed int
+
+func (*freed) Peek(time.Time) (tb.Decision, error) { return refused(time.Second, 0), nil }
+func (*freed) Take(time.Time) (tb.Decision, error) { return granted(0), nil }
+func (f *freed) Cancel()                           { *f++ }
+
 func TestTakeAllWithLocalCharges(t *testing.T) {
 	shared := learned(t, newLimiter(t, dial(t, redistest.Start(t)), slow))
 	local, err := cas.New[string](tb.Limit{Capacity: 2, Tokens: 1, Per: time.Hour})
@@ -113,8 +121,12 @@ func TestTakeAllWithLocalCharges(t *testing.T) {
 	if ok, d, err := take(); ok || err != nil || d[0].RetryAfter <= 0 || d[1] != (tb.Decision{}) {
 		t.Errorf("a local refusal: %t, %+v, %v", ok, d, err)
 	}
+	var freed freed
+	if ok, d, err := take(&freed); ok || err != nil || d[2].Allowed || freed != 1 {
+		t.Errorf("a charge that refused before it was taken: %t, %+v, %v, %d", ok, d, err, freed)
+	}
 	if n := shared.Stats().Commands - commands; n != 0 {
-		t.Errorf("%d commands for a local refusal, want 0", n)
+		t.Errorf("%d commands for local refusals, want 0", n)
 	}
 	if err := shared.Reset(t.Context(), "a"); err != nil {
 		t.Fatal(err)
