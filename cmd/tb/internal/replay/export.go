@@ -54,9 +54,16 @@ func bundle(plan []planned) string {
 }
 
 // caddyfile returns the limits as the directive of the module in the folder caddy.
-func caddyfile(plan []planned) string {
+func caddyfile(plan []planned, o *Options) string {
 	var b strings.Builder
+	if len(o.Trusted) > 0 {
+		fmt.Fprintf(&b, "# Among the global options:\n# servers {\n#\ttrusted_proxies static %s\n"+
+			"#\ttrusted_proxies_strict\n# }\n", listOf(o.Trusted, " "))
+	}
 	b.WriteString("token_bucket {\n")
+	if o.IPv6Prefix != 64 {
+		fmt.Fprintf(&b, "\tipv6_prefix %d\n", o.IPv6Prefix)
+	}
 	for _, p := range plan {
 		fmt.Fprintf(&b, "\trule %s {\n\t\tkey {client_ip}\n", p.name)
 		switch {
@@ -83,8 +90,19 @@ func nginxLimit(l *SuggestedLimit) (rate string, limit tb.Limit) {
 	return fmt.Sprint(n, unit), tb.Limit{Capacity: int(l.Burst), Tokens: n, Per: per}
 }
 
-func nginxConfig(plan []planned) string {
+// nginxConfig returns the limits as a configuration of nginx. The IPv6 prefix is in whole bytes.
+func nginxConfig(plan []planned, o *Options) string {
 	var zones, locations strings.Builder
+	for _, network := range o.Trusted {
+		fmt.Fprintf(&zones, "set_real_ip_from %s;\n", network)
+	}
+	if len(o.Trusted) > 0 {
+		zones.WriteString("real_ip_header X-Forwarded-For;\nreal_ip_recursive on;\n")
+	}
+	n := o.IPv6Prefix / 8
+	fmt.Fprintf(&zones, "map $binary_remote_addr $client { # IPv6 by /%d\n"+
+		"    \"~(?s)^(?<prefix>.{%d}).{%d}$\" $prefix;\n    default $binary_remote_addr;\n}\n",
+		o.IPv6Prefix, n, 16-n)
 	burst := func(p *planned) string {
 		text := "limit_req zone=" + p.name
 		if p.limit.Burst > 1 {
@@ -94,7 +112,7 @@ func nginxConfig(plan []planned) string {
 	}
 	for i, p := range plan {
 		rate, _ := nginxLimit(p.limit)
-		fmt.Fprintf(&zones, "limit_req_zone $binary_remote_addr zone=%s:10m rate=%s;\n", p.name, rate)
+		fmt.Fprintf(&zones, "limit_req_zone $client zone=%s:10m rate=%s;\n", p.name, rate)
 		switch {
 		case p.path == "":
 			fmt.Fprintf(&locations, "    %s", burst(&p))
@@ -118,8 +136,10 @@ var envoyUnits = []struct {
 	per  time.Duration
 }{{"second", time.Second}, {"minute", time.Minute}, {"hour", time.Hour}, {"day", day}}
 
-// envoyLimit returns the fixed window that is nearest to a limit, and not stricter: its unit is the
-// nearest one to the time in which the rate supplies the burst.
+// envoyLimit returns the limit of a fixed window that is nearest to a limit. Its unit is the
+// nearest one to the time in which the rate supplies the burst. It grants no less than the burst,
+// and no less than the rate. So it is not stricter as a token bucket, in tb rls, but can be as a
+// window, because a bucket can grant the burst and the rate in the time of one.
 func envoyLimit(l *SuggestedLimit) (unit string, limit tb.Limit) {
 	perSecond := l.rate.approximate()
 	fill := float64(l.Burst) / perSecond
@@ -134,14 +154,22 @@ func envoyLimit(l *SuggestedLimit) (unit string, limit tb.Limit) {
 	return unit, limit
 }
 
-// envoyConfig returns the limits as a configuration of envoyproxy/ratelimit. Envoy has to send the
-// descriptors remote_address, and path with remote_address.
-func envoyConfig(plan []planned) string {
+// envoyConfig returns the limits as a configuration of envoyproxy/ratelimit, after what Envoy has
+// to send for it.
+func envoyConfig(plan []planned, o *Options) string {
 	var b strings.Builder
+	fmt.Fprintf(&b, "# Envoy's actions: [{masked_remote_address: {v6_prefix_mask_len: %d}}]\n",
+		o.IPv6Prefix)
+	if len(plan) > 1 {
+		b.WriteString("# and [path, masked_remote_address], where path is the path without its query\n")
+	}
+	if len(o.Trusted) > 0 {
+		fmt.Fprintf(&b, "# xff_trusted_cidrs: %s\n", listOf(o.Trusted, ", "))
+	}
 	b.WriteString("domain: suggested\ndescriptors:\n")
 	limit := func(indent string, p *planned) {
 		unit, l := envoyLimit(p.limit)
-		fmt.Fprintf(&b, "%s- key: remote_address\n%s  rate_limit:\n%s    unit: %s\n"+
+		fmt.Fprintf(&b, "%s- key: masked_remote_address\n%s  rate_limit:\n%s    unit: %s\n"+
 			"%s    requests_per_unit: %d\n", indent, indent, indent, unit, indent, l.Capacity)
 	}
 	for _, p := range plan {
@@ -160,14 +188,14 @@ func envoyConfig(plan []planned) string {
 }
 
 // exported returns the text of an export and the name of its file: policy, caddy, nginx or envoy.
-func exported(name string, plan []planned) (text, file string) {
-	switch name {
+func exported(o *Options, plan []planned) (text, file string) {
+	switch o.Export {
 	case "caddy":
-		return caddyfile(plan), "Caddyfile"
+		return caddyfile(plan, o), "Caddyfile"
 	case "nginx":
-		return nginxConfig(plan), "nginx.conf"
+		return nginxConfig(plan, o), "nginx.conf"
 	case "envoy":
-		return envoyConfig(plan), "ratelimit.yaml"
+		return envoyConfig(plan, o), "ratelimit.yaml"
 	}
 	return bundle(plan), "policy.json"
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/rls/config"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/testkit"
 	"github.com/seed-181794aa/ratelimit/httplimit"
+	"github.com/seed-181794aa/ratelimit/tb"
 )
 
 func TestGroupsOfPaths(t *testing.T) {
@@ -73,7 +74,8 @@ func TestALimitByPathIsThatOfItsRequests(t *testing.T) {
 func TestExports(t *testing.T) {
 	all, _ := pathLog()
 	o := suggestOptions(t, "5%", "")
-	o.ByPath = true
+	o.ByPath, o.IPv6Prefix = true, 48
+	o.Trusted = networks(t, "10.0.0.0/8", "fd00::/8")
 	texts := make(map[string]string)
 	for _, name := range []string{"policy", "caddy", "nginx", "envoy"} {
 		o.Export = name
@@ -81,6 +83,10 @@ func TestExports(t *testing.T) {
 		if texts[name] = rep.Suggestion.Export; !strings.Contains(rendered(t, &rep), texts[name]) ||
 			!strings.Contains(texts[name], "/login") || strings.Contains(texts[name], "/api") {
 			t.Errorf("%s:\n%s", name, rendered(t, &rep))
+		}
+		const proxy = "  tb proxy --policy policy.json --trusted-proxies 10.0.0.0/8,fd00::/8\n"
+		if strings.Contains(rendered(t, &rep), proxy) != (name == "policy") {
+			t.Errorf("%s: tb proxy in\n%s", name, rendered(t, &rep))
 		}
 	}
 	p, err := cli.ParsePolicy([]byte(texts["policy"]))
@@ -91,9 +97,20 @@ func TestExports(t *testing.T) {
 	if _, err := config.Parse(files, false); err != nil {
 		t.Errorf("%v in\n%s", err, texts["envoy"])
 	}
-	const rule = "\trule login {\n\t\tkey {client_ip}\n\t\tpath /login\n\t\trate "
-	if !strings.Contains(texts["caddy"], rule) {
-		t.Errorf("no %s in\n%s", rule, texts["caddy"])
+	for _, part := range []struct{ name, want string }{
+		{"policy", "\"ip:address/48\""},
+		{"caddy", "#\ttrusted_proxies static 10.0.0.0/8 fd00::/8\n#\ttrusted_proxies_strict\n"},
+		{"caddy", "token_bucket {\n\tipv6_prefix 48\n\trule "},
+		{"caddy", "\trule login {\n\t\tkey {client_ip}\n\t\tpath /login\n\t\trate "},
+		{"nginx", "set_real_ip_from 10.0.0.0/8;\nset_real_ip_from fd00::/8;\nreal_ip_header "},
+		{"nginx", "map $binary_remote_addr $client {"},
+		{"nginx", `"~(?s)^(?<prefix>.{6}).{10}$" $prefix;`},
+		{"envoy", "# Envoy's actions: [{masked_remote_address: {v6_prefix_mask_len: 48}}]\n"},
+		{"envoy", "# xff_trusted_cidrs: 10.0.0.0/8, fd00::/8\n"},
+	} {
+		if !strings.Contains(texts[part.name], part.want) {
+			t.Errorf("no %s in\n%s", part.want, texts[part.name])
+		}
 	}
 	nginx, err := exec.LookPath("nginx")
 	if err != nil {
@@ -131,13 +148,14 @@ func TestNamesOfLimitsAreDistinct(t *testing.T) {
 	if want := "suggested , root /, api /api, api-3 /api/, a-pi /a.pi/, "; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	files := []config.File{{Name: "a.yaml", Text: envoyConfig(s.plan())}}
+	files := []config.File{{Name: "a.yaml", Text: envoyConfig(s.plan(), &Options{})}}
 	c, err := config.Parse(files, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	bucket := func(path, client string) string {
-		d := []*config.Entry{{Key: "path", Value: path}, {Key: "remote_address", Value: client}}
+		d := []*config.Entry{{Key: "path", Value: path}, {Key: "masked_remote_address",
+			Value: client}}
 		r := c.Domain("suggested").Match(d)
 		if r == nil {
 			t.Fatalf("no limit of %s", path)
@@ -151,26 +169,27 @@ func TestNamesOfLimitsAreDistinct(t *testing.T) {
 	}
 	const location = "    location /api/ {\n        limit_req zone=suggested burst=8 nodelay;\n" +
 		"        limit_req zone=api-3 burst=1 nodelay;\n    }\n"
-	if text := nginxConfig(s.plan()); !strings.Contains(text, location) {
+	if text := nginxConfig(s.plan(), &Options{}); !strings.Contains(text, location) {
 		t.Errorf("no %s in\n%s", location, text)
 	}
 }
 
 func TestNothingToExport(t *testing.T) {
-	for name, want := range map[string]string{
-		"policy": "There is no policy configuration: a policy has no key for path.",
-		"nginx":  "There is no nginx configuration: it needs --key ip and --cost 1.",
+	for _, tt := range []struct{ name, key, want string }{
+		{"policy", "path", "There is no policy configuration: a policy has no key for path."},
+		{"nginx", "path", "There is no nginx configuration: it needs --key ip and --cost 1."},
+		{"nginx", "ip", "There is no nginx configuration: it needs whole bytes in --ipv6-prefix,"},
 	} {
 		o := suggestOptions(t, "5%", "1")
-		o.Keys, o.Export = []string{"path"}, name
+		o.Keys, o.Export, o.IPv6Prefix = []string{tt.key}, tt.name, 60
 		rep := replay(t, o, input("a.log", line("192.0.2.1", 1, 1))).Report
-		if text := rendered(t, &rep); !strings.Contains(text, want) || rep.Suggestion.Export != "" {
-			t.Errorf("%s: no %q in\n%s", name, want, text)
+		if text := rendered(t, &rep); !strings.Contains(text, tt.want) || rep.Suggestion.Export != "" {
+			t.Errorf("%s of %s: no %q in\n%s", tt.name, tt.key, tt.want, text)
 		}
 	}
 }
 
-// The limits of other programs are not stricter than the suggested ones.
+// The limits of other programs are not stricter than the suggested ones, as token buckets.
 func TestLimitsOfOtherPrograms(t *testing.T) {
 	for _, tt := range []struct {
 		rate         string
@@ -184,8 +203,13 @@ func TestLimitsOfOtherPrograms(t *testing.T) {
 		{"1", 300, "1r/s", "300 minute"}, {"1000", 5, "1000r/s", "1,000 second"},
 	} {
 		l := &SuggestedLimit{rate: mustRate(t, tt.rate), Burst: tt.burst}
-		nginx, _ := nginxLimit(l)
+		nginx, other := nginxLimit(l)
 		unit, envoy := envoyLimit(l)
+		for _, other := range []tb.Limit{other, envoy} {
+			if other.Capacity < int(l.Burst) || perSecond(other).Cmp(perSecond(l.rate.limit(1))) < 0 {
+				t.Errorf("%s, %d: %+v is stricter", tt.rate, tt.burst, other)
+			}
+		}
 		if got := grouped(envoy.Capacity) + " " + unit; nginx != tt.nginx || got != tt.envoy {
 			t.Errorf("%s, %d: %s and %s, want %s and %s", tt.rate, tt.burst, nginx, got, tt.nginx, tt.envoy)
 		}

@@ -156,13 +156,15 @@ func (l *SuggestedLimit) write(b *strings.Builder, s *Suggestion) {
 		b.WriteString("The rate is the lowest or the highest that was tried: others may be better.\n")
 	}
 	fmt.Fprintf(b, "\n  tb replay --rate %s --burst %d%s FILE\n", l.Rate, l.Burst, s.replayFlags)
+	proxy := "  tb proxy --policy policy.json" + s.proxyFlags + "\n"
 	switch {
+	case s.export == "policy" && l.Policy != nil:
+		b.WriteString(proxy)
 	case s.export != "":
 	case l.Policy == nil:
 		fmt.Fprintf(b, "\nThere is no policy for tb proxy: %s.\n", l.NoPolicy)
 	default:
-		fmt.Fprintf(b, "  tb proxy --policy policy.json%s\n\npolicy.json:\n\n%s\n", s.proxyFlags,
-			policyText(l.Policy))
+		fmt.Fprintf(b, "%s\npolicy.json:\n\n%s\n", proxy, policyText(l.Policy))
 		b.WriteString(ifAny(l.NoAddress, "\n%s "+
 			plural(l.NoAddress, "client is not an address", "clients are not addresses")+
 			": a replay of the policy has one bucket for all of them.\n"))

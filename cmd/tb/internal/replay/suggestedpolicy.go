@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math/big"
+	"net/netip"
 	"net/textproto"
 	"slices"
 	"strconv"
@@ -100,11 +101,7 @@ func suggestedFlags(o *Options, s accesslog.Schema) (replay, proxy string) {
 			b.WriteString(" --" + flag + " " + shellWord(value))
 		}
 	}
-	var trusted []string
-	for _, network := range o.Trusted {
-		trusted = append(trusted, network.String())
-	}
-	add("trusted-proxies", strings.Join(trusted, ","), "")
+	add("trusted-proxies", listOf(o.Trusted, ","), "")
 	proxy = b.String()
 	add("key", strings.Join(o.Keys, ","), "ip")
 	add("ipv6-prefix", strconv.Itoa(o.IPv6Prefix), "64")
@@ -113,7 +110,19 @@ func suggestedFlags(o *Options, s accesslog.Schema) (replay, proxy string) {
 		add("field", name+"="+s.Names[name], "")
 	}
 	add("format", s.LogFormat, "")
+	if o.AllowMalformed {
+		b.WriteString(" --allow-malformed")
+	}
 	return b.String(), proxy
+}
+
+// listOf writes networks with a separator between them.
+func listOf(networks []netip.Prefix, separator string) string {
+	var all []string
+	for _, network := range networks {
+		all = append(all, network.String())
+	}
+	return strings.Join(all, separator)
 }
 
 // shellWord returns a text as a shell reads it: quoted, unless all of it is plain.

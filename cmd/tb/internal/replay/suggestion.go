@@ -110,8 +110,10 @@ func (r *replayer) suggestion(o *Options, schema accesslog.Schema) *Suggestion {
 		s.noExport = s.Limit.NoPolicy
 	case s.export != "policy" && (!slices.Equal(o.Keys, []string{"ip"}) || o.Cost.constant != 1):
 		s.noExport = "it needs --key ip and --cost 1"
+	case s.export == "nginx" && o.IPv6Prefix%8 != 0:
+		s.noExport = "it needs whole bytes in --ipv6-prefix, such as 48, 56 or 64"
 	default:
-		s.Export, s.exportFile = exported(s.export, s.plan())
+		s.Export, s.exportFile = exported(o, s.plan())
 	}
 	return s
 }
