@@ -92,7 +92,8 @@ func (d *detector) addTime(err error, time []byte, rec *Record) error {
 // detect tries all formats on a line in all envelopes, and chooses the first one that reads it. The
 // error comes from the nearest format. A line with a prefix of syslog or CRI is only read without
 // it: to Common Log Format, the prefix is a client and a user. If the client is not an address, the
-// line may have another prefix, before a client that is one.
+// line may have another prefix, before a client that is one. If a format that names its fields has
+// no client, the fields of the envelope may have one.
 func (d *detector) detect(line []byte, rec *Record) (nearest error) {
 	most := -1
 	for _, e := range d.envelopes {
@@ -106,7 +107,10 @@ func (d *detector) detect(line []byte, rec *Record) (nearest error) {
 			err = d.addTime(err, time, rec)
 			switch {
 			case err == nil:
-				certain := format.NamesFields() || len(rec.Peer) == 0 || hasAddress(rec.Peer)
+				certain := len(rec.Peer) == 0 || hasAddress(rec.Peer)
+				if format.NamesFields() {
+					certain = len(rec.Peer) > 0 || d.chosen == nil && !e.hasFields
+				}
 				if certain || d.chosen == nil && !e.isPrefix {
 					d.chosen, d.envelope, d.format = p.parser, e, format
 				}

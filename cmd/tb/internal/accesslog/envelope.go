@@ -12,8 +12,9 @@ type envelope struct {
 	// reports whether a line has this envelope.
 	open func(line []byte) (message, time []byte, ok bool)
 	// certain is whether a line that can be opened is never a request itself. isPrefix is whether a
-	// line with a client that is an address is never opened.
-	certain, isPrefix bool
+	// line with a client that is an address is never opened. hasFields is whether the envelope may
+	// have parts of a request, too.
+	certain, isPrefix, hasFields bool
 }
 
 // cut returns what open returns. The zero envelope stands for a line that is in none.
@@ -30,7 +31,7 @@ func newEnvelopes() []envelope {
 	return append([]envelope{
 		{open: cutSyslog, certain: true},
 		{open: cutCRI, certain: true},
-		{open: newJSONEnvelope().open},
+		{open: newJSONEnvelope().open, hasFields: true},
 		{open: cutTimestamp},
 		{},
 	}, newPrefixes()...)

@@ -91,11 +91,19 @@ func TestNoEnvelopes(t *testing.T) {
 		`{"time":"2015-05-17T10:05:03Z","ip":"192.0.2.7","message":"GET / 200"}`,
 		`{"time":"2015-05-17T10:05:03Z","ip":"192.0.2.7","log":["x"],"message":null}`,
 		`{"time":"2015-05-17T10:05:03Z","ip":"192.0.2.7","message":""}`,
+		`{"time":"2015-05-17T10:05:03Z","ip":"192.0.2.7","message":"host=h path=/ status=200"}`,
+		`{"time":"2015-05-17T10:05:03Z","ip":"192.0.2.7","message":"{\"host\":\"h\",\"uri\":\"/\"}"}`,
 	} {
 		got, format := one(t, line)
 		if want := (request{at, "192.0.2.7", "", "", "", Unknown}); got != want || format != JSON {
 			t.Errorf("%s: got %+v (%s)", line, got, format)
 		}
+	}
+	// The object around a line does not count if neither has a client.
+	outer := `{"time":"2015-05-17T10:05:03Z","path":"/var/log/a","message":"host=h path=/a"}`
+	if got, format := one(t, outer); got != (request{at, "", "", "h", "/a", Unknown}) ||
+		format != Logfmt {
+		t.Errorf("%s: got %+v (%s)", outer, got, format)
 	}
 	// Common Log Format would take the prefix for a client and a user.
 	for _, prefix := range []string{"May 17 10:05:03 h nginx: ", "2015-05-17T10:05:03Z stdout F "} {

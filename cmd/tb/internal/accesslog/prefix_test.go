@@ -31,6 +31,7 @@ func TestPrefixes(t *testing.T) {
 	for name, prefix := range prefixes {
 		for _, line := range []string{
 			line("192.0.2.7"), line("2001:db8::7"), nginxLine, caddyLine, line("192.0.2.7, 10.0.0.1"),
+			`{"ts":1431857103,"uri":"/a"}`,
 			strings.Replace(line("192.0.2.7"), "192", "www.example.com:80 192", 1),
 		} {
 			want, wantFormat := one(t, line)
