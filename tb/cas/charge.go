@@ -74,7 +74,8 @@ func (c *Charge[K]) Take(t time.Time) (tb.Decision, error) {
 func (c *Charge[K]) Cancel() { c.cancel(c.place.shared()) }
 
 // Settle replaces the cost of the last Take by the actual cost, as tb.Reservation.Settle does. It
-// does nothing if that Take was refused, cancelled or settled.
+// does nothing if that Take was refused, cancelled or settled. The key stays in its tier. If it has
+// left the table since, a charge makes a bucket in tier 0, where it is until a call names another.
 func (c *Charge[K]) Settle(actual float64) error {
 	p := c.place
 	p.tier = 0 // the key may have changed its tier since
