@@ -4,6 +4,11 @@ const chargeGo = "tb/charge.go"
 
 var tbBugs = []bug{
 	{
+		"a refusal of TakeAll leaves the keys in their tiers", chargeGo,
+		"false, refuse(t, charges, decisions)",
+		"false, nil",
+	},
+	{
 		"TakeAll takes after a look that has failed", chargeGo,
 		"c.Peek(t); err != nil {\n\t\t\t\treturn decisions, false, err\n",
 		"c.Peek(t); err != nil {\n\t\t\t\tcontinue\n",
