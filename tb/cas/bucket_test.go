@@ -31,6 +31,45 @@ func TestTimeOfABucketBeginsWithItsFirstGrant(t *testing.T) {
 	}
 }
 
+// A limit that is impossible does not begin the time of a bucket.
+func TestImpossibleLimitDoesNotBeginTheTimeOfABucket(t *testing.T) {
+	b, err := NewBucket(tb.Limit{Capacity: 10, Tokens: 1, Per: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.SetLimit(tb.Limit{}); err == nil || b.load() != nil {
+		t.Errorf("SetLimit returned %v, and the bucket has the cell %v, want an error and none",
+			err, b.load())
+	}
+}
+
+// A call has sealed the cell of a bucket, and is stalled before it moves the bucket. No other call
+// waits for it: if one did, this test would not end.
+func TestStalledMoveOfABucketStallsNoOtherCall(t *testing.T) {
+	b, err := NewBucket(tb.Limit{Capacity: 10, Tokens: 1, Per: time.Second},
+		tb.WithClock(func() time.Time { return time.Unix(0, 0) }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d, err := b.AllowN(4); err != nil || !d.Allowed {
+		t.Fatalf("AllowN returned %+v, %v", d, err)
+	}
+	c := b.load()
+	c.word.Store(c.word.Load() | sealBit)
+	if l := b.Level(); l.Tokens != 6 {
+		t.Errorf("%v tokens, want 6", l.Tokens)
+	}
+	if d := b.Peek(); !d.Allowed || d.Remaining != 5 {
+		t.Errorf("Peek returned %+v, want 5 tokens left", d)
+	}
+	if b.load() != c {
+		t.Error("a call that takes nothing has moved the bucket")
+	}
+	if d := b.Allow(); !d.Allowed || d.Remaining != 5 {
+		t.Errorf("Allow returned %+v, want 5 tokens left", d)
+	}
+}
+
 func TestUnusedBucketGetsNoBurstFromALargerCapacity(t *testing.T) {
 	now := time.Unix(0, 0)
 	b, err := NewBucket(tb.Limit{Capacity: 10, Tokens: 1, Per: time.Second},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed-181794aa/ratelimit/tb"
 	"github.com/seed-181794aa/ratelimit/tb/cas"
+	"github.com/seed-181794aa/ratelimit/tb/mutex"
 )
 
 // A caller that keeps the charges and their slices allocates nothing for a call on several
@@ -168,5 +169,54 @@ func TestBucketSettlesOnlyCosts(t *testing.T) {
 	c.Cancel() // nothing, too
 	if d := b.Peek(); d.Remaining != 8 {
 		t.Errorf("Peek = %+v after a cost of 1, want 8 remaining", d)
+	}
+}
+
+// A charge that may wait would leave the deepest debt, to the unit, at an instant within a unit. It
+// is refused for its delay alone.
+func TestChargeIntoTheDeepestDebt(t *testing.T) {
+	type charge interface {
+		tb.Charge
+		MayWait(time.Duration)
+	}
+	start := time.Unix(0, 0)
+	clock := tb.WithClock(func() time.Time { return start })
+	c, m := cas.NewTokenBucket(10, 1, clock), mutex.NewTokenBucket(10, 1, clock)
+	for name, newCharge := range map[string]func(cost float64) (charge, error){
+		"cas":   func(cost float64) (charge, error) { c, err := c.Charge("a", cost); return &c, err },
+		"mutex": func(cost float64) (charge, error) { c, err := m.Charge("a", cost); return &c, err },
+	} {
+		take := func(at time.Time, cost float64, within time.Duration) tb.Decision {
+			t.Helper()
+			c, err := newCharge(cost)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.MayWait(within)
+			d, err := c.Take(at)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return d
+		}
+		take(start, 10, tb.Never) // the first reading
+		now := start.Add(500)     // half of a unit
+		for range 214 {
+			if d := take(now, 10, tb.Never); !d.Allowed {
+				t.Fatalf("%s: %+v, want granted", name, d)
+			}
+		}
+		const delay = 2147_483_648*time.Microsecond - 500
+		want := tb.Decision{RetryAfter: delay - time.Second}
+		if d := take(now, 7.483648, time.Second); d != want {
+			t.Errorf("%s: %+v, want %+v", name, d, want)
+		}
+		want = tb.Decision{RetryAfter: 500}
+		if d := take(now, 7.483649, tb.Never); d != want {
+			t.Errorf("%s: a unit deeper: %+v, want %+v", name, d, want)
+		}
+		if d := take(now, 7.483648, delay); !d.Allowed {
+			t.Errorf("%s: %+v, want granted", name, d)
+		}
 	}
 }

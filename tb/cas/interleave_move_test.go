@@ -212,3 +212,29 @@ func TestRefusalPastTheDeltaWritesNothing(t *testing.T) {
 		t.Error("the bucket did not move, so the test shows nothing")
 	}
 }
+
+// A bucket moves at the instant of its last grant, where the supply is within a block. The bucket
+// does not get these units again.
+func TestMoveWithinABlock(t *testing.T) {
+	var now time.Duration
+	l, err := New[string](tb.Limit{Capacity: 10, Tokens: 1, Per: time.Microsecond},
+		tb.WithClock(func() time.Time { return time.Unix(0, 0).Add(now) }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fixture{Limiter: l, t: t}
+	_, _ = f.Peek(t.Context(), "a") // starts the clock
+	now = 7 * time.Nanosecond
+	if p := f.layout().positionAt(f.clock.read()); p.rest == 0 {
+		t.Fatal("no units are beyond the block")
+	}
+	f.granted("a", 4)
+	c := f.seal("a")
+	f.granted("a", 3)
+	if f.cell("a") == c {
+		t.Error("the bucket has not moved")
+	}
+	if level, _ := f.Level(t.Context(), "a"); level.Tokens != 3 {
+		t.Errorf("%v tokens, want 3", level.Tokens)
+	}
+}

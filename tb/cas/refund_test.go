@@ -50,6 +50,25 @@ func TestRefundWithRandomStates(t *testing.T) {
 	}
 }
 
+// A refund that the cell can hold moves no bucket, not even at the instant at which it was made.
+func TestRefundKeepsTheCell(t *testing.T) {
+	f := newFixture(t)
+	for i, now := range []time.Duration{0, time.Second} {
+		r, err := f.Reserve(t.Context(), "a", 4)
+		if err != nil || !r.Allowed {
+			t.Fatalf("Reserve returned %+v, %v", r, err)
+		}
+		c := f.cell("a")
+		f.now = now
+		if err := r.Settle(3); err != nil {
+			t.Fatal(err)
+		}
+		if f.cell("a") != c {
+			t.Errorf("refund %d has moved the bucket", i+1)
+		}
+	}
+}
+
 // A debt has been paid, and its slot is a unit beyond the greatest delta.
 func TestRefundWhereTheDeltaEnds(t *testing.T) {
 	f := newFixture(t)

@@ -6,11 +6,14 @@ import (
 	"maps"
 	"math"
 	"runtime"
+	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 	"weak"
 
 	"github.com/seed-181794aa/ratelimit/tb"
+	"github.com/seed-181794aa/ratelimit/tb/mutex"
 )
 
 // TestChangesUntilTheBasesEnd brings the highest base so near the end that another era has no bases
@@ -52,6 +55,24 @@ func TestChangesUntilTheBasesEnd(t *testing.T) {
 		}
 		if d, err := l.AllowN(t.Context(), "a", 9); err != nil || !d.Allowed || d.Remaining != 0 {
 			t.Errorf("%s: AllowN returned %+v, %v, want the 9 tokens that were left", name, d, err)
+		}
+	}
+}
+
+// Few calls write the highest base, because it is recorded up to the end of its step. In a tier the
+// blocks are larger, and a step takes as long.
+func TestHighestBaseIsRecordedInSteps(t *testing.T) {
+	for tiered, step := range map[bool]uint64{false: reachStep, true: reachStep >> tierBits} {
+		m := newLayout(tb.Limit{Capacity: 10, Tokens: 1, Per: time.Second})
+		m.tiered, m.highest = tiered, new(atomic.Uint64)
+		for _, tt := range []struct{ base, highest uint64 }{
+			{5, step - 1}, {step - 1, step - 1}, {step, 2*step - 1}, {3*step + 1, 4*step - 1},
+			{2 * step, 4*step - 1}, {4*step - 1, 4*step - 1}, {4 * step, 5*step - 1},
+		} {
+			if m.reach(tt.base); m.highest.Load() != tt.highest {
+				t.Errorf("tiered %t: after base %d the highest is %d, want %d",
+					tiered, tt.base, m.highest.Load(), tt.highest)
+			}
 		}
 	}
 }
@@ -106,6 +127,30 @@ func TestClockJumpsBetweenRestoreAndSetLimit(t *testing.T) {
 		f.now = now
 		if l, _ := f.Level(t.Context(), "a"); l.Tokens != 4 {
 			t.Errorf("at %v: %v tokens, want 4", now, l.Tokens)
+		}
+	}
+}
+
+// The number of tiers, and how fast a tier may fill a bucket, have bounds.
+func TestBoundsOfTiers(t *testing.T) {
+	limit := tb.Limit{Capacity: 10, Tokens: 1, Per: time.Second}
+	for n, valid := range map[int]bool{0: false, 1: true, MaxTiers: true, MaxTiers + 1: false} {
+		limits := slices.Repeat([]tb.Limit{limit}, n)
+		_, err := NewTiered[string](limits, nil)
+		_, reference := mutex.NewTiered[string](limits, nil)
+		if (err == nil) != valid || (reference == nil) != valid {
+			t.Errorf("%d tiers: error %v, of the reference %v, want valid %t", n, err, reference, valid)
+		}
+	}
+	// A block has a quarter of the units of a delta at most.
+	for _, per := range []time.Duration{1, 10, 100, 1000, 10_000, time.Second} {
+		for capacity := 1; capacity <= tb.MaxCapacity; capacity *= 2 {
+			limit := tb.Limit{Capacity: capacity, Tokens: 1, Per: per}
+			m := newLayout(limit)
+			valid := m.blockBits+tierBits+m.deficitBits <= 61
+			if _, err := NewTiered[string]([]tb.Limit{limit}, nil); (err == nil) != valid {
+				t.Errorf("%+v: error %v, want valid %t", limit, err, valid)
+			}
 		}
 	}
 }

@@ -1,10 +1,12 @@
 package cas_test
 
 import (
+	"context"
 	"errors"
 	"iter"
 	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -16,8 +18,10 @@ import (
 )
 
 type saver interface {
+	AllowN(context.Context, string, int) (tb.Decision, error)
 	Snapshot() iter.Seq2[string, tb.State]
 	Restore(iter.Seq2[string, tb.State]) error
+	Reset(string)
 	Len() int
 }
 
@@ -41,6 +45,98 @@ func TestBadStatesAreErrorsAndChangeNothing(t *testing.T) {
 			}
 			if n := l.Len(); n != 0 {
 				t.Errorf("%T, %v: %d keys after an error", l, bad, n)
+			}
+		}
+	}
+}
+
+// A key that goes before its state is read is not listed, and keys behind it are.
+func TestSnapshotLeavesOutKeysThatHaveGone(t *testing.T) {
+	for _, l := range []saver{cas.NewTokenBucket(10, 0.001), mutex.NewTokenBucket(10, 0.001)} {
+		for i, key := range []string{"d", "c", "b", "a"} {
+			if d, err := l.AllowN(t.Context(), key, 2*i+2); err != nil || !d.Allowed {
+				t.Fatalf("%T: AllowN returned %+v, %v", l, d, err)
+			}
+		}
+		var listed []string
+		for key := range l.Snapshot() {
+			listed = append(listed, key)
+			l.Reset("b")
+		}
+		if want := []string{"a", "c", "d"}; !slices.Equal(listed, want) {
+			t.Errorf("%T: the keys %v, want %v", l, listed, want)
+		}
+	}
+}
+
+// Restore uses and checks the tier of a state only if calls name the tiers.
+func TestTierOfAStateCountsIfCallsNameIt(t *testing.T) {
+	limits := []tb.Limit{
+		{Capacity: 10, Tokens: 1, Per: time.Hour}, {Capacity: 10, Tokens: 2, Per: time.Hour},
+	}
+	at := time.Now()
+	clock := tb.WithClock(func() time.Time { return at })
+	type tiered interface {
+		saver
+		Level(context.Context, string) (tb.Level, error)
+	}
+	one := func(l tiered, err error) tiered {
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	second := func(string) int { return 1 }
+	for _, tt := range []struct {
+		name  string
+		l     tiered
+		tier  int
+		valid bool
+		next  time.Duration // until the bucket has a token more
+	}{
+		{"cas, one limit", one(cas.New[string](limits[0], clock)), 7, true, time.Hour},
+		{"mutex, one limit", one(mutex.New[string](limits[0], clock)), 7, true, time.Hour},
+		{"cas, tierOf", one(cas.NewTiered(limits, second, clock)), 7, true, time.Hour / 2},
+		{"mutex, tierOf", one(mutex.NewTiered(limits, second, clock)), 7, true, time.Hour / 2},
+		{"cas, named", one(cas.NewTiered[string](limits, nil, clock)), 1, true, time.Hour / 2},
+		{"mutex, named", one(mutex.NewTiered[string](limits, nil, clock)), 1, true, time.Hour / 2},
+		{"cas, named, too high", one(cas.NewTiered[string](limits, nil, clock)), 2, false, 0},
+		{"mutex, named, too high", one(mutex.NewTiered[string](limits, nil, clock)), 2, false, 0},
+		{"cas, named, negative", one(cas.NewTiered[string](limits, nil, clock)), -1, false, 0},
+		{"mutex, named, negative", one(mutex.NewTiered[string](limits, nil, clock)), -1, false, 0},
+	} {
+		state := tb.State{Tokens: 5, At: at, Tier: tt.tier}
+		err := tt.l.Restore(maps.All(map[string]tb.State{"a": state}))
+		var cfg *tb.ConfigError
+		if (err == nil) != tt.valid || err != nil && !errors.As(err, &cfg) {
+			t.Errorf("%s: Restore returned %v, want valid %t", tt.name, err, tt.valid)
+		}
+		level, _ := tt.l.Level(t.Context(), "a")
+		if level.NextToken != tt.next {
+			t.Errorf("%s: the next token comes in %v, want %v", tt.name, level.NextToken, tt.next)
+		}
+	}
+}
+
+// A table that is full refuses the key of a state, as it refuses any other new key.
+func TestRestoreEndsIfTheTableRefusesAKey(t *testing.T) {
+	at := time.Now()
+	opts := []tb.Option{
+		tb.WithMaxKeys(1), tb.WithOverflow(tb.RefuseNew), tb.WithClock(func() time.Time { return at }),
+	}
+	for _, l := range []saver{
+		cas.NewTokenBucket(10, 1, opts...), mutex.NewTokenBucket(10, 1, opts...),
+	} {
+		if d, err := l.AllowN(t.Context(), "a", 4); err != nil || !d.Allowed {
+			t.Fatalf("%T: AllowN returned %+v, %v", l, d, err)
+		}
+		state := tb.State{Tokens: 2, At: at}
+		if err := l.Restore(maps.All(map[string]tb.State{"b": state})); err != nil {
+			t.Errorf("%T: Restore returned %v", l, err)
+		}
+		for key := range l.Snapshot() {
+			if key != "a" {
+				t.Errorf("%T: the table has the key %s", l, key)
 			}
 		}
 	}
