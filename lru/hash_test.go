@@ -164,6 +164,25 @@ func TestShortKeysHaveDifferentHashes(t *testing.T) {
 	}
 }
 
+// Each bit of a key counts, whatever the secrets are.
+func TestEachBitOfAKeyChangesItsHash(t *testing.T) {
+	h := newHasher[string]()
+	for size := range 50 {
+		key := make([]byte, size)
+		for i := range key {
+			key[i] = byte(rand.Uint32())
+		}
+		hash := h.hash(string(key))
+		for bit := range 8 * size {
+			key[bit/8] ^= 1 << (bit % 8)
+			if h.hash(string(key)) == hash {
+				t.Errorf("%d bytes: bit %d does not change the hash", size, bit)
+			}
+			key[bit/8] ^= 1 << (bit % 8)
+		}
+	}
+}
+
 // checkEven checks that n keys are spread evenly over counts, by χ². Its mean is len(counts)−1
 // and its standard deviation is √(2·(len(counts)−1)). Seven deviations are allowed.
 func checkEven(t *testing.T, name string, counts []int, n int) {

@@ -35,6 +35,38 @@ func TestTextFollowsItsValue(t *testing.T) {
 	}
 }
 
+// A text of 8 to 16 bytes is compared by its words. Each of its bytes counts.
+func TestShortTextsAreComparedByTheirWords(t *testing.T) {
+	n := newNodes[string, item]()
+	for length := range 20 {
+		text := strings.Repeat("k", length)
+		at := textAt(n.newValue(text))
+		short, ok := n.shortTextOf(&text)
+		if ok != (length >= 8 && length <= 16) || ok && !short.isAt(at) {
+			t.Errorf("%d bytes: short %t, and equal %t", length, ok, ok && short.isAt(at))
+		}
+		for i := 0; ok && i < length; i++ {
+			other := text[:i] + "x" + text[i+1:]
+			if short, _ := n.shortTextOf(&other); short.isAt(at) {
+				t.Errorf("%d bytes: the same as with another byte %d", length, i)
+			}
+		}
+		longer := text + "k"
+		if short, ok := n.shortTextOf(&longer); ok && short.isAt(at) {
+			t.Errorf("%d bytes: the same as with a byte more", length)
+		}
+	}
+}
+
+// An array of no elements contains nothing.
+func TestArrayOfNoElementsIsAKey(t *testing.T) {
+	c := newCache[[0]any](2, false)
+	c.use([0]any{})
+	if c.Load([0]any{}) == nil {
+		t.Error("the key is not found")
+	}
+}
+
 // words is a value of two words, like a cell of tb/cas.
 type words [2]uint64
 

@@ -160,6 +160,44 @@ func TestTableThatGrowsSlowlyIsDivided(t *testing.T) {
 	}
 }
 
+// A small map that has one slot, and more keys than its buckets hold, is doubled. So it goes in the
+// largest tables, whose slots are few.
+func TestSlotWithManyKeysGetsMoreBuckets(t *testing.T) {
+	var small table[uint64, item]
+	small.init(2 * keysPerSlot)
+	for key := range uint64(keysFor(mostBuckets) + 1) {
+		hash := 1<<63 | key // of the second slot
+		small.store(hash, hash, small.newValue(key))
+	}
+	low, high := small.spans[0], small.spans[1]
+	if low.buckets != mostBuckets || low.to != 1 || high.buckets != 2*mostBuckets || high.from != 1 {
+		t.Errorf("the slots have %+v and %+v, want %d and %d buckets",
+			*low, *high, mostBuckets, 2*mostBuckets)
+	}
+	for key := range uint64(keysFor(mostBuckets) + 1) {
+		if _, v := small.find(1<<63 | key); v == nil || small.keyOf(v) != key {
+			t.Fatalf("key %d is not found", key)
+		}
+	}
+}
+
+// The least small map is not replaced by another of its size when keys go.
+func TestLeastSmallMapStays(t *testing.T) {
+	var small table[int, item]
+	small.init(100)
+	for key := range 10 {
+		hash := small.hasher.hash(key)
+		small.store(hash, hash, small.newValue(key))
+	}
+	m := small.slots[0].Load()
+	for key := range 10 {
+		small.remove(key, func(*item) bool { return true })
+	}
+	if small.slots[0].Load() != m || small.keys != 0 {
+		t.Errorf("%d keys, and another map %t, want none", small.keys, small.slots[0].Load() != m)
+	}
+}
+
 // The keys are spread evenly over the slots, whatever they have in common.
 func TestKeysSpreadOverTheSlots(t *testing.T) {
 	const keys = 50_000
