@@ -1,6 +1,7 @@
 package httplimit
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -89,6 +90,46 @@ func TestHiddenCost(t *testing.T) {
 					t.Errorf("%s%s: trailer %v", name, hide, r.Trailer)
 				}
 			})
+		}
+	}
+}
+
+// A field stays hidden if its rule has taken nothing, so that nothing is settled: a shadow rule that
+// would have refused the request, and a request that passes because its store failed.
+func TestHiddenCostOfNothing(t *testing.T) {
+	const hide = `, "hide_cost_header": true`
+	shadow := sprintf(`{"name": "usage", "mode": "shadow", "limit_keys": [], "algorithm_config":
+		{"rps": 1, "burst": 100, "default_cost": 10, "cost_source": "response:header:x-usage" %s}}`, hide)
+	down := WithStore(referenceStore{t: t, before: func(step, _ string) error {
+		if step == "take all" {
+			return errors.New("down")
+		}
+		return nil
+	}})
+	for name, c := range map[string]struct {
+		site    *site
+		settled uint64
+		left    float64
+	}{
+		"shadow": {newSite(t, shadow), 2, 0},
+		"store":  {newSite(t, reporting("response:header:x-usage", hide), down), 0, 100},
+	} {
+		s := c.site
+		s.answer(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("X-Usage", "50")
+			w.Header().Set("Trailer", "X-Usage")
+			io.WriteString(w, "body")
+			w.Header().Set("X-Usage", "50")
+		})
+		for i := range 4 {
+			r := s.get().Result()
+			if len(r.Header["X-Usage"])+len(r.Trailer) > 0 {
+				t.Errorf("%s, request %d: header %v, trailer %v", name, i, r.Header, r.Trailer)
+			}
+		}
+		s.settled(c.settled, 0)
+		if s.left() != c.left {
+			t.Errorf("%s: %v left, want %v", name, s.left(), c.left)
 		}
 	}
 }

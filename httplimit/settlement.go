@@ -29,7 +29,7 @@ type Settlement struct {
 	hijacked bool
 }
 
-// part is the settlement of one rule.
+// part is the settlement of one rule, or only hides its field.
 type part struct {
 	*entry
 	declared bool // the field is a trailer
@@ -50,7 +50,8 @@ func (c *call) newSettlement(observed bool) *Settlement {
 	}
 	var parts []part
 	for i := range c.entries {
-		if e := &c.entries[i]; e.price.response.inResponse && c.hasTaken(e) {
+		e := &c.entries[i]
+		if cost := e.price.response; cost.hidden || cost.inResponse && c.hasTaken(e) {
 			parts = append(parts, part{entry: e})
 		}
 	}
@@ -204,6 +205,9 @@ func (s *Settlement) settle() {
 	defer c.end()
 	for i := range parts {
 		p := &parts[i]
+		if !c.hasTaken(p.entry) {
+			continue
+		}
 		if !p.known {
 			p.settlements.estimated.Add(1)
 			continue
