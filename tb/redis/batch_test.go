@@ -119,13 +119,15 @@ func TestCallsThatMeetShareABatch(t *testing.T) {
 // A command has the calls of one limit. A call under another limit waits for the next command.
 func TestCallsUnderTwoLimitsMeet(t *testing.T) {
 	c, resume := startCrowd(t, slow)
-	before := c.l.Stats().Commands
+	large := c.l
+	small, err := large.Tier(tb.Limit{Capacity: 5, Tokens: 1, Per: 24 * time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := large.Stats().Commands
 	all := []<-chan outcome{c.send(t.Context(), 1), c.join(t.Context(), 2)}
-	small := tb.Limit{Capacity: 5, Tokens: 1, Per: 24 * time.Hour}
-	for _, limit := range []tb.Limit{small, slow} {
-		if err := c.l.SetLimit(limit); err != nil {
-			t.Fatal(err)
-		}
+	for _, l := range []*Limiter{small, large} {
+		c.l = l
 		all = append(all, c.join(t.Context(), 1))
 	}
 	resume()

@@ -2,10 +2,13 @@ package redis
 
 import (
 	"context"
+	"runtime"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
 
+	"github.com/seed-181794aa/ratelimit/internal/redistest"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
@@ -48,6 +51,68 @@ func TestBucketsShareABatch(t *testing.T) {
 	}
 	if v, err := c.l.Level(t.Context(), "30"); err != nil || int(v.Tokens) != 9 {
 		t.Errorf("%+v, %v, want 9 tokens", v, err)
+	}
+}
+
+// A batch has whole queues, except for the last one, and no further one when it is full.
+func TestBatchIsFilledUpToItsBounds(t *testing.T) {
+	l := newLimiter(t, dial(t, redistest.Start(t)), slow)
+	s := &l.pending
+	s.flushes = maxShared // no other flush takes what is left
+	for _, tt := range []struct{ waiting, batched []int }{
+		{[]int{maxItems, 1}, []int{maxItems}},
+		{[]int{maxItems + 5, 1}, []int{maxItems}},
+		{[]int{100, 27, 2, 1}, []int{100, 27, 1}},
+		{slices.Repeat([]int{2}, maxBuckets+1), slices.Repeat([]int{2}, maxBuckets)},
+	} {
+		var queues []*queue
+		for i, n := range tt.waiting {
+			q := &queue{node: &l.nodes[0], key: strconv.Itoa(i), buckets: 1}
+			for range n {
+				c := newCall(l.local(), 1)
+				c.parts[0].layout = l.layout.Load()
+				q.waiting = append(q.waiting, c)
+			}
+			s.makeReady(q)
+			queues = append(queues, q)
+		}
+		b := new(batch)
+		l.fill(b)
+		if !slices.Equal(b.queues, queues[:len(tt.batched)]) {
+			t.Errorf("%d of %d queues in the batch, want %d", len(b.queues), len(queues), len(tt.batched))
+		}
+		for i, q := range b.queues {
+			if n := len(q.batched); n != tt.batched[i] || len(q.waiting) != tt.waiting[i]-n {
+				t.Errorf("%d calls of queue %d, and %d wait, want %d", n, i, len(q.waiting), tt.batched[i])
+			}
+		}
+		s.first, s.last = nil, nil
+	}
+	s.flushes = 0
+}
+
+// What one batch cannot take goes to the server beside it.
+func TestTwoBatchesAreUnderWay(t *testing.T) {
+	c, resume := startCrowd(t, slow)
+	for c.l.Stats().InFlight > 0 {
+		runtime.Gosched()
+	}
+	before := c.l.Stats().Commands
+	c.l.inFlight <- struct{}{}
+	c.l.pending.mu.Lock()
+	c.l.pending.flushes, c.l.pending.starting = c.l.pending.flushes+1, true
+	c.l.pending.mu.Unlock()
+	var all []<-chan outcome
+	for i := range maxBuckets + 1 {
+		all = append(all, c.on(strconv.Itoa(i)).join(t.Context(), 1))
+	}
+	go c.l.flush()
+	for c.l.Stats().Commands < before+2 {
+		runtime.Gosched()
+	}
+	resume()
+	for _, o := range all {
+		wantOutcome(t, o, granted(9))
 	}
 }
 
