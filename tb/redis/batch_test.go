@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -323,6 +324,95 @@ func TestLateCallIsNotSent(t *testing.T) {
 	wantCause(t, c.err, CauseTimeout)
 	if n := l.Stats().Commands; n != 0 {
 		t.Errorf("%d commands, want none", n)
+	}
+}
+
+// What is late leaves a batch before its command, up to the last call.
+func TestLateCallsLeaveTheBatch(t *testing.T) {
+	l := newLimiter(t, dial(t, redistest.Start(t)), slow)
+	l.pending.flushes = maxShared // no other flush takes them
+	var calls []*call
+	for i, deadline := range []int64{100, 50} {
+		c := newCall(deadline, 1)
+		c.parts[0].limiter, c.parts[0].layout = l.shared, l.layout.Load()
+		l.pending.mu.Lock()
+		l.add(c)
+		l.pending.mu.Unlock()
+		name := strconv.Itoa(i)
+		l.pending.makeReady(&queue{
+			node: &l.nodes[0], key: name, name: name, buckets: 1, waiting: []*call{c},
+		})
+		calls = append(calls, c)
+	}
+	b := new(batch)
+	l.fill(b)
+	for _, tt := range []struct {
+		now  int64
+		left int
+	}{{49, 2}, {50, 1}, {99, 1}, {100, 0}} {
+		some := l.prune(b, tt.now)
+		if some != (tt.left > 0) || b.calls != tt.left || len(b.entries) != tt.left {
+			t.Errorf("at %d: %d calls, %d buckets, want %d", tt.now, b.calls, len(b.entries), tt.left)
+		}
+	}
+	for _, c := range calls {
+		wantCause(t, c.err, CauseTimeout)
+	}
+	l.pending.flushes = 0
+}
+
+// A command that is late for the server is repeated once, and not for as long as its clock is set.
+func TestClockThatIsSetAgainAndAgain(t *testing.T) {
+	now := int64(noon)
+	clock := func() time.Time {
+		now += time.Hour.Microseconds()
+		return time.UnixMicro(now)
+	}
+	l, err := startSimulator(t, bucketsText).newLimiter(clock, slow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for range 2 {
+		before := l.Stats()
+		wantCause(t, failure(t.Context(), t, l, "a"), CauseTimeout)
+		s := l.Stats()
+		commands := s.Commands - s.Loaded - before.Commands + before.Loaded
+		if stale := s.Stale - before.Stale; commands != 2 || stale != 2 {
+			t.Errorf("%d commands, of which %d were late, want 2", commands, stale)
+		}
+	}
+}
+
+// At its deadline, a call is in time for the server, and here too.
+func TestCallAtItsDeadline(t *testing.T) {
+	for late, want := range []int{9, 10} {
+		at := func() int64 { return noon }
+		clock := func() time.Time { return time.UnixMicro(at()) }
+		l, err := startSimulator(t, bucketsText).newLimiter(clock, slow)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		if _, err := l.Allow(t.Context(), "another key"); err != nil {
+			t.Fatal(err)
+		}
+		c := newCall(l.local()+patient.Microseconds(), l.layout.Load().scale)
+		b := l.filled(c)
+		before := l.Stats().Commands
+		at = func() int64 { return int64(c.late) + int64(late) }
+		l.send(b)
+		if late == 1 {
+			wantCause(t, c.err, CauseTimeout)
+		} else if c.err != nil || c.parts[0].before.now != c.late {
+			t.Errorf("at the deadline: %v, %+v", c.err, c.parts[0].before)
+		}
+		if n := l.Stats().Commands - before; n != uint64(1+late) {
+			t.Errorf("%d commands, want %d", n, 1+late)
+		}
+		if d, err := l.Peek(t.Context(), "a"); err != nil || d != granted(want-1) {
+			t.Errorf("%+v, %v, want %d tokens", d, err, want)
+		}
 	}
 }
 

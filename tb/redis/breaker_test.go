@@ -116,6 +116,11 @@ func TestOpenBreakerProbes(t *testing.T) {
 		}
 		last = l.now
 	}
+	for d := range int64(2) {
+		if l.now = l.b.probe - 1 + d; l.call(failed) != (d == 1) {
+			t.Errorf("a call %d µs before the next probe is wrong", 1-d)
+		}
+	}
 	if probes < 2_300 || probes > 2_500 { // 2,400 in ten minutes
 		t.Errorf("%d probes in ten minutes, want one each 250 ms", probes)
 	}

@@ -81,3 +81,16 @@ func TestTakeAllWarmsTheShares(t *testing.T) {
 		}
 	}
 }
+
+// What the failure policy has granted is not in the bucket, so that Cancel asks no server.
+func TestCancelOfWhatThePolicyGranted(t *testing.T) {
+	l := newDegraded(t, slow, WithPolicy(Allow))
+	c := newCharge(t, l, "a", 1)
+	if d, err := c.Take(time.Now()); err != nil || !d.Allowed {
+		t.Fatalf("%+v, %v", d, err)
+	}
+	before := l.Stats().Commands
+	if c.Cancel(); l.Stats().Commands != before {
+		t.Error("Cancel has sent a command")
+	}
+}

@@ -209,3 +209,56 @@ func TestTakeAllWithoutRedis(t *testing.T) {
 		t.Errorf("the first charge was not undone: %+v, %v", d, err)
 	}
 }
+
+func TestSettleOfACharge(t *testing.T) {
+	l := newLimiter(t, dial(t, redistest.Start(t)), slow)
+	c := newCharge(t, l, "a", 4).(*Charge)
+	if d, err := c.Take(time.Now()); err != nil || d != granted(6) {
+		t.Fatalf("%+v, %v", d, err)
+	}
+	for _, actual := range []float64{-1, math.NaN(), math.Inf(1), math.Inf(-1)} {
+		if err := c.Settle(actual); !errors.Is(err, tb.ErrInvalidCost) {
+			t.Errorf("%v tokens: %v", actual, err)
+		}
+	}
+	if err := c.Settle(0); err != nil {
+		t.Error(err)
+	}
+	if d, err := l.AllowN(t.Context(), "a", 10); err != nil || d != granted(0) {
+		t.Errorf("after the settlement: %+v, %v", d, err)
+	}
+}
+
+// A charge that may not wait is refused without a command, as a call is.
+func TestChargeThatMayNotWait(t *testing.T) {
+	l := newLimiter(t, dial(t, redistest.Start(t)), slow, WithMaxDenial(patient))
+	if d, err := l.AllowN(t.Context(), "a", 10); err != nil || d != granted(0) {
+		t.Fatalf("%+v, %v", d, err)
+	}
+	c := newCharge(t, l, "a", 1).(*Charge)
+	c.MayWait(time.Hour)
+	c.MayWait(0)
+	if d, err := c.Take(time.Now()); err != nil || d.Allowed || l.Stats().RefusedLocally != 1 {
+		t.Errorf("%+v, %v: %+v", d, err, l.Stats())
+	}
+}
+
+// Charges on two servers are two groups.
+func TestTakeAllOnTwoServers(t *testing.T) {
+	var charges []tb.Charge
+	var limiters []*Limiter
+	for i := range 2 {
+		l := newLimiter(t, dial(t, redistest.Start(t)), slow)
+		limiters = append(limiters, l)
+		charges = append(charges, newCharge(t, l, string(rune('a'+i)), 3))
+	}
+	if _, ok, err := TakeAll(t.Context(), time.Now(), charges, nil); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	for i, l := range limiters {
+		wantBuckets(t, l.client, 1)
+		if d, err := l.Peek(t.Context(), string(rune('a'+i))); err != nil || d != granted(6) {
+			t.Errorf("%+v, %v", d, err)
+		}
+	}
+}

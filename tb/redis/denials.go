@@ -42,6 +42,12 @@ type sight struct {
 	resets         uint64 // of denials, when the command was sent
 }
 
+// latest returns the latest time that the server's clock may show at a local time after the reply.
+func (w *sight) latest(local int64) uint64 {
+	since := local - w.sent
+	return w.now + uint64(since+since/drift+2)
+}
+
 // denial is a bucket that counts until a local time. It is immutable, except for replaced.
 type denial struct {
 	sight
@@ -77,11 +83,7 @@ func (l *shared) denied(m *layout, key string, units uint64) (state, bool) {
 		return state{}, false
 	}
 	now := v.now + uint64(max(0, local-v.received))
-	latest := v.now
-	if since := local - v.sent; since > 0 {
-		latest += uint64(since + since/drift + 2)
-	}
-	if s := m.at(v.state, latest); m.pay(&s, units) {
+	if s := m.at(v.state, v.latest(local)); m.pay(&s, units) {
 		return state{}, false
 	}
 	return m.at(v.state, now), true

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/rueidis"
+
 	"github.com/seed-181794aa/ratelimit/internal/redistest"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
@@ -58,6 +60,17 @@ func TestDenialAllowsForTheRoundTrip(t *testing.T) {
 	}
 }
 
+// The clock of the server may be faster by a thousandth, and each reading is cut to a µs.
+func TestLatestTimeOfTheServer(t *testing.T) {
+	w := sight{state: state{now: noon}, sent: 1000, received: 3000}
+	for local, want := range map[int64]uint64{3000: 2004, 3999: 3003, 4000: 3005} {
+		if got := w.latest(local) - noon; got != want {
+			t.Errorf("%d µs after the command, the server's clock shows %d at most, want %d",
+				local-w.sent, got, want)
+		}
+	}
+}
+
 func TestGrantThatEmptiesABucketSavesTheRefusal(t *testing.T) {
 	l := newLimiter(t, dial(t, redistest.Start(t)), slow)
 	if d, err := l.AllowN(t.Context(), "a", 8); err != nil || d != granted(2) {
@@ -79,6 +92,53 @@ func TestGrantThatEmptiesABucketSavesTheRefusal(t *testing.T) {
 	if s := l.Stats(); s.Commands != commands+1 || s.RefusedLocally != 2 {
 		t.Errorf("Stats: %+v", s)
 	}
+}
+
+// A bucket is remembered as the calls have left it, and not as they would have.
+func TestWhatWasTakenIsRemembered(t *testing.T) {
+	c, resume := startCrowd(t, slow)
+	l := c.l
+	l.denial = patient
+	take := func(key string, n int, want tb.Decision) {
+		t.Helper()
+		wantOutcome(t, c.on(key).call(t.Context(), n), want)
+	}
+	first := c.send(t.Context(), 5)
+	more, all := c.join(t.Context(), 6), c.join(t.Context(), 5)
+	resume()
+	wantOutcome(t, first, granted(5))
+	wantOutcome(t, more, refused(0, 5))
+	wantOutcome(t, all, granted(0))
+	local := l.Stats().RefusedLocally
+	if take("a", 1, refused(0, 0)); l.Stats().RefusedLocally != local+1 {
+		t.Error("after a refusal and a grant, the bucket is not known to be empty")
+	}
+
+	// The bucket of a group that was refused keeps its tokens.
+	_, ok, err := TakeAll(t.Context(), time.Now(), []tb.Charge{
+		newCharge(t, l, "b", 10), newCharge(t, l, "a", 1),
+	}, nil)
+	if ok || err != nil {
+		t.Errorf("TakeAll: %t, %v", ok, err)
+	}
+	take("b", 10, granted(0))
+
+	// The server could not write a grant, by itself or after a refusal.
+	var operator rueidis.Client // with a connection of its own, because the server pauses the other
+	for addr := range l.client.Nodes() {
+		operator = dial(t, &redistest.Server{Addr: addr})
+	}
+	do(t, operator, "CONFIG", "SET", "maxmemory", "1")
+	resume = pause(t, operator)
+	c = c.on("c")
+	first = c.send(t.Context(), 9)
+	more, all = c.join(t.Context(), 11), c.join(t.Context(), 10)
+	resume()
+	wantCause(t, (<-first).err, CauseOutOfMemory)
+	wantOutcome(t, more, refused(tb.Never, 10))
+	wantCause(t, (<-all).err, CauseOutOfMemory)
+	do(t, operator, "CONFIG", "SET", "maxmemory", "0")
+	take("c", 10, granted(0))
 }
 
 func TestResetForgetsDenials(t *testing.T) {

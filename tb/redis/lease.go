@@ -205,7 +205,7 @@ func (ls *leases) claim(
 	c.before = r.before
 	r.Decision = m.take(&c.before, units)
 	c.after = c.before
-	if extra > 0 && m.pay(&c.after, extra) {
+	if m.pay(&c.after, extra) {
 		c.size = extra
 		c.left.Store(extra)
 		l.counts.claimed.Add(m.millionths(extra))

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/internal/redistest"
@@ -32,7 +33,8 @@ func TestLeaseSparesCommands(t *testing.T) {
 			t.Fatalf("call %d: %+v, %v", i, d, err)
 		}
 	}
-	if s := l.Stats(); s.Granted+s.Leased != calls || s.Leased < calls-20 || s.Commands > 20 {
+	s := l.Stats()
+	if s.Granted+s.Leased != calls || s.Leased < calls-20 || s.Commands > 20 || s.Abandoned > 0 {
 		t.Errorf("Stats: %+v", s)
 	}
 }
@@ -125,6 +127,7 @@ func TestLeaseIsGivenBack(t *testing.T) {
 				t.Fatalf("%v tokens left, want more for this test", left)
 			}
 			now += l.leases.life
+			size := latest(l).size
 			switch end {
 			case "sweep":
 				l.leases.sweep(false)
@@ -133,6 +136,10 @@ func TestLeaseIsGivenBack(t *testing.T) {
 				}
 			case "renewal":
 				allow1(t, l)
+				token := l.layout.Load().scale
+				if got, want := latest(l).size, size/2/token*token; got != want {
+					t.Errorf("a lease that was not used up has %d units after %d, want %d", got, size, want)
+				}
 			case "Close":
 				l.Close()
 			}
@@ -140,6 +147,77 @@ func TestLeaseIsGivenBack(t *testing.T) {
 				t.Errorf("%v tokens were given back, want %v", s.ReturnedTokens, left)
 			}
 		})
+	}
+}
+
+// Without a place in the table, a call goes to the server.
+func TestKeyWithoutALease(t *testing.T) {
+	l := newLeased(t, time.Minute)
+	l.leases.mu.Lock()
+	l.leases.closed = true
+	l.leases.mu.Unlock()
+	for range 10 {
+		allow1(t, l)
+	}
+	if s := l.Stats(); s.Leased > 0 || s.Granted != 10 {
+		t.Errorf("Stats: %+v", s)
+	}
+}
+
+// Leases that have ended leave the table with the next sweep, and the sweeps end with the last one.
+func TestSweepsEndWithTheLeases(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, err := New(unconnected{}, hot, WithLease(time.Second))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ls := l.leases
+		ls.get("a").claim.Store(&claim{end: ls.now() + ls.life*3/2})
+		for i, want := range []int{1, 0} {
+			time.Sleep(time.Second)
+			synctest.Wait()
+			if n := ls.keys.Size(); n != want {
+				t.Errorf("%d leases after %d s, want %d", n, i+1, want)
+			}
+		}
+		ls.mu.Lock()
+		defer ls.mu.Unlock()
+		if ls.timer != nil {
+			t.Error("the sweeps go on without a lease")
+		}
+	})
+}
+
+// A lease ends before its time has passed on any clock that drifts by less than a thousandth.
+func TestLeaseIsShorterThanItsTime(t *testing.T) {
+	l := newLeased(t, 5*time.Second)
+	if l.leases.life != 4_994_999 {
+		t.Errorf("a lease of 5 s ends after %d µs", l.leases.life)
+	}
+}
+
+// What a claim has left is spent in the bucket, as the process that has it sees it.
+func TestClaimIsSpent(t *testing.T) {
+	m, err := newLayout(perSecond(1000, 1), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := *m
+	c := &claim{layout: m, end: 10, after: newState(noon, 100, noon)}
+	c.left.Store(9)
+	for i, tt := range []struct {
+		m       *layout
+		units   uint64
+		now     int64
+		deficit uint64 // 0 if the claim does not pay
+	}{{m, 3, 9, 94}, {m, 3, 10, 0}, {&other, 3, 9, 0}, {m, 7, 9, 0}, {m, 6, 9, 100}, {m, 1, 9, 0}} {
+		s, ok := c.spend(tt.m, tt.units, tt.now)
+		if ok != (tt.deficit > 0) || s.deficit != tt.deficit {
+			t.Errorf("call %d: %t, %+v, want a deficit of %d", i, ok, s, tt.deficit)
+		}
+	}
+	if _, ok := (*claim)(nil).spend(m, 1, 0); ok {
+		t.Error("no claim pays")
 	}
 }
 
@@ -198,8 +276,14 @@ func TestResetEndsTheLease(t *testing.T) {
 	for range 100 {
 		allow1(t, l)
 	}
-	if err := l.Reset(t.Context(), "a"); err != nil {
-		t.Fatal(err)
+	c := latest(l)
+	for range 2 {
+		if err := l.Reset(t.Context(), "a"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !c.isEmpty() { // a call may have it already
+		t.Error("after the reset, the lease has tokens")
 	}
 	leased := l.Stats().Leased
 	if allow1(t, l); l.Stats().Leased != leased {

@@ -108,6 +108,11 @@ func TestLimiter(t *testing.T) {
 			t.Errorf("cost %v: got error %v, want ErrInvalidCost", cost, err)
 		}
 	}
+	for _, n := range []int{0, -1, math.MinInt} {
+		if _, err := l.AllowN(ctx, "a", n); !errors.Is(err, tb.ErrInvalidCost) {
+			t.Errorf("%d tokens: got error %v, want ErrInvalidCost", n, err)
+		}
+	}
 	if d, err := l.AllowN(ctx, "b", 10); err != nil || d != granted(0) {
 		t.Errorf("another key: %+v, %v", d, err)
 	}

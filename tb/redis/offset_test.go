@@ -54,3 +54,23 @@ func TestOffsetFollowsAStep(t *testing.T) {
 		t.Errorf("%d steps, want 2", steps)
 	}
 }
+
+// Bounds that touch agree. They move apart by a µs at once, and by another one in each ms.
+func TestBoundsOfTheOffset(t *testing.T) {
+	for _, server := range []int64{5102, 4898} { // the least and the most offset are the other's
+		var o offset
+		o.learn(1000, 1100, 5000) // 3899 to 4001
+		o.learn(1000, 1100, server)
+		touch := map[int64]int64{5102: 4001, 4898: 3899}[server]
+		if low, high, steps := o.bounds(1100); low != touch || high != touch || steps != 0 {
+			t.Errorf("%d: offset %d to %d after %d steps, want %d", server, low, high, steps, touch)
+		}
+	}
+	var o offset
+	o.learn(1000, 1100, 5000)
+	for since, apart := range map[int64]int64{-1: 0, 0: 0, 1: 1, 999: 1, 1000: 2, 5000: 6} {
+		if low, high, _ := o.bounds(1100 + since); low != 3899-apart || high != 4001+apart {
+			t.Errorf("after %d µs: offset %d to %d, want %d more", since, low, high, apart)
+		}
+	}
+}

@@ -118,7 +118,7 @@ func (l *shared) command(b *batch, o *offset) (reply, error) {
 // deliver decides the calls that were in time, from the buckets before them. It reports whether
 // these are all calls.
 func (l *shared) deliver(b *batch, r reply, sent, received int64) (all bool) {
-	inTime := 0
+	inTime := false
 	for i := range b.entries {
 		e := &b.entries[i]
 		m := e.calls[0].parts[e.part].layout
@@ -130,12 +130,12 @@ func (l *shared) deliver(b *batch, r reply, sent, received int64) (all bool) {
 				c.granted, c.lost = true, nil
 			}
 			if r.now <= c.late {
-				inTime++
+				inTime = true
 				e.apply(c)
 			}
 		}
 	}
-	if inTime == 0 {
+	if !inTime {
 		l.counts.stale.Add(1)
 		return false
 	}
@@ -170,7 +170,7 @@ func (e *entry) apply(c *call) {
 		before, it := *s, &p.items[i]
 		o := p.layout.apply(s, it)
 		c.granted = c.granted && (i > 0 || o.Allowed)
-		if e.err != nil && (len(c.parts) > 1 || e.err.Cause == CauseForeign || *s != before) {
+		if e.err != nil && (e.err.Cause == CauseForeign || *s != before) {
 			c.lost = e.err
 		}
 		if it.units <= p.layout.capacity {

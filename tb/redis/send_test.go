@@ -168,6 +168,24 @@ func TestErrorOfABucketDoesNotConcernTheOthers(t *testing.T) {
 	}
 }
 
+// A write that fails is an error of the calls that would change the bucket. A value that is not a
+// bucket is an error of all calls.
+func TestErrorOfABucketConcernsItsChanges(t *testing.T) {
+	c, resume := startCrowd(t, slow, []string{"SET", "tb:{foreign}", "x"},
+		[]string{"CONFIG", "SET", "maxmemory", "1"})
+	first := c.send(t.Context(), 1)
+	more, most := c.join(t.Context(), 4), c.join(t.Context(), 11)
+	resume()
+	wantCause(t, (<-first).err, CauseOutOfMemory)
+	wantCause(t, (<-more).err, CauseOutOfMemory)
+	if o := <-most; o.err != nil || o.Allowed || o.RetryAfter != tb.Never {
+		t.Errorf("a refusal, which writes nothing: %+v", o)
+	}
+	_, err := c.l.Peek(t.Context(), "foreign")
+	wantCause(t, err, CauseForeign)
+	wantCause(t, (<-c.on("foreign").call(t.Context(), 11)).err, CauseForeign)
+}
+
 // A step of the clock is found by the first command, which is repeated for all buckets.
 func TestStepOfTheClockIsSharedByBuckets(t *testing.T) {
 	c, resume := startCrowd(t, slow)
