@@ -16,8 +16,8 @@ func (c *Cost) fallback() float64 {
 	return cmp.Or(c.Default, 1)
 }
 
-// Cost says how many tokens a request takes. All numbers are tokens, 0 to 10¹⁷, and may have
-// fractions.
+// Cost says how many tokens a request takes. All numbers are tokens, 0 or 10⁻⁴⁰ to 10¹⁷, and may
+// have fractions.
 type Cost struct {
 	// Source is "" or "fixed", or where the cost is: "header:<name>" or "query:<name>" of the
 	// request, or "response:header:<name>" or "response:bytes".
@@ -39,8 +39,11 @@ type Cost struct {
 const wantCostSource = "must be fixed, header:<name>, query:<name>, response:header:<name> or " +
 	"response:bytes, with a name of A-Z a-z 0-9 _ - (got %q)"
 
-// maxCost is the largest cost that makes sense in a policy: 10⁸ times the largest bucket.
-const maxCost = 1e17
+const (
+	minCost = leastNumber
+	// maxCost is the largest cost that makes sense in a policy: 10⁸ times the largest bucket.
+	maxCost = 1e17
+)
 
 func (c *Cost) check(path string, errs *problems) {
 	if c.Source != "" && !isCostSource(c.Source) {
@@ -60,8 +63,8 @@ func (c *Cost) check(path string, errs *problems) {
 		{"max_cost", c.Max},
 	}
 	for _, f := range costs {
-		if !(f.value >= 0 && f.value <= maxCost) { // NaN fails both
-			errs.add(field(path, f.name), "must be > 0 and at most %g (got %v)", maxCost, f.value)
+		if f.value != 0 && !(f.value >= minCost && f.value <= maxCost) { // NaN fails
+			errs.add(field(path, f.name), "must be %g to %g (got %v)", minCost, maxCost, f.value)
 		}
 	}
 	if c.Max > 0 && c.Min > c.Max {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/big"
 	"slices"
 	"strconv"
@@ -249,8 +250,12 @@ func (o *object) positive(name string) *big.Rat {
 	return x
 }
 
-// decimal returns the value of a JSON number. It refuses numbers with more than 40 digits before
-// or after the point, because 1e999999999 would take a gigabyte.
+// leastNumber is the least number above 0 in a policy.
+const leastNumber = 1e-40
+
+// decimal returns the value of a JSON number. It refuses numbers with more than 40 digits or with
+// an exponent beyond 40, because 1e999999999 would take a gigabyte, and numbers below leastNumber,
+// because MarshalJSON would write them with such an exponent.
 func decimal(s string) (*big.Rat, bool) {
 	const digits = 40
 	mantissa, exponent, _ := strings.Cut(strings.ToLower(s), "e")
@@ -260,7 +265,12 @@ func decimal(s string) (*big.Rat, bool) {
 	if e, err := strconv.Atoi(exponent); exponent != "" && (err != nil || e < -digits || e > digits) {
 		return nil, false
 	}
-	return new(big.Rat).SetString(s)
+	x, ok := new(big.Rat).SetString(s)
+	if !ok {
+		return nil, false
+	}
+	f, _ := x.Float64()
+	return x, f == 0 || math.Abs(f) >= leastNumber
 }
 
 // short writes x with as few digits as identify it.

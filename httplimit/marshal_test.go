@@ -108,14 +108,15 @@ func TestMarshalPolicyMadeInGo(t *testing.T) {
 			Fallback: &Rule{
 				Name: "f", OnMissing: Shared, OnLimit: Delay, MaxDelay: 1500 * time.Millisecond,
 				Limit: tb.Limit{Capacity: 1, Tokens: 123456789123456789, Per: 1e18}, Shadow: true,
-				Match: map[string]string{"header:a": "\u2028"}, Cost: Cost{Source: "fixed", Fixed: 0.1},
+				Match: map[string]string{"header:a": "\u2028"},
+				Cost:  Cost{Source: "fixed", Fixed: 0.1, Min: leastNumber},
 			},
 		}}}, `{"jwt":"unverified","max_waiting":7,"policies":[{"id":"a","spec":{` +
 			`"selector":{"hosts":["h"]},"evaluation":"first_match","mode":"shadow","rules":[],` +
 			`"fallback_limit":{"name":"f","limit_keys":[],"match":{"header:a":"\u2028"},` +
 			`"on_missing":"shared","mode":"shadow","on_limit":"delay","max_delay":"1.5s",` +
 			`"algorithm_config":{"tokens_per_second":123456789.123456789,"burst":1,` +
-			`"cost_source":"fixed","fixed_cost":0.1}}}}]}`},
+			`"cost_source":"fixed","fixed_cost":0.1,"min_cost":1e-40}}}}]}`},
 	} {
 		if got := roundTrip(t, c.policy); got != c.want {
 			t.Errorf("%s\nwant %s", got, c.want)

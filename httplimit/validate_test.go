@@ -77,12 +77,16 @@ func TestEveryErrorHasItsPath(t *testing.T) {
 			`algorithm_config.fixed_cost must be > 0 (got 0)`,
 		},
 		{
+			bad(`"rps": 1, "burst": 1, "fixed_cost": 0.0000000001e-40`),
+			`algorithm_config.fixed_cost has too many digits (got 0.0000000001e-40)`,
+		},
+		{
 			bad(`"rps": 1, "burst": 1, "default_cost": -2`),
 			`algorithm_config.default_cost must be > 0 (got -2)`,
 		},
 		{
 			bad(`"rps": 1, "burst": 1, "max_cost": 1e20`),
-			`algorithm_config.max_cost must be > 0 and at most 1e+17 (got 1e+20)`,
+			`algorithm_config.max_cost must be 1e-40 to 1e+17 (got 1e+20)`,
 		},
 		{
 			bad(`"rps": 1, "burst": 1, "min_cost": 3, "max_cost": 2`),
@@ -260,7 +264,7 @@ func TestPoliciesBuiltInGoAreChecked(t *testing.T) {
 		{Name: "a", Rules: []Rule{{Name: "x", OnMissing: 9}}},
 		{Name: "a\n", Evaluation: 7, Fallback: &Rule{
 			Name: "y", Keys: []string{"ip:asn"},
-			Limit: tb.Limit{Capacity: 1, Tokens: 1, Per: 1}, Cost: Cost{Fixed: -1},
+			Limit: tb.Limit{Capacity: 1, Tokens: 1, Per: 1}, Cost: Cost{Fixed: -1, Min: 1e-50},
 		}},
 	}}
 	_, err := New(p, WithClientAddress(ClientAddress{IPv6Bits: 129}),
@@ -270,7 +274,8 @@ func TestPoliciesBuiltInGoAreChecked(t *testing.T) {
 		`Sets[0].Rules[0].Limit is not valid: tb: Capacity is 0, want 1 to 1073741824`,
 		`Sets[1].Name must be printable ASCII (got "a\n")`,
 		`Sets[1].Evaluation is 7`,
-		`Sets[1].Fallback.Cost.Fixed must be > 0`,
+		`Sets[1].Fallback.Cost.Fixed must be 1e-40 to 1e+17 (got -1)`,
+		`Sets[1].Fallback.Cost.Min must be 1e-40 to 1e+17 (got 1e-50)`,
 		`Sets[1].Fallback.Keys[0] must be ip:address, header:<name>, query:<name>, ` +
 			`jwt:<claim> or a key that the application adds (got "ip:asn")`,
 		`client address: IPv4 and IPv6 bits are 32 and 129, want 1 to 32 and 1 to 128`,
