@@ -14,8 +14,9 @@ type PolicyOutcome struct {
 	Granted      uint64  `json:"granted"`
 	Refused      uint64  `json:"refused"`
 	RefusedShare float64 `json:"refused_share"`
-	// Unclear counts the requests that tb proxy refuses with 400 before any rule, because servers
-	// disagree about their path or it is not a path. They are in neither of the counts above.
+	// Unclear counts the requests that tb proxy answers itself before any rule, nearly always with
+	// 400: servers disagree about their path, or it is not a path. They are in neither of the counts
+	// above.
 	Unclear uint64 `json:"unclear"`
 	// NoAddress counts the other requests whose client is not an address, such as a host name, if
 	// a rule has a key for addresses. These requests share its bucket.
@@ -105,7 +106,7 @@ func (rep *Report) writePolicy(b *strings.Builder) {
 	row(b, "granted", "%12s %8s", grouped(o.Granted), percent(share(o.Granted, rep.Requests)))
 	row(b, "refused", "%12s %8s", grouped(o.Refused), percent(share(o.Refused, rep.Requests)))
 	if o.Unclear > 0 {
-		row(b, "unclear", "%12s %8s   no path that all servers read alike: tb proxy answers 400",
+		row(b, "unclear", "%12s %8s   no path that all servers read alike: decided by no rule",
 			grouped(o.Unclear), percent(share(o.Unclear, rep.Requests)))
 	}
 	if o.NoAddress > 0 {

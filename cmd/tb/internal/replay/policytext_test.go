@@ -42,7 +42,7 @@ time      2015-05-17 10:00:01 to 2015-05-17 10:00:01 UTC (0s)
 requests             4
 granted              2   50.0 %
 refused              1   25.0 %
-unclear              1   25.0 %   no path that all servers read alike: tb proxy answers 400
+unclear              1   25.0 %   no path that all servers read alike: decided by no rule
 
   granted  refused   share  keys refused     mode  rule
         2        1  33.3 %             1  enforce  a
