@@ -55,6 +55,7 @@ func TestCompletion(t *testing.T) {
 		{"proxy --overflow=r", "--overflow=refuse"},
 		{"proxy --overflow = r", "--overflow=refuse"}, // as Bash splits it
 		{"proxy --overflow =", "--overflow=forgive --overflow=refuse"},
+		{"replay --export ", "policy caddy nginx envoy"},
 		{"proxy --listen ", ""},
 		{"proxy --h2c --overflow ref", "refuse"},
 		{"proxy --overflow --h2", ""},

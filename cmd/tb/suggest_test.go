@@ -30,8 +30,9 @@ func (s *stopper) Write(b []byte) (int, error) {
 
 // A user copies what a suggestion prints: the flags and the policy.
 func TestTheSuggestionRunsAsPrinted(t *testing.T) {
-	log := strings.Repeat(validLine, 12)
-	status, stdout, stderr := tb(t, log, "replay", "--suggest=1%", "--trusted-proxies=10.0.0.0/8", "-")
+	log := strings.Repeat(validLine, 12) + strings.Repeat("starting\n", 13)
+	status, stdout, stderr := tb(t, log, "replay", "--suggest=1%", "--trusted-proxies=10.0.0.0/8",
+		"--allow-malformed", "-")
 	if status != 0 || stderr != "" {
 		t.Fatalf("status %d, stderr %q", status, stderr)
 	}

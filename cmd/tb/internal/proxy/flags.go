@@ -29,10 +29,19 @@ func (c *Command) Validate() error {
 			return fmt.Errorf("%s: %w", option.flag, err)
 		}
 	}
+	for _, d := range []struct {
+		flag string
+		time.Duration
+	}{
+		{"--upstream-timeout", c.Timeout}, {"--shutdown-delay", c.Delay},
+		{"--shutdown-timeout", c.Shutdown}, {"--header-timeout", c.HeaderTimeout},
+		{"--body-timeout", c.BodyTimeout},
+	} {
+		if d.Duration < 0 {
+			return fmt.Errorf("%s: want 0s or more", d.flag)
+		}
+	}
 	switch {
-	case c.Timeout < 0, c.Delay < 0, c.Shutdown < 0, c.HeaderTimeout < 0, c.BodyTimeout < 0:
-		return errors.New("--upstream-timeout, --shutdown-delay, --shutdown-timeout," +
-			" --header-timeout, --body-timeout: want 0s or more")
 	case c.IPv4Prefix < 1, c.IPv4Prefix > 32:
 		return errors.New("--ipv4-prefix: want 1 to 32 bits")
 	case c.IPv6Prefix < 1, c.IPv6Prefix > 128:

@@ -25,7 +25,7 @@ type Command struct {
 	Suggest Share    `type:"text" placeholder:"PERCENT" help:"${replay_suggest}"`
 	Check   []string `sep:"none" placeholder:"FILE" help:"${replay_check}"`
 	ByPath  bool     `help:"${replay_by_path}"`
-	Export  string   `enum:",policy,caddy,nginx,envoy" default:"" help:"${replay_export}"`
+	Export  *string  `enum:"policy,caddy,nginx,envoy" placeholder:"FORMAT" help:"${replay_export}"`
 	Policy  string   `placeholder:"FILE" help:"${replay_policy}"`
 
 	Key        []string          `sep:"none" default:"ip" help:"${replay_key}"`
@@ -78,7 +78,10 @@ func (c *Command) options() (Options, error) {
 		Trusted: cli.Prefixes(c.Trusted), IPv6Prefix: int(c.IPv6Prefix), Cost: c.Cost,
 		MaxKeys: int(c.MaxKeys), Overflow: cli.Overflow(c.Overflow),
 		Keys: splitLists(c.Key), Algorithms: splitLists(c.Algorithm), Picture: c.wantsPicture(),
-		AllowMalformed: c.AllowMalformed, ByPath: c.ByPath, Export: c.Export,
+		AllowMalformed: c.AllowMalformed, ByPath: c.ByPath,
+	}
+	if c.Export != nil {
+		o.Export = *c.Export
 	}
 	rate, burst := c.Rate != Rate{}, c.Burst != 0
 	if o.Suggest = c.Suggest; !rate && !burst && len(o.Rates)+len(o.Bursts)+len(c.Algorithm) == 0 &&
@@ -88,7 +91,7 @@ func (c *Command) options() (Options, error) {
 	switch {
 	case c.Follow && o.Suggest.isSet():
 		return o, errors.New("--follow: want a limit or a policy")
-	case !o.Suggest.isSet() && (c.ByPath || c.Export != "" || len(c.Check) > 0):
+	case !o.Suggest.isSet() && (c.ByPath || c.Export != nil || len(c.Check) > 0):
 		return o, errors.New("--by-path, --export and --check: want --suggest, and no limit")
 	case slices.Contains(c.Check, "-"):
 		return o, errors.New("--check: want files, and not standard input")

@@ -42,7 +42,7 @@ var Vars = kong.Vars{
 	"replay_cost": "Tokens that a request takes: a number, bytes, bytes/KiB (kB, MiB, …) or a" +
 		" JSON field.",
 	"replay_field": "Where a log that names its fields has time, ip (the peer), forwarded, user," +
-		" host, uri or size, instead of the usual fields.",
+		" host, uri, size or agent, instead of the usual fields.",
 	"replay_format": "The log_format of nginx that wrote the log, such as '$$remote_addr" +
 		" [$$time_local] \"$$request\"', instead of detection.",
 
