@@ -124,7 +124,11 @@ for k = 1, #KEYS do
   for j = 1, n do
     if j > 1 then kind, x, units, i = parse('>BI7I4', args, i) end
     local pays = t <= x and first ~= 255
-    if not stored and pays and kind ~= 1 and kind ~= 5 then stale = true end -- 1 is a look
+    local converts = kind ~= 5
+    if kind == 1 then -- look, which is a refusal if the bucket lacks its units
+      converts, units = units > 0 and units <= C and d + units > C, 0
+    end
+    if not stored and pays and converts then stale = true end
     if kind == 0 then -- take
       pays = pays and d + units <= C
     elseif kind == 2 then -- reserve, with the most debt, and the longest wait in µs

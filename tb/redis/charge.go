@@ -74,10 +74,10 @@ func reservation(units, debt uint64, within time.Duration) item {
 // Delay returns the time from the last Take until its tokens may be used.
 func (c *Charge) Delay() time.Duration { return c.delay }
 
-// Peek implements tb.Charge.
+// Peek implements tb.Charge. If it refuses, it converts a bucket of another limit, as Take does.
 func (c *Charge) Peek(time.Time) (tb.Decision, error) {
 	ctx := context.Background()
-	before, err := c.limiter.look(ctx, c.layout, c.key)
+	before, err := c.limiter.look(ctx, c.layout, c.key, c.item.units)
 	c.failure = nil
 	if errors.As(err, &c.failure) && c.limiter.policy != Fail {
 		return c.limiter.fallback(ctx, c.layout, c.key, c.item.units, c.failure.Cause, true), nil

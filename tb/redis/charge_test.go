@@ -262,3 +262,47 @@ func TestTakeAllOnTwoServers(t *testing.T) {
 		}
 	}
 }
+
+// The wait that Peek returns is exact, also if nothing but Peek asks for the bucket.
+func TestPeekIsExact(t *testing.T) {
+	peeks := map[string]func(*Limiter) (tb.Decision, error){
+		"a limiter": func(l *Limiter) (tb.Decision, error) { return l.Peek(t.Context(), "a") },
+		"a charge": func(l *Limiter) (tb.Decision, error) {
+			return newCharge(t, l, "a", 1).Peek(time.Now())
+		},
+	}
+	day := tb.Limit{Capacity: 1, Tokens: 1, Per: 24 * time.Hour}
+	for _, tt := range []struct {
+		name   string
+		limit  tb.Limit
+		change func(l *Limiter, now *time.Time) error
+	}{
+		{"after the limit was raised", day, func(l *Limiter, _ *time.Time) error {
+			return l.SetLimit(perSecond(1, 1))
+		}},
+		{"after the clock was set back", perSecond(1, 1), func(_ *Limiter, now *time.Time) error {
+			*now = now.Add(-time.Hour)
+			return nil
+		}},
+	} {
+		for of, peek := range peeks {
+			now := time.UnixMicro(noon)
+			clock := func() time.Time { return now }
+			l, err := startSimulator(t, bucketsText).newLimiter(clock, tt.limit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			allow1(t, l)
+			if err := tt.change(l, &now); err != nil {
+				t.Fatal(err)
+			}
+			for _, want := range []tb.Decision{refused(time.Second, 0), granted(0)} {
+				d, err := peek(l)
+				if err != nil || d != want {
+					t.Errorf("Peek of %s %s: %+v, %v, want %+v", of, tt.name, d, err, want)
+				}
+				now = now.Add(d.RetryAfter)
+			}
+		}
+	}
+}

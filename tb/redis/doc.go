@@ -62,10 +62,10 @@
 // it: after [Limiter.SetLimit], by a limiter of another [Limiter.Tier], or by a process with
 // another configuration. The bucket keeps its tokens, but not more than the new capacity, and its
 // debt. (In tb/mutex a key that changes its tier does the same.) The first call converts the
-// bucket, also if it is refused. A full bucket has no key, and is full under the new limit too. The
-// key of a bucket that was converted stays at least as long as under the limits before, so that no
-// client gains tokens from changes to and fro. Limiters with leases of different lengths should not
-// share buckets.
+// bucket, also if it is refused; Peek converts it only if it refuses, [Limiter.Level] never. A full
+// bucket has no key, and is full under the new limit too. The key of a bucket that was converted
+// stays at least as long as under the limits before, so that no client gains tokens from changes to
+// and fro. Limiters with leases of different lengths should not share buckets.
 //
 // # Reservations
 //

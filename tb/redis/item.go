@@ -14,7 +14,7 @@ type kind byte
 
 const (
 	kindTake     kind = iota // takes units, or none
-	kindLook                 // does nothing
+	kindLook                 // takes nothing, but converts a bucket that lacks units
 	kindReserve              // takes units, and may put the bucket in debt
 	kindGiveBack             // gives back units
 	kindCharge               // takes units, or as many as a debt of one capacity allows

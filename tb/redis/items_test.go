@@ -137,7 +137,7 @@ func (b *ledger) item(m *layout, rng *rand.Rand) item {
 			return item{kind: kindReset}
 		}
 	case kindLook:
-		return item{kind: kindLook}
+		return item{kind: kindLook, units: amount()}
 	case kindGiveBack, kindCharge:
 		return item{kind: k, units: amount()}
 	}

@@ -172,10 +172,11 @@ func (l *Limiter) Decide(ctx context.Context, key string, cost float64) (Outcome
 	return r.Outcome, err
 }
 
-// Peek returns the decision that Allow would return now. It takes nothing.
+// Peek returns the decision that Allow would return now. It takes nothing. If it refuses, it
+// converts a bucket of another limit, as Allow does.
 func (l *Limiter) Peek(ctx context.Context, key string) (tb.Decision, error) {
 	m := l.layout.Load()
-	s, err := l.look(ctx, m, key)
+	s, err := l.look(ctx, m, key, m.scale)
 	if err != nil {
 		return tb.Decision{}, err
 	}
@@ -185,7 +186,7 @@ func (l *Limiter) Peek(ctx context.Context, key string) (tb.Decision, error) {
 // Level returns how full key's bucket is now. It takes nothing.
 func (l *Limiter) Level(ctx context.Context, key string) (tb.Level, error) {
 	m := l.layout.Load()
-	s, err := l.look(ctx, m, key)
+	s, err := l.look(ctx, m, key, 0)
 	if err != nil {
 		return tb.Level{}, err
 	}
@@ -266,8 +267,9 @@ func (x *shared) serve(ctx context.Context, m *layout, key string, it item) (r r
 	return r, nil
 }
 
-// look returns key's bucket.
-func (x *shared) look(ctx context.Context, m *layout, key string) (state, error) {
-	s, err := x.call(ctx, m, key, item{kind: kindLook})
+// look returns key's bucket. If that lacks units, it is converted to m: otherwise the old rate
+// would fill it as long as all calls are looks.
+func (x *shared) look(ctx context.Context, m *layout, key string, units uint64) (state, error) {
+	s, err := x.call(ctx, m, key, item{kind: kindLook, units: units})
 	return s, x.counts.failed(err)
 }

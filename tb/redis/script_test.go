@@ -69,6 +69,19 @@ func deadlineTakesNothing(s *simulator) error {
 	if v, _ := b.value(); len(v) != 28 {
 		b.errorf("at the deadline, the value is %q", v)
 	}
+	small, err := newLayout(perSecond(5, 1), 0)
+	if err != nil {
+		return err
+	}
+	before, _ := b.value()
+	late := command{now: noon + 1, parts: []part{small.part(b.key, item{units: 5 * small.scale})},
+		deadline: noon}
+	if _, err := s.runEach([]command{late}); err != nil {
+		return err
+	}
+	if v, _ := b.value(); v != before {
+		b.errorf("after the deadline of a call by another limit, the value is %q", v)
+	}
 	// A settlement and a cancellation have no deadline.
 	back := item{kind: kindGiveBack, units: m.scale / 2}
 	later := command{now: noon + 1, parts: []part{m.part(b.key, back)}, deadline: noon}
@@ -93,17 +106,18 @@ func refusalWritesNothing(s *simulator) error {
 	return b.err
 }
 
-// A look leaves a bucket as it is, also under another limit. A refusal under another limit converts
-// the bucket, and the next one writes nothing.
+// A look leaves a bucket as it is, also under another limit, unless the bucket lacks its units.
+// Then the look is a refusal. That converts the bucket, and the next one writes nothing.
 func lookWritesNothing(s *simulator) error {
 	b := s.bucket("look")
 	b.want(perSecond(10, 1), noon, 4, granted(6))
 	before, _ := b.value()
 	other := perSecond(5, 1)
-	for _, kind := range []kind{kindLook, kindUndo} {
-		b.apply(other, noon, item{kind: kind, latest: noDeadline})
+	look := func(tokens uint64) item { return item{kind: kindLook, units: tokens * maxScale} }
+	for _, it := range []item{look(0), look(5), look(6), {kind: kindUndo, latest: noDeadline}} {
+		b.apply(other, noon, it)
 		if v, _ := b.value(); v != before {
-			b.errorf("the value is %q, and was %q", v, before)
+			b.errorf("after %+v, the value is %q, and was %q", it, v, before)
 		}
 	}
 	b.want(other, noon, 6, refused(tb.Never, 5))
@@ -111,6 +125,20 @@ func lookWritesNothing(s *simulator) error {
 	b.want(other, noon+1, 6, refused(tb.Never, 5))
 	if v, _ := b.value(); v != converted || v == before {
 		b.errorf("the value is %q, and was %q, and %q", v, before, converted)
+	}
+	b.fill()
+	b.apply(other, noon, look(5)) // of a full bucket, which has no key
+	if v, _ := b.value(); v != "" {
+		b.errorf("after a look at a full bucket, the value is %q", v)
+	}
+	b.want(other, noon, 5, granted(0))
+	b.apply(other, noon, reservation(maxScale, deepest, tb.Never))
+	debt, _ := b.value()
+	for i, it := range []item{look(0), look(1)} {
+		b.apply(perSecond(3, 1), noon, it)
+		if v, _ := b.value(); v == debt != (i == 0) {
+			b.errorf("in debt, after %+v, the value is %q, and was %q", it, v, debt)
+		}
 	}
 	return b.err
 }

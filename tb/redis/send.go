@@ -24,7 +24,7 @@ type entry struct {
 	calls []*call
 	part  int // of each of the calls
 	sight sight
-	most  uint64 // of the costs that a full bucket can pay
+	most  uint64 // of the costs to take that a full bucket can pay
 	err   *Error
 }
 
@@ -173,7 +173,7 @@ func (e *entry) apply(c *call) {
 		if e.err != nil && (e.err.Cause == CauseForeign || *s != before) {
 			c.lost = e.err
 		}
-		if it.units <= p.layout.capacity {
+		if it.kind != kindLook && it.units <= p.layout.capacity {
 			e.most = max(e.most, it.units)
 		}
 	}

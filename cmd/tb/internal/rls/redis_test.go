@@ -101,6 +101,28 @@ func TestDebtInRedis(t *testing.T) {
 	expect(t, "Redis", transcript(shared(t, redistest.Start(t).Addr, "error")), want...)
 }
 
+// After a reload, the new rate pays a debt, also if Envoy only asks with 0 hits. It pays the three
+// hits in three microseconds, and a command takes longer. The old rate pays a hit in four months.
+func TestTheNewRatePaysADebt(t *testing.T) {
+	tree := func(n int, unit string) string {
+		return limit("a", fmt.Sprintf("unit: %s, requests_per_unit: %d, burst: 3, debt: true", unit, n))
+	}
+	s, _ := newService(t, tree(3, "year"), shared(t, redistest.Start(t).Addr, "error"))
+	r := request(3, "a=")
+	send(t, s, r)
+	send(t, s, r)
+	if err := s.SetConfig(parse(t, tree(1_000_000, "second"))); err != nil {
+		t.Fatal(err)
+	}
+	r.Descriptors[0].HitsAddend = wrapperspb.UInt64(0)
+	for range 1000 {
+		if send(t, s, r).OverallCode == ratelimit.RateLimitResponse_OK {
+			return
+		}
+	}
+	t.Error("the debt is not paid")
+}
+
 // Envoy asks for the tokens of a language model with 0 hits before, and reports the hits after the
 // response, by a file of envoyproxy/ratelimit, which has no debt. There too, four of these pass.
 func TestHitsThatAreReported(t *testing.T) {
