@@ -133,6 +133,7 @@ func (l *Limiter) fallback(
 // other processes may have fewer grants than their shares.
 func (l *Limiter) warm(ctx context.Context, m *layout, key string, units uint64) {
 	if l.share != nil {
-		_, _ = l.share.Reserve(ctx, key, m.tokens(units)) // refused above one capacity of debt
+		cost := min(m.tokens(units), float64(l.share.Limit().Capacity)) // a larger one is refused
+		_, _ = l.share.Reserve(ctx, key, cost)                          // and a debt above it, too
 	}
 }

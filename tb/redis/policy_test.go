@@ -127,6 +127,18 @@ func TestOutageStartsNoFreshBurst(t *testing.T) {
 	}
 }
 
+// Also a grant above the share leaves no fresh burst.
+func TestLargeGrantsAreChargedToTheShare(t *testing.T) {
+	limit := tb.Limit{Capacity: 8, Tokens: 1, Per: 24 * time.Hour}
+	l := newLimiter(t, dial(t, redistest.Start(t)), limit, WithPolicy(LocalShare(4)))
+	if d, err := l.AllowN(t.Context(), "a", 8); err != nil || d != granted(0) {
+		t.Fatalf("%+v, %v", d, err)
+	}
+	if v, err := l.share.Level(t.Context(), "a"); err != nil || v.Tokens > 0 {
+		t.Errorf("the share has %+v, %v, want no tokens", v, err)
+	}
+}
+
 func TestSharesAreNeverAboveTheLimit(t *testing.T) {
 	for _, limit := range []tb.Limit{
 		slow,
