@@ -91,9 +91,12 @@ func WithLimiterOptions(opts ...tb.Option) Option {
 }
 
 // WithStore keeps the buckets of all rules in a store, which several processes can share. All or
-// nothing, fractions, delays, tiers, costs in responses and adaptive rates work as in memory. A
-// request asks the store once for all enforced rules that apply to it, and once more for each
-// shadow rule.
+// nothing, fractions, delays, tiers, costs in responses and adaptive rates work as in memory, with
+// one exception: if the tier of a key changes before a response with a cost has ended, tb/redis
+// settles the cost in the tier of the request, and not in the one that the key has now. The bucket
+// goes back to that tier until the next request: it keeps at most its burst, and may get a debt of
+// as much. A request asks the store once for all enforced rules that apply to it, and once more for
+// each shadow rule.
 func WithStore(store Store) Option {
 	return withValid(store != nil, "WithStore: want a store", func(s *settings) { s.store = store })
 }

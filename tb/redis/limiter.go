@@ -111,8 +111,10 @@ func (x *shared) tier(limit tb.Limit) (*Limiter, error) {
 
 // Tier returns a limiter that decides calls on the same buckets by another limit. Use it if keys
 // have one of several limits: the limit is the one that the call brings. A bucket that had another
-// limit keeps its tokens: see SetLimit. All tiers have the commands under way, the breaker, the
-// statistics and the leases in common. Close closes all of them. A local share is of one tier.
+// limit keeps its tokens: see SetLimit. Settle of a reservation or charge is such a call, too, so a
+// late one takes the bucket back to the limit of its limiter. All tiers have the commands under
+// way, the breaker, the statistics and the leases in common. Close closes all of them. A local
+// share is of one tier.
 //
 // It returns a *tb.ConfigError if the limit is out of range.
 func (l *Limiter) Tier(limit tb.Limit) (*Limiter, error) { return l.tier(limit) }
