@@ -20,6 +20,7 @@ import (
 type both interface {
 	tb.Limiter
 	Level(ctx context.Context, key string) (tb.Level, error)
+	Peek(ctx context.Context, key string) (tb.Decision, error)
 	Reserve(ctx context.Context, key string, cost float64) (tb.Reservation, error)
 	AllowAt(t time.Time, key string, n int) (tb.Decision, error)
 	SetLimit(limit tb.Limit) error
@@ -69,6 +70,54 @@ func tokensOf(t *testing.T, l both, key string) float64 {
 		t.Fatal(err)
 	}
 	return level.Tokens
+}
+
+// Peek decides by the limit of the key's tier, also after the key has changed its tier.
+func TestPeekInATier(t *testing.T) {
+	now := time.Unix(100, 0)
+	tier := 0
+	limits := []tb.Limit{
+		{Capacity: 20, Tokens: 1, Per: time.Second}, {Capacity: 10, Tokens: 1, Per: time.Hour},
+	}
+	onBoth(t, &now, limits, &tier, func(t *testing.T, l both) {
+		tier = 0
+		if d, _ := l.AllowN(t.Context(), "a", 5); d.Remaining != 15 {
+			t.Fatal(d)
+		}
+		for _, tt := range []struct{ tier, remaining int }{{0, 14}, {1, 9}} {
+			tier = tt.tier
+			want := tb.Decision{Allowed: true, Remaining: tt.remaining}
+			if d, err := l.Peek(t.Context(), "a"); err != nil || d != want {
+				t.Errorf("tier %d: %+v, %v, want %+v", tier, d, err, want)
+			}
+		}
+	})
+}
+
+// A reservation puts a bucket into debt, and the limit changes more often than the limiter remembers
+// all changes. The supply pays the debt, and nothing else does.
+func TestChangesForgetNoDebtOfAReservation(t *testing.T) {
+	now := time.Unix(100, 0)
+	limit := tb.Limit{Capacity: 1000, Tokens: 1, Per: time.Second}
+	onBoth(t, &now, []tb.Limit{limit}, nil, func(t *testing.T, l both) {
+		if d, _ := l.AllowN(t.Context(), "a", 1000); !d.Allowed {
+			t.Fatal(d)
+		}
+		if r, _ := l.Reserve(t.Context(), "a", 1000); !r.Allowed || r.Delay() != 1000*time.Second {
+			t.Fatalf("%+v", r)
+		}
+		for i := range 80 {
+			now = now.Add(20 * time.Second)
+			next := limit
+			next.Capacity += 1 - i%2
+			if err := l.SetLimit(next); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := tokensOf(t, l, "a"); got != 600 {
+			t.Errorf("%v tokens, want the supply of 1600 s without the debt of 1000", got)
+		}
+	})
 }
 
 // The old limit of the tier has supplied 0.9 of its coarse unit when it ends. A key that enters the

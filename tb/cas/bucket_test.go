@@ -1,6 +1,7 @@
 package cas
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -28,6 +29,23 @@ func TestTimeOfABucketBeginsWithItsFirstGrant(t *testing.T) {
 			t.Errorf("%d tokens at %v: %+v, %v, want granted %t",
 				call.n, call.reading, d, err, call.granted)
 		}
+	}
+}
+
+func TestBucketTakesOnlyPositiveNumbers(t *testing.T) {
+	b, err := NewBucket(tb.Limit{Capacity: 10, Tokens: 1, Per: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int{0, -1, math.MinInt} {
+		_, allow := b.AllowN(n)
+		_, at := b.AllowAt(time.Now(), n)
+		if allow != tb.ErrInvalidCost || at != tb.ErrInvalidCost {
+			t.Errorf("%d tokens: errors %v and %v, want %v", n, allow, at, tb.ErrInvalidCost)
+		}
+	}
+	if l := b.Level(); l.Tokens != 10 || b.load() != nil {
+		t.Errorf("%v tokens, want 10, and no cell", l.Tokens)
 	}
 }
 

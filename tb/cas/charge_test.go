@@ -220,3 +220,62 @@ func TestChargeIntoTheDeepestDebt(t *testing.T) {
 		}
 	}
 }
+
+// A charge empties the bucket, or puts it into debt. A later grant has the supply since then, or
+// since the slot. Cancel gives back the rest of the cost, to the unit.
+func TestCancelGivesBackTheCostLessTheSupply(t *testing.T) {
+	type charge interface {
+		tb.Charge
+		MayWait(time.Duration)
+	}
+	start := time.Unix(0, 0)
+	now := start
+	clock := tb.WithClock(func() time.Time { return now })
+	c, m := cas.NewTokenBucket(10, 1, clock), mutex.NewTokenBucket(10, 1, clock)
+	for name, l := range map[string]struct {
+		both
+		charge func(key string, cost float64) (charge, error)
+	}{
+		"cas": {c, func(key string, cost float64) (charge, error) {
+			c, err := c.Charge(key, cost)
+			return &c, err
+		}},
+		"mutex": {m, func(key string, cost float64) (charge, error) {
+			c, err := m.Charge(key, cost)
+			return &c, err
+		}},
+	} {
+		for _, tt := range []struct {
+			key         string
+			first, cost float64 // taken at the start
+			later       time.Duration
+			left        float64 // after a grant of one token, and Cancel
+		}{
+			{"emptied", 0, 10, 3 * time.Second, 9},
+			{"in debt until 8 s", 10, 8, 9 * time.Second, 7},
+		} {
+			now = start
+			if tt.first > 0 {
+				if d, _ := l.AllowN(t.Context(), tt.key, int(tt.first)); !d.Allowed {
+					t.Fatalf("%s: %+v", name, d)
+				}
+			}
+			undone, err := l.charge(tt.key, tt.cost)
+			if err != nil {
+				t.Fatal(err)
+			}
+			undone.MayWait(tb.Never)
+			if d, err := undone.Take(now); err != nil || !d.Allowed {
+				t.Fatalf("%s, %s: %+v, %v", name, tt.key, d, err)
+			}
+			now = start.Add(tt.later)
+			if d, _ := l.Allow(t.Context(), tt.key); !d.Allowed {
+				t.Fatalf("%s, %s: %+v", name, tt.key, d)
+			}
+			undone.Cancel()
+			if left := tokensOf(t, l, tt.key); left != tt.left {
+				t.Errorf("%s, %s: %v tokens, want %v", name, tt.key, left, tt.left)
+			}
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/seed-181794aa/ratelimit/tb"
 )
@@ -52,5 +53,15 @@ func TestElapsedIsExact(t *testing.T) {
 	}
 	if none == 0 || most == 0 {
 		t.Errorf("%d readings before the base, and %d far after it", none, most)
+	}
+}
+
+// The last instant of the clock is one that a call can wait for.
+func TestWaitUntilTheLastInstant(t *testing.T) {
+	m := newLayout(tb.Limit{Capacity: 10, Tokens: 1, Per: time.Second})
+	for then, want := range map[uint64]time.Duration{m.end - 1: 4, m.end: 5, m.end + 1: tb.Never} {
+		if wait := m.wait(m.end-5, then); wait != want {
+			t.Errorf("%v to %d after the end, want %v", wait, int64(then-m.end), want)
+		}
 	}
 }
