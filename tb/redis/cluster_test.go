@@ -250,6 +250,9 @@ func TestSlotMovesUnderLoad(t *testing.T) {
 			t.Errorf("key %s: %+v, %v, after %d grants of %d", key, d, err, granted, limit.Capacity)
 		}
 	}
+	if n := l.Stats().Failed[CauseTimeout]; n > 0 {
+		t.Errorf("%d calls have not waited until the slot had moved", n)
+	}
 	t.Logf("%d grants of one, %d of both", alone.Load(), both.Load())
 }
 

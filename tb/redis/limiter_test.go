@@ -108,6 +108,9 @@ func TestLimiter(t *testing.T) {
 			t.Errorf("cost %v: got error %v, want ErrInvalidCost", cost, err)
 		}
 	}
+	if d, err := l.AllowCost(ctx, "a", math.MaxFloat64); err != nil || d != refused(tb.Never, 2) {
+		t.Errorf("the greatest number of tokens: %+v, %v", d, err)
+	}
 	for _, n := range []int{0, -1, math.MinInt} {
 		if _, err := l.AllowN(ctx, "a", n); !errors.Is(err, tb.ErrInvalidCost) {
 			t.Errorf("%d tokens: got error %v, want ErrInvalidCost", n, err)
@@ -123,8 +126,8 @@ func TestLimiter(t *testing.T) {
 		t.Errorf("Level after Reset: %+v, %v", v, err)
 	}
 	s := l.Stats()
-	if s.Granted != 9 || s.Refused != 2 || len(s.Failed) > 0 || s.Loaded != 1 || s.Stale != 1 ||
-		s.Commands != 9+2+4+2 || s.InFlight > 2 || s.ClockSteps != 0 {
+	if s.Granted != 9 || s.Refused != 3 || len(s.Failed) > 0 || s.Loaded != 1 || s.Stale != 1 ||
+		s.Commands != 9+3+4+2 || s.InFlight > 2 || s.ClockSteps != 0 {
 		t.Errorf("Stats: %+v", s)
 	}
 	if s.Offset.Abs() > s.OffsetError || s.OffsetError == 0 { // the server has the same clock

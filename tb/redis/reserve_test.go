@@ -90,6 +90,16 @@ func TestCommandsOfReservations(t *testing.T) {
 	if v, err := l.Level(t.Context(), "b"); err != nil || v.Tokens < 0 || v.Tokens > 0.01 {
 		t.Errorf("after the cancellation: %+v, %v", v, err)
 	}
+	// An actual cost has no bound. The debt is a capacity at most.
+	if r, _ = l.Reserve(t.Context(), "d", 4); !r.Allowed {
+		t.Fatal(r)
+	}
+	if err := r.Settle(1e12); err != nil {
+		t.Error(err)
+	}
+	if v, err := l.Level(t.Context(), "d"); err != nil || v.Tokens < -10 || v.Tokens > -9.99 {
+		t.Errorf("after a large settlement: %+v, %v", v, err)
+	}
 	// Local refusals end with a settlement.
 	c := newLimiter(t, l.client, slow, WithPrefix("c"))
 	if r, _ = c.Reserve(t.Context(), "a", 10); !r.Allowed {
@@ -132,6 +142,10 @@ func TestWait(t *testing.T) {
 	if err := slowly.Wait(ctx, "a", 1); !errors.As(err, &refused) || !refused.Deadline ||
 		refused.Wait < 23*time.Hour {
 		t.Errorf("a slot beyond the deadline: %v", err)
+	}
+	if err := slowly.Wait(ctx, "a", 11); !errors.As(err, &refused) || refused.Deadline ||
+		refused.Wait != tb.Never {
+		t.Errorf("a cost above the capacity: %v", err)
 	}
 	// A caller that leaves gives its tokens back.
 	ctx, cancel = context.WithCancel(t.Context())
