@@ -270,7 +270,7 @@ func TestCallsEndInAnyOrder(t *testing.T) {
 	}
 }
 
-// filled returns a batch of calls on the key "a". A flush of calls before could take them, so filled
+// filled returns a batch of calls on the key "a". A flush of calls before could take them, so it
 // waits until none is running.
 func (l *Limiter) filled(calls ...*call) *batch {
 	for l.Stats().InFlight > 0 {

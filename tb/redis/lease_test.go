@@ -221,6 +221,41 @@ func TestClaimIsSpent(t *testing.T) {
 	}
 }
 
+// A claim that has emptied the bucket gives back what it has left, less what was supplied since:
+// that is in the bucket already.
+func TestClaimOfAnEmptyBucketIsGivenBack(t *testing.T) {
+	now := int64(noon)
+	clock := func() time.Time { return time.UnixMicro(now) }
+	limit := perSecond(1000, 100)
+	l, err := startSimulator(t, bucketsText).newLimiter(clock, limit, WithLease(time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	m := l.layout.Load() // 900 tokens
+	take := func(tokens int) state {
+		s, err := l.execUnits(t.Context(), "a", m.unitsOf(tokens))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	take(800)
+	c := &claim{layout: m, before: take(100), size: m.unitsOf(100)}
+	c.left.Store(m.unitsOf(90))
+	now += 500_000
+	take(10)
+	if err := l.leases.giveBack(t.Context(), &lease{key: "a"}, c); err != nil {
+		t.Fatal(err)
+	}
+	if n := l.Stats().ReturnedTokens; n != 90-50 {
+		t.Errorf("%v tokens were given back, want 40", n)
+	}
+	if d, err := l.Peek(t.Context(), "a"); err != nil || d.Remaining != 50-10+40-1 {
+		t.Errorf("%+v, %v, want 79 tokens after a call", d, err)
+	}
+}
+
 func TestUndoOfALeasedCharge(t *testing.T) {
 	l := newLeased(t, time.Minute)
 	for range 100 {
