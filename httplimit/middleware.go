@@ -33,6 +33,7 @@ func (l *Limiter) Middleware(next http.Handler) http.Handler {
 			r = r.WithContext(c)
 		}
 		next.ServeHTTP(w, r)
+		settlement.writeDeclared()
 	})
 }
 

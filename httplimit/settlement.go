@@ -154,7 +154,8 @@ func (s *Settlement) Finish() {
 		return
 	}
 	if s.w != nil {
-		(&meter{s.w, s}).readHeader() // net/http writes it now if no handler has
+		// If no handler has written an answer, what recovers from a panic still can.
+		s.ReadHeader(s.w.Header())
 		if !s.hijacked {
 			s.readTrailers(s.w.Header())
 			s.countBytes()
@@ -162,6 +163,14 @@ func (s *Settlement) Finish() {
 	}
 	s.observe(http.StatusOK, nil) // if the caller has passed no header on
 	s.settle()
+}
+
+// writeDeclared writes the header of a handler that has returned, if it has declared a trailer with
+// a cost and written nothing. net/http would also send the values of the header in the trailer.
+func (s *Settlement) writeDeclared() {
+	if s != nil && !s.hijacked {
+		(&meter{s.w, s}).readHeader()
+	}
 }
 
 // countBytes makes the bytes of the body the cost of the rules that count them.

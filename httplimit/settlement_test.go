@@ -279,3 +279,38 @@ func TestTrailerReplacesTheHeader(t *testing.T) {
 		})
 	}
 }
+
+// A handler that panics before it has written anything leaves the status to what recovers, also if
+// it has declared a trailer with its cost.
+func TestAPanicLeavesTheStatus(t *testing.T) {
+	h := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Trailer", "X-Usage")
+		w.Header().Set("X-Usage", "50")
+		panic("a fault")
+	})
+	s := newSite(t, reporting("response:header:x-usage", ""))
+	for host, inner := range map[string]http.Handler{
+		"Middleware": s.Middleware(h),
+		"Admit": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, settlement, _ := s.Admit(w, r)
+			defer settlement.Finish()
+			h.ServeHTTP(settlement.Writer(w), r)
+		}),
+	} {
+		s.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			defer func() {
+				if recover() != nil {
+					w.WriteHeader(http.StatusInternalServerError)
+				}
+			}()
+			inner.ServeHTTP(w, r)
+		})
+		if w := s.get(); w.Code != http.StatusInternalServerError {
+			t.Errorf("%s: status %d, want 500", host, w.Code)
+		}
+	}
+	s.settled(2, 0)
+	if s.left() != 0 {
+		t.Errorf("%v left", s.left())
+	}
+}
