@@ -2,6 +2,7 @@ package httplimit
 
 import (
 	"bufio"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -131,7 +132,7 @@ func writeStates[K comparable](
 		if r == nil { // a tier that is in the policy no more
 			r = tiers[0]
 		}
-		if s.Tokens >= float64(r.Limit.Capacity) {
+		if s.Tokens >= float64(r.Limit.Capacity) && isFull(l, key) {
 			continue
 		}
 		line = appendKey(append(line[:0], `{"key":"`...), key)
@@ -143,4 +144,10 @@ func writeStates[K comparable](
 		}
 	}
 	return nil
+}
+
+// isFull reports whether a bucket is full now. A reload meanwhile may have raised its limit.
+func isFull[K comparable](l *cas.Limiter[K], key K) bool {
+	level, err := l.Level(context.Background(), key)
+	return err == nil && level.Full == 0
 }

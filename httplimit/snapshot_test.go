@@ -108,6 +108,51 @@ func TestRestoreWithAnotherLimit(t *testing.T) {
 	}
 }
 
+// hookedWriter is a file that calls then before the first bytes are written to it.
+type hookedWriter struct {
+	bytes.Buffer
+	then func()
+}
+
+func (h *hookedWriter) Write(b []byte) (int, error) {
+	if h.then != nil {
+		h.then()
+		h.then = nil
+	}
+	return h.Buffer.Write(b)
+}
+
+// A bucket that a reload during a snapshot makes larger is not full, so it is in the snapshot.
+func TestReloadDuringASnapshot(t *testing.T) {
+	const keys = 2000 // more than the buffer of a snapshot can hold
+	for name, policy := range map[string]func(burst int) string{
+		"rule": func(burst int) string { return slowRule(1, burst) },
+		"tier": func(burst int) string { return plans("gold", burst) },
+	} {
+		s := newSite(t, policy(20))
+		of := func(i int) []string { return []string{sprint("K: ", i), "Plan: gold"} }
+		for i := range keys {
+			s.get(of(i)...)
+		}
+		file := &hookedWriter{then: func() {
+			s.reload(policy(1000))
+			s.now = s.now.Add(10 * time.Second)
+		}}
+		if err := s.Snapshot(file); err != nil {
+			t.Fatal(err)
+		}
+		next, done := s.restarted(file.String(), policy(1000))
+		if done.Buckets != keys {
+			t.Errorf("%s: %d buckets, want %d", name, done.Buckets, keys)
+		}
+		for i := range keys {
+			if got := next.tokensLeft(of(i)...); got != 29 {
+				t.Fatalf("%s: key %d has %v tokens, want 29", name, i, got)
+			}
+		}
+	}
+}
+
 func TestRestoreSkipsRulesWithOtherKeys(t *testing.T) {
 	s := newSite(t, threeRules)
 	s.send(by("2001:db8::1", "K: a"))
