@@ -94,8 +94,8 @@ func TestHiddenCost(t *testing.T) {
 	}
 }
 
-// A field stays hidden if its rule has taken nothing, so that nothing is settled: a shadow rule that
-// would have refused the request, and a request that passes because its store failed.
+// A field stays hidden if its rule has taken nothing, so that nothing is settled: if a shadow rule
+// would have refused the request, or the request passes because its store failed.
 func TestHiddenCostOfNothing(t *testing.T) {
 	const hide = `, "hide_cost_header": true`
 	shadow := sprintf(`{"name": "usage", "mode": "shadow", "limit_keys": [], "algorithm_config":

@@ -76,7 +76,7 @@ func (s *ruleState) holds(r *rule) bool {
 }
 
 // copyBuckets gives s, which is new, the buckets of another state. The requests that are granted
-// meanwhile are not charged to s.
+// meanwhile are not charged to s, and responses that end later are settled in old only.
 func (s *ruleState) copyBuckets(old *ruleState) error {
 	if s.byAddr != nil {
 		return copyTable(s, s.byAddr, old, old.byAddr)

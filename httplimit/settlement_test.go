@@ -215,6 +215,21 @@ func TestReloadDuringAResponse(t *testing.T) {
 	}
 }
 
+// If a reload copies the buckets to another table, a response under way keeps its estimate.
+func TestReloadThatCopiesDuringAResponse(t *testing.T) {
+	s := newSite(t, reporting("response:bytes", ""))
+	s.answer(func(w http.ResponseWriter, _ *http.Request) {
+		s.reload(reporting("response:bytes", `, "tiers": {"by": "header:plan",
+			"limits": {"gold": {"rps": 1, "burst": 200}}}`))
+		w.Write(make([]byte, 60))
+	})
+	s.get()
+	s.settled(0, 0)
+	if s.left() != 90 {
+		t.Errorf("%v left", s.left())
+	}
+}
+
 // A client that leaves is not a fast answer: the rate does not grow. The estimate stands.
 func TestAbandonedRequests(t *testing.T) {
 	for grows, end := range map[bool]func(*Settlement){

@@ -152,6 +152,38 @@ func TestReloadOfTiersKeepsTokens(t *testing.T) {
 	}
 }
 
+// Names that are gone keep their places in the table. The counts begin anew with the first name
+// that finds none.
+func TestPlacesOfTiers(t *testing.T) {
+	for first, places := range map[int]int{1: 127, 63: 127, 64: 129} {
+		named := func(from, to int) string {
+			var all []any
+			for i := from; i < to; i++ {
+				all = append(all, sprint("plan", i), 20)
+			}
+			return plans(all...)
+		}
+		s := newSite(t, named(0, first))
+		s.get("K: 1")
+		for _, c := range []struct {
+			from, to int
+			counted  uint64
+		}{
+			{first, 100, 1}, {100, places, 1}, {0, 1, 1}, // all places are taken
+			{places, places + 1, 0}, {0, first, 0},
+		} {
+			s.reload(named(c.from, c.to))
+			if got := s.Stats()[0].Granted; got != c.counted {
+				t.Errorf("%d tiers at first, then %d to %d: %d requests counted, want %d", first, c.from, c.to,
+					got, c.counted)
+			}
+		}
+		if got := s.tokensLeft("K: 1"); got != 9 {
+			t.Errorf("%d tiers at first: %v tokens, want 9", first, got)
+		}
+	}
+}
+
 // A key of a tier that is gone has the limit of the rule from the reload on, and not only from its
 // next request on.
 func TestTierThatIsGone(t *testing.T) {
