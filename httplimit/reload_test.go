@@ -44,6 +44,9 @@ func TestReloadKeepsBucketsOfRules(t *testing.T) {
 			t.Errorf("%s: %d left, want %d", e.Rule, e.Remaining, want)
 		}
 	}
+	if got := s.Explain(by("2001:db8::1", "C: 1"))[1]; got.Rule != "b" || got.Remaining != 5 {
+		t.Errorf("%+v, want 5 of 6 tokens left", got)
+	}
 	st := s.Stats()
 	if a := st[2]; a.Rule != "a" || a.Granted != 3 || a.Refused != 1 || st[1].Granted != 3 {
 		t.Errorf("%+v", st)

@@ -194,10 +194,15 @@ func TestRestoreSkipsRulesWithOtherKeys(t *testing.T) {
 // A longer key than the limiter keeps is hashed as in a request.
 func TestRestoreHashesKeysThatAreTooLong(t *testing.T) {
 	s := newSite(t, slowRule(1, 3), WithMaxKeyLength(1024))
-	key := "K: " + strings.Repeat("x", 100)
-	s.granted(3, key)
+	key := func(length int) string { return "K: " + strings.Repeat("x", length) }
+	lengths := []int{62, 63, 64, 100} // a key with 63 bytes and its length is as long as allowed
+	for _, length := range lengths {
+		s.granted(3, key(length))
+	}
 	next, _ := s.restarted(s.snapshot(), slowRule(1, 3))
-	next.granted(0, key)
+	for _, length := range lengths {
+		next.granted(0, key(length))
+	}
 }
 
 func TestBadSnapshotsAreErrorsAndChangeNothing(t *testing.T) {

@@ -152,6 +152,7 @@ func TestReloadOfTiersKeepsTokens(t *testing.T) {
 	}
 }
 
+<<<<<<< HEAD
 // Names that are gone keep their places in the table. The counts begin anew with the first name
 // that finds none.
 func TestPlacesOfTiers(t *testing.T) {
@@ -180,6 +181,27 @@ func TestPlacesOfTiers(t *testing.T) {
 		}
 		if got := s.tokensLeft("K: 1"); got != 9 {
 			t.Errorf("%d tiers at first: %v tokens, want 9", first, got)
+=======
+// The tiers of a later policy may just fit into the table, or be one too many.
+func TestReloadFillsTheTiersOfATable(t *testing.T) {
+	for more := spareTiers - 3; more <= spareTiers; more++ {
+		tiers := []any{"gold", 50}
+		s := newSite(t, plans(tiers...))
+		s.get("K: 1", "Plan: gold")
+		for i := range more {
+			tiers = append(tiers, sprint("plan", i), 60+i)
+		}
+		s.reload(plans(tiers...))
+		for i := range more {
+			lines := []string{sprint("K: of ", i), sprint("Plan: plan", i)}
+			s.get(lines...)
+			if got := s.tokensLeft(lines...); got != float64(59+i) {
+				t.Errorf("%d more: plan%d has %v tokens, want %d", more, i, got, 59+i)
+			}
+		}
+		if got := s.tokensLeft("K: 1", "Plan: gold"); got != 49 {
+			t.Errorf("%d more: gold has %v tokens, want 49", more, got)
+>>>>>>> a6e1ad43 (httplimit: tests of reloads that change some rules, tables that are full of tiers, and keys in a snapshot)
 		}
 	}
 }
