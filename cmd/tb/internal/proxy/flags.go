@@ -29,17 +29,12 @@ func (c *Command) Validate() error {
 			return fmt.Errorf("%s: %w", option.flag, err)
 		}
 	}
-	for _, d := range []struct {
-		flag string
-		time.Duration
-	}{
-		{"--upstream-timeout", c.Timeout}, {"--shutdown-delay", c.Delay},
-		{"--shutdown-timeout", c.Shutdown}, {"--header-timeout", c.HeaderTimeout},
-		{"--body-timeout", c.BodyTimeout},
-	} {
-		if d.Duration < 0 {
-			return fmt.Errorf("%s: want 0s or more", d.flag)
-		}
+	if err := cli.NotNegative(map[string]time.Duration{
+		"--upstream-timeout": c.Timeout, "--shutdown-delay": c.Delay,
+		"--shutdown-timeout": c.Shutdown, "--header-timeout": c.HeaderTimeout,
+		"--body-timeout": c.BodyTimeout,
+	}); err != nil {
+		return err
 	}
 	switch {
 	case c.IPv4Prefix < 1, c.IPv4Prefix > 32:

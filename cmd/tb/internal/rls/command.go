@@ -89,12 +89,17 @@ func (c *Command) Validate() error {
 	if err := c.validate(); err != nil {
 		return err
 	}
+	if err := cli.NotNegative(map[string]time.Duration{
+		"--keepalive-time": c.KeepaliveTime, "--keepalive-timeout": c.KeepaliveTimeout,
+		"--keepalive-min": c.KeepaliveMin, "--max-connection-idle": c.MaxIdle,
+		"--max-connection-age": c.MaxAge, "--max-connection-age-grace": c.MaxAgeGrace,
+		"--shutdown-delay": c.Delay, "--shutdown-timeout": c.Shutdown,
+	}); err != nil {
+		return err
+	}
 	switch {
 	case (c.Config == "") == (len(c.XDS) == 0):
 		return errors.New("--config, --xds: want one of them")
-	case c.KeepaliveTime < 0, c.KeepaliveTimeout < 0, c.KeepaliveMin < 0, c.MaxIdle < 0, c.MaxAge < 0,
-		c.MaxAgeGrace < 0, c.Delay < 0, c.Shutdown < 0:
-		return errors.New("--keepalive-*, --max-connection-*, --shutdown-*: want 0s or more")
 	case slices.Contains(c.XDS, ""):
 		return errors.New("--xds: want host:port, or several with a comma between two")
 	case c.MaxStreams < 1:

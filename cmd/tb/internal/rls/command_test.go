@@ -253,7 +253,7 @@ func TestStartErrors(t *testing.T) {
 		{"--tls-cert, --tls-key", []string{"--config", good, "--tls-cert=x"}},
 		{"--tls-client-ca", []string{"--config", good, "--tls-client-ca=x"}},
 		{"--max-streams", []string{"--config", good, "--max-streams=0"}},
-		{"0s or more", []string{"--config", good, "--keepalive-time=-1s"}},
+		{"--keepalive-time=-1s: want 0s or more", []string{"--config", good, "--keepalive-time=-1s"}},
 		{"--redis-timeout", []string{"--config", good, "--redis-timeout=0s"}},
 		{"not in memory", []string{"--config", good, "--redis=h:1", "--max-keys=5"}},
 		{"bad.yaml:2: field bad is unknown", []string{"--config", bad}},
