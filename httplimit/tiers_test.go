@@ -152,7 +152,6 @@ func TestReloadOfTiersKeepsTokens(t *testing.T) {
 	}
 }
 
-<<<<<<< HEAD
 // Names that are gone keep their places in the table. The counts begin anew with the first name
 // that finds none.
 func TestPlacesOfTiers(t *testing.T) {
@@ -181,7 +180,10 @@ func TestPlacesOfTiers(t *testing.T) {
 		}
 		if got := s.tokensLeft("K: 1"); got != 9 {
 			t.Errorf("%d tiers at first: %v tokens, want 9", first, got)
-=======
+		}
+	}
+}
+
 // The tiers of a later policy may just fit into the table, or be one too many.
 func TestReloadFillsTheTiersOfATable(t *testing.T) {
 	for more := spareTiers - 3; more <= spareTiers; more++ {
@@ -201,7 +203,6 @@ func TestReloadFillsTheTiersOfATable(t *testing.T) {
 		}
 		if got := s.tokensLeft("K: 1", "Plan: gold"); got != 49 {
 			t.Errorf("%d more: gold has %v tokens, want 49", more, got)
->>>>>>> a6e1ad43 (httplimit: tests of reloads that change some rules, tables that are full of tiers, and keys in a snapshot)
 		}
 	}
 }
