@@ -153,6 +153,15 @@ func TestAdaptiveRateIgnoresClientsAndDecide(t *testing.T) {
 	if rate := s.perSecond(); rate != 100 {
 		t.Error(rate)
 	}
+	s = newSite(t, adaptiveRule(100, 1, adaptiveRange))
+	for range 1000 {
+		s.now = s.now.Add(10 * time.Millisecond)
+		s.Decide(httptest.NewRecorder(), request())
+		s.Decide(httptest.NewRecorder(), request()) // refused, so that the limit holds requests back
+	}
+	if rate := s.perSecond(); rate != 100 {
+		t.Errorf("%v a second after Decide, want 100", rate)
+	}
 }
 
 func TestShadowRuleKeepsItsRate(t *testing.T) {

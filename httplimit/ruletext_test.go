@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/dunglas/httpsfv"
+
+	"github.com/seed-181794aa/ratelimit/tb"
 )
 
 // A client that spreads the tokens left over the effective window keeps to the rate.
@@ -35,6 +37,22 @@ func TestPaceOfTheFieldIsThatOfThePolicy(t *testing.T) {
 					window)
 			}
 		}
+	}
+}
+
+// The tokens times the window need more than 64 bits, and rounding up carries into the upper ones.
+func TestPaceOfALongWindow(t *testing.T) {
+	const seconds = 931_320
+	limit := tb.Limit{Capacity: 1<<30 - 1, Tokens: 1, Per: seconds * time.Second}
+	for _, left := range []int{1, 33_038_209, 33_038_210, 1<<30 - 2} {
+		l, err := New(Rules(Rule{Name: "r", Limit: limit}), WithLimiter(
+			func(Rule) (tb.Limiter, error) { return answering{Allowed: true, Remaining: left}, nil }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := httptest.NewRecorder()
+		l.Decide(w, request())
+		wants(t, w, sprintf(`RateLimit: "r";r=%d;t=%d`, left, left*seconds))
 	}
 }
 

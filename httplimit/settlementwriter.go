@@ -81,7 +81,7 @@ func (m *meter) WriteHeader(status int) {
 	hidden := http.Header{}
 	for _, p := range m.s.parts {
 		field := p.price.response.field
-		if values := m.Header()[field]; p.price.response.hidden && len(values) > 0 {
+		if values, isSet := m.Header()[field]; isSet && p.price.response.hidden {
 			hidden[field] = values
 			delete(m.Header(), field)
 		}

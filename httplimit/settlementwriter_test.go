@@ -130,12 +130,91 @@ func TestWriterAddsNoOptionalMethods(t *testing.T) {
 	}
 }
 
+// Whatever methods a writer has, the writer of a Settlement has no others, except Flush beside
+// Hijack.
+func TestOptionalMethodsOfWriters(t *testing.T) {
+	s := newSite(t, reporting("response:bytes", ""))
+	b := bare{httptest.NewRecorder()}
+	for i, c := range []struct {
+		w    http.ResponseWriter
+		want string // flush, hijack, push and read
+	}{
+		{b, "false false false false"},
+		{struct {
+			bare
+			io.ReaderFrom
+		}{bare: b}, "false false false false"},
+		{struct {
+			bare
+			http.Pusher
+		}{bare: b}, "false false false false"},
+		{struct {
+			bare
+			http.Flusher
+		}{bare: b}, "true false false false"},
+		{struct {
+			bare
+			http.Flusher
+			io.ReaderFrom
+		}{bare: b}, "true false false false"},
+		{struct {
+			bare
+			http.Flusher
+			http.Pusher
+		}{bare: b}, "true false true false"},
+		{struct {
+			bare
+			http.Hijacker
+			io.ReaderFrom
+		}{bare: b}, "true true false false"},
+		{struct {
+			bare
+			http.Flusher
+			http.Hijacker
+		}{bare: b}, "true true false false"},
+		{struct {
+			bare
+			http.Flusher
+			http.Hijacker
+			io.ReaderFrom
+		}{bare: b}, "true true false true"},
+	} {
+		_, settlement, _ := s.Admit(b, request())
+		w := settlement.Writer(c.w)
+		_, flush := w.(http.Flusher)
+		_, hijack := w.(http.Hijacker)
+		_, push := w.(http.Pusher)
+		_, read := w.(io.ReaderFrom)
+		if got := sprint(flush, hijack, push, read); got != c.want {
+			t.Errorf("writer %d: %s, want %s", i, got, c.want)
+		}
+		settlement.Cancel()
+	}
+}
+
+// The cost is in the header of the final response, and not in an informational one.
+func TestCostBesideInformationalResponses(t *testing.T) {
+	for _, status := range []int{http.StatusContinue, http.StatusEarlyHints, 199} {
+		s := newSite(t, reporting("response:header:x-usage", ""))
+		s.answer(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("X-Usage", "50")
+			w.WriteHeader(status)
+			w.Header().Set("X-Usage", "30")
+		})
+		s.get()
+		if s.left() != 70 {
+			t.Errorf("status %d: %v left, want 70", status, s.left())
+		}
+	}
+}
+
 // A body that io.Copy and http.ServeContent send counts like one of Write.
 func TestBytesOfReadFrom(t *testing.T) {
 	bothProtocols(t, func(t *testing.T, http2 bool) {
 		s := serveSite(t, reporting("response:bytes", ""), http2,
 			func(w http.ResponseWriter, _ *http.Request) {
-				io.WriteString(w, "12")
+				io.WriteString(w, "1")
+				io.WriteString(w, "2")
 				io.Copy(w, struct{ io.Reader }{strings.NewReader(strings.Repeat("x", 40))})
 			})
 		if _, body := s.fetch(); len(body) != 42 || s.left() != 58 {

@@ -267,6 +267,27 @@ func TestAStoreThatFailsToSettle(t *testing.T) {
 	}
 }
 
+// If one charge cannot be settled, the others are.
+func TestAStoreThatFailsToSettleOneCharge(t *testing.T) {
+	store := referenceStore{t: t, before: func(step, key string) error {
+		if step == "settle" && key != "" {
+			return errors.New("down")
+		}
+		return nil
+	}}
+	rule := func(name, keys string) string {
+		return sprintf(`{"name": %q, "limit_keys": [%s], "algorithm_config": {"rps": 1, "burst": 100,
+			"default_cost": 10, "cost_source": "response:bytes"}}`, name, keys)
+	}
+	s := newSite(t, jsonRules("", rule("key", `"header:k"`), rule("all", "")), WithStore(store))
+	s.answer(write(50))
+	s.get("K: 1")
+	if st := s.Stats(); st[0].Errors != 1 || st[0].Settled != 0 || st[1].Errors != 0 ||
+		st[1].Settled != 1 {
+		t.Errorf("%+v", st)
+	}
+}
+
 // A request gives back what it has taken if it must not wait. If its store fails then, it passes,
 // and there is nothing to settle.
 func TestAStoreThatFailsAfterADelay(t *testing.T) {
