@@ -155,6 +155,23 @@ func TestStoresThatLackSomething(t *testing.T) {
 	}
 }
 
+// patientStore wants calls without a time limit.
+type patientStore struct{ referenceStore }
+
+func (s patientStore) TakeAll(
+	ctx context.Context, t time.Time, charges []tb.Charge, buf []tb.Decision,
+) ([]tb.Decision, bool, error) {
+	if _, ok := ctx.Deadline(); ok || ctx.Err() != nil {
+		s.t.Error("the context has a deadline, or has ended")
+	}
+	return tb.TakeAll(t, charges, buf)
+}
+
+func TestAStoreWithoutATimeLimit(t *testing.T) {
+	store := WithStore(patientStore{referenceStore{t: t}})
+	newSite(t, jsonRule("r", "[]", 2, ""), store, WithTimeout(0)).granted(2)
+}
+
 // lazyStore asks no charge after one that refuses.
 type lazyStore struct{ referenceStore }
 
