@@ -136,6 +136,29 @@ func TestLongestDelayIsBinding(t *testing.T) {
 	})
 }
 
+// Of several rules with the same delay, the first one is in the events. A hook that takes its time
+// delays the request no more than the rule does.
+func TestSameDelays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var hooked []string
+		hook := func(_ *http.Request, e Event) {
+			if e.Delay > 0 {
+				time.Sleep(30 * time.Millisecond)
+				hooked = append(hooked, e.Rule)
+			}
+		}
+		q := newQueue(t, jsonRules("", delaying("first", "[]", 10, ""),
+			delaying("second", `["ip:address"]`, 10, "")), WithHooks(Hooks{Delayed: hook}))
+		for range 11 {
+			q.get("x")
+		}
+		q.saw(append(slices.Repeat([]string{"0 served x"}, 10), "100 served x")...)
+		if !slices.Equal(hooked, []string{"first"}) {
+			t.Errorf("%q", hooked)
+		}
+	})
+}
+
 // RateLimit-Reset is the time until the bucket has a whole token after all requests that wait.
 func TestResetCountsRequestsThatWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
