@@ -103,7 +103,8 @@ func TestMediaTypes(t *testing.T) {
 	}
 	for list, want := range map[string]string{
 		"": "", "text/html": "text/html", "Text/HTML": "text/html", "a/b ; c=d,, E/f": "a/b,e/f",
-		"A/b": "a/b", "a/Z": "a/z", "a/b;": "a/b", ";": "", "a/b,c/d": "a/b,c/d", "a/b\t": "a/b",
+		"ABC": "abc", "A/b": "a/b", "a/Z": "a/z", "a/b;": "a/b", ";": "",
+		"a/b,c/d": "a/b,c/d", "a/b\t": "a/b",
 		`multipart/form-data; boundary="a,b"`: "multipart/form-data",
 	} {
 		if got := mediaTypes(list); got != want {
