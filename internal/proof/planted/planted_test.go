@@ -2,6 +2,7 @@ package planted
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"path"
@@ -92,7 +93,7 @@ func TestPlantedBugsAreFound(t *testing.T) {
 	if !*everything {
 		t.Skip("bugs are only planted with -all")
 	}
-	c := code{dir: copyOfTheTree(t), programs: map[string]string{}}
+	c := code{dir: copyOfTheTree(t), programs: map[string]string{}, seconds: 60}
 	addAll(t, c.dir)
 	number := 0
 	for _, p := range parts {
@@ -131,16 +132,18 @@ func TestPlantedBugsAreFound(t *testing.T) {
 type code struct {
 	dir      string
 	programs map[string]string // the test programs by package
+	seconds  int               // of processor time that the tests of a package may take
 }
 
 // run runs tests with a bug, and reports whether they pass. It leaves out tests whose subject is
-// the text of the code. A test fails if it takes a minute of processor time, because a bug may be a
-// loop that does not end.
+// the text of the code. They fail if they take too much processor time or memory, because a bug may
+// be a loop that does not end.
 func (c *code) run(t *testing.T, tests string, number int) (out string, passed bool) {
 	t.Helper()
 	var pkg string
 	arguments := []string{
-		"-c", `ulimit -t 60; exec "$@"`, "bash", "", "-test.short", "-test.failfast", "-test.timeout=1h",
+		"-c", fmt.Sprintf(`ulimit -t %d -v 8000000; exec "$@"`, c.seconds), "bash", "",
+		"-test.short", "-test.failfast", fmt.Sprintf("-test.timeout=%dm", c.seconds),
 		"-test.skip=^(TestFastPathIsInlined|TestPlantedBugsAreFound)$",
 	}
 	for _, argument := range strings.Fields(tests) {
