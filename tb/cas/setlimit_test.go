@@ -134,12 +134,16 @@ func TestClockJumpsBetweenRestoreAndSetLimit(t *testing.T) {
 // The number of tiers, and how fast a tier may fill a bucket, have bounds.
 func TestBoundsOfTiers(t *testing.T) {
 	limit := tb.Limit{Capacity: 10, Tokens: 1, Per: time.Second}
-	for n, valid := range map[int]bool{0: false, 1: true, MaxTiers: true, MaxTiers + 1: false} {
-		limits := slices.Repeat([]tb.Limit{limit}, n)
+	for _, tt := range []struct {
+		n     int
+		valid bool
+	}{{0, false}, {1, true}, {MaxTiers, true}, {MaxTiers + 1, false}} {
+		limits := slices.Repeat([]tb.Limit{limit}, tt.n)
 		_, err := NewTiered[string](limits, nil)
 		_, reference := mutex.NewTiered[string](limits, nil)
-		if (err == nil) != valid || (reference == nil) != valid {
-			t.Errorf("%d tiers: error %v, of the reference %v, want valid %t", n, err, reference, valid)
+		if (err == nil) != tt.valid || (reference == nil) != tt.valid {
+			t.Errorf("%d tiers: error %v, of the reference %v, want valid %t",
+				tt.n, err, reference, tt.valid)
 		}
 	}
 	// A block has a quarter of the units of a delta at most.
