@@ -1,6 +1,7 @@
 package cas
 
 import (
+	"errors"
 	"math"
 	"testing"
 	"time"
@@ -40,7 +41,7 @@ func TestBucketTakesOnlyPositiveNumbers(t *testing.T) {
 	for _, n := range []int{0, -1, math.MinInt} {
 		_, allow := b.AllowN(n)
 		_, at := b.AllowAt(time.Now(), n)
-		if allow != tb.ErrInvalidCost || at != tb.ErrInvalidCost {
+		if !errors.Is(allow, tb.ErrInvalidCost) || !errors.Is(at, tb.ErrInvalidCost) {
 			t.Errorf("%d tokens: errors %v and %v, want %v", n, allow, at, tb.ErrInvalidCost)
 		}
 	}
