@@ -193,7 +193,7 @@ func (c *call) takeOne(e *entry, take bool) (err error) {
 // undo gives back what the rules of a role have taken, except what is owed.
 func (c *call) undo(r role) {
 	_ = c.each(r, func(e *entry) error { // f returns no error
-		if e.taken && !(c.owed && e.owes) {
+		if e.taken && (!c.owed || !e.owes) {
 			e.charge.Cancel()
 			e.taken = false
 		}
