@@ -85,6 +85,7 @@ func TestBurstCreditIsTheRateTimesTheTime(t *testing.T) {
 		{1, (MaxCapacity + 1) * time.Second, 0, 0, 0},
 		{1, math.MaxInt64, 0, 0, 0},
 		{0.1, math.MaxInt64, 922337203, 1, 10 * time.Second},
+		{0.05, math.MaxInt64, 461168601, 1, 20 * time.Second},
 		{float64(time.Second) / math.MaxInt64, math.MaxInt64, 1, 1, math.MaxInt64},
 		{100, 0, 0, 0, 0},
 		{100, -minute, 0, 0, 0},
