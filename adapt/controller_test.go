@@ -164,13 +164,29 @@ func TestSetLimitError(t *testing.T) {
 
 func TestRateGrowsOnlyWhileTheLimiterRefuses(t *testing.T) {
 	f, c := controller(t)
-	for range 1000 {
-		r := c.Begin()
-		f.now = f.now.Add(10 * time.Millisecond)
-		r.Done()
+	granted := func(n int) {
+		for range n {
+			r := c.Begin()
+			f.now = f.now.Add(10 * time.Millisecond)
+			r.Done()
+		}
 	}
+	granted(1000)
 	if c.Rate() != 100 || f.calls != 1 {
 		t.Errorf("rate %v after %d calls, want no change", c.Rate(), f.calls)
+	}
+	f.load(c, time.Second, 10*time.Millisecond, adapt.Request.Done)
+	rate := c.Rate()
+	if s := c.Stats(); rate <= 100 || s.Raised != uint64(f.calls-1) || s.Lowered != 0 ||
+		s.P50 < 9*time.Millisecond || s.P50 > 12*time.Millisecond {
+		t.Errorf("rate %v after %d calls, %+v, want growth", rate, f.calls, s)
+	}
+	granted(1000) // the interval of the last refusals ends
+	if rate = c.Rate(); rate == 1000 {
+		t.Fatal("the rate is the greatest one already")
+	}
+	if granted(1000); c.Rate() != rate {
+		t.Errorf("rate %v and then %v, want no growth without refusals", rate, c.Rate())
 	}
 	f.load(c, 15*time.Second, 10*time.Millisecond, adapt.Request.Done)
 	if c.Rate() != 1000 || f.rate() != 1000 {
