@@ -52,7 +52,7 @@ func TestPaceOfALongWindow(t *testing.T) {
 		}
 		w := httptest.NewRecorder()
 		l.Decide(w, request())
-		wants(t, w, sprintf(`RateLimit: "r";r=%d;t=%d`, left, left*seconds))
+		wants(t, w, sprintf(`RateLimit: "r";r=%d;t=%d`, left, int64(left)*seconds))
 	}
 }
 

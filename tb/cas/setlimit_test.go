@@ -148,8 +148,8 @@ func TestBoundsOfTiers(t *testing.T) {
 	}
 	// A block has a quarter of the units of a delta at most.
 	for _, per := range []time.Duration{1, 10, 100, 1000, 10_000, time.Second} {
-		for capacity := 1; capacity <= tb.MaxCapacity; capacity *= 2 {
-			limit := tb.Limit{Capacity: capacity, Tokens: 1, Per: per}
+		for shift := range 31 {
+			limit := tb.Limit{Capacity: 1 << shift, Tokens: 1, Per: per}
 			m := newLayout(limit)
 			valid := m.blockBits+tierBits+m.deficitBits <= 61
 			if _, err := NewTiered[string]([]tb.Limit{limit}, nil); (err == nil) != valid {
