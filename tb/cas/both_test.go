@@ -94,8 +94,8 @@ func TestPeekInATier(t *testing.T) {
 	})
 }
 
-// A reservation puts a bucket into debt, and the limit changes more often than the limiter remembers
-// all changes. The supply pays the debt, and nothing else does.
+// A reservation puts a bucket into debt, and the limit changes more often than the limiter
+// remembers. The supply pays the debt, and nothing else does.
 func TestChangesForgetNoDebtOfAReservation(t *testing.T) {
 	now := time.Unix(100, 0)
 	limit := tb.Limit{Capacity: 1000, Tokens: 1, Per: time.Second}

@@ -38,8 +38,8 @@ type brought struct {
 	last atomic.Int64 // when a request has brought it, in Unix seconds
 }
 
-// isFull reports whether all buckets of the rule are full: they are after its unit, which begins when
-// the debts are paid.
+// isFull reports whether all buckets of the rule are full: they are after its unit, which begins
+// when the debts are paid.
 func (b *brought) isFull(now int64) bool {
 	from := b.last.Load()
 	if b.limiter != nil {
