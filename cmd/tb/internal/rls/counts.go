@@ -100,7 +100,7 @@ func (e *entry) count(n *ruleCounts) {
 		}
 	case e.taken:
 		n.within.Add(e.hits)
-		if 5*e.decision.Remaining < e.rule.Limit.Capacity {
+		if e.decision.Remaining < (e.rule.Limit.Capacity+4)/5 { // rounded up
 			n.near.Add(e.hits)
 		}
 	}

@@ -40,7 +40,7 @@ func newRuleText(r *config.Rule) ruleText {
 	}
 	name = quote(name)
 	hits := min(float64(r.Limit.Capacity)/r.Cost, math.MaxUint32) // rounded down, as entry.remaining
-	t := ruleText{item: name + ";r=", quota: strconv.Itoa(int(hits))}
+	t := ruleText{item: name + ";r=", quota: strconv.FormatInt(int64(hits), 10)}
 	if r.Limit != (tb.Limit{}) {
 		token := r.Limit.Per.Seconds() / float64(r.Limit.Tokens)
 		t.window = math.Ceil(float64(r.Limit.Capacity) * token)
