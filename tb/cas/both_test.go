@@ -28,27 +28,32 @@ type both interface {
 	SetTier(tier int, limit tb.Limit) error
 	Tiers() []tb.Limit
 	Restore(iter.Seq2[string, tb.State]) error
+	Reset(key string)
 }
 
-// onBoth runs a test on both implementations, with keys of tier 0 or, if limits has several, of the
-// tier in *tier.
+// onBoth runs a test on both implementations. If limits has several, all keys are of the tier in
+// *tier or, if that is nil, of the tiers that charges name.
 func onBoth(
 	t *testing.T, now *time.Time, limits []tb.Limit, tier *int, run func(*testing.T, both),
 	opts ...tb.Option,
 ) {
 	begin := *now
 	opts = append(opts, tb.WithClock(func() time.Time { return *now }))
+	var tierOf func(string) int
+	if tier != nil {
+		tierOf = func(string) int { return *tier }
+	}
 	newCAS := func() (both, error) {
 		if len(limits) == 1 {
 			return cas.New[string](limits[0], opts...)
 		}
-		return cas.NewTiered(limits, func(string) int { return *tier }, opts...)
+		return cas.NewTiered(limits, tierOf, opts...)
 	}
 	newMutex := func() (both, error) {
 		if len(limits) == 1 {
 			return mutex.New[string](limits[0], opts...)
 		}
-		return mutex.NewTiered(limits, func(string) int { return *tier }, opts...)
+		return mutex.NewTiered(limits, tierOf, opts...)
 	}
 	for name, newLimiter := range map[string]func() (both, error){"cas": newCAS, "mutex": newMutex} {
 		t.Run(name, func(t *testing.T) {
@@ -343,6 +348,50 @@ func TestRefusedChargesEnterTheirTiers(t *testing.T) {
 					t.Errorf("%s: %+v, %t, %v, want %t", key, decisions, allowed, err, want)
 				}
 				now = now.Add(time.Second)
+			}
+		}
+	})
+}
+
+// A key that has left the table when its cost is settled comes back in the tier of the charge,
+// unless another call has made a bucket in its own tier.
+func TestSettleBringsAKeyBackInTheTierOfTheCharge(t *testing.T) {
+	now := time.Unix(0, 0)
+	limits := []tb.Limit{
+		{Capacity: 10, Tokens: 1, Per: time.Second}, {Capacity: 1000, Tokens: 1, Per: time.Second},
+		{Capacity: 800, Tokens: 1, Per: time.Second},
+	}
+	onBoth(t, &now, limits, nil, func(t *testing.T, l both) {
+		for between, want := range map[string]float64{
+			"nothing": 1000 - 499, "another tier": 800 - 1 - 499, "no tier": -10,
+		} {
+			c, err := chargeIn(l, 1, between)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d, err := c.Take(now); err != nil || !d.Allowed {
+				t.Fatalf("Take: %+v, %v", d, err)
+			}
+			l.Reset(between)
+			switch between {
+			case "another tier":
+				other, err := chargeIn(l, 2, between)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if d, err := other.Take(now); err != nil || !d.Allowed {
+					t.Fatalf("Take: %+v, %v", d, err)
+				}
+			case "no tier":
+				if d, err := l.Allow(t.Context(), between); err != nil || !d.Allowed {
+					t.Fatalf("Allow: %+v, %v", d, err)
+				}
+			}
+			if err := c.Settle(500); err != nil {
+				t.Fatal(err)
+			}
+			if got := tokensOf(t, l, between); got != want {
+				t.Errorf("%s between: %v tokens, want %v", between, got, want)
 			}
 		}
 	})

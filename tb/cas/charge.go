@@ -75,9 +75,9 @@ func (c *Charge[K]) Cancel() { c.cancel(c.place.shared()) }
 
 // Settle replaces the cost of the last Take by the actual cost, as tb.Reservation.Settle does. It
 // does nothing if that Take was refused, cancelled or settled. The key stays in its tier. If it has
-// left the table since, a charge makes a bucket in tier 0, where it is until a call names another.
+// left the table since, what is charged makes a bucket in the tier of the Take.
 func (c *Charge[K]) Settle(actual float64) error {
 	p := c.place
-	p.tier = 0 // the key may have changed its tier since
+	p.tier = -p.tier // the key may have changed its tier since
 	return settlePart(p, &c.part, actual)
 }

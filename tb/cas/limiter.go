@@ -210,13 +210,12 @@ func (l *Limiter[K]) layoutOf(key K) *layout {
 	if m := l.limits.one.Load(); m != nil {
 		return m
 	}
-	return l.tierLayout(key)
+	return l.tierLayout(key, 0)
 }
 
 // tierLayout returns the layout of key's tier, which is what tierOf returns or, without it, the
-// tier of key's bucket.
-func (l *Limiter[K]) tierLayout(key K) *layout {
-	tier := 0
+// tier of key's bucket, or tier if it has none.
+func (l *Limiter[K]) tierLayout(key K, tier int) *layout {
 	if l.tierOf != nil {
 		tier = l.tierOf(key)
 	} else if c := l.table.Load(key); c != nil {

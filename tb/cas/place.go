@@ -10,8 +10,10 @@ import (
 // place is a key's place in the table of a limiter. It is the home of the key's bucket.
 type place[K comparable] struct {
 	*Limiter[K]
-	key  K
-	tier int // that the call names, plus 1; or 0, and the key keeps its tier
+	key K
+	// tier is the tier that the call names, plus 1. If it is negative, the key keeps its tier, and
+	// gets this one only with a new bucket. If it is 0, that bucket is in tier 0.
+	tier int
 }
 
 func (p place[K]) load() *cell { return p.table.Load(p.key) }
@@ -26,7 +28,7 @@ func (p place[K]) tierLayout() *layout {
 	if p.tier > 0 {
 		return p.limits.tiers[p.tier-1].Load()
 	}
-	return p.Limiter.tierLayout(p.key)
+	return p.Limiter.tierLayout(p.key, max(-p.tier-1, 0))
 }
 
 func (p place[K]) shared() *limits { return &p.limits }

@@ -97,7 +97,7 @@ func (c *Charge[K]) Settle(actual float64) error {
 		return err
 	}
 	if c.taken.bucket != nil {
-		c.limiter.settle(c.key, c.want.tokens, actual)
+		c.limiter.settle(c.key, -c.want.tier, c.want.tokens, actual)
 		c.taken, c.delay = receipt[K]{}, 0
 	}
 	return nil

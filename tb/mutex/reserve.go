@@ -90,7 +90,7 @@ func (r *reservation[K]) Cancel() {
 // Settle implements tb.Held.
 func (r *reservation[K]) Settle(actual float64) error {
 	if r.ended.CompareAndSwap(false, true) {
-		r.limiter.settle(r.taken.bucket.key, r.tokens, actual)
+		r.limiter.settle(r.taken.bucket.key, 0, r.tokens, actual)
 	}
 	return nil
 }
@@ -132,12 +132,12 @@ func (l *Limiter[K]) giveBack(r receipt[K], tokens float64) {
 }
 
 // settle gives back what an estimate was too much, or charges what it was too little.
-func (l *Limiter[K]) settle(key K, estimate, actual float64) {
+func (l *Limiter[K]) settle(key K, asked int, estimate, actual float64) {
 	now := l.read()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	b := l.buckets[key]
-	tier := l.tier(key, b, 0)
+	tier := l.tier(key, b, asked)
 	m := tier.limit()
 	expected := m.roundUp(estimate) // may be above a new capacity
 	used := m.roundUp(actual)
@@ -155,7 +155,8 @@ func (l *Limiter[K]) settle(key K, estimate, actual float64) {
 		return
 	}
 	want := terms{
-		tokens: actual, estimate: estimate, debt: oneCapacity, within: tb.Never, rest: true,
+		tokens: actual, estimate: estimate, tier: asked,
+		debt: oneCapacity, within: tb.Never, rest: true,
 	}
 	c, err := l.spend(now, key, &want, nil)
 	if err != nil || !c.Allowed {

@@ -39,7 +39,8 @@ func (t *tier) inherited(b *state) state {
 }
 
 // tier returns the tier of a key: the one that a call names, which is asked-1, or what tierOf
-// returns, or the tier of the key's bucket, which may be nil.
+// returns, or the tier of the key's bucket. If that is nil, it is tier 0, or -asked-1 for a call
+// that makes a bucket in that tier and leaves another where it is.
 func (l *Limiter[K]) tier(key K, b *bucket[K], asked int) *tier {
 	switch {
 	case asked > 0:
@@ -49,7 +50,7 @@ func (l *Limiter[K]) tier(key K, b *bucket[K], asked int) *tier {
 	case b != nil:
 		return l.tiers[b.tier]
 	}
-	return l.tiers[0]
+	return l.tiers[max(-asked-1, 0)]
 }
 
 // own returns the tier that b's state is of, and the state under the present limit of that tier.
