@@ -14,7 +14,9 @@ import (
 // the fields that occur only once are about the rule with the fewest tokens left.
 func (l *Limiter) Middleware(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		d, settlement, granted := l.Admit(w, r)
+		work := l.begin(r)
+		silent := work.policy.fields.OnlyRefused
+		d, settlement, granted := work.admit(w, true)
 		if !granted {
 			return
 		}
@@ -23,7 +25,7 @@ func (l *Limiter) Middleware(next http.Handler) http.Handler {
 			w = settlement.Writer(w)
 		}
 		if ctx := r.Context(); d.Rule != "" {
-			c := &decisionContext{ctx, d, l.policy.Load().fields.OnlyRefused}
+			c := &decisionContext{ctx, d, silent}
 			if outer, ok := ctx.Value(decisionKey{}).(*decisionContext); ok {
 				c.silent = c.silent && outer.silent
 				if outer.decision.Remaining <= d.Remaining {
@@ -53,7 +55,7 @@ func (l *Limiter) Middleware(next http.Handler) http.Handler {
 // If a rule has its cost in the response, the estimate stands: Admit settles it. The rate of an
 // adaptive rule stays as it is.
 func (l *Limiter) Decide(w http.ResponseWriter, r *http.Request) (d Decision, ok bool) {
-	d, s, ok := l.admit(w, r, false)
+	d, s, ok := l.begin(r).admit(w, false)
 	s.Finish()
 	return d, ok
 }
@@ -63,18 +65,15 @@ func (l *Limiter) Decide(w http.ResponseWriter, r *http.Request) (d Decision, ok
 func (l *Limiter) Admit(w http.ResponseWriter, r *http.Request) (
 	d Decision, s *Settlement, ok bool,
 ) {
-	return l.admit(w, r, true)
+	return l.begin(r).admit(w, true)
 }
 
 // admit is Admit. Adaptive rules observe the response only if the caller passes it to s.
-func (l *Limiter) admit(w http.ResponseWriter, r *http.Request, observed bool) (
-	d Decision, s *Settlement, ok bool,
-) {
-	c := l.begin(r)
+func (c *call) admit(w http.ResponseWriter, observed bool) (d Decision, s *Settlement, ok bool) {
 	c.w, c.header = w, w.Header()
 	if o := c.decide(); o != granted {
 		a := c.refusal(o)
-		if l.refusalHandler != nil && a.status != statusClientGone {
+		if c.l.refusalHandler != nil && a.status != statusClientGone {
 			c.serveRefusal(&a, o)
 		} else {
 			c.write(&a)

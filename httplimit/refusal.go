@@ -1,8 +1,10 @@
 package httplimit
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"net"
 	"net/http"
 	"strconv"
 	"time"
@@ -126,6 +128,15 @@ func (w *refusalWriter) Write(b []byte) (int, error) {
 func (w *refusalWriter) FlushError() error {
 	w.begin()
 	return http.NewResponseController(w.ResponseWriter).Flush()
+}
+
+// Hijack implements http.Hijacker. The handler then writes the response itself.
+func (w *refusalWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, buffer, err := http.NewResponseController(w.ResponseWriter).Hijack()
+	if err == nil {
+		w.status = 0
+	}
+	return conn, buffer, err
 }
 
 // Unwrap lets http.ResponseController set deadlines.

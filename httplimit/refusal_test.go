@@ -110,6 +110,24 @@ func TestTheApplicationWritesOneStatus(t *testing.T) {
 	}
 }
 
+// A handler that takes over the connection, to close it, writes the response itself.
+func TestTheApplicationHijacks(t *testing.T) {
+	l := mustNew(t, jsonRule("r", `["header:k"]`, 1, `"on_missing": "reject"`),
+		WithRefusal(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			if _, _, err := http.NewResponseController(w).Hijack(); err != nil {
+				t.Error(err)
+			}
+		})))
+	w := &statuses{ResponseRecorder: httptest.NewRecorder()}
+	l.Decide(struct {
+		*statuses
+		http.Hijacker
+	}{w, hijackable{}}, request())
+	if len(w.all) > 0 {
+		t.Errorf("status %v is written to a connection that the handler has", w.all)
+	}
+}
+
 // A client that has left while its request waited gets no answer of the application.
 func TestTheApplicationDoesNotAnswerClientsThatLeave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

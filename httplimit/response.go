@@ -98,7 +98,8 @@ func (c *call) setOptIn(f *fields, binding *entry, remaining string, retry int64
 		}
 		f.add(fieldPolicy, string(c.text))
 	}
-	if c.policy.fields.XRateLimit && !f.isBound {
+	isSent := c.policy.fields.XRateLimit || len(f.header["X-Ratelimit-Limit"]) > 0 // by an outer one
+	if isSent && !f.isBound {
 		full := c.now.Add(c.level(binding).Full).Add(time.Second - 1).Unix()
 		f.set("X-Ratelimit-Limit", binding.quota)
 		f.set("X-Ratelimit-Remaining", remaining)

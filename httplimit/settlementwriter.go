@@ -20,7 +20,8 @@ func newMeter(s *Settlement, w http.ResponseWriter) http.ResponseWriter {
 	m := &meter{w, s}
 	_, canRead := w.(io.ReaderFrom)
 	push, canPush := w.(http.Pusher)
-	canFlush, canHijack := supports[http.Flusher](w), supports[http.Hijacker](w)
+	canFlush := supports[http.Flusher](w) || supports[interface{ FlushError() error }](w)
+	canHijack := supports[http.Hijacker](w)
 	switch {
 	case canHijack && canFlush && canRead: // HTTP/1
 		return struct {
@@ -71,10 +72,13 @@ func (m *meter) Unwrap() http.ResponseWriter { return m.ResponseWriter }
 func (m *meter) WriteHeader(status int) {
 	if status < http.StatusContinue || status >= http.StatusOK ||
 		status == http.StatusSwitchingProtocols {
+		again := m.s.isRead // what is in the header then may be trailers
 		m.s.observe(status, m.Header())
 		m.s.ReadHeader(m.Header())
 		m.ResponseWriter.WriteHeader(status)
-		m.s.forgetDeclared(m.Header())
+		if !again {
+			m.s.forgetDeclared(m.Header())
+		}
 		return
 	}
 	// The fields of an informational response are not about the cost of the final one.

@@ -130,6 +130,47 @@ func TestWriterAddsNoOptionalMethods(t *testing.T) {
 	}
 }
 
+// errorFlusher is a ResponseWriter with the method of http.ResponseController alone.
+type errorFlusher struct {
+	bare
+	flushed http.Header
+}
+
+func (f *errorFlusher) FlushError() error {
+	f.flushed = f.Header().Clone()
+	return nil
+}
+
+// A flush reads the header, and hides its fields, also of a writer that has only FlushError.
+func TestFlushErrorReadsTheHeader(t *testing.T) {
+	s := newSite(t, reporting("response:header:x-usage", `, "hide_cost_header": true`))
+	f := &errorFlusher{bare: bare{httptest.NewRecorder()}}
+	_, settlement, _ := s.Admit(f, request())
+	w := settlement.Writer(f)
+	w.Header().Set("X-Usage", "30")
+	if err := http.NewResponseController(w).Flush(); err != nil || f.flushed == nil {
+		t.Errorf("no flush: %v", err)
+	}
+	settlement.Finish()
+	if len(f.flushed["X-Usage"]) > 0 || s.left() != 70 {
+		t.Errorf("the header is %v, %v left, want 70", f.flushed, s.left())
+	}
+}
+
+// A second status, as http.Error writes it after a part of the body, changes no trailer.
+func TestASecondStatusKeepsTheTrailers(t *testing.T) {
+	s := newSite(t, reporting("response:header:x-usage", ""))
+	s.answer(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Trailer", "X-Usage")
+		io.WriteString(w, "body")
+		w.Header().Set("X-Usage", "30")
+		http.Error(w, "broken", http.StatusInternalServerError)
+	})
+	if got := s.get().Result().Trailer.Get("X-Usage"); got != "30" || s.left() != 70 {
+		t.Errorf("the trailer is %q, %v left, want 70", got, s.left())
+	}
+}
+
 // Whatever methods a writer has, the writer of a Settlement has no others, except Flush beside
 // Hijack.
 func TestOptionalMethodsOfWriters(t *testing.T) {
