@@ -53,9 +53,7 @@ func (l *connections) Accept() (net.Conn, error) {
 		}
 		c := &connection{TCPConn: conn.(*net.TCPConn)}
 		c.remove = sync.OnceFunc(func() { l.remove(c) })
-		if peer, ok := clientaddr.Parse(conn.RemoteAddr().String()); ok && !l.rules.Trusts(peer) {
-			c.counted, c.network = l.most > 0, l.rules.Network(peer)
-		}
+		c.network, c.counted = l.networkOf(conn.RemoteAddr())
 		c.since.Store(time.Now().UnixNano())
 		if l.add(c) {
 			return c, nil
@@ -63,6 +61,13 @@ func (l *connections) Accept() (net.Conn, error) {
 		_ = conn.Close() // nothing was written
 		l.refused(c.network)
 	}
+}
+
+// networkOf returns the network of a peer, as the limiter has it for a request, and reports whether
+// its connections are counted.
+func (l *connections) networkOf(peer net.Addr) (network netip.Addr, counted bool) {
+	a, ok := clientaddr.Parse(peer.String())
+	return l.rules.Network(l.rules.Behind(a, nil)), ok && l.most > 0 && !l.rules.Trusts(a)
 }
 
 // add adds a connection, and reports false if its network has too many.

@@ -2,6 +2,7 @@ package replay
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -31,6 +32,9 @@ func (c *Command) check(ctx context.Context, o Options, s *Suggestion, logs []In
 	if res != nil && res.Report.Requests > 0 {
 		r := &res.Report
 		s.Check = &Check{r.Files, r.First, r.Last, r.Requests, r.Keys, r.Limits[0], r.Top}
+		if missing := r.checkNames(); missing != nil {
+			err = errors.Join(err, fmt.Errorf("--check: %w", missing))
+		}
 	}
 	return err
 }

@@ -42,3 +42,27 @@ Refused most:
 		t.Errorf("no %s or no %s in\n%s", want, check, &out)
 	}
 }
+
+// A log of --check in which no request has a part of the key, or the field of the cost, is an error,
+// as a replay of it by itself is.
+func TestACheckWithoutAPartOfTheKey(t *testing.T) {
+	s := &Suggestion{Limit: &SuggestedLimit{rate: mustRate(t, "1"), Burst: 2}}
+	other := []Input{file(t, "next.log", line("192.0.2.1", 1, 1))}
+	for _, tt := range []struct{ key, want string }{
+		{"ip", ""}, {"ip,user", "--check: --key user: no request has it"},
+	} {
+		c := Command{Key: []string{tt.key}, IPv6Prefix: 64, Cost: mustCost(t, "1"),
+			MaxKeys: tb.DefaultMaxKeys, Overflow: "forgive", Suggest: newShare(1)}
+		o, err := c.options()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		if err := c.check(t.Context(), o, s, other); err != nil {
+			got = err.Error()
+		}
+		if got != tt.want || s.Check == nil || s.Check.Requests != 1 {
+			t.Errorf("--key %s: %q, %+v, want %q", tt.key, got, s.Check, tt.want)
+		}
+	}
+}

@@ -27,14 +27,20 @@ func (rep *Report) addNames(ctx context.Context, r resolver) {
 	ctx, cancel := context.WithTimeout(ctx, resolveTime)
 	defer cancel()
 	var lookups sync.WaitGroup
-	for i := range rep.Top {
-		k := &rep.Top[i]
-		lookups.Go(func() { k.Name = domainName(ctx, r, k.Key[part]) })
+	addTo := func(top []TopKey) {
+		for i := range top {
+			k := &top[i]
+			lookups.Go(func() { k.Name = domainName(ctx, r, k.Key[part]) })
+		}
 	}
+	addTo(rep.Top)
 	if s := rep.Suggestion; s != nil && s.Limit != nil {
 		for i := range s.Limit.Top {
 			c := &s.Limit.Top[i]
 			lookups.Go(func() { c.Name = domainName(ctx, r, c.Key[part]) })
+		}
+		if s.Check != nil {
+			addTo(s.Check.Top)
 		}
 	}
 	lookups.Wait()

@@ -38,12 +38,16 @@ func TestTheNamesOfRefusedClients(t *testing.T) {
 		if s := rep.Suggestion; s != nil {
 			s.Limit.Burst = 1
 			s.Limit.addRefused(s.found, &res.replayer.habits)
+			s.Check = &Check{Top: []TopKey{{Key: Key{"/p", "192.0.2.1"}}}}
 		}
 		rep.addNames(t.Context(), names)
 		text := rendered(t, &rep)
 		if !strings.Contains(text, "/p 192.0.2.1  crawler.example\n") ||
 			!strings.Contains(text, "/p 192.0.2.2\n") || !strings.Contains(text, "/p 192.0.2.3\n") {
 			t.Errorf("the first client alone has a name; got\n%s", text)
+		}
+		if s := rep.Suggestion; s != nil && s.Check.Top[0].Name != "crawler.example" {
+			t.Errorf("the name in the check is %q", s.Check.Top[0].Name)
 		}
 	}
 }

@@ -158,7 +158,7 @@ func (s *Suggestion) plan() []planned {
 			continue
 		}
 		name := nameOf(p.Path)
-		if slices.ContainsFunc(plan, func(other planned) bool { return other.name == name }) {
+		for slices.ContainsFunc(plan, func(other planned) bool { return other.name == name }) {
 			name = fmt.Sprintf("%s-%d", name, len(plan))
 		}
 		plan = append(plan, planned{name, p.Path, p.Limit})

@@ -131,7 +131,7 @@ func TestExports(t *testing.T) {
 func TestNamesOfLimitsAreDistinct(t *testing.T) {
 	s := &Suggestion{Limit: &SuggestedLimit{rate: mustRate(t, "5"), Burst: 9,
 		Policy: httplimit.Rules(httplimit.Rule{Keys: []string{"ip:address"}})}}
-	for _, path := range []string{"/", "/api", "/api/", "/a.pi/"} {
+	for _, path := range []string{"/", "/api", "/api/", "/a.pi/", "/b", "/b-7", "/b/"} {
 		l := &SuggestedLimit{rate: mustRate(t, "1"), Burst: 2}
 		s.Paths = append(s.Paths, PathLimit{Path: path, Limit: l, Stricter: true})
 	}
@@ -145,7 +145,8 @@ func TestNamesOfLimitsAreDistinct(t *testing.T) {
 		got += fmt.Sprintf("%s %s%s, ", set.Rules[0].Name, set.Selector.PathExact,
 			set.Selector.PathPrefix)
 	}
-	if want := "suggested , root /, api /api, api-3 /api/, a-pi /a.pi/, "; got != want {
+	if want := "suggested , root /, api /api, api-3 /api/, a-pi /a.pi/, " +
+		"b /b, b-7 /b-7, b-7-7 /b/, "; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	files := []config.File{{Name: "a.yaml", Text: envoyConfig(s.plan(), &Options{})}}

@@ -39,7 +39,7 @@ type RuleOutcome struct {
 	Refused uint64 `json:"refused"`
 	// KeysRefused is how many keys were refused at least once. It is exact up to 131,072, and an
 	// estimate beyond. Top has the ten keys refused most. In both, a request that several rules refuse
-	// counts for the one with the fewest tokens left.
+	// counts for the one with the longest wait.
 	KeysRefused uint64    `json:"keys_refused"`
 	Top         []RuleKey `json:"top"`
 	// EvictedInDebt, Forgiven and RefusedNew are as in an Outcome.
