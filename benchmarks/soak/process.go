@@ -49,8 +49,13 @@ func (p *process) start(front ...string) error {
 	return nil
 }
 
-// signal sends a signal.
-func (p *process) signal(s os.Signal) error { return p.running.Process.Signal(s) }
+// signal sends a signal. It fails if the process could not be started.
+func (p *process) signal(s os.Signal) error {
+	if p.running == nil {
+		return os.ErrProcessDone
+	}
+	return p.running.Process.Signal(s)
+}
 
 // stop ends the process with a signal. The exit status counts, unless the signal is SIGKILL.
 func (p *process) stop(s os.Signal) error {
