@@ -227,6 +227,40 @@ func TestOnlyFailures(t *testing.T) {
 	}
 }
 
+// An interval with 20 answers ends after 250 ms, and one with fewer after 2 s. Without an answer it
+// ends if 20 requests wait: the downstream stalls.
+func TestEndsOfIntervals(t *testing.T) {
+	const pace = 250 * time.Millisecond
+	for _, tt := range []struct {
+		begun, ended int
+		at           time.Duration
+		ends         bool
+	}{
+		{20, 20, pace - 1, false}, {20, 20, pace, true}, {19, 19, pace, false},
+		{1, 1, 8*pace - 1, false}, {1, 1, 8 * pace, true},
+		{20, 0, 8*pace - 1, false}, {20, 0, 8 * pace, true}, {19, 0, 8 * pace, false},
+	} {
+		f, c := controller(t)
+		for i := range tt.begun {
+			if r := c.Begin(); i < tt.ended {
+				r.Fail(0)
+			}
+		}
+		f.now = f.now.Add(tt.at)
+		c.Refused()
+		if lower := c.Rate() < 100; lower != tt.ends {
+			t.Errorf("%+v: rate %v", tt, c.Rate())
+		}
+	}
+}
+
+func TestStatsOfANewController(t *testing.T) {
+	_, c := controller(t)
+	if s := c.Stats(); s != (adapt.Stats{Rate: 100}) {
+		t.Errorf("%+v, want only a rate", s)
+	}
+}
+
 // TestConcurrentReports requires that calls of many goroutines are all counted, and that no
 // two calls of SetLimit overlap.
 func TestConcurrentReports(t *testing.T) {

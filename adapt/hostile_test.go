@@ -187,6 +187,21 @@ func TestCancel(t *testing.T) {
 	}
 }
 
+// A client that leaves just at the target shows no latency above it.
+func TestCancelAtTheTarget(t *testing.T) {
+	for late, known := range map[time.Duration]bool{0: false, 1: true} {
+		f, c := controller(t)
+		r := c.Begin()
+		f.now = f.now.Add(target + late)
+		r.Cancel()
+		f.now = f.now.Add(2 * time.Second)
+		c.Refused() // ends the interval
+		if s := c.Stats(); s.P99 > 0 != known {
+			t.Errorf("%v after the target: %+v", late, s)
+		}
+	}
+}
+
 // TestLateGoroutine requires that a reading that is a little late is not a clock that steps back.
 func TestLateGoroutine(t *testing.T) {
 	f, c := controller(t)

@@ -43,3 +43,12 @@ func TestQuantileIsWithinASixteenth(t *testing.T) {
 		}
 	}
 }
+
+// A share that ends with a bucket is within it, and not at the next latency.
+func TestQuantileBetweenTwoLatencies(t *testing.T) {
+	var d distribution
+	d.weight[5], d.weight[100], d.total = 10, 10, 20
+	if got := d.quantile(0.5) * stepsPerTarget; got != float64(lowest(6)) {
+		t.Errorf("the median is %v, want %d", got, lowest(6))
+	}
+}

@@ -27,6 +27,61 @@ func answers(n int, latency, tail float64) (d distribution) {
 
 func near(got, want float64) bool { return math.Abs(got-want) <= 0.07*want }
 
+// An interval is a quarter longer than the target, within bounds. The gain of a cut is a quarter for
+// an interval as long as the target, and less for a longer one.
+func TestPaceFollowsTheTarget(t *testing.T) {
+	for _, tt := range []struct {
+		target, pace time.Duration
+		gain         float64
+	}{
+		{10 * time.Millisecond, 50 * time.Millisecond, 0.05},
+		{40 * time.Millisecond, 50 * time.Millisecond, 0.2},
+		{200 * time.Millisecond, 250 * time.Millisecond, 0.2},
+		{1600 * time.Millisecond, 2 * time.Second, 0.2},
+		{time.Hour, 2 * time.Second, 0.4},
+	} {
+		l := newLaw(&Config{Capacity: 1, Min: 1, Max: 1, TargetP99: tt.target})
+		if l.pace != tt.pace || !near(l.gain, tt.gain) || l.estimate.period != 8*tt.pace {
+			t.Errorf("target %v: pace %v, gain %v, average over %v, want %v, %v and 8 paces",
+				tt.target, l.pace, l.gain, l.estimate.period, tt.pace, tt.gain)
+		}
+	}
+}
+
+// If all clients have left early, no latency is known. That is no reason for a cut.
+func TestIntervalWithoutLatencies(t *testing.T) {
+	l := newTestLaw()
+	v := &interval{end: l.pace, length: l.pace, begun: 100, ended: 50}
+	if got := l.next(v); got != 500 || l.trial.open {
+		t.Errorf("rate %v, trial %+v, want 500 and no trial", got, l.trial)
+	}
+}
+
+// A trial ends if all is well and the rate is back at nine tenths of its first rate, or after 40
+// intervals.
+func TestTrialEndsWhenAllIsWell(t *testing.T) {
+	const begin = 100
+	for _, tt := range []struct {
+		rate float64
+		age  time.Duration // in paces
+		more time.Duration
+		open bool
+	}{
+		{450, 1, 0, true}, {451, 1, 0, false}, {450, 40, 0, true}, {450, 40, 1, false},
+	} {
+		l := newTestLaw()
+		l.rate = tt.rate
+		l.trial = trial{open: true, begin: begin * l.pace, rate: 500}
+		l.next(&interval{
+			end: (begin+tt.age)*l.pace + tt.more, length: l.pace, begun: 100, ended: 100,
+			latency: answers(100, 0.1, 0.1),
+		})
+		if l.trial.open != tt.open {
+			t.Errorf("%+v: open %t", tt, l.trial.open)
+		}
+	}
+}
+
 func TestPassing(t *testing.T) {
 	for _, c := range []struct {
 		begun, ended uint64
@@ -69,6 +124,32 @@ func TestEstimateOfFewAnswers(t *testing.T) {
 	}
 	if !near(p50, 0.02) || p99 < 0.15 {
 		t.Errorf("median %v s, p99 %v s, want 0.02 s and about 0.2 s", p50, p99)
+	}
+}
+
+// Most answers are fast and some are slow. If a queue grows by half a target, the median does too.
+func TestMedianMovesWithTheMean(t *testing.T) {
+	e := estimate{target: 200 * time.Millisecond, period: time.Second}
+	d := answers(1000, 0.1, 20)
+	if p50, _ := e.observe(&d, 250*time.Millisecond, d.mean()+0.1); !near(p50, 0.02+0.1) {
+		t.Errorf("median %v s, want 0.12 s", p50)
+	}
+}
+
+// An interval with many answers needs none of the intervals before.
+func TestManyAnswersReplaceTheOnesBefore(t *testing.T) {
+	for _, tt := range []struct {
+		answers int
+		total   float64
+	}{{10, 18}, {60, 108}, {150, 225}, {300, 300}, {600, 600}} {
+		e := estimate{target: 200 * time.Millisecond, period: time.Second}
+		d := answers(tt.answers, 0.1, 0.1)
+		for range 2 {
+			e.observe(&d, 250*time.Millisecond, d.mean())
+		}
+		if !near(e.recent.total, tt.total) {
+			t.Errorf("twice %d answers: the weight is %v, want %v", tt.answers, e.recent.total, tt.total)
+		}
 	}
 }
 

@@ -111,6 +111,27 @@ func TestRefusalsOfShadowRulesSettleNothing(t *testing.T) {
 	}
 }
 
+// A rule that has taken nothing does not keep the rules after it from settling.
+func TestRulesAfterOneWithoutTokensSettle(t *testing.T) {
+	rule := func(name string, burst int, config string) string {
+		return sprintf(`{"name": %q, "mode": "shadow", "limit_keys": [], "algorithm_config":
+			{"rps": 1, "burst": %d, "default_cost": 10, %s}}`, name, burst, config)
+	}
+	s := newSite(t, jsonRules("",
+		rule("small", 10, `"cost_source": "response:header:x-other", "hide_cost_header": true`),
+		rule("usage", 100, `"cost_source": "response:header:x-usage"`)))
+	s.answer(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("X-Usage", "25") })
+	for range 2 {
+		s.get()
+	}
+	want := map[string]float64{"small": 0, "usage": 50}
+	for _, e := range s.Explain(request()) {
+		if e.Level.Tokens != want[e.Rule] {
+			t.Errorf("%s: %v left, want %v", e.Rule, e.Level.Tokens, want[e.Rule])
+		}
+	}
+}
+
 // A request that one rule refuses settles nothing.
 func TestRefusedRequestsSettleNothing(t *testing.T) {
 	s := newSite(t, jsonRules("", `{"name": "usage", "limit_keys": [], "algorithm_config": {"rps": 1,

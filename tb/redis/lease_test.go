@@ -150,6 +150,26 @@ func TestLeaseIsGivenBack(t *testing.T) {
 	}
 }
 
+// A call for all tokens brings the lease back first. A call for more would be refused with it too.
+func TestCallForAllTokensEndsTheLease(t *testing.T) {
+	for more, ends := range map[int]bool{0: true, 1: false} {
+		l := newLeased(t, time.Minute)
+		sweepByHand(l.leases)
+		for range 100 {
+			allow1(t, l)
+		}
+		s, m := l.Stats(), l.layout.Load()
+		want, left := 0.0, s.ClaimedTokens-float64(s.Leased)
+		if ends {
+			want = left
+		}
+		d, err := l.AllowN(t.Context(), "a", int(m.capacity/m.scale)+more)
+		if got := l.Stats().ReturnedTokens; err != nil || d.Allowed || left < 10 || got != want {
+			t.Errorf("%d tokens more: %+v, %v, %v of %v were given back", more, d, err, got, left)
+		}
+	}
+}
+
 // Without a place in the table, a call goes to the server.
 func TestKeyWithoutALease(t *testing.T) {
 	l := newLeased(t, time.Minute)

@@ -8,7 +8,10 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/redis/rueidis"
 
 	"github.com/seed-181794aa/ratelimit/internal/redistest"
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -164,6 +167,61 @@ func TestWait(t *testing.T) {
 	if err := slowly.Wait(t.Context(), "a", 0); !errors.Is(err, tb.ErrInvalidCost) {
 		t.Errorf("no cost: %v", err)
 	}
+}
+
+// outside is a client whose commands run in a goroutine outside of a synctest bubble.
+type outside struct {
+	rueidis.Client
+	commands chan rueidis.Completed
+	results  chan rueidis.RedisResult
+}
+
+// Do implements rueidis.Client. The context stays in the bubble.
+func (o *outside) Do(_ context.Context, c rueidis.Completed) rueidis.RedisResult {
+	o.commands <- c
+	return <-o.results
+}
+
+// The debt is too deep for another call of Wait. Its deadline counts as too near only if the slot
+// would be later, in whole microseconds.
+func TestDeadlineAtASlotThatIsTooFar(t *testing.T) {
+	s := startSimulator(t, bucketsText)
+	o := &outside{s.client, make(chan rueidis.Completed), make(chan rueidis.RedisResult)}
+	go func() {
+		for c := range o.commands {
+			o.results <- o.Client.Do(context.Background(), c)
+		}
+	}()
+	defer close(o.commands)
+	s.client = o
+	const capacity = 1 << 30 // half of the deepest debt
+	synctest.Test(t, func(t *testing.T) {
+		now := func() time.Time { return time.UnixMicro(noon) }
+		l, err := s.newLimiter(now, perSecond(capacity, capacity/2), WithMaxDenial(0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		c := newCharge(t, l, "a", capacity).(*Charge)
+		c.MayWait(tb.Never)
+		for range 3 {
+			if d, err := c.Take(time.Now()); err != nil || !d.Allowed {
+				t.Fatalf("%+v, %v", d, err)
+			}
+		}
+		for _, tt := range []struct {
+			within   time.Duration
+			deadline bool
+		}{{6*time.Second + 999, false}, {6 * time.Second, false}, {6*time.Second - 1, true}} {
+			ctx, cancel := context.WithTimeout(t.Context(), tt.within)
+			want := &tb.WaitError{Wait: 6 * time.Second, Deadline: tt.deadline}
+			var got *tb.WaitError
+			if err := l.Wait(ctx, "a", capacity); !errors.As(err, &got) || *got != *want {
+				t.Errorf("within %v: %v, want %v", tt.within, err, want)
+			}
+			cancel()
+		}
+	})
 }
 
 // Without the server, the policy decides reservations too.

@@ -21,6 +21,7 @@ var changes = []test{
 	{"SetLimitChecksTheLimit", setLimitChecksTheLimit},
 	{"SetLimitAndLateReadings", setLimitAndLateReadings},
 	{"SetLimitKeepsTheTimeOfABucket", setLimitKeepsTheTimeOfABucket},
+	{"SetLimitInTheLastYearsOfTheClock", setLimitInTheLastYearsOfTheClock},
 	{"ConcurrentSetLimitStretchesNoTime", concurrentSetLimitStretchesNoTime},
 	{"SetLimitKeepsReservations", setLimitKeepsReservations},
 	{"SettleAfterSetLimit", settleAfterSetLimit},

@@ -65,6 +65,24 @@ func setLimitKeepsTheTimeOfABucket(s *suite) {
 	}
 }
 
+// The limit changes 250 years after the first reading, while a bucket is ahead of the clock. The
+// bucket gets nothing until its own time.
+func setLimitInTheLastYearsOfTheClock(s *suite) {
+	const ahead = 10 * time.Second
+	f := s.new(perSecond(10, 1))
+	l := skipUnless[hasAllowAt](f)
+	skipUnless[hasSetLimit](f)
+	f.granted("a", 10, 0) // the first reading
+	f.Set(250 * year)
+	if d, err := l.AllowAt(f.Now().Add(ahead), "a", 10); err != nil || !d.Allowed {
+		f.Fatalf("AllowAt = %+v, %v, want granted", d, err)
+	}
+	f.setLimit(perSecond(20, 1))
+	f.refused("a", 1, ahead+time.Second, 0)
+	f.Advance(ahead)
+	f.refused("a", 1, time.Second, 0)
+}
+
 // lateBy returns the tokens that a limit supplies in the time in which the limit before supplies a
 // quantum, and in a nanosecond.
 func lateBy(before, l tb.Limit) *big.Rat {

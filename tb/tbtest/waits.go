@@ -215,6 +215,13 @@ func waitBoundsTheQueue(s *suite) {
 		for range callers - queued {
 			b.failed(<-results, time.Duration(queued+1)*capacity*time.Second, false)
 		}
+		// The slot would be at the deadline, so only the debt is in the way.
+		slot := time.Duration(queued+1) * capacity * time.Second
+		for early, deadline := range map[time.Duration]bool{0: false, time.Microsecond: true} {
+			ctx, cancel := context.WithTimeout(b.Context(), slot-early)
+			b.failed(b.wait(ctx, capacity), slot, deadline)
+			cancel()
+		}
 		for i := range queued {
 			if err := <-results; err != nil || b.elapsed() != time.Duration(i+1)*capacity*time.Second {
 				b.Errorf("waiting caller %d: error %v at %v", i, err, b.elapsed())
