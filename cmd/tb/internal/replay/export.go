@@ -200,8 +200,8 @@ func exported(o *Options, plan []planned) (text, file string) {
 	return bundle(plan), "policy.json"
 }
 
-// refusedRequests returns how many requests of all clients an algorithm refuses under a limit, and
-// whether that is known: their times were kept, and the algorithm can have the limit.
+// refusedRequests returns how many requests of cost 1 of all clients an algorithm refuses under a
+// limit, and whether that is known: their times were kept, and the algorithm can have the limit.
 func refusedRequests(found *suggest.Result, name string, l tb.Limit) (n uint64, known bool) {
 	limit, err := algorithm.NewLimit(l)
 	if err != nil {
@@ -220,12 +220,4 @@ func refusedRequests(found *suggest.Result, name string, l tb.Limit) (n uint64, 
 		}
 	}
 	return n, true
-}
-
-// refusedText writes how many requests an algorithm refuses, or a dash if that is not known.
-func refusedText(found *suggest.Result, name string, l tb.Limit) string {
-	if n, known := refusedRequests(found, name, l); known {
-		return grouped(n)
-	}
-	return "-"
 }

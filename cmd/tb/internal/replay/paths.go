@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/suggest"
+	"github.com/seed-181794aa/ratelimit/tb"
 )
 
 const (
@@ -175,10 +176,15 @@ func (s *Suggestion) writePaths(b *strings.Builder, requests uint64) {
 	row := func(path string, requests uint64, clients int, l *SuggestedLimit, found *suggest.Result) {
 		_, nginx := nginxLimit(l)
 		_, envoy := envoyLimit(l)
+		refused := func(algorithm string, l tb.Limit) string {
+			if n, known := refusedRequests(found, algorithm, l); known && s.cost == 1 {
+				return grouped(n)
+			}
+			return "-"
+		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t  %s, burst %s\t  %s\n", grouped(requests),
-			grouped(clients), grouped(l.Refused),
-			refusedText(found, "gcra", l.rate.limit(int(l.Burst))), refusedText(found, "gcra", nginx),
-			refusedText(found, "fixed-window", envoy), l.Rate, grouped(l.Burst), path)
+			grouped(clients), grouped(l.Refused), refused("gcra", l.rate.limit(int(l.Burst))),
+			refused("gcra", nginx), refused("fixed-window", envoy), l.Rate, grouped(l.Burst), path)
 	}
 	row("all", requests, s.Clients, s.Limit, s.found)
 	for _, p := range s.Paths {

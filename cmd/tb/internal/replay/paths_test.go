@@ -70,6 +70,29 @@ func TestALimitByPathIsThatOfItsRequests(t *testing.T) {
 	}
 }
 
+// Without costs of 1 and the times of all clients, the requests that a limit refuses are not known.
+func TestRefusedRequestsOfAPathAreLeftOut(t *testing.T) {
+	all, _ := pathLog()
+	for _, tt := range []struct {
+		cost    string
+		maxKeys int
+		unknown int // columns
+	}{
+		{"1", tb.DefaultMaxKeys, 0}, {"2", tb.DefaultMaxKeys, 3}, {"bytes/KiB", tb.DefaultMaxKeys, 3},
+		{"1", 25, 3},
+	} {
+		o := suggestOptions(t, "5%", "1")
+		o.ByPath, o.Cost, o.MaxKeys = true, mustCost(t, tt.cost), tt.maxKeys
+		rep := replay(t, o, input("a.log", all)).Report
+		text := rendered(t, &rep)
+		_, table, _ := strings.Cut(text, "Limits by path")
+		row, _, _ := strings.Cut(table, "  all\n")
+		if n := strings.Count(row, "  -  "); n != tt.unknown {
+			t.Errorf("%s, %d: %d dashes, want %d in\n%s", tt.cost, tt.maxKeys, n, tt.unknown, text)
+		}
+	}
+}
+
 // What is exported is accepted by the program that it is for.
 func TestExports(t *testing.T) {
 	all, _ := pathLog()

@@ -10,8 +10,8 @@ import (
 
 // refusalCurve has the refusals of many bursts at each rate, as the page reads them.
 type refusalCurve struct {
-	// Clients and Requests are the numbers of all clients and requests, or if OneIn is above 1, of
-	// about one in OneIn.
+	// Clients and Requests are the numbers of all clients and requests. If OneIn is above 1, Clients is
+	// that of about one in OneIn.
 	Clients  int    `json:"clients"`
 	Requests uint64 `json:"requests"`
 	OneIn    uint64 `json:"one_in"`
@@ -35,7 +35,7 @@ type rateRefusals struct {
 	// Clients has the number of clients that are refused at least once.
 	Clients []uint64 `json:"clients"`
 	// Requests has the number of requests that are refused. It is null if costs vary or are not whole,
-	// and if there are too many requests to count the refused ones.
+	// if there are too many requests to count the refused ones, and if the clients are a sample.
 	Requests []uint64 `json:"requests"`
 	// Policy is a policy of the rate, with any burst. It is null if a policy cannot have the rate.
 	Policy *httplimit.Policy `json:"policy"`

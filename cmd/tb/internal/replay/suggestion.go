@@ -37,6 +37,7 @@ type Suggestion struct {
 	Export string `json:"export,omitempty"`
 
 	share       Share
+	cost        float64 // of each request, 0 if costs vary
 	found       *suggest.Result
 	export      string // the name of what is exported
 	exportFile  string
@@ -122,7 +123,8 @@ func (r *replayer) suggestion(o *Options, schema accesslog.Schema) *Suggestion {
 func newSuggestion(o *Options, found *suggest.Result, h *habits) *Suggestion {
 	s := &Suggestion{
 		Clients: len(found.Clients), OneIn: found.OneIn, Share: o.Suggest.fraction,
-		Rates: []RateBursts{}, Paths: []PathLimit{}, share: o.Suggest, found: found,
+		Rates: []RateBursts{}, Paths: []PathLimit{}, share: o.Suggest, cost: o.Cost.constant,
+		found: found,
 	}
 	shares := fractions(o.Suggest.columns())
 	for i, rate := range o.Rates {

@@ -82,14 +82,17 @@ func (c *Collector) Add(key []byte, t int64, cost float64) {
 }
 
 // maxTimes is how many times are kept at most, which takes about 16 MB. Refusals counts no requests
-// of a longer log.
+// of a longer log, and none of a sample.
 const maxTimes = 1 << 20
 
 // keepTime keeps the time of a request, or drops all times if there are too many.
 func (c *Collector) keepTime(cl *Client, t int64) {
-	if cl.times = append(cl.times, t); c.requests <= maxTimes {
-		return
+	if cl.times = append(cl.times, t); c.requests > maxTimes {
+		c.dropTimes()
 	}
+}
+
+func (c *Collector) dropTimes() {
 	c.timed = false
 	for _, cl := range c.clients.Values {
 		cl.times = nil
@@ -117,6 +120,9 @@ func (c *Collector) admit(key []byte) *Client {
 	}
 	cl := &Client{Key: string(key), curves: make([]curve, len(c.scales))}
 	c.clients.Put(cl.Key, cl, c.end)
+	if c.timed && c.clients.OneIn() > 1 {
+		c.dropTimes() // a few clients may have most requests, so a sample says nothing about them
+	}
 	return c.clients.Values[cl.Key]
 }
 

@@ -99,6 +99,9 @@ func TestKeysBeyondTheBoundAreSampled(t *testing.T) {
 	if got := r.ForClients(0, []float64{0, 0.15, 0.5}); got[0] != 10 || got[1] != 9 || got[2]-5 > 1 {
 		t.Errorf("bursts %v, want 10, 9 and about 5", got)
 	}
+	if _, requests := r.Refusals(0, []uint64{1}); requests != nil || r.Clients[0].Times() != nil {
+		t.Errorf("%v requests of a sample are refused, want none counted", requests)
+	}
 	for _, stack := range c.swings[0].stacks {
 		if len(stack) > 0 {
 			t.Error("a swing is open after the result")
