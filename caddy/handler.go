@@ -84,6 +84,9 @@ func (h *Handler) document() ([]byte, error) {
 
 // ServeHTTP implements caddyhttp.MiddlewareHandler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
+	if len(h.Matchers) > 0 { // which may have failed in the directive before an error route
+		caddyhttp.SetVar(r.Context(), matcherErrorVar, nil)
+	}
 	a := &answer{handler: h, w: w}
 	_, settlement, granted := h.limiter.Admit(a, r)
 	if !granted {

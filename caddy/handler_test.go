@@ -258,3 +258,12 @@ func TestCosts(t *testing.T) {
 	s.want(200, "/bytes")
 	s.want(429, "/bytes")
 }
+
+// The limiter does not see what an error route writes.
+func TestTheFieldsOfAnErrorRoute(t *testing.T) {
+	s := start(t, "http://:80 {\ntoken_bucket {\n"+
+		perHour("r", "9", "key none\ncost response:header:x-usage default 4 hide")+
+		"}\nheader X-Usage 7\nerror 404\nhandle_errors {\nheader X-Usage 8\nrespond gone\n}\n}")
+	s.want(404).fields(t, "X-Usage: 8", "RateLimit-Remaining: 5")
+	s.want(429) // two are left, because the header before the error has the cost
+}

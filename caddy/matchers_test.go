@@ -71,6 +71,17 @@ func TestAMatcherThatFails(t *testing.T) {
 	}
 }
 
+// The error route of a matcher that fails may have matchers, too.
+func TestAnErrorRouteAfterAMatcherThatFails(t *testing.T) {
+	s := start(t, "http://:80 {\ntoken_bucket first {\n"+perHour("r", "9", "key none\n"+
+		"match `{http.request.header.X-Number} == 1 / 0`")+"}\nrespond ok\nhandle_errors {\n"+
+		"token_bucket second {\n"+perHour("r", "1", "key none\nmatch /a")+"}\nrespond {err.message}\n}\n}")
+	if w := s.want(500, "/a"); !strings.Contains(w.body, "division by zero") {
+		t.Error(w.body)
+	}
+	s.want(429, "/a")
+}
+
 // The matchers of a reload are in force with its policy, and a failed reload keeps the ones before.
 func TestReloadsOfMatchers(t *testing.T) {
 	rule := func(match string) string { return site("api", perHour("r", "3", "key none\n"+match)) }

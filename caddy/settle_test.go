@@ -3,6 +3,7 @@ package tokenbucket
 import (
 	"context"
 	"errors"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -68,6 +69,23 @@ func TestAnAdaptiveRuleSeesErrors(t *testing.T) {
 				t.Errorf("%v: the rate is %v, and started at 100", err, rate)
 			}
 		})
+	}
+}
+
+// An error costs the estimate, or the bytes that the handler has written.
+func TestAnErrorSettles(t *testing.T) {
+	for source, left := range map[string]float64{"response:header:x-cost": 6, "response:bytes": 10} {
+		h := newHandler(t, `{"name": "r", "limit_keys": [], "algorithm_config": {
+			"tokens_per_second": 0.001, "burst": 10, "default_cost": 4, "cost_source": "`+source+`"}}`)
+		failed := caddyhttp.Error(http.StatusNotFound, errors.New("no file"))
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		next := caddyhttp.HandlerFunc(func(http.ResponseWriter, *http.Request) error { return failed })
+		if err := serve(h, r, next); !errors.Is(err, failed) {
+			t.Error(err)
+		}
+		if got := h.limiter.Explain(r)[0].Level.Tokens; math.Round(got) != left {
+			t.Errorf("%s: %v left, want %v", source, got, left)
+		}
 	}
 }
 

@@ -261,7 +261,8 @@ type Hooks struct {
 	// decision that the rule would have made.
 	Shadow func(*http.Request, Event)
 	// Error is called once for a request on which an enforced rule could not decide, with the
-	// first such rule, and once for each such shadow rule.
+	// first such rule, and once for each such shadow rule. After the response it is called for each
+	// rule that could not settle its cost.
 	Error func(*http.Request, Event)
 }
 

@@ -75,7 +75,8 @@ type Rule struct {
 	Match map[string]string
 	// OnMissing says what happens if a request lacks one of Keys.
 	OnMissing OnMissing
-	// Shadow makes the rule report what it would have decided, and never change a response.
+	// Shadow makes the rule report what it would have decided. It never changes a response, except
+	// that Cost.HideHeader hides the field.
 	Shadow bool
 	// OnLimit says what happens to a request if the bucket has too few tokens.
 	OnLimit OnLimit
