@@ -187,8 +187,13 @@ var casBugs = []bug{
 	},
 	{
 		"a settlement takes the key back to the tier of its charge", "tb/cas/charge.go",
-		"\tp.tier = 0 // the key may have changed its tier since\n",
+		"\tp.tier = -p.tier // the key may have changed its tier since\n",
 		"",
+	},
+	{
+		"a settlement brings a key back in tier 0", "tb/cas/place.go",
+		"max(-p.tier-1, 0)",
+		"0",
 	},
 	// the table
 	{

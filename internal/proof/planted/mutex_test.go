@@ -27,6 +27,11 @@ var mutexBugs = []bug{
 		"",
 	},
 	{
+		"the reference brings a settled key back in tier 0", "tb/mutex/tier.go",
+		"l.tiers[max(-asked-1, 0)]",
+		"l.tiers[0]",
+	},
+	{
 		"a new key drops one idle bucket", "tb/mutex/eviction.go",
 		"for range idleDrops {",
 		"for range 1 {",

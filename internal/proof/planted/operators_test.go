@@ -404,28 +404,31 @@ func (c *code) build(t *testing.T, pkg string) (out string, ok bool) {
 }
 
 // inOrder runs the tests without a mutant, and returns them with the quick ones first. Of the tests
-// of the package itself, these are the ones that take an eighth of the time together. Few random
-// programs of fuzz come next. The model checker is left out.
+// of the package itself, these are the ones that take an eighth of the time together. Random
+// programs of fuzz come next, fewer than for planted bugs. The model checker is left out.
 func (c *code) inOrder(t *testing.T, tests []string) (order []string) {
 	t.Helper()
 	for i, s := range tests {
-		if s == modelChecker {
+		switch s {
+		case modelChecker:
 			continue
+		case manyPrograms:
+			s = fewPrograms
 		}
 		out, ok := c.run(t, s+" -test.v", 0)
 		if !ok {
 			t.Fatalf("without a mutant: %s", out)
 		}
-		if i > 0 {
+		switch {
+		case i == 0:
+			quick, slow := bySpeed(out)
+			order = append(order, s+" -test.run=^("+strings.Join(quick, "|")+")$",
+				s+" -test.run=^("+strings.Join(slow, "|")+")$")
+		case s == fewPrograms:
+			order = slices.Insert(order, 1, s)
+		default:
 			order = append(order, s)
-			continue
 		}
-		quick, slow := bySpeed(out)
-		order = append(order, s+" -test.run=^("+strings.Join(quick, "|")+")$")
-		if slices.Contains(tests, proofs[0]) {
-			order = append(order, "./fuzz -programs=150")
-		}
-		order = append(order, s+" -test.run=^("+strings.Join(slow, "|")+")$")
 	}
 	return order
 }

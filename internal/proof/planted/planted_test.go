@@ -32,11 +32,15 @@ type part struct {
 	tests []string
 }
 
-const modelChecker = "-test.run=^(TestEveryInterleaving|TestInterleavingsInTinyMaps)$ " +
-	"./internal/proof/interleaving -bug=none"
+const (
+	manyPrograms = "./fuzz -programs=20000"
+	fewPrograms  = "./fuzz -programs=300" // for operators, which are many
+	modelChecker = "-test.run=^(TestEveryInterleaving|TestInterleavingsInTinyMaps)$ " +
+		"./internal/proof/interleaving -bug=none"
+)
 
 var proofs = []string{
-	"./fuzz -programs=20000", "./internal/proof/linearizable", "./internal/proof/load",
+	manyPrograms, "./internal/proof/linearizable", "./internal/proof/load",
 	"./internal/proof/longrun", modelChecker,
 }
 
@@ -44,7 +48,7 @@ var parts = []part{
 	{"tb", tbBugs, []string{"./tb", "./tb/mutex", "./tb/cas"}},
 	{"lru", lruBugs, append([]string{"./lru", "./tb/cas"}, proofs...)},
 	{"tb/cas", casBugs, append([]string{"./tb/cas"}, proofs...)},
-	{"tb/mutex", mutexBugs, append([]string{"./tb/mutex"}, proofs...)},
+	{"tb/mutex", mutexBugs, append([]string{"./tb/mutex", "./tb/cas"}, proofs...)},
 	{"adapt", adaptBugs, []string{"./adapt", "./internal/simulate", "./httplimit"}},
 	{"httplimit", httpBugs, []string{
 		"./httplimit", "./grpclimit", "-test.run=InRedis|APolicy ./tb/redis", "./cmd/tb/internal/proxy",
