@@ -34,7 +34,6 @@ type Controller struct {
 	config  Config
 	limiter Limiter
 	start   time.Time
-	step    uint64        // of a latency, in nanoseconds
 	rate    atomic.Uint64 // bits of a float64
 	hold    atomic.Int64  // latest instant until which the downstream asked to wait
 	looked  atomic.Int64  // instant at which the counts were last looked at
@@ -63,7 +62,6 @@ func New(limiter Limiter, c Config) (*Controller, error) {
 		return nil, err
 	}
 	ctl := &Controller{config: c, limiter: limiter}
-	ctl.step = max(1, uint64(c.TargetP99)/stepsPerTarget)
 	ctl.law = newLaw(&ctl.config)
 	ctl.start = time.Now()
 	if c.Now != nil {
@@ -129,11 +127,11 @@ func (r Request) Cancel() { r.end(r.c.elapsed(), false, false) }
 // end reports the end of a request. A latency up to the target counts only if it is of an answer.
 func (r Request) end(now time.Duration, failed, answered bool) {
 	n := r.c.anyCounts()
-	latency := uint64(max(0, now-r.begin))
-	if answered || latency > uint64(r.c.config.TargetP99) {
-		steps := min(latency/r.c.step, maxSteps)
-		n.latency[bucketOf(steps)].Add(1)
-		n.nanos.Add(min(latency, maxSteps*r.c.step))
+	latency, target := uint64(max(0, now-r.begin)), uint64(r.c.config.TargetP99)
+	if answered || latency > target {
+		latency = min(latency, maxTargets*target)
+		n.latency[bucketOf(latency*stepsPerTarget/target)].Add(1)
+		n.nanos.Add(latency)
 	}
 	if failed {
 		n.failed.Add(1)

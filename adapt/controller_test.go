@@ -306,3 +306,26 @@ func TestConcurrentReports(t *testing.T) {
 		t.Errorf("%+v, %d calls of SetLimit overlap, want no open request", s, overlaps.Load())
 	}
 }
+
+// The percentiles are as exact for the shortest target, of which 1/256 is no whole number of
+// nanoseconds.
+func TestPercentilesOfTheShortestTarget(t *testing.T) {
+	now := time.Unix(0, 0)
+	c, err := adapt.New(adapt.LimiterFunc(func(tb.Limit) error { return nil }), adapt.Config{
+		Capacity: 1, Min: 1, Max: 1, TargetP99: time.Microsecond,
+		Now: func() time.Time { return now },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 100_000 {
+		r := c.Begin()
+		now = now.Add(time.Microsecond)
+		r.Done()
+	}
+	for _, d := range []time.Duration{c.Stats().P50, c.Stats().P99} {
+		if d < time.Microsecond*15/16 || d > time.Microsecond*17/16 {
+			t.Errorf("a percentile of latencies of 1µs is %v", d)
+		}
+	}
+}

@@ -53,7 +53,7 @@ var adaptBugs = []bug{
 	},
 	{
 		"a late answer of a client that has left counts as none", controllerGo,
-		"if answered || latency > uint64(r.c.config.TargetP99) {",
+		"if answered || latency > target {",
 		"if answered {",
 	},
 }
