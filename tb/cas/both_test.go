@@ -29,6 +29,7 @@ type both interface {
 	Tiers() []tb.Limit
 	Restore(iter.Seq2[string, tb.State]) error
 	Reset(key string)
+	Stats() tb.Stats
 }
 
 // onBoth runs a test on both implementations. If limits has several, all keys are of the tier in
@@ -230,6 +231,48 @@ func TestRestoreOfOneKeyTwice(t *testing.T) {
 			t.Errorf("%v tokens, error %v, want 3", got, err)
 		}
 	}, tb.WithMaxKeys(1))
+}
+
+// A bucket whose state was restored, perhaps in another tier, gets nothing back for a grant before.
+func TestCancelAfterRestoreGivesNothingBack(t *testing.T) {
+	now := time.Unix(1e6, 0)
+	limits := []tb.Limit{
+		{Capacity: 10, Tokens: 1, Per: time.Second}, {Capacity: 1000, Tokens: 1, Per: time.Second},
+	}
+	onBoth(t, &now, limits, nil, func(t *testing.T, l both) {
+		for tier, key := range []string{"a", "b"} {
+			c, err := chargeIn(l, 0, key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d, err := c.Take(now); err != nil || !d.Allowed {
+				t.Fatalf("Take: %+v, %v", d, err)
+			}
+			states := map[string]tb.State{key: {Tokens: 2, At: now, Tier: tier}}
+			if err := l.Restore(maps.All(states)); err != nil {
+				t.Fatal(err)
+			}
+			c.Cancel()
+			if got := tokensOf(t, l, key); got != 2 {
+				t.Errorf("restored in tier %d: %v tokens, want 2", tier, got)
+			}
+		}
+	})
+}
+
+// A key that a full table does not take in when it is restored is no call that was refused.
+func TestRestoreRefusesNoCall(t *testing.T) {
+	now := time.Unix(1e6, 0)
+	limits := []tb.Limit{{Capacity: 10, Tokens: 1, Per: time.Second}}
+	onBoth(t, &now, limits, nil, func(t *testing.T, l both) {
+		if d, err := l.Allow(t.Context(), "a"); err != nil || !d.Allowed {
+			t.Fatalf("%+v, %v", d, err)
+		}
+		err := l.Restore(maps.All(map[string]tb.State{"b": {Tokens: 5, At: now}}))
+		if s := l.Stats(); err != nil || s.Keys != 1 || s.RefusedNew != 0 {
+			t.Errorf("%v, %+v", err, s)
+		}
+	}, tb.WithMaxKeys(1), tb.WithOverflow(tb.RefuseNew))
 }
 
 // With the greater capacity a token is one unit, and with the smaller one it is a million. A debt

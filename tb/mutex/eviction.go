@@ -17,9 +17,6 @@ func (l *Limiter[K]) makeRoom(now uint64, spend bool) (until uint64, ok bool) {
 	if len(l.buckets) == l.settings.MaxKeys {
 		least := l.order[0].full
 		if least > now && l.settings.Overflow == tb.RefuseNew {
-			if spend {
-				l.stats.RefusedNew++
-			}
 			return least, false
 		}
 		if spend {

@@ -226,6 +226,7 @@ func (l *Limiter[K]) spend(now uint64, key K, want *terms, r *receipt[K]) (charg
 	if b == nil {
 		if want.units(m) <= m.capacity || want.rest {
 			if until, ok := l.makeRoom(now, true); !ok {
+				l.stats.RefusedNew++
 				wait := m.wait(now, until)
 				return charged{Decision: tb.Decision{RetryAfter: wait}, delay: wait}, nil
 			}

@@ -115,6 +115,7 @@ func (l *Limiter[K]) restore(now uint64, key K, s state) {
 	} else if m.missing(l.seen(b, tier, now), now) >= m.missing(&s, now) {
 		return
 	}
+	s.moves = b.moves + 1 // Cancel of an earlier grant gives nothing back
 	b.state = s
 	l.rank(b)
 }
