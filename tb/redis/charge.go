@@ -78,7 +78,7 @@ func (c *Charge) Delay() time.Duration { return c.delay }
 func (c *Charge) Peek(time.Time) (tb.Decision, error) {
 	ctx := context.Background()
 	before, err := c.limiter.look(ctx, c.layout, c.key, c.item.units)
-	c.failure = nil
+	c.failure, c.asked = nil, false
 	if errors.As(err, &c.failure) && c.limiter.policy != Fail {
 		return c.limiter.fallback(ctx, c.layout, c.key, c.item.units, c.failure.Cause, true), nil
 	}
@@ -123,13 +123,15 @@ func (c *Charge) Settle(actual float64) error {
 // Failure returns why the failure policy made the last decision, or nil if the server did.
 func (c *Charge) Failure() *Error { return c.failure }
 
-// Level returns how full the bucket was at the last Peek or Take, or is now. After one of them it
-// sends nothing.
-func (c *Charge) Level(t time.Time) (tb.Level, error) {
+// Level returns how full the bucket was at the last Peek or Take. If the server has not decided
+// that one, or there was none, Level asks it, as Limiter.Level does.
+func (c *Charge) Level(time.Time) (tb.Level, error) {
 	if !c.asked {
-		if _, err := c.Peek(t); err != nil {
+		now, err := c.limiter.look(context.Background(), c.layout, c.key, 0)
+		if err != nil {
 			return tb.Level{}, err
 		}
+		c.state, c.asked = now, true
 	}
 	return c.layout.level(&c.state), nil
 }
@@ -148,6 +150,7 @@ func (c *Charge) take(ctx context.Context) (tb.Decision, error) {
 // keep keeps what Redis has decided.
 func (c *Charge) keep(r result) {
 	c.before, c.state, c.from, c.asked = r.before, r.before, r.from, true
+	c.failure, c.delay = nil, 0
 	if c.taken.Store(r.Allowed); r.Allowed {
 		c.delay = r.delay
 		if r.from == nil {

@@ -10,7 +10,7 @@ import (
 
 // Stats counts from the creation of the limiter.
 type Stats struct {
-	// Granted and Refused count the calls of Allow, AllowN and AllowCost that the server decided.
+	// Granted and Refused count the calls and charges that the server decided.
 	Granted, Refused uint64
 	// RefusedLocally counts the calls that the limiter refused by itself: see WithMaxDenial.
 	RefusedLocally uint64

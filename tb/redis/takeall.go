@@ -14,10 +14,10 @@ import (
 // a reading of the clocks of the other charges.
 //
 // The charges on Redis that have one client and one hash tag are taken by one command, all or none:
-// see WithTag. Without a cluster, the tags do not matter. A refused command writes nothing. Charges
-// of several tags are taken by one command after another. If one refuses, those before it are
-// cancelled. So put the charge that refuses most often first. A process that ends between a grant
-// and its Cancel costs tokens.
+// see WithTag. Without a cluster, the tags do not matter. A refused command takes nothing, but
+// converts the buckets of another limit. Charges of several tags are taken by one command after
+// another. If one refuses, those before it are cancelled. So put the charge that refuses most often
+// first. A process that ends between a grant and its Cancel costs tokens.
 //
 // The other charges are peeked at first. If one refuses, Redis is not asked. They are taken last.
 //
@@ -130,7 +130,6 @@ func (g *group) take(ctx context.Context, decisions []tb.Decision) (allowed bool
 		o := c.layout.apply(&s, &c.item)
 		decisions[g.at[i]] = o.Decision
 		c.limiter.counts.decided(o.Allowed)
-		c.failure = nil
 		r.Allowed, r.delay = allowed, o.delay
 		c.keep(r)
 		if allowed {
