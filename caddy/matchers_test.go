@@ -75,7 +75,8 @@ func TestAMatcherThatFails(t *testing.T) {
 func TestAnErrorRouteAfterAMatcherThatFails(t *testing.T) {
 	s := start(t, "http://:80 {\ntoken_bucket first {\n"+perHour("r", "9", "key none\n"+
 		"match `{http.request.header.X-Number} == 1 / 0`")+"}\nrespond ok\nhandle_errors {\n"+
-		"token_bucket second {\n"+perHour("r", "1", "key none\nmatch /a")+"}\nrespond {err.message}\n}\n}")
+		"token_bucket second {\n"+perHour("r", "1", "key none\nmatch /a")+"}\n"+
+		"respond {err.message}\n}\n}")
 	if w := s.want(500, "/a"); !strings.Contains(w.body, "division by zero") {
 		t.Error(w.body)
 	}
