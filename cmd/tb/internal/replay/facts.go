@@ -75,8 +75,9 @@ func (f *facts) add(key, rule string) {
 		at = setFact(&f.host, "header:Host")
 	case key == "method":
 		at = setFact(&f.method, "method", "request.method", "request_method", "method",
-			"RequestMethod", "ClientRequestMethod", "httpRequest.requestMethod", "cs-method",
-			"req.method", "properties.httpMethod")
+			"RequestMethod", "ClientRequestMethod", "httpRequest.requestMethod",
+			"httpRequest.httpMethod", "httpMethod", "http.request.method", "cs-method", "req.method",
+			"properties.httpMethod")
 	case key == "path":
 		at = setFact(&f.path, "path")
 	case kind == "query":
