@@ -226,3 +226,85 @@ func TestTrial(t *testing.T) {
 		})
 	}
 }
+
+// An average over a period gives an interval the weight 1 - exp(-length/period).
+func TestSmoothing(t *testing.T) {
+	for _, length := range []time.Duration{time.Second, 3 * time.Second} {
+		want := -math.Expm1(-length.Seconds() / 4)
+		if got := smoothing(length, 4*time.Second); math.Abs(got-want) > 1e-12 {
+			t.Errorf("%v: %v, want %v", length, got, want)
+		}
+	}
+}
+
+// While the tail is excused, the median is judged by half of the aim.
+func TestRoomByTheMedian(t *testing.T) {
+	l := newTestLaw()
+	l.excusedTail = time.Hour
+	v := &interval{length: l.pace, begun: 100, ended: 100, latency: answers(100, 0.2, 3)}
+	got := l.room(v)
+	if want := (l.aim()/2 - l.p50) / (l.aim() / 2); math.Abs(got-want) > 1e-12 || l.p50 <= 0 {
+		t.Errorf("room %v with a median of %v and an aim of %v, want %v", got, l.p50, l.aim(), want)
+	}
+}
+
+// Failures count if their average is above what is tolerated by two standard deviations.
+func TestFailuresBeyondChance(t *testing.T) {
+	const ended, failed = 1000, 40
+	weight := -math.Expm1(-1. / 4)
+	bound := tolerated + 2*math.Sqrt(tolerated*weight/(2-weight)/ended)
+	for _, want := range []bool{false, true} {
+		average := bound * 0.999
+		if want {
+			average = bound * 1.001
+		}
+		l := newTestLaw()
+		l.fails = (average - weight*failed/ended) / (1 - weight) // before the interval
+		v := &interval{length: l.pace, ended: ended, failed: failed}
+		if got := l.failing(v); got != want || math.Abs(l.fails-average) > 1e-12 {
+			t.Errorf("average %v, bound %v: %v, want %v", l.fails, bound, got, want)
+		}
+	}
+	l := newTestLaw()
+	l.fails = 0.5
+	if l.failing(&interval{length: l.pace, ended: ended, failed: ended * tolerated}) {
+		t.Error("an interval with no more failures than are tolerated counts as failing")
+	}
+}
+
+// A trial ends at the lowest rate, too, although that is not far below its first rate. What does not
+// come from the load is excused: half as many failures again are tolerated.
+func TestTrialEndsAtTheLowestRate(t *testing.T) {
+	for _, failing := range []bool{false, true} {
+		l := newTestLaw()
+		l.rate, l.p50, l.p99, l.fails = l.config.Min, 0.01, 1, 0.1
+		l.trial = trial{open: true, rate: 1.2 * l.config.Min, p99: 1, fails: 0.1}
+		v := &interval{end: longest * l.pace}
+		room := 0.5
+		if !failing {
+			room = -1
+		}
+		if !l.futile(v, room, failing) {
+			t.Errorf("failing %v: the cuts are not found futile", failing)
+		}
+		if failing && math.Abs(l.excusedShare-0.15) > 1e-12 {
+			t.Errorf("a share of %v is tolerated, want 0.15", l.excusedShare)
+		}
+	}
+}
+
+// Failures cut the rate by their share, and at most by half.
+func TestFailuresCutTheRate(t *testing.T) {
+	for failed, want := range map[uint64]float64{20: 0.8, 70: 0.5} {
+		l := newTestLaw()
+		l.fails = 0.5
+		begin := l.rate
+		v := &interval{
+			end: l.pace, length: l.pace, begun: 100, ended: 100, failed: failed,
+			latency: answers(100, 0.1, 0.1),
+		}
+		if got := l.next(v); math.Abs(got/begin-want) > 1e-12 {
+			t.Errorf("%d of 100 fail: the rate is %v of %v, want %v", failed, got, begin, want)
+		}
+	}
+}
