@@ -141,7 +141,7 @@ func TestChargeIsTakenAgain(t *testing.T) {
 		},
 		func() (bool, error) {
 			charges[0].(*Charge).MayWait(0)
-			_, ok, err := (*Store).TakeAll(nil, t.Context(), time.Now(), charges[:1], nil)
+			_, ok, err := new(Store).TakeAll(t.Context(), time.Now(), charges[:1], nil)
 			return ok, err
 		},
 	} {
