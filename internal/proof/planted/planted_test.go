@@ -18,7 +18,7 @@ const root = "../../.."
 var (
 	everything = flag.Bool("all", false, "plant the bugs and run the tests: takes more than an hour")
 	only       = flag.String("package", "", "plant only the bugs of this package")
-	named      = flag.String("bug", "", "plant only the bugs with this text in their name")
+	named      = flag.String("bug", "", "plant only the bugs or mutants with this text in their name")
 )
 
 // bug is an error in the code: new takes the place of old, which occurs in the file exactly once.
