@@ -21,14 +21,16 @@ type Check struct {
 	Top   []TopKey `json:"top"`
 }
 
-// check replays the logs of --check with the suggested limit.
-func (c *Command) check(ctx context.Context, o Options, s *Suggestion, logs []Input) error {
-	if len(logs) == 0 || s == nil || s.Limit == nil {
+// check replays the logs of --check with the suggested limit of a report.
+func (c *Command) check(ctx context.Context, o Options, rep *Report, logs []Input) error {
+	s := rep.Suggestion
+	if len(logs) == 0 || s == nil || s.Limit == nil || rep.Interrupted {
 		return nil
 	}
 	o.Suggest, o.FirstLook, o.ByPath, o.Export, o.Picture = Share{}, false, false, "", false
 	o.Rates, o.Bursts = []Rate{s.Limit.rate}, []Burst{Burst(s.Limit.Burst)}
 	res, err := Run(ctx, o, c.schema(), logs)
+	rep.Interrupted = res != nil && res.Report.Interrupted
 	if res != nil && res.Report.Requests > 0 {
 		r := &res.Report
 		s.Check = &Check{r.Files, r.First, r.Last, r.Requests, r.Keys, r.Limits[0], r.Top}

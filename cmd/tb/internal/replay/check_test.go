@@ -3,6 +3,7 @@ package replay
 import (
 	"bytes"
 	"context"
+	"io"
 	"strings"
 	"testing"
 
@@ -47,6 +48,7 @@ Refused most:
 // as a replay of it by itself is.
 func TestACheckWithoutAPartOfTheKey(t *testing.T) {
 	s := &Suggestion{Limit: &SuggestedLimit{rate: mustRate(t, "1"), Burst: 2}}
+	rep := &Report{Suggestion: s}
 	other := []Input{file(t, "next.log", line("192.0.2.1", 1, 1))}
 	for _, tt := range []struct{ key, want string }{
 		{"ip", ""}, {"ip,user", "--check: --key user: no request has it"},
@@ -58,11 +60,30 @@ func TestACheckWithoutAPartOfTheKey(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := ""
-		if err := c.check(t.Context(), o, s, other); err != nil {
+		if err := c.check(t.Context(), o, rep, other); err != nil {
 			got = err.Error()
 		}
 		if got != tt.want || s.Check == nil || s.Check.Requests != 1 {
 			t.Errorf("--key %s: %q, %+v, want %q", tt.key, got, s.Check, tt.want)
+		}
+	}
+}
+
+// An interrupt during the check is not taken for the end of its log. After an interrupt before,
+// there is no check.
+func TestAnInterruptedCheck(t *testing.T) {
+	for _, before := range []bool{false, true} {
+		s := &Suggestion{Limit: &SuggestedLimit{rate: mustRate(t, "1"), Burst: 2}}
+		rep := &Report{Suggestion: s, Interrupted: before}
+		ctx, cancel := context.WithCancel(t.Context())
+		o, c := suggestOptions(t, "1%", ""), Command{}
+		err := c.check(ctx, o, rep, []Input{{"next.log", func() (io.ReadCloser, error) {
+			log := strings.NewReader(line("192.0.2.1", 1, 1))
+			return io.NopCloser(io.MultiReader(log, cancelling(cancel))), nil
+		}}})
+		cancel()
+		if err != nil || !rep.Interrupted || (s.Check == nil) != before {
+			t.Errorf("before %v: interrupted %v, %v, %+v", before, rep.Interrupted, err, s.Check)
 		}
 	}
 }

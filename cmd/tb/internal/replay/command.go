@@ -155,7 +155,7 @@ func (c *Command) Run(ctx context.Context, std cli.IO) error {
 	if res == nil {
 		return err
 	}
-	err = errors.Join(err, c.check(ctx, o, res.Report.Suggestion, others))
+	err = errors.Join(err, c.check(ctx, o, &res.Report, others))
 	res.Report.Sample = c.Sample
 	if c.Resolve {
 		res.Report.addNames(ctx, net.DefaultResolver)
