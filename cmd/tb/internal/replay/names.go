@@ -17,16 +17,28 @@ type resolver interface {
 	LookupHost(ctx context.Context, name string) (addresses []string, err error)
 }
 
-// addNames adds the names of the refused clients that the report lists. A client without one keeps
-// none, and a network has none.
+// addNames adds the names of the refused clients that the report lists, also after an interrupt,
+// with which a replay that follows a log ends. A client without a name keeps none, and a network
+// has none.
 func (rep *Report) addNames(ctx context.Context, r resolver) {
 	part := slices.Index(rep.KeyParts, "ip")
 	if part < 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, resolveTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), resolveTime)
 	defer cancel()
 	var lookups sync.WaitGroup
+	if rep.Policy != nil {
+		for _, rule := range rep.Policy.Rules {
+			for i := range rule.Top {
+				k := &rule.Top[i]
+				_, value, _ := strings.Cut(k.Key, "ip:address")
+				_, value, _ = strings.Cut(value, "=") // behind a prefix
+				address, _, _ := strings.Cut(value, " ")
+				lookups.Go(func() { k.Name = domainName(ctx, r, address) })
+			}
+		}
+	}
 	addTo := func(top []TopKey) {
 		for i := range top {
 			k := &top[i]

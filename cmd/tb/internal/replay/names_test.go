@@ -3,8 +3,11 @@ package replay
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/accesslog"
 )
 
 // dns has the names of addresses and the addresses of names.
@@ -14,8 +17,8 @@ func (d dns) LookupAddr(ctx context.Context, address string) ([]string, error) {
 	return d.LookupHost(ctx, address)
 }
 
-func (d dns) LookupHost(_ context.Context, name string) ([]string, error) {
-	if found := d[name]; found != nil {
+func (d dns) LookupHost(ctx context.Context, name string) ([]string, error) {
+	if found := d[name]; found != nil && ctx.Err() == nil {
 		return found, nil
 	}
 	return nil, errors.New("no such host")
@@ -48,6 +51,36 @@ func TestTheNamesOfRefusedClients(t *testing.T) {
 		}
 		if s := rep.Suggestion; s != nil && s.Check.Top[0].Name != "crawler.example" {
 			t.Errorf("the name in the check is %q", s.Check.Top[0].Name)
+		}
+	}
+}
+
+// A replay that follows a log ends with an interrupt, and its last report has the names. Under a
+// policy, clients have names in the keys that have their addresses.
+func TestTheNamesAfterAnInterrupt(t *testing.T) {
+	names := dns{"192.0.2.1": {"crawler.example."}, "crawler.example.": {"192.0.2.1"}}
+	const client = `{"name": "r", "limit_keys": ["ip:address"%s], "on_missing": "shared",
+		"algorithm_config": {"tokens_per_second": 1, "burst": 1}}`
+	all := map[string]Options{"192.0.2.1": options(t, "1", 1)}
+	for want, more := range map[string]string{
+		"ip:address=192.0.2.1": "", "ip:address=192.0.2.1 header:x=": `, "header:x"`,
+	} {
+		o, err := policyOptions(t, fmt.Sprintf(client, more))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[want] = o
+	}
+	interrupted, cancel := context.WithCancel(t.Context())
+	cancel()
+	for key, o := range all {
+		res, _ := Run(t.Context(), o, accesslog.Schema{}, []Input{
+			input("a.log", strings.Repeat(line("192.0.2.1", 1, 1), 3)),
+		})
+		res.Report.addNames(interrupted, names)
+		text := rendered(t, &res.Report)
+		if !strings.Contains(text, key+"  crawler.example") {
+			t.Errorf("no name behind %s in\n%s", key, text)
 		}
 	}
 }

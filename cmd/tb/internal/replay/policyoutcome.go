@@ -51,6 +51,8 @@ type RuleOutcome struct {
 // RuleKey is a key that a rule has refused.
 type RuleKey struct {
 	Key string `json:"key"`
+	// Name is as in TopKey, if the address of the client is in the key.
+	Name string `json:"name,omitempty"`
 	// Refused is a lower bound if Partial is true, because the rule has refused too many keys.
 	Refused uint64 `json:"refused"`
 	Partial bool   `json:"partial"`
@@ -90,7 +92,8 @@ func (p *policyReplay) outcome(requests uint64) *PolicyOutcome {
 // top returns the keys refused most.
 func (r *ruleRefusals) top() (keys []RuleKey) {
 	for e := range r.most.All() {
-		keys = append(keys, RuleKey{e.Key, uint64(e.Count - e.Inherited), e.Partial})
+		refused := uint64(e.Count - e.Inherited)
+		keys = append(keys, RuleKey{Key: e.Key, Refused: refused, Partial: e.Partial})
 	}
 	slices.SortFunc(keys, func(a, b RuleKey) int {
 		return cmp.Or(cmp.Compare(b.Refused, a.Refused), cmp.Compare(a.Key, b.Key))
@@ -136,7 +139,11 @@ func (rep *Report) writePolicy(b *strings.Builder) {
 		table := columns(b)
 		fmt.Fprintln(table, "refused\t  key")
 		for _, k := range r.Top {
-			fmt.Fprintf(table, "%s\t  %s\n", atLeast(k.Partial)+grouped(k.Refused), shorten(k.Key, 100))
+			key := shorten(k.Key, 100)
+			if k.Name != "" {
+				key += "  " + keyText([]string{k.Name})
+			}
+			fmt.Fprintf(table, "%s\t  %s\n", atLeast(k.Partial)+grouped(k.Refused), key)
 		}
 		table.Flush()
 	}
