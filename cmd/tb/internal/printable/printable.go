@@ -14,11 +14,12 @@ import (
 // NewWriter returns a writer that escapes what it writes to w, except ends of lines and tabs. It
 // escapes as JSON does, so a JSON text means the same afterwards. A Write must not end within a
 // character.
-func NewWriter(w io.Writer) io.Writer { return writer{w} }
+func NewWriter(w io.Writer) io.Writer { return Writer{w} }
 
-type writer struct{ io.Writer }
+// Writer escapes what it writes to the writer in it.
+type Writer struct{ io.Writer }
 
-func (w writer) Write(b []byte) (int, error) {
+func (w Writer) Write(b []byte) (int, error) {
 	if !isClean(b) {
 		if _, err := io.WriteString(w.Writer, Escape(string(b))); err != nil {
 			return 0, err

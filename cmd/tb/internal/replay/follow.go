@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/term"
+
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/printable"
 )
 
 const (
@@ -85,13 +87,16 @@ func (f *followed) restart() bool {
 // refresh prints the report on a log that is followed: in a terminal over the report before, and
 // otherwise after it.
 func (c *Command) refresh(rep *Report, stdout io.Writer) error {
-	before := "\n"
-	if f, ok := stdout.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+	before, plain := "\n", stdout
+	if w, ok := stdout.(printable.Writer); ok {
+		plain = w.Writer // which does not escape controls
+	}
+	if f, ok := plain.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		const home, clear = "\x1b[H", "\x1b[2J\x1b[3J"
 		before = home + clear
 	}
 	if !c.JSON && rep.Requests > 0 {
-		if _, err := io.WriteString(stdout, before); err != nil {
+		if _, err := io.WriteString(plain, before); err != nil {
 			return err
 		}
 	}
