@@ -204,15 +204,21 @@ func (c *Command) logs(stdin io.Reader) ([]Input, int64, error) {
 	}}}, 0, nil
 }
 
-// print writes the report as text or JSON. A text without a request would say nothing.
+// print writes the report as text or JSON.
 func (c *Command) print(rep *Report, stdout io.Writer) error {
-	if !c.JSON {
-		if rep.Requests == 0 {
-			return nil
-		}
+	switch {
+	case c.saysNothing(rep):
+		return nil
+	case !c.JSON:
 		return rep.WriteText(stdout)
 	}
 	enc := json.NewEncoder(stdout)
 	enc.SetIndent("", "  ")
 	return enc.Encode(rep)
+}
+
+// saysNothing reports whether a report is a text without a request. Of a log that is followed, it
+// says why there is none, before an error can.
+func (c *Command) saysNothing(rep *Report) bool {
+	return !c.JSON && rep.Requests == 0 && (!c.Follow || len(rep.Malformed) == 0)
 }

@@ -112,3 +112,31 @@ func TestAFailedReportEndsTheReplay(t *testing.T) {
 		}
 	})
 }
+
+// A log that is followed and has no request says so while it is followed, and why. One without a
+// line says nothing.
+func TestALogWithoutARequestIsFollowed(t *testing.T) {
+	for log, want := range map[string]string{
+		"nothing\n": "a.log: 1 line, none valid, 1 malformed\n", "": "",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			name := filepath.Join(t.TempDir(), "a.log")
+			write(t, name, log)
+			c := Command{Follow: true}
+			var out strings.Builder
+			o, seen := options(t, "1", 2), errors.New("seen")
+			o.Follow = func(rep *Report) error {
+				return errors.Join(c.refresh(rep, &out), seen)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 2*refreshInterval)
+			defer cancel()
+			_, err := Run(ctx, o, accesslog.Schema{}, []Input{{name, func() (io.ReadCloser, error) {
+				return follow(name)
+			}}})
+			isMalformed := strings.Contains(out.String(), `want `)
+			if !strings.Contains(out.String(), want) || isMalformed != (log != "") {
+				t.Errorf("%q: %v, printed %q", log, err, &out)
+			}
+		})
+	}
+}

@@ -147,6 +147,7 @@ func (m *merger) begin(ctx context.Context, src *source, log io.ReadCloser) {
 	}
 	var err error
 	if src.reader, err = accesslog.NewReader(reading, src.input.Name, log, m.schema); err == nil {
+		src.reader.OnTick(m.tick, m.report)
 		err = m.res.next(src)
 	}
 	if err != nil {
@@ -154,7 +155,6 @@ func (m *merger) begin(ctx context.Context, src *source, log io.ReadCloser) {
 		return
 	}
 	src.start = src.rec.Time
-	src.reader.OnTick(m.tick, m.report)
 	heap.Push(&m.open, src)
 }
 
