@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os/exec"
@@ -209,6 +210,11 @@ func TestNothingToExport(t *testing.T) {
 		rep := replay(t, o, input("a.log", line("192.0.2.1", 1, 1))).Report
 		if text := rendered(t, &rep); !strings.Contains(text, tt.want) || rep.Suggestion.Export != "" {
 			t.Errorf("%s of %s: no %q in\n%s", tt.name, tt.key, tt.want, text)
+		}
+		text, err := json.Marshal(rep)
+		_, why, _ := strings.Cut(tt.want, ": ")
+		if err != nil || !strings.Contains(string(text), `"no_export":"`+strings.Trim(why, ".,")) {
+			t.Errorf("%s of %s: %v, no reason in %s", tt.name, tt.key, err, text)
 		}
 	}
 }

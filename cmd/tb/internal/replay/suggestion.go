@@ -33,15 +33,16 @@ type Suggestion struct {
 
 	// Check has what the limit does to the logs of --check. It is left out if there are none.
 	Check *Check `json:"check,omitempty"`
-	// Export is the text that --export or --by-path asks for.
-	Export string `json:"export,omitempty"`
+	// Export is the text that --export or --by-path asks for. It is left out if there is none, for the
+	// reason in NoExport.
+	Export   string `json:"export,omitempty"`
+	NoExport string `json:"no_export,omitempty"`
 
 	share       Share
 	cost        float64 // of each request, 0 if costs vary
 	found       *suggest.Result
 	export      string // the name of what is exported
 	exportFile  string
-	noExport    string // why there is none
 	replayFlags string
 	proxyFlags  string
 	curve       *refusalCurve // nil without Options.Picture
@@ -108,11 +109,11 @@ func (r *replayer) suggestion(o *Options, schema accesslog.Schema) *Suggestion {
 	switch {
 	case s.export == "" || s.Limit == nil:
 	case s.export == "policy" && s.Limit.Policy == nil:
-		s.noExport = s.Limit.NoPolicy
+		s.NoExport = s.Limit.NoPolicy
 	case s.export != "policy" && (!slices.Equal(o.Keys, []string{"ip"}) || o.Cost.constant != 1):
-		s.noExport = "it needs --key ip and --cost 1"
+		s.NoExport = "it needs --key ip and --cost 1"
 	case s.export == "nginx" && o.IPv6Prefix%8 != 0:
-		s.noExport = "it needs whole bytes in --ipv6-prefix, such as 48, 56 or 64"
+		s.NoExport = "it needs whole bytes in --ipv6-prefix, such as 48, 56 or 64"
 	default:
 		s.Export, s.exportFile = exported(o, s.plan())
 	}
@@ -261,8 +262,8 @@ func burstText(burst uint64) string {
 
 // writeExport writes the limits for a program.
 func (s *Suggestion) writeExport(b *strings.Builder) {
-	if s.noExport != "" {
-		fmt.Fprintf(b, "\nThere is no %s configuration: %s.\n", s.export, s.noExport)
+	if s.NoExport != "" {
+		fmt.Fprintf(b, "\nThere is no %s configuration: %s.\n", s.export, s.NoExport)
 		return
 	}
 	fmt.Fprintf(b, "\n%s:\n\n%s\n", s.exportFile, s.Export)
