@@ -67,3 +67,29 @@ func TestDrawingThatCannotBeWrittenLeavesTheReport(t *testing.T) {
 		t.Errorf("status %d, stdout %q, stderr %q", status, stdout, stderr)
 	}
 }
+
+// writing is a standard output that calls a function when it is written to.
+type writing func()
+
+func (w writing) Write(b []byte) (int, error) {
+	w()
+	return len(b), nil
+}
+
+// An interrupt ends the program behind a pipe, too. Then the report kills tb, after the picture.
+func TestDrawingIsWrittenBeforeTheReport(t *testing.T) {
+	for _, flag := range []string{"--svg", "--html"} {
+		name, reports := filepath.Join(t.TempDir(), "out"), 0
+		run(t.Context(), []string{"replay", "--rate=5", "--burst=1", flag, name, "-"}, cli.IO{
+			Stdin: strings.NewReader(validLine), Stderr: io.Discard, Stdout: writing(func() {
+				reports++
+				if drawing, err := os.ReadFile(name); len(drawing) == 0 {
+					t.Errorf("%s: the report is before the picture: %v", flag, err)
+				}
+			}),
+		})
+		if reports == 0 {
+			t.Errorf("%s: no report", flag)
+		}
+	}
+}

@@ -166,11 +166,11 @@ func (c *Command) Run(ctx context.Context, std cli.IO) error {
 	case res.Report.Interrupted:
 		err = errors.Join(err, errors.New("interrupted"))
 	}
-	err = errors.Join(err, res.Report.checkNames(), show(&res.Report, std.Stdout))
 	for _, p := range pictures {
 		err = errors.Join(err, p.write(res, p.file), p.file.Close())
 	}
-	return err
+	// A broken pipe kills the process here.
+	return errors.Join(err, res.Report.checkNames(), show(&res.Report, std.Stdout))
 }
 
 // replay replays the logs and shows its progress in the bar, which may be nil.
