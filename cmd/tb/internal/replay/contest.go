@@ -161,8 +161,7 @@ func (c *contender) outcome(l *algorithm.Limit, largest uint64) AlgorithmOutcome
 		o.MeanState = float64(stats.Bytes) / float64(stats.Keys)
 	}
 	if len(c.times) > 0 {
-		slices.Sort(c.times)
-		o.NsPerDecision = c.times[len(c.times)/2]
+		o.NsPerDecision = slices.Sorted(slices.Values(c.times))[len(c.times)/2]
 	}
 	return o
 }

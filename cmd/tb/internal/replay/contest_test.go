@@ -250,3 +250,22 @@ func TestTimeOfADecision(t *testing.T) {
 		t.Errorf("%v ns of %d times, want 9", got, len(c.times))
 	}
 }
+
+// A replay that follows a log has several outcomes. They do not change which times are the latest.
+func TestTimeOfADecisionAfterAnOutcome(t *testing.T) {
+	o := options(t, "1", 1)
+	o.Algorithms = []string{"gcra"}
+	contest, err := newContest(&o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := contest.contenders[0]
+	for i := range timedBatches {
+		c.addTime(float64(100 - 99*(2*i/timedBatches))) // first slow, then fast
+	}
+	first := contest.outcomes()[0].NsPerDecision
+	c.addTime(1)
+	if second := contest.outcomes()[0].NsPerDecision; first != 100 || second != 1 {
+		t.Errorf("medians %v and %v, want 100 and, without the earliest slow time, 1", first, second)
+	}
+}
