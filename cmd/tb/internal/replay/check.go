@@ -45,7 +45,7 @@ func (c *Command) check(ctx context.Context, o Options, rep *Report, logs []Inpu
 func (c *Check) write(b *strings.Builder) {
 	var names []string
 	for _, f := range c.Files {
-		names = append(names, f.Name)
+		names = append(names, f.Name+ifAny(f.Malformed, " (%s malformed)"))
 	}
 	l := &c.Limit
 	fmt.Fprintf(b, "\nOn %s,\nfrom %s to %s UTC, this limit refuses %s of %s %s (%s),\n"+

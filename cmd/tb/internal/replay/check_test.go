@@ -14,7 +14,7 @@ import (
 // The limit that one log suggests is replayed on another one, as by itself.
 func TestTheSuggestedLimitIsCheckedOnAnotherLog(t *testing.T) {
 	last := strings.Repeat(line("192.0.2.1", 1, 1), 3) + line("192.0.2.2", 2, 1)
-	next := line("192.0.2.3", 9, 1) + strings.Repeat(line("192.0.2.1", 10, 1), 8)
+	next := line("192.0.2.3", 9, 1) + "nothing\n" + strings.Repeat(line("192.0.2.1", 10, 1), 8)
 	nextFile := file(t, "next.log", next)
 	c := Command{Files: []string{file(t, "last.log", last).Name}, Check: []string{nextFile.Name},
 		Key: []string{"ip"}, IPv6Prefix: 64, Cost: mustCost(t, "1"), MaxKeys: tb.DefaultMaxKeys,
@@ -30,7 +30,7 @@ func TestTheSuggestedLimitIsCheckedOnAnotherLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := "\nSuggested: 1/s, burst 3 at 0 %. It refuses 0 of 2 clients (0.0 %).\n"
-	check := "\nOn " + nextFile.Name + `,
+	check := "\nOn " + nextFile.Name + ` (1 malformed),
 from 2015-05-17 10:00:09 to 2015-05-17 10:00:10 UTC, this limit refuses 1 of 2 clients (50.0 %),
 and 5 of 9 requests (55.6 %).
 
