@@ -131,7 +131,7 @@ func (c *Command) Run(ctx context.Context, std cli.IO) error {
 	if err != nil {
 		return err
 	}
-	if err := c.readPolicy(&o, std.Stderr); err != nil {
+	if err := c.readPolicy(ctx, &o, std.Stderr); err != nil {
 		return err
 	}
 	logs, size, err := c.logs(std.Stdin)

@@ -2,6 +2,7 @@ package replay
 
 import (
 	"cmp"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/accesslog"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
+	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/daemon"
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/sketch"
 	"github.com/seed-181794aa/ratelimit/httplimit"
 	"github.com/seed-181794aa/ratelimit/internal/hash"
@@ -194,15 +196,18 @@ func (c *Command) checkPolicyFlags(o *Options) error {
 }
 
 // readPolicy reads the policy if one is named, and prints its warnings.
-func (c *Command) readPolicy(o *Options, stderr io.Writer) error {
+func (c *Command) readPolicy(ctx context.Context, o *Options, stderr io.Writer) error {
 	if c.Policy == "" {
 		return nil
 	}
-	data, err := os.ReadFile(c.Policy)
+	data, err := daemon.AwaitRead(ctx, c.Policy, func() (string, error) {
+		data, err := os.ReadFile(c.Policy)
+		return string(data), err
+	})
 	if err != nil {
 		return err
 	}
-	if o.Policy, err = cli.ParsePolicyFile(c.Policy, data); err != nil {
+	if o.Policy, err = cli.ParsePolicyFile(c.Policy, []byte(data)); err != nil {
 		return err
 	}
 	if err := checkReplayable(o.Policy); err != nil {

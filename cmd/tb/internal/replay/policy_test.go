@@ -23,7 +23,7 @@ func policyOptions(t testing.TB, policy string) (Options, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return o, c.readPolicy(&o, io.Discard)
+	return o, c.readPolicy(t.Context(), &o, io.Discard)
 }
 
 func replayPolicy(t testing.TB, policy string, inputs ...Input) Report {
