@@ -266,3 +266,16 @@ func TestInterruptWhileReading(t *testing.T) {
 		}
 	}
 }
+
+// A client that is not an address has the name that its bucket has.
+func TestExplainAnUnknownClient(t *testing.T) {
+	const policy = `{"name": "r", "limit_keys": ["ip:address"],
+		"algorithm_config": {"rps": 1, "burst": 1}}`
+	var out bytes.Buffer
+	c := Explain{File: "-", Request: "GET /", From: netip.MustParseAddr("0.0.0.0")}
+	err := c.Run(t.Context(), cli.IO{Stdin: strings.NewReader(policy), Stdout: &out})
+	if got := out.String(); err != nil || !strings.HasPrefix(got, "GET / from unknown\n") ||
+		!strings.Contains(got, "ip:address=unknown ") {
+		t.Errorf("%v, got\n%s", err, got)
+	}
+}

@@ -51,8 +51,11 @@ func (c *Explain) Run(ctx context.Context, std cli.IO) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(std.Stdout, "%s %s from %s\n\n", r.Method, r.URL.RequestURI(),
-		limiter.ClientAddress(r))
+	from := "unknown" // as in a key
+	if a := limiter.ClientAddress(r); a.IsValid() {
+		from = a.String()
+	}
+	fmt.Fprintf(std.Stdout, "%s %s from %s\n\n", r.Method, r.URL.RequestURI(), from)
 	path, rawPath, ok := httplimit.ResolvePath(r.URL)
 	if !ok {
 		fmt.Fprintln(std.Stdout, "tb proxy refuses the request with 400: its path has two meanings.")
