@@ -49,6 +49,7 @@ func TestUsageErrors(t *testing.T) {
 		{"replay,--rate=5,--burst=1,--html=-x,-", "--html=-x: want the name of a file"},
 		{"replay,--sweep=rate=1,--burst=1,--html=x.html,-", "either --svg or --html"},
 		{"replay,--rate=5,--burst=1,--svg=x,--html=x,-", "different files for --svg and --html"},
+		{"replay,--rate=5,--burst=1,--svg=x,--html=./x,-", "different files for --svg and --html"},
 		{"replay,--follow,--rate=5,--burst=1,a.log,b.log", "--follow: want one FILE"},
 		{"replay,--follow,--rate=5,--burst=1,--sample", "--follow: want one FILE"},
 		{"replay,--follow,-", "--follow: want a limit or a policy"},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 )
 
@@ -24,7 +25,7 @@ func (c *Command) validatePictures() error {
 		return fmt.Errorf("--svg=%s: want the name of a file", c.SVG)
 	case strings.HasPrefix(c.HTML, "-"):
 		return fmt.Errorf("--html=%s: want the name of a file", c.HTML)
-	case c.SVG != "" && c.SVG == c.HTML:
+	case c.SVG != "" && filepath.Clean(c.SVG) == filepath.Clean(c.HTML):
 		return errors.New("want different files for --svg and --html")
 	case c.wantsPicture() && len(c.Sweep.Rates)+len(c.Sweep.Bursts) > 0 && !c.Suggest.isSet():
 		return errors.New("want either --svg or --html, or --sweep, and not both")
