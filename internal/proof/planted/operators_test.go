@@ -20,8 +20,11 @@ import (
 	"testing"
 )
 
-var operators = flag.Bool("operators", false,
-	"break one operator of -package after another and run the tests: takes many minutes")
+var (
+	operators = flag.Bool("operators", false,
+		"break one operator of -package after another and run the tests: takes many minutes")
+	deep = flag.Bool("deep", false, "try the operators with the model checker and many programs, too")
+)
 
 // replacements are the operators that take the place of another, as in gremlins v0.6.0.
 var replacements = map[token.Token][]token.Token{
@@ -317,7 +320,11 @@ func TestOperators(t *testing.T) {
 		p = parts[i]
 	}
 	all := mutantsOf(t, p.name)
-	c := &code{dir: copyOfTheTree(t), programs: map[string]string{}, seconds: 20}
+	seconds := 20
+	if *deep {
+		seconds = 60
+	}
+	c := &code{dir: copyOfTheTree(t), programs: map[string]string{}, seconds: seconds}
 	invalid := c.plantValid(t, p.name, all)
 	tests := c.inOrder(t, p.tests)
 	t.Logf("%d mutants, %d do not compile; the tests are %q", len(all), len(invalid), tests)
@@ -343,7 +350,7 @@ func TestOperators(t *testing.T) {
 	var constants []*mutant
 	for _, m := range all {
 		switch {
-		case invalid[m] || !strings.Contains(m.name, *named):
+		case invalid[m] || !regexp.MustCompile(*named).MatchString(m.name):
 		case m.function == nil:
 			constants = append(constants, m)
 		default:
@@ -353,7 +360,7 @@ func TestOperators(t *testing.T) {
 	close(queue)
 	group.Wait()
 
-	single := &code{dir: copyOfTheTree(t), programs: map[string]string{}, seconds: 20}
+	single := &code{dir: copyOfTheTree(t), programs: map[string]string{}, seconds: seconds}
 	for _, m := range constants {
 		name := filepath.Join(single.dir, m.file)
 		text := read(t, name)
@@ -404,14 +411,16 @@ func (c *code) build(t *testing.T, pkg string) (out string, ok bool) {
 
 // inOrder runs the tests without a mutant, and returns them with the quick ones first. Of the tests
 // of the package itself, these are the ones that take an eighth of the time together. Random
-// programs of fuzz come next, fewer than for planted bugs. The model checker is left out.
+// programs of fuzz come next, fewer than for planted bugs. Without -deep, the model checker is left
+// out.
 func (c *code) inOrder(t *testing.T, tests []string) (order []string) {
 	t.Helper()
 	for i, s := range tests {
-		switch s {
-		case modelChecker:
+		switch {
+		case *deep:
+		case s == modelChecker:
 			continue
-		case manyPrograms:
+		case s == manyPrograms:
 			s = fewPrograms
 		}
 		out, ok := c.run(t, s+" -test.v", 0)

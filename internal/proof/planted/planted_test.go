@@ -18,7 +18,7 @@ const root = "../../.."
 var (
 	everything = flag.Bool("all", false, "plant the bugs and run the tests: takes more than an hour")
 	only       = flag.String("package", "", "plant only the bugs of this package")
-	named      = flag.String("bug", "", "plant only the bugs or mutants with this text in their name")
+	named      = flag.String("bug", "", "plant only the bugs or mutants whose names this expression matches")
 )
 
 // bug is an error in the code: new takes the place of old, which occurs in the file exactly once.
@@ -107,7 +107,7 @@ func TestPlantedBugsAreFound(t *testing.T) {
 		}
 		found := map[string]int{} // by the tests that find them
 		for _, b := range p.bugs {
-			if number++; !strings.Contains(b.name, *named) {
+			if number++; !regexp.MustCompile(*named).MatchString(b.name) {
 				continue
 			}
 			t.Run(b.name, func(t *testing.T) {
