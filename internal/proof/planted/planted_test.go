@@ -147,7 +147,7 @@ func (c *code) run(t *testing.T, tests string, number int) (out string, passed b
 	var pkg string
 	arguments := []string{
 		"-c", fmt.Sprintf(`ulimit -t %d -v 8000000; exec "$@"`, c.seconds), "bash", "",
-		"-test.short", "-test.failfast", fmt.Sprintf("-test.timeout=%dm", c.seconds),
+		"-test.short", "-test.failfast", fmt.Sprintf("-test.timeout=%ds", 6*c.seconds),
 		"-test.skip=^(TestFastPathIsInlined|TestPlantedBugsAreFound)$",
 	}
 	for _, argument := range strings.Fields(tests) {
