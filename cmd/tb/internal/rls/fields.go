@@ -26,11 +26,11 @@ const (
 
 // ruleText is the text of a rule in fields: the items of draft-ietf-httpapi-ratelimit-headers-11.
 type ruleText struct {
-	item   string  // the start of the item in RateLimit
-	policy string  // the item in RateLimit-Policy
-	quota  string  // the hits of a full bucket
-	window float64 // the seconds in which the rate supplies the capacity, rounded up
-	next   int64   // the seconds in which it supplies a hit, rounded up
+	item   string // the start of the item in RateLimit
+	policy string // the item in RateLimit-Policy
+	quota  string // the hits of a full bucket
+	window int64  // the seconds in which the rate supplies the capacity, rounded up
+	next   int64  // the seconds in which it supplies a hit, rounded up
 }
 
 func newRuleText(r *config.Rule) ruleText {
@@ -42,11 +42,11 @@ func newRuleText(r *config.Rule) ruleText {
 	hits := min(float64(r.Limit.Capacity)/r.Cost, math.MaxUint32) // rounded down, as entry.remaining
 	t := ruleText{item: name + ";r=", quota: strconv.FormatInt(int64(hits), 10)}
 	if r.Limit != (tb.Limit{}) {
-		token := r.Limit.Per.Seconds() / float64(r.Limit.Tokens)
-		t.window = math.Ceil(float64(r.Limit.Capacity) * token)
-		t.next = int64(math.Ceil(r.Cost * token))
+		unit := int64(r.Limit.Per / time.Second)
+		t.window = (int64(r.Limit.Capacity)*unit + r.Limit.Tokens - 1) / r.Limit.Tokens
+		t.next = int64(math.Ceil(r.Cost * float64(unit) / float64(r.Limit.Tokens)))
 	}
-	t.policy = name + ";q=" + t.quota + ";w=" + strconv.FormatInt(int64(t.window), 10)
+	t.policy = name + ";q=" + t.quota + ";w=" + strconv.FormatInt(t.window, 10)
 	return t
 }
 
@@ -134,7 +134,8 @@ func appendSeparator(list []byte) []byte {
 // sustained returns the seconds in which the rate supplies the hits that are left.
 func (e *entry) sustained(remaining int64) int64 {
 	tokens := float64(remaining) * e.rule.Cost
-	return int64(math.Ceil(tokens / float64(max(e.rule.Limit.Capacity, 1)) * e.rule.text.window))
+	return int64(math.Ceil(
+		tokens * float64(e.rule.text.window) / float64(max(e.rule.Limit.Capacity, 1))))
 }
 
 // binding returns the descriptor that the fields of older drafts are about: of a granted request

@@ -1,6 +1,7 @@
 package rls
 
 import (
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -65,6 +66,31 @@ RateLimit-Reset: 24`
 	}
 	now.Advance(24 * time.Second)
 	expect(t, "after the reset", []string{ask(t, s, "a=")}, "OK OK:0")
+}
+
+// Seconds that are whole are not rounded up. In floating point, 29 times 60/29 is above 60.
+func TestWholeSeconds(t *testing.T) {
+	tree := ""
+	for n := 1; n <= 200; n++ {
+		tree += limit(fmt.Sprint("k", n), perMinute+fmt.Sprintf("%d, cost: %d", n, n)) +
+			limit(fmt.Sprint("c", n), perMinute+fmt.Sprintf("%d, burst: %d", n, 3*n))
+	}
+	s, _ := newService(t, tree, func(c *Config) { c.Fields, c.Policy = FieldsAll, true })
+	for n := 1; n <= 200; n++ {
+		for _, tt := range []struct {
+			hits           uint32
+			key, item, all string
+		}{
+			{1, fmt.Sprint("k", n), "r=0;t=60", "q=1;w=60"},
+			{uint32(n), fmt.Sprint("c", n), fmt.Sprintf("r=%d;t=120", 2*n), fmt.Sprintf("q=%d;w=180", 3*n)},
+		} {
+			want := fmt.Sprintf("RateLimit: %q;%s\nRateLimit-Policy: %q;%s\n",
+				tt.key, tt.item, tt.key, tt.all)
+			if got := fieldsOf(send(t, s, request(tt.hits, tt.key+"="))); !strings.HasPrefix(got, want) {
+				t.Errorf("%s\nwant\n%s", got, want)
+			}
+		}
+	}
 }
 
 // A refused request has to wait for the slowest of the rules that refuse it.
