@@ -68,12 +68,11 @@ func (e *entry) setStatus(
 }
 
 // remaining returns the number of hits for which the bucket has tokens, after the hits that were
-// taken. If hits that are owed were not taken and the bucket lacks them, it is 0.
+// taken.
 func (e *entry) remaining() uint32 {
 	hits := float64(e.decision.Remaining) / e.rule.Cost
-	lacks := e.owes && e.decision.Remaining == 0
-	if !e.taken && e.decision.Allowed && !lacks { // the decision counts them as taken
-		hits += float64(max(e.hits, 1))
+	if !e.taken && e.decision.Allowed { // the decision counts them as taken
+		hits = min(hits+float64(max(e.hits, 1)), float64(e.rule.Limit.Capacity)/e.rule.Cost)
 	}
 	return uint32(min(hits, math.MaxUint32))
 }

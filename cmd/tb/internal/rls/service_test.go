@@ -12,6 +12,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/seed-181794aa/ratelimit/internal/redistest"
 )
 
 const perMinute = "unit: minute, requests_per_unit: "
@@ -66,7 +68,7 @@ func TestDebt(t *testing.T) {
 	expect(t, "before", []string{check(), report(50, "a=")}, "OK OK:60", "OK OK:10")
 	expect(t, "debt", []string{
 		report(30, "a=", "b="), check(), report(30, "a="), report(1, "a=", "b="),
-	}, "OVER OK:0 OVER:0", "OK OK:10", "OVER OVER:0", "OVER OVER:0 OK:9")
+	}, "OVER OK:10 OVER:0", "OK OK:10", "OVER OVER:0", "OVER OVER:0 OK:9")
 	expect(t, "refused by debt alone", []string{report(9, "b=")}, "OK OK:0")
 	now.Advance(21 * time.Second)
 	expect(t, "not paid", []string{check()}, "OVER OVER:0")
@@ -120,6 +122,29 @@ func TestOwedHitsOfARefusedRequest(t *testing.T) {
 			}
 			expect(t, "afterwards", []string{ask(t, s, "b=")}, "OK OK:"+tt.left)
 		})
+	}
+}
+
+// If hits that are owed are not taken, the status has what is left, as a check does.
+func TestWhatIsLeftOfOwedHits(t *testing.T) {
+	tree := limit("a", "unit: year, requests_per_unit: 10, debt: true") +
+		"- {key: q, quota_mode: true, rate_limit: {unit: year, requests_per_unit: 10, debt: true}}\n" +
+		"- {key: s, shadow_mode: true, rate_limit: {unit: year, requests_per_unit: 10, debt: true}}\n" +
+		limit("zero", perMinute+"0")
+	for name, store := range map[string]func(*Config){
+		"memory": func(*Config) {}, "redis": shared(t, redistest.Start(t).Addr, "error"),
+	} {
+		s, _ := newService(t, tree, store)
+		expect(t, name, []string{
+			short(send(t, s, request(9, "a=", "q=", "s=", "zero="))),
+			short(send(t, s, request(10, "a=", "q=", "s=", "zero="))),
+			short(send(t, s, request(99, "a=", "q=", "s=", "zero="))),
+			short(send(t, s, request(3, "a=", "q=", "s="))),
+			short(send(t, s, request(7, "a=", "q=", "s=", "zero="))),
+			short(send(t, s, request(8, "a=", "q=", "s=", "zero="))),
+		}, "OVER OK:10 OK:10 OK:10 OVER:0", "OVER OK:10 OK:10 OK:10 OVER:0",
+			"OVER OK:10 OK:10 OK:10 OVER:0", "OK OK:7 OK:7 OK:7",
+			"OVER OK:7 OK:7 OK:7 OVER:0", "OVER OK:7 OK:7 OK:7 OVER:0")
 	}
 }
 

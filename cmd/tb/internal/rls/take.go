@@ -54,7 +54,25 @@ func (c *call) decide(ctx context.Context) (allowed bool, err error) {
 	if n[shadow] > 0 {
 		err = c.each(shadow, func(e *entry) error { return c.takeOne(e, allowed || c.owed && e.owes) })
 	}
+	for i := range c.entries {
+		if err == nil && !allowed {
+			err = c.lookAgain(&c.entries[i])
+		}
+	}
 	return allowed, err
+}
+
+// lookAgain finds what is left if hits that are owed were not taken, and nothing would be left
+// after them: the bucket has just them, or lacks some.
+func (c *call) lookAgain(e *entry) (err error) {
+	d := e.decision
+	if !e.owes || e.taken || !d.Allowed || d.Remaining > 0 || c.late != nil {
+		return nil
+	}
+	e.charge.MayWait(0)
+	d, err = e.charge.Peek(c.now)
+	e.decision = tb.Decision{Allowed: d.Allowed, Remaining: d.Remaining}
+	return err
 }
 
 // each calls f with each limited descriptor of a role, until an error.
