@@ -43,9 +43,8 @@ type claim struct {
 	layout *layout
 	left   atomic.Uint64 // units; none are spent at end or later
 	end    int64         // local time in µs
-	before state         // the bucket before they were taken
 	after  state         // the bucket after the command
-	size   uint64        // the units at first
+	size   uint64        // the units at first, or 0 if the next claim is as the first
 }
 
 // isEmpty reports whether there is nothing to spend or to give back.
@@ -202,9 +201,8 @@ func (ls *leases) claim(
 	if r.before, err = l.exec(ctx, m, x.key, items...); err != nil {
 		return r, err
 	}
-	c.before = r.before
-	r.Decision = m.take(&c.before, units)
-	c.after = c.before
+	c.after = r.before
+	r.Decision = m.take(&c.after, units)
 	if m.pay(&c.after, extra) {
 		c.size = extra
 		c.left.Store(extra)
@@ -251,8 +249,9 @@ func (ls *leases) giveBack(ctx context.Context, x *lease, c *claim) error {
 		return nil
 	}
 	l, m := ls.l, c.layout
-	before := c.before
-	before.charge(c.size - left)
+	before := c.after
+	before.deficit -= left
+	before.charge(0)
 	it := undoOf(before, left, noDeadline)
 	s, err := l.exec(ctx, m, x.key, it)
 	if err == nil {

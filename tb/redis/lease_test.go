@@ -263,7 +263,8 @@ func TestClaimOfAnEmptyBucketIsGivenBack(t *testing.T) {
 		return s
 	}
 	take(800)
-	c := &claim{layout: m, before: take(100), size: m.unitsOf(100)}
+	c := &claim{layout: m, after: take(100), size: m.unitsOf(100)}
+	m.pay(&c.after, c.size)
 	c.left.Store(m.unitsOf(90))
 	now += 500_000
 	take(10)
@@ -275,6 +276,48 @@ func TestClaimOfAnEmptyBucketIsGivenBack(t *testing.T) {
 	}
 	if d, err := l.Peek(t.Context(), "a"); err != nil || d.Remaining != 50-10+40-1 {
 		t.Errorf("%+v, %v, want 79 tokens after a call", d, err)
+	}
+}
+
+// A lease that an error has kept from its renewal gives back what it has left, also less what was
+// supplied since.
+func TestLeaseIsGivenBackAfterAnError(t *testing.T) {
+	now := int64(noon)
+	clock := func() time.Time { return time.UnixMicro(now) }
+	s := startSimulator(t, bucketsText)
+	limit := perSecond(1000, 100) // 900 tokens in the server
+	l, err := s.newLimiter(clock, limit, WithLease(time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	sweepByHand(l.leases)
+	l.leases.now = func() int64 { return now - noon }
+	for allow1(t, l); latest(l).size < l.layout.Load().unitsOf(16) || !latest(l).isEmpty(); {
+		allow1(t, l)
+	}
+	now += 500_000 // the bucket is full
+	allow1(t, l)
+	open(l)
+	if o, err := l.Decide(t.Context(), "a", 40); err != nil || o.By != ByPolicy {
+		t.Fatalf("%+v, %v", o, err)
+	}
+	now += 500_000 // it is full again
+	other, err := s.newLimiter(clock, limit, WithLease(time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if d, err := other.AllowN(t.Context(), "a", 900); err != nil || !d.Allowed {
+		t.Fatalf("%+v, %v", d, err)
+	}
+	now += 500_000
+	l.leases.sweep(false)
+	if n := l.Stats().ReturnedTokens; n != 0 {
+		t.Errorf("%v tokens were given back, which the bucket had already", n)
+	}
+	if d, err := other.Peek(t.Context(), "a"); err != nil || d.Remaining != 50-1 {
+		t.Errorf("%+v, %v, want 49 tokens after a call", d, err)
 	}
 }
 
