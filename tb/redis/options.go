@@ -77,8 +77,9 @@ func WithTimeout(d time.Duration) Option {
 // had. Its renewal, a later sweep or Close gives back what is left, as far as Cancel of a charge
 // can. A process that is killed costs the tokens of its leases, and so does a reply that is lost or
 // late. Levels and refusals count leased tokens as spent. After a Reset, leases of other limiters
-// add to the bound. If a machine is suspended and its monotonic clock stands still, its leases end
-// later.
+// add to the bound. If calls on a key bring several limits in turn, the leases of one limit add to
+// the bound of the others, at most what the greatest rate supplies in h. If a machine is suspended
+// and its monotonic clock stands still, its leases end later.
 func WithLease(h time.Duration) Option {
 	return Option{func(s *settings) error {
 		if h < time.Millisecond {
