@@ -154,22 +154,21 @@ func (c *call) binding(allowed bool) (binding *entry) {
 	return binding
 }
 
-// left returns the number of hits left, and the seconds until there is one more. retry is the wait
-// of the request, or 0 if it is granted.
+// left returns the number of hits left, and the seconds until there is one more, or until the hits
+// are granted if none is left. retry is the wait of the request, or 0 if it is granted.
 func (e *entry) left(retry int64) (remaining, reset int64) {
 	if retry > 0 {
 		return 0, retry
 	}
-	return int64(e.remaining()), max(1, e.rule.text.next)
+	remaining = int64(e.remaining())
+	if remaining == 0 && e.refused() { // by a quota of several
+		return 0, e.retry()
+	}
+	return remaining, max(1, e.rule.text.next)
 }
 
 // neverRetry is the Retry-After of hits that no bucket ever has, in seconds.
 const neverRetry = 24 * 60 * 60
 
 // retry returns the wait of the descriptor in seconds, rounded up.
-func (e *entry) retry() int64 {
-	if e.decision.RetryAfter == tb.Never {
-		return neverRetry
-	}
-	return max(1, int64((e.decision.RetryAfter+time.Second-1)/time.Second))
-}
+func (e *entry) retry() int64 { return max(1, int64((e.reset()+time.Second-1)/time.Second)) }

@@ -106,6 +106,26 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
+// A quota that never has the hits is full again in a day, as in the status, also if another quota
+// grants the request.
+func TestFieldsOfAQuotaThatNeverGrants(t *testing.T) {
+	s, _ := newService(t, "- {key: q, quota_mode: true, rate_limit: {"+perMinute+"0}}\n"+
+		"- {key: r, quota_mode: true, rate_limit: {"+perMinute+"9}}\n",
+		func(c *Config) { c.Fields, c.X = FieldsAll, true })
+	r := send(t, s, request(0, "q=", "r="))
+	const want = `RateLimit: "q";r=0;t=86400, "r";r=8;t=54
+RateLimit-Limit: 0
+RateLimit-Remaining: 0
+RateLimit-Reset: 86400
+X-RateLimit-Limit: 0
+X-RateLimit-Remaining: 0
+X-RateLimit-Reset: 1767312000`
+	if got := fieldsOf(r); got != want ||
+		r.Statuses[0].DurationUntilReset.AsDuration() != 24*time.Hour {
+		t.Errorf("%s\n%v\nwant\n%s", got, r.Statuses[0], want)
+	}
+}
+
 func TestFieldsOfRefusalsOnly(t *testing.T) {
 	s, _ := newService(t, limit("a", "unit: minute, requests_per_unit: 1")+
 		limit("zero", "unit: second, requests_per_unit: 0, name: é"),

@@ -88,7 +88,10 @@ func (e *entry) resetSeconds() int64 {
 // reset returns the time until the same hits are granted, if the rule refuses them, and otherwise
 // until the bucket is full, with an error of less than a token.
 func (e *entry) reset() time.Duration {
-	if e.refused() {
+	switch {
+	case e.refused() && e.decision.RetryAfter == tb.Never:
+		return neverRetry * time.Second
+	case e.refused():
 		return e.decision.RetryAfter
 	}
 	l := e.rule.Limit
