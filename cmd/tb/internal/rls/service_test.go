@@ -125,6 +125,20 @@ func TestOwedHitsOfARefusedRequest(t *testing.T) {
 	}
 }
 
+// A bucket gets the hits of all descriptors back, also if a quota refuses the request after two of
+// them have put it into debt.
+func TestEqualDescriptorsOfARefusedRequest(t *testing.T) {
+	tree := limit("a", "unit: year, requests_per_unit: 10, debt: true") +
+		"- {key: q, quota_mode: true, rate_limit: {" + perMinute + "0}}\n"
+	for name, store := range map[string]func(*Config){
+		"memory": func(*Config) {}, "redis": shared(t, redistest.Start(t).Addr, "error"),
+	} {
+		s, _ := newService(t, tree, store)
+		send(t, s, request(8, "a=", "a=", "q="))
+		expect(t, name, []string{ask(t, s, "a=")}, "OK OK:9")
+	}
+}
+
 // If hits that are owed are not taken, the status has what is left, as a check does.
 func TestWhatIsLeftOfOwedHits(t *testing.T) {
 	tree := limit("a", "unit: year, requests_per_unit: 10, debt: true") +

@@ -208,15 +208,15 @@ func (c *call) takeOne(e *entry, take bool) (err error) {
 	return err
 }
 
-// undo gives back what the rules of a role have taken, except what is owed.
+// undo gives back what the rules of a role have taken, except what is owed. The last is the first:
+// a bucket in debt gives nothing back for a descriptor while a later one waits for its slot.
 func (c *call) undo(r role) {
-	_ = c.each(r, func(e *entry) error { // f returns no error
-		if e.taken && (!c.owed || !e.owes) {
+	for i := len(c.entries) - 1; i >= 0; i-- {
+		if e := &c.entries[i]; e.role == r && e.taken && (!c.owed || !e.owes) {
 			e.charge.Cancel()
 			e.taken = false
 		}
-		return nil
-	})
+	}
 }
 
 // failure returns why Redis did not decide on a descriptor, if that is an error of the request.
