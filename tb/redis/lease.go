@@ -79,15 +79,23 @@ func newLeases(l *shared, h time.Duration) *leases {
 	}
 }
 
+// latest returns the latest claim on key, or nil.
+func (ls *leases) latest(key string) *claim {
+	if ls == nil {
+		return nil
+	}
+	x, ok := ls.keys.Load(key)
+	if !ok {
+		return nil
+	}
+	return x.claim.Load()
+}
+
 // take takes units from key's lease, or from the server.
 func (ls *leases) take(
 	ctx context.Context, m *layout, key string, units uint64,
 ) (result, error) {
-	l := ls.l
-	var c *claim
-	if x, ok := ls.keys.Load(key); ok {
-		c = x.claim.Load()
-	}
+	l, c := ls.l, ls.latest(key)
 	if s, ok := c.spend(m, units, ls.now()); ok {
 		return ls.granted(c, s), nil
 	}

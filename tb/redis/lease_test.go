@@ -321,6 +321,56 @@ func TestLeaseIsGivenBackAfterAnError(t *testing.T) {
 	}
 }
 
+// A store refuses no charge that a lease can pay, although it knows that the bucket is empty.
+func TestStoreSpendsALease(t *testing.T) {
+	store, err := NewStore(dial(t, redistest.Start(t)), WithLease(2*time.Minute),
+		WithMaxDenial(patient), WithTimeout(patient))
+	if err != nil {
+		t.Fatal(err)
+	}
+	limit := tb.Limit{Capacity: 1000, Tokens: 1, Per: time.Minute}
+	all, err := store.Limiters("rule", []tb.Limit{limit})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := all[0].(*Limiter)
+	defer l.Close()
+	take := func(keys ...string) bool {
+		var charges []tb.Charge
+		for _, key := range keys {
+			charges = append(charges, newCharge(t, l, key, 1))
+		}
+		_, allowed, err := store.TakeAll(t.Context(), time.Now(), charges, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return allowed
+	}
+	for range 40 {
+		take("a")
+	}
+	left := latest(l).left.Load() / l.layout.Load().scale
+	other := newLimiter(t, l.client, limit, WithLease(2*time.Minute), WithPrefix(l.prefix))
+	for d := (tb.Decision{Allowed: true}); d.Allowed; { // it drains the bucket
+		if d, err = other.Allow(t.Context(), "a"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if take("a", "b") || l.Stats().RefusedLocally > 0 {
+		t.Fatal("two charges are granted, or refused without a command")
+	}
+	granted := uint64(0)
+	for take("a") {
+		granted++
+	}
+	if granted != left || left == 0 {
+		t.Errorf("%d calls were granted by a lease of %d", granted, left)
+	}
+	if n := l.Stats(); take("a") || take("a", "b") || l.Stats().Commands != n.Commands {
+		t.Errorf("%d commands after the lease", l.Stats().Commands-n.Commands)
+	}
+}
+
 func TestUndoOfALeasedCharge(t *testing.T) {
 	l := newLeased(t, time.Minute)
 	for range 100 {

@@ -46,8 +46,8 @@ func (s *Store) Limiters(rule string, limits []tb.Limit) ([]tb.Limiter, error) {
 	return all, nil
 }
 
-// TakeAll is the function TakeAll. If it is known that a bucket cannot pay, the charge is refused
-// without a command, and the others are not asked: see WithMaxDenial.
+// TakeAll is the function TakeAll. If it is known that a bucket cannot pay, and it has no lease, the
+// charge is refused without a command, and the others are not asked: see WithMaxDenial.
 func (*Store) TakeAll(
 	ctx context.Context, t time.Time, charges []tb.Charge, buf []tb.Decision,
 ) (decisions []tb.Decision, allowed bool, err error) {
@@ -65,7 +65,8 @@ func (*Store) TakeAll(
 // refuse refuses the charge if it is known that the bucket cannot pay, and reports whether it did.
 func (c *Charge) refuse(ctx context.Context) (d tb.Decision, ok bool) {
 	s, ok := c.limiter.denied(c.layout, c.key, c.item.units)
-	if !ok || c.item.kind != kindTake || c.limiter.admit(ctx) != nil {
+	if !ok || c.item.kind != kindTake || c.limiter.admit(ctx) != nil ||
+		!c.limiter.leases.latest(c.key).isEmpty() { // a lease may pay it
 		return d, false
 	}
 	c.limiter.counts.denied.Inc()
