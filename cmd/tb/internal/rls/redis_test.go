@@ -176,7 +176,7 @@ func TestLateRedis(t *testing.T) {
 		names = append(names, fmt.Sprintf("k%d=", i))
 	}
 	r := request(1, names...)
-	for _, d := range r.Descriptors[3:6] {
+	for _, d := range r.Descriptors[3:5] {
 		d.HitsAddend = wrapperspb.UInt64(0)
 	}
 	for failure, want := range map[string]ratelimit.RateLimitResponse_Code{

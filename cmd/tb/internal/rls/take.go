@@ -105,7 +105,7 @@ func (c *call) takeEnforced(ctx context.Context) (allowed bool, err error) {
 		}
 	}
 	taken := false
-	if allowed {
+	if allowed && c.late == nil {
 		if taken, err = c.takeAll(ctx); err != nil {
 			return false, err
 		}
@@ -128,7 +128,7 @@ func (c *call) takeEnforced(ctx context.Context) (allowed bool, err error) {
 	return true, nil
 }
 
-// takeOwed takes the hits that are owed to the enforced rules of a refused request, and asks the
+// takeOwed takes the hits that are owed to the enforced rules if they were not taken, and asks the
 // rules that were not asked.
 func (c *call) takeOwed() error {
 	for _, owes := range []bool{false, true} {
