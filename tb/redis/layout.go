@@ -124,4 +124,4 @@ func (m *layout) roundUp(tokens float64) uint64 {
 func (m *layout) tokens(units uint64) float64 { return float64(units) / float64(m.scale) }
 
 // millionths returns units in millionths of a token.
-func (m *layout) millionths(units uint64) uint64 { return min(units, 1<<43) * (maxScale / m.scale) }
+func (m *layout) millionths(units uint64) uint64 { return units * (maxScale / m.scale) }

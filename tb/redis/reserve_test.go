@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"errors"
+	"math"
 	"runtime"
 	"slices"
 	"strconv"
@@ -348,5 +349,25 @@ func TestTiers(t *testing.T) {
 	}
 	if _, err := l.Tier(tb.Limit{}); err == nil {
 		t.Error("an impossible tier")
+	}
+}
+
+// The sum of unpaid tokens grows with each settlement, also if the actual costs are absurd.
+func TestAbsurdCostsAreUnpaid(t *testing.T) {
+	for _, limit := range []tb.Limit{perSecond(10, 1), perSecond(1<<30, 1)} {
+		l := newLimiter(t, dial(t, redistest.Start(t)), limit)
+		for i := 1; i <= 5; i++ {
+			r, err := l.Reserve(t.Context(), "a", 1)
+			if err != nil || r.Settle(math.MaxFloat64) != nil {
+				t.Fatal(err)
+			}
+			want := float64(i) * mostSettled / float64(l.layout.Load().scale)
+			if n := l.Stats().UnpaidTokens; n < 0.999*want || n > want {
+				t.Errorf("%v: %v tokens are unpaid after %d settlements, want about %v", limit, n, i, want)
+			}
+			if err := l.Reset(t.Context(), "a"); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 }

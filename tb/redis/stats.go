@@ -61,12 +61,25 @@ type counts struct {
 	commands, loaded, stale     atomic.Uint64
 	abandoned, leased           atomic.Uint64
 	reservations, cancellations atomic.Uint64
-	unpaid                      atomic.Uint64 // millionths of a token
+	unpaid                      tokenSum
 	claimed, returned           atomic.Uint64 // millionths of a token
 
 	policyGranted, policyRefused atomic.Uint64
 	causes                       [causes]atomic.Uint64
 	denied                       *xsync.Counter
+}
+
+// tokenSum is a sum of tokens, and of millionths of a token. In millionths alone, the absurd costs
+// of a few settlements would be too many.
+type tokenSum struct{ whole, parts atomic.Uint64 }
+
+func (s *tokenSum) add(m *layout, units uint64) {
+	s.whole.Add(units / m.scale)
+	s.parts.Add(m.millionths(units % m.scale))
+}
+
+func (s *tokenSum) sum() float64 {
+	return float64(s.whole.Load()) + float64(s.parts.Load())/maxScale
 }
 
 func newCounts() counts { return counts{denied: xsync.NewCounter()} }
@@ -99,7 +112,7 @@ func (l *Limiter) Stats() Stats {
 		PolicyGranted: c.policyGranted.Load(), PolicyRefused: c.policyRefused.Load(),
 	}
 	s.Reservations, s.Cancellations = c.reservations.Load(), c.cancellations.Load()
-	s.UnpaidTokens = float64(c.unpaid.Load()) / maxScale
+	s.UnpaidTokens = c.unpaid.sum()
 	s.ClaimedTokens = float64(c.claimed.Load()) / maxScale
 	s.ReturnedTokens = float64(c.returned.Load()) / maxScale
 	for i := range c.causes {
