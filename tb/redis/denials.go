@@ -89,7 +89,8 @@ func (l *shared) denied(m *layout, key string, units uint64) (state, bool) {
 	return m.at(v.state, now), true
 }
 
-// remember keeps a bucket that cannot pay cost, and brings a bucket up to date that is kept.
+// remember keeps a bucket that cannot pay cost, and brings a bucket up to date that is kept. What is
+// kept under another limit does not count any more: the bucket was converted since.
 func (l *shared) remember(m *layout, key string, w sight, cost uint64) {
 	if l.denial == 0 || uint32(w.resets) != 0 {
 		return
@@ -101,13 +102,13 @@ func (l *shared) remember(m *layout, key string, w sight, cost uint64) {
 	set := func(v *denial) { v.sight, v.until = w, until }
 	for {
 		old := l.denials.Load(key)
-		if l.denials.holds(key, old, w.received) && old.layout == w.layout {
+		held := l.denials.holds(key, old, w.received)
+		if held && old.layout == w.layout {
 			if !m.isBefore(old.state, w.state) {
 				return
 			}
 			until = max(until, old.until)
-		}
-		if until <= w.received {
+		} else if until <= w.received && !held {
 			return
 		}
 		if old == nil {

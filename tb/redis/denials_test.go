@@ -255,3 +255,27 @@ func TestLocalRefusalAllocatesNothing(t *testing.T) {
 		t.Errorf("Stats: %+v", s)
 	}
 }
+
+// A call by another tier may leave the bucket with more than its rate would have brought by then.
+func TestDenialEndsWithACallOfAnotherTier(t *testing.T) {
+	slow := tb.Limit{Capacity: 10, Tokens: 1, Per: time.Hour}
+	l := newLimiter(t, dial(t, redistest.Start(t)), slow, WithMaxDenial(patient))
+	fast, err := l.Tier(perSecond(10, 1_000_000))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d, err := l.AllowN(t.Context(), "a", 10); err != nil || !d.Allowed {
+		t.Fatalf("%+v, %v", d, err)
+	}
+	if d, err := l.Allow(t.Context(), "a"); err != nil || d.Allowed || l.Stats().RefusedLocally != 1 {
+		t.Fatalf("%+v, %v, Stats: %+v", d, err, l.Stats())
+	}
+	for d := (tb.Decision{}); d.Remaining < 5; { // until a command takes longer than 6 tokens
+		if d, err = fast.Allow(t.Context(), "a"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if d, err := l.Allow(t.Context(), "a"); err != nil || !d.Allowed {
+		t.Errorf("%+v, %v", d, err)
+	}
+}
