@@ -185,7 +185,7 @@ func (c *call) prepare(e *entry) error {
 	}
 	e.debt = r.Debt || r.limiter.asked.Load()
 	e.owes = e.debt && !e.checkOnly
-	cost := float64(max(e.hits, 1)) * r.Cost
+	cost := costOf(max(e.hits, 1), r.Cost)
 	if e.owes { // a bucket never grants more than its burst, and would take nothing
 		cost = min(cost, float64(r.Limit.Capacity))
 	}

@@ -39,12 +39,12 @@ func newRuleText(r *config.Rule) ruleText {
 		name = r.Path
 	}
 	name = quote(name)
-	hits := min(float64(r.Limit.Capacity)/r.Cost, math.MaxUint32) // rounded down, as entry.remaining
+	hits := min(hitsOf(r.Limit.Capacity, r.Cost), math.MaxUint32) // rounded down, as entry.remaining
 	t := ruleText{item: name + ";r=", quota: strconv.FormatInt(int64(hits), 10)}
 	if r.Limit != (tb.Limit{}) {
 		unit := int64(r.Limit.Per / time.Second)
 		t.window = (int64(r.Limit.Capacity)*unit + r.Limit.Tokens - 1) / r.Limit.Tokens
-		t.next = int64(math.Ceil(r.Cost * float64(unit) / float64(r.Limit.Tokens)))
+		t.next = int64(math.Ceil(costOf(1, r.Cost) * float64(unit) / float64(r.Limit.Tokens)))
 	}
 	t.policy = name + ";q=" + t.quota + ";w=" + strconv.FormatInt(t.window, 10)
 	return t
@@ -133,7 +133,7 @@ func appendSeparator(list []byte) []byte {
 
 // sustained returns the seconds in which the rate supplies the hits that are left.
 func (e *entry) sustained(remaining int64) int64 {
-	tokens := float64(remaining) * e.rule.Cost
+	tokens := costOf(uint64(remaining), e.rule.Cost)
 	return int64(math.Ceil(
 		tokens * float64(e.rule.text.window) / float64(max(e.rule.Limit.Capacity, 1))))
 }

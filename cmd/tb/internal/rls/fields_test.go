@@ -93,6 +93,21 @@ func TestWholeSeconds(t *testing.T) {
 	}
 }
 
+// Hits that a full bucket can just pay are granted. In floating point, 100 times 0.07 is above 7,
+// and 7/0.07 is below 100.
+func TestWholeHits(t *testing.T) {
+	for n := 1; n <= 20; n++ {
+		s, _ := newService(t, limit("a", fmt.Sprintf("%s%d, cost: 0.07", perMinute, 7*n)),
+			func(c *Config) { c.Fields, c.Policy = FieldsAll, true })
+		r := send(t, s, request(uint32(100*n), "a="))
+		want := fmt.Sprintf("RateLimit: \"a\";r=0;t=1\nRateLimit-Policy: \"a\";q=%d;w=60\n", 100*n)
+		if got := fieldsOf(r); r.OverallCode != ratelimit.RateLimitResponse_OK ||
+			!strings.HasPrefix(got, want) {
+			t.Errorf("%v %s\nwant\n%s", r.OverallCode, got, want)
+		}
+	}
+}
+
 // A refused request has to wait for the slowest of the rules that refuse it.
 func TestRetryAfter(t *testing.T) {
 	s, _ := newService(t, limit("a", "unit: minute, requests_per_unit: 1")+

@@ -70,12 +70,20 @@ func (e *entry) setStatus(
 // remaining returns the number of hits for which the bucket has tokens, after the hits that were
 // taken.
 func (e *entry) remaining() uint32 {
-	hits := float64(e.decision.Remaining) / e.rule.Cost
+	hits := hitsOf(e.decision.Remaining, e.rule.Cost)
 	if !e.taken && e.decision.Allowed { // the decision counts them as taken
-		hits = min(hits+float64(max(e.hits, 1)), float64(e.rule.Limit.Capacity)/e.rule.Cost)
+		hits = min(hits+float64(max(e.hits, 1)), hitsOf(e.rule.Limit.Capacity, e.rule.Cost))
 	}
 	return uint32(min(hits, math.MaxUint32))
 }
+
+// precision is more than the relative error of a product or quotient of a decimal cost.
+const precision = 0x1p-51
+
+// costOf returns the tokens of hits, and hitsOf the hits that tokens pay. 100 hits of 0.07 tokens
+// are not above 7 tokens, and 7 tokens are not below 100 hits.
+func costOf(hits uint64, cost float64) float64 { return float64(hits) * cost * (1 - precision) }
+func hitsOf(tokens int, cost float64) float64  { return float64(tokens) / cost * (1 + precision) }
 
 // resetSeconds returns the reset in seconds, rounded up, because Envoy reads only the seconds.
 func (e *entry) resetSeconds() int64 {
