@@ -419,6 +419,7 @@ func TestLeasesThatDoNotPay(t *testing.T) {
 	if !errors.As(err, &cfg) || cfg.Field != "WithLease" {
 		t.Errorf("got error %v, want a *tb.ConfigError for WithLease", err)
 	}
+	newLimiter(t, c, hot, WithLease(time.Millisecond))
 }
 
 func TestResetEndsTheLease(t *testing.T) {
