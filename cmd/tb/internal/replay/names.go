@@ -32,10 +32,7 @@ func (rep *Report) addNames(ctx context.Context, r resolver) {
 		for _, rule := range rep.Policy.Rules {
 			for i := range rule.Top {
 				k := &rule.Top[i]
-				_, value, _ := strings.Cut(k.Key, "ip:address")
-				_, value, _ = strings.Cut(value, "=") // behind a prefix
-				address, _, _ := strings.Cut(value, " ")
-				lookups.Go(func() { k.Name = domainName(ctx, r, address) })
+				lookups.Go(func() { k.Name = domainName(ctx, r, k.address) })
 			}
 		}
 	}

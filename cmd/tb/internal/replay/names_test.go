@@ -84,3 +84,26 @@ func TestTheNamesAfterAnInterrupt(t *testing.T) {
 		}
 	}
 }
+
+// A client cannot take the name of another one by a value that looks like its address.
+func TestTheNameOfAnotherClient(t *testing.T) {
+	names := dns{"192.0.2.1": {"crawler.example."}, "crawler.example.": {"192.0.2.1"}}
+	o, err := policyOptions(t, `{"name": "r", "limit_keys": ["query:x", "ip:address"],
+		"algorithm_config": {"tokens_per_second": 1, "burst": 1}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, value := range []string{"ip:address=192.0.2.1", "%20ip:address=192.0.2.1%20"} {
+		log := strings.ReplaceAll(line("192.0.2.2", 1, 1)+line("192.0.2.1", 1, 1), "/p", "/p?x="+value)
+		res, err := Run(t.Context(), o, accesslog.Schema{}, []Input{input("a.log", log+log)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Report.addNames(t.Context(), names)
+		for _, k := range res.Report.Policy.Rules[0].Top {
+			if isCrawler := strings.HasSuffix(k.Key, " ip:address=192.0.2.1"); isCrawler != (k.Name != "") {
+				t.Errorf("the name of %s is %q", k.Key, k.Name)
+			}
+		}
+	}
+}

@@ -56,6 +56,8 @@ type RuleKey struct {
 	// Refused is a lower bound if Partial is true, because the rule has refused too many keys.
 	Refused uint64 `json:"refused"`
 	Partial bool   `json:"partial"`
+
+	address string // in the key, or ""
 }
 
 // outcome returns the decisions on a number of requests so far.
@@ -93,7 +95,9 @@ func (p *policyReplay) outcome(requests uint64) *PolicyOutcome {
 func (r *ruleRefusals) top() (keys []RuleKey) {
 	for e := range r.most.All() {
 		refused := uint64(e.Count - e.Inherited)
-		keys = append(keys, RuleKey{Key: e.Key, Refused: refused, Partial: e.Partial})
+		keys = append(keys, RuleKey{
+			Key: e.Key, Refused: refused, Partial: e.Partial, address: e.Value,
+		})
 	}
 	slices.SortFunc(keys, func(a, b RuleKey) int {
 		return cmp.Or(cmp.Compare(b.Refused, a.Refused), cmp.Compare(a.Key, b.Key))
