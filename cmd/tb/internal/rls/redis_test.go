@@ -13,6 +13,7 @@ import (
 
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/rls/config"
 	"github.com/seed-181794aa/ratelimit/internal/redistest"
+	"github.com/seed-181794aa/ratelimit/tb"
 	"github.com/seed-181794aa/ratelimit/tb/redis"
 )
 
@@ -195,6 +196,40 @@ func TestLateRedis(t *testing.T) {
 		s.state.Load().all(func(r *rule) {
 			waits += r.limiter.shared.Stats().Failed[redis.CauseTimeout]
 		})
+		if waits != 1 {
+			t.Errorf("%s: %d waits", failure, waits)
+		}
+	}
+}
+
+// So does a request of which the server becomes late when it is asked what is left.
+func TestRedisIsLateForWhatIsLeft(t *testing.T) {
+	tree, names := "", []string(nil)
+	for i := range 3 {
+		key := fmt.Sprint("k", i)
+		tree += limit(key, perMinute+"9, debt: true")
+		names = append(names, key+"=")
+	}
+	for _, failure := range []string{"allow", "refuse", "error"} {
+		client := newClient(t, redistest.Start(t).Addr)
+		s, _ := newService(t, tree, sharedBy(t, client, 20*time.Millisecond, failure))
+		c := s.calls.Get().(*call)
+		if err := c.match(request(9, names...)); err != nil {
+			t.Fatal(err)
+		}
+		if err := client.Do(t.Context(), client.B().Arbitrary("CLIENT", "PAUSE",
+			"600000").Build()).Error(); err != nil {
+			t.Fatal(err)
+		}
+		waits := uint64(0)
+		for i := range c.entries {
+			e := &c.entries[i]
+			e.decision = tb.Decision{Allowed: true} // and nothing is left
+			if err := c.lookAgain(e); err != nil {
+				t.Errorf("%s: %v", failure, err)
+			}
+			waits += e.rule.limiter.shared.Stats().Failed[redis.CauseTimeout]
+		}
 		if waits != 1 {
 			t.Errorf("%s: %d waits", failure, waits)
 		}

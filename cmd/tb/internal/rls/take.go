@@ -71,6 +71,7 @@ func (c *call) lookAgain(e *entry) (err error) {
 	}
 	e.charge.MayWait(0)
 	d, err = e.charge.Peek(c.now)
+	_ = c.failure(e) // which cannot change that the request is refused
 	e.decision = tb.Decision{Allowed: d.Allowed, Remaining: d.Remaining}
 	return err
 }
