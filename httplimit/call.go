@@ -198,6 +198,7 @@ func (c *call) firstFault() *entry {
 func (c *call) take() (allowed bool, err error) {
 	c.charges, c.delay = c.charges[:0], 0
 	for e := range c.enforced() {
+		e.decision, e.delay = tb.Decision{}, 0 // of a grant that was given back
 		if err := c.prepare(e); err != nil {
 			return false, err
 		}
