@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -48,7 +47,7 @@ type Proxy struct {
 	Metrics *metrics.Metrics
 
 	upstream httputil.ReverseProxy // without ModifyResponse, which each request sets
-	upgraded sync.WaitGroup        // requests that have taken over their connection
+	requests atomic.Int64          // under way, also after they have taken over their connection
 	closing  atomic.Bool           // each connection is to be closed after its next response
 	via      via
 
@@ -97,6 +96,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		r = r.WithContext(r.Context()) // a copy, because net/http inspects its own request's Body
 		r.Body = rec.request
 	}
+	p.requests.Add(1)
 	defer rec.finish(r) // also if the upstream breaks off, which panics
 	if status := p.check(r); status != 0 {
 		http.Error(rec, http.StatusText(status), status)

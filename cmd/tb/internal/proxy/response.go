@@ -158,7 +158,6 @@ func (rec *responseRecorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, buffer, err := http.NewResponseController(rec.ResponseWriter).Hijack()
 	if err == nil {
 		rec.status, rec.upgraded = http.StatusSwitchingProtocols, true
-		rec.proxy.upgraded.Add(1)
 	}
 	return conn, buffer, err
 }
@@ -176,10 +175,8 @@ func (rec *responseRecorder) boundBodyDrain() {
 // finish ends the request, served or not.
 func (rec *responseRecorder) finish(r *http.Request) {
 	rec.settlement.Finish()
-	if rec.upgraded {
-		rec.proxy.upgraded.Done()
-	}
 	rec.request.release()
 	rec.boundBodyDrain()
 	rec.logAccess(r)
+	rec.proxy.requests.Add(-1)
 }

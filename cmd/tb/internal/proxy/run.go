@@ -246,7 +246,7 @@ func (r *runner) stop(end time.Time) {
 			r.Log.Warn("requests were cut off", "server", s.Listener.Addr().String(), "error", err)
 		}
 		if i == 0 {
-			r.proxy.waitUpgraded()
+			r.proxy.waitCutOff()
 			grace = r.Shutdown
 		}
 	}

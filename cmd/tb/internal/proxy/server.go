@@ -8,9 +8,8 @@ import (
 	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/daemon"
 )
 
-// upgradedTimeout is how long handlers of upgraded connections may take to return after the
-// connections are closed.
-const upgradedTimeout = time.Second
+// cutOffTimeout is how long handlers may take to return after their connections are closed.
+const cutOffTimeout = time.Second
 
 // configure sets the protocols and timeouts of the flags, for a listener that is a connections.
 // The certificate may be nil.
@@ -26,16 +25,12 @@ func configure(s *daemon.Server, f clientFlags, c *daemon.Security) {
 	}
 }
 
-// waitUpgraded waits for the requests that have taken over their connection, such as
-// WebSockets. http.Server does not wait for them; the end of their contexts closes them.
-func (p *Proxy) waitUpgraded() {
-	done := make(chan struct{})
-	go func() {
-		p.upgraded.Wait()
-		close(done)
-	}()
-	select {
-	case <-done:
-	case <-time.After(upgradedTimeout):
+// waitCutOff waits for the requests that are cut off, so that the state and the log have them, and
+// those that have taken over their connection, such as WebSockets. http.Server does not wait for
+// them; the end of their contexts ends them.
+func (p *Proxy) waitCutOff() {
+	end := time.Now().Add(cutOffTimeout)
+	for p.requests.Load() > 0 && time.Now().Before(end) {
+		time.Sleep(drainInterval)
 	}
 }

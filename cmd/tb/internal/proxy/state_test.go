@@ -1,0 +1,46 @@
+package proxy
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A response that a stop cuts off is settled before the state is saved: its bytes are paid after a
+// restart, too.
+func TestStateHasTheCostOfResponsesThatAreCutOff(t *testing.T) {
+	for range 5 {
+		upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			io.WriteString(w, strings.Repeat("x", 90))
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		}))
+		name := filepath.Join(t.TempDir(), "state")
+		p := run(t, func(c *Command) {
+			u, _ := url.Parse(upstream.URL)
+			c.Upstream.URL, c.Policy, c.State = *u, file(t, usage("response:bytes")), name
+			c.Shutdown = time.Millisecond
+		})
+		r, err := http.Get(p.proxy)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(r.Body, make([]byte, 90)); err != nil {
+			t.Error(err)
+		}
+		_ = p.stop()
+		r.Body.Close()
+		upstream.Close()
+		text, err := os.ReadFile(name)
+		if err != nil || !strings.Contains(string(text), `"tokens":10.`) &&
+			!strings.Contains(string(text), `"tokens":10,`) {
+			t.Errorf("%v\n%s", err, text)
+		}
+	}
+}
