@@ -90,7 +90,8 @@ func (l *shared) denied(m *layout, key string, units uint64) (state, bool) {
 }
 
 // remember keeps a bucket that cannot pay cost, and brings a bucket up to date that is kept. What is
-// kept under another limit does not count any more: the bucket was converted since.
+// kept under another limit does not count any more, unless it is of a later command: the bucket was
+// converted since.
 func (l *shared) remember(m *layout, key string, w sight, cost uint64) {
 	if l.denial == 0 || uint32(w.resets) != 0 {
 		return
@@ -103,12 +104,13 @@ func (l *shared) remember(m *layout, key string, w sight, cost uint64) {
 	for {
 		old := l.denials.Load(key)
 		held := l.denials.holds(key, old, w.received)
-		if held && old.layout == w.layout {
+		switch {
+		case held && old.layout == w.layout:
 			if !m.isBefore(old.state, w.state) {
 				return
 			}
 			until = max(until, old.until)
-		} else if until <= w.received && !held {
+		case held && w.now < old.now, !held && until <= w.received:
 			return
 		}
 		if old == nil {
