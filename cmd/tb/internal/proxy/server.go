@@ -9,7 +9,7 @@ import (
 )
 
 // cutOffTimeout is how long handlers may take to return after their connections are closed.
-const cutOffTimeout = time.Second
+const cutOffTimeout = 5 * time.Second
 
 // configure sets the protocols and timeouts of the flags, for a listener that is a connections.
 // The certificate may be nil.
