@@ -15,7 +15,7 @@ func TestPolicyDecidesCharges(t *testing.T) {
 	for _, tt := range []struct {
 		policy  Policy
 		granted int // of ten calls for a token from a limit of 10 tokens
-	}{{Refuse, 0}, {Allow, 10}, {LocalShare(2), 5}} {
+	}{{Refuse, 0}, {Allow, 10}, {LocalShare(1), 10}, {LocalShare(2), 5}} {
 		for _, keys := range [][]string{{"a"}, {"a", "b"}} {
 			l := newLimiter(t, dialed(t, "127.0.0.1:1"), slow, WithPolicy(tt.policy))
 			got := 0
