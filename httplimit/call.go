@@ -198,7 +198,6 @@ func (c *call) firstFault() *entry {
 func (c *call) take() (allowed bool, err error) {
 	c.charges, c.delay = c.charges[:0], 0
 	for e := range c.enforced() {
-		e.decision, e.delay = tb.Decision{}, 0 // of a grant that was given back
 		if err := c.prepare(e); err != nil {
 			return false, err
 		}
@@ -211,6 +210,7 @@ func (c *call) take() (allowed bool, err error) {
 	for e := range c.enforced() {
 		e.decision = c.decisions[i]
 		e.refused = !e.decision.Allowed && (c.l.store == nil || e.decision.RetryAfter > 0)
+		e.delay = 0 // also that of a grant that was given back
 		if allowed {
 			e.readDelay()
 			c.delay = max(c.delay, e.delay)
