@@ -9,11 +9,11 @@ WORKDIR /src
 ENV GOWORK=off
 # The modules of others are a layer of their own, which a change of the sources leaves as it is.
 COPY go.mod go.sum ./
-COPY cmd/tb/go.mod cmd/tb/go.sum cmd/tb/
+COPY cmd/go.mod cmd/go.sum cmd/
 COPY tb/redis/go.mod tb/redis/go.sum tb/redis/
 COPY metrics/go.mod metrics/go.sum metrics/
 COPY internal/sbom/go.mod internal/sbom/go.sum internal/sbom/
-RUN go -C cmd/tb mod download && go -C internal/sbom mod download
+RUN go -C cmd mod download && go -C internal/sbom mod download
 COPY . .
 RUN scripts/build /out/tb && mkdir /out/state
 

@@ -108,12 +108,12 @@ func TestBillOfMaterials(t *testing.T) {
 func TestImageDownloadsModulesFirst(t *testing.T) {
 	layer, _, ok := strings.Cut(string(read(t, "../Dockerfile")), "mod download")
 	replaced := regexp.MustCompile(`(?m)^replace \S+ => (\S+)$`)
-	modules := replaced.FindAllStringSubmatch(string(read(t, "../cmd/tb/go.mod")), -1)
+	modules := replaced.FindAllStringSubmatch(string(read(t, "../cmd/go.mod")), -1)
 	if !ok || len(modules) == 0 {
 		t.Fatalf("a layer with modules: %v, and %d modules", ok, len(modules))
 	}
 	for _, m := range modules {
-		dir := filepath.Join("cmd/tb", m[1])
+		dir := filepath.Join("cmd", m[1])
 		if want := "COPY " + filepath.Join(dir, "go.mod") + " "; !strings.Contains(layer, want) {
 			t.Errorf("the Dockerfile has no %s before it downloads modules", want)
 		}

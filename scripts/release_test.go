@@ -21,15 +21,15 @@ func TestReleasedModulesAreUsable(t *testing.T) {
 	r := copyOfTheTree(t)
 	root, _, _ := strings.Cut(r.run("go", "list", "-m"), "\n")
 	r.run("scripts/release", "v0.1.0")
-	if bill := r.run("cat", "dist/v0.1.0/tb.cdx.json"); !strings.Contains(bill, "cmd/tb@v0.1.0") {
+	if bill := r.run("cat", "dist/v0.1.0/tb.cdx.json"); !strings.Contains(bill, "cmd@v0.1.0") {
 		t.Errorf("the bill of materials is of another version:\n%.1000s", bill)
 	}
 	tags := strings.Fields(r.run("git", "tag", "--points-at", "HEAD^"))
-	if !slices.Contains(tags, "v0.1.0") || !slices.Contains(tags, "cmd/tb/v0.1.0") ||
+	if !slices.Contains(tags, "v0.1.0") || !slices.Contains(tags, "cmd/v0.1.0") ||
 		!slices.Contains(tags, "tb/redis/v0.1.0") {
 		t.Fatalf("tags %q", tags)
 	}
-	for _, dir := range []string{".", "cmd/tb", "tb/redis"} {
+	for _, dir := range []string{".", "cmd", "tb/redis"} {
 		for _, workspace := range []string{"", "off"} {
 			r := r.with(map[string]string{"GOWORK": workspace})
 			r.run("go", "-C", dir, "list", "-m", "all")

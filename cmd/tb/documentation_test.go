@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/testkit"
+	"github.com/seed-181794aa/ratelimit/cmd/internal/testkit"
 )
 
 const documentedPolicy = `{"rules": [

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
+	"github.com/seed-181794aa/ratelimit/cmd/internal/cli"
 )
 
 func TestPictureDoesNotReplaceALog(t *testing.T) {

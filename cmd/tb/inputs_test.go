@@ -7,8 +7,8 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/accesslog"
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/testkit"
+	"github.com/seed-181794aa/ratelimit/cmd/internal/accesslog"
+	"github.com/seed-181794aa/ratelimit/cmd/internal/testkit"
 )
 
 // Rotated logs of several servers, found by a pattern and packed, are one log.

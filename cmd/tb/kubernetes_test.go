@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/rls/config"
+	"github.com/seed-181794aa/ratelimit/cmd/internal/cli"
+	"github.com/seed-181794aa/ratelimit/cmd/internal/rls/config"
 	"github.com/seed-181794aa/ratelimit/httplimit"
 )
 

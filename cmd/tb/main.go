@@ -18,14 +18,14 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/completion"
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/manpage"
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/policycmd"
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/printable"
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/proxy"
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/replay"
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/rls"
+	"github.com/seed-181794aa/ratelimit/cmd/internal/cli"
+	"github.com/seed-181794aa/ratelimit/cmd/internal/completion"
+	"github.com/seed-181794aa/ratelimit/cmd/internal/manpage"
+	"github.com/seed-181794aa/ratelimit/cmd/internal/policycmd"
+	"github.com/seed-181794aa/ratelimit/cmd/internal/printable"
+	"github.com/seed-181794aa/ratelimit/cmd/internal/proxy"
+	"github.com/seed-181794aa/ratelimit/cmd/internal/replay"
+	"github.com/seed-181794aa/ratelimit/cmd/internal/rls"
 )
 
 func main() {

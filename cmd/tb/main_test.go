@@ -12,9 +12,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/replay"
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/testkit"
+	"github.com/seed-181794aa/ratelimit/cmd/internal/cli"
+	"github.com/seed-181794aa/ratelimit/cmd/internal/replay"
+	"github.com/seed-181794aa/ratelimit/cmd/internal/testkit"
 )
 
 const validLine = `1.2.3.4 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 1` + "\n"

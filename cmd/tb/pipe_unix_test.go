@@ -9,8 +9,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/testkit"
+	"github.com/seed-181794aa/ratelimit/cmd/internal/cli"
+	"github.com/seed-181794aa/ratelimit/cmd/internal/testkit"
 )
 
 // An interrupt ends a command whose policy is a named pipe without a writer.

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/testkit"
+	"github.com/seed-181794aa/ratelimit/cmd/internal/cli"
+	"github.com/seed-181794aa/ratelimit/cmd/internal/testkit"
 )
 
 // stopper is the stdout of a proxy. It stops the proxy when the banner says that it listens.

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/seed-181794aa/ratelimit/cmd/tb/internal/cli"
+	"github.com/seed-181794aa/ratelimit/cmd/internal/cli"
 )
 
 // In a terminal, each report on a log that is followed is over the one before. Names cannot control

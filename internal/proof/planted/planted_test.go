@@ -51,7 +51,7 @@ var parts = []part{
 	{"tb/mutex", mutexBugs, append([]string{"./tb/mutex", "./tb/cas"}, proofs...)},
 	{"adapt", adaptBugs, []string{"./adapt", "./internal/simulate", "./httplimit"}},
 	{"httplimit", httpBugs, []string{
-		"./httplimit", "./grpclimit", "-test.run=InRedis|APolicy ./tb/redis", "./cmd/tb/internal/proxy",
+		"./httplimit", "./grpclimit", "-test.run=InRedis|APolicy ./tb/redis", "./cmd/internal/proxy",
 	}},
 	{"tb/redis", redisBugs, []string{"./tb/redis"}},
 }

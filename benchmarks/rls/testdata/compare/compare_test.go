@@ -16,7 +16,7 @@ import (
 	"github.com/envoyproxy/ratelimit/src/stats"
 	gostats "github.com/lyft/gostats"
 
-	ours "github.com/seed-181794aa/ratelimit/cmd/tb/internal/rls/config"
+	ours "github.com/seed-181794aa/ratelimit/cmd/internal/rls/config"
 )
 
 var configurations = flag.Uint64("configurations", 20_000, "random configurations to compare")

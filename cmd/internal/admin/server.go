@@ -1,0 +1,145 @@
+// Package admin implements the admin server of tb proxy and tb rls: a live page of the buckets, and
+// the metrics for Prometheus.
+package admin
+
+import (
+	"context"
+	"embed"
+	"encoding/json"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/cmd/internal/pagestyle"
+	"github.com/seed-181794aa/ratelimit/cmd/internal/printable"
+	"github.com/seed-181794aa/ratelimit/httplimit"
+)
+
+//go:embed page
+var page embed.FS
+
+// Config configures a Server.
+type Config struct {
+	Limiter   Limiter
+	Metrics   http.Handler
+	FormatKey func([]httplimit.KeyPart) string // for the page
+	Title     string                           // of the page
+	Where     string                           // is the line below the title
+	Proxy     string                           // URL of the proxy, for Demo
+	Demo      bool                             // the page may send bursts to the proxy
+	More      map[string]http.HandlerFunc      // by pattern
+}
+
+// Limiter has the rules that the page shows.
+type Limiter interface{ Stats() []httplimit.RuleStats }
+
+// explainer is a Limiter that knows the buckets of a request.
+type explainer interface {
+	Explain(r *http.Request) []httplimit.Explanation
+}
+
+// Server is the handler of the admin address. It is safe for concurrent use.
+type Server struct {
+	Config
+	mux     http.Handler
+	client  *http.Client
+	hot     *hotBuckets
+	history *history
+
+	burstRequest *http.Request // as the proxy receives one of a burst; may be nil
+}
+
+// New returns a server. Run updates its history.
+func New(c Config) *Server {
+	s := &Server{
+		Config: c, hot: newHotBuckets(), history: newHistory(),
+		// This transport ignores HTTP_PROXY, so bursts reach the proxy directly.
+		client: &http.Client{Transport: &http.Transport{}, Timeout: burstTimeout},
+	}
+	files, err := fs.Sub(page, "page")
+	if err != nil {
+		panic(err) // the directory is embedded
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /", http.FileServerFS(files))
+	mux.HandleFunc("GET /base.css", serveBaseStyle)
+	mux.Handle("GET /metrics", c.Metrics)
+	mux.HandleFunc("GET /api/state", s.serveSnapshot)
+	for pattern, handler := range c.More {
+		mux.HandleFunc(pattern, handler)
+	}
+	if c.Demo {
+		s.burstRequest = newBurstRequest(c.Proxy)
+		mux.HandleFunc("POST /api/burst", s.serveBurst)
+		mux.HandleFunc("GET /api/edge", serveEdge)
+	}
+	s.mux = http.NewCrossOriginProtection().Handler(mux)
+	return s
+}
+
+// ServeHTTP answers requests to the admin address. On a loopback address it refuses host
+// names other than localhost. Otherwise a foreign web page could read the answers by pointing
+// its own name at this address (DNS rebinding).
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	local, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+	if ok && local.IP.IsLoopback() && !isLocalhostOrIP(r.Host) {
+		http.Error(w, "use an IP address or localhost", http.StatusMisdirectedRequest)
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Security-Policy", "default-src 'self'; base-uri 'none'; "+
+		"form-action 'self'; frame-ancestors 'none'")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cache-Control", "no-store")
+	s.mux.ServeHTTP(w, r)
+}
+
+// isLocalhostOrIP reports whether a Host is localhost or an IP address, with or without a
+// port. A web page on the internet has neither as its name.
+func isLocalhostOrIP(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	_, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return err == nil || strings.EqualFold(host, "localhost")
+}
+
+// Refused records a refused request. It is a hook of the limiter.
+func (s *Server) Refused(r *http.Request, e httplimit.Event) { s.hot.addRefusal(r, e) }
+
+// RefusedBucket records a request that a bucket refused, of a Limiter that does not know the
+// buckets of HTTP requests. level returns the limit and the level of the bucket, and may be nil.
+func (s *Server) RefusedBucket(rule string, key []httplimit.KeyPart, level LevelFunc) {
+	s.hot.add(rule, key, func() observer { return observer{level: level} })
+}
+
+// Run adds to the history every second until ctx is done.
+func (s *Server) Run(ctx context.Context) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			s.history.addSecond(s.Limiter.Stats())
+			s.hot.fade()
+		}
+	}
+}
+
+// serveBaseStyle answers with the style sheet that other pages share.
+func serveBaseStyle(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/css; charset=utf-8")
+	_, _ = io.WriteString(w, pagestyle.Base) // this fails only if the client is gone
+}
+
+// writeJSON answers with v as JSON.
+func writeJSON(w http.ResponseWriter, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(printable.NewWriter(w)).Encode(v) // this fails only if the client is gone
+}

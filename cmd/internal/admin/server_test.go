@@ -1,0 +1,226 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/cmd/internal/testkit"
+	"github.com/seed-181794aa/ratelimit/httplimit"
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// served starts an admin server for a limiter that grants three, and one more every 10 s.
+func served(t *testing.T) (s *Server, admin string, limited http.Handler, now *time.Time) {
+	t.Helper()
+	clock := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	rule := httplimit.Rule{Name: "r", Keys: []string{"header:x-api-key"},
+		Limit: tb.Limit{Capacity: 3, Tokens: 1, Per: 10 * time.Second}}
+	limiter, err := httplimit.New(httplimit.Rules(rule),
+		httplimit.WithLimiterOptions(tb.WithClock(func() time.Time { return clock })),
+		httplimit.WithHooks(httplimit.Hooks{
+			Refused: func(r *http.Request, e httplimit.Event) { s.Refused(r, e) },
+		}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	limited = limiter.Middleware(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.Header.Set("X-Api-Key", "demo")
+		limited.ServeHTTP(w, r)
+	}))
+	t.Cleanup(proxy.Close)
+	s = New(Config{
+		Limiter: limiter, Metrics: http.NotFoundHandler(), FormatKey: upper,
+		Proxy: proxy.URL, Demo: true,
+	})
+	server := httptest.NewServer(s)
+	t.Cleanup(server.Close)
+	return s, server.URL, limited, &clock
+}
+
+// upper formats a key like no other package, so that a test can recognize its output.
+func upper(key []httplimit.KeyPart) string { return strings.ToUpper(httplimit.FormatKey(key)) }
+
+func do(t *testing.T, r *http.Request) (int, string) {
+	t.Helper()
+	resp, body := testkit.Do(t, r)
+	return resp.StatusCode, body
+}
+
+func request(t *testing.T, method, url, body string) *http.Request {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	return r
+}
+
+func state(t *testing.T, admin string) (s snapshot) {
+	t.Helper()
+	_, body := do(t, request(t, "GET", admin+"/api/state", ""))
+	if err := json.Unmarshal([]byte(body), &s); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// The page shows the level of a bucket at any time, and asking takes nothing from it.
+func TestLevels(t *testing.T) {
+	s, admin, limited, now := served(t)
+	take := func(n int) {
+		for range n {
+			r := httptest.NewRequest(http.MethodGet, "/", nil)
+			r.Header.Set("X-Api-Key", "k")
+			limited.ServeHTTP(httptest.NewRecorder(), r)
+		}
+	}
+	take(3)
+	if b := state(t, admin).Buckets; len(b) != 0 {
+		t.Errorf("buckets without a refusal: %+v", b)
+	}
+	take(2)
+	for _, want := range []struct {
+		after time.Duration
+		take  int
+		level float64
+	}{
+		{0, 0, 0}, {5 * time.Second, 0, 0.5}, {15 * time.Second, 0, 2}, {0, 1, 1},
+		{time.Second, 0, 1.1}, {time.Hour, 0, 3},
+	} {
+		*now = now.Add(want.after)
+		take(want.take)
+		b := state(t, admin).Buckets
+		if len(b) != 1 || b[0] != (bucketView{"r", "HEADER:X-API-KEY=K", 2, want.level, 3, 0.1, 0}) {
+			t.Errorf("%+v: %+v", want, b)
+		}
+	}
+	other := httplimit.Rules(httplimit.Rule{Name: "other", Limit: tb.Limit{
+		Capacity: 1, Tokens: 1, Per: time.Second}})
+	if err := s.Limiter.(*httplimit.Limiter).SetPolicy(other); err != nil {
+		t.Fatal(err)
+	}
+	// The bucket is gone. The bucket of the new rule is shown because a burst would drain it.
+	v := state(t, admin)
+	if len(v.Buckets) != 1 || v.Buckets[0] != (bucketView{"other", "ALL REQUESTS", 0, 1, 1, 1, 0}) ||
+		v.Rules[0].Name != "other" {
+		t.Errorf("after a change of policy: %+v", v)
+	}
+	take(2)
+	if b := state(t, admin).Buckets; len(b) != 1 || b[0].Refused != 1 {
+		t.Errorf("want one bucket with one refusal: %+v", b)
+	}
+}
+
+func TestBurst(t *testing.T) {
+	_, admin, _, _ := served(t)
+	status, body := do(t, request(t, "POST", admin+"/api/burst", "n=5"))
+	const want = `[{"status":200,"remaining":"2","retryAfter":""},` +
+		`{"status":200,"remaining":"1","retryAfter":""},` +
+		`{"status":200,"remaining":"0","retryAfter":""},` +
+		`{"status":429,"remaining":"0","retryAfter":"`
+	if status != 200 || !strings.HasPrefix(body, want) {
+		t.Error(status, body)
+	}
+	for _, form := range []string{"", "n=0", "n=101", "n=x"} {
+		if status, _ := do(t, request(t, "POST", admin+"/api/burst", form)); status != 400 {
+			t.Errorf("%q: %d", form, status)
+		}
+	}
+}
+
+// No other web page can send a burst or read the answers.
+func TestOtherPages(t *testing.T) {
+	s, admin, _, _ := served(t)
+	r := request(t, "POST", admin+"/api/burst", "n=1")
+	r.Header.Set("Origin", "https://example.com")
+	if status, body := do(t, r); status != http.StatusForbidden {
+		t.Error(status, body)
+	}
+	r = request(t, "POST", admin+"/api/burst", "n=1")
+	r.Header.Set("Origin", admin)
+	if status, body := do(t, r); status != http.StatusOK {
+		t.Error(status, body)
+	}
+	for host, want := range map[string]int{
+		"example.com": 421, "localhost.example.com:80": 421, "localhost": 200, "127.0.0.1:80": 200,
+		"[::1]:80": 200, "[::1]": 200, "LOCALHOST:80": 200,
+	} {
+		r := request(t, "GET", admin+"/api/state", "")
+		r.Host = host
+		if status, body := do(t, r); status != want {
+			t.Errorf("%s: %d %s", host, status, body)
+		}
+	}
+	// On an address that is not a loopback address any name is accepted.
+	elsewhere := &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 80}
+	r = httptest.NewRequest(http.MethodGet, "http://admin.example.com/api/state", nil)
+	r = r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, elsewhere))
+	w := httptest.NewRecorder()
+	if s.ServeHTTP(w, r); w.Code != http.StatusOK {
+		t.Error(w.Code)
+	}
+}
+
+// The page loads nothing from other servers.
+func TestPageIsComplete(t *testing.T) {
+	_, admin, _, _ := served(t)
+	for _, name := range []string{"", "app.js", "bucket.js", "burst.js", "chart.js", "dom.js",
+		"edge.js", "base.css", "style.css", "icon.svg"} {
+		status, body := do(t, request(t, "GET", admin+"/"+name, ""))
+		body = strings.ReplaceAll(body, "http://www.w3.org/2000/svg", "")
+		if status != 200 || strings.Contains(body, "://") {
+			t.Errorf("/%s: %d %s", name, status, body)
+		}
+	}
+}
+
+// Run adds to the history every second.
+func TestRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limiter, err := httplimit.New(httplimit.Rules(httplimit.Rule{
+			Name: "r", Limit: tb.Limit{Capacity: 1, Tokens: 1, Per: time.Hour},
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := New(Config{Limiter: limiter, Metrics: http.NotFoundHandler()})
+		ctx, cancel := context.WithCancel(t.Context())
+		go s.Run(ctx)
+		handler := limiter.Middleware(http.NotFoundHandler())
+		for range 3 {
+			handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
+		}
+		time.Sleep(2500 * time.Millisecond)
+		granted, refused := s.history.perSecond(ruleID{"", "r"})
+		const last = historySeconds - 1
+		if granted[last-1] != 1 || refused[last-1] != 2 || granted[last] != 0 {
+			t.Error(granted, refused)
+		}
+		cancel()
+		synctest.Wait()
+	})
+}
+
+// A form is bounded. A multipart form, which may be written to files, is not read.
+func TestFormsAreBounded(t *testing.T) {
+	_, admin, _, _ := served(t)
+	r := request(t, "POST", admin+"/api/burst", "x="+strings.Repeat("x", maxForm)+"&n=1")
+	if status, body := do(t, r); status != http.StatusBadRequest || !strings.Contains(body, "large") {
+		t.Error(status, body)
+	}
+	r = request(t, "POST", admin+"/api/burst",
+		"--b\r\nContent-Disposition: form-data; name=\"n\"\r\n\r\n1\r\n--b--\r\n")
+	r.Header.Set("Content-Type", "multipart/form-data; boundary=b")
+	if status, body := do(t, r); status != http.StatusBadRequest {
+		t.Error(status, body)
+	}
+}

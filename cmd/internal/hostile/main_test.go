@@ -1,0 +1,190 @@
+package hostile
+
+import (
+	"bufio"
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/cmd/internal/testkit"
+)
+
+// deadline is how long a test waits for something that must happen. No verdict depends on it
+// unless it never happens.
+const deadline = 30 * time.Second
+
+var program string
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	dir, err := os.MkdirTemp("", "hostile")
+	if err != nil {
+		panic(err)
+	}
+	program = filepath.Join(dir, "tb")
+	build := exec.Command("go", "build", "-o", program, "github.com/seed-181794aa/ratelimit/cmd/tb")
+	build.Stderr = os.Stderr
+	if err := build.Run(); err != nil {
+		panic(err)
+	}
+	status := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(status)
+}
+
+// process is a running tb proxy or tb rls.
+type process struct {
+	*exec.Cmd
+	proxy, admin string // host and port; admin may be ""; of tb rls, proxy is the service
+	log          string // the file with its log
+	wait         func() error
+}
+
+// start starts tb proxy on free ports. The flags may override where it listens.
+func start(t *testing.T, flags ...string) *process {
+	t.Helper()
+	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	return startWithLog(t, log, flags...)
+}
+
+// startWithLog starts tb proxy with this standard error.
+func startWithLog(t *testing.T, log *os.File, flags ...string) *process {
+	t.Helper()
+	p, stdout := launch(t, log, append([]string{"proxy", "--shutdown-delay=0s"}, flags...)...)
+	banner := bufio.NewScanner(stdout)
+	for banner.Scan() && !strings.HasPrefix(banner.Text(), "Ctrl-C") {
+		for _, word := range strings.Fields(banner.Text()) {
+			_, host, ok := strings.Cut(strings.TrimRight(word, ",."), "://")
+			host, path, _ := strings.Cut(host, "/")
+			switch {
+			case !ok:
+			case p.proxy == "":
+				p.proxy = host
+			case path == "metrics":
+				p.admin = host
+			}
+		}
+	}
+	if p.proxy == "" {
+		text, _ := os.ReadFile(p.log)
+		t.Fatalf("tb proxy %q did not start: %v\n%s", flags, p.wait(), text)
+	}
+	go io.Copy(io.Discard, stdout)
+	return p
+}
+
+// launch starts a command of tb on free ports with this standard error, and returns its standard
+// output.
+func launch(t *testing.T, log *os.File, args ...string) (*process, io.Reader) {
+	t.Helper()
+	p := &process{log: log.Name()}
+	args = append([]string{args[0], "--listen=127.0.0.1:0", "--admin=127.0.0.1:0"}, args[1:]...)
+	p.Cmd = exec.CommandContext(t.Context(), program, args...)
+	p.Stderr = log
+	stdout, err := p.StdoutPipe()
+	if err == nil {
+		err = p.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.wait = sync.OnceValue(p.Wait)
+	t.Cleanup(func() {
+		p.Process.Kill()
+		p.wait()
+	})
+	return p, stdout
+}
+
+// fail runs tb proxy, which must exit with an error, and returns its standard error.
+func fail(t *testing.T, flags ...string) string {
+	t.Helper()
+	args := []string{"proxy", "--listen=127.0.0.1:0", "--admin=127.0.0.1:0"}
+	ctx, cancel := context.WithTimeout(t.Context(), deadline)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, program, append(args, flags...)...).CombinedOutput()
+	if err == nil || ctx.Err() != nil {
+		t.Errorf("%q: %v, want an error", flags, err)
+	}
+	return string(out)
+}
+
+// signal sends a signal.
+func (p *process) signal(t *testing.T, s syscall.Signal) {
+	t.Helper()
+	if err := p.Process.Signal(s); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// stop sends SIGTERM. The process must end without an error.
+func (p *process) stop(t *testing.T) {
+	t.Helper()
+	p.signal(t, syscall.SIGTERM)
+	ended := make(chan error, 1)
+	go func() { ended <- p.wait() }()
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Errorf("after SIGTERM: %v", err)
+		}
+	case <-time.After(deadline):
+		t.Fatal("SIGTERM did not stop the process")
+	}
+}
+
+// logged returns the log so far.
+func (p *process) logged(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(p.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// awaitLog waits until the log contains a text.
+func (p *process) awaitLog(t *testing.T, text string) {
+	t.Helper()
+	await(t, "a log with "+text, func() bool { return strings.Contains(p.logged(t), text) })
+}
+
+// await polls until a condition holds.
+func await(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(deadline); !holds(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("waited in vain for " + what)
+		}
+	}
+}
+
+// upstream starts a server in the test and returns the flag that names it.
+func upstream(t *testing.T, h http.HandlerFunc) string {
+	t.Helper()
+	s := httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	return "--upstream=" + s.URL
+}
+
+// policy writes a policy that grants each value of the keys so many requests in the test.
+func policy(t *testing.T, burst int, keys string) string {
+	t.Helper()
+	return "--policy=" + testkit.File(t, "policy.json", fmt.Sprintf(`{"name": "r", "limit_keys": [%s],
+		"algorithm_config": {"tokens_per_second": 0.001, "burst": %d}}`, keys, burst))
+}

@@ -1,0 +1,184 @@
+package hostile
+
+import (
+	"bufio"
+	"errors"
+	"flag"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/cmd/internal/testkit"
+)
+
+var shutdowns = flag.Int("shutdowns", 2, "how many times TestShutdownLosesNothing stops the proxy")
+
+// clients send requests over connections that they reuse as long as they may.
+type clients struct {
+	address        string
+	answered, lost atomic.Int64
+	firstLoss      atomic.Value
+	group          sync.WaitGroup
+}
+
+// run sends requests until the proxy takes no more connections.
+func (c *clients) run() {
+	for {
+		conn, err := net.Dial("tcp", c.address)
+		if err != nil {
+			if !errors.Is(err, syscall.ECONNREFUSED) {
+				c.lose(err)
+			}
+			return
+		}
+		err = c.use(conn)
+		conn.Close()
+		if err != nil {
+			c.lose(err)
+		}
+	}
+}
+
+// use sends requests on one connection until it is announced that the connection closes.
+func (c *clients) use(conn net.Conn) error {
+	in := bufio.NewReader(conn)
+	for {
+		if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: h\r\n\r\n"); err != nil {
+			return err
+		}
+		r, err := http.ReadResponse(in, nil)
+		if err != nil {
+			return err
+		}
+		if _, err := io.Copy(io.Discard, r.Body); err != nil {
+			return err
+		}
+		if r.StatusCode != http.StatusOK {
+			return errors.New(r.Status)
+		}
+		c.answered.Add(1)
+		if r.Close {
+			return nil
+		}
+	}
+}
+
+// runHTTP2 sends requests over HTTP/2 until the proxy takes no more connections.
+func (c *clients) runHTTP2() {
+	transport := &http.Transport{Protocols: new(http.Protocols)}
+	transport.Protocols.SetUnencryptedHTTP2(true)
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport}
+	for {
+		r, err := client.Get("http://" + c.address)
+		if errors.Is(err, syscall.ECONNREFUSED) {
+			return
+		}
+		if err == nil {
+			_, err = io.Copy(io.Discard, r.Body)
+			r.Body.Close()
+		}
+		if err != nil {
+			c.lose(err)
+			return
+		}
+		c.answered.Add(1)
+	}
+}
+
+func (c *clients) lose(err error) {
+	c.lost.Add(1)
+	c.firstLoss.CompareAndSwap(nil, err.Error())
+}
+
+// SIGTERM under load loses no request, also while SIGHUP comes again and again.
+func TestShutdownLosesNothing(t *testing.T) {
+	flag := upstream(t, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") })
+	for i := range *shutdowns {
+		policy := "--policy=" + testkit.File(t, "policy.json", generous)
+		// A connection whose client or proxy waits for a processor all this time may be closed.
+		p := start(t, flag, policy, "--shutdown-delay=1s", "--h2c")
+		c := &clients{address: p.proxy}
+		for n := range 50 {
+			if n%5 == 0 {
+				c.group.Go(c.runHTTP2)
+				continue
+			}
+			c.group.Go(c.run)
+		}
+		await(t, "load", func() bool { return c.answered.Load() > 500 })
+		hangups := make(chan struct{})
+		go func() {
+			defer close(hangups)
+			for range time.Tick(time.Millisecond) {
+				if i%2 == 0 || p.Process.Signal(syscall.SIGHUP) != nil {
+					return
+				}
+			}
+		}()
+		p.stop(t)
+		c.group.Wait()
+		<-hangups
+		if n := c.lost.Load(); n > 0 {
+			t.Errorf("shutdown %d: %d of %d requests lost, the first: %v", i, n, c.answered.Load(),
+				c.firstLoss.Load())
+		}
+	}
+}
+
+// SIGTERM while requests wait for their tokens: each of them is served or refused.
+func TestShutdownAnswersRequestsThatWait(t *testing.T) {
+	const delays = `{"name": "r", "limit_keys": [], "on_limit": "delay", "max_delay": "1m",
+		"algorithm_config": {"tokens_per_second": 5, "burst": 50}}`
+	p := start(t, upstream(t, func(http.ResponseWriter, *http.Request) {}),
+		"--policy="+testkit.File(t, "policy.json", delays), "--shutdown-timeout=4s")
+	var served, refused atomic.Int64
+	var group sync.WaitGroup
+	for range 100 {
+		group.Go(func() {
+			r, err := http.Get("http://" + p.proxy)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			r.Body.Close()
+			switch r.StatusCode {
+			case http.StatusOK:
+				served.Add(1)
+			case http.StatusTooManyRequests:
+				refused.Add(1)
+			default:
+				t.Error(r.Status)
+			}
+		})
+	}
+	await(t, "the rest to wait", func() bool {
+		_, metrics := raw(t, p.admin, "GET /metrics HTTP/1.1\nHost: localhost\nConnection: close\n\n")
+		return gauge(metrics, `tb_waiting_requests{rule="r",set=""}`)+
+			gauge(metrics, `tb_requests_total{outcome="granted",rule="r",set=""}`) == 100
+	})
+	p.stop(t)
+	group.Wait()
+	if served.Load() == 50 || refused.Load() == 0 {
+		t.Errorf("%d served, %d refused", served.Load(), refused.Load())
+	}
+}
+
+// gauge returns the value of a metric.
+func gauge(metrics, name string) int {
+	_, text, _ := strings.Cut(metrics, "\n"+name+" ")
+	text, _, _ = strings.Cut(text, "\n")
+	n, _ := strconv.Atoi(strings.TrimSpace(text))
+	return n
+}
+
+// generous is a policy that refuses nothing.
+const generous = `{"name": "r", "limit_keys": ["ip:address"],
+	"algorithm_config": {"tokens_per_second": 1e9, "burst": 1e9}}`

@@ -1,0 +1,170 @@
+package proxy
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/seed-181794aa/ratelimit/cmd/internal/cli"
+	"github.com/seed-181794aa/ratelimit/cmd/internal/testkit"
+	"github.com/seed-181794aa/ratelimit/httplimit"
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// two is a policy that grants each address two requests, and then one in ten seconds.
+const two = `{"rules": [{"name": "two", "limit_keys": ["ip:address"],
+	"algorithm_config": {"tokens_per_second": 0.1, "burst": 2}}]}`
+
+// start serves a proxy in front of upstream and returns the proxy, its URL and its clock.
+func start(t *testing.T, policy string, upstream http.HandlerFunc, change ...func(*Config)) (
+	*Proxy, string, *testkit.Clock) {
+	t.Helper()
+	back := httptest.NewServer(upstream)
+	t.Cleanup(back.Close)
+	target, _ := url.Parse(back.URL)
+	now := testkit.NewClock()
+	c := Config{
+		Upstream: target, PreserveHost: true, Access: AccessOff,
+		Log:     slog.New(slog.DiscardHandler),
+		Options: []httplimit.Option{httplimit.WithLimiterOptions(tb.WithClock(now.Now))},
+	}
+	if policy != "" {
+		var err error
+		if c.Policy, err = cli.ParsePolicy([]byte(policy)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, f := range change {
+		f(&c)
+	}
+	p, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	front := httptest.NewServer(p)
+	t.Cleanup(front.Close)
+	return p, front.URL, now
+}
+
+// get sends a request and returns the response and its body. header has names and values.
+func get(t *testing.T, url string, header ...string) (*http.Response, string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		r.Header.Add(header[i], header[i+1])
+		if header[i] == "Host" {
+			r.Host = header[i+1]
+		}
+	}
+	return testkit.Do(t, r)
+}
+
+// running is a command under way.
+type running struct {
+	proxy, admin string
+	banner       string
+	log          *testkit.Transcript
+	stop         func() error // stops the command and waits for its end
+}
+
+// withDefaults returns a command without flags.
+func withDefaults(t *testing.T) *Command {
+	t.Helper()
+	c := &Command{}
+	parser, err := kong.New(c, Vars)
+	if err == nil {
+		_, err = parser.Parse(nil)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// run runs a command on free ports.
+func run(t *testing.T, change func(*Command)) *running {
+	t.Helper()
+	c := withDefaults(t)
+	c.Listen, c.Admin, c.Shutdown = "127.0.0.1:0", "127.0.0.1:0", time.Minute
+	c.Delay = 0
+	change(c)
+	if err := c.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	stdout, write := io.Pipe()
+	r := &running{log: testkit.NewTranscript()}
+	done := make(chan error, 1)
+	go func() {
+		err := c.Run(ctx, cli.IO{Stdout: write, Stderr: r.log})
+		write.CloseWithError(io.EOF)
+		done <- err
+	}()
+	lines := bufio.NewScanner(stdout)
+	for lines.Scan() {
+		r.banner += lines.Text() + "\n"
+		if strings.HasPrefix(lines.Text(), "Ctrl-C") {
+			break
+		}
+	}
+	go io.Copy(io.Discard, stdout)
+	for _, word := range strings.Fields(r.banner) {
+		word = strings.TrimRight(word, ".,")
+		switch {
+		case !strings.HasPrefix(word, "http://"):
+		case r.proxy == "":
+			r.proxy = strings.TrimSuffix(word, "/")
+		case strings.HasSuffix(word, "/metrics"):
+			r.admin = strings.TrimSuffix(word, "/metrics")
+		}
+	}
+	if r.proxy == "" {
+		t.Fatalf("the command did not start: %v", <-done)
+	}
+	once := sync.OnceValue(func() error { cancel(); return <-done })
+	r.stop = once
+	t.Cleanup(func() {
+		http.DefaultClient.CloseIdleConnections()
+		if err := once(); err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+// file writes a policy and returns its name.
+func file(t *testing.T, content string) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "policy.json")
+	write(t, name, content)
+	return name
+}
+
+func write(t *testing.T, name, content string) {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func scrape(t *testing.T, p *Proxy) string {
+	t.Helper()
+	w := httptest.NewRecorder()
+	p.Metrics.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	return w.Body.String()
+}

@@ -1,0 +1,150 @@
+// Package proxy implements `tb proxy`: a reverse proxy that limits requests by a policy.
+//
+// A request passes proxy.go, request.go, upstream.go, response.go and access.go in this order.
+// command.go, run.go, reload.go and server.go start, reload and stop the proxy.
+package proxy
+
+import (
+	"log/slog"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"sync/atomic"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/cmd/internal/daemon"
+	"github.com/seed-181794aa/ratelimit/cmd/internal/metrics"
+	"github.com/seed-181794aa/ratelimit/httplimit"
+)
+
+// Config configures a Proxy. Upstream and Log are required.
+type Config struct {
+	Upstream     *url.URL
+	PreserveHost bool          // send the request's Host instead of the upstream's
+	Timeout      time.Duration // until the upstream begins to answer; 0 for no limit
+
+	// Policy holds the limits. If it is nil, every request passes without a decision.
+	Policy  *httplimit.Policy
+	Client  httplimit.ClientAddress // X-Forwarded fields are believed as it says
+	Fields  httplimit.Fields
+	Options []httplimit.Option // that the fields above do not set
+
+	Underscores bool          // keep fields with _ in their names
+	BodyTimeout time.Duration // between two pieces of a request's body; 0 for no limit
+
+	Log       *slog.Logger
+	LostLines func() uint64 // of the log; may be nil
+	Access    Access
+	ShowKeys  bool // otherwise the log and the live page have hashes, except of addresses
+
+	Refused func(*http.Request, httplimit.Event) // the limiter's hook; may be nil
+}
+
+// Proxy is the handler. It is safe for concurrent use.
+type Proxy struct {
+	Config
+	Limiter *httplimit.Limiter
+	Metrics *metrics.Metrics
+
+	upstream httputil.ReverseProxy // without ModifyResponse, which each request sets
+	requests atomic.Int64          // under way, also after they have taken over their connection
+	closing  atomic.Bool           // each connection is to be closed after its next response
+	via      via
+
+	addressHeader string   // in canonical form
+	fields        []string // that the limiter sets
+
+	// Clients can cause refusals and errors at any rate. Each log has its own throttle, so
+	// that a flood in one does not hide the other.
+	refusals *daemon.Throttle
+	errors   *slog.Logger
+}
+
+// New returns a proxy.
+func New(c Config) (*Proxy, error) {
+	p := &Proxy{
+		Config: c, via: newVia(), refusals: daemon.NewThrottle(), fields: limiterFields(c),
+		addressHeader: http.CanonicalHeaderKey(c.Client.Header),
+		errors:        daemon.Throttled(c.Log),
+	}
+	policy := c.Policy
+	if policy == nil {
+		policy = httplimit.Rules()
+	}
+	var err error
+	p.Limiter, err = httplimit.New(policy, append([]httplimit.Option{
+		httplimit.WithClientAddress(c.Client), httplimit.WithHooks(p.hooks()),
+		httplimit.WithFields(c.Fields), httplimit.WithoutClaims(),
+	}, c.Options...)...)
+	if err != nil {
+		return nil, err
+	}
+	p.Metrics = metrics.New(p.Limiter, c.LostLines)
+	p.upstream = p.newReverseProxy()
+	return p, nil
+}
+
+// ServeHTTP passes a request on or refuses it.
+//
+// The state of the request is in its responseRecorder, because a context value needs a copy of
+// the request. For the same reason ServeHTTP calls Admit and not Middleware. A request with a
+// body is copied, so that its Body can be replaced.
+func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	rec := &responseRecorder{ResponseWriter: w, proxy: p, http1: r.ProtoMajor == 1, start: time.Now()}
+	if r.ContentLength != 0 {
+		rec.request = p.newRequestBody(w, r.Body)
+		r = r.WithContext(r.Context()) // a copy, because net/http inspects its own request's Body
+		r.Body = rec.request
+	}
+	p.requests.Add(1)
+	defer rec.finish(r) // also if the upstream breaks off, which panics
+	if status := p.check(r); status != 0 {
+		http.Error(rec, http.StatusText(status), status)
+		return
+	}
+	p.dropListed(r.Header)
+	p.dropMisreadable(r.Header)
+	if p.decide(rec, r) {
+		upstream := p.upstream
+		upstream.ModifyResponse = rec.modifyResponse
+		upstream.ServeHTTP(rec, r)
+	}
+}
+
+// decide reports whether the request may pass. If it may not, decide has answered it.
+func (p *Proxy) decide(rec *responseRecorder, r *http.Request) bool {
+	if p.Policy == nil {
+		rec.granted = true
+		return true
+	}
+	rec.decision, rec.settlement, rec.granted = p.Limiter.Admit(rec, r)
+	rec.ResponseWriter = rec.settlement.Writer(rec.ResponseWriter)
+	rec.observeDecision()
+	return rec.granted
+}
+
+// hooks returns the hooks of the limiter. They record the keys of the requests to log.
+func (p *Proxy) hooks() httplimit.Hooks {
+	h := httplimit.Hooks{Delayed: decided, Refused: p.Refused, Error: p.limiterFailed}
+	if p.Access == AccessAll {
+		h.Granted = recordKey
+	}
+	if p.Access != AccessOff {
+		h.Refused = func(r *http.Request, e httplimit.Event) {
+			if p.Refused != nil {
+				p.Refused(r, e)
+			}
+			recordKey(r, e)
+		}
+	}
+	return h
+}
+
+// decided records the duration of a decision before the request waits for its tokens.
+func decided(_ *http.Request, e httplimit.Event) { e.Writer.(*responseRecorder).observeDecision() }
+
+func recordKey(_ *http.Request, e httplimit.Event) { e.Writer.(*responseRecorder).key = e.Key }
+
+func (p *Proxy) limiterFailed(_ *http.Request, e httplimit.Event) {
+	p.errors.Error("a limiter cannot decide", "rule", e.Rule, "error", e.Err)
+}

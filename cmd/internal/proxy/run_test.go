@@ -1,0 +1,161 @@
+package proxy
+
+import (
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/seed-181794aa/ratelimit/cmd/internal/cli"
+	"github.com/seed-181794aa/ratelimit/cmd/internal/testkit"
+)
+
+var port = regexp.MustCompile(`127\.0\.0\.1:\d+`)
+
+// Without flags the banner has commands to try, and they work.
+func TestBanner(t *testing.T) {
+	r := run(t, func(*Command) {})
+	got := strings.NewReplacer(r.proxy, "PROXY", r.admin, "ADMIN").Replace(r.banner)
+	const want = `Listening on PROXY, with a demo upstream behind it.
+Each address gets 5 requests a second, and 10 at once.
+
+Try it in another terminal:
+
+  curl -i PROXY/     # one request; the header shows what is left of the limit
+  for i in $(seq 15); do   # a burst: about 10 pass, the rest get 429
+    curl -s -o /dev/null -w '%{http_code}\n' PROXY/
+  done
+  curl ADMIN/metrics  # for Prometheus
+
+Watch the buckets drain and fill in a browser: ADMIN/
+
+To limit your own server, run this again with its URL and a policy:
+
+  --upstream http://localhost:3000 --policy policy.json
+
+This is the policy in force. Start yours from it:
+
+` + demoPolicy + `
+Ctrl-C stops the proxy.
+`
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	first, body := get(t, r.proxy)
+	if first.StatusCode != http.StatusOK || first.Header.Get("RateLimit-Limit") != "10" ||
+		body != "The demo upstream got GET \"/\".\n" {
+		t.Error(first.Status, first.Header, body)
+	}
+	if _, metrics := get(t, r.admin+"/metrics"); !strings.Contains(metrics,
+		`tb_requests_total{outcome="granted",rule="per-address",set=""} 1`) {
+		t.Error(metrics)
+	}
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Skip("no curl: the commands of the banner were not run")
+	}
+	for _, line := range strings.Split(r.banner, "\n") {
+		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "curl") {
+			continue
+		}
+		line = strings.Replace(line, "curl", "curl -sf", 1)
+		if out, err := exec.CommandContext(t.Context(), "sh", "-c", line).Output(); err != nil {
+			t.Errorf("%s: %v, %s", line, err, out)
+		}
+	}
+}
+
+// The policy file is read again on SIGHUP and when it changes.
+func TestPolicyFileIsReadAgain(t *testing.T) {
+	name := file(t, rules(1))
+	r := run(t, func(c *Command) { c.Policy = name })
+	self, err := os.FindProcess(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := self.Signal(syscall.SIGHUP); err != nil {
+		t.Skip(err) // Windows has no SIGHUP
+	}
+	if line := r.log.Until(t, "policy reloaded"); !strings.Contains(line, "because=SIGHUP rules=2") {
+		t.Error(line)
+	}
+	write(t, name, rules(2))
+	r.log.Until(t, `because="the file changed" rules=2`)
+}
+
+func TestRunErrors(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	for want, change := range map[string]func(*Command){
+		"--listen: ": func(c *Command) { c.Listen = taken.Addr().String() },
+		"--admin: ":  func(c *Command) { c.Admin = taken.Addr().String() },
+		"no such":    func(c *Command) { c.Policy = "/none/policy.json" },
+		"is not accepted:\nname must not be empty": func(c *Command) {
+			c.Policy = file(t, `{"name": "", "limit_keys": [],
+				"algorithm_config": {"tokens_per_second": 1, "burst": 1}}`)
+		},
+	} {
+		c := withDefaults(t)
+		c.Listen, c.Admin = "127.0.0.1:0", "127.0.0.1:0"
+		change(c)
+		std := cli.IO{Stdout: testkit.NewTranscript(), Stderr: testkit.NewTranscript()}
+		err := c.Run(t.Context(), std)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+func TestFieldsFlag(t *testing.T) {
+	r := run(t, func(c *Command) { c.Fields = "refused" })
+	first, _ := get(t, r.proxy)
+	if first.StatusCode != http.StatusOK || first.Header.Get("RateLimit-Limit") != "" {
+		t.Error(first.Status, first.Header)
+	}
+}
+
+func TestIPv6(t *testing.T) {
+	if l, err := net.Listen("tcp", "[::1]:0"); err != nil {
+		t.Skip(err)
+	} else {
+		l.Close()
+	}
+	r := run(t, func(c *Command) { c.Listen, c.Admin = "[::1]:0", "[::1]:0" })
+	if first, _ := get(t, r.proxy); first.Header.Get("RateLimit-Remaining") != "9" {
+		t.Error(first)
+	}
+	if resp, metrics := get(t, r.admin+"/metrics"); resp.StatusCode != http.StatusOK {
+		t.Error(metrics)
+	}
+}
+
+// The page sends no bursts to a real upstream. Without an admin address there is no page.
+func TestNoDemo(t *testing.T) {
+	r := run(t, func(c *Command) {
+		c.Policy = off
+		_ = c.Upstream.UnmarshalText([]byte("http://127.0.0.1:1"))
+	})
+	if strings.Contains(r.banner, "demo") || !strings.Contains(r.banner, "Nothing is limited.") ||
+		strings.Contains(r.banner, "left of the limit") {
+		t.Error(r.banner)
+	}
+	resp, err := http.Post(r.admin+"/api/burst", "application/x-www-form-urlencoded",
+		strings.NewReader("n=1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusMethodNotAllowed {
+		t.Error(resp.Status)
+	}
+	r = run(t, func(c *Command) { c.Admin = off })
+	if strings.Contains(r.banner, "metrics") || len(port.FindAllString(r.banner, -1)) != 3 {
+		t.Error(r.banner)
+	}
+}

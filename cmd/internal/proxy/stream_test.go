@@ -1,0 +1,154 @@
+package proxy
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/coder/websocket"
+
+	"github.com/seed-181794aa/ratelimit/cmd/internal/testkit"
+)
+
+// The client receives what the upstream flushes before the response ends.
+func TestStreamingResponse(t *testing.T) {
+	more := make(chan struct{})
+	_, url, _ := start(t, two, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		for i := range 3 {
+			fmt.Fprintf(w, "data: %d\n\n", i)
+			_ = http.NewResponseController(w).Flush()
+			<-more
+		}
+	})
+	r, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	lines := bufio.NewReader(r.Body)
+	for i := range 3 {
+		line, err := lines.ReadString('\n')
+		if want := fmt.Sprintf("data: %d\n", i); line != want || err != nil {
+			t.Fatalf("got %q, %v, want %q", line, err, want)
+		}
+		_, _ = lines.ReadString('\n')
+		more <- struct{}{}
+	}
+}
+
+// The upstream receives what the client writes before the request ends.
+func TestStreamingRequest(t *testing.T) {
+	got := make(chan string)
+	_, url, _ := start(t, two, func(_ http.ResponseWriter, r *http.Request) {
+		lines := bufio.NewScanner(r.Body)
+		for lines.Scan() {
+			got <- lines.Text()
+		}
+		close(got)
+	})
+	body, w := io.Pipe()
+	go func() {
+		r, err := http.Post(url, "text/plain", body)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		r.Body.Close()
+	}()
+	for i := range 3 {
+		fmt.Fprintln(w, i)
+		if line := <-got; line != fmt.Sprint(i) {
+			t.Errorf("got %q, want %d", line, i)
+		}
+	}
+	w.Close()
+	<-got
+}
+
+// An upstream may answer piece by piece while it receives the request piece by piece.
+func TestBothDirectionsAtOnce(t *testing.T) {
+	_, url, _ := start(t, two, func(w http.ResponseWriter, r *http.Request) {
+		control := http.NewResponseController(w)
+		if err := control.EnableFullDuplex(); err != nil {
+			t.Error(err)
+		}
+		_ = control.Flush()
+		for lines := bufio.NewScanner(r.Body); lines.Scan(); {
+			fmt.Fprintln(w, lines.Text())
+			_ = control.Flush()
+		}
+	})
+	body, w := io.Pipe()
+	r, err := http.Post(url, "text/plain", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	lines := bufio.NewScanner(r.Body)
+	for i := range 3 {
+		fmt.Fprintln(w, i)
+		if !lines.Scan() || lines.Text() != fmt.Sprint(i) {
+			t.Fatalf("got %q, %v, want %d", lines.Text(), lines.Err(), i)
+		}
+	}
+	w.Close()
+	if lines.Scan() || lines.Err() != nil {
+		t.Error(lines.Text(), lines.Err())
+	}
+}
+
+// echo is a WebSocket server.
+func echo(w http.ResponseWriter, r *http.Request) {
+	c, err := websocket.Accept(w, r, nil) // checks that Host and Origin are the same
+	if err != nil {
+		return
+	}
+	defer c.CloseNow()
+	for {
+		kind, text, err := c.Read(r.Context())
+		if err != nil || c.Write(r.Context(), kind, text) != nil {
+			return
+		}
+	}
+}
+
+func dial(t *testing.T, url string) *websocket.Conn {
+	t.Helper()
+	c, _, err := websocket.Dial(t.Context(), url, &websocket.DialOptions{
+		HTTPHeader: http.Header{"Origin": {url}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.CloseNow() })
+	say(t, c)
+	return c
+}
+
+func say(t *testing.T, c *websocket.Conn) {
+	t.Helper()
+	if err := c.Write(t.Context(), websocket.MessageText, []byte("hello")); err != nil {
+		t.Fatal(err)
+	}
+	if _, text, err := c.Read(t.Context()); err != nil || string(text) != "hello" {
+		t.Fatalf("%q, %v", text, err)
+	}
+}
+
+func TestWebSocket(t *testing.T) {
+	log := testkit.NewTranscript()
+	_, url, _ := start(t, two, echo, func(c *Config) { c.Log, c.Access = log.Logger(), AccessAll })
+	dial(t, url).Close(websocket.StatusNormalClosure, "")
+	if line := log.Until(t, "msg=request"); !strings.Contains(line, "status=101") {
+		t.Error(line)
+	}
+	dial(t, url)
+	_, r, err := websocket.Dial(t.Context(), url, nil)
+	if err == nil || r.StatusCode != http.StatusTooManyRequests {
+		t.Error("the third request was not refused")
+	}
+}

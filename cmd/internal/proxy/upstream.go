@@ -1,0 +1,158 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/cmd/internal/daemon"
+	"github.com/seed-181794aa/ratelimit/cmd/internal/metrics"
+)
+
+// Connections to the upstream.
+const (
+	dialTimeout = 10 * time.Second
+	idleConns   = 1024 // kept open, so that a burst does not begin with as many handshakes
+
+	// continueTimeout is how long the proxy holds a body back, if the client asks for that,
+	// until the upstream accepts it.
+	continueTimeout = time.Second
+)
+
+// statusClientGone is logged if the client closed the connection before the response, as in
+// nginx, or if the proxy was stopped before.
+const statusClientGone = 499
+
+// newReverseProxy returns the handler that passes requests on to the upstream.
+func (p *Proxy) newReverseProxy() httputil.ReverseProxy {
+	transport := &http.Transport{
+		DialContext: (&net.Dialer{Timeout: dialTimeout}).DialContext,
+		// Bodies pass unchanged: a client that accepts compression asks for it itself.
+		DisableCompression:    true,
+		ForceAttemptHTTP2:     true,
+		MaxIdleConns:          idleConns,
+		MaxIdleConnsPerHost:   idleConns,
+		IdleConnTimeout:       90 * time.Second,
+		TLSHandshakeTimeout:   dialTimeout,
+		ResponseHeaderTimeout: p.Timeout,
+		ExpectContinueTimeout: continueTimeout,
+	}
+	return httputil.ReverseProxy{
+		Rewrite:      p.rewrite,
+		Transport:    transport,
+		ErrorHandler: p.upstreamFailed,
+		BufferPool:   &buffers{},
+		ErrorLog:     daemon.NewErrorLog(p.errors),
+	}
+}
+
+// rewrite turns the incoming request into the one for the upstream. Forwarding fields are
+// kept only if a trusted proxy sent them.
+func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
+	r.SetURL(p.Upstream)
+	if p.PreserveHost {
+		r.Out.Host = r.In.Host
+	}
+	p.via.add(r.Out.Header, r.In)
+	r.Out.Trailer = nil // it arrives after the decision, so the limiter has not seen it
+	dropOtherUpgrades(r.Out.Header)
+	trusted := p.Limiter.TrustsPeer(r.In)
+	for name := range r.Out.Header {
+		// Many upstreams read _ as -. Proxies do not write it, so the client did.
+		if p.namesClient(name) && (!trusted || strings.Contains(name, "_")) {
+			delete(r.Out.Header, name)
+		}
+	}
+	if !trusted {
+		r.SetXForwarded()
+		return
+	}
+	const chain = "X-Forwarded-For"
+	r.Out.Header[chain] = r.In.Header[chain] // SetXForwarded appends to it
+	r.SetXForwarded()
+	for _, name := range []string{"X-Forwarded-Host", "X-Forwarded-Proto", p.addressHeader} {
+		if name == chain {
+			continue
+		}
+		if values := r.In.Header[name]; len(values) > 0 {
+			r.Out.Header[name] = values
+		}
+	}
+}
+
+// dropOtherUpgrades drops the fields that ask for a protocol other than WebSocket. Requests
+// behind an upgrade are not counted, and HTTP/2 allows any number of them.
+func dropOtherUpgrades(h http.Header) {
+	if protocol := h.Get("Upgrade"); protocol != "" && !strings.EqualFold(protocol, "websocket") {
+		delete(h, "Upgrade")
+		delete(h, "Connection")
+	}
+}
+
+// upstreamFailed answers a request that the upstream did not answer.
+func (p *Proxy) upstreamFailed(w http.ResponseWriter, r *http.Request, err error) {
+	rec, ok := w.(*responseRecorder)
+	if ok {
+		if rec.upgraded { // the client is gone
+			return
+		}
+		if status := rec.request.failure(); status != 0 {
+			http.Error(w, http.StatusText(status), status)
+			return
+		}
+	}
+	if errors.Is(err, context.Canceled) { // the client is gone, or the proxy stops
+		w.WriteHeader(statusClientGone)
+		return
+	}
+	reason, status := metrics.Response, http.StatusBadGateway
+	var op *net.OpError
+	var timeout interface{ Timeout() bool }
+	switch {
+	case errors.As(err, &op) && op.Op == "dial":
+		reason = metrics.Connect
+		if ok {
+			rec.settlement.Cancel() // the upstream has not worked on the request
+		}
+	case errors.As(err, &timeout) && timeout.Timeout():
+		reason, status = metrics.Timeout, http.StatusGatewayTimeout
+	}
+	p.Metrics.UpstreamError(reason)
+	p.errors.Error("upstream", "method", r.Method, "path", r.URL.Path, "reason", string(reason),
+		"error", err)
+	http.Error(w, http.StatusText(status), status)
+}
+
+// responseBody is the body of the upstream's response. It counts the bodies that break off.
+type responseBody struct {
+	io.ReadCloser
+	proxy *Proxy
+}
+
+func (b *responseBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, context.Canceled) {
+		b.proxy.Metrics.UpstreamError(metrics.Response)
+	}
+	return n, err
+}
+
+// buffers is the pool of buffers in which bodies are copied.
+type buffers struct{ pool sync.Pool }
+
+// Get implements httputil.BufferPool.
+func (b *buffers) Get() []byte {
+	if buffer, ok := b.pool.Get().(*[32 << 10]byte); ok {
+		return buffer[:]
+	}
+	return make([]byte, 32<<10)
+}
+
+// Put implements httputil.BufferPool.
+func (b *buffers) Put(buffer []byte) { b.pool.Put((*[32 << 10]byte)(buffer)) }

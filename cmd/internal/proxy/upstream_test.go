@@ -1,0 +1,185 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/cmd/internal/testkit"
+)
+
+func TestForwarded(t *testing.T) {
+	var got http.Header
+	var host string
+	upstream := func(_ http.ResponseWriter, r *http.Request) { got, host = r.Header, r.Host }
+	trust := func(c *Config) {
+		c.Client.Trusted = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+	}
+	untrusted := func(*Config) {}
+	for _, tt := range []struct {
+		name                      string
+		change                    func(*Config)
+		forwarded, proto, forHost string
+		realIP, port              string
+	}{
+		{"untrusted", untrusted, "127.0.0.1", "http", "app.test", "", ""},
+		{"trusted", trust, "192.0.2.9, 127.0.0.1", "https", "outer.test", "192.0.2.9", "443"},
+	} {
+		_, url, _ := start(t, "", upstream, tt.change)
+		get(t, url, "Host", "app.test", "X-Forwarded-For", "192.0.2.9", "X-Forwarded-Proto", "https",
+			"X-Forwarded-Host", "outer.test", "X-Real-Ip", "192.0.2.9", "X_Forwarded_For", "192.0.2.9",
+			"Forwarded", "for=192.0.2.9", "X-Forwarded-Port", "443", "X_real-IP", "192.0.2.9")
+		if got.Get("X-Forwarded-For") != tt.forwarded || got.Get("X-Forwarded-Proto") != tt.proto ||
+			got.Get("X-Forwarded-Host") != tt.forHost || got.Get("X-Real-Ip") != tt.realIP ||
+			got.Get("X-Forwarded-Port") != tt.port || got.Get("X_Forwarded_For") != "" ||
+			got.Get("X_real-Ip") != "" || got.Get("Forwarded") != "" {
+			t.Errorf("%s: %v", tt.name, got)
+		}
+		if host != "app.test" {
+			t.Errorf("%s: Host %q", tt.name, host)
+		}
+	}
+}
+
+// The field that names the client passes only from a trusted proxy.
+func TestClientAddressHeaderOfAnUntrustedPeer(t *testing.T) {
+	for _, trusted := range [][]netip.Prefix{nil, {netip.MustParsePrefix("127.0.0.0/8")}} {
+		_, url, _ := start(t, "", func(w http.ResponseWriter, r *http.Request) {
+			fmt.Fprint(w, r.Header.Get("CF-Connecting-IP"))
+		}, func(c *Config) {
+			c.Client.Trusted, c.Client.Header = trusted, "cf-connecting-ip"
+		})
+		_, body := get(t, url, "CF-Connecting-IP", "192.0.2.9")
+		if passed := body != ""; passed != (trusted != nil) {
+			t.Errorf("trusted %v: the upstream got %q", trusted, body)
+		}
+	}
+}
+
+func TestUpstreamHost(t *testing.T) {
+	_, url, _ := start(t, "", func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, r.Host)
+	}, func(c *Config) { c.PreserveHost = false })
+	if _, host := get(t, url, "Host", "app.test"); !strings.HasPrefix(host, "127.0.0.1:") {
+		t.Errorf("Host %q", host)
+	}
+}
+
+// An upgrade to HTTP/2 would let any number of requests pass uncounted.
+func TestNoOtherUpgradeThanWebSocket(t *testing.T) {
+	_, url, _ := start(t, two, nil, rawUpstream(t, func(c rawConn) {
+		r, err := http.ReadRequest(c.Reader)
+		if err != nil {
+			return
+		}
+		text := fmt.Sprint(r.Header["Upgrade"], r.Header["Connection"], r.Header["Http2-Settings"])
+		fmt.Fprintf(c.Conn, "HTTP/1.1 101 OK\r\nConnection: Upgrade\r\nUpgrade: h2c\r\nX: %s\r\n\r\n",
+			text)
+		_, _ = io.Copy(io.Discard, c)
+	}))
+	c := connect(t, url, "GET / HTTP/1.1\nHost: h\nConnection: Upgrade, HTTP2-Settings\n"+
+		"Upgrade: h2c\nHTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA\n\n")
+	if r := c.response(t, "GET"); r.StatusCode != http.StatusBadGateway {
+		t.Error(r)
+	}
+	_, url, _ = start(t, two, func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, r.Header["Upgrade"], r.Header["Connection"], r.Header["Http2-Settings"])
+	})
+	_, body := get(t, url, "Connection", "Upgrade, HTTP2-Settings", "Upgrade", "h2c",
+		"HTTP2-Settings", "AAMAAABkAARAAAAAAAIAAAAA")
+	if body != "[] [] []" {
+		t.Error(body)
+	}
+}
+
+func TestUpstreamErrors(t *testing.T) {
+	closed := httptest.NewServer(nil)
+	closed.Close()
+	nowhere, _ := url.Parse(closed.URL)
+	log := testkit.NewTranscript()
+	p, front, _ := start(t, two, nil, func(c *Config) {
+		c.Upstream, c.Log = nowhere, log.Logger()
+	})
+	if r, _ := get(t, front); r.StatusCode != http.StatusBadGateway {
+		t.Errorf("%s, want 502", r.Status)
+	}
+	log.Until(t, "reason=connect")
+	for err, want := range map[error]int{
+		&url.Error{Op: "Get", Err: timeout{}}: http.StatusGatewayTimeout,
+		errors.New("malformed HTTP response"): http.StatusBadGateway,
+		context.Canceled:                      statusClientGone,
+	} {
+		w := httptest.NewRecorder()
+		p.upstreamFailed(w, httptest.NewRequest(http.MethodGet, "/", nil), err)
+		if w.Code != want {
+			t.Errorf("%v: %d, want %d", err, w.Code, want)
+		}
+	}
+	metrics := scrape(t, p)
+	for _, want := range []string{`{reason="connect"} 1`, `{reason="timeout"} 1`,
+		`{reason="response"} 1`} {
+		if !strings.Contains(metrics, "tb_upstream_errors_total"+want) {
+			t.Errorf("no %s in\n%s", want, metrics)
+		}
+	}
+}
+
+type timeout struct{}
+
+func (timeout) Error() string { return "late" }
+
+func (timeout) Timeout() bool { return true }
+
+func TestUpstreamHangs(t *testing.T) {
+	hang := make(chan struct{})
+	p, url, _ := start(t, two, func(http.ResponseWriter, *http.Request) { <-hang },
+		func(c *Config) { c.Timeout = time.Millisecond })
+	defer close(hang)
+	if r, _ := get(t, url); r.StatusCode != http.StatusGatewayTimeout {
+		t.Error(r.Status)
+	}
+	if !strings.Contains(scrape(t, p), `tb_upstream_errors_total{reason="timeout"} 1`) {
+		t.Error(scrape(t, p))
+	}
+}
+
+func TestUpstreamResets(t *testing.T) {
+	p, url, _ := start(t, two, nil, rawUpstream(t, func(c rawConn) {
+		_, _ = http.ReadRequest(c.Reader)
+		_ = c.Conn.(*net.TCPConn).SetLinger(0)
+	}))
+	if r, _ := get(t, url); r.StatusCode != http.StatusBadGateway {
+		t.Error(r.Status)
+	}
+	if !strings.Contains(scrape(t, p), `tb_upstream_errors_total{reason="response"} 1`) {
+		t.Error(scrape(t, p))
+	}
+}
+
+// An answer that breaks off is counted, and the client notices it.
+func TestUpstreamBreaksOff(t *testing.T) {
+	p, url, _ := start(t, two, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "10")
+		fmt.Fprint(w, "half")
+	})
+	r, err := http.Get(url)
+	if err == nil {
+		_, err = io.ReadAll(r.Body)
+		r.Body.Close()
+	}
+	if err == nil {
+		t.Error("the client did not notice that the answer broke off")
+	}
+	if !strings.Contains(scrape(t, p), `tb_upstream_errors_total{reason="response"} 1`) {
+		t.Error(scrape(t, p))
+	}
+}

@@ -1,0 +1,224 @@
+package replay
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strings"
+
+	"github.com/seed-181794aa/ratelimit/cmd/internal/cli"
+	"github.com/seed-181794aa/ratelimit/cmd/internal/samplelog"
+)
+
+// Command is `tb replay`. Its fields are the flags; Vars has their help.
+type Command struct {
+	Files []string `arg:"" optional:"" name:"file" help:"${replay_file}"`
+
+	Rate  Rate  `type:"text" placeholder:"TOKENS/TIME" help:"${replay_rate}"`
+	Burst Burst `type:"text" placeholder:"TOKENS" help:"${replay_burst}"`
+	Sweep Sweep `placeholder:"LISTS" help:"${replay_sweep}"`
+
+	Suggest Share    `type:"text" placeholder:"PERCENT" help:"${replay_suggest}"`
+	Check   []string `sep:"none" placeholder:"FILE" help:"${replay_check}"`
+	ByPath  bool     `help:"${replay_by_path}"`
+	Export  *string  `enum:"policy,caddy,nginx,envoy" placeholder:"FORMAT" help:"${replay_export}"`
+	Policy  string   `placeholder:"FILE" help:"${replay_policy}"`
+
+	Key        []string          `sep:"none" default:"ip" help:"${replay_key}"`
+	IPv6Prefix prefix            `type:"text" name:"ipv6-prefix" default:"64" help:"${replay_prefix}"`
+	Trusted    []cli.Network     `name:"trusted-proxies" placeholder:"CIDR" help:"${replay_trusted}"`
+	Cost       Cost              `type:"text" default:"1" help:"${replay_cost}"`
+	Field      map[string]string `mapsep:"," placeholder:"NAME=FIELD" help:"${replay_field}"`
+	Format     string            `placeholder:"LOG_FORMAT" help:"${replay_format}"`
+
+	AllowMalformed bool `name:"allow-malformed" help:"${replay_malformed}"`
+
+	MaxKeys  maxKeys `type:"text" default:"1048576" help:"${replay_max_keys}"`
+	Overflow string  `enum:"forgive,refuse" default:"forgive" help:"${replay_overflow}"`
+
+	Algorithm []string `sep:"none" placeholder:"LIST" help:"${replay_algorithm}"`
+
+	Follow  bool   `help:"${replay_follow}"`
+	Resolve bool   `help:"${replay_resolve}"`
+	JSON    bool   `name:"json" help:"${replay_json}"`
+	SVG     string `name:"svg" placeholder:"FILE" help:"${replay_svg}"`
+	HTML    string `name:"html" placeholder:"FILE" help:"${replay_html}"`
+
+	Sample      bool        `help:"${replay_sample}"`
+	SampleLines sampleLines `type:"text" default:"100000" help:"${replay_sample_lines}"`
+}
+
+// Validate returns an error for flags that exclude each other or are out of range.
+func (c *Command) Validate() error {
+	switch {
+	case c.Sample && len(c.Files) > 0:
+		return errors.New("want either FILE or --sample, and not both")
+	case !c.Sample && len(c.Files) == 0:
+		return errors.New("want a FILE to replay, - for standard input, or --sample")
+	case len(c.Algorithm) > 0 && c.Overflow != "forgive":
+		return errors.New("want either --algorithm or --overflow, and not both")
+	case c.Follow && len(c.Files) != 1:
+		return errors.New("--follow: want one FILE, or - for standard input")
+	}
+	if err := errors.Join(c.validatePictures(), c.validateSchema()); err != nil {
+		return err
+	}
+	_, err := c.options()
+	return err
+}
+
+// options returns the options that the flags describe.
+func (c *Command) options() (Options, error) {
+	o := Options{
+		Rates: c.Sweep.Rates, Bursts: c.Sweep.Bursts,
+		Trusted: cli.Prefixes(c.Trusted), IPv6Prefix: int(c.IPv6Prefix), Cost: c.Cost,
+		MaxKeys: int(c.MaxKeys), Overflow: cli.Overflow(c.Overflow),
+		Keys: splitLists(c.Key), Algorithms: splitLists(c.Algorithm), Picture: c.wantsPicture(),
+		AllowMalformed: c.AllowMalformed, ByPath: c.ByPath,
+	}
+	if c.Export != nil {
+		o.Export = *c.Export
+	}
+	rate, burst := c.Rate != Rate{}, c.Burst != 0
+	if o.Suggest = c.Suggest; !rate && !burst && len(o.Rates)+len(o.Bursts)+len(c.Algorithm) == 0 &&
+		c.Policy == "" && !c.Suggest.isSet() {
+		o.Suggest, o.FirstLook = newShare(1), true
+	}
+	switch {
+	case c.Follow && o.Suggest.isSet():
+		return o, errors.New("--follow: want a limit or a policy")
+	case !o.Suggest.isSet() && (c.ByPath || c.Export != nil || len(c.Check) > 0):
+		return o, errors.New("--by-path, --export and --check: want --suggest, and no limit")
+	case slices.Contains(c.Check, "-"):
+		return o, errors.New("--check: want files, and not standard input")
+	case c.Policy != "":
+		return o, c.checkPolicyFlags(&o)
+	case o.Suggest.isSet():
+		if err := c.setSuggestion(&o); err != nil {
+			return o, err
+		}
+	case rate == (len(o.Rates) > 0):
+		return o, errors.New("want either --rate, such as 5, 2.5/s, 300/m or 1/24h," +
+			" or rates in --sweep")
+	case burst == (len(o.Bursts) > 0):
+		return o, errors.New("want either --burst, a whole number from 1, or bursts in --sweep")
+	case rate:
+		o.Rates = []Rate{c.Rate}
+	}
+	if burst {
+		o.Bursts = []Burst{c.Burst}
+	}
+	return o, o.validate()
+}
+
+// splitLists splits lists with commas. Kong would drop an empty name at the end.
+func splitLists(lists []string) (names []string) {
+	for _, list := range lists {
+		names = append(names, strings.Split(list, ",")...)
+	}
+	return names
+}
+
+// Run replays the log and prints the report. After an error it prints the report on the
+// part of the input that was replayed. Run looks for the files and creates the pictures before a
+// long replay, so that a wrong name does not fail after it.
+func (c *Command) Run(ctx context.Context, std cli.IO) error {
+	o, err := c.options()
+	if err != nil {
+		return err
+	}
+	if err := c.readPolicy(ctx, &o, std.Stderr); err != nil {
+		return err
+	}
+	logs, size, err := c.logs(std.Stdin)
+	if err != nil {
+		return err
+	}
+	others, _, err := findInputs(c.Check, nil)
+	if err != nil {
+		return err
+	}
+	pictures, err := c.createPictures()
+	if err != nil {
+		return err
+	}
+	bar, show := newProgress(std.Stderr, size), c.print
+	if c.Follow {
+		bar, show = nil, c.refresh
+		o.Follow = func(rep *Report) error { return c.refresh(rep, std.Stdout) }
+	}
+	res, err := c.replay(ctx, o, logs, bar)
+	if res == nil {
+		return err
+	}
+	err = errors.Join(err, c.check(ctx, o, &res.Report, others))
+	res.Report.Sample = c.Sample
+	if c.Resolve {
+		res.Report.addNames(ctx, net.DefaultResolver)
+	}
+	switch {
+	case c.Follow:
+		res.Report.Interrupted = false // which is how it ends
+	case res.Report.Interrupted:
+		err = errors.Join(err, errors.New("interrupted"))
+	}
+	for _, p := range pictures {
+		err = errors.Join(err, p.write(res, p.file), p.file.Close())
+	}
+	// A broken pipe kills the process here.
+	return errors.Join(err, res.Report.checkNames(), show(&res.Report, std.Stdout))
+}
+
+// replay replays the logs and shows its progress in the bar, which may be nil.
+func (c *Command) replay(ctx context.Context, o Options, logs []Input,
+	bar *progress) (*Result, error) {
+	if bar != nil {
+		defer bar.Finish()
+		for i := range logs {
+			logs[i] = logs[i].withProgress(bar)
+		}
+	}
+	return Run(ctx, o, c.schema(), logs)
+}
+
+// logs returns the inputs and their length in bytes, -1 if it is not known.
+func (c *Command) logs(stdin io.Reader) ([]Input, int64, error) {
+	if !c.Sample {
+		logs, size, err := findInputs(c.Files, stdin)
+		switch {
+		case !c.Follow || err != nil:
+		case len(logs) != 1:
+			err = fmt.Errorf("--follow: want one FILE, and not %d", len(logs))
+		case c.Files[0] != "-":
+			name := logs[0].Name
+			logs[0].Open = func() (io.ReadCloser, error) { return follow(name) }
+		}
+		return logs, size, err
+	}
+	return []Input{{"generated sample", func() (io.ReadCloser, error) {
+		return io.NopCloser(samplelog.New(int(c.SampleLines))), nil
+	}}}, 0, nil
+}
+
+// print writes the report as text or JSON.
+func (c *Command) print(rep *Report, stdout io.Writer) error {
+	switch {
+	case c.saysNothing(rep):
+		return nil
+	case !c.JSON:
+		return rep.WriteText(stdout)
+	}
+	enc := json.NewEncoder(stdout)
+	enc.SetIndent("", "  ")
+	return enc.Encode(rep)
+}
+
+// saysNothing reports whether a report is a text without a request. Of a log that is followed, it
+// says why there is none, before an error can.
+func (c *Command) saysNothing(rep *Report) bool {
+	return !c.JSON && rep.Requests == 0 && (!c.Follow || len(rep.Malformed) == 0)
+}

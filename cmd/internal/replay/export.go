@@ -1,0 +1,223 @@
+package replay
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/cmd/internal/algorithm"
+	"github.com/seed-181794aa/ratelimit/cmd/internal/suggest"
+	"github.com/seed-181794aa/ratelimit/httplimit"
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// planned is a limit for all requests, or for the requests to a group of paths.
+type planned struct {
+	name  string
+	path  string // empty for all requests
+	limit *SuggestedLimit
+}
+
+// isPrefix reports whether the path stands for all paths below it.
+func (p *planned) isPrefix() bool { return len(p.path) > 1 && strings.HasSuffix(p.path, "/") }
+
+// nameOf returns a name for a path.
+func nameOf(path string) string {
+	name := strings.Trim(strings.Map(func(r rune) rune {
+		if strings.ContainsRune("/._~-", r) {
+			return '-'
+		}
+		return r
+	}, path), "-")
+	if name == "" {
+		return "root"
+	}
+	return name
+}
+
+// bundle returns the limits as a policy of several sets: see docs/policy.md.
+func bundle(plan []planned) string {
+	var all httplimit.Policy
+	for _, p := range plan {
+		rule := plan[0].limit.Policy.Sets[0].Rules[0] // has the keys and the cost
+		rule.Name, rule.Limit = p.name, p.limit.rate.limit(int(p.limit.Burst))
+		set := httplimit.RuleSet{Name: p.name, Rules: []httplimit.Rule{rule}}
+		if p.isPrefix() {
+			set.Selector.PathPrefix = p.path
+		} else {
+			set.Selector.PathExact = p.path
+		}
+		all.Sets = append(all.Sets, set)
+	}
+	return policyText(&all)
+}
+
+// caddyfile returns the limits as the directive of the module in the folder caddy.
+func caddyfile(plan []planned, o *Options) string {
+	var b strings.Builder
+	if len(o.Trusted) > 0 {
+		fmt.Fprintf(&b, "# Among the global options:\n# servers {\n#\ttrusted_proxies static %s\n"+
+			"#\ttrusted_proxies_strict\n# }\n", listOf(o.Trusted, " "))
+	}
+	b.WriteString("token_bucket {\n")
+	if o.IPv6Prefix != 64 {
+		fmt.Fprintf(&b, "\tipv6_prefix %d\n", o.IPv6Prefix)
+	}
+	for _, p := range plan {
+		fmt.Fprintf(&b, "\trule %s {\n\t\tkey {client_ip}\n", p.name)
+		switch {
+		case p.isPrefix():
+			fmt.Fprintf(&b, "\t\tpath %s*\n", p.path)
+		case p.path != "":
+			fmt.Fprintf(&b, "\t\tpath %s\n", p.path)
+		}
+		r := p.limit.rate
+		fmt.Fprintf(&b, "\t\trate %d/%s\n\t\tburst %d\n\t}\n", r.Tokens, r.Per, p.limit.Burst)
+	}
+	b.WriteString("}")
+	return b.String()
+}
+
+// nginxLimit returns the rate of limit_req that is not below a limit: whole requests a second or a
+// minute. With nodelay, limit_req grants a request more at once than its burst.
+func nginxLimit(l *SuggestedLimit) (rate string, limit tb.Limit) {
+	perSecond := l.rate.approximate()
+	n, unit, per := int64(math.Ceil(perSecond*60)), "r/m", time.Minute
+	if perSecond == math.Trunc(perSecond) || n > 1000 {
+		n, unit, per = int64(math.Ceil(perSecond)), "r/s", time.Second
+	}
+	return fmt.Sprint(n, unit), tb.Limit{Capacity: int(l.Burst), Tokens: n, Per: per}
+}
+
+// nginxConfig returns the limits as a configuration of nginx. The IPv6 prefix is in whole bytes.
+func nginxConfig(plan []planned, o *Options) string {
+	var zones, locations strings.Builder
+	for _, network := range o.Trusted {
+		fmt.Fprintf(&zones, "set_real_ip_from %s;\n", network)
+	}
+	if len(o.Trusted) > 0 {
+		zones.WriteString("real_ip_header X-Forwarded-For;\nreal_ip_recursive on;\n")
+	}
+	n := o.IPv6Prefix / 8
+	fmt.Fprintf(&zones, "map $binary_remote_addr $client { # IPv6 by /%d\n"+
+		"    \"~(?s)^(?<prefix>.{%d}).{%d}$\" $prefix;\n    default $binary_remote_addr;\n}\n",
+		o.IPv6Prefix, n, 16-n)
+	burst := func(p *planned) string {
+		text := "limit_req zone=" + p.name
+		if p.limit.Burst > 1 {
+			text += fmt.Sprintf(" burst=%d", p.limit.Burst-1)
+		}
+		return text + " nodelay;\n"
+	}
+	for i, p := range plan {
+		rate, _ := nginxLimit(p.limit)
+		fmt.Fprintf(&zones, "limit_req_zone $client zone=%s:10m rate=%s;\n", p.name, rate)
+		switch {
+		case p.path == "":
+			fmt.Fprintf(&locations, "    %s", burst(&p))
+			continue
+		case p.isPrefix():
+			fmt.Fprintf(&locations, "    location %s {\n", p.path)
+		default:
+			fmt.Fprintf(&locations, "    location = %s {\n", p.path)
+		}
+		if i > 0 { // a location with a limit has no others
+			fmt.Fprintf(&locations, "        %s", burst(&plan[0]))
+		}
+		fmt.Fprintf(&locations, "        %s    }\n", burst(&p))
+	}
+	return zones.String() + "limit_req_status 429;\nserver {\n" + locations.String() + "}"
+}
+
+// envoyUnits are the units of envoyproxy/ratelimit.
+var envoyUnits = []struct {
+	name string
+	per  time.Duration
+}{{"second", time.Second}, {"minute", time.Minute}, {"hour", time.Hour}, {"day", day}}
+
+// envoyLimit returns the limit of a fixed window that is nearest to a limit. Its unit is the
+// nearest one to the time in which the rate supplies the burst. It grants no less than the burst,
+// and no less than the rate. So it is not stricter as a token bucket, in tb rls, but can be as a
+// window, because a bucket can grant the burst and the rate in the time of one.
+func envoyLimit(l *SuggestedLimit) (unit string, limit tb.Limit) {
+	perSecond := l.rate.approximate()
+	fill := float64(l.Burst) / perSecond
+	best := math.Inf(1)
+	for _, u := range envoyUnits {
+		if far := math.Abs(math.Log(u.per.Seconds() / fill)); far < best {
+			n := max(int64(l.Burst), int64(math.Ceil(perSecond*u.per.Seconds())))
+			best, unit = far, u.name
+			limit = tb.Limit{Capacity: int(min(n, tb.MaxCapacity)), Tokens: n, Per: u.per}
+		}
+	}
+	return unit, limit
+}
+
+// envoyConfig returns the limits as a configuration of envoyproxy/ratelimit, after what Envoy has
+// to send for it.
+func envoyConfig(plan []planned, o *Options) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Envoy's actions: [{masked_remote_address: {v6_prefix_mask_len: %d}}]\n",
+		o.IPv6Prefix)
+	if len(plan) > 1 {
+		b.WriteString("# and [path, masked_remote_address], where path is the path without its query\n")
+	}
+	if len(o.Trusted) > 0 {
+		fmt.Fprintf(&b, "# xff_trusted_cidrs: %s\n", listOf(o.Trusted, ", "))
+	}
+	b.WriteString("domain: suggested\ndescriptors:\n")
+	limit := func(indent string, p *planned) {
+		unit, l := envoyLimit(p.limit)
+		fmt.Fprintf(&b, "%s- key: masked_remote_address\n%s  rate_limit:\n%s    unit: %s\n"+
+			"%s    requests_per_unit: %d\n", indent, indent, indent, unit, indent, l.Capacity)
+	}
+	for _, p := range plan {
+		if p.path == "" {
+			limit("  ", &p)
+			continue
+		}
+		value := p.path
+		if p.isPrefix() {
+			value += "*\n    share_threshold: true"
+		}
+		fmt.Fprintf(&b, "  - key: path\n    value: %s\n    descriptors:\n", value)
+		limit("      ", &p)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// exported returns the text of an export and the name of its file: policy, caddy, nginx or envoy.
+func exported(o *Options, plan []planned) (text, file string) {
+	switch o.Export {
+	case "caddy":
+		return caddyfile(plan, o), "Caddyfile"
+	case "nginx":
+		return nginxConfig(plan, o), "nginx.conf"
+	case "envoy":
+		return envoyConfig(plan, o), "ratelimit.yaml"
+	}
+	return bundle(plan), "policy.json"
+}
+
+// refusedRequests returns how many requests of cost 1 of all clients an algorithm refuses under a
+// limit, and whether that is known: their times were kept, and the algorithm can have the limit.
+func refusedRequests(found *suggest.Result, name string, l tb.Limit) (n uint64, known bool) {
+	limit, err := algorithm.NewLimit(l)
+	if err != nil {
+		return 0, false
+	}
+	for _, c := range found.Clients {
+		limiter, err := algorithm.New(name, limit, 1)
+		times := c.Times()
+		if err != nil || times == nil {
+			return 0, false
+		}
+		for _, t := range times {
+			if !limiter.Take(c.Key, uint64(t), limit.Units(1)).Granted {
+				n++
+			}
+		}
+	}
+	return n, true
+}

@@ -1,0 +1,265 @@
+package replay
+
+import (
+	"encoding"
+	"fmt"
+	"math"
+	"math/big"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/seed-181794aa/ratelimit/cmd/internal/accesslog"
+	"github.com/seed-181794aa/ratelimit/cmd/internal/samplelog"
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// TextMapper parses the flags of type "text". Such a flag takes the next argument even if
+// the argument begins with a hyphen. By default kong takes -1 for a flag, and its message does
+// not name the expected value.
+var TextMapper = kong.NamedMapper("text", kong.MapperFunc(
+	func(ctx *kong.DecodeContext, target reflect.Value) error {
+		text, _ := ctx.Scan.Pop().Value.(string) // empty at the end of the line
+		return target.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(text))
+	}))
+
+// Rate is a refill rate as a user writes it: 5, 2.5/s, 300/m, 1/24h. It stays the fraction
+// that was written: 300/m is {300, 1m}.
+type Rate struct {
+	Tokens int64
+	Per    time.Duration
+	text   string
+}
+
+const wantRate = "want tokens per time such as 5, 2.5/s, 300/m, 100/h, 1/d or 1/24h," +
+	" from 1 in 292 years to 1 a nanosecond"
+
+// String returns the rate as it was written, always with its unit.
+func (r Rate) String() string { return r.text }
+
+// limit returns the limit with that rate and burst.
+func (r Rate) limit(burst int) tb.Limit {
+	return tb.Limit{Capacity: burst, Tokens: r.Tokens, Per: r.Per}
+}
+
+// UnmarshalText parses a rate. The number is a decimal. The default unit is a second.
+func (r *Rate) UnmarshalText(text []byte) error {
+	number, unit, ok := strings.Cut(string(text), "/")
+	if !ok {
+		unit = "s"
+	}
+	tokens, okTokens := parseDecimal(number)
+	per, okPer := parsePeriod(unit)
+	if !okTokens || !okPer || !r.set(tokens, per) {
+		return fmt.Errorf("%q: %s", text, wantRate)
+	}
+	r.text = number + "/" + unit
+	return nil
+}
+
+// set sets r to tokens every per, and reports whether that is in range. A fraction of a
+// token becomes a whole number over several periods: 2.5 a second is 5 every 2 s.
+func (r *Rate) set(tokens *big.Rat, per time.Duration) bool {
+	long := new(big.Int).Mul(tokens.Denom(), big.NewInt(int64(per)))
+	if !tokens.Num().IsInt64() || !long.IsInt64() {
+		return false
+	}
+	r.Tokens, r.Per = tokens.Num().Int64(), time.Duration(long.Int64())
+	return r.limit(1).Validate() == nil
+}
+
+// parseDecimal parses digits with an optional point, exactly: a float64 cannot hold 0.1.
+// It refuses exponents, signs and fractions.
+func parseDecimal(s string) (*big.Rat, bool) {
+	if s == "" || len(s) > 40 || strings.Trim(s, "0123456789.") != "" {
+		return nil, false
+	}
+	return new(big.Rat).SetString(s)
+}
+
+// parsePeriod parses a unit, or a duration such as 24h or 1h30m.
+func parsePeriod(s string) (time.Duration, bool) {
+	if d, ok := units[s]; ok {
+		return d, true
+	}
+	d, err := time.ParseDuration(s)
+	return d, err == nil && d > 0
+}
+
+// units are the periods that need no number. A day has 24 hours.
+var units = map[string]time.Duration{
+	"ns": time.Nanosecond, "us": time.Microsecond, "ms": time.Millisecond,
+	"s": time.Second, "m": time.Minute, "h": time.Hour, "d": 24 * time.Hour,
+}
+
+// Burst is a capacity in tokens, 1 to tb.MaxCapacity. 0 means that none was given.
+type Burst int
+
+// UnmarshalText parses a whole number of tokens.
+func (b *Burst) UnmarshalText(text []byte) (err error) {
+	*b, err = parseWhole[Burst](text, 1, tb.MaxCapacity)
+	return err
+}
+
+// maxSweep is how many limits one pass compares at most: the refusals of a key are one bit
+// for each limit in a word.
+const maxSweep = 64
+
+// Sweep lists rates and bursts. Every pair is tried. Another flag stands in for an empty list.
+type Sweep struct {
+	Rates  []Rate
+	Bursts []Burst
+}
+
+const wantSweep = `want "rate=1,2,5 burst=10,20", rates as in --rate, bursts as in --burst,` +
+	" either one optional"
+
+// UnmarshalText parses lists such as "rate=1,300/m burst=10,20".
+func (s *Sweep) UnmarshalText(text []byte) error {
+	fields := strings.Fields(string(text))
+	for _, field := range fields {
+		if err := s.add(field); err != nil {
+			return err
+		}
+	}
+	if len(fields) == 0 {
+		return fmt.Errorf("%q: %s", text, wantSweep)
+	}
+	return nil
+}
+
+// add parses a list and adds its values.
+func (s *Sweep) add(field string) error {
+	name, list, _ := strings.Cut(field, "=")
+	for value := range strings.SplitSeq(list, ",") {
+		var rate Rate
+		var burst Burst
+		var err error
+		switch name {
+		case "rate":
+			err = rate.UnmarshalText([]byte(value))
+			s.Rates = append(s.Rates, rate)
+		case "burst":
+			err = burst.UnmarshalText([]byte(value))
+			s.Bursts = append(s.Bursts, burst)
+		default:
+			return fmt.Errorf("%q: %s", field, wantSweep)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// Cost is the number of tokens that a request takes: a constant, the size of the response
+// in some unit, or the value of a JSON field.
+//
+// No request is free. A response that is empty, or whose size was not logged, costs as much
+// as one byte. A request whose field is missing or not a positive number costs one token,
+// and the report counts such requests.
+type Cost struct {
+	text     string
+	constant float64 // in tokens; 0 if the cost varies
+	unit     float64 // bytes a token; 0 if the cost does not depend on the size
+	field    string  // the JSON field, if both are 0
+}
+
+const wantCost = "want a positive number of tokens, bytes, bytes/KiB (kB, KiB, MB, MiB," +
+	" GB or GiB), or the name of a JSON field"
+
+// byteUnits are the units of a cost in bytes: the decimal ones, and the binary ones with an
+// i.
+var byteUnits = map[string]float64{
+	"B": 1, "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9,
+	"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30,
+}
+
+// String returns the cost as it was written.
+func (c Cost) String() string { return c.text }
+
+// UnmarshalText parses a cost.
+func (c *Cost) UnmarshalText(text []byte) error {
+	*c = Cost{text: string(text)}
+	size, unit, divided := strings.Cut(c.text, "/")
+	number, err := strconv.ParseFloat(c.text, 64)
+	ok := true
+	switch {
+	case err == nil:
+		c.constant = number
+		ok = number > 0 && !math.IsInf(number, 1)
+	case size == "bytes" && divided:
+		c.unit, ok = byteUnits[unit]
+	case size == "bytes":
+		c.unit = 1
+	default:
+		c.field = c.text
+		_, isUnit := byteUnits[c.field]
+		ok = isFieldName(c.field) && !isUnit && !isMisspelt(c.field, "bytes")
+	}
+	if !ok {
+		return fmt.Errorf("%q: %s", text, wantCost)
+	}
+	return nil
+}
+
+// isFieldName reports whether s can name a field. Otherwise it is a misspelt number or unit.
+func isFieldName(s string) bool {
+	return s != "" && !strings.ContainsAny(s, "/ ") && !strings.ContainsAny(s[:1], "+-.0123456789")
+}
+
+// tokens returns the cost of a request. If the cost stands in for a field without a usable
+// value, standIn is true. The field is the last one of rec.Fields.
+func (c *Cost) tokens(rec *accesslog.Record) (cost float64, standIn bool) {
+	switch {
+	case c.constant > 0:
+		return c.constant, false
+	case c.unit > 0:
+		return float64(max(rec.Size, 1)) / c.unit, false
+	}
+	text := rec.Fields[len(rec.Fields)-1]
+	cost, err := strconv.ParseFloat(string(text), 64)
+	if err != nil || !(cost > 0) || math.IsInf(cost, 1) {
+		return 1, true
+	}
+	return cost, false
+}
+
+// prefix is the length of an IPv6 prefix, in bits.
+type prefix int
+
+// UnmarshalText parses a prefix.
+func (p *prefix) UnmarshalText(text []byte) (err error) {
+	*p, err = parseWhole[prefix](text, 1, 128)
+	return err
+}
+
+// sampleLines is the length of a generated log.
+type sampleLines int
+
+// UnmarshalText parses a number of lines.
+func (n *sampleLines) UnmarshalText(text []byte) (err error) {
+	*n, err = parseWhole[sampleLines](text, samplelog.MinLines, samplelog.MaxLines)
+	return err
+}
+
+// maxKeys is the bound of a limiter's table.
+type maxKeys int
+
+// UnmarshalText parses a bound, in the range of tb.WithMaxKeys.
+func (n *maxKeys) UnmarshalText(text []byte) (err error) {
+	*n, err = parseWhole[maxKeys](text, 1, 1<<30)
+	return err
+}
+
+// parseWhole parses a whole number from low to high.
+func parseWhole[N ~int](text []byte, low, high int) (N, error) {
+	n, err := strconv.Atoi(string(text))
+	if err != nil || n < low || n > high {
+		return 0, fmt.Errorf("%q: want a whole number, %d to %d", text, low, high)
+	}
+	return N(n), nil
+}

@@ -1,0 +1,104 @@
+package replay
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/seed-181794aa/ratelimit/cmd/internal/algorithm"
+	"github.com/seed-181794aa/ratelimit/cmd/internal/samplelog"
+)
+
+// Vars has the help of the flags for kong.
+var Vars = kong.Vars{
+	"replay_file": "Access logs, plain or packed by gzip, zstd or bzip2, in any order; - is standard" +
+		" input, and 'access.log*' stands for the files that match. At least one is needed" +
+		" without --sample.",
+
+	"replay_rate":  "Refill rate: 5 (a second), 2.5/s, 300/m, 1/24h.",
+	"replay_burst": "Capacity of a bucket, in tokens.",
+	"replay_sweep": "Compare all pairs of rates and bursts, as in 'rate=1,2,300/m burst=10,20'." +
+		" --rate or --burst stands in for a list that is left out.",
+
+	"replay_suggest": "Suggest a limit with which at most a share of the clients is ever refused, as" +
+		" in 0.1%, and compare the bursts that the log needs at each rate: --rate, the rates of" +
+		" --sweep, or 24 rates from 0.01 to 70 a second.",
+
+	"replay_check": "With --suggest, replay the suggested limit on this log, too, such as the next" +
+		" week's. May be given several times.",
+	"replay_by_path": "With --suggest, find limits of the paths with the most requests, too.",
+	"replay_export": "With --suggest, print the limits as a policy, or as a configuration of caddy," +
+		" nginx or envoy (its rate limit service).",
+
+	"replay_policy": "Replay a policy, as tb proxy would decide with it, instead of a limit. It" +
+		" has its own keys and costs.",
+
+	"replay_key": "Key of a bucket: ip, user, path, host, or a field such as" +
+		" request.headers.X-Api-Key. Several, with commas between, make a composite key.",
+	"replay_prefix": "Bits of an IPv6 address that make a client, 1 to 128.",
+	"replay_trusted": "Networks of the proxies in front of the server, separated by commas, whose" +
+		" X-Forwarded-For is believed.",
+	"replay_cost": "Tokens that a request takes: a number, bytes, bytes/KiB (kB, MiB, …) or a" +
+		" JSON field.",
+	"replay_field": "Where a log that names its fields has time, ip (the peer), forwarded, user," +
+		" host, uri, size or agent, instead of the usual fields.",
+	"replay_format": "The log_format of nginx that wrote the log, such as '$$remote_addr" +
+		" [$$time_local] \"$$request\"', instead of detection.",
+
+	"replay_malformed": "Accept a log of which most lines are malformed, such as one that several" +
+		" programs write.",
+
+	"replay_max_keys": "Bound on the keys of each limiter, and so on memory: 1 to 1073741824.",
+	"replay_overflow": "What happens to a new key while no bucket is full: forgive the smallest" +
+		" debt, or refuse the key.",
+	"replay_algorithm": "Compare algorithms under the limit, in one pass: some of " +
+		strings.Join(algorithm.Names, ", ") + ".",
+
+	"replay_follow": "Go on when lines are added to FILE, as tail -F does, and print the report" +
+		" every two seconds, until an interrupt.",
+	"replay_resolve": "Look up the names of the refused clients in the DNS, such as of crawlers.",
+	"replay_json":    "Print the report as JSON.",
+	"replay_svg": "Also draw the requests over time, and the tokens of the keys refused most in" +
+		" their worst minutes, into FILE.",
+	"replay_html": "Also write a page with this picture and a table of keys into FILE. With" +
+		" --suggest, a slider shows what each burst refuses.",
+
+	"replay_sample": "Replay a generated log instead of files.",
+	"replay_sample_lines": fmt.Sprintf("Lines of the generated log, %d to %d.",
+		samplelog.MinLines, samplelog.MaxLines),
+}
+
+// Help explains what the help of the flags does not.
+func (*Command) Help() string {
+	return `Feeds access logs through the limiter, with the time of each line as its clock, and
+reports what the limit would have done. Several files are merged by time. Without a limit,
+it shows how the first lines are read, and suggests one.
+
+The format of each file is detected, also in the lines of syslog, Docker, Kubernetes and
+journald:
+
+    Common and Combined Log Format   Apache, nginx, Traefik
+    JSON lines                       Caddy, nginx, Traefik, Cloudflare, Istio, Kong, clouds
+    W3C Extended Log File Format     IIS, CloudFront; Zeek
+    HTTP and HTTPS log               HAProxy
+    access log                       AWS (ALB, ELB, S3), Envoy, Istio, APISIX, Squid, uWSGI,
+                                     Gin, nginx-proxy-manager
+    logfmt                           Heroku, or with the field names of JSON
+
+The client is the one that "tb proxy" would find with the same --trusted-proxies: the
+peer or, behind trusted proxies, the last entry of X-Forwarded-For that is not a trusted
+proxy. A Combined line has X-Forwarded-For in quotes after the user agent. If a log has a
+list instead of the peer, the last entry counts as the peer.
+
+No request is free. A response of size 0 or without a size costs as much as one byte. A
+request without a positive number in its cost field costs one token.
+
+Exit status:
+
+    0  The input was replayed.
+    1  A part of the input was not replayed, because of an error or an interrupt, most lines
+       of a log are malformed, or no request has a part of the key or the cost field. The
+       report covers the rest.
+    2  The flags have a mistake.`
+}

@@ -1,0 +1,191 @@
+package replay
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+	"unsafe"
+
+	"github.com/seed-181794aa/ratelimit/cmd/internal/accesslog"
+	"github.com/seed-181794aa/ratelimit/internal/clientaddr"
+	"github.com/seed-181794aa/ratelimit/internal/compositekey"
+	"github.com/seed-181794aa/ratelimit/internal/hostname"
+)
+
+// keyer composes the key of a request from its parts.
+type keyer struct {
+	parts   []func(*accesslog.Record) []byte
+	names   []string
+	missing []uint64 // by part: the number of requests without it
+
+	rules    clientaddr.Rules
+	trusts   bool              // whether rules trust any proxy
+	networks map[string]string // of peers with a colon, at most maxNetworks of them
+
+	buf, value, digest []byte // reused by each call
+	lines              [2]string
+}
+
+const wantKey = "want ip, user, path, host or the name of a JSON field," +
+	" and commas between several"
+
+// newKeyer returns a keyer for the key of o, and the JSON fields that it needs.
+func newKeyer(o *Options) (*keyer, []string, error) {
+	if len(o.Keys) == 0 {
+		return nil, nil, fmt.Errorf("no key: %s", wantKey)
+	}
+	k := &keyer{
+		names: o.Keys, missing: make([]uint64, len(o.Keys)), trusts: len(o.Trusted) > 0,
+		networks: make(map[string]string),
+	}
+	var err error
+	if k.rules, err = clientaddr.New(o.Trusted, 0, o.IPv6Prefix); err != nil {
+		return nil, nil, err
+	}
+	standard := map[string]func(*accesslog.Record) []byte{
+		"ip":   k.client,
+		"user": func(rec *accesslog.Record) []byte { return rec.User },
+		"host": k.host,
+		"path": func(rec *accesslog.Record) []byte { return rec.Path },
+	}
+	var extra []string
+	for i, name := range o.Keys {
+		if slices.Contains(o.Keys[:i], name) {
+			return nil, nil, fmt.Errorf("key %q is there twice", name)
+		}
+		part := standard[name]
+		if part == nil {
+			if !isFieldName(name) || isMisspelt(name, "ip", "user", "path", "host") {
+				return nil, nil, fmt.Errorf("key %q: %s", name, wantKey)
+			}
+			i := len(extra)
+			extra = append(extra, name)
+			part = func(rec *accesslog.Record) []byte { return rec.Fields[i] }
+		}
+		k.parts = append(k.parts, part)
+	}
+	return k, extra, nil
+}
+
+// isMisspelt reports whether a name is one of the words in other letters or with a suffix
+// that another program would understand: IP, ip+path.
+func isMisspelt(name string, words ...string) bool {
+	end := strings.IndexAny(name, "+:")
+	if end < 0 {
+		end = len(name)
+	}
+	return slices.ContainsFunc(words, func(word string) bool {
+		return strings.EqualFold(name[:end], word)
+	})
+}
+
+// key returns the key of a request, valid until the next call. A part that the request does
+// not have is empty, so all requests without it share a bucket. The keyer counts them,
+// because that is seldom intended.
+func (k *keyer) key(rec *accesslog.Record) []byte {
+	k.buf = k.buf[:0]
+	for i, part := range k.parts {
+		value := part(rec)
+		if len(value) == 0 {
+			k.missing[i]++
+		}
+		if len(value) > maxPart {
+			k.digest = appendDigest(k.digest[:0], value)
+			k.buf = compositekey.AppendDigest(k.buf, k.digest)
+		} else {
+			k.buf = compositekey.Append(k.buf, value)
+		}
+	}
+	return k.buf
+}
+
+// peek returns the key of a request without counting what it lacks.
+func (k *keyer) peek(rec *accesslog.Record) []byte {
+	missing := slices.Clone(k.missing)
+	key := k.key(rec)
+	copy(k.missing, missing)
+	return key
+}
+
+// maxNetworks is of how many peers a keyer keeps the networks. They take about 1 MB.
+const maxNetworks = 1 << 13
+
+// maxPart is the longest part that a key holds in full, in bytes. Clients choose their
+// paths, up to megabytes, and the bounds of the tables count keys.
+const maxPart = 256
+
+// A digest has the first digestPrefix bytes of a part and digestSum bytes of its SHA-256:
+// 80 characters with the label between them, which a report shows in full. Two parts with
+// the same 128 bits cannot be found even on purpose.
+const (
+	digestPrefix = 40
+	digestSum    = 16
+)
+
+// appendDigest appends the digest of a part.
+func appendDigest(b, part []byte) []byte {
+	n := digestPrefix
+	for n > 0 && !utf8.RuneStart(part[n]) {
+		n--
+	}
+	sum := sha256.Sum256(part)
+	b = append(b, part[:n]...)
+	b = append(b, "…sha256:"...)
+	return hex.AppendEncode(b, sum[:digestSum])
+}
+
+// client returns the address of the client as text: an IPv4 address, or the network of an
+// IPv6 address. A peer that is not an address, such as a host name, is returned as it is.
+func (k *keyer) client(rec *accesslog.Record) []byte {
+	if !k.trusts && bytes.IndexByte(rec.Peer, ':') < 0 && bytes.IndexByte(rec.Peer, ',') < 0 {
+		return rec.Peer // most lines need no parsing
+	}
+	if network, ok := k.networks[string(rec.Peer)]; ok && !k.trusts { // does not allocate
+		k.value = append(k.value[:0], network...)
+		return k.value
+	}
+	peer, lines := k.origin(rec)
+	address := k.rules.Client(view(peer), lines)
+	if !address.IsValid() {
+		return peer
+	}
+	k.value = k.rules.AppendNetwork(k.value[:0], k.rules.Network(address))
+	if !k.trusts && len(rec.Peer) <= maxPart {
+		if len(k.networks) >= maxNetworks {
+			clear(k.networks)
+		}
+		k.networks[string(rec.Peer)] = string(k.value)
+	}
+	return k.value
+}
+
+// host returns the host in the one spelling that the key of a policy has.
+func (k *keyer) host(rec *accesslog.Record) []byte {
+	host := view(rec.Host)
+	k.value = append(k.value[:0], cmp.Or(hostname.Bare(host), host)...)
+	return k.value
+}
+
+// origin returns the peer and the lines of X-Forwarded-For, valid until the next call.
+//
+// Where the log has a list instead of the peer, the peer itself was not logged. It wrote the
+// last entry of the list, which takes its place. The other entries count as X-Forwarded-For.
+func (k *keyer) origin(rec *accesslog.Record) (peer []byte, lines []string) {
+	peer, lines = rec.Peer, k.lines[:0]
+	if k.trusts && len(rec.Forwarded) > 0 {
+		lines = append(lines, view(rec.Forwarded))
+	}
+	if i := bytes.LastIndexByte(peer, ','); i >= 0 {
+		lines = append(lines, view(peer[:i]))
+		peer = bytes.TrimSpace(peer[i+1:])
+	}
+	return peer, lines
+}
+
+// view returns b as a string without a copy. It is valid as long as b does not change.
+func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }

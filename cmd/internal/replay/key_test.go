@@ -1,0 +1,186 @@
+package replay
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/seed-181794aa/ratelimit/cmd/internal/accesslog"
+	"github.com/seed-181794aa/ratelimit/internal/compositekey"
+)
+
+func mustKeyer(t testing.TB, prefix int, names ...string) *keyer {
+	t.Helper()
+	k, _, err := newKeyer(&Options{Keys: names, IPv6Prefix: prefix})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+func TestClientAddresses(t *testing.T) {
+	for _, tt := range []struct {
+		prefix   int
+		ip, want string
+	}{
+		{64, "1.2.3.4", "1.2.3.4"},
+		{64, "::ffff:1.2.3.4", "1.2.3.4"},
+		{8, "::ffff:1.2.3.4", "1.2.3.4"},
+		{64, "1.2.3.4:567", "1.2.3.4"},
+		{64, "2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"},
+		{64, "2001:0DB8:1:2::9", "2001:db8:1:2::/64"},
+		{64, "[2001:db8:1:2::9]:443", "2001:db8:1:2::/64"},
+		{64, "[2001:db8:1:2::9]", "2001:db8:1:2::/64"},
+		{48, "2001:db8:1:2::9", "2001:db8:1::/48"},
+		{128, "2001:db8:1:2:0::9", "2001:db8:1:2::9"},
+		{64, "fe80::1%eth0", "fe80::/64"},
+		{64, "host.example.com", "host.example.com"},
+		{64, "no:address", "no:address"},
+		{64, "", ""},
+	} {
+		k := mustKeyer(t, tt.prefix, "ip")
+		for range 2 { // the second time, the keyer may know the network
+			key := k.key(&accesslog.Record{Peer: []byte(tt.ip)})
+			if got := compositekey.Parts(string(key)); len(got) != 1 || got[0] != tt.want {
+				t.Errorf("%s by /%d is %q, want %q", tt.ip, tt.prefix, got, tt.want)
+			}
+			k.key(&accesslog.Record{Peer: []byte("2001:db8:1:3::9")})
+		}
+	}
+}
+
+// The networks that a keyer knows are bounded, and a known one takes no allocation.
+func TestKnownNetworks(t *testing.T) {
+	k := mustKeyer(t, 64, "ip")
+	for i := range 3*maxNetworks + 1 {
+		k.key(&accesslog.Record{Peer: fmt.Appendf(nil, "2001:db8::%x", i)})
+	}
+	if n := len(k.networks); n != 1 {
+		t.Errorf("%d networks, want 1 after %d", n, maxNetworks)
+	}
+	rec := &accesslog.Record{Peer: []byte("2001:db8::7")}
+	if n := testing.AllocsPerRun(100, func() { k.key(rec) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func TestKeyParts(t *testing.T) {
+	k, extra, err := newKeyer(&Options{
+		Keys: []string{"path", "tenant.id", "user", "host", "plan"},
+	})
+	if err != nil || !slices.Equal(extra, []string{"tenant.id", "plan"}) {
+		t.Fatalf("extra fields %q, %v", extra, err)
+	}
+	rec := &accesslog.Record{User: []byte("eve"), Host: []byte("h"), Path: []byte("/p"),
+		Fields: [][]byte{[]byte("t"), nil}}
+	want := []string{"/p", "t", "eve", "h", ""}
+	if got := compositekey.Parts(string(k.key(rec))); !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
+	}
+	if !slices.Equal(k.missing, []uint64{0, 0, 0, 0, 1}) {
+		t.Errorf("missing %v, want only plan, once", k.missing)
+	}
+}
+
+func TestKeyErrorsSayWhatIsExpected(t *testing.T) {
+	for _, name := range []string{"", "a/b", "5", "two words", "IP", "Path", "ip+path",
+		"ip:path", "User:x", "host+"} {
+		_, _, err := newKeyer(&Options{Keys: []string{"ip", name}})
+		if err == nil || !strings.Contains(err.Error(), "ip, user, path, host") {
+			t.Errorf("key %q: error %v", name, err)
+		}
+	}
+}
+
+func TestAPartIsInAKeyOnce(t *testing.T) {
+	_, _, err := newKeyer(&Options{Keys: []string{"ip", "path", "ip"}})
+	if err == nil || !strings.Contains(err.Error(), `"ip" is there twice`) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// A host has one spelling, as in the key of a policy.
+func TestHostsAreOneKeyInAllSpellings(t *testing.T) {
+	k := mustKeyer(t, 64, "host", "ip")
+	for host, want := range map[string]string{
+		"h.example": "h.example", "H.Example:443": "h.example", ":80": ":80", "": "",
+	} {
+		key := k.key(&accesslog.Record{Host: []byte(host), Peer: []byte("::ffff:192.0.2.1")})
+		if got := compositekey.Parts(string(key)); !slices.Equal(got, []string{want, "192.0.2.1"}) {
+			t.Errorf("%q: %q, want %q", host, got, want)
+		}
+	}
+}
+
+func TestFieldsMayBeginLikeAWord(t *testing.T) {
+	for _, name := range []string{"ipaddr", "user_id", "host.name", "a+b", "x:y", "clientip"} {
+		if _, extra, err := newKeyer(&Options{Keys: []string{name}}); err != nil || len(extra) != 1 {
+			t.Errorf("key %q: error %v, fields %q", name, err, extra)
+		}
+	}
+}
+
+func TestLongPartsAreReplacedByADigest(t *testing.T) {
+	k := mustKeyer(t, 64, "path", "user")
+	keyOf := func(path string) string {
+		return string(k.key(&accesslog.Record{Path: []byte(path), User: []byte("u")}))
+	}
+	long := "/" + strings.Repeat("é", 500_000)
+	const sum = "09564ea953d5f71dcdf727d47df589f8"
+	if got, want := compositekey.Parts(keyOf(long))[0], long[:39]+"…sha256:"+sum; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := compositekey.Parts(keyOf(long[:256]))[0]; len(got) != 256 || got != long[:256] {
+		t.Errorf("a path of 256 bytes came back as %q", got)
+	}
+	// A path that differs only at the end, or that looks like a digest, has another key.
+	seen := make(map[string]bool)
+	paths := []string{long, long + "x", long + "y", long[:257], compositekey.Parts(keyOf(long))[0]}
+	for _, path := range paths {
+		key := keyOf(path)
+		seen[key] = true
+		if len(key) > maxPart+10 {
+			t.Errorf("a path of %d bytes makes a key of %d", len(path), len(key))
+		}
+	}
+	if len(seen) != len(paths) {
+		t.Errorf("%d keys for %d paths", len(seen), len(paths))
+	}
+}
+
+// Different parts must make different keys, also when the parts hold separators and
+// lengths of their own, as hostile paths may.
+func TestCompositeKeysDoNotCollide(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	alphabet := []string{"", "a", "b", "\x00", "\x01", "\x02", " ", "/", "a\x01b",
+		strings.Repeat("a", 200), string(appendDigest(nil, bytes.Repeat([]byte{'a'}, 400)))}
+	k := mustKeyer(t, 64, "user", "path", "plan")
+	seen := make(map[string][3]string)
+	for range 20_000 {
+		var p [3]string
+		for i := range p {
+			p[i] = alphabet[rng.IntN(len(alphabet))] + alphabet[rng.IntN(len(alphabet))]
+		}
+		key := string(k.key(&accesslog.Record{
+			User: []byte(p[0]), Path: []byte(p[1]), Fields: [][]byte{[]byte(p[2])},
+		}))
+		if other, ok := seen[key]; ok && other != p {
+			t.Fatalf("%q and %q have the same key", p, other)
+		}
+		seen[key] = p
+		for i := range p {
+			if len(p[i]) > maxPart {
+				p[i] = string(appendDigest(nil, []byte(p[i])))
+			}
+		}
+		if got := compositekey.Parts(key); !slices.Equal(got, p[:]) {
+			t.Fatalf("%q came back as %q", p, got)
+		}
+	}
+	if len(seen) < 5_000 {
+		t.Errorf("only %d keys tried", len(seen))
+	}
+}

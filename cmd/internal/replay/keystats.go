@@ -1,0 +1,81 @@
+package replay
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/seed-181794aa/ratelimit/cmd/internal/sketch"
+	"github.com/seed-181794aa/ratelimit/cmd/internal/suggest"
+)
+
+// maxTracked is how many keys have statistics of their own. One takes about 350 bytes, up
+// to 256 bytes for each part of its key, and for a picture up to 8 KiB for its windows: 36 MB
+// in all if every key sends requests all the time, and 4 MB if keys come and go.
+const maxTracked = 4096
+
+// tracked is a key that has statistics. Its Count is the number of its refusals.
+type tracked = sketch.Entry[keyStats]
+
+// keyStats has the statistics of a key since tracking of it began.
+type keyStats struct {
+	requests   uint64
+	refused    uint64
+	run        uint64 // refusals in a row, up to now
+	longestRun uint64
+	peak       suggest.Peak
+	zoom       zoom // empty unless there is a picture
+
+	counted   bool   // whether keyCounter has the key
+	refusedBy uint64 // a bit for each limit of which keyCounter has a refusal
+}
+
+// ranking finds the keys that are refused most, in bounded memory.
+type ranking struct{ *sketch.Summary[keyStats] }
+
+func newRanking(bound int) ranking { return ranking{sketch.NewSummary[keyStats](bound)} }
+
+// track counts a request of a key and returns its entry.
+func (r ranking) track(key []byte) *tracked {
+	e, added := r.See(key)
+	if added {
+		e.Value = keyStats{zoom: e.Value.zoom.emptied()}
+	}
+	e.Value.requests++
+	return e
+}
+
+// most returns the n keys with the most refusals since tracking of them began, or fewer: the most
+// refused first, and equals in the order of their keys.
+func (r ranking) most(n int) []*tracked {
+	var refused []*tracked
+	for e := range r.All() {
+		if e.Value.refused > 0 {
+			refused = append(refused, e)
+		}
+	}
+	slices.SortFunc(refused, func(a, b *tracked) int {
+		return cmp.Or(cmp.Compare(b.Value.refused, a.Value.refused), cmp.Compare(a.Key, b.Key))
+	})
+	return refused[:min(n, len(refused))]
+}
+
+// isNews reports whether a request of the key changes keyCounter: it is the first one, or a limit
+// refuses it that has refused none before.
+func (s *keyStats) isNews(refused uint64) bool {
+	before := s.refusedBy
+	news := !s.counted || before|refused != before
+	s.counted, s.refusedBy = true, before|refused
+	return news
+}
+
+// add counts a decision in a second since 1970.
+func (s *keyStats) add(second int64, granted bool) {
+	s.peak.Add(second)
+	if granted {
+		s.run = 0
+		return
+	}
+	s.refused++
+	s.run++
+	s.longestRun = max(s.longestRun, s.run)
+}

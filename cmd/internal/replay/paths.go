@@ -1,0 +1,199 @@
+package replay
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/seed-181794aa/ratelimit/cmd/internal/suggest"
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+const (
+	// maxPaths is how many groups of paths have a limit of their own.
+	maxPaths = 8
+	// leastOfPath is the least share of the requests that such a group has.
+	leastOfPath = 0.01
+)
+
+// pathGroups collects the requests to groups of paths, besides all requests. A group is a path with
+// a single segment, such as /login, or all paths below a first segment, such as /api/. The groups
+// are the ones with the most requests among the ones that wait in the first full queue.
+type pathGroups struct {
+	collect func() *suggest.Collector
+	chosen  bool
+	groups  []*pathGroup
+	packed  []byte // reused
+}
+
+type pathGroup struct {
+	path      string
+	requests  uint64
+	collector *suggest.Collector
+	found     *suggest.Result // of the collector at the end
+}
+
+// groupOf returns the group of a path, or nothing if the path has none: it is empty, or selectors
+// and servers may read it in several ways.
+func groupOf(path []byte) []byte {
+	if len(path) == 0 || path[0] != '/' {
+		return nil
+	}
+	group := path
+	if end := bytes.IndexByte(path[1:], '/'); end >= 0 {
+		group = path[:end+2]
+	}
+	for _, c := range group[1:] {
+		if !nameBytes[c] {
+			return nil
+		}
+	}
+	if bytes.HasPrefix(group, []byte("/.")) || string(group) == "//" || len(group) > maxPart {
+		return nil
+	}
+	return group
+}
+
+// nameBytes are the bytes of a segment that have one reading, and the slash.
+var nameBytes = func() (is [256]bool) {
+	for c := range is {
+		is[c] = '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+	}
+	for _, c := range []byte("/-_.~") {
+		is[c] = true
+	}
+	return is
+}()
+
+// pack returns a key with a group behind it, valid until the next call.
+func (p *pathGroups) pack(key, path []byte) []byte {
+	p.packed = binary.AppendUvarint(p.packed[:0], uint64(len(key)))
+	return append(append(p.packed, key...), groupOf(path)...)
+}
+
+func unpackGroup(packed []byte) (key, group []byte) {
+	size, n := binary.Uvarint(packed)
+	return packed[n:][:size], packed[n+int(size):]
+}
+
+// choose chooses the groups by the requests in a queue.
+func (p *pathGroups) choose(q *queue) {
+	p.chosen = true
+	counts := make(map[string]uint64)
+	for _, r := range slices.Concat(q.sorted, q.late) {
+		if _, group := unpackGroup(q.text(r)); len(group) > 0 {
+			counts[string(group)]++
+		}
+	}
+	for path, n := range counts {
+		if float64(n) >= leastOfPath*float64(q.len()) {
+			p.groups = append(p.groups, &pathGroup{path: path, requests: n})
+		}
+	}
+	slices.SortFunc(p.groups, func(a, b *pathGroup) int {
+		return cmp.Or(cmp.Compare(b.requests, a.requests), cmp.Compare(a.path, b.path))
+	})
+	p.groups = p.groups[:min(len(p.groups), maxPaths)]
+	for _, g := range p.groups {
+		g.collector, g.requests = p.collect(), 0
+	}
+}
+
+// add adds a request of a key to its group, if it is one of the chosen ones.
+func (p *pathGroups) add(key, group []byte, time int64, cost float64) {
+	for _, g := range p.groups {
+		if g.path == string(group) {
+			g.requests++
+			g.collector.Add(key, time, cost)
+			return
+		}
+	}
+}
+
+// end returns the groups in the order of their paths.
+func (p *pathGroups) end() []*pathGroup {
+	for _, g := range p.groups {
+		g.found = g.collector.Result()
+	}
+	slices.SortFunc(p.groups, func(a, b *pathGroup) int { return cmp.Compare(a.path, b.path) })
+	return p.groups
+}
+
+// PathLimit is the limit that a group of paths needs by itself.
+type PathLimit struct {
+	// Path is a path, or if it ends with a slash and is not "/" all paths below it.
+	Path     string `json:"path"`
+	Requests uint64 `json:"requests"`
+	Clients  int    `json:"clients"`
+	// Limit is found as the suggested limit of all requests is.
+	Limit *SuggestedLimit `json:"limit"`
+	// Stricter reports that a client can take at most half as much in a minute as under the limit of
+	// all requests. Only then the limit is in the policy: another one would refuse hardly anything.
+	Stricter bool `json:"stricter"`
+
+	found *suggest.Result
+}
+
+// addPaths adds the limits of groups of paths.
+func (s *Suggestion) addPaths(o *Options, groups []*pathGroup, h *habits) {
+	for _, g := range groups {
+		l := newSuggestion(o, g.found, h).Limit
+		if l == nil {
+			continue
+		}
+		s.Paths = append(s.Paths, PathLimit{
+			Path: g.path, Requests: g.requests, Clients: len(g.found.Clients), Limit: l,
+			Stricter: 2*l.PerMinute <= s.Limit.PerMinute, found: g.found,
+		})
+	}
+}
+
+// plan returns the limit of all requests and the limits of the paths that are stricter.
+func (s *Suggestion) plan() []planned {
+	plan := []planned{{name: "suggested", limit: s.Limit}}
+	for _, p := range s.Paths {
+		if !p.Stricter {
+			continue
+		}
+		name := nameOf(p.Path)
+		for slices.ContainsFunc(plan, func(other planned) bool { return other.name == name }) {
+			name = fmt.Sprintf("%s-%d", name, len(plan))
+		}
+		plan = append(plan, planned{name, p.Path, p.Limit})
+	}
+	return plan
+}
+
+// writePaths writes a table of the limits by path, with what several limiters refuse.
+func (s *Suggestion) writePaths(b *strings.Builder, requests uint64) {
+	b.WriteString("\nLimits by path, each by itself, and the requests that they refuse as a token" +
+		" bucket, in nginx\nand in Envoy:\n\n")
+	table := columns(b)
+	fmt.Fprintln(table, "requests\tclients\trefused\ttokens\tnginx\tEnvoy\t  limit\t  path")
+	row := func(path string, requests uint64, clients int, l *SuggestedLimit, found *suggest.Result) {
+		_, nginx := nginxLimit(l)
+		_, envoy := envoyLimit(l)
+		refused := func(algorithm string, l tb.Limit) string {
+			if n, known := refusedRequests(found, algorithm, l); known && s.cost == 1 {
+				return grouped(n)
+			}
+			return "-"
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t  %s, burst %s\t  %s\n", grouped(requests),
+			grouped(clients), grouped(l.Refused), refused("gcra", l.rate.limit(int(l.Burst))),
+			refused("gcra", nginx), refused("fixed-window", envoy), l.Rate, grouped(l.Burst), path)
+	}
+	row("all", requests, s.Clients, s.Limit, s.found)
+	for _, p := range s.Paths {
+		path := p.Path
+		if p.Stricter {
+			path = "> " + path
+		}
+		row(path, p.Requests, p.Clients, p.Limit, p.found)
+	}
+	table.Flush()
+	b.WriteString("\n>: in the policy, because it is far stricter than the limit of all requests.\n")
+}

@@ -1,0 +1,247 @@
+package replay
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/seed-181794aa/ratelimit/cmd/internal/cli"
+	"github.com/seed-181794aa/ratelimit/cmd/internal/rls/config"
+	"github.com/seed-181794aa/ratelimit/cmd/internal/testkit"
+	"github.com/seed-181794aa/ratelimit/httplimit"
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+func TestGroupsOfPaths(t *testing.T) {
+	for path, want := range map[string]string{
+		"/": "/", "/login": "/login", "/api/": "/api/", "/api/v1/x": "/api/",
+		"/a.b-c_d~e/x": "/a.b-c_d~e/",
+		"":             "", "*": "", "//x": "", "/%61/x": "", "/a;b": "", "/.git/x": "",
+		"/../x": "", `/a\b`: "",
+		"http": "", "/a b/c": "",
+	} {
+		if got := string(groupOf([]byte(path))); got != want {
+			t.Errorf("%q: %q, want %q", path, got, want)
+		}
+	}
+}
+
+// pathLog returns a log of visits, each with one request for /login and many below /api/, and the
+// lines of /login alone.
+func pathLog() (all, login string) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	second := 0
+	for range 200 {
+		second += rng.IntN(17)
+		client := fmt.Sprintf("192.0.2.%d", rng.IntN(50))
+		one := strings.Replace(line(client, second, 1), "/p", "/login", 1)
+		login += one
+		all += one + strings.Repeat(strings.Replace(one, "/login", "/api/v1?x", 1), 20+rng.IntN(5))
+	}
+	return all, login
+}
+
+// The limit of a path is the one that a log of this path alone has.
+func TestALimitByPathIsThatOfItsRequests(t *testing.T) {
+	all, login := pathLog()
+	o := suggestOptions(t, "5%", "")
+	want := replay(t, o, input("login.log", login)).Report
+	o.ByPath = true
+	s := replay(t, o, input("a.log", all)).Report.Suggestion
+	if len(s.Paths) != 2 || s.Paths[0].Path != "/api/" || s.Paths[1].Path != "/login" {
+		t.Fatalf("%+v, want /api/ and /login", s.Paths)
+	}
+	got, limit := s.Paths[1], want.Suggestion.Limit
+	if got.Requests != want.Requests || got.Clients != int(want.Keys) ||
+		got.Limit.Rate != limit.Rate || got.Limit.Burst != limit.Burst ||
+		got.Limit.Refused != limit.Refused || !got.Stricter {
+		t.Errorf("%+v %+v, want %+v", got, got.Limit, limit)
+	}
+	for _, name := range []string{"gcra", "token-bucket"} {
+		l := s.Limit.rate.limit(int(s.Limit.Burst))
+		n, known := refusedRequests(s.found, name, l)
+		o := options(t, s.Limit.Rate, Burst(s.Limit.Burst))
+		if refused := replay(t, o, input("a.log", all)).Report.Limits[0].Refused; !known || n != refused {
+			t.Errorf("%s: %d requests are refused, %v; want %d", name, n, known, refused)
+		}
+	}
+}
+
+// Without costs of 1 and the times of all clients, the requests that a limit refuses are not known.
+func TestRefusedRequestsOfAPathAreLeftOut(t *testing.T) {
+	all, _ := pathLog()
+	for _, tt := range []struct {
+		cost    string
+		maxKeys int
+		unknown int // columns
+	}{
+		{"1", tb.DefaultMaxKeys, 0}, {"2", tb.DefaultMaxKeys, 3}, {"bytes/KiB", tb.DefaultMaxKeys, 3},
+		{"1", 25, 3},
+	} {
+		o := suggestOptions(t, "5%", "1")
+		o.ByPath, o.Cost, o.MaxKeys = true, mustCost(t, tt.cost), tt.maxKeys
+		rep := replay(t, o, input("a.log", all)).Report
+		text := rendered(t, &rep)
+		_, table, _ := strings.Cut(text, "Limits by path")
+		row, _, _ := strings.Cut(table, "  all\n")
+		if n := strings.Count(row, "  -  "); n != tt.unknown {
+			t.Errorf("%s, %d: %d dashes, want %d in\n%s", tt.cost, tt.maxKeys, n, tt.unknown, text)
+		}
+	}
+}
+
+// What is exported is accepted by the program that it is for.
+func TestExports(t *testing.T) {
+	all, _ := pathLog()
+	o := suggestOptions(t, "5%", "")
+	o.ByPath, o.IPv6Prefix = true, 48
+	o.Trusted = networks(t, "10.0.0.0/8", "fd00::/8")
+	texts := make(map[string]string)
+	for _, name := range []string{"policy", "caddy", "nginx", "envoy"} {
+		o.Export = name
+		rep := replay(t, o, input("a.log", all)).Report
+		if texts[name] = rep.Suggestion.Export; !strings.Contains(rendered(t, &rep), texts[name]) ||
+			!strings.Contains(texts[name], "/login") || strings.Contains(texts[name], "/api") {
+			t.Errorf("%s:\n%s", name, rendered(t, &rep))
+		}
+		const proxy = "  tb proxy --policy policy.json --trusted-proxies 10.0.0.0/8,fd00::/8\n"
+		if strings.Contains(rendered(t, &rep), proxy) != (name == "policy") {
+			t.Errorf("%s: tb proxy in\n%s", name, rendered(t, &rep))
+		}
+	}
+	p, err := cli.ParsePolicy([]byte(texts["policy"]))
+	if err != nil || len(p.Sets) != 2 || p.Sets[1].Selector.PathExact != "/login" {
+		t.Errorf("%v: %+v", err, p)
+	}
+	files := []config.File{{Name: "a.yaml", Text: texts["envoy"]}}
+	if _, err := config.Parse(files, false); err != nil {
+		t.Errorf("%v in\n%s", err, texts["envoy"])
+	}
+	for _, part := range []struct{ name, want string }{
+		{"policy", "\"ip:address/48\""},
+		{"caddy", "#\ttrusted_proxies static 10.0.0.0/8 fd00::/8\n#\ttrusted_proxies_strict\n"},
+		{"caddy", "token_bucket {\n\tipv6_prefix 48\n\trule "},
+		{"caddy", "\trule login {\n\t\tkey {client_ip}\n\t\tpath /login\n\t\trate "},
+		{"nginx", "set_real_ip_from 10.0.0.0/8;\nset_real_ip_from fd00::/8;\nreal_ip_header "},
+		{"nginx", "map $binary_remote_addr $client {"},
+		{"nginx", `"~(?s)^(?<prefix>.{6}).{10}$" $prefix;`},
+		{"envoy", "# Envoy's actions: [{masked_remote_address: {v6_prefix_mask_len: 48}}]\n"},
+		{"envoy", "# xff_trusted_cidrs: 10.0.0.0/8, fd00::/8\n"},
+	} {
+		if !strings.Contains(texts[part.name], part.want) {
+			t.Errorf("no %s in\n%s", part.want, texts[part.name])
+		}
+	}
+	nginx, err := exec.LookPath("nginx")
+	if err != nil {
+		t.Skipf("nginx did not check its configuration: %v", err)
+	}
+	dir := t.TempDir()
+	conf := fmt.Sprintf("pid %s;\nerror_log stderr;\nevents {}\nhttp {\naccess_log off;\n%s\n}\n",
+		filepath.Join(dir, "pid"), texts["nginx"])
+	file := testkit.File(t, "nginx.conf", conf)
+	out, err := exec.Command(nginx, "-t", "-q", "-p", dir, "-c", file).CombinedOutput()
+	if err != nil {
+		t.Errorf("%v: %s\n%s", err, out, conf)
+	}
+}
+
+// Paths that differ in a slash have limits of their own, with different names. The limit of a
+// prefix counts the requests to all paths below it together.
+func TestNamesOfLimitsAreDistinct(t *testing.T) {
+	s := &Suggestion{Limit: &SuggestedLimit{rate: mustRate(t, "5"), Burst: 9,
+		Policy: httplimit.Rules(httplimit.Rule{Keys: []string{"ip:address"}})}}
+	for _, path := range []string{"/", "/api", "/api/", "/a.pi/", "/b", "/b-7", "/b/"} {
+		l := &SuggestedLimit{rate: mustRate(t, "1"), Burst: 2}
+		s.Paths = append(s.Paths, PathLimit{Path: path, Limit: l, Stricter: true})
+	}
+	s.Paths = append(s.Paths, PathLimit{Path: "/lax", Limit: s.Limit})
+	p, err := cli.ParsePolicy([]byte(bundle(s.plan())))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got string
+	for _, set := range p.Sets {
+		got += fmt.Sprintf("%s %s%s, ", set.Rules[0].Name, set.Selector.PathExact,
+			set.Selector.PathPrefix)
+	}
+	if want := "suggested , root /, api /api, api-3 /api/, a-pi /a.pi/, " +
+		"b /b, b-7 /b-7, b-7-7 /b/, "; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	files := []config.File{{Name: "a.yaml", Text: envoyConfig(s.plan(), &Options{})}}
+	c, err := config.Parse(files, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bucket := func(path, client string) string {
+		d := []*config.Entry{{Key: "path", Value: path}, {Key: "masked_remote_address",
+			Value: client}}
+		r := c.Domain("suggested").Match(d)
+		if r == nil {
+			t.Fatalf("no limit of %s", path)
+		}
+		key, _ := r.Key(d, nil)
+		return r.Path + " " + key
+	}
+	one := bucket("/api/1", "a")
+	if one != bucket("/api/2/3", "a") || one == bucket("/api/1", "b") || one == bucket("/api", "a") {
+		t.Errorf("a client has not one bucket for /api/ alone:\n%s", files[0].Text)
+	}
+	const location = "    location /api/ {\n        limit_req zone=suggested burst=8 nodelay;\n" +
+		"        limit_req zone=api-3 burst=1 nodelay;\n    }\n"
+	if text := nginxConfig(s.plan(), &Options{}); !strings.Contains(text, location) {
+		t.Errorf("no %s in\n%s", location, text)
+	}
+}
+
+func TestNothingToExport(t *testing.T) {
+	for _, tt := range []struct{ name, key, want string }{
+		{"policy", "path", "There is no policy configuration: a policy has no key for path."},
+		{"nginx", "path", "There is no nginx configuration: it needs --key ip and --cost 1."},
+		{"nginx", "ip", "There is no nginx configuration: it needs whole bytes in --ipv6-prefix,"},
+	} {
+		o := suggestOptions(t, "5%", "1")
+		o.Keys, o.Export, o.IPv6Prefix = []string{tt.key}, tt.name, 60
+		rep := replay(t, o, input("a.log", line("192.0.2.1", 1, 1))).Report
+		if text := rendered(t, &rep); !strings.Contains(text, tt.want) || rep.Suggestion.Export != "" {
+			t.Errorf("%s of %s: no %q in\n%s", tt.name, tt.key, tt.want, text)
+		}
+		text, err := json.Marshal(rep)
+		_, why, _ := strings.Cut(tt.want, ": ")
+		if err != nil || !strings.Contains(string(text), `"no_export":"`+strings.Trim(why, ".,")) {
+			t.Errorf("%s of %s: %v, no reason in %s", tt.name, tt.key, err, text)
+		}
+	}
+}
+
+// The limits of other programs are not stricter than the suggested ones, as token buckets.
+func TestLimitsOfOtherPrograms(t *testing.T) {
+	for _, tt := range []struct {
+		rate         string
+		burst        uint64
+		nginx, envoy string
+	}{
+		{"5", 10, "5r/s", "10 second"}, {"0.1", 19, "6r/m", "19 minute"},
+		{"0.015", 4, "1r/m", "4 minute"},
+		{"1/h", 3, "1r/m", "3 hour"}, {"2.5", 3, "150r/m", "3 second"},
+		{"33.3", 500, "34r/s", "1,998 minute"},
+		{"1", 300, "1r/s", "300 minute"}, {"1000", 5, "1000r/s", "1,000 second"},
+	} {
+		l := &SuggestedLimit{rate: mustRate(t, tt.rate), Burst: tt.burst}
+		nginx, other := nginxLimit(l)
+		unit, envoy := envoyLimit(l)
+		for _, other := range []tb.Limit{other, envoy} {
+			if other.Capacity < int(l.Burst) || perSecond(other).Cmp(perSecond(l.rate.limit(1))) < 0 {
+				t.Errorf("%s, %d: %+v is stricter", tt.rate, tt.burst, other)
+			}
+		}
+		if got := grouped(envoy.Capacity) + " " + unit; nginx != tt.nginx || got != tt.envoy {
+			t.Errorf("%s, %d: %s and %s, want %s and %s", tt.rate, tt.burst, nginx, got, tt.nginx, tt.envoy)
+		}
+	}
+}

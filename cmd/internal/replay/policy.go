@@ -1,0 +1,247 @@
+package replay
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/cmd/internal/accesslog"
+	"github.com/seed-181794aa/ratelimit/cmd/internal/cli"
+	"github.com/seed-181794aa/ratelimit/cmd/internal/daemon"
+	"github.com/seed-181794aa/ratelimit/cmd/internal/sketch"
+	"github.com/seed-181794aa/ratelimit/httplimit"
+	"github.com/seed-181794aa/ratelimit/internal/hash"
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// maxRefused is how many of the keys that a rule refuses are counted.
+const maxRefused = 1024
+
+// policyReplay decides requests as tb proxy does with a policy.
+type policyReplay struct {
+	limiter *httplimit.Limiter
+	facts   *facts
+	request http.Request
+	url     url.URL
+	packed  []byte
+
+	granted, refused   uint64
+	unclear, noAddress uint64
+	private            uint64                   // requests of clients with private addresses
+	refusals           map[string]*ruleRefusals // by the label of the rule
+}
+
+// ruleRefusals are the keys that a rule refuses.
+type ruleRefusals struct {
+	most *sketch.Summary[string] // with the address in the key, or ""
+	keys *distinctCounter
+}
+
+// newPolicyReplay returns a replay of the policy of o, with a clock.
+func newPolicyReplay(o *Options, now func() time.Time) (*policyReplay, error) {
+	p := &policyReplay{
+		facts:    newFacts(o.Policy),
+		refusals: make(map[string]*ruleRefusals),
+	}
+	p.request = http.Request{
+		URL: &p.url, Header: http.Header{}, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+	}
+	var err error
+	p.limiter, err = httplimit.New(o.Policy, httplimit.WithoutClaims(),
+		httplimit.WithFields(httplimit.Fields{OnlyRefused: true}),
+		httplimit.WithClientAddress(httplimit.ClientAddress{
+			Trusted: o.Trusted, IPv6Bits: o.IPv6Prefix,
+		}),
+		httplimit.WithLimiterOptions(
+			tb.WithClock(now), tb.WithMaxKeys(o.MaxKeys), tb.WithOverflow(o.Overflow),
+		),
+		httplimit.WithHooks(httplimit.Hooks{Refused: p.countKey, Shadow: p.countKey}))
+	return p, err
+}
+
+// countKey counts a refusal of the key of a rule.
+func (p *policyReplay) countKey(_ *http.Request, e httplimit.Event) {
+	if e.Allowed {
+		return
+	}
+	r := p.refusals[e.Rule]
+	if r == nil {
+		r = &ruleRefusals{sketch.NewSummary[string](maxRefused), newDistinctCounter(maxDistinct)}
+		p.refusals[e.Rule] = r
+	}
+	key := []byte(httplimit.FormatKey(e.Key))
+	entry, added := r.most.See(key)
+	entry.Count++
+	if added {
+		entry.Value = ""
+		if i := slices.IndexFunc(e.Key, httplimit.KeyPart.IsAddress); i >= 0 {
+			entry.Value = e.Key[i].Value
+		}
+	}
+	r.keys.add(hash.Mix(hash.Add(hash.Empty, key)), 0)
+}
+
+// pack returns what the rules look at in a request of a log in some format, for decide. It is valid
+// until the next call.
+func (p *policyReplay) pack(
+	rec *accesslog.Record, format accesslog.Format, peer []byte, forwarded []string,
+) []byte {
+	p.packed = p.packed[:0]
+	add := func(s string) {
+		p.packed = append(binary.AppendUvarint(p.packed, uint64(len(s))), s...)
+	}
+	method, query, path := http.MethodGet, "", view(rec.Path)
+	if f := p.facts.method; f != nil {
+		method = cmp.Or(f.value(rec.Method, rec.Fields), method)
+	}
+	if f := p.facts.query; f != nil {
+		query = f.value(rec.Query, rec.Fields)
+	}
+	if f := p.facts.host; f != nil && len(rec.Host) > 0 {
+		f.seen++
+	}
+	switch f := p.facts.path; {
+	case path != "" && f != nil:
+		f.seen++
+	case path == "" && (len(rec.Method) > 0 || format.NamesFields()):
+		path = "/" // as in GET http://host HTTP/1.1, or the log has no paths
+	}
+	for _, s := range []string{
+		view(peer), strings.Join(forwarded, ","), method, view(rec.Host), path, query,
+	} {
+		add(s)
+	}
+	for _, f := range p.facts.headers {
+		add(f.value(nil, rec.Fields))
+	}
+	return p.packed
+}
+
+// decide decides a packed request.
+func (p *policyReplay) decide(packed []byte) {
+	rest := string(packed)
+	next := func() (s string) {
+		size, n := binary.Uvarint(packed)
+		s = rest[n:][:size]
+		rest, packed = rest[n+len(s):], packed[n+len(s):]
+		return s
+	}
+	r := &p.request
+	clear(r.Header)
+	r.RemoteAddr = next()
+	if forwarded := next(); forwarded != "" {
+		r.Header["X-Forwarded-For"] = []string{forwarded}
+	}
+	r.Method, r.Host = next(), next()
+	isClear := p.resolve(next(), next())
+	for _, f := range p.facts.headers {
+		if v := next(); v != "" {
+			r.Header[strings.TrimPrefix(f.name, "header:")] = []string{v}
+		}
+	}
+	if !isClear {
+		p.unclear++
+		return
+	}
+	if f := p.facts.address; f != nil {
+		switch a := p.limiter.ClientAddress(r); {
+		case !a.IsValid():
+			p.noAddress++
+		case isPrivate(a):
+			p.private++
+			fallthrough
+		default:
+			f.seen++
+		}
+	}
+	if _, granted := p.limiter.Decide(discard{}, r); granted {
+		p.granted++
+	} else {
+		p.refused++
+	}
+}
+
+// resolve sets the URL of the request. It reports false if tb proxy refuses the path.
+func (p *policyReplay) resolve(path, query string) bool {
+	u, err := url.ParseRequestURI(path)
+	if err != nil {
+		return false
+	}
+	resolved, raw, ok := httplimit.ResolvePath(u)
+	p.url = url.URL{Path: resolved, RawPath: raw, RawQuery: query}
+	return ok && strings.HasPrefix(resolved, "/")
+}
+
+// discard is a response that is not written.
+type discard struct{}
+
+func (discard) Header() http.Header         { return http.Header{} }
+func (discard) Write(b []byte) (int, error) { return len(b), nil }
+func (discard) WriteHeader(int)             {}
+
+// checkPolicyFlags returns an error if a flag has no meaning with --policy.
+func (c *Command) checkPolicyFlags(o *Options) error {
+	switch {
+	case c.Rate != Rate{} || c.Burst != 0 || len(o.Rates)+len(o.Bursts) > 0 || c.Suggest.isSet():
+		return errors.New("want either --policy, or --rate, --burst, --sweep or --suggest, and not both")
+	case !slices.Equal(o.Keys, []string{"ip"}) || c.Cost.String() != "1":
+		return errors.New("want either --policy, or --key or --cost, and not both")
+	case c.wantsPicture() || len(c.Algorithm) > 0:
+		return errors.New("want either --policy, or --svg, --html or --algorithm, and not both")
+	}
+	return nil
+}
+
+// readPolicy reads the policy if one is named, and prints its warnings.
+func (c *Command) readPolicy(ctx context.Context, o *Options, stderr io.Writer) error {
+	if c.Policy == "" {
+		return nil
+	}
+	data, err := daemon.AwaitRead(ctx, c.Policy, func() (string, error) {
+		data, err := os.ReadFile(c.Policy)
+		return string(data), err
+	})
+	if err != nil {
+		return err
+	}
+	if o.Policy, err = cli.ParsePolicyFile(c.Policy, []byte(data)); err != nil {
+		return err
+	}
+	if err := checkReplayable(o.Policy); err != nil {
+		return fmt.Errorf("%s: %w", c.Policy, err)
+	}
+	for _, text := range o.Policy.Warnings() {
+		fmt.Fprintf(stderr, "tb: %s: warning: %s\n", c.Policy, text)
+	}
+	return nil
+}
+
+// checkReplayable returns an error that names the first rule that no log shows the effect of.
+func checkReplayable(p *httplimit.Policy) error {
+	for _, s := range p.Sets {
+		for r := range s.All() {
+			var why string
+			switch {
+			case strings.HasPrefix(r.Cost.Source, "response:"):
+				why = "its cost is known after the response"
+			case r.Adaptive != httplimit.Adaptive{}:
+				why = "its rate follows what the upstream answers"
+			case r.OnLimit == httplimit.Delay && !r.Shadow && !s.Shadow:
+				why = "it delays requests, which would have ended later"
+			default:
+				continue
+			}
+			return fmt.Errorf("rule %q cannot be replayed: %s", r.Name, why)
+		}
+	}
+	return nil
+}

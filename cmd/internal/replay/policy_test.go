@@ -1,0 +1,287 @@
+package replay
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/seed-181794aa/ratelimit/cmd/internal/cli"
+	"github.com/seed-181794aa/ratelimit/cmd/internal/testkit"
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// policyOptions returns the options of a replay of a policy.
+func policyOptions(t testing.TB, policy string) (Options, error) {
+	t.Helper()
+	c := Command{
+		Key: []string{"ip"}, IPv6Prefix: 64, Cost: mustCost(t, "1"), MaxKeys: tb.DefaultMaxKeys,
+		Overflow: "forgive", Policy: testkit.File(t, "policy.json", policy),
+		Field: map[string]string{},
+	}
+	o, err := c.options()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o, c.readPolicy(t.Context(), &o, io.Discard)
+}
+
+func replayPolicy(t testing.TB, policy string, inputs ...Input) Report {
+	t.Helper()
+	o, err := policyOptions(t, policy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return replay(t, o, inputs...).Report
+}
+
+// outcomes returns the counts of a policy and of its rules as text.
+func (o *PolicyOutcome) counts() string {
+	text := fmt.Sprintf("%d/%d", o.Granted, o.Refused)
+	for _, r := range o.Rules {
+		text += fmt.Sprintf(" %s %d/%d", r.Rule, r.Granted, r.Refused)
+	}
+	return text
+}
+
+func TestAPolicyOfOneRuleDecidesAsItsLimit(t *testing.T) {
+	const policy = `{"name": "x", "limit_keys": ["ip:address"],
+		"algorithm_config": {"tokens_per_second": 2, "burst": 7, "fixed_cost": 1.5}}`
+	got := replayPolicy(t, policy, sampleInput(20_000)).Policy
+	o := options(t, "2", 7)
+	o.Cost = mustCost(t, "1.5")
+	rep := replay(t, o, sampleInput(20_000)).Report
+	want := rep.Limits[0]
+	if want.Refused == 0 || got.Granted != want.Granted || got.Refused != want.Refused ||
+		got.Rules[0].Granted != want.Granted || got.Rules[0].Refused != want.Refused {
+		t.Errorf("%s, want %+v", got.counts(), want)
+	}
+	refused := make(map[string]uint64)
+	for _, k := range rep.Top {
+		refused["ip:address="+k.Key[0]] = k.Refused
+	}
+	for _, k := range got.Rules[0].Top {
+		if k.Refused != refused[k.Key] {
+			t.Errorf("%+v, want %d refused", k, refused[k.Key])
+		}
+	}
+}
+
+// requestLine returns a line with a request line.
+func requestLine(request string) string {
+	return `1.1.1.1 - - [09/Sep/2001:01:46:40 +0000] "` + request + `" 200 17 "-" "-"` + "\n"
+}
+
+// jsonLine is a request in the log of Caddy.
+func jsonLine(second int, ip, method, host, uri, key string) string {
+	return fmt.Sprintf(`{"ts":%d,"request":{"remote_ip":%q,"method":%q,"host":%q,"uri":%q,`+
+		`"headers":{"X-Api-Key":[%q],"X-Cost":["2"]}}}`+"\n", 1e9+second, ip, method, host, uri, key)
+}
+
+func TestAPolicyByHand(t *testing.T) {
+	const config = `"algorithm_config": {"tokens_per_second": 0.001, "burst": 2}`
+	get := func(ip, key string) string { return jsonLine(0, ip, "GET", "h", "/v1/x?q=1", key) }
+	for _, tt := range []struct{ name, policy, log, want string }{
+		{
+			"all or nothing", `{"rules": [
+				{"name": "a", "limit_keys": ["ip:address"], ` + config + `},
+				{"name": "k", "limit_keys": ["header:x-api-key"], ` + config + `}]}`,
+			get("1.1.1.1", "k") + get("1.1.1.2", "k") + get("1.1.1.3", "k") + get("1.1.1.3", "l"),
+			"3/1 a 3/0 k 3/1",
+		},
+		{
+			"shadow", `{"rules": [
+				{"name": "a", "limit_keys": ["ip:address"], ` + config + `},
+				{"name": "s", "mode": "shadow", "limit_keys": [], ` + config + `}]}`,
+			get("1.1.1.1", "") + get("1.1.1.2", "") + get("1.1.1.3", "") + get("1.1.1.3", "") +
+				get("1.1.1.3", ""), "4/1 a 4/1 s 2/2",
+		},
+		{
+			"cost and tiers", `{"name": "a", "limit_keys": ["ip:address"], "algorithm_config":
+				{"tokens_per_second": 0.001, "burst": 2, "cost_source": "header:x-cost", "tiers":
+				{"by": "header:x-api-key", "limits": {"gold": {"tokens_per_second": 0.001, "burst": 4}}}}}`,
+			get("1.1.1.1", "x") + get("1.1.1.1", "x") + get("1.1.1.2", "gold") + get("1.1.1.2", "gold"),
+			"3/1 a 3/1",
+		},
+		{
+			"missing key", `{"name": "k", "limit_keys": ["header:x-api-key"], "on_missing": "reject", ` +
+				config + `}`,
+			get("1.1.1.1", "") + get("1.1.1.1", "k"), "1/1 k 1/1",
+		},
+		{
+			"query and match", `{"name": "q", "limit_keys": ["query:q"], "match": {"header:host": "h"}, ` +
+				config + `}`,
+			strings.Repeat(get("1.1.1.1", ""), 3) + jsonLine(0, "1.1.1.1", "GET", "h", "/?q=2", "") +
+				strings.Repeat(jsonLine(0, "1.1.1.1", "GET", "other", "/?q=1", ""), 5), "8/1 q 3/1",
+		},
+		{
+			"selector", `{"selector": {"methods": ["POST"], "hosts": ["h"], "pathPrefix": "/v1/"},
+				"rules": [{"name": "a", "limit_keys": [], ` + config + `}]}`,
+			strings.Repeat(jsonLine(0, "1.1.1.1", "POST", "h", "//v1/%79", ""), 3) +
+				strings.Repeat(get("1.1.1.1", ""), 3) +
+				strings.Repeat(jsonLine(0, "1.1.1.1", "POST", "h", "/v2/", ""), 3), "8/1 a 2/1",
+		},
+		{
+			"request lines", `{"selector": {"methods": ["POST"]}, "rules": [
+				{"name": "a", "limit_keys": ["query:q"], ` + config + `}]}`,
+			strings.Repeat(requestLine("POST /a?q=1&r=2 HTTP/1.1"), 3) +
+				strings.Repeat(requestLine("GET /a?q=1 HTTP/1.1"), 3) +
+				requestLine("POST /a?q=2#x HTTP/1.1") + requestLine("POST / HTTP/1.1"), "7/1 a 3/1",
+		},
+		{
+			"fields of W3C", `{"selector": {"methods": ["POST"]}, "rules": [
+				{"name": "a", "limit_keys": ["query:q"], ` + config + `}]}`,
+			"#Fields: date time c-ip cs-method cs-uri-stem cs-uri-query sc-bytes\n" +
+				strings.Repeat("2001-09-09 01:46:40 1.1.1.1 POST /a q=1 17\n", 3) +
+				strings.Repeat("2001-09-09 01:46:40 1.1.1.1 GET /a q=1 17\n", 3), "5/1 a 2/1",
+		},
+		{
+			"time", `{"name": "a", "limit_keys": [], "algorithm_config":
+				{"tokens_per_second": 1, "burst": 1}}`,
+			jsonLine(0, "", "GET", "h", "/", "") + jsonLine(0, "", "GET", "h", "/", "") +
+				jsonLine(1, "", "GET", "h", "/", "") + jsonLine(0, "", "GET", "h", "/", ""), "2/2 a 2/2",
+		},
+	} {
+		if got := replayPolicy(t, tt.policy, input("a", tt.log)).Policy.counts(); got != tt.want {
+			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestAPolicySeesTheClientBehindProxies(t *testing.T) {
+	o, err := policyOptions(t, `{"name": "a", "limit_keys": ["ip:address"],
+		"algorithm_config": {"tokens_per_second": 1, "burst": 1}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := func(client string) string {
+		return strings.TrimSuffix(line("10.0.0.1", 1, 1), "\n") + ` "-" "curl" "` + client + "\"\n"
+	}
+	log := line("1.1.1.1") + line("9.9.9.9, 1.1.1.1") + line("1.1.1.2")
+	var n cli.Network
+	if err := n.UnmarshalText([]byte("10.0.0.0/8")); err != nil {
+		t.Fatal(err)
+	}
+	o.Trusted = cli.Prefixes([]cli.Network{n})
+	if got := replay(t, o, input("a", log)).Report.Policy.counts(); got != "2/1 a 2/1" {
+		t.Error(got)
+	}
+	o.Trusted = nil
+	if got := replay(t, o, input("a", log)).Report.Policy.counts(); got != "1/2 a 1/2" {
+		t.Errorf("without trusted proxies: %s", got)
+	}
+	names := replayPolicy(t, `{"name": "a", "limit_keys": ["ip:address"],
+		"algorithm_config": {"tokens_per_second": 1, "burst": 1}}`,
+		input("a", strings.Repeat("host.example"+strings.TrimPrefix(line("x"), "10.0.0.1"), 2)+
+			line("x"))).Policy
+	if names.NoAddress != 2 || names.missing != nil {
+		t.Errorf("%d requests without an address, want 2; %v", names.NoAddress, names.missing)
+	}
+}
+
+func TestPoliciesThatCannotBeReplayed(t *testing.T) {
+	for _, tt := range []struct{ policy, want string }{
+		{`{"name": "x", "limit_keys": [], "algorithm_config": {"tokens_per_second": 1, "burst": 1,
+			"cost_source": "response:bytes"}}`, `rule "x" cannot be replayed: its cost is known after`},
+		{`{"name": "x", "limit_keys": [], "on_limit": "delay", "max_delay": "1s",
+			"algorithm_config": {"tokens_per_second": 1, "burst": 1}}`, "it delays requests"},
+		{`{"name": "x", "limit_keys": [], "algorithm_config": {"tokens_per_second": 5, "burst": 9,
+			"adaptive": {"min": 1, "max": 9, "target_p99": "100ms"}}}`, "its rate follows"},
+		{`{"name": "x"}`, "is not accepted"},
+	} {
+		if _, err := policyOptions(t, tt.policy); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: error %v, want %s", tt.policy, err, tt.want)
+		}
+	}
+	if _, err := policyOptions(t, `{"name": "x", "mode": "shadow", "limit_keys": [],
+		"on_limit": "delay", "max_delay": "1s",
+		"algorithm_config": {"tokens_per_second": 1, "burst": 1}}`); err != nil {
+		t.Errorf("a shadow rule that delays: %v", err)
+	}
+}
+
+// A rule that looks at what no request has would grant everything, and look as if it was enough.
+func TestRulesThatNoRequestHasTheKeysOf(t *testing.T) {
+	const config = `"algorithm_config": {"tokens_per_second": 1, "burst": 9}`
+	for _, tt := range []struct{ policy, want string }{
+		{`{"name": "x", "limit_keys": ["header:x-api-key"], ` + config + `}`,
+			"rule x needs header:X-Api-Key, and no request has it"},
+		{`{"name": "x", "limit_keys": [], "match": {"query:q": "1"}, ` + config + `}`, "query"},
+		{`{"jwt": "unverified", "rules": [
+			{"name": "x", "limit_keys": ["jwt:sub"], ` + config + `},
+			{"name": "y", "limit_keys": ["jwt:plan"], ` + config + `}]}`,
+			"rules x, y need header:Authorization"},
+		{`{"selector": {"methods": ["POST"]}, "rules": [
+			{"name": "x", "limit_keys": [], ` + config + `}]}`, "method"},
+		{`{"selector": {"pathPrefix": "/"}, "rules": [
+			{"name": "x", "limit_keys": [], ` + config + `}]}`, "path"},
+		{`{"name": "x", "limit_keys": ["ip:address/64,/56"], ` + config + `}`, "ip:address"},
+		{`{"selector": {"hosts": ["h"]}, "rules": [{"name": "x", "limit_keys": [], ` + config + `}]}`,
+			"header:Host"},
+	} {
+		log := `{"ts":1000000000,"ip":"host"}` + "\n"
+		rep := replayPolicy(t, tt.policy, input("a", log))
+		if err := rep.checkNames(); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: error %v, want %s", tt.policy, err, tt.want)
+		}
+	}
+}
+
+// Each of the formats in JSON has the method under a name of its own.
+func TestMethodsInJSON(t *testing.T) {
+	const policy = `{"selector": {"methods": ["POST"]}, "rules": [{"name": "a", "limit_keys": [],
+		"algorithm_config": {"tokens_per_second": 1, "burst": 1}}]}`
+	for _, fields := range []string{
+		`"request": {"method": "POST"}`,                    // Caddy, Kong
+		`"request_method": "POST"`,                         // nginx
+		`"method": "POST"`,                                 // Istio, Zeek
+		`"RequestMethod": "POST"`,                          // Traefik
+		`"ClientRequestMethod": "POST"`,                    // Cloudflare
+		`"httpRequest": {"requestMethod": "POST"}`,         // Google Cloud
+		`"httpRequest": {"httpMethod": "POST"}`,            // AWS WAF
+		`"httpMethod": "POST"`,                             // AWS API Gateway
+		`"http": {"request": {"method": "POST"}}`,          // Elastic Common Schema
+		`"http.request.method": "POST"`,                    // the same
+		`"req": {"method": "POST"}`,                        // pino
+		`"properties": {"httpMethod": "POST"}`,             // Azure
+		`"request": "POST / HTTP/1.1", "http_method": "x"`, // nginx
+	} {
+		log := `{"ts": 1, "ip": "1.1.1.1", ` + fields + "}\n"
+		got := replayPolicy(t, policy, input("a", log)).Policy
+		if got.missing != nil || got.counts() != "1/0 a 1/0" {
+			t.Errorf("%s: %s, %v", fields, got.counts(), got.missing)
+		}
+	}
+}
+
+func TestPathsThatAProxyRefuses(t *testing.T) {
+	log := ""
+	for _, path := range []string{"/a", "/v1/..%2fx", "x", "*", "/%zz", "/a/../b"} {
+		log += strings.Replace(line("1.1.1.1", 1, 1), "/p", path, 1)
+	}
+	got := replayPolicy(t, `{"name": "a", "limit_keys": [],
+		"algorithm_config": {"tokens_per_second": 1, "burst": 1}}`, input("a", log)).Policy
+	if got.Unclear != 4 || got.counts() != "1/1 a 1/1" {
+		t.Errorf("%d unclear, %s", got.Unclear, got.counts())
+	}
+}
+
+// A request that has no path is one for /, as GET http://host is. A line without a request is not.
+func TestPathsThatALogLacks(t *testing.T) {
+	const policy = `{"name": "a", "limit_keys": [],
+		"algorithm_config": {"tokens_per_second": 1, "burst": 1}}`
+	for _, tt := range []struct {
+		log     string
+		unclear uint64
+		want    string
+	}{
+		{requestLine("GET http://h HTTP/1.1") + requestLine("-") + requestLine("x"), 2, "1/0 a 1/0"},
+		{strings.Repeat(`{"ts": 1, "ip": "1.1.1.1"}`+"\n", 2), 0, "1/1 a 1/1"},
+		{strings.Repeat("ts=1 ip=1.1.1.1\n", 2), 0, "1/1 a 1/1"},
+	} {
+		got := replayPolicy(t, policy, input("a", tt.log)).Policy
+		if got.Unclear != tt.unclear || got.counts() != tt.want || got.missing != nil {
+			t.Errorf("%s: %d unclear, %s, %v", tt.log, got.Unclear, got.counts(), got.missing)
+		}
+	}
+}

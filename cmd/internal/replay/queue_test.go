@@ -1,0 +1,231 @@
+package replay
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/seed-181794aa/ratelimit/cmd/internal/accesslog"
+)
+
+// A request every two seconds, one in ten of which lasts half a minute.
+func TestSlowRequestsAreNotRefusedForBeingLoggedLate(t *testing.T) {
+	type request struct{ start, end int }
+	var requests []request
+	for i := range 500 {
+		r := request{2 * i, 2 * i}
+		if i%10 == 3 {
+			r.end += 30
+		}
+		requests = append(requests, r)
+	}
+	slices.SortStableFunc(requests, func(a, b request) int { return a.end - b.end })
+	var log strings.Builder
+	for _, r := range requests {
+		log.WriteString(line("a", r.start, 1))
+	}
+	rep := replay(t, options(t, "0.5", 1), input("a.log", log.String())).Report
+	if rep.Limits[0].Refused != 0 || rep.RefusedInLineOrder == nil || *rep.RefusedInLineOrder < 50 {
+		t.Errorf("%+v refused, %v in the order of the lines; want 0 and many",
+			rep.Limits[0].Refused, rep.RefusedInLineOrder)
+	}
+	if text := rendered(t, &rep); !strings.Contains(text, "In the order of the lines, the limit"+
+		" would refuse "+grouped(*rep.RefusedInLineOrder)+".\n") {
+		t.Errorf("the text does not say so:\n%s", text)
+	}
+}
+
+// The order of the lines does not matter, whatever decides or draws.
+func TestRequestsAreDecidedInTheOrderOfTheirTimes(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	type written struct {
+		end  int
+		line string
+	}
+	var sorted strings.Builder
+	var lines []written
+	for second := range 3000 {
+		l := line(fmt.Sprintf("10.0.0.%d", rng.IntN(20)), second, 1+rng.IntN(3000))
+		sorted.WriteString(l)
+		lines = append(lines, written{second + rng.IntN(200), l})
+	}
+	slices.SortStableFunc(lines, func(a, b written) int { return a.end - b.end })
+	var unsorted strings.Builder
+	for _, l := range lines {
+		unsorted.WriteString(l.line)
+	}
+	policy, err := policyOptions(t, `{"name": "a", "limit_keys": ["ip:address"],
+		"algorithm_config": {"tokens_per_second": 0.04, "burst": 2}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, o := range map[string]Options{
+		"limit": options(t, "0.04", 2), "suggestion": suggestOptions(t, "1%", ""), "policy": policy,
+	} {
+		o.Picture = o.Policy == nil
+		if name == "limit" {
+			o.Algorithms = []string{"fixed-window", "gcra"}
+			o.Cost = mustCost(t, "bytes/kB")
+		}
+		print := func(log string) string {
+			res := replay(t, o, input("a.log", log))
+			rep := &res.Report
+			rep.SteppedBack, rep.LongestStep, rep.longestStep, rep.RefusedInLineOrder = 0, 0, 0, nil
+			rep.FirstRequests = nil
+			for i := range rep.Algorithms {
+				rep.Algorithms[i].NsPerDecision = 0
+			}
+			encoded, err := json.Marshal(rep)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b := strings.Builder{}
+			b.Write(encoded)
+			if o.Picture {
+				rep.Algorithms = nil
+				if err := res.WriteHTML(&b); err != nil {
+					t.Fatal(err)
+				}
+			}
+			return b.String()
+		}
+		if got, want := print(unsorted.String()), print(sorted.String()); got != want {
+			t.Errorf("%s: out of order\n%.1500s\nin order\n%.1500s", name, got, want)
+		}
+	}
+}
+
+// passed returns the times that a queue of some length passes on, and the late ones among them. The
+// costs are the numbers of the lines, which keep their order if their times are the same.
+func passed(most int, times []int64) (all, late []int64) {
+	q := newQueue(most)
+	var last pending
+	decide := func(p pending, text []byte, isLate bool) error {
+		if string(text) != fmt.Sprint(p.time) {
+			return fmt.Errorf("%d with the text %q", p.time, text)
+		}
+		if p.time == last.time && p.cost < last.cost {
+			return fmt.Errorf("line %v is after line %v of the same time", p.cost, last.cost)
+		}
+		last = p
+		if all = append(all, p.time); isLate {
+			late = append(late, p.time)
+		}
+		return nil
+	}
+	for i, t := range times {
+		if q.add(t, float64(i), fmt.Append(nil, t)) {
+			if err := q.pass((q.len()+1)/2, decide); err != nil {
+				panic(err)
+			}
+		}
+	}
+	if err := q.pass(q.len(), decide); err != nil {
+		panic(err)
+	}
+	return all, late
+}
+
+// Requests that are late by less than half of a queue come in order.
+func TestQueueSortsWithinItsBound(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for _, most := range []int{1, 2, 7, 64, 1000} {
+		var times []int64
+		for i := range 5000 {
+			times = append(times, int64(i/3))
+		}
+		for i := 0; i+most/2 <= len(times) && most > 2; i += most / 2 {
+			part := times[i:][:most/2]
+			rng.Shuffle(len(part), func(i, j int) { part[i], part[j] = part[j], part[i] })
+		}
+		want := slices.Sorted(slices.Values(times))
+		if got, late := passed(most, times); !slices.Equal(got, want) || len(late) > 0 {
+			t.Errorf("a queue of %d: %d are late, and not all are in order", most, len(late))
+		}
+	}
+}
+
+func TestQueueCountsWhatIsTooLate(t *testing.T) {
+	times := []int64{5, 6, 7, 8, 1, 9, 8, 10, 11, 2}
+	all, late := passed(4, times)
+	if len(all) != len(times) || !slices.Equal(late, []int64{1, 2}) {
+		t.Errorf("%d passed on, %d are late; want 1 and 2", all, late)
+	}
+}
+
+// Long texts do not make the queue longer than its bound in bytes.
+func TestQueueBoundsItsBytes(t *testing.T) {
+	q := newQueue(queueRequests)
+	text := make([]byte, 1<<20)
+	for i := range 100 {
+		if q.add(int64(i), 1, text) {
+			if q.len() > queueBytes/len(text) {
+				t.Fatalf("%d texts of 1 MiB", q.len())
+			}
+			_ = q.pass(q.len()/2, func(pending, []byte, bool) error { return nil })
+		}
+	}
+}
+
+// From the first late line on, a copy of the limiter decides in the order of the lines. Its count
+// is the count of a replay that knows no other order.
+func TestRefusalsInTheOrderOfTheLines(t *testing.T) {
+	for _, late := range []int{10, 3000, 5990} {
+		run := func(most int) *replayer {
+			o := options(t, "0.3", 5)
+			o.Cost = mustCost(t, "0.7")
+			r, err := newReplayer(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.queue.most = most
+			rng := rand.New(rand.NewPCG(5, uint64(late)))
+			for i := range 6000 {
+				rec := accesslog.Record{Time: 1e18 + int64(i)*1e8, Peer: fmt.Appendf(nil, "k%d", rng.IntN(3))}
+				if i > late && i%3 == 0 {
+					rec.Time -= rng.Int64N(20e9)
+				}
+				if err := r.add(&rec, accesslog.Common); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := r.end(); err != nil {
+				t.Fatal(err)
+			}
+			return r
+		}
+		got, want := run(1000), run(1)
+		if got.inLines == nil || got.inLines.refused != want.trials[0].refused || got.late != 0 ||
+			want.late == 0 || want.lateRefused == 0 {
+			t.Errorf("late from %d on: %+v, want %+v", late, got.inLines, want.trials[0])
+		}
+	}
+}
+
+// The busiest second of a client is the same wherever it is shown.
+func TestPeaksAreTheSameEverywhere(t *testing.T) {
+	var log strings.Builder
+	for _, second := range []int{10, 11, 10, 12, 10, 13, 13, 10, 10} { // five at 10 s
+		log.WriteString(line("a", second, 1))
+	}
+	in := input("a.log", log.String())
+	limited := drawn(t, options(t, "1/m", 1), in)
+	suggested := drawn(t, suggestOptions(t, "0%", "1/m"), in)
+	refused := replay(t, suggestOptions(t, "50%", "1/m"), in).Report.Suggestion
+	if n := limited.Report.Top[0].Peak; n != 5 {
+		t.Errorf("under a limit %d, want 5", n)
+	}
+	for name, r := range map[string]*Result{"limit": limited, "suggestion": suggested} {
+		if n := r.replayer.timeline.seconds.Most; n != 5 {
+			t.Errorf("in the chart of a %s %d, want 5", name, n)
+		}
+	}
+	for _, c := range refused.Limit.Top {
+		if c.Peak != 5 {
+			t.Errorf("in a suggestion %d, want 5", c.Peak)
+		}
+	}
+}

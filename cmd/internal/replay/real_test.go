@@ -1,0 +1,73 @@
+package replay
+
+import (
+	"io"
+	"os"
+	"testing"
+
+	"github.com/seed-181794aa/ratelimit/cmd/internal/accesslog"
+)
+
+// realLog is a log of 10,000 requests that is not part of the repository.
+const realLog = "../../../../shared/data/apache_access.log"
+
+func realInput(t *testing.T) Input {
+	t.Helper()
+	if _, err := os.Stat(realLog); err != nil {
+		t.Skipf("the log to try it on is not here: %v", err)
+	}
+	return Input{"apache_access.log", func() (io.ReadCloser, error) { return os.Open(realLog) }}
+}
+
+func TestRealLog(t *testing.T) {
+	rep := replay(t, options(t, "1", 5), realInput(t)).Report
+	if rep.Requests != 10_000 || rep.Keys != 1_753 || rep.SteppedBack != 4_915 ||
+		rep.Files[0].Malformed != 0 || rep.Files[0].Format != accesslog.Combined ||
+		*rep.RefusedInLineOrder != 1_874 || rep.Late != 0 {
+		t.Errorf("%d requests, %d keys, %d stepped back, %d late, %+v; want 10000, 1753, 4915, 0",
+			rep.Requests, rep.Keys, rep.SteppedBack, rep.Late, rep.Files)
+	}
+}
+
+// refusals are the refusals of a limit in the real log, by a simulation in exact fractions that
+// sorts the lines and never evicts a bucket. Half of the lines step back in time, by up to a
+// minute: in their order, the first limit would refuse 1,874 requests.
+type refusals struct {
+	cost, rate     string
+	burst          Burst
+	requests, keys uint64
+}
+
+var realRefusals = []refusals{
+	{"1", "1/s", 5, 91, 5},
+	{"1", "5/s", 10, 0, 0},
+	{"1", "0.3/s", 2, 1352, 167},
+	{"1", "1/m", 3, 4590, 582},
+	{"1", "1/24h", 10, 3697, 122},
+	{"bytes/KiB", "100/s", 1000, 163, 81},
+	{"bytes/KiB", "20/s", 500, 305, 108},
+}
+
+func TestRealLogIsDecidedExactly(t *testing.T) {
+	in := realInput(t)
+	for _, impl := range []string{"cas", "mutex"} {
+		for _, want := range realRefusals {
+			o := options(t, want.rate, want.burst)
+			o.Reference, o.Cost = impl == "mutex", mustCost(t, want.cost)
+			checkRefusals(t, impl, replay(t, o, in).Report.Limits[0], want)
+
+			// and in a sweep, beside another rate and another burst
+			o.Rates = append([]Rate{mustRate(t, "7/h")}, o.Rates...)
+			o.Bursts = append(o.Bursts, 77)
+			checkRefusals(t, impl+", sweep", replay(t, o, in).Report.Limits[2], want)
+		}
+	}
+}
+
+func checkRefusals(t *testing.T, name string, got Outcome, want refusals) {
+	t.Helper()
+	if got.Rate != want.rate || got.Burst != int(want.burst) ||
+		got.Refused != want.requests || got.KeysRefused != want.keys {
+		t.Errorf("%s: %+v; want %+v", name, got, want)
+	}
+}

@@ -1,0 +1,156 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/seed-181794aa/ratelimit/cmd/internal/accesslog"
+	"github.com/seed-181794aa/ratelimit/cmd/internal/samplelog"
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// options returns the options of a single limit by client address.
+func options(t testing.TB, rate string, burst Burst) Options {
+	return Options{
+		Rates: []Rate{mustRate(t, rate)}, Bursts: []Burst{burst}, Keys: []string{"ip"},
+		IPv6Prefix: 64, Cost: mustCost(t, "1"), MaxKeys: tb.DefaultMaxKeys,
+	}
+}
+
+func input(name, log string) Input {
+	return Input{name, func() (io.ReadCloser, error) {
+		return io.NopCloser(strings.NewReader(log)), nil
+	}}
+}
+
+func replay(t testing.TB, o Options, inputs ...Input) *Result {
+	t.Helper()
+	res, err := Run(t.Context(), o, accesslog.Schema{}, inputs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res
+}
+
+// line is a request of a client at a second, for a body of that many bytes.
+func line(client string, second, size int) string {
+	return fmt.Sprintf("%s - - [17/May/2015:10:%02d:%02d +0000] \"GET /p HTTP/1.1\" 200 %d\n",
+		client, second/60, second%60, size)
+}
+
+// named is a request of a client with any name at a second.
+func named(client string, second int) string {
+	return fmt.Sprintf(`{"time":"2015-05-17T10:%02d:%02dZ","ip":%q}`+"\n",
+		second/60, second%60, client)
+}
+
+func TestInputWithoutAValidLineIsAnError(t *testing.T) {
+	for _, log := range []string{"\nx\n", "x\ny\n"} {
+		res, err := Run(t.Context(), options(t, "1", 2), accesslog.Schema{},
+			[]Input{input("good.log", line("a", 1, 1)), input("bad.log", log)})
+		if err == nil || !strings.HasPrefix(err.Error(), "bad.log: no valid line") {
+			t.Errorf("%q: error %v", log, err)
+		}
+		if res.Report.Requests != 1 || len(res.Report.Limits) != 1 {
+			t.Errorf("%q: the good file is not in the report: %+v", log, res.Report)
+		}
+	}
+}
+
+// A log that has just been rotated is empty, which is an error only if no file has a request.
+func TestEmptyFiles(t *testing.T) {
+	for _, tt := range []struct {
+		other string
+		want  error
+	}{{line("a", 1, 1), nil}, {"", accesslog.ErrEmpty}} {
+		res, err := Run(t.Context(), options(t, "1", 2), accesslog.Schema{},
+			[]Input{input("empty.log", ""), input("other.log", tt.other)})
+		if !errors.Is(err, tt.want) || len(res.Report.Files) != 2 {
+			t.Errorf("%q: error %v, files %v; want %v", tt.other, err, res.Report.Files, tt.want)
+		}
+	}
+}
+
+// A log that is mostly unread is an error unless it is asked for. The report covers the rest.
+func TestALogOfMostlyMalformedLines(t *testing.T) {
+	bad := line("a", 1, 1) + strings.Repeat("nothing\n\n", 500)
+	good := line("a", 1, 1) + line("b", 2, 1) + strings.Repeat("nothing\n", 2)
+	for _, allow := range []bool{false, true} {
+		o := options(t, "1", 2)
+		o.AllowMalformed = allow
+		res, err := Run(t.Context(), o, accesslog.Schema{},
+			[]Input{input("bad.log", bad), input("good.log", good)})
+		const want = "bad.log: 500 of 501 lines are malformed, for example bad.log:2: "
+		if allow != (err == nil) || err != nil && (!strings.HasPrefix(err.Error(), want) ||
+			!strings.HasSuffix(err.Error(), `: "nothing"; --allow-malformed accepts that`)) {
+			t.Errorf("allowed %v: %v", allow, err)
+		}
+		if res.Report.Requests != 3 {
+			t.Errorf("allowed %v: %d requests", allow, res.Report.Requests)
+		}
+	}
+}
+
+func TestReadErrorsKeepTheReport(t *testing.T) {
+	broken := errors.New("disk on fire")
+	in := Input{"a.log", func() (io.ReadCloser, error) {
+		log := strings.NewReader(line("a", 1, 1))
+		return io.NopCloser(io.MultiReader(log, failing{broken})), nil
+	}}
+	res, err := Run(t.Context(), options(t, "1", 2), accesslog.Schema{}, []Input{in})
+	if !errors.Is(err, broken) || res.Report.Requests != 1 || res.Report.Interrupted {
+		t.Errorf("%v with %+v", err, res.Report)
+	}
+}
+
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }
+
+// cancelling ends the context when the log has been read so far.
+type cancelling context.CancelFunc
+
+func (c cancelling) Read([]byte) (int, error) {
+	c()
+	select {} // like a terminal without input
+}
+
+func TestInterruptedRunReportsWhatItHas(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	in := Input{"a.log", func() (io.ReadCloser, error) {
+		log := strings.NewReader(line("a", 1, 1) + line("b", 2, 1))
+		return io.NopCloser(io.MultiReader(log, cancelling(cancel))), nil
+	}}
+	rest := file(t, "b.log", line("c", 3, 1))
+	res, err := Run(ctx, options(t, "1", 2), emptySchema, []Input{rest, in})
+	if err != nil || !res.Report.Interrupted || res.Report.Requests != 2 || res.Report.Keys != 2 {
+		t.Errorf("%v with %+v", err, res.Report)
+	}
+}
+
+// Opening a named pipe blocks until it has a writer. No request is known to be the first before
+// all pipes are open.
+func TestInterruptWhileAnInputIsOpened(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	in := Input{"pipe", func() (io.ReadCloser, error) {
+		cancel()
+		select {}
+	}}
+	res, err := Run(ctx, options(t, "1", 2), emptySchema, []Input{input("a", line("a", 1, 1)), in})
+	if err != nil || !res.Report.Interrupted || res.Report.Requests != 0 {
+		t.Errorf("%v with %+v", err, res.Report)
+	}
+}
+
+// sampled returns a generated log as an input.
+func sampled(lines int) Input {
+	return Input{"sample", func() (io.ReadCloser, error) {
+		return io.NopCloser(samplelog.New(lines)), nil
+	}}
+}
+
+var emptySchema accesslog.Schema

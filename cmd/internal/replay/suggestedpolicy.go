@@ -1,0 +1,139 @@
+package replay
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/big"
+	"net/netip"
+	"net/textproto"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/cmd/internal/accesslog"
+	"github.com/seed-181794aa/ratelimit/cmd/internal/cli"
+	"github.com/seed-181794aa/ratelimit/httplimit"
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// addPolicy adds the limit as a policy that tb proxy accepts, or the reason why there is none.
+func (l *SuggestedLimit) addPolicy(o *Options) {
+	rule := httplimit.Rule{Name: "suggested", Limit: l.rate.limit(int(l.Burst))}
+	for _, part := range o.Keys {
+		key, ok := policyKey(part, o.IPv6Prefix)
+		if !ok {
+			l.NoPolicy = "a policy has no key for " + part
+			return
+		}
+		rule.Keys = append(rule.Keys, key)
+	}
+	if slices.ContainsFunc(o.Keys, func(part string) bool { return part != "ip" }) {
+		rule.OnMissing = httplimit.Shared // as in a replay
+	}
+	if o.Cost.constant == 0 {
+		l.NoPolicy = "a policy would settle the cost after the response"
+		return
+	}
+	if o.Cost.constant != 1 {
+		rule.Cost.Fixed = o.Cost.constant
+	}
+	policy := httplimit.Rules(rule)
+	read, err := cli.ParsePolicy([]byte(policyText(policy)))
+	switch {
+	case err != nil:
+		l.NoPolicy = cli.Problems(err)[0]
+	case perSecond(read.Sets[0].Rules[0].Limit).Cmp(perSecond(rule.Limit)) != 0:
+		l.NoPolicy = "a policy cannot have the rate exactly"
+	default:
+		l.Policy = policy
+	}
+}
+
+// policyText returns a policy as JSON.
+func policyText(p *httplimit.Policy) string {
+	text, err := json.MarshalIndent(p, "", "  ")
+	if err != nil {
+		panic(err) // a suggestion has no number that JSON has not
+	}
+	return string(text)
+}
+
+// perSecond returns the rate of a limit in tokens a second.
+func perSecond(l tb.Limit) *big.Rat {
+	rate := big.NewRat(l.Tokens, int64(l.Per))
+	return rate.Mul(rate, big.NewRat(int64(time.Second), 1))
+}
+
+// approximate returns the rate in tokens a second.
+func (r Rate) approximate() float64 {
+	rate, _ := perSecond(r.limit(1)).Float64()
+	return rate
+}
+
+// policyKey returns the key of a policy that is a part of a key here, if there is one.
+func policyKey(part string, ipv6Prefix int) (key string, ok bool) {
+	caddy, isCaddy := strings.CutPrefix(part, "request.headers.")
+	nginx, isNginx := strings.CutPrefix(part, "http_")
+	switch {
+	case part == "ip" && ipv6Prefix == 64:
+		return "ip:address", true
+	case part == "ip":
+		return fmt.Sprintf("ip:address/%d", ipv6Prefix), true
+	case part == "host":
+		return "header:Host", true
+	case isCaddy:
+		return "header:" + caddy, true
+	case isNginx:
+		name := strings.ReplaceAll(nginx, "_", "-")
+		return "header:" + textproto.CanonicalMIMEHeaderKey(name), true
+	}
+	return "", false
+}
+
+// suggestedFlags returns the flags, besides the limit, with which a replay and a proxy find the
+// same keys and costs. Flags with their default are left out.
+func suggestedFlags(o *Options, s accesslog.Schema) (replay, proxy string) {
+	var b strings.Builder
+	add := func(flag, value, byDefault string) {
+		if value != byDefault {
+			b.WriteString(" --" + flag + " " + shellWord(value))
+		}
+	}
+	add("trusted-proxies", listOf(o.Trusted, ","), "")
+	proxy = b.String()
+	add("key", strings.Join(o.Keys, ","), "ip")
+	add("ipv6-prefix", strconv.Itoa(o.IPv6Prefix), "64")
+	add("cost", o.Cost.String(), "1")
+	for _, name := range slices.Sorted(maps.Keys(s.Names)) {
+		add("field", name+"="+s.Names[name], "")
+	}
+	add("format", s.LogFormat, "")
+	if o.AllowMalformed {
+		b.WriteString(" --allow-malformed")
+	}
+	return b.String(), proxy
+}
+
+// listOf writes networks with a separator between them.
+func listOf(networks []netip.Prefix, separator string) string {
+	var all []string
+	for _, network := range networks {
+		all = append(all, network.String())
+	}
+	return strings.Join(all, separator)
+}
+
+// shellWord returns a text as a shell reads it: quoted, unless all of it is plain.
+func shellWord(text string) string {
+	const plain = "-_./:,=@+%"
+	special := func(r rune) bool {
+		letter := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
+		return !letter && !strings.ContainsRune(plain, r)
+	}
+	if !strings.ContainsFunc(text, special) {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}

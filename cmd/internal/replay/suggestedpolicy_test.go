@@ -1,0 +1,139 @@
+package replay
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/seed-181794aa/ratelimit/cmd/internal/accesslog"
+	"github.com/seed-181794aa/ratelimit/httplimit"
+)
+
+// The suggested limit and the suggested policy refuse as many clients as the suggestion says, and
+// both refuse the same requests.
+func TestTheSuggestionIsKept(t *testing.T) {
+	for _, tt := range []struct{ key, cost, rates string }{
+		{"ip", "1", "0.01,0.1,10"},
+		{"ip", "2.5", "1/m,1/ns"},
+		{"host,ip", "7", "0.3,3/7s"},
+		{"host", "1", "1"},
+		{"request.headers.X-Api-Key", "1", "1/d"},
+	} {
+		rnd := rand.New(rand.NewPCG(1, 3))
+		pick := func(values ...string) string { return values[rnd.IntN(len(values))] }
+		var log strings.Builder
+		second := 100
+		for range 400 {
+			second += rnd.IntN(3)
+			address := fmt.Sprintf("192.0.2.%d", min(rnd.IntN(9), rnd.IntN(9)))
+			log.WriteString(jsonLine(second-rnd.IntN(10), address, "GET", pick("a", "A:80", "b", "c"), "/",
+				pick("k", "l", "m", "")))
+		}
+		in := input("a.log", log.String())
+		o := suggestOptions(t, "34%", tt.rates)
+		o.Keys, o.Cost = strings.Split(tt.key, ","), mustCost(t, tt.cost)
+		l := replay(t, o, in).Report.Suggestion.Limit
+		if l.Policy == nil || l.Refused == 0 {
+			t.Fatalf("%v: %+v", tt, l)
+		}
+		o.Suggest, o.Rates, o.Bursts = Share{}, []Rate{l.rate}, []Burst{Burst(l.Burst)}
+		limit := replay(t, o, in).Report.Limits[0]
+		rule := replayPolicy(t, policyText(l.Policy), in).Policy.Rules[0]
+		if limit.KeysRefused != uint64(l.Refused) || rule.KeysRefused != uint64(l.Refused) ||
+			rule.Refused != limit.Refused || rule.Granted != limit.Granted {
+			t.Errorf("%v: %d clients; the limit: %+v; the policy: %+v", tt, l.Refused, limit, rule)
+		}
+	}
+}
+
+func TestTheSuggestedPolicyIsAccepted(t *testing.T) {
+	for _, tt := range []struct {
+		key, rate, cost string
+		prefix          int
+		keys            string
+	}{
+		{"ip", "5", "1", 64, "ip:address"},
+		{"ip", "1/h", "2.5", 48, "ip:address/48"},
+		{"ip", "0.1", "1", 64, "ip:address"},
+		{"ip", "100/7s", "1", 64, "ip:address"},
+		{"request.headers.X-Api-Key,host", "300/m", "1", 64, "header:X-Api-Key header:Host"},
+		{"http_x_api_key", "1/d", "1", 64, "header:X-Api-Key"},
+		{"ip", "1/ns", "1", 64, "ip:address"},
+	} {
+		o := suggestOptions(t, "0%", tt.rate)
+		o.Keys, o.IPv6Prefix = strings.Split(tt.key, ","), tt.prefix
+		o.Cost = mustCost(t, tt.cost)
+		l := replay(t, o, input("a.log", line("a", 1, 1)+line("a", 1, 1))).Report.Suggestion.Limit
+		if l.Policy == nil {
+			t.Errorf("%s: no policy: %s", tt.key, l.NoPolicy)
+			continue
+		}
+		p, err := httplimit.ParsePolicy([]byte(policyText(l.Policy)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := p.Sets[0].Rules[0]
+		want := l.rate.limit(int(l.Burst))
+		same := r.Limit.Capacity == want.Capacity &&
+			float64(r.Limit.Tokens)*float64(want.Per) == float64(want.Tokens)*float64(r.Limit.Per)
+		if !same || strings.Join(r.Keys, " ") != tt.keys ||
+			(r.OnMissing == httplimit.Shared) != (tt.key != "ip") ||
+			r.Cost.Fixed != 0 && r.Cost.Fixed != o.Cost.constant {
+			t.Errorf("%s %s: %+v, want %v of %s", tt.rate, tt.key, r, want, tt.keys)
+		}
+	}
+}
+
+func TestClientsThatAreNotAddressesAreCounted(t *testing.T) {
+	log := ""
+	for _, client := range []string{"192.0.2.1", "2001:db8::1", "192.0.2.2", "h", "x.example"} {
+		log += line(client, 1, 1)
+	}
+	for keys, want := range map[string]int{"ip": 2, "user,ip": 2, "path": 0} {
+		o := suggestOptions(t, "0%", "1")
+		o.Keys = strings.Split(keys, ",")
+		got := replay(t, o, input("a.log", log)).Report.Suggestion.Limit.NoAddress
+		if got != want {
+			t.Errorf("key %s: %d clients are not addresses, want %d", keys, got, want)
+		}
+	}
+}
+
+func TestAPolicyCannotHaveAllLimits(t *testing.T) {
+	for _, tt := range []struct{ key, rate, cost, want string }{
+		{"path", "5", "1", "no key for path"},
+		{"ip,user", "5", "1", "no key for user"},
+		{"ip", "5", "bytes", "settle the cost"},
+		{"ip", "1000000007/100000000000000007ns", "1", "the rate exactly"},
+		{"ip", "5", "1e-300", "fixed_cost has too many digits"},
+		{"host,http_host", "5", "1", "must be unique"},
+	} {
+		o := suggestOptions(t, "0%", tt.rate)
+		o.Keys, o.Cost = strings.Split(tt.key, ","), mustCost(t, tt.cost)
+		l := replay(t, o, input("a.log", line("a", 1, 1))).Report.Suggestion.Limit
+		if l.Policy != nil || !strings.Contains(l.NoPolicy, tt.want) {
+			t.Errorf("%v: policy %v, reason %q", tt, l.Policy, l.NoPolicy)
+		}
+	}
+}
+
+func TestSuggestedFlags(t *testing.T) {
+	o := suggestOptions(t, "1%", "1")
+	if replay, proxy := suggestedFlags(&o, accesslog.Schema{}); replay != "" || proxy != "" {
+		t.Errorf("%q and %q by default", replay, proxy)
+	}
+	o.Keys, o.IPv6Prefix, o.Cost = []string{"ip", "it's"}, 48, mustCost(t, "bytes/KiB")
+	o.Trusted, o.AllowMalformed = networks(t, "10.0.0.0/8", "::1/128"), true
+	replay, proxy := suggestedFlags(&o, accesslog.Schema{
+		LogFormat: `$remote_addr [$time_local] "$request"`,
+		Names:     map[string]string{"uri": "my;uri", "ip": "client.ip"},
+	})
+	const trusted = ` --trusted-proxies 10.0.0.0/8,::1/128`
+	const want = trusted + ` --key 'ip,it'\''s' --ipv6-prefix 48 --cost bytes/KiB` +
+		` --field ip=client.ip --field 'uri=my;uri' --format '$remote_addr [$time_local] "$request"'` +
+		` --allow-malformed`
+	if replay != want || proxy != trusted {
+		t.Errorf("got %s\nand %s\nwant %s\nand %s", replay, proxy, want, trusted)
+	}
+}

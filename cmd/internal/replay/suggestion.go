@@ -1,0 +1,270 @@
+package replay
+
+import (
+	"fmt"
+	"math"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/seed-181794aa/ratelimit/cmd/internal/accesslog"
+	"github.com/seed-181794aa/ratelimit/cmd/internal/suggest"
+	"github.com/seed-181794aa/ratelimit/internal/compositekey"
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// Suggestion has the bursts that a log needs at each rate, and a limit for it. Bursts that would
+// be above 1,073,741,824 are 0.
+type Suggestion struct {
+	// Clients is the number of keys that were looked at: all, or if OneIn is above 1, about one
+	// in OneIn of them.
+	Clients int    `json:"clients"`
+	OneIn   uint64 `json:"one_in"`
+	// Share is the flag --suggest: the most clients that the limit may ever refuse.
+	Share float64 `json:"share"`
+	// Rates has the bursts of each rate, in the order of the rates.
+	Rates []RateBursts `json:"rates"`
+	// Candidates has a limit for each share of the clients, if a burst is enough.
+	Candidates []Candidate `json:"candidates"`
+	// Paths has the limits of the paths with the most requests, if --by-path asks for them.
+	Paths []PathLimit `json:"paths"`
+	// Limit is the suggested limit. It is left out if no burst is enough, and if there are no clients.
+	Limit *SuggestedLimit `json:"limit,omitempty"`
+
+	// Check has what the limit does to the logs of --check. It is left out if there are none.
+	Check *Check `json:"check,omitempty"`
+	// Export is the text that --export or --by-path asks for. It is left out if there is none, for the
+	// reason in NoExport.
+	Export   string `json:"export,omitempty"`
+	NoExport string `json:"no_export,omitempty"`
+
+	share       Share
+	cost        float64 // of each request, 0 if costs vary
+	found       *suggest.Result
+	export      string // the name of what is exported
+	exportFile  string
+	replayFlags string
+	proxyFlags  string
+	curve       *refusalCurve // nil without Options.Picture
+}
+
+// RateBursts has the bursts of one rate.
+type RateBursts struct {
+	// Rate is always with its unit: "5/s", "300/m".
+	Rate string `json:"rate"`
+	// Clients has the least bursts with which at most a share of the clients is ever refused.
+	Clients []ShareBurst `json:"clients"`
+	// Requests has bursts with which at most a share of the requests is refused. Up to 1,024 tokens, a
+	// burst is the least one or more by at most the cost of a request, and beyond by 0.2 % more.
+	// It is empty if the cost is not a whole number of tokens, the same for all requests.
+	Requests []ShareBurst `json:"requests"`
+
+	rate Rate
+}
+
+// ShareBurst is the burst for a share.
+type ShareBurst struct {
+	Share float64 `json:"share"`
+	Burst uint64  `json:"burst"`
+}
+
+// newCollector returns the collector of a suggestion.
+func newCollector(o *Options) *suggest.Collector {
+	var limits []tb.Limit
+	for _, r := range o.Rates {
+		limits = append(limits, r.limit(1))
+	}
+	return suggest.New(limits, o.Cost.costs(), o.MaxKeys)
+}
+
+// costs describes the costs of requests for a suggestion.
+func (c *Cost) costs() suggest.Costs {
+	whole := c.constant == math.Trunc(c.constant)
+	switch {
+	case c.constant > tb.MaxCapacity:
+		return suggest.Costs{Whole: true}
+	case c.constant > 0 && whole:
+		return suggest.Costs{Fixed: uint64(c.constant), Whole: true}
+	}
+	return suggest.Costs{Whole: c.unit == 1}
+}
+
+// suggestion returns the suggestion for the requests so far, in logs with a schema.
+func (r *replayer) suggestion(o *Options, schema accesslog.Schema) *Suggestion {
+	s := newSuggestion(o, r.found, &r.habits)
+	s.replayFlags, s.proxyFlags = suggestedFlags(o, schema)
+	if s.Limit != nil {
+		s.Limit.addPolicy(o)
+		s.Limit.NoAddress = countNoAddress(r.found.Clients, slices.Index(o.Keys, "ip"))
+	}
+	if o.Picture {
+		s.curve = s.newCurve(o, r.found)
+	}
+	if r.paths != nil && s.Limit != nil {
+		s.addPaths(o, r.paths.end(), &r.habits)
+	}
+	if s.export = o.Export; o.ByPath && s.export == "" {
+		s.export = "policy"
+	}
+	switch {
+	case s.export == "" || s.Limit == nil:
+	case s.export == "policy" && s.Limit.Policy == nil:
+		s.NoExport = s.Limit.NoPolicy
+	case s.export != "policy" && (!slices.Equal(o.Keys, []string{"ip"}) || o.Cost.constant != 1):
+		s.NoExport = "it needs --key ip and --cost 1"
+	case s.export == "nginx" && o.IPv6Prefix%8 != 0:
+		s.NoExport = "it needs whole bytes in --ipv6-prefix, such as 48, 56 or 64"
+	default:
+		s.Export, s.exportFile = exported(o, s.plan())
+	}
+	return s
+}
+
+// newSuggestion returns the suggestion for clients, with its limit.
+func newSuggestion(o *Options, found *suggest.Result, h *habits) *Suggestion {
+	s := &Suggestion{
+		Clients: len(found.Clients), OneIn: found.OneIn, Share: o.Suggest.fraction,
+		Rates: []RateBursts{}, Paths: []PathLimit{}, share: o.Suggest, cost: o.Cost.constant,
+		found: found,
+	}
+	shares := fractions(o.Suggest.columns())
+	for i, rate := range o.Rates {
+		b := RateBursts{
+			Rate: rate.String(), rate: rate, Requests: []ShareBurst{},
+			Clients: shareBursts(shares, found.ForClients(i, shares)),
+		}
+		if bursts := found.ForRequests(i, shares); bursts != nil {
+			b.Requests = shareBursts(shares, bursts)
+		}
+		s.Rates = append(s.Rates, b)
+	}
+	if s.Limit = s.choose(s.Share); s.Limit != nil {
+		s.Limit.addRefused(found, h)
+	}
+	s.addCandidates(o, found, h)
+	return s
+}
+
+// shareBursts pairs shares with their bursts.
+func shareBursts(shares []float64, bursts []uint64) (all []ShareBurst) {
+	for i, share := range shares {
+		all = append(all, ShareBurst{share, orZero(bursts[i])})
+	}
+	return all
+}
+
+// countNoAddress returns how many clients have a part that is not an address. The part is an index
+// in their keys, -1 for none.
+func countNoAddress(clients []*suggest.Client, part int) (n int) {
+	if part < 0 {
+		return 0
+	}
+	for _, c := range clients {
+		address, _, _ := strings.Cut(compositekey.Parts(c.Key)[part], "/")
+		if _, err := netip.ParseAddr(address); err != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// orZero returns a burst, and 0 if none is enough.
+func orZero(burst uint64) uint64 {
+	if burst == suggest.None {
+		return 0
+	}
+	return burst
+}
+
+// writeSuggestion writes the table of bursts, and the suggested limit with the clients that it
+// refuses.
+func (rep *Report) writeSuggestion(b *strings.Builder) {
+	s := rep.Suggestion
+	b.WriteString("\n")
+	row(b, "requests", "%12s", grouped(rep.Requests))
+	row(b, "keys", "%12s%s", grouped(rep.Keys), rep.keysNote())
+	switch {
+	case s.Clients == 0 && rep.Requests > 0:
+		b.WriteString("\nNo key is in the sample that fits into --max-keys.\n")
+	case s.OneIn > 1:
+		fmt.Fprintf(b, "\nThe keys did not fit into --max-keys: this is an estimate from %s of them,"+
+			" one in %s.\n", grouped(s.Clients), grouped(s.OneIn))
+	}
+	if s.Clients == 0 {
+		return
+	}
+	s.writeTable(b)
+	if s.Limit == nil {
+		b.WriteString("\nNo burst is enough.\n")
+		return
+	}
+	s.writeCandidates(b, rep.Requests)
+	s.Limit.write(b, s)
+	if s.Check != nil {
+		s.Check.write(b)
+	}
+	if s.export != "" {
+		s.writePaths(b, rep.Requests)
+		s.writeExport(b)
+	}
+}
+
+// writeTable writes the bursts of each rate.
+func (s *Suggestion) writeTable(b *strings.Builder) {
+	b.WriteString("\nLeast burst with which at most a share of the clients is ever refused")
+	hasRequests := len(s.Rates[0].Requests) > 0
+	if hasRequests {
+		b.WriteString(" or, on the\nright, a share of the requests")
+	}
+	b.WriteString(":\n\n")
+	table := columns(b)
+	shares := s.share.columns()
+	head := []string{"rate"}
+	for _, share := range shares {
+		head = append(head, share.String())
+	}
+	if hasRequests {
+		for _, share := range shares[1:] {
+			head = append(head, share.String())
+		}
+		head[1+len(shares)] = "|  " + head[1+len(shares)]
+	}
+	fmt.Fprintln(table, strings.Join(head, "\t")+"\t")
+	for i, r := range s.Rates {
+		cells := []string{r.Rate}
+		for _, c := range r.Clients {
+			cells = append(cells, burstText(c.Burst))
+		}
+		if hasRequests {
+			for _, c := range r.Requests[1:] {
+				cells = append(cells, burstText(c.Burst))
+			}
+		}
+		if s.Limit != nil && s.Limit.index == i {
+			cells[0] = "> " + cells[0]
+		}
+		fmt.Fprintln(table, strings.Join(cells, "\t")+"\t")
+	}
+	table.Flush()
+	if !hasRequests {
+		b.WriteString("\nThere are no bursts for a share of the requests, because costs vary or are not" +
+			" whole tokens.\n")
+	}
+}
+
+// burstText writes a burst, if one is enough.
+func burstText(burst uint64) string {
+	if burst == 0 {
+		return "-"
+	}
+	return grouped(burst)
+}
+
+// writeExport writes the limits for a program.
+func (s *Suggestion) writeExport(b *strings.Builder) {
+	if s.NoExport != "" {
+		fmt.Fprintf(b, "\nThere is no %s configuration: %s.\n", s.export, s.NoExport)
+		return
+	}
+	fmt.Fprintf(b, "\n%s:\n\n%s\n", s.exportFile, s.Export)
+}

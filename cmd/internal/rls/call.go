@@ -1,0 +1,193 @@
+package rls
+
+import (
+	"time"
+
+	envoy "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
+	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/seed-181794aa/ratelimit/cmd/internal/rls/config"
+	"github.com/seed-181794aa/ratelimit/tb"
+	"github.com/seed-181794aa/ratelimit/tb/cas"
+)
+
+// call is a request under way. It is used again for other requests.
+type call struct {
+	service *Service
+	state   *state
+	request *ratelimit.RateLimitRequest
+	now     time.Time
+
+	entries   []entry // of the descriptors, in their order
+	charges   []tb.Charge
+	decisions []tb.Decision
+	charged   []*entry // of charges
+	late      *entry   // for which Redis was late, or nil
+	owed      bool     // hits are taken also if the request is refused: see entry.owes
+	buffer    []byte
+}
+
+// entry is a descriptor of a request.
+type entry struct {
+	descriptor *envoy.RateLimitDescriptor
+	rule       *rule // nil if no rule limits the descriptor
+	unlimited  bool
+	role       role
+	key        string
+	hits       uint64
+	checkOnly  bool // the hits are 0, so that nothing is taken
+
+	// debt says that hits are reports of what was used: the rule has debt, or a descriptor has asked
+	// it with 0 hits before, as Envoy does if it reports hits after the response. owes says that the
+	// descriptor has such hits. They are taken also if the bucket lacks them, or if the request is
+	// refused, unless a rule without debt refuses it.
+	debt, owes bool
+
+	charge   charge             // nil without a rule, and if the rule is fixed: see rule.isFixed
+	local    cas.Charge[string] // what charge points to if the buckets are in memory
+	decision tb.Decision        // of the rule alone
+	taken    bool               // the tokens
+}
+
+// charge is a charge in memory or in Redis.
+type charge interface {
+	tb.Charge
+	MayWait(within time.Duration)
+	Delay() time.Duration
+}
+
+// role is what the decision of a rule means for the request.
+type role int
+
+const (
+	enforced role = iota // all must grant
+	quota                // one of them must grant
+	shadow               // nothing
+	roles
+)
+
+// release makes c ready for another request. It keeps no text of this one.
+func (c *call) release() {
+	clear(c.entries)
+	clear(c.charges)
+	clear(c.charged)
+	c.state, c.request, c.late = nil, nil, nil
+	c.service.calls.Put(c)
+}
+
+// match finds the rule of each descriptor.
+func (c *call) match(r *ratelimit.RateLimitRequest) error {
+	c.state, c.request = c.service.state.Load(), r
+	c.entries = c.entries[:0]
+	domain := c.state.config.Domain(r.GetDomain())
+	if domain == nil {
+		c.service.counts.unknownDomains.Add(1)
+	}
+	replaces := false
+	for _, d := range r.GetDescriptors() {
+		c.entries = append(c.entries, entry{descriptor: d})
+		if domain == nil {
+			continue
+		}
+		e := &c.entries[len(c.entries)-1]
+		if err := c.matchOne(e, domain); err != nil {
+			return err
+		}
+		replaces = replaces || e.rule != nil && len(e.rule.Replaces) > 0
+	}
+	if replaces {
+		c.replace()
+	}
+	for i := range c.entries {
+		if err := c.prepare(&c.entries[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// matchOne finds the rule of a descriptor, and the key of its bucket.
+func (c *call) matchOne(e *entry, domain *config.Domain) (err error) {
+	all := e.descriptor.GetEntries()
+	if own := e.descriptor.GetLimit(); own != nil {
+		if len(all) > maxEntries {
+			return status.Errorf(codes.InvalidArgument, "entries: want at most %d", maxEntries)
+		}
+		e.key, c.buffer = config.EntriesKey(all, c.buffer)
+		e.rule, err = c.state.overrides.rule(domain.Name, own)
+		return err
+	}
+	if found := domain.Match(all); found != nil {
+		e.rule = c.state.rules[found]
+		e.key, c.buffer = found.Key(all, c.buffer)
+	} else {
+		c.service.counts.unmatched.Add(1)
+	}
+	return nil
+}
+
+// replace removes the rules that other rules of the request replace.
+func (c *call) replace() {
+	isReplaced := func(name string) bool {
+		for i := range c.entries {
+			if r := c.entries[i].rule; r != nil {
+				for _, other := range r.Replaces {
+					if other == name {
+						return true
+					}
+				}
+			}
+		}
+		return false
+	}
+	var removed []*entry // after the search, because a replaced rule replaces others, too
+	for i := range c.entries {
+		e := &c.entries[i]
+		if e.rule != nil && !e.rule.Unlimited && e.rule.Name != "" && isReplaced(e.rule.Name) {
+			removed = append(removed, e)
+		}
+	}
+	for _, e := range removed {
+		e.rule = nil
+	}
+}
+
+// prepare sets the hits of a descriptor, and its charge.
+func (c *call) prepare(e *entry) error {
+	r := e.rule
+	if r == nil {
+		return nil
+	}
+	e.hits = max(1, uint64(c.request.GetHitsAddend()))
+	own := e.descriptor.GetHitsAddend()
+	if own != nil {
+		e.hits = own.GetValue()
+	}
+	if e.descriptor.GetIsNegativeHits() {
+		e.hits = 0
+	}
+	e.unlimited = r.Unlimited
+	switch {
+	case r.Shadow:
+		e.role = shadow
+	case r.Quota:
+		e.role = quota
+	}
+	e.checkOnly = e.hits == 0
+	if r.isFixed() {
+		e.decision = tb.Decision{RetryAfter: tb.Never}
+		return nil
+	}
+	if own != nil && own.GetValue() == 0 && !r.limiter.asked.Load() { // a store would be shared
+		r.limiter.asked.Store(true)
+	}
+	e.debt = r.Debt || r.limiter.asked.Load()
+	e.owes = e.debt && !e.checkOnly
+	cost := costOf(max(e.hits, 1), r.Cost)
+	if e.owes { // a bucket never grants more than its burst, and would take nothing
+		cost = min(cost, float64(r.Limit.Capacity))
+	}
+	return r.limiter.charge(e, cost)
+}

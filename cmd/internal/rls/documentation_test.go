@@ -1,0 +1,167 @@
+package rls
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+	bootstrap "github.com/envoyproxy/go-control-plane/envoy/config/bootstrap/v3"
+	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ratelimit/v3"
+	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"
+	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
+	"go.yaml.in/yaml/v3"
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"github.com/seed-181794aa/ratelimit/cmd/internal/rls/config"
+)
+
+func document(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("../../../docs/rls.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// Each configuration in docs/rls.md is accepted: by this service, and by the types of Envoy.
+func TestDocumentedConfigurations(t *testing.T) {
+	blocks := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(document(t), -1)
+	if len(blocks) < 3 {
+		t.Fatalf("%d blocks", len(blocks))
+	}
+	for _, m := range blocks {
+		if strings.HasPrefix(m[1], "domain:") {
+			c, err := config.Parse([]config.File{{Name: "rls.md", Text: m[1]}}, false)
+			if err == nil {
+				err = New(Config{}).SetConfig(c)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+			continue
+		}
+		var tree any
+		if err := yaml.Unmarshal([]byte(m[1]), &tree); err != nil {
+			t.Fatal(err)
+		}
+		text, err := json.Marshal(tree)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b bootstrap.Bootstrap
+		if err := protojson.Unmarshal(text, &b); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.ValidateAll(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// The manifests of docs/kubernetes.md are YAML, and this command accepts the arguments in them.
+func TestDocumentedManifests(t *testing.T) {
+	text, err := os.ReadFile("../../../docs/kubernetes.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var args []string
+	for _, m := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(
+		string(text), -1) {
+		var tree any
+		if err := yaml.Unmarshal([]byte(m[1]), &tree); err != nil {
+			t.Errorf("%v\n%s", err, m[1])
+		}
+		for _, arg := range regexp.MustCompile(`(?m)^ +- (--\S+)$`).FindAllStringSubmatch(m[1], -1) {
+			args = append(args, arg[1])
+		}
+	}
+	if len(args) < 9 {
+		t.Fatalf("%d arguments", len(args))
+	}
+	if _, err := parseFlags(t, args...); err != nil {
+		t.Error(err)
+	}
+}
+
+// docs/rls.md has all flags with their defaults.
+func TestDocumentedFlags(t *testing.T) {
+	rows := map[string]string{}
+	for _, m := range regexp.MustCompile("(?m)^\\| `(--[a-z-]+)` \\| ([^|]*) \\|").
+		FindAllStringSubmatch(document(t), -1) {
+		rows[m[1]] = strings.Trim(m[2], "`")
+	}
+	parser, err := kong.New(&Command{}, Vars)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range parser.Model.Flags {
+		name, want := "--"+f.Name, f.Default
+		switch {
+		case f.Name == "help":
+			continue
+		case f.Required:
+			want = "required"
+		case f.IsBool():
+			want = "off"
+		case !f.HasDefault:
+			want = "none"
+		}
+		if got, ok := rows[name]; !ok || got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+		delete(rows, name)
+	}
+	for name := range rows {
+		t.Errorf("%s is not a flag", name)
+	}
+}
+
+// The table of metrics has exactly the metrics that are served.
+func TestDocumentedMetrics(t *testing.T) {
+	documented := map[string]string{}
+	for line := range strings.Lines(document(t)) {
+		if strings.HasPrefix(line, "| `tb_") {
+			cells := strings.Split(line, "|")
+			words := regexp.MustCompile("[a-z_]+").FindAllString(strings.Join(cells[1:3], "|"), -1)
+			for _, m := range regexp.MustCompile("`([a-z_]+)`").FindAllStringSubmatch(cells[3], -1) {
+				words = append(words, m[1])
+			}
+			slices.Sort(words[2:])
+			documented[words[0]] = fmt.Sprint(words)
+		}
+	}
+	s, _ := newService(t, limit("k", perMinute+"1"))
+	families, err := newMetrics(s, func() uint64 { return 0 }).Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if !strings.HasPrefix(f.GetName(), "tb_") {
+			continue
+		}
+		words := []string{f.GetName(), strings.ToLower(f.GetType().String())}
+		for _, m := range f.GetMetric() {
+			for _, l := range m.GetLabel() {
+				words = append(words, l.GetName())
+				if !slices.Contains([]string{"domain", "set", "rule"}, l.GetName()) {
+					words = append(words, l.GetValue())
+				}
+			}
+		}
+		slices.Sort(words[2:])
+		words = append(words[:2], slices.Compact(words[2:])...)
+		if got := documented[f.GetName()]; got != fmt.Sprint(words) {
+			t.Errorf("docs/rls.md has %s, want %v", got, words)
+		}
+		delete(documented, f.GetName())
+	}
+	for name := range documented {
+		t.Errorf("%s is not served", name)
+	}
+}

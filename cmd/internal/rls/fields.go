@@ -1,0 +1,174 @@
+package rls
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	core "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+
+	"github.com/seed-181794aa/ratelimit/cmd/internal/rls/config"
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// Fields selects the answers with header fields, which Envoy adds to its response to the client.
+type Fields string
+
+const (
+	// FieldsOff sends no fields.
+	FieldsOff Fields = "off"
+	// FieldsRefused sends fields with refusals.
+	FieldsRefused Fields = "refused"
+	// FieldsAll sends fields with all answers that a rule has decided.
+	FieldsAll Fields = "all"
+)
+
+// ruleText is the text of a rule in fields: the items of draft-ietf-httpapi-ratelimit-headers-11.
+type ruleText struct {
+	item   string // the start of the item in RateLimit
+	policy string // the item in RateLimit-Policy
+	quota  string // the hits of a full bucket
+	window int64  // the seconds in which the rate supplies the capacity, rounded up
+	next   int64  // the seconds in which it supplies a hit, rounded up
+}
+
+func newRuleText(r *config.Rule) ruleText {
+	name := r.Name
+	if name == "" {
+		name = r.Path
+	}
+	name = quote(name)
+	hits := min(hitsOf(r.Limit.Capacity, r.Cost), math.MaxUint32) // rounded down, as entry.remaining
+	t := ruleText{item: name + ";r=", quota: strconv.FormatInt(int64(hits), 10)}
+	if r.Limit != (tb.Limit{}) {
+		unit := int64(r.Limit.Per / time.Second)
+		t.window = (int64(r.Limit.Capacity)*unit + r.Limit.Tokens - 1) / r.Limit.Tokens
+		t.next = int64(math.Ceil(costOf(1, r.Cost) * float64(unit) / float64(r.Limit.Tokens)))
+	}
+	t.policy = name + ";q=" + t.quota + ";w=" + strconv.FormatInt(t.window, 10)
+	return t
+}
+
+// quote returns a string of a structured field (RFC 9651), with ? for what it cannot have.
+func quote(s string) string {
+	printable := func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return '?'
+		}
+		return r
+	}
+	return strconv.Quote(strings.Map(printable, s))
+}
+
+// wantsFields reports whether an answer has header fields. In shadow mode no answer has any,
+// because a client would wait after a request that was not refused.
+func (c *call) wantsFields(allowed bool) bool {
+	switch f := c.service.Fields; {
+	case c.service.Shadow:
+		return false
+	case allowed:
+		return f == FieldsAll
+	default:
+		return f != FieldsOff
+	}
+}
+
+// fields returns the header fields of an answer.
+func (c *call) fields(allowed bool) []*core.HeaderValue {
+	binding := c.binding(allowed)
+	if binding == nil {
+		return nil
+	}
+	var list, policies []byte
+	retry := int64(0)
+	if !allowed {
+		retry = binding.retry()
+	}
+	for i := range c.entries {
+		e := &c.entries[i]
+		if !e.isLimited() || e.role == shadow {
+			continue
+		}
+		policies = append(appendSeparator(policies), e.rule.text.policy...)
+		if !allowed && !e.refused() {
+			continue
+		}
+		remaining, reset := e.left(retry)
+		list = append(appendSeparator(list), e.rule.text.item...)
+		list = strconv.AppendInt(list, remaining, 10)
+		list = strconv.AppendInt(append(list, ";t="...), max(reset, e.sustained(remaining)), 10)
+	}
+	remaining, reset := binding.left(retry)
+	all := make([]*core.HeaderValue, 0, 9)
+	add := func(name, value string) {
+		all = append(all, &core.HeaderValue{Key: name, Value: value})
+	}
+	if !allowed {
+		add("Retry-After", strconv.FormatInt(retry, 10))
+	}
+	add("RateLimit", string(list))
+	if c.service.Policy {
+		add("RateLimit-Policy", string(policies))
+	}
+	three := func(prefix string, reset int64) {
+		add(prefix+"-Limit", binding.rule.text.quota)
+		add(prefix+"-Remaining", strconv.FormatInt(remaining, 10))
+		add(prefix+"-Reset", strconv.FormatInt(reset, 10))
+	}
+	three("RateLimit", reset)
+	if c.service.X {
+		full := c.now.Add(binding.reset() + time.Second - 1).Unix()
+		three("X-RateLimit", max(full, c.now.Unix()+retry))
+	}
+	return all
+}
+
+func appendSeparator(list []byte) []byte {
+	if len(list) > 0 {
+		list = append(list, ", "...)
+	}
+	return list
+}
+
+// sustained returns the seconds in which the rate supplies the hits that are left.
+func (e *entry) sustained(remaining int64) int64 {
+	tokens := costOf(uint64(remaining), e.rule.Cost)
+	return int64(math.Ceil(
+		tokens * float64(e.rule.text.window) / float64(max(e.rule.Limit.Capacity, 1))))
+}
+
+// binding returns the descriptor that the fields of older drafts are about: of a granted request
+// the one with the fewest hits left, and of a refused one the one with the longest wait.
+func (c *call) binding(allowed bool) (binding *entry) {
+	for i := range c.entries {
+		e := &c.entries[i]
+		switch {
+		case !e.isLimited() || e.role == shadow:
+		case allowed && (binding == nil || e.remaining() < binding.remaining()):
+			binding = e
+		case !allowed && e.refused() && (binding == nil || e.retry() > binding.retry()):
+			binding = e
+		}
+	}
+	return binding
+}
+
+// left returns the number of hits left, and the seconds until there is one more, or until the hits
+// are granted if none is left. retry is the wait of the request, or 0 if it is granted.
+func (e *entry) left(retry int64) (remaining, reset int64) {
+	if retry > 0 {
+		return 0, retry
+	}
+	remaining = int64(e.remaining())
+	if remaining == 0 && e.refused() { // by a quota of several
+		return 0, e.retry()
+	}
+	return remaining, max(1, e.rule.text.next)
+}
+
+// neverRetry is the Retry-After of hits that no bucket ever has, in seconds.
+const neverRetry = 24 * 60 * 60
+
+// retry returns the wait of the descriptor in seconds, rounded up.
+func (e *entry) retry() int64 { return max(1, int64((e.reset()+time.Second-1)/time.Second)) }

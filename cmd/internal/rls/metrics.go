@@ -1,0 +1,171 @@
+package rls
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+	"google.golang.org/grpc"
+
+	tbmetrics "github.com/seed-181794aa/ratelimit/cmd/internal/metrics"
+	ratelimitmetrics "github.com/seed-181794aa/ratelimit/metrics"
+)
+
+// metrics serves the counts of a service to Prometheus.
+type metrics struct {
+	*tbmetrics.Process
+	duration prometheus.Histogram
+	upstream *upstream
+}
+
+// durations are the upper bounds of the buckets of the duration, in seconds.
+var durations = []float64{
+	10e-6, 25e-6, 50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 0.1, 1,
+}
+
+// newMetrics returns metrics that include the lines that the log has lost.
+func newMetrics(s *Service, lostLines func() uint64) *metrics {
+	loaded := s.state.Load().rules != nil
+	p := tbmetrics.NewProcess("tb_rls_config", "configuration", loaded, lostLines)
+	m := &metrics{
+		Process: p,
+		duration: promauto.With(p).NewHistogram(prometheus.HistogramOpts{
+			Name: "tb_rls_request_seconds",
+			Help: "Time from a decoded request to its answer.", Buckets: durations,
+		}),
+		upstream: &upstream{collector: collector{s}},
+	}
+	if loaded {
+		m.upstream.accepted.Store(1)
+	}
+	m.MustRegister(collector{s})
+	if s.Store == nil {
+		m.MustRegister(ratelimitmetrics.Tables("", s))
+	} else {
+		m.MustRegister(ratelimitmetrics.RedisByRule("", s.inRedis))
+	}
+	return m
+}
+
+// Reload counts a reload of the configuration.
+func (m *metrics) Reload(accepted bool) {
+	m.Process.Reload(accepted)
+	if accepted {
+		m.upstream.accepted.Add(1)
+	} else {
+		m.upstream.rejected.Add(1)
+	}
+}
+
+// addUpstream adds the metrics of envoyproxy/ratelimit.
+func (m *metrics) addUpstream() { m.MustRegister(m.upstream) }
+
+// time is an interceptor that measures the duration of requests.
+func (m *metrics) time(
+	ctx context.Context, r any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler,
+) (any, error) {
+	began := time.Now()
+	answer, err := handler(ctx, r)
+	m.duration.Observe(time.Since(began).Seconds())
+	return answer, err
+}
+
+// collector collects the counts of a service when Prometheus asks, so that they cost a request
+// little. Label values come from the configuration, or are bounded.
+type collector struct{ service *Service }
+
+var (
+	requests = prometheus.NewDesc("tb_rls_requests_total",
+		"Requests, by outcome. shadow counts the requests over a limit that --shadow-mode answered with"+
+			" OK.", []string{"outcome"}, nil)
+	requestErrors = prometheus.NewDesc("tb_rls_errors_total",
+		"Requests that were answered with an error, by reason.", []string{"reason"}, nil)
+	unknown = prometheus.NewDesc("tb_rls_unknown_domains_total",
+		"Requests for a domain that the configuration does not have.", nil, nil)
+	unmatched = prometheus.NewDesc("tb_rls_unmatched_descriptors_total",
+		"Descriptors that no rule matches.", nil, nil)
+	repaired = prometheus.NewDesc("tb_rls_repaired_requests_total",
+		"Requests with a text that is not UTF-8. Each wrong byte was read as four characters, as \\xff.",
+		nil, nil)
+	hits = prometheus.NewDesc("tb_rls_hits_total",
+		"Hits, by the decision of the rule: within_limit, near_limit, over_limit, shadow_mode. The hits"+
+			" near the limit are also within it, and those of shadow_mode are also over it. total counts"+
+			" all hits, with those that only another rule refused.",
+		[]string{"domain", "rule", "decision"}, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (collector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{
+		requests, requestErrors, unknown, unmatched, repaired, hits,
+	} {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c collector) Collect(ch chan<- prometheus.Metric) {
+	count := func(d *prometheus.Desc, n float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, n, labels...)
+	}
+	n := &c.service.counts
+	count(requests, float64(n.allowed.Load()), "ok")
+	count(requests, float64(n.refused.Load()), "over_limit")
+	count(requests, float64(n.shadowed.Load()), "shadow")
+	count(requestErrors, float64(n.invalid.Load()), "invalid")
+	count(requestErrors, float64(n.unconfigured.Load()), "no_configuration")
+	count(requestErrors, float64(n.undecided.Load()), "redis")
+	count(unknown, float64(n.unknownDomains.Load()))
+	count(unmatched, float64(n.unmatched.Load()))
+	count(repaired, float64(n.repaired.Load()))
+	for id, sums := range c.hits() {
+		for i, decision := range decisions {
+			count(hits, float64(sums[i]), id.domain, id.path, decision)
+		}
+	}
+}
+
+// spaces escapes the spaces of a domain, so that the first one ends it.
+var spaces = strings.NewReplacer(`\`, `\\`, " ", `\ `)
+
+// inRedis yields the limiters in Redis of the rules in force.
+func (s *Service) inRedis(yield func(name string, s ratelimitmetrics.RedisSource) bool) {
+	t := s.state.Load()
+	for _, c := range t.config.Rules {
+		name := spaces.Replace(c.Domain) + " " + c.Path
+		if l := t.rules[c].limiter; l != nil && !yield(name, l.shared) {
+			return
+		}
+	}
+}
+
+// pathID identifies a path in metrics.
+type pathID struct{ domain, path string }
+
+// decisions are the values of a label of hits.
+var decisions = [...]string{"total", "within_limit", "near_limit", "over_limit", "shadow_mode"}
+
+// hits returns the counts of each path. A path that depends on requests may be the path of another
+// rule, too.
+func (c collector) hits() map[pathID]*[len(decisions)]uint64 {
+	all := map[pathID]*[len(decisions)]uint64{}
+	c.service.state.Load().all(func(r *rule) {
+		add := func(path string, n *ruleCounts) {
+			sums := all[pathID{r.Domain, path}]
+			if sums == nil {
+				sums = new([len(decisions)]uint64)
+				all[pathID{r.Domain, path}] = sums
+			}
+			for i, x := range []uint64{
+				n.total.Load(), n.within.Load(), n.near.Load(), n.over.Load(), n.shadow.Load(),
+			} {
+				sums[i] += x
+			}
+		}
+		add(r.Path, r.counts)
+		r.details.all(add)
+	})
+	return all
+}

@@ -1,0 +1,240 @@
+package rls
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	discovery "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	xds "github.com/envoyproxy/go-control-plane/ratelimit/config/ratelimit/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/seed-181794aa/ratelimit/cmd/internal/rls/config"
+)
+
+// control is a server of xDS with one client.
+type control struct {
+	discovery.UnimplementedAggregatedDiscoveryServiceServer
+	asked   chan *discovery.DiscoveryRequest
+	answers chan *discovery.DiscoveryResponse
+	address string
+}
+
+func newControl(t *testing.T, secure credentials.TransportCredentials) *control {
+	t.Helper()
+	l, err := net.Listen("tcp", "localhost:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &control{
+		asked:   make(chan *discovery.DiscoveryRequest, 9),
+		answers: make(chan *discovery.DiscoveryResponse), address: l.Addr().String(),
+	}
+	s := grpc.NewServer(grpc.Creds(secure))
+	discovery.RegisterAggregatedDiscoveryServiceServer(s, c)
+	go s.Serve(l)
+	t.Cleanup(s.Stop)
+	return c
+}
+
+func (c *control) StreamAggregatedResources(
+	stream discovery.AggregatedDiscoveryService_StreamAggregatedResourcesServer,
+) error {
+	for {
+		asked, err := stream.Recv()
+		if err != nil {
+			return err
+		}
+		c.asked <- proto.CloneOf(asked)
+		select {
+		case <-stream.Context().Done():
+			return nil
+		case answer, ok := <-c.answers:
+			if !ok {
+				return errors.New("the server ends")
+			}
+			if err := stream.Send(answer); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// send sends a domain with a limit for each value of k, and returns the answer of the client.
+func (c *control) send(t *testing.T, version string, limits ...*xds.RateLimitPolicy) (
+	asked *discovery.DiscoveryRequest,
+) {
+	t.Helper()
+	answer := &discovery.DiscoveryResponse{VersionInfo: version, Nonce: "n" + version}
+	for _, limit := range limits {
+		r, err := anypb.New(&xds.RateLimitConfig{
+			Name: "of " + version, Domain: "d",
+			Descriptors: []*xds.RateLimitDescriptor{{Key: "k", RateLimit: limit}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Resources = append(answer.Resources, r)
+	}
+	c.answers <- answer
+	if asked = <-c.asked; asked.GetResponseNonce() != answer.GetNonce() {
+		t.Errorf("the nonce is %q, want %q", asked.GetResponseNonce(), answer.GetNonce())
+	}
+	return asked
+}
+
+func yearlyPolicy(n uint32) *xds.RateLimitPolicy {
+	return &xds.RateLimitPolicy{Unit: xds.RateLimitUnit_YEAR, RequestsPerUnit: n}
+}
+
+// The limits come from the second server, because the first does not answer. One that is not
+// accepted changes nothing, and the server learns why.
+func TestXDS(t *testing.T) {
+	c := newControl(t, insecure.NewCredentials())
+	none, err := net.Listen("tcp", "localhost:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	none.Close()
+	r := run(t, "", "--xds", none.Addr().String()+","+c.address, "--xds-node=me",
+		"--upstream-metrics")
+	conn := dial(t, r.address)
+	health := func(want grpc_health_v1.HealthCheckResponse_ServingStatus) {
+		t.Helper()
+		answer, err := grpc_health_v1.NewHealthClient(conn).Check(t.Context(),
+			&grpc_health_v1.HealthCheckRequest{Service: "ratelimit"})
+		if err != nil || answer.GetStatus() != want {
+			t.Errorf("%v, %v, want %v", answer, err, want)
+		}
+	}
+	health(grpc_health_v1.HealthCheckResponse_NOT_SERVING)
+	if got := query(t, conn); !strings.Contains(got, "no configuration yet") {
+		t.Errorf("before the first configuration: %s", got)
+	}
+	metrics := "\n" + get(t, r.admin+"/metrics")
+	for _, want := range []string{
+		`tb_rls_errors_total{reason="no_configuration"} 1`, `tb_rls_errors_total{reason="redis"} 0`,
+		"tb_rls_config_last_reload_successful 0", "ratelimit_service_config_load_success 0",
+		`ratelimit_service_should_rate_limit_error{err_type="service_error"} 1`,
+	} {
+		if !strings.Contains(metrics, "\n"+want+"\n") {
+			t.Errorf("before the first configuration: no %s in\n%s", want, metrics)
+		}
+	}
+	first := <-c.asked
+	if first.GetNode().GetId() != "me" || first.GetTypeUrl() != configType {
+		t.Error(first)
+	}
+	got := c.send(t, "1", yearlyPolicy(1))
+	if got.GetVersionInfo() != "1" || got.GetErrorDetail() != nil {
+		t.Error(got)
+	}
+	health(grpc_health_v1.HealthCheckResponse_SERVING)
+	expect(t, "the first", []string{query(t, conn), query(t, conn)}, "OK OK:0", "OVER OVER:0")
+	got = c.send(t, "2", yearlyPolicy(1), &xds.RateLimitPolicy{RequestsPerUnit: 1})
+	if got.GetVersionInfo() != "1" || !strings.Contains(got.GetErrorDetail().GetMessage(), "of 2:") {
+		t.Error(got)
+	}
+	expect(t, "after an error", []string{query(t, conn)}, "OVER OVER:0")
+	if got := c.send(t, "3", yearlyPolicy(3)); got.GetVersionInfo() != "3" {
+		t.Error(got)
+	}
+	expect(t, "the same bucket", []string{query(t, conn)}, "OVER OVER:0")
+	c.send(t, "4")
+	expect(t, "no limits", []string{query(t, conn)}, "OK OK:0")
+	close(c.answers)
+	r.log.Until(t, "the configuration stays as it is")
+	expect(t, "the server is gone", []string{query(t, conn)}, "OK OK:0")
+}
+
+// A configuration may have any text, also what a file of YAML cannot have.
+func TestTextsOfXDS(t *testing.T) {
+	for _, text := range []string{
+		"\x7f", "\u0080", "\u009f", "\u2028", "\u2029", "\ufeff", "\ufffe", "\uffff", "\U0001f600",
+		"\x01\t\n", "\u0085\u00a0", "a: b # c", "'\"\\", "~",
+	} {
+		descriptor := &xds.RateLimitDescriptor{Key: "k", Value: text, RateLimit: yearlyPolicy(1)}
+		r, err := anypb.New(&xds.RateLimitConfig{
+			Name: "n", Domain: "d", Descriptors: []*xds.RateLimitDescriptor{descriptor},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := textOf([]*anypb.Any{r})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := parseFiles(s, false)
+		if err != nil {
+			t.Errorf("%q: %v", text, err)
+			continue
+		}
+		if c.Domain("d").Match([]*config.Entry{{Key: "k", Value: text}}) == nil {
+			t.Errorf("%q: another value", text)
+		}
+	}
+}
+
+// Both sides have certificates.
+func TestXDSWithTLS(t *testing.T) {
+	a := newAuthority(t)
+	dir := t.TempDir()
+	file := func(name string, text []byte) string {
+		t.Helper()
+		name = filepath.Join(dir, name)
+		if err := os.WriteFile(name, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	_, _, certificate, key := a.sign(t, "localhost")
+	pair, err := tls.X509KeyPair(certificate, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clients := x509.NewCertPool()
+	clients.AddCert(a.cert)
+	c := newControl(t, credentials.NewTLS(&tls.Config{
+		Certificates: []tls.Certificate{pair}, ClientCAs: clients,
+		ClientAuth: tls.RequireAndVerifyClientCert,
+	}))
+	_, port, _ := net.SplitHostPort(c.address)
+	_, _, own, ownKey := a.sign(t, "client")
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw})
+	r := run(t, "", "--xds", "localhost:"+port, "--xds-tls", "--xds-ca", file("ca", ca),
+		"--xds-cert", file("cert", own), "--xds-key", file("key", ownKey))
+	<-c.asked
+	c.send(t, "1", yearlyPolicy(1))
+	expect(t, "answers", []string{query(t, dial(t, r.address))}, "OK OK:0")
+}
+
+func TestXDSFlags(t *testing.T) {
+	for _, flags := range [][]string{
+		{}, {"--config=c", "--xds=h:1"}, {"--xds=h:1", "--xds-ca=f"},
+		{"--xds=h:1", "--xds-tls", "--xds-key=k"}, {"--xds=,"}, {"--xds=,h:1"},
+	} {
+		if _, err := parseFlags(t, flags...); err == nil {
+			t.Errorf("%v: no error", flags)
+		}
+	}
+	c, err := parseFlags(t, "--xds=h:1,h:2", "--xds=h:3")
+	if err != nil || len(c.XDS) != 3 {
+		t.Errorf("%+v, %v", c, err)
+	}
+	f := &follower{xdsFlags: xdsFlags{XDSTLS: true, XDSCA: filepath.Join(t.TempDir(), "none")}}
+	if _, err := f.follow(t.Context(), "h:1"); err == nil || errors.Is(err, io.EOF) {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,241 @@
+package suggest
+
+import (
+	"slices"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/cmd/internal/sketch"
+	"github.com/seed-181794aa/ratelimit/internal/hash"
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// Costs says which costs requests have.
+type Costs struct {
+	// Fixed is the cost of every request in whole tokens, and 0 if costs vary or are not whole.
+	Fixed uint64
+	// Whole reports that all costs are whole numbers of tokens.
+	Whole bool
+}
+
+// Collector finds what each key of a log needs at each of several rates. It is not safe for
+// concurrent use.
+type Collector struct {
+	scales []uint64 // of the curves of each rate
+	clocks []clock
+	swings []*swings // by rate; none if the costs are not fixed
+
+	clients  sketch.Sample[string, *Client]
+	requests uint64 // of keys that were kept at the time
+
+	timed bool   // whether clients keep the times of their requests, until there are too many
+	cost  uint64 // of each request in tokens, if costs are fixed
+
+	start, now int64     // the times of the first line and of this one, in ns since 1970
+	shown      []reading // of each clock at now; empty before the first line
+}
+
+// New returns an empty Collector of at most maxKeys keys. The capacities of the rates are not used.
+func New(rates []tb.Limit, costs Costs, maxKeys int) *Collector {
+	c := &Collector{
+		scales: scales[:], clients: sketch.NewSample[string, *Client](maxKeys, hashOf[string]),
+		cost: costs.Fixed, timed: true,
+	}
+	if costs.Whole {
+		c.scales = scales[:1]
+	}
+	for _, l := range rates {
+		c.clocks = append(c.clocks, newClock(l))
+		if costs.Fixed > 0 && costs.Fixed <= tb.MaxCapacity {
+			c.swings = append(c.swings, newSwings(costs.Fixed*finest))
+		}
+	}
+	return c
+}
+
+// Add adds a request of a key at a time, in ns since 1970. The cost is in tokens, above 0.
+func (c *Collector) Add(key []byte, t int64, cost float64) {
+	c.read(t)
+	cl := c.clients.Values[string(key)] // does not allocate
+	if cl == nil {
+		if cl = c.admit(key); cl == nil {
+			return
+		}
+	}
+	c.requests++
+	if c.timed {
+		c.keepTime(cl, t)
+	}
+	last := cl.count(t)
+	if len(cl.curves) < len(c.clocks)*len(c.scales) && !c.stayAlike(cl, last) {
+		cl.curves = slices.Repeat(cl.curves, len(c.clocks))
+	}
+	switch {
+	case cost > tb.MaxCapacity:
+		for i := range cl.curves {
+			cl.curves[i].require(None)
+		}
+	case len(c.scales) == 1:
+		c.addWhole(cl, last, uint64(cost)*finest)
+	default:
+		c.addDecimal(cl, last, cost)
+	}
+}
+
+// maxTimes is how many times are kept at most, which takes about 16 MB. Refusals counts no requests
+// of a longer log, and none of a sample.
+const maxTimes = 1 << 20
+
+// keepTime keeps the time of a request, or drops all times if there are too many.
+func (c *Collector) keepTime(cl *Client, t int64) {
+	if cl.times = append(cl.times, t); c.requests > maxTimes {
+		c.dropTimes()
+	}
+}
+
+func (c *Collector) dropTimes() {
+	c.timed = false
+	for _, cl := range c.clients.Values {
+		cl.times = nil
+	}
+}
+
+// read reads the clocks at the time of a line.
+func (c *Collector) read(t int64) {
+	switch {
+	case c.shown == nil:
+		c.start, c.shown = t, make([]reading, len(c.clocks))
+	case t == c.now:
+		return
+	}
+	c.now = t
+	for i := range c.clocks {
+		c.shown[i] = c.clocks[i].at(t - c.start)
+	}
+}
+
+// admit returns a new client, or nil if the key is not in the sample.
+func (c *Collector) admit(key []byte) *Client {
+	if !c.clients.Takes(hashOf(key)) {
+		return nil
+	}
+	cl := &Client{Key: string(key), curves: make([]curve, len(c.scales))}
+	c.clients.Put(cl.Key, cl, c.end)
+	if c.timed && c.clients.OneIn() > 1 {
+		c.dropTimes() // a few clients may have most requests, so a sample says nothing about them
+	}
+	return c.clients.Values[cl.Key]
+}
+
+func hashOf[T string | []byte](key T) uint64 { return hash.Mix(hash.Add(hash.Empty, key)) }
+
+// stayAlike reports whether the curves of all rates, which are alike, stay so with a request of a
+// client whose latest time was last: nothing was supplied to any bucket, or all buckets are full.
+// Then a deficit is a sum of costs, and its need does not depend on the clocks: see DESIGN.md here.
+func (c *Collector) stayAlike(cl *Client, last int64) bool {
+	if last >= c.now {
+		return true
+	}
+	for i := range c.clocks {
+		before := c.clocks[i].at(last - c.start)
+		for j, scale := range c.scales {
+			if c.shown[i].since(before, finest/scale) < cl.curves[j].deficit {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// end completes the swings of a client.
+func (c *Collector) end(cl *Client) {
+	for i, s := range c.swings {
+		cv := &cl.at(i, len(c.scales))[0]
+		s.end(cv, cv.deficit)
+	}
+}
+
+// addWhole adds a request of a client whose latest time was last. All costs are whole tokens, so
+// the curves of the finest scale have the others in them.
+func (c *Collector) addWhole(cl *Client, last int64, cost uint64) {
+	for i := range cl.curves {
+		cv, shown := &cl.curves[i], c.shown[i]
+		var supplied uint64
+		if last < c.now {
+			supplied = shown.since(c.clocks[i].at(last-c.start), 1)
+		}
+		high := cv.deficit
+		low := cv.add(supplied, cost)
+		if cv.deficit > uint64(cv.need)*finest {
+			if last > c.now {
+				shown = c.clocks[i].at(last - c.start)
+			}
+			cv.require(wholeNeed(cv.deficit, shown.units))
+		}
+		for _, s := range c.swingsOf(cl, i) {
+			s.add(cv, high, low, supplied)
+		}
+	}
+}
+
+// swingsOf returns the swings of a curve of a client.
+func (c *Collector) swingsOf(cl *Client, i int) []*swings {
+	if len(cl.curves) == 1 || c.swings == nil {
+		return c.swings
+	}
+	return c.swings[i : i+1]
+}
+
+// addDecimal is addWhole for costs that may have decimals. Each scale rounds them otherwise.
+func (c *Collector) addDecimal(cl *Client, last int64, cost float64) {
+	for i := range len(cl.curves) / len(c.scales) {
+		var before reading
+		if last < c.now {
+			before = c.clocks[i].at(last - c.start)
+		}
+		for j, scale := range c.scales {
+			cv := &cl.curves[i*len(c.scales)+j]
+			var supplied uint64
+			if last < c.now {
+				supplied = c.shown[i].since(before, finest/scale)
+			}
+			cv.add(supplied, unitsOf(cost, scale))
+			cv.require((cv.deficit + scale - 1) / scale)
+		}
+	}
+}
+
+// Client is a key with its requests.
+type Client struct {
+	Key         string
+	Requests    uint64
+	First, Last int64 // the times of the first line and of the latest, in ns since 1970
+	Peak        Peak
+
+	times  []int64 // of all requests, if they are kept
+	curves []curve // of each rate, or of all as long as they are alike, at each scale
+}
+
+// Times returns the times of all requests in the order of Add, in ns since 1970, or nil if they
+// were not kept.
+func (cl *Client) Times() []int64 { return cl.times }
+
+// at returns the curves of a rate, at each of a number of scales.
+func (cl *Client) at(rate, scales int) []curve {
+	if len(cl.curves) == scales {
+		return cl.curves
+	}
+	return cl.curves[rate*scales : (rate+1)*scales]
+}
+
+// count counts a request at a time and returns the latest time before, or the time itself if there
+// is none.
+func (cl *Client) count(t int64) (last int64) {
+	if cl.Requests == 0 {
+		cl.First, cl.Last = t, t
+	}
+	last = cl.Last
+	cl.Last = max(last, t)
+	cl.Requests++
+	cl.Peak.Add(t / int64(time.Second))
+	return last
+}
