@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// The constants of the law were chosen with the simulation in internal/simulate.
+// The constants of the law were chosen with the simulation of the tests (TestGoal).
 const (
 	minAnswers  = 20   // for an interval of the usual length
 	firstGrowth = 0.05 // gain of growth after a cut, before its first rise

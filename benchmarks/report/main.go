@@ -1,7 +1,6 @@
 // Command report generates the tables and charts of the benchmarks from their raw results:
 // benchmarks/results/tables.md and redis.md, the charts next to them, and the tables that
-// BENCHMARKS.md and README.md quote. It also runs the simulation of adaptive limits, and
-// generates the tables and charts of docs/adaptive.md.
+// BENCHMARKS.md and README.md quote.
 //
 // usage: report DIR, where DIR is the root of the repository, or
 // report hits FILE prints the table of raw results of scripts/hits.
@@ -53,15 +52,13 @@ func printHits(name string) error {
 
 // write generates all files below dir.
 func write(dir string) error {
-	for _, generate := range []func(string) (map[string][]byte, error){generate, generateGuide} {
-		files, err := generate(dir)
-		if err != nil {
+	files, err := generate(dir)
+	if err != nil {
+		return err
+	}
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
 			return err
-		}
-		for name, text := range files {
-			if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
-				return err
-			}
 		}
 	}
 	return nil

@@ -52,17 +52,6 @@ var looks = map[string]look{
 	"watch":          {ochre, solid, thin, filled},
 	"redis_rate":     {green, solid, thin, filled},
 	"rueidislimiter": {green, dashed, thin, hollow},
-
-	"adapt":       {vermilion, solid, thick, filled},
-	"AIMD":        {blue, solid, thin, filled},
-	"Gradient2":   {green, solid, thin, filled},
-	"Vegas":       {green, dashed, thin, filled},
-	"correlation": {ochre, solid, thin, filled},
-	"CUBIC":       {purple, solid, thin, filled},
-	"client-1":    {vermilion, solid, thick, filled},
-	"client-2":    {blue, solid, thick, filled},
-	"capacity":    {ink, dashed, thin, filled},
-	"target":      {ink, dashed, thin, filled},
 }
 
 // style returns the style of lines, whose classes are the names of their looks.

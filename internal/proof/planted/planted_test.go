@@ -49,7 +49,7 @@ var parts = []part{
 	{"lru", lruBugs, append([]string{"./lru", "./tb/cas"}, proofs...)},
 	{"tb/cas", casBugs, append([]string{"./tb/cas"}, proofs...)},
 	{"tb/mutex", mutexBugs, append([]string{"./tb/mutex", "./tb/cas"}, proofs...)},
-	{"adapt", adaptBugs, []string{"./adapt", "./internal/simulate", "./httplimit"}},
+	{"adapt", adaptBugs, []string{"./adapt", "./httplimit"}},
 	{"httplimit", httpBugs, []string{
 		"./httplimit", "./grpclimit", "-test.run=InRedis|APolicy ./tb/redis", "./cmd/internal/proxy",
 	}},

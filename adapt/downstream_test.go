@@ -1,14 +1,16 @@
-package simulate
+package adapt_test
 
 import (
 	"math/rand/v2"
 	"time"
+
+	"github.com/seed-181794aa/ratelimit/adapt"
 )
 
 // downstream is a pool of workers behind one queue. Requests wait in the order of their arrival.
 // A request whose client has left is served all the same, as most servers do.
 type downstream struct {
-	s       *Scenario
+	s       *scenario
 	events  *events
 	random  *rand.Rand
 	busy    int
@@ -21,7 +23,7 @@ type request struct {
 	client *client
 	begin  time.Duration
 	work   float64 // seconds of a worker at full speed
-	handle handle
+	report adapt.Request
 	ended  bool // answered, or its client has left
 }
 
@@ -29,45 +31,47 @@ type request struct {
 func (d *downstream) accept(r *request) {
 	now := d.events.now
 	switch {
-	case d.random.Float64() < d.s.Slow:
-		d.events.add(now+d.s.SlowTime, func() { r.end(d.events.now, success) })
-	case d.s.Quota > 0 && !d.quota.take(now, d.s.Quota, d.s.Quota/20),
-		len(d.waiting) >= d.s.Queue:
-		d.events.add(now+time.Millisecond, func() { r.end(d.events.now, failure) })
+	case d.random.Float64() < d.s.slow:
+		d.events.add(now+d.s.slowTime, func() { r.end(d.events.now, true) })
+	case d.s.quota > 0 && !d.quota.take(now, d.s.quota, d.s.quota/20),
+		len(d.waiting) >= d.s.queue:
+		d.events.add(now+time.Millisecond, func() { r.end(d.events.now, false) })
 	default:
 		d.waiting = append(d.waiting, r)
-		d.events.add(now+d.s.Patience, func() { r.end(d.events.now, failure) })
+		d.events.add(now+d.s.patience, func() { r.end(d.events.now, false) })
 		d.serve()
 	}
 }
 
 // serve gives waiting requests to idle workers.
 func (d *downstream) serve() {
-	workers, slower := d.s.workers(d.events.now)
+	workers, slower := d.s.workersAt(d.events.now)
 	for d.busy < workers && len(d.waiting) > 0 {
 		r := d.waiting[0]
 		d.waiting = d.waiting[1:]
 		d.busy++
 		d.events.add(d.events.now+seconds(r.work*slower), func() {
 			d.busy--
-			o := success
-			if d.random.Float64() < d.s.Errors {
-				o = failure
-			}
-			r.end(d.events.now, o)
+			r.end(d.events.now, d.random.Float64() >= d.s.errors)
 			d.serve()
 		})
 	}
 }
 
 // end reports the end of a request to its client's controller, once.
-func (r *request) end(now time.Duration, o outcome) {
+func (r *request) end(now time.Duration, good bool) {
 	if r.ended {
 		return
 	}
 	r.ended = true
-	r.client.samples = append(r.client.samples, sample{now, now - r.begin, o == success})
-	r.client.control.end(now, r.begin, r.handle, o)
+	r.client.samples = append(r.client.samples, sample{now, now - r.begin, good})
+	switch {
+	case r.client.control == nil:
+	case good:
+		r.report.Done()
+	default:
+		r.report.Fail(0)
+	}
 }
 
 // bucket is a token bucket.

@@ -1,4 +1,4 @@
-package simulate
+package adapt_test
 
 import (
 	"container/heap"
