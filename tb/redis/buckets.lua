@@ -4,12 +4,15 @@
 --          the digits if the items of this key and of the next one are all granted or none. A key
 --          in several such groups occurs in KEYS several times.
 --
--- The value of a bucket has 28 bytes: 8 times the number of its changes to other limits plus the
--- digits, the own time s in µs, the deficit d at s, and C, N and D. In debt, d is above C.
+-- The value of a bucket has 28 bytes: the digits, the own time s in µs, the deficit d at s, and C, N
+-- and D. In debt, d is above C. A bucket that has changed its limit has 7 bytes more: the time of the
+-- last change in µs, or one more than the change before if that is later. So no two changes of a
+-- bucket have the same number.
 --
--- The reply is the time t of the decisions in µs, the first 12 bytes of each bucket before them,
--- and the error of the writes. A bucket under another limit has been converted. The first byte is
--- 255 if the value is not a bucket, and 254 if it could not be written.
+-- The reply is the time t of the decisions in µs, 19 bytes for each bucket before them, and the error
+-- of the writes. The 19 bytes are the state, s, d, and the number of the last change or 0. A bucket
+-- under another limit has been converted. The state is 255 if the value is not a bucket, 254 if it
+-- could not be written, and otherwise 0.
 --
 -- For speed: Redis makes the functions anew in each run, so they have no upvalues, which would be
 -- allocations. A call costs as much as ten operations: x - x % 1 rounds down without one. A reply
@@ -54,16 +57,17 @@ end
 
 -- store stores a bucket until it is full, and returns the error if it cannot. After a change it is
 -- stored at least as long as before: the next limit may be the old one, by which it is full later.
-local function store(t, key, first, C, N, D, s, d)
+local function store(t, key, digits, C, N, D, change, s, d)
   local ms = (s + d * D / N) / 1000 + 1
-  if first >= 8 then
+  if change > 0 then
     local left = redis.pcall('PTTL', key)
     if type(left) == 'table' then return left.err end
     ms = math.max(ms, math.floor(t / 1000) + left)
   end
   if ms > 9e15 then ms = 9e15 end -- Redis has 63 bits
   if d > 4294967295 then d = 4294967295 end
-  local value = struct.pack('>BI7I4I4I6I6', first, s, d, C, N, D)
+  local value = struct.pack('>BI7I4I4I6I6', digits, s, d, C, N, D)
+  if change > 0 then value = value .. struct.pack('>I7', change) end
   return redis.pcall('SET', key, value, 'PXAT', string.format('%d', ms)).err
 end
 
@@ -83,17 +87,18 @@ for k = 1, #KEYS do
     digits = digits - 8
     if not group then group, granted = {}, true end
   end
-  local first, s, d, capacity, rate, divisor = digits, t, 0, C, N, D
+  local state, change, scale, s, d, capacity, rate, divisor = 0, 0, digits, t, 0, C, N, D
   local own, stored = true, true
   local value, why = pcall('GET', key)
-  if value and #value ~= 28 then
-    first = 255
+  if value and #value ~= 28 and #value ~= 35 then
+    state = 255
     if type(value) == 'table' then why = value.err end
     if why and string.find(why, 'WRONGTYPE', 1, true) then why = nil end
   elseif value then
-    first, s, d, capacity, rate, divisor = parse('>BI7I4I4I6I6', value)
+    scale, s, d, capacity, rate, divisor = parse('>BI7I4I4I6I6', value)
+    if #value == 35 then change = parse('>I7', value, 29) end
     if s > t + 1000000 then s, stored = t, false end -- set back: wait for the clock no longer
-    own = first % 8 == digits and capacity == C and rate == N and divisor == D
+    own = scale == digits and capacity == C and rate == N and divisor == D
   end
 
   -- The bucket is stored with the deficit lacked at its own time was. At t it is as s and d say,
@@ -110,7 +115,7 @@ for k = 1, #KEYS do
     if d > capacity then s, d, ahead = t, d + ahead, 0 end
   end
   if not own then -- keep the tokens, in millionths
-    local tokens, unit = (capacity - d) * 10 ^ (6 - first % 8), 10 ^ (6 - digits)
+    local tokens, unit = (capacity - d) * 10 ^ (6 - scale), 10 ^ (6 - digits)
     if tokens < 0 then
       d = math.min(C + math.ceil(-tokens / unit), 2 ^ 32 - 1)
     else
@@ -118,12 +123,12 @@ for k = 1, #KEYS do
     end
     if s > t then ahead = supplied(t, s - t, N, D) end
     was, lacked, stored = s, d, false
-    first = ((first - first % 8) / 8 % 31 + 1) * 8 + digits
+    change = math.max(t, change + 1)
   end
   local since, lack = was, lacked
   for j = 1, n do
     if j > 1 then kind, x, units, i = parse('>BI7I4', args, i) end
-    local pays = t <= x and first ~= 255
+    local pays = t <= x and state ~= 255
     local converts = kind ~= 5
     if kind == 1 then -- look, which is a refusal if the bucket lacks its units
       converts, units = units > 0 and units <= C and d + units > C, 0
@@ -145,11 +150,11 @@ for k = 1, #KEYS do
       if d + units > C and d + units - C + ahead > supplied(t, forever, N, D) then
         was, lacked, units, changed = s, d, 0, pays -- no clock shows the slot
       end
-    elseif kind == 5 then -- undo a grant at f: the bucket had c changes, lacked m, and was (w, l)
+    elseif kind == 5 then -- undo a grant at f: the bucket had change c, lacked m, and was (w, l)
       local c, f, m, w, l
-      c, f, m, w, l, i = parse('>BI7I4I7I4', args, i)
+      c, f, m, w, l, i = parse('>I7I7I4I7I4', args, i)
       local gain = was >= f and supplied(f, was - f, N, D) or -supplied(was, f - was, N, D)
-      if not own or c ~= (first - digits) / 8 or was < f and lacked <= C then
+      if c ~= change or was < f and lacked <= C then
         units = 0 -- converted, or the clock was set back
       elseif lacked <= C then -- the bucket may have been full since
         local refilled = math.max(0, gain - math.max(0, m + units - C))
@@ -163,7 +168,7 @@ for k = 1, #KEYS do
     if kind == 6 then -- reset, also a value that is not a bucket
       value = pcall('DEL', key)
       why = type(value) == 'table' and value.err or nil
-      first, own, stored, stale = digits, true, true, false
+      state, change, stored, stale = 0, 0, true, false
       s, d, ahead, was, lacked, changed = t, 0, 0, t, 0, false
     elseif pays and units > 0 then
       d = d + units
@@ -175,22 +180,22 @@ for k = 1, #KEYS do
     if not pays then granted = false end
   end
   if group then
-    group[#group + 1] = {t, key, first, C, N, D, was, lacked, changed, stale, since, lack}
+    group[#group + 1] = {t, key, digits, C, N, D, change, was, lacked, changed, stale, since, lack}
     for j = 1, joined and 0 or #group do
       local b = group[j]
-      if not granted then b[7], b[8], b[9] = b[11], b[12], false end
-      if b[9] or b[10] then why = store(unpack(b, 1, 8)) or why end
+      if not granted then b[8], b[9], b[10] = b[12], b[13], false end
+      if b[10] or b[11] then why = store(unpack(b, 1, 9)) or why end
     end
     if not joined then group = nil end
   elseif changed or stale then
-    why = store(t, key, first, C, N, D, was, lacked)
+    why = store(t, key, digits, C, N, D, change, was, lacked)
   end
-  if why then first, failure = 254, why end
+  if why then state, failure = 254, why end
   if k == 1 then
-    reply = pack('>I7BI7I4', t, first, since, lack)
+    reply = pack('>I7BI7I4I7', t, state, since, lack, change)
   else
     more = more or {reply}
-    more[k] = pack('>BI7I4', first, since, lack)
+    more[k] = pack('>BI7I4I7', state, since, lack, change)
   end
 end
 return (more and table.concat(more) or reply) .. failure

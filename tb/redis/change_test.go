@@ -78,7 +78,7 @@ func alternatingLimitsGainNothing(s *simulator) error {
 	return b.err
 }
 
-// An undo gives nothing to a bucket that has been converted since, to and fro.
+// An undo gives nothing to a bucket that has been converted since, to and fro, however often.
 func undoAfterAChange(s *simulator) error {
 	b := s.bucket("undo")
 	large, small := perSecond(100, 1), perSecond(10, 1)
@@ -86,20 +86,29 @@ func undoAfterAChange(s *simulator) error {
 	if err != nil {
 		return err
 	}
-	units := m.unitsOf(50)
-	_, before := b.apply(large, noon, item{units: units})
-	undo := undoOf(before, units, noDeadline)
-	b.want(small, noon, 1, granted(9))
-	b.apply(large, noon, undo)
-	b.want(large, noon, 1, granted(8))
-	b.apply(large, noon, undo)
-	b.want(large, noon, 10, refused(2*time.Second, 8))
-	// The bucket has expired since, and another limit has made a new one.
-	b.fill()
-	b.want(small, noon, 5, granted(5))
-	before.changes = 1
-	b.apply(large, noon, undoOf(before, units, noDeadline))
-	b.want(small, noon, 6, refused(time.Second, 5))
+	grant := func(now uint64, tokens int) (undo item) {
+		e, before := b.apply(large, now, item{units: m.unitsOf(tokens)})
+		if !e.Allowed {
+			b.errorf("%d tokens: %+v", tokens, e)
+		}
+		return undoOf(before, m.unitsOf(tokens), noDeadline)
+	}
+	for _, at := range []uint64{noon, noon + 1} { // of the later changes
+		b.fill()
+		first := grant(noon, 90)
+		b.want(small, noon, 5, granted(5))
+		second := grant(noon, 3)
+		for range 300 { // more than a byte counts
+			b.take(small, at, 10)
+			b.take(large, at, 100)
+			b.apply(large, at, first)
+			b.apply(large, at, second)
+		}
+		b.want(large, at, 3, refused(time.Second-time.Duration(at-noon)*time.Microsecond, 2))
+	}
+	grant(noon+20_000_000, 17)
+	b.apply(large, noon+20_000_000, grant(noon+20_000_000, 5))
+	b.want(large, noon+20_000_000, 5, granted(0))
 	return b.err
 }
 

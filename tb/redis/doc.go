@@ -2,9 +2,9 @@
 // what package tb/mutex decides, bit for bit, by the clock of the server, in one round trip or
 // none.
 //
-// A bucket is a string of 28 bytes, which expires when the bucket is full. A server needs the
-// commands EVALSHA, EVAL, TIME, GET, SET with PXAT, PTTL and DEL: Redis 6.2 or later, or any
-// Valkey.
+// A bucket is a string of 28 bytes, or of 35 if it has changed its limit, which expires when the
+// bucket is full. A server needs the commands EVALSHA, EVAL, TIME, GET, SET with PXAT, PTTL and
+// DEL: Redis 6.2 or later, or any Valkey.
 //
 // # Client
 //

@@ -77,7 +77,7 @@ func appendItem(b []byte, it *item, deadline uint64) []byte {
 		b = appendUint(b, it.debt, 4)
 		b = appendUint(b, micros(it.within), 7)
 	case kindUndo:
-		b = append(b, it.before.changes)
+		b = appendUint(b, it.before.change, 7)
 		b = appendUint(b, it.before.time, 7)
 		b = appendUint(b, it.before.deficit, 4)
 		b = appendUint(b, it.before.was, 7)
@@ -103,29 +103,32 @@ type state struct {
 	time    uint64 // the bucket's own time, at most now unless a clock was set back
 	deficit uint64 // in units, above the capacity in debt
 	now     uint64 // the clock that decided
-	changes byte   // counts the conversions to other limits
+	change  uint64 // the number of the last conversion to another limit, or 0
 
 	// The bucket as it is stored: its own time, and the deficit then.
 	was, lacked uint64
 }
 
-// found returns a bucket at now, from its 12 bytes in a reply.
+// found returns a bucket at now, from its bytes in a reply.
 func (m *layout) found(b []byte, now uint64) state {
 	s := state{time: uint56(b[1:]), deficit: uint64(binary.BigEndian.Uint32(b[8:]))}
-	s.was, s.lacked, s.changes = s.time, s.deficit, b[0]/8
+	s.was, s.lacked, s.change = s.time, s.deficit, uint56(b[12:])
 	return m.at(s, now)
 }
+
+// bucketBytes is the length of a bucket in a reply.
+const bucketBytes = 19
 
 // reply is a reply of the script.
 type reply struct {
 	now     uint64 // by the server's clock
-	buckets string // 12 bytes each
+	buckets string // bucketBytes each
 	failure *Error // why some could not be written, or nil
 }
 
 // parse returns the reply on n buckets.
 func parse(text string, n int) (r reply, err error) {
-	end := 7 + 12*n
+	end := 7 + bucketBytes*n
 	if len(text) < end {
 		return r, &Error{CauseRejected, errors.New("the reply has another form")}
 	}
@@ -138,7 +141,7 @@ func parse(text string, n int) (r reply, err error) {
 
 // bucket returns bucket i before its items, and why they have changed nothing, or nil.
 func (r *reply) bucket(i int) ([]byte, *Error) {
-	b := []byte(r.buckets[12*i : 12*i+12])
+	b := []byte(r.buckets[bucketBytes*i : bucketBytes*(i+1)])
 	switch b[0] {
 	case 255:
 		return b, &Error{CauseForeign, errNotABucket}
