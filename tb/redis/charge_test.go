@@ -44,7 +44,7 @@ func TestTakeAllOnOneServerIsOneCommand(t *testing.T) {
 	c := dial(t, redistest.Start(t))
 	user := learned(t, newLimiter(t, c, slow, WithPrefix("user:")))
 	slowTenant := tb.Limit{Capacity: 3, Tokens: 7, Per: 1<<40*time.Microsecond + time.Microsecond}
-	tenant := newLimiter(t, c, slowTenant, WithPrefix("tenant:"))
+	tenant := newLimiter(t, c, slowTenant, WithPrefix("tenant:"), WithMaxDenial(0))
 	var decisions []tb.Decision
 	commands := user.Stats().Commands
 	for i := range 4 {

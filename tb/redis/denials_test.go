@@ -9,6 +9,7 @@ import (
 
 	"github.com/seed-181794aa/ratelimit/internal/redistest"
 	"github.com/seed-181794aa/ratelimit/tb"
+	"github.com/seed-181794aa/ratelimit/tb/cas"
 )
 
 // A bucket that is remembered is the server's bucket at a time between two readings of its clock.
@@ -91,6 +92,36 @@ func TestGrantThatEmptiesABucketSavesTheRefusal(t *testing.T) {
 	}
 	if s := l.Stats(); s.Commands != commands+1 || s.RefusedLocally != 2 {
 		t.Errorf("Stats: %+v", s)
+	}
+}
+
+// TakeAll sends nothing if it is known that one of the buckets cannot pay, also beside a bucket in
+// the process.
+func TestTakeAllRefusesLocally(t *testing.T) {
+	l := newLimiter(t, dial(t, redistest.Start(t)), slow, WithMaxDenial(patient))
+	local, err := cas.New[string](slow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d, err := l.AllowN(t.Context(), "empty", 10); err != nil || d != granted(0) {
+		t.Fatalf("%+v, %v", d, err)
+	}
+	commands := l.Stats().Commands
+	for range 200 {
+		here, err := local.Charge("here", 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		decisions, ok, err := TakeAll(t.Context(), time.Now(), []tb.Charge{
+			newCharge(t, l, "full", 1), &here, newCharge(t, l, "empty", 1),
+		}, nil)
+		if ok || err != nil || decisions[0] != (tb.Decision{}) || !decisions[1].Allowed ||
+			decisions[2].Allowed || decisions[2].RetryAfter <= 0 {
+			t.Fatalf("%+v, %t, %v", decisions, ok, err)
+		}
+	}
+	if s := l.Stats(); s.Commands != commands || s.RefusedLocally != 200 {
+		t.Errorf("%d commands, want none; Stats: %+v", s.Commands-commands, s)
 	}
 }
 

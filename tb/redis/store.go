@@ -46,30 +46,9 @@ func (s *Store) Limiters(rule string, limits []tb.Limit) ([]tb.Limiter, error) {
 	return all, nil
 }
 
-// TakeAll is the function TakeAll. If it is known that a bucket cannot pay, and it has no lease, the
-// charge is refused without a command, and the others are not asked: see WithMaxDenial.
+// TakeAll is the function TakeAll.
 func (*Store) TakeAll(
 	ctx context.Context, t time.Time, charges []tb.Charge, buf []tb.Decision,
 ) (decisions []tb.Decision, allowed bool, err error) {
-	for i, x := range charges {
-		if d, ok := x.(*Charge).refuse(ctx); ok {
-			decisions = slices.Grow(buf[:0], len(charges))[:len(charges)]
-			clear(decisions)
-			decisions[i] = d
-			return decisions, false, nil
-		}
-	}
 	return TakeAll(ctx, t, charges, buf)
-}
-
-// refuse refuses the charge if it is known that the bucket cannot pay, and reports whether it did.
-func (c *Charge) refuse(ctx context.Context) (d tb.Decision, ok bool) {
-	s, ok := c.limiter.denied(c.layout, c.key, c.item.units)
-	if !ok || c.item.kind != kindTake || c.limiter.admit(ctx) != nil ||
-		!c.limiter.leases.latest(c.key).isEmpty() { // a lease may pay it
-		return d, false
-	}
-	c.limiter.counts.denied.Inc()
-	c.keep(result{before: s})
-	return c.layout.take(&s, c.item.units), true
 }

@@ -21,6 +21,9 @@ import (
 //
 // The other charges are peeked at first. If one refuses, Redis is not asked. They are taken last.
 //
+// If it is known that a bucket on Redis cannot pay, and it has no lease, its charge is refused
+// without a command, and the other charges on Redis are not asked: see WithMaxDenial.
+//
 // A charge that was not asked, because another one has refused before, has the zero Decision. A
 // refused call is granted after the longest RetryAfter, or later if a charge was not asked. An
 // error ends the call, and TakeAll cancels what it has taken.
@@ -39,6 +42,11 @@ func TakeAll(
 	}
 	if !allowed {
 		return decisions, false, refuse(t, charges, others)
+	}
+	for _, g := range groups {
+		if g.refuse(ctx, decisions) {
+			return decisions, false, nil
+		}
 	}
 	var undo []func()
 	defer func() {
@@ -109,6 +117,22 @@ func (g *group) admits(c *Charge) bool {
 	return c.limiter.client == first.limiter.client &&
 		(!c.limiter.cluster || tagOf(c.name) == tagOf(first.name)) &&
 		!slices.ContainsFunc(g.charges, func(o *Charge) bool { return o.name == c.name })
+}
+
+// refuse refuses a charge if it is known that its bucket cannot pay, and reports whether it did.
+func (g *group) refuse(ctx context.Context, decisions []tb.Decision) bool {
+	for i, c := range g.charges {
+		s, denied := c.limiter.denied(c.layout, c.key, c.item.units)
+		if !denied || c.item.kind != kindTake || c.limiter.admit(ctx) != nil ||
+			!c.limiter.leases.latest(c.key).isEmpty() { // a lease may pay it
+			continue
+		}
+		c.limiter.counts.denied.Inc()
+		c.keep(result{before: s})
+		decisions[g.at[i]] = c.layout.take(&s, c.item.units)
+		return true
+	}
+	return false
 }
 
 // take takes all charges, or none, and reports whether it did. If a charge refuses, the others have
