@@ -88,7 +88,7 @@
 // # Changes of the limit
 //
 // SetLimit changes the limit of all keys at one clock reading. Each bucket keeps its tokens, but
-// not more than the new capacity, and its debt. It gains nothing by the change, also if it was
+// not more than the new capacity, and its debt, to 2³² tokens. It gains nothing by the change, also if it was
 // idle before. A key that is not in the table starts with the new capacity.
 //
 // C1 holds across the change. The bound is the greatest capacity in the interval, plus what each
@@ -101,7 +101,8 @@
 // A bucket whose own time is ahead of the change keeps that time, and is refilled only from then
 // on. The old supply shows that time only to a unit, and it is rounded up to the last instant of
 // the unit. So the bucket may lose what the new rate supplies in that time. A bucket that is ahead
-// by less than a unit counts as not ahead.
+// by less than a unit counts as not ahead. So the new rate supplies the time by which it is ahead,
+// in addition to the bound of C1.
 //
 // For a call that is under way, the change may come before or after it. If the change comes
 // before it and the call's reading is older, the call is decided at the time of the change, and

@@ -54,7 +54,7 @@ func (m *layout) cellOf(b balance, t uint64) (base, word uint64) {
 // inherit returns the balance that a bucket with balance b has in m, if m takes its place from old
 // at instant t. The bucket keeps its tokens, but not more than its new capacity, and its debt.
 func (m *layout) inherit(old *layout, b balance, t uint64) balance {
-	tokens, since := old.tokensAt(b, t)
+	tokens, since := old.tokensAt(b, max(t, old.begin)) // what it has in old, it has since then
 	return m.balanceWith(tokens, m.positionAt(max(since, m.begin)))
 }
 

@@ -353,12 +353,31 @@ type settledCharge interface {
 
 // chargeIn returns a charge of a token in a tier.
 func chargeIn(l both, tier int, key string) (settledCharge, error) {
+	return costIn(l, tier, key, 1)
+}
+
+// costIn returns a charge in a tier.
+func costIn(l both, tier int, key string, cost float64) (settledCharge, error) {
 	if l, ok := l.(*cas.TokenBucket); ok {
-		c, err := l.ChargeIn(tier, key, 1)
+		c, err := l.ChargeIn(tier, key, cost)
 		return &c, err
 	}
-	c, err := l.(*mutex.TokenBucket).ChargeIn(tier, key, 1)
+	c, err := l.(*mutex.TokenBucket).ChargeIn(tier, key, cost)
 	return &c, err
+}
+
+// takeIn takes a cost in a tier at a reading.
+func takeIn(t *testing.T, l both, tier int, key string, cost float64, at time.Time) tb.Decision {
+	t.Helper()
+	c, err := costIn(l, tier, key, cost)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := c.Take(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
 }
 
 // A refused charge moves its key to its tier, alone and beside others. The new tier supplies the
@@ -463,6 +482,104 @@ func TestSettleKeepsTheTierOfTheKey(t *testing.T) {
 		}
 		if got := tokensOf(t, l, "a"); got != 64 {
 			t.Errorf("%v tokens, want 64", got)
+		}
+	})
+}
+
+// A key leaves a tier whose limit has changed, by calls with readings from before the change. The
+// bucket has had the supply until the change, and gets it no second time.
+func TestLateCallLeavesATierThatHasChanged(t *testing.T) {
+	now := time.Unix(100, 0)
+	limits := []tb.Limit{
+		{Capacity: 1000, Tokens: 1, Per: time.Hour}, {Capacity: 1000, Tokens: 1000, Per: time.Second},
+	}
+	onBoth(t, &now, limits, nil, func(t *testing.T, l both) {
+		now = now.Add(time.Minute)
+		if d := takeIn(t, l, 1, "a", 1000, now); !d.Allowed {
+			t.Fatal(d)
+		}
+		late := now.Add(-time.Second)
+		for i := range 5 {
+			if d := takeIn(t, l, 0, "a", 1, now); d.Allowed {
+				t.Fatalf("after %d changes: %+v, want refused", i, d)
+			}
+			next := limits[0]
+			next.Capacity += 1 - i%2
+			if err := l.SetTier(0, next); err != nil {
+				t.Fatal(err)
+			}
+			if d := takeIn(t, l, 1, "a", 1, late); d.Allowed {
+				t.Fatalf("after %d changes: %+v, want refused", i+1, d)
+			}
+		}
+	})
+}
+
+// A period above 146 years has begun before the first reading, so a state of before is refilled.
+func TestRestoreInATierWithALongPeriod(t *testing.T) {
+	const year = 365 * 24 * time.Hour
+	now := time.Unix(1e9, 0)
+	limits := []tb.Limit{
+		{Capacity: 10, Tokens: 1, Per: 150 * year},
+		{Capacity: 1000, Tokens: int64(200 * year / time.Hour * 1000), Per: 200 * year},
+	}
+	onBoth(t, &now, limits, nil, func(t *testing.T, l both) {
+		state := tb.State{Tokens: 0, At: now.Add(-time.Hour / 2), Tier: 1}
+		err := l.Restore(maps.All(map[string]tb.State{"a": state}))
+		if got := tokensOf(t, l, "a"); err != nil || math.Abs(got-500) > 0.001 {
+			t.Errorf("%v tokens, error %v, want 500", got, err)
+		}
+	})
+}
+
+// Restore compares what the state and the bucket have after all changes of the limit.
+func TestRestoreOfABucketFromBeforeAChange(t *testing.T) {
+	now := time.Unix(1e6, 0)
+	limit := tb.Limit{Capacity: 10, Tokens: 1, Per: time.Hour}
+	onBoth(t, &now, []tb.Limit{limit}, nil, func(t *testing.T, l both) {
+		for key, spent := range map[string]int{"fewer": 8, "more": 2} {
+			if d, _ := l.AllowN(t.Context(), key, spent); !d.Allowed {
+				t.Fatal(d)
+			}
+		}
+		next := tb.Limit{Capacity: 1_000_000, Tokens: 1, Per: time.Hour} // with larger units
+		if err := l.SetLimit(next); err != nil {
+			t.Fatal(err)
+		}
+		err := l.Restore(maps.All(map[string]tb.State{
+			"fewer": {Tokens: 5, At: now}, "more": {Tokens: 5, At: now},
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for key, want := range map[string]float64{"fewer": 2, "more": 5} {
+			if got := tokensOf(t, l, key); got != want {
+				t.Errorf("%s: %v tokens, want %v", key, got, want)
+			}
+		}
+	})
+}
+
+// Snapshot reads the clock for each state.
+func TestSnapshotReadsTheClockForEachKey(t *testing.T) {
+	now := time.Unix(1e6, 0)
+	limit := tb.Limit{Capacity: 100, Tokens: 1, Per: time.Second}
+	onBoth(t, &now, []tb.Limit{limit}, nil, func(t *testing.T, l both) {
+		for _, key := range []string{"a", "b", "c"} {
+			if d, _ := l.AllowN(t.Context(), key, 100); !d.Allowed {
+				t.Fatal(d)
+			}
+		}
+		states := 0
+		for key, s := range l.(saver).Snapshot() {
+			if !s.At.Equal(now) || s.Tokens != float64(states) {
+				t.Errorf("%s: %v tokens at %v, want %d at %v", key, s.Tokens, s.At, states, now)
+			}
+			states++
+			now = now.Add(time.Second)
+		}
+		if states != 3 {
+			t.Errorf("%d states, want 3", states)
 		}
 	})
 }

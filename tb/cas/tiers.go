@@ -66,7 +66,9 @@ func newTier(tier int, limit tb.Limit, firstInstant uint64) (*layout, error) {
 	m.tiered = true
 	m.firstBase = uint64(tier) << (64 - tierBits)
 	m.baseSpan = 1<<(64-tierBits) - 1
-	m.supply.from = firstInstant % uint64(limit.Per) // the first reading is after whole periods
+	if per := uint64(limit.Per); per <= firstInstant {
+		m.supply.from = firstInstant % per // the first reading is after whole periods
+	}
 	m.supply.hi, m.supply.lo = m.unitsAfter(m.firstBase, 0)
 	return &m, nil
 }

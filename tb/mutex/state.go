@@ -154,7 +154,7 @@ func (l *limit) refund(b *state, now uint64, units int64) {
 // inherit returns the state of a bucket if l takes the place of old at instant t. The bucket keeps
 // its tokens and its debt.
 func (l *limit) inherit(old *limit, b *state, t uint64) state {
-	tokens, since := old.tokensAt(b, t)
+	tokens, since := old.tokensAt(b, max(t, old.begin))
 	s := l.stateWith(tokens, l.supply(max(since, l.begin)))
 	s.moves = b.moves + 1
 	return s

@@ -94,7 +94,10 @@ func NewTiered[K comparable](
 			return nil, err
 		}
 		m := newLimit(limit, l.firstInstant+math.MaxInt64)
-		m.tier, m.from = i, l.firstInstant%m.per
+		m.tier = i
+		if m.per <= l.firstInstant {
+			m.from = l.firstInstant % m.per // the first reading is after whole periods
+		}
 		l.tiers = append(l.tiers, newTier(m))
 	}
 	return l, nil

@@ -209,7 +209,8 @@ func cancelAfterSetLimitAndSettle(s *suite) {
 	f.granted("a", 5, 0)
 }
 
-// concurrentSetLimitKeepsTheBound changes the limit while callers take tokens with late readings.
+// concurrentSetLimitKeepsTheBound has two calls of SetLimit at once, while callers take tokens with
+// late readings.
 // The tokens granted are at most the greater capacity and the supply of the greater rate.
 func concurrentSetLimitKeepsTheBound(s *suite) {
 	const callers, calls = 16, 500
@@ -239,13 +240,15 @@ func concurrentSetLimitKeepsTheBound(s *suite) {
 				}
 			})
 		}
-		wg.Go(func() {
-			for i := 0; i < 10 || callersDone.Load() < callers; i++ {
-				if set.SetLimit(other) != nil || set.SetLimit(most) != nil {
-					s.Error("SetLimit returned an error")
+		for range 2 {
+			wg.Go(func() {
+				for i := 0; i < 10 || callersDone.Load() < callers; i++ {
+					if set.SetLimit(other) != nil || set.SetLimit(most) != nil {
+						s.Error("SetLimit returned an error")
+					}
 				}
-			}
-		})
+			})
+		}
 		wg.Wait()
 		f.atMost(int(grants.Load()), time.Duration(ticks.Load()))
 		if grants.Load() == 0 {
