@@ -33,6 +33,10 @@ func TestNotice(t *testing.T) {
 			t.Errorf("NOTICE has no %q: run scripts/notice", line)
 		}
 	}
+	licence, err := os.ReadFile("../internal/pagestyle/uplot/LICENSE")
+	if err != nil || !strings.Contains(string(notice), strings.TrimSpace(string(licence))) {
+		t.Errorf("NOTICE does not have the licence of uPlot (%v): run scripts/notice", err)
+	}
 	if modules < 10 {
 		t.Errorf("%d packages of other modules", modules)
 	}

@@ -29,8 +29,7 @@ type Config struct {
 	FormatKey func([]httplimit.KeyPart) string // for the page
 	Title     string                           // of the page
 	Where     string                           // is the line below the title
-	Proxy     string                           // URL of the proxy, for Demo
-	Demo      bool                             // the page may send bursts to the proxy
+	Demo      string                           // URL of a proxy that the page may send requests to
 	More      map[string]http.HandlerFunc      // by pattern
 }
 
@@ -45,39 +44,28 @@ type explainer interface {
 // Server is the handler of the admin address. It is safe for concurrent use.
 type Server struct {
 	Config
-	mux     http.Handler
-	client  *http.Client
+	handler http.Handler
 	hot     *hotBuckets
 	history *history
-
-	burstRequest *http.Request // as the proxy receives one of a burst; may be nil
 }
 
 // New returns a server. Run updates its history.
 func New(c Config) *Server {
-	s := &Server{
-		Config: c, hot: newHotBuckets(), history: newHistory(),
-		// This transport ignores HTTP_PROXY, so bursts reach the proxy directly.
-		client: &http.Client{Transport: &http.Transport{}, Timeout: burstTimeout},
-	}
+	s := &Server{Config: c, hot: newHotBuckets(), history: newHistory()}
 	files, err := fs.Sub(page, "page")
 	if err != nil {
 		panic(err) // the directory is embedded
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /", http.FileServerFS(files))
-	mux.HandleFunc("GET /base.css", serveBaseStyle)
+	mux.HandleFunc("GET /base.css", serveText("text/css", pagestyle.Style))
+	mux.HandleFunc("GET /charts.js", serveText("text/javascript", pagestyle.Script))
 	mux.Handle("GET /metrics", c.Metrics)
 	mux.HandleFunc("GET /api/state", s.serveSnapshot)
 	for pattern, handler := range c.More {
 		mux.HandleFunc(pattern, handler)
 	}
-	if c.Demo {
-		s.burstRequest = newBurstRequest(c.Proxy)
-		mux.HandleFunc("POST /api/burst", s.serveBurst)
-		mux.HandleFunc("GET /api/edge", serveEdge)
-	}
-	s.mux = http.NewCrossOriginProtection().Handler(mux)
+	s.handler = http.NewCrossOriginProtection().Handler(mux)
 	return s
 }
 
@@ -91,11 +79,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h := w.Header()
-	h.Set("Content-Security-Policy", "default-src 'self'; base-uri 'none'; "+
-		"form-action 'self'; frame-ancestors 'none'")
+	h.Set("Content-Security-Policy", "default-src 'self'; connect-src 'self' "+s.Demo+
+		"; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-store")
-	s.mux.ServeHTTP(w, r)
+	s.handler.ServeHTTP(w, r)
 }
 
 // isLocalhostOrIP reports whether a Host is localhost or an IP address, with or without a
@@ -132,10 +120,12 @@ func (s *Server) Run(ctx context.Context) {
 	}
 }
 
-// serveBaseStyle answers with the style sheet that other pages share.
-func serveBaseStyle(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", "text/css; charset=utf-8")
-	_, _ = io.WriteString(w, pagestyle.Base) // this fails only if the client is gone
+// serveText returns a handler that answers with a text of a type.
+func serveText(mediaType, text string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", mediaType+"; charset=utf-8")
+		_, _ = io.WriteString(w, text) // this fails only if the client is gone
+	}
 }
 
 // writeJSON answers with v as JSON.

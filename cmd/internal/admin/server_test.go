@@ -31,14 +31,9 @@ func served(t *testing.T) (s *Server, admin string, limited http.Handler, now *t
 		t.Fatal(err)
 	}
 	limited = limiter.Middleware(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		r.Header.Set("X-Api-Key", "demo")
-		limited.ServeHTTP(w, r)
-	}))
-	t.Cleanup(proxy.Close)
-	s = New(Config{
-		Limiter: limiter, Metrics: http.NotFoundHandler(), FormatKey: upper,
-		Proxy: proxy.URL, Demo: true,
+	s = New(Config{Limiter: limiter, Metrics: http.NotFoundHandler(), FormatKey: upper,
+		More: map[string]http.HandlerFunc{"POST /json": func(http.ResponseWriter, *http.Request) {}},
+		Demo: "http://127.0.0.1:8080",
 	})
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
@@ -54,19 +49,18 @@ func do(t *testing.T, r *http.Request) (int, string) {
 	return resp.StatusCode, body
 }
 
-func request(t *testing.T, method, url, body string) *http.Request {
+func request(t *testing.T, method, url string) *http.Request {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	r, err := http.NewRequestWithContext(t.Context(), method, url, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	return r
 }
 
 func state(t *testing.T, admin string) (s snapshot) {
 	t.Helper()
-	_, body := do(t, request(t, "GET", admin+"/api/state", ""))
+	_, body := do(t, request(t, "GET", admin+"/api/state"))
 	if err := json.Unmarshal([]byte(body), &s); err != nil {
 		t.Fatal(err)
 	}
@@ -108,10 +102,7 @@ func TestLevels(t *testing.T) {
 	if err := s.Limiter.(*httplimit.Limiter).SetPolicy(other); err != nil {
 		t.Fatal(err)
 	}
-	// The bucket is gone. The bucket of the new rule is shown because a burst would drain it.
-	v := state(t, admin)
-	if len(v.Buckets) != 1 || v.Buckets[0] != (bucketView{"other", "ALL REQUESTS", 0, 1, 1, 1, 0}) ||
-		v.Rules[0].Name != "other" {
+	if v := state(t, admin); len(v.Buckets) != 0 || v.Rules[0].Name != "other" {
 		t.Errorf("after a change of policy: %+v", v)
 	}
 	take(2)
@@ -120,32 +111,15 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-func TestBurst(t *testing.T) {
-	_, admin, _, _ := served(t)
-	status, body := do(t, request(t, "POST", admin+"/api/burst", "n=5"))
-	const want = `[{"status":200,"remaining":"2","retryAfter":""},` +
-		`{"status":200,"remaining":"1","retryAfter":""},` +
-		`{"status":200,"remaining":"0","retryAfter":""},` +
-		`{"status":429,"remaining":"0","retryAfter":"`
-	if status != 200 || !strings.HasPrefix(body, want) {
-		t.Error(status, body)
-	}
-	for _, form := range []string{"", "n=0", "n=101", "n=x"} {
-		if status, _ := do(t, request(t, "POST", admin+"/api/burst", form)); status != 400 {
-			t.Errorf("%q: %d", form, status)
-		}
-	}
-}
-
-// No other web page can send a burst or read the answers.
+// No other web page can send a request that changes anything, or read the answers.
 func TestOtherPages(t *testing.T) {
 	s, admin, _, _ := served(t)
-	r := request(t, "POST", admin+"/api/burst", "n=1")
+	r := request(t, "POST", admin+"/json")
 	r.Header.Set("Origin", "https://example.com")
 	if status, body := do(t, r); status != http.StatusForbidden {
 		t.Error(status, body)
 	}
-	r = request(t, "POST", admin+"/api/burst", "n=1")
+	r = request(t, "POST", admin+"/json")
 	r.Header.Set("Origin", admin)
 	if status, body := do(t, r); status != http.StatusOK {
 		t.Error(status, body)
@@ -154,7 +128,7 @@ func TestOtherPages(t *testing.T) {
 		"example.com": 421, "localhost.example.com:80": 421, "localhost": 200, "127.0.0.1:80": 200,
 		"[::1]:80": 200, "[::1]": 200, "LOCALHOST:80": 200,
 	} {
-		r := request(t, "GET", admin+"/api/state", "")
+		r := request(t, "GET", admin+"/api/state")
 		r.Host = host
 		if status, body := do(t, r); status != want {
 			t.Errorf("%s: %d %s", host, status, body)
@@ -170,15 +144,20 @@ func TestOtherPages(t *testing.T) {
 	}
 }
 
-// The page loads nothing from other servers.
+// The page loads nothing from other servers. It may send requests only to the demonstration.
 func TestPageIsComplete(t *testing.T) {
 	_, admin, _, _ := served(t)
-	for _, name := range []string{"", "app.js", "bucket.js", "burst.js", "chart.js", "dom.js",
-		"edge.js", "base.css", "style.css", "icon.svg"} {
-		status, body := do(t, request(t, "GET", admin+"/"+name, ""))
-		body = strings.ReplaceAll(body, "http://www.w3.org/2000/svg", "")
-		if status != 200 || strings.Contains(body, "://") {
-			t.Errorf("/%s: %d %s", name, status, body)
+	for _, name := range []string{"", "app.js", "charts.js", "base.css", "style.css", "icon.svg"} {
+		resp, body := testkit.Do(t, request(t, "GET", admin+"/"+name))
+		for _, comment := range []string{"http://www.w3.org/2000/svg", "https://github.com/leeoniya/uPlot"} {
+			body = strings.ReplaceAll(body, comment, "")
+		}
+		if resp.StatusCode != http.StatusOK || strings.Contains(body, "://") {
+			t.Errorf("/%s: %s %s", name, resp.Status, body)
+		}
+		const want = "default-src 'self'; connect-src 'self' http://127.0.0.1:8080;"
+		if got := resp.Header.Get("Content-Security-Policy"); !strings.HasPrefix(got, want) {
+			t.Errorf("/%s: %s, want %s", name, got, want)
 		}
 	}
 }
@@ -208,19 +187,4 @@ func TestRun(t *testing.T) {
 		cancel()
 		synctest.Wait()
 	})
-}
-
-// A form is bounded. A multipart form, which may be written to files, is not read.
-func TestFormsAreBounded(t *testing.T) {
-	_, admin, _, _ := served(t)
-	r := request(t, "POST", admin+"/api/burst", "x="+strings.Repeat("x", maxForm)+"&n=1")
-	if status, body := do(t, r); status != http.StatusBadRequest || !strings.Contains(body, "large") {
-		t.Error(status, body)
-	}
-	r = request(t, "POST", admin+"/api/burst",
-		"--b\r\nContent-Disposition: form-data; name=\"n\"\r\n\r\n1\r\n--b--\r\n")
-	r.Header.Set("Content-Type", "multipart/form-data; boundary=b")
-	if status, body := do(t, r); status != http.StatusBadRequest {
-		t.Error(status, body)
-	}
 }

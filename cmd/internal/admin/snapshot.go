@@ -14,8 +14,7 @@ const maxShown = 6
 type snapshot struct {
 	Title   string       `json:"title"`
 	Where   string       `json:"where"`
-	Proxy   string       `json:"proxy"`
-	Demo    bool         `json:"demo"`
+	Demo    string       `json:"demo"`
 	Rules   []ruleView   `json:"rules"`
 	Buckets []bucketView `json:"buckets"`
 }
@@ -54,8 +53,7 @@ type bucketView struct {
 // serveSnapshot answers with a snapshot.
 func (s *Server) serveSnapshot(w http.ResponseWriter, _ *http.Request) {
 	v := snapshot{
-		Title: s.Title, Where: s.Where, Proxy: s.Proxy, Demo: s.Demo, Rules: []ruleView{},
-		Buckets: s.bucketViews(),
+		Title: s.Title, Where: s.Where, Demo: s.Demo, Rules: []ruleView{}, Buckets: s.bucketViews(),
 	}
 	for _, r := range s.Limiter.Stats() {
 		granted, refused := s.history.perSecond(ruleID{r.Set, r.Rule})
@@ -73,20 +71,17 @@ func (s *Server) serveSnapshot(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, v)
 }
 
-// bucketViews returns the hottest buckets, and then the buckets that a burst drains.
+// bucketViews returns the hottest buckets that still exist.
 func (s *Server) bucketViews() []bucketView {
-	views, seen := []bucketView{}, map[string]bool{}
-	for _, b := range append(s.hot.hottest(), s.burstBuckets()...) {
-		id := b.id()
-		if seen[id] {
+	views := []bucketView{}
+	for _, b := range s.hot.hottest() {
+		e, ok := s.observe(&b)
+		if !ok {
+			s.hot.remove(b.id())
 			continue
 		}
-		seen[id] = true
 		v := bucketView{Rule: b.rule, Key: s.FormatKey(b.key), Refused: b.refused, Level: -1}
-		if e, ok := s.observe(&b, id); !ok {
-			s.hot.remove(id)
-			continue
-		} else if e.Limit != (tb.Limit{}) {
+		if e.Limit != (tb.Limit{}) {
 			v.Capacity, v.Rate = e.Limit.Capacity, perSecond(e.Limit)
 			if e.Level != (tb.Level{}) { // a request without its key has no bucket
 				v.Level, v.Lent = max(0, e.Level.Tokens), max(0, -e.Level.Tokens)
@@ -99,51 +94,24 @@ func (s *Server) bucketViews() []bucketView {
 	return views
 }
 
-// burstBuckets returns the buckets that the requests of a burst take from.
-func (s *Server) burstBuckets() (all []hotBucket) {
-	if s.burstRequest == nil {
-		return nil
-	}
-	for _, e := range s.explainAll(s.burstRequest) {
-		if !e.Shadow {
-			all = append(all, hotBucket{
-				rule: e.Rule, key: e.Key, observer: observer{sample: s.burstRequest},
-			})
-		}
-	}
-	return all
-}
-
-// observe returns the limit and the level of a bucket, which are zero if they are not known. It
-// returns false if there is no such bucket any more.
-func (s *Server) observe(b *hotBucket, id string) (e httplimit.Explanation, ok bool) {
-	switch {
-	case b.level != nil:
+// observe returns the limit and the level of a bucket, which are zero if they are not known. It takes
+// no tokens. It returns false if there is no such bucket any more, as after a change of the policy.
+func (s *Server) observe(b *hotBucket) (e httplimit.Explanation, ok bool) {
+	if b.level != nil {
 		var err error
 		e.Limit, e.Level, err = b.level()
 		return e, err == nil
-	case b.sample != nil:
-		return s.explain(b.sample, id)
 	}
-	return e, true
-}
-
-func (s *Server) explainAll(r *http.Request) []httplimit.Explanation {
-	if l, ok := s.Limiter.(explainer); ok {
-		return l.Explain(r)
+	l, ok := s.Limiter.(explainer)
+	if b.sample == nil || !ok {
+		return e, true
 	}
-	return nil
-}
-
-// explain asks the limiter about a bucket, by a sample of its requests, without taking from
-// it. It returns false if the policy has changed and the sample has no such bucket.
-func (s *Server) explain(sample *http.Request, id string) (httplimit.Explanation, bool) {
-	for _, e := range s.explainAll(sample) {
-		if bucketID(e.Rule, e.Key) == id {
+	for _, e := range l.Explain(b.sample) {
+		if bucketID(e.Rule, e.Key) == b.id() {
 			return e, true
 		}
 	}
-	return httplimit.Explanation{}, false
+	return e, false
 }
 
 func perSecond(l tb.Limit) float64 {

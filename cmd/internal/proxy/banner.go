@@ -12,7 +12,11 @@ func (c *Command) printBanner(w io.Writer, proxy, admin string) {
 	if c.usesDemo() {
 		behind = "a demo upstream"
 	}
-	fmt.Fprintf(w, "Listening on %s, with %s behind it.\n", proxy, behind)
+	page := ""
+	if admin != "" {
+		page = fmt.Sprintf(" Watch it at http://%s/", admin)
+	}
+	fmt.Fprintf(w, "Listening on %s, with %s behind it.%s\n", proxy, behind, page)
 	switch c.Policy {
 	case "":
 		fmt.Fprintln(w, "Each address gets 5 requests a second, and 10 at once.")
@@ -37,10 +41,7 @@ Try it in another terminal:
 `, proxy)
 	}
 	if admin != "" {
-		fmt.Fprintf(w, `  curl http://%[1]s/metrics  # for Prometheus
-
-Watch the buckets drain and fill in a browser: http://%[1]s/
-`, admin)
+		fmt.Fprintf(w, "  curl http://%s/metrics  # for Prometheus\n", admin)
 	}
 	if c.usesDemo() {
 		fmt.Fprintln(w, `

@@ -145,10 +145,14 @@ func (r *runner) build(context.Context) (err error) {
 		if r.usesDemo() {
 			behind = "the demo upstream"
 		}
+		demo := ""
+		if r.usesDemo() && !r.usesTLS() {
+			demo = r.url()
+		}
 		r.admin = admin.New(admin.Config{
 			Limiter: r.proxy.Limiter, Metrics: r.proxy.Metrics.Handler(), FormatKey: r.proxy.formatKey,
 			Title: "tb proxy", Where: "in front of " + behind + ", at " + r.url(),
-			Proxy: r.url(), Demo: r.usesDemo() && !r.usesTLS(),
+			Demo: demo,
 		})
 		add(r.adminListener, r.admin)
 	}

@@ -19,7 +19,7 @@ var pageFiles embed.FS
 
 var (
 	pageTemplate = template.Must(template.ParseFS(pageFiles, "page/index.html"))
-	pageStyle    = pagestyle.Base + svgchart.Style + chartColors + pageFile("style.css")
+	pageStyle    = pagestyle.Style + svgchart.Style + chartColors + pageFile("style.css")
 	pageScript   = pageFile("script.js")
 )
 

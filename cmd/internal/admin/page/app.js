@@ -1,102 +1,168 @@
 // The page polls the server's state twice a second and shows it.
-
-import { Bucket } from "./bucket.js";
-import { showForm } from "./burst.js";
-import { Chart } from "./chart.js";
-import { html, number, rate, show } from "./dom.js";
-import { showEdge } from "./edge.js";
+"use strict";
 
 const pollInterval = 500; // milliseconds
 
 const $ = (id) => document.getElementById(id);
-const buckets = new Map(), charts = new Map(), rows = new Map();
-let lastID = 0; // of an element that needs a unique id
+const charts = new Map(), buckets = new Map(), rules = new Map();
 
-// sync keeps one view for each item, in order: it makes, updates and removes views.
+// show sets a text only if it differs, so that screen readers do not repeat it.
+function show(node, text) {
+  if (node.textContent !== text) node.textContent = text;
+}
+
+function add(parent, name, attributes = {}) {
+  const node = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
+  parent.append(node);
+  return node;
+}
+
+// sync keeps one view for each item, in order: it makes, updates and removes views. A view has a
+// node, and a function that updates it.
 function sync(views, parent, items, key, make) {
   const seen = new Set();
   items.forEach((item, i) => {
-    const id = key(item);
+    const id = JSON.stringify(key(item));
     seen.add(id);
-    if (!views.has(id)) views.set(id, make(++lastID));
-    const view = views.get(id);
-    if (parent.children[i] !== view.node) parent.insertBefore(view.node, parent.children[i] ?? null);
-    view.update(item);
+    if (!views.has(id)) views.set(id, make(parent, item));
+    const { node, update } = views.get(id);
+    if (parent.children[i] !== node) parent.insertBefore(node, parent.children[i] ?? null);
+    update(item);
   });
-  for (const [id, view] of views) {
+  for (const [id, { node }] of views) {
     if (seen.has(id)) continue;
-    view.node.remove();
+    node.remove();
     views.delete(id);
   }
 }
 
-// delayed returns the number of delayed requests and their mean delay.
-function delayed(r) {
-  const mean = r.meanDelay < 1 ? `${number(r.meanDelay * 1000)} ms` : `${number(r.meanDelay, 1)} s`;
-  return r.delayed ? `${number(r.delayed)}, by ${mean}` : "0";
+const title = (rule) => rule.set ? `${rule.set}/${rule.name}` : rule.name;
+const sum = (list) => list.reduce((a, b) => a + b, 0);
+const used = (rule) => sum(rule.grantedPerSecond) + sum(rule.refusedPerSecond) > 0;
+
+// rate formats a rate as tokens a second, or as one token in some seconds.
+const rate = (x) => x >= 0.1 ? `${number(x, 1)}/s` : `1 in ${number(1 / x)} s`;
+
+// newChart returns the chart of a rule over the last two minutes. Its caption has the counts, which
+// a screen reader reads instead.
+function newChart(parent, rule) {
+  const node = add(parent, "figure"), caption = add(node, "figcaption");
+  const data = ({ grantedPerSecond: granted, refusedPerSecond: refused }) => {
+    const n = granted.length; // the last interval ends now
+    return [[...granted.map((_, i) => i - n), 0], [...granted.map((g, i) => g + refused[i]), 0],
+      [...refused, 0]];
+  };
+  const plot = drawChart(add(node, "div", { class: "plot" }), {
+    label: `Requests and refusals of ${title(rule)} in each of the last seconds`, data: data(rule),
+    x: { format: (s) => s === 0 ? "now" : `${-s} s ago` }, y: {}, steps: true,
+    series: [{ name: "requests", color: "--accent", fill: "55" },
+      { name: "refused", color: "--refused", fill: "ff" }],
+    tip: (i) => `${-plot.data[0][i]} s ago: ${number(plot.data[1][i])} requests, ` +
+      `${number(plot.data[2][i])} refused`,
+  });
+  return { node, update(rule) {
+    plot.setData(data(rule));
+    show(caption, `${title(rule)}${rule.shadow ? " (shadow)" : ""}: in the last two minutes ` +
+      `${number(sum(rule.grantedPerSecond))} granted, ${number(sum(rule.refusedPerSecond))} refused`);
+  } };
 }
 
-// settled returns the tokens that responses reported, and how many responses reported none.
-function settled(r) {
-  const without = r.estimated ? `, ${number(r.estimated)} without cost` : "";
-  return r.settled || r.estimated ? number(r.settled) + without : "–";
+function newBucket(parent) {
+  const node = add(parent, "tr"), key = add(node, "th", { scope: "row" });
+  const [refused, level, rule] = ["td", "td", "td"].map((name) => add(node, name));
+  const text = add(level, "span"), meter = add(level, "meter", { "aria-label": "Tokens" });
+  return { node, update(bucket) {
+    show(key, bucket.key);
+    show(rule, bucket.rule);
+    show(refused, number(bucket.refused));
+    const known = bucket.level >= 0;
+    meter.hidden = !known;
+    meter.max = bucket.capacity;
+    meter.value = bucket.level;
+    const lent = bucket.lent ? `, ${number(Math.ceil(bucket.lent))} lent` : "";
+    const of = ` of ${number(bucket.capacity)}${lent}`;
+    show(text, known ? number(Math.floor(bucket.level)) + of : "not known");
+  } };
 }
 
-class Row {
-  constructor() {
-    this.cells = [html("th", { scope: "row" })];
-    for (let i = 0; i < 12; i++) this.cells.push(html("td"));
-    this.node = html("tr", {}, ...this.cells);
-  }
+function delay(rule) {
+  const mean = rule.meanDelay < 1 ? `${number(rule.meanDelay * 1000)} ms` :
+    `${number(rule.meanDelay, 1)} s`;
+  return `${number(rule.delayed)}, by ${mean}`;
+}
 
-  update(r) {
-    [r.set ? `${r.set}/${r.name}` : r.name, r.shadow ? "shadow" : "enforce", number(r.capacity),
-      rate(r.rate), number(r.granted), number(r.refused), delayed(r), number(r.waiting), number(r.hungUp),
-      number(r.keys), number(r.evicted), settled(r), r.settled ? number(r.unpaid) : "–",
-    ].forEach((text, i) => show(this.cells[i], text));
-  }
+// The columns of the rules: the head, the text of a rule, and the number without which a rule has
+// no text. A column without any text is not shown.
+const columns = [
+  ["Refused", (r) => number(r.refused), (r) => r.refused],
+  ["Granted", (r) => number(r.granted), (r) => r.granted],
+  ["Rate", (r) => rate(r.rate), (r) => r.rate],
+  ["Burst", (r) => number(r.capacity), (r) => r.capacity],
+  ["Mode", () => "shadow", (r) => r.shadow],
+  ["Keys", (r) => number(r.keys), (r) => r.keys],
+  ["Delayed", delay, (r) => r.delayed],
+  ["Waiting", (r) => number(r.waiting), (r) => r.waiting],
+  ["Hung up", (r) => number(r.hungUp), (r) => r.hungUp],
+  ["Evicted", (r) => number(r.evicted), (r) => r.evicted],
+  ["Settled tokens", (r) => number(r.settled), (r) => r.settled],
+  ["Without cost", (r) => number(r.estimated), (r) => r.estimated],
+  ["Unpaid", (r) => number(r.unpaid), (r) => r.unpaid],
+];
+
+function newRule(parent) {
+  const node = add(parent, "tr"), name = add(node, "th", { scope: "row" });
+  const cells = columns.map(() => add(node, "td"));
+  return { node, update(rule) {
+    show(name, title(rule));
+    columns.forEach(([, text, value], i) => show(cells[i], value(rule) ? text(rule) : "–"));
+  } };
 }
 
 function render(state) {
   document.title = state.title;
   show($("title"), state.title);
   show($("where"), state.where);
+  const all = state.rules.toSorted((a, b) => b.refused - a.refused), active = all.filter(used);
+  $("no-requests").hidden = active.length > 0;
   $("no-buckets").hidden = state.buckets.length > 0;
-  sync(buckets, $("buckets"), state.buckets, (b) => JSON.stringify([b.rule, b.key]), (id) => new Bucket(id));
-  const name = (r) => JSON.stringify([r.set, r.name]);
-  sync(charts, $("charts"), state.rules, name, (id) => new Chart(id));
-  sync(rows, $("rules"), state.rules, name, () => new Row());
-  if (state.demo && $("try").hidden) {
-    showForm(state, poll);
-    showEdge().catch(() => {}); // poll shows that the server does not answer
-  }
+  $("no-rules").hidden = all.length > 0;
+  for (const id of ["buckets", "rules"])
+    $(id).closest(".scroll").hidden = state[id].length === 0;
+  const name = (rule) => [rule.set, rule.name];
+  sync(charts, $("charts"), active, name, newChart);
+  sync(buckets, $("buckets"), state.buckets, (b) => [b.rule, b.key], newBucket);
+  sync(rules, $("rules"), all, name, newRule);
+  columns.forEach(([, , value], i) => {
+    const none = !all.some(value);
+    for (const row of $("columns").closest("table").rows) row.cells[i + 1].hidden = none;
+  });
+  if (state.demo && $("burst").hidden) showBurst(state.demo);
+}
+
+// showBurst shows the button that sends requests to the demonstration. Their answers are of another
+// origin, so the page cannot read them, but it shows what they take.
+function showBurst(proxy) {
+  $("burst").hidden = false;
+  $("burst").addEventListener("click", async () => {
+    await Promise.allSettled(Array.from({ length: 15 }, () =>
+      fetch(proxy, { mode: "no-cors", cache: "no-store" })));
+    poll();
+  });
 }
 
 async function poll() {
-  const connection = $("connection");
-  try {
-    const response = await fetch("api/state");
-    if (!response.ok) throw new Error(response.statusText);
-    render(await response.json());
-    show(connection, "live");
-    connection.classList.remove("lost");
-  } catch {
-    show(connection, "The server does not answer.");
-    connection.classList.add("lost");
-  }
+  const response = await fetch("api/state").catch(() => null);
+  $("connection").classList.toggle("lost", !response?.ok);
+  show($("connection"), response?.ok ? "live" : "The server does not answer.");
+  if (response?.ok) render(await response.json());
 }
 
 async function keepPolling() {
-  if (!document.hidden) await poll();
   setTimeout(keepPolling, pollInterval);
+  if (!document.hidden) await poll();
 }
 
-let last = performance.now();
-function animate(now) {
-  for (const b of buckets.values()) b.advance((now - last) / 1000);
-  last = now;
-  requestAnimationFrame(animate);
-}
-
+for (const head of ["Rule", ...columns.map(([head]) => head)])
+  add($("columns"), "th", { scope: "col" }).textContent = head;
 keepPolling();
-requestAnimationFrame(animate);

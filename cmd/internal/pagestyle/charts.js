@@ -1,0 +1,129 @@
+// A chart has a label for screen readers, shows the values under the pointer, and follows the width
+// of its place and the colours of the page.
+"use strict";
+
+const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name);
+const compact = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 2 });
+const clamp = (x, low, high) => Math.max(low, Math.min(x, high));
+
+// number formats x with at most the given decimals.
+const number = (x, decimals = 0) => x.toLocaleString("en", { maximumFractionDigits: decimals });
+
+// The ticks of time by their least distance in seconds: a format, and what the first one in a year
+// and the first one in a day have besides.
+const timeTicks = [
+  [365 * 86400, "{YYYY}"],
+  [28 * 86400, "{MMM}", "\n{YYYY}"],
+  [86400, "{MMM} {D}", "\n{YYYY}"],
+  [60, "{HH}:{mm}", "\n{MMM} {D}, {YYYY}", "\n{MMM} {D}"],
+  [1, "{HH}:{mm}:{ss}", "\n{MMM} {D}, {YYYY}", "\n{MMM} {D}"],
+].map(([distance, format, year = null, day = null]) =>
+  [distance, format, year, null, day, null, null, null, 1]);
+
+// The distances of the ticks of whole numbers.
+const wholeSteps = [...Array(16).keys()].flatMap((power) => [1, 2, 5].map((n) => n * 10 ** power));
+
+// write writes a mark into a chart: a text above a point, and the point itself if it has a dot.
+function write(plot, { x, y, text, dot }) {
+  const { ctx, bbox } = plot, unit = devicePixelRatio;
+  const left = plot.valToPos(x, "x", true), top = plot.valToPos(y, "y", true);
+  if (left < bbox.left || left > bbox.left + bbox.width) return;
+  ctx.save();
+  ctx.font = `${12 * unit}px system-ui, sans-serif`;
+  ctx.textAlign = "center";
+  ctx.lineJoin = "round";
+  ctx.lineWidth = 4 * unit;
+  ctx.strokeStyle = css("--card");
+  ctx.fillStyle = css("--ink");
+  if (dot) {
+    ctx.beginPath();
+    ctx.arc(left, top, 4 * unit, 0, 2 * Math.PI);
+    ctx.fill();
+  }
+  const half = ctx.measureText(text).width / 2;
+  const at = clamp(left, bbox.left + half, bbox.left + bbox.width - half);
+  const above = Math.max(top - 7 * unit, bbox.top + 12 * unit);
+  ctx.strokeText(text, at, above);
+  ctx.fillText(text, at, above);
+  ctx.restore();
+}
+
+// maxima marks the greatest value in view of each series. Marks that would cover each other are one.
+function maxima(plot, series) {
+  const [from, to] = plot.series[0].idxs, marks = [];
+  series.forEach(({ name }, i) => {
+    const values = plot.data[i + 1].slice(from, to + 1), y = Math.max(...values);
+    const x = plot.data[0][from + values.indexOf(y)], before = marks.at(-1);
+    const text = `${number(y)} ${name}`, top = plot.valToPos(y, "y");
+    if (before && Math.abs(plot.valToPos(before.y, "y") - top) < 20) before.text += `, ${text}`;
+    else if (y > 0) marks.push({ x, y, text: `at most ${text}`, dot: true });
+  });
+  return marks;
+}
+
+// drawChart draws data, a list for x and one for each series, in a place and returns the chart.
+//
+// x and y are axes: label, log (the scale is logarithmic), time (x is in seconds since 1970) and
+// format (of a tick; without one, ticks are whole numbers). A series has name, color (a property of
+// the style), fill (of the area below it: the alpha in hexadecimal) and dash. A step chart has in x
+// the begins of intervals and the end of the last one. marks returns what to write into the chart,
+// by default the maxima. tip returns the text about a value. floor is the least width of a zoom by
+// dragging; without one there is none. Charts of a group are zoomed together.
+function drawChart(place, { label, data, x, y, series, steps, marks, tip, floor, group }) {
+  const axis = ({ label, log, time, format }, size) => ({
+    label: log ? `${label}, log scale` : label, labelSize: 20, size, labelFont: "12px system-ui",
+    stroke: () => css("--faint"), grid: { width: 1, stroke: () => css("--line") },
+    ticks: { width: 1, stroke: () => css("--line") },
+    incrs: time || format ? undefined : wholeSteps,
+    values: time ? timeTicks :
+      (_, ticks) => ticks.map((v) => v === null ? "" : (format ?? compact.format)(v)),
+  });
+  const ends = (from, to) => [from, to > from ? to : from + 1];
+  const inside = (plot, min, max) => {
+    const [from, to] = ends(plot.data[0][0], plot.data[0].at(-1));
+    const width = Math.min(Math.max(max - min, floor ?? 0), to - from);
+    const low = clamp((min + max - width) / 2, from, to - width);
+    return [low, low + width];
+  };
+  const value = document.createElement("p");
+  value.className = "tip";
+  value.hidden = true;
+  const showValue = ({ cursor, over }) => {
+    const i = cursor.idxs[1] ?? null;
+    value.hidden = !tip || i === null || !over.matches(":hover");
+    if (value.hidden) return;
+    value.textContent = tip(i);
+    value.style.left = `${clamp(cursor.left + 12, 0, over.clientWidth - value.offsetWidth)}px`;
+    value.style.top = `${clamp(cursor.top + 16, 0, over.clientHeight - value.offsetHeight)}px`;
+  };
+  place.setAttribute("role", "img");
+  place.setAttribute("aria-label", label);
+  const size = () => ({ width: place.clientWidth, height: 240 });
+  const plot = new uPlot({
+    ...size(), legend: { show: false }, tzDate: (s) => uPlot.tzDate(new Date(1000 * s), "UTC"),
+    axes: [axis(x, x.time ? 46 : 32), axis(y, 46)],
+    scales: {
+      x: { time: Boolean(x.time), ...(x.log ? { distr: 3 } : { range: inside }) },
+      y: y.log ? { distr: 3 } : { range: (_, low, high) => [0, 1.15 * high || 1] },
+    },
+    cursor: {
+      y: false, drag: { x: Boolean(floor), y: false, dist: 5 },
+      ...(group && { sync: { key: group, scales: ["x", null] } }),
+      dataIdx: (plot, _, i, at) => steps && (plot.data[0][i] > at || i === plot.data[0].length - 1) ?
+        Math.max(i - 1, 0) : i,
+    },
+    series: [{}, ...series.map(({ color, fill, dash, width = 1.5 }) => ({
+      dash, width, stroke: () => css(color), fill: fill && (() => css(color) + fill),
+      ...(steps && { paths: uPlot.paths.stepped({ align: 1 }), points: { show: false } }),
+    }))],
+    hooks: {
+      init: [({ over }) => over.append(value)],
+      setCursor: [showValue],
+      draw: [(plot) => (marks ?? maxima)(plot, series).forEach((mark) => write(plot, mark))],
+    },
+  }, data, place);
+  new ResizeObserver(() => plot.setSize(size())).observe(place);
+  for (const query of ["(prefers-color-scheme: dark)", "print"])
+    matchMedia(query).addEventListener("change", () => plot.redraw(false));
+  return plot;
+}
