@@ -158,7 +158,7 @@ func TestRetryPolicyWaits(t *testing.T) {
 
 // A call that ends before it is decided has the code of its end.
 func TestEndOfACall(t *testing.T) {
-	down := httplimit.WithLimiter(func(httplimit.Rule) (tb.Limiter, error) { return broken{}, nil })
+	down := httplimit.WithStore(downStore{httplimit.Memory()})
 	l := mustNew(t, rule("[]", 1, ""), WithHTTPOptions(down, httplimit.WithFailClosed()))
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -203,20 +203,18 @@ func TestMissingKey(t *testing.T) {
 	}
 }
 
-// broken is a limiter whose store is down.
-type broken struct{}
+// downStore is a store that cannot decide.
+type downStore struct{ httplimit.Store }
 
-func (broken) Allow(context.Context, string) (tb.Decision, error) {
-	return tb.Decision{}, errors.New("the store is down")
+func (downStore) TakeAll(context.Context, time.Time, []tb.Charge, []tb.Decision) (
+	[]tb.Decision, bool, error,
+) {
+	return nil, false, errors.New("the store is down")
 }
 
-func (b broken) AllowN(ctx context.Context, key string, _ int) (tb.Decision, error) {
-	return b.Allow(ctx, key)
-}
-
-// A call passes if a limiter fails, or is refused with Unavailable if the application wants that.
+// A call passes if the store fails, or is refused with Unavailable if the application wants that.
 func TestFailedLimiter(t *testing.T) {
-	down := httplimit.WithLimiter(func(httplimit.Rule) (tb.Limiter, error) { return broken{}, nil })
+	down := httplimit.WithStore(downStore{httplimit.Memory()})
 	policy := rule("[]", 1, "")
 	open := start(t, &backend{}, interceptors(mustNew(t, policy, WithHTTPOptions(down))))
 	wantCode(t, unary(t.Context(), open), codes.OK)

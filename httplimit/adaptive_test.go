@@ -3,7 +3,6 @@ package httplimit
 import (
 	"bufio"
 	"context"
-	"errors"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -109,7 +108,7 @@ func TestAdaptiveRateFollowsFailures(t *testing.T) {
 			if e := s.Explain(request()); e[0].Limit != s.Stats()[0].Limit || e[0].Adaptive.Max != 1000 {
 				t.Errorf("%+v", e)
 			}
-			if got := s.policy.Load().rules[0].byString.Limit(); got != s.Stats()[0].Limit {
+			if got := s.policy.Load().rules[0].table.Limit(); got != s.Stats()[0].Limit {
 				t.Errorf("the limiter has %v", got)
 			}
 		}
@@ -195,7 +194,7 @@ func TestReloadOfAnAdaptiveRule(t *testing.T) {
 	if err := before.SetLimit(tb.Limit{Capacity: 100, Tokens: 1, Per: 1}); err == nil {
 		t.Error("a control of before sets the limit")
 	}
-	table := s.policy.Load().rules[0].byString
+	table := s.policy.Load().rules[0].table
 	if got := table.Limit(); got.Capacity != 90 || got.Tokens != 80 {
 		t.Errorf("the limiter has %v", got)
 	}
@@ -240,14 +239,10 @@ func TestReloadOfARuleThatKeepsItsRate(t *testing.T) {
 
 // A rejected reload lets the control go on.
 func TestRejectedReloadKeepsTheAdaptiveRate(t *testing.T) {
-	limit := tb.Limit{}
-	s := newSite(t, adaptiveRule(100, 100, adaptiveRange),
-		WithLimiter(func(Rule) (tb.Limiter, error) {
-			return stubborn{answering{Allowed: true, Remaining: 7}, &limit, 100}, nil
-		}))
+	s := newSite(t, adaptiveRule(100, 100, adaptiveRange), WithStore(referenceStore{t: t}))
 	s.overload(http.StatusServiceUnavailable)
 	rate := s.perSecond()
-	if err := s.SetPolicy(mustParse(t, adaptiveRule(100, 200, adaptiveRange))); err == nil {
+	if err := s.SetPolicy(mustParse(t, adaptiveRule(100, unlucky, adaptiveRange))); err == nil {
 		t.Fatal("the capacity is accepted")
 	}
 	if got := s.perSecond(); got != rate || rate >= 100 {
@@ -344,19 +339,8 @@ func TestReloadOfAnAdaptiveRuleDuringTraffic(t *testing.T) {
 	if err := l.SetPolicy(policies[1]); err != nil {
 		t.Fatal(err)
 	}
-	want := l.policy.Load().rules[0].byString.Limit()
+	want := l.policy.Load().rules[0].table.Limit()
 	if got := l.Stats()[0].Limit; got != want {
 		t.Errorf("the statistics have %v, the limiter %v", got, want)
-	}
-}
-
-func TestAdaptiveNeedsSetLimit(t *testing.T) {
-	_, err := New(mustParse(t, adaptiveRule(100, 100, adaptiveRange)),
-		WithLimiter(func(Rule) (tb.Limiter, error) { return answering{}, nil }))
-	if err == nil || !strings.Contains(err.Error(), "adaptive needs a limiter with SetLimit") {
-		t.Error(err)
-	}
-	if errors.Unwrap(err) == nil {
-		t.Error("the error joins nothing")
 	}
 }

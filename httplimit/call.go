@@ -43,25 +43,22 @@ type perRequest struct {
 	patience time.Duration // how long the request may wait; 0 for not at all
 	delay    time.Duration // the longest of the enforced rules
 
-	limitEnd   time.Time // of the limiters of WithLimiter; zero before the first is called
-	failedOpen bool      // a limiter failed, and the request passes
+	failedOpen bool // the store failed, and the request passes
 }
 
 // entry is a rule that applies to the request.
 type entry struct {
 	*rule
 	cost      float64
-	network   netip.Addr // the key, if the rule's limiter is byAddr
-	key       string     // or else this one, a view of call.keys
-	fault     fault      // why the request is refused whatever the bucket holds
+	key       string // a view of call.keys
+	fault     fault  // why the request is refused whatever the bucket holds
 	faultyKey string
 	refused   bool
 	decision  tb.Decision
 	delay     time.Duration // of the charge that was taken
 
-	charge       tb.Charge // one of the next two, or of a limiter that is not of tb/cas
-	addrCharge   cas.Charge[netip.Addr]
-	stringCharge cas.Charge[string]
+	charge   tb.Charge // the next one, or a storeCharge of another Store than a Memory
+	inMemory cas.Charge[string]
 
 	level tb.Level // after the decision; zero until the bucket is asked
 }
@@ -117,7 +114,7 @@ const (
 	granted outcome = iota
 	refused
 	faulty // a key is missing or repeated, or servers read the path differently
-	failed // a limiter failed, and the request must not pass
+	failed // the store failed, and the request must not pass
 	gone   // the request ended while it waited
 )
 
@@ -137,6 +134,7 @@ func (c *call) decide() outcome {
 	}
 	allowed, err := c.take()
 	if c.delay > 0 {
+		c.now = c.l.clock() // a store with its own clock counts the delay from its decision
 		switch c.await() {
 		case gone:
 			return gone
@@ -147,7 +145,7 @@ func (c *call) decide() outcome {
 	}
 	switch {
 	case err != nil:
-		e := c.broken()
+		e := c.firstEnforced() // a store does not say for which rule it fails
 		c.count(e).errors.Add(1)
 		c.runHook(c.l.hooks.Error, e, err)
 		if c.l.failClosed {
@@ -209,8 +207,8 @@ func (c *call) take() (allowed bool, err error) {
 	i := 0
 	for e := range c.enforced() {
 		e.decision = c.decisions[i]
-		e.refused = !e.decision.Allowed && (c.l.store == nil || e.decision.RetryAfter > 0)
-		e.delay = 0 // also that of a grant that was given back
+		e.refused = !e.decision.Allowed && e.decision.RetryAfter > 0 // or it was not asked
+		e.delay = 0                                                  // also that of a grant that was given back
 		if allowed {
 			e.readDelay()
 			c.delay = max(c.delay, e.delay)
@@ -220,17 +218,11 @@ func (c *call) take() (allowed bool, err error) {
 	return allowed, nil
 }
 
-// broken returns the first entry whose limiter has failed. A store does not say for which rule.
-func (c *call) broken() (first *entry) {
+func (c *call) firstEnforced() *entry {
 	for e := range c.enforced() {
-		if b, ok := e.charge.(*bareCharge); ok && b.err != nil {
-			return e
-		}
-		if first == nil {
-			first = e
-		}
+		return e
 	}
-	return first
+	return nil
 }
 
 // takeShadows charges each shadow rule by itself, and reports its decision to the hooks. A store
@@ -245,7 +237,7 @@ func (c *call) takeShadows(failed error) {
 		switch {
 		case e.fault != noFault:
 			e.decision = tb.Decision{RetryAfter: tb.Never}
-		case failed != nil && c.l.store != nil:
+		case failed != nil:
 			err = failed
 		default:
 			if err = c.prepare(e); err == nil {
@@ -257,9 +249,7 @@ func (c *call) takeShadows(failed error) {
 		}
 		switch {
 		case err != nil:
-			if c.l.store != nil {
-				failed = err
-			}
+			failed = err
 			c.count(e).errors.Add(1)
 			c.runHook(c.l.hooks.Error, e, err)
 			continue

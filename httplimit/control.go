@@ -3,7 +3,6 @@ package httplimit
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"strconv"
 	"sync"
@@ -18,7 +17,7 @@ import (
 // another. Only one of them is running.
 type control struct {
 	*adapt.Controller
-	limiter limitSetter
+	limiter storeLimiter
 	current atomic.Pointer[rule] // the rule with its present limit
 
 	mu    sync.Mutex
@@ -45,11 +44,7 @@ func (l *Limiter) addControl(r, old *rule) error {
 		r.control = old.control
 		return nil
 	}
-	setter, ok := r.limiter.(limitSetter)
-	if !ok {
-		return fmt.Errorf("rule %q: adaptive needs a limiter with SetLimit(tb.Limit) error", r.Name)
-	}
-	c := &control{limiter: setter}
+	c := &control{limiter: r.limiters[0]}
 	c.current.Store(r)
 	var err error
 	c.Controller, err = adapt.New(c, adapt.Config{

@@ -41,8 +41,7 @@
 //
 // # All or nothing
 //
-// If one of the rules that apply refuses a request, no rule is charged: see tb.TakeAll. This holds
-// with buckets in this process and in a [Store], and not with the limiters of [WithLimiter].
+// If one of the rules that apply refuses a request, no rule is charged: see tb.TakeAll.
 //
 // # Delay
 //
@@ -54,12 +53,11 @@
 //
 // # Failure
 //
-// The limiter of a rule can fail if [WithStore] or WithLimiter made it, for example because the
-// store is down or does not answer in time: see [WithTimeout]. Then the
-// request passes without fields, and no enforced rule counts it as granted or refused. Error of
-// [Hooks] and Errors of [RuleStats] report the failure. Tokens that were taken before it may stay
-// taken. [WithFailClosed] answers 503 instead. A client cannot cause such a failure, because the
-// limiter sees neither the client's deadline nor its disconnection.
+// The buckets can be in a [Store], which can fail, for example because it does not answer in time:
+// see [WithTimeout]. Then the request passes without fields, and no enforced rule counts it as
+// granted or refused. Error of [Hooks] and Errors of [RuleStats] report the failure. Tokens that
+// were taken before it may stay taken. [WithFailClosed] answers 503 instead. A client cannot cause
+// such a failure, because the store sees neither the client's deadline nor its disconnection.
 //
 // # Metrics
 //

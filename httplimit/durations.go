@@ -26,13 +26,13 @@ func (c *call) wait(e *entry) time.Duration {
 }
 
 // level returns how full e's bucket is after the decision. It asks the bucket once. If the
-// limiter reports no levels, it returns the longest times that agree with the decision.
+// store fails, it returns the longest times that agree with the decision.
 func (c *call) level(e *entry) tb.Level {
 	if e.level != (tb.Level{}) { // which no bucket has
 		return e.level
 	}
 	var err error
-	if e.level, err = e.charge.(leveler).Level(c.now); err != nil {
+	if e.level, err = e.charge.(storeCharge).Level(c.now); err != nil {
 		e.level = tb.Level{Tokens: float64(e.decision.Remaining)}
 		if missing := e.Limit.Capacity - e.decision.Remaining; missing > 0 {
 			e.level.NextToken = supplyTime(e.Limit, 1)

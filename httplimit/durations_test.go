@@ -75,8 +75,8 @@ func TestEachBucketIsAskedForItsLevelOnce(t *testing.T) {
 	}
 }
 
-// The decision of a plain limiter is all that is known of its bucket.
-func TestFieldsOfPlainLimiters(t *testing.T) {
+// The decision of a bucket that reports no level is all that is known of it.
+func TestFieldsOfABucketWithoutLevel(t *testing.T) {
 	for _, c := range []struct {
 		config string
 		answer tb.Decision
@@ -105,8 +105,7 @@ func TestFieldsOfPlainLimiters(t *testing.T) {
 			"Retry-After: 2",
 		},
 	} {
-		plug := func(Rule) (tb.Limiter, error) { return answering(c.answer), nil }
-		s := newSite(t, oneRule("[]", c.config), WithLimiter(plug), steady())
+		s := newSite(t, oneRule("[]", c.config), WithStore(answering(c.answer)), steady())
 		wants(t, s.get(), c.want)
 	}
 	if d := supplyTime(tb.Limit{Capacity: 1 << 30, Tokens: 1, Per: 1e18}, 1<<30); d != tb.Never {
@@ -116,8 +115,6 @@ func TestFieldsOfPlainLimiters(t *testing.T) {
 
 func TestResetIsAtLeast1(t *testing.T) {
 	s := newSite(t, oneRule("[]", `"rps": 0.1, "burst": 5`),
-		WithLimiter(func(Rule) (tb.Limiter, error) {
-			return answering{Allowed: true, Remaining: 5}, nil
-		}))
+		WithStore(answering{Allowed: true, Remaining: 5}))
 	wants(t, s.get(), "RateLimit-Remaining: 5", "RateLimit-Reset: 1")
 }

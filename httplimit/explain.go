@@ -9,12 +9,11 @@ import (
 
 // Explanation is the decision that a rule would make on a request.
 type Explanation struct {
-	// Decision is the decision of the rule by itself. It is the zero tb.Decision if the rule's
-	// limiter cannot be asked without taking, or fails.
+	// Decision is the decision of the rule by itself. It is the zero tb.Decision if the Store fails.
 	Decision
 	Key []KeyPart // of the bucket, as in Event
-	// Level is how full the bucket is now. It is the zero tb.Level, which no bucket has, if
-	// the limiter does not report levels.
+	// Level is how full the bucket is now. It is the zero tb.Level, which no bucket has, if the Store
+	// fails.
 	Level tb.Level
 	// Tier is the name of the request's tier, or "" if it has the limit of the rule itself.
 	Tier   string
@@ -54,11 +53,11 @@ func (l *Limiter) Explain(r *http.Request) []Explanation {
 		}
 		if e.fault != noFault {
 			e.decision = tb.Decision{RetryAfter: tb.Never}
-		} else if c.l.newLimiter == nil && c.prepare(e) == nil {
+		} else if c.prepare(e) == nil {
 			// An error leaves the zero Decision and the zero Level.
 			e.decision, _ = e.charge.Peek(c.now)
 			c.explainDelay(e)
-			if level, err := e.charge.(leveler).Level(c.now); err == nil {
+			if level, err := e.charge.(storeCharge).Level(c.now); err == nil {
 				x.Level = level
 			}
 		}

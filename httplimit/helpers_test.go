@@ -13,7 +13,6 @@ import (
 	"github.com/dunglas/httpsfv"
 
 	"github.com/seed-181794aa/ratelimit/tb"
-	"github.com/seed-181794aa/ratelimit/tb/cas"
 )
 
 var (
@@ -167,55 +166,43 @@ func jsonRules(more string, rules ...string) string {
 	return sprintf(`{%s"rules": [%s]}`, more, strings.Join(rules, ","))
 }
 
-// nativeLimiter returns a limiter of tb/cas whose clock stands still.
-func nativeLimiter(r Rule, now time.Time) (tb.Limiter, error) {
-	return cas.New[string](r.Limit, tb.WithClock(func() time.Time { return now }))
-}
-
-// answering is a tb.Limiter that always gives the same answer.
+// answering is a Store whose buckets always give the same answer, and report no level.
 type answering tb.Decision
 
-func (a answering) Allow(context.Context, string) (tb.Decision, error) {
-	return tb.Decision(a), nil
+type answeringLimiter struct {
+	tb.Limiter
+	answer tb.Decision
+	limit  tb.Limit
 }
 
-func (a answering) AllowN(context.Context, string, int) (tb.Decision, error) {
-	return tb.Decision(a), nil
+type answeringCharge struct{ answer tb.Decision }
+
+func (a answering) Limiters(_ string, limits []tb.Limit) (all []tb.Limiter, err error) {
+	for _, limit := range limits {
+		all = append(all, &answeringLimiter{answer: tb.Decision(a), limit: limit})
+	}
+	return all, nil
 }
 
-// otherLimiter is a plain tb.Limiter that never refills.
-type otherLimiter struct {
-	rule  Rule
-	asked *[]string        // the names of rules and their costs
-	fail  map[string]error // by rule
-	used  map[string]int
+func (answering) TakeAll(
+	_ context.Context, t time.Time, charges []tb.Charge, buf []tb.Decision,
+) ([]tb.Decision, bool, error) {
+	return tb.TakeAll(t, charges, buf)
 }
 
-func (o *otherLimiter) Allow(ctx context.Context, key string) (tb.Decision, error) {
-	return o.AllowN(ctx, key, 1)
+func (l *answeringLimiter) Charge(string, float64) (tb.Charge, error) {
+	return answeringCharge{l.answer}, nil
 }
+func (l *answeringLimiter) SetLimit(limit tb.Limit) error { l.limit = limit; return nil }
+func (l *answeringLimiter) Limit() tb.Limit               { return l.limit }
 
-func (o *otherLimiter) AllowN(ctx context.Context, key string, n int) (tb.Decision, error) {
-	*o.asked = append(*o.asked, sprintf("%s %d", o.rule.Name, n))
-	if err := ctx.Err(); err != nil {
-		return tb.Decision{}, err
-	}
-	if err := o.fail[o.rule.Name]; err != nil {
-		return tb.Decision{}, err
-	}
-	if o.used == nil {
-		o.used = map[string]int{}
-	}
-	left := o.rule.Limit.Capacity - o.used[key]
-	switch {
-	case n > o.rule.Limit.Capacity:
-		return tb.Decision{RetryAfter: tb.Never, Remaining: left}, nil
-	case n > left:
-		return tb.Decision{RetryAfter: time.Second, Remaining: left}, nil
-	}
-	o.used[key] += n
-	return tb.Decision{Allowed: true, Remaining: left - n}, nil
-}
+func (c answeringCharge) Peek(time.Time) (tb.Decision, error) { return c.answer, nil }
+func (c answeringCharge) Take(time.Time) (tb.Decision, error) { return c.answer, nil }
+func (answeringCharge) Level(time.Time) (tb.Level, error)     { return tb.Level{}, errDown }
+func (answeringCharge) Cancel()                               {}
+func (answeringCharge) MayWait(time.Duration)                 {}
+func (answeringCharge) Delay() time.Duration                  { return 0 }
+func (answeringCharge) Settle(float64) error                  { return nil }
 
 // details has the fields of a body after RFC 9457.
 type details struct {

@@ -121,13 +121,15 @@ const maxPart = 128
 // what keeps a rule from having the key.
 func (s *source) appendPart(key []byte, c *call) ([]byte, fault) {
 	if s.address { // never missing: an unknown address is a value, too
-		n := s.networks.Network(c.client())
-		if n.Is4() {
+		switch n := s.networks.Network(c.client()); {
+		case n.Is4():
 			a := n.As4()
 			return compositekey.Append(key, a[:]), noFault
+		case n.Is6():
+			a := n.As16()
+			return compositekey.Append(key, a[:]), noFault
 		}
-		a := n.As16()
-		return compositekey.Append(key, a[:]), noFault
+		return compositekey.Append(key, ""), noFault
 	}
 	v, repeated := s.keyValue(c)
 	switch {

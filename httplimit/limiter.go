@@ -22,7 +22,6 @@ type Limiter struct {
 	reload sync.Mutex    // is held while policy changes
 	calls  sync.Pool     // of *call
 	made   atomic.Uint32 // calls
-	late   atomic.Int64  // calls of limiters that no request waits for any more
 	waits  waits
 }
 
@@ -60,9 +59,9 @@ func New(p *Policy, opts ...Option) (*Limiter, error) {
 
 // SetPolicy replaces the policy, from the next request on. A rule keeps its buckets and counts
 // if its set, name and keys stay the same. If its limit changes, each bucket keeps its tokens, but
-// not more than the new capacity, and its debt: see cas.Limiter.SetLimit. A limiter of WithLimiter
-// is kept across a change of the limit if it has a method SetLimit(tb.Limit) error. If p has an
-// error, or a SetLimit returns one, the policy and all limits stay as they were.
+// not more than the new capacity, and its debt: see cas.Limiter.SetLimit. If p has an
+// error, or a limiter of a Store does not take its limit, the policy and all limits stay as they
+// were.
 func (l *Limiter) SetPolicy(p *Policy) error {
 	l.reload.Lock()
 	defer l.reload.Unlock()

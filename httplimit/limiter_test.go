@@ -48,8 +48,8 @@ func TestDecide(t *testing.T) {
 
 // There is no decision if no rule applies, or a limiter fails.
 func TestDecideWithoutDecision(t *testing.T) {
-	open, _, _ := broken(t)
-	closed, _, _ := broken(t, WithFailClosed())
+	open, _ := broken(t)
+	closed, _ := broken(t, WithFailClosed())
 	for _, tt := range []struct {
 		name    string
 		l       *Limiter

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/seed-181794aa/ratelimit/tb"
 )
 
 func TestLongKeysAreHashed(t *testing.T) {
@@ -74,7 +72,7 @@ func TestHashesOfKeysAreKeyed(t *testing.T) {
 	if a, b := key(), key(); a == b {
 		t.Error("two processes have the same hashes")
 	}
-	shared := WithLimiter(func(Rule) (tb.Limiter, error) { return answering{}, nil })
+	shared := WithStore(answering{})
 	if a, b := key(shared, WithSharedSecret("1")), key(shared, WithSharedSecret("1")); a != b {
 		t.Error("limiters that may share a store have other keys in each process")
 	}

@@ -92,10 +92,6 @@ func (c *call) pushEntry(r *rule) bool {
 		}
 	}
 	e.cost = r.price.cost(c)
-	if r.byAddr != nil {
-		e.network = r.sources[0].networks.Network(c.client())
-		return true
-	}
 	start := len(c.keys)
 	for i := range r.sources {
 		var f fault
@@ -114,14 +110,14 @@ func (c *call) pushEntry(r *rule) bool {
 	}
 	if len(c.keys)-start > c.l.maxKeyLength {
 		secret := &c.l.ownSecret
-		if r.others != nil {
+		if r.table == nil {
 			secret = &c.policy.sharedSecret
 		}
 		c.keys = secret.hashKey(c.keys, start)
 	}
 	// The key is a view of c.keys, which is only appended to until the call ends. An array
-	// that c.keys has outgrown stays as it is. Limiters of tb/cas copy the keys that they
-	// keep, and end clears the charges.
+	// that c.keys has outgrown stays as it is. A Memory copies the keys that it keeps,
+	// and end clears the charges.
 	if key := c.keys[start:]; len(key) > 0 {
 		e.key = unsafe.String(&key[0], len(key))
 	}

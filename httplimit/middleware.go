@@ -50,7 +50,7 @@ func (l *Limiter) Middleware(next http.Handler) http.Handler {
 // Decide returns the decision of the binding rule. If the request is granted, that rule has the
 // fewest tokens left. If it is refused with 429, the rule has the longest wait, and with 400 the
 // request lacks a key of the rule or has a path that servers read differently. Decide returns the
-// zero Decision, which has no Rule, if no rule applied, a limiter failed or the request ended.
+// zero Decision, which has no Rule, if no rule applied, the store failed or the request ended.
 //
 // If a rule has its cost in the response, the estimate stands: Admit settles it. The rate of an
 // adaptive rule stays as it is.
@@ -87,7 +87,7 @@ func (c *call) admit(w http.ResponseWriter, observed bool) (d Decision, s *Settl
 
 // FromContext returns the decision of the binding rule on the request with this context. The
 // binding rule is the one with the fewest tokens left, in all limiters that the request has passed.
-// FromContext reports false if no rule applied, or a limiter failed and the request passed.
+// FromContext reports false if no rule applied, or the store failed and the request passed.
 func FromContext(ctx context.Context) (Decision, bool) {
 	if c, ok := ctx.Value(decisionKey{}).(*decisionContext); ok {
 		return c.decision, true

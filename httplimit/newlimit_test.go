@@ -1,15 +1,12 @@
 package httplimit
 
 import (
-	"errors"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/seed-181794aa/ratelimit/tb"
-	"github.com/seed-181794aa/ratelimit/tb/mutex"
 )
 
 // tokensLeft returns the tokens of the bucket that a request is charged to.
@@ -95,82 +92,45 @@ func TestReloadChangesTheLimitsOfParentNetworks(t *testing.T) {
 	}
 }
 
-// A rule whose limiter is not of tb/cas keeps it if the limiter has a method SetLimit, and gets a
-// new one otherwise.
-func TestReloadOfOtherLimiters(t *testing.T) {
-	made := 0
-	s := newSite(t, slowRule(1, 3), WithLimiter(func(r Rule) (tb.Limiter, error) {
-		made++
-		return mutex.New[string](r.Limit)
-	}))
-	s.granted(3, "K: 1")
-	s.reload(slowRule(1, 30))
-	s.granted(0, "K: 1")
-	if made != 1 {
-		t.Errorf("%d limiters were made", made)
-	}
-	s = newSite(t, slowRule(1, 3), WithLimiter(func(r Rule) (tb.Limiter, error) {
-		return &otherLimiter{rule: r, asked: new([]string)}, nil
-	}))
-	s.granted(3, "K: 1")
-	s.reload(slowRule(1, 3))
-	s.granted(0, "K: 1")
-	s.reload(slowRule(1, 5))
-	s.granted(5, "K: 1")
-}
-
-// stubborn is a limiter that refuses new limits above a capacity.
-type stubborn struct {
-	answering
-	limit *tb.Limit
-	most  int
-}
-
-func (s stubborn) SetLimit(l tb.Limit) error {
-	if l.Capacity > s.most {
-		return errors.New("too much")
-	}
-	*s.limit = l
-	return nil
-}
-
 // A policy that is rejected changes nothing, not even one limit: neither if it has an error, nor if
 // a new limiter cannot be made, nor if one of several limiters does not take its limit.
 func TestRejectedReloadChangesNoLimit(t *testing.T) {
-	limits := map[string]*tb.Limit{}
-	broken := errors.New("broken")
-	newLimiter := WithLimiter(func(r Rule) (tb.Limiter, error) {
-		if r.Name == "broken" {
-			return nil, broken
-		}
-		limits[r.Name] = &tb.Limit{}
-		*limits[r.Name] = r.Limit
-		return stubborn{answering{Allowed: true, Remaining: 7}, limits[r.Name], 100}, nil
-	})
 	rules := func(a, b, c int, more ...string) string {
 		return jsonRules("", append(more, jsonRule("a", "[]", a, ""), jsonRule("b", "[]", b, ""),
 			jsonRule("c", "[]", c, ""))...)
 	}
-	s := newSite(t, rules(10, 20, 30), newLimiter)
+	s := newSite(t, rules(10, 20, 30), WithStore(referenceStore{
+		t: t, before: func(step, rule string) error {
+			if step == "limiters" && rule == "broken:" {
+				return errDown
+			}
+			return nil
+		},
+	}))
+	capacities := func() (all []int) {
+		for _, st := range s.Stats() {
+			all = append(all, st.Limiter.(referenceTier).Limit().Capacity)
+		}
+		return all
+	}
 	for _, policy := range []string{
-		rules(11, 21, 101), rules(101, 21, 31), rules(11, 21, 31, jsonRule("broken", "[]", 1, "")),
+		rules(11, 21, unlucky), rules(unlucky, 21, 31),
+		rules(11, 21, 31, jsonRule("broken", "[]", 1, "")), rules(11, 21, 0),
 	} {
-		err := s.SetPolicy(mustParse(t, policy))
+		p, err := ParsePolicy([]byte(policy))
+		if err == nil {
+			err = s.SetPolicy(p)
+		}
 		if err == nil {
 			t.Errorf("%s is accepted", policy)
 		}
-		for name, want := range map[string]int{"a": 10, "b": 20, "c": 30} {
-			if got := limits[name].Capacity; got != want {
-				t.Errorf("%v: the limit of %s is %d, want %d", err, name, got, want)
-			}
-		}
-		if st := s.Stats(); len(st) != 3 || st[0].Limit.Capacity != 10 {
-			t.Errorf("%+v", st)
+		if got := capacities(); !slices.Equal(got, []int{10, 20, 30}) {
+			t.Errorf("%v: the limits are %v", err, got)
 		}
 	}
 	s.reload(rules(11, 21, 31))
-	if limits["a"].Capacity != 11 || limits["c"].Capacity != 31 {
-		t.Errorf("%v", limits)
+	if got := capacities(); !slices.Equal(got, []int{11, 21, 31}) {
+		t.Errorf("%v", got)
 	}
 }
 
@@ -218,7 +178,7 @@ func TestReloadOfALimitDuringTraffic(t *testing.T) {
 // Debt is kept, too.
 func TestReloadKeepsDebt(t *testing.T) {
 	s := newSite(t, slowRule(1, 10), steady())
-	key := s.Limiter.policy.Load().rules[0].byString
+	key := s.Limiter.policy.Load().rules[0].table
 	r, err := key.Reserve(t.Context(), keyOf(s, "K: 1"), 10)
 	if err != nil || !r.Allowed {
 		t.Fatal(r, err)

@@ -18,8 +18,7 @@ type Option func(*settings) error
 type settings struct {
 	limiterOptions []tb.Option
 	clock          func() time.Time
-	store          Store                          // or nil
-	newLimiter     func(Rule) (tb.Limiter, error) // or nil
+	store          Store
 	extractors     map[string]func(*http.Request) string
 	header         fieldReader
 	findExtractor  func(key string) func(*http.Request) string // may be nil
@@ -60,12 +59,16 @@ func (s *settings) apply(opts []Option) error {
 		errs = append(errs, o(s))
 	}
 	_, _ = rand.Read(s.ownSecret[:]) // never fails
+	switch s.store.(type) {
+	case nil:
+		s.store = Memory(s.limiterOptions...)
+	case memory: // is never late
+	default:
+		s.store = remote{s.store, s.timeout}
+	}
 	o, err := tb.Apply(s.limiterOptions...)
 	if s.clock = o.Now; s.clock == nil {
 		s.clock = time.Now
-	}
-	if s.store != nil && s.newLimiter != nil {
-		errs = append(errs, errors.New("WithStore and WithLimiter: want one of them"))
 	}
 	return errors.Join(append(errs, err)...)
 }
@@ -99,19 +102,6 @@ func WithLimiterOptions(opts ...tb.Option) Option {
 // each shadow rule.
 func WithStore(store Store) Option {
 	return withValid(store != nil, "WithStore: want a store", func(s *settings) { s.store = store })
-}
-
-// inMemory reports whether the buckets of all rules are in tables of this limiter.
-func (s *settings) inMemory() bool { return s.store == nil && s.newLimiter == nil }
-
-// WithLimiter replaces the limiters of tb/cas. newLimiter is called once for each rule that is
-// new, and its limiter gets the keys of that rule only. It is for limiters that have no more than
-// AllowN, so the rules have no tiers, do not delay, and have no costs in responses. Costs are
-// rounded up to whole tokens. The limiters of a request are asked in the order of the policy, until
-// one of them refuses or fails. What the others have granted before stays taken. A Store can undo:
-// see WithStore. WithTimeout bounds how long a request waits for the limiters.
-func WithLimiter(newLimiter func(Rule) (tb.Limiter, error)) Option {
-	return with(func(s *settings) { s.newLimiter = newLimiter })
 }
 
 // WithExtractor adds a key for limit_keys and match, such as "tenant", or replaces one. In
@@ -214,9 +204,9 @@ func WithSharedSecret(text string) Option { return with(func(s *settings) { s.se
 // WithMaxKeyLength sets the length of the longest key that a limiter gets as it is, in bytes: 32
 // to 1024, and DefaultMaxKeyLength by default. A key is the values of its parts, with a byte or two
 // for each. A longer key is replaced by a keyed hash of 128 bits, so that a client that chooses
-// its keys cannot make them take more memory. The limiters of tb/cas have a secret of the process
-// as the hash's key. Other limiters may share their buckets between processes, and have the
-// secret of WithSharedSecret.
+// its keys cannot make them take more memory. In memory, a secret of the process is the
+// hash's key. A Store may share its buckets between processes, and has the secret of
+// WithSharedSecret.
 func WithMaxKeyLength(n int) Option {
 	text := fmt.Sprintf("WithMaxKeyLength: want 32 to 1024, got %d", n)
 	return withValid(n >= 32 && n <= 1024, text, func(s *settings) { s.maxKeyLength = n })
@@ -228,19 +218,20 @@ func WithMaxKeyLength(n int) Option {
 // answer of h.
 func WithRefusal(h http.Handler) Option { return with(func(s *settings) { s.refusalHandler = h }) }
 
-// WithTimeout sets how long a request waits, in all, for limiters that are not of tb/cas. The
-// default is DefaultTimeout. 0 means no limit, and that limiters are called in the goroutine of
-// the request. A limiter that does not answer in time has failed: see WithFailClosed.
+// DefaultTimeout is how long a request waits for a Store by default.
+const DefaultTimeout = time.Second
+
+// WithTimeout sets how long a request waits for a Store, and DefaultTimeout is the default. 0 means
+// no limit. A store that does not answer in time has failed: see WithFailClosed.
 //
-// Only this time limit counts. The context of AllowN and of Store.TakeAll has it as its deadline,
-// and has the values of the request's context, but neither the deadline nor the cancellation that
-// the client may choose. A call of AllowN that is late goes on in its own goroutine, without the
-// request, and what it takes stays taken. If 1,000 calls are late, further calls fail at once.
+// Only this time limit counts. The context of Store.TakeAll has it as its deadline, and has the
+// values of the request's context, but neither the deadline nor the cancellation that the client
+// may choose.
 func WithTimeout(d time.Duration) Option {
 	return withValid(d >= 0, "WithTimeout: want 0 or more", func(s *settings) { s.timeout = d })
 }
 
-// WithFailClosed answers 503 if a limiter cannot decide. By default the request passes.
+// WithFailClosed answers 503 if a Store cannot decide. By default the request passes.
 func WithFailClosed() Option { return with(func(s *settings) { s.failClosed = true }) }
 
 // Hooks are called with decisions, in the goroutine of the request and before the request is

@@ -15,22 +15,10 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-func TestNoLimiterIsAnError(t *testing.T) {
-	none := WithLimiter(func(Rule) (tb.Limiter, error) { return nil, nil })
-	_, err := New(mustParse(t, jsonRules("", jsonRule("r", "[]", 1, ""))), none)
-	const want = `rule "r": the function of WithLimiter returned nil`
-	if err == nil || !strings.Contains(err.Error(), want) {
-		t.Error(err)
-	}
-}
-
 func TestErrorsOfLimitersAndOptions(t *testing.T) {
-	broken := errors.New("no store")
 	p := mustParse(t, jsonRules("", jsonRule("r", "[]", 1, "")))
-	if _, err := New(p, WithLimiter(func(Rule) (tb.Limiter, error) {
-		return nil,
-			broken
-	})); !errors.Is(err, broken) {
+	store := referenceStore{t: t, before: func(string, string) error { return errDown }}
+	if _, err := New(p, WithStore(store)); !errors.Is(err, errDown) {
 		t.Error(err)
 	}
 	for i, o := range []Option{

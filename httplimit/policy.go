@@ -83,11 +83,9 @@ type Rule struct {
 	// MaxDelay is the longest delay of a request if OnLimit is Delay. It must be above 0 then.
 	MaxDelay time.Duration
 	Limit    tb.Limit
-	// Tiers give some requests another limit. It needs a Store or the limiters of this package: see
-	// WithLimiter.
+	// Tiers give some requests another limit.
 	Tiers Tiers
-	// Adaptive makes the rate of Limit change. It needs a limiter with a method
-	// SetLimit(tb.Limit) error. The limiters of this package have it.
+	// Adaptive makes the rate of Limit change.
 	Adaptive Adaptive
 	Cost     Cost
 

@@ -12,7 +12,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// failureRetry is the Retry-After, in seconds and without jitter, if a limiter failed.
+// failureRetry is the Retry-After, in seconds and without jitter, if the store failed.
 const failureRetry = 4
 
 // Refusal is why a request is not granted, and what the client may be told: see Limiter.Take and
@@ -23,13 +23,13 @@ type Refusal struct {
 	//   - 429 if rules refuse the request.
 	//   - 400 if the request lacks a key, has a key more than once, or has a path that servers read
 	//     differently.
-	//   - 503 if a limiter failed, or the context timed out during a delay.
+	//   - 503 if the store failed, or the context timed out during a delay.
 	//   - 499 if the context was cancelled during a delay.
 	Status int
 	// Detail is a sentence for the client. It has names of rules and keys, but no value of a key.
 	Detail string
 	// RetryAfter is when the client should retry: after the longest wait of the Violations, or 4 s
-	// if a limiter failed, and up to half of it more, which spreads the clients out. It is tb.Never
+	// if the store failed, and up to half of it more, which spreads the clients out. It is tb.Never
 	// if no wait helps.
 	RetryAfter time.Duration
 	// Violations are the rules that refuse the request, in the order of the policy. There are none
@@ -225,7 +225,7 @@ func (c *call) reject() answer {
 	return answer{e.toDecision(), http.StatusBadRequest, detail}
 }
 
-// fail is refusal for a request that a limiter could not decide.
+// fail is refusal for a request that the store could not decide.
 func (c *call) fail() answer {
 	if c.header != nil {
 		retry := strconv.FormatInt(c.retryAfter(failureRetry), 10)

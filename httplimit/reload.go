@@ -6,7 +6,6 @@ import (
 	"iter"
 
 	"github.com/seed-181794aa/ratelimit/tb"
-	"github.com/seed-181794aa/ratelimit/tb/cas"
 )
 
 // successors yields each rule of p with the rule of before that has its identity, or nil.
@@ -26,33 +25,14 @@ func (p *compiled) successors(before *compiled) iter.Seq2[*rule, *rule] {
 	}
 }
 
-// limitSetter is a limiter whose limit can change while it is used. The limiters of tb/cas and
-// tb/mutex are.
-type limitSetter interface {
-	SetLimit(limit tb.Limit) error
-}
-
 // inherit returns the state of r, which takes the place of old. It has the limits of old if it is
 // the state of old. old may be nil.
 func (l *Limiter) inherit(r, old *rule) (*ruleState, error) {
-	if l.newLimiter != nil {
-		if err := r.checkBare(); err != nil {
-			return nil, err
-		}
-	}
-	switch {
-	case old == nil:
-		return l.newState(r)
-	case l.newLimiter != nil:
-		if _, ok := old.limiter.(limitSetter); !ok && r.Limit != old.Limit {
-			return l.newState(r)
-		}
-		return old.ruleState, nil
-	case old.holds(r):
+	if old != nil && old.holds(r) {
 		return old.ruleState, nil
 	}
 	s, err := l.newState(r)
-	if err != nil || l.store != nil {
+	if err != nil || old == nil {
 		return s, err
 	}
 	return s, s.copyBuckets(old.ruleState)
@@ -76,25 +56,20 @@ func (s *ruleState) holds(r *rule) bool {
 }
 
 // copyBuckets gives s, which is new, the buckets of another state. The requests that are granted
-// meanwhile are not charged to s, and responses that end later are settled in old only.
+// meanwhile are not charged to s, and responses that end later are settled in old only. A store
+// that is not a Memory has the buckets of old already.
 func (s *ruleState) copyBuckets(old *ruleState) error {
-	if s.byAddr != nil {
-		return copyTable(s, s.byAddr, old, old.byAddr)
+	if s.table == nil || old.table == nil {
+		return nil
 	}
-	return copyTable(s, s.byString, old, old.byString)
-}
-
-func copyTable[K comparable](
-	s *ruleState, l *cas.Limiter[K], old *ruleState, from *cas.Limiter[K],
-) error {
 	indexes := map[int]int{}
 	if s.tiers != nil && old.tiers != nil {
 		for name, i := range old.tiers.index {
 			indexes[i] = s.tiers.index[name]
 		}
 	}
-	return l.Restore(func(yield func(K, tb.State) bool) {
-		for key, state := range from.Snapshot() {
+	return s.table.Restore(func(yield func(string, tb.State) bool) {
+		for key, state := range old.table.Snapshot() {
 			state.Tier = indexes[state.Tier]
 			if !yield(key, state) {
 				return
@@ -119,7 +94,7 @@ func (p *compiled) setLimits(before *compiled) error {
 			old.control.setPhase(stopped)
 			paused = append(paused, old.control)
 		}
-		err := r.setLimits(old, func(set func(tb.Limit) error, next, last tb.Limit) error {
+		err := r.setLimits(func(set func(tb.Limit) error, next, last tb.Limit) error {
 			if next == last {
 				return nil
 			}
@@ -142,35 +117,22 @@ func (p *compiled) setLimits(before *compiled) error {
 	return nil
 }
 
-// setLimits calls change for each limit of the rule's limiter, which is one of old.
-func (r *rule) setLimits(
-	old *rule, change func(set func(tb.Limit) error, next, last tb.Limit) error,
-) error {
+// setLimits calls change for each limit of the rule's limiters, which are those of an old rule.
+func (r *rule) setLimits(change func(set func(tb.Limit) error, next, last tb.Limit) error) error {
+	first := r.limiters[0]
+	err := change(first.SetLimit, r.Limit, first.Limit())
 	if r.tiers == nil {
-		l, ok := r.limiter.(limitSetter)
-		if !ok { // so the limits are equal
-			return nil
-		}
-		return change(l.SetLimit, r.Limit, old.now().Limit)
+		return err
 	}
-	l := r.limiter.(tierSetter)
-	tiers := l.Tiers()
-	err := change(l.SetLimit, r.Limit, tiers[0])
 	for name, i := range r.ruleState.tiers.index {
 		limit, ok := r.Tiers.Limits[name]
 		if !ok { // its keys have the limit of the rule from now on
 			limit = r.Limit
 		}
 		if err == nil {
-			err = change(func(limit tb.Limit) error { return l.SetTier(i, limit) }, limit, tiers[i])
+			l := r.limiters[i]
+			err = change(l.SetLimit, limit, l.Limit())
 		}
 	}
 	return err
-}
-
-// tierSetter is a limiter of tb/cas with tiers.
-type tierSetter interface {
-	limitSetter
-	SetTier(tier int, limit tb.Limit) error
-	Tiers() []tb.Limit
 }

@@ -116,13 +116,15 @@ func TestConcurrentReloads(t *testing.T) {
 	next := mustParse(t, jsonRules("", jsonRule("new", "[]", 1, "")))
 	for range 20 {
 		var made atomic.Int64
-		l, err := New(Rules(), WithLimiter(func(Rule) (tb.Limiter, error) {
-			made.Add(1)
-			for range 100 {
-				runtime.Gosched()
+		l, err := New(Rules(), WithStore(referenceStore{t: t, before: func(step, _ string) error {
+			if step == "limiters" {
+				made.Add(1)
+				for range 100 {
+					runtime.Gosched()
+				}
 			}
-			return answering{}, nil
-		}))
+			return nil
+		}}))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -38,7 +38,7 @@ func (c *call) grant(observed bool) (d Decision, s *Settlement) {
 
 // binding returns the rule that comes closest to refusing a granted request: the first of the
 // rules with the fewest tokens left, and of those the one with the longest delay. It is nil if no
-// rule applied or a limiter failed.
+// rule applied or the store failed.
 func (c *call) binding() (binding *entry) {
 	if c.failedOpen {
 		return nil

@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"hash"
 	"io"
-	"iter"
-	"net/netip"
 	"slices"
 	"time"
 
@@ -25,7 +23,7 @@ type Restored struct {
 	Buckets int       // those that the limiter has got
 	// Skipped has a line for each rule of the snapshot whose buckets the limiter has not got,
 	// with the reason: there is no rule of that set, name and limit_keys, or addresses have other
-	// prefixes, or WithLimiter made the limiter, or the buckets are in a Store.
+	// prefixes, or the buckets are in a Store.
 	Skipped []string
 }
 
@@ -79,7 +77,6 @@ type savedTable struct {
 	rule   *rule // nil if they are skipped
 	tiers  map[string]int
 	known  map[string]bool // keys, as they are written
-	addrs  []netip.Addr
 	keys   []string
 	states []tb.State
 }
@@ -185,8 +182,8 @@ func (s *restoration) readRule(saved *snapshotRule) error {
 	switch {
 	case r == nil:
 		why = "the policy has no such rule"
-	case !s.limiter.inMemory():
-		why = "its limiter is not one of httplimit"
+	case r.table == nil:
+		why = "its buckets are in a store"
 	case !slices.Equal(r.snapshotRule().Keys, saved.Keys):
 		why = "its limit_keys have changed"
 	case !slices.Equal(r.snapshotRule().Prefixes, saved.Prefixes):
@@ -224,40 +221,24 @@ func (s *restoration) addBucket(b *snapshotBucket) error {
 		return fmt.Errorf("rule %q has more buckets than its table can hold, which is %d",
 			t.rule.Name, s.maxKeys)
 	}
-	if t.rule.byAddr != nil {
-		var a netip.Addr // of clients without an address
-		if err := a.UnmarshalText([]byte(*b.Key)); err != nil {
-			return err
-		}
-		t.addrs = append(t.addrs, a)
-	} else {
-		key, err := base64.StdEncoding.DecodeString(*b.Key)
-		if err != nil {
-			return fmt.Errorf("the key: %w", err)
-		}
-		if len(key) > s.limiter.maxKeyLength {
-			key = (*keySecret)(s.head.Secret).hashKey(key, 0)
-		}
-		t.keys = append(t.keys, string(key))
+	key, err := base64.StdEncoding.DecodeString(*b.Key)
+	if err != nil {
+		return fmt.Errorf("the key: %w", err)
 	}
-	t.states = append(t.states, state)
+	if len(key) > s.limiter.maxKeyLength {
+		key = (*keySecret)(s.head.Secret).hashKey(key, 0)
+	}
+	t.keys, t.states = append(t.keys, string(key)), append(t.states, state)
 	return nil
 }
 
+// restore gives the rule its buckets.
 func (t *savedTable) restore() error {
-	if t.rule.byAddr != nil {
-		return t.rule.byAddr.Restore(pairs(t.addrs, t.states))
-	}
-	return t.rule.byString.Restore(pairs(t.keys, t.states))
-}
-
-// pairs yields each key with the state of the same index.
-func pairs[K any](keys []K, states []tb.State) iter.Seq2[K, tb.State] {
-	return func(yield func(K, tb.State) bool) {
-		for i, key := range keys {
-			if !yield(key, states[i]) {
+	return t.rule.table.Restore(func(yield func(string, tb.State) bool) {
+		for i, key := range t.keys {
+			if !yield(key, t.states[i]) {
 				return
 			}
 		}
-	}
+	})
 }

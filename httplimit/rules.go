@@ -47,8 +47,8 @@ type rule struct {
 	control  *control // nil if the rate is fixed
 	tiers    *tiers   // nil if there are none
 	tierName string   // if this is the rule with the limit of a tier
-	tier     int      // its index in the table
 
+	tierIndex int    // in the table
 	tierField string // the name of the tier in a snapshot
 
 	conditions []condition

@@ -37,11 +37,6 @@ type part struct {
 	actual   float64
 }
 
-// settler is a charge that can be settled.
-type settler interface {
-	Settle(actual float64) error
-}
-
 // newSettlement returns the settlement of a granted request, or nil if it has none.
 func (c *call) newSettlement(observed bool) *Settlement {
 	adapts := observed && c.policy.adapts
@@ -221,7 +216,7 @@ func (s *Settlement) settle() {
 			p.settlements.estimated.Add(1)
 			continue
 		}
-		if err := p.charge.(settler).Settle(p.actual); err != nil {
+		if err := p.charge.(storeCharge).Settle(p.actual); err != nil {
 			c.count(p.entry).errors.Add(1)
 			c.runHook(c.l.hooks.Error, p.entry, err)
 			continue

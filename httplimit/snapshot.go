@@ -9,17 +9,14 @@ import (
 	"hash"
 	"hash/crc32"
 	"io"
-	"net/netip"
 	"strconv"
 	"time"
-
-	"github.com/seed-181794aa/ratelimit/tb/cas"
 )
 
 // snapshotFormat and snapshotVersion begin a snapshot. Another version is an error in Restore.
 const (
 	snapshotFormat  = "httplimit buckets"
-	snapshotVersion = 2
+	snapshotVersion = 3
 )
 
 // snapshotEnd is the last line of a snapshot, with the checksum of all lines before.
@@ -62,9 +59,8 @@ func (r *rule) snapshotRule() snapshotRule {
 // last is the first. The last line has a checksum, so Restore finds a damaged file. No request
 // waits. A bucket that comes or goes meanwhile may be missing.
 //
-// The limiters of WithLimiter and of a Store are not part of a snapshot. The snapshot contains the
-// keys of clients, such as API keys, and the secret with which long keys are hashed, so it must be
-// kept private.
+// The buckets of a Store are not part of a snapshot. The snapshot contains the keys of clients, such
+// as API keys, and the secret with which long keys are hashed, so it must be kept private.
 func (l *Limiter) Snapshot(w io.Writer) error {
 	sum := newChecksum()
 	out := bufio.NewWriterSize(io.MultiWriter(w, sum), 1<<16)
@@ -76,7 +72,7 @@ func (l *Limiter) Snapshot(w io.Writer) error {
 		if err != nil {
 			break
 		}
-		if !l.inMemory() {
+		if r.table == nil {
 			continue
 		}
 		if err = enc.Encode(r.snapshotRule()); err == nil {
@@ -95,50 +91,33 @@ func (l *Limiter) Snapshot(w io.Writer) error {
 	return nil
 }
 
-// writeBuckets writes the lines of the rule's buckets.
-func (r *rule) writeBuckets(out *bufio.Writer) error {
-	tiers := r.byTier()
-	if r.byAddr != nil {
-		return writeStates(out, tiers, r.byAddr, func(line []byte, key netip.Addr) []byte {
-			if !key.IsValid() {
-				return line
-			}
-			return key.AppendTo(line)
-		})
-	}
-	return writeStates(out, tiers, r.byString, func(line []byte, key string) []byte {
-		return base64.StdEncoding.AppendEncode(line, []byte(key))
-	})
-}
-
 // byTier returns the rules with the limits of the table's tiers.
 func (r *rule) byTier() map[int]*rule {
 	all := map[int]*rule{0: r}
 	if r.tiers != nil {
 		for _, t := range r.tiers.rules {
-			all[t.tier] = t
+			all[t.tierIndex] = t
 		}
 	}
 	return all
 }
 
-// writeStates writes the buckets of a limiter that are not full.
-func writeStates[K comparable](
-	out *bufio.Writer, tiers map[int]*rule, l *cas.Limiter[K], appendKey func([]byte, K) []byte,
-) error {
+// writeBuckets writes the lines of the rule's buckets that are not full.
+func (r *rule) writeBuckets(out *bufio.Writer) error {
+	tiers := r.byTier()
 	var line []byte
-	for key, s := range l.Snapshot() {
-		r := tiers[s.Tier]
-		if r == nil { // a tier that is in the policy no more
-			r = tiers[0]
+	for key, s := range r.table.Snapshot() {
+		t := tiers[s.Tier]
+		if t == nil { // a tier that is in the policy no more
+			t = r
 		}
-		if s.Tokens >= float64(r.Limit.Capacity) && isFull(l, key) {
+		if s.Tokens >= float64(t.Limit.Capacity) && r.isFull(key) {
 			continue
 		}
-		line = appendKey(append(line[:0], `{"key":"`...), key)
+		line = base64.StdEncoding.AppendEncode(append(line[:0], `{"key":"`...), []byte(key))
 		line = strconv.AppendFloat(append(line, `","tokens":`...), s.Tokens, 'g', -1, 64)
 		line = strconv.AppendInt(append(line, `,"at":`...), s.At.UnixNano(), 10)
-		line = append(line, r.tierField...)
+		line = append(line, t.tierField...)
 		if _, err := out.Write(append(line, "}\n"...)); err != nil {
 			return err
 		}
@@ -147,7 +126,7 @@ func writeStates[K comparable](
 }
 
 // isFull reports whether a bucket is full now. A reload meanwhile may have raised its limit.
-func isFull[K comparable](l *cas.Limiter[K], key K) bool {
-	level, err := l.Level(context.Background(), key)
+func (r *rule) isFull(key string) bool {
+	level, err := r.table.Level(context.Background(), key)
 	return err == nil && level.Full == 0
 }

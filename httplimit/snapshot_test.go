@@ -175,12 +175,9 @@ func TestRestoreSkipsRulesWithOtherKeys(t *testing.T) {
 			`[rule "net": the prefixes of addresses have changed ` +
 				`rule "net/48": the prefixes of addresses have changed ` +
 				`rule "key": the prefixes of addresses have changed]`},
-		{threeRules, []Option{WithLimiter(func(r Rule) (tb.Limiter, error) {
-			return nativeLimiter(r, s.now)
-		})}, `[rule "net": its limiter is not one of httplimit ` +
-			`rule "net/48": its limiter is not one of httplimit ` +
-			`rule "key": its limiter is not one of httplimit ` +
-			`rule "all": its limiter is not one of httplimit]`},
+		{threeRules, []Option{WithStore(answering{})}, `[rule "net": its buckets are in a store ` +
+			`rule "net/48": its buckets are in a store rule "key": its buckets are in a store ` +
+			`rule "all": its buckets are in a store]`},
 	} {
 		if c.want == "" {
 			continue
@@ -226,7 +223,7 @@ func TestBadSnapshotsAreErrorsAndChangeNothing(t *testing.T) {
 		{"", "line 1: the end is missing: unexpected EOF"},
 		{"{}", `line 1: is not the begin of a snapshot: want the format "httplimit buckets"`},
 		{"\x00\x01", `line 1: is not the begin of a snapshot: want the format "httplimit buckets"`},
-		{line(1, `"version":2`, `"version":1`), "line 1: the version is 1, want 2"},
+		{line(1, `"version":3`, `"version":1`), "line 1: the version is 1, want 3"},
 		{line(1, `"secret":"`, `"secret":"AAAA`), "line 1: the secret has 35 bytes, want 32"},
 		{line(1, `"time":`, `"times":`), "line 1: there is no time"},
 		{strings.Join(lines[:2], ""), "line 3: the end is missing: unexpected EOF"},

@@ -17,7 +17,7 @@ type RuleStats struct {
 	// other rules refused is in neither. ShadowGranted and ShadowRefused count the same
 	// while the rule is a shadow rule.
 	Granted, Refused, ShadowGranted, ShadowRefused uint64
-	// Errors counts the requests that the rule's limiter could not decide on, or not settle.
+	// Errors counts the requests that the Store could not decide on, or not settle.
 	Errors uint64
 	// Delayed counts the granted requests that the rule made wait, and DelaySeconds is the sum of
 	// these delays. The requests that a shadow rule would have made wait count, too.
@@ -32,11 +32,9 @@ type RuleStats struct {
 	// not, so that the estimate stands. Both are 0 unless the rule has its cost in the response.
 	// Table has the tokens.
 	Settled, Estimated uint64
-	// Table describes the table of the rule's limiter. It is zero if the limiter has no method
-	// Stats() tb.Stats.
+	// Table describes the table of the rule. It is zero if the buckets are not in a Memory.
 	Table tb.Stats
-	// Limiter is what a Store or WithLimiter has made for Rule.Limit, or nil. Its own statistics are
-	// about all tiers.
+	// Limiter is what the Store has made for Rule.Limit. Its own statistics are about all tiers.
 	Limiter tb.Limiter
 }
 
@@ -57,15 +55,10 @@ func (l *Limiter) Stats() []RuleStats {
 		r.delays.addTo(&st)
 		st.Settled = r.settlements.settled.Load()
 		st.Estimated = r.settlements.estimated.Load()
-		if t, ok := r.limiter.(interface{ Stats() tb.Stats }); ok {
-			st.Table = t.Stats()
+		if r.table != nil {
+			st.Table = r.table.Stats()
 		}
-		switch {
-		case l.store != nil:
-			st.Limiter, _ = r.others[0].(tb.Limiter)
-		case l.newLimiter != nil:
-			st.Limiter, _ = r.limiter.(tb.Limiter)
-		}
+		st.Limiter = r.limiters[0]
 		all = append(all, st)
 	}
 	return all

@@ -1,12 +1,6 @@
 package httplimit
 
-import (
-	"testing"
-
-	"github.com/seed-181794aa/ratelimit/tb"
-	"github.com/seed-181794aa/ratelimit/tb/cas"
-	"github.com/seed-181794aa/ratelimit/tb/mutex"
-)
+import "testing"
 
 // Counts of calls on several processors are in several copies, and Stats adds them up.
 func TestCountsAreAddedUp(t *testing.T) {
@@ -23,25 +17,6 @@ func TestCountsAreAddedUp(t *testing.T) {
 	for i := range stripes {
 		if n := s.policy.Load().rules[0].counts[i].granted.Load(); n != 2 {
 			t.Errorf("copy %d has %d", i, n)
-		}
-	}
-}
-
-func TestTableOfEachKindOfLimiter(t *testing.T) {
-	for name, newLimiter := range map[string]func(Rule) (tb.Limiter, error){
-		"string": func(r Rule) (tb.Limiter, error) { return cas.New[string](r.Limit) },
-		"mutex":  func(r Rule) (tb.Limiter, error) { return mutex.New[string](r.Limit) },
-		"none":   func(Rule) (tb.Limiter, error) { return answering{Allowed: true}, nil },
-	} {
-		s := newSite(t, oneRule(`["header:k"]`, `"rps": 1, "burst": 9`), WithLimiter(newLimiter))
-		s.get("K: 1")
-		s.get("K: 2")
-		want := 2
-		if name == "none" {
-			want = 0
-		}
-		if got := s.Stats()[0].Table.Keys; got != want {
-			t.Errorf("%s: %d keys, want %d", name, got, want)
 		}
 	}
 }

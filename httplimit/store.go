@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"net/url"
 	"strings"
 	"time"
@@ -13,8 +12,8 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb/cas"
 )
 
-// Store has the buckets of all rules in another place than this process, such as a *redis.Store of
-// tb/redis: see WithStore.
+// Store has the buckets of all rules, in this process or in another place. Memory and *redis.Store
+// of tb/redis are stores: see WithStore.
 type Store interface {
 	// Limiters returns a limiter for each of the limits of a rule: Rule.Limit and the limits of
 	// its Tiers. All of them have the same buckets: a bucket has the limit of the limiter that is
@@ -37,51 +36,40 @@ type Store interface {
 		decisions []tb.Decision, allowed bool, err error)
 }
 
-// ruleState is what a rule keeps when the policy changes: its limiter, in one of the first three
-// fields, and its counts.
+// ruleState is what a rule keeps when the policy changes: its buckets and its counts.
 type ruleState struct {
-	byAddr   *cas.Limiter[netip.Addr] // if the only key is ip:address
-	byString *cas.Limiter[string]
-	others   others
+	limiters []storeLimiter       // by the tier of the table
+	table    *cas.Limiter[string] // has the buckets if they are in a Memory, and is nil otherwise
 
-	limiter any        // the same limiter, for its optional methods
-	tiers   *tierTable // nil without tiers; only newState and SetPolicy use it
-	counts  [stripes]counts
-	delays  delayCounts
+	tiers  *tierTable // nil without tiers; only newState and SetPolicy use it
+	counts [stripes]counts
+	delays delayCounts
 
 	settlements settleCounts
 }
 
-// others is the limiters of a rule, one for each of its tiers, that are not of tb/cas.
-type others []charger
-
-type charger interface {
-	// Charge returns a charge of a decimal number of tokens on key's bucket, and takes nothing yet.
+// storeLimiter is a limiter of a Store.
+type storeLimiter interface {
+	tb.Limiter
 	Charge(key string, cost float64) (tb.Charge, error)
+	SetLimit(limit tb.Limit) error
+	Limit() tb.Limit
 }
 
-// newState returns a state for r, with full buckets unless they are in a store.
-func (l *Limiter) newState(r *rule) (s *ruleState, err error) {
-	s = &ruleState{}
-	switch {
-	case l.newLimiter != nil:
-		var bare tb.Limiter
-		if bare, err = l.newLimiter(r.Rule); err == nil && bare == nil {
-			err = errors.New("the function of WithLimiter returned nil")
-		}
-		s.others, s.limiter = others{bareLimiter{bare}}, bare
-	case l.store != nil:
-		s.others, err = newOthers(l.store, r, s.place(r))
-		s.limiter = s.others
-	default:
-		err = s.newTables(r, l.limiterOptions)
-	}
-	return s, err
+// storeCharge is a charge of a storeLimiter.
+type storeCharge interface {
+	tb.Charge
+	Level(t time.Time) (tb.Level, error)
+	MayWait(within time.Duration)
+	Delay() time.Duration
+	Settle(actual float64) error
 }
 
-// newOthers returns the limiters that a store makes for a rule, after a check of their methods.
-func newOthers(store Store, r *rule, limits []tb.Limit) (all others, err error) {
-	limiters, err := store.Limiters(r.storeName(), limits)
+// newState returns a state for r. Its buckets are full, unless the store has them already.
+func (l *Limiter) newState(r *rule) (*ruleState, error) {
+	s := &ruleState{}
+	limits := s.place(r)
+	limiters, err := l.store.Limiters(r.storeName(), limits)
 	if err != nil {
 		return nil, err
 	}
@@ -89,28 +77,23 @@ func newOthers(store Store, r *rule, limits []tb.Limit) (all others, err error) 
 		return nil, fmt.Errorf("the store has %d limiters, want %d", len(limiters), len(limits))
 	}
 	for _, x := range limiters {
-		l, ok := x.(interface {
-			charger
-			limitSetter
-			Limit() tb.Limit
-		})
+		l, ok := x.(storeLimiter)
 		if !ok {
 			return nil, errors.New("the limiters of a store need Charge, SetLimit and Limit")
 		}
-		all = append(all, l)
+		s.limiters = append(s.limiters, l)
 	}
-	charge, err := all[0].Charge("", r.price.fallback)
+	if m, ok := limiters[0].(*memoryLimiter); ok {
+		s.table = m.Limiter
+	}
+	charge, err := s.limiters[0].Charge("", r.price.fallback)
 	if err != nil {
 		return nil, err
 	}
-	if _, ok := charge.(interface {
-		leveler
-		waiter
-		settler
-	}); !ok {
+	if _, ok := charge.(storeCharge); !ok {
 		return nil, errors.New("the charges of a store need Level, MayWait, Delay and Settle")
 	}
-	return all, nil
+	return s, nil
 }
 
 // storeName returns the name of a rule in a Store. A name without set has one colon.
@@ -126,66 +109,49 @@ func (r *rule) storeName() string {
 	return url.QueryEscape(r.set) + ":" + name
 }
 
-// SetLimit sets the limit of tier 0.
-func (o others) SetLimit(limit tb.Limit) error { return o.SetTier(0, limit) }
-
-// SetTier sets the limit of a tier.
-func (o others) SetTier(tier int, limit tb.Limit) error {
-	return o[tier].(limitSetter).SetLimit(limit)
-}
-
-// Tiers returns the limits of all tiers.
-func (o others) Tiers() (all []tb.Limit) {
-	for _, l := range o {
-		all = append(all, l.(interface{ Limit() tb.Limit }).Limit())
-	}
-	return all
-}
-
-// prepare makes the charge of e's cost on e's bucket. e.charge points into e, so call.entries
-// must not grow while the charge is in use. Costs are validated with the policy and when they
-// are read, so limiters return no error for them. A limiter outside of tb/cas may keep the key, so
-// it gets a copy.
+// prepare makes the charge of e's cost on e's bucket. A charge of a Memory is in e, so that it
+// allocates nothing: call.entries must not grow while it is in use. Costs are validated with the
+// policy and when they are read, so a Memory returns no error for them. Another store may keep the
+// key, so it gets a copy.
 func (c *call) prepare(e *entry) (err error) {
-	s := e.ruleState
-	switch {
-	case s.byAddr != nil:
-		e.addrCharge = charge(s.byAddr, e, e.network)
-		e.charge = &e.addrCharge
-	case s.byString != nil:
-		e.stringCharge = charge(s.byString, e, e.key)
-		e.charge = &e.stringCharge
-	default:
-		if e.charge, err = s.others[e.tier].Charge(strings.Clone(e.key), e.cost); err != nil {
-			return err
+	l := e.limiters[e.tierIndex]
+	if m, ok := l.(*memoryLimiter); ok {
+		e.charge = &e.inMemory
+		if m.tiered {
+			e.inMemory, _ = m.ChargeIn(m.tier, e.key, e.cost)
+		} else {
+			e.inMemory, _ = m.Limiter.Charge(e.key, e.cost)
 		}
-		if b, ok := e.charge.(*bareCharge); ok {
-			b.bareCall = c.newBareCall()
-		}
+	} else if e.charge, err = l.Charge(strings.Clone(e.key), e.cost); err != nil {
+		return err
 	}
 	c.letWait(e)
 	return nil
 }
 
-// takeAll takes all charges, or none. A store has a clock of its own, so its decisions count from
-// the time at which they have come.
+// takeAll takes all charges, or none.
 func (c *call) takeAll() (allowed bool, err error) {
-	if c.l.store == nil || len(c.charges) == 0 {
-		c.decisions, allowed, err = tb.TakeAll(c.now, c.charges, c.decisions)
-		return allowed, err
+	if len(c.charges) == 0 {
+		return true, nil
 	}
-	ctx := context.WithoutCancel(c.r.Context())
-	if c.l.timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, c.l.timeout)
-		defer cancel()
-	}
-	c.decisions, allowed, err = c.l.store.TakeAll(ctx, c.now, c.charges, c.decisions)
-	c.now = c.l.clock()
+	c.decisions, allowed, err = c.l.store.TakeAll(c.r.Context(), c.now, c.charges, c.decisions)
 	return allowed, err
 }
 
-// leveler is a charge that reports how full its bucket is. All charges of entries do.
-type leveler interface {
-	Level(t time.Time) (tb.Level, error)
+// remote is a Store that may be late. A client cannot make it fail.
+type remote struct {
+	Store
+	timeout time.Duration // 0 for none
+}
+
+func (s remote) TakeAll(
+	ctx context.Context, t time.Time, charges []tb.Charge, buf []tb.Decision,
+) (decisions []tb.Decision, allowed bool, err error) {
+	ctx = context.WithoutCancel(ctx)
+	if s.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, s.timeout)
+		defer cancel()
+	}
+	return s.Store.TakeAll(ctx, t, charges, buf)
 }

@@ -31,6 +31,9 @@ func (s referenceStore) step(step, on string) error {
 	return s.before(step, on)
 }
 
+// unlucky is a capacity that limiters of a referenceStore do not take.
+const unlucky = 13
+
 // referenceTier is the limiter of a tier.
 type referenceTier struct {
 	*mutex.Limiter[string]
@@ -70,7 +73,7 @@ func (r referenceTier) Charge(key string, cost float64) (tb.Charge, error) {
 }
 
 func (r referenceTier) SetLimit(limit tb.Limit) error {
-	if limit.Capacity == 13 {
+	if limit.Capacity == unlucky {
 		return errors.New("unlucky")
 	}
 	return r.SetTier(r.tier, limit)
@@ -127,11 +130,9 @@ func (s oneStore) Limiters(rule string, limits []tb.Limit) ([]tb.Limiter, error)
 
 // What a store lacks is an error of New.
 func TestStoresThatLackSomething(t *testing.T) {
-	none := func(Rule) (tb.Limiter, error) { return nil, nil }
 	whole := referenceStore{t: t}
 	for want, opts := range map[string][]Option{
-		"WithStore: want a store":                     {WithStore(nil)},
-		"WithStore and WithLimiter: want one of them": {WithStore(whole), WithLimiter(none)},
+		"WithStore: want a store": {WithStore(nil)},
 		`rule "key": the limiters of a store need Charge, SetLimit and Limit`: {
 			WithStore(partialStore{whole, func(r referenceTier) tb.Limiter {
 				return struct{ tb.Limiter }{r}
@@ -165,11 +166,6 @@ func (s patientStore) TakeAll(
 		s.t.Error("the context has a deadline, or has ended")
 	}
 	return tb.TakeAll(t, charges, buf)
-}
-
-func TestAStoreWithoutATimeLimit(t *testing.T) {
-	store := WithStore(patientStore{referenceStore{t: t}})
-	newSite(t, jsonRule("r", "[]", 2, ""), store, WithTimeout(0)).granted(2)
 }
 
 // lazyStore asks no charge after one that refuses.
@@ -382,7 +378,7 @@ func TestAStoreThatRefusesALimit(t *testing.T) {
 	if w := s.get("/?q=1", "X-Y: 1"); w.Code != http.StatusOK {
 		t.Fatal(w.Code)
 	}
-	if err := s.SetPolicy(mustParse(t, rules(9, 13))); err == nil ||
+	if err := s.SetPolicy(mustParse(t, rules(9, unlucky))); err == nil ||
 		!strings.Contains(err.Error(), `rule "b": unlucky`) {
 		t.Errorf("%v", err)
 	}
@@ -433,9 +429,8 @@ func TestADelayCountsFromTheDecisionOfAStore(t *testing.T) {
 	})
 }
 
-// A store and a bare limiter may keep the keys of their calls, although the limiter uses its buffer
-// again.
-func TestLimitersMayKeepKeys(t *testing.T) {
+// A store may keep the keys of its calls, although the limiter uses its buffer again.
+func TestAStoreMayKeepKeys(t *testing.T) {
 	var keys []string
 	store := WithStore(referenceStore{t: t, before: func(step, key string) error {
 		if step == "take" {
@@ -443,27 +438,11 @@ func TestLimitersMayKeepKeys(t *testing.T) {
 		}
 		return nil
 	}})
-	bare := WithLimiter(func(Rule) (tb.Limiter, error) { return keeping{&keys}, nil })
-	for _, o := range []Option{store, bare} {
-		keys = nil
-		s := newSite(t, jsonRule("r", `["header:k"]`, 5, ""), o)
-		for _, k := range []string{"one", "two", "six"} {
-			s.get("K: " + k)
-		}
-		if want := []string{"\x06one", "\x06two", "\x06six"}; !slices.Equal(keys, want) {
-			t.Errorf("%q", keys)
-		}
+	s := newSite(t, jsonRule("r", `["header:k"]`, 5, ""), store)
+	for _, k := range []string{"one", "two", "six"} {
+		s.get("K: " + k)
 	}
-}
-
-// keeping is a limiter that keeps the keys of its calls.
-type keeping struct{ keys *[]string }
-
-func (k keeping) Allow(ctx context.Context, key string) (tb.Decision, error) {
-	return k.AllowN(ctx, key, 1)
-}
-
-func (k keeping) AllowN(_ context.Context, key string, _ int) (tb.Decision, error) {
-	*k.keys = append(*k.keys, key)
-	return tb.Decision{Allowed: true}, nil
+	if want := []string{"\x06one", "\x06two", "\x06six"}; !slices.Equal(keys, want) {
+		t.Errorf("%q", keys)
+	}
 }

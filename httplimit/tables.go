@@ -2,7 +2,6 @@ package httplimit
 
 import (
 	"encoding/json"
-	"net/netip"
 	"slices"
 
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -72,42 +71,12 @@ func (s *ruleState) place(r *rule) []tb.Limit {
 	return append(limits, slices.Repeat(limits[:1], s.tiers.count-len(limits))...)
 }
 
-// newTables makes the limiter of tb/cas for a rule.
-func (s *ruleState) newTables(r *rule, opts []tb.Option) (err error) {
-	limits := s.place(r)
-	if len(r.sources) == 1 && r.sources[0].address {
-		s.byAddr, err = newTable[netip.Addr](limits, opts)
-		s.limiter = s.byAddr
-		return err
-	}
-	s.byString, err = newTable[string](limits, opts)
-	s.limiter = s.byString
-	return err
-}
-
-func newTable[K comparable](limits []tb.Limit, opts []tb.Option) (*cas.Limiter[K], error) {
-	if len(limits) == 1 {
-		return cas.New[K](limits[0], opts...)
-	}
-	return cas.NewTiered[K](limits, nil, opts...)
-}
-
 // share gives the rules of the tiers the state of their rule.
 func (r *rule) share() {
 	if r.tiers == nil {
 		return
 	}
 	for _, t := range r.tiers.rules {
-		t.ruleState, t.tier = r.ruleState, r.ruleState.tiers.index[t.tierName]
+		t.ruleState, t.tierIndex = r.ruleState, r.ruleState.tiers.index[t.tierName]
 	}
-}
-
-// charge returns the charge of a cost on the key's bucket, which changes to e's tier.
-func charge[K comparable](l *cas.Limiter[K], e *entry, key K) (c cas.Charge[K]) {
-	if e.tiers == nil && e.tierName == "" {
-		c, _ = l.Charge(key, e.cost)
-	} else {
-		c, _ = l.ChargeIn(e.tier, key, e.cost)
-	}
-	return c
 }

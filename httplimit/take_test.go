@@ -2,7 +2,6 @@ package httplimit
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -47,11 +46,11 @@ func TestTakeDecidesAsAdmit(t *testing.T) {
 	}
 }
 
-// statsOf returns the counts of the site's rules, without their tables.
+// statsOf returns the counts of the site's rules, without their limiters.
 func statsOf(s *site) []RuleStats {
 	all := s.Stats()
 	for i := range all {
-		all[i].Table = tb.Stats{}
+		all[i].Table, all[i].Limiter = tb.Stats{}, nil
 	}
 	return all
 }
@@ -118,18 +117,13 @@ func TestRefusalThatNoWaitHelps(t *testing.T) {
 	}
 }
 
-// If a limiter fails, no rule refuses.
-func TestTakeWithAFailedLimiter(t *testing.T) {
-	fail := func(r Rule) (tb.Limiter, error) {
-		return &otherLimiter{
-			rule: r, asked: new([]string), fail: map[string]error{"r": errors.New("down")},
-		}, nil
-	}
+// If the store fails, no rule refuses.
+func TestTakeWithAFailedStore(t *testing.T) {
 	policy := jsonRule("r", "[]", 1, "")
-	if d, _, refusal := newSite(t, policy, WithLimiter(fail)).Take(nil, request()); refusal != nil {
+	if d, _, refusal := newSite(t, policy, downStore(t)).Take(nil, request()); refusal != nil {
 		t.Errorf("%+v %+v", d, refusal)
 	}
-	closed := newSite(t, policy, WithLimiter(fail), WithFailClosed(), steady())
+	closed := newSite(t, policy, downStore(t), WithFailClosed(), steady())
 	_, _, refusal := closed.Take(nil, request())
 	if refusal == nil || refusal.Status != http.StatusServiceUnavailable ||
 		refusal.RetryAfter.Truncate(time.Second) != 4*time.Second || refusal.Violations != nil {

@@ -7,8 +7,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/seed-181794aa/ratelimit/tb"
 )
 
 // plans is a rule of 10 tokens for all keys, with tiers of these bursts.
@@ -299,11 +297,6 @@ func TestInvalidTiers(t *testing.T) {
 		t.Error(err)
 	}
 	p := mustParse(t, plans("gold", 50))
-	if _, err = New(p, WithLimiter(func(r Rule) (tb.Limiter, error) {
-		return nativeLimiter(r, time.Now())
-	})); err == nil {
-		t.Error("tiers with WithLimiter are accepted")
-	}
 	want := "algorithm_config.tiers.by is chosen by the client, which so has the limit of gold " +
 		"instead of the lower one of the rule"
 	if all := strings.Join(p.Warnings(), "\n"); !strings.Contains(all, want) {

@@ -162,12 +162,6 @@ func (n *delayCounts) addTo(st *RuleStats) {
 	st.DelaySeconds = float64(n.micros.Load()) / 1e6
 }
 
-// waiter is the charge of a rule that delays.
-type waiter interface {
-	MayWait(within time.Duration)
-	Delay() time.Duration
-}
-
 // letWait lets e's charge wait, if the rule delays. The charge of a shadow rule takes its tokens in
 // advance, as if the rule were enforced, but the request does not wait.
 func (c *call) letWait(e *entry) {
@@ -178,13 +172,13 @@ func (c *call) letWait(e *entry) {
 	if !e.Shadow {
 		within = min(within, c.patience)
 	}
-	e.charge.(waiter).MayWait(within)
+	e.charge.(storeCharge).MayWait(within)
 }
 
 // readDelay reads how long a granted request must wait for e's rule.
 func (e *entry) readDelay() {
 	if e.delay = 0; e.OnLimit == Delay && e.decision.Allowed {
-		e.delay = e.charge.(waiter).Delay()
+		e.delay = e.charge.(storeCharge).Delay()
 	}
 }
 
@@ -195,7 +189,7 @@ func (c *call) explainDelay(e *entry) {
 		return
 	}
 	delay := e.decision.RetryAfter
-	e.charge.(waiter).MayWait(e.MaxDelay)
+	e.charge.(storeCharge).MayWait(e.MaxDelay)
 	if e.decision, _ = e.charge.Peek(c.now); e.decision.Allowed {
 		e.delay = delay
 	}

@@ -160,7 +160,7 @@ func TestStopWaitingServesIfThereAreTokens(t *testing.T) {
 		for range 11 {
 			q.get("x")
 		}
-		q.policy.Load().rules[0].byString.Reset("")
+		q.policy.Load().rules[0].table.Reset("")
 		q.StopWaiting(time.Now())
 		q.saw(slices.Repeat([]string{"0 served x"}, 11)...)
 		q.counted(0, 11, 0, 0, 0, 0)

@@ -193,20 +193,18 @@ func TestMissingKey(t *testing.T) {
 	}
 }
 
-// broken is a limiter whose store is down.
-type broken struct{}
+// downStore is a store that cannot decide.
+type downStore struct{ httplimit.Store }
 
-func (broken) Allow(context.Context, string) (tb.Decision, error) {
-	return tb.Decision{}, errors.New("down")
-}
-
-func (broken) AllowN(context.Context, string, int) (tb.Decision, error) {
-	return tb.Decision{}, errors.New("down")
+func (downStore) TakeAll(context.Context, time.Time, []tb.Charge, []tb.Decision) (
+	[]tb.Decision, bool, error,
+) {
+	return nil, false, errors.New("the store is down")
 }
 
 func TestFailure(t *testing.T) {
 	s := newSite(t, httplimit.Rule{Limit: oneAnHour}, httplimit.WithFailClosed(),
-		httplimit.WithLimiter(func(httplimit.Rule) (tb.Limiter, error) { return broken{}, nil }))
+		httplimit.WithStore(downStore{httplimit.Memory()}))
 	for protocol := range protocols {
 		if code := connect.CodeOf(s.call(t, protocol)); code != connect.CodeUnavailable {
 			t.Errorf("%s: %v", protocol, code)
