@@ -154,8 +154,9 @@
 //     reading.
 //   - supply S(t): the units that the rate has supplied by instant t.
 //   - block: the step in which bases count: the supply of one to two nanoseconds, or one unit if
-//     that is more. It is larger with tiers, and after a change of the limit.
-//   - cell: a base and a word, the state of a bucket between two moves.
+//     that is more.
+//   - cell: a word, a base and an owner, the state of a bucket between two moves.
+//   - owner: the tier and the era of a cell.
 //   - base: the supply, in blocks, from which a cell counts its bucket's time.
 //   - own time: the latest reading of a bucket's grants, or its start (see Eviction) if later. In
 //     debt it is the last slot.

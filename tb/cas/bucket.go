@@ -142,7 +142,7 @@ func (b *Bucket) look(t uint64) (c *cell, m *layout, base, word uint64) {
 			return nil, m, 0, 0
 		}
 		if word = c.word.Load(); !isSealed(word) || b.load() == c {
-			base, word = b.limits.view(m, c.base, word, t)
+			base, word = b.limits.view(m, c, word, t)
 			return c, m, base, word
 		}
 	}
@@ -157,8 +157,7 @@ func (b *Bucket) shared() *limits { return &b.limits }
 func (b *Bucket) now() uint64     { return b.clock.read() }
 
 func (b *Bucket) replace(old *cell, m *layout, base, word uint64) *cell {
-	m.reach(base)
-	next := new(cell).init(base, word)
+	next := new(cell).init(m, base, word)
 	if !b.cell.CompareAndSwap(old, next) {
 		return nil
 	}
@@ -171,8 +170,7 @@ func (b *Bucket) insert(m *layout, t uint64, want request) (o result, done bool,
 		return result{Decision: m.fullDecision(cost), delay: tb.Never}, true, nil
 	}
 	s, word := m.first(t, t, &want)
-	m.reach(s.base)
-	c := new(cell).init(s.base, word)
+	c := new(cell).init(m, s.base, word)
 	if !b.cell.CompareAndSwap(nil, c) {
 		return o, false, nil
 	}

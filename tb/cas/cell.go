@@ -1,21 +1,22 @@
 package cas
 
 import (
-	"math/bits"
 	"sync/atomic"
 
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// cell is the state of a bucket at one base. The package documentation explains the word.
+// cell is the state of a bucket at one base, under one limit. The package documentation explains the
+// word. Base and owner are immutable.
 type cell struct {
-	word atomic.Uint64
-	base uint64 // in blocks (see position); immutable
+	word  atomic.Uint64
+	base  uint64 // in blocks: see position
+	owner uint64 // of the layout that the base and the word are of
 }
 
-// init sets up a cell that no other goroutine has yet.
-func (c *cell) init(base, word uint64) *cell {
-	c.base = base
+// init sets up a cell of m that no other goroutine has yet.
+func (c *cell) init(m *layout, base, word uint64) *cell {
+	c.base, c.owner = base, m.owner
 	c.word.Store(word)
 	return c
 }
@@ -38,13 +39,14 @@ func (m *layout) step(word, elapsed, cost uint64) (delta, deficit uint64, grante
 // the given cost at t, and the words before and after a grant. It starts over when another
 // goroutine changes the word first.
 //
-// ok is false if take leaves the call to spend: the word is sealed, the delta of a grant does not
-// fit, or the cost is above the capacity. Nor does the delta fit if m is not the layout of the
-// cell, because bases of different layouts are so far apart.
+// ok is false if take leaves the call to spend: m is not the layout of the cell, the word is sealed,
+// the delta of a grant does not fit, or the cost is above the capacity.
 func (c *cell) take(m *layout, t, cost uint64) (d tb.Decision, before, after uint64, ok bool) {
-	hi, lo, _ := m.supply.rate.times(t - min(t, m.supply.from)) // unitsBy, inlined by hand
-	lo, carry := bits.Add64(lo, m.supply.lo, 0)
-	elapsed := m.beyondBase(c.base, hi+m.supply.hi+carry, lo)
+	if !m.owns(c) {
+		return tb.Decision{}, 0, 0, false
+	}
+	hi, lo := m.supply.unitsBy(t)
+	elapsed := m.beyondBase(c.base, hi, lo)
 	for {
 		word := c.word.Load()
 		delta, deficit, granted := m.step(word, elapsed, cost)
@@ -70,7 +72,7 @@ func (c *cell) take(m *layout, t, cost uint64) (d tb.Decision, before, after uin
 // the cell.
 func (c *cell) peek(m *layout, t, cost uint64) (d tb.Decision, ok bool) {
 	word := c.word.Load()
-	if isSealed(word) || !m.owns(c.base) {
+	if isSealed(word) || !m.owns(c) {
 		return tb.Decision{}, false
 	}
 	delta, deficit, granted := m.step(word, m.elapsed(c.base, t), cost)

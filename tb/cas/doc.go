@@ -15,8 +15,8 @@
 //	max(0, deficit − (S(t) − s))
 //
 // S is one integer function and its differences telescope, so nothing is ever rounded away. The
-// base is a value of S too: about the bucket's time when its cell was made. A cell is the word and
-// the base beside it, which never changes. The bucket will be full when base + delta + deficit
+// base is a value of S too: about the bucket's time when its cell was made. A cell is the word, and
+// beside it the base and the owner, which never change. The bucket will be full when base + delta + deficit
 // units are supplied. A refill does not change that sum.
 //
 // A bucket in debt is empty at its slot, and its own time is that slot, which is still ahead. The
@@ -44,17 +44,14 @@
 //
 // # When the limit changes
 //
-// The change ends an era, and touches no cell. The new era has bases that no cell has yet, so far
-// ahead that to the fast path each older cell looks like one whose delta runs out. The slow path
-// computes what the bucket has in the new era. The next grant moves it.
-//
-// With tiers, the upper 16 bits of a base are the tier, so a cell leads to its limit. The blocks of
-// such a base are 2¹⁶ times as large. A key that has changed its tier is treated as one of an ended
-// era.
+// The change ends an era, and touches no cell. A cell belongs to one era of one tier, which its owner
+// names, and the fast path decides on no cell of another. The slow path computes what the bucket
+// has in the new era. The next grant moves it. A key that has changed its tier is treated as one of
+// an ended era.
 //
 // # Memory and eviction
 //
-// A key takes about 90 bytes and the bytes of its text. The limiter keeps a copy of the key and
+// A key takes about 100 bytes and the bytes of its text. The limiter keeps a copy of the key and
 // does not bound its length.
 //
 // The order of eviction ranks buckets by the stamps that it last read. The stamp of a bucket that

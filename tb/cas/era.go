@@ -45,7 +45,7 @@ func (h history) after(m, next *layout, owed uint64) history {
 	capacity := m.micros(m.capacity)
 	if n := len(h.eras); n > 0 {
 		end := m.positionAt(next.begin)
-		units := m.until(end.blocks, end.rest, position{blocks: m.firstBase})
+		units := m.until(end.blocks, end.rest, position{})
 		e.supplied = h.eras[n-1].supplied + m.microsUpTo(units)
 		room := capacity - e.supplied
 		for h.lows != nil && int64(h.lows.room-room) >= 0 {
@@ -84,26 +84,25 @@ func (h *history) through(i int, tokens, capacity int64) int64 {
 	return tokens
 }
 
-// find returns the index of the era of the cells with the given base, or -1 if it is forgotten.
-func (h *history) find(base uint64) int {
-	return sort.Search(len(h.eras), func(i int) bool {
-		return h.eras[i].layout.firstBase > base
-	}) - 1
+// find returns the index of the era of c, which has ended, or -1 if it is forgotten.
+func (h *history) find(c *cell) int {
+	first := h.eras[0].layout.owner >> tierBits
+	return int(max(int64(c.owner>>tierBits-first), -1))
 }
 
 // balanceSince returns the balance in m of a cell of m or of an era before m.
-func (m *layout) balanceSince(base, word uint64) balance {
-	if m.owns(base) {
-		return m.balanceOf(base, word)
+func (m *layout) balanceSince(c *cell, word uint64) balance {
+	if m.owns(c) {
+		return m.balanceOf(c.base, word)
 	}
-	i := m.history.find(base)
+	i := m.history.find(c)
 	if i < 0 { // when the era was forgotten, its buckets were full, and so were full ones of eras[0]
 		first := m.history.eras[0].layout
 		full, capacity := first.micros(first.capacity), m.micros(m.capacity)
 		return m.balanceWith(m.history.through(0, int64(full), int64(capacity)), m.positionFrom(m.begin))
 	}
 	e := &m.history.eras[i]
-	tokens, since := e.layout.tokensAt(e.layout.balanceOf(base, word), e.end)
+	tokens, since := e.layout.tokensAt(e.layout.balanceOf(c.base, word), e.end)
 	if since == e.end {
 		capacity := int64(m.micros(m.capacity))
 		return m.balanceWith(m.history.through(i, tokens, capacity), m.positionFrom(m.begin))

@@ -29,7 +29,7 @@ type evictor struct {
 // forgives. Once the stamp has passed, an eviction forgives nothing.
 func (e *evictor) Stamp(c *cell) (stamp, word uint64, final bool) {
 	word = c.word.Load()
-	m, base, seen := e.limits.ownView(c.base, word)
+	m, base, seen := e.limits.ownView(c, word)
 	return m.fullAt(base, seen), word, isSealed(word)
 }
 
@@ -52,7 +52,7 @@ func (e *evictor) Retire(c *cell, word, now uint64) bool {
 	if !c.word.CompareAndSwap(word, evicted) {
 		return false
 	}
-	m, base, seen := e.limits.ownView(c.base, word)
+	m, base, seen := e.limits.ownView(c, word)
 	full := m.fullAt(base, seen)
 	e.earliest = max(e.earliest, min(now, full))
 	if full <= now {

@@ -97,7 +97,7 @@ func FuzzWord(f *testing.F) {
 		}
 		var c cell
 		base := m.positionAt(firstInstant(l)).blocks
-		c.init(base, word)
+		c.init(&m, base, word)
 
 		// The bucket's time, in supply, becomes S(now) if that is later. The deficit shrinks by
 		// the supply in between, to 0 at most. A grant adds the cost.

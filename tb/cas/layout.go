@@ -3,7 +3,6 @@ package cas
 import (
 	"math"
 	"math/bits"
-	"sync/atomic"
 
 	"github.com/seed-181794aa/ratelimit/tb"
 )
@@ -26,8 +25,8 @@ const (
 	evicted = ^uint64(0)
 )
 
-// layout is a limit in integers, and how a word holds delta and deficit. The cells of one era, and
-// with tiers of one tier, share it. Only the value of highest changes.
+// layout is a limit in integers, and how a word holds delta and deficit. The cells of one era of one
+// tier share it. It is immutable.
 type layout struct {
 	limit       tb.Limit
 	supply      supply
@@ -41,15 +40,9 @@ type layout struct {
 	maxBlocks   uint64 // 2⁶² units in blocks: more than any delta and deficit
 	end         uint64 // last instant that the clock can reach
 
-	// The fields below are of one era of the limit, and with tiers of one tier.
-
-	tiered      bool           // the upper bits of a base are a tier
-	firstBase   uint64         // the first base of the cells with this layout
-	baseSpan    uint64         // from firstBase to the last one
-	lastInstant uint64         // a later instant counts as this one: see setLastInstant
-	highest     *atomic.Uint64 // no less than the base of any cell: see reach
-	begin       uint64         // instant of the change that made the layout
-	history     history        // the eras before
+	owner   uint64  // the tier and, above tierBits, the number of the era
+	begin   uint64  // instant of the change that made the layout
+	history history // the eras before
 }
 
 func newLayout(l tb.Limit) layout {
@@ -69,16 +62,10 @@ func newLayout(l tb.Limit) layout {
 	// need one bit more than the capacity.
 	m.deficitBits = uint8(bits.Len64(2*m.capacity - 1))
 	m.deficitMask = 1<<m.deficitBits - 1
-	m.setBlockBits(uint8(bits.Len64(m.supply.rate.whole)))
+	m.blockBits = uint8(bits.Len64(m.supply.rate.whole))
+	m.maxBlocks = 1 << (62 - m.blockBits)
 	m.end = endOf(firstInstant(l))
-	m.baseSpan = math.MaxUint64
-	m.lastInstant = math.MaxUint64
 	return m
-}
-
-func (m *layout) setBlockBits(n uint8) {
-	m.blockBits = n
-	m.maxBlocks = 1 << (62 - n)
 }
 
 // pack returns the word of a cell. The delta has the high bits, next to the seal, because only
@@ -134,5 +121,5 @@ func (m *layout) tokensIn(units uint64) int {
 	return int(hi)
 }
 
-// owns reports whether a cell with the given base has this layout.
-func (m *layout) owns(base uint64) bool { return base-m.firstBase <= m.baseSpan }
+// owns reports whether c has this layout.
+func (m *layout) owns(c *cell) bool { return c.owner == m.owner }

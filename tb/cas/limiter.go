@@ -112,7 +112,7 @@ func (l *Limiter[K]) AllowCost(_ context.Context, key K, cost float64) (tb.Decis
 	t := l.clock.read()
 	c := l.table.Load(key)
 	m := l.layoutOf(key)
-	if c != nil && m.owns(c.base) {
+	if c != nil {
 		if d, _, _, ok := c.take(m, t, want.in(m)); ok {
 			return d, nil
 		}
@@ -194,10 +194,9 @@ func (l *Limiter[K]) take(t uint64, key K, n int) (tb.Decision, error) {
 // returned.
 func (l *Limiter[K]) takeSlow(c *cell, t uint64, key K, n int) (tb.Decision, error) {
 	if l.limits.tiers != nil && c != nil {
-		if m := l.layoutOf(key); m.owns(c.base) {
-			if d, _, _, ok := c.take(m, t, m.unitsOf(n)); ok {
-				return d, nil
-			}
+		m := l.layoutOf(key)
+		if d, _, _, ok := c.take(m, t, m.unitsOf(n)); ok {
+			return d, nil
 		}
 	}
 	o, err := spend(place[K]{l, key, 0}, c, t, request{tokens: float64(n)})
@@ -219,7 +218,7 @@ func (l *Limiter[K]) tierLayout(key K, tier int) *layout {
 	if l.tierOf != nil {
 		tier = l.tierOf(key)
 	} else if c := l.table.Load(key); c != nil {
-		tier = tierOf(c.base)
+		tier = c.tier()
 	}
 	return l.limits.tiers[tier].Load()
 }

@@ -8,15 +8,14 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// tierBits is the width of a tier in the base of a cell.
+// tierBits is the width of a tier in the owner of a cell.
 const tierBits = 16
 
 // limits are the limits of a limiter: one for all keys, or one for each tier. SetLimit installs
-// another layout, and an era of the limit ends: the new layout begins a range of bases that no cell
-// of the limiter has yet, and a cell of an ended era moves at its next grant.
+// another layout, and an era of the limit ends. A cell of an ended era moves at its next grant.
 type limits struct {
 	one   atomic.Pointer[layout]   // nil if there are tiers
-	tiers []atomic.Pointer[layout] // by tier, which is the upper bits of a base
+	tiers []atomic.Pointer[layout] // by tier
 	first layout                   // the layout that one begins with
 
 	setting sync.Mutex    // of SetLimit
@@ -29,17 +28,7 @@ type limits struct {
 // init makes limit the limit of all keys.
 func (s *limits) init(limit tb.Limit) {
 	s.first = newLayout(limit)
-	s.first.baseSpan = ^uint64(0)
-	s.first.highest = new(atomic.Uint64)
 	s.one.Store(&s.first)
-}
-
-// of returns where the layout of a cell's tier is. The one layout uses all bits of a base.
-func (s *limits) of(base uint64) *atomic.Pointer[layout] {
-	if s.tiers == nil {
-		return &s.one
-	}
-	return &s.tiers[tierOf(base)]
 }
 
 // tier returns where the layout of a tier is.
@@ -50,13 +39,16 @@ func (s *limits) tier(i int) *atomic.Pointer[layout] {
 	return &s.tiers[i]
 }
 
-// owner returns the layout of the cells with the given base, or nil if it is forgotten.
-func (s *limits) owner(base uint64) *layout {
-	m := s.of(base).Load()
-	if m.owns(base) {
+// of returns where the layout of a cell's tier is.
+func (s *limits) of(c *cell) *atomic.Pointer[layout] { return s.tier(c.tier()) }
+
+// owner returns the layout of a cell, or nil if it is forgotten.
+func (s *limits) owner(c *cell) *layout {
+	m := s.of(c).Load()
+	if m.owns(c) {
 		return m
 	}
-	if i := m.history.find(base); i >= 0 {
+	if i := m.history.find(c); i >= 0 {
 		return m.history.eras[i].layout
 	}
 	return nil
@@ -64,15 +56,15 @@ func (s *limits) owner(base uint64) *layout {
 
 // view returns the base and the word that a cell would have if m were its layout. Its own layout
 // must not be later than m. A cell of another tier gets what its own tier has supplied by t.
-func (s *limits) view(m *layout, base, word, t uint64) (uint64, uint64) {
-	if m.owns(base) {
-		return base, word
+func (s *limits) view(m *layout, c *cell, word, t uint64) (uint64, uint64) {
+	if m.owns(c) {
+		return c.base, word
 	}
 	own := m
-	if s.tiers != nil && tierOf(base) != tierOf(m.firstBase) {
-		own = s.tiers[tierOf(base)].Load()
+	if c.tier() != tierOf(m.owner) {
+		own = s.of(c).Load()
 	}
-	b := own.balanceSince(base, word)
+	b := own.balanceSince(c, word)
 	if own != m {
 		b = m.inherit(own, b, t)
 	}
@@ -80,12 +72,12 @@ func (s *limits) view(m *layout, base, word, t uint64) (uint64, uint64) {
 }
 
 // ownView returns the layout of a cell's tier, and the base and the word of the cell in it.
-func (s *limits) ownView(base, word uint64) (m *layout, _, _ uint64) {
-	m = s.of(base).Load()
-	if m.owns(base) {
-		return m, base, word
+func (s *limits) ownView(c *cell, word uint64) (m *layout, _, _ uint64) {
+	m = s.of(c).Load()
+	if m.owns(c) {
+		return m, c.base, word
 	}
-	base, word = m.cellOf(m.balanceSince(base, word), m.supply.from)
+	base, word := m.cellOf(m.balanceSince(c, word), m.supply.from)
 	return m, base, word
 }
 
@@ -105,7 +97,10 @@ func (s *limits) owe(m *layout, units uint64) bool {
 	}
 }
 
-func tierOf(base uint64) int { return int(base >> (64 - tierBits)) }
+func tierOf(owner uint64) int { return int(owner & (1<<tierBits - 1)) }
+
+// tier returns the tier of the layout of c.
+func (c *cell) tier() int { return tierOf(c.owner) }
 
 // setLimit makes l the limit of a tier, or of all keys.
 func (s *limits) setLimit(tier *atomic.Pointer[layout], l tb.Limit, c *clock) error {
@@ -118,10 +113,6 @@ func (s *limits) setLimit(tier *atomic.Pointer[layout], l tb.Limit, c *clock) er
 	if l == m.limit {
 		return nil
 	}
-	next, err := m.change(l, max(t, m.begin), s.owed.Load())
-	if err != nil {
-		return err
-	}
-	tier.Store(next)
+	tier.Store(m.change(l, max(t, m.begin), s.owed.Load()))
 	return nil
 }

@@ -29,7 +29,7 @@ func (p *part) Delay() time.Duration { return p.delay }
 // take is the fast path of takeSlow: it takes p at t, if c can decide and p need not wait. c is the
 // bucket's cell, or nil, and m its layout, which was loaded later.
 func (p *part) take(s *limits, c *cell, m *layout, t uint64) (d tb.Decision, ok bool) {
-	if c == nil || !m.owns(c.base) {
+	if c == nil {
 		return tb.Decision{}, false
 	}
 	d, before, after, ok := c.take(m, t, p.want.in(m))

@@ -35,8 +35,7 @@ func (p place[K]) shared() *limits { return &p.limits }
 func (p place[K]) now() uint64     { return p.clock.read() }
 
 func (p place[K]) replace(old *cell, m *layout, base, word uint64) *cell {
-	m.reach(base)
-	return p.table.Replace(p.key, old, func(next *cell) { next.init(base, word) })
+	return p.table.Replace(p.key, old, func(next *cell) { next.init(m, base, word) })
 }
 
 // insert decides a call on a key that is not in the table.
@@ -52,8 +51,7 @@ func (p place[K]) insert(m *layout, t uint64, want request) (o result, done bool
 	var word uint64
 	c, until, inserted := p.table.Insert(p.key, t, t-min(t, idleTime), func(c *cell) {
 		s, word = m.first(max(t, p.evictor.earliest), t, &want)
-		m.reach(s.base)
-		c.init(s.base, word)
+		c.init(m, s.base, word)
 	})
 	switch inserted {
 	case lru.Found:
@@ -85,7 +83,7 @@ func (p place[K]) peek(t uint64, want request) (tb.Decision, *cell, error) {
 func (p place[K]) level(t uint64) (tb.Level, error) {
 	if c := p.load(); c != nil {
 		m := p.layout()
-		if word := c.word.Load(); !isSealed(word) && m.owns(c.base) {
+		if word := c.word.Load(); !isSealed(word) && m.owns(c) {
 			return m.level(c.base, word, t), nil
 		}
 	}
@@ -114,8 +112,8 @@ func (p place[K]) lookUp(
 		m = p.layout()
 		if c != nil {
 			if own := c.word.Load(); own != evicted {
-				base, word = p.limits.view(m, c.base, own, t)
-				if !isSealed(own) && m.owns(c.base) || p.load() == c && c.word.Load() == own {
+				base, word = p.limits.view(m, c, own, t)
+				if !isSealed(own) && m.owns(c) || p.load() == c && c.word.Load() == own {
 					return c, m, base, word, 0, nil
 				}
 				continue // a layout may be later than the state of c

@@ -21,18 +21,13 @@ func (m *layout) positionOf(hi, lo uint64) position {
 
 // positionAt returns S(t).
 func (m *layout) positionAt(t uint64) position {
-	t = min(t, m.lastInstant)
-	hi, lo, _ := m.supply.rate.times(t - min(t, m.supply.from)) // unitsBy, inlined by hand
-	lo, carry := bits.Add64(lo, m.supply.lo, 0)
-	return m.positionOf(hi+m.supply.hi+carry, lo)
+	return m.positionOf(m.supply.unitsBy(t))
 }
 
 // elapsed returns the units from base to S(t), as beyondBase does.
 func (m *layout) elapsed(base, t uint64) uint64 {
-	t = min(t, m.lastInstant)
-	hi, lo, _ := m.supply.rate.times(t - min(t, m.supply.from))
-	lo, carry := bits.Add64(lo, m.supply.lo, 0)
-	return m.beyondBase(base, hi+m.supply.hi+carry, lo)
+	hi, lo := m.supply.unitsBy(t)
+	return m.beyondBase(base, hi, lo)
 }
 
 // unitsAfter returns S at a number of units after base.
@@ -75,15 +70,10 @@ func (m *layout) until(base, units uint64, p position) uint64 {
 	return min(base-p.blocks, m.maxBlocks)<<(m.blockBits&63) + units - p.rest
 }
 
-// waitFor returns the time from now until the rate has supplied a number of units after base,
-// or tb.Never.
+// waitFor returns the time from now until the rate has supplied a number of units after base, which
+// it has not yet, or tb.Never.
 func (m *layout) waitFor(base, units, now uint64) time.Duration {
 	hi, lo := m.unitsAfter(base, units)
-	lo, borrow := bits.Sub64(lo, m.supply.lo, 0) // timeOf, inlined by hand
-	hi, borrow = bits.Sub64(hi, m.supply.hi, borrow)
-	if borrow > 0 {
-		return m.wait(now, max(now, m.supply.from))
-	}
 	var d uint64
 	var ok bool
 	if m.supply.rate.whole == 0 { // timeFor, inlined by hand

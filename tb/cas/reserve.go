@@ -84,7 +84,7 @@ func wait[H home](ctx context.Context, h H, cost float64) error {
 	want := request{tokens: cost, debt: deepest, within: within}
 	t := h.now()
 	c := h.load()
-	if m := h.layout(); c != nil && m.owns(c.base) {
+	if m := h.layout(); c != nil {
 		if d, _, _, ok := c.take(m, t, want.in(m)); ok && d.Allowed {
 			h.shared().reservations.Add(1)
 			return nil
@@ -136,7 +136,7 @@ func cancel[H home](h H, r receipt, tokens float64, usable uint64) {
 // bucket is never fuller than without the grant. DESIGN.md §3 has the proof. A sealed cell gets
 // nothing back.
 func (s *limits) giveBack(r receipt, tokens float64) {
-	m := s.owner(r.cell.base)
+	m := s.owner(r.cell)
 	if m == nil {
 		return
 	}

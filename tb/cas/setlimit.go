@@ -8,9 +8,8 @@ import "github.com/seed-181794aa/ratelimit/tb"
 // while SetLimit is, the change may come before or after it. A RetryAfter or a Delay that was
 // returned before counts by the old limit. Package tb states the contract of a change.
 //
-// SetLimit returns a *tb.ConfigError, and changes nothing, if the limit is out of range, or after
-// too many changes: at least 100 million are possible. To set the present limit again changes
-// nothing.
+// SetLimit returns a *tb.ConfigError, and changes nothing, if the limit is out of range. To set the
+// present limit again changes nothing.
 //
 // A change has three effects beside the new limit:
 //
@@ -34,8 +33,7 @@ func (b *Bucket) SetLimit(limit tb.Limit) error {
 	if b.load() == nil && limit.Validate() == nil {
 		m := b.layout()
 		p := m.positionAt(b.now())
-		m.reach(p.blocks)
-		b.cell.CompareAndSwap(nil, new(cell).init(p.blocks, m.pack(p.rest, 0)))
+		b.cell.CompareAndSwap(nil, new(cell).init(m, p.blocks, m.pack(p.rest, 0)))
 	}
 	return b.limits.setLimit(&b.limits.one, limit, &b.clock)
 }

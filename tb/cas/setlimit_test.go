@@ -2,12 +2,10 @@ package cas
 
 import (
 	"cmp"
-	"errors"
 	"maps"
 	"math"
 	"runtime"
 	"slices"
-	"sync/atomic"
 	"testing"
 	"time"
 	"weak"
@@ -16,70 +14,8 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb/mutex"
 )
 
-// TestChangesUntilTheBasesEnd brings the highest base so near the end that another era has no bases
-// for its time. To set the limit that is set already changes nothing.
-func TestChangesUntilTheBasesEnd(t *testing.T) {
-	limit := tb.Limit{Capacity: 10, Tokens: 5, Per: time.Second}
-	tiered, err := NewTiered([]tb.Limit{limit, limit}, func(string) int { return 0 })
-	if err != nil {
-		t.Fatal(err)
-	}
-	single, err := New[string](limit)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, l := range map[string]struct {
-		*TokenBucket
-		last uint64
-		set  func(tb.Limit) error
-	}{
-		"one limit": {single, math.MaxUint64, single.SetLimit},
-		"tiers": {
-			tiered, 1<<(64-tierBits) - 1, func(limit tb.Limit) error { return tiered.SetTier(0, limit) },
-		},
-	} {
-		d, err := l.Allow(t.Context(), "a")
-		if err != nil || !d.Allowed {
-			t.Fatalf("%s: Allow returned %+v, %v", name, d, err)
-		}
-		l.limits.tier(0).Load().reach(l.last - reachStep)
-
-		limit.Capacity = 20
-		var refused *tb.ConfigError
-		if err := l.set(limit); !errors.As(err, &refused) || l.Limit().Capacity != 10 {
-			t.Errorf("%s: error %v, limit %+v, want a *tb.ConfigError and no change", name, err, l.Limit())
-		}
-		limit.Capacity = 10
-		if err := l.set(limit); err != nil || l.Limit() != limit {
-			t.Errorf("%s: error %v, limit %+v, want the limit %+v", name, err, l.Limit(), limit)
-		}
-		if d, err := l.AllowN(t.Context(), "a", 9); err != nil || !d.Allowed || d.Remaining != 0 {
-			t.Errorf("%s: AllowN returned %+v, %v, want the 9 tokens that were left", name, d, err)
-		}
-	}
-}
-
-// Few calls write the highest base, because it is recorded up to the end of its step. In a tier the
-// blocks are larger, and a step takes as long.
-func TestHighestBaseIsRecordedInSteps(t *testing.T) {
-	for tiered, step := range map[bool]uint64{false: reachStep, true: reachStep >> tierBits} {
-		m := newLayout(tb.Limit{Capacity: 10, Tokens: 1, Per: time.Second})
-		m.tiered, m.highest = tiered, new(atomic.Uint64)
-		for _, tt := range []struct{ base, highest uint64 }{
-			{5, step - 1}, {step - 1, step - 1}, {step, 2*step - 1}, {3*step + 1, 4*step - 1},
-			{2 * step, 4*step - 1}, {4*step - 1, 4*step - 1}, {4 * step, 5*step - 1},
-		} {
-			if m.reach(tt.base); m.highest.Load() != tt.highest {
-				t.Errorf("tiered %t: after base %d the highest is %d, want %d",
-					tiered, tt.base, m.highest.Load(), tt.highest)
-			}
-		}
-	}
-}
-
 // A call is under way while the capacity changes. It has a reading that is later than the change,
-// and inserts its key with the layout of before. With a block of two nanoseconds and a short delta,
-// its base is as far from the base of the change as bases of two eras must be.
+// and inserts its key with the layout of before.
 func TestCallWithAnEarlierLayoutInsertsItsKey(t *testing.T) {
 	const capacity, late = 1 << 30, 30 * time.Second
 	var now time.Duration
@@ -146,31 +82,42 @@ func TestBoundsOfTiers(t *testing.T) {
 				tt.n, err, reference, tt.valid)
 		}
 	}
-	// A block has a quarter of the units of a delta at most.
 	for _, per := range []time.Duration{1, 10, 100, 1000, 10_000, time.Second} {
 		for shift := range 31 {
 			limit := tb.Limit{Capacity: 1 << shift, Tokens: 1, Per: per}
-			m := newLayout(limit)
-			valid := m.blockBits+tierBits+m.deficitBits <= 61
-			if _, err := NewTiered[string]([]tb.Limit{limit}, nil); (err == nil) != valid {
-				t.Errorf("%+v: error %v, want valid %t", limit, err, valid)
+			if _, err := NewTiered[string]([]tb.Limit{limit}, nil); err != nil {
+				t.Errorf("%+v: %v", limit, err)
 			}
 		}
 	}
 }
 
-// The bases of a tier end where the bases of the next one begin.
-func TestTiersOwnTheirBases(t *testing.T) {
+// The fast path decides on a cell only under the limit that the cell was made under: neither in
+// another tier nor after a change, whatever the word is.
+func TestCellBelongsToOneEraOfOneTier(t *testing.T) {
 	limit := tb.Limit{Capacity: 10, Tokens: 1, Per: time.Second}
+	var layouts []*layout
 	for tier := range 3 {
 		m, err := newTier(tier, limit, firstInstant(limit))
 		if err != nil {
 			t.Fatal(err)
 		}
-		first, last := uint64(tier)<<(64-tierBits), uint64(tier+1)<<(64-tierBits)-1
-		if !m.owns(first) || !m.owns(last) || m.owns(first-1) || m.owns(last+1) {
-			t.Errorf("tier %d: bases %x to %x, want %x to %x",
-				tier, m.firstBase, m.firstBase+m.baseSpan, first, last)
+		for range 3 {
+			layouts = append(layouts, m)
+			m = m.change(limit, m.begin, 0)
+		}
+	}
+	for _, own := range layouts {
+		c := new(cell).init(own, own.positionAt(firstInstant(limit)).blocks, 0)
+		for _, m := range layouts {
+			_, _, _, taken := c.take(m, firstInstant(limit), 1)
+			_, peeked := c.peek(m, firstInstant(limit), 1)
+			if is := m == own; taken != is || peeked != is || m.owns(c) != is {
+				t.Errorf("owner %x: take decides under %x: %t, peek: %t", own.owner, m.owner, taken, peeked)
+			}
+			if taken {
+				c.word.Store(0)
+			}
 		}
 	}
 }
@@ -243,7 +190,7 @@ func TestBucketOfAForgottenEraIsRefilled(t *testing.T) {
 		f.now += time.Hour
 		change()
 	}
-	if h := f.layout().history; h.find(f.cell("a").base) >= 0 {
+	if h := f.layout().history; h.find(f.cell("a")) >= 0 {
 		t.Fatal("the era is remembered")
 	}
 	limit.Capacity = 1000
@@ -309,23 +256,6 @@ func TestChangesForgetNoDebtAndNoFuture(t *testing.T) {
 	}
 }
 
-// setLastLimit changes the limit when there are just enough bases for it.
-func (f *fixture) setLastLimit(limit tb.Limit) {
-	f.t.Helper()
-	m := f.layout()
-	m.highest.Store(0)
-	for bit := uint64(1) << 63; bit > 0; bit >>= 1 {
-		low := m.highest.Load()
-		m.highest.Store(low | bit)
-		if _, err := m.change(limit, f.clock.read(), 0); err != nil {
-			m.highest.Store(low)
-		}
-	}
-	if err := f.SetLimit(limit); err != nil {
-		f.t.Fatal(err)
-	}
-}
-
 // deepen takes whole capacities of the key a until the deepest debt refuses one, and moves the
 // bucket each time.
 func (f *fixture) deepen() (taken float64) {
@@ -342,64 +272,37 @@ func (f *fixture) deepen() (taken float64) {
 	return 0
 }
 
-// The bases of the era end with the clock's last readings. There a bucket is in the deepest debt,
-// and it moves.
-func TestDeepestDebtWhereTheBasesEnd(t *testing.T) {
+// At the clock's last readings a bucket is in the deepest debt that the rest of the clock can pay.
+func TestDeepestDebtWhereTheClockEnds(t *testing.T) {
 	f := newFixture(t)
 	f.granted("a", 1)
-	f.setLastLimit(tb.Limit{Capacity: 20, Tokens: 1, Per: time.Second})
-	f.now = time.Duration(f.layout().lastInstant - f.clock.firstInstant)
+	if err := f.SetLimit(tb.Limit{Capacity: 20, Tokens: 1, Per: time.Second}); err != nil {
+		t.Fatal(err)
+	}
+	f.now = math.MaxInt64 - 1000*time.Second
 	want := 20 - f.deepen()
-	if level, _ := f.Level(t.Context(), "a"); want > -2000 || level.Tokens != want {
+	if level, _ := f.Level(t.Context(), "a"); want > -900 || level.Tokens != want {
 		t.Errorf("%v tokens, want %v", level.Tokens, want)
 	}
 }
 
 // A bucket brings a debt of two billion tokens, and the supply of a century pays a few of them.
-func TestDebtFromLargeUnitsWhereTheBasesEnd(t *testing.T) {
+func TestDebtFromLargeUnits(t *testing.T) {
+	const century = 100 * 365 * 24 * time.Hour
 	f := newFixture(t)
 	if err := f.SetLimit(tb.Limit{Capacity: 1 << 30, Tokens: 1, Per: time.Second}); err != nil {
 		t.Fatal(err)
 	}
 	want := 1<<30 - f.deepen()
-	f.setLastLimit(tb.Limit{Capacity: 20, Tokens: 1, Per: 24 * time.Hour})
-	for _, now := range []time.Duration{0, time.Duration(horizon)} {
+	if err := f.SetLimit(tb.Limit{Capacity: 20, Tokens: 1, Per: 24 * time.Hour}); err != nil {
+		t.Fatal(err)
+	}
+	for _, now := range []time.Duration{0, century} {
 		f.now = now
 		f.refused("a", 1)
 		days := math.Floor(now.Hours() / 24)
 		if level, _ := f.Level(t.Context(), "a"); want != -1<<31 || level.Tokens != want+days {
 			t.Errorf("after %v: %v tokens, want %v", now, level.Tokens, want+days)
-		}
-	}
-}
-
-// TestBasesForAHundredMillionChanges computes how many changes a limiter has bases for. The first
-// one goes to larger blocks. Each comes a second after the one before.
-func TestBasesForAHundredMillionChanges(t *testing.T) {
-	for _, l := range edgeLimits {
-		var s limits
-		s.init(l)
-		layouts := []*layout{&s.first}
-		if m, err := newTier(1, l, firstInstant(l)); err == nil {
-			layouts = append(layouts, m)
-		}
-		for _, m := range layouts {
-			tiered := m.tiered
-			var n *layout
-			begin := firstInstant(l)
-			for i := range 2 {
-				l.Capacity = 1 + l.Capacity%1000
-				var err error
-				m = cmp.Or(n, m)
-				if n, err = m.change(l, begin+uint64(i)*1e9, 0); err != nil {
-					t.Fatalf("limit %+v, tiered %t: %v", m.limit, tiered, err)
-				}
-			}
-			step := n.firstBase - m.firstBase
-			last := n.positionAt(plusHorizon(n.begin)).blocks
-			if changes := (n.firstBase + n.baseSpan - last) / step; changes < 100_000_000 {
-				t.Errorf("limit %+v, tiered %t: only %d changes", m.limit, tiered, changes)
-			}
 		}
 	}
 }

@@ -84,11 +84,11 @@ func refund[H home](h H, t uint64, estimate, actual float64) {
 			return
 		}
 		_, units := m.beyond(actual, estimate)
-		base, seen := h.shared().view(m, c.base, word, t)
+		base, seen := h.shared().view(m, c, word, t)
 		own := m.refund(base, seen, units, m.positionAt(t))
 		delta := m.since(c.base, own.position)
 		switch {
-		case base == c.base && own.blocks >= base && !isSealed(word) && m.fits(delta):
+		case m.owns(c) && own.blocks >= base && !isSealed(word) && m.fits(delta):
 			if c.word.CompareAndSwap(word, m.pack(delta, own.deficit)) {
 				return
 			}

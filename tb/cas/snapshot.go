@@ -25,7 +25,7 @@ func (l *Limiter[K]) Snapshot() iter.Seq2[K, tb.State] {
 			if c == nil || err != nil {
 				continue
 			}
-			if !yield(key, tb.State{Tokens: m.level(base, word, t).Tokens, At: at, Tier: l.tierIn(m)}) {
+			if !yield(key, tb.State{Tokens: m.level(base, word, t).Tokens, At: at, Tier: tierOf(m.owner)}) {
 				return
 			}
 		}
@@ -105,14 +105,6 @@ func (l *Limiter[K]) restoredAt(key K, s tb.State) place[K] {
 	return place[K]{l, key, s.Tier + 1}
 }
 
-// tierIn returns the tier of a layout.
-func (l *Limiter[K]) tierIn(m *layout) int {
-	if l.limits.tiers == nil {
-		return 0
-	}
-	return tierOf(m.firstBase)
-}
-
 // restore gives key's bucket a state at t, unless it has fewer tokens.
 func (l *Limiter[K]) restore(t uint64, key K, state tb.State) {
 	p, at := l.restoredAt(key, state), l.clock.instant(state.At)
@@ -130,13 +122,12 @@ func (l *Limiter[K]) restore(t uint64, key K, state tb.State) {
 		switch {
 		case word == evicted:
 			_, _, result := l.table.Insert(key, t, 0, func(c *cell) {
-				m.reach(base)
-				c.init(base, next)
+				c.init(m, base, next)
 			})
 			if result != lru.Found {
 				return
 			}
-		case m.missingAt(m.balanceOf(l.limits.view(m, c.base, word, t)), t) >= m.missingAt(b, t):
+		case m.missingAt(m.balanceOf(l.limits.view(m, c, word, t)), t) >= m.missingAt(b, t):
 			return
 		case !isSealed(word):
 			c.word.CompareAndSwap(word, word|sealBit)

@@ -106,15 +106,15 @@ func spend[H home](h H, c *cell, t uint64, want request) (result, error) {
 		if isSealed(word) && h.load() != c { // m may be later than the successor of c
 			continue
 		}
-		base, seen := h.shared().view(m, c.base, word, t)
+		base, seen := h.shared().view(m, c, word, t)
 		s := m.charge(base, seen, t, &want)
-		if !s.granted && (base == c.base || !m.tiered || tierOf(c.base) == tierOf(base)) {
+		if !s.granted && c.tier() == tierOf(m.owner) {
 			return s.refusal(m, &want), nil
 		}
 		switch {
 		case s.deficit > m.capacity && s.granted && h.shared().owe(m, s.ahead(m, s.slot(m))):
 			// m may be forgotten: the next turn loads the layout again
-		case s.base == c.base && !isSealed(word) && m.fits(s.delta):
+		case m.owns(c) && s.base == c.base && !isSealed(word) && m.fits(s.delta):
 			next := m.pack(s.delta, s.deficit)
 			if c.word.CompareAndSwap(word, next) {
 				return s.grant(m, receipt{c, word, next}), nil
@@ -127,7 +127,7 @@ func spend[H home](h H, c *cell, t uint64, want request) (result, error) {
 			}
 		default: // the replacement is the grant: DESIGN.md §8 has the reason
 			base, r := s.base, receipt{before: s.before, after: m.pack(s.delta, s.deficit)}
-			if base == c.base || !m.fits(s.delta) {
+			if m.owns(c) || !m.fits(s.delta) {
 				base, r.before, r.after = s.successor(m)
 			}
 			if r.cell = h.replace(c, m, base, r.after); r.cell != nil {

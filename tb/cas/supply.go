@@ -8,14 +8,13 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// supply is the clock S(t) = start + ⌊(t−from)·tokens·scale/per⌋, the number of units that have
-// been supplied by instant t. Before from it stands still. It is immutable. DESIGN.md §1 proves
-// that it is exact.
+// supply is the clock S(t) = ⌊(t−from)·tokens·scale/per⌋, the number of units that have been
+// supplied by instant t. Until from it shows 0. It is immutable. DESIGN.md §1 proves that it is
+// exact.
 type supply struct {
 	rate    ratio // units per nanosecond, at most 10⁶
 	inverse ratio // nanoseconds per unit
 	from    uint64
-	hi, lo  uint64 // start
 }
 
 func newSupply(l tb.Limit, scale uint64) supply {
@@ -28,18 +27,12 @@ func newSupply(l tb.Limit, scale uint64) supply {
 // unitsBy returns S(t).
 func (s *supply) unitsBy(t uint64) (hi, lo uint64) {
 	hi, lo, _ = s.rate.times(t - min(t, s.from))
-	lo, carry := bits.Add64(lo, s.lo, 0)
-	return hi + s.hi + carry, lo
+	return hi, lo
 }
 
 // timeOf returns the first t ≥ from with S(t) ≥ x, and false if that t is 2⁶⁴ or more.
 func (s *supply) timeOf(xHi, xLo uint64) (t uint64, ok bool) {
-	lo, borrow := bits.Sub64(xLo, s.lo, 0)
-	hi, borrow := bits.Sub64(xHi, s.hi, borrow)
-	if borrow > 0 {
-		return s.from, true
-	}
-	d, ok := s.timeFor(hi, lo)
+	d, ok := s.timeFor(xHi, xLo)
 	t, carry := bits.Add64(s.from, d, 0)
 	return t, ok && carry == 0
 }

@@ -22,8 +22,7 @@ const MaxTiers = 1 << tierBits
 // If tierOf is nil, ChargeIn names the tier of a key. Other calls find the key in the tier of its
 // bucket, and in tier 0 if it is not in the table. A limiter of New has only tier 0.
 //
-// NewTiered returns a *tb.ConfigError as New does, and if limits has no limits, more than MaxTiers,
-// or one whose bucket is filled within a few microseconds.
+// NewTiered returns a *tb.ConfigError as New does, and if limits has no limits or more than MaxTiers.
 func NewTiered[K comparable](
 	limits []tb.Limit, tierOf func(K) int, opts ...tb.Option,
 ) (*Limiter[K], error) {
@@ -50,38 +49,18 @@ func NewTiered[K comparable](
 	return l, nil
 }
 
-// newTier returns the first layout of a tier. Its bases have the tier in their upper bits. So that
-// the others hold a base, a block is 2¹⁶ times as large as without tiers.
+// newTier returns the first layout of a tier.
 func newTier(tier int, limit tb.Limit, firstInstant uint64) (*layout, error) {
 	if err := limit.Validate(); err != nil {
 		return nil, fmt.Errorf("tier %d: %w", tier, err)
 	}
 	m := newLayout(limit)
-	m.setBlockBits(m.blockBits + tierBits)
-	if err := m.checkBlock(); err != nil {
-		return nil, fmt.Errorf("tier %d: %w", tier, err)
-	}
+	m.owner = uint64(tier)
 	m.end = endOf(firstInstant)
-	m.highest = new(atomic.Uint64)
-	m.tiered = true
-	m.firstBase = uint64(tier) << (64 - tierBits)
-	m.baseSpan = 1<<(64-tierBits) - 1
 	if per := uint64(limit.Per); per <= firstInstant {
 		m.supply.from = firstInstant % per // the first reading is after whole periods
 	}
-	m.supply.hi, m.supply.lo = m.unitsAfter(m.firstBase, 0)
 	return &m, nil
-}
-
-// checkBlock returns an error if a block is not small against a delta.
-func (m *layout) checkBlock() error {
-	if m.blockBits+2 > 63-m.deficitBits {
-		return &tb.ConfigError{
-			Field: "Tokens", Value: m.limit.Tokens,
-			Range: "in a tier, a rate that does not fill the bucket within a few microseconds",
-		}
-	}
-	return nil
 }
 
 // SetTier makes limit the limit of a tier, as SetLimit does for all keys. It returns a

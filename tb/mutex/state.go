@@ -19,9 +19,6 @@ const (
 	// mostDebt is the most units of debt that a level reports.
 	mostDebt = 1 << 61
 
-	// horizon is the most that a bucket is ahead of a change of its capacity.
-	horizon = 100 * 365 * 24 * uint64(time.Hour)
-
 	// mostSettled is the most units of an actual cost.
 	mostSettled = 1 << 52
 )
@@ -173,8 +170,7 @@ func (l *limit) tokensAt(b *state, t uint64) (tokens int64, since uint64) {
 		return l.micros(l.capacity) - l.micros(missing), t
 	}
 	// it is ahead of t
-	own := l.timeOf(b.time.plus(1)) - 1
-	return l.micros(b.tokens), min(own, t+min(horizon, math.MaxUint64-t))
+	return l.micros(b.tokens), l.timeOf(b.time.plus(1)) - 1
 }
 
 // stateWith returns the state of a bucket that has a number of tokens, in millionths, since a time.

@@ -11,13 +11,13 @@ func TestPlantedBugsInTiersAreFound(t *testing.T) { findBugs(t, tierMutants, onT
 // tierMutants are variants with one bug each in keys that change their tiers.
 var tierMutants = []overlay.Variant{
 	mutant("a look does not load a cell of another tier again", placeGo,
-		"if !isSealed(own) && m.owns(c.base) ||",
+		"if !isSealed(own) && m.owns(c) ||",
 		"if !isSealed(own) ||"),
 	mutant("a refusal leaves the key in its tier", spendGo,
-		"(base == c.base || !m.tiered || tierOf(c.base) == tierOf(base))",
-		"true"),
+		"c.tier() == tierOf(m.owner) {",
+		"true {"),
 	mutant("a cell of another tier is read in the tier of the call", limitsGo,
-		"if s.tiers != nil && tierOf(base) != tierOf(m.firstBase) {",
+		"if c.tier() != tierOf(m.owner) {",
 		"if false {"),
 	mutant("a key changes its tier at the time of the last change", limitsGo,
 		"b = m.inherit(own, b, t)",

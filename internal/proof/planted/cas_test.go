@@ -47,8 +47,8 @@ var casBugs = []bug{
 	},
 	{
 		"the rate of an era supplies until the present one", eraGo,
-		"e.layout.balanceOf(base, word), e.end)",
-		"e.layout.balanceOf(base, word), m.begin)",
+		"e.layout.balanceOf(c.base, word), e.end)",
+		"e.layout.balanceOf(c.base, word), m.begin)",
 	},
 	{
 		"an ended era keeps the eras before it", eraGo,
@@ -82,29 +82,19 @@ var casBugs = []bug{
 		"t",
 	},
 	{
-		"a change does not look at buckets from the future", balanceGo,
-		"max(m.positionAt(t+grace).blocks, m.highest.Load())",
-		"m.positionAt(t + grace).blocks",
-	},
-	{
 		"a change moves the end of the clock", balanceGo,
-		"n.end, n.tiered, n.begin = m.end, m.tiered, t",
-		"n.tiered, n.begin = m.tiered, t",
+		"n.end, n.begin = m.end, t",
+		"n.begin = t",
 	},
 	{
-		"a new era owns the bases of all eras", balanceGo,
-		"n.baseSpan = m.baseSpan - (n.firstBase - m.firstBase)",
-		"n.baseSpan = m.baseSpan",
+		"a new era owns the cells of the one before", balanceGo,
+		"n.owner = m.owner + 1<<tierBits",
+		"n.owner = m.owner",
 	},
 	{
 		"a fraction is carried in the units of the old limit", balanceGo,
 		"per.Mul(per, new(big.Int).SetUint64(m.scale)).Mul(per, rate)",
 		"per.Mul(per, rate)",
-	},
-	{
-		"a late reading lowers the highest base", balanceGo,
-		"if base <= highest || m.highest",
-		"if base == highest || m.highest",
 	},
 	// tiers
 	{
@@ -114,8 +104,8 @@ var casBugs = []bug{
 	},
 	{
 		"a tier has another phase", tiersGo,
-		"m.supply.from = firstInstant % uint64(limit.Per)",
-		"m.supply.from = 0",
+		"m.supply.from = firstInstant % per //",
+		"m.supply.from = 0 //",
 	},
 	{
 		"a tier has a clock of its own", tiersGo,
@@ -123,9 +113,29 @@ var casBugs = []bug{
 		"",
 	},
 	{
-		"a tier owns the bases of the next tiers", tiersGo,
-		"\tm.baseSpan = 1<<(64-tierBits) - 1\n",
+		"all tiers own the cells of tier 0", tiersGo,
+		"\tm.owner = uint64(tier)\n",
 		"",
+	},
+	{
+		"a tier of a long period is supplied from the first reading on", tiersGo,
+		"per <= firstInstant {",
+		"per > 0 {",
+	},
+	{
+		"a late call leaves a tier before its change", balanceGo,
+		"old.tokensAt(b, max(t, old.begin))",
+		"old.tokensAt(b, t)",
+	},
+	{
+		"a cell of another tier or era is decided on", cellGo,
+		"\tif !m.owns(c) {\n\t\treturn tb.Decision{}, 0, 0, false\n\t}\n",
+		"",
+	},
+	{
+		"the era of a cell is counted from the first one", eraGo,
+		"int64(c.owner>>tierBits-first)",
+		"int64(c.owner>>tierBits)",
 	},
 	{
 		"a limiter without tiers does not have tier 0", tiersGo,
@@ -147,12 +157,6 @@ var casBugs = []bug{
 		"a sum of a base and its units loses its carry", positionGo,
 		"lo, carry := bits.Add64(base<<k, units, 0)\n\treturn base>>1>>(63-k) + carry, lo",
 		"lo, _ = bits.Add64(base<<k, units, 0)\n\treturn base >> 1 >> (63 - k), lo",
-	},
-	{
-		"a look loses the carry of the supply", positionGo,
-		"lo, carry := bits.Add64(lo, m.supply.lo, 0)\n" +
-			"\treturn m.beyondBase(base, hi+m.supply.hi+carry, lo)",
-		"lo, _ = bits.Add64(lo, m.supply.lo, 0)\n\treturn m.beyondBase(base, hi+m.supply.hi, lo)",
 	},
 	{
 		"a difference from a base loses its borrow", positionGo,
@@ -198,8 +202,8 @@ var casBugs = []bug{
 	// the table
 	{
 		"Restore fills a bucket that has fewer tokens", snapshotGo,
-		"m.balanceOf(l.limits.view(m, c.base, word, t)), t) >= m.missingAt(b, t):",
-		"m.balanceOf(l.limits.view(m, c.base, word, t)), t) == m.missingAt(b, t):",
+		"m.balanceOf(l.limits.view(m, c, word, t)), t) >= m.missingAt(b, t):",
+		"m.balanceOf(l.limits.view(m, c, word, t)), t) == m.missingAt(b, t):",
 	},
 	{
 		"Restore counts a key twice", snapshotGo,

@@ -41,16 +41,12 @@ func expose(c registry.Config) (registry.Limiter, error) {
 	return exposed{l}, nil
 }
 
-// expose labels the variables of s. Only SetLimit uses the highest base and the deepest debt. If no
-// call changes the limit, they are so high that no call has to record its own.
+// expose labels the variables of s. Only SetLimit uses the deepest debt. If no call changes the
+// limit, it is so deep that no call has to record its own.
 func (s *limits) expose(setsLimit bool) {
 	s.one.Label("layout")
-	if m := s.one.Load(); m != nil {
-		m.expose("highest base", setsLimit)
-	}
 	for i := range s.tiers {
 		s.tiers[i].Label(fmt.Sprint("layout of tier ", i))
-		s.tiers[i].Load().expose(fmt.Sprint("highest base of tier ", i), setsLimit)
 	}
 	s.setting.Label("lock of SetLimit")
 	s.owed.Label("deepest debt")
@@ -66,13 +62,6 @@ func (s *limits) expose(setsLimit bool) {
 		sum.parts.Label("parts of tokens")
 		sum.whole.Counts()
 		sum.parts.Counts()
-	}
-}
-
-func (m *layout) expose(name string, setsLimit bool) {
-	m.highest.Label(name)
-	if !setsLimit {
-		m.highest.Store(evicted)
 	}
 }
 
@@ -167,7 +156,7 @@ func (s *limits) available(m *layout, c *cell, t uint64) float64 {
 	if word == evicted {
 		return 0
 	}
-	base, seen := s.view(m, c.base, word, t)
+	base, seen := s.view(m, c, word, t)
 	return m.level(base, seen, t).Tokens
 }
 
