@@ -108,10 +108,11 @@ func TestMetrics(t *testing.T) {
 	s.want(429)
 	const refused = "A request that only other rules refused is not counted."
 	contains(t, `
-# HELP tb_requests_total Requests that the rule granted or refused. `+refused+`
+# HELP tb_requests_total Requests that the rule granted, refused with 429 or rejected with 400. `+refused+`
 # TYPE tb_requests_total counter
 tb_requests_total{limiter="api",outcome="granted",rule="r",set="r"} 2
 tb_requests_total{limiter="api",outcome="refused",rule="r",set="r"} 2
+tb_requests_total{limiter="api",outcome="rejected",rule="r",set="r"} 0
 tb_requests_total{limiter="api",outcome="shadow_granted",rule="r",set="r"} 0
 tb_requests_total{limiter="api",outcome="shadow_refused",rule="r",set="r"} 0
 `, "tb_requests_total")

@@ -33,10 +33,14 @@ func refusalError(ctx context.Context, refusal *httplimit.Refusal) error {
 			code = status.FromContextError(err).Code()
 		}
 	}
-	if len(refusal.Violations) > 0 {
-		return newError(code, refusal.Detail, refusal.RetryAfter, quotaFailure(refusal.Violations))
+	wait, ok := refusal.RetryAfter()
+	if !ok {
+		wait = tb.Never
 	}
-	return newError(code, refusal.Detail, refusal.RetryAfter)
+	if len(refusal.Violations) > 0 {
+		return newError(code, refusal.Detail, wait, quotaFailure(refusal.Violations))
+	}
+	return newError(code, refusal.Detail, wait)
 }
 
 // newError returns an error with these details and, unless no wait helps, the wait.
@@ -101,9 +105,10 @@ func pushback(refusal *httplimit.Refusal) string {
 	default:
 		return ""
 	}
-	if refusal.RetryAfter == tb.Never {
+	wait, ok := refusal.RetryAfter()
+	if !ok {
 		return noRetry
 	}
-	ms := (refusal.RetryAfter - 1 + time.Millisecond) / time.Millisecond
+	ms := (wait - 1 + time.Millisecond) / time.Millisecond
 	return strconv.FormatInt(int64(ms), 10)
 }

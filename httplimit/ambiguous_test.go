@@ -38,7 +38,7 @@ func TestRepeatedKeysAreRefused(t *testing.T) {
 		if len(e) != 1 || e[0].AmbiguousKey == "" || e[0].Allowed || e[0].RetryAfter != tb.Never {
 			t.Errorf("%s: %+v", c.twice, e)
 		}
-		if st := s.Stats()[0]; st.Granted != 2 || st.Refused != 2 {
+		if st := s.Stats()[0]; st.Granted != 2 || st.Refused != 1 || st.Rejected != 1 {
 			t.Errorf("%s: %+v", c.twice, st)
 		}
 	}

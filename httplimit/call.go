@@ -126,7 +126,7 @@ func (c *call) decide() outcome {
 	}
 	c.now = c.l.clock()
 	if e := c.firstFault(); e != nil {
-		c.count(e).refused.Add(1)
+		c.count(e).rejected.Add(1)
 		return faulty
 	}
 	if c.policy.delays {

@@ -20,15 +20,17 @@ func (c *Cost) fallback() float64 {
 // have fractions.
 type Cost struct {
 	// Source is "" or "fixed", or where the cost is: "header:<name>" or "query:<name>" of the
-	// request, or "response:header:<name>" or "response:bytes".
+	// request, or "response:header:<name>", "response:bytes" or "response:usage", which needs
+	// WithUsage.
 	//
 	// If the cost is in the response, the request takes Default, which is an estimate. The rule
 	// is settled after the response: see Settlement.
 	Source string
 	Fixed  float64 // if Source is fixed; 0 means 1
 	// Default is the cost if the request or the response has no decimal number there; 0 means 1.
-	// The number must be positive, but the cost of a response may be 0. If a request has several
-	// numbers, the cost is Default or Max, whichever is more.
+	// The number must be positive, but the cost of a response may be 0. A number that is too large to
+	// be read, or more than 1,024 bytes, is the largest cost. If a request has several numbers, the
+	// cost is the largest of them, Default and Max.
 	Default float64
 	// Min and Max bound the number. 0 means no bound.
 	Min, Max float64
@@ -36,8 +38,8 @@ type Cost struct {
 	HideHeader bool
 }
 
-const wantCostSource = "must be fixed, header:<name>, query:<name>, response:header:<name> or " +
-	"response:bytes, with a name of A-Z a-z 0-9 _ - (got %q)"
+const wantCostSource = "must be fixed, header:<name>, query:<name>, response:header:<name>, " +
+	"response:bytes or response:usage, with a name of A-Z a-z 0-9 _ - (got %q)"
 
 const (
 	minCost = leastNumber
@@ -103,22 +105,32 @@ func (w *warner) costs(r *Rule, path string) {
 // rule that has its cost in the request.
 type responseCost struct {
 	inResponse bool
-	field      string // in canonical form; "" if the cost is the bytes of the body
+	usage      bool   // the cost is in the body: see Usage
+	field      string // in canonical form; "" if the cost is in the body, or the bytes of it
 	hidden     bool   // the field is kept from the client
 }
 
 func newResponseCost(c *Cost) responseCost {
 	source, ok := strings.CutPrefix(c.Source, "response:")
 	field, _ := strings.CutPrefix(source, "header:")
-	if !ok || source == "bytes" {
-		return responseCost{inResponse: ok}
+	switch {
+	case !ok:
+		return responseCost{}
+	case source == "bytes" || source == "usage":
+		return responseCost{inResponse: true, usage: source == "usage"}
 	}
-	return responseCost{true, textproto.CanonicalMIMEHeaderKey(field), c.HideHeader}
+	return responseCost{
+		inResponse: true, field: textproto.CanonicalMIMEHeaderKey(field), hidden: c.HideHeader,
+	}
 }
+
+// countsBytes reports whether the cost is the bytes of the body.
+func (c *responseCost) countsBytes() bool { return c.inResponse && !c.usage && c.field == "" }
 
 // isCostSource reports whether a text is a cost_source.
 func isCostSource(source string) bool {
-	if source == "fixed" || source == "response:bytes" {
+	switch source {
+	case "fixed", "response:bytes", "response:usage":
 		return true
 	}
 	kind, name, _ := strings.Cut(strings.TrimPrefix(source, "response:"), ":")

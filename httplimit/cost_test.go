@@ -1,6 +1,7 @@
 package httplimit
 
 import (
+	"math"
 	"net/http"
 	"strings"
 	"testing"
@@ -31,7 +32,9 @@ var costs = []struct {
 	{" ", 0.25},
 	{"abc", 0.25},
 	{"5 apples", 0.25},
-	{"5,6", 0.25},
+	{"5,6", 6}, // a repeated field whose values a proxy has joined
+	{"5, x", 5},
+	{",", 0.25},
 	{"1_000", 0.25},
 	{"٣", 0.25},
 	{"0", 0.25},
@@ -44,7 +47,9 @@ var costs = []struct {
 	{"Inf", 0.25},
 	{"+Inf", 0.25},
 	{"infinity", 0.25},
-	{"1e999", 0.25},
+	{"1e999", math.MaxFloat64},
+	{"1e309", math.MaxFloat64},
+	{strings.Repeat("9", 400), math.MaxFloat64},
 	{"0x10", 0.25},
 	{"0X1p4", 0.25},
 	{"e5", 0.25},
@@ -54,7 +59,8 @@ var costs = []struct {
 	{"1" + strings.Repeat("0", 99), 1e99},
 	{"0." + strings.Repeat("0", 998) + "5e999", 5},
 	{strings.Repeat("0", 1023) + "5", 5},
-	{strings.Repeat("0", 1024) + "5", 0.25},
+	{strings.Repeat("0", 1024) + "5", math.MaxFloat64}, // too long to be read
+	{strings.Repeat("x", 1025), math.MaxFloat64},
 }
 
 func TestCostFromHeader(t *testing.T) {
@@ -107,7 +113,8 @@ func TestMinAndMaxBoundTheCost(t *testing.T) {
 		"default_cost": 0.25,
 		"min_cost": 0.5, "max_cost": 5`))
 	for text, want := range map[string]float64{
-		"0.1": 0.5, "1e-999": 0.5, "0.5": 0.5, "3": 3, "5": 5, "6": 5, "1e300": 5, "x": 0.25,
+		"0.1": 0.5, "1e-999": 0.5, "0.5": 0.5, "3": 3, "5": 5, "6": 5, "1e300": 5, "1e309": 5, "x": 0.25,
+		strings.Repeat("9", 400): 5, strings.Repeat("9", 4000): 5, "3, 1": 5,
 	} {
 		if got := s.costs(request("W: " + text)); got != want {
 			t.Errorf("%q costs %v, want %v", text, got, want)

@@ -66,7 +66,7 @@ func TestOnMissing(t *testing.T) {
 	}}))
 	w := s.get()
 	if w.Code != http.StatusBadRequest || s.served > 0 || event.RetryAfter != tb.Never ||
-		s.Stats()[0].Refused != 1 {
+		s.Stats()[0].Rejected != 1 {
 		t.Errorf("status %d, served %d, event %+v", w.Code, s.served, event)
 	}
 	if want := `Rule r needs header:k.`; problem(t, w).Detail != want {

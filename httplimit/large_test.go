@@ -10,7 +10,7 @@ func TestValuesOf1MiB(t *testing.T) {
 	s := newSite(t, jsonRules(`"jwt": "unverified"`, `{"name": "r",
 		"limit_keys": ["header:k", "jwt:a", "query:q", "ip:address"],
 		"on_missing": "shared", "algorithm": "token_bucket",
-		"algorithm_config": {"rps": 1, "burst": 2, "cost_source": "header:w", "default_cost": 2}}`),
+		"algorithm_config": {"rps": 1, "burst": 2, "cost_source": "header:w", "max_cost": 2}}`),
 		WithClientAddress(ClientAddress{Trusted: prefixes(t, "192.0.2.0/24")}))
 	for _, c := range []string{"x", ",", ".", "%", "9", " ", "\xff", "[", ":", "10.0.0.1,"} {
 		v := strings.Repeat(c, 1<<20/len(c))

@@ -24,6 +24,7 @@ type settings struct {
 	findExtractor  func(key string) func(*http.Request) string // may be nil
 	claims         func(*http.Request) map[string]any
 	withoutClaims  bool
+	usage          Usage
 	address        addressFinder
 	hooks          Hooks
 	foldPaths      bool

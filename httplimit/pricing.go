@@ -28,7 +28,7 @@ func newPricing(c Cost) pricing {
 	switch kind {
 	case "header":
 		name = http.CanonicalHeaderKey(name)
-		p.texts = func(c *call) []string { return c.l.header(c.r, name) }
+		p.texts = func(c *call) []string { return listed(c.l.header(c.r, name)) }
 	case "query":
 		p.texts = func(c *call) []string { return queryValues(c.r.URL.RawQuery, name) }
 	}
@@ -37,7 +37,10 @@ func newPricing(c Cost) pricing {
 
 // cost returns the cost of a request. A repeated cost is never less than one of its values.
 func (p *pricing) cost(c *call) float64 {
-	if p.texts == nil {
+	switch {
+	case p.response.usage:
+		return p.estimate(c)
+	case p.texts == nil:
 		return p.fallback
 	}
 	texts := p.texts(c)
@@ -62,37 +65,53 @@ func (p *pricing) read(text string) float64 {
 func (p *pricing) bound(cost float64) float64 { return min(max(cost, p.smallest), p.largest) }
 
 // maxCostLength is the length of the longest text that is read as a cost. No float64 needs as
-// much, and it is little work.
+// much, and it is little work. A longer text is the largest cost.
 const maxCostLength = 1024
 
-// parseCost reads a positive finite decimal number.
+// parseCost reads a positive decimal number.
 func parseCost(s string) (cost float64, ok bool) {
 	cost, ok = parseDecimal(s)
 	return cost, ok && cost > 0
 }
 
-// parseDecimal reads a finite decimal number of 0 or more, without a minus. A number above 0 that
-// is too small for a float64 becomes the smallest float64 above 0.
+// parseDecimal reads a decimal number of 0 or more, without a minus. A number above 0 that is too
+// small for a float64 becomes the smallest float64 above 0, and a number that is too large becomes
+// the largest one, so that no client gets a smaller cost by a larger number.
 func parseDecimal(s string) (number float64, ok bool) {
-	if len(s) > maxCostLength || strings.Trim(s, "0123456789.eE+-") != "" {
+	if len(s) > maxCostLength {
+		return math.MaxFloat64, true
+	}
+	if strings.Trim(s, "0123456789.eE+-") != "" {
 		return 0, false
 	}
 	number, err := strconv.ParseFloat(s, 64)
 	mantissa, _, _ := strings.Cut(strings.ToLower(s), "e")
 	switch {
-	case err != nil && !errors.Is(err, strconv.ErrRange), s[0] == '-', math.IsInf(number, 0):
+	case err != nil && !errors.Is(err, strconv.ErrRange), s[0] == '-':
 		return 0, false
 	case number == 0 && strings.ContainsAny(mantissa, "123456789"):
 		return math.SmallestNonzeroFloat64, true
 	}
-	return number, true
+	return min(number, math.MaxFloat64), true
+}
+
+// listed returns the values of a field that programs may have joined with commas.
+func listed(values []string) []string {
+	if len(values) != 1 || !strings.Contains(values[0], ",") {
+		return values
+	}
+	all := strings.Split(values[0], ",")
+	for i, v := range all {
+		all[i] = strings.TrimFunc(v, isBlank)
+	}
+	return all
 }
 
 // actual returns the cost that a response reports in a field. It is the highest of several values.
 // A value that is not a number counts as the estimate. actual reports false without a number.
 func (p *pricing) actual(values []string) (cost float64, ok bool) {
 	cost = p.smallest
-	for _, text := range values {
+	for _, text := range listed(values) {
 		number, isNumber := parseDecimal(text)
 		if isNumber {
 			cost, ok = max(cost, p.bound(number)), true

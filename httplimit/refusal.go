@@ -28,13 +28,21 @@ type Refusal struct {
 	Status int
 	// Detail is a sentence for the client. It has names of rules and keys, but no value of a key.
 	Detail string
-	// RetryAfter is when the client should retry: after the longest wait of the Violations, or 4 s
-	// if the store failed, and up to half of it more, which spreads the clients out. It is tb.Never
-	// if no wait helps.
-	RetryAfter time.Duration
 	// Violations are the rules that refuse the request, in the order of the policy. There are none
 	// unless Status is 429.
 	Violations []Violation
+
+	wait time.Duration // tb.Never if no wait helps
+}
+
+// RetryAfter returns how long the client should wait before it retries: the longest wait of the
+// Violations, or 4 s if the store failed, and up to half of it more, which spreads the clients out.
+// It reports false if no wait helps: the status is 400 or 499, or a cost can never fit.
+func (r *Refusal) RetryAfter() (wait time.Duration, ok bool) {
+	if r.wait == tb.Never {
+		return 0, false
+	}
+	return r.wait, true
 }
 
 // Violation is the decision of one rule that refuses a request.
@@ -66,17 +74,17 @@ func (l *Limiter) Take(h http.Header, r *http.Request) (
 }
 
 func (c *call) newRefusal(a *answer, o outcome) *Refusal {
-	r := &Refusal{Status: a.status, Detail: a.detail, RetryAfter: tb.Never}
+	r := &Refusal{Status: a.status, Detail: a.detail, wait: tb.Never}
 	switch o {
 	case failed:
-		r.RetryAfter = c.spread(failureRetry * time.Second)
+		r.wait = c.spread(failureRetry * time.Second)
 	case refused:
 		var longest time.Duration
 		r.Violations = c.violations()
 		for i := range r.Violations {
 			longest = max(longest, r.Violations[i].RetryAfter)
 		}
-		r.RetryAfter = c.spread(longest)
+		r.wait = c.spread(longest)
 	}
 	return r
 }
@@ -123,6 +131,9 @@ func (w *refusalWriter) Write(b []byte) (int, error) {
 	w.begin()
 	return w.ResponseWriter.Write(b)
 }
+
+// Flush implements http.Flusher.
+func (w *refusalWriter) Flush() { _ = w.FlushError() }
 
 // FlushError is what http.ResponseController calls.
 func (w *refusalWriter) FlushError() error {

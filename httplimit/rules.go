@@ -144,6 +144,10 @@ func (b *compilation) newRules(s *RuleSet, r *Rule, path string, labels []string
 		source := b.newSource(k, field(field(path, "match"), k))
 		conditions = append(conditions, condition{source, source.matcher(v)})
 	}
+	if r.Cost.Source == "response:usage" && b.l.usage.Read == nil {
+		b.errs.add(field(field(path, "algorithm_config"), "cost_source"),
+			"needs the option WithUsage, which this program does not set (got %q)", r.Cost.Source)
+	}
 	for i, level := range r.levels() {
 		c := &rule{
 			Rule: level, base: r.Name, isParent: i > 0, price: newPricing(r.Cost),

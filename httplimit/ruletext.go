@@ -32,6 +32,9 @@ func newRuleText(label string, r *Rule) ruleText {
 	l.window = window(r)
 	l.policy = name + ";" + paramQuota + "=" + l.quota + ";" + paramWindow + "=" +
 		strconv.FormatUint(l.window, 10)
+	if r.Cost.Source == "response:bytes" {
+		l.policy += `;qu="content-bytes"`
+	}
 	// Tokens/Per is less than one a second if Tokens is less than the seconds of Per.
 	l.slow = r.Limit.Tokens < ceilSeconds(r.Limit.Per)
 	return l

@@ -69,3 +69,9 @@ func twoParams(t *testing.T, w *httptest.ResponseRecorder, name string) (a, b in
 	y, _ := params.Get(names[1])
 	return x.(int64), y.(int64)
 }
+
+// The quota of a rule that counts bytes has their unit.
+func TestPolicyOfBytes(t *testing.T) {
+	s := newSite(t, reporting("response:bytes", ""), WithFields(Fields{Policy: true}))
+	wants(t, s.get(), `RateLimit-Policy: "r";q=100;w=100;qu="content-bytes"`)
+}

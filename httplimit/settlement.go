@@ -25,6 +25,7 @@ type Settlement struct {
 	parts    []part
 	flights  []adapt.Request // nil once the status is known
 	bytes    int64           // of the response's body
+	usage    UsageReader     // or nil
 	isRead   bool            // ReadHeader was called
 	hijacked bool
 }
@@ -67,7 +68,9 @@ func (c *call) hasTaken(e *entry) bool {
 }
 
 // Writer returns the ResponseWriter for the response. It has the optional methods of w: Flush,
-// Hijack, ReadFrom, Push and what http.ResponseController calls.
+// Hijack, ReadFrom, Push and what http.ResponseController calls. http.MaxBytesReader knows only the
+// ResponseWriter of net/http, and does not close the connection of another one. So wrap Middleware
+// in http.MaxBytesHandler.
 func (s *Settlement) Writer(w http.ResponseWriter) http.ResponseWriter {
 	if s == nil {
 		return w
@@ -84,6 +87,7 @@ func (s *Settlement) ReadHeader(h http.Header) {
 		return
 	}
 	s.isRead = true
+	s.beginUsage(h)
 	s.observe(http.StatusOK, h) // if the status is another one, it is observed already
 	for i := range s.parts {
 		if p := &s.parts[i]; p.price.response.field != "" {
@@ -154,6 +158,7 @@ func (s *Settlement) Finish() {
 		if !s.hijacked {
 			s.readTrailers(s.w.Header())
 			s.countBytes()
+			s.readUsage()
 		}
 	}
 	s.observe(http.StatusOK, nil) // if the caller has passed no header on
@@ -174,7 +179,7 @@ func (s *Settlement) countBytes() {
 		s.bytes = 0
 	}
 	for i := range s.parts {
-		if p := &s.parts[i]; p.price.response.field == "" {
+		if p := &s.parts[i]; p.price.response.countsBytes() {
 			p.actual, p.known = p.price.bound(float64(s.bytes)), true
 		}
 	}

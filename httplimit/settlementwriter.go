@@ -110,13 +110,16 @@ func (m *meter) readHeader() {
 func (m *meter) Write(b []byte) (int, error) {
 	m.readHeader()
 	n, err := m.ResponseWriter.Write(b)
-	m.s.bytes += int64(n)
+	m.s.addBody(b[:n])
 	return n, err
 }
 
 // WriteString implements io.StringWriter.
 func (m *meter) WriteString(text string) (int, error) {
 	m.readHeader()
+	if m.s.usage != nil {
+		return m.Write([]byte(text))
+	}
 	n, err := io.WriteString(m.ResponseWriter, text)
 	m.s.bytes += int64(n)
 	return n, err
@@ -150,7 +153,26 @@ type readerFrom struct{ m *meter }
 // ReadFrom implements io.ReaderFrom.
 func (r readerFrom) ReadFrom(src io.Reader) (int64, error) {
 	r.m.readHeader()
+	if usage := r.m.s.usage; usage != nil {
+		src = io.TeeReader(src, ignoringErrors{usage})
+	}
 	n, err := r.m.ResponseWriter.(io.ReaderFrom).ReadFrom(src)
 	r.m.s.bytes += n
 	return n, err
+}
+
+// addBody counts bytes of the body, and passes them to the reader of the usage.
+func (s *Settlement) addBody(b []byte) {
+	s.bytes += int64(len(b))
+	if s.usage != nil {
+		_, _ = s.usage.Write(b)
+	}
+}
+
+// ignoringErrors is a writer that a response does not depend on.
+type ignoringErrors struct{ io.Writer }
+
+func (w ignoringErrors) Write(b []byte) (int, error) {
+	_, _ = w.Writer.Write(b)
+	return len(b), nil
 }

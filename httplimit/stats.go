@@ -17,6 +17,9 @@ type RuleStats struct {
 	// other rules refused is in neither. ShadowGranted and ShadowRefused count the same
 	// while the rule is a shadow rule.
 	Granted, Refused, ShadowGranted, ShadowRefused uint64
+	// Rejected counts the requests with status 400: a key of the rule is missing or there more than
+	// once, or servers read the path differently.
+	Rejected uint64
 	// Errors counts the requests that the Store could not decide on, or not settle.
 	Errors uint64
 	// Delayed counts the granted requests that the rule made wait, and DelaySeconds is the sum of
@@ -50,6 +53,7 @@ func (l *Limiter) Stats() []RuleStats {
 			st.Refused += n.refused.Load()
 			st.ShadowGranted += n.shadowGranted.Load()
 			st.ShadowRefused += n.shadowRefused.Load()
+			st.Rejected += n.rejected.Load()
 			st.Errors += n.errors.Load()
 		}
 		r.delays.addTo(&st)
@@ -71,9 +75,9 @@ const stripes = 16
 // counts is one copy of a rule's counts. It is padded to 64 bytes, so that no two copies share
 // a cache line.
 type counts struct {
-	granted, refused, shadowGranted, shadowRefused, errors atomic.Uint64
+	granted, refused, shadowGranted, shadowRefused, rejected, errors atomic.Uint64
 
-	_ [3]uint64
+	_ [2]uint64
 }
 
 // count returns c's copy of e's counts. A pooled call mostly stays with one processor, and so

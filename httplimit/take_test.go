@@ -72,8 +72,8 @@ func TestViolations(t *testing.T) {
 			"algorithm_config": {"tokens_per_second": 0.001, "burst": 1}}`)), steady())
 	s.Take(nil, request("K: v"))
 	d, settlement, refusal := s.Take(nil, request("K: v"))
-	wait := refusal.RetryAfter.Truncate(time.Second)
-	if d.Rule != "slow" || settlement != nil || wait != 1000*time.Second {
+	wait, _ := refusal.RetryAfter()
+	if d.Rule != "slow" || settlement != nil || wait.Truncate(time.Second) != 1000*time.Second {
 		t.Errorf("%+v %+v", d, refusal)
 	}
 	var got []string
@@ -93,7 +93,7 @@ func TestJitterOfRefusals(t *testing.T) {
 		s.Take(nil, request())
 	}
 	_, _, refusal := s.Take(nil, request())
-	if r := refusal.RetryAfter; r <= 100*time.Millisecond || r > 150*time.Millisecond {
+	if r, _ := refusal.RetryAfter(); r <= 100*time.Millisecond || r > 150*time.Millisecond {
 		t.Errorf("%v", r)
 	}
 	c := s.begin(request())
@@ -112,9 +112,17 @@ func TestRefusalThatNoWaitHelps(t *testing.T) {
 	s := newSite(t, jsonRules("", oneRule("[]", `"rps": 1000, "burst": 1000, "fixed_cost": 1001`),
 		sprintf(`{"name": "slow", "limit_keys": [],
 			"algorithm_config": {"tokens_per_second": 0.001, "burst": 1, "fixed_cost": 1}}`)))
-	if _, _, refusal := s.Take(nil, request()); refusal.RetryAfter != tb.Never {
+	if _, _, refusal := s.Take(nil, request()); wait(refusal) != -1 {
 		t.Errorf("%+v", refusal)
 	}
+}
+
+// wait returns the whole seconds of a refusal, or -1 if no wait helps.
+func wait(r *Refusal) int {
+	if wait, ok := r.RetryAfter(); ok {
+		return int(wait / time.Second)
+	}
+	return -1
 }
 
 // If the store fails, no rule refuses.
@@ -126,7 +134,7 @@ func TestTakeWithAFailedStore(t *testing.T) {
 	closed := newSite(t, policy, downStore(t), WithFailClosed(), steady())
 	_, _, refusal := closed.Take(nil, request())
 	if refusal == nil || refusal.Status != http.StatusServiceUnavailable ||
-		refusal.RetryAfter.Truncate(time.Second) != 4*time.Second || refusal.Violations != nil {
+		wait(refusal) != 4 || refusal.Violations != nil {
 		t.Errorf("%+v", refusal)
 	}
 }
@@ -143,7 +151,7 @@ func TestTakeEndsWithItsRequest(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			time.AfterFunc(time.Millisecond, func() { cancel(cause) })
 			_, _, refusal := l.Take(nil, request().WithContext(lateContext{ctx}))
-			if refusal == nil || refusal.Status != want || refusal.RetryAfter != tb.Never {
+			if refusal == nil || refusal.Status != want || wait(refusal) != -1 {
 				t.Errorf("%d: %+v", want, refusal)
 			}
 		}

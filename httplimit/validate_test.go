@@ -13,7 +13,7 @@ import (
 func TestEveryErrorHasItsPath(t *testing.T) {
 	ok := jsonRule("ok", "[]", 1, "")
 	const wantSource = `algorithm_config.cost_source must be fixed, header:<name>, query:<name>, ` +
-		`response:header:<name> or response:bytes, with a name of A-Z a-z 0-9 _ - `
+		`response:header:<name>, response:bytes or response:usage, with a name of A-Z a-z 0-9 _ - `
 	bad := func(config string) string { return oneRule("[]", config) }
 	for _, c := range []struct{ policy, want string }{
 		{

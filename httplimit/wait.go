@@ -115,10 +115,19 @@ func (c *call) await() outcome {
 	return o
 }
 
-// undo gives back what the charges have taken.
+// undo gives back what the charges have taken. A charge that another one of its bucket follows
+// cannot be cancelled. Clients behind it keep their slots, so its own is lost. But the follower may
+// be a settlement, or a reload may have moved the bucket. Then the charge is settled at 0.
 func (c *call) undo() {
-	for i := len(c.charges); i > 0; i-- {
-		c.charges[i-1].Cancel()
+	reloaded := c.l.policy.Load() != c.policy
+	for i := len(c.entries); i > 0; i-- {
+		switch e := &c.entries[i-1]; {
+		case e.Shadow:
+		case reloaded || e.price.response.inResponse:
+			_ = e.charge.(storeCharge).Settle(0) // a store that fails gives nothing back
+		default:
+			e.charge.Cancel()
+		}
 	}
 }
 

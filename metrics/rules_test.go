@@ -45,17 +45,20 @@ func TestCollectsRules(t *testing.T) {
 		tb_keys{limiter="api",rule="a",set=""} 1
 		tb_keys{limiter="web",rule="a",set=""} 0
 		tb_keys{limiter="web",rule="trial",set=""} 0
-		# HELP tb_requests_total Requests that the rule granted or refused. A request that only other `+
+		# HELP tb_requests_total Requests that the rule granted, refused with 429 or rejected with 400. A request that only other `+
 		`rules refused is not counted.
 		# TYPE tb_requests_total counter
 		tb_requests_total{limiter="api",outcome="granted",rule="a",set=""} 1
 		tb_requests_total{limiter="api",outcome="refused",rule="a",set=""} 2
+		tb_requests_total{limiter="api",outcome="rejected",rule="a",set=""} 0
 		tb_requests_total{limiter="api",outcome="shadow_granted",rule="a",set=""} 0
 		tb_requests_total{limiter="api",outcome="shadow_refused",rule="a",set=""} 0
 		tb_requests_total{limiter="web",outcome="granted",rule="a",set=""} 0
 		tb_requests_total{limiter="web",outcome="granted",rule="trial",set=""} 0
 		tb_requests_total{limiter="web",outcome="refused",rule="a",set=""} 0
+		tb_requests_total{limiter="web",outcome="rejected",rule="a",set=""} 0
 		tb_requests_total{limiter="web",outcome="refused",rule="trial",set=""} 0
+		tb_requests_total{limiter="web",outcome="rejected",rule="trial",set=""} 0
 		tb_requests_total{limiter="web",outcome="shadow_granted",rule="a",set=""} 0
 		tb_requests_total{limiter="web",outcome="shadow_granted",rule="trial",set=""} 0
 		tb_requests_total{limiter="web",outcome="shadow_refused",rule="a",set=""} 0

@@ -10,7 +10,6 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/seed-181794aa/ratelimit/httplimit"
-	"github.com/seed-181794aa/ratelimit/tb"
 )
 
 // RateLimit limits the calls of a handler, before their messages are read. A stream is one call.
@@ -27,8 +26,8 @@ func RateLimit(l *httplimit.Limiter, handler http.Handler) http.Handler {
 			return
 		}
 		err := connect.NewError(codes[refusal.Status], errors.New(refusal.Detail))
-		if refusal.RetryAfter != tb.Never {
-			info := &errdetails.RetryInfo{RetryDelay: durationpb.New(refusal.RetryAfter)}
+		if wait, ok := refusal.RetryAfter(); ok {
+			info := &errdetails.RetryInfo{RetryDelay: durationpb.New(wait)}
 			detail, _ := connect.NewErrorDetail(info)
 			err.AddDetail(detail)
 		}
