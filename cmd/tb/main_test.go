@@ -5,7 +5,6 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/json"
-	"encoding/xml"
 	"io"
 	"os"
 	"path/filepath"
@@ -217,9 +216,9 @@ func TestAlgorithmsReachTheReport(t *testing.T) {
 }
 
 func TestSampleIsLabelledAndTheSameEveryTime(t *testing.T) {
-	svg, html := filepath.Join(t.TempDir(), "out.svg"), filepath.Join(t.TempDir(), "out.html")
+	html := filepath.Join(t.TempDir(), "out.html")
 	args := []string{"replay", "--sample", "--sample-lines=30000", "--rate=5", "--burst=10",
-		"--svg", svg, "--html", html}
+		"--html", html}
 	status, first, stderr := tb(t, "", args...)
 	if status != 0 || stderr != "" || !strings.HasPrefix(first, "GENERATED SAMPLE") {
 		t.Fatalf("status %d, stdout %q, stderr %q", status, first, stderr)
@@ -227,17 +226,9 @@ func TestSampleIsLabelledAndTheSameEveryTime(t *testing.T) {
 	if _, second, _ := tb(t, "", args...); second != first {
 		t.Errorf("got\n%s\nand then\n%s", first, second)
 	}
-	drawing, err := os.ReadFile(svg)
-	if err != nil || xml.Unmarshal(drawing, new(any)) != nil {
-		t.Errorf("the SVG is not well-formed, %v", err)
-	}
-	if !bytes.Contains(drawing, []byte("generated sample")) {
-		t.Error("the SVG is not marked as a sample")
-	}
 	page, err := os.ReadFile(html)
-	if err != nil || !bytes.Contains(page, []byte("Generated sample")) ||
-		!bytes.Contains(page, []byte(first)) {
-		t.Errorf("the page is not marked as a sample, or has no report: %v", err)
+	if err != nil || !bytes.Contains(page, []byte("GENERATED SAMPLE")) {
+		t.Errorf("the page is not marked as a sample: %v", err)
 	}
 	if rep := report(t, "", args[1:]...); !rep.Sample || rep.Requests != 30_000 {
 		t.Errorf("JSON: sample %v with %d requests", rep.Sample, rep.Requests)

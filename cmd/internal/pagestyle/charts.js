@@ -40,25 +40,38 @@ function write(plot, { x, y, text, dot }) {
     ctx.arc(left, top, 4 * unit, 0, 2 * Math.PI);
     ctx.fill();
   }
-  const half = ctx.measureText(text).width / 2;
-  const at = clamp(left, bbox.left + half, bbox.left + bbox.width - half);
-  const above = Math.max(top - 7 * unit, bbox.top + 12 * unit);
-  ctx.strokeText(text, at, above);
-  ctx.fillText(text, at, above);
+  const lines = ctx.measureText(text).width > bbox.width ? text.split(", ") : [text];
+  const above = Math.max(top - (14 * lines.length - 7) * unit, bbox.top + 12 * unit);
+  lines.forEach((line, i) => {
+    const half = ctx.measureText(line).width / 2;
+    const at = clamp(left, bbox.left + half, bbox.left + bbox.width - half);
+    ctx.strokeText(line, at, above + 14 * i * unit);
+    ctx.fillText(line, at, above + 14 * i * unit);
+  });
   ctx.restore();
 }
 
-// maxima marks the greatest value in view of each series. Marks that would cover each other are one.
+// maxima marks the greatest value in view of each series.
 function maxima(plot, series) {
-  const [from, to] = plot.series[0].idxs, marks = [];
-  series.forEach(({ name }, i) => {
+  const [from, to] = plot.series[0].idxs;
+  return series.flatMap(({ name }, i) => {
     const values = plot.data[i + 1].slice(from, to + 1), y = Math.max(...values);
-    const x = plot.data[0][from + values.indexOf(y)], before = marks.at(-1);
-    const text = `${number(y)} ${name}`, top = plot.valToPos(y, "y");
-    if (before && Math.abs(plot.valToPos(before.y, "y") - top) < 20) before.text += `, ${text}`;
-    else if (y > 0) marks.push({ x, y, text: `at most ${text}`, dot: true });
+    const x = plot.data[0][from + values.indexOf(y)];
+    return y > 0 ? [{ x, y, text: `${name}: at most ${number(y)}`, dot: true }] : [];
   });
-  return marks;
+}
+
+// apart returns marks of which none covers another: their texts are one.
+function apart(plot, marks) {
+  const list = [];
+  for (const mark of marks) {
+    const distance = (other, axis) =>
+      Math.abs(plot.valToPos(other[axis], axis) - plot.valToPos(mark[axis], axis));
+    const near = list.find((other) => distance(other, "x") < 120 && distance(other, "y") < 16);
+    if (near) Object.assign(near, { text: `${near.text}, ${mark.text}`, dot: near.dot || mark.dot });
+    else list.push(mark);
+  }
+  return list;
 }
 
 // drawChart draws data, a list for x and one for each series, in a place and returns the chart.
@@ -78,10 +91,9 @@ function drawChart(place, { label, data, x, y, series, steps, marks, tip, floor,
     values: time ? timeTicks :
       (_, ticks) => ticks.map((v) => v === null ? "" : (format ?? compact.format)(v)),
   });
-  const ends = (from, to) => [from, to > from ? to : from + 1];
   const inside = (plot, min, max) => {
-    const [from, to] = ends(plot.data[0][0], plot.data[0].at(-1));
-    const width = Math.min(Math.max(max - min, floor ?? 0), to - from);
+    const least = floor ?? 1, from = plot.data[0][0], to = Math.max(plot.data[0].at(-1), from + least);
+    const width = Math.min(Math.max(max - min, least), to - from);
     const low = clamp((min + max - width) / 2, from, to - width);
     return [low, low + width];
   };
@@ -101,7 +113,7 @@ function drawChart(place, { label, data, x, y, series, steps, marks, tip, floor,
   const size = () => ({ width: place.clientWidth, height: 240 });
   const plot = new uPlot({
     ...size(), legend: { show: false }, tzDate: (s) => uPlot.tzDate(new Date(1000 * s), "UTC"),
-    axes: [axis(x, x.time ? 46 : 32), axis(y, 46)],
+    axes: [axis(x, x.time ? 46 : 32), axis(y, 58)],
     scales: {
       x: { time: Boolean(x.time), ...(x.log ? { distr: 3 } : { range: inside }) },
       y: y.log ? { distr: 3 } : { range: (_, low, high) => [0, 1.15 * high || 1] },
@@ -119,7 +131,9 @@ function drawChart(place, { label, data, x, y, series, steps, marks, tip, floor,
     hooks: {
       init: [({ over }) => over.append(value)],
       setCursor: [showValue],
-      draw: [(plot) => (marks ?? maxima)(plot, series).forEach((mark) => write(plot, mark))],
+      draw: [(plot) => {
+        for (const mark of apart(plot, (marks ?? maxima)(plot, series))) write(plot, mark);
+      }],
     },
   }, data, place);
   new ResizeObserver(() => plot.setSize(size())).observe(place);

@@ -45,7 +45,6 @@ type Command struct {
 	Follow  bool   `help:"${replay_follow}"`
 	Resolve bool   `help:"${replay_resolve}"`
 	JSON    bool   `name:"json" help:"${replay_json}"`
-	SVG     string `name:"svg" placeholder:"FILE" help:"${replay_svg}"`
 	HTML    string `name:"html" placeholder:"FILE" help:"${replay_html}"`
 
 	Sample      bool        `help:"${replay_sample}"`
@@ -64,7 +63,7 @@ func (c *Command) Validate() error {
 	case c.Follow && len(c.Files) != 1:
 		return errors.New("--follow: want one FILE, or - for standard input")
 	}
-	if err := errors.Join(c.validatePictures(), c.validateSchema()); err != nil {
+	if err := errors.Join(c.validateHTML(), c.validateSchema()); err != nil {
 		return err
 	}
 	_, err := c.options()
@@ -77,7 +76,7 @@ func (c *Command) options() (Options, error) {
 		Rates: c.Sweep.Rates, Bursts: c.Sweep.Bursts,
 		Trusted: cli.Prefixes(c.Trusted), IPv6Prefix: int(c.IPv6Prefix), Cost: c.Cost,
 		MaxKeys: int(c.MaxKeys), Overflow: cli.Overflow(c.Overflow),
-		Keys: splitLists(c.Key), Algorithms: splitLists(c.Algorithm), Picture: c.wantsPicture(),
+		Keys: splitLists(c.Key), Algorithms: splitLists(c.Algorithm), Picture: c.HTML != "",
 		AllowMalformed: c.AllowMalformed, ByPath: c.ByPath,
 	}
 	if c.Export != nil {
@@ -124,7 +123,7 @@ func splitLists(lists []string) (names []string) {
 }
 
 // Run replays the log and prints the report. After an error it prints the report on the
-// part of the input that was replayed. Run looks for the files and creates the pictures before a
+// part of the input that was replayed. Run looks for the files and creates the page before a
 // long replay, so that a wrong name does not fail after it.
 func (c *Command) Run(ctx context.Context, std cli.IO) error {
 	o, err := c.options()
@@ -142,7 +141,7 @@ func (c *Command) Run(ctx context.Context, std cli.IO) error {
 	if err != nil {
 		return err
 	}
-	pictures, err := c.createPictures()
+	page, err := c.createHTML()
 	if err != nil {
 		return err
 	}
@@ -166,8 +165,8 @@ func (c *Command) Run(ctx context.Context, std cli.IO) error {
 	case res.Report.Interrupted:
 		err = errors.Join(err, errors.New("interrupted"))
 	}
-	for _, p := range pictures {
-		err = errors.Join(err, p.write(res, p.file), p.file.Close())
+	if page != nil {
+		err = errors.Join(err, res.WriteHTML(page), page.Close())
 	}
 	// A broken pipe kills the process here.
 	return errors.Join(err, res.Report.checkNames(), show(&res.Report, std.Stdout))

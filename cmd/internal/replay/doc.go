@@ -32,8 +32,7 @@
 //     bytes on average. See queue.
 //   - 4,096 keys have statistics of their own. With more keys than that, the keys refused
 //     most stay and their counts become lower bounds. See ranking.
-//   - A picture has at most 512 intervals, of whole seconds, and at most 128 steps in a window of a
-//     key. See timeline and zoom. A page has at most 100 keys.
+//   - A page has at most 512 intervals, of whole seconds, and at most 100 keys. See timeline.
 //   - A line has at most 1 MiB. A longer line is malformed.
 //   - A file is open only while others overlap with it, and takes about 300 kB then. Unpacking
 //     zstd also takes its window, at most 128 MiB.

@@ -59,10 +59,8 @@ var Vars = kong.Vars{
 		" every two seconds, until an interrupt.",
 	"replay_resolve": "Look up the names of the refused clients in the DNS, such as of crawlers.",
 	"replay_json":    "Print the report as JSON.",
-	"replay_svg": "Also draw the requests over time, and the tokens of the keys refused most in" +
-		" their worst minutes, into FILE.",
-	"replay_html": "Also write a page with this picture and a table of keys into FILE. With" +
-		" --suggest, a slider shows what each burst refuses.",
+	"replay_html": "Also write a page with charts of the requests over time and a table of keys into" +
+		" FILE. For a suggestion, a slider shows what each burst refuses.",
 
 	"replay_sample": "Replay a generated log instead of files.",
 	"replay_sample_lines": fmt.Sprintf("Lines of the generated log, %d to %d.",

@@ -8,9 +8,8 @@ import (
 	"github.com/seed-181794aa/ratelimit/cmd/internal/suggest"
 )
 
-// maxTracked is how many keys have statistics of their own. One takes about 350 bytes, up
-// to 256 bytes for each part of its key, and for a picture up to 8 KiB for its windows: 36 MB
-// in all if every key sends requests all the time, and 4 MB if keys come and go.
+// maxTracked is how many keys have statistics of their own. One takes about 150 bytes, and up
+// to 256 bytes for each part of its key.
 const maxTracked = 4096
 
 // tracked is a key that has statistics. Its Count is the number of its refusals.
@@ -23,7 +22,6 @@ type keyStats struct {
 	run        uint64 // refusals in a row, up to now
 	longestRun uint64
 	peak       suggest.Peak
-	zoom       zoom // empty unless there is a picture
 
 	counted   bool   // whether keyCounter has the key
 	refusedBy uint64 // a bit for each limit of which keyCounter has a refusal
@@ -38,7 +36,7 @@ func newRanking(bound int) ranking { return ranking{sketch.NewSummary[keyStats](
 func (r ranking) track(key []byte) *tracked {
 	e, added := r.See(key)
 	if added {
-		e.Value = keyStats{zoom: e.Value.zoom.emptied()}
+		e.Value = keyStats{}
 	}
 	e.Value.requests++
 	return e

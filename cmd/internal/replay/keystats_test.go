@@ -3,8 +3,6 @@ package replay
 import (
 	"slices"
 	"testing"
-
-	"github.com/seed-181794aa/ratelimit/tb"
 )
 
 func TestRankingListsTheMostRefused(t *testing.T) {
@@ -29,18 +27,6 @@ func TestRankingListsTheMostRefused(t *testing.T) {
 	if e := refuse(4); e.Count != 2 || e.Value.refused != 1 {
 		t.Errorf("key 4 has a count of %v and %d refusals, want 2, as it inherits 1, and 1",
 			e.Count, e.Value.refused)
-	}
-}
-
-func TestWindowsOfAReplacedKeyAreDropped(t *testing.T) {
-	r, l := newRanking(1), newLens(mustRate(t, "1"), 5)
-	for _, ns := range []int64{7e9, 70e9} {
-		l.add(&r.track(key(1)).Value.zoom, ns, 1, tb.Decision{Remaining: 0})
-	}
-	v := &r.track(key(2)).Value
-	if l.add(&v.zoom, 80e9, 1, tb.Decision{Allowed: true, Remaining: 4}); v.requests != 1 ||
-		v.zoom.mostRefused().refused != 0 || v.zoom.present.start != 80e9 || v.zoom.level != 4 {
-		t.Errorf("the new key begins with %+v", v)
 	}
 }
 

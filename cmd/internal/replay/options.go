@@ -42,7 +42,7 @@ type Options struct {
 	Algorithms []string
 	// AllowMalformed accepts a log of which most lines are malformed.
 	AllowMalformed bool
-	// Picture keeps what WriteSVG and WriteHTML need, for a single limit or a suggestion.
+	// Picture keeps what WriteHTML needs, for a single limit or a suggestion.
 	Picture bool
 	// Follow gets the report so far every two seconds, unless it is nil. An error ends the replay.
 	// There is one input then, and no suggestion.

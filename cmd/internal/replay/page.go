@@ -11,7 +11,6 @@ import (
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/pagestyle"
 	"github.com/seed-181794aa/ratelimit/cmd/internal/printable"
-	"github.com/seed-181794aa/ratelimit/internal/svgchart"
 )
 
 //go:embed page
@@ -19,8 +18,8 @@ var pageFiles embed.FS
 
 var (
 	pageTemplate = template.Must(template.ParseFS(pageFiles, "page/index.html"))
-	pageStyle    = pagestyle.Style + svgchart.Style + chartColors + pageFile("style.css")
-	pageScript   = pageFile("script.js")
+	pageStyle    = pagestyle.Style + pageFile("style.css")
+	pageScript   = pagestyle.Script + pageFile("script.js")
 )
 
 func pageFile(name string) string {
@@ -47,45 +46,44 @@ type page struct {
 	Style    template.CSS
 	Script   template.JS
 	Log      string
-	Sample   bool
 	Headline string
-	Charts   []figure
-	Buckets  []figure // of the first keys
-	Keys     keyTable
+	Next     string        // what to do about an empty result
 	Curve    *refusalCurve // nil if there is no suggestion
-	Text     string
+	Use      []copyable
+	Time     timeTable
+	Bursts   *burstTable // nil if there is no suggestion
+	Keys     keyTable
+	Text     string // what the rest of the page does not have
 }
 
-// figure is a chart of the page.
-type figure struct {
-	Title string
-	SVG   template.HTML
-}
+// copyable is a text with a button that copies it.
+type copyable struct{ ID, Title, Text string }
 
-func figures(charts []svgchart.Chart) (all []figure) {
-	for _, c := range charts {
-		all = append(all, figure{c.Title, template.HTML(c.SVG())})
-	}
-	return all
-}
-
-// WriteHTML writes a page that needs no other file. It has the charts of WriteSVG, a table of keys,
-// the refusals of other bursts for a suggestion, and the report as text. Options.Picture must be
+// WriteHTML writes a page that needs no other file. It has charts of the requests over time and of
+// the bursts for a suggestion, each with its table, and a table of keys. Options.Picture must be
 // set.
 func (res *Result) WriteHTML(w io.Writer) error {
 	rep := &res.Report
 	p := page{
 		Security: pageSecurity, Style: template.CSS(pageStyle), Script: template.JS(pageScript),
-		Log: rep.logName(), Sample: rep.Sample, Headline: rep.headline(), Keys: res.keyTable(),
-		Charts: figures(res.charts()), Buckets: figures(res.bucketCharts(shownKeys)),
+		Log: rep.logName(), Headline: rep.headline(), Next: rep.nextStep(),
+		Time: res.replayer.timeline.table(rep.Suggestion == nil), Keys: res.keyTable(),
 	}
 	if s := rep.Suggestion; s != nil {
-		p.Curve = s.curve
+		p.Curve, p.Bursts, p.Use = s.curve, s.burstTable(), s.use()
 	}
 	var text strings.Builder
-	if err := rep.WriteText(&text); err != nil {
-		return err
+	rep.writeInput(&text)
+	if s := rep.Suggestion; s != nil && s.Limit != nil {
+		s.writeCandidates(&text, rep.Requests)
+		if s.export != "" {
+			s.writePaths(&text, rep.Requests)
+		}
 	}
+	if len(rep.Algorithms) > 0 {
+		rep.writeAlgorithms(&text)
+	}
+	rep.writeNotes(&text)
 	p.Text = printable.Escape(text.String())
 	return pageTemplate.Execute(w, p)
 }
@@ -104,6 +102,9 @@ func (rep *Report) logName() string {
 
 // headline returns the outcome in a sentence.
 func (rep *Report) headline() string {
+	if rep.Requests == 0 {
+		return "There is no request in the log."
+	}
 	if s := rep.Suggestion; s != nil {
 		if s.Limit == nil {
 			return "No burst is enough."
@@ -114,4 +115,36 @@ func (rep *Report) headline() string {
 	return fmt.Sprintf("%s, burst %s: refuses %s of %s requests (%s), and %s of %s %s at least once.",
 		o.Rate, grouped(o.Burst), grouped(o.Refused), grouped(rep.Requests), percent(o.RefusedShare),
 		grouped(o.KeysRefused), grouped(rep.Keys), plural(rep.Keys, "key", "keys"))
+}
+
+// nextStep returns what to do about a result without a request, a refusal or a limit.
+func (rep *Report) nextStep() string {
+	s := rep.Suggestion
+	switch {
+	case rep.Requests == 0:
+		return "Look whether it is the right file. --format says how to read its lines."
+	case s != nil && s.Limit == nil:
+		return "Try higher rates, or a greater share in --suggest."
+	case s == nil && rep.Limits[0].Refused == 0:
+		return "Without --rate and --burst, tb replay finds the limit that the log needs."
+	}
+	return ""
+}
+
+// use returns the commands and the files that set the suggested limit.
+func (s *Suggestion) use() (all []copyable) {
+	l := s.Limit
+	if l == nil {
+		return nil
+	}
+	all = append(all, copyable{"replay", "Replay it on another log",
+		fmt.Sprintf("tb replay --rate %s --burst %d%s FILE", l.Rate, l.Burst, s.replayFlags)})
+	if l.Policy != nil {
+		all = append(all, copyable{"proxy", "Run it", "tb proxy --policy policy.json" + s.proxyFlags},
+			copyable{"policy", "policy.json", policyText(l.Policy)})
+	}
+	if s.Export != "" && s.export != "policy" {
+		all = append(all, copyable{"export", s.exportFile, s.Export})
+	}
+	return all
 }

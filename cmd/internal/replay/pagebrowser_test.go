@@ -4,10 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	cdp "github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
@@ -105,47 +108,65 @@ func TestPageSortsTheKeys(t *testing.T) {
 	b.close()
 }
 
-// A user points at a chart, zooms into it and out again, and follows the link to a bucket.
-func TestPageShowsValuesAndBuckets(t *testing.T) {
+// A user points at a chart, zooms into it and out again. Both charts show the same time.
+func TestPageShowsValuesAndZooms(t *testing.T) {
 	b := open(t, pageOf(t, options(t, "1", 1), sampled(6000)))
-	var box struct{ Left, Top, Width, Height float64 }
-	const chart = `JSON.stringify(document.querySelector(".chart").getBoundingClientRect())`
-	if err := json.Unmarshal([]byte(b.text(chart)), &box); err != nil {
-		t.Fatal(err)
+	b.check(`document.querySelectorAll(".plot[role=img][aria-label] canvas").length`, "2")
+	b.check(`[...document.querySelectorAll("details")].some((details) => details.open)`, "false")
+	b.do(chromedp.EmulateViewport(1280, 1000))
+	mouse := func(event cdp.DispatchMouseEventType, chart string, share float64,
+		pressed ...chromedp.MouseOption) {
+		t.Helper()
+		var box struct{ Left, Top, Width, Height float64 }
+		over := `JSON.stringify(document.querySelector("` + chart + ` .u-over").getBoundingClientRect())`
+		if err := json.Unmarshal([]byte(b.text(over)), &box); err != nil {
+			t.Fatal(err)
+		}
+		b.do(chromedp.MouseEvent(event, box.Left+box.Width*share, box.Top+box.Height/2, pressed...))
 	}
-	place := func(share float64) (x, y float64) {
-		return box.Left + box.Width*(80+share*(960-80-36))/960, box.Top + box.Height/2
+	// at returns the time that a tip has, which must be inside its chart.
+	at := func(chart string, share float64) string {
+		t.Helper()
+		mouse(chromedp.MouseMoved, chart, share)
+		got := b.text(`(() => {
+			const tip = document.querySelector("` + chart + ` .tip"), over = tip.parentNode;
+			const [a, b] = [tip, over].map((node) => node.getBoundingClientRect());
+			return tip.hidden || a.left < b.left || a.right > b.right + 1 ? "outside" : tip.textContent;
+		})()`)
+		if !regexp.MustCompile(`^2025-03-10 ..:..:..(, [\w ]+: [\d,]+){3}$`).MatchString(got) {
+			t.Fatalf("the tip at %v is %q", share, got)
+		}
+		return got[:len(time.DateTime)]
 	}
-	x, y := place(0.5)
-	b.do(chromedp.MouseEvent(chromedp.MouseMoved, x, y))
-	b.check(`/^2025-03-10 1\d:\d\d:00: [\d,]+ requests/.test(
-		document.querySelector("#tip").textContent)`, "true")
-	b.check(`document.querySelector("#tip").hidden`, "false")
-	const view = `document.querySelector(".data").getAttribute("viewBox").split(" ")
-		.map((x) => Math.round(x)).join(" ")`
-	const first = `document.querySelector(".x").textContent`
-	whole, mark := b.text(view), b.text(first)
-	x, y = place(0.25)
-	b.do(chromedp.MouseEvent(chromedp.MousePressed, x, y, chromedp.ButtonLeft))
-	x, y = place(0.75)
-	b.do(chromedp.MouseEvent(chromedp.MouseReleased, x, y, chromedp.ButtonLeft))
-	b.check(view, "291 26 422 184")
-	b.check(`/^03-10 \d\d:\d\d:\d\d$/.test(`+first+`)`, "true")
-	b.do(chromedp.DoubleClick("figure:first-of-type .chart"))
-	b.check(view, whole)
-	b.check(first, mark)
-	b.do(chromedp.SendKeys("figure:first-of-type .scroll", "+"))
-	b.check(view, "291 26 422 184")
-	b.do(chromedp.SendKeys("figure:first-of-type .scroll", "--"))
-	b.check(view, whole)
-
-	const shown = `[...document.querySelectorAll(".bucket")].filter((b) => b.checkVisibility())
-		.map((b) => b.id)`
-	b.check(shown, "bucket-0,bucket-1,bucket-2")
-	b.do(chromedp.Click("#keys tbody tr:nth-child(5) a"))
-	b.check(shown, "bucket-0,bucket-1,bucket-2,bucket-4")
-	b.check(`document.querySelector("#bucket-4 figcaption").textContent.startsWith(
-		document.querySelector("#keys tbody tr:nth-child(5) a").textContent)`, "true")
+	first, middle := at("#requests", 0.01), at("#requests", 0.5)
+	if last := at("#requests", 0.99); first >= middle || middle >= last {
+		t.Errorf("from left to right: %s, %s, %s", first, middle, last)
+	}
+	start := at("#requests", 0.4)
+	mouse(chromedp.MousePressed, "#requests", 0.4, chromedp.ButtonLeft)
+	mouse(chromedp.MouseMoved, "#requests", 0.6, chromedp.ButtonLeft)
+	mouse(chromedp.MouseReleased, "#requests", 0.6, chromedp.ButtonLeft)
+	for _, chart := range []string{"#requests", "#busiest"} {
+		if got := at(chart, 0.02); got < start || got >= middle {
+			t.Errorf("after a drag from %s to %s the tip of %s has %s", start, middle, chart, got)
+		}
+	}
+	for range 12 { // down to the floor, around the greatest count
+		b.do(chromedp.Click("#zoom button:nth-child(1)"))
+	}
+	floor := make(map[string]bool)
+	for share := 0.01; share < 1; share += 0.02 {
+		floor[at("#busiest", share)] = true
+	}
+	if len(floor) < 8 || len(floor) > 9 {
+		t.Errorf("the closest view has %d intervals, want 8: %v", len(floor), floor)
+	}
+	b.do(chromedp.Click("#zoom button:nth-child(3)"))
+	for _, chart := range []string{"#requests", "#busiest"} {
+		if got := at(chart, 0.01); got != first {
+			t.Errorf("the whole log begins at %s in %s, want %s", got, chart, first)
+		}
+	}
 	b.close()
 }
 

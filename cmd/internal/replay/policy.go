@@ -195,8 +195,8 @@ func (c *Command) checkPolicyFlags(o *Options) error {
 		return errors.New("want either --policy, or --rate, --burst, --sweep or --suggest, and not both")
 	case !slices.Equal(o.Keys, []string{"ip"}) || c.Cost.String() != "1":
 		return errors.New("want either --policy, or --key or --cost, and not both")
-	case c.wantsPicture() || len(c.Algorithm) > 0:
-		return errors.New("want either --policy, or --svg, --html or --algorithm, and not both")
+	case c.HTML != "" || len(c.Algorithm) > 0:
+		return errors.New("want either --policy, or --html or --algorithm, and not both")
 	}
 	return nil
 }

@@ -45,9 +45,7 @@ type replayer struct {
 	ranking ranking
 	contest *contest // nil without Options.Algorithms
 
-	// These are nil without Options.Picture. A suggestion has no lens, because it decides nothing.
-	timeline *timeline
-	lens     *lens
+	timeline *timeline // nil without Options.Picture
 
 	allowMalformed bool
 }
@@ -106,9 +104,6 @@ func newReplayer(o Options) (*replayer, error) {
 	}
 	if o.Picture {
 		r.timeline = newTimeline()
-		if len(r.trials) > 0 {
-			r.lens = newLens(r.trials[0].rate, r.trials[0].burst)
-		}
 	}
 	return r, nil
 }
@@ -224,7 +219,7 @@ func (r *replayer) decide(p pending, text []byte, late bool) error {
 			refused |= 1 << i
 		}
 		if i == 0 {
-			r.addDetails(entry, p.time, p.cost, d)
+			r.addDetails(entry, p.time, d)
 		}
 	}
 	if late && refused != 0 {
@@ -260,7 +255,7 @@ func (r *replayer) clients(part int) iter.Seq2[string, uint64] {
 }
 
 // addDetails counts a decision of the first limit at a time.
-func (r *replayer) addDetails(entry *tracked, ns int64, cost float64, d tb.Decision) {
+func (r *replayer) addDetails(entry *tracked, ns int64, d tb.Decision) {
 	second := ns / int64(time.Second)
 	if !d.Allowed {
 		entry.Count++
@@ -268,6 +263,5 @@ func (r *replayer) addDetails(entry *tracked, ns int64, cost float64, d tb.Decis
 	entry.Value.add(second, d.Allowed)
 	if r.timeline != nil {
 		r.timeline.add(second, d.Allowed)
-		r.lens.add(&entry.Value.zoom, ns, cost, d)
 	}
 }

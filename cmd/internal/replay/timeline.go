@@ -6,6 +6,8 @@ import (
 	"github.com/seed-181794aa/ratelimit/cmd/internal/suggest"
 )
 
+const day = 24 * time.Hour
+
 // maxBins is how many intervals a timeline has at most, a power of two. A log of 512
 // seconds or more has at least a fifth as many.
 const maxBins = 512
@@ -24,10 +26,6 @@ type bin struct {
 	granted, refused uint64
 	peak             uint32 // the most requests in a second
 }
-
-func (b bin) justGranted() uint64 { return b.granted }
-func (b bin) total() uint64       { return b.granted + b.refused }
-func (b bin) busiest() uint64     { return uint64(b.peak) }
 
 // timeline counts decisions over time in bounded memory. It begins with bins of one
 // second. Whenever the log outgrows them, at either end, it takes the next width.

@@ -32,7 +32,7 @@ func checkTimeline(t *testing.T, line *timeline, exact map[int64]bin) {
 	if line.hi-line.lo >= maxBins {
 		t.Errorf("%d bins in use", line.hi-line.lo+1)
 	}
-	if line.bin(line.lo).total() == 0 || line.bin(line.hi).total() == 0 {
+	if *line.bin(line.lo) == (bin{}) || *line.bin(line.hi) == (bin{}) {
 		t.Errorf("bins %d to %d in use, but the outer ones are empty", line.lo, line.hi)
 	}
 	want := make(map[int64]bin)

@@ -1,68 +1,74 @@
-// The page shows the values of its charts, sorts its table of keys, and shows what a burst would
-// refuse.
-"use strict";
+// The page draws its charts from its tables, sorts its table of keys, copies its texts, and shows
+// what a burst would refuse.
 
 const $ = (id) => document.getElementById(id);
 
-// The value under the pointer stands beside it at once. A browser would show a title later, and not
-// under a finger.
-for (const value of document.querySelectorAll(".value")) {
-  value.dataset.text = value.textContent;
-  value.replaceChildren();
-}
+// A chart takes the place of its table, which stays for screen readers and for its values.
+for (const details of document.querySelectorAll("details")) details.open = false;
 
-function showTip(event) {
-  const text = event.target.dataset?.text, tip = $("tip");
-  tip.hidden = !text;
-  tip.textContent = text ?? "";
-  tip.style.left = `${Math.max(Math.min(event.clientX + 12, innerWidth - tip.offsetWidth - 8), 8)}px`;
-  tip.style.top = `${event.clientY + 16}px`;
-}
-
-addEventListener("pointermove", showTip);
-addEventListener("pointerdown", showTip);
-
-// A chart of time shows a part of it, from 0 to 1. Its marks stay, and get the times that they have
-// then.
-function zoomable(data) {
-  const chart = data.ownerSVGElement, from = Number(data.dataset.from), to = Number(data.dataset.to);
-  const [left, top, width, height] = data.getAttribute("viewBox").split(" ").map(Number);
-  const marks = [...chart.querySelectorAll(".x")].map((mark) =>
-    ({ mark, text: mark.textContent, at: (mark.getAttribute("x") - left) / width }));
-  let low = 0, high = 1, start = null;
-
-  function show(newLow, newHigh) {
-    low = Math.max(newLow, 0);
-    high = Math.min(newHigh, 1);
-    data.setAttribute("viewBox", [left + low * width, top, (high - low) * width, height].join(" "));
-    for (const { mark, text, at } of marks) {
-      const time = new Date(1000 * (from + (to - from) * (low + (high - low) * at))).toISOString();
-      mark.textContent = high - low === 1 ? text : time.slice(5, 19).replace("T", " ");
-    }
-  }
-
-  const at = (event) => {
-    const { left: edge, width: pixels } = chart.getBoundingClientRect();
-    const x = ((event.clientX - edge) / pixels) * chart.viewBox.baseVal.width;
-    return low + (high - low) * Math.min(Math.max((x - left) / width, 0), 1);
+// read returns the columns of a table as numbers, and the texts of its rows.
+function read(table) {
+  const rows = [...table.tBodies[0].rows], heads = [...table.tHead.rows[0].cells];
+  return {
+    heads: heads.map((head) => head.textContent),
+    columns: heads.map((_, i) => rows.map((row) => Number(row.cells[i].dataset.value))),
+    text: (i) => [...rows[i].cells].map((cell, j) =>
+      j ? `${heads[j].textContent}: ${cell.textContent}` : cell.textContent).join(", "),
   };
-  chart.addEventListener("pointerdown", (event) => { start = at(event); });
-  chart.addEventListener("pointercancel", () => { start = null; });
-  chart.addEventListener("pointerup", (event) => {
-    const end = at(event);
-    if (start !== null && Math.abs(end - start) > (high - low) / 50)
-      show(Math.min(start, end), Math.max(start, end));
-    start = null;
+}
+
+function showTime(table) {
+  const { heads, columns: [starts, ...counts], text } = read(table), width = Number(table.dataset.width);
+  const x = [...starts, starts.at(-1) + width], closed = (list) => [...list, list.at(-1)];
+  const looks = {
+    Requests: { name: "requests", color: "--accent", fill: "55" },
+    Refused: { name: "refused", color: "--refused", fill: "ff" },
+    "In a second": { name: "in a second", color: "--accent", fill: "22" },
+  };
+  const draw = (place, label, names) => drawChart(place, {
+    label, data: [x, ...names.map((name) => closed(counts[heads.indexOf(name) - 1]))],
+    x: { label: "UTC", time: true }, y: {}, series: names.map((name) => looks[name]),
+    steps: true, tip: text, floor: 8 * width, group: "time",
   });
-  chart.addEventListener("dblclick", () => show(0, 1));
-  chart.parentNode.addEventListener("keydown", (event) => {
-    const middle = (low + high) / 2, half = (high - low) / 2;
-    if (event.key === "+") show(middle - half / 2, middle + half / 2);
-    if (event.key === "-") show(middle - 2 * half, middle + 2 * half);
+  const title = $("time-title").textContent;
+  const plots = [draw($("requests"), title, heads.slice(1).filter((name) => name !== "In a second"))];
+  if ($("busiest")) plots.push(draw($("busiest"), "Requests in the busiest second", ["In a second"]));
+
+  // A button zooms in on the greatest count in view, and out around the middle.
+  $("zoom").hidden = false;
+  $("zoom").addEventListener("click", ({ target: { dataset } }) => {
+    if (!dataset.by) return;
+    const [{ scales: { x: { min, max } } }] = plots, by = Number(dataset.by);
+    const seen = (s) => s + width > min && s < max;
+    const most = Math.max(...counts[0].filter((_, i) => seen(starts[i])));
+    const top = starts.find((s, i) => seen(s) && counts[0][i] === most) + width / 2;
+    const middle = by < 1 ? top : (min + max) / 2;
+    const half = Math.min((max - min) * by, x.at(-1) - x[0]) / 2;
+    for (const plot of plots) plot.setScale("x", { min: middle - half, max: middle + half });
   });
 }
 
-for (const data of document.querySelectorAll(".data")) zoomable(data);
+function showBursts(table) {
+  const { heads, columns: [rates, ...shares], text } = read(table);
+  const chosen = Number(table.dataset.chosen), bursts = shares.map((list) => list.map((b) => b || null));
+  const suggested = [...table.tBodies[0].rows].find((row) => row.dataset.suggested);
+  const burst = Number(suggested?.dataset.suggested);
+  drawChart($("bursts-plot"), {
+    label: $("bursts-title").textContent, data: [rates, ...bursts],
+    x: { label: "tokens a second", log: true, format: String }, y: { label: "burst", log: true },
+    series: bursts.map((_, i) => i === chosen ? { color: "--accent", width: 3 } :
+      { color: "--faint", dash: [4, 4] }),
+    marks: () => [
+      ...bursts.flatMap((list, i) => {
+        const first = list.findIndex((b) => b);
+        return first < 0 ? [] : [{ x: rates[first], y: list[first], text: heads[i + 1] }];
+      }),
+      ...(suggested ? [{ x: Number(suggested.cells[0].dataset.value), y: burst, dot: true,
+        text: `suggested: ${suggested.cells[0].textContent}, burst ${number(burst)}` }] : []),
+    ],
+    tip: text,
+  });
+}
 
 function sortRows(header, order) {
   const column = header.cellIndex, body = $("keys").tBodies[0];
@@ -81,7 +87,14 @@ for (const header of $("keys")?.tHead.rows[0].cells ?? []) {
     sortRows(header, orders[header.ariaSort === orders[0] ? 1 : 0]));
 }
 
-const number = (x) => x.toLocaleString("en");
+for (const button of document.querySelectorAll("[data-of]")) {
+  button.hidden = !navigator.clipboard;
+  button.addEventListener("click", async () => {
+    await navigator.clipboard.writeText($(button.dataset.of).textContent);
+    button.textContent = "Copied";
+    setTimeout(() => { button.textContent = "Copy"; }, 2000);
+  });
+}
 
 function percent(part, all) {
   const p = all ? (100 * part) / all : 0;
@@ -103,69 +116,77 @@ function showClients(rate, burst, refused, limit) {
   }
   const header = $("keys").querySelector("[aria-sort]");
   sortRows(header, header.ariaSort);
-  $("keys-title").textContent = `${number(shown)} of ${number(refused)} ` +
-    `${refused === 1 ? "client" : "clients"} that a limit of ${limit} refuses`;
+  $("keys-title").textContent = refused === 0 ? `A limit of ${limit} refuses no client` :
+    `${number(shown)} of ${number(refused)} ${refused === 1 ? "client" : "clients"} that a limit of ` +
+    `${limit} refuses`;
 }
-
-// The picture of the curve of a rate, in the coordinates of its viewBox.
-const left = 50, right = 590, ceiling = 10, floor = 150;
 
 function showCurve(curve) {
   const { bursts, clients, requests, rates } = curve;
-  const last = Math.max(bursts.length - 1, 1);
-  const x = (i) => (left + ((right - left) * i) / last).toFixed(1);
+  const shares = (counts, all) => counts.map((n) => (all ? (100 * n) / all : 0));
+  const choice = () => [$("rate").selectedIndex, $("burst").valueAsNumber];
+  const data = (rate) => [bursts, shares(rate.clients, clients), bursts.map(() => 100 * curve.share),
+    ...(rate.requests ? [shares(rate.requests, requests)] : [])];
+  const plot = drawChart($("curve"), {
+    label: "Share of the clients and the requests that a burst refuses", data: data(rates[curve.rate]),
+    x: { label: "burst", log: true }, y: { format: (p) => `${p} %` },
+    series: [{ color: "--accent", width: 3 }, { color: "--faint", dash: [4, 4] },
+      ...(rates[0].requests ? [{ color: "--refused" }] : [])],
+    marks({ data: [, ofClients, , ofRequests] }) {
+      const [rate, i] = choice(), end = bursts.length - 1;
+      const at = rate === curve.rate && i === curve.burst ? "suggested: " : "";
+      const list = [{ x: bursts[end], y: 100 * curve.share, text: percent(curve.share, 1) },
+        { x: bursts[0], y: ofClients[0], text: "clients" },
+        { x: bursts[i], y: ofClients[i], text: `${at}burst ${number(bursts[i])}`, dot: true }];
+      if (ofRequests) list.push({ x: bursts[0], y: ofRequests[0], text: "requests" });
+      if (!at && rate === curve.rate)
+        list.push({ x: bursts[curve.burst], y: ofClients[curve.burst], text: "suggested", dot: true });
+      return list;
+    },
+    tip: (i) => refusals(rates[choice()[0]], i),
+  });
+
+  // refusals returns in words what the burst with an index refuses.
+  function refusals(rate, i) {
+    const text = `${rate.rate}, burst ${number(bursts[i])}: refuses ${number(rate.clients[i])} of ` +
+      `${number(clients)} clients (${percent(rate.clients[i], clients)})`;
+    return rate.requests ? `${text} and ${number(rate.requests[i])} of ${number(requests)} requests ` +
+      `(${percent(rate.requests[i], requests)})` : text;
+  }
 
   function show() {
-    const index = $("rate").selectedIndex, i = $("burst").valueAsNumber;
-    const rate = rates[index], burst = bursts[i];
-    const shares = (counts, all) => counts ? counts.map((n) => (all ? n / all : 0)) : [];
-    const ofClients = shares(rate.clients, clients), ofRequests = shares(rate.requests, requests);
-    const most = Math.max(...ofClients, ...ofRequests, 0.001);
-    const y = (share) => (floor - ((floor - ceiling) * share) / most).toFixed(1);
-    const path = (list) => list.map((share, j) => `${j ? "L" : "M"}${x(j)} ${y(share)}`).join(" ");
-    $("clients-curve").setAttribute("d", path(ofClients));
-    $("requests-curve").setAttribute("d", path(ofRequests));
-    $("marker").setAttribute("d", `M${x(i)} ${ceiling} V${floor}`);
-    $("share").setAttribute("d", curve.share < most ? `M${left} ${y(curve.share)} H${right}` : "");
-    $("share-text").setAttribute("y", y(curve.share) - 5);
-    $("share-text").textContent = curve.share < most ? percent(curve.share, 1) : "";
-    $("suggested").setAttribute("cx", x(curve.burst));
-    $("suggested").setAttribute("cy", y(ofClients[curve.burst]));
-    $("suggested").toggleAttribute("hidden", !curve.suggested || index !== curve.rate);
-    $("top").textContent = percent(most, 1);
+    const [index, i] = choice(), rate = rates[index], burst = bursts[i];
     $("burst").setAttribute("aria-valuetext", number(burst));
-    const limit = `${rate.rate}, burst ${number(burst)}`;
-    let text = `${limit}: refuses ${number(rate.clients[i])} of ` +
-      `${number(clients)} clients (${percent(rate.clients[i], clients)})`;
-    if (rate.requests)
-      text += ` and ${number(rate.requests[i])} of ${number(requests)} requests ` +
-        `(${percent(rate.requests[i], requests)})`;
     const sample = ` This is an estimate from one client in ${number(curve.one_in)}.`;
-    $("refusals").textContent = `${text}.${curve.one_in > 1 ? sample : ""}`;
+    $("refusals").textContent = `${refusals(rate, i)}.${curve.one_in > 1 ? sample : ""}`;
+    plot.setData(data(rate));
     showUse(rate, burst);
-    showClients(index, burst, rate.clients[i], limit);
+    showClients(index, burst, rate.clients[i], `${rate.rate}, burst ${number(burst)}`);
   }
 
   // showUse writes the command that replays a limit and, if there is one, its policy.
   function showUse(rate, burst) {
-    let text = `tb replay --rate ${rate.rate} --burst ${burst}${curve.replay_flags} FILE`;
+    $("replay").textContent = `tb replay --rate ${rate.rate} --burst ${burst}${curve.replay_flags} FILE`;
     const config = rate.policy?.rules[0].algorithm_config;
-    if (config && burst >= config.tokens_per_second) {
-      config.burst = burst;
-      text += `\ntb proxy --policy policy.json${curve.proxy_flags}\n\npolicy.json:\n\n` +
-        JSON.stringify(rate.policy, null, 2);
-    }
-    $("use").textContent = text;
+    const isPolicy = config && burst >= config.tokens_per_second;
+    for (const id of ["proxy", "policy"])
+      if ($(id)) $(id).parentNode.hidden = !isPolicy;
+    if (!isPolicy || !$("policy")) return;
+    config.burst = burst;
+    $("policy").textContent = JSON.stringify(rate.policy, null, 2);
   }
 
   $("rate").selectedIndex = curve.rate;
   $("burst").max = bursts.length - 1;
   $("burst").value = curve.burst;
-  $("end").textContent = number(bursts.at(-1));
   $("rate").addEventListener("change", show);
   $("burst").addEventListener("input", show);
-  $("try").hidden = false;
   show();
 }
 
-if ($("refusal-curve")) showCurve(JSON.parse($("refusal-curve").textContent));
+if ($("time")) showTime($("time"));
+if ($("bursts")) showBursts($("bursts"));
+if ($("refusal-curve")) {
+  $("try").hidden = false;
+  showCurve(JSON.parse($("refusal-curve").textContent));
+}

@@ -1,0 +1,42 @@
+package replay
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+// validateHTML returns an error if --html has a mistake.
+func (c *Command) validateHTML() error {
+	switch {
+	case strings.HasPrefix(c.HTML, "-"):
+		return fmt.Errorf("--html=%s: want the name of a file", c.HTML)
+	case c.HTML != "" && len(c.Sweep.Rates)+len(c.Sweep.Bursts) > 0 && !c.Suggest.isSet():
+		return errors.New("want either --html or --sweep, and not both")
+	}
+	return nil
+}
+
+// createHTML creates the file of --html, and returns nil without the flag. It refuses to replace a
+// file that is not empty and not a page, which may be a log whose name stands behind --html by
+// mistake.
+func (c *Command) createHTML() (*os.File, error) {
+	if c.HTML == "" {
+		return nil, nil
+	}
+	if info, err := os.Stat(c.HTML); err == nil && info.Mode().IsRegular() {
+		file, err := os.Open(c.HTML)
+		if err != nil {
+			return nil, err
+		}
+		begin := make([]byte, len("<!doc"))
+		n, _ := io.ReadFull(file, begin)
+		file.Close()
+		if n > 0 && string(begin[:n]) != "<!doc" {
+			return nil, fmt.Errorf("%s exists, and is not a page", c.HTML)
+		}
+	}
+	return os.Create(c.HTML)
+}
