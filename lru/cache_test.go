@@ -21,7 +21,7 @@ func (v *itemValues) Stamp(i *item) (stamp, state uint64, final bool) {
 	return u, u, i.final.Load()
 }
 
-func (v *itemValues) Retire(i *item, state, _ uint64) bool {
+func (v *itemValues) Retire(i *item, _, state, _ uint64) bool {
 	if i.used.Load() != state || !i.dead.CompareAndSwap(false, true) {
 		return false
 	}

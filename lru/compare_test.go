@@ -29,7 +29,7 @@ func (v *tracker) Stamp(i *trackedValue) (stamp, state uint64, final bool) {
 	return i.stamp, i.stamp, i.final
 }
 
-func (v *tracker) Retire(i *trackedValue, state, _ uint64) bool {
+func (v *tracker) Retire(i *trackedValue, _, state, _ uint64) bool {
 	v.retired = append(v.retired, i.key)
 	return state == i.stamp
 }

@@ -128,11 +128,11 @@ func TestDroppingIdleValuesLeavesTheBudgetForRoom(t *testing.T) {
 // usedBeforeRetire implements Values. It uses a value just before it retires it.
 type usedBeforeRetire struct{ itemValues }
 
-func (v *usedBeforeRetire) Retire(i *item, state, now uint64) bool {
+func (v *usedBeforeRetire) Retire(i *item, stamp, state, now uint64) bool {
 	if i.used.Load() < 100 {
 		i.used.Store(100)
 	}
-	return v.itemValues.Retire(i, state, now)
+	return v.itemValues.Retire(i, stamp, state, now)
 }
 
 func TestValueUsedBeforeItIsRetiredIsNotEvicted(t *testing.T) {

@@ -30,9 +30,9 @@ type Values[V any] interface {
 	// evicted too late. final reports that v may have been replaced. A final value changes no
 	// more, except when it is retired.
 	Stamp(v *V) (stamp, state uint64, final bool)
-	// Retire ends v for good if its state is still the given one, and reports whether it did.
-	// now is as in Insert.
-	Retire(v *V, state, now uint64) bool
+	// Retire ends v for good if its state is still the given one, and reports whether it did. Stamp
+	// has returned the stamp and the state. now is as in Insert.
+	Retire(v *V, stamp, state, now uint64) bool
 }
 
 // Map is a map of a bounded number of keys. Init makes it ready for use. It must not be copied.
@@ -130,12 +130,12 @@ func (m *Map[K, V]) Insert(
 	if key != key { // only a NaN differs from itself
 		panic("lru: the key does not equal itself")
 	}
+	hash := m.table.hasher.hash(key) // before the lock is taken
 	if !m.refuseNew {
-		v = m.table.newValue(key) // before the lock is taken
+		v = m.table.newValue(key)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	hash := m.table.hasher.hash(key)
 	found, stored := m.table.probe(hash, key)
 	if found != nil {
 		return nil, 0, Found

@@ -9,10 +9,10 @@ type refusesWhileRetiring struct {
 	full []bool
 }
 
-func (v *refusesWhileRetiring) Retire(i *item, state, now uint64) bool {
+func (v *refusesWhileRetiring) Retire(i *item, stamp, state, now uint64) bool {
 	_, full := v.m.Refuses(0)
 	v.full = append(v.full, full)
-	return v.itemValues.Retire(i, state, now)
+	return v.itemValues.Retire(i, stamp, state, now)
 }
 
 // An insert that drops several idle keys leaves room. Refuses must not report, while the keys go,

@@ -153,8 +153,7 @@
 //   - instant: a clock reading in nanoseconds. Instant 0 is the epoch, long before the first
 //     reading.
 //   - supply S(t): the units that the rate has supplied by instant t.
-//   - block: the step in which bases count: the supply of one to two nanoseconds, or one unit if
-//     that is more.
+//   - block: the step in which bases count, 2²⁰ units.
 //   - cell: a word, a base and an owner, the state of a bucket between two moves.
 //   - owner: the tier and the era of a cell.
 //   - base: the supply, in blocks, from which a cell counts its bucket's time.

@@ -100,11 +100,11 @@ func (b *Bucket) Peek() tb.Decision {
 // Level returns how full the bucket is now. It takes nothing.
 func (b *Bucket) Level() tb.Level {
 	t := b.clock.read()
-	c, m, base, word := b.look(t)
+	c, m, has := b.look(t)
 	if c == nil {
 		return tb.Level{Tokens: float64(m.tokens)}
 	}
-	return m.level(base, word, t)
+	return m.level(has, t)
 }
 
 // take takes n tokens at t.
@@ -126,24 +126,23 @@ func (b *Bucket) spend(t uint64, tokens float64) tb.Decision {
 
 // peek returns what a call would decide.
 func (b *Bucket) peek(t uint64, want request) tb.Decision {
-	c, m, base, word := b.look(t)
+	c, m, has := b.look(t)
 	if c == nil {
 		return m.fullDecision(want.in(m))
 	}
-	return m.check(base, word, t, &want)
+	return m.check(has, t, &want)
 }
 
-// look returns the bucket's cell and layout, and the cell's base and word in that layout. Before
-// the first grant the cell is nil.
-func (b *Bucket) look(t uint64) (c *cell, m *layout, base, word uint64) {
+// look returns the bucket's cell and layout, and its balance in that layout. Before the first grant
+// the cell is nil.
+func (b *Bucket) look(t uint64) (c *cell, m *layout, has balance) {
 	for {
 		c, m = b.load(), b.layout()
 		if c == nil {
-			return nil, m, 0, 0
+			return nil, m, balance{}
 		}
-		if word = c.word.Load(); !isSealed(word) || b.load() == c {
-			base, word = b.limits.view(m, c, word, t)
-			return c, m, base, word
+		if word := c.word.Load(); !isSealed(word) || b.load() == c {
+			return c, m, b.limits.view(m, c, word, t)
 		}
 	}
 }
@@ -169,8 +168,8 @@ func (b *Bucket) insert(m *layout, t uint64, want request) (o result, done bool,
 	if cost > m.capacity && !want.rest {
 		return result{Decision: m.fullDecision(cost), delay: tb.Never}, true, nil
 	}
-	s, word := m.first(t, t, &want)
-	c := new(cell).init(m, s.base, word)
+	s, base, word := m.first(t, t, &want)
+	c := new(cell).init(m, base, word)
 	if !b.cell.CompareAndSwap(nil, c) {
 		return o, false, nil
 	}

@@ -6,11 +6,15 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
+// blockBits is the width of a block, in which bases are counted. S is below 2⁸⁴, so a number of blocks
+// fits one word. A block is at most 2⁻¹² of the units that a delta holds.
+const blockBits = 20
+
 // cell is the state of a bucket at one base, under one limit. The package documentation explains the
 // word. Base and owner are immutable.
 type cell struct {
 	word  atomic.Uint64
-	base  uint64 // in blocks: see position
+	base  uint64 // in blocks
 	owner uint64 // of the layout that the base and the word are of
 }
 
@@ -20,6 +24,10 @@ func (c *cell) init(m *layout, base, word uint64) *cell {
 	c.word.Store(word)
 	return c
 }
+
+// startOf returns the supply at a base, and blockOf the last base that is not after x.
+func startOf(base uint64) wide { return wide{base >> (64 - blockBits), base << blockBits} }
+func blockOf(x wide) uint64    { return x.hi<<(64-blockBits) | x.lo>>blockBits }
 
 // step is the token bucket. It returns the delta and the deficit that a call of the given cost
 // would leave at elapsed units after the base. The units supplied since the bucket's own time
@@ -45,8 +53,8 @@ func (c *cell) take(m *layout, t, cost uint64) (d tb.Decision, before, after uin
 	if !m.owns(c) {
 		return tb.Decision{}, 0, 0, false
 	}
-	hi, lo := m.supply.unitsBy(t)
-	elapsed := m.beyondBase(c.base, hi, lo)
+	start := startOf(c.base)
+	elapsed := m.supply.at(t).after(start)
 	for {
 		word := c.word.Load()
 		delta, deficit, granted := m.step(word, elapsed, cost)
@@ -55,7 +63,7 @@ func (c *cell) take(m *layout, t, cost uint64) (d tb.Decision, before, after uin
 				return tb.Decision{}, word, word, false
 			}
 			// refusal, inlined by hand
-			d.RetryAfter = m.waitFor(c.base, delta+deficit-m.capacity, t)
+			d.RetryAfter = m.waitFor(start.plus(delta+deficit-m.capacity), t)
 			d.Remaining = m.tokensIn(m.capacity - min(m.capacity, deficit-cost))
 			return d, word, word, true
 		}
@@ -75,32 +83,12 @@ func (c *cell) peek(m *layout, t, cost uint64) (d tb.Decision, ok bool) {
 	if isSealed(word) || !m.owns(c) {
 		return tb.Decision{}, false
 	}
-	delta, deficit, granted := m.step(word, m.elapsed(c.base, t), cost)
-	if !granted {
-		return m.refusal(c.base, t, delta, deficit, cost), true
+	b := m.balanceOf(c.base, word).refilled(m.supply.at(t))
+	b.deficit += cost
+	if b.deficit > m.capacity {
+		return m.refusal(b, t, cost), true
 	}
-	return m.grant(deficit), true
-}
-
-// level returns how full the bucket of a cell with the given base and word is.
-func (m *layout) level(base, word, t uint64) tb.Level {
-	delta, deficit, _ := m.step(word, m.elapsed(base, t), 0)
-	if deficit > m.capacity { // in debt until the next unit
-		slot := delta + 1
-		debt := min(m.until(base, slot, m.positionAt(t)), mostDebt)
-		return tb.Level{
-			Tokens:    -float64(debt) / float64(m.scale),
-			NextToken: m.waitFor(base, slot+m.scale, t),
-			Full:      m.waitFor(base, slot+m.capacity, t),
-		}
-	}
-	units := m.capacity - deficit
-	l := tb.Level{Tokens: float64(units) / float64(m.scale)}
-	if deficit > 0 {
-		l.NextToken = m.waitFor(base, delta+m.scale-units%m.scale, t)
-		l.Full = m.waitFor(base, delta+deficit, t)
-	}
-	return l
+	return m.grant(b.deficit), true
 }
 
 // grant returns the decision of a granted call that left the given deficit, which is within the
@@ -109,13 +97,12 @@ func (m *layout) grant(deficit uint64) tb.Decision {
 	return tb.Decision{Allowed: true, Remaining: m.tokensIn(m.capacity - deficit)}
 }
 
-// refusal returns the decision of a call that would have left the given deficit, which is
-// above the capacity.
-func (m *layout) refusal(base, t, delta, deficit, cost uint64) tb.Decision {
-	left := m.capacity - min(m.capacity, deficit-cost)
+// refusal returns the decision of a call that would have left b, whose deficit is above the capacity.
+func (m *layout) refusal(b balance, t, cost uint64) tb.Decision {
+	left := m.capacity - min(m.capacity, b.deficit-cost)
 	d := tb.Decision{RetryAfter: tb.Never, Remaining: m.tokensIn(left)}
 	if cost <= m.capacity {
-		d.RetryAfter = m.waitFor(base, delta+deficit-m.capacity, t)
+		d.RetryAfter = m.waitFor(b.slot(m), t)
 	}
 	return d
 }

@@ -40,12 +40,11 @@ type low struct {
 func (h history) after(m, next *layout, owed uint64) history {
 	ended := *m
 	ended.history = history{} // or no era would ever be collected
-	_, ahead, _ := m.supply.rate.times(grace)
-	e := era{layout: &ended, end: next.begin, ahead: m.microsUpTo(ahead)}
+	ahead, _ := m.supply.rate.times(grace)
+	e := era{layout: &ended, end: next.begin, ahead: m.microsUpTo(ahead.lo)}
 	capacity := m.micros(m.capacity)
 	if n := len(h.eras); n > 0 {
-		end := m.positionAt(next.begin)
-		units := m.until(end.blocks, end.rest, position{})
+		units := m.supply.at(next.begin).after(wide{})
 		e.supplied = h.eras[n-1].supplied + m.microsUpTo(units)
 		room := capacity - e.supplied
 		for h.lows != nil && int64(h.lows.room-room) >= 0 {
@@ -99,24 +98,23 @@ func (m *layout) balanceSince(c *cell, word uint64) balance {
 	if i < 0 { // when the era was forgotten, its buckets were full, and so were full ones of eras[0]
 		first := m.history.eras[0].layout
 		full, capacity := first.micros(first.capacity), m.micros(m.capacity)
-		return m.balanceWith(m.history.through(0, int64(full), int64(capacity)), m.positionFrom(m.begin))
+		return m.balanceWith(m.history.through(0, int64(full), int64(capacity)), m.supplyFrom(m.begin))
 	}
 	e := &m.history.eras[i]
 	tokens, since := e.layout.tokensAt(e.layout.balanceOf(c.base, word), e.end)
 	if since == e.end {
 		capacity := int64(m.micros(m.capacity))
-		return m.balanceWith(m.history.through(i, tokens, capacity), m.positionFrom(m.begin))
+		return m.balanceWith(m.history.through(i, tokens, capacity), m.supplyFrom(m.begin))
 	}
 	// The bucket's own time is a reading from the future, perhaps in a later era.
 	for _, e := range m.history.eras[i+1:] {
 		capacity := int64(e.layout.micros(e.layout.capacity))
 		tokens = min(tokens, capacity)
 		if since <= e.end {
-			from, to := e.layout.positionFrom(since), e.layout.positionAt(e.end)
-			gain := e.layout.until(to.blocks, to.rest, from)
+			gain := e.layout.supply.at(e.end).after(e.layout.supplyFrom(since))
 			tokens = min(capacity, tokens+int64(e.layout.micros(min(gain, e.layout.capacity))))
 			since = e.end
 		}
 	}
-	return m.balanceWith(tokens, m.positionFrom(since))
+	return m.balanceWith(tokens, m.supplyFrom(since))
 }

@@ -29,15 +29,14 @@ type evictor struct {
 // forgives. Once the stamp has passed, an eviction forgives nothing.
 func (e *evictor) Stamp(c *cell) (stamp, word uint64, final bool) {
 	word = c.word.Load()
-	m, base, seen := e.limits.ownView(c, word)
-	return m.fullAt(base, seen), word, isSealed(word)
+	m := e.limits.of(c).Load()
+	return m.fullAt(m.balanceSince(c, word)), word, isSealed(word)
 }
 
 // fullAt returns the instant at which a bucket will be full, or math.MaxUint64 if that instant
 // is 2⁶⁴ or more.
-func (m *layout) fullAt(base, word uint64) uint64 {
-	delta, deficit := m.unpack(word)
-	t, ok := m.supply.timeOf(m.unitsAfter(base, delta+deficit))
+func (m *layout) fullAt(b balance) uint64 {
+	t, ok := m.supply.timeOf(b.time.plus(b.deficit))
 	if !ok {
 		return math.MaxUint64
 	}
@@ -48,24 +47,23 @@ func (m *layout) fullAt(base, word uint64) uint64 {
 // full, because it equals a new one from then on. A bucket in debt is evicted now, and its debt
 // is forgiven. If a reading from the future has set its time ahead of now, the supply until that
 // time is forgiven too, up to the capacity, because no other key waits for that time.
-func (e *evictor) Retire(c *cell, word, now uint64) bool {
+func (e *evictor) Retire(c *cell, stamp, word, now uint64) bool {
 	if !c.word.CompareAndSwap(word, evicted) {
 		return false
 	}
-	m, base, seen := e.limits.ownView(c, word)
-	full := m.fullAt(base, seen)
-	e.earliest = max(e.earliest, min(now, full))
-	if full <= now {
+	e.earliest = max(e.earliest, min(now, stamp))
+	if stamp <= now {
 		e.evictedFull++
 		return true
 	}
-	delta, deficit := m.unpack(seen)
-	most := deficit + m.capacity
-	if deficit > m.capacity { // its time is a slot, and not a reading from the future
+	m := e.limits.of(c).Load()
+	b := m.balanceSince(c, word)
+	most := b.deficit + m.capacity
+	if b.deficit > m.capacity { // its time is a slot, and not a reading from the future
 		most = m.capacity + deepestDebt*m.scale
 	}
 	e.evictedInDebt++
-	e.forgiven += m.micros(min(m.until(base, delta+deficit, m.positionAt(now)), most))
+	e.forgiven += m.micros(min(b.missing(m.supply.at(now)), most))
 	return true
 }
 

@@ -33,19 +33,10 @@ func FuzzSupply(f *testing.F) {
 		period := instant / uint64(l.Per) * uint64(l.Per)
 		for _, at := range []uint64{instant, period - 1, period, period + 1} {
 			want := supplyAt(l, m.scale, at)
-			if got := wide(m.supply.unitsBy(at)); got.Cmp(want) != 0 {
+			if got := m.supply.at(at).integer(); got.Cmp(want) != 0 {
 				t.Fatalf("limit %+v: S(%d) = %v, want %v", l, at, got, want)
 			}
-			p := m.positionAt(at)
-			if got := wide(m.unitsAfter(p.blocks, p.rest)); got.Cmp(want) != 0 {
-				t.Fatalf("limit %+v: %v as a position is %v", l, want, got)
-			}
-			after := new(big.Int).Add(want, new(big.Int).SetUint64(instant)) // any number of units
-			after.Sub(after, new(big.Int).SetUint64(p.rest))
-			if got := wide(m.unitsAfter(p.blocks, instant)); got.Cmp(after) != 0 {
-				t.Fatalf("limit %+v: %d units after %d blocks are %v, want %v",
-					l, instant, p.blocks, got, after)
-			}
+			checkWide(t, wideOf(want), instant)
 			for d := int64(-1); d <= 1; d++ {
 				checkTimeOf(t, l, &m, new(big.Int).Add(want, big.NewInt(d)))
 			}
@@ -58,12 +49,33 @@ func FuzzSupply(f *testing.F) {
 	})
 }
 
+// checkWide compares sums, differences and bases with integers of any size.
+func checkWide(t *testing.T, x wide, n uint64) {
+	t.Helper()
+	units := new(big.Int).SetUint64(n)
+	sum := new(big.Int).Add(x.integer(), units)
+	y := x.plus(n)
+	if y.integer().Cmp(sum) != 0 || y.minus(n) != x || x.before(y) != (n > 0) || y.before(x) {
+		t.Fatalf("%v plus %d is %v", x, n, y)
+	}
+	if y.after(x) != n || n > 0 && x.after(y) != 0 {
+		t.Fatalf("%v is %d after %v, want %d", y, y.after(x), x, n)
+	}
+	if far := (wide{x.hi + 1, x.lo}); far.after(x) != math.MaxUint64 || x.after(far) != 0 {
+		t.Fatalf("%v is %d after %v", far, far.after(x), x)
+	}
+	base := blockOf(x)
+	if rest := x.after(startOf(base)); rest >= 1<<blockBits || startOf(base).plus(rest) != x {
+		t.Fatalf("%v has base %d and %d units", x, base, rest)
+	}
+}
+
 // checkTimeOf checks that timeOf returns the first instant at which S is at least x.
 func checkTimeOf(t *testing.T, l tb.Limit, m *layout, x *big.Int) {
 	if x.Sign() <= 0 {
 		return
 	}
-	got, ok := m.supply.timeOf(words(x))
+	got, ok := m.supply.timeOf(wideOf(x))
 	if beyond := x.Cmp(supplyAt(l, m.scale, math.MaxUint64)) > 0; ok == beyond {
 		t.Fatalf("limit %+v: timeOf(%v) = %d, %v; want ok %v", l, x, got, ok, !beyond)
 	}
@@ -96,12 +108,12 @@ func FuzzWord(f *testing.F) {
 			t.Fatalf("limit %+v: unpack(pack(%d, %d)) = %d, %d", l, delta, deficit, d, f)
 		}
 		var c cell
-		base := m.positionAt(firstInstant(l)).blocks
+		base := blockOf(m.supply.at(firstInstant(l)))
 		c.init(&m, base, word)
 
 		// The bucket's time, in supply, becomes S(now) if that is later. The deficit shrinks by
 		// the supply in between, to 0 at most. A grant adds the cost.
-		origin := wide(m.unitsAfter(base, 0))
+		origin := startOf(base).integer()
 		before := new(big.Int).Add(origin, new(big.Int).SetUint64(delta))
 		ownTime := supplyAt(l, m.scale, now)
 		if ownTime.Cmp(before) < 0 {
@@ -131,7 +143,7 @@ func FuzzWord(f *testing.F) {
 			b := &Bucket{}
 			b.limits.one.Store(&m)
 			b.limits.giveBack(receipt{&c, word, stored}, float64(cost)/float64(m.scale))
-			if got := wide(m.unitsAfter(c.base, c.word.Load()>>m.deficitBits)); got.Cmp(ownTime) != 0 ||
+			if got := m.balanceOf(c.base, c.word.Load()).time.integer(); got.Cmp(ownTime) != 0 ||
 				c.word.Load()&m.deficitMask != refilled.Uint64() {
 				t.Fatalf("limit %+v: after giveBack the word is %x, want the deficit %v at %v",
 					l, c.word.Load(), refilled, ownTime)
@@ -184,15 +196,14 @@ func checkSuccessor(
 	t *testing.T, l tb.Limit, m *layout, c *cell, now, cost uint64, ownTime, wantDeficit *big.Int,
 ) {
 	c.word.Store(c.word.Load() | sealBit)
-	call := m.charge(c.base, c.word.Load(), now, &request{layout: m, units: cost})
-	base, _, word := call.successor(m)
-	if isSealed(word) || !call.granted {
-		t.Fatalf("limit %+v: successor's word %x, granted %t, want a grant", l, word, call.granted)
+	has := m.balanceOf(c.base, c.word.Load())
+	call := m.charge(has, now, &request{layout: m, units: cost})
+	base, r := m.successor(has, call.after, now)
+	if isSealed(r.after) || !call.granted {
+		t.Fatalf("limit %+v: successor's word %x, granted %t, want a grant", l, r.after, call.granted)
 	}
-	delta, deficit := m.unpack(word)
-	got := wide(m.unitsAfter(base, delta))
-	if got.Cmp(ownTime) != 0 || deficit != wantDeficit.Uint64() {
-		t.Fatalf("limit %+v: the successor is at %v with deficit %d, want %v and %v",
-			l, got, deficit, ownTime, wantDeficit)
+	got := m.balanceOf(base, r.after)
+	if got.time.integer().Cmp(ownTime) != 0 || got.deficit != wantDeficit.Uint64() {
+		t.Fatalf("limit %+v: the successor has %+v, want %v and %v", l, got, ownTime, wantDeficit)
 	}
 }

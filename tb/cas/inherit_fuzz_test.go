@@ -53,9 +53,9 @@ func inherits(t *testing.T, capacity, tokens, per, nextCapacity, nextTokens, nex
 		s.tiers = make([]atomic.Pointer[layout], int(kind)<<8+1)
 	}
 	s.of(c).Store(second)
-	base, seen := s.view(second, c, c.word.Load()&^sealBit, at)
-	want := inheritedState(first, second, stateOf(first, c.base, c.word.Load()), at)
-	if got := stateOf(second, base, seen); got.String() != want.String() {
+	has := first.balanceOf(c.base, c.word.Load())
+	want := inheritedState(first, second, stateOf(has), at)
+	if got := stateOf(s.view(second, c, c.word.Load()&^sealBit, at)); got.String() != want.String() {
 		t.Fatalf("%+v, then %+v at %d: cell %d, %x becomes %v, want %v",
 			l, next, at, c.base, c.word.Load(), got, want)
 	}
@@ -76,7 +76,7 @@ func anyCell(m *layout, own, word uint64, kind byte) *cell {
 	if kind&8 > 0 {
 		w |= sealBit
 	}
-	return new(cell).init(m, m.positionAt(own).blocks, w)
+	return new(cell).init(m, blockOf(m.supply.at(own)), w)
 }
 
 // exactState is the state of a bucket in integers of any size: its own time in units of supply, and
@@ -85,9 +85,8 @@ type exactState struct{ own, deficit *big.Int }
 
 func (s exactState) String() string { return fmt.Sprintf("deficit %v at %v", s.deficit, s.own) }
 
-func stateOf(m *layout, base, word uint64) exactState {
-	delta, deficit := m.unpack(word)
-	return exactState{wide(m.unitsAfter(base, delta)), new(big.Int).SetUint64(deficit)}
+func stateOf(b balance) exactState {
+	return exactState{b.time.integer(), new(big.Int).SetUint64(b.deficit)}
 }
 
 // inheritedState returns what layout.inherit returns, by its definition.

@@ -15,12 +15,12 @@ type stoppedEvictor struct {
 	meanwhile func(*cell)
 }
 
-func (e *stoppedEvictor) Retire(c *cell, word, now uint64) bool {
+func (e *stoppedEvictor) Retire(c *cell, stamp, word, now uint64) bool {
 	if f := e.meanwhile; f != nil {
 		e.meanwhile = nil
 		f(c)
 	}
-	return e.evictor.Retire(c, word, now)
+	return e.evictor.Retire(c, stamp, word, now)
 }
 
 // stopNextEviction empties the table, sets its bound, and calls meanwhile during the next
@@ -70,15 +70,15 @@ func TestEvictedCellIsGoneBeforeItLeavesTheTable(t *testing.T) {
 	f := newFixture(t, tb.WithMaxKeys(1))
 	f.granted("victim", 10)
 	c := f.cell("victim")
-	word := c.word.Load()
-	if !f.evictor.Retire(c, word, f.clock.read()) {
+	stamp, word, _ := f.evictor.Stamp(c)
+	if !f.evictor.Retire(c, stamp, word, f.clock.read()) {
 		t.Fatal("not retired")
 	}
 	// The evictor is stopped before it removes the key.
 	if d, ok := f.take(c, 1); ok {
 		t.Errorf("take on an evicted cell: %+v, want no decision", d)
 	}
-	if f.evictor.Retire(c, word, f.clock.read()) {
+	if f.evictor.Retire(c, stamp, word, f.clock.read()) {
 		t.Error("retired twice")
 	}
 }

@@ -75,7 +75,7 @@ func TestOnlyOneOfTwoMoversSucceeds(t *testing.T) {
 	f.now = f.deltaSpan()
 	c := f.seal("a")
 	p := place[string]{f.Limiter, "a", 0}
-	base, word := f.layout().positionAt(f.clock.read()).blocks, f.layout().scale
+	base, word := blockOf(f.layout().supply.at(f.clock.read())), f.layout().scale
 
 	successor := p.replace(c, f.layout(), base, word)
 	if successor == nil || f.cell("a") != successor {
@@ -225,7 +225,7 @@ func TestMoveWithinABlock(t *testing.T) {
 	f := &fixture{Limiter: l, t: t}
 	_, _ = f.Peek(t.Context(), "a") // starts the clock
 	now = 7 * time.Nanosecond
-	if p := f.layout().positionAt(f.clock.read()); p.rest == 0 {
+	if now := f.layout().supply.at(f.clock.read()); startOf(blockOf(now)) == now {
 		t.Fatal("no units are beyond the block")
 	}
 	f.granted("a", 4)

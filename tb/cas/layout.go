@@ -35,9 +35,7 @@ type layout struct {
 	scale       uint64 // units in a token
 	scaleRecip  uint64 // just above 2⁶³/scale, to divide by scale
 	deficitBits uint8  // width of the deficit
-	blockBits   uint8  // a block is 1<<blockBits units: see position
 	deficitMask uint64
-	maxBlocks   uint64 // 2⁶² units in blocks: more than any delta and deficit
 	end         uint64 // last instant that the clock can reach
 
 	owner   uint64  // the tier and, above tierBits, the number of the era
@@ -62,8 +60,6 @@ func newLayout(l tb.Limit) layout {
 	// need one bit more than the capacity.
 	m.deficitBits = uint8(bits.Len64(2*m.capacity - 1))
 	m.deficitMask = 1<<m.deficitBits - 1
-	m.blockBits = uint8(bits.Len64(m.supply.rate.whole))
-	m.maxBlocks = 1 << (62 - m.blockBits)
 	m.end = endOf(firstInstant(l))
 	return m
 }

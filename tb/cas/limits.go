@@ -54,31 +54,17 @@ func (s *limits) owner(c *cell) *layout {
 	return nil
 }
 
-// view returns the base and the word that a cell would have if m were its layout. Its own layout
-// must not be later than m. A cell of another tier gets what its own tier has supplied by t.
-func (s *limits) view(m *layout, c *cell, word, t uint64) (uint64, uint64) {
+// view returns the balance that the bucket of a cell has in m. The cell's own layout must not be later
+// than m. A cell of another tier gets what its own tier has supplied by t.
+func (s *limits) view(m *layout, c *cell, word, t uint64) balance {
 	if m.owns(c) {
-		return c.base, word
+		return m.balanceOf(c.base, word)
 	}
-	own := m
-	if c.tier() != tierOf(m.owner) {
-		own = s.of(c).Load()
+	if c.tier() == tierOf(m.owner) {
+		return m.balanceSince(c, word)
 	}
-	b := own.balanceSince(c, word)
-	if own != m {
-		b = m.inherit(own, b, t)
-	}
-	return m.cellOf(b, t)
-}
-
-// ownView returns the layout of a cell's tier, and the base and the word of the cell in it.
-func (s *limits) ownView(c *cell, word uint64) (m *layout, _, _ uint64) {
-	m = s.of(c).Load()
-	if m.owns(c) {
-		return m, c.base, word
-	}
-	base, word := m.cellOf(m.balanceSince(c, word), m.supply.from)
-	return m, base, word
+	own := s.of(c).Load()
+	return m.inherit(own, own.balanceSince(c, word), t)
 }
 
 // owe records that a bucket is to be in debt by a number of units, and reports whether the record

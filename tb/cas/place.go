@@ -50,8 +50,9 @@ func (p place[K]) insert(m *layout, t uint64, want request) (o result, done bool
 	var s sum
 	var word uint64
 	c, until, inserted := p.table.Insert(p.key, t, t-min(t, idleTime), func(c *cell) {
-		s, word = m.first(max(t, p.evictor.earliest), t, &want)
-		c.init(m, s.base, word)
+		var base uint64
+		s, base, word = m.first(max(t, p.evictor.earliest), t, &want)
+		c.init(m, base, word)
 	})
 	switch inserted {
 	case lru.Found:
@@ -66,13 +67,13 @@ func (p place[K]) insert(m *layout, t uint64, want request) (o result, done bool
 
 // peek returns what a call would decide, and the key's cell if there is one.
 func (p place[K]) peek(t uint64, want request) (tb.Decision, *cell, error) {
-	c, m, base, word, refused, err := p.lookUp(t)
+	c, m, has, refused, err := p.lookUp(t)
 	if err != nil {
 		return tb.Decision{}, nil, err
 	}
 	switch units := want.in(m); {
 	case c != nil:
-		return m.check(base, word, t, &want), c, nil
+		return m.check(has, t, &want), c, nil
 	case refused > 0 && units <= m.capacity:
 		return tb.Decision{RetryAfter: refused}, nil, nil
 	default:
@@ -84,47 +85,47 @@ func (p place[K]) level(t uint64) (tb.Level, error) {
 	if c := p.load(); c != nil {
 		m := p.layout()
 		if word := c.word.Load(); !isSealed(word) && m.owns(c) {
-			return m.level(c.base, word, t), nil
+			return m.level(m.balanceOf(c.base, word), t), nil
 		}
 	}
-	c, m, base, word, refused, err := p.lookUp(t)
+	c, m, has, refused, err := p.lookUp(t)
 	switch {
 	case err != nil:
 		return tb.Level{}, err
 	case c != nil:
-		return m.level(base, word, t), nil
+		return m.level(has, t), nil
 	case refused > 0:
 		return tb.Level{NextToken: refused, Full: refused}, nil
 	}
 	return tb.Level{Tokens: float64(m.tokens)}, nil
 }
 
-// lookUp returns key's cell and layout, and the cell's base and word in that layout. If the key is
-// not in the table, it returns a nil cell, and how long the table would refuse the key, or 0.
+// lookUp returns key's cell and layout, and the bucket's balance in that layout. If the key is not in
+// the table, it returns a nil cell, and how long the table would refuse the key, or 0.
 func (p place[K]) lookUp(
 	t uint64,
-) (c *cell, m *layout, base, word uint64, refused time.Duration, err error) {
+) (c *cell, m *layout, has balance, refused time.Duration, err error) {
 	if isNaN(p.key) {
-		return nil, nil, 0, 0, 0, tb.ErrInvalidKey
+		return nil, nil, has, 0, tb.ErrInvalidKey
 	}
 	for {
 		c = p.load()
 		m = p.layout()
 		if c != nil {
 			if own := c.word.Load(); own != evicted {
-				base, word = p.limits.view(m, c, own, t)
+				has = p.limits.view(m, c, own, t)
 				if !isSealed(own) && m.owns(c) || p.load() == c && c.word.Load() == own {
-					return c, m, base, word, 0, nil
+					return c, m, has, 0, nil
 				}
 				continue // a layout may be later than the state of c
 			}
 		}
 		until, full := p.table.Refuses(t)
 		if !full {
-			return nil, m, 0, 0, 0, nil
+			return nil, m, has, 0, nil
 		}
 		if p.load() == c { // still absent: the key itself did not fill the table
-			return nil, m, 0, 0, m.wait(t, until), nil
+			return nil, m, has, m.wait(t, until), nil
 		}
 	}
 }

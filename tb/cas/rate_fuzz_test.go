@@ -26,7 +26,7 @@ func FuzzSupplyAfterChange(f *testing.F) {
 		period := m.supply.from + instant/uint64(next.Per)*uint64(next.Per)
 		for _, u := range []uint64{instant, period - 1, period, period + 1, at, at - 1, at + 1} {
 			want := suppliedBy(m, u)
-			if got := wide(m.supply.unitsBy(u)); got.Cmp(want) != 0 {
+			if got := m.supply.at(u).integer(); got.Cmp(want) != 0 {
 				t.Fatalf("%+v, then %+v at %d: S(%d) = %v, want %v", l, next, at, u, got, want)
 			}
 			for d := int64(-1); d <= 1; d++ {
@@ -55,7 +55,7 @@ func checkShiftedTimeOf(t *testing.T, m *layout, x *big.Int) {
 	if x.Sign() < 0 {
 		return
 	}
-	got, ok := m.supply.timeOf(words(x))
+	got, ok := m.supply.timeOf(wideOf(x))
 	if beyond := x.Cmp(suppliedBy(m, math.MaxUint64)) > 0; ok == beyond {
 		t.Fatalf("%+v: timeOf(%v) = %d, %v; want ok %v", m.supply, x, got, ok, !beyond)
 	}

@@ -8,26 +8,26 @@ import (
 )
 
 // TestRefundWithRandomStates compares what a bucket has after a refund with integers of any size.
-// Its base is anywhere, or just before the lower 64 bits of S are 0.
+// Its time is anywhere, or just before the lower 64 bits of S are 0.
 func TestRefundWithRandomStates(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 8))
 	number := func() uint64 { return rng.Uint64() >> rng.IntN(64) }
 	for range 20_000 {
 		m := newLayout(anyLimit(number(), number(), number()))
-		base := number()
-		if m.blockBits > 0 && rng.IntN(2) == 0 {
-			base = max(base>>(64-m.blockBits), 1)<<(64-m.blockBits) - number()>>60
+		start := wide{number() >> 44, number()}
+		if rng.IntN(2) == 0 {
+			start.lo = -number() >> 60
 		}
 		delta, deficit := number()>>(m.deficitBits+1), number()%(m.capacity+1)
 		if rng.IntN(2) == 0 {
 			deficit = m.capacity + 1
 		}
-		word := m.pack(delta, deficit)
-		own := wide(m.unitsAfter(base, delta))
+		has := balance{start.plus(delta), deficit}
+		own := has.time.integer()
 		ahead := number() >> (m.deficitBits + 1)
-		now := m.positionOf(m.unitsAfter(base, ahead))
+		now := start.plus(ahead)
 		units := number() % (2 * m.capacity)
-		if _, lo := m.unitsAfter(base, delta+1); lo < 2*m.capacity && rng.IntN(2) == 0 {
+		if lo := start.plus(delta + 1).lo; lo < 2*m.capacity && rng.IntN(2) == 0 {
 			units = lo // the slot moves to where they are 0
 		}
 
@@ -41,11 +41,9 @@ func TestRefundWithRandomStates(t *testing.T) {
 				want.own.Sub(own, new(big.Int).SetUint64(debt)).Add(want.own, big.NewInt(1))
 			}
 		}
-		b := m.refund(base, word, units, now)
-		got := exactState{wide(m.unitsAfter(b.blocks, b.rest)), new(big.Int).SetUint64(b.deficit)}
-		if got.String() != want.String() {
-			t.Fatalf("%+v: %d units to base %d, delta %d, deficit %d, %d units later: %v, want %v",
-				m.limit, units, base, delta, deficit, ahead, got, want)
+		if got := stateOf(m.refund(has, units, now)); got.String() != want.String() {
+			t.Fatalf("%+v: %d units to deficit %d at %d units, %d units later: %v, want %v",
+				m.limit, units, deficit, delta, ahead, got, want)
 		}
 	}
 }
@@ -79,7 +77,7 @@ func TestRefundWhereTheDeltaEnds(t *testing.T) {
 	c, m := f.cell("a"), f.layout()
 	greatest := uint64(1)<<(63-m.deficitBits) - 1
 	c.word.Store(m.pack(greatest, m.capacity+1))
-	slot, _ := m.supply.timeOf(m.unitsAfter(c.base, greatest+1))
+	slot, _ := m.supply.timeOf(startOf(c.base).plus(greatest + 1))
 	f.now = time.Duration(slot - f.clock.firstInstant)
 	if err := r.Settle(7); err != nil {
 		t.Fatal(err)

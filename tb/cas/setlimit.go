@@ -32,8 +32,9 @@ func (l *Limiter[K]) Limit() tb.Limit { return l.limits.tier(0).Load().limit }
 func (b *Bucket) SetLimit(limit tb.Limit) error {
 	if b.load() == nil && limit.Validate() == nil {
 		m := b.layout()
-		p := m.positionAt(b.now())
-		b.cell.CompareAndSwap(nil, new(cell).init(m, p.blocks, m.pack(p.rest, 0)))
+		full := balance{time: m.supply.at(b.now())}
+		base := blockOf(full.time)
+		b.cell.CompareAndSwap(nil, new(cell).init(m, base, m.wordOf(base, full)))
 	}
 	return b.limits.setLimit(&b.limits.one, limit, &b.clock)
 }

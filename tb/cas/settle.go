@@ -2,7 +2,6 @@ package cas
 
 import (
 	"math"
-	"math/bits"
 	"sync/atomic"
 
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -73,7 +72,7 @@ func settle[H home](h H, estimate, actual float64) {
 // refund gives a bucket back at t what an estimate was above the actual cost. A bucket that is no
 // longer in the table gets nothing: a new one is full.
 func refund[H home](h H, t uint64, estimate, actual float64) {
-	for {
+	for done := false; !done; {
 		c := h.load()
 		m := h.layout()
 		if c == nil {
@@ -84,42 +83,24 @@ func refund[H home](h H, t uint64, estimate, actual float64) {
 			return
 		}
 		_, units := m.beyond(actual, estimate)
-		base, seen := h.shared().view(m, c, word, t)
-		own := m.refund(base, seen, units, m.positionAt(t))
-		delta := m.since(c.base, own.position)
-		switch {
-		case m.owns(c) && own.blocks >= base && !isSealed(word) && m.fits(delta):
-			if c.word.CompareAndSwap(word, m.pack(delta, own.deficit)) {
-				return
-			}
-		case !isSealed(word):
-			c.word.CompareAndSwap(word, word|sealBit)
-		default:
-			base, next := m.cellOf(own, t)
-			if h.replace(c, m, base, next) != nil {
-				return
-			}
-		}
+		has := h.shared().view(m, c, word, t)
+		_, done = swap(h, m, c, word, t, has, m.refund(has, units, m.supply.at(t)))
 	}
 }
 
-// refund returns the balance of a bucket that gets units back at p. They first pay its debt, which
-// moves its slot towards p. The rest is put into the bucket.
-func (m *layout) refund(base, word, units uint64, p position) balance {
-	delta, deficit := m.unpack(word)
-	if deficit <= m.capacity {
-		return balance{m.positionOf(m.unitsAfter(base, delta)), deficit - min(deficit, units)}
+// refund returns the balance of a bucket that gets units back at now. They first pay its debt, which
+// moves its slot towards now. The rest is put into the bucket.
+func (m *layout) refund(b balance, units uint64, now wide) balance {
+	if b.deficit <= m.capacity {
+		return balance{b.time, b.deficit - min(b.deficit, units)}
 	}
-	slot := delta + 1
-	debt := m.until(base, slot, p)
-	hi, lo := m.unitsAfter(base, slot)
-	lo, borrow := bits.Sub64(lo, min(units, debt), 0)
-	hi -= borrow
+	slot := b.slot(m)
+	debt := slot.after(now)
+	slot = slot.minus(min(units, debt))
 	if units >= debt {
-		return balance{m.positionOf(hi, lo), m.capacity - min(m.capacity, units-debt)}
+		return balance{slot, m.capacity - min(m.capacity, units-debt)}
 	}
-	lo, borrow = bits.Sub64(lo, 1, 0)
-	return balance{m.positionOf(hi-borrow, lo), deficit}
+	return balance{slot.minus(1), b.deficit}
 }
 
 // micros returns units in millionths of a token.

@@ -21,11 +21,11 @@ func (l *Limiter[K]) Snapshot() iter.Seq2[K, tb.State] {
 		for _, e := range l.byStamp() {
 			key := l.table.KeyOf(e.cell)
 			t, at := l.clock.readWall()
-			c, m, base, word, _, err := place[K]{l, key, 0}.lookUp(t)
+			c, m, has, _, err := place[K]{l, key, 0}.lookUp(t)
 			if c == nil || err != nil {
 				continue
 			}
-			if !yield(key, tb.State{Tokens: m.level(base, word, t).Tokens, At: at, Tier: tierOf(m.owner)}) {
+			if !yield(key, tb.State{Tokens: m.level(has, t).Tokens, At: at, Tier: tierOf(m.owner)}) {
 				return
 			}
 		}
@@ -80,7 +80,7 @@ func (l *Limiter[K]) Restore(states iter.Seq2[K, tb.State]) error {
 			}
 		}
 		m := l.restoredAt(key, s).layout()
-		if b := m.restored(s, l.clock.instant(s.At), t); m.missingAt(b, t) > 0 {
+		if b := m.restored(s, l.clock.instant(s.At), t); b.missing(m.supply.at(t)) > 0 {
 			all = append(all, entry{key, s})
 			notFull[key] = struct{}{}
 		}
@@ -111,23 +111,23 @@ func (l *Limiter[K]) restore(t uint64, key K, state tb.State) {
 	for {
 		c, m := p.load(), p.layout()
 		b := m.restored(state, at, t)
-		if b.deficit > m.capacity && l.limits.owe(m, m.missingAt(b, t)) {
+		now := m.supply.at(t)
+		if b.deficit > m.capacity && l.limits.owe(m, b.missing(now)) {
 			continue
 		}
-		base, next := m.cellOf(b, t)
+		base := m.baseOf(b, t)
+		next := m.wordOf(base, b)
 		word := evicted
 		if c != nil {
 			word = c.word.Load()
 		}
 		switch {
 		case word == evicted:
-			_, _, result := l.table.Insert(key, t, 0, func(c *cell) {
-				c.init(m, base, next)
-			})
+			_, _, result := l.table.Insert(key, t, 0, func(c *cell) { c.init(m, base, next) })
 			if result != lru.Found {
 				return
 			}
-		case m.missingAt(m.balanceOf(l.limits.view(m, c, word, t)), t) >= m.missingAt(b, t):
+		case l.limits.view(m, c, word, t).missing(now) >= b.missing(now):
 			return
 		case !isSealed(word):
 			c.word.CompareAndSwap(word, word|sealBit)
@@ -141,18 +141,10 @@ func (l *Limiter[K]) restore(t uint64, key K, state tb.State) {
 // refilled at the present rate since, also before the limit has changed.
 func (m *layout) restored(s tb.State, at, now uint64) balance {
 	at = min(at, now)
-	hi, supplied, _ := m.supply.rate.times(m.begin - min(m.begin, at))
-	if hi > 0 {
-		supplied = mostDebt
-	}
+	supplied, _ := m.supply.rate.times(m.begin - min(m.begin, at))
 	units := int64(math.Round(s.Tokens * float64(m.scale)))
-	units += int64(min(supplied, mostDebt))
-	return m.balanceOfUnits(units, m.positionAt(max(at, m.begin)))
-}
-
-// missingAt returns the units that a bucket lacks at t to be full.
-func (m *layout) missingAt(b balance, t uint64) uint64 {
-	return m.until(b.blocks, b.rest+b.deficit, m.positionAt(t))
+	units += int64(min(supplied.after(wide{}), mostDebt))
+	return m.balanceOfUnits(units, m.supply.at(max(at, m.begin)))
 }
 
 // readWall reads the clock, and returns the reading by the wall clock too.

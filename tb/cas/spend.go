@@ -1,7 +1,6 @@
 package cas
 
 import (
-	"math/bits"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -106,151 +105,136 @@ func spend[H home](h H, c *cell, t uint64, want request) (result, error) {
 		if isSealed(word) && h.load() != c { // m may be later than the successor of c
 			continue
 		}
-		base, seen := h.shared().view(m, c, word, t)
-		s := m.charge(base, seen, t, &want)
-		if !s.granted && c.tier() == tierOf(m.owner) {
-			return s.refusal(m, &want), nil
-		}
+		s := m.charge(h.shared().view(m, c, word, t), t, &want)
 		switch {
-		case s.deficit > m.capacity && s.granted && h.shared().owe(m, s.ahead(m, s.slot(m))):
-			// m may be forgotten: the next turn loads the layout again
-		case m.owns(c) && s.base == c.base && !isSealed(word) && m.fits(s.delta):
-			next := m.pack(s.delta, s.deficit)
-			if c.word.CompareAndSwap(word, next) {
-				return s.grant(m, receipt{c, word, next}), nil
-			}
-		case !isSealed(word):
-			c.word.CompareAndSwap(word, word|sealBit)
+		case !s.granted && c.tier() == tierOf(m.owner):
+			return s.refusal(m, &want), nil
 		case !s.granted: // the key has changed its tier: RetryAfter is exact only from now on
-			if h.replace(c, m, base, seen) != nil {
+			if _, moved := swap(h, m, c, word, t, s.before, s.before); moved {
 				return s.refusal(m, &want), nil
 			}
-		default: // the replacement is the grant: DESIGN.md §8 has the reason
-			base, r := s.base, receipt{before: s.before, after: m.pack(s.delta, s.deficit)}
-			if m.owns(c) || !m.fits(s.delta) {
-				base, r.before, r.after = s.successor(m)
-			}
-			if r.cell = h.replace(c, m, base, r.after); r.cell != nil {
+		case s.after.deficit > m.capacity && h.shared().owe(m, s.after.slot(m).after(s.now)):
+			// m may be forgotten: the next turn loads the layout again
+		default:
+			if r, taken := swap(h, m, c, word, t, s.before, s.after); taken {
 				return s.grant(m, r), nil
 			}
 		}
 	}
 }
 
-// sum is what a call would leave on a cell, and whether it is granted.
-type sum struct {
-	base, before   uint64   // of the cell: its base, and its word before the call
-	t              uint64   // the reading of the call
-	position       position // at t
-	elapsed        uint64
-	delta, deficit uint64
-	charged        uint64
-	granted        bool
+// swap takes one step to give the bucket of c the balance next in place of before, which c has by its
+// word. It swaps the word, if c can hold next. If not, it seals the word, or it replaces the sealed
+// cell. done is false after a seal, and if another goroutine has changed the bucket first: then the
+// caller starts over. The replacement is the grant: DESIGN.md §8 has the reason.
+func swap[H home](
+	h H, m *layout, c *cell, word, t uint64, before, next balance,
+) (r receipt, done bool) {
+	switch {
+	case isSealed(word):
+		var base uint64
+		base, r = m.successor(before, next, t)
+		r.cell = h.replace(c, m, base, r.after)
+		return r, r.cell != nil
+	case m.owns(c) && m.holds(c.base, next):
+		r = receipt{c, word, m.wordOf(c.base, next)}
+		return r, c.word.CompareAndSwap(word, r.after)
+	}
+	c.word.CompareAndSwap(word, word|sealBit)
+	return receipt{}, false
 }
 
-// charge returns what a call at t leaves on a cell with the given base and word. If the bucket
-// cannot pay at once, a call that may wait moves the bucket's own time to its slot. There the
-// bucket can pay, and is then empty. The word holds the unit before the slot and a deficit of the
-// capacity and one unit, which marks a bucket in debt.
-func (m *layout) charge(base, word, t uint64, want *request) sum {
-	p := m.positionAt(t)
-	if p.blocks >= base && p.blocks-base >= m.maxBlocks { // since would be wrong, and it is full
-		base, word = p.blocks, m.pack(p.rest, 0)
+// successor returns the base of a cell for next, and its words for before and next. Only Cancel of a
+// reservation needs the word for before. It is the constant evicted, which stands for no word, if
+// next is not in debt, or if no cell can hold both.
+func (m *layout) successor(before, next balance, t uint64) (base uint64, r receipt) {
+	base = m.baseOf(next, t)
+	if next.deficit > m.capacity {
+		if low := min(base, blockOf(before.time)); m.holds(low, next) {
+			return low, receipt{before: m.wordOf(low, before), after: m.wordOf(low, next)}
+		}
 	}
-	s := sum{base: base, before: word, t: t, position: p, charged: want.cost(m)}
-	s.elapsed = m.since(base, p)
-	s.delta, s.deficit, _ = m.step(word, s.elapsed, 0)
+	return base, receipt{before: evicted, after: m.wordOf(base, next)}
+}
+
+// sum is what a call would leave of a bucket, and whether it is granted.
+type sum struct {
+	before, after balance
+	t             uint64 // the reading of the call
+	now           wide   // the supply at t
+	charged       uint64
+	granted       bool
+}
+
+// charge returns what a call at t leaves of a bucket with balance b. If the bucket cannot pay at
+// once, a call that may wait moves the bucket's own time to its slot. There the bucket can pay, and
+// is then empty. The balance holds the unit before the slot and a deficit of the capacity and one
+// unit, which marks a bucket in debt.
+func (m *layout) charge(b balance, t uint64, want *request) sum {
+	now := m.supply.at(t)
+	s := sum{before: b, after: b.refilled(now), t: t, now: now, charged: want.cost(m)}
 	if want.rest {
 		most := m.capacity + want.debt(m)
-		s.charged = min(s.charged, most-min(most, s.ahead(m, s.delta+s.deficit)))
+		s.charged = min(s.charged, most-min(most, s.after.missing(now)))
 	}
-	s.deficit += s.charged
+	s.after.deficit += s.charged
 	switch {
-	case s.deficit <= m.capacity:
+	case s.after.deficit <= m.capacity:
 		s.granted = true
 	case want.debt != nil && (s.charged <= m.capacity || want.rest):
-		slot := s.slot(m)
-		wait := m.waitFor(base, slot, t)
-		if s.ahead(m, slot) <= want.debt(m) && wait <= want.within && wait < tb.Never {
-			s.delta, s.deficit, s.granted = slot-1, m.capacity+1, true
+		slot := s.after.slot(m)
+		wait := m.waitFor(slot, t)
+		if slot.after(now) <= want.debt(m) && wait <= want.within && wait < tb.Never {
+			s.after, s.granted = balance{slot.minus(1), m.capacity + 1}, true
 		}
 	}
 	if want.rest && !s.granted { // the clock ends before the slot
-		s.deficit, s.charged, s.granted = s.deficit-s.charged, 0, true
+		s.after.deficit -= s.charged
+		s.charged, s.granted = 0, true
 	}
 	return s
 }
 
-// successor returns the base of a cell for what the call leaves, and the words of that cell before
-// and after the call. Only Cancel of a reservation needs the word before. It is the constant
-// evicted, which stands for no word, if the call does not put the bucket into debt, or if no cell
-// can hold both words.
-func (s *sum) successor(m *layout) (base, before, after uint64) {
-	own := s.position
-	if own.blocks < s.base {
-		own = position{blocks: s.base}
-	}
-	own = m.positionOf(m.unitsAfter(own.blocks, own.rest+s.delta-s.elapsed)) // even if clamped
-	base, after = m.cellOf(balance{own, s.deficit}, s.t)
-	if s.deficit > m.capacity {
-		b := m.balanceOf(s.base, s.before)
-		low := min(base, b.blocks)
-		if delta := m.since(low, own); m.fits(delta) {
-			return low, m.pack(m.since(low, b.position), b.deficit), m.pack(delta, s.deficit)
-		}
-	}
-	return base, evicted, after
+// first returns what a call at t leaves of a bucket that is full at start, and the base and the word
+// of its first cell.
+func (m *layout) first(start, t uint64, want *request) (s sum, base, word uint64) {
+	full := m.supply.at(start)
+	s = m.charge(balance{time: full}, t, want)
+	base = blockOf(full)
+	return s, base, m.wordOf(base, s.after)
 }
 
-// first returns what a call at t leaves on a bucket that is full at start, and the word of its
-// first cell.
-func (m *layout) first(start, t uint64, want *request) (s sum, word uint64) {
-	p := m.positionAt(start)
-	s = m.charge(p.blocks, m.pack(p.rest, 0), t, want)
-	return s, m.pack(s.delta, s.deficit)
-}
-
-// check returns the decision of a call at t on a cell with the given base and word.
-func (m *layout) check(base, word, t uint64, want *request) tb.Decision {
-	s := m.charge(base, word, t, want)
+// check returns the decision of a call at t on a bucket with balance b.
+func (m *layout) check(b balance, t uint64, want *request) tb.Decision {
+	s := m.charge(b, t, want)
 	if !s.granted {
 		return s.refusal(m, want).Decision
 	}
-	return m.grant(min(s.deficit, m.capacity))
+	return m.grant(min(s.after.deficit, m.capacity))
 }
-
-// slot returns the units from the base to the bucket's slot: the supply of that time pays its
-// debt.
-func (s *sum) slot(m *layout) uint64 { return s.delta + s.deficit - m.capacity }
-
-// ahead returns the units from the reading to a number of units after the base. A late reading may
-// be before the base.
-func (s *sum) ahead(m *layout, units uint64) uint64 { return m.until(s.base, units, s.position) }
 
 // grant returns the result of a granted call.
 func (s *sum) grant(m *layout, r receipt) result {
 	o := result{charged: s.charged, layout: m, receipt: r}
-	o.Decision = m.grant(min(s.deficit, m.capacity)) // more is a debt
-	if s.deficit > m.capacity {
-		o.delay = m.waitFor(s.base, s.slot(m), s.t)
+	o.Decision = m.grant(min(s.after.deficit, m.capacity)) // more is a debt
+	if s.after.deficit > m.capacity {
+		o.delay = m.waitFor(s.after.slot(m), s.t)
 	}
 	return o
 }
 
 // refusal returns the result of a refused call.
 func (s *sum) refusal(m *layout, want *request) result {
-	d := m.refusal(s.base, s.t, s.delta, s.deficit, s.charged)
+	d := m.refusal(s.after, s.t, s.charged)
 	o := result{Decision: d, delay: d.RetryAfter}
 	if want.debt == nil || d.RetryAfter == tb.Never {
 		return o
 	}
 	// The same call is granted once the debt is small enough and the delay short enough.
 	o.RetryAfter = 0
-	if slot, debt := s.slot(m), want.debt(m); s.ahead(m, slot) > debt {
-		hi, lo := m.unitsAfter(s.base, slot)
-		lo, borrow := bits.Sub64(lo, debt, 0)
+	if slot, debt := s.after.slot(m), want.debt(m); slot.after(s.now) > debt {
 		o.RetryAfter = tb.Never
-		if then, ok := m.supply.timeOf(hi-borrow, lo); ok {
+		if then, ok := m.supply.timeOf(slot.minus(debt)); ok {
 			o.RetryAfter = m.wait(s.t, then)
 		}
 	}

@@ -17,16 +17,16 @@ func supplyAt(l tb.Limit, scale, t uint64) *big.Int {
 	return x.Quo(x, big.NewInt(int64(l.Per)))
 }
 
-// wide returns hi·2⁶⁴ + lo.
-func wide(hi, lo uint64) *big.Int {
-	x := new(big.Int).SetUint64(hi)
-	return x.Lsh(x, 64).Or(x, new(big.Int).SetUint64(lo))
+// integer returns x.
+func (x wide) integer() *big.Int {
+	i := new(big.Int).SetUint64(x.hi)
+	return i.Lsh(i, 64).Or(i, new(big.Int).SetUint64(x.lo))
 }
 
-// words is the inverse of wide.
-func words(x *big.Int) (hi, lo uint64) {
-	lo = new(big.Int).And(x, new(big.Int).SetUint64(math.MaxUint64)).Uint64()
-	return new(big.Int).Rsh(x, 64).Uint64(), lo
+// wideOf is the inverse of integer.
+func wideOf(x *big.Int) wide {
+	lo := new(big.Int).And(x, new(big.Int).SetUint64(math.MaxUint64))
+	return wide{new(big.Int).Rsh(x, 64).Uint64(), lo.Uint64()}
 }
 
 // edgeLimits have rates that are odd fractions, or at the ends of the range.
@@ -66,7 +66,7 @@ func TestSupplyIsExact(t *testing.T) {
 		m := newLayout(l)
 		for _, at := range instants(l, rng) {
 			want := supplyAt(l, m.scale, at)
-			if got := wide(m.supply.unitsBy(at)); got.Cmp(want) != 0 {
+			if got := m.supply.at(at).integer(); got.Cmp(want) != 0 {
 				t.Fatalf("limit %+v: S(%d) = %v, want %v", l, at, got, want)
 			}
 		}
@@ -84,7 +84,7 @@ func TestTimeOfIsTheFirstInstant(t *testing.T) {
 			if x.Sign() <= 0 {
 				continue
 			}
-			got, ok := m.supply.timeOf(words(x))
+			got, ok := m.supply.timeOf(wideOf(x))
 			if fits := x.Cmp(beyond) <= 0; ok != fits {
 				t.Fatalf("limit %+v: timeOf(%v) = %d, %v; want ok %v", l, x, got, ok, fits)
 			}
@@ -114,12 +114,52 @@ func TestTimeOfWithRandomLimits(t *testing.T) {
 		if x.Sign() == 0 {
 			continue
 		}
-		got, ok := m.supply.timeOf(words(x))
+		got, ok := m.supply.timeOf(wideOf(x))
 		if !ok || supplyAt(l, m.scale, got).Cmp(x) < 0 || supplyAt(l, m.scale, got-1).Cmp(x) >= 0 {
 			t.Fatalf("limit %+v: S reaches %v at %d, %v, which is not the first", l, x, got, ok)
 		}
-		if got := wide(m.supply.unitsBy(at)); got.Cmp(x) != 0 {
+		if got := m.supply.at(at).integer(); got.Cmp(x) != 0 {
 			t.Fatalf("limit %+v: S(%d) = %v, want %v", l, at, got, x)
+		}
+	}
+}
+
+// The units between two instants are exact, but at least 0 and at most what a word holds.
+func TestUnitsBetweenInstantsAreExact(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 1))
+	var none, most int
+	for _, l := range edgeLimits {
+		m := newLayout(l)
+		for _, start := range instants(l, rng) {
+			for _, at := range []uint64{
+				0, start - 1, start, start + 1, start + rng.Uint64()>>rng.IntN(64), math.MaxUint64,
+			} {
+				want := supplyAt(l, m.scale, at)
+				switch want.Sub(want, supplyAt(l, m.scale, start)); {
+				case want.Sign() < 0:
+					want.SetUint64(0)
+					none++
+				case !want.IsUint64():
+					want.SetUint64(math.MaxUint64)
+					most++
+				}
+				if got := m.supply.at(at).after(m.supply.at(start)); got != want.Uint64() {
+					t.Fatalf("limit %+v: %d units from %d to %d, want %v", l, got, start, at, want)
+				}
+			}
+		}
+	}
+	if none == 0 || most == 0 {
+		t.Errorf("%d readings before the other, and %d far after it", none, most)
+	}
+}
+
+// The last instant of the clock is one that a call can wait for.
+func TestWaitUntilTheLastInstant(t *testing.T) {
+	m := newLayout(tb.Limit{Capacity: 10, Tokens: 1, Per: time.Second})
+	for then, want := range map[uint64]time.Duration{m.end - 1: 4, m.end: 5, m.end + 1: tb.Never} {
+		if wait := m.wait(m.end-5, then); wait != want {
+			t.Errorf("%v to %d after the end, want %v", wait, int64(then-m.end), want)
 		}
 	}
 }

@@ -61,7 +61,7 @@ func (*denials) Stamp(v *denial) (stamp, word uint64, final bool) {
 }
 
 // Retire implements lru.Values.
-func (*denials) Retire(*denial, uint64, uint64) bool { return true }
+func (*denials) Retire(*denial, uint64, uint64, uint64) bool { return true }
 
 // holds reports whether v, which may be nil, counts for key at a local time.
 func (d *denials) holds(key string, v *denial, local int64) bool {

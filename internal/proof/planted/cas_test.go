@@ -7,10 +7,10 @@ const (
 	evictionGo = "tb/cas/eviction.go"
 	limitsGo   = "tb/cas/limits.go"
 	placeGo    = "tb/cas/place.go"
-	positionGo = "tb/cas/position.go"
 	snapshotGo = "tb/cas/snapshot.go"
 	spendGo    = "tb/cas/spend.go"
 	tiersGo    = "tb/cas/tiers.go"
+	wideGo     = "tb/cas/wide.go"
 )
 
 var casBugs = []bug{
@@ -63,8 +63,8 @@ var casBugs = []bug{
 	// balance
 	{
 		"a debt keeps its time and not its tokens", balanceGo,
-		"b.deficit > m.capacity || !now.before(b.position)",
-		"!now.before(b.position)",
+		"b.deficit > m.capacity || !now.before(b.time)",
+		"!now.before(b.time)",
 	},
 	{
 		"a debt is rounded in favour of the bucket", balanceGo,
@@ -73,8 +73,8 @@ var casBugs = []bug{
 	},
 	{
 		"a debt begins at a whole block", balanceGo,
-		"p.rest+uint64(-units)-1",
-		"uint64(-units)-1",
+		"now.plus(uint64(-units) - 1)",
+		"startOf(blockOf(now)).plus(uint64(-units) - 1)",
 	},
 	{
 		"a change loses the fraction of a unit", balanceGo,
@@ -154,29 +154,34 @@ var casBugs = []bug{
 		"if isSealed(word) {",
 	},
 	{
-		"a sum of a base and its units loses its carry", positionGo,
-		"lo, carry := bits.Add64(base<<k, units, 0)\n\treturn base>>1>>(63-k) + carry, lo",
-		"lo, _ = bits.Add64(base<<k, units, 0)\n\treturn base >> 1 >> (63 - k), lo",
+		"a sum loses its carry", wideGo,
+		"return wide{x.hi + carry, lo}",
+		"return wide{x.hi + 0*carry, lo}",
 	},
 	{
-		"a difference from a base loses its borrow", positionGo,
-		"hi, _ = bits.Sub64(hi, base>>1>>(63-k), borrow)",
-		"_, hi = borrow, hi-base>>1>>(63-k)",
+		"a base loses its upper bits", cellGo,
+		"wide{base >> (64 - blockBits), base << blockBits}",
+		"wide{0, base << blockBits}",
 	},
 	{
-		"a bucket that was idle for long overflows", spendGo,
-		"if p.blocks >= base && p.blocks-base >= m.maxBlocks {",
-		"if false {",
+		"a difference loses its borrow", wideGo,
+		"bits.Sub64(x.hi, y.hi, borrow)",
+		"bits.Sub64(x.hi, y.hi, 0*borrow)",
+	},
+	{
+		"a bucket that was idle for long overflows", wideGo,
+		"return math.MaxUint64",
+		"return lo",
 	},
 	{
 		"a debt is not recorded", spendGo,
-		"s.granted && h.shared().owe(m, s.ahead(m, s.slot(m))):",
-		"s.granted && false:",
+		"case s.after.deficit > m.capacity && h.shared().owe(m, s.after.slot(m).after(s.now)):",
+		"case false:",
 	},
 	{
-		"a late call takes the bucket that it moves back", spendGo,
-		"\tif own.blocks < s.base {\n\t\town = position{blocks: s.base}\n\t}\n",
-		"",
+		"a late call takes the bucket that it moves back", balanceGo,
+		"if b.time.before(now) {",
+		"if b.time != now {",
 	},
 	// reservations and settlements
 	{
@@ -202,8 +207,8 @@ var casBugs = []bug{
 	// the table
 	{
 		"Restore fills a bucket that has fewer tokens", snapshotGo,
-		"m.balanceOf(l.limits.view(m, c, word, t)), t) >= m.missingAt(b, t):",
-		"m.balanceOf(l.limits.view(m, c, word, t)), t) == m.missingAt(b, t):",
+		"l.limits.view(m, c, word, t).missing(now) >= b.missing(now):",
+		"l.limits.view(m, c, word, t).missing(now) == b.missing(now):",
 	},
 	{
 		"Restore counts a key twice", snapshotGo,
@@ -217,7 +222,7 @@ var casBugs = []bug{
 	},
 	{
 		"a full bucket is evicted now, and not when it was full", evictionGo,
-		"e.earliest = max(e.earliest, min(now, full))",
+		"e.earliest = max(e.earliest, min(now, stamp))",
 		"e.earliest = max(e.earliest, now)",
 	},
 	{

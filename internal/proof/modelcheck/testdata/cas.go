@@ -156,8 +156,7 @@ func (s *limits) available(m *layout, c *cell, t uint64) float64 {
 	if word == evicted {
 		return 0
 	}
-	base, seen := s.view(m, c, word, t)
-	return m.level(base, seen, t).Tokens
+	return m.level(s.view(m, c, word, t), t).Tokens
 }
 
 // exposedBucket is a limiter whose keys share one bucket.
