@@ -10,6 +10,9 @@ import (
 // clients that were refused together do not come back together. The jitter of a client and path
 // is the same in every process.
 func (c *call) retryAfter(base int64) int64 {
+	if base < 2 { // most waits in seconds
+		return base
+	}
 	var subject string
 	for _, claim := range []string{"sub", "user_id", "uid"} {
 		if subject = claimText(c.claim(claim)); subject != "" {

@@ -210,12 +210,9 @@ func (c *call) refuse() answer {
 	}
 	c.runHook(c.l.hooks.Refused, binding, nil)
 
-	cost := strconv.FormatFloat(binding.cost, 'g', -1, 64)
-	detail := "Rule " + binding.label + " has too few tokens left for this request, which costs " +
-		cost + "."
-	if binding.cost > float64(binding.Limit.Capacity) {
-		detail = "Rule " + binding.label + " never has more than " + binding.quota +
-			" tokens. This request costs " + cost + ", so it can never fit."
+	detail := binding.usualDetail
+	if binding.cost != binding.price.fallback {
+		detail = binding.detail(&binding.Rule, binding.cost)
 	}
 	return answer{binding.toDecision(), http.StatusTooManyRequests, detail}
 }

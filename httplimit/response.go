@@ -164,16 +164,24 @@ func (c *call) appendSeparator() {
 	}
 }
 
+// appendQuoted appends printable ASCII as a string of JSON. It is what strconv.AppendQuote appends,
+// which takes ten times as long, because it looks at each character as a rune.
+func appendQuoted(b []byte, s string) []byte {
+	if strings.IndexByte(s, '"') >= 0 || strings.IndexByte(s, '\\') >= 0 {
+		return strconv.AppendQuote(b, s)
+	}
+	return append(append(append(b, '"'), s...), '"')
+}
+
 // write writes the answer with a body after RFC 9457, and without one to a client that has
-// disconnected. It quotes as Go does, because labels and names of keys are printable ASCII, whose
-// quoted form is the same in Go, JSON and a structured field.
+// disconnected. Labels and names of keys are printable ASCII.
 func (c *call) write(a *answer) {
 	if a.status == statusClientGone {
 		c.w.WriteHeader(a.status)
 		return
 	}
-	c.header.Set("Cache-Control", "no-store")
-	c.header.Set("Content-Type", "application/problem+json")
+	values := []string{"no-store", "application/problem+json"}
+	c.header["Cache-Control"], c.header["Content-Type"] = values[:1:1], values[1:]
 	c.w.WriteHeader(a.status)
 	if c.r.Method == http.MethodHead {
 		return
@@ -188,13 +196,13 @@ func (c *call) write(a *answer) {
 	b := append(append(c.text[:0], `{"type":"`...), kind...)
 	b = append(append(b, `","title":"`...), title...)
 	b = strconv.AppendInt(append(b, `","status":`...), int64(a.status), 10)
-	b = strconv.AppendQuote(append(b, `,"detail":`...), a.detail)
+	b = appendQuoted(append(b, `,"detail":`...), a.detail)
 	if a.status == http.StatusTooManyRequests {
 		b = append(b, `,"violated-policies":`...)
 		separator := byte('[')
 		for e := range c.enforced() {
 			if e.refused {
-				b = strconv.AppendQuote(append(b, separator), e.label)
+				b = appendQuoted(append(b, separator), e.label)
 				separator = ','
 			}
 		}

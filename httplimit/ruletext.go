@@ -22,7 +22,9 @@ type ruleText struct {
 	item   string // the start of the rule's item in RateLimit
 	policy string // the rule's item in RateLimit-Policy
 	slow   bool   // less than a token a second
-	window uint64 // the seconds in which the rate supplies the capacity
+
+	usualDetail string // of a refusal with the cost of a request that does not state one
+	window      uint64 // the seconds in which the rate supplies the capacity
 }
 
 func newRuleText(label string, r *Rule) ruleText {
@@ -37,7 +39,18 @@ func newRuleText(label string, r *Rule) ruleText {
 	}
 	// Tokens/Per is less than one a second if Tokens is less than the seconds of Per.
 	l.slow = r.Limit.Tokens < ceilSeconds(r.Limit.Per)
+	l.usualDetail = l.detail(r, r.Cost.fallback())
 	return l
+}
+
+// detail returns the sentence for a client whose request has a cost that r refuses.
+func (l *ruleText) detail(r *Rule, cost float64) string {
+	text := strconv.FormatFloat(cost, 'g', -1, 64)
+	if cost > float64(r.Limit.Capacity) {
+		return "Rule " + l.label + " never has more than " + l.quota + " tokens. This request costs " +
+			text + ", so it can never fit."
+	}
+	return "Rule " + l.label + " has too few tokens left for this request, which costs " + text + "."
 }
 
 // maxInteger is the largest integer of a structured field (RFC 9651, 3.3.1).
