@@ -1,9 +1,7 @@
 package httplimit
 
 import (
-	"maps"
 	"net/http"
-	"slices"
 	"sync/atomic"
 
 	"github.com/seed-181794aa/ratelimit/adapt"
@@ -28,14 +26,6 @@ type Settlement struct {
 	usage    UsageReader     // or nil
 	isRead   bool            // ReadHeader was called
 	hijacked bool
-}
-
-// part is the settlement of one rule, or only hides its field.
-type part struct {
-	*entry
-	declared bool // the field is a trailer
-	known    bool
-	actual   float64
 }
 
 // newSettlement returns the settlement of a granted request, or nil if it has none.
@@ -79,73 +69,6 @@ func (s *Settlement) Writer(w http.ResponseWriter) http.ResponseWriter {
 	return newMeter(s, w)
 }
 
-// ReadHeader reads the costs from the header of a response, and removes the fields that are hidden.
-// The writer of Writer calls it. A proxy calls it with the header of a response that it writes to a
-// hijacked connection. Only the first call has an effect.
-func (s *Settlement) ReadHeader(h http.Header) {
-	if s == nil || s.isRead {
-		return
-	}
-	s.isRead = true
-	s.beginUsage(h)
-	s.observe(http.StatusOK, h) // if the status is another one, it is observed already
-	for i := range s.parts {
-		if p := &s.parts[i]; p.price.response.field != "" {
-			p.declared = declaresTrailer(h, p.price.response.field)
-			p.read(h[p.price.response.field])
-		}
-	}
-	for i := range s.parts {
-		if p := &s.parts[i].price.response; p.hidden {
-			delete(h, p.field)
-			hideTrailer(h, p.field)
-		}
-	}
-}
-
-// read reads the cost from the values of a field. A field without a number changes nothing.
-func (p *part) read(values []string) {
-	if actual, ok := p.price.actual(values); ok {
-		p.actual, p.known = actual, true
-	}
-}
-
-// declares reports whether a header that was read declares a trailer with a cost.
-func (s *Settlement) declares() bool {
-	return slices.ContainsFunc(s.parts, func(p part) bool { return p.declared })
-}
-
-// forgetDeclared removes the fields of declared trailers from a header that is written. What the
-// handler sets from then on is the trailer: net/http would send the values of the header, too.
-func (s *Settlement) forgetDeclared(h http.Header) {
-	for i := range s.parts {
-		if p := &s.parts[i]; p.declared {
-			delete(h, p.price.response.field)
-		}
-	}
-}
-
-// readTrailers reads the costs from the trailers of the response, and removes the fields that are
-// hidden. ReadHeader has removed their declarations, so net/http sends no declared ones.
-func (s *Settlement) readTrailers(h http.Header) {
-	for i := range s.parts {
-		p := &s.parts[i]
-		if p.declared {
-			p.read(h[p.price.response.field])
-		}
-		for key, values := range h {
-			if isUndeclared(key, p.price.response.field) {
-				p.read(values)
-			}
-		}
-	}
-	for i := range s.parts {
-		if p := &s.parts[i].price.response; p.hidden {
-			maps.DeleteFunc(h, func(key string, _ []string) bool { return isUndeclared(key, p.field) })
-		}
-	}
-}
-
 // Finish settles the charges. An estimate stands if the response has not reported the cost. It
 // counts in RuleStats.Estimated.
 func (s *Settlement) Finish() {
@@ -170,18 +93,6 @@ func (s *Settlement) Finish() {
 func (s *Settlement) writeDeclared() {
 	if s != nil && !s.hijacked {
 		(&meter{s.w, s}).readHeader()
-	}
-}
-
-// countBytes makes the bytes of the body the cost of the rules that count them.
-func (s *Settlement) countBytes() {
-	if s.call.r.Method == http.MethodHead { // net/http drops the body
-		s.bytes = 0
-	}
-	for i := range s.parts {
-		if p := &s.parts[i]; p.price.response.countsBytes() {
-			p.actual, p.known = p.price.bound(float64(s.bytes)), true
-		}
 	}
 }
 

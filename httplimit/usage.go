@@ -42,29 +42,3 @@ func (p *pricing) estimate(c *call) float64 {
 	}
 	return p.fallback
 }
-
-// beginUsage begins to read the usage of the response, if a rule has its cost there.
-func (s *Settlement) beginUsage(h http.Header) {
-	for i := range s.parts {
-		if s.parts[i].price.response.usage {
-			s.usage = s.call.l.usage.Read(s.call.r, h)
-			return
-		}
-	}
-}
-
-// readUsage makes the usage of the response the cost of the rules that have it there.
-func (s *Settlement) readUsage() {
-	if s.usage == nil {
-		return
-	}
-	tokens, ok := s.usage.Usage()
-	if !ok || !(tokens >= 0) {
-		return
-	}
-	for i := range s.parts {
-		if p := &s.parts[i]; p.price.response.usage {
-			p.actual, p.known = p.price.bound(tokens), true
-		}
-	}
-}
