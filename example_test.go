@@ -76,11 +76,9 @@ func ExampleNewBucket() {
 
 // Each table may read 100 units a second, and saves up to five minutes of unused capacity. An
 // eventually consistent read costs half a unit, and a transactional read two.
-func ExampleBurstCredit() {
-	limit, err := ratelimit.BurstCredit(100, 5*time.Minute)
-	if err != nil {
-		panic(err)
-	}
+func ExampleLimit() {
+	const rate = 100
+	limit := ratelimit.Limit{Capacity: 300 * rate, Tokens: rate, Per: time.Second}
 	now := time.Now()
 	clock := ratelimit.WithClock(func() time.Time { return now })
 	tables, err := ratelimit.New[string](limit, clock)

@@ -122,13 +122,12 @@ func New[K comparable](limit Limit, opts ...Option) (*Limiter[K], error) {
 	return cas.New[K](limit, opts...)
 }
 
-// NewTiered returns a limiter whose keys have different limits, in one table. tierOf returns the
-// index of a key's limit. Every call on a key calls tierOf, concurrently, and tierOf must not use
-// the limiter. See cas.NewTiered.
+// NewTiered returns a limiter whose keys have different limits, in one table. Limiter.ChargeIn names
+// the tier of a key, an index of limits. See cas.NewTiered.
 func NewTiered[K comparable](
-	limits []Limit, tierOf func(K) int, opts ...Option,
+	limits []Limit, opts ...Option,
 ) (*Limiter[K], error) {
-	return cas.NewTiered[K](limits, tierOf, opts...)
+	return cas.NewTiered[K](limits, opts...)
 }
 
 // NewTokenBucket returns a limiter with string keys, of capacity tokens a key, refilled at
@@ -149,13 +148,6 @@ func NewBucket(limit Limit, opts ...Option) (*Bucket, error) {
 // *ConfigError if an argument is out of range.
 func PerSecond(capacity int, refillPerSec float64) (Limit, error) {
 	return tb.LimitPerSecond(capacity, refillPerSec)
-}
-
-// BurstCredit returns the limit whose bucket saves up to d of unused rate, for a burst after a
-// quiet time. It returns a *ConfigError if the rate is out of range, or if rate times d is not a
-// capacity: see tb.BurstCredit.
-func BurstCredit(refillPerSec float64, d time.Duration) (Limit, error) {
-	return tb.BurstCredit(refillPerSec, d)
 }
 
 // TakeAll takes the costs of all charges at t, usually time.Now(), or takes nothing. It returns the

@@ -34,7 +34,7 @@ func TestFunctionsAreInlined(t *testing.T) {
 		t.Skipf("no compiler to ask: %v\n%s", err, out)
 	}
 	for _, f := range []string{
-		"NewTokenBucket", "NewBucket", "PerSecond", "BurstCredit", "TakeAll",
+		"NewTokenBucket", "NewBucket", "PerSecond", "TakeAll",
 		"WithClock", "WithMaxKeys", "WithOverflow",
 	} {
 		if !strings.Contains(string(out), ": can inline "+f+"\n") {

@@ -1,6 +1,7 @@
 package fuzz
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -25,17 +26,16 @@ func TestTiersAgree(t *testing.T) {
 		}
 		var now time.Time
 		tiers := map[string]int{}
-		tierOf := func(key string) int { return tiers[key] }
 		limits := make([]tb.Limit, 1+rng.IntN(4))
 		for i := range limits {
 			limits[i] = randomLimit(rng)
 		}
 		clock := tb.WithClock(func() time.Time { return now })
-		c, err := cas.NewTiered(limits, tierOf, clock)
+		c, err := cas.NewTiered[string](limits, clock)
 		if err != nil {
-			return // a rate that is too high for a tier
+			t.Fatal(err)
 		}
-		m, err := mutex.NewTiered(limits, tierOf, clock)
+		m, err := mutex.NewTiered[string](limits, clock)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,8 +58,8 @@ func TestTiersAgree(t *testing.T) {
 				continue
 			case 1:
 				i, limit := rng.IntN(len(limits)), randomLimit(rng)
-				if c.SetTier(i, limit) == nil {
-					_ = m.SetTier(i, limit)
+				if err := cmp.Or(c.SetTier(i, limit), m.SetTier(i, limit)); err != nil {
+					t.Fatal(err)
 				}
 				log = append(log, fmt.Sprint(now, " tier ", i, " is ", limit))
 				continue
@@ -67,10 +67,12 @@ func TestTiersAgree(t *testing.T) {
 			n := 1 + rng.IntN(limits[tiers[key]].Capacity)
 			var got, want tb.Decision
 			switch rng.IntN(6) {
-			default:
-				got, _ = c.AllowN(t.Context(), key, n)
-				want, _ = m.AllowN(t.Context(), key, n)
-			case 0, 1:
+			default: // the key enters the tier
+				ofCAS, _ := c.ChargeIn(tiers[key], key, float64(n))
+				ofMutex, _ := m.ChargeIn(tiers[key], key, float64(n))
+				got, _ = ofCAS.Take(now)
+				want, _ = ofMutex.Take(now)
+			case 0, 1: // in the tier that it is in
 				r, _ := c.Reserve(t.Context(), key, float64(n))
 				s, _ := m.Reserve(t.Context(), key, float64(n))
 				held = append(held, pair{r, s, key})
@@ -136,11 +138,11 @@ func TestNamedTiersAgree(t *testing.T) {
 		var now time.Time
 		limits := []tb.Limit{randomLimit(rng), randomLimit(rng), randomLimit(rng)}
 		clock := tb.WithClock(func() time.Time { return now })
-		c, err := cas.NewTiered[string](limits, nil, clock)
+		c, err := cas.NewTiered[string](limits, clock)
 		if err != nil {
 			return // a rate that is too high for a tier
 		}
-		m, err := mutex.NewTiered[string](limits, nil, clock)
+		m, err := mutex.NewTiered[string](limits, clock)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -178,7 +180,7 @@ func TestNamedTiersAgree(t *testing.T) {
 			level := first(c.Level(t.Context(), key))
 			agree("level after", level, first(m.Level(t.Context(), key)))
 			if step%20 == 19 && level.Full > 0 { // full buckets are not restored
-				next, _ := cas.NewTiered[string](limits, nil, clock)
+				next, _ := cas.NewTiered[string](limits, clock)
 				if err := next.Restore(c.Snapshot()); err != nil {
 					t.Fatal(err)
 				}

@@ -20,7 +20,7 @@ func (m memory) Limiters(_ string, limits []tb.Limit) (all []tb.Limiter, err err
 	if len(limits) == 1 {
 		table, err = cas.New[string](limits[0], m...)
 	} else {
-		table, err = cas.NewTiered[string](limits, nil, m...)
+		table, err = cas.NewTiered[string](limits, m...)
 	}
 	for i := range limits {
 		all = append(all, &memoryLimiter{table, i, len(limits) > 1})

@@ -48,7 +48,7 @@ type referenceCharge struct {
 }
 
 func (s referenceStore) Limiters(rule string, limits []tb.Limit) (all []tb.Limiter, err error) {
-	l, err := mutex.NewTiered[string](limits, nil, s.opts...)
+	l, err := mutex.NewTiered[string](limits, s.opts...)
 	for i := range limits {
 		all = append(all, referenceTier{l, i, s})
 	}

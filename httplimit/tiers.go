@@ -54,7 +54,7 @@ func (r *Rule) checkTiers(path string, errs *problems) {
 		}
 	}
 	if valid && len(limits) <= cas.MaxTiers {
-		if _, err := cas.NewTiered[string](limits, nil, tb.WithMaxKeys(1)); err != nil {
+		if _, err := cas.NewTiered[string](limits, tb.WithMaxKeys(1)); err != nil {
 			errs.add(field(path, "limits"), "are not valid: %v", err)
 		}
 	}

@@ -3,7 +3,6 @@ package tb
 import (
 	"math"
 	"math/big"
-	"math/bits"
 	"strconv"
 	"time"
 )
@@ -47,40 +46,6 @@ func LimitPerSecond(capacity int, refillPerSec float64) (Limit, error) {
 	tokens, per := fraction(refillPerSec)
 	l := Limit{Capacity: capacity, Tokens: tokens, Per: per}
 	return l, l.Validate()
-}
-
-// BurstCredit returns the limit whose bucket saves up to d of unused rate, for a burst after a
-// quiet time: with 100 tokens a second and 5 minutes, the bucket holds 30,000. The rate becomes a
-// fraction as in LimitPerSecond. The capacity is that fraction times d, rounded down to whole
-// tokens. BurstCredit returns a *ConfigError if the rate is out of the range of LimitPerSecond, or
-// if the capacity is not 1 to MaxCapacity. The second error has the range of d at this rate.
-func BurstCredit(refillPerSec float64, d time.Duration) (Limit, error) {
-	l, err := LimitPerSecond(1, refillPerSec)
-	if err != nil {
-		return Limit{}, err
-	}
-	if least, most := l.fillTimes(); d < least || d > most {
-		return Limit{}, &ConfigError{"d", d, least.String() + " to " + most.String() +
-			", for a capacity of 1 to " + strconv.Itoa(MaxCapacity)}
-	}
-	hi, lo := bits.Mul64(uint64(d), uint64(l.Tokens))
-	capacity, _ := bits.Div64(hi, lo, uint64(l.Per)) // fits, because Tokens is at most Per
-	l.Capacity = int(capacity)
-	return l, nil
-}
-
-// fillTimes returns the least and the most time in which the rate supplies a capacity: at least
-// one token, and less than MaxCapacity+1.
-func (l Limit) fillTimes() (least, most time.Duration) {
-	tokens, per := uint64(l.Tokens), uint64(l.Per)
-	least = time.Duration((per-1)/tokens + 1)
-	hi, lo := bits.Mul64(MaxCapacity+1, per)
-	lo, borrow := bits.Sub64(lo, 1, 0)
-	if hi -= borrow; hi >= tokens {
-		return least, math.MaxInt64
-	}
-	ns, _ := bits.Div64(hi, lo, tokens)
-	return least, time.Duration(min(ns, math.MaxInt64))
 }
 
 // fraction returns a rate in tokens a second as tokens per duration: the simplest fraction in

@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
-	"strings"
 	"testing"
 	"time"
 )
@@ -60,84 +59,6 @@ func TestLimitPerSecondRoundsToTheRate(t *testing.T) {
 	}
 }
 
-func TestBurstCreditIsTheRateTimesTheTime(t *testing.T) {
-	const minute = time.Minute
-	for _, tt := range []struct {
-		rate     float64
-		d        time.Duration
-		capacity int
-		tokens   int64
-		per      time.Duration
-	}{
-		{100, 5 * minute, 30_000, 100, time.Second},
-		{0.1, minute, 6, 1, 10 * time.Second},
-		{2.0 / 3, 5 * minute, 200, 2, 3 * time.Second},
-		{1.0 / 3, 100 * time.Second, 33, 1, 3 * time.Second}, // 33⅓
-		{1.0 / 3, 3*time.Second - 1, 0, 0, 0},
-		{1.0 / 3, 3 * time.Second, 1, 1, 3 * time.Second},
-		{7, 142857142, 0, 0, 0}, // a seventh of a second is 142,857,142 ⁶⁄₇ ns
-		{7, 142857143, 1, 7, time.Second},
-		{100, 10 * time.Millisecond, 1, 100, time.Second},
-		{1e9, 1, 1, 1e9, time.Second},
-		{1e9, MaxCapacity, MaxCapacity, 1e9, time.Second},
-		{1e9, MaxCapacity + 1, 0, 0, 0},
-		{1, (MaxCapacity+1)*time.Second - 1, MaxCapacity, 1, time.Second},
-		{1, (MaxCapacity + 1) * time.Second, 0, 0, 0},
-		{1, math.MaxInt64, 0, 0, 0},
-		{0.1, math.MaxInt64, 922337203, 1, 10 * time.Second},
-		{0.05, math.MaxInt64, 461168601, 1, 20 * time.Second},
-		{float64(time.Second) / math.MaxInt64, math.MaxInt64, 1, 1, math.MaxInt64},
-		{100, 0, 0, 0, 0},
-		{100, -minute, 0, 0, 0},
-		{100, math.MinInt64, 0, 0, 0},
-	} {
-		want := Limit{tt.capacity, tt.tokens, tt.per}
-		got, err := BurstCredit(tt.rate, tt.d)
-		if tt.per > 1<<60 { // many periods round to the rate
-			want.Per = got.Per
-		}
-		if got != want || (err == nil) != (tt.capacity > 0) {
-			t.Errorf("BurstCredit(%v, %v) = %v, %v; want %v", tt.rate, tt.d, got, err, want)
-		}
-	}
-}
-
-// The range of d in the error is the range that BurstCredit accepts.
-func TestBurstCreditAcceptsTheRangeOfItsError(t *testing.T) {
-	rng := rand.New(rand.NewPCG(5, 6))
-	for range 2_000 {
-		rate := math.Exp2(rng.Float64()*62 - 33)
-		if rate > 1e9 || rate < 1.1e-10 {
-			continue
-		}
-		_, err := BurstCredit(rate, 0)
-		var cfg *ConfigError
-		if !errors.As(err, &cfg) {
-			t.Fatalf("rate %v: error %v is not a *ConfigError", rate, err)
-		}
-		least, most, _ := strings.Cut(strings.Split(cfg.Range, ",")[0], " to ")
-		from, err1 := time.ParseDuration(least)
-		to, err2 := time.ParseDuration(most)
-		if err := errors.Join(err1, err2); err != nil {
-			t.Fatal(err)
-		}
-		first, err1 := BurstCredit(rate, from)
-		last, err2 := BurstCredit(rate, to)
-		if err := errors.Join(err1, err2); err != nil || first.Capacity != 1 ||
-			to < math.MaxInt64 && last.Capacity != MaxCapacity {
-			t.Fatalf("rate %v, %s: %v and %v, %v", rate, cfg.Range, first, last, err)
-		}
-		if _, err := BurstCredit(rate, from-1); err == nil {
-			t.Fatalf("rate %v: %v is accepted", rate, from-1)
-		}
-		if to < math.MaxInt64 {
-			if _, err := BurstCredit(rate, to+1); err == nil {
-				t.Fatalf("rate %v: %v is accepted", rate, to+1)
-			}
-		}
-	}
-}
-
 func TestBetweenFindsTheSmallestDenominator(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 2_000 {
@@ -163,7 +84,6 @@ func TestConfigErrorNamesFieldValueAndRange(t *testing.T) {
 		_, err := LimitPerSecond(capacity, rate)
 		return err
 	}
-	credit := func(rate float64, d time.Duration) error { _, err := BurstCredit(rate, d); return err }
 	options := func(o ...Option) error { _, err := Apply(o...); return err }
 	for _, tt := range []struct {
 		name  string
@@ -186,10 +106,6 @@ func TestConfigErrorNamesFieldValueAndRange(t *testing.T) {
 		{"rate too slow", perSecond(1, 1e-10), "refillPerSec"},
 		{"rate too fast", perSecond(1, math.Nextafter(1e9, 2e9)), "refillPerSec"},
 		{"rate with capacity 0", perSecond(0, 1), "Capacity"},
-		{"credit of no time", credit(1, 0), "d"},
-		{"credit of less than a token", credit(0.1, time.Second), "d"},
-		{"credit above the capacity", credit(1e9, time.Minute), "d"},
-		{"credit without a rate", credit(0, time.Minute), "refillPerSec"},
 		{"nil clock", options(WithClock(nil)), "WithClock"},
 		{"no keys", options(WithMaxKeys(0)), "WithMaxKeys"},
 		{"too many keys", options(WithMaxKeys(maxMaxKeys + 1)), "WithMaxKeys"},

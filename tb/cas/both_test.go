@@ -32,29 +32,25 @@ type both interface {
 	Stats() tb.Stats
 }
 
-// onBoth runs a test on both implementations. If limits has several, all keys are of the tier in
-// *tier or, if that is nil, of the tiers that charges name.
+// onBoth runs a test on both implementations. If limits has several, calls name the tier in *tier
+// or, if that is nil, only charges name tiers.
 func onBoth(
 	t *testing.T, now *time.Time, limits []tb.Limit, tier *int, run func(*testing.T, both),
 	opts ...tb.Option,
 ) {
 	begin := *now
 	opts = append(opts, tb.WithClock(func() time.Time { return *now }))
-	var tierOf func(string) int
-	if tier != nil {
-		tierOf = func(string) int { return *tier }
-	}
 	newCAS := func() (both, error) {
 		if len(limits) == 1 {
 			return cas.New[string](limits[0], opts...)
 		}
-		return cas.NewTiered(limits, tierOf, opts...)
+		return cas.NewTiered[string](limits, opts...)
 	}
 	newMutex := func() (both, error) {
 		if len(limits) == 1 {
 			return mutex.New[string](limits[0], opts...)
 		}
-		return mutex.NewTiered(limits, tierOf, opts...)
+		return mutex.NewTiered[string](limits, opts...)
 	}
 	for name, newLimiter := range map[string]func() (both, error){"cas": newCAS, "mutex": newMutex} {
 		t.Run(name, func(t *testing.T) {
@@ -64,9 +60,49 @@ func onBoth(
 				t.Fatal(err)
 			}
 			_, _ = l.Level(t.Context(), "") // starts the clock
+			if len(limits) > 1 && tier != nil {
+				l = inTier{l, t, now, tier}
+			}
 			run(t, l)
 		})
 	}
+}
+
+// inTier is a limiter whose calls name a tier.
+type inTier struct {
+	both
+	t    *testing.T
+	now  *time.Time
+	tier *int
+}
+
+func (l inTier) charge(key string, n int) settledCharge {
+	l.t.Helper()
+	c, err := costIn(l.both, *l.tier, key, float64(n))
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return c
+}
+
+func (l inTier) AllowAt(t time.Time, key string, n int) (tb.Decision, error) {
+	return l.charge(key, n).Take(t)
+}
+
+func (l inTier) AllowN(_ context.Context, key string, n int) (tb.Decision, error) {
+	return l.AllowAt(*l.now, key, n)
+}
+
+func (l inTier) Allow(ctx context.Context, key string) (tb.Decision, error) {
+	return l.AllowN(ctx, key, 1)
+}
+
+func (l inTier) Peek(_ context.Context, key string) (tb.Decision, error) {
+	return l.charge(key, 1).Peek(*l.now)
+}
+
+func (l inTier) Level(_ context.Context, key string) (tb.Level, error) {
+	return l.charge(key, 1).Level(*l.now)
 }
 
 func tokensOf(t *testing.T, l both, key string) float64 {
@@ -348,6 +384,7 @@ func TestEachLimiterHasTiers(t *testing.T) {
 // settledCharge is a charge whose cost can be replaced.
 type settledCharge interface {
 	tb.Charge
+	Level(t time.Time) (tb.Level, error)
 	Settle(actual float64) error
 }
 
@@ -358,6 +395,9 @@ func chargeIn(l both, tier int, key string) (settledCharge, error) {
 
 // costIn returns a charge in a tier.
 func costIn(l both, tier int, key string, cost float64) (settledCharge, error) {
+	if in, ok := l.(inTier); ok {
+		l = in.both
+	}
 	if l, ok := l.(*cas.TokenBucket); ok {
 		c, err := l.ChargeIn(tier, key, cost)
 		return &c, err

@@ -75,7 +75,7 @@ func (c *Charge[K]) Cancel() { c.cancel(c.place.shared()) }
 
 // Settle replaces the cost of the last Take by the actual cost, as tb.Reservation.Settle does. It
 // does nothing if that Take was refused, cancelled or settled. The key stays in its tier. If it has
-// left the table since and no tierOf decides, what is charged makes a bucket in the tier that
+// left the table since, what is charged makes a bucket in the tier that
 // ChargeIn has named, or in tier 0.
 func (c *Charge[K]) Settle(actual float64) error {
 	p := c.place

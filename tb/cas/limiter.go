@@ -31,8 +31,7 @@ type Limiter[K comparable] struct {
 	clock   clock
 	table   lru.Map[K, cell]
 	evictor *evictor
-	tierOf  func(K) int // nil if there are no tiers, or calls name them
-	limits  limits      // last, so that its counts are not beside what every call reads
+	limits  limits // last, so that its counts are not beside what every call reads
 }
 
 // TokenBucket is a limiter with string keys.
@@ -212,12 +211,9 @@ func (l *Limiter[K]) layoutOf(key K) *layout {
 	return l.tierLayout(key, 0)
 }
 
-// tierLayout returns the layout of key's tier, which is what tierOf returns or, without it, the
-// tier of key's bucket, or tier if it has none.
+// tierLayout returns the layout of the tier of key's bucket, or of the given tier if it has none.
 func (l *Limiter[K]) tierLayout(key K, tier int) *layout {
-	if l.tierOf != nil {
-		tier = l.tierOf(key)
-	} else if c := l.table.Load(key); c != nil {
+	if c := l.table.Load(key); c != nil {
 		tier = c.tier()
 	}
 	return l.limits.tiers[tier].Load()

@@ -75,8 +75,8 @@ func TestBoundsOfTiers(t *testing.T) {
 		valid bool
 	}{{0, false}, {1, true}, {MaxTiers, true}, {MaxTiers + 1, false}} {
 		limits := slices.Repeat([]tb.Limit{limit}, tt.n)
-		_, err := NewTiered[string](limits, nil)
-		_, reference := mutex.NewTiered[string](limits, nil)
+		_, err := NewTiered[string](limits)
+		_, reference := mutex.NewTiered[string](limits)
 		if (err == nil) != tt.valid || (reference == nil) != tt.valid {
 			t.Errorf("%d tiers: error %v, of the reference %v, want valid %t",
 				tt.n, err, reference, tt.valid)
@@ -85,7 +85,7 @@ func TestBoundsOfTiers(t *testing.T) {
 	for _, per := range []time.Duration{1, 10, 100, 1000, 10_000, time.Second} {
 		for shift := range 31 {
 			limit := tb.Limit{Capacity: 1 << shift, Tokens: 1, Per: per}
-			if _, err := NewTiered[string]([]tb.Limit{limit}, nil); err != nil {
+			if _, err := NewTiered[string]([]tb.Limit{limit}); err != nil {
 				t.Errorf("%+v: %v", limit, err)
 			}
 		}

@@ -69,8 +69,8 @@ func TestSnapshotLeavesOutKeysThatHaveGone(t *testing.T) {
 	}
 }
 
-// Restore uses and checks the tier of a state only if calls name the tiers.
-func TestTierOfAStateCountsIfCallsNameIt(t *testing.T) {
+// Restore uses and checks the tier of a state only if there are several.
+func TestTierOfAStateCountsIfThereAreTiers(t *testing.T) {
 	limits := []tb.Limit{
 		{Capacity: 10, Tokens: 1, Per: time.Hour}, {Capacity: 10, Tokens: 2, Per: time.Hour},
 	}
@@ -86,7 +86,6 @@ func TestTierOfAStateCountsIfCallsNameIt(t *testing.T) {
 		}
 		return l
 	}
-	second := func(string) int { return 1 }
 	for _, tt := range []struct {
 		name  string
 		l     tiered
@@ -96,14 +95,12 @@ func TestTierOfAStateCountsIfCallsNameIt(t *testing.T) {
 	}{
 		{"cas, one limit", one(cas.New[string](limits[0], clock)), 7, true, time.Hour},
 		{"mutex, one limit", one(mutex.New[string](limits[0], clock)), 7, true, time.Hour},
-		{"cas, tierOf", one(cas.NewTiered(limits, second, clock)), 7, true, time.Hour / 2},
-		{"mutex, tierOf", one(mutex.NewTiered(limits, second, clock)), 7, true, time.Hour / 2},
-		{"cas, named", one(cas.NewTiered[string](limits, nil, clock)), 1, true, time.Hour / 2},
-		{"mutex, named", one(mutex.NewTiered[string](limits, nil, clock)), 1, true, time.Hour / 2},
-		{"cas, named, too high", one(cas.NewTiered[string](limits, nil, clock)), 2, false, 0},
-		{"mutex, named, too high", one(mutex.NewTiered[string](limits, nil, clock)), 2, false, 0},
-		{"cas, named, negative", one(cas.NewTiered[string](limits, nil, clock)), -1, false, 0},
-		{"mutex, named, negative", one(mutex.NewTiered[string](limits, nil, clock)), -1, false, 0},
+		{"cas, named", one(cas.NewTiered[string](limits, clock)), 1, true, time.Hour / 2},
+		{"mutex, named", one(mutex.NewTiered[string](limits, clock)), 1, true, time.Hour / 2},
+		{"cas, named, too high", one(cas.NewTiered[string](limits, clock)), 2, false, 0},
+		{"mutex, named, too high", one(mutex.NewTiered[string](limits, clock)), 2, false, 0},
+		{"cas, named, negative", one(cas.NewTiered[string](limits, clock)), -1, false, 0},
+		{"mutex, named, negative", one(mutex.NewTiered[string](limits, clock)), -1, false, 0},
 	} {
 		state := tb.State{Tokens: 5, At: at, Tier: tt.tier}
 		err := tt.l.Restore(maps.All(map[string]tb.State{"a": state}))

@@ -11,20 +11,16 @@ import (
 const MaxTiers = 1 << tierBits
 
 // NewTiered returns a limiter whose keys have different limits, in one table with one bound.
-// limits has the limit of each tier, and tierOf returns the tier of a key: an index of limits.
-// Every call on a key calls tierOf, concurrently, and tierOf must not use the limiter. A call
-// panics if the tier is out of range.
+// limits has the limit of each tier. ChargeIn names the tier of a key. Other calls find the key in the
+// tier of its bucket, and in tier 0 if it is not in the table. A limiter of New has only tier 0.
 //
-// If tierOf returns another tier for a key that is in the table, the bucket keeps its tokens, but
-// not more than the new capacity, and its debt. The change takes place at the next call that asks
-// for tokens, granted or refused. Until then the old tier supplies the bucket.
-//
-// If tierOf is nil, ChargeIn names the tier of a key. Other calls find the key in the tier of its
-// bucket, and in tier 0 if it is not in the table. A limiter of New has only tier 0.
+// If ChargeIn names another tier for a key that is in the table, the bucket keeps its tokens, but not
+// more than the new capacity, and its debt. The change takes place when the charge is taken, granted
+// or refused. Until then the old tier supplies the bucket.
 //
 // NewTiered returns a *tb.ConfigError as New does, and if limits has no limits or more than MaxTiers.
 func NewTiered[K comparable](
-	limits []tb.Limit, tierOf func(K) int, opts ...tb.Option,
+	limits []tb.Limit, opts ...tb.Option,
 ) (*Limiter[K], error) {
 	if len(limits) < 1 || len(limits) > MaxTiers {
 		return nil, &tb.ConfigError{
@@ -36,7 +32,6 @@ func NewTiered[K comparable](
 	if err != nil {
 		return nil, err
 	}
-	l.tierOf = tierOf
 	l.limits.one.Store(nil)
 	l.limits.tiers = make([]atomic.Pointer[layout], len(limits))
 	for i, limit := range limits {

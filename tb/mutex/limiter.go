@@ -29,7 +29,6 @@ type Limiter[K comparable] struct {
 	firstInstant uint64 // instant of the first reading: whole periods, below 2⁶³ ns
 	started      sync.Once
 	start        time.Time // the clock's first reading
-	tierOf       func(K) int
 
 	mu       sync.Mutex
 	tiers    []*tier

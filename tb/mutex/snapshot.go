@@ -61,7 +61,7 @@ func (l *Limiter[K]) Restore(states iter.Seq2[K, tb.State]) error {
 		if isNaN(key) {
 			return tb.ErrInvalidKey
 		}
-		if l.tierOf == nil && len(l.tiers) > 1 {
+		if len(l.tiers) > 1 {
 			if err := l.checkTier(s.Tier); err != nil {
 				return fmt.Errorf("the state of key %v: %w", key, err)
 			}
@@ -96,7 +96,7 @@ func (l *Limiter[K]) Restore(states iter.Seq2[K, tb.State]) error {
 
 // tierOfState returns the tier of a key that gets a state of the given tier.
 func (l *Limiter[K]) tierOfState(key K, index int) *tier {
-	if l.tierOf != nil || len(l.tiers) == 1 {
+	if len(l.tiers) == 1 {
 		return l.tier(key, l.buckets[key], 0)
 	}
 	return l.tiers[index]

@@ -38,15 +38,13 @@ func (t *tier) inherited(b *state) state {
 	return s
 }
 
-// tier returns the tier of a key: the one that a call names, which is asked-1, or what tierOf
-// returns, or the tier of the key's bucket. If that is nil, it is tier 0, or -asked-1 for a call
-// that makes a bucket in that tier and leaves another where it is.
+// tier returns the tier of a key: the one that a call names, which is asked-1, or the tier of the
+// key's bucket. If that is nil, it is tier 0, or -asked-1 for a call that makes a bucket in that tier
+// and leaves another where it is.
 func (l *Limiter[K]) tier(key K, b *bucket[K], asked int) *tier {
 	switch {
 	case asked > 0:
 		return l.tiers[asked-1]
-	case l.tierOf != nil:
-		return l.tiers[l.tierOf(key)]
 	case b != nil:
 		return l.tiers[b.tier]
 	}
@@ -75,10 +73,9 @@ func (l *Limiter[K]) seen(b *bucket[K], m *tier, now uint64) *state {
 	return &entered
 }
 
-// NewTiered returns a limiter whose keys have different limits. tierOf returns the index of a key's
-// limit.
+// NewTiered returns a limiter whose keys have different limits. ChargeIn names the tier of a key.
 func NewTiered[K comparable](
-	limits []tb.Limit, tierOf func(K) int, opts ...tb.Option,
+	limits []tb.Limit, opts ...tb.Option,
 ) (*Limiter[K], error) {
 	if len(limits) < 1 || len(limits) > 1<<16 {
 		return nil, &tb.ConfigError{Field: "limits", Value: len(limits), Range: "1 to 65536"}
@@ -87,7 +84,6 @@ func NewTiered[K comparable](
 	if err != nil {
 		return nil, err
 	}
-	l.tierOf = tierOf
 	l.tiers = nil
 	for i, limit := range limits {
 		if err := limit.Validate(); err != nil {

@@ -116,7 +116,7 @@ func newLiveBucket(
 		b.tiers = append(b.tiers, l.layout.Load())
 	}
 	var err error
-	b.oracle, err = mutex.NewTiered[string](limits, nil, tb.WithClock(func() time.Time {
+	b.oracle, err = mutex.NewTiered[string](limits, tb.WithClock(func() time.Time {
 		return b.now
 	}))
 	if err == nil {

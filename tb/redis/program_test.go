@@ -77,7 +77,7 @@ func newProgram(seed uint64) (*program, bool) {
 		scale, most = newScale, newMost
 	}
 	now := randomInstant(rng)
-	oracle, err := mutex.NewTiered[string](limits, nil, tb.WithClock(func() time.Time {
+	oracle, err := mutex.NewTiered[string](limits, tb.WithClock(func() time.Time {
 		return time.UnixMicro(int64(now))
 	}))
 	if err != nil {

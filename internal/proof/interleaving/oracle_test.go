@@ -180,7 +180,7 @@ func (m *oracle) limiter() (*mutex.TokenBucket, *client) {
 	opts := s.options(func() time.Time { return *p.now })
 	l, err := mutex.New[string](limits[0], opts...)
 	if s.tiers != nil {
-		l, err = mutex.NewTiered[string](s.tierLimits(), nil, opts...)
+		l, err = mutex.NewTiered[string](s.tierLimits(), opts...)
 	}
 	if err != nil {
 		panic(err)

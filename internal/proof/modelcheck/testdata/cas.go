@@ -29,7 +29,7 @@ func expose(c registry.Config) (registry.Limiter, error) {
 	}
 	l, err := New[string](c.Limit, c.Options...)
 	if c.Tiers != nil {
-		l, err = NewTiered[string](c.Tiers, nil, c.Options...)
+		l, err = NewTiered[string](c.Tiers, c.Options...)
 	}
 	if err != nil {
 		return nil, err
