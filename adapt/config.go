@@ -23,8 +23,8 @@ const (
 // Config is the range in which a Controller moves a limit, and its aim.
 type Config struct {
 	// Capacity is the burst of each bucket, in tokens: 1 to tb.MaxCapacity. The controller never
-	// changes it. A burst reaches the downstream at once, so Capacity/Min should be no more than
-	// half of TargetP99 if idle clients are common.
+	// changes it. After a pause a burst reaches the downstream at once, so Capacity should be no
+	// more than the downstream can take in half of TargetP99.
 	Capacity int
 
 	// Min and Max bound the rate, in tokens a second: 0.001 ≤ Min ≤ Max ≤ 10⁹. The rate is rounded

@@ -119,7 +119,7 @@ type Stats struct {
 	Lowered  uint64        // changes to a lower rate
 
 	// ExcusedTail means that lower rates did not lower P99, and that the controller therefore
-	// judges P50. ExcusedFailures means that lower rates did not lower Failures, and that the
+	// judges the mean. ExcusedFailures means that lower rates did not lower Failures, and that the
 	// controller tolerates more of them. Both last for a minute.
 	ExcusedTail, ExcusedFailures bool
 

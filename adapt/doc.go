@@ -43,13 +43,18 @@
 //     with each interval, up to 0.5. The rate grows only if the limiter has refused requests.
 //
 // If more than 2 % of the requests fail, the rate is also cut by the share that fails, at most by
-// half. The aim is 105 % of the target at the floor and 70 % at the ceiling, so that controllers
-// with equal bounds and one downstream reach similar rates. Swift (Kumar and others, SIGCOMM
-// 2020) scales its target delay for the same reason.
+// half. The aim is 105 % of the target at the floor and 70 % at the ceiling, so that of two
+// controllers with one downstream the one with the higher rate gives way. Swift (Kumar and others,
+// SIGCOMM 2020) scales its target delay for the same reason. With equal bounds, of which Max is at
+// most four times Min, the rates of such controllers stay within a factor of two. With wider bounds
+// only their sum follows the downstream.
+//
+// Do not use a controller with a limiter whose callers wait for tokens (Wait or Reserve), or before
+// a downstream in which newcomers overtake: see Limits of the method in docs/adaptive.md.
 //
 // A trial finds out whether lower rates help. If the rate fell by 30 % in at least eight intervals
 // and neither the 99th percentile nor the failures fell by much, they do not come from the load.
-// They are excused for a minute: the rate returns, and the controller keeps the median below half
+// They are excused for a minute: the rate returns, and the controller keeps the mean below half
 // of the aim instead, or tolerates 1.5 times the share of failures.
 //
 // There is no goroutine and no timer. A call that ends an interval decides, and other calls do

@@ -2,6 +2,7 @@ package adapt_test
 
 import (
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/adapt"
@@ -47,8 +48,15 @@ func (d *downstream) accept(r *request) {
 func (d *downstream) serve() {
 	workers, slower := d.s.workersAt(d.events.now)
 	for d.busy < workers && len(d.waiting) > 0 {
-		r := d.waiting[0]
-		d.waiting = d.waiting[1:]
+		i := 0
+		switch d.s.order {
+		case anyOrder:
+			i = d.random.IntN(len(d.waiting))
+		case newestFirst:
+			i = len(d.waiting) - 1
+		}
+		r := d.waiting[i]
+		d.waiting = slices.Delete(d.waiting, i, i+1)
 		d.busy++
 		d.events.add(d.events.now+seconds(r.work*slower), func() {
 			d.busy--

@@ -41,12 +41,13 @@ type law struct {
 	rate     float64
 	growth   float64
 	fails    float64 // average share of failures
-	p50, p99 float64 // of requests that begin now, in seconds
+	average  float64 // of requests that begin now, in seconds, as the next two
+	p50, p99 float64
 	estimate estimate
 	trial    trial
 	hold     time.Duration // no growth until then
 
-	excusedTail  time.Duration // until then the median is judged, not the 99th percentile
+	excusedTail  time.Duration // until then the mean is judged, not the 99th percentile
 	excusedFails time.Duration // until then the share of failures below is tolerated
 	excusedShare float64
 }
@@ -135,9 +136,10 @@ func (l *law) room(v *interval) float64 {
 	if v.latency.total == 0 {
 		return 0
 	}
-	l.p50, l.p99 = l.estimate.observe(&v.latency, v.length, l.mean(v))
+	l.average = l.mean(v)
+	l.p50, l.p99 = l.estimate.observe(&v.latency, v.length, l.average)
 	if v.end < l.excusedTail {
-		return 1 - l.p50/(l.aim()/2)
+		return 1 - l.average/(l.aim()/2)
 	}
 	return 1 - l.p99/l.aim()
 }
@@ -180,7 +182,7 @@ func (l *law) futile(v *interval, room float64, failing bool) bool {
 	t.open = false
 	judged := v.end >= l.excusedTail // by the 99th percentile
 	switch {
-	case room < 0 && judged && l.p99 > 0.9*t.p99 && l.p50 < l.aim()/2:
+	case room < 0 && judged && l.p99 > 0.9*t.p99 && l.average < l.aim()/2:
 		l.excusedTail = v.end + excuseTime
 	case failing && l.fails < 0.5 && l.fails > 0.7*t.fails:
 		l.excusedFails, l.excusedShare = v.end+excuseTime, 1.5*l.fails

@@ -17,6 +17,7 @@ type scenario struct {
 	tail      float64       // share of the requests that take ten times as long
 	queue     int           // requests that may wait; the next one fails
 	patience  time.Duration // after which a client leaves
+	order     order
 	jitter    float64       // each quarter of a second the workers are slower or faster by up to this
 	quota     float64       // requests a second that the downstream accepts; 0 for all
 	errors    float64       // share of the requests that fail at any load
@@ -32,6 +33,15 @@ type scenario struct {
 	burst    int
 	phases   []phase
 }
+
+// order is the order in which requests are served.
+type order int
+
+const (
+	oldestFirst order = iota
+	anyOrder
+	newestFirst
+)
 
 // phase is a time in which demand and capacity do not change. Capacity and demand are relative to
 // the full capacity.
