@@ -18,10 +18,10 @@ type scenario struct {
 	queue     int           // requests that may wait; the next one fails
 	patience  time.Duration // after which a client leaves
 	order     order
-	jitter    float64       // each quarter of a second the workers are slower or faster by up to this
-	quota     float64       // requests a second that the downstream accepts; 0 for all
-	errors    float64       // share of the requests that fail at any load
-	slow      float64       // share of the requests that take slowTime and hold no worker
+	jitter    float64 // each quarter of a second the workers are slower or faster by up to this
+	quota     float64 // requests a second that the downstream accepts; 0 for all
+	errors    float64 // share of the requests that fail at any load
+	slow      float64 // share of the requests that take slowTime and hold no worker
 	slowTime  time.Duration
 
 	clients int           // with a limiter each; 0 is one
