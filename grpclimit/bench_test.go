@@ -137,10 +137,17 @@ func BenchmarkCall(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
+// trailerStream is the stream of a call in a server. Without one, SetTrailer returns an error that
+// takes longer than a refusal.
+type trailerStream struct{ grpc.ServerTransportStream }
+
+func (trailerStream) SetTrailer(metadata.MD) error { return nil }
+
 // BenchmarkRefused measures refused unary calls, with their status and its details.
 func BenchmarkRefused(b *testing.B) {
 	l := mustNew(b, rule(`["ip:address"]`, 1, ""), newClock().option())
 	ctx, info := serverContext(), &grpc.UnaryServerInfo{FullMethod: unaryMethod}
+	ctx = grpc.NewContextWithServerTransportStream(ctx, trailerStream{})
 	handler := func(context.Context, any) (any, error) { return nil, nil }
 	interceptor := l.UnaryServerInterceptor()
 	interceptor(ctx, nil, info, handler)

@@ -2,7 +2,6 @@ package grpclimit
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -62,20 +61,30 @@ func quotaFailure(violations []httplimit.Violation) *errdetails.QuotaFailure {
 	for i := range violations {
 		v := &violations[i]
 		f.Violations = append(f.Violations, &errdetails.QuotaFailure_Violation{
-			Subject: subject(v.Key),
-			Description: fmt.Sprintf("a burst of %d, then %d every %v",
-				v.Limit.Capacity, v.Limit.Tokens, v.Limit.Per),
-			QuotaId:    v.Rule,
-			QuotaValue: int64(v.Limit.Capacity),
+			Subject:     subject(v.Key),
+			Description: description(v.Limit),
+			QuotaId:     v.Rule,
+			QuotaValue:  int64(v.Limit.Capacity),
 		})
 	}
 	return f
 }
 
+// description returns a limit as text.
+func description(l tb.Limit) string {
+	b := append(make([]byte, 0, 64), "a burst of "...)
+	b = strconv.AppendInt(b, int64(l.Capacity), 10)
+	b = strconv.AppendInt(append(b, ", then "...), l.Tokens, 10)
+	return string(append(append(b, " every "...), l.Per.String()...))
+}
+
 // subject returns the names of a key's parts. Their values may be secrets.
 func subject(key []httplimit.KeyPart) string {
-	if len(key) == 0 {
+	switch len(key) {
+	case 0:
 		return "all calls"
+	case 1:
+		return key[0].Name
 	}
 	names := make([]string, len(key))
 	for i := range key {
