@@ -209,7 +209,7 @@ func TestErrorsOfTheDirectiveHaveTheirPlace(t *testing.T) {
 		{rule("cost header:x most 2"), `unknown option "most" of cost, at Caddyfile:4`},
 		{rule("cost header:x max"), "at Caddyfile:4"},
 		{limited("cost bytes\nkey none"), `rule "r": cost must be a number, header:<name>, ` +
-			"query:<name>, response:header:<name> or response:bytes"},
+			"query:<name>, response:header:<name>, response:bytes or response:usage"},
 		{limited("cost header:x min 3 max 2\nkey none"),
 			`rule "r": cost min must be <= cost max (got 3, want <= 2), at Caddyfile:6`},
 		{limited("cost header:x hide\nkey none"),
