@@ -1,15 +1,16 @@
 package planted
 
 const (
-	callGo       = "httplimit/call.go"
-	controlGo    = "httplimit/control.go"
-	keyGo        = "httplimit/key.go"
-	matchingGo   = "httplimit/matching.go"
-	reloadGo     = "httplimit/reload.go"
-	restoreGo    = "httplimit/restore.go"
-	settlementGo = "httplimit/settlement.go"
-	storeGo      = "httplimit/store.go"
-	waitGo       = "httplimit/wait.go"
+	callGo         = "httplimit/call.go"
+	controlGo      = "httplimit/control.go"
+	keyGo          = "httplimit/key.go"
+	matchingGo     = "httplimit/matching.go"
+	reloadGo       = "httplimit/reload.go"
+	restoreGo      = "httplimit/restore.go"
+	responseCostGo = "httplimit/responsecost.go"
+	settlementGo   = "httplimit/settlement.go"
+	storeGo        = "httplimit/store.go"
+	waitGo         = "httplimit/wait.go"
 )
 
 var httpBugs = []bug{
@@ -31,7 +32,7 @@ var httpBugs = []bug{
 	},
 	{
 		"a request with a fault is not counted", callGo,
-		"\t\tc.count(e).refused.Add(1)\n\t\treturn faulty",
+		"\t\tc.count(e).rejected.Add(1)\n\t\treturn faulty",
 		"\t\treturn faulty",
 	},
 	{
@@ -41,12 +42,12 @@ var httpBugs = []bug{
 	},
 	{
 		"a rule that a store has not asked has refused", callGo,
-		"!e.decision.Allowed && (c.l.store == nil || e.decision.RetryAfter > 0)",
+		"!e.decision.Allowed && e.decision.RetryAfter > 0",
 		"!e.decision.Allowed",
 	},
 	{
 		"a store that has failed is asked for each shadow rule", callGo,
-		"\t\t\t\tfailed = err\n",
+		"\t\t\tfailed = err\n",
 		"",
 	},
 	{
@@ -66,14 +67,14 @@ var httpBugs = []bug{
 		"strings.TrimPrefix(e.key, \"\")",
 	},
 	{
-		"a wait counts from before the answer of a store", storeGo,
-		"c.charges, c.decisions)\n\tc.now = c.l.clock()\n",
-		"c.charges, c.decisions)\n",
+		"a wait counts from before the answer of a store", callGo,
+		"\t\tc.now = c.l.clock() // a store with its own clock counts the delay from its decision\n",
+		"",
 	},
 	{
 		"a client that disconnects ends the command of a store", storeGo,
-		"context.WithoutCancel(c.r.Context())",
-		"c.r.Context()",
+		"\tctx = context.WithoutCancel(ctx)\n",
+		"",
 	},
 	// wait
 	{
@@ -103,7 +104,7 @@ var httpBugs = []bug{
 	},
 	// settlement
 	{
-		"a header is read again when a body is written", settlementGo,
+		"a header is read again when a body is written", responseCostGo,
 		"\ts.isRead = true\n",
 		"",
 	},
@@ -123,9 +124,24 @@ var httpBugs = []bug{
 		"e.decision.Allowed",
 	},
 	{
-		"a HEAD request pays for a body that is not sent", settlementGo,
+		"a HEAD request pays for a body that is not sent", responseCostGo,
 		"\tif s.call.r.Method == http.MethodHead { // net/http drops the body\n\t\ts.bytes = 0\n\t}\n",
 		"",
+	},
+	{
+		"a client that hangs up behind a settlement gets nothing back", waitGo,
+		"case reloaded || e.price.response.inResponse:",
+		"case reloaded:",
+	},
+	{
+		"a client that hangs up after a reload gets nothing back", waitGo,
+		"case reloaded || e.price.response.inResponse:",
+		"case e.price.response.inResponse:",
+	},
+	{
+		"a number that is too large is not a number", "httplimit/pricing.go",
+		"return min(number, math.MaxFloat64), true",
+		"return number, number <= math.MaxFloat64",
 	},
 	// reload
 	{
@@ -146,12 +162,12 @@ var httpBugs = []bug{
 	{
 		"keys of a tier that is gone keep its limit", reloadGo,
 		"\t\t\tlimit = r.Limit\n",
-		"\t\t\tlimit = tiers[i]\n",
+		"\t\t\tlimit = r.limiters[i].Limit()\n",
 	},
 	// snapshot and restore
 	{
 		"a snapshot has no tiers", "httplimit/snapshot.go",
-		"\t\tline = append(line, r.tierField...)\n",
+		"\t\tline = append(line, t.tierField...)\n",
 		"",
 	},
 	{
