@@ -158,22 +158,6 @@ func TestDelaysMadeInGo(t *testing.T) {
 	}
 }
 
-// A rule with a burst of 1 that delays is a leaky bucket.
-func TestLeakyBucket(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := newQueue(t, delaying("r", "[]", 1, ""))
-		for i := range 7 {
-			q.get(sprint(i))
-		}
-		q.saw("0 served 0", "100 served 1", "200 served 2", "300 served 3", "400 served 4",
-			"500 served 5", "0 429 6")
-	})
-	_, err := ParsePolicy([]byte(strings.Replace(delaying("r", "[]", 0, ""), "500ms", "1s", 1)))
-	if err == nil || !strings.Contains(err.Error(), "burst must be >= tokens_per_second (got 0") {
-		t.Error(err)
-	}
-}
-
 func TestWarningsOfDelays(t *testing.T) {
 	slow := func(more string) string { return jsonRule("r", "[]", 5, more) }
 	const delay = `"on_limit": "delay", "max_delay": `

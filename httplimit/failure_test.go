@@ -37,27 +37,6 @@ func broken(t *testing.T, opts ...Option) (s *site, events *[]Event) {
 	return newSite(t, policy, append(opts, downStore(t), hooks)...), events
 }
 
-func TestFailOpen(t *testing.T) {
-	s, events := broken(t, WithFields(Fields{Policy: true, XRateLimit: true}))
-	for range 10 {
-		w := s.get("K: 1")
-		if w.Code != http.StatusOK || len(w.Header()) > 0 || s.seen != (Decision{}) {
-			t.Fatalf("%d %v %+v", w.Code, w.Header(), s.seen)
-		}
-	}
-	st := s.Stats()
-	if s.served != 10 || st[0].Errors != 10 || st[1].Errors != 0 || st[0].Granted != 0 {
-		t.Errorf("%d served, %+v", s.served, st)
-	}
-	if len(*events) != 10 {
-		t.Fatalf("%d events", len(*events))
-	}
-	if e := (*events)[0]; !errors.Is(e.Err, errDown) || e.Rule != "first" ||
-		FormatKey(e.Key) != "header:k=1" {
-		t.Errorf("%+v", e)
-	}
-}
-
 func TestFailClosedIs503(t *testing.T) {
 	s, events := broken(t, WithFailClosed())
 	w := s.get("K: 1")

@@ -19,21 +19,6 @@ func TestFairvisorGrantedFields(t *testing.T) {
 	}
 }
 
-func TestFairvisorRefusedFields(t *testing.T) {
-	s := newSite(t, `{"name": "per-org-rps", "limit_keys": ["header:x-api-key"],
-		"algorithm": "token_bucket", "algorithm_config": {"tokens_per_second": 100, "burst": 200,
-		"fixed_cost": 150}}`, steady(), WithFields(Fields{Reason: "X-Fairvisor-Reason"}))
-	s.get("X-Api-Key: org-abc")
-	w := s.get("X-Api-Key: org-abc")
-	wants(t, w, "Retry-After: 1", "RateLimit-Limit: 200", "RateLimit-Remaining: 0",
-		"RateLimit-Reset: 1",
-		`RateLimit: "per-org-rps";r=0;t=1`, "X-Fairvisor-Reason: token_bucket_exceeded",
-		"Cache-Control: no-store")
-	if w.Code != http.StatusTooManyRequests {
-		t.Errorf("status %d", w.Code)
-	}
-}
-
 // The tests of this file are the examples of the page from which the format of policies comes:
 // https://docs.fairvisor.com/docs/algorithms/token-bucket
 var fairvisorExamples = []string{`{
@@ -61,15 +46,6 @@ var fairvisorExamples = []string{`{
 }
 ]
 }`}
-
-func TestFairvisorAddresses(t *testing.T) {
-	s := newSite(t, fairvisorExamples[0])
-	s.granted(10)
-	other := from("198.51.100.7:1")
-	if w := s.send(other); w.Header().Get("RateLimit-Remaining") != "9" {
-		t.Errorf("%v", w.Header())
-	}
-}
 
 func TestFairvisorTiers(t *testing.T) {
 	s := newSite(t, fairvisorExamples[1])
@@ -106,12 +82,4 @@ func TestFairvisorFields(t *testing.T) {
 	if w.Code != 429 {
 		t.Errorf("status %d", w.Code)
 	}
-}
-
-func TestFairvisorVariableCost(t *testing.T) {
-	s := newSite(t, oneRule("[]", `"tokens_per_second": 100, "burst": 1000,
-		"cost_source": "header:x-request-weight", "default_cost": 1`))
-	wants(t, s.get("X-Request-Weight: 5"), "RateLimit-Remaining: 995")
-	wants(t, s.get(), "RateLimit-Remaining: 994")
-	wants(t, s.get("X-Request-Weight: heavy"), "RateLimit-Remaining: 993")
 }

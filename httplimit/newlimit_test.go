@@ -1,10 +1,7 @@
 package httplimit
 
 import (
-	"net/http"
-	"net/http/httptest"
 	"slices"
-	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -131,47 +128,6 @@ func TestRejectedReloadChangesNoLimit(t *testing.T) {
 	s.reload(rules(11, 21, 31))
 	if got := capacities(); !slices.Equal(got, []int{11, 21, 31}) {
 		t.Errorf("%v", got)
-	}
-}
-
-// While the burst of a rule goes up and down under requests, the clients get no tokens beyond the
-// first burst, because the clock stands still. Each answer has an in-range wait.
-func TestReloadOfALimitDuringTraffic(t *testing.T) {
-	const goroutines, each, burst = 4, 1500, 2000
-	policies := []*Policy{
-		mustParse(t, slowRule(1, burst)), mustParse(t, slowRule(2, 5*burst)),
-		mustParse(t, slowRule(0.1, 3*burst)),
-	}
-	s := newSite(t, slowRule(1, burst), steady())
-	s.get("K: 1") // the bucket is made with the first burst
-	h := s.Middleware(http.HandlerFunc(nothing))
-	var granted, seen atomic.Int64
-	done := make(chan bool)
-	for range goroutines {
-		go func() {
-			for range each {
-				w := httptest.NewRecorder()
-				h.ServeHTTP(w, request("K: 1"))
-				if w.Code == http.StatusOK {
-					granted.Add(1)
-				} else if len(w.Header().Get("Retry-After")) > 2 {
-					t.Errorf("%v", w.Header())
-				}
-				seen.Add(1)
-			}
-			done <- true
-		}()
-	}
-	for i := 0; seen.Load() < goroutines*each; i++ {
-		if err := s.SetPolicy(policies[i%len(policies)]); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for range goroutines {
-		<-done
-	}
-	if st := s.Stats()[0]; granted.Load() != burst-1 || st.Granted != burst {
-		t.Errorf("%d granted, want %d: %+v", granted.Load(), burst-1, st)
 	}
 }
 

@@ -97,20 +97,6 @@ func TestEachRuleSettles(t *testing.T) {
 	}
 }
 
-// A shadow rule that would have refused a request has nothing to settle.
-func TestRefusalsOfShadowRulesSettleNothing(t *testing.T) {
-	s := newSite(t, `{"name": "usage", "mode": "shadow", "limit_keys": [], "algorithm_config":
-		{"rps": 1, "burst": 100, "default_cost": 10, "cost_source": "response:bytes"}}`)
-	s.answer(write(50))
-	for range 4 {
-		s.get()
-	}
-	s.settled(2, 0)
-	if s.left() != 0 {
-		t.Errorf("%v left", s.left())
-	}
-}
-
 // A rule that has taken nothing does not keep the rules after it from settling.
 func TestRulesAfterOneWithoutTokensSettle(t *testing.T) {
 	rule := func(name string, burst int, config string) string {
@@ -129,19 +115,6 @@ func TestRulesAfterOneWithoutTokensSettle(t *testing.T) {
 		if e.Level.Tokens != want[e.Rule] {
 			t.Errorf("%s: %v left, want %v", e.Rule, e.Level.Tokens, want[e.Rule])
 		}
-	}
-}
-
-// A request that one rule refuses settles nothing.
-func TestRefusedRequestsSettleNothing(t *testing.T) {
-	s := newSite(t, jsonRules("", `{"name": "usage", "limit_keys": [], "algorithm_config": {"rps": 1,
-		"burst": 100, "default_cost": 10, "cost_source": "response:bytes"}}`,
-		jsonRule("key", `["header:k"]`, 1, "")))
-	s.answer(write(50))
-	s.granted(1, "K: 1")
-	s.settled(1, 0)
-	if s.left() != 50 {
-		t.Errorf("%v left", s.left())
 	}
 }
 

@@ -195,29 +195,6 @@ func TestPlacesOfTiers(t *testing.T) {
 	}
 }
 
-// The tiers of a later policy may just fit into the table, or be one too many.
-func TestReloadFillsTheTiersOfATable(t *testing.T) {
-	for more := spareTiers - 3; more <= spareTiers; more++ {
-		tiers := []any{"gold", 50}
-		s := newSite(t, plans(tiers...))
-		s.get("K: 1", "Plan: gold")
-		for i := range more {
-			tiers = append(tiers, sprint("plan", i), 60+i)
-		}
-		s.reload(plans(tiers...))
-		for i := range more {
-			lines := []string{sprint("K: of ", i), sprint("Plan: plan", i)}
-			s.get(lines...)
-			if got := s.tokensLeft(lines...); got != float64(59+i) {
-				t.Errorf("%d more: plan%d has %v tokens, want %d", more, i, got, 59+i)
-			}
-		}
-		if got := s.tokensLeft("K: 1", "Plan: gold"); got != 49 {
-			t.Errorf("%d more: gold has %v tokens, want 49", more, got)
-		}
-	}
-}
-
 // A key of a tier that is gone has the limit of the rule from the reload on, and not only from its
 // next request on.
 func TestTierThatIsGone(t *testing.T) {

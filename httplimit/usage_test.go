@@ -182,7 +182,10 @@ func body(text string) func(http.ResponseWriter) {
 	return func(w http.ResponseWriter) { io.WriteString(w, text) }
 }
 
-// readingRecorder has ReadFrom, as the writer of net/http has.
-type readingRecorder struct{ *httptest.ResponseRecorder }
+// readingRecorder has the methods of net/http's writer over HTTP/1.
+type readingRecorder struct {
+	*httptest.ResponseRecorder
+	http.Hijacker
+}
 
 func (w *readingRecorder) ReadFrom(r io.Reader) (int64, error) { return io.Copy(w.ResponseRecorder, r) }

@@ -221,30 +221,6 @@ func TestMostRequestsThatWait(t *testing.T) {
 	})
 }
 
-// If the last place is taken between the decision and the wait, the request gives back what it has
-// taken and is refused.
-func TestLastPlaceIsTaken(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var q *queue
-		q = newQueue(t, jsonRules(`"max_waiting": 1`, delaying("a", `["header:a"]`, 10, "")),
-			WithHooks(Hooks{Delayed: func(r *http.Request, _ Event) {
-				if r.URL.Path == "/late" {
-					q.get("early", "A: 1")
-				}
-			}}))
-		for range 10 {
-			q.get("burst", "A: 1", "B: 1")
-		}
-		w := httptest.NewRecorder()
-		q.handler.ServeHTTP(w, request("/late", "A: 1"))
-		if w.Code != http.StatusTooManyRequests {
-			t.Errorf("status %d", w.Code)
-		}
-		q.pending.Wait()
-		q.counted(0, 11, 1, 1, 0, 0)
-	})
-}
-
 // A request for which there is no place to wait takes no place, and pays nothing.
 func TestNoPlaceCostsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
