@@ -1,6 +1,6 @@
 // Llm is a reverse proxy that limits the tokens of a language model that each API key uses in a
-// minute. The model reports the tokens of an answer in a header field. The proxy charges an
-// estimate, settles it when the answer has ended, and does not pass the field on.
+// minute. The proxy charges max_tokens of the request as an estimate, and settles it with the usage
+// at the end of the answer.
 //
 //	go run ./examples/llm -listen :8080 -to http://localhost:9000
 package main
@@ -19,9 +19,6 @@ import (
 	"github.com/seed-181794aa/ratelimit/httplimit"
 )
 
-// usage is the field in which the model reports the tokens of an answer.
-const usage = "X-Usage-Tokens"
-
 // The policy grants each API key 60,000 tokens a minute and 20,000 at once. An answer usually takes
 // about 800. The second rule bounds the API keys that a client can invent, and the answers that it
 // can have under way.
@@ -29,8 +26,7 @@ const policy = `{
   "rules": [
     { "name": "tokens", "limit_keys": ["header:authorization"], "on_missing": "reject",
       "algorithm_config": { "tokens_per_second": 1000, "burst": 20000,
-        "cost_source": "response:header:x-usage-tokens", "default_cost": 800,
-        "max_cost": 8000, "hide_cost_header": true } },
+        "cost_source": "response:usage", "default_cost": 800, "max_cost": 8000 } },
     { "name": "requests", "limit_keys": ["ip:address"],
       "algorithm_config": { "tokens_per_second": 10, "burst": 100 } }
   ]
@@ -56,14 +52,15 @@ func main() {
 func newProxy(model *url.URL, transport http.RoundTripper) (
 	http.Handler, *httplimit.Limiter, error,
 ) {
-	p, err := httplimit.ParsePolicy([]byte(policy))
+	usage := httplimit.WithUsage(openAI)
+	p, err := httplimit.ParsePolicyFor([]byte(policy), usage)
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, w := range p.Warnings() {
 		slog.Warn("policy", "warning", w)
 	}
-	limiter, err := httplimit.New(p)
+	limiter, err := httplimit.New(p, usage)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -81,7 +78,9 @@ func newProxy(model *url.URL, transport http.RoundTripper) (
 func unanswered(w http.ResponseWriter, _ *http.Request, err error) {
 	var op *net.OpError
 	if errors.As(err, &op) && op.Op == "dial" {
-		w.Header().Set(usage, "0")
+		http.Error(w, `{"error": "the model is down", "usage": {"total_tokens": 0}}`,
+			http.StatusBadGateway)
+		return
 	}
 	http.Error(w, http.StatusText(http.StatusBadGateway), http.StatusBadGateway)
 }

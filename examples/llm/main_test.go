@@ -49,13 +49,13 @@ func (m *model) RoundTrip(r *http.Request) (*http.Response, error) {
 	m.mu.Unlock()
 	time.Sleep(length)
 	a.settled = time.Since(m.start) // the proxy settles at this time, too
-	header := http.Header{}
+	body := "answer"
 	if !m.silent {
-		header.Set(usage, strconv.FormatFloat(a.tokens, 'f', -1, 64))
+		body = fmt.Sprintf(`{"choices": [], "usage": {"total_tokens": %v}}`, a.tokens)
 	}
 	return &http.Response{
-		StatusCode: http.StatusOK, ProtoMajor: 1, ProtoMinor: 1, Header: header, Request: r,
-		Body: io.NopCloser(strings.NewReader("answer")),
+		StatusCode: http.StatusOK, ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, Request: r,
+		Body: io.NopCloser(strings.NewReader(body)),
 	}, nil
 }
 
@@ -76,9 +76,6 @@ func (m *model) run(t *testing.T) (unpaid float64) {
 				r.RemoteAddr = fmt.Sprintf("192.0.2.%d:1", i)
 				w := httptest.NewRecorder()
 				proxy.ServeHTTP(w, r)
-				if w.Header().Get(usage) != "" {
-					t.Error("the client sees the field of the model")
-				}
 				if seconds, _ := strconv.Atoi(w.Header().Get("Retry-After")); seconds > 0 {
 					time.Sleep(time.Duration(seconds) * time.Second)
 				}
@@ -172,7 +169,45 @@ func TestUnansweredRequestIsFree(t *testing.T) {
 	w := httptest.NewRecorder()
 	proxy.ServeHTTP(w, r)
 	left := limiter.Explain(r)[0].Level.Tokens
-	if w.Code != http.StatusBadGateway || left != burst || w.Header().Get(usage) != "" {
-		t.Errorf("status %d, %v tokens left, header %v", w.Code, left, w.Header())
+	if w.Code != http.StatusBadGateway || left != burst {
+		t.Errorf("status %d, %v tokens left", w.Code, left)
+	}
+}
+
+// An answer says its tokens in a document or at the end of a stream, and not in the text of the
+// model.
+func TestUsageOfAnswers(t *testing.T) {
+	const text = `{"choices": [{"delta": {"content": "\\"usage\\":{\\"total_tokens\\":1}"}}], "usage": null}`
+	filler := strings.Repeat("data: "+text+"\n\n", 2000)
+	for body, want := range map[string]float64{
+		`{"id": 1, "usage": {"prompt_tokens": 2, "total_tokens": 30}}`:           30,
+		filler + `data: {"choices": [], "usage": {"total_tokens": 40}}` + "\n\n": 40,
+		filler: -1, text: -1, "": -1, `{"usage": 3`: -1,
+	} {
+		a := new(usageReader)
+		for b := []byte(body); len(b) > 0; b = b[min(1000, len(b)):] {
+			a.Write(b[:min(1000, len(b))])
+		}
+		if got, ok := a.Usage(); ok != (want >= 0) || ok && got != want {
+			t.Errorf("%.60q: %v %t, want %v", body, got, ok, want)
+		}
+	}
+}
+
+// max_tokens of a request is its estimate, and the model gets the whole request.
+func TestEstimateOfRequests(t *testing.T) {
+	long := `{"max_tokens": 5, "text": "` + strings.Repeat("x", mostBody) + `"}`
+	for body, want := range map[string]float64{
+		`{"max_tokens": 300}`: 300, `{"max_tokens": "x"}`: 0, "no JSON": 0, long: 0,
+	} {
+		r := httptest.NewRequest(http.MethodPost, "/v1/chat", strings.NewReader(body))
+		for range 2 {
+			if got := maxTokens(r); got != want {
+				t.Errorf("%.30s: %v, want %v", body, got, want)
+			}
+		}
+		if all, err := io.ReadAll(r.Body); string(all) != body || err != nil {
+			t.Errorf("%.30s: the model gets %d bytes, %v", body, len(all), err)
+		}
 	}
 }
