@@ -21,6 +21,9 @@ func TestHistory(t *testing.T) {
 		}
 		return fmt.Sprint(granted[historySeconds-n:], refused[historySeconds-n:])
 	}
+	if got := last(1); got != "[0] [0]" {
+		t.Error(got)
+	}
 	second(5, 0, 0)
 	second(8, 2, 0)
 	second(8, 2, 4)
@@ -38,7 +41,10 @@ func TestHistory(t *testing.T) {
 		t.Error(granted)
 	}
 	h.addSecond(nil)
-	if len(h.rules) != 0 {
-		t.Error("the history keeps a rule that is gone")
+	if got := last(1); got != "[0] [0]" {
+		t.Error(got)
+	}
+	if len(h.ends) != historySeconds+1 {
+		t.Errorf("the history has %d seconds", len(h.ends)-1)
 	}
 }

@@ -30,14 +30,8 @@ type hotBuckets struct {
 type hotBucket struct {
 	rule    string
 	key     []httplimit.KeyPart
-	refused uint64 // since the bucket was first watched
-	observer
-}
-
-// observer finds the level of a bucket. If both fields are nil, the level is not known.
-type observer struct {
-	sample *http.Request // to ask the limiter for the level; nil if it was too large
-	level  LevelFunc
+	refused uint64    // since the bucket was first watched
+	level   LevelFunc // nil if the level is not known
 }
 
 // LevelFunc returns the limit and the level of a bucket, or an error if there is none.
@@ -54,18 +48,14 @@ func bucketID(rule string, key []httplimit.KeyPart) string {
 
 func (b *hotBucket) id() string { return bucketID(b.rule, b.key) }
 
-func (h *hotBuckets) addRefusal(r *http.Request, e httplimit.Event) {
-	h.add(e.Rule, e.Key, func() observer { return observer{sample: newSample(r)} })
-}
-
-// add adds a refusal of a bucket. It calls observe if the bucket was not watched before.
-func (h *hotBuckets) add(rule string, key []httplimit.KeyPart, observe func() observer) {
+// add adds a refusal of a bucket. It calls level if the bucket was not watched before.
+func (h *hotBuckets) add(rule string, key []httplimit.KeyPart, level func() LevelFunc) {
 	id := []byte(bucketID(rule, key))
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	b, added := h.summary.See(id)
 	if added {
-		b.Value = hotBucket{rule: rule, key: key, observer: observe()}
+		b.Value = hotBucket{rule: rule, key: key, level: level()}
 	}
 	b.Value.refused++
 	b.Count++

@@ -10,10 +10,8 @@ import (
 	"github.com/seed-181794aa/ratelimit/httplimit"
 )
 
-func event(key string) httplimit.Event {
-	return httplimit.Event{
-		Decision: httplimit.Decision{Rule: "r"}, Key: []httplimit.KeyPart{{Name: "k", Value: key}},
-	}
+func refuse(h *hotBuckets, key string) {
+	h.add("r", []httplimit.KeyPart{{Name: "k", Value: key}}, func() LevelFunc { return nil })
 }
 
 func names(buckets []hotBucket) (all string) {
@@ -26,14 +24,13 @@ func names(buckets []hotBucket) (all string) {
 // The buckets with the most refusals are found among many more than are watched.
 func TestHotBucketsAreBounded(t *testing.T) {
 	h := newHotBuckets()
-	r := httptest.NewRequest(http.MethodGet, "/", nil)
 	for i := range 100 * maxHot {
-		h.addRefusal(r, event(fmt.Sprint("once", i)))
+		refuse(h, fmt.Sprint("once", i))
 		if i%3 == 0 {
-			h.addRefusal(r, event("often"))
+			refuse(h, "often")
 		}
 		if i%4 == 0 {
-			h.addRefusal(r, event("second"))
+			refuse(h, "second")
 		}
 		if h.summary.Len() > maxHot {
 			t.Fatalf("%d buckets", h.summary.Len())
@@ -47,14 +44,13 @@ func TestHotBucketsAreBounded(t *testing.T) {
 // A bucket refused now ranks above one that was refused more often some time ago.
 func TestScoresFade(t *testing.T) {
 	h := newHotBuckets()
-	r := httptest.NewRequest(http.MethodGet, "/", nil)
 	for range 10 {
-		h.addRefusal(r, event("before"))
+		refuse(h, "before")
 	}
 	for range 600 {
 		h.fade()
 	}
-	h.addRefusal(r, event("now"))
+	refuse(h, "now")
 	if got := names(h.hottest()[:2]); got != "now1 before10 " {
 		t.Error(got)
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"embed"
 	"encoding/json"
+	"errors"
 	"io"
 	"io/fs"
 	"net"
@@ -17,6 +18,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/cmd/internal/pagestyle"
 	"github.com/seed-181794aa/ratelimit/cmd/internal/printable"
 	"github.com/seed-181794aa/ratelimit/httplimit"
+	"github.com/seed-181794aa/ratelimit/tb"
 )
 
 //go:embed page
@@ -96,13 +98,32 @@ func isLocalhostOrIP(host string) bool {
 	return err == nil || strings.EqualFold(host, "localhost")
 }
 
-// Refused records a refused request. It is a hook of the limiter.
-func (s *Server) Refused(r *http.Request, e httplimit.Event) { s.hot.addRefusal(r, e) }
+// Refused records a refused request. It is a hook of the limiter. The level of its bucket is asked
+// for with a copy of the request, which takes no tokens.
+func (s *Server) Refused(r *http.Request, e httplimit.Event) {
+	s.hot.add(e.Rule, e.Key, func() LevelFunc {
+		sample := newSample(r)
+		l, ok := s.Limiter.(explainer)
+		if sample == nil || !ok {
+			return nil
+		}
+		return func() (tb.Limit, tb.Level, error) {
+			for _, now := range l.Explain(sample) {
+				if bucketID(now.Rule, now.Key) == bucketID(e.Rule, e.Key) {
+					return now.Limit, now.Level, nil
+				}
+			}
+			return tb.Limit{}, tb.Level{}, errNoBucket
+		}
+	})
+}
+
+var errNoBucket = errors.New("the policy has changed, and has no such bucket")
 
 // RefusedBucket records a request that a bucket refused, of a Limiter that does not know the
 // buckets of HTTP requests. level returns the limit and the level of the bucket, and may be nil.
 func (s *Server) RefusedBucket(rule string, key []httplimit.KeyPart, level LevelFunc) {
-	s.hot.add(rule, key, func() observer { return observer{level: level} })
+	s.hot.add(rule, key, func() LevelFunc { return level })
 }
 
 // Run adds to the history every second until ctx is done.

@@ -93,7 +93,7 @@ func TestLevels(t *testing.T) {
 		*now = now.Add(want.after)
 		take(want.take)
 		b := state(t, admin).Buckets
-		if len(b) != 1 || b[0] != (bucketView{"r", "HEADER:X-API-KEY=K", 2, want.level, 3, 0.1, 0}) {
+		if len(b) != 1 || b[0] != (bucketView{"r", "HEADER:X-API-KEY=K", 2, want.level, 3, 0}) {
 			t.Errorf("%+v: %+v", want, b)
 		}
 	}

@@ -3,7 +3,6 @@ package admin
 import (
 	"net/http"
 
-	"github.com/seed-181794aa/ratelimit/httplimit"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
@@ -46,7 +45,6 @@ type bucketView struct {
 	Refused  uint64  `json:"refused"`
 	Level    float64 `json:"level"` // in tokens; -1 if it is not known
 	Capacity int     `json:"capacity"`
-	Rate     float64 `json:"rate"`
 	Lent     float64 `json:"lent"` // tokens that delayed requests have taken in advance
 }
 
@@ -75,16 +73,16 @@ func (s *Server) serveSnapshot(w http.ResponseWriter, _ *http.Request) {
 func (s *Server) bucketViews() []bucketView {
 	views := []bucketView{}
 	for _, b := range s.hot.hottest() {
-		e, ok := s.observe(&b)
-		if !ok {
-			s.hot.remove(b.id())
-			continue
-		}
 		v := bucketView{Rule: b.rule, Key: s.FormatKey(b.key), Refused: b.refused, Level: -1}
-		if e.Limit != (tb.Limit{}) {
-			v.Capacity, v.Rate = e.Limit.Capacity, perSecond(e.Limit)
-			if e.Level != (tb.Level{}) { // a request without its key has no bucket
-				v.Level, v.Lent = max(0, e.Level.Tokens), max(0, -e.Level.Tokens)
+		if b.level != nil {
+			limit, level, err := b.level()
+			if err != nil {
+				s.hot.remove(b.id())
+				continue
+			}
+			v.Capacity = limit.Capacity
+			if level != (tb.Level{}) { // a request without its key has no bucket
+				v.Level, v.Lent = max(0, level.Tokens), max(0, -level.Tokens)
 			}
 		}
 		if views = append(views, v); len(views) == maxShown {
@@ -92,26 +90,6 @@ func (s *Server) bucketViews() []bucketView {
 		}
 	}
 	return views
-}
-
-// observe returns the limit and the level of a bucket, which are zero if they are not known. It takes
-// no tokens. It returns false if there is no such bucket any more, as after a change of the policy.
-func (s *Server) observe(b *hotBucket) (e httplimit.Explanation, ok bool) {
-	if b.level != nil {
-		var err error
-		e.Limit, e.Level, err = b.level()
-		return e, err == nil
-	}
-	l, ok := s.Limiter.(explainer)
-	if b.sample == nil || !ok {
-		return e, true
-	}
-	for _, e := range l.Explain(b.sample) {
-		if bucketID(e.Rule, e.Key) == b.id() {
-			return e, true
-		}
-	}
-	return e, false
 }
 
 func perSecond(l tb.Limit) float64 {
