@@ -72,6 +72,10 @@ func TestThePageIsSelfContained(t *testing.T) {
 		if got := strings.Join(refs, " "); got != `href="data:," ://` {
 			t.Errorf("the page refers to %s, want an empty icon, and the address of uPlot in a comment", got)
 		}
+		all := strings.Count(page, "<details")
+		if open := strings.Count(page, "<details open>"); open != all || open == 0 {
+			t.Errorf("without scripts %d of %d tables stand open", open, all)
+		}
 		if !strings.Contains(page, "Copyright (c) 2022 Leon Sorokin") {
 			t.Error("the page has uPlot without its licence")
 		}
@@ -127,7 +131,7 @@ func TestThePageOfNothing(t *testing.T) {
 		}
 	}
 	page := pageOf(t, options(t, "1", 5), input("a.log", line("a", 1, 1)))
-	for _, want := range []string{">No key is refused<", "tb replay finds the limit that the log needs"} {
+	for _, want := range []string{">No key is refused<", "finds the limit that the log needs"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("no %q in %s", want, page)
 		}

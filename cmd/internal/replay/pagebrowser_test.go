@@ -185,7 +185,12 @@ const lowContrast = `(() => {
 		if (!node.textContent.trim() || node.children.length || text === "none") return false;
 		const [low, high] = [luminance(text), luminance(ground(node))].sort((a, b) => a - b);
 		return (high + 0.05) / (low + 0.05) < 4.5;
-	}).map((node) => node.outerHTML).join(", ");
+	}).map((node) => node.outerHTML).concat(["--ink", "--faint", "--accent", "--refused"]
+		.filter((name) => {
+		const [low, high] = [name, "--card"].map((name) => css(name).match(/\w\w/g)
+			.map((c) => parseInt(c, 16)).join()).map(luminance).sort((a, b) => a - b);
+		return (high + 0.05) / (low + 0.05) < 4.5; // the colours of the charts
+	})).join(", ");
 })()`
 
 func TestPageWithoutRefusals(t *testing.T) {

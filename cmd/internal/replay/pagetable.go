@@ -89,7 +89,9 @@ func (s *Suggestion) burstTable() *burstTable {
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	slices.SortStableFunc(t.Rows, func(a, b burstRow) int { return cmp.Compare(a.PerSecond, b.PerSecond) })
+	slices.SortStableFunc(t.Rows, func(a, b burstRow) int {
+		return cmp.Compare(a.PerSecond, b.PerSecond)
+	})
 	return t
 }
 

@@ -76,6 +76,11 @@ func TestPageShowsWhatABurstRefuses(t *testing.T) {
 		b.check(lowContrast, "")
 	}
 	b.check(`document.querySelector("#curve").getAttribute("role")`, "img")
+	b.do(chromedp.Click(`[data-of="policy"]`))
+	if _, err := chromedp.Run(b.ctx, chromedp.Poll[bool](
+		`document.querySelector('[data-of="policy"]').textContent === "Copied"`)); err != nil {
+		t.Errorf("the policy is not copied: %v", err)
+	}
 	b.close()
 }
 
