@@ -135,8 +135,8 @@ var httpBugs = []bug{
 	},
 	{
 		"a client that hangs up after a reload gets nothing back", waitGo,
-		"case reloaded || e.price.response.inResponse:",
-		"case e.price.response.inResponse:",
+		"reloaded := c.l.policy.Load() != c.policy",
+		"reloaded := false",
 	},
 	{
 		"a number that is too large is not a number", "httplimit/pricing.go",
