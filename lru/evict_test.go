@@ -278,3 +278,58 @@ func TestSuccessorIsEvicted(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// usedAfterStamp implements Values. It calls use just after it has read a stamp.
+type usedAfterStamp struct {
+	itemValues
+	use func(*item)
+}
+
+func (v *usedAfterStamp) Stamp(i *item) (stamp, state uint64, final bool) {
+	stamp, state, final = v.itemValues.Stamp(i)
+	if use := v.use; use != nil {
+		v.use = nil
+		use(i)
+	}
+	return stamp, state, final
+}
+
+// A value is replaced between the look at its stamp and its retirement, by one in the same state. The
+// insert looks at the successor before it retires it.
+func TestSuccessorIsNotRetiredForItsPredecessor(t *testing.T) {
+	var values usedAfterStamp
+	var m Map[string, item]
+	m.Init(1, false, &values)
+	m.Insert("a", 0, 0, setStamp(10))
+	values.use = func(i *item) {
+		i.final.Store(true)
+		if m.Replace("a", i, setStamp(10)) == nil {
+			t.Fatal("not replaced")
+		}
+	}
+	before := values.stamps.Load()
+	if _, _, outcome := m.Insert("b", 20, 0, setStamp(20)); outcome != Inserted || m.Load("a") != nil {
+		t.Fatalf("%v, want b in the place of a", outcome)
+	}
+	// The predecessor, it once more, its successor, and b.
+	if n := values.stamps.Load() - before; n != 4 {
+		t.Errorf("%d stamps were read, want 4", n)
+	}
+}
+
+// A refused insert has read the least stamp again, and puts the key back under what it has read.
+func TestKeyIsPutBackUnderItsNewStamp(t *testing.T) {
+	var values usedAfterStamp
+	var m Map[string, item]
+	m.Init(2, true, &values)
+	m.Insert("a", 0, 0, setStamp(10))
+	m.Insert("b", 0, 0, setStamp(20))
+	a := m.Load("a")
+	values.use = func(*item) { a.used.Store(30) }
+	if _, until, outcome := m.Insert("c", 5, 0, setStamp(5)); outcome != Refused || until != 20 {
+		t.Errorf("%v until %d, want refused until 20", outcome, until)
+	}
+	if e := m.order.first(); e.stamp != 20 {
+		t.Errorf("the first stamp in the order is %d, want 20", e.stamp)
+	}
+}

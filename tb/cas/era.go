@@ -6,56 +6,38 @@ import "sort"
 // full.
 const keptEras = 64
 
-// era is an ended era of a limit: the time from one change to the next.
+// era is an ended era of a limit: the time from one change to the next. A bucket that had a number
+// of tokens at its end had min(tokens + gained, most) when the present era began. Like all numbers
+// here they are in millionths of a token.
 type era struct {
-	layout *layout
-	end    uint64 // instant
-
-	// supplied is what the rates have supplied in the eras up to this one, without the first. Only
-	// differences count, and between eras that are kept they do not overflow. Like all numbers here
-	// it is in millionths of a token.
-	supplied uint64
-
-	ahead uint64 // what the rate supplies in grace: a bucket may be so far ahead of end
+	layout       *layout
+	end          uint64 // instant
+	gained, most int64
+	ahead        uint64 // what the rate supplies in grace: a bucket may be so far ahead of end
 }
 
-// history is the eras before the present one. It is immutable; a longer history may share its
-// memory.
-type history struct {
-	eras []era
-	lows *low
-}
-
-// low is an era that limits what a bucket can have. At the end of the era, a bucket of it or of an
-// earlier one has at most the era's capacity. From then on it gains what is supplied, so it has at
-// most room + supplied. lows link the eras with the least rooms: all later eras have greater ones.
-type low struct {
-	era   int // an index of eras
-	room  uint64
-	older *low
-}
+// history is the eras before the present one. It is immutable.
+type history struct{ eras []era }
 
 // after returns the history of next, which takes the place of m. No bucket has been deeper in debt
 // than owed, in millionths of a token.
 func (h history) after(m, next *layout, owed uint64) history {
+	const enough = 1 << 60 // fills a bucket in the deepest debt
+	capacity := int64(m.micros(m.capacity))
+	supplied := int64(m.microsUpTo(m.supply.at(next.begin).after(wide{})))
+	eras := make([]era, len(h.eras), len(h.eras)+1)
+	for i, e := range h.eras {
+		e.gained = min(e.gained+supplied, enough)
+		e.most = min(e.most+supplied, capacity)
+		eras[i] = e
+	}
 	ended := *m
 	ended.history = history{} // or no era would ever be collected
 	ahead, _ := m.supply.rate.times(grace)
-	e := era{layout: &ended, end: next.begin, ahead: m.microsUpTo(ahead.lo)}
-	capacity := m.micros(m.capacity)
-	if n := len(h.eras); n > 0 {
-		units := m.supply.at(next.begin).after(wide{})
-		e.supplied = h.eras[n-1].supplied + m.microsUpTo(units)
-		room := capacity - e.supplied
-		for h.lows != nil && int64(h.lows.room-room) >= 0 {
-			h.lows = h.lows.older
-		}
-		h.lows = &low{n, room, h.lows}
-	}
-	h.eras = append(h.eras, e)
+	h.eras = append(eras, era{&ended, next.begin, 0, capacity, m.microsUpTo(ahead.lo)})
 	full := int64(next.micros(next.capacity))
 	for len(h.eras) > keptEras && h.through(h.arrived(), -int64(owed+h.eras[0].ahead), full) == full {
-		h.eras, h.lows = h.eras[1:], nil // a bucket in debt came through all lows, and was full
+		h.eras = h.eras[1:]
 	}
 	return h
 }
@@ -75,12 +57,7 @@ func (m *layout) microsUpTo(units uint64) uint64 {
 // through returns what a bucket that has a number of tokens at the end of eras[i] has at the
 // beginning of the present era, whose capacity is given.
 func (h *history) through(i int, tokens, capacity int64) int64 {
-	supplied := h.eras[len(h.eras)-1].supplied
-	tokens = min(capacity, tokens+int64(supplied-h.eras[i].supplied))
-	for l := h.lows; l != nil && l.era > i; l = l.older {
-		tokens = min(tokens, int64(l.room+supplied))
-	}
-	return tokens
+	return min(tokens+h.eras[i].gained, h.eras[i].most, capacity)
 }
 
 // find returns the index of the era of c, which has ended, or -1 if it is forgotten.

@@ -88,8 +88,11 @@ func tierOf(owner uint64) int { return int(owner & (1<<tierBits - 1)) }
 // tier returns the tier of the layout of c.
 func (c *cell) tier() int { return tierOf(c.owner) }
 
-// setLimit makes l the limit of a tier, or of all keys.
-func (s *limits) setLimit(tier *atomic.Pointer[layout], l tb.Limit, c *clock) error {
+// setLimit makes l the limit of a tier, or of all keys. ending is called with the layout whose era ends,
+// and returns it.
+func (s *limits) setLimit(
+	tier *atomic.Pointer[layout], l tb.Limit, c *clock, ending func(m *layout, t uint64) *layout,
+) error {
 	if err := l.Validate(); err != nil {
 		return err
 	}
@@ -99,6 +102,6 @@ func (s *limits) setLimit(tier *atomic.Pointer[layout], l tb.Limit, c *clock) er
 	if l == m.limit {
 		return nil
 	}
-	tier.Store(m.change(l, max(t, m.begin), s.owed.Load()))
+	tier.Store(ending(m, t).change(l, max(t, m.begin), s.owed.Load()))
 	return nil
 }

@@ -2,11 +2,11 @@ package cas
 
 import "github.com/seed-181794aa/ratelimit/tb"
 
-// SetLimit makes limit the limit of all keys, or of tier 0 if there are several. It takes constant
-// time, and no call waits for it. Each bucket keeps its tokens, but not more than the new capacity,
-// and its debt. C1 holds across the change, with the supply of both limits. If a call is under way
-// while SetLimit is, the change may come before or after it. A RetryAfter or a Delay that was
-// returned before counts by the old limit. Package tb states the contract of a change.
+// SetLimit makes limit the limit of all keys, or of tier 0 if there are several. Its time does not
+// depend on the number of keys, and no call waits for it. Each bucket keeps its tokens, but not more
+// than the new capacity, and its debt. C1 holds across the change, with the supply of both limits. If
+// a call is under way while SetLimit is, the change may come before or after it. A RetryAfter or a
+// Delay that was returned before counts by the old limit. Package tb states the contract of a change.
 //
 // SetLimit returns a *tb.ConfigError, and changes nothing, if the limit is out of range. To set the
 // present limit again changes nothing.
@@ -28,15 +28,39 @@ func (l *Limiter[K]) SetLimit(limit tb.Limit) error { return l.SetTier(0, limit)
 func (l *Limiter[K]) Limit() tb.Limit { return l.limits.tier(0).Load().limit }
 
 // SetLimit is Limiter.SetLimit for the bucket. A bucket that was never used keeps the tokens of its
-// old capacity.
+// old capacity. The bucket remembers one limit, because it first moves to the limit that ends, unless
+// its own time is ahead of the clock.
 func (b *Bucket) SetLimit(limit tb.Limit) error {
-	if b.load() == nil && limit.Validate() == nil {
-		m := b.layout()
-		full := balance{time: m.supply.at(b.now())}
-		base := blockOf(full.time)
-		b.cell.CompareAndSwap(nil, new(cell).init(m, base, m.wordOf(base, full)))
+	return b.limits.setLimit(&b.limits.one, limit, &b.clock, b.enter)
+}
+
+// enter makes a cell of m, so that no cell of an era before is left, and returns m without these
+// eras. A bucket that is ahead of t stays as it is, because it would lose the rest of a unit with each
+// change. enter runs under the lock of SetLimit.
+func (b *Bucket) enter(m *layout, t uint64) *layout {
+	now := m.supply.at(t)
+	for {
+		c, has := b.load(), balance{time: now} // before the first grant it is full
+		if c != nil && m.owns(c) {
+			break
+		}
+		if c != nil {
+			word := c.word.Load()
+			has = m.balanceSince(c, word)
+			if now.before(has.time) && has.deficit <= m.capacity {
+				return m
+			}
+			if !isSealed(word) {
+				c.word.CompareAndSwap(word, word|sealBit)
+				continue
+			}
+		}
+		base := m.baseOf(has, t)
+		b.replace(c, m, base, m.wordOf(base, has))
 	}
-	return b.limits.setLimit(&b.limits.one, limit, &b.clock)
+	alone := *m
+	alone.history = history{}
+	return &alone
 }
 
 // Limit returns the limit of the bucket.

@@ -122,8 +122,8 @@ func TestCellBelongsToOneEraOfOneTier(t *testing.T) {
 	}
 }
 
-// A limiter remembers few eras once the supply has filled their buckets, and few lows in any case.
-// What it has forgotten can be collected.
+// A limiter remembers few eras once the supply has filled their buckets. What it has forgotten can be
+// collected.
 func TestFewErasAreRemembered(t *testing.T) {
 	for _, c := range []struct {
 		step, period time.Duration
@@ -160,12 +160,8 @@ func TestFewErasAreRemembered(t *testing.T) {
 			}
 		}
 		h := f.layout().history
-		lows := 0
-		for l := h.lows; l != nil; l = l.older {
-			lows++
-		}
-		if lows > 7 || len(h.eras) > c.most {
-			t.Errorf("%+v: %d eras and %d lows are remembered", c, len(h.eras), lows)
+		if len(h.eras) > c.most {
+			t.Errorf("%+v: %d eras are remembered", c, len(h.eras))
 		}
 		if runtime.GC(); c.most < 1000 && forgotten.Value() != nil {
 			t.Errorf("%+v: the layout of a forgotten era is still referred to", c)
@@ -303,6 +299,47 @@ func TestDebtFromLargeUnits(t *testing.T) {
 		days := math.Floor(now.Hours() / 24)
 		if level, _ := f.Level(t.Context(), "a"); want != -1<<31 || level.Tokens != want+days {
 			t.Errorf("after %v: %v tokens, want %v", now, level.Tokens, want+days)
+		}
+	}
+}
+
+// A Bucket decides as a limiter does through more changes than a limiter remembers in any case, and
+// remembers one.
+func TestBucketRemembersOneLimit(t *testing.T) {
+	for _, ahead := range []time.Duration{0, 3 * time.Second} {
+		now := time.Unix(0, 0)
+		clock := tb.WithClock(func() time.Time { return now })
+		limit := tb.Limit{Capacity: 10, Tokens: 1, Per: time.Second}
+		b, err := NewBucket(limit, clock)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reference, err := mutex.New[string](limit, clock)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = b.AllowAt(now, 1)
+		_, _ = reference.AllowAt(now, "", 1)
+		for i := range 200 {
+			limit.Capacity, limit.Tokens = 10+i%7, 1+int64(i%3)
+			if err := cmp.Or(b.SetLimit(limit), reference.SetLimit(limit)); err != nil {
+				t.Fatal(err)
+			}
+			now = now.Add(time.Duration(i%5) * 100 * time.Millisecond)
+			if i%3 > 0 {
+				got, _ := b.AllowAt(now.Add(ahead), 1+i%4)
+				want, _ := reference.AllowAt(now.Add(ahead), "", 1+i%4)
+				if got != want {
+					t.Fatalf("ahead by %v, after %d changes: %+v, want %+v", ahead, i+1, got, want)
+				}
+			}
+			level, _ := reference.Level(t.Context(), "")
+			if got := b.Level(); got != level {
+				t.Fatalf("ahead by %v, after %d changes: %+v, want %+v", ahead, i+1, got, level)
+			}
+			if n := len(b.layout().history.eras); ahead == 0 && n > 1 {
+				t.Fatalf("%d eras after %d changes, want 1", n, i+1)
+			}
 		}
 	}
 }

@@ -64,7 +64,8 @@ func (l *Limiter[K]) SetTier(tier int, limit tb.Limit) error {
 	if err := l.checkTier(tier); err != nil {
 		return err
 	}
-	return l.limits.setLimit(l.limits.tier(tier), limit, &l.clock)
+	stays := func(m *layout, _ uint64) *layout { return m }
+	return l.limits.setLimit(l.limits.tier(tier), limit, &l.clock, stays)
 }
 
 // checkTier returns an error if the tier does not exist. A limiter of New has tier 0.

@@ -18,8 +18,8 @@ var limitMutants = []overlay.Variant{
 		"max(t, m.begin)",
 		"t"),
 	mutant("a layout is there before its supply", limitsGo,
-		"tier.Store(m.change(l, max(t, m.begin), s.owed.Load()))",
-		`next := m.change(l, max(t, m.begin), s.owed.Load())
+		"tier.Store(ending(m, t).change(l, max(t, m.begin), s.owed.Load()))",
+		`next := ending(m, t).change(l, max(t, m.begin), s.owed.Load())
 	early := *next
 	early.supply.from = 0
 	tier.Store(&early)
@@ -34,25 +34,12 @@ var limitMutants = []overlay.Variant{
 		"n.history = m.history.after(m, &n, owed)",
 		"n.history = history{eras: []era{{layout: &n}}}"),
 	// the layout of a cell
-	mutant("a call loads the layout before the cell", limiterGo,
-		"c := l.table.Load(key)\n\tm := l.limits.one.Load()\n\tif c != nil && m != nil {\n"+
-			"\t\tif d, _, _, ok := c.take(m, at, m.unitsOf(n))",
-		"m := l.limits.one.Load()\n\tc := l.table.Load(key)\n\tif c != nil && m != nil {\n"+
-			"\t\tif d, _, _, ok := c.take(m, at, m.unitsOf(n))"),
 	mutant("the slow path keeps the layout of its first turn", spendGo,
 		"for ; ; c = h.load() {\n\t\tm := h.layout()\n",
 		"m := h.layout()\n\tfor ; ; c = h.load() {\n"),
-	mutant("Peek loads the layout before the cell", limiterGo,
-		"c := l.table.Load(key)\n\tm := l.limits.one.Load()\n"+
-			"\tif c != nil && m != nil {\n\t\tif d, ok := c.peek(",
-		"m := l.limits.one.Load()\n\tc := l.table.Load(key)\n"+
-			"\tif c != nil && m != nil {\n\t\tif d, ok := c.peek("),
 	mutant("a look-up loads the layout before the cell", placeGo,
 		"c = p.load()\n\t\tm = p.layout()\n",
 		"m = p.layout()\n\t\tc = p.load()\n"),
-	mutant("a Bucket loads the layout before the cell", bucketGo,
-		"func (b *Bucket) take(t uint64, n int) tb.Decision {\n\tc, m := b.load(), b.layout()",
-		"func (b *Bucket) take(t uint64, n int) tb.Decision {\n\tm, c := b.layout(), b.load()"),
 	mutant("a settlement loads the layout before the cell", settleGo,
 		"c := h.load()\n\t\tm := h.layout()\n\t\tif c == nil {",
 		"m := h.layout()\n\t\tc := h.load()\n\t\tif c == nil {"),
@@ -69,9 +56,6 @@ var limitMutants = []overlay.Variant{
 	mutant("a cell of an ended era is taken for a new one", limitsGo,
 		"if m.owns(c) {\n\t\treturn m.balanceOf(",
 		"if true {\n\t\treturn m.balanceOf("),
-	mutant("a cell of an ended era is charged", spendGo,
-		"case m.owns(c) && m.holds(c.base, next):",
-		"case m.holds(c.base, next):"),
 	mutant("a new era forgives debt", balanceGo,
 		"if units >= 0 {",
 		"if units = max(0, units); units >= 0 {"),

@@ -17,13 +17,13 @@ var casBugs = []bug{
 	// era
 	{
 		"an era does not add to what the eras before have supplied", eraGo,
-		"h.eras[n-1].supplied + m.microsUpTo(units)",
-		"m.microsUpTo(units)",
+		"min(e.gained+supplied, enough)",
+		"min(supplied, enough)",
 	},
 	{
 		"a bucket goes through the next era without its capacity", eraGo,
-		"&low{n, room, h.lows}",
-		"&low{n - 1, room, h.lows}",
+		"min(e.most+supplied, capacity)",
+		"e.most + supplied",
 	},
 	{
 		"an era is forgotten while its buckets lack tokens", eraGo,
@@ -54,11 +54,6 @@ var casBugs = []bug{
 		"an ended era keeps the eras before it", eraGo,
 		"\tended.history = history{} // or no era would ever be collected\n",
 		"",
-	},
-	{
-		"an era has the lows of the last one", eraGo,
-		"h.lows = h.lows.older\n\t\t}\n\t\th.lows = &low{n, room, h.lows}",
-		"h.lows = h.lows.older\n\t\t}\n\t\th.lows = &low{n, room, nil}",
 	},
 	// balance
 	{
@@ -131,6 +126,11 @@ var casBugs = []bug{
 		"a cell of another tier or era is decided on", cellGo,
 		"\tif !m.owns(c) {\n\t\treturn tb.Decision{}, 0, 0, false\n\t}\n",
 		"",
+	},
+	{
+		"a cell of an ended era is charged", spendGo,
+		"case m.owns(c) && m.holds(c.base, next):",
+		"case m.holds(c.base, next):",
 	},
 	{
 		"the era of a cell is counted from the first one", eraGo,
@@ -242,7 +242,12 @@ var casBugs = []bug{
 	},
 	{
 		"an unused Bucket gets the tokens of a new capacity", "tb/cas/setlimit.go",
-		"if b.load() == nil && limit.Validate() == nil {",
-		"if false {",
+		"if c != nil && m.owns(c) {",
+		"if c == nil || m.owns(c) {",
+	},
+	{
+		"a Bucket forgets the limit of its cell", "tb/cas/setlimit.go",
+		"if c != nil && m.owns(c) {",
+		"if c != nil {",
 	},
 }

@@ -42,6 +42,16 @@ var lruBugs = []bug{
 		"",
 	},
 	{
+		"a successor is retired for its predecessor", evictGo,
+		"return v == c.value && m",
+		"return m",
+	},
+	{
+		"an entry is put back before its stamp is read again", evictGo,
+		"\t\tm.refresh(&c)\n\t\tm.order.put(c.entry)\n",
+		"\t\tm.order.put(c.entry)\n\t\tm.refresh(&c)\n",
+	},
+	{
 		"a debt is forgiven after sixteen looks", evictGo,
 		"b.spend(best.stamp <= now)",
 		"b.spend(true)",
