@@ -31,10 +31,11 @@ func (c *Command) createHTML() (*os.File, error) {
 		if err != nil {
 			return nil, err
 		}
-		begin := make([]byte, len("<!doc"))
-		n, _ := io.ReadFull(file, begin)
-		file.Close()
-		if n > 0 && string(begin[:n]) != "<!doc" {
+		begin, err := io.ReadAll(io.LimitReader(file, int64(len("<!doc"))))
+		if err = errors.Join(err, file.Close()); err != nil {
+			return nil, err
+		}
+		if len(begin) > 0 && string(begin) != "<!doc" {
 			return nil, fmt.Errorf("%s exists, and is not a page", c.HTML)
 		}
 	}

@@ -143,8 +143,8 @@ func (s *Suggestion) use() (all []copyable) {
 		all = append(all, copyable{"proxy", "Run it", "tb proxy --policy policy.json" + s.proxyFlags},
 			copyable{"policy", "policy.json", policyText(l.Policy)})
 	}
-	if s.Export != "" && s.export != "policy" {
-		all = append(all, copyable{"export", s.exportFile, s.Export})
+	if s.Export != "" {
+		all = append(all, copyable{"export", s.exportFile + ", as exported", s.Export})
 	}
 	return all
 }
