@@ -62,16 +62,6 @@ func TestFieldsOfTheUpstream(t *testing.T) {
 	}
 }
 
-func TestADelayedRequestIsServed(t *testing.T) {
-	s := start(t, site("", "rule r {\nkey none\nrate 100/s\nburst 1\ndelay 10s\n}\n"))
-	for range 3 {
-		s.want(200)
-	}
-	if n := s.stats("default")[0].Delayed; n == 0 {
-		t.Error("no request is delayed")
-	}
-}
-
 // Two directives are two limiters. The fields have the rules of both.
 func TestTwoDirectives(t *testing.T) {
 	s := start(t, "http://:80 {\ntoken_bucket a {\n"+perHour("first", "5", "key none")+
@@ -179,16 +169,6 @@ func TestALimiterForInterceptedResponses(t *testing.T) {
 	}
 }
 
-func TestARuleThatNeedsAKeyOnce(t *testing.T) {
-	s := start(t, "http://:80 {\ntoken_bucket {\n"+
-		perHour("keys", "5", "key {http.request.header.X-Api-Key}\non_missing reject")+
-		"}\nrespond ok\n}")
-	s.want(200, "X-Api-Key: k")
-	s.want(400)
-	s.want(400, "X-Api-Key: k", "X-Api-Key: k")
-	s.want(400, "X-Api-Key: k", "X-Api-Key: l")
-}
-
 func TestPlaceholdersAreKeys(t *testing.T) {
 	s := start(t, "http://:80 {\ntoken_bucket {\n"+
 		perHour("r", "1", "key {http.request.uri.path.0}:{http.request.method} {header.X-Tenant}")+
@@ -235,28 +215,6 @@ func TestShadowAndMatch(t *testing.T) {
 	if lines := s.logged("rule trial would have refused a request"); len(lines) == 0 {
 		t.Error("the shadow rule is not in the log")
 	}
-}
-
-func TestCosts(t *testing.T) {
-	s := start(t, "http://:80 {\ntoken_bucket {\n"+
-		perHour("fixed", "5", "key none\npath /fixed\ncost 2.5")+
-		perHour("weights", "10", "key none\npath /weights\n"+
-			"cost {http.request.header.X-Weight} default 2 max 8")+
-		perHour("responses", "10", "key none\npath /responses\n"+
-			"cost response:header:x-usage default 4 max 20 hide")+
-		perHour("bytes", "100", "key none\npath /bytes\ncost response:bytes default 1 max 200")+
-		"}\nheader /responses X-Usage 10\nrespond /bytes \""+strings.Repeat("x", 99)+"\"\nrespond ok\n}")
-	s.want(200, "/fixed")
-	s.want(200, "/fixed")
-	s.want(429, "/fixed")
-	s.want(200, "/weights", "X-Weight: 7")
-	s.want(429, "/weights", "X-Weight: 80")
-	s.want(200, "/weights")
-	s.want(200, "/responses").fields(t, "X-Usage:", "RateLimit-Remaining: 6")
-	s.want(429, "/responses")
-	s.want(200, "/bytes")
-	s.want(200, "/bytes")
-	s.want(429, "/bytes")
 }
 
 // The limiter does not see what an error route writes.

@@ -48,20 +48,6 @@ tb_redis_breaker_state{limiter="api",rule="r"} 0
 `, "tb_redis_breaker_state") // and no rule of before
 }
 
-// In Redis, too, rules are charged all or none, and can delay, have tiers, and settle costs.
-func TestRulesInRedis(t *testing.T) {
-	s := start(t, inRedis(redistest.Start(t).Addr, "",
-		perHour("one", "1", "key none\npath /one\ndelay 1s")+
-			perHour("all", "6", "key none\ncost response:bytes default 1 max 5")))
-	s.want(200, "/one") // has 2 bytes
-	for range 5 {
-		s.want(429, "/one")
-	}
-	s.want(200)
-	s.want(200).fields(t, "RateLimit-Remaining: 1")
-	s.want(429)
-}
-
 // A file with a secret may change, although the configuration does not.
 func TestAReloadReadsTheAddressOfRedis(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "address")

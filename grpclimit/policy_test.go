@@ -1,10 +1,8 @@
 package grpclimit
 
 import (
-	"context"
 	"strings"
 	"testing"
-	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -91,27 +89,6 @@ func TestErrorsAreJoined(t *testing.T) {
 	}
 }
 
-// Selectors pick services and methods by their paths, and POST is the method of all calls.
-func TestSelectors(t *testing.T) {
-	const limit = `"rules": [{"name": "r", "limit_keys": [],
-		"algorithm_config": {"tokens_per_second": 1, "burst": 1}}]}`
-	for selector, limited := range map[string]bool{
-		`{"pathPrefix": "/grpc.testing.TestService"}`:               true,
-		`{"pathExact": "` + unaryMethod + `", "methods": ["post"]}`: true,
-		`{"pathExact": "` + inputMethod + `"}`:                      false,
-		`{"pathPrefix": "/grpc.testing"}`:                           false,
-	} {
-		l := mustNew(t, `{"selector": `+selector+`, `+limit, newClock().option())
-		conn := start(t, &backend{}, interceptors(l))
-		wantCode(t, unary(t.Context(), conn), codes.OK)
-		want := codes.OK
-		if limited {
-			want = codes.ResourceExhausted
-		}
-		wantCode(t, unary(t.Context(), conn), want)
-	}
-}
-
 // A method that does not exist takes tokens only if the server has a handler for it.
 func TestUnknownMethods(t *testing.T) {
 	const unknown = "/no.Service/Method"
@@ -149,18 +126,4 @@ func TestSetPolicyKeepsTokens(t *testing.T) {
 		wantCode(t, unary(with(t, "x-new", key), conn), want)
 		wantCode(t, unary(with(t, "x-new", key), conn), codes.ResourceExhausted)
 	}
-}
-
-// A cost and a tier may be in metadata.
-func TestCostAndTierInMetadata(t *testing.T) {
-	l := mustNew(t, `{"name": "r", "limit_keys": [], "algorithm_config": {"tokens_per_second": 1,
-		"burst": 5, "cost_source": "header:x-cost",
-		"tiers": {"by": "grpc:method", "limits": {"`+unaryMethod+`": {"rps": 1, "burst": 10}}}}}`,
-		newClock().option())
-	conn := start(t, &backend{}, interceptors(l))
-	wantCode(t, unary(with(t, "x-cost", "7"), conn), codes.OK)
-	err := unary(with(t, "x-cost", "4"), conn)
-	wantCode(t, err, codes.ResourceExhausted)
-	wantWait(t, err, time.Second)
-	wantCode(t, unary(context.Background(), conn), codes.OK)
 }

@@ -155,18 +155,6 @@ func TestStopWaiting(t *testing.T) {
 	})
 }
 
-// A shadow rule refuses nothing and counts.
-func TestShadowRule(t *testing.T) {
-	l := mustNew(t, rule("[]", 1, `"mode": "shadow"`), newClock().option())
-	conn := start(t, &backend{}, interceptors(l))
-	for range 3 {
-		wantCode(t, unary(t.Context(), conn), codes.OK)
-	}
-	if st := l.Stats()[0]; st.ShadowGranted != 1 || st.ShadowRefused != 2 {
-		t.Errorf("%+v", st)
-	}
-}
-
 // WithFields sends the fields of HTTP as header metadata, for granted and for refused calls.
 func TestFields(t *testing.T) {
 	l := mustNew(t, rule("[]", 1, ""), newClock().option(), WithFields(),

@@ -107,32 +107,6 @@ func TestReloadKeepsTheBucketsInRedis(t *testing.T) {
 	}
 }
 
-// What a rule can do in memory, it can do in Redis: rules of one name in two sets, tiers, delays
-// and costs in the response. All of them are charged or none.
-func TestAWholePolicyInRedis(t *testing.T) {
-	const limit = `"algorithm_config": {"tokens_per_second": 0.0001, "burst": 2`
-	policy := `{"bundle_version": 1, "policies": [
-		{"id": "a", "spec": {"selector": {"pathExact": "/a"}, "rules": [{"name": "r", "limit_keys": [],
-			"on_limit": "delay", "max_delay": "1s", ` + limit + `, "tiers": {"by": "header:plan",
-			"limits": {"none": {"tokens_per_second": 0.0001, "burst": 1}}}}}]}},
-		{"id": "b", "spec": {"rules": [{"name": "r", "limit_keys": [], "algorithm_config": {
-			"tokens_per_second": 0.0001, "burst": 9, "cost_source": "response:bytes",
-			"default_cost": 1, "max_cost": 2}}]}}]}`
-	p := runShared(t, redistest.Start(t).Addr, func(c *Command) { c.Policy = file(t, policy) })
-	if got := statuses(t, 6, p.proxy+"/a"); got[http.StatusOK] != 2 {
-		t.Fatalf("%v, want 2 granted", got)
-	}
-	if got := statuses(t, 6, p.proxy+"/b"); got[http.StatusOK] != 3 { // two tokens each, of 5
-		t.Errorf("%v, want 3 granted", got)
-	}
-	_, text := get(t, p.admin+"/metrics")
-	for _, want := range []string{`rule="a/r"`, `rule="b/r"`} {
-		if !strings.Contains(text, want) {
-			t.Errorf("no %s in the metrics", want)
-		}
-	}
-}
-
 func TestRedisIsDown(t *testing.T) {
 	for failure, want := range map[string]int{
 		"allow": http.StatusOK, "refuse": http.StatusServiceUnavailable,

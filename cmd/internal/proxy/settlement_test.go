@@ -110,20 +110,6 @@ func TestUsageInTheTrailerOfAStream(t *testing.T) {
 	wantLeft(t, p, 30)
 }
 
-func TestBytesOfTheResponse(t *testing.T) {
-	p, front, _ := start(t, usage("response:bytes"), func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprint(w, strings.Repeat("x", 45))
-	})
-	get(t, front)
-	wantLeft(t, p, 55)
-	r, err := http.Head(front)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Body.Close()
-	wantLeft(t, p, 55)
-}
-
 // A request costs nothing if there is no connection to the upstream. If the upstream may have
 // worked on it, it costs the estimate.
 func TestUnansweredRequests(t *testing.T) {
