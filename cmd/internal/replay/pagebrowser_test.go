@@ -193,13 +193,6 @@ const lowContrast = `(() => {
 	})).join(", ");
 })()`
 
-func TestPageWithoutRefusals(t *testing.T) {
-	b := open(t, pageOf(t, options(t, "1", 5), input("a.log", line("a", 1, 1))))
-	b.check(`document.querySelector("#keys-title").textContent`, "No key is refused")
-	b.check(`document.querySelector("#keys")`, "null")
-	b.close()
-}
-
 // On paper of A4 nothing is cut off.
 func TestPageOnPaper(t *testing.T) {
 	const cutOff = `[...document.querySelectorAll(".scroll")].filter((box) =>
