@@ -19,10 +19,8 @@ type limit struct {
 	tokens   uint64
 	per      uint64 // nanoseconds
 
-	// The supply clock shows start at the instant from, and stands still before.
-	from  uint64
-	start wide
-	end   uint64 // the last instant that the clock can reach
+	from uint64 // the instant until which the supply clock shows 0
+	end  uint64 // the last instant that the clock can reach
 
 	tier  int
 	era   int    // the number of eras before
@@ -111,7 +109,7 @@ func (l *limit) wait(now, then uint64) time.Duration {
 }
 
 // supply returns the units that have been supplied by instant t.
-func (l *limit) supply(t uint64) wide { return l.supplied(t - min(t, l.from)).add(l.start) }
+func (l *limit) supply(t uint64) wide { return l.supplied(t - min(t, l.from)) }
 
 // supplied returns the units that are supplied in a time. It divides twice: for whole tokens, and
 // for the units in the rest.
@@ -124,21 +122,17 @@ func (l *limit) supplied(ns uint64) wide {
 // supplyFrom returns supply(t) for a bucket that has had what the eras before have supplied.
 func (l *limit) supplyFrom(t uint64) wide {
 	if t <= l.begin {
-		return l.start
+		return wide{}
 	}
 	return l.supply(t)
 }
 
 // timeOf returns the first t from l.from on at which supply(t) is at least x, or the last instant.
-// That is, after l.from, x·per / (tokens·scale), rounded up, for x units after l.start. In steps
-// that fit, with x = w tokens and u units:
+// That is, after l.from, x·per / (tokens·scale), rounded up. In steps that fit, with x = w tokens and
+// u units:
 //
 //	(w·per + ⌈u·per/scale⌉) / tokens, rounded up
 func (l *limit) timeOf(x wide) uint64 {
-	if x.less(l.start) {
-		return l.from
-	}
-	x = x.minus(l.start)
 	scale := uint64(l.scale)
 	if x.hi >= scale {
 		return math.MaxUint64
@@ -170,11 +164,6 @@ func (x wide) over(d uint64) (quotient, rest uint64) { return bits.Div64(x.hi, x
 func (x wide) plus(n uint64) wide {
 	lo, carry := bits.Add64(x.lo, n, 0)
 	return wide{x.hi + carry, lo}
-}
-
-func (x wide) add(y wide) wide {
-	lo, carry := bits.Add64(x.lo, y.lo, 0)
-	return wide{x.hi + y.hi + carry, lo}
 }
 
 func (x wide) less(y wide) bool { return x.hi < y.hi || x.hi == y.hi && x.lo < y.lo }

@@ -65,6 +65,9 @@ func (l *Limiter[K]) own(b *bucket[K]) (*tier, *state) {
 // seen returns the state of b under the present limit of m, its tier now. A bucket of another tier
 // gets what its own tier has supplied by now.
 func (l *Limiter[K]) seen(b *bucket[K], m *tier, now uint64) *state {
+	if l := m.limit(); b.tier == l.tier && b.era == l.era {
+		return &b.state
+	}
 	t, s := l.own(b)
 	if m == t {
 		return s
@@ -156,7 +159,7 @@ func (t *tier) set(limit tb.Limit, now uint64) {
 	now = max(now, old.begin)
 	next := newLimit(limit, old.end)
 	next.tier, next.era = old.tier, old.era+1
-	next.begin, next.start = now, old.supply(now)
+	next.begin = now
 	next.from = now - min(now, old.carried(&next, now))
 	t.eras = append(t.eras, next)
 	t.ends = append(t.ends, now)
