@@ -141,6 +141,15 @@ func (s *pending) end(c *call, stage stage, err error) bool {
 		return false
 	}
 	c.stage, c.err = stage, err
+	s.forget(c)
+	return true
+}
+
+// forget removes a call from the calls whose timeout is watched, if it is one of them.
+func (s *pending) forget(c *call) {
+	if c.older == nil && s.oldest != c {
+		return
+	}
 	if c.older == nil {
 		s.oldest = c.newer
 	} else {
@@ -152,13 +161,17 @@ func (s *pending) end(c *call, stage stage, err error) bool {
 		c.newer.older = c.older
 	}
 	c.older, c.newer = nil, nil
-	return true
 }
 
-// leave reports whether c returns without a decision.
+// leave reports whether c returns without a decision. A call that is in a batch is watched further:
+// a server that does not answer in time has failed, also if its callers had less time.
 func (s *pending) leave(c *call) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if c.stage == batched {
+		c.stage = left
+		return true
+	}
 	return s.end(c, left, nil)
 }
 
@@ -166,8 +179,9 @@ func (s *pending) leave(c *call) bool {
 // this. Then this process did not run, and the replies may be in its sockets.
 const grace = 2 * time.Millisecond
 
-// expire ends the calls whose timeout has passed, and looks again when the next one passes. One
-// timer for all calls costs a call less than a timer of its own.
+// expire ends the calls whose timeout has passed, which shows that the server does not answer in
+// time, and looks again when the next one passes. One timer for all calls costs a call less than a
+// timer of its own.
 func (l *shared) expire() {
 	s := &l.pending
 	s.mu.Lock()
@@ -179,16 +193,19 @@ func (l *shared) expire() {
 		return
 	}
 	s.graced = false
-	var ended []*call
+	var late, ended []*call
 	for c := s.oldest; c != nil && c.timeout <= now; c = s.oldest {
-		s.end(c, left, timedOut())
-		ended = append(ended, c)
+		s.forget(c)
+		late = append(late, c)
+		if s.end(c, left, timedOut()) {
+			ended = append(ended, c)
+		}
 	}
 	s.watched = false
 	l.watch(now)
 	s.mu.Unlock()
-	for _, c := range ended {
-		l.observe(c.node, c.timeout-l.timeout.Microseconds(), failed, c.err)
+	for _, c := range late {
+		l.observe(c.node, c.timeout-l.timeout.Microseconds(), failed, timedOut())
 	}
 	wake(ended)
 }

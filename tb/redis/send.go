@@ -203,8 +203,11 @@ func (l *shared) finish(b *batch, decide func(*call) (bool, error)) {
 	for _, q := range b.queues {
 		q.batched = slices.DeleteFunc(q.batched, func(c *call) bool {
 			done, err := decide(c)
-			if done && l.pending.end(c, decided, err) {
-				b.woken = append(b.woken, c)
+			if done {
+				l.pending.forget(c)
+				if l.pending.end(c, decided, err) {
+					b.woken = append(b.woken, c)
+				}
 			}
 			return done
 		})
