@@ -56,7 +56,7 @@ func (c *Redis) open(name string) (*redis.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	client, err := rueidis.NewClient(o)
+	client, err := redis.NewClient(o)
 	if client == nil {
 		return nil, fmt.Errorf("redis: %w", err)
 	}

@@ -119,6 +119,36 @@ func dialOption(t testing.TB, o rueidis.ClientOption) rueidis.Client {
 	return c
 }
 
+func TestSingleEndpointOfACluster(t *testing.T) {
+	nodes := startCluster(t)
+	for _, tt := range []struct {
+		addr string
+		mode rueidis.ClientMode
+	}{
+		{nodes[1].Addr, rueidis.ClientModeCluster},
+		{redistest.Start(t).Addr, rueidis.ClientModeStandalone},
+	} {
+		o, err := ParseAddress(tt.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := NewClient(o)
+		if err != nil || c.Mode() != tt.mode {
+			t.Fatalf("%s: mode %v, want %v, %v", tt.addr, c.Mode(), tt.mode, err)
+		}
+		t.Cleanup(c.Close)
+		l := newLimiter(t, c, slow)
+		for i := range 30 {
+			if d, err := l.Allow(t.Context(), strconv.Itoa(i)); err != nil || !d.Allowed {
+				t.Errorf("key %d: %+v, %v", i, d, err)
+			}
+		}
+		if failed := l.Stats().Failed; len(failed) > 0 {
+			t.Errorf("failures: %v", failed)
+		}
+	}
+}
+
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	nodes := startCluster(t)

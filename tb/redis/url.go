@@ -2,6 +2,7 @@ package redis
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -22,9 +23,7 @@ import (
 //	redis://host1:26379?addr=host2:26379&master_set=name for Sentinel
 //	unix:///run/redis.sock
 //
-// A client of a single address also comes when the server cannot be reached: [rueidis.NewClient]
-// then returns it with an error, and it connects later. The error of ParseAddress does not have the
-// password.
+// [NewClient] makes a client from the options. The error of ParseAddress does not have the password.
 func ParseAddress(address string) (rueidis.ClientOption, error) {
 	want := errors.New("want host:port or a URL such as redis://localhost:6379/0 or" +
 		" rediss://user@host:6380")
@@ -50,4 +49,29 @@ func ParseAddress(address string) (rueidis.ClientOption, error) {
 	o.ForceSingleClient = len(o.InitAddress) == 1 && o.Sentinel.MasterSet == ""
 	o.ConnWriteTimeout = cmp.Or(o.ConnWriteTimeout, time.Second)
 	return o, nil
+}
+
+// NewClient is [rueidis.NewClient], and finds out whether a single address is an endpoint of a
+// cluster, as managed clusters have one. Then the client is the client of the cluster. It asks with
+// HELLO, for which a user needs no right.
+//
+// If a single address cannot be reached, NewClient returns a client and an error. The client
+// connects later, and does not find out then: if the server is a cluster, calls on the keys of other
+// nodes fail with CauseCluster.
+func NewClient(o rueidis.ClientOption) (rueidis.Client, error) {
+	c, err := rueidis.NewClient(o)
+	if err != nil || !o.ForceSingleClient {
+		return c, err
+	}
+	hello, err := c.Do(context.Background(), c.B().Arbitrary("HELLO").Build()).AsMap()
+	if err != nil {
+		return c, nil // of a server without HELLO, or that does not answer any more
+	}
+	mode := hello["mode"]
+	if text, _ := mode.ToString(); text != "cluster" {
+		return c, nil
+	}
+	c.Close()
+	o.ForceSingleClient = false
+	return rueidis.NewClient(o)
 }

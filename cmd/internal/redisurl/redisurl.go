@@ -43,8 +43,8 @@ func (u *URL) String() string { return u.text }
 func (u *URL) IsSet() bool { return len(u.option.InitAddress) > 0 }
 
 // Dial returns a client of the server. If the URL has a single address, the client is not nil even
-// if the server cannot be reached, and connects later. Several addresses are nodes of a cluster, of
-// which one must be reached.
+// if the server cannot be reached, and connects later. A single address may be the endpoint of a
+// cluster. Several addresses are nodes of a cluster, of which one must be reached.
 func (u *URL) Dial() (rueidis.Client, error) {
 	o := u.option
 	if o.Username == "" {
@@ -53,7 +53,7 @@ func (u *URL) Dial() (rueidis.Client, error) {
 	if o.Password == "" {
 		o.Password = os.Getenv(passwordVariable)
 	}
-	c, err := rueidis.NewClient(o)
+	c, err := redis.NewClient(o)
 	if err != nil {
 		err = fmt.Errorf("--redis=%v: %w", u, err)
 	}
