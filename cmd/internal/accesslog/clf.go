@@ -109,13 +109,13 @@ func indexEndOfTime(line []byte) int {
 //
 // A user is any text that a client sends, with spaces. The ident is nearly always "-", always after
 // the name of a host, and never an address: if the second field is an address, the first one is the
-// host. Any other form is refused. To take a host, a proxy or a word of a prefix for the peer would
+// host. A host that is an address has the port of a server. Any other form is refused. To take a host, a proxy or a word of a prefix for the peer would
 // put many clients into one bucket.
 func (rec *Record) setOrigin(b []byte) bool {
 	peer, rest := cutList(b)
 	ident, user, ok := bytes.Cut(rest, space)
 	if string(ident) != "-" && isPeer(ident, user) {
-		if isList(peer) || isAddr(peer) {
+		if isList(peer) || isAddr(peer) && !isAddressAndPort(peer) {
 			return false
 		}
 		rec.Host = emptyIfDash(withoutPort(peer))
@@ -154,6 +154,17 @@ func isPeer(second, rest []byte) bool {
 func isAddr(b []byte) bool {
 	_, ok := clientaddr.Parse(string(b))
 	return ok
+}
+
+// isAddressAndPort reports whether an address has a port on which a server may listen. The port of a
+// client is one of the ephemeral ports, from 32768 on in most systems.
+func isAddressAndPort(b []byte) bool {
+	host := withoutPort(b)
+	if len(host) == len(b) || !isAddr(host) || bytes.IndexByte(host, ':') >= 0 && b[0] != '[' {
+		return false
+	}
+	port := b[len(host)+1:]
+	return len(port) > 0 && len(port) <= 5 && parseDigits(port) < 1<<15
 }
 
 // errorBeforeRequest returns the error of a line that has no request after a time.

@@ -1,6 +1,10 @@
 package accesslog
 
-import "errors"
+import (
+	"bytes"
+	"errors"
+	"slices"
+)
 
 // parser parses the lines of one format.
 type parser interface {
@@ -24,9 +28,9 @@ type detector struct {
 	extra     int    // the number of extra fields
 	tried     string // the names of the formats
 
-	chosen   parser   // the parser of the first valid line; nil before it
-	envelope envelope // of that line, perhaps none
-	format   Format   // of that line
+	chosen   parser   // the parser of most of the first lines; nil before a valid line
+	envelope envelope // of these lines, perhaps none
+	format   Format   // of the first of them
 	nearest  string   // before it, the name of the format nearest to the line
 }
 
@@ -87,6 +91,51 @@ func (d *detector) addTime(err error, time []byte, rec *Record) error {
 		return err
 	}
 	return nil
+}
+
+// voters is how many lines at the beginning of a log choose its format.
+const voters = 100
+
+// vote chooses the format and the envelope that detect finds in most of the first lines of a block,
+// the earlier one of two. It chooses none if no line is valid.
+func (d *detector) vote(block []byte) {
+	var ballots []ballot
+	var rec Record
+	n := 0
+	for line := range bytes.Lines(block) {
+		line, isWhole := bytes.CutSuffix(line, []byte{'\n'})
+		if !isWhole || n == voters {
+			break
+		}
+		line = bytes.TrimLeft(bytes.TrimSuffix(line, []byte{'\r'}), "\x00")
+		n++
+		d.chosen = nil
+		if isBlank(line) || d.detect(line, &rec) != nil {
+			continue
+		}
+		same := func(b ballot) bool { return b.parser == d.chosen && b.name == d.envelope.name }
+		i := slices.IndexFunc(ballots, same)
+		if i < 0 {
+			i = len(ballots)
+			ballots = append(ballots, ballot{d.chosen, d.envelope, d.format, 0})
+		}
+		ballots[i].lines++
+	}
+	d.chosen, d.envelope, d.format = nil, envelope{}, Undetected
+	most := 0
+	for _, b := range ballots {
+		if b.lines > most {
+			most, d.chosen, d.envelope, d.format = b.lines, b.parser, b.envelope, b.format
+		}
+	}
+}
+
+// ballot has the lines for a format in an envelope.
+type ballot struct {
+	parser
+	envelope
+	format Format
+	lines  int
 }
 
 // detect tries all formats on a line in all envelopes, and chooses the first one that reads it. The

@@ -8,6 +8,7 @@ import (
 // envelope is a format of lines that hold the lines of a log: a syslog daemon, a container runtime
 // or a log collector wrote them.
 type envelope struct {
+	name string
 	// open returns the line of the log, and the time that the envelope has for it or nothing. It
 	// reports whether a line has this envelope.
 	open func(line []byte) (message, time []byte, ok bool)
@@ -29,10 +30,10 @@ func (e *envelope) cut(line []byte) (message, time []byte, ok bool) {
 // for.
 func newEnvelopes() []envelope {
 	return append([]envelope{
-		{open: cutSyslog, certain: true},
-		{open: cutCRI, certain: true},
-		{open: newJSONEnvelope().open, hasFields: true},
-		{open: cutTimestamp},
+		{name: "syslog", open: cutSyslog, certain: true},
+		{name: "CRI", open: cutCRI, certain: true},
+		{name: "JSON", open: newJSONEnvelope().open, hasFields: true},
+		{name: "time", open: cutTimestamp},
 		{},
 	}, newPrefixes()...)
 }

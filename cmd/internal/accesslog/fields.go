@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 )
 
 // The fields of a Record, in the order of fieldNames. The extra fields follow them.
@@ -30,16 +31,18 @@ type candidates [numFields][]string
 // fields are the raw values of a line in a format that names its fields. A slot holds the value
 // of one path. A field has several candidate paths, and the first one found counts.
 type fields struct {
-	time   timeParser
-	paths  []string                // by slot
-	values [][]byte                // by slot
-	first  []int                   // the first slot of each field, and the end of the last
-	decode func(raw []byte) []byte // returns the text of a raw value
+	time    timeParser
+	ownTime bool                    // whether the schema names the field of the time
+	paths   []string                // by slot
+	values  [][]byte                // by slot
+	first   []int                   // the first slot of each field, and the end of the last
+	decode  func(raw []byte) []byte // returns the text of a raw value
 }
 
 // newFields returns the fields of a schema, with these candidates where it has no name.
 func newFields(s Schema, usual candidates, decode func(raw []byte) []byte) fields {
 	f := fields{decode: decode}
+	_, f.ownTime = s.Names["time"]
 	add := func(paths ...string) {
 		f.first = append(f.first, len(f.paths))
 		f.paths = append(f.paths, paths...)
@@ -81,15 +84,37 @@ func (f *fields) set(slots []int, raw []byte) {
 // fill fills rec from the values. Only the time is required.
 func (f *fields) fill(rec *Record) error {
 	f.fillRest(rec)
-	text := f.text(fieldTime)
-	if len(text) == 0 {
+	var bad []byte
+	for _, raw := range f.values[f.first[fieldTime]:f.first[fieldTime+1]] {
+		if len(raw) == 0 {
+			continue
+		}
+		text := emptyIfDash(f.decode(raw))
+		if len(text) == 0 {
+			continue
+		}
+		if ns, ok := f.time.any(text); ok && (f.ownTime || ns >= leastEpoch || !isNumber(text)) {
+			rec.Time = ns
+			return nil
+		}
+		if bad == nil {
+			bad = text
+		}
+	}
+	if bad == nil {
 		return errNoTime
 	}
-	var ok bool
-	if rec.Time, ok = f.time.any(text); !ok {
-		return badTime(text)
-	}
-	return nil
+	return badTime(bad)
+}
+
+// leastEpoch is the beginning of the year 2000. A number that is less is the time that something
+// took, unless the schema names the field.
+const leastEpoch = 946_684_800 * int64(time.Second)
+
+// isNumber reports whether a time is a number since 1970.
+func isNumber(text []byte) bool {
+	digits := countDigits(text)
+	return digits == len(text) || bytes.IndexByte([]byte(".eE"), text[digits]) >= 0
 }
 
 // fillRequest is fill for a format in which programs write all kinds of messages. It requires a

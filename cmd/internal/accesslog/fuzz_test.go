@@ -118,12 +118,12 @@ func TestCanonicalLines(t *testing.T) {
 		`1.2.3.4 - - [31/Dec/2261:23:59:59 -2359] "GET /a HTTP/1.1" 200 999999999999999999`,
 		`{"ts":1431857103123456789,"ip":"192.0.2.7","uri":"GET /a HTTP/1.1","size":17}`,
 		`{"ts":1431857103123456789,"ip":"192.0.2.7","user":"a\"b\\\n"}`,
-		`{"ts":0.000000001,"host":"a/b","uri":"GET /a HTTP/1.1","a":"1"}`,
+		`{"ts":"1970-01-01T00:00:00.000000001Z","host":"a/b","uri":"GET /a HTTP/1.1","a":"1"}`,
 		`{"ts":9223372036854775806,"a":"1","request":{"headers":{"X":"é"}}}`,
 		`192.0.2.7, 10.0.0.1 - - [17/May/2015:10:05:03 +0000] "GET /a HTTP/1.1" 200 17`,
 		`- - - [17/May/2015:10:05:03 +0000] "-" 200 17 "-" "-" "192.0.2.7, \"10.0.0.1"`,
-		`{"ts":0.000000001,"request":{"headers":{"X-Forwarded-For":"192.0.2.7, 10.0.0.1"}}}`,
-		`{"ts":0.000000001,"ip":"a, b","request":{"headers":{"X":"é","X-Forwarded-For":"c"}}}`,
+		`{"ts":"1970-01-01T00:00:00.000000001Z","request":{"headers":{"X-Forwarded-For":"192.0.2.7, 10.0.0.1"}}}`,
+		`{"ts":"1970-01-01T00:00:00.000000001Z","ip":"a, b","request":{"headers":{"X":"é","X-Forwarded-For":"c"}}}`,
 	} {
 		var rec Record
 		format, err := newParser().parse([]byte(line), &rec)

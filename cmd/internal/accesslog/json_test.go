@@ -48,6 +48,8 @@ func TestJSONLines(t *testing.T) {
 			"/a", 17}},
 		{"Traefik without StartUTC", strings.Replace(traefikLine, "StartUTC", "X", 1),
 			request{"2015-05-17T10:05:03.5Z", "192.0.2.7:58094", "", "h.example", "/a", 17}},
+		{"a duration beside the time", `{"time":0.25,"timestamp":1431857103,"ip":"192.0.2.7"}`,
+			request{at, "192.0.2.7", "", "", "", Unknown}},
 		{"Cloudflare", cloudflareLine, request{at, "2001:db8::1", "", "h.example", "/a", 17}},
 		{"Cloudflare, unix", strings.Replace(cloudflareLine, `"2015-05-17T10:05:03Z"`,
 			`1431857103`, 1), request{at, "2001:db8::1", "", "h.example", "/a", 17}},

@@ -2,6 +2,7 @@ package accesslog
 
 import (
 	"bytes"
+	"encoding/hex"
 	"fmt"
 	"strings"
 )
@@ -25,9 +26,10 @@ type formatParser struct {
 // variable is a variable of a format.
 type variable struct {
 	slots   []int
-	last    func(b []byte) int // returns the length of the value at the end of a format
-	after   []byte             // the text up to the next variable; empty at the end
-	missing *lack              // reports that the text is not there
+	is      func(b []byte) bool // reports whether a value can be one; nil for any value
+	last    func(b []byte) int  // returns the length of the value at the end of a format
+	after   []byte              // the text up to the next variable; empty at the end
+	missing *lack               // reports that the text is not there
 }
 
 // formatCandidates are variables of nginx. $msec has milliseconds. $proxy_add_x_forwarded_for is
@@ -61,7 +63,10 @@ func newFormatParser(s Schema) (*formatParser, error) {
 		slots := p.slots(name)
 		p.set(slots, []byte(name))
 		want := fmt.Sprintf("want %q after $%s", text, name)
-		p.variables = append(p.variables, variable{slots, lastLength(name), []byte(text), &lack{0, want}})
+		p.variables = append(p.variables, variable{
+			slots: slots, is: strict[name], last: lastLength(name), after: []byte(text),
+			missing: &lack{0, want},
+		})
 	}
 	if p.text(fieldTime) == nil {
 		return nil, fmt.Errorf("%q has no time: want $time_local, $time_iso8601 or $msec",
@@ -93,7 +98,7 @@ func (p *formatParser) parse(line []byte, rec *Record) (Format, error) {
 	for i := range p.variables {
 		v := &p.variables[i]
 		end := v.end(rest)
-		if end < 0 {
+		if end < 0 || v.is != nil && !v.is(rest[:end]) {
 			return Undetected, v.missing
 		}
 		p.set(v.slots, rest[:end])
@@ -106,6 +111,18 @@ func (p *formatParser) parse(line []byte, rec *Record) (Format, error) {
 		return Undetected, errFormatClient
 	}
 	return p.format, nil
+}
+
+// strict has the variables whose values have one form. They tell the known formats apart.
+var strict = map[string]func(b []byte) bool{
+	"owner":  isCanonicalUser,
+	"status": isStatus,
+}
+
+// isCanonicalUser reports whether b is the canonical user of an owner in AWS, 64 hexadecimal digits.
+func isCanonicalUser(b []byte) bool {
+	_, err := hex.Decode(make([]byte, 32), b[:min(len(b), 64)])
+	return err == nil && len(b) == 64
 }
 
 // end returns where the value ends that b begins with, or -1.

@@ -23,7 +23,9 @@ func TestOrigins(t *testing.T) {
 		{"www.example.com 192.0.2.7 - -", "192.0.2.7", "", "www.example.com"},
 		{"www.example.com client.example - eve", "client.example", "eve", "www.example.com"},
 		{"cafe.de 192.0.2.7 - -", "192.0.2.7", "", "cafe.de"},
-		{"198.51.100.1:80 192.0.2.7 - -", "", "", ""}, // or is it a proxy?
+		{"198.51.100.1:80 192.0.2.7 - -", "192.0.2.7", "", "198.51.100.1"},
+		{"[2001:db8::1]:443 192.0.2.7 - -", "192.0.2.7", "", "[2001:db8::1]"},
+		{"198.51.100.1:45678 192.0.2.7 - -", "", "", ""}, // or is it a client before a proxy?
 		{"- 192.0.2.7 - -", "192.0.2.7", "", ""},
 
 		// X-Forwarded-For
@@ -67,17 +69,17 @@ func TestForwarded(t *testing.T) {
 		{combined + ` "-" "\" \"1.2.3.4\"" "192.0.2.7, 10.0.0.2" 0.003`, "192.0.2.7, 10.0.0.2"},
 		{combined + ` "-" "curl" "192.0.`, ""},
 		{combined + ` 0.003 "-" "curl" "192.0.2.7"`, ""},
-		{`{"ts":1,"remote_addr":"10.0.0.1","http_x_forwarded_for":"192.0.2.7"}`, "192.0.2.7"},
-		{`{"ts":1,"uri":"/","request":{"headers":{"X-Forwarded-For":["192.0.2.7"]}}}`, "192.0.2.7"},
-		{`{"ts":1,"uri":"/","request":{"headers":{"X-Forwarded-For":["1.2.3.4","192.0.2.7, 10.0.0.2"]}}}`,
+		{`{"ts":1431857103,"remote_addr":"10.0.0.1","http_x_forwarded_for":"192.0.2.7"}`, "192.0.2.7"},
+		{`{"ts":1431857103,"uri":"/","request":{"headers":{"X-Forwarded-For":["192.0.2.7"]}}}`, "192.0.2.7"},
+		{`{"ts":1431857103,"uri":"/","request":{"headers":{"X-Forwarded-For":["1.2.3.4","192.0.2.7, 10.0.0.2"]}}}`,
 			"1.2.3.4,192.0.2.7, 10.0.0.2"},
-		{`{"ts":1,"uri":"/","request":{"headers":{"X-Forwarded-For":["1.2.3.4","\n","192.0.2.7"]}}}`,
+		{`{"ts":1431857103,"uri":"/","request":{"headers":{"X-Forwarded-For":["1.2.3.4","\n","192.0.2.7"]}}}`,
 			"192.0.2.7"},
-		{`{"ts":1,"uri":"/","request":{"headers":{"X-Forwarded-For":[]}}}`, ""},
-		{`{"ts":1,"ClientAddr":"10.0.0.1:99","ClientHost":"192.0.2.7"}`, "192.0.2.7"},
-		{`{"ts":1,"ClientIP":"10.0.0.1","RequestHeaders":{"x-forwarded-for":"192.0.2.7"}}`,
+		{`{"ts":1431857103,"uri":"/","request":{"headers":{"X-Forwarded-For":[]}}}`, ""},
+		{`{"ts":1431857103,"ClientAddr":"10.0.0.1:99","ClientHost":"192.0.2.7"}`, "192.0.2.7"},
+		{`{"ts":1431857103,"ClientIP":"10.0.0.1","RequestHeaders":{"x-forwarded-for":"192.0.2.7"}}`,
 			"192.0.2.7"},
-		{`ts=1 remote_addr=10.0.0.1 x_forwarded_for="192.0.2.7, 10.0.0.2"`, "192.0.2.7, 10.0.0.2"},
+		{`ts=1431857103 remote_addr=10.0.0.1 x_forwarded_for="192.0.2.7, 10.0.0.2"`, "192.0.2.7, 10.0.0.2"},
 		{istioLine, "192.0.2.7"},
 	} {
 		for _, asked := range []bool{true, false} {

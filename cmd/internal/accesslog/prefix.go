@@ -2,6 +2,7 @@ package accesslog
 
 import (
 	"bytes"
+	"fmt"
 
 	"github.com/seed-181794aa/ratelimit/internal/clientaddr"
 )
@@ -21,7 +22,7 @@ import (
 // A time as in RFC 3339 may be before or behind each of them. A line without such a prefix may look
 // like one with it, so the client has to be an address after a prefix, and not without it.
 func newPrefixes() (all []envelope) {
-	for _, cut := range []func(line []byte) (rest []byte){
+	for i, cut := range []func(line []byte) (rest []byte){
 		cutPipe, cutBrackets, cutLabels, cutDownload, cutLabel, cutNumber, cutFileAndNumber, cutFile,
 		cutLoggerTime, cutNames(2), cutNames(1),
 	} {
@@ -35,7 +36,7 @@ func newPrefixes() (all []envelope) {
 			}
 			return line, time, len(line) > 0
 		}
-		all = append(all, envelope{open: open, isPrefix: true})
+		all = append(all, envelope{name: fmt.Sprint("prefix ", i), open: open, isPrefix: true})
 	}
 	return all
 }

@@ -73,6 +73,11 @@ func NewReader(ctx context.Context, name string, r io.Reader, s Schema) (*Reader
 		}
 		reader.probe = &probe
 	}
+	begin, _ := lines.Peek(lines.Buffered())
+	reader.vote(begin)
+	if reader.probe != nil {
+		reader.probe.vote(begin)
+	}
 	return reader, nil
 }
 

@@ -1,11 +1,15 @@
 package accesslog
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // The S3 line has the fields of
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/LogFormat.html.
 func TestLinesOfServers(t *testing.T) {
-	const s3 = `79a59df900b949e5 bucket [17/May/2015:10:05:03 +0000] 192.0.2.7 ` +
+	const owner = `79a59df900b949e55d96a1e698fbacedfd6e09d98eacf8f8d5218e7cd47ef2be`
+	const s3 = owner + ` bucket [17/May/2015:10:05:03 +0000] 192.0.2.7 ` +
 		`arn:aws:iam::123456789012:user/eve 3E57427F3EXAMPLE REST.GET.OBJECT a%2Bb ` +
 		`"GET /bucket/a?b HTTP/1.1"` +
 		` 200 - 17 17 70 69 "-" "S3Console/0.4" - s9lzHYrFp76ZVxRcpX9= SigV4 ` +
@@ -107,5 +111,24 @@ func TestMalformedLinesOfServers(t *testing.T) {
 			errGin:   `[GIN] 2015/05/17 - 10:05:03 | 200 | 1ms | ::1 | GET "/a"`,
 		}[tt.want]
 		checkMalformed(t, valid, []malformedTest{{tt.line, tt.want}})
+	}
+}
+
+// A pattern with a strict field is not taken for another one, and most of the first hundred lines
+// decide and not the first one.
+func TestFormatsThatLookAlike(t *testing.T) {
+	const apisix = ` - - [17/May/2015:10:05:03 +0000] 198.51.100.1 "GET /a?b HTTP/1.1"` +
+		` 200 17 0.003 "-" "curl" 10.0.0.2:80 200 0.002 "http://h.example"`
+	want := request{at, "192.0.2.7", "", "198.51.100.1", "/a", 17}
+	got, bad, format := read(t, strings.NewReader("192.0.2.7"+apisix+"\n192.0.2.7"+apisix), Schema{})
+	if len(bad) > 0 || format != APISIX || len(got) != 2 || got[0] != want {
+		t.Errorf("%s: %+v, malformed %v", format, got, bad)
+	}
+	const combined = `192.0.2.7 - - [17/May/2015:10:05:03 +0000] "GET /a HTTP/1.1" 200 17`
+	log := `{"time":"2015-05-17T10:05:03Z","ip":"10.0.0.1","msg":"started"}` + "\n" +
+		strings.Repeat(combined+"\n", 3)
+	got, bad, format = read(t, strings.NewReader(log), Schema{})
+	if format != Common || len(got) != 3 || len(bad) != 1 {
+		t.Errorf("%s: %+v, malformed %v", format, got, bad)
 	}
 }

@@ -29,7 +29,6 @@ import (
 //   - docs-cybersec.thalesgroup.com/bundle/cloud-application-security/page/more/example-logs.htm
 type w3cParser struct {
 	fields
-	ownTime bool    // whether the schema names the column of the time
 	named   bool    // whether there was a #Fields directive
 	epoch   bool    // whether the columns have the time since 1970 and no date
 	columns [][]int // the slots of each column; nil without a usable directive
@@ -65,7 +64,6 @@ var (
 // newW3CParser returns a parser for the columns of a schema.
 func newW3CParser(s Schema) *w3cParser {
 	p := &w3cParser{fields: newFields(s, w3cCandidates, plain)}
-	_, p.ownTime = s.Names["time"]
 	for i, path := range p.paths {
 		p.paths[i] = strings.ToLower(path)
 	}

@@ -85,18 +85,18 @@ func TestClientBehindProxies(t *testing.T) {
 		{"list and header", proxies, combined("10.0.0.2, 10.0.0.1", "1.1.1.1, 192.0.2.7"),
 			"192.0.2.7"},
 
-		{"JSON peer", "", `{"ts":1,"remote_addr":"10.0.0.1","http_x_forwarded_for":"192.0.2.7"}`,
+		{"JSON peer", "", `{"ts":1431857103,"remote_addr":"10.0.0.1","http_x_forwarded_for":"192.0.2.7"}`,
 			"10.0.0.1"},
 		{"JSON header", proxies,
-			`{"ts":1,"remote_addr":"10.0.0.1","http_x_forwarded_for":"1.1.1.1, 192.0.2.7"}`,
+			`{"ts":1431857103,"remote_addr":"10.0.0.1","http_x_forwarded_for":"1.1.1.1, 192.0.2.7"}`,
 			"192.0.2.7"},
-		{"JSON without a peer", "", `{"ts":1,"http_x_forwarded_for":"1.1.1.1, 192.0.2.7"}`,
+		{"JSON without a peer", "", `{"ts":1431857103,"http_x_forwarded_for":"1.1.1.1, 192.0.2.7"}`,
 			"192.0.2.7"},
 		{"JSON without a peer, with proxies", proxies,
-			`{"ts":1,"x_forwarded_for":"1.1.1.1, 192.0.2.7, 10.0.0.3"}`, "192.0.2.7"},
-		{"Caddy's peer", "", `{"ts":1,"request":{"remote_ip":"10.0.0.1","client_ip":"192.0.2.7"}}`,
+			`{"ts":1431857103,"x_forwarded_for":"1.1.1.1, 192.0.2.7, 10.0.0.3"}`, "192.0.2.7"},
+		{"Caddy's peer", "", `{"ts":1431857103,"request":{"remote_ip":"10.0.0.1","client_ip":"192.0.2.7"}}`,
 			"10.0.0.1"},
-		{"header of several lines", proxies, `{"ts":1,"request":{"remote_ip":"10.0.0.1",` +
+		{"header of several lines", proxies, `{"ts":1431857103,"request":{"remote_ip":"10.0.0.1",` +
 			`"headers":{"X-Forwarded-For":["1.1.1.1","192.0.2.7","10.0.0.3, 10.0.0.2"]}}}`,
 			"192.0.2.7"},
 	} {

@@ -100,7 +100,7 @@ func TestThePageEscapesKeys(t *testing.T) {
 		o.Keys = []string{"user"}
 		return o
 	}
-	plain := pageOf(t, byUser(options(t, "1", 1)), input("a.log", `{"ts":1,"user":"u"}`))
+	plain := pageOf(t, byUser(options(t, "1", 1)), input("a.log", `{"ts":1431857103,"user":"u"}`))
 	scripts := strings.Count(plain, "<script")
 	for i, o := range []Options{options(t, "1", 1), suggestOptions(t, "50%", "0.1")} {
 		page := pageOf(t, byUser(o), input("<b>\u202e.log", hostileLog(t)))

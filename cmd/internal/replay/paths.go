@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -17,6 +18,13 @@ const (
 	maxPaths = 8
 	// leastOfPath is the least share of the requests that such a group has.
 	leastOfPath = 0.01
+	// maxPathKeys is how many keys such a group has at most: beyond, a sample of them. One takes at
+	// most 640 bytes, so 8 groups take 84 MB, and as much again for the times of their requests.
+	maxPathKeys = 1 << 14
+	// leastPathBurst is the least burst of such a group, in requests: a person clicks twice.
+	leastPathBurst = 5
+	// maxHalvings is how often the share is halved until all limits together refuse as few.
+	maxHalvings = 6
 )
 
 // pathGroups collects the requests to groups of paths, besides all requests. A group is a path with
@@ -127,7 +135,7 @@ type PathLimit struct {
 	// Path is a path, or if it ends with a slash and is not "/" all paths below it.
 	Path     string `json:"path"`
 	Requests uint64 `json:"requests"`
-	Clients  int    `json:"clients"`
+	Clients  uint64 `json:"clients"`
 	// Limit is found as the suggested limit of all requests is.
 	Limit *SuggestedLimit `json:"limit"`
 	// Stricter reports that a client can take at most half as much in a minute as under the limit of
@@ -137,18 +145,69 @@ type PathLimit struct {
 	found *suggest.Result
 }
 
+// suggestionByPath returns a suggestion whose limits together refuse at most the share of the
+// clients. Each limit gets the same share, which is halved until that is so.
+func (r *replayer) suggestionByPath(o *Options) (s *Suggestion) {
+	groups := r.paths.end()
+	each := *o
+	for i := range maxHalvings + 1 {
+		if i == maxHalvings {
+			each.Suggest = newShare(0)
+		}
+		s = newSuggestion(&each, r.found, &r.habits, 1)
+		if s.Limit == nil {
+			return s
+		}
+		s.addPaths(&each, groups, &r.habits)
+		s.Together, s.TogetherOneIn = s.together()
+		if float64(s.Together) <= o.Suggest.fraction*float64(r.found.OneIn*uint64(s.Clients)) {
+			break
+		}
+		each.Suggest = newShare(100 * each.Suggest.fraction / 2)
+	}
+	return s
+}
+
 // addPaths adds the limits of groups of paths.
 func (s *Suggestion) addPaths(o *Options, groups []*pathGroup, h *habits) {
+	least := uint64(math.Ceil(leastPathBurst * min(max(o.Cost.constant, 1), tb.MaxCapacity/leastPathBurst)))
 	for _, g := range groups {
-		l := newSuggestion(o, g.found, h).Limit
+		l := newSuggestion(o, g.found, h, least).Limit
 		if l == nil {
 			continue
 		}
 		s.Paths = append(s.Paths, PathLimit{
-			Path: g.path, Requests: g.requests, Clients: len(g.found.Clients), Limit: l,
-			Stricter: 2*l.PerMinute <= s.Limit.PerMinute, found: g.found,
+			Path: g.path, Requests: g.requests, Clients: uint64(len(g.found.Clients)) * g.found.OneIn,
+			Limit: l, Stricter: 2*l.PerMinute <= s.Limit.PerMinute, found: g.found,
 		})
 	}
+}
+
+// together returns how many clients are ever refused by any limit of the plan, as an estimate from
+// one in oneIn. A client is refused first by a limit that would refuse it alone, so these are the
+// clients that a limit refuses by itself.
+func (s *Suggestion) together() (clients, oneIn uint64) {
+	oneIn = s.found.OneIn
+	for _, p := range s.Paths {
+		if p.Stricter {
+			oneIn = max(oneIn, p.found.OneIn)
+		}
+	}
+	refused := make(map[string]bool)
+	add := func(found *suggest.Result, l *SuggestedLimit) {
+		for _, c := range found.Refused(l.index, l.Burst) {
+			if suggest.InSample(c.Key, oneIn) {
+				refused[c.Key] = true
+			}
+		}
+	}
+	add(s.found, s.Limit)
+	for _, p := range s.Paths {
+		if p.Stricter {
+			add(p.found, p.Limit)
+		}
+	}
+	return uint64(len(refused)) * oneIn, oneIn
 }
 
 // plan returns the limit of all requests and the limits of the paths that are stricter.
@@ -173,7 +232,7 @@ func (s *Suggestion) writePaths(b *strings.Builder, requests uint64) {
 		" bucket, in nginx\nand in Envoy:\n\n")
 	table := columns(b)
 	fmt.Fprintln(table, "requests\tclients\trefused\ttokens\tnginx\tEnvoy\t  limit\t  path")
-	row := func(path string, requests uint64, clients int, l *SuggestedLimit, found *suggest.Result) {
+	row := func(path string, requests, clients uint64, l *SuggestedLimit, found *suggest.Result) {
 		_, nginx := nginxLimit(l)
 		_, envoy := envoyLimit(l)
 		refused := func(algorithm string, l tb.Limit) string {
@@ -186,7 +245,7 @@ func (s *Suggestion) writePaths(b *strings.Builder, requests uint64) {
 			grouped(clients), grouped(l.Refused), refused("gcra", l.rate.limit(int(l.Burst))),
 			refused("gcra", nginx), refused("fixed-window", envoy), l.Rate, grouped(l.Burst), path)
 	}
-	row("all", requests, s.Clients, s.Limit, s.found)
+	row("all", requests, uint64(s.Clients)*s.OneIn, s.Limit, s.found)
 	for _, p := range s.Paths {
 		path := p.Path
 		if p.Stricter {
@@ -195,5 +254,12 @@ func (s *Suggestion) writePaths(b *strings.Builder, requests uint64) {
 		row(path, p.Requests, p.Clients, p.Limit, p.found)
 	}
 	table.Flush()
-	b.WriteString("\n>: in the policy, because it is far stricter than the limit of all requests.\n")
+	all := uint64(s.Clients) * s.OneIn
+	about := ""
+	if s.TogetherOneIn > 1 {
+		about = "about "
+	}
+	fmt.Fprintf(b, "\n>: in the policy, because it is far stricter than the limit of all requests.\n"+
+		"Together, the limits of the policy refuse %s%s of %s %s (%s).\n", about, grouped(s.Together),
+		grouped(all), plural(all, "client", "clients"), percent(share(s.Together, all)))
 }

@@ -246,7 +246,7 @@ func TestMethodsInJSON(t *testing.T) {
 		`"properties": {"httpMethod": "POST"}`,             // Azure
 		`"request": "POST / HTTP/1.1", "http_method": "x"`, // nginx
 	} {
-		log := `{"ts": 1, "ip": "1.1.1.1", ` + fields + "}\n"
+		log := `{"ts": 1431857103, "ip": "1.1.1.1", ` + fields + "}\n"
 		got := replayPolicy(t, policy, input("a", log)).Policy
 		if got.missing != nil || got.counts() != "1/0 a 1/0" {
 			t.Errorf("%s: %s, %v", fields, got.counts(), got.missing)
@@ -276,8 +276,8 @@ func TestPathsThatALogLacks(t *testing.T) {
 		want    string
 	}{
 		{requestLine("GET http://h HTTP/1.1") + requestLine("-") + requestLine("x"), 2, "1/0 a 1/0"},
-		{strings.Repeat(`{"ts": 1, "ip": "1.1.1.1"}`+"\n", 2), 0, "1/1 a 1/1"},
-		{strings.Repeat("ts=1 ip=1.1.1.1\n", 2), 0, "1/1 a 1/1"},
+		{strings.Repeat(`{"ts": 1431857103, "ip": "1.1.1.1"}`+"\n", 2), 0, "1/1 a 1/1"},
+		{strings.Repeat("ts=1431857103 ip=1.1.1.1\n", 2), 0, "1/1 a 1/1"},
 	} {
 		got := replayPolicy(t, policy, input("a", tt.log)).Policy
 		if got.Unclear != tt.unclear || got.counts() != tt.want || got.missing != nil {

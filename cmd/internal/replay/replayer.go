@@ -73,7 +73,9 @@ func newReplayer(o Options) (*replayer, error) {
 	if o.Suggest.isSet() {
 		r.collector = newCollector(&o)
 		if o.ByPath {
-			r.paths = &pathGroups{collect: func() *suggest.Collector { return newCollector(&o) }}
+			few := o
+			few.MaxKeys = min(o.MaxKeys, maxPathKeys)
+			r.paths = &pathGroups{collect: func() *suggest.Collector { return newCollector(&few) }}
 		}
 	}
 	if o.Policy != nil {

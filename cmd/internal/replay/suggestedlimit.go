@@ -81,7 +81,7 @@ func (s *Suggestion) choose(share float64) *SuggestedLimit {
 		}
 		farthest = below
 		least := burst
-		burst = max(burst, uint64(math.Ceil(perSecond))) // which a policy needs
+		burst = max(burst, s.least, uint64(math.Ceil(perSecond))) // which a policy needs
 		knee = &SuggestedLimit{
 			Rate: b.Rate, Burst: burst, PerMinute: float64(burst) + 60*perSecond,
 			AtEnd: rates.low < rates.high && (perSecond == rates.low || perSecond == rates.high),

@@ -28,6 +28,11 @@ type Suggestion struct {
 	Candidates []Candidate `json:"candidates"`
 	// Paths has the limits of the paths with the most requests, if --by-path asks for them.
 	Paths []PathLimit `json:"paths"`
+	// Together is how many clients the limits of the policy ever refuse, at most the share that
+	// --suggest asks for. It is an estimate from one client in TogetherOneIn. Both are left out without
+	// --by-path.
+	Together      uint64 `json:"together,omitempty"`
+	TogetherOneIn uint64 `json:"together_one_in,omitempty"`
 	// Limit is the suggested limit. It is left out if no burst is enough, and if there are no clients.
 	Limit *SuggestedLimit `json:"limit,omitempty"`
 
@@ -39,6 +44,7 @@ type Suggestion struct {
 	NoExport string `json:"no_export,omitempty"`
 
 	share       Share
+	least       uint64  // the least burst of a limit
 	cost        float64 // of each request, 0 if costs vary
 	found       *suggest.Result
 	export      string // the name of what is exported
@@ -91,7 +97,10 @@ func (c *Cost) costs() suggest.Costs {
 
 // suggestion returns the suggestion for the requests so far, in logs with a schema.
 func (r *replayer) suggestion(o *Options, schema accesslog.Schema) *Suggestion {
-	s := newSuggestion(o, r.found, &r.habits)
+	s := newSuggestion(o, r.found, &r.habits, 1)
+	if r.paths != nil {
+		s = r.suggestionByPath(o)
+	}
 	s.replayFlags, s.proxyFlags = suggestedFlags(o, schema)
 	if s.Limit != nil {
 		s.Limit.addPolicy(o)
@@ -99,9 +108,6 @@ func (r *replayer) suggestion(o *Options, schema accesslog.Schema) *Suggestion {
 	}
 	if o.Picture {
 		s.curve = s.newCurve(o, r.found)
-	}
-	if r.paths != nil && s.Limit != nil {
-		s.addPaths(o, r.paths.end(), &r.habits)
 	}
 	if s.export = o.Export; o.ByPath && s.export == "" {
 		s.export = "policy"
@@ -120,12 +126,13 @@ func (r *replayer) suggestion(o *Options, schema accesslog.Schema) *Suggestion {
 	return s
 }
 
-// newSuggestion returns the suggestion for clients, with its limit.
-func newSuggestion(o *Options, found *suggest.Result, h *habits) *Suggestion {
+// newSuggestion returns the suggestion for clients, with its limit, whose burst is at least the
+// least one.
+func newSuggestion(o *Options, found *suggest.Result, h *habits, least uint64) *Suggestion {
 	s := &Suggestion{
 		Clients: len(found.Clients), OneIn: found.OneIn, Share: o.Suggest.fraction,
 		Rates: []RateBursts{}, Paths: []PathLimit{}, share: o.Suggest, cost: o.Cost.constant,
-		found: found,
+		found: found, least: least,
 	}
 	shares := fractions(o.Suggest.columns())
 	for i, rate := range o.Rates {

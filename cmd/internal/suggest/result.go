@@ -2,6 +2,7 @@ package suggest
 
 import (
 	"cmp"
+	"math/bits"
 	"slices"
 )
 
@@ -35,6 +36,11 @@ func (c *Collector) Result() *Result {
 		r.Clients = append(r.Clients, cl)
 	}
 	return r
+}
+
+// InSample reports whether a sample that has one in oneIn of the keys has a key, if the key occurs.
+func InSample(key string, oneIn uint64) bool {
+	return bits.LeadingZeros64(hashOf(key)) >= bits.TrailingZeros64(oneIn)
 }
 
 // Rates returns the number of rates.
