@@ -2,6 +2,7 @@ package redis
 
 import (
 	"errors"
+	"maps"
 	"math"
 	"testing"
 	"time"
@@ -139,9 +140,10 @@ func TestTakeAllTimesOut(t *testing.T) {
 	s := redistest.Start(t)
 	operator := dial(t, s)
 	l := newLimiter(t, dial(t, s), slow, WithTimeout(10*time.Millisecond))
+	other := newLimiter(t, l.client, slow)
 	resume := pause(t, operator)
 	take := func() bool {
-		charges := []tb.Charge{newCharge(t, l, "a", 1), newCharge(t, l, "b", 1)}
+		charges := []tb.Charge{newCharge(t, l, "a", 1), newCharge(t, other, "b", 1)}
 		_, ok, err := TakeAll(t.Context(), time.Now(), charges, nil)
 		if err != nil {
 			t.Error(err)
@@ -157,6 +159,9 @@ func TestTakeAllTimesOut(t *testing.T) {
 	// server.
 	if n := l.Stats().Commands; n != failuresInARow {
 		t.Errorf("the breaker opens after %d commands, want %d", n, failuresInARow)
+	}
+	if a, b := l.Stats().Failed, other.Stats().Failed; !maps.Equal(a, b) {
+		t.Errorf("failures %v and %v, want one each call", a, b)
 	}
 	resume()
 	l.Close() // waits for the commands

@@ -14,7 +14,7 @@ type Stats struct {
 	Granted, Refused uint64
 	// RefusedLocally counts the calls that the limiter refused by itself: see WithMaxDenial.
 	RefusedLocally uint64
-	// Failed counts the calls that the server did not decide, by their cause. It has an element for
+	// Failed counts the calls and charges that the server did not decide, by their cause. It has an element for
 	// each cause that has occurred.
 	Failed map[Cause]uint64
 	// Policy is the failure policy. PolicyGranted and PolicyRefused count the calls it decided.
@@ -25,7 +25,8 @@ type Stats struct {
 	Breaker BreakerState
 	Opened  uint64
 
-	// Commands counts the commands that were sent.
+	// Commands counts the commands that were sent. A command of TakeAll counts for the limiter of its
+	// first charge, whose breaker looks at it.
 	Commands uint64
 	// Loaded counts the commands that found a server without the script: after its start, a failover
 	// or SCRIPT FLUSH.

@@ -145,7 +145,10 @@ func (g *group) take(ctx context.Context, decisions []tb.Decision) (allowed bool
 	}
 	x, err := g.run(ctx)
 	if err != nil {
-		return g.degrade(ctx, decisions, g.charges[0].limiter.counts.failed(err))
+		for _, c := range g.charges {
+			_ = c.limiter.counts.failed(err)
+		}
+		return g.degrade(ctx, decisions, err)
 	}
 	allowed = x.granted
 	for i, c := range g.charges {
