@@ -79,7 +79,7 @@ func TestReplayOfAPolicy(t *testing.T) {
 		!strings.Contains(stderr, "policy.json: warning: ") {
 		t.Errorf("status %d, stderr %q, stdout\n%s", status, stderr, stdout)
 	}
-	const log = `{"ts": 1, "uri": "/", "http_x_api_key": "k"}` + "\n"
+	const log = `{"ts": 1431857103, "uri": "/", "http_x_api_key": "k"}` + "\n"
 	status, stdout, _ = tb(t, log+log, "replay", "--policy", policy, "--json", "-")
 	if status != 0 || !strings.Contains(stdout, `"refused": 1`) {
 		t.Errorf("status %d, stdout\n%s", status, stdout)
