@@ -144,7 +144,7 @@ func TestHangUpBehindASettlement(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				q := newQueue(t, rule(4), append(opts, usageOfLastNumber())...)
 				first := make(chan struct{})
-				q.handler = q.Middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				q.handler = q.Middleware(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 					<-first
 					body("used 5")(w)
 				}))

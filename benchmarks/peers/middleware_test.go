@@ -1,6 +1,7 @@
 package peers
 
 import (
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -24,6 +25,12 @@ func (w *responder) Header() http.Header         { return w.header }
 func (w *responder) WriteHeader(status int)      { w.status = status }
 func (w *responder) Write(b []byte) (int, error) { return len(b), nil }
 
+// byPeer is httprate's key for the address of the peer, with a /64 for IPv6.
+func byPeer(r *http.Request) (string, error) {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	return httprate.CanonicalizeIP(host), err
+}
+
 // BenchmarkMiddleware measures requests of one address through a limit of 1 or 10⁹ tokens an hour,
 // each middleware in its default form.
 func BenchmarkMiddleware(b *testing.B) {
@@ -35,7 +42,9 @@ func BenchmarkMiddleware(b *testing.B) {
 		{"httplimit", func(n int) http.Handler {
 			return httplimit.PerAddress(n, float64(n)/3600).Middleware(next)
 		}},
-		{"httprate", func(n int) http.Handler { return httprate.LimitByIP(n, time.Hour)(next) }},
+		{"httprate", func(n int) http.Handler {
+			return httprate.Limit(n, time.Hour, httprate.WithKeyFuncs(byPeer))(next)
+		}},
 		{"ulule", func(n int) http.Handler {
 			rate := limiter.Rate{Period: time.Hour, Limit: int64(n)}
 			return stdlib.NewMiddleware(limiter.New(memory.NewStore(), rate)).Handler(next)
