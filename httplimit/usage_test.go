@@ -134,12 +134,15 @@ func TestUsageNeedsItsOption(t *testing.T) {
 // A request that hangs up while it waits gives its tokens back, although an earlier request of its
 // bucket has settled upwards meanwhile, or a reload has changed the limit.
 func TestHangUpBehindASettlement(t *testing.T) {
-	rule := func(burst int) string {
-		return sprintf(`{"name": "r", "limit_keys": [], "on_limit": "delay", "max_delay": "1m",
-			"algorithm_config": {"rps": 1, "burst": %d, "default_cost": 3,
-				"cost_source": "response:usage"}}`, burst)
-	}
 	for _, reload := range []bool{false, true} {
+		cost := `"default_cost": 3, "cost_source": "response:usage"`
+		if reload {
+			cost = `"fixed_cost": 3`
+		}
+		rule := func(burst int) string {
+			return sprintf(`{"name": "r", "limit_keys": [], "on_limit": "delay", "max_delay": "2s",
+				"algorithm_config": {"rps": %d, "burst": %d, %s}}`, burst-3, burst, cost)
+		}
 		for _, opts := range [][]Option{nil, {WithStore(referenceStore{t: t})}} {
 			synctest.Test(t, func(t *testing.T) {
 				q := newQueue(t, rule(4), append(opts, usageOfLastNumber())...)
@@ -153,21 +156,23 @@ func TestHangUpBehindASettlement(t *testing.T) {
 				defer cancel()
 				q.send(ctx, "gone") // is to wait for 2 s
 				if reload {
-					if err := q.SetPolicy(mustParse(t, rule(5))); err != nil {
+					if err := q.SetPolicy(mustParse(t, rule(14))); err != nil {
 						t.Fatal(err)
 					}
+					time.Sleep(time.Second)
+					q.get("later") // is granted, and so moves the bucket to the new limit
 				} else {
 					close(first)
 					synctest.Wait()
 				}
 				cancel()
 				synctest.Wait()
-				want := 2 * time.Second // the first request has cost 5 of 4 tokens
+				want := -1.0 // the first request has cost 5 of 4 tokens
 				if reload {
-					want = time.Second
+					want = 4 - 3 + 11 - 3
 				}
-				if got := q.Explain(request())[0].Level.NextToken; got != want {
-					t.Errorf("reload %t: a token after %v, want %v", reload, got, want)
+				if got := q.Explain(request())[0].Level.Tokens; got != want {
+					t.Errorf("reload %t: %v tokens, want %v", reload, got, want)
 				}
 				if reload {
 					close(first)

@@ -43,7 +43,7 @@ func BenchmarkMiddleware(b *testing.B) {
 			return httplimit.PerAddress(n, float64(n)/3600).Middleware(next)
 		}},
 		{"httprate", func(n int) http.Handler {
-			return httprate.Limit(n, time.Hour, httprate.WithKeyFuncs(byPeer))(next)
+			return httprate.LimitBy(n, time.Hour, byPeer)(next)
 		}},
 		{"ulule", func(n int) http.Handler {
 			rate := limiter.Rate{Period: time.Hour, Limit: int64(n)}
