@@ -13,7 +13,6 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 
@@ -197,22 +196,6 @@ func TestServiceOfAMethod(t *testing.T) {
 			t.Errorf("%q: service %q, want %q", method, got, want)
 		}
 	}
-}
-
-// A rule that matches a service gives it a limit of its own, such as one that is never reached.
-func TestServiceWithoutALimit(t *testing.T) {
-	l := mustNew(t, `{"rules": [
-		{"name": "health", "limit_keys": [], "match": {"grpc:service": "grpc.health.v1.Health"},
-			"algorithm_config": {"tokens_per_second": 1e9, "burst": 1073741824}},
-		{"name": "all", "limit_keys": [],
-			"algorithm_config": {"tokens_per_second": 1, "burst": 1}}]}`, newClock().option())
-	conn := start(t, &backend{}, interceptors(l))
-	for range 3 {
-		_, err := healthpb.NewHealthClient(conn).Check(t.Context(), &healthpb.HealthCheckRequest{})
-		wantCode(t, err, codes.OK)
-	}
-	wantCode(t, unary(t.Context(), conn), codes.OK)
-	wantCode(t, unary(t.Context(), conn), codes.ResourceExhausted)
 }
 
 // One limiter limits gRPC calls and HTTP requests by the same buckets.
