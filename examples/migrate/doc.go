@@ -1,3 +1,3 @@
 // Package migrate has the code of docs/migrate.md: other limiters and what takes their place. Its
-// tests run both, and show what is the same and what is not.
+// tests compile all of it, and run what is the same in both.
 package migrate

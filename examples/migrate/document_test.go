@@ -9,7 +9,7 @@ import (
 )
 
 // TestDocumentIsCompiled requires that the code of docs/migrate.md stands in the tests of this
-// package, which run it: each Go block, and each piece of code in a table.
+// package, which compile it: each Go block, and each piece of code in a table.
 func TestDocumentIsCompiled(t *testing.T) {
 	document, err := os.ReadFile("../../docs/migrate.md")
 	if err != nil {
@@ -54,4 +54,10 @@ func must[T any](v T, err error) T {
 		panic(err)
 	}
 	return v
+}
+
+// Pieces of the page that only have to compile.
+var _ = []any{
+	beforeHTTPRate, afterHTTPRate, beforeThrottled, afterThrottled, beforeTollbooth, afterTollbooth,
+	beforeUlule, afterUlule,
 }

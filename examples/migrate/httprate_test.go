@@ -36,34 +36,6 @@ func afterHTTPRate(next http.Handler) (http.Handler, error) {
 	return handler, nil
 }
 
-// After a burst, a bucket refills at once. The count of a window stays until its end, and then
-// falls as it is weighted less and less.
-func TestHTTPRateKeepsABurst(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		before, after := beforeHTTPRate(served), must(afterHTTPRate(served))
-		wants(t, "burst", granted(t, before, 150), 100, granted(t, after, 150), 100)
-		time.Sleep(30 * time.Second)
-		wants(t, "30 s", granted(t, before, 150), 0, granted(t, after, 150), 50)
-		time.Sleep(30 * time.Second)
-		wants(t, "60 s", granted(t, before, 150), 0, granted(t, after, 150), 50)
-		time.Sleep(30 * time.Second)
-		wants(t, "90 s", granted(t, before, 150), 50, granted(t, after, 150), 50)
-	})
-}
-
-func TestHTTPRateRetryAfterIsTheWindow(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		before, after := beforeHTTPRate(served), must(afterHTTPRate(served))
-		for range 60 {
-			granted(t, before, 150)
-			granted(t, after, 150)
-			b, a := get(before).Header(), get(after).Header()
-			wants(t, "Retry-After", b.Get("Retry-After"), "60", a.Get("Retry-After"), "1")
-			time.Sleep(time.Second)
-		}
-	})
-}
-
 // The older functions of httprate limit by the peer of the connection, too.
 func TestHTTPRateByAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

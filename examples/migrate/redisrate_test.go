@@ -72,51 +72,6 @@ func (p redisPair) allow(ctx context.Context, key string) (before, after bool, e
 	return result.Allowed > 0, d.Allowed, err
 }
 
-// While the test runs, the rate supplies no token.
-func TestRedisRateHasTheSameBurst(t *testing.T) {
-	p := newRedisPair(t, redis.Refuse)
-	for i := range 15 {
-		before, after, err := p.allow(t.Context(), "ada")
-		if err != nil {
-			t.Fatal(err)
-		}
-		wants(t, "Allow", before, i < 10, after, i < 10)
-	}
-}
-
-// A cost above the burst is never granted. The wait of redis_rate is an hour.
-func TestRedisRateHasAWaitForACostAboveTheBurst(t *testing.T) {
-	p := newRedisPair(t, redis.Refuse)
-	result, err := p.before.AllowN(t.Context(), "ada", redis_rate.PerHour(10), 20)
-	d, errAfter := p.after.AllowN(t.Context(), "ada", 20)
-	wants(t, "error", err, nil, errAfter, nil)
-	wants(t, "granted", result.Allowed > 0, false, d.Allowed, false)
-	wants(t, "RetryAfter", result.RetryAfter.Round(time.Minute), time.Hour,
-		d.RetryAfter, ratelimit.Never)
-}
-
-func TestRedisRateFailsWithItsServer(t *testing.T) {
-	for policy, want := range map[redis.Policy]bool{redis.Refuse: false, redis.Allow: true} {
-		p := newRedisPair(t, policy)
-		if err := p.server.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		_, _ = p.server.Process.Wait()
-		impatient := goredis.NewClient(&goredis.Options{
-			Addr: p.server.Addr, MaxRetries: -1, DialerRetries: 1,
-		})
-		rates := redis_rate.NewLimiter(impatient)
-		if _, err := rates.Allow(t.Context(), "ada", redis_rate.PerHour(10)); err == nil {
-			t.Error("redis_rate returns no error")
-		}
-		d, err := p.after.Allow(t.Context(), "ada")
-		if err != nil || d.Allowed != want {
-			t.Errorf("%v: %+v, %v", policy, d, err)
-		}
-		_ = impatient.Close()
-	}
-}
-
 // TestRedisRateCalls runs both columns of the table.
 func TestRedisRateCalls(t *testing.T) {
 	p := newRedisPair(t, redis.Refuse)

@@ -1,10 +1,7 @@
 package migrate
 
 import (
-	"fmt"
-	"math/rand/v2"
 	"net/http"
-	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -47,46 +44,6 @@ func afterThrottled(next http.Handler) (http.Handler, error) {
 	return handler, nil
 }
 
-// GCRA and a token bucket make the same decisions. A Retry-After has up to half of it more after.
-func TestThrottledHasTheSameBucket(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		before, after := must(beforeThrottled(served)), must(afterThrottled(served))
-		random := rand.New(rand.NewPCG(1, 2))
-		refused := 0
-		for i := range 2000 {
-			b, a := get(before), get(after)
-			if b.Code != a.Code {
-				t.Fatalf("request %d: status %d before and %d after", i, b.Code, a.Code)
-			}
-			if b.Code == http.StatusTooManyRequests {
-				refused++
-				wait := must(strconv.Atoi(b.Header().Get("Retry-After")))
-				jittered := must(strconv.Atoi(a.Header().Get("Retry-After")))
-				if jittered < wait || jittered > wait*3/2 {
-					t.Errorf("Retry-After: %d before and %d after", wait, jittered)
-				}
-			}
-			time.Sleep(time.Duration(random.IntN(5)) * time.Second)
-		}
-		if refused < 100 {
-			t.Errorf("only %d requests were refused", refused)
-		}
-	})
-}
-
-func TestThrottledHasABucketForEachIPv6Address(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		before, after := must(beforeThrottled(served)), must(afterThrottled(served))
-		var b, a int
-		for i := range 50 {
-			peer := fmt.Sprintf("from [2001:db8::%x]:1234", i)
-			b += granted(t, before, 1, peer)
-			a += granted(t, after, 1, peer)
-		}
-		wants(t, "addresses of a /64", b, 50, a, 6)
-	})
-}
-
 // All requests without the field share a bucket before. A rule does not apply to them, unless
 // OnMissing says otherwise.
 func TestThrottledSharesTheBucketOfMissingFields(t *testing.T) {
@@ -107,31 +64,6 @@ func TestThrottledSharesTheBucketOfMissingFields(t *testing.T) {
 		wants(t, "no key", granted(t, before, 10), 0, granted(t, shared, 10), 6)
 		key := "X-Api-Key: a"
 		wants(t, "a key", granted(t, before, 10, key), 6, granted(t, shared, 10, key), 6)
-	})
-}
-
-func TestThrottledEvictsADrainedKey(t *testing.T) {
-	ctx := t.Context()
-	synctest.Test(t, func(t *testing.T) {
-		quota := throttled.RateQuota{MaxRate: throttled.PerMin(20), MaxBurst: 5}
-		rateLimiter := must(throttled.NewGCRARateLimiterCtx(must(memstore.NewCtx(10)), quota))
-		limit := ratelimit.Limit{Capacity: 6, Tokens: 20, Per: time.Minute}
-		limiter := must(ratelimit.New[string](limit, ratelimit.WithMaxKeys(10)))
-		take := func(key string, n int) (before, after bool) {
-			limited, _, err := rateLimiter.RateLimitCtx(ctx, key, n)
-			d, errAfter := limiter.AllowN(ctx, key, n)
-			wants(t, "error", err, nil, errAfter, nil)
-			return !limited, d.Allowed
-		}
-		before, after := take("ada", 6)
-		wants(t, "drain", before, true, after, true)
-		before, after = take("ada", 1)
-		wants(t, "drained", before, false, after, false)
-		for i := range 10 {
-			take(strconv.Itoa(i), 1)
-		}
-		before, after = take("ada", 1)
-		wants(t, "after new keys", before, true, after, false)
 	})
 }
 

@@ -1,9 +1,7 @@
 package migrate
 
 import (
-	"fmt"
 	"net/http"
-	"net/netip"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -35,81 +33,10 @@ func afterTollbooth(next http.Handler) (http.Handler, error) {
 	return handler, nil
 }
 
-func TestTollboothHasTheSameBucket(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		before, after := beforeTollbooth(served), must(afterTollbooth(served))
-		wants(t, "burst", granted(t, before, 9), 5, granted(t, after, 9), 5)
-		for range 20 {
-			time.Sleep(time.Second / 5)
-			wants(t, "refill", granted(t, before, 2), 1, granted(t, after, 2), 1)
-		}
-	})
-}
-
-func TestTollboothHasNoRetryAfter(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		before, after := beforeTollbooth(served), must(afterTollbooth(served))
-		granted(t, before, 5)
-		granted(t, after, 5)
-		b, a := get(before), get(after)
-		wants(t, "status", b.Code, 429, a.Code, 429)
-		wants(t, "Retry-After", b.Header().Get("Retry-After"), "", a.Header().Get("Retry-After"), "1")
-	})
-}
-
-// The constant of RateLimit-Reset is wrong for a limit below one a second.
-func TestTollboothResetIsConstant(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		before := tollbooth.HTTPMiddleware(tollbooth.NewLimiter(0.1, nil))(served)
-		after := ruleHandler(httplimit.Rule{
-			Keys:  []string{"ip:address"},
-			Limit: ratelimit.Limit{Capacity: 1, Tokens: 1, Per: 10 * time.Second},
-		})
-		wants(t, "burst", granted(t, before, 2), 1, granted(t, after, 2), 1)
-		reset := get(before).Header().Get("RateLimit-Reset")
-		wait := get(after).Header().Get("RateLimit-Reset")
-		if reset != "1" || wait < "10" || wait > "15" {
-			t.Errorf("RateLimit-Reset: %s before and %s after", reset, wait)
-		}
-	})
-}
-
 // ruleHandler returns a handler with a limiter of one rule.
 func ruleHandler(rule httplimit.Rule, opts ...httplimit.Option) http.Handler {
 	rule.Name = "rule"
 	return must(httplimit.New(httplimit.Rules(rule), opts...)).Middleware(served)
-}
-
-// The first entries of X-Forwarded-For are of the client. tollbooth counts from the right, and
-// takes the first entry if there are fewer.
-func TestTollboothBelievesTheClient(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		lmt := tollbooth.NewLimiter(5, nil)
-		lmt.SetIPLookup(limiter.IPLookup{Name: "X-Forwarded-For", IndexFromRight: 1})
-		before := tollbooth.LimitHandler(lmt, served)
-		after := ruleHandler(httplimit.Rule{
-			Keys:  []string{"ip:address"},
-			Limit: ratelimit.Limit{Capacity: 5, Tokens: 5, Per: time.Second},
-		}, httplimit.WithClientAddress(httplimit.ClientAddress{
-			Trusted: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")},
-		}))
-		var b, a int
-		for i := range 50 { // through one proxy less than expected
-			spoofed := fmt.Sprintf("X-Forwarded-For: 203.0.113.%d, 198.51.100.7", i)
-			b += granted(t, before, 1, spoofed)
-			a += granted(t, after, 1, spoofed)
-		}
-		wants(t, "spoofed addresses", b, 50, a, 5)
-	})
-}
-
-// A limiter of tollbooth without SetIPLookup limits nothing, unless HTTPMiddleware sets one.
-func TestTollboothWithoutALookup(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		before := tollbooth.LimitHandler(tollbooth.NewLimiter(5, nil), served)
-		wants(t, "no look-up", granted(t, before, 50), 50,
-			granted(t, must(afterTollbooth(served)), 50), 5)
-	})
 }
 
 func TestTollboothByRequest(t *testing.T) {
@@ -134,19 +61,6 @@ func TestTollboothByRequest(t *testing.T) {
 			served(w, r)
 		})
 		wants(t, "burst", granted(t, before, 9), 5, granted(t, after, 9), 5)
-	})
-}
-
-func TestTollboothHasABucketForEachPath(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		before, after := beforeTollbooth(served), must(afterTollbooth(served))
-		var b, a int
-		for i := range 10 {
-			path := fmt.Sprintf("/%d", i)
-			b += granted(t, before, 9, path)
-			a += granted(t, after, 9, path)
-		}
-		wants(t, "ten paths", b, 50, a, 5)
 	})
 }
 

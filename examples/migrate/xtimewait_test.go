@@ -2,7 +2,6 @@ package migrate
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -94,26 +93,6 @@ func TestMigrateWaitForKeys(t *testing.T) {
 				func() error { return limiters[key].Wait(ctx) },
 				func() error { return limiter.Wait(ctx, key, 1) })
 		}
-	})
-}
-
-// A deadline that is too near is an error that both return at once.
-func TestMigrateWaitErrors(t *testing.T) {
-	inStates(t, func(t *testing.T, lim *rate.Limiter, bucket *ratelimit.Bucket) {
-		lim.AllowN(time.Now(), 5)
-		bucket.AllowN(5)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		sameTimes(t, 1,
-			func() error { return lim.WaitN(ctx, 10) },
-			func() error {
-				err := bucket.Wait(ctx, 10)
-				var cannot *tb.WaitError
-				if !errors.As(err, &cannot) || !errors.Is(err, context.DeadlineExceeded) {
-					t.Errorf("got %v, want a *tb.WaitError of the deadline", err)
-				}
-				return err
-			})
 	})
 }
 
