@@ -106,9 +106,10 @@ func TestMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.want(429)
-	const refused = "A request that only other rules refused is not counted."
+	const help = "Requests that the rule granted, refused with 429 or rejected with 400. " +
+		"A request that only other rules refused is not counted."
 	contains(t, `
-# HELP tb_requests_total Requests that the rule granted, refused with 429 or rejected with 400. `+refused+`
+# HELP tb_requests_total `+help+`
 # TYPE tb_requests_total counter
 tb_requests_total{limiter="api",outcome="granted",rule="r",set="r"} 2
 tb_requests_total{limiter="api",outcome="refused",rule="r",set="r"} 2
