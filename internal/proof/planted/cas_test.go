@@ -236,6 +236,26 @@ var casBugs = []bug{
 		"uint64(t.Sub(*start))",
 	},
 	{
+		"SetLimit reads the clock and the layout before its lock", limitsGo,
+		"\ts.setting.Lock()\n\tdefer s.setting.Unlock()\n\tt, m := c.read(), tier.Load()\n",
+		"\tm, t := tier.Load(), c.read()\n\ts.setting.Lock()\n\tdefer s.setting.Unlock()\n",
+	},
+	{
+		"a slow grant is stored", spendGo,
+		"return r, c.word.CompareAndSwap(word, r.after)",
+		"c.word.Store(r.after)\n\t\treturn r, true",
+	},
+	{
+		"a refund loads the layout before the cell", "tb/cas/settle.go",
+		"c := h.load()\n\t\tm := h.layout()\n\t\tif c == nil {",
+		"m := h.layout()\n\t\tc := h.load()\n\t\tif c == nil {",
+	},
+	{
+		"what is unpaid is counted in old units", "tb/cas/settle.go",
+		"s.unpaid.add(o.layout, more-o.charged)",
+		"s.unpaid.add(m, more-o.charged)",
+	},
+	{
 		"the limit that is set already begins an era", limitsGo,
 		"\tif l == m.limit {\n\t\treturn nil\n\t}\n",
 		"",

@@ -47,11 +47,6 @@ var lruBugs = []bug{
 		"return m",
 	},
 	{
-		"an entry is put back before its stamp is read again", evictGo,
-		"\t\tm.refresh(&c)\n\t\tm.order.put(c.entry)\n",
-		"\t\tm.order.put(c.entry)\n\t\tm.refresh(&c)\n",
-	},
-	{
 		"a debt is forgiven after sixteen looks", evictGo,
 		"b.spend(best.stamp <= now)",
 		"b.spend(true)",
