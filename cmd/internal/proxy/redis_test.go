@@ -121,3 +121,20 @@ func TestRedisIsDown(t *testing.T) {
 		p.log.Until(t, "a limiter cannot decide")
 	}
 }
+
+// The metrics of Redis name the set of a rule, too.
+func TestMetricsOfSetsInRedis(t *testing.T) {
+	const rule = `{"name": "r", "limit_keys": [], "algorithm_config": {"rps": 1, "burst": 2}}`
+	set := func(id string) string {
+		return `{"id": "` + id + `", "spec": {"rules": [` + rule + `]}}`
+	}
+	policy := `{"bundle_version": 1, "policies": [` + set("a") + "," + set("b") + `]}`
+	p := runShared(t, redistest.Start(t).Addr, func(c *Command) { c.Policy = file(t, policy) })
+	statuses(t, 1, p.proxy)
+	_, text := get(t, p.admin+"/metrics")
+	for _, want := range []string{`rule="a/r"`, `rule="b/r"`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %s in the metrics", want)
+		}
+	}
+}
