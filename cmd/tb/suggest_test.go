@@ -69,6 +69,23 @@ func TestTheSuggestionRunsAsPrinted(t *testing.T) {
 	}
 }
 
+// The file that --export is written to has nothing but the limits.
+func TestExportsAreAlone(t *testing.T) {
+	status, stdout, stderr := tb(t, "", "replay", "--sample", "--export", "nginx")
+	if status != 0 || !strings.HasPrefix(stdout, "# For http { }") ||
+		!strings.HasSuffix(stdout, "limit_req_status 429;\n") || !strings.Contains(stderr, "Suggested: ") {
+		t.Errorf("status %d, stdout\n%s\nstderr\n%s", status, stdout, stderr)
+	}
+	if status, _, stderr := tb(t, "", "replay", ""); status != 2 ||
+		!strings.Contains(stderr, "want the name of a FILE, and not an empty one") {
+		t.Errorf("a file without a name: status %d, stderr %q", status, stderr)
+	}
+	status, stdout, stderr = tb(t, validLine, "replay", "--key", "path", "--export", "policy", "-")
+	if status != 1 || stdout != "" || !strings.Contains(stderr, "a policy has no key for path") {
+		t.Errorf("status %d, stdout %q, stderr %q", status, stdout, stderr)
+	}
+}
+
 func TestReplayOfAPolicy(t *testing.T) {
 	const rule = `{"name": "per-key", "limit_keys": ["header:x-api-key"],
 		"algorithm_config": {"tokens_per_second": 1, "burst": 1}}`

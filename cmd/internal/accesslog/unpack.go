@@ -23,7 +23,10 @@ func unpack(in *bufio.Reader) (io.Reader, error) {
 	switch {
 	case is("\x1f\x8b"):
 		plain, err := gzip.NewReader(in)
-		return unpacked{plain, "gzip"}, packedError("gzip", err)
+		if err != nil {
+			return nil, packedError("gzip", err)
+		}
+		return withoutTar(unpacked{plain, "gzip"})
 	case is("\x28\xb5\x2f\xfd"):
 		plain, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), // no goroutines to end
 			zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
@@ -40,6 +43,17 @@ func unpack(in *bufio.Reader) (io.Reader, error) {
 			" iconv -f UTF-16 -t UTF-8, or from Out-File -Encoding utf8")
 	}
 	return in, nil
+}
+
+// withoutTar returns a reader of the same, or an error if it is an archive of tar.
+func withoutTar(plain io.Reader) (io.Reader, error) {
+	const magicAt, magic = 257, "ustar"
+	buffered := bufio.NewReaderSize(plain, 512)
+	begin, _ := buffered.Peek(magicAt + len(magic)) // the first read returns an error again
+	if strings.HasSuffix(string(begin), magic) && len(begin) == magicAt+len(magic) {
+		return nil, errors.New("an archive of tar: want the log in it, such as from tar -xzO")
+	}
+	return buffered, nil
 }
 
 // unpacked is a reader whose errors name the format that is unpacked.

@@ -1,6 +1,7 @@
 package accesslog
 
 import (
+	"archive/tar"
 	"bytes"
 	"compress/gzip"
 	"encoding/base64"
@@ -58,6 +59,18 @@ func TestPackedLogsAreDetected(t *testing.T) {
 		if fmt.Sprint(clients(got)) != "[a b]" || len(bad) != 0 || format != Common {
 			t.Errorf("%s: got %v, malformed %v, format %q", name, got, bad, format)
 		}
+	}
+}
+
+func TestArchivesAreNoLogs(t *testing.T) {
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	if err := w.WriteHeader(&tar.Header{Name: "a.log", Size: 1, Mode: 0o600}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := NewReader(t.Context(), "a", bytes.NewReader(zipped(t, b.String())), Schema{})
+	if err == nil || !strings.Contains(err.Error(), "a: an archive of tar: want the log in it") {
+		t.Error(err)
 	}
 }
 

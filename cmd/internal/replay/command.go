@@ -56,6 +56,8 @@ func (c *Command) Validate() error {
 	switch {
 	case c.Sample && len(c.Files) > 0:
 		return errors.New("want either FILE or --sample, and not both")
+	case slices.Contains(c.Files, ""):
+		return errors.New("want the name of a FILE, and not an empty one")
 	case !c.Sample && len(c.Files) == 0:
 		return errors.New("want a FILE to replay, - for standard input, or --sample")
 	case len(c.Algorithm) > 0 && c.Overflow != "forgive":
@@ -169,6 +171,10 @@ func (c *Command) Run(ctx context.Context, std cli.IO) error {
 		err = errors.Join(err, res.WriteHTML(page), page.Close())
 	}
 	// A broken pipe kills the process here.
+	if c.Export != nil && !c.JSON {
+		return errors.Join(err, res.Report.checkNames(), show(&res.Report, std.Stderr),
+			res.Report.printExport(std.Stdout))
+	}
 	return errors.Join(err, res.Report.checkNames(), show(&res.Report, std.Stdout))
 }
 

@@ -3,6 +3,7 @@ package replay
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"strings"
 	"time"
 
@@ -90,9 +91,10 @@ func nginxLimit(l *SuggestedLimit) (rate string, limit tb.Limit) {
 	return fmt.Sprint(n, unit), tb.Limit{Capacity: int(l.Burst), Tokens: n, Per: per}
 }
 
-// nginxConfig returns the limits as a configuration of nginx. The IPv6 prefix is in whole bytes.
-func nginxConfig(plan []planned, o *Options) string {
-	var zones, locations strings.Builder
+// nginxConfig returns the limits as a configuration of nginx, which it loads inside http, for a number
+// of clients. The IPv6 prefix is in whole bytes.
+func nginxConfig(plan []planned, o *Options, clients uint64) string {
+	var zones, limits strings.Builder
 	for _, network := range o.Trusted {
 		fmt.Fprintf(&zones, "set_real_ip_from %s;\n", network)
 	}
@@ -103,32 +105,33 @@ func nginxConfig(plan []planned, o *Options) string {
 	fmt.Fprintf(&zones, "map $binary_remote_addr $client { # IPv6 by /%d\n"+
 		"    \"~(?s)^(?<prefix>.{%d}).{%d}$\" $prefix;\n    default $binary_remote_addr;\n}\n",
 		o.IPv6Prefix, n, 16-n)
-	burst := func(p *planned) string {
-		text := "limit_req zone=" + p.name
-		if p.limit.Burst > 1 {
-			text += fmt.Sprintf(" burst=%d", p.limit.Burst-1)
+	for _, p := range plan {
+		key := "$client"
+		if p.path != "" {
+			key += "_" + strings.ReplaceAll(p.name, "-", "_")
+			end := "$"
+			if p.isPrefix() {
+				end = ""
+			}
+			fmt.Fprintf(&zones, "map $uri %s { # a request without a value is not counted\n"+
+				"    \"~^%s%s\" $client;\n    default \"\";\n}\n", key, regexp.QuoteMeta(p.path), end)
 		}
-		return text + " nodelay;\n"
-	}
-	for i, p := range plan {
 		rate, _ := nginxLimit(p.limit)
-		fmt.Fprintf(&zones, "limit_req_zone $client zone=%s:10m rate=%s;\n", p.name, rate)
-		switch {
-		case p.path == "":
-			fmt.Fprintf(&locations, "    %s", burst(&p))
-			continue
-		case p.isPrefix():
-			fmt.Fprintf(&locations, "    location %s {\n", p.path)
-		default:
-			fmt.Fprintf(&locations, "    location = %s {\n", p.path)
+		fmt.Fprintf(&zones, "limit_req_zone %s zone=%s:%dm rate=%s;\n", key, p.name,
+			zoneMegabytes(clients), rate)
+		fmt.Fprintf(&limits, "limit_req zone=%s", p.name)
+		if p.limit.Burst > 1 {
+			fmt.Fprintf(&limits, " burst=%d", p.limit.Burst-1)
 		}
-		if i > 0 { // a location with a limit has no others
-			fmt.Fprintf(&locations, "        %s", burst(&plan[0]))
-		}
-		fmt.Fprintf(&locations, "        %s    }\n", burst(&p))
+		limits.WriteString(" nodelay;\n")
 	}
-	return zones.String() + "limit_req_status 429;\nserver {\n" + locations.String() + "}"
+	return "# For http { }. A server or a location with a limit_req of its own needs these, too.\n" +
+		zones.String() + limits.String() + "limit_req_status 429;"
 }
+
+// zoneMegabytes returns the size of a zone for twice as many clients as the log has. A megabyte has
+// room for 8,000 states of 128 bytes.
+func zoneMegabytes(clients uint64) uint64 { return 1 + clients/4000 }
 
 // envoyUnits are the units of envoyproxy/ratelimit.
 var envoyUnits = []struct {
@@ -188,12 +191,12 @@ func envoyConfig(plan []planned, o *Options) string {
 }
 
 // exported returns the text of an export and the name of its file: policy, caddy, nginx or envoy.
-func exported(o *Options, plan []planned) (text, file string) {
+func exported(o *Options, plan []planned, clients uint64) (text, file string) {
 	switch o.Export {
 	case "caddy":
 		return caddyfile(plan, o), "Caddyfile"
 	case "nginx":
-		return nginxConfig(plan, o), "nginx.conf"
+		return nginxConfig(plan, o, clients), "nginx.conf"
 	case "envoy":
 		return envoyConfig(plan, o), "ratelimit.yaml"
 	}

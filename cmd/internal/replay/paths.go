@@ -23,8 +23,8 @@ const (
 	maxPathKeys = 1 << 14
 	// leastPathBurst is the least burst of such a group, in requests: a person clicks twice.
 	leastPathBurst = 5
-	// maxHalvings is how often the share is halved until all limits together refuse as few.
-	maxHalvings = 6
+	// maxSteps is how often a fifth is taken off the share until all limits together refuse as few.
+	maxSteps = 10
 )
 
 // pathGroups collects the requests to groups of paths, besides all requests. A group is a path with
@@ -146,12 +146,12 @@ type PathLimit struct {
 }
 
 // suggestionByPath returns a suggestion whose limits together refuse at most the share of the
-// clients. Each limit gets the same share, which is halved until that is so.
+// clients. Each limit gets the same share, which becomes smaller until that is so.
 func (r *replayer) suggestionByPath(o *Options) (s *Suggestion) {
 	groups := r.paths.end()
 	each := *o
-	for i := range maxHalvings + 1 {
-		if i == maxHalvings {
+	for i := range maxSteps + 1 {
+		if i == maxSteps {
 			each.Suggest = newShare(0)
 		}
 		s = newSuggestion(&each, r.found, &r.habits, 1)
@@ -163,7 +163,7 @@ func (r *replayer) suggestionByPath(o *Options) (s *Suggestion) {
 		if float64(s.Together) <= o.Suggest.fraction*float64(r.found.OneIn*uint64(s.Clients)) {
 			break
 		}
-		each.Suggest = newShare(100 * each.Suggest.fraction / 2)
+		each.Suggest = newShare(80 * each.Suggest.fraction)
 	}
 	return s
 }

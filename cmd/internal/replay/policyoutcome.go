@@ -69,7 +69,8 @@ func (p *policyReplay) outcome(requests uint64) *PolicyOutcome {
 	for _, s := range p.limiter.Stats() {
 		rule := RuleOutcome{
 			Rule: s.Label, Shadow: s.Shadow,
-			Granted: s.Granted + s.ShadowGranted, Refused: s.Refused + s.Rejected + s.ShadowRefused,
+			Granted:       s.Granted + s.ShadowGranted,
+			Refused:       s.Refused + s.Rejected + s.ShadowRefused,
 			Top:           []RuleKey{},
 			EvictedInDebt: s.Table.EvictedInDebt, Forgiven: s.Table.Forgiven,
 			RefusedNew: s.Table.RefusedNew,

@@ -2,6 +2,7 @@ package replay
 
 import (
 	"fmt"
+	"io"
 	"math"
 	"net/netip"
 	"slices"
@@ -49,6 +50,7 @@ type Suggestion struct {
 	found       *suggest.Result
 	export      string // the name of what is exported
 	exportFile  string
+	alone       bool // the export is printed by itself
 	replayFlags string
 	proxyFlags  string
 	curve       *refusalCurve // nil without Options.Picture
@@ -109,6 +111,7 @@ func (r *replayer) suggestion(o *Options, schema accesslog.Schema) *Suggestion {
 	if o.Picture {
 		s.curve = s.newCurve(o, r.found)
 	}
+	s.alone = o.Export != ""
 	if s.export = o.Export; o.ByPath && s.export == "" {
 		s.export = "policy"
 	}
@@ -121,7 +124,7 @@ func (r *replayer) suggestion(o *Options, schema accesslog.Schema) *Suggestion {
 	case s.export == "nginx" && o.IPv6Prefix%8 != 0:
 		s.NoExport = "it needs whole bytes in --ipv6-prefix, such as 48, 56 or 64"
 	default:
-		s.Export, s.exportFile = exported(o, s.plan())
+		s.Export, s.exportFile = exported(o, s.plan(), uint64(s.Clients)*s.OneIn)
 	}
 	return s
 }
@@ -212,6 +215,8 @@ func (rep *Report) writeSuggestion(b *strings.Builder) {
 	}
 	if s.export != "" {
 		s.writePaths(b, rep.Requests)
+	}
+	if s.export != "" && !s.alone {
 		s.writeExport(b)
 	}
 }
@@ -267,11 +272,28 @@ func burstText(burst uint64) string {
 	return grouped(burst)
 }
 
-// writeExport writes the limits for a program.
+// writeExport writes the limits as a policy.
 func (s *Suggestion) writeExport(b *strings.Builder) {
 	if s.NoExport != "" {
-		fmt.Fprintf(b, "\nThere is no %s configuration: %s.\n", s.export, s.NoExport)
+		fmt.Fprintf(b, "\nThere is no policy: %s.\n", s.NoExport)
 		return
 	}
 	fmt.Fprintf(b, "\n%s:\n\n%s\n", s.exportFile, s.Export)
+}
+
+// printExport prints what --export asks for, or returns why there is nothing to print.
+func (rep *Report) printExport(stdout io.Writer) error {
+	s := rep.Suggestion
+	why := s.NoExport
+	switch {
+	case s.Clients == 0:
+		why = "the log has no request"
+	case s.Limit == nil:
+		why = "no burst is enough"
+	}
+	if why != "" {
+		return fmt.Errorf("--export %s: there is no configuration: %s", s.export, why)
+	}
+	_, err := fmt.Fprintln(stdout, s.Export)
+	return err
 }
