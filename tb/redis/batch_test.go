@@ -420,17 +420,6 @@ func TestCallAtItsDeadline(t *testing.T) {
 	}
 }
 
-// A call with a wrong idea of the server's clock is not lost: its command is repeated for it only.
-func TestStepOfTheClockIsSharedByABatch(t *testing.T) {
-	c, resume := startCrowd(t, slow)
-	c.l.nodes[0].offset.learn(0, 0, time.Now().Add(-10*time.Minute).UnixMicro())
-	first := c.send(t.Context(), 1)
-	second := c.join(t.Context(), 1)
-	resume()
-	wantOutcome(t, first, granted(9))
-	wantOutcome(t, second, granted(8))
-}
-
 func TestWithoutBatchingEachCallIsACommand(t *testing.T) {
 	s := redistest.Start(t)
 	operator := dial(t, s)

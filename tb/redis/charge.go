@@ -13,7 +13,8 @@ import (
 // Charge is a cost to take from a key's bucket, as one part of TakeAll. Peek, Take, Cancel and
 // Settle are a round trip each, which takes the timeout of the limiter at most. They decide by the
 // server's clock, and ignore the reading that they get. If the server does not decide, the failure
-// policy does, and Cancel gives nothing back. A Cancel that fails gives nothing back either. If the
+// policy does, and Cancel gives nothing back. A Cancel that fails gives nothing back either. After
+// a settlement that has ended a debt, Cancel may give back less than Cancel of tb/mutex. If the
 // bucket was reset or lost after Take, Cancel may give back tokens that the bucket has again
 // already.
 //

@@ -86,27 +86,27 @@ func New(client rueidis.Client, limit tb.Limit, opts ...Option) (*Limiter, error
 }
 
 // limits returns a limit for the server and for the local share, which is zero without one.
-func (x *shared) limits(limit tb.Limit) (m *layout, part tb.Limit, err error) {
-	if m, err = newLayout(limit, x.lease); err == nil && x.policy.isShare() {
-		part, err = x.policy.part(limit)
+func (l *shared) limits(limit tb.Limit) (m *layout, part tb.Limit, err error) {
+	if m, err = newLayout(limit, l.lease); err == nil && l.policy.isShare() {
+		part, err = l.policy.part(limit)
 	}
 	return m, part, err
 }
 
 // tier returns a limiter of the given limit.
-func (x *shared) tier(limit tb.Limit) (*Limiter, error) {
-	m, part, err := x.limits(limit)
+func (l *shared) tier(limit tb.Limit) (*Limiter, error) {
+	m, part, err := l.limits(limit)
 	if err != nil {
 		return nil, err
 	}
-	l := &Limiter{shared: x}
-	l.layout.Store(m)
-	if x.policy.isShare() {
-		if l.share, err = cas.New[string](part); err != nil {
+	limiter := &Limiter{shared: l}
+	limiter.layout.Store(m)
+	if l.policy.isShare() {
+		if limiter.share, err = cas.New[string](part); err != nil {
 			return nil, err
 		}
 	}
-	return l, nil
+	return limiter, nil
 }
 
 // Tier returns a limiter that decides calls on the same buckets by another limit. Use it if keys
@@ -249,29 +249,29 @@ func (l *Limiter) decide(
 }
 
 // serve is decide without the failure policy and leases.
-func (x *shared) serve(ctx context.Context, m *layout, key string, it item) (r result, err error) {
-	if s, ok := x.denied(m, key, it.units); ok && it.kind == kindTake {
-		if err := x.admit(ctx); err != nil {
-			return r, x.counts.failed(err)
+func (l *shared) serve(ctx context.Context, m *layout, key string, it item) (r result, err error) {
+	if s, ok := l.denied(m, key, it.units); ok && it.kind == kindTake {
+		if err := l.admit(ctx); err != nil {
+			return r, l.counts.failed(err)
 		}
-		x.counts.denied.Inc()
+		l.counts.denied.Inc()
 		r.before, r.By = s, ByDenialCache
 		r.Decision = m.take(&s, it.units)
 		return r, nil
 	}
-	if r.before, err = x.call(ctx, m, key, it); err != nil {
-		return r, x.counts.failed(err)
+	if r.before, err = l.call(ctx, m, key, it); err != nil {
+		return r, l.counts.failed(err)
 	}
 	after := r.before
 	o := m.apply(&after, &it)
 	r.Decision, r.delay = o.Decision, o.delay
-	x.counts.decided(r.Allowed)
+	l.counts.decided(r.Allowed)
 	return r, nil
 }
 
 // look returns key's bucket. If that lacks units, it is converted to m: otherwise the old rate
 // would fill it as long as all calls are looks.
-func (x *shared) look(ctx context.Context, m *layout, key string, units uint64) (state, error) {
-	s, err := x.call(ctx, m, key, item{kind: kindLook, units: units})
-	return s, x.counts.failed(err)
+func (l *shared) look(ctx context.Context, m *layout, key string, units uint64) (state, error) {
+	s, err := l.call(ctx, m, key, item{kind: kindLook, units: units})
+	return s, l.counts.failed(err)
 }

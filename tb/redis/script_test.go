@@ -31,7 +31,6 @@ var behaviours = []struct {
 	{"ResetFills", resetFills},
 	{"SupplyIsExact", supplyIsExact},
 	{"AllOrNone", allOrNone},
-	{"ChargesAsMutex", chargesAsMutex},
 	{"GroupsAsMutex", groupsAsMutex},
 	{"ItemsAsLayout", itemsAsLayout},
 }
