@@ -1,4 +1,5 @@
-# tb in an image that has one static program, and the certificates of public authorities.
+# tb and tb-rls in an image that has these static programs, and the certificates of public
+# authorities.
 #
 #   docker build -t tb .
 #   docker run -p 8080:8080 tb
@@ -15,7 +16,7 @@ COPY metrics/go.mod metrics/go.sum metrics/
 COPY internal/sbom/go.mod internal/sbom/go.sum internal/sbom/
 RUN go -C cmd mod download && go -C internal/sbom mod download
 COPY . .
-RUN scripts/build /out/tb && mkdir /out/state
+RUN scripts/build /out && mkdir /out/state
 
 FROM scratch
 ARG VERSION=
@@ -27,8 +28,8 @@ LABEL org.opencontainers.image.title="tb" \
     org.opencontainers.image.version="${VERSION}" \
     org.opencontainers.image.revision="${REVISION}"
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
-COPY --from=build /src/LICENSE /src/cmd/tb/NOTICE /
-COPY --from=build /out/tb /out/tb.cdx.json /
+COPY --from=build /src/LICENSE /src/cmd/NOTICE /
+COPY --from=build /out/tb /out/tb.cdx.json /out/tb-rls /out/tb-rls.cdx.json /
 COPY --from=build --chown=65532:65532 /out/state /state
 USER 65532:65532
 EXPOSE 8080

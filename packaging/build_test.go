@@ -19,7 +19,7 @@ import (
 
 var release = flag.Bool("release", false, "build the program and test it: takes minutes")
 
-// program is tb, or empty without the flag.
+// program is tb, or empty without the flag. tb-rls is beside it.
 var program string
 
 func TestMain(m *testing.M) {
@@ -38,17 +38,16 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// build builds tb for distribution from a directory with the sources, and returns the name of the
-// program.
+// build builds the programs for distribution from a directory with the sources, and returns the name
+// of tb.
 func build(sources, dir string) (string, error) {
-	name := filepath.Join(dir, "tb")
-	cmd := exec.Command("scripts/build", name)
+	cmd := exec.Command("scripts/build", dir)
 	cmd.Dir = sources
 	cmd.Env = append(os.Environ(), "GOOS=linux", "GOWORK=")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w\n%s", err, out)
 	}
-	return name, nil
+	return filepath.Join(dir, "tb"), nil
 }
 
 func needsProgram(t *testing.T) {

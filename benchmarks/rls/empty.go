@@ -22,7 +22,7 @@ func (empty) ShouldRateLimit(
 	return &ratelimit.RateLimitResponse{OverallCode: ratelimit.RateLimitResponse_OK}, nil
 }
 
-// serveEmpty serves until the process is killed. Like tb rls, it has goroutines that handle one
+// serveEmpty serves until the process is killed. Like tb-rls, it has goroutines that handle one
 // request after another.
 func serveEmpty() error {
 	listener, err := net.Listen("tcp", *address)

@@ -84,7 +84,7 @@ type statusError int
 
 func (e statusError) Error() string { return fmt.Sprint("status ", int(e)) }
 
-// grpcClient is a client of tb rls.
+// grpcClient is a client of tb-rls.
 type grpcClient struct {
 	address string
 	roots   *x509.CertPool   // nil without TLS

@@ -36,7 +36,7 @@ func (s *soak) disturbances() []disturbance {
 			kinds: []string{refused}, do: s.restarts(proxy, syscall.SIGTERM, reboot...)},
 		{name: "certificates rotate", servers: secured,
 			do: func(ctx context.Context) error { return s.rotate(ctx, secured) }},
-		{name: "tb rls in memory: SIGTERM and start", restart: true, servers: service,
+		{name: "tb-rls in memory: SIGTERM and start", restart: true, servers: service,
 			kinds: []string{refused}, refills: true, do: s.restarts(service, syscall.SIGTERM)},
 		{name: "Redis stops and goes on", servers: shared, kinds: []string{undecided}, do: s.stopRedis},
 		{name: "tb proxy with --state: SIGKILL and start", restart: true, servers: proxy,

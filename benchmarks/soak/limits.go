@@ -34,7 +34,7 @@ func policy(limits [rules]limit) string {
 		rule("tenant", "header:x-tenant", limits[perTenant]) + "]}"
 }
 
-// configuration returns the limits as a file of tb rls.
+// configuration returns the limits as a file of tb-rls.
 func configuration(limits [rules]limit) string {
 	rule := func(key string, l limit) string {
 		return fmt.Sprintf("  - key: %s\n    rate_limit: {unit: second, requests_per_unit: %v,"+

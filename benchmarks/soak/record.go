@@ -78,9 +78,10 @@ type recorder struct {
 }
 
 func newRecorder(c settings) (*recorder, error) {
-	version, err := exec.Command(c.program, "--version").Output()
+	program := filepath.Join(c.programs, "tb")
+	version, err := exec.Command(program, "--version").Output()
 	if err != nil {
-		return nil, fmt.Errorf("%s --version: %w", c.program, err)
+		return nil, fmt.Errorf("%s --version: %w", program, err)
 	}
 	file, err := os.Create(filepath.Join(c.dir, recordsFile))
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 
 // settings are the flags of a run.
 type settings struct {
-	program, dir            string
+	programs, dir           string
 	duration, sample, pause time.Duration
 	rate                    int
 }

@@ -5,7 +5,6 @@ import (
 	"flag"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -27,11 +26,11 @@ func TestEachEventOnce(t *testing.T) {
 	}
 	dir := t.TempDir()
 	c := settings{
-		program: filepath.Join(dir, "tb"), dir: dir, rate: 100,
+		programs: dir, dir: dir, rate: 100,
 		duration: time.Hour, sample: 100 * time.Millisecond, pause: 400 * time.Millisecond,
 	}
-	build := exec.Command("go", "build", "-o", c.program, ".")
-	build.Dir = "../../cmd/tb"
+	build := exec.Command("go", "build", "-o", c.programs, "./tb", "./tb-rls")
+	build.Dir = "../../cmd"
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

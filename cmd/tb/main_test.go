@@ -22,7 +22,7 @@ const validLine = `1.2.3.4 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200
 func tb(t *testing.T, stdin string, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	status = run(t.Context(), args, cli.IO{
+	status = program.Run(t.Context(), args, cli.IO{
 		Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &errs,
 	})
 	return status, out.String(), errs.String()
@@ -246,7 +246,7 @@ func (s stuck) Read([]byte) (int, error) {
 func TestInterruptPrintsTheReport(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var out, errs bytes.Buffer
-	status := run(ctx, []string{"replay", "--rate=5", "--burst=1", "-"}, cli.IO{
+	status := program.Run(ctx, []string{"replay", "--rate=5", "--burst=1", "-"}, cli.IO{
 		Stdin:  io.MultiReader(strings.NewReader(validLine), stuck(cancel)),
 		Stdout: &out, Stderr: &errs,
 	})

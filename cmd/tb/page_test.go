@@ -47,7 +47,7 @@ func TestPageThatCannotBeMadeFailsFirst(t *testing.T) {
 	nowhere := filepath.Join(t.TempDir(), "no", "out")
 	var out, errs bytes.Buffer
 	args := []string{"replay", "--rate=5", "--burst=1", "--html", nowhere, "-"}
-	status := run(t.Context(), args, cli.IO{Stdin: unread{t}, Stdout: &out, Stderr: &errs})
+	status := program.Run(t.Context(), args, cli.IO{Stdin: unread{t}, Stdout: &out, Stderr: &errs})
 	if status != 1 || out.Len() > 0 || !strings.Contains(errs.String(), nowhere) {
 		t.Errorf("status %d, stdout %q, stderr %q", status, &out, &errs)
 	}
@@ -75,7 +75,7 @@ func (w writing) Write(b []byte) (int, error) {
 // An interrupt ends the program behind a pipe, too. Then the report kills tb, after the page.
 func TestPageIsWrittenBeforeTheReport(t *testing.T) {
 	name, reports := filepath.Join(t.TempDir(), "out"), 0
-	run(t.Context(), []string{"replay", "--rate=5", "--burst=1", "--html", name, "-"}, cli.IO{
+	program.Run(t.Context(), []string{"replay", "--rate=5", "--burst=1", "--html", name, "-"}, cli.IO{
 		Stdin: strings.NewReader(validLine), Stderr: io.Discard, Stdout: writing(func() {
 			reports++
 			if page, err := os.ReadFile(name); len(page) == 0 {

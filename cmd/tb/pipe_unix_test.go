@@ -26,7 +26,7 @@ func TestInterruptWhilePolicyIsAPipe(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		var out, errs strings.Builder
-		status := run(ctx, args, cli.IO{Stdout: &out, Stderr: &errs})
+		status := program.Run(ctx, args, cli.IO{Stdout: &out, Stderr: &errs})
 		if status != 1 || !strings.Contains(errs.String(), pipe+": interrupted while reading") {
 			t.Errorf("%s: status %d, %s", args, status, &errs)
 		}

@@ -62,7 +62,7 @@ func TestTheSuggestionRunsAsPrinted(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	out := &stopper{stop: cancel}
-	if status := run(ctx, proxy, cli.IO{
+	if status := program.Run(ctx, proxy, cli.IO{
 		Stdin: os.Stdin, Stdout: out, Stderr: io.Discard,
 	}); status != 0 || !strings.Contains(out.String(), "Listening on ") {
 		t.Errorf("%q with\n%s\nstatus %d, stdout %q", proxy, policy, status, out.String())

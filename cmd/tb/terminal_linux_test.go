@@ -32,7 +32,7 @@ func TestFollowInATerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	line := strings.Replace(validLine, "- -", "- \u009b2J", 1)
-	status := run(t.Context(),
+	status := program.Run(t.Context(),
 		[]string{"replay", "--follow", "--rate=1/d", "--burst=1", "--key=user", "-"}, cli.IO{
 			Stdin: strings.NewReader(strings.Repeat(line, 3)), Stdout: terminal, Stderr: io.Discard,
 		})

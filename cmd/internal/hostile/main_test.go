@@ -24,7 +24,8 @@ import (
 // unless it never happens.
 const deadline = 30 * time.Second
 
-var program string
+// programs is the directory of the programs.
+var programs string
 
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -32,8 +33,8 @@ func TestMain(m *testing.M) {
 	if err != nil {
 		panic(err)
 	}
-	program = filepath.Join(dir, "tb")
-	build := exec.Command("go", "build", "-o", program, "github.com/seed-181794aa/ratelimit/cmd/tb")
+	programs = dir
+	build := exec.Command("go", "build", "-o", dir, "../../tb", "../../tb-rls")
 	build.Stderr = os.Stderr
 	if err := build.Run(); err != nil {
 		panic(err)
@@ -43,10 +44,10 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// process is a running tb proxy or tb rls.
+// process is a running tb proxy or tb-rls.
 type process struct {
 	*exec.Cmd
-	proxy, admin string // host and port; admin may be ""; of tb rls, proxy is the service
+	proxy, admin string // host and port; admin may be ""; of tb-rls, proxy is the service
 	log          string // the file with its log
 	wait         func() error
 }
@@ -65,7 +66,8 @@ func start(t *testing.T, flags ...string) *process {
 // startWithLog starts tb proxy with this standard error.
 func startWithLog(t *testing.T, log *os.File, flags ...string) *process {
 	t.Helper()
-	p, stdout := launch(t, log, append([]string{"proxy", "--shutdown-delay=0s"}, flags...)...)
+	p, stdout := launch(t, log, "tb", append([]string{"proxy", "--shutdown-delay=0s",
+		"--listen=127.0.0.1:0", "--admin=127.0.0.1:0"}, flags...)...)
 	banner := bufio.NewScanner(stdout)
 	for banner.Scan() && !strings.HasPrefix(banner.Text(), "Ctrl-C") {
 		for _, word := range strings.Fields(banner.Text()) {
@@ -88,13 +90,13 @@ func startWithLog(t *testing.T, log *os.File, flags ...string) *process {
 	return p
 }
 
-// launch starts a command of tb on free ports with this standard error, and returns its standard
-// output.
-func launch(t *testing.T, log *os.File, args ...string) (*process, io.Reader) {
+// launch starts a program with this standard error, and returns its standard output.
+func launch(
+	t *testing.T, log *os.File, program string, args ...string,
+) (*process, io.Reader) {
 	t.Helper()
 	p := &process{log: log.Name()}
-	args = append([]string{args[0], "--listen=127.0.0.1:0", "--admin=127.0.0.1:0"}, args[1:]...)
-	p.Cmd = exec.CommandContext(t.Context(), program, args...)
+	p.Cmd = exec.CommandContext(t.Context(), filepath.Join(programs, program), args...)
 	p.Stderr = log
 	stdout, err := p.StdoutPipe()
 	if err == nil {
@@ -117,7 +119,7 @@ func fail(t *testing.T, flags ...string) string {
 	args := []string{"proxy", "--listen=127.0.0.1:0", "--admin=127.0.0.1:0"}
 	ctx, cancel := context.WithTimeout(t.Context(), deadline)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, program, append(args, flags...)...).CombinedOutput()
+	out, err := exec.CommandContext(ctx, filepath.Join(programs, "tb"), append(args, flags...)...).CombinedOutput()
 	if err == nil || ctx.Err() != nil {
 		t.Errorf("%q: %v, want an error", flags, err)
 	}

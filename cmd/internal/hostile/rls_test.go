@@ -22,7 +22,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/cmd/internal/testkit"
 )
 
-// startRLS starts tb rls with a configuration file.
+// startRLS starts tb-rls with a configuration file.
 func startRLS(t *testing.T, file string, flags ...string) *process {
 	t.Helper()
 	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
@@ -30,7 +30,8 @@ func startRLS(t *testing.T, file string, flags ...string) *process {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	p, stdout := launch(t, log, append([]string{"rls", "--config=" + file}, flags...)...)
+	p, stdout := launch(t, log, "tb-rls", append([]string{"--config=" + file,
+		"--listen=127.0.0.1:0", "--admin=127.0.0.1:0"}, flags...)...)
 	banner := bufio.NewScanner(stdout)
 	for banner.Scan() && !strings.HasPrefix(banner.Text(), "Ctrl-C") {
 		if rest, ok := strings.CutPrefix(banner.Text(), "Listening on "); ok {
@@ -39,7 +40,7 @@ func startRLS(t *testing.T, file string, flags ...string) *process {
 	}
 	if p.proxy == "" {
 		text, _ := os.ReadFile(p.log)
-		t.Fatalf("tb rls did not start: %v\n%s", p.wait(), text)
+		t.Fatalf("tb-rls did not start: %v\n%s", p.wait(), text)
 	}
 	go io.Copy(io.Discard, stdout)
 	return p

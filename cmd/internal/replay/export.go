@@ -141,7 +141,7 @@ var envoyUnits = []struct {
 
 // envoyLimit returns the limit of a fixed window that is nearest to a limit. Its unit is the
 // nearest one to the time in which the rate supplies the burst. It grants no less than the burst,
-// and no less than the rate. So it is not stricter as a token bucket, in tb rls, but can be as a
+// and no less than the rate. So it is not stricter as a token bucket, in tb-rls, but can be as a
 // window, because a bucket can grant the burst and the rate in the time of one.
 func envoyLimit(l *SuggestedLimit) (unit string, limit tb.Limit) {
 	perSecond := l.rate.approximate()

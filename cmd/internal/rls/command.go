@@ -16,7 +16,7 @@ import (
 // off is the value that turns --admin off.
 const off = "off"
 
-// Command is `tb rls`. Its fields are its flags in groups, and Vars has their help.
+// Command is `tb-rls`. Its fields are its flags in groups, and Vars has their help.
 type Command struct {
 	limitFlags      `group:"Limits:"`
 	xdsFlags        `group:"xDS:"`

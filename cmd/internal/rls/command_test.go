@@ -212,7 +212,7 @@ func TestLivePage(t *testing.T) {
 		return s
 	}
 	s := state()
-	if s.Title != "tb rls" || len(s.Rules) != 1 || s.Rules[0].Set != "d" || len(s.Buckets) != 1 {
+	if s.Title != "tb-rls" || len(s.Rules) != 1 || s.Rules[0].Set != "d" || len(s.Buckets) != 1 {
 		t.Fatalf("%+v", s)
 	}
 	if b := s.Buckets[0]; b.Rule != "d/k" || b.Refused != 2 || b.Capacity != 1 || b.Level > 0.01 ||

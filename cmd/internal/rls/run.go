@@ -118,7 +118,7 @@ func (r *runner) build(context.Context) error {
 		daemon.WarnOfAdmin(r.Log, r.adminListener, r.Admin)
 		r.page = admin.New(admin.Config{
 			Limiter: r.service, Metrics: r.metrics.Handler(), FormatKey: r.formatKey,
-			Title: "tb rls", Where: "a rate limit service at " + r.address(), More: r.probes(),
+			Title: "tb-rls", Where: "a rate limit service at " + r.address(), More: r.probes(),
 		})
 		r.admin = daemon.NewServer(r.adminListener, r.page, r.Throttled)
 	}

@@ -1,4 +1,4 @@
-// Package rls implements `tb rls`: a rate limit service for Envoy, with the configuration of
+// Package rls implements `tb-rls`: a rate limit service for Envoy, with the configuration of
 // github.com/envoyproxy/ratelimit.
 //
 // service.go has the service, state.go what a configuration in force consists of, call.go and

@@ -1,4 +1,4 @@
-// Package compare compares how tb rls and envoyproxy/ratelimit read configurations. It is not a
+// Package compare compares how tb-rls and envoyproxy/ratelimit read configurations. It is not a
 // package of this module, because it needs a later version of Go: see scripts/compare-rls.
 package compare
 

@@ -1,4 +1,4 @@
-package main
+package packaging
 
 import (
 	"os"
@@ -7,16 +7,17 @@ import (
 	"testing"
 )
 
-// NOTICE has each module that is linked into the program, with its version.
+// NOTICE has each module that is linked into the programs, with its version.
 func TestNotice(t *testing.T) {
-	notice, err := os.ReadFile("NOTICE")
+	notice, err := os.ReadFile("../cmd/NOTICE")
 	if err != nil {
 		t.Fatal(err)
 	}
 	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f",
 		"{{with .Module}}{{if not .Main}}{{if not .Replace}}"+
 			"{{.Path}} {{.Version}}: {{end}}{{end}}{{end}}",
-		".")
+		"./tb", "./tb-rls")
+	list.Dir = "../cmd"
 	list.Env = append(os.Environ(), "GOWORK=off")
 	out, err := list.Output()
 	if err != nil {
@@ -33,7 +34,7 @@ func TestNotice(t *testing.T) {
 			t.Errorf("NOTICE has no %q: run scripts/notice", line)
 		}
 	}
-	licence, err := os.ReadFile("../internal/pagestyle/uplot/LICENSE")
+	licence, err := os.ReadFile("../cmd/internal/pagestyle/uplot/LICENSE")
 	if err != nil || !strings.Contains(string(notice), strings.TrimSpace(string(licence))) {
 		t.Errorf("NOTICE does not have the licence of uPlot (%v): run scripts/notice", err)
 	}
