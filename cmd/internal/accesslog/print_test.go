@@ -43,11 +43,12 @@ func appendLine(b []byte, f Format, rec *Record) []byte {
 }
 
 func appendJSON(b []byte, rec *Record) []byte {
-	if rec.Time < leastEpoch {
+	switch {
+	case rec.Time < leastEpoch: // a number would not be a time
 		b = fmt.Appendf(b, `{"ts":"%s"`, instant(rec.Time).Format("2006-01-02T15:04:05.000000000Z07:00"))
-	} else if rec.Time < 1e17 {
+	case rec.Time < 1e17:
 		b = fmt.Appendf(b, `{"ts":%d.%09d`, rec.Time/1e9, rec.Time%1e9)
-	} else { // a number of this size is in nanoseconds
+	default: // a number of this size is in nanoseconds
 		b = fmt.Appendf(b, `{"ts":%d`, rec.Time)
 	}
 	member := func(name string, text []byte, end string) {
