@@ -39,10 +39,11 @@ type entry struct {
 	hits       uint64
 	checkOnly  bool // the hits are 0, so that nothing is taken
 
-	// debt says that hits are reports of what was used: the rule has debt, or a descriptor has asked
-	// it with 0 hits before, as Envoy does if it reports hits after the response. owes says that the
-	// descriptor has such hits. They are taken also if the bucket lacks them, or if the request is
-	// refused, unless a rule without debt refuses it.
+	// debt says that hits may be a report of what was used: the rule has debt, or there is not just
+	// one hit. A gateway reports a cost after the response, and sends 0 hits or one before it. The
+	// call alone decides, so that all services with one store agree. owes says that the descriptor
+	// has hits of a report. They are taken also if the bucket lacks them, or if the request is
+	// refused, unless a descriptor without debt refuses it.
 	debt, owes bool
 
 	charge   charge             // nil without a rule, and if the rule is fixed: see rule.isFixed
@@ -180,10 +181,7 @@ func (c *call) prepare(e *entry) error {
 		e.decision = tb.Decision{RetryAfter: tb.Never}
 		return nil
 	}
-	if own != nil && own.GetValue() == 0 && !r.limiter.asked.Load() { // a store would be shared
-		r.limiter.asked.Store(true)
-	}
-	e.debt = r.Debt || r.limiter.asked.Load()
+	e.debt = r.Debt || e.hits != 1
 	e.owes = e.debt && !e.checkOnly
 	cost := costOf(max(e.hits, 1), r.Cost)
 	if e.owes { // a bucket never grants more than its burst, and would take nothing

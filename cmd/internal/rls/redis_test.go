@@ -124,27 +124,59 @@ func TestTheNewRatePaysADebt(t *testing.T) {
 	t.Error("the debt is not paid")
 }
 
-// Envoy asks for the tokens of a language model with 0 hits before, and reports the hits after the
-// response, by a file of envoyproxy/ratelimit, which has no debt. There too, four of these pass.
+// A gateway sends a request without an addend, or with 0 hits or one, and reports the tokens of a
+// language model after the response, by a file of envoyproxy/ratelimit, which has no debt. There
+// too, four of these pass. The request and the report may reach two services with one Redis, which
+// may have been started in between.
 func TestHitsThatAreReported(t *testing.T) {
-	for name, store := range map[string]func(*Config){
-		"memory": func(*Config) {}, "redis": shared(t, redistest.Start(t).Addr, "error"),
+	address := redistest.Start(t).Addr
+	for name, before := range map[string]*wrapperspb.UInt64Value{
+		"none": nil, "0": wrapperspb.UInt64(0), "1": wrapperspb.UInt64(1),
 	} {
-		s, _ := newService(t, limit("a", "unit: day, requests_per_unit: 10000"), store)
-		passed := 0
-		for range 50 {
-			r := request(0, "a=")
-			r.Descriptors[0].HitsAddend = wrapperspb.UInt64(0)
-			if send(t, s, r).OverallCode != ratelimit.RateLimitResponse_OK {
-				continue
+		for _, store := range []string{"memory", "redis"} {
+			tree := limit("a"+name, "unit: day, requests_per_unit: 10000")
+			asked, _ := newService(t, tree)
+			if store == "redis" {
+				asked, _ = newService(t, tree, shared(t, address, "error"))
 			}
-			passed++
-			r.Descriptors[0].HitsAddend = wrapperspb.UInt64(3000)
-			send(t, s, r)
+			passed := 0
+			for range 50 {
+				r := request(0, "a"+name+"=")
+				r.Descriptors[0].HitsAddend = before
+				if send(t, asked, r).OverallCode != ratelimit.RateLimitResponse_OK {
+					continue
+				}
+				passed++
+				told := asked
+				if store == "redis" {
+					told, _ = newService(t, tree, shared(t, address, "error"))
+				}
+				r.Descriptors[0].HitsAddend = wrapperspb.UInt64(3000)
+				send(t, told, r)
+			}
+			if passed != 4 {
+				t.Errorf("%s, %s hits before: %d requests pass, want 4", store, name, passed)
+			}
 		}
-		if passed != 4 {
-			t.Errorf("%s: %d requests pass, want 4", name, passed)
+	}
+}
+
+// One hit that is refused takes nothing, also after a check of 0 hits: a client of twice the rate
+// is granted the rate.
+func TestAClientAboveItsRateIsGrantedTheRate(t *testing.T) {
+	s, now := newService(t, limit("a", "unit: second, requests_per_unit: 10"))
+	check := request(0, "a=")
+	check.Descriptors[0].HitsAddend = wrapperspb.UInt64(0)
+	send(t, s, check)
+	granted := 0
+	for range 200 { // in 10 s
+		if send(t, s, request(1, "a=")).OverallCode == ratelimit.RateLimitResponse_OK {
+			granted++
 		}
+		now.Advance(50 * time.Millisecond)
+	}
+	if granted < 100 || granted > 110 {
+		t.Errorf("%d of 200 requests are granted, want about 100", granted)
 	}
 }
 

@@ -67,8 +67,8 @@ func TestDebt(t *testing.T) {
 	}
 	expect(t, "before", []string{check(), report(50, "a=")}, "OK OK:60", "OK OK:10")
 	expect(t, "debt", []string{
-		report(30, "a=", "b="), check(), report(30, "a="), report(1, "a=", "b="),
-	}, "OVER OK:10 OVER:0", "OK OK:10", "OVER OVER:0", "OVER OVER:0 OK:9")
+		report(30, "a="), report(1, "a=", "b="),
+	}, "OVER OVER:0", "OVER OVER:0 OK:9")
 	expect(t, "refused by debt alone", []string{report(9, "b=")}, "OK OK:0")
 	now.Advance(21 * time.Second)
 	expect(t, "not paid", []string{check()}, "OVER OVER:0")
@@ -336,8 +336,8 @@ func TestOverrideInDebtIsKept(t *testing.T) {
 		return err
 	}
 	for n := range uint32(maxOverrides) {
-		for _, hits := range []uint64{0, uint64(n + 1), uint64(n + 1), uint64(n + 1)} {
-			if err := report(n+1, hits); err != nil { // in the end there is a debt for two hours
+		for _, hits := range []uint64{0, uint64(n + 2), uint64(n + 2), uint64(n + 2)} {
+			if err := report(n+2, hits); err != nil { // in the end there is a debt for two hours
 				t.Fatal(err)
 			}
 		}

@@ -43,7 +43,6 @@ func (r *rule) isFixed() bool { return r.Limit == tb.Limit{} }
 type limiter struct {
 	local  *cas.TokenBucket
 	shared *redis.Limiter
-	asked  atomic.Bool  // with 0 hits, so that hits are reports of what was used: see entry.owes
 	paid   atomic.Int64 // when no bucket is in debt any more, in Unix seconds
 }
 

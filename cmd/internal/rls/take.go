@@ -15,7 +15,8 @@ func (e *entry) isLimited() bool { return e.rule != nil && !e.unlimited }
 func (e *entry) refused() bool { return !e.decision.Allowed && e.decision.RetryAfter > 0 }
 
 // setTaken records that the charge of the descriptor was taken or refused. If it was taken from a
-// bucket that lacks the hits, the rule refuses until they are paid.
+// bucket that lacks the hits, the rule refuses until they are paid. It never grants more than a
+// burst, of which a report takes no more.
 func (c *call) setTaken(e *entry, d tb.Decision, taken bool) {
 	e.decision, e.taken = d, taken
 	if !taken || !e.owes {
@@ -24,6 +25,9 @@ func (c *call) setTaken(e *entry, d tb.Decision, taken bool) {
 	if delay := e.charge.Delay(); delay > 0 {
 		e.decision = tb.Decision{RetryAfter: delay}
 		e.rule.limiter.owes(c.now.Add(delay).Unix())
+	}
+	if costOf(e.hits, e.rule.Cost) > float64(e.rule.Limit.Capacity) {
+		e.decision = tb.Decision{RetryAfter: tb.Never}
 	}
 }
 
