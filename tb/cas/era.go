@@ -34,7 +34,8 @@ func (h history) after(m, next *layout, owed uint64) history {
 	ended := *m
 	ended.history = history{} // or no era would ever be collected
 	ahead, _ := m.supply.rate.times(grace)
-	h.eras = append(eras, era{&ended, next.begin, 0, capacity, m.microsUpTo(ahead.lo)})
+	eras = append(eras, era{&ended, next.begin, 0, capacity, m.microsUpTo(ahead.lo)})
+	h.eras = eras
 	full := int64(next.micros(next.capacity))
 	for len(h.eras) > keptEras && h.through(h.arrived(), -int64(owed+h.eras[0].ahead), full) == full {
 		h.eras = h.eras[1:]

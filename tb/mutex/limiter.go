@@ -181,7 +181,7 @@ func (l *Limiter[K]) check(now uint64, key K, want *terms) (tb.Decision, error) 
 		return tb.Decision{}, tb.ErrInvalidKey
 	}
 	b := l.buckets[key]
-	tier := l.tier(key, b, want.tier)
+	tier := l.tier(b, want.tier)
 	m := tier.limit()
 	s := m.first(now)
 	if b != nil {
@@ -201,7 +201,7 @@ func (l *Limiter[K]) level(now uint64, key K, tier int) (tb.Level, error) {
 		return tb.Level{}, tb.ErrInvalidKey
 	}
 	b := l.buckets[key]
-	in := l.tier(key, b, tier)
+	in := l.tier(b, tier)
 	m := in.limit()
 	s := m.first(now)
 	if b != nil {
@@ -220,7 +220,7 @@ func (l *Limiter[K]) spend(now uint64, key K, want *terms, r *receipt[K]) (charg
 		return charged{}, tb.ErrInvalidKey
 	}
 	b := l.buckets[key]
-	tier := l.tier(key, b, want.tier)
+	tier := l.tier(b, want.tier)
 	m := tier.limit()
 	if b == nil {
 		if want.units(m) <= m.capacity || want.rest {

@@ -137,7 +137,7 @@ func (l *Limiter[K]) settle(key K, asked int, estimate, actual float64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	b := l.buckets[key]
-	tier := l.tier(key, b, asked)
+	tier := l.tier(b, asked)
 	m := tier.limit()
 	expected := m.roundUp(estimate) // may be above a new capacity
 	used := m.roundUp(actual)

@@ -43,7 +43,7 @@ func (l *Limiter[K]) stored(key K, now uint64) (tb.State, bool) {
 	if !ok {
 		return tb.State{}, false
 	}
-	tier := l.tier(key, b, 0)
+	tier := l.tier(b, 0)
 	m := tier.limit()
 	return tb.State{Tokens: m.level(l.seen(b, tier, now), now).Tokens, Tier: m.tier}, true
 }
@@ -97,7 +97,7 @@ func (l *Limiter[K]) Restore(states iter.Seq2[K, tb.State]) error {
 // tierOfState returns the tier of a key that gets a state of the given tier.
 func (l *Limiter[K]) tierOfState(key K, index int) *tier {
 	if len(l.tiers) == 1 {
-		return l.tier(key, l.buckets[key], 0)
+		return l.tier(l.buckets[key], 0)
 	}
 	return l.tiers[index]
 }
