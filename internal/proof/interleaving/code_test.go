@@ -1,6 +1,9 @@
 package interleaving
 
-import "github.com/seed-181794aa/ratelimit/internal/proof/modelcheck/overlay"
+import (
+	"github.com/seed-181794aa/ratelimit/internal/proof/modelcheck/overlay"
+	"github.com/seed-181794aa/ratelimit/internal/proof/planted"
+)
 
 // tableGo is the file with the sizes of the small maps.
 const tableGo = "lru/table.go"
@@ -34,4 +37,13 @@ func tiny(name, mostBuckets, keysPerSlot string) overlay.Variant {
 
 func edit(file, before, after string) overlay.Edit {
 	return overlay.Edit{File: file, Old: before, New: after}
+}
+
+// variantOf returns the code with a bug.
+func variantOf(b planted.Bug) overlay.Variant {
+	v := overlay.Variant{Name: b.Name, Edits: []overlay.Edit{edit(b.File, b.Old, b.New)}}
+	if b.TinyMaps {
+		v.Edits = append(v.Edits, growing.Edits...)
+	}
+	return v
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/internal/proof/modelcheck"
 	"github.com/seed-181794aa/ratelimit/internal/proof/modelcheck/overlay"
 	"github.com/seed-181794aa/ratelimit/internal/proof/modelcheck/registry"
+	"github.com/seed-181794aa/ratelimit/internal/proof/planted"
 )
 
 // The tests of this file run twice. They explore variants of tb/cas, which exist only in a
@@ -25,7 +26,6 @@ import (
 var (
 	everything = flag.Bool("all", false, "explore all scenarios and plant all bugs: takes minutes")
 	only       = flag.String("scenario", "", "explore only the scenarios with this text in their name")
-	bug        = flag.String("bug", "", "plant only the bugs with this text in their name")
 	preempt    = flag.Int("preempt", 1, "the most preemptions in tiny maps: 2 takes minutes, -1 hours")
 )
 
@@ -106,22 +106,23 @@ func TestMergingLosesNothing(t *testing.T) {
 
 // TestPlantedBugsAreFound plants one bug at a time into the code, and expects a failure.
 func TestPlantedBugsAreFound(t *testing.T) {
-	findBugs(t, mutants, slices.Concat(onOneKey, onTheMove, onTheTable))
+	findBugs(t, "check-keys", slices.Concat(onOneKey, onTheMove, onTheTable))
 }
 
-func TestPlantedBugsInChargesAreFound(t *testing.T) { findBugs(t, chargeMutants, onCharges) }
+func TestPlantedBugsInChargesAreFound(t *testing.T) { findBugs(t, "check-charges", onCharges) }
 
 func TestPlantedBugsInReservationsAreFound(t *testing.T) {
-	findBugs(t, reservationMutants, slices.Concat(onReservations, onSettlements, onLimits))
+	findBugs(t, "check-reservations", slices.Concat(onReservations, onSettlements, onLimits))
 }
 
-func TestPlantedBugsInLimitsAreFound(t *testing.T) { findBugs(t, limitMutants, onLimits) }
+func TestPlantedBugsInLimitsAreFound(t *testing.T) { findBugs(t, "check-limits", onLimits) }
 
-// findBugs expects that every mutant fails. It tries schedules with few preemptions first, so
+func TestPlantedBugsInTiersAreFound(t *testing.T) { findBugs(t, "check-tiers", onTiers) }
+
+// findBugs expects that the bugs of a list fail. It tries schedules with few preemptions first, so
 // that it finds a simple schedule.
-func findBugs(t *testing.T, mutants []overlay.Variant, scenarios []scenario) {
+func findBugs(t *testing.T, list string, scenarios []scenario) {
 	if len(registry.Variants) == 0 {
-		write(t, t.TempDir(), mutants) // also those that are not planted fit the code
 		t.Log(inOverlay(t))
 		return
 	}
@@ -129,29 +130,30 @@ func findBugs(t *testing.T, mutants []overlay.Variant, scenarios []scenario) {
 	for i, s := range scenarios {
 		oracles[i] = newOracle(s)
 	}
-	for _, m := range planted(mutants) {
-		t.Run(m.Name, func(t *testing.T) {
-			for bound := range 4 {
-				for i, s := range scenarios {
-					r := s.explore(m.Name, oracles[i], modelcheck.Options{Preemptions: bound})
-					if r.Failure != nil {
-						t.Logf("found in %q, preemptions: %d: %s\n%s",
-							s.name, bound, r.Failure.Message, r.Failure.Trace)
-						return
-					}
+	planted.Find(t, chosen(t, list), func(_ *testing.T, b planted.Bug) string {
+		for bound := range 4 {
+			for i, s := range scenarios {
+				r := s.explore(b.Name, oracles[i], modelcheck.Options{Preemptions: bound})
+				if f := r.Failure; f != nil {
+					return fmt.Sprintf("%q, preemptions: %d: %s\n%s", s.name, bound, f.Message, f.Trace)
 				}
 			}
-			t.Error("no schedule fails")
-		})
-	}
+		}
+		return ""
+	})
 }
 
-// planted returns the mutants that the flags choose.
-func planted(mutants []overlay.Variant) []overlay.Variant {
-	return slices.DeleteFunc(slices.Clone(mutants), func(m overlay.Variant) bool {
-		return !*everything && *bug == "" && !slices.Contains(essential, m.Name) ||
-			!strings.Contains(m.Name, *bug)
-	})
+// chosen returns the bugs of lists that the flags choose.
+func chosen(t *testing.T, lists ...string) (all []planted.Bug) {
+	t.Helper()
+	for _, list := range lists {
+		bugs, err := planted.Bugs(list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, planted.Chosen(bugs, *everything)...)
+	}
+	return all
 }
 
 // inOverlay runs the calling test again in the build with the variants, and returns its output.
@@ -163,8 +165,8 @@ func inOverlay(t *testing.T) string {
 	}
 	program := build(t)
 	cmd := exec.CommandContext(t.Context(), program, "-test.v", "-test.run=^"+t.Name()+"$",
-		fmt.Sprint("-all=", *everything), "-scenario="+*only, "-bug="+*bug,
-		fmt.Sprint("-preempt=", *preempt))
+		fmt.Sprint("-all=", *everything), "-scenario="+*only, fmt.Sprint("-preempt=", *preempt),
+		"-bug="+flag.Lookup("bug").Value.String())
 	out, err := cmd.CombinedOutput()
 	report := strings.ReplaceAll(string(out), filepath.Dir(program), "")
 	if err != nil {
@@ -198,9 +200,12 @@ func build(t *testing.T) string {
 	if program.name != "" {
 		return program.name
 	}
-	list := write(t, program.dir, slices.Concat([]overlay.Variant{shipped, growing, dividing},
-		planted(slices.Concat(mutants, chargeMutants, reservationMutants, limitMutants,
-			tierMutants))))
+	variants := []overlay.Variant{shipped, growing, dividing}
+	for _, b := range chosen(t, "check-keys", "check-charges", "check-reservations", "check-limits",
+		"check-tiers") {
+		variants = append(variants, variantOf(b))
+	}
+	list := write(t, program.dir, variants)
 	name := filepath.Join(program.dir, "interleaving.test")
 	cmd := exec.CommandContext(t.Context(), "go", "test", "-c", "-vet=off", "-o", name,
 		"-overlay", list, ".")

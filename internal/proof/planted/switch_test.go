@@ -25,21 +25,23 @@ var plantedBug, _ = strconv.Atoi(os.Getenv("` + variable + `"))
 `
 
 // addAll plants all bugs in the code below dir at once, so that the tests are compiled once. A
-// function with a bug gets a copy that has the bug, and calls it if the bug is selected.
-func addAll(t *testing.T, dir string) {
+// function with a bug gets a copy that has the bug, and calls it if the bug is selected. It returns
+// the numbers that select the bugs.
+func addAll(t *testing.T, dir string) map[string]int {
 	t.Helper()
-	number := 0
+	numbers := map[string]int{}
 	for _, p := range parts {
-		for _, b := range p.bugs {
-			if number++; !b.inGo() {
+		for _, b := range p.bugs(t) {
+			number := len(numbers) + 1
+			if numbers[b.Name] = number; !b.inGo() {
 				continue
 			}
 			_, text, wrong := b.planted(t, root)
-			right := functionAt(t, text, strings.Index(text, b.old))
-			bad := functionAt(t, wrong, strings.Index(text, b.old))
+			right := functionAt(t, text, strings.Index(text, b.Old))
+			bad := functionAt(t, wrong, strings.Index(text, b.Old))
 			copied := fmt.Sprintf("%s_bug%d", right.decl.Name.Name, number)
 
-			name := filepath.Join(dir, b.file)
+			name := filepath.Join(dir, b.File)
 			header, rest, _ := strings.Cut(read(t, name), right.header)
 			call := fmt.Sprintf("\nif plantedBug == %d {\n%s\n}\n", number, right.call(t, copied))
 			write(t, name, header+right.header+call+rest+"\n"+bad.renamed(copied)+"\n")
@@ -47,6 +49,7 @@ func addAll(t *testing.T, dir string) {
 				fmt.Sprintf(selection, right.pkg))
 		}
 	}
+	return numbers
 }
 
 // function is a function of a file.
