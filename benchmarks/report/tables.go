@@ -19,7 +19,7 @@ type table struct {
 // made are the tables without a query.
 var made = map[string]func(*results) (string, error){
 	"machine": machine, "hits-machine": machine, "redis-machine": machine,
-	"hits": hitsTable, "aims": aimsTable, "cores": coresTable,
+	"hits": hitsTable, "aims": aimsTable,
 }
 
 const byLoad = "/load,/keys,/dist"
@@ -66,7 +66,6 @@ var tables = []table{
 	{"grow-hit", "Single hits during the inserts, ns", tail("/load:grow", "hit-"), "", ""},
 	{"contention", "Goroutines on one word",
 		query{".name:Contention", "/line", "/par@num", perOp}, "ns, goroutines", ""},
-	{name: "cores", title: "One hot key on simulated machines"},
 	{"failures", "Failed compare-and-swaps per grant",
 		query{".name:Contention /line:cas", "/line", "/par@num", []string{"failures/op"}},
 		"failures a grant, goroutines", ""},
