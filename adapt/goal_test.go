@@ -12,10 +12,7 @@ import (
 	"time"
 )
 
-var (
-	everything = flag.Bool("all", false, "simulate all scenarios: takes some seconds")
-	update     = flag.Bool("update", false, "write what the chart of docs/adaptive.md is drawn from")
-)
+var everything = flag.Bool("all", false, "simulate all scenarios: takes some seconds")
 
 // The tables of the guide have the scores of runs with this seed.
 const guideSeed = 1
@@ -72,36 +69,6 @@ func (s score) row(title string) string {
 	}
 	return fmt.Sprintf("| %s | %.0f %% | %d ms | %s |\n", title, 100*s.goodput,
 		s.p99.Round(time.Millisecond).Milliseconds(), converge)
-}
-
-// TestChartIsOfThisLaw requires that the chart of the guide is drawn from runs of the law as it is.
-func TestChartIsOfThisLaw(t *testing.T) {
-	if runtime.GOARCH != "amd64" {
-		t.Skip("the last digit of a number may differ")
-	}
-	const file = "../benchmarks/results/adaptive.txt"
-	s := scenarios()[0]
-	r := simulate(&s, guideSeed)
-	var made bytes.Buffer
-	line := func(name string, second int, value float64, unit string) {
-		fmt.Fprintf(&made, "BenchmarkAdaptive/line=%s/second=%d 1 %.4g %s\n", name, second, value, unit)
-	}
-	for second, p99 := range r.p99s() {
-		at := time.Duration(second) * time.Second
-		line("adapt", second, r.rates[0][at/step], "rate")
-		line("capacity", second, s.capacity(s.phaseAt(at)), "rate")
-		line("adapt", second, p99.Seconds(), "p99-sec")
-		line("target", second, s.target.Seconds(), "p99-sec")
-	}
-	if *update {
-		if err := os.WriteFile(file, made.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if was, err := os.ReadFile(file); err != nil || !bytes.Equal(was, made.Bytes()) {
-		t.Errorf("%s is of another law (%v): go test ./adapt -run Chart -update, then scripts/report",
-			file, err)
-	}
 }
 
 func TestRunsWithOneSeedAreEqual(t *testing.T) {

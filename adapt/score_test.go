@@ -85,15 +85,6 @@ func (r *run) between(from, to time.Duration) (goodput float64, p99 time.Duratio
 	return float64(good) / (to - from).Seconds(), p99
 }
 
-// p99s returns the 99th percentile of the latency in each second of the run.
-func (r *run) p99s() (all []time.Duration) {
-	for at := time.Duration(0); at < r.scenario.length(); at += time.Second {
-		_, p99 := r.between(at, at+time.Second)
-		all = append(all, p99)
-	}
-	return all
-}
-
 // fairness returns Jain's index of the mean rates in the last phase: 1 if they are equal.
 func (r *run) fairness() float64 {
 	last := r.scenario.phases[len(r.scenario.phases)-1].length
