@@ -3,7 +3,7 @@
 // disturbs them: see disturbances. Each granted request is audited.
 //
 // The file records.jsonl in the directory of -out has a line for each sample, event and audit.
-// At the end, or with -judge, the command reads the file, prints tables, draws the curves, and
+// At the end, or with -judge, the command reads the file, prints tables, and
 // exits with 1 if a server was not flat, granted too much or failed without a reason.
 package main
 
@@ -21,7 +21,7 @@ func main() {
 	log.SetFlags(log.Ltime)
 	var c settings
 	flag.StringVar(&c.programs, "programs", ".", "the directory of the programs tb and tb-rls")
-	flag.StringVar(&c.dir, "out", "soak", "directory for the records, the drawings and the logs")
+	flag.StringVar(&c.dir, "out", "soak", "directory for the records and the logs")
 	flag.DurationVar(&c.duration, "for", time.Hour, "how long the servers run")
 	flag.DurationVar(&c.sample, "sample", 10*time.Second, "time from one sample to the next")
 	flag.DurationVar(&c.pause, "pause", time.Minute, "time from one event to the next")
@@ -37,9 +37,6 @@ func main() {
 		}
 	}
 	r, err := readRecords(c.dir)
-	if err == nil {
-		err = r.draw(c.dir)
-	}
 	if err != nil {
 		log.Fatal(err)
 	}
