@@ -2,7 +2,6 @@ package tb
 
 import (
 	"math"
-	"math/big"
 	"strconv"
 	"time"
 )
@@ -33,6 +32,24 @@ func (l Limit) Validate() error {
 	return nil
 }
 
+// Share returns the limit of one of n replicas that cannot talk to each other: its bucket holds 1/n
+// of Capacity, rounded down to tokens, and is refilled at 1/n of the rate. So together they grant
+// at most what l grants. A cost above the share of Capacity is refused by each of them. Share
+// returns a *ConfigError if l is out of range, if n is not 1 to Capacity, or if Per times n is above
+// 292 years.
+func (l Limit) Share(n int) (Limit, error) {
+	if err := l.Validate(); err != nil {
+		return Limit{}, err
+	}
+	if most := int(min(int64(l.Capacity), math.MaxInt64/int64(l.Per))); n < 1 || n > most {
+		return Limit{}, &ConfigError{"n", n,
+			"1 to " + strconv.Itoa(most) + ", so that each replica has a token of Capacity"}
+	}
+	l.Capacity /= n
+	l.Per *= time.Duration(n)
+	return l, nil
+}
+
 // LimitPerSecond returns the limit with the given burst and refill rate in tokens a second. The
 // rate becomes the simplest fraction that rounds to that float64: 0.1 is one token in ten
 // seconds, 1.0/86400 is one a day. It returns a *ConfigError if the capacity is not 1 to
@@ -46,48 +63,4 @@ func LimitPerSecond(capacity int, refillPerSec float64) (Limit, error) {
 	tokens, per := fraction(refillPerSec)
 	l := Limit{Capacity: capacity, Tokens: tokens, Per: per}
 	return l, l.Validate()
-}
-
-// fraction returns a rate in tokens a second as tokens per duration: the simplest fraction in
-// seconds, or in nanoseconds if the one in seconds needs more than 292 years.
-func fraction(rate float64) (tokens int64, per time.Duration) {
-	second := big.NewRat(int64(time.Second), 1)
-	r := simplest(rate, big.NewRat(1, 1))
-	ns := new(big.Int).Mul(r.Denom(), second.Num())
-	if !ns.IsInt64() {
-		r = simplest(rate, second)
-		ns = r.Denom()
-	}
-	return r.Num().Int64(), time.Duration(ns.Int64())
-}
-
-// simplest returns the fraction with the smallest denominator whose product with unit rounds to
-// f.
-func simplest(f float64, unit *big.Rat) *big.Rat {
-	edge := func(neighbour float64) *big.Rat { // halfway to the neighbour
-		r := new(big.Rat).SetFloat64(f)
-		r.Add(r, new(big.Rat).SetFloat64(neighbour))
-		return r.Quo(r, new(big.Rat).Mul(unit, big.NewRat(2, 1)))
-	}
-	lo, hi := edge(math.Nextafter(f, 0)), edge(math.Nextafter(f, math.Inf(1)))
-	return between(lo, hi)
-}
-
-// between returns the fraction with the smallest denominator strictly between lo and hi, 0 ≤ lo <
-// hi. It descends the continued fractions of lo and hi: it subtracts the whole part that both
-// share, solves for the reciprocals of the rests, and inverts the result.
-func between(lo, hi *big.Rat) *big.Rat {
-	whole := new(big.Int).Quo(lo.Num(), lo.Denom())
-	next := new(big.Rat).SetInt(new(big.Int).Add(whole, big.NewInt(1)))
-	if next.Cmp(hi) < 0 {
-		return next
-	}
-	floor := new(big.Rat).SetInt(whole)
-	low, high := new(big.Rat).Sub(lo, floor), new(big.Rat).Sub(hi, floor)
-	if low.Sign() == 0 { // only a fraction just above whole is left
-		n := new(big.Int).Quo(high.Denom(), high.Num())
-		return floor.Add(floor, new(big.Rat).SetFrac(big.NewInt(1), n.Add(n, big.NewInt(1))))
-	}
-	rest := between(high.Inv(high), low.Inv(low))
-	return floor.Add(floor, rest.Inv(rest))
 }

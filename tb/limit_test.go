@@ -59,22 +59,19 @@ func TestLimitPerSecondRoundsToTheRate(t *testing.T) {
 	}
 }
 
-func TestBetweenFindsTheSmallestDenominator(t *testing.T) {
-	rng := rand.New(rand.NewPCG(3, 4))
-	for range 2_000 {
-		lo := big.NewRat(rng.Int64N(200), rng.Int64N(50)+1)
-		hi := new(big.Rat).Add(lo, big.NewRat(1, rng.Int64N(300)+1))
-		want := new(big.Rat)
-		for q := int64(1); ; q++ {
-			p := new(big.Int).Mul(lo.Num(), big.NewInt(q))
-			p.Quo(p, lo.Denom()).Add(p, big.NewInt(1))
-			want.SetFrac(p, big.NewInt(q))
-			if want.Cmp(hi) < 0 {
-				break
-			}
-		}
-		if got := between(lo, hi); got.Cmp(want) != 0 {
-			t.Fatalf("between(%v, %v) = %v, want %v", lo, hi, got, want)
+func TestSharesOfALimit(t *testing.T) {
+	for _, tt := range []struct {
+		whole Limit
+		n     int
+		share Limit
+	}{
+		{Limit{10, 3, time.Second}, 1, Limit{10, 3, time.Second}},
+		{Limit{10, 3, time.Second}, 3, Limit{3, 3, 3 * time.Second}},
+		{Limit{10, 3, time.Second}, 10, Limit{1, 3, 10 * time.Second}},
+		{Limit{5, 1, math.MaxInt64 / 2}, 2, Limit{2, 1, math.MaxInt64 - 1}},
+	} {
+		if got, err := tt.whole.Share(tt.n); err != nil || got != tt.share {
+			t.Errorf("%v.Share(%d) = %v, %v, want %v", tt.whole, tt.n, got, err, tt.share)
 		}
 	}
 }
@@ -84,6 +81,7 @@ func TestConfigErrorNamesFieldValueAndRange(t *testing.T) {
 		_, err := LimitPerSecond(capacity, rate)
 		return err
 	}
+	share := func(l Limit, n int) error { _, err := l.Share(n); return err }
 	options := func(o ...Option) error { _, err := Apply(o...); return err }
 	for _, tt := range []struct {
 		name  string
@@ -106,6 +104,10 @@ func TestConfigErrorNamesFieldValueAndRange(t *testing.T) {
 		{"rate too slow", perSecond(1, 1e-10), "refillPerSec"},
 		{"rate too fast", perSecond(1, math.Nextafter(1e9, 2e9)), "refillPerSec"},
 		{"rate with capacity 0", perSecond(0, 1), "Capacity"},
+		{"share of an impossible limit", share(Limit{}, 1), "Capacity"},
+		{"share of no replica", share(Limit{5, 1, 1}, 0), "n"},
+		{"share below a token", share(Limit{5, 1, 1}, 6), "n"},
+		{"share with too long a period", share(Limit{5, 1, math.MaxInt64 / 2}, 3), "n"},
 		{"nil clock", options(WithClock(nil)), "WithClock"},
 		{"no keys", options(WithMaxKeys(0)), "WithMaxKeys"},
 		{"too many keys", options(WithMaxKeys(maxMaxKeys + 1)), "WithMaxKeys"},

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -22,9 +21,9 @@ const (
 	Fail Policy = -3
 )
 
-// LocalShare gives each process its share of the limit: 1/n of Tokens every Per, and of Capacity,
-// rounded down to tokens. n is the number of processes, 1 to Capacity. So n processes grant at most
-// what the limit grants. A cost above the share is refused.
+// LocalShare gives each process its share of the limit: see tb.Limit.Share. n is the number of
+// processes, 1 to Capacity. So n processes grant at most what the limit grants. A cost above the
+// share is refused.
 //
 // A process charges its share with what the server grants to it, so that a failure starts no fresh
 // burst. The shares take the memory of a tb/cas limiter with up to tb.DefaultMaxKeys keys.
@@ -48,16 +47,12 @@ func (p Policy) isShare() bool { return p != Refuse && p != Allow && p != Fail }
 
 // part returns the limit of a LocalShare.
 func (p Policy) part(limit tb.Limit) (tb.Limit, error) {
-	most := int(min(int64(limit.Capacity), math.MaxInt64/int64(limit.Per)))
-	if p < 1 || int(p) > most {
-		return limit, &tb.ConfigError{
-			Field: "WithPolicy", Value: fmt.Sprintf("LocalShare(%d)", int(p)),
-			Range: fmt.Sprintf("LocalShare(1) to LocalShare(%d), a token of Capacity each", most),
-		}
+	share, err := limit.Share(int(p))
+	var bad *tb.ConfigError
+	if errors.As(err, &bad) && bad.Field == "n" {
+		bad.Field, bad.Value = "WithPolicy", fmt.Sprintf("LocalShare(%d)", int(p))
 	}
-	limit.Capacity /= int(p)
-	limit.Per *= time.Duration(p)
-	return limit, nil
+	return share, err
 }
 
 // Decider is what decided a call.
