@@ -137,7 +137,7 @@ func TestBadStateKeepsTheProxyFromStarting(t *testing.T) {
 	}
 	for _, c := range []struct{ text, want string }{
 		{string(good[:len(good)-20]), "line 4: unexpected end of JSON input"},
-		{strings.Replace(string(good), `"version":2`, `"version":9`, 1), "line 1: the version is 9"},
+		{strings.Replace(string(good), `"version":3`, `"version":9`, 1), "line 1: the version is 9"},
 		{strings.Replace(string(good), `"tokens":`, `"tokens":"`, 1), "line 3: invalid character"},
 		{"", "line 1: the end is missing"},
 	} {
