@@ -148,7 +148,8 @@ func TestManyAnswersReplaceTheOnesBefore(t *testing.T) {
 			e.observe(&d, 250*time.Millisecond, d.mean())
 		}
 		if !near(e.recent.total, tt.total) {
-			t.Errorf("twice %d answers: the weight is %v, want %v", tt.answers, e.recent.total, tt.total)
+			t.Errorf("twice %d answers: the weight is %v, want %v",
+				tt.answers, e.recent.total, tt.total)
 		}
 	}
 }
@@ -245,7 +246,8 @@ func TestRoomByTheMean(t *testing.T) {
 	v := &interval{length: l.pace, begun: 100, ended: 100, latency: answers(100, 0.2, 3)}
 	got := l.room(v)
 	if want := 1 - v.latency.mean()/(l.aim()/2); math.Abs(got-want) > 1e-12 || want <= 0 {
-		t.Errorf("room %v with a mean of %v and an aim of %v, want %v", got, v.latency.mean(), l.aim(), want)
+		t.Errorf("room %v with a mean of %v and an aim of %v, want %v",
+			got, v.latency.mean(), l.aim(), want)
 	}
 }
 
