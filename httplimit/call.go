@@ -208,7 +208,7 @@ func (c *call) take() (allowed bool, err error) {
 	for e := range c.enforced() {
 		e.decision = c.decisions[i]
 		e.refused = !e.decision.Allowed && e.decision.RetryAfter > 0 // or it was not asked
-		e.delay = 0                                                  // also that of a grant that was given back
+		e.delay = 0                                                  // also if a grant was given back
 		if allowed {
 			e.readDelay()
 			c.delay = max(c.delay, e.delay)

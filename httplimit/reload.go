@@ -117,7 +117,7 @@ func (p *compiled) setLimits(before *compiled) error {
 	return nil
 }
 
-// setLimits calls change for each limit of the rule's limiters, which are those of an old rule.
+// setLimits calls change for each limit of the rule's limiters, which an old rule had before.
 func (r *rule) setLimits(change func(set func(tb.Limit) error, next, last tb.Limit) error) error {
 	first := r.limiters[0]
 	err := change(first.SetLimit, r.Limit, first.Limit())

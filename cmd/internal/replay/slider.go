@@ -11,7 +11,7 @@ import (
 // refusalCurve has the refusals of many bursts at each rate, as the page reads them.
 type refusalCurve struct {
 	// Clients and Requests are the numbers of all clients and requests. If OneIn is above 1, Clients
-	// is that of about one in OneIn.
+	// counts about one client in OneIn.
 	Clients  int    `json:"clients"`
 	Requests uint64 `json:"requests"`
 	OneIn    uint64 `json:"one_in"`
