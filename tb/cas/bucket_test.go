@@ -3,6 +3,7 @@ package cas
 import (
 	"errors"
 	"math"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -132,6 +133,60 @@ func TestClockOfABucketJumpsDuringSetLimit(t *testing.T) {
 		readings = []time.Duration{tt.now}
 		if l := b.Level(); l.Tokens != tt.tokens {
 			t.Errorf("at %v: %v tokens, want %v", tt.now, l.Tokens, tt.tokens)
+		}
+	}
+}
+
+// A Bucket forgets the limits before the last one, and a key of a Limiter does not. Under random
+// changes, with late readings and units of other sizes, both have the same tokens and the same times.
+func TestBucketAndKeyAgreeOnChanges(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	capacities := []int{1, 83, 84, 8_388, 1 << 20, 1 << 23, 100_000_000}
+	periods := []time.Duration{1, 3, 7, 1000, time.Millisecond}
+	randomLimit := func() tb.Limit {
+		per := periods[rng.IntN(len(periods))]
+		tokens := 1 + rng.Int64N(int64(per))
+		return tb.Limit{Capacity: capacities[rng.IntN(len(capacities))], Tokens: tokens, Per: per}
+	}
+	for program := range 5_000 {
+		start := time.Unix(0, 0)
+		now := start
+		limit, clock := randomLimit(), tb.WithClock(func() time.Time { return now })
+		b, err := NewBucket(limit, clock)
+		l, err2 := New[string](limit, clock)
+		if err := errors.Join(err, err2); err != nil {
+			t.Fatal(err)
+		}
+		for step := range 20 {
+			now = now.Add(time.Duration(rng.IntN(9) - 3))
+			if step > 0 && rng.IntN(3) == 0 {
+				next := randomLimit()
+				if err := errors.Join(b.SetLimit(next), l.SetLimit(next)); err != nil {
+					t.Fatal(err)
+				}
+			} else {
+				cost := max(1e-6, rng.Float64()*float64(b.Limit().Capacity))
+				one, err := b.Charge(cost)
+				other, err2 := l.Charge("a", cost)
+				if err := errors.Join(err, err2); err != nil {
+					t.Fatal(err)
+				}
+				if rng.IntN(3) == 0 {
+					one.MayWait(time.Hour)
+					other.MayWait(time.Hour)
+				}
+				d, _ := one.Take(now)
+				if want, _ := other.Take(now); d != want || one.Delay() != other.Delay() {
+					t.Fatalf("program %d, step %d: %+v after %v, and a key %+v after %v",
+						program, step, d, one.Delay(), want, other.Delay())
+				}
+			}
+			if step == 0 && b.load() == nil {
+				break // a bucket without a grant keeps its capacity, and a key does not
+			}
+			if want, _ := l.Level(t.Context(), "a"); b.Level() != want {
+				t.Fatalf("program %d, step %d: %+v, and a key %+v", program, step, b.Level(), want)
+			}
 		}
 	}
 }

@@ -72,17 +72,24 @@ func (m *layout) balanceSince(c *cell, word uint64) balance {
 	if m.owns(c) {
 		return m.balanceOf(c.base, word)
 	}
+	tokens, since := m.tokensSince(c, word)
+	return m.balanceWith(tokens, m.supplyFrom(since))
+}
+
+// tokensSince returns the tokens that the bucket of a cell of an ended era has under m, in millionths
+// and negative in debt. since is the instant at which it has them: the beginning of m, unless its own
+// time is later.
+func (m *layout) tokensSince(c *cell, word uint64) (micros int64, since uint64) {
+	capacity := int64(m.micros(m.capacity))
 	i := m.history.find(c)
 	if i < 0 { // when the era was forgotten, its buckets were full, and so were full ones of eras[0]
 		first := m.history.eras[0].layout
-		full, capacity := first.micros(first.capacity), m.micros(m.capacity)
-		return m.balanceWith(m.history.through(0, int64(full), int64(capacity)), m.supplyFrom(m.begin))
+		return m.history.through(0, int64(first.micros(first.capacity)), capacity), m.begin
 	}
 	e := &m.history.eras[i]
 	tokens, since := e.layout.tokensAt(e.layout.balanceOf(c.base, word), e.end)
 	if since == e.end {
-		capacity := int64(m.micros(m.capacity))
-		return m.balanceWith(m.history.through(i, tokens, capacity), m.supplyFrom(m.begin))
+		return m.history.through(i, tokens, capacity), m.begin
 	}
 	// The bucket's own time is a reading from the future, perhaps in a later era.
 	for _, e := range m.history.eras[i+1:] {
@@ -94,5 +101,5 @@ func (m *layout) balanceSince(c *cell, word uint64) balance {
 			since = e.end
 		}
 	}
-	return m.balanceWith(tokens, m.supplyFrom(since))
+	return tokens, since
 }

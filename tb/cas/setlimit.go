@@ -29,14 +29,14 @@ func (l *Limiter[K]) Limit() tb.Limit { return l.limits.tier(0).Load().limit }
 
 // SetLimit is Limiter.SetLimit for the bucket. A bucket that was never used keeps the tokens of its
 // old capacity. The bucket remembers one limit, because it first moves to the limit that ends, unless
-// its own time is ahead of the clock.
+// it would lose by the move: its own time is ahead of the clock, or the limit has larger units.
 func (b *Bucket) SetLimit(limit tb.Limit) error {
 	return b.limits.setLimit(&b.limits.one, limit, &b.clock, b.enter)
 }
 
 // enter makes a cell of m, so that no cell of an era before is left, and returns m without these
-// eras. A bucket that is ahead of t stays as it is, because it would lose the rest of a unit with each
-// change. enter runs under the lock of SetLimit.
+// eras. A bucket that was ahead of the beginning of m, or has a part of a unit of m, stays as it is: in
+// units of m, neither its time nor its tokens can be kept. enter runs under the lock of SetLimit.
 func (b *Bucket) enter(m *layout, t uint64) *layout {
 	now := m.supply.at(t)
 	for {
@@ -46,10 +46,11 @@ func (b *Bucket) enter(m *layout, t uint64) *layout {
 		}
 		if c != nil {
 			word := c.word.Load()
-			has = m.balanceSince(c, word)
-			if now.before(has.time) && has.deficit <= m.capacity {
+			tokens, since := m.tokensSince(c, word)
+			if since > m.begin || tokens%int64(maxScale/m.scale) != 0 {
 				return m
 			}
+			has = m.balanceWith(tokens, m.supplyFrom(since))
 			if !isSealed(word) {
 				c.word.CompareAndSwap(word, word|sealBit)
 				continue
