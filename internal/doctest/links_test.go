@@ -1,10 +1,8 @@
-package ratelimit_test
+package doctest
 
 import (
 	"io/fs"
-	"os"
 	"path"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -36,9 +34,9 @@ func TestLinksResolve(t *testing.T) {
 			if file != "" {
 				target = path.Join(path.Dir(name), file)
 			}
-			if !filepath.IsLocal(target) {
+			if !fs.ValidPath(target) {
 				t.Errorf("%s: %s leaves the repository", name, m[1])
-			} else if _, err := os.Stat(target); err != nil {
+			} else if _, err := fs.Stat(repository, target); err != nil {
 				t.Errorf("%s: %s does not exist", name, m[1])
 			} else if anchored && !anchors(read(t, target))[anchor] {
 				t.Errorf("%s: %s has no such heading", name, m[1])
@@ -75,25 +73,4 @@ func anchors(document string) map[string]bool {
 		found[anchor] = true
 	}
 	return found
-}
-
-// files returns the files of the repository with the given suffix, in all modules.
-func files(t *testing.T, suffix string) (names []string) {
-	t.Helper()
-	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if d.IsDir() && name != "." && strings.HasPrefix(d.Name(), ".") {
-			return fs.SkipDir
-		}
-		if strings.HasSuffix(name, suffix) {
-			names = append(names, filepath.ToSlash(name))
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return names
 }

@@ -1,11 +1,10 @@
-package ratelimit_test
+package doctest
 
 import (
 	"go/ast"
 	"go/doc"
 	"go/parser"
 	"go/token"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -95,26 +94,3 @@ func TestReadmeLinesFitAScreen(t *testing.T) {
 		}
 	}
 }
-
-func read(t *testing.T, name string) string {
-	t.Helper()
-	b, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
-}
-
-// blocks returns the code blocks of a document in the given language.
-func blocks(document, language string) (found []string) {
-	fenced := regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```$")
-	for _, m := range fenced.FindAllStringSubmatch(document, -1) {
-		if m[1] == language {
-			found = append(found, m[2])
-		}
-	}
-	return found
-}
-
-// words returns s with one space between words, so that indentation does not count.
-func words(s string) string { return strings.Join(strings.Fields(s), " ") }

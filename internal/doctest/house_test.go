@@ -1,4 +1,4 @@
-package ratelimit_test
+package doctest
 
 import (
 	"go/ast"
@@ -57,7 +57,7 @@ func TestHouseHasArrowsOnlyDown(t *testing.T) {
 			t.Errorf("%s has no floor", dir)
 			continue
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
+		file, err := parser.ParseFile(token.NewFileSet(), name, read(t, name), parser.ImportsOnly)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,7 +102,7 @@ func TestRoomsHaveArrowsOnlyDown(t *testing.T) {
 			t.Errorf("%s has no room", name)
 		}
 		var err error
-		if p.file, err = parser.ParseFile(token.NewFileSet(), name, nil, 0); err != nil {
+		if p.file, err = parser.ParseFile(token.NewFileSet(), name, read(t, name), 0); err != nil {
 			t.Fatal(err)
 		}
 		parts = append(parts, p)
