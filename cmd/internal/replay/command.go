@@ -4,9 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
-	"net"
 	"slices"
 	"strings"
 
@@ -22,11 +20,10 @@ type Command struct {
 	Burst Burst `type:"text" placeholder:"TOKENS" help:"${replay_burst}"`
 	Sweep Sweep `placeholder:"LISTS" help:"${replay_sweep}"`
 
-	Suggest Share    `type:"text" placeholder:"PERCENT" help:"${replay_suggest}"`
-	Check   []string `sep:"none" placeholder:"FILE" help:"${replay_check}"`
-	ByPath  bool     `help:"${replay_by_path}"`
-	Export  *string  `enum:"policy,caddy,nginx,envoy" placeholder:"FORMAT" help:"${replay_export}"`
-	Policy  string   `placeholder:"FILE" help:"${replay_policy}"`
+	Suggest Share   `type:"text" placeholder:"PERCENT" help:"${replay_suggest}"`
+	ByPath  bool    `help:"${replay_by_path}"`
+	Export  *string `enum:"policy,caddy,nginx,envoy" placeholder:"FORMAT" help:"${replay_export}"`
+	Policy  string  `placeholder:"FILE" help:"${replay_policy}"`
 
 	Key        []string          `sep:"none" default:"ip" help:"${replay_key}"`
 	IPv6Prefix prefix            `type:"text" name:"ipv6-prefix" default:"64" help:"${replay_prefix}"`
@@ -42,10 +39,9 @@ type Command struct {
 
 	Algorithm []string `sep:"none" placeholder:"LIST" help:"${replay_algorithm}"`
 
-	Follow  bool   `help:"${replay_follow}"`
-	Resolve bool   `help:"${replay_resolve}"`
-	JSON    bool   `name:"json" help:"${replay_json}"`
-	HTML    string `name:"html" placeholder:"FILE" help:"${replay_html}"`
+	Follow bool   `help:"${replay_follow}"`
+	JSON   bool   `name:"json" help:"${replay_json}"`
+	HTML   string `name:"html" placeholder:"FILE" help:"${replay_html}"`
 
 	Sample      bool        `help:"${replay_sample}"`
 	SampleLines sampleLines `type:"text" default:"100000" help:"${replay_sample_lines}"`
@@ -62,8 +58,8 @@ func (c *Command) Validate() error {
 		return errors.New("want a FILE to replay, - for standard input, or --sample")
 	case len(c.Algorithm) > 0 && c.Overflow != "forgive":
 		return errors.New("want either --algorithm or --overflow, and not both")
-	case c.Follow && len(c.Files) != 1:
-		return errors.New("--follow: want one FILE, or - for standard input")
+	case c.Follow && !slices.Equal(c.Files, []string{"-"}):
+		return errors.New("--follow: want - for standard input, as in tail -F FILE | tb replay --follow -")
 	}
 	if err := errors.Join(c.validateHTML(), c.validateSchema()); err != nil {
 		return err
@@ -92,10 +88,8 @@ func (c *Command) options() (Options, error) {
 	switch {
 	case c.Follow && o.Suggest.isSet():
 		return o, errors.New("--follow: want a limit or a policy")
-	case !o.Suggest.isSet() && (c.ByPath || c.Export != nil || len(c.Check) > 0):
-		return o, errors.New("--by-path, --export and --check: want --suggest, and no limit")
-	case slices.Contains(c.Check, "-"):
-		return o, errors.New("--check: want files, and not standard input")
+	case !o.Suggest.isSet() && (c.ByPath || c.Export != nil):
+		return o, errors.New("--by-path and --export: want --suggest, and no limit")
 	case c.Policy != "":
 		return o, c.checkPolicyFlags(&o)
 	case o.Suggest.isSet():
@@ -139,10 +133,6 @@ func (c *Command) Run(ctx context.Context, std cli.IO) error {
 	if err != nil {
 		return err
 	}
-	others, _, err := findInputs(c.Check, nil)
-	if err != nil {
-		return err
-	}
 	page, err := c.createHTML()
 	if err != nil {
 		return err
@@ -156,11 +146,7 @@ func (c *Command) Run(ctx context.Context, std cli.IO) error {
 	if res == nil {
 		return err
 	}
-	err = errors.Join(err, c.check(ctx, o, &res.Report, others))
 	res.Report.Sample = c.Sample
-	if c.Resolve {
-		res.Report.addNames(ctx, net.DefaultResolver)
-	}
 	switch {
 	case c.Follow:
 		res.Report.Interrupted = false // which is how it ends
@@ -193,16 +179,7 @@ func (c *Command) replay(ctx context.Context, o Options, logs []Input,
 // logs returns the inputs and their length in bytes, -1 if it is not known.
 func (c *Command) logs(stdin io.Reader) ([]Input, int64, error) {
 	if !c.Sample {
-		logs, size, err := findInputs(c.Files, stdin)
-		switch {
-		case !c.Follow || err != nil:
-		case len(logs) != 1:
-			err = fmt.Errorf("--follow: want one FILE, and not %d", len(logs))
-		case c.Files[0] != "-":
-			name := logs[0].Name
-			logs[0].Open = func() (io.ReadCloser, error) { return follow(name) }
-		}
-		return logs, size, err
+		return findInputs(c.Files, stdin)
 	}
 	return []Input{{"generated sample", func() (io.ReadCloser, error) {
 		return io.NopCloser(samplelog.New(int(c.SampleLines))), nil

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -15,22 +13,20 @@ import (
 	"github.com/seed-181794aa/ratelimit/cmd/internal/accesslog"
 )
 
-// write adds lines to a file, and makes it if it is not there.
-func write(t *testing.T, name, lines string) {
+// piped returns a log that gets the lines that are written to it.
+func piped() (Input, io.WriteCloser) {
+	r, w := io.Pipe()
+	return Input{"stdin", func() (io.ReadCloser, error) { return r, nil }}, w
+}
+
+func write(t *testing.T, log io.Writer, lines string) {
 	t.Helper()
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.WriteString(lines); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
+	if _, err := io.WriteString(log, lines); err != nil {
+		t.Error(err)
 	}
 }
 
-// A log is followed while it grows, is rotated and is truncated.
+// A log is followed while it grows. The last report is of all its lines.
 func TestALogIsFollowed(t *testing.T) {
 	policy, err := policyOptions(t, `{"name": "r", "limit_keys": ["ip:address"],
 		"algorithm_config": {"tokens_per_second": 1, "burst": 2}}`)
@@ -39,8 +35,7 @@ func TestALogIsFollowed(t *testing.T) {
 	}
 	for _, o := range []Options{options(t, "1", 2), policy} {
 		synctest.Test(t, func(t *testing.T) {
-			name := filepath.Join(t.TempDir(), "a.log")
-			write(t, name, strings.Repeat(line("192.0.2.1", 1, 1), 3))
+			in, log := piped()
 			var reported atomic.Pointer[Report]
 			o.Follow = func(rep *Report) error {
 				reported.Store(rep)
@@ -48,7 +43,7 @@ func TestALogIsFollowed(t *testing.T) {
 			}
 			check := func(requests, refused uint64) {
 				t.Helper()
-				time.Sleep(refreshInterval + pollInterval)
+				time.Sleep(refreshInterval)
 				synctest.Wait()
 				latest := reported.Load()
 				var got uint64
@@ -62,35 +57,21 @@ func TestALogIsFollowed(t *testing.T) {
 						latest.Files, requests, refused)
 				}
 			}
-			ctx, cancel := context.WithCancel(t.Context())
 			done := make(chan error)
 			go func() {
-				res, err := Run(ctx, o, accesslog.Schema{}, []Input{{name, func() (io.ReadCloser, error) {
-					return follow(name)
-				}}})
+				res, err := Run(t.Context(), o, accesslog.Schema{}, []Input{in})
 				reported.Store(&res.Report)
 				done <- err
 			}()
+			write(t, log, strings.Repeat(line("192.0.2.1", 1, 1), 3))
 			check(3, 1)
 			check(3, 1)
-			write(t, name, line("192.0.2.1", 1, 1)+line("192.0.2.2", 1, 1)+
+			write(t, log, line("192.0.2.1", 1, 1)+line("192.0.2.2", 1, 1)+
 				strings.TrimSuffix(line("192.0.2.1", 10, 1), "\n"))
 			check(5, 2) // the last line has no end yet
-			if err := os.Rename(name, name+".1"); err != nil {
-				t.Fatal(err)
-			}
-			check(5, 2)
-			write(t, name, strings.Repeat(line("192.0.2.1", 20, 1), 3))
-			check(9, 3)
-			if err := os.Truncate(name, 0); err != nil {
-				t.Fatal(err)
-			}
-			check(9, 3)
-			write(t, name, line("192.0.2.1", 30, 1))
-			check(10, 3)
-			cancel()
+			log.Close()
 			err := <-done
-			if end := reported.Load(); err != nil || !end.Interrupted || end.Requests != 10 {
+			if end := reported.Load(); err != nil || end.Interrupted || end.Requests != 6 {
 				t.Errorf("%v, %+v", err, end)
 			}
 		})
@@ -100,13 +81,11 @@ func TestALogIsFollowed(t *testing.T) {
 // A report that cannot be written ends the replay.
 func TestAFailedReportEndsTheReplay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		name := filepath.Join(t.TempDir(), "a.log")
-		write(t, name, line("a", 1, 1))
+		in, log := piped()
+		go write(t, log, line("a", 1, 1))
 		o, failure := options(t, "1", 2), errors.New("no space")
 		o.Follow = func(*Report) error { return failure }
-		res, err := Run(t.Context(), o, accesslog.Schema{}, []Input{{name, func() (io.ReadCloser, error) {
-			return follow(name)
-		}}})
+		res, err := Run(t.Context(), o, accesslog.Schema{}, []Input{in})
 		if !errors.Is(err, failure) || res.Report.Requests != 1 {
 			t.Errorf("%v, %d requests", err, res.Report.Requests)
 		}
@@ -116,12 +95,12 @@ func TestAFailedReportEndsTheReplay(t *testing.T) {
 // A log that is followed and has no request says so while it is followed, and why. One without a
 // line says nothing.
 func TestALogWithoutARequestIsFollowed(t *testing.T) {
-	for log, want := range map[string]string{
-		"nothing\n": "a.log: 1 line, none valid, 1 malformed\n", "": "",
+	for lines, want := range map[string]string{
+		"nothing\n": "stdin: 1 line, none valid, 1 malformed\n", "": "",
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			name := filepath.Join(t.TempDir(), "a.log")
-			write(t, name, log)
+			in, log := piped()
+			go write(t, log, lines)
 			c := Command{Follow: true}
 			var out strings.Builder
 			o, seen := options(t, "1", 2), errors.New("seen")
@@ -130,12 +109,10 @@ func TestALogWithoutARequestIsFollowed(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 2*refreshInterval)
 			defer cancel()
-			_, err := Run(ctx, o, accesslog.Schema{}, []Input{{name, func() (io.ReadCloser, error) {
-				return follow(name)
-			}}})
+			_, err := Run(ctx, o, accesslog.Schema{}, []Input{in})
 			isMalformed := strings.Contains(out.String(), `want `)
-			if !strings.Contains(out.String(), want) || isMalformed != (log != "") {
-				t.Errorf("%q: %v, printed %q", log, err, &out)
+			if !strings.Contains(out.String(), want) || isMalformed != (lines != "") {
+				t.Errorf("%q: %v, printed %q", lines, err, &out)
 			}
 		})
 	}

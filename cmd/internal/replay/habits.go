@@ -120,11 +120,8 @@ func (h *habits) of(key string) (known Habit) {
 }
 
 // clientText returns a key on one line, with what is known of its client.
-func clientText(key Key, name string, h Habit) string {
+func clientText(key Key, h Habit) string {
 	text := keyText(key)
-	if name != "" {
-		text += "  " + keyText([]string{name})
-	}
 	if h != (Habit{}) {
 		text += "  " + h.habitText()
 	}

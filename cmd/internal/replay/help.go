@@ -25,8 +25,6 @@ var Vars = kong.Vars{
 		" in 0.1%, and compare the bursts that the log needs at each rate: --rate, the rates of" +
 		" --sweep, or 24 rates from 0.01 to 70 a second.",
 
-	"replay_check": "With --suggest, replay the suggested limit on this log, too, such as the next" +
-		" week's. May be given several times.",
 	"replay_by_path": "With --suggest, find limits of the paths with the most requests, too.",
 	"replay_export": "With --suggest, print the limits alone as a policy, or as a configuration of" +
 		" caddy, nginx or envoy (its rate limit service), and the report to standard error.",
@@ -55,10 +53,9 @@ var Vars = kong.Vars{
 	"replay_algorithm": "Compare algorithms under the limit, in one pass: some of " +
 		strings.Join(algorithm.Names, ", ") + ".",
 
-	"replay_follow": "Go on when lines are added to FILE, as tail -F does, and print the report" +
-		" every two seconds, until an interrupt.",
-	"replay_resolve": "Look up the names of the refused clients in the DNS, such as of crawlers.",
-	"replay_json":    "Print the report as JSON.",
+	"replay_follow": "Print the report on standard input every two seconds, as in" +
+		" tail -F FILE | tb replay --follow -.",
+	"replay_json": "Print the report as JSON.",
 	"replay_html": "Also write a page with charts of the requests over time and a table of keys into" +
 		" FILE. For a suggestion, a slider shows what each burst refuses.",
 

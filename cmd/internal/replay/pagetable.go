@@ -148,7 +148,7 @@ func (res *Result) keyTable() keyTable {
 		k := res.replayer.topKey(e)
 		refused := share(k.Refused, k.Requests)
 		t.Rows = append(t.Rows, keyRow{
-			Key: clientText(k.Key, k.Name, Habit{}), Habit: k.habitText(), Cells: []cell{
+			Key: keyText(k.Key), Habit: k.habitText(), Cells: []cell{
 				count(k.Refused, k.RefusedMost > k.Refused), count(k.Requests, k.Partial),
 				{percent(refused), refused}, count(k.Peak, false), count(k.LongestRun, false),
 			}})
@@ -179,7 +179,7 @@ func (s *Suggestion) keyTable() keyTable {
 			needed = cell{burstText(c.Need), 1 << 31}
 		}
 		t.Rows = append(t.Rows, keyRow{
-			Key: clientText(c.Key, c.Name, Habit{}), Habit: c.habitText(),
+			Key: keyText(c.Key), Habit: c.habitText(),
 			Hidden: c.Need > 0 && c.Need <= l.Burst, Needs: strings.Trim(fmt.Sprint(c.needs), "[]"),
 			Cells: []cell{needed, count(c.Requests, false), count(c.Peak, false),
 				timeCell(c.First), timeCell(c.Last)},

@@ -42,7 +42,7 @@ type policyReplay struct {
 
 // ruleRefusals are the keys that a rule refuses.
 type ruleRefusals struct {
-	most *sketch.Summary[string] // with the address in the key, or ""
+	most *sketch.Summary[struct{}]
 	keys *distinctCounter
 }
 
@@ -75,18 +75,12 @@ func (p *policyReplay) countKey(_ *http.Request, e httplimit.Event) {
 	}
 	r := p.refusals[e.Rule]
 	if r == nil {
-		r = &ruleRefusals{sketch.NewSummary[string](maxRefused), newDistinctCounter(maxDistinct)}
+		r = &ruleRefusals{sketch.NewSummary[struct{}](maxRefused), newDistinctCounter(maxDistinct)}
 		p.refusals[e.Rule] = r
 	}
 	key := []byte(httplimit.FormatKey(e.Key))
-	entry, added := r.most.See(key)
+	entry, _ := r.most.See(key)
 	entry.Count++
-	if added {
-		entry.Value = ""
-		if i := slices.IndexFunc(e.Key, httplimit.KeyPart.IsAddress); i >= 0 {
-			entry.Value = e.Key[i].Value
-		}
-	}
 	r.keys.add(hash.Mix(hash.Add(hash.Empty, key)), 0)
 }
 

@@ -51,13 +51,9 @@ type RuleOutcome struct {
 // RuleKey is a key that a rule has refused.
 type RuleKey struct {
 	Key string `json:"key"`
-	// Name is as in TopKey, if the address of the client is in the key.
-	Name string `json:"name,omitempty"`
 	// Refused is a lower bound if Partial is true, because the rule has refused too many keys.
 	Refused uint64 `json:"refused"`
 	Partial bool   `json:"partial"`
-
-	address string // in the key, or ""
 }
 
 // outcome returns the decisions on a number of requests so far.
@@ -96,9 +92,7 @@ func (p *policyReplay) outcome(requests uint64) *PolicyOutcome {
 func (r *ruleRefusals) top() (keys []RuleKey) {
 	for e := range r.most.All() {
 		refused := uint64(e.Count - e.Inherited)
-		keys = append(keys, RuleKey{
-			Key: e.Key, Refused: refused, Partial: e.Partial, address: e.Value,
-		})
+		keys = append(keys, RuleKey{Key: e.Key, Refused: refused, Partial: e.Partial})
 	}
 	slices.SortFunc(keys, func(a, b RuleKey) int {
 		return cmp.Or(cmp.Compare(b.Refused, a.Refused), cmp.Compare(a.Key, b.Key))
@@ -144,11 +138,7 @@ func (rep *Report) writePolicy(b *strings.Builder) {
 		table := columns(b)
 		fmt.Fprintln(table, "refused\t  key")
 		for _, k := range r.Top {
-			key := shorten(k.Key, 100)
-			if k.Name != "" {
-				key += "  " + keyText([]string{k.Name})
-			}
-			fmt.Fprintf(table, "%s\t  %s\n", atLeast(k.Partial)+grouped(k.Refused), key)
+			fmt.Fprintf(table, "%s\t  %s\n", atLeast(k.Partial)+grouped(k.Refused), shorten(k.Key, 100))
 		}
 		table.Flush()
 	}

@@ -139,8 +139,6 @@ type Outcome struct {
 type TopKey struct {
 	// Key has the parts of the key, in the order of KeyParts.
 	Key Key `json:"key"`
-	// Name is the name of the client in the DNS, if --resolve asks for it and it has one.
-	Name string `json:"name,omitempty"`
 	// Requests counts the requests of the key, and Refused the refused ones among them.
 	Requests uint64 `json:"requests"`
 	Refused  uint64 `json:"refused"`

@@ -40,9 +40,7 @@ type SuggestedLimit struct {
 
 // RefusedClient is a client that a suggested limit refuses at least once.
 type RefusedClient struct {
-	Key Key `json:"key"`
-	// Name is as in TopKey.
-	Name     string `json:"name,omitempty"`
+	Key      Key    `json:"key"`
 	Requests uint64 `json:"requests"`
 	// Peak is as in TopKey.
 	Peak  uint32    `json:"peak_per_second"`
@@ -194,7 +192,7 @@ func (l *SuggestedLimit) writeRefused(b *strings.Builder) {
 	for _, c := range l.Top {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t  %s\n", burstText(c.Need), grouped(c.Requests),
 			grouped(c.Peak), dateTime(c.First), dateTime(c.Last),
-			clientText(c.Key, c.Name, c.Habit))
+			clientText(c.Key, c.Habit))
 	}
 	table.Flush()
 }

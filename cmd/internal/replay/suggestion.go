@@ -37,8 +37,6 @@ type Suggestion struct {
 	// Limit is the suggested limit. It is left out if no burst is enough, and if there are no clients.
 	Limit *SuggestedLimit `json:"limit,omitempty"`
 
-	// Check has what the limit does to the logs of --check. It is left out if there are none.
-	Check *Check `json:"check,omitempty"`
 	// Export is the text that --export or --by-path asks for. It is left out if there is none, for the
 	// reason in NoExport.
 	Export   string `json:"export,omitempty"`
@@ -210,9 +208,6 @@ func (rep *Report) writeSuggestion(b *strings.Builder) {
 	}
 	s.writeCandidates(b, rep.Requests)
 	s.Limit.write(b, s)
-	if s.Check != nil {
-		s.Check.write(b)
-	}
 	if s.export != "" {
 		s.writePaths(b, rep.Requests)
 	}

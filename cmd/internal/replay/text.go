@@ -143,7 +143,7 @@ func writeTop(b *strings.Builder, top []TopKey) {
 			atLeast(k.RefusedMost > k.Refused)+grouped(k.Refused),
 			atLeast(k.Partial)+grouped(k.Requests), percent(share(k.Refused, k.Requests)),
 			grouped(k.Peak), grouped(k.LongestRun),
-			clientText(k.Key, k.Name, k.Habit))
+			clientText(k.Key, k.Habit))
 	}
 	table.Flush()
 	if partial {
