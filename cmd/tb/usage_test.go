@@ -72,7 +72,7 @@ func TestUsageErrors(t *testing.T) {
 		{"replay,--suggest=1%,--key=IP,-", "ip, user, path, host"},
 		{"replay,--rate=1,--burst=1,--by-path,-", "--by-path and --export: want --suggest"},
 		{"replay,--policy=x,--export=nginx,-", "--by-path and --export: want --suggest"},
-		{"replay,--export=apache,-", `one of "policy","caddy","nginx","envoy"`},
+		{"replay,--export=apache,-", `one of "policy","caddy","nginx"`},
 		{"replay,--policy=x,--rate=5,-", "either --policy, or --rate"},
 		{"replay,--policy=x,--suggest=1%,-", "either --policy, or --rate"},
 		{"replay,--policy=x,--key=path,-", "either --policy, or --key"},

@@ -22,7 +22,7 @@ type Command struct {
 
 	Suggest Share   `type:"text" placeholder:"PERCENT" help:"${replay_suggest}"`
 	ByPath  bool    `help:"${replay_by_path}"`
-	Export  *string `enum:"policy,caddy,nginx,envoy" placeholder:"FORMAT" help:"${replay_export}"`
+	Export  *string `enum:"policy,caddy,nginx" placeholder:"FORMAT" help:"${replay_export}"`
 	Policy  string  `placeholder:"FILE" help:"${replay_policy}"`
 
 	Key        []string          `sep:"none" default:"ip" help:"${replay_key}"`

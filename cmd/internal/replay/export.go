@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/seed-181794aa/ratelimit/cmd/internal/algorithm"
-	"github.com/seed-181794aa/ratelimit/cmd/internal/suggest"
 	"github.com/seed-181794aa/ratelimit/httplimit"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
@@ -133,94 +131,13 @@ func nginxConfig(plan []planned, o *Options, clients uint64) string {
 // room for 8,000 states of 128 bytes.
 func zoneMegabytes(clients uint64) uint64 { return 1 + clients/4000 }
 
-// envoyUnits are the units of envoyproxy/ratelimit.
-var envoyUnits = []struct {
-	name string
-	per  time.Duration
-}{{"second", time.Second}, {"minute", time.Minute}, {"hour", time.Hour}, {"day", day}}
-
-// envoyLimit returns the limit of a fixed window that is nearest to a limit. Its unit is the
-// nearest one to the time in which the rate supplies the burst. It grants no less than the burst,
-// and no less than the rate. So it is not stricter as a token bucket, in tb-rls, but can be as a
-// window, because a bucket can grant the burst and the rate in the time of one.
-func envoyLimit(l *SuggestedLimit) (unit string, limit tb.Limit) {
-	perSecond := l.rate.approximate()
-	fill := float64(l.Burst) / perSecond
-	best := math.Inf(1)
-	for _, u := range envoyUnits {
-		if far := math.Abs(math.Log(u.per.Seconds() / fill)); far < best {
-			n := max(int64(l.Burst), int64(math.Ceil(perSecond*u.per.Seconds())))
-			best, unit = far, u.name
-			limit = tb.Limit{Capacity: int(min(n, tb.MaxCapacity)), Tokens: n, Per: u.per}
-		}
-	}
-	return unit, limit
-}
-
-// envoyConfig returns the limits as a configuration of envoyproxy/ratelimit, after what Envoy has
-// to send for it.
-func envoyConfig(plan []planned, o *Options) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "# Envoy's actions: [{masked_remote_address: {v6_prefix_mask_len: %d}}]\n",
-		o.IPv6Prefix)
-	if len(plan) > 1 {
-		b.WriteString("# and [path, masked_remote_address], where path is the path without its query\n")
-	}
-	if len(o.Trusted) > 0 {
-		fmt.Fprintf(&b, "# xff_trusted_cidrs: %s\n", listOf(o.Trusted, ", "))
-	}
-	b.WriteString("domain: suggested\ndescriptors:\n")
-	limit := func(indent string, p *planned) {
-		unit, l := envoyLimit(p.limit)
-		fmt.Fprintf(&b, "%s- key: masked_remote_address\n%s  rate_limit:\n%s    unit: %s\n"+
-			"%s    requests_per_unit: %d\n", indent, indent, indent, unit, indent, l.Capacity)
-	}
-	for _, p := range plan {
-		if p.path == "" {
-			limit("  ", &p)
-			continue
-		}
-		value := p.path
-		if p.isPrefix() {
-			value += "*\n    share_threshold: true"
-		}
-		fmt.Fprintf(&b, "  - key: path\n    value: %s\n    descriptors:\n", value)
-		limit("      ", &p)
-	}
-	return strings.TrimSuffix(b.String(), "\n")
-}
-
-// exported returns the text of an export and the name of its file: policy, caddy, nginx or envoy.
+// exported returns the text of an export and the name of its file: policy, caddy or nginx.
 func exported(o *Options, plan []planned, clients uint64) (text, file string) {
 	switch o.Export {
 	case "caddy":
 		return caddyfile(plan, o), "Caddyfile"
 	case "nginx":
 		return nginxConfig(plan, o, clients), "nginx.conf"
-	case "envoy":
-		return envoyConfig(plan, o), "ratelimit.yaml"
 	}
 	return bundle(plan), "policy.json"
-}
-
-// refusedRequests returns how many requests of cost 1 of all clients an algorithm refuses under a
-// limit, and whether that is known: their times were kept, and the algorithm can have the limit.
-func refusedRequests(found *suggest.Result, name string, l tb.Limit) (n uint64, known bool) {
-	limit, err := algorithm.NewLimit(l)
-	if err != nil {
-		return 0, false
-	}
-	for _, c := range found.Clients {
-		limiter, err := algorithm.New(name, limit, 1)
-		times := c.Times()
-		if err != nil || times == nil {
-			return 0, false
-		}
-		for _, t := range times {
-			if !limiter.Take(c.Key, uint64(t), limit.Units(1)).Granted {
-				n++
-			}
-		}
-	}
-	return n, true
 }

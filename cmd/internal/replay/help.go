@@ -27,7 +27,7 @@ var Vars = kong.Vars{
 
 	"replay_by_path": "With --suggest, find limits of the paths with the most requests, too.",
 	"replay_export": "With --suggest, print the limits alone as a policy, or as a configuration of" +
-		" caddy, nginx or envoy (its rate limit service), and the report to standard error.",
+		" caddy or nginx, and the report to standard error.",
 
 	"replay_policy": "Replay a policy, as tb proxy would decide with it, instead of a limit. It" +
 		" has its own keys and costs.",

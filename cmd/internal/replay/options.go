@@ -25,7 +25,7 @@ type Options struct {
 	// Suggest asks for a suggestion at each of the Rates. There are no Bursts then.
 	Suggest Share
 	// ByPath asks for limits of the paths with the most requests, too. Export is what the suggestion
-	// is printed as: policy, caddy, nginx or envoy, or empty for a policy of one rule.
+	// is printed as: policy, caddy or nginx, or empty for a policy of one rule.
 	ByPath bool
 	Export string
 	// FirstLook makes the text begin with the first requests, for a log that the user does not know.

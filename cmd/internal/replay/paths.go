@@ -228,30 +228,20 @@ func (s *Suggestion) plan() []planned {
 
 // writePaths writes a table of the limits by path, with what several limiters refuse.
 func (s *Suggestion) writePaths(b *strings.Builder, requests uint64) {
-	b.WriteString("\nLimits by path, each by itself, and the requests that they refuse as a token" +
-		" bucket, in nginx\nand in Envoy:\n\n")
+	b.WriteString("\nLimits by path, each by itself:\n\n")
 	table := columns(b)
-	fmt.Fprintln(table, "requests\tclients\trefused\ttokens\tnginx\tEnvoy\t  limit\t  path")
-	row := func(path string, requests, clients uint64, l *SuggestedLimit, found *suggest.Result) {
-		_, nginx := nginxLimit(l)
-		_, envoy := envoyLimit(l)
-		refused := func(algorithm string, l tb.Limit) string {
-			if n, known := refusedRequests(found, algorithm, l); known && s.cost == 1 {
-				return grouped(n)
-			}
-			return "-"
-		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t  %s, burst %s\t  %s\n", grouped(requests),
-			grouped(clients), grouped(l.Refused), refused("gcra", l.rate.limit(int(l.Burst))),
-			refused("gcra", nginx), refused("fixed-window", envoy), l.Rate, grouped(l.Burst), path)
+	fmt.Fprintln(table, "requests\tclients\trefused\t  limit\t  path")
+	row := func(path string, requests, clients uint64, l *SuggestedLimit) {
+		fmt.Fprintf(table, "%s\t%s\t%s\t  %s, burst %s\t  %s\n", grouped(requests),
+			grouped(clients), grouped(l.Refused), l.Rate, grouped(l.Burst), path)
 	}
-	row("all", requests, uint64(s.Clients)*s.OneIn, s.Limit, s.found)
+	row("all", requests, uint64(s.Clients)*s.OneIn, s.Limit)
 	for _, p := range s.Paths {
 		path := p.Path
 		if p.Stricter {
 			path = "> " + path
 		}
-		row(path, p.Requests, p.Clients, p.Limit, p.found)
+		row(path, p.Requests, p.Clients, p.Limit)
 	}
 	table.Flush()
 	all := uint64(s.Clients) * s.OneIn

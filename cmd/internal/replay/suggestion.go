@@ -43,8 +43,7 @@ type Suggestion struct {
 	NoExport string `json:"no_export,omitempty"`
 
 	share       Share
-	least       uint64  // the least burst of a limit
-	cost        float64 // of each request, 0 if costs vary
+	least       uint64 // the least burst of a limit
 	found       *suggest.Result
 	export      string // the name of what is exported
 	exportFile  string
@@ -132,7 +131,7 @@ func (r *replayer) suggestion(o *Options, schema accesslog.Schema) *Suggestion {
 func newSuggestion(o *Options, found *suggest.Result, h *habits, least uint64) *Suggestion {
 	s := &Suggestion{
 		Clients: len(found.Clients), OneIn: found.OneIn, Share: o.Suggest.fraction,
-		Rates: []RateBursts{}, Paths: []PathLimit{}, share: o.Suggest, cost: o.Cost.constant,
+		Rates: []RateBursts{}, Paths: []PathLimit{}, share: o.Suggest,
 		found: found, least: least,
 	}
 	shares := fractions(o.Suggest.columns())
