@@ -13,7 +13,8 @@
 // The response to a granted request says how many tokens are left, in the field RateLimit
 // (draft-ietf-httpapi-ratelimit-headers). For older clients it also has RateLimit-Limit,
 // RateLimit-Remaining and RateLimit-Reset, the seconds until the bucket has one more token.
-// [FromContext] returns the [Decision] of the rule with the fewest tokens left.
+// With the option [WithContext], [FromContext] returns the [Decision] of the rule with the fewest
+// tokens left.
 //
 // The response to a refused request has status 429, a problem document (RFC 9457) and Retry-After:
 // the wait in whole seconds, and up to half of it more, which spreads the clients out. A request

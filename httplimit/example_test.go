@@ -11,9 +11,8 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-var hello = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-	d, _ := httplimit.FromContext(r.Context())
-	fmt.Fprintf(w, "%s: %d left", d.Rule, d.Remaining)
+var hello = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	fmt.Fprint(w, "hello")
 })
 
 func Example() {
@@ -61,11 +60,25 @@ func ExampleWithExtractor() {
 	r.Host = "blue.example.com"
 	w := httptest.NewRecorder()
 	limiter.Middleware(hello).ServeHTTP(w, r)
-	fmt.Println(w.Body)
+	fmt.Println(w.Header().Get("RateLimit-Remaining"))
 	fmt.Println(httplimit.FormatKey(limiter.Explain(r)[0].Key))
 	// Output:
-	// per-tenant: 19 left
+	// 19
 	// tenant=blue
+}
+
+func ExampleWithContext() {
+	limiter := httplimit.PerAddress(10, 5, httplimit.WithContext())
+	hello := func(w http.ResponseWriter, r *http.Request) {
+		d, _ := httplimit.FromContext(r.Context())
+		fmt.Fprintf(w, "%s: %d of %d left", d.Rule, d.Remaining, d.Limit.Capacity)
+	}
+	w := httptest.NewRecorder()
+	r := httptest.NewRequest(http.MethodGet, "/", nil)
+	limiter.Middleware(http.HandlerFunc(hello)).ServeHTTP(w, r)
+	fmt.Println(w.Body)
+	// Output:
+	// per-address: 9 of 10 left
 }
 
 func ExampleParsePolicy_errors() {
@@ -142,6 +155,6 @@ func ExampleWithRefusal() {
 		fmt.Println(w.Code, strings.TrimSpace(w.Body.String()))
 	}
 	// Output:
-	// 200 per-address: 0 left
+	// 200 hello
 	// 429 Please wait. Rule per-address has too few tokens left for this request, which costs 1.
 }

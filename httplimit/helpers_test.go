@@ -53,7 +53,7 @@ func newSite(t *testing.T, policy string, opts ...Option) *site {
 	t.Helper()
 	s := &site{t: t, now: time.Unix(1_800_000_000, 0)}
 	clock := WithLimiterOptions(tb.WithClock(func() time.Time { return s.now }))
-	s.Limiter = mustNew(t, policy, append([]Option{clock}, opts...)...)
+	s.Limiter = mustNew(t, policy, append([]Option{clock, WithContext()}, opts...)...)
 	s.handler = s.Middleware(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		s.served++
 		s.seen, _ = FromContext(r.Context())

@@ -15,9 +15,7 @@ import (
 // the fields that occur only once are about the rule with the fewest tokens left.
 func (l *Limiter) Middleware(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		work := l.begin(r)
-		silent := work.policy.fields.OnlyRefused
-		d, settlement, granted := work.admit(w, true)
+		d, settlement, granted := l.begin(r).admit(w, true)
 		if !granted {
 			return
 		}
@@ -25,15 +23,8 @@ func (l *Limiter) Middleware(next http.Handler) http.Handler {
 			defer settlement.Finish()
 			w = settlement.Writer(w)
 		}
-		if ctx := r.Context(); d.Rule != "" {
-			c := &decisionContext{ctx, d, silent}
-			if outer, ok := ctx.Value(decisionKey{}).(*decisionContext); ok {
-				c.silent = c.silent && outer.silent
-				if outer.decision.Remaining <= d.Remaining {
-					c.decision = outer.decision
-				}
-			}
-			r = r.WithContext(c)
+		if l.inContext && d.Rule != "" {
+			r = r.WithContext(newContext(r.Context(), d))
 		}
 		next.ServeHTTP(w, r)
 		settlement.writeDeclared()
@@ -45,8 +36,7 @@ func (l *Limiter) Middleware(next http.Handler) http.Handler {
 // the request, Decide returns when its tokens may be used. If the context of the request ends
 // before, the status is 499 or 503: see Refusal.
 //
-// Use Decide where there is no handler to wrap, or to save the copy of the request that Middleware
-// makes. Without this copy, FromContext and ModifyResponse do not know of the decision.
+// Use Decide where there is no handler to wrap.
 //
 // Decide returns the decision of the binding rule. If the request is granted, that rule has the
 // fewest tokens left. If it is refused with 429, the rule has the longest wait, and with 400 the
@@ -86,9 +76,10 @@ func (c *call) admit(w http.ResponseWriter, observed bool) (d Decision, s *Settl
 	return d, s, true
 }
 
-// FromContext returns the decision of the binding rule on the request with this context. The
-// binding rule is the one with the fewest tokens left, in all limiters that the request has passed.
-// FromContext reports false if no rule applied, or the store failed and the request passed.
+// FromContext returns the decision of the binding rule on the request with this context, if
+// Middleware of a Limiter with WithContext has passed it on. The binding rule is the one with the
+// fewest tokens left, in all such limiters. FromContext reports false if no rule applied, or the
+// store failed and the request passed.
 func FromContext(ctx context.Context) (Decision, bool) {
 	if c, ok := ctx.Value(decisionKey{}).(*decisionContext); ok {
 		return c.decision, true
@@ -102,7 +93,14 @@ type decisionKey struct{}
 type decisionContext struct {
 	context.Context
 	decision Decision
-	silent   bool // neither this limiter nor an outer one has set fields
+}
+
+// newContext returns ctx with a decision, unless an outer limiter has fewer tokens left.
+func newContext(ctx context.Context, d Decision) context.Context {
+	if outer, ok := FromContext(ctx); ok && outer.Remaining <= d.Remaining {
+		return ctx
+	}
+	return &decisionContext{ctx, d}
 }
 
 func (c *decisionContext) Value(key any) any {
@@ -112,21 +110,11 @@ func (c *decisionContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// ModifyResponse is for the field of that name in an httputil.ReverseProxy behind Middleware. It
-// calls DropFields if the limiter has set fields of its own. Otherwise ReverseProxy would add the
-// upstream's fields to them. After Decide, call DropFields instead.
-func ModifyResponse(r *http.Response) error {
-	c, ok := r.Request.Context().Value(decisionKey{}).(*decisionContext)
-	if ok && !c.silent {
-		DropFields(r.Header)
-	}
-	return nil
-}
-
 // DropFields drops the fields in which an upstream reports its own limits and which can be
 // there only once: RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset and every field that
 // starts with X-RateLimit-. RateLimit and RateLimit-Policy are lists, so the upstream's items
-// stay.
+// stay. It is for ModifyResponse of an httputil.ReverseProxy behind Middleware, which would add the
+// upstream's fields to the limiter's.
 func DropFields(h http.Header) {
 	for name := range h {
 		if isSingleton(name) {

@@ -19,7 +19,7 @@ func nest(t *testing.T, outer, inner string, seen *Decision) http.Handler {
 	})
 	for _, rule := range []string{inner, outer} {
 		both := WithFields(Fields{Policy: true, XRateLimit: true})
-		h = mustNew(t, rule, clock, steady(), both).Middleware(h)
+		h = mustNew(t, rule, clock, steady(), both, WithContext()).Middleware(h)
 	}
 	return h
 }

@@ -29,6 +29,7 @@ type settings struct {
 	hooks          Hooks
 	foldPaths      bool
 	failClosed     bool
+	inContext      bool
 	refusalHandler http.Handler // or nil
 	timeout        time.Duration
 	maxKeyLength   int
@@ -158,6 +159,10 @@ func WithClientAddress(c ClientAddress) Option {
 // WithFoldedPaths makes selectors ignore the letter case of paths. It is for a server whose router
 // does so: otherwise a client would get past the rules of /login with /LOGIN.
 func WithFoldedPaths() Option { return with(func(s *settings) { s.foldPaths = true }) }
+
+// WithContext passes the decision on a granted request to its handler, for FromContext. Without it
+// Middleware does not copy the request, and takes a quarter less time.
+func WithContext() Option { return with(func(s *settings) { s.inContext = true }) }
 
 // WithHooks sets functions that are called with decisions.
 func WithHooks(h Hooks) Option { return with(func(s *settings) { s.hooks = h }) }

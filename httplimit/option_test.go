@@ -3,13 +3,11 @@ package httplimit
 import (
 	"errors"
 	"net/http"
-	"net/http/httptest"
 	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -76,35 +74,6 @@ func TestSetFields(t *testing.T) {
 	for range 2 {
 		wants(t, s.get(), "X-Why: token_bucket_exceeded", "RateLimit-Policy: ")
 		s.reload(policy)
-	}
-}
-
-// What the limiter has set on a request decides which fields of an upstream are dropped, also if
-// SetFields changes the fields while the request waits.
-func TestFieldsThatChangeDuringADelay(t *testing.T) {
-	for _, before := range []bool{false, true} {
-		synctest.Test(t, func(t *testing.T) {
-			l := mustNew(t, delaying("slow", "[]", 1, ""), WithFields(Fields{OnlyRefused: before}))
-			var all []string
-			h := l.Middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				upstream := &http.Response{Request: r, Header: http.Header{"Ratelimit-Limit": {"77"}}}
-				_ = ModifyResponse(upstream) // never fails
-				all = slices.Concat(w.Header()["Ratelimit-Limit"], upstream.Header["Ratelimit-Limit"])
-			}))
-			for range 2 {
-				go h.ServeHTTP(httptest.NewRecorder(), request())
-				synctest.Wait()
-			}
-			if err := l.SetFields(Fields{OnlyRefused: !before}); err != nil {
-				t.Fatal(err)
-			}
-			time.Sleep(time.Second)
-			synctest.Wait()
-			want := map[bool]string{false: "1", true: "77"}[before]
-			if !slices.Equal(all, []string{want}) {
-				t.Errorf("only refused %v: RateLimit-Limit is %q, want %s", before, all, want)
-			}
-		})
 	}
 }
 

@@ -43,7 +43,7 @@ func transcript(t *testing.T, option func(*testing.T) Option) (lines []string) {
 			defer mu.Unlock()
 			lines = append(lines, sprintf("%013d %s", time.Since(start), text))
 		}
-		l := mustNew(t, everything(0), steady(), option(t),
+		l := mustNew(t, everything(0), steady(), option(t), WithContext(),
 			WithFields(Fields{Policy: true, XRateLimit: true}),
 			WithHooks(Hooks{Shadow: func(_ *http.Request, e Event) {
 				e.Writer = nil

@@ -80,7 +80,7 @@ func TestRequestWaitsForTheSlowestRule(t *testing.T) {
 		q := newQueue(t, jsonRules("", delaying("fast", `["header:k"]`, 10, ""),
 			`{"name": "slow", "limit_keys": ["ip:address"], "on_limit": "delay", "max_delay": "1s",
 				"algorithm_config": {"rps": 2, "burst": 2}}`, jsonRule("plain", "[]", 5, "")),
-			WithHooks(Hooks{Delayed: hook("delayed"), Granted: hook("granted"),
+			WithContext(), WithHooks(Hooks{Delayed: hook("delayed"), Granted: hook("granted"),
 				Refused: hook("refused")}))
 		q.handler = q.Middleware(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			d, _ := FromContext(r.Context())

@@ -34,6 +34,7 @@ func newHandler() (http.Handler, error) {
 			Limit:     tb.Limit{Capacity: 5, Tokens: 30, Per: time.Minute},
 		}),
 		httplimit.WithExtractor("tenant", tenant),
+		httplimit.WithContext(),
 		httplimit.WithLimiterOptions(tb.WithMaxKeys(10_000)))
 	if err != nil {
 		return nil, err

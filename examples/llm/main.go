@@ -65,10 +65,9 @@ func newProxy(model *url.URL, transport http.RoundTripper) (
 		return nil, nil, err
 	}
 	proxy := &httputil.ReverseProxy{
-		Rewrite:        func(r *httputil.ProxyRequest) { r.SetURL(model) },
-		Transport:      transport,
-		ModifyResponse: httplimit.ModifyResponse,
-		ErrorHandler:   unanswered,
+		Rewrite:      func(r *httputil.ProxyRequest) { r.SetURL(model) },
+		Transport:    transport,
+		ErrorHandler: unanswered,
 	}
 	return limiter.Middleware(proxy), limiter, nil
 }

@@ -67,7 +67,7 @@ func newHandler(client rueidis.Client, timeout time.Duration) (http.Handler, err
 	if err != nil {
 		return nil, err
 	}
-	limiter, err := httplimit.New(rules, httplimit.WithStore(store),
+	limiter, err := httplimit.New(rules, httplimit.WithStore(store), httplimit.WithContext(),
 		httplimit.WithHooks(httplimit.Hooks{
 			Error: func(_ *http.Request, e httplimit.Event) { log.Print(e.Rule, ": ", e.Err) },
 		}))

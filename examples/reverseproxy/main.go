@@ -72,7 +72,10 @@ func newProxy(target *url.URL) (http.Handler, error) {
 			}
 			r.SetXForwarded()
 		},
-		ModifyResponse: httplimit.ModifyResponse,
+		ModifyResponse: func(r *http.Response) error {
+			httplimit.DropFields(r.Header)
+			return nil
+		},
 	}
 	return limiter.Middleware(proxy), nil
 }

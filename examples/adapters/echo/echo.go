@@ -7,7 +7,8 @@ import (
 	"github.com/seed-181794aa/ratelimit/httplimit"
 )
 
-// RateLimit returns the middleware. httplimit.FromContext(c.Request().Context()) has the decision.
+// RateLimit returns the middleware. With httplimit.WithContext,
+// httplimit.FromContext(c.Request().Context()) has the decision.
 // An error of a handler is answered inside the middleware, so that the limiter sees the response:
 // its status for adaptive rules, and its cost. The client is the peer of the connection, whatever
 // Echo.IPExtractor is: see httplimit.WithClientAddress.

@@ -55,7 +55,7 @@ func TestResponses(t *testing.T) { adaptertest.RunResponses(t, start) }
 func TestErrors(t *testing.T) {
 	l, err := httplimit.New(httplimit.Rules(httplimit.Rule{
 		Name: "all", Limit: tb.Limit{Capacity: 1, Tokens: 1, Per: time.Hour},
-	}))
+	}), httplimit.WithContext())
 	if err != nil {
 		t.Fatal(err)
 	}
