@@ -6,21 +6,18 @@ package algorithm
 // A key can take the whole burst at the end of a window and again at the beginning of the next one:
 // twice the burst in an instant.
 type fixedWindow struct {
+	limit   *Limit
 	window  uint64 // its number
 	granted uint64
 }
 
-func (s *fixedWindow) take(l *Limit, now, cost uint64) Result {
-	if window := now / l.window; window != s.window {
-		*s = fixedWindow{window: window}
+func (s *fixedWindow) Take(now, cost uint64) bool {
+	if window := now / s.limit.window; window != s.window {
+		s.window, s.granted = window, 0
 	}
-	if s.granted+cost > l.capacity {
-		return Result{}
+	if s.granted+cost > s.limit.capacity {
+		return false
 	}
 	s.granted += cost
-	return Result{Granted: true}
+	return true
 }
-
-func (s *fixedWindow) idle(l *Limit, now uint64) bool { return now/l.window > s.window }
-
-func (s *fixedWindow) heap() int { return 0 }

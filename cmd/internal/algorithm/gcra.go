@@ -7,20 +7,19 @@ package algorithm
 //
 // While time does not step back, it decides as a token bucket does: the bucket is full at the
 // theoretical arrival time.
-type gcra struct{ arrival moment }
-
-func (s *gcra) take(l *Limit, now, cost uint64) Result {
-	if cost > l.capacity {
-		return Result{}
-	}
-	next := l.supplied(later(s.arrival, at(now)), cost)
-	if l.supplied(at(now), l.capacity).before(next) {
-		return Result{}
-	}
-	s.arrival = next
-	return Result{Granted: true}
+type gcra struct {
+	limit   *Limit
+	arrival moment
 }
 
-func (s *gcra) idle(_ *Limit, now uint64) bool { return !at(now).before(s.arrival) }
-
-func (s *gcra) heap() int { return 0 }
+func (s *gcra) Take(now, cost uint64) bool {
+	if cost > s.limit.capacity {
+		return false
+	}
+	next := s.limit.supplied(later(s.arrival, at(now)), cost)
+	if s.limit.supplied(at(now), s.limit.capacity).before(next) {
+		return false
+	}
+	s.arrival = next
+	return true
+}

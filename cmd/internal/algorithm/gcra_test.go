@@ -39,54 +39,18 @@ func TestGCRAIsATokenBucket(t *testing.T) {
 	for range 100 {
 		pers := []time.Duration{time.Millisecond, time.Second, time.Minute, time.Hour}
 		l := newLimit(t, 1+r.IntN(mostTokens), 1+r.Int64N(1000), pers[r.IntN(len(pers))])
-		for _, name := range []string{"gcra", "token-bucket"} {
-			limiter, bucket := newLimiter(t, name, l), reference(t, l)
-			answers := map[bool]int{}
-			for i, q := range traffic(l, r, 1000) {
-				now := q.instant - q.instant%l.per
-				want := bucket(now, q.units)
-				answers[want]++
-				if got := limiter.Take("k", now, q.units).Granted; got != want {
-					t.Fatalf("%s, %+v, request %d: granted %v, tb/mutex %v", name, l, i, got, want)
-				}
-			}
-			if answers[true] == 0 || answers[false] == 0 {
-				t.Fatalf("%+v: %v", l, answers)
-			}
-		}
-	}
-}
-
-// At other instants tb/mutex may grant what the exact bucket lacks by less than a unit, and refuses
-// nothing that GCRA grants.
-func TestGCRADiffersByLessThanAUnit(t *testing.T) {
-	r := rand.New(rand.NewPCG(4, 4))
-	differences := 0
-	for range 100 {
-		l := newLimit(t, 1+r.IntN(mostTokens), 1+r.Int64N(1000), time.Duration(1e9+r.Int64N(1e12)))
-		var s gcra
-		var now uint64
-		bucket := reference(t, l)
+		limiter, bucket := newLimiter(t, "gcra", l), reference(t, l)
+		answers := map[bool]int{}
 		for i, q := range traffic(l, r, 1000) {
-			now = max(now, q.instant)
-			next := l.supplied(later(s.arrival, at(now)), q.units)
-			if earliest := next.ns - l.window; r.IntN(2) == 0 && earliest > now {
-				now = earliest + r.Uint64N(3) // about when it is granted
-			}
-			next = l.supplied(later(s.arrival, at(now)), q.units)
+			now := q.instant - q.instant%l.per
 			want := bucket(now, q.units)
-			got := s.take(l, now, q.units).Granted
-			if got == want {
-				continue
-			}
-			differences++
-			if got || !next.before(l.supplied(at(now), l.capacity+1)) {
+			answers[want]++
+			if got := limiter.Take(now, q.units); got != want {
 				t.Fatalf("%+v, request %d: granted %v, tb/mutex %v", l, i, got, want)
 			}
-			s.arrival = next
 		}
-	}
-	if differences == 0 {
-		t.Error("no request lacked less than a unit")
+		if answers[true] == 0 || answers[false] == 0 {
+			t.Fatalf("%+v: %v", l, answers)
+		}
 	}
 }

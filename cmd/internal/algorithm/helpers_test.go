@@ -22,7 +22,7 @@ func newLimit(t testing.TB, burst int, tokens int64, per time.Duration) *Limit {
 
 func newLimiter(t testing.TB, name string, l *Limit) Limiter {
 	t.Helper()
-	limiter, err := New(name, l, 1000)
+	limiter, err := New(name, l)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,14 +32,14 @@ func newLimiter(t testing.TB, name string, l *Limit) Limiter {
 // granted returns how many of n requests of a token each are granted at an instant.
 func granted(l Limiter, now uint64, n int) (count int) {
 	for range n {
-		if l.Take("k", now, unitsPerToken).Granted {
+		if l.Take(now, unitsPerToken) {
 			count++
 		}
 	}
 	return count
 }
 
-// grant is a granted request, when it leaves the limiter.
+// grant is a granted request.
 type grant struct{ instant, units uint64 }
 
 // most returns the most units that were granted in any interval of d, without its first instant.

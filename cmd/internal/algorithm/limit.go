@@ -50,12 +50,6 @@ func NewLimit(l tb.Limit) (*Limit, error) {
 // Window returns the time in which the rate supplies the burst, rounded up to a nanosecond.
 func (l *Limit) Window() time.Duration { return time.Duration(l.window) }
 
-// Burst returns the capacity in units.
-func (l *Limit) Burst() uint64 { return l.capacity }
-
-// Tokens returns a number of units in tokens.
-func Tokens(units uint64) float64 { return float64(units) / unitsPerToken }
-
 // Units returns a positive number of tokens in units, rounded up, or more than the burst if the
 // tokens are above it.
 func (l *Limit) Units(tokens float64) uint64 {
@@ -77,9 +71,6 @@ func at(now uint64) moment { return moment{ns: now} }
 
 // before reports whether m is before o.
 func (m moment) before(o moment) bool { return m.ns < o.ns || m.ns == o.ns && m.part < o.part }
-
-// instant returns m, rounded up to a nanosecond.
-func (m moment) instant() uint64 { return m.ns + min(m.part, 1) }
 
 // later returns the later of two moments.
 func later(a, b moment) moment {

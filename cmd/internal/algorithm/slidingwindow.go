@@ -10,30 +10,31 @@ import "math/bits"
 // then up to twice the burst is granted in one length. It is too high if they came early: then a
 // request is refused although the length has room.
 type slidingWindow struct {
+	limit    *Limit
 	window   uint64 // the number of the present window
 	previous uint64
 	present  uint64
 }
 
-func (s *slidingWindow) take(l *Limit, now, cost uint64) Result {
-	window, elapsed := now/l.window, now%l.window
+func (s *slidingWindow) Take(now, cost uint64) bool {
+	window, elapsed := now/s.limit.window, now%s.limit.window
 	switch window - s.window {
 	case 0:
 	case 1:
-		*s = slidingWindow{window, s.present, 0}
+		s.window, s.previous, s.present = window, s.present, 0
 	default:
-		*s = slidingWindow{window: window}
+		s.window, s.previous, s.present = window, 0, 0
 	}
-	if s.present+cost > l.capacity {
-		return Result{}
+	if s.present+cost > s.limit.capacity {
+		return false
 	}
 	// previous · (window-elapsed)/window ≤ room
-	room := l.capacity - s.present - cost
-	if !inOrder(s.previous, l.window-elapsed, room, l.window) {
-		return Result{}
+	room := s.limit.capacity - s.present - cost
+	if !inOrder(s.previous, s.limit.window-elapsed, room, s.limit.window) {
+		return false
 	}
 	s.present += cost
-	return Result{Granted: true}
+	return true
 }
 
 // inOrder reports whether a·b ≤ c·d.
@@ -42,7 +43,3 @@ func inOrder(a, b, c, d uint64) bool {
 	cdHi, cdLo := bits.Mul64(c, d)
 	return abHi < cdHi || abHi == cdHi && abLo <= cdLo
 }
-
-func (s *slidingWindow) idle(l *Limit, now uint64) bool { return now/l.window > s.window+1 }
-
-func (s *slidingWindow) heap() int { return 0 }

@@ -1,14 +1,16 @@
 package replay
 
 import (
+	"errors"
 	"fmt"
-	"math"
-	"strconv"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/seed-181794aa/ratelimit/cmd/internal/algorithm"
 )
 
-// AlgorithmOutcome has the decisions of one algorithm. Tokens may be fractions.
+// AlgorithmOutcome has the decisions of one algorithm.
 type AlgorithmOutcome struct {
 	// Algorithm is the name in --algorithm.
 	Algorithm string `json:"algorithm"`
@@ -16,70 +18,121 @@ type AlgorithmOutcome struct {
 	Granted      uint64  `json:"granted"`
 	Refused      uint64  `json:"refused"`
 	RefusedShare float64 `json:"refused_share"`
-	// MostInWindow is the most tokens that one key was granted in any interval as long as a window,
-	// and MostInTenth in any interval of a tenth of it. Requests count when they leave the queue of a
-	// leaky bucket. The bounds are what the algorithm promises for such an interval.
-	MostInWindow  float64 `json:"most_in_window"`
+	// KeysRefused is how many keys were refused at least once.
+	KeysRefused uint64 `json:"keys_refused"`
+	// BoundInWindow is the most tokens that the algorithm grants a key in any interval as long as a
+	// window.
 	BoundInWindow float64 `json:"bound_in_window"`
-	MostInTenth   float64 `json:"most_in_tenth"`
-	BoundInTenth  float64 `json:"bound_in_tenth"`
-	// MostPartial reports that the log has more keys than are tracked for MostInWindow and
-	// MostInTenth. A key with few grants may have more than they say.
-	MostPartial bool `json:"most_partial"`
-	// MeanDelay is the mean delay of a granted request in seconds. Only a leaky bucket delays.
-	MeanDelay float64 `json:"mean_delay_seconds"`
-	// MeanState is the mean size of a key's state in bytes at the end of the log, and LargestState
-	// the size of the largest state ever. The table and the keys themselves are not in it.
-	MeanState    float64 `json:"mean_state_bytes"`
-	LargestState int     `json:"largest_state_bytes"`
-	// Forgotten counts the keys that left the full table although their state was not the state of a
-	// new key.
-	Forgotten uint64 `json:"forgotten"`
-	// NsPerDecision is the time of a decision in nanoseconds, with the look-up of the key: the median
-	// of batches of 1,024 requests, and 0 if there is no request. It differs from run to run.
-	NsPerDecision float64 `json:"ns_per_decision"`
 }
 
-// writeAlgorithms writes a table of the algorithms.
+// contest decides requests by several algorithms under one limit.
+type contest struct {
+	limit      *algorithm.Limit
+	contenders []*contender
+	maxKeys    int
+}
+
+// contender is one algorithm, with a limiter for each key.
+type contender struct {
+	outcome AlgorithmOutcome
+	keys    map[string]*keyLimiter
+}
+
+// keyLimiter decides the requests of a key, whose time never steps back.
+type keyLimiter struct {
+	algorithm.Limiter
+	latest  int64
+	refused bool // at least once
+}
+
+// newContest returns a contest between the algorithms of o, or nil if there are none.
+func newContest(o *Options) (*contest, error) {
+	if len(o.Algorithms) == 0 {
+		return nil, nil
+	}
+	if len(o.Rates) != 1 || len(o.Bursts) != 1 {
+		return nil, errors.New("--algorithm: want one --rate and one --burst")
+	}
+	limit, err := algorithm.NewLimit(o.Rates[0].limit(int(o.Bursts[0])))
+	if err != nil {
+		return nil, fmt.Errorf("--algorithm: %w", err)
+	}
+	c := &contest{limit: limit, maxKeys: o.MaxKeys}
+	for i, name := range o.Algorithms {
+		if slices.Contains(o.Algorithms[:i], name) {
+			return nil, fmt.Errorf("--algorithm: %s is there twice", name)
+		}
+		if _, err := algorithm.New(name, limit); err != nil {
+			return nil, fmt.Errorf("--algorithm: %w", err)
+		}
+		c.contenders = append(c.contenders, &contender{
+			outcome: AlgorithmOutcome{
+				Algorithm: name, BoundInWindow: algorithm.Bound(name, limit, limit.Window()),
+			},
+			keys: make(map[string]*keyLimiter),
+		})
+	}
+	return c, nil
+}
+
+// add decides a request of a key at a time in nanoseconds since 1970.
+func (c *contest) add(key string, tokens float64, now int64) error {
+	for _, one := range c.contenders {
+		k := one.keys[key]
+		if k == nil {
+			if len(one.keys) == c.maxKeys {
+				return fmt.Errorf("--algorithm: the log has more than %d keys: want a greater --max-keys",
+					c.maxKeys)
+			}
+			limiter, err := algorithm.New(one.outcome.Algorithm, c.limit)
+			if err != nil {
+				return err
+			}
+			k = &keyLimiter{Limiter: limiter}
+			one.keys[key] = k
+		}
+		k.latest = max(k.latest, now)
+		one.count(k, k.Take(uint64(k.latest), c.limit.Units(tokens)))
+	}
+	return nil
+}
+
+// count counts a decision on a key.
+func (c *contender) count(k *keyLimiter, granted bool) {
+	if granted {
+		c.outcome.Granted++
+		return
+	}
+	if c.outcome.Refused++; !k.refused {
+		k.refused = true
+		c.outcome.KeysRefused++
+	}
+}
+
+// outcomes returns the outcome of each algorithm.
+func (c *contest) outcomes() (all []AlgorithmOutcome) {
+	for _, one := range c.contenders {
+		o := one.outcome
+		o.RefusedShare = share(o.Refused, o.Granted+o.Refused)
+		all = append(all, o)
+	}
+	return all
+}
+
+// writeAlgorithms writes a table of the algorithms, after the token bucket.
 func (rep *Report) writeAlgorithms(b *strings.Builder) {
-	limit, window := rep.Limits[0], rep.window
-	row(b, "limit", "%s, burst %s", limit.Rate, grouped(limit.Burst))
-	row(b, "window", "%s for %s %s\n", durationText(window), grouped(limit.Burst),
-		plural(limit.Burst, "token", "tokens"))
-	row(b, "requests", "%12s", grouped(rep.Requests))
-	row(b, "keys", "%12s%s\n", grouped(rep.Keys), rep.keysNote())
+	window := time.Duration(rep.Window * float64(time.Second))
+	fmt.Fprintf(b, "\nOther algorithms under this limit, with windows of %s:\n\n", durationText(window))
 	table := columns(b)
-	fmt.Fprintf(table, "algorithm\tgranted\trefused\tin %s\tbound\tin %s\tbound\tdelay\tbytes\tns\t\n",
-		durationText(window), durationText(window/10))
+	fmt.Fprintln(table, "algorithm\trefused\tof requests\tkeys refused\tbound in a window\t")
+	row := func(name string, refused, keys uint64, bound float64) {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t\n", name, grouped(refused),
+			percent(share(refused, rep.Requests)), grouped(keys), grouped(uint64(bound)))
+	}
+	l := &rep.Limits[0]
+	row("token-bucket", l.Refused, l.KeysRefused, 2*float64(l.Burst))
 	for _, o := range rep.Algorithms {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%.0f\t\n",
-			o.Algorithm, grouped(o.Granted), grouped(o.Refused),
-			atLeast(o.MostPartial)+tokens(o.MostInWindow), tokens(o.BoundInWindow),
-			atLeast(o.MostPartial)+tokens(o.MostInTenth), tokens(o.BoundInTenth),
-			delayText(o.MeanDelay), grouped(uint64(math.Round(o.MeanState))), o.NsPerDecision)
+		row(o.Algorithm, o.Refused, o.KeysRefused, o.BoundInWindow)
 	}
 	table.Flush()
-	b.WriteString("\nin: the most tokens of one key in any such interval. bound: what the algorithm" +
-		" promises.\ndelay, bytes: means of a grant and of a key's state. ns: a decision, median.\n")
-	for _, o := range rep.Algorithms {
-		b.WriteString(ifAny(o.Forgotten, o.Algorithm+" forgot %s times a key that was not idle,"+
-			" because the table was full. Its bounds do not hold then.\n"))
-	}
-}
-
-// tokens writes a number of tokens, with one decimal if it is not whole.
-func tokens(n float64) string {
-	n = math.Round(10*n) / 10
-	if n == math.Trunc(n) {
-		return grouped(uint64(n))
-	}
-	return strconv.FormatFloat(n, 'f', 1, 64)
-}
-
-// delayText writes a mean delay in seconds.
-func delayText(seconds float64) string {
-	if seconds == 0 {
-		return "–"
-	}
-	return durationText(time.Duration(seconds * float64(time.Second)))
 }

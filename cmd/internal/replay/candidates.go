@@ -17,7 +17,7 @@ type Candidate struct {
 	// ClientsRefused is how many clients are ever refused.
 	ClientsRefused uint64 `json:"clients_refused"`
 	// RequestsRefused is how many requests are refused, which is the load that the limit saves. It is
-	// left out if costs vary or are not whole, if there are more than 1,048,576 requests, and if the
+	// left out if costs vary or are not whole, if there are more than 4,194,304 requests, and if the
 	// clients are a sample.
 	RequestsRefused *uint64 `json:"requests_refused,omitempty"`
 	// LongestWait is the most seconds that a refused client has to wait for a request. It is left out

@@ -36,14 +36,13 @@
 //   - A line has at most 1 MiB. A longer line is malformed.
 //   - A file is open only while others overlap with it, and takes about 300 kB then. Unpacking
 //     zstd also takes its window, at most 128 MiB.
-//   - Each of the algorithms that Options.Algorithms names finds its peaks among 4,096 keys. See
-//     peaks.
+//   - Each of the algorithms that Options.Algorithms names has Options.MaxKeys keys. More are an
+//     error.
 //   - A suggestion has Options.MaxKeys keys. With more keys, it is an estimate from a sample of
 //     them. See package suggest.
 //   - 1,024 refused keys of each rule of a policy are counted.
 //
-// All of this, without the keys of a suggestion, takes at most about 75 MB, and far less for most
-// logs. The peaks of an algorithm take 20 MB more if all 4,096 keys send requests all the time, and
-// the sliding log takes 16 bytes for each grant of the last window. The process takes about twice
-// as much, because the garbage collector lets the heap grow that far.
+// All of this, without the keys of a suggestion and of algorithms, takes at most about 75 MB, and
+// far less for most logs. The process takes about twice as much, because the garbage collector lets
+// the heap grow that far.
 package replay

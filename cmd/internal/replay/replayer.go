@@ -231,7 +231,7 @@ func (r *replayer) decide(p pending, text []byte, late bool) error {
 		r.keys.add(text, refused)
 	}
 	if r.contest != nil {
-		r.contest.add(entry.Key, p.cost, p.time)
+		return r.contest.add(entry.Key, p.cost, p.time)
 	}
 	return nil
 }

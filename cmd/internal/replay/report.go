@@ -90,7 +90,6 @@ type Report struct {
 	firstLook   bool
 	hint        string // where the log may have the client
 	longestStep time.Duration
-	window      time.Duration
 }
 
 // File is one input.
@@ -223,8 +222,7 @@ func (res *Result) fillReport() {
 	}
 	if r.contest != nil {
 		rep.Algorithms = r.contest.outcomes()
-		rep.window = r.contest.limit.Window()
-		rep.Window = rep.window.Seconds()
+		rep.Window = r.contest.limit.Window().Seconds()
 	}
 	if len(r.trials) == 1 {
 		for _, e := range r.ranking.most(shownKeys) {

@@ -59,10 +59,6 @@ type RateBursts struct {
 	Rate string `json:"rate"`
 	// Clients has the least bursts with which at most a share of the clients is ever refused.
 	Clients []ShareBurst `json:"clients"`
-	// Requests has bursts with which at most a share of the requests is refused. Up to 1,024 tokens, a
-	// burst is the least one or more by at most the cost of a request, and beyond by 0.2 % more.
-	// It is empty if the cost is not a whole number of tokens, the same for all requests.
-	Requests []ShareBurst `json:"requests"`
 
 	rate Rate
 }
@@ -137,11 +133,8 @@ func newSuggestion(o *Options, found *suggest.Result, h *habits, least uint64) *
 	shares := fractions(o.Suggest.columns())
 	for i, rate := range o.Rates {
 		b := RateBursts{
-			Rate: rate.String(), rate: rate, Requests: []ShareBurst{},
+			Rate: rate.String(), rate: rate,
 			Clients: shareBursts(shares, found.ForClients(i, shares)),
-		}
-		if bursts := found.ForRequests(i, shares); bursts != nil {
-			b.Requests = shareBursts(shares, bursts)
 		}
 		s.Rates = append(s.Rates, b)
 	}
@@ -217,23 +210,11 @@ func (rep *Report) writeSuggestion(b *strings.Builder) {
 
 // writeTable writes the bursts of each rate.
 func (s *Suggestion) writeTable(b *strings.Builder) {
-	b.WriteString("\nLeast burst with which at most a share of the clients is ever refused")
-	hasRequests := len(s.Rates[0].Requests) > 0
-	if hasRequests {
-		b.WriteString(" or, on the\nright, a share of the requests")
-	}
-	b.WriteString(":\n\n")
+	b.WriteString("\nLeast burst with which at most a share of the clients is ever refused:\n\n")
 	table := columns(b)
-	shares := s.share.columns()
 	head := []string{"rate"}
-	for _, share := range shares {
+	for _, share := range s.share.columns() {
 		head = append(head, share.String())
-	}
-	if hasRequests {
-		for _, share := range shares[1:] {
-			head = append(head, share.String())
-		}
-		head[1+len(shares)] = "|  " + head[1+len(shares)]
 	}
 	fmt.Fprintln(table, strings.Join(head, "\t")+"\t")
 	for i, r := range s.Rates {
@@ -241,21 +222,12 @@ func (s *Suggestion) writeTable(b *strings.Builder) {
 		for _, c := range r.Clients {
 			cells = append(cells, burstText(c.Burst))
 		}
-		if hasRequests {
-			for _, c := range r.Requests[1:] {
-				cells = append(cells, burstText(c.Burst))
-			}
-		}
 		if s.Limit != nil && s.Limit.index == i {
 			cells[0] = "> " + cells[0]
 		}
 		fmt.Fprintln(table, strings.Join(cells, "\t")+"\t")
 	}
 	table.Flush()
-	if !hasRequests {
-		b.WriteString("\nThere are no bursts for a share of the requests, because costs vary or are not" +
-			" whole tokens.\n")
-	}
 }
 
 // burstText writes a burst, if one is enough.

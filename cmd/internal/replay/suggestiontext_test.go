@@ -33,18 +33,6 @@ func TestASuggestionForOneRateIsNoKnee(t *testing.T) {
 	}
 }
 
-func TestASuggestionSaysWhyItHasNoBurstsForRequests(t *testing.T) {
-	const why = "because costs vary or are not whole tokens"
-	o := suggestOptions(t, "0%", "1")
-	for cost, missing := range map[string]bool{"1": false, "3": false, "2.5": true, "bytes": true} {
-		o.Cost = mustCost(t, cost)
-		rep := replay(t, o, input("a.log", line("a", 1, 1))).Report
-		if text := rendered(t, &rep); strings.Contains(text, why) != missing {
-			t.Errorf("cost %s:\n%s", cost, text)
-		}
-	}
-}
-
 func TestASuggestionAsText(t *testing.T) {
 	log := strings.Repeat(line("192.0.2.1", 1, 1), 3) + line("b", 1, 1) + line("b", 2, 1)
 	o := suggestOptions(t, "50%", "1,3")
@@ -59,12 +47,11 @@ time      2015-05-17 10:00:01 to 2015-05-17 10:00:02 UTC (1s)
 requests             5
 keys                 2
 
-Least burst with which at most a share of the clients is ever refused or, on the
-right, a share of the requests:
+Least burst with which at most a share of the clients is ever refused:
 
-   rate  0 %  0.01 %  0.1 %  1 %  5 %  50 %  |  0.01 %  0.1 %  1 %  5 %  50 %
-  > 1/s    3       3      3    3    3     1          3      3    3    3     1
-    3/s    3       3      3    3    3     1          3      3    3    3     1
+   rate  0 %  0.01 %  0.1 %  1 %  5 %  50 %
+  > 1/s    3       3      3    3    3     1
+    3/s    3       3      3    3    3     1
 
 The knee at each share, the clients that it hurts, and the load that it saves:
 

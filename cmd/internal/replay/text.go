@@ -20,14 +20,15 @@ func (rep *Report) WriteText(w io.Writer) error {
 		rep.writeFirst(&b)
 	}
 	switch {
-	case len(rep.Algorithms) > 0:
-		rep.writeAlgorithms(&b)
 	case rep.Suggestion != nil:
 		rep.writeSuggestion(&b)
 	case rep.Policy != nil:
 		rep.writePolicy(&b)
 	case len(rep.Limits) == 1:
 		rep.writeOutcome(&b, &rep.Limits[0])
+		if len(rep.Algorithms) > 0 {
+			rep.writeAlgorithms(&b)
+		}
 	default:
 		rep.writeSweep(&b)
 	}

@@ -22,13 +22,13 @@ type Costs struct {
 type Collector struct {
 	scales []uint64 // of the curves of each rate
 	clocks []clock
-	swings []*swings // by rate; none if the costs are not fixed
 
 	clients  sketch.Sample[string, *Client]
 	requests uint64 // of keys that were kept at the time
 
-	timed bool   // whether clients keep the times of their requests, until there are too many
+	timed bool   // whether clients keep the times of their requests: not if costs vary
 	cost  uint64 // of each request in tokens, if costs are fixed
+	peak  Peak   // of all clients
 
 	start, now int64     // the times of the first line and of this one, in ns since 1970
 	shown      []reading // of each clock at now; empty before the first line
@@ -38,16 +38,13 @@ type Collector struct {
 func New(rates []tb.Limit, costs Costs, maxKeys int) *Collector {
 	c := &Collector{
 		scales: scales[:], clients: sketch.NewSample[string, *Client](maxKeys, hashOf[string]),
-		cost: costs.Fixed, timed: true,
+		cost: costs.Fixed, timed: costs.Fixed > 0,
 	}
 	if costs.Whole {
 		c.scales = scales[:1]
 	}
 	for _, l := range rates {
 		c.clocks = append(c.clocks, newClock(l))
-		if costs.Fixed > 0 && costs.Fixed <= tb.MaxCapacity {
-			c.swings = append(c.swings, newSwings(costs.Fixed*finest))
-		}
 	}
 	return c
 }
@@ -62,6 +59,7 @@ func (c *Collector) Add(key []byte, t int64, cost float64) {
 		}
 	}
 	c.requests++
+	c.peak.Add(t / int64(time.Second))
 	if c.timed {
 		c.keepTime(cl, t)
 	}
@@ -81,9 +79,9 @@ func (c *Collector) Add(key []byte, t int64, cost float64) {
 	}
 }
 
-// maxTimes is how many times are kept at most, which takes about 16 MB. Refusals counts no requests
+// maxTimes is how many times are kept at most, which takes about 50 MB. Refusals counts no requests
 // of a longer log, and none of a sample.
-const maxTimes = 1 << 20
+const maxTimes = 1 << 22
 
 // keepTime keeps the time of a request, or drops all times if there are too many.
 func (c *Collector) keepTime(cl *Client, t int64) {
@@ -119,7 +117,7 @@ func (c *Collector) admit(key []byte) *Client {
 		return nil
 	}
 	cl := &Client{Key: string(key), curves: make([]curve, len(c.scales))}
-	c.clients.Put(cl.Key, cl, c.end)
+	c.clients.Put(cl.Key, cl, func(*Client) {})
 	if c.timed && c.clients.OneIn() > 1 {
 		c.dropTimes() // a few clients may have most requests, so a sample says nothing about them
 	}
@@ -146,14 +144,6 @@ func (c *Collector) stayAlike(cl *Client, last int64) bool {
 	return true
 }
 
-// end completes the swings of a client.
-func (c *Collector) end(cl *Client) {
-	for i, s := range c.swings {
-		cv := &cl.at(i, len(c.scales))[0]
-		s.end(cv, cv.deficit)
-	}
-}
-
 // addWhole adds a request of a client whose latest time was last. All costs are whole tokens, so
 // the curves of the finest scale have the others in them.
 func (c *Collector) addWhole(cl *Client, last int64, cost uint64) {
@@ -163,26 +153,14 @@ func (c *Collector) addWhole(cl *Client, last int64, cost uint64) {
 		if last < c.now {
 			supplied = shown.since(c.clocks[i].at(last-c.start), 1)
 		}
-		high := cv.deficit
-		low := cv.add(supplied, cost)
+		cv.add(supplied, cost)
 		if cv.deficit > uint64(cv.need)*finest {
 			if last > c.now {
 				shown = c.clocks[i].at(last - c.start)
 			}
 			cv.require(wholeNeed(cv.deficit, shown.units))
 		}
-		for _, s := range c.swingsOf(cl, i) {
-			s.add(cv, high, low, supplied)
-		}
 	}
-}
-
-// swingsOf returns the swings of a curve of a client.
-func (c *Collector) swingsOf(cl *Client, i int) []*swings {
-	if len(cl.curves) == 1 || c.swings == nil {
-		return c.swings
-	}
-	return c.swings[i : i+1]
 }
 
 // addDecimal is addWhole for costs that may have decimals. Each scale rounds them otherwise.
@@ -214,10 +192,6 @@ type Client struct {
 	times  []int64 // of all requests, if they are kept
 	curves []curve // of each rate, or of all as long as they are alike, at each scale
 }
-
-// Times returns the times of all requests in the order of Add, in ns since 1970, or nil if they
-// were not kept.
-func (cl *Client) Times() []int64 { return cl.times }
 
 // at returns the curves of a rate, at each of a number of scales.
 func (cl *Client) at(rate, scales int) []curve {

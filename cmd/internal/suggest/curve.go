@@ -9,16 +9,11 @@ type curve struct {
 	deficit uint64
 	// need is the least capacity that has room for all deficits so far.
 	need uint32
-	// open is the index of the swings that are not complete, 0 for none.
-	open uint32
 }
 
-// add takes a cost from the bucket after a supply, both in units, and returns the deficit in
-// between.
-func (c *curve) add(supplied, cost uint64) (low uint64) {
-	low = c.deficit - min(c.deficit, supplied)
-	c.deficit = min(low+cost, most)
-	return low
+// add takes a cost from the bucket after a supply, both in units.
+func (c *curve) add(supplied, cost uint64) {
+	c.deficit = min(c.deficit-min(c.deficit, supplied)+cost, most)
 }
 
 // require raises the need.

@@ -71,60 +71,6 @@ func TestNeedBeforeTheEpoch(t *testing.T) {
 	checkNeeds(t, limit, Costs{}, log)
 }
 
-func TestABurstRefusesAtMostTheShareOfRequests(t *testing.T) {
-	for seed := range programs(100) {
-		rnd := rand.New(rand.NewPCG(seed, 3))
-		limit := randomLimit(rnd)
-		fixed := []uint64{1, 1, 2, 7}[rnd.IntN(4)]
-		log := randomLog(rnd, limit, 300, func() float64 { return float64(fixed) })
-		checkRequests(t, limit, fixed, log, fixed)
-	}
-}
-
-// If the rate supplies whole tokens between requests, the bound is the number itself.
-func TestBurstsForRequestsAreTheLeastWithWholeSupplies(t *testing.T) {
-	for seed := range programs(50) {
-		rnd := rand.New(rand.NewPCG(seed, 4))
-		limit := tb.Limit{Capacity: 1, Tokens: 1 + rnd.Int64N(20), Per: time.Second}
-		var log []request
-		now := int64(1e18)
-		for range 300 {
-			if rnd.IntN(20) == 0 {
-				now += rnd.Int64N(6) * 1e9
-			}
-			late := max(0, rnd.Int64N(8)-5) * 1e9
-			log = append(log, request{string('a' + rune(rnd.IntN(2))), now - late, 1})
-		}
-		checkRequests(t, limit, 1, log, 0)
-	}
-}
-
-// checkRequests checks the burst for each number of refused requests. It may be more than the
-// least one by slack.
-func checkRequests(t *testing.T, limit tb.Limit, fixed uint64, log []request, slack uint64) {
-	t.Helper()
-	r := collect(limit, Costs{Fixed: fixed, Whole: true}, log)
-	least := uint64(len(log)) + 1 // refused by the burst before
-	for burst := uint64(1); least > 0; burst++ {
-		var refused uint64
-		for _, n := range refusals(t, withCapacity(limit, burst), log) {
-			refused += n
-		}
-		// burst is the least one that refuses at most n
-		for _, n := range []uint64{refused, least - 1} {
-			if n < refused || n >= least {
-				continue
-			}
-			got := r.ForRequests(0, []float64{float64(n) / float64(len(log))})[0]
-			if got < burst || got > burst+slack {
-				t.Fatalf("%d every %v, cost %d: burst %d for %d refused, want %d to %d",
-					limit.Tokens, limit.Per, fixed, got, n, burst, burst+slack)
-			}
-		}
-		least = min(least, refused)
-	}
-}
-
 // FuzzNeed makes a log of the bytes: the rate first, and then the steps in time and the costs.
 func FuzzNeed(f *testing.F) {
 	f.Add([]byte{3, 7, 5, 0, 1, 200, 2, 0, 3, 7, 1})

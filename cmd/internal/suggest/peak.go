@@ -4,6 +4,7 @@ package suggest
 // times. One that is late, in a second before the latest, counts in no second.
 type Peak struct {
 	Most   uint32
+	At     int64 // the first second with as many, since 1970
 	second int64 // the latest, since 1970
 	n      uint32
 }
@@ -16,7 +17,8 @@ func (p *Peak) Add(second int64) uint32 {
 	case second < p.second:
 		return 0
 	}
-	p.n++
-	p.Most = max(p.Most, p.n)
+	if p.n++; p.n > p.Most {
+		p.Most, p.At = p.n, second
+	}
 	return p.n
 }

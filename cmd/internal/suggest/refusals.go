@@ -1,6 +1,9 @@
 package suggest
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // Refusals returns, for each burst, how many clients are ever refused at a rate, and how many
 // requests are refused. The bursts are in ascending order. Both are exact. requests is nil if the
@@ -15,7 +18,7 @@ func (r *Result) Refusals(rate int, bursts []uint64) (clients, requests []uint64
 		enough, _ := slices.BinarySearch(needs, burst+1)
 		clients = append(clients, uint64(len(needs)-enough))
 	}
-	if !r.timed || r.swings == nil {
+	if !r.timed {
 		return clients, nil
 	}
 	requests = make([]uint64, len(bursts))
@@ -27,9 +30,6 @@ func (r *Result) Refusals(rate int, bursts []uint64) (clients, requests []uint64
 }
 
 // addRefused adds how many requests of a client each of the first bursts refuses.
-//
-// A late request is decided at the latest time. That is the own time of the bucket, or a request
-// was refused then, and this one is refused, too: see DESIGN.md here.
 func (r *Result) addRefused(requests []uint64, cl *Client, rate int, bursts []uint64) {
 	coarse := uint64(0) // of the supplies
 	for i := range requests {
@@ -37,18 +37,47 @@ func (r *Result) addRefused(requests []uint64, cl *Client, rate int, bursts []ui
 			coarse = k
 			r.setSupplies(cl, rate, coarse)
 		}
-		capacity, cost := bursts[i]*(finest/coarse), r.cost*(finest/coarse)
-		deficit, refused := uint64(0), uint64(0)
-		for _, supplied := range r.supplies {
-			deficit -= min(deficit, supplied)
-			if deficit+cost <= capacity {
-				deficit += cost
-			} else {
-				refused++
-			}
-		}
-		requests[i] += refused
+		r.decide(bursts[i], coarse, func(int) { requests[i]++ })
 	}
+}
+
+// decide calls a function with the index of each request that a burst refuses, after setSupplies.
+//
+// A late request is decided at the latest time. That is the own time of the bucket, or a request
+// was refused then, and this one is refused, too: see DESIGN.md here.
+func (r *Result) decide(burst, coarse uint64, refused func(i int)) {
+	capacity, cost := burst*(finest/coarse), r.cost*(finest/coarse)
+	deficit := uint64(0)
+	for i, supplied := range r.supplies {
+		deficit -= min(deficit, supplied)
+		if deficit+cost <= capacity {
+			deficit += cost
+		} else {
+			refused(i)
+		}
+	}
+}
+
+// Busiest returns the first second with the most requests of all clients, since 1970, and how many
+// of them a burst leaves at a rate. left is -1 if Refusals counts no requests.
+func (r *Result) Busiest(rate int, burst uint64) (second int64, requests uint32, left int) {
+	if second, requests = r.peak.At, r.peak.Most; !r.timed {
+		return second, requests, -1
+	}
+	left = int(requests)
+	for _, cl := range r.Clients {
+		if r.Need(cl, rate) <= burst {
+			continue
+		}
+		coarse := coarseness(burst)
+		r.setSupplies(cl, rate, coarse)
+		r.decide(burst, coarse, func(i int) {
+			if cl.times[i]/int64(time.Second) == second {
+				left--
+			}
+		})
+	}
+	return second, requests, left
 }
 
 // setSupplies sets what is supplied before each request of a client, in units of a number of the

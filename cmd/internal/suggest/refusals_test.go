@@ -1,7 +1,6 @@
 package suggest
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -67,18 +66,6 @@ func TestRefusalsByHand(t *testing.T) {
 	}
 }
 
-// The sizes of the swings add up to more than 64 bits.
-func TestBurstsOfGreatSums(t *testing.T) {
-	const cost, clients = tb.MaxCapacity / 2, 20_000
-	c := New([]tb.Limit{oneASecond}, Costs{Fixed: cost, Whole: true}, tb.DefaultMaxKeys)
-	for i := range 2 * clients {
-		c.Add(fmt.Append(nil, i/2), 0, cost)
-	}
-	if got := c.Result().ForRequests(0, []float64{0.5})[0]; got < cost || got > tb.MaxCapacity {
-		t.Errorf("burst %d for half of the requests, want %d to %d", got, cost, tb.MaxCapacity)
-	}
-}
-
 // Beyond their bound no times are kept, and requests are not counted.
 func TestTimesAreBounded(t *testing.T) {
 	for _, more := range []int{0, 1} {
@@ -89,25 +76,6 @@ func TestTimesAreBounded(t *testing.T) {
 		_, requests := c.Result().Refusals(0, []uint64{5})
 		if (requests == nil) != (more > 0) || more == 0 && requests[0] != maxTimes-5 {
 			t.Errorf("%d more requests: %v refused", more, requests)
-		}
-	}
-}
-
-// The refusals agree with the bursts that are the answer to the reverse question.
-func TestRefusalsAgreeWithTheBursts(t *testing.T) {
-	rnd := rand.New(rand.NewPCG(1, 7))
-	limit := tb.Limit{Capacity: 1, Tokens: 1, Per: 1e9}
-	log := randomLog(rnd, limit, 3000, func() float64 { return 1 })
-	r := collect(limit, Costs{Fixed: 1, Whole: true}, log)
-	shares := []float64{0.5, 0.2, 0.1, 0.01, 0}
-	bursts := r.ForRequests(0, shares)
-	if !slices.IsSorted(bursts) || bursts[0] == bursts[4] {
-		t.Fatalf("bursts %v", bursts)
-	}
-	_, requests := r.Refusals(0, bursts)
-	for i, share := range shares {
-		if float64(requests[i]) > share*3000 {
-			t.Errorf("burst %d for %v: %d of 3,000 requests", bursts[i], share, requests[i])
 		}
 	}
 }

@@ -16,9 +16,9 @@ type Result struct {
 	Requests uint64
 
 	scales int // of the curves of each rate
-	swings []*swings
 
 	timed    bool // whether the clients have the times of their requests
+	peak     Peak
 	start    int64
 	clocks   []clock
 	cost     uint64   // of each request in tokens, if costs are fixed
@@ -28,11 +28,10 @@ type Result struct {
 // Result returns the bursts. The Collector must not be used any more.
 func (c *Collector) Result() *Result {
 	r := &Result{
-		OneIn: c.clients.OneIn(), Requests: c.requests, scales: len(c.scales), swings: c.swings,
-		timed: c.timed, start: c.start, clocks: c.clocks, cost: c.cost,
+		OneIn: c.clients.OneIn(), Requests: c.requests, scales: len(c.scales),
+		timed: c.timed, peak: c.peak, start: c.start, clocks: c.clocks, cost: c.cost,
 	}
 	for _, cl := range c.clients.Values {
-		c.end(cl)
 		r.Clients = append(r.Clients, cl)
 	}
 	return r
@@ -64,28 +63,6 @@ func (r *Result) ForClients(rate int, shares []float64) (bursts []uint64) {
 		burst := uint64(1)
 		if n := len(needs) - int(part(share, uint64(len(needs)))); n > 0 {
 			burst = uint64(needs[n-1])
-		}
-		bursts = append(bursts, burst)
-	}
-	return bursts
-}
-
-// ForRequests returns, for each share, a burst with which at most that share of the requests is
-// refused at a rate. The package comment says how close it is to the least one. ForRequests returns
-// nil if the costs are not fixed.
-func (r *Result) ForRequests(rate int, shares []float64) (bursts []uint64) {
-	if r.swings == nil {
-		return nil
-	}
-	all := uint64(1)
-	for _, cl := range r.Clients {
-		all = max(all, r.Need(cl, rate))
-	}
-	for _, share := range shares {
-		refused := part(share, r.Requests)
-		burst := all
-		if refused > 0 {
-			burst = min(burst, r.swings[rate].burst(refused))
 		}
 		bursts = append(bursts, burst)
 	}

@@ -1,0 +1,110 @@
+package replay
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/seed-181794aa/ratelimit/cmd/internal/accesslog"
+	"github.com/seed-181794aa/ratelimit/cmd/internal/algorithm"
+)
+
+// compared replays a log with all algorithms and returns the report, and the outcomes by name.
+func compared(t *testing.T, o Options, in Input) (*Report, map[string]AlgorithmOutcome) {
+	t.Helper()
+	o.Algorithms = algorithm.Names
+	rep := &replay(t, o, in).Report
+	outcomes := make(map[string]AlgorithmOutcome)
+	for _, a := range rep.Algorithms {
+		outcomes[a.Algorithm] = a
+	}
+	if len(outcomes) != len(algorithm.Names) {
+		t.Errorf("%d outcomes: %+v", len(outcomes), outcomes)
+	}
+	return rep, outcomes
+}
+
+// A burst before the edge of a window and a burst after it: 10:00:20 is a multiple of the window,
+// 20 s.
+func TestAlgorithmsByHand(t *testing.T) {
+	log := strings.Repeat(line("a", 19, 1), 15) + strings.Repeat(line("a", 20, 1), 15) +
+		strings.Repeat(line("a", 30, 1), 15) + line("b", 30, 1)
+	rep, got := compared(t, options(t, "0.5", 10), input("a.log", log))
+	text := words(rendered(t, rep))
+	for name, granted := range map[string]uint64{
+		"fixed-window": 21, "sliding-log": 11, "sliding-window": 16, "gcra": 16,
+	} {
+		g, refused := got[name], rep.Requests-granted
+		row := words(name + " " + grouped(refused) + " " + percent(share(refused, rep.Requests)) + " 1 ")
+		if g.Granted != granted || g.Refused != refused || g.KeysRefused != 1 ||
+			g.RefusedShare != share(refused, rep.Requests) || !strings.Contains(text, row) {
+			t.Errorf("%s: %+v, want %d granted, and %q in\n%s", name, g, granted, row, text)
+		}
+	}
+	if rep.Window != 20 || !strings.Contains(text, "windows of 20s") {
+		t.Errorf("a window of %v s in\n%s", rep.Window, text)
+	}
+}
+
+// GCRA grants what the token bucket grants, and the replay without algorithms is the same.
+func TestAlgorithmsOfASample(t *testing.T) {
+	for _, cost := range []string{"1", "0.3", "bytes"} {
+		o := options(t, "2", 20)
+		if cost == "bytes" {
+			o = options(t, "2000", 20_000)
+		}
+		o.Cost = mustCost(t, cost)
+		rep, got := compared(t, o, sampled(20_000))
+		bucket := replay(t, o, sampled(20_000)).Report.Limits[0]
+		if bucket != rep.Limits[0] || got["gcra"].Granted != bucket.Granted ||
+			got["gcra"].KeysRefused != bucket.KeysRefused || bucket.Refused == 0 {
+			t.Errorf("cost %s: %+v and %+v, without algorithms %+v", cost, rep.Limits[0], got["gcra"], bucket)
+		}
+	}
+}
+
+// A late request is decided at the latest time of its key, and other keys do not move that time.
+func TestAlgorithmsKeepTheTimeOfAKey(t *testing.T) {
+	for _, second := range []int64{1, 20, 39} {
+		o := options(t, "0.1", 2)
+		o.Algorithms = algorithm.Names
+		c, err := newContest(&o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range []struct {
+			key    string
+			second int64
+		}{{"a", 39}, {"a", second}, {"b", second}, {"a", 40}, {"b", second}, {"b", second}} {
+			if err := c.add(r.key, 1, r.second*1e9); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, g := range c.outcomes() {
+			want := uint64(4)
+			if g.Algorithm == "fixed-window" { // its window ends at :40
+				want = 5
+			}
+			if g.Granted != want {
+				t.Errorf("a line at %d: %+v, want %d granted", second, g, want)
+			}
+		}
+	}
+}
+
+// A cost above the burst is refused, and a key beyond the bound is an error.
+func TestAlgorithmsOutOfBounds(t *testing.T) {
+	o := options(t, "1", 10)
+	o.Cost = mustCost(t, "bytes")
+	_, got := compared(t, o, input("a.log", line("a", 1, 11)+line("a", 1, 3)+line("a", 1, 2)))
+	for name, g := range got {
+		if g.Granted != 2 || g.Refused != 1 {
+			t.Errorf("%s: %+v", name, g)
+		}
+	}
+	o.MaxKeys, o.Algorithms = 2, algorithm.Names[:1]
+	_, err := Run(t.Context(), o, accesslog.Schema{},
+		[]Input{input("a.log", line("a", 1, 1)+line("b", 1, 1)+line("c", 1, 1))})
+	if err == nil || !strings.Contains(err.Error(), "more than 2 keys: want a greater --max-keys") {
+		t.Errorf("error %v", err)
+	}
+}
