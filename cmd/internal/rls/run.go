@@ -171,13 +171,17 @@ func (r *runner) reload(ctx context.Context) {
 	var watchers []*daemon.Watcher
 	if r.Config != "" {
 		watchers = append(watchers, &daemon.Watcher{
-			Read:    func() (string, error) { return readFiles(r.Config) },
-			Apply:   func(c daemon.Content, why string) { _ = r.apply(c, why) }, // it has logged the error
+			Read: func() (string, error) { return readFiles(r.Config) },
+			Apply: func(c daemon.Content, why string) {
+				if err := r.apply(c, why); err != nil {
+					daemon.LogRejected(r.Log, "configuration", why, strings.Split(err.Error(), "\n"))
+				}
+			},
 			Applied: daemon.Content{Text: r.text},
 		})
 	} else {
-		f := &follower{xdsFlags: r.xdsFlags, log: r.Throttled, apply: func(text string) error {
-			return r.apply(daemon.Content{Text: text}, "xDS")
+		f := &follower{xdsFlags: r.xdsFlags, log: r.Throttled, apply: func(c daemon.Content) error {
+			return r.apply(c, "xDS")
 		}}
 		var following sync.WaitGroup
 		defer following.Wait()
@@ -201,7 +205,6 @@ func (r *runner) apply(c daemon.Content, why string) error {
 	}
 	r.metrics.Reload(err == nil)
 	if err != nil {
-		daemon.LogRejected(r.Log, "configuration", why, strings.Split(err.Error(), "\n"))
 		return err
 	}
 	r.server.health.set(true)

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"regexp"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -31,11 +32,30 @@ import (
 // configType is the type of the resources that have a configuration: one domain each.
 const configType = "type.googleapis.com/ratelimit.config.ratelimit.v3.RateLimitConfig"
 
-// Waits before the next server of xDS is asked. They double until one has sent a configuration.
+// A pause before a server of xDS is asked again.
 const (
-	firstRetry = time.Second
-	lastRetry  = time.Minute
+	firstPause = time.Second
+	lastPause  = time.Minute
 )
+
+// pause is the longest time of the next pause, or 0 for firstPause. Each is twice as long as the one
+// before, up to lastPause.
+type pause time.Duration
+
+// wait pauses for at least half of the time, so that services do not ask together. It returns the
+// error of ctx if that is done first.
+func (p *pause) wait(ctx context.Context) error {
+	most := max(time.Duration(*p), firstPause)
+	*p = pause(min(2*most, lastPause))
+	timer := time.NewTimer(most/2 + rand.N(most/2))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
 
 // A server of xDS may be silent for days. Without pings, a connection whose server is gone without
 // a word would stay open. Servers of grpc-go allow a ping every five minutes.
@@ -48,35 +68,35 @@ const (
 type follower struct {
 	xdsFlags
 	log   *slog.Logger
-	apply func(text string) error // of readFiles
+	apply func(daemon.Content) error // of readFiles
+
+	rejected string // why the last configuration was rejected, or "" if it was accepted
+	retry    pause  // before a server gets the answer that it was rejected again
 }
 
 // run asks one server after another until ctx is done. While none answers, the configuration stays
 // as it is.
 func (f *follower) run(ctx context.Context) {
-	wait := firstRetry
+	var reconnect pause
 	for i := 0; ; i++ {
 		server := f.XDS[i%len(f.XDS)]
-		received, err := f.follow(ctx, server)
+		accepted, err := f.follow(ctx, server)
 		if ctx.Err() != nil {
 			return
 		}
 		f.log.Error("xDS: the configuration stays as it is", "server", server, "error", err)
-		if received {
-			wait = firstRetry
+		if accepted {
+			reconnect = 0
 		}
-		select {
-		case <-ctx.Done():
+		if reconnect.wait(ctx) != nil {
 			return
-		case <-time.After(wait/2 + rand.N(wait/2)):
 		}
-		wait = min(2*wait, lastRetry)
 	}
 }
 
-// follow applies what a server sends, until the connection ends. It reports whether a configuration
-// was accepted. The server learns of each one whether it was.
-func (f *follower) follow(ctx context.Context, server string) (received bool, err error) {
+// follow connects to a server and applies what it sends, until the connection ends. It reports
+// whether a configuration was accepted.
+func (f *follower) follow(ctx context.Context, server string) (accepted bool, err error) {
 	secure, err := f.credentials(ctx)
 	if err != nil {
 		return false, err
@@ -92,28 +112,55 @@ func (f *follower) follow(ctx context.Context, server string) (received bool, er
 	if err != nil {
 		return false, err
 	}
+	return f.receive(ctx, stream, server)
+}
+
+// configurations is the stream of a server.
+type configurations interface {
+	Send(*discovery.DiscoveryRequest) error
+	Recv() (*discovery.DiscoveryResponse, error)
+}
+
+// receive applies what a stream has, until it ends. The server learns of each configuration whether
+// it was accepted. A server may send a rejected one again at once, so from the second rejection in a
+// row on, receive pauses before the server learns of it.
+func (f *follower) receive(
+	ctx context.Context, stream configurations, server string,
+) (accepted bool, err error) {
 	ask := &discovery.DiscoveryRequest{Node: &core.Node{Id: f.XDSNode}, TypeUrl: configType}
 	for {
 		if err := stream.Send(ask); err != nil {
-			return received, err
+			return accepted, err
 		}
 		answer, err := stream.Recv()
 		if err != nil {
-			return received, err
-		}
-		text, err := textOf(answer.GetResources())
-		if err == nil {
-			err = f.apply(text) // it logs its error
-		} else {
-			f.log.Error("xDS: a configuration cannot be read", "server", server, "error", err)
+			return accepted, err
 		}
 		ask.ResponseNonce, ask.ErrorDetail = answer.GetNonce(), nil
-		if err != nil {
+		if err := f.apply(contentOf(answer.GetResources())); err != nil {
 			ask.ErrorDetail = &status.Status{Code: int32(codes.InvalidArgument), Message: err.Error()}
+			if err := f.reject(ctx, server, err.Error()); err != nil {
+				return accepted, err
+			}
 			continue
 		}
-		received, ask.VersionInfo = true, answer.GetVersionInfo()
+		f.rejected, f.retry = "", 0
+		accepted, ask.VersionInfo = true, answer.GetVersionInfo()
 	}
+}
+
+// reject logs a reason, unless it is the reason of the last rejection, and pauses if there was one.
+func (f *follower) reject(ctx context.Context, server, reason string) (err error) {
+	again := f.rejected != ""
+	if reason != f.rejected {
+		f.rejected = reason
+		daemon.LogRejected(f.log.With("server", server), "configuration", "xDS",
+			strings.Split(reason, "\n"))
+	}
+	if again {
+		err = f.retry.wait(ctx)
+	}
+	return err
 }
 
 // maxConfiguration bounds a configuration, in bytes.
@@ -130,23 +177,23 @@ func asYAML(text []byte) []byte {
 	})
 }
 
-// textOf returns configurations as readFiles returns files.
-func textOf(resources []*anypb.Any) (string, error) {
+// contentOf returns configurations as readFiles returns files.
+func contentOf(resources []*anypb.Any) daemon.Content {
 	var all []byte
 	for _, r := range resources {
 		var c xds.RateLimitConfig
 		if err := r.UnmarshalTo(&c); err != nil {
-			return "", err
+			return daemon.Content{Problem: err.Error()}
 		}
 		name := c.GetName()
 		c.Name = "" // a file has none
 		text, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(&c)
 		if err != nil {
-			return "", err
+			return daemon.Content{Problem: err.Error()}
 		}
 		all = compositekey.Append(compositekey.Append(all, name), asYAML(text))
 	}
-	return string(all), nil
+	return daemon.Content{Text: string(all)}
 }
 
 // credentials reads the files of TLS for a connection, so that they may change.

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	discovery "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	xds "github.com/envoyproxy/go-control-plane/ratelimit/config/ratelimit/v3"
@@ -21,7 +23,9 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 
+	"github.com/seed-181794aa/ratelimit/cmd/internal/daemon"
 	"github.com/seed-181794aa/ratelimit/cmd/internal/rls/config"
+	"github.com/seed-181794aa/ratelimit/cmd/internal/testkit"
 )
 
 // control is a server of xDS with one client.
@@ -159,6 +163,56 @@ func TestXDS(t *testing.T) {
 	expect(t, "the server is gone", []string{query(t, conn)}, "OK OK:0")
 }
 
+// stubborn is a server that sends a configuration without a domain again at once when it learns that
+// it was rejected, for an hour or a thousand times.
+type stubborn struct {
+	began    time.Time
+	rejected []time.Duration // when it learned of it
+}
+
+func (s *stubborn) Send(r *discovery.DiscoveryRequest) error {
+	if r.GetErrorDetail() != nil {
+		s.rejected = append(s.rejected, time.Since(s.began))
+	}
+	return nil
+}
+
+func (s *stubborn) Recv() (*discovery.DiscoveryResponse, error) {
+	if time.Since(s.began) > time.Hour || len(s.rejected) == 1000 {
+		return nil, io.EOF
+	}
+	empty, err := anypb.New(&xds.RateLimitConfig{})
+	return &discovery.DiscoveryResponse{Resources: []*anypb.Any{empty}}, err
+}
+
+// A server that sends a rejected configuration again and again is answered ever more seldom, and the
+// log has the reason once.
+func TestRejectedAgainAndAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := testkit.NewTranscript()
+		s := &stubborn{began: time.Now()}
+		f := &follower{log: log.Logger(), apply: func(c daemon.Content) error {
+			_, err := parseFiles(c.Text, false)
+			return err
+		}}
+		if accepted, err := f.receive(t.Context(), s, "h:1"); accepted || !errors.Is(err, io.EOF) {
+			t.Fatal(accepted, err)
+		}
+		if n := len(s.rejected); n < 60 || n > 130 {
+			t.Errorf("%d rejections in an hour, want one in half a minute to a minute", n)
+		}
+		for i, most := range []time.Duration{0, 1, 2, 4, 8, 16, 32, 60, 60} {
+			took := s.rejected[i] - s.rejected[max(0, i-1)]
+			if most *= time.Second; took < most/2 || took > most {
+				t.Errorf("rejection %d comes %v after the one before, want %v at most", i, took, most)
+			}
+		}
+		if n := len(log.Lines); n != 2 {
+			t.Errorf("%d lines in the log, want 2: the rejection and its reason", n)
+		}
+	})
+}
+
 // A configuration may have any text, also what a file of YAML cannot have.
 func TestTextsOfXDS(t *testing.T) {
 	for _, text := range []string{
@@ -172,11 +226,11 @@ func TestTextsOfXDS(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := textOf([]*anypb.Any{r})
-		if err != nil {
+		content := contentOf([]*anypb.Any{r})
+		if err := content.Err(); err != nil {
 			t.Fatal(err)
 		}
-		c, err := parseFiles(s, false)
+		c, err := parseFiles(content.Text, false)
 		if err != nil {
 			t.Errorf("%q: %v", text, err)
 			continue
