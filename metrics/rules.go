@@ -9,9 +9,14 @@ import (
 // RuleSource is an *httplimit.Limiter or a *grpclimit.Limiter, or has the statistics of one.
 type RuleSource interface{ Stats() []httplimit.RuleStats }
 
-// Rules returns a collector of the rules of a limiter and of their tables, and of their limiters in
-// Redis, if their buckets are there.
+// Rules returns a collector of the rules of a limiter and of their Buckets.
 func Rules(name string, l RuleSource) prometheus.Collector {
+	return collectors{ofRules(name, l, ruleFamilies), Buckets(name, l)}
+}
+
+// Buckets returns a collector of where the buckets of rules are: of their tables in memory, and of
+// their limiters in Redis. Rules has them, too.
+func Buckets(name string, l RuleSource) prometheus.Collector {
 	inRedis := func(yield func(string, RedisSource) bool) {
 		for _, s := range l.Stats() {
 			if r, ok := s.Limiter.(RedisSource); ok && !yield(s.Label, r) {
@@ -19,13 +24,7 @@ func Rules(name string, l RuleSource) prometheus.Collector {
 			}
 		}
 	}
-	return collectors{ofRules(name, l, ruleFamilies), Tables(name, l), RedisByRule(name, inRedis)}
-}
-
-// Tables returns a collector of the tables of rules whose buckets are in memory. Rules has them,
-// too.
-func Tables(name string, l RuleSource) prometheus.Collector {
-	return ofRules(name, l, tableFamilies)
+	return collectors{ofRules(name, l, tableFamilies), RedisByRule(name, inRedis)}
 }
 
 func ofRules(

@@ -95,7 +95,7 @@ func TestCollectsTables(t *testing.T) {
 	l.Middleware(http.NotFoundHandler()).ServeHTTP(httptest.NewRecorder(),
 		httptest.NewRequest(http.MethodGet, "/", nil))
 	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(Tables("", l))
+	registry.MustRegister(Buckets("", l))
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(`
 		# HELP tb_evictions_total Keys evicted to make room. Their bucket was full, or in debt that is `+
 		`forgiven.

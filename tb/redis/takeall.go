@@ -22,7 +22,8 @@ import (
 // The other charges are peeked at first. If one refuses, Redis is not asked. They are taken last.
 //
 // If it is known that a bucket on Redis cannot pay, and it has no lease, its charge is refused
-// without a command, and the other charges on Redis are not asked: see WithMaxDenial.
+// without a command, and the charges on Redis of which that is not known are not asked: see
+// WithMaxDenial.
 //
 // A charge that was not asked, because another one has refused before, has the zero Decision. A
 // refused call is granted after the longest RetryAfter, or later if a charge was not asked. An
@@ -43,10 +44,12 @@ func TakeAll(
 	if !allowed {
 		return decisions, false, refuse(t, charges, others)
 	}
+	known := false
 	for _, g := range groups {
-		if g.refuse(ctx, decisions) {
-			return decisions, false, nil
-		}
+		known = g.refuse(ctx, decisions) || known
+	}
+	if known {
+		return decisions, false, nil
 	}
 	var undo []func()
 	defer func() {
@@ -119,8 +122,9 @@ func (g *group) admits(c *Charge) bool {
 		!slices.ContainsFunc(g.charges, func(o *Charge) bool { return o.name == c.name })
 }
 
-// refuse refuses a charge if it is known that its bucket cannot pay, and reports whether it did.
-func (g *group) refuse(ctx context.Context, decisions []tb.Decision) bool {
+// refuse refuses the charges of which it is known that their buckets cannot pay, and reports whether
+// there is one.
+func (g *group) refuse(ctx context.Context, decisions []tb.Decision) (refused bool) {
 	for i, c := range g.charges {
 		s, denied := c.limiter.denied(c.layout, c.key, c.item.units)
 		if !denied || c.item.kind != kindTake || c.limiter.admit(ctx) != nil ||
@@ -130,9 +134,9 @@ func (g *group) refuse(ctx context.Context, decisions []tb.Decision) bool {
 		c.limiter.counts.denied.Inc()
 		c.keep(result{before: s})
 		decisions[g.at[i]] = c.layout.take(&s, c.item.units)
-		return true
+		refused = true
 	}
-	return false
+	return refused
 }
 
 // take takes all charges, or none, and reports whether it did. If a charge refuses, the others have

@@ -29,7 +29,7 @@ type runner struct {
 	data     []byte // of the policy file
 	policy   *httplimit.Policy
 	redis    rueidis.Client   // nil without --redis
-	store    *redis.Store     // nil without --redis
+	store    httplimit.Store  // nil without --redis
 	security *daemon.Security // nil without TLS
 
 	proxyListener, adminListener, demoListener net.Listener // the last two may be nil

@@ -8,6 +8,8 @@ import (
 	"os"
 
 	"github.com/redis/rueidis"
+
+	"github.com/seed-181794aa/ratelimit/httplimit"
 	"github.com/seed-181794aa/ratelimit/tb/redis"
 )
 
@@ -63,7 +65,7 @@ func (u *URL) Dial() (rueidis.Client, error) {
 // Open returns a client of the server, and a store with options. Both are nil without an address.
 // It logs if the server cannot be reached yet.
 func (u *URL) Open(log *slog.Logger, opts ...redis.Option) (
-	c rueidis.Client, s *redis.Store, err error,
+	c rueidis.Client, s httplimit.Store, err error,
 ) {
 	if !u.IsSet() {
 		return nil, nil, nil

@@ -10,7 +10,6 @@ import (
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/rls/config"
 	"github.com/seed-181794aa/ratelimit/tb"
-	"github.com/seed-181794aa/ratelimit/tb/cas"
 )
 
 // call is a request under way. It is used again for other requests.
@@ -25,7 +24,7 @@ type call struct {
 	decisions []tb.Decision
 	charged   []*entry // of charges
 	late      *entry   // for which Redis was late, or nil
-	owed      bool     // hits are taken also if the request is refused: see entry.owes
+	owed      bool     // some hits are taken also if the request is refused: see entry.owes
 	buffer    []byte
 }
 
@@ -46,17 +45,9 @@ type entry struct {
 	// refused, unless a descriptor without debt refuses it.
 	debt, owes bool
 
-	charge   charge             // nil without a rule, and if the rule is fixed: see rule.isFixed
-	local    cas.Charge[string] // what charge points to if the buckets are in memory
-	decision tb.Decision        // of the rule alone
-	taken    bool               // the tokens
-}
-
-// charge is a charge in memory or in Redis.
-type charge interface {
-	tb.Charge
-	MayWait(within time.Duration)
-	Delay() time.Duration
+	charge   charge      // nil without a rule, and if the rule is fixed: see rule.isFixed
+	decision tb.Decision // of the rule alone; zero if it was not asked
+	taken    bool        // the tokens
 }
 
 // role is what the decision of a rule means for the request.
@@ -187,5 +178,5 @@ func (c *call) prepare(e *entry) error {
 	if e.owes { // a bucket never grants more than its burst, and would take nothing
 		cost = min(cost, float64(r.Limit.Capacity))
 	}
-	return r.limiter.charge(e, cost)
+	return r.buckets.charge(e, cost)
 }

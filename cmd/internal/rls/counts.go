@@ -3,6 +3,7 @@ package rls
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -110,26 +111,35 @@ func (e *entry) count(n *ruleCounts) {
 func (s *Service) refusal(e *entry) Refusal {
 	r, key := e.rule, e.key
 	f := Refusal{Domain: r.Domain, Rule: r.Path, Descriptor: e.descriptor.GetEntries()}
-	if r.isFixed() || r.limiter.local == nil {
+	if r.isFixed() {
 		return f
 	}
-	l := r.limiter.local
+	l, inMemory := r.buckets.limiter.(table)
+	if !inMemory {
+		return f
+	}
 	f.Level = func() (tb.Limit, tb.Level, error) {
-		if now := s.state.Load().byID[r.ID]; r.ID != "" && (now == nil || now.limiter != r.limiter) {
+		if now := s.state.Load().byID[r.ID]; r.ID != "" && (now == nil || now.buckets != r.buckets) {
 			return tb.Limit{}, tb.Level{}, errNoRule
 		}
 		level, err := l.Level(context.Background(), key)
-		return l.Limit(), level, err
+		return r.buckets.Limit(), level, err
 	}
 	return f
 }
+
+// spaces escapes the spaces of a domain, so that the first one ends it.
+var spaces = strings.NewReplacer(`\`, `\\`, " ", `\ `)
 
 var errNoRule = errors.New("the rule is not in force")
 
 // Stats returns the counts of each rule: the hits that were granted and refused, and its table.
 func (s *Service) Stats() (all []httplimit.RuleStats) {
 	s.state.Load().all(func(r *rule) {
-		st := httplimit.RuleStats{Set: r.Domain, Rule: r.Path, Limit: r.Limit, Shadow: r.Shadow}
+		st := httplimit.RuleStats{
+			Set: r.Domain, Rule: r.Path, Label: spaces.Replace(r.Domain) + " " + r.Path,
+			Shadow: r.Shadow, Limit: r.Limit,
+		}
 		add := func(n *ruleCounts) {
 			if r.Shadow {
 				st.ShadowGranted += n.within.Load()
@@ -141,8 +151,11 @@ func (s *Service) Stats() (all []httplimit.RuleStats) {
 		}
 		add(r.counts)
 		r.details.all(func(_ string, n *ruleCounts) { add(n) })
-		if r.limiter != nil && r.limiter.local != nil {
-			st.Table = r.limiter.local.Stats()
+		if r.buckets != nil {
+			st.Limiter = r.buckets.limiter
+			if l, inMemory := st.Limiter.(table); inMemory {
+				st.Table = l.Stats()
+			}
 		}
 		all = append(all, st)
 	})

@@ -77,11 +77,16 @@ func ask(t testing.TB, s *Service, descriptors ...string) string {
 	return short(send(t, s, request(0, descriptors...)))
 }
 
-// short returns the overall code, and the code and the remaining hits of each descriptor.
+// short returns the overall code, and the code and the remaining hits of each descriptor: - if a
+// descriptor has no limit, or was not asked.
 func short(r *ratelimit.RateLimitResponse) string {
 	text := r.OverallCode.String()
 	for _, s := range r.Statuses {
-		text += fmt.Sprintf(" %v:%d", s.Code, s.LimitRemaining)
+		left := "-"
+		if s.CurrentLimit != nil || s.LimitRemaining > 0 {
+			left = fmt.Sprint(s.LimitRemaining)
+		}
+		text += fmt.Sprintf(" %v:%s", s.Code, left)
 	}
 	return strings.ReplaceAll(text, "OVER_LIMIT", "OVER")
 }

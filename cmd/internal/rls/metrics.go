@@ -2,7 +2,6 @@ package rls
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -40,12 +39,7 @@ func newMetrics(s *Service, lostLines func() uint64) *metrics {
 	if loaded {
 		m.upstream.accepted.Store(1)
 	}
-	m.MustRegister(collector{s})
-	if s.Store == nil {
-		m.MustRegister(ratelimitmetrics.Tables("", s))
-	} else {
-		m.MustRegister(ratelimitmetrics.RedisByRule("", s.inRedis))
-	}
+	m.MustRegister(collector{s}, ratelimitmetrics.Buckets("", s))
 	return m
 }
 
@@ -123,20 +117,6 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	for id, sums := range c.hits() {
 		for i, decision := range decisions {
 			count(hits, float64(sums[i]), id.domain, id.path, decision)
-		}
-	}
-}
-
-// spaces escapes the spaces of a domain, so that the first one ends it.
-var spaces = strings.NewReplacer(`\`, `\\`, " ", `\ `)
-
-// inRedis yields the limiters in Redis of the rules in force.
-func (s *Service) inRedis(yield func(name string, s ratelimitmetrics.RedisSource) bool) {
-	t := s.state.Load()
-	for _, c := range t.config.Rules {
-		name := spaces.Replace(c.Domain) + " " + c.Path
-		if l := t.rules[c].limiter; l != nil && !yield(name, l.shared) {
-			return
 		}
 	}
 }

@@ -42,8 +42,8 @@ type brought struct {
 // when the debts are paid.
 func (b *brought) isFull(now int64) bool {
 	from := b.last.Load()
-	if b.limiter != nil {
-		from = max(from, b.limiter.paid.Load())
+	if b.buckets != nil {
+		from = max(from, b.buckets.paid.Load())
 	}
 	return float64(now-from) > b.Limit.Per.Seconds()
 }
@@ -87,7 +87,7 @@ func (o *overrides) rule(
 		return nil, status.Errorf(codes.InvalidArgument,
 			"limit: requests have brought %d different limits already", maxOverrides)
 	}
-	r, _, err := o.service.newRule(c, nil)
+	r, err := o.service.newRule(c, nil)
 	if err != nil {
 		return nil, status.Errorf(codes.InvalidArgument, "limit: %v", err)
 	}

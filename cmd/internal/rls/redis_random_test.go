@@ -3,6 +3,7 @@ package rls
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/types/known/wrapperspb"
@@ -10,7 +11,8 @@ import (
 	"github.com/seed-181794aa/ratelimit/internal/redistest"
 )
 
-// A service with its buckets in Redis answers random requests as one with its buckets in memory.
+// A service with its buckets in Redis answers random requests as one with its buckets in memory. It
+// asks less if it is known that a descriptor refuses.
 func TestRedisAsMemory(t *testing.T) {
 	address := redistest.Start(t).Addr
 	for seed := range uint64(5) {
@@ -34,8 +36,14 @@ func TestRedisAsMemory(t *testing.T) {
 					d.HitsAddend = wrapperspb.UInt64(random.Uint64N(3))
 				}
 			}
-			expect(t, fmt.Sprint(seed, r), []string{short(send(t, inRedis, r))},
-				short(send(t, memory, r)))
+			got := strings.Fields(short(send(t, inRedis, r)))
+			want := strings.Fields(short(send(t, memory, r)))
+			for i, answer := range got {
+				if got[0] == "OVER" && answer == "OK:-" { // was not asked, because one is known to refuse
+					want[i] = answer
+				}
+			}
+			expect(t, fmt.Sprint(seed, r), got, want...)
 		}
 	}
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/rls/config"
 	"github.com/seed-181794aa/ratelimit/internal/redistest"
-	"github.com/seed-181794aa/ratelimit/tb"
 	"github.com/seed-181794aa/ratelimit/tb/redis"
 )
 
@@ -60,6 +59,28 @@ func TestRedis(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect(t, "reload", []string{ask(t, one, "a=x"), ask(t, one, "a=x")}, "OK OK:0", "OVER OVER:0")
+}
+
+// What is known to be refused costs no command, however many descriptors a request has.
+func TestCommandsOfRefusedRequests(t *testing.T) {
+	tree := limit("a", "unit: year, requests_per_unit: 1") +
+		limit("b", "unit: year, requests_per_unit: 9") +
+		"- {key: s, shadow_mode: true, rate_limit: {unit: year, requests_per_unit: 9}}\n" +
+		"- {key: q, quota_mode: true, rate_limit: {unit: year, requests_per_unit: 9}}\n"
+	address := redistest.Start(t).Addr
+	for _, others := range [][]string{nil, {"b="}, {"b=", "b="}, {"b=", "s=", "q="}} {
+		s, _ := newService(t, tree, shared(t, address, "error"))
+		for range 201 {
+			ask(t, s, append([]string{fmt.Sprint("a=", len(others), others)}, others...)...)
+		}
+		commands := uint64(0)
+		s.state.Load().all(func(r *rule) {
+			commands += r.buckets.limiter.(*redis.Limiter).Stats().Commands
+		})
+		if commands > 20 {
+			t.Errorf("%q: %d commands for 200 refused requests", others, commands)
+		}
+	}
 }
 
 // Rules in Redis have metrics of their own, also if a domain or a key has a space.
@@ -226,7 +247,7 @@ func TestLateRedis(t *testing.T) {
 		}
 		waits := uint64(0)
 		s.state.Load().all(func(r *rule) {
-			waits += r.limiter.shared.Stats().Failed[redis.CauseTimeout]
+			waits += r.buckets.limiter.(*redis.Limiter).Stats().Failed[redis.CauseTimeout]
 		})
 		if waits != 1 {
 			t.Errorf("%s: %d waits", failure, waits)
@@ -234,52 +255,18 @@ func TestLateRedis(t *testing.T) {
 	}
 }
 
-// So does a request of which the server becomes late when it is asked what is left.
-func TestRedisIsLateForWhatIsLeft(t *testing.T) {
-	tree, names := "", []string(nil)
-	for i := range 3 {
-		key := fmt.Sprint("k", i)
-		tree += limit(key, perMinute+"9, debt: true")
-		names = append(names, key+"=")
-	}
-	for _, failure := range []string{"allow", "refuse", "error"} {
-		client := newClient(t, redistest.Start(t).Addr)
-		s, _ := newService(t, tree, sharedBy(t, client, 20*time.Millisecond, failure))
-		c := s.calls.Get().(*call)
-		if err := c.match(request(9, names...)); err != nil {
-			t.Fatal(err)
-		}
-		if err := client.Do(t.Context(), client.B().Arbitrary("CLIENT", "PAUSE",
-			"600000").Build()).Error(); err != nil {
-			t.Fatal(err)
-		}
-		waits := uint64(0)
-		for i := range c.entries {
-			e := &c.entries[i]
-			e.decision = tb.Decision{Allowed: true} // and nothing is left
-			if err := c.lookAgain(e); err != nil {
-				t.Errorf("%s: %v", failure, err)
-			}
-			waits += e.rule.limiter.shared.Stats().Failed[redis.CauseTimeout]
-		}
-		if waits != 1 {
-			t.Errorf("%s: %d waits", failure, waits)
-		}
-	}
-}
-
-// Descriptors with one bucket take their hits one after the other. If one of them refuses, each has
-// the decision that it would have alone.
+// Descriptors with one bucket take their hits one after the other, or none does. With Redis, what is
+// left of another bucket is not asked if it is known that one refuses.
 func TestEqualDescriptors(t *testing.T) {
 	tree := limit("a", "unit: year, requests_per_unit: 3")
-	for name, store := range map[string]func(*Config){
-		"memory": func(*Config) {}, "redis": shared(t, redistest.Start(t).Addr, "error"),
+	for left, store := range map[string]func(*Config){
+		"3": func(*Config) {}, "-": shared(t, redistest.Start(t).Addr, "error"),
 	} {
 		s, _ := newService(t, tree, store)
-		expect(t, name, []string{
+		expect(t, left, []string{
 			ask(t, s, "a=x", "a=x"), ask(t, s, "a=x", "a=x"), ask(t, s, "a=x"), ask(t, s, "a=x", "a=x"),
 			ask(t, s, "a=x", "a=x", "a=y"),
 		}, "OK OK:2 OK:1", "OVER OK:1 OVER:0", "OK OK:0", "OVER OVER:0 OVER:0",
-			"OVER OVER:0 OVER:0 OK:3")
+			"OVER OVER:0 OVER:0 OK:"+left)
 	}
 }

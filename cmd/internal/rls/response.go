@@ -54,6 +54,8 @@ func (e *entry) setStatus(
 	case e.unlimited:
 		s.LimitRemaining = math.MaxUint32
 		return
+	case !e.isAsked(): // what is left is not known
+		return
 	}
 	s.CurrentLimit = e.rule.limit
 	if e.refused() {

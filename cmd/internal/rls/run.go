@@ -15,7 +15,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/cmd/internal/admin"
 	"github.com/seed-181794aa/ratelimit/cmd/internal/daemon"
 	"github.com/seed-181794aa/ratelimit/cmd/internal/rls/config"
-	"github.com/seed-181794aa/ratelimit/tb/redis"
+	"github.com/seed-181794aa/ratelimit/httplimit"
 )
 
 // runner is a Command under way. Run calls load, dial, listen, build, serve and close in this
@@ -28,7 +28,7 @@ type runner struct {
 	config   *config.Config
 	security *daemon.Security // nil without TLS
 	client   rueidis.Client   // nil without --redis
-	store    *redis.Store     // nil without --redis
+	store    httplimit.Store  // nil without --redis
 
 	listener, adminListener net.Listener // the second may be nil
 

@@ -18,16 +18,16 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/rls/config"
+	"github.com/seed-181794aa/ratelimit/httplimit"
 	"github.com/seed-181794aa/ratelimit/tb"
-	"github.com/seed-181794aa/ratelimit/tb/redis"
 )
 
 // Config configures a Service.
 type Config struct {
 	Now            func() time.Time // nil for time.Now
-	LimiterOptions []tb.Option
-	Store          *redis.Store // has the buckets; nil if they are in memory
-	StoreErrors    bool         // a request that the store does not decide has an error
+	LimiterOptions []tb.Option      // of a Store in memory
+	Store          httplimit.Store  // has the buckets; nil for httplimit.Memory of LimiterOptions
+	StoreErrors    bool             // a request that the store does not decide has an error
 
 	Shadow   bool   // refuse nothing
 	Fields   Fields // which answers have header fields
@@ -64,7 +64,9 @@ func New(c Config) *Service {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	c.LimiterOptions = append([]tb.Option{tb.WithClock(c.Now)}, c.LimiterOptions...)
+	if c.Store == nil {
+		c.Store = httplimit.Memory(append([]tb.Option{tb.WithClock(c.Now)}, c.LimiterOptions...)...)
+	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}

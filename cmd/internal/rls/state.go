@@ -1,6 +1,7 @@
 package rls
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -12,7 +13,6 @@ import (
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/rls/config"
 	"github.com/seed-181794aa/ratelimit/tb"
-	"github.com/seed-181794aa/ratelimit/tb/cas"
 	"github.com/seed-181794aa/ratelimit/tb/redis"
 )
 
@@ -27,7 +27,7 @@ type state struct {
 // rule is a rule of a configuration with what it keeps when the configuration changes.
 type rule struct {
 	*config.Rule
-	limiter *limiter // may be nil if isFixed, and is not used then
+	buckets *buckets // may be nil if isFixed, and are not used then
 	counts  *ruleCounts
 	details *details // by path, if the path depends on the request
 
@@ -39,17 +39,37 @@ type rule struct {
 // meanwhile, so that it grants no fresh burst when it has a limit again.
 func (r *rule) isFixed() bool { return r.Limit == tb.Limit{} }
 
-// limiter has the buckets of a rule, in memory or in Redis.
-type limiter struct {
-	local  *cas.TokenBucket
-	shared *redis.Limiter
-	paid   atomic.Int64 // when no bucket is in debt any more, in Unix seconds
+// buckets are the buckets of a rule, in a Store.
+type buckets struct {
+	limiter
+	paid atomic.Int64 // when no bucket is in debt any more, in Unix seconds
 }
 
-// owes records that a bucket is in debt until a time in Unix seconds.
-func (l *limiter) owes(until int64) {
-	for paid := l.paid.Load(); paid < until && !l.paid.CompareAndSwap(paid, until); {
-		paid = l.paid.Load()
+// limiter is a limiter of a Store.
+type limiter interface {
+	tb.Limiter
+	Charge(key string, cost float64) (tb.Charge, error)
+	SetLimit(limit tb.Limit) error
+	Limit() tb.Limit
+}
+
+// charge is a charge of a limiter.
+type charge interface {
+	tb.Charge
+	MayWait(within time.Duration)
+	Delay() time.Duration
+}
+
+// table is a limiter with its buckets in memory.
+type table interface {
+	Level(ctx context.Context, key string) (tb.Level, error)
+	Stats() tb.Stats
+}
+
+// owe records that a bucket is in debt until a time in Unix seconds.
+func (b *buckets) owe(until int64) {
+	for paid := b.paid.Load(); paid < until && !b.paid.CompareAndSwap(paid, until); {
+		paid = b.paid.Load()
 	}
 }
 
@@ -67,34 +87,48 @@ func (s *Service) SetConfig(next *config.Config) error {
 	if after.overrides == nil {
 		after.overrides = newOverrides(s)
 	}
-	var changes []func() error
 	var errs []error
 	for _, c := range next.Rules {
-		r, change, err := s.newRule(c, before.byID[c.ID])
+		r, err := s.newRule(c, before.byID[c.ID])
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", c.Place, err))
 			continue
 		}
 		after.rules[c], after.byID[c.ID] = r, r
-		if change != nil {
-			changes = append(changes, change)
+	}
+	err := errors.Join(errs...)
+	if err == nil {
+		err = after.setLimits()
+	}
+	if err == nil {
+		s.state.Store(after)
+	}
+	return err
+}
+
+// setLimits gives the limits of the rules to the buckets that they continue. If a limit is not
+// possible, all buckets have their limits back.
+func (t *state) setLimits() (err error) {
+	var undo []func() error
+	for _, c := range t.config.Rules {
+		b := t.rules[c].buckets
+		if t.rules[c].isFixed() || b.Limit() == c.Limit {
+			continue
 		}
-	}
-	if err := errors.Join(errs...); err != nil {
-		return err
-	}
-	for _, change := range changes {
-		if err := change(); err != nil {
-			return err
+		old := b.Limit()
+		if err = b.SetLimit(c.Limit); err != nil {
+			for _, f := range undo {
+				err = errors.Join(err, f())
+			}
+			return fmt.Errorf("%s: %w", c.Place, err)
 		}
+		undo = append(undo, func() error { return b.SetLimit(old) })
 	}
-	s.state.Store(after)
 	return nil
 }
 
-// newRule returns a rule that continues the rule before, which may be nil. change, which may be
-// nil, changes the limit.
-func (s *Service) newRule(c *config.Rule, before *rule) (r *rule, change func() error, err error) {
+// newRule returns a rule that continues the rule before, which may be nil.
+func (s *Service) newRule(c *config.Rule, before *rule) (r *rule, err error) {
 	r = &rule{
 		Rule: c, text: newRuleText(c),
 		limit: &ratelimit.RateLimitResponse_RateLimit{
@@ -102,34 +136,26 @@ func (s *Service) newRule(c *config.Rule, before *rule) (r *rule, change func() 
 		},
 	}
 	if before != nil {
-		r.counts, r.details, r.limiter = before.counts, before.details, before.limiter
+		r.counts, r.details, r.buckets = before.counts, before.details, before.buckets
 	}
 	if r.counts == nil {
 		r.counts, r.details = new(ruleCounts), new(details)
 	}
-	switch {
-	case r.isFixed():
-	case r.limiter == nil:
-		r.limiter, err = s.newLimiter(c)
-	case before.Limit != c.Limit:
-		change, err = r.limiter.setLimit(c.Limit)
+	if r.buckets == nil && !r.isFixed() {
+		r.buckets, err = s.newBuckets(c)
 	}
-	return r, change, err
+	return r, err
 }
 
-// newLimiter returns the limiter of a rule. All processes with one store and the same descriptors
-// share its buckets, also if the limits differ during a reload.
-func (s *Service) newLimiter(c *config.Rule) (*limiter, error) {
-	if s.Store == nil {
-		local, err := cas.New[string](c.Limit, s.LimiterOptions...)
-		return &limiter{local: local}, err
-	}
+// newBuckets returns the buckets of a rule. All processes with one store and the same descriptors
+// share them, also if the limits differ during a reload.
+func (s *Service) newBuckets(c *config.Rule) (*buckets, error) {
 	name := url.QueryEscape(c.Domain) + ":" + url.QueryEscape(c.Path)
 	all, err := s.Store.Limiters(name, []tb.Limit{c.Limit})
 	if err != nil {
 		return nil, err
 	}
-	return &limiter{shared: all[0].(*redis.Limiter)}, nil
+	return &buckets{limiter: all[0].(limiter)}, nil // as httplimit.Store has them
 }
 
 // storeOptions returns the options of the store of a service. failure is what happens to a request
@@ -155,27 +181,14 @@ func (t *state) all(f func(*rule)) {
 }
 
 // charge sets the charge of an entry.
-func (l *limiter) charge(e *entry, cost float64) (err error) {
-	if l.local != nil {
-		e.local, err = l.local.Charge(e.key, cost)
-		e.charge = &e.local
-	} else {
-		var c tb.Charge
-		if c, err = l.shared.Charge(e.key, cost); err == nil {
-			e.charge = c.(*redis.Charge)
-		}
+func (b *buckets) charge(e *entry, cost float64) error {
+	c, err := b.Charge(e.key, cost)
+	if err != nil {
+		return err
 	}
-	if err == nil && e.owes {
+	e.charge = c.(charge) // as httplimit.Store has them
+	if e.owes {
 		e.charge.MayWait(math.MaxInt64)
 	}
-	return err
-}
-
-// setLimit returns what changes the limit, or an error if the limit is not possible.
-func (l *limiter) setLimit(limit tb.Limit) (change func() error, err error) {
-	if l.local != nil {
-		return func() error { return l.local.SetLimit(limit) }, limit.Validate()
-	}
-	_, err = l.shared.Tier(limit)
-	return func() error { return l.shared.SetLimit(limit) }, err
+	return nil
 }

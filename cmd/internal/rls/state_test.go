@@ -29,7 +29,7 @@ func TestSetConfig(t *testing.T) {
 	}
 	now.Advance(time.Second)
 	expect(t, "after", []string{ask(t, s, "kept=", "changed=", "gone=", "new=")},
-		"OK OK:0 OK:1 OK:0 OK:0")
+		"OK OK:0 OK:1 OK:- OK:0")
 	if st := s.Stats(); st[1].Granted != 3 || st[1].Limit.Capacity != 2 || st[0].Granted != 1 {
 		t.Errorf("%+v", st)
 	}

@@ -10,9 +10,11 @@ import (
 // isLimited reports whether a rule decides on the descriptor.
 func (e *entry) isLimited() bool { return e.rule != nil && !e.unlimited }
 
-// refused reports whether the rule of the descriptor refuses the hits. A charge that was not asked
-// has the zero decision.
-func (e *entry) refused() bool { return !e.decision.Allowed && e.decision.RetryAfter > 0 }
+// isAsked reports whether the rule of the descriptor has decided.
+func (e *entry) isAsked() bool { return e.decision != (tb.Decision{}) }
+
+// refused reports whether the rule of the descriptor refuses the hits.
+func (e *entry) refused() bool { return !e.decision.Allowed && e.isAsked() }
 
 // setTaken records that the charge of the descriptor was taken or refused. If it was taken from a
 // bucket that lacks the hits, the rule refuses until they are paid. It never grants more than a
@@ -24,60 +26,45 @@ func (c *call) setTaken(e *entry, d tb.Decision, taken bool) {
 	}
 	if delay := e.charge.Delay(); delay > 0 {
 		e.decision = tb.Decision{RetryAfter: delay}
-		e.rule.limiter.owes(c.now.Add(delay).Unix())
+		e.rule.buckets.owe(c.now.Add(delay).Unix())
 	}
 	if costOf(e.hits, e.rule.Cost) > float64(e.rule.Limit.Capacity) {
 		e.decision = tb.Decision{RetryAfter: tb.Never}
 	}
 }
 
-// decide takes the hits, as ShouldRateLimit says, and reports whether the request is granted.
+// decide takes the hits, as ShouldRateLimit says, and reports whether the request is granted. If a
+// descriptor refuses the request and no hits are owed, the rest is not asked: with Redis, it would
+// be a command for each.
 func (c *call) decide(ctx context.Context) (allowed bool, err error) {
 	var n [roles]int
+	c.owed = false
 	for i := range c.entries {
 		if e := &c.entries[i]; e.isLimited() {
 			n[e.role]++
+			c.owed = c.owed || e.owes
 		}
 	}
-	c.owed = true
 	if n == [roles]int{} {
 		return true, nil
 	}
 	c.now = c.service.Now()
 	allowed = true
 	if n[enforced] > 0 {
-		if allowed, err = c.takeEnforced(ctx); err != nil {
-			return false, err
-		}
+		allowed, err = c.takeEnforced(ctx)
 	}
-	if n[quota] > 0 {
-		if allowed, err = c.takeQuotas(allowed); err != nil {
-			return false, err
-		}
+	if err == nil && n[quota] > 0 && (allowed || c.owed) {
+		allowed, err = c.takeQuotas(allowed)
 	}
-	if n[shadow] > 0 {
-		err = c.each(shadow, func(e *entry) error { return c.takeOne(e, allowed || c.owed && e.owes) })
+	if err == nil && n[shadow] > 0 && (allowed || c.owed) {
+		err = c.each(shadow, func(e *entry) error { return c.takeOne(e, allowed || e.owes) })
 	}
 	for i := range c.entries {
-		if err == nil && !allowed {
-			err = c.lookAgain(&c.entries[i])
+		if e := &c.entries[i]; e.owes && !e.taken && e.decision.Remaining == 0 && !e.refused() {
+			e.decision = tb.Decision{} // what is left before the hits is not known
 		}
 	}
 	return allowed, err
-}
-
-// lookAgain finds what is left if hits that are owed were not taken, and nothing would be left
-// after them: the bucket has just them, or lacks some.
-func (c *call) lookAgain(e *entry) (err error) {
-	d := e.decision
-	if !e.owes || e.taken || !d.Allowed || d.Remaining > 0 || c.late != nil {
-		return nil
-	}
-	e.charge.MayWait(0)
-	d, err = e.charge.Peek(c.now)
-	_ = c.failure(e) // which cannot change that the request is refused
-	e.decision = tb.Decision{Allowed: d.Allowed, Remaining: d.Remaining}
-	return err
 }
 
 // each calls f with each limited descriptor of a role, until an error.
@@ -96,22 +83,21 @@ func (c *call) each(r role, f func(*entry) error) error {
 func (c *call) takeEnforced(ctx context.Context) (allowed bool, err error) {
 	c.charges, c.charged = c.charges[:0], c.charged[:0]
 	allowed = true
-	for i := range c.entries {
-		e := &c.entries[i]
+	err = c.each(enforced, func(e *entry) (err error) {
 		switch {
-		case !e.isLimited() || e.role != enforced:
-		case e.charge == nil || e.checkOnly:
-			if err := c.takeOne(e, false); err != nil {
-				return false, err
-			}
-			allowed = allowed && !e.refused()
-		default:
+		case e.charge == nil:
+		case !e.checkOnly:
 			c.charges, c.charged = append(c.charges, e.charge), append(c.charged, e)
+		case allowed || c.owed:
+			err = c.takeOne(e, false)
 		}
-	}
+		allowed = allowed && !e.refused()
+		return err
+	})
 	taken := false
-	if allowed && c.late == nil {
-		if taken, err = c.takeAll(ctx); err != nil {
+	if err == nil && allowed && c.late == nil {
+		c.decisions, taken, err = c.service.Store.TakeAll(ctx, c.now, c.charges, c.decisions)
+		if err != nil {
 			return false, err
 		}
 		allowed = taken
@@ -133,20 +119,19 @@ func (c *call) takeEnforced(ctx context.Context) (allowed bool, err error) {
 	return true, nil
 }
 
-// takeOwed takes the hits that are owed to the enforced rules if they were not taken, and asks the
-// rules that were not asked.
+// takeOwed takes the hits that are owed to the enforced rules if they were not taken. Before, it asks
+// the rules that were not asked, because one without debt may refuse.
 func (c *call) takeOwed() error {
 	for _, owes := range []bool{false, true} {
+		c.waive(enforced)
 		for _, e := range c.charged {
-			take := owes && c.owed
-			if e.owes != owes || !take && e.decision != (tb.Decision{}) {
+			if !c.owed || e.owes != owes || !owes && e.isAsked() {
 				continue
 			}
-			if err := c.takeOne(e, take); err != nil {
+			if err := c.takeOne(e, owes); err != nil {
 				return err
 			}
 		}
-		c.waive(enforced)
 	}
 	return nil
 }
@@ -159,22 +144,12 @@ func (c *call) waive(r role) {
 	})
 }
 
-// takeAll takes all charges, or none.
-func (c *call) takeAll(ctx context.Context) (allowed bool, err error) {
-	if c.service.Store == nil {
-		c.decisions, allowed, err = tb.TakeAll(c.now, c.charges, c.decisions)
-		return allowed, err
-	}
-	c.decisions, allowed, err = redis.TakeAll(ctx, c.now, c.charges, c.decisions)
-	return allowed, err
-}
-
 // takeQuotas takes the hits of each quota that has them. If none has, the request is refused, and
 // the enforced rules get their hits back.
 func (c *call) takeQuotas(allowed bool) (bool, error) {
 	granted := false
 	err := c.each(quota, func(e *entry) error {
-		err := c.takeOne(e, allowed || c.owed && e.owes)
+		err := c.takeOne(e, allowed || e.owes)
 		granted = granted || !e.refused()
 		return err
 	})
@@ -224,11 +199,9 @@ func (c *call) undo(r role) {
 	}
 }
 
-// failure returns why Redis did not decide on a descriptor, if that is an error of the request.
+// failure returns why Redis did not decide on a descriptor, if that is an error of the request. A
+// charge in memory cannot fail.
 func (c *call) failure(e *entry) error {
-	if c.service.Store == nil {
-		return nil
-	}
 	f, ok := e.charge.(interface{ Failure() *redis.Error })
 	if !ok || f.Failure() == nil {
 		return nil
