@@ -1,123 +1,173 @@
 package peers
 
 import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"math"
 	"os"
+	"os/exec"
 	"regexp"
-	"strconv"
+	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/throttled/throttled/v2"
+	"github.com/throttled/throttled/v2/store/memstore"
+	"golang.org/x/time/rate"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+	"github.com/seed-181794aa/ratelimit/tb/tbtest"
 )
 
-// The verdicts of docs/peers.md that a check decides.
-const (
-	keeps   = "keeps"
-	breaks  = "**breaks**"
-	noClaim = "no claim"
-)
+var update = flag.Bool("update", false, "write the table of docs/peers.md")
 
-// doesNotApply matches any other verdict: the reason why a property does not apply.
-var doesNotApply = regexp.MustCompile(`^\*[a-z ]+\*$`)
+// subjects are the limiters of the table in docs/peers.md. Each accepts a clock and returns a wait.
+var subjects = []struct {
+	name string
+	new  func(tb.Limit, tb.Settings) tb.Limiter
+}{
+	{"x/time/rate in a map", func(limit tb.Limit, s tb.Settings) tb.Limiter {
+		find, _ := xtimeTable(limit, math.MaxInt)
+		return adaptXTime(find, s.Now)
+	}},
+	{"x/time/rate in golang-lru", func(limit tb.Limit, s tb.Settings) tb.Limiter {
+		find, size := xtimeTable(limit, s.MaxKeys)
+		return bounded{adaptXTime(find, s.Now), size}
+	}},
+	{"throttled", adaptThrottled},
+}
 
-// traceOnly is a cell that only a trace checks, because the limiter reads its clock itself.
-var traceOnly = cell{"go-chi/httprate", "C1 late"}
+// notOfALimiter are the tests that say more of the adapter, or of chance, than of the limiter.
+var notOfALimiter = map[string]string{
+	"ImpossibleConfigurationIsAConfigError": "the adapter checks the limit",
+	"ClockIsReadOncePerCall":                "the adapter reads the clock",
+	"ContextIsIgnored":                      "the adapter has no context",
+	"BoundWithLateConcurrentReadings":       "a limiter that fails it may pass by chance",
+	"KeysAreCopied":                         stringsStay,
+	"CopiedKeysAreEvicted":                  stringsStay,
+	"CopiedKeysAreEvictedWhenFull":          stringsStay,
+	"CopiedKeysStayUnderRefuseNew":          stringsStay,
+}
 
-func TestTableInDocument(t *testing.T) {
-	doc := readDocument(t)
-	if got, want := len(doc.verdicts), len(subjects)*len(properties); got != want {
-		t.Errorf("the table has %d cells, want %d", got, want)
+const stringsStay = "a caller of a Go map may not change the bytes of a string"
+
+// adapter makes a tb.Limiter of a function that takes n tokens of a key.
+type adapter func(key string, n int) (tb.Decision, error)
+
+func (a adapter) Allow(_ context.Context, key string) (tb.Decision, error) { return a(key, 1) }
+
+func (a adapter) AllowN(_ context.Context, key string, n int) (tb.Decision, error) {
+	return a(key, n)
+}
+
+// bounded is a limiter with a bound of its keys.
+type bounded struct {
+	tb.Limiter
+	size func() int
+}
+
+func (b bounded) Len() int { return b.size() }
+
+func adaptXTime(find func(key string) *rate.Limiter, now func() time.Time) adapter {
+	return func(key string, n int) (d tb.Decision, err error) {
+		l, t := find(key), now()
+		if d.Allowed = l.AllowN(t, n); !d.Allowed {
+			r := l.ReserveN(t, n)
+			if d.RetryAfter = r.DelayFrom(t); !r.OK() {
+				d.RetryAfter = tb.Never
+			}
+			r.CancelAt(t)
+		}
+		d.Remaining = int(l.TokensAt(t))
+		return d, nil
 	}
+}
+
+func adaptThrottled(limit tb.Limit, s tb.Settings) tb.Limiter {
+	store := must(memstore.New(s.MaxKeys))
+	store.SetTimeNow(s.Now)
+	l := newThrottled(limit, throttled.WrapStoreWithContext(store))
+	l.SetMaxCASAttemptsLimit(math.MaxInt)
+	return adapter(func(key string, n int) (tb.Decision, error) {
+		limited, r, err := l.RateLimitCtx(context.Background(), key, n)
+		d := tb.Decision{Allowed: !limited, RetryAfter: r.RetryAfter, Remaining: r.Remaining}
+		switch {
+		case d.Allowed:
+			d.RetryAfter = 0
+		case r.RetryAfter == -1:
+			d.RetryAfter = tb.Never
+		}
+		return d, err
+	})
+}
+
+// TestSubject runs the contract on the limiter that TestTable names.
+func TestSubject(t *testing.T) {
 	for _, s := range subjects {
-		for _, p := range properties {
-			t.Run(s.name+"/"+p.name, func(t *testing.T) {
-				c := cell{s.name, p.name}
-				switch verdict := doc.verdicts[c]; verdict {
-				case keeps, breaks, noClaim:
-					if c == traceOnly {
-						return
-					}
-					inBubble(t, func(b *bubble) {
-						if failure := p.check(b, s); (failure == "") != (verdict == keeps) {
-							t.Errorf("the document says %q; the check found %q", verdict, failure)
-						}
-					})
-				default:
-					if !doesNotApply.MatchString(verdict) {
-						t.Errorf("%q is not a verdict", verdict)
-					}
-				}
-			})
+		if s.name != os.Getenv("SUBJECT") {
+			continue
 		}
+		tbtest.RunExcept(t, func(limit tb.Limit, opts ...tb.Option) (tb.Limiter, error) {
+			settings, err := tb.Apply(append([]tb.Option{tb.WithClock(time.Now)}, opts...)...)
+			if err == nil {
+				err = limit.Validate()
+			}
+			if err != nil {
+				return nil, err
+			}
+			return s.new(limit, settings), nil
+		}, notOfALimiter)
 	}
 }
 
-func TestTracesInDocument(t *testing.T) {
-	if strconv.IntSize < 64 {
-		t.Skip("the traces have costs of 64 bits")
-	}
-	doc := readDocument(t)
-	for c := range doc.traces {
-		if doc.verdicts[c] != breaks {
-			t.Errorf("%v has a trace; the table says %q", c, doc.verdicts[c])
+var verdictLine = regexp.MustCompile(`--- (PASS|FAIL): TestSubject/(\w+)`)
+
+// TestTable compares the table of docs/peers.md with what tbtest says of each limiter. With
+// -update it writes the table.
+func TestTable(t *testing.T) {
+	var names []string // of the tests, in the order of the suite
+	verdicts := make(map[string][]string)
+	for i, s := range subjects {
+		child := exec.Command(os.Args[0], "-test.run=^TestSubject$", "-test.v", "-test.timeout=5m")
+		child.Env = append(os.Environ(), "SUBJECT="+s.name)
+		output, _ := child.CombinedOutput() // a limiter that fails is an exit status of 1
+		if bytes.Contains(output, []byte("panic: ")) {
+			t.Errorf("%s: a test panics:\n%s", s.name, output)
+		}
+		for _, m := range verdictLine.FindAllSubmatch(output, -1) {
+			name := string(m[2])
+			if verdicts[name] == nil {
+				names = append(names, name)
+				verdicts[name] = slices.Repeat([]string{"–"}, len(subjects))
+			}
+			verdicts[name][i] = map[string]string{"PASS": "passes", "FAIL": "**fails**"}[string(m[1])]
 		}
 	}
+	var table strings.Builder
+	table.WriteString("| test")
 	for _, s := range subjects {
-		for _, p := range properties {
-			c := cell{s.name, p.name}
-			if doc.verdicts[c] != breaks {
-				continue
-			}
-			t.Run(s.name+"/"+p.name, func(t *testing.T) {
-				tr, ok := doc.traces[c]
-				if !ok {
-					t.Fatal("the document has no trace")
-				}
-				inBubble(t, func(b *bubble) { tr.play(b, s) })
-			})
-		}
+		table.WriteString(" | " + s.name)
 	}
-}
+	table.WriteString(" |\n|" + strings.Repeat("---|", 1+len(subjects)) + "\n")
+	for _, name := range names {
+		fmt.Fprintf(&table, "| %s | %s |\n", name, strings.Join(verdicts[name], " | "))
+	}
 
-// play fails unless the outcomes are as written, and exceed the bound of the last key.
-func (tr trace) play(b *bubble, s subject) {
-	d, bucket, over := s.new(b, tr.limit, 10), newIdeal(tr.limit), 0.0
-	key := tr.calls[len(tr.calls)-1].key
-	var play func(calls []call)
-	play = func(calls []call) {
-		for _, c := range calls {
-			b.set(c.reading)
-			var got outcome
-			if c.during == nil {
-				got = d.take(c.key, c.n)
-			} else {
-				got = d.takeOvertaken(c.key, c.n, func() { play(c.during) })
-			}
-			if got != c.want {
-				b.Errorf("at %v: a cost of %d %s, want %s", c.reading, c.n, got, c.want)
-			}
-			if got == granted && c.n > 0 && c.key == key {
-				over = max(over, bucket.take(c.reading, c.n))
-			}
+	const document = "../../docs/peers.md"
+	text := string(must(os.ReadFile(document)))
+	before, rest, _ := strings.Cut(text, "| test")
+	_, after, found := strings.Cut(rest, "\n\n")
+	switch generated := before + table.String() + "\n" + after; {
+	case !found:
+		t.Fatal("the document has no table")
+	case *update:
+		if err := os.WriteFile(document, []byte(generated), 0o644); err != nil {
+			t.Fatal(err)
 		}
-	}
-	play(tr.calls)
-	if over < quantum {
-		b.Errorf("the grants stay within the bound by %v", -over)
-	}
-}
-
-func TestVersionsInDocument(t *testing.T) {
-	doc, errDoc := os.ReadFile("../../docs/peers.md")
-	mod, errMod := os.ReadFile("go.mod")
-	if errDoc != nil || errMod != nil {
-		t.Fatal(errDoc, errMod)
-	}
-	versions := regexp.MustCompile(`[\w./-]+ v\d+\.\d+\.\d+`).FindAllString(string(doc), -1)
-	if len(versions) == 0 {
-		t.Error("the document has no versions")
-	}
-	for _, v := range versions {
-		if !strings.Contains(string(mod), "\t"+v+"\n") {
-			t.Errorf("%s is not in go.mod", v)
-		}
+	case generated != text:
+		t.Errorf("the document differs (-update writes it); the table is\n%s", &table)
 	}
 }

@@ -30,13 +30,14 @@ func xtimeSyncMap(limit tb.Limit, _ int) func(string) bool {
 // xtimeLRU is x/time/rate in golang-lru, which has a bound. Every call takes the lock of the
 // table. A key that was evicted comes back full.
 func xtimeLRU(limit tb.Limit, maxKeys int) func(string) bool {
-	find := xtimeTable(limit, maxKeys)
+	find, _ := xtimeTable(limit, maxKeys)
 	return func(key string) bool { return find(key).Allow() }
 }
 
-func xtimeTable(limit tb.Limit, maxKeys int) (find func(key string) *rate.Limiter) {
+// xtimeTable returns functions that find or make the bucket of a key, and that count the buckets.
+func xtimeTable(limit tb.Limit, maxKeys int) (find func(string) *rate.Limiter, size func() int) {
 	m := must(lru.New[string, *rate.Limiter](maxKeys))
-	return func(key string) *rate.Limiter {
+	find = func(key string) *rate.Limiter {
 		l, ok := m.Get(key)
 		if !ok {
 			l = newXTime(limit)
@@ -46,4 +47,5 @@ func xtimeTable(limit tb.Limit, maxKeys int) (find func(key string) *rate.Limite
 		}
 		return l
 	}
+	return find, m.Len
 }

@@ -45,9 +45,7 @@ func waitIsExactOnBothSides(s *suite) {
 		f.Advance(12345 * time.Nanosecond)
 		for _, n := range []int{1, (limit.Capacity + 1) / 2, limit.Capacity} {
 			f.allowN("a", limit.Capacity-f.remaining("a")%limit.Capacity)
-			for f.allowN("a", n).Allowed {
-			}
-			d := f.allowN("a", n)
+			d := f.emptied(n)
 			if d.RetryAfter == tb.Never { // beyond 292 years
 				continue
 			}
@@ -61,6 +59,19 @@ func waitIsExactOnBothSides(s *suite) {
 			}
 		}
 	}
+}
+
+// emptied takes n tokens of the key a until they are refused, and returns the refusal. It fails the
+// test of a limiter that goes on granting them.
+func (f *fixture) emptied(n int) tb.Decision {
+	f.Helper()
+	for range 1000 {
+		if d := f.allowN("a", n); !d.Allowed {
+			return d
+		}
+	}
+	f.Fatalf("limit %+v: 1000 calls of %d tokens granted at one instant", f.limit, n)
+	return tb.Decision{}
 }
 
 // remaining returns the whole tokens of key. It makes a call that is refused.
