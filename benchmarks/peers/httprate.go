@@ -8,17 +8,13 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-func newHTTPRate(limit tb.Limit, headers httprate.ResponseHeaders) *httprate.RateLimiter {
-	return httprate.NewRateLimiter(limit.Capacity, window(limit),
-		httprate.WithResponseHeaders(headers))
-}
-
 // httprateLocal is the limiter inside go-chi/httprate's middleware, with its local counter.
 // The counter has one lock and no bound, and its keys are 64-bit hashes. The limiter weighs
 // the counts of two windows instead of keeping a bucket. Response headers are disabled
 // here; the limiter formats some of them nevertheless.
 func httprateLocal(limit tb.Limit, _ int) func(string) bool {
-	l := newHTTPRate(limit, httprate.ResponseHeaders{})
+	l := httprate.NewRateLimiter(limit.Capacity, window(limit),
+		httprate.WithResponseHeaders(httprate.ResponseHeaders{}))
 	r := new(http.Request)
 	return func(key string) bool { return !l.OnLimit(nil, r, key) }
 }

@@ -9,11 +9,9 @@ import (
 )
 
 // newJuju returns one bucket of juju/ratelimit. Whole tokens come at the ticks of a clock
-// that starts with the bucket. Their rate is within 1% of the limit's. A nil clock is the
-// system's.
-func newJuju(limit tb.Limit, clock ratelimit.Clock) *ratelimit.Bucket {
-	capacity := int64(limit.Capacity)
-	return ratelimit.NewBucketWithRateAndClock(perSecond(limit), capacity, clock)
+// that starts with the bucket. Their rate is within 1% of the limit's.
+func newJuju(limit tb.Limit) *ratelimit.Bucket {
+	return ratelimit.NewBucketWithRate(perSecond(limit), int64(limit.Capacity))
 }
 
 // jujuSyncMap is juju/ratelimit in a sync.Map, because it has no keys. It has a lock per key
@@ -23,7 +21,7 @@ func jujuSyncMap(limit tb.Limit, _ int) func(string) bool {
 	return func(key string) bool {
 		b, ok := m.Load(key)
 		if !ok {
-			b, _ = m.LoadOrStore(key, newJuju(limit, nil))
+			b, _ = m.LoadOrStore(key, newJuju(limit))
 		}
 		return b.(*ratelimit.Bucket).TakeAvailable(1) == 1
 	}

@@ -1,6 +1,6 @@
 // Package peers adapts other Go limiters to the benchmarks. Each adapter has a file, whose
-// comments say how the limiter differs from package tb. The tests check the limiters
-// against the contract of package tb: see docs/peers.md.
+// comments say how the limiter differs from package tb. The tests run
+// tb/tbtest on the limiters that accept a clock: see docs/peers.md.
 package peers
 
 import (

@@ -10,12 +10,8 @@ import (
 
 // newUber returns one limiter of uber-go/ratelimit. A burst is one call that is due plus the
 // slack, which builds up while no call is made.
-func newUber(limit tb.Limit, more ...ratelimit.Option) ratelimit.Limiter {
-	options := []ratelimit.Option{
-		ratelimit.Per(interval(limit)),
-		ratelimit.WithSlack(limit.Capacity - 1),
-	}
-	return ratelimit.New(1, append(options, more...)...)
+func newUber(limit tb.Limit) ratelimit.Limiter {
+	return ratelimit.New(1, ratelimit.Per(interval(limit)), ratelimit.WithSlack(limit.Capacity-1))
 }
 
 // uberSyncMap is uber-go/ratelimit in a sync.Map, because it has no keys. It has no bound. It

@@ -9,15 +9,12 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-func newUlule(limit tb.Limit, store limiter.Store) *limiter.Limiter {
-	return limiter.New(store, limiter.Rate{Period: window(limit), Limit: int64(limit.Capacity)})
-}
-
 // ululeMem is ulule/limiter with its memory store. It has a lock per key and no bound.
 // Windows start with a key's first call, and refused calls count. Up to twice the capacity
 // is granted around the end of a window. A goroutine sweeps expired counters.
 func ululeMem(limit tb.Limit, _ int) func(string) bool {
-	l := newUlule(limit, memory.NewStore())
+	rate := limiter.Rate{Period: window(limit), Limit: int64(limit.Capacity)}
+	l := limiter.New(memory.NewStore(), rate)
 	ctx := context.Background()
 	return func(key string) bool {
 		c, err := l.Get(ctx, key)

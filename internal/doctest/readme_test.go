@@ -14,7 +14,7 @@ import (
 const readmeFile = "README.md"
 
 // TestReadmeSnippetsAreRun requires that each Go snippet of the README is part of an example
-// that go test compiles and runs, or an import of this file of examples.
+// that go test compiles and runs, an import of this file of examples, or the test of a contract.
 func TestReadmeSnippetsAreRun(t *testing.T) {
 	const name = "example_test.go"
 	source := read(t, name)
@@ -22,7 +22,7 @@ func TestReadmeSnippetsAreRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var code []string
+	code := []string{words(read(t, "tb/tbtest/tbtest_test.go"))}
 	for _, i := range file.Imports {
 		code = append(code, "import "+i.Path.Value)
 	}
