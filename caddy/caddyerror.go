@@ -7,32 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-
-	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 )
-
-// hints are for options of the directive rate_limit of mholt/caddy-ratelimit.
-var hints = map[string]string{
-	"zone":            "want a rule: rule <name> { key {client_ip}; rate 100/1m; burst 100 }",
-	"events":          "for 100 events in a window of 1m, want rate 100/1m and burst 100",
-	"window":          "for 100 events in a window of 1m, want rate 100/1m and burst 100",
-	"ipv4_prefix":     "it is an option of the directive, for all of its rules",
-	"ipv6_prefix":     "it is an option of the directive, for all of its rules",
-	"distributed":     "want redis <address>",
-	"storage":         "want redis <address>",
-	"jitter":          "Retry-After always has jitter",
-	"sweep_interval":  "nothing has to be swept: max_keys bounds the keys",
-	"log_key":         "want show_keys",
-	"disable_metrics": "the metrics have no labels from requests",
-}
-
-// unknown returns the error for an option that the block does not have.
-func unknown(d *caddyfile.Dispenser, block string) error {
-	if hint, ok := hints[d.Val()]; ok {
-		return d.Errf("unknown option %q%s: %s", d.Val(), block, hint)
-	}
-	return d.Errf("unknown option %q%s", d.Val(), block)
-}
 
 // optionNames has the options of a Caddyfile that become fields of a policy with another name.
 var optionNames = map[string]string{

@@ -112,7 +112,7 @@ func (p *parser) option() error {
 	case "show_keys":
 		return flag(d, &h.ShowKeys)
 	}
-	return unknown(d, "")
+	return d.Errf("unknown option %q", d.Val())
 }
 
 func (p *parser) redis() error {
@@ -140,7 +140,7 @@ func (p *parser) redis() error {
 				return err
 			}
 		default:
-			return unknown(p.Dispenser, " of redis")
+			return p.Errf("unknown option %q of redis", p.Val())
 		}
 	}
 	return nil

@@ -127,7 +127,7 @@ func (p *ruleParser) line() error {
 	case "shadow":
 		return flag(p.Dispenser, &p.Shadow)
 	default:
-		return unknown(p.Dispenser, " of a rule")
+		return p.Errf("unknown option %q of a rule", p.Val())
 	}
 }
 

@@ -11,9 +11,7 @@ func TestMatchers(t *testing.T) {
 		{"a block", "match {\nmethod POST\npath /in/*\n}", "", "POST"},
 		{"one line", "match header X-Plan free", "X-Plan: paid", ""},
 		{"an expression", "match `{method} == 'POST' && path('/in/*')`", "POST", "/in/x"},
-		{"a path", "match /in/*", "/out", "POST"},
 		{"a name", "match @in", "/out", "POST"},
-		{"not", "match {\nnot path /out\n}", "/out", "/out"},
 		{"with other options", "path /in/*\nmatch method POST", "POST", "/in/x"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -52,26 +50,8 @@ func TestKeysFromMatchers(t *testing.T) {
 	s.want(200, "/")
 }
 
-// The placeholders of map need a dot, because others are misspelled.
-func TestKeysFromMap(t *testing.T) {
-	s := start(t, "http://:80 {\nmap {header.X-Plan} {my.tier} {\nfree small\ndefault large\n}\n"+
-		"token_bucket {\n"+perHour("r", "1", "key {my.tier}")+"}\nrespond ok\n}")
-	s.want(200, "X-Plan: free")
-	s.want(429, "X-Plan: free")
-	s.want(200)
-}
-
-// A matcher that cannot decide fails the request, as in the routes of Caddy.
-func TestAMatcherThatFails(t *testing.T) {
-	s := start(t, "http://:80 {\ntoken_bucket {\n"+perHour("r", "9", "key none\n"+
-		"match `{http.request.header.X-Number} == 1 / 0`")+"}\nrespond ok\nhandle_errors {\n"+
-		"respond \"{err.message}\"\n}\n}")
-	if w := s.want(500); !strings.Contains(w.body, "division by zero") {
-		t.Error(w.body)
-	}
-}
-
-// The error route of a matcher that fails may have matchers, too.
+// A matcher that cannot decide fails the request, as in the routes of Caddy. The error route may
+// have matchers, too.
 func TestAnErrorRouteAfterAMatcherThatFails(t *testing.T) {
 	s := start(t, "http://:80 {\ntoken_bucket first {\n"+perHour("r", "9", "key none\n"+
 		"match `{http.request.header.X-Number} == 1 / 0`")+"}\nrespond ok\nhandle_errors {\n"+
@@ -83,40 +63,19 @@ func TestAnErrorRouteAfterAMatcherThatFails(t *testing.T) {
 	s.want(429, "/a")
 }
 
-// The matchers of a reload are in force with its policy, and a failed reload keeps the ones before.
-func TestReloadsOfMatchers(t *testing.T) {
-	rule := func(match string) string { return site("api", perHour("r", "3", "key none\n"+match)) }
-	s := start(t, rule("match /a"))
-	s.want(200, "/a").fields(t, "RateLimit-Remaining: 2")
-	if err := s.load(rule("match /b")); err != nil {
-		t.Fatal(err)
+// A rule sees the path as the handlers after it do. Letter case does not matter, as for Caddy's own
+// matchers.
+func TestThePathOfARule(t *testing.T) {
+	s := start(t, "http://:80 {\nrewrite /old/* /new{uri}\nhandle_path /api/* {\ntoken_bucket {\n"+
+		perHour("users", "1", "key none\npath /Users")+
+		perHour("whole", "1", "key none\npath /api/*")+"}\nrespond ok\n}\ntoken_bucket b {\n"+
+		perHour("new", "1", "key none\npath /new/*")+"}\nrespond {uri}\n}")
+	s.want(200, "/api/users")
+	for _, path := range []string{"/api/USERS", "/api/%55sers", "/api//users"} {
+		s.want(429, path)
 	}
-	s.want(200, "/a").fields(t, "RateLimit-Remaining:")
-	s.want(200, "/b").fields(t, "RateLimit-Remaining: 1") // the bucket stays
-	config := s.config(rule("match /c"), "127.0.0.1:0")
-	at(config, "apps", "http", "servers")["other"] = map[string]any{"listen": []string{"x:y:z"}}
-	if err := s.run(config); err == nil {
-		t.Fatal("the reload succeeded")
+	if w := s.want(200, "/old/x"); w.body != "/new/old/x" {
+		t.Error(w.body)
 	}
-	s.want(200, "/c").fields(t, "RateLimit-Remaining:")
-	s.want(200, "/b").fields(t, "RateLimit-Remaining: 0")
-}
-
-// Caddy provisions a handler after the Caddyfile is JSON, which has the place of the directive.
-func TestErrorsOfTheStartHaveTheirPlace(t *testing.T) {
-	for directive, want := range map[string]string{
-		"policy_file /does/not/exist": `limiter "default": open /does/not/exist: no such file or ` +
-			"directory, at Caddyfile:3",
-		"redis {env.NO_SUCH_REDIS}\n" + perHour("r", "1", "key none"): "at Caddyfile:2",
-	} {
-		config, err := adapt(":80 {\ntoken_bucket {\n" + directive + "\n}\n}")
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := &server{t: t, log: t.TempDir() + "/log"}
-		s.listen(config, "127.0.0.1:0")
-		if err := s.run(config); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s\nthe error is %v, want %s", directive, err, want)
-		}
-	}
+	s.want(429, "/new/y")
 }

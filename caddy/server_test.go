@@ -14,8 +14,6 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	_ "github.com/caddyserver/caddy/v2/modules/standard"
-
-	"github.com/seed-181794aa/ratelimit/httplimit"
 )
 
 // dataDir is the folder of Caddy's files. Caddy cleans it in the background, so it outlives a test.
@@ -62,6 +60,16 @@ func start(t *testing.T, caddyfile string) *server {
 	return s
 }
 
+// site is a site with a limiter of this name and rules.
+func site(name, rules string) string {
+	return "http://:80 {\ntoken_bucket " + name + " {\n" + rules + "}\nrespond ok\n}"
+}
+
+// perHour is a rule whose buckets do not refill while a test runs.
+func perHour(name string, burst, lines string) string {
+	return "rule " + name + " {\nrate 1/h\nburst " + burst + "\n" + lines + "\n}\n"
+}
+
 // load loads a Caddyfile in place of the configuration before.
 func (s *server) load(caddyfile string) error {
 	s.t.Helper()
@@ -72,43 +80,12 @@ func (s *server) load(caddyfile string) error {
 	return s.loadConfig(config)
 }
 
-// config returns the JSON of a Caddyfile whose servers have this address.
-func (s *server) config(caddyfile, address string) map[string]any {
-	s.t.Helper()
-	config, err := adapt(caddyfile)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	s.listen(config, address)
-	return config
-}
-
-// loadConfig loads a configuration in JSON, whose servers get the same free port.
+// loadConfig loads a configuration in JSON, whose server gets a free port.
 func (s *server) loadConfig(config map[string]any) error {
 	s.t.Helper()
-	s.listen(config, "127.0.0.1:0")
-	if err := s.run(config); err != nil {
-		return err
-	}
-	app, err := caddy.ActiveContext().App("http")
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	s.url = "http://" + app.(*caddyhttp.App).Servers["srv0"].Listeners()[0].Addr().String()
-	return nil
-}
-
-// listen sets the address of all servers of a configuration.
-func (s *server) listen(config map[string]any, address string) {
-	for _, v := range at(config, "apps", "http", "servers") {
-		server := v.(map[string]any)
-		server["listen"] = []string{address}
-		server["automatic_https"] = map[string]any{"disable": true}
-	}
-}
-
-func (s *server) run(config map[string]any) error {
-	s.t.Helper()
+	server := at(config, "apps", "http", "servers", "srv0")
+	server["listen"] = []string{"127.0.0.1:0"}
+	server["automatic_https"] = map[string]any{"disable": true}
 	config["storage"] = map[string]any{"module": "file_system", "root": dataDir}
 	if config["admin"] == nil {
 		config["admin"] = map[string]any{"disabled": true, "config": map[string]any{"persist": false}}
@@ -120,10 +97,36 @@ func (s *server) run(config map[string]any) error {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return caddy.Load(text, true)
+	if err := caddy.Load(text, true); err != nil {
+		return err
+	}
+	app, err := caddy.ActiveContext().App("http")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.url = "http://" + app.(*caddyhttp.App).Servers["srv0"].Listeners()[0].Addr().String()
+	return nil
 }
 
-// adapt returns the JSON of a Caddyfile.
+// wantError starts Caddy with a configuration that it rejects.
+func wantError(t *testing.T, config map[string]any, want string) {
+	t.Helper()
+	s := &server{t: t, log: filepath.Join(t.TempDir(), "log")}
+	if err := s.loadConfig(config); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v\nthe error is %v, want %s", config, err, want)
+	}
+}
+
+// mustAdapt returns the JSON of a Caddyfile.
+func mustAdapt(t *testing.T, caddyfile string) map[string]any {
+	t.Helper()
+	config, err := adapt(caddyfile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return config
+}
+
 func adapt(caddyfile string) (config map[string]any, err error) {
 	text, _, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(caddyfile),
 		map[string]any{"filename": "Caddyfile"})
@@ -146,9 +149,9 @@ type response struct {
 	body string
 }
 
-// get sends a request with header fields, as in "X-Api-Key: k". A line that starts with a slash is
-// the path, and a line without a colon is the method.
-func (s *server) get(lines ...string) response {
+// want sends a request with header fields, as in "X-Api-Key: k", and checks the status of its
+// response. A line that starts with a slash is the path, and a line without a colon is the method.
+func (s *server) want(status int, lines ...string) response {
 	s.t.Helper()
 	method, path, header := http.MethodGet, "/", http.Header{}
 	for _, line := range lines {
@@ -176,27 +179,10 @@ func (s *server) get(lines ...string) response {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return response{w, string(body)}
-}
-
-// want sends a request and checks the status of its response.
-func (s *server) want(status int, lines ...string) response {
-	s.t.Helper()
-	w := s.get(lines...)
 	if w.StatusCode != status {
-		s.t.Fatalf("%q: status %d, want %d\n%s", lines, w.StatusCode, status, w.body)
+		s.t.Fatalf("%q: status %d, want %d\n%s", lines, w.StatusCode, status, body)
 	}
-	return w
-}
-
-// stats returns the statistics of a limiter.
-func (s *server) stats(name string) []httplimit.RuleStats {
-	s.t.Helper()
-	app, err := caddy.ActiveContext().App(appName)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return app.(*App).used[name].limiter.Stats()
+	return response{w, string(body)}
 }
 
 // logged returns the lines of the log that have a text.

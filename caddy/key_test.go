@@ -1,0 +1,76 @@
+package tokenbucket
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/seed-181794aa/ratelimit/httplimit"
+)
+
+func forwarded(address string) string { return "X-Forwarded-For: " + address }
+
+func TestTheAddressIsTheOneThatCaddyHasFound(t *testing.T) {
+	rule := perHour("r", "1", "key {client_ip}")
+	s := start(t, site("", rule)) // trusts no proxy
+	s.want(200, forwarded("198.51.100.1"))
+	s.want(429, forwarded("198.51.100.2"))
+	const trusting = "{\nservers {\ntrusted_proxies static 127.0.0.1/32\n}\n}\n"
+	s = start(t, trusting+site("", rule))
+	s.want(200, forwarded("198.51.100.1"))
+	s.want(429, forwarded("198.51.100.1"))
+	s.want(200, forwarded("198.51.100.2"))
+	s = start(t, trusting+site("", "ipv6_prefix 48\nipv4_prefix 24\n"+rule))
+	s.want(200, forwarded("2001:db8::1"))
+	s.want(429, forwarded("2001:db8:0:1::1"))
+	s.want(200, forwarded("203.0.113.1"))
+	s.want(429, forwarded("203.0.113.2"))
+}
+
+// A client whose address Caddy does not know, such as a peer on a Unix socket, has a bucket with
+// all others of its kind.
+func TestAPeerWithoutAnAddress(t *testing.T) {
+	h := newHandler(t, `{"name": "r", "limit_keys": ["ip:address"],
+		"algorithm_config": {"tokens_per_second": 0.001, "burst": 1}}`)
+	for _, status := range []int{200, 429} {
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.RemoteAddr = "@"
+		if w, err := serve(h, r, caddyhttp.HandlerFunc(nothing)); err != nil || w.Code != status {
+			t.Errorf("status %d, want %d (%v)", w.Code, status, err)
+		}
+	}
+}
+
+func TestAddressesAsTextHaveAWarning(t *testing.T) {
+	for key, want := range map[string]string{
+		"{http.request.remote.host}": "{http.request.remote.host} is text",
+		"{http.vars.client_ip}":      "{http.vars.client_ip} is text",
+		"{http.request.remote}":      "{http.request.remote} has the port of the peer",
+		"{http.request.remote.port}": "{http.request.remote.port} has the port of the peer",
+	} {
+		rule := httplimit.Rule{Name: "rest", Keys: []string{key}}
+		p := &httplimit.Policy{Sets: []httplimit.RuleSet{{Fallback: &rule}}}
+		if got := textAddresses(p); len(got) != 1 || !strings.Contains(got[0], `rule "rest": `+want) {
+			t.Errorf("%s: warnings %q, want %s", key, got, want)
+		}
+	}
+}
+
+func TestPlaceholdersAreKeys(t *testing.T) {
+	s := start(t, site("",
+		perHour("r", "1", "key {http.request.uri.path.0}:{http.request.method} {header.X-Tenant}")))
+	s.want(200, "/a", "X-Tenant: 1")
+	s.want(429, "/a/x", "X-Tenant: 1")
+	s.want(200, "/a", "POST", "X-Tenant: 1")
+	s.want(200, "/b", "X-Tenant: 1")
+	s.want(200, "/a", "X-Tenant: 2")
+	s.want(200, "/a")
+	s.want(200, "/a") // the rule does not apply without a tenant
+	// Text with a placeholder that has no value is a missing key, too.
+	s = start(t, site("", perHour("r", "1",
+		"key {http.auth.user.id}/{http.request.method}\non_missing reject")))
+	s.want(400)
+}
