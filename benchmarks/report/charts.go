@@ -1,10 +1,26 @@
 package main
 
-import "fmt"
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 
-// chart is a drawing of panels side by side, in a file of that name.
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/plotutil"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgsvg"
+)
+
+// chart is a drawing of panels side by side, in a file of that name. The order of the contenders
+// gives each its colour, dashes and marks. The first is thick.
 type chart struct {
 	name   string
+	order  []string
 	panels []panel
 }
 
@@ -15,14 +31,19 @@ type panel struct {
 	scale       float64 // from the unit of the results to the unit of the axis
 }
 
+var contenders = []string{
+	"cas", "floor", "mutex", "xtime-syncmap", "xtime-lru", "throttled", "sethvargo", "ulule",
+	"juju-syncmap", "uber-syncmap", "httprate",
+}
+
 var charts = []chart{
-	{"goroutines", []panel{
+	{"goroutines", contenders, []panel{
 		{allow("/load:grant /keys:1", "/par@num"),
 			"Grants, one key", "goroutines (2 cores)", "ns per decision", 1e9},
 		{allow("/load:refuse", "/par@num"),
 			"Refusals, one key", "goroutines (2 cores)", "ns per decision", 1e9},
 	}},
-	{"flood", []panel{
+	{"flood", contenders, []panel{
 		{query{".name:Flood /calls:(400k OR 800k OR 1200k OR 1600k OR 2M)", "/impl",
 			"/calls@num", []string{"heap-B"}},
 			"A flood of new keys against a bound of 100,000", "new keys so far",
@@ -30,35 +51,80 @@ var charts = []chart{
 	}},
 }
 
-// series is the line of one contender: columns by their index, and medians.
-type series struct {
-	impl    string
-	columns []float64
-	medians []float64
+func (c chart) svg(raw *results) ([]byte, error) {
+	plot.DefaultFont = font.Font{Typeface: "Liberation", Variant: "Sans"}
+	canvas := vgsvg.New(vg.Length(len(c.panels))*14*vg.Centimeter, 10*vg.Centimeter)
+	row := make([]*plot.Plot, len(c.panels))
+	for i, p := range c.panels {
+		var err error
+		if row[i], err = p.plot(raw, c.order); err != nil {
+			return nil, err
+		}
+	}
+	tiles := draw.Tiles{Rows: 1, Cols: len(row), PadX: vg.Centimeter / 2}
+	for i, c := range plot.Align([][]*plot.Plot{row}, tiles, draw.New(canvas))[0] {
+		row[i].Draw(c)
+	}
+	var b bytes.Buffer
+	_, err := canvas.WriteTo(&b)
+	family := []byte("font-family:Liberation Sans")
+	return bytes.ReplaceAll(b.Bytes(), family, append(family, ",Arial,sans-serif"...)), err
 }
 
-// series returns the lines of the panel and the names of the columns.
-func (p panel) series(raw *results) (all []series, columns []string, err error) {
+// plot draws the medians of each contender over the columns.
+func (p panel) plot(raw *results, order []string) (*plot.Plot, error) {
 	g, err := raw.grid(p.query)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
+	chart := plot.New()
+	chart.Title.Text, chart.X.Label.Text, chart.Y.Label.Text = p.title, p.x, p.y
+	chart.NominalX(g.cols...)
+	chart.X.Min, chart.X.Max = -0.2, 1.4*float64(len(g.cols)) // with room for the legend
+	chart.Y.Scale, chart.Y.Tick.Marker = plot.LogScale{}, plot.TickerFunc(logTicks)
+	chart.Legend.Top = true
+	chart.Add(plotter.NewGrid())
 	for _, row := range g.rows {
-		s := series{impl: row}
-		for i, col := range g.cols {
-			m, ok := g.median(row, col)
-			if !ok {
-				continue
-			}
-			if m.Center <= 0 {
-				return nil, nil, fmt.Errorf("%s: %v in %q is not positive", row, m.Center, col)
-			}
-			s.columns = append(s.columns, float64(i))
-			s.medians = append(s.medians, m.Center*p.scale)
+		look := slices.Index(order, row)
+		if look < 0 {
+			return nil, fmt.Errorf("%s has no colour", row)
 		}
-		if len(s.columns) > 0 {
-			all = append(all, s)
+		var points plotter.XYs
+		for i, col := range g.cols {
+			if m, ok := g.median(row, col); ok && m.Center <= 0 {
+				return nil, fmt.Errorf("%s: %v in %q is not positive", row, m.Center, col)
+			} else if ok {
+				points = append(points, plotter.XY{X: float64(i), Y: m.Center * p.scale})
+			}
+		}
+		if points == nil {
+			continue
+		}
+		line, marks, err := plotter.NewLinePoints(points)
+		if err != nil {
+			return nil, err
+		}
+		line.Color, line.Dashes = plotutil.Color(look), plotutil.Dashes(look)
+		marks.Color, marks.Shape = line.Color, plotutil.Shape(look+look/len(plotutil.DefaultColors))
+		if look == 0 {
+			line.Width = vg.Points(3)
+		}
+		chart.Add(line, marks)
+		chart.Legend.Add(row, line, marks)
+	}
+	return chart, nil
+}
+
+// logTicks labels 1, 2 and 5 times each power of ten.
+func logTicks(least, most float64) []plot.Tick {
+	ticks := slices.CompactFunc(plot.LogTicks{Prec: -1}.Ticks(least, most), func(a, b plot.Tick) bool {
+		return a.Value == b.Value
+	})
+	for i := range ticks {
+		text := strconv.FormatFloat(ticks[i].Value, 'f', -1, 64)
+		if ticks[i].Label = ""; strings.ContainsAny(strings.Trim(text, "0."), "125") {
+			ticks[i].Label = thousands(text)
 		}
 	}
-	return all, g.cols, nil
+	return ticks
 }

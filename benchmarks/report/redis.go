@@ -72,8 +72,13 @@ func costs(load string) query {
 	}
 }
 
+var redisContenders = []string{
+	"tb", "tb-plain", "tb-shared", "tb-lease", "lua-evalsha", "multi-cmd", "watch", "redis_rate",
+	"rueidislimiter", "throttled",
+}
+
 var redisCharts = []chart{
-	{"redis-goroutines", []panel{
+	{"redis-goroutines", redisContenders, []panel{
 		{
 			allow("/load:hot_key", "/par@num"),
 			"Grants in Redis, one key", "goroutines (2 cores)", "ns per decision", 1e9,
@@ -83,7 +88,7 @@ var redisCharts = []chart{
 			"Grants in Redis, a key for each", "goroutines (2 cores)", "ns per decision", 1e9,
 		},
 	}},
-	{"redis-processes", []panel{
+	{"redis-processes", redisContenders, []panel{
 		{
 			query{".name:Processes", "/impl", "/procs@num", perOp},
 			"Grants in Redis, one key", "processes with 64 goroutines", "ns per decision", 1e9,

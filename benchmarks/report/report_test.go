@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -10,8 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/seed-181794aa/ratelimit/internal/svgchart"
 )
 
 const root = "../.."
@@ -55,20 +52,6 @@ func TestDocumentShowsEveryChart(t *testing.T) {
 	slices.Sort(made)
 	if !slices.Equal(shown, made) {
 		t.Errorf("%s shows %v, want %v", document, shown, made)
-	}
-}
-
-func TestLooksDiffer(t *testing.T) {
-	for classes, want := range map[[2]string]string{
-		{"cas", "mutex"}:       "",
-		{"cas", "tb"}:          "tb and cas look alike",
-		{"mutex", "something"}: "something has no look",
-	} {
-		layers := []svgchart.Layer{{Class: classes[0]}, {Class: classes[1]}}
-		_, err := drawing([]svgchart.Chart{{Layers: layers}})
-		if got := fmt.Sprint(err); err != nil && got != want || err == nil && want != "" {
-			t.Errorf("%v: error %v, want %q", classes, err, want)
-		}
 	}
 }
 

@@ -19,14 +19,13 @@ type table struct {
 // made are the tables without a query.
 var made = map[string]func(*results) (string, error){
 	"machine": machine, "hits-machine": machine, "redis-machine": machine,
-	"hits": hitsTable, "aims": aimsTable,
+	"hits": hitsTable,
 }
 
 const byLoad = "/load,/keys,/dist"
 
 var tables = []table{
 	{name: "machine", title: "Machine and run"},
-	{name: "aims", title: "Aims"},
 	{"floor-1", "Times the floor's time, 1 goroutine",
 		allow("/par:1 -/keys:100k", byLoad), "× floor", "floor"},
 	{"floor-64", "Times the floor's time, 64 goroutines",
