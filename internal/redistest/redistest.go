@@ -30,10 +30,11 @@ func Start(t testing.TB, args ...string) *Server {
 	return listen(t, "--port", args)
 }
 
-// StartTLS starts a server that accepts only TLS, with the files of a certificate and its key.
+// StartTLS starts a server that accepts only TLS, with the files of a certificate and its key, and
+// only clients that have the same certificate.
 func StartTLS(t testing.TB, certificate, key string) *Server {
 	t.Helper()
-	return listen(t, "--tls-port", []string{"--port", "0", "--tls-auth-clients", "no",
+	return listen(t, "--tls-port", []string{"--port", "0", "--tls-auth-clients", "yes",
 		"--tls-cert-file", certificate, "--tls-key-file", key, "--tls-ca-cert-file", certificate})
 }
 

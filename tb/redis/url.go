@@ -3,6 +3,7 @@ package redis
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -19,11 +20,13 @@ import (
 // [rueidis.ParseURL]:
 //
 //	redis://user:password@host:6379/0, with TLS rediss://host:6380
+//	rediss://host:6380?cert=client.pem&key=client-key.pem with a certificate of the client
 //	redis://host1:6379?addr=host2:6379 for a cluster
 //	redis://host1:26379?addr=host2:26379&master_set=name for Sentinel
 //	unix:///run/redis.sock
 //
-// [NewClient] makes a client from the options. The error of ParseAddress does not have the password.
+// [NewClient] makes a client from the options. The files of a certificate are in PEM, and are read for
+// each connection, so they can be replaced. The error of ParseAddress does not have the password.
 func ParseAddress(address string) (rueidis.ClientOption, error) {
 	want := errors.New("want host:port or a URL such as redis://localhost:6379/0 or" +
 		" rediss://user@host:6380")
@@ -45,10 +48,30 @@ func ParseAddress(address string) (rueidis.ClientOption, error) {
 	if err != nil {
 		return rueidis.ClientOption{}, fmt.Errorf("%q: %w", u.Redacted(), want)
 	}
+	if err := addCertificate(o.TLSConfig, u.Query()); err != nil {
+		return rueidis.ClientOption{}, fmt.Errorf("%q: %w", u.Redacted(), err)
+	}
 	o.DisableCache = true
 	o.ForceSingleClient = len(o.InitAddress) == 1 && o.Sentinel.MasterSet == ""
 	o.ConnWriteTimeout = cmp.Or(o.ConnWriteTimeout, time.Second)
 	return o, nil
+}
+
+// addCertificate gives the client the certificate that the parameters cert and key of a URL name.
+func addCertificate(c *tls.Config, parameters url.Values) error {
+	cert, key := parameters.Get("cert"), parameters.Get("key")
+	switch {
+	case cert == "" && key == "":
+		return nil
+	case c == nil || cert == "" || key == "":
+		return errors.New("cert, key: want both, and a URL that begins with rediss:")
+	}
+	c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+		pair, err := tls.LoadX509KeyPair(cert, key)
+		return &pair, err
+	}
+	_, err := c.GetClientCertificate(nil)
+	return err
 }
 
 // NewClient is [rueidis.NewClient], and finds out whether a single address is an endpoint of a

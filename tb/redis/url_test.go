@@ -43,4 +43,13 @@ func TestParseAddress(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
+	for text, want := range map[string]string{
+		"rediss://u:secret@h?cert=c": "cert, key: want both", "redis://h?cert=c&key=k": "rediss:",
+		"rediss://h?cert=none&key=none": "open none:",
+	} {
+		_, err := ParseAddress(text)
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "sec") {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
 }

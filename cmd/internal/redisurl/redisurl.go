@@ -13,11 +13,13 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb/redis"
 )
 
-// The environment variables that have the user and the password if the URL has none. The arguments
-// of a process are visible to all users of its machine.
+// The environment variables that have the user and the password if the URL has none, and those for
+// the servers of Sentinel. The arguments of a process are visible to all users of its machine.
 const (
-	userVariable     = "TB_REDIS_USER"
-	passwordVariable = "TB_REDIS_PASSWORD"
+	userVariable             = "TB_REDIS_USER"
+	passwordVariable         = "TB_REDIS_PASSWORD"
+	sentinelUserVariable     = "TB_REDIS_SENTINEL_USER"
+	sentinelPasswordVariable = "TB_REDIS_SENTINEL_PASSWORD"
 )
 
 // URL is the address of a server, or of several nodes of a cluster.
@@ -48,6 +50,15 @@ func (u *URL) IsSet() bool { return len(u.option.InitAddress) > 0 }
 // if the server cannot be reached, and connects later. A single address may be the endpoint of a
 // cluster. Several addresses are nodes of a cluster, of which one must be reached.
 func (u *URL) Dial() (rueidis.Client, error) {
+	c, err := redis.NewClient(u.withSecrets())
+	if err != nil {
+		err = fmt.Errorf("--redis=%v: %w", u, err)
+	}
+	return c, err
+}
+
+// withSecrets returns the options with what the environment has.
+func (u *URL) withSecrets() rueidis.ClientOption {
 	o := u.option
 	if o.Username == "" {
 		o.Username = os.Getenv(userVariable)
@@ -55,11 +66,9 @@ func (u *URL) Dial() (rueidis.Client, error) {
 	if o.Password == "" {
 		o.Password = os.Getenv(passwordVariable)
 	}
-	c, err := redis.NewClient(o)
-	if err != nil {
-		err = fmt.Errorf("--redis=%v: %w", u, err)
-	}
-	return c, err
+	o.Sentinel.Username = os.Getenv(sentinelUserVariable)
+	o.Sentinel.Password = os.Getenv(sentinelPasswordVariable)
+	return o
 }
 
 // Open returns a client of the server, and a store with options. Both are nil without an address.

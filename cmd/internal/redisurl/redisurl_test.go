@@ -48,6 +48,21 @@ func TestPasswordFromTheEnvironment(t *testing.T) {
 	}
 }
 
+// The servers of Sentinel have a user and a password of their own.
+func TestSentinelFromTheEnvironment(t *testing.T) {
+	t.Setenv(passwordVariable, "secret")
+	t.Setenv(sentinelUserVariable, "watcher")
+	t.Setenv(sentinelPasswordVariable, "other")
+	var u URL
+	if err := u.UnmarshalText([]byte("redis://a:1?addr=b:2&master_set=m")); err != nil {
+		t.Fatal(err)
+	}
+	o := u.withSecrets()
+	if o.Password != "secret" || o.Sentinel.Username != "watcher" || o.Sentinel.Password != "other" {
+		t.Errorf("%+v", o)
+	}
+}
+
 func TestDialWithoutAServer(t *testing.T) {
 	var u URL
 	if err := u.UnmarshalText([]byte("127.0.0.1:1")); err != nil {

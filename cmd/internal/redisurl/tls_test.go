@@ -8,6 +8,7 @@ import (
 	"encoding/pem"
 	"math/big"
 	"net"
+	"net/url"
 	"sync"
 	"testing"
 	"time"
@@ -16,7 +17,8 @@ import (
 	"github.com/seed-181794aa/ratelimit/internal/redistest"
 )
 
-// TestTLS connects to a server with a certificate that SSL_CERT_FILE names.
+// TestTLS connects to a server with a certificate that SSL_CERT_FILE names. The server wants a
+// certificate of the client.
 func TestTLS(t *testing.T) {
 	c, err := newCertificate()
 	if err != nil {
@@ -24,11 +26,15 @@ func TestTLS(t *testing.T) {
 	}
 	public := testkit.File(t, "cert.pem", c.public)
 	t.Setenv("SSL_CERT_FILE", public)
-	s := redistest.StartTLS(t, public, testkit.File(t, "key.pem", c.private))
+	private := testkit.File(t, "key.pem", c.private)
+	s := redistest.StartTLS(t, public, private)
 	_, port, _ := net.SplitHostPort(s.Addr)
-	for address, trusted := range map[string]bool{"127.0.0.1": true, "localhost": false} {
+	own := "?cert=" + url.QueryEscape(public) + "&key=" + url.QueryEscape(private)
+	for address, trusted := range map[string]bool{
+		"127.0.0.1:" + port + own: true, "127.0.0.1:" + port: false, "localhost:" + port + own: false,
+	} {
 		var u URL
-		if err := u.UnmarshalText([]byte("rediss://" + address + ":" + port)); err != nil {
+		if err := u.UnmarshalText([]byte("rediss://" + address)); err != nil {
 			t.Fatal(err)
 		}
 		c, err := u.Dial()
