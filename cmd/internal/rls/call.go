@@ -146,6 +146,9 @@ func (c *call) replace() {
 	}
 }
 
+// isQuota reports whether one of several rules must grant the request.
+func (c *call) isQuota(r *rule) bool { return r.Quota || c.service.Quota }
+
 // prepare sets the hits of a descriptor, and its charge.
 func (c *call) prepare(e *entry) error {
 	r := e.rule
@@ -164,7 +167,7 @@ func (c *call) prepare(e *entry) error {
 	switch {
 	case r.Shadow:
 		e.role = shadow
-	case r.Quota:
+	case c.isQuota(r):
 		e.role = quota
 	}
 	e.checkOnly = e.hits == 0

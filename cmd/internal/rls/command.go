@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"time"
 
@@ -30,6 +31,7 @@ type limitFlags struct {
 	Config       string `placeholder:"DIR" help:"${rls_config}"`
 	MergeDomains bool   `help:"${rls_merge}"`
 	ShadowMode   bool   `help:"${rls_shadow}"`
+	QuotaMode    bool   `help:"${rls_quota}"`
 	MaxKeys      int    `default:"1048576" help:"${rls_max_keys}"`
 	Overflow     string `enum:"forgive,refuse" default:"forgive" help:"${rls_overflow}"`
 }
@@ -51,10 +53,11 @@ type redisFlags struct {
 }
 
 type responseFlags struct {
-	Fields          Fields `enum:"off,refused,all" default:"refused" help:"${rls_fields}"`
-	PolicyField     bool   `help:"${rls_policy_field}"`
-	XRateLimit      bool   `name:"x-ratelimit" help:"${rls_x}"`
-	DynamicMetadata bool   `help:"${rls_metadata}"`
+	Fields          Fields   `enum:"off,refused,all" default:"refused" help:"${rls_fields}"`
+	FieldNames      []string `default:"${rls_names}" placeholder:"NAMES" help:"${rls_field_names}"`
+	PolicyField     bool     `help:"${rls_policy_field}"`
+	XRateLimit      bool     `name:"x-ratelimit" help:"${rls_x}"`
+	DynamicMetadata bool     `help:"${rls_metadata}"`
 }
 
 type connectionFlags struct {
@@ -102,6 +105,9 @@ func (c *Command) Validate() error {
 		return errors.New("--config, --xds: want one of them")
 	case slices.Contains(c.XDS, ""):
 		return errors.New("--xds: want host:port, or several with a comma between two")
+	case len(c.FieldNames) != 3 || slices.ContainsFunc(c.FieldNames, isNoFieldName):
+		return errors.New("--field-names: want three names of header fields: of the limit, of what is" +
+			" left and of the reset")
 	case c.MaxStreams < 1:
 		return errors.New("--max-streams: want 1 or more")
 	case c.RedisTimeout < time.Millisecond:
@@ -116,6 +122,11 @@ func (c *Command) Validate() error {
 	}
 	return nil
 }
+
+// isNoFieldName reports whether a text cannot be the name of a field, as RFC 9110 has it.
+func isNoFieldName(text string) bool { return !fieldName.MatchString(text) }
+
+var fieldName = regexp.MustCompile("^[-!#$%&'*+.^_`|~0-9A-Za-z]+$")
 
 // limiterOptions returns the options of the rules' limiters.
 func (c *Command) limiterOptions() []tb.Option {

@@ -252,6 +252,8 @@ func TestStartErrors(t *testing.T) {
 		{"--max-keys", []string{"--config", good, "--max-keys=0"}},
 		{"--tls-cert, --tls-key", []string{"--config", good, "--tls-cert=x"}},
 		{"--tls-client-ca", []string{"--config", good, "--tls-client-ca=x"}},
+		{"--field-names: want three", []string{"--config", good, "--field-names=a,b"}},
+		{"--field-names: want three", []string{"--config", good, "--field-names=a,b,c d"}},
 		{"--max-streams", []string{"--config", good, "--max-streams=0"}},
 		{"--keepalive-time=-1s: want 0s or more", []string{"--config", good, "--keepalive-time=-1s"}},
 		{"--redis-timeout", []string{"--config", good, "--redis-timeout=0s"}},

@@ -111,17 +111,22 @@ func (c *call) fields(allowed bool) []*core.HeaderValue {
 	if c.service.Policy {
 		add("RateLimit-Policy", string(policies))
 	}
-	three := func(prefix string, reset int64) {
-		add(prefix+"-Limit", binding.rule.text.quota)
-		add(prefix+"-Remaining", strconv.FormatInt(remaining, 10))
-		add(prefix+"-Reset", strconv.FormatInt(reset, 10))
+	three := func(names [3]string, reset int64) {
+		add(names[0], binding.rule.text.quota)
+		add(names[1], strconv.FormatInt(remaining, 10))
+		add(names[2], strconv.FormatInt(reset, 10))
 	}
-	three("RateLimit", reset)
+	three(c.service.Names, reset)
 	if c.service.X {
 		full := c.now.Add(binding.reset() + time.Second - 1).Unix()
-		three("X-RateLimit", max(full, c.now.Unix()+retry))
+		three(namesOf("X-RateLimit"), max(full, c.now.Unix()+retry))
 	}
 	return all
+}
+
+// namesOf returns names of fields that begin alike.
+func namesOf(prefix string) [3]string {
+	return [3]string{prefix + "-Limit", prefix + "-Remaining", prefix + "-Reset"}
 }
 
 func appendSeparator(list []byte) []byte {

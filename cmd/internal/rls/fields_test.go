@@ -50,6 +50,17 @@ X-RateLimit-Remaining: 0
 X-RateLimit-Reset: 1767225631`)
 }
 
+// The three fields of older drafts have the names of the configuration.
+func TestFieldNames(t *testing.T) {
+	s, _ := newService(t, limit("a", perMinute+"2"), func(c *Config) {
+		c.Fields, c.Names = FieldsAll, [3]string{"L", "Left", "R"}
+	})
+	const want = "RateLimit: \"a\";r=1;t=30\nL: 2\nLeft: 1\nR: 30"
+	if got := fieldsOf(send(t, s, request(0, "a="))); got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+}
+
 // The fields count hits, also if a hit costs several tokens.
 func TestFieldsOfHits(t *testing.T) {
 	s, now := newService(t, limit("a", perMinute+"10, cost: 4"),

@@ -15,12 +15,12 @@ import (
 // metrics serves the counts of a service to Prometheus.
 type metrics struct {
 	*tbmetrics.Process
-	duration prometheus.Histogram
-	upstream *upstream
+	durations []prometheus.Observer // all have each duration
+	upstream  *upstream
 }
 
-// durations are the upper bounds of the buckets of the duration, in seconds.
-var durations = []float64{
+// durationBuckets are the upper bounds of the buckets of the duration, in seconds.
+var durationBuckets = []float64{
 	10e-6, 25e-6, 50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 0.1, 1,
 }
 
@@ -29,13 +29,10 @@ func newMetrics(s *Service, lostLines func() uint64) *metrics {
 	loaded := s.state.Load().rules != nil
 	p := tbmetrics.NewProcess("tb_rls_config", "configuration", loaded, lostLines)
 	m := &metrics{
-		Process: p,
-		duration: promauto.With(p).NewHistogram(prometheus.HistogramOpts{
-			Name: "tb_rls_request_seconds",
-			Help: "Time from a decoded request to its answer.", Buckets: durations,
-		}),
+		Process:  p,
 		upstream: &upstream{collector: collector{s}},
 	}
+	m.addDuration("tb_rls_request_seconds", nil)
 	if loaded {
 		m.upstream.accepted.Store(1)
 	}
@@ -53,8 +50,20 @@ func (m *metrics) Reload(accepted bool) {
 	}
 }
 
+// addDuration adds a metric that has the durations of requests.
+func (m *metrics) addDuration(name string, labels prometheus.Labels) {
+	m.durations = append(m.durations, promauto.With(m).NewHistogram(prometheus.HistogramOpts{
+		Name: name, Help: "Time from a decoded request to its answer.",
+		ConstLabels: labels, Buckets: durationBuckets,
+	}))
+}
+
 // addUpstream adds the metrics of envoyproxy/ratelimit.
-func (m *metrics) addUpstream() { m.MustRegister(m.upstream) }
+func (m *metrics) addUpstream() {
+	m.MustRegister(m.upstream)
+	m.addDuration("ratelimit_service_response_time_seconds",
+		prometheus.Labels{"grpc_method": upstreamMethod})
+}
 
 // time is an interceptor that measures the duration of requests.
 func (m *metrics) time(
@@ -62,7 +71,9 @@ func (m *metrics) time(
 ) (any, error) {
 	began := time.Now()
 	answer, err := handler(ctx, r)
-	m.duration.Observe(time.Since(began).Seconds())
+	for _, d := range m.durations {
+		d.Observe(time.Since(began).Seconds())
+	}
 	return answer, err
 }
 

@@ -36,6 +36,7 @@ func TestUpstreamMetrics(t *testing.T) {
 		`ratelimit_service_config_load_success 1`,
 		`ratelimit_service_config_load_error 0`,
 		`tb_rls_request_seconds_count 5`,
+		`ratelimit_service_response_time_seconds_count{grpc_method="ShouldRateLimit"} 5`,
 	} {
 		if !strings.Contains(metrics, "\n"+want+"\n") {
 			t.Errorf("no %s in\n%s", want, metrics)

@@ -94,7 +94,8 @@ func (r *runner) close() {
 // build makes the service and the servers.
 func (r *runner) build(context.Context) error {
 	c := Config{
-		LimiterOptions: r.limiterOptions(), Shadow: r.ShadowMode, Fields: r.Fields,
+		LimiterOptions: r.limiterOptions(), Shadow: r.ShadowMode, Quota: r.QuotaMode,
+		Fields: r.Fields, Names: [3]string(r.FieldNames),
 		Policy: r.PolicyField, X: r.XRateLimit, Metadata: r.DynamicMetadata, Log: r.Throttled,
 		Store: r.store, StoreErrors: r.RedisFailure == "error",
 	}

@@ -29,11 +29,15 @@ type Config struct {
 	Store          httplimit.Store  // has the buckets; nil for httplimit.Memory of LimiterOptions
 	StoreErrors    bool             // a request that the store does not decide has an error
 
-	Shadow   bool   // refuse nothing
-	Fields   Fields // which answers have header fields
-	Policy   bool   // send RateLimit-Policy, too
-	X        bool   // send X-RateLimit fields, too
-	Metadata bool   // send dynamic metadata
+	Shadow bool   // refuse nothing
+	Quota  bool   // each rule is a quota
+	Fields Fields // which answers have header fields
+	// Names has the names of the fields of older drafts: the limit, what is left, and the reset. The
+	// zero value stands for those of RateLimit.
+	Names    [3]string
+	Policy   bool // send RateLimit-Policy, too
+	X        bool // send X-RateLimit fields, too
+	Metadata bool // send dynamic metadata
 
 	Log     *slog.Logger  // must be throttled; nil for none
 	Refused func(Refusal) // is called for each rule that refuses; may be nil
@@ -66,6 +70,9 @@ func New(c Config) *Service {
 	}
 	if c.Store == nil {
 		c.Store = httplimit.Memory(append([]tb.Option{tb.WithClock(c.Now)}, c.LimiterOptions...)...)
+	}
+	if c.Names == [3]string{} {
+		c.Names = namesOf("RateLimit")
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)

@@ -259,6 +259,15 @@ func TestQuotaMode(t *testing.T) {
 	expect(t, "a quota with debt", []string{ask(t, s, "q=")}, "OVER OVER:0")
 }
 
+// With Config.Quota each rule is a quota.
+func TestQuotaModeOfAllRules(t *testing.T) {
+	s, _ := newService(t, limit("a", perMinute+"1")+limit("b", perMinute+"2"),
+		func(c *Config) { c.Quota = true })
+	all := []string{"a=", "b="}
+	expect(t, "quotas", []string{ask(t, s, all...), ask(t, s, all...), ask(t, s, all...)},
+		"OK OK:0 OK:1", "OK OVER:0 OK:0", "OVER OVER:0 OVER:0")
+}
+
 // A rule that is named in replaces is not asked. A rule that is replaced replaces others, too.
 func TestReplaces(t *testing.T) {
 	s, _ := newService(t, limit("a", perMinute+"1, name: a")+

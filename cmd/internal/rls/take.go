@@ -155,7 +155,7 @@ func (c *call) takeQuotas(allowed bool) (bool, error) {
 	})
 	for i := range c.entries { // a quota in shadow mode grants everything
 		e := &c.entries[i]
-		granted = granted || e.isLimited() && e.role == shadow && e.rule.Quota
+		granted = granted || e.isLimited() && e.role == shadow && c.isQuota(e.rule)
 	}
 	if err != nil || !granted {
 		c.waive(quota)

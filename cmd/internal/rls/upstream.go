@@ -14,6 +14,9 @@ type upstream struct {
 	accepted, rejected atomic.Uint64 // configurations
 }
 
+// upstreamMethod is a value of the label grpc_method.
+const upstreamMethod = "ShouldRateLimit"
+
 var (
 	upstreamHits = func() (all [len(decisions)]*prometheus.Desc) {
 		for i, decision := range []string{
@@ -71,7 +74,7 @@ func (u *upstream) Collect(ch chan<- prometheus.Metric) {
 	n := &u.service.counts
 	failed, undecided := n.invalid.Load()+n.unconfigured.Load(), n.undecided.Load()
 	count(upstreamRequests, n.allowed.Load()+n.refused.Load()+n.shadowed.Load()+failed+undecided,
-		"ShouldRateLimit")
+		upstreamMethod)
 	count(upstreamErrors, undecided, "redis_error")
 	count(upstreamErrors, failed, "service_error")
 	count(upstreamAccepted, u.accepted.Load())
