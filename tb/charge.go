@@ -23,13 +23,19 @@ type Charge interface {
 	Cancel()
 }
 
+// tiered is a Charge that may name another tier than the one that its key is in.
+type tiered interface {
+	// Enter moves the key to the tier of the charge, as a refused Take does. It takes nothing.
+	Enter(t time.Time)
+}
+
 // TakeAll takes from all charges at reading t, or from none, and returns the decision of each. If a
 // charge refuses, the others have the decisions that they would have returned alone. The decisions
 // are in buf if its capacity suffices. So a call with the result of the call before as buf
 // allocates nothing. buf may be nil.
 //
-// TakeAll peeks at all charges first. If one refuses, it takes nothing: it calls Take only on those
-// that refuse, so that their keys move to the tiers of the charges. If another caller takes the
+// TakeAll peeks at all charges first. If one refuses, it takes nothing, and calls the method
+// Enter(t time.Time) of those that refuse and have it: see cas.Charge. If another caller takes the
 // tokens between Peek and Take, TakeAll cancels the charges that it has taken, as far as Cancel
 // can. Between Take and Cancel other callers see those tokens as spent. C1 always holds, but a
 // concurrent call may be refused meanwhile, and two calls may refuse each other. Charges are taken
@@ -59,7 +65,13 @@ func TakeAll(
 		}
 	}
 	if !allowed {
-		return decisions, false, refuse(t, charges, decisions)
+		for i, c := range charges {
+			// Until a key has entered the tier of its charge, another tier supplies its bucket.
+			if c, ok := c.(tiered); ok && !decisions[i].Allowed {
+				c.Enter(t)
+			}
+		}
+		return decisions, false, nil
 	}
 	for i, c := range charges {
 		d, err := c.Take(t)
@@ -72,22 +84,4 @@ func TakeAll(
 		}
 	}
 	return decisions, true, nil
-}
-
-// refuse takes the charges that Peek has refused, because only Take moves a key to another tier.
-// Until then its old tier supplies the bucket.
-func refuse(t time.Time, charges []Charge, decisions []Decision) error {
-	for i, c := range charges {
-		if decisions[i].Allowed {
-			continue
-		}
-		d, err := c.Take(t)
-		if err != nil {
-			return err
-		}
-		if d.Allowed { // another call has given tokens back since
-			c.Cancel()
-		}
-	}
-	return nil
 }

@@ -28,12 +28,17 @@ func (c scripted) Peek(time.Time) (Decision, error) { return c.answer("check", c
 func (c scripted) Take(time.Time) (Decision, error) { return c.answer("take", c.take) }
 func (c scripted) Cancel()                          { *c.log = append(*c.log, "undo "+c.name) }
 
+// inTier is a charge that names the tier of its key.
+type inTier struct{ scripted }
+
+func (c inTier) Enter(time.Time) { *c.log = append(*c.log, "enter "+c.name) }
+
 func TestTakeAllChecksAllThenTakesOrUndoes(t *testing.T) {
 	granted := func(left int) Decision { return Decision{Allowed: true, Remaining: left} }
 	refused := Decision{RetryAfter: time.Second}
 	for _, tt := range []struct {
 		name      string
-		charges   []scripted
+		charges   []scripted // in tiers, if the name is a capital letter
 		steps     []string
 		decisions []Decision
 		allowed   bool
@@ -58,22 +63,17 @@ func TestTakeAllChecksAllThenTakesOrUndoes(t *testing.T) {
 			steps:     []string{"check a", "check b", "take a", "take b"},
 			decisions: []Decision{granted(1), granted(3)}, allowed: true,
 		}, {
-			name: "check of the first refuses",
-			charges: []scripted{
-				{name: "a", check: refused, take: refused}, {name: "b", check: granted(4)},
-			},
-			steps:     []string{"check a", "check b", "take a"},
+			name:      "check of the first refuses",
+			charges:   []scripted{{name: "a", check: refused}, {name: "B", check: granted(4)}},
+			steps:     []string{"check a", "check B"},
 			decisions: []Decision{refused, granted(4)},
 		}, {
-			name: "check of the second refuses, and its take does not",
+			name: "checks in tiers refuse",
 			charges: []scripted{
-				{name: "a", check: granted(4)}, {name: "b", check: refused, take: granted(1)},
-				{name: "c", check: refused, take: errDown}, {name: "d", check: refused},
+				{name: "A", check: refused}, {name: "b", check: granted(4)}, {name: "C", check: refused},
 			},
-			steps: []string{
-				"check a", "check b", "check c", "check d", "take b", "undo b", "take c",
-			},
-			decisions: []Decision{granted(4), refused, refused, refused}, err: errDown,
+			steps:     []string{"check A", "check b", "check C", "enter A", "enter C"},
+			decisions: []Decision{refused, granted(4), refused},
 		}, {
 			name: "take of the third refuses",
 			charges: []scripted{
@@ -103,6 +103,10 @@ func TestTakeAllChecksAllThenTakesOrUndoes(t *testing.T) {
 		var charges []Charge
 		for _, c := range tt.charges {
 			c.log = &steps
+			if c.name < "a" {
+				charges = append(charges, inTier{c})
+				continue
+			}
 			charges = append(charges, c)
 		}
 		decisions, allowed, err := TakeAll(time.Unix(0, 0), charges, nil)

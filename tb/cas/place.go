@@ -65,6 +65,25 @@ func (p place[K]) insert(m *layout, t uint64, want request) (o result, done bool
 	return s.grant(m, receipt{c, evicted, word}), true, nil
 }
 
+// enter moves the key to the tier that the call names, unless it is in that tier or not in the table.
+func (p place[K]) enter(t uint64) {
+	for moved := false; !moved; {
+		c, m := p.load(), p.layout()
+		if c == nil || c.tier() == tierOf(m.owner) {
+			return
+		}
+		word := c.word.Load()
+		if word == evicted {
+			return
+		}
+		if isSealed(word) && p.load() != c { // m may be later than the successor of c
+			continue
+		}
+		has := p.limits.view(m, c, word, t)
+		_, moved = swap(p, m, c, word, t, has, has)
+	}
+}
+
 // peek returns what a call would decide, and the key's cell if there is one.
 func (p place[K]) peek(t uint64, want request) (tb.Decision, *cell, error) {
 	c, m, has, refused, err := p.lookUp(t)

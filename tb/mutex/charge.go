@@ -74,6 +74,21 @@ func (c *Charge[K]) Take(t time.Time) (tb.Decision, error) {
 	return taken.Decision, err
 }
 
+// Enter moves the key to the tier that ChargeIn has named. It takes nothing.
+func (c *Charge[K]) Enter(t time.Time) {
+	l := c.limiter
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b := l.buckets[c.key]
+	if b == nil {
+		return
+	}
+	if s := l.seen(b, l.tier(b, c.want.tier), l.instant(t)); s.tier != b.tier {
+		b.state = *s
+		l.rank(b)
+	}
+}
+
 // Cancel implements tb.Charge. It gives back the cost less the supply between Take and the last
 // grant, because the bucket may have been full and have lost that supply. It gives nothing back
 // to a bucket that was evicted since.

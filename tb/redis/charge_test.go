@@ -82,13 +82,13 @@ func (racing) Peek(time.Time) (tb.Decision, error)   { return granted(0), nil }
 func (r racing) Take(time.Time) (tb.Decision, error) { return refused(time.Second, 0), r.err }
 func (racing) Cancel()                               { panic("a refused charge is undone") }
 
-// freed is a charge to which another caller gives tokens back between Peek and Take, and the number
-// of times that it was cancelled.
-type freed int
+// moving is a charge whose key is in another tier, and the number of times that the key has left it.
+type moving int
 
-func (*freed) Peek(time.Time) (tb.Decision, error) { return refused(time.Second, 0), nil }
-func (*freed) Take(time.Time) (tb.Decision, error) { return granted(0), nil }
-func (f *freed) Cancel()                           { *f++ }
+func (*moving) Peek(time.Time) (tb.Decision, error) { return refused(time.Second, 0), nil }
+func (*moving) Take(time.Time) (tb.Decision, error) { panic("a refused charge is taken") }
+func (*moving) Cancel()                             { panic("a refused charge is undone") }
+func (m *moving) Enter(time.Time)                   { *m++ }
 
 func TestTakeAllWithLocalCharges(t *testing.T) {
 	shared := learned(t, newLimiter(t, dial(t, redistest.Start(t)), slow))
@@ -122,9 +122,9 @@ func TestTakeAllWithLocalCharges(t *testing.T) {
 	if ok, d, err := take(); ok || err != nil || d[0].RetryAfter <= 0 || d[1] != (tb.Decision{}) {
 		t.Errorf("a local refusal: %t, %+v, %v", ok, d, err)
 	}
-	var freed freed
-	if ok, d, err := take(&freed); ok || err != nil || d[2].Allowed || freed != 1 {
-		t.Errorf("a charge that refused before it was taken: %t, %+v, %v, %d", ok, d, err, freed)
+	var moves moving
+	if ok, d, err := take(&moves); ok || err != nil || d[2].Allowed || moves != 1 {
+		t.Errorf("a key in another tier: %t, %+v, %v, %d moves", ok, d, err, moves)
 	}
 	if n := shared.Stats().Commands - commands; n != 0 {
 		t.Errorf("%d commands for local refusals, want 0", n)

@@ -42,7 +42,12 @@ func TakeAll(
 		allowed = allowed && decisions[i].Allowed
 	}
 	if !allowed {
-		return decisions, false, refuse(t, charges, others)
+		for _, i := range others { // as tb.TakeAll does
+			if c, ok := charges[i].(interface{ Enter(time.Time) }); ok && !decisions[i].Allowed {
+				c.Enter(t)
+			}
+		}
+		return decisions, false, nil
 	}
 	known := false
 	for _, g := range groups {
@@ -73,21 +78,6 @@ func TakeAll(
 		undo = append(undo, charges[i].Cancel)
 	}
 	return decisions, true, nil
-}
-
-// refuse lets tb.TakeAll refuse the other charges, which moves their keys to their tiers.
-func refuse(t time.Time, charges []tb.Charge, others []int) error {
-	all := make([]tb.Charge, len(others))
-	for n, i := range others {
-		all[n] = charges[i]
-	}
-	_, taken, err := tb.TakeAll(t, all, nil)
-	if taken { // another call has given tokens back since
-		for _, c := range all {
-			c.Cancel()
-		}
-	}
-	return err
 }
 
 // group is charges that one command takes: all, or none. Their names differ, and they are on one
