@@ -1,7 +1,6 @@
 package tokenbucket
 
 import (
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"testing"
@@ -26,10 +25,8 @@ func TestFace(t *testing.T) {
 				if err := os.WriteFile(file, []byte(policy), 0o600); err != nil {
 					t.Fatal(err)
 				}
-				upstream := httptest.NewServer(facetest.Application())
-				t.Cleanup(upstream.Close)
 				s := start(t, "http://:80 {\ntoken_bucket {\npolicy_file "+file+"\n"+options(t)+
-					"}\nreverse_proxy "+upstream.URL+"\n}")
+					"}\nreverse_proxy "+facetest.Serve(t, facetest.Application())+"\n}")
 				return func(r facetest.Request) facetest.Answer { return facetest.Send(t, s.url, r) }
 			}})
 		})

@@ -6,8 +6,11 @@ package facetest
 import (
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/seed-181794aa/ratelimit/httplimit"
 )
 
 // Face is a face under test.
@@ -133,6 +136,15 @@ var cases = []struct {
 			{[]string{"X-Key: a", "X-Key: b"}, 400, ""}, {[]string{"X-Key: a"}, 200, "1"},
 		},
 	}, {
+		name: "the client is the peer, whatever it says",
+		policy: `{"name": "r", "limit_keys": ["ip:address"], "algorithm_config": {
+			"tokens_per_second": 0.001, "burst": 2}}`,
+		steps: []step{
+			{[]string{"X-Forwarded-For: 203.0.113.195", "Forwarded: for=203.0.113.195"}, 200, "1"},
+			{[]string{"X-Real-Ip: 203.0.113.196", "True-Client-Ip: 203.0.113.196"}, 200, "0"},
+			{[]string{"Cf-Connecting-Ip: 203.0.113.197", "X-Client-Ip: 203.0.113.197"}, 429, "0"},
+		},
+	}, {
 		name: "a selector and sets of rules",
 		policy: `{"bundle_version": 1, "policies": [
 			{"id": "a", "spec": {"selector": {"pathExact": "` + PathA + `"}, "rules": [{"name": "r",
@@ -196,6 +208,30 @@ var cases = []struct {
 			"burst": 11, "cost_source": "response:bytes", "default_cost": 1, "max_cost": 20}}`,
 		steps: []step{{nil, 200, "10"}, {nil, 200, "5"}, {nil, 200, "0"}, {nil, 429, "0"}},
 	},
+}
+
+// HTTP returns a face of HTTP. Start starts a server with a limiter in front of Application, and
+// returns its URL.
+func HTTP(start func(*testing.T, *httplimit.Limiter) (url string)) Face {
+	return Face{Open: func(t *testing.T, policy string) func(Request) Answer {
+		p, err := httplimit.ParsePolicy([]byte(policy))
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := httplimit.New(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		url := start(t, l)
+		return func(r Request) Answer { return Send(t, url, r) }
+	}}
+}
+
+// Serve serves a handler until the test ends, and returns the URL.
+func Serve(t *testing.T, h http.Handler) (url string) {
+	server := httptest.NewServer(h)
+	t.Cleanup(server.Close)
+	return server.URL
 }
 
 // Application is the application behind a face of HTTP.

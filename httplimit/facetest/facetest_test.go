@@ -2,7 +2,6 @@ package facetest
 
 import (
 	"net/http"
-	"net/http/httptest"
 	"testing"
 
 	"github.com/seed-181794aa/ratelimit/httplimit"
@@ -23,19 +22,9 @@ func TestHTTPLimit(t *testing.T) {
 		"Middleware": (*httplimit.Limiter).Middleware, "Admit": decide,
 	} {
 		t.Run(name, func(t *testing.T) {
-			Run(t, Face{Open: func(t *testing.T, policy string) func(Request) Answer {
-				p, err := httplimit.ParsePolicy([]byte(policy))
-				if err != nil {
-					t.Fatal(err)
-				}
-				l, err := httplimit.New(p)
-				if err != nil {
-					t.Fatal(err)
-				}
-				server := httptest.NewServer(wrap(l, Application()))
-				t.Cleanup(server.Close)
-				return func(r Request) Answer { return Send(t, server.URL, r) }
-			}})
+			Run(t, HTTP(func(t *testing.T, l *httplimit.Limiter) string {
+				return Serve(t, wrap(l, Application()))
+			}))
 		})
 	}
 }

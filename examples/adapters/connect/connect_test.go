@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"testing"
 	"time"
 
@@ -15,8 +14,16 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/seed-181794aa/ratelimit/httplimit"
+	"github.com/seed-181794aa/ratelimit/httplimit/facetest"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
+
+// The handler of the face has no protocol, so a refusal is an error of Connect over HTTP.
+func TestFace(t *testing.T) {
+	facetest.Run(t, facetest.HTTP(func(t *testing.T, l *httplimit.Limiter) string {
+		return facetest.Serve(t, RateLimit(l, facetest.Application()))
+	}))
+}
 
 const (
 	unary  = "/acme.v1.Service/Unary"
@@ -45,9 +52,7 @@ func newSite(t *testing.T, rule httplimit.Rule, opts ...httplimit.Option) *site 
 	mux.Handle(unary, RateLimit(l, connect.NewUnaryHandler(unary,
 		func(_ context.Context, r *connect.Request[text]) (*connect.Response[text], error) {
 			s.calls++
-			response := connect.NewResponse(r.Msg)
-			response.Header().Set("X-Cost", "2")
-			return response, nil
+			return connect.NewResponse(r.Msg), nil
 		}, connect.WithIdempotency(connect.IdempotencyNoSideEffects))))
 	mux.Handle(stream, RateLimit(l, connect.NewBidiStreamHandler(stream,
 		func(_ context.Context, messages *connect.BidiStream[text, text]) error {
@@ -156,43 +161,6 @@ func wantRefused(t *testing.T, err error) {
 	}
 }
 
-func TestGETIsRefusedWithFields(t *testing.T) {
-	s := newSite(t, httplimit.Rule{Limit: oneAnHour})
-	url := s.server.URL + unary + "?connect=v1&encoding=json&message=%22ping%22"
-	for _, want := range []int{http.StatusOK, http.StatusTooManyRequests} {
-		response, err := s.server.Client().Get(url)
-		if err != nil {
-			t.Fatal(err)
-		}
-		body, err := io.ReadAll(response.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		response.Body.Close()
-		h := response.Header
-		if response.StatusCode != want || h.Get("Content-Type") != "application/json" ||
-			h.Get("Ratelimit-Remaining") != "0" {
-			t.Errorf("status %d, %v, %s", response.StatusCode, h, body)
-		}
-		if want == http.StatusTooManyRequests && (h.Get("Retry-After") == "" ||
-			h.Get("Cache-Control") != "no-store" ||
-			!strings.HasPrefix(string(body), `{"code":"resource_exhausted"`)) {
-			t.Errorf("%v, %s", h, body)
-		}
-	}
-}
-
-func TestMissingKey(t *testing.T) {
-	s := newSite(t, httplimit.Rule{
-		Keys: []string{"header:x-api-key"}, OnMissing: httplimit.Reject, Limit: oneAnHour,
-	})
-	for protocol := range protocols {
-		if code := connect.CodeOf(s.call(t, protocol)); code != connect.CodeInvalidArgument {
-			t.Errorf("%s: %v", protocol, code)
-		}
-	}
-}
-
 // downStore is a store that cannot decide.
 type downStore struct{ httplimit.Store }
 
@@ -209,40 +177,5 @@ func TestFailure(t *testing.T) {
 		if code := connect.CodeOf(s.call(t, protocol)); code != connect.CodeUnavailable {
 			t.Errorf("%s: %v", protocol, code)
 		}
-	}
-}
-
-func TestCostInTheResponse(t *testing.T) {
-	for protocol := range protocols {
-		s := newSite(t, httplimit.Rule{
-			Limit: tb.Limit{Capacity: 10, Tokens: 1, Per: time.Hour},
-			Cost:  httplimit.Cost{Source: "response:header:x-cost", Default: 5},
-		})
-		if err := s.call(t, protocol); err != nil {
-			t.Errorf("%s: %v", protocol, err)
-		}
-		if st := s.Stats()[0]; st.Settled != 1 || st.Table.Settled != 2 {
-			t.Errorf("%s: %+v", protocol, st)
-		}
-	}
-}
-
-// A timeout that the client chooses looks like an overload.
-func TestTimeoutOfTheClientIs504(t *testing.T) {
-	l, err := httplimit.New(httplimit.Rules(httplimit.Rule{Name: "calls", Limit: oneAnHour}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	handler := RateLimit(l, connect.NewUnaryHandler(unary,
-		func(ctx context.Context, _ *connect.Request[text]) (*connect.Response[text], error) {
-			<-ctx.Done()
-			return nil, ctx.Err()
-		}))
-	r := httptest.NewRequest(http.MethodPost, unary, strings.NewReader(`"ping"`))
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Connect-Timeout-Ms", "1")
-	w := httptest.NewRecorder()
-	if handler.ServeHTTP(w, r); w.Code != http.StatusGatewayTimeout {
-		t.Errorf("status %d, %s", w.Code, w.Body)
 	}
 }

@@ -2,59 +2,34 @@ package echo
 
 import (
 	"errors"
-	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"testing"
 	"time"
 
 	"github.com/labstack/echo/v5"
-	"github.com/labstack/echo/v5/middleware"
 
-	"github.com/seed-181794aa/ratelimit/examples/adapters/internal/adaptertest"
 	"github.com/seed-181794aa/ratelimit/httplimit"
+	"github.com/seed-181794aa/ratelimit/httplimit/facetest"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-func start(t *testing.T, l *httplimit.Limiter, app adaptertest.App) string {
-	e := echo.New()
-	e.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
-	e.Use(middleware.Recover(), RateLimit(l))
-	e.Any("/", func(c *echo.Context) error {
-		app.Serve()
-		return c.String(http.StatusOK, "hello")
-	})
-	e.Any("/panic", func(*echo.Context) error { panic("handler") })
-	e.GET("/cost", func(c *echo.Context) error {
-		c.Response().Header().Set(adaptertest.Cost, "3")
-		return c.String(http.StatusOK, "paid")
-	})
-	e.GET("/late", func(c *echo.Context) error {
-		c.Response().Header().Set(adaptertest.Cost, "3")
-		return nil
-	})
-	e.GET("/fail", func(*echo.Context) error { return echo.ErrServiceUnavailable })
-	e.GET("/stream", func(c *echo.Context) error {
-		_, _ = io.WriteString(c.Response(), "first")
-		_ = http.NewResponseController(c.Response()).Flush()
-		<-app.Release
-		_, err := io.WriteString(c.Response(), "second")
-		return err
-	})
-	server := httptest.NewServer(e)
-	t.Cleanup(server.Close)
-	return server.Listener.Addr().String()
+func TestFace(t *testing.T) {
+	facetest.Run(t, facetest.HTTP(func(t *testing.T, l *httplimit.Limiter) string {
+		e := echo.New()
+		e.Use(RateLimit(l))
+		e.Any("/*", echo.WrapHandler(facetest.Application()))
+		return facetest.Serve(t, e)
+	}))
 }
 
-func TestRateLimit(t *testing.T) { adaptertest.Run(t, start) }
-
-func TestResponses(t *testing.T) { adaptertest.RunResponses(t, start) }
-
-// The error of a handler is answered once, and outer middleware gets it.
+// The error of a handler is answered once, the limiter sees the response, and outer middleware gets
+// the error.
 func TestErrors(t *testing.T) {
+	const body = `{"message":"Service Unavailable"}` + "\n"
 	l, err := httplimit.New(httplimit.Rules(httplimit.Rule{
-		Name: "all", Limit: tb.Limit{Capacity: 1, Tokens: 1, Per: time.Hour},
+		Name: "all", Limit: tb.Limit{Capacity: 2 * len(body), Tokens: 1, Per: time.Hour},
+		Cost: httplimit.Cost{Source: "response:bytes", Default: float64(2 * len(body))},
 	}), httplimit.WithContext())
 	if err != nil {
 		t.Fatal(err)
@@ -73,22 +48,13 @@ func TestErrors(t *testing.T) {
 		}
 		return echo.ErrServiceUnavailable
 	})
-	for _, want := range []struct {
-		status int
-		err    error
-		body   string
-	}{
-		{
-			http.StatusServiceUnavailable, echo.ErrServiceUnavailable,
-			`{"message":"Service Unavailable"}` + "\n",
-		},
-		{http.StatusTooManyRequests, nil, ""},
-	} {
-		w := httptest.NewRecorder()
-		e.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
-		if w.Code != want.status || !errors.Is(outer, want.err) ||
-			want.body != "" && w.Body.String() != want.body {
-			t.Errorf("%d %q, %v; want %+v", w.Code, w.Body, outer, want)
-		}
+	w := httptest.NewRecorder()
+	e.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
+	if w.Code != http.StatusServiceUnavailable || w.Body.String() != body ||
+		!errors.Is(outer, echo.ErrServiceUnavailable) {
+		t.Errorf("%d %q, %v", w.Code, w.Body, outer)
+	}
+	if settled := l.Stats()[0].Table.Settled; settled != float64(len(body)) {
+		t.Errorf("%v tokens settled, want %d", settled, len(body))
 	}
 }

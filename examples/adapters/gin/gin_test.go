@@ -1,7 +1,6 @@
 package gin
 
 import (
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -9,73 +8,22 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"github.com/seed-181794aa/ratelimit/examples/adapters/internal/adaptertest"
 	"github.com/seed-181794aa/ratelimit/httplimit"
+	"github.com/seed-181794aa/ratelimit/httplimit/facetest"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
 func init() { gin.SetMode(gin.ReleaseMode) }
 
-// serve starts a server whose engine has the middleware and the routes of app.
-func serve(
-	t *testing.T, app adaptertest.App, outer func(http.Handler) http.Handler, use ...gin.HandlerFunc,
-) string {
-	engine := gin.New()
-	engine.Use(gin.RecoveryWithWriter(io.Discard))
-	engine.Use(use...)
-	engine.Any("/", func(c *gin.Context) {
-		app.Serve()
-		c.String(http.StatusOK, "hello")
+func TestFace(t *testing.T) {
+	face := facetest.HTTP(func(t *testing.T, l *httplimit.Limiter) string {
+		engine := gin.New()
+		engine.Use(RateLimit(l))
+		engine.Any("/*path", gin.WrapH(facetest.Application()))
+		return facetest.Serve(t, engine)
 	})
-	engine.Any("/panic", func(*gin.Context) { panic("handler") })
-	engine.GET("/cost", func(c *gin.Context) {
-		c.Header(adaptertest.Cost, "3")
-		c.String(http.StatusOK, "paid")
-	})
-	engine.GET("/late", func(c *gin.Context) {
-		c.Status(http.StatusOK)
-		c.Header(adaptertest.Cost, "3")
-	})
-	engine.GET("/fail", func(c *gin.Context) { c.AbortWithStatus(http.StatusServiceUnavailable) })
-	engine.GET("/stream", func(c *gin.Context) {
-		c.String(http.StatusOK, "first")
-		c.Writer.Flush()
-		<-app.Release
-		c.String(http.StatusOK, "second")
-	})
-	server := httptest.NewServer(outer(engine))
-	t.Cleanup(server.Close)
-	return server.Listener.Addr().String()
-}
-
-func identity(h http.Handler) http.Handler { return h }
-
-func startLimitedRoutes(t *testing.T, l *httplimit.Limiter, app adaptertest.App) string {
-	return serve(t, app, identity, RateLimit(l))
-}
-
-func TestRateLimit(t *testing.T) { adaptertest.Run(t, startLimitedRoutes) }
-
-func TestEstimates(t *testing.T) { adaptertest.RunEstimates(t, startLimitedRoutes) }
-
-func startLimitedEngine(t *testing.T, l *httplimit.Limiter, app adaptertest.App) string {
-	return serve(t, app, l.Middleware)
-}
-
-func TestLimitedEngine(t *testing.T) { adaptertest.Run(t, startLimitedEngine) }
-
-func TestLimitedEngineResponses(t *testing.T) { adaptertest.RunResponses(t, startLimitedEngine) }
-
-// The test of spoofed addresses is about something: Context.ClientIP believes them.
-func TestClientIPIsSpoofed(t *testing.T) {
-	engine := gin.New()
-	engine.GET("/", func(c *gin.Context) { c.String(http.StatusOK, c.ClientIP()) })
-	r := httptest.NewRequest(http.MethodGet, "/", nil)
-	r.Header.Set("X-Forwarded-For", "203.0.113.195")
-	w := httptest.NewRecorder()
-	if engine.ServeHTTP(w, r); w.Body.String() != "203.0.113.195" {
-		t.Error(w.Body)
-	}
+	face.WithoutResponses = true
+	facetest.Run(t, face)
 }
 
 func TestRateLimitOfOneRoute(t *testing.T) {
