@@ -38,8 +38,8 @@ type entry struct {
 	hits       uint64
 	checkOnly  bool // the hits are 0, so that nothing is taken
 
-	// debt says that hits may be a report of what was used: the rule has debt, or there is not just
-	// one hit. A gateway reports a cost after the response, and sends 0 hits or one before it. The
+	// debt says that hits may be a report of what was used: the rule has debt, or it does not say and
+	// there are several hits, or they only look. A gateway reports a cost after the response, and sends 0 hits or one before it. The
 	// call alone decides, so that all services with one store agree. owes says that the descriptor
 	// has hits of a report. They are taken also if the bucket lacks them, or if the request is
 	// refused, unless a descriptor without debt refuses it.
@@ -175,8 +175,11 @@ func (c *call) prepare(e *entry) error {
 		e.decision = tb.Decision{RetryAfter: tb.Never}
 		return nil
 	}
-	e.debt = r.Debt || e.hits != 1
-	e.owes = e.debt && !e.checkOnly
+	e.owes = e.hits > 1
+	if r.Debt != nil {
+		e.owes = *r.Debt && !e.checkOnly
+	}
+	e.debt = e.owes || e.checkOnly
 	cost := costOf(max(e.hits, 1), r.Cost)
 	if e.owes { // a bucket never grants more than its burst, and would take nothing
 		cost = min(cost, float64(r.Limit.Capacity))

@@ -159,7 +159,7 @@ func (c *compiler) setLimit(r *Rule, l *rateLimit) {
 	r.Unit = Unit(ratelimit.RateLimitResponse_RateLimit_Unit_value[strings.ToUpper(unit)])
 	_, known := periods[r.Unit]
 	if r.Unlimited {
-		if known || l.Burst != nil || l.Cost != nil || l.Debt {
+		if known || l.Burst != nil || l.Cost != nil || l.Debt != nil {
 			c.fail("unlimited: want no unit, burst, cost or debt")
 		}
 		return

@@ -48,7 +48,7 @@ type Rule struct {
 	Unlimited       bool
 	Limit           tb.Limit // zero if the rule is unlimited, or if it refuses every hit
 	Cost            float64  // of a hit, in tokens
-	Debt            bool     // hits are taken also if the bucket lacks them
+	Debt            *bool    // hits are taken also if the bucket lacks them; nil if there are several
 
 	Shadow, Quota bool
 	Metadata      *structpb.Struct // may be nil

@@ -60,7 +60,7 @@ type rateLimit struct {
 	// These fields are ours.
 	Burst *whole
 	Cost  *float64
-	Debt  bool
+	Debt  *bool
 }
 
 type replaces struct{ Name text }
