@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -18,8 +19,13 @@ func check(p *httplimit.Policy) error {
 	var errs []error
 	for i := range p.Sets {
 		s := &p.Sets[i]
-		for _, text := range foreignToSelector(&s.Selector) {
-			errs = append(errs, fmt.Errorf("set %q: %s", s.Name, text))
+		if len(s.Selector.Hosts) > 0 {
+			errs = append(errs, fmt.Errorf("set %q: selector.hosts has no meaning for a gRPC call", s.Name))
+		}
+		isPost := func(m string) bool { return strings.EqualFold(m, http.MethodPost) }
+		if len(s.Selector.Methods) > 0 && !slices.ContainsFunc(s.Selector.Methods, isPost) {
+			errs = append(errs, fmt.Errorf("set %q: selector.methods must have POST, because every gRPC "+
+				"call is one: pathExact and pathPrefix select gRPC methods", s.Name))
 		}
 		for r := range s.All() {
 			for _, source := range foreignSources(r) {
@@ -28,18 +34,6 @@ func check(p *httplimit.Policy) error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-func foreignToSelector(s *httplimit.Selector) (all []string) {
-	if len(s.Hosts) > 0 {
-		all = append(all, "selector.hosts has no meaning for a gRPC call")
-	}
-	isPost := func(m string) bool { return strings.EqualFold(m, "POST") }
-	if len(s.Methods) > 0 && !slices.ContainsFunc(s.Methods, isPost) {
-		all = append(all, "selector.methods must have POST, because every gRPC call is one: "+
-			"pathExact and pathPrefix select gRPC methods")
-	}
-	return all
 }
 
 // foreignSources returns the sources of a rule that no gRPC call has.

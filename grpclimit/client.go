@@ -61,5 +61,5 @@ func waitError(err error) error {
 	case !errors.As(err, &wait):
 		return status.Error(codes.Unavailable, err.Error())
 	}
-	return newError(codes.ResourceExhausted, err.Error(), wait.Wait)
+	return withWait(status.New(codes.ResourceExhausted, err.Error()), wait.Wait)
 }

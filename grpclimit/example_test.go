@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"strings"
 	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -95,39 +94,6 @@ func ExamplePerAddress() {
 	// OK
 }
 
-func ExampleWithExtractor() {
-	type userKey struct{}
-	limiter, err := grpclimit.New(
-		httplimit.Rules(httplimit.Rule{
-			Name: "per-user", Keys: []string{"user"},
-			Limit: ratelimit.Limit{Capacity: 1, Tokens: 1, Per: time.Hour},
-		}),
-		grpclimit.WithExtractor("user", func(ctx context.Context, _ string) string {
-			user, _ := ctx.Value(userKey{}).(string)
-			return user
-		}))
-	if err != nil {
-		panic(err)
-	}
-	authenticate := func(
-		ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler,
-	) (any, error) {
-		return handler(context.WithValue(ctx, userKey{}, "alice"), req)
-	}
-	server := grpc.NewServer(
-		grpc.ChainUnaryInterceptor(authenticate, limiter.UnaryServerInterceptor()),
-	)
-	client, stop := connect(server)
-	defer stop()
-	for range 2 {
-		_, err := client.Check(context.Background(), &healthpb.HealthCheckRequest{})
-		fmt.Println(status.Code(err))
-	}
-	// Output:
-	// OK
-	// ResourceExhausted
-}
-
 func ExampleLimiter_MessageServerInterceptor() {
 	calls, err := grpclimit.New(httplimit.Rules(httplimit.Rule{
 		Name: "calls", Keys: []string{"ip:address"},
@@ -187,22 +153,4 @@ func ExampleUnaryClientInterceptor() {
 	// OK
 	// OK
 	// OK
-}
-
-func ExampleLimiter_SetPolicy() {
-	parse := func(document string) *httplimit.Policy {
-		policy, err := httplimit.ParsePolicy([]byte(document))
-		if err != nil {
-			panic(err)
-		}
-		return policy
-	}
-	limiter, err := grpclimit.New(parse(perKey))
-	if err != nil {
-		panic(err)
-	}
-	next := strings.Replace(perKey, `"burst": 2`, `"burst": 5`, 1)
-	fmt.Println(limiter.SetPolicy(parse(next)), limiter.Stats()[0].Limit.Capacity)
-	// Output:
-	// <nil> 5
 }

@@ -13,8 +13,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/health"
-	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	testpb "google.golang.org/grpc/interop/grpc_testing"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
@@ -34,16 +32,14 @@ const (
 type backend struct {
 	testpb.UnimplementedTestServiceServer
 	calls, messages atomic.Int64
-	fail            error        // of each call
 	received        func() error // called for each message of a stream, if it is not nil
-	careless        bool         // the handler hides errors of RecvMsg
 }
 
 func (s *backend) UnaryCall(
 	context.Context, *testpb.SimpleRequest,
 ) (*testpb.SimpleResponse, error) {
 	s.calls.Add(1)
-	return &testpb.SimpleResponse{}, s.fail
+	return &testpb.SimpleResponse{}, nil
 }
 
 func (s *backend) StreamingInputCall(stream grpc.ClientStreamingServer[
@@ -53,10 +49,10 @@ func (s *backend) StreamingInputCall(stream grpc.ClientStreamingServer[
 	for {
 		_, err := stream.Recv()
 		switch {
-		case errors.Is(err, io.EOF) || err != nil && s.careless:
+		case errors.Is(err, io.EOF):
 			return stream.SendAndClose(&testpb.StreamingInputCallResponse{})
 		case err != nil:
-			return fmt.Errorf("receive: %w", err)
+			return err
 		}
 		s.messages.Add(1)
 		if s.received != nil {
@@ -73,9 +69,6 @@ func (s *backend) FullDuplexCall(stream grpc.BidiStreamingServer[
 	s.calls.Add(1)
 	for {
 		if _, err := stream.Recv(); err != nil {
-			if errors.Is(err, io.EOF) {
-				return s.fail
-			}
 			return err
 		}
 		s.messages.Add(1)
@@ -85,20 +78,11 @@ func (s *backend) FullDuplexCall(stream grpc.BidiStreamingServer[
 	}
 }
 
-// clock is a clock that stands still until it is moved.
-type clock struct{ nanos atomic.Int64 }
-
-func newClock() *clock {
-	c := &clock{}
-	c.nanos.Store(time.Unix(1_800_000_000, 0).UnixNano())
-	return c
-}
-
-func (c *clock) Now() time.Time       { return time.Unix(0, c.nanos.Load()) }
-func (c *clock) move(d time.Duration) { c.nanos.Add(int64(d)) }
-
-func (c *clock) option() Option {
-	return WithHTTPOptions(httplimit.WithLimiterOptions(tb.WithClock(c.Now)))
+// standing returns the option of a clock that stands still.
+func standing() Option {
+	now := time.Unix(1_800_000_000, 0)
+	return WithHTTPOptions(httplimit.WithLimiterOptions(
+		tb.WithClock(func() time.Time { return now })))
 }
 
 func mustParse(t testing.TB, policy string) *httplimit.Policy {
@@ -146,20 +130,11 @@ func start(
 	dial = append(dial, grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
 		return listener.DialContext(ctx)
 	}))
-	return startOn(t, listener, "passthrough:memory", s, opts, dial...)
-}
-
-func startOn(
-	t testing.TB, listener net.Listener, target string, s *backend, opts []grpc.ServerOption,
-	dial ...grpc.DialOption,
-) *grpc.ClientConn {
-	t.Helper()
 	server := grpc.NewServer(opts...)
 	testpb.RegisterTestServiceServer(server, s)
-	healthpb.RegisterHealthServer(server, health.NewServer())
 	done := make(chan error)
 	go func() { done <- server.Serve(listener) }()
-	conn, err := grpc.NewClient(target,
+	conn, err := grpc.NewClient("passthrough:memory",
 		append(dial, grpc.WithTransportCredentials(insecure.NewCredentials()))...)
 	if err != nil {
 		t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/seed-181794aa/ratelimit/httplimit"
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -20,6 +21,7 @@ import (
 type Limiter struct {
 	*httplimit.Limiter
 	sendFields bool
+	last       atomic.Pointer[quota] // see quotaStatus
 }
 
 // PerAddress returns a limiter of capacity tokens for each client address, refilled at refillPerSec
@@ -56,7 +58,7 @@ func New(p *httplimit.Policy, opts ...Option) (*Limiter, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Limiter{l, s.sendFields}, nil
+	return &Limiter{Limiter: l, sendFields: s.sendFields}, nil
 }
 
 // SetPolicy replaces the policy, as httplimit.Limiter.SetPolicy does. If p has an error, or a field

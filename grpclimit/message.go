@@ -56,20 +56,11 @@ func (s *messageStream) RecvMsg(m any) error {
 	}
 	_, settlement, refusal := s.l.Take(nil, s.r)
 	if refusal != nil {
-		setPushback(s.r.Context(), s.pushback(refusal))
-		return s.advance(nil, refusalError(s.r.Context(), refusal))
+		// A retry sends all messages again, and each of them takes tokens.
+		return s.advance(nil, s.l.refuse(s.r.Context(), refusal, !s.begun))
 	}
 	s.begun = true
 	return s.advance(settlement, nil)
-}
-
-// pushback is noRetry if the handler has got a message already, because a retry sends all messages
-// of the stream again, and each of them takes tokens.
-func (s *messageStream) pushback(refusal *httplimit.Refusal) string {
-	if s.begun {
-		return noRetry
-	}
-	return pushback(refusal)
 }
 
 // advance ends the work on the last message and begins the next, which may be nil. It returns the

@@ -4,10 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	testpb "google.golang.org/grpc/interop/grpc_testing"
-
 	"github.com/seed-181794aa/ratelimit/httplimit"
 )
 
@@ -86,44 +82,5 @@ func TestErrorsAreJoined(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v\nwant %s", err, want)
 		}
-	}
-}
-
-// A method that does not exist takes tokens only if the server has a handler for it.
-func TestUnknownMethods(t *testing.T) {
-	const unknown = "/no.Service/Method"
-	for want, handler := range map[uint64]grpc.StreamHandler{
-		0: nil, 1: func(any, grpc.ServerStream) error { return nil },
-	} {
-		l := mustNew(t, rule(`["grpc:method"]`, 1, ""), newClock().option())
-		opts := interceptors(l)
-		if handler != nil {
-			opts = append(opts, grpc.UnknownServiceHandler(handler))
-		}
-		conn := start(t, &backend{}, opts)
-		conn.Invoke(t.Context(), unknown, &testpb.Empty{}, &testpb.Empty{})
-		if n := l.Stats()[0].Granted; n != want {
-			t.Errorf("%d tokens were taken, want %d", n, want)
-		}
-	}
-}
-
-// A new policy keeps the tokens of a rule that stays, and reads the metadata of its new keys.
-func TestSetPolicyKeepsTokens(t *testing.T) {
-	l := mustNew(t, rule("[]", 5, ""), newClock().option())
-	conn := start(t, &backend{}, interceptors(l))
-	for range 5 {
-		wantCode(t, unary(t.Context(), conn), codes.OK)
-	}
-	if err := l.SetPolicy(mustParse(t, rule("[]", 9, ""))); err != nil {
-		t.Fatal(err)
-	}
-	wantCode(t, unary(t.Context(), conn), codes.ResourceExhausted)
-	if err := l.SetPolicy(mustParse(t, rule(`["header:x-new"]`, 1, ""))); err != nil {
-		t.Fatal(err)
-	}
-	for key, want := range map[string]codes.Code{"a": codes.OK, "b": codes.OK} {
-		wantCode(t, unary(with(t, "x-new", key), conn), want)
-		wantCode(t, unary(with(t, "x-new", key), conn), codes.ResourceExhausted)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -61,7 +60,7 @@ func TestRefusedCall(t *testing.T) {
 		{"name": "key", "limit_keys": ["header:x-api-key", "ip:address"],
 			"algorithm_config": {"tokens_per_second": 0.1, "burst": 2}},
 		{"name": "all", "limit_keys": [],
-			"algorithm_config": {"tokens_per_second": 0.5, "burst": 3}}]}`, newClock().option())
+			"algorithm_config": {"tokens_per_second": 0.5, "burst": 3}}]}`, standing())
 	conn := start(t, s, interceptors(l))
 	const keyRule = "key 2 (header:x-api-key ip:address): a burst of 2, then 1 every 10s"
 	const allRule = "all 3 (all calls): a burst of 3, then 1 every 2s"
@@ -92,24 +91,65 @@ func TestRefusedCall(t *testing.T) {
 	}
 }
 
-// If no wait helps, the client is told neither a wait nor to retry.
-func TestCallThatCanNeverFit(t *testing.T) {
-	conn := start(t, &backend{}, interceptors(mustNew(t, `{"name": "r", "limit_keys": [],
-		"algorithm_config": {"tokens_per_second": 1, "burst": 2, "fixed_cost": 3}}`)))
-	var trailer metadata.MD
-	err := unary(t.Context(), conn, grpc.Trailer(&trailer))
-	wantCode(t, err, codes.ResourceExhausted)
-	if d := retryDelay(err); d != 0 {
-		t.Errorf("RetryInfo %v, want none", d)
+// The details are of the rule that refuses now, also if another one has refused before.
+func TestDetailsFollowThePolicy(t *testing.T) {
+	l := mustNew(t, rule("[]", 1, ""), standing())
+	call := func() error {
+		_, err := l.admit(newRequest(with(t), unaryMethod))
+		return err
 	}
-	if got := trailer.Get(pushbackField); !slices.Equal(got, []string{"-1"}) {
-		t.Errorf("%s %q, want -1", pushbackField, got)
+	wantCode(t, call(), codes.OK)
+	for _, c := range []struct{ policy, want string }{
+		{rule("[]", 1, ""), "r 1 (all calls): a burst of 1, then 1 every 1s"},
+		{rule("[]", 5, ""), "r 5 (all calls): a burst of 5, then 1 every 1s"},
+		{rule(`["grpc:method"]`, 1, ""), "r 1 (grpc:method): a burst of 1, then 1 every 1s"},
+	} {
+		if err := l.SetPolicy(mustParse(t, c.policy)); err != nil {
+			t.Fatal(err)
+		}
+		call() // granted if the rule is new
+		for range 2 {
+			if got := violations(call()); !slices.Equal(got, []string{c.want}) {
+				t.Errorf("%s: %q, want %q", c.policy, got, c.want)
+			}
+		}
+	}
+}
+
+// If no wait helps, the client is told neither a wait nor to retry.
+func TestRefusalsWithoutAWait(t *testing.T) {
+	for _, c := range []struct {
+		policy, message string
+		code            codes.Code
+		pushback        []string
+	}{
+		{
+			ruleOf("r", `"limit_keys": []`, `, "fixed_cost": 6`),
+			"Rule r never has more than 5 tokens. This request costs 6, so it can never fit.",
+			codes.ResourceExhausted, []string{noRetry},
+		},
+		{
+			rule(`["header:x-api-key"]`, 1, `"on_missing": "reject"`),
+			"Rule r needs header:x-api-key.", codes.InvalidArgument, nil,
+		},
+	} {
+		var trailer metadata.MD
+		err := unary(t.Context(), start(t, &backend{}, interceptors(mustNew(t, c.policy))),
+			grpc.Trailer(&trailer))
+		wantCode(t, err, c.code)
+		got := trailer.Get(pushbackField)
+		if d := retryDelay(err); d != 0 || !slices.Equal(got, c.pushback) {
+			t.Errorf("RetryInfo %v, pushback %q, want 0 and %q", d, got, c.pushback)
+		}
+		if got := status.Convert(err).Message(); got != c.message {
+			t.Errorf("message %q, want %q", got, c.message)
+		}
 	}
 }
 
 // The pushback is the RetryInfo in milliseconds, rounded up.
 func TestPushback(t *testing.T) {
-	conn := start(t, &backend{}, interceptors(mustNew(t, rule("[]", 1, ""), newClock().option())))
+	conn := start(t, &backend{}, interceptors(mustNew(t, rule("[]", 1, ""), standing())))
 	wantCode(t, unary(t.Context(), conn), codes.OK)
 	var trailer metadata.MD
 	err := unary(t.Context(), conn, grpc.Trailer(&trailer))
@@ -134,75 +174,6 @@ func TestPushback(t *testing.T) {
 	}
 }
 
-const retryPolicy = `{"methodConfig": [{"name": [{}], "retryPolicy": {
-	"maxAttempts": 2, "initialBackoff": "0.001s", "maxBackoff": "0.001s", "backoffMultiplier": 1,
-	"retryableStatusCodes": ["RESOURCE_EXHAUSTED"]}}]}`
-
-// A client with a retry policy waits as long as the server says, and is then served.
-func TestRetryPolicyWaits(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &backend{}
-		conn := start(t, s, interceptors(mustNew(t, rule("[]", 1, ""))),
-			grpc.WithDefaultServiceConfig(retryPolicy))
-		wantCode(t, unary(t.Context(), conn), codes.OK)
-		begin := time.Now()
-		wantCode(t, unary(t.Context(), conn), codes.OK)
-		if d := time.Since(begin); d < time.Second || d > 1500*time.Millisecond {
-			t.Errorf("the second call took %v, want 1 s to 1.5 s", d)
-		}
-		if n := s.calls.Load(); n != 2 {
-			t.Errorf("%d calls, want 2", n)
-		}
-	})
-}
-
-// A call that ends before it is decided has the code of its end.
-func TestEndOfACall(t *testing.T) {
-	down := httplimit.WithStore(downStore{httplimit.Memory()})
-	l := mustNew(t, rule("[]", 1, ""), WithHTTPOptions(down, httplimit.WithFailClosed()))
-	cancelled, cancel := context.WithCancel(t.Context())
-	cancel()
-	late, cancel := context.WithDeadline(t.Context(), time.Unix(1, 0))
-	defer cancel()
-	for ctx, want := range map[context.Context]codes.Code{
-		cancelled: codes.Canceled, late: codes.DeadlineExceeded, t.Context(): codes.Unavailable,
-	} {
-		_, err := l.admit(newRequest(ctx, unaryMethod))
-		wantCode(t, err, want)
-	}
-}
-
-// A client does not retry a refusal with fields, because they are header metadata.
-func TestRetryPolicyWithFields(t *testing.T) {
-	l := mustNew(t, rule("[]", 1, ""), newClock().option(), WithFields())
-	conn := start(t, &backend{}, interceptors(l), grpc.WithDefaultServiceConfig(retryPolicy))
-	wantCode(t, unary(t.Context(), conn), codes.OK)
-	wantCode(t, unary(t.Context(), conn), codes.ResourceExhausted)
-	if st := l.Stats()[0]; st.Refused != 1 {
-		t.Errorf("%d attempts were refused, want 1", st.Refused)
-	}
-}
-
-// A call without a key that a rule insists on is the client's mistake, and no wait helps.
-func TestMissingKey(t *testing.T) {
-	s := &backend{}
-	conn := start(t, s, interceptors(mustNew(t,
-		rule(`["header:x-api-key"]`, 1, `"on_missing": "reject"`))))
-	var trailer metadata.MD
-	err := unary(t.Context(), conn, grpc.Trailer(&trailer))
-	wantCode(t, err, codes.InvalidArgument)
-	if d := status.Convert(err).Details(); len(d) > 0 || len(trailer.Get(pushbackField)) > 0 {
-		t.Errorf("details %v, trailer %v", d, trailer)
-	}
-	const want = "Rule r needs header:x-api-key."
-	if got := status.Convert(err).Message(); got != want {
-		t.Errorf("message %q, want %q", got, want)
-	}
-	if n := s.calls.Load(); n != 0 {
-		t.Errorf("%d calls reached the handler", n)
-	}
-}
-
 // downStore is a store that cannot decide.
 type downStore struct{ httplimit.Store }
 
@@ -212,18 +183,23 @@ func (downStore) TakeAll(context.Context, time.Time, []tb.Charge, []tb.Decision)
 	return nil, false, errors.New("the store is down")
 }
 
-// A call passes if the store fails, or is refused with Unavailable if the application wants that.
-func TestFailedLimiter(t *testing.T) {
+// If the store fails, a call passes, or ends with Unavailable if the application wants that. A call
+// that has ended has the code of its end.
+func TestFailedStore(t *testing.T) {
 	down := httplimit.WithStore(downStore{httplimit.Memory()})
-	policy := rule("[]", 1, "")
-	open := start(t, &backend{}, interceptors(mustNew(t, policy, WithHTTPOptions(down))))
-	wantCode(t, unary(t.Context(), open), codes.OK)
-	closed := start(t, &backend{}, interceptors(mustNew(t, policy,
-		WithHTTPOptions(down, httplimit.WithFailClosed()))))
-	err := unary(t.Context(), closed)
-	wantCode(t, err, codes.Unavailable)
-	wantWait(t, err, 4*time.Second)
-	if v := violations(err); v != nil {
-		t.Errorf("%q", v)
+	open := mustNew(t, rule("[]", 1, ""), WithHTTPOptions(down))
+	closed := mustNew(t, rule("[]", 1, ""), WithHTTPOptions(down, httplimit.WithFailClosed()))
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	late, cancel := context.WithDeadline(t.Context(), time.Unix(1, 0))
+	defer cancel()
+	for ctx, want := range map[context.Context]codes.Code{
+		cancelled: codes.Canceled, late: codes.DeadlineExceeded, t.Context(): codes.Unavailable,
+	} {
+		_, err := open.admit(newRequest(ctx, unaryMethod))
+		wantCode(t, err, codes.OK)
+		_, err = closed.admit(newRequest(ctx, unaryMethod))
+		wantCode(t, err, want)
+		wantWait(t, err, 4*time.Second)
 	}
 }

@@ -92,11 +92,10 @@ func (l *Limiter) admit(r *http.Request) (*httplimit.Settlement, error) {
 		// An error means that an outer interceptor has sent the header, or that the call has ended.
 		_ = grpc.SetHeader(r.Context(), md)
 	}
-	if refusal == nil {
-		return s, nil
+	if refusal != nil {
+		return nil, l.refuse(r.Context(), refusal, true)
 	}
-	setPushback(r.Context(), pushback(refusal))
-	return nil, refusalError(r.Context(), refusal)
+	return s, nil
 }
 
 // finish ends the work on a call or message. If the context has ended, the client has left: the

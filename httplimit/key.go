@@ -196,7 +196,8 @@ func (c *call) keyParts(r *rule) []KeyPart {
 		s := &r.sources[i]
 		p := KeyPart{Name: s.name}
 		if s.address {
-			p.Value = string(s.networks.AppendNetwork(nil, s.networks.Network(c.client())))
+			var text [64]byte
+			p.Value = string(s.networks.AppendNetwork(text[:0], s.networks.Network(c.client())))
 		} else if p.Value, _ = s.keyValue(c); len(p.Value) > maxPart {
 			sum := digest(p.Value)
 			p.Value = "sha256:" + hex.EncodeToString(sum[:])

@@ -4,7 +4,6 @@ go 1.25.0
 
 require (
 	github.com/prometheus/client_golang v1.24.1
-	github.com/redis/rueidis v1.0.79
 	github.com/seed-181794aa/ratelimit v0.0.0
 	github.com/seed-181794aa/ratelimit/tb/redis v0.0.0
 )
@@ -18,6 +17,7 @@ require (
 	github.com/prometheus/common v0.70.1 // indirect
 	github.com/prometheus/procfs v0.21.1 // indirect
 	github.com/puzpuzpuz/xsync/v3 v3.5.1 // indirect
+	github.com/redis/rueidis v1.0.79 // indirect
 	golang.org/x/sys v0.47.0 // indirect
 	google.golang.org/protobuf v1.36.11 // indirect
 )

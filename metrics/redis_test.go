@@ -12,42 +12,22 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
-	"github.com/redis/rueidis"
 
-	"github.com/seed-181794aa/ratelimit/internal/redistest"
-	"github.com/seed-181794aa/ratelimit/tb"
 	"github.com/seed-181794aa/ratelimit/tb/redis"
 )
 
-func TestCollectsALimiter(t *testing.T) {
-	client, err := rueidis.NewClient(rueidis.ClientOption{
-		InitAddress: []string{redistest.Start(t).Addr}, DisableCache: true,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
-	limit := tb.Limit{Capacity: 2, Tokens: 1, Per: time.Hour}
-	l, err := redis.New(client, limit, redis.WithTimeout(time.Minute))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	for range 5 {
-		if _, err := l.Allow(t.Context(), "k"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	c := Redis("users", l)
-	wantText(t, c, `
+func TestCollectsDecisions(t *testing.T) {
+	wantText(t, Redis("users", fixed{
+		Granted: 1, Refused: 2, RefusedLocally: 3, Leased: 4, PolicyGranted: 5, PolicyRefused: 6,
+	}), `
 		# HELP tb_redis_decisions_total Calls, by what decided them and by outcome: granted or refused.
 		# TYPE tb_redis_decisions_total counter
 		tb_redis_decisions_total{by="denial cache",limiter="users",outcome="refused",rule=""} 3
-		tb_redis_decisions_total{by="failure policy",limiter="users",outcome="granted",rule=""} 0
-		tb_redis_decisions_total{by="failure policy",limiter="users",outcome="refused",rule=""} 0
-		tb_redis_decisions_total{by="lease",limiter="users",outcome="granted",rule=""} 0
-		tb_redis_decisions_total{by="server",limiter="users",outcome="granted",rule=""} 2
-		tb_redis_decisions_total{by="server",limiter="users",outcome="refused",rule=""} 0
+		tb_redis_decisions_total{by="failure policy",limiter="users",outcome="granted",rule=""} 5
+		tb_redis_decisions_total{by="failure policy",limiter="users",outcome="refused",rule=""} 6
+		tb_redis_decisions_total{by="lease",limiter="users",outcome="granted",rule=""} 4
+		tb_redis_decisions_total{by="server",limiter="users",outcome="granted",rule=""} 1
+		tb_redis_decisions_total{by="server",limiter="users",outcome="refused",rule=""} 2
 	`, "tb_redis_decisions_total")
 }
 

@@ -2,8 +2,8 @@ package metrics
 
 import (
 	"errors"
-	"net/http"
-	"net/http/httptest"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,67 +15,6 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-func newLimiter(t *testing.T, rules ...httplimit.Rule) *httplimit.Limiter {
-	t.Helper()
-	l, err := httplimit.New(httplimit.Rules(rules...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l
-}
-
-func TestCollectsRules(t *testing.T) {
-	once := tb.Limit{Capacity: 1, Tokens: 1, Per: time.Hour}
-	api := newLimiter(t, httplimit.Rule{Name: "a", Limit: once})
-	web := newLimiter(t, httplimit.Rule{Name: "a", Limit: once},
-		httplimit.Rule{Name: "trial", Shadow: true, Limit: once})
-	handler := api.Middleware(http.NotFoundHandler())
-	for range 3 {
-		handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
-	}
-	registry := prometheus.NewPedanticRegistry()
-	for name, l := range map[string]*httplimit.Limiter{"api": api, "web": web} {
-		if err := registry.Register(Rules(name, l)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	err := testutil.GatherAndCompare(registry, strings.NewReader(`
-		# HELP tb_keys Keys that have a bucket.
-		# TYPE tb_keys gauge
-		tb_keys{limiter="api",rule="a",set=""} 1
-		tb_keys{limiter="web",rule="a",set=""} 0
-		tb_keys{limiter="web",rule="trial",set=""} 0
-		# HELP tb_requests_total Requests that the rule granted, refused with 429 or rejected with 400. A request that only other `+
-		`rules refused is not counted.
-		# TYPE tb_requests_total counter
-		tb_requests_total{limiter="api",outcome="granted",rule="a",set=""} 1
-		tb_requests_total{limiter="api",outcome="refused",rule="a",set=""} 2
-		tb_requests_total{limiter="api",outcome="rejected",rule="a",set=""} 0
-		tb_requests_total{limiter="api",outcome="shadow_granted",rule="a",set=""} 0
-		tb_requests_total{limiter="api",outcome="shadow_refused",rule="a",set=""} 0
-		tb_requests_total{limiter="web",outcome="granted",rule="a",set=""} 0
-		tb_requests_total{limiter="web",outcome="granted",rule="trial",set=""} 0
-		tb_requests_total{limiter="web",outcome="refused",rule="a",set=""} 0
-		tb_requests_total{limiter="web",outcome="rejected",rule="a",set=""} 0
-		tb_requests_total{limiter="web",outcome="refused",rule="trial",set=""} 0
-		tb_requests_total{limiter="web",outcome="rejected",rule="trial",set=""} 0
-		tb_requests_total{limiter="web",outcome="shadow_granted",rule="a",set=""} 0
-		tb_requests_total{limiter="web",outcome="shadow_granted",rule="trial",set=""} 0
-		tb_requests_total{limiter="web",outcome="shadow_refused",rule="a",set=""} 0
-		tb_requests_total{limiter="web",outcome="shadow_refused",rule="trial",set=""} 0
-	`), "tb_keys", "tb_requests_total")
-	if err != nil {
-		t.Error(err)
-	}
-	err = registry.Register(Rules("api", web))
-	if !errors.As(err, &prometheus.AlreadyRegisteredError{}) {
-		t.Errorf("a name that is taken: %v", err)
-	}
-	if problems, err := testutil.GatherAndLint(registry); err != nil || len(problems) > 0 {
-		t.Error(problems, err)
-	}
-}
-
 type stats []httplimit.RuleStats
 
 func (s stats) Stats() []httplimit.RuleStats { return s }
@@ -86,34 +25,73 @@ type inRedis struct {
 	fixed
 }
 
-// Tables collects nothing but the tables, for rules whose requests are counted otherwise.
-func TestCollectsTables(t *testing.T) {
-	l := newLimiter(t, httplimit.Rule{
-		Name: "a", Keys: []string{"ip:address"},
-		Limit: tb.Limit{Capacity: 1, Tokens: 1, Per: time.Hour},
-	})
-	l.Middleware(http.NotFoundHandler()).ServeHTTP(httptest.NewRecorder(),
-		httptest.NewRequest(http.MethodGet, "/", nil))
+// samples returns the samples of a collector, with the labels beside limiter, set and rule.
+func samples(t *testing.T, c prometheus.Collector) (lines []string) {
+	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(Buckets("", l))
-	if err := testutil.GatherAndCompare(registry, strings.NewReader(`
-		# HELP tb_evictions_total Keys evicted to make room. Their bucket was full, or in debt that is `+
-		`forgiven.
-		# TYPE tb_evictions_total counter
-		tb_evictions_total{kind="full",rule="a",set=""} 0
-		tb_evictions_total{kind="in_debt",rule="a",set=""} 0
-		# HELP tb_forgiven_tokens_total Debt of evicted buckets in tokens. At most this many were `+
-		`granted above the limit.
-		# TYPE tb_forgiven_tokens_total counter
-		tb_forgiven_tokens_total{rule="a",set=""} 0
-		# HELP tb_keys Keys that have a bucket.
-		# TYPE tb_keys gauge
-		tb_keys{rule="a",set=""} 1
-		# HELP tb_refused_new_keys_total Requests refused because the table had no room for their key.
-		# TYPE tb_refused_new_keys_total counter
-		tb_refused_new_keys_total{rule="a",set=""} 0
-	`)); err != nil {
-		t.Error(err)
+	registry.MustRegister(c)
+	if problems, err := testutil.GatherAndLint(registry); err != nil || len(problems) > 0 {
+		t.Error(problems, err)
+	}
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			line := f.GetName()
+			for _, l := range m.GetLabel() {
+				if !slices.Contains([]string{"limiter", "set", "rule"}, l.GetName()) {
+					line += " " + l.GetValue()
+				}
+			}
+			value := m.GetCounter().GetValue() + m.GetGauge().GetValue()
+			lines = append(lines, fmt.Sprint(line, " ", value))
+		}
+	}
+	return lines
+}
+
+func TestCollectsRules(t *testing.T) {
+	api := stats{{
+		Set: "s", Rule: "a", Limit: tb.Limit{Capacity: 1, Tokens: 30, Per: time.Minute},
+		Granted: 1, Refused: 2, Rejected: 3, ShadowGranted: 4, ShadowRefused: 5, Errors: 6,
+		Delayed: 7, DelaySeconds: 8.5, Waiting: 9, HungUp: 10, Settled: 11, Estimated: 12,
+		Table: tb.Stats{
+			Keys: 13, EvictedFull: 14, EvictedInDebt: 15, Forgiven: 16, RefusedNew: 17,
+			Settled: 18, Unpaid: 19,
+		},
+	}}
+	tables := []string{
+		"tb_evictions_total full 14", "tb_evictions_total in_debt 15",
+		"tb_forgiven_tokens_total 16", "tb_keys 13", "tb_refused_new_keys_total 17",
+	}
+	want := append([]string{
+		"tb_delay_seconds_total 8.5", "tb_delayed_requests_total 7", "tb_errors_total 6",
+		"tb_hung_up_requests_total 10", "tb_limit_tokens_per_second 0.5",
+		"tb_requests_total granted 1", "tb_requests_total refused 2",
+		"tb_requests_total rejected 3", "tb_requests_total shadow_granted 4",
+		"tb_requests_total shadow_refused 5",
+		"tb_settled_responses_total estimated 12",
+		"tb_settled_responses_total reported 11",
+		"tb_settled_tokens_total 18", "tb_unpaid_tokens_total 19", "tb_waiting_requests 9",
+	}, tables...)
+	slices.Sort(want)
+	if got := samples(t, Rules("api", api)); !slices.Equal(got, want) {
+		t.Errorf("rules have\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if got := samples(t, Buckets("api", api)); !slices.Equal(got, tables) {
+		t.Errorf("tables have\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(tables, "\n"))
+	}
+}
+
+// Several limiters are collected if their names differ.
+func TestNamesOfLimiters(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(Rules("api", stats{}), Rules("web", stats{}))
+	taken := prometheus.AlreadyRegisteredError{}
+	if err := registry.Register(Rules("api", stats{})); !errors.As(err, &taken) {
+		t.Errorf("a name that is taken: %v", err)
 	}
 }
 
