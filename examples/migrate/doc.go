@@ -1,3 +1,3 @@
-// Package migrate has the code of docs/migrate.md: other limiters and what takes their place. Its
-// tests compile all of it, and run what is the same in both.
+// Package migrate has the code of docs/migrate.md in its tests, which compile it: other limiters and
+// what takes their place.
 package migrate
