@@ -9,9 +9,9 @@ import (
 )
 
 // paces are the tokens that are supplied between two changes of a limit, about: none, some, so many
-// that the deepest debt of a bucket with small or with large units is paid after some ninety
-// changes, or more than any bucket holds. Then tb/cas forgets eras.
-var paces = [...]float64{0, 1, (1 << 31) / 1e6 / 90, (1 << 31) / 90, 1 << 46}
+// that a debt of 2,147 tokens, or the deepest debt, is paid after some ninety changes, or more than
+// any bucket holds. Then tb/cas forgets eras.
+var paces = [...]float64{0, 1, 2147 / 90., (1 << 31) / 90, 1 << 46}
 
 // changing returns a program that changes the limit 70 to 200 times, mostly with another capacity.
 // Some keys are in the deepest debt, and some are not used for long. The capacities have the same

@@ -71,7 +71,7 @@ func (j *judge) call(c call) string {
 	case setLimit:
 		next := j.supply.change(c.limit, *j.now)
 		for _, b := range j.buckets {
-			if b.lacks(*j.now, new(big.Rat)).Cmp(next.deepest()) > 0 {
+			if b.lacks(*j.now, new(big.Rat)).Cmp(deepest) > 0 {
 				return "" // the change would forgive a debt
 			}
 		}
@@ -132,7 +132,7 @@ func (j *judge) take(b *ideal, c call, charge charge, cost *big.Rat) string {
 // reserve takes a charge that may put the bucket into debt.
 func (j *judge) reserve(b *ideal, c call, charge charge, cost *big.Rat) string {
 	lack := b.lacks(*j.now, cost)
-	over := new(big.Rat).Sub(lack, b.supply.deepest())
+	over := new(big.Rat).Sub(lack, deepest)
 	d, err := charge.Take(*j.now)
 	if err != nil {
 		return err.Error()
@@ -145,7 +145,7 @@ func (j *judge) reserve(b *ideal, c call, charge charge, cost *big.Rat) string {
 		if possible && over.Add(over, b.error()).Sign() <= 0 {
 			return fmt.Sprintf("C2: refused %v, and the debt would be %v", cost, lack)
 		}
-		if why := checkWait(b, charge, *j.now, d.RetryAfter, cost, b.supply.deepest()); why != "" {
+		if why := checkWait(b, charge, *j.now, d.RetryAfter, cost, deepest); why != "" {
 			return fmt.Sprintf("C3: wait %v for %v: %s", d.RetryAfter, cost, why)
 		}
 		return ""

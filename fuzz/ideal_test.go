@@ -40,14 +40,8 @@ func (l timeline) quantum() *big.Rat {
 	return most
 }
 
-// deepest returns the most debt that a call may wait for: 2³¹ units.
-func (l timeline) deepest() *big.Rat {
-	unit := big.NewRat(1, 1)
-	for unit.Cmp(quantum(l.limit())) > 0 {
-		unit.Quo(unit, big.NewRat(10, 1))
-	}
-	return unit.Mul(unit, big.NewRat(1<<31, 1))
-}
+// deepest is the most debt that a call may wait for.
+var deepest = tokens(2 * tb.MaxCapacity)
 
 // greatest returns the greatest capacity.
 func (l timeline) greatest() *big.Rat {

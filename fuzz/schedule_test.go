@@ -99,7 +99,7 @@ var opNames = [...]string{
 //     clock has moved by within.
 //   - cancel and settle end the grant that was the last but held. settle has the actual cost.
 //   - retake takes the charge again that was made last but held.
-//   - deepen takes whole capacities until the bucket is in the deepest debt.
+//   - deepen takes whole capacities until the bucket is in the deepest debt, or 300 times.
 //   - restart puts a new limiter in the place of the old one, and restores its buckets after the
 //     time within. The new limiter begins with the limit of the call, if it has one, and then gets
 //     the limit of the old one.
@@ -265,14 +265,15 @@ func (r *runner) charge(c call) heldCharge {
 	return r.charges[len(r.charges)-1-c.held%len(r.charges)]
 }
 
-// deepen takes whole capacities of key, until the deepest debt refuses one.
+// deepen takes whole capacities of key, until the deepest debt refuses one, or 300 times.
 func (r *runner) deepen(key string, a *answer) error {
 	c, err := r.Charge(key, float64(r.Limit().Capacity))
 	if err != nil {
 		return err
 	}
 	c.MayWait(tb.Never)
-	for a.decision.Allowed = true; a.decision.Allowed && err == nil; {
+	a.decision.Allowed = true
+	for i := 0; i < 300 && a.decision.Allowed && err == nil; i++ {
 		a.delays[0] = c.Delay()
 		a.decision, err = c.Take(r.now)
 	}

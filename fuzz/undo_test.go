@@ -16,7 +16,6 @@ type attempt struct {
 	tb.Held
 	read time.Time
 	at   time.Time // the slot of a reservation
-	used time.Time // from then on a cancellation has no effect; zero for a charge
 	cost *big.Rat  // 0 if it was undone
 }
 
@@ -45,7 +44,7 @@ type undoer struct {
 func (u *undoer) run(in input) {
 	for calls := 0; len(in) > 0 && calls < 60; calls++ {
 		if in.below(3) == 0 && len(u.attempts) > 0 {
-			u.undo(&u.attempts[len(u.attempts)-1-in.below(len(u.attempts))])
+			u.attempts[len(u.attempts)-1-in.below(len(u.attempts))].undo()
 			continue
 		}
 		step := in.step(u.limit)
@@ -58,7 +57,7 @@ func (u *undoer) run(in input) {
 			continue
 		}
 		if in.below(4) == 0 {
-			u.undo(&a)
+			a.undo()
 			if after := u.level(); after != before {
 				u.t.Fatalf("%T, limit %+v: the level was %+v, and after the undo it is %+v",
 					u.limiter, u.limit, before, after)
@@ -77,12 +76,10 @@ func (u *undoer) error() *big.Rat {
 	return new(big.Rat).Add(l.quantum(), l.rate())
 }
 
-// undo undoes a grant. A reservation that may already be used keeps its tokens.
-func (u *undoer) undo(a *attempt) {
+// undo undoes a grant.
+func (a *attempt) undo() {
 	a.Cancel()
-	if a.used.IsZero() || !u.now.After(a.used) {
-		a.cost = new(big.Rat)
-	}
+	a.cost = new(big.Rat)
 }
 
 func (u *undoer) level() tb.Level {
@@ -105,7 +102,6 @@ func (u *undoer) take(n, kind int) (a attempt, before tb.Level, ok bool) {
 			u.t.Fatal(err)
 		}
 		a.Held, d, delay = r, r.Decision, r.Delay()
-		a.used = u.now.Add(delay)
 	} else {
 		d, delay, a.Held = u.charge(n, kind == 1)
 	}

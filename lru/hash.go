@@ -54,6 +54,9 @@ func (h *hasher[K]) hash(key K) uint64 {
 		b := unsafe.Slice((*byte)(unsafe.Pointer(&key)), unsafe.Sizeof(key))
 		return mix(b, h.first, h.second)
 	}
+	if h.maphash == nil {
+		panic("lru: the zero Map, and a limiter that was not made by New: Init has not been called")
+	}
 	return h.maphash(key)
 }
 

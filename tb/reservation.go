@@ -37,11 +37,10 @@ func NewReservation(d Decision, delay time.Duration, held Held) Reservation {
 // the nanosecond. It is 0 if they may be used at once, or if they were refused.
 func (r Reservation) Delay() time.Duration { return r.delay }
 
-// Cancel gives back the tokens of a reservation that still waits: all of them if no other call
-// has taken or given back tokens since. It gives back nothing after Delay has passed. So a
-// reservation with a Delay of 0 is not cancelled: call Settle(0), which gives back its tokens.
-// Cancel also gives back nothing while a later reservation waits, because the time of that one
-// does not change. Otherwise it gives back what Charge.Cancel would.
+// Cancel gives back the tokens of a reservation, as Charge.Cancel does, whether Delay has passed or
+// was 0: the caller must not have used them. It gives back all of them if no other call has taken or
+// given back tokens since. It gives back nothing while a later reservation waits, because the time of
+// that one does not change.
 //
 // C1 holds for the other grants: the bucket is never fuller than if the tokens had not been taken.
 // The exception is a bucket to which Settle has given tokens back since. There the cancelled

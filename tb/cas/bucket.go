@@ -8,7 +8,7 @@ import (
 )
 
 // Bucket is one token bucket without a key, to embed in a route or a connection. Use NewBucket to
-// make one: the zero Bucket has no limit, and its methods panic. All methods are safe for
+// make one: the zero Bucket has no limit, and a call on it panics. All methods are safe for
 // concurrent use. The only error of AllowN, AllowCost, AllowAt and Reserve is tb.ErrInvalidCost.
 //
 // Most callers want Allow:
@@ -17,6 +17,7 @@ import (
 //   - Reserve and Wait take tokens that may be used later.
 //   - Charge makes one part of a call on several buckets: see tb.TakeAll.
 //   - Peek and Level take nothing.
+//   - AddAt gives tokens, or takes them without a question.
 //   - SetLimit changes the limit, and Limit returns it.
 type Bucket struct {
 	clock  clock
@@ -66,7 +67,9 @@ func (b *Bucket) AllowCost(cost float64) (tb.Decision, error) {
 		return tb.Decision{}, err
 	}
 	want := request{tokens: cost}
-	want.in(b.layout()) // the division costs no time before the clock is read
+	if m := b.layout(); m != nil {
+		want.in(m) // the division costs no time before the clock is read
+	}
 	t := b.clock.read()
 	c, m := b.load(), b.layout()
 	if c != nil {
@@ -85,6 +88,24 @@ func (b *Bucket) AllowAt(t time.Time, n int) (tb.Decision, error) {
 	return b.take(b.clock.instant(t), n), nil
 }
 
+// AddAt puts a number of tokens into the bucket at t, a reading of the bucket's clock. They pay its
+// debt first, which moves the slots of reservations, and fill it up to its capacity. C1 counts them
+// in addition. A negative number takes tokens, also into a debt of up to 2³¹ tokens. AddAt does
+// nothing if the number is NaN, or if the debt would be paid only after the clock ends.
+func (b *Bucket) AddAt(t time.Time, tokens float64) {
+	at := b.clock.instant(t)
+	switch {
+	case tokens > 0:
+		refund(b, at, tokens, 0)
+	case tokens < 0:
+		if c, m, _ := b.look(at); c == nil {
+			b.enter(m, at)
+		}
+		want := request{tokens: -tokens, rest: true, debt: deepest, within: tb.Never}
+		_, _ = spend(b, b.load(), at, want)
+	}
+}
+
 // Peek returns the decision that Allow would return now. It takes nothing.
 func (b *Bucket) Peek() tb.Decision {
 	t := b.clock.read()
@@ -98,8 +119,12 @@ func (b *Bucket) Peek() tb.Decision {
 }
 
 // Level returns how full the bucket is now. It takes nothing.
-func (b *Bucket) Level() tb.Level {
-	t := b.clock.read()
+func (b *Bucket) Level() tb.Level { return b.level(b.clock.read()) }
+
+// LevelAt is Level for a caller that has already read the clock; see Limiter.AllowAt.
+func (b *Bucket) LevelAt(t time.Time) tb.Level { return b.level(b.clock.instant(t)) }
+
+func (b *Bucket) level(t uint64) tb.Level {
 	c, m, has := b.look(t)
 	if c == nil {
 		return tb.Level{Tokens: float64(m.tokens)}
@@ -138,6 +163,9 @@ func (b *Bucket) peek(t uint64, want request) tb.Decision {
 func (b *Bucket) look(t uint64) (c *cell, m *layout, has balance) {
 	for {
 		c, m = b.load(), b.layout()
+		if m == nil {
+			panic(noLimit)
+		}
 		if c == nil {
 			return nil, m, balance{}
 		}

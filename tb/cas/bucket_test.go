@@ -190,3 +190,44 @@ func TestBucketAndKeyAgreeOnChanges(t *testing.T) {
 		}
 	}
 }
+
+// AddAt puts tokens in or takes them, and no test asks whether the bucket has them.
+func TestAddAt(t *testing.T) {
+	start := time.Now()
+	for _, used := range []bool{false, true} {
+		b, err := NewBucket(tb.Limit{Capacity: 10, Tokens: 1, Per: time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if used {
+			b.AllowAt(start, 1)
+			b.AddAt(start, 1)
+		}
+		for i, c := range []struct {
+			add, want float64
+			at        time.Duration
+		}{
+			{0, 10, 0},
+			{math.NaN(), 10, 0},
+			{5, 10, 0},
+			{-4.5, 5.5, 0},
+			{-10, -4.5, 0},
+			{0, -3.5, time.Second},
+			{2.25, -1.25, time.Second},
+			{2.25, 1, time.Second},
+			{-1e9, 1 - 1e9, time.Second},
+			{-2e9, -1 << 31, time.Second},
+			{-1, -1 << 31, time.Second},
+			{1 << 31, 0, time.Second},
+			{3, 3, time.Second},
+			{0, 5, 3 * time.Second},
+			{math.MaxFloat64, 10, 3 * time.Second},
+		} {
+			at := start.Add(c.at)
+			b.AddAt(at, c.add)
+			if got := b.LevelAt(at).Tokens; got != c.want {
+				t.Errorf("used %t, step %d: %v tokens, want %v", used, i, got, c.want)
+			}
+		}
+	}
+}

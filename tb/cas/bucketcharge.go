@@ -35,6 +35,10 @@ func (c *BucketCharge) Peek(t time.Time) (tb.Decision, error) {
 	return b.peek(at, c.want), nil
 }
 
+// Level returns how full the bucket is at t, a reading of the bucket's clock. Its error is always
+// nil: it has one, as Charge.Level has.
+func (c *BucketCharge) Level(t time.Time) (tb.Level, error) { return c.bucket.LevelAt(t), nil }
+
 // Take implements tb.Charge. t is a reading of the bucket's clock.
 func (c *BucketCharge) Take(t time.Time) (tb.Decision, error) {
 	b := c.bucket

@@ -181,7 +181,8 @@ func TestChargeIntoTheDeepestDebt(t *testing.T) {
 	}
 	start := time.Unix(0, 0)
 	clock := tb.WithClock(func() time.Time { return start })
-	c, m := cas.NewTokenBucket(10, 1, clock), mutex.NewTokenBucket(10, 1, clock)
+	const capacity = 1 << 20 // a unit is a tenth of a token
+	c, m := cas.NewTokenBucket(capacity, 1, clock), mutex.NewTokenBucket(capacity, 1, clock)
 	for name, newCharge := range map[string]func(cost float64) (charge, error){
 		"cas":   func(cost float64) (charge, error) { c, err := c.Charge("a", cost); return &c, err },
 		"mutex": func(cost float64) (charge, error) { c, err := m.Charge("a", cost); return &c, err },
@@ -199,23 +200,25 @@ func TestChargeIntoTheDeepestDebt(t *testing.T) {
 			}
 			return d
 		}
-		take(start, 10, tb.Never) // the first reading
-		now := start.Add(500)     // half of a unit
-		for range 214 {
-			if d := take(now, 10, tb.Never); !d.Allowed {
+		take(start, capacity, tb.Never) // the first reading
+		const halfAUnit = 50 * time.Millisecond
+		now := start.Add(halfAUnit)
+		take(now, 0.1, tb.Never)
+		for range 1<<11 - 1 {
+			if d := take(now, capacity, tb.Never); !d.Allowed {
 				t.Fatalf("%s: %+v, want granted", name, d)
 			}
 		}
-		const delay = 2147_483_648*time.Microsecond - 500
+		const delay = 1<<31*time.Second - halfAUnit
 		want := tb.Decision{RetryAfter: delay - time.Second}
-		if d := take(now, 7.483648, time.Second); d != want {
+		if d := take(now, capacity-0.1, time.Second); d != want {
 			t.Errorf("%s: %+v, want %+v", name, d, want)
 		}
-		want = tb.Decision{RetryAfter: 500}
-		if d := take(now, 7.483649, tb.Never); d != want {
+		want = tb.Decision{RetryAfter: halfAUnit}
+		if d := take(now, capacity, tb.Never); d != want {
 			t.Errorf("%s: a unit deeper: %+v, want %+v", name, d, want)
 		}
-		if d := take(now, 7.483648, delay); !d.Allowed {
+		if d := take(now, capacity-0.1, delay); !d.Allowed {
 			t.Errorf("%s: %+v, want granted", name, d)
 		}
 	}

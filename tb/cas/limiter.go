@@ -13,8 +13,8 @@ import (
 const idleTime = uint64(time.Minute)
 
 // Limiter is a token bucket for each key of type K. It implements tb.Limiter if K is string.
-// Use New, NewTiered or NewTokenBucket to make one: the zero Limiter has no limit, and its methods
-// panic. All methods are safe for concurrent use.
+// Use New, NewTiered or NewTokenBucket to make one: the zero Limiter has no limit, and a call on it
+// panics. All methods are safe for concurrent use.
 //
 // Most callers want Allow:
 //
@@ -171,6 +171,9 @@ func (l *Limiter[K]) Len() int { return l.table.Len() }
 
 // Stats returns the number of keys and the cost of eviction so far. It waits for inserts.
 func (l *Limiter[K]) Stats() tb.Stats {
+	if l.evictor == nil {
+		panic(noLimit)
+	}
 	var s tb.Stats
 	l.table.Pause(func(keys int) { s = l.evictor.stats(keys) })
 	l.limits.addTo(&s)

@@ -25,6 +25,11 @@ type limits struct {
 	settled, unpaid             tokenSum
 }
 
+// noLimit is the panic of a call on the zero Limiter or the zero Bucket. No limit would be right for
+// them: a call that passes is an over-grant, and a refusal hides the mistake.
+const noLimit = "cas: a Limiter or Bucket without a limit: New, NewTiered, NewTokenBucket and " +
+	"NewBucket make one"
+
 // init makes limit the limit of all keys.
 func (s *limits) init(limit tb.Limit) {
 	s.first = newLayout(limit)
@@ -37,6 +42,15 @@ func (s *limits) tier(i int) *atomic.Pointer[layout] {
 		return &s.one
 	}
 	return &s.tiers[i]
+}
+
+// limit returns the limit of a tier.
+func (s *limits) limit(i int) tb.Limit {
+	m := s.tier(i).Load()
+	if m == nil {
+		panic(noLimit)
+	}
+	return m.limit
 }
 
 // of returns where the layout of a cell's tier is.
@@ -88,17 +102,22 @@ func tierOf(owner uint64) int { return int(owner & (1<<tierBits - 1)) }
 // tier returns the tier of the layout of c.
 func (c *cell) tier() int { return tierOf(c.owner) }
 
-// setLimit makes l the limit of a tier, or of all keys. ending is called with the layout whose era ends,
-// and returns it.
+// setLimit makes l the limit of a tier, or of all keys, at the reading that now returns. It calls now
+// under the lock, so that the readings of changes do not overtake each other. ending is called with
+// the layout whose era ends, and returns it.
 func (s *limits) setLimit(
-	tier *atomic.Pointer[layout], l tb.Limit, c *clock, ending func(m *layout, t uint64) *layout,
+	tier *atomic.Pointer[layout], l tb.Limit, now func() uint64,
+	ending func(m *layout, t uint64) *layout,
 ) error {
 	if err := l.Validate(); err != nil {
 		return err
 	}
 	s.setting.Lock()
 	defer s.setting.Unlock()
-	t, m := c.read(), tier.Load()
+	t, m := now(), tier.Load()
+	if m == nil {
+		panic(noLimit)
+	}
 	if l == m.limit {
 		return nil
 	}

@@ -29,8 +29,8 @@ func (l *Limiter[K]) Reserve(_ context.Context, key K, cost float64) (tb.Reserva
 //   - The context has ended. The error is the context's.
 //   - Wait cannot wait. The error is a *tb.WaitError. The deadline of the context is too near, the
 //     cost is above the capacity, the table has no room for a new key (RefuseNew), or the calls
-//     that wait for key's tokens would put its bucket into debt by more than 2³¹ units. That is
-//     at least two capacities, and 2,147 tokens if a token is a million units.
+//     that wait for key's tokens would put its bucket into debt by more than 2³¹ tokens,
+//     which is at least two capacities, or the clock would end before the tokens can be used.
 //
 // Wait starts no goroutine. It sleeps by the monotonic clock of the process, also if WithClock
 // sets another clock.
@@ -50,7 +50,6 @@ func (b *Bucket) Wait(ctx context.Context, cost float64) error { return wait(ctx
 type reservation[H home] struct {
 	home    H
 	tokens  float64
-	usable  uint64 // instant
 	receipt receipt
 	ended   atomic.Bool
 }
@@ -66,7 +65,7 @@ func reserve[H home](h H, cost float64) (tb.Reservation, error) {
 		return tb.NewReservation(o.Decision, 0, nil), err
 	}
 	h.shared().reservations.Add(1)
-	r := &reservation[H]{home: h, tokens: cost, usable: t + uint64(o.delay), receipt: o.receipt}
+	r := &reservation[H]{home: h, tokens: cost, receipt: o.receipt}
 	return tb.NewReservation(o.Decision, o.delay, r), nil
 }
 
@@ -99,7 +98,7 @@ func wait[H home](ctx context.Context, h H, cost float64) error {
 	}
 	h.shared().reservations.Add(1)
 	if err := sleep.For(ctx, o.delay); err != nil {
-		cancel(h, o.receipt, cost, t+uint64(o.delay))
+		h.shared().cancel(o.receipt, cost)
 		return err
 	}
 	return nil
@@ -108,7 +107,7 @@ func wait[H home](ctx context.Context, h H, cost float64) error {
 // Cancel implements tb.Held.
 func (r *reservation[H]) Cancel() {
 	if r.ended.CompareAndSwap(false, true) {
-		cancel(r.home, r.receipt, r.tokens, r.usable)
+		r.home.shared().cancel(r.receipt, r.tokens)
 	}
 }
 
@@ -120,12 +119,10 @@ func (r *reservation[H]) Settle(actual float64) error {
 	return nil
 }
 
-// cancel gives back a reservation that may be used at the instant usable, unless that has passed.
-func cancel[H home](h H, r receipt, tokens float64, usable uint64) {
-	h.shared().cancellations.Add(1)
-	if h.now() <= usable {
-		h.shared().giveBack(r, tokens)
-	}
+// cancel gives back a reservation.
+func (s *limits) cancel(r receipt, tokens float64) {
+	s.cancellations.Add(1)
+	s.giveBack(r, tokens)
 }
 
 // giveBack undoes a grant of a number of tokens. If the word is still the word of the grant, the

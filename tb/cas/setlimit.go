@@ -1,6 +1,10 @@
 package cas
 
-import "github.com/seed-181794aa/ratelimit/tb"
+import (
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
 
 // SetLimit makes limit the limit of all keys, or of tier 0 if there are several. Its time does not
 // depend on the number of keys, and no call waits for it. Each bucket keeps its tokens, but not more
@@ -25,13 +29,20 @@ import "github.com/seed-181794aa/ratelimit/tb"
 func (l *Limiter[K]) SetLimit(limit tb.Limit) error { return l.SetTier(0, limit) }
 
 // Limit returns the limit of all keys, or of tier 0 if there are several.
-func (l *Limiter[K]) Limit() tb.Limit { return l.limits.tier(0).Load().limit }
+func (l *Limiter[K]) Limit() tb.Limit { return l.limits.limit(0) }
 
 // SetLimit is Limiter.SetLimit for the bucket. A bucket that was never used keeps the tokens of its
 // old capacity. The bucket remembers one limit, because it first moves to the limit that ends, unless
 // it would lose by the move: its own time is ahead of the clock, or the limit has larger units.
 func (b *Bucket) SetLimit(limit tb.Limit) error {
-	return b.limits.setLimit(&b.limits.one, limit, &b.clock, b.enter)
+	return b.limits.setLimit(&b.limits.one, limit, b.clock.read, b.enter)
+}
+
+// SetLimitAt is SetLimit for a caller that has already read the clock; see Limiter.AllowAt. A reading
+// before the last change counts as the reading of that change.
+func (b *Bucket) SetLimitAt(t time.Time, limit tb.Limit) error {
+	return b.limits.setLimit(
+		&b.limits.one, limit, func() uint64 { return b.clock.instant(t) }, b.enter)
 }
 
 // enter makes a cell of m, so that no cell of an era before is left, and returns m without these
@@ -65,4 +76,4 @@ func (b *Bucket) enter(m *layout, t uint64) *layout {
 }
 
 // Limit returns the limit of the bucket.
-func (b *Bucket) Limit() tb.Limit { return b.limits.one.Load().limit }
+func (b *Bucket) Limit() tb.Limit { return b.limits.limit(0) }

@@ -6,12 +6,12 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// maxDebt is the most units that calls of Wait may put a bucket into debt: 2,147 tokens if a token
-// is a million units, and at least two capacities.
-const maxDebt = 1 << 31
+// maxDebt is the most tokens that calls of Wait may put a bucket into debt: two of the largest
+// capacities.
+const maxDebt = 2 * tb.MaxCapacity
 
 // deepestDebt is the deepest debt in tokens that a change of the limit keeps. It is more than
-// maxDebt, because the limit before may have larger units.
+// maxDebt, because at a late reading a debt is deeper.
 const deepestDebt = 1 << 32
 
 // mostDebt is the most units of debt that a level reports. At a late reading the debt is higher by
@@ -89,6 +89,9 @@ type home interface {
 func spend[H home](h H, c *cell, t uint64, want request) (result, error) {
 	for ; ; c = h.load() {
 		m := h.layout()
+		if m == nil {
+			panic(noLimit)
+		}
 		word := evicted
 		if c != nil {
 			word = c.word.Load()
@@ -246,4 +249,4 @@ func (s *sum) refusal(m *layout, want *request) result {
 
 // oneCapacity and deepest are the debts that reservations and calls of Wait may leave.
 func oneCapacity(m *layout) uint64 { return m.capacity }
-func deepest(*layout) uint64       { return maxDebt }
+func deepest(m *layout) uint64     { return maxDebt * m.scale }

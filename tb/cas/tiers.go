@@ -65,7 +65,7 @@ func (l *Limiter[K]) SetTier(tier int, limit tb.Limit) error {
 		return err
 	}
 	stays := func(m *layout, _ uint64) *layout { return m }
-	return l.limits.setLimit(l.limits.tier(tier), limit, &l.clock, stays)
+	return l.limits.setLimit(l.limits.tier(tier), limit, l.clock.read, stays)
 }
 
 // checkTier returns an error if the tier does not exist. A limiter of New has tier 0.
@@ -80,7 +80,7 @@ func (l *Limiter[K]) checkTier(tier int) error {
 func (l *Limiter[K]) Tiers() []tb.Limit {
 	limits := make([]tb.Limit, max(len(l.limits.tiers), 1))
 	for i := range limits {
-		limits[i] = l.limits.tier(i).Load().limit
+		limits[i] = l.limits.limit(i)
 	}
 	return limits
 }

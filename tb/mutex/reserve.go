@@ -21,7 +21,6 @@ type reservation[K comparable] struct {
 	limiter *Limiter[K]
 	taken   receipt[K]
 	tokens  float64
-	usable  uint64 // instant
 	ended   atomic.Bool
 }
 
@@ -37,7 +36,6 @@ func (l *Limiter[K]) Reserve(_ context.Context, key K, cost float64) (tb.Reserva
 	if err != nil || !c.Allowed {
 		return tb.NewReservation(c.Decision, 0, nil), err
 	}
-	r.usable = now + uint64(c.delay)
 	return tb.NewReservation(c.Decision, c.delay, r), nil
 }
 
@@ -64,7 +62,7 @@ func (l *Limiter[K]) Wait(ctx context.Context, key K, cost float64) error {
 		return &tb.WaitError{Wait: c.delay, Deadline: c.delay > within && c.delay < tb.Never}
 	}
 	if err := sleep.For(ctx, c.delay); err != nil {
-		l.cancel(taken, cost, now+uint64(c.delay))
+		l.cancel(taken, cost)
 		return err
 	}
 	return nil
@@ -83,7 +81,7 @@ func (l *Limiter[K]) reserve(now uint64, key K, want *terms, r *receipt[K]) (cha
 // Cancel implements tb.Held.
 func (r *reservation[K]) Cancel() {
 	if r.ended.CompareAndSwap(false, true) {
-		r.limiter.cancel(r.taken, r.tokens, r.usable)
+		r.limiter.cancel(r.taken, r.tokens)
 	}
 }
 
@@ -95,15 +93,12 @@ func (r *reservation[K]) Settle(actual float64) error {
 	return nil
 }
 
-// cancel gives back a reservation that may be used at the instant usable, unless that has passed.
-func (l *Limiter[K]) cancel(r receipt[K], tokens float64, usable uint64) {
-	now := l.read()
+// cancel gives back a reservation.
+func (l *Limiter[K]) cancel(r receipt[K], tokens float64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.stats.Cancellations++
-	if now <= usable {
-		l.giveBack(r, tokens)
-	}
+	l.giveBack(r, tokens)
 }
 
 // giveBack undoes a grant, unless the bucket has moved to another era or tier. If nothing has

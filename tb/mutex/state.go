@@ -10,8 +10,8 @@ import (
 // Bounds that the words of tb/cas need. They are here too, because both packages must give the same
 // answers.
 const (
-	// maxDebt is the most units that calls of Wait may put a bucket into debt.
-	maxDebt = 1 << 31
+	// maxDebt is the most tokens that calls of Wait may put a bucket into debt.
+	maxDebt = 2 * tb.MaxCapacity
 
 	// deepestDebt is the deepest debt in tokens that a change of the limit keeps.
 	deepestDebt = 1 << 32
@@ -70,7 +70,7 @@ func (w *terms) units(l *limit) int64 {
 }
 
 func oneCapacity(l *limit) int64 { return l.capacity }
-func deepest(*limit) int64       { return maxDebt }
+func deepest(l *limit) int64     { return maxDebt * l.scale }
 
 // charged is the result of a call on a bucket.
 type charged struct {

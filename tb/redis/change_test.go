@@ -91,7 +91,7 @@ func undoAfterAChange(s *simulator) error {
 		if !e.Allowed {
 			b.errorf("%d tokens: %+v", tokens, e)
 		}
-		return undoOf(before, m.unitsOf(tokens), noDeadline)
+		return undoOf(before, m.unitsOf(tokens))
 	}
 	for _, at := range []uint64{noon, noon + 1} { // of the later changes
 		b.fill()
@@ -137,7 +137,7 @@ func debts(s *simulator) error {
 	b.apply(limit, noon, reservation(5*m.scale, deepest, tb.Never))
 	b.apply(limit, noon+second, item{kind: kindGiveBack, units: 9 * m.scale / 2})
 	b.want(limit, noon+second, 1, refused(time.Second/2, 0))
-	b.apply(limit, noon+second, undoOf(full, 10*m.scale, noDeadline))
+	b.apply(limit, noon+second, undoOf(full, 10*m.scale))
 	b.want(limit, noon+second, 10, refused(time.Second/2, 9))
 
 	// In debt, a bucket does not wait for an own time, also if another limit comes.
@@ -151,7 +151,7 @@ func debts(s *simulator) error {
 	b.apply(limit, noon, item{units: 10 * m.scale})
 	_, empty := b.apply(limit, noon, reservation(5*m.scale, deepest, tb.Never))
 	b.want(limit, noon+6*second, 1, granted(0))
-	b.apply(limit, noon+6*second, undoOf(empty, 5*m.scale, noDeadline))
+	b.apply(limit, noon+6*second, undoOf(empty, 5*m.scale))
 	b.want(limit, noon+6*second, 5, refused(time.Second, 4))
 
 	// A debt is rounded up.

@@ -31,7 +31,7 @@ type Charge struct {
 	state   state // after the last Peek or Take
 	before  state // before the last Take
 	taken   atomic.Bool
-	latest  uint64 // µs of the server's clock: later Cancel gives nothing back
+	counted bool // as a reservation
 	delay   time.Duration
 	from    *claim // that had the tokens, or nil
 	failure *Error // why the failure policy made the last decision, or nil
@@ -52,7 +52,7 @@ func (l *Limiter) Charge(key string, cost float64) (tb.Charge, error) {
 	m := l.layout.Load()
 	return &Charge{
 		limiter: l, layout: m, key: key, name: l.name(key), tokens: cost,
-		item: item{units: m.unitsOfCost(cost)}, latest: noDeadline,
+		item: item{units: m.unitsOfCost(cost)},
 	}, nil
 }
 
@@ -102,8 +102,8 @@ func (c *Charge) Cancel() {
 		c.from.left.Add(c.item.units)
 		return
 	}
-	l, it := c.limiter, undoOf(c.before, c.item.units, c.latest)
-	if c.latest < noDeadline {
+	l, it := c.limiter, undoOf(c.before, c.item.units)
+	if c.counted {
 		l.counts.cancellations.Add(1)
 	}
 	_, err := l.call(context.Background(), c.layout, c.key, it)

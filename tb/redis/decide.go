@@ -75,7 +75,7 @@ func (s *state) charge(units uint64) {
 // undo gives back what the script does for an undo, and returns the units.
 func (m *layout) undo(s *state, it *item) (units uint64) {
 	b := &it.before
-	if s.now > it.latest || s.change != b.change {
+	if s.change != b.change {
 		return 0
 	}
 	if s.lacked > m.capacity {

@@ -66,7 +66,7 @@ func (p *program) item(i int) item {
 	case kindGiveBack:
 		return m.settlement(p.steps[st.of].tokens, st.tokens)
 	case kindUndo:
-		return undoOf(p.results[st.of].before, m.unitsOfCost(p.steps[st.of].tokens), noDeadline)
+		return undoOf(p.results[st.of].before, m.unitsOfCost(p.steps[st.of].tokens))
 	}
 	return item{kind: kindLook}
 }

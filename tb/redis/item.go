@@ -43,15 +43,14 @@ type item struct {
 	// Of an undo: the bucket before the grant. It has no effect if the bucket has been converted to
 	// another limit since.
 	before state
-	latest uint64 // µs of the server's clock: later it has no effect
 }
 
 // micros returns d in whole µs.
 func micros(d time.Duration) uint64 { return uint64(max(0, d) / time.Microsecond) }
 
-// undoOf returns the item that undoes a grant of units, at the latest at a time in µs.
-func undoOf(before state, units, latest uint64) item {
-	return item{kind: kindUndo, units: units, before: before, latest: latest}
+// undoOf returns the item that undoes a grant of units.
+func undoOf(before state, units uint64) item {
+	return item{kind: kindUndo, units: units, before: before}
 }
 
 // corrects reports whether the item is right at any time, so that it has no deadline.
@@ -64,9 +63,7 @@ func (it *item) givesBack() bool {
 
 // appendItem appends the item as the script reads it. deadline is in µs of the server's clock.
 func appendItem(b []byte, it *item, deadline uint64) []byte {
-	if it.kind == kindUndo {
-		deadline = it.latest
-	} else if it.corrects() {
+	if it.corrects() {
 		deadline = noDeadline
 	}
 	b = append(b, byte(it.kind))

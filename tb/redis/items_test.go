@@ -93,7 +93,7 @@ func (s *simulator) compareLedgers(all []*ledger, rng *rand.Rand) error {
 			}
 			before := got
 			if p.layout.apply(&got, &p.items[j]).Allowed {
-				b.grants = append(b.grants, undoOf(before, p.items[j].units, noDeadline))
+				b.grants = append(b.grants, undoOf(before, p.items[j].units))
 			}
 		}
 		switch {
@@ -126,11 +126,7 @@ func (b *ledger) item(m *layout, rng *rand.Rand) item {
 		return reservation(amount(), debt, within)
 	case kindUndo:
 		if n := len(b.grants); n > 0 && b.undoes {
-			undo := b.grants[n-1-rng.IntN(min(n, 3))]
-			if rng.IntN(3) == 0 {
-				undo.latest = b.now - 1 + rng.Uint64N(3)
-			}
-			return undo
+			return b.grants[n-1-rng.IntN(min(n, 3))]
 		}
 	case kindReset:
 		if rng.IntN(4) == 0 {

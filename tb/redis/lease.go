@@ -260,7 +260,7 @@ func (ls *leases) giveBack(ctx context.Context, x *lease, c *claim) error {
 	before := c.after
 	before.deficit -= left
 	before.charge(0)
-	it := undoOf(before, left, noDeadline)
+	it := undoOf(before, left)
 	s, err := l.exec(ctx, m, x.key, it)
 	if err == nil {
 		l.counts.returned.Add(m.millionths(m.undo(&s, &it)))

@@ -162,7 +162,7 @@ func (b *liveBucket) step(ctx context.Context, rng *rand.Rand, sum *liveTally) e
 	if kind == 5 {
 		sum.undone.Add(1)
 		m := b.tiers[g.tier]
-		it := undoOf(g.before, m.unitsOf(g.tokens), noDeadline)
+		it := undoOf(g.before, m.unitsOf(g.tokens))
 		s, err := b.exec(ctx, g.tier, it)
 		g.charge.Cancel()
 		// If settled tokens have made up for a later reservation, the bucket is as it was before both,

@@ -2,7 +2,6 @@ package redis
 
 import (
 	"context"
-	"math"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/internal/sleep"
@@ -38,7 +37,7 @@ func (l *Limiter) Reserve(ctx context.Context, key string, cost float64) (tb.Res
 //   - The cost is invalid. The error is tb.ErrInvalidCost.
 //   - The context has ended. The error is the error of the context.
 //   - The deadline of the context is too near, the cost is above the capacity, or the debt of the
-//     bucket would be above 2³¹ units, as in Wait of tb/cas. The error is a *tb.WaitError.
+//     bucket would be above 2³¹ units. The error is a *tb.WaitError.
 //
 // If the context ends while Wait sleeps, Wait gives the tokens back as Cancel does, and returns the
 // error of the context. If the server does not decide, the failure policy does: Wait returns nil at
@@ -84,9 +83,8 @@ func (l *Limiter) reserve(
 		return r, nil, err
 	}
 	l.counts.reservations.Add(1)
-	c = &Charge{limiter: l, layout: m, key: key, tokens: cost, item: it, before: r.before}
-	if c.latest = r.before.now; r.delay < math.MaxInt64-time.Microsecond {
-		c.latest += micros(r.delay) // a whole µs is not after it if its end is not
+	c = &Charge{
+		limiter: l, layout: m, key: key, tokens: cost, item: it, before: r.before, counted: true,
 	}
 	c.taken.Store(true)
 	return r, c, nil

@@ -113,7 +113,7 @@ func lookWritesNothing(s *simulator) error {
 	before, _ := b.value()
 	other := perSecond(5, 1)
 	look := func(tokens uint64) item { return item{kind: kindLook, units: tokens * maxScale} }
-	for _, it := range []item{look(0), look(5), look(6), {kind: kindUndo, latest: noDeadline}} {
+	for _, it := range []item{look(0), look(5), look(6), {kind: kindUndo}} {
 		b.apply(other, noon, it)
 		if v, _ := b.value(); v != before {
 			b.errorf("after %+v, the value is %q, and was %q", it, v, before)
@@ -228,7 +228,7 @@ func foreignValue(s *simulator) error {
 			b := s.bucket("proper")
 			items := []item{
 				{units: 1}, {kind: kindReserve, units: 1}, {kind: kindGiveBack, units: 1},
-				{kind: kindCharge, units: 1}, {kind: kindUndo, units: 1, latest: noDeadline},
+				{kind: kindCharge, units: 1}, {kind: kindUndo, units: 1},
 			}
 			for _, it := range items {
 				other := m.part(b.key, item{units: m.scale})

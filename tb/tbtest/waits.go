@@ -200,7 +200,7 @@ func cancelledWaitersLeaveTheQueue(s *suite) {
 
 // At least two capacities may be waited for. A call beyond the bound of the limiter fails at once.
 func waitBoundsTheQueue(s *suite) {
-	const callers, capacity = 1000, 1000
+	const callers, capacity = 1000, 1 << 24
 	s.inBubble(perSecond(capacity, 1), func(b *bubble) {
 		b.granted("a", capacity, 0)
 		results := make(chan error, callers)

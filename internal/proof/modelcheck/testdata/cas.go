@@ -88,7 +88,7 @@ func receiptOf[H home](r tb.Reservation) uint64 {
 		return 0
 	}
 	return modelcheck.Hash([...]uint64{
-		modelcheck.Identity(h.receipt.cell, "cell"), h.receipt.before, h.receipt.after, h.usable,
+		modelcheck.Identity(h.receipt.cell, "cell"), h.receipt.before, h.receipt.after,
 	})
 }
 
