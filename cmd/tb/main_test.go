@@ -92,7 +92,7 @@ func TestNameThatNoRequestHasIsAnError(t *testing.T) {
 		{"--key=ip,tenant", log, "--key tenant: no request has it"},
 		{"--key=host", log, "--key host: no request has it"},
 		{"--key=ip", `{"ts":1431857103,"remoteAddr":"192.0.2.7","path":"/"}`,
-			"--key ip: no request has it; the log has remoteAddr: try --field ip=remoteAddr"},
+			"--key ip: no request has it; the object has ts, remoteAddr, path: --field ip=NAME"},
 		{"--key=once,user", log, ""},
 		{"--cost=weight", log, "--cost weight: no request has a positive number there"},
 		{"--cost=once", log, ""},

@@ -12,10 +12,7 @@ import (
 //
 // setOrigin describes the variants before the time. A line may have further fields, and may
 // be cut off after the size, because its request happened.
-type clfParser struct {
-	time      timeParser
-	forwarded bool // whether to read Record.Forwarded
-}
+type clfParser struct{ time timeParser }
 
 // Separators. Servers escape the quotes that clients send, so the first endOfTime in a line is
 // the server's, whatever a user name contains.
@@ -26,12 +23,12 @@ var (
 
 var (
 	errOrigin = &lack{0, "want `client ident user [time] \"request\" status size`"}
-	errTime   = &lack{1, "want a time like [17/May/2015:10:05:03 +0000], 1970 to 2261"}
-	errClient = &lack{2, "want `client ident user` before the time, with an address or the name of" +
+	errTime   = &lack{3, "want a time like [17/May/2015:10:05:03 +0000], 1970 to 2261"}
+	errClient = &lack{3, "want `client ident user` before the time, with an address or the name of" +
 		" a host as the client"}
-	errRequest = &lack{2, "want a quoted request after the time"}
-	errStatus  = &lack{3, "want a status of three digits, or -, after the request"}
-	errSize    = &lack{4, "want a size in bytes, or -, after the status"}
+	errRequest = &lack{4, "want a quoted request after the time"}
+	errStatus  = &lack{5, "want a status of three digits, or -, after the request"}
+	errSize    = &lack{6, "want a size in bytes, or -, after the status"}
 )
 
 // parse returns which of the two formats the line has.
@@ -57,9 +54,6 @@ func (p *clfParser) parse(line []byte, rec *Record) (Format, error) {
 		return Common, nil
 	}
 	rec.quoted = rest
-	if p.forwarded {
-		rec.Forwarded = forwardedField(rest)
-	}
 	return Combined, nil
 }
 
@@ -80,7 +74,8 @@ func (p *clfParser) parseOrigin(line []byte, rec *Record) (rest []byte, err erro
 		return nil, errOrigin
 	}
 	if !ok {
-		rec.Time, ok = p.time.rfc3339(line[open+1 : end]) // $time_iso8601 in a log_format of nginx
+		// $time_iso8601 in a log_format of nginx
+		rec.Time, ok = parseTime(line[open+1:end], isoLayouts...)
 	}
 	if !ok {
 		return nil, errTime
@@ -118,14 +113,18 @@ func (rec *Record) setOrigin(b []byte) bool {
 		if isList(peer) || isAddr(peer) && !isAddressAndPort(peer) {
 			return false
 		}
-		rec.Host = emptyIfDash(withoutPort(peer))
+		host := withoutPort(bytes.Trim(peer, `"`))
+		if !isHostName(host) && !isAddr(host) {
+			return false // it is a prefix
+		}
+		rec.Host = emptyIfDash(host)
 		peer, rest = cutList(rest)
 		ident, user, ok = bytes.Cut(rest, space)
 		ok = ok && !isAddr(ident)
 	}
 	rec.Peer, rec.User = emptyIfDash(peer), emptyIfDash(user)
 	return ok && len(peer) > 0 && peer[0] != ',' && len(user) > 0 && isClient(peer) &&
-		(string(ident) == "-" || hasAddress(peer))
+		(string(ident) == "-" || isAddr(peer) || isList(peer))
 }
 
 // cutList cuts off the first field. A field that ends with a comma continues in the next
@@ -174,8 +173,7 @@ func (p *clfParser) errorBeforeRequest(line []byte) error {
 		return errOrigin
 	}
 	time, _, ok := bytes.Cut(rest, []byte{']'})
-	_, isCLF := p.time.clf(time)
-	if _, isISO := p.time.rfc3339(time); !ok || !isCLF && !isISO {
+	if _, isTime := parseTime(time, append(isoLayouts, clfLayout)...); !ok || !isTime {
 		return errTime
 	}
 	return errRequest

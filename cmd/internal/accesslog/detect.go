@@ -3,6 +3,7 @@ package accesslog
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"slices"
 )
 
@@ -22,172 +23,151 @@ type namedParser struct {
 
 // detector finds the format of a log, and parses its lines.
 type detector struct {
-	parsers   []namedParser
-	envelopes []envelope
-	time      timeParser
-	extra     int    // the number of extra fields
-	tried     string // the names of the formats
+	parsers []namedParser
+	time    timeParser
+	extra   int    // the number of extra fields
+	tried   string // the names of the formats
 
-	chosen   parser   // the parser of most of the first lines; nil before a valid line
-	envelope envelope // of these lines, perhaps none
-	format   Format   // of the first of them
-	nearest  string   // before it, the name of the format nearest to the line
+	chosen  reading // has no parser before a valid line
+	nearest string  // before it, the name of the format nearest to the line
+}
+
+// reading is a way to read lines.
+type reading struct {
+	namedParser
+	envelope
+	format Format // of the first line
 }
 
 // wantFormat are the formats that are detected.
 const wantFormat = "Common or Combined Log Format, JSON lines, logfmt, W3C extended (IIS," +
-	" CloudFront), Zeek, HAProxy, AWS ALB, ELB or S3, Envoy or Istio, nginx-proxy-manager, APISIX," +
-	" Squid, uWSGI or Gin, each perhaps in the lines of syslog, Docker, Kubernetes, journald or Loki"
+	" CloudFront), HAProxy, AWS ALB, ELB or S3, Envoy, Istio or APISIX, each perhaps in the lines" +
+	" of syslog, Docker or Kubernetes; --format reads others"
 
 // newDetector returns a detector of the formats that a log may have. If two formats can read a
 // line, the first one counts.
 func newDetector(s Schema) (detector, error) {
-	d := detector{envelopes: newEnvelopes(), extra: len(s.Extra), tried: wantFormat}
+	d := detector{extra: len(s.Extra), tried: wantFormat}
 	if s.LogFormat != "" {
-		p, err := newFormatParser(s)
+		p, err := newFormatParser(s.LogFormat, s, formatCandidates)
 		d.parsers = []namedParser{{p, "the given format"}}
 		d.tried = "lines of the given format"
 		return d, err
 	}
-	d.parsers = []namedParser{
-		{&clfParser{forwarded: s.Forwarded}, "Common Log Format"},
+	d.parsers = slices.Concat([]namedParser{
+		{&clfParser{}, "Common Log Format"},
 		{newJSONParser(s), "JSON lines"},
-		{&haproxyParser{}, "HAProxy"},
-		{&albParser{}, "AWS ALB or ELB"},
-		{&envoyParser{forwarded: s.Forwarded}, "Envoy or Istio"},
 		{newW3CParser(s), "W3C extended"},
-		{&uwsgiParser{}, "uWSGI"},
-		{&squidParser{}, "Squid"},
-		{&ginParser{}, "Gin"},
-	}
-	known, err := newKnownParsers(s)
-	d.parsers = append(append(d.parsers, known...), namedParser{newLogfmtParser(s), "logfmt"})
-	return d, err
+	}, newPatternParsers(s.Extra), []namedParser{{newLogfmtParser(s), "logfmt"}})
+	return d, nil
 }
 
 var errNoEnvelope = &lack{0, "want the prefix or the JSON object of the first valid line"}
 
-// parse parses a line in the format of the log.
+// parse parses a line in the format of the log. The first valid line decides it, unless choose did.
 func (d *detector) parse(line []byte, rec *Record) error {
-	if d.chosen == nil {
-		return d.detect(line, rec)
+	if d.chosen.parser == nil {
+		err := d.try(line, rec, func(r reading) {
+			if d.chosen.parser == nil {
+				d.chosen = r
+			}
+		})
+		if d.chosen.parser == nil {
+			return err
+		}
 	}
-	message, time, ok := d.envelope.cut(line)
+	message, time, ok := d.chosen.cut(line)
 	if !ok {
 		return errNoEnvelope
 	}
+	_, err := d.read(d.chosen.parser, message, time, rec)
+	return err
+}
+
+// read parses a message with a parser. If the message has no time, it has the one of its envelope.
+func (d *detector) read(p parser, message, time []byte, rec *Record) (format Format, err error) {
 	rec.reset(d.extra)
-	_, err := d.chosen.parse(message, rec)
-	return d.addTime(err, time, rec)
-}
-
-// addTime gives the time of an envelope to a line that has none. It returns the error that remains.
-func (d *detector) addTime(err error, time []byte, rec *Record) error {
-	if err == nil || len(time) == 0 || !errors.Is(err, errNoTime) {
-		return err
-	}
-	var ok bool
-	if rec.Time, ok = d.time.any(time); !ok {
-		return err
-	}
-	return nil
-}
-
-// voters is how many lines at the beginning of a log choose its format.
-const voters = 100
-
-// vote chooses the format and the envelope that detect finds in most of the first lines of a block,
-// the earlier one of two. It chooses none if no line is valid.
-func (d *detector) vote(block []byte) {
-	var ballots []ballot
-	var rec Record
-	n := 0
-	for line := range bytes.Lines(block) {
-		line, isWhole := bytes.CutSuffix(line, []byte{'\n'})
-		if !isWhole || n == voters {
-			break
-		}
-		line = bytes.TrimLeft(bytes.TrimSuffix(line, []byte{'\r'}), "\x00")
-		n++
-		d.chosen = nil
-		if isBlank(line) || d.detect(line, &rec) != nil {
-			continue
-		}
-		same := func(b ballot) bool { return b.parser == d.chosen && b.name == d.envelope.name }
-		i := slices.IndexFunc(ballots, same)
-		if i < 0 {
-			i = len(ballots)
-			ballots = append(ballots, ballot{d.chosen, d.envelope, d.format, 0})
-		}
-		ballots[i].lines++
-	}
-	d.chosen, d.envelope, d.format = nil, envelope{}, Undetected
-	most := 0
-	for _, b := range ballots {
-		if b.lines > most {
-			most, d.chosen, d.envelope, d.format = b.lines, b.parser, b.envelope, b.format
+	format, err = p.parse(message, rec)
+	if len(time) > 0 && errors.Is(err, errNoTime) {
+		if ns, ok := d.time.any(time); ok {
+			rec.Time, err = ns, nil
 		}
 	}
+	return format, err
 }
 
-// ballot has the lines for a format in an envelope.
-type ballot struct {
-	parser
-	envelope
-	format Format
-	lines  int
-}
-
-// detect tries all formats on a line in all envelopes, and chooses the first one that reads it. The
-// error comes from the nearest format. A line with a prefix of syslog or CRI is only read without
-// it: to Common Log Format, the prefix is a client and a user. If the client is not an address, the
-// line may have another prefix, before a client that is one. If a format that names its fields has
-// no client, the fields of the envelope may have one.
-func (d *detector) detect(line []byte, rec *Record) (nearest error) {
+// try calls found for each way to read a line. The error says what the line lacks in the nearest
+// format, or is errDirective.
+func (d *detector) try(line []byte, rec *Record, found func(reading)) (nearest error) {
 	most := -1
-	for _, e := range d.envelopes {
+	for _, e := range envelopesOf(line) {
 		message, time, ok := e.cut(line)
 		if !ok {
 			continue
 		}
 		for _, p := range d.parsers {
-			rec.reset(d.extra)
-			format, err := p.parse(message, rec)
-			err = d.addTime(err, time, rec)
+			format, err := d.read(p.parser, message, time, rec)
+			var l *lack
 			switch {
 			case err == nil:
-				certain := len(rec.Peer) == 0 || hasAddress(rec.Peer)
-				if format.NamesFields() {
-					certain = len(rec.Peer) > 0 || d.chosen == nil && !e.hasFields
-				}
-				if certain || d.chosen == nil && !e.isPrefix {
-					d.chosen, d.envelope, d.format = p.parser, e, format
-				}
-				if certain {
-					return nil
-				}
+				found(reading{p, e, format})
 			case errors.Is(err, errDirective):
 				return err
-			}
-			if n := partsOf(err); d.chosen == nil && !e.isPrefix && n > most {
-				most, nearest, d.nearest = n, err, p.name
+			case errors.As(err, &l) && l.parts > most:
+				most, nearest, d.nearest = l.parts, err, p.name
 			}
 		}
-		if e.certain {
-			break
-		}
-	}
-	if d.chosen != nil {
-		return d.parse(line, rec)
 	}
 	return nearest
 }
 
-// partsOf returns how many parts of a request a parser read before an error.
-func partsOf(err error) int {
-	var l *lack
-	if errors.As(err, &l) {
-		return l.parts
+// voters is how many lines at the beginning of a log choose its format.
+const voters = 100
+
+// choose chooses the reading of most of the first lines of a block. It chooses none if no line is
+// valid. It is an error if two read as many lines and find other requests in them.
+func (d *detector) choose(block []byte) error {
+	type ballot struct {
+		reading
+		lines    int
+		requests []byte
 	}
-	return 0
+	var ballots []ballot
+	var rec Record
+	n := 0
+	for line := range bytes.Lines(block) {
+		line, isWhole := bytes.CutSuffix(line, []byte{'\n'})
+		if n++; !isWhole || n > voters {
+			break
+		}
+		if line = trimLine(line); isBlank(line) {
+			continue
+		}
+		_ = d.try(line, &rec, func(r reading) {
+			same := func(b ballot) bool { return b.parser == r.parser && b.envelope.name == r.envelope.name }
+			i := slices.IndexFunc(ballots, same)
+			if i < 0 {
+				i = len(ballots)
+				ballots = append(ballots, ballot{reading: r})
+			}
+			ballots[i].lines++
+			ballots[i].requests = fmt.Appendf(ballots[i].requests, "%d %q %q\n", rec.Time, rec.Peer, rec.Path)
+		})
+	}
+	d.nearest = ""
+	var best ballot
+	for _, b := range ballots {
+		if b.lines > best.lines {
+			best = b
+		}
+	}
+	for _, b := range ballots {
+		if b.lines == best.lines && !bytes.Equal(b.requests, best.requests) {
+			return fmt.Errorf("%s and %s fit its first lines, and find other requests in them:"+
+				" want --format with the log_format of nginx that says which one",
+				best.namedParser.name, b.namedParser.name)
+		}
+	}
+	d.chosen = best.reading
+	return nil
 }

@@ -35,33 +35,37 @@ func TestNearestFormat(t *testing.T) {
 		{`{"remote_addr":"192.0.2.7"}`, "JSON", errNoTime.want},
 		{`{"ts":1431857103,"msg":"starting"}`, "JSON", errNoPart.want},
 		{`{"ts":"[17/05/2015]"}`, "JSON", `time "[17/05/2015]"`},
-		{`192.0.2.7:1 [17/May/2015:10:05:03.123] f b/s 0/0/5007 212 --`, "HAProxy",
-			errProxyTimers.want},
+		{`192.0.2.7:1 [17/May/2015:10:05:03.123] f b/s 0/0/5007 212 --`, "HAProxy", "want $number before"},
 		{`http 2015-05-17T10:05:03Z app/lb/1 192.0.2.7:1 - -1 -1 -1 - - 0 0`, "AWS ALB",
-			errALBRequest.want},
-		{`[2015-05-17T10:05:03.310Z] "GET / HTTP/1.1" 200 - 0 1 2 3`, "Envoy", errEnvoyHeaders.want},
+			"want $bytes_sent before"},
+		{`[2015-05-17T10:05:03.310Z] "GET / HTTP/1.1" 200 - 0 1 2 3`, "Envoy", "want $word before"},
 		{"#Fields: date c-ip\n2015-05-17 192.0.2.7", "W3C", errFields.want},
 		{iisLine, "W3C", errNoFields.want},
-		{iisLine[:19], "W3C", errNoFields.want},
-		{"#Fields: date time c-ip\n2015-05-17 10:05 192.0.2.7", "W3C", errDateTime.want},
+		{"#Fields: date time c-ip\n2015-05-17 10:05 192.0.2.7", "W3C", wantTime},
 		{`{"log":"method=GET path=/\n","stream":"stdout"}`, "logfmt", errNoTime.want},
 		{`method=GET path=/`, "logfmt", errNoTime.want},
-		{syslogPrefixes[0] + haproxyLine[:90], "HAProxy", errProxyRequest.want},
+		{syslogPrefixes[0] + haproxyLine[:90], "HAProxy", "want $text before"},
 	} {
 		got := noFormat(t, tt.log+"\nsomething else\n", Schema{})
-		for _, want := range []string{"a.log: no valid line in ", ": want " + wantFormat,
+		for _, want := range []string{"a.log: no valid line in ", "; want " + wantFormat,
 			"; nearest is " + tt.nearest, tt.lack} {
 			if !strings.Contains(got, want) {
 				t.Errorf("%s: error %q, want %q", tt.log, got, want)
 			}
 		}
 	}
+	got := noFormat(t, "x", Schema{LogFormat: "[$msec] $remote_addr"})
+	want := `a.log: no valid line in 1; nearest is the given format: a.log:1: want "[" at the start: "x"` +
+		`; want lines of the given format`
+	if got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
 }
 
 func TestNoLineAtAll(t *testing.T) {
 	long := strings.Repeat("x", MaxLine+1)
 	for _, log := range []string{long, "#Version: 1.0\n"} {
-		if got := noFormat(t, log, Schema{}); !strings.HasSuffix(got, ": want "+wantFormat) {
+		if got := noFormat(t, log, Schema{}); !strings.HasSuffix(got, "; want "+wantFormat) {
 			t.Errorf("%.20q: error %q", log, got)
 		}
 	}
@@ -70,10 +74,75 @@ func TestNoLineAtAll(t *testing.T) {
 			t.Errorf("%q: error %q", log, got)
 		}
 	}
-	got := noFormat(t, "x", Schema{LogFormat: "[$msec] $remote_addr"})
-	want := `a.log: no valid line in 1: want lines of the given format; nearest is the given format` +
-		`: a.log:1: want "[" at the start: "x"`
-	if got != want {
-		t.Errorf("got %s, want %s", got, want)
+}
+
+// The first object that lacks a field under its usual names has its names in the hint.
+func TestHints(t *testing.T) {
+	for log, want := range map[string]string{
+		`{"time":"2015-05-17T10:05:03Z","net":{"peerIp":"192.0.2.7"},"path":"/a"}`: "the object has" +
+			" time, net.peerIp, path: --field ip=NAME, time=NAME or uri=NAME says which one to use",
+		`{"when":1,"ip":"a","x` + strings.Repeat("x", maxHint) + `":1}`: "the object has when, ip, x",
+		caddyLine: "",
+	} {
+		r, err := NewReader(t.Context(), "a.log", strings.NewReader(log), Schema{})
+		var rec Record
+		var bad *LineError
+		for err == nil || errors.As(err, &bad) {
+			err = r.Next(&rec)
+		}
+		if !errors.Is(err, io.EOF) || !strings.HasPrefix(r.Hint(), want) || want == "" && r.Hint() != "" {
+			t.Errorf("%v, hint %q, want %q", err, r.Hint(), want)
+		}
+		if r.Format() == Undetected && !strings.Contains(r.NoFormat().Error(), r.Hint()) {
+			t.Errorf("no hint in %v", r.NoFormat())
+		}
+	}
+}
+
+// A pattern with a strict field is not taken for another one, and most of the first hundred lines
+// decide and not the first one.
+func TestFormatsThatLookAlike(t *testing.T) {
+	const apisix = `192.0.2.7 - - [17/May/2015:10:05:03 +0000] 198.51.100.1 "GET /a?b HTTP/1.1"` +
+		` 200 17 0.003 "-" "curl" 10.0.0.2:80 200 0.002 "http://h.example"`
+	want := request{at, "192.0.2.7", "", "198.51.100.1", "/a", 17}
+	got, bad, format := read(t, strings.NewReader(apisix+"\n"+apisix), Schema{})
+	if len(bad) > 0 || format != APISIX || len(got) != 2 || got[0] != want {
+		t.Errorf("%s: %+v, malformed %v", format, got, bad)
+	}
+	log := `{"time":"2015-05-17T10:05:03Z","ip":"10.0.0.1","msg":"started"}` + "\n" +
+		strings.Repeat(line("192.0.2.7")+"\n", 3)
+	got, bad, format = read(t, strings.NewReader(log), Schema{})
+	if format != Common || len(got) != 3 || len(bad) != 1 {
+		t.Errorf("%s: %+v, malformed %v", format, got, bad)
+	}
+}
+
+// Two formats that fit and find the same requests are as good as one. If they find others, only
+// the operator knows which one is right.
+func TestTwoFormatsThatFit(t *testing.T) {
+	for _, tt := range []struct {
+		other string
+		ok    bool
+	}{
+		{`$remote_addr $a [$time_local]`, true},
+		{`$a $remote_addr [$time_local]`, false},
+	} {
+		d, err := newDetector(Schema{LogFormat: `$remote_addr $a [$time_local] $b`})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := newFormatParser(tt.other, Schema{}, formatCandidates)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.parsers = append(d.parsers, namedParser{p, "another format"})
+		err = d.choose([]byte("192.0.2.7 10.0.0.1 [17/May/2015:10:05:03 +0000] x\n"))
+		if (err == nil) != tt.ok || err != nil && (!strings.Contains(err.Error(), "want --format") ||
+			!strings.Contains(err.Error(), "the given format and another format fit")) {
+			t.Errorf("%s: error %v", tt.other, err)
+		}
+		if chosen := d.chosen.parser != nil; chosen != tt.ok {
+			t.Errorf("%s: a format is chosen: %t", tt.other, chosen)
+		}
 	}
 }

@@ -2,40 +2,47 @@ package accesslog
 
 import (
 	"bytes"
-	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
 )
 
-// envelope is a format of lines that hold the lines of a log: a syslog daemon, a container runtime
-// or a log collector wrote them.
+// envelope is a format of lines that hold the lines of a log: a syslog daemon or a container
+// runtime wrote them.
 type envelope struct {
 	name string
-	// open returns the line of the log, and the time that the envelope has for it or nothing. It
+	// cut returns the line of the log, and the time that the envelope has for it or nothing. It
 	// reports whether a line has this envelope.
-	open func(line []byte) (message, time []byte, ok bool)
-	// certain is whether a line that can be opened is never a request itself. isPrefix is whether a
-	// line with a client that is an address is never opened. hasFields is whether the envelope may
-	// have parts of a request, too.
-	certain, isPrefix, hasFields bool
+	cut func(line []byte) (message, time []byte, ok bool)
 }
 
-// cut returns what open returns. The zero envelope stands for a line that is in none.
-func (e *envelope) cut(line []byte) (message, time []byte, ok bool) {
-	if e.open == nil {
-		return line, nil, true
+// envelopes are tried in this order. A line in one of the certain ones is never a request itself.
+// The others are only the time, and nothing.
+var (
+	certain   = []envelope{{"syslog", cutSyslog}, {"CRI", cutCRI}, {"Docker", cutDocker}, {"compose", cutCompose}}
+	uncertain = []envelope{{"time", cutTime}, {"", cutNothing}}
+)
+
+// envelopesOf returns the envelopes that a line may be in.
+func envelopesOf(line []byte) []envelope {
+	for i, e := range certain {
+		if _, _, ok := e.cut(line); ok {
+			return certain[i : i+1]
+		}
 	}
-	return e.open(line)
+	return uncertain
 }
 
-// newEnvelopes returns the envelopes that are tried, each before the ones that it could be taken
-// for.
-func newEnvelopes() []envelope {
-	return append([]envelope{
-		{name: "syslog", open: cutSyslog, certain: true},
-		{name: "CRI", open: cutCRI, certain: true},
-		{name: "JSON", open: newJSONEnvelope().open, hasFields: true},
-		{name: "time", open: cutTimestamp},
-		{},
-	}, newPrefixes()...)
+func cutNothing(line []byte) (message, time []byte, ok bool) { return line, nil, true }
+
+// cutTime cuts off the time that docker logs --timestamps, kubectl logs --timestamps and the
+// exports of CloudWatch write before a line, such as 2015-05-17T10:05:03.123Z.
+func cutTime(line []byte) (message, time []byte, ok bool) {
+	if !isISOTime(line) {
+		return nil, nil, false
+	}
+	time, message, ok = bytes.Cut(line, space)
+	return message, time, ok
 }
 
 // cutCRI cuts off what a Kubernetes node writes before a line. The letter is F, or P if the line
@@ -44,74 +51,114 @@ func newEnvelopes() []envelope {
 //
 //	2015-05-17T10:05:03.123456789Z stdout F message
 func cutCRI(line []byte) (message, time []byte, ok bool) {
-	time, rest, ok := cutTime(line)
-	stream, rest := cutWord(rest)
-	tag, rest, _ := cutField(rest)
-	ok = ok && (string(stream) == "stdout" || string(stream) == "stderr") &&
-		(string(tag) == "F" || string(tag) == "P") && len(rest) > 0
-	if !ok {
-		return nil, nil, false
+	rest, time, ok := cutTime(line)
+	for _, prefix := range []string{"stdout F ", "stderr F ", "stdout P ", "stderr P "} {
+		if message, found := bytes.CutPrefix(rest, []byte(prefix)); ok && found {
+			return message, time, true
+		}
 	}
-	return rest[len(" "):], time, true
+	return nil, nil, false
 }
 
-// cutTimestamp cuts off the time that docker logs --timestamps, kubectl logs --timestamps and the
-// exports of CloudWatch write before a line.
-func cutTimestamp(line []byte) (message, time []byte, ok bool) {
-	time, message, ok = cutTime(line)
-	return message, time, ok
-}
-
-// cutTime cuts off a time such as 2015-05-17T10:05:03.123Z and the space after it.
-func cutTime(line []byte) (time, rest []byte, ok bool) {
-	if !isISOTime(line) {
-		return nil, nil, false
-	}
-	return bytes.Cut(line, space)
-}
-
-// jsonEnvelope opens JSON objects with a line in a field:
+// cutDocker takes the line out of an object that Docker wrote to a file:
 //
-//	{"log":"message\n","stream":"stdout","time":"2015-05-17T10:05:03.123Z"}      Docker
-//	{"MESSAGE":"message","__REALTIME_TIMESTAMP":"1431857103123456", …}           journalctl -o json
-//	{"message":"message","@timestamp":"2015-05-17T10:05:03.123Z", …}             Filebeat and others
-//	{"line":"message","timestamp":"2015-05-17T10:05:03.123Z", …}                 logcli -o jsonl
-//	{"textPayload":"message","timestamp":"2015-05-17T10:05:03.123Z", …}          Google Cloud
-type jsonEnvelope struct {
-	scan   scanner
-	values [][]byte // of messageFields, and then of timeFields
-}
-
-var (
-	messageFields = []string{"log", "MESSAGE", "message", "line", "textPayload"}
-	timeFields    = []string{"time", "__REALTIME_TIMESTAMP", "@timestamp", "timestamp"}
-)
-
-func newJSONEnvelope() *jsonEnvelope {
-	e := &jsonEnvelope{scan: scanner{root: &node{}}}
-	for slot, name := range slices.Concat(messageFields, timeFields) {
-		e.scan.root.add(name, slot, false)
-		e.values = append(e.values, nil)
-	}
-	return e
-}
-
-func (e *jsonEnvelope) open(line []byte) (message, time []byte, ok bool) {
-	clear(e.values)
-	if !isObject(line) || !e.scan.line(line, e.values) {
+//	{"log":"message\n","stream":"stdout","time":"2015-05-17T10:05:03.123Z"}
+func cutDocker(line []byte) (message, time []byte, ok bool) {
+	if !bytes.HasPrefix(line, []byte(`{"log":`)) || !gjson.ValidBytes(line) {
 		return nil, nil, false
 	}
-	n := len(messageFields)
-	message = firstText(e.values[:n])
-	return bytes.TrimRight(message, "\r\n"), firstText(e.values[n:]), len(message) > 0
+	object := gjson.ParseBytes(line)
+	message = bytes.TrimRight([]byte(object.Get("log").Str), "\r\n")
+	return message, []byte(object.Get("time").Str), len(message) > 0
 }
 
-// firstText returns the text of the first of several raw values that is not missing.
-func firstText(values [][]byte) []byte {
-	for _, raw := range values {
-		if text := unquote(raw); len(text) > 0 {
-			return text
+// cutCompose cuts off the name that docker compose logs writes before a line, and the time after it:
+//
+//	web-1  | message
+func cutCompose(line []byte) (message, time []byte, ok bool) {
+	name, rest := cutWord(line)
+	message, ok = bytes.CutPrefix(bytes.TrimLeft(rest, " "), []byte("| "))
+	if !ok || len(name) == 0 {
+		return nil, nil, false
+	}
+	if rest, time, ok := cutTime(message); ok {
+		return rest, time, true
+	}
+	return message, nil, true
+}
+
+// cutSyslog cuts off what a syslog daemon writes before a message:
+//
+//	<134>1 2015-05-17T10:05:03.123Z host haproxy 4711 - [a@1 b="c"] message    RFC 5424
+//	<134>May 17 10:05:03 host haproxy[4711]: message                           RFC 3164
+//	2015-05-17T10:05:03.123456+00:00 host haproxy[4711]: message               rsyslog
+//
+// The priority in front and the host of the last two may be missing. The time of RFC 3164 has no
+// year, so it is not returned.
+func cutSyslog(line []byte) (message, time []byte, ok bool) {
+	rest := line
+	if len(rest) > 0 && rest[0] == '<' {
+		_, rest, ok = bytes.Cut(rest, []byte{'>'})
+		if header, is5424 := bytes.CutPrefix(rest, []byte("1 ")); ok && is5424 {
+			return cutRFC5424(header)
+		}
+	}
+	if isRFC3164Time(rest) {
+		rest = rest[len("May 17 10:05:03 "):]
+	} else if rest, time, ok = cutTime(rest); !ok {
+		return nil, nil, false
+	}
+	for range 2 { // the host, which HAProxy leaves out, and the tag
+		word, after, ok := bytes.Cut(rest, space)
+		if ok && bytes.HasSuffix(word, []byte{':'}) {
+			return after, time, true
+		}
+		rest = after
+	}
+	return nil, nil, false
+}
+
+// cutRFC5424 cuts off the header after the version, and the structured data, which Heroku leaves
+// out.
+func cutRFC5424(b []byte) (message, time []byte, ok bool) {
+	rest, time, ok := cutTime(b)
+	for range 4 { // host, application, process and message
+		_, rest, _ = bytes.Cut(rest, space)
+	}
+	if after, found := bytes.CutPrefix(rest, noIdent); found {
+		rest = after
+	} else if ok && len(rest) > 0 && rest[0] == '[' {
+		rest = cutStructuredData(rest)
+	}
+	return bytes.TrimPrefix(rest, []byte(byteOrderMark)), time, ok && len(rest) > 0
+}
+
+// cutStructuredData cuts off elements such as [a@1 b="c"] and the space after them. In a value, a
+// backslash escapes a quote or a bracket.
+func cutStructuredData(b []byte) (rest []byte) {
+	inValue := false
+	for i := 0; i < len(b); i++ {
+		switch {
+		case b[i] == '\\' && inValue:
+			i++
+		case b[i] == '"':
+			inValue = !inValue
+		case b[i] == ']' && !inValue && i+1 < len(b) && b[i+1] == ' ':
+			return b[i+2:]
 		}
 	}
 	return nil
+}
+
+// isRFC3164Time reports whether b begins like "May 17 10:05:03 ".
+func isRFC3164Time(b []byte) bool {
+	const months = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec "
+	return len(b) >= len("May 17 10:05:03 ") && strings.Contains(months, string(b[:4])) &&
+		b[6] == ' ' && b[9] == ':' && b[12] == ':' && b[15] == ' '
+}
+
+// isISOTime reports whether b begins like "2015-05-17T10:05:03".
+func isISOTime(b []byte) bool {
+	return len(b) >= len("2015-05-17T10:05:03") && countDigits(b) == 4 && b[4] == '-' &&
+		b[7] == '-' && b[10] == 'T' && b[13] == ':'
 }

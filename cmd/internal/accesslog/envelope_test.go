@@ -7,42 +7,52 @@ import (
 	"testing"
 )
 
-// inEnvelopes returns a line in all envelopes but syslog. Each has the time 10:05:03.5.
-func inEnvelopes(line string) map[string]string {
+// syslogPrefixes are of RFC 3164 (https://www.rfc-editor.org/rfc/rfc3164), RFC 5424
+// (https://www.rfc-editor.org/rfc/rfc5424#section-6.5) and the file format of rsyslog
+// (https://www.rsyslog.com/doc/configuration/templates.html).
+var syslogPrefixes = []string{
+	`May 17 10:05:03 host nginx: `,
+	`May  7 10:05:03 host haproxy[14389]: `,
+	`<134>May 17 10:05:03 haproxy[14389]: `,
+	`<190>May 17 10:05:03 2001:db8::1 web/1[2]: `,
+	`2015-05-17T10:05:03.5+00:00 host haproxy[14389]: `,
+	`<34>1 2015-05-17T10:05:03.5Z host.example su 1 ID47 - ` + byteOrderMark,
+	`<134>1 2015-05-17T10:05:03.5+00:00 - haproxy 224482 - - `,
+	`<165>1 2015-05-17T03:05:03.500-07:00 192.0.2.1 app 8710 - [a@1 b="c"][d e="\"]  [\\" f="] "] `,
+}
+
+// inEnvelopes returns a line in all envelopes. Each has the time 10:05:03.5 or no year.
+func inEnvelopes(line string) (all []string) {
 	text, _ := json.Marshal(line + "\n") // a string always can be
-	return map[string]string{
-		"CRI":         `2015-05-17T10:05:03.5Z stdout F ` + line,
-		"CRI, stderr": `2015-05-17T12:05:03.500000000+02:00 stderr P ` + line,
-		"Docker":      `{"log":` + string(text) + `,"stream":"stdout","time":"2015-05-17T10:05:03.5Z"}`,
-		"journald": `{"_HOSTNAME":"h","MESSAGE":` + string(text) + `,"PRIORITY":"6",` +
-			`"__REALTIME_TIMESTAMP":"1431857103500000"}`,
-		"Filebeat": `{"@timestamp":"2015-05-17T10:05:03.5Z","host":{"name":"web"},` +
-			`"log":{"offset":17},"message":` + string(text) + `}`,
-		"Loki": `{"timestamp":"2015-05-17T10:05:03.5Z","message":` + string(text) + `}`,
-		"logcli -o jsonl": `{"labels":{"app":"web"},"line":` + string(text) +
-			`,"timestamp":"2015-05-17T12:05:03.5+02:00"}`,
-		"Google Cloud": `{"textPayload":` + string(text) + `,"timestamp":"2015-05-17T10:05:03.5Z"}`,
-		"docker logs":  `2015-05-17T10:05:03.500000000Z ` + line,
+	for _, prefix := range syslogPrefixes {
+		all = append(all, prefix+line)
 	}
+	return append(all,
+		`2015-05-17T10:05:03.5Z stdout F `+line,
+		`2015-05-17T12:05:03.500000000+02:00 stderr P `+line,
+		`{"log":`+string(text)+`,"stream":"stdout","time":"2015-05-17T10:05:03.5Z"}`,
+		`web-1  | `+line,
+		`app_web_1 | 2015-05-17T10:05:03.500000000Z `+line,
+		`2015-05-17T10:05:03.500000000Z `+line)
 }
 
 func TestEnvelopes(t *testing.T) {
 	for _, tt := range lines {
-		if tt.schema.LogFormat != "" || strings.Contains(tt.name, " in ") {
-			continue // the format is given, or the line has an envelope already
+		if tt.schema.LogFormat != "" {
+			continue
 		}
 		want, wantFormat := one(t, tt.begin+tt.line)
-		for name := range inEnvelopes("") {
-			if tt.begin != "" && name == "docker logs" {
-				continue // a directive is like the tag of syslog
-			}
+		for i := range inEnvelopes("") {
 			var log strings.Builder
 			for line := range strings.Lines(tt.begin + tt.line) {
-				log.WriteString(inEnvelopes(strings.TrimSuffix(line, "\n"))[name] + "\n")
+				log.WriteString(inEnvelopes(strings.TrimSuffix(line, "\n"))[i] + "\n")
+			}
+			if i == len(inEnvelopes(""))-1 && tt.begin != "" ||
+				tt.name == "ELB" && strings.Contains(inEnvelopes("")[i], " | ") {
+				continue // a directive is like the tag of syslog, and the time of compose like ELB's
 			}
 			if got, format := one(t, log.String()); got != want || format != wantFormat {
-				t.Errorf("%s in %s: got %+v (%s), want %+v (%s)", tt.name, name, got, format,
-					want, wantFormat)
+				t.Errorf("%s: got %+v (%s), want %+v (%s)", log.String(), got, format, want, wantFormat)
 			}
 		}
 	}
@@ -53,71 +63,55 @@ func TestTimeOfTheEnvelope(t *testing.T) {
 	const heroku = `at=info method=GET path="/a?b" host=h.example request_id=8601b555` +
 		` fwd="192.0.2.7" dyno=web.1 connect=1ms service=18ms status=200 bytes=17 protocol=https`
 	want := request{"2015-05-17T10:05:03.5Z", "192.0.2.7", "", "h.example", "/a", 17}
-	lines := inEnvelopes(heroku)
-	lines["heroku logs"] = `2015-05-17T10:05:03.500000+00:00 heroku[router]: ` + heroku
-	lines["Logplex"] = `<158>1 2015-05-17T10:05:03.500000+00:00 host heroku router - ` + heroku
-	for name, line := range lines {
-		if got, format := one(t, line); got != want || format != Logfmt {
-			t.Errorf("%s: got %+v (%s), want %+v", name, got, format, want)
-		}
-	}
-	for _, line := range []string{
-		heroku,
-		`May 17 10:05:03 h heroku: ` + heroku, // has no year
-		`{"log":"ip=192.0.2.7","time":"yesterday"}`,
-		`{"log":"ip=192.0.2.7"}`,
-		`2015-05-17T10:05:03 stdout F ip=192.0.2.7`, // has no zone
-	} {
-		if got, bad, _ := read(t, strings.NewReader(line), Schema{}); len(got) > 0 || len(bad) != 1 {
-			t.Errorf("%s: got %v, malformed %v", line, got, bad)
+	for _, line := range append(inEnvelopes(heroku),
+		`<158>1 2015-05-17T10:05:03.500000+00:00 host heroku router - `+heroku) {
+		got, bad, format := read(t, strings.NewReader(line), Schema{})
+		if !strings.Contains(line, "2015-05-17T") { // no year
+			if len(got) != 0 || len(bad) != 1 || !errors.Is(bad[0], errNoTime) {
+				t.Errorf("%s: got %v, malformed %v", line, got, bad)
+			}
+		} else if len(got) != 1 || got[0] != want || format != Logfmt {
+			t.Errorf("%s: got %v (%s), malformed %v; want %+v", line, got, format, bad, want)
 		}
 	}
 }
 
-// Messages before the first request do not decide the format.
-func TestMessagesBetweenRequests(t *testing.T) {
-	for name, line := range inEnvelopes(nginxLine) {
-		message := inEnvelopes("starting worker process 29")[name]
-		log := message + "\n" + line + "\n" + message + "\n" + line + "\n" + nginxLine
+// The envelope is the one of the first lines, and messages in it do not decide the format.
+func TestEnvelopeIsThatOfTheFile(t *testing.T) {
+	for i, message := range inEnvelopes("starting worker process 29") {
+		requests := inEnvelopes(line("192.0.2.7"))
+		log := message + "\n" + requests[i] + "\n" + message + "\n" + requests[i] + "\n" + line("192.0.2.9")
 		got, bad, format := read(t, strings.NewReader(log), Schema{})
-		if len(got) != 2 || len(bad) != 3 || !errors.Is(bad[2], errNoEnvelope) || format != JSON {
-			t.Errorf("%s: got %v (%s), malformed %v", name, got, format, bad)
+		if len(got) != 2 || len(bad) != 3 || !errors.Is(bad[2], errNoEnvelope) || format != Common {
+			t.Errorf("%s: got %v (%s), malformed %v", message, got, format, bad)
+		}
+		got, bad, _ = read(t, strings.NewReader(line("192.0.2.9")+"\n"+requests[i]), Schema{})
+		if len(got) != 1 || len(bad) != 1 {
+			t.Errorf("%s after a line without an envelope: got %v, malformed %v", requests[i], got, bad)
 		}
 	}
 }
 
 func TestNoEnvelopes(t *testing.T) {
-	for _, line := range []string{
-		`{"time":"2015-05-17T10:05:03Z","ip":"192.0.2.7","message":"GET / 200"}`,
-		`{"time":"2015-05-17T10:05:03Z","ip":"192.0.2.7","log":["x"],"message":null}`,
-		`{"time":"2015-05-17T10:05:03Z","ip":"192.0.2.7","message":""}`,
-		`{"time":"2015-05-17T10:05:03Z","ip":"192.0.2.7","message":"host=h path=/ status=200"}`,
-		`{"time":"2015-05-17T10:05:03Z","ip":"192.0.2.7","message":"{\"host\":\"h\",\"uri\":\"/\"}"}`,
+	for _, text := range []string{
+		"", "<", "<1", "<1>", "<1>1 ", "<1>1 2015-05-17T10:05:03Z h a p", "<1>1 - h a p m - x",
+		"<1>1 2015-05-17T10:05:03Z h a p m ", `<1>1 2015-05-17T10:05:03Z h a p m [a b="] x`,
+		"<1>1 2015-05-17T10:05:03Z h a p m [a]", "May 17 10:05:03 ", "May 17 10:05:03 h",
+		"May 17 10:05:03 h t x: y", "Mai 17 10:05:03 h t: x", "May 17 10:05.03 h t: x",
+		"2015-05-17 10:05:03 h t: x", "2015-05-17T10:05:03Z t:", "20150517-10:05:03.123 h t: x",
+		`2015-05-17T10:05:03Z stdout F`, `2015-05-17T10:05:03Z stdout f x`,
+		`2015-05-17T10:05:03Z stdin F x`, `17/May/2015 stdout F x`,
+		`{"log":["x"]}`, `{"log":""}`, `{"log":"x"`, `{"time":"x"}`, "| x", "web |x", "web x | y",
 	} {
-		got, format := one(t, line)
-		if want := (request{at, "192.0.2.7", "", "", "", Unknown}); got != want || format != JSON {
-			t.Errorf("%s: got %+v (%s)", line, got, format)
+		if e := envelopesOf([]byte(text)); len(e) == 1 {
+			t.Errorf("%q is in %s", text, e[0].name)
 		}
 	}
-	// The object around a line does not count if neither has a client.
-	outer := `{"time":"2015-05-17T10:05:03Z","path":"/var/log/a","message":"host=h path=/a"}`
-	if got, format := one(t, outer); got != (request{at, "", "", "h", "/a", Unknown}) ||
-		format != Logfmt {
-		t.Errorf("%s: got %+v (%s)", outer, got, format)
-	}
 	// Common Log Format would take the prefix for a client and a user.
-	for _, prefix := range []string{"May 17 10:05:03 h nginx: ", "2015-05-17T10:05:03Z stdout F "} {
+	for _, prefix := range inEnvelopes("")[:1] {
 		line := prefix + `- [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 1`
 		if got, bad, _ := read(t, strings.NewReader(line), Schema{}); len(got) > 0 || len(bad) != 1 {
 			t.Errorf("%s: got %v, malformed %v", line, got, bad)
-		}
-	}
-	for _, line := range []string{
-		`2015-05-17T10:05:03Z stdout F`, `2015-05-17T10:05:03Z stdout f x`,
-		`2015-05-17T10:05:03Z stdin F x`, `2015-05-17T10:05:03Z`, `17/May/2015 stdout F x`,
-	} {
-		if message, _, ok := cutCRI([]byte(line)); ok {
-			t.Errorf("%s has the message %q", line, message)
 		}
 	}
 }

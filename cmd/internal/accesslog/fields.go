@@ -10,7 +10,8 @@ import (
 
 // The fields of a Record, in the order of fieldNames. The extra fields follow them.
 const (
-	fieldTime = iota
+	fieldDate = iota
+	fieldTime
 	fieldPeer
 	fieldForwarded
 	fieldUser
@@ -22,26 +23,24 @@ const (
 )
 
 // fieldNames are the names of the fields in Schema.Names.
-var fieldNames = [numFields]string{"time", "ip", "forwarded", "user", "host", "uri", "size",
+var fieldNames = [numFields]string{"date", "time", "ip", "forwarded", "user", "host", "uri", "size",
 	"agent"}
 
 // candidates has the paths that may hold each field of a Record, the best one first.
 type candidates [numFields][]string
 
-// fields are the raw values of a line in a format that names its fields. A slot holds the value
-// of one path. A field has several candidate paths, and the first one found counts.
+// fields are the texts of a line in a format that names its fields. A slot holds the text of one
+// path. A field has several candidate paths, and the first one found counts.
 type fields struct {
 	time    timeParser
-	ownTime bool                    // whether the schema names the field of the time
-	paths   []string                // by slot
-	values  [][]byte                // by slot
-	first   []int                   // the first slot of each field, and the end of the last
-	decode  func(raw []byte) []byte // returns the text of a raw value
+	ownTime bool     // whether the schema names the field of the time
+	paths   []string // by slot
+	values  [][]byte // by slot
+	first   []int    // the first slot of each field, and the end of the last
 }
 
 // newFields returns the fields of a schema, with these candidates where it has no name.
-func newFields(s Schema, usual candidates, decode func(raw []byte) []byte) fields {
-	f := fields{decode: decode}
+func newFields(s Schema, usual candidates) (f fields) {
 	_, f.ownTime = s.Names["time"]
 	add := func(paths ...string) {
 		f.first = append(f.first, len(f.paths))
@@ -50,9 +49,6 @@ func newFields(s Schema, usual candidates, decode func(raw []byte) []byte) field
 	for field, paths := range usual {
 		if name, ok := s.Names[fieldNames[field]]; ok {
 			paths = []string{name}
-		}
-		if field == fieldForwarded && !s.Forwarded {
-			paths = nil
 		}
 		add(paths...)
 	}
@@ -64,7 +60,7 @@ func newFields(s Schema, usual candidates, decode func(raw []byte) []byte) field
 	return f
 }
 
-// slots returns which slots hold the value of a path.
+// slots returns which slots hold the text of a path.
 func (f *fields) slots(path string) (slots []int) {
 	for slot, p := range f.paths {
 		if p == path {
@@ -74,26 +70,24 @@ func (f *fields) slots(path string) (slots []int) {
 	return slots
 }
 
-// set sets the value of some slots.
-func (f *fields) set(slots []int, raw []byte) {
+// set sets the text of some slots.
+func (f *fields) set(slots []int, text []byte) {
 	for _, slot := range slots {
-		f.values[slot] = raw
+		f.values[slot] = text
 	}
 }
 
-// fill fills rec from the values. Only the time is required.
+// fill fills rec from the texts. Only the time is required.
 func (f *fields) fill(rec *Record) error {
 	f.fillRest(rec)
+	day := f.text(fieldDate)
 	var bad []byte
-	for _, raw := range f.values[f.first[fieldTime]:f.first[fieldTime+1]] {
-		if len(raw) == 0 {
+	for _, text := range f.values[f.first[fieldTime]:f.first[fieldTime+1]] {
+		if text = emptyIfDash(text); len(text) == 0 {
 			continue
 		}
-		text := emptyIfDash(f.decode(raw))
-		if len(text) == 0 {
-			continue
-		}
-		if ns, ok := f.time.any(text); ok && (f.ownTime || ns >= leastEpoch || !isNumber(text)) {
+		ns, ok := f.timeOf(day, text)
+		if ok {
 			rec.Time = ns
 			return nil
 		}
@@ -101,10 +95,22 @@ func (f *fields) fill(rec *Record) error {
 			bad = text
 		}
 	}
-	if bad == nil {
+	switch {
+	case bad == nil:
 		return errNoTime
+	case day != nil:
+		return fmt.Errorf("time %.60q on %.60q: %w", bad, day, errBadTime)
 	}
-	return badTime(bad)
+	return fmt.Errorf("time %.60q: %w", bad, errBadTime)
+}
+
+// timeOf parses a time, perhaps with its date in another field.
+func (f *fields) timeOf(day, text []byte) (ns int64, ok bool) {
+	if day != nil {
+		return dateAndTime(day, text)
+	}
+	ns, ok = f.time.any(text)
+	return ns, ok && (f.ownTime || ns >= leastEpoch || !isNumber(text))
 }
 
 // leastEpoch is the beginning of the year 2000. A number that is less is the time that something
@@ -153,24 +159,19 @@ func (f *fields) fillRest(rec *Record) {
 
 // text returns the text of the first candidate for a field that is not missing or empty.
 func (f *fields) text(field int) []byte {
-	for _, raw := range f.values[f.first[field]:f.first[field+1]] {
-		if len(raw) == 0 {
-			continue // nearly always, and faster than decode
-		}
-		if text := emptyIfDash(f.decode(raw)); len(text) > 0 {
+	for _, text := range f.values[f.first[field]:f.first[field+1]] {
+		if text = emptyIfDash(text); len(text) > 0 {
 			return text
 		}
 	}
 	return nil
 }
 
-// plain is the decode function of values that are logged as they are.
-func plain(raw []byte) []byte { return raw }
-
-// splitTarget splits a URI, or the URI of a whole request line.
+// splitTarget splits a URI, or the URI of a whole request line, which is <BADREQ> in HAProxy if the
+// client sent none.
 func splitTarget(b []byte) target {
-	if len(b) > 0 && b[0] != '/' && bytes.IndexByte(b, ' ') >= 0 {
-		return splitRequest(b)
+	if len(b) > 0 && b[0] != '/' && (b[0] == '<' || bytes.IndexByte(b, ' ') >= 0) {
+		return splitDashed(b)
 	}
 	return splitURI(b)
 }
@@ -179,12 +180,7 @@ const wantTime = "want epoch seconds or milliseconds, RFC 3339 with its zone," +
 	" or 17/May/2015:10:05:03 +0000"
 
 var (
-	errNoPart  = &lack{1, "no field of a request: want ip, user, host, uri or a field of the key"}
-	errNoTime  = &lack{2, "no field with a time: " + wantTime}
-	errBadTime = &lack{3, wantTime}
+	errNoPart  = &lack{5, "no field of a request: want ip, user, host, uri or a field of the key"}
+	errNoTime  = &lack{6, "no field with a time: " + wantTime}
+	errBadTime = &lack{7, wantTime}
 )
-
-// badTime returns an error that quotes a time.
-func badTime(text []byte) error {
-	return fmt.Errorf("time %q: %w", text[:min(len(text), excerpt)], errBadTime)
-}

@@ -2,148 +2,155 @@ package accesslog
 
 import (
 	"bytes"
-	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+	"unsafe"
+
+	"github.com/tidwall/gjson"
 )
 
-// jsonParser parses JSON lines. One pass over a line collects the raw values of all paths of
-// the schema.
+// jsonParser parses JSON lines. One pass over a line collects the values of all paths of the
+// schema.
 type jsonParser struct {
 	fields
-	scan    scanner
-	guesses guesses
+	root node   // the paths
+	hint string // how to name the fields of the first object that lacks some
 }
 
-// jsonCandidates are the fields of these logs, and of logfmt:
-//
-//   - Caddy: https://caddyserver.com/docs/caddyfile/directives/log
-//   - nginx: https://nginx.org/en/docs/http/ngx_http_log_module.html
-//   - Traefik: https://doc.traefik.io/traefik/observability/access-logs/
-//   - Cloudflare:
-//     https://developers.cloudflare.com/logs/logpush/logpush-job/datasets/zone/http_requests/
-//   - Istio: https://istio.io/latest/docs/tasks/observability/logs/access-log/
-//   - Envoy Gateway: https://gateway.envoyproxy.io/docs/tasks/observability/proxy-accesslog/
-//   - Google Cloud: https://cloud.google.com/logging/docs/reference/v2/rest/v2/LogEntry#HttpRequest
-//   - AWS API Gateway:
-//     docs.aws.amazon.com/apigateway/latest/developerguide/set-up-logging.html
-//   - AWS WAF: docs.aws.amazon.com/waf/latest/developerguide/logging-fields.html
-//   - Kong: https://developer.konghq.com/plugins/file-log/
-//   - Heroku: https://devcenter.heroku.com/articles/http-routing#heroku-router-log-format
-//   - Elastic Common Schema: https://www.elastic.co/docs/reference/ecs
-//   - Azure Front Door: https://learn.microsoft.com/azure/frontdoor/standard-premium/how-to-logs
-//   - Azure Application Gateway:
-//     https://learn.microsoft.com/azure/application-gateway/application-gateway-diagnostics
-//   - pino-http and Fastify: https://github.com/pinojs/pino-http
-//   - Zeek: https://docs.zeek.org/en/master/logs/http.html
-//
-// Traefik's StartUTC comes before its time, which has whole seconds. The names of a peer come
-// before the names of a client that a server may have found in a header, and before the names of
-// X-Forwarded-For, which serve a log without a peer. Traefik's ClientHost is X-Forwarded-For if
-// the request has it. Kong's request.url has the host, and its request.uri has not. "request" is a
-// whole request line in nginx and an object in Caddy.
-var jsonCandidates = candidates{
-	fieldTime: {"StartUTC", "StartLocal", "EdgeStartTimestamp", "EdgeEndTimestamp", "ts", "time",
-		"timestamp", "@timestamp", "time_iso8601", "msec", "time_local", "start_time", "started_at",
-		"requestTime", "timeStamp"},
-	fieldPeer: {"request.remote_ip", "request.remote_addr", "remote_ip", "remote_addr",
-		"ClientAddr", "ClientIP", "downstream_remote_address", "httpRequest.remoteIp",
-		"httpRequest.clientIp", "properties.socketIp", "properties.clientIp", "properties.clientIP",
-		"req.remoteAddress", "id.orig_h", "source.ip", "request.client_ip",
-		"client_ip", "client.ip", "ip",
-		"ClientHost", "http_x_forwarded_for", "x_forwarded_for", "x-forwarded-for", "fwd"},
-	fieldForwarded: {"request.headers.X-Forwarded-For", "request.headers.x-forwarded-for",
-		"http_x_forwarded_for", "x_forwarded_for", "x-forwarded-for", "request_X-Forwarded-For",
-		"ClientHost", "RequestHeaders.x-forwarded-for", "req.headers.x-forwarded-for"},
-	fieldUser: {"user_id", "remote_user", "user", "ClientUsername"},
-	fieldHost: {"request.host", "host", "http_host", "server_name",
-		"RequestHost", "ClientRequestHost", "authority", ":authority", "url.domain", "req.headers.host",
-		"properties.hostName", "properties.host"},
-	fieldURI: {"request.url", "request.uri", "request_uri", "uri", "request", "path", "RequestPath",
-		"ClientRequestURI", "httpRequest.requestUrl", "httpRequest.uri", "x-envoy-origin-path",
-		"url", "url.original", "url.path", "req.url", "properties.requestUri"},
-	fieldSize: {"size", "body_bytes_sent", "bytes_sent", "bytes", "bytes_out",
-		"DownstreamContentSize", "EdgeResponseBytes", "httpRequest.responseSize", "response.size",
-		"responseLength", "http.response.body.bytes", "res.headers.content-length",
-		"properties.responseBytes", "properties.sentBytes", "response_body_len"},
-	fieldAgent: {"request.headers.User-Agent", "request.headers.user-agent", "http_user_agent",
-		"user_agent", "user_agent.original", "userAgent", "user-agent", "agent", "request_User-Agent",
-		"ClientRequestUserAgent", "httpRequest.userAgent", "req.headers.user-agent",
-		"properties.userAgent"},
-}
+// maxNested is how many objects and arrays a line may have: the library calls itself for each that
+// is in another one.
+const maxNested = 10_000
 
 var (
 	errObject = &lack{0, "want one JSON object a line"}
-	errJSON   = &lack{2, "want one JSON object a line"}
+	errJSON   = &lack{5, "want one JSON object a line"}
 )
 
 // newJSONParser returns a parser for the fields of a schema.
 func newJSONParser(s Schema) *jsonParser {
-	p := &jsonParser{fields: newFields(s, jsonCandidates, unquote)}
-	p.scan.root = &node{}
+	p := &jsonParser{fields: newFields(s, jsonCandidates)}
 	for slot, path := range p.paths {
-		isList := slot >= p.first[fieldPeer] && slot < p.first[fieldUser]
-		p.scan.root.add(path, slot, isList)
+		p.root.add(path, slot, slot >= p.first[fieldPeer] && slot < p.first[fieldUser])
 	}
 	return p
 }
 
 func (p *jsonParser) parse(line []byte, rec *Record) (Format, error) {
-	if !isObject(line) {
+	if line = bytes.TrimSpace(line); len(line) == 0 || line[0] != '{' {
 		return Undetected, errObject
 	}
-	clear(p.values)
-	if !p.scan.line(line, p.values) {
+	if len(line) > maxNested &&
+		bytes.Count(line, []byte{'{'})+bytes.Count(line, []byte{'['}) > maxNested {
 		return Undetected, errJSON
 	}
+	if !gjson.ValidBytes(line) {
+		if line = mend(line); !gjson.ValidBytes(line) {
+			return Undetected, errJSON
+		}
+	}
+	// The library reads a string. The line does not change while the string is in use.
+	object := gjson.Parse(unsafe.String(unsafe.SliceData(line), len(line)))
+	clear(p.values)
+	p.collect(line, object, &p.root)
 	err := p.fillRequest(rec)
-	if (err != nil || len(rec.Peer) == 0) && p.guesses.looked < mostGuesses {
-		p.guesses.look(line, func(field int) bool { return p.text(field) == nil })
+	if (err != nil || len(rec.Peer) == 0) && p.hint == "" {
+		p.hint = hintFor(object)
 	}
 	return JSON, err
 }
 
-// isObject reports whether a line can only be JSON.
-func isObject(line []byte) bool {
-	line = bytes.TrimLeft(line, " \t")
-	return len(line) > 0 && line[0] == '{'
+// emptyVariable is what nginx writes for an empty variable that is not in quotes.
+var emptyVariable = regexp.MustCompile(`":\s*-?\s*([,}])`)
+
+// mend returns a line of a log_format of nginx in JSON: without escape=json it has \x22 in texts,
+// and outside of texts it has nothing, or a dash, for an empty variable.
+func mend(line []byte) []byte {
+	line = bytes.ReplaceAll(line, []byte(`\x`), []byte(`\\x`))
+	return emptyVariable.ReplaceAll(line, []byte(`":null$1`))
 }
 
-// unquote returns the text of a raw value. It allocates only for an array, and for a text with an
-// escape, which is rare.
-func unquote(raw []byte) []byte {
-	if len(raw) > 0 && raw[0] == '[' {
-		return joinTexts(raw)
-	}
-	return unquoteText(raw)
-}
-
-// unquoteText is unquote for a value that is not an array.
-func unquoteText(raw []byte) []byte {
-	if len(raw) < 2 || raw[0] != '"' {
-		return raw
-	}
-	text := raw[1 : len(raw)-1]
-	if bytes.IndexByte(text, '\\') < 0 {
-		return text
-	}
-	var s string
-	if json.Unmarshal(raw, &s) != nil {
-		return text // with the escapes of nginx, such as \x22
-	}
-	return []byte(s)
-}
-
-// joinTexts joins the strings of a raw array with commas, as the lines of a header field are
-// joined. A string with an escape is not an address, so only the strings after it count.
-func joinTexts(raw []byte) []byte {
-	s := scanner{data: raw, pos: len("[")}
-	list := make([]byte, 0, len(raw))
-	for more := true; more; more = s.consume(',') {
-		text, ok := s.text()
-		if !ok || bytes.IndexByte(text, '\\') >= 0 {
-			list = list[:0]
-			continue
+// collect sets the values of the paths that lead into an object. If a name occurs twice, the last
+// member counts. An array stands for its first element, as in the headers of Caddy, or for a list of
+// addresses. A null counts as missing, so that the next candidate counts.
+func (p *jsonParser) collect(line []byte, object gjson.Result, n *node) {
+	object.ForEach(func(name, value gjson.Result) bool {
+		child := n.children[name.Str]
+		switch {
+		case child == nil || value.Type == gjson.Null:
+		case value.IsObject():
+			p.collect(line, value, child)
+		case !value.IsArray():
+			p.set(child.slots, jsonText(line, value))
+		case child.isList:
+			p.set(child.slots, joinTexts(value))
+		default:
+			value.ForEach(func(_, first gjson.Result) bool {
+				if first.Type != gjson.JSON {
+					p.set(child.slots, jsonText(line, first))
+				}
+				return false
+			})
 		}
-		list = append(append(list, text...), ',')
+		return true
+	})
+}
+
+// jsonText returns the text of a value that is not an object or an array. It is a part of the line
+// unless it has an escape, which is rare.
+func jsonText(line []byte, value gjson.Result) []byte {
+	raw := line[value.Index : value.Index+len(value.Raw)]
+	switch {
+	case value.Type != gjson.String:
+		return raw
+	case bytes.IndexByte(raw, '\\') >= 0:
+		return []byte(value.Str)
 	}
+	return raw[1 : len(raw)-1]
+}
+
+// joinTexts joins the texts of an array with commas, as the lines of a header field are joined.
+func joinTexts(array gjson.Result) []byte {
+	var list []byte
+	array.ForEach(func(_, value gjson.Result) bool {
+		if value.Type == gjson.String {
+			list = append(append(list, value.Str...), ',')
+		}
+		return true
+	})
 	return bytes.TrimSuffix(list, []byte{','})
+}
+
+// node is a node in the tree of all paths. A path may end where another goes on: "request" is a
+// text in one log and an object in another.
+type node struct {
+	slots    []int // of the values here
+	isList   bool  // whether an array is a list, and not its first element
+	children map[string]*node
+}
+
+// add adds a path whose value goes to slot. The path may also be a name: some programs write
+// {"source.ip": …} for {"source": {"ip": …}}.
+func (n *node) add(path string, slot int, isList bool) {
+	end := n
+	for name := range strings.SplitSeq(path, ".") {
+		end = end.enter(name)
+	}
+	for _, leaf := range []*node{end, n.enter(path)} {
+		if !slices.Contains(leaf.slots, slot) {
+			leaf.slots = append(leaf.slots, slot)
+			leaf.isList = leaf.isList || isList
+		}
+	}
+}
+
+// enter returns the child of n with that name, which it makes if there is none.
+func (n *node) enter(name string) *node {
+	if n.children == nil {
+		n.children = make(map[string]*node)
+	}
+	if n.children[name] == nil {
+		n.children[name] = &node{}
+	}
+	return n.children[name]
 }

@@ -2,7 +2,6 @@ package accesslog
 
 import (
 	"bytes"
-	"encoding/hex"
 	"fmt"
 	"strings"
 )
@@ -13,30 +12,37 @@ import (
 //	$remote_addr [$time_iso8601] "$request" $status $body_bytes_sent
 //
 // A variable ends where the text after it in the format begins. In quotes, a backslash escapes the
-// next byte. A line may go on after the end of the format, so a variable there ends with its word,
-// its time, its list or its request. A variable that no field of a Record comes from is passed
-// over.
+// next byte. A space stands for several, because some programs pad their columns. A line may go on
+// after the end of the format, so a variable there ends with its word, its time, its list or its
+// request. A variable that no field of a Record comes from is passed over. A time without a zone
+// counts as UTC.
 type formatParser struct {
 	fields
 	format    Format
 	before    []byte // the text before the first variable
+	start     *lack  // reports that it is not there
 	variables []variable
+	ends      bool   // whether a line must end where the format ends
+	hasPort   bool   // whether each peer has a port, which may follow an IPv6 without brackets
+	status    []byte // of the line, if the format has it
 }
 
 // variable is a variable of a format.
 type variable struct {
+	name    string
 	slots   []int
 	is      func(b []byte) bool // reports whether a value can be one; nil for any value
-	last    func(b []byte) int  // returns the length of the value at the end of a format
+	padded  bool                // whether spaces before the value do not belong to it
 	after   []byte              // the text up to the next variable; empty at the end
-	missing *lack               // reports that the text is not there
+	missing *lack               // reports that the value or the text is not there
 }
 
-// formatCandidates are variables of nginx. $msec has milliseconds. $proxy_add_x_forwarded_for is
-// X-Forwarded-For with the peer at its end.
+// formatCandidates are variables of nginx, and of the patterns. $msec has milliseconds.
+// $proxy_add_x_forwarded_for is X-Forwarded-For with the peer at its end.
 var formatCandidates = candidates{
+	fieldDate:      {"date"},
 	fieldTime:      {"msec", "time_iso8601", "time_local"},
-	fieldPeer:      {"remote_addr", "proxy_add_x_forwarded_for", "http_x_forwarded_for"},
+	fieldPeer:      {"remote_addr", "peer", "peer_port", "proxy_add_x_forwarded_for", "http_x_forwarded_for"},
 	fieldForwarded: {"http_x_forwarded_for"},
 	fieldUser:      {"remote_user"},
 	fieldHost:      {"http_host", "host", "server_name"},
@@ -45,36 +51,42 @@ var formatCandidates = candidates{
 	fieldAgent:     {"http_user_agent"},
 }
 
-var errFormatClient = &lack{3, "want an address or the name of a host as the client"}
+var (
+	errFormatClient = &lack{3, "want an address or the name of a host as the client"}
+	// errConnection reports a line of a log in which proxies also write TCP connections.
+	errConnection = &lack{20, "want an HTTP request: the line is a TCP connection"}
+)
 
-// newFormatParser returns a parser for s.LogFormat. In it, \t is a tab, as in nginx.
-func newFormatParser(s Schema) (*formatParser, error) {
-	p := &formatParser{fields: newFields(s, formatCandidates, plain), format: LogFormat}
-	text, rest, _ := strings.Cut(strings.ReplaceAll(s.LogFormat, `\t`, "\t"), "$")
-	p.before = []byte(text)
+// newFormatParser returns a parser of lines in a format. In it, \t is a tab, as in nginx.
+func newFormatParser(format string, s Schema, usual candidates) (*formatParser, error) {
+	p := &formatParser{fields: newFields(s, usual), format: LogFormat}
+	p.time.local = true
+	text, rest, _ := strings.Cut(strings.ReplaceAll(format, `\t`, "\t"), "$")
+	p.before, p.start = []byte(text), &lack{0, fmt.Sprintf("want %q at the start", text)}
 	for more := rest != ""; more; {
+		padded := strings.HasSuffix(text, " ")
 		var name string
 		name, rest = cutVariable(rest)
 		text, rest, more = strings.Cut(rest, "$")
+		p.hasPort = p.hasPort || name == "peer_port"
 		if name == "" || more && text == "" {
 			return nil, fmt.Errorf("%q: want a name after each $, and text after each variable"+
-				" but the last", s.LogFormat)
+				" but the last", format)
 		}
 		slots := p.slots(name)
 		p.set(slots, []byte(name))
-		want := fmt.Sprintf("want %q after $%s", text, name)
 		p.variables = append(p.variables, variable{
-			slots: slots, is: strict[name], last: lastLength(name), after: []byte(text),
-			missing: &lack{0, want},
+			name: name, slots: slots, is: strict[name], padded: padded, after: []byte(text),
+			missing: &lack{len(p.variables), fmt.Sprintf("want $%s before %q", name, text)},
 		})
 	}
 	if p.text(fieldTime) == nil {
 		return nil, fmt.Errorf("%q has no time: want $time_local, $time_iso8601 or $msec",
-			s.LogFormat)
+			format)
 	}
 	if p.text(fieldPeer) == nil {
 		return nil, fmt.Errorf("%q has no client: want $remote_addr or $http_x_forwarded_for",
-			s.LogFormat)
+			format)
 	}
 	return p, nil
 }
@@ -92,20 +104,35 @@ func cutVariable(s string) (name, rest string) {
 func (p *formatParser) parse(line []byte, rec *Record) (Format, error) {
 	rest, ok := bytes.CutPrefix(line, p.before)
 	if !ok {
-		return Undetected, &lack{0, fmt.Sprintf("want %q at the start", p.before)}
+		return Undetected, p.start
 	}
 	clear(p.values)
 	for i := range p.variables {
 		v := &p.variables[i]
+		if v.padded {
+			rest = bytes.TrimLeft(rest, " ")
+		}
 		end := v.end(rest)
 		if end < 0 || v.is != nil && !v.is(rest[:end]) {
 			return Undetected, v.missing
 		}
 		p.set(v.slots, rest[:end])
+		if v.name == "status" {
+			p.status = rest[:end]
+		}
 		rest = rest[end+len(v.after):]
+	}
+	if p.ends && len(rest) > 0 {
+		return Undetected, &lack{len(p.variables), fmt.Sprintf("want the end before %q", rest)}
 	}
 	if err := p.fill(rec); err != nil {
 		return Undetected, err
+	}
+	if isDashes(p.text(fieldURI)) && (string(p.status) == "-" || string(p.status) == "0") {
+		return Undetected, errConnection
+	}
+	if p.hasPort {
+		rec.Peer = withoutPort(rec.Peer)
 	}
 	if !isClient(rec.Peer) {
 		return Undetected, errFormatClient
@@ -113,23 +140,25 @@ func (p *formatParser) parse(line []byte, rec *Record) (Format, error) {
 	return p.format, nil
 }
 
-// strict has the variables whose values have one form. They tell the known formats apart.
-var strict = map[string]func(b []byte) bool{
-	"owner":  isCanonicalUser,
-	"status": isStatus,
-}
-
-// isCanonicalUser reports whether b is the canonical user of an owner in AWS, 64 hexadecimal digits.
-func isCanonicalUser(b []byte) bool {
-	_, err := hex.Decode(make([]byte, 32), b[:min(len(b), 64)])
-	return err == nil && len(b) == 64
-}
-
 // end returns where the value ends that b begins with, or -1.
 func (v *variable) end(b []byte) int {
-	if len(v.after) == 0 {
-		return v.last(b)
+	switch {
+	case len(v.after) > 0:
+		return v.endBefore(b)
+	case v.name == "request":
+		if end := bytes.IndexByte(b, '"'); end >= 0 {
+			return end
+		}
+		return len(b)
+	case v.name == "time_local":
+		return min(len(b), len(clfLayout))
 	}
+	list, _ := cutList(b)
+	return len(list)
+}
+
+// endBefore returns where the text after the variable begins in b, or -1.
+func (v *variable) endBefore(b []byte) int {
 	for end := 0; ; end++ {
 		n := bytes.Index(b[end:], v.after)
 		if n < 0 {
@@ -138,31 +167,5 @@ func (v *variable) end(b []byte) int {
 		if end += n; v.after[0] != '"' || !endsInEscape(b[:end]) {
 			return end
 		}
-	}
-}
-
-// lastLength returns a function that returns the length of the value of a variable that b begins
-// with.
-func lastLength(name string) func(b []byte) int {
-	switch {
-	case name == "time_local":
-		return func(b []byte) int { return min(len(b), len("17/May/2015:10:05:03 +0000")) }
-	case name == "request":
-		return func(b []byte) int {
-			if i := bytes.Index(b, []byte(" HTTP/")); i >= 0 {
-				version, _ := cutWord(b[i+1:])
-				return i + 1 + len(version)
-			}
-			return len(b)
-		}
-	case strings.HasSuffix(name, "forwarded_for"):
-		return func(b []byte) int {
-			list, _ := cutList(b)
-			return len(list)
-		}
-	}
-	return func(b []byte) int {
-		word, _ := cutWord(b)
-		return len(word)
 	}
 }

@@ -74,7 +74,7 @@ func TestForwarded(t *testing.T) {
 		{`{"ts":1431857103,"uri":"/","request":{"headers":{"X-Forwarded-For":["1.2.3.4","192.0.2.7, 10.0.0.2"]}}}`,
 			"1.2.3.4,192.0.2.7, 10.0.0.2"},
 		{`{"ts":1431857103,"uri":"/","request":{"headers":{"X-Forwarded-For":["1.2.3.4","\n","192.0.2.7"]}}}`,
-			"192.0.2.7"},
+			"1.2.3.4,\n,192.0.2.7"},
 		{`{"ts":1431857103,"uri":"/","request":{"headers":{"X-Forwarded-For":[]}}}`, ""},
 		{`{"ts":1431857103,"ClientAddr":"10.0.0.1:99","ClientHost":"192.0.2.7"}`, "192.0.2.7"},
 		{`{"ts":1431857103,"ClientIP":"10.0.0.1","RequestHeaders":{"x-forwarded-for":"192.0.2.7"}}`,
@@ -88,7 +88,7 @@ func TestForwarded(t *testing.T) {
 			var rec Record
 			for i := range probed + 1 {
 				want := tt.want
-				if i == probed && !asked {
+				if i == probed && !asked && strings.HasPrefix(tt.line, combined) {
 					want = ""
 				}
 				if err = errors.Join(err, r.Next(&rec)); err != nil || string(rec.Forwarded) != want {

@@ -18,8 +18,8 @@ const MaxLine = 1 << 20
 // to 256 KiB, the speed of a replay from a file grows until 128 KiB.
 const bufferSize = 128 << 10
 
-// probed is how many lines at the beginning of a log have Record.Forwarded although the Schema does
-// not ask for it: enough to show whether the log has it.
+// probed is how many lines at the beginning of a log have Record.Forwarded in Combined although the
+// Schema does not ask for it: enough to show whether the log has it.
 const probed = 1000
 
 // byteOrderMark precedes UTF-8 in files of some Windows programs.
@@ -37,8 +37,7 @@ type Reader struct {
 	line  int64      // lines read so far
 	full  int64      // the ones that are not blank
 	detector
-	probe    *detector // reads Record.Forwarded of the probed lines; nil if all lines have it
-	probeRec Record
+	forwarded bool // whether all lines have Record.Forwarded
 
 	first        *LineError // the first malformed line, if it is before the first valid one
 	firstNearest string     // the format that is nearest to it
@@ -64,21 +63,11 @@ func NewReader(ctx context.Context, name string, r io.Reader, s Schema) (*Reader
 	if mark, _ := lines.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
 		_, _ = lines.Discard(len(mark)) // cannot fail after Peek
 	}
-	reader := &Reader{name: name, in: lines, ahead: ahead, detector: detector}
-	if !s.Forwarded {
-		s.Forwarded = true
-		probe, err := newDetector(s)
-		if err != nil {
-			return nil, err
-		}
-		reader.probe = &probe
-	}
 	begin, _ := lines.Peek(lines.Buffered())
-	reader.vote(begin)
-	if reader.probe != nil {
-		reader.probe.vote(begin)
+	if err := detector.choose(begin); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return reader, nil
+	return &Reader{name: name, in: lines, ahead: ahead, detector: detector, forwarded: s.Forwarded}, nil
 }
 
 // OnTick has Next call a function at each tick at which it waits for more of the log. Next returns
@@ -87,15 +76,16 @@ func (r *Reader) OnTick(tick <-chan time.Time, call func() error) {
 	r.ahead.tick, r.ahead.onTick = tick, call
 }
 
-// Format returns the format of the log, which its first valid line decides.
-func (r *Reader) Format() Format { return r.format }
+// Format returns the format of the log, which most of its first lines have.
+func (r *Reader) Format() Format { return r.chosen.format }
 
 // Lines returns how many lines have been read that are not blank.
 func (r *Reader) Lines() int64 { return r.full }
 
 // Next reads the next request into rec, whose slices are valid until the next call. It skips
-// blank lines and directives. For a line that is not a request it returns a *LineError, and can
-// be called again. At the end it returns io.EOF.
+// blank lines, directives, and in JSON and logfmt the messages of programs, which have no part of a
+// request. For another line that is not a request it returns a *LineError, and can be called again.
+// At the end it returns io.EOF.
 func (r *Reader) Next(rec *Record) error {
 	for {
 		line, err := r.readLine()
@@ -108,14 +98,17 @@ func (r *Reader) Next(rec *Record) error {
 		r.full++
 		if err == nil {
 			err = r.parse(line, rec)
-			if r.probe != nil && r.line <= probed && r.probe.parse(line, &r.probeRec) == nil {
-				rec.Forwarded = r.probeRec.Forwarded
-			}
-			if err == nil {
-				return nil
-			}
 		}
-		if err != nil && !errors.Is(err, errDirective) {
+		switch {
+		case err == nil:
+			if r.forwarded || r.line <= probed {
+				rec.findForwarded()
+			}
+			return nil
+		case errors.Is(err, errDirective):
+		case errors.Is(err, errNoPart):
+			_ = r.lineError(line, err) // which NoFormat may need
+		default:
 			return r.lineError(line, err)
 		}
 	}
@@ -125,8 +118,18 @@ func isBlank(line []byte) bool {
 	return len(line) == 0 || line[0] <= ' ' && len(bytes.TrimSpace(line)) == 0
 }
 
-// readLine returns the next line without its end, and without the NUL bytes in front of it: a file
-// that was truncated under its server begins with them, and a file may end with them after a crash.
+// trimLine returns a line without a carriage return, and without the NUL bytes in front of it: a
+// file that was truncated under its server begins with them, and a file may end with them after a
+// crash.
+func trimLine(line []byte) []byte {
+	line = bytes.TrimSuffix(line, []byte{'\r'})
+	if len(line) > 0 && line[0] == 0 {
+		line = bytes.TrimLeft(line, "\x00")
+	}
+	return line
+}
+
+// readLine returns the next line without its end.
 // For a line that is too long it returns ErrTooLong and the first bytes.
 func (r *Reader) readLine() ([]byte, error) {
 	line, err := r.in.ReadSlice('\n')
@@ -141,11 +144,7 @@ func (r *Reader) readLine() ([]byte, error) {
 		return nil, fmt.Errorf("%s: reading line %d: %w", r.name, r.line+1, err)
 	}
 	r.line++
-	line = bytes.TrimSuffix(line, []byte{'\n'})
-	line = bytes.TrimSuffix(line, []byte{'\r'})
-	if len(line) > 0 && line[0] == 0 {
-		line = bytes.TrimLeft(line, "\x00")
-	}
+	line = trimLine(bytes.TrimSuffix(line, []byte{'\n'}))
 	if len(line) > MaxLine {
 		return line, ErrTooLong
 	}
@@ -171,7 +170,7 @@ func (r *Reader) readLong(begin []byte) (line []byte, err error) {
 func (r *Reader) lineError(line []byte, err error) error {
 	text := string(line[:min(len(line), excerpt)])
 	e := &LineError{File: r.name, Line: r.line, Err: err, Text: text}
-	if r.first == nil && r.chosen == nil && r.nearest != "" {
+	if r.first == nil && r.chosen.parser == nil && r.nearest != "" {
 		r.first, r.firstNearest = e, r.nearest
 	}
 	return e
@@ -180,28 +179,28 @@ func (r *Reader) lineError(line []byte, err error) error {
 // ErrEmpty is the error of a log without any line that is not blank.
 var ErrEmpty = errors.New("the log is empty")
 
-// NoFormat returns the error of a log that has no valid line. It names the formats that were
-// tried, and says what the first line lacks in the nearest one.
+// NoFormat returns the error of a log that has no valid line. It says what the first line lacks in
+// the nearest format, and names the formats that were tried.
 func (r *Reader) NoFormat() error {
 	if r.full == 0 {
 		return fmt.Errorf("%s: %w", r.name, ErrEmpty)
 	}
-	err := fmt.Errorf("%s: no valid line in %d: want %s", r.name, r.full, r.tried)
+	err := fmt.Errorf("%s: no valid line in %d", r.name, r.full)
 	if r.first != nil {
 		err = fmt.Errorf("%w; nearest is %s: %w", err, r.firstNearest, r.first)
 	}
 	if hint := r.Hint(); hint != "" {
 		err = fmt.Errorf("%w; %s", err, hint)
 	}
-	return err
+	return fmt.Errorf("%w; want %s", err, r.tried)
 }
 
-// Hint says under which names JSON lines seem to have a time, a client or a path that is not found
-// under the usual names. It is empty if there is none.
+// Hint says how to name the fields of JSON lines, if one has no time, client or path under the usual
+// names. It is empty if there is none.
 func (r *Reader) Hint() string {
 	for _, p := range r.parsers {
 		if p, ok := p.parser.(*jsonParser); ok {
-			return p.guesses.hint()
+			return p.hint
 		}
 	}
 	return ""

@@ -12,14 +12,14 @@ const Unknown = -1
 // field) is empty. The slices are valid until the next record is read.
 type Record struct {
 	// Time is the time of the line in nanoseconds since 1970 UTC, not negative: the start of
-	// the request in Apache, HAProxy, Envoy, Traefik, ELB, S3 and uWSGI, its end in nginx, Caddy, ALB,
-	// CloudFront, Squid and Gin.
+	// the request in Apache, HAProxy, Envoy, Traefik, ELB and S3, its end in nginx, Caddy, ALB and
+	// CloudFront.
 	Time int64
 	// Peer is the peer of the connection as logged: an address, an address and a port, or
 	// a host name. Where the log has an X-Forwarded-For list instead, it is the list.
 	Peer []byte
-	// Forwarded is the X-Forwarded-For list of the request, if Schema.Forwarded asks for it. Otherwise
-	// only the first thousand lines of a log have it.
+	// Forwarded is the X-Forwarded-For list of the request. In Combined, only the first thousand lines
+	// of a log have it unless Schema.Forwarded asks for all.
 	Forwarded []byte
 	// User is the user name as logged, which the server need not have checked.
 	User []byte
@@ -52,6 +52,17 @@ func (rec *Record) Agent() []byte {
 	return emptyIfDash(agent)
 }
 
+// findForwarded sets Forwarded to the third of the fields in quotes, if there is one.
+func (rec *Record) findForwarded() {
+	value, rest, ok := []byte(nil), rec.quoted, len(rec.quoted) > 0
+	for i := 0; i < 3 && ok; i++ {
+		value, rest, ok = cutQuoted(rest)
+	}
+	if ok {
+		rec.Forwarded = emptyIfDash(value)
+	}
+}
+
 // reset empties the record, and makes room for n extra fields.
 func (rec *Record) reset(n int) {
 	fields := rec.Fields
@@ -80,11 +91,7 @@ const (
 	Envoy      Format = "envoy"
 	Istio      Format = "istio"
 	S3         Format = "s3"
-	NPM        Format = "nginx-proxy-manager"
 	APISIX     Format = "apisix"
-	UWSGI      Format = "uwsgi"
-	Squid      Format = "squid"
-	Gin        Format = "gin"
 	LogFormat  Format = "log_format" // Schema.LogFormat
 )
 

@@ -35,3 +35,60 @@ func (s Schema) Validate() error {
 	_, err := newDetector(s)
 	return err
 }
+
+// jsonCandidates are the fields of these logs, and of logfmt:
+//
+//   - Caddy: https://caddyserver.com/docs/caddyfile/directives/log
+//   - nginx: https://nginx.org/en/docs/http/ngx_http_log_module.html
+//   - Traefik: https://doc.traefik.io/traefik/observability/access-logs/
+//   - Cloudflare:
+//     https://developers.cloudflare.com/logs/logpush/logpush-job/datasets/zone/http_requests/
+//   - Istio: https://istio.io/latest/docs/tasks/observability/logs/access-log/
+//   - Envoy Gateway: https://gateway.envoyproxy.io/docs/tasks/observability/proxy-accesslog/
+//   - Google Cloud: https://cloud.google.com/logging/docs/reference/v2/rest/v2/LogEntry#HttpRequest
+//   - AWS API Gateway:
+//     docs.aws.amazon.com/apigateway/latest/developerguide/set-up-logging.html
+//   - AWS WAF: docs.aws.amazon.com/waf/latest/developerguide/logging-fields.html
+//   - Kong: https://developer.konghq.com/plugins/file-log/
+//   - Heroku: https://devcenter.heroku.com/articles/http-routing#heroku-router-log-format
+//   - Elastic Common Schema: https://www.elastic.co/docs/reference/ecs
+//   - Azure Front Door: https://learn.microsoft.com/azure/frontdoor/standard-premium/how-to-logs
+//   - Azure Application Gateway:
+//     https://learn.microsoft.com/azure/application-gateway/application-gateway-diagnostics
+//   - pino-http and Fastify: https://github.com/pinojs/pino-http
+//   - Zeek: https://docs.zeek.org/en/master/logs/http.html
+//
+// Traefik's StartUTC comes before its time, which has whole seconds. The names of a peer come
+// before the names of a client that a server may have found in a header, and before the names of
+// X-Forwarded-For, which serve a log without a peer. Traefik's ClientHost is X-Forwarded-For if
+// the request has it. Kong's request.url has the host, and its request.uri has not. "request" is a
+// whole request line in nginx and an object in Caddy.
+var jsonCandidates = candidates{
+	fieldTime: {"StartUTC", "StartLocal", "EdgeStartTimestamp", "EdgeEndTimestamp", "ts", "time",
+		"timestamp", "@timestamp", "time_iso8601", "msec", "time_local", "start_time", "started_at",
+		"requestTime", "timeStamp"},
+	fieldPeer: {"request.remote_ip", "request.remote_addr", "remote_ip", "remote_addr",
+		"ClientAddr", "ClientIP", "downstream_remote_address", "httpRequest.remoteIp",
+		"httpRequest.clientIp", "properties.socketIp", "properties.clientIp", "properties.clientIP",
+		"req.remoteAddress", "id.orig_h", "source.ip", "request.client_ip",
+		"client_ip", "client.ip", "ip",
+		"ClientHost", "http_x_forwarded_for", "x_forwarded_for", "x-forwarded-for", "fwd"},
+	fieldForwarded: {"request.headers.X-Forwarded-For", "request.headers.x-forwarded-for",
+		"http_x_forwarded_for", "x_forwarded_for", "x-forwarded-for", "request_X-Forwarded-For",
+		"ClientHost", "RequestHeaders.x-forwarded-for", "req.headers.x-forwarded-for"},
+	fieldUser: {"user_id", "remote_user", "user", "ClientUsername"},
+	fieldHost: {"request.host", "host", "http_host", "server_name",
+		"RequestHost", "ClientRequestHost", "authority", ":authority", "url.domain", "req.headers.host",
+		"properties.hostName", "properties.host"},
+	fieldURI: {"request.url", "request.uri", "request_uri", "uri", "request", "path", "RequestPath",
+		"ClientRequestURI", "httpRequest.requestUrl", "httpRequest.uri", "x-envoy-origin-path",
+		"url", "url.original", "url.path", "req.url", "properties.requestUri"},
+	fieldSize: {"size", "body_bytes_sent", "bytes_sent", "bytes", "bytes_out",
+		"DownstreamContentSize", "EdgeResponseBytes", "httpRequest.responseSize", "response.size",
+		"responseLength", "http.response.body.bytes", "res.headers.content-length",
+		"properties.responseBytes", "properties.sentBytes", "response_body_len"},
+	fieldAgent: {"request.headers.User-Agent", "request.headers.user-agent", "http_user_agent",
+		"user_agent", "user_agent.original", "userAgent", "user-agent", "agent", "request_User-Agent",
+		"ClientRequestUserAgent", "httpRequest.userAgent", "req.headers.user-agent",
+		"properties.userAgent"},
+}

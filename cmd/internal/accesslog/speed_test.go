@@ -26,12 +26,11 @@ var lines = []struct {
 	{"IIS", Schema{}, iisFields, iisLine},
 	{"CloudFront", Schema{}, cloudFrontFields, cloudFrontLine},
 	{"HAProxy", Schema{}, "", haproxyLine},
-	{"HAProxy in syslog", Schema{}, "", "May 17 10:05:03 lb haproxy[14389]: " + haproxyLine},
-	{"HAProxy in CRI", Schema{}, "", "2015-05-17T10:05:03.655Z stdout F " + haproxyLine},
 	{"ALB", Schema{}, "", albLine},
 	{"ELB", Schema{}, "", elbLine},
 	{"Envoy", Schema{}, "", envoyLine},
 	{"Istio", Schema{}, "", istioLine},
+	{"S3", Schema{}, "", s3Line},
 	{"log_format", Schema{LogFormat: combinedFormat}, "",
 		line("1.2.3.4") + ` "http://example.com/" "Mozilla/5.0"`},
 }
@@ -54,7 +53,7 @@ func TestParsingDoesNotAllocate(t *testing.T) {
 				t.Fatal(tt.name, err)
 			}
 		})
-		if allocs != 0 {
+		if allocs != 0 && tt.name != "logfmt" { // the library copies a line
 			t.Errorf("%s: %v allocations a line, want 0", tt.name, allocs)
 		}
 	}

@@ -1,6 +1,10 @@
 package accesslog
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/seed-181794aa/ratelimit/internal/clientaddr"
+)
 
 // Separators and marks.
 var (
@@ -9,8 +13,10 @@ var (
 	scheme = []byte("://")
 )
 
-// setSize sets the size from digits. A dash leaves it Unknown.
+// setSize sets the size from digits, before which HAProxy writes a plus for a response that was not
+// complete. A dash leaves it Unknown.
 func (rec *Record) setSize(b []byte) bool {
+	b = bytes.TrimPrefix(b, []byte{'+'})
 	if len(b) == 0 || len(b) > 18 { // 18 digits always fit
 		return false
 	}
@@ -19,19 +25,6 @@ func (rec *Record) setSize(b []byte) bool {
 	}
 	rec.Size = parseDigits(b)
 	return rec.Size >= 0
-}
-
-// forwardedField returns the third of the quoted fields that b begins with, or nothing if
-// there are fewer.
-func forwardedField(b []byte) []byte {
-	var value []byte
-	for range 3 {
-		var ok bool
-		if value, b, ok = cutQuoted(b); !ok {
-			return nil
-		}
-	}
-	return emptyIfDash(value)
 }
 
 // withoutPort returns a host without its port.
@@ -64,14 +57,6 @@ func cutField(b []byte) (value, rest []byte, ok bool) {
 	}
 	value, rest = cutWord(b[1:])
 	return value, rest, true
-}
-
-// skipFields cuts off n fields, or fewer if there are fewer.
-func skipFields(b []byte, n int) (rest []byte) {
-	for range n {
-		_, b, _ = cutField(b)
-	}
-	return b
 }
 
 // cutQuoted cuts off the next field, which is in quotes after a space.
@@ -175,4 +160,31 @@ func splitURI(uri []byte) (t target) {
 		t.host, t.path = rest[:slash], rest[slash:]
 	}
 	return t
+}
+
+// isHostName reports whether b has only the bytes of the names of hosts and of IPv4 addresses, perhaps
+// with a port, and is not empty.
+func isHostName(b []byte) bool {
+	for _, c := range withoutPort(b) {
+		if c != '.' && c != '-' && c != '_' && (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'z') {
+			return false
+		}
+	}
+	return len(b) > 0
+}
+
+// isClient reports whether b is an address, the name of a host, a list of X-Forwarded-For, the
+// socket of nginx, or nothing. The number of a line before an IPv6 address, 17:2001:db8::7, is no
+// address that is in use.
+func isClient(b []byte) bool {
+	if len(b) == 0 || isHostName(b) || string(b) == "unix:" {
+		return true
+	}
+	if isList(b) {
+		return consistsOf(b, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-_:[]%, ")
+	}
+	a, ok := clientaddr.Parse(string(b))
+	first := a.As16()[0]
+	return ok && (a.Is4() || first>>5 == 1 || first >= 0xfc || a.IsLoopback() || a.IsUnspecified() ||
+		clientaddr.Embedded(a) != a)
 }

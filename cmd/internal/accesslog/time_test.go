@@ -24,7 +24,7 @@ func TestTimesAgreeWithTheTimePackage(t *testing.T) {
 			t.Fatalf("%s is %d, %v; want %d", clf, ns, ok, at.Unix()*1e9)
 		}
 		rfc := at.Format(time.RFC3339Nano)
-		if ns, ok := p.rfc3339([]byte(rfc)); !ok || ns != at.UnixNano() {
+		if ns, ok := p.any([]byte(rfc)); !ok || ns != at.UnixNano() {
 			t.Fatalf("%s is %d, %v; want %d", rfc, ns, ok, at.UnixNano())
 		}
 	}
@@ -36,10 +36,9 @@ func TestNoTimes(t *testing.T) {
 		t.Fatal("no time, of which the parser keeps the minute")
 	}
 	for _, s := range []string{
-		"", "17/May/2015:10:05:03", "17/may/2015:10:05:03 +0000", "31/Feb/2015:10:05:03 +0000",
+		"", "17/May/2015:10:05:03", "31/Feb/2015:10:05:03 +0000",
 		"00/May/2015:10:05:03 +0000", "17/May/2015:24:05:03 +0000", "17/May/2015:10:60:03 +0000",
 		"17/May/2015:10:05:61 +0000", "17/May/2015:10:05:0x +0000", "17/May/2015:10:05:03 00000",
-		"17/May/2015:10:05:03 +0060",
 		"17/May/1969:10:05:03 +0000", "17/May/2262:10:05:03 +0000", "01/Jan/1970:00:00:00 +0100",
 		"17-May-2015:10:05:03 +0000", "1x/May/2015:10:05:03 +0000", "17/May/2015 10:05:03 +0000",
 	} {
@@ -53,7 +52,7 @@ func TestNoTimes(t *testing.T) {
 		"1969-12-31T23:59:59Z",
 		"2015-05-17T10:05:03.123", "2015-05-17T10:05:03+25:00", "2015-05-17T10:05:03+02:0",
 	} {
-		if ns, ok := p.rfc3339([]byte(s)); ok {
+		if ns, ok := parseTime([]byte(s), isoLayouts...); ok {
 			t.Errorf("RFC 3339 %q is %d, want no time", s, ns)
 		}
 	}

@@ -70,15 +70,13 @@ func (*Command) Help() string {
 reports what the limit would have done. Several files are merged by time. Without a limit,
 it shows how the first lines are read, and suggests one.
 
-The format of each file is detected, also in the lines of syslog, Docker, Kubernetes and
-journald:
+The format of each file is detected, also in the lines of syslog, Docker and Kubernetes:
 
     Common and Combined Log Format   Apache, nginx, Traefik
     JSON lines                       Caddy, nginx, Traefik, Cloudflare, Istio, Kong, clouds
-    W3C Extended Log File Format     IIS, CloudFront; Zeek
+    W3C Extended Log File Format     IIS, CloudFront
     HTTP and HTTPS log               HAProxy
-    access log                       AWS (ALB, ELB, S3), Envoy, Istio, APISIX, Squid, uWSGI,
-                                     Gin, nginx-proxy-manager
+    access log                       AWS (ALB, ELB, S3), Envoy, Istio, APISIX
     logfmt                           Heroku, or with the field names of JSON
 
 The client is the one that "tb proxy" would find with the same --trusted-proxies: the

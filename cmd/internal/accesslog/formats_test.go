@@ -1,0 +1,522 @@
+package accesslog
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+const caddyLine = `{"level":"info","ts":1646861401.5241024,"logger":"http.log.access",` +
+	`"msg":"handled request","request":{"remote_ip":"127.0.0.1","remote_port":"41342",` +
+	`"client_ip":"203.0.113.7","proto":"HTTP/2.0","method":"GET","host":"localhost",` +
+	`"uri":"/a?b=c","headers":{"User-Agent":["curl/7.82.0"],"X-Api-Key":["k1","k2"]},` +
+	`"tls":{"resumed":false}},"bytes_read":0,"user_id":"eve","duration":0.0009,"size":10900,` +
+	`"status":200,"resp_headers":{"Server":["Caddy"]}}`
+
+const nginxLine = `{"time_iso8601":"2015-05-17T12:05:03+02:00","remote_addr":"1.2.3.4",` +
+	`"remote_user":"","request":"GET /x?y HTTP/1.1","status":"200","body_bytes_sent":"17",` +
+	`"http_host":"h.example"}`
+
+// traefikLine has the fields of https://doc.traefik.io/traefik/observability/access-logs/.
+const traefikLine = `{"ClientAddr":"192.0.2.7:58094","ClientHost":"192.0.2.7",` +
+	`"ClientPort":"58094","ClientUsername":"-","DownstreamContentSize":17,"DownstreamStatus":304,` +
+	`"Duration":14729375,"OriginStatus":304,"RequestAddr":"h.example:80","RequestCount":122,` +
+	`"RequestHost":"h.example","RequestMethod":"GET","RequestPath":"/a?b","RequestPort":"80",` +
+	`"RequestProtocol":"HTTP/2.0","RequestScheme":"https","ServiceURL":{"Scheme":"http",` +
+	`"Host":"10.0.1.15:3000","Path":""},"StartLocal":"2015-05-17T12:05:03.5+02:00",` +
+	`"StartUTC":"2015-05-17T10:05:03.5Z","TLSVersion":"1.3","entryPointName":"web","level":"info",` +
+	`"msg":"","time":"2015-05-17T10:05:04Z"}`
+
+// cloudflareLine has the fields of
+// https://developers.cloudflare.com/logs/logpush/logpush-job/datasets/zone/http_requests/.
+const cloudflareLine = `{"CacheCacheStatus":"dynamic","ClientASN":64496,"ClientIP":"2001:db8::1",` +
+	`"ClientRequestHost":"h.example","ClientRequestMethod":"GET","ClientRequestPath":"/a",` +
+	`"ClientRequestURI":"/a?b","EdgeEndTimestamp":"2015-05-17T10:05:04Z","EdgeResponseBytes":17,` +
+	`"EdgeResponseStatus":200,"EdgeStartTimestamp":"2015-05-17T10:05:03Z",` +
+	`"RayID":"3a6050bcbe121a87","RequestHeaders":{"x-forwarded-for":"192.0.2.7"}}`
+
+const logfmtLine = `ts=2015-05-17T10:05:03Z level=info method=GET host=h.example path="/a?b=c d"` +
+	` remote_addr=192.0.2.7:5678 user=eve status=200 bytes=17 duration=1.2ms agent="Mozilla/5.0 (X)"`
+
+// albLine has the form of the example in
+// docs.aws.amazon.com/elasticloadbalancing/latest/application/load-balancer-access-logs.html.
+const albLine = `https 2015-05-17T10:05:03.186641Z app/my-lb/50dc6c495c0c9188 192.0.2.7:2817` +
+	` 10.0.0.1:80 0.086 0.048 0.037 200 200 0 57 "GET https://h.example:443/a?b HTTP/1.1"` +
+	` "curl/7.46.0" ECDHE-RSA-AES128-GCM-SHA256 TLSv1.2 arn:aws:elasticloadbalancing:x:1:t/my/7` +
+	` "Root=1-58337281-1d84f3d73c47ec4e58577259" "h.example" "arn:aws:acm:x:1:certificate/2" 1` +
+	` 2015-05-17T10:05:02.364000Z "authenticate,forward" "-" "-" "10.0.0.1:80" "200" "-" "-"`
+
+// elbLine has the form of the example in
+// docs.aws.amazon.com/elasticloadbalancing/latest/classic/access-log-collection.html.
+const elbLine = `2015-05-17T10:05:03.945958Z my-lb 192.0.2.7:2817 10.0.0.1:80 0.000086 0.001048` +
+	` 0.001337 200 200 0 57 "GET https://h.example:443/a?b HTTP/1.1" "curl/7.38.0"` +
+	` DHE-RSA-AES128-SHA TLSv1.2`
+
+// envoyLine has the form of the example in
+// https://www.envoyproxy.io/docs/envoy/latest/configuration/observability/access_log/usage.
+const envoyLine = `[2015-05-17T10:05:03.310Z] "POST /a/locations?b HTTP/2" 204 - 154 17 226 100` +
+	` "192.0.2.7" "nsq2http" "cc21d9b0-cf5c-432b-8c7e-98aeb7988cd2" "h.example" "tcp://10.0.2.1:80"`
+
+// istioLine has the form of the example in
+// https://istio.io/latest/docs/tasks/observability/logs/access-log.
+const istioLine = `[2015-05-17T10:05:03.373Z] "GET /status/418?a HTTP/1.1" 418 - via_upstream -` +
+	` "-" 0 17 4 4 "192.0.2.7" "curl/7.73.0-DEV" "84961386-6d84-929d-98bd-c5aee93b5c88"` +
+	` "h.example:8000" "10.44.1.27:80" outbound|8000||httpbin.foo.svc.cluster.local 10.44.1.23:37652` +
+	` 10.0.45.184:8000 10.44.1.23:46520 - default`
+
+// haproxyLine has the form of the example in
+// https://docs.haproxy.org/dev/configuration.html#8.2.3.
+const haproxyLine = `192.0.2.7:33317 [17/May/2015:10:05:03.655] http-in static/srv1` +
+	` 10/0/30/69/109 200 2750 - - ---- 1/1/1/1/0 0/0 {h.example} {} "GET /a?b HTTP/1.1"`
+
+// The columns that IIS writes by default, from
+// https://learn.microsoft.com/en-us/windows/win32/http/w3c-logging, and X-Forwarded-For.
+const (
+	iisFields = "#Software: Microsoft Internet Information Services 10.0\n#Version: 1.0\n" +
+		"#Date: 2015-05-17 10:00:00\n" +
+		"#Fields: date time s-ip cs-method cs-uri-stem cs-uri-query s-port cs-username c-ip" +
+		" cs(User-Agent) cs(Referer) sc-status sc-substatus sc-win32-status sc-bytes time-taken" +
+		" X-Forwarded-For\n"
+	iisLine = "2015-05-17 10:05:03 10.0.0.1 GET /a.aspx b=c 443 CORP\\eve 192.0.2.7" +
+		" Mozilla/5.0+(Windows+NT+10.0) - 200 0 0 17 15 -"
+)
+
+// The columns of CloudFront, from
+// https://docs.aws.amazon.com/AmazonCloudFront/latest/DeveloperGuide/standard-logs-reference.html.
+const (
+	cloudFrontFields = "#Version: 1.0\n#Fields: date time x-edge-location sc-bytes c-ip cs-method" +
+		" cs(Host) cs-uri-stem sc-status cs(Referer) cs(User-Agent) cs-uri-query cs(Cookie)" +
+		" x-edge-result-type x-edge-request-id x-host-header cs-protocol cs-bytes time-taken" +
+		" x-forwarded-for ssl-protocol ssl-cipher x-edge-response-result-type cs-protocol-version" +
+		" fle-status fle-encrypted-fields c-port time-to-first-byte x-edge-detailed-result-type" +
+		" sc-content-type sc-content-len sc-range-start sc-range-end\n"
+	cloudFrontLine = "2015-05-17\t10:05:03\tLAX1\t17\t192.0.2.7\tGET\td1.cloudfront.net\t/a%20b\t200" +
+		"\t-\tMozilla/4.0%20(compatible)\ta=b&c=d\t-\tHit\tSOX4xwn4XV6Q4==\th.example\thttps\t23" +
+		"\t0.001\t-\tTLSv1.2\tECDHE-RSA-AES128-GCM-SHA256\tHit\tHTTP/2.0\t-\t-\t11040\t0.001\tHit" +
+		"\ttext/html\t78\t-\t-"
+)
+
+// s3Line has the fields of https://docs.aws.amazon.com/AmazonS3/latest/userguide/LogFormat.html.
+const s3Line = `79a59df900b949e55d96a1e698fbacedfd6e09d98eacf8f8d5218e7cd47ef2be bucket` +
+	` [17/May/2015:10:05:03 +0000] 192.0.2.7 arn:aws:iam::123456789012:user/eve 3E57427F3EXAMPLE` +
+	` REST.GET.OBJECT a%2Bb "GET /bucket/a?b HTTP/1.1" 200 - 17 17 70 69 "-" "S3Console/0.4" -` +
+	` s9lzHYrFp76ZVxRcpX9= SigV4 ECDHE-RSA-AES128-GCM-SHA256 AuthHeader s3.amazonaws.com TLSV1.2 - -`
+
+// Lines of each format, by what is special about them.
+func TestFormats(t *testing.T) {
+	const stamp = `[17/May/2015:10:05:03 +0000]`
+	const albEnd = ` "curl/7" - - arn "Root=1" "-" "-" 0`
+	const envoyStamp = `[2015-05-17T10:05:03.000Z] `
+	const envoyEnd = ` "id" "h.example" "10.0.2.1:80"`
+	const proxyEnd = ` - - ---- 1/1/1/1/0 0/0 `
+	for format, tests := range map[Format][]lineTest{
+		Common: {
+			{"usual", `1.2.3.4 - - ` + stamp + ` "GET /a?b HTTP/1.1" 200 17`,
+				request{at, "1.2.3.4", "", "", "/a", 17}},
+			{"ISO 8601", `1.2.3.4 - - [2015-05-17T12:05:03+02:00] "GET /a HTTP/1.1" 200 17`,
+				request{at, "1.2.3.4", "", "", "/a", 17}},
+			{"zone", `1.2.3.4 - - [17/May/2015:12:35:03 +0230] "GET / HTTP/1.1" 200 1`,
+				request{at, "1.2.3.4", "", "", "/", 1}},
+			{"user with spaces", `1.2.3.4 - Frank N. Furter ` + stamp + ` "GET / HTTP/1.0" 200 1`,
+				request{at, "1.2.3.4", "Frank N. Furter", "", "/", 1}},
+			{"user with a bracket", `1.2.3.4 - a[b ` + stamp + ` "GET / HTTP/1.1" 200 1`,
+				request{at, "1.2.3.4", "a[b", "", "/", 1}},
+			{"user like a time", `1.2.3.4 - ` + stamp + ` \"] ` + stamp + ` "GET / HTTP/1.1" 200 1`,
+				request{at, "1.2.3.4", stamp + ` \"]`, "", "/", 1}},
+			{"more than 4 GiB", `1.2.3.4 - - ` + stamp + ` "GET / HTTP/1.1" 200 123456789012345678`,
+				request{at, "1.2.3.4", "", "", "/", 123456789012345678}},
+			{"host name", `crawl.example.com - - ` + stamp + ` "GET / HTTP/1.1" 200 1`,
+				request{at, "crawl.example.com", "", "", "/", 1}},
+			{"no client", `- - - ` + stamp + ` "GET / HTTP/1.1" - 1`, request{at, "", "", "", "/", 1}},
+			{"escaped backslash", `1.2.3.4 - - ` + stamp + ` "GET /a\\" 200 1`,
+				request{at, "1.2.3.4", "", "", `/a\\`, 1}},
+			{"spaces in the path", `1.2.3.4 - - ` + stamp + ` "GET /a b HTTP/1.1" 200 1`,
+				request{at, "1.2.3.4", "", "", "/a b", 1}},
+			{"TLS to a plain port", `1.2.3.4 - - ` + stamp + ` "\x16\x03\x01" 400 226`,
+				request{at, "1.2.3.4", "", "", "", 226}},
+			{"request to a proxy", `1.2.3.4 - - ` + stamp + ` "GET http://h.example/p HTTP/1.1" 200 1`,
+				request{at, "1.2.3.4", "", "h.example", "/p", 1}},
+			{"request like a time", `1.2.3.4 - - ` + stamp + ` "GET /[a] \"b HTTP/1.1" 200 1`,
+				request{at, "1.2.3.4", "", "", `/[a] \"b`, 1}},
+			{"CRLF", `1.2.3.4 - - ` + stamp + ` "GET / HTTP/1.1" 200 1` + "\r\n",
+				request{at, "1.2.3.4", "", "", "/", 1}},
+		},
+		Combined: {
+			{"usual", `2001:db8::1 id frank ` + stamp + ` "GET /a?b=c HTTP/1.1" 200 17 "-" "curl"`,
+				request{at, "2001:db8::1", "frank", "", "/a", 17}},
+			{"no size", `1.2.3.4 - - ` + stamp + ` "-" 408 - "-" "-"`,
+				request{at, "1.2.3.4", "", "", "", Unknown}},
+			{"cut off in the agent", `1.2.3.4 - - ` + stamp + ` "GET / HTTP/1.1" 200 1 "-" "Moz`,
+				request{at, "1.2.3.4", "", "", "/", 1}},
+			{"HAProxy, option httplog clf", `1.2.3.4 - - ` + stamp + ` "GET /a HTTP/1.1" 200 17 "" ""` +
+				` 33317 655 "http-in" "static" "srv1" 10 0 30 69 109 "----" 1 1 1 1 0 0 0 "" "" "" ""`,
+				request{at, "1.2.3.4", "", "", "/a", 17}},
+			{"the host in quotes behind the time", `1.2.3.4 - eve ` + stamp +
+				` "h.example" "GET /a?b HTTP/1.1" 200 17 "-" "curl"`,
+				request{at, "1.2.3.4", "eve", "h.example", "/a", 17}},
+			{"the host in quotes in front", `"h.example" 1.2.3.4 - eve ` + stamp +
+				` "GET /a?b HTTP/1.1" 200 17 "-" "curl"`,
+				request{at, "1.2.3.4", "eve", "h.example", "/a", 17}},
+		},
+		ALB: {
+			{"HTTPS", albLine,
+				request{"2015-05-17T10:05:03.186641Z", "192.0.2.7", "", "h.example:443", "/a", 57}},
+			{"IPv6 without brackets", `h2 ` + at + ` app/lb/1 2a02:db8:4538:1:bcf4:5264:e01c:f215:50718` +
+				` 10.0.0.1:80 0.000 0.003 0.000 401 401 29 805 "GET https://h.example:443/a HTTP/2.0"` + albEnd,
+				request{at, "2a02:db8:4538:1:bcf4:5264:e01c:f215", "", "h.example:443", "/a", 805}},
+			{"IPv6 with brackets, no target", `http ` + at + ` app/lb/1 [::1]:99 - -1 -1 -1 503 - 172 370` +
+				` "GET http://[::ffff:a9fe:a9fe]:443/ HTTP/1.1"` + albEnd,
+				request{at, "[::1]", "", "[::ffff:a9fe:a9fe]:443", "/", 370}},
+			{"invalid request", `http ` + at + ` app/lb/1 192.0.2.7:1 - -1 -1 -1 400 - 0 272` +
+				` "- http://h.example:80- -"` + albEnd,
+				request{at, "192.0.2.7", "", "h.example:80", "", 272}},
+			{"no request", `ws ` + at + ` app/lb/1 192.0.2.7:1 - -1 -1 -1 460 - 0 0 "- - -"` + albEnd,
+				request{at, "192.0.2.7", "", "", "", 0}},
+			{"quotes", `wss ` + at + ` app/lb/1 192.0.2.7:1 10.0.0.1:80 0.0 0.0 0.0 200 200 218 587` +
+				` "GET https://h.example:443/\"a b HTTP/1.1" "\"Mozilla\" 5" - - arn`,
+				request{at, "192.0.2.7", "", "h.example:443", `/\"a b`, 587}},
+		},
+		ELB: {
+			{"HTTPS", elbLine,
+				request{"2015-05-17T10:05:03.945958Z", "192.0.2.7", "", "h.example:443", "/a", 57}},
+			{"no backend", at + ` my-lb 192.0.2.7:1 - -1 -1 -1 503 0 0 0` +
+				` "GET http://h.example:80/ HTTP/1.1" "-" - -`,
+				request{at, "192.0.2.7", "", "h.example:80", "/", 0}},
+		},
+		S3: {{"usual", s3Line,
+			request{at, "192.0.2.7", "arn:aws:iam::123456789012:user/eve", "", "/bucket/a", 17}}},
+		APISIX: {{"usual", `192.0.2.7 - - ` + stamp + ` h.example:9080 "GET /a?b HTTP/1.1"` +
+			` 200 17 0.003 "-" "curl" 10.0.0.2:80 200 0.002 "http://h.example"`,
+			request{at, "192.0.2.7", "", "h.example:9080", "/a", 17}}},
+		Envoy: {
+			{"usual", envoyLine,
+				request{"2015-05-17T10:05:03.31Z", "192.0.2.7", "", "h.example", "/a/locations", 17}},
+			{"list", envoyStamp + `"GET / HTTP/3" 0 UC,URX 0 17 2 - "192.0.2.7, 10.0.0.1,2001:db8::1"` +
+				` "Mozilla/5.0 (X11; Linux)"` + envoyEnd,
+				request{at, "192.0.2.7, 10.0.0.1,2001:db8::1", "", "h.example", "/", 17}},
+			{"no values", envoyStamp + `"- - HTTP/1.1" 400 DPE 0 11 2 - "-" "-" "-" "-" "-"`,
+				request{at, "", "", "", "", 11}},
+			{"no request", envoyStamp + `"- - -" 400 DPE 0 11 2 - "-" "-" "-" "-" "-"`,
+				request{at, "", "", "", "", 11}},
+		},
+		Istio: {
+			{"usual", istioLine, request{"2015-05-17T10:05:03.373Z", "10.44.1.23:46520", "",
+				"h.example:8000", "/status/418", 17}},
+			{"reasons", envoyStamp + `"GET / HTTP/2" 503 UF,URX upstream_reset{a,b} peer closed` +
+				` "TLS error: 1:SSL" 0 91 2 - "-" "curl" "id" "h.example" "-" - - 10.0.45.184:8000` +
+				` [2001:db8::1]:46520 h.example -`,
+				request{at, "[2001:db8::1]:46520", "", "h.example", "/", 91}},
+		},
+		HAProxy: {
+			{"usual", haproxyLine, request{"2015-05-17T10:05:03.655Z", "192.0.2.7", "", "", "/a", 2750}},
+			{"IPv6", `2001:db8::1:33317 [17/May/2015:10:05:03.000] web~ app/s1 0/0/0/1/+1 200 +17` +
+				proxyEnd + `"GET https://h.example/a?b HTTP/2.0"`,
+				request{at, "2001:db8::1", "", "h.example", "/a", 17}},
+			{"bad request", `192.0.2.7:59258 [17/May/2015:10:05:03.000] web~ web/<NOSRV> -1/-1/-1/-1/1` +
+				` -1 0` + proxyEnd + `"<BADREQ>"`, request{at, "192.0.2.7", "", "", "", 0}},
+			{"HTTPS log", haproxyLine + ` 0/0/0/0/0 h.example/TLSv1.3/TLS_AES_256_GCM_SHA384`,
+				request{"2015-05-17T10:05:03.655Z", "192.0.2.7", "", "", "/a", 2750}},
+			{"spaces in a captured agent", `unix:1 [17/May/2015:10:05:03.000] web~ app/s1 0/0/0/1/1 200` +
+				` 17` + proxyEnd + `{h.example|Mozilla/5.0 (X11; #22x#22)} {} "GET /a#22 HTTP/1.1"`,
+				request{at, "unix", "", "", "/a", 17}},
+			{"cut off by syslog", `192.0.2.7:1 [17/May/2015:10:05:03.000] web~ app/s1 0/0/0/1/1 200 17` +
+				proxyEnd + `"GET /aaaaa`, request{at, "192.0.2.7", "", "", "/aaaaa", 17}},
+		},
+		Logfmt: {
+			{"usual", logfmtLine, request{at, "192.0.2.7:5678", "eve", "h.example", "/a", 17}},
+			{"keys without a value", `msec=1431857103.123 debug ip= user="" remote_user=- path=/   done`,
+				request{"2015-05-17T10:05:03.123Z", "", "", "", "/", Unknown}},
+			{"quoted quotes", `ts=1431857103 user="a\"b=\"c" path="/\\" time="17/May/2015:12:05:03 +0200"`,
+				request{at, "", `a"b="c`, "", `/\`, Unknown}},
+			{"a list and a request line", `ts=1431857103 ip=1.1.1.1 ip="192.0.2.7, 10.0.0.1"` +
+				` request="GET /a HTTP/2"`, request{at, "192.0.2.7, 10.0.0.1", "", "", "/a", Unknown}},
+		},
+	} {
+		checkLines(t, format, tests)
+	}
+}
+
+func TestJSONLines(t *testing.T) {
+	checkLines(t, JSON, []lineTest{
+		{"Caddy", caddyLine, request{"2022-03-09T21:30:01.5241024Z", "127.0.0.1", "eve",
+			"localhost", "/a", 10900}},
+		{"nginx", nginxLine, request{at, "1.2.3.4", "", "h.example", "/x", 17}},
+		{"Traefik", traefikLine, request{"2015-05-17T10:05:03.5Z", "192.0.2.7:58094", "", "h.example",
+			"/a", 17}},
+		{"Traefik without StartUTC", strings.Replace(traefikLine, "StartUTC", "X", 1),
+			request{"2015-05-17T10:05:03.5Z", "192.0.2.7:58094", "", "h.example", "/a", 17}},
+		{"a duration beside the time", `{"time":0.25,"timestamp":1431857103,"ip":"192.0.2.7"}`,
+			request{at, "192.0.2.7", "", "", "", Unknown}},
+		{"Cloudflare", cloudflareLine, request{at, "2001:db8::1", "", "h.example", "/a", 17}},
+		{"Cloudflare, unix", strings.Replace(cloudflareLine, `"2015-05-17T10:05:03Z"`,
+			`1431857103`, 1), request{at, "2001:db8::1", "", "h.example", "/a", 17}},
+		{"Cloudflare, unixnano", strings.Replace(cloudflareLine, `"2015-05-17T10:05:03Z"`,
+			`1431857103250000000`, 1),
+			request{"2015-05-17T10:05:03.25Z", "2001:db8::1", "", "h.example", "/a", 17}},
+		{"Envoy", `{"start_time":"2015-05-17T10:05:03.25Z","authority":"h.example","bytes_sent":17,` +
+			`"downstream_remote_address":"[::1]:99","path":"/a?b","x_forwarded_for":"192.0.2.7"}`,
+			request{"2015-05-17T10:05:03.25Z", "[::1]:99", "", "h.example", "/a", 17}},
+		{"Google Cloud", `{"httpRequest":{"requestUrl":"https://h.example/a?b","responseSize":"17",` +
+			`"remoteIp":"192.0.2.7"},"timestamp":"2015-05-17T10:05:03.25Z"}`,
+			request{"2015-05-17T10:05:03.25Z", "192.0.2.7", "", "h.example", "/a", 17}},
+		{"Envoy Gateway", `{"start_time":"2015-05-17T10:05:03Z","x-envoy-origin-path":"/a?b",` +
+			`"bytes_sent":17,"x-forwarded-for":"192.0.2.8",":authority":"h.example",` +
+			`"upstream_host":"-","downstream_remote_address":"192.0.2.7:62217"}`,
+			request{at, "192.0.2.7:62217", "", "h.example", "/a", 17}},
+		{"Kong", `{"started_at":1431857103000,"client_ip":"192.0.2.7","response":{"size":"17"},` +
+			`"request":{"uri":"/a","url":"http://h.example:8000/a?b","headers":{"host":"h.example"}}}`,
+			request{at, "192.0.2.7", "", "h.example:8000", "/a", 17}},
+		{"AWS API Gateway", `{"requestId":"x","ip":"192.0.2.7","requestTime":` +
+			`"17/May/2015:10:05:03 +0000","httpMethod":"GET","path":"/a","responseLength":"17"}`,
+			request{at, "192.0.2.7", "", "", "/a", 17}},
+		{"AWS WAF", `{"timestamp":1431857103000,"httpRequest":{"clientIp":"192.0.2.7","uri":"/a",` +
+			`"headers":[{"name":"Host","value":"h.example"}],"args":"b"}}`,
+			request{at, "192.0.2.7", "", "", "/a", Unknown}},
+		{"Elastic Common Schema", `{"@timestamp":"2015-05-17T10:05:03Z","source":{"ip":"192.0.2.7"},` +
+			`"url":{"original":"/a?b","path":"/x","domain":"h.example"},` +
+			`"http":{"response":{"body":{"bytes":17}}}}`,
+			request{at, "192.0.2.7", "", "h.example", "/a", 17}},
+		{"Echo", `{"time":"2015-05-17T10:05:03Z","remote_ip":"::1","host":"h.example","uri":"/a",` +
+			`"bytes_in":1,"bytes_out":17}`, request{at, "::1", "", "h.example", "/a", 17}},
+		{"milliseconds", `{"ts":1431857103123,"ip":"::1"}`,
+			request{"2015-05-17T10:05:03.123Z", "::1", "", "", "", Unknown}},
+		{"nginx $msec", `{"msec":"1431857103.123","uri":"/"}`,
+			request{"2015-05-17T10:05:03.123Z", "", "", "", "/", Unknown}},
+		{"time as in CLF", `{"time_local":"17/May/2015:10:05:03 +0000","uri":"/"}`,
+			request{at, "", "", "", "/", Unknown}},
+		{"nginx without escape=json", `{"ts":1431857103,"uri":"/a\x22b","remote_addr":"::1"}`,
+			request{at, "::1", "", "", `/a\x22b`, Unknown}},
+		{"nothing for an empty variable", `{"ts":1431857103,"t": ,"ip":"::1","size":}`,
+			request{at, "::1", "", "", "", Unknown}},
+		{"white space", " { \"ts\" : 1431857103 ,\t\"ip\" : \"a\" } \r\n",
+			request{at, "a", "", "", "", Unknown}},
+		{"escapes", `{"ts":1431857103,"user":"a\"b\\\u00e9\/","uri":"/\u0026"}`,
+			request{at, "", `a"b\é/`, "", "/&", Unknown}},
+		{"null and dash are missing values",
+			`{"ts":1431857103,"user_id":null,"remote_user":"-","user":"u"}`,
+			request{at, "", "u", "", "", Unknown}},
+		{"an empty text is a missing value", `{"ts":1431857103,"user_id":"","remote_user":"u"}`,
+			request{at, "", "u", "", "", Unknown}},
+		{"size is not a number", `{"ts":1431857103,"ip":"::1","size":"big"}`,
+			request{at, "::1", "", "", "", Unknown}},
+		{"brackets in strings", `{"x":{"a":"}]\"}"},"y":["]",{"z":"["}],"ts":1431857103,"ip":"a"}`,
+			request{at, "a", "", "", "", Unknown}},
+		{"list instead of a peer", `{"ts":1431857103,"ip":"192.0.2.7, 10.0.0.1"}`,
+			request{at, "192.0.2.7, 10.0.0.1", "", "", "", Unknown}},
+		{"no peer but X-Forwarded-For", `{"ts":1431857103,"http_x_forwarded_for":"192.0.2.7"}`,
+			request{at, "192.0.2.7", "", "", "", Unknown}},
+		{"Caddy's client without a peer", `{"ts":1431857103,"request":{"client_ip":"192.0.2.7"}}`,
+			request{at, "192.0.2.7", "", "", "", Unknown}},
+		{"array of addresses", `{"ts":1431857103,"ip":["192.0.2.7", "10.0.0.1,10.0.0.2"]}`,
+			request{at, "192.0.2.7,10.0.0.1,10.0.0.2", "", "", "", Unknown}},
+		{"object where a text is expected", `{"ts":1431857103,"user":{"id":1},"ip":[{"a":1}],` +
+			`"host":"h"}`, request{at, "", "", "h", "", Unknown}},
+		{"names with dots", `{"@timestamp":"2015-05-17T10:05:03Z","source.ip":"192.0.2.7",` +
+			`"url.original":"/a?b"}`, request{at, "192.0.2.7", "", "", "/a", Unknown}},
+		{"Azure Front Door", `{"time":"2015-05-17T10:05:03.0000000Z","category":"FrontDoorAccessLog",` +
+			`"properties":{"httpMethod":"GET","requestUri":"https://h.example:443/a?b","clientIp":` +
+			`"203.0.113.1","socketIp":"192.0.2.7","responseBytes":"17","hostName":"h.example"}}`,
+			request{at, "192.0.2.7", "", "h.example", "/a", 17}},
+		{"pino", `{"level":30,"time":1431857103000,"pid":1,"hostname":"web","req":{"id":1,` +
+			`"method":"GET","url":"/a?b","headers":{"host":"h.example"},` +
+			`"remoteAddress":"::ffff:192.0.2.7"},` +
+			`"res":{"statusCode":200,"headers":{"content-length":17}},"msg":"request completed"}`,
+			request{at, "::ffff:192.0.2.7", "", "h.example", "/a", 17}},
+		{"APISIX", `{"client_ip":"192.0.2.7","start_time":1431857103000,"route_id":"1","request":` +
+			`{"uri":"/a?b","url":"http://h.example:9080/a?b","method":"GET",` +
+			`"headers":{"host":"h.example"}},"response":{"status":200,"size":17}}`,
+			request{at, "192.0.2.7", "", "h.example:9080", "/a", 17}},
+	})
+}
+
+func TestW3CLines(t *testing.T) {
+	forwarded := strings.Replace(cloudFrontLine, "0.001\t-", "0.001\t2001:db8::1", 1)
+	for _, tt := range []struct {
+		name, log string
+		want      []request
+	}{
+		{"IIS", iisFields + iisLine, []request{{at, "192.0.2.7", `CORP\eve`, "", "/a.aspx", 17}}},
+		{"IIS, IPv6 and no values", iisFields +
+			"2015-05-17 10:05:03 10.0.0.1 - - - 443 - fe80::1%4 - - 400 0 0 - 15 -",
+			[]request{{at, "fe80::1%4", "", "", "", Unknown}}},
+		{"IIS, a tab in the agent", iisFields + strings.Replace(iisLine, "+(", "\t(", 1),
+			[]request{{at, "192.0.2.7", `CORP\eve`, "", "/a.aspx", 17}}},
+		{"CloudFront", cloudFrontFields + cloudFrontLine + "\n" + forwarded,
+			[]request{{at, "192.0.2.7", "", "h.example", "/a%20b", 17},
+				{at, "192.0.2.7", "", "h.example", "/a%20b", 17}}},
+		{"other columns later", "#Fields: time date c-ip\n10:05:03 2015-05-17 a\n" +
+			"#Fields: Date TIME c-ip cs-host\n2015-05-17 10:05:03.25 b h.example",
+			[]request{{at, "a", "", "", "", Unknown},
+				{"2015-05-17T10:05:03.25Z", "b", "", "h.example", "", Unknown}}},
+		{"padded", "#Fields: date time c-ip cs-uri-stem sc-bytes\n" +
+			"2015-05-17 10:05:03   192.0.2.7    /a    17",
+			[]request{{at, "192.0.2.7", "", "", "/a", 17}}},
+		{"local time", "#Fields: date-local time-local c-ip sc-bytes\n" +
+			"2015-05-17 10:05:03.000 192.0.2.7 17", []request{{at, "192.0.2.7", "", "", "", 17}}},
+		{"local time beside UTC", "#Fields: date-local time-local date time c-ip\n" +
+			"2015-05-17 12:05:03 2015-05-17 10:05:03 192.0.2.7",
+			[]request{{at, "192.0.2.7", "", "", "", Unknown}}},
+		{"carriage returns", strings.ReplaceAll(iisFields+iisLine+"\n", "\n", "\r\n"),
+			[]request{{at, "192.0.2.7", `CORP\eve`, "", "/a.aspx", 17}}},
+	} {
+		got, bad, format := read(t, strings.NewReader(tt.log), Schema{})
+		if fmt.Sprint(got) != fmt.Sprint(tt.want) || len(bad) != 0 || format != W3C {
+			t.Errorf("%s: got %+v (%s), malformed %v; want %+v", tt.name, got, format, bad, tt.want)
+		}
+	}
+}
+
+// Each line is malformed after a valid one, and the error says what it lacks.
+func TestMalformedLines(t *testing.T) {
+	const columns = "#Fields: date time c-ip\n2015-05-17 10:05:03 192.0.2.7"
+	for valid, tests := range map[string][]malformedTest{
+		line("1.2.3.4"): {
+			{`hello`, errOrigin.want},
+			{`1.2.3.4 - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 1`, errClient.want},
+			{`1.2.3.4 - -[17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 1`, errOrigin.want},
+			{`[17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 1`, errOrigin.want},
+			{`1.2.3.4 - - [17/May/2015:10:05:03 +0000 x] "GET / HTTP/1.1" 200 1`, errTime.want},
+			{`1.2.3.4 - - [17/May/2015:10:05:03 +0000`, errTime.want},
+			{`1.2.3.4 - - [17/Mai/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 1`, errTime.want},
+			{`1.2.3.4 - - [17/May/2015:10:05:03 +0000] GET / HTTP/1.1 200 1`, errRequest.want},
+			{`1.2.3.4 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1\" 200 1`, errRequest.want},
+			{`1.2.3.4 - - [17/May/2015:10:05:03 +0000]`, errRequest.want},
+			{`1.2.3.4 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1"`, errStatus.want},
+			{`1.2.3.4 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 2x0 1`, errStatus.want},
+			{`1.2.3.4 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 `, errSize.want},
+			{`1.2.3.4 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 -1`, errSize.want},
+			{`1.2.3.4 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 1234567890123456789`,
+				errSize.want},
+		},
+		caddyLine: {
+			{`hello`, errObject.want},
+			{`{`, errJSON.want},
+			{`{"ts":1431857103,}`, errJSON.want},
+			{`{"ts":1431857103} x`, errJSON.want},
+			{`{"ts":1431857103,"ip":"a"}{"ts":1431857103,"ip":"b"}`, errJSON.want},
+			{`{"a":{"b":1},"c":["x"}`, errJSON.want},
+			{`{"a":"x}`, errJSON.want},
+			{`{"ip":"1.2.3.4"}`, errNoTime.want},
+			{`{"ts":null,"time":"-","ip":"1.2.3.4"}`, errNoTime.want},
+			{`{"ts":,"ip":"1.2.3.4"}`, errNoTime.want},
+			{`{"ts":"yesterday"}`, `time "yesterday": ` + wantTime},
+			{`{"ts":-5}`, `time "-5": ` + wantTime},
+			{`{"ts":1e400}`, `time "1e400": ` + wantTime},
+			{`{"ts":true}`, `time "true": ` + wantTime},
+			{`{"ts":` + strings.Repeat("9", 1000) + `}`, `time "` + strings.Repeat("9", excerpt) + `": `},
+			{`{"ts":"2015-05-17T10:05:03"}`, wantTime}, // without a zone
+			{`{"ts":"2015-13-17T10:05:03Z"}`, wantTime},
+		},
+		logfmtLine: {
+			{`hello world ts=1431857103`, errPair.want},
+			{`=x ts=1431857103`, errPair.want},
+			{`ts=1431857103 user="a`, errValue.want},
+			{`ts=1431857103 "user=a"`, errValue.want},
+			{`ts=1431857103 uri=/a?b=c`, errValue.want},
+			{`ip=192.0.2.7`, errNoTime.want},
+			{`ts=yesterday ip=192.0.2.7`, wantTime},
+		},
+		columns: {
+			{"2015-05-17 10:05:03", `want $time before " "`},
+			{"2015-05-17 10:05:03 192.0.2.7 GET", `want the end before " GET"`},
+			{"2015-05-17\t10:05:03\t192.0.2.7", `want $date before " "`},
+			{"2015-02-29 10:05:03 192.0.2.7", `time "10:05:03" on "2015-02-29": `},
+			{"- - 192.0.2.7", errNoTime.want},
+			{`"2015-05-17" "10:05:03" "192.0.2.7"`, `time "\"10:05:03\"" on `},
+			{"# comment", `want $time before " "`},
+			{"#Fields: time c-ip\n10:05:03 192.0.2.7", errFields.want},
+			{"#Fields: date time" + strings.Repeat(" a", maxColumns) + "\n2015-05-17 10:05:03", errFields.want},
+			{"#Fields:\n2015-05-17 10:05:03 192.0.2.7", errFields.want},
+		},
+		haproxyLine: {
+			{`Proxy http-in started.`, `want $peer_port before " ["`},
+			{`192.0.2.7 [17/May/2015:10:05:03.123] f b/s 1/1/1/1/1 200 1 - "-"`, `want $peer_port before " ["`},
+			{`192.0.2.7:1 [31/Feb/2015:10:05:03.123] f b/s 1/1/1/1/1 200 1 - "-"`, wantTime},
+			{`192.0.2.7:1 [17/May/2015:10:05:03.123] f/1: Connection error during SSL handshake`,
+				`want $word before "/"`},
+			{`192.0.2.7:1 [17/May/2015:10:05:03.123] f b/s 0/0/5007 212 -- 0/0/0/0/3 0/0`, // TCP
+				`want $number before "/"`},
+			{`192.0.2.7:1 [17/May/2015:10:05:03.123] f b/s 1/1/1/1/1 OK 1 - "-"`, `want $status before " "`},
+		},
+		envoyLine: {
+			{`[2015-05-17 10:05:03.310][1][info][main] starting`, `want $time_iso8601 before "] \""`},
+			{`[2015-05-17T10:05:03.310] "GET / HTTP/1.1" 200 - 0 1 2 3 "a" "b" "c" "d" "e"`, wantTime},
+			{`[2015-05-17T10:05:03.310Z] "GET / HTTP/1.1" 2000 - 0 1`, `want $status before " "`},
+			{`[2015-05-17T10:05:03.310Z] "GET / HTTP/1.1" 200 - 0 1 2 3 "192.0.2.7" "curl"`,
+				`want $http_user_agent before "\" \""`},
+			{`[2015-05-17T10:05:03.310Z] "GET / HTTP/1.1" 200 - 0 1 2 3 "1.1.1.1" "a" "b" "c" "d" "e"`,
+				`want the end before " \"e\""`},
+			{`[2015-05-17T10:05:03.310Z] "- - -" 0 DC 0 0 2 - "-" "-" "-" "-" "10.0.0.1:80"`,
+				errConnection.want},
+		},
+		albLine: {
+			{`tls ` + at + ` app/lb/1 192.0.2.7:1`, `want $type before " "`},
+			{`https ` + at + ` app/lb/1 192.0.2.7:1 10.0.0.1:80 0 0 0 x`, `want $status before " "`},
+		},
+		elbLine: {
+			{at + ` my-lb 192.0.2.7:1 10.0.0.1:80 0 0 0 - - 82 305 "- - - " "-" - -`, errConnection.want},
+		},
+	} {
+		for _, tt := range tests {
+			got, bad, _ := read(t, strings.NewReader(valid+"\n"+tt.line), Schema{})
+			if len(got) != 1 || len(bad) != 1 || !strings.HasPrefix(bad[0].Err.Error(), tt.want) &&
+				!strings.HasSuffix(bad[0].Err.Error(), tt.want) {
+				t.Errorf("%s: got %v, malformed %v; want %v", tt.line, got, bad, tt.want)
+			}
+		}
+	}
+}
+
+// A message of a program is not a request, and not malformed.
+func TestMessagesBetweenRequests(t *testing.T) {
+	const starting = `{"level":"info","ts":1646861400.1,"msg":"using config from file","file":"/etc/Caddyfile"}`
+	log := strings.Repeat(starting+"\n", 4) + caddyLine + "\n" + `{"msg":"stopping"}` + "\n" + caddyLine
+	if got, bad, format := read(t, strings.NewReader(log), Schema{}); len(got) != 2 || len(bad) != 0 ||
+		format != JSON {
+		t.Errorf("got %v (%s), malformed %v", got, format, bad)
+	}
+	log = logfmtLine + "\nts=1431857103 level=info msg=starting"
+	if got, bad, _ := read(t, strings.NewReader(log), Schema{}); len(got) != 1 || len(bad) != 0 {
+		t.Errorf("got %v, malformed %v", got, bad)
+	}
+}
+
+// The fields of a format that names them can be named, and further ones are read.
+func TestFieldsCanBeNamed(t *testing.T) {
+	for _, tt := range []struct {
+		schema             Schema
+		log, fields, extra string
+	}{
+		{Schema{Names: map[string]string{"time": "when", "ip": "who.addr", "uri": "what", "size": "n"},
+			Extra: []string{"request.headers.X-Api-Key", "level", "absent", "request.host"}},
+			strings.Replace(caddyLine, `{`, `{"when":9,"who":{"addr":"5.6.7.8"},"what":"/w","n":3,`, 1),
+			"{1970-01-01T00:00:09Z 5.6.7.8 eve localhost /w 3}", `["k1" "info" "" "localhost"]`},
+		{Schema{Names: map[string]string{"date": "date", "time": "time"}},
+			`{"date":"2015-05-17","time":"10:05:03","c-ip":"192.0.2.7","uri":"/a"}`,
+			"{2015-05-17T10:05:03Z    /a -1}", "[]"},
+		{Schema{Names: map[string]string{"ip": "X-Real-IP", "time": "timestamp(ms)"},
+			Extra: []string{"cs(X-Api-Key)", "time-taken"}},
+			"#Fields: timestamp(ms) c-ip x-real-ip cs(X-Api-Key) time-taken\n" +
+				"1431857103250 10.0.0.1 192.0.2.7 k1 15",
+			"{2015-05-17T10:05:03.25Z 192.0.2.7    -1}", `["k1" "15"]`},
+	} {
+		if err := tt.schema.Validate(); err != nil {
+			t.Fatal(err)
+		}
+		r, err := NewReader(t.Context(), "a.log", strings.NewReader(tt.log), tt.schema)
+		var rec Record
+		if err = errors.Join(err, r.Next(&rec)); err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(kept(&rec)); got != tt.fields || fmt.Sprintf("%q", rec.Fields) != tt.extra {
+			t.Errorf("%s: got %s, extra %q", tt.log, got, rec.Fields)
+		}
+	}
+	for _, names := range []map[string]string{{"ipp": "x"}, {"ip": ""}} {
+		err := Schema{Names: names}.Validate()
+		if err == nil || !strings.Contains(err.Error(), "date, time, ip, forwarded, user, host, uri, size") {
+			t.Errorf("%v: error %v does not list the names", names, err)
+		}
+	}
+}

@@ -1,0 +1,87 @@
+package accesslog
+
+import (
+	"bytes"
+	"strings"
+)
+
+// patterns are the formats of programs, in the notation of nginx, each before the ones that it could
+// be taken for. A $word has no space, $number is a number, and $_ is any text.
+//
+//   - HAProxy, option httplog and httpslog: https://docs.haproxy.org/dev/configuration.html#8.2.3.
+//     It writes #22 for a quote. syslog may cut the line off in the request.
+//   - AWS Application and Classic Load Balancer: docs.aws.amazon.com/elasticloadbalancing/latest/
+//     application/load-balancer-access-logs.html and classic/access-log-collection.html
+//   - Amazon S3: docs.aws.amazon.com/AmazonS3/latest/userguide/LogFormat.html
+//   - Envoy: https://www.envoyproxy.io/docs/envoy/latest/configuration/observability/access_log/usage.
+//     It has no peer, and has appended it to X-Forwarded-For if it uses the remote address.
+//   - Istio: https://istio.io/latest/docs/tasks/observability/logs/access-log
+//   - Apache APISIX: nginx_config.http.access_log_format in its config.yaml
+//   - nginx with the host in quotes behind the time
+//
+// Envoy escapes nothing. A client that sends a quote and a space may make its line malformed.
+var patterns = []struct {
+	format     Format
+	name, text string
+	ends       bool // whether the line ends there
+}{
+	{HAProxy, "HAProxy", `$peer_port [$time_local] $word $word/$word $number/$number/$number/$number/$number $status $bytes_sent $text "$request`,
+		false},
+	{ALB, "AWS ALB", `$type $time_iso8601 $word $peer_port $word $number $number $number $status $word $number $bytes_sent "$request"` +
+		` "$http_user_agent"`, false},
+	{ELB, "AWS ELB", `$time_iso8601 $word $peer_port $word $number $number $number $status $word $number $bytes_sent "$request"` +
+		` "$http_user_agent"`, false},
+	{S3, "Amazon S3", `$owner $word [$time_local] $remote_addr $remote_user $word $word $word "$request" $status` +
+		` $word $bytes_sent`, false},
+	{Envoy, "Envoy", `[$time_iso8601] "$request" $status $word $number $bytes_sent $number $word "$http_x_forwarded_for"` +
+		` "$http_user_agent" "$word" "$http_host" "$word"`, true},
+	{Istio, "Istio", `[$time_iso8601] "$request" $status $word $text "$text" $number $bytes_sent $number $word` +
+		` "$http_x_forwarded_for" "$http_user_agent" "$word" "$http_host" "$word" $word $word $word` +
+		` $remote_addr $word $word`, false},
+	{APISIX, "APISIX", `$peer - $remote_user [$time_local] $host "$request" $status $body_bytes_sent` +
+		` $number "`, false},
+	{Combined, "Combined with a host", `$peer - $remote_user [$time_local] "$http_host" "$request" $status` +
+		` $body_bytes_sent "$http_referer" "$http_user_agent"`, false},
+}
+
+// strict has the variables whose values have one form. They tell the patterns apart.
+var strict = map[string]func(b []byte) bool{
+	"word":         func(b []byte) bool { return len(b) > 0 && bytes.IndexByte(b, ' ') < 0 },
+	"number":       func(b []byte) bool { return len(b) > 0 && consistsOf(b, "0123456789.+-") },
+	"owner":        func(b []byte) bool { return len(b) == 64 && consistsOf(b, "0123456789abcdef") },
+	"status":       func(b []byte) bool { return isStatus(b) || string(b) == "0" || string(b) == "-1" },
+	"time_iso8601": isISOTime,
+	"host":         isHostName,
+	"peer":         isClient,
+	"peer_port":    func(b []byte) bool { return len(withoutPort(b)) < len(b) && isClient(withoutPort(b)) },
+	"type": func(b []byte) bool {
+		switch string(b) {
+		case "http", "https", "h2", "grpcs", "ws", "wss":
+			return true
+		}
+		return false
+	},
+}
+
+// consistsOf reports whether b has no other bytes than these.
+func consistsOf(b []byte, these string) bool {
+	for _, c := range b {
+		if strings.IndexByte(these, c) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// newPatternParsers returns the parsers of the patterns.
+func newPatternParsers(extra []string) (all []namedParser) {
+	for _, known := range patterns {
+		p, err := newFormatParser(known.text, Schema{Extra: extra}, formatCandidates)
+		if err != nil {
+			panic(err) // a mistake in the table
+		}
+		p.format, p.ends = known.format, known.ends
+		all = append(all, namedParser{p, known.name})
+	}
+	return all
+}
