@@ -1,74 +1,48 @@
 package benchmarks
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/tb"
-	"github.com/seed-181794aa/ratelimit/tb/cas"
 )
 
-// A benchmark must fail if its calls are not the workload of its name.
-func TestWorkloadsCheckThemselves(t *testing.T) {
-	always := func(string) bool { return true }
-	never := func(string) bool { return false }
-	uniform := Workload{Load: "grant", Keys: 20_000, Dist: "uniform", Par: 1}
-	zipf := Workload{Load: "grant", Keys: 20_000, Dist: "zipf", Par: 1}
-	oneKey := func() []string { return []string{name(7), name(7)} }
-	for _, c := range []struct {
-		what  string
-		w     Workload
-		calls func() []string
-		allow func(string) bool
-		fails bool
-	}{
-		{"grants", uniform, nil, always, false},
-		{"grants that are refused", uniform, nil, never, true},
-		{"refusals", Workload{Load: "refuse", Keys: 1, Dist: "uniform", Par: 2}, nil, never, false},
-		{"refusals that are granted", Workload{Load: "refuse", Keys: 1, Par: 2}, nil, always, true},
-		{"one key instead of many", uniform, oneKey, always, true},
-		{"a distribution", zipf, nil, always, false},
-		{"the same number of calls of each key", zipf, uniform.calls(), always, true},
-		{"a mix of grants only", Workload{Load: "mix", Keys: 64, Par: 1}, nil, always, true},
-		{"a mix of refusals only", Workload{Load: "mix", Keys: 64, Par: 1}, nil, never, true},
-		{"a mix", Workload{Load: "mix", Keys: 4096, Par: 1}, nil, ticking(brief), false},
-	} {
-		t.Run(c.what, func(t *testing.T) {
-			traffic := &traffic{Workload: c.w, calls: c.w.calls(), position: new(int)}
-			if c.calls != nil {
-				traffic.calls = c.calls
+// A benchmark fails if its calls have not the answers of its load.
+func TestWorkloadsCheckTheirAnswers(t *testing.T) {
+	for _, load := range []string{"grant", "refuse"} {
+		for _, answer := range []bool{true, false} {
+			w := Workload{Load: load, Keys: 2, Dist: "uniform", Par: 2}
+			traffic := &traffic{Workload: w, calls: w.calls(), position: new(int)}
+			failed := false
+			testing.Benchmark(func(b *testing.B) {
+				if *traffic.position > 0 {
+					return
+				}
+				b.N = 2 * batch
+				traffic.run(b, func(string) bool { return answer })
+				failed = failed || b.Failed()
+			})
+			if want := answer == (load == "refuse"); failed != want {
+				t.Errorf("%s, answer %v: the benchmark fails: %v, want %v", load, answer, failed, want)
 			}
-			if got := fails(traffic, c.allow); got != c.fails {
-				t.Errorf("the benchmark fails: %v, want %v", got, c.fails)
-			}
-		})
+		}
 	}
 }
 
-// fails reports whether a benchmark of the traffic fails. It makes enough calls to judge a
-// mix.
-func fails(traffic *traffic, allow func(string) bool) (failed bool) {
-	testing.Benchmark(func(b *testing.B) {
-		if failed || *traffic.position > 0 {
-			return
+// The goroutines of a workload call each key equally often, or the first one call in seven.
+func TestCallsHaveTheirDistribution(t *testing.T) {
+	for dist, share := range map[string]float64{"uniform": 1.0 / 20_000, "zipf": 0.15} {
+		counts := make(map[string]int)
+		calls := Workload{Keys: 20_000, Dist: dist}.calls()()
+		for _, key := range calls {
+			counts[key]++
 		}
-		for _, b.N = range []int{250, 2 * judgedCalls} {
-			traffic.run(b, allow)
+		got := float64(counts[name(0)]) / float64(len(calls))
+		if math.Abs(got-share) > 0.02 || dist == "uniform" && len(counts) != 20_000 {
+			t.Errorf("%s: %.4f of the calls for one of %d keys", dist, got, len(counts))
 		}
-		failed = b.Failed()
-	})
-	return failed
-}
-
-// ticking returns a limiter whose clock advances with each call.
-func ticking(limit tb.Limit) func(string) bool {
-	now := time.Unix(0, 0)
-	l := must(cas.New[string](limit))
-	return func(key string) bool {
-		now = now.Add(100 * time.Nanosecond)
-		d, err := l.AllowAt(now, key, 1)
-		return err == nil && d.Allowed
 	}
 }
 

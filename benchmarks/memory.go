@@ -3,13 +3,11 @@ package benchmarks
 import (
 	"fmt"
 	"runtime"
-	"runtime/metrics"
 	"testing"
 )
 
 // Memory fills a table of each contender with keys that the benchmark does not keep. It
-// reports the heap per key, with the key's string, and the CPU time of a garbage collection
-// with the table in the heap.
+// reports the heap per key, with the key's string.
 func Memory(b *testing.B, contenders []Contender) {
 	sizes := []int{10_000, 100_000, 1_000_000}
 	if testing.Short() {
@@ -28,23 +26,16 @@ func Memory(b *testing.B, contenders []Contender) {
 }
 
 func (w Workload) measureMemory(b *testing.B, c Contender) {
-	const collections = 3
-	var bytes, cpu float64
+	var bytes float64
 	for b.Loop() {
 		before := settledHeap()
 		allow := c.New(w.Limit, w.Bound)
 		w.fill(b, allow)
 		bytes += float64(liveHeap()) - float64(before)
-		start := gcCPU()
-		for range collections {
-			runtime.GC()
-		}
-		cpu += (gcCPU() - start) / collections
 		runtime.KeepAlive(allow)
 	}
 	b.ReportMetric(0, "ns/op") // suppressed
 	b.ReportMetric(bytes/float64(w.Keys)/float64(b.N), "B/key")
-	b.ReportMetric(cpu*1e9/float64(b.N), "gc-cpu-ns")
 }
 
 // liveHeap returns the bytes of live objects.
@@ -80,13 +71,6 @@ func awaitCleanups() {
 	runtime.AddCleanup(new([64]byte), func(done chan struct{}) { close(done) }, done)
 	runtime.GC()
 	<-done
-}
-
-// gcCPU returns the CPU seconds that garbage collection has taken so far.
-func gcCPU() float64 {
-	sample := []metrics.Sample{{Name: "/cpu/classes/gc/total:cpu-seconds"}}
-	metrics.Read(sample)
-	return sample[0].Value.Float64()
 }
 
 // Flood calls each contender with new keys only, twenty times its bound, and reports the

@@ -14,7 +14,7 @@ import (
 
 // Workload is one row of the comparison.
 type Workload struct {
-	Load  string // grant, refuse, mix, new; in other benchmarks memory, flood, churn, grow
+	Load  string // grant, refuse, new; in other benchmarks memory, flood, churn
 	Keys  int    // distinct keys
 	Dist  string // distribution of the calls: uniform or zipf
 	Par   int    // goroutines
@@ -29,8 +29,6 @@ var (
 	generous = tb.Limit{Capacity: tb.MaxCapacity, Tokens: 100_000_000, Per: time.Second}
 	// daily refuses every call but a key's first.
 	daily = tb.Limit{Capacity: 1, Tokens: 1, Per: 24 * time.Hour}
-	// brief is reached many times in the time of a benchmark.
-	brief = tb.Limit{Capacity: 10, Tokens: 10, Per: 100 * time.Microsecond}
 	// modest is so slow that no contender forgets a key because its bucket is full again.
 	modest = tb.Limit{Capacity: 10, Tokens: 1, Per: time.Minute}
 )
@@ -40,7 +38,6 @@ func suites(short bool) [][]Workload {
 	all := [][]Workload{
 		cross(Workload{Load: "grant", Keys: 1, Limit: generous}, oneKeyPars, "uniform"),
 		cross(Workload{Load: "refuse", Keys: 1, Limit: daily}, oneKeyPars, "uniform"),
-		cross(Workload{Load: "mix", Keys: 4096, Limit: brief}, manyKeysPars, "uniform"),
 		cross(Workload{Load: "grant", Keys: 1_000, Limit: generous}, manyKeysPars, "uniform", "zipf"),
 	}
 	if short {
@@ -76,11 +73,8 @@ func cross(w Workload, pars []int, dists ...string) []Workload {
 // String returns the workload's part of a benchmark's name.
 func (w Workload) String() string {
 	keys := count(w.Keys)
-	switch w.Load {
-	case "new":
+	if w.Load == "new" {
 		keys = "new"
-	case "mix":
-		keys = "few"
 	}
 	return fmt.Sprintf("load=%s/keys=%s/dist=%s/par=%d", w.Load, keys, w.Dist, w.Par)
 }
@@ -96,17 +90,12 @@ func count(n int) string {
 	return strconv.Itoa(n)
 }
 
+// zipf is the exponent of Zipf's distribution: the k-th most frequent key has a share of the calls in
+// proportion to k to the power of -zipf.
+const zipf = 1.1
+
 // name returns the i-th key, in memory of its own.
 func name(i int) string { return fmt.Sprintf("client-%07d", i) }
-
-// number is the inverse of name.
-func number(key string) int {
-	n, err := strconv.Atoi(key[len("client-"):])
-	if err != nil {
-		panic(err)
-	}
-	return n
-}
 
 // calls returns the keys in the order of their calls, which goroutines repeat. The strings
 // lie in memory in that order, like a key that a server has just parsed. They are other

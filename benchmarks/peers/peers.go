@@ -17,22 +17,14 @@ var Peers = []benchmarks.Contender{
 	{Name: "throttled", New: throttledMem},
 	{Name: "sethvargo", New: sethvargoMem, Skip: unbounded},
 	{Name: "ulule", New: ululeMem, Skip: unbounded},
-	{Name: "juju-syncmap", New: jujuSyncMap, Skip: unbounded},
-	{Name: "uber-syncmap", New: uberSyncMap, Skip: blocking},
 	{Name: "httprate", New: httprateLocal, Skip: unbounded},
 }
 
 // unbounded skips the workload that a limiter without a bound cannot have.
 func unbounded(w benchmarks.Workload) bool { return w.Load == "new" }
 
-// blocking skips the workloads in which a limiter would wait, because it never refuses.
-func blocking(w benchmarks.Workload) bool { return w.Load != "grant" }
-
 // perSecond returns the rate of limit in tokens per second.
 func perSecond(limit tb.Limit) float64 { return float64(limit.Tokens) / limit.Per.Seconds() }
-
-// interval returns the time in which limit refills one token, in whole nanoseconds.
-func interval(limit tb.Limit) time.Duration { return limit.Per / time.Duration(limit.Tokens) }
 
 // window returns the time in which limit refills an empty bucket. A limiter that counts in
 // windows gets the capacity for each window of this length. Its burst and its long-term

@@ -14,10 +14,8 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// BenchmarkTail times single calls. The load churn has nine hits for each new key, and the
-// new key evicts another from a table at its bound. In the load grow one goroutine inserts
-// a million keys while another makes hits; each has its own metrics. The times include two
-// clock readings: impl=none is a call of an empty function.
+// BenchmarkTail times single calls: nine hits for each new key, and the new key evicts another from a
+// table at its bound. The times include two clock readings: impl=none is a call of an empty function.
 func BenchmarkTail(b *testing.B) {
 	calls, known := 1_000_000, 50_000
 	if testing.Short() {
@@ -27,25 +25,18 @@ func BenchmarkTail(b *testing.B) {
 		Name: "none",
 		New:  func(tb.Limit, int) func(string) bool { return func(string) bool { return true } },
 	}
+	// The known keys do not reach this limit.
+	limit := tb.Limit{Capacity: 1000, Tokens: 1000, Per: time.Second}
 	for _, c := range append([]benchmarks.Contender{none}, contenders()...) {
 		for _, par := range []int{2, 64} {
-			runTail(b, c, benchmarks.Workload{Load: "churn", Par: par, Keys: known, Bound: 2 * known},
-				func(b *testing.B, w benchmarks.Workload) { churn(b, c, w, calls) })
+			w := benchmarks.Workload{
+				Load: "churn", Par: par, Keys: known, Bound: 2 * known, Limit: limit,
+			}
+			if c.Skip == nil || !c.Skip(w) {
+				b.Run(fmt.Sprintf("impl=%s/load=%s/par=%d", c.Name, w.Load, w.Par),
+					func(b *testing.B) { churn(b, c, w, calls) })
+			}
 		}
-		runTail(b, c, benchmarks.Workload{Load: "grow", Par: 2, Keys: calls, Bound: 1 << 20},
-			func(b *testing.B, w benchmarks.Workload) { grow(b, c, w) })
-	}
-}
-
-// gentle is a limit that the known keys of churn do not reach.
-var gentle = tb.Limit{Capacity: 1000, Tokens: 1000, Per: time.Second}
-
-func runTail(b *testing.B, c benchmarks.Contender, w benchmarks.Workload,
-	run func(*testing.B, benchmarks.Workload)) {
-	w.Limit = gentle
-	if c.Skip == nil || !c.Skip(w) {
-		b.Run(fmt.Sprintf("impl=%s/load=%s/par=%d", c.Name, w.Load, w.Par),
-			func(b *testing.B) { run(b, w) })
 	}
 }
 
@@ -85,33 +76,11 @@ func churn(b *testing.B, c benchmarks.Contender, w benchmarks.Workload, calls in
 			all.Merge(h)
 		}
 	}
-	report(b, all, "")
-}
-
-// grow inserts keys into an empty table while another goroutine makes hits.
-func grow(b *testing.B, c benchmarks.Contender, w benchmarks.Workload) {
-	known, fresh := names("known", 1000), names("fresh", w.Keys)
-	inserts, hits := histogram(), histogram()
-	for b.Loop() {
-		allow := c.New(w.Limit, w.Bound)
-		for _, key := range known {
-			allow(key)
-		}
-		var full atomic.Bool
-		var done sync.WaitGroup
-		done.Go(func() {
-			for _, key := range fresh {
-				record(inserts, allow, key)
-			}
-			full.Store(true)
-		})
-		for i := 0; !full.Load(); i++ {
-			record(hits, allow, known[i%len(known)])
-		}
-		done.Wait()
+	b.ReportMetric(0, "ns/op")
+	for _, p := range []float64{50, 99, 99.9} {
+		b.ReportMetric(float64(all.ValueAtQuantile(p)), fmt.Sprintf("p%v-ns", p))
 	}
-	report(b, inserts, "insert-")
-	report(b, hits, "hit-")
+	b.ReportMetric(float64(all.Max()), "max-ns")
 }
 
 // names returns n keys, each in memory of its own.
@@ -132,12 +101,4 @@ func record(h *hdrhistogram.Histogram, allow func(string) bool, key string) {
 	if err := h.RecordValue(int64(time.Since(start))); err != nil {
 		panic(err) // more than ten seconds
 	}
-}
-
-func report(b *testing.B, h *hdrhistogram.Histogram, prefix string) {
-	b.ReportMetric(0, "ns/op")
-	for _, p := range []float64{50, 99, 99.9} {
-		b.ReportMetric(float64(h.ValueAtQuantile(p)), fmt.Sprintf("%sp%v-ns", prefix, p))
-	}
-	b.ReportMetric(float64(h.Max()), prefix+"max-ns")
 }

@@ -19,9 +19,9 @@ import (
 // chart is a drawing of panels side by side, in a file of that name. The order of the contenders
 // gives each its colour, dashes and marks. The first is thick.
 type chart struct {
-	name   string
-	order  []string
-	panels []panel
+	name, file string // of the raw results
+	order      []string
+	panels     []panel
 }
 
 // panel shows a line for each contender over the columns of a query.
@@ -33,21 +33,46 @@ type panel struct {
 
 var contenders = []string{
 	"cas", "floor", "mutex", "xtime-syncmap", "xtime-lru", "throttled", "sethvargo", "ulule",
-	"juju-syncmap", "uber-syncmap", "httprate",
+	"httprate",
+}
+
+var redisContenders = []string{
+	"tb", "tb-plain", "tb-shared", "tb-lease", "lua-evalsha", "multi-cmd", "watch", "redis_rate",
+	"rueidislimiter", "throttled",
 }
 
 var charts = []chart{
-	{"goroutines", contenders, []panel{
+	{"goroutines", bench, contenders, []panel{
 		{allow("/load:grant /keys:1", "/par@num"),
 			"Grants, one key", "goroutines (2 cores)", "ns per decision", 1e9},
 		{allow("/load:refuse", "/par@num"),
 			"Refusals, one key", "goroutines (2 cores)", "ns per decision", 1e9},
 	}},
-	{"flood", contenders, []panel{
+	{"flood", bench, contenders, []panel{
 		{query{".name:Flood /calls:(400k OR 800k OR 1200k OR 1600k OR 2M)", "/impl",
 			"/calls@num", []string{"heap-B"}},
 			"A flood of new keys against a bound of 100,000", "new keys so far",
 			"live heap, MB", 1e-6},
+	}},
+	{"redis-goroutines", inRedis, redisContenders, []panel{
+		{
+			allow("/load:hot_key", "/par@num"),
+			"Grants in Redis, one key", "goroutines (2 cores)", "ns per decision", 1e9,
+		},
+		{
+			allow("/load:per_user", "/par@num"),
+			"Grants in Redis, a key for each", "goroutines (2 cores)", "ns per decision", 1e9,
+		},
+	}},
+	{"redis-processes", inRedis, redisContenders, []panel{
+		{
+			query{".name:Processes", "/impl", "/procs@num", perOp},
+			"Grants in Redis, one key", "processes with 64 goroutines", "ns per decision", 1e9,
+		},
+		{
+			query{".name:OverGrant", "/impl", "/procs@num", race[:1]},
+			"A bucket that allows 40 tokens", "processes with 64 goroutines", "tokens granted", 1,
+		},
 	}},
 }
 

@@ -9,8 +9,6 @@ import (
 	"golang.org/x/perf/benchmath"
 )
 
-var hitsTables = []table{{name: "hits-machine"}, {name: "hits"}}
-
 // hits are the rows of the table of calls on known keys: the projections of their benchmarks, and
 // the most that a call may take, in times of the floor; 0 if the floor does something else.
 var hits = []struct {

@@ -1,6 +1,5 @@
-// Command report generates the tables and charts of the benchmarks from their raw results:
-// benchmarks/results/tables.md and redis.md, the charts next to them, and the tables that
-// BENCHMARKS.md and README.md quote.
+// Command report generates from the raw results of the benchmarks the tables that BENCHMARKS.md and
+// README.md quote, and the charts beside the results.
 //
 // usage: report DIR, where DIR is the root of the repository, or
 // report hits FILE prints the table of raw results of scripts/hits.
@@ -66,9 +65,12 @@ func write(dir string) error {
 
 // generate returns the files that are generated from the raw results, by name.
 func generate(dir string) (map[string][]byte, error) {
-	all, err := readAll(dir)
-	if err != nil {
-		return nil, err
+	raw := make(map[string]*results)
+	for _, name := range []string{bench, onHits, inRedis} {
+		var err error
+		if raw[name], err = read(filepath.Join(dir, resultsDir, name)); err != nil {
+			return nil, err
+		}
 	}
 	files := make(map[string][]byte)
 	for _, name := range []string{document, readme} {
@@ -76,22 +78,16 @@ func generate(dir string) (map[string][]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if files[name], err = fill(old, all.table); err != nil {
+		if files[name], err = fill(old, raw); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	for _, r := range all {
-		if r.listing == "" {
-			continue
+	for _, c := range charts {
+		drawing, err := c.svg(raw[c.file])
+		if err != nil {
+			return nil, fmt.Errorf("chart %s: %w", c.name, err)
 		}
-		if files[resultsDir+"/"+r.listing], err = r.everyTable(); err != nil {
-			return nil, err
-		}
-		for _, c := range r.charts {
-			if files[resultsDir+"/"+c.name+".svg"], err = c.svg(r.raw); err != nil {
-				return nil, fmt.Errorf("chart %s: %w", c.name, err)
-			}
-		}
+		files[resultsDir+"/"+c.name+".svg"] = drawing
 	}
 	return files, nil
 }
@@ -99,12 +95,12 @@ func generate(dir string) (map[string][]byte, error) {
 // marked is a quoted table: the text between the two comments.
 var marked = regexp.MustCompile(`(?s)(<!-- generated: (\S+) -->\n).*?(<!-- end -->)`)
 
-// fill replaces the quoted tables of a document.
-func fill(text []byte, table func(name string) (string, error)) ([]byte, error) {
+// fill replaces the quoted tables of a document by those of the raw results, by file.
+func fill(text []byte, raw map[string]*results) ([]byte, error) {
 	var failed []error
 	text = marked.ReplaceAllFunc(text, func(part []byte) []byte {
 		m := marked.FindSubmatch(part)
-		made, err := table(string(m[2]))
+		made, err := named(string(m[2]), raw)
 		failed = append(failed, err)
 		return bytes.Join([][]byte{m[1], []byte(made), m[3]}, nil)
 	})
@@ -112,4 +108,14 @@ func fill(text []byte, table func(name string) (string, error)) ([]byte, error) 
 		return nil, errors.New("no table is quoted")
 	}
 	return text, errors.Join(failed...)
+}
+
+// named returns the table with a name, in Markdown.
+func named(name string, raw map[string]*results) (string, error) {
+	for _, t := range tables {
+		if t.name == name {
+			return t.markdown(raw[t.file])
+		}
+	}
+	return "", fmt.Errorf("there is no table %q", name)
 }

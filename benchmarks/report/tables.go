@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// table is a table of a listing. Its cells are medians with half the width of their 95%
-// confidence interval, or quotients of medians.
+// table is a table that BENCHMARKS.md or README.md quotes by its name. Its cells are medians with half
+// the width of their 95% confidence interval, or quotients of medians.
 type table struct {
-	name, title string
+	name, file string // of the raw results
 	query
 	head string // of the first column
 	over string // the row that divides the others; "" for the values themselves
@@ -18,96 +18,66 @@ type table struct {
 
 // made are the tables without a query.
 var made = map[string]func(*results) (string, error){
-	"machine": machine, "hits-machine": machine, "redis-machine": machine,
-	"hits": hitsTable,
+	"machine": machine, "hits-machine": machine, "redis-machine": machine, "hits": hitsTable,
 }
 
-const byLoad = "/load,/keys,/dist"
+// The files of raw results.
+const bench, onHits, inRedis = "bench.txt", "hits.txt", "redis.txt"
 
 var tables = []table{
-	{name: "machine", title: "Machine and run"},
-	{"floor-1", "Times the floor's time, 1 goroutine",
-		allow("/par:1 -/keys:100k", byLoad), "× floor", "floor"},
-	{"floor-64", "Times the floor's time, 64 goroutines",
-		allow("/par:64 -/keys:100k", byLoad), "× floor", "floor"},
-	{"xtime-1", "Times x/time/rate's time, 1 goroutine",
-		allow("/par:1 "+xtime, byLoad), "× x/time/rate", "xtime-syncmap"},
-	{"xtime-64", "Times x/time/rate's time, 64 goroutines",
-		allow("/par:64 "+xtime, byLoad), "× x/time/rate", "xtime-syncmap"},
-	{"short-1", "Decisions of few contenders, 1 goroutine",
-		allow("/par:1 "+short, byLoad), "ns, one goroutine", ""},
-	{"grant", "Grants on one key, ns", allow("/load:grant /keys:1", "/par@num"), goroutines, ""},
-	{"refuse", "Refusals on one key, ns", allow("/load:refuse", "/par@num"), goroutines, ""},
-	{"mix", "At the limit", query{".name:Allow /load:mix", "/impl", "/par@num",
-		[]string{"sec/op", "granted/op"}}, goroutines, ""},
-	{"keys-1", "Many keys, 1 goroutine, ns",
-		allow("/load:grant -/keys:1 /par:1", "/dist,/keys"), "", ""},
-	{"keys-64", "Many keys, 64 goroutines, ns",
-		allow("/load:grant -/keys:1 /par:64", "/dist,/keys"), "", ""},
-	{"new", "New keys in a full table, ns", allow("/load:new", "/par@num"), goroutines, ""},
-	{"new-lru", "New keys, times the time of x/time/rate in golang-lru",
-		allow("/load:new /impl:(floor OR cas OR xtime-lru)", "/par@num"), goroutines, "xtime-lru"},
-	{"allocs", "Allocations, 1 goroutine",
-		query{".name:Allow /keys:(1 OR few OR new) /par:1", "/impl", "/load",
-			[]string{"B/op", "allocs/op"}}, "", ""},
-	{"caller", "Calls with a time or another type of key",
-		query{".name:Caller", "/impl,/key,/time", "", perOp}, "", ""},
-	{"memory", "Live heap by key",
-		query{".name:Memory", "/impl", "/keys", []string{"B/key"}}, "bytes a key", ""},
-	{"gc", "CPU time of one garbage collection with the table in the heap",
-		query{".name:Memory", "/impl", "/keys", []string{"gc-cpu-sec"}}, "CPU time, ms", ""},
-	{"flood", "Live heap in a flood of new keys against a bound of 100,000",
-		query{".name:Flood", "/impl", "/calls@num", []string{"heap-B"}}, "MB after", ""},
-	{"tail-2", "Single calls, 2 goroutines, ns", tail("/load:churn /par:2", ""), "", ""},
-	{"tail-64", "Single calls, 64 goroutines, ns", tail("/load:churn /par:64", ""), "", ""},
-	{"grow-insert", "Single inserts into a growing table, ns",
-		tail("/load:grow", "insert-"), "", ""},
-	{"grow-hit", "Single hits during the inserts, ns", tail("/load:grow", "hit-"), "", ""},
-	{"contention", "Goroutines on one word",
-		query{".name:Contention", "/line", "/par@num", perOp}, "ns, goroutines", ""},
-	{"failures", "Failed compare-and-swaps per grant",
-		query{".name:Contention /line:cas", "/line", "/par@num", []string{"failures/op"}},
-		"failures a grant, goroutines", ""},
+	{name: "machine", file: bench},
+	{"floor-1", bench, allow("/par:1 -/keys:100k", byLoad), "× floor", "floor"},
+	{"xtime-1", bench, allow("/par:1 "+xtime, byLoad), "× x/time/rate", "xtime-syncmap"},
+	{"xtime-64", bench, allow("/par:64 "+xtime, byLoad), "× x/time/rate", "xtime-syncmap"},
+	{"short-1", bench, allow("/par:1 "+short, byLoad), "ns, one goroutine", ""},
+	{"memory", bench, query{".name:Memory", "/impl", "/keys", []string{"B/key"}}, "bytes a key", ""},
+	{"tail-2", bench, query{".name:Tail /par:2", "/impl", "",
+		[]string{"p50-sec", "p99-sec", "p99.9-sec", "max-sec"}}, "", ""},
+
+	{name: "hits-machine", file: onHits},
+	{name: "hits", file: onHits},
+
+	{name: "redis-machine", file: inRedis},
+	{"redis-hot-64", inRedis, costs("hot_key"), "", ""},
+	{"redis-user-64", inRedis, costs("per_user"), "", ""},
+	{"redis-refuse-64", inRedis, costs("refuse"), "", ""},
+	{"redis-keys", inRedis, query{".name:Keys", "/impl", "", []string{"B/key"}}, "", ""},
+	{"redis-race", inRedis, query{".name:OverGrant /procs:1", "/impl", "", race}, "", ""},
+	{"redis-processes", inRedis, query{".name:Processes", "/impl", "/procs@num", perOp}, "processes", ""},
 }
 
 const (
-	goroutines = "goroutines"
-
-	xtime = "-/load:new /impl:(floor OR cas OR xtime-syncmap)"
-	short = "/dist:uniform -/keys:100k" +
+	byLoad = "/load,/keys,/dist"
+	xtime  = "-/load:new /impl:(floor OR cas OR xtime-syncmap)"
+	short  = "/dist:uniform -/keys:100k" +
 		" /impl:(floor OR cas OR mutex OR xtime-syncmap OR xtime-lru)"
 )
 
-var perOp = []string{"sec/op"}
+var (
+	perOp = []string{"sec/op"}
+	race  = []string{"granted", "allowed", "calls", "failed"}
+)
 
 // allow returns the query for the time of a decision.
 func allow(filter, col string) query { return query{".name:Allow " + filter, "/impl", col, perOp} }
 
-// tail returns the query for percentiles of single calls.
-func tail(filter, kind string) query {
-	var units []string
-	for _, p := range percentiles {
-		units = append(units, kind+p+"-sec")
+// costs returns the query for all that a decision of 64 goroutines in Redis costs.
+func costs(load string) query {
+	return query{
+		".name:Allow /par:64 /load:" + load, "/impl", "",
+		[]string{"sec/op", "trips/op", "server-sec/op", "allocs/op", "errors/op"},
 	}
-	return query{".name:Tail " + filter, "/impl", "", units}
 }
-
-var percentiles = []string{"p50", "p99", "p99.9", "max"}
 
 // unitName returns what a column of that unit is called if there are columns of other units.
 func unitName(unit string) string {
 	switch unit {
 	case "sec/op":
 		return "ns"
-	case "B/op":
-		return "B"
 	case "allocs/op":
 		return "allocations"
 	case "server-sec/op":
 		return "server ns"
-	}
-	for _, kind := range []string{"insert-", "hit-"} {
-		unit = strings.TrimPrefix(unit, kind)
 	}
 	return strings.TrimSuffix(strings.TrimSuffix(unit, "-sec"), "/op")
 }
@@ -147,7 +117,7 @@ func (t table) markdown(raw *results) (string, error) {
 // headings returns the columns without the words that follow from the load.
 func (g *grid) headings() []string {
 	tidy := strings.NewReplacer("grant 1 uniform", "grant", "refuse 1 uniform", "refuse",
-		"mix few uniform", "mix", "new new uniform", "new", " uniform", "")
+		"new new uniform", "new", " uniform", "")
 	var heads []string
 	for _, c := range g.cols {
 		if c == "" {
@@ -181,18 +151,13 @@ func (g *grid) ratioCell(row, over, col string) string {
 	return strconv.FormatFloat(s.Center/base.Center, 'f', 2, 64)
 }
 
-// format writes a value with up to three significant digits. Seconds become nanoseconds;
-// the CPU time of a garbage collection becomes milliseconds, and the heap megabytes.
+// format writes a value with up to three significant digits. Seconds become nanoseconds.
 func format(v float64, unit string) string {
 	switch {
-	case unit == "granted/op" || unit == "failures/op" || unit == "errors/op":
+	case unit == "errors/op":
 		return strconv.FormatFloat(v, 'f', 3, 64)
 	case unit == "trips/op":
 		return strconv.FormatFloat(v, 'g', 3, 64)
-	case unit == "gc-cpu-sec":
-		v *= 1e3
-	case unit == "heap-B":
-		v *= 1e-6
 	case strings.Contains(unit, "sec"):
 		v *= 1e9
 	}

@@ -1,10 +1,9 @@
 // Command rls loads a rate limit service of Envoy, for scripts/measure-rls. It prints one line with
 // its results.
 //
-// With -mode load, clients send requests over a few connections, each as soon as the answer to the
-// last one has come. With -mode edges, one client sends bursts across the full seconds, where a
-// limiter with fixed windows grants two windows at once. With -mode serve it is a service that
-// grants everything, which shows what no service on grpc-go can do without.
+// Clients send requests over a few connections, each as soon as the answer to the last one has come.
+// With -serve it is a service that grants everything, which shows what no service on grpc-go can do
+// without.
 package main
 
 import (
@@ -24,19 +23,18 @@ import (
 
 var (
 	address     = flag.String("address", "127.0.0.1:8081", "address of the service")
-	mode        = flag.String("mode", "load", "load, edges or serve")
+	serve       = flag.Bool("serve", false, "be a service that grants everything")
 	key         = flag.String("key", "many", "key of the descriptor, in the domain bench")
 	values      = flag.Int("values", 1000, "different values of the descriptor")
 	connections = flag.Int("connections", 2, "connections")
 	clients     = flag.Int("clients", 64, "requests under way")
 	duration    = flag.Duration("duration", 5*time.Second, "duration")
-	limit       = flag.Int("limit", 100, "requests a second that -mode edges expects to be granted")
 )
 
 func main() {
 	log.SetFlags(0)
 	flag.Parse()
-	if *mode == "serve" {
+	if *serve {
 		log.Fatal(serveEmpty())
 	}
 	conns := make([]*grpc.ClientConn, *connections) // until the process ends
@@ -48,14 +46,7 @@ func main() {
 			log.Fatal(err)
 		}
 	}
-	switch *mode {
-	case "load":
-		load(conns)
-	case "edges":
-		edges(conns[0])
-	default:
-		log.Fatalf("-mode %q: want load, edges or serve", *mode)
-	}
+	load(conns)
 }
 
 // ask sends a request and reports whether it was granted.
