@@ -1,4 +1,4 @@
-module github.com/seed-181794aa/ratelimit/benchmarks/soak
+module github.com/seed-181794aa/ratelimit/internal/proof/soak
 
 go 1.25.0
 
