@@ -59,7 +59,7 @@ func TestPageThatCannotBeWrittenLeavesTheReport(t *testing.T) {
 		t.Skipf("no full device: %v", err)
 	}
 	status, stdout, stderr := tb(t, validLine, "replay", "--rate=5", "--burst=1", "--html", full, "-")
-	if status != 1 || !strings.Contains(stdout, "granted") || !strings.Contains(stderr, full) {
+	if status != 1 || !strings.Contains(stdout, "It refuses ") || !strings.Contains(stderr, full) {
 		t.Errorf("status %d, stdout %q, stderr %q", status, stdout, stderr)
 	}
 }

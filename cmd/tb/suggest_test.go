@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -28,7 +29,7 @@ func (s *stopper) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// A user copies what a suggestion prints: the flags and the policy.
+// A user copies the next steps that a suggestion prints.
 func TestTheSuggestionRunsAsPrinted(t *testing.T) {
 	log := strings.Repeat(validLine, 12) + strings.Repeat("starting\n", 13)
 	status, stdout, stderr := tb(t, log, "replay", "--suggest=1%", "--trusted-proxies=10.0.0.0/8",
@@ -36,28 +37,27 @@ func TestTheSuggestionRunsAsPrinted(t *testing.T) {
 	if status != 0 || stderr != "" {
 		t.Fatalf("status %d, stderr %q", status, stderr)
 	}
-	flags := func(command string) []string {
-		found := regexp.MustCompile(`(?m)^  tb ` + command + ` (.*)$`).FindStringSubmatch(stdout)
+	page, policy := filepath.Join(t.TempDir(), "page.html"), ""
+	step := func(name string) []string {
+		found := regexp.MustCompile(`(?m)^  ` + name + ` +tb (.*?)(?: FILE.*)?$`).FindStringSubmatch(stdout)
 		if found == nil {
-			t.Fatalf("no tb %s in\n%s", command, stdout)
+			t.Fatalf("no step %s in\n%s", name, stdout)
 		}
-		return append([]string{command}, strings.Fields(found[1])...)
+		return strings.Fields(strings.NewReplacer("page.html", page, "policy.json", policy).Replace(found[1]))
 	}
-	replay := flags("replay")
-	replay[len(replay)-1] = "-" // FILE
-	status, report, stderr := tb(t, log, replay...)
-	if status != 0 || stderr != "" || !regexp.MustCompile(`refused +0 `).MatchString(report) {
-		t.Errorf("%q: status %d, stderr %q, stdout\n%s", replay, status, stderr, report)
-	}
-
-	policy := regexp.MustCompile(`(?ms)^{.*^}$`).FindString(stdout)
-	file := testkit.File(t, "policy.json", policy)
-	proxy := flags("proxy")
-	for i, arg := range proxy {
-		if arg == "policy.json" {
-			proxy[i] = file
+	for name, want := range map[string]string{
+		"Try it": "It refuses 0 of 1 client ", "See it": "Suggested limit: ", "Export it": `"ip:address"`,
+		"Protect a path": "Limits by path", "See all tables": "at each rate:",
+	} {
+		status, report, stderr := tb(t, log, append(step(name), "-")...)
+		if status != 0 || !strings.Contains(report, want) {
+			t.Errorf("%s: status %d, stderr %q, no %q in\n%s", name, status, stderr, want, report)
+		}
+		if name == "Export it" {
+			policy = testkit.File(t, "policy.json", report)
 		}
 	}
+	proxy := step("Run it")
 	proxy = append(proxy, "--listen=127.0.0.1:0", "--admin=off", "--shutdown-delay=0s")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -73,11 +73,11 @@ func TestTheSuggestionRunsAsPrinted(t *testing.T) {
 func TestExportsAreAlone(t *testing.T) {
 	status, stdout, stderr := tb(t, "", "replay", "--sample", "--export", "nginx")
 	if status != 0 || !strings.HasPrefix(stdout, "# For http { }") ||
-		!strings.HasSuffix(stdout, "limit_req_status 429;\n") || !strings.Contains(stderr, "Suggested: ") {
+		!strings.HasSuffix(stdout, "limit_req_status 429;\n") || !strings.Contains(stderr, "Suggested limit: ") {
 		t.Errorf("status %d, stdout\n%s\nstderr\n%s", status, stdout, stderr)
 	}
 	if status, _, stderr := tb(t, "", "replay", ""); status != 2 ||
-		!strings.Contains(stderr, "want the name of a FILE, and not an empty one") {
+		!strings.Contains(stderr, "the name of a FILE is empty") {
 		t.Errorf("a file without a name: status %d, stderr %q", status, stderr)
 	}
 	status, stdout, stderr = tb(t, validLine, "replay", "--key", "path", "--export", "policy", "-")
@@ -92,7 +92,7 @@ func TestReplayOfAPolicy(t *testing.T) {
 	policy := testkit.File(t, "policy.json", rule)
 	status, stdout, stderr := tb(t, validLine, "replay", "--policy", policy, "-")
 	if status != 1 || !strings.Contains(stdout, "enforce  per-key") ||
-		!strings.Contains(stderr, "rule per-key needs header:X-Api-Key") ||
+		!strings.Contains(stderr, "no request has header:X-Api-Key, which rule per-key of --policy needs") ||
 		!strings.Contains(stderr, "policy.json: warning: ") {
 		t.Errorf("status %d, stderr %q, stdout\n%s", status, stderr, stdout)
 	}

@@ -17,12 +17,6 @@ func TestUsageErrors(t *testing.T) {
 		{"replay,--rate=5,-", "--burst"},
 		{"replay,--rate=x,--burst=1,-", "300/m"},
 		{"replay,--rate=5,--burst=0,-", "1 to 1073741824"},
-		{"replay,--sweep=rate=1,-", "--burst"},
-		{"replay,--sweep=burst=1,-", "--rate"},
-		{"replay,--sweep=rates=1,-", "rate=1,2,5"},
-		{"replay,--sweep=rate=1,--rate=5,--burst=1,-", "either --rate"},
-		{"replay,--sweep=burst=1,--rate=5,--burst=1,-", "either --burst"},
-		{"replay,--sweep=rate=1,--burst=1,--html=x.html,-", "--html"},
 		{"replay,--rate=5,--burst=1,--key=a/b,-", "ip, user, path, host"},
 		{"replay,--rate=5,--burst=1,--ipv6-prefix=0,-", "1 to 128"},
 		{"replay,--rate=5,--burst=1,--ipv6-prefix=129,-", "1 to 128"},
@@ -46,7 +40,6 @@ func TestUsageErrors(t *testing.T) {
 		{"replay,--rate=5,--burst=1,--max-keys=x,-", "1 to 1073741824"},
 		{"replay,--rate=5,--burst=1,--html,--json,-", "--html"},
 		{"replay,--rate=5,--burst=1,--html=-x,-", "--html=-x: want the name of a file"},
-		{"replay,--sweep=rate=1,--burst=1,--html=x.html,-", "either --html or --sweep"},
 		{"replay,--follow,--rate=5,--burst=1,a.log", "tail -F FILE | tb replay --follow -"},
 		{"replay,--follow,--rate=5,--burst=1,--sample", "--follow: want - for standard input"},
 		{"replay,--follow,-", "--follow: want a limit or a policy"},
@@ -54,21 +47,18 @@ func TestUsageErrors(t *testing.T) {
 		{"replay,--rate=5,--burst=1,--key=IP,-", "ip, user, path, host"},
 		{"replay,--rate=5,--burst=1,--key=ip+path,-", "ip, user, path, host"},
 		{"replay,--rate=5,--burst=1,--key=ip:path,-", "ip, user, path, host"},
-		{"replay,--rate=5,--burst=1,--cost=KiB,-", "bytes/KiB"},
-		{"replay,--rate=5,--burst=1,--cost=Bytes,-", "bytes/KiB"},
+		{"replay,--rate=5,--burst=1,--cost=bytes/KiB,-", "name of a field"},
+		{"replay,--rate=5,--burst=1,--cost=Bytes,-", "name of a field"},
 		{"replay,--rate=5,--burst=1,--nonsense,-", "--nonsense"},
 		{"replay,--rate=5,--burst=1,--trusted-proxies=10.0.0.0/33,-", "10.0.0.0/8"},
 		{"replay,--rate=5,--burst=1,--algorithm=bucket,-", "fixed-window, sliding-log"},
 		{"replay,--rate=5,--burst=1,--algorithm=gcra,--algorithm=gcra,-", "gcra is there twice"},
 		{"replay,--rate=5,--burst=1,--algorithm=,-", "fixed-window, sliding-log"},
 		{"replay,--rate=1/d,--burst=60000,--algorithm=gcra,-", "at most 146 years"},
-		{"replay,--sweep=rate=1 rate=2,--burst=1,--algorithm=gcra,-", "one --rate and one --burst"},
 		{"replay,--rate=5,--burst=1,--algorithm=gcra,--overflow=refuse,-", "either --algorithm"},
 		{"replay,--suggest=1,-", "want a percentage"},
 		{"replay,--suggest=51%,-", "0% to 50%"},
 		{"replay,--suggest=1%,--burst=5,-", "either --suggest"},
-		{"replay,--suggest=1%,--sweep=burst=5,-", "either --suggest"},
-		{"replay,--suggest=1%,--rate=1,--sweep=rate=5,-", "either --rate"},
 		{"replay,--suggest=1%,--key=IP,-", "ip, user, path, host"},
 		{"replay,--rate=1,--burst=1,--by-path,-", "--by-path and --export: want --suggest"},
 		{"replay,--policy=x,--export=nginx,-", "--by-path and --export: want --suggest"},
@@ -151,15 +141,6 @@ func TestNamesInAKeyMayNotBeEmpty(t *testing.T) {
 		if status != 2 || stdout != "" || !strings.Contains(stderr, `key "": want ip, user`) {
 			t.Errorf("--key %q: status %d, stdout %q, stderr %q", key, status, stdout, stderr)
 		}
-	}
-}
-
-func TestTooManyPairsInASweep(t *testing.T) {
-	many := strings.TrimSuffix(strings.Repeat("1,", 13), ",")
-	sweep := "rate=" + many + " burst=1,2,3,4,5"
-	status, _, stderr := tb(t, validLine, "replay", "--sweep", sweep, "-")
-	if status != 2 || !strings.Contains(stderr, "65 pairs of rate and burst, want at most 64") {
-		t.Errorf("status %d, stderr %q", status, stderr)
 	}
 }
 

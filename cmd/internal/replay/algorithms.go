@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,8 +24,9 @@ type AlgorithmOutcome struct {
 	BoundInWindow float64 `json:"bound_in_window"`
 }
 
-// contest decides requests by several algorithms under one limit.
-type contest struct {
+// algorithmMode decides requests by several algorithms besides a limit.
+type algorithmMode struct {
+	*limitMode
 	limit      *algorithm.Limit
 	contenders []*contender
 	maxKeys    int
@@ -45,56 +45,51 @@ type keyLimiter struct {
 	refused bool // at least once
 }
 
-// newContest returns a contest between the algorithms of o, or nil if there are none.
-func newContest(o *Options) (*contest, error) {
-	if len(o.Algorithms) == 0 {
-		return nil, nil
+func newAlgorithmMode(o *Options) (*algorithmMode, error) {
+	m := &algorithmMode{maxKeys: o.MaxKeys}
+	var err error
+	if m.limitMode, err = newLimitMode(o); err != nil {
+		return nil, err
 	}
-	if len(o.Rates) != 1 || len(o.Bursts) != 1 {
-		return nil, errors.New("--algorithm: want one --rate and one --burst")
-	}
-	limit, err := algorithm.NewLimit(o.Rates[0].limit(int(o.Bursts[0])))
-	if err != nil {
+	if m.limit, err = algorithm.NewLimit(o.Rate.limit(int(o.Burst))); err != nil {
 		return nil, fmt.Errorf("--algorithm: %w", err)
 	}
-	c := &contest{limit: limit, maxKeys: o.MaxKeys}
 	for i, name := range o.Algorithms {
 		if slices.Contains(o.Algorithms[:i], name) {
 			return nil, fmt.Errorf("--algorithm: %s is there twice", name)
 		}
-		if _, err := algorithm.New(name, limit); err != nil {
+		if _, err := algorithm.New(name, m.limit); err != nil {
 			return nil, fmt.Errorf("--algorithm: %w", err)
 		}
-		c.contenders = append(c.contenders, &contender{
+		m.contenders = append(m.contenders, &contender{
 			outcome: AlgorithmOutcome{
-				Algorithm: name, BoundInWindow: algorithm.Bound(name, limit, limit.Window()),
+				Algorithm: name, BoundInWindow: algorithm.Bound(name, m.limit, m.limit.Window()),
 			},
 			keys: make(map[string]*keyLimiter),
 		})
 	}
-	return c, nil
+	return m, nil
 }
 
-// add decides a request of a key at a time in nanoseconds since 1970.
-func (c *contest) add(key string, tokens float64, now int64) error {
-	for _, one := range c.contenders {
-		k := one.keys[key]
+func (m *algorithmMode) decide(p pending, key []byte) (granted bool, err error) {
+	for _, c := range m.contenders {
+		k := c.keys[string(key)]
 		if k == nil {
-			if len(one.keys) == c.maxKeys {
-				return fmt.Errorf("--algorithm: the log has more than %d keys: want a greater --max-keys",
-					c.maxKeys)
+			if len(c.keys) == m.maxKeys {
+				return false, fmt.Errorf("the log has more than %d keys for --algorithm:"+
+					" want a greater --max-keys", m.maxKeys)
 			}
-			limiter, err := algorithm.New(one.outcome.Algorithm, c.limit)
+			limiter, err := algorithm.New(c.outcome.Algorithm, m.limit)
 			if err != nil {
-				return err
+				return false, err
 			}
 			k = &keyLimiter{Limiter: limiter}
-			one.keys[key] = k
+			c.keys[string(key)] = k
 		}
-		k.latest = max(k.latest, now)
-		one.count(k, k.Take(uint64(k.latest), c.limit.Units(tokens)))
+		k.latest = max(k.latest, p.time)
+		c.count(k, k.Take(uint64(k.latest), m.limit.Units(p.cost)))
 	}
-	return nil
+	return m.limitMode.decide(p, key)
 }
 
 // count counts a decision on a key.
@@ -109,14 +104,14 @@ func (c *contender) count(k *keyLimiter, granted bool) {
 	}
 }
 
-// outcomes returns the outcome of each algorithm.
-func (c *contest) outcomes() (all []AlgorithmOutcome) {
-	for _, one := range c.contenders {
-		o := one.outcome
+func (m *algorithmMode) fill(res *Result) {
+	m.limitMode.fill(res)
+	res.Report.Window = m.limit.Window().Seconds()
+	for _, c := range m.contenders {
+		o := c.outcome
 		o.RefusedShare = share(o.Refused, o.Granted+o.Refused)
-		all = append(all, o)
+		res.Report.Algorithms = append(res.Report.Algorithms, o)
 	}
-	return all
 }
 
 // writeAlgorithms writes a table of the algorithms, after the token bucket.
@@ -129,7 +124,7 @@ func (rep *Report) writeAlgorithms(b *strings.Builder) {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t\n", name, grouped(refused),
 			percent(share(refused, rep.Requests)), grouped(keys), grouped(uint64(bound)))
 	}
-	l := &rep.Limits[0]
+	l := rep.Limit
 	row("token-bucket", l.Refused, l.KeysRefused, 2*float64(l.Burst))
 	for _, o := range rep.Algorithms {
 		row(o.Algorithm, o.Refused, o.KeysRefused, o.BoundInWindow)

@@ -54,10 +54,10 @@ func TestAlgorithmsOfASample(t *testing.T) {
 		}
 		o.Cost = mustCost(t, cost)
 		rep, got := compared(t, o, sampled(20_000))
-		bucket := replay(t, o, sampled(20_000)).Report.Limits[0]
-		if bucket != rep.Limits[0] || got["gcra"].Granted != bucket.Granted ||
+		bucket := *replay(t, o, sampled(20_000)).Report.Limit
+		if bucket != *rep.Limit || got["gcra"].Granted != bucket.Granted ||
 			got["gcra"].KeysRefused != bucket.KeysRefused || bucket.Refused == 0 {
-			t.Errorf("cost %s: %+v and %+v, without algorithms %+v", cost, rep.Limits[0], got["gcra"], bucket)
+			t.Errorf("cost %s: %+v and %+v, without algorithms %+v", cost, *rep.Limit, got["gcra"], bucket)
 		}
 	}
 }
@@ -67,7 +67,7 @@ func TestAlgorithmsKeepTheTimeOfAKey(t *testing.T) {
 	for _, second := range []int64{1, 20, 39} {
 		o := options(t, "0.1", 2)
 		o.Algorithms = algorithm.Names
-		c, err := newContest(&o)
+		m, err := newAlgorithmMode(&o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,11 +75,12 @@ func TestAlgorithmsKeepTheTimeOfAKey(t *testing.T) {
 			key    string
 			second int64
 		}{{"a", 39}, {"a", second}, {"b", second}, {"a", 40}, {"b", second}, {"b", second}} {
-			if err := c.add(r.key, 1, r.second*1e9); err != nil {
+			if _, err := m.decide(pending{time: r.second * 1e9, cost: 1}, []byte(r.key)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		for _, g := range c.outcomes() {
+		for _, c := range m.contenders {
+			g := c.outcome
 			want := uint64(4)
 			if g.Algorithm == "fixed-window" { // its window ends at :40
 				want = 5
@@ -104,7 +105,7 @@ func TestAlgorithmsOutOfBounds(t *testing.T) {
 	o.MaxKeys, o.Algorithms = 2, algorithm.Names[:1]
 	_, err := Run(t.Context(), o, accesslog.Schema{},
 		[]Input{input("a.log", line("a", 1, 1)+line("b", 1, 1)+line("c", 1, 1))})
-	if err == nil || !strings.Contains(err.Error(), "more than 2 keys: want a greater --max-keys") {
+	if err == nil || !strings.Contains(err.Error(), "more than 2 keys for --algorithm: want a greater --max-keys") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -24,14 +24,10 @@ func BenchmarkReplay(b *testing.B) {
 		set  func(*Options)
 	}{
 		{"cas", func(*Options) {}},
-		{"mutex", func(o *Options) { o.Reference = true }},
+		{"mutex", func(o *Options) { o.reference = true }},
 		{"picture", func(o *Options) { o.Picture = true }},
 		{"ip+path", func(o *Options) { o.Keys = []string{"ip", "path"} }},
 		{"1000-keys", func(o *Options) { o.MaxKeys = 1000 }},
-		{"sweep-12", func(o *Options) {
-			o.Rates = append(o.Rates, mustRate(b, "1"), mustRate(b, "2"), mustRate(b, "10"))
-			o.Bursts = []Burst{10, 20, 50}
-		}},
 		{"suggest-24", func(o *Options) { *o = suggestOptions(b, "1%", "") }},
 		{"policy", func(o *Options) {
 			p, err := policyOptions(b, `{"name": "a", "limit_keys": ["ip:address"],
@@ -41,9 +37,9 @@ func BenchmarkReplay(b *testing.B) {
 			}
 			*o = p
 		}},
-		{"suggest-24-decimal", func(o *Options) {
+		{"suggest-24-bytes", func(o *Options) {
 			*o = suggestOptions(b, "1%", "")
-			o.Cost = mustCost(b, "bytes/KiB")
+			o.Cost = mustCost(b, "bytes")
 		}},
 	} {
 		b.Run(bm.name, func(b *testing.B) {

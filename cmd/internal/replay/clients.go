@@ -2,7 +2,6 @@ package replay
 
 import (
 	"fmt"
-	"iter"
 	"net/netip"
 	"slices"
 	"strings"
@@ -26,6 +25,9 @@ type Clients struct {
 	// the addresses behind the proxies in the first lines.
 	Forwarded string `json:"forwarded,omitempty"`
 	Behind    int    `json:"behind"`
+
+	busiest netip.Addr // the private address with the most requests
+	most    uint64     // its requests
 }
 
 // proxies finds out from the first lines of a log which proxies the requests have passed.
@@ -75,97 +77,90 @@ func (p *proxies) add(rec *accesslog.Record) {
 	}
 }
 
-// sharedSpace is the network of the providers' NAT (RFC 6598), which clouds use for proxies.
-var sharedSpace = netip.MustParsePrefix("100.64.0.0/10")
+// privateNetworks are the networks of addresses that are not public. Clouds use the one of the
+// providers' NAT (RFC 6598), 100.64.0.0/10, for proxies.
+var privateNetworks = networksOf("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10",
+	"169.254.0.0/16", "127.0.0.0/8", "fc00::/7", "fe80::/10", "::1/128")
 
-func isPrivate(a netip.Addr) bool {
-	return a.IsPrivate() || a.IsLoopback() || a.IsLinkLocalUnicast() || sharedSpace.Contains(a)
+func networksOf(texts ...string) (networks []netip.Prefix) {
+	for _, text := range texts {
+		networks = append(networks, netip.MustParsePrefix(text))
+	}
+	return networks
 }
 
-// clients returns what is remarkable about clients with their numbers of requests, besides a number
-// of requests that are known to be from private addresses.
-func (p *proxies) clients(private, requests uint64, each iter.Seq2[string, uint64]) Clients {
-	c := Clients{Private: private}
-	from := make(map[netip.Addr]uint64) // private addresses
-	for text, n := range each {
-		address, _, _ := strings.Cut(text, "/")
-		a, err := netip.ParseAddr(address)
-		switch {
-		case err != nil:
-			if c.NoAddress += n; c.NoAddressExample == "" || text < c.NoAddressExample {
-				c.NoAddressExample = text
-			}
-		case isPrivate(a):
-			c.Private += n
-			from[a] += n
+func isPrivate(a netip.Addr) bool { return contain(privateNetworks, a) }
+
+func contain(networks []netip.Prefix, a netip.Addr) bool {
+	return slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(a) })
+}
+
+// add counts the requests of a client.
+func (c *Clients) add(text string, requests uint64) {
+	address, _, _ := strings.Cut(text, "/")
+	a, err := netip.ParseAddr(address)
+	switch {
+	case text == "": // Missing counts these
+	case err != nil:
+		if c.NoAddress += requests; c.NoAddressExample == "" || text < c.NoAddressExample {
+			c.NoAddressExample = text
+		}
+	case isPrivate(a):
+		if c.Private += requests; requests > c.most {
+			c.most, c.busiest = requests, a
 		}
 	}
-	if 2*c.Private <= requests {
-		return c
+}
+
+// fill names the proxies if private addresses have most of the requests.
+func (p *proxies) fill(rep *Report) {
+	c := &rep.Clients
+	if 2*c.Private <= rep.Requests {
+		return
 	}
 	if c.Proxies, c.Forwarded, c.Behind = p.private, p.forwarded, len(p.behind); p.forwarded == "" {
-		for a, n := range from {
-			if 2*n > requests {
-				c.Proxies = []netip.Addr{a}
-			}
+		if c.Proxies = nil; 2*c.most > rep.Requests {
+			c.Proxies = []netip.Addr{c.busiest}
 		}
 	}
-	return c
 }
 
 // flag returns the --trusted-proxies that trusts the proxies, besides others that are trusted.
 func (c *Clients) flag(trusted []netip.Prefix) string {
-	var networks []string
-	for _, n := range trusted {
-		networks = append(networks, n.String())
-	}
-	add := func(n string) {
-		if !slices.Contains(networks, n) {
-			networks = append(networks, n)
-		}
-	}
+	networks := slices.Clone(trusted)
 	for _, a := range c.Proxies {
-		switch {
-		case slices.ContainsFunc(trusted, func(n netip.Prefix) bool { return n.Contains(a) }):
-		case len(c.Proxies) <= maxProxies:
-			add(a.String())
-		default:
-			add(privateNetwork(a).String())
+		network := netip.PrefixFrom(a, a.BitLen())
+		for _, n := range privateNetworks {
+			if len(c.Proxies) > maxProxies && n.Contains(a) {
+				network = n
+			}
+		}
+		if !contain(networks, a) {
+			networks = append(networks, network)
 		}
 	}
-	return "--trusted-proxies " + strings.Join(networks, ",")
+	return "--trusted-proxies " + listOf(networks, ",")
 }
 
-// privateNetwork returns the private network that an address is in.
-func privateNetwork(a netip.Addr) netip.Prefix {
-	for _, n := range []string{
-		"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "169.254.0.0/16", "127.0.0.0/8",
-		"fc00::/7", "fe80::/10", "::1/128",
-	} {
-		if n := netip.MustParsePrefix(n); n.Contains(a) {
-			return n
-		}
-	}
-	return netip.PrefixFrom(a, a.BitLen())
-}
-
-// write says what is remarkable, of a number of requests.
-func (c *Clients) write(b *strings.Builder, requests uint64, trusted []netip.Prefix) {
+// write says what is remarkable.
+func (c *Clients) write(b *strings.Builder, rep *Report) {
 	if n := c.NoAddress; n > 0 {
 		fmt.Fprintf(b, "%s of %s requests have a client that is not an address, such as %s.\n",
-			grouped(n), grouped(requests), keyText([]string{c.NoAddressExample}))
+			grouped(n), grouped(rep.Requests), keyText([]string{c.NoAddressExample}))
+		if s := rep.Suggestion; s != nil && s.Limit != nil && s.Limit.Policy != nil {
+			b.WriteString("A replay of the policy has one bucket for all such clients.\n")
+		}
 	}
 	if len(c.Proxies) == 0 {
 		return
 	}
 	fmt.Fprintf(b, "%s of %s requests come from private addresses such as %s, which may be a proxy.\n",
-		grouped(c.Private), grouped(requests), c.Proxies[0])
+		grouped(c.Private), grouped(rep.Requests), c.Proxies[0])
 	if c.Forwarded == "" {
 		b.WriteString("The log does not show the clients behind it: log X-Forwarded-For, too.\n")
 		return
 	}
 	fmt.Fprintf(b, "In X-Forwarded-For the first lines name %s %s behind it, as in %s."+
-		" Believe it by\n  %s\n", grouped(c.Behind),
-		plural(c.Behind, "client", "clients"), keyText([]string{c.Forwarded}),
-		c.flag(trusted))
+		" Believe it by\n  %s\n", grouped(c.Behind), plural(c.Behind, "client", "clients"),
+		keyText([]string{c.Forwarded}), c.flag(rep.trusted))
 }

@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
 
+	"github.com/seed-181794aa/ratelimit/cmd/internal/accesslog"
 	"github.com/seed-181794aa/ratelimit/cmd/internal/cli"
 	"github.com/seed-181794aa/ratelimit/cmd/internal/samplelog"
 )
@@ -18,7 +20,6 @@ type Command struct {
 
 	Rate  Rate  `type:"text" placeholder:"TOKENS/TIME" help:"${replay_rate}"`
 	Burst Burst `type:"text" placeholder:"TOKENS" help:"${replay_burst}"`
-	Sweep Sweep `placeholder:"LISTS" help:"${replay_sweep}"`
 
 	Suggest Share   `type:"text" placeholder:"PERCENT" help:"${replay_suggest}"`
 	ByPath  bool    `help:"${replay_by_path}"`
@@ -40,6 +41,7 @@ type Command struct {
 	Algorithm []string `sep:"none" placeholder:"LIST" help:"${replay_algorithm}"`
 
 	Follow bool   `help:"${replay_follow}"`
+	All    bool   `help:"${replay_all}"`
 	JSON   bool   `name:"json" help:"${replay_json}"`
 	HTML   string `name:"html" placeholder:"FILE" help:"${replay_html}"`
 
@@ -53,61 +55,76 @@ func (c *Command) Validate() error {
 	case c.Sample && len(c.Files) > 0:
 		return errors.New("want either FILE or --sample, and not both")
 	case slices.Contains(c.Files, ""):
-		return errors.New("want the name of a FILE, and not an empty one")
+		return errors.New("the name of a FILE is empty")
 	case !c.Sample && len(c.Files) == 0:
 		return errors.New("want a FILE to replay, - for standard input, or --sample")
-	case len(c.Algorithm) > 0 && c.Overflow != "forgive":
-		return errors.New("want either --algorithm or --overflow, and not both")
 	case c.Follow && !slices.Equal(c.Files, []string{"-"}):
 		return errors.New("--follow: want - for standard input, as in tail -F FILE | tb replay --follow -")
+	case strings.HasPrefix(c.HTML, "-"):
+		return fmt.Errorf("--html=%s: want the name of a file", c.HTML)
 	}
-	if err := errors.Join(c.validateHTML(), c.validateSchema()); err != nil {
-		return err
+	if err := (accesslog.Schema{Names: c.Field}).Validate(); err != nil {
+		return fmt.Errorf("--field: %w", err)
 	}
-	_, err := c.options()
+	if err := c.schema().Validate(); err != nil {
+		return fmt.Errorf("--format: %w", err)
+	}
+	o, err := c.options()
+	if err == nil && o.Policy == nil && c.Policy == "" {
+		_, err = newMode(&o)
+	}
 	return err
 }
 
-// options returns the options that the flags describe.
+// schema returns what the flags say about the logs.
+func (c *Command) schema() accesslog.Schema {
+	return accesslog.Schema{Names: c.Field, LogFormat: c.Format}
+}
+
+// options returns the options that the flags describe. The policy is read later.
 func (c *Command) options() (Options, error) {
 	o := Options{
-		Rates: c.Sweep.Rates, Bursts: c.Sweep.Bursts,
-		Trusted: cli.Prefixes(c.Trusted), IPv6Prefix: int(c.IPv6Prefix), Cost: c.Cost,
-		MaxKeys: int(c.MaxKeys), Overflow: cli.Overflow(c.Overflow),
-		Keys: splitLists(c.Key), Algorithms: splitLists(c.Algorithm), Picture: c.HTML != "",
-		AllowMalformed: c.AllowMalformed, ByPath: c.ByPath,
+		Rate: c.Rate, Burst: c.Burst, Algorithms: splitLists(c.Algorithm), Suggest: c.Suggest,
+		ByPath: c.ByPath, Keys: splitLists(c.Key), Trusted: cli.Prefixes(c.Trusted),
+		IPv6Prefix: int(c.IPv6Prefix), Cost: c.Cost, MaxKeys: int(c.MaxKeys),
+		Overflow: cli.Overflow(c.Overflow), AllowMalformed: c.AllowMalformed, Picture: c.HTML != "",
+		All: c.All,
 	}
 	if c.Export != nil {
 		o.Export = *c.Export
 	}
-	rate, burst := c.Rate != Rate{}, c.Burst != 0
-	if o.Suggest = c.Suggest; !rate && !burst && len(o.Rates)+len(o.Bursts)+len(c.Algorithm) == 0 &&
-		c.Policy == "" && !c.Suggest.isSet() {
-		o.Suggest, o.FirstLook = newShare(1), true
+	rate, burst, others := c.Rate != Rate{}, c.Burst != 0, len(c.Algorithm) > 0
+	if !rate && !burst && !others && c.Policy == "" && !c.Suggest.isSet() {
+		o.Suggest = newShare(1)
 	}
-	switch {
-	case c.Follow && o.Suggest.isSet():
-		return o, errors.New("--follow: want a limit or a policy")
-	case !o.Suggest.isSet() && (c.ByPath || c.Export != nil):
+	switch suggest := o.Suggest.isSet(); {
+	case c.Policy != "" && (rate || burst || suggest):
+		return o, errors.New("want either --policy, or --rate, --burst or --suggest, and not both")
+	case c.Policy != "" && (!slices.Equal(o.Keys, []string{"ip"}) || c.Cost.String() != "1"):
+		return o, errors.New("want either --policy, or --key or --cost, and not both")
+	case c.Policy != "" && (c.HTML != "" || others):
+		return o, errors.New("want either --policy, or --html or --algorithm, and not both")
+	case !suggest && (c.ByPath || c.Export != nil):
 		return o, errors.New("--by-path and --export: want --suggest, and no limit")
-	case c.Policy != "":
-		return o, c.checkPolicyFlags(&o)
-	case o.Suggest.isSet():
-		if err := c.setSuggestion(&o); err != nil {
-			return o, err
-		}
-	case rate == (len(o.Rates) > 0):
-		return o, errors.New("want either --rate, such as 5, 2.5/s, 300/m or 1/24h," +
-			" or rates in --sweep")
-	case burst == (len(o.Bursts) > 0):
-		return o, errors.New("want either --burst, a whole number from 1, or bursts in --sweep")
-	case rate:
+	case suggest && c.Follow:
+		return o, errors.New("--follow: want a limit or a policy")
+	case suggest && (burst || others || c.Overflow != "forgive"):
+		return o, errors.New("want either --suggest, or --burst, --overflow or --algorithm, and not both")
+	case others && c.Overflow != "forgive":
+		return o, errors.New("want either --algorithm or --overflow, and not both")
+	case suggest && rate:
 		o.Rates = []Rate{c.Rate}
+	case suggest:
+		var err error
+		o.Rates, err = ratesOf(defaultRates)
+		return o, err
+	case c.Policy != "":
+	case !rate:
+		return o, errors.New("want --rate, too, such as 5, 2.5/s, 300/m or 1/24h")
+	case !burst:
+		return o, errors.New("want --burst, too, a whole number from 1")
 	}
-	if burst {
-		o.Bursts = []Burst{c.Burst}
-	}
-	return o, o.validate()
+	return o, nil
 }
 
 // splitLists splits lists with commas. Kong would drop an empty name at the end.
@@ -159,7 +176,7 @@ func (c *Command) Run(ctx context.Context, std cli.IO) error {
 	// A broken pipe kills the process here.
 	if c.Export != nil && !c.JSON {
 		return errors.Join(err, res.Report.checkNames(), show(&res.Report, std.Stderr),
-			res.Report.printExport(std.Stdout))
+			res.Report.printExport(std.Stdout, *c.Export))
 	}
 	return errors.Join(err, res.Report.checkNames(), show(&res.Report, std.Stdout))
 }

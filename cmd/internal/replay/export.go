@@ -2,8 +2,10 @@ package replay
 
 import (
 	"fmt"
+	"io"
 	"math"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -131,13 +133,41 @@ func nginxConfig(plan []planned, o *Options, clients uint64) string {
 // room for 8,000 states of 128 bytes.
 func zoneMegabytes(clients uint64) uint64 { return 1 + clients/4000 }
 
-// exported returns the text of an export and the name of its file: policy, caddy or nginx.
-func exported(o *Options, plan []planned, clients uint64) (text, file string) {
-	switch o.Export {
-	case "caddy":
-		return caddyfile(plan, o), "Caddyfile"
-	case "nginx":
-		return nginxConfig(plan, o, clients), "nginx.conf"
+// addExport adds the text that --export or --by-path asks for, for a number of clients.
+func (s *Suggestion) addExport(o *Options, clients uint64) {
+	if s.export = o.Export; s.export == "" && o.ByPath {
+		s.export = "policy"
 	}
-	return bundle(plan), "policy.json"
+	switch plan := s.plan(); {
+	case s.export == "":
+	case s.export == "policy" && s.Limit.Policy == nil:
+		s.NoExport = s.Limit.NoPolicy
+	case s.export == "policy":
+		s.Export, s.exportFile = bundle(plan), "policy.json"
+	case !slices.Equal(o.Keys, []string{"ip"}) || o.Cost.constant != 1:
+		s.NoExport = "it needs --key ip and --cost 1"
+	case s.export == "caddy":
+		s.Export, s.exportFile = caddyfile(plan, o), "Caddyfile"
+	case o.IPv6Prefix%8 != 0:
+		s.NoExport = "it needs whole bytes in --ipv6-prefix, such as 48, 56 or 64"
+	default:
+		s.Export, s.exportFile = nginxConfig(plan, o, clients), "nginx.conf"
+	}
+}
+
+// printExport prints what --export asks for, or returns why there is nothing to print.
+func (rep *Report) printExport(stdout io.Writer, name string) error {
+	s := rep.Suggestion
+	why := s.NoExport
+	switch {
+	case rep.Requests == 0:
+		why = "the log has no request"
+	case s.Limit == nil:
+		why = "there is no limit"
+	}
+	if why != "" {
+		return fmt.Errorf("%s, so there is nothing for --export %s", why, name)
+	}
+	_, err := fmt.Fprintln(stdout, s.Export)
+	return err
 }

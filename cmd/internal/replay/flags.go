@@ -1,11 +1,14 @@
 package replay
 
 import (
+	"cmp"
 	"encoding"
+	"errors"
 	"fmt"
 	"math"
 	"math/big"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -104,59 +107,8 @@ func (b *Burst) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// maxSweep is how many limits one pass compares at most: the refusals of a key are one bit
-// for each limit in a word.
-const maxSweep = 64
-
-// Sweep lists rates and bursts. Every pair is tried. Another flag stands in for an empty list.
-type Sweep struct {
-	Rates  []Rate
-	Bursts []Burst
-}
-
-const wantSweep = `want "rate=1,2,5 burst=10,20", rates as in --rate, bursts as in --burst,` +
-	" either one optional"
-
-// UnmarshalText parses lists such as "rate=1,300/m burst=10,20".
-func (s *Sweep) UnmarshalText(text []byte) error {
-	fields := strings.Fields(string(text))
-	for _, field := range fields {
-		if err := s.add(field); err != nil {
-			return err
-		}
-	}
-	if len(fields) == 0 {
-		return fmt.Errorf("%q: %s", text, wantSweep)
-	}
-	return nil
-}
-
-// add parses a list and adds its values.
-func (s *Sweep) add(field string) error {
-	name, list, _ := strings.Cut(field, "=")
-	for value := range strings.SplitSeq(list, ",") {
-		var rate Rate
-		var burst Burst
-		var err error
-		switch name {
-		case "rate":
-			err = rate.UnmarshalText([]byte(value))
-			s.Rates = append(s.Rates, rate)
-		case "burst":
-			err = burst.UnmarshalText([]byte(value))
-			s.Bursts = append(s.Bursts, burst)
-		default:
-			return fmt.Errorf("%q: %s", field, wantSweep)
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-	}
-	return nil
-}
-
-// Cost is the number of tokens that a request takes: a constant, the size of the response
-// in some unit, or the value of a JSON field.
+// Cost is the number of tokens that a request takes: a constant, the size of the response in bytes,
+// or the value of a field, such as the tokens of a language model or the seconds that a request took.
 //
 // No request is free. A response that is empty, or whose size was not logged, costs as much
 // as one byte. A request whose field is missing or not a positive number costs one token,
@@ -164,19 +116,10 @@ func (s *Sweep) add(field string) error {
 type Cost struct {
 	text     string
 	constant float64 // in tokens; 0 if the cost varies
-	unit     float64 // bytes a token; 0 if the cost does not depend on the size
-	field    string  // the JSON field, if both are 0
+	field    string  // empty for the size
 }
 
-const wantCost = "want a positive number of tokens, bytes, bytes/KiB (kB, KiB, MB, MiB," +
-	" GB or GiB), or the name of a JSON field"
-
-// byteUnits are the units of a cost in bytes: the decimal ones, and the binary ones with an
-// i.
-var byteUnits = map[string]float64{
-	"B": 1, "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9,
-	"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30,
-}
+const wantCost = "want a positive number of tokens, bytes, or the name of a field"
 
 // String returns the cost as it was written.
 func (c Cost) String() string { return c.text }
@@ -184,21 +127,15 @@ func (c Cost) String() string { return c.text }
 // UnmarshalText parses a cost.
 func (c *Cost) UnmarshalText(text []byte) error {
 	*c = Cost{text: string(text)}
-	size, unit, divided := strings.Cut(c.text, "/")
 	number, err := strconv.ParseFloat(c.text, 64)
 	ok := true
 	switch {
 	case err == nil:
 		c.constant = number
 		ok = number > 0 && !math.IsInf(number, 1)
-	case size == "bytes" && divided:
-		c.unit, ok = byteUnits[unit]
-	case size == "bytes":
-		c.unit = 1
-	default:
+	case c.text != "bytes":
 		c.field = c.text
-		_, isUnit := byteUnits[c.field]
-		ok = isFieldName(c.field) && !isUnit && !isMisspelt(c.field, "bytes")
+		ok = isFieldName(c.field) && !isMisspelt(c.field, "bytes")
 	}
 	if !ok {
 		return fmt.Errorf("%q: %s", text, wantCost)
@@ -217,8 +154,8 @@ func (c *Cost) tokens(rec *accesslog.Record) (cost float64, standIn bool) {
 	switch {
 	case c.constant > 0:
 		return c.constant, false
-	case c.unit > 0:
-		return float64(max(rec.Size, 1)) / c.unit, false
+	case c.field == "":
+		return float64(max(rec.Size, 1)), false
 	}
 	text := rec.Fields[len(rec.Fields)-1]
 	cost, err := strconv.ParseFloat(string(text), 64)
@@ -226,6 +163,62 @@ func (c *Cost) tokens(rec *accesslog.Record) (cost float64, standIn bool) {
 		return 1, true
 	}
 	return cost, false
+}
+
+// Share is a share of the clients as a user writes it: 0.1%.
+type Share struct {
+	fraction float64
+	text     string
+}
+
+// isSet reports whether a share was given.
+func (s Share) isSet() bool { return s.text != "" }
+
+// String returns the share as a percentage.
+func (s Share) String() string { return s.text }
+
+// UnmarshalText parses a percentage.
+func (s *Share) UnmarshalText(text []byte) error {
+	number, isPercent := strings.CutSuffix(string(text), "%")
+	value, ok := parseDecimal(number)
+	if ok && isPercent {
+		if p, _ := value.Float64(); p <= 50 {
+			*s = newShare(p)
+			return nil
+		}
+	}
+	return fmt.Errorf("%q: want a percentage, 0%% to 50%%, such as 0.1%%", text)
+}
+
+func newShare(percentage float64) Share {
+	return Share{percentage / 100, strconv.FormatFloat(percentage, 'f', -1, 64) + " %"}
+}
+
+// columns returns the shares that a suggestion compares, s among them.
+func (s Share) columns() []Share {
+	all := []Share{newShare(0), newShare(0.01), newShare(0.1), newShare(1), newShare(5)}
+	i, found := slices.BinarySearchFunc(all, s, func(a, b Share) int {
+		return cmp.Compare(a.fraction, b.fraction)
+	})
+	if !found {
+		all = slices.Insert(all, i, s)
+	}
+	return all
+}
+
+// defaultRates are the rates that a suggestion tries, six in each power of ten. None is more than
+// 1.7 times the one before.
+const defaultRates = "0.01,0.015,0.02,0.03,0.05,0.07,0.1,0.15,0.2,0.3,0.5,0.7," +
+	"1,1.5,2,3,5,7,10,15,20,30,50,70"
+
+// ratesOf parses rates with commas between them.
+func ratesOf(list string) (rates []Rate, err error) {
+	for text := range strings.SplitSeq(list, ",") {
+		var r Rate
+		err = errors.Join(err, r.UnmarshalText([]byte(text)))
+		rates = append(rates, r)
+	}
+	return rates, err
 }
 
 // prefix is the length of an IPv6 prefix, in bits.

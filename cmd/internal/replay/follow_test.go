@@ -50,7 +50,7 @@ func TestALogIsFollowed(t *testing.T) {
 				if latest.Policy != nil {
 					got = latest.Policy.Granted
 				} else {
-					got = latest.Limits[0].Granted
+					got = latest.Limit.Granted
 				}
 				if latest.Requests != requests || got != requests-refused || len(latest.Files) != 1 {
 					t.Errorf("%d requests, %d granted in %+v; want %d with %d refused", latest.Requests, got,
@@ -96,7 +96,7 @@ func TestAFailedReportEndsTheReplay(t *testing.T) {
 // line says nothing.
 func TestALogWithoutARequestIsFollowed(t *testing.T) {
 	for lines, want := range map[string]string{
-		"nothing\n": "stdin: 1 line, none valid, 1 malformed\n", "": "",
+		"nothing\n": "stdin: 1 line, none valid, 1 malformed.\n", "": "",
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			in, log := piped()

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/seed-181794aa/ratelimit/cmd/internal/accesslog"
+	"github.com/seed-181794aa/ratelimit/cmd/internal/sketch"
 )
 
 func agentLine(client, path, agent string, second int) string {
@@ -39,31 +42,20 @@ func TestTheReportSaysWhomALimitHurts(t *testing.T) {
 
 	rep = replay(t, suggestOptions(t, "50%", "1"), in).Report
 	text = rendered(t, &rep)
-	for _, want := range []string{
-		"192.0.2.1  Googlebot\n", "192.0.2.2  mostly /login\n",
-		fmt.Sprintf("crawlers that 1/s, burst %d refuses: Googlebot.\n", rep.Suggestion.Limit.Burst),
-	} {
+	for _, want := range []string{"192.0.2.1  Googlebot\n", "192.0.2.2  mostly /login\n",
+		"192.0.2.3  bingbot  mostly /\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
-	}
-	if strings.Contains(text, "bingbot") {
-		t.Errorf("bingbot is not refused:\n%s", text)
 	}
 }
 
 // Beyond the first requests only a few are looked at, and the habits of many clients stay bounded.
 func TestHabitsAreBounded(t *testing.T) {
-	var log strings.Builder
+	h := habits{clients: sketch.NewSummary[habit](maxTracked)}
 	for i := range firstHabits + 20_000 {
-		client, path := fmt.Sprintf("10.0.%d.%d", i/250%250, i%250), "/late"
-		if i < firstHabits {
-			path = "/early"
-		}
-		log.WriteString(agentLine(client, path, "-", i/100))
+		h.add(key(i), &accesslog.Record{Path: []byte("/p")})
 	}
-	res := replay(t, options(t, "1", 5), input("a.log", log.String()))
-	h := &res.replayer.habits
 	seen := 0
 	for e := range h.clients.All() {
 		seen += e.Value.requests

@@ -18,12 +18,8 @@ var Vars = kong.Vars{
 
 	"replay_rate":  "Refill rate: 5 (a second), 2.5/s, 300/m, 1/24h.",
 	"replay_burst": "Capacity of a bucket, in tokens.",
-	"replay_sweep": "Compare all pairs of rates and bursts, as in 'rate=1,2,300/m burst=10,20'." +
-		" --rate or --burst stands in for a list that is left out.",
-
-	"replay_suggest": "Suggest a limit with which at most a share of the clients is ever refused, as" +
-		" in 0.1%, and compare the bursts that the log needs at each rate: --rate, the rates of" +
-		" --sweep, or 24 rates from 0.01 to 70 a second.",
+	"replay_suggest": "Suggest a limit that refuses at most this share of the clients, as in 0.1%, at" +
+		" --rate or one of 24 rates from 0.01 to 70 a second. Without a limit, 1%.",
 
 	"replay_by_path": "With --suggest, find limits of the paths with the most requests, too.",
 	"replay_export": "With --suggest, print the limits alone as a policy, or as a configuration of" +
@@ -37,8 +33,8 @@ var Vars = kong.Vars{
 	"replay_prefix": "Bits of an IPv6 address that make a client, 1 to 128.",
 	"replay_trusted": "Networks of the proxies in front of the server, separated by commas, whose" +
 		" X-Forwarded-For is believed.",
-	"replay_cost": "Tokens that a request takes: a number, bytes, bytes/KiB (kB, MiB, …) or a" +
-		" JSON field.",
+	"replay_cost": "Tokens that a request takes: a number, bytes (the size of the response), or a field" +
+		" such as the seconds or the tokens of a model that it took.",
 	"replay_field": "Where a log that names its fields has time, ip (the peer), forwarded, user," +
 		" host, uri, size or agent, instead of the usual fields.",
 	"replay_format": "The log_format of nginx that wrote the log, such as '$$remote_addr" +
@@ -55,6 +51,7 @@ var Vars = kong.Vars{
 
 	"replay_follow": "Print the report on standard input every two seconds, as in" +
 		" tail -F FILE | tb replay --follow -.",
+	"replay_all":  "Print all tables.",
 	"replay_json": "Print the report as JSON.",
 	"replay_html": "Also write a page with charts of the requests over time and a table of keys into" +
 		" FILE. For a suggestion, a slider shows what each burst refuses.",

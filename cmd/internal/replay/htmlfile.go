@@ -5,19 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 )
-
-// validateHTML returns an error if --html has a mistake.
-func (c *Command) validateHTML() error {
-	switch {
-	case strings.HasPrefix(c.HTML, "-"):
-		return fmt.Errorf("--html=%s: want the name of a file", c.HTML)
-	case c.HTML != "" && len(c.Sweep.Rates)+len(c.Sweep.Bursts) > 0 && !c.Suggest.isSet():
-		return errors.New("want either --html or --sweep, and not both")
-	}
-	return nil
-}
 
 // createHTML creates the file of --html, and returns nil without the flag. It refuses to replace a
 // file that is not empty and not a page, which may be a log whose name stands behind --html by

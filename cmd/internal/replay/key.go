@@ -104,14 +104,6 @@ func (k *keyer) key(rec *accesslog.Record) []byte {
 	return k.buf
 }
 
-// peek returns the key of a request without counting what it lacks.
-func (k *keyer) peek(rec *accesslog.Record) []byte {
-	missing := slices.Clone(k.missing)
-	key := k.key(rec)
-	copy(k.missing, missing)
-	return key
-}
-
 // maxNetworks is of how many peers a keyer keeps the networks. They take about 1 MB.
 const maxNetworks = 1 << 13
 

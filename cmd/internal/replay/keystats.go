@@ -12,22 +12,16 @@ import (
 // to 256 bytes for each part of its key.
 const maxTracked = 4096
 
-// tracked is a key that has statistics. Its Count is the number of its refusals.
+// tracked is a key that has statistics. Its Count is the number of its requests.
 type tracked = sketch.Entry[keyStats]
 
 // keyStats has the statistics of a key since tracking of it began.
 type keyStats struct {
-	requests   uint64
-	refused    uint64
-	run        uint64 // refusals in a row, up to now
-	longestRun uint64
-	peak       suggest.Peak
-
-	counted   bool   // whether keyCounter has the key
-	refusedBy uint64 // a bit for each limit of which keyCounter has a refusal
+	requests, refused uint64
+	peak              suggest.Peak
 }
 
-// ranking finds the keys that are refused most, in bounded memory.
+// ranking finds the keys with the most requests, in bounded memory.
 type ranking struct{ *sketch.Summary[keyStats] }
 
 func newRanking(bound int) ranking { return ranking{sketch.NewSummary[keyStats](bound)} }
@@ -38,42 +32,40 @@ func (r ranking) track(key []byte) *tracked {
 	if added {
 		e.Value = keyStats{}
 	}
+	e.Count++
 	e.Value.requests++
 	return e
 }
 
-// most returns the n keys with the most refusals since tracking of them began, or fewer: the most
-// refused first, and equals in the order of their keys.
-func (r ranking) most(n int) []*tracked {
-	var refused []*tracked
+// add counts a decision in a second since 1970. It reports whether the decision is the first one on
+// the key, or the first refusal.
+func (s *keyStats) add(second int64, granted bool) (news bool) {
+	s.peak.Add(second)
+	if !granted {
+		s.refused++
+	}
+	return s.requests == 1 || !granted && s.refused == 1
+}
+
+// requests yields the keys with their requests.
+func (r ranking) requests(yield func(string, uint64) bool) {
 	for e := range r.All() {
-		if e.Value.refused > 0 {
-			refused = append(refused, e)
+		if !yield(e.Key, e.Value.requests) {
+			return
 		}
 	}
-	slices.SortFunc(refused, func(a, b *tracked) int {
-		return cmp.Or(cmp.Compare(b.Value.refused, a.Value.refused), cmp.Compare(a.Key, b.Key))
-	})
-	return refused[:min(n, len(refused))]
 }
 
-// isNews reports whether a request of the key changes keyCounter: it is the first one, or a limit
-// refuses it that has refused none before.
-func (s *keyStats) isNews(refused uint64) bool {
-	before := s.refusedBy
-	news := !s.counted || before|refused != before
-	s.counted, s.refusedBy = true, before|refused
-	return news
-}
-
-// add counts a decision in a second since 1970.
-func (s *keyStats) add(second int64, granted bool) {
-	s.peak.Add(second)
-	if granted {
-		s.run = 0
-		return
+// most returns the n keys with the greatest counts above 0, or fewer: equals in the order of their
+// keys.
+func (r ranking) most(n int, count func(*keyStats) uint64) (most []*tracked) {
+	for e := range r.All() {
+		if count(&e.Value) > 0 {
+			most = append(most, e)
+		}
 	}
-	s.refused++
-	s.run++
-	s.longestRun = max(s.longestRun, s.run)
+	slices.SortFunc(most, func(a, b *tracked) int {
+		return cmp.Or(cmp.Compare(count(&b.Value), count(&a.Value)), cmp.Compare(a.Key, b.Key))
+	})
+	return most[:min(n, len(most))]
 }

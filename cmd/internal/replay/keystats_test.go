@@ -1,41 +1,38 @@
 package replay
 
 import (
-	"slices"
+	"fmt"
 	"testing"
 )
 
-func TestRankingListsTheMostRefused(t *testing.T) {
+// The keys with the most requests stay. A key that replaces another one inherits its count.
+func TestRanking(t *testing.T) {
 	r := newRanking(3)
-	refuse := func(n int) *tracked {
-		e := r.track(key(n))
-		e.Count++
-		e.Value.add(0, false)
-		return e
+	for _, n := range []int{3, 2, 2, 2, 1, 1, 1, 1, 4, 4} { // 4 replaces 3
+		r.track(key(n)).Value.add(0, n == 2)
 	}
-	for _, n := range []int{3, 2, 2, 1} {
-		refuse(n)
+	list := func(count func(*keyStats) uint64) (text string) {
+		for _, e := range r.most(2, count) {
+			text += fmt.Sprintf("%s: %d, %v; ", e.Key, count(&e.Value), e.Inherited)
+		}
+		return text
 	}
-	r.track(key(4)).Value.add(0, true) // replaces 3: as seldom refused as 1, and seen before it
-	var got []string
-	for _, e := range r.most(5) {
-		got = append(got, e.Key)
-	}
-	if want := []string{"key 2", "key 1"}; !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	if e := refuse(4); e.Count != 2 || e.Value.refused != 1 {
-		t.Errorf("key 4 has a count of %v and %d refusals, want 2, as it inherits 1, and 1",
-			e.Count, e.Value.refused)
+	requests := list(func(s *keyStats) uint64 { return s.requests })
+	refused := list(func(s *keyStats) uint64 { return s.refused })
+	if requests != "key 1: 4, 0; key 2: 3, 0; " || refused != "key 1: 4, 0; key 4: 2, 1; " {
+		t.Errorf("most requests %s, most refused %s", requests, refused)
 	}
 }
 
-func TestLongestRun(t *testing.T) {
-	var s keyStats
-	for _, granted := range []bool{false, false, true, false, false, false, true, false} {
-		s.add(0, granted)
-	}
-	if s.refused != 6 || s.longestRun != 3 {
-		t.Errorf("%d refused, longest run %d; want 6 and 3", s.refused, s.longestRun)
+// A key is counted at its first request and at its first refusal.
+func TestNewsOfAKey(t *testing.T) {
+	e := newRanking(1).track(key(1))
+	for i, granted := range []bool{true, true, false, false, true} {
+		if i > 0 {
+			e.Value.requests++
+		}
+		if news := e.Value.add(0, granted); news != (i == 0 || i == 2) {
+			t.Errorf("request %d: news %v", i, news)
+		}
 	}
 }

@@ -21,13 +21,14 @@ import (
 // A regular file is open only from the time of its first request to its end. So the memory and the
 // file descriptors depend on how many files overlap, and not on how many there are.
 type merger struct {
-	res     *Result
+	r       *replayer
 	schema  accesslog.Schema
 	sources []*source // all, in the order of the inputs
 	waiting []*source // not yet open, by start
 	open    sources   // a heap
 
 	allowMalformed bool
+	follow         func(*Report) error
 	tick           <-chan time.Time // when the report so far is due, if the log is followed
 }
 
@@ -47,12 +48,14 @@ type source struct {
 
 // replayInputs replays the inputs, and returns their errors in the order of the inputs. If ctx
 // is done, it ends early and marks the report.
-func (res *Result) replayInputs(ctx context.Context, inputs []Input, s accesslog.Schema) []error {
-	m := &merger{res: res, schema: s, allowMalformed: res.replayer.allowMalformed}
+func (r *replayer) replayInputs(
+	ctx context.Context, inputs []Input, s accesslog.Schema, o *Options,
+) []error {
+	m := &merger{r: r, schema: s, allowMalformed: o.AllowMalformed, follow: o.Follow}
 	for i, in := range inputs {
 		m.sources = append(m.sources, &source{input: in, order: i, file: File{Name: in.Name}})
 	}
-	if res.follow != nil {
+	if m.follow != nil {
 		ticker := time.NewTicker(refreshInterval)
 		defer ticker.Stop()
 		m.tick = ticker.C
@@ -61,11 +64,11 @@ func (res *Result) replayInputs(ctx context.Context, inputs []Input, s accesslog
 		m.add(ctx, src)
 	}
 	slices.SortStableFunc(m.waiting, func(a, b *source) int { return cmp.Compare(a.start, b.start) })
-	for m.openDue(ctx); len(m.open) > 0 && !res.Report.Interrupted; m.openDue(ctx) {
+	for m.openDue(ctx); len(m.open) > 0 && !r.report.Interrupted; m.openDue(ctx) {
 		src := m.open[0]
-		err := res.replayer.add(&src.rec, src.reader.Format())
+		err := r.add(&src.rec, src.reader.Format())
 		if err == nil {
-			err = res.next(src)
+			err = m.next(src)
 		}
 		switch {
 		case err != nil:
@@ -75,12 +78,12 @@ func (res *Result) replayInputs(ctx context.Context, inputs []Input, s accesslog
 			heap.Fix(&m.open, 0)
 		}
 	}
-	return append(m.close(), res.replayer.end())
+	return append(m.close(), r.pass(r.queue.len()))
 }
 
 // add opens a source. Among several, it closes a regular file again when it has its start.
 func (m *merger) add(ctx context.Context, src *source) {
-	if m.res.Report.Interrupted {
+	if m.r.report.Interrupted {
 		return
 	}
 	log, err := src.input.open(ctx)
@@ -125,7 +128,7 @@ func (m *merger) findStart(ctx context.Context, src *source, log io.Reader) int6
 
 // openDue opens the sources that may have the next request.
 func (m *merger) openDue(ctx context.Context) {
-	for len(m.waiting) > 0 && !m.res.Report.Interrupted &&
+	for len(m.waiting) > 0 && !m.r.report.Interrupted &&
 		(len(m.open) == 0 || m.waiting[0].start < m.open[0].rec.Time) {
 		src := m.waiting[0]
 		m.waiting = m.waiting[1:]
@@ -148,7 +151,7 @@ func (m *merger) begin(ctx context.Context, src *source, log io.ReadCloser) {
 	var err error
 	if src.reader, err = accesslog.NewReader(reading, src.input.Name, log, m.schema); err == nil {
 		src.reader.OnTick(m.tick, m.report)
-		err = m.res.next(src)
+		err = m.next(src)
 	}
 	if err != nil {
 		m.finish(ctx, src, err)
@@ -160,14 +163,12 @@ func (m *merger) begin(ctx context.Context, src *source, log io.ReadCloser) {
 
 // report decides the requests so far and reports them.
 func (m *merger) report() error {
-	r := m.res.replayer
-	if err := r.pass(r.queue.len()); err != nil {
+	if err := m.r.pass(m.r.queue.len()); err != nil {
 		return err
 	}
-	soFar := &Result{Report: m.res.Report, replayer: r}
+	soFar := m.r.result()
 	m.addFiles(&soFar.Report)
-	soFar.fillReport()
-	return m.res.follow(&soFar.Report)
+	return m.follow(&soFar.Report)
 }
 
 // finish closes a source after its last request. The error is io.EOF, or why there are no more.
@@ -177,7 +178,7 @@ func (m *merger) finish(ctx context.Context, src *source, err error) {
 	}
 	switch atEnd := src.reader != nil && errors.Is(err, io.EOF); {
 	case !atEnd && ctx.Err() != nil:
-		m.res.Report.Interrupted = true
+		m.r.report.Interrupted = true
 	case !atEnd:
 		src.err = err
 	case src.reader.Format() == accesslog.Undetected:
@@ -191,13 +192,13 @@ func (m *merger) close() (errs []error) {
 	for _, src := range m.open {
 		src.end()
 	}
-	m.addFiles(&m.res.Report)
+	m.addFiles(&m.r.report)
 	for _, src := range m.sources {
 		if f := &src.file; src.err == nil && 2*f.Malformed > f.Lines && !m.allowMalformed {
 			src.err = fmt.Errorf("%s: %d of %d lines are malformed, for example %w;"+
 				" --allow-malformed accepts that", f.Name, f.Malformed, f.Lines, src.malformed)
 		}
-		if errors.Is(src.err, accesslog.ErrEmpty) && m.res.replayer.span.requests > 0 {
+		if errors.Is(src.err, accesslog.ErrEmpty) && m.r.report.Requests > 0 {
 			src.err = nil
 		}
 		errs = append(errs, src.err)
@@ -221,7 +222,7 @@ func (m *merger) addFiles(rep *Report) {
 const maxShown = 5
 
 // next reads the next request of a source, and counts the malformed lines before it.
-func (res *Result) next(src *source) error {
+func (m *merger) next(src *source) error {
 	for {
 		err := src.reader.Next(&src.rec)
 		if err == nil {
@@ -234,8 +235,8 @@ func (res *Result) next(src *source) error {
 		if src.file.Malformed++; src.malformed == nil {
 			src.malformed = bad
 		}
-		if len(res.Report.Malformed) < maxShown {
-			res.Report.Malformed = append(res.Report.Malformed, bad.Error())
+		if len(m.r.report.Malformed) < maxShown {
+			m.r.report.Malformed = append(m.r.report.Malformed, bad.Error())
 		}
 	}
 }

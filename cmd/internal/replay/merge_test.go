@@ -94,7 +94,7 @@ func TestOlderFileIsFirstAtTheSameTime(t *testing.T) {
 		{file(t, name1, log1), file(t, name2, log2)}, {file(t, name2, log2), file(t, name1, log1)},
 		{input(name1, log1), input(name2, log2)}, {input(name2, log2), input(name1, log1)},
 	} {
-		if got := replay(t, o, inputs...).Report.Limits[0]; got.Refused != 2 {
+		if got := replay(t, o, inputs...).Report.Limit; got.Refused != 2 {
 			t.Errorf("%d refused, want the second and third request of a", got.Refused)
 		}
 	}

@@ -66,23 +66,18 @@ func (res *Result) WriteHTML(w io.Writer) error {
 	rep := &res.Report
 	p := page{
 		Security: pageSecurity, Style: template.CSS(pageStyle), Script: template.JS(pageScript),
-		Log: rep.logName(), Headline: rep.headline(), Next: rep.nextStep(),
-		Time: res.replayer.timeline.table(rep.Suggestion == nil), Keys: res.keyTable(),
+		Log: rep.logName(), Headline: strings.TrimSpace(rep.headline() + " " + rep.cost()),
+		Next: rep.nextStep(), Time: res.timeline.table(rep.Suggestion == nil), Keys: res.keyTable(),
 	}
 	if s := rep.Suggestion; s != nil {
-		p.Curve, p.Bursts, p.Use = s.curve, s.burstTable(), s.use()
+		p.Curve, p.Bursts, p.Use = res.curve, s.burstTable(), rep.use()
 	}
 	var text strings.Builder
-	rep.writeInput(&text)
-	if s := rep.Suggestion; s != nil && s.Limit != nil {
-		s.writeCandidates(&text, rep.Requests)
-		if s.export != "" {
-			s.writePaths(&text, rep.Requests)
-		}
+	if rep.Sample {
+		text.WriteString("GENERATED SAMPLE: this log is made up, it is not real traffic.\n")
 	}
-	if len(rep.Algorithms) > 0 {
-		rep.writeAlgorithms(&text)
-	}
+	rep.writeData(&text)
+	rep.writeTables(&text)
 	rep.writeNotes(&text)
 	p.Text = printable.Escape(text.String())
 	return pageTemplate.Execute(w, p)
@@ -100,47 +95,17 @@ func (rep *Report) logName() string {
 	return name
 }
 
-// headline returns the outcome in a sentence.
-func (rep *Report) headline() string {
-	if rep.Requests == 0 {
-		return "There is no request in the log."
-	}
-	if s := rep.Suggestion; s != nil {
-		if s.Limit == nil {
-			return "No burst is enough."
-		}
-		return s.Limit.headline(s)
-	}
-	o := &rep.Limits[0]
-	return fmt.Sprintf("%s, burst %s: refuses %s of %s requests (%s), and %s of %s %s at least once.",
-		o.Rate, grouped(o.Burst), grouped(o.Refused), grouped(rep.Requests), percent(o.RefusedShare),
-		grouped(o.KeysRefused), grouped(rep.Keys), plural(rep.Keys, "key", "keys"))
-}
-
-// nextStep returns what to do about a result without a request, a refusal or a limit.
-func (rep *Report) nextStep() string {
-	s := rep.Suggestion
-	switch {
-	case rep.Requests == 0:
-		return "Look whether it is the right file. --format says how to read its lines."
-	case s != nil && s.Limit == nil:
-		return "Try higher rates, or a greater share in --suggest."
-	case s == nil && rep.Limits[0].Refused == 0:
-		return "Without --rate and --burst, tb replay finds the limit that the log needs."
-	}
-	return ""
-}
-
 // use returns the commands and the files that set the suggested limit.
-func (s *Suggestion) use() (all []copyable) {
+func (rep *Report) use() (all []copyable) {
+	s := rep.Suggestion
 	l := s.Limit
 	if l == nil {
 		return nil
 	}
 	all = append(all, copyable{"replay", "Replay it on another log",
-		fmt.Sprintf("tb replay --rate %s --burst %d%s FILE", l.Rate, l.Burst, s.replayFlags)})
+		fmt.Sprintf("tb replay --rate %s --burst %d%s FILE", l.Rate, l.Burst, rep.replayFlags)})
 	if l.Policy != nil {
-		all = append(all, copyable{"proxy", "Run it", "tb proxy --policy policy.json" + s.proxyFlags},
+		all = append(all, copyable{"proxy", "Run it", "tb proxy --policy policy.json" + rep.proxyFlags},
 			copyable{"policy", "policy.json", policyText(l.Policy)})
 	}
 	if s.Export != "" {

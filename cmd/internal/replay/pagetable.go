@@ -128,61 +128,57 @@ func count[N integer](n N, lowerBound bool) cell {
 	return cell{atLeast(lowerBound) + grouped(n), float64(n)}
 }
 
-func timeCell(t time.Time) cell { return cell{dateTime(t), float64(t.Unix())} }
-
 // keyTable returns the keys refused most, or the clients that a suggested limit refuses.
 func (res *Result) keyTable() keyTable {
-	if s := res.Report.Suggestion; s != nil {
-		return s.keyTable()
+	rep := &res.Report
+	if rep.Suggestion != nil {
+		return res.clientTable()
 	}
-	keys := res.replayer.ranking.most(pageKeys)
 	t := keyTable{
 		Caption: "No key is refused",
-		Columns: []string{"Key", "Refused", "Requests", "Share", "Peak in a second", "Longest run"},
+		Columns: []string{"Key", "Refused", "Requests", "Share", "Peak in a second"},
 		Sorted:  1,
 	}
-	if n := len(keys); n > 0 {
+	if n := len(res.keys); n > 0 {
 		t.Caption = fmt.Sprintf("%d %s refused most", n, plural(n, "key", "keys"))
 	}
-	for _, e := range keys {
-		k := res.replayer.topKey(e)
+	for _, k := range res.keys {
 		refused := share(k.Refused, k.Requests)
 		t.Rows = append(t.Rows, keyRow{
-			Key: keyText(k.Key), Habit: k.habitText(), Cells: []cell{
+			Key: keyText(k.Key), Habit: k.Habit.String(), Cells: []cell{
 				count(k.Refused, k.RefusedMost > k.Refused), count(k.Requests, k.Partial),
-				{percent(refused), refused}, count(k.Peak, false), count(k.LongestRun, false),
+				{percent(refused), refused}, count(k.Peak, false),
 			}})
 	}
 	return t
 }
 
-// keyTable returns the clients that the suggested limit refuses.
-func (s *Suggestion) keyTable() keyTable {
+// clientTable returns the clients that the suggested limit refuses.
+func (res *Result) clientTable() keyTable {
 	t := keyTable{
 		Caption: "No limit is suggested",
-		Columns: []string{"Key", "Burst needed", "Requests", "Peak in a second", "First", "Last"},
+		Columns: []string{"Key", "Burst needed", "Requests", "Peak in a second"},
 		Sorted:  1,
 	}
-	if s.Limit == nil {
+	l := res.Report.Suggestion.Limit
+	if l == nil {
 		return t
 	}
-	l := s.Limit
 	limit := fmt.Sprintf("limit of %s, burst %s", l.Rate, grouped(l.Burst))
 	t.Caption = "A " + limit + " refuses no client"
 	if l.Refused > 0 {
 		t.Caption = fmt.Sprintf("%d of %s %s that a %s refuses", min(l.Refused, pageKeys),
 			grouped(l.Refused), plural(l.Refused, "client", "clients"), limit)
 	}
-	for _, c := range l.clients {
-		needed := count(c.Need, false)
-		if c.Need == 0 { // no burst is enough
-			needed = cell{burstText(c.Need), 1 << 31}
+	for _, k := range res.keys {
+		needed := count(k.Need, false)
+		if k.Need == 0 { // no burst is enough
+			needed = cell{burstText(k.Need), 1 << 31}
 		}
 		t.Rows = append(t.Rows, keyRow{
-			Key: keyText(c.Key), Habit: c.habitText(),
-			Hidden: c.Need > 0 && c.Need <= l.Burst, Needs: strings.Trim(fmt.Sprint(c.needs), "[]"),
-			Cells: []cell{needed, count(c.Requests, false), count(c.Peak, false),
-				timeCell(c.First), timeCell(c.Last)},
+			Key: keyText(k.Key), Habit: k.Habit.String(),
+			Hidden: k.Need > 0 && k.Need <= l.Burst, Needs: strings.Trim(fmt.Sprint(k.needs), "[]"),
+			Cells: []cell{needed, count(k.Requests, false), count(k.Peak, false)},
 		})
 	}
 	return t

@@ -32,9 +32,10 @@ const (
 // are the ones with the most requests among the ones that wait in the first full queue.
 type pathGroups struct {
 	collect func() *suggest.Collector
-	chosen  bool
-	groups  []*pathGroup
-	packed  []byte // reused
+	counts  map[string]uint64 // by group, until the first request is decided
+	all     uint64            // their sum, and the requests without a group
+	groups  []*pathGroup      // the chosen ones
+	packed  []byte            // reused
 }
 
 type pathGroup struct {
@@ -78,8 +79,13 @@ var nameBytes = func() (is [256]bool) {
 
 // pack returns a key with a group behind it, valid until the next call.
 func (p *pathGroups) pack(key, path []byte) []byte {
+	group := groupOf(path)
+	if p.counts != nil {
+		p.all++
+		p.counts[string(group)]++
+	}
 	p.packed = binary.AppendUvarint(p.packed[:0], uint64(len(key)))
-	return append(append(p.packed, key...), groupOf(path)...)
+	return append(append(p.packed, key...), group...)
 }
 
 func unpackGroup(packed []byte) (key, group []byte) {
@@ -87,20 +93,14 @@ func unpackGroup(packed []byte) (key, group []byte) {
 	return packed[n:][:size], packed[n+int(size):]
 }
 
-// choose chooses the groups by the requests in a queue.
-func (p *pathGroups) choose(q *queue) {
-	p.chosen = true
-	counts := make(map[string]uint64)
-	for _, r := range slices.Concat(q.sorted, q.late) {
-		if _, group := unpackGroup(q.text(r)); len(group) > 0 {
-			counts[string(group)]++
-		}
-	}
-	for path, n := range counts {
-		if float64(n) >= leastOfPath*float64(q.len()) {
+// choose chooses the groups by the requests so far.
+func (p *pathGroups) choose() {
+	for path, n := range p.counts {
+		if path != "" && float64(n) >= leastOfPath*float64(p.all) {
 			p.groups = append(p.groups, &pathGroup{path: path, requests: n})
 		}
 	}
+	p.counts = nil
 	slices.SortFunc(p.groups, func(a, b *pathGroup) int {
 		return cmp.Or(cmp.Compare(b.requests, a.requests), cmp.Compare(a.path, b.path))
 	})
@@ -112,6 +112,9 @@ func (p *pathGroups) choose(q *queue) {
 
 // add adds a request of a key to its group, if it is one of the chosen ones.
 func (p *pathGroups) add(key, group []byte, time int64, cost float64) {
+	if p.counts != nil {
+		p.choose()
+	}
 	for _, g := range p.groups {
 		if g.path == string(group) {
 			g.requests++
@@ -145,40 +148,39 @@ type PathLimit struct {
 	found *suggest.Result
 }
 
-// suggestionByPath returns a suggestion whose limits together refuse at most the share of the
-// clients. Each limit gets the same share, which becomes smaller until that is so.
-func (r *replayer) suggestionByPath(o *Options) (s *Suggestion) {
-	groups := r.paths.end()
-	each := *o
+// findByPath finds limits that together refuse at most the share of the clients. Each limit gets the
+// same share, which becomes smaller until that is so.
+func (s *Suggestion) findByPath(o *Options, found *suggest.Result, groups []*pathGroup) {
+	each := o.Suggest
 	for i := range maxSteps + 1 {
 		if i == maxSteps {
-			each.Suggest = newShare(0)
+			each = newShare(0)
 		}
-		s = newSuggestion(&each, r.found, &r.habits, 1)
-		if s.Limit == nil {
-			return s
+		if s.find(o, found, each); s.Limit == nil {
+			return
 		}
-		s.addPaths(&each, groups, &r.habits)
-		s.Together, s.TogetherOneIn = s.together()
-		if float64(s.Together) <= o.Suggest.fraction*float64(r.found.OneIn*uint64(s.Clients)) {
+		s.addPaths(o, groups, each)
+		s.Together, s.TogetherOneIn = s.together(found)
+		if float64(s.Together) <= o.Suggest.fraction*float64(len(found.Clients)) {
 			break
 		}
-		each.Suggest = newShare(80 * each.Suggest.fraction)
+		each = newShare(80 * each.fraction)
 	}
-	return s
 }
 
-// addPaths adds the limits of groups of paths.
-func (s *Suggestion) addPaths(o *Options, groups []*pathGroup, h *habits) {
+// addPaths adds the limits of groups of paths for a share of their clients.
+func (s *Suggestion) addPaths(o *Options, groups []*pathGroup, share Share) {
+	s.Paths = []PathLimit{}
 	least := uint64(math.Ceil(leastPathBurst * min(max(o.Cost.constant, 1), tb.MaxCapacity/leastPathBurst)))
 	for _, g := range groups {
-		l := newSuggestion(o, g.found, h, least).Limit
+		l := knee(rateBursts(o.Rates, g.found, []Share{share}), share, least)
 		if l == nil {
 			continue
 		}
+		l.count(g.found)
 		s.Paths = append(s.Paths, PathLimit{
 			Path: g.path, Requests: g.requests, Clients: uint64(len(g.found.Clients)) * g.found.OneIn,
-			Limit: l, Stricter: 2*l.PerMinute <= s.Limit.PerMinute, found: g.found,
+			Limit: l, Stricter: 2*l.perMinute() <= s.Limit.perMinute(), found: g.found,
 		})
 	}
 }
@@ -186,8 +188,8 @@ func (s *Suggestion) addPaths(o *Options, groups []*pathGroup, h *habits) {
 // together returns how many clients are ever refused by any limit of the plan, as an estimate from
 // one in oneIn. A client is refused first by a limit that would refuse it alone, so these are the
 // clients that a limit refuses by itself.
-func (s *Suggestion) together() (clients, oneIn uint64) {
-	oneIn = s.found.OneIn
+func (s *Suggestion) together(found *suggest.Result) (clients, oneIn uint64) {
+	oneIn = 1
 	for _, p := range s.Paths {
 		if p.Stricter {
 			oneIn = max(oneIn, p.found.OneIn)
@@ -201,7 +203,7 @@ func (s *Suggestion) together() (clients, oneIn uint64) {
 			}
 		}
 	}
-	add(s.found, s.Limit)
+	add(found, s.Limit)
 	for _, p := range s.Paths {
 		if p.Stricter {
 			add(p.found, p.Limit)
@@ -226,8 +228,8 @@ func (s *Suggestion) plan() []planned {
 	return plan
 }
 
-// writePaths writes a table of the limits by path, with what several limiters refuse.
-func (s *Suggestion) writePaths(b *strings.Builder, requests uint64) {
+// writePaths writes a table of the limits by path, of a number of requests and clients.
+func (s *Suggestion) writePaths(b *strings.Builder, requests, clients uint64) {
 	b.WriteString("\nLimits by path, each by itself:\n\n")
 	table := columns(b)
 	fmt.Fprintln(table, "requests\tclients\trefused\t  limit\t  path")
@@ -235,7 +237,7 @@ func (s *Suggestion) writePaths(b *strings.Builder, requests uint64) {
 		fmt.Fprintf(table, "%s\t%s\t%s\t  %s, burst %s\t  %s\n", grouped(requests),
 			grouped(clients), grouped(l.Refused), l.Rate, grouped(l.Burst), path)
 	}
-	row("all", requests, uint64(s.Clients)*s.OneIn, s.Limit)
+	row("all", requests, clients, s.Limit)
 	for _, p := range s.Paths {
 		path := p.Path
 		if p.Stricter {
@@ -244,12 +246,11 @@ func (s *Suggestion) writePaths(b *strings.Builder, requests uint64) {
 		row(path, p.Requests, p.Clients, p.Limit)
 	}
 	table.Flush()
-	all := uint64(s.Clients) * s.OneIn
 	about := ""
 	if s.TogetherOneIn > 1 {
 		about = "about "
 	}
 	fmt.Fprintf(b, "\n>: in the policy, because it is far stricter than the limit of all requests.\n"+
 		"Together, the limits of the policy refuse %s%s of %s %s (%s).\n", about, grouped(s.Together),
-		grouped(all), plural(all, "client", "clients"), percent(share(s.Together, all)))
+		grouped(clients), plural(clients, "client", "clients"), percent(share(s.Together, clients)))
 }

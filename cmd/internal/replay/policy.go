@@ -4,13 +4,11 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -19,15 +17,16 @@ import (
 	"github.com/seed-181794aa/ratelimit/cmd/internal/daemon"
 	"github.com/seed-181794aa/ratelimit/cmd/internal/sketch"
 	"github.com/seed-181794aa/ratelimit/httplimit"
-	"github.com/seed-181794aa/ratelimit/internal/hash"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
 // maxRefused is how many of the keys that a rule refuses are counted.
 const maxRefused = 1024
 
-// policyReplay decides requests as tb proxy does with a policy.
-type policyReplay struct {
+// policyMode decides requests as tb proxy does with a policy.
+type policyMode struct {
+	keyer   *keyer    // finds the peer
+	now     time.Time // of the current request, which is the clock of the limiter
 	limiter *httplimit.Limiter
 	facts   *facts
 	request http.Request
@@ -43,33 +42,35 @@ type policyReplay struct {
 // ruleRefusals are the keys that a rule refuses.
 type ruleRefusals struct {
 	most *sketch.Summary[struct{}]
-	keys *distinctCounter
+	keys distinctCounter
 }
 
-// newPolicyReplay returns a replay of the policy of o, with a clock.
-func newPolicyReplay(o *Options, now func() time.Time) (*policyReplay, error) {
-	p := &policyReplay{
-		facts:    newFacts(o.Policy),
-		refusals: make(map[string]*ruleRefusals),
-	}
+func newPolicyMode(o *Options) (*policyMode, error) {
+	p := &policyMode{facts: newFacts(o.Policy), refusals: make(map[string]*ruleRefusals)}
 	p.request = http.Request{
 		URL: &p.url, Header: http.Header{}, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}
 	var err error
+	if p.keyer, _, err = newKeyer(o); err != nil {
+		return nil, err
+	}
 	p.limiter, err = httplimit.New(o.Policy, httplimit.WithoutClaims(),
 		httplimit.WithFields(httplimit.Fields{OnlyRefused: true}),
 		httplimit.WithClientAddress(httplimit.ClientAddress{
 			Trusted: o.Trusted, IPv6Bits: o.IPv6Prefix,
 		}),
 		httplimit.WithLimiterOptions(
-			tb.WithClock(now), tb.WithMaxKeys(o.MaxKeys), tb.WithOverflow(o.Overflow),
+			tb.WithClock(func() time.Time { return p.now }),
+			tb.WithMaxKeys(o.MaxKeys), tb.WithOverflow(o.Overflow),
 		),
 		httplimit.WithHooks(httplimit.Hooks{Refused: p.countKey, Shadow: p.countKey}))
 	return p, err
 }
 
+func (p *policyMode) fields() []string { return p.facts.place(nil) }
+
 // countKey counts a refusal of the key of a rule.
-func (p *policyReplay) countKey(_ *http.Request, e httplimit.Event) {
+func (p *policyMode) countKey(_ *http.Request, e httplimit.Event) {
 	if e.Allowed {
 		return
 	}
@@ -81,14 +82,14 @@ func (p *policyReplay) countKey(_ *http.Request, e httplimit.Event) {
 	key := []byte(httplimit.FormatKey(e.Key))
 	entry, _ := r.most.See(key)
 	entry.Count++
-	r.keys.add(hash.Mix(hash.Add(hash.Empty, key)), 0)
+	r.keys.add(key)
 }
 
-// pack returns what the rules look at in a request of a log in some format, for decide. It is valid
-// until the next call.
-func (p *policyReplay) pack(
-	rec *accesslog.Record, format accesslog.Format, peer []byte, forwarded []string,
-) []byte {
+// pack returns what the rules look at. The cost is theirs.
+func (p *policyMode) pack(
+	rec *accesslog.Record, format accesslog.Format,
+) (packed []byte, cost float64) {
+	peer, forwarded := p.keyer.origin(rec)
 	p.packed = p.packed[:0]
 	add := func(s string) {
 		p.packed = append(binary.AppendUvarint(p.packed, uint64(len(s))), s...)
@@ -117,11 +118,11 @@ func (p *policyReplay) pack(
 	for _, f := range p.facts.headers {
 		add(f.value(nil, rec.Fields))
 	}
-	return p.packed
+	return p.packed, 0
 }
 
-// decide decides a packed request.
-func (p *policyReplay) decide(packed []byte) {
+func (p *policyMode) decide(at pending, packed []byte) (granted bool, err error) {
+	p.now = time.Unix(0, at.time)
 	rest := string(packed)
 	next := func() (s string) {
 		size, n := binary.Uvarint(packed)
@@ -144,7 +145,7 @@ func (p *policyReplay) decide(packed []byte) {
 	}
 	if !isClear {
 		p.unclear++
-		return
+		return false, nil
 	}
 	if f := p.facts.address; f != nil {
 		switch a := p.limiter.ClientAddress(r); {
@@ -157,15 +158,16 @@ func (p *policyReplay) decide(packed []byte) {
 			f.seen++
 		}
 	}
-	if _, granted := p.limiter.Decide(discard{}, r); granted {
+	if _, granted = p.limiter.Decide(discard{}, r); granted {
 		p.granted++
 	} else {
 		p.refused++
 	}
+	return granted, nil
 }
 
 // resolve sets the URL of the request. It reports false if tb proxy refuses the path.
-func (p *policyReplay) resolve(path, query string) bool {
+func (p *policyMode) resolve(path, query string) bool {
 	u, err := url.ParseRequestURI(path)
 	if err != nil {
 		return false
@@ -181,19 +183,6 @@ type discard struct{}
 func (discard) Header() http.Header         { return http.Header{} }
 func (discard) Write(b []byte) (int, error) { return len(b), nil }
 func (discard) WriteHeader(int)             {}
-
-// checkPolicyFlags returns an error if a flag has no meaning with --policy.
-func (c *Command) checkPolicyFlags(o *Options) error {
-	switch {
-	case c.Rate != Rate{} || c.Burst != 0 || len(o.Rates)+len(o.Bursts) > 0 || c.Suggest.isSet():
-		return errors.New("want either --policy, or --rate, --burst, --sweep or --suggest, and not both")
-	case !slices.Equal(o.Keys, []string{"ip"}) || c.Cost.String() != "1":
-		return errors.New("want either --policy, or --key or --cost, and not both")
-	case c.HTML != "" || len(c.Algorithm) > 0:
-		return errors.New("want either --policy, or --html or --algorithm, and not both")
-	}
-	return nil
-}
 
 // readPolicy reads the policy if one is named, and prints its warnings.
 func (c *Command) readPolicy(ctx context.Context, o *Options, stderr io.Writer) error {

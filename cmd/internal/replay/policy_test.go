@@ -47,11 +47,11 @@ func (o *PolicyOutcome) counts() string {
 func TestAPolicyOfOneRuleDecidesAsItsLimit(t *testing.T) {
 	const policy = `{"name": "x", "limit_keys": ["ip:address"],
 		"algorithm_config": {"tokens_per_second": 2, "burst": 7, "fixed_cost": 1.5}}`
-	got := replayPolicy(t, policy, sampleInput(20_000)).Policy
+	got := replayPolicy(t, policy, sampled(20_000)).Policy
 	o := options(t, "2", 7)
 	o.Cost = mustCost(t, "1.5")
-	rep := replay(t, o, sampleInput(20_000)).Report
-	want := rep.Limits[0]
+	rep := replay(t, o, sampled(20_000)).Report
+	want := rep.Limit
 	if want.Refused == 0 || got.Granted != want.Granted || got.Refused != want.Refused ||
 		got.Rules[0].Granted != want.Granted || got.Rules[0].Refused != want.Refused {
 		t.Errorf("%s, want %+v", got.counts(), want)
@@ -205,12 +205,12 @@ func TestRulesThatNoRequestHasTheKeysOf(t *testing.T) {
 	const config = `"algorithm_config": {"tokens_per_second": 1, "burst": 9}`
 	for _, tt := range []struct{ policy, want string }{
 		{`{"name": "x", "limit_keys": ["header:x-api-key"], ` + config + `}`,
-			"rule x needs header:X-Api-Key, and no request has it"},
+			"no request has header:X-Api-Key, which rule x of --policy needs"},
 		{`{"name": "x", "limit_keys": [], "match": {"query:q": "1"}, ` + config + `}`, "query"},
 		{`{"jwt": "unverified", "rules": [
 			{"name": "x", "limit_keys": ["jwt:sub"], ` + config + `},
 			{"name": "y", "limit_keys": ["jwt:plan"], ` + config + `}]}`,
-			"rules x, y need header:Authorization"},
+			"no request has header:Authorization, which rules x, y of --policy need"},
 		{`{"selector": {"methods": ["POST"]}, "rules": [
 			{"name": "x", "limit_keys": [], ` + config + `}]}`, "method"},
 		{`{"selector": {"pathPrefix": "/"}, "rules": [

@@ -56,12 +56,14 @@ type RuleKey struct {
 	Partial bool   `json:"partial"`
 }
 
-// outcome returns the decisions on a number of requests so far.
-func (p *policyReplay) outcome(requests uint64) *PolicyOutcome {
+func (p *policyMode) fill(res *Result) {
+	rep := &res.Report
+	rep.Clients.Private = p.private
 	o := &PolicyOutcome{
 		Granted: p.granted, Refused: p.refused, Unclear: p.unclear, NoAddress: p.noAddress,
 		RefusedShare: share(p.refused, p.granted+p.refused), Rules: []RuleOutcome{},
 	}
+	rep.Policy = o
 	for _, s := range p.limiter.Stats() {
 		rule := RuleOutcome{
 			Rule: s.Label, Shadow: s.Shadow,
@@ -78,14 +80,13 @@ func (p *policyReplay) outcome(requests uint64) *PolicyOutcome {
 	}
 	var errs []error
 	for _, f := range p.facts.all() {
-		if f.seen == 0 && requests > 0 {
-			errs = append(errs, fmt.Errorf("--policy: %s %s %s %s, and no request has it",
+		if f.seen == 0 && rep.Requests > 0 {
+			errs = append(errs, fmt.Errorf("no request has %s, which %s %s of --policy %s", f.name,
 				plural(len(f.rules), "rule", "rules"), strings.Join(f.rules, ", "),
-				plural(len(f.rules), "needs", "need"), f.name))
+				plural(len(f.rules), "needs", "need")))
 		}
 	}
 	o.missing = errors.Join(errs...)
-	return o
 }
 
 // top returns the keys refused most.
@@ -100,20 +101,15 @@ func (r *ruleRefusals) top() (keys []RuleKey) {
 	return keys[:min(len(keys), shownKeys)]
 }
 
-// writePolicy writes the decisions of a policy and of each of its rules.
-func (rep *Report) writePolicy(b *strings.Builder) {
-	o := rep.Policy
-	b.WriteString("\n")
-	row(b, "requests", "%12s", grouped(rep.Requests))
-	row(b, "granted", "%12s %8s", grouped(o.Granted), percent(share(o.Granted, rep.Requests)))
-	row(b, "refused", "%12s %8s", grouped(o.Refused), percent(share(o.Refused, rep.Requests)))
+// write writes the decisions of each rule.
+func (o *PolicyOutcome) write(b *strings.Builder, all bool) {
 	if o.Unclear > 0 {
-		row(b, "unclear", "%12s %8s   no path that all servers read alike: decided by no rule",
-			grouped(o.Unclear), percent(share(o.Unclear, rep.Requests)))
+		fmt.Fprintf(b, "%s %s no path that all servers read alike, and no rule decides it.\n",
+			grouped(o.Unclear), plural(o.Unclear, "request has", "requests have"))
 	}
 	if o.NoAddress > 0 {
-		row(b, "no client", "%12s %8s   no address: such requests share a bucket",
-			grouped(o.NoAddress), percent(share(o.NoAddress, rep.Requests)))
+		fmt.Fprintf(b, "%s %s no address: such requests share a bucket.\n",
+			grouped(o.NoAddress), plural(o.NoAddress, "client has", "clients have"))
 	}
 	b.WriteString("\n")
 	table := columns(b)
@@ -128,11 +124,11 @@ func (rep *Report) writePolicy(b *strings.Builder) {
 	}
 	table.Flush()
 	for _, r := range o.Rules {
-		writeRemarks(b, r.Rule, 0, r.EvictedInDebt, r.RefusedNew)
-	}
-	for _, r := range o.Rules {
 		if len(r.Top) == 0 {
 			continue
+		}
+		if !all {
+			r.Top = r.Top[:min(len(r.Top), shownRefused)]
 		}
 		fmt.Fprintf(b, "\nRefused most by %s:\n\n", r.Rule)
 		table := columns(b)

@@ -36,18 +36,18 @@ func TestDecisionsByHand(t *testing.T) {
 	}
 	for _, impl := range []string{"cas", "mutex"} {
 		o := options(t, "1", 2)
-		o.Reference = impl == "mutex"
-		r, err := newReplayer(o)
+		o.reference = impl == "mutex"
+		m, err := newLimitMode(&o)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i, s := range timeline {
-			granted := r.trials[0].granted
 			p := pending{time: 1e18 + int64(s.second)*1e9, cost: 1}
-			if err := r.decide(p, []byte(s.client), false); err != nil {
+			got, err := m.decide(p, []byte(s.client))
+			if err != nil {
 				t.Fatal(err)
 			}
-			if got := r.trials[0].granted > granted; got != s.ok || (s.left > 0) != s.ok {
+			if got != s.ok || (s.left > 0) != s.ok {
 				t.Errorf("%s: request %d of %s at %d s: granted %v, want %v",
 					impl, i, s.client, s.second, got, s.ok)
 			}
@@ -56,10 +56,10 @@ func TestDecisionsByHand(t *testing.T) {
 }
 
 func TestCostAboveTheBurstIsNeverGranted(t *testing.T) {
-	o := options(t, "1", 2)
-	o.Cost = mustCost(t, "bytes/KiB")
-	log := line("a", 1, 1024) + line("a", 1, 2049) + line("a", 1, 1024) + line("a", 1, 512)
-	l := replay(t, o, input("a.log", log)).Report.Limits[0]
+	o := options(t, "1", 2000)
+	o.Cost = mustCost(t, "bytes")
+	log := line("a", 1, 1000) + line("a", 1, 2001) + line("a", 1, 1000) + line("a", 1, 500)
+	l := replay(t, o, input("a.log", log)).Report.Limit
 	if l.Granted != 2 || l.Refused != 2 || l.NeverGranted != 1 {
 		t.Errorf("%d granted, %d refused, %d never; want 2, 2, 1",
 			l.Granted, l.Refused, l.NeverGranted)
@@ -75,7 +75,7 @@ func TestCostAndKeyFields(t *testing.T) {
 		{"ts":1431857103,"tenant":"t","weight":4}
 		{"ts":1431857103,"user":"t"}`
 	rep := replay(t, o, input("a.log", log)).Report
-	l := rep.Limits[0]
+	l := rep.Limit
 	if l.Granted != 4 || l.Refused != 1 || rep.Keys != 3 || rep.CostStandIns != 1 {
 		t.Errorf("%d granted, %d refused, %d keys, %d stand-ins; want 4, 1, 3, 1",
 			l.Granted, l.Refused, rep.Keys, rep.CostStandIns)
@@ -86,44 +86,23 @@ func TestCostAndKeyFields(t *testing.T) {
 }
 
 func TestImplementationsGiveTheSameReport(t *testing.T) {
-	for _, cost := range []string{"1", "0.3", "bytes/KiB"} {
+	for _, cost := range []string{"1", "0.3", "bytes"} {
 		o := options(t, "2", 20)
+		if cost == "bytes" {
+			o = options(t, "2000", 20_000)
+		}
 		o.Cost = mustCost(t, cost)
 		cas := replay(t, o, sampled(20_000))
-		o.Reference = true
+		o.reference = true
 		mutex := replay(t, o, sampled(20_000))
 		// How many full buckets each drops is its own affair: no decision depends on it.
-		cas.Report.Limits[0].EvictedFull, mutex.Report.Limits[0].EvictedFull = 0, 0
+		cas.Report.Limit.EvictedFull, mutex.Report.Limit.EvictedFull = 0, 0
 		if !reflect.DeepEqual(cas.Report, mutex.Report) {
 			t.Errorf("cost %s:\ncas:   %+v\nmutex: %+v", cost, cas.Report, mutex.Report)
 		}
-		if cas.Report.Limits[0].Refused == 0 {
+		if cas.Report.Limit.Refused == 0 {
 			t.Errorf("cost %s: nothing was refused", cost)
 		}
-	}
-}
-
-func TestSweepEqualsSeparateRuns(t *testing.T) {
-	o := options(t, "1", 5)
-	o.Rates = []Rate{mustRate(t, "0.5"), mustRate(t, "60/m"), mustRate(t, "5")}
-	o.Bursts = []Burst{5, 10, 30}
-	sweep := replay(t, o, sampled(20_000)).Report
-	if len(sweep.Limits) != 9 || len(sweep.Top) != 0 {
-		t.Fatalf("%d limits, %d top keys; want 9 and none", len(sweep.Limits), len(sweep.Top))
-	}
-	different := make(map[uint64]bool)
-	for i, got := range sweep.Limits {
-		one := o
-		one.Rates, one.Bursts = o.Rates[i/3:i/3+1], o.Bursts[i%3:i%3+1]
-		want := replay(t, one, sampled(20_000)).Report.Limits[0]
-		got.EvictedFull, want.EvictedFull = 0, 0 // as above
-		if got != want {
-			t.Errorf("in the sweep: %+v\nalone: %+v", got, want)
-		}
-		different[got.Refused] = true
-	}
-	if len(different) < 5 {
-		t.Errorf("the limits hardly differ: refused %v", different)
 	}
 }
 
@@ -134,12 +113,12 @@ func TestMaxKeysBoundsTheTable(t *testing.T) {
 	}
 	o := options(t, "1/d", 1)
 	o.MaxKeys = 10
-	forgiven := replay(t, o, input("a.log", log.String())).Report.Limits[0]
+	forgiven := replay(t, o, input("a.log", log.String())).Report.Limit
 	if forgiven.EvictedInDebt != 90 || forgiven.Refused != 0 || forgiven.Forgiven < 89.9 {
 		t.Errorf("forgive: %+v; want 90 evicted in debt", forgiven)
 	}
 	o.Overflow = tb.RefuseNew
-	refused := replay(t, o, input("a.log", log.String())).Report.Limits[0]
+	refused := replay(t, o, input("a.log", log.String())).Report.Limit
 	if refused.RefusedNew != 90 || refused.Refused != 90 || refused.EvictedInDebt != 0 {
 		t.Errorf("refuse: %+v; want 90 refused", refused)
 	}

@@ -5,18 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/accesslog"
-	"github.com/seed-181794aa/ratelimit/internal/compositekey"
 )
 
 // shownKeys is how many of the keys refused most a report has.
 const shownKeys = 10
+
+// shownSenders is how many of the keys with the most requests it has.
+const shownSenders = 5
 
 // Report is the outcome of a replay. Its JSON form, which --json prints, is meant for
 // programs: names and meanings stay, and fields may be added. Shares are fractions, 0 to 1.
@@ -41,19 +42,17 @@ type Report struct {
 	// before. LongestStep is the longest such step, in seconds.
 	SteppedBack uint64  `json:"stepped_back"`
 	LongestStep float64 `json:"longest_step_seconds"`
-	// RefusedInLineOrder is how many requests a single limit would refuse if the order of the lines
-	// decided and not the order of the times. It is left out if all lines are in order.
-	RefusedInLineOrder *uint64 `json:"refused_in_line_order,omitempty"`
 	// Late counts the requests that were decided after later ones, because their lines came too late
-	// for the queue. LateRefused counts the refused ones under a single limit.
+	// for the queue. LateRefused counts the refused ones.
 	Late        uint64 `json:"late"`
 	LateRefused uint64 `json:"late_refused"`
+	// Busiest is the second with the most requests. It is left out if there is no request.
+	Busiest *Busiest `json:"busiest,omitempty"`
 
-	// FirstRequests has the first five requests as they were read.
-	FirstRequests []FirstRequest `json:"first_requests"`
-
-	// Keys is the number of distinct keys. If KeysExact is false, it is an estimate: within about
-	// 1 %, or for a suggestion from the keys in its sample.
+	// KeyParts and Cost are the flags --key and --cost.
+	KeyParts []string `json:"key_parts"`
+	Cost     string   `json:"cost"`
+	// Keys is the number of distinct keys. If KeysExact is false, it is an estimate within about 1 %.
 	Keys      uint64 `json:"keys"`
 	KeysExact bool   `json:"keys_exact"`
 	// Missing counts the requests without a part of the key, by part. They share the
@@ -61,43 +60,49 @@ type Report struct {
 	Missing map[string]uint64 `json:"missing"`
 	// CostStandIns counts the requests whose cost field was not a positive number.
 	CostStandIns uint64 `json:"cost_stand_ins"`
-
 	// Clients says what is remarkable about the clients, if ip is in the key or the policy looks at
 	// addresses. If there are more keys than are tracked, its counts are lower bounds.
 	Clients Clients `json:"clients"`
 
-	// KeyParts and Cost are the flags --key and --cost.
-	KeyParts []string `json:"key_parts"`
-	Cost     string   `json:"cost"`
-	// Limits has an Outcome for each limit. A sweep has them in the order of the rates,
-	// and for each rate in the order of the bursts.
-	Limits []Outcome `json:"limits"`
-	// Suggestion is left out unless --suggest asks for it. Limits and Top are empty then.
-	Suggestion *Suggestion `json:"suggestion,omitempty"`
-	// Policy is left out unless --policy names one. Its rules have their own keys and costs. So
-	// Keys is 0 then, and Missing has no counts.
-	Policy *PolicyOutcome `json:"policy,omitempty"`
-	// Top has the ten keys refused most, the most refused first. A sweep leaves it empty,
-	// because each limit would have another list.
-	Top []TopKey `json:"top"`
+	// Limit is left out for a suggestion and a policy.
+	Limit *Outcome `json:"limit,omitempty"`
+	// Top has the ten keys that the limit refuses most, the most refused first, or the ones that need
+	// the greatest bursts under the suggested limit. Senders has the five keys with the most requests,
+	// refused or not. Both are empty under a policy.
+	Top     []TopKey `json:"top"`
+	Senders []TopKey `json:"senders"`
 	// Algorithms has an outcome for each name in --algorithm. Window is the length of their windows
 	// in seconds.
 	Algorithms []AlgorithmOutcome `json:"algorithms"`
 	Window     float64            `json:"window_seconds,omitzero"`
+	// Suggestion is left out unless a limit is asked for.
+	Suggestion *Suggestion `json:"suggestion,omitempty"`
+	// Policy is left out unless --policy names one. Its rules have their own keys and costs. So
+	// Keys is 0 then, and Missing has no counts.
+	Policy *PolicyOutcome `json:"policy,omitempty"`
 
-	ipv6Prefix  int
-	trusted     []netip.Prefix
-	firstLook   bool
-	hint        string // where the log may have the client
-	longestStep time.Duration
+	ipv6Prefix int
+	trusted    []netip.Prefix
+	all        bool   // whether the text has all tables
+	hint       string // where the log may have the client
+
+	longestStep             int64  // in nanoseconds
+	replayFlags, proxyFlags string // besides the limit
+}
+
+// Busiest is the second of a log with the most requests of all keys.
+type Busiest struct {
+	Second   time.Time `json:"second"`
+	Requests uint32    `json:"requests"`
+	// Left is how many of them are granted. It is left out if that was not counted.
+	Left *int `json:"left,omitempty"`
 }
 
 // File is one input.
 type File struct {
 	// Name is the path as it was given, or "stdin".
 	Name string `json:"name"`
-	// Format is common, combined, json, logfmt, w3c, haproxy, alb, elb, s3, envoy, istio, apisix,
-	// nginx-proxy-manager, uwsgi, squid, gin or log_format, or empty if no line was valid.
+	// Format is a name such as common, combined or json, or empty if no line was valid.
 	Format accesslog.Format `json:"format"`
 	// Lines counts the lines that are not blank, and Malformed the ones that are not a request.
 	Lines     int64 `json:"lines"`
@@ -132,13 +137,16 @@ type Outcome struct {
 	// RefusedNew counts the requests that were refused because their key was new and the
 	// table full (--overflow refuse).
 	RefusedNew uint64 `json:"refused_new"`
+
+	rate Rate
 }
 
-// TopKey is one of the keys that were refused most.
+// TopKey is one of the keys that were refused most, or that sent most.
 type TopKey struct {
 	// Key has the parts of the key, in the order of KeyParts.
 	Key Key `json:"key"`
-	// Requests counts the requests of the key, and Refused the refused ones among them.
+	// Requests counts the requests of the key, and Refused the refused ones among them. Refused is 0
+	// if the suggested limit has no RequestsRefused.
 	Requests uint64 `json:"requests"`
 	Refused  uint64 `json:"refused"`
 	// Partial reports that the log has more keys than are tracked, and that this one may
@@ -148,10 +156,13 @@ type TopKey struct {
 	RefusedMost uint64 `json:"refused_most"`
 	// Peak is the most requests in one second of the log, granted or not.
 	Peak uint32 `json:"peak_per_second"`
-	// LongestRun is the most refusals in a row.
-	LongestRun uint64 `json:"longest_run"`
+	// Need is the least burst with which the key would never be refused at the suggested rate, 0 if
+	// there is none. It is left out without a suggestion.
+	Need uint64 `json:"need,omitempty"`
 
 	Habit
+
+	needs []uint64 // at each rate of a suggestion, for the page
 }
 
 // Key has the parts of a key. A part longer than 256 bytes is replaced by its first bytes
@@ -174,73 +185,31 @@ func (k Key) MarshalJSON() ([]byte, error) {
 
 // newReport returns a report without any request. Its lists are empty and not nil, because
 // JSON would have nil as null.
-func newReport(o Options) Report {
+func newReport(o *Options, s accesslog.Schema) Report {
+	replay, proxy := suggestedFlags(o, s)
 	return Report{
-		Files: []File{}, Malformed: []string{}, Top: []TopKey{}, Limits: []Outcome{},
-		Algorithms: []AlgorithmOutcome{},
-		Missing:    make(map[string]uint64), KeyParts: o.Keys, Cost: o.Cost.String(),
-		ipv6Prefix: o.IPv6Prefix, trusted: o.Trusted, firstLook: o.FirstLook,
-		FirstRequests: []FirstRequest{},
+		Files: []File{}, Malformed: []string{}, Top: []TopKey{}, Senders: []TopKey{},
+		Algorithms: []AlgorithmOutcome{}, Missing: make(map[string]uint64), KeyParts: o.Keys, Cost: o.Cost.String(),
+		ipv6Prefix: o.IPv6Prefix, trusted: o.Trusted, all: o.All, replayFlags: replay, proxyFlags: proxy,
 	}
 }
 
-// fillReport fills the report from the counts.
-func (res *Result) fillReport() {
-	r, rep := res.replayer, &res.Report
-	rep.Requests = r.span.requests
-	if rep.Requests > 0 {
-		rep.First = time.Unix(0, r.span.first).UTC()
-		rep.Last = time.Unix(0, r.span.last).UTC()
+// addTime counts a request at a time, which is before the time of the previous line by a step.
+func (rep *Report) addTime(t time.Time, step time.Duration) {
+	if rep.Requests++; rep.Requests == 1 {
+		rep.First, rep.Last = t, t
+		return
 	}
-	rep.SteppedBack = r.span.stepsBack
-	rep.longestStep = time.Duration(r.span.longestStep)
-	rep.LongestStep = rep.longestStep.Seconds()
-	rep.Late, rep.LateRefused = r.late, r.lateRefused
-	if r.inLines != nil {
-		rep.RefusedInLineOrder = &r.inLines.refused
+	if t.Before(rep.First) {
+		rep.First = t
 	}
-	rep.Keys, rep.KeysExact = r.keys.all.total(), r.keys.all.exact()
-	rep.Keys = max(rep.Keys, r.keys.refused.total()) // estimates may contradict each other
-	if r.found != nil {
-		rep.Keys, rep.KeysExact = uint64(len(r.found.Clients))*r.found.OneIn, r.found.OneIn == 1
+	if t.After(rep.Last) {
+		rep.Last = t
 	}
-	for i, name := range r.keyer.names {
-		rep.Missing[name] = r.keyer.missing[i]
-	}
-	rep.CostStandIns = r.standIns
-	rep.FirstRequests = append(rep.FirstRequests, r.firsts...)
-	switch part := slices.Index(r.keyer.names, "ip"); {
-	case r.policy != nil:
-		none := func(func(string, uint64) bool) {}
-		rep.Clients = r.proxies.clients(r.policy.private, rep.Requests, none)
-		rep.Policy = r.policy.outcome(rep.Requests)
-	case part >= 0:
-		rep.Clients = r.proxies.clients(0, rep.Requests, r.clients(part))
-	}
-	for i, t := range r.trials {
-		rep.Limits = append(rep.Limits, t.outcome(r.keys.refused.totalWith(i), rep.Keys))
-	}
-	if r.contest != nil {
-		rep.Algorithms = r.contest.outcomes()
-		rep.Window = r.contest.limit.Window().Seconds()
-	}
-	if len(r.trials) == 1 {
-		for _, e := range r.ranking.most(shownKeys) {
-			rep.Top = append(rep.Top, r.topKey(e))
-		}
-	}
-}
-
-// outcome returns the outcome of a limit that refused keysRefused of the keys.
-func (t *trial) outcome(keysRefused, keys uint64) Outcome {
-	s := t.limiter.Stats()
-	return Outcome{
-		Rate: t.rate.String(), Burst: int(t.burst),
-		Granted: t.granted, Refused: t.refused, NeverGranted: t.neverGranted,
-		RefusedShare: share(t.refused, t.granted+t.refused),
-		KeysRefused:  keysRefused, KeysRefusedShare: share(keysRefused, keys),
-		EvictedFull: s.EvictedFull, EvictedInDebt: s.EvictedInDebt,
-		Forgiven: s.Forgiven, RefusedNew: s.RefusedNew,
+	if step > 0 {
+		rep.SteppedBack++
+		rep.longestStep = max(rep.longestStep, int64(step))
+		rep.LongestStep = time.Duration(rep.longestStep).Seconds()
 	}
 }
 
@@ -253,7 +222,7 @@ func (rep *Report) checkNames() error {
 	var errs []error
 	for _, name := range rep.KeyParts {
 		if n := rep.Missing[name]; n > 0 && n == rep.Requests {
-			err := fmt.Errorf("--key %s: no request has it", name)
+			err := fmt.Errorf("no request has %s, which is in --key", name)
 			if name == "ip" && rep.hint != "" {
 				err = fmt.Errorf("%w; %s", err, rep.hint)
 			}
@@ -261,19 +230,9 @@ func (rep *Report) checkNames() error {
 		}
 	}
 	if n := rep.CostStandIns; n > 0 && n == rep.Requests {
-		errs = append(errs, fmt.Errorf("--cost %s: no request has a positive number there", rep.Cost))
+		errs = append(errs, fmt.Errorf("no request has a positive number in %s, the field of --cost", rep.Cost))
 	}
 	return errors.Join(errs...)
-}
-
-// topKey returns the statistics of a key.
-func (r *replayer) topKey(e *tracked) TopKey {
-	v := &e.Value
-	return TopKey{
-		Key: compositekey.Parts(e.Key), Requests: v.requests, Refused: v.refused,
-		Partial: e.Partial, RefusedMost: uint64(e.Count),
-		Peak: v.peak.Most, LongestRun: v.longestRun, Habit: r.habits.of(e.Key),
-	}
 }
 
 // share returns part of all as a fraction, and 0 if all is 0.

@@ -16,7 +16,7 @@ import (
 // options returns the options of a single limit by client address.
 func options(t testing.TB, rate string, burst Burst) Options {
 	return Options{
-		Rates: []Rate{mustRate(t, rate)}, Bursts: []Burst{burst}, Keys: []string{"ip"},
+		Rate: mustRate(t, rate), Burst: burst, Keys: []string{"ip"},
 		IPv6Prefix: 64, Cost: mustCost(t, "1"), MaxKeys: tb.DefaultMaxKeys,
 	}
 }
@@ -55,7 +55,7 @@ func TestInputWithoutAValidLineIsAnError(t *testing.T) {
 		if err == nil || !strings.HasPrefix(err.Error(), "bad.log: no valid line") {
 			t.Errorf("%q: error %v", log, err)
 		}
-		if res.Report.Requests != 1 || len(res.Report.Limits) != 1 {
+		if res.Report.Requests != 1 || res.Report.Limit == nil {
 			t.Errorf("%q: the good file is not in the report: %+v", log, res.Report)
 		}
 	}

@@ -10,11 +10,9 @@ import (
 
 // refusalCurve has the refusals of many bursts at each rate, as the page reads them.
 type refusalCurve struct {
-	// Clients and Requests are the numbers of all clients and requests. If OneIn is above 1, Clients
-	// counts about one client in OneIn.
+	// Clients and Requests are the numbers of all clients and requests.
 	Clients  int    `json:"clients"`
 	Requests uint64 `json:"requests"`
-	OneIn    uint64 `json:"one_in"`
 	// Bursts ascend from 1.
 	Bursts []uint64       `json:"bursts"`
 	Rates  []rateRefusals `json:"rates"`
@@ -35,7 +33,7 @@ type rateRefusals struct {
 	// Clients has the number of clients that are refused at least once.
 	Clients []uint64 `json:"clients"`
 	// Requests has the number of requests that are refused. It is null if costs vary or are not whole,
-	// if there are too many requests to count the refused ones, and if the clients are a sample.
+	// and if there are too many requests to count the refused ones.
 	Requests []uint64 `json:"requests"`
 	// Policy is a policy of the rate, with any burst. It is null if a policy cannot have the rate.
 	Policy *httplimit.Policy `json:"policy"`
@@ -43,10 +41,10 @@ type rateRefusals struct {
 
 // newCurve returns the refusals at the rates of a suggestion, up to the greatest burst of its
 // table.
-func (s *Suggestion) newCurve(o *Options, found *suggest.Result) *refusalCurve {
+func (s *Suggestion) newCurve(o *Options, found *suggest.Result, rep *Report) *refusalCurve {
 	c := &refusalCurve{
-		Clients: len(found.Clients), Requests: found.Requests, OneIn: found.OneIn,
-		Share: s.Share, ReplayFlags: s.replayFlags, ProxyFlags: s.proxyFlags,
+		Clients: len(found.Clients), Requests: found.Requests,
+		Share: s.Share, ReplayFlags: rep.replayFlags, ProxyFlags: rep.proxyFlags,
 	}
 	greatest := uint64(1)
 	for i := range s.Rates {

@@ -6,31 +6,22 @@ import (
 )
 
 func TestTheCurveIsWhatAReplayRefuses(t *testing.T) {
-	o, in := suggestOptions(t, "1%", "0.1,3"), sampleInput(6000)
+	o, in := suggestOptions(t, "1%", "0.1,3"), sampled(2000)
 	o.Picture = true
-	rep := replay(t, o, in).Report
-	c := rep.Suggestion.curve
+	res := replay(t, o, in)
+	c, rep := res.curve, &res.Report
 	if c.Clients != int(rep.Keys) || c.Requests != rep.Requests ||
 		c.Rates[c.Rate].Rate != rep.Suggestion.Limit.Rate ||
 		c.Bursts[c.Burst] != rep.Suggestion.Limit.Burst ||
-		int(c.Rates[c.Rate].Clients[c.Burst]) != rep.Suggestion.Limit.Refused {
+		c.Rates[c.Rate].Clients[c.Burst] != rep.Suggestion.Limit.Refused {
 		t.Errorf("%+v does not have the limit of %+v", c, rep.Suggestion)
 	}
-	o.Suggest, o.Picture = Share{}, false
-	for i, r := range c.Rates {
-		o := o
-		o.Rates = o.Rates[i : i+1]
-		for bursts := range slices.Chunk(c.Bursts, maxSweep) {
-			o.Bursts = nil
-			for _, b := range bursts {
-				o.Bursts = append(o.Bursts, Burst(b))
-			}
-			for j, got := range replay(t, o, in).Report.Limits {
-				k := slices.Index(c.Bursts, bursts[j])
-				if r.Clients[k] != got.KeysRefused || r.Requests[k] != got.Refused {
-					t.Errorf("%s, burst %d: %d clients and %d requests; a replay refuses %d and %d",
-						r.Rate, bursts[j], r.Clients[k], r.Requests[k], got.KeysRefused, got.Refused)
-				}
+	for _, r := range c.Rates {
+		for i, burst := range c.Bursts {
+			got := replay(t, options(t, r.Rate, Burst(burst)), in).Report.Limit
+			if r.Clients[i] != got.KeysRefused || r.Requests[i] != got.Refused {
+				t.Errorf("%s, burst %d: %d clients and %d requests; a replay refuses %d and %d",
+					r.Rate, burst, r.Clients[i], r.Requests[i], got.KeysRefused, got.Refused)
 			}
 		}
 	}
@@ -38,8 +29,8 @@ func TestTheCurveIsWhatAReplayRefuses(t *testing.T) {
 
 func TestTheCurveWithoutFixedCosts(t *testing.T) {
 	o := suggestOptions(t, "1%", "3")
-	o.Cost, o.Picture = mustCost(t, "bytes/KiB"), true
-	c := replay(t, o, sampleInput(1000)).Report.Suggestion.curve
+	o.Cost, o.Picture = mustCost(t, "bytes"), true
+	c := replay(t, o, sampled(1000)).curve
 	if r := c.Rates[0]; r.Requests != nil || len(r.Clients) != len(c.Bursts) {
 		t.Errorf("%+v", c)
 	}

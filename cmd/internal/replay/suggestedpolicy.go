@@ -116,11 +116,29 @@ func suggestedFlags(o *Options, s accesslog.Schema) (replay, proxy string) {
 	return b.String(), proxy
 }
 
+// ask returns the flags that ask for the same suggestion, with the ones of suggestedFlags.
+func (o *Options) ask() (flags string) {
+	if len(o.Rates) == 1 {
+		flags = " --rate " + o.Rates[0].String()
+	}
+	if share := strings.ReplaceAll(o.Suggest.String(), " ", ""); flags != "" || share != "1%" {
+		flags += " --suggest " + share
+	}
+	if o.ByPath {
+		flags += " --by-path"
+	}
+	return flags
+}
+
 // listOf writes networks with a separator between them.
 func listOf(networks []netip.Prefix, separator string) string {
 	var all []string
 	for _, network := range networks {
-		all = append(all, network.String())
+		if network.IsSingleIP() {
+			all = append(all, network.Addr().String())
+		} else {
+			all = append(all, network.String())
+		}
 	}
 	return strings.Join(all, separator)
 }

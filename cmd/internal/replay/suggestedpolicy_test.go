@@ -37,10 +37,10 @@ func TestTheSuggestionIsKept(t *testing.T) {
 		if l.Policy == nil || l.Refused == 0 {
 			t.Fatalf("%v: %+v", tt, l)
 		}
-		o.Suggest, o.Rates, o.Bursts = Share{}, []Rate{l.rate}, []Burst{Burst(l.Burst)}
-		limit := replay(t, o, in).Report.Limits[0]
+		o.Suggest, o.Rate, o.Burst = Share{}, l.rate, Burst(l.Burst)
+		limit := replay(t, o, in).Report.Limit
 		rule := replayPolicy(t, policyText(l.Policy), in).Policy.Rules[0]
-		if limit.KeysRefused != uint64(l.Refused) || rule.KeysRefused != uint64(l.Refused) ||
+		if limit.KeysRefused != l.Refused || rule.KeysRefused != l.Refused ||
 			rule.Refused != limit.Refused || rule.Granted != limit.Granted {
 			t.Errorf("%v: %d clients; the limit: %+v; the policy: %+v", tt, l.Refused, limit, rule)
 		}
@@ -85,21 +85,6 @@ func TestTheSuggestedPolicyIsAccepted(t *testing.T) {
 	}
 }
 
-func TestClientsThatAreNotAddressesAreCounted(t *testing.T) {
-	log := ""
-	for _, client := range []string{"192.0.2.1", "2001:db8::1", "192.0.2.2", "h", "x.example"} {
-		log += line(client, 1, 1)
-	}
-	for keys, want := range map[string]int{"ip": 2, "user,ip": 2, "path": 0} {
-		o := suggestOptions(t, "0%", "1")
-		o.Keys = strings.Split(keys, ",")
-		got := replay(t, o, input("a.log", log)).Report.Suggestion.Limit.NoAddress
-		if got != want {
-			t.Errorf("key %s: %d clients are not addresses, want %d", keys, got, want)
-		}
-	}
-}
-
 func TestAPolicyCannotHaveAllLimits(t *testing.T) {
 	for _, tt := range []struct{ key, rate, cost, want string }{
 		{"path", "5", "1", "no key for path"},
@@ -123,17 +108,26 @@ func TestSuggestedFlags(t *testing.T) {
 	if replay, proxy := suggestedFlags(&o, accesslog.Schema{}); replay != "" || proxy != "" {
 		t.Errorf("%q and %q by default", replay, proxy)
 	}
-	o.Keys, o.IPv6Prefix, o.Cost = []string{"ip", "it's"}, 48, mustCost(t, "bytes/KiB")
+	o.Keys, o.IPv6Prefix, o.Cost = []string{"ip", "it's"}, 48, mustCost(t, "bytes")
 	o.Trusted, o.AllowMalformed = networks(t, "10.0.0.0/8", "::1/128"), true
 	replay, proxy := suggestedFlags(&o, accesslog.Schema{
 		LogFormat: `$remote_addr [$time_local] "$request"`,
 		Names:     map[string]string{"uri": "my;uri", "ip": "client.ip"},
 	})
-	const trusted = ` --trusted-proxies 10.0.0.0/8,::1/128`
-	const want = trusted + ` --key 'ip,it'\''s' --ipv6-prefix 48 --cost bytes/KiB` +
+	const trusted = ` --trusted-proxies 10.0.0.0/8,::1`
+	const want = trusted + ` --key 'ip,it'\''s' --ipv6-prefix 48 --cost bytes` +
 		` --field ip=client.ip --field 'uri=my;uri' --format '$remote_addr [$time_local] "$request"'` +
 		` --allow-malformed`
 	if replay != want || proxy != trusted {
 		t.Errorf("got %s\nand %s\nwant %s\nand %s", replay, proxy, want, trusted)
+	}
+	for want, o := range map[string]Options{
+		"":                         suggestOptions(t, "1%", ""),
+		" --suggest 0.5%":          suggestOptions(t, "0.5%", ""),
+		" --rate 5/s --suggest 1%": suggestOptions(t, "1%", "5"),
+	} {
+		if got := o.ask(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }

@@ -1,12 +1,10 @@
 package replay
 
 import (
+	"cmp"
 	"fmt"
-	"io"
 	"math"
-	"net/netip"
 	"slices"
-	"strings"
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/accesslog"
 	"github.com/seed-181794aa/ratelimit/cmd/internal/suggest"
@@ -17,16 +15,10 @@ import (
 // Suggestion has the bursts that a log needs at each rate, and a limit for it. Bursts that would
 // be above 1,073,741,824 are 0.
 type Suggestion struct {
-	// Clients is the number of keys that were looked at: all, or if OneIn is above 1, about one
-	// in OneIn of them.
-	Clients int    `json:"clients"`
-	OneIn   uint64 `json:"one_in"`
 	// Share is the flag --suggest: the most clients that the limit may ever refuse.
 	Share float64 `json:"share"`
 	// Rates has the bursts of each rate, in the order of the rates.
 	Rates []RateBursts `json:"rates"`
-	// Candidates has a limit for each share of the clients, if a burst is enough.
-	Candidates []Candidate `json:"candidates"`
 	// Paths has the limits of the paths with the most requests, if --by-path asks for them.
 	Paths []PathLimit `json:"paths"`
 	// Together is how many clients the limits of the policy ever refuse, at most the share that
@@ -34,23 +26,18 @@ type Suggestion struct {
 	// --by-path.
 	Together      uint64 `json:"together,omitempty"`
 	TogetherOneIn uint64 `json:"together_one_in,omitempty"`
-	// Limit is the suggested limit. It is left out if no burst is enough, and if there are no clients.
+	// Limit is the suggested limit. It is left out if no burst is enough, and if there are no clients
+	// or more than --max-keys.
 	Limit *SuggestedLimit `json:"limit,omitempty"`
-
 	// Export is the text that --export or --by-path asks for. It is left out if there is none, for the
 	// reason in NoExport.
 	Export   string `json:"export,omitempty"`
 	NoExport string `json:"no_export,omitempty"`
 
-	share       Share
-	least       uint64 // the least burst of a limit
-	found       *suggest.Result
-	export      string // the name of what is exported
-	exportFile  string
-	alone       bool // the export is printed by itself
-	replayFlags string
-	proxyFlags  string
-	curve       *refusalCurve // nil without Options.Picture
+	share      Share
+	ask        string // the flags that ask for this suggestion
+	export     string // the name of what is exported
+	exportFile string
 }
 
 // RateBursts has the bursts of one rate.
@@ -69,13 +56,41 @@ type ShareBurst struct {
 	Burst uint64  `json:"burst"`
 }
 
-// newCollector returns the collector of a suggestion.
-func newCollector(o *Options) *suggest.Collector {
+// suggestionMode collects requests for a suggestion. It refuses none.
+type suggestionMode struct {
+	keyed
+	o         *Options
+	collector *suggest.Collector
+	paths     *pathGroups // nil without Options.ByPath
+	tooMany   bool        // clients
+}
+
+func newSuggestionMode(o *Options) (*suggestionMode, error) {
+	k, err := newKeyed(o)
+	if err != nil {
+		return nil, err
+	}
+	m := &suggestionMode{keyed: k, o: o, collector: newCollector(o, o.MaxKeys, true)}
+	if o.ByPath {
+		m.paths = &pathGroups{counts: make(map[string]uint64), collect: func() *suggest.Collector {
+			return newCollector(o, min(o.MaxKeys, maxPathKeys), false)
+		}}
+	}
+	return m, nil
+}
+
+// newCollector returns a collector of a number of keys, which keeps the times of their requests or
+// not.
+func newCollector(o *Options, maxKeys int, times bool) *suggest.Collector {
 	var limits []tb.Limit
 	for _, r := range o.Rates {
 		limits = append(limits, r.limit(1))
 	}
-	return suggest.New(limits, o.Cost.costs(), o.MaxKeys)
+	costs := o.Cost.costs()
+	if !times {
+		costs.Fixed = 0
+	}
+	return suggest.New(limits, costs, maxKeys)
 }
 
 // costs describes the costs of requests for a suggestion.
@@ -87,85 +102,91 @@ func (c *Cost) costs() suggest.Costs {
 	case c.constant > 0 && whole:
 		return suggest.Costs{Fixed: uint64(c.constant), Whole: true}
 	}
-	return suggest.Costs{Whole: c.unit == 1}
+	return suggest.Costs{Whole: c.constant == 0 && c.field == ""}
 }
 
-// suggestion returns the suggestion for the requests so far, in logs with a schema.
-func (r *replayer) suggestion(o *Options, schema accesslog.Schema) *Suggestion {
-	s := newSuggestion(o, r.found, &r.habits, 1)
-	if r.paths != nil {
-		s = r.suggestionByPath(o)
+func (m *suggestionMode) pack(rec *accesslog.Record, f accesslog.Format) (text []byte, cost float64) {
+	text, cost = m.keyed.pack(rec, f)
+	if m.paths != nil {
+		text = m.paths.pack(text, rec.Path)
 	}
-	s.replayFlags, s.proxyFlags = suggestedFlags(o, schema)
-	if s.Limit != nil {
-		s.Limit.addPolicy(o)
-		s.Limit.NoAddress = countNoAddress(r.found.Clients, slices.Index(o.Keys, "ip"))
-	}
-	if o.Picture {
-		s.curve = s.newCurve(o, r.found)
-	}
-	s.alone = o.Export != ""
-	if s.export = o.Export; o.ByPath && s.export == "" {
-		s.export = "policy"
-	}
-	switch {
-	case s.export == "" || s.Limit == nil:
-	case s.export == "policy" && s.Limit.Policy == nil:
-		s.NoExport = s.Limit.NoPolicy
-	case s.export != "policy" && (!slices.Equal(o.Keys, []string{"ip"}) || o.Cost.constant != 1):
-		s.NoExport = "it needs --key ip and --cost 1"
-	case s.export == "nginx" && o.IPv6Prefix%8 != 0:
-		s.NoExport = "it needs whole bytes in --ipv6-prefix, such as 48, 56 or 64"
-	default:
-		s.Export, s.exportFile = exported(o, s.plan(), uint64(s.Clients)*s.OneIn)
-	}
-	return s
+	return text, cost
 }
 
-// newSuggestion returns the suggestion for clients, with its limit, whose burst is at least the
-// least one.
-func newSuggestion(o *Options, found *suggest.Result, h *habits, least uint64) *Suggestion {
+func (m *suggestionMode) decide(p pending, text []byte) (granted bool, err error) {
+	key := text
+	if m.paths != nil {
+		var group []byte
+		key, group = unpackGroup(text)
+		m.paths.add(key, group, p.time, p.cost)
+	}
+	m.collector.Add(key, p.time, p.cost)
+	if m.tooMany = m.collector.OneIn() > 1; m.tooMany {
+		return false, fmt.Errorf("the log has more than %s keys, and a suggestion looks at all of them:"+
+			" want a greater --max-keys", grouped(m.o.MaxKeys))
+	}
+	return true, nil
+}
+
+func (m *suggestionMode) fill(res *Result) {
+	rep := &res.Report
 	s := &Suggestion{
-		Clients: len(found.Clients), OneIn: found.OneIn, Share: o.Suggest.fraction,
-		Rates: []RateBursts{}, Paths: []PathLimit{}, share: o.Suggest,
-		found: found, least: least,
+		Share: m.o.Suggest.fraction, Rates: []RateBursts{}, Paths: []PathLimit{}, share: m.o.Suggest,
+		ask: m.o.ask(),
 	}
-	shares := fractions(o.Suggest.columns())
-	for i, rate := range o.Rates {
-		b := RateBursts{
-			Rate: rate.String(), rate: rate,
-			Clients: shareBursts(shares, found.ForClients(i, shares)),
+	rep.Suggestion, rep.KeysExact = s, !m.tooMany
+	found := m.collector.Result()
+	rep.Keys = uint64(len(found.Clients)) * found.OneIn
+	m.fillKeys(rep, func(yield func(string, uint64) bool) {
+		for _, c := range found.Clients {
+			if !yield(c.Key, c.Requests) {
+				return
+			}
 		}
-		s.Rates = append(s.Rates, b)
+	})
+	if m.tooMany {
+		return
 	}
-	if s.Limit = s.choose(s.Share); s.Limit != nil {
-		s.Limit.addRefused(found, h)
+	if m.paths != nil {
+		s.findByPath(m.o, found, m.paths.end())
+	} else {
+		s.find(m.o, found, m.o.Suggest)
 	}
-	s.addCandidates(o, found, h)
-	return s
+	if s.Limit != nil {
+		s.Limit.addPolicy(m.o)
+		m.fillClients(res, found)
+		s.addExport(m.o, rep.Keys)
+	}
+	if m.o.Picture {
+		res.curve = s.newCurve(m.o, found, rep)
+	}
 }
 
-// shareBursts pairs shares with their bursts.
-func shareBursts(shares []float64, bursts []uint64) (all []ShareBurst) {
-	for i, share := range shares {
-		all = append(all, ShareBurst{share, orZero(bursts[i])})
+// find finds the bursts of each rate, and the limit for a share of the clients.
+func (s *Suggestion) find(o *Options, found *suggest.Result, share Share) {
+	s.Rates = rateBursts(o.Rates, found, share.columns())
+	if len(found.Clients) == 0 {
+		return
+	}
+	if s.Limit = knee(s.Rates, share, 1); s.Limit != nil {
+		s.Limit.count(found)
+	}
+}
+
+// rateBursts returns the bursts for shares of the clients at each rate.
+func rateBursts(rates []Rate, found *suggest.Result, shares []Share) (all []RateBursts) {
+	fractions := make([]float64, len(shares))
+	for i, s := range shares {
+		fractions[i] = s.fraction
+	}
+	for i, rate := range rates {
+		b := RateBursts{Rate: rate.String(), rate: rate}
+		for j, burst := range found.ForClients(i, fractions) {
+			b.Clients = append(b.Clients, ShareBurst{fractions[j], orZero(burst)})
+		}
+		all = append(all, b)
 	}
 	return all
-}
-
-// countNoAddress returns how many clients have a part that is not an address. The part is an index
-// in their keys, -1 for none.
-func countNoAddress(clients []*suggest.Client, part int) (n int) {
-	if part < 0 {
-		return 0
-	}
-	for _, c := range clients {
-		address, _, _ := strings.Cut(compositekey.Parts(c.Key)[part], "/")
-		if _, err := netip.ParseAddr(address); err != nil {
-			n++
-		}
-	}
-	return n
 }
 
 // orZero returns a burst, and 0 if none is enough.
@@ -176,90 +197,39 @@ func orZero(burst uint64) uint64 {
 	return burst
 }
 
-// writeSuggestion writes the table of bursts, and the suggested limit with the clients that it
-// refuses.
-func (rep *Report) writeSuggestion(b *strings.Builder) {
-	s := rep.Suggestion
-	b.WriteString("\n")
-	row(b, "requests", "%12s", grouped(rep.Requests))
-	row(b, "keys", "%12s%s", grouped(rep.Keys), rep.keysNote())
-	switch {
-	case s.Clients == 0 && rep.Requests > 0:
-		b.WriteString("\nNo key is in the sample that fits into --max-keys.\n")
-	case s.OneIn > 1:
-		fmt.Fprintf(b, "\nThe keys did not fit into --max-keys: this is an estimate from %s of them,"+
-			" one in %s.\n", grouped(s.Clients), grouped(s.OneIn))
+// fillClients fills in whom the suggested limit refuses, who sends most, and what the limit leaves
+// of the busiest second.
+func (m *suggestionMode) fillClients(res *Result, found *suggest.Result) {
+	rep, l := &res.Report, res.Report.Suggestion.Limit
+	if n, known := found.RefusedIn(rep.Busiest.Second.Unix(), l.index, l.Burst); known {
+		*rep.Busiest.Left = max(0, *rep.Busiest.Left-n)
+	} else {
+		rep.Busiest.Left = nil
 	}
-	if s.Clients == 0 {
-		return
+	// For the page, also clients that smaller bursts refuse.
+	shares := []float64{min(1, pageKeys/float64(len(found.Clients)))}
+	clients := found.Refused(l.index, min(l.Burst, found.ForClients(l.index, shares)[0]))
+	for _, c := range clients[:min(len(clients), pageKeys)] {
+		res.keys = append(res.keys, m.topKey(found, c, l))
 	}
-	s.writeTable(b)
-	if s.Limit == nil {
-		b.WriteString("\nNo burst is enough.\n")
-		return
-	}
-	s.writeCandidates(b, rep.Requests)
-	s.Limit.write(b, s)
-	if s.export != "" {
-		s.writePaths(b, rep.Requests)
-	}
-	if s.export != "" && !s.alone {
-		s.writeExport(b)
+	rep.Top = append(rep.Top, res.keys[:min(len(res.keys), int(l.Refused), shownKeys)]...)
+	senders := slices.SortedFunc(slices.Values(found.Clients), func(a, b *suggest.Client) int {
+		return cmp.Or(cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.Key, b.Key))
+	})
+	for _, c := range senders[:min(len(senders), shownSenders)] {
+		rep.Senders = append(rep.Senders, m.topKey(found, c, l))
 	}
 }
 
-// writeTable writes the bursts of each rate.
-func (s *Suggestion) writeTable(b *strings.Builder) {
-	b.WriteString("\nLeast burst with which at most a share of the clients is ever refused:\n\n")
-	table := columns(b)
-	head := []string{"rate"}
-	for _, share := range s.share.columns() {
-		head = append(head, share.String())
+// topKey returns the statistics of a client under a suggested limit.
+func (m *suggestionMode) topKey(found *suggest.Result, c *suggest.Client, l *SuggestedLimit) TopKey {
+	k := TopKey{
+		Key: compositekey.Parts(c.Key), Requests: c.Requests, Peak: c.Peak.Most,
+		Refused: found.RefusedOf(c, l.index, l.Burst), Habit: m.habits.of(c.Key),
 	}
-	fmt.Fprintln(table, strings.Join(head, "\t")+"\t")
-	for i, r := range s.Rates {
-		cells := []string{r.Rate}
-		for _, c := range r.Clients {
-			cells = append(cells, burstText(c.Burst))
-		}
-		if s.Limit != nil && s.Limit.index == i {
-			cells[0] = "> " + cells[0]
-		}
-		fmt.Fprintln(table, strings.Join(cells, "\t")+"\t")
+	for rate := range found.Rates() {
+		k.needs = append(k.needs, orZero(found.Need(c, rate)))
 	}
-	table.Flush()
-}
-
-// burstText writes a burst, if one is enough.
-func burstText(burst uint64) string {
-	if burst == 0 {
-		return "-"
-	}
-	return grouped(burst)
-}
-
-// writeExport writes the limits as a policy.
-func (s *Suggestion) writeExport(b *strings.Builder) {
-	if s.NoExport != "" {
-		fmt.Fprintf(b, "\nThere is no policy: %s.\n", s.NoExport)
-		return
-	}
-	fmt.Fprintf(b, "\n%s:\n\n%s\n", s.exportFile, s.Export)
-}
-
-// printExport prints what --export asks for, or returns why there is nothing to print.
-func (rep *Report) printExport(stdout io.Writer) error {
-	s := rep.Suggestion
-	why := s.NoExport
-	switch {
-	case s.Clients == 0:
-		why = "the log has no request"
-	case s.Limit == nil:
-		why = "no burst is enough"
-	}
-	if why != "" {
-		return fmt.Errorf("--export %s: there is no configuration: %s", s.export, why)
-	}
-	_, err := fmt.Fprintln(stdout, s.Export)
-	return err
+	k.RefusedMost, k.Need = k.Refused, k.needs[l.index]
+	return k
 }

@@ -4,12 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"testing"
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/accesslog"
-	"github.com/seed-181794aa/ratelimit/cmd/internal/samplelog"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
@@ -23,22 +21,14 @@ func suggestOptions(t testing.TB, share, rates string) Options {
 	if err := c.Suggest.UnmarshalText([]byte(share)); err != nil {
 		t.Fatal(err)
 	}
-	if rates != "" {
-		if err := c.Sweep.UnmarshalText([]byte("rate=" + rates)); err != nil {
-			t.Fatal(err)
-		}
-	}
 	o, err := c.options()
+	if err == nil && rates != "" {
+		o.Rates, err = ratesOf(rates)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	return o
-}
-
-func sampleInput(lines int) Input {
-	return Input{"sample", func() (io.ReadCloser, error) {
-		return io.NopCloser(samplelog.New(lines)), nil
-	}}
 }
 
 // checkSuggestion replays a log with the bursts of a suggestion, and with less.
@@ -46,29 +36,28 @@ func checkSuggestion(t *testing.T, o Options, in Input) {
 	t.Helper()
 	rep := replay(t, o, in).Report
 	for _, r := range rep.Suggestion.Rates {
-		o := o
-		o.Suggest, o.Rates, o.Reference = Share{}, []Rate{r.rate}, true
-		for _, b := range r.Clients {
-			o.Bursts = append(o.Bursts, Burst(b.Burst), Burst(max(1, b.Burst-1)))
+		refused := func(burst uint64) float64 {
+			o := o
+			o.Suggest, o.Rate, o.Burst, o.reference = Share{}, r.rate, Burst(burst), true
+			return replay(t, o, in).Report.Limit.KeysRefusedShare
 		}
-		limits := replay(t, o, in).Report.Limits
-		for i, b := range r.Clients {
-			got, less := limits[2*i], limits[2*i+1]
-			if got.KeysRefusedShare > b.Share || b.Burst > 1 && less.KeysRefusedShare <= b.Share {
-				t.Errorf("%s: burst %d refuses %d of %d keys, and 1 less %d; asked for %v", r.Rate,
-					b.Burst, got.KeysRefused, rep.Keys, less.KeysRefused, b.Share)
+		for _, b := range r.Clients {
+			if refused(b.Burst) > b.Share || b.Burst > 1 && refused(b.Burst-1) <= b.Share {
+				t.Errorf("%s: burst %d refuses %v of the keys, and 1 less %v; asked for %v", r.Rate,
+					b.Burst, refused(b.Burst), refused(max(1, b.Burst-1)), b.Share)
 			}
 		}
 	}
 }
 
 func TestAReplayRefusesWhatTheSuggestionSays(t *testing.T) {
-	checkSuggestion(t, suggestOptions(t, "0.5%", "1/m,0.3,5/3s,20"), sampleInput(6000))
-	o := suggestOptions(t, "2%", "100,0.7")
-	o.Cost = mustCost(t, "bytes/KiB")
-	checkSuggestion(t, o, sampleInput(3000))
+	checkSuggestion(t, suggestOptions(t, "0.5%", "1/m,0.3,5/3s,20"), sampled(6000))
+	o := suggestOptions(t, "2%", "100000,700")
+	o.Cost = mustCost(t, "bytes")
+	checkSuggestion(t, o, sampled(3000))
+	o = suggestOptions(t, "2%", "100,0.7")
 	o.Cost = mustCost(t, "3")
-	checkSuggestion(t, o, sampleInput(3000))
+	checkSuggestion(t, o, sampled(3000))
 }
 
 func TestAReplayOfTheRealLogRefusesWhatTheSuggestionSays(t *testing.T) {
@@ -76,18 +65,18 @@ func TestAReplayOfTheRealLogRefusesWhatTheSuggestionSays(t *testing.T) {
 }
 
 func TestTheSuggestedLimitIsTheKnee(t *testing.T) {
-	bursts := func(all ...uint64) *Suggestion {
-		s := &Suggestion{Clients: 1, Share: 0.01}
+	bursts := func(all ...uint64) (rates []RateBursts) {
 		for i, burst := range all {
 			rate := mustRate(t, []string{"1/m", "0.1", "1", "10", "100"}[i])
-			s.Rates = append(s.Rates, RateBursts{
+			rates = append(rates, RateBursts{
 				Rate: rate.String(), rate: rate, Clients: []ShareBurst{{0, 7}, {0.01, burst}},
 			})
 		}
-		return s
+		return rates
 	}
+	one := newShare(1)
 	for _, tt := range []struct {
-		s     *Suggestion
+		rates []RateBursts
 		rate  string
 		burst uint64
 		atEnd bool
@@ -98,53 +87,59 @@ func TestTheSuggestedLimitIsTheKnee(t *testing.T) {
 		{bursts(9, 9, 9, 9, 9), "1/m", 9, true},
 		{bursts(9), "1/m", 9, false},
 	} {
-		l := tt.s.choose(0.01)
+		l := knee(tt.rates, one, 1)
 		raised := tt.burst == 10
 		if l.Rate != tt.rate || l.Burst != tt.burst || l.AtEnd != tt.atEnd || l.raised != raised {
 			t.Errorf("%+v, want %+v", l, tt)
 		}
 	}
-	if l := bursts(0, 0).choose(0.01); l != nil {
+	if l := knee(bursts(0, 0), one, 1); l != nil {
 		t.Errorf("%+v although no burst is enough", l)
 	}
 }
 
-func TestASuggestionFromASampleSaysSo(t *testing.T) {
-	o := suggestOptions(t, "1%", "1")
-	o.MaxKeys = 100
-	rep := replay(t, o, sampleInput(10_000)).Report
-	s := rep.Suggestion
-	n := uint64(s.Clients) * s.OneIn
-	if s.Clients > 100 || s.OneIn < 2 || n < rep.Keys/2 || n > rep.Keys*2 {
-		t.Errorf("%d clients, one in %d, of %d", s.Clients, s.OneIn, rep.Keys)
-	}
-	var b strings.Builder
-	if err := rep.WriteText(&b); err != nil || !strings.Contains(b.String(), fmt.Sprintf(
-		"this is an estimate from %d of them, one in %d.", s.Clients, s.OneIn)) {
-		t.Errorf("%v\n%s", err, b.String())
+// A suggestion looks at all keys, or there is none.
+func TestTooManyKeysForASuggestion(t *testing.T) {
+	o := suggestOptions(t, "1%", "")
+	o.MaxKeys = 2
+	for n, want := range []string{"the log is empty", "", "", "the log has more than 2 keys"} {
+		var log string
+		for i := range n {
+			log += line(fmt.Sprint(i), 1, 1)
+		}
+		res, err := Run(t.Context(), o, accesslog.Schema{}, []Input{input("a.log", log)})
+		limit := res.Report.Suggestion.Limit
+		if (limit != nil) != (want == "") || (err == nil) != (want == "") ||
+			err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%d keys: %v, %+v; want %q", n, err, limit, want)
+		}
+		text := rendered(t, &res.Report)
+		if tooMany := strings.HasPrefix(text, "There are too many keys for a suggestion."); tooMany != (n > 2) {
+			t.Errorf("%d keys:\n%s", n, text)
+		}
 	}
 }
 
-func TestASuggestionWithoutClients(t *testing.T) {
-	o := suggestOptions(t, "1%", "1")
-	o.MaxKeys = 1
-	for log, want := range map[string]string{
-		"x\n": "keys                 0\n\nThe first malformed lines",
-		line("a", 1, 1) + line("b", 1, 1) + line("c", 1, 1) + line("d", 1, 1) + line("e", 1, 1): "" +
-			"keys                 0            estimated\n\n" +
-			"No key is in the sample that fits into --max-keys.\n",
-	} {
-		res, _ := Run(t.Context(), o, accesslog.Schema{}, []Input{input("a.log", log)})
-		s := res.Report.Suggestion
-		if text := rendered(t, &res.Report); !strings.Contains(text, want) ||
-			strings.Contains(text, "rate") || s.Clients != 0 || s.Limit != nil {
-			t.Errorf("%+v\n%s", s, text)
+// The refusals of clients, of all requests and of the busiest second are what a replay has.
+func TestTheCostsOfASuggestion(t *testing.T) {
+	o := suggestOptions(t, "2%", "")
+	rep := replay(t, o, sampled(6000)).Report
+	l := rep.Suggestion.Limit
+	want := replay(t, options(t, l.Rate, Burst(l.Burst)), sampled(6000)).Report
+	if l.Refused != want.Limit.KeysRefused || *l.RequestsRefused != want.Limit.Refused ||
+		*rep.Busiest.Left != *want.Busiest.Left || rep.Busiest.Second != want.Busiest.Second ||
+		len(rep.Senders) != shownSenders {
+		t.Errorf("%+v, %+v; a replay has %+v, %+v", l, rep.Busiest, want.Limit, want.Busiest)
+	}
+	for i, k := range rep.Senders {
+		if w := want.Senders[i]; k.Refused != w.Refused || k.Requests != w.Requests || k.Peak != w.Peak {
+			t.Errorf("%+v; a replay has %+v", k, w)
 		}
-		for _, b := range s.Rates[0].Clients {
-			if b.Burst != 1 {
-				t.Errorf("burst %d without a client", b.Burst)
-			}
-		}
+	}
+	o.Cost = mustCost(t, "bytes")
+	rep = replay(t, o, sampled(6000)).Report
+	if rep.Suggestion.Limit.RequestsRefused != nil || rep.Busiest.Left != nil {
+		t.Errorf("%+v, %+v although costs vary", rep.Suggestion.Limit, rep.Busiest)
 	}
 }
 
@@ -187,7 +182,7 @@ func TestASuggestionIsDrawn(t *testing.T) {
 
 func TestASuggestionInJSONHasListsNotNulls(t *testing.T) {
 	o := suggestOptions(t, "0%", "1")
-	for _, cost := range []string{"1", "bytes/KiB"} {
+	for _, cost := range []string{"1", "bytes"} {
 		o.Cost = mustCost(t, cost)
 		for _, log := range []string{line("a", 1, 1), "x\n"} {
 			res, _ := Run(t.Context(), o, accesslog.Schema{}, []Input{input("a.log", log)})

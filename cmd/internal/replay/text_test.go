@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -22,171 +21,204 @@ func rendered(t *testing.T, rep *Report) string {
 // words joins the words of a text with single spaces, whatever its columns are.
 func words(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-func TestTextOfASmallReport(t *testing.T) {
-	o := options(t, "1", 2)
-	o.Keys, o.Cost = []string{"ip", "user"}, mustCost(t, "bytes/KiB")
-	log := line("2001:db8::1", 10, 2048) + line("2001:db8::2", 10, 1024) +
+func TestTextOfALimit(t *testing.T) {
+	o := options(t, "1000", 2000)
+	o.Keys, o.Cost = []string{"ip", "user"}, mustCost(t, "bytes")
+	log := line("2001:db8::1", 10, 2000) + line("2001:db8::2", 10, 1000) +
 		line("2001:db8::3", 9, 5000) + line("1.2.3.4", 70, 10) + "broken\n"
-	const want = `
-log       a.log: 5 lines, common, 1 malformed
-key       ip + user (IPv6 by /64), cost bytes/KiB
-time      2015-05-17 10:00:09 to 2015-05-17 10:01:10 UTC (1m1s)
-limit     1/s, burst 2
+	const want = `Limit: 1000/s, burst 2,000.
+It refuses 1 of 2 keys (50.0 %) and 2 of 4 requests (50.0 %).
+The busiest second, 2015-05-17 10:00:10, has 2 requests. The limit leaves 1.
+This is from 4 requests in 1m1s, 2015-05-17 10:00:09 to 2015-05-17 10:01:10 UTC.
+A key is ip + user (IPv6 by /64), and a request costs bytes.
+a.log: 5 lines, common, 1 malformed.
 
-requests             4
-granted              2   50.0 %
-refused              2   50.0 %   1 of them can never be granted: the cost is above the burst
-keys                 2
-  refused            1   50.0 %   at least once
-evicted              0            in debt
+  See it        tb replay --html page.html --rate 1000/s --burst 2000 --key ip,user --cost bytes FILE
+  Find a limit  tb replay --key ip,user --cost bytes FILE
 
-Refused most:
+Who sends most, and who is refused most:
 
-  refused  of requests   share  peak/s  longest run  key
-        2            3  66.7 %       2            1  2001:db8::/64 -  mostly /p
+  requests  refused  in a second  key
+         3        2            2  2001:db8::/64 -  mostly /p
+         1        0            1  1.2.3.4 -  mostly /p
 
-1 of 4 requests is earlier than the line before, by up to 1s.
-Requests are decided in the order of their times.
+The limit can never grant 1 of the refused requests: their cost is above the burst.
+1 of 4 requests is earlier than the line before, by up to 1s. The order of their times counts.
 4 requests have no user: such requests share one bucket.
 The first malformed lines:
   a.log:5: want ` + "`client ident user [time] \"request\" status size`" + `: "broken"
 `
-	got := rendered(t, &replay(t, o, input("a.log", log)).Report)
-	if got != want[1:] {
+	if got := rendered(t, &replay(t, o, input("a.log", log)).Report); got != want {
 		t.Errorf("got:\n%s\nwant:%s", got, want)
 	}
 }
 
-// fromJSON returns a report as a program reads it.
-func fromJSON(t *testing.T, rep *Report) (decoded Report) {
-	t.Helper()
-	encoded, err := json.Marshal(rep)
+func TestTextOfASuggestion(t *testing.T) {
+	log := strings.Repeat(line("192.0.2.1", 1, 1), 3) + line("b", 1, 1) + line("b", 2, 1)
+	o := suggestOptions(t, "50%", "1,3")
+	const want = `Suggested limit: 1/s, burst 1. A client may send 1 request at once, and then 1/s.
+It refuses 1 of 2 clients (50.0 %) and 2 of 5 requests (40.0 %).
+Its rate is the lowest or the highest that was tried: others may be better.
+The busiest second, 2015-05-17 10:00:01, has 4 requests. The limit leaves 2.
+This is from 5 requests in 1s, 2015-05-17 10:00:01 to 2015-05-17 10:00:02 UTC.
+a.log: 5 lines, common.
+
+  See it          tb replay --html page.html --suggest 50% FILE
+  Try it          tb replay --rate 1/s --burst 1 FILE
+  Export it       tb replay --export policy --suggest 50% FILE > policy.json
+  Run it          tb proxy --policy policy.json
+  Protect a path  tb replay --by-path --suggest 50% FILE
+  See all tables  tb replay --all --suggest 50% FILE
+
+Who sends most, and who is refused most:
+
+  requests  refused  in a second  burst to grant all  client
+         3        2            3                   3  192.0.2.1  mostly /p
+         2        0            1                   1  b  mostly /p
+
+2 of 5 requests have a client that is not an address, such as b.
+A replay of the policy has one bucket for all such clients.
+`
+	if got := rendered(t, &replay(t, o, input("a.log", log)).Report); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	o.All = true
+	const table = `
+The smallest burst that ever refuses at most this share of the clients, at each rate:
+
+   rate  0 %  0.01 %  0.1 %  1 %  5 %  50 %
+  > 1/s    3       3      3    3    3     1
+    3/s    3       3      3    3    3     1
+`
+	if got := rendered(t, &replay(t, o, input("a.log", log)).Report); !strings.Contains(got, table) {
+		t.Errorf("no\n%s\nin\n%s", table, got)
+	}
+}
+
+func TestTextOfAPolicy(t *testing.T) {
+	rep := replayPolicy(t, `{"rules": [
+		{"name": "a", "limit_keys": ["ip:address"],
+			"algorithm_config": {"tokens_per_second": 1, "burst": 1}},
+		{"name": "s", "mode": "shadow", "limit_keys": [],
+			"algorithm_config": {"tokens_per_second": 1, "burst": 1}}]}`,
+		input("a.log", line("1.1.1.1", 1, 1)+line("1.1.1.1", 1, 1)+line("1.1.1.2", 1, 1)+
+			strings.Replace(line("1.1.1.1", 1, 1), "/p", "/..;/", 1)))
+	const want = `The policy refuses 1 of 4 requests (25.0 %).
+The busiest second, 2015-05-17 10:00:01, has 4 requests. The policy leaves 2.
+This is from 4 requests, 2015-05-17 10:00:01 to 2015-05-17 10:00:01 UTC.
+a.log: 4 lines, common.
+1 request has no path that all servers read alike, and no rule decides it.
+
+  granted  refused   share  keys refused     mode  rule
+        2        1  33.3 %             1  enforce  a
+        1        1  50.0 %             1   shadow  s
+
+Refused most by a:
+
+  refused  key
+        1  ip:address=1.1.1.1
+
+Refused most by s:
+
+  refused  key
+        1  all requests
+`
+	if got := rendered(t, &rep); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// The first lines of a result that is not a limit say so, and what to do.
+func TestTextOfNoResult(t *testing.T) {
+	costly := suggestOptions(t, "0%", "1")
+	costly.Cost = mustCost(t, "2000000000")
+	path := suggestOptions(t, "0%", "70")
+	path.Keys = []string{"path"}
+	for name, tt := range map[string]struct {
+		o     Options
+		wants []string
+	}{
+		"no burst": {costly, []string{"No burst is enough.\nTry higher rates"}},
+		"no policy": {path, []string{"\nThere is no policy for tb proxy: a policy has no key for path.\n",
+			"Suggested limit: 70/s, burst 70. A key may"}},
+		"no refusal": {options(t, "1", 5), []string{"Without --rate and --burst, tb replay finds"}},
+		"end":        {suggestOptions(t, "0%", "1,2"), []string{"the lowest or the highest that was tried"}},
+	} {
+		got := rendered(t, &replay(t, tt.o, input("a.log", line("192.0.2.1", 1, 1))).Report)
+		for _, want := range tt.wants {
+			if !strings.Contains(got, want) || strings.HasSuffix(got, "\n\n") {
+				t.Errorf("%s: no %q in\n%s", name, want, got)
+			}
+		}
+	}
+}
+
+// What bounds lose is said.
+func TestTextOfALossyReplay(t *testing.T) {
+	policy, err := policyOptions(t, `{"name": "a", "limit_keys": ["ip:address"],
+		"algorithm_config": {"tokens_per_second": 0.00001, "burst": 2}}`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := json.Unmarshal(encoded, &decoded); err != nil {
-		t.Fatal(err)
+	for name, o := range map[string]Options{"The limit": options(t, "1/d", 2), "a": policy} {
+		o.MaxKeys = 1
+		log := line("1.1.1.1", 1, 1) + line("1.1.1.2", 1, 1) + line("1.1.1.3", 60, 1)
+		got := rendered(t, &replay(t, o, input("a.log", log)).Report)
+		want := "\n" + name + " dropped 2 keys in debt from the full table, and forgave 2 tokens.\n"
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+		o.Overflow = tb.RefuseNew
+		got = rendered(t, &replay(t, o, input("a.log", log)).Report)
+		want = "\n" + name + " refused 2 requests because the key was new and the table full.\n"
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
 	}
-	return decoded
 }
 
-func TestTextAndJSONAgree(t *testing.T) {
-	rep := &replay(t, options(t, "2", 10), sampled(20_000)).Report
-	decoded := fromJSON(t, rep)
-	l, top := decoded.Limits[0], decoded.Top[0]
-	got := words(rendered(t, rep))
+func TestNotes(t *testing.T) {
+	o := options(t, "1", 2)
+	o.Cost = mustCost(t, "weight%d")
+	log := `{"ts":1000172801,"ip":"a"}` + "\n" + `{"ts":1000000001,"ip":"a"}`
+	got := rendered(t, &replay(t, o, input("a.log", log)).Report)
 	for _, want := range []string{
-		"requests " + grouped(decoded.Requests),
-		"granted " + grouped(l.Granted) + " " + percent(1-l.RefusedShare),
-		"refused " + grouped(l.Refused) + " " + percent(l.RefusedShare),
-		"keys " + grouped(decoded.Keys) + " refused " + grouped(l.KeysRefused) + " " +
-			percent(l.KeysRefusedShare),
-		grouped(top.Refused) + " " + grouped(top.Requests) + " " +
-			percent(share(top.Refused, top.Requests)) + " " + grouped(top.Peak) + " " +
-			grouped(top.LongestRun) + " " + top.Key[0],
-		grouped(decoded.SteppedBack) + " of " + grouped(decoded.Requests),
+		"\n2 requests have no positive weight%d: each cost 1 token.\n",
+		"\n1 of 2 requests is earlier than the line before, by up to 2 days.",
 	} {
 		if !strings.Contains(got, want) {
-			t.Errorf("no %q in\n%s", want, rendered(t, rep))
-		}
-	}
-	if l.Granted+l.Refused != decoded.Requests || l.Refused == 0 {
-		t.Errorf("%d granted and %d refused of %d", l.Granted, l.Refused, decoded.Requests)
-	}
-}
-
-func TestTextOfASweep(t *testing.T) {
-	o := options(t, "1", 5)
-	o.Rates = append(o.Rates, mustRate(t, "300/m"))
-	rep := &replay(t, o, sampled(5_000)).Report
-	got := words(rendered(t, rep))
-	for _, l := range rep.Limits {
-		want := words(l.Rate + " 5 " + grouped(l.Refused) + " " + percent(l.RefusedShare) + " " +
-			grouped(l.KeysRefused) + " " + percent(l.KeysRefusedShare))
-		if !strings.Contains(got, want) {
-			t.Errorf("no %q in\n%s", want, rendered(t, rep))
-		}
-	}
-}
-
-func TestTextOfEvictions(t *testing.T) {
-	o := options(t, "1/d", 2)
-	o.MaxKeys = 1
-	log := line("a", 1, 1) + line("b", 1, 1) + line("c", 60, 1)
-	got := words(rendered(t, &replay(t, o, input("a.log", log)).Report))
-	if want := "evicted 2 in debt, forgiving them 2 tokens"; !strings.Contains(got, want) {
-		t.Errorf("no %q in\n%s", want, got)
-	}
-	o.Overflow = tb.RefuseNew
-	got = words(rendered(t, &replay(t, o, input("a.log", log)).Report))
-	const want = "evicted 0 in debt; 2 requests refused: the key was new and the table full"
-	if !strings.Contains(got, want) {
-		t.Errorf("no %q in\n%s", want, got)
-	}
-}
-
-// A report without notes ends with its table.
-func TestTextWithoutNotes(t *testing.T) {
-	for _, burst := range [][]Burst{{2}, {2, 3}} {
-		o := options(t, "1", 2)
-		o.Bursts = burst
-		got := rendered(t, &replay(t, o, input("a.log", line("a", 1, 1))).Report)
-		if strings.HasSuffix(got, "\n\n") || !strings.HasPrefix(got, "log       a.log: 1 line, ") {
-			t.Errorf("got %q", got)
-		}
-	}
-}
-
-func TestLongestStepIsRounded(t *testing.T) {
-	for nanos, want := range map[int64]string{
-		524_102_400: "524.102ms", 1_000_000_400: "1s", 7_762_989_783_000_000_512: "89,849 days 10h",
-		172_800_000_000_000: "2 days", 172_799_000_000_000: "47h59m59s",
-	} {
-		log := fmt.Sprintf(`{"ts":%d,"ip":"a"}`+"\n"+`{"ts":%d,"ip":"a"}`, 1e18+nanos, int64(1e18))
-		rep := &replay(t, options(t, "1", 2), input("a.log", log)).Report
-		if got := rendered(t, rep); !strings.Contains(got, "by up to "+want+".\n") {
-			t.Errorf("%d ns: no %q in\n%s", nanos, want, got)
+			t.Errorf("no %q in\n%s", want, got)
 		}
 	}
 }
 
 func TestTextSumsUpManyFiles(t *testing.T) {
 	var files []Input
-	for i := range 13 {
-		files = append(files, input(fmt.Sprintf("%02d.log", i), line("a", i, 1)+"x\n"))
+	for i := range 5 {
+		files = append(files, input(fmt.Sprintf("%d.log", i), line("a", i, 1)+"x\n"))
 	}
-	const last = "\nlog       09.log: 2 lines, common, 1 malformed\n"
 	for n, want := range map[int]string{
-		10: last + "key ", 11: last + "log       1 more file: 2 lines, 1 malformed\nkey ",
-		13: last + "log       3 more files: 6 lines, 3 malformed\nkey ",
+		3: "\n2.log: 2 lines, common, 1 malformed.\n\n",
+		4: "\n1 more file: 2 lines, 1 malformed.\n", 5: "\n2 more files: 4 lines, 2 malformed.\n",
 	} {
-		got := rendered(t, &replay(t, options(t, "1", 2), files[:n]...).Report)
-		if !strings.Contains(got, want) {
-			t.Errorf("%d files: no %q in\n%s", n, want, got)
+		o := options(t, "1", 2)
+		got := rendered(t, &replay(t, o, files[:n]...).Report)
+		o.All = true
+		all := rendered(t, &replay(t, o, files[:n]...).Report)
+		if !strings.Contains(got, want) || strings.Count(all, ", common, ") != n {
+			t.Errorf("%d files: no %q in\n%s\nor not all in\n%s", n, want, got, all)
 		}
 	}
 }
 
-func TestTextOfCostStandIns(t *testing.T) {
-	o := options(t, "1", 2)
-	o.Cost = mustCost(t, "weight%d")
-	got := rendered(t, &replay(t, o, input("a.log", line("a", 1, 1))).Report)
-	const want = "\n1 request has no positive weight%d: each cost 1 token.\n"
-	if !strings.HasSuffix(got, want) {
-		t.Errorf("no %q in\n%s", want, got)
-	}
-}
-
-func TestSweepRemarks(t *testing.T) {
-	o := options(t, "1/d", 1)
-	o.Rates = append(o.Rates, mustRate(t, "1"))
-	o.Cost, o.MaxKeys = mustCost(t, "bytes/KiB"), 1
-	log := line("a", 1, 1024) + line("b", 1, 1024) + line("c", 60, 2000)
-	got := words(rendered(t, &replay(t, o, input("a.log", log)).Report))
-	const want = "1/d burst 1; 1 can never be granted: the cost is above the burst;" +
-		" 1 key evicted in debt 1/s burst 1; 1 can never"
-	if !strings.Contains(got, want) {
-		t.Errorf("no %q in\n%s", want, got)
+func TestPace(t *testing.T) {
+	for rate, want := range map[string]string{
+		"5": "5/s", "1": "1/s", "0.1": "one every 10s", "0.15": "3 every 20s",
+		"1/d": "one every 24h0m0s", "300/m": "300/m",
+	} {
+		if got := mustRate(t, rate).pace(); got != want {
+			t.Errorf("%s: %s, want %s", rate, got, want)
+		}
 	}
 }
 
@@ -223,6 +255,7 @@ func TestNumbers(t *testing.T) {
 func TestTimesAreRounded(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		1: "1ns", 1234: "1.234µs", 1_234_567: "1.235ms", 1_234_567_890: "1.235s",
+		48 * time.Hour: "2 days", 48*time.Hour - time.Second: "47h59m59s", 50 * time.Hour: "2 days 2h",
 		time.Hour + 1_600*time.Millisecond: "1h0m2s",
 	} {
 		if got := durationText(d); got != want {

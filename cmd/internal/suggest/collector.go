@@ -28,7 +28,6 @@ type Collector struct {
 
 	timed bool   // whether clients keep the times of their requests: not if costs vary
 	cost  uint64 // of each request in tokens, if costs are fixed
-	peak  Peak   // of all clients
 
 	start, now int64     // the times of the first line and of this one, in ns since 1970
 	shown      []reading // of each clock at now; empty before the first line
@@ -49,6 +48,9 @@ func New(rates []tb.Limit, costs Costs, maxKeys int) *Collector {
 	return c
 }
 
+// OneIn returns of how many keys one is kept: 1 if all are.
+func (c *Collector) OneIn() uint64 { return c.clients.OneIn() }
+
 // Add adds a request of a key at a time, in ns since 1970. The cost is in tokens, above 0.
 func (c *Collector) Add(key []byte, t int64, cost float64) {
 	c.read(t)
@@ -59,7 +61,6 @@ func (c *Collector) Add(key []byte, t int64, cost float64) {
 		}
 	}
 	c.requests++
-	c.peak.Add(t / int64(time.Second))
 	if c.timed {
 		c.keepTime(cl, t)
 	}

@@ -38,9 +38,14 @@ func TestClientsByHand(t *testing.T) {
 	if _, got := r.Refusals(0, []uint64{3, 4, 5}); fmt.Sprint(got) != "[2 1 0]" {
 		t.Errorf("%v requests refused, want 2, 1 and 0", got)
 	}
-	// The sixth, at second 2, is one of three.
-	if second, n, left := r.Busiest(0, 3); second != 1e9 || n != 3 || left != 3 {
-		t.Errorf("second %d: %d requests, %d left; want second 1e9, 3 and 3", second, n, left)
+	// The sixth is at second 2, and the seventh at second 1.
+	for second, want := range map[int64]int{0: 0, 1: 1, 2: 1, 90: 0} {
+		if n, known := r.RefusedIn(1e9+second, 0, 3); n != want || !known {
+			t.Errorf("second %d: %d requests refused, known %v; want %d", second, n, known, want)
+		}
+	}
+	if n := r.RefusedOf(a, 0, 3); n != 2 {
+		t.Errorf("%d requests of a refused, want 2", n)
 	}
 }
 

@@ -58,26 +58,34 @@ func (r *Result) decide(burst, coarse uint64, refused func(i int)) {
 	}
 }
 
-// Busiest returns the first second with the most requests of all clients, since 1970, and how many
-// of them a burst leaves at a rate. left is -1 if Refusals counts no requests.
-func (r *Result) Busiest(rate int, burst uint64) (second int64, requests uint32, left int) {
-	if second, requests = r.peak.At, r.peak.Most; !r.timed {
-		return second, requests, -1
-	}
-	left = int(requests)
+// RefusedOf returns how many requests of a client a burst refuses at a rate, 0 if the times of the
+// requests were not kept.
+func (r *Result) RefusedOf(cl *Client, rate int, burst uint64) (n uint64) {
+	r.eachRefused(cl, rate, burst, func(int64) { n++ })
+	return n
+}
+
+// RefusedIn returns how many requests of all clients in a second since 1970 a burst refuses at a
+// rate. It is not known if the times of the requests were not kept.
+func (r *Result) RefusedIn(second int64, rate int, burst uint64) (n int, known bool) {
 	for _, cl := range r.Clients {
-		if r.Need(cl, rate) <= burst {
-			continue
-		}
-		coarse := coarseness(burst)
-		r.setSupplies(cl, rate, coarse)
-		r.decide(burst, coarse, func(i int) {
-			if cl.times[i]/int64(time.Second) == second {
-				left--
+		r.eachRefused(cl, rate, burst, func(t int64) {
+			if t/int64(time.Second) == second {
+				n++
 			}
 		})
 	}
-	return second, requests, left
+	return n, r.timed
+}
+
+// eachRefused calls a function with the time of each request that a burst refuses.
+func (r *Result) eachRefused(cl *Client, rate int, burst uint64, refused func(time int64)) {
+	if !r.timed || r.Need(cl, rate) <= burst {
+		return
+	}
+	coarse := coarseness(burst)
+	r.setSupplies(cl, rate, coarse)
+	r.decide(burst, coarse, func(i int) { refused(cl.times[i]) })
 }
 
 // setSupplies sets what is supplied before each request of a client, in units of a number of the

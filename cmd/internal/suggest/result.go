@@ -18,7 +18,6 @@ type Result struct {
 	scales int // of the curves of each rate
 
 	timed    bool // whether the clients have the times of their requests
-	peak     Peak
 	start    int64
 	clocks   []clock
 	cost     uint64   // of each request in tokens, if costs are fixed
@@ -29,7 +28,7 @@ type Result struct {
 func (c *Collector) Result() *Result {
 	r := &Result{
 		OneIn: c.clients.OneIn(), Requests: c.requests, scales: len(c.scales),
-		timed: c.timed, peak: c.peak, start: c.start, clocks: c.clocks, cost: c.cost,
+		timed: c.timed, start: c.start, clocks: c.clocks, cost: c.cost,
 	}
 	for _, cl := range c.clients.Values {
 		r.Clients = append(r.Clients, cl)

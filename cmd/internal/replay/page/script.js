@@ -157,8 +157,7 @@ function showCurve(curve) {
   function show() {
     const [index, i] = choice(), rate = rates[index], burst = bursts[i];
     $("burst").setAttribute("aria-valuetext", number(burst));
-    const sample = ` This is an estimate from one client in ${number(curve.one_in)}.`;
-    $("refusals").textContent = `${refusals(rate, i)}.${curve.one_in > 1 ? sample : ""}`;
+    $("refusals").textContent = `${refusals(rate, i)}.`;
     plot.setData(data(rate));
     showUse(rate, burst);
     showClients(index, burst, rate.clients[i], `${rate.rate}, burst ${number(burst)}`);

@@ -1,0 +1,117 @@
+package replay
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/internal/compositekey"
+	"github.com/seed-181794aa/ratelimit/tb"
+	"github.com/seed-181794aa/ratelimit/tb/cas"
+	"github.com/seed-181794aa/ratelimit/tb/mutex"
+)
+
+// limiter has the calls that a replay needs. For a whole cost AllowAt decides as AllowCost does, in
+// less time.
+type limiter interface {
+	AllowAt(t time.Time, key string, n int) (tb.Decision, error)
+	AllowCost(ctx context.Context, key string, cost float64) (tb.Decision, error)
+	Stats() tb.Stats
+}
+
+// limitMode decides requests by one limit.
+type limitMode struct {
+	keyed
+	limiter limiter
+	now     time.Time // of the current request, which is the clock of the limiter
+	outcome Outcome   // its counts of requests
+	all     distinctCounter
+	refused distinctCounter // the keys that were refused at least once
+	ranking ranking
+}
+
+func newLimitMode(o *Options) (*limitMode, error) {
+	k, err := newKeyed(o)
+	if err != nil {
+		return nil, err
+	}
+	m := &limitMode{
+		keyed: k, outcome: Outcome{Rate: o.Rate.String(), Burst: int(o.Burst), rate: o.Rate},
+		all: newDistinctCounter(maxDistinct), refused: newDistinctCounter(maxDistinct),
+		ranking: newRanking(maxTracked),
+	}
+	limit := o.Rate.limit(int(o.Burst))
+	opts := []tb.Option{
+		tb.WithClock(func() time.Time { return m.now }),
+		tb.WithMaxKeys(o.MaxKeys), tb.WithOverflow(o.Overflow),
+	}
+	if o.reference {
+		m.limiter, err = mutex.New[string](limit, opts...)
+	} else {
+		m.limiter, err = cas.New[string](limit, opts...)
+	}
+	return m, err
+}
+
+// decide decides a request of a key. The ranking has the key as a string, which saves an allocation
+// for each request of a tracked key.
+func (m *limitMode) decide(p pending, key []byte) (granted bool, err error) {
+	m.now = time.Unix(0, p.time)
+	entry := m.ranking.track(key)
+	var d tb.Decision
+	if n := int(p.cost); float64(n) == p.cost {
+		d, err = m.limiter.AllowAt(m.now, entry.Key, n)
+	} else {
+		d, err = m.limiter.AllowCost(context.Background(), entry.Key, p.cost)
+	}
+	if err != nil {
+		return false, fmt.Errorf("cost %v: %w", p.cost, err)
+	}
+	switch {
+	case d.Allowed:
+		m.outcome.Granted++
+	case d.RetryAfter == tb.Never:
+		m.outcome.NeverGranted++
+		fallthrough
+	default:
+		m.outcome.Refused++
+	}
+	if entry.Value.add(p.time/int64(time.Second), d.Allowed) {
+		m.all.add(key)
+		if !d.Allowed {
+			m.refused.add(key)
+		}
+	}
+	return d.Allowed, nil
+}
+
+func (m *limitMode) fill(res *Result) {
+	rep := &res.Report
+	m.fillKeys(rep, m.ranking.requests)
+	s, o := m.limiter.Stats(), m.outcome
+	o.KeysRefused = m.refused.total()
+	rep.Keys, rep.KeysExact = m.all.total(), m.all.exact()
+	rep.Keys = max(rep.Keys, o.KeysRefused) // estimates may contradict each other
+	o.RefusedShare = share(o.Refused, o.Granted+o.Refused)
+	o.KeysRefusedShare = share(o.KeysRefused, rep.Keys)
+	o.EvictedFull, o.EvictedInDebt = s.EvictedFull, s.EvictedInDebt
+	o.Forgiven, o.RefusedNew = s.Forgiven, s.RefusedNew
+	rep.Limit = &o
+	res.keys = m.topKeys(pageKeys, func(s *keyStats) uint64 { return s.refused })
+	rep.Top = append(rep.Top, res.keys[:min(len(res.keys), shownKeys)]...)
+	rep.Senders = append(rep.Senders,
+		m.topKeys(shownSenders, func(s *keyStats) uint64 { return s.requests })...)
+}
+
+// topKeys returns the n keys with the greatest counts, or fewer.
+func (m *limitMode) topKeys(n int, count func(*keyStats) uint64) (keys []TopKey) {
+	for _, e := range m.ranking.most(n, count) {
+		v := &e.Value
+		keys = append(keys, TopKey{
+			Key: compositekey.Parts(e.Key), Requests: v.requests, Refused: v.refused,
+			Partial: e.Partial, RefusedMost: v.refused + uint64(e.Inherited),
+			Peak: v.peak.Most, Habit: m.habits.of(e.Key),
+		})
+	}
+	return keys
+}
