@@ -3,10 +3,10 @@
 //
 // # Files
 //
-// command.go has the flags, and run.go begins a replay. merge.go takes the requests of all inputs
-// by time. replayer.go adds each to a queue (queue.go) and decides it when the queue passes it
-// on: by the limits (trial.go), by a policy (policy.go), or for a suggestion (suggestion.go).
-// report.go makes the Report, and text.go, charts.go and page.go show it.
+// command.go has the flags, and replay.go begins a replay. merge.go takes the requests of all inputs
+// by time. replayer.go adds each to a queue (queue.go), which passes it on to a mode: limit.go,
+// algorithms.go, suggestion.go or policy.go. report.go has the Report, and text.go and page.go show
+// it.
 //
 // # Decisions
 //
@@ -21,28 +21,11 @@
 //
 // # Bounds
 //
-// A log may be longer than memory, and have more clients than fit into it. Options.MaxKeys
-// bounds the table of each limiter. A part of a key has at most 256 bytes: a longer part is
-// replaced by its first bytes and its SHA-256. The rest is bounded too, and is exact as
-// long as a log stays within the bounds:
-//
-//   - The number of keys and the number of refused keys are exact up to 131,072 each. Larger
-//     numbers are estimates, within about 1 %. See keyCounter.
-//   - A line is in order unless 65,536 later ones are before it, or fewer if keys have more than 64
-//     bytes on average. See queue.
-//   - 4,096 keys have statistics of their own. With more keys than that, the keys refused
-//     most stay and their counts become lower bounds. See ranking.
-//   - A page has at most 512 intervals, of whole seconds, and at most 100 keys. See timeline.
-//   - A line has at most 1 MiB. A longer line is malformed.
-//   - A file is open only while others overlap with it, and takes about 300 kB then. Unpacking
-//     zstd also takes its window, at most 128 MiB.
-//   - Each of the algorithms that Options.Algorithms names has Options.MaxKeys keys. More are an
-//     error.
-//   - A suggestion has Options.MaxKeys keys. With more keys, it is an estimate from a sample of
-//     them. See package suggest.
-//   - 1,024 refused keys of each rule of a policy are counted.
-//
-// All of this, without the keys of a suggestion and of algorithms, takes at most about 75 MB, and
-// far less for most logs. The process takes about twice as much, because the garbage collector lets
-// the heap grow that far.
+// A log may be longer than memory, and have more clients than fit into it. Options.MaxKeys bounds
+// the table of each limiter, and the keys of a suggestion and of each of other algorithms: more are
+// an error. A part of a key has at most 256 bytes: a longer part is replaced by its first bytes and
+// its SHA-256. Other bounds stand beside their constants: maxDistinct, maxTracked, queueRequests,
+// maxBins, maxPathKeys, maxRefused. All of this, without the keys of a suggestion and of algorithms,
+// takes at most about 75 MB, and far less for most logs. The process takes about twice as much,
+// because the garbage collector lets the heap grow that far.
 package replay
