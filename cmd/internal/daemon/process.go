@@ -8,9 +8,10 @@ import (
 	"net"
 	"os"
 	"sync"
+	"time"
 )
 
-// Process is what a server has of its process.
+// Process is what the servers of a process have in common. It must be closed.
 type Process struct {
 	Log       *slog.Logger
 	Throttled *slog.Logger     // for what clients can cause
@@ -18,9 +19,10 @@ type Process struct {
 	Hangups   <-chan os.Signal // SIGHUP
 
 	banner, lines *Writer
+	closers       []func()
 }
 
-// NewProcess returns a process that writes in the background. It must be closed.
+// NewProcess returns a process that writes in the background.
 func NewProcess(stdout, stderr io.Writer, logFormat string) *Process {
 	p := &Process{banner: NewWriter(stdout, nil), Hangups: CatchHangups()}
 	p.Log, p.lines = NewLog(stderr, logFormat)
@@ -28,14 +30,30 @@ func NewProcess(stdout, stderr io.Writer, logFormat string) *Process {
 	return p
 }
 
-// Close waits a bounded time until everything is written.
+// OnClose calls f when the process is closed.
+func (p *Process) OnClose(f func()) { p.closers = append(p.closers, f) }
+
+// Close closes what is open, and waits a bounded time until everything is written.
 func (p *Process) Close() {
+	for _, f := range p.closers {
+		f()
+	}
 	p.banner.Close()
 	p.lines.Close()
 }
 
 // LostLines returns how many lines of the log were dropped.
 func (p *Process) LostLines() uint64 { return p.lines.Dropped() }
+
+// ListenTCP opens a port at the address in a flag until the process is closed.
+func (p *Process) ListenTCP(flag, address string) (net.Listener, error) {
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w (use port 0 for any free port)", flag, err)
+	}
+	p.OnClose(func() { _ = l.Close() }) // it is closed already, or has not accepted anything
+	return l, nil
+}
 
 // InOrder runs the steps of a server until one fails, and returns its error.
 func InOrder(ctx context.Context, steps ...func(context.Context) error) error {
@@ -61,27 +79,34 @@ func Background(ctx context.Context, tasks ...func(context.Context)) (stop func(
 	}
 }
 
-// Listen opens a port at the address in a flag.
-func Listen(flag, address string) (net.Listener, error) {
-	l, err := net.Listen("tcp", address)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w (use port 0 for any free port)", flag, err)
-	}
-	return l, nil
+// Stoppable is a server of a process.
+type Stoppable interface {
+	// Start serves in the background. It sends the error if serving ends before Stop is called.
+	Start(failed chan<- error)
+	// Stop lets the clients go elsewhere for a delay. Then it waits up to grace for the requests under
+	// way, and cuts off the rest. It returns an error if it cut off any.
+	Stop(delay, grace time.Duration) error
 }
 
-// LogRejected logs that a text does not come into force, and each of its problems.
-func LogRejected(log *slog.Logger, what, why string, problems []string) {
-	log.Error(what+" rejected: the previous one stays in force", "because", why,
-		"errors", len(problems))
-	for _, problem := range problems {
-		log.Error(what, "error", problem)
+// Serve serves until ctx is done or a server fails, and returns its error. Then it stops the servers
+// one after another, because the requests of one may need the next.
+func (p *Process) Serve(
+	ctx context.Context, delay, grace time.Duration, servers ...Stoppable,
+) (err error) {
+	failed := make(chan error, len(servers))
+	for _, s := range servers {
+		s.Start(failed)
 	}
-}
-
-// LogWarnings logs the warnings of a text.
-func LogWarnings(log *slog.Logger, what string, warnings []string) {
-	for _, text := range warnings {
-		log.Warn(what, "warning", text)
+	select {
+	case <-ctx.Done():
+		p.Log.Info("shutting down", "at_most", delay+grace)
+	case err = <-failed:
+		delay = 0
 	}
+	for _, s := range servers {
+		if cut := s.Stop(delay, grace); cut != nil {
+			p.Log.Warn("requests were cut off", "error", cut)
+		}
+	}
+	return err
 }

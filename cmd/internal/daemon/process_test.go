@@ -48,7 +48,7 @@ func TestBackground(t *testing.T) {
 }
 
 func TestListenNamesTheFlag(t *testing.T) {
-	if _, err := Listen("--admin", "nonsense"); err == nil ||
+	if _, err := new(Process).ListenTCP("--admin", "nonsense"); err == nil ||
 		!strings.HasPrefix(err.Error(), "--admin: ") {
 		t.Errorf("error %v", err)
 	}
@@ -59,8 +59,8 @@ func TestAProcessWritesInTheBackground(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	p := NewProcess(&stdout, &stderr, "json")
 	_, _ = p.Stdout.Write([]byte("banner\n")) // never fails
-	LogRejected(p.Log, "policy", "SIGHUP", []string{"one", "two"})
-	LogWarnings(p.Throttled, "policy", []string{"three"})
+	(&Reloader{What: "policy", Log: p.Log}).LogRejected("SIGHUP", errors.New("one\ntwo"))
+	(&Reloader{What: "policy", Log: p.Throttled}).LogWarnings([]string{"three"})
 	p.Close()
 	for _, want := range []string{
 		`"msg":"policy rejected: the previous one stays in force","because":"SIGHUP","errors":2}`,

@@ -41,7 +41,7 @@ func NewServer(l net.Listener, h http.Handler, log *slog.Logger) *Server {
 	}
 }
 
-// Start serves in the background. It sends the error if serving ends before Stop is called.
+// Start implements Stoppable.
 func (s *Server) Start(failed chan<- error) {
 	go func() {
 		err := s.serve()
@@ -58,9 +58,9 @@ func (s *Server) serve() error {
 	return s.Serve(s.Listener)
 }
 
-// Stop closes the listener, waits up to grace for the requests under way, and cuts off the
-// rest. It returns an error if it cut off any.
-func (s *Server) Stop(grace time.Duration) error {
+// Stop implements Stoppable. It closes the listener at once: a server whose clients need a delay is
+// part of another Stoppable.
+func (s *Server) Stop(_, grace time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
 	err := s.Shutdown(ctx)

@@ -110,6 +110,5 @@ func (c *Command) Run(ctx context.Context, std cli.IO) error {
 	p := daemon.NewProcess(std.Stdout, std.Stderr, c.LogFormat)
 	defer p.Close()
 	r := &runner{Command: c, Process: p}
-	defer r.close()
 	return daemon.InOrder(ctx, r.load, r.dial, r.listen, r.build, r.serve)
 }

@@ -237,10 +237,8 @@ func TestStopWhileRequestsWait(t *testing.T) {
 			m.send(t.Context(), path)
 		}
 		time.Sleep(100 * time.Millisecond)
-		r := &runner{Command: &Command{}, proxy: m.Proxy}
-		r.Shutdown = time.Second
-		r.stopWaiting(0) // until 600 ms
-		if err := m.Stop(r.Shutdown); err != nil {
+		m.Limiter.StopWaiting(time.Now().Add(500 * time.Millisecond))
+		if err := m.Stop(0, time.Second); err != nil {
 			t.Error(err)
 		}
 		m.saw("0s upstream /1", "0s upstream /2", "100ms 429 Too Many Requests /4",
@@ -270,17 +268,5 @@ func TestBodyIsNotReadWhileWaiting(t *testing.T) {
 		body := &unreadBody{strings.NewReader("text"), t, m.start.Add(500 * time.Millisecond)}
 		m.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/3", body))
 		m.saw("0s upstream /1", "0s upstream /2", "500ms upstream /3")
-	})
-}
-
-// With a timeout of 0 a stop lets no request wait.
-func TestStopWithoutATimeout(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := inMemory(t, 1)
-		for _, path := range []string{"/1", "/2", "/3"} {
-			m.send(t.Context(), path)
-		}
-		(&runner{Command: &Command{}, proxy: m.Proxy}).stopWaiting(0)
-		m.saw("0s upstream /1", "0s upstream /2", "0s 429 Too Many Requests /3")
 	})
 }

@@ -4,6 +4,8 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"github.com/seed-181794aa/ratelimit/cmd/internal/daemon"
 )
 
 const (
@@ -11,6 +13,22 @@ const (
 	handshakeTimeout = 100 * time.Millisecond
 	drainInterval    = 5 * time.Millisecond // between looks at the connections
 )
+
+// frontServer is the server of the proxy.
+type frontServer struct {
+	*daemon.Server
+	proxy       *Proxy
+	connections *connections
+}
+
+// Stop implements daemon.Stoppable. The requests that still wait for their tokens when half of the
+// grace is over are refused. The upstream has the other half.
+func (s *frontServer) Stop(delay, grace time.Duration) error {
+	s.proxy.Limiter.StopWaiting(time.Now().Add(delay + grace/2))
+	err := s.Server.Stop(0, time.Until(s.drain(delay, grace)))
+	s.proxy.waitCutOff()
+	return err
+}
 
 // drain takes the clients off the proxy so that they lose no request, and returns the end of the
 // time that requests may still take.
@@ -20,29 +38,22 @@ const (
 // from then on. So drain first announces with each response that the connection closes. Then it
 // accepts the connections that are already there, and waits for their requests. Requests that wait
 // for their tokens are served or refused early enough.
-func (r *runner) drain(front *connections, failed <-chan error) (end time.Time) {
-	r.proxy.closing.Store(true)
-	r.stopWaiting(r.Delay)
-	wait := func(d time.Duration) {
-		select {
-		case <-time.After(d):
-		case <-failed: // there is nothing to wait for
-		}
-	}
-	wait(r.Delay)
-	listener := front.Listener.(*net.TCPListener)
-	refuses := r.Delay > 0 && refuseNew(listener)
+func (s *frontServer) drain(delay, grace time.Duration) (end time.Time) {
+	s.proxy.closing.Store(true)
+	time.Sleep(delay)
+	listener := s.connections.Listener.(*net.TCPListener)
+	refuses := delay > 0 && refuseNew(listener)
 	if refuses {
-		wait(handshakeTimeout)
+		time.Sleep(handshakeTimeout)
 	} else {
-		_ = front.Close() // the next Accept reports the error
+		_ = s.connections.Close() // the next Accept reports the error
 	}
-	first := time.Now().Add(r.Delay)
-	end = time.Now().Add(r.Shutdown)
-	mayBeUsed := func(c *connection) bool { return c.mayBeUsed(time.Now(), first, r.Delay) }
+	first := time.Now().Add(delay)
+	end = time.Now().Add(grace)
+	mayBeUsed := func(c *connection) bool { return c.mayBeUsed(time.Now(), first, delay) }
 	// While Accept returns a connection, it is neither queued nor open, so drain looks twice.
 	for quiet := 0; quiet < 2 && time.Now().Before(end); quiet++ {
-		if refuses && queued(listener) || front.has(mayBeUsed) {
+		if refuses && queued(listener) || s.connections.has(mayBeUsed) {
 			quiet = -1
 		}
 		time.Sleep(min(drainInterval, time.Until(end)))

@@ -34,13 +34,11 @@ func TestDrainServesLateAccepts(t *testing.T) {
 	defer conn.Close()
 	fmt.Fprint(conn, "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
 
-	c := withDefaults(t)
-	c.Delay, c.Shutdown = time.Millisecond, time.Minute
 	p, _, _ := start(t, "", func(http.ResponseWriter, *http.Request) {})
 	drained := make(chan struct{})
 	go func() {
 		defer close(drained)
-		(&runner{Command: c, proxy: p}).drain(front, nil)
+		(&frontServer{proxy: p, connections: front}).drain(time.Millisecond, time.Minute)
 	}()
 	select {
 	case <-drained:

@@ -49,8 +49,8 @@ func watch(t *testing.T, policy, name string, upstream http.HandlerFunc) *watche
 	t.Helper()
 	w := &watched{file: name, log: testkit.NewTranscript()}
 	w.Proxy, w.url, _ = start(t, policy, upstream, func(c *Config) { c.Log = w.log.Logger() })
-	w.Watcher = (&reloader{proxy: w.Proxy, file: name}).watcher()
-	w.Applied = daemon.Content{Text: policy}
+	w.Watcher = newReloader(w.Proxy, name).Watcher(
+		func() (string, error) { return daemon.ReadRegular(name) }, policy)
 	return w
 }
 
@@ -234,13 +234,12 @@ func TestReloadOfAFileThatHangs(t *testing.T) {
 		}
 		hang := make(chan struct{})
 		var reads atomic.Int64
-		w := (&reloader{proxy: p, file: "policy.json"}).watcher()
-		w.Read = func() (string, error) {
+		w := newReloader(p, "policy.json").Watcher(func() (string, error) {
 			if reads.Add(1) == 1 {
 				<-hang
 			}
 			return two, nil
-		}
+		}, "")
 		ctx, cancel := context.WithCancel(t.Context())
 		signals, ticks := make(chan os.Signal, 1), make(chan time.Time)
 		ended := make(chan struct{})

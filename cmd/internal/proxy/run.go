@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,8 +11,6 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/redis/rueidis"
-
 	"github.com/seed-181794aa/ratelimit/cmd/internal/admin"
 	"github.com/seed-181794aa/ratelimit/cmd/internal/cli"
 	"github.com/seed-181794aa/ratelimit/cmd/internal/daemon"
@@ -20,25 +19,22 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb/redis"
 )
 
-// runner is a Command under way. Run calls load, dial, listen, build, serve and close in this
-// order.
+// runner is a Command under way. Run calls load, dial, listen, build and serve in this order.
 type runner struct {
 	*Command
 	*daemon.Process
 
 	data     []byte // of the policy file
 	policy   *httplimit.Policy
-	redis    rueidis.Client   // nil without --redis
 	store    httplimit.Store  // nil without --redis
 	security *daemon.Security // nil without TLS
 
 	proxyListener, adminListener, demoListener net.Listener // the last two may be nil
 
 	proxy   *Proxy
-	state   *stateFile       // nil without --state
-	front   *connections     // of the proxy
-	admin   *admin.Server    // nil if it is off
-	servers []*daemon.Server // in the order in which they are stopped
+	state   *stateFile         // nil without --state
+	admin   *admin.Server      // nil if it is off
+	servers []daemon.Stoppable // in the order in which they are stopped
 }
 
 // load reads the policy and the certificate.
@@ -68,36 +64,24 @@ func (r *runner) load(ctx context.Context) (err error) {
 
 // dial connects to Redis, if there is a flag for it. The proxy also starts without the server.
 func (r *runner) dial(context.Context) (err error) {
-	r.redis, r.store, err = r.Redis.Open(r.Log, redis.WithTimeout(r.RedisTimeout))
+	r.store, err = r.Redis.Open(r.Process, redis.WithTimeout(r.RedisTimeout))
 	return err
 }
 
 // listen opens all ports before any server starts, so that a port in use is an error at once.
 func (r *runner) listen(context.Context) (err error) {
-	if r.proxyListener, err = daemon.Listen("--listen", r.Listen); err != nil {
+	if r.proxyListener, err = r.ListenTCP("--listen", r.Listen); err != nil {
 		return err
 	}
 	if r.Admin != off {
-		if r.adminListener, err = daemon.Listen("--admin", r.Admin); err != nil {
+		if r.adminListener, err = r.ListenTCP("--admin", r.Admin); err != nil {
 			return err
 		}
 	}
 	if r.usesDemo() {
-		r.demoListener, err = daemon.Listen("demo upstream", "127.0.0.1:0")
+		r.demoListener, err = r.ListenTCP("demo upstream", "127.0.0.1:0")
 	}
 	return err
-}
-
-// close closes what is open.
-func (r *runner) close() {
-	for _, l := range []net.Listener{r.proxyListener, r.adminListener, r.demoListener} {
-		if l != nil {
-			_ = l.Close() // it is closed already, or has not accepted anything
-		}
-	}
-	if r.redis != nil {
-		r.redis.Close()
-	}
 }
 
 // build makes the handlers and their servers.
@@ -126,20 +110,17 @@ func (r *runner) build(context.Context) (err error) {
 		}
 	}
 	if r.policy != nil {
-		daemon.LogWarnings(r.Log.With("file", r.policyName()), "policy", r.policy.Warnings())
+		r.reloader().LogWarnings(r.policy.Warnings())
 	}
 	r.logRisks()
-	add := func(l net.Listener, h http.Handler) *daemon.Server {
-		s := daemon.NewServer(l, h, r.proxy.errors)
-		r.servers = append(r.servers, s)
-		return s
-	}
 	rules, err := clientaddr.New(c.Client.Trusted, c.Client.IPv4Bits, c.Client.IPv6Bits)
 	if err != nil {
 		return err
 	}
-	r.front = newConnections(r.proxyListener, r.PerAddress, rules, r.connectionRefused)
-	configure(add(r.front, r.proxy), r.clientFlags, r.security)
+	front := newConnections(r.proxyListener, r.PerAddress, rules, r.connectionRefused)
+	server := daemon.NewServer(front, r.proxy, r.proxy.errors)
+	configure(server, r.clientFlags, r.security)
+	r.servers = append(r.servers, &frontServer{server, r.proxy, front})
 	if r.adminListener != nil {
 		behind := "your upstream"
 		if r.usesDemo() {
@@ -154,10 +135,11 @@ func (r *runner) build(context.Context) (err error) {
 			Title: "tb proxy", Where: "in front of " + behind + ", at " + r.url(),
 			Demo: demo,
 		})
-		add(r.adminListener, r.admin)
+		r.servers = append(r.servers, daemon.NewServer(r.adminListener, r.admin, r.proxy.errors))
 	}
 	if r.usesDemo() {
-		add(r.demoListener, http.HandlerFunc(demoUpstream))
+		demo := http.HandlerFunc(demoUpstream)
+		r.servers = append(r.servers, daemon.NewServer(r.demoListener, demo, r.proxy.errors))
 	}
 	return nil
 }
@@ -189,25 +171,13 @@ func (r *runner) serve(ctx context.Context) error {
 		tasks = append(tasks, r.admin.Run)
 	}
 	defer daemon.Background(ctx, tasks...)()
-	failed := make(chan error, len(r.servers))
-	for _, s := range r.servers {
-		s.Start(failed)
-	}
 	adminAddress := ""
 	if r.adminListener != nil {
 		adminAddress = daemon.Address(r.adminListener)
 	}
 	r.printBanner(r.Stdout, r.url(), adminAddress)
-	select {
-	case <-ctx.Done():
-	case err := <-failed:
-		r.stopWaiting(0)
-		r.stop(time.Now().Add(r.Shutdown))
-		return errors.Join(err, r.saveState())
-	}
-	r.Log.Info("shutting down", "at_most", r.Delay+r.Shutdown)
-	r.stop(r.drain(r.front, failed))
-	return r.saveState()
+	err := r.Serve(ctx, r.Delay, r.Shutdown, r.servers...)
+	return errors.Join(err, r.saveState())
 }
 
 // saveState saves the state, if there is a file for it, after the last request.
@@ -224,40 +194,22 @@ func (r *runner) saveState() error {
 // reload reads the policy file and the files of TLS when they change and on SIGHUP, until ctx is
 // done.
 func (r *runner) reload(ctx context.Context) {
-	policy := &daemon.Watcher{
+	watchers := []*daemon.Watcher{{
 		Read: func() (string, error) { return "", nil },
 		Apply: func(daemon.Content, string) {
 			r.Log.Info("SIGHUP: there is no policy file to read again")
 		},
-	}
+	}}
 	if r.fromFile() {
-		policy = (&reloader{proxy: r.proxy, file: r.Policy}).watcher()
-		policy.Applied = daemon.Content{Text: string(r.data)}
+		read := func() (string, error) { return daemon.ReadRegular(r.Policy) }
+		watchers[0] = r.reloader().Watcher(read, string(r.data))
 	}
-	watchers := []*daemon.Watcher{policy}
 	if r.security != nil {
 		watchers = append(watchers, r.security.Watcher(r.Log))
 	}
 	daemon.Watch(ctx, r.Hangups, watchers...)
 }
 
-// stop stops the servers. Requests to the proxy are cut off at the end. The proxy is the first,
-// because its requests may need the other servers.
-func (r *runner) stop(end time.Time) {
-	grace := time.Until(end)
-	for i, s := range r.servers {
-		if err := s.Stop(grace); err != nil {
-			r.Log.Warn("requests were cut off", "server", s.Listener.Addr().String(), "error", err)
-		}
-		if i == 0 {
-			r.proxy.waitCutOff()
-			grace = r.Shutdown
-		}
-	}
-}
-
-// stopWaiting refuses the requests that would still wait for their tokens when half of the shutdown
-// timeout is over. The upstream has the other half. The timeout begins after the given time.
-func (r *runner) stopWaiting(after time.Duration) {
-	r.proxy.Limiter.StopWaiting(time.Now().Add(after + r.Shutdown/2))
+func (r *runner) reloader() *daemon.Reloader {
+	return newReloader(r.proxy, cmp.Or(r.Policy, "the default policy"))
 }

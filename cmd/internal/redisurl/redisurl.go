@@ -3,12 +3,12 @@ package redisurl
 
 import (
 	"fmt"
-	"log/slog"
 	"net/url"
 	"os"
 
 	"github.com/redis/rueidis"
 
+	"github.com/seed-181794aa/ratelimit/cmd/internal/daemon"
 	"github.com/seed-181794aa/ratelimit/httplimit"
 	"github.com/seed-181794aa/ratelimit/tb/redis"
 )
@@ -71,20 +71,19 @@ func (u *URL) withSecrets() rueidis.ClientOption {
 	return o
 }
 
-// Open returns a client of the server, and a store with options. Both are nil without an address.
-// It logs if the server cannot be reached yet.
-func (u *URL) Open(log *slog.Logger, opts ...redis.Option) (
-	c rueidis.Client, s httplimit.Store, err error,
-) {
+// Open returns a store with options until the process is closed, or nil without an address. It logs
+// if the server cannot be reached yet.
+func (u *URL) Open(p *daemon.Process, opts ...redis.Option) (httplimit.Store, error) {
 	if !u.IsSet() {
-		return nil, nil, nil
+		return nil, nil
 	}
-	if c, err = u.Dial(); c == nil {
-		return nil, nil, err
+	c, err := u.Dial()
+	if c == nil {
+		return nil, err
 	}
+	p.OnClose(c.Close)
 	if err != nil {
-		log.Warn("Redis does not answer yet", "error", err)
+		p.Log.Warn("Redis does not answer yet", "error", err)
 	}
-	s, err = redis.NewStore(c, opts...)
-	return c, s, err
+	return redis.NewStore(c, opts...)
 }

@@ -2,15 +2,11 @@ package rls
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"strings"
 	"sync"
-	"time"
-
-	"github.com/redis/rueidis"
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/admin"
 	"github.com/seed-181794aa/ratelimit/cmd/internal/daemon"
@@ -18,8 +14,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/httplimit"
 )
 
-// runner is a Command under way. Run calls load, dial, listen, build, serve and close in this
-// order.
+// runner is a Command under way. Run calls load, dial, listen, build and serve in this order.
 type runner struct {
 	*Command
 	*daemon.Process
@@ -27,7 +22,6 @@ type runner struct {
 	text     string // of the configuration
 	config   *config.Config
 	security *daemon.Security // nil without TLS
-	client   rueidis.Client   // nil without --redis
 	store    httplimit.Store  // nil without --redis
 
 	listener, adminListener net.Listener // the second may be nil
@@ -35,8 +29,8 @@ type runner struct {
 	service *Service
 	metrics *metrics
 	server  *server
-	page    *admin.Server // nil if it is off, and so admin
-	admin   *daemon.Server
+	page    *admin.Server // nil if it is off
+	servers []daemon.Stoppable
 }
 
 // load reads the configuration and the files of TLS.
@@ -63,7 +57,7 @@ func (r *runner) load(ctx context.Context) (err error) {
 
 // dial connects to Redis, if there is a flag for it. The service also starts without the server.
 func (r *runner) dial(context.Context) (err error) {
-	r.client, r.store, err = r.Redis.Open(r.Log, storeOptions(r.RedisTimeout, r.RedisFailure)...)
+	r.store, err = r.Redis.Open(r.Process, storeOptions(r.RedisTimeout, r.RedisFailure)...)
 	return err
 }
 
@@ -72,23 +66,12 @@ func (r *runner) listen(context.Context) (err error) {
 	if r.listener, err = listen(r.Listen); err != nil {
 		return fmt.Errorf("--listen: %w", err)
 	}
+	r.OnClose(func() { _ = r.listener.Close() }) // it is closed already, or has not accepted anything
 	if r.Admin == off {
 		return nil
 	}
-	r.adminListener, err = daemon.Listen("--admin", r.Admin)
+	r.adminListener, err = r.ListenTCP("--admin", r.Admin)
 	return err
-}
-
-// close closes what is open.
-func (r *runner) close() {
-	for _, l := range []net.Listener{r.listener, r.adminListener} {
-		if l != nil {
-			_ = l.Close() // it is closed already, or has not accepted anything
-		}
-	}
-	if r.client != nil {
-		r.client.Close()
-	}
 }
 
 // build makes the service and the servers.
@@ -107,21 +90,22 @@ func (r *runner) build(context.Context) error {
 		if err := r.service.SetConfig(r.config); err != nil {
 			return fmt.Errorf("--config is not accepted:\n%w", err)
 		}
-		daemon.LogWarnings(r.Log, "configuration", r.config.Warnings)
+		r.reloader().LogWarnings(r.config.Warnings)
 	}
 	r.metrics = newMetrics(r.service, r.LostLines)
 	if r.UpstreamMetrics {
 		r.metrics.addUpstream()
 	}
-	r.server = newServer(r.service, r.metrics, r.connectionFlags, tlsConfig(r.security), r.Throttled)
+	r.server = newServer(r.listener, r.service, r.metrics, r.connectionFlags, tlsConfig(r.security), r.Throttled)
 	r.server.health.set(r.config != nil)
+	r.servers = append(r.servers, r.server)
 	if r.adminListener != nil {
 		daemon.WarnOfAdmin(r.Log, r.adminListener, r.Admin)
 		r.page = admin.New(admin.Config{
 			Limiter: r.service, Metrics: r.metrics.Handler(), FormatKey: r.formatKey,
 			Title: "tb-rls", Where: "a rate limit service at " + r.address(), More: r.probes(),
 		})
-		r.admin = daemon.NewServer(r.adminListener, r.page, r.Throttled)
+		r.servers = append(r.servers, daemon.NewServer(r.adminListener, r.page, r.Throttled))
 	}
 	return nil
 }
@@ -131,59 +115,25 @@ func (r *runner) serve(ctx context.Context) error {
 	collectSeldom()
 	daemon.RedirectStandardLog(r.Throttled)
 	tasks := []func(context.Context){r.reload}
-	if r.admin != nil {
+	if r.page != nil {
 		tasks = append(tasks, r.page.Run)
 	}
 	defer daemon.Background(ctx, tasks...)()
-
-	failed := make(chan error, 2)
-	go func() {
-		if err := r.server.Serve(r.listener); err != nil {
-			failed <- err
-		}
-	}()
-	if r.admin != nil {
-		r.admin.Start(failed)
-	}
 	r.printBanner(r.Stdout)
-	var err error
-	select {
-	case err = <-failed:
-	case <-ctx.Done():
-		r.Log.Info("shutting down", "at_most", r.Delay+r.Shutdown)
-		r.server.health.Shutdown()
-		select {
-		case <-time.After(r.Delay):
-		case err = <-failed:
-		}
-	}
-	if r.server.stop(r.Shutdown) {
-		r.Log.Warn("requests were cut off")
-	}
-	if r.admin != nil {
-		err = errors.Join(err, r.admin.Stop(r.Shutdown))
-	}
-	return err
+	return r.Serve(ctx, r.Delay, r.Shutdown, r.servers...)
 }
 
 // reload reads the configuration and the files of TLS when they change and on SIGHUP, or follows
 // the servers of xDS, until ctx is done.
 func (r *runner) reload(ctx context.Context) {
 	var watchers []*daemon.Watcher
+	configuration := r.reloader()
 	if r.Config != "" {
-		watchers = append(watchers, &daemon.Watcher{
-			Read: func() (string, error) { return readFiles(r.Config) },
-			Apply: func(c daemon.Content, why string) {
-				if err := r.apply(c, why); err != nil {
-					daemon.LogRejected(r.Log, "configuration", why, strings.Split(err.Error(), "\n"))
-				}
-			},
-			Applied: daemon.Content{Text: r.text},
-		})
+		read := func() (string, error) { return readFiles(r.Config) }
+		watchers = append(watchers, configuration.Watcher(read, r.text))
 	} else {
-		f := &follower{xdsFlags: r.xdsFlags, log: r.Throttled, apply: func(c daemon.Content) error {
-			return r.apply(c, "xDS")
-		}}
+		configuration.Log = r.Throttled
+		f := &follower{xdsFlags: r.xdsFlags, reloader: configuration}
 		var following sync.WaitGroup
 		defer following.Wait()
 		following.Go(func() { f.run(ctx) })
@@ -194,25 +144,26 @@ func (r *runner) reload(ctx context.Context) {
 	daemon.Watch(ctx, r.Hangups, watchers...)
 }
 
+// reloader returns a reloader of the configuration.
+func (r *runner) reloader() *daemon.Reloader {
+	return &daemon.Reloader{What: "configuration", Log: r.Log, Apply: r.apply, Count: func(ok bool) {
+		r.metrics.Reload(ok)
+	}}
+}
+
 // apply puts a configuration in force if it has no errors.
-func (r *runner) apply(c daemon.Content, why string) error {
-	var next *config.Config
-	err := c.Err()
-	if err == nil {
-		next, err = parseFiles(c.Text, r.MergeDomains)
-	}
+func (r *runner) apply(text string) (done daemon.Applied, err error) {
+	next, err := parseFiles(text, r.MergeDomains)
 	if err == nil {
 		err = r.service.SetConfig(next)
 	}
-	r.metrics.Reload(err == nil)
 	if err != nil {
-		return err
+		return done, err
 	}
 	r.server.health.set(true)
-	r.Log.Info("configuration reloaded", "because", why, "domains", next.Domains(),
-		"rules", len(next.Rules))
-	daemon.LogWarnings(r.Log, "configuration", next.Warnings)
-	return nil
+	return daemon.Applied{
+		Attrs: []any{"domains", next.Domains(), "rules", len(next.Rules)}, Warnings: next.Warnings,
+	}, nil
 }
 
 // address returns the address of the service as clients use it.

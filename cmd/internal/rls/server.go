@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"log/slog"
+	"net"
 	"runtime/debug"
 	"time"
 
@@ -33,12 +34,13 @@ const streamWorkers = 64
 // server serves a service by gRPC, with health checks and reflection.
 type server struct {
 	*grpc.Server
-	health *healthServer
+	listener net.Listener
+	health   *healthServer
 }
 
 // newServer returns a server. secure may be nil. The log must be throttled.
 func newServer(
-	s *Service, m *metrics, f connectionFlags, secure *tls.Config, log *slog.Logger,
+	l net.Listener, s *Service, m *metrics, f connectionFlags, secure *tls.Config, log *slog.Logger,
 ) *server {
 	options := []grpc.ServerOption{
 		grpc.ConnectionTimeout(connectTimeout),
@@ -58,7 +60,7 @@ func newServer(
 	if secure != nil {
 		options = append(options, grpc.Creds(credentials.NewTLS(secure)))
 	}
-	r := &server{Server: grpc.NewServer(options...), health: newHealthServer()}
+	r := &server{Server: grpc.NewServer(options...), listener: l, health: newHealthServer()}
 	ratelimit.RegisterRateLimitServiceServer(r.Server, s)
 	grpc_health_v1.RegisterHealthServer(r.Server, r.health)
 	reflection.Register(r.Server)
@@ -82,9 +84,19 @@ func recoverPanics(log *slog.Logger) grpc.UnaryServerInterceptor {
 	}
 }
 
-// stop closes the listener, waits up to grace for the requests under way, and cuts off the rest. It
-// reports whether it cut off any.
-func (s *server) stop(grace time.Duration) (cut bool) {
+// Start implements daemon.Stoppable.
+func (s *server) Start(failed chan<- error) {
+	go func() {
+		if err := s.Serve(s.listener); err != nil {
+			failed <- err
+		}
+	}()
+}
+
+// Stop implements daemon.Stoppable. Health checks learn of the stop at once.
+func (s *server) Stop(delay, grace time.Duration) error {
+	s.health.Shutdown()
+	time.Sleep(delay)
 	done := make(chan struct{})
 	go func() {
 		s.health.stop()
@@ -93,11 +105,11 @@ func (s *server) stop(grace time.Duration) (cut bool) {
 	}()
 	select {
 	case <-done:
-		return false
+		return nil
 	case <-time.After(grace):
-		s.Stop()
+		s.Server.Stop()
 		<-done
-		return true
+		return context.DeadlineExceeded
 	}
 }
 

@@ -105,13 +105,13 @@ func TestPanic(t *testing.T) {
 // A request that does not end is cut off after the timeout.
 func TestStopCutsOff(t *testing.T) {
 	service := New(Config{})
-	s := newServer(service, newMetrics(service, nil), connectionFlags{MaxStreams: 1}, nil,
-		slog.New(slog.DiscardHandler))
 	l, err := listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	go s.Serve(l)
+	s := newServer(l, service, newMetrics(service, nil), connectionFlags{MaxStreams: 1}, nil,
+		slog.New(slog.DiscardHandler))
+	s.Start(make(chan error, 1))
 	stream, err := grpc_reflection_v1.NewServerReflectionClient(dial(t, l.Addr().String())).
 		ServerReflectionInfo(t.Context())
 	if err == nil {
@@ -125,7 +125,7 @@ func TestStopCutsOff(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !s.stop(0) {
+	if s.Stop(0, 0) == nil {
 		t.Error("nothing was cut off")
 	}
 }

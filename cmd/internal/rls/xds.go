@@ -6,10 +6,8 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"regexp"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -67,8 +65,7 @@ const (
 // follower follows the configuration of servers of xDS, by the state of the world over gRPC.
 type follower struct {
 	xdsFlags
-	log   *slog.Logger
-	apply func(daemon.Content) error // of readFiles
+	reloader *daemon.Reloader // of texts of readFiles
 
 	rejected string // why the last configuration was rejected, or "" if it was accepted
 	retry    pause  // before a server gets the answer that it was rejected again
@@ -84,7 +81,7 @@ func (f *follower) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		f.log.Error("xDS: the configuration stays as it is", "server", server, "error", err)
+		f.reloader.Log.Error("xDS: the configuration stays as it is", "server", server, "error", err)
 		if accepted {
 			reconnect = 0
 		}
@@ -112,7 +109,7 @@ func (f *follower) follow(ctx context.Context, server string) (accepted bool, er
 	if err != nil {
 		return false, err
 	}
-	return f.receive(ctx, stream, server)
+	return f.receive(ctx, stream)
 }
 
 // configurations is the stream of a server.
@@ -125,7 +122,7 @@ type configurations interface {
 // it was accepted. A server may send a rejected one again at once, so from the second rejection in a
 // row on, receive pauses before the server learns of it.
 func (f *follower) receive(
-	ctx context.Context, stream configurations, server string,
+	ctx context.Context, stream configurations,
 ) (accepted bool, err error) {
 	ask := &discovery.DiscoveryRequest{Node: &core.Node{Id: f.XDSNode}, TypeUrl: configType}
 	for {
@@ -137,9 +134,9 @@ func (f *follower) receive(
 			return accepted, err
 		}
 		ask.ResponseNonce, ask.ErrorDetail = answer.GetNonce(), nil
-		if err := f.apply(contentOf(answer.GetResources())); err != nil {
+		if err := f.reloader.Put(contentOf(answer.GetResources()), "xDS"); err != nil {
 			ask.ErrorDetail = &status.Status{Code: int32(codes.InvalidArgument), Message: err.Error()}
-			if err := f.reject(ctx, server, err.Error()); err != nil {
+			if err := f.reject(ctx, err); err != nil {
 				return accepted, err
 			}
 			continue
@@ -150,17 +147,17 @@ func (f *follower) receive(
 }
 
 // reject logs a reason, unless it is the reason of the last rejection, and pauses if there was one.
-func (f *follower) reject(ctx context.Context, server, reason string) (err error) {
+// It returns the error of ctx if that is done first.
+func (f *follower) reject(ctx context.Context, reason error) error {
 	again := f.rejected != ""
-	if reason != f.rejected {
-		f.rejected = reason
-		daemon.LogRejected(f.log.With("server", server), "configuration", "xDS",
-			strings.Split(reason, "\n"))
+	if reason.Error() != f.rejected {
+		f.rejected = reason.Error()
+		f.reloader.LogRejected("xDS", reason)
 	}
-	if again {
-		err = f.retry.wait(ctx)
+	if !again {
+		return nil
 	}
-	return err
+	return f.retry.wait(ctx)
 }
 
 // maxConfiguration bounds a configuration, in bytes.

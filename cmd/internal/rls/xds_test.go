@@ -191,11 +191,14 @@ func TestRejectedAgainAndAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := testkit.NewTranscript()
 		s := &stubborn{began: time.Now()}
-		f := &follower{log: log.Logger(), apply: func(c daemon.Content) error {
-			_, err := parseFiles(c.Text, false)
-			return err
+		f := &follower{reloader: &daemon.Reloader{
+			Log: log.Logger(), Count: func(bool) {},
+			Apply: func(text string) (done daemon.Applied, err error) {
+				_, err = parseFiles(text, false)
+				return done, err
+			},
 		}}
-		if accepted, err := f.receive(t.Context(), s, "h:1"); accepted || !errors.Is(err, io.EOF) {
+		if accepted, err := f.receive(t.Context(), s); accepted || !errors.Is(err, io.EOF) {
 			t.Fatal(accepted, err)
 		}
 		if n := len(s.rejected); n < 60 || n > 130 {
