@@ -101,14 +101,8 @@ var (
 		[]string{"domain", "rule", "decision"}, nil)
 )
 
-// Describe implements prometheus.Collector.
-func (collector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{
-		requests, requestErrors, unknown, unmatched, repaired, hits,
-	} {
-		ch <- d
-	}
-}
+// Describe implements prometheus.Collector. It sends nothing: Collect decides.
+func (collector) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
 func (c collector) Collect(ch chan<- prometheus.Metric) {

@@ -96,7 +96,8 @@ func (r *runner) build(context.Context) error {
 	if r.UpstreamMetrics {
 		r.metrics.addUpstream()
 	}
-	r.server = newServer(r.listener, r.service, r.metrics, r.connectionFlags, tlsConfig(r.security), r.Throttled)
+	r.server = newServer(r.listener, r.service, r.metrics, r.connectionFlags, tlsConfig(r.security),
+		r.Throttled)
 	r.server.health.set(r.config != nil)
 	r.servers = append(r.servers, r.server)
 	if r.adminListener != nil {

@@ -38,17 +38,6 @@ var (
 		"Configurations that were rejected.", nil, nil)
 )
 
-// Describe implements prometheus.Collector.
-func (*upstream) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range upstreamHits {
-		ch <- d
-	}
-	ch <- upstreamRequests
-	ch <- upstreamErrors
-	ch <- upstreamAccepted
-	ch <- upstreamRejected
-}
-
 // Collect implements prometheus.Collector.
 func (u *upstream) Collect(ch chan<- prometheus.Metric) {
 	count := func(d *prometheus.Desc, n uint64, labels ...string) {
