@@ -76,7 +76,7 @@ func TestErrorsAreJoined(t *testing.T) {
 	_, err := New(httplimit.Rules(httplimit.Rule{Name: "r", Keys: []string{"query:id", "tenant"}}),
 		WithExtractor("user", nil))
 	for _, want := range []string{
-		"Limit is not valid", "(got \"tenant\")", "WithExtractor: want a key and a function",
+		"limit is not valid", "(got \"tenant\")", "WithExtractor: want a key and a function",
 		`rule "r": query:id has no meaning for a gRPC call`,
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {

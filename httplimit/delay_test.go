@@ -141,11 +141,11 @@ func TestDelaysMadeInGo(t *testing.T) {
 		want    string
 	}{
 		{Rule{OnLimit: Delay, MaxDelay: time.Second}, 0, ""},
-		{Rule{OnLimit: Delay}, 0, "Rules[0].MaxDelay is missing, because OnLimit is delay"},
-		{Rule{OnLimit: Delay, MaxDelay: -1}, 0, "Rules[0].MaxDelay must be > 0 (got -1ns)"},
-		{Rule{OnLimit: 2}, 0, "Rules[0].OnLimit is 2, want Refuse or Delay"},
-		{Rule{OnLimit: -1}, 0, "Rules[0].OnLimit is -1, want Refuse or Delay"},
-		{Rule{}, -1, "MaxWaiting must be a whole number, 1 to 1048576 (got -1)"},
+		{Rule{OnLimit: Delay}, 0, "rules[0].max_delay is missing, because on_limit is delay"},
+		{Rule{OnLimit: Delay, MaxDelay: -1}, 0, "rules[0].max_delay must be > 0 (got -1ns)"},
+		{Rule{OnLimit: 2}, 0, "rules[0].on_limit is 2, want Refuse or Delay"},
+		{Rule{OnLimit: -1}, 0, "rules[0].on_limit is -1, want Refuse or Delay"},
+		{Rule{}, -1, "max_waiting must be a whole number, 1 to 1048576 (got -1)"},
 	} {
 		c.rule.Name, c.rule.Limit = "r", limit
 		p := Rules(c.rule)

@@ -142,12 +142,10 @@ func ExampleHooks() {
 
 // The application answers what is refused, with the status and the fields of the limiter.
 func ExampleWithRefusal() {
-	page := func(w http.ResponseWriter, r *http.Request) {
-		refusal, _ := httplimit.RefusalFromContext(r.Context())
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		fmt.Fprintln(w, "Please wait.", refusal.Detail)
+	page := func(w http.ResponseWriter, _ *http.Request, refusal *httplimit.Refusal) {
+		http.Error(w, "Please wait. "+refusal.Detail, refusal.Status)
 	}
-	limiter := httplimit.PerAddress(1, 0.001, httplimit.WithRefusal(http.HandlerFunc(page)))
+	limiter := httplimit.PerAddress(1, 0.001, httplimit.WithRefusal(page))
 	handler := limiter.Middleware(hello)
 	for range 2 {
 		w := httptest.NewRecorder()

@@ -239,7 +239,7 @@ func TestErrorsOfKeys(t *testing.T) {
 	for _, key := range []string{"", "a\x00", "header:", "query:", "jwt:", "tenant", "ip:address/"} {
 		_, err := New(Rules(Rule{Name: "r", Keys: []string{key},
 			Limit: tb.Limit{Capacity: 1, Tokens: 1, Per: time.Second}}))
-		if err == nil || strings.Count(err.Error(), "Rules[0].Keys[0]") != 1 {
+		if err == nil || strings.Count(err.Error(), "rules[0].limit_keys[0]") != 1 {
 			t.Errorf("%q: %v", key, err)
 		}
 	}

@@ -42,7 +42,7 @@ func PerAddress(capacity int, refillPerSec float64, opts ...Option) *Limiter {
 }
 
 // New returns a limiter that applies p. The error joins everything that is wrong with the
-// policy and the options.
+// policy and the options. It names the fields of the policy as in JSON.
 func New(p *Policy, opts ...Option) (*Limiter, error) {
 	l := &Limiter{waits: waits{stopped: make(chan struct{})}}
 	l.calls.New = func() any { return &call{l: l, stripe: l.made.Add(1)} }

@@ -54,7 +54,7 @@ func plain(p *Policy) Policy {
 		return r
 	}
 	out := *p
-	out.isDocument, out.warnings, out.Sets = false, problems{}, nil
+	out.warnings, out.Sets = problems{}, nil
 	for _, s := range p.Sets {
 		s.path = ""
 		var rules []Rule

@@ -32,7 +32,7 @@ func (l *Limiter) Middleware(next http.Handler) http.Handler {
 }
 
 // Decide takes the tokens for a request. If the policy grants them, Decide sets fields in w's
-// header. If not, Decide or the handler of WithRefusal writes the whole response. If a rule delays
+// header. If not, Decide or the function of WithRefusal writes the whole response. If a rule delays
 // the request, Decide returns when its tokens may be used. If the context of the request ends
 // before, the status is 499 or 503: see Refusal.
 //
@@ -64,7 +64,7 @@ func (c *call) admit(w http.ResponseWriter, observed bool) (d Decision, s *Settl
 	c.w, c.header = w, w.Header()
 	if o := c.decide(); o != granted {
 		a := c.refusal(o)
-		if c.l.refusalHandler != nil && a.status != statusClientGone {
+		if c.l.answer != nil && a.status != statusClientGone {
 			c.serveRefusal(&a, o)
 		} else {
 			c.write(&a)

@@ -30,7 +30,7 @@ type settings struct {
 	foldPaths      bool
 	failClosed     bool
 	inContext      bool
-	refusalHandler http.Handler // or nil
+	answer         func(http.ResponseWriter, *http.Request, *Refusal) // or nil
 	timeout        time.Duration
 	maxKeyLength   int
 	ownSecret      keySecret // of this process
@@ -218,11 +218,12 @@ func WithMaxKeyLength(n int) Option {
 	return withValid(n >= 32 && n <= 1024, text, func(s *settings) { s.maxKeyLength = n })
 }
 
-// WithRefusal lets h answer the requests that are not granted, in place of the problem document.
-// RefusalFromContext says why. The fields of the limiter and Cache-Control are set already, and the
-// status is Refusal.Status unless h writes another one. A client that has disconnected gets no
-// answer of h.
-func WithRefusal(h http.Handler) Option { return with(func(s *settings) { s.refusalHandler = h }) }
+// WithRefusal lets the application answer the requests that are not granted, in place of the problem
+// document. The fields of the limiter and Cache-Control are set already. The function must write
+// the status, which is usually Refusal.Status. A client that has disconnected gets no answer.
+func WithRefusal(answer func(w http.ResponseWriter, r *http.Request, refusal *Refusal)) Option {
+	return with(func(s *settings) { s.answer = answer })
+}
 
 // DefaultTimeout is how long a request waits for a Store by default.
 const DefaultTimeout = time.Second

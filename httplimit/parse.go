@@ -49,7 +49,7 @@ func parsePolicy(data []byte, check func(*Policy) problems) (*Policy, error) {
 
 // policy reads a document of any of the three forms.
 func (o *object) policy() *Policy {
-	p := &Policy{isDocument: true}
+	p := &Policy{}
 	if !o.has("rules") && !o.has("policies") {
 		r := o.rule("")
 		r.alone = true

@@ -20,8 +20,7 @@ type Policy struct {
 	// 0 means DefaultMaxWaiting. At this bound, rules refuse instead of delaying.
 	MaxWaiting int
 
-	isDocument bool     // the policy was read from JSON
-	warnings   problems // of the document
+	warnings problems // of the document
 }
 
 // Rules returns the policy that consists of these rules, for all requests.
@@ -130,7 +129,7 @@ const fallbackName = "fallback_limit"
 // setPath returns where the set i is in the policy, for errors.
 func (p *Policy) setPath(i int) string {
 	if p.Sets[i].path == "" && len(p.Sets) > 1 {
-		return index("sets", i)
+		return field(index("policies", i), "spec")
 	}
 	return p.Sets[i].path
 }

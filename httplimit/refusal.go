@@ -1,10 +1,8 @@
 package httplimit
 
 import (
-	"bufio"
 	"context"
 	"errors"
-	"net"
 	"net/http"
 	"strconv"
 	"time"
@@ -89,69 +87,11 @@ func (c *call) newRefusal(a *answer, o outcome) *Refusal {
 	return r
 }
 
-type refusalKey struct{}
-
-// RefusalFromContext returns the Refusal that the handler of WithRefusal answers.
-func RefusalFromContext(ctx context.Context) (*Refusal, bool) {
-	r, ok := ctx.Value(refusalKey{}).(*Refusal)
-	return r, ok
-}
-
 // serveRefusal lets the application answer a request that is not granted.
 func (c *call) serveRefusal(a *answer, o outcome) {
 	c.header.Set("Cache-Control", "no-store")
-	w := &refusalWriter{ResponseWriter: c.w, status: a.status}
-	ctx := context.WithValue(c.r.Context(), refusalKey{}, c.newRefusal(a, o))
-	c.l.refusalHandler.ServeHTTP(w, c.r.WithContext(ctx))
-	w.begin()
+	c.l.answer(c.w, c.r, c.newRefusal(a, o))
 }
-
-// refusalWriter writes the status of a refusal unless a handler writes another one.
-type refusalWriter struct {
-	http.ResponseWriter
-	status int // 0 once it is written
-}
-
-func (w *refusalWriter) begin() {
-	if w.status != 0 {
-		w.WriteHeader(w.status)
-	}
-}
-
-// WriteHeader implements http.ResponseWriter.
-func (w *refusalWriter) WriteHeader(status int) {
-	if status >= http.StatusOK || status == http.StatusSwitchingProtocols {
-		w.status = 0
-	}
-	w.ResponseWriter.WriteHeader(status)
-}
-
-// Write implements http.ResponseWriter.
-func (w *refusalWriter) Write(b []byte) (int, error) {
-	w.begin()
-	return w.ResponseWriter.Write(b)
-}
-
-// Flush implements http.Flusher.
-func (w *refusalWriter) Flush() { _ = w.FlushError() }
-
-// FlushError is what http.ResponseController calls.
-func (w *refusalWriter) FlushError() error {
-	w.begin()
-	return http.NewResponseController(w.ResponseWriter).Flush()
-}
-
-// Hijack implements http.Hijacker. The handler then writes the response itself.
-func (w *refusalWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	conn, buffer, err := http.NewResponseController(w.ResponseWriter).Hijack()
-	if err == nil {
-		w.status = 0
-	}
-	return conn, buffer, err
-}
-
-// Unwrap lets http.ResponseController set deadlines.
-func (w *refusalWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // spread returns a wait with the jitter of this client. It is tb.Never if no Duration can hold it.
 func (c *call) spread(wait time.Duration) time.Duration {

@@ -19,7 +19,7 @@ func TestFailedReloadKeepsThePolicy(t *testing.T) {
 		Per: 1,
 	}})
 	err := s.SetPolicy(bad)
-	want := `httplimit: the policy stays as it was: Rules[0].Keys[0] ` +
+	want := `httplimit: the policy stays as it was: rules[0].limit_keys[0] ` +
 		`must be ip:address, header:<name>, query:<name>, jwt:<claim> or ` +
 		`a key that the application adds (got "tenant")`
 	if err == nil || err.Error() != want {

@@ -15,7 +15,7 @@ var (
 
 // check returns everything that is wrong with the policy, except keys without an extractor.
 func (p *Policy) check() problems {
-	errs := problems{inGo: !p.isDocument}
+	var errs problems
 	names := map[string]bool{}
 	for i := range p.Sets {
 		s := &p.Sets[i]
@@ -129,7 +129,7 @@ func (p *Policy) checkLabels(errs *problems) {
 				other, taken := owners[label]
 				if taken && (other.set != own.set || other.rule != own.rule) {
 					errs.add(field(path, "name"), "must be different: clients would see %q"+
-						" for this rule and for %s", label, errs.place(other.path))
+						" for this rule and for %s", label, other.path)
 				}
 				owners[label] = own
 			}

@@ -9,7 +9,7 @@ import (
 // Warnings returns what is valid in the policy and probably not meant. Each warning begins with
 // a path, as the errors of ParsePolicy do.
 func (p *Policy) Warnings() (texts []string) {
-	w := &warner{problems: problems{inGo: !p.isDocument}, policy: p}
+	w := &warner{policy: p}
 	w.addAll(p.warnings)
 	if p.UnverifiedJWT {
 		w.add("jwt", "is unverified: without a check of the signature a client may claim anything, "+

@@ -9,10 +9,11 @@ import (
 )
 
 func refusals() *httplimit.Limiter {
-	refusal := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	refusal := func(w http.ResponseWriter, _ *http.Request, refusal *httplimit.Refusal) {
 		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(refusal.Status)
 		_, _ = w.Write([]byte(`{"error":"rate_limited"}`))
-	})
+	}
 	limiter := httplimit.PerAddress(10, 5, httplimit.WithRefusal(refusal))
 	return limiter
 }

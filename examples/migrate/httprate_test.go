@@ -37,12 +37,13 @@ func httprateTable(r *http.Request, tenant httprate.KeyFunc, teapot http.Handler
 }
 
 func httprateHere(
-	path func(*http.Request) string, teapot func(http.ResponseWriter, *http.Request),
+	path func(*http.Request) string,
+	refusal func(http.ResponseWriter, *http.Request, *httplimit.Refusal),
 ) []any {
 	return []any{
 		httplimit.Rule{Keys: []string{"ip:address", "path"}},
 		httplimit.Rule{Keys: []string{"tenant", "path"}, Cost: httplimit.Cost{Fixed: 5}},
 		httplimit.WithExtractor("path", path),
-		httplimit.WithRefusal(http.HandlerFunc(teapot)),
+		httplimit.WithRefusal(refusal),
 	}
 }
