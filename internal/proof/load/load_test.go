@@ -185,7 +185,7 @@ func TestBoundUnderLoad(t *testing.T) {
 // check puts the load on l and checks its grants.
 func (ld *load) check(t *testing.T, l loaded) {
 	r := ld.on(l)
-	all := newAudits(ld.limit, ld.keys)
+	all := newJudges(ld.limit, ld.keys)
 	for _, records := range [][]record{r.drain(), r.round(ld.calls), r.takeRest()} {
 		playBack(all, records)
 	}
@@ -209,7 +209,7 @@ func (ld *load) check(t *testing.T, l loaded) {
 		most += bound
 		t.Logf("key %d: %d of %d granted, %d refusals", key, a.granted, bound, a.refusals)
 		if a.overdrawn > 0 || a.lost > 0 && !ld.evictsHotKeys() {
-			t.Errorf("%d violations of C1, %d of C2; %s", a.overdrawn, a.lost, a.first)
+			t.Errorf("%d rounds violate C1, and %d refusals C2; %s", a.overdrawn, a.lost, a.first)
 		}
 		if (a.granted < least || a.granted > bound) && !ld.evictsHotKeys() {
 			t.Errorf("%d granted, want %d to %d", a.granted, least, bound)

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// The audit gets the records of wrong limiters, and of a right one, of one key with late
+// The judge gets the records of wrong limiters, and of a right one, of one key with late
 // readings. They are made by one goroutine, so that they are the same in every run.
-func TestAuditReportsWrongLimiters(t *testing.T) {
+func TestJudgeReportsWrongLimiters(t *testing.T) {
 	const token = 10 * time.Microsecond
 	limit := perSecond(1000, int64(time.Second/token))
 	for _, tt := range []struct {
@@ -40,11 +40,11 @@ func TestAuditReportsWrongLimiters(t *testing.T) {
 				}
 				records = append(records, r)
 			}
-			a := newAudit(limit)
-			playBack([]*audit{a}, records)
-			t.Logf("%d granted; %d violations of C1, %d of C2", a.granted, a.overdrawn, a.lost)
+			a := newJudge(limit)
+			playBack([]*judge{a}, records)
+			t.Logf("%d granted; %d rounds violate C1, and %d refusals C2", a.granted, a.overdrawn, a.lost)
 			if (a.overdrawn > 0) != tt.overdrawn || (a.lost > 0) != tt.lost {
-				t.Errorf("%d violations of C1, %d of C2; %s", a.overdrawn, a.lost, a.first)
+				t.Errorf("%d rounds violate C1, and %d refusals C2; %s", a.overdrawn, a.lost, a.first)
 			}
 		})
 	}

@@ -1,11 +1,10 @@
 package main
 
 import (
-	"cmp"
 	"math"
-	"math/bits"
-	"slices"
 	"time"
+
+	proof "github.com/seed-181794aa/ratelimit/internal/proof/audit"
 )
 
 // forever is later than every instant of a run.
@@ -84,36 +83,14 @@ func (b *bound) least(t time.Duration) float64 {
 type grant struct{ sent, received time.Duration }
 
 // excess returns the most by which the grants of an interval exceed the capacity at its beginning
-// and what the interval supplies. It is negative if none does. A grant counts if it was certainly
-// made in the interval.
-//
-// An interval that matters begins when a grant was sent, and ends when a grant was received. The
-// ends are taken in order. A tree has the sums of all intervals with that end.
+// and what the interval supplies. It is negative if none does.
 func (b *bound) excess(grants []grant) float64 {
-	slices.SortFunc(grants, func(x, y grant) int { return cmp.Compare(x.sent, y.sent) })
-	byEnd := make([]int, len(grants))
-	for i := range byEnd {
-		byEnd[i] = i
+	var all []proof.Grant[float64]
+	for _, g := range grants {
+		all = append(all, proof.Grant[float64]{
+			From: int64(g.sent), To: int64(g.received), Amount: 1,
+			Least: b.least(g.sent) - b.limitAt(g.sent).capacity, Most: b.most(g.received),
+		})
 	}
-	slices.SortFunc(byEnd, func(i, j int) int {
-		return cmp.Compare(grants[i].received, grants[j].received)
-	})
-	type node struct {
-		sum  float64 // of the grants below the node
-		most float64 // of the supply until a grant below, less the capacity, plus the sum from it on
-	}
-	leaves := 1 << bits.Len(uint(len(grants)))
-	tree := slices.Repeat([]node{{0, math.Inf(-1)}}, 2*leaves)
-	worst := math.Inf(-1)
-	for _, i := range byEnd {
-		g := grants[i]
-		k := leaves + i
-		tree[k] = node{1, b.least(g.sent) - b.limitAt(g.sent).capacity + 1}
-		for k /= 2; k > 0; k /= 2 {
-			x, y := tree[2*k], tree[2*k+1]
-			tree[k] = node{x.sum + y.sum, max(x.most+y.sum, y.most)}
-		}
-		worst = max(worst, tree[1].most-b.most(g.received))
-	}
-	return worst
+	return new(proof.Auditor[float64]).Add(all)
 }

@@ -4,6 +4,7 @@ go 1.25.0
 
 require (
 	github.com/envoyproxy/go-control-plane/envoy v1.39.0
+	github.com/seed-181794aa/ratelimit v0.0.0
 	google.golang.org/grpc v1.84.0
 )
 
@@ -17,3 +18,5 @@ require (
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260706201446-f0a921348800 // indirect
 	google.golang.org/protobuf v1.36.11 // indirect
 )
+
+replace github.com/seed-181794aa/ratelimit => ../../..
