@@ -1,15 +1,12 @@
 package main
 
 import (
-	"errors"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/seed-181794aa/ratelimit"
 )
 
 func TestRefusalNamesTheLevelThatBinds(t *testing.T) {
@@ -30,40 +27,6 @@ func TestRefusalNamesTheLevelThatBinds(t *testing.T) {
 `
 	if "\n"+got.String() != want {
 		t.Errorf("got\n%swant%s", &got, want)
-	}
-}
-
-func TestBindingIsTheLongestWaitThenTheFewestTokens(t *testing.T) {
-	granted := func(left int) ratelimit.Decision {
-		return ratelimit.Decision{Allowed: true, Remaining: left}
-	}
-	refused := func(wait time.Duration) ratelimit.Decision {
-		return ratelimit.Decision{RetryAfter: wait}
-	}
-	for _, tt := range []struct {
-		decisions []ratelimit.Decision
-		want      int
-	}{
-		{[]ratelimit.Decision{granted(1)}, 0},
-		{[]ratelimit.Decision{granted(3), granted(2), granted(4)}, 1},
-		{[]ratelimit.Decision{granted(2), granted(2)}, 0},
-		{[]ratelimit.Decision{granted(0), refused(1), granted(0)}, 1},
-		{[]ratelimit.Decision{refused(2), refused(1), refused(3)}, 2},
-		{[]ratelimit.Decision{refused(time.Hour), refused(ratelimit.Never)}, 1},
-	} {
-		if got := binding(tt.decisions); got != tt.want {
-			t.Errorf("binding(%+v) = %d, want %d", tt.decisions, got, tt.want)
-		}
-	}
-}
-
-func TestInvalidCostIsAnError(t *testing.T) {
-	q, err := newQuota(time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := q.take(sender{"acme", "ada"}, 0); !errors.Is(err, ratelimit.ErrInvalidCost) {
-		t.Errorf("got %v, want ErrInvalidCost", err)
 	}
 }
 

@@ -172,3 +172,10 @@ func TestMigrateKeysOfTwoParts(t *testing.T) {
 		}
 	}
 }
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}

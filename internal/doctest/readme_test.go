@@ -48,23 +48,36 @@ next:
 	}
 }
 
-// TestHierarchySnippetsStandInTheExample requires the same of docs/hierarchies.md and the program
-// that it follows, whose test has the output.
-func TestHierarchySnippetsStandInTheExample(t *testing.T) {
-	var code strings.Builder
-	for _, name := range files(t, ".go") {
-		if strings.HasPrefix(name, "examples/hierarchy/") {
-			code.WriteString(words(read(t, name)) + "\n")
+// TestSnippetsStandInExamples requires that the snippets of two documents stand in the packages that
+// they follow: code of docs/hierarchies.md and its output, and code of docs/migrate.md, also in its
+// tables.
+func TestSnippetsStandInExamples(t *testing.T) {
+	hierarchies, migrate := read(t, "docs/hierarchies.md"), read(t, "docs/migrate.md")
+	code := blocks(migrate, "go")
+	row := regexp.MustCompile(`(?m)^\| .*\|$`)
+	span := regexp.MustCompile("`([^`]*[(){.][^`]*)`")
+	for _, m := range row.FindAllString(migrate, -1) {
+		for _, s := range span.FindAllStringSubmatch(m, -1) {
+			code = append(code, s[1])
 		}
 	}
-	document := read(t, "docs/hierarchies.md")
-	snippets := append(blocks(document, "go"), blocks(document, "")...)
-	if len(snippets) < 5 {
-		t.Errorf("%d snippets, want at least 5", len(snippets))
-	}
-	for _, s := range snippets {
-		if !strings.Contains(code.String(), words(s)) {
-			t.Errorf("the example does not have:\n%s", s)
+	for dir, snippets := range map[string][]string{
+		"examples/hierarchy/": append(blocks(hierarchies, "go"), blocks(hierarchies, "")...),
+		"examples/migrate/":   code,
+	} {
+		var text strings.Builder
+		for _, name := range files(t, ".go") {
+			if strings.HasPrefix(name, dir) {
+				text.WriteString(words(read(t, name)) + "\n")
+			}
+		}
+		if len(snippets) < 5 {
+			t.Errorf("%s: %d snippets, want at least 5", dir, len(snippets))
+		}
+		for _, s := range snippets {
+			if !strings.Contains(text.String(), words(s)) {
+				t.Errorf("%s does not have:\n%s", dir, s)
+			}
 		}
 	}
 }

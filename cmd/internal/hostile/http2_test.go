@@ -15,7 +15,6 @@ import (
 	"net/http"
 	"os"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -31,38 +30,6 @@ func overHTTP2(t *testing.T) *http.Client {
 	transport.Protocols.SetUnencryptedHTTP2(true)
 	t.Cleanup(transport.CloseIdleConnections)
 	return &http.Client{Transport: transport}
-}
-
-// The limit counts requests and not connections.
-func TestLimitsHoldForEachStream(t *testing.T) {
-	var served atomic.Int64
-	p := start(t, upstream(t, func(http.ResponseWriter, *http.Request) { served.Add(1) }),
-		policy(t, 5, `"ip:address"`), "--h2c")
-	client := overHTTP2(t)
-	var granted, refused atomic.Int64
-	var group sync.WaitGroup
-	for range 50 {
-		group.Go(func() {
-			r, err := client.Get("http://" + p.proxy)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			r.Body.Close()
-			switch {
-			case r.ProtoMajor != 2:
-				t.Error(r.Proto)
-			case r.StatusCode == http.StatusOK:
-				granted.Add(1)
-			case r.StatusCode == http.StatusTooManyRequests:
-				refused.Add(1)
-			}
-		})
-	}
-	group.Wait()
-	if granted.Load() != 5 || refused.Load() != 45 || served.Load() != 5 {
-		t.Errorf("%d granted, %d refused, %d served", granted.Load(), refused.Load(), served.Load())
-	}
 }
 
 // frame returns a frame of HTTP/2.

@@ -3,7 +3,6 @@ package connect
 import (
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -25,14 +24,11 @@ func TestFace(t *testing.T) {
 	}))
 }
 
-const (
-	unary  = "/acme.v1.Service/Unary"
-	stream = "/acme.v1.Service/Stream"
-)
+const procedure = "/acme.v1.Service/Unary"
 
 type text = wrapperspb.StringValue
 
-// site is a server with a unary method and a method with streams in both directions.
+// site is a server with a unary method.
 type site struct {
 	*httplimit.Limiter
 	server *httptest.Server
@@ -49,27 +45,11 @@ func newSite(t *testing.T, rule httplimit.Rule, opts ...httplimit.Option) *site 
 	}
 	s := &site{Limiter: l}
 	mux := http.NewServeMux()
-	mux.Handle(unary, RateLimit(l, connect.NewUnaryHandler(unary,
+	mux.Handle(procedure, RateLimit(l, connect.NewUnaryHandler(procedure,
 		func(_ context.Context, r *connect.Request[text]) (*connect.Response[text], error) {
 			s.calls++
 			return connect.NewResponse(r.Msg), nil
 		}, connect.WithIdempotency(connect.IdempotencyNoSideEffects))))
-	mux.Handle(stream, RateLimit(l, connect.NewBidiStreamHandler(stream,
-		func(_ context.Context, messages *connect.BidiStream[text, text]) error {
-			s.calls++
-			for {
-				m, err := messages.Receive()
-				if errors.Is(err, io.EOF) {
-					return nil
-				}
-				if err == nil {
-					err = messages.Send(m)
-				}
-				if err != nil {
-					return err
-				}
-			}
-		})))
 	s.server = httptest.NewUnstartedServer(mux)
 	s.server.EnableHTTP2 = true
 	s.server.StartTLS()
@@ -84,7 +64,7 @@ var protocols = map[string]connect.ClientOption{
 
 // call makes a unary call.
 func (s *site) call(t *testing.T, protocol string) error {
-	client := connect.NewClient[text, text](s.server.Client(), s.server.URL+unary, protocols[protocol],
+	client := connect.NewClient[text, text](s.server.Client(), s.server.URL+procedure, protocols[protocol],
 		connect.WithIdempotency(connect.IdempotencyNoSideEffects))
 	response, err := client.CallUnary(t.Context(), connect.NewRequest(wrapperspb.String("ping")))
 	if err == nil && response.Msg.Value != "ping" {
@@ -93,49 +73,20 @@ func (s *site) call(t *testing.T, protocol string) error {
 	return err
 }
 
-// echo makes a call with a stream of two messages.
-func (s *site) echo(t *testing.T, protocol string) error {
-	client := connect.NewClient[text, text](
-		s.server.Client(), s.server.URL+stream, protocols[protocol])
-	messages := client.CallBidiStream(t.Context())
-	defer messages.CloseResponse()
-	for range 2 {
-		_ = messages.Send(wrapperspb.String("ping")) // Receive has the error
-		m, err := messages.Receive()
-		if err != nil {
-			return err
-		}
-		if m.Value != "ping" {
-			t.Errorf("%s: %s", protocol, m)
-		}
-	}
-	if err := messages.CloseRequest(); err != nil {
-		return err
-	}
-	if _, err := messages.Receive(); !errors.Is(err, io.EOF) {
-		return err
-	}
-	return nil
-}
-
 var oneAnHour = tb.Limit{Capacity: 1, Tokens: 1, Per: time.Hour}
 
 func TestCalls(t *testing.T) {
 	for protocol := range protocols {
-		for kind, call := range map[string]func(*site, *testing.T, string) error{
-			"unary": (*site).call, "stream": (*site).echo,
-		} {
-			s := newSite(t, httplimit.Rule{Keys: []string{"ip:address"}, Limit: oneAnHour})
-			if err := call(s, t, protocol); err != nil {
-				t.Errorf("%s, %s: %v", kind, protocol, err)
-			}
-			wantRefused(t, call(s, t, protocol))
-			if s.calls != 1 {
-				t.Errorf("%s, %s: %d calls reached the handler, want 1", kind, protocol, s.calls)
-			}
-			if t.Failed() {
-				t.Fatalf("%s, %s", kind, protocol)
-			}
+		s := newSite(t, httplimit.Rule{Keys: []string{"ip:address"}, Limit: oneAnHour})
+		if err := s.call(t, protocol); err != nil {
+			t.Errorf("%s: %v", protocol, err)
+		}
+		wantRefused(t, s.call(t, protocol))
+		if s.calls != 1 {
+			t.Errorf("%s: %d calls reached the handler, want 1", protocol, s.calls)
+		}
+		if t.Failed() {
+			t.Fatal(protocol)
 		}
 	}
 }

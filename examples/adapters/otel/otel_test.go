@@ -1,12 +1,10 @@
 package otel
 
 import (
-	"fmt"
 	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -56,16 +54,19 @@ func collect(t *testing.T, reader metric.Reader) map[string]float64 {
 		t.Fatal(err)
 	}
 	all := make(map[string]float64)
+	set := func(name string, attributes attribute.Set, value float64) {
+		all[name+" "+attributes.Encoded(attribute.DefaultEncoder())] = value
+	}
 	for _, scope := range data.ScopeMetrics {
 		for _, m := range scope.Metrics {
 			switch sum := m.Data.(type) {
 			case metricdata.Sum[int64]:
 				for _, p := range sum.DataPoints {
-					all[series(m.Name, p.Attributes)] = float64(p.Value)
+					set(m.Name, p.Attributes, float64(p.Value))
 				}
 			case metricdata.Sum[float64]:
 				for _, p := range sum.DataPoints {
-					all[series(m.Name, p.Attributes)] = p.Value
+					set(m.Name, p.Attributes, p.Value)
 				}
 			default:
 				t.Errorf("%s is a %T", m.Name, sum)
@@ -73,10 +74,6 @@ func collect(t *testing.T, reader metric.Reader) map[string]float64 {
 		}
 	}
 	return all
-}
-
-func series(name string, attributes attribute.Set) string {
-	return name + " " + attributes.Encoded(attribute.DefaultEncoder())
 }
 
 func TestObserve(t *testing.T) {
@@ -110,7 +107,7 @@ func TestObserve(t *testing.T) {
 		"tb.forgiven_tokens rule=shadow,set=api":                   1,
 	}
 	if got := collect(t, reader); !maps.Equal(got, want) {
-		t.Errorf("%s\nwant\n%s", lines(got), lines(want))
+		t.Errorf("%v\nwant\n%v", got, want)
 	}
 	if err := registration.Unregister(); err != nil {
 		t.Fatal(err)
@@ -118,14 +115,6 @@ func TestObserve(t *testing.T) {
 	if got := collect(t, reader); len(got) > 0 {
 		t.Errorf("after Unregister: %v", got)
 	}
-}
-
-func lines(all map[string]float64) string {
-	var text strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		fmt.Fprintln(&text, name, all[name])
-	}
-	return text.String()
 }
 
 // The instruments are metrics of tb proxy, with dots.
