@@ -273,15 +273,3 @@ func (e *entry) toDecision() Decision {
 		Decision: e.decision, Rule: e.label, Limit: e.Limit, Cost: e.cost, Delay: e.delay,
 	}
 }
-
-// Decision is the decision of one rule on a request.
-type Decision struct {
-	tb.Decision
-	// Rule is the name of the rule. The name of its set is before it, as in "api/free", if
-	// another set has a rule of that name.
-	Rule  string
-	Limit tb.Limit
-	Cost  float64
-	// Delay is how long the rule made a granted request wait. It is 0 unless OnLimit is Delay.
-	Delay time.Duration
-}

@@ -13,42 +13,6 @@ import (
 // failureRetry is the Retry-After, in seconds and without jitter, if the store failed.
 const failureRetry = 4
 
-// Refusal is why a request is not granted, and what the client may be told: see Limiter.Take and
-// WithRefusal.
-type Refusal struct {
-	// Status is the status that Middleware would write:
-	//
-	//   - 429 if rules refuse the request.
-	//   - 400 if the request lacks a key, has a key more than once, or has a path that servers read
-	//     differently.
-	//   - 503 if the store failed, or the context timed out during a delay.
-	//   - 499 if the context was cancelled during a delay.
-	Status int
-	// Detail is a sentence for the client. It has names of rules and keys, but no value of a key.
-	Detail string
-	// Violations are the rules that refuse the request, in the order of the policy. There are none
-	// unless Status is 429.
-	Violations []Violation
-
-	wait time.Duration // tb.Never if no wait helps
-}
-
-// RetryAfter returns how long the client should wait before it retries: the longest wait of the
-// Violations, or 4 s if the store failed, and up to half of it more, which spreads the clients out.
-// It reports false if no wait helps: the status is 400 or 499, or a cost can never fit.
-func (r *Refusal) RetryAfter() (wait time.Duration, ok bool) {
-	if r.wait == tb.Never {
-		return 0, false
-	}
-	return r.wait, true
-}
-
-// Violation is the decision of one rule that refuses a request.
-type Violation struct {
-	Decision
-	Key []KeyPart // of the bucket, as in Event
-}
-
 // Take is Admit for a server that does not write an http.ResponseWriter. It sets the fields of the
 // response in h, unless h is nil, and writes nothing. The Refusal is nil if the request is granted.
 // Event.Writer is nil in the hooks of the request.
