@@ -2,8 +2,6 @@ package algorithm
 
 import (
 	"math"
-	"math/big"
-	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -39,35 +37,6 @@ func TestLimitsOutOfRange(t *testing.T) {
 			t.Errorf("%+v: no error", l)
 		}
 	}
-}
-
-// supplied equals a fraction of big integers, up to the ends of its range.
-func TestSuppliedIsExact(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 1))
-	limits := []*Limit{
-		newLimit(t, tb.MaxCapacity, 1, 4*time.Second), newLimit(t, 1, 1, 146*365*24*time.Hour),
-		newLimit(t, tb.MaxCapacity, 1, time.Nanosecond), newLimit(t, 10, 999_999_937, time.Second),
-	}
-	for range 200 {
-		limits = append(limits, randomLimit(t, r))
-	}
-	for _, l := range limits {
-		m := moment{r.Uint64N(1<<63) + l.window, r.Uint64N(l.units)}
-		for _, units := range []uint64{1, l.capacity, 1 + r.Uint64N(l.capacity)} {
-			want := new(big.Rat).SetFrac(new(big.Int).SetUint64(l.per), new(big.Int).SetUint64(l.units))
-			want.Mul(want, new(big.Rat).SetUint64(units))
-			want.Add(want, l.rational(m))
-			if got := l.supplied(m, units); got.part >= l.units || l.rational(got).Cmp(want) != 0 {
-				t.Fatalf("%+v: %d units after %v: %v, want %v", l, units, m, got, want)
-			}
-		}
-	}
-}
-
-// rational returns m in nanoseconds.
-func (l *Limit) rational(m moment) *big.Rat {
-	part := new(big.Rat).SetFrac(new(big.Int).SetUint64(m.part), new(big.Int).SetUint64(l.units))
-	return part.Add(part, new(big.Rat).SetUint64(m.ns))
 }
 
 func TestUnitsRoundUpTheDecimal(t *testing.T) {

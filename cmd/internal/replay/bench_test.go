@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"bufio"
 	"bytes"
 	"io"
 	"testing"
@@ -24,10 +23,7 @@ func BenchmarkReplay(b *testing.B) {
 		set  func(*Options)
 	}{
 		{"cas", func(*Options) {}},
-		{"mutex", func(o *Options) { o.reference = true }},
 		{"picture", func(o *Options) { o.Picture = true }},
-		{"ip+path", func(o *Options) { o.Keys = []string{"ip", "path"} }},
-		{"1000-keys", func(o *Options) { o.MaxKeys = 1000 }},
 		{"suggest-24", func(o *Options) { *o = suggestOptions(b, "1%", "") }},
 		{"policy", func(o *Options) {
 			p, err := policyOptions(b, `{"name": "a", "limit_keys": ["ip:address"],
@@ -55,26 +51,4 @@ func BenchmarkReplay(b *testing.B) {
 			b.ReportMetric(float64(lines*b.N)/b.Elapsed().Seconds(), "lines/s")
 		})
 	}
-}
-
-// BenchmarkMerge replays a generated log whose lines alternate between files.
-func BenchmarkMerge(b *testing.B) {
-	const lines, files = 200_000, 10
-	parts := make([]bytes.Buffer, files)
-	log := bufio.NewScanner(samplelog.New(lines))
-	for i := 0; log.Scan(); i++ {
-		parts[i%files].Write(append(log.Bytes(), '\n'))
-	}
-	var inputs []Input
-	for i := range parts {
-		inputs = append(inputs, Input{"sample", func() (io.ReadCloser, error) {
-			return io.NopCloser(bytes.NewReader(parts[i].Bytes())), nil
-		}})
-	}
-	for b.Loop() {
-		if rep := replay(b, options(b, "5", 10), inputs...).Report; rep.Requests != lines {
-			b.Fatalf("%d requests, want %d", rep.Requests, lines)
-		}
-	}
-	b.ReportMetric(float64(lines*b.N)/b.Elapsed().Seconds(), "lines/s")
 }

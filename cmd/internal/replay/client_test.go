@@ -52,30 +52,14 @@ func combined(peer, forwarded string) string {
 }
 
 func TestClientBehindProxies(t *testing.T) {
-	const proxies, both = "10.0.0.0/8", "10.0.0.0/8 2001:db8:ffff::/48"
+	const proxies = "10.0.0.0/8"
 	list := func(peer string) string {
 		return peer + ` - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 1`
 	}
 	for _, tt := range []struct{ name, trusted, line, want string }{
-		{"peer only", "", combined("192.0.2.7", "-"), "192.0.2.7"},
-		{"header not believed", "", combined("10.0.0.1", "192.0.2.7"), "10.0.0.1"},
-		{"untrusted peer", proxies, combined("192.0.2.9", "192.0.2.7"), "192.0.2.9"},
-		{"trusted peer", proxies, combined("10.0.0.1", "192.0.2.7"), "192.0.2.7"},
-		{"no header", proxies, combined("10.0.0.1", "-"), "10.0.0.1"},
 		{"no field for it", proxies, list("10.0.0.1"), "10.0.0.1"},
-		{"several proxies", proxies, combined("10.0.0.1", "192.0.2.7, 10.0.0.3,10.0.0.2"),
-			"192.0.2.7"},
-		{"spoofed entries", proxies, combined("10.0.0.1", "1.1.1.1, 10.0.0.9, 192.0.2.7, 10.0.0.2"),
-			"192.0.2.7"},
-		{"only proxies", proxies, combined("10.0.0.1", "10.0.0.3, 10.0.0.2"), "10.0.0.3"},
-		{"not an address", proxies, combined("10.0.0.1", "192.0.2.7, unknown, 10.0.0.2"),
-			"10.0.0.2"},
-		{"empty entry", proxies, combined("10.0.0.1", "192.0.2.7, "), "192.0.2.7"},
 		{"quote in the agent", proxies, strings.Replace(combined("10.0.0.1", "192.0.2.7"), `"x"`,
 			`"\" \"1.1.1.1"`, 1), "192.0.2.7"},
-		{"IPv6 by /64", both, combined("2001:db8:ffff::1", "[2001:db8:1:2::3]:443, 10.0.0.1"),
-			"2001:db8:1:2::/64"},
-		{"mapped proxy", proxies, combined("::ffff:10.0.0.1", "192.0.2.7:80"), "192.0.2.7"},
 		{"host name", proxies, combined("client.example", "192.0.2.7"), "client.example"},
 
 		{"list instead of the peer", "", list("1.1.1.1, 192.0.2.7"), "192.0.2.7"},

@@ -147,7 +147,7 @@ func (c *Clients) write(b *strings.Builder, rep *Report) {
 	if n := c.NoAddress; n > 0 {
 		fmt.Fprintf(b, "%s of %s requests have a client that is not an address, such as %s.\n",
 			grouped(n), grouped(rep.Requests), keyText([]string{c.NoAddressExample}))
-		if s := rep.Suggestion; s != nil && s.Limit != nil && s.Limit.Policy != nil {
+		if l := rep.suggestedLimit(); l != nil && l.Policy != nil {
 			b.WriteString("A replay of the policy has one bucket for all such clients.\n")
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/schollz/progressbar/v3"
+
 	"github.com/seed-181794aa/ratelimit/cmd/internal/accesslog"
 	"github.com/seed-181794aa/ratelimit/cmd/internal/cli"
 	"github.com/seed-181794aa/ratelimit/cmd/internal/samplelog"
@@ -183,7 +185,7 @@ func (c *Command) Run(ctx context.Context, std cli.IO) error {
 
 // replay replays the logs and shows its progress in the bar, which may be nil.
 func (c *Command) replay(ctx context.Context, o Options, logs []Input,
-	bar *progress) (*Result, error) {
+	bar *progressbar.ProgressBar) (*Result, error) {
 	if bar != nil {
 		defer bar.Finish()
 		for i := range logs {

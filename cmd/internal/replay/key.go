@@ -23,9 +23,8 @@ type keyer struct {
 	names   []string
 	missing []uint64 // by part: the number of requests without it
 
-	rules    clientaddr.Rules
-	trusts   bool              // whether rules trust any proxy
-	networks map[string]string // of peers with a colon, at most maxNetworks of them
+	rules  clientaddr.Rules
+	trusts bool // whether rules trust any proxy
 
 	buf, value, digest []byte // reused by each call
 	lines              [2]string
@@ -41,7 +40,6 @@ func newKeyer(o *Options) (*keyer, []string, error) {
 	}
 	k := &keyer{
 		names: o.Keys, missing: make([]uint64, len(o.Keys)), trusts: len(o.Trusted) > 0,
-		networks: make(map[string]string),
 	}
 	var err error
 	if k.rules, err = clientaddr.New(o.Trusted, 0, o.IPv6Prefix); err != nil {
@@ -104,9 +102,6 @@ func (k *keyer) key(rec *accesslog.Record) []byte {
 	return k.buf
 }
 
-// maxNetworks is of how many peers a keyer keeps the networks. They take about 1 MB.
-const maxNetworks = 1 << 13
-
 // maxPart is the longest part that a key holds in full, in bytes. Clients choose their
 // paths, up to megabytes, and the bounds of the tables count keys.
 const maxPart = 256
@@ -137,22 +132,12 @@ func (k *keyer) client(rec *accesslog.Record) []byte {
 	if !k.trusts && bytes.IndexByte(rec.Peer, ':') < 0 && bytes.IndexByte(rec.Peer, ',') < 0 {
 		return rec.Peer // most lines need no parsing
 	}
-	if network, ok := k.networks[string(rec.Peer)]; ok && !k.trusts { // does not allocate
-		k.value = append(k.value[:0], network...)
-		return k.value
-	}
 	peer, lines := k.origin(rec)
 	address := k.rules.Client(view(peer), lines)
 	if !address.IsValid() {
 		return peer
 	}
 	k.value = k.rules.AppendNetwork(k.value[:0], k.rules.Network(address))
-	if !k.trusts && len(rec.Peer) <= maxPart {
-		if len(k.networks) >= maxNetworks {
-			clear(k.networks)
-		}
-		k.networks[string(rec.Peer)] = string(k.value)
-	}
 	return k.value
 }
 

@@ -97,8 +97,7 @@ func (rep *Report) logName() string {
 
 // use returns the commands and the files that set the suggested limit.
 func (rep *Report) use() (all []copyable) {
-	s := rep.Suggestion
-	l := s.Limit
+	s, l := rep.Suggestion, rep.suggestedLimit()
 	if l == nil {
 		return nil
 	}

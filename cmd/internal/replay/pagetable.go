@@ -128,58 +128,44 @@ func count[N integer](n N, lowerBound bool) cell {
 	return cell{atLeast(lowerBound) + grouped(n), float64(n)}
 }
 
-// keyTable returns the keys refused most, or the clients that a suggested limit refuses.
+// keyTable returns the keys that are refused most or, under a suggested limit, the clients that it
+// refuses by the bursts that they need.
 func (res *Result) keyTable() keyTable {
-	rep := &res.Report
-	if rep.Suggestion != nil {
-		return res.clientTable()
-	}
 	t := keyTable{
-		Caption: "No key is refused",
-		Columns: []string{"Key", "Refused", "Requests", "Share", "Peak in a second"},
-		Sorted:  1,
+		Caption: "No key is refused", Sorted: 1,
+		Columns: []string{"Key", "Refused", "Requests", "Peak in a second"},
 	}
-	if n := len(res.keys); n > 0 {
+	limit := res.Report.suggestedLimit()
+	switch n := len(res.keys); {
+	case limit != nil:
+		t.Columns[1], t.Caption = "Burst needed", limit.caption()
+	case res.Report.Suggestion != nil:
+		t.Caption = "No limit is suggested"
+	case n > 0:
 		t.Caption = fmt.Sprintf("%d %s refused most", n, plural(n, "key", "keys"))
 	}
 	for _, k := range res.keys {
-		refused := share(k.Refused, k.Requests)
-		t.Rows = append(t.Rows, keyRow{
-			Key: keyText(k.Key), Habit: k.Habit.String(), Cells: []cell{
-				count(k.Refused, k.RefusedMost > k.Refused), count(k.Requests, k.Partial),
-				{percent(refused), refused}, count(k.Peak, false),
-			}})
+		row := keyRow{Key: keyText(k.Key), Habit: k.Habit.String(), Cells: []cell{
+			count(k.Refused, k.RefusedMost > k.Refused), count(k.Requests, k.Partial), count(k.Peak, false),
+		}}
+		if limit != nil {
+			row.Hidden = k.Need > 0 && k.Need <= limit.Burst
+			row.Needs = strings.Trim(fmt.Sprint(k.needs), "[]")
+			if row.Cells[0] = count(k.Need, false); k.Need == 0 { // no burst is enough
+				row.Cells[0] = cell{burstText(k.Need), 1 << 31}
+			}
+		}
+		t.Rows = append(t.Rows, row)
 	}
 	return t
 }
 
-// clientTable returns the clients that the suggested limit refuses.
-func (res *Result) clientTable() keyTable {
-	t := keyTable{
-		Caption: "No limit is suggested",
-		Columns: []string{"Key", "Burst needed", "Requests", "Peak in a second"},
-		Sorted:  1,
-	}
-	l := res.Report.Suggestion.Limit
-	if l == nil {
-		return t
-	}
+// caption says how many clients the limit refuses, of which a page has pageKeys at most.
+func (l *SuggestedLimit) caption() string {
 	limit := fmt.Sprintf("limit of %s, burst %s", l.Rate, grouped(l.Burst))
-	t.Caption = "A " + limit + " refuses no client"
-	if l.Refused > 0 {
-		t.Caption = fmt.Sprintf("%d of %s %s that a %s refuses", min(l.Refused, pageKeys),
-			grouped(l.Refused), plural(l.Refused, "client", "clients"), limit)
+	if l.Refused == 0 {
+		return "A " + limit + " refuses no client"
 	}
-	for _, k := range res.keys {
-		needed := count(k.Need, false)
-		if k.Need == 0 { // no burst is enough
-			needed = cell{burstText(k.Need), 1 << 31}
-		}
-		t.Rows = append(t.Rows, keyRow{
-			Key: keyText(k.Key), Habit: k.Habit.String(),
-			Hidden: k.Need > 0 && k.Need <= l.Burst, Needs: strings.Trim(fmt.Sprint(k.needs), "[]"),
-			Cells: []cell{needed, count(k.Requests, false), count(k.Peak, false)},
-		})
-	}
-	return t
+	return fmt.Sprintf("%d of %s %s that a %s refuses", min(l.Refused, pageKeys),
+		grouped(l.Refused), plural(l.Refused, "client", "clients"), limit)
 }

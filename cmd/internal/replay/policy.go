@@ -67,7 +67,7 @@ func newPolicyMode(o *Options) (*policyMode, error) {
 	return p, err
 }
 
-func (p *policyMode) fields() []string { return p.facts.place(nil) }
+func (p *policyMode) fields() []string { return p.facts.place() }
 
 // countKey counts a refusal of the key of a rule.
 func (p *policyMode) countKey(_ *http.Request, e httplimit.Event) {

@@ -231,25 +231,11 @@ func TestRulesThatNoRequestHasTheKeysOf(t *testing.T) {
 func TestMethodsInJSON(t *testing.T) {
 	const policy = `{"selector": {"methods": ["POST"]}, "rules": [{"name": "a", "limit_keys": [],
 		"algorithm_config": {"tokens_per_second": 1, "burst": 1}}]}`
-	for _, fields := range []string{
-		`"request": {"method": "POST"}`,                    // Caddy, Kong
-		`"request_method": "POST"`,                         // nginx
-		`"method": "POST"`,                                 // Istio, Zeek
-		`"RequestMethod": "POST"`,                          // Traefik
-		`"ClientRequestMethod": "POST"`,                    // Cloudflare
-		`"httpRequest": {"requestMethod": "POST"}`,         // Google Cloud
-		`"httpRequest": {"httpMethod": "POST"}`,            // AWS WAF
-		`"httpMethod": "POST"`,                             // AWS API Gateway
-		`"http": {"request": {"method": "POST"}}`,          // Elastic Common Schema
-		`"http.request.method": "POST"`,                    // the same
-		`"req": {"method": "POST"}`,                        // pino
-		`"properties": {"httpMethod": "POST"}`,             // Azure
-		`"request": "POST / HTTP/1.1", "http_method": "x"`, // nginx
-	} {
-		log := `{"ts": 1431857103, "ip": "1.1.1.1", ` + fields + "}\n"
+	for _, field := range append(methodFields, `request": "POST / HTTP/1.1", "http_method`) {
+		log := fmt.Sprintf(`{"ts": 1431857103, "ip": "1.1.1.1", "%s": "POST"}`+"\n", field)
 		got := replayPolicy(t, policy, input("a", log)).Policy
 		if got.missing != nil || got.counts() != "1/0 a 1/0" {
-			t.Errorf("%s: %s, %v", fields, got.counts(), got.missing)
+			t.Errorf("%s: %s, %v", field, got.counts(), got.missing)
 		}
 	}
 }

@@ -79,7 +79,7 @@ func (p *policyMode) fill(res *Result) {
 		o.Rules = append(o.Rules, rule)
 	}
 	var errs []error
-	for _, f := range p.facts.all() {
+	for _, f := range p.facts.all {
 		if f.seen == 0 && rep.Requests > 0 {
 			errs = append(errs, fmt.Errorf("no request has %s, which %s %s of --policy %s", f.name,
 				plural(len(f.rules), "rule", "rules"), strings.Join(f.rules, ", "),

@@ -9,29 +9,6 @@ import (
 	"testing"
 )
 
-// A request every two seconds, one in ten of which lasts half a minute.
-func TestSlowRequestsAreNotRefusedForBeingLoggedLate(t *testing.T) {
-	type request struct{ start, end int }
-	var requests []request
-	for i := range 500 {
-		r := request{2 * i, 2 * i}
-		if i%10 == 3 {
-			r.end += 30
-		}
-		requests = append(requests, r)
-	}
-	slices.SortStableFunc(requests, func(a, b request) int { return a.end - b.end })
-	var log strings.Builder
-	for _, r := range requests {
-		log.WriteString(line("a", r.start, 1))
-	}
-	rep := replay(t, options(t, "0.5", 1), input("a.log", log.String())).Report
-	if rep.Limit.Refused != 0 || rep.SteppedBack < 40 {
-		t.Errorf("%d refused of a log that steps back %d times; want 0", rep.Limit.Refused,
-			rep.SteppedBack)
-	}
-}
-
 // The order of the lines does not matter, whatever decides or draws.
 func TestRequestsAreDecidedInTheOrderOfTheirTimes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -155,31 +132,6 @@ func TestQueueBoundsItsBytes(t *testing.T) {
 				t.Fatalf("%d texts of 1 MiB", q.len())
 			}
 			_ = q.pass(q.len()/2, func(pending, []byte, bool) error { return nil })
-		}
-	}
-}
-
-// The busiest second of a client is the same wherever it is shown.
-func TestPeaksAreTheSameEverywhere(t *testing.T) {
-	var log strings.Builder
-	for _, second := range []int{10, 11, 10, 12, 10, 13, 13, 10, 10} { // five at 10 s
-		log.WriteString(line("a", second, 1))
-	}
-	in := input("a.log", log.String())
-	limited := drawn(t, options(t, "1/m", 1), in)
-	suggested := drawn(t, suggestOptions(t, "0%", "1/m"), in)
-	refused := replay(t, suggestOptions(t, "50%", "1/m"), in).Report
-	if n := limited.Report.Top[0].Peak; n != 5 {
-		t.Errorf("under a limit %d, want 5", n)
-	}
-	for name, r := range map[string]*Result{"limit": limited, "suggestion": suggested} {
-		if n := r.timeline.seconds.Most; n != 5 || r.Report.Busiest.Requests != 5 {
-			t.Errorf("in the chart of a %s %d, in all %+v; want 5", name, n, r.Report.Busiest)
-		}
-	}
-	for _, c := range refused.Top {
-		if c.Peak != 5 {
-			t.Errorf("in a suggestion %d, want 5", c.Peak)
 		}
 	}
 }

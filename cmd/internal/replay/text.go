@@ -82,13 +82,21 @@ func (rep *Report) decider() string {
 
 // limit returns the limit that was replayed or suggested; its burst is 0 if there is none.
 func (rep *Report) limit() (rate Rate, burst uint64) {
-	switch s := rep.Suggestion; {
-	case s != nil && s.Limit != nil:
-		return s.Limit.rate, s.Limit.Burst
+	switch l := rep.suggestedLimit(); {
+	case l != nil:
+		return l.rate, l.Burst
 	case rep.Limit != nil:
 		return rep.Limit.rate, uint64(rep.Limit.Burst)
 	}
 	return rate, 0
+}
+
+// suggestedLimit returns the suggested limit, nil if there is none.
+func (rep *Report) suggestedLimit() *SuggestedLimit {
+	if rep.Suggestion == nil {
+		return nil
+	}
+	return rep.Suggestion.Limit
 }
 
 // pace says in words how fast requests may be.

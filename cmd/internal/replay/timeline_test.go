@@ -53,27 +53,6 @@ func checkTimeline(t *testing.T, line *timeline, exact map[int64]bin) {
 	}
 }
 
-func TestPeaksOfATimelineAgreeWithCounting(t *testing.T) {
-	rng := rand.New(rand.NewPCG(3, 4))
-	line, exact := newTimeline(), make(map[int64]uint32)
-	for second := int64(1000); second < 5000; second += rng.Int64N(2) * rng.Int64N(20) {
-		line.add(second, true)
-		exact[second]++
-	}
-	want := make(map[int64]uint32)
-	for second, n := range exact {
-		want[line.number(second)] = max(want[line.number(second)], n)
-	}
-	if line.width() < 15*time.Second {
-		t.Fatalf("bins of %s, want some that merged", line.width())
-	}
-	for n := line.lo; n <= line.hi; n++ {
-		if got := line.bin(n).peak; got != want[n] {
-			t.Errorf("bin %d: %d in a second, want %d", n, got, want[n])
-		}
-	}
-}
-
 func TestTimelineIsAsFineAsItCanBe(t *testing.T) {
 	line := newTimeline()
 	line.add(1000, true)
