@@ -129,7 +129,7 @@ func (s *soak) happen(ctx context.Context, d disturbance) {
 		s.fault("the event "+d.name, err.Error())
 	}
 	log.Printf("%s: %.1f s, %v", d.name, e.Took, e.Errors)
-	s.write(record{Event: &e})
+	s.records.add(func() { s.records.events = append(s.records.events, e) })
 }
 
 // restarts returns a function that stops servers with a signal and starts them again, with a

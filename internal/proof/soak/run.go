@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -26,7 +25,7 @@ type settings struct {
 // soak is a run.
 type soak struct {
 	settings
-	records   *recorder
+	records   *records
 	redis     *redis
 	authority *authority
 	servers   []*server
@@ -37,17 +36,17 @@ type soak struct {
 // workers is how many requests of a server are under way at most.
 const workers = 8
 
-// run runs the servers for the time of the settings, and writes the records.
-func run(ctx context.Context, c settings) error {
+// run runs the servers for the time of the settings, and returns the records.
+func run(ctx context.Context, c settings) (*records, error) {
 	s, err := newSoak(ctx, c)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer s.kill()
 	ctx, cancel := context.WithTimeout(ctx, c.duration)
 	defer cancel()
 	s.underLoad(ctx, s.disturb)
-	return s.finish()
+	return s.records, s.finish()
 }
 
 // newSoak starts the servers.
@@ -59,7 +58,7 @@ func newSoak(ctx context.Context, c settings) (_ *soak, err error) {
 		return nil, err
 	}
 	s := &soak{settings: c}
-	if s.records, err = newRecorder(c); err != nil {
+	if s.records, err = newRecords(c); err != nil {
 		return nil, err
 	}
 	addresses, err := freeAddresses(9)
@@ -214,21 +213,15 @@ func (s *soak) finish() error {
 		for _, f := range faults {
 			s.fault(sv.name, f)
 		}
-		s.write(record{Audit: &audited{Server: sv.name, audit: sv.audited}})
+		s.records.audits = append(s.records.audits, audited{Server: sv.name, audit: sv.audited})
 	}
 	s.redis.kill()
-	return errors.Join(s.writeEnd(), s.records.close())
-}
-
-// write writes a record. A record that cannot be written ends the process.
-func (s *soak) write(r record) {
-	if err := s.records.write(r); err != nil {
-		log.Fatal(err)
-	}
+	return s.records.finish(s.now())
 }
 
 // fault records an error that no event explains.
 func (s *soak) fault(server, text string) {
 	log.Printf("%s: %s", server, text)
-	s.write(record{Fault: &fault{Seconds: s.now().Seconds(), Server: server, Text: text}})
+	f := fault{Seconds: s.now().Seconds(), Server: server, Text: text}
+	s.records.add(func() { s.records.faults = append(s.records.faults, f) })
 }

@@ -51,7 +51,7 @@ func (s *soak) sampleOne(ctx context.Context, sv *server, last, now time.Duratio
 		x.RSS, x.Heap = m["process_resident_memory_bytes"], m["go_memstats_next_gc_bytes"]
 		x.Descriptors, x.Goroutines = m["process_open_fds"], m["go_goroutines"]
 	}
-	s.write(record{Sample: &x})
+	s.records.add(func() { s.records.samples = append(s.records.samples, x) })
 	sv.auditBefore(now - retired)
 }
 

@@ -29,7 +29,7 @@ func TestEachEventOnce(t *testing.T) {
 		duration: time.Hour, sample: 100 * time.Millisecond, pause: 400 * time.Millisecond,
 	}
 	build := exec.Command("go", "build", "-o", c.programs, "./tb", "./tb-rls")
-	build.Dir = "../../cmd"
+	build.Dir = "../../../cmd"
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -50,10 +50,7 @@ func TestEachEventOnce(t *testing.T) {
 	if err := s.finish(); err != nil {
 		t.Fatal(err)
 	}
-	r, err := readRecords(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := s.records
 	var report strings.Builder
 	r.print(&report)
 	t.Log(report.String())
