@@ -17,10 +17,24 @@ type serviceCounts struct {
 	unknownDomains, unmatched, repaired                          atomic.Uint64
 }
 
-// ruleCounts counts the hits of a rule by its own decision. Hits that only other rules refuse are
-// in total.
-type ruleCounts struct {
-	total, within, near, over, shadow atomic.Uint64
+// ruleCounts counts the hits of a rule by its own decision.
+type ruleCounts [decisions]atomic.Uint64
+
+// decision is what a rule has decided on hits.
+type decision int
+
+const (
+	total    decision = iota // all hits, also those that only other rules refuse
+	within                   // the limit
+	near                     // the limit, and also within it
+	over                     // the limit
+	shadowed                 // over the limit of a rule in shadow mode
+	decisions
+)
+
+// String returns the decision as metrics have it.
+func (d decision) String() string {
+	return [decisions]string{"total", "within_limit", "near_limit", "over_limit", "shadow_mode"}[d]
 }
 
 // Bounds on the paths of a rule in metrics that depend on requests. What is beyond them counts for
@@ -90,19 +104,19 @@ func (c *call) count(allowed bool) {
 }
 
 func (e *entry) count(n *ruleCounts) {
-	n.total.Add(e.hits)
+	n[total].Add(e.hits)
 	switch {
 	case e.unlimited:
-		n.within.Add(e.hits)
+		n[within].Add(e.hits)
 	case e.refused():
-		n.over.Add(e.hits)
+		n[over].Add(e.hits)
 		if e.role == shadow {
-			n.shadow.Add(e.hits)
+			n[shadowed].Add(e.hits)
 		}
 	case e.taken:
-		n.within.Add(e.hits)
+		n[within].Add(e.hits)
 		if e.decision.Remaining < (e.rule.Limit.Capacity+4)/5 { // rounded up
-			n.near.Add(e.hits)
+			n[near].Add(e.hits)
 		}
 	}
 }
@@ -142,12 +156,12 @@ func (s *Service) Stats() (all []httplimit.RuleStats) {
 		}
 		add := func(n *ruleCounts) {
 			if r.Shadow {
-				st.ShadowGranted += n.within.Load()
-				st.ShadowRefused += n.over.Load()
+				st.ShadowGranted += n[within].Load()
+				st.ShadowRefused += n[over].Load()
 				return
 			}
-			st.Granted += n.within.Load()
-			st.Refused += n.over.Load()
+			st.Granted += n[within].Load()
+			st.Refused += n[over].Load()
 		}
 		add(r.counts)
 		r.details.all(func(_ string, n *ruleCounts) { add(n) })

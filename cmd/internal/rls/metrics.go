@@ -2,6 +2,7 @@ package rls
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -81,47 +82,49 @@ func (m *metrics) time(
 // little. Label values come from the configuration, or are bounded.
 type collector struct{ service *Service }
 
-var (
-	requests = prometheus.NewDesc("tb_rls_requests_total",
-		"Requests, by outcome. shadow counts the requests over a limit that --shadow-mode answered with"+
-			" OK.", []string{"outcome"}, nil)
-	requestErrors = prometheus.NewDesc("tb_rls_errors_total",
-		"Requests that were answered with an error, by reason.", []string{"reason"}, nil)
-	unknown = prometheus.NewDesc("tb_rls_unknown_domains_total",
-		"Requests for a domain that the configuration does not have.", nil, nil)
-	unmatched = prometheus.NewDesc("tb_rls_unmatched_descriptors_total",
-		"Descriptors that no rule matches.", nil, nil)
-	repaired = prometheus.NewDesc("tb_rls_repaired_requests_total",
-		"Requests with a text that is not UTF-8. Each wrong byte was read as four characters, as \\xff.",
-		nil, nil)
-	hits = prometheus.NewDesc("tb_rls_hits_total",
-		"Hits, by the decision of the rule: within_limit, near_limit, over_limit, shadow_mode. The hits"+
-			" near the limit are also within it, and those of shadow_mode are also over it. total counts"+
-			" all hits, with those that only another rule refused.",
-		[]string{"domain", "rule", "decision"}, nil)
-)
-
 // Describe implements prometheus.Collector. It sends nothing: Collect decides.
 func (collector) Describe(chan<- *prometheus.Desc) {}
 
+// counters sends counters to Prometheus.
+type counters chan<- prometheus.Metric
+
+// add sends a counter. The labels are names and values in turn.
+func (c counters) add(name, help string, n uint64, labels ...string) {
+	var names, values []string
+	for i := 0; i < len(labels); i += 2 {
+		names, values = append(names, labels[i]), append(values, labels[i+1])
+	}
+	c <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, names, nil),
+		prometheus.CounterValue, float64(n), values...)
+}
+
 // Collect implements prometheus.Collector.
 func (c collector) Collect(ch chan<- prometheus.Metric) {
-	count := func(d *prometheus.Desc, n float64, labels ...string) {
-		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, n, labels...)
+	all, n := counters(ch), &c.service.counts
+	for outcome, n := range map[string]*atomic.Uint64{
+		"ok": &n.allowed, "over_limit": &n.refused, "shadow": &n.shadowed,
+	} {
+		all.add("tb_rls_requests_total", "Requests, by outcome. shadow counts the requests over a limit"+
+			" that --shadow-mode answered with OK.", n.Load(), "outcome", outcome)
 	}
-	n := &c.service.counts
-	count(requests, float64(n.allowed.Load()), "ok")
-	count(requests, float64(n.refused.Load()), "over_limit")
-	count(requests, float64(n.shadowed.Load()), "shadow")
-	count(requestErrors, float64(n.invalid.Load()), "invalid")
-	count(requestErrors, float64(n.unconfigured.Load()), "no_configuration")
-	count(requestErrors, float64(n.undecided.Load()), "redis")
-	count(unknown, float64(n.unknownDomains.Load()))
-	count(unmatched, float64(n.unmatched.Load()))
-	count(repaired, float64(n.repaired.Load()))
+	for reason, n := range map[string]*atomic.Uint64{
+		"invalid": &n.invalid, "no_configuration": &n.unconfigured, "redis": &n.undecided,
+	} {
+		all.add("tb_rls_errors_total", "Requests that were answered with an error, by reason.",
+			n.Load(), "reason", reason)
+	}
+	all.add("tb_rls_unknown_domains_total",
+		"Requests for a domain that the configuration does not have.", n.unknownDomains.Load())
+	all.add("tb_rls_unmatched_descriptors_total", "Descriptors that no rule matches.",
+		n.unmatched.Load())
+	all.add("tb_rls_repaired_requests_total", "Requests with a text that is not UTF-8. Each wrong byte"+
+		" was read as four characters, as \\xff.", n.repaired.Load())
 	for id, sums := range c.hits() {
-		for i, decision := range decisions {
-			count(hits, float64(sums[i]), id.domain, id.path, decision)
+		for d, n := range sums {
+			all.add("tb_rls_hits_total", "Hits, by the decision of the rule. The hits near the limit are"+
+				" also within it, and those of shadow_mode are also over it. total counts all hits, with"+
+				" those that only another rule refused.",
+				n, "domain", id.domain, "rule", id.path, "decision", decision(d).String())
 		}
 	}
 }
@@ -129,24 +132,18 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 // pathID identifies a path in metrics.
 type pathID struct{ domain, path string }
 
-// decisions are the values of a label of hits.
-var decisions = [...]string{"total", "within_limit", "near_limit", "over_limit", "shadow_mode"}
-
 // hits returns the counts of each path. A path that depends on requests may be the path of another
 // rule, too.
-func (c collector) hits() map[pathID]*[len(decisions)]uint64 {
-	all := map[pathID]*[len(decisions)]uint64{}
+func (c collector) hits() map[pathID]*[decisions]uint64 {
+	all := map[pathID]*[decisions]uint64{}
 	c.service.state.Load().all(func(r *rule) {
 		add := func(path string, n *ruleCounts) {
-			sums := all[pathID{r.Domain, path}]
-			if sums == nil {
-				sums = new([len(decisions)]uint64)
-				all[pathID{r.Domain, path}] = sums
+			id := pathID{r.Domain, path}
+			if all[id] == nil {
+				all[id] = new([decisions]uint64)
 			}
-			for i, x := range []uint64{
-				n.total.Load(), n.within.Load(), n.near.Load(), n.over.Load(), n.shadow.Load(),
-			} {
-				sums[i] += x
+			for d := range n {
+				all[id][d] += n[d].Load()
 			}
 		}
 		add(r.Path, r.counts)

@@ -113,8 +113,8 @@ func TestNearLimit(t *testing.T) {
 			ask(t, s, "a=")
 		}
 		n := collector{s}.hits()[pathID{"d", "a"}]
-		if want := [len(decisions)]uint64{burst + 1, burst, near, 1, 0}; *n != want {
-			t.Errorf("burst %d: %v, want %v of %v", burst, *n, want, decisions)
+		if want := [decisions]uint64{burst + 1, burst, near, 1, 0}; *n != want {
+			t.Errorf("burst %d: %v, want %v", burst, *n, want)
 		}
 	}
 }

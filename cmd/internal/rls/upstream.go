@@ -17,55 +17,42 @@ type upstream struct {
 // upstreamMethod is a value of the label grpc_method.
 const upstreamMethod = "ShouldRateLimit"
 
-var (
-	upstreamHits = func() (all [len(decisions)]*prometheus.Desc) {
-		for i, decision := range []string{
-			"total_hits", "within_limit", "near_limit", "over_limit", "shadow_mode",
-		} {
-			all[i] = prometheus.NewDesc("ratelimit_service_rate_limit_"+decision,
-				"Hits of the rules whose path begins with these keys: as tb_rls_hits_total.",
-				[]string{"domain", "key1", "key2"}, nil)
-		}
-		return all
-	}()
-	upstreamRequests = prometheus.NewDesc("ratelimit_service_total_requests",
-		"Requests.", []string{"grpc_method"}, nil)
-	upstreamErrors = prometheus.NewDesc("ratelimit_service_should_rate_limit_error",
-		"Requests that were answered with an error.", []string{"err_type"}, nil)
-	upstreamAccepted = prometheus.NewDesc("ratelimit_service_config_load_success",
-		"Configurations that were accepted.", nil, nil)
-	upstreamRejected = prometheus.NewDesc("ratelimit_service_config_load_error",
-		"Configurations that were rejected.", nil, nil)
-)
-
 // Collect implements prometheus.Collector.
 func (u *upstream) Collect(ch chan<- prometheus.Metric) {
-	count := func(d *prometheus.Desc, n uint64, labels ...string) {
-		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n), labels...)
-	}
+	out := counters(ch)
 	type keys struct{ domain, first, second string }
-	all := map[keys]*[len(decisions)]uint64{}
+	all := map[keys]*[decisions]uint64{}
 	for id, sums := range u.hits() {
 		path := append(strings.SplitN(id.path, ".", 3), "") // a label that is "" is no label
 		k := keys{id.domain, path[0], path[1]}
 		if all[k] == nil {
-			all[k] = new([len(decisions)]uint64)
+			all[k] = new([decisions]uint64)
 		}
-		for i, n := range sums {
-			all[k][i] += n
+		for d, n := range sums {
+			all[k][d] += n
 		}
 	}
 	for k, sums := range all {
-		for i, d := range upstreamHits {
-			count(d, sums[i], k.domain, k.first, k.second)
+		for d, n := range sums {
+			name := decision(d).String()
+			if decision(d) == total {
+				name = "total_hits"
+			}
+			out.add("ratelimit_service_rate_limit_"+name,
+				"Hits of the rules whose path begins with these keys: as tb_rls_hits_total.",
+				n, "domain", k.domain, "key1", k.first, "key2", k.second)
 		}
 	}
 	n := &u.service.counts
 	failed, undecided := n.invalid.Load()+n.unconfigured.Load(), n.undecided.Load()
-	count(upstreamRequests, n.allowed.Load()+n.refused.Load()+n.shadowed.Load()+failed+undecided,
-		upstreamMethod)
-	count(upstreamErrors, undecided, "redis_error")
-	count(upstreamErrors, failed, "service_error")
-	count(upstreamAccepted, u.accepted.Load())
-	count(upstreamRejected, u.rejected.Load())
+	out.add("ratelimit_service_total_requests", "Requests.",
+		n.allowed.Load()+n.refused.Load()+n.shadowed.Load()+failed+undecided,
+		"grpc_method", upstreamMethod)
+	const help = "Requests that were answered with an error."
+	out.add("ratelimit_service_should_rate_limit_error", help, undecided, "err_type", "redis_error")
+	out.add("ratelimit_service_should_rate_limit_error", help, failed, "err_type", "service_error")
+	out.add("ratelimit_service_config_load_success", "Configurations that were accepted.",
+		u.accepted.Load())
+	out.add("ratelimit_service_config_load_error", "Configurations that were rejected.",
+		u.rejected.Load())
 }
