@@ -86,10 +86,22 @@ func (s *Security) Watcher(log *slog.Logger) *Watcher {
 	}
 }
 
-// Certificate returns the certificate for a handshake.
-func (s *Security) Certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-	return s.certificate.Load(), nil
-}
+// Certificate returns the certificate in force.
+func (s *Security) Certificate() *tls.Certificate { return s.certificate.Load() }
 
-// Clients returns the authorities of clients, or nil if clients need no certificate.
-func (s *Security) Clients() *x509.CertPool { return s.clients.Load() }
+// ServerConfig returns the configuration of a server. The protocols are for servers whose clients
+// need a certificate. Others may set them later.
+func (s *Security) ServerConfig(protocols ...string) *tls.Config {
+	c := &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+		return s.Certificate(), nil
+	}}
+	if s.clientCA == "" {
+		return c
+	}
+	return &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		return &tls.Config{
+			GetCertificate: c.GetCertificate, NextProtos: protocols,
+			ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: s.clients.Load(),
+		}, nil
+	}}
+}

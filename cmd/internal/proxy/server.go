@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"crypto/tls"
 	"net/http"
 	"time"
 
@@ -21,7 +20,7 @@ func configure(s *daemon.Server, f clientFlags, c *daemon.Security) {
 	s.Protocols.SetUnencryptedHTTP2(f.H2C && c == nil)
 	if c != nil {
 		s.Protocols.SetHTTP2(true)
-		s.TLSConfig = &tls.Config{GetCertificate: c.Certificate}
+		s.TLSConfig = c.ServerConfig()
 	}
 }
 

@@ -89,9 +89,6 @@ func (c *Command) Validate() error {
 	if _, err := tb.Apply(c.limiterOptions()...); err != nil {
 		return fmt.Errorf("--max-keys=%d: want a whole number, 1 to %d", c.MaxKeys, 1<<30)
 	}
-	if err := c.validate(); err != nil {
-		return err
-	}
 	if err := cli.NotNegative(map[string]time.Duration{
 		"--keepalive-time": c.KeepaliveTime, "--keepalive-timeout": c.KeepaliveTimeout,
 		"--keepalive-min": c.KeepaliveMin, "--max-connection-idle": c.MaxIdle,
@@ -103,6 +100,10 @@ func (c *Command) Validate() error {
 	switch {
 	case (c.Config == "") == (len(c.XDS) == 0):
 		return errors.New("--config, --xds: want one of them")
+	case (c.XDSCert == "") != (c.XDSKey == ""):
+		return errors.New("--xds-cert, --xds-key: want both or neither")
+	case !c.XDSTLS && (c.XDSCA != "" || c.XDSCert != ""):
+		return errors.New("--xds-ca, --xds-cert: want --xds-tls, too")
 	case slices.Contains(c.XDS, ""):
 		return errors.New("--xds: want host:port, or several with a comma between two")
 	case len(c.FieldNames) != 3 || slices.ContainsFunc(c.FieldNames, isNoFieldName):

@@ -1,14 +1,11 @@
 package rls
 
 import (
-	"crypto/tls"
 	"errors"
 	"net"
 	"os"
 	"strings"
 	"syscall"
-
-	"github.com/seed-181794aa/ratelimit/cmd/internal/daemon"
 )
 
 // listen opens an address: host:port, or unix:// and the path of a socket.
@@ -41,18 +38,4 @@ func isAbandoned(path string) bool {
 		_ = conn.Close() // nothing was written
 	}
 	return errors.Is(err, syscall.ECONNREFUSED)
-}
-
-// tlsConfig returns the configuration of the server, or nil without TLS.
-func tlsConfig(s *daemon.Security) *tls.Config {
-	if s == nil {
-		return nil
-	}
-	return &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
-		c := &tls.Config{GetCertificate: s.Certificate, NextProtos: []string{"h2"}}
-		if clients := s.Clients(); clients != nil {
-			c.ClientAuth, c.ClientCAs = tls.RequireAndVerifyClientCert, clients
-		}
-		return c, nil
-	}}
 }

@@ -29,10 +29,7 @@ var durationBuckets = []float64{
 func newMetrics(s *Service, lostLines func() uint64) *metrics {
 	loaded := s.state.Load().rules != nil
 	p := tbmetrics.NewProcess("tb_rls_config", "configuration", loaded, lostLines)
-	m := &metrics{
-		Process:  p,
-		upstream: &upstream{collector: collector{s}},
-	}
+	m := &metrics{Process: p, upstream: &upstream{collector: collector{s}}}
 	m.addDuration("tb_rls_request_seconds", nil)
 	if loaded {
 		m.upstream.accepted.Store(1)

@@ -33,6 +33,8 @@ type runner struct {
 	servers []daemon.Stoppable
 }
 
+func (r *runner) read() (string, error) { return readFiles(r.Config) }
+
 // load reads the configuration and the files of TLS.
 func (r *runner) load(ctx context.Context) (err error) {
 	if r.TLSCert != "" {
@@ -44,9 +46,7 @@ func (r *runner) load(ctx context.Context) (err error) {
 	if r.Config == "" {
 		return nil
 	}
-	read := func() (string, error) { return readFiles(r.Config) }
-	r.text, err = daemon.AwaitRead(ctx, r.Config, read)
-	if err != nil {
+	if r.text, err = daemon.AwaitRead(ctx, r.Config, r.read); err != nil {
 		return fmt.Errorf("--config: %w", err)
 	}
 	if r.config, err = parseFiles(r.text, r.MergeDomains); err != nil {
@@ -96,7 +96,7 @@ func (r *runner) build(context.Context) error {
 	if r.UpstreamMetrics {
 		r.metrics.addUpstream()
 	}
-	r.server = newServer(r.listener, r.service, r.metrics, r.connectionFlags, tlsConfig(r.security),
+	r.server = newServer(r.listener, r.service, r.metrics, r.connectionFlags, r.security,
 		r.Throttled)
 	r.server.health.set(r.config != nil)
 	r.servers = append(r.servers, r.server)
@@ -130,8 +130,7 @@ func (r *runner) reload(ctx context.Context) {
 	var watchers []*daemon.Watcher
 	configuration := r.reloader()
 	if r.Config != "" {
-		read := func() (string, error) { return readFiles(r.Config) }
-		watchers = append(watchers, configuration.Watcher(read, r.text))
+		watchers = append(watchers, configuration.Watcher(r.read, r.text))
 	} else {
 		configuration.Log = r.Throttled
 		f := &follower{xdsFlags: r.xdsFlags, reloader: configuration}

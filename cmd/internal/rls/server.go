@@ -2,7 +2,6 @@ package rls
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"net"
@@ -18,6 +17,8 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
 	"google.golang.org/grpc/status"
+
+	"github.com/seed-181794aa/ratelimit/cmd/internal/daemon"
 )
 
 // Bounds on a connection.
@@ -40,7 +41,7 @@ type server struct {
 
 // newServer returns a server. secure may be nil. The log must be throttled.
 func newServer(
-	l net.Listener, s *Service, m *metrics, f connectionFlags, secure *tls.Config, log *slog.Logger,
+	l net.Listener, s *Service, m *metrics, f connectionFlags, secure *daemon.Security, log *slog.Logger,
 ) *server {
 	options := []grpc.ServerOption{
 		grpc.ConnectionTimeout(connectTimeout),
@@ -58,7 +59,7 @@ func newServer(
 		grpc.WaitForHandlers(true), grpc.NumStreamWorkers(streamWorkers),
 	}
 	if secure != nil {
-		options = append(options, grpc.Creds(credentials.NewTLS(secure)))
+		options = append(options, grpc.Creds(credentials.NewTLS(secure.ServerConfig("h2"))))
 	}
 	r := &server{Server: grpc.NewServer(options...), listener: l, health: newHealthServer()}
 	ratelimit.RegisterRateLimitServiceServer(r.Server, s)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"regexp"
@@ -214,22 +213,7 @@ func (f *follower) credentials(ctx context.Context) (credentials.TransportCreden
 		if err != nil {
 			return nil, err
 		}
-		own, err := s.Certificate(nil)
-		if err != nil {
-			return nil, err
-		}
-		c.Certificates = []tls.Certificate{*own}
+		c.Certificates = []tls.Certificate{*s.Certificate()}
 	}
 	return credentials.NewTLS(c), nil
-}
-
-// validate returns an error for flags that contradict each other.
-func (f *xdsFlags) validate() error {
-	switch {
-	case (f.XDSCert == "") != (f.XDSKey == ""):
-		return errors.New("--xds-cert, --xds-key: want both or neither")
-	case !f.XDSTLS && (f.XDSCA != "" || f.XDSCert != ""):
-		return errors.New("--xds-ca, --xds-cert: want --xds-tls, too")
-	}
-	return nil
 }
