@@ -28,7 +28,7 @@ func Memory(b *testing.B, contenders []Contender) {
 func (w Workload) measureMemory(b *testing.B, c Contender) {
 	var bytes float64
 	for b.Loop() {
-		before := settledHeap()
+		before := liveHeap()
 		allow := c.New(w.Limit, w.Bound)
 		w.fill(b, allow)
 		bytes += float64(liveHeap()) - float64(before)
@@ -38,39 +38,14 @@ func (w Workload) measureMemory(b *testing.B, c Contender) {
 	b.ReportMetric(bytes/float64(w.Keys)/float64(b.N), "B/key")
 }
 
-// liveHeap returns the bytes of live objects.
+// liveHeap returns the bytes of live objects. The second collection frees what a cleanup of the first
+// has let go.
 func liveHeap() uint64 {
 	var m runtime.MemStats
 	runtime.GC()
+	runtime.GC()
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
-}
-
-// settledHeap collects garbage until the heap no longer shrinks, and returns the bytes of
-// live objects. The previous contender may have a cleanup or a goroutine that takes several
-// collections to end.
-func settledHeap() uint64 {
-	const shrinkage, maxCollections, enough = 16 << 10, 50, 3
-	last, stable := liveHeap(), 0
-	for range maxCollections {
-		awaitCleanups()
-		bytes := liveHeap()
-		if stable++; bytes+shrinkage <= last {
-			stable = 0
-		}
-		if last = bytes; stable == enough {
-			break
-		}
-	}
-	return last
-}
-
-// awaitCleanups waits for a collection and for its cleanups.
-func awaitCleanups() {
-	done := make(chan struct{})
-	runtime.AddCleanup(new([64]byte), func(done chan struct{}) { close(done) }, done)
-	runtime.GC()
-	<-done
 }
 
 // Flood calls each contender with new keys only, twenty times its bound, and reports the
@@ -90,7 +65,7 @@ func Flood(b *testing.B, contenders []Contender) {
 
 func (w Workload) flood(b *testing.B, c Contender) {
 	const points = 10
-	before := settledHeap()
+	before := liveHeap()
 	allow := c.New(w.Limit, w.Bound)
 	called := 0
 	for i := range points {

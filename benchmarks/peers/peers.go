@@ -15,7 +15,6 @@ var Peers = []benchmarks.Contender{
 	{Name: "xtime-syncmap", New: xtimeSyncMap, Skip: unbounded},
 	{Name: "xtime-lru", New: xtimeLRU},
 	{Name: "throttled", New: throttledMem},
-	{Name: "sethvargo", New: sethvargoMem, Skip: unbounded},
 	{Name: "ulule", New: ululeMem, Skip: unbounded},
 	{Name: "httprate", New: httprateLocal, Skip: unbounded},
 }

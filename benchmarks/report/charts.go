@@ -32,8 +32,7 @@ type panel struct {
 }
 
 var contenders = []string{
-	"cas", "floor", "mutex", "xtime-syncmap", "xtime-lru", "throttled", "sethvargo", "ulule",
-	"httprate",
+	"cas", "floor", "mutex", "xtime-syncmap", "xtime-lru", "throttled", "ulule", "httprate",
 }
 
 var redisContenders = []string{
