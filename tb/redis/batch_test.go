@@ -216,6 +216,7 @@ func TestCallerThatLeavesBeforeTheCommandTakesNothing(t *testing.T) {
 func TestCallerThatLeavesTheCommandPays(t *testing.T) {
 	c, resume := startCrowd(t, slow)
 	ctx, cancel := context.WithCancel(t.Context())
+	c.l.meet()
 	o := c.send(ctx, 3)
 	stay := c.join(t.Context(), 1)
 	cancel()
@@ -301,7 +302,7 @@ func TestEachCostHasItsDeadline(t *testing.T) {
 		calls[early].deadline = now + 100_000
 		b := l.filled(calls...)
 		commands, done := l.Stats().Commands, make(chan struct{})
-		go func() { l.send(b); close(done) }()
+		go func() { l.send(t.Context(), b); close(done) }()
 		for l.Stats().Commands == commands || l.local() <= calls[early].deadline {
 			runtime.Gosched()
 		}
@@ -324,7 +325,7 @@ func TestEachCostHasItsDeadline(t *testing.T) {
 func TestLateCallIsNotSent(t *testing.T) {
 	l := newLimiter(t, dial(t, redistest.Start(t)), slow)
 	c := newCall(l.local(), 1)
-	l.send(l.filled(c))
+	l.send(t.Context(), l.filled(c))
 	wantCause(t, c.err, CauseTimeout)
 	if n := l.Stats().Commands; n != 0 {
 		t.Errorf("%d commands, want none", n)
@@ -405,7 +406,7 @@ func TestCallAtItsDeadline(t *testing.T) {
 		b := l.filled(c)
 		before := l.Stats().Commands
 		at = func() int64 { return int64(c.late) + int64(late) }
-		l.send(b)
+		l.send(t.Context(), b)
 		if late == 1 {
 			wantCause(t, c.err, CauseTimeout)
 		} else if c.err != nil || c.parts[0].before.now != c.late {

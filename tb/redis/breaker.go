@@ -90,8 +90,8 @@ const (
 	failed         // it decides nothing at present, or too late
 )
 
-// healthOf returns what a command shows that returned err. A timeout shows nothing by itself,
-// because a client must not open the breaker with short deadlines: see Limiter.expire.
+// healthOf returns what a command shows that returned err. A command has a deadline only if its
+// call had the whole timeout, so a client cannot open the breaker with short deadlines.
 func healthOf(err error) health {
 	if err == nil {
 		return healthy
@@ -103,7 +103,7 @@ func healthOf(err error) health {
 	switch e.Cause {
 	case CauseOutOfMemory, CauseForbidden, CauseForeign: // another key or cost may be decided
 		return healthy
-	case CauseUnreachable, CauseLoading, CauseReadOnly, CauseCluster, CauseRejected,
+	case CauseTimeout, CauseUnreachable, CauseLoading, CauseReadOnly, CauseCluster, CauseRejected,
 		CauseUnauthenticated:
 		return failed
 	}
@@ -209,6 +209,9 @@ func (l *shared) call(
 
 // observe tells the breaker of n what was seen, and logs its changes.
 func (l *shared) observe(n *node, began int64, h health, err error) {
+	if h == failed {
+		l.link.fail()
+	}
 	before, after := n.breaker.observe(began, h, err, l.local())
 	switch {
 	case l.logger == nil:

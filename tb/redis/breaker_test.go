@@ -83,7 +83,7 @@ func TestBreakerIgnoresCallsOfUnknownHealth(t *testing.T) {
 // A server that answers is healthy, if it may decide another call.
 func TestHealthOfErrors(t *testing.T) {
 	want := map[Cause]health{
-		CauseBusy: unknown, CauseOpen: unknown, CauseTimeout: unknown, CauseCanceled: unknown,
+		CauseBusy: unknown, CauseOpen: unknown, CauseTimeout: failed, CauseCanceled: unknown,
 		CauseOutOfMemory: healthy, CauseForbidden: healthy, CauseForeign: healthy,
 		CauseUnreachable: failed, CauseLoading: failed, CauseReadOnly: failed, CauseCluster: failed,
 		CauseRejected: failed, CauseUnauthenticated: failed,

@@ -97,8 +97,14 @@ func (c *call) add(l *shared, m *layout, key, name string, items ...item) {
 // await makes c wait for a batch, and returns when one has decided it. After an error, a batch may
 // still have the call.
 func (l *shared) await(ctx context.Context, c *call) error {
-	if err := l.join(c); err != nil {
+	alone, err := l.join(c)
+	if err != nil {
 		return err
+	}
+	if alone {
+		l.flushAlone()
+		<-c.decided
+		return c.err
 	}
 	select {
 	case <-c.decided:

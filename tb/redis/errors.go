@@ -105,6 +105,8 @@ func clientError(err error) *Error {
 	switch {
 	case errors.Is(err, rueidis.ErrNoSlot):
 		return &Error{CauseCluster, err}
+	case errors.Is(err, context.DeadlineExceeded):
+		return &Error{CauseTimeout, err}
 	case rueidis.IsParseErr(err):
 		return &Error{CauseRejected, err}
 	case !ok:

@@ -51,6 +51,7 @@ func TestCallThatTimedOutTakesNothing(t *testing.T) {
 	l.nodes[0].offset.learn(0, 0, time.Now().UnixMicro()-l.start.UnixMicro())
 	resume := pause(t, operator)
 	for l.Stats().Commands < 1 { // a call that starts late sends nothing
+		l.meet() // the client would drop the command of a lone call
 		wantCause(t, failure(t.Context(), t, l, "a"), CauseTimeout)
 	}
 	for l.Stats().Commands < 2 {
@@ -119,6 +120,7 @@ func TestCommandsOutliveTheirCallers(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	errs := make(chan error, maxInFlight)
+	l.meet()
 	for i := range maxInFlight {
 		go func() {
 			errs <- failure(ctx, t, l, strconv.Itoa(i))

@@ -1,6 +1,10 @@
 package redis
 
-import "strings"
+import (
+	"strings"
+	"sync/atomic"
+	"time"
+)
 
 // slots is the number of slots of a Redis Cluster, and ranges is the number of parts into which a
 // limiter divides them.
@@ -15,6 +19,28 @@ const (
 type node struct {
 	breaker breaker
 	offset  offset
+}
+
+// calm is how long no command must have failed for a call to be sent by its caller. It is the
+// longest time in which rueidis connects with its default options: a caller that waits for a
+// connection which another call has begun would wait for it after its timeout, too.
+const calm = 5 * time.Second
+
+// link is what the limiters of a Store know of the connections of their client. All methods are
+// safe for concurrent use.
+type link struct {
+	failed atomic.Pointer[time.Time] // the last command, or nil
+}
+
+func (k *link) fail() {
+	now := time.Now()
+	k.failed.Store(&now)
+}
+
+// isCalm reports whether no command has failed lately.
+func (k *link) isCalm() bool {
+	t := k.failed.Load()
+	return t == nil || time.Since(*t) > calm
 }
 
 // node returns the node of a key.

@@ -24,10 +24,12 @@ func newScript(text string) *script {
 }
 
 // run runs the script on keys. A server that has never seen the script, or has lost it, gets its
-// text.
-func (l *shared) run(names []string, argument []byte) (r reply, err error) {
-	// A context that ends would let the client forget a command that is still in its queue.
-	ctx, c := context.Background(), l.client
+// text. ctx ends for a lone call only, because the client may forget a command that is still in its
+// queue then.
+func (l *shared) run(
+	ctx context.Context, names []string, argument []byte,
+) (r reply, err error) {
+	c := l.client
 	n, arg := int64(len(names)), string(argument)
 	l.counts.commands.Add(1)
 	result := c.Do(ctx, c.B().Evalsha().Sha1(l.script.sha).Numkeys(n).Key(names...).Arg(arg).Build())
@@ -38,10 +40,10 @@ func (l *shared) run(names []string, argument []byte) (r reply, err error) {
 	}
 	text, err := result.ToString()
 	if err != nil {
-		return r, l.failure(names[0], clientError(err))
+		return r, l.failure(ctx, names[0], clientError(err))
 	}
 	if r, err = parse(text, len(names)); err == nil && r.failure != nil {
-		r.failure = l.failure(names[0], r.failure)
+		r.failure = l.failure(ctx, names[0], r.failure)
 	}
 	return r, err
 }
@@ -50,11 +52,11 @@ func (l *shared) run(names []string, argument []byte) (r reply, err error) {
 // connection: the replica may have been the master when the connection was made, and the next
 // connection may find the new one. The client does not say which of its connections that was, so it
 // may take several failures until all are new.
-func (l *shared) failure(name string, e *Error) *Error {
+func (l *shared) failure(ctx context.Context, name string, e *Error) *Error {
 	if e.Cause == CauseReadOnly && strings.Contains(e.Err.Error(), "READONLY") {
 		// The second command waits until the server has closed the connection.
 		quit := func() rueidis.Completed { return l.client.B().Arbitrary("QUIT").Keys(name).Build() }
-		l.client.DoMulti(context.Background(), quit(), quit())
+		l.client.DoMulti(ctx, quit(), quit())
 	}
 	return e
 }

@@ -2,6 +2,7 @@ package redis
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"time"
 )
@@ -33,14 +34,14 @@ type entry struct {
 // set, or this is the first command, and the second one knows the server's clock better. While a
 // cluster moves a slot, it executes nothing on several keys of which only some have moved. Then
 // send tries again every millisecond.
-func (l *shared) send(b *batch) {
+func (l *shared) send(ctx context.Context, b *batch) {
 	n := b.queues[0].node
 	for stale := 0; stale < 2; {
 		sent := l.local()
 		if !l.prune(b, sent) {
 			return
 		}
-		r, err := l.command(b, &n.offset)
+		r, err := l.command(ctx, b, &n.offset)
 		if isTryAgain(err) {
 			time.Sleep(time.Millisecond)
 			continue
@@ -78,7 +79,7 @@ func (l *shared) prune(b *batch, local int64) bool {
 }
 
 // command sends the items of the calls.
-func (l *shared) command(b *batch, o *offset) (reply, error) {
+func (l *shared) command(ctx context.Context, b *batch, o *offset) (reply, error) {
 	b.names, b.argument = b.names[:0], b.argument[:0]
 	for i := range b.entries {
 		e := &b.entries[i]
@@ -112,7 +113,7 @@ func (l *shared) command(b *batch, o *offset) (reply, error) {
 		}
 		e.sight.resets = resets.Load()
 	}
-	return l.run(b.names, b.argument)
+	return l.run(ctx, b.names, b.argument)
 }
 
 // deliver decides the calls that were in time, from the buckets before them. It reports whether

@@ -21,7 +21,11 @@ type Store struct {
 // NewStore returns a store whose limiters have these options. The failure policy is Fail unless an
 // option sets another, so that the caller of TakeAll decides. NewStore sends nothing to Redis.
 func NewStore(client rueidis.Client, opts ...Option) (*Store, error) {
-	opts = append([]Option{WithPolicy(Fail)}, opts...)
+	shared := new(link)
+	opts = append([]Option{WithPolicy(Fail), {func(s *settings) error {
+		s.link = shared
+		return nil
+	}}}, opts...)
 	s, err := apply(opts)
 	return &Store{client, s.prefix, opts}, err
 }
