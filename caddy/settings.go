@@ -37,8 +37,8 @@ type Look struct {
 	XRateLimit bool `json:"x_ratelimit,omitempty"`
 	// ReasonField is the field that has the reason of a refusal. The default is none.
 	ReasonField string `json:"reason_field,omitempty"`
-	// SharedSecret is the same text for all servers of the same clients. It is the key of the hashes
-	// of long keys in Redis, and the jitter of Retry-After is derived from it.
+	// SharedSecret is the same text for all servers of the same clients: the jitter of Retry-After is
+	// derived from it.
 	SharedSecret string `json:"shared_secret,omitempty"`
 }
 

@@ -117,11 +117,13 @@ func (s *source) keyValue(c *call) (string, bool) {
 // replaced by its SHA-256.
 const maxPart = 128
 
-// appendPart appends the part of a key that s is. A part without a value is empty. It reports
-// what keeps a rule from having the key.
-func (s *source) appendPart(key []byte, c *call) ([]byte, fault) {
+// appendPart appends the part of a key that s is, as text if an operator has to find the key in a
+// store. A part without a value is empty. It reports what keeps a rule from having the key.
+func (s *source) appendPart(key []byte, c *call, asText bool) ([]byte, fault) {
 	if s.address { // never missing: an unknown address is a value, too
 		switch n := s.networks.Network(c.client()); {
+		case asText:
+			return s.networks.AppendNetwork(key, n), noFault
 		case n.Is4():
 			a := n.As4()
 			return compositekey.Append(key, a[:]), noFault
@@ -132,16 +134,23 @@ func (s *source) appendPart(key []byte, c *call) ([]byte, fault) {
 		return compositekey.Append(key, ""), noFault
 	}
 	v, repeated := s.keyValue(c)
+	f := noFault
+	if v == "" {
+		f = isMissing
+	}
 	switch {
 	case repeated:
 		return key, isRepeated
 	case len(v) > maxPart:
 		sum := digest(v)
+		if asText {
+			return compositekey.AppendTextDigest(key, sum[:]), noFault
+		}
 		return compositekey.AppendDigest(key, sum[:]), noFault
-	case v == "":
-		return compositekey.Append(key, v), isMissing
+	case asText:
+		return compositekey.AppendText(key, v), f
 	}
-	return compositekey.Append(key, v), noFault
+	return compositekey.Append(key, v), f
 }
 
 // fault is why a request does not have a part of a key.
@@ -154,7 +163,7 @@ const (
 	isUnclear // the path: see ResolvePath
 )
 
-// DefaultMaxKeyLength is the length of the longest key that a limiter gets as it is, in bytes.
+// DefaultMaxKeyLength is the length of the longest key that a Memory gets as it is, in bytes.
 const DefaultMaxKeyLength = 64
 
 // keySecret is the key of the hash that replaces long keys.

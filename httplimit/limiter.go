@@ -88,10 +88,9 @@ func (l *Limiter) SetFields(f Fields) error {
 	return nil
 }
 
-// SetSharedSecret changes the text of WithSharedSecret, from the next request on. Long keys then
-// have other buckets in a store.
+// SetSharedSecret changes the text of WithSharedSecret, from the next request on.
 func (l *Limiter) SetSharedSecret(text string) {
-	l.setLive(func(k *liveSettings) { k.setShared(text) })
+	l.setLive(func(k *liveSettings) { k.shared = text })
 }
 
 func (l *Limiter) setLive(change func(*liveSettings)) {

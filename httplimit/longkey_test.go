@@ -2,6 +2,7 @@ package httplimit
 
 import (
 	"crypto/sha256"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -58,25 +59,33 @@ func TestKeysOfSeveralPartsAreBounded(t *testing.T) {
 	}
 }
 
-// The hash of a long key cannot be computed outside of the process, except by the processes that
-// share a store.
 func TestHashesOfKeysAreKeyed(t *testing.T) {
-	policy := jsonRules("", jsonRule("r", `["header:a"]`, 1, ""))
-	key := func(opts ...Option) string {
-		s := newSite(t, policy, opts...)
-		c := s.begin(request("A: " + strings.Repeat("x", 100)))
-		defer c.end()
-		c.findRules()
-		return strings.Clone(c.entries[0].key)
-	}
-	if a, b := key(), key(); a == b {
+	a, b := bucketKey(t, "A: "+strings.Repeat("x", 100)), bucketKey(t, "A: "+strings.Repeat("x", 100))
+	if a == b {
 		t.Error("two processes have the same hashes")
 	}
-	shared := WithStore(answering{})
-	if a, b := key(shared, WithSharedSecret("1")), key(shared, WithSharedSecret("1")); a != b {
-		t.Error("limiters that may share a store have other keys in each process")
-	}
-	if key(shared, WithSharedSecret("1")) == key(shared, WithSharedSecret("2")) {
-		t.Error("the secret is not the key of the hash")
+}
+
+// bucketKey returns the key of a request's bucket.
+func bucketKey(t *testing.T, field string, opts ...Option) string {
+	s := newSite(t, jsonRules("", jsonRule("r", `["header:a", "header:b"]`, 1, "")), opts...)
+	c := s.begin(request(field, "B: b"))
+	defer c.end()
+	c.findRules()
+	return strings.Clone(c.entries[0].key)
+}
+
+// An operator can compute the key in a store from the request, also a long one.
+func TestKeysInAStoreAreText(t *testing.T) {
+	long := strings.Repeat("x", 128)
+	for value, want := range map[string]string{
+		"alice":    "alice,b",
+		"a,b {c}":  "a%2Cb%20%7Bc%7D,b",
+		long:       long + ",b",
+		long + "y": fmt.Sprintf("sha256(%x),b", sha256.Sum256([]byte(long+"y"))),
+	} {
+		if got := bucketKey(t, "A: "+value, WithStore(answering{})); got != want {
+			t.Errorf("%q: %q, want %q", value, got, want)
+		}
 	}
 }

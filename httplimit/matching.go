@@ -3,6 +3,8 @@ package httplimit
 import (
 	"slices"
 	"unsafe"
+
+	"github.com/seed-181794aa/ratelimit/internal/compositekey"
 )
 
 // findRules collects the rules that apply to the request in c.entries.
@@ -92,10 +94,13 @@ func (c *call) pushEntry(r *rule) bool {
 		}
 	}
 	e.cost = r.price.cost(c)
-	start := len(c.keys)
+	start, inMemory := len(c.keys), r.table != nil
 	for i := range r.sources {
+		if i > 0 && !inMemory {
+			c.keys = append(c.keys, compositekey.Separator)
+		}
 		var f fault
-		c.keys, f = r.sources[i].appendPart(c.keys, c)
+		c.keys, f = r.sources[i].appendPart(c.keys, c, !inMemory)
 		if f == isRepeated && r.Shadow {
 			f = isMissing
 		}
@@ -108,12 +113,8 @@ func (c *call) pushEntry(r *rule) bool {
 			e.fault, e.faultyKey = f, r.sources[i].name
 		}
 	}
-	if len(c.keys)-start > c.l.maxKeyLength {
-		secret := &c.l.ownSecret
-		if r.table == nil {
-			secret = &c.policy.sharedSecret
-		}
-		c.keys = secret.hashKey(c.keys, start)
+	if inMemory && len(c.keys)-start > c.l.maxKeyLength {
+		c.keys = c.l.ownSecret.hashKey(c.keys, start)
 	}
 	// The key is a view of c.keys, which is only appended to until the call ends. An array
 	// that c.keys has outgrown stays as it is. A Memory copies the keys that it keeps,

@@ -2,7 +2,6 @@ package httplimit
 
 import (
 	"crypto/rand"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net/http"
@@ -40,13 +39,8 @@ type settings struct {
 // liveSettings are the settings that SetFields and SetSharedSecret change while requests are
 // served. SetPolicy keeps them.
 type liveSettings struct {
-	fields       Fields
-	shared       string    // the text of WithSharedSecret
-	sharedSecret keySecret // derived from it
-}
-
-func (k *liveSettings) setShared(text string) {
-	k.shared, k.sharedSecret = text, sha256.Sum256([]byte("httplimit key "+text))
+	fields Fields
+	shared string // the text of WithSharedSecret
 }
 
 func (s *settings) apply(opts []Option) error {
@@ -55,7 +49,6 @@ func (s *settings) apply(opts []Option) error {
 	s.claims = contextClaims
 	s.timeout = DefaultTimeout
 	s.maxKeyLength = DefaultMaxKeyLength
-	s.setShared("")
 	var errs []error
 	for _, o := range append([]Option{WithClientAddress(ClientAddress{})}, opts...) {
 		errs = append(errs, o(s))
@@ -201,18 +194,16 @@ func WithFields(f Fields) Option {
 	}
 }
 
-// WithSharedSecret sets a text for all processes that serve the same clients. It is the key of the
-// hashes of long keys in buckets that the processes share, so it must be kept private: see
-// WithMaxKeyLength. The jitter of each client's Retry-After is derived from it, too.
-// Limiter.SetSharedSecret changes it.
-func WithSharedSecret(text string) Option { return with(func(s *settings) { s.setShared(text) }) }
+// WithSharedSecret sets a text for all processes that serve the same clients. The jitter of each
+// client's Retry-After is derived from it, so it must be kept private. Limiter.SetSharedSecret
+// changes it.
+func WithSharedSecret(text string) Option { return with(func(s *settings) { s.shared = text }) }
 
-// WithMaxKeyLength sets the length of the longest key that a limiter gets as it is, in bytes: 32
-// to 1024, and DefaultMaxKeyLength by default. A key is the values of its parts, with a byte or two
-// for each. A longer key is replaced by a keyed hash of 128 bits, so that a client that chooses
-// its keys cannot make them take more memory. In memory, a secret of the process is the
-// hash's key. A Store may share its buckets between processes, and has the secret of
-// WithSharedSecret.
+// WithMaxKeyLength sets the length of the longest key that a Memory gets as it is, in bytes: 32 to
+// 1024, and DefaultMaxKeyLength by default. A key is the values of its parts, with a byte or two
+// for each. A longer key is replaced by a hash of 128 bits, keyed with a secret of the process, so
+// that a client that chooses its keys cannot make them take more memory. Another Store gets the
+// keys as text, in which a value has at most 384 bytes: see Store.
 func WithMaxKeyLength(n int) Option {
 	text := fmt.Sprintf("WithMaxKeyLength: want 32 to 1024, got %d", n)
 	return withValid(n >= 32 && n <= 1024, text, func(s *settings) { s.maxKeyLength = n })

@@ -26,6 +26,12 @@ type Store interface {
 	// Delay and Settle, as charges of tb/cas have. A charge is used by one goroutine at a time, and
 	// its methods return within a time that the store bounds. Limiters is called for each rule that is
 	// new, before the rule is in force, and one charge of the key "" is made and not taken.
+	//
+	// Other stores than a Memory get the keys as text, so that an operator finds them: the values of
+	// the parts with commas between them. An address or a network is as in 192.0.2.1 or
+	// 2001:db8::/64, or "unknown". In another value, letters, digits and -._~:/@+ stand for
+	// themselves, and every other byte is a percent sign and two digits, as in a URL. A value of more
+	// than 128 bytes is sha256(…), its hash in hexadecimal.
 	Limiters(rule string, limits []tb.Limit) ([]tb.Limiter, error)
 	// TakeAll is tb.TakeAll for charges of these limiters. The context ends after the time of
 	// WithTimeout, and not when the client disconnects. A charge that was not asked, because another

@@ -23,7 +23,7 @@ var (
 func BenchmarkAllow(b *testing.B) {
 	s := startServer(b)
 	for _, load := range []string{"hot_key", "per_user", "refuse"} {
-		for _, par := range []int{1, 16, 64, 256} {
+		for _, par := range []int{1, 2, 16, 64, 256} {
 			for _, c := range Contenders {
 				b.Run(fmt.Sprintf("impl=%s/load=%s/par=%d", c.Name, load, par), func(b *testing.B) {
 					measure(b, s, c, load, par)

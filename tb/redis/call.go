@@ -51,8 +51,8 @@ var callPool = sync.Pool{New: func() any { return &call{decided: make(chan struc
 // exec makes the items happen to the bucket of key, in their order, all at one instant, and returns
 // the bucket before. layout.apply computes the results from it.
 //
-// exec returns when the context or the timeout ends, although the command may still be under way.
-// If the items were not sent yet, they never are. If they reach the server after the deadline of
+// exec returns when the context or the timeout ends, although the command may still be under way. A
+// lone call, whose caller sends it, returns with the reply or at the timeout. If the items were not sent yet, they never are. If they reach the server after the deadline of
 // the call, they take nothing.
 func (l *shared) exec(
 	ctx context.Context, m *layout, key string, items ...item,

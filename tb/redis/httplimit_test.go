@@ -258,3 +258,38 @@ func TestStoresWithErrors(t *testing.T) {
 		}
 	}
 }
+
+// An operator finds the buckets of a client by what the client sends, and deletes them.
+func TestBucketsOfAPolicyAreFoundByText(t *testing.T) {
+	c := dial(t, redistest.Start(t))
+	s := newShop(t, c, `{"rules": [
+		{"name": "all", "limit_keys": [], "algorithm_config": {"rps": 0.01, "burst": 9}},
+		{"name": "net", "limit_keys": ["ip:address"], "algorithm_config": {"rps": 0.01, "burst": 9}},
+		{"name": "key", "limit_keys": ["ip:address", "header:key"], "on_missing": "shared",
+			"algorithm_config": {"rps": 0.01, "burst": 9}}]}`)
+	const network, key = "shop:net:ip%3Aaddress:", "shop:key:ip%3Aaddress,header%3Akey:"
+	for _, client := range []struct {
+		address, value string
+		names          []string
+	}{
+		{"192.0.2.1:1", "alice", []string{network + "{192.0.2.1}", key + "{192.0.2.1,alice}"}},
+		{"[2001:db8::9]:1", "a, {b}", []string{
+			network + "{2001:db8::/64}", key + "{2001:db8::/64,a%2C%20%7Bb%7D}",
+		}},
+		{"@", "", []string{network + "{unknown}", key + "{unknown,}"}},
+	} {
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.RemoteAddr = client.address
+		r.Header.Set("Key", client.value)
+		if code := s.send(r); code != http.StatusOK {
+			t.Errorf("status %d", code)
+		}
+		for _, name := range append(client.names, "shop:all::{}") {
+			deleted := do(t, c, "DEL", name)
+			if n, err := deleted.AsInt64(); n != 1 || err != nil {
+				t.Errorf("%s: %d deleted, %v, want 1", name, n, err)
+			}
+		}
+	}
+	wantBuckets(t, c, 0)
+}

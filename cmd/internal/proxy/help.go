@@ -37,8 +37,8 @@ var Vars = kong.Vars{
 	"proxy_x": "Send X-RateLimit-Limit, -Remaining and -Reset, too, for clients that read no" +
 		" other fields.",
 	"proxy_reason": "Field that has the reason of a refusal; none by default.",
-	"proxy_secret": "The same text for all proxies of the same clients: the key of the hashes of" +
-		" long keys in Redis. The jitter of Retry-After is derived from it.",
+	"proxy_secret": "The same text for all proxies of the same clients: the jitter of Retry-After" +
+		" is derived from it.",
 
 	"proxy_listen": "Address of the proxy.",
 	"proxy_cert": "Certificate chain for TLS in PEM. The proxy reads it again when it changes. With" +

@@ -94,18 +94,21 @@ func (d *Domain) Match(entries []*Entry) *Rule {
 	return n.rule
 }
 
-// Key returns the key of the bucket of a descriptor that the rule matches. Two descriptors have the
-// same key only if they have the same values where the rule leaves them open. buffer is for a key
-// of several values.
+// Key returns the key of the bucket of a descriptor that the rule matches: the values that the rule
+// leaves open, as text that an operator can type, with commas between them. Two descriptors have
+// the same key only if they have the same values there. buffer is for a key that is not a value.
 func (r *Rule) Key(entries []*Entry, buffer []byte) (key string, grown []byte) {
-	switch len(r.open) {
-	case 0:
-		return "", buffer
-	case 1:
-		return Shorten(entries[r.open[0]].GetValue()), buffer
+	if len(r.open) == 1 {
+		v := entries[r.open[0]].GetValue()
+		if len(v) <= maxPart && compositekey.IsPlain(v) {
+			return v, buffer
+		}
 	}
 	buffer = buffer[:0]
-	for _, i := range r.open {
+	for n, i := range r.open {
+		if n > 0 {
+			buffer = append(buffer, compositekey.Separator)
+		}
 		buffer = appendPart(buffer, entries[i].GetValue())
 	}
 	return string(buffer), buffer
@@ -142,18 +145,23 @@ func appendStep(path []byte, key, value string) []byte {
 	return path
 }
 
-// EntriesKey returns a key of all keys and values of a descriptor.
+// EntriesKey returns a key of all keys and values of a descriptor: key=value, with commas between
+// the entries.
 func EntriesKey(entries []*Entry, buffer []byte) (key string, grown []byte) {
 	buffer = buffer[:0]
-	for _, e := range entries {
-		buffer = appendPart(appendPart(buffer, e.GetKey()), e.GetValue())
+	for i, e := range entries {
+		if i > 0 {
+			buffer = append(buffer, compositekey.Separator)
+		}
+		buffer = append(appendPart(buffer, e.GetKey()), '=')
+		buffer = appendPart(buffer, e.GetValue())
 	}
 	return string(buffer), buffer
 }
 
 func appendPart(key []byte, part string) []byte {
 	if len(part) > maxPart {
-		return compositekey.AppendDigest(key, digest(part))
+		return compositekey.AppendTextDigest(key, digest(part))
 	}
-	return compositekey.Append(key, part)
+	return compositekey.AppendText(key, part)
 }
