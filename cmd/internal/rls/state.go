@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"net/url"
 	"sync/atomic"
 	"time"
@@ -188,7 +187,11 @@ func (b *buckets) charge(e *entry, cost float64) error {
 	}
 	e.charge = c.(charge) // as httplimit.Store has them
 	if e.owes {
-		e.charge.MayWait(math.MaxInt64)
+		e.charge.MayWait(time.Duration(min(maxDebt*e.rule.text.window, 1<<33)) * time.Second)
 	}
 	return nil
 }
+
+// maxDebt bounds a debt, in bursts. So a client waits for as many units at most, and in
+// envoyproxy/ratelimit for one.
+const maxDebt = 2
