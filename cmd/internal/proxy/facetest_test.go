@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -21,11 +20,10 @@ func TestFace(t *testing.T) {
 			facetest.Run(t, facetest.Face{Open: func(
 				t *testing.T, policy string,
 			) func(facetest.Request) facetest.Answer {
-				upstream := httptest.NewServer(facetest.Application())
-				t.Cleanup(upstream.Close)
 				p := run(t, func(c *Command) {
 					c.Policy = file(t, policy)
-					if err := c.Upstream.UnmarshalText([]byte(upstream.URL)); err != nil {
+					url := facetest.Serve(t, facetest.Application())
+					if err := c.Upstream.UnmarshalText([]byte(url)); err != nil {
 						t.Fatal(err)
 					}
 					store(t, c)

@@ -179,14 +179,6 @@ func TestWhatIsLeftOfOwedHits(t *testing.T) {
 	}
 }
 
-// A refused request takes nothing from any bucket.
-func TestAllOrNothing(t *testing.T) {
-	s, _ := newService(t, limit("a", perMinute+"5")+limit("b", perMinute+"1"))
-	expect(t, "both", []string{
-		ask(t, s, "a=", "b="), ask(t, s, "a=", "b="), ask(t, s, "b=", "a="), ask(t, s, "a="),
-	}, "OK OK:4 OK:0", "OVER OK:4 OVER:0", "OVER OVER:0 OK:4", "OK OK:3")
-}
-
 // Two descriptors with one bucket take twice.
 func TestOneBucketTwice(t *testing.T) {
 	s, _ := newService(t, limit("a", perMinute+"3"))
