@@ -28,6 +28,13 @@ type Bucket struct {
 // NewBucket returns a full bucket. The options about keys have no effect. It returns a
 // *tb.ConfigError if the limit or an option is out of range.
 func NewBucket(limit tb.Limit, opts ...tb.Option) (*Bucket, error) {
+	return NewBucketAt(time.Now(), limit, opts...)
+}
+
+// NewBucketAt is NewBucket for a caller that has already read the clock. Without the option
+// WithClock, the time of the bucket begins with t: readings may be from 146 years before t to 292
+// years after it. A test may use times of its own for t and for all calls with a time.
+func NewBucketAt(t time.Time, limit tb.Limit, opts ...tb.Option) (*Bucket, error) {
 	if err := limit.Validate(); err != nil {
 		return nil, err
 	}
@@ -35,7 +42,7 @@ func NewBucket(limit tb.Limit, opts ...tb.Option) (*Bucket, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Bucket{clock: newClock(s.Now, limit)}
+	b := &Bucket{clock: newClock(s.Now, t, limit)}
 	b.limits.init(limit)
 	return b, nil
 }

@@ -25,12 +25,12 @@ func endOf(firstInstant uint64) uint64 { return firstInstant + math.MaxInt64 }
 type clock struct {
 	now          func() time.Time          // nil for the monotonic clock
 	firstInstant uint64                    // instant of the first reading
-	start        time.Time                 // first reading of the monotonic clock
+	start        time.Time                 // first reading without an injected clock
 	first        atomic.Pointer[time.Time] // first reading of an injected clock
 }
 
-func newClock(now func() time.Time, l tb.Limit) clock {
-	return clock{now: now, firstInstant: firstInstant(l), start: time.Now()}
+func newClock(now func() time.Time, start time.Time, l tb.Limit) clock {
+	return clock{now: now, firstInstant: firstInstant(l), start: start}
 }
 
 // read reads the clock.

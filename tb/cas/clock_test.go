@@ -9,7 +9,7 @@ import (
 )
 
 func TestReadAgreesWithInstant(t *testing.T) {
-	c := newClock(nil, tb.Limit{Capacity: 1, Tokens: 1, Per: time.Second})
+	c := newClock(nil, time.Now(), tb.Limit{Capacity: 1, Tokens: 1, Per: time.Second})
 	for range 1000 {
 		before, read, after := c.instant(time.Now()), c.read(), c.instant(time.Now())
 		if read < before || read > after {
@@ -19,7 +19,7 @@ func TestReadAgreesWithInstant(t *testing.T) {
 }
 
 func TestFirstReadingStartsAnInjectedClock(t *testing.T) {
-	c := newClock(time.Now, tb.Limit{Capacity: 1, Tokens: 1, Per: time.Second})
+	c := newClock(time.Now, time.Now(), tb.Limit{Capacity: 1, Tokens: 1, Per: time.Second})
 	first := time.Unix(1, 0)
 	if !c.begin(first).Equal(first) || !c.begin(time.Unix(2, 0)).Equal(first) {
 		t.Error("the clock does not start at its first reading")
@@ -30,7 +30,7 @@ func TestFirstReadingStartsAnInjectedClock(t *testing.T) {
 // than another one, whatever the period.
 func TestEarliestReadingDoesNotWrapAround(t *testing.T) {
 	for _, per := range []time.Duration{1, 2, 3, 7, 49, 73, 127, time.Second, math.MaxInt64} {
-		c := newClock(time.Now, tb.Limit{Capacity: 1, Tokens: 1, Per: per})
+		c := newClock(time.Now, time.Now(), tb.Limit{Capacity: 1, Tokens: 1, Per: per})
 		now := c.instant(time.Now())
 		if earliest := c.instant(time.Time{}); earliest > now {
 			t.Errorf("per %d: the zero time is instant %d, and now is %d", per, earliest, now)

@@ -67,7 +67,7 @@ func New[K comparable](limit tb.Limit, opts ...tb.Option) (*Limiter[K], error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Limiter[K]{clock: newClock(s.Now, limit)}
+	l := &Limiter[K]{clock: newClock(s.Now, time.Now(), limit)}
 	l.limits.init(limit)
 	l.evictor = &evictor{limits: &l.limits}
 	l.table.Init(s.MaxKeys, s.Overflow == tb.RefuseNew, l.evictor)
