@@ -1,0 +1,83 @@
+package xtime
+
+import (
+	"flag"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/rate"
+)
+
+var steps = flag.Int("steps", 100_000, "calls of TestRandomPrograms")
+
+// Times and rates are powers of two, so that neither limiter has a rounding error, and bursts up to 83
+// have units of a millionth of a token.
+func TestRandomPrograms(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for done := 0; done < *steps && !t.Failed(); {
+		grid := 6 + 3*rng.IntN(2) // times are multiples of 2^-grid seconds
+		step := time.Second >> grid
+		limit := func() rate.Limit {
+			switch rng.IntN(8) {
+			case 0:
+				return rate.Inf
+			case 1:
+				return rate.Limit(-rng.IntN(2))
+			}
+			return rate.Limit(int(1) << (grid - 6 + rng.IntN(16-grid)))
+		}
+		burst := func() int { return []int{-2, 0, 1, 2, 3, 8, 83}[rng.IntN(7)] }
+		p := newPair(t, limit(), burst())
+		now := time.Duration(0)
+		for range 200 {
+			if done++; rng.IntN(2) == 0 {
+				now += step * time.Duration(rng.IntN(1<<rng.IntN(grid+2)))
+			}
+			n := rng.IntN(max(p.burst, 0)+3) - 1 - rng.IntN(2)
+			switch rng.IntN(16) {
+			case 0:
+				p.setLimit(now, limit())
+			case 1:
+				p.setBurst(now, burst())
+			case 2, 3, 4:
+				p.cancel(now)
+			case 5, 6, 7, 8:
+				p.reserve(now, n)
+			default:
+				p.allow(now, n)
+			}
+		}
+	}
+}
+
+// Whatever the times are, a limiter grants at most the burst and what the limit supplies, from one
+// grant to another. The time of a grant is the latest one of all grants by then. x/time grants more
+// (golang.org/issue/71360).
+func TestTimesThatGoBack(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for range max(1, *steps/1000) {
+		const limit = 8
+		burst := 1 + rng.IntN(20)
+		lim := rate.NewLimiter(limit, burst)
+		start := time.Now()
+		now := time.Duration(0)
+		lim.AllowN(start, 1)
+		var latest time.Duration   // of the grants
+		most := float64(burst - 1) // that the ideal bucket holds at latest
+		for range 1000 {
+			now += time.Duration(rng.NormFloat64() * float64(time.Second) / 4)
+			n := 1 + rng.IntN(burst)
+			if !lim.AllowN(start.Add(now), n) {
+				continue
+			}
+			if now > latest {
+				most = min(float64(burst), most+(now-latest).Seconds()*limit)
+				latest = now
+			}
+			if most -= float64(n); most < -1e-6 {
+				t.Fatalf("burst %d: %d tokens granted, and the ideal bucket has %v", burst, n, most+float64(n))
+			}
+		}
+	}
+}

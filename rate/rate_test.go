@@ -1,0 +1,183 @@
+package rate_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/rate"
+)
+
+// The module internal/xtime compares this package with golang.org/x/time/rate. These tests are of
+// concurrent callers, of what the package does otherwise, and of what each machine can run.
+
+// Callers share the burst, also if an event costs less than a unit of the bucket.
+func TestConcurrentCallers(t *testing.T) {
+	const left = 4000
+	for _, burst := range []int{left, 1 << 30, 1<<31 + 1} {
+		lim := rate.NewLimiter(1e-9, burst)
+		if burst > left && !lim.AllowN(time.Now(), burst-left) {
+			t.Fatalf("burst %d: refused", burst)
+		}
+		var granted atomic.Int64
+		var callers sync.WaitGroup
+		for range 8 {
+			callers.Go(func() {
+				for range left / 4 {
+					if lim.Allow() {
+						granted.Add(1)
+					}
+				}
+			})
+		}
+		callers.Wait()
+		if got := granted.Load(); got > left || got < left-1 {
+			t.Errorf("burst %d: %d events granted, want %d", burst, got, left)
+		}
+	}
+}
+
+// Each call sees one state, and a cancelled reservation is given back once, while the limiter changes.
+func TestConcurrentChanges(t *testing.T) {
+	var lim rate.Limiter
+	var callers sync.WaitGroup
+	for range 4 {
+		callers.Go(func() {
+			for range 500 {
+				lim.Allow()
+				r := lim.ReserveN(time.Now(), 2)
+				var cancels sync.WaitGroup
+				cancels.Go(r.Cancel)
+				r.Cancel()
+				cancels.Wait()
+				_ = lim.Tokens()
+			}
+		})
+	}
+	for _, burst := range []int{2, 0, 1 << 31, 7, -1, 3} {
+		for _, limit := range []rate.Limit{5, 0, 4e9, rate.Inf, 0.1} {
+			lim.SetBurst(burst)
+			lim.SetLimit(limit)
+		}
+	}
+	callers.Wait()
+	lim.SetLimit(1e-9)
+	lim.SetBurst(0)
+	lim.SetBurst(3)
+	lim.AllowN(time.Now(), -1<<31) // pays all debt
+	if got := lim.Tokens(); math.Abs(got-3) > 1e-6 {
+		t.Errorf("%v tokens, want 3", got)
+	}
+}
+
+func TestWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lim := rate.NewLimiter(2, 4)
+		start := time.Now()
+		after := func(want time.Duration, err error, part string) {
+			t.Helper()
+			if got := time.Since(start); got != want {
+				t.Errorf("after %v, want %v", got, want)
+			}
+			if (err == nil) != (part == "") || err != nil && !strings.Contains(err.Error(), part) {
+				t.Errorf("error %v, want %q", err, part)
+			}
+		}
+		wait := func(within time.Duration, n int) error {
+			ctx, cancel := context.WithTimeout(t.Context(), within)
+			defer cancel()
+			return lim.WaitN(ctx, n)
+		}
+		after(0, wait(1, 4), "")
+		after(0, wait(1, 5), "burst 4")
+		after(0, wait(2*time.Second-1, 4), "context deadline")
+		after(2*time.Second, wait(2*time.Second, 4), "")
+		after(2500*time.Millisecond, lim.Wait(t.Context()), "")
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(500*time.Millisecond, cancel)
+		if err := lim.WaitN(ctx, 4); !errors.Is(err, context.Canceled) {
+			t.Errorf("error %v, want context.Canceled", err)
+		}
+		after(3*time.Second, lim.WaitN(ctx, 1), "canceled")
+		after(3*time.Second, lim.Wait(t.Context()), "") // the cancelled call took nothing
+	})
+}
+
+// A debt has a bound, which no caller reaches by itself.
+func TestMostDebt(t *testing.T) {
+	const burst = 1 << 30
+	lim, now := rate.NewLimiter(1e9, burst), time.Now()
+	for range 3 { // one from the bucket, and two of debt
+		if !lim.ReserveN(now, burst).OK() {
+			t.Fatal("refused")
+		}
+	}
+	if r := lim.ReserveN(now, 1); r.OK() || r.Delay() != rate.InfDuration {
+		t.Errorf("OK %t, delay %v, want a refusal", r.OK(), r.Delay())
+	}
+	lim = rate.NewLimiter(1e-9, 1)
+	for range 10 {
+		lim.Reserve() // the last one would wait for 317 years
+	}
+	err := lim.Wait(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "debt") {
+		t.Errorf("error %v, want one about the debt", err)
+	}
+}
+
+// A limit that is not a number supplies nothing.
+func TestNotANumber(t *testing.T) {
+	lim, now := rate.NewLimiter(rate.Limit(math.NaN()), 2), time.Now()
+	if !lim.AllowN(now, 2) || lim.AllowN(now.Add(time.Hour), 1) {
+		t.Error("want two events, and no more")
+	}
+}
+
+func TestSometimes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, c := range []struct {
+			s    *rate.Sometimes
+			want string
+		}{
+			{&rate.Sometimes{}, "x.........."},
+			{&rate.Sometimes{First: 3}, "xxx........"},
+			{&rate.Sometimes{Every: 4}, "x...x...x.."},
+			{&rate.Sometimes{Interval: 3 * time.Second}, "x..x..x..x."},
+			{&rate.Sometimes{First: 2, Every: 5, Interval: time.Minute}, "xx...x....x"},
+		} {
+			got := ""
+			for range c.want {
+				called := "."
+				c.s.Do(func() { called = "x" })
+				got += called
+				time.Sleep(time.Second)
+			}
+			if got != c.want {
+				t.Errorf("%+v: %s, want %s", c.s, got, c.want)
+			}
+		}
+	})
+}
+
+func TestAllocations(t *testing.T) {
+	lim, ctx := rate.NewLimiter(1e9, 1<<30), context.Background()
+	for name, call := range map[string]struct {
+		do   func()
+		most float64
+	}{
+		"Allow":   {func() { lim.Allow() }, 0},
+		"AllowN":  {func() { lim.AllowN(time.Now(), 2) }, 0},
+		"Wait":    {func() { _ = lim.Wait(ctx) }, 0},
+		"Reserve": {func() { lim.Reserve() }, 1},
+	} {
+		if got := testing.AllocsPerRun(100, call.do); got > call.most {
+			t.Errorf("%s: %v allocations, want at most %v", name, got, call.most)
+		}
+	}
+}
