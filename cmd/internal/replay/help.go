@@ -65,7 +65,7 @@ var Vars = kong.Vars{
 func (*Command) Help() string {
 	return `Feeds access logs through the limiter, with the time of each line as its clock, and
 reports what the limit would have done. Several files are merged by time. Without a limit,
-it shows how the first lines are read, and suggests one.
+it suggests one.
 
 The format of each file is detected, also in the lines of syslog, Docker and Kubernetes:
 
@@ -80,9 +80,6 @@ The client is the one that "tb proxy" would find with the same --trusted-proxies
 peer or, behind trusted proxies, the last entry of X-Forwarded-For that is not a trusted
 proxy. A Combined line has X-Forwarded-For in quotes after the user agent. If a log has a
 list instead of the peer, the last entry counts as the peer.
-
-No request is free. A response of size 0 or without a size costs as much as one byte. A
-request without a positive number in its cost field costs one token.
 
 Exit status:
 
