@@ -1,9 +1,6 @@
 package proxy
 
 import (
-	"bufio"
-	"context"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -11,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -76,10 +72,8 @@ func get(t *testing.T, url string, header ...string) (*http.Response, string) {
 
 // running is a command under way.
 type running struct {
+	*testkit.Running
 	proxy, admin string
-	banner       string
-	log          *testkit.Transcript
-	stop         func() error // stops the command and waits for its end
 }
 
 // withDefaults returns a command without flags.
@@ -106,24 +100,8 @@ func run(t *testing.T, change func(*Command)) *running {
 	if err := c.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	stdout, write := io.Pipe()
-	r := &running{log: testkit.NewTranscript()}
-	done := make(chan error, 1)
-	go func() {
-		err := c.Run(ctx, cli.IO{Stdout: write, Stderr: r.log})
-		write.CloseWithError(io.EOF)
-		done <- err
-	}()
-	lines := bufio.NewScanner(stdout)
-	for lines.Scan() {
-		r.banner += lines.Text() + "\n"
-		if strings.HasPrefix(lines.Text(), "Ctrl-C") {
-			break
-		}
-	}
-	go io.Copy(io.Discard, stdout)
-	for _, word := range strings.Fields(r.banner) {
+	r := &running{Running: testkit.Run(t, c.Run)}
+	for _, word := range strings.Fields(r.Banner) {
 		word = strings.TrimRight(word, ".,")
 		switch {
 		case !strings.HasPrefix(word, "http://"):
@@ -133,17 +111,6 @@ func run(t *testing.T, change func(*Command)) *running {
 			r.admin = strings.TrimSuffix(word, "/metrics")
 		}
 	}
-	if r.proxy == "" {
-		t.Fatalf("the command did not start: %v", <-done)
-	}
-	once := sync.OnceValue(func() error { cancel(); return <-done })
-	r.stop = once
-	t.Cleanup(func() {
-		http.DefaultClient.CloseIdleConnections()
-		if err := once(); err != nil {
-			t.Error(err)
-		}
-	})
 	return r
 }
 

@@ -72,7 +72,7 @@ func TestProxiesShareALimit(t *testing.T) {
 		}
 	}
 
-	if err := proxies[0].stop(); err != nil {
+	if err := proxies[0].Stop(); err != nil {
 		t.Fatal(err)
 	}
 	restarted := runShared(t, server.Addr, func(c *Command) { c.Policy = policy })
@@ -89,7 +89,7 @@ func TestReloadKeepsTheBucketsInRedis(t *testing.T) {
 		t.Fatalf("%v, want 3 granted", got)
 	}
 	write(t, name, slowRule(5))
-	p.log.Until(t, "policy reloaded")
+	p.Log.Until(t, "policy reloaded")
 	if got := statuses(t, 4, p.proxy); got[http.StatusTooManyRequests] != 4 {
 		t.Errorf("after the burst went from 3 to 5: %v, want 4 refused", got)
 	}
@@ -100,7 +100,7 @@ func TestReloadKeepsTheBucketsInRedis(t *testing.T) {
 	}
 
 	write(t, name, strings.Replace(slowRule(5), `"name": "slow"`, `"name": "other"`, 1))
-	p.log.Until(t, "policy reloaded")
+	p.Log.Until(t, "policy reloaded")
 	_, text = get(t, p.admin+"/metrics")
 	if strings.Contains(text, `rule="slow"`) || !strings.Contains(text, `rule="other"`) {
 		t.Error("the metrics are not those of the rules in force")
@@ -114,11 +114,11 @@ func TestRedisIsDown(t *testing.T) {
 		p := runShared(t, "127.0.0.1:1", func(c *Command) {
 			c.Policy, c.RedisFailure = file(t, slowRule(1)), failure
 		})
-		p.log.Until(t, "Redis does not answer yet")
+		p.Log.Until(t, "Redis does not answer yet")
 		if got := statuses(t, 3, p.proxy); got[want] != 3 {
 			t.Errorf("%s: %v, want 3 times %d", failure, got, want)
 		}
-		p.log.Until(t, "a limiter cannot decide")
+		p.Log.Until(t, "a limiter cannot decide")
 	}
 }
 

@@ -19,7 +19,7 @@ var port = regexp.MustCompile(`127\.0\.0\.1:\d+`)
 // Without flags the banner has commands to try, and they work.
 func TestBanner(t *testing.T) {
 	r := run(t, func(*Command) {})
-	got := strings.NewReplacer(r.proxy, "PROXY", r.admin, "ADMIN").Replace(r.banner)
+	got := strings.NewReplacer(r.proxy, "PROXY", r.admin, "ADMIN").Replace(r.Banner)
 	const want = `Listening on PROXY, with a demo upstream behind it. Watch it at ADMIN/
 Each address gets 5 requests a second, and 10 at once.
 
@@ -55,7 +55,7 @@ Ctrl-C stops the proxy.
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("no curl: the commands of the banner were not run")
 	}
-	for _, line := range strings.Split(r.banner, "\n") {
+	for _, line := range strings.Split(r.Banner, "\n") {
 		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "curl") {
 			continue
 		}
@@ -77,11 +77,11 @@ func TestPolicyFileIsReadAgain(t *testing.T) {
 	if err := self.Signal(syscall.SIGHUP); err != nil {
 		t.Skip(err) // Windows has no SIGHUP
 	}
-	if line := r.log.Until(t, "policy reloaded"); !strings.Contains(line, "because=SIGHUP rules=2") {
+	if line := r.Log.Until(t, "policy reloaded"); !strings.Contains(line, "because=SIGHUP rules=2") {
 		t.Error(line)
 	}
 	write(t, name, rules(2))
-	r.log.Until(t, `because="the file changed" rules=2`)
+	r.Log.Until(t, `because="the file changed" rules=2`)
 }
 
 func TestRunErrors(t *testing.T) {
@@ -139,15 +139,15 @@ func TestNoDemo(t *testing.T) {
 		c.Policy = off
 		_ = c.Upstream.UnmarshalText([]byte("http://127.0.0.1:1"))
 	})
-	if strings.Contains(r.banner, "demo") || !strings.Contains(r.banner, "Nothing is limited.") ||
-		strings.Contains(r.banner, "left of the limit") {
-		t.Error(r.banner)
+	if strings.Contains(r.Banner, "demo") || !strings.Contains(r.Banner, "Nothing is limited.") ||
+		strings.Contains(r.Banner, "left of the limit") {
+		t.Error(r.Banner)
 	}
 	if _, state := get(t, r.admin+"/api/state"); !strings.Contains(state, `"demo":""`) {
 		t.Error(state)
 	}
 	r = run(t, func(c *Command) { c.Admin = off })
-	if strings.Contains(r.banner, "metrics") || len(port.FindAllString(r.banner, -1)) != 3 {
-		t.Error(r.banner)
+	if strings.Contains(r.Banner, "metrics") || len(port.FindAllString(r.Banner, -1)) != 3 {
+		t.Error(r.Banner)
 	}
 }

@@ -45,8 +45,8 @@ func TestShutdown(t *testing.T) {
 	}()
 	<-arrived
 	stopped := make(chan error)
-	go func() { stopped <- r.stop() }()
-	r.log.Until(t, "shutting down")
+	go func() { stopped <- r.Stop() }()
+	r.Log.Until(t, "shutting down")
 	say(t, socket) // open while the other request is served
 	close(finish)
 	if got := <-slow; got.body != "done" || got.err != nil {
@@ -87,9 +87,9 @@ func TestShutdownCutsOff(t *testing.T) {
 		ended <- err
 	}()
 	<-arrived
-	if err := r.stop(); err != nil {
+	if err := r.Stop(); err != nil {
 		t.Error(err)
 	}
 	<-ended
-	r.log.Until(t, "requests were cut off")
+	r.Log.Until(t, "requests were cut off")
 }

@@ -35,7 +35,7 @@ func TestStateHasTheCostOfResponsesThatAreCutOff(t *testing.T) {
 		if _, err := io.ReadFull(r.Body, make([]byte, 90)); err != nil {
 			t.Error(err)
 		}
-		_ = p.stop()
+		_ = p.Stop()
 		r.Body.Close()
 		upstream.Close()
 		text, err := os.ReadFile(name)

@@ -47,7 +47,7 @@ func TestTextThatIsNotUTF8(t *testing.T) {
 		ask(message("a\xffb")), ask(message("a\xffb")), ask(message("a\xfeb")), ask(message("a\xfeb")),
 		ask(message("é\xc3")), ask(message("é")), ask([]byte("\x0a\x05k")), ask([]byte("\xff")),
 	}, "OK OK:0", "OVER OVER:0", "OK OK:0", "OVER OVER:0", "OK OK:0", "OK OK:0", "error", "error")
-	r.log.Until(t, "not UTF-8")
+	r.Log.Until(t, "not UTF-8")
 	if m := get(t, r.admin+"/metrics"); !strings.Contains(m, "\ntb_rls_repaired_requests_total 5\n") {
 		t.Error(m)
 	}

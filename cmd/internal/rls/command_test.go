@@ -1,15 +1,14 @@
 package rls
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"io"
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -29,9 +28,8 @@ func yearly(hits string) string {
 
 // running is a command under way.
 type running struct {
+	*testkit.Running
 	address, admin, dir string
-	log                 *testkit.Transcript
-	stop                func() error // stops the command and waits for its end
 }
 
 // write replaces a file of the configuration in one step.
@@ -62,7 +60,7 @@ func parseFlags(t *testing.T, flags ...string) (*Command, error) {
 // run runs a command on free ports with a file d.yaml, or without --config if text is "".
 func run(t *testing.T, text string, flags ...string) *running {
 	t.Helper()
-	r := &running{dir: t.TempDir(), log: testkit.NewTranscript()}
+	r := &running{dir: t.TempDir()}
 	if text != "" {
 		r.write(t, "d.yaml", text)
 		flags = append([]string{"--config", r.dir}, flags...)
@@ -72,34 +70,11 @@ func run(t *testing.T, text string, flags ...string) *running {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	stdout, write := io.Pipe()
-	done := make(chan error, 1)
-	go func() {
-		err := c.Run(ctx, cli.IO{Stdout: write, Stderr: r.log})
-		write.CloseWithError(io.EOF)
-		done <- err
-	}()
-	lines := bufio.NewScanner(stdout)
-	for lines.Scan() && !strings.HasPrefix(lines.Text(), "Ctrl-C") {
-		if rest, ok := strings.CutPrefix(lines.Text(), "Listening on "); ok {
-			r.address, _, _ = strings.Cut(rest, ": ")
-		}
-		if _, rest, ok := strings.Cut(lines.Text(), "metrics: "); ok {
-			r.admin = strings.TrimSuffix(rest, "/metrics")
-		}
+	r.Running = testkit.Run(t, c.Run)
+	banner := regexp.MustCompile("Listening on (.+?): |metrics: (.*)/metrics\n")
+	for _, m := range banner.FindAllStringSubmatch(r.Banner, -1) {
+		r.address, r.admin = r.address+m[1], r.admin+m[2]
 	}
-	go io.Copy(io.Discard, stdout)
-	if r.address == "" {
-		t.Fatalf("the command did not start: %v", <-done)
-	}
-	r.stop = sync.OnceValue(func() error { cancel(); return <-done })
-	t.Cleanup(func() {
-		http.DefaultClient.CloseIdleConnections()
-		if err := r.stop(); err != nil {
-			t.Error(err)
-		}
-	})
 	return r
 }
 
@@ -148,7 +123,7 @@ func TestListen(t *testing.T) {
 		r := run(t, yearly("1"), flags...)
 		conn := dial(t, r.address)
 		expect(t, r.address, []string{query(t, conn), query(t, conn)}, "OK OK:0", "OVER OVER:0")
-		if err := r.stop(); err != nil {
+		if err := r.Stop(); err != nil {
 			t.Error(err)
 		}
 		if _, err := os.Stat(socket); flags != nil && err == nil {
@@ -164,16 +139,16 @@ func TestReload(t *testing.T) {
 	conn := dial(t, r.address)
 	expect(t, "before", []string{query(t, conn)}, "OK OK:1")
 	r.write(t, "d.yaml", strings.Replace(yearly("3"), "unit: year", "unit: yesterday", 1))
-	line := r.log.Until(t, "msg=configuration error=")
+	line := r.Log.Until(t, "msg=configuration error=")
 	if !strings.Contains(line, `d.yaml:3: unit \"yesterday\"`) {
 		t.Error(line)
 	}
 	expect(t, "error", []string{query(t, conn)}, "OK OK:0")
 	r.write(t, "d.yaml", yearly("5, burst: 4"))
-	r.log.Until(t, "configuration reloaded")
+	r.Log.Until(t, "configuration reloaded")
 	expect(t, "after", []string{query(t, conn)}, "OVER OVER:0")
 	r.write(t, "e.yaml", strings.Replace(yearly("1"), "domain: d", "domain: e", 1))
-	if line := r.log.Until(t, "configuration reloaded"); !strings.Contains(line, "domains=2") {
+	if line := r.Log.Until(t, "configuration reloaded"); !strings.Contains(line, "domains=2") {
 		t.Error(line)
 	}
 	metrics := get(t, r.admin+"/metrics")
@@ -220,7 +195,7 @@ func TestLivePage(t *testing.T) {
 		t.Errorf("%+v", b)
 	}
 	r.write(t, "d.yaml", "domain: d")
-	r.log.Until(t, "configuration reloaded")
+	r.Log.Until(t, "configuration reloaded")
 	if s := state(); len(s.Buckets) != 0 {
 		t.Errorf("the bucket of a rule that is gone: %+v", s.Buckets)
 	}

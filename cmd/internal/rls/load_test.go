@@ -18,6 +18,8 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/seed-181794aa/ratelimit/cmd/internal/testkit"
 )
 
 // changes is how many changes a service meets under load. A certificate is read again after half a
@@ -123,17 +125,17 @@ func TestChangesOfXDSUnderLoad(t *testing.T) {
 // While certificates change, no call fails: connections go on, and each new one meets a certificate
 // that its key fits.
 func TestChangesOfCertificatesUnderLoad(t *testing.T) {
-	dir, servers := t.TempDir(), newAuthority(t)
+	dir, servers := t.TempDir(), testkit.NewCertificate("servers", nil)
 	name := func(file string) string { return filepath.Join(dir, file) }
 	install := func(version int) { // as Kubernetes does: a link to a directory is replaced
 		t.Helper()
-		_, _, cert, key := servers.sign(t, "server.test")
+		c := testkit.NewCertificate("server.test", servers)
 		data := fmt.Sprintf("..%d", version)
 		if err := os.Mkdir(name(data), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		for file, text := range map[string][]byte{"cert": cert, "key": key} {
-			if err := os.WriteFile(name(filepath.Join(data, file)), text, 0o600); err != nil {
+		for file, text := range map[string]string{"cert": c.PEM, "key": c.Key} {
+			if err := os.WriteFile(name(filepath.Join(data, file)), []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -148,7 +150,7 @@ func TestChangesOfCertificatesUnderLoad(t *testing.T) {
 	r := run(t, yearly("1000000000"), "--tls-cert", name("..data/cert"),
 		"--tls-key", name("..data/key"))
 	secure := &tls.Config{ServerName: "server.test", RootCAs: x509.NewCertPool()}
-	secure.RootCAs.AddCert(servers.cert)
+	secure.RootCAs.AddCert(servers.Certificate)
 	client := grpc.WithTransportCredentials(credentials.NewTLS(secure))
 	kept := ratelimit.NewRateLimitServiceClient(dial(t, r.address, client))
 	var failed, calls atomic.Int64
@@ -172,7 +174,7 @@ func TestChangesOfCertificatesUnderLoad(t *testing.T) {
 	for version := range swaps {
 		again()
 		install(version + 1)
-		r.log.Until(t, "certificate reloaded")
+		r.Log.Until(t, "certificate reloaded")
 	}
 	again()
 	stop()

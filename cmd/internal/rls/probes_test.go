@@ -76,7 +76,7 @@ func TestProbes(t *testing.T) {
 			t.Errorf("%s %s %.80s: %d %q, want %d %q", c.method, c.path, c.body, code, text, c.code, c.has)
 		}
 	}
-	go r.stop()
+	go r.Stop()
 	for range time.Tick(time.Millisecond) {
 		if code, _ := call("GET", "/healthcheck", ""); code == http.StatusInternalServerError {
 			break

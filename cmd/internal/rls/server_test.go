@@ -2,21 +2,14 @@ package rls
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"log/slog"
-	"math/big"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"google.golang.org/grpc"
@@ -51,17 +44,17 @@ func TestHealth(t *testing.T) {
 			break
 		}
 		if seen = append(seen, answer.Status.String()); len(seen) == 1 {
-			go r.stop()
+			go r.Stop()
 		}
 	}
 	if got := strings.Join(seen, " "); got != "SERVING NOT_SERVING" {
 		t.Error(got)
 	}
-	if err := r.stop(); err != nil {
+	if err := r.Stop(); err != nil {
 		t.Error(err)
 	}
-	for len(r.log.Lines) > 0 {
-		if line := <-r.log.Lines; strings.Contains(line, "cut off") {
+	for len(r.Log.Lines) > 0 {
+		if line := <-r.Log.Lines; strings.Contains(line, "cut off") {
 			t.Error(line)
 		}
 	}
@@ -130,48 +123,6 @@ func TestStopCutsOff(t *testing.T) {
 	}
 }
 
-// authority signs certificates.
-type authority struct {
-	key  *ecdsa.PrivateKey
-	cert *x509.Certificate
-}
-
-func newAuthority(t *testing.T) *authority {
-	t.Helper()
-	a := &authority{}
-	a.cert, a.key, _, _ = (&authority{}).sign(t, "authority")
-	return a
-}
-
-// sign returns a certificate for a name, its key, and both in PEM. Without a key, a certificate
-// signs itself.
-func (a *authority) sign(
-	t *testing.T, name string,
-) (cert *x509.Certificate, key *ecdsa.PrivateKey, certPEM, keyPEM []byte) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IsCA: a.key == nil, BasicConstraintsValid: true,
-	}
-	parent, signer := a.cert, a.key
-	if signer == nil {
-		parent, signer = template, key
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, signer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cert, _ = x509.ParseCertificate(der)
-	secret, _ := x509.MarshalPKCS8PrivateKey(key)
-	return cert, key, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
-		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})
-}
-
 // hangUp sends SIGHUP to this process.
 func hangUp(t *testing.T) {
 	t.Helper()
@@ -189,13 +140,13 @@ func hangUp(t *testing.T) {
 func TestMutualTLS(t *testing.T) {
 	dir := t.TempDir()
 	name := func(file string) string { return filepath.Join(dir, file) }
-	servers, clients, others := newAuthority(t), newAuthority(t), newAuthority(t)
-	install := func(host string, trusted *authority) {
+	authority := func(name string) *testkit.Certificate { return testkit.NewCertificate(name, nil) }
+	servers, clients, others := authority("servers"), authority("clients"), authority("others")
+	install := func(host string, trusted *testkit.Certificate) {
 		t.Helper()
-		_, _, cert, key := servers.sign(t, host)
-		ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: trusted.cert.Raw})
-		for file, text := range map[string][]byte{"cert": cert, "key": key, "ca": ca} {
-			if err := os.WriteFile(name(file), text, 0o600); err != nil {
+		c := testkit.NewCertificate(host, servers)
+		for file, text := range map[string]string{"cert": c.PEM, "key": c.Key, "ca": trusted.PEM} {
+			if err := os.WriteFile(name(file), []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -203,17 +154,12 @@ func TestMutualTLS(t *testing.T) {
 	install("one.test", clients)
 	r := run(t, yearly("100"), "--tls-cert", name("cert"), "--tls-key", name("key"),
 		"--tls-client-ca", name("ca"))
-	try := func(host string, from *authority) codes.Code {
+	try := func(host string, from *testkit.Certificate) codes.Code {
 		t.Helper()
 		c := &tls.Config{ServerName: host, RootCAs: x509.NewCertPool()}
-		c.RootCAs.AddCert(servers.cert)
+		c.RootCAs.AddCert(servers.Certificate)
 		if from != nil {
-			_, _, cert, key := from.sign(t, "client")
-			pair, err := tls.X509KeyPair(cert, key)
-			if err != nil {
-				t.Fatal(err)
-			}
-			c.Certificates = []tls.Certificate{pair}
+			c.Certificates = []tls.Certificate{testkit.NewCertificate("client", from).Pair()}
 		}
 		conn := dial(t, r.address, grpc.WithTransportCredentials(credentials.NewTLS(c)))
 		_, err := ratelimit.NewRateLimitServiceClient(conn).ShouldRateLimit(t.Context(),
@@ -231,7 +177,7 @@ func TestMutualTLS(t *testing.T) {
 	check("no certificate", try("one.test", nil), no)
 	check("another authority", try("one.test", others), no)
 	install("two.test", others)
-	r.log.Until(t, "certificate reloaded")
+	r.Log.Until(t, "certificate reloaded")
 	check("the old name", try("one.test", others), no)
 	check("the new authority", try("two.test", others), ok)
 	check("the old authority", try("two.test", clients), no)
@@ -239,6 +185,6 @@ func TestMutualTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	hangUp(t)
-	r.log.Until(t, "certificate rejected")
+	r.Log.Until(t, "certificate rejected")
 	check("after a file with an error", try("two.test", others), ok)
 }

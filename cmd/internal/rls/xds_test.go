@@ -3,11 +3,9 @@ package rls
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"io"
 	"net"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -159,7 +157,7 @@ func TestXDS(t *testing.T) {
 	c.send(t, "4")
 	expect(t, "no limits", []string{query(t, conn)}, "OK OK:-")
 	close(c.answers)
-	r.log.Until(t, "the configuration stays as it is")
+	r.Log.Until(t, "the configuration stays as it is")
 	expect(t, "the server is gone", []string{query(t, conn)}, "OK OK:-")
 }
 
@@ -246,32 +244,18 @@ func TestTextsOfXDS(t *testing.T) {
 
 // Both sides have certificates.
 func TestXDSWithTLS(t *testing.T) {
-	a := newAuthority(t)
-	dir := t.TempDir()
-	file := func(name string, text []byte) string {
-		t.Helper()
-		name = filepath.Join(dir, name)
-		if err := os.WriteFile(name, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return name
-	}
-	_, _, certificate, key := a.sign(t, "localhost")
-	pair, err := tls.X509KeyPair(certificate, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	authority := testkit.NewCertificate("authority", nil)
 	clients := x509.NewCertPool()
-	clients.AddCert(a.cert)
+	clients.AddCert(authority.Certificate)
 	c := newControl(t, credentials.NewTLS(&tls.Config{
-		Certificates: []tls.Certificate{pair}, ClientCAs: clients,
-		ClientAuth: tls.RequireAndVerifyClientCert,
+		Certificates: []tls.Certificate{testkit.NewCertificate("localhost", authority).Pair()},
+		ClientCAs:    clients, ClientAuth: tls.RequireAndVerifyClientCert,
 	}))
 	_, port, _ := net.SplitHostPort(c.address)
-	_, _, own, ownKey := a.sign(t, "client")
-	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw})
-	r := run(t, "", "--xds", "localhost:"+port, "--xds-tls", "--xds-ca", file("ca", ca),
-		"--xds-cert", file("cert", own), "--xds-key", file("key", ownKey))
+	own := testkit.NewCertificate("client", authority)
+	r := run(t, "", "--xds", "localhost:"+port, "--xds-tls",
+		"--xds-ca", testkit.File(t, "ca", authority.PEM),
+		"--xds-cert", testkit.File(t, "cert", own.PEM), "--xds-key", testkit.File(t, "key", own.Key))
 	<-c.asked
 	c.send(t, "1", yearlyPolicy(1))
 	expect(t, "answers", []string{query(t, dial(t, r.address))}, "OK OK:0")
