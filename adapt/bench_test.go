@@ -15,21 +15,6 @@ func benchmarked(tb0 testing.TB) *adapt.Controller {
 	return c
 }
 
-func BenchmarkBegin(b *testing.B) {
-	c := benchmarked(b)
-	for b.Loop() {
-		c.Begin()
-	}
-}
-
-func BenchmarkDone(b *testing.B) {
-	c := benchmarked(b)
-	r := c.Begin()
-	for b.Loop() {
-		r.Done()
-	}
-}
-
 func BenchmarkRequest(b *testing.B) {
 	c := benchmarked(b)
 	b.ReportAllocs()
@@ -47,13 +32,6 @@ func BenchmarkRequestContended(b *testing.B) {
 			c.Begin().Done()
 		}
 	})
-}
-
-func BenchmarkStats(b *testing.B) {
-	c := benchmarked(b)
-	for b.Loop() {
-		c.Stats()
-	}
 }
 
 func TestReportsDoNotAllocate(t *testing.T) {

@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
-	"math"
 	"os"
-	"reflect"
 	"runtime"
 	"testing"
 	"time"
@@ -69,56 +67,4 @@ func (s score) row(title string) string {
 	}
 	return fmt.Sprintf("| %s | %.0f %% | %d ms | %s |\n", title, 100*s.goodput,
 		s.p99.Round(time.Millisecond).Milliseconds(), converge)
-}
-
-func TestRunsWithOneSeedAreEqual(t *testing.T) {
-	s := scenarios()[3] // with two clients
-	s.join = time.Second
-	for i := range s.phases {
-		s.phases[i].length = 4 * time.Second
-	}
-	one := simulate(&s, 5)
-	if !reflect.DeepEqual(one, simulate(&s, 5)) {
-		t.Error("two runs differ")
-	}
-	if reflect.DeepEqual(one.samples, simulate(&s, 6).samples) {
-		t.Error("runs with different seeds are equal")
-	}
-}
-
-// TestDownstream checks the model: below the capacity it serves all requests, at about the time of
-// service. Above the capacity the queue grows until clients leave.
-func TestDownstream(t *testing.T) {
-	s := scenarios()[0]
-	s.phases = []phase{{length: 20 * time.Second, workers: 1, speed: 1, demand: 2}}
-	for _, c := range []struct {
-		rate     float64
-		goodput  float64
-		min, max time.Duration // of the p99
-	}{
-		{500, 500, 50 * time.Millisecond, 100 * time.Millisecond},
-		{1000, 1000, 50 * time.Millisecond, 500 * time.Millisecond},
-		{1100, 0, time.Second, time.Second},
-	} {
-		t.Run(fmt.Sprint(c.rate), func(t *testing.T) {
-			good, p99 := simulateFixed(&s, 1, c.rate).between(15*time.Second, 20*time.Second)
-			if math.Abs(good-c.goodput) > 20 || p99 < c.min || p99 > c.max {
-				t.Errorf("goodput %v, p99 %v, want %v and a p99 of %v to %v",
-					good, p99, c.goodput, c.min, c.max)
-			}
-		})
-	}
-}
-
-func TestBestFixedKeepsTheTarget(t *testing.T) {
-	s := scenarios()[9] // the fastest
-	best := bestFixed(&s, 1)
-	if len(best) != 2 { // the first and the last phase are equal
-		t.Fatalf("%d phases, want 2", len(best))
-	}
-	for p, goodput := range best {
-		if c := s.capacity(p); goodput < 0.85*c || goodput > 1.01*c {
-			t.Errorf("goodput %v of a capacity of %v, want most of it", goodput, c)
-		}
-	}
 }

@@ -7,8 +7,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -208,35 +206,6 @@ func TestReloadOfAnAdaptiveRule(t *testing.T) {
 	}
 }
 
-// A reload that keeps the rate of a rule changes all else that clients see of the rule.
-func TestReloadOfARuleThatKeepsItsRate(t *testing.T) {
-	set := func(id, more string, burst int) string {
-		return sprintf(`{"id": %q, "spec": {"rules": [%s, %s]}}`, id, oneRule("[]",
-			`"rps": 100, "burst": 100, "adaptive": {`+adaptiveRange+`}`+more),
-			jsonRule("fixed", `["header:fixed"]`, burst, ""))
-	}
-	s := newSite(t, `{"policies": [`+set("a", "", 1000)+`]}`)
-	s.overload(http.StatusServiceUnavailable)
-	rate := s.perSecond()
-	s.now = s.now.Add(time.Hour) // all tokens come back
-	const cost = `, "cost_source": "header:w", "default_cost": 7`
-	s.reload(`{"policies": [` + set("a", cost, 50) + "," + set("b", "", 50) + `]}`)
-	if got := s.perSecond(); got != rate || rate >= 100 {
-		t.Errorf("%v after a reload, %v before", got, rate)
-	}
-	w := s.get()
-	if got := items(t, w, "RateLimit"); len(got) != 2 || !strings.HasPrefix(got[0], "a/r r=93 ") ||
-		!strings.HasPrefix(got[1], "b/r r=99 ") {
-		t.Errorf("%q", got)
-	}
-	if s.seen.Rule != "a/r" || s.seen.Cost != 7 {
-		t.Errorf("%+v", s.seen)
-	}
-	if got := s.Explain(request("Fixed: 1"))[1]; got.Rule != "a/fixed" || got.Remaining != 49 {
-		t.Errorf("%+v, want 49 of 50 tokens left", got)
-	}
-}
-
 // A rejected reload lets the control go on.
 func TestRejectedReloadKeepsTheAdaptiveRate(t *testing.T) {
 	s := newSite(t, adaptiveRule(100, 100, adaptiveRange), WithStore(referenceStore{t: t}))
@@ -298,49 +267,3 @@ func TestAdaptiveRequestsEnd(t *testing.T) {
 type hijackable struct{ *httptest.ResponseRecorder }
 
 func (hijackable) Hijack() (net.Conn, *bufio.ReadWriter, error) { return nil, nil, nil }
-
-// While policies replace each other under requests, the limiter and the statistics have the same
-// limit in the end.
-func TestReloadOfAnAdaptiveRuleDuringTraffic(t *testing.T) {
-	var millis atomic.Int64
-	clock := func() time.Time { return time.UnixMilli(1_800_000_000_000 + millis.Add(1)) }
-	policies := []*Policy{
-		mustParse(t, adaptiveRule(100, 100, adaptiveRange)),
-		mustParse(t, adaptiveRule(300, 50, adaptiveRange)),
-		mustParse(t, adaptiveRule(300, 50, adaptiveRange)),
-		mustParse(t, oneRule("[]", `"rps": 70, "burst": 80`)),
-	}
-	l, err := New(policies[0], WithLimiterOptions(tb.WithClock(clock)),
-		WithFields(Fields{Policy: true}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	h := l.Middleware(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(http.StatusServiceUnavailable)
-	}))
-	var clients sync.WaitGroup
-	var left atomic.Int64
-	for range 4 {
-		left.Add(1)
-		clients.Go(func() {
-			defer left.Add(-1)
-			for range 2000 {
-				h.ServeHTTP(httptest.NewRecorder(), request())
-			}
-		})
-	}
-	for i := 0; left.Load() > 0; i++ {
-		if err := l.SetPolicy(policies[i%len(policies)]); err != nil {
-			t.Error(err)
-		}
-		l.Stats()
-	}
-	clients.Wait()
-	if err := l.SetPolicy(policies[1]); err != nil {
-		t.Fatal(err)
-	}
-	want := l.policy.Load().rules[0].table.Limit()
-	if got := l.Stats()[0].Limit; got != want {
-		t.Errorf("the statistics have %v, the limiter %v", got, want)
-	}
-}

@@ -5,22 +5,6 @@ import (
 	"testing"
 )
 
-func TestNilHooksAllocateNothing(t *testing.T) {
-	l := mustNew(t, sprintf(twoRules, "1e9", "1073741824"))
-	r := request("X-Api-Key: 0123456789abcdef0123456789abcdef")
-	decide := func() {
-		c := l.begin(r)
-		if c.decide() != granted {
-			t.Fatal("refused")
-		}
-		c.end()
-	}
-	decide()
-	if n := testing.AllocsPerRun(100, decide); n > 0 && !raceEnabled {
-		t.Errorf("the decision takes %v allocations", n)
-	}
-}
-
 func TestAllocationsAreAtMost10(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector makes sync.Pool drop what it is given")

@@ -44,20 +44,6 @@ func TestRepeatedKeysAreRefused(t *testing.T) {
 	}
 }
 
-// A key that no rule needs may be there several times, and so may one that cannot change what
-// applies.
-func TestRepeatedKeysThatDoNotMatter(t *testing.T) {
-	s := newSite(t, jsonRules("", jsonRule("r", `["header:k"]`, 1,
-		`"match": {"header:a": "1", "header:b": "2"}`)))
-	s.unlimited("B: 1", "A: 1", "A: 2", "K: 1", "K: 2")
-	s.granted(1, "A: 1", "B: 2", "K: 1", "C: 1", "C: 2", "/?k=1&k=2")
-	// Accept is a list, which may be in several lines.
-	s = newSite(t, jsonRules("", jsonRule("r", "[]", 2,
-		`"match": {"header:accept": "text/event-stream"}`)))
-	s.granted(2, "Accept: text/html", "Accept: Text/Event-Stream;q=0.1")
-	s.unlimited("Accept: text/html", "Accept: text/plain")
-}
-
 // To a shadow rule, a key that is repeated is missing.
 func TestShadowRulesOnRepeatedKeys(t *testing.T) {
 	for onMissing, want := range map[string]string{"skip": "r", "shared": "r (trial)"} {

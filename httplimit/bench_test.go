@@ -3,8 +3,6 @@ package httplimit
 import (
 	"net/http"
 	"net/http/httptest"
-	"runtime"
-	"strings"
 	"sync/atomic"
 	"testing"
 )
@@ -75,18 +73,6 @@ func reportOne(w http.ResponseWriter, _ *http.Request) { w.Header()["X-Usage"] =
 
 var usageOfOne = []string{"1"}
 
-func BenchmarkParallel(b *testing.B) {
-	h := mustNew(b, sprintf(twoRules, "1e9", "1073741824")).Middleware(http.HandlerFunc(nothing))
-	b.ReportAllocs()
-	b.RunParallel(func(pb *testing.PB) {
-		r := httptest.NewRequest(http.MethodGet, "/v1/things", nil)
-		r.Header.Set("X-Api-Key", "0123456789abcdef0123456789abcdef")
-		for pb.Next() {
-			h.ServeHTTP(&responder{header: make(http.Header)}, r)
-		}
-	})
-}
-
 // BenchmarkDecide measures the rules without header, context and copy of the request.
 func BenchmarkDecide(b *testing.B) {
 	l := mustNew(b, sprintf(twoRules, "1e9", "1073741824"))
@@ -121,34 +107,4 @@ func decideOnce(b *testing.B, l *Limiter, r *http.Request) {
 		b.Error("refused")
 	}
 	c.end()
-}
-
-// BenchmarkKeyLength reports the memory of a key, by its length and its number of parts.
-func BenchmarkKeyLength(b *testing.B) {
-	for _, c := range []struct {
-		length int
-		keys   string
-	}{
-		{14, `["header:a"]`}, {63, `["header:a"]`}, {64, `["header:a"]`}, {1000, `["header:a"]`},
-		{128, `["header:a", "header:b", "header:c", "header:d"]`},
-	} {
-		b.Run(sprintf("%d×%d", strings.Count(c.keys, ":"), c.length), func(b *testing.B) {
-			l := mustNew(b, jsonRule("r", c.keys, 1<<20, ""))
-			before := heap()
-			for i := range b.N {
-				v := sprintf("%0*d", c.length, i)
-				decideOnce(b, l, request("A: "+v, "B: "+v, "C: "+v, "D: "+v))
-			}
-			b.ReportMetric(float64(heap()-before)/float64(b.N), "B/key")
-			runtime.KeepAlive(l)
-		})
-	}
-}
-
-// heap returns the bytes that are in use.
-func heap() int64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
 }

@@ -1,8 +1,6 @@
 package httplimit
 
 import (
-	"net/http"
-	"net/http/httptest"
 	"slices"
 	"testing"
 )
@@ -39,48 +37,6 @@ func TestAllOrNothing(t *testing.T) {
 	} {
 		if got := s.Stats()[i]; got.Granted != want.Granted || got.Refused != want.Refused {
 			t.Errorf("%+v, want %+v", got, want)
-		}
-	}
-}
-
-// Many goroutines send requests to a few rules. No rule grants more than its burst, and each
-// granted request has taken from all rules.
-func TestAllOrNothingOfConcurrentRequests(t *testing.T) {
-	s := newSite(t, jsonRules("", jsonRule("address", `["ip:address"]`, 700, ""),
-		jsonRule("key", `["header:k"]`, 300, ""), jsonRule("both", `["ip:address", "header:k"]`,
-			250, "")))
-	const goroutines, each = 8, 200
-	h := s.Middleware(http.HandlerFunc(nothing))
-	done := make(chan int)
-	for g := range goroutines {
-		go func() {
-			granted := 0
-			for range each {
-				w := httptest.NewRecorder()
-				if h.ServeHTTP(w, request(sprintf("K: %d", g%4))); w.Code == http.StatusOK {
-					granted++
-				}
-			}
-			done <- granted
-		}()
-	}
-	total := 0
-	for range goroutines {
-		total += <-done
-	}
-	// A request may have been refused because of tokens that another request then gave back,
-	// so some tokens may be left. No token is lost.
-	for _, st := range s.Stats() {
-		if st.Granted != uint64(total) {
-			t.Errorf("%s granted %d of %d", st.Rule, st.Granted, total)
-		}
-	}
-	if total > 700 {
-		t.Errorf("%d granted, of 700", total)
-	}
-	for i := 700 - total; i > 0; i-- {
-		if w := s.get("K: other"); i <= 250 && w.Code != http.StatusOK {
-			t.Fatalf("%d of 700 were granted, and %d more are refused", total, i)
 		}
 	}
 }

@@ -50,36 +50,6 @@ func TestTokensAreNotDecodedByDefault(t *testing.T) {
 	}
 }
 
-// Without claims no request has the key, so the rule would never apply.
-func TestClaimsThatNothingSuppliesAreAnError(t *testing.T) {
-	for _, policy := range []string{
-		jsonRules("", jsonRule("a", "[]", 1, ""), jsonRule("r", `["ip:address", "jwt:sub"]`, 1, "")),
-		jsonRules("", jsonRule("a", "[]", 1, ""), jsonRule("r", `[]`, 1,
-			`"on_missing": "shared", "match": {"jwt:sub": "x"}`)),
-	} {
-		p := mustParse(t, policy)
-		_, err := New(p, WithoutClaims())
-		if err == nil || !strings.Contains(err.Error(), `needs claims, which only "jwt": "unverified"`) ||
-			!strings.Contains(err.Error(), "httplimit: rules[1].limit_keys[1] needs") &&
-				!strings.Contains(err.Error(), `httplimit: rules[1].match["jwt:sub"] needs`) {
-			t.Error(err)
-		}
-		l := mustNew(t, jsonRules("", jsonRule("a", "[]", 1, "")), WithoutClaims())
-		if err := l.SetPolicy(p); err == nil {
-			t.Error("a reload accepts the policy")
-		}
-		for _, opts := range [][]Option{nil, {WithoutClaims(), WithClaims(contextClaims)}} {
-			if _, err := New(p, opts...); err != nil {
-				t.Error(err)
-			}
-		}
-		p.UnverifiedJWT = true
-		if _, err := New(p, WithoutClaims()); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
 func TestClaimsOfTheApplicationComeFirst(t *testing.T) {
 	s := newSite(t, `{"jwt": "unverified", `+byOrg+`}`)
 	r := request("Authorization: " + token(`{"org": "forged"}`))

@@ -67,24 +67,6 @@ func TestExplainDelays(t *testing.T) {
 	})
 }
 
-// While the policy changes, requests wait under the policy of their arrival.
-func TestReloadWhileWaiting(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := newQueue(t, delaying("r", "[]", 10, ""))
-		for range 10 {
-			q.get("burst")
-		}
-		q.get("x")
-		if err := q.SetPolicy(mustParse(t, oneRule("[]", `"rps": 10, "burst": 10`))); err != nil {
-			t.Fatal(err)
-		}
-		q.get("y")
-		q.counted(0, 10, 1, 0, 1, 0) // the rule has kept its bucket, and does not delay any more
-		q.pending.Wait()
-		q.counted(0, 11, 1, 1, 0, 0)
-	})
-}
-
 func TestParseDelays(t *testing.T) {
 	p := mustParse(t, jsonRules(`"max_waiting": 20`, delaying("a", "[]", 10, ""),
 		jsonRule("b", "[]", 10, `"on_limit": "refuse"`)))

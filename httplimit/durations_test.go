@@ -1,7 +1,6 @@
 package httplimit
 
 import (
-	"errors"
 	"net/http"
 	"testing"
 	"time"
@@ -29,27 +28,6 @@ func TestExplainHasTheLevel(t *testing.T) {
 	}
 	if e := s.Explain(request()); e[0].Level != (tb.Level{}) || e[0].MissingKey != "header:k" {
 		t.Errorf("%+v", e[0])
-	}
-}
-
-// If a store cannot tell the level, the fields are estimates from the limit and the whole tokens.
-func TestLevelsThatFail(t *testing.T) {
-	s := newSite(t, oneRule("[]", `"rps": 0.1, "burst": 3, "cost_source": "header:w"`),
-		WithFields(Fields{XRateLimit: true}), steady(),
-		WithStore(referenceStore{t: t, before: func(step, _ string) error {
-			if step == "level" {
-				return errors.New("no level")
-			}
-			return nil
-		}}))
-	full := func(seconds int64) string {
-		return sprintf("X-RateLimit-Reset: %d", s.now.Unix()+seconds)
-	}
-	// 2.5 tokens are left, and 5 s until the next one.
-	wants(t, s.get("W: 0.5"), "RateLimit-Remaining: 2", "RateLimit-Reset: 10", full(10))
-	wants(t, s.get("W: 2"), "RateLimit-Remaining: 0", "RateLimit-Reset: 10", full(30))
-	if e := s.Explain(request())[0]; e.Level != (tb.Level{}) || e.Allowed {
-		t.Errorf("%+v", e)
 	}
 }
 
@@ -111,10 +89,4 @@ func TestFieldsOfABucketWithoutLevel(t *testing.T) {
 	if d := supplyTime(tb.Limit{Capacity: 1 << 30, Tokens: 1, Per: 1e18}, 1<<30); d != tb.Never {
 		t.Errorf("2³⁰ tokens take %v", d)
 	}
-}
-
-func TestResetIsAtLeast1(t *testing.T) {
-	s := newSite(t, oneRule("[]", `"rps": 0.1, "burst": 5`),
-		WithStore(answering{Allowed: true, Remaining: 5}))
-	wants(t, s.get(), "RateLimit-Remaining: 5", "RateLimit-Reset: 1")
 }

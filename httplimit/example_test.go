@@ -116,30 +116,6 @@ func ExampleLimiter_SetPolicy() {
 	// <nil> 10
 }
 
-func ExampleHooks() {
-	limiter, err := httplimit.New(
-		httplimit.Rules(httplimit.Rule{
-			Name: "per-key", Keys: []string{"header:x-api-key"},
-			Limit: tb.Limit{Capacity: 1, Tokens: 1, Per: time.Hour},
-		}),
-		httplimit.WithHooks(httplimit.Hooks{
-			Refused: func(_ *http.Request, e httplimit.Event) {
-				fmt.Println(e.Rule, "refused", httplimit.FormatKey(e.Key), "which lacks",
-					e.Cost, "of", e.Limit.Capacity)
-			},
-		}))
-	if err != nil {
-		panic(err)
-	}
-	r := httptest.NewRequest(http.MethodGet, "/", nil)
-	r.Header.Set("X-Api-Key", "k1")
-	for range 2 {
-		limiter.Middleware(hello).ServeHTTP(httptest.NewRecorder(), r)
-	}
-	// Output:
-	// per-key refused header:x-api-key=k1 which lacks 1 of 1
-}
-
 // The application answers what is refused, with the status and the fields of the limiter.
 func ExampleWithRefusal() {
 	page := func(w http.ResponseWriter, _ *http.Request, refusal *httplimit.Refusal) {

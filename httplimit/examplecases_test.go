@@ -1,9 +1,7 @@
 package httplimit_test
 
 import (
-	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -75,48 +73,4 @@ func ExampleWithClientAddress() {
 	// 429
 	// 200
 	// 200
-}
-
-// A request is charged with an estimate, and the response says what it cost.
-func ExampleCost() {
-	limiter, err := httplimit.New(httplimit.Rules(httplimit.Rule{
-		Name:  "tokens",
-		Limit: tb.Limit{Capacity: 1000, Tokens: 1000, Per: 24 * time.Hour},
-		Cost: httplimit.Cost{
-			Source: "response:header:X-Tokens-Used", Default: 100, HideHeader: true,
-		},
-	}))
-	if err != nil {
-		panic(err)
-	}
-	model := limiter.Middleware(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("X-Tokens-Used", "700")
-		io.WriteString(w, "answer")
-	}))
-
-	for range 3 {
-		w := httptest.NewRecorder()
-		model.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/", nil))
-		fmt.Println(w.Code, w.Header().Get("X-Tokens-Used") == "")
-	}
-	// Output:
-	// 200 true
-	// 200 true
-	// 429 true
-}
-
-// Counts of each rule, for any system of metrics.
-func ExampleLimiter_Stats() {
-	limiter := httplimit.PerAddress(2, 0.001)
-	handler := limiter.Middleware(hello)
-	for range 5 {
-		r := httptest.NewRequestWithContext(context.Background(), http.MethodGet, "/", nil)
-		handler.ServeHTTP(httptest.NewRecorder(), r)
-	}
-
-	for _, s := range limiter.Stats() {
-		fmt.Println(s.Rule, s.Granted, s.Refused, s.Table.Keys)
-	}
-	// Output:
-	// per-address 2 3 1
 }

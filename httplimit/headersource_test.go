@@ -37,10 +37,3 @@ func TestHeaderComesFromWithHeader(t *testing.T) {
 		t.Errorf("a repeated field: status %d, want 400", w.Code)
 	}
 }
-
-func TestWithHeaderNeedsAFunction(t *testing.T) {
-	_, err := New(mustParse(t, jsonRule("r", "[]", 1, "")), WithHeader(nil))
-	if err == nil || err.Error() != "httplimit: WithHeader: want a function" {
-		t.Error(err)
-	}
-}

@@ -128,22 +128,3 @@ func TestHiddenCostOfNothing(t *testing.T) {
 		}
 	}
 }
-
-// The declaration of a hidden field is removed, and the declarations of other fields stay.
-func TestDeclarationsOfHiddenTrailers(t *testing.T) {
-	for lines, want := range map[string]http.Header{
-		"":                   {},
-		"x-usage":            {},
-		"X-Usage|X-Usage":    {},
-		"A, x-usage,B|C":     {"Trailer": {"A, B, C"}},
-		" X-USAGE ,x-usage2": {"Trailer": {"x-usage2"}},
-	} {
-		h := http.Header{}
-		if lines != "" {
-			h["Trailer"] = strings.Split(lines, "|")
-		}
-		if hideTrailer(h, "X-Usage"); sprint(h) != sprint(want) {
-			t.Errorf("%q: %v, want %v", lines, h, want)
-		}
-	}
-}

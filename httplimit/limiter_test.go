@@ -46,28 +46,6 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// There is no decision if no rule applies, or a limiter fails.
-func TestDecideWithoutDecision(t *testing.T) {
-	open, _ := broken(t)
-	closed, _ := broken(t, WithFailClosed())
-	for _, tt := range []struct {
-		name    string
-		l       *Limiter
-		lines   []string
-		granted bool
-		status  int
-	}{
-		{"no rule", open.Limiter, nil, true, http.StatusOK},
-		{"open", open.Limiter, []string{"K: 1"}, true, http.StatusOK},
-		{"closed", closed.Limiter, []string{"K: 1"}, false, http.StatusServiceUnavailable},
-	} {
-		w, d, granted := decide(tt.l, tt.lines...)
-		if granted != tt.granted || w.Code != tt.status || d != (Decision{}) {
-			t.Errorf("%s: granted %v, status %d, %+v", tt.name, granted, w.Code, d)
-		}
-	}
-}
-
 func TestPerAddress(t *testing.T) {
 	h := PerAddress(2, 0.001).Middleware(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	for i, want := range []int{200, 200, 429} {

@@ -3,7 +3,6 @@ package httplimit
 import (
 	"crypto/sha256"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -35,27 +34,6 @@ func TestLongKeysAreHashed(t *testing.T) {
 			t.Errorf("%+v: the key has %d bytes", c, got)
 		}
 		call.end()
-	}
-}
-
-// Four parts of any length take no more memory than one.
-func TestKeysOfSeveralPartsAreBounded(t *testing.T) {
-	s := newSite(t, jsonRules("", jsonRule("r", `["header:a", "header:b", "header:c", "header:d"]`,
-		1, "")))
-	fields := []string{"A: ", "B: ", "C: ", "D: "}
-	for i := range fields {
-		fields[i] += strings.Repeat("x", 100)
-	}
-	for i := range fields {
-		changed := slices.Clone(fields)
-		changed[i] += "y"
-		s.granted(1, changed...)
-	}
-	c := s.begin(request(fields...))
-	defer c.end()
-	c.findRules()
-	if n := len(c.entries[0].key); n > DefaultMaxKeyLength {
-		t.Errorf("the key has %d bytes", n)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -84,13 +83,4 @@ func TestNestedLimitersWithOtherFields(t *testing.T) {
 		}
 		wants(t, w, "RateLimit-Remaining: 0", "X-RateLimit-Limit: 1", "X-RateLimit-Remaining: 0")
 	}
-}
-
-// Fields of the application that are not numbers are not an outer limiter's.
-func TestFieldsOfTheApplicationAreReplaced(t *testing.T) {
-	l := mustNew(t, jsonRule("r", "[]", 3, ""))
-	w := httptest.NewRecorder()
-	w.Header().Set("RateLimit-Remaining", strings.Repeat("9", 30))
-	l.Decide(w, request())
-	wants(t, w, "RateLimit-Remaining: 2", "RateLimit-Limit: 3")
 }

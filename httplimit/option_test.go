@@ -5,10 +5,8 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/seed-181794aa/ratelimit/tb"
 )
@@ -45,18 +43,6 @@ func TestWithLimiterOptions(t *testing.T) {
 	s.granted(0, "K: 3")
 	if st := s.Stats()[0]; st.Table.Keys != 2 || st.Table.RefusedNew == 0 {
 		t.Errorf("%+v", st)
-	}
-}
-
-func TestReasonField(t *testing.T) {
-	policy := jsonRules("", jsonRule("r", "[]", 1, ""))
-	s := newSite(t, policy, WithFields(Fields{Reason: "x-why"}))
-	s.get()
-	wants(t, s.get(), "X-Why: token_bucket_exceeded")
-	s = newSite(t, policy)
-	s.get()
-	if w := s.get(); len(w.Header()) != 7 { // without a field of a vendor
-		t.Errorf("%v", w.Header())
 	}
 }
 
@@ -127,45 +113,6 @@ func TestPolicyField(t *testing.T) {
 			"b q=7 w=7",
 		}) {
 			t.Errorf("%q", got)
-		}
-	}
-}
-
-func TestXRateLimit(t *testing.T) {
-	s := newSite(t, oneRule("[]", `"rps": 0.1, "burst": 3`),
-		WithFields(Fields{XRateLimit: true}), steady())
-	at := func(d time.Duration) string {
-		return sprintf("X-RateLimit-Reset: %d",
-			s.now.Add(d).Unix())
-	}
-	wants(t, s.get(), "X-RateLimit-Limit: 3", "X-RateLimit-Remaining: 2", at(10*time.Second))
-	s.now = s.now.Add(1500 * time.Millisecond) // full 8.5 s later, at a whole second
-	wants(t, s.get(), "X-RateLimit-Remaining: 1", at(18500*time.Millisecond))
-	s.get()
-	w := s.get()
-	wants(t, w, "X-RateLimit-Limit: 3", "X-RateLimit-Remaining: 0", at(28500*time.Millisecond))
-	s.now = s.now.Add(time.Minute + 100*time.Millisecond) // full 10 s after a fraction of one
-	wants(t, s.get(), sprintf("X-RateLimit-Reset: %d", s.now.Unix()+11))
-	// The reset is not before Retry-After.
-	s = newSite(t, oneRule("[]", `"rps": 0.1, "burst": 1`),
-		WithFields(Fields{XRateLimit: true}), WithSharedSecret("1"))
-	s.get()
-	w = s.get()
-	retry, _ := strconv.Atoi(w.Header().Get("Retry-After"))
-	if retry == 10 {
-		t.Fatal("this secret gives no jitter")
-	}
-	wants(t, w, at(time.Duration(retry)*time.Second))
-}
-
-// A hook can add a field to the response, whatever the decision is.
-func TestHooksAddFields(t *testing.T) {
-	add := func(_ *http.Request, e Event) { e.Writer.Header().Set("X-Rule", e.Rule) }
-	s := newSite(t, jsonRules("", jsonRule("r", "[]", 1, "")),
-		WithHooks(Hooks{Granted: add, Refused: add}))
-	for _, code := range []int{http.StatusOK, http.StatusTooManyRequests} {
-		if w := s.get(); w.Code != code || w.Header().Get("X-Rule") != "r" {
-			t.Errorf("%d %v, want %d and the field", w.Code, w.Header(), code)
 		}
 	}
 }

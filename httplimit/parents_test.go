@@ -2,11 +2,8 @@ package httplimit
 
 import (
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
-
-	"github.com/seed-181794aa/ratelimit/tb"
 )
 
 // requestFrom returns a request from an address.
@@ -42,70 +39,6 @@ func TestParentNetworksAreChargedTogether(t *testing.T) {
 		if w := s.send(requestFrom(sprintf("2001:db8:3::%d", i))); w.Code != want {
 			t.Errorf("request %d from one /64: status %d, want %d", i, w.Code, want)
 		}
-	}
-}
-
-// A request that a parent or the network itself refuses is free for the others.
-func TestParentNetworksAreAllOrNothing(t *testing.T) {
-	s := newSite(t, jsonRules("", jsonRule("r", `["ip:address/64,/48"]`, 2, "")))
-	for range 10 {
-		s.send(requestFrom("2001:db8::1"))
-	}
-	e := s.Explain(requestFrom("2001:db8::1"))
-	if len(e) != 2 || e[0].Level.Tokens != 0 || e[1].Level.Tokens != 6 {
-		t.Fatalf("%+v", e)
-	}
-	want := []KeyPart{{"ip:address/48", "2001:db8::/48"}}
-	if !slices.Equal(e[1].Key, want) || !e[1].Key[0].IsAddress() ||
-		e[1].Rule != "r/48" || e[1].Limit.Capacity != 8 || e[1].Limit.Tokens != 4 ||
-		e[0].Key[0].Value != "2001:db8::/64" {
-		t.Errorf("%+v", e)
-	}
-	w := s.send(requestFrom("2001:db8:0:1::1"))
-	if got := items(t, w, "RateLimit"); len(got) != 2 || got[0][:6] != "r r=1 " ||
-		got[1][:9] != "r/48 r=5 " {
-		t.Errorf("%q", got)
-	}
-	if st := s.Stats(); st[0].Granted != 3 || st[1].Granted != 3 || st[1].Rule != "r/48" {
-		t.Errorf("%+v", st)
-	}
-}
-
-// IPv4 addresses have no parents, also if they come in IPv6 form.
-func TestParentNetworksAreOfIPv6(t *testing.T) {
-	s := newSite(t, jsonRules("", jsonRule("r", `["ip:address/64,/48"]`, 2, "")))
-	for _, address := range []string{"192.0.2.1", "::ffff:192.0.2.1", "64:ff9b::192.0.2.1"} {
-		e := s.Explain(requestFrom(address))
-		if len(e) != 1 || e[0].Key[0].Value != "192.0.2.1" {
-			t.Errorf("%s: %+v", address, e)
-		}
-	}
-	// A single prefix has no parents either, and works in all evaluations and in composite keys.
-	for _, evaluation := range []string{"ladders", "all_match", "first_match"} {
-		s := newSite(t, jsonRules(sprintf(`"evaluation": %q`, evaluation),
-			jsonRule("all", `["ip:address/56"]`, 9, `"match": {"header:x": "1"}`),
-			jsonRule("key", `["header:k", "ip:address/56,/32"]`, 9, "")))
-		r := requestFrom("2001:db8:0:ff::1")
-		r.Header.Set("K", "1")
-		e := s.Explain(r)
-		if len(e) != 2 || FormatKey(e[0].Key) != "header:k=1 ip:address/56=2001:db8::/56" ||
-			FormatKey(e[1].Key) != "header:k=1 ip:address/32=2001:db8::/32" {
-			t.Errorf("%s: %+v", evaluation, e)
-		}
-	}
-}
-
-func TestParentFactor(t *testing.T) {
-	config := `"rps": 1, "burst": 10, "parent_factor": 10`
-	s := newSite(t, oneRule(`["ip:address/64,/56,/48"]`, config))
-	want := tb.Limit{Capacity: 1000, Tokens: 100, Per: 1e9}
-	if e := s.Explain(requestFrom("2001:db8::1")); len(e) != 3 || e[2].Limit != want {
-		t.Errorf("%+v", e)
-	}
-	fallback := jsonRules(`"fallback_limit": {"limit_keys": ["ip:address/64,/48"],
-		"algorithm_config": {` + config + `}}`)
-	if e := newSite(t, fallback).Explain(requestFrom("2001:db8::1")); len(e) != 2 {
-		t.Errorf("%+v", e)
 	}
 }
 

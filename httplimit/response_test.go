@@ -80,37 +80,6 @@ func TestResetIsWhenOneMoreWholeTokenIsThere(t *testing.T) {
 	wants(t, s.get(), "RateLimit-Reset: 2")
 }
 
-func TestOneItemForEachRuleThatApplies(t *testing.T) {
-	s := newSite(t, jsonRules("", jsonRule("wide", "[]", 50, ""), jsonRule(`per "org" \ x`,
-		`["header:k"]`, 20, ""),
-		jsonRule("other", `["header:other"]`, 20, ""), jsonRule("trial", "[]", 1,
-			`"mode": "shadow"`)))
-	w := s.get("K: 1")
-	want := []string{"wide r=49 t=49", `per "org" \ x r=19 t=19`}
-	if got := items(t, w, "RateLimit"); !slices.Equal(got, want) {
-		t.Errorf("%q", got)
-	}
-	wants(t, w, "RateLimit-Limit: 20", "RateLimit-Remaining: 19")
-}
-
-func TestNoFieldsIfNoRuleApplies(t *testing.T) {
-	newSite(t, jsonRules("", jsonRule("r", `["header:k"]`, 2, "")),
-		WithFields(Fields{Policy: true, XRateLimit: true})).unlimited("/")
-}
-
-func TestSilentGrants(t *testing.T) {
-	s := newSite(t, jsonRules("", jsonRule("r", "[]", 1, "")),
-		WithFields(Fields{OnlyRefused: true, Policy: true, XRateLimit: true}), steady())
-	if w := s.get(); w.Code != http.StatusOK || len(w.Header()) > 0 {
-		t.Errorf("status %d, %v", w.Code, w.Header())
-	}
-	if !s.seen.Allowed || s.seen.Rule != "r" {
-		t.Errorf("the handler sees %+v", s.seen)
-	}
-	wants(t, s.get(), "RateLimit-Limit: 1", "RateLimit-Remaining: 0", "Retry-After: 1",
-		`RateLimit: "r";r=0;t=1`, `RateLimit-Policy: "r";q=1;w=1`, "X-RateLimit-Remaining: 0")
-}
-
 func TestRetryAfterIsRoundedUp(t *testing.T) {
 	for _, c := range []struct{ rps, burst, cost, want string }{
 		{"100", "200", "200", "2"}, // 200 tokens
@@ -124,27 +93,6 @@ func TestRetryAfterIsRoundedUp(t *testing.T) {
 			c.burst, c.cost)), steady())
 		s.get()
 		wants(t, s.get(), "Retry-After: "+c.want, "RateLimit-Reset: "+c.want)
-	}
-}
-
-func TestRefusedItemsAreOfTheRefusingRules(t *testing.T) {
-	s := newSite(t, jsonRules("", jsonRule("wide", "[]", 50, ""), jsonRule("a", "[]", 1, ""),
-		sprintf(
-			`{"name": "b", "limit_keys": [], "algorithm": "token_bucket",
-			"algorithm_config": {"rps": 0.01, "burst": 1}}`)))
-	s.get()
-	w := s.get()
-	retry := w.Header().Get("Retry-After")
-	if n, _ := strconv.Atoi(retry); n < 100 || n > 150 {
-		t.Errorf("Retry-After: %s", retry)
-	}
-	// After the wait of a alone, clients would come back and be refused by b.
-	want := []string{"a r=0 t=" + retry, "b r=0 t=" + retry}
-	if got := items(t, w, "RateLimit"); !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
-	}
-	if p := problem(t, w); !slices.Equal(p.Violated, []string{"a", "b"}) {
-		t.Errorf("%+v", p)
 	}
 }
 

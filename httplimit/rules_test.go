@@ -131,23 +131,6 @@ func TestRulesWithTheSameKeys(t *testing.T) {
 	}
 }
 
-func TestSetsAreIndependent(t *testing.T) {
-	s := newSite(t, sprintf(`{"policies": [
-		{"id": "a", "spec": {"selector": {"pathPrefix": "/v1"}, "rules": [%[1]s]}},
-		{"id": "b", "spec": {"rules": [%[1]s, %[2]s]}}]}`,
-		jsonRule("r", `["ip:address"]`, 2, ""), jsonRule("q", `["header:q"]`, 2, "")))
-	for path, want := range map[string]string{"/": "b/r q", "/v1/x": "a/r b/r q"} {
-		if got := s.applying(path, "Q: 1"); got != want {
-			t.Errorf("%s: %s, want %s", path, got, want)
-		}
-	}
-	// Each has its own bucket.
-	s.granted(2, "/v1/")
-	if got := s.Explain(request("/v1/")); got[0].Allowed || got[1].Allowed {
-		t.Errorf("%+v", got)
-	}
-}
-
 func TestFallbackAppliesIfNoRuleDoes(t *testing.T) {
 	fallback := `"fallback_limit": {"limit_keys": ["ip:address"], "algorithm": "token_bucket",
 		"algorithm_config": {"rps": 1, "burst": 2}, "match": {"header:site": "1"}}`
@@ -194,13 +177,4 @@ func TestRuleThatDoesNotApply(t *testing.T) {
 	s = newSite(t, jsonRules("", strings.Replace(plans("gold", 50), `"r"`, `"key"`, 1),
 		jsonRule("all", "[]", 5, "")))
 	s.granted(5, "Plan: gold", "Plan: free")
-}
-
-// X-Plan: gold without a key must not be a way around the fallback.
-func TestMatchWithoutAKeyDoesNotEscapeTheFallback(t *testing.T) {
-	s := newSite(t, jsonRules(`"fallback_limit": {"limit_keys": ["ip:address"],
-		"algorithm_config": {"rps": 1, "burst": 5}}`,
-		jsonRule("gold", `["header:k"]`, 9, `"match": {"header:x-plan": "gold"}`)))
-	s.granted(5, "X-Plan: gold")
-	s.granted(9, "X-Plan: gold", "K: 1")
 }

@@ -38,30 +38,6 @@ func (s *site) settled(settled, estimated uint64) {
 	}
 }
 
-// A rule that is charged with an estimate refuses by it, and a debt delays later requests.
-func TestDebtOfAResponseDelaysTheNextRequests(t *testing.T) {
-	s := newSite(t, oneRule("[]", `"rps": 1, "burst": 100, "default_cost": 10,
-		"cost_source": "response:header:x-usage"`), steady())
-	usage := "130"
-	s.answer(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("X-Usage", usage) })
-	if w := s.get(); w.Code != http.StatusOK || s.left() != -30 {
-		t.Fatalf("status %d, %v left", w.Code, s.left())
-	}
-	if w := s.get(); w.Code != http.StatusTooManyRequests {
-		t.Fatal(w.Code)
-	} else {
-		wants(t, w, "Retry-After: 40", "RateLimit-Remaining: 0")
-	}
-	s.now = s.now.Add(40 * time.Second)
-	usage = "1000"
-	if w := s.get(); w.Code != http.StatusOK || s.left() != -100 {
-		t.Fatalf("status %d, %v left", w.Code, s.left())
-	}
-	if st := s.Stats()[0].Table; st.Settled != 1130 || st.Unpaid != 890 {
-		t.Errorf("%+v", st)
-	}
-}
-
 // Each rule with a cost in the response settles with its own cost, shadow rules and the parents of
 // networks too. A rule with its cost in the request does not.
 func TestEachRuleSettles(t *testing.T) {
@@ -95,38 +71,6 @@ func TestEachRuleSettles(t *testing.T) {
 	if len(want) > 0 {
 		t.Errorf("no %v", want)
 	}
-}
-
-// A rule that has taken nothing does not keep the rules after it from settling.
-func TestRulesAfterOneWithoutTokensSettle(t *testing.T) {
-	rule := func(name string, burst int, config string) string {
-		return sprintf(`{"name": %q, "mode": "shadow", "limit_keys": [], "algorithm_config":
-			{"rps": 1, "burst": %d, "default_cost": 10, %s}}`, name, burst, config)
-	}
-	s := newSite(t, jsonRules("",
-		rule("small", 10, `"cost_source": "response:header:x-other", "hide_cost_header": true`),
-		rule("usage", 100, `"cost_source": "response:header:x-usage"`)))
-	s.answer(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("X-Usage", "25") })
-	for range 2 {
-		s.get()
-	}
-	want := map[string]float64{"small": 0, "usage": 50}
-	for _, e := range s.Explain(request()) {
-		if e.Level.Tokens != want[e.Rule] {
-			t.Errorf("%s: %v left, want %v", e.Rule, e.Level.Tokens, want[e.Rule])
-		}
-	}
-}
-
-// Decide leaves no caller that could settle, so the estimate stands.
-func TestDecideKeepsTheEstimate(t *testing.T) {
-	s := newSite(t, reporting("response:bytes", ""))
-	w := httptest.NewRecorder()
-	w.Header().Set("X-Usage", "25")
-	if d, ok := s.Decide(w, request()); !ok || d.Cost != 10 || s.left() != 90 {
-		t.Errorf("%+v, %v left", d, s.left())
-	}
-	s.settled(0, 1)
 }
 
 // Finish settles once, Cancel settles at 0, and a Settlement without a Writer keeps the estimates.
@@ -205,21 +149,6 @@ func TestReloadDuringAResponse(t *testing.T) {
 	s.get()
 	s.settled(0, 0)
 	if s.left() != 5 {
-		t.Errorf("%v left", s.left())
-	}
-}
-
-// If a reload copies the buckets to another table, a response under way keeps its estimate.
-func TestReloadThatCopiesDuringAResponse(t *testing.T) {
-	s := newSite(t, reporting("response:bytes", ""))
-	s.answer(func(w http.ResponseWriter, _ *http.Request) {
-		s.reload(reporting("response:bytes", `, "tiers": {"by": "header:plan",
-			"limits": {"gold": {"rps": 1, "burst": 200}}}`))
-		w.Write(make([]byte, 60))
-	})
-	s.get()
-	s.settled(0, 0)
-	if s.left() != 90 {
 		t.Errorf("%v left", s.left())
 	}
 }

@@ -71,32 +71,6 @@ func bothProtocols(t *testing.T, f func(t *testing.T, http2 bool)) {
 	t.Run("HTTP/2", func(t *testing.T) { f(t, true) })
 }
 
-// The writer has the same optional methods as the writer of net/http.
-func TestWriterKeepsOptionalMethods(t *testing.T) {
-	bothProtocols(t, func(t *testing.T, http2 bool) {
-		plain, measured := "", ""
-		for text, policy := range map[*string]string{
-			&plain: jsonRule("r", "[]", 5, ""), &measured: reporting("response:bytes", ""),
-		} {
-			s := serveSite(t, policy, http2, func(w http.ResponseWriter, _ *http.Request) {
-				_, flush := w.(http.Flusher)
-				_, flushError := w.(interface{ FlushError() error })
-				_, hijack := w.(http.Hijacker)
-				_, read := w.(io.ReaderFrom)
-				_, push := w.(http.Pusher)
-				_, writeString := w.(io.StringWriter)
-				control := http.NewResponseController(w)
-				*text = sprint(flush, flushError, hijack, read, push, writeString,
-					control.EnableFullDuplex() == nil, control.Flush() == nil)
-			})
-			s.fetch()
-		}
-		if plain != measured {
-			t.Errorf("%s, want %s", measured, plain)
-		}
-	})
-}
-
 // bare is a ResponseWriter without optional methods.
 type bare struct{ http.ResponseWriter }
 
@@ -107,20 +81,6 @@ type wrapping struct{ bare }
 type errorFlusher interface{ FlushError() error }
 
 func (w wrapping) Unwrap() http.ResponseWriter { return w.ResponseWriter }
-
-// A second status, as http.Error writes it after a part of the body, changes no trailer.
-func TestASecondStatusKeepsTheTrailers(t *testing.T) {
-	s := newSite(t, reporting("response:header:x-usage", ""))
-	s.answer(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Trailer", "X-Usage")
-		io.WriteString(w, "body")
-		w.Header().Set("X-Usage", "30")
-		http.Error(w, "broken", http.StatusInternalServerError)
-	})
-	if got := s.get().Result().Trailer.Get("X-Usage"); got != "30" || s.left() != 70 {
-		t.Errorf("the trailer is %q, %v left, want 70", got, s.left())
-	}
-}
 
 // Whatever methods a writer has, the writer of a Settlement has no others, except Flush beside
 // Hijack.
@@ -218,26 +178,4 @@ func TestBytesOfReadFrom(t *testing.T) {
 			t.Errorf("%d bytes, %v left", len(body), s.left())
 		}
 	})
-}
-
-// A connection that is hijacked keeps the estimate, whatever is sent on it.
-func TestHijackKeepsTheEstimate(t *testing.T) {
-	for _, source := range []string{"response:bytes", "response:header:x-usage"} {
-		s := serveSite(t, reporting(source, ""), false,
-			func(w http.ResponseWriter, _ *http.Request) {
-				conn, buffer, err := w.(http.Hijacker).Hijack()
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				defer conn.Close()
-				io.WriteString(buffer, "HTTP/1.1 200 OK\r\nContent-Length: 40\r\n\r\n"+
-					strings.Repeat("x", 40))
-				buffer.Flush()
-			})
-		if _, body := s.fetch(); len(body) != 40 || s.left() != 90 {
-			t.Errorf("%s: %d bytes, %v left", source, len(body), s.left())
-		}
-		s.settled(0, 1)
-	}
 }

@@ -2,43 +2,10 @@ package httplimit
 
 import (
 	"net/http"
-	"slices"
 	"testing"
 
 	"github.com/seed-181794aa/ratelimit/tb"
 )
-
-func TestShadowRuleNeverChangesTheAnswer(t *testing.T) {
-	enforced := jsonRule("free", `["header:k"]`, 3, "")
-	shadow := jsonRule("trial", `["header:k"]`, 1, `"mode": "shadow"`)
-	var shadows []string
-	hooks := WithHooks(Hooks{Shadow: func(_ *http.Request, e Event) {
-		shadows = append(shadows, sprintf("%s %v %v %s", e.Rule, e.Shadow, e.Allowed, FormatKey(e.Key)))
-	}})
-	with := newSite(t, jsonRules("", shadow, enforced), hooks)
-	without := newSite(t, jsonRules("", enforced))
-	for i := range 5 {
-		a, b := with.get("K: 1"), without.get("K: 1")
-		if a.Code != b.Code || sprintf("%v", a.Header()) != sprintf("%v", b.Header()) ||
-			a.Body.String() != b.Body.String() || with.seen != without.seen {
-			t.Errorf("request %d: %d %v\nwant %d %v", i, a.Code, a.Header(), b.Code, b.Header())
-		}
-	}
-	want := []string{
-		"trial true true header:k=1", "trial true false header:k=1",
-		"trial true false header:k=1",
-	}
-	if !slices.Equal(shadows, want) {
-		t.Errorf("Shadow got %q", shadows)
-	}
-	st := with.Stats()
-	if st[0].ShadowGranted != 1 || st[0].ShadowRefused != 2 || st[0].Granted+st[0].Refused != 0 {
-		t.Errorf("%+v", st[0])
-	}
-	if st[1].Granted != 3 || st[1].Refused != 2 || st[1].ShadowRefused != 0 {
-		t.Errorf("%+v", st[1])
-	}
-}
 
 // A shadow rule applies where it would apply if it were enforced. The other rules apply as if the
 // shadow rule were not there.

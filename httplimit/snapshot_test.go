@@ -93,21 +93,6 @@ func TestRestoreGivesEachBucketItsTokens(t *testing.T) {
 	}
 }
 
-// A limit that has changed between two processes is the same as one that a reload changes.
-func TestRestoreWithAnotherLimit(t *testing.T) {
-	s := newSite(t, slowRule(1, 10))
-	for range 8 {
-		s.get("K: 1")
-	}
-	s.get("K: 2")
-	for burst, want := range map[int][2]float64{100: {2, 9}, 5: {2, 5}, 1: {1, 1}} {
-		next, _ := s.restarted(s.snapshot(), slowRule(0.5, burst))
-		if got := [2]float64{next.tokensLeft("K: 1"), next.tokensLeft("K: 2")}; got != want {
-			t.Errorf("burst %d: %v, want %v", burst, got, want)
-		}
-	}
-}
-
 // hookedWriter is a file that calls then before the first bytes are written to it.
 type hookedWriter struct {
 	bytes.Buffer
@@ -120,37 +105,6 @@ func (h *hookedWriter) Write(b []byte) (int, error) {
 		h.then = nil
 	}
 	return h.Buffer.Write(b)
-}
-
-// A bucket that a reload during a snapshot makes larger is not full, so it is in the snapshot.
-func TestReloadDuringASnapshot(t *testing.T) {
-	const keys = 2000 // more than the buffer of a snapshot can hold
-	for name, policy := range map[string]func(burst int) string{
-		"rule": func(burst int) string { return slowRule(1, burst) },
-		"tier": func(burst int) string { return plans("gold", burst) },
-	} {
-		s := newSite(t, policy(20))
-		of := func(i int) []string { return []string{sprint("K: ", i), "Plan: gold"} }
-		for i := range keys {
-			s.get(of(i)...)
-		}
-		file := &hookedWriter{then: func() {
-			s.reload(policy(1000))
-			s.now = s.now.Add(10 * time.Second)
-		}}
-		if err := s.Snapshot(file); err != nil {
-			t.Fatal(err)
-		}
-		next, done := s.restarted(file.String(), policy(1000))
-		if done.Buckets != keys {
-			t.Errorf("%s: %d buckets, want %d", name, done.Buckets, keys)
-		}
-		for i := range keys {
-			if got := next.tokensLeft(of(i)...); got != 29 {
-				t.Fatalf("%s: key %d has %v tokens, want 29", name, i, got)
-			}
-		}
-	}
 }
 
 func TestRestoreSkipsRulesWithOtherKeys(t *testing.T) {
@@ -185,20 +139,6 @@ func TestRestoreSkipsRulesWithOtherKeys(t *testing.T) {
 		if _, done := s.restarted(text, c.policy, c.opts...); sprint(done.Skipped) != c.want {
 			t.Errorf("%v, want %s", done.Skipped, c.want)
 		}
-	}
-}
-
-// A longer key than the limiter keeps is hashed as in a request.
-func TestRestoreHashesKeysThatAreTooLong(t *testing.T) {
-	s := newSite(t, slowRule(1, 3), WithMaxKeyLength(1024))
-	key := func(length int) string { return "K: " + strings.Repeat("x", length) }
-	lengths := []int{62, 63, 64, 100} // a key with 63 bytes and its length is as long as allowed
-	for _, length := range lengths {
-		s.granted(3, key(length))
-	}
-	next, _ := s.restarted(s.snapshot(), slowRule(1, 3))
-	for _, length := range lengths {
-		next.granted(0, key(length))
 	}
 }
 

@@ -280,59 +280,6 @@ func TestAStoreThatFailsToSettle(t *testing.T) {
 	}
 }
 
-// If one charge cannot be settled, the others are.
-func TestAStoreThatFailsToSettleOneCharge(t *testing.T) {
-	store := referenceStore{t: t, before: func(step, key string) error {
-		if step == "settle" && key != "" {
-			return errors.New("down")
-		}
-		return nil
-	}}
-	rule := func(name, keys string) string {
-		return sprintf(`{"name": %q, "limit_keys": [%s], "algorithm_config": {"rps": 1, "burst": 100,
-			"default_cost": 10, "cost_source": "response:bytes"}}`, name, keys)
-	}
-	s := newSite(t, jsonRules("", rule("key", `"header:k"`), rule("all", "")), WithStore(store))
-	s.answer(write(50))
-	s.get("K: 1")
-	if st := s.Stats(); st[0].Errors != 1 || st[0].Settled != 0 || st[1].Errors != 0 ||
-		st[1].Settled != 1 {
-		t.Errorf("%+v", st)
-	}
-}
-
-// A request gives back what it has taken if it must not wait. If its store fails then, it passes,
-// and there is nothing to settle.
-func TestAStoreThatFailsAfterADelay(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var q *queue
-		var down error
-		store := referenceStore{t: t, before: func(step, _ string) error {
-			if step == "take all" {
-				return down
-			}
-			return nil
-		}}
-		q = newQueue(t, `{"max_waiting": 1, "rules": [{"name": "r", "limit_keys": [],
-			"on_limit": "delay", "max_delay": "1s", "algorithm_config": {"rps": 10, "burst": 10,
-				"default_cost": 10, "cost_source": "response:header:used"}}]}`, WithStore(store),
-			WithHooks(Hooks{Delayed: func(*http.Request, Event) {
-				q.waits.count.Add(1) // by another request
-				down = errors.New("down")
-			}}))
-		q.get("first")
-		q.get("second")
-		q.waits.count.Add(-1)
-		q.saw("0 served first", "0 served second")
-		if st := q.Stats()[0]; st.Granted != 1 || st.Errors != 1 || st.Estimated != 1 {
-			t.Errorf("%+v, want one request that was charged, and one error", st)
-		}
-		if tokens := q.Explain(request())[0].Level.Tokens; tokens != 0 {
-			t.Errorf("%v tokens, want none and no debt", tokens)
-		}
-	})
-}
-
 // A shadow rule that fails alone does not touch the others before it.
 func TestAShadowRuleInAStoreThatFails(t *testing.T) {
 	var down error
@@ -358,34 +305,6 @@ func TestAShadowRuleInAStoreThatFails(t *testing.T) {
 	}
 	if takes != 3 {
 		t.Errorf("the store was asked %d times, want twice and once more when it failed", takes)
-	}
-}
-
-// If one limiter does not accept its limit, all rules keep theirs, and so does a bucket.
-func TestAStoreThatRefusesALimit(t *testing.T) {
-	var names []string
-	store := referenceStore{t: t, before: func(step, rule string) error {
-		if step == "limiters" {
-			names = append(names, rule)
-		}
-		return nil
-	}}
-	rules := func(a, b int) string {
-		return sprintf(`{"bundle_version": 1, "policies": [{"id": "s/1", "spec": {"rules": [%s, %s]}}]}`,
-			jsonRule("a b", `["header:X-Y", "query:q"]`, a, ""), jsonRule("b", "[]", b, ""))
-	}
-	s := newSite(t, rules(3, 3), WithStore(store))
-	if w := s.get("/?q=1", "X-Y: 1"); w.Code != http.StatusOK {
-		t.Fatal(w.Code)
-	}
-	if err := s.SetPolicy(mustParse(t, rules(9, unlucky))); err == nil ||
-		!strings.Contains(err.Error(), `rule "b": unlucky`) {
-		t.Errorf("%v", err)
-	}
-	s.granted(2, "/?q=1", "X-Y: 1")
-	const want = "s%2F1:a+b:header%3Ax-y,query%3Aq s%2F1:b:"
-	if got := strings.Join(names, " "); got != want {
-		t.Errorf("the rules are %s, want %s", got, want)
 	}
 }
 

@@ -55,16 +55,6 @@ func statsOf(s *site) []RuleStats {
 	return all
 }
 
-func TestTakeWithoutHeader(t *testing.T) {
-	s := newSite(t, jsonRule("r", "[]", 1, ""), WithFields(Fields{Policy: true, XRateLimit: true}))
-	if d, _, refusal := s.Take(nil, request()); refusal != nil || d.Rule != "r" {
-		t.Errorf("%+v %+v", d, refusal)
-	}
-	if d, _, refusal := s.Take(nil, request()); refusal == nil || d.Rule != "r" {
-		t.Errorf("%+v %+v", d, refusal)
-	}
-}
-
 // A refusal has all rules that refuse, with their keys, and the longest of their waits.
 func TestViolations(t *testing.T) {
 	s := newSite(t, jsonRules("", jsonRule("key", `["header:k"]`, 1, ""), jsonRule("all", "[]", 9, ""),
@@ -86,57 +76,12 @@ func TestViolations(t *testing.T) {
 	}
 }
 
-// The wait of a refusal has a jitter in proportion, also below a second. No Duration overflows.
-func TestJitterOfRefusals(t *testing.T) {
-	s := newSite(t, oneRule("[]", `"rps": 10, "burst": 10`), WithSharedSecret("x"))
-	for range 10 {
-		s.Take(nil, request())
-	}
-	_, _, refusal := s.Take(nil, request())
-	if r, _ := refusal.RetryAfter(); r <= 100*time.Millisecond || r > 150*time.Millisecond {
-		t.Errorf("%v", r)
-	}
-	c := s.begin(request())
-	defer c.end()
-	for wait, want := range map[time.Duration]time.Duration{
-		0: 0, tb.Never: tb.Never, tb.Never - 1: tb.Never,
-	} {
-		if got := c.spread(wait); got != want {
-			t.Errorf("%v: %v, want %v", wait, got, want)
-		}
-	}
-}
-
-// A cost above the capacity never fits, whatever another rule's wait is.
-func TestRefusalThatNoWaitHelps(t *testing.T) {
-	s := newSite(t, jsonRules("", oneRule("[]", `"rps": 1000, "burst": 1000, "fixed_cost": 1001`),
-		sprintf(`{"name": "slow", "limit_keys": [],
-			"algorithm_config": {"tokens_per_second": 0.001, "burst": 1, "fixed_cost": 1}}`)))
-	if _, _, refusal := s.Take(nil, request()); wait(refusal) != -1 {
-		t.Errorf("%+v", refusal)
-	}
-}
-
 // wait returns the whole seconds of a refusal, or -1 if no wait helps.
 func wait(r *Refusal) int {
 	if wait, ok := r.RetryAfter(); ok {
 		return int(wait / time.Second)
 	}
 	return -1
-}
-
-// If the store fails, no rule refuses.
-func TestTakeWithAFailedStore(t *testing.T) {
-	policy := jsonRule("r", "[]", 1, "")
-	if d, _, refusal := newSite(t, policy, downStore(t)).Take(nil, request()); refusal != nil {
-		t.Errorf("%+v %+v", d, refusal)
-	}
-	closed := newSite(t, policy, downStore(t), WithFailClosed(), steady())
-	_, _, refusal := closed.Take(nil, request())
-	if refusal == nil || refusal.Status != http.StatusServiceUnavailable ||
-		wait(refusal) != 4 || refusal.Violations != nil {
-		t.Errorf("%+v", refusal)
-	}
 }
 
 // A request that ends while it waits is refused with 499, or with 503 at the end of its time.
@@ -162,18 +107,3 @@ func TestTakeEndsWithItsRequest(t *testing.T) {
 type lateContext struct{ context.Context }
 
 func (c lateContext) Err() error { return context.Cause(c.Context) }
-
-// A granted request has a settlement if there is something to settle.
-func TestTakeSettles(t *testing.T) {
-	s := newSite(t, oneRule("[]", `"rps": 1, "burst": 10, "default_cost": 4,
-		"cost_source": "response:header:x-cost"`))
-	_, settlement, refusal := s.Take(nil, request())
-	if refusal != nil {
-		t.Fatal(refusal)
-	}
-	settlement.ReadHeader(http.Header{"X-Cost": {"1"}})
-	settlement.Finish()
-	if level := s.Explain(request())[0].Level; level.Tokens != 9 {
-		t.Errorf("%+v", level)
-	}
-}

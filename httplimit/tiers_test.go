@@ -2,9 +2,7 @@ package httplimit
 
 import (
 	"net/http"
-	"net/http/httptest"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -20,47 +18,6 @@ func plans(tiers ...any) string {
 		"tiers": {"by": "header:plan", "limits": {%s}}`, strings.Join(limits, ",")))
 }
 
-func TestTiersHaveTheirLimits(t *testing.T) {
-	s := newSite(t, plans("gold", 50, "free", 3))
-	for plan, want := range map[string]int{"gold": 50, "free": 3, "Gold": 10, "": 10} {
-		key := "K: of " + plan
-		all := s.Explain(request(key, "Plan: "+plan))
-		if len(all) != 1 || all[0].Limit.Capacity != want || all[0].Remaining != want-1 ||
-			all[0].Tier != plan && want != 10 {
-			t.Errorf("%q: %+v", plan, all)
-		}
-		wants(t, s.get(key, "Plan: "+plan), "RateLimit-Limit: "+sprint(want),
-			"RateLimit-Remaining: "+sprint(want-1))
-		s.granted(want-1, key, "Plan: "+plan)
-	}
-	if st := s.Stats(); len(st) != 1 || st[0].Table.Keys != 4 || st[0].Limit.Capacity != 10 {
-		t.Errorf("%+v", st)
-	}
-}
-
-// A refused client is refilled by its new plan from then on, also if another rule grants it.
-func TestRefusedClientEntersItsTier(t *testing.T) {
-	user := `{"name": "user", "limit_keys": ["header:k"], "algorithm_config": {
-		"tokens_per_second": 0.001, "burst": 3, "tiers": {"by": "header:plan", "limits": {
-			"gold": {"tokens_per_second": 1, "burst": 20}}}}}`
-	for name, policy := range map[string]string{
-		"one rule":  jsonRules("", user),
-		"two rules": jsonRules("", user, jsonRule("all", "[]", 1000, "")),
-	} {
-		s := newSite(t, policy)
-		s.granted(3, "K: 1")
-		w := s.get("K: 1", "Plan: gold")
-		if w.Code != http.StatusTooManyRequests {
-			t.Errorf("%s: status %d", name, w.Code)
-		}
-		wants(t, w, "Retry-After: 1")
-		s.now = s.now.Add(time.Second)
-		if w := s.get("K: 1", "Plan: gold"); w.Code != http.StatusOK {
-			t.Errorf("%s: status %d after the wait", name, w.Code)
-		}
-	}
-}
-
 // All spellings of a value name one tier. A value of which nothing is left keeps its spelling.
 func TestSpellingsOfTiers(t *testing.T) {
 	s := newSite(t, oneRule("[]", `"rps": 1, "burst": 10, "tiers": {"by": "header:content-type",
@@ -72,35 +29,6 @@ func TestSpellingsOfTiers(t *testing.T) {
 			t.Errorf("%q: the burst is %d, want %d", value, got, want)
 		}
 	}
-}
-
-// A client that changes its plan keeps its tokens: an upgrade is not a free burst, and many changes
-// are not either.
-func TestTokensStayInAnotherTier(t *testing.T) {
-	s := newSite(t, plans("gold", 50, "free", 3))
-	for range 8 {
-		s.get("K: 1")
-	}
-	for _, c := range []struct {
-		plan string
-		want float64
-	}{{"gold", 1}, {"free", 0}, {"gold", -1}, {"none", -1}, {"free", -1}} {
-		status := http.StatusOK
-		if c.want < 0 {
-			status = http.StatusTooManyRequests
-		}
-		if w := s.get("K: 1", "Plan: "+c.plan); w.Code != status {
-			t.Errorf("%+v: %d", c, w.Code)
-		}
-		if got := s.tokensLeft("K: 1", "Plan: "+c.plan); got != max(c.want, 0) {
-			t.Errorf("%+v: %v tokens", c, got)
-		}
-	}
-	s.now = s.now.Add(20 * time.Second)
-	s.granted(3, "K: 1", "Plan: free") // at most its burst
-	s.granted(0, "K: 1", "Plan: gold")
-	s.now = s.now.Add(20 * time.Second)
-	s.granted(20, "K: 1", "Plan: gold")
 }
 
 // A key that names the tier twice is as ambiguous as a key of the bucket.
@@ -195,26 +123,6 @@ func TestPlacesOfTiers(t *testing.T) {
 	}
 }
 
-// A key of a tier that is gone has the limit of the rule from the reload on, and not only from its
-// next request on.
-func TestTierThatIsGone(t *testing.T) {
-	fast := strings.Replace(plans("gold", 50), `"gold": {"tokens_per_second": 1,`,
-		`"gold": {"tokens_per_second": 20,`, 1)
-	s := newSite(t, fast)
-	s.get("K: more", "Plan: gold")
-	for range 50 {
-		s.get("K: none", "Plan: gold")
-	}
-	s.reload(plans("silver", 50))
-	s.now = s.now.Add(2 * time.Second)
-	s.reload(fast)
-	for key, want := range map[string]float64{"more": 10, "none": 2} {
-		if got := s.tokensLeft("K: "+key, "Plan: gold"); got != want {
-			t.Errorf("%s: %v tokens, want %v", key, got, want)
-		}
-	}
-}
-
 func TestSnapshotsHaveTiers(t *testing.T) {
 	s := newSite(t, plans("gold", 50, "a \"b\"", 50))
 	for i, plan := range []string{"gold", "a \"b\"", "none", "gold"} {
@@ -282,44 +190,5 @@ func TestInvalidTiers(t *testing.T) {
 	all := mustParse(t, plans("free", 5)).Warnings()
 	if strings.Contains(strings.Join(all, "\n"), "tiers") {
 		t.Error(all)
-	}
-}
-
-// While reloads add, change and remove tiers and clients change theirs, no client gets more than
-// its first burst, because the clock stands still.
-func TestReloadOfTiersDuringTraffic(t *testing.T) {
-	const goroutines, each, burst = 4, 1000, 1000
-	policies := []*Policy{
-		mustParse(t, plans("gold", burst, "a", 2*burst)), mustParse(t, plans("gold", 3*burst)),
-		mustParse(t, plans("gold", 2*burst, "b", 2*burst)),
-	}
-	s := newSite(t, plans("gold", burst))
-	s.get("K: 1", "Plan: gold")
-	h := s.Middleware(http.HandlerFunc(nothing))
-	var granted, seen atomic.Int64
-	done := make(chan bool)
-	for range goroutines {
-		go func() {
-			for i := range each {
-				w := httptest.NewRecorder()
-				h.ServeHTTP(w, request("K: 1", "Plan: "+[]string{"gold", "a", "b"}[i/100%3]))
-				if w.Code == http.StatusOK {
-					granted.Add(1)
-				}
-				seen.Add(1)
-			}
-			done <- true
-		}()
-	}
-	for i := 0; seen.Load() < goroutines*each; i++ {
-		if err := s.SetPolicy(policies[i%len(policies)]); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for range goroutines {
-		<-done
-	}
-	if n := granted.Load(); n >= burst || n < 10 {
-		t.Errorf("%d granted", n)
 	}
 }

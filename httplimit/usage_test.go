@@ -97,28 +97,6 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// A rule with usage beside others: each takes its own cost, a shadow rule too.
-func TestUsageBesideOtherRules(t *testing.T) {
-	rule := func(name, source, more string) string {
-		return sprintf(`{"name": %q, "limit_keys": [], "algorithm_config": {"rps": 1, "burst": 100,
-			"default_cost": 10, "cost_source": %q}%s}`, name, source, more)
-	}
-	s := newSite(t, jsonRules("", rule("usage", "response:usage", ""),
-		rule("trial", "response:usage", `, "mode": "shadow"`), rule("bytes", "response:bytes", ""),
-		rule("field", "response:header:used", ""), jsonRule("requests", "[]", 100, "")),
-		usageOfLastNumber())
-	s.answer(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Used", "3")
-		body("used 25")(w)
-	})
-	s.get("Max: 50")
-	for i, want := range []float64{75, 93, 97, 99, 75} {
-		if got := s.Explain(request())[i].Level.Tokens; got != want {
-			t.Errorf("rule %d has %v tokens, want %v", i, got, want)
-		}
-	}
-}
-
 // A program without the option does not accept a policy that needs it.
 func TestUsageNeedsItsOption(t *testing.T) {
 	p := mustParse(t, reporting("response:usage", ""))

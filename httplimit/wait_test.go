@@ -35,36 +35,6 @@ func TestRequestsAreServedAtTheirSlots(t *testing.T) {
 	})
 }
 
-// A refused request has the time after which it may wait, or be served at once if it has no time
-// to wait.
-func TestRetryAfterOfARuleThatDelays(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var refused time.Duration
-		q := newQueue(t, delaying("r", "[]", 10, ""), WithHooks(Hooks{
-			Refused: func(_ *http.Request, e Event) { refused = e.RetryAfter },
-		}))
-		for range 15 {
-			q.get("x")
-		}
-		q.get("late")
-		if refused != 100*time.Millisecond {
-			t.Errorf("RetryAfter %v, want 100ms", refused)
-		}
-		time.Sleep(refused - time.Nanosecond)
-		q.get("early")
-		if refused != 1 {
-			t.Errorf("RetryAfter %v, want 1ns", refused)
-		}
-		time.Sleep(time.Nanosecond)
-		q.get("again")
-		q.counted(0, 11, 2, 1, 5, 0)
-		q.pending.Wait()
-		if at := time.Since(q.start); at != 600*time.Millisecond {
-			t.Errorf("the last request was served after %v, want 600ms", at)
-		}
-	})
-}
-
 // The longest delay of all rules counts. Rules that refuse are charged at the arrival.
 func TestRequestWaitsForTheSlowestRule(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -108,84 +78,6 @@ func TestRequestWaitsForTheSlowestRule(t *testing.T) {
 		if !slices.Equal(hooked, want) {
 			t.Errorf("hooks: %q, want %q", hooked, want)
 		}
-	})
-}
-
-// Of several rules that delay, the one with the longest delay is the binding rule.
-func TestLongestDelayIsBinding(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var hooked []string
-		hook := func(_ *http.Request, e Event) {
-			if e.Delay > 0 {
-				hooked = append(hooked, sprint(e.Rule, " ", e.Delay))
-			}
-		}
-		q := newQueue(t, jsonRules("", delaying("short", "[]", 10, ""),
-			`{"name": "long", "limit_keys": ["ip:address"], "on_limit": "delay", "max_delay": "1s",
-				"algorithm_config": {"rps": 2, "burst": 10}}`),
-			WithHooks(Hooks{Delayed: hook, Granted: hook}))
-		for range 11 {
-			q.get("x")
-		}
-		q.pending.Wait()
-		if want := []string{"long 500ms", "long 500ms"}; !slices.Equal(hooked, want) {
-			t.Errorf("%q, want %q", hooked, want)
-		}
-		q.counted(0, 11, 0, 1, 0, 0)
-		q.counted(1, 11, 0, 1, 0, 0)
-	})
-}
-
-// Of several rules with the same delay, the first one is in the events. A hook that takes its time
-// delays the request no more than the rule does.
-func TestSameDelays(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var hooked []string
-		hook := func(_ *http.Request, e Event) {
-			if e.Delay > 0 {
-				time.Sleep(30 * time.Millisecond)
-				hooked = append(hooked, e.Rule)
-			}
-		}
-		q := newQueue(t, jsonRules("", delaying("first", "[]", 10, ""),
-			delaying("second", `["ip:address"]`, 10, "")), WithHooks(Hooks{Delayed: hook}))
-		for range 11 {
-			q.get("x")
-		}
-		q.saw(append(slices.Repeat([]string{"0 served x"}, 10), "100 served x")...)
-		if !slices.Equal(hooked, []string{"first"}) {
-			t.Errorf("%q", hooked)
-		}
-	})
-}
-
-// RateLimit-Reset is the time until the bucket has a whole token after all requests that wait.
-func TestResetCountsRequestsThatWait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := newQueue(t, jsonRule("r", "[]", 10, `"on_limit": "delay", "max_delay": "5s"`))
-		for range 10 {
-			q.get("x")
-		}
-		first := q.get("x") // 1 s
-		for range 4 {
-			q.get("x")
-		}
-		q.pending.Wait()
-		wants(t, first, "RateLimit-Remaining: 0", "RateLimit-Reset: 5", `RateLimit: "r";r=0;t=5`)
-	})
-}
-
-// A rule that refuses is asked before the request waits.
-func TestNoDelayIfAnotherRuleRefuses(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := newQueue(t, jsonRules("", delaying("slow", `["header:k"]`, 10, ""),
-			jsonRule("plain", "[]", 10, "")))
-		for range 11 {
-			q.get("x", "K: 1")
-		}
-		q.counted(0, 10, 0, 0, 0, 0)
-		q.counted(1, 10, 1, 0, 0, 0)
-		q.pending.Wait()
 	})
 }
 

@@ -43,25 +43,6 @@ func TestHangUpGivesTheSlotBack(t *testing.T) {
 	})
 }
 
-// A client in the middle of the queue that hangs up gives nothing back, because the slots of the
-// requests after it do not change. Its slot is lost, and no two requests get one slot.
-func TestHangUpInTheMiddleOfTheQueue(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := newQueue(t, delaying("r", "[]", 10, ""))
-		for range 10 {
-			q.get("burst")
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		q.send(ctx, "gone")
-		q.get("second")
-		cancel()
-		synctest.Wait()
-		q.get("third")
-		q.saw(append(slices.Repeat([]string{"0 served burst"}, 10), "0 499 gone", "200 served second",
-			"300 served third")...)
-	})
-}
-
 // A request waits no longer than its own context, and is refused at once if its slot is later.
 func TestDeadlineOfTheContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -78,33 +59,6 @@ func TestDeadlineOfTheContext(t *testing.T) {
 		burst := slices.Repeat([]string{"0 served burst"}, 10)
 		q.saw(append(burst, "0 429 short", "100 served long")...)
 	})
-}
-
-func TestTimeOutWhileWaiting(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := newQueue(t, delaying("r", "[]", 10, ""))
-		for range 10 {
-			q.get("burst")
-		}
-		ctx, cancel := context.WithCancelCause(t.Context())
-		w := q.send(deadlined{ctx}, "x")
-		cancel(nil)
-		q.pending.Wait()
-		if p := problem(t, w); p.Status != http.StatusServiceUnavailable {
-			t.Errorf("%+v", p)
-		}
-		q.counted(0, 10, 0, 0, 0, 1)
-	})
-}
-
-// deadlined is a context that ends as if it had a deadline.
-type deadlined struct{ context.Context }
-
-func (d deadlined) Err() error {
-	if d.Context.Err() != nil {
-		return context.DeadlineExceeded
-	}
-	return nil
 }
 
 // After StopWaiting no request waits beyond its end, and the requests that wait until then are
@@ -137,21 +91,6 @@ func TestStopWaiting(t *testing.T) {
 	})
 }
 
-// Between StopWaiting and its end, a request still waits no longer than its own context.
-func TestDeadlineBeforeTheEndOfWaiting(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := newQueue(t, delaying("r", "[]", 10, ""))
-		for range 10 {
-			q.get("burst")
-		}
-		q.StopWaiting(time.Now().Add(400 * time.Millisecond))
-		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-		defer cancel()
-		q.send(ctx, "short")
-		q.saw(append(slices.Repeat([]string{"0 served burst"}, 10), "0 429 short")...)
-	})
-}
-
 // A request that must not wait any more is served if its bucket has got tokens meanwhile. Each rule
 // is charged once.
 func TestStopWaitingServesIfThereAreTokens(t *testing.T) {
@@ -167,22 +106,5 @@ func TestStopWaitingServesIfThereAreTokens(t *testing.T) {
 		if e := q.Explain(request()); e[0].Remaining != 8 || e[1].Remaining != 8 {
 			t.Errorf("%+v", e)
 		}
-	})
-}
-
-// A request that was about to wait, and is refused after all, has not been delayed: neither what
-// hooks and logs get nor the Decision has the delay of the grant that was given back.
-func TestRefusalAfterAllHasNoDelay(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var q *queue
-		q = newQueue(t, delaying("r", "[]", 10, ""), WithHooks(Hooks{
-			Refused: func(_ *http.Request, e Event) { q.note(sprintf("refused %t %v", e.Allowed, e.Delay)) },
-		}))
-		for range 12 {
-			q.get("x")
-		}
-		q.StopWaiting(time.Now())
-		q.saw(append(slices.Repeat([]string{"0 served x"}, 10),
-			"0 429 x", "0 429 x", "0 refused false 0s", "0 refused false 0s")...)
 	})
 }

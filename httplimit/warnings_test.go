@@ -191,14 +191,6 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-func TestUnverifiedClaimsAreChosenByTheClient(t *testing.T) {
-	p := mustParse(t, jsonRules(`"jwt": "unverified"`, jsonRule("a", `["jwt:sub"]`, 1, "")))
-	got := p.Warnings()
-	if len(got) != 2 || !strings.HasPrefix(got[1], "rules[0].limit_keys[0] is chosen by the client") {
-		t.Errorf("%q", got)
-	}
-}
-
 func TestWarningsAreBounded(t *testing.T) {
 	var rules []string
 	for i := range 1000 {
