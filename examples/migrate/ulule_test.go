@@ -5,16 +5,14 @@ import (
 	"net/http"
 	"net/netip"
 
-	"github.com/gin-gonic/gin"
 	"github.com/ulule/limiter/v3"
-	mgin "github.com/ulule/limiter/v3/drivers/middleware/gin"
 	"github.com/ulule/limiter/v3/drivers/middleware/stdlib"
 
 	"github.com/seed-181794aa/ratelimit"
 	"github.com/seed-181794aa/ratelimit/httplimit"
 )
 
-var _ = []any{ululeBefore, ululeAfter, ululeGinBefore, ululeGinAfter, ululeTable, ululeHere}
+var _ = []any{ululeBefore, ululeAfter, ululeTable, ululeHere}
 
 func ululeBefore(store limiter.Store, next http.Handler) (http.Handler, error) {
 	rate, err := limiter.NewRateFromFormatted("10-M")
@@ -28,18 +26,6 @@ func ululeBefore(store limiter.Store, next http.Handler) (http.Handler, error) {
 func ululeAfter(next http.Handler) http.Handler {
 	handler := httplimit.PerAddress(10, 10.0/60).Middleware(next)
 	return handler
-}
-
-func ululeGinBefore(router *gin.Engine, store limiter.Store, rate limiter.Rate) {
-	router.Use(mgin.NewMiddleware(limiter.New(store, rate)))
-}
-
-func ululeGinAfter(router *gin.Engine, limiter *httplimit.Limiter) {
-	router.Use(func(c *gin.Context) {
-		if _, granted := limiter.Decide(c.Writer, c.Request); !granted {
-			c.Abort()
-		}
-	})
 }
 
 func ululeTable(ctx context.Context, instance *limiter.Limiter, key string) []any {

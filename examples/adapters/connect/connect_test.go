@@ -24,91 +24,61 @@ func TestFace(t *testing.T) {
 	}))
 }
 
-const procedure = "/acme.v1.Service/Unary"
-
 type text = wrapperspb.StringValue
-
-// site is a server with a unary method.
-type site struct {
-	*httplimit.Limiter
-	server *httptest.Server
-	calls  int
-}
-
-func newSite(t *testing.T, rule httplimit.Rule, opts ...httplimit.Option) *site {
-	now := time.Now()
-	clock := httplimit.WithLimiterOptions(tb.WithClock(func() time.Time { return now }))
-	rule.Name = "calls"
-	l, err := httplimit.New(httplimit.Rules(rule), append(opts, clock)...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &site{Limiter: l}
-	mux := http.NewServeMux()
-	mux.Handle(procedure, RateLimit(l, connect.NewUnaryHandler(procedure,
-		func(_ context.Context, r *connect.Request[text]) (*connect.Response[text], error) {
-			s.calls++
-			return connect.NewResponse(r.Msg), nil
-		}, connect.WithIdempotency(connect.IdempotencyNoSideEffects))))
-	s.server = httptest.NewUnstartedServer(mux)
-	s.server.EnableHTTP2 = true
-	s.server.StartTLS()
-	t.Cleanup(s.server.Close)
-	return s
-}
 
 var protocols = map[string]connect.ClientOption{
 	"connect": connect.WithClientOptions(), "connect GET": connect.WithHTTPGet(),
 	"gRPC": connect.WithGRPC(), "gRPC-Web": connect.WithGRPCWeb(),
 }
 
-// call makes a unary call.
-func (s *site) call(t *testing.T, protocol string) error {
-	client := connect.NewClient[text, text](s.server.Client(), s.server.URL+procedure, protocols[protocol],
-		connect.WithIdempotency(connect.IdempotencyNoSideEffects))
-	response, err := client.CallUnary(t.Context(), connect.NewRequest(wrapperspb.String("ping")))
-	if err == nil && response.Msg.Value != "ping" {
-		t.Errorf("%s: %s", protocol, response.Msg)
-	}
-	return err
-}
-
-var oneAnHour = tb.Limit{Capacity: 1, Tokens: 1, Per: time.Hour}
-
-func TestCalls(t *testing.T) {
-	for protocol := range protocols {
-		s := newSite(t, httplimit.Rule{Keys: []string{"ip:address"}, Limit: oneAnHour})
-		if err := s.call(t, protocol); err != nil {
-			t.Errorf("%s: %v", protocol, err)
-		}
-		wantRefused(t, s.call(t, protocol))
-		if s.calls != 1 {
-			t.Errorf("%s: %d calls reached the handler, want 1", protocol, s.calls)
-		}
-		if t.Failed() {
-			t.Fatal(protocol)
-		}
-	}
-}
-
-// wantRefused requires the error of a refused call, with the time of Retry-After, which is in whole
-// seconds.
-func wantRefused(t *testing.T, err error) {
-	t.Helper()
-	var e *connect.Error
-	if !errors.As(err, &e) || e.Code() != connect.CodeResourceExhausted || len(e.Details()) != 1 {
-		t.Errorf("%v, want ResourceExhausted and a detail", err)
-		return
-	}
-	detail, err := e.Details()[0].Value()
+// newClient returns a client of a service that answers one call in an hour.
+func newClient(
+	t *testing.T, protocol connect.ClientOption, opts ...httplimit.Option,
+) *connect.Client[text, text] {
+	l, err := httplimit.New(httplimit.Rules(httplimit.Rule{
+		Name: "calls", Limit: tb.Limit{Capacity: 1, Tokens: 1, Per: time.Hour},
+	}), opts...)
 	if err != nil {
-		t.Error(err)
-		return
+		t.Fatal(err)
 	}
-	wait := detail.(*errdetails.RetryInfo).RetryDelay.AsDuration()
-	field, err := time.ParseDuration(e.Meta().Get("Retry-After") + "s")
-	if err != nil || (wait-field).Abs() > 2*time.Second || wait < time.Hour-time.Minute {
-		t.Errorf("Retry-After: %v, %v, RetryInfo: %v", field, err, wait)
+	const procedure = "/acme.v1.Service/Unary"
+	answer := func(_ context.Context, r *connect.Request[text]) (*connect.Response[text], error) {
+		return connect.NewResponse(r.Msg), nil
+	}
+	idempotent := connect.WithIdempotency(connect.IdempotencyNoSideEffects)
+	mux := http.NewServeMux()
+	mux.Handle(procedure, RateLimit(l, connect.NewUnaryHandler(procedure, answer, idempotent)))
+	server := httptest.NewUnstartedServer(mux)
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	return connect.NewClient[text, text](server.Client(), server.URL+procedure, protocol, idempotent)
+}
+
+// The error of a refused call has the time of Retry-After, which is in whole seconds.
+func TestCalls(t *testing.T) {
+	for protocol, option := range protocols {
+		client := newClient(t, option)
+		ping := func() (*connect.Response[text], error) {
+			return client.CallUnary(t.Context(), connect.NewRequest(wrapperspb.String("ping")))
+		}
+		if response, err := ping(); err != nil || response.Msg.Value != "ping" {
+			t.Errorf("%s: %v, %v", protocol, response, err)
+		}
+		_, err := ping()
+		var e *connect.Error
+		if !errors.As(err, &e) || e.Code() != connect.CodeResourceExhausted || len(e.Details()) != 1 {
+			t.Fatalf("%s: %v, want ResourceExhausted and a detail", protocol, err)
+		}
+		detail, err := e.Details()[0].Value()
+		if err != nil {
+			t.Fatal(err)
+		}
+		wait := detail.(*errdetails.RetryInfo).RetryDelay.AsDuration()
+		field, err := time.ParseDuration(e.Meta().Get("Retry-After") + "s")
+		if err != nil || (wait-field).Abs() > 2*time.Second || wait < time.Hour-time.Minute {
+			t.Errorf("%s: Retry-After %v, RetryInfo %v, %v", protocol, field, wait, err)
+		}
 	}
 }
 
@@ -122,10 +92,11 @@ func (downStore) TakeAll(context.Context, time.Time, []tb.Charge, []tb.Decision)
 }
 
 func TestFailure(t *testing.T) {
-	s := newSite(t, httplimit.Rule{Limit: oneAnHour}, httplimit.WithFailClosed(),
-		httplimit.WithStore(downStore{httplimit.Memory()}))
-	for protocol := range protocols {
-		if code := connect.CodeOf(s.call(t, protocol)); code != connect.CodeUnavailable {
+	for protocol, option := range protocols {
+		client := newClient(t, option, httplimit.WithFailClosed(),
+			httplimit.WithStore(downStore{httplimit.Memory()}))
+		_, err := client.CallUnary(t.Context(), connect.NewRequest(wrapperspb.String("ping")))
+		if code := connect.CodeOf(err); code != connect.CodeUnavailable {
 			t.Errorf("%s: %v", protocol, code)
 		}
 	}

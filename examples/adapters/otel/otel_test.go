@@ -17,27 +17,6 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// newLimiter returns a limiter with a rule and a shadow rule for API keys, whose tables have two
-// buckets.
-func newLimiter(t *testing.T) *httplimit.Limiter {
-	now := time.Now()
-	rule := httplimit.Rule{
-		Name: "enforced", Keys: []string{"header:x-api-key"},
-		Limit: tb.Limit{Capacity: 4, Tokens: 1, Per: time.Hour},
-	}
-	shadow := rule
-	shadow.Name, shadow.Shadow, shadow.Limit.Capacity = "shadow", true, 2
-	l, err := httplimit.New(&httplimit.Policy{
-		Sets: []httplimit.RuleSet{
-			{Name: "api", Evaluation: httplimit.AllMatch, Rules: []httplimit.Rule{rule, shadow}},
-		},
-	}, httplimit.WithLimiterOptions(tb.WithMaxKeys(2), tb.WithClock(func() time.Time { return now })))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l
-}
-
 func send(l *httplimit.Limiter, key string, n int) {
 	for range n {
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
@@ -76,8 +55,28 @@ func collect(t *testing.T, reader metric.Reader) map[string]float64 {
 	return all
 }
 
+// A rule and a shadow rule for API keys have tables of two buckets. The instruments are metrics of
+// tb proxy, with dots.
 func TestObserve(t *testing.T) {
-	l := newLimiter(t)
+	now := time.Now()
+	rule := httplimit.Rule{
+		Name: "enforced", Keys: []string{"header:x-api-key"},
+		Limit: tb.Limit{Capacity: 4, Tokens: 1, Per: time.Hour},
+	}
+	shadow := rule
+	shadow.Name, shadow.Shadow, shadow.Limit.Capacity = "shadow", true, 2
+	l, err := httplimit.New(&httplimit.Policy{
+		Sets: []httplimit.RuleSet{
+			{Name: "api", Evaluation: httplimit.AllMatch, Rules: []httplimit.Rule{rule, shadow}},
+		},
+	}, httplimit.WithLimiterOptions(tb.WithMaxKeys(2), tb.WithClock(func() time.Time { return now })))
+	if err != nil {
+		t.Fatal(err)
+	}
+	document, err := os.ReadFile("../../../docs/proxy.md")
+	if err != nil {
+		t.Fatal(err)
+	}
 	reader := metric.NewManualReader()
 	registration, err := Observe(metric.NewMeterProvider(metric.WithReader(reader)).Meter("test"), l)
 	if err != nil {
@@ -109,31 +108,17 @@ func TestObserve(t *testing.T) {
 	if got := collect(t, reader); !maps.Equal(got, want) {
 		t.Errorf("%v\nwant\n%v", got, want)
 	}
+	for series := range want {
+		name, _, _ := strings.Cut(strings.ReplaceAll(series, ".", "_"), " ")
+		if !strings.Contains(string(document), "| `"+name+"` |") &&
+			!strings.Contains(string(document), "| `"+name+"_total` |") {
+			t.Errorf("docs/proxy.md does not have %s", name)
+		}
+	}
 	if err := registration.Unregister(); err != nil {
 		t.Fatal(err)
 	}
 	if got := collect(t, reader); len(got) > 0 {
 		t.Errorf("after Unregister: %v", got)
-	}
-}
-
-// The instruments are metrics of tb proxy, with dots.
-func TestNames(t *testing.T) {
-	document, err := os.ReadFile("../../../docs/proxy.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	reader := metric.NewManualReader()
-	meter := metric.NewMeterProvider(metric.WithReader(reader)).Meter("test")
-	if _, err := Observe(meter, newLimiter(t)); err != nil {
-		t.Fatal(err)
-	}
-	for s := range collect(t, reader) {
-		name, _, _ := strings.Cut(s, " ")
-		name = strings.ReplaceAll(name, ".", "_")
-		if !strings.Contains(string(document), "| `"+name+"` |") &&
-			!strings.Contains(string(document), "| `"+name+"_total` |") {
-			t.Errorf("docs/proxy.md does not have %s", name)
-		}
 	}
 }
