@@ -58,7 +58,7 @@ func BenchmarkInsert(b *testing.B) {
 }
 
 // insertInTurn is Insert into a full map with a queue in the place of the order.
-func (m *Map[K, V]) insertInTurn(key K, set func(*V)) {
+func (m *Map[K, V]) insertInTurn(key K, set func(*V) uint64) {
 	v := m.table.newValue(key)
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -53,14 +53,22 @@ func (c *cache[K]) use(key K) (hit bool) {
 	return false
 }
 
-// setStamp returns a function that gives a value the stamp.
-func setStamp(stamp uint64) func(*item) { return func(i *item) { i.used.Store(stamp) } }
+// setStamp returns a function that gives a new value the stamp, and withStamp for one that replaces
+// another.
+func setStamp(stamp uint64) func(*item) uint64 {
+	return func(i *item) uint64 {
+		i.used.Store(stamp)
+		return stamp
+	}
+}
+
+func withStamp(stamp uint64) func(*item) { return func(i *item) { i.used.Store(stamp) } }
 
 // replace replaces key's value by one of the same stamp, and reports whether it did.
 func (c *cache[K]) replace(key K) bool {
 	old := c.Load(key)
 	old.final.Store(true)
-	return c.Replace(key, old, setStamp(old.used.Load())) != nil
+	return c.Replace(key, old, withStamp(old.used.Load())) != nil
 }
 
 // verify returns an error if the table, the order and the number of keys do not agree.

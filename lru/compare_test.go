@@ -97,8 +97,9 @@ func (c *comparison) insert(key int, stamp uint64) {
 		idle = 0
 	}
 	c.values = tracker{}
-	_, until, outcome := c.table.Insert(key, c.now, idle, func(v *trackedValue) {
+	_, until, outcome := c.table.Insert(key, c.now, idle, func(v *trackedValue) uint64 {
 		*v = trackedValue{stamped: e, lastRead: stamp}
+		return stamp
 	})
 	evicted, isExact := c.values.retired, c.values.stale <= maxStale
 	c.corrected += c.values.stale

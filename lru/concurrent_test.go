@@ -23,11 +23,11 @@ func TestInsertAndRemoveUnderContention(t *testing.T) {
 						})
 						continue
 					}
-					c.Insert(k, uint64(i), 0, func(v *item) {
+					c.Insert(k, uint64(i), 0, func(v *item) uint64 {
 						if n := c.items.live.Add(1); n > int64(bound) {
 							t.Errorf("%d values alive, want at most %d", n, bound)
 						}
-						v.used.Store(uint64(i))
+						return setStamp(uint64(i))(v)
 					})
 				}
 			})
@@ -53,11 +53,11 @@ func TestBoundHoldsAtEveryInstant(t *testing.T) {
 				if v := c.Load(k); v != nil {
 					v.used.Store(now)
 				} else {
-					c.Insert(k, now, 0, func(v *item) {
+					c.Insert(k, now, 0, func(v *item) uint64 {
 						if n := c.items.live.Add(1); n > bound {
 							t.Errorf("%d values alive, want at most %d", n, bound)
 						}
-						v.used.Store(now)
+						return setStamp(now)(v)
 					})
 				}
 				if n := c.Len(); n > bound {

@@ -189,7 +189,10 @@ func TestRefusesUntilTheLeastStamp(t *testing.T) {
 	}
 	full(10)
 	c.Load(1).used.Store(40)
-	notCalled := func(*item) { t.Error("set was called for a refused key") }
+	notCalled := func(*item) uint64 {
+		t.Error("set was called for a refused key")
+		return 0
+	}
 	if _, until, o := c.Insert(9, 19, 0, notCalled); o != Refused || until != 20 {
 		t.Errorf("Insert at 19: %v until %d, want refused until 20", o, until)
 	}
@@ -303,7 +306,7 @@ func TestSuccessorIsNotRetiredForItsPredecessor(t *testing.T) {
 	m.Insert("a", 0, 0, setStamp(10))
 	values.use = func(i *item) {
 		i.final.Store(true)
-		if m.Replace("a", i, setStamp(10)) == nil {
+		if m.Replace("a", i, withStamp(10)) == nil {
 			t.Fatal("not replaced")
 		}
 	}

@@ -121,11 +121,11 @@ const (
 // one, Insert corrects stale stamps. It stops once it has found one and made at least 16
 // corrections, and in any case after 1,024. It passes now to Retire.
 //
-// set is called under the lock. v is nil unless the outcome is Inserted. If the outcome is
+// set is called under the lock, and returns the stamp. v is nil unless the outcome is Inserted. If the outcome is
 // Refused, until is the least stamp: from then on there is room. Insert panics if key does not
 // equal itself, as a NaN does not.
 func (m *Map[K, V]) Insert(
-	key K, now, idle uint64, set func(*V),
+	key K, now, idle uint64, set func(*V) (stamp uint64),
 ) (v *V, until uint64, outcome Outcome) {
 	if key != key { // only a NaN differs from itself
 		panic("lru: the key does not equal itself")
@@ -149,8 +149,7 @@ func (m *Map[K, V]) Insert(
 	if v == nil {
 		v = m.table.newValue(key)
 	}
-	set(v)
-	stamp, _, _ := m.values.Stamp(v)
+	stamp := set(v)
 	m.table.store(hash, stored, v)
 	m.order.add(stamp, v)
 	m.publish()
@@ -207,8 +206,8 @@ func (m *Map[K, V]) Replace(key K, old *V, set func(*V)) *V {
 }
 
 // Remove removes key. It calls retire with the key's value, and retire must end that value
-// whatever its state is. If retire panics, so does Remove, and the key stays. Remove takes time
-// linear in the number of keys, and inserts wait for it.
+// whatever its state is, and not panic. Remove takes time linear in the number of keys, and inserts wait
+// for it.
 func (m *Map[K, V]) Remove(key K, retire func(v *V)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -216,22 +215,14 @@ func (m *Map[K, V]) Remove(key K, retire func(v *V)) {
 		m.refuseUntil.Store(0) // before the key is gone, not after
 		defer m.publish()
 	}
-	var failure any
-	v := m.table.remove(key, func(v *V) (retired bool) {
-		defer func() { failure = recover() }() // a panic would leave the small map locked
-		if m.table.hasKey(v, key) {
+	v := m.table.remove(key, func(v *V) bool {
+		found := m.table.hasKey(v, key)
+		if found {
 			retire(v)
-			retired = true
 		}
-		return retired
+		return found
 	})
-	if failure != nil {
-		panic(failure)
-	}
-	if v == nil {
-		return
-	}
-	if !m.order.remove(func(u *V) bool { return u == v }) {
+	if v != nil && !m.order.remove(func(u *V) bool { return u == v }) {
 		// The order has a value that v has replaced.
 		m.order.remove(func(u *V) bool { return m.table.hasKey(u, key) })
 	}

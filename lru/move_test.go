@@ -97,7 +97,7 @@ func TestKeysAreFoundWhileOthersComeAndGo(t *testing.T) {
 				}
 				if rng.IntN(4) == 0 {
 					v.final.Store(true)
-					if c.Replace(k, v, setStamp(always)) != nil {
+					if c.Replace(k, v, withStamp(always)) != nil {
 						if v.dead.Swap(true) {
 							t.Errorf("key %d: a value was replaced twice", k)
 						}

@@ -119,20 +119,27 @@ func (t *table[K, V]) slot(hash uint64) int {
 }
 
 // load returns the value of key, or nil.
-func (t *table[K, V]) load(key K) *V {
+func (t *table[K, V]) load(key K) (v *V) {
+	var ok bool
 	var hash uint64
-	if short, ok := t.shortTextOf(&key); ok { // with hash and hasKey inlined by hand
+	var m *smallMap[V]
+	if short, isShort := t.shortTextOf(&key); isShort { // with hash and hasKey inlined by hand
 		hash = mixWords(short.head, short.tail, short.size, t.hasher.first, t.hasher.second)
-		if v, ok := t.small(hash).Load(hash); ok && short.isAt(textAt(v)) {
+		m = t.small(hash)
+		if v, ok = m.Load(hash); ok && short.isAt(textAt(v)) {
 			return v
 		}
 	} else {
 		hash = t.hasher.hash(key)
-		if v, ok := t.small(hash).Load(hash); ok && t.hasKey(v, key) {
+		m = t.small(hash)
+		if v, ok = m.Load(hash); ok && t.hasKey(v, key) {
 			return v
 		}
 	}
-	v, _ := t.probe(hash, key)
+	if !ok && t.moving.Load() == nil && t.small(hash) == m && t.collided.Load() == nil {
+		return nil // without another search
+	}
+	v, _ = t.probe(hash, key)
 	return v
 }
 

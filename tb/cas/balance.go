@@ -1,15 +1,16 @@
 package cas
 
 import (
-	"math"
-	"math/big"
-	"time"
-
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// grace is the time that a SetLimit may take from its clock reading to the change.
-const grace = uint64(time.Minute)
+// deepestDebt is the deepest debt in tokens that a change of the limit keeps. It is more than
+// maxDebt, because at a late reading a debt is deeper.
+const deepestDebt = 1 << 32
+
+// mostDebt is the most units of debt that a level reports. At a late reading the debt is higher by
+// the supply since.
+const mostDebt = 1 << 61
 
 // balance is the state of a bucket at its own time, as the supply clock shows it. The deficit is the
 // capacity and one unit if the bucket is in debt: then the time is the unit before its slot.
@@ -80,80 +81,10 @@ func (m *layout) level(b balance, t uint64) tb.Level {
 	return l
 }
 
-// inherit returns the balance that a bucket with balance b has in m, if m takes its place from old
-// at instant t. The bucket keeps its tokens, but not more than its new capacity, and its debt.
-func (m *layout) inherit(old *layout, b balance, t uint64) balance {
-	tokens, since := old.tokensAt(b, max(t, old.begin)) // what it has in old, it has since then
-	return m.balanceWith(tokens, m.supply.at(max(since, m.begin)))
-}
-
-// tokensAt returns the tokens of a bucket at instant t, in millionths and negative in debt. since
-// is the instant at which it has them. That is t, unless the bucket's own time is later and it is
-// not in debt. Then since is the last instant of that time.
-func (m *layout) tokensAt(b balance, t uint64) (micros int64, since uint64) {
-	now := m.supply.at(t)
-	missing := min(b.missing(now), m.capacity+deepestDebt*m.scale)
-	if b.deficit > m.capacity || !now.before(b.time) {
-		return int64(m.micros(m.capacity)) - int64(m.micros(missing)), t
-	}
-	next, ok := m.supply.timeOf(b.time.plus(1)) // it is ahead of t
-	if !ok {
-		next = math.MaxUint64
-	}
-	return int64(m.micros(m.capacity - b.deficit)), next - 1
-}
-
-// balanceWith returns the balance of a bucket that has a number of tokens at now, in millionths. A
-// part of a unit is lost.
-func (m *layout) balanceWith(micros int64, now wide) balance {
-	perUnit := int64(maxScale / m.scale)
-	if micros < 0 {
-		micros -= perUnit - 1
-	}
-	return m.balanceOfUnits(micros/perUnit, now)
-}
-
 // balanceOfUnits returns the balance of a bucket that has a number of units at now, negative in debt.
 func (m *layout) balanceOfUnits(units int64, now wide) balance {
 	if units >= 0 {
 		return balance{now, m.capacity - min(m.capacity, uint64(units))}
 	}
 	return balance{now.plus(uint64(-units) - 1), m.capacity + 1}
-}
-
-// supplyFrom returns S(t) for a bucket that has had what the eras before have supplied. At the
-// beginning of the era that is less than S(t) by the fraction of a unit that is carried.
-func (m *layout) supplyFrom(t uint64) wide {
-	if t <= m.begin {
-		return wide{}
-	}
-	return m.supply.at(t)
-}
-
-// change returns the layout that takes the place of m at instant t with another limit, and begins a
-// new era. owed is the deepest debt of any bucket: see limits.owe.
-func (m *layout) change(l tb.Limit, t, owed uint64) *layout {
-	n := newLayout(l)
-	n.end, n.begin = m.end, t
-	n.owner = m.owner + 1<<tierBits
-	n.supply.from = t - min(t, m.carried(&n, t))
-	n.history = m.history.after(m, &n, owed)
-	return &n
-}
-
-// carried returns the nanoseconds in which n supplies the fraction of a unit that m has supplied
-// at t beyond whole units, rounded down. With this head start no fraction is lost however often
-// the limit changes.
-func (m *layout) carried(n *layout, t uint64) uint64 {
-	units := func(m *layout) (num, per *big.Int) {
-		num = big.NewInt(m.limit.Tokens)
-		return num.Mul(num, new(big.Int).SetUint64(m.scale)), big.NewInt(int64(m.limit.Per))
-	}
-	old, per := units(m)
-	fraction := new(big.Int).SetUint64(t - min(t, m.supply.from))
-	fraction.Mul(fraction, old).Mod(fraction, per) // over per, in units of m
-	rate, newPer := units(n)
-	fraction.Mul(fraction, new(big.Int).SetUint64(n.scale)).Mul(fraction, newPer)
-	per.Mul(per, new(big.Int).SetUint64(m.scale)).Mul(per, rate)
-	return fraction.Quo(fraction, per).Uint64()
 }

@@ -108,7 +108,7 @@ func (b *Bucket) AddAt(t time.Time, tokens float64) {
 		if c, m, _ := b.look(at); c == nil {
 			b.enter(m, at)
 		}
-		want := request{tokens: -tokens, rest: true, debt: deepest, within: tb.Never}
+		want := request{kind: kindDraw, tokens: -tokens, within: tb.Never}
 		_, _ = spend(b, b.load(), at, want)
 	}
 }
@@ -162,33 +162,29 @@ func (b *Bucket) peek(t uint64, want request) tb.Decision {
 	if c == nil {
 		return m.fullDecision(want.in(m))
 	}
-	return m.check(has, t, &want)
+	_, o := m.decide(has, t, &want)
+	return o.Decision
 }
 
 // look returns the bucket's cell and layout, and its balance in that layout. Before the first grant
 // the cell is nil.
 func (b *Bucket) look(t uint64) (c *cell, m *layout, has balance) {
-	for {
-		c, m = b.load(), b.layout()
-		if m == nil {
-			panic(noLimit)
-		}
-		if c == nil {
-			return nil, m, balance{}
-		}
-		if word := c.word.Load(); !isSealed(word) || b.load() == c {
-			return c, m, b.limits.view(m, c, word, t)
-		}
-	}
+	m = b.layout()
+	visit(b, b.load(), t, func(l *layout, own *cell, now balance) (balance, bool) {
+		c, m, has = own, l, now
+		return now, false
+	})
+	return c, m, has
 }
 
 // The methods of home. The first grant makes the cell, so the bucket's time begins at that
 // reading.
 
-func (b *Bucket) load() *cell     { return b.cell.Load() }
-func (b *Bucket) layout() *layout { return b.limits.one.Load() }
-func (b *Bucket) shared() *limits { return &b.limits }
-func (b *Bucket) now() uint64     { return b.clock.read() }
+func (b *Bucket) load() *cell            { return b.cell.Load() }
+func (b *Bucket) layout() *layout        { return b.limits.one.Load() }
+func (b *Bucket) layoutOf(*cell) *layout { return b.layout() }
+func (b *Bucket) shared() *limits        { return &b.limits }
+func (b *Bucket) now() uint64            { return b.clock.read() }
 
 func (b *Bucket) replace(old *cell, m *layout, base, word uint64) *cell {
 	next := new(cell).init(m, base, word)
@@ -200,13 +196,13 @@ func (b *Bucket) replace(old *cell, m *layout, base, word uint64) *cell {
 
 func (b *Bucket) insert(m *layout, t uint64, want request) (o result, done bool, err error) {
 	cost := want.cost(m)
-	if cost > m.capacity && !want.rest {
+	if cost > m.capacity && !want.partial() {
 		return result{Decision: m.fullDecision(cost), delay: tb.Never}, true, nil
 	}
-	s, base, word := m.first(t, t, &want)
-	c := new(cell).init(m, base, word)
-	if !b.cell.CompareAndSwap(nil, c) {
-		return o, false, nil
+	next, o := m.decide(balance{time: m.supply.at(t)}, t, &want)
+	c := new(cell)
+	if o.receipt = c.first(m, next, t); !b.cell.CompareAndSwap(nil, c) {
+		return result{}, false, nil
 	}
-	return s.grant(m, receipt{c, evicted, word}), true, nil
+	return o, true, nil
 }

@@ -26,7 +26,7 @@ func (b *Bucket) Charge(cost float64) (BucketCharge, error) {
 func (c *BucketCharge) Peek(t time.Time) (tb.Decision, error) {
 	b := c.bucket
 	at, target := b.clock.instant(t), b.load()
-	if target != nil && c.want.within == 0 {
+	if target != nil && c.want.kind == kindTake {
 		m := b.layout()
 		if d, ok := target.peek(m, at, c.want.in(m)); ok {
 			return d, nil
@@ -43,10 +43,10 @@ func (c *BucketCharge) Level(t time.Time) (tb.Level, error) { return c.bucket.Le
 func (c *BucketCharge) Take(t time.Time) (tb.Decision, error) {
 	b := c.bucket
 	at, target := b.clock.instant(t), b.load()
-	if d, ok := c.take(&b.limits, target, b.layout(), at); ok {
+	if d, ok := c.takeFast(&b.limits, target, b.layout(), at); ok {
 		return d, nil
 	}
-	return takeSlow(b, &c.part, target, at)
+	return takePart(b, &c.part, target, at)
 }
 
 // Cancel implements tb.Charge. It gives nothing back to a bucket that has moved to a new base since

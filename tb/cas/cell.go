@@ -25,6 +25,22 @@ func (c *cell) init(m *layout, base, word uint64) *cell {
 	return c
 }
 
+// first sets up c as the first cell of a bucket, with the balance b that a call at t has left. It returns
+// the receipt of that call.
+func (c *cell) first(m *layout, b balance, t uint64) receipt {
+	base := m.baseOf(b, t)
+	word := m.wordOf(base, b)
+	c.init(m, base, word)
+	return receipt{c, evicted, word}
+}
+
+// seal seals the word, unless it is sealed.
+func (c *cell) seal() {
+	for word := c.word.Load(); !isSealed(word); word = c.word.Load() {
+		c.word.CompareAndSwap(word, word|sealBit)
+	}
+}
+
 // startOf returns the supply at a base, and blockOf the last base that is not after x.
 func startOf(base uint64) wide { return wide{base >> (64 - blockBits), base << blockBits} }
 func blockOf(x wide) uint64    { return x.hi<<(64-blockBits) | x.lo>>blockBits }

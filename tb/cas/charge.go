@@ -20,7 +20,7 @@ var _ tb.Charge = (*Charge[string])(nil)
 // does. It returns tb.ErrInvalidCost if cost is zero, negative, NaN or infinite. It takes nothing
 // and allocates nothing.
 func (l *Limiter[K]) Charge(key K, cost float64) (Charge[K], error) {
-	c := Charge[K]{place: place[K]{l, key, 0}, part: part{want: request{tokens: cost}}}
+	c := Charge[K]{place: l.placeOf(key), part: part{want: request{tokens: cost}}}
 	return c, checkCost(cost)
 }
 
@@ -32,7 +32,7 @@ func (l *Limiter[K]) ChargeIn(tier int, key K, cost float64) (Charge[K], error) 
 		return Charge[K]{}, err
 	}
 	c, err := l.Charge(key, cost)
-	c.place.tier = tier + 1
+	c.place.tier, c.place.enters = tier, true
 	return c, err
 }
 
@@ -40,8 +40,8 @@ func (l *Limiter[K]) ChargeIn(tier int, key K, cost float64) (Charge[K], error) 
 func (c *Charge[K]) Peek(t time.Time) (d tb.Decision, err error) {
 	at := c.place.clock.instant(t)
 	c.checked = c.place.load()
-	if c.checked != nil && c.want.within == 0 {
-		m := c.place.layout()
+	if c.checked != nil && c.want.kind == kindTake {
+		m := c.place.layoutOf(c.checked)
 		if d, ok := c.checked.peek(m, at, c.want.in(m)); ok {
 			return d, nil
 		}
@@ -63,17 +63,17 @@ func (c *Charge[K]) Take(t time.Time) (tb.Decision, error) {
 		target = c.place.load()
 	}
 	at := c.place.clock.instant(t)
-	if d, ok := c.take(c.place.shared(), target, c.place.layout(), at); ok {
+	if d, ok := c.takeFast(c.place.shared(), target, c.place.layoutOf(target), at); ok {
 		return d, nil
 	}
-	return takeSlow(c.place, &c.part, target, at)
+	return takePart(c.place, &c.part, target, at)
 }
 
 // Enter moves the key to the tier that ChargeIn has named, unless it is in that tier or not in the
 // table. It takes nothing. tb.TakeAll calls it if Peek has refused the charge. t is a reading of the
 // limiter's clock.
 func (c *Charge[K]) Enter(t time.Time) {
-	if c.place.tier > 0 {
+	if c.place.enters {
 		c.place.enter(c.place.clock.instant(t))
 	}
 }
@@ -88,6 +88,6 @@ func (c *Charge[K]) Cancel() { c.cancel(c.place.shared()) }
 // ChargeIn has named, or in tier 0.
 func (c *Charge[K]) Settle(actual float64) error {
 	p := c.place
-	p.tier = -p.tier // the key may have changed its tier since
+	p.enters = false // the key may have changed its tier since
 	return settlePart(p, &c.part, actual)
 }

@@ -3,8 +3,6 @@ package cas
 import (
 	"math"
 	"sync/atomic"
-
-	"github.com/seed-181794aa/ratelimit/tb"
 )
 
 // evictor implements lru.Values: it ranks cells for eviction, retires them, and counts the debt
@@ -69,13 +67,3 @@ func (e *evictor) Retire(c *cell, stamp, word, now uint64) bool {
 
 // retireForReset ends a cell whatever its word is.
 func (e *evictor) retireForReset(c *cell) { c.word.Store(evicted) }
-
-func (e *evictor) stats(keys int) tb.Stats {
-	return tb.Stats{
-		Keys:          keys,
-		EvictedFull:   e.evictedFull,
-		EvictedInDebt: e.evictedInDebt,
-		Forgiven:      float64(e.forgiven) / maxScale,
-		RefusedNew:    e.refused.Load(),
-	}
-}

@@ -197,10 +197,10 @@ func checkSuccessor(
 ) {
 	c.word.Store(c.word.Load() | sealBit)
 	has := m.balanceOf(c.base, c.word.Load())
-	call := m.charge(has, now, &request{layout: m, units: cost})
-	base, r := m.successor(has, call.after, now)
-	if isSealed(r.after) || !call.granted {
-		t.Fatalf("limit %+v: successor's word %x, granted %t, want a grant", l, r.after, call.granted)
+	after, call := m.decide(has, now, &request{layout: m, units: cost})
+	base, r := m.successor(has, after, now)
+	if isSealed(r.after) || !call.Allowed {
+		t.Fatalf("limit %+v: successor's word %x, granted %t, want a grant", l, r.after, call.Allowed)
 	}
 	got := m.balanceOf(base, r.after)
 	if got.time.integer().Cmp(ownTime) != 0 || got.deficit != wantDeficit.Uint64() {

@@ -92,7 +92,7 @@ func TestMoveAfterEvictionBringsNoKeyBack(t *testing.T) {
 	if c.word.Load() != evicted {
 		t.Errorf("word %x, want evicted", c.word.Load())
 	}
-	p := place[string]{f.Limiter, "a", 0}
+	p := f.placeOf("a")
 	if p.replace(c, f.layout(), c.base, 0) != nil { // the mover goes on
 		t.Error("the evicted cell was replaced")
 	}

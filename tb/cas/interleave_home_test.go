@@ -38,9 +38,9 @@ func (h *stoppedHome) load() *cell {
 	return h.Bucket.load()
 }
 
-func (h *stoppedHome) layout() *layout {
+func (h *stoppedHome) layoutOf(c *cell) *layout {
 	h.stop(loadsLayout)
-	return h.Bucket.layout()
+	return h.Bucket.layoutOf(c)
 }
 
 func (h *stoppedHome) shared() *limits {
@@ -155,7 +155,7 @@ func TestTwoChangesAtOnceEndTwoEras(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	if m := l.limits.one.Load(); m.owner>>tierBits != 2 || len(m.history.eras) != 2 {
-		t.Errorf("era %d with %d before, want 2 with 2", m.owner>>tierBits, len(m.history.eras))
+	if m := l.limits.one.Load(); m.owner>>tierBits != 2 || len(m.eras) != 2 {
+		t.Errorf("era %d with %d before, want 2 with 2", m.owner>>tierBits, len(m.eras))
 	}
 }

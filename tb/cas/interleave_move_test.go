@@ -74,7 +74,7 @@ func TestOnlyOneOfTwoMoversSucceeds(t *testing.T) {
 	f.granted("a", 10)
 	f.now = f.deltaSpan()
 	c := f.seal("a")
-	p := place[string]{f.Limiter, "a", 0}
+	p := f.placeOf("a")
 	base, word := blockOf(f.layout().supply.at(f.clock.read())), f.layout().scale
 
 	successor := p.replace(c, f.layout(), base, word)

@@ -1,7 +1,6 @@
 package cas
 
 import (
-	"math"
 	"math/bits"
 
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -38,9 +37,9 @@ type layout struct {
 	deficitMask uint64
 	end         uint64 // last instant that the clock can reach
 
-	owner   uint64  // the tier and, above tierBits, the number of the era
-	begin   uint64  // instant of the change that made the layout
-	history history // the eras before
+	owner uint64 // the tier and, above tierBits, the number of the era
+	begin uint64 // instant of the change that made the layout
+	eras  []era  // before that, of the same tier
 }
 
 func newLayout(l tb.Limit) layout {
@@ -79,43 +78,6 @@ func (m *layout) unpack(word uint64) (delta, deficit uint64) {
 func (m *layout) fits(delta uint64) bool { return delta>>(63-m.deficitBits&63) == 0 }
 
 func isSealed(word uint64) bool { return word >= sealBit }
-
-// impossible returns a cost that no bucket can ever pay.
-func (m *layout) impossible() uint64 { return m.capacity + 1 }
-
-// unitsOf returns n tokens in units, or more than the capacity if n is above it. n is positive.
-func (m *layout) unitsOf(n int) uint64 {
-	if uint64(n) > m.tokens {
-		return m.impossible()
-	}
-	return uint64(n) * m.scale
-}
-
-// unitsOfCost returns cost in units, rounded up, or more than the capacity if cost is above it.
-func (m *layout) unitsOfCost(cost float64) uint64 {
-	if cost > float64(m.tokens) {
-		return m.impossible()
-	}
-	return m.roundUp(cost)
-}
-
-// roundUp returns the least number of units whose float64 in tokens is not below tokens. So 0.1 is
-// exactly a tenth, although its binary fraction is a little more.
-func (m *layout) roundUp(tokens float64) uint64 {
-	scale := float64(m.scale)
-	units := math.Floor(tokens * scale)
-	if units/scale < tokens {
-		units++
-	}
-	return uint64(units)
-}
-
-// tokensIn returns the whole tokens in a number of units below 2³². The product is too large
-// by at most units/2⁶³ < 1/scale, so the result is exact.
-func (m *layout) tokensIn(units uint64) int {
-	hi, _ := bits.Mul64(units<<1, m.scaleRecip)
-	return int(hi)
-}
 
 // owns reports whether c has this layout.
 func (m *layout) owns(c *cell) bool { return c.owner == m.owner }

@@ -76,7 +76,7 @@ func New[K comparable](limit tb.Limit, opts ...tb.Option) (*Limiter[K], error) {
 
 // Allow takes one token of key's bucket. It ignores the context.
 func (l *Limiter[K]) Allow(_ context.Context, key K) (tb.Decision, error) {
-	// Allow and AllowAt are take, inlined by hand: a call would add 1.5 ns.
+	// Allow and AllowAt are allow, inlined by hand: a call would add 1.5 ns.
 	t := l.clock.read()
 	c := l.table.Load(key)
 	m := l.limits.one.Load()
@@ -85,7 +85,7 @@ func (l *Limiter[K]) Allow(_ context.Context, key K) (tb.Decision, error) {
 			return d, nil
 		}
 	}
-	return l.takeSlow(c, t, key, 1)
+	return l.allowSlow(c, t, key, 1)
 }
 
 // AllowN takes n tokens, or none. It returns tb.ErrInvalidCost if n is not positive.
@@ -93,7 +93,7 @@ func (l *Limiter[K]) AllowN(_ context.Context, key K, n int) (tb.Decision, error
 	if n <= 0 {
 		return tb.Decision{}, tb.ErrInvalidCost
 	}
-	return l.take(l.clock.read(), key, n)
+	return l.allow(l.clock.read(), key, n)
 }
 
 // AllowCost takes a decimal number of tokens, or none. It rounds the cost up to units of 10⁻⁶
@@ -110,13 +110,13 @@ func (l *Limiter[K]) AllowCost(_ context.Context, key K, cost float64) (tb.Decis
 	}
 	t := l.clock.read()
 	c := l.table.Load(key)
-	m := l.layoutOf(key)
+	m := l.limits.layoutOf(c)
 	if c != nil {
 		if d, _, _, ok := c.take(m, t, want.in(m)); ok {
 			return d, nil
 		}
 	}
-	o, err := spend(place[K]{l, key, 0}, c, t, want)
+	o, err := spend(l.placeOf(key), c, t, want)
 	return o.Decision, err
 }
 
@@ -134,7 +134,7 @@ func (l *Limiter[K]) AllowAt(t time.Time, key K, n int) (tb.Decision, error) {
 			return d, nil
 		}
 	}
-	return l.takeSlow(c, at, key, n)
+	return l.allowSlow(c, at, key, n)
 }
 
 // Peek returns the decision that Allow would return now. It takes nothing, adds no key and waits
@@ -150,7 +150,7 @@ func (l *Limiter[K]) Peek(_ context.Context, key K) (tb.Decision, error) {
 			return d, nil
 		}
 	}
-	d, _, err := place[K]{l, key, 0}.peek(t, request{tokens: 1})
+	d, _, err := l.placeOf(key).peek(t, request{tokens: 1})
 	return d, err
 }
 
@@ -158,7 +158,7 @@ func (l *Limiter[K]) Peek(_ context.Context, key K) (tb.Decision, error) {
 // insert. A key that is not in the table has a full bucket. If the table would refuse the key,
 // the level has no tokens, and both of its times are the time until there is room.
 func (l *Limiter[K]) Level(_ context.Context, key K) (tb.Level, error) {
-	return place[K]{l, key, 0}.level(l.clock.read())
+	return l.placeOf(key).level(l.clock.read())
 }
 
 // Reset removes key. Its bucket is full when the key comes back. C1 holds before the reset and
@@ -180,8 +180,8 @@ func (l *Limiter[K]) Stats() tb.Stats {
 	return s
 }
 
-// take takes n tokens at t.
-func (l *Limiter[K]) take(t uint64, key K, n int) (tb.Decision, error) {
+// allow takes n tokens at t.
+func (l *Limiter[K]) allow(t uint64, key K, n int) (tb.Decision, error) {
 	c := l.table.Load(key)
 	m := l.limits.one.Load()
 	if c != nil && m != nil {
@@ -189,38 +189,24 @@ func (l *Limiter[K]) take(t uint64, key K, n int) (tb.Decision, error) {
 			return d, nil
 		}
 	}
-	return l.takeSlow(c, t, key, n)
+	return l.allowSlow(c, t, key, n)
 }
 
-// takeSlow is take for a key in any state, with or without tiers. c is what a look-up of key has
+// allowSlow is allow for a key in any state, with or without tiers. c is what a look-up of key has
 // returned.
-func (l *Limiter[K]) takeSlow(c *cell, t uint64, key K, n int) (tb.Decision, error) {
+func (l *Limiter[K]) allowSlow(c *cell, t uint64, key K, n int) (tb.Decision, error) {
 	if l.limits.tiers != nil && c != nil {
-		m := l.layoutOf(key)
+		m := l.limits.layoutOf(c)
 		if d, _, _, ok := c.take(m, t, m.unitsOf(n)); ok {
 			return d, nil
 		}
 	}
-	o, err := spend(place[K]{l, key, 0}, c, t, request{tokens: float64(n)})
+	o, err := spend(l.placeOf(key), c, t, request{tokens: float64(n)})
 	return o.Decision, err
 }
 
-// layoutOf returns the layout of key's bucket. The layout of a cell that was loaded before is the
-// same or an earlier one.
-func (l *Limiter[K]) layoutOf(key K) *layout {
-	if m := l.limits.one.Load(); m != nil {
-		return m
-	}
-	return l.tierLayout(key, 0)
-}
-
-// tierLayout returns the layout of the tier of key's bucket, or of the given tier if it has none.
-func (l *Limiter[K]) tierLayout(key K, tier int) *layout {
-	if c := l.table.Load(key); c != nil {
-		tier = c.tier()
-	}
-	return l.limits.tiers[tier].Load()
-}
+// placeOf returns the place of key in the table, in the tier that it is in.
+func (l *Limiter[K]) placeOf(key K) place[K] { return place[K]{Limiter: l, key: key} }
 
 // isNaN reports whether key is a NaN or contains one. No table would find such a key again.
 func isNaN[K comparable](key K) bool {

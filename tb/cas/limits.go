@@ -56,14 +56,22 @@ func (s *limits) limit(i int) tb.Limit {
 // of returns where the layout of a cell's tier is.
 func (s *limits) of(c *cell) *atomic.Pointer[layout] { return s.tier(c.tier()) }
 
+// layoutOf returns the layout of a bucket whose cell is c, or the one of tier 0 if it has none.
+func (s *limits) layoutOf(c *cell) *layout {
+	if c == nil {
+		return s.tier(0).Load()
+	}
+	return s.of(c).Load()
+}
+
 // owner returns the layout of a cell, or nil if it is forgotten.
 func (s *limits) owner(c *cell) *layout {
 	m := s.of(c).Load()
 	if m.owns(c) {
 		return m
 	}
-	if i := m.history.find(c); i >= 0 {
-		return m.history.eras[i].layout
+	if i := m.eraOf(c); i >= 0 {
+		return m.eras[i].layout
 	}
 	return nil
 }
@@ -101,26 +109,3 @@ func tierOf(owner uint64) int { return int(owner & (1<<tierBits - 1)) }
 
 // tier returns the tier of the layout of c.
 func (c *cell) tier() int { return tierOf(c.owner) }
-
-// setLimit makes l the limit of a tier, or of all keys, at the reading that now returns. It calls now
-// under the lock, so that the readings of changes do not overtake each other. ending is called with
-// the layout whose era ends, and returns it.
-func (s *limits) setLimit(
-	tier *atomic.Pointer[layout], l tb.Limit, now func() uint64,
-	ending func(m *layout, t uint64) *layout,
-) error {
-	if err := l.Validate(); err != nil {
-		return err
-	}
-	s.setting.Lock()
-	defer s.setting.Unlock()
-	t, m := now(), tier.Load()
-	if m == nil {
-		panic(noLimit)
-	}
-	if l == m.limit {
-		return nil
-	}
-	tier.Store(ending(m, t).change(l, max(t, m.begin), s.owed.Load()))
-	return nil
-}

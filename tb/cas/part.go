@@ -17,8 +17,8 @@ type part struct {
 // the given time from the reading of Take. Take then grants what it would refuse, and Delay returns
 // the wait. With 0, the charge does not wait.
 func (p *part) MayWait(within time.Duration) {
-	if p.want.within, p.want.debt = within, deepest; within <= 0 {
-		p.want.within, p.want.debt = 0, nil
+	if p.want.kind, p.want.within = kindWait, within; within <= 0 {
+		p.want.kind = kindTake
 	}
 }
 
@@ -26,9 +26,9 @@ func (p *part) MayWait(within time.Duration) {
 // if that Take was refused, cancelled or settled.
 func (p *part) Delay() time.Duration { return p.delay }
 
-// take is the fast path of takeSlow: it takes p at t, if c can decide and p need not wait. c is the
+// takeFast is the fast path of takePart: it takes p at t, if c can decide and p need not wait. c is the
 // bucket's cell, or nil, and m its layout, which was loaded later.
-func (p *part) take(s *limits, c *cell, m *layout, t uint64) (d tb.Decision, ok bool) {
+func (p *part) takeFast(s *limits, c *cell, m *layout, t uint64) (d tb.Decision, ok bool) {
 	if c == nil {
 		return tb.Decision{}, false
 	}
@@ -39,11 +39,11 @@ func (p *part) take(s *limits, c *cell, m *layout, t uint64) (d tb.Decision, ok 
 		p.countTaken(s)
 		return d, true
 	}
-	return d, ok && p.want.within == 0
+	return d, ok && p.want.kind == kindTake
 }
 
-// takeSlow is take for a charge that waits, and for a bucket in any state.
-func takeSlow[H home](h H, p *part, c *cell, t uint64) (tb.Decision, error) {
+// takePart takes p at t from a bucket in any state.
+func takePart[H home](h H, p *part, c *cell, t uint64) (tb.Decision, error) {
 	p.receipt, p.delay = receipt{}, 0
 	o, err := spend(h, c, t, p.want)
 	if o.Allowed {
@@ -54,7 +54,7 @@ func takeSlow[H home](h H, p *part, c *cell, t uint64) (tb.Decision, error) {
 }
 
 func (p *part) countTaken(s *limits) {
-	if p.want.within > 0 {
+	if p.want.kind == kindWait {
 		s.reservations.Add(1)
 	}
 }
@@ -64,7 +64,7 @@ func (p *part) cancel(s *limits) {
 	if p.receipt.cell == nil {
 		return
 	}
-	if p.want.within > 0 {
+	if p.want.kind == kindWait {
 		s.cancellations.Add(1)
 	}
 	s.giveBack(p.receipt, p.want.tokens)

@@ -10,25 +10,17 @@ import (
 // place is a key's place in the table of a limiter. It is the home of the key's bucket.
 type place[K comparable] struct {
 	*Limiter[K]
-	key K
-	// tier is the tier that the call names, plus 1. If it is negative, the key keeps its tier, and
-	// gets this one only with a new bucket. If it is 0, that bucket is in tier 0.
-	tier int
+	key    K
+	tier   int  // of a new bucket
+	enters bool // the key enters the tier if it is in another one
 }
 
 func (p place[K]) load() *cell { return p.table.Load(p.key) }
-func (p place[K]) layout() *layout {
-	if m := p.limits.one.Load(); m != nil {
-		return m
+func (p place[K]) layoutOf(c *cell) *layout {
+	if c == nil || p.enters {
+		return p.limits.tier(p.tier).Load()
 	}
-	return p.tierLayout()
-}
-
-func (p place[K]) tierLayout() *layout {
-	if p.tier > 0 {
-		return p.limits.tiers[p.tier-1].Load()
-	}
-	return p.Limiter.tierLayout(p.key, max(-p.tier-1, 0))
+	return p.limits.layoutOf(c)
 }
 
 func (p place[K]) shared() *limits { return &p.limits }
@@ -43,45 +35,37 @@ func (p place[K]) insert(m *layout, t uint64, want request) (o result, done bool
 	if isNaN(p.key) {
 		return o, true, tb.ErrInvalidKey
 	}
-	cost := want.cost(m)
-	if cost > m.capacity && !want.rest {
+	if cost := want.cost(m); cost > m.capacity && !want.partial() {
 		return result{Decision: m.fullDecision(cost), delay: tb.Never}, true, nil
 	}
-	var s sum
-	var word uint64
-	c, until, inserted := p.table.Insert(p.key, t, t-min(t, idleTime), func(c *cell) {
-		var base uint64
-		s, base, word = m.first(max(t, p.evictor.earliest), t, &want)
-		c.init(m, base, word)
+	var r receipt
+	next, o := m.decide(balance{time: m.supply.at(t)}, t, &want)
+	full := m.fullAt(next)
+	_, until, inserted := p.table.Insert(p.key, t, t-min(t, idleTime), func(c *cell) uint64 {
+		if start := p.evictor.earliest; start > t {
+			next, o = m.decide(balance{time: m.supply.at(start)}, t, &want)
+			full = m.fullAt(next)
+		}
+		r = c.first(m, next, t)
+		return full
 	})
 	switch inserted {
 	case lru.Found:
-		return o, false, nil
+		return result{}, false, nil
 	case lru.Refused:
 		p.evictor.refused.Add(1)
 		wait := m.wait(t, until)
 		return result{Decision: tb.Decision{RetryAfter: wait}, delay: wait}, true, nil
 	}
-	return s.grant(m, receipt{c, evicted, word}), true, nil
+	o.receipt = r
+	return o, true, nil
 }
 
-// enter moves the key to the tier that the call names, unless it is in that tier or not in the table.
+// enter moves the key to the tier, unless it is in that tier or not in the table.
 func (p place[K]) enter(t uint64) {
-	for moved := false; !moved; {
-		c, m := p.load(), p.layout()
-		if c == nil || c.tier() == tierOf(m.owner) {
-			return
-		}
-		word := c.word.Load()
-		if word == evicted {
-			return
-		}
-		if isSealed(word) && p.load() != c { // m may be later than the successor of c
-			continue
-		}
-		has := p.limits.view(m, c, word, t)
-		_, moved = swap(p, m, c, word, t, has, has)
-	}
+	visit(p, p.load(), t, func(m *layout, c *cell, has balance) (balance, bool) {
+		return has, c.tier() != tierOf(m.owner)
+	})
 }
 
 // peek returns what a call would decide, and the key's cell if there is one.
@@ -92,7 +76,8 @@ func (p place[K]) peek(t uint64, want request) (tb.Decision, *cell, error) {
 	}
 	switch units := want.in(m); {
 	case c != nil:
-		return m.check(has, t, &want), c, nil
+		_, o := m.decide(has, t, &want)
+		return o.Decision, c, nil
 	case refused > 0 && units <= m.capacity:
 		return tb.Decision{RetryAfter: refused}, nil, nil
 	default:
@@ -102,7 +87,7 @@ func (p place[K]) peek(t uint64, want request) (tb.Decision, *cell, error) {
 
 func (p place[K]) level(t uint64) (tb.Level, error) {
 	if c := p.load(); c != nil {
-		m := p.layout()
+		m := p.layoutOf(c)
 		if word := c.word.Load(); !isSealed(word) && m.owns(c) {
 			return m.level(m.balanceOf(c.base, word), t), nil
 		}
@@ -128,22 +113,20 @@ func (p place[K]) lookUp(
 		return nil, nil, has, 0, tb.ErrInvalidKey
 	}
 	for {
-		c = p.load()
-		m = p.layout()
-		if c != nil {
-			if own := c.word.Load(); own != evicted {
-				has = p.limits.view(m, c, own, t)
-				if !isSealed(own) && m.owns(c) || p.load() == c && c.word.Load() == own {
-					return c, m, has, 0, nil
-				}
-				continue // a layout may be later than the state of c
-			}
+		before := p.load()
+		_, found := visit(p, before, t, func(l *layout, own *cell, b balance) (balance, bool) {
+			c, m, has = own, l, b
+			return b, false
+		})
+		if found {
+			return c, m, has, 0, nil
 		}
+		m = p.layoutOf(nil)
 		until, full := p.table.Refuses(t)
 		if !full {
 			return nil, m, has, 0, nil
 		}
-		if p.load() == c { // still absent: the key itself did not fill the table
+		if p.load() == before { // the key itself did not fill the table
 			return nil, m, has, m.wait(t, until), nil
 		}
 	}

@@ -15,7 +15,7 @@ import (
 // ignores the context. It returns tb.ErrInvalidCost as AllowCost does. It allocates the
 // reservation.
 func (l *Limiter[K]) Reserve(_ context.Context, key K, cost float64) (tb.Reservation, error) {
-	return reserve(place[K]{l, key, 0}, cost)
+	return reserve(l.placeOf(key), cost)
 }
 
 // Wait takes a decimal number of tokens and sleeps until they may be used. Callers are served in
@@ -35,7 +35,7 @@ func (l *Limiter[K]) Reserve(_ context.Context, key K, cost float64) (tb.Reserva
 // Wait starts no goroutine. It sleeps by the monotonic clock of the process, also if WithClock
 // sets another clock.
 func (l *Limiter[K]) Wait(ctx context.Context, key K, cost float64) error {
-	return wait(ctx, place[K]{l, key, 0}, cost)
+	return wait(ctx, l.placeOf(key), cost)
 }
 
 // Reserve is Limiter.Reserve for the bucket.
@@ -59,7 +59,7 @@ func reserve[H home](h H, cost float64) (tb.Reservation, error) {
 		return tb.Reservation{}, err
 	}
 	t := h.now()
-	want := request{tokens: cost, debt: oneCapacity, within: tb.Never}
+	want := request{kind: kindReserve, tokens: cost, within: tb.Never}
 	o, err := spend(h, h.load(), t, want)
 	if err != nil || !o.Allowed {
 		return tb.NewReservation(o.Decision, 0, nil), err
@@ -80,10 +80,10 @@ func wait[H home](ctx context.Context, h H, cost float64) error {
 	if deadline, ok := ctx.Deadline(); ok {
 		within = time.Until(deadline)
 	}
-	want := request{tokens: cost, debt: deepest, within: within}
+	want := request{kind: kindWait, tokens: cost, within: within}
 	t := h.now()
 	c := h.load()
-	if m := h.layout(); c != nil {
+	if m := h.layoutOf(c); c != nil {
 		if d, _, _, ok := c.take(m, t, want.in(m)); ok && d.Allowed {
 			h.shared().reservations.Add(1)
 			return nil

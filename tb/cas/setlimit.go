@@ -1,6 +1,7 @@
 package cas
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -49,31 +50,50 @@ func (b *Bucket) SetLimitAt(t time.Time, limit tb.Limit) error {
 // eras. A bucket that was ahead of the beginning of m, or has a part of a unit of m, stays as it is: in
 // units of m, neither its time nor its tokens can be kept. enter runs under the lock of SetLimit.
 func (b *Bucket) enter(m *layout, t uint64) *layout {
-	now := m.supply.at(t)
-	for {
-		c, has := b.load(), balance{time: now} // before the first grant it is full
-		if c != nil && m.owns(c) {
-			break
-		}
-		if c != nil {
-			word := c.word.Load()
-			tokens, since := m.tokensSince(c, word)
-			if since > m.begin || tokens%int64(maxScale/m.scale) != 0 {
-				return m
+	whole := true
+	for found := false; !found; {
+		_, found = visit(b, b.load(), t, func(_ *layout, c *cell, has balance) (balance, bool) {
+			if m.owns(c) {
+				return has, false
 			}
-			has = m.balanceWith(tokens, m.supplyFrom(since))
-			if !isSealed(word) {
-				c.word.CompareAndSwap(word, word|sealBit)
-				continue
-			}
+			tokens, since := m.tokensSince(c, c.word.Load())
+			whole = since <= m.begin && tokens%int64(maxScale/m.scale) == 0
+			return has, whole
+		})
+		if !found { // before the first grant it is full
+			c := new(cell)
+			c.first(m, balance{time: m.supply.at(t)}, t)
+			b.cell.CompareAndSwap(nil, c)
 		}
-		base := m.baseOf(has, t)
-		b.replace(c, m, base, m.wordOf(base, has))
 	}
-	alone := *m
-	alone.history = history{}
-	return &alone
+	if !whole {
+		return m
+	}
+	return m.alone()
 }
 
 // Limit returns the limit of the bucket.
 func (b *Bucket) Limit() tb.Limit { return b.limits.limit(0) }
+
+// setLimit makes l the limit of a tier, or of all keys, at the reading that now returns. It calls now
+// under the lock, so that the readings of changes do not overtake each other. ending is called with
+// the layout whose era ends, and returns it.
+func (s *limits) setLimit(
+	tier *atomic.Pointer[layout], l tb.Limit, now func() uint64,
+	ending func(m *layout, t uint64) *layout,
+) error {
+	if err := l.Validate(); err != nil {
+		return err
+	}
+	s.setting.Lock()
+	defer s.setting.Unlock()
+	t, m := now(), tier.Load()
+	if m == nil {
+		panic(noLimit)
+	}
+	if l == m.limit {
+		return nil
+	}
+	tier.Store(ending(m, t).change(l, max(t, m.begin), s.owed.Load()))
+	return nil
+}

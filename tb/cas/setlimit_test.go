@@ -30,7 +30,7 @@ func TestCallWithAnEarlierLayoutInsertsItsKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := request{tokens: capacity}
-	o, done, err := place[string]{l, "a", 0}.insert(m, t0+uint64(late), want)
+	o, done, err := l.placeOf("a").insert(m, t0+uint64(late), want)
 	if !o.Allowed || !done || err != nil {
 		t.Fatalf("insert: %+v, %t, %v", o.Decision, done, err)
 	}
@@ -156,12 +156,12 @@ func TestFewErasAreRemembered(t *testing.T) {
 				t.Fatal(err)
 			}
 			if i == 9 {
-				forgotten = weak.Make(f.layout().history.eras[5].layout)
+				forgotten = weak.Make(f.layout().eras[5].layout)
 			}
 		}
-		h := f.layout().history
-		if len(h.eras) > c.most {
-			t.Errorf("%+v: %d eras are remembered", c, len(h.eras))
+		m := f.layout()
+		if len(m.eras) > c.most {
+			t.Errorf("%+v: %d eras are remembered", c, len(m.eras))
 		}
 		if runtime.GC(); c.most < 1000 && forgotten.Value() != nil {
 			t.Errorf("%+v: the layout of a forgotten era is still referred to", c)
@@ -186,7 +186,7 @@ func TestBucketOfAForgottenEraIsRefilled(t *testing.T) {
 		f.now += time.Hour
 		change()
 	}
-	if h := f.layout().history; h.find(f.cell("a")) >= 0 {
+	if m := f.layout(); m.eraOf(f.cell("a")) >= 0 {
 		t.Fatal("the era is remembered")
 	}
 	limit.Capacity = 1000
@@ -337,7 +337,7 @@ func TestBucketRemembersOneLimit(t *testing.T) {
 			if got := b.Level(); got != level {
 				t.Fatalf("ahead by %v, after %d changes: %+v, want %+v", ahead, i+1, got, level)
 			}
-			if n := len(b.layout().history.eras); ahead == 0 && n > 1 {
+			if n := len(b.layout().eras); ahead == 0 && n > 1 {
 				t.Fatalf("%d eras after %d changes, want 1", n, i+1)
 			}
 		}

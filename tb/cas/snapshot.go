@@ -21,7 +21,7 @@ func (l *Limiter[K]) Snapshot() iter.Seq2[K, tb.State] {
 		for _, e := range l.byStamp() {
 			key := l.table.KeyOf(e.cell)
 			t, at := l.clock.readWall()
-			c, m, has, _, err := place[K]{l, key, 0}.lookUp(t)
+			c, m, has, _, err := l.placeOf(key).lookUp(t)
 			if c == nil || err != nil {
 				continue
 			}
@@ -79,7 +79,7 @@ func (l *Limiter[K]) Restore(states iter.Seq2[K, tb.State]) error {
 				return fmt.Errorf("the state of key %v: %w", key, err)
 			}
 		}
-		m := l.restoredAt(key, s).layout()
+		m := l.restoredAt(key, s).layoutOf(nil)
 		if b := m.restored(s, l.clock.instant(s.At), t); b.missing(m.supply.at(t)) > 0 {
 			all = append(all, entry{key, s})
 			notFull[key] = struct{}{}
@@ -100,38 +100,36 @@ func (l *Limiter[K]) Restore(states iter.Seq2[K, tb.State]) error {
 // restoredAt returns the place of a key that gets the state s.
 func (l *Limiter[K]) restoredAt(key K, s tb.State) place[K] {
 	if l.limits.tiers == nil {
-		return place[K]{l, key, 0}
+		return l.placeOf(key)
 	}
-	return place[K]{l, key, s.Tier + 1}
+	return place[K]{l, key, s.Tier, true}
 }
 
 // restore gives key's bucket a state at t, unless it has fewer tokens.
 func (l *Limiter[K]) restore(t uint64, key K, state tb.State) {
 	p, at := l.restoredAt(key, state), l.clock.instant(state.At)
 	for {
-		c, m := p.load(), p.layout()
+		_, found := visit(p, p.load(), t, func(m *layout, c *cell, has balance) (balance, bool) {
+			b, now := m.restored(state, at, t), m.supply.at(t)
+			if has.missing(now) >= b.missing(now) {
+				return has, false
+			}
+			c.seal() // so that Cancel of an earlier grant gives nothing back
+			return b, true
+		})
+		if found {
+			return
+		}
+		m := p.layoutOf(nil)
 		b := m.restored(state, at, t)
-		now := m.supply.at(t)
-		if b.deficit > m.capacity && l.limits.owe(m, b.missing(now)) {
+		if b.deficit > m.capacity && l.limits.owe(m, b.missing(m.supply.at(t))) {
 			continue
 		}
-		base := m.baseOf(b, t)
-		next := m.wordOf(base, b)
-		word := evicted
-		if c != nil {
-			word = c.word.Load()
-		}
-		switch {
-		case word == evicted:
-			_, _, result := l.table.Insert(key, t, 0, func(c *cell) { c.init(m, base, next) })
-			if result != lru.Found {
-				return
-			}
-		case l.limits.view(m, c, word, t).missing(now) >= b.missing(now):
-			return
-		case !isSealed(word):
-			c.word.CompareAndSwap(word, word|sealBit)
-		case p.replace(c, m, base, next) != nil:
+		_, _, result := l.table.Insert(key, t, 0, func(c *cell) uint64 {
+			c.first(m, b, t)
+			return m.fullAt(b)
+		})
+		if result != lru.Found {
 			return
 		}
 	}

@@ -115,7 +115,11 @@ func (l *shared) remember(m *layout, key string, w sight, cost uint64) {
 		}
 		if old == nil {
 			now := uint64(w.received)
-			if _, _, outcome := l.denials.Insert(key, now, now, set); outcome == lru.Inserted {
+			_, _, outcome := l.denials.Insert(key, now, now, func(v *denial) uint64 {
+				set(v)
+				return uint64(until)
+			})
+			if outcome == lru.Inserted {
 				return
 			}
 			continue

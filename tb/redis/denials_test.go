@@ -54,7 +54,10 @@ func TestDenialAllowsForTheRoundTrip(t *testing.T) {
 	} {
 		key, local := strconv.Itoa(i), l.local()
 		w := newSight(l, empty, local-tt.sent, local-tt.received, 0)
-		l.denials.Insert(key, 0, 0, func(v *denial) { v.sight, v.until = w, local+1_000_000 })
+		l.denials.Insert(key, 0, 0, func(v *denial) uint64 {
+			v.sight, v.until = w, local+1_000_000
+			return uint64(v.until)
+		})
 		if _, ok := l.isDenied(key, token); ok != tt.denied && l.local()-local < 400 {
 			t.Errorf("sent %d µs ago, received %d µs ago: denied is %v", tt.sent, tt.received, ok)
 		}

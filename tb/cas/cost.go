@@ -1,0 +1,87 @@
+package cas
+
+import (
+	"math"
+	"math/bits"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// mostSettled is the most units of an actual cost. A greater one counts as mostSettled.
+const mostSettled = 1 << 52
+
+// checkCost returns tb.ErrInvalidCost unless cost is positive and finite.
+func checkCost(cost float64) error {
+	if !(cost > 0) || math.IsInf(cost, 1) { // NaN is not above 0
+		return tb.ErrInvalidCost
+	}
+	return nil
+}
+
+// checkActual returns tb.ErrInvalidCost unless actual is a cost or 0.
+func checkActual(actual float64) error {
+	if !(actual >= 0) || math.IsInf(actual, 1) {
+		return tb.ErrInvalidCost
+	}
+	return nil
+}
+
+// actualUnits returns an actual cost in units, rounded up.
+func (m *layout) actualUnits(actual float64) uint64 {
+	if actual >= mostSettled/float64(m.scale) {
+		return mostSettled
+	}
+	return m.roundUp(actual)
+}
+
+// beyond returns the units of an actual cost beyond the units of an estimate, and the reverse.
+func (m *layout) beyond(actual, estimate float64) (more, less uint64) {
+	a := m.actualUnits(actual)
+	e := m.actualUnits(estimate) // may be above a new capacity
+	return a - min(a, e), e - min(a, e)
+}
+
+// impossible returns a cost that no bucket can ever pay.
+func (m *layout) impossible() uint64 { return m.capacity + 1 }
+
+// unitsOf returns n tokens in units, or more than the capacity if n is above it. n is positive.
+func (m *layout) unitsOf(n int) uint64 {
+	if uint64(n) > m.tokens {
+		return m.impossible()
+	}
+	return uint64(n) * m.scale
+}
+
+// unitsOfCost returns cost in units, rounded up, or more than the capacity if cost is above it.
+func (m *layout) unitsOfCost(cost float64) uint64 {
+	if cost > float64(m.tokens) {
+		return m.impossible()
+	}
+	return m.roundUp(cost)
+}
+
+// roundUp returns the least number of units whose float64 in tokens is not below tokens. So 0.1 is
+// exactly a tenth, although its binary fraction is a little more.
+func (m *layout) roundUp(tokens float64) uint64 {
+	scale := float64(m.scale)
+	units := math.Floor(tokens * scale)
+	if units/scale < tokens {
+		units++
+	}
+	return uint64(units)
+}
+
+// tokensIn returns the whole tokens in a number of units below 2³². The product is too large
+// by at most units/2⁶³ < 1/scale, so the result is exact.
+func (m *layout) tokensIn(units uint64) int {
+	hi, _ := bits.Mul64(units<<1, m.scaleRecip)
+	return int(hi)
+}
+
+// micros returns units in millionths of a token.
+func (m *layout) micros(units uint64) uint64 { return units * (maxScale / m.scale) }
+
+// microsUpTo returns units in millionths of a token, at most mostSettled of them.
+func (m *layout) microsUpTo(units uint64) uint64 {
+	return m.micros(min(units, mostSettled/maxScale*m.scale))
+}

@@ -1,0 +1,122 @@
+package cas
+
+import (
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// request is what a call asks of a bucket.
+type request struct {
+	kind   kind
+	tokens float64
+	layout *layout // of units
+	units  uint64  // the tokens in one layout
+
+	within   time.Duration // the longest delay, unless the kind is kindTake
+	estimate float64       // of kindSettle: the tokens that were charged before
+}
+
+// kind is how a call takes its tokens.
+type kind int
+
+const (
+	kindTake    kind = iota // at once, or not at all
+	kindReserve             // later, with a debt of one capacity at most
+	kindWait                // later, with a debt of maxDebt at most
+	kindSettle              // as kindReserve, but as many of them as the debt allows
+	kindDraw                // as kindWait, but as many of them as the debt allows
+)
+
+// maxDebt is the most tokens that calls of Wait may put a bucket into debt: two of the largest
+// capacities.
+const maxDebt = 2 * tb.MaxCapacity
+
+// debt returns the most units that the call may put the bucket into debt.
+func (r *request) debt(m *layout) uint64 {
+	if r.kind == kindWait || r.kind == kindDraw {
+		return maxDebt * m.scale
+	}
+	return m.capacity
+}
+
+// partial reports whether the call takes as many tokens as the debt allows. It is always granted.
+func (r *request) partial() bool { return r.kind >= kindSettle }
+
+// in returns the tokens in units of m, or more than the capacity if they are above it.
+func (r *request) in(m *layout) uint64 {
+	if r.layout != m {
+		r.layout = m
+		r.units = m.unitsOfCost(r.tokens)
+	}
+	return r.units
+}
+
+// cost returns what the call asks for in units of m.
+func (r *request) cost(m *layout) uint64 {
+	if r.partial() {
+		more, _ := m.beyond(r.tokens, r.estimate)
+		return more
+	}
+	return r.in(m)
+}
+
+// result is what a call gets.
+type result struct {
+	tb.Decision
+	delay   time.Duration // until the tokens may be used
+	charged uint64        // units, if granted
+	layout  *layout       // of these units
+	receipt receipt       // if granted
+}
+
+// decide returns what a call at t on a bucket with balance b gets, and the balance that a grant leaves.
+// If the bucket cannot pay at once, a call that may wait moves the bucket's own time to its slot. There
+// the bucket can pay, and is then empty. The balance holds the unit before the slot and a deficit of
+// the capacity and one unit, which marks a bucket in debt.
+func (m *layout) decide(b balance, t uint64, want *request) (balance, result) {
+	now := m.supply.at(t)
+	b = b.refilled(now)
+	o := result{layout: m, charged: want.cost(m)}
+	if want.partial() {
+		most := m.capacity + want.debt(m)
+		o.charged = min(o.charged, most-min(most, b.missing(now)))
+	}
+	after := balance{b.time, b.deficit + o.charged}
+	switch {
+	case after.deficit <= m.capacity:
+		o.Decision = m.grant(after.deficit)
+		return after, o
+	case want.kind == kindTake || o.charged > m.capacity && !want.partial():
+		o.Decision = m.refusal(after, t, o.charged)
+		o.delay = o.RetryAfter
+		return b, o
+	}
+	slot := after.slot(m)
+	o.delay = m.waitFor(slot, t)
+	tooDeep := slot.after(now) > want.debt(m)
+	switch {
+	case !tooDeep && o.delay <= want.within && o.delay < tb.Never:
+		o.Decision = m.grant(m.capacity)
+		return balance{slot.minus(1), m.capacity + 1}, o
+	case want.partial(): // the clock ends before the slot, or the debt is already deeper
+		o.Decision, o.charged = m.grant(min(b.deficit, m.capacity)), 0
+		return b, o
+	}
+	o.Remaining = m.tokensIn(m.capacity - min(m.capacity, b.deficit))
+	if o.RetryAfter = o.delay; o.delay == tb.Never {
+		return b, o
+	}
+	// The same call is granted once the debt is small enough and the delay short enough.
+	o.RetryAfter = 0
+	if tooDeep {
+		o.RetryAfter = tb.Never
+		if then, ok := m.supply.timeOf(slot.minus(want.debt(m))); ok {
+			o.RetryAfter = m.wait(t, then)
+		}
+	}
+	if o.delay > want.within {
+		o.RetryAfter = max(o.RetryAfter, o.delay-want.within)
+	}
+	return b, o
+}
