@@ -169,7 +169,7 @@ func (b *Bucket) peek(t uint64, want request) tb.Decision {
 // look returns the bucket's cell and layout, and its balance in that layout. Before the first grant
 // the cell is nil.
 func (b *Bucket) look(t uint64) (c *cell, m *layout, has balance) {
-	m = b.layout()
+	m = b.layoutOf(nil)
 	visit(b, b.load(), t, func(l *layout, own *cell, now balance) (balance, bool) {
 		c, m, has = own, l, now
 		return now, false
@@ -182,7 +182,7 @@ func (b *Bucket) look(t uint64) (c *cell, m *layout, has balance) {
 
 func (b *Bucket) load() *cell            { return b.cell.Load() }
 func (b *Bucket) layout() *layout        { return b.limits.one.Load() }
-func (b *Bucket) layoutOf(*cell) *layout { return b.layout() }
+func (b *Bucket) layoutOf(*cell) *layout { return b.limits.present(0) }
 func (b *Bucket) shared() *limits        { return &b.limits }
 func (b *Bucket) now() uint64            { return b.clock.read() }
 

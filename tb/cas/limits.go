@@ -44,13 +44,13 @@ func (s *limits) tier(i int) *atomic.Pointer[layout] {
 	return &s.tiers[i]
 }
 
-// limit returns the limit of a tier.
-func (s *limits) limit(i int) tb.Limit {
-	m := s.tier(i).Load()
+// present returns the layout of a tier.
+func (s *limits) present(tier int) *layout {
+	m := s.tier(tier).Load()
 	if m == nil {
 		panic(noLimit)
 	}
-	return m.limit
+	return m
 }
 
 // of returns where the layout of a cell's tier is.
@@ -59,7 +59,7 @@ func (s *limits) of(c *cell) *atomic.Pointer[layout] { return s.tier(c.tier()) }
 // layoutOf returns the layout of a bucket whose cell is c, or the one of tier 0 if it has none.
 func (s *limits) layoutOf(c *cell) *layout {
 	if c == nil {
-		return s.tier(0).Load()
+		return s.present(0)
 	}
 	return s.of(c).Load()
 }

@@ -18,7 +18,7 @@ type place[K comparable] struct {
 func (p place[K]) load() *cell { return p.table.Load(p.key) }
 func (p place[K]) layoutOf(c *cell) *layout {
 	if c == nil || p.enters {
-		return p.limits.tier(p.tier).Load()
+		return p.limits.present(p.tier)
 	}
 	return p.limits.layoutOf(c)
 }

@@ -30,7 +30,7 @@ import (
 func (l *Limiter[K]) SetLimit(limit tb.Limit) error { return l.SetTier(0, limit) }
 
 // Limit returns the limit of all keys, or of tier 0 if there are several.
-func (l *Limiter[K]) Limit() tb.Limit { return l.limits.limit(0) }
+func (l *Limiter[K]) Limit() tb.Limit { return l.limits.present(0).limit }
 
 // SetLimit is Limiter.SetLimit for the bucket. A bucket that was never used keeps the tokens of its
 // old capacity. The bucket remembers one limit, because it first moves to the limit that ends, unless
@@ -73,7 +73,7 @@ func (b *Bucket) enter(m *layout, t uint64) *layout {
 }
 
 // Limit returns the limit of the bucket.
-func (b *Bucket) Limit() tb.Limit { return b.limits.limit(0) }
+func (b *Bucket) Limit() tb.Limit { return b.limits.present(0).limit }
 
 // setLimit makes l the limit of a tier, or of all keys, at the reading that now returns. It calls now
 // under the lock, so that the readings of changes do not overtake each other. ending is called with

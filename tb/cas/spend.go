@@ -56,9 +56,6 @@ func visit[H home](
 ) (r receipt, found bool) {
 	for ; ; c = h.load() {
 		m := h.layoutOf(c)
-		if m == nil {
-			panic(noLimit)
-		}
 		if c == nil {
 			return r, false
 		}

@@ -80,7 +80,7 @@ func (l *Limiter[K]) checkTier(tier int) error {
 func (l *Limiter[K]) Tiers() []tb.Limit {
 	limits := make([]tb.Limit, max(len(l.limits.tiers), 1))
 	for i := range limits {
-		limits[i] = l.limits.limit(i)
+		limits[i] = l.limits.present(i).limit
 	}
 	return limits
 }

@@ -145,9 +145,9 @@ func (l exposed) Has(key string) bool {
 func (l exposed) Available(key string, t time.Time) float64 {
 	c := l.table.Find(key)
 	if c == nil {
-		return float64(l.layoutOf(key).tokens)
+		return float64(l.limits.layoutOf(c).tokens)
 	}
-	return l.limits.available(l.layoutOf(key), c, l.clock.instant(t))
+	return l.limits.available(l.limits.layoutOf(c), c, l.clock.instant(t))
 }
 
 // available returns the tokens that callers can take from c at t: 0 if c is evicted.
