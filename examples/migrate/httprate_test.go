@@ -10,7 +10,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/httplimit"
 )
 
-var _ = []any{httprateBefore, httprateAfter, httprateTable, httprateHere}
+var _ = []any{httprateBefore, httprateAfter, httprateTable}
 
 func httprateBefore(next http.Handler) http.Handler {
 	key := func(r *http.Request) (string, error) {
@@ -26,24 +26,15 @@ func httprateAfter(next http.Handler) http.Handler {
 	return handler
 }
 
-func httprateTable(r *http.Request, tenant httprate.KeyFunc, teapot http.HandlerFunc) []any {
+func httprateTable(
+	r *http.Request, tenant httprate.KeyFunc, path func(*http.Request) string, teapot http.HandlerFunc,
+) []any {
 	return []any{
 		httprate.LimitAll(100, time.Minute),
 		httprate.WithKeyFuncs(httprate.KeyByIP, httprate.KeyByEndpoint),
-		httprate.WithIncrement(r.Context(), 5),
-		httprate.JoinKeys(tenant, httprate.KeyByEndpoint),
-		httprate.WithLimitHandler(teapot),
-	}
-}
-
-func httprateHere(
-	path func(*http.Request) string,
-	refusal func(http.ResponseWriter, *http.Request, *httplimit.Refusal),
-) []any {
-	return []any{
-		httplimit.Rule{Keys: []string{"ip:address", "path"}},
+		httplimit.Rule{Keys: []string{"ip:address", "path"}}, httplimit.WithExtractor("path", path),
+		httprate.WithIncrement(r.Context(), 5), httprate.JoinKeys(tenant, httprate.KeyByEndpoint),
 		httplimit.Rule{Keys: []string{"tenant", "path"}, Cost: httplimit.Cost{Fixed: 5}},
-		httplimit.WithExtractor("path", path),
-		httplimit.WithRefusal(refusal),
+		httprate.WithLimitHandler(teapot),
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb/redis"
 )
 
-var _ = []any{redisRateBefore, redisRateAfter, redisRateTable, redisRateHere}
+var _ = []any{redisRateBefore, redisRateAfter, redisRateTable}
 
 func redisRateBefore(address string) *redis_rate.Limiter {
 	client := goredis.NewClient(&goredis.Options{Addr: address})
@@ -36,18 +36,18 @@ func redisRateAfter(address string, failure redis.Policy, timeout time.Duration)
 }
 
 func redisRateTable(
-	ctx context.Context, rates *redis_rate.Limiter, key string, limit redis_rate.Limit,
-) ([]any, error) {
+	ctx context.Context, rates *redis_rate.Limiter, limiter *redis.Limiter, key string,
+	limit redis_rate.Limit,
+) []any {
 	result, err := rates.Allow(ctx, key, redis_rate.PerHour(10))
 	rates.AllowN(ctx, key, limit, 6)
 	rates.Reset(ctx, key)
-	return []any{result.Allowed > 0, result.ResetAfter}, err
-}
-
-func redisRateHere(ctx context.Context, limiter *redis.Limiter, key string) ([]any, error) {
-	d, err := limiter.Allow(ctx, key)
 	limiter.AllowN(ctx, key, 6)
-	level, _ := limiter.Level(ctx, key)
 	limiter.Reset(ctx, key)
-	return []any{d.Allowed, level.Full}, err
+	level, _ := limiter.Level(ctx, key)
+	if err == nil {
+		d, err := limiter.Allow(ctx, key)
+		return []any{result.Allowed > 0, d.Allowed, result.ResetAfter, level.Full, err}
+	}
+	return nil
 }

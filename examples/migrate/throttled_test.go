@@ -11,7 +11,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/httplimit"
 )
 
-var _ = []any{throttledBefore, throttledAfter, throttledTable, throttledHere}
+var _ = []any{throttledBefore, throttledAfter, throttledTable}
 
 func throttledBefore(next http.Handler) (http.Handler, error) {
 	store, err := memstore.NewCtx(100_000)
@@ -37,19 +37,16 @@ func throttledAfter(next http.Handler) http.Handler {
 	return handler
 }
 
-func throttledTable(ctx context.Context, rateLimiter throttled.RateLimiterCtx, n int) []any {
+func throttledTable(
+	ctx context.Context, rateLimiter throttled.RateLimiterCtx, limiter *ratelimit.Limiter[string],
+	n int,
+) []any {
 	_, result, _ := rateLimiter.RateLimitCtx(ctx, "ada", n)
-	return []any{
-		result.RetryAfter, result.ResetAfter,
-		throttled.HTTPRateLimiterCtx{VaryBy: &throttled.VaryBy{Headers: []string{"X-Api-Key"}}},
-	}
-}
-
-func throttledHere(ctx context.Context, limiter *ratelimit.Limiter[string], n int) []any {
 	d, _ := limiter.AllowN(ctx, "ada", n)
 	level, _ := limiter.Level(ctx, "ada")
 	return []any{
-		d.RetryAfter, ratelimit.Never, level.Full,
+		result.RetryAfter, d.RetryAfter, ratelimit.Never, result.ResetAfter, level.Full,
+		throttled.HTTPRateLimiterCtx{VaryBy: &throttled.VaryBy{Headers: []string{"X-Api-Key"}}},
 		httplimit.Rule{Keys: []string{"header:x-api-key"}},
 	}
 }

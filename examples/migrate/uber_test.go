@@ -9,32 +9,16 @@ import (
 	"github.com/seed-181794aa/ratelimit"
 )
 
-var _ = []any{uberTable, uberHere}
+var _ = uberTable
 
-func uberTable() {
-	rl := uber.New(100)
+func uberTable(ctx context.Context, rl uber.Limiter, bucket *ratelimit.Bucket) []any {
 	rl.Take()
-	{
-		rl := uber.New(100, uber.Per(time.Minute))
-		rl.Take()
-	}
-	{
-		rl := uber.New(100, uber.WithoutSlack)
-		rl.Take()
-	}
-}
-
-func uberHere(ctx context.Context, bucket *ratelimit.Bucket) []ratelimit.Limit {
 	bucket.Wait(ctx, 1)
-	limits := []ratelimit.Limit{}
-	{
-		limit := ratelimit.Limit{Capacity: 11, Tokens: 100, Per: time.Second}
-		limits = append(limits, limit)
+	return []any{
+		uber.New(100), ratelimit.Limit{Capacity: 11, Tokens: 100, Per: time.Second},
+		uber.New(100, uber.Per(time.Minute)),
+		ratelimit.Limit{Capacity: 11, Tokens: 100, Per: time.Minute},
+		uber.New(100, uber.WithoutSlack),
+		ratelimit.Limit{Capacity: 1, Tokens: 100, Per: time.Second},
 	}
-	{
-		limit := ratelimit.Limit{Capacity: 11, Tokens: 100, Per: time.Minute}
-		limits = append(limits, limit)
-	}
-	limit := ratelimit.Limit{Capacity: 1, Tokens: 100, Per: time.Second}
-	return append(limits, limit)
 }

@@ -33,6 +33,7 @@ func xtimeHere(ctx context.Context, limit ratelimit.Limit, key string) ([]any, e
 	limiter.Wait(ctx, key, 1)
 	type account struct{ tenant, user string }
 	accounts, _ := ratelimit.New[account](limit)
+	accounts.Allow(ctx, account{"acme", "ada"})
 	d, err := limiter.Allow(ctx, key)
-	return []any{d, accounts, ratelimit.WithMaxKeys(100_000)}, err
+	return []any{d, ratelimit.WithMaxKeys(100_000)}, err
 }
