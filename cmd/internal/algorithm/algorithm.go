@@ -25,29 +25,25 @@ import (
 	"time"
 )
 
-// Limiter decides the requests of one key. It is not safe for concurrent use.
-type Limiter interface {
-	// Take takes a cost in units, at least 1, or takes nothing and returns false. Instants never
-	// step back.
-	Take(now, cost uint64) bool
-}
+// Take takes a cost in units, at least 1, or takes nothing and returns false. It decides the requests
+// of one key. Instants never step back. It is not safe for concurrent use.
+type Take func(now, cost uint64) bool
 
 // Names has the name of each algorithm, in the order in which documents list them.
 var Names = []string{"fixed-window", "sliding-log", "sliding-window", "gcra"}
 
-// New returns a new key's limiter of that name.
-func New(name string, l *Limit) (Limiter, error) {
-	switch name {
-	case "fixed-window":
-		return &fixedWindow{limit: l}, nil
-	case "sliding-log":
-		return &slidingLog{limit: l}, nil
-	case "sliding-window":
-		return &slidingWindow{limit: l}, nil
-	case "gcra":
-		return &gcra{limit: l}, nil
+var algorithms = map[string]func(*Limit) Take{
+	"fixed-window": fixedWindow, "sliding-log": slidingLog, "sliding-window": slidingWindow,
+	"gcra": gcra,
+}
+
+// New returns the algorithm of that name for a new key.
+func New(name string, l *Limit) (Take, error) {
+	newTake, ok := algorithms[name]
+	if !ok {
+		return nil, fmt.Errorf("%q: want one of %s", name, strings.Join(Names, ", "))
 	}
-	return nil, fmt.Errorf("%q: want one of %s", name, strings.Join(Names, ", "))
+	return newTake(l), nil
 }
 
 // Bound returns the most tokens that the algorithm of that name grants a key in any interval of d,

@@ -14,11 +14,11 @@ func TestBounds(t *testing.T) {
 		l := randomLimit(t, r)
 		requests := traffic(l, r, 300+20*l.limit.Capacity)
 		for _, name := range Names {
-			limiter := newLimiter(t, name, l)
+			take := newTake(t, name, l)
 			var grants []grant
 			refused := 0
 			for _, q := range requests {
-				if !limiter.Take(q.instant, q.units) {
+				if !take(q.instant, q.units) {
 					refused++
 					continue
 				}
@@ -50,11 +50,11 @@ func TestBoundsAreReached(t *testing.T) {
 		"sliding-window": {250 * time.Millisecond: 11, 2 * time.Second: 19},
 		"gcra":           {250 * time.Millisecond: 11, 2 * time.Second: 19},
 	} {
-		limiter := newLimiter(t, name, l)
+		take := newTake(t, name, l)
 		var grants []grant
 		step := uint64(time.Millisecond)
 		for now := edge - step*20; now < edge+2*second-step*20; now += step {
-			if limiter.Take(now, unitsPerToken) {
+			if take(now, unitsPerToken) {
 				grants = append(grants, grant{now, 1})
 			}
 		}

@@ -5,19 +5,16 @@ package algorithm
 //
 // A key can take the whole burst at the end of a window and again at the beginning of the next one:
 // twice the burst in an instant.
-type fixedWindow struct {
-	limit   *Limit
-	window  uint64 // its number
-	granted uint64
-}
-
-func (s *fixedWindow) Take(now, cost uint64) bool {
-	if window := now / s.limit.window; window != s.window {
-		s.window, s.granted = window, 0
+func fixedWindow(l *Limit) Take {
+	var window, granted uint64 // window is its number
+	return func(now, cost uint64) bool {
+		if w := now / l.window; w != window {
+			window, granted = w, 0
+		}
+		if granted+cost > l.capacity {
+			return false
+		}
+		granted += cost
+		return true
 	}
-	if s.granted+cost > s.limit.capacity {
-		return false
-	}
-	s.granted += cost
-	return true
 }

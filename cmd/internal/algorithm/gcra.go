@@ -7,19 +7,17 @@ package algorithm
 //
 // While time does not step back, it decides as a token bucket does: the bucket is full at the
 // theoretical arrival time.
-type gcra struct {
-	limit   *Limit
-	arrival moment
-}
-
-func (s *gcra) Take(now, cost uint64) bool {
-	if cost > s.limit.capacity {
-		return false
+func gcra(l *Limit) Take {
+	var arrival moment
+	return func(now, cost uint64) bool {
+		if cost > l.capacity {
+			return false
+		}
+		next := l.supplied(later(arrival, at(now)), cost)
+		if l.supplied(at(now), l.capacity).before(next) {
+			return false
+		}
+		arrival = next
+		return true
 	}
-	next := s.limit.supplied(later(s.arrival, at(now)), cost)
-	if s.limit.supplied(at(now), s.limit.capacity).before(next) {
-		return false
-	}
-	s.arrival = next
-	return true
 }

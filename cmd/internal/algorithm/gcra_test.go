@@ -39,13 +39,13 @@ func TestGCRAIsATokenBucket(t *testing.T) {
 	for range 100 {
 		pers := []time.Duration{time.Millisecond, time.Second, time.Minute, time.Hour}
 		l := newLimit(t, 1+r.IntN(mostTokens), 1+r.Int64N(1000), pers[r.IntN(len(pers))])
-		limiter, bucket := newLimiter(t, "gcra", l), reference(t, l)
+		take, bucket := newTake(t, "gcra", l), reference(t, l)
 		answers := map[bool]int{}
 		for i, q := range traffic(l, r, 1000) {
 			now := q.instant - q.instant%l.per
 			want := bucket(now, q.units)
 			answers[want]++
-			if got := limiter.Take(now, q.units); got != want {
+			if got := take(now, q.units); got != want {
 				t.Fatalf("%+v, request %d: granted %v, tb/mutex %v", l, i, got, want)
 			}
 		}

@@ -20,19 +20,19 @@ func newLimit(t testing.TB, burst int, tokens int64, per time.Duration) *Limit {
 	return l
 }
 
-func newLimiter(t testing.TB, name string, l *Limit) Limiter {
+func newTake(t testing.TB, name string, l *Limit) Take {
 	t.Helper()
-	limiter, err := New(name, l)
+	take, err := New(name, l)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return limiter
+	return take
 }
 
 // granted returns how many of n requests of a token each are granted at an instant.
-func granted(l Limiter, now uint64, n int) (count int) {
+func granted(take Take, now uint64, n int) (count int) {
 	for range n {
-		if l.Take(now, unitsPerToken) {
+		if take(now, unitsPerToken) {
 			count++
 		}
 	}

@@ -5,27 +5,24 @@ package algorithm
 //
 // It needs a record for each instant with a grant, so a key takes memory in proportion to the
 // burst.
-type slidingLog struct {
-	limit   *Limit
-	records []record // in the order of time
-	granted uint64   // their sum
-}
-
-type record struct{ instant, units uint64 }
-
-func (s *slidingLog) Take(now, cost uint64) bool {
-	for len(s.records) > 0 && s.records[0].instant+s.limit.window <= now {
-		s.granted -= s.records[0].units
-		s.records = s.records[1:]
+func slidingLog(l *Limit) Take {
+	type record struct{ instant, units uint64 }
+	var records []record // in the order of time
+	var granted uint64   // their sum
+	return func(now, cost uint64) bool {
+		for len(records) > 0 && records[0].instant+l.window <= now {
+			granted -= records[0].units
+			records = records[1:]
+		}
+		if granted+cost > l.capacity {
+			return false
+		}
+		granted += cost
+		if last := len(records) - 1; last >= 0 && records[last].instant == now {
+			records[last].units += cost
+		} else {
+			records = append(records, record{now, cost})
+		}
+		return true
 	}
-	if s.granted+cost > s.limit.capacity {
-		return false
-	}
-	s.granted += cost
-	if last := len(s.records) - 1; last >= 0 && s.records[last].instant == now {
-		s.records[last].units += cost
-	} else {
-		s.records = append(s.records, record{now, cost})
-	}
-	return true
 }

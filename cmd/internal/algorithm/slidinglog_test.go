@@ -10,7 +10,7 @@ func TestSlidingLogIsExact(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
 	for range 100 {
 		l := randomLimit(t, r)
-		s := slidingLog{limit: l}
+		take := slidingLog(l)
 		var grants []grant
 		for i, q := range traffic(l, r, 500) {
 			sum := q.units
@@ -19,7 +19,7 @@ func TestSlidingLogIsExact(t *testing.T) {
 					sum += g.units
 				}
 			}
-			got := s.Take(q.instant, q.units)
+			got := take(q.instant, q.units)
 			if want := sum <= l.capacity; got != want {
 				t.Fatalf("%+v, request %d: granted %v, want %v", l, i, got, want)
 			}

@@ -9,32 +9,27 @@ import "math/bits"
 // The estimate errs in both directions. It is too low if the grants came late in their window:
 // then up to twice the burst is granted in one length. It is too high if they came early: then a
 // request is refused although the length has room.
-type slidingWindow struct {
-	limit    *Limit
-	window   uint64 // the number of the present window
-	previous uint64
-	present  uint64
-}
-
-func (s *slidingWindow) Take(now, cost uint64) bool {
-	window, elapsed := now/s.limit.window, now%s.limit.window
-	switch window - s.window {
-	case 0:
-	case 1:
-		s.window, s.previous, s.present = window, s.present, 0
-	default:
-		s.window, s.previous, s.present = window, 0, 0
+func slidingWindow(l *Limit) Take {
+	var window, previous, present uint64 // window is the number of the present one
+	return func(now, cost uint64) bool {
+		w, elapsed := now/l.window, now%l.window
+		switch w - window {
+		case 0:
+		case 1:
+			window, previous, present = w, present, 0
+		default:
+			window, previous, present = w, 0, 0
+		}
+		if present+cost > l.capacity {
+			return false
+		}
+		// previous · (window-elapsed)/window ≤ room
+		if !inOrder(previous, l.window-elapsed, l.capacity-present-cost, l.window) {
+			return false
+		}
+		present += cost
+		return true
 	}
-	if s.present+cost > s.limit.capacity {
-		return false
-	}
-	// previous · (window-elapsed)/window ≤ room
-	room := s.limit.capacity - s.present - cost
-	if !inOrder(s.previous, s.limit.window-elapsed, room, s.limit.window) {
-		return false
-	}
-	s.present += cost
-	return true
 }
 
 // inOrder reports whether a·b ≤ c·d.

@@ -6,7 +6,7 @@ import "testing"
 // its end.
 func TestSlidingWindowCountsTooFew(t *testing.T) {
 	l := newLimit(t, 10, 10, 1e9)
-	counter, log := newLimiter(t, "sliding-window", l), newLimiter(t, "sliding-log", l)
+	counter, log := newTake(t, "sliding-window", l), newTake(t, "sliding-log", l)
 	for _, step := range []struct {
 		now          uint64
 		counter, log int
@@ -30,7 +30,7 @@ func TestSlidingWindowCountsTooFew(t *testing.T) {
 // came at its beginning.
 func TestSlidingWindowCountsTooMany(t *testing.T) {
 	l := newLimit(t, 10, 10, 1e9)
-	counter, log := newLimiter(t, "sliding-window", l), newLimiter(t, "sliding-log", l)
+	counter, log := newTake(t, "sliding-window", l), newTake(t, "sliding-log", l)
 	granted(counter, 10*second, 10)
 	granted(log, 10*second, 10)
 	const now = 11*second + second/4

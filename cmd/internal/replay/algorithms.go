@@ -40,7 +40,7 @@ type contender struct {
 
 // keyLimiter decides the requests of a key, whose time never steps back.
 type keyLimiter struct {
-	algorithm.Limiter
+	take    algorithm.Take
 	latest  int64
 	refused bool // at least once
 }
@@ -79,15 +79,15 @@ func (m *algorithmMode) decide(p pending, key []byte) (granted bool, err error) 
 				return false, fmt.Errorf("the log has more than %d keys for --algorithm:"+
 					" want a greater --max-keys", m.maxKeys)
 			}
-			limiter, err := algorithm.New(c.outcome.Algorithm, m.limit)
+			take, err := algorithm.New(c.outcome.Algorithm, m.limit)
 			if err != nil {
 				return false, err
 			}
-			k = &keyLimiter{Limiter: limiter}
+			k = &keyLimiter{take: take}
 			c.keys[string(key)] = k
 		}
 		k.latest = max(k.latest, p.time)
-		c.count(k, k.Take(uint64(k.latest), m.limit.Units(p.cost)))
+		c.count(k, k.take(uint64(k.latest), m.limit.Units(p.cost)))
 	}
 	return m.limitMode.decide(p, key)
 }

@@ -8,21 +8,12 @@ import (
 	"github.com/seed-181794aa/ratelimit/internal/compositekey"
 	"github.com/seed-181794aa/ratelimit/tb"
 	"github.com/seed-181794aa/ratelimit/tb/cas"
-	"github.com/seed-181794aa/ratelimit/tb/mutex"
 )
-
-// limiter has the calls that a replay needs. For a whole cost AllowAt decides as AllowCost does, in
-// less time.
-type limiter interface {
-	AllowAt(t time.Time, key string, n int) (tb.Decision, error)
-	AllowCost(ctx context.Context, key string, cost float64) (tb.Decision, error)
-	Stats() tb.Stats
-}
 
 // limitMode decides requests by one limit.
 type limitMode struct {
 	keyed
-	limiter limiter
+	limiter *cas.Limiter[string]
 	now     time.Time // of the current request, which is the clock of the limiter
 	outcome Outcome   // its counts of requests
 	all     distinctCounter
@@ -40,21 +31,15 @@ func newLimitMode(o *Options) (*limitMode, error) {
 		all: newDistinctCounter(maxDistinct), refused: newDistinctCounter(maxDistinct),
 		ranking: newRanking(maxTracked),
 	}
-	limit := o.Rate.limit(int(o.Burst))
-	opts := []tb.Option{
+	m.limiter, err = cas.New[string](o.Rate.limit(int(o.Burst)),
 		tb.WithClock(func() time.Time { return m.now }),
-		tb.WithMaxKeys(o.MaxKeys), tb.WithOverflow(o.Overflow),
-	}
-	if o.reference {
-		m.limiter, err = mutex.New[string](limit, opts...)
-	} else {
-		m.limiter, err = cas.New[string](limit, opts...)
-	}
+		tb.WithMaxKeys(o.MaxKeys), tb.WithOverflow(o.Overflow))
 	return m, err
 }
 
 // decide decides a request of a key. The ranking has the key as a string, which saves an allocation
-// for each request of a tracked key.
+// for each request of a tracked key. For a whole cost AllowAt decides as AllowCost does, in less
+// time.
 func (m *limitMode) decide(p pending, key []byte) (granted bool, err error) {
 	m.now = time.Unix(0, p.time)
 	entry := m.ranking.track(key)
@@ -94,8 +79,7 @@ func (m *limitMode) fill(res *Result) {
 	rep.Keys = max(rep.Keys, o.KeysRefused) // estimates may contradict each other
 	o.RefusedShare = share(o.Refused, o.Granted+o.Refused)
 	o.KeysRefusedShare = share(o.KeysRefused, rep.Keys)
-	o.EvictedFull, o.EvictedInDebt = s.EvictedFull, s.EvictedInDebt
-	o.Forgiven, o.RefusedNew = s.Forgiven, s.RefusedNew
+	o.EvictedInDebt, o.Forgiven, o.RefusedNew = s.EvictedInDebt, s.Forgiven, s.RefusedNew
 	rep.Limit = &o
 	res.keys = m.topKeys(pageKeys, func(s *keyStats) uint64 { return s.refused })
 	rep.Top = append(rep.Top, res.keys[:min(len(res.keys), shownKeys)]...)

@@ -34,23 +34,19 @@ func TestDecisionsByHand(t *testing.T) {
 		{"a", 60, 1, true},
 		{"a", 60, 0, false},
 	}
-	for _, impl := range []string{"cas", "mutex"} {
-		o := options(t, "1", 2)
-		o.reference = impl == "mutex"
-		m, err := newLimitMode(&o)
+	o := options(t, "1", 2)
+	m, err := newLimitMode(&o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, s := range timeline {
+		p := pending{time: 1e18 + int64(s.second)*1e9, cost: 1}
+		got, err := m.decide(p, []byte(s.client))
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i, s := range timeline {
-			p := pending{time: 1e18 + int64(s.second)*1e9, cost: 1}
-			got, err := m.decide(p, []byte(s.client))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got != s.ok || (s.left > 0) != s.ok {
-				t.Errorf("%s: request %d of %s at %d s: granted %v, want %v",
-					impl, i, s.client, s.second, got, s.ok)
-			}
+		if got != s.ok || (s.left > 0) != s.ok {
+			t.Errorf("request %d of %s at %d s: granted %v, want %v", i, s.client, s.second, got, s.ok)
 		}
 	}
 }
@@ -82,27 +78,6 @@ func TestCostAndKeyFields(t *testing.T) {
 	}
 	if want := map[string]uint64{"tenant": 1, "user": 1}; !reflect.DeepEqual(rep.Missing, want) {
 		t.Errorf("missing %v, want %v", rep.Missing, want)
-	}
-}
-
-func TestImplementationsGiveTheSameReport(t *testing.T) {
-	for _, cost := range []string{"1", "0.3", "bytes"} {
-		o := options(t, "2", 20)
-		if cost == "bytes" {
-			o = options(t, "2000", 20_000)
-		}
-		o.Cost = mustCost(t, cost)
-		cas := replay(t, o, sampled(20_000))
-		o.reference = true
-		mutex := replay(t, o, sampled(20_000))
-		// How many full buckets each drops is its own affair: no decision depends on it.
-		cas.Report.Limit.EvictedFull, mutex.Report.Limit.EvictedFull = 0, 0
-		if !reflect.DeepEqual(cas.Report, mutex.Report) {
-			t.Errorf("cost %s:\ncas:   %+v\nmutex: %+v", cost, cas.Report, mutex.Report)
-		}
-		if cas.Report.Limit.Refused == 0 {
-			t.Errorf("cost %s: nothing was refused", cost)
-		}
 	}
 }
 

@@ -50,8 +50,6 @@ type Options struct {
 	// Follow gets the report so far every two seconds, unless it is nil. An error ends the replay.
 	// There is one input then, and no suggestion.
 	Follow func(*Report) error
-
-	reference bool // replays with tb/mutex, which the tests compare tb/cas with
 }
 
 // Result is the outcome of a replay: the Report, and what the page shows besides it.

@@ -125,10 +125,6 @@ type Outcome struct {
 	// and an estimate beyond.
 	KeysRefused      uint64  `json:"keys_refused"`
 	KeysRefusedShare float64 `json:"keys_refused_share"`
-	// EvictedFull counts the buckets that left the table when they were full again, which
-	// loses nothing. It depends on the layout of the table and differs from run to run. No
-	// decision depends on it, so the text leaves it out.
-	EvictedFull uint64 `json:"evicted_full"`
 	// EvictedInDebt counts the buckets that left the table before they were full. Forgiven
 	// is their debt in tokens: the most that was granted above the limit because the table
 	// was full.

@@ -30,7 +30,7 @@ func TestReportByHand(t *testing.T) {
 		{"exact", rep.KeysExact, "true"},
 		{"limit", rep.Limit, `{"rate":"1/s","burst":2,"granted":5,"refused":3,` +
 			`"refused_share":0.375,"never_granted":0,"keys_refused":1,` +
-			`"keys_refused_share":0.3333333333333333,"evicted_full":0,"evicted_in_debt":0,` +
+			`"keys_refused_share":0.3333333333333333,"evicted_in_debt":0,` +
 			`"forgiven":0,"refused_new":0}`},
 		{"top", rep.Top, `[{"key":["a"],"requests":6,"refused":3,"partial":false,` +
 			`"refused_most":3,"peak_per_second":4,"path":"/p"}]`},

@@ -38,7 +38,7 @@ func checkSuggestion(t *testing.T, o Options, in Input) {
 	for _, r := range rep.Suggestion.Rates {
 		refused := func(burst uint64) float64 {
 			o := o
-			o.Suggest, o.Rate, o.Burst, o.reference = Share{}, r.rate, Burst(burst), true
+			o.Suggest, o.Rate, o.Burst = Share{}, r.rate, Burst(burst)
 			return replay(t, o, in).Report.Limit.KeysRefusedShare
 		}
 		for _, b := range r.Clients {

@@ -164,6 +164,9 @@ func (rep *Report) keyWord(n int) string {
 	return plural(n, "key", "keys")
 }
 
+// fewRequests are too few for a suggestion without a warning.
+const fewRequests = 100
+
 // nextStep returns what to do about a result without a request, a refusal or a limit.
 func (rep *Report) nextStep() string {
 	s := rep.Suggestion
@@ -172,6 +175,8 @@ func (rep *Report) nextStep() string {
 		return "Look whether it is the right file. --format says how to read its lines."
 	case s != nil && s.Limit == nil && rep.KeysExact:
 		return "Try higher rates, or a greater share in --suggest."
+	case s != nil && s.Limit != nil && rep.Requests < fewRequests:
+		return "That is from few requests: a log of some days gives a better limit."
 	case s != nil && s.Limit != nil && s.Limit.AtEnd:
 		return "Its rate is the lowest or the highest that was tried: others may be better."
 	case rep.Limit != nil && rep.Limit.Refused == 0:

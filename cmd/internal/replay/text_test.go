@@ -58,7 +58,7 @@ func TestTextOfASuggestion(t *testing.T) {
 	o := suggestOptions(t, "50%", "1,3")
 	const want = `Suggested limit: 1/s, burst 1. A client may send 1 request at once, and then 1/s.
 It refuses 1 of 2 clients (50.0 %) and 2 of 5 requests (40.0 %).
-Its rate is the lowest or the highest that was tried: others may be better.
+That is from few requests: a log of some days gives a better limit.
 The busiest second, 2015-05-17 10:00:01, has 4 requests. The limit leaves 2.
 This is from 5 requests in 1s, 2015-05-17 10:00:01 to 2015-05-17 10:00:02 UTC.
 a.log: 5 lines, common.
@@ -142,13 +142,23 @@ func TestTextOfNoResult(t *testing.T) {
 		"no policy": {path, []string{"\nThere is no policy for tb proxy: a policy has no key for path.\n",
 			"Suggested limit: 70/s, burst 70. A key may"}},
 		"no refusal": {options(t, "1", 5), []string{"Without --rate and --burst, tb replay finds"}},
-		"end":        {suggestOptions(t, "0%", "1,2"), []string{"the lowest or the highest that was tried"}},
+		"few":        {suggestOptions(t, "0%", "1"), []string{"from few requests: a log of some days"}},
 	} {
 		got := rendered(t, &replay(t, tt.o, input("a.log", line("192.0.2.1", 1, 1))).Report)
 		for _, want := range tt.wants {
 			if !strings.Contains(got, want) || strings.HasSuffix(got, "\n\n") {
 				t.Errorf("%s: no %q in\n%s", name, want, got)
 			}
+		}
+	}
+}
+
+func TestTextOfARateAtTheEnd(t *testing.T) {
+	in := input("a.log", strings.Repeat(line("192.0.2.1", 1, 1), fewRequests))
+	for rates, want := range map[string]bool{"1,2": true, "1": false} {
+		got := rendered(t, &replay(t, suggestOptions(t, "0%", rates), in).Report)
+		if strings.Contains(got, "the lowest or the highest that was tried") != want {
+			t.Errorf("rates %s:\n%s", rates, got)
 		}
 	}
 }

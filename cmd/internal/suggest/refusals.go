@@ -23,39 +23,11 @@ func (r *Result) Refusals(rate int, bursts []uint64) (clients, requests []uint64
 	}
 	requests = make([]uint64, len(bursts))
 	for _, cl := range r.Clients {
-		few, _ := slices.BinarySearch(bursts, r.Need(cl, rate)) // the bursts that are too small
-		r.addRefused(requests[:few], cl, rate, bursts)
+		for i, burst := range bursts {
+			r.eachRefused(cl, rate, burst, func(int64) { requests[i]++ })
+		}
 	}
 	return clients, requests
-}
-
-// addRefused adds how many requests of a client each of the first bursts refuses.
-func (r *Result) addRefused(requests []uint64, cl *Client, rate int, bursts []uint64) {
-	coarse := uint64(0) // of the supplies
-	for i := range requests {
-		if k := coarseness(bursts[i]); k != coarse {
-			coarse = k
-			r.setSupplies(cl, rate, coarse)
-		}
-		r.decide(bursts[i], coarse, func(int) { requests[i]++ })
-	}
-}
-
-// decide calls a function with the index of each request that a burst refuses, after setSupplies.
-//
-// A late request is decided at the latest time. That is the own time of the bucket, or a request
-// was refused then, and this one is refused, too: see DESIGN.md here.
-func (r *Result) decide(burst, coarse uint64, refused func(i int)) {
-	capacity, cost := burst*(finest/coarse), r.cost*(finest/coarse)
-	deficit := uint64(0)
-	for i, supplied := range r.supplies {
-		deficit -= min(deficit, supplied)
-		if deficit+cost <= capacity {
-			deficit += cost
-		} else {
-			refused(i)
-		}
-	}
 }
 
 // RefusedOf returns how many requests of a client a burst refuses at a rate, 0 if the times of the
@@ -79,19 +51,42 @@ func (r *Result) RefusedIn(second int64, rate int, burst uint64) (n int, known b
 }
 
 // eachRefused calls a function with the time of each request that a burst refuses.
+//
+// A late request is decided at the latest time. That is the own time of the bucket, or a request
+// was refused then, and this one is refused, too: see DESIGN.md here.
 func (r *Result) eachRefused(cl *Client, rate int, burst uint64, refused func(time int64)) {
 	if !r.timed || r.Need(cl, rate) <= burst {
 		return
 	}
 	coarse := coarseness(burst)
-	r.setSupplies(cl, rate, coarse)
-	r.decide(burst, coarse, func(i int) { refused(cl.times[i]) })
+	capacity, cost := burst*(finest/coarse), r.cost*(finest/coarse)
+	deficit := uint64(0)
+	for i, supplied := range r.suppliesOf(cl, rate, coarse) {
+		deficit -= min(deficit, supplied)
+		if deficit+cost <= capacity {
+			deficit += cost
+		} else {
+			refused(cl.times[i])
+		}
+	}
 }
 
-// setSupplies sets what is supplied before each request of a client, in units of a number of the
-// finest.
-func (r *Result) setSupplies(cl *Client, rate int, coarse uint64) {
-	r.supplies = r.supplies[:0]
+// supplies are what is supplied before each request of a client at a rate, in units of a number of
+// the finest.
+type supplies struct {
+	client *Client
+	rate   int
+	coarse uint64
+	units  []uint64
+}
+
+// suppliesOf returns the supplies of a client, valid until the next call.
+func (r *Result) suppliesOf(cl *Client, rate int, coarse uint64) []uint64 {
+	s := &r.supplies
+	if s.client == cl && s.rate == rate && s.coarse == coarse {
+		return s.units
+	}
+	*s = supplies{cl, rate, coarse, s.units[:0]}
 	latest := cl.times[0]
 	before := r.clocks[rate].at(latest - r.start)
 	for _, t := range cl.times {
@@ -101,6 +96,7 @@ func (r *Result) setSupplies(cl *Client, rate int, coarse uint64) {
 			supplied = shown.since(before, coarse)
 			latest, before = t, shown
 		}
-		r.supplies = append(r.supplies, supplied)
+		s.units = append(s.units, supplied)
 	}
+	return s.units
 }

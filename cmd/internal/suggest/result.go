@@ -21,7 +21,7 @@ type Result struct {
 	start    int64
 	clocks   []clock
 	cost     uint64   // of each request in tokens, if costs are fixed
-	supplies []uint64 // reused
+	supplies supplies // of the latest client
 }
 
 // Result returns the bursts. The Collector must not be used any more.
