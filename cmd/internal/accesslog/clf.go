@@ -67,20 +67,16 @@ func (p *clfParser) parseOrigin(line []byte, rec *Record) (rest []byte, err erro
 	if open >= 1 && line[open] == '[' { // nearly always
 		rec.Time, ok = p.time.clf(line[open+1 : end])
 	}
-	if !ok {
+	if !ok { // perhaps $time_iso8601 in a log_format of nginx
 		open = bytes.LastIndexByte(line[:end], '[')
-	}
-	if open < 1 || line[open-1] != ' ' {
-		return nil, errOrigin
-	}
-	if !ok {
-		// $time_iso8601 in a log_format of nginx
 		rec.Time, ok = parseTime(line[open+1:end], isoLayouts...)
 	}
-	if !ok {
+	switch {
+	case open < 1 || line[open-1] != ' ':
+		return nil, errOrigin
+	case !ok:
 		return nil, errTime
-	}
-	if !rec.setOrigin(line[:open-1]) {
+	case !rec.setOrigin(line[:open-1]):
 		return nil, errClient
 	}
 	return line[end+len("]"):], nil
@@ -93,6 +89,19 @@ func indexEndOfTime(line []byte) int {
 		return bytes.Index(line, endOfTime)
 	}
 	return quote - 2
+}
+
+// errorBeforeRequest returns the error of a line that has no request after a time.
+func (p *clfParser) errorBeforeRequest(line []byte) error {
+	_, rest, ok := bytes.Cut(line, []byte{'['})
+	if !ok {
+		return errOrigin
+	}
+	time, _, _ := bytes.Cut(rest, []byte{']'})
+	if _, ok := parseTime(time, append(isoLayouts, clfLayout)...); !ok {
+		return errTime
+	}
+	return errRequest
 }
 
 // setOrigin sets the peer, the user and perhaps the host from the fields before the time:
@@ -164,17 +173,4 @@ func isAddressAndPort(b []byte) bool {
 	}
 	port := b[len(host)+1:]
 	return len(port) > 0 && len(port) <= 5 && parseDigits(port) < 1<<15
-}
-
-// errorBeforeRequest returns the error of a line that has no request after a time.
-func (p *clfParser) errorBeforeRequest(line []byte) error {
-	_, rest, ok := bytes.Cut(line, []byte{'['})
-	if !ok {
-		return errOrigin
-	}
-	time, _, ok := bytes.Cut(rest, []byte{']'})
-	if _, isTime := parseTime(time, append(isoLayouts, clfLayout)...); !ok || !isTime {
-		return errTime
-	}
-	return errRequest
 }

@@ -167,13 +167,18 @@ func (f *fields) text(field int) []byte {
 	return nil
 }
 
-// splitTarget splits a URI, or the URI of a whole request line, which is <BADREQ> in HAProxy if the
-// client sent none.
+// splitTarget splits a URI, or the URI of a whole request line. A word without a slash is what a
+// server logs of something else than HTTP.
 func splitTarget(b []byte) target {
-	if len(b) > 0 && b[0] != '/' && (b[0] == '<' || bytes.IndexByte(b, ' ') >= 0) {
+	switch {
+	case len(b) == 0 || b[0] == '/':
+		return splitURI(b)
+	case bytes.IndexByte(b, ' ') >= 0:
 		return splitDashed(b)
+	case bytes.IndexByte(b, '/') >= 0 || string(b) == "*":
+		return splitURI(b)
 	}
-	return splitURI(b)
+	return target{}
 }
 
 const wantTime = "want epoch seconds or milliseconds, RFC 3339 with its zone," +

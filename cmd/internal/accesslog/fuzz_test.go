@@ -2,15 +2,16 @@ package accesslog
 
 import (
 	"bytes"
-	"slices"
+	"encoding/json"
+	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 	"unsafe"
 )
 
-// FuzzLogLine parses a line of any format. A request holds no more than the line does, and
-// printing it gives a line with the same request, and from that the same line again. What a format
-// cannot be printed in is printed as JSON.
+// FuzzLogLine parses a line of any format. A request holds no more than the line does. Common Log
+// Format and JSON read in another way give the same request.
 func FuzzLogLine(f *testing.F) {
 	f.Fuzz(func(t *testing.T, line []byte) {
 		line, _, _ = bytes.Cut(line, []byte{'\n'})
@@ -22,56 +23,53 @@ func FuzzLogLine(f *testing.F) {
 			}
 			return
 		}
-		year := instant(rec.Time).Year()
+		year := time.Unix(0, rec.Time).UTC().Year()
 		if rec.Time < 0 || year > maxYear+1 {
 			t.Errorf("%q has a time in the year %d", line, year)
 		}
 		if bytes.ContainsAny(rec.Path, "?#") {
 			t.Errorf("%q has the path %q", line, rec.Path)
 		}
-		// A text with an escape is decoded elsewhere, and then a byte that is not UTF-8
-		// becomes three. An array is joined elsewhere.
-		decoded := format == Logfmt ||
-			(format == JSON || bytes.HasPrefix(line, []byte{'{'})) && bytes.ContainsAny(line, `\[`)
+		// A text of logfmt or JSON may be decoded elsewhere, and then a byte that is not UTF-8
+		// becomes three.
+		decoded := format == Logfmt || bytes.Contains(line, []byte{'{'})
 		for _, text := range texts(&rec) {
 			if !within(text, line) && (!decoded || len(text) > 3*len(line)) {
 				t.Errorf("%q: %d bytes %.60q are not a part of the line", line, len(text), text)
 			}
 		}
-		if format != Common && format != Combined {
-			if slices.ContainsFunc(texts(&rec), func(b []byte) bool { return !utf8.Valid(b) }) {
-				return // JSON cannot hold it beside an escape
-			}
-			if format = JSON; !rec.hasPart() || string(rec.Peer) == "-" {
-				return // JSON has other lines than requests, and no address is "-"
-			}
-		}
-		if format != JSON && year > maxYear {
-			return // the leap second that ends 2261, in the farthest west
-		}
-		if format != JSON && bytes.HasPrefix(bytes.TrimSpace(rec.Peer), []byte{'{'}) {
-			return // after a virtual host; without it the line would be JSON
-		}
-		reprint(t, format, &rec)
+		readAgain(t, format, line, &rec)
 	})
 }
 
-// reprint prints rec, reads it back, prints that, and returns the line.
-func reprint(t *testing.T, format Format, rec *Record) []byte {
-	t.Helper()
-	line := appendLine(nil, format, rec)
-	var back Record
-	f, err := newParser().parse(line, &back)
-	if err != nil || f != format || kept(rec) != kept(&back) ||
-		!bytes.Equal(rec.Forwarded, back.Forwarded) ||
-		!slices.EqualFunc(rec.Fields, back.Fields, bytes.Equal) {
-		t.Fatalf("%#v %q (%s) is printed as\n%q, and read as\n%#v %q (%s, %v)",
-			kept(rec), rec.Fields, format, line, kept(&back), back.Fields, f, err)
+// extra are additional fields.
+var extra = Schema{Extra: []string{"a", "request.headers.X"}, Forwarded: true}
+
+// readAgain reads a line in another way, which gives the same request if it can read the line.
+func readAgain(t *testing.T, format Format, line []byte, rec *Record) {
+	var object map[string]any
+	switch {
+	case format == Common || format == Combined:
+		d, err := newDetector(Schema{LogFormat: combinedFormat[:strings.Index(combinedFormat, ` "$http`)]})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var again Record
+		err = d.parse(line, &again)
+		if err != nil || len(rec.Host) != len(again.Host) || len(again.Method) == 0 {
+			return // a virtual host, or a word instead of a request
+		}
+		first, second := kept(rec), kept(&again)
+		first.user = strings.TrimLeft(first.user, " ") // as if the column were padded
+		if first != second {
+			t.Errorf("%q is %+v, and as a log_format %+v", line, first, second)
+		}
+	case format == JSON && utf8.Valid(line) && json.Unmarshal(line, &object) == nil:
+		text, ok := object["a"].(string)
+		if ok && text != "-" && string(rec.Fields[0]) != text {
+			t.Errorf("%q has %q, and in encoding/json %q", line, rec.Fields[0], text)
+		}
 	}
-	if again := appendLine(nil, f, &back); !bytes.Equal(line, again) {
-		t.Fatalf("%q, read and printed again, is\n%q", line, again)
-	}
-	return line
 }
 
 // newParser returns a parser of lines of any format.
@@ -106,34 +104,6 @@ func within(part, whole []byte) bool {
 	at := uintptr(unsafe.Pointer(unsafe.SliceData(part)))
 	from := uintptr(unsafe.Pointer(unsafe.SliceData(whole)))
 	return from <= at && at+uintptr(len(part)) <= from+uintptr(len(whole))
-}
-
-// Lines that are printed as they stand.
-func TestCanonicalLines(t *testing.T) {
-	for _, line := range []string{
-		`192.0.2.7 - - [17/May/2015:10:05:03 +0000] "GET /a HTTP/1.1" 200 17`,
-		`2001:db8::1 - eve b [17/May/2015:10:05:03 +0000] "GET /\"a b\" HTTP/1.1" 200 - "-" "-"`,
-		`- - - [01/Jan/1970:00:00:00 +0000] "-" 200 0`,
-		`192.0.2.7 - - [29/Feb/2016:23:59:59 +0000] "GET http://h.example/a HTTP/1.1" 200 17`,
-		`h.example:999999 192.0.2.7 - - [17/May/2015:10:05:03 +0000] "GET * HTTP/1.1" 200 17`,
-		`1.2.3.4 - - [31/Dec/2261:23:59:59 -2359] "GET /a HTTP/1.1" 200 999999999999999999`,
-		`{"ts":1431857103123456789,"ip":"192.0.2.7","uri":"GET /a HTTP/1.1","size":17}`,
-		`{"ts":1431857103123456789,"ip":"192.0.2.7","user":"a\"b\\\n"}`,
-		`{"ts":"1970-01-01T00:00:00.000000001Z","host":"a/b","uri":"GET /a HTTP/1.1","a":"1"}`,
-		`{"ts":9223372036854775806,"a":"1","request":{"headers":{"X":"é"}}}`,
-		`192.0.2.7, 10.0.0.1 - - [17/May/2015:10:05:03 +0000] "GET /a HTTP/1.1" 200 17`,
-		`- - - [17/May/2015:10:05:03 +0000] "-" 200 17 "-" "-" "192.0.2.7, \"10.0.0.1"`,
-		`{"ts":"1970-01-01T00:00:00.000000001Z","request":{"headers":{"X-Forwarded-For":"192.0.2.7, 10.0.0.1"}}}`,
-		`{"ts":"1970-01-01T00:00:00.000000001Z","ip":"a, b","request":{"headers":{"X":"é","X-Forwarded-For":"c"}}}`,
-	} {
-		var rec Record
-		format, err := newParser().parse([]byte(line), &rec)
-		if err != nil {
-			t.Errorf("%s: %v", line, err)
-		} else if got := reprint(t, format, &rec); string(got) != line {
-			t.Errorf("%s is printed as\n%s", line, got)
-		}
-	}
 }
 
 // FuzzW3C parses a line after a directive that names its columns. A request holds no more than
@@ -171,7 +141,7 @@ func checkParsed(t *testing.T, p parser, line []byte) {
 	if _, err := p.parse(line, &rec); err != nil {
 		return
 	}
-	if year := instant(rec.Time).Year(); rec.Time < 0 || year > maxYear+1 {
+	if year := time.Unix(0, rec.Time).UTC().Year(); rec.Time < 0 || year > maxYear+1 {
 		t.Errorf("%q has a time in the year %d", line, year)
 	}
 	for _, text := range texts(&rec) {
