@@ -47,7 +47,7 @@ var patterns = []struct {
 // strict has the variables whose values have one form. They tell the patterns apart.
 var strict = map[string]func(b []byte) bool{
 	"word":         func(b []byte) bool { return len(b) > 0 && bytes.IndexByte(b, ' ') < 0 },
-	"number":       func(b []byte) bool { return len(b) > 0 && consistsOf(b, "0123456789.+-") },
+	"number":       isDecimal,
 	"owner":        func(b []byte) bool { return len(b) == 64 && consistsOf(b, "0123456789abcdef") },
 	"status":       func(b []byte) bool { return isStatus(b) || string(b) == "0" || string(b) == "-1" },
 	"time_iso8601": isISOTime,
@@ -61,6 +61,16 @@ var strict = map[string]func(b []byte) bool{
 		}
 		return false
 	},
+}
+
+// isDecimal reports whether b has only digits, signs and points, and is not empty.
+func isDecimal(b []byte) bool {
+	for _, c := range b {
+		if (c < '0' || c > '9') && c != '.' && c != '-' && c != '+' {
+			return false
+		}
+	}
+	return len(b) > 0
 }
 
 // consistsOf reports whether b has no other bytes than these.
