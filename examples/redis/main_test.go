@@ -3,7 +3,6 @@ package main
 import (
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"testing"
 	"time"
 
@@ -38,22 +37,5 @@ func TestInstancesShareABucket(t *testing.T) {
 	most := 5 + int(time.Since(start)/(2*time.Second)) + 1
 	if granted < 5 || granted > most {
 		t.Errorf("%d requests were granted, want 5 to %d", granted, most)
-	}
-}
-
-func TestRequestsPassWithoutRedis(t *testing.T) {
-	client, err := newClient("127.0.0.1:1")
-	if client == nil || err == nil {
-		t.Fatalf("client %v, error %v", client, err)
-	}
-	defer client.Close()
-	handler, err := newHandler(client, time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := httptest.NewRecorder()
-	handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
-	if w.Code != http.StatusOK || !strings.HasPrefix(w.Body.String(), "hello") {
-		t.Errorf("status %d, %q", w.Code, w.Body)
 	}
 }

@@ -44,11 +44,8 @@ func TestURLParam(t *testing.T) {
 		want int
 	}{
 		{"/tenants/blue", http.StatusOK}, {"/tenants/blue", http.StatusTooManyRequests},
-		{"/tenants/red", http.StatusOK}, {"/tenants/red", http.StatusTooManyRequests},
 		{"/tenants/%62lue", http.StatusTooManyRequests}, // chi has "%62lue"
-		{"/tenants/b%6Cue", http.StatusTooManyRequests},
 		{"/tenants/100%25", http.StatusOK}, // chi has "100%"
-		{"/tenants/100%25", http.StatusTooManyRequests},
 		{"/tenants/%31%30%30%25", http.StatusTooManyRequests},
 	} {
 		if got := status(behind, request.path); got != request.want {

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"testing"
 	"time"
@@ -42,35 +41,41 @@ func TestFace(t *testing.T) {
 	facetest.Run(t, face)
 }
 
+// exchange sends a request on a connection, and returns the status and the body of the response.
+func exchange(t *testing.T, conn net.Conn, method, target, fields string) (status int, body string) {
+	t.Helper()
+	fmt.Fprintf(conn, "%s %s HTTP/1.1\r\nHost: h\r\n%s\r\n", method, target, fields)
+	w, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: method})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Body.Close()
+	text, err := io.ReadAll(w.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w.StatusCode, string(text)
+}
+
 // Each key that was in the same memory of Fiber has a bucket, and a hook may keep its text. A field
 // that is announced as a trailer is a field all the same. A refusal has its body, but for HEAD.
 func TestKeysInReusedMemory(t *testing.T) {
 	var keys []string
 	keep := func(_ *http.Request, e httplimit.Event) { keys = append(keys, e.Key[0].Value) }
 	rule := httplimit.Rule{Keys: []string{"header:x-api-key"}, OnMissing: httplimit.Reject}
-	f := limited(t, rule, httplimit.Selector{}, httplimit.WithHooks(httplimit.Hooks{Granted: keep}))
-	conn, err := net.Dial("tcp", start(t, f))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	responses := bufio.NewReader(conn)
+	conn := dial(t, limited(t, rule, httplimit.WithHooks(httplimit.Hooks{Granted: keep})))
 	for _, c := range []struct {
 		method, fields string
-		want, body     int
+		want           int
+		hasBody        bool
 	}{
-		{"GET", "", 200, 0}, {"HEAD", "", 429, 0}, {"GET", "Trailer: X-Api-Key\r\n", 429, 1},
+		{"GET", "", 200, false}, {"HEAD", "", 429, false}, {"GET", "Trailer: X-Api-Key\r\n", 429, true},
 	} {
 		for i := range 100 {
-			fmt.Fprintf(conn, "%s / HTTP/1.1\r\nHost: h\r\n%sX-Api-Key: %03d\r\n\r\n", c.method, c.fields, i)
-			r := &http.Request{Method: c.method}
-			w, err := http.ReadResponse(responses, r)
-			if err != nil {
-				t.Fatal(err)
-			}
-			body, err := io.ReadAll(w.Body)
-			if err != nil || w.StatusCode != c.want || min(len(body), 1) != c.body {
-				t.Fatalf("%v, key %d: status %d, %s, %v", c, i, w.StatusCode, body, err)
+			fields := fmt.Sprintf("%sX-Api-Key: %03d\r\n", c.fields, i)
+			status, body := exchange(t, conn, c.method, "/", fields)
+			if status != c.want || (body != "") != c.hasBody {
+				t.Fatalf("%v, key %d: status %d, %s", c, i, status, body)
 			}
 		}
 	}
@@ -78,6 +83,68 @@ func TestKeysInReusedMemory(t *testing.T) {
 	if keys = slices.Compact(keys); len(keys) != 100 {
 		t.Errorf("the hook has %q, want 100 keys", keys)
 	}
+}
+
+// The limiter sees the parts of a request as net/http would have them.
+func TestRequest(t *testing.T) {
+	var got http.Request
+	host := httplimit.WithExtractor("host", func(r *http.Request) string { got = *r; return r.Host })
+	conn := dial(t, limited(t, httplimit.Rule{Keys: []string{"host"}}, host))
+	status, _ := exchange(t, conn, "GET", "http://blue.example.com/a%2Fb/../c?q=1&q=2", "")
+	if status != http.StatusOK || got.Host != "blue.example.com" || got.URL.Path != "/a/b/../c" ||
+		got.URL.RawPath != "/a%2Fb/../c" || got.URL.RawQuery != "q=1&q=2" ||
+		got.Method != http.MethodGet || got.RemoteAddr != "127.0.0.1" {
+		t.Errorf("status %d, %+v, %+v", status, got, got.URL)
+	}
+	if status, _ := exchange(t, conn, "GET", "/login%", ""); status != http.StatusBadRequest {
+		t.Errorf("an invalid escape: status %d", status)
+	}
+}
+
+// A client on a Unix socket cannot choose its address by the path of its own socket.
+func TestPathOfAUnixSocket(t *testing.T) {
+	t.Chdir(t.TempDir())
+	listener, err := net.Listen("unix", "server")
+	if err != nil {
+		t.Skip(err)
+	}
+	serve(t, limited(t, httplimit.Rule{Keys: []string{"ip:address"}}), listener)
+	for i, want := range []int{http.StatusOK, http.StatusTooManyRequests} {
+		own := &net.UnixAddr{Name: fmt.Sprintf("192.0.2.%d:1", i)}
+		conn, err := net.DialUnix("unix", own, &net.UnixAddr{Name: "server"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if status, _ := exchange(t, conn, "GET", "/", "Connection: close\r\n"); status != want {
+			t.Errorf("client %d: status %d, want %d", i, status, want)
+		}
+		conn.Close()
+	}
+}
+
+// limited returns an app with a rule of one request an hour.
+func limited(t *testing.T, rule httplimit.Rule, opts ...httplimit.Option) *fiber.App {
+	t.Helper()
+	rule.Name, rule.Limit = "r", tb.Limit{Capacity: 1, Tokens: 1, Per: time.Hour}
+	l, err := httplimit.New(httplimit.Rules(rule), opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := fiber.New()
+	f.Use(RateLimit(l))
+	f.All("/*", func(fiber.Ctx) error { return nil })
+	return f
+}
+
+// dial serves an app, and returns a connection to it.
+func dial(t *testing.T, f *fiber.App) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("tcp", start(t, f))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return conn
 }
 
 // serve serves the app until the test ends.
@@ -93,83 +160,4 @@ func serve(t *testing.T, f *fiber.App, listener net.Listener) {
 			t.Error(err)
 		}
 	})
-}
-
-// limited returns an app with a rule of one request an hour.
-func limited(
-	t *testing.T, rule httplimit.Rule, selector httplimit.Selector, opts ...httplimit.Option,
-) *fiber.App {
-	t.Helper()
-	rule.Name, rule.Limit = "r", tb.Limit{Capacity: 1, Tokens: 1, Per: time.Hour}
-	l, err := httplimit.New(&httplimit.Policy{
-		Sets: []httplimit.RuleSet{{Selector: selector, Rules: []httplimit.Rule{rule}}},
-	}, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := fiber.New()
-	f.Use(RateLimit(l))
-	f.All("/*", func(fiber.Ctx) error { return nil })
-	return f
-}
-
-func status(t *testing.T, f *fiber.App, target string) int {
-	t.Helper()
-	r := httptest.NewRequest(http.MethodGet, "/", nil)
-	r.RequestURI = target // also if package url cannot parse it
-	response, err := f.Test(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	if _, err := io.Copy(io.Discard, response.Body); err != nil {
-		t.Fatal(err)
-	}
-	return response.StatusCode
-}
-
-// The limiter sees the parts of a request as net/http would have them.
-func TestRequest(t *testing.T) {
-	var got http.Request
-	rule := httplimit.Rule{Keys: []string{"host"}}
-	host := httplimit.WithExtractor("host", func(r *http.Request) string { got = *r; return r.Host })
-	f := limited(t, rule, httplimit.Selector{}, host)
-	if s := status(t, f, "http://blue.example.com/a%2Fb/../c?q=1&q=2"); s != http.StatusOK {
-		t.Fatal(s)
-	}
-	if got.Host != "blue.example.com" || got.URL.Path != "/a/b/../c" ||
-		got.URL.RawPath != "/a%2Fb/../c" || got.URL.RawQuery != "q=1&q=2" ||
-		got.Method != http.MethodGet || got.RemoteAddr != "0.0.0.0" {
-		t.Errorf("%+v, %+v", got, got.URL)
-	}
-	if s := status(t, f, "/login%"); s != http.StatusBadRequest {
-		t.Errorf("an invalid escape: status %d", s)
-	}
-}
-
-// A client on a Unix socket cannot choose its address by the path of its own socket.
-func TestPathOfAUnixSocket(t *testing.T) {
-	t.Chdir(t.TempDir())
-	listener, err := net.Listen("unix", "server")
-	if err != nil {
-		t.Skip(err)
-	}
-	serve(t, limited(t, httplimit.Rule{Keys: []string{"ip:address"}}, httplimit.Selector{}), listener)
-	for i, want := range []int{http.StatusOK, http.StatusTooManyRequests} {
-		client := http.Client{Transport: &http.Transport{
-			DisableKeepAlives: true,
-			Dial: func(string, string) (net.Conn, error) {
-				own := &net.UnixAddr{Name: fmt.Sprintf("192.0.2.%d:1", i)}
-				return net.DialUnix("unix", own, &net.UnixAddr{Name: "server"})
-			},
-		}}
-		response, err := client.Get("http://unix/")
-		if err != nil {
-			t.Fatal(err)
-		}
-		response.Body.Close()
-		if response.StatusCode != want {
-			t.Errorf("client %d: status %d, want %d", i, response.StatusCode, want)
-		}
-	}
 }
