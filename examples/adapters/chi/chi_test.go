@@ -45,7 +45,7 @@ func TestURLParam(t *testing.T) {
 	}{
 		{"/tenants/blue", http.StatusOK}, {"/tenants/blue", http.StatusTooManyRequests},
 		{"/tenants/%62lue", http.StatusTooManyRequests}, // chi has "%62lue"
-		{"/tenants/100%25", http.StatusOK}, // chi has "100%"
+		{"/tenants/100%25", http.StatusOK},              // chi has "100%"
 		{"/tenants/%31%30%30%25", http.StatusTooManyRequests},
 	} {
 		if got := status(behind, request.path); got != request.want {
