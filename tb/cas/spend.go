@@ -54,11 +54,8 @@ func spend[H home](h H, c *cell, t uint64, want request) (o result, err error) {
 func visit[H home](
 	h H, c *cell, t uint64, choose func(m *layout, c *cell, has balance) (next balance, ok bool),
 ) (r receipt, found bool) {
-	for ; ; c = h.load() {
+	for ; c != nil; c = h.load() {
 		m := h.layoutOf(c)
-		if c == nil {
-			return r, false
-		}
 		word := c.word.Load()
 		if word == evicted {
 			return r, false
@@ -86,6 +83,7 @@ func visit[H home](
 			c.word.CompareAndSwap(word, word|sealBit)
 		}
 	}
+	return r, false
 }
 
 // succeed replaces the sealed cell c, by which its bucket has the balance before, by a cell for next. The
