@@ -36,15 +36,10 @@
 //     [ErrInvalidKey]. An impossible configuration, or an impossible limit for SetLimit, returns a
 //     [*ConfigError] and changes nothing. Settle accepts an actual cost of zero.
 //
-// Both implementations keep all clauses, except that tb/mutex does not keep C4 and C6. In tb/cas
-// there are two rare exceptions. A call that moves its bucket (see move in the glossary) takes a
-// lock and allocates, against C6. It may be refused after it has written, against C4. The other
-// exception is also against C4, at most 64 times in the life of a limiter: a call that would put a
-// bucket deeper into debt than any call before first records that debt. It may then be refused
-// because another call takes its tokens.
-//
-// The quantum is the coarsest unit that the contract allows: 10⁻⁶ token, or Capacity·2⁻²³ tokens
-// if that is more.
+// Package tb/cas keeps all clauses, but a call that moves its bucket (see the glossary) takes a lock
+// and allocates, against C6, and may be refused after it has written, against C4. So may a call
+// that would put a bucket deeper into debt than any call before, at most 64 times in the life of a
+// limiter. Package tb/mutex does not keep C4 and C6.
 //
 // # Reservations
 //
@@ -58,22 +53,20 @@
 // as any other grant. Delay is the time from the reading to the slot, rounded up to a nanosecond:
 // the tokens may be used at t+Delay, and one nanosecond earlier the ideal bucket is in debt.
 //
-// Reserve puts a bucket in debt by at most one capacity, and refuses a cost for which the debt
-// would be deeper. RetryAfter is then the time until the same call is granted. The debt counts from
-// the call's own reading, so it is deeper at a late one. Wait and MayWait may put a bucket in debt
-// by two capacities or more: the implementation states its bound. In tb/cas and tb/mutex it is 2³¹
-// tokens.
+// Reserve puts a bucket in debt by at most one capacity, and Wait and MayWait by a bound that the
+// implementation states: 2³¹ tokens in tb/cas and tb/mutex. A call for which the debt would be
+// deeper is refused, and RetryAfter is the time until it is granted. The debt counts from the
+// call's own reading, so it is deeper at a late one.
 //
-// A slot moves in two cases: Settle gives tokens back, or SetLimit changes the rate. The Delay
-// that was returned stays. C1 counts the reservation at the slot that has moved, although the
-// caller may use the tokens later or earlier.
+// A slot moves if Settle gives tokens back, or SetLimit changes the rate. The Delay that was
+// returned stays, but C1 counts the reservation at the slot that has moved.
 //
-// Cancel moves no slot of another reservation. It is the same for a reservation and a charge, with or
-// without a delay, before the slot and after it: the caller says that the tokens are not used. If no
-// other call has taken tokens since, it gives back all of them, and so do several if the newest is
-// cancelled first. Cancel gives nothing back while a newer reservation waits: the supply of the
-// cancelled slot is lost, and later calls wait behind it. Wait takes nothing if the deadline of its context is too early. So only a context that
-// is cancelled while Wait sleeps costs a slot.
+// Cancel is for tokens that are not used. It is the same for a reservation and a charge, before the
+// slot and after it, and moves no slot of another reservation. If no other call has taken tokens
+// since, it gives back all of them, and so do several if the newest is cancelled first. While a
+// newer reservation waits, it gives nothing back: the supply of the cancelled slot is lost. Wait
+// takes nothing if the deadline of its context is too early. So only a context that is cancelled
+// while Wait sleeps costs a slot.
 //
 // # Settled costs
 //
@@ -90,8 +83,8 @@
 // # Changes of the limit
 //
 // SetLimit changes the limit of all keys at one clock reading. Each bucket keeps its tokens, but
-// not more than the new capacity, and its debt, to 2³² tokens. It gains nothing by the change, also if it was
-// idle before. A key that is not in the table starts with the new capacity.
+// not more than the new capacity, and its debt, to 2³² tokens. It gains nothing by the change. A
+// key that is not in the table starts with the new capacity.
 //
 // C1 holds across the change. The bound is the greatest capacity in the interval, plus what each
 // limit supplies in its own time, plus the quantum of that capacity. C2 holds too, but each
@@ -100,11 +93,9 @@
 // limit. Settle rounds both costs up to units of the limit at the settlement. So after a change
 // to larger units it may charge a unit too little.
 //
-// A bucket whose own time is ahead of the change keeps that time, and is refilled only from then
-// on. The old supply shows that time only to a unit, and it is rounded up to the last instant of
-// the unit. So the bucket may lose what the new rate supplies in that time. A bucket that is ahead
-// by less than a unit counts as not ahead. So the new rate supplies the time by which it is ahead,
-// in addition to the bound of C1.
+// A bucket whose own time is ahead of the change keeps that time, rounded up to the last instant
+// of a unit of the old supply. If it is ahead by less than a unit, it counts as not ahead, and what
+// the new rate supplies in that time is added to the bound of C1.
 //
 // For a call that is under way, the change may come before or after it. If the change comes
 // before it and the call's reading is older, the call is decided at the time of the change, and
@@ -113,19 +104,16 @@
 // # Late readings
 //
 // A caller reads the clock first and reaches the bucket later, so readings arrive out of order.
-// C5 makes that safe: a late call is granted only what its bucket holds. There is one exception.
-// A bucket knows only its own readings. If a full bucket receives a reading late by d, its key
-// may be granted up to rate·d more than C1 allows.
+// C5 makes that safe: a late call is granted only what its bucket holds. But a bucket knows only
+// its own readings. If it is full and receives a reading late by d, its key may be granted up to
+// rate·d more than C1 allows.
 //
 // A reading far ahead of the others harms its own key. The bucket keeps that time (C5), and is
 // refilled only from then on. Under [RefuseNew] the key also stays in the table until its bucket
-// is full. Other keys are harmed only in a full table, in two cases:
-//
-//   - A new key with such a reading evicts a bucket that is full by that reading, but not yet. The
-//     evicted key starts anew. No new bucket starts before the evicted one would have been full,
-//     which is ahead by at most the time in which an empty bucket fills.
-//   - A second such reading evicts the bucket of the first. New buckets then start at about the
-//     second reading.
+// is full. Other keys are harmed only in a full table. There a new key with such a reading evicts a
+// bucket that is full by that reading, but not yet. The evicted key starts anew, and no new bucket
+// starts before the evicted one would have been full. If that one had such a reading too, this is
+// about as far ahead.
 //
 // # Eviction
 //
@@ -135,47 +123,28 @@
 // time left to full, forgives its debt and counts it in [Stats]. [RefuseNew] refuses the new key
 // until a bucket is full, and forgives no debt.
 //
-// An implementation may bound the number of buckets that it looks at for one new key. Then it may
-// forgive a debt, or refuse a new key, although a bucket that it did not look at is full.
-// tb/mutex looks at all buckets. tb/cas ranks them by stamps that it read earlier, and looks at
-// the lowest first. It gives up after 1,024 buckets that were used since their stamps were read.
-// Both also evict, with each new key, up to 16 buckets that have been full for a minute.
+// An implementation may bound the number of buckets that it looks at for one new key, as tb/cas
+// does. Then it may forgive a debt, or refuse a new key, although a bucket that it did not look at
+// is full. Each new key also evicts up to 16 buckets that have been full for a minute.
 //
-// A new bucket starts full. It starts no earlier than the latest instant at which an evicted
-// bucket had become full, or at which a debt was forgiven. So a key that was evicted and comes
-// back with a late reading is not credited the same time twice. This holds for every new key,
-// because the table does not know which keys it has evicted. A Reset sets no such time.
+// A new bucket starts full, and no earlier than the latest instant at which an evicted bucket of
+// any key had become full, or at which a debt was forgiven. So a key that was evicted and comes
+// back with a late reading is not credited the same time twice. A Reset sets no such time.
 //
 // # Glossary
 //
-// The implementations share these words:
-//
 //   - unit: the fixed-point fraction of a token, 10⁰ to 10⁻⁶ of it.
-//   - quantum: the coarsest unit that the contract allows.
-//   - instant: a clock reading in nanoseconds. Instant 0 is the epoch, long before the first
-//     reading.
+//   - quantum: the coarsest unit that the contract allows, 10⁻⁶ token, or Capacity·2⁻²³ tokens if
+//     that is more.
+//   - instant: a clock reading, in nanoseconds since an epoch long before the first one.
 //   - supply S(t): the units that the rate has supplied by instant t.
-//   - block: the step in which bases count, 2²⁰ units.
-//   - cell: a word, a base and an owner, the state of a bucket between two moves.
-//   - owner: the tier and the era of a cell.
-//   - base: the supply, in blocks, from which a cell counts its bucket's time.
 //   - own time: the latest reading of a bucket's grants, or its start (see Eviction) if later. In
 //     debt it is the last slot.
-//   - delta: the bucket's own time, in units of supply after the base.
 //   - deficit: the units that a bucket lacks to be full.
-//   - debt: in eviction, the deficit of a bucket, which its eviction forgives. A bucket that
-//     Reserve, Wait or Settle puts in debt lacks units even to be empty. Its debt is counted from
-//     empty.
+//   - debt: the units that a bucket lacks to be empty. In eviction it is the deficit, which the
+//     eviction forgives.
 //   - reservation: tokens that were taken, and the time from which they may be used.
 //   - slot: the moment at which the supply has paid for a reservation. The bucket is empty then.
-//   - settle: to replace the estimated cost of a grant by the actual cost.
 //   - tier: the keys that share one of several limits in a table.
-//   - era: the time from one change of a tier's limit to the next.
-//   - move: the replacement of a bucket's cell by one with a later base, when delta outgrows its
-//     bits.
-//   - seal: the bit that ends a bucket's word before the bucket moves.
-//   - successor: the cell that a move installs. The cell that it replaces is its predecessor.
-//   - stamp: the instant at which a bucket will be full, its rank in the order of eviction.
-//   - charge: a cost on one bucket, one part of [TakeAll]. Cancel gives it back.
-//   - receipt: the cell and the word of a grant, which Cancel needs.
+//   - move: to allocate a bucket again, after a long time, a change of the limit or another tier.
 package tb
