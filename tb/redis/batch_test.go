@@ -140,49 +140,6 @@ func TestCallsUnderTwoLimitsMeet(t *testing.T) {
 	}
 }
 
-// A Reset has its place in the order of the calls, and shares their command.
-func TestResetSharesABatch(t *testing.T) {
-	c, resume := startCrowd(t, slow)
-	before := c.l.Stats().Commands
-	all := []<-chan outcome{c.send(t.Context(), 10)}
-	all = append(all, c.join(t.Context(), 1))
-	reset := make(chan error)
-	go func() { reset <- c.l.Reset(t.Context(), c.key) }()
-	for c.made++; c.l.waiting(c.key) < c.made; {
-		runtime.Gosched()
-	}
-	all = append(all, c.join(t.Context(), 7))
-	resume()
-	for i, want := range []tb.Decision{granted(0), refused(0, 0), granted(3)} {
-		wantOutcome(t, all[i], want)
-	}
-	if err := <-reset; err != nil {
-		t.Error(err)
-	}
-	if n := c.l.Stats().Commands - before; n != 2 {
-		t.Errorf("%d commands, want 2", n)
-	}
-	if d, err := c.l.Peek(t.Context(), c.key); err != nil || d != granted(2) {
-		t.Errorf("after all: %+v, %v", d, err)
-	}
-}
-
-func TestBatchHas128Costs(t *testing.T) {
-	c, resume := startCrowd(t, tb.Limit{Capacity: 1000, Tokens: 1, Per: time.Hour})
-	before := c.l.Stats().Commands
-	all := []<-chan outcome{c.send(t.Context(), 1)}
-	for range 2*maxItems + 1 {
-		all = append(all, c.join(t.Context(), 1))
-	}
-	resume()
-	for i, o := range all {
-		wantOutcome(t, o, granted(999-i))
-	}
-	if n := c.l.Stats().Commands - before; n != 4 {
-		t.Errorf("%d commands, want 4", n)
-	}
-}
-
 func TestCallerThatLeavesBeforeTheCommandTakesNothing(t *testing.T) {
 	c, resume := startCrowd(t, slow)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -322,16 +279,6 @@ func TestEachCostHasItsDeadline(t *testing.T) {
 	}
 }
 
-func TestLateCallIsNotSent(t *testing.T) {
-	l := newLimiter(t, dial(t, redistest.Start(t)), slow)
-	c := newCall(l.local(), 1)
-	l.send(t.Context(), l.filled(c))
-	wantCause(t, c.err, CauseTimeout)
-	if n := l.Stats().Commands; n != 0 {
-		t.Errorf("%d commands, want none", n)
-	}
-}
-
 // What is late leaves a batch before its command, up to the last call.
 func TestLateCallsLeaveTheBatch(t *testing.T) {
 	l := newLimiter(t, dial(t, redistest.Start(t)), slow)
@@ -385,65 +332,6 @@ func TestClockThatIsSetAgainAndAgain(t *testing.T) {
 		commands := s.Commands - s.Loaded - before.Commands + before.Loaded
 		if stale := s.Stale - before.Stale; commands != 2 || stale != 2 {
 			t.Errorf("%d commands, of which %d were late, want 2", commands, stale)
-		}
-	}
-}
-
-// At its deadline, a call is in time for the server, and here too.
-func TestCallAtItsDeadline(t *testing.T) {
-	for late, want := range []int{9, 10} {
-		at := func() int64 { return noon }
-		clock := func() time.Time { return time.UnixMicro(at()) }
-		l, err := startSimulator(t, bucketsText).newLimiter(clock, slow)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		if _, err := l.Allow(t.Context(), "another key"); err != nil {
-			t.Fatal(err)
-		}
-		c := newCall(l.local()+patient.Microseconds(), l.layout.Load().scale)
-		b := l.filled(c)
-		before := l.Stats().Commands
-		at = func() int64 { return int64(c.late) + int64(late) }
-		l.send(t.Context(), b)
-		if late == 1 {
-			wantCause(t, c.err, CauseTimeout)
-		} else if c.err != nil || c.parts[0].before.now != c.late {
-			t.Errorf("at the deadline: %v, %+v", c.err, c.parts[0].before)
-		}
-		if n := l.Stats().Commands - before; n != uint64(1+late) {
-			t.Errorf("%d commands, want %d", n, 1+late)
-		}
-		if d, err := l.Peek(t.Context(), "a"); err != nil || d != granted(want-1) {
-			t.Errorf("%+v, %v, want %d tokens", d, err, want)
-		}
-	}
-}
-
-func TestWithoutBatchingEachCallIsACommand(t *testing.T) {
-	s := redistest.Start(t)
-	operator := dial(t, s)
-	l := newLimiter(t, dial(t, s), slow, WithoutBatching())
-	if _, err := l.Allow(t.Context(), "another key"); err != nil {
-		t.Fatal(err)
-	}
-	before := l.Stats().Commands
-	resume := pause(t, operator)
-	errs := make(chan error)
-	for range 10 {
-		go func() {
-			_, err := l.Allow(t.Context(), "a")
-			errs <- err
-		}()
-	}
-	for l.Stats().Commands < before+10 {
-		runtime.Gosched()
-	}
-	resume()
-	for range 10 {
-		if err := <-errs; err != nil {
-			t.Error(err)
 		}
 	}
 }

@@ -112,84 +112,17 @@ func undoAfterAChange(s *simulator) error {
 	return b.err
 }
 
-// Reservations, settlements and undone charges at the edges of their rules.
+// A debt is rounded up.
 func debts(s *simulator) error {
 	limit := perSecond(10, 1)
 	m, err := newLayout(limit, 0)
 	if err != nil {
 		return err
 	}
-	const second = 1_000_000
 	b := s.bucket("debt")
-	_, full := b.apply(limit, noon, item{units: 10 * m.scale})
-	if e, _ := b.apply(limit, noon, reservation(10*m.scale, 10*m.scale-1, tb.Never)); e.Allowed {
-		b.errorf("a debt that is too deep: %+v", e)
-	}
-	e, _ := b.apply(limit, noon, reservation(10*m.scale, 10*m.scale, tb.Never))
-	if !e.Allowed || e.delay != 10*time.Second {
-		b.errorf("the deepest debt: %+v", e)
-	}
-	b.want(limit, noon+11*second, 2, refused(time.Second, 1))
-
-	// A refund ends the debt, and its time becomes the own time.
-	b.fill()
-	b.apply(limit, noon, item{units: 10 * m.scale})
-	b.apply(limit, noon, reservation(5*m.scale, deepest, tb.Never))
-	b.apply(limit, noon+second, item{kind: kindGiveBack, units: 9 * m.scale / 2})
-	b.want(limit, noon+second, 1, refused(time.Second/2, 0))
-	b.apply(limit, noon+second, undoOf(full, 10*m.scale))
-	b.want(limit, noon+second, 10, refused(time.Second/2, 9))
-
-	// In debt, a bucket does not wait for an own time, also if another limit comes.
-	b.fill()
-	b.apply(limit, noon, item{units: 10 * m.scale})
-	b.apply(limit, noon, reservation(5*m.scale, deepest, tb.Never))
-	b.want(perSecond(10, 2), noon-second/2, 1, refused(6500*time.Millisecond/2, 0))
-
-	// A bucket in debt loses no supply.
-	b.fill()
-	b.apply(limit, noon, item{units: 10 * m.scale})
-	_, empty := b.apply(limit, noon, reservation(5*m.scale, deepest, tb.Never))
-	b.want(limit, noon+6*second, 1, granted(0))
-	b.apply(limit, noon+6*second, undoOf(empty, 5*m.scale))
-	b.want(limit, noon+6*second, 5, refused(time.Second, 4))
-
-	// A debt is rounded up.
-	b.fill()
 	b.apply(limit, noon, item{units: 10 * m.scale})
 	b.apply(limit, noon, reservation(m.scale+1, deepest, tb.Never))
 	large := perSecond(1000, 1) // 10⁴ units a token
 	b.want(large, noon, 1, refused(2*time.Second+100*time.Microsecond, 0))
-	return b.err
-}
-
-// Items on a bucket happen in their order.
-func itemsInOrder(s *simulator) error {
-	b := s.bucket("order")
-	m, err := newLayout(perSecond(10, 1), 0)
-	if err != nil {
-		return err
-	}
-	tokens := func(kind kind, n uint64) item { return item{kind: kind, units: n * m.scale} }
-	items := []item{
-		tokens(kindTake, 6), tokens(kindTake, 5), tokens(kindGiveBack, 2), tokens(kindTake, 6),
-		reservation(3*m.scale, deepest, tb.Never), tokens(kindCharge, 9), tokens(kindTake, 1),
-	}
-	r, err := s.run(noon, 1, m.part(b.key, items...))
-	if err != nil {
-		return err
-	}
-	found, _ := r.bucket(0)
-	state := m.found(found, r.now)
-	for i := range items {
-		e := m.apply(&state, &items[i])
-		if want := i != 1 && i != 2 && i != 6; e.Allowed != want {
-			b.errorf("item %d: %+v, want %t", i, e, want)
-		}
-	}
-	b.want(perSecond(10, 1), noon, 1, refused(11*time.Second, 0)) // a debt of a capacity
-	if _, s := b.take(perSecond(10, 1), noon, 1); s.deficit != state.deficit {
-		b.errorf("the deficit is %d, want %d", s.deficit, state.deficit)
-	}
 	return b.err
 }

@@ -1,7 +1,6 @@
 package redis
 
 import (
-	"errors"
 	"testing"
 	"time"
 
@@ -93,96 +92,5 @@ func TestCancelOfWhatThePolicyGranted(t *testing.T) {
 	before := l.Stats().Commands
 	if c.Cancel(); l.Stats().Commands != before {
 		t.Error("Cancel has sent a command")
-	}
-}
-
-// The failure policy decides calls, but it does not know how full a bucket is.
-func TestLevelOfAChargeWithoutTheServer(t *testing.T) {
-	for _, policy := range []Policy{Refuse, Allow, Fail, LocalShare(2)} {
-		s := redistest.Start(t)
-		l := newLimiter(t, dial(t, s), slow, WithPolicy(policy))
-		peeked := newCharge(t, l, "a", 1).(*Charge)
-		if _, err := peeked.Peek(time.Now()); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		_, _ = peeked.Peek(time.Now())
-		taken := newCharge(t, l, "a", 1).(*Charge)
-		_, _ = taken.Take(time.Now())
-		for name, c := range map[string]*Charge{
-			"new": newCharge(t, l, "a", 1).(*Charge), "peeked": peeked, "taken": taken,
-		} {
-			if v, err := c.Level(time.Now()); !errors.As(err, new(*Error)) {
-				t.Errorf("%v, %s: %+v, %v, want an *Error", policy, name, v, err)
-			}
-		}
-	}
-}
-
-// A charge that is taken again has nothing left of the time before, also if it is refused without a
-// command.
-func TestChargeIsTakenAgain(t *testing.T) {
-	l := newLimiter(t, dial(t, redistest.Start(t)), slow)
-	var charges []tb.Charge
-	for _, key := range []string{"a", "b"} {
-		if _, err := l.AllowN(t.Context(), key, 10); err != nil {
-			t.Fatal(err)
-		}
-		c := newCharge(t, l, key, 1).(*Charge)
-		c.MayWait(time.Hour * 36)
-		charges = append(charges, c)
-	}
-	for i, takeAll := range []func() (bool, error){
-		func() (bool, error) {
-			_, ok, err := TakeAll(t.Context(), time.Now(), charges, nil)
-			return ok, err
-		},
-		func() (bool, error) {
-			charges[0].(*Charge).MayWait(0)
-			_, ok, err := new(Store).TakeAll(t.Context(), time.Now(), charges[:1], nil)
-			return ok, err
-		},
-	} {
-		for _, c := range charges {
-			c.(*Charge).delay, c.(*Charge).failure = time.Hour, &Error{}
-		}
-		for _, want := range []bool{i == 0, false} {
-			ok, err := takeAll()
-			c := charges[0].(*Charge)
-			if err != nil || ok != want || (c.Delay() > 0) != want || c.Failure() != nil {
-				t.Errorf("%d: %t, %v, delay %v, failure %v", i, ok, err, c.Delay(), c.Failure())
-			}
-		}
-	}
-}
-
-// A level that is asked for by another limit leaves the bucket as it is.
-func TestLevelConvertsNothing(t *testing.T) {
-	l := newLimiter(t, dial(t, redistest.Start(t)), slow)
-	if _, err := l.AllowN(t.Context(), "a", 10); err != nil {
-		t.Fatal(err)
-	}
-	other, err := l.Tier(perSecond(20, 1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	value := func() string {
-		v, err := l.client.Do(t.Context(), l.client.B().Get().Key(l.name("a")).Build()).ToString()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
-	before := value()
-	c := newCharge(t, other, "a", 1).(*Charge)
-	for name, level := range map[string]func() (tb.Level, error){
-		"a limiter": func() (tb.Level, error) { return other.Level(t.Context(), "a") },
-		"a charge":  func() (tb.Level, error) { return c.Level(time.Now()) },
-	} {
-		if v, err := level(); err != nil || v.Full < 19*time.Second || value() != before {
-			t.Errorf("Level of %s: %+v, %v, and the value is %x after %x", name, v, err, value(), before)
-		}
 	}
 }

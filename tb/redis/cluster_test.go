@@ -1,7 +1,6 @@
 package redis
 
 import (
-	"fmt"
 	"net"
 	"strconv"
 	"strings"
@@ -284,47 +283,4 @@ func TestSlotMovesUnderLoad(t *testing.T) {
 		t.Errorf("%d calls have not waited until the slot had moved", n)
 	}
 	t.Logf("%d grants of one, %d of both", alone.Load(), both.Load())
-}
-
-// A replica takes over from a master that was killed, and has its buckets.
-func TestClusterFailsOverToReplica(t *testing.T) {
-	t.Parallel()
-	if testing.Short() {
-		t.Skip("the cluster takes seconds to notice")
-	}
-	nodes := startCluster(t)
-	replica := startNode(t)
-	replica.meet(t, nodes[0])
-	for _, n := range append(nodes, replica) {
-		n.await(t, "the replica is there", "CLUSTER INFO", "cluster_known_nodes:4")
-	}
-	do(t, replica.client, "CLUSTER", "REPLICATE", nodes[0].id)
-	replica.await(t, "the replica is in sync", "INFO replication", "master_link_status:up")
-	l := newLimiter(t, dial(t, nodes[1].Server), slow, WithTimeout(time.Second),
-		WithTag(func(string) string { return "b" })) // slot 3300
-	for i := range 3 {
-		if d, err := l.Allow(t.Context(), "a"); err != nil || d != granted(9-i) {
-			t.Fatalf("%+v, %v", d, err)
-		}
-	}
-	do(t, nodes[0].client, "SET", "{b}", "the last write")
-	do(t, nodes[0].client, "WAIT", "1", "0")
-	if err := nodes[0].Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	causes := make(map[Cause]int)
-	for {
-		o, err := l.Decide(t.Context(), "a", 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if o.Failure == nil {
-			if o.Decision != granted(6) {
-				t.Errorf("after the failover: %+v, want 6 remaining", o)
-			}
-			break
-		}
-		causes[o.Failure.Cause]++
-	}
-	t.Log(fmt.Sprint(causes))
 }

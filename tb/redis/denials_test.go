@@ -1,7 +1,6 @@
 package redis
 
 import (
-	"strconv"
 	"testing"
 	"time"
 
@@ -12,58 +11,6 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb/cas"
 )
 
-// A bucket that is remembered is the server's bucket at a time between two readings of its clock.
-func TestRememberedBucketIsTheServers(t *testing.T) {
-	c := dial(t, redistest.Start(t))
-	l := newLimiter(t, c, tb.Limit{Capacity: 100, Tokens: 1000, Per: time.Second})
-	local := 0
-	for i := 0; local < 300; i++ {
-		probe := l.layout.Load().impossible()
-		before, err := l.execUnits(t.Context(), "a", probe)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s, ok := l.isDenied("a", 50*l.layout.Load().scale)
-		if !ok {
-			if _, err := l.AllowN(t.Context(), "a", 50); err != nil {
-				t.Fatal(err)
-			}
-			continue
-		}
-		local++
-		after, err := l.execUnits(t.Context(), "a", probe)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if s.now < before.now || s.now > after.now || l.layout.Load().at(s, after.now) != after {
-			t.Fatalf("%+v, and the server had %+v and %+v", s, before, after)
-		}
-	}
-}
-
-// The server's clock may be as far ahead as if it had been read when the command was sent.
-func TestDenialAllowsForTheRoundTrip(t *testing.T) {
-	l := newLimiter(t, dial(t, redistest.Start(t)), perSecond(10, 1000)) // a unit is a ns
-	empty := newState(1_000_000, l.layout.Load().capacity, 1_000_000)
-	token := l.layout.Load().scale // it comes after 1 ms
-	for i, tt := range []struct {
-		sent, received int64 // µs before the present
-		denied         bool
-	}{
-		{0, 0, true}, {500, 500, true}, {500, 0, true}, {1500, 0, false}, {60_000, 0, false},
-	} {
-		key, local := strconv.Itoa(i), l.local()
-		w := newSight(l, empty, local-tt.sent, local-tt.received, 0)
-		l.denials.Insert(key, 0, 0, func(v *denial) uint64 {
-			v.sight, v.until = w, local+1_000_000
-			return uint64(v.until)
-		})
-		if _, ok := l.isDenied(key, token); ok != tt.denied && l.local()-local < 400 {
-			t.Errorf("sent %d µs ago, received %d µs ago: denied is %v", tt.sent, tt.received, ok)
-		}
-	}
-}
-
 // The clock of the server may be faster by a thousandth, and each reading is cut to a µs.
 func TestLatestTimeOfTheServer(t *testing.T) {
 	w := sight{state: state{now: noon}, sent: 1000, received: 3000}
@@ -72,29 +19,6 @@ func TestLatestTimeOfTheServer(t *testing.T) {
 			t.Errorf("%d µs after the command, the server's clock shows %d at most, want %d",
 				local-w.sent, got, want)
 		}
-	}
-}
-
-func TestGrantThatEmptiesABucketSavesTheRefusal(t *testing.T) {
-	l := newLimiter(t, dial(t, redistest.Start(t)), slow)
-	if d, err := l.AllowN(t.Context(), "a", 8); err != nil || d != granted(2) {
-		t.Fatalf("%+v, %v", d, err)
-	}
-	commands := l.Stats().Commands
-	if d, err := l.AllowN(t.Context(), "a", 3); err != nil || d.Allowed || d.Remaining != 2 {
-		t.Errorf("3 of 2 tokens: %+v, %v", d, err)
-	}
-	if s := l.Stats(); s.Commands != commands || s.RefusedLocally != 1 {
-		t.Errorf("Stats: %+v", s)
-	}
-	if d, err := l.AllowN(t.Context(), "a", 2); err != nil || d != granted(0) {
-		t.Errorf("2 of 2 tokens: %+v, %v", d, err)
-	}
-	if d, err := l.Allow(t.Context(), "a"); err != nil || d.Allowed || d.Remaining != 0 {
-		t.Errorf("1 of 0 tokens: %+v, %v", d, err)
-	}
-	if s := l.Stats(); s.Commands != commands+1 || s.RefusedLocally != 2 {
-		t.Errorf("Stats: %+v", s)
 	}
 }
 

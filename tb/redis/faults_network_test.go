@@ -4,8 +4,6 @@ import (
 	"context"
 	"io"
 	"strconv"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -106,67 +104,9 @@ func TestSlowServerOpensTheBreaker(t *testing.T) {
 	}
 }
 
-// A server that is 50 ms away is slow, and not a fault for a limiter with a longer timeout.
-func TestDistantServer(t *testing.T) {
-	t.Parallel()
-	if testing.Short() {
-		t.Skip("takes seconds")
-	}
-	p := startProxy(t, redistest.Start(t).Addr)
-	l := newLimiter(t, dialed(t, p.addr), slow)
-	p.set(delay(50 * time.Millisecond))
-	// Each caller goes round the keys, so each key has at least 11 of 200 calls.
-	all := run(t, l, 16, calls(200))
-	t.Logf("slowest call: %v", all.slowest)
-	if all.decided[ByPolicy] > 0 || sum(all.server) != 10*loadKeys {
-		t.Errorf("%+v", all)
-	}
-}
-
 // commands returns how many scripts a server has run.
 func commands(t *testing.T, c rueidis.Client) int {
 	t.Helper()
 	return info(t, c, "commandstats", "cmdstat_evalsha:calls=") +
 		info(t, c, "commandstats", "cmdstat_eval:calls=")
-}
-
-// With 1,000 callers, calls time out before and after the stop too, because the machine is busy.
-// The figures are measured.
-func TestStoppedServerWith1000Callers(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes seconds")
-	}
-	s := redistest.Start(t)
-	operator := dial(t, s)
-	l, err := New(dialed(t, s.Addr), ample, WithMaxDenial(0))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var stop, resume sync.Once
-	var before, during Stats
-	all := run(t, l, 1000, func(_ int64, d time.Duration) bool {
-		if d >= 500*time.Millisecond {
-			stop.Do(func() {
-				before = l.Stats()
-				signal(t, s, syscall.SIGSTOP)
-			})
-		}
-		if d >= 500*time.Millisecond+*stall {
-			resume.Do(func() {
-				during = l.Stats()
-				signal(t, s, syscall.SIGCONT)
-			})
-		}
-		return d >= time.Second+*stall
-	})
-	wantPrompt(t, l, all)
-	ghosts := taken(t, operator, l) - sum(all.server)
-	after := l.Stats()
-	t.Logf("%d tokens taken by calls that had given up; failures before, during and after: %v, %v, %v",
-		ghosts, before.Failed, during.Failed, after.Failed)
-	// The tokens that no reply explains were taken by commands whose connection failed.
-	unexplained := ghosts - int64(after.Abandoned)
-	if unexplained < 0 || uint64(unexplained) > after.Failed[CauseUnreachable] {
-		t.Errorf("%d tokens taken by calls that had given up: %+v", ghosts, after)
-	}
 }

@@ -140,36 +140,6 @@ func TestFailoverToAReplicaThatLags(t *testing.T) {
 	}
 }
 
-func TestRights(t *testing.T) {
-	s := redistest.Start(t)
-	do(t, dial(t, s), "ACL", "SETUSER", "limiter", "on", ">secret", "~tb:*",
-		"+evalsha", "+eval", "+time", "+get", "+set", "+del")
-	c, err := rueidis.NewClient(rueidis.ClientOption{
-		InitAddress: []string{s.Addr}, DisableCache: true, Username: "limiter", Password: "secret",
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
-	l := newLimiter(t, c, slow, WithMaxDenial(0))
-	for i := range 10 {
-		if o := decide(t, l, "a", ByServer); o.Decision != granted(9-i) {
-			t.Errorf("call %d: %+v", i, o)
-		}
-	}
-	if err := l.Reset(t.Context(), "a"); err != nil {
-		t.Error(err)
-	}
-	other := newLimiter(t, c, slow, WithPrefix("other:"))
-	for range 2 * window {
-		if o := decide(t, other, "a", ByPolicy); o.Allowed || o.Failure.Cause != CauseForbidden {
-			t.Errorf("without rights: %+v", o)
-		}
-	}
-	// The user of another limiter on the same client keeps its rights.
-	decide(t, l, "a", ByServer)
-}
-
 // The address moves to a new master, and the old one stays as its replica and keeps the
 // connections. A refused write closes one of them, and the next connection finds the master.
 func TestDemotedMaster(t *testing.T) {
@@ -205,26 +175,6 @@ func TestDemotedMaster(t *testing.T) {
 				inARow = 0
 			}
 		}
-	}
-}
-
-// A replica that no master replaces opens the breaker, and is asked once in each interval.
-func TestReplica(t *testing.T) {
-	t.Parallel()
-	s := redistest.Start(t)
-	operator := dial(t, s)
-	l := newLimiter(t, dialed(t, s.Addr), slow, WithMaxDenial(0))
-	decide(t, l, "a", ByServer)
-	do(t, operator, "REPLICAOF", "127.0.0.1", "1")
-	first := connections(t, operator)
-	began := time.Now()
-	run(t, l, 64, lasting(time.Second))
-	took := time.Since(began)
-	if n := connections(t, operator) - first; float64(n) > 16*took.Seconds() {
-		t.Errorf("%d new connections in %v", n, took)
-	}
-	if s := l.Stats(); s.Opened == 0 || s.Failed[CauseReadOnly] == 0 {
-		t.Errorf("Stats: %+v", s)
 	}
 }
 

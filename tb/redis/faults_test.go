@@ -107,21 +107,6 @@ func TestKilledServerComesBackEmpty(t *testing.T) {
 	}
 }
 
-// FLUSHALL fills all buckets, once.
-func TestFlushedServer(t *testing.T) {
-	s := redistest.Start(t)
-	l := newLimiter(t, dial(t, s), slow, WithMaxDenial(0))
-	before := run(t, l, 16, calls(200))
-	do(t, dial(t, s), "FLUSHALL")
-	after := run(t, l, 16, calls(200))
-	for key := range loadKeys {
-		if before.server[key] != 10 || after.server[key] != 10 {
-			t.Errorf("key %d: %d and %d tokens granted, want 10 and 10",
-				key, before.server[key], after.server[key])
-		}
-	}
-}
-
 func TestScriptFlushUnderLoad(t *testing.T) {
 	s := redistest.Start(t)
 	operator := dial(t, s)
@@ -243,36 +228,6 @@ func TestHiccup(t *testing.T) {
 	}
 	if s := l.Stats(); s.Opened > 0 {
 		t.Errorf("Stats: %+v", s)
-	}
-}
-
-// A process that stops for longer than the timeout, and goes on, fails calls that were under way,
-// and no other ones.
-func TestPausedClient(t *testing.T) {
-	const pauses, callers = 3, 16
-	ps := startProcesses(t, 1, task{
-		Limit: ample, Goroutines: callers, Costs: []float64{1}, Timeout: 200 * time.Millisecond,
-	})
-	ps.begin(t, 0)
-	ps.awaitGrants(t)
-	for range pauses {
-		p := ps.all[0].cmd.Process
-		for _, s := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGCONT} {
-			if err := p.Signal(s); err != nil {
-				t.Fatal(err)
-			}
-			ps.pass(t, 300*time.Millisecond)
-		}
-	}
-	failed := 0
-	for _, e := range ps.end(t, nil) {
-		if !e.Granted {
-			failed++
-		}
-	}
-	t.Logf("%d calls decided by the policy in %d pauses", failed, pauses)
-	if failed > pauses*callers {
-		t.Errorf("%d calls decided by the policy in %d pauses", failed, pauses)
 	}
 }
 

@@ -183,26 +183,6 @@ func TestDelayInRedis(t *testing.T) {
 	}
 }
 
-// The rate of an adaptive rule moves in Redis, too.
-func TestAnAdaptiveRateInRedis(t *testing.T) {
-	now := time.Now()
-	s := newShop(t, dial(t, redistest.Start(t)), `{"name": "r", "limit_keys": [],
-		"algorithm_config": {"rps": 10, "burst": 5,
-			"adaptive": {"min": 1, "max": 100, "target_p99": "10ms"}}}`,
-		httplimit.WithLimiterOptions(tb.WithClock(func() time.Time { return now })))
-	s.handler = s.Middleware(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		now = now.Add(time.Second)
-		w.WriteHeader(http.StatusServiceUnavailable)
-	}))
-	for range 5 {
-		s.send(order("1", "", ""))
-	}
-	st := s.Stats()[0]
-	if st.Limit.Tokens == 10 || st.Limit != st.Limiter.(*Limiter).Limit() {
-		t.Errorf("the limit is %+v, and the store has %+v", st.Limit, st.Limiter.(*Limiter).Limit())
-	}
-}
-
 // If Redis does not decide, httplimit does: the calls return the error.
 func TestAPolicyWithoutRedis(t *testing.T) {
 	server := redistest.Start(t)

@@ -2,7 +2,6 @@ package redis
 
 import (
 	"errors"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -99,16 +98,6 @@ func allow1(t testing.TB, l *Limiter) {
 	if d, err := l.Allow(t.Context(), "a"); err != nil || !d.Allowed {
 		t.Fatalf("%+v, %v", d, err)
 	}
-}
-
-// deficit returns the spent tokens of a key in the server, without what is supplied meanwhile.
-func deficit(t *testing.T, l *Limiter, key string) int {
-	t.Helper()
-	v, err := l.Level(t.Context(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return int(float64(l.layout.Load().capacity/l.layout.Load().scale) - v.Tokens)
 }
 
 func TestLeaseIsGivenBack(t *testing.T) {
@@ -243,84 +232,6 @@ func TestClaimIsSpent(t *testing.T) {
 	}
 }
 
-// A claim that has emptied the bucket gives back what it has left, less what was supplied since:
-// that is in the bucket already.
-func TestClaimOfAnEmptyBucketIsGivenBack(t *testing.T) {
-	now := int64(noon)
-	clock := func() time.Time { return time.UnixMicro(now) }
-	limit := perSecond(1000, 100)
-	l, err := startSimulator(t, bucketsText).newLimiter(clock, limit, WithLease(time.Second))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	m := l.layout.Load() // 900 tokens
-	take := func(tokens int) state {
-		s, err := l.execUnits(t.Context(), "a", m.unitsOf(tokens))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s
-	}
-	take(800)
-	c := &claim{layout: m, after: take(100), size: m.unitsOf(100)}
-	m.pay(&c.after, c.size)
-	c.left.Store(m.unitsOf(90))
-	now += 500_000
-	take(10)
-	if err := l.leases.giveBack(t.Context(), &lease{key: "a"}, c); err != nil {
-		t.Fatal(err)
-	}
-	if n := l.Stats().ReturnedTokens; n != 90-50 {
-		t.Errorf("%v tokens were given back, want 40", n)
-	}
-	if d, err := l.Peek(t.Context(), "a"); err != nil || d.Remaining != 50-10+40-1 {
-		t.Errorf("%+v, %v, want 79 tokens after a call", d, err)
-	}
-}
-
-// A lease that an error has kept from its renewal gives back what it has left, also less what was
-// supplied since.
-func TestLeaseIsGivenBackAfterAnError(t *testing.T) {
-	now := int64(noon)
-	clock := func() time.Time { return time.UnixMicro(now) }
-	s := startSimulator(t, bucketsText)
-	limit := perSecond(1000, 100) // 900 tokens in the server
-	l, err := s.newLimiter(clock, limit, WithLease(time.Second))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	sweepByHand(l.leases)
-	l.leases.now = func() int64 { return now - noon }
-	for allow1(t, l); latest(l).size < l.layout.Load().unitsOf(16) || !latest(l).isEmpty(); {
-		allow1(t, l)
-	}
-	now += 500_000 // the bucket is full
-	allow1(t, l)
-	open(l)
-	if o, err := l.Decide(t.Context(), "a", 40); err != nil || o.By != ByPolicy {
-		t.Fatalf("%+v, %v", o, err)
-	}
-	now += 500_000 // it is full again
-	other, err := s.newLimiter(clock, limit, WithLease(time.Second))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer other.Close()
-	if d, err := other.AllowN(t.Context(), "a", 900); err != nil || !d.Allowed {
-		t.Fatalf("%+v, %v", d, err)
-	}
-	now += 500_000
-	l.leases.sweep(false)
-	if n := l.Stats().ReturnedTokens; n != 0 {
-		t.Errorf("%v tokens were given back, which the bucket had already", n)
-	}
-	if d, err := other.Peek(t.Context(), "a"); err != nil || d.Remaining != 50-1 {
-		t.Errorf("%+v, %v, want 49 tokens after a call", d, err)
-	}
-}
-
 // A store refuses no charge that a lease can pay, although it knows that the bucket is empty.
 func TestStoreSpendsALease(t *testing.T) {
 	store, err := NewStore(dial(t, redistest.Start(t)), WithLease(2*time.Minute),
@@ -420,45 +331,4 @@ func TestLeasesThatDoNotPay(t *testing.T) {
 		t.Errorf("got error %v, want a *tb.ConfigError for WithLease", err)
 	}
 	newLimiter(t, c, hot, WithLease(time.Millisecond))
-}
-
-func TestResetEndsTheLease(t *testing.T) {
-	l := newLeased(t, time.Minute)
-	for range 100 {
-		allow1(t, l)
-	}
-	c := latest(l)
-	for range 2 {
-		if err := l.Reset(t.Context(), "a"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if !c.isEmpty() { // a call may have it already
-		t.Error("after the reset, the lease has tokens")
-	}
-	leased := l.Stats().Leased
-	if allow1(t, l); l.Stats().Leased != leased {
-		t.Error("a lease from before the reset was spent")
-	}
-	if n := deficit(t, l, "a"); n > 1000 {
-		t.Errorf("%d tokens are spent after the reset", n)
-	}
-}
-
-func BenchmarkLease(b *testing.B) {
-	for _, callers := range []int{1, 64} {
-		b.Run(strconv.Itoa(callers), func(b *testing.B) {
-			l := newLimiter(b, dial(b, redistest.Start(b)),
-				tb.Limit{Capacity: 1_000_000_000, Tokens: 1_000_000_000, Per: time.Second},
-				WithLease(50*time.Millisecond))
-			b.ReportAllocs()
-			b.SetParallelism(callers)
-			b.RunParallel(func(pb *testing.PB) {
-				for pb.Next() {
-					allow(b, l, "a")
-				}
-			})
-			b.ReportMetric(float64(l.Stats().Commands)/float64(b.N), "commands/op")
-		})
-	}
 }

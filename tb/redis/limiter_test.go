@@ -39,11 +39,6 @@ func (l *Limiter) execUnits(ctx context.Context, key string, costs ...uint64) (s
 	return l.exec(ctx, l.layout.Load(), key, items...)
 }
 
-// decideUnits is decide by the present limit.
-func (l *Limiter) decideUnits(ctx context.Context, key string, units uint64) (result, error) {
-	return l.decide(ctx, l.layout.Load(), key, item{units: units})
-}
-
 // isDenied is denied by the present limit.
 func (l *Limiter) isDenied(key string, units uint64) (state, bool) {
 	return l.denied(l.layout.Load(), key, units)
@@ -166,33 +161,5 @@ func TestCommandsOfTheServer(t *testing.T) {
 	}
 	if strings.Contains(text, "cmdstat_set:") {
 		t.Errorf("a refusal wrote:\n%s", text)
-	}
-}
-
-func TestScriptFlushIsNotAnError(t *testing.T) {
-	c := dial(t, redistest.Start(t))
-	l := newLimiter(t, c, slow)
-	for i := range 10 {
-		do(t, c, "SCRIPT", "FLUSH")
-		if d, err := l.Allow(t.Context(), "a"); err != nil || d != granted(9-i) {
-			t.Fatalf("call %d: %+v, %v", i, d, err)
-		}
-	}
-	if s := l.Stats(); s.Loaded != 10 || s.Commands != 21 {
-		t.Errorf("Stats: %+v", s)
-	}
-}
-
-// The time to full of this bucket is longer than a server can count in milliseconds.
-func TestSlowestBucketExpires(t *testing.T) {
-	c := dial(t, redistest.Start(t))
-	slowest := tb.Limit{Capacity: tb.MaxCapacity, Tokens: 1, Per: (1<<48 - 1) * time.Microsecond}
-	l := newLimiter(t, c, slowest)
-	if d, err := l.AllowN(t.Context(), "a", tb.MaxCapacity); err != nil || d != granted(0) {
-		t.Fatalf("%+v, %v", d, err)
-	}
-	expiry := do(t, c, "PEXPIRETIME", "tb:{a}")
-	if ms, err := expiry.AsInt64(); err != nil || ms != 9e15 {
-		t.Errorf("the key expires at %d ms, %v", ms, err)
 	}
 }

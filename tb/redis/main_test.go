@@ -1,8 +1,6 @@
 package redis
 
 import (
-	"fmt"
-	"os"
 	"testing"
 
 	"github.com/redis/rueidis"
@@ -12,13 +10,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if text := os.Getenv(taskVariable); text != "" {
-		if err := work(text); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
-	}
 	// A closed client of a cluster still closes old connections, and delays a look at the cluster,
 	// in goroutines that end some seconds later.
 	goleak.VerifyTestMain(m,

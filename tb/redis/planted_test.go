@@ -33,6 +33,9 @@ func TestPlantedBugsAreFound(t *testing.T) {
 			all = append(all, p)
 		}
 	}
+	if err := newSimulator(s.client, bucketsText).find(all); err != nil {
+		t.Fatalf("without a bug: %v", err)
+	}
 	planted.Find(t, planted.Chosen(bugs, *everything), func(t *testing.T, b planted.Bug) string {
 		text, err := b.In(bucketsText)
 		if err != nil {

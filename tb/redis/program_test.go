@@ -149,6 +149,9 @@ func newProgram(seed uint64) (*program, bool) {
 			tier = st.tier
 			st.tokens = randomCost(rng, limits[tier].Capacity, st.before.Tokens)
 			c := charge(tier, st.tokens)
+			if deeper(limits[tier], p.limits[tier], st.before.Full, st.tokens) {
+				st.kind = kindTake
+			}
 			if st.kind == kindReserve {
 				st.within = tb.Never
 				if rng.IntN(3) == 0 {
@@ -190,4 +193,10 @@ func newProgram(seed uint64) (*program, bool) {
 		p.steps = append(p.steps, st)
 	}
 	return p, true
+}
+
+// deeper reports whether a reservation may put a bucket into a debt that only tb/mutex keeps.
+func deeper(limit tb.Limit, m *layout, full time.Duration, tokens float64) bool {
+	lacks := float64(full) * float64(limit.Tokens) / float64(limit.Per)
+	return (lacks+tokens-float64(limit.Capacity))*float64(m.scale) > 0.999*deepest
 }

@@ -3,58 +3,15 @@ package redis
 import (
 	"context"
 	"errors"
-	"math"
 	"runtime"
-	"slices"
 	"strconv"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
-
-	"github.com/redis/rueidis"
 
 	"github.com/seed-181794aa/ratelimit/internal/redistest"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
-
-// Two limiters reserve tokens of one bucket. No slot is given twice, and their order is one.
-func TestReservationsOfProcesses(t *testing.T) {
-	s := redistest.Start(t)
-	limit := tb.Limit{Capacity: 100, Tokens: 1, Per: time.Hour}
-	limiters := []*Limiter{newLimiter(t, dial(t, s), limit), newLimiter(t, dial(t, s), limit)}
-	var mu sync.Mutex
-	var delays []time.Duration
-	var wg sync.WaitGroup
-	for i := range 200 {
-		wg.Go(func() {
-			r, err := limiters[i%2].Reserve(t.Context(), "a", 1)
-			if err != nil || !r.Allowed {
-				t.Errorf("%+v, %v", r, err)
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			delays = append(delays, r.Delay())
-		})
-	}
-	wg.Wait()
-	slices.Sort(delays)
-	if delays[99] != 0 || delays[100] < 30*time.Minute {
-		t.Errorf("the delays of the first 101 tokens end with %v", delays[98:101])
-	}
-	for i := 101; i < 200; i++ { // an hour apart, but for the time of the calls
-		if d := delays[i] - delays[i-1]; d < time.Hour-time.Minute {
-			t.Errorf("slot %d is %v after the one before", i, d)
-		}
-	}
-	r, err := limiters[0].Reserve(t.Context(), "a", 1)
-	if err != nil || r.Allowed || r.RetryAfter > time.Hour {
-		t.Errorf("beyond a capacity of debt: %+v, %v", r, err)
-	}
-	if n := limiters[0].Stats().Reservations + limiters[1].Stats().Reservations; n != 200 {
-		t.Errorf("%d reservations", n)
-	}
-}
 
 // Each call of Reserve, Settle and Cancel is one command, and shares one with others.
 func TestCommandsOfReservations(t *testing.T) {
@@ -170,61 +127,6 @@ func TestWait(t *testing.T) {
 	}
 }
 
-// outside is a client whose commands run in a goroutine outside of a synctest bubble.
-type outside struct {
-	rueidis.Client
-	commands chan rueidis.Completed
-	results  chan rueidis.RedisResult
-}
-
-// Do implements rueidis.Client. The context stays in the bubble.
-func (o *outside) Do(_ context.Context, c rueidis.Completed) rueidis.RedisResult {
-	o.commands <- c
-	return <-o.results
-}
-
-// The debt is too deep for another call of Wait. Its deadline counts as too near only if the slot
-// would be later, in whole microseconds.
-func TestDeadlineAtASlotThatIsTooFar(t *testing.T) {
-	s := startSimulator(t, bucketsText)
-	o := &outside{s.client, make(chan rueidis.Completed), make(chan rueidis.RedisResult)}
-	go func() {
-		for c := range o.commands {
-			o.results <- o.Client.Do(context.Background(), c)
-		}
-	}()
-	defer close(o.commands)
-	s.client = o
-	const capacity = 1 << 30 // half of the deepest debt
-	synctest.Test(t, func(t *testing.T) {
-		now := func() time.Time { return time.UnixMicro(noon) }
-		l, err := s.newLimiter(now, perSecond(capacity, capacity/2), WithMaxDenial(0))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		c := newCharge(t, l, "a", capacity).(*Charge)
-		c.MayWait(tb.Never)
-		for range 3 {
-			if d, err := c.Take(time.Now()); err != nil || !d.Allowed {
-				t.Fatalf("%+v, %v", d, err)
-			}
-		}
-		for _, tt := range []struct {
-			within   time.Duration
-			deadline bool
-		}{{6*time.Second + 999, false}, {6 * time.Second, false}, {6*time.Second - 1, true}} {
-			ctx, cancel := context.WithTimeout(t.Context(), tt.within)
-			want := &tb.WaitError{Wait: 6 * time.Second, Deadline: tt.deadline}
-			var got *tb.WaitError
-			if err := l.Wait(ctx, "a", capacity); !errors.As(err, &got) || *got != *want {
-				t.Errorf("within %v: %v, want %v", tt.within, err, want)
-			}
-			cancel()
-		}
-	})
-}
-
 // Without the server, the policy decides reservations too.
 func TestReservationsWithoutTheServer(t *testing.T) {
 	s := redistest.Start(t)
@@ -281,93 +183,5 @@ func TestSetLimit(t *testing.T) {
 	}
 	if err := l.SetLimit(perSecond(1, 1)); err == nil || l.Limit() != small {
 		t.Errorf("a limit without shares: %v, %+v", err, l.Limit())
-	}
-}
-
-// While half of a fleet has a lower limit, both halves grant what the limits allow, and the bucket
-// gains nothing.
-func TestTwoLimitsAtOnce(t *testing.T) {
-	s := redistest.Start(t)
-	old := newLimiter(t, dial(t, s), tb.Limit{Capacity: 500, Tokens: 1, Per: time.Hour})
-	next := newLimiter(t, dial(t, s), tb.Limit{Capacity: 5, Tokens: 1, Per: time.Hour})
-	granted := 0
-	for range 600 {
-		for _, l := range []*Limiter{old, next} {
-			d, err := l.Allow(t.Context(), "a")
-			if err != nil {
-				t.Fatal(err)
-			}
-			if d.Allowed {
-				granted++
-			}
-		}
-	}
-	if granted != 6 { // the first caller of the old limit, and then 5
-		t.Errorf("%d tokens granted, want 6", granted)
-	}
-}
-
-// The keys of tiers share buckets, and each call brings its limit.
-func TestTiers(t *testing.T) {
-	l := newLimiter(t, dial(t, redistest.Start(t)), slow)
-	pro, err := l.Tier(tb.Limit{Capacity: 100, Tokens: 1, Per: time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d, err := pro.AllowN(t.Context(), "a", 40); err != nil || d != granted(60) {
-		t.Errorf("%+v, %v", d, err)
-	}
-	if d, err := l.AllowN(t.Context(), "b", 4); err != nil || d != granted(6) {
-		t.Errorf("%+v, %v", d, err)
-	}
-	if d, err := pro.Allow(t.Context(), "b"); err != nil || d != granted(5) { // 6 tokens of 10
-		t.Errorf("a key that has changed its tier: %+v, %v", d, err)
-	}
-	if d, err := l.Allow(t.Context(), "a"); err != nil || d != granted(9) {
-		t.Errorf("a key that has changed its tier: %+v, %v", d, err)
-	}
-	if s := pro.Stats(); s.Granted != 4 {
-		t.Errorf("Stats: %+v", s)
-	}
-	// All or nothing, with a charge that may wait.
-	charges := []tb.Charge{newCharge(t, l, "c", 1), newCharge(t, pro, "d", 1)}
-	if _, err := l.AllowN(t.Context(), "c", 10); err != nil {
-		t.Fatal(err)
-	}
-	charges[0].(*Charge).MayWait(48 * time.Hour)
-	commands := l.Stats().Commands
-	_, ok, err := TakeAll(t.Context(), time.Now(), charges, nil)
-	if delay := charges[0].(*Charge).Delay(); !ok || err != nil || l.Stats().Commands != commands+1 ||
-		delay > 24*time.Hour || delay < 23*time.Hour {
-		t.Errorf("%t, %v, delay %v", ok, err, delay)
-	}
-	if err := charges[1].(*Charge).Settle(3); err != nil {
-		t.Error(err)
-	}
-	if v, err := pro.Level(t.Context(), "d"); err != nil || int(v.Tokens) != 97 {
-		t.Errorf("after the settlement: %+v, %v", v, err)
-	}
-	if _, err := l.Tier(tb.Limit{}); err == nil {
-		t.Error("an impossible tier")
-	}
-}
-
-// The sum of unpaid tokens grows with each settlement, also if the actual costs are absurd.
-func TestAbsurdCostsAreUnpaid(t *testing.T) {
-	for _, limit := range []tb.Limit{perSecond(10, 1), perSecond(1<<30, 1)} {
-		l := newLimiter(t, dial(t, redistest.Start(t)), limit)
-		for i := 1; i <= 5; i++ {
-			r, err := l.Reserve(t.Context(), "a", 1)
-			if err != nil || r.Settle(math.MaxFloat64) != nil {
-				t.Fatal(err)
-			}
-			want := float64(i) * mostSettled / float64(l.layout.Load().scale)
-			if n := l.Stats().UnpaidTokens; n < 0.999*want || n > want {
-				t.Errorf("%v: %v tokens are unpaid after %d settlements, want about %v", limit, n, i, want)
-			}
-			if err := l.Reset(t.Context(), "a"); err != nil {
-				t.Fatal(err)
-			}
-		}
 	}
 }

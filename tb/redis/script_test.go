@@ -17,16 +17,13 @@ var behaviours = []struct {
 	check func(*simulator) error
 }{
 	{"DeadlineTakesNothing", deadlineTakesNothing},
-	{"RefusalWritesNothing", refusalWritesNothing},
 	{"LookWritesNothing", lookWritesNothing},
 	{"ClockSetBack", clockSetBack},
-	{"KeyExpiresWhenFull", keyExpiresWhenFull},
 	{"LoweredLimit", loweredLimit},
 	{"ConvertedKeyIsKept", convertedKeyIsKept},
 	{"AlternatingLimitsGainNothing", alternatingLimitsGainNothing},
 	{"UndoAfterAChange", undoAfterAChange},
 	{"Debts", debts},
-	{"ItemsInOrder", itemsInOrder},
 	{"ForeignValue", foreignValue},
 	{"ResetFills", resetFills},
 	{"SupplyIsExact", supplyIsExact},
@@ -91,20 +88,6 @@ func deadlineTakesNothing(s *simulator) error {
 	return b.err
 }
 
-func refusalWritesNothing(s *simulator) error {
-	b := s.bucket("refusal")
-	limit := perSecond(10, 1)
-	b.want(limit, noon, 10, granted(0))
-	before, expiry := b.value()
-	b.want(limit, noon+2_500_000, 3, refused(500*time.Millisecond, 2))
-	b.want(limit, noon-1_000_000, 1, refused(2*time.Second, 0))
-	b.want(limit, noon+2_500_000, 11, refused(tb.Never, 2))
-	if after, e := b.value(); after != before || e != expiry {
-		b.errorf("the value is %q until %d, and was %q until %d", after, e, before, expiry)
-	}
-	return b.err
-}
-
 // A look leaves a bucket as it is, also under another limit, unless the bucket lacks its units.
 // Then the look is a refusal. That converts the bucket, and the next one writes nothing.
 func lookWritesNothing(s *simulator) error {
@@ -164,40 +147,6 @@ func clockSetBack(s *simulator) error {
 	_, before := b.apply(fast, noon-500_000, wait)
 	if _, after := b.apply(fast, noon-500_000, item{kind: kindLook}); after != before {
 		b.errorf("after a refused reservation: %+v, want %+v", after, before)
-	}
-	return b.err
-}
-
-func keyExpiresWhenFull(s *simulator) error {
-	for _, tt := range []struct {
-		limit  tb.Limit
-		tokens int
-		full   uint64 // µs after noon, rounded up
-	}{
-		{perSecond(10, 1), 1, 1_000_000},
-		{perSecond(10, 1), 7, 7_000_000},
-		{perSecond(10, 3), 1, 333_334},
-		{perSecond(1000, 1_000_000), 1, 1},
-		{perSecond(1000, 1_000_000), 999, 999},
-		{perSecond(1000, 1_000_000), 1000, 1000},
-		{tb.Limit{Capacity: 3, Tokens: 7, Per: 1_000_000_007 * time.Microsecond}, 1, 142_857_144},
-	} {
-		b := s.bucket("expiry")
-		b.take(tt.limit, noon, tt.tokens)
-		if _, expiry := b.value(); expiry*1000 <= noon+tt.full || (expiry-1)*1000 > noon+tt.full {
-			b.errorf("%d tokens of %+v: the key expires at noon%+d ms, want the first after %d µs",
-				tt.tokens, tt.limit, int64(expiry-noon/1000), tt.full)
-		}
-		if b.err != nil {
-			return b.err
-		}
-	}
-	// A clock of 285,000 years does not outgrow the expiry.
-	b := s.bucket("expiry")
-	slow := tb.Limit{Capacity: tb.MaxCapacity, Tokens: 1, Per: 1 << 47 * time.Microsecond}
-	b.take(slow, noon, tb.MaxCapacity)
-	if _, expiry := b.value(); expiry != 9e15 {
-		b.errorf("the key of %+v expires at %d ms", slow, expiry)
 	}
 	return b.err
 }

@@ -1,12 +1,10 @@
 package redis
 
 import (
-	"context"
 	"runtime"
 	"slices"
 	"strconv"
 	"testing"
-	"time"
 
 	"github.com/seed-181794aa/ratelimit/internal/redistest"
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -116,58 +114,6 @@ func TestTwoBatchesAreUnderWay(t *testing.T) {
 	}
 }
 
-func TestBucketsOfABatchShareItsCosts(t *testing.T) {
-	c, resume := startCrowd(t, tb.Limit{Capacity: 1000, Tokens: 1, Per: time.Hour})
-	before := c.l.Stats().Commands
-	others := c.busy(t)
-	var all []<-chan outcome
-	hot, cold := c.on("hot"), c.on("cold")
-	for range maxItems - 1 {
-		all = append(all, hot.join(t.Context(), 1))
-	}
-	for range 3 {
-		all = append(all, cold.join(t.Context(), 1))
-	}
-	resume()
-	for _, o := range others {
-		wantOutcome(t, o, granted(999))
-	}
-	for i, o := range all {
-		wantOutcome(t, o, granted(999-i%(maxItems-1)))
-	}
-	if s := c.l.Stats(); s.Commands-s.Loaded+1-before != maxShared+2 {
-		t.Errorf("%d commands, want %d: %+v", s.Commands-s.Loaded+1-before, maxShared+2, s)
-	}
-}
-
-// A value that is not a bucket is an error of its own calls only.
-func TestErrorOfABucketDoesNotConcernTheOthers(t *testing.T) {
-	c, resume := startCrowd(t, slow, []string{"SET", "tb:{foreign}", "x"})
-	before := c.l.Stats()
-	others := c.busy(t)
-	foreign := c.on("foreign").join(t.Context(), 3)
-	var all []<-chan outcome
-	for _, key := range []string{"a", "b", "c"} {
-		all = append(all, c.on(key).join(t.Context(), 3))
-	}
-	resume()
-	for _, o := range append(all, others...) {
-		if o := <-o; o.err != nil || !o.Allowed {
-			t.Errorf("%+v, want a grant", o)
-		}
-	}
-	wantCause(t, (<-foreign).err, CauseForeign)
-	for _, key := range []string{"a", "b", "c"} {
-		if v, err := c.l.Level(t.Context(), key); err != nil || int(v.Tokens) != 7 {
-			t.Errorf("%s: %+v, %v, want 7 tokens", key, v, err)
-		}
-	}
-	s := c.l.Stats()
-	if n := s.Commands - s.Loaded - before.Commands + before.Loaded; n != maxShared+1+3 {
-		t.Errorf("%d commands, want %d: %+v", n, maxShared+1+3, s)
-	}
-}
-
 // A write that fails is an error of the calls that would change the bucket. A value that is not a
 // bucket is an error of all calls.
 func TestErrorOfABucketConcernsItsChanges(t *testing.T) {
@@ -184,42 +130,4 @@ func TestErrorOfABucketConcernsItsChanges(t *testing.T) {
 	_, err := c.l.Peek(t.Context(), "foreign")
 	wantCause(t, err, CauseForeign)
 	wantCause(t, (<-c.on("foreign").call(t.Context(), 11)).err, CauseForeign)
-}
-
-// A step of the clock is found by the first command, which is repeated for all buckets.
-func TestStepOfTheClockIsSharedByBuckets(t *testing.T) {
-	c, resume := startCrowd(t, slow)
-	c.l.nodes[0].offset.learn(0, 0, time.Now().Add(-10*time.Minute).UnixMicro())
-	others := c.busy(t)
-	var all []<-chan outcome
-	for _, key := range []string{"a", "b", "c"} {
-		all = append(all, c.on(key).join(t.Context(), 3))
-	}
-	resume()
-	for _, o := range others {
-		wantOutcome(t, o, granted(9))
-	}
-	for _, o := range all {
-		wantOutcome(t, o, granted(7))
-	}
-}
-
-// Callers leave while their calls wait, and while they are in a batch.
-func TestCallersLeaveASharedBatch(t *testing.T) {
-	c, resume := startCrowd(t, slow)
-	others := c.busy(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	leaver, stays := c.on("leaves"), c.on("stays")
-	o := leaver.join(ctx, 3)
-	stay := stays.join(t.Context(), 3)
-	cancel()
-	wantCause(t, (<-o).err, CauseCanceled)
-	resume()
-	wantOutcome(t, stay, granted(7))
-	for _, o := range others {
-		wantOutcome(t, o, granted(9))
-	}
-	if v, err := c.l.Level(t.Context(), "leaves"); err != nil || int(v.Tokens) != 10 {
-		t.Errorf("%+v, %v, want 10 tokens", v, err)
-	}
 }

@@ -115,3 +115,9 @@ func figure(b *testing.B, c rueidis.Client, section, field string) float64 {
 	}
 	return x
 }
+
+func allow(b *testing.B, l *Limiter, key string) {
+	if _, err := l.Allow(b.Context(), key); err != nil {
+		b.Fatal(err)
+	}
+}

@@ -90,36 +90,6 @@ func TestCallsOfTakeAllShareABatch(t *testing.T) {
 	}
 }
 
-// A batch has no further call after 32 buckets, and a call on several is never divided.
-func TestBatchHasWholeCallsOfTakeAll(t *testing.T) {
-	c, resume := startCrowd(t, slow)
-	before := c.l.Stats().Commands
-	others := c.busy(t)
-	costs := map[string]float64{"a": 0.1, "b": 0.1, "c": 0.1}
-	var all []<-chan outcomes
-	for range maxBuckets/3 + 2 {
-		all = append(all, c.joinAll(t, costs, "a", "b", "c"))
-	}
-	resume()
-	for _, o := range others {
-		wantOutcome(t, o, granted(9))
-	}
-	whole := 0 // tokens, of which ten calls leave nine; the order of two batches is not known
-	for i, o := range all {
-		got := <-o
-		if got.err != nil || !got.ok {
-			t.Fatalf("call %d: %+v", i, got)
-		}
-		whole += got.decisions[2].Remaining
-	}
-	if want := 10*9 + (len(all)-10)*8; whole != want {
-		t.Errorf("%d whole tokens were left, want %d", whole, want)
-	}
-	if n := c.l.Stats().Commands - before; n != maxShared+2 {
-		t.Errorf("%d commands, want %d", n, maxShared+2)
-	}
-}
-
 // What is wrong with a bucket is an error of its own call only. If Redis refuses to write, calls
 // that write nothing are still decided.
 func TestErrorOfATakeAllDoesNotConcernTheOthers(t *testing.T) {

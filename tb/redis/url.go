@@ -64,7 +64,7 @@ func addCertificate(c *tls.Config, parameters url.Values) error {
 	case cert == "" && key == "":
 		return nil
 	case c == nil || cert == "" || key == "":
-		return errors.New("cert, key: want both, and a URL that begins with rediss:")
+		return errors.New("cert, key: want both, and a URL that begins with rediss://")
 	}
 	c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 		pair, err := tls.LoadX509KeyPair(cert, key)
