@@ -2,15 +2,10 @@ package hostile
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/binary"
-	"encoding/pem"
+	"errors"
 	"io"
-	"math/big"
 	"net"
 	"net/http"
 	"os"
@@ -79,39 +74,11 @@ func TestStreamFlood(t *testing.T) {
 	}
 }
 
-// certificate writes a certificate for 127.0.0.1 with this serial number, and its key.
-func certificate(t *testing.T, certFile, keyFile string, serial int64) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(serial), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotAfter: time.Now().Add(time.Hour),
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pkcs8, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, block := range map[string]*pem.Block{
-		certFile: {Type: "CERTIFICATE", Bytes: der}, keyFile: {Type: "PRIVATE KEY", Bytes: pkcs8},
-	} {
-		if err := os.WriteFile(name, pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
 // Clients may use TLS, with HTTP/2 or without. A certificate is replaced when its file changes, and
 // on SIGHUP.
 func TestTLS(t *testing.T) {
-	certFile, keyFile := testkit.File(t, "cert", ""), testkit.File(t, "key", "")
-	certificate(t, certFile, keyFile, 1)
+	first, second := testkit.NewCertificate("127.0.0.1", nil), testkit.NewCertificate("127.0.0.1", nil)
+	certFile, keyFile := testkit.File(t, "cert", first.PEM), testkit.File(t, "key", first.Key)
 	p := start(t, upstream(t, func(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, r.Header.Get("X-Forwarded-Proto"))
 	}), "--tls-cert="+certFile, "--tls-key="+keyFile)
@@ -130,15 +97,19 @@ func TestTLS(t *testing.T) {
 		}
 		return r
 	}
-	if r := get(true); r.ProtoMajor != 2 || r.TLS.PeerCertificates[0].SerialNumber.Int64() != 1 {
-		t.Error(r.Proto, r.TLS.PeerCertificates[0].SerialNumber)
+	if r := get(true); r.ProtoMajor != 2 || !r.TLS.PeerCertificates[0].Equal(first.Certificate) {
+		t.Error(r.Proto, r.TLS.PeerCertificates[0])
 	}
 	if r := get(false); r.ProtoMajor != 1 {
 		t.Error(r.Proto)
 	}
-	certificate(t, certFile, keyFile, 2)
+	err := errors.Join(os.WriteFile(certFile, []byte(second.PEM), 0o600),
+		os.WriteFile(keyFile, []byte(second.Key), 0o600))
+	if err != nil {
+		t.Fatal(err)
+	}
 	p.awaitLog(t, "certificate reloaded")
-	if r := get(true); r.TLS.PeerCertificates[0].SerialNumber.Int64() != 2 {
+	if r := get(true); !r.TLS.PeerCertificates[0].Equal(second.Certificate) {
 		t.Error("the old certificate")
 	}
 	if err := os.WriteFile(keyFile, nil, 0o600); err != nil {
@@ -146,7 +117,7 @@ func TestTLS(t *testing.T) {
 	}
 	p.signal(t, syscall.SIGHUP)
 	p.awaitLog(t, "certificate rejected")
-	if r := get(true); r.TLS.PeerCertificates[0].SerialNumber.Int64() != 2 {
+	if r := get(true); !r.TLS.PeerCertificates[0].Equal(second.Certificate) {
 		t.Error("a broken certificate is in force")
 	}
 	p.stop(t)

@@ -36,20 +36,3 @@ func TestPolicyFileIsAPipe(t *testing.T) {
 	}
 	p.stop(t)
 }
-
-// A certificate that becomes a named pipe hangs neither the proxy nor its end.
-func TestCertificateIsAPipe(t *testing.T) {
-	certFile, keyFile := testkit.File(t, "cert", ""), testkit.File(t, "key", "")
-	certificate(t, certFile, keyFile, 1)
-	p := start(t, "--policy=off", "--tls-cert="+certFile, "--tls-key="+keyFile)
-	pipe := filepath.Join(t.TempDir(), "pipe")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Skip(err)
-	}
-	if err := os.Rename(pipe, certFile); err != nil {
-		t.Fatal(err)
-	}
-	p.signal(t, syscall.SIGHUP)
-	p.awaitLog(t, "want a regular file")
-	p.stop(t)
-}
