@@ -1,11 +1,10 @@
-// Package samplelog generates an access log: a day of a small site, in Combined Log Format.
-// Use it if no real log is at hand. It is the same every time.
+// Package samplelog generates an access log for when no real one is at hand: a day of a small site,
+// in Combined Log Format, the same every time.
 //
-// It resembles a real log: few clients come often and many come once (a Zipf distribution),
-// a page load fetches several files at once, the night is quiet and the afternoon busy, and
-// there are crawlers. One client hammers the login page, and another one does so from a new
-// IPv6 address of one network each time. Lines are out of order, because a line is stamped
-// with the start of a request and written at its end.
+// Few clients come often and many come once (a Zipf distribution), a page load fetches several files
+// at once, the night is quiet and the afternoon busy, and there are crawlers. One client hammers the
+// login page, and another one does so from a new IPv6 address of one network each time. Lines are
+// out of order, because a line is stamped with the start of a request and written at its end.
 package samplelog
 
 import (
@@ -38,20 +37,25 @@ type request struct {
 	page       page
 }
 
-// Log generates a log as it is read. It implements io.Reader.
-//
-// Requests are generated in the order of their start and written in the order of their end. A
-// heap holds the requests in progress: at most the requests of a few visits, crawls and
-// attacks.
+// Log generates a log as it is read. It implements io.Reader. Requests are generated in the order
+// of their start and written in the order of their end.
 type Log struct {
-	rng      *rand.Rand
-	visitors *rand.Zipf
-	lines    int     // not yet written
-	pace     float64 // visits a second, on average over the day
-	now      float64
-	attacks  []attack
-	pending  pending // by end
-	buf      []byte  // lines not yet read
+	rng       *rand.Rand
+	visitors  *rand.Zipf
+	lines     int     // not yet written
+	perAttack int     // lines
+	pace      float64 // visits a second, on average over the day
+	now       float64
+	attacks   []attack // not yet begun
+	pending   pending  // at most the requests of a few visits, crawls and attacks
+	buf       []byte   // lines not yet read
+}
+
+// attack is a series of attempts to log in: a rate a second from a start, by a client that has a new
+// address of its network each time, or not.
+type attack struct {
+	start, rate float64
+	network     bool
 }
 
 // New returns a log of that many lines. From MinLines to MaxLines it covers about a day.
@@ -61,11 +65,12 @@ func New(lines int) *Log {
 	rng := rand.New(rand.NewPCG(2025, 3))
 	clients := uint64(50 + lines/40)
 	return &Log{
-		rng:      rng,
-		visitors: rand.NewZipf(rng, 1.2, 8, clients-1),
-		lines:    lines,
-		pace:     float64(lines) / perVisit / (24 * time.Hour).Seconds(),
-		attacks:  attacks(lines),
+		rng:       rng,
+		visitors:  rand.NewZipf(rng, 1.2, 8, clients-1),
+		lines:     lines,
+		perAttack: lines / 20,
+		pace:      float64(lines) / perVisit / (24 * time.Hour).Seconds(),
+		attacks:   []attack{{10.3 * 3600, 40, false}, {16.8 * 3600, 25, true}},
 	}
 }
 
@@ -110,23 +115,8 @@ func (l *Log) crawl() {
 	}
 }
 
-// attack is a series of attempts to log in, at a rate a second.
-type attack struct {
-	start, rate float64
-	requests    int
-	network     bool // from a new address of one IPv6 network each time
-}
-
-// attacks returns the attacks of the day. Each is a twentieth of the log.
-func attacks(lines int) []attack {
-	return []attack{
-		{start: 10.3 * 3600, rate: 40, requests: lines / 20},
-		{start: 16.8 * 3600, rate: 25, requests: lines / 20, network: true},
-	}
-}
-
 func (l *Log) attack(a attack) {
-	for i := range a.requests {
+	for i := range l.perAttack {
 		c := attacker
 		if a.network {
 			c = rotating(l.rng.Uint64())
@@ -150,17 +140,13 @@ func (l *Log) nextEnded() request {
 	return heap.Pop(&l.pending).(request)
 }
 
-// pending is a heap of requests by their end.
+// pending is a heap of requests by their end, a heap.Interface.
 type pending []request
 
 func (p pending) Len() int           { return len(p) }
 func (p pending) Less(i, j int) bool { return p[i].end < p[j].end }
 func (p pending) Swap(i, j int)      { p[i], p[j] = p[j], p[i] }
-
-// Push and Pop make pending a heap.Interface.
-func (p *pending) Push(r any) { *p = append(*p, r.(request)) }
-
-// Pop removes the last request.
+func (p *pending) Push(r any)        { *p = append(*p, r.(request)) }
 func (p *pending) Pop() any {
 	last := len(*p) - 1
 	r := (*p)[last]
