@@ -15,26 +15,28 @@ var lines = []struct {
 	schema Schema
 	begin  string // the lines before it
 	line   string
+	agent  string
 }{
-	{"common", Schema{}, "", line("1.2.3.4")},
-	{"combined", Schema{}, "", line("1.2.3.4") + ` "http://example.com/" "Mozilla/5.0"`},
-	{"Caddy", Schema{}, "", caddyLine},
-	{"nginx JSON", Schema{}, "", nginxLine},
-	{"Traefik JSON", Schema{}, "", traefikLine},
-	{"Cloudflare", Schema{}, "", cloudflareLine},
-	{"logfmt", Schema{}, "", logfmtLine},
-	{"IIS", Schema{}, iisFields, iisLine},
-	{"CloudFront", Schema{}, cloudFrontFields, cloudFrontLine},
-	{"HAProxy", Schema{}, "", haproxyLine},
-	{"ALB", Schema{}, "", albLine},
-	{"ELB", Schema{}, "", elbLine},
-	{"Envoy", Schema{}, "", envoyLine},
-	{"Istio", Schema{}, "", istioLine},
-	{"S3", Schema{}, "", s3Line},
+	{"common", Schema{}, "", line("1.2.3.4"), ""},
+	{"combined", Schema{}, "", line("1.2.3.4") + ` "http://example.com/" "Mozilla/5.0"`, "Mozilla/5.0"},
+	{"Caddy", Schema{}, "", caddyLine, "curl/7.82.0"},
+	{"nginx JSON", Schema{}, "", nginxLine, ""},
+	{"Traefik JSON", Schema{}, "", traefikLine, ""},
+	{"Cloudflare", Schema{}, "", cloudflareLine, ""},
+	{"logfmt", Schema{}, "", logfmtLine, "Mozilla/5.0 (X)"},
+	{"IIS", Schema{}, iisFields, iisLine, "Mozilla/5.0+(Windows+NT+10.0)"},
+	{"CloudFront", Schema{}, cloudFrontFields, cloudFrontLine, "Mozilla/4.0%20(compatible)"},
+	{"HAProxy", Schema{}, "", haproxyLine, ""},
+	{"ALB", Schema{}, "", albLine, "curl/7.46.0"},
+	{"ELB", Schema{}, "", elbLine, "curl/7.38.0"},
+	{"Envoy", Schema{}, "", envoyLine, "nsq2http"},
+	{"Istio", Schema{}, "", istioLine, "curl/7.73.0-DEV"},
+	{"S3", Schema{}, "", s3Line, ""},
 	{"log_format", Schema{LogFormat: combinedFormat}, "",
-		line("1.2.3.4") + ` "http://example.com/" "Mozilla/5.0"`},
+		line("1.2.3.4") + ` "http://example.com/" "Mozilla/5.0"`, "Mozilla/5.0"},
 }
 
+// A usual line is parsed without allocations. The User-Agent is found in each format that has it.
 func TestParsingDoesNotAllocate(t *testing.T) {
 	for _, tt := range lines {
 		tt.schema.Extra = []string{"request.headers.X-Api-Key"}
@@ -53,6 +55,9 @@ func TestParsingDoesNotAllocate(t *testing.T) {
 				t.Fatal(tt.name, err)
 			}
 		})
+		if got := string(rec.Agent()); got != tt.agent {
+			t.Errorf("%s: agent %q, want %q", tt.name, got, tt.agent)
+		}
 		if allocs != 0 && tt.name != "logfmt" { // the library copies a line
 			t.Errorf("%s: %v allocations a line, want 0", tt.name, allocs)
 		}
