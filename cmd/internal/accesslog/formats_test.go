@@ -348,6 +348,8 @@ func TestMalformedLines(t *testing.T) {
 			{`{"ts":1431857103,"ip":"a"}{"ts":1431857103,"ip":"b"}`, errJSON.want},
 			{`{"a":{"b":1},"c":["x"}`, errJSON.want},
 			{`{"a":"x}`, errJSON.want},
+			{`{"ts":1431857103,"ip":"a","x":` + strings.Repeat("[", maxNested) +
+				strings.Repeat("]", maxNested) + `}`, errJSON.want},
 			{`{"ip":"1.2.3.4"}`, errNoTime.want},
 			{`{"ts":null,"time":"-","ip":"1.2.3.4"}`, errNoTime.want},
 			{`{"ts":,"ip":"1.2.3.4"}`, errNoTime.want},

@@ -22,6 +22,11 @@ func TestTimesAgreeWithTheTimePackage(t *testing.T) {
 		if ns, ok := p.any([]byte(at.Format(clfLayout))); !ok || ns != at.Unix()*1e9 {
 			t.Fatalf("%s is %d, %v; want %d", at, ns, ok, at.Unix()*1e9)
 		}
+		wall := at.Format(clfLayout)[:20]
+		utc, _ := p.clf([]byte(wall + " +0000"))
+		if east, ok := p.clf([]byte(wall + " +0100")); !ok || utc-east != int64(time.Hour) {
+			t.Fatalf("%s is %d in UTC, and %d an hour east", wall, utc, east)
+		}
 		for _, layout := range []string{time.RFC3339Nano, "2006-01-02 15:04:05.999999999-0700"} {
 			if ns, ok := p.any([]byte(at.Format(layout))); !ok || ns != at.UnixNano() {
 				t.Fatalf("%s is %d, %v; want %d", at.Format(layout), ns, ok, at.UnixNano())
