@@ -300,7 +300,9 @@ func (r *Reservation) take(s *state, t time.Time, cost float64, within time.Dura
 			s.bucket.AddAt(s.reading(t), -cost)
 		}
 	}
-	r.timeToAct = t.Add(delay)
+	if delay > 0 {
+		r.timeToAct = t.Add(delay)
+	}
 }
 
 // Wait is WaitN of one event.

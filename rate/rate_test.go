@@ -69,8 +69,12 @@ func TestConcurrentChanges(t *testing.T) {
 	callers.Wait()
 	lim.SetLimit(1e-9)
 	lim.SetBurst(0)
-	lim.SetBurst(3)
 	lim.AllowN(time.Now(), -1<<31) // pays all debt
+	if got := lim.Tokens(); got != 0 {
+		t.Errorf("%v tokens, want none of a burst of 0", got)
+	}
+	lim.SetBurst(3)
+	lim.AllowN(time.Now(), -3)
 	if got := lim.Tokens(); math.Abs(got-3) > 1e-6 {
 		t.Errorf("%v tokens, want 3", got)
 	}

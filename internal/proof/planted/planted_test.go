@@ -54,6 +54,7 @@ var parts = []part{
 	{"lru", append([]string{"./lru", "./tb/cas"}, proofs...)},
 	{"tb/cas", append([]string{"./tb/cas"}, proofs...)},
 	{"tb/mutex", append([]string{"./tb/mutex", "./tb/cas"}, proofs...)},
+	{"rate", []string{"./rate"}},
 	{"adapt", []string{"./adapt", "./httplimit"}},
 	{"httplimit", []string{
 		"./httplimit", "./grpclimit", "-test.run=InRedis|APolicy ./tb/redis", "./cmd/internal/proxy",
