@@ -24,7 +24,6 @@ type namedParser struct {
 // detector finds the format of a log, and parses its lines.
 type detector struct {
 	parsers []namedParser
-	time    timeParser
 	extra   int    // the number of extra fields
 	tried   string // the names of the formats
 
@@ -44,8 +43,7 @@ const wantFormat = "Common or Combined Log Format, JSON lines, logfmt, W3C exten
 	" CloudFront), HAProxy, AWS ALB, ELB or S3, Envoy, Istio or APISIX, each perhaps in the lines" +
 	" of syslog, Docker or Kubernetes; --format reads others"
 
-// newDetector returns a detector of the formats that a log may have. If two formats can read a
-// line, the first one counts.
+// newDetector returns a detector of the formats that a log may have.
 func newDetector(s Schema) (detector, error) {
 	d := detector{extra: len(s.Extra), tried: wantFormat}
 	if s.LogFormat != "" {
@@ -62,9 +60,10 @@ func newDetector(s Schema) (detector, error) {
 	return d, nil
 }
 
-var errNoEnvelope = &lack{0, "want the prefix or the JSON object of the first valid line"}
+var errNoEnvelope = &lack{0, "want the prefix or the JSON object that the first lines are in"}
 
-// parse parses a line in the format of the log. The first valid line decides it, unless choose did.
+// parse parses a line in the format of the log. If choose chose none, the first valid line does, by
+// the first format that reads it.
 func (d *detector) parse(line []byte, rec *Record) error {
 	if d.chosen.parser == nil {
 		err := d.try(line, rec, func(r reading) {
@@ -89,7 +88,7 @@ func (d *detector) read(p parser, message, time []byte, rec *Record) (format For
 	rec.reset(d.extra)
 	format, err = p.parse(message, rec)
 	if len(time) > 0 && errors.Is(err, errNoTime) {
-		if ns, ok := d.time.any(time); ok {
+		if ns, ok := parseTime(time, isoLayouts...); ok {
 			rec.Time, err = ns, nil
 		}
 	}

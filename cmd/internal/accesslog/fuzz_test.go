@@ -50,7 +50,8 @@ func readAgain(t *testing.T, format Format, line []byte, rec *Record) {
 	var object map[string]any
 	switch {
 	case format == Common || format == Combined:
-		d, err := newDetector(Schema{LogFormat: combinedFormat[:strings.Index(combinedFormat, ` "$http`)]})
+		common, _, _ := strings.Cut(combinedFormat, ` "$http`)
+		d, err := newDetector(Schema{LogFormat: common})
 		if err != nil {
 			t.Fatal(err)
 		}
