@@ -27,7 +27,7 @@ func TestTheReportsInTheDocumentsAreTrue(t *testing.T) {
 	}
 	blocks := regexp.MustCompile("(?s)```\n\\$ go run ./cmd/tb (.*?)\n```").
 		FindAllStringSubmatch(strings.ReplaceAll(string(doc), "\\\n", ""), -1)
-	if len(blocks) < 4 {
+	if len(blocks) < 3 {
 		t.Fatalf("only %d commands", len(blocks))
 	}
 	policy := testkit.File(t, "policy.json", documentedPolicy)

@@ -90,8 +90,8 @@ func (h *habits) of(key string) (known Habit) {
 	return known
 }
 
-// String returns what is known of a client, on one line.
-func (h Habit) String() string {
+// text returns what is known of a client, on one line.
+func (h Habit) text() string {
 	switch {
 	case h.Path == "":
 		return h.Crawler
@@ -106,5 +106,5 @@ func clientText(key Key, h Habit) string {
 	if h == (Habit{}) {
 		return keyText(key)
 	}
-	return keyText(key) + "  " + h.String()
+	return keyText(key) + "  " + h.text()
 }

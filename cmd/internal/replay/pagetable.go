@@ -145,7 +145,7 @@ func (res *Result) keyTable() keyTable {
 		t.Caption = fmt.Sprintf("%d %s refused most", n, plural(n, "key", "keys"))
 	}
 	for _, k := range res.keys {
-		row := keyRow{Key: keyText(k.Key), Habit: k.Habit.String(), Cells: []cell{
+		row := keyRow{Key: keyText(k.Key), Habit: k.text(), Cells: []cell{
 			count(k.Refused, k.RefusedMost > k.Refused), count(k.Requests, k.Partial), count(k.Peak, false),
 		}}
 		if limit != nil {

@@ -42,12 +42,6 @@ func line(client string, second, size int) string {
 		client, second/60, second%60, size)
 }
 
-// named is a request of a client with any name at a second.
-func named(client string, second int) string {
-	return fmt.Sprintf(`{"time":"2015-05-17T10:%02d:%02dZ","ip":%q}`+"\n",
-		second/60, second%60, client)
-}
-
 func TestInputWithoutAValidLineIsAnError(t *testing.T) {
 	for _, log := range []string{"\nx\n", "x\ny\n"} {
 		res, err := Run(t.Context(), options(t, "1", 2), accesslog.Schema{},

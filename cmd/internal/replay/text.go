@@ -294,9 +294,9 @@ func (rep *Report) writeClients(b *strings.Builder) {
 	b.WriteString("\nWho sends most, and who is refused most:\n\n")
 	s := rep.Suggestion
 	table := columns(b)
-	fmt.Fprint(table, "requests\trefused\tin a second\t")
+	fmt.Fprintf(table, "requests\trefused\tin a second\t")
 	if s != nil {
-		fmt.Fprint(table, "burst to grant all\t")
+		fmt.Fprintf(table, "burst to grant all\t")
 	}
 	fmt.Fprintf(table, "  %s\n", rep.keyWord(1))
 	partial := false
@@ -325,14 +325,14 @@ func (s *Suggestion) writeRates(b *strings.Builder) {
 	b.WriteString("\nThe smallest burst that ever refuses at most this share of the clients," +
 		" at each rate:\n\n")
 	table := columns(b)
-	fmt.Fprint(table, "rate\t")
+	fmt.Fprintf(table, "rate\t")
 	for _, share := range s.share.columns() {
 		fmt.Fprintf(table, "%s\t", share)
 	}
 	fmt.Fprintln(table)
 	for i, r := range s.Rates {
 		if s.Limit != nil && s.Limit.index == i {
-			fmt.Fprint(table, "> ")
+			fmt.Fprintf(table, "> ")
 		}
 		fmt.Fprintf(table, "%s\t", r.Rate)
 		for _, c := range r.Clients {
