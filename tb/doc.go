@@ -78,7 +78,8 @@
 //
 // Tokens that Settle gives back pay the debt of the bucket first. Cancel does not know whether
 // Settle has given tokens back since the grant. So a grant that is cancelled after such a Settle
-// counts as an estimate with an actual cost of zero.
+// counts as an estimate with an actual cost of zero. After a Settle that ends the debt of a bucket,
+// Cancel of another grant may give back less than all, also if no other call has taken tokens since.
 //
 // # Changes of the limit
 //

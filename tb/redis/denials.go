@@ -7,7 +7,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/lru"
 )
 
-// maxDenials is the most keys whose bucket is remembered, in about 10 MB.
+// maxDenials is the most keys whose bucket is remembered, in about 10 MB if they are short.
 const maxDenials = 1 << 16
 
 // denials remembers buckets that could not pay what was asked of them. As a rule, other clients
