@@ -3,8 +3,7 @@ package proxy
 import (
 	"context"
 	"errors"
-	"io"
-	"log/slog"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -25,248 +24,124 @@ import (
 const delaying = `{"name": "r", "limit_keys": [], "on_limit": "delay", "max_delay": "1s",
 	"algorithm_config": {"tokens_per_second": 2, "burst": 2}}`
 
-// pipes is a listener whose connections are in memory, for bubbles.
-type pipes struct {
-	accept chan net.Conn
-	closed chan struct{}
-	once   sync.Once
-}
+// roundTrip is an upstream in memory, for bubbles.
+type roundTrip func(*http.Request) (*http.Response, error)
 
-func newPipes() *pipes {
-	return &pipes{accept: make(chan net.Conn), closed: make(chan struct{})}
-}
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-func (l *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-l.accept:
-		return c, nil
-	case <-l.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (l *pipes) Close() error {
-	l.once.Do(func() { close(l.closed) })
-	return nil
-}
-
-func (*pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80} }
-
-func (l *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	near, far := net.Pipe()
-	select {
-	case l.accept <- far:
-		return near, nil
-	case <-l.closed:
-		return nil, net.ErrClosed
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-// memory is a proxy between clients and an upstream in one bubble.
-type memory struct {
-	*Proxy
-	*daemon.Server
-	*http.Client
-	t       *testing.T
-	start   time.Time
-	pending sync.WaitGroup
-
-	mu   sync.Mutex
-	seen []string // the time of each event in ms, and what happened
-}
-
-// inMemory starts a proxy whose clients use HTTP/1 or HTTP/2.
-func inMemory(t *testing.T, major int, change ...func(*Config)) *memory {
+// inMemory returns a proxy in front of an upstream in memory.
+func inMemory(t *testing.T, policy string, upstream roundTrip) (*Proxy, *testkit.Transcript) {
 	t.Helper()
-	m := &memory{t: t, start: time.Now()}
-	policy, err := cli.ParsePolicy([]byte(delaying))
+	parsed, err := cli.ParsePolicy([]byte(policy))
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := Config{
-		Upstream: &url.URL{Scheme: "http", Host: "upstream"}, Policy: policy, Access: AccessOff,
-		Log: slog.New(slog.DiscardHandler),
-	}
-	for _, f := range change {
-		f(&c)
-	}
-	if m.Proxy, err = New(c); err != nil {
+	log := testkit.NewTranscript()
+	p, err := New(Config{
+		Upstream: &url.URL{Scheme: "http", Host: "upstream"}, Policy: parsed, Access: AccessAll,
+		Log: log.Logger(),
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
-	back := newPipes()
-	upstream := &http.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		m.note("upstream " + r.URL.Path)
-	})}
-	go upstream.Serve(back)
-	m.upstream.Transport.(*http.Transport).DialContext = back.dial
-
-	front := newPipes()
-	m.Server = daemon.NewServer(front, m.Proxy, m.errors)
-	protocols := new(http.Protocols)
-	protocols.SetHTTP1(major == 1)
-	protocols.SetUnencryptedHTTP2(major == 2)
-	m.Protocols = protocols
-	m.Start(make(chan error, 1))
-	m.Client = &http.Client{Transport: &http.Transport{DialContext: front.dial, Protocols: protocols}}
-	t.Cleanup(func() {
-		m.CloseIdleConnections()
-		m.Close()
-		m.upstream.Transport.(*http.Transport).CloseIdleConnections()
-		upstream.Close()
-	})
-	return m
+	p.upstream.Transport = upstream
+	return p, log
 }
 
-func (m *memory) note(what string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.seen = append(m.seen, time.Since(m.start).String()+" "+what)
-}
-
-// send sends a request, and returns when it is answered or waits.
-func (m *memory) send(ctx context.Context, path string) {
-	m.t.Helper()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://proxy"+path, nil)
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	m.pending.Go(func() {
-		resp, err := m.Do(r)
-		switch {
-		case errors.Is(err, context.Canceled):
-			return
-		case err != nil:
-			m.note(err.Error())
-			return
+// The upstream gets a delayed request at its slot. A client that hangs up while it waits gives its
+// slot back. A stop serves the requests whose time comes in the first half of the timeout, and
+// refuses the others. The body of a request is not read while it waits.
+func TestDelays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		var mu sync.Mutex
+		var seen []string
+		note := func(what string) {
+			mu.Lock()
+			defer mu.Unlock()
+			seen = append(seen, fmt.Sprint(time.Since(start), " ", what))
 		}
-		_, _ = io.Copy(io.Discard, resp.Body)
-		resp.Body.Close()
-		if resp.StatusCode != http.StatusOK {
-			m.note(resp.Status + " " + path)
-		}
-	})
-	synctest.Wait()
-}
-
-// saw waits for all requests, and wants these events. Their order does not matter, because each has
-// its time.
-func (m *memory) saw(want ...string) {
-	m.t.Helper()
-	m.pending.Wait()
-	slices.Sort(m.seen)
-	slices.Sort(want)
-	if !slices.Equal(m.seen, want) {
-		m.t.Errorf("got %q, want %q", m.seen, want)
-	}
-}
-
-// metrics wants these lines among the metrics.
-func (m *memory) metrics(want ...string) {
-	m.t.Helper()
-	got := scrape(m.t, m.Proxy)
-	for _, line := range want {
-		if !strings.Contains(got, line+"\n") {
-			m.t.Errorf("no %s in\n%s", line, got)
-		}
-	}
-}
-
-// bothVersions runs a test in a bubble, over HTTP/1 and over HTTP/2.
-func bothVersions(t *testing.T, test func(t *testing.T, major int)) {
-	t.Helper()
-	for major, name := range map[int]string{1: "HTTP/1", 2: "HTTP/2"} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { test(t, major) })
+		p, log := inMemory(t, delaying, func(r *http.Request) (*http.Response, error) {
+			note("upstream " + r.URL.Path)
+			return httptest.NewRecorder().Result(), nil
 		})
-	}
-}
-
-func TestUpstreamGetsRequestsAtTheirSlots(t *testing.T) {
-	bothVersions(t, func(t *testing.T, major int) {
-		log := testkit.NewTranscript()
-		m := inMemory(t, major, func(c *Config) { c.Log, c.Access = log.Logger(), AccessAll })
-		for _, path := range []string{"/1", "/2", "/3", "/4", "/5"} {
-			m.send(t.Context(), path)
+		var pending sync.WaitGroup
+		send := func(ctx context.Context, path string) {
+			r := httptest.NewRequestWithContext(ctx, http.MethodPost, path, unread{t})
+			pending.Go(func() {
+				w := httptest.NewRecorder()
+				if p.ServeHTTP(w, r); w.Code != http.StatusOK {
+					note(fmt.Sprint(w.Code, " ", path))
+				}
+			})
+			synctest.Wait()
 		}
-		m.metrics(`tb_waiting_requests{rule="r",set=""} 2`)
-		m.saw("0s upstream /1", "0s upstream /2", "0s 429 Too Many Requests /5",
-			"500ms upstream /3", "1s upstream /4")
-		m.metrics(`tb_waiting_requests{rule="r",set=""} 0`,
-			`tb_delayed_requests_total{rule="r",set=""} 2`, `tb_delay_seconds_total{rule="r",set=""} 1.5`,
-			`tb_requests_total{outcome="granted",rule="r",set=""} 4`,
-			`tb_requests_total{outcome="refused",rule="r",set=""} 1`,
+		gone, hangUp := context.WithCancel(t.Context())
+		send(t.Context(), "/1")
+		send(t.Context(), "/2")
+		send(gone, "/gone") // until 500 ms
+		time.Sleep(100 * time.Millisecond)
+		hangUp()
+		synctest.Wait()
+		for _, path := range []string{"/3", "/4", "/5"} {
+			send(t.Context(), path)
+		}
+		metrics := scrape(t, p)
+		for _, want := range []string{
+			`tb_waiting_requests{rule="r",set=""} 2`, `tb_hung_up_requests_total{rule="r",set=""} 1`,
 			// The decisions took no time in the bubble, so the delays are not in them.
-			"tb_decision_duration_seconds_sum 0", "tb_decision_duration_seconds_count 5")
-		for _, want := range [][2]string{{"/3", "refused=false delay=500ms"}, {"/4", "delay=1s"}} {
-			if line := log.Until(t, "path="+want[0]); !strings.HasSuffix(line, want[1]) {
-				t.Errorf("%s, want %s", line, want[1])
+			"tb_decision_duration_seconds_sum 0", "tb_decision_duration_seconds_count 6",
+		} {
+			if !strings.Contains(metrics, want+"\n") {
+				t.Errorf("no %s in\n%s", want, metrics)
 			}
 		}
-	})
-}
-
-func TestHangUpWhileWaiting(t *testing.T) {
-	bothVersions(t, func(t *testing.T, major int) {
-		log := testkit.NewTranscript()
-		m := inMemory(t, major, func(c *Config) { c.Log, c.Access = log.Logger(), AccessAll })
-		m.send(t.Context(), "/1")
-		m.send(t.Context(), "/2")
-		ctx, cancel := context.WithCancel(t.Context())
-		m.send(ctx, "/gone")
-		time.Sleep(100 * time.Millisecond)
-		cancel()
-		synctest.Wait()
-		m.metrics(`tb_hung_up_requests_total{rule="r",set=""} 1`,
-			`tb_waiting_requests{rule="r",set=""} 0`)
-		if line := log.Until(t, "path=/gone"); !strings.HasSuffix(line, "status=499 bytes=0") {
-			t.Error(line)
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
 		}
-		m.send(t.Context(), "/3")
-		m.saw("0s upstream /1", "0s upstream /2", "500ms upstream /3")
-	})
-}
-
-// A stop serves the requests whose time comes in the first half of the timeout, refuses the others
-// at once, and cuts off none.
-func TestStopWhileRequestsWait(t *testing.T) {
-	bothVersions(t, func(t *testing.T, major int) {
-		m := inMemory(t, major)
-		for _, path := range []string{"/1", "/2", "/3", "/4"} {
-			m.send(t.Context(), path)
+		server := &frontServer{
+			daemon.NewServer(l, p, log.Logger()), p, &connections{Listener: l},
 		}
-		time.Sleep(100 * time.Millisecond)
-		m.Limiter.StopWaiting(time.Now().Add(500 * time.Millisecond))
-		if err := m.Stop(0, time.Second); err != nil {
+		if err := server.Stop(0, time.Second); err != nil { // waits until 600 ms
 			t.Error(err)
 		}
-		m.saw("0s upstream /1", "0s upstream /2", "100ms 429 Too Many Requests /4",
-			"500ms upstream /3")
+		pending.Wait()
+		slices.Sort(seen)
+		want := []string{"0s upstream /1", "0s upstream /2", "100ms 429 /4", "100ms 429 /5",
+			"100ms 499 /gone", "500ms upstream /3"}
+		if !slices.Equal(seen, want) {
+			t.Errorf("got %q, want %q", seen, want)
+		}
+		log.Until(t, "path=/gone status=499")
+		if line := log.Until(t, "path=/3"); !strings.HasSuffix(line, "refused=false delay=400ms") {
+			t.Error(line)
+		}
 	})
 }
 
-// unreadBody is a body that must not be read before a time.
-type unreadBody struct {
-	io.Reader
-	t    *testing.T
-	from time.Time
+// unread is a body that must not be read.
+type unread struct{ *testing.T }
+
+func (u unread) Read([]byte) (int, error) {
+	u.Error("the body is read")
+	return 0, errors.New("read")
 }
 
-func (b *unreadBody) Read(p []byte) (int, error) {
-	if time.Now().Before(b.from) {
-		b.t.Error("the body is read while the request waits")
-	}
-	return b.Reader.Read(p)
-}
-
-func TestBodyIsNotReadWhileWaiting(t *testing.T) {
+// Without a connection to the upstream, an adaptive rate falls.
+func TestAdaptiveRateFallsWithoutUpstream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := inMemory(t, 1)
-		m.send(t.Context(), "/1")
-		m.send(t.Context(), "/2")
-		body := &unreadBody{strings.NewReader("text"), t, m.start.Add(500 * time.Millisecond)}
-		m.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/3", body))
-		m.saw("0s upstream /1", "0s upstream /2", "500ms upstream /3")
+		p, _ := inMemory(t, `{"name": "r", "limit_keys": [], "algorithm_config": {"rps": 500,
+			"burst": 10, "adaptive": {"min": 20, "max": 2000, "target_p99": "200ms"}}}`,
+			func(*http.Request) (*http.Response, error) {
+				return nil, &net.OpError{Op: "dial", Err: errors.New("no connection")}
+			})
+		for range 400 {
+			time.Sleep(10 * time.Millisecond)
+			p.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
+		}
+		if l := p.Limiter.Stats()[0].Limit; float64(l.Tokens)/l.Per.Seconds() >= 100 {
+			t.Errorf("%v", l)
+		}
 	})
 }
