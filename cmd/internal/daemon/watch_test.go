@@ -1,0 +1,158 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/cmd/internal/testkit"
+)
+
+// followed is the watcher of a file, and its log. A text that begins with "bad" has two errors.
+type followed struct {
+	*Watcher
+	file string
+	log  *testkit.Transcript
+}
+
+func follow(text, file string, read func() (string, error)) *followed {
+	f := &followed{file: file, log: testkit.NewTranscript()}
+	r := &Reloader{What: "policy", Log: f.log.Logger(), Count: func(bool) {},
+		Apply: func(text string) (Applied, error) {
+			if strings.HasPrefix(text, "bad") {
+				return Applied{}, errors.New("one\ntwo")
+			}
+			return Applied{Attrs: []any{"text", text}, Warnings: []string{"careful"}}, nil
+		}}
+	f.Watcher = r.Watcher(read, text)
+	return f
+}
+
+func followFile(text, file string) *followed {
+	return follow(text, file, func() (string, error) { return ReadRegular(file) })
+}
+
+// polls polls the file n times, and wants these lines in the log.
+func (f *followed) polls(t *testing.T, n int, want ...string) {
+	t.Helper()
+	for range n {
+		f.Poll()
+	}
+	for _, line := range want {
+		if got := f.log.Until(t, "level="); !strings.Contains(got, line) {
+			t.Errorf("got %s, want %s", got, line)
+		}
+	}
+	if len(f.log.Lines) > 0 {
+		t.Errorf("also %s", <-f.log.Lines)
+	}
+}
+
+func (f *followed) write(t *testing.T, text string) {
+	t.Helper()
+	if err := os.WriteFile(f.file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A file is not applied while it still changes, and not again while it stays the same. Each of its
+// errors is logged, and once that it is gone.
+func TestPolls(t *testing.T) {
+	f := followFile("1", testkit.File(t, "file", "1"))
+	f.polls(t, 3)
+	for _, part := range []string{"", "2", "23"} {
+		f.write(t, part)
+		f.polls(t, 1)
+	}
+	f.polls(t, 4, `msg="policy reloaded" because="the file changed" text=23`, "warning=careful")
+	f.write(t, "bad")
+	f.polls(t, 4, `msg="policy rejected: the previous one stays in force" because="the file changed"`+
+		` errors=2`, "msg=policy error=one", "msg=policy error=two")
+	if err := os.Remove(f.file); err != nil {
+		t.Fatal(err)
+	}
+	f.polls(t, 4, "policy rejected", "no such file")
+	f.write(t, "23")
+	f.polls(t, 4, "policy reloaded", "careful")
+}
+
+// Any symbolic link on the path to the file may be replaced. Kubernetes replaces one in the
+// directory of the file, other tools replace the directory.
+func TestPollsBehindLinks(t *testing.T) {
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	link := func(target, name string) {
+		t.Helper()
+		err := os.Symlink(target, in("next"))
+		if err == nil {
+			err = os.Rename(in("next"), in(name))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	version := func(n int) {
+		t.Helper()
+		name := fmt.Sprint("v", n)
+		err := os.Mkdir(in(name), 0o700)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(in(name), "file"), []byte(name), 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		link(name, "..data")
+	}
+	version(0)
+	link("..data/file", "file")
+	for _, name := range []string{in("file"), in("..data/file")} {
+		f := followFile("", name)
+		for n := range 3 {
+			version(len(name)*10 + n)
+			f.polls(t, 2, fmt.Sprint("text=v", len(name)*10+n), "careful")
+		}
+	}
+}
+
+// A file system that does not answer stops neither the reads after it nor the end.
+func TestAReadThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hang := make(chan struct{})
+		var reads atomic.Int64
+		f := follow("", "file", func() (string, error) {
+			if reads.Add(1)%2 == 1 {
+				<-hang
+			}
+			return "1", nil
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		signals, ticks := make(chan os.Signal, 1), make(chan time.Time)
+		ended := make(chan struct{})
+		go func() {
+			f.Run(ctx, signals, ticks)
+			close(ended)
+		}()
+		signals <- syscall.SIGHUP
+		time.Sleep(2 * Patience)
+		f.polls(t, 0, "policy rejected", "does not answer")
+		close(hang)
+		synctest.Wait()
+		f.polls(t, 0, "because=SIGHUP", "careful")
+		ticks <- time.Now()
+		synctest.Wait()
+		hang = make(chan struct{})
+		ticks <- time.Now()
+		synctest.Wait()
+		cancel()
+		<-ended // although the read hangs
+		close(hang)
+	})
+}
