@@ -81,32 +81,6 @@ func TestProxiesShareALimit(t *testing.T) {
 	}
 }
 
-func TestReloadKeepsTheBucketsInRedis(t *testing.T) {
-	server := redistest.Start(t)
-	name := file(t, slowRule(3))
-	p := runShared(t, server.Addr, func(c *Command) { c.Policy = name })
-	if got := statuses(t, 4, p.proxy); got[http.StatusOK] != 3 {
-		t.Fatalf("%v, want 3 granted", got)
-	}
-	write(t, name, slowRule(5))
-	p.Log.Until(t, "policy reloaded")
-	if got := statuses(t, 4, p.proxy); got[http.StatusTooManyRequests] != 4 {
-		t.Errorf("after the burst went from 3 to 5: %v, want 4 refused", got)
-	}
-	_, text := get(t, p.admin+"/metrics")
-	want := `tb_requests_total{outcome="refused",rule="slow",set=""} 5`
-	if !strings.Contains(text, want) {
-		t.Errorf("no %s in the metrics", want)
-	}
-
-	write(t, name, strings.Replace(slowRule(5), `"name": "slow"`, `"name": "other"`, 1))
-	p.Log.Until(t, "policy reloaded")
-	_, text = get(t, p.admin+"/metrics")
-	if strings.Contains(text, `rule="slow"`) || !strings.Contains(text, `rule="other"`) {
-		t.Error("the metrics are not those of the rules in force")
-	}
-}
-
 func TestRedisIsDown(t *testing.T) {
 	for failure, want := range map[string]int{
 		"allow": http.StatusOK, "refuse": http.StatusServiceUnavailable,
@@ -119,22 +93,5 @@ func TestRedisIsDown(t *testing.T) {
 			t.Errorf("%s: %v, want 3 times %d", failure, got, want)
 		}
 		p.Log.Until(t, "a limiter cannot decide")
-	}
-}
-
-// The metrics of Redis name the set of a rule, too.
-func TestMetricsOfSetsInRedis(t *testing.T) {
-	const rule = `{"name": "r", "limit_keys": [], "algorithm_config": {"rps": 1, "burst": 2}}`
-	set := func(id string) string {
-		return `{"id": "` + id + `", "spec": {"rules": [` + rule + `]}}`
-	}
-	policy := `{"bundle_version": 1, "policies": [` + set("a") + "," + set("b") + `]}`
-	p := runShared(t, redistest.Start(t).Addr, func(c *Command) { c.Policy = file(t, policy) })
-	statuses(t, 1, p.proxy)
-	_, text := get(t, p.admin+"/metrics")
-	for _, want := range []string{`rule="a/r"`, `rule="b/r"`} {
-		if !strings.Contains(text, want) {
-			t.Errorf("no %s in the metrics", want)
-		}
 	}
 }

@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -49,34 +48,6 @@ func awaitSettled(p *Proxy, reported, estimated uint64) {
 			return
 		}
 		runtime.Gosched()
-	}
-}
-
-func TestUsageInTheHeader(t *testing.T) {
-	p, front, _ := start(t, hiddenUsage, func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("X-Usage", "99")
-		w.WriteHeader(http.StatusEarlyHints)
-		w.Header().Set("X-Usage", r.URL.Query().Get("n"))
-		fmt.Fprint(w, "body")
-	})
-	r, body := get(t, front+"/?n=40")
-	if body != "body" || len(r.Header["X-Usage"]) > 0 || r.Header.Get("Ratelimit-Remaining") != "90" {
-		t.Errorf("%v %q", r.Header, body)
-	}
-	wantLeft(t, p, 60)
-	get(t, front+"/?n=80")
-	wantLeft(t, p, -20)
-	get(t, front+"/?n=500") // refused
-	metrics := scrape(t, p)
-	for _, want := range []string{
-		`tb_settled_responses_total{cost="reported",rule="usage",set=""} 2`,
-		`tb_settled_responses_total{cost="estimated",rule="usage",set=""} 0`,
-		`tb_settled_tokens_total{rule="usage",set=""} 120`,
-		`tb_unpaid_tokens_total{rule="usage",set=""} 0`,
-	} {
-		if !strings.Contains(metrics, want) {
-			t.Errorf("no %s", want)
-		}
 	}
 }
 
@@ -130,29 +101,6 @@ func TestUnansweredRequests(t *testing.T) {
 	if r, _ := get(t, front); r.StatusCode != http.StatusGatewayTimeout {
 		t.Error(r.Status)
 	}
-	awaitSettled(p, 0, 1)
-	wantLeft(t, p, 90)
-}
-
-// A client that disconnects before the answer pays the estimate.
-func TestClientThatDisconnectsPays(t *testing.T) {
-	asked := make(chan struct{})
-	p, front, _ := start(t, hiddenUsage, func(_ http.ResponseWriter, r *http.Request) {
-		close(asked)
-		<-r.Context().Done()
-	})
-	ctx, cancel := context.WithCancel(t.Context())
-	r, _ := http.NewRequestWithContext(ctx, http.MethodGet, front, nil)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		if resp, err := http.DefaultClient.Do(r); err == nil {
-			resp.Body.Close()
-		}
-	}()
-	<-asked
-	cancel()
-	<-done
 	awaitSettled(p, 0, 1)
 	wantLeft(t, p, 90)
 }
