@@ -429,6 +429,13 @@ func TestMessagesBetweenRequests(t *testing.T) {
 		format != JSON {
 		t.Errorf("got %v (%s), malformed %v", got, format, bad)
 	}
+	r, err := NewReader(t.Context(), "a.log", strings.NewReader(log), Schema{})
+	for rec := new(Record); err == nil; {
+		err = r.Next(rec)
+	}
+	if r.Lines() != 7 || r.Others() != 5 {
+		t.Errorf("%d lines, %d others, %v; want 7 and 5", r.Lines(), r.Others(), err)
+	}
 	log = logfmtLine + "\nts=1431857103 level=info msg=starting"
 	if got, bad, _ := read(t, strings.NewReader(log), Schema{}); len(got) != 1 || len(bad) != 0 {
 		t.Errorf("got %v, malformed %v", got, bad)

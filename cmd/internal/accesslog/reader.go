@@ -36,6 +36,7 @@ type Reader struct {
 	long  []byte     // a line that is longer than the buffer
 	line  int64      // lines read so far
 	full  int64      // the ones that are not blank
+	other int64      // of them neither requests nor malformed
 	detector
 	forwarded bool // whether all lines have Record.Forwarded
 
@@ -82,10 +83,13 @@ func (r *Reader) Format() Format { return r.chosen.format }
 // Lines returns how many lines have been read that are not blank.
 func (r *Reader) Lines() int64 { return r.full }
 
+// Others returns how many of them are neither requests nor malformed: directives, and in JSON and
+// logfmt the messages of programs, which have no part of a request.
+func (r *Reader) Others() int64 { return r.other }
+
 // Next reads the next request into rec, whose slices are valid until the next call. It skips
-// blank lines, directives, and in JSON and logfmt the messages of programs, which have no part of a
-// request. For another line that is not a request it returns a *LineError, and can be called again.
-// At the end it returns io.EOF.
+// blank lines, and the lines that Others counts. For another line that is not a request it returns a
+// *LineError, and can be called again. At the end it returns io.EOF.
 func (r *Reader) Next(rec *Record) error {
 	for {
 		line, err := r.readLine()
@@ -106,7 +110,9 @@ func (r *Reader) Next(rec *Record) error {
 			}
 			return nil
 		case errors.Is(err, errDirective):
+			r.other++
 		case errors.Is(err, errNoPart):
+			r.other++
 			_ = r.lineError(line, err) // which NoFormat may need
 		default:
 			return r.lineError(line, err)

@@ -211,6 +211,7 @@ func (m *merger) addFiles(rep *Report) {
 	for _, src := range m.sources {
 		if src.reader != nil {
 			src.file.Lines, src.file.Format = src.reader.Lines(), src.reader.Format()
+			src.file.Others = src.reader.Others()
 			rep.hint = cmp.Or(rep.hint, src.reader.Hint())
 			rep.Files = append(rep.Files, src.file)
 		}

@@ -104,9 +104,11 @@ type File struct {
 	Name string `json:"name"`
 	// Format is a name such as common, combined or json, or empty if no line was valid.
 	Format accesslog.Format `json:"format"`
-	// Lines counts the lines that are not blank, and Malformed the ones that are not a request.
+	// Lines counts the lines that are not blank, Malformed the ones that should be a request and are
+	// not, and Others directives and messages of programs.
 	Lines     int64 `json:"lines"`
 	Malformed int64 `json:"malformed"`
+	Others    int64 `json:"others"`
 }
 
 // Outcome has the decisions of one limit.

@@ -20,8 +20,8 @@ func TestReportByHand(t *testing.T) {
 		want string
 	}{
 		{"requests", rep.Requests, "8"},
-		{"files", rep.Files, `[{"name":"one.log","format":"common","lines":8,"malformed":1},` +
-			`{"name":"two.log","format":"common","lines":1,"malformed":0}]`},
+		{"files", rep.Files, `[{"name":"one.log","format":"common","lines":8,"malformed":1,"others":0},` +
+			`{"name":"two.log","format":"common","lines":1,"malformed":0,"others":0}]`},
 		{"first", rep.First, `"2015-05-17T10:00:05Z"`},
 		{"last", rep.Last, `"2015-05-17T10:00:11Z"`},
 		{"stepped back", rep.SteppedBack, "1"},

@@ -217,9 +217,9 @@ func (rep *Report) writeFiles(b *strings.Builder) {
 			others.Malformed += f.Malformed
 			continue
 		}
-		fmt.Fprintf(b, "%s: %s %s, %s%s.\n", f.Name, grouped(f.Lines),
+		fmt.Fprintf(b, "%s: %s %s, %s%s%s.\n", f.Name, grouped(f.Lines),
 			plural(f.Lines, "line", "lines"), cmp.Or(string(f.Format), "none valid"),
-			ifAny(f.Malformed, ", %s malformed"))
+			ifAny(f.Others, ", %s of them not requests"), ifAny(f.Malformed, ", %s malformed"))
 	}
 	if n := len(rep.Files) - maxFiles; n > 0 && !rep.all {
 		fmt.Fprintf(b, "%s more %s: %s %s%s.\n", grouped(n), plural(n, "file", "files"),
