@@ -7,38 +7,7 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
-	"time"
 )
-
-func TestLimits(t *testing.T) {
-	served := 0
-	_, url, now := start(t, two, func(w http.ResponseWriter, r *http.Request) {
-		served++
-		fmt.Fprint(w, "hello ", r.URL)
-	})
-	for i, want := range []struct {
-		after                time.Duration
-		status               int
-		remaining, retry, to string
-	}{
-		{0, 200, "1", "", "hello /a?b=c"},
-		{0, 200, "0", "", "hello /a?b=c"},
-		{0, 429, "0", "1", "quota-exceeded"},
-		{9 * time.Second, 429, "0", "1", "quota-exceeded"},
-		{time.Second, 200, "0", "", "hello /a?b=c"},
-	} {
-		now.Advance(want.after)
-		r, body := get(t, url+"/a?b=c")
-		h := r.Header
-		if r.StatusCode != want.status || h.Get("RateLimit-Remaining") != want.remaining ||
-			(h.Get("Retry-After") == "") != (want.retry == "") || !strings.Contains(body, want.to) {
-			t.Errorf("request %d: %s %v %q, want %+v", i, r.Status, h, body, want)
-		}
-	}
-	if served != 3 {
-		t.Errorf("the upstream got %d requests, want 3", served)
-	}
-}
 
 func TestNoPolicyLimitsNothing(t *testing.T) {
 	_, url, _ := start(t, "", func(http.ResponseWriter, *http.Request) {})

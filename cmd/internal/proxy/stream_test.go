@@ -13,62 +13,6 @@ import (
 	"github.com/seed-181794aa/ratelimit/cmd/internal/testkit"
 )
 
-// The client receives what the upstream flushes before the response ends.
-func TestStreamingResponse(t *testing.T) {
-	more := make(chan struct{})
-	_, url, _ := start(t, two, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/event-stream")
-		for i := range 3 {
-			fmt.Fprintf(w, "data: %d\n\n", i)
-			_ = http.NewResponseController(w).Flush()
-			<-more
-		}
-	})
-	r, err := http.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Body.Close()
-	lines := bufio.NewReader(r.Body)
-	for i := range 3 {
-		line, err := lines.ReadString('\n')
-		if want := fmt.Sprintf("data: %d\n", i); line != want || err != nil {
-			t.Fatalf("got %q, %v, want %q", line, err, want)
-		}
-		_, _ = lines.ReadString('\n')
-		more <- struct{}{}
-	}
-}
-
-// The upstream receives what the client writes before the request ends.
-func TestStreamingRequest(t *testing.T) {
-	got := make(chan string)
-	_, url, _ := start(t, two, func(_ http.ResponseWriter, r *http.Request) {
-		lines := bufio.NewScanner(r.Body)
-		for lines.Scan() {
-			got <- lines.Text()
-		}
-		close(got)
-	})
-	body, w := io.Pipe()
-	go func() {
-		r, err := http.Post(url, "text/plain", body)
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		r.Body.Close()
-	}()
-	for i := range 3 {
-		fmt.Fprintln(w, i)
-		if line := <-got; line != fmt.Sprint(i) {
-			t.Errorf("got %q, want %d", line, i)
-		}
-	}
-	w.Close()
-	<-got
-}
-
 // An upstream may answer piece by piece while it receives the request piece by piece.
 func TestBothDirectionsAtOnce(t *testing.T) {
 	_, url, _ := start(t, two, func(w http.ResponseWriter, r *http.Request) {

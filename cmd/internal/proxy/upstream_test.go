@@ -12,7 +12,6 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/testkit"
 )
@@ -138,19 +137,6 @@ type timeout struct{}
 func (timeout) Error() string { return "late" }
 
 func (timeout) Timeout() bool { return true }
-
-func TestUpstreamHangs(t *testing.T) {
-	hang := make(chan struct{})
-	p, url, _ := start(t, two, func(http.ResponseWriter, *http.Request) { <-hang },
-		func(c *Config) { c.Timeout = time.Millisecond })
-	defer close(hang)
-	if r, _ := get(t, url); r.StatusCode != http.StatusGatewayTimeout {
-		t.Error(r.Status)
-	}
-	if !strings.Contains(scrape(t, p), `tb_upstream_errors_total{reason="timeout"} 1`) {
-		t.Error(scrape(t, p))
-	}
-}
 
 func TestUpstreamResets(t *testing.T) {
 	p, url, _ := start(t, two, nil, rawUpstream(t, func(c rawConn) {

@@ -7,17 +7,6 @@ import (
 	"testing"
 )
 
-func TestGarbagePercent(t *testing.T) {
-	for _, c := range []struct {
-		inUse uint64
-		want  int
-	}{{0, 1600}, {4 << 20, 1600}, {8 << 20, 800}, {64 << 20, 100}, {1 << 30, 100}} {
-		if got := garbagePercent(c.inUse); got != c.want {
-			t.Errorf("%d %% of %d, want %d", got, c.inUse, c.want)
-		}
-	}
-}
-
 // The percentage follows the memory in use: it is set again after each run of the collector.
 func TestCollectSeldom(t *testing.T) {
 	t.Setenv("GOGC", "")

@@ -20,8 +20,9 @@ func TestRedisAsMemory(t *testing.T) {
 		tree := ""
 		for i := range 6 {
 			tree += fmt.Sprintf("- {key: k%d, shadow_mode: %t, quota_mode: %t, rate_limit: {unit: year,"+
-				" requests_per_unit: 1, burst: %d, name: %d-%d}}\n",
-				i, random.IntN(4) == 0, random.IntN(3) == 0, 5+random.IntN(20), seed, i)
+				" requests_per_unit: 1, burst: %d, name: %d-%d%s}}\n",
+				i, random.IntN(4) == 0, random.IntN(3) == 0, 5+random.IntN(20), seed, i,
+				[]string{"", ", debt: true", ", debt: false"}[random.IntN(3)])
 		}
 		memory, _ := newService(t, tree)
 		inRedis, _ := newService(t, tree, shared(t, address, "error"))

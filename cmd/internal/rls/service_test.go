@@ -85,24 +85,6 @@ func TestDebt(t *testing.T) {
 	}
 }
 
-// With debt: false several hits are the weight of a request, which takes nothing if it is refused. A
-// client of twice the rate is granted the rate.
-func TestWeights(t *testing.T) {
-	s, now := newService(t, limit("a", "unit: second, requests_per_unit: 50, debt: false"))
-	granted := 0
-	for range 200 { // in 10 s
-		r := request(0, "a=")
-		r.Descriptors[0].HitsAddend = wrapperspb.UInt64(5)
-		if send(t, s, r).OverallCode == ratelimit.RateLimitResponse_OK {
-			granted++
-		}
-		now.Advance(50 * time.Millisecond)
-	}
-	if granted < 100 || granted > 110 {
-		t.Errorf("%d of 200 requests are granted, want about 100", granted)
-	}
-}
-
 // A refused request takes the hits that it owes, unless a rule without debt refuses it, too.
 func TestOwedHitsOfARefusedRequest(t *testing.T) {
 	const withDebt = "- {key: b, rate_limit: {" + perMinute + "100, debt: true}"

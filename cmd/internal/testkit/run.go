@@ -38,7 +38,7 @@ func Run(t *testing.T, command func(ctx context.Context, std cli.IO) error) *Run
 		}
 		r.Banner += lines.Text() + "\n"
 	}
-	go io.Copy(io.Discard, stdout)
+	go func() { _, _ = io.Copy(io.Discard, stdout) }() // it ends with the command
 	r.Stop = sync.OnceValue(func() error { cancel(); return <-done })
 	t.Cleanup(func() {
 		http.DefaultClient.CloseIdleConnections()
