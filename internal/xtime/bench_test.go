@@ -31,15 +31,15 @@ func BenchmarkRate(b *testing.B) {
 			"Reserve": reserve,
 		}
 	}
-	of := map[string]map[string]func(){
+	packages := map[string]map[string]func(){
 		"ours":   calls(ours, func() { ours.Reserve() }),
 		"theirs": calls(theirs, func() { theirs.Reserve() }),
 	}
 	for _, call := range []string{"Allow", "AllowN", "Wait", "Reserve"} {
 		for _, goroutines := range []int{1, 64} {
-			for _, package_ := range []string{"theirs", "ours"} {
-				do := of[package_][call]
-				b.Run(fmt.Sprintf("%s/%d/%s", call, goroutines, package_), func(b *testing.B) {
+			for _, of := range []string{"theirs", "ours"} {
+				do := packages[of][call]
+				b.Run(fmt.Sprintf("%s/%d/%s", call, goroutines, of), func(b *testing.B) {
 					b.ReportAllocs()
 					if goroutines == 1 {
 						for b.Loop() {

@@ -77,7 +77,7 @@ func TestNoLimit(t *testing.T) {
 		p.reserve(s, 2)
 		p.allow(s, 1)
 		p.allow(s, 0)
-		p.wait(1, s)
+		p.wait(1, 9*s) // fails at once
 		p.reserve(2*s, 3)
 		p.cancel(2 * s)
 		p.reserve(2*s, 1)

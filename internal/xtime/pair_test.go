@@ -69,9 +69,12 @@ func (p *pair) reserve(at time.Duration, n int) {
 // sleep.
 func (p *pair) wait(n int, within time.Duration) {
 	p.Helper()
-	ctx, cancel := context.WithTimeout(p.Context(), within)
-	defer cancel()
-	got, want := p.ours.WaitN(ctx, n), p.theirs.WaitN(ctx, n)
+	wait := func(waitN func(context.Context, int) error) error {
+		ctx, cancel := context.WithTimeout(p.Context(), within)
+		defer cancel()
+		return waitN(ctx, n)
+	}
+	got, want := wait(p.ours.WaitN), wait(p.theirs.WaitN)
 	if (got == nil) != (want == nil) || got != nil && got.Error() != want.Error() {
 		p.Fatalf("limit %v, burst %d: WaitN(%d) = %v, want %v", p.limit, p.burst, n, got, want)
 	}
