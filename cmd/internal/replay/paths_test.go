@@ -54,6 +54,9 @@ func TestALimitByPathIsThatOfItsRequests(t *testing.T) {
 		t.Fatalf("%+v, want /api/ and /login", s.Paths)
 	}
 	got, limit := s.Paths[1], want.Suggestion.Limit
+	if got.Limit.RequestsRefused != nil {
+		t.Error("the times of the requests to a path are kept, which takes memory")
+	}
 	if got.Requests != want.Requests || got.Clients != want.Keys ||
 		got.Limit.Rate != limit.Rate || got.Limit.Burst != max(limit.Burst, leastPathBurst) ||
 		got.Limit.Refused > limit.Refused || !got.Stricter {

@@ -121,7 +121,10 @@ func TestSuggestedFlags(t *testing.T) {
 	if replay != want || proxy != trusted {
 		t.Errorf("got %s\nand %s\nwant %s\nand %s", replay, proxy, want, trusted)
 	}
+	byPath := suggestOptions(t, "1%", "")
+	byPath.ByPath = true
 	for want, o := range map[string]Options{
+		" --by-path":               byPath,
 		"":                         suggestOptions(t, "1%", ""),
 		" --suggest 0.5%":          suggestOptions(t, "0.5%", ""),
 		" --rate 5/s --suggest 1%": suggestOptions(t, "1%", "5"),
