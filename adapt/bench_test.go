@@ -23,17 +23,6 @@ func BenchmarkRequest(b *testing.B) {
 	}
 }
 
-func BenchmarkRequestContended(b *testing.B) {
-	c := benchmarked(b)
-	b.ReportAllocs()
-	b.SetParallelism(32)
-	b.RunParallel(func(p *testing.PB) {
-		for p.Next() {
-			c.Begin().Done()
-		}
-	})
-}
-
 func TestReportsDoNotAllocate(t *testing.T) {
 	c := benchmarked(t)
 	if n := testing.AllocsPerRun(1000, func() {

@@ -267,3 +267,32 @@ func TestAdaptiveRequestsEnd(t *testing.T) {
 type hijackable struct{ *httptest.ResponseRecorder }
 
 func (hijackable) Hijack() (net.Conn, *bufio.ReadWriter, error) { return nil, nil, nil }
+
+// A reload that keeps the rate of a rule changes all else that clients see of the rule.
+func TestReloadOfARuleThatKeepsItsRate(t *testing.T) {
+	set := func(id, more string, burst int) string {
+		return sprintf(`{"id": %q, "spec": {"rules": [%s, %s]}}`, id, oneRule("[]",
+			`"rps": 100, "burst": 100, "adaptive": {`+adaptiveRange+`}`+more),
+			jsonRule("fixed", `["header:fixed"]`, burst, ""))
+	}
+	s := newSite(t, `{"policies": [`+set("a", "", 1000)+`]}`)
+	s.overload(http.StatusServiceUnavailable)
+	rate := s.perSecond()
+	s.now = s.now.Add(time.Hour) // all tokens come back
+	const cost = `, "cost_source": "header:w", "default_cost": 7`
+	s.reload(`{"policies": [` + set("a", cost, 50) + "," + set("b", "", 50) + `]}`)
+	if got := s.perSecond(); got != rate || rate >= 100 {
+		t.Errorf("%v after a reload, %v before", got, rate)
+	}
+	w := s.get()
+	if got := items(t, w, "RateLimit"); len(got) != 2 || !strings.HasPrefix(got[0], "a/r r=93 ") ||
+		!strings.HasPrefix(got[1], "b/r r=99 ") {
+		t.Errorf("%q", got)
+	}
+	if s.seen.Rule != "a/r" || s.seen.Cost != 7 {
+		t.Errorf("%+v", s.seen)
+	}
+	if got := s.Explain(request("Fixed: 1"))[1]; got.Rule != "a/fixed" || got.Remaining != 49 {
+		t.Errorf("%+v, want 49 of 50 tokens left", got)
+	}
+}

@@ -59,12 +59,6 @@ func BenchmarkRefused(b *testing.B) {
 	serve(b, h, http.StatusTooManyRequests)
 }
 
-// BenchmarkSettled is BenchmarkGranted with a cost in the response.
-func BenchmarkSettled(b *testing.B) {
-	l := mustNew(b, settledRule)
-	serve(b, l.Middleware(http.HandlerFunc(reportOne)), http.StatusOK)
-}
-
 const settledRule = `{"name": "key", "limit_keys": ["header:x-api-key"], "algorithm_config":
 	{"tokens_per_second": 1e9, "burst": 1073741824, "default_cost": 10,
 	"cost_source": "response:header:x-usage"}}`

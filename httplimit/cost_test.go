@@ -81,20 +81,6 @@ func TestCostFromHeader(t *testing.T) {
 	}
 }
 
-func TestCostFromQuery(t *testing.T) {
-	s := newSite(t, oneRule("[]",
-		`"rps": 1, "burst": 9, "cost_source": "query:n", "default_cost": 0.25`))
-	for target, want := range map[string]float64{
-		"/?n=5": 5, "/?n=%35": 5, "/?n=+5": 0.25, "/?x=1&n=2.5&y": 2.5, "/?n=": 0.25, "/?n": 0.25,
-		"/": 0.25, "/?N=5": 0.25, "/?n=5&n=5": 5, "/?n=5&%6e=5": 5, "/?n=1&n=x&n=5": 5, "/?n=0x5": 0.25,
-		"/?n=5;": 0.25,
-	} {
-		if got := s.costs(request(target)); got != want {
-			t.Errorf("%s costs %v, want %v", target, got, want)
-		}
-	}
-}
-
 func TestMinAndMaxBoundTheCost(t *testing.T) {
 	s := newSite(t, oneRule("[]", `"rps": 1, "burst": 9, "cost_source": "header:w",
 		"default_cost": 0.25,

@@ -1,7 +1,6 @@
 package httplimit
 
 import (
-	"net/http"
 	"testing"
 	"time"
 
@@ -28,28 +27,6 @@ func TestExplainHasTheLevel(t *testing.T) {
 	}
 	if e := s.Explain(request()); e[0].Level != (tb.Level{}) || e[0].MissingKey != "header:k" {
 		t.Errorf("%+v", e[0])
-	}
-}
-
-func TestEachBucketIsAskedForItsLevelOnce(t *testing.T) {
-	asked := 0
-	rule := func(name string) string {
-		return sprintf(`{"name": %q, "limit_keys": [], "algorithm_config":
-			{"rps": 0.1, "burst": 9, "cost_source": "header:w"}}`, name)
-	}
-	s := newSite(t, jsonRules("", rule("a"), rule("b")),
-		WithFields(Fields{Policy: true, XRateLimit: true}),
-		WithStore(referenceStore{t: t, before: func(step, _ string) error {
-			if step == "level" {
-				asked++
-			}
-			return nil
-		}}))
-	for weight, want := range map[string]int{"1": http.StatusOK, "10": http.StatusTooManyRequests} {
-		asked = 0
-		if w := s.get("W: " + weight); w.Code != want || asked != 2 {
-			t.Errorf("status %d, asked %d times for two buckets", w.Code, asked)
-		}
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,45 +12,6 @@ import (
 )
 
 var errDown = errors.New("store is down")
-
-// downStore returns an option with a Store that cannot decide.
-func downStore(t *testing.T) Option {
-	return WithStore(referenceStore{t: t, before: func(step, _ string) error {
-		if step == "take all" {
-			return errDown
-		}
-		return nil
-	}})
-}
-
-// broken returns a site whose store is down.
-func broken(t *testing.T, opts ...Option) (s *site, events *[]Event) {
-	events = new([]Event)
-	hooks := WithHooks(Hooks{
-		Error:   func(_ *http.Request, e Event) { *events = append(*events, e) },
-		Granted: func(*http.Request, Event) { t.Error("Granted was called") },
-		Refused: func(*http.Request, Event) { t.Error("Refused was called") },
-	})
-	policy := jsonRules("", jsonRule("first", `["header:k"]`, 50, ""),
-		jsonRule("last", `["header:k"]`, 5, ""))
-	return newSite(t, policy, append(opts, downStore(t), hooks)...), events
-}
-
-func TestFailClosedIs503(t *testing.T) {
-	s, events := broken(t, WithFailClosed())
-	w := s.get("K: 1")
-	if w.Code != http.StatusServiceUnavailable || s.served > 0 || len(*events) != 1 {
-		t.Fatalf("%d, %d served, %d events", w.Code, s.served, len(*events))
-	}
-	wants(t, w, "Cache-Control: no-store", "RateLimit: ")
-	if n, _ := strconv.Atoi(w.Header().Get("Retry-After")); n < 4 || n > 6 {
-		t.Errorf("Retry-After: %d", n)
-	}
-	p := problem(t, w)
-	if p.Type != "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity" {
-		t.Errorf("%+v", p)
-	}
-}
 
 // A client can choose the deadline of a request, for example with Grpc-Timeout, and can disconnect.
 // A store that honours its context must not fail because of that: the request would pass.

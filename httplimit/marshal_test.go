@@ -93,36 +93,6 @@ func TestMarshalPolicyOfEveryDocument(t *testing.T) {
 	}
 }
 
-func TestMarshalPolicyMadeInGo(t *testing.T) {
-	r := Rule{Name: "r", Keys: []string{"ip:address"},
-		Limit: tb.Limit{Capacity: 5, Tokens: 1, Per: 3 * time.Second}}
-	for _, c := range []struct {
-		policy *Policy
-		want   string
-	}{
-		{Rules(r), `{"rules":[{"name":"r","limit_keys":["ip:address"],"algorithm_config":` +
-			`{"tokens_per_second":0.3333333333333333,"burst":5}}]}`},
-		{&Policy{MaxWaiting: 7, UnverifiedJWT: true, Sets: []RuleSet{{
-			Name: "a", Selector: Selector{Hosts: []string{"h"}}, Evaluation: FirstMatch, Shadow: true,
-			Fallback: &Rule{
-				Name: "f", OnMissing: Shared, OnLimit: Delay, MaxDelay: 1500 * time.Millisecond,
-				Limit: tb.Limit{Capacity: 1, Tokens: 123456789123456789, Per: 1e18}, Shadow: true,
-				Match: map[string]string{"header:a": "\u2028"},
-				Cost:  Cost{Source: "fixed", Fixed: 0.1, Min: leastNumber},
-			},
-		}}}, `{"jwt":"unverified","max_waiting":7,"policies":[{"id":"a","spec":{` +
-			`"selector":{"hosts":["h"]},"evaluation":"first_match","mode":"shadow","rules":[],` +
-			`"fallback_limit":{"name":"f","limit_keys":[],"match":{"header:a":"\u2028"},` +
-			`"on_missing":"shared","mode":"shadow","on_limit":"delay","max_delay":"1.5s",` +
-			`"algorithm_config":{"tokens_per_second":123456789.123456789,"burst":1,` +
-			`"cost_source":"fixed","fixed_cost":0.1,"min_cost":1e-40}}}}]}`},
-	} {
-		if got := roundTrip(t, c.policy); got != c.want {
-			t.Errorf("%s\nwant %s", got, c.want)
-		}
-	}
-}
-
 // A policy that has no document is an error, and so is a document that is not valid.
 func TestMarshalPolicyThatIsNotValid(t *testing.T) {
 	limit := tb.Limit{Capacity: 10, Tokens: 1, Per: time.Second}

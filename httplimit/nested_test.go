@@ -69,18 +69,3 @@ func TestNestedLimiters(t *testing.T) {
 		}
 	}
 }
-
-// Fields that only the outer limiter sends are about the tighter inner one, too.
-func TestNestedLimitersWithOtherFields(t *testing.T) {
-	var h http.Handler = http.HandlerFunc(nothing)
-	h = mustNew(t, jsonRule("narrow", "[]", 1, ""), steady()).Middleware(h)
-	h = mustNew(t, jsonRule("wide", "[]", 50, ""), steady(),
-		WithFields(Fields{XRateLimit: true})).Middleware(h)
-	for _, status := range []int{http.StatusOK, http.StatusTooManyRequests} {
-		w := httptest.NewRecorder()
-		if h.ServeHTTP(w, request()); w.Code != status {
-			t.Errorf("status %d, want %d", w.Code, status)
-		}
-		wants(t, w, "RateLimit-Remaining: 0", "X-RateLimit-Limit: 1", "X-RateLimit-Remaining: 0")
-	}
-}

@@ -78,11 +78,3 @@ func TestEndedCallsKeepNothing(t *testing.T) {
 		}
 	}
 }
-
-// A pooled call has nothing of its last request.
-func TestRequestsDoNotSeeEachOther(t *testing.T) {
-	s := newSite(t, `{"jwt": "unverified", `+byOrg+`}`)
-	s.granted(1, "Authorization: "+token(`{"org": "a", "sub": "x"}`))
-	s.unlimited("/")
-	s.granted(1, "Authorization: "+token(`{"org": "b"}`))
-}

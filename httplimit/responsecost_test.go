@@ -129,15 +129,3 @@ func status(code int) http.HandlerFunc {
 func write(n int) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { w.Write(make([]byte, n)) }
 }
-
-// Bounds hold for bytes, too.
-func TestBoundsOfBytes(t *testing.T) {
-	s := newSite(t, reporting("response:bytes", `, "min_cost": 20, "max_cost": 30`))
-	s.answer(write(60))
-	s.get()
-	s.answer(nothing)
-	s.get()
-	if s.left() != 50 {
-		t.Errorf("%v left", s.left())
-	}
-}

@@ -116,21 +116,6 @@ func TestSameMatchIsOneGroup(t *testing.T) {
 	}
 }
 
-// A rule that lacks a part of its key does not keep others with the same keys and match from
-// applying.
-func TestRulesWithTheSameKeys(t *testing.T) {
-	s := newSite(t, jsonRules("", jsonRule("a", `["header:k"]`, 5, ""),
-		jsonRule("b", `["header:k"]`, 5, `"on_missing": "shared"`)))
-	if got := s.applying("K: 1") + ", " + s.applying(); got != "a b, b" {
-		t.Error(got)
-	}
-	s = newSite(t, jsonRules("", jsonRule("a", `["ip:address/64,/48"]`, 5, ""),
-		jsonRule("b", `["ip:address/64,/48"]`, 5, "")))
-	if got := s.applying(); got != "a b" { // an IPv4 address has no parent networks
-		t.Error(got)
-	}
-}
-
 func TestFallbackAppliesIfNoRuleDoes(t *testing.T) {
 	fallback := `"fallback_limit": {"limit_keys": ["ip:address"], "algorithm": "token_bucket",
 		"algorithm_config": {"rps": 1, "burst": 2}, "match": {"header:site": "1"}}`

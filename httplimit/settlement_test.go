@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 )
 
 // reporting is a policy with a bucket of 100 tokens and an estimate of 10.
@@ -151,30 +150,6 @@ func TestReloadDuringAResponse(t *testing.T) {
 	if s.left() != 5 {
 		t.Errorf("%v left", s.left())
 	}
-}
-
-// A client that leaves is not a fast answer: the rate does not grow. The estimate stands.
-func TestAbandonedRequests(t *testing.T) {
-	for grows, end := range map[bool]func(*Settlement){
-		true: (*Settlement).Finish, false: (*Settlement).Abandon,
-	} {
-		s := newSite(t, adaptiveRule(100, 1, adaptiveRange))
-		for range 1000 {
-			s.now = s.now.Add(10 * time.Millisecond)
-			_, settlement, _ := s.Take(nil, request())
-			end(settlement)
-			s.Take(nil, request()) // refused, so that the limit holds requests back
-		}
-		if rate := s.perSecond(); rate > 100 != grows {
-			t.Errorf("%v a second, grows: want %v", rate, grows)
-		}
-	}
-	s := newSite(t, reporting("response:header:x-usage", ""))
-	_, settlement, _ := s.Take(nil, request())
-	settlement.Abandon()
-	settlement.Finish()
-	s.settled(0, 1)
-	(*Settlement)(nil).Abandon()
 }
 
 // A trailer has what the handler sets after the header was written, and not the values of the

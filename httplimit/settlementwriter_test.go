@@ -149,22 +149,6 @@ func TestOptionalMethodsOfWriters(t *testing.T) {
 	}
 }
 
-// The cost is in the header of the final response, and not in an informational one.
-func TestCostBesideInformationalResponses(t *testing.T) {
-	for _, status := range []int{http.StatusContinue, http.StatusEarlyHints, 199} {
-		s := newSite(t, reporting("response:header:x-usage", ""))
-		s.answer(func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("X-Usage", "50")
-			w.WriteHeader(status)
-			w.Header().Set("X-Usage", "30")
-		})
-		s.get()
-		if s.left() != 70 {
-			t.Errorf("status %d: %v left, want 70", status, s.left())
-		}
-	}
-}
-
 // A body that io.Copy and http.ServeContent send counts like one of Write.
 func TestBytesOfReadFrom(t *testing.T) {
 	bothProtocols(t, func(t *testing.T, http2 bool) {

@@ -3,7 +3,6 @@ package httplimit
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -91,20 +90,6 @@ func TestRestoreGivesEachBucketItsTokens(t *testing.T) {
 	if text := s.snapshot(); strings.Contains(text, `{"key"`) {
 		t.Error(text)
 	}
-}
-
-// hookedWriter is a file that calls then before the first bytes are written to it.
-type hookedWriter struct {
-	bytes.Buffer
-	then func()
-}
-
-func (h *hookedWriter) Write(b []byte) (int, error) {
-	if h.then != nil {
-		h.then()
-		h.then = nil
-	}
-	return h.Buffer.Write(b)
 }
 
 func TestRestoreSkipsRulesWithOtherKeys(t *testing.T) {
@@ -228,35 +213,16 @@ func TestSnapshotReportsErrorsOfTheWriter(t *testing.T) {
 	}
 }
 
-// FuzzRestore reads any bytes as a snapshot.
-func FuzzRestore(f *testing.F) {
-	small := WithLimiterOptions(tb.WithMaxKeys(16))
-	l := mustNew(f, threeRules, small)
-	for _, a := range []string{"192.0.2.1", "2001:db8::1"} {
-		c := l.begin(by(a, "K: 1"))
-		c.decide()
-		c.end()
+// A longer key than the limiter keeps is hashed as in a request.
+func TestRestoreHashesKeysThatAreTooLong(t *testing.T) {
+	s := newSite(t, slowRule(1, 3), WithMaxKeyLength(1024))
+	key := func(length int) string { return "K: " + strings.Repeat("x", length) }
+	lengths := []int{62, 63, 64, 100} // a key with 63 bytes and its length is as long as allowed
+	for _, length := range lengths {
+		s.granted(3, key(length))
 	}
-	var b bytes.Buffer
-	if err := l.Snapshot(&b); err != nil {
-		f.Fatal(err)
+	next, _ := s.restarted(s.snapshot(), slowRule(1, 3))
+	for _, length := range lengths {
+		next.granted(0, key(length))
 	}
-	f.Add(b.Bytes())
-	f.Add(bytes.Replace(b.Bytes(), []byte("192.0.2.1"), []byte("192.0.2.1/4"), 1))
-	f.Fuzz(func(t *testing.T, text []byte) {
-		if i := bytes.LastIndex(text, []byte(`{"end"`)); i >= 0 { // a checksum would end every input
-			sum := newChecksum()
-			sum.Write(text[:i])
-			text = fmt.Appendf(text[:i:i], snapshotEnd, sum.Sum32())
-		}
-		next := mustNew(t, threeRules, small)
-		done, err := next.Restore(bytes.NewReader(text))
-		keys := 0
-		for _, s := range next.Stats() {
-			keys += s.Table.Keys
-		}
-		if keys > done.Buckets || err != nil && keys > 0 {
-			t.Errorf("%d keys, %+v, %v", keys, done, err)
-		}
-	})
 }

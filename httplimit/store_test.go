@@ -365,3 +365,53 @@ func TestAStoreMayKeepKeys(t *testing.T) {
 		t.Errorf("%q", keys)
 	}
 }
+
+// A request gives back what it has taken if it must not wait. If its store fails then, it passes,
+// and there is nothing to settle.
+func TestAStoreThatFailsAfterADelay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var q *queue
+		var down error
+		store := referenceStore{t: t, before: func(step, _ string) error {
+			if step == "take all" {
+				return down
+			}
+			return nil
+		}}
+		q = newQueue(t, `{"max_waiting": 1, "rules": [{"name": "r", "limit_keys": [],
+			"on_limit": "delay", "max_delay": "1s", "algorithm_config": {"rps": 10, "burst": 10,
+				"default_cost": 10, "cost_source": "response:header:used"}}]}`, WithStore(store),
+			WithHooks(Hooks{Delayed: func(*http.Request, Event) {
+				q.waits.count.Add(1) // by another request
+				down = errors.New("down")
+			}}))
+		q.get("first")
+		q.get("second")
+		q.waits.count.Add(-1)
+		q.saw("0 served first", "0 served second")
+		if st := q.Stats()[0]; st.Granted != 1 || st.Errors != 1 || st.Estimated != 1 {
+			t.Errorf("%+v, want one request that was charged, and one error", st)
+		}
+		if tokens := q.Explain(request())[0].Level.Tokens; tokens != 0 {
+			t.Errorf("%v tokens, want none and no debt", tokens)
+		}
+	})
+}
+
+// No rule has the name of another one in a store, whatever their sets, names and keys are.
+func TestNamesInAStoreDiffer(t *testing.T) {
+	seen := map[string]bool{}
+	for _, r := range []rule{
+		{Rule: Rule{Name: "a:b", Keys: []string{"x,y"}}},
+		{Rule: Rule{Name: "a:b", Keys: []string{"x", "y"}}},
+		{Rule: Rule{Name: "b", Keys: []string{"x,y"}}, identity: identity{set: "a"}},
+		{Rule: Rule{Name: "a%3Ab", Keys: []string{"x,y"}}},
+		{Rule: Rule{Name: "a"}, identity: identity{set: "b:x,y"}},
+	} {
+		if name := r.storeName(); seen[name] {
+			t.Errorf("%q is the name of two rules", name)
+		} else {
+			seen[name] = true
+		}
+	}
+}

@@ -192,3 +192,23 @@ func TestInvalidTiers(t *testing.T) {
 		t.Error(all)
 	}
 }
+
+// A key of a tier that is gone has the limit of the rule from the reload on, and not only from its
+// next request on.
+func TestTierThatIsGone(t *testing.T) {
+	fast := strings.Replace(plans("gold", 50), `"gold": {"tokens_per_second": 1,`,
+		`"gold": {"tokens_per_second": 20,`, 1)
+	s := newSite(t, fast)
+	s.get("K: more", "Plan: gold")
+	for range 50 {
+		s.get("K: none", "Plan: gold")
+	}
+	s.reload(plans("silver", 50))
+	s.now = s.now.Add(2 * time.Second)
+	s.reload(fast)
+	for key, want := range map[string]float64{"more": 10, "none": 2} {
+		if got := s.tokensLeft("K: "+key, "Plan: gold"); got != want {
+			t.Errorf("%s: %v tokens, want %v", key, got, want)
+		}
+	}
+}

@@ -108,3 +108,18 @@ func TestStopWaitingServesIfThereAreTokens(t *testing.T) {
 		}
 	})
 }
+
+// Between StopWaiting and its end, a request still waits no longer than its own context.
+func TestDeadlineBeforeTheEndOfWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, delaying("r", "[]", 10, ""))
+		for range 10 {
+			q.get("burst")
+		}
+		q.StopWaiting(time.Now().Add(400 * time.Millisecond))
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		q.send(ctx, "short")
+		q.saw(append(slices.Repeat([]string{"0 served burst"}, 10), "0 429 short")...)
+	})
+}
