@@ -3,7 +3,6 @@ package fuzz
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -70,8 +69,21 @@ func TestTiersAgree(t *testing.T) {
 			default: // the key enters the tier
 				ofCAS, _ := c.ChargeIn(tiers[key], key, float64(n))
 				ofMutex, _ := m.ChargeIn(tiers[key], key, float64(n))
-				got, _ = ofCAS.Take(now)
-				want, _ = ofMutex.Take(now)
+				before := [2]any{first(ofCAS.Level(now)), first(ofCAS.Peek(now))}
+				if other := [2]any{first(ofMutex.Level(now)), first(ofMutex.Peek(now))}; before != other {
+					t.Fatalf("limits %v:\n%q\ncas   %+v\nmutex %+v", limits, log, before, other)
+				}
+				switch rng.IntN(4) {
+				case 0: // as a TakeAll that refuses
+					ofCAS.Enter(now)
+					ofMutex.Enter(now)
+				case 1:
+					got, want = first(ofCAS.Take(now)), first(ofMutex.Take(now))
+					actual := rng.Float64() * float64(n)
+					_, _ = ofCAS.Settle(actual), ofMutex.Settle(actual)
+				default:
+					got, want = first(ofCAS.Take(now)), first(ofMutex.Take(now))
+				}
 			case 0, 1: // in the tier that it is in
 				r, _ := c.Reserve(t.Context(), key, float64(n))
 				s, _ := m.Reserve(t.Context(), key, float64(n))
@@ -128,70 +140,6 @@ func goDeep(t *testing.T, l limiter, key string, n int, now time.Time) (last tb.
 		last, _ = c.Take(now)
 	}
 	return last
-}
-
-// TestNamedTiersAgree is TestTiersAgree for charges that name the tier of their key.
-func TestNamedTiersAgree(t *testing.T) {
-	granted, moved := 0, 0
-	eachProgram(t, *programs/3, func(source *rand.ChaCha8) {
-		rng := rand.New(source)
-		var now time.Time
-		limits := []tb.Limit{randomLimit(rng), randomLimit(rng), randomLimit(rng)}
-		clock := tb.WithClock(func() time.Time { return now })
-		c, err := cas.NewTiered[string](limits, clock)
-		if err != nil {
-			return // a rate that is too high for a tier
-		}
-		m, err := mutex.NewTiered[string](limits, clock)
-		if err != nil {
-			t.Fatal(err)
-		}
-		last := map[string]int{}
-		for step := range 60 {
-			now = now.Add(time.Duration(rng.ExpFloat64() * float64(time.Second)))
-			key, tier := string(rune('a'+rng.IntN(3))), rng.IntN(3)
-			cost := float64(1 + rng.IntN(limits[tier].Capacity))
-			got, _ := c.ChargeIn(tier, key, cost)
-			want, _ := m.ChargeIn(tier, key, cost)
-			agree := func(what string, a, b any) {
-				if a != b {
-					t.Fatalf("step %d, limits %v: %s\ncas   %+v\nmutex %+v", step, limits, what, a, b)
-				}
-			}
-			agree("level", first(got.Level(now)), first(want.Level(now)))
-			agree("check", first(got.Peek(now)), first(want.Peek(now)))
-			took := first(got.Take(now))
-			agree("take", took, first(want.Take(now)))
-			if took.Allowed {
-				granted++
-				if last[key] != tier {
-					moved++
-				}
-				last[key] = tier
-			}
-			switch rng.IntN(5) {
-			case 0:
-				got.Cancel()
-				want.Cancel()
-			case 1:
-				actual := rng.Float64() * float64(limits[tier].Capacity)
-				_, _ = got.Settle(actual), want.Settle(actual)
-			}
-			level := first(c.Level(t.Context(), key))
-			agree("level after", level, first(m.Level(t.Context(), key)))
-			if step%20 == 19 && level.Full > 0 { // full buckets are not restored
-				next, _ := cas.NewTiered[string](limits, clock)
-				if err := next.Restore(c.Snapshot()); err != nil {
-					t.Fatal(err)
-				}
-				restored := first(next.Level(t.Context(), key))
-				agree("restored", math.Round(1e3*restored.Tokens), math.Round(1e3*level.Tokens))
-			}
-		}
-	})
-	if t.Logf("%d granted, %d in another tier", granted, moved); min(granted, moved) < *programs/4 {
-		t.Error("too few")
-	}
 }
 
 func first[T any](v T, _ error) T { return v }
