@@ -41,7 +41,7 @@ func (l timeline) quantum() *big.Rat {
 }
 
 // deepest is the most debt that a call may wait for.
-var deepest = tokens(2 * tb.MaxCapacity)
+var deepest = big.NewRat(2*tb.MaxCapacity, 1)
 
 // greatest returns the greatest capacity.
 func (l timeline) greatest() *big.Rat {

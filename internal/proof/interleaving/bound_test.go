@@ -59,7 +59,7 @@ func (y *tally) called(c call, p *client) {
 		case c.op == settle:
 			u.tokens = min(u.tokens, float64(c.n)) // more is counted when it is charged
 			p.settles = u
-		case c.at <= u.at:
+		default:
 			u.tokens = 0
 		}
 		u.corrected = true
