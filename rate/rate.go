@@ -1,6 +1,6 @@
-// Package rate is a drop-in replacement for golang.org/x/time/rate over the bucket of tb/cas. It has
-// the same identifiers, so that a program changes only the import. Allow, AllowN and a Wait without a
-// delay take no lock and allocate nothing, and Reserve allocates its result.
+// Package rate is a drop-in replacement for golang.org/x/time/rate over the bucket of tb/cas. It
+// has the same identifiers, so that a program changes only the import. Allow, AllowN and a Wait
+// without a delay take no lock and allocate nothing, and Reserve allocates its result.
 //
 // It differs from version 0.16.0 in this:
 //
@@ -8,10 +8,10 @@
 //     in between once more (golang.org/issue/71360, golang.org/issue/76037).
 //   - Cancel gives nothing back while a newer reservation waits. It gives nothing back twice, and
 //     mostly nothing after a change of the limiter.
-//   - A reservation is not OK if the debt would be above 2³¹ tokens, or paid after 292 years, unless
-//     the limit is 0.
-//   - Tokens are counted in millionths, or in 2⁻²³ of the burst if that is more. So a token may come
-//     early by such a unit.
+//   - A reservation is not OK if the debt would be above 2³¹ tokens, or paid after 292 years,
+//     unless the limit is 0.
+//   - Tokens are counted in millionths, or in 2⁻²³ of the burst if that is more. So a token may
+//     come early by such a unit.
 //   - A burst above 2³⁰, and a limit above 10⁹ a second, are kept to a millionth of the burst. With
 //     such a burst, Cancel gives nothing back.
 //   - A limit below one event in 292 years, and a limit that is not a number, count as 0.
@@ -60,9 +60,9 @@ func (limit Limit) durationFromTokens(tokens float64) time.Duration {
 	return InfDuration
 }
 
-// Limiter is a token bucket that is full at first. It holds up to a burst of tokens, and is refilled
-// at a Limit. The zero Limiter has a limit and a burst of 0, and rejects all events. All methods are
-// safe for concurrent use. A Limiter must not be copied after its first use.
+// Limiter is a token bucket that is full at first. It holds up to a burst of tokens, and is
+// refilled at a Limit. The zero Limiter has a limit and a burst of 0, and rejects all events. All
+// methods are safe for concurrent use. A Limiter must not be copied after its first use.
 //
 //   - Allow and AllowN take tokens, or return false.
 //   - Wait and WaitN sleep until they may use their tokens.
@@ -86,7 +86,7 @@ type state struct {
 	scale float64   // tokens of the bucket for a token of the limiter
 	still bool      // the limit supplies nothing, or all at once: the bucket is read as of since
 	since time.Time // reading at which the bucket was made
-	paid  float64   // less than a token of the bucket, which was taken and is not yet used; see Limiter.mu
+	paid  float64   // part of a token of the bucket, taken and not yet used; under Limiter.mu
 }
 
 // NewLimiter returns a Limiter with a full bucket of b tokens, refilled with r tokens a second.
@@ -123,8 +123,8 @@ func (lim *Limiter) locked(t time.Time) *state {
 
 // bucketLimit returns the limit of the bucket for s, and sets how s uses the bucket. The tokens of
 // the bucket are larger than those of the limiter if the limit or the burst is out of its range. If
-// the limit supplies less than the bucket can, or everything at once, the clock of the bucket stands
-// still.
+// the limit supplies less than the bucket can, or everything at once, the clock of the bucket
+// stands still.
 func (s *state) bucketLimit() tb.Limit {
 	capacity, rate := max(s.burst, 1), float64(s.limit)
 	if !(rate > 0) || s.limit >= Inf {
@@ -288,8 +288,8 @@ func (r *Reservation) takeUnits(s *state, t time.Time, cost float64, within time
 	r.charged = false
 }
 
-// take takes cost tokens of the bucket at t, if they may be used within a time. A negative cost gives
-// tokens back, if they pay the debt within that time.
+// take takes cost tokens of the bucket at t, if they may be used within a time. A negative cost
+// gives tokens back, if they pay the debt within that time.
 func (r *Reservation) take(s *state, t time.Time, cost float64, within time.Duration) {
 	var delay time.Duration
 	if cost > 0 {
@@ -318,19 +318,20 @@ func (r *Reservation) take(s *state, t time.Time, cost float64, within time.Dura
 // Wait is WaitN of one event.
 func (lim *Limiter) Wait(ctx context.Context) error { return lim.WaitN(ctx, 1) }
 
-// WaitN takes n tokens, and sleeps until they may be used. It takes nothing and returns an error if n
-// is above the burst, or the context has ended or would end before. If the context ends while WaitN
-// sleeps, WaitN cancels the reservation and returns the error of the context.
+// WaitN takes n tokens, and sleeps until they may be used. It takes nothing and returns an error if
+// n is above the burst, or the context has ended or would end before. If the context ends while
+// WaitN sleeps, WaitN cancels the reservation and returns the error of the context.
 func (lim *Limiter) WaitN(ctx context.Context, n int) error {
 	if s := lim.state.Load(); s != nil && s.plain && n > 0 && ctx.Err() == nil {
 		if d, _ := s.bucket.AllowN(n); d.Allowed { // no error: n is positive
 			return nil
 		}
 	}
-	return lim.wait(ctx, n, time.Now(), func(d time.Duration) (<-chan time.Time, func() bool, func()) {
+	newTimer := func(d time.Duration) (<-chan time.Time, func() bool, func()) {
 		timer := time.NewTimer(d)
 		return timer.C, timer.Stop, func() {}
-	})
+	}
+	return lim.wait(ctx, n, time.Now(), newTimer)
 }
 
 // wait is WaitN at t. newTimer returns a channel that receives after a time, a function that stops
@@ -397,8 +398,8 @@ func (r *Reservation) DelayFrom(t time.Time) time.Duration {
 	return max(0, r.timeToAct.Sub(t))
 }
 
-// Cancel gives back the tokens, which the caller must not have used, unless the time to use them has
-// passed. See the package documentation.
+// Cancel gives back the tokens, which the caller must not have used, unless the time to use them
+// has passed. See the package documentation.
 func (r *Reservation) Cancel() { r.CancelAt(time.Now()) }
 
 // CancelAt is Cancel at t.

@@ -43,7 +43,8 @@ func TestConcurrentCallers(t *testing.T) {
 	}
 }
 
-// Each call sees one state, and a cancelled reservation is given back once, while the limiter changes.
+// Each call sees one state, and a cancelled reservation is given back once, while the limiter
+// changes.
 func TestConcurrentChanges(t *testing.T) {
 	var lim rate.Limiter
 	var callers sync.WaitGroup

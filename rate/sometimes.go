@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// Sometimes calls a function in some of many cases, such as a line of a log. It calls the function if
-// one of its fields says so. The zero Sometimes calls the first function only. All fields must be set
-// before the first Do.
+// Sometimes calls a function in some of many cases, such as a line of a log. It calls the function
+// if one of its fields says so. The zero Sometimes calls the first function only. All fields must
+// be set before the first Do.
 type Sometimes struct {
 	First    int           // the first calls of Do, if above 0
-	Every    int           // the first call of Do and each one that is so many calls later, if above 0
+	Every    int           // the first call of Do and each so many calls later, if above 0
 	Interval time.Duration // a call of Do so long after the end of the last function, if above 0
 
 	mu    sync.Mutex
@@ -18,8 +18,8 @@ type Sometimes struct {
 	last  time.Time // end of the last function, if Interval is set
 }
 
-// Do calls f, or does nothing: see Sometimes. The first Do always calls f. Do is safe for concurrent
-// use: it waits for a call of f that is under way, so f must not call Do.
+// Do calls f, or does nothing: see Sometimes. The first Do always calls f. Do is safe for
+// concurrent use: it waits for a call of f that is under way, so f must not call Do.
 func (s *Sometimes) Do(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,8 +17,8 @@ type limiter interface {
 	Wait(ctx context.Context) error
 }
 
-// BenchmarkRate measures calls that are granted at once, by one goroutine and by 64. To interleave the
-// two packages, run it several times with -count 1.
+// BenchmarkRate measures calls that are granted at once, by one goroutine and by 64. To interleave
+// the two packages, run it several times with -count 1.
 func BenchmarkRate(b *testing.B) {
 	const limit, burst = 1e9, 1 << 30
 	ours, theirs := rate.NewLimiter(limit, burst), xrate.NewLimiter(limit, burst)

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// exports returns the exported identifiers of a package with their types, those of fields and methods
-// included.
+// exports returns the exported identifiers of a package with their types, those of fields and
+// methods included.
 func exports(t *testing.T, path string) []string {
 	t.Helper()
 	p, err := importer.ForCompiler(token.NewFileSet(), "source", nil).Import(path)

@@ -33,7 +33,8 @@ func newPair(t *testing.T, limit rate.Limit, burst int) *pair {
 func (p *pair) same(what string, n int, at time.Duration, got, want any) {
 	p.Helper()
 	if got != want {
-		p.Fatalf("limit %v, burst %d: %s of %d after %v: %v, want %v", p.limit, p.burst, what, n, at, got, want)
+		p.Fatalf("limit %v, burst %d: %s of %d after %v: %v, want %v",
+			p.limit, p.burst, what, n, at, got, want)
 	}
 }
 
@@ -65,8 +66,8 @@ func (p *pair) reserve(at time.Duration, n int) {
 	p.tokens(at)
 }
 
-// wait compares WaitN with a context that ends after a time, which is too early for a call that must
-// sleep.
+// wait compares WaitN with a context that ends after a time, which is too early for a call that
+// must sleep.
 func (p *pair) wait(n int, within time.Duration) {
 	p.Helper()
 	wait := func(waitN func(context.Context, int) error) error {

@@ -11,8 +11,8 @@ import (
 
 var steps = flag.Int("steps", 100_000, "calls of TestRandomPrograms")
 
-// Times and rates are powers of two, so that neither limiter has a rounding error, and bursts up to 83
-// have units of a millionth of a token.
+// Times and rates are powers of two, so that neither limiter has a rounding error, and bursts up to
+// 83 have units of a millionth of a token.
 func TestRandomPrograms(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for done := 0; done < *steps && !t.Failed(); {
@@ -76,7 +76,7 @@ func TestTimesThatGoBack(t *testing.T) {
 				latest = now
 			}
 			if most -= float64(n); most < -1e-6 {
-				t.Fatalf("burst %d: %d tokens granted, and the ideal bucket has %v", burst, n, most+float64(n))
+				t.Fatalf("burst %d: %d granted, the ideal bucket has %v", burst, n, most+float64(n))
 			}
 		}
 	}

@@ -12,7 +12,7 @@ import (
 
 // differs are the tests of x/time/rate that fail here, and why.
 var differs = map[string]string{
-	"TestLimiterJumpBackwards":  "a time that goes back credits tokens once more: golang.org/issue/71360",
+	"TestLimiterJumpBackwards":  "a time that goes back credits tokens again: golang.org/issue/71360",
 	"TestReserveJumpBack":       "so it does for a reservation: golang.org/issue/76037",
 	"TestReserveJumpBackCancel": "so it does after Cancel: golang.org/issue/65508",
 	"TestReserveSetBurst":       "so it does after SetBurst: golang.org/issue/71360",
@@ -20,8 +20,8 @@ var differs = map[string]string{
 	"TestCancelMulti":           "so it does, and forgets the newer one that is cancelled first",
 }
 
-// edits are the changes to the test files of x/time/rate: one line that logs fields of a Limiter, and
-// the import.
+// edits are the changes to the test files of x/time/rate: one line that logs fields of a Limiter,
+// and the import.
 var edits = strings.NewReplacer(
 	"lim.tokens, lim.last, lim.lastEvent", "lim.Tokens(), nil, nil",
 	`"golang.org/x/time/rate"`, `"github.com/seed-181794aa/ratelimit/rate"`,
@@ -33,8 +33,8 @@ func TestUpstream(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the tests of x/time sleep for three seconds")
 	}
-	upstream := strings.TrimSpace(command(t, "go", "list", "-f", "{{.Dir}}", "golang.org/x/time/rate"))
-	ours := strings.TrimSpace(command(t, "go", "list", "-f", "{{.Dir}}", "github.com/seed-181794aa/ratelimit/rate"))
+	const rate = "github.com/seed-181794aa/ratelimit/rate"
+	upstream, ours := dir(t, "golang.org/x/time/rate"), dir(t, rate)
 	files, err := filepath.Glob(filepath.Join(upstream, "*_test.go"))
 	if err != nil || len(files) < 2 {
 		t.Fatalf("test files of x/time: %v, %v", files, err)
@@ -60,7 +60,7 @@ func TestUpstream(t *testing.T) {
 		t.Fatal(err)
 	}
 	test := exec.Command("go", "test", "-overlay", name, "-json", "-count=1",
-		"-run", "^(Test|Example)", "github.com/seed-181794aa/ratelimit/rate")
+		"-run", "^(Test|Example)", rate)
 	out, _ := test.Output() // fails, because tests do
 	passed := 0
 	for line := range bytes.Lines(out) {
@@ -86,11 +86,12 @@ func TestUpstream(t *testing.T) {
 	}
 }
 
-func command(t *testing.T, name string, args ...string) string {
+// dir returns where a package is, in the module cache or here.
+func dir(t *testing.T, path string) string {
 	t.Helper()
-	out, err := exec.Command(name, args...).Output()
+	out, err := exec.Command("go", "list", "-f", "{{.Dir}}", path).Output()
 	if err != nil {
-		t.Fatalf("%s %v: %v", name, args, err)
+		t.Fatalf("%s: %v", path, err)
 	}
-	return string(out)
+	return strings.TrimSpace(string(out))
 }
