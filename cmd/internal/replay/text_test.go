@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -125,6 +126,9 @@ Refused most by s:
 `
 	if got := rendered(t, &rep); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if text, err := json.Marshal(&rep); err != nil || strings.Contains(string(text), "null") {
+		t.Errorf("%s, %v", text, err)
 	}
 }
 
