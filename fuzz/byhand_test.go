@@ -15,29 +15,6 @@ type named struct {
 
 // programsByHand are programs for single rules of the contract.
 var programsByHand = []named{
-	{"burst, refusal, wait", program{
-		tb.Limit{Capacity: 10, Tokens: 5, Per: time.Second}, 4, tb.ForgiveLeast,
-		[]call{
-			{op: allowN, key: "a", n: 10},
-			{op: allowN, key: "a", n: 1},
-			{step: 199999999, op: allowN, key: "a", n: 1},
-			{step: 1, op: allowN, key: "a", n: 1},
-			{step: time.Hour, op: allowN, key: "a", n: 11},
-			{op: allowN, key: "a", n: 10},
-		},
-	}},
-	{"late readings", program{
-		tb.Limit{Capacity: 10, Tokens: 3, Per: time.Second}, 4, tb.ForgiveLeast,
-		[]call{
-			{step: time.Minute, op: allowN, key: "a", n: 9},
-			{step: -time.Second, op: allowN, key: "a", n: 1},
-			{step: -time.Hour, op: allowN, key: "a", n: 1},
-			{step: -100 * 365 * 24 * time.Hour, op: peek, key: "a"},
-			{step: 100*365*24*time.Hour + time.Hour + time.Second, op: allowN, key: "a", n: 1},
-			{step: 333333333, op: allowN, key: "a", n: 1},
-			{step: 1, op: allowN, key: "a", n: 1},
-		},
-	}},
 	{"a fraction of a unit a nanosecond, for centuries", program{
 		tb.Limit{Capacity: 2, Tokens: 1, Per: math.MaxInt64}, 4, tb.ForgiveLeast,
 		[]call{
@@ -133,20 +110,6 @@ var programsByHand = []named{
 			{op: allowN, key: "b", n: 5},
 			{step: 19 * time.Second, op: allowN, key: "b", n: 1},
 			{step: 2 * time.Second, op: allowN, key: "b", n: 1},
-		},
-	}},
-	{"both or neither", program{
-		tb.Limit{Capacity: 10, Tokens: 1, Per: time.Second}, 4, tb.ForgiveLeast,
-		[]call{
-			{op: takeAll, key: "a", cost: 4, other: "b"},
-			{op: takeAll, key: "a", cost: 4, other: "b"},
-			{op: takeAll, key: "a", cost: 4, other: "c"},
-			{step: time.Second, op: takeAll, key: "c", cost: 4, other: "c"},
-			{step: time.Second, op: takeAll, key: "c", cost: 5, other: "c"},
-			{op: allowN, key: "c", n: 7},
-			{step: -time.Hour, op: takeAll, key: "d", cost: 8, other: "d"},
-			{op: allowN, key: "d", n: 9},
-			{op: takeAll, key: "d", other: "d"},
 		},
 	}},
 }
