@@ -43,7 +43,7 @@ func (c *BucketCharge) Level(t time.Time) (tb.Level, error) { return c.bucket.Le
 func (c *BucketCharge) Take(t time.Time) (tb.Decision, error) {
 	b := c.bucket
 	at, target := b.clock.instant(t), b.load()
-	if d, ok := c.takeFast(&b.limits, target, b.layout(), at); ok {
+	if d, ok := c.takeFast(target, b.layout(), at); ok { // a Bucket counts nothing
 		return d, nil
 	}
 	return takePart(b, &c.part, target, at)

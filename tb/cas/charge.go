@@ -63,7 +63,10 @@ func (c *Charge[K]) Take(t time.Time) (tb.Decision, error) {
 		target = c.place.load()
 	}
 	at := c.place.clock.instant(t)
-	if d, ok := c.takeFast(c.place.shared(), target, c.place.layoutOf(target), at); ok {
+	if d, ok := c.takeFast(target, c.place.layoutOf(target), at); ok {
+		if d.Allowed {
+			c.countTaken(c.place.shared())
+		}
 		return d, nil
 	}
 	return takePart(c.place, &c.part, target, at)

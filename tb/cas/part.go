@@ -28,7 +28,7 @@ func (p *part) Delay() time.Duration { return p.delay }
 
 // takeFast is the fast path of takePart: it takes p at t, if c can decide and p need not wait. c is the
 // bucket's cell, or nil, and m its layout, which was loaded later.
-func (p *part) takeFast(s *limits, c *cell, m *layout, t uint64) (d tb.Decision, ok bool) {
+func (p *part) takeFast(c *cell, m *layout, t uint64) (d tb.Decision, ok bool) {
 	if c == nil {
 		return tb.Decision{}, false
 	}
@@ -36,7 +36,6 @@ func (p *part) takeFast(s *limits, c *cell, m *layout, t uint64) (d tb.Decision,
 	p.receipt, p.delay = receipt{}, 0
 	if d.Allowed {
 		p.receipt = receipt{c, before, after}
-		p.countTaken(s)
 		return d, true
 	}
 	return d, ok && p.want.kind == kindTake
