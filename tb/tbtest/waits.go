@@ -227,7 +227,7 @@ func waitBoundsTheQueue(s *suite) {
 				b.Errorf("waiting caller %d: error %v at %v", i, err, b.elapsed())
 			}
 		}
-		b.waited(1, time.Duration(queued*capacity+1)*time.Second)
+		b.waited(1, (time.Duration(queued)*capacity+1)*time.Second)
 	})
 }
 
