@@ -33,8 +33,8 @@ func (s *session) reservation(r *request) tb.Reservation {
 	return s.held[r]
 }
 
-// onSession makes the call r, which needs a session. A refused reservation is not corrected,
-// because its methods do not read the clock.
+// onSession makes the call r, which needs a session. A refused reservation is not settled, because it
+// does not read the clock, as Cancel never does.
 func (r *request) onSession(s *session, c *sharedClock) (a reply) {
 	at := span.Origin.Add(r.at)
 	switch r.verb {
@@ -46,10 +46,7 @@ func (r *request) onSession(s *session, c *sharedClock) (a reply) {
 		s.mu.Unlock()
 		return reply{v.Decision, v.Delay(), err}
 	case cancel:
-		if v := s.reservation(r.of); v.Allowed {
-			c.set(at)
-			v.Cancel()
-		}
+		s.reservation(r.of).Cancel()
 	case settle:
 		if v := s.reservation(r.of); v.Allowed {
 			c.set(at)

@@ -19,7 +19,6 @@ const (
 	sharesSlots         // Reserve loads and then stores
 	restores            // Cancel brings the bucket back to its state before Reserve
 	movesSlots          // Cancel gives back under a later reservation
-	givesBackUsed       // Cancel gives back after the slot
 	forgivesExcess      // Settle charges no more than the bucket has
 	losesGrants         // Settle loads and then stores
 	refills             // SetLimit fills the bucket
@@ -67,11 +66,9 @@ func (b *wrongBucket) Reserve(_ context.Context, _ string, cost float64) (tb.Res
 	b.full, b.slot, b.since = next, next-b.capacity*b.rate, at
 	slot := b.slot
 	held := wrongHeld{func() {
-		now := b.now()
 		switch {
 		case b.flaw == restores:
 			b.full, b.slot = before.full, before.slot
-		case now > max(at, slot) && b.flaw != givesBackUsed:
 		case b.slot > slot && b.flaw != movesSlots:
 		default:
 			b.full, b.slot = b.full-units, before.slot
@@ -148,12 +145,6 @@ var reservationScripts = []struct {
 		r := reserved(0, "a", 2)
 		return []*request{
 			allow(0, "a", 10), r, reserved(0, "a", 3), correction(cancel, 0, r, 0), reserved(0, "a", 1),
-		}
-	}, 0, nil},
-	{"Cancel gives back what was used", givesBackUsed, func() []*request {
-		r := reserved(0, "a", 2)
-		return []*request{
-			allow(0, "a", 10), r, correction(cancel, 3*second, r, 0), allow(3*second, "a", 3),
 		}
 	}, 0, nil},
 	{"Settle forgives the excess", forgivesExcess, func() []*request {
