@@ -67,11 +67,11 @@ func (a *judge) quantum() int64 { return max(int64(a.limit.Per)/1e6, a.capacity(
 // called is the event at which r is made.
 func (a *judge) called(r *record) {
 	a.latestMade = max(a.latestMade, r.at)
-	a.forgivenBefore = max(a.forgivenBefore, r.forgivenBefore)
-	if r.allowed {
+	if r.allowed { // the interval begins before r has asked what was forgiven
 		a.made += a.cost(r)
 		r.least = a.supply(a.latestDone) + a.amount(a.forgivenBefore) - a.capacity()
 	}
+	a.forgivenBefore = max(a.forgivenBefore, r.forgivenBefore)
 }
 
 // returned is the event at which r has returned.
