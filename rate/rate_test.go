@@ -20,7 +20,7 @@ import (
 // Callers share the burst, also if an event costs less than a unit of the bucket.
 func TestConcurrentCallers(t *testing.T) {
 	const left = 4000
-	for _, burst := range []int{left, 1 << 30, 1<<31 + 1} {
+	for _, burst := range []int{left, 1 << 30, math.MaxInt32} {
 		lim := rate.NewLimiter(1e-9, burst)
 		if burst > left && !lim.AllowN(time.Now(), burst-left) {
 			t.Fatalf("burst %d: refused", burst)
@@ -61,7 +61,7 @@ func TestConcurrentChanges(t *testing.T) {
 			}
 		})
 	}
-	for _, burst := range []int{2, 0, 1 << 31, 7, -1, 3} {
+	for _, burst := range []int{2, 0, math.MaxInt32, 7, -1, 3} {
 		for _, limit := range []rate.Limit{5, 0, 4e9, rate.Inf, 0.1} {
 			lim.SetBurst(burst)
 			lim.SetLimit(limit)

@@ -46,22 +46,24 @@ func (a *Auditor[N]) Add(grants []Grant[N]) (excess N) {
 		sum, most N // of the grants below the node
 		any       bool
 	}
-	join := func(x, y node) node {
-		if x.most += y.sum; !x.any || y.any && y.most > x.most {
-			x.most = y.most
+	join := func(x, y *node) node {
+		most := x.most + y.sum
+		if !x.any || y.any && y.most > most {
+			most = y.most
 		}
-		return node{x.sum + y.sum, x.most, x.any || y.any}
+		return node{x.sum + y.sum, most, x.any || y.any}
 	}
 	leaves := 1 << bits.Len(uint(len(grants)))
 	tree := make([]node, 2*leaves)
-	all := node{most: a.most, any: a.seen}
+	before := node{most: a.most, any: a.seen}
+	all := before
 	for n, i := range byEnd {
 		g, k := &grants[i], leaves+i
 		tree[k] = node{g.Amount, g.Least + g.Amount, true}
 		for k /= 2; k > 0; k /= 2 {
-			tree[k] = join(tree[2*k], tree[2*k+1])
+			tree[k] = join(&tree[2*k], &tree[2*k+1])
 		}
-		all = join(node{most: a.most, any: a.seen}, tree[1])
+		all = join(&before, &tree[1])
 		if over := all.most - g.Most; n == 0 || over > excess {
 			excess = over
 		}
