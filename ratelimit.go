@@ -122,8 +122,8 @@ func New[K comparable](limit Limit, opts ...Option) (*Limiter[K], error) {
 	return cas.New[K](limit, opts...)
 }
 
-// NewTiered returns a limiter whose keys have different limits, in one table. Limiter.ChargeIn names
-// the tier of a key, an index of limits. See cas.NewTiered.
+// NewTiered returns a limiter whose keys have different limits, in one table. Limiter.ChargeIn
+// names the tier of a key, an index of limits. See cas.NewTiered.
 func NewTiered[K comparable](
 	limits []Limit, opts ...Option,
 ) (*Limiter[K], error) {

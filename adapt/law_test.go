@@ -27,8 +27,8 @@ func answers(n int, latency, tail float64) (d distribution) {
 
 func near(got, want float64) bool { return math.Abs(got-want) <= 0.07*want }
 
-// An interval is a quarter longer than the target, within bounds. The gain of a cut is a quarter for
-// an interval as long as the target, and less for a longer one.
+// An interval is a quarter longer than the target, within bounds. The gain of a cut is a quarter
+// for an interval as long as the target, and less for a longer one.
 func TestPaceFollowsTheTarget(t *testing.T) {
 	for _, tt := range []struct {
 		target, pace time.Duration
@@ -238,8 +238,8 @@ func TestSmoothing(t *testing.T) {
 	}
 }
 
-// While the tail is excused, the mean is judged by half of the aim. The median would not show a queue
-// in which newcomers overtake.
+// While the tail is excused, the mean is judged by half of the aim. The median would not show a
+// queue in which newcomers overtake.
 func TestRoomByTheMean(t *testing.T) {
 	l := newTestLaw()
 	l.excusedTail = time.Hour
@@ -275,8 +275,8 @@ func TestFailuresBeyondChance(t *testing.T) {
 	}
 }
 
-// A trial ends at the lowest rate, too, although that is not far below its first rate. What does not
-// come from the load is excused: half as many failures again are tolerated.
+// A trial ends at the lowest rate, too, although that is not far below its first rate. What does
+// not come from the load is excused: half as many failures again are tolerated.
 func TestTrialEndsAtTheLowestRate(t *testing.T) {
 	for _, failing := range []bool{false, true} {
 		l := newTestLaw()

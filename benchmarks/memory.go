@@ -38,8 +38,8 @@ func (w Workload) measureMemory(b *testing.B, c Contender) {
 	b.ReportMetric(bytes/float64(w.Keys)/float64(b.N), "B/key")
 }
 
-// liveHeap returns the bytes of live objects. The second collection frees what a cleanup of the first
-// has let go.
+// liveHeap returns the bytes of live objects. The second collection frees what a cleanup of the
+// first has let go.
 func liveHeap() uint64 {
 	var m runtime.MemStats
 	runtime.GC()

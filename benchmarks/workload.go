@@ -90,8 +90,8 @@ func count(n int) string {
 	return strconv.Itoa(n)
 }
 
-// zipf is the exponent of Zipf's distribution: the k-th most frequent key has a share of the calls in
-// proportion to k to the power of -zipf.
+// zipf is the exponent of Zipf's distribution: the k-th most frequent key has a share of the calls
+// in proportion to k to the power of -zipf.
 const zipf = 1.1
 
 // name returns the i-th key, in memory of its own.

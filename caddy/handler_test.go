@@ -37,7 +37,9 @@ func newHandler(t testing.TB, document string) *Handler {
 }
 
 // serve passes a request to the handler as Caddy does.
-func serve(h *Handler, r *http.Request, next caddyhttp.Handler) (*httptest.ResponseRecorder, error) {
+func serve(
+	h *Handler, r *http.Request, next caddyhttp.Handler,
+) (*httptest.ResponseRecorder, error) {
 	w := httptest.NewRecorder()
 	r = caddyhttp.PrepareRequest(r, caddy.NewReplacer(), w, &caddyhttp.Server{})
 	return w, h.ServeHTTP(w, r, next)

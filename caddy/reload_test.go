@@ -84,7 +84,8 @@ func TestAFailedReloadChangesNothing(t *testing.T) {
 		}
 	}
 	for name, c := range map[string]struct{ other, admin map[string]any }{
-		"a limiter":       {other: handler(map[string]any{"handler": "token_bucket", "policy_file": "/-"})},
+		"a limiter": {other: handler(map[string]any{"handler": "token_bucket",
+			"policy_file": "/-"})},
 		"another handler": {other: handler(map[string]any{"handler": "missing"})},
 		"the start":       {other: map[string]any{"listen": []string{taken.Addr().String()}}},
 		"after the start": {admin: map[string]any{"disabled": true, "config": map[string]any{

@@ -209,9 +209,9 @@ func WithMaxKeyLength(n int) Option {
 	return withValid(n >= 32 && n <= 1024, text, func(s *settings) { s.maxKeyLength = n })
 }
 
-// WithRefusal lets the application answer the requests that are not granted, in place of the problem
-// document. The fields of the limiter and Cache-Control are set already. The function must write
-// the status, which is usually Refusal.Status. A client that has disconnected gets no answer.
+// WithRefusal lets the application answer the requests that are not granted, in place of the
+// problem document. The fields of the limiter and Cache-Control are set already. The function must
+// write the status, which is usually Refusal.Status. A client that has disconnected gets no answer.
 func WithRefusal(answer func(w http.ResponseWriter, r *http.Request, refusal *Refusal)) Option {
 	return with(func(s *settings) { s.answer = answer })
 }

@@ -59,8 +59,8 @@ func (r *rule) snapshotRule() snapshotRule {
 // last is the first. The last line has a checksum, so Restore finds a damaged file. No request
 // waits. A bucket that comes or goes meanwhile may be missing.
 //
-// The buckets of a Store are not part of a snapshot. The snapshot contains the keys of clients, such
-// as API keys, and the secret with which long keys are hashed, so it must be kept private.
+// The buckets of a Store are not part of a snapshot. The snapshot contains the keys of clients,
+// such as API keys, and the secret with which long keys are hashed, so it must be kept private.
 func (l *Limiter) Snapshot(w io.Writer) error {
 	sum := newChecksum()
 	out := bufio.NewWriterSize(io.MultiWriter(w, sum), 1<<16)

@@ -8,7 +8,8 @@ import (
 )
 
 func TestUpstreamFieldsAreDropped(t *testing.T) {
-	h := http.Header{"RateLimit-LIMIT": nil, "X-Rate-Limit": nil} // an upstream of HTTP/1 spells freely
+	h := http.Header{"RateLimit-LIMIT": nil,
+		"X-Rate-Limit": nil} // an upstream of HTTP/1 spells freely
 	for _, f := range []string{
 		"RateLimit", "RateLimit-Policy", "RateLimit-Remaining", "RateLimit-Reset", "X-RateLimit-",
 		"X-RateLimit-Used", "Retry-After",

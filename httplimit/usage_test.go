@@ -67,14 +67,15 @@ func TestUsage(t *testing.T) {
 			io.WriteString(w, "used 2")
 			w.Write([]byte("5"))
 		}, 10, 25},
-		"estimated":      {[]string{"Max: 40"}, body("used 25"), 40, 25},
-		"bounded":        {[]string{"Max: 4000"}, body("used 2500"), 60, 60},
-		"no usage":       {[]string{"Max: 40"}, body("error"), 40, 40},
-		"not a number":   {[]string{"Max: x"}, body("used NaN"), 10, 10},
-		"negative":       {[]string{"Max: -3"}, body("used -3"), 10, 10},
-		"free":           {nil, body("used 0"), 10, 0},
-		"empty":          {nil, func(http.ResponseWriter) {}, 10, 10},
-		"not to be read": {nil, func(w http.ResponseWriter) { w.Header().Set("Content-Encoding", "br") }, 10, 10},
+		"estimated":    {[]string{"Max: 40"}, body("used 25"), 40, 25},
+		"bounded":      {[]string{"Max: 4000"}, body("used 2500"), 60, 60},
+		"no usage":     {[]string{"Max: 40"}, body("error"), 40, 40},
+		"not a number": {[]string{"Max: x"}, body("used NaN"), 10, 10},
+		"negative":     {[]string{"Max: -3"}, body("used -3"), 10, 10},
+		"free":         {nil, body("used 0"), 10, 0},
+		"empty":        {nil, func(http.ResponseWriter) {}, 10, 10},
+		"not to be read": {nil, func(w http.ResponseWriter) { w.Header().Set("Content-Encoding", "br") },
+			10, 10},
 		"copied": {nil, func(w http.ResponseWriter) {
 			io.Copy(w, struct{ io.Reader }{strings.NewReader("used 33")})
 		}, 10, 33},
@@ -171,4 +172,6 @@ type readingRecorder struct {
 	http.Hijacker
 }
 
-func (w *readingRecorder) ReadFrom(r io.Reader) (int64, error) { return io.Copy(w.ResponseRecorder, r) }
+func (w *readingRecorder) ReadFrom(r io.Reader) (int64, error) {
+	return io.Copy(w.ResponseRecorder, r)
+}

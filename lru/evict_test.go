@@ -297,8 +297,8 @@ func (v *usedAfterStamp) Stamp(i *item) (stamp, state uint64, final bool) {
 	return stamp, state, final
 }
 
-// A value is replaced between the look at its stamp and its retirement, by one in the same state. The
-// insert looks at the successor before it retires it.
+// A value is replaced between the look at its stamp and its retirement, by one in the same state.
+// The insert looks at the successor before it retires it.
 func TestSuccessorIsNotRetiredForItsPredecessor(t *testing.T) {
 	var values usedAfterStamp
 	var m Map[string, item]

@@ -121,9 +121,9 @@ const (
 // one, Insert corrects stale stamps. It stops once it has found one and made at least 16
 // corrections, and in any case after 1,024. It passes now to Retire.
 //
-// set is called under the lock, and returns the stamp. v is nil unless the outcome is Inserted. If the outcome is
-// Refused, until is the least stamp: from then on there is room. Insert panics if key does not
-// equal itself, as a NaN does not.
+// set is called under the lock, and returns the stamp. v is nil unless the outcome is Inserted. If
+// the outcome is Refused, until is the least stamp: from then on there is room. Insert panics if
+// key does not equal itself, as a NaN does not.
 func (m *Map[K, V]) Insert(
 	key K, now, idle uint64, set func(*V) (stamp uint64),
 ) (v *V, until uint64, outcome Outcome) {
@@ -205,9 +205,9 @@ func (m *Map[K, V]) Replace(key K, old *V, set func(*V)) *V {
 	return next
 }
 
-// Remove removes key. It calls retire with the key's value, and retire must end that value
-// whatever its state is, and not panic. Remove takes time linear in the number of keys, and inserts wait
-// for it.
+// Remove removes key. It calls retire with the key's value, and retire must end that value whatever
+// its state is, and not panic. Remove takes time linear in the number of keys, and inserts wait for
+// it.
 func (m *Map[K, V]) Remove(key K, retire func(v *V)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

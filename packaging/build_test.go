@@ -38,8 +38,8 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// build builds the programs for distribution from a directory with the sources, and returns the name
-// of tb.
+// build builds the programs for distribution from a directory with the sources, and returns the
+// name of tb.
 func build(sources, dir string) (string, error) {
 	cmd := exec.Command("scripts/build", dir)
 	cmd.Dir = sources

@@ -122,9 +122,9 @@ func (lim *Limiter) locked(t time.Time) *state {
 }
 
 // bucketLimit returns the limit of the bucket for s, and sets how s uses the bucket. The tokens of
-// the bucket are larger than those of the limiter if the limit or the burst is out of its range. If
-// the limit supplies less than the bucket can, or everything at once, the clock of the bucket
-// stands still.
+// the bucket are larger than the tokens of the limiter if the limit or the burst is out of its
+// range. If the limit supplies less than the bucket can, or everything at once, the clock of the
+// bucket stands still.
 func (s *state) bucketLimit() tb.Limit {
 	capacity, rate := max(s.burst, 1), float64(s.limit)
 	if !(rate > 0) || s.limit >= Inf {

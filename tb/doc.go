@@ -17,8 +17,7 @@
 //     A reservation counts at its slot, and settled costs have a bound of their own: see below.
 //   - C2, no lost credit. A call is refused only if the ideal continuous bucket holds less than
 //     the cost plus one quantum, where each cost is rounded up to units. No sequence of grants
-//     and refusals loses a fraction. An undone charge and a cancelled reservation may lose credit:
-//     see [Charge] and [Reservation].
+//     and refusals loses a fraction. Cancel may: see [Charge] and [Reservation].
 //   - C3, exact wait. After a refusal at reading t, and with no other caller, the same call is
 //     granted at t+RetryAfter and refused one nanosecond earlier. This holds for Reserve too, and
 //     Delay is as exact. A new key that RefuseNew refuses may be granted earlier: see Eviction.
@@ -36,10 +35,10 @@
 //     [ErrInvalidKey]. An impossible configuration, or an impossible limit for SetLimit, returns a
 //     [*ConfigError] and changes nothing. Settle accepts an actual cost of zero.
 //
-// Package tb/cas keeps all clauses, but a call that moves its bucket (see the glossary) takes a lock
-// and allocates, against C6, and may be refused after it has written, against C4. So may a call
-// that would put a bucket deeper into debt than any call before, at most 64 times in the life of a
-// limiter. Package tb/mutex does not keep C4 and C6.
+// Package tb/cas keeps all clauses, but a call that moves its bucket (see the glossary) takes a
+// lock and allocates, against C6, and may be refused after it has written, against C4. So may a
+// call that would put a bucket deeper into debt than any call before, at most 64 times in the life
+// of a limiter. Package tb/mutex does not keep C4 and C6.
 //
 // # Reservations
 //
@@ -79,7 +78,7 @@
 // Tokens that Settle gives back pay the debt of the bucket first. Cancel does not know whether
 // Settle has given tokens back since the grant. So a grant that is cancelled after such a Settle
 // counts as an estimate with an actual cost of zero. After a Settle that ends the debt of a bucket,
-// Cancel of another grant may give back less than all, also if no other call has taken tokens since.
+// Cancel of another grant may give back less than all, also if no other call took tokens since.
 //
 // # Changes of the limit
 //

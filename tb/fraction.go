@@ -54,8 +54,8 @@ func (x mixed) inverse(whole uint64) mixed {
 	return mixed{x.over / x.rest, x.over % x.rest, x.rest}
 }
 
-// between returns the fraction with the smallest denominator strictly between lo and hi, lo < hi. It
-// descends the continued fractions of lo and hi as long as they are the same. The first term in
+// between returns the fraction with the smallest denominator strictly between lo and hi, lo < hi.
+// It descends the continued fractions of lo and hi as long as they are the same. The first term in
 // which they differ is the last one of the result.
 func between(lo, hi mixed) (num, den uint64) {
 	var before, beforeDen uint64 = 0, 1

@@ -35,8 +35,8 @@ func (l Limit) Validate() error {
 // Share returns the limit of one of n replicas that cannot talk to each other: its bucket holds 1/n
 // of Capacity, rounded down to tokens, and is refilled at 1/n of the rate. So together they grant
 // at most what l grants. A cost above the share of Capacity is refused by each of them. Share
-// returns a *ConfigError if l is out of range, if n is not 1 to Capacity, or if Per times n is above
-// 292 years.
+// returns a *ConfigError if l is out of range, if n is not 1 to Capacity, or if Per times n is
+// above 292 years.
 func (l Limit) Share(n int) (Limit, error) {
 	if err := l.Validate(); err != nil {
 		return Limit{}, err

@@ -38,9 +38,9 @@ func NewReservation(d Decision, delay time.Duration, held Held) Reservation {
 func (r Reservation) Delay() time.Duration { return r.delay }
 
 // Cancel gives back the tokens of a reservation, as Charge.Cancel does, whether Delay has passed or
-// was 0: the caller must not have used them. It gives back all of them if no other call has taken or
-// given back tokens since. It gives back nothing while a later reservation waits, because the time of
-// that one does not change.
+// was 0: the caller must not have used them. It gives back all of them if no other call has taken
+// or given back tokens since. It gives back nothing while a later reservation waits, because the
+// time of that one does not change.
 //
 // C1 holds for the other grants: the bucket is never fuller than if the tokens had not been taken.
 // The exception is a bucket to which Settle has given tokens back since. There the cancelled

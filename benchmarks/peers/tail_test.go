@@ -14,8 +14,9 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// BenchmarkTail times single calls: nine hits for each new key, and the new key evicts another from a
-// table at its bound. The times include two clock readings: impl=none is a call of an empty function.
+// BenchmarkTail times single calls: nine hits for each new key, and the new key evicts another from
+// a table at its bound. The times include two clock readings: impl=none is a call of an empty
+// function.
 func BenchmarkTail(b *testing.B) {
 	calls, known := 1_000_000, 50_000
 	if testing.Short() {

@@ -95,7 +95,7 @@ func generate(dir string) (map[string][]byte, error) {
 // marked is a quoted table: the text between the two comments.
 var marked = regexp.MustCompile(`(?s)(<!-- generated: (\S+) -->\n).*?(<!-- end -->)`)
 
-// fill replaces the quoted tables of a document by those of the raw results, by file.
+// fill replaces the tables that a document quotes. raw has the raw results by file.
 func fill(text []byte, raw map[string]*results) ([]byte, error) {
 	var failed []error
 	text = marked.ReplaceAllFunc(text, func(part []byte) []byte {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// table is a table that BENCHMARKS.md or README.md quotes by its name. Its cells are medians with half
-// the width of their 95% confidence interval, or quotients of medians.
+// table is a table that BENCHMARKS.md or README.md quotes by its name. Its cells are medians with
+// half the width of their 95% confidence interval, or quotients of medians.
 type table struct {
 	name, file string // of the raw results
 	query
@@ -43,7 +43,8 @@ var tables = []table{
 	{"redis-refuse-64", inRedis, costs("refuse"), "", ""},
 	{"redis-keys", inRedis, query{".name:Keys", "/impl", "", []string{"B/key"}}, "", ""},
 	{"redis-race", inRedis, query{".name:OverGrant /procs:1", "/impl", "", race}, "", ""},
-	{"redis-processes", inRedis, query{".name:Processes", "/impl", "/procs@num", perOp}, "processes", ""},
+	{"redis-processes", inRedis, query{".name:Processes", "/impl", "/procs@num", perOp}, "processes",
+		""},
 }
 
 const (

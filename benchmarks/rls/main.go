@@ -1,9 +1,9 @@
 // Command rls loads a rate limit service of Envoy, for scripts/measure-rls. It prints one line with
 // its results.
 //
-// Clients send requests over a few connections, each as soon as the answer to the last one has come.
-// With -serve it is a service that grants everything, which shows what no service on grpc-go can do
-// without.
+// Clients send requests over a few connections, each as soon as the answer to the last one has
+// come. With -serve it is a service that grants everything, which shows what no service on grpc-go
+// can do without.
 package main
 
 import (

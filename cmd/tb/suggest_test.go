@@ -39,11 +39,13 @@ func TestTheSuggestionRunsAsPrinted(t *testing.T) {
 	}
 	page, policy := filepath.Join(t.TempDir(), "page.html"), ""
 	step := func(name string) []string {
-		found := regexp.MustCompile(`(?m)^  ` + name + ` +tb (.*?)(?: FILE.*)?$`).FindStringSubmatch(stdout)
+		found := regexp.MustCompile(`(?m)^  ` + name +
+			` +tb (.*?)(?: FILE.*)?$`).FindStringSubmatch(stdout)
 		if found == nil {
 			t.Fatalf("no step %s in\n%s", name, stdout)
 		}
-		return strings.Fields(strings.NewReplacer("page.html", page, "policy.json", policy).Replace(found[1]))
+		return strings.Fields(strings.NewReplacer("page.html", page, "policy.json",
+			policy).Replace(found[1]))
 	}
 	for name, want := range map[string]string{
 		"Try it": "It refuses 0 of 1 client ", "See it": "Suggested limit: ", "Export it": `"ip:address"`,
@@ -73,7 +75,8 @@ func TestTheSuggestionRunsAsPrinted(t *testing.T) {
 func TestExportsAreAlone(t *testing.T) {
 	status, stdout, stderr := tb(t, "", "replay", "--sample", "--export", "nginx")
 	if status != 0 || !strings.HasPrefix(stdout, "# For http { }") ||
-		!strings.HasSuffix(stdout, "limit_req_status 429;\n") || !strings.Contains(stderr, "Suggested limit: ") {
+		!strings.HasSuffix(stdout, "limit_req_status 429;\n") || !strings.Contains(stderr,
+		"Suggested limit: ") {
 		t.Errorf("status %d, stdout\n%s\nstderr\n%s", status, stdout, stderr)
 	}
 	if status, _, stderr := tb(t, "", "replay", ""); status != 2 ||

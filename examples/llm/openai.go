@@ -10,7 +10,8 @@ import (
 )
 
 // openAI finds the tokens of requests and answers in the form of OpenAI. A client that wants a
-// stream has to ask for its usage, with stream_options.include_usage. Otherwise the estimate stands.
+// stream has to ask for its usage, with stream_options.include_usage. Otherwise the estimate
+// stands.
 var openAI = httplimit.Usage{Estimate: maxTokens, Read: newReader}
 
 // mostBody is how many bytes of a request are read for its estimate.

@@ -1,3 +1,3 @@
-// Package migrate has the code of docs/migrate.md in its tests, which compile it: other limiters and
-// what takes their place.
+// Package migrate has the code of docs/migrate.md in its tests, which compile it: other limiters
+// and what takes their place.
 package migrate

@@ -48,9 +48,9 @@ next:
 	}
 }
 
-// TestSnippetsStandInExamples requires that the snippets of two documents stand in the packages that
-// they follow: code of docs/hierarchies.md and its output, and code of docs/migrate.md, also in its
-// tables.
+// TestSnippetsStandInExamples requires that the snippets of two documents stand in the packages
+// that they follow: code of docs/hierarchies.md and its output, and code of docs/migrate.md, also
+// in its tables.
 func TestSnippetsStandInExamples(t *testing.T) {
 	hierarchies, migrate := read(t, "docs/hierarchies.md"), read(t, "docs/migrate.md")
 	code := blocks(migrate, "go")

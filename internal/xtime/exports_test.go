@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// exports returns the exported identifiers of a package with their types, those of fields and
+// exports returns the exported identifiers of a package with their types, the types of fields and
 // methods included.
 func exports(t *testing.T, path string) []string {
 	t.Helper()

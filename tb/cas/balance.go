@@ -12,8 +12,8 @@ const deepestDebt = 1 << 32
 // the supply since.
 const mostDebt = 1 << 61
 
-// balance is the state of a bucket at its own time, as the supply clock shows it. The deficit is the
-// capacity and one unit if the bucket is in debt: then the time is the unit before its slot.
+// balance is the state of a bucket at its own time, as the supply clock shows it. The deficit is
+// the capacity and one unit if the bucket is in debt: then the time is the unit before its slot.
 type balance struct {
 	time    wide
 	deficit uint64
@@ -49,8 +49,8 @@ func (m *layout) wordOf(base uint64, b balance) uint64 {
 	return m.pack(b.time.after(startOf(base)), b.deficit)
 }
 
-// baseOf returns the base of a cell for b: the bucket's own time. In debt that time is a slot, which
-// may lie far in the future. Then the base is at t, if the cell can hold b.
+// baseOf returns the base of a cell for b: the bucket's own time. In debt that time is a slot,
+// which may lie far in the future. Then the base is at t, if the cell can hold b.
 func (m *layout) baseOf(b balance, t uint64) uint64 {
 	if b.deficit > m.capacity {
 		if base := blockOf(m.supply.at(t)); m.holds(base, b) {
@@ -81,7 +81,8 @@ func (m *layout) level(b balance, t uint64) tb.Level {
 	return l
 }
 
-// balanceOfUnits returns the balance of a bucket that has a number of units at now, negative in debt.
+// balanceOfUnits returns the balance of a bucket that has a number of units at now, negative in
+// debt.
 func (m *layout) balanceOfUnits(units int64, now wide) balance {
 	if units >= 0 {
 		return balance{now, m.capacity - min(m.capacity, uint64(units))}

@@ -138,7 +138,8 @@ func TestClockOfABucketJumpsDuringSetLimit(t *testing.T) {
 }
 
 // A Bucket forgets the limits before the last one, and a key of a Limiter does not. Under random
-// changes, with late readings and units of other sizes, both have the same tokens and the same times.
+// changes, with late readings and units of other sizes, both have the same tokens and the same
+// times.
 func TestBucketAndKeyAgreeOnChanges(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	capacities := []int{1, 83, 84, 8_388, 1 << 20, 1 << 23, 100_000_000}

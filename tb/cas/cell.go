@@ -6,12 +6,12 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// blockBits is the width of a block, in which bases are counted. S is below 2⁸⁴, so a number of blocks
-// fits one word. A block is at most 2⁻¹² of the units that a delta holds.
+// blockBits is the width of a block, in which bases are counted. S is below 2⁸⁴, so a number of
+// blocks fits one word. A block is at most 2⁻¹² of the units that a delta holds.
 const blockBits = 20
 
-// cell is the state of a bucket at one base, under one limit. The package documentation explains the
-// word. Base and owner are immutable.
+// cell is the state of a bucket at one base, under one limit. The package documentation explains
+// the word. Base and owner are immutable.
 type cell struct {
 	word  atomic.Uint64
 	base  uint64 // in blocks
@@ -25,8 +25,8 @@ func (c *cell) init(m *layout, base, word uint64) *cell {
 	return c
 }
 
-// first sets up c as the first cell of a bucket, with the balance b that a call at t has left. It returns
-// the receipt of that call.
+// first sets up c as the first cell of a bucket, with the balance b that a call at t has left. It
+// returns the receipt of that call.
 func (c *cell) first(m *layout, b balance, t uint64) receipt {
 	base := m.baseOf(b, t)
 	word := m.wordOf(base, b)
@@ -63,8 +63,8 @@ func (m *layout) step(word, elapsed, cost uint64) (delta, deficit uint64, grante
 // the given cost at t, and the words before and after a grant. It starts over when another
 // goroutine changes the word first.
 //
-// ok is false if take leaves the call to spend: m is not the layout of the cell, the word is sealed,
-// the delta of a grant does not fit, or the cost is above the capacity.
+// ok is false if take leaves the call to spend: m is not the layout of the cell, the word is
+// sealed, the delta of a grant does not fit, or the cost is above the capacity.
 func (c *cell) take(m *layout, t, cost uint64) (d tb.Decision, before, after uint64, ok bool) {
 	if !m.owns(c) {
 		return tb.Decision{}, 0, 0, false
@@ -113,7 +113,8 @@ func (m *layout) grant(deficit uint64) tb.Decision {
 	return tb.Decision{Allowed: true, Remaining: m.tokensIn(m.capacity - deficit)}
 }
 
-// refusal returns the decision of a call that would have left b, whose deficit is above the capacity.
+// refusal returns the decision of a call that would have left b, whose deficit is above the
+// capacity.
 func (m *layout) refusal(b balance, t, cost uint64) tb.Decision {
 	left := m.capacity - min(m.capacity, b.deficit-cost)
 	d := tb.Decision{RetryAfter: tb.Never, Remaining: m.tokensIn(left)}

@@ -24,9 +24,10 @@ func (l *Limiter[K]) Charge(key K, cost float64) (Charge[K], error) {
 	return c, checkCost(cost)
 }
 
-// ChargeIn is Charge in a tier. The next Take, granted or refused, or a TakeAll that
-// refuses it, moves the key to that tier, until another call moves it. Peek and Level of the charge answer as if the key were in the tier
-// already. ChargeIn returns a *tb.ConfigError if the tier does not exist.
+// ChargeIn is Charge in a tier. The next Take, granted or refused, or a TakeAll that refuses it,
+// moves the key to that tier, until another call moves it. Peek and Level of the charge answer as
+// if the key were in the tier already. ChargeIn returns a *tb.ConfigError if the tier does not
+// exist.
 func (l *Limiter[K]) ChargeIn(tier int, key K, cost float64) (Charge[K], error) {
 	if err := l.checkTier(tier); err != nil {
 		return Charge[K]{}, err
@@ -73,8 +74,8 @@ func (c *Charge[K]) Take(t time.Time) (tb.Decision, error) {
 }
 
 // Enter moves the key to the tier that ChargeIn has named, unless it is in that tier or not in the
-// table. It takes nothing. tb.TakeAll calls it if Peek has refused the charge. t is a reading of the
-// limiter's clock.
+// table. It takes nothing. tb.TakeAll calls it if Peek has refused the charge. t is a reading of
+// the limiter's clock.
 func (c *Charge[K]) Enter(t time.Time) {
 	if c.place.enters {
 		c.place.enter(c.place.clock.instant(t))

@@ -16,8 +16,8 @@
 //
 // S is one integer function and its differences telescope, so nothing is ever rounded away. The
 // base is a value of S too: about the bucket's time when its cell was made. A cell is the word, and
-// beside it the base and the owner, which never change. The bucket will be full when base + delta + deficit
-// units are supplied. A refill does not change that sum.
+// beside it the base and the owner, which never change. The bucket will be full when base + delta +
+// deficit units are supplied. A refill does not change that sum.
 //
 // A bucket in debt is empty at its slot, and its own time is that slot, which is still ahead. The
 // word holds a delta of one unit before the slot, and a deficit of the capacity and one unit. No
@@ -44,10 +44,10 @@
 //
 // # When the limit changes
 //
-// The change ends an era, and touches no cell. A cell belongs to one era of one tier, which its owner
-// names, and the fast path decides on no cell of another. The slow path computes what the bucket
-// has in the new era. The next grant moves it. A key that has changed its tier is treated as one of
-// an ended era.
+// The change ends an era, and touches no cell. A cell belongs to one era of one tier, which its
+// owner names, and the fast path decides on no cell of another. The slow path computes what the
+// bucket has in the new era. The next grant moves it. A key that has changed its tier is treated as
+// one of an ended era.
 //
 // # Memory and eviction
 //

@@ -70,8 +70,8 @@ func (m *layout) arrived() int {
 	return sort.Search(last, func(i int) bool { return m.eras[i].end-m.eras[0].end >= grace })
 }
 
-// through returns what a bucket that has a number of tokens at the end of eras[i] has at the beginning
-// of m.
+// through returns what a bucket that has a number of tokens at the end of eras[i] has at the
+// beginning of m.
 func (m *layout) through(i int, tokens int64) int64 {
 	e := &m.eras[i]
 	return min(tokens+e.gained, e.most, int64(m.micros(m.capacity)))
@@ -92,9 +92,9 @@ func (m *layout) balanceSince(c *cell, word uint64) balance {
 	return m.balanceWith(tokens, m.supplyFrom(since))
 }
 
-// tokensSince returns the tokens that the bucket of a cell of an ended era has under m, in millionths
-// and negative in debt. since is the instant at which it has them: the beginning of m, unless its own
-// time is later.
+// tokensSince returns the tokens that the bucket of a cell of an ended era has under m, in
+// millionths and negative in debt. since is the instant at which it has them: the beginning of m,
+// unless its own time is later.
 func (m *layout) tokensSince(c *cell, word uint64) (micros int64, since uint64) {
 	i := m.eraOf(c)
 	if i < 0 { // when the era was forgotten, its buckets were full, and so were full ones of eras[0]

@@ -48,7 +48,8 @@ func (h *stoppedHome) shared() *limits {
 	return h.Bucket.shared()
 }
 
-// newStopped returns the home of a bucket of 10 tokens, refilled at one an hour, of which 1 is taken.
+// newStopped returns the home of a bucket of 10 tokens, refilled at one an hour, of which 1 is
+// taken.
 func newStopped(t *testing.T) *stoppedHome {
 	t.Helper()
 	now := func() time.Time { return time.Unix(0, 0) }

@@ -24,8 +24,8 @@ const (
 	evicted = ^uint64(0)
 )
 
-// layout is a limit in integers, and how a word holds delta and deficit. The cells of one era of one
-// tier share it. It is immutable.
+// layout is a limit in integers, and how a word holds delta and deficit. The cells of one era of
+// one tier share it. It is immutable.
 type layout struct {
 	limit       tb.Limit
 	supply      supply

@@ -25,8 +25,8 @@ type limits struct {
 	settled, unpaid             tokenSum
 }
 
-// noLimit is the panic of a call on the zero Limiter or the zero Bucket. No limit would be right for
-// them: a call that passes is an over-grant, and a refusal hides the mistake.
+// noLimit is the panic of a call on the zero Limiter or the zero Bucket. No limit would be right
+// for them: a call that passes is an over-grant, and a refusal hides the mistake.
 const noLimit = "cas: a Limiter or Bucket without a limit: New, NewTiered, NewTokenBucket and " +
 	"NewBucket make one"
 
@@ -76,8 +76,8 @@ func (s *limits) owner(c *cell) *layout {
 	return nil
 }
 
-// view returns the balance that the bucket of a cell has in m. The cell's own layout must not be later
-// than m. A cell of another tier gets what its own tier has supplied by t.
+// view returns the balance that the bucket of a cell has in m. The cell's own layout must not be
+// later than m. A cell of another tier gets what its own tier has supplied by t.
 func (s *limits) view(m *layout, c *cell, word, t uint64) balance {
 	if m.owns(c) {
 		return m.balanceOf(c.base, word)

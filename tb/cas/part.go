@@ -26,8 +26,8 @@ func (p *part) MayWait(within time.Duration) {
 // if that Take was refused, cancelled or settled.
 func (p *part) Delay() time.Duration { return p.delay }
 
-// takeFast is the fast path of takePart: it takes p at t, if c can decide and p need not wait. c is the
-// bucket's cell, or nil, and m its layout, which was loaded later.
+// takeFast is the fast path of takePart: it takes p at t, if c can decide and p need not wait. c is
+// the bucket's cell, or nil, and m its layout, which was loaded later.
 func (p *part) takeFast(c *cell, m *layout, t uint64) (d tb.Decision, ok bool) {
 	if c == nil {
 		return tb.Decision{}, false

@@ -104,8 +104,8 @@ func (p place[K]) level(t uint64) (tb.Level, error) {
 	return tb.Level{Tokens: float64(m.tokens)}, nil
 }
 
-// lookUp returns key's cell and layout, and the bucket's balance in that layout. If the key is not in
-// the table, it returns a nil cell, and how long the table would refuse the key, or 0.
+// lookUp returns key's cell and layout, and the bucket's balance in that layout. If the key is not
+// in the table, it returns a nil cell, and how long the table would refuse the key, or 0.
 func (p place[K]) lookUp(
 	t uint64,
 ) (c *cell, m *layout, has balance, refused time.Duration, err error) {

@@ -70,10 +70,10 @@ type result struct {
 	receipt receipt       // if granted
 }
 
-// decide returns what a call at t on a bucket with balance b gets, and the balance that a grant leaves.
-// If the bucket cannot pay at once, a call that may wait moves the bucket's own time to its slot. There
-// the bucket can pay, and is then empty. The balance holds the unit before the slot and a deficit of
-// the capacity and one unit, which marks a bucket in debt.
+// decide returns what a call at t on a bucket with balance b gets, and the balance that a grant
+// leaves. If the bucket cannot pay at once, a call that may wait moves the bucket's own time to its
+// slot. There the bucket can pay, and is then empty. The balance holds the unit before the slot and
+// a deficit of the capacity and one unit, which marks a bucket in debt.
 func (m *layout) decide(b balance, t uint64, want *request) (balance, result) {
 	now := m.supply.at(t)
 	b = b.refilled(now)

@@ -8,10 +8,11 @@ import (
 )
 
 // SetLimit makes limit the limit of all keys, or of tier 0 if there are several. Its time does not
-// depend on the number of keys, and no call waits for it. Each bucket keeps its tokens, but not more
-// than the new capacity, and its debt. C1 holds across the change, with the supply of both limits. If
-// a call is under way while SetLimit is, the change may come before or after it. A RetryAfter or a
-// Delay that was returned before counts by the old limit. Package tb states the contract of a change.
+// depend on the number of keys, and no call waits for it. Each bucket keeps its tokens, but not
+// more than the new capacity, and its debt. C1 holds across the change, with the supply of both
+// limits. If a call is under way while SetLimit is, the change may come before or after it. A
+// RetryAfter or a Delay that was returned before counts by the old limit. Package tb states the
+// contract of a change.
 //
 // SetLimit returns a *tb.ConfigError, and changes nothing, if the limit is out of range. To set the
 // present limit again changes nothing.
@@ -33,22 +34,24 @@ func (l *Limiter[K]) SetLimit(limit tb.Limit) error { return l.SetTier(0, limit)
 func (l *Limiter[K]) Limit() tb.Limit { return l.limits.present(0).limit }
 
 // SetLimit is Limiter.SetLimit for the bucket. A bucket that was never used keeps the tokens of its
-// old capacity. The bucket remembers one limit, because it first moves to the limit that ends, unless
-// it would lose by the move: its own time is ahead of the clock, or the limit has larger units.
+// old capacity. The bucket remembers one limit, because it first moves to the limit that ends,
+// unless it would lose by the move: its own time is ahead of the clock, or the limit has larger
+// units.
 func (b *Bucket) SetLimit(limit tb.Limit) error {
 	return b.limits.setLimit(&b.limits.one, limit, b.clock.read, b.enter)
 }
 
-// SetLimitAt is SetLimit for a caller that has already read the clock; see Limiter.AllowAt. A reading
-// before the last change counts as the reading of that change.
+// SetLimitAt is SetLimit for a caller that has already read the clock; see Limiter.AllowAt. A
+// reading before the last change counts as the reading of that change.
 func (b *Bucket) SetLimitAt(t time.Time, limit tb.Limit) error {
 	return b.limits.setLimit(
 		&b.limits.one, limit, func() uint64 { return b.clock.instant(t) }, b.enter)
 }
 
 // enter makes a cell of m, so that no cell of an era before is left, and returns m without these
-// eras. A bucket that was ahead of the beginning of m, or has a part of a unit of m, stays as it is: in
-// units of m, neither its time nor its tokens can be kept. enter runs under the lock of SetLimit.
+// eras. A bucket that was ahead of the beginning of m, or has a part of a unit of m, stays as it
+// is: in units of m, neither its time nor its tokens can be kept. enter runs under the lock of
+// SetLimit.
 func (b *Bucket) enter(m *layout, t uint64) *layout {
 	whole := true
 	for found := false; !found; {
@@ -75,9 +78,9 @@ func (b *Bucket) enter(m *layout, t uint64) *layout {
 // Limit returns the limit of the bucket.
 func (b *Bucket) Limit() tb.Limit { return b.limits.present(0).limit }
 
-// setLimit makes l the limit of a tier, or of all keys, at the reading that now returns. It calls now
-// under the lock, so that the readings of changes do not overtake each other. ending is called with
-// the layout whose era ends, and returns it.
+// setLimit makes l the limit of a tier, or of all keys, at the reading that now returns. It calls
+// now under the lock, so that the readings of changes do not overtake each other. ending is called
+// with the layout whose era ends, and returns it.
 func (s *limits) setLimit(
 	tier *atomic.Pointer[layout], l tb.Limit, now func() uint64,
 	ending func(m *layout, t uint64) *layout,

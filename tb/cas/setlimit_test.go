@@ -122,8 +122,8 @@ func TestCellBelongsToOneEraOfOneTier(t *testing.T) {
 	}
 }
 
-// A limiter remembers few eras once the supply has filled their buckets. What it has forgotten can be
-// collected.
+// A limiter remembers few eras once the supply has filled their buckets. What it has forgotten can
+// be collected.
 func TestFewErasAreRemembered(t *testing.T) {
 	for _, c := range []struct {
 		step, period time.Duration

@@ -39,8 +39,8 @@ func refund[H home](h H, t uint64, estimate, actual float64) {
 	})
 }
 
-// refund returns the balance of a bucket that gets units back at now. They first pay its debt, which
-// moves its slot towards now. The rest is put into the bucket.
+// refund returns the balance of a bucket that gets units back at now. They first pay its debt,
+// which moves its slot towards now. The rest is put into the bucket.
 func (m *layout) refund(b balance, units uint64, now wide) balance {
 	if b.deficit <= m.capacity {
 		return balance{b.time, b.deficit - min(b.deficit, units)}

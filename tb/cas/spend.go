@@ -47,10 +47,10 @@ func spend[H home](h H, c *cell, t uint64, want request) (o result, err error) {
 	}
 }
 
-// visit lets choose choose the next balance of a bucket from the balance that it has in its layout m.
-// c is the bucket's cell, or nil. choose returns false to leave the bucket as it is. Each turn of the
-// loop installs the next balance, or seals the word, or finds that another goroutine has changed the
-// bucket. found is false if there is no bucket. r is the receipt of the change.
+// visit lets choose choose the next balance of a bucket from the balance that it has in its layout
+// m. c is the bucket's cell, or nil. choose returns false to leave the bucket as it is. Each turn
+// of the loop installs the next balance, or seals the word, or finds that another goroutine has
+// changed the bucket. found is false if there is no bucket. r is the receipt of the change.
 func visit[H home](
 	h H, c *cell, t uint64, choose func(m *layout, c *cell, has balance) (next balance, ok bool),
 ) (r receipt, found bool) {
@@ -86,9 +86,9 @@ func visit[H home](
 	return r, false
 }
 
-// succeed replaces the sealed cell c, by which its bucket has the balance before, by a cell for next. The
-// replacement is the grant: DESIGN.md §8 has the reason. done is false if another goroutine has
-// replaced or removed c.
+// succeed replaces the sealed cell c, by which its bucket has the balance before, by a cell for
+// next. The replacement is the grant: DESIGN.md §8 has the reason. done is false if another
+// goroutine has replaced or removed c.
 func succeed[H home](
 	h H, m *layout, c *cell, t uint64, before, next balance,
 ) (r receipt, done bool) {
@@ -97,8 +97,8 @@ func succeed[H home](
 	return r, r.cell != nil
 }
 
-// successor returns the base of a cell for next, and its words for before and next. Only Cancel of a
-// reservation needs the word for before. It is the constant evicted, which stands for no word, if
+// successor returns the base of a cell for next, and its words for before and next. Only Cancel of
+// a reservation needs the word for before. It is the constant evicted, which stands for no word, if
 // next is not in debt, or if no cell can hold both.
 func (m *layout) successor(before, next balance, t uint64) (base uint64, r receipt) {
 	base = m.baseOf(next, t)

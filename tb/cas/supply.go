@@ -88,8 +88,8 @@ func (r *ratio) times(x uint64) (whole wide, fraction uint64) {
 	return wide{hi + carry, lo}, fraction
 }
 
-// timesWide returns the whole part of x times r, and false if it is 2⁶⁴ or more. x must be below 2⁹⁶
-// and the ratio at most 1, so that no other sum or product overflows.
+// timesWide returns the whole part of x times r, and false if it is 2⁶⁴ or more. x must be below
+// 2⁹⁶ and the ratio at most 1, so that no other sum or product overflows.
 func (r *ratio) timesWide(x wide) (product uint64, ok bool) {
 	whole, fraction := r.times(x.lo)
 	over, middle := bits.Mul64(x.hi, r.hi)
@@ -100,7 +100,8 @@ func (r *ratio) timesWide(x wide) (product uint64, ok bool) {
 	return lo, x.hi*r.whole|over|carry1|carry2 == 0
 }
 
-// waitFor returns the time from now until the rate has supplied x, which it has not yet, or tb.Never.
+// waitFor returns the time from now until the rate has supplied x, which it has not yet, or
+// tb.Never.
 func (m *layout) waitFor(x wide, now uint64) time.Duration {
 	var d uint64
 	var ok bool

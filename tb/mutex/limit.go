@@ -128,8 +128,8 @@ func (l *limit) supplyFrom(t uint64) wide {
 }
 
 // timeOf returns the first t from l.from on at which supply(t) is at least x, or the last instant.
-// That is, after l.from, x·per / (tokens·scale), rounded up. In steps that fit, with x = w tokens and
-// u units:
+// That is, after l.from, x·per / (tokens·scale), rounded up. In steps that fit, with x = w tokens
+// and u units:
 //
 //	(w·per + ⌈u·per/scale⌉) / tokens, rounded up
 func (l *limit) timeOf(x wide) uint64 {

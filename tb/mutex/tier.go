@@ -39,8 +39,8 @@ func (t *tier) inherited(b *state) state {
 }
 
 // tier returns the tier of a key: the one that a call names, which is asked-1, or the tier of the
-// key's bucket. If that is nil, it is tier 0, or -asked-1 for a call that makes a bucket in that tier
-// and leaves another where it is.
+// key's bucket. If that is nil, it is tier 0, or -asked-1 for a call that makes a bucket in that
+// tier and leaves another where it is.
 func (l *Limiter[K]) tier(b *bucket[K], asked int) *tier {
 	switch {
 	case asked > 0:

@@ -52,8 +52,9 @@ var callPool = sync.Pool{New: func() any { return &call{decided: make(chan struc
 // the bucket before. layout.apply computes the results from it.
 //
 // exec returns when the context or the timeout ends, although the command may still be under way. A
-// lone call, whose caller sends it, returns with the reply or at the timeout. If the items were not sent yet, they never are. If they reach the server after the deadline of
-// the call, they take nothing.
+// lone call, whose caller sends it, returns with the reply or at the timeout. If the items were not
+// sent yet, they never are. If they reach the server after the deadline of the call, they take
+// nothing.
 func (l *shared) exec(
 	ctx context.Context, m *layout, key string, items ...item,
 ) (before state, err error) {

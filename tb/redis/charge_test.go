@@ -82,7 +82,8 @@ func (racing) Peek(time.Time) (tb.Decision, error)   { return granted(0), nil }
 func (r racing) Take(time.Time) (tb.Decision, error) { return refused(time.Second, 0), r.err }
 func (racing) Cancel()                               { panic("a refused charge is undone") }
 
-// moving is a charge whose key is in another tier, and the number of times that the key has left it.
+// moving is a charge whose key is in another tier, and the number of times that the key has left
+// it.
 type moving int
 
 func (*moving) Peek(time.Time) (tb.Decision, error) { return refused(time.Second, 0), nil }

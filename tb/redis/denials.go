@@ -89,9 +89,9 @@ func (l *shared) denied(m *layout, key string, units uint64) (state, bool) {
 	return m.at(v.state, now), true
 }
 
-// remember keeps a bucket that cannot pay cost, and brings a bucket up to date that is kept. What is
-// kept under another limit does not count any more, unless it is of a later command: the bucket was
-// converted since.
+// remember keeps a bucket that cannot pay cost, and brings a bucket up to date that is kept. What
+// is kept under another limit does not count any more, unless it is of a later command: the bucket
+// was converted since.
 func (l *shared) remember(m *layout, key string, w sight, cost uint64) {
 	if l.denial == 0 || uint32(w.resets) != 0 {
 		return

@@ -73,7 +73,8 @@ func TestDamagedReplies(t *testing.T) {
 func TestSlowServerOpensTheBreaker(t *testing.T) {
 	t.Parallel()
 	p := startProxy(t, redistest.Start(t).Addr)
-	for name, opts := range map[string][]Option{"contexts": nil, "leases": {WithLease(20 * time.Second)}} {
+	for name, opts := range map[string][]Option{"contexts": nil,
+		"leases": {WithLease(20 * time.Second)}} {
 		t.Run(name, func(t *testing.T) {
 			p.set(deliver)
 			l, err := New(dialed(t, p.addr), perSecond(100, 1), opts...)

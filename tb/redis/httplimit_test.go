@@ -121,7 +121,8 @@ func TestAPolicyInRedis(t *testing.T) {
 		{"0.5", "0.25", "", 200, 3, " 1.5 6.75 0"},
 		{"2", "1", "", 429, 1, " 1.5 6.75 0"},         // the user has too few: the tenant is not charged
 		{"1.25", "1", "gold", 200, 2, " 0.25 5.75 0"}, // the tokens stay in the new tier
-		{"2", "1", "", 429, 1, " 0.25 5.75 0"},        // only the shadow rule is known: gold has come between
+		{"2", "1", "", 429, 1, " 0.25 5.75 0"},
+		// only the shadow rule is known: gold has come between
 		{"0.25", "5", "gold", 200, 2, " 0 0.75 0"},
 	} {
 		s := shops[i%2]

@@ -97,7 +97,8 @@ func TestLoneCallEndsAtItsTimeout(t *testing.T) {
 	}
 }
 
-// Calls that come while a lone call is under way are not sent by its caller, who would return late.
+// Calls that come while a lone call is under way are not sent by its caller, which would return
+// late.
 func TestLoneCallerSendsNothingForOthers(t *testing.T) {
 	for _, second := range []string{"a", "b"} {
 		s := redistest.Start(t)

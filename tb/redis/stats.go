@@ -14,8 +14,8 @@ type Stats struct {
 	Granted, Refused uint64
 	// RefusedLocally counts the calls that the limiter refused by itself: see WithMaxDenial.
 	RefusedLocally uint64
-	// Failed counts the calls and charges that the server did not decide, by their cause. It has an element for
-	// each cause that has occurred.
+	// Failed counts the calls and charges that the server did not decide, by their cause. It has an
+	// element for each cause that has occurred.
 	Failed map[Cause]uint64
 	// Policy is the failure policy. PolicyGranted and PolicyRefused count the calls it decided.
 	Policy                       Policy

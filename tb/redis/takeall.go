@@ -112,8 +112,8 @@ func (g *group) admits(c *Charge) bool {
 		!slices.ContainsFunc(g.charges, func(o *Charge) bool { return o.name == c.name })
 }
 
-// refuse refuses the charges of which it is known that their buckets cannot pay, and reports whether
-// there is one.
+// refuse refuses the charges of which it is known that their buckets cannot pay, and reports
+// whether there is one.
 func (g *group) refuse(ctx context.Context, decisions []tb.Decision) (refused bool) {
 	for i, c := range g.charges {
 		s, denied := c.limiter.denied(c.layout, c.key, c.item.units)

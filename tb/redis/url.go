@@ -25,8 +25,9 @@ import (
 //	redis://host1:26379?addr=host2:26379&master_set=name for Sentinel
 //	unix:///run/redis.sock
 //
-// [NewClient] makes a client from the options. The files of a certificate are in PEM, and are read for
-// each connection, so they can be replaced. The error of ParseAddress does not have the password.
+// [NewClient] makes a client from the options. The files of a certificate are in PEM, and are read
+// for each connection, so they can be replaced. The error of ParseAddress does not have the
+// password.
 func ParseAddress(address string) (rueidis.ClientOption, error) {
 	want := errors.New("want host:port or a URL such as redis://localhost:6379/0 or" +
 		" rediss://user@host:6380")
@@ -79,8 +80,8 @@ func addCertificate(c *tls.Config, parameters url.Values) error {
 // HELLO, for which a user needs no right.
 //
 // If a single address cannot be reached, NewClient returns a client and an error. The client
-// connects later, and does not find out then: if the server is a cluster, calls on the keys of other
-// nodes fail with CauseCluster.
+// connects later, and does not find out then: if the server is a cluster, calls on the keys of
+// other nodes fail with CauseCluster.
 func NewClient(o rueidis.ClientOption) (rueidis.Client, error) {
 	c, err := rueidis.NewClient(o)
 	if err != nil || !o.ForceSingleClient {

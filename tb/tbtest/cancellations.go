@@ -162,8 +162,8 @@ func (s *suite) twiceIsOnce(end func(tb.Reservation)) *fixture {
 	return f
 }
 
-// cancelAfterTheSlotLeavesNoTrace cancels reservations and charges whose tokens could be used at once,
-// or after a slot that has passed.
+// cancelAfterTheSlotLeavesNoTrace cancels reservations and charges whose tokens could be used at
+// once, or after a slot that has passed.
 func cancelAfterTheSlotLeavesNoTrace(s *suite) {
 	for _, before := range []float64{1, 10} {
 		f, untouched := s.twins(perSecond(10, 3))

@@ -11,8 +11,8 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb/tbtest"
 )
 
-// limiter is a limiter in whole numbers, without a bound of its keys. A token is limit.Per units, and
-// each nanosecond supplies limit.Tokens of them.
+// limiter is a limiter in whole numbers, without a bound of its keys. A token is limit.Per units,
+// and each nanosecond supplies limit.Tokens of them.
 type limiter struct {
 	limit   tb.Limit
 	now     func() time.Time

@@ -164,8 +164,8 @@ func isAddr(b []byte) bool {
 	return ok
 }
 
-// isAddressAndPort reports whether an address has a port on which a server may listen. The port of a
-// client is one of the ephemeral ports, from 32768 on in most systems.
+// isAddressAndPort reports whether an address has a port on which a server may listen. The port of
+// a client is one of the ephemeral ports, from 32768 on in most systems.
 func isAddressAndPort(b []byte) bool {
 	host := withoutPort(b)
 	if len(host) == len(b) || !isAddr(host) || bytes.IndexByte(host, ':') >= 0 && b[0] != '[' {

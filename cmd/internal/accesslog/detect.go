@@ -150,7 +150,8 @@ func (d *detector) choose(block []byte) error {
 				ballots = append(ballots, ballot{reading: r})
 			}
 			ballots[i].lines++
-			ballots[i].requests = fmt.Appendf(ballots[i].requests, "%d %q %q\n", rec.Time, rec.Peer, rec.Path)
+			ballots[i].requests = fmt.Appendf(ballots[i].requests, "%d %q %q\n", rec.Time, rec.Peer,
+				rec.Path)
 		})
 	}
 	d.nearest = ""

@@ -11,7 +11,8 @@
 // # Cost
 //
 // The package is made for logs of many gigabytes. It parses a line in the read buffer, and
-// allocates only for logfmt, for texts of JSON with escapes, for JSON arrays of addresses, for lines
-// in the JSON of Docker, and for a peer after a virtual host. It never holds more than one line of
-// MaxLine bytes. The slices of a Record point into the read buffer, or to a text that was decoded.
+// allocates only for logfmt, for texts of JSON with escapes, for JSON arrays of addresses, for
+// lines in the JSON of Docker, and for a peer after a virtual host. It never holds more than one
+// line of MaxLine bytes. The slices of a Record point into the read buffer, or to a text that was
+// decoded.
 package accesslog

@@ -19,7 +19,8 @@ type envelope struct {
 // envelopes are tried in this order. A line in one of the certain ones is never a request itself.
 // The others are only the time, and nothing.
 var (
-	certain   = []envelope{{"syslog", cutSyslog}, {"CRI", cutCRI}, {"Docker", cutDocker}, {"compose", cutCompose}}
+	certain = []envelope{{"syslog", cutSyslog}, {"CRI", cutCRI}, {"Docker", cutDocker}, {"compose",
+		cutCompose}}
 	uncertain = []envelope{{"time", cutTime}, {"", cutNothing}}
 )
 
@@ -72,7 +73,8 @@ func cutDocker(line []byte) (message, time []byte, ok bool) {
 	return message, []byte(object.Get("time").Str), len(message) > 0
 }
 
-// cutCompose cuts off the name that docker compose logs writes before a line, and the time after it:
+// cutCompose cuts off the name that docker compose logs writes before a line, and the time after
+// it:
 //
 //	web-1  | message
 func cutCompose(line []byte) (message, time []byte, ok bool) {

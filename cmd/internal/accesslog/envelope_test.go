@@ -80,7 +80,8 @@ func TestTimeOfTheEnvelope(t *testing.T) {
 func TestEnvelopeIsThatOfTheFile(t *testing.T) {
 	for i, message := range inEnvelopes("starting worker process 29") {
 		requests := inEnvelopes(line("192.0.2.7"))
-		log := message + "\n" + requests[i] + "\n" + message + "\n" + requests[i] + "\n" + line("192.0.2.9")
+		log := message + "\n" + requests[i] + "\n" + message + "\n" + requests[i] + "\n" +
+			line("192.0.2.9")
 		got, bad, format := read(t, strings.NewReader(log), Schema{})
 		if len(got) != 2 || len(bad) != 3 || !errors.Is(bad[2], errNoEnvelope) || format != Common {
 			t.Errorf("%s: got %v (%s), malformed %v", message, got, format, bad)

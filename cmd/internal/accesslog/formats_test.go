@@ -379,12 +379,14 @@ func TestMalformedLines(t *testing.T) {
 			{`"2015-05-17" "10:05:03" "192.0.2.7"`, `time "\"10:05:03\"" on `},
 			{"# comment", `want $time before " "`},
 			{"#Fields: time c-ip\n10:05:03 192.0.2.7", errFields.want},
-			{"#Fields: date time" + strings.Repeat(" a", maxColumns) + "\n2015-05-17 10:05:03", errFields.want},
+			{"#Fields: date time" + strings.Repeat(" a", maxColumns) + "\n2015-05-17 10:05:03",
+				errFields.want},
 			{"#Fields:\n2015-05-17 10:05:03 192.0.2.7", errFields.want},
 		},
 		haproxyLine: {
 			{`Proxy http-in started.`, `want $peer_port before " ["`},
-			{`192.0.2.7 [17/May/2015:10:05:03.123] f b/s 1/1/1/1/1 200 1 - "-"`, `want $peer_port before " ["`},
+			{`192.0.2.7 [17/May/2015:10:05:03.123] f b/s 1/1/1/1/1 200 1 - "-"`,
+				`want $peer_port before " ["`},
 			{`192.0.2.7:1 [31/Feb/2015:10:05:03.123] f b/s 1/1/1/1/1 200 1 - "-"`, wantTime},
 			{`192.0.2.7:1 [17/May/2015:10:05:03.123] f/1: Connection error during SSL handshake`,
 				`want $word before "/"`},
@@ -424,7 +426,8 @@ func TestMalformedLines(t *testing.T) {
 // A message of a program is not a request, and not malformed.
 func TestMessagesBetweenRequests(t *testing.T) {
 	const starting = `{"level":"info","ts":1646861400.1,"msg":"using config from file","file":"/etc/Caddyfile"}`
-	log := strings.Repeat(starting+"\n", 4) + caddyLine + "\n" + `{"msg":"stopping"}` + "\n" + caddyLine
+	log := strings.Repeat(starting+"\n", 4) + caddyLine + "\n" + `{"msg":"stopping"}` + "\n" +
+		caddyLine
 	if got, bad, format := read(t, strings.NewReader(log), Schema{}); len(got) != 2 || len(bad) != 0 ||
 		format != JSON {
 		t.Errorf("got %v (%s), malformed %v", got, format, bad)
@@ -475,7 +478,8 @@ func TestFieldsCanBeNamed(t *testing.T) {
 	}
 	for _, names := range []map[string]string{{"ipp": "x"}, {"ip": ""}} {
 		err := Schema{Names: names}.Validate()
-		if err == nil || !strings.Contains(err.Error(), "date, time, ip, forwarded, user, host, uri, size") {
+		if err == nil || !strings.Contains(err.Error(),
+			"date, time, ip, forwarded, user, host, uri, size") {
 			t.Errorf("%v: error %v does not list the names", names, err)
 		}
 	}

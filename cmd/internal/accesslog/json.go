@@ -71,8 +71,8 @@ func mend(line []byte) []byte {
 }
 
 // collect sets the values of the paths that lead into an object. If a name occurs twice, the last
-// member counts. An array stands for its first element, as in the headers of Caddy, or for a list of
-// addresses. A null counts as missing, so that the next candidate counts.
+// member counts. An array stands for its first element, as in the headers of Caddy, or for a list
+// of addresses. A null counts as missing, so that the next candidate counts.
 func (p *jsonParser) collect(line []byte, object gjson.Result, n *node) {
 	object.ForEach(func(name, value gjson.Result) bool {
 		child := n.children[name.Str]

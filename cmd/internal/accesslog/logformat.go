@@ -40,9 +40,10 @@ type variable struct {
 // formatCandidates are variables of nginx, and of the patterns. $msec has milliseconds.
 // $proxy_add_x_forwarded_for is X-Forwarded-For with the peer at its end.
 var formatCandidates = candidates{
-	fieldDate:      {"date"},
-	fieldTime:      {"msec", "time_iso8601", "time_local"},
-	fieldPeer:      {"remote_addr", "peer", "peer_port", "proxy_add_x_forwarded_for", "http_x_forwarded_for"},
+	fieldDate: {"date"},
+	fieldTime: {"msec", "time_iso8601", "time_local"},
+	fieldPeer: {"remote_addr", "peer", "peer_port", "proxy_add_x_forwarded_for",
+		"http_x_forwarded_for"},
 	fieldForwarded: {"http_x_forwarded_for"},
 	fieldUser:      {"remote_user"},
 	fieldHost:      {"http_host", "host", "server_name"},

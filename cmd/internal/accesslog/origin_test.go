@@ -77,7 +77,8 @@ func TestForwarded(t *testing.T) {
 		{combined + ` "-" "curl" "192.0.`, ""},
 		{combined + ` 0.003 "-" "curl" "192.0.2.7"`, ""},
 		{`{"ts":1431857103,"remote_addr":"10.0.0.1","http_x_forwarded_for":"192.0.2.7"}`, "192.0.2.7"},
-		{`{"ts":1431857103,"uri":"/","request":{"headers":{"X-Forwarded-For":["192.0.2.7"]}}}`, "192.0.2.7"},
+		{`{"ts":1431857103,"uri":"/","request":{"headers":{"X-Forwarded-For":["192.0.2.7"]}}}`,
+			"192.0.2.7"},
 		{`{"ts":1431857103,"uri":"/","request":{"headers":{"X-Forwarded-For":["1.2.3.4","192.0.2.7, 10.0.0.2"]}}}`,
 			"1.2.3.4,192.0.2.7, 10.0.0.2"},
 		{`{"ts":1431857103,"uri":"/","request":{"headers":{"X-Forwarded-For":["1.2.3.4","\n","192.0.2.7"]}}}`,
@@ -86,7 +87,8 @@ func TestForwarded(t *testing.T) {
 		{`{"ts":1431857103,"ClientAddr":"10.0.0.1:99","ClientHost":"192.0.2.7"}`, "192.0.2.7"},
 		{`{"ts":1431857103,"ClientIP":"10.0.0.1","RequestHeaders":{"x-forwarded-for":"192.0.2.7"}}`,
 			"192.0.2.7"},
-		{`ts=1431857103 remote_addr=10.0.0.1 x_forwarded_for="192.0.2.7, 10.0.0.2"`, "192.0.2.7, 10.0.0.2"},
+		{`ts=1431857103 remote_addr=10.0.0.1 x_forwarded_for="192.0.2.7, 10.0.0.2"`,
+			"192.0.2.7, 10.0.0.2"},
 		{istioLine, "192.0.2.7"},
 	} {
 		for _, asked := range []bool{true, false} {

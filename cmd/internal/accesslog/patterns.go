@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// patterns are the formats of programs, in the notation of nginx, each before the ones that it could
-// be taken for. A $word has no space, $number is a number, and $_ is any text.
+// patterns are the formats of programs, in the notation of nginx, each before the ones that it
+// could be taken for. A $word has no space, $number is a number, and $_ is any text.
 //
 //   - HAProxy, option httplog and httpslog: https://docs.haproxy.org/dev/configuration.html#8.2.3.
 //     It writes #22 for a quote. syslog may cut the line off in the request.
@@ -25,35 +25,46 @@ var patterns = []struct {
 	name, text string
 	ends       bool // whether the line ends there
 }{
-	{HAProxy, "HAProxy", `$peer_port [$time_local] $word $word/$word $number/$number/$number/$number/$number $status $bytes_sent $text "$request`,
-		false},
-	{ALB, "AWS ALB", `$type $time_iso8601 $word $peer_port $word $number $number $number $status $word $number $bytes_sent "$request"` +
-		` "$http_user_agent"`, false},
-	{ELB, "AWS ELB", `$time_iso8601 $word $peer_port $word $number $number $number $status $word $number $bytes_sent "$request"` +
-		` "$http_user_agent"`, false},
-	{S3, "Amazon S3", `$owner $word [$time_local] $remote_addr $remote_user $word $word $word "$request" $status` +
-		` $word $bytes_sent`, false},
-	{Envoy, "Envoy", `[$time_iso8601] "$request" $status $word $number $bytes_sent $number $word "$http_x_forwarded_for"` +
-		` "$http_user_agent" "$word" "$http_host" "$word"`, true},
-	{Istio, "Istio", `[$time_iso8601] "$request" $status $word $text "$text" $number $bytes_sent $number $word` +
-		` "$http_x_forwarded_for" "$http_user_agent" "$word" "$http_host" "$word" $word $word $word` +
-		` $remote_addr $word $word`, false},
+	{HAProxy, "HAProxy",
+		`$peer_port [$time_local] $word $word/$word $number/$number/$number/$number/$number` +
+			` $status $bytes_sent $text "$request`, false},
+	{ALB, "AWS ALB",
+		`$type $time_iso8601 $word $peer_port $word $number $number $number $status $word $number` +
+			` $bytes_sent "$request" "$http_user_agent"`, false},
+	{ELB, "AWS ELB",
+		`$time_iso8601 $word $peer_port $word $number $number $number $status $word $number` +
+			` $bytes_sent "$request" "$http_user_agent"`, false},
+	{S3, "Amazon S3",
+		`$owner $word [$time_local] $remote_addr $remote_user $word $word $word "$request"` +
+			` $status $word $bytes_sent`, false},
+	{Envoy, "Envoy", `[$time_iso8601] "$request" $status $word $number $bytes_sent $number $word` +
+		` "$http_x_forwarded_for" "$http_user_agent" "$word" "$http_host" "$word"`, true},
+	{Istio, "Istio",
+		`[$time_iso8601] "$request" $status $word $text "$text" $number $bytes_sent $number $word` +
+			` "$http_x_forwarded_for" "$http_user_agent" "$word" "$http_host" "$word" $word $word $word` +
+			` $remote_addr $word $word`, false},
 	{APISIX, "APISIX", `$peer - $remote_user [$time_local] $host "$request" $status $body_bytes_sent` +
 		` $number "`, false},
-	{Combined, "Combined with a host", `$peer - $remote_user [$time_local] "$http_host" "$request" $status` +
-		` $body_bytes_sent "$http_referer" "$http_user_agent"`, false},
+	{Combined, "Combined with a host",
+		`$peer - $remote_user [$time_local] "$http_host" "$request" $status` +
+			` $body_bytes_sent "$http_referer" "$http_user_agent"`, false},
 }
 
 // strict has the variables whose values have one form. They tell the patterns apart.
 var strict = map[string]func(b []byte) bool{
-	"word":         func(b []byte) bool { return len(b) > 0 && bytes.IndexByte(b, ' ') < 0 },
-	"number":       isDecimal,
-	"owner":        func(b []byte) bool { return len(b) == 64 && consistsOf(b, "0123456789abcdef") },
-	"status":       func(b []byte) bool { return isStatus(b) || string(b) == "0" || string(b) == "-1" },
+	"word":   func(b []byte) bool { return len(b) > 0 && bytes.IndexByte(b, ' ') < 0 },
+	"number": isDecimal,
+	"owner":  func(b []byte) bool { return len(b) == 64 && consistsOf(b, "0123456789abcdef") },
+	"status": func(b []byte) bool {
+		return isStatus(b) || string(b) == "0" || string(b) == "-1"
+	},
 	"time_iso8601": isISOTime,
 	"host":         isHostName,
 	"peer":         isClient,
-	"peer_port":    func(b []byte) bool { return len(withoutPort(b)) < len(b) && isClient(withoutPort(b)) },
+	"peer_port": func(b []byte) bool {
+		return len(withoutPort(b)) < len(b) &&
+			isClient(withoutPort(b))
+	},
 	"type": func(b []byte) bool {
 		switch string(b) {
 		case "http", "https", "h2", "grpcs", "ws", "wss":

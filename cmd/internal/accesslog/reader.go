@@ -68,7 +68,8 @@ func NewReader(ctx context.Context, name string, r io.Reader, s Schema) (*Reader
 	if err := detector.choose(begin); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return &Reader{name: name, in: lines, ahead: ahead, detector: detector, forwarded: s.Forwarded}, nil
+	return &Reader{name: name, in: lines, ahead: ahead, detector: detector, forwarded: s.Forwarded},
+		nil
 }
 
 // OnTick has Next call a function at each tick at which it waits for more of the log. Next returns
@@ -87,8 +88,8 @@ func (r *Reader) Lines() int64 { return r.full }
 // logfmt the messages of programs, which have no part of a request.
 func (r *Reader) Others() int64 { return r.other }
 
-// Next reads the next request into rec, whose slices are valid until the next call. It skips
-// blank lines, and the lines that Others counts. For another line that is not a request it returns a
+// Next reads the next request into rec, whose slices are valid until the next call. It skips blank
+// lines, and the lines that Others counts. For another line that is not a request it returns a
 // *LineError, and can be called again. At the end it returns io.EOF.
 func (r *Reader) Next(rec *Record) error {
 	for {
@@ -201,8 +202,8 @@ func (r *Reader) NoFormat() error {
 	return fmt.Errorf("%w; want %s", err, r.tried)
 }
 
-// Hint says how to name the fields of JSON lines, if one has no time, client or path under the usual
-// names. It is empty if there is none.
+// Hint says how to name the fields of JSON lines, if one has no time, client or path under the
+// usual names. It is empty if there is none.
 func (r *Reader) Hint() string {
 	for _, p := range r.parsers {
 		if p, ok := p.parser.(*jsonParser); ok {

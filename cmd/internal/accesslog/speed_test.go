@@ -18,7 +18,8 @@ var lines = []struct {
 	agent  string
 }{
 	{"common", Schema{}, "", line("1.2.3.4"), ""},
-	{"combined", Schema{}, "", line("1.2.3.4") + ` "http://example.com/" "Mozilla/5.0"`, "Mozilla/5.0"},
+	{"combined", Schema{}, "", line("1.2.3.4") + ` "http://example.com/" "Mozilla/5.0"`,
+		"Mozilla/5.0"},
 	{"Caddy", Schema{}, "", caddyLine, "curl/7.82.0"},
 	{"nginx JSON", Schema{}, "", nginxLine, ""},
 	{"Traefik JSON", Schema{}, "", traefikLine, ""},

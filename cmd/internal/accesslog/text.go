@@ -162,8 +162,8 @@ func splitURI(uri []byte) (t target) {
 	return t
 }
 
-// isHostName reports whether b has only the bytes of the names of hosts and of IPv4 addresses, perhaps
-// with a port, and is not empty.
+// isHostName reports whether b has only the bytes of the names of hosts and of IPv4 addresses,
+// perhaps with a port, and is not empty.
 func isHostName(b []byte) bool {
 	for _, c := range withoutPort(b) {
 		if c != '.' && c != '-' && c != '_' && (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'z') {
@@ -174,8 +174,8 @@ func isHostName(b []byte) bool {
 }
 
 // isClient reports whether b is an address, the name of a host, a list of X-Forwarded-For, the
-// socket of nginx, or nothing. The number of a line before an IPv6 address, 17:2001:db8::7, is no
-// address that is in use.
+// socket of nginx, or nothing. The number of a line before an IPv6 address, 17:2001:db8::7, is not
+// an address that is in use.
 func isClient(b []byte) bool {
 	if len(b) == 0 || isHostName(b) || string(b) == "unix:" {
 		return true

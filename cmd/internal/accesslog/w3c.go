@@ -8,9 +8,10 @@ import (
 	"time"
 )
 
-// w3cParser parses the W3C Extended Log File Format (https://www.w3.org/TR/WD-logfile.html), as
-// IIS (learn.microsoft.com/en-us/windows/win32/http/w3c-logging) and Amazon CloudFront
-// (docs.aws.amazon.com/AmazonCloudFront/latest/DeveloperGuide/standard-logs-reference.html) write it:
+// w3cParser parses the W3C Extended Log File Format (https://www.w3.org/TR/WD-logfile.html), as IIS
+// (learn.microsoft.com/en-us/windows/win32/http/w3c-logging) and Amazon CloudFront
+// (docs.aws.amazon.com/AmazonCloudFront/latest/DeveloperGuide/standard-logs-reference.html) write
+// it:
 //
 //	#Fields: date time c-ip cs-method cs-uri-stem sc-bytes
 //	2015-05-17 10:05:03 192.0.2.7 GET /a 17

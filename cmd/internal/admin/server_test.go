@@ -149,7 +149,8 @@ func TestPageIsComplete(t *testing.T) {
 	_, admin, _, _ := served(t)
 	for _, name := range []string{"", "app.js", "charts.js", "base.css", "style.css", "icon.svg"} {
 		resp, body := testkit.Do(t, request(t, "GET", admin+"/"+name))
-		for _, comment := range []string{"http://www.w3.org/2000/svg", "https://github.com/leeoniya/uPlot"} {
+		for _, comment := range []string{"http://www.w3.org/2000/svg",
+			"https://github.com/leeoniya/uPlot"} {
 			body = strings.ReplaceAll(body, comment, "")
 		}
 		if resp.StatusCode != http.StatusOK || strings.Contains(body, "://") {

@@ -25,8 +25,8 @@ import (
 	"time"
 )
 
-// Take takes a cost in units, at least 1, or takes nothing and returns false. It decides the requests
-// of one key. Instants never step back. It is not safe for concurrent use.
+// Take takes a cost in units, at least 1, or takes nothing and returns false. It decides the
+// requests of one key. Instants never step back. It is not safe for concurrent use.
 type Take func(now, cost uint64) bool
 
 // Names has the name of each algorithm, in the order in which documents list them.

@@ -88,8 +88,8 @@ type Stoppable interface {
 	Stop(delay, grace time.Duration) error
 }
 
-// Serve serves until ctx is done or a server fails, and returns its error. Then it stops the servers
-// one after another, because the requests of one may need the next.
+// Serve serves until ctx is done or a server fails, and returns its error. Then it stops the
+// servers one after another, because the requests of one may need the next.
 func (p *Process) Serve(
 	ctx context.Context, delay, grace time.Duration, servers ...Stoppable,
 ) (err error) {

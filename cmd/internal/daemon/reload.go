@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Reloader puts texts in force while a server runs: those of a policy or a configuration. It counts
-// and logs them.
+// Reloader puts texts in force while a server runs: the texts of a policy or a configuration. It
+// counts and logs them.
 type Reloader struct {
 	What string // of the texts, in the log
 	Log  *slog.Logger

@@ -119,7 +119,8 @@ func fail(t *testing.T, flags ...string) string {
 	args := []string{"proxy", "--listen=127.0.0.1:0", "--admin=127.0.0.1:0"}
 	ctx, cancel := context.WithTimeout(t.Context(), deadline)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, filepath.Join(programs, "tb"), append(args, flags...)...).CombinedOutput()
+	out, err := exec.CommandContext(ctx, filepath.Join(programs, "tb"), append(args,
+		flags...)...).CombinedOutput()
 	if err == nil || ctx.Err() != nil {
 		t.Errorf("%q: %v, want an error", flags, err)
 	}

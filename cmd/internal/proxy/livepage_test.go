@@ -11,8 +11,8 @@ import (
 	"github.com/seed-181794aa/ratelimit/cmd/internal/testkit"
 )
 
-// A user opens the page, sends a burst with the keyboard, and sees what it takes from the bucket and
-// how the bucket fills again.
+// A user opens the page, sends a burst with the keyboard, and sees what it takes from the bucket
+// and how the bucket fills again.
 func TestPage(t *testing.T) {
 	ctx := testkit.Browser(t)
 	r := run(t, func(*Command) {})
@@ -29,7 +29,8 @@ func TestPage(t *testing.T) {
 			t.Fatalf("%s: %v", condition, err)
 		}
 	}
-	do(chromedp.Navigate(r.admin), chromedp.WaitVisible("#burst"), chromedp.WaitVisible("#no-requests"),
+	do(chromedp.Navigate(r.admin), chromedp.WaitVisible("#burst"),
+		chromedp.WaitVisible("#no-requests"),
 		chromedp.WaitVisible("#no-buckets"))
 	do(chromedp.SendKeys("#burst", "\r"), chromedp.WaitVisible("#buckets tr"))
 	text := testkit.Text(t, ctx)

@@ -11,8 +11,8 @@ import (
 	"github.com/seed-181794aa/ratelimit/cmd/internal/testkit"
 )
 
-// A policy that is accepted keeps the tokens, and touches no response under way. Of one that is not,
-// the log has each error, and the metrics its number.
+// A policy that is accepted keeps the tokens, and touches no response under way. Of one that is
+// not, the log has each error, and the metrics its number.
 func TestReload(t *testing.T) {
 	more := make(chan struct{})
 	log := testkit.NewTranscript()

@@ -117,7 +117,8 @@ func (m *algorithmMode) fill(res *Result) {
 // writeAlgorithms writes a table of the algorithms, after the token bucket.
 func (rep *Report) writeAlgorithms(b *strings.Builder) {
 	window := time.Duration(rep.Window * float64(time.Second))
-	fmt.Fprintf(b, "\nOther algorithms under this limit, with windows of %s:\n\n", durationText(window))
+	fmt.Fprintf(b, "\nOther algorithms under this limit, with windows of %s:\n\n",
+		durationText(window))
 	table := columns(b)
 	fmt.Fprintln(table, "algorithm\trefused\tof requests\tkeys refused\tbound in a window\t")
 	row := func(name string, refused, keys uint64, bound float64) {

@@ -105,7 +105,8 @@ func TestAlgorithmsOutOfBounds(t *testing.T) {
 	o.MaxKeys, o.Algorithms = 2, algorithm.Names[:1]
 	_, err := Run(t.Context(), o, accesslog.Schema{},
 		[]Input{input("a.log", line("a", 1, 1)+line("b", 1, 1)+line("c", 1, 1))})
-	if err == nil || !strings.Contains(err.Error(), "more than 2 keys for --algorithm: want a greater --max-keys") {
+	if err == nil || !strings.Contains(err.Error(),
+		"more than 2 keys for --algorithm: want a greater --max-keys") {
 		t.Errorf("error %v", err)
 	}
 }

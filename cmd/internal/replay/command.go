@@ -61,7 +61,8 @@ func (c *Command) Validate() error {
 	case !c.Sample && len(c.Files) == 0:
 		return errors.New("want a FILE to replay, - for standard input, or --sample")
 	case c.Follow && !slices.Equal(c.Files, []string{"-"}):
-		return errors.New("--follow: want - for standard input, as in tail -F FILE | tb replay --follow -")
+		return errors.New("--follow: want - for standard input," +
+			" as in tail -F FILE | tb replay --follow -")
 	case strings.HasPrefix(c.HTML, "-"):
 		return fmt.Errorf("--html=%s: want the name of a file", c.HTML)
 	}

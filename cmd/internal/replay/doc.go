@@ -3,10 +3,10 @@
 //
 // # Files
 //
-// command.go has the flags, and replay.go begins a replay. merge.go takes the requests of all inputs
-// by time. replayer.go adds each to a queue (queue.go), which passes it on to a mode: limit.go,
-// algorithms.go, suggestion.go or policy.go. report.go has the Report, and text.go and page.go show
-// it.
+// command.go has the flags, and replay.go begins a replay. merge.go takes the requests of all
+// inputs by time. replayer.go adds each to a queue (queue.go), which passes it on to a mode:
+// limit.go, algorithms.go, suggestion.go or policy.go. report.go has the Report, and text.go and
+// page.go show it.
 //
 // # Decisions
 //
@@ -25,7 +25,7 @@
 // the table of each limiter, and the keys of a suggestion and of each of other algorithms: more are
 // an error. A part of a key has at most 256 bytes: a longer part is replaced by its first bytes and
 // its SHA-256. Other bounds stand beside their constants: maxDistinct, maxTracked, queueRequests,
-// maxBins, maxPathKeys, maxRefused. All of this, without the keys of a suggestion and of algorithms,
-// takes at most about 75 MB, and far less for most logs. The process takes about twice as much,
-// because the garbage collector lets the heap grow that far.
+// maxBins, maxPathKeys, maxRefused. All of this, without the keys of a suggestion and of
+// algorithms, takes at most about 75 MB, and far less for most logs. The process takes about twice
+// as much, because the garbage collector lets the heap grow that far.
 package replay

@@ -91,8 +91,8 @@ func nginxLimit(l *SuggestedLimit) (rate string, limit tb.Limit) {
 	return fmt.Sprint(n, unit), tb.Limit{Capacity: int(l.Burst), Tokens: n, Per: per}
 }
 
-// nginxConfig returns the limits as a configuration of nginx, which it loads inside http, for a number
-// of clients. The IPv6 prefix is in whole bytes.
+// nginxConfig returns the limits as a configuration of nginx, which it loads inside http, for a
+// number of clients. The IPv6 prefix is in whole bytes.
 func nginxConfig(plan []planned, o *Options, clients uint64) string {
 	var zones, limits strings.Builder
 	for _, network := range o.Trusted {

@@ -108,7 +108,8 @@ func (b *Burst) UnmarshalText(text []byte) (err error) {
 }
 
 // Cost is the number of tokens that a request takes: a constant, the size of the response in bytes,
-// or the value of a field, such as the tokens of a language model or the seconds that a request took.
+// or the value of a field, such as the tokens of a language model or the seconds that a request
+// took.
 //
 // No request is free. A response that is empty, or whose size was not logged, costs as much
 // as one byte. A request whose field is missing or not a positive number costs one token,

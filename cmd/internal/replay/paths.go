@@ -148,8 +148,8 @@ type PathLimit struct {
 	found *suggest.Result
 }
 
-// findByPath finds limits that together refuse at most the share of the clients. Each limit gets the
-// same share, which becomes smaller until that is so.
+// findByPath finds limits that together refuse at most the share of the clients. Each limit gets
+// the same share, which becomes smaller until that is so.
 func (s *Suggestion) findByPath(o *Options, found *suggest.Result, groups []*pathGroup) {
 	each := o.Suggest
 	for i := range maxSteps + 1 {
@@ -171,7 +171,8 @@ func (s *Suggestion) findByPath(o *Options, found *suggest.Result, groups []*pat
 // addPaths adds the limits of groups of paths for a share of their clients.
 func (s *Suggestion) addPaths(o *Options, groups []*pathGroup, share Share) {
 	s.Paths = []PathLimit{}
-	least := uint64(math.Ceil(leastPathBurst * min(max(o.Cost.constant, 1), tb.MaxCapacity/leastPathBurst)))
+	least := uint64(math.Ceil(leastPathBurst * min(max(o.Cost.constant, 1),
+		tb.MaxCapacity/leastPathBurst)))
 	for _, g := range groups {
 		l := knee(rateBursts(o.Rates, g.found, []Share{share}), share, least)
 		if l == nil {

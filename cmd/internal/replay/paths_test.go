@@ -103,13 +103,15 @@ func TestLimitsByPathShareTheirClients(t *testing.T) {
 func TestLimitsByPathOfManyClients(t *testing.T) {
 	var log strings.Builder
 	for client := range maxPathKeys + 100 {
-		log.WriteString(line(fmt.Sprintf("10.%d.%d.%d", client>>16, client>>8&255, client&255), client/10, 1))
+		log.WriteString(line(fmt.Sprintf("10.%d.%d.%d", client>>16, client>>8&255, client&255), client/10,
+			1))
 	}
 	o := suggestOptions(t, "1%", "1")
 	o.ByPath = true
 	rep := replay(t, o, input("a.log", log.String())).Report
 	p := rep.Suggestion.Paths[0]
-	if n := len(p.found.Clients); p.found.OneIn != 2 || n > maxPathKeys || rep.Keys != maxPathKeys+100 {
+	if n := len(p.found.Clients); p.found.OneIn != 2 || n > maxPathKeys ||
+		rep.Keys != maxPathKeys+100 {
 		t.Errorf("%d clients of a path, one in %d, of %d", n, p.found.OneIn, rep.Keys)
 	}
 }

@@ -187,7 +187,8 @@ func newReport(o *Options, s accesslog.Schema) Report {
 	replay, proxy := suggestedFlags(o, s)
 	return Report{
 		Files: []File{}, Malformed: []string{}, Top: []TopKey{}, Senders: []TopKey{},
-		Algorithms: []AlgorithmOutcome{}, Missing: make(map[string]uint64), KeyParts: o.Keys, Cost: o.Cost.String(),
+		Algorithms: []AlgorithmOutcome{}, Missing: make(map[string]uint64), KeyParts: o.Keys,
+		Cost:       o.Cost.String(),
 		ipv6Prefix: o.IPv6Prefix, trusted: o.Trusted, all: o.All, replayFlags: replay, proxyFlags: proxy,
 	}
 }
@@ -228,7 +229,8 @@ func (rep *Report) checkNames() error {
 		}
 	}
 	if n := rep.CostStandIns; n > 0 && n == rep.Requests {
-		errs = append(errs, fmt.Errorf("no request has a positive number in %s, the field of --cost", rep.Cost))
+		errs = append(errs, fmt.Errorf("no request has a positive number in %s, the field of --cost",
+			rep.Cost))
 	}
 	return errors.Join(errs...)
 }

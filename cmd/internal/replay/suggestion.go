@@ -22,8 +22,8 @@ type Suggestion struct {
 	// Paths has the limits of the paths with the most requests, if --by-path asks for them.
 	Paths []PathLimit `json:"paths"`
 	// Together is how many clients the limits of the policy ever refuse, at most the share that
-	// --suggest asks for. It is an estimate from one client in TogetherOneIn. Both are left out without
-	// --by-path.
+	// --suggest asks for. It is an estimate from one client in TogetherOneIn. Both are left out
+	// without --by-path.
 	Together      uint64 `json:"together,omitempty"`
 	TogetherOneIn uint64 `json:"together_one_in,omitempty"`
 	// Limit is the suggested limit. It is left out if no burst is enough, and if there are no clients
@@ -105,7 +105,9 @@ func (c *Cost) costs() suggest.Costs {
 	return suggest.Costs{Whole: c.constant == 0 && c.field == ""}
 }
 
-func (m *suggestionMode) pack(rec *accesslog.Record, f accesslog.Format) (text []byte, cost float64) {
+func (m *suggestionMode) pack(
+	rec *accesslog.Record, f accesslog.Format,
+) (text []byte, cost float64) {
 	text, cost = m.keyed.pack(rec, f)
 	if m.paths != nil {
 		text = m.paths.pack(text, rec.Path)
@@ -197,8 +199,8 @@ func orZero(burst uint64) uint64 {
 	return burst
 }
 
-// fillClients fills in whom the suggested limit refuses, who sends most, and what the limit leaves
-// of the busiest second.
+// fillClients fills in the clients that the suggested limit refuses, the clients that send most,
+// and what the limit leaves of the busiest second.
 func (m *suggestionMode) fillClients(res *Result, found *suggest.Result) {
 	rep, l := &res.Report, res.Report.Suggestion.Limit
 	if n, known := found.RefusedIn(rep.Busiest.Second.Unix(), l.index, l.Burst); known {
@@ -222,7 +224,9 @@ func (m *suggestionMode) fillClients(res *Result, found *suggest.Result) {
 }
 
 // topKey returns the statistics of a client under a suggested limit.
-func (m *suggestionMode) topKey(found *suggest.Result, c *suggest.Client, l *SuggestedLimit) TopKey {
+func (m *suggestionMode) topKey(
+	found *suggest.Result, c *suggest.Client, l *SuggestedLimit,
+) TopKey {
 	k := TopKey{
 		Key: compositekey.Parts(c.Key), Requests: c.Requests, Peak: c.Peak.Most,
 		Refused: found.RefusedOf(c, l.index, l.Burst), Habit: m.habits.of(c.Key),

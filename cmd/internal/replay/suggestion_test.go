@@ -114,7 +114,8 @@ func TestTooManyKeysForASuggestion(t *testing.T) {
 			t.Errorf("%d keys: %v, %+v; want %q", n, err, limit, want)
 		}
 		text := rendered(t, &res.Report)
-		if tooMany := strings.HasPrefix(text, "There are too many keys for a suggestion."); tooMany != (n > 2) {
+		if tooMany := strings.HasPrefix(text,
+			"There are too many keys for a suggestion."); tooMany != (n > 2) {
 			t.Errorf("%d keys:\n%s", n, text)
 		}
 	}

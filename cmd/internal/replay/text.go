@@ -291,7 +291,7 @@ func (rep *Report) writeClients(b *strings.Builder) {
 		return
 	}
 	slices.SortStableFunc(keys, func(a, c TopKey) int { return cmp.Compare(c.Requests, a.Requests) })
-	b.WriteString("\nWho sends most, and who is refused most:\n\n")
+	b.WriteString("\nThe clients that send most, and that are refused most:\n\n")
 	s := rep.Suggestion
 	table := columns(b)
 	fmt.Fprintf(table, "requests\trefused\tin a second\t")
@@ -402,7 +402,9 @@ func (rep *Report) writeNotes(b *strings.Builder) {
 }
 
 // writeRemarks writes what is remarkable about a limiter, if any count is above 0.
-func writeRemarks(b *strings.Builder, name string, never, inDebt uint64, forgiven float64, newly uint64) {
+func writeRemarks(
+	b *strings.Builder, name string, never, inDebt uint64, forgiven float64, newly uint64,
+) {
 	tokens := uint64(math.Ceil(forgiven))
 	b.WriteString(ifAny(never, name+" can never grant %s of the refused requests: their cost is above"+
 		" the burst.\n") +

@@ -37,7 +37,7 @@ a.log: 5 lines, common, 1 malformed.
   See it        tb replay --html page.html --rate 1000/s --burst 2000 --key ip,user --cost bytes FILE
   Find a limit  tb replay --key ip,user --cost bytes FILE
 
-Who sends most, and who is refused most:
+The clients that send most, and that are refused most:
 
   requests  refused  in a second  key
          3        2            2  2001:db8::/64 -  mostly /p
@@ -71,7 +71,7 @@ a.log: 5 lines, common.
   Protect a path  tb replay --by-path --suggest 50% FILE
   See all tables  tb replay --all --suggest 50% FILE
 
-Who sends most, and who is refused most:
+The clients that send most, and that are refused most:
 
   requests  refused  in a second  burst to grant all  client
          3        2            3                   3  192.0.2.1  mostly /p

@@ -39,10 +39,10 @@ type entry struct {
 	checkOnly  bool // the hits are 0, so that nothing is taken
 
 	// debt says that hits may be a report of what was used: the rule has debt, or it does not say and
-	// there are several hits, or they only look. A gateway reports a cost after the response, and sends 0 hits or one before it. The
-	// call alone decides, so that all services with one store agree. owes says that the descriptor
-	// has hits of a report. They are taken also if the bucket lacks them, or if the request is
-	// refused, unless a descriptor without debt refuses it.
+	// there are several hits, or they only look. A gateway reports a cost after the response, and
+	// sends 0 hits or one before it. The call alone decides, so that all services with one store
+	// agree. owes says that the descriptor has hits of a report. They are taken also if the bucket
+	// lacks them, or if the request is refused, unless a descriptor without debt refuses it.
 	debt, owes bool
 
 	charge   charge      // nil without a rule, and if the rule is fixed: see rule.isFixed

@@ -114,12 +114,13 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 		"Requests for a domain that the configuration does not have.", n.unknownDomains.Load())
 	all.add("tb_rls_unmatched_descriptors_total", "Descriptors that no rule matches.",
 		n.unmatched.Load())
-	all.add("tb_rls_repaired_requests_total", "Requests with a text that is not UTF-8. Each wrong byte"+
-		" was read as four characters, as \\xff.", n.repaired.Load())
+	all.add("tb_rls_repaired_requests_total",
+		"Requests with a text that is not UTF-8. Each wrong byte"+
+			" was read as four characters, as \\xff.", n.repaired.Load())
 	for id, sums := range c.hits() {
 		for d, n := range sums {
 			all.add("tb_rls_hits_total", "Hits, by the decision of the rule. The hits near the limit are"+
-				" also within it, and those of shadow_mode are also over it. total counts all hits, with"+
+				" also within it, and hits of shadow_mode are also over it. total counts all hits, with"+
 				" those that only another rule refused.",
 				n, "domain", id.domain, "rule", id.path, "decision", decision(d).String())
 		}

@@ -41,7 +41,8 @@ type server struct {
 
 // newServer returns a server. secure may be nil. The log must be throttled.
 func newServer(
-	l net.Listener, s *Service, m *metrics, f connectionFlags, secure *daemon.Security, log *slog.Logger,
+	l net.Listener, s *Service, m *metrics, f connectionFlags, secure *daemon.Security,
+	log *slog.Logger,
 ) *server {
 	options := []grpc.ServerOption{
 		grpc.ConnectionTimeout(connectTimeout),

@@ -33,7 +33,7 @@ type Config struct {
 	Quota  bool   // each rule is a quota
 	Fields Fields // which answers have header fields
 	// Names has the names of the fields of older drafts: the limit, what is left, and the reset. The
-	// zero value stands for those of RateLimit.
+	// zero value stands for the fields of RateLimit.
 	Names    [3]string
 	Policy   bool // send RateLimit-Policy, too
 	X        bool // send X-RateLimit fields, too

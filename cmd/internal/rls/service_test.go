@@ -203,8 +203,8 @@ func TestUnlimitedUnmatchedAndUnknown(t *testing.T) {
 	}
 }
 
-// A rule in shadow mode refuses nothing, takes what enforcement would take, and is counted. It is not
-// asked about a request that another rule refuses.
+// A rule in shadow mode refuses nothing, takes what enforcement would take, and is counted. It is
+// not asked about a request that another rule refuses.
 func TestShadowMode(t *testing.T) {
 	s, _ := newService(t, "- {key: s, shadow_mode: true, rate_limit: {"+perMinute+"1}}\n"+
 		limit("a", perMinute+"2"))

@@ -119,8 +119,8 @@ func (c *call) takeEnforced(ctx context.Context) (allowed bool, err error) {
 	return true, nil
 }
 
-// takeOwed takes the hits that are owed to the enforced rules if they were not taken. Before, it asks
-// the rules that were not asked, because one without debt may refuse.
+// takeOwed takes the hits that are owed to the enforced rules if they were not taken. Before, it
+// asks the rules that were not asked, because one without debt may refuse.
 func (c *call) takeOwed() error {
 	for _, owes := range []bool{false, true} {
 		c.waive(enforced)

@@ -35,8 +35,8 @@ const (
 	lastPause  = time.Minute
 )
 
-// pause is the longest time of the next pause, or 0 for firstPause. Each is twice as long as the one
-// before, up to lastPause.
+// pause is the longest time of the next pause, or 0 for firstPause. Each is twice as long as the
+// one before, up to lastPause.
 type pause time.Duration
 
 // wait pauses for at least half of the time, so that services do not ask together. It returns the
@@ -118,8 +118,8 @@ type configurations interface {
 }
 
 // receive applies what a stream has, until it ends. The server learns of each configuration whether
-// it was accepted. A server may send a rejected one again at once, so from the second rejection in a
-// row on, receive pauses before the server learns of it.
+// it was accepted. A server may send a rejected one again at once, so from the second rejection in
+// a row on, receive pauses before the server learns of it.
 func (f *follower) receive(
 	ctx context.Context, stream configurations,
 ) (accepted bool, err error) {

@@ -161,8 +161,8 @@ func TestXDS(t *testing.T) {
 	expect(t, "the server is gone", []string{query(t, conn)}, "OK OK:-")
 }
 
-// stubborn is a server that sends a configuration without a domain again at once when it learns that
-// it was rejected, for an hour or a thousand times.
+// stubborn is a server that sends a configuration without a domain again at once when it learns
+// that it was rejected, for an hour or a thousand times.
 type stubborn struct {
 	began    time.Time
 	rejected []time.Duration // when it learned of it
@@ -183,8 +183,8 @@ func (s *stubborn) Recv() (*discovery.DiscoveryResponse, error) {
 	return &discovery.DiscoveryResponse{Resources: []*anypb.Any{empty}}, err
 }
 
-// A server that sends a rejected configuration again and again is answered ever more seldom, and the
-// log has the reason once.
+// A server that sends a rejected configuration again and again is answered ever more seldom, and
+// the log has the reason once.
 func TestRejectedAgainAndAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := testkit.NewTranscript()

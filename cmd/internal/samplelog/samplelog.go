@@ -1,10 +1,11 @@
 // Package samplelog generates an access log for when no real one is at hand: a day of a small site,
 // in Combined Log Format, the same every time.
 //
-// Few clients come often and many come once (a Zipf distribution), a page load fetches several files
-// at once, the night is quiet and the afternoon busy, and there are crawlers. One client hammers the
-// login page, and another one does so from a new IPv6 address of one network each time. Lines are
-// out of order, because a line is stamped with the start of a request and written at its end.
+// Few clients come often and many come once (a Zipf distribution), a page load fetches several
+// files at once, the night is quiet and the afternoon busy, and there are crawlers. One client
+// hammers the login page, and another one does so from a new IPv6 address of one network each time.
+// Lines are out of order, because a line is stamped with the start of a request and written at its
+// end.
 package samplelog
 
 import (
@@ -51,8 +52,8 @@ type Log struct {
 	buf       []byte   // lines not yet read
 }
 
-// attack is a series of attempts to log in: a rate a second from a start, by a client that has a new
-// address of its network each time, or not.
+// attack is a series of attempts to log in: a rate a second from a start, by a client that has a
+// new address of its network each time, or not.
 type attack struct {
 	start, rate float64
 	network     bool

@@ -42,7 +42,9 @@ func TestFace(t *testing.T) {
 }
 
 // exchange sends a request on a connection, and returns the status and the body of the response.
-func exchange(t *testing.T, conn net.Conn, method, target, fields string) (status int, body string) {
+func exchange(
+	t *testing.T, conn net.Conn, method, target, fields string,
+) (status int, body string) {
 	t.Helper()
 	fmt.Fprintf(conn, "%s %s HTTP/1.1\r\nHost: h\r\n%s\r\n", method, target, fields)
 	w, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: method})

@@ -32,9 +32,9 @@ type Auditor[N Number] struct {
 // grant, and each grant that was added before had ended when the first of these began. Add sorts
 // the grants.
 //
-// An interval that matters begins at the From of a grant and ends at the To of a grant. The ends are
-// taken in order, and a tree has the sums of all intervals with that end. So n grants take n·log n
-// steps.
+// An interval that matters begins at the From of a grant and ends at the To of a grant. The ends
+// are taken in order, and a tree has the sums of all intervals with that end. So n grants take
+// n·log n steps.
 func (a *Auditor[N]) Add(grants []Grant[N]) (excess N) {
 	slices.SortFunc(grants, func(x, y Grant[N]) int { return cmp.Compare(x.From, y.From) })
 	byEnd := make([]int, len(grants))

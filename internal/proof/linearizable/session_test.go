@@ -33,8 +33,8 @@ func (s *session) reservation(r *request) tb.Reservation {
 	return s.held[r]
 }
 
-// onSession makes the call r, which needs a session. A refused reservation is not settled, because it
-// does not read the clock, as Cancel never does.
+// onSession makes the call r, which needs a session. A refused reservation is not settled, because
+// it does not read the clock, as Cancel never does.
 func (r *request) onSession(s *session, c *sharedClock) (a reply) {
 	at := span.Origin.Add(r.at)
 	switch r.verb {

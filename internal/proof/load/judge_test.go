@@ -32,11 +32,11 @@ type record struct {
 // readings C1 has no exception. A grant leaves its reading in the bucket. A refusal at a reading
 // shows that the bucket was not full then. So either bounds the later grants.
 //
-// The order in which calls take effect is unknown, but each takes effect between the two events
-// of its record. So an audit has the events for times. What was certainly supplied before an event
+// The order in which calls take effect is unknown, but each takes effect between the two events of
+// its record. So an audit has the events for times. What was certainly supplied before an event
 // follows from the latest reading of a call that was done by then, and what may have been supplied
-// from the latest reading of a call that was made by then. The tokens that were forgiven between the
-// two events are bounded in the same way.
+// from the latest reading of a call that was made by then. The tokens that were forgiven between
+// the two events are bounded in the same way.
 //
 // All amounts are in tokens times the period of the limit, so that the supply is an integer.
 // The amounts of a load are far below the range of an int64.

@@ -40,7 +40,8 @@ func TestRealClock(t *testing.T) {
 	for key, a := range all {
 		t.Logf("key %d: %d granted, %d refusals", key, a.granted, a.refusals)
 		if a.overdrawn > 0 || a.lost > 0 {
-			t.Errorf("key %d: %d rounds violate C1, and %d refusals C2; %s", key, a.overdrawn, a.lost, a.first)
+			t.Errorf("key %d: %d rounds violate C1, and %d refusals C2; %s", key, a.overdrawn, a.lost,
+				a.first)
 		}
 		per := int64(ld.limit.Per)
 		if least := (a.most(a.latestDone) - a.quantum()) / per; int64(a.granted) < least {

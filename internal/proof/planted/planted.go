@@ -33,7 +33,7 @@ type Bug struct {
 	TinyMaps   bool
 }
 
-var named = flag.String("bug", "", "plant only the bugs or mutants whose names this expression matches")
+var named = flag.String("bug", "", "plant only what has a name that this expression matches")
 
 //go:embed bugs
 var lists embed.FS
