@@ -404,6 +404,9 @@ func (r *Reservation) Cancel() { r.CancelAt(time.Now()) }
 
 // CancelAt is Cancel at t.
 func (r *Reservation) CancelAt(t time.Time) {
+	if !r.ok {
+		return
+	}
 	r.lim.mu.Lock()
 	defer r.lim.mu.Unlock()
 	if r.charged && !r.timeToAct.Before(t) && r.lim.Limit() < Inf {

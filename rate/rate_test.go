@@ -81,6 +81,15 @@ func TestConcurrentChanges(t *testing.T) {
 	}
 }
 
+// As in x/time/rate, the zero Reservation is one that is not OK.
+func TestZeroReservation(t *testing.T) {
+	var r rate.Reservation
+	r.Cancel()
+	if r.OK() || r.Delay() != rate.InfDuration {
+		t.Errorf("OK %t, delay %v", r.OK(), r.Delay())
+	}
+}
+
 func TestWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lim := rate.NewLimiter(2, 4)
