@@ -40,8 +40,7 @@ func noBursts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var mu sync.Mutex
-	var sent []time.Time
+	sent := make(chan time.Time, senders*messages)
 	var all sync.WaitGroup
 	for i := range senders {
 		all.Go(func() {
@@ -56,19 +55,20 @@ func noBursts(t *testing.T) {
 					return
 				}
 				time.Sleep(v.delay)
-				mu.Lock()
-				sent = append(sent, time.Now())
-				mu.Unlock()
+				sent <- time.Now()
 			}
 		})
 	}
 	all.Wait()
-	if len(sent) != senders*messages {
-		t.Fatalf("%d messages sent, want %d", len(sent), senders*messages)
+	close(sent)
+	if len(sent) != cap(sent) {
+		t.Fatalf("%d messages sent, want %d", len(sent), cap(sent))
 	}
-	for i := range sent[1:] {
-		if gap := sent[i+1].Sub(sent[i]); gap != 50*time.Millisecond {
-			t.Errorf("message %d is sent %v after the one before, want 50ms", i+1, gap)
+	last := <-sent
+	for at := range sent {
+		if gap := at.Sub(last); gap != 50*time.Millisecond {
+			t.Errorf("a message is sent %v after the one before, want 50ms", gap)
 		}
+		last = at
 	}
 }

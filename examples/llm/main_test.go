@@ -148,8 +148,7 @@ func TestUnansweredRequestIsFree(t *testing.T) {
 	r.Header.Set("Authorization", "Bearer k")
 	w := httptest.NewRecorder()
 	proxy.ServeHTTP(w, r)
-	left := limiter.Explain(r)[0].Level.Tokens
-	if w.Code != http.StatusBadGateway || left != burst {
+	if left := limiter.Explain(r)[0].Level.Tokens; w.Code != http.StatusBadGateway || left != burst {
 		t.Errorf("status %d, %v tokens left", w.Code, left)
 	}
 }
