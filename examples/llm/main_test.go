@@ -20,7 +20,6 @@ const (
 	burst    = 20_000
 	rate     = 1000 // tokens a second
 	estimate = 800
-	callers  = 64
 )
 
 // answer is one answer of the model, whose request was granted at a time.
@@ -63,7 +62,7 @@ func (m *model) run(t *testing.T) (unpaid float64) {
 		t.Fatal(err)
 	}
 	var wait sync.WaitGroup
-	for i := range callers {
+	for i := range 64 {
 		wait.Go(func() {
 			for time.Since(m.start) < 10*time.Minute {
 				r := httptest.NewRequest(http.MethodPost, "/v1/chat", nil)
