@@ -52,23 +52,26 @@ func repair(b []byte, message protoreflect.MessageDescriptor) (repaired []byte, 
 			return nil, false
 		}
 		field := message.Fields().ByNumber(number)
-		if kind != protowire.BytesType || field == nil {
+		if kind != protowire.BytesType || !mayHaveText(field) {
 			repaired, b = append(repaired, b[:n+m]...), b[n+m:]
 			continue
 		}
 		value, _ := protowire.ConsumeBytes(b[n:])
-		switch field.Kind() {
-		case protoreflect.StringKind:
+		if field.Kind() == protoreflect.StringKind {
 			value = escape(value)
-		case protoreflect.MessageKind:
-			if value, ok = repair(value, field.Message()); !ok {
-				return nil, false
-			}
+		} else if value, ok = repair(value, field.Message()); !ok {
+			return nil, false
 		}
 		repaired = protowire.AppendBytes(append(repaired, b[:n]...), value)
 		b = b[n+m:]
 	}
 	return repaired, true
+}
+
+// mayHaveText reports whether a field, or nil, is a string or a message.
+func mayHaveText(field protoreflect.FieldDescriptor) bool {
+	return field != nil &&
+		(field.Kind() == protoreflect.StringKind || field.Kind() == protoreflect.MessageKind)
 }
 
 // escape returns a text with \xff in place of a byte FF that is not UTF-8.
