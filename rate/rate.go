@@ -127,7 +127,7 @@ func (lim *Limiter) locked(t time.Time) *state {
 // bucket stands still.
 func (s *state) bucketLimit() tb.Limit {
 	capacity, rate := max(s.burst, 1), float64(s.limit)
-	if !(rate > 0) || s.limit >= Inf {
+	if s.limit >= Inf {
 		rate = 0
 	}
 	s.scale = 1
@@ -268,7 +268,7 @@ func (r *Reservation) reserve(t time.Time, n int, within time.Duration) {
 	switch cost := float64(n) * s.scale; {
 	case s.limit >= Inf:
 		r.ok = true
-	case n > s.burst || within < 0:
+	case n > s.burst:
 	case s.burst > tb.MaxCapacity:
 		r.takeUnits(s, t, cost, within)
 	default:
@@ -404,13 +404,9 @@ func (r *Reservation) Cancel() { r.CancelAt(time.Now()) }
 
 // CancelAt is Cancel at t.
 func (r *Reservation) CancelAt(t time.Time) {
-	if !r.ok {
-		return
-	}
-	r.lim.mu.Lock()
-	defer r.lim.mu.Unlock()
-	if r.charged && !r.timeToAct.Before(t) && r.lim.Limit() < Inf {
-		r.charged = false
+	if r.charged && !r.timeToAct.Before(t) {
+		r.lim.mu.Lock()
+		defer r.lim.mu.Unlock()
 		r.charge.Cancel()
 	}
 }

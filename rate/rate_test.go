@@ -153,32 +153,6 @@ func TestNotANumber(t *testing.T) {
 	}
 }
 
-func TestSometimes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		for _, c := range []struct {
-			s    *rate.Sometimes
-			want string
-		}{
-			{&rate.Sometimes{}, "x.........."},
-			{&rate.Sometimes{First: 3}, "xxx........"},
-			{&rate.Sometimes{Every: 4}, "x...x...x.."},
-			{&rate.Sometimes{Interval: 3 * time.Second}, "x..x..x..x."},
-			{&rate.Sometimes{First: 2, Every: 5, Interval: time.Minute}, "xx...x....x"},
-		} {
-			got := ""
-			for range c.want {
-				called := "."
-				c.s.Do(func() { called = "x" })
-				got += called
-				time.Sleep(time.Second)
-			}
-			if got != c.want {
-				t.Errorf("%+v: %s, want %s", c.s, got, c.want)
-			}
-		}
-	})
-}
-
 func TestAllocations(t *testing.T) {
 	lim, ctx := rate.NewLimiter(1e9, 1<<30), context.Background()
 	for name, call := range map[string]struct {

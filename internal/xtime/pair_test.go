@@ -10,7 +10,8 @@ import (
 	xrate "golang.org/x/time/rate"
 )
 
-// pair is a limiter of rate and one of x/time, which must answer alike. Times are after start.
+// pair is a limiter of rate and one of x/time, which must answer alike. Times are after start. With
+// a limit and a burst of 0 they are zero values.
 type pair struct {
 	*testing.T
 	start  time.Time
@@ -24,10 +25,11 @@ type pair struct {
 }
 
 func newPair(t *testing.T, limit rate.Limit, burst int) *pair {
-	return &pair{
-		T: t, start: time.Now(), limit: limit, burst: burst,
-		ours: rate.NewLimiter(limit, burst), theirs: xrate.NewLimiter(xrate.Limit(limit), burst),
+	p := &pair{T: t, start: time.Now(), limit: limit, burst: burst}
+	if p.ours, p.theirs = new(rate.Limiter), new(xrate.Limiter); limit != 0 || burst != 0 {
+		p.ours, p.theirs = rate.NewLimiter(limit, burst), xrate.NewLimiter(xrate.Limit(limit), burst)
 	}
+	return p
 }
 
 func (p *pair) same(what string, n int, at time.Duration, got, want any) {
@@ -88,6 +90,7 @@ func (p *pair) cancel(at time.Duration) {
 		return
 	}
 	p.reserved.CancelAt(p.start.Add(at))
+	p.reserved.CancelAt(p.start.Add(at)) // gives nothing back
 	p.theReserved.CancelAt(p.start.Add(at))
 	p.reserved = nil
 	p.tokens(at)
