@@ -14,7 +14,7 @@ import (
 
 // The program runs in a file system that has nothing else, as the user of the image.
 func TestProgramNeedsNoOtherFile(t *testing.T) {
-	needsProgram(t)
+	program := build(t, "..")
 	if os.Getuid() != 0 {
 		t.Skip("only root can change the root directory")
 	}
@@ -43,7 +43,7 @@ func TestProgramNeedsNoOtherFile(t *testing.T) {
 // The commands of the unit do what its directives say: they check the policy, serve, reload on a
 // signal, and keep the state.
 func TestServiceCommands(t *testing.T) {
-	needsProgram(t)
+	program := build(t, "..")
 	unit, state := string(read(t, "tb-proxy.service")), t.TempDir()
 	policy := filepath.Join(t.TempDir(), "policy.json")
 	if err := os.WriteFile(policy, []byte(`{"name": "per-address", "limit_keys": ["ip:address"],
@@ -80,7 +80,7 @@ func TestServiceCommands(t *testing.T) {
 }
 
 func TestUnit(t *testing.T) {
-	needsProgram(t)
+	program := build(t, "..")
 	if _, err := exec.LookPath("systemd-analyze"); err != nil {
 		t.Skip("systemd-analyze is not installed")
 	}
