@@ -18,7 +18,12 @@ func TestReleasedModulesAreUsable(t *testing.T) {
 	if !*whole {
 		t.Skip("builds the program and others with other flags: run with -release")
 	}
-	r := copyOfTheTree(t)
+	tree, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRepository(t, "clone", "-q", "--depth=1", "--no-tags", "file://"+tree)
+	r.run("git", "remote", "remove", "origin")
 	root, _, _ := strings.Cut(r.run("go", "list", "-m"), "\n")
 	r.run("scripts/release", "v0.1.0")
 	if bill := r.run("cat", "dist/v0.1.0/tb.cdx.json"); !strings.Contains(bill, "cmd@v0.1.0") {
@@ -31,7 +36,7 @@ func TestReleasedModulesAreUsable(t *testing.T) {
 	}
 	for _, dir := range []string{".", "cmd", "tb/redis"} {
 		for _, workspace := range []string{"", "off"} {
-			r := r.with(map[string]string{"GOWORK": workspace})
+			r := r.with("GOWORK=" + workspace)
 			r.run("go", "-C", dir, "list", "-m", "all")
 			r.run("go", "-C", dir, "mod", "download")
 		}
@@ -49,18 +54,15 @@ func TestReleasedModulesAreUsable(t *testing.T) {
 		if i := strings.LastIndex(tag, "/"); i >= 0 {
 			module, version = root+"/"+tag[:i], tag[i+1:]
 		}
-		r.with(map[string]string{
-			"GOMODCACHE": published, "GOPRIVATE": root, "GOWORK": "off", "GOFLAGS": "-modcacherw",
-			"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "url.file://" + r.dir + ".insteadOf",
-			"GIT_CONFIG_VALUE_0": "https://" + root,
-		}).run("go", "mod", "download", module+"@"+version)
+		r.with("GOMODCACHE="+published, "GOPRIVATE="+root, "GOWORK=off", "GOFLAGS=-modcacherw",
+			"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=url.file://"+r.dir+".insteadOf",
+			"GIT_CONFIG_VALUE_0=https://"+root).run("go", "mod", "download", module+"@"+version)
 	}
 
 	bin := t.TempDir()
-	user := repository{t: t, dir: t.TempDir()}.with(map[string]string{
-		"GOPROXY": "file://" + filepath.Join(published, "cache", "download") + "," + ordinary,
-		"GOSUMDB": "off", "GOFLAGS": "-modcacherw -trimpath", "GOMODCACHE": t.TempDir(), "GOBIN": bin,
-	})
+	user := repository{t: t, dir: t.TempDir()}.with(
+		"GOPROXY=file://"+filepath.Join(published, "cache", "download")+","+ordinary,
+		"GOSUMDB=off", "GOFLAGS=-modcacherw -trimpath", "GOMODCACHE="+t.TempDir(), "GOBIN="+bin)
 	user.run("go", "install", root+"/cmd/tb@latest")
 	if got := user.run(filepath.Join(bin, "tb"), "--version"); !strings.HasPrefix(got, "tb v0.1.0,") {
 		t.Errorf("tb --version: %q", got)
@@ -209,7 +211,7 @@ func TestReleaseThatFailsChangesNothing(t *testing.T) {
 				tt.spoil(r)
 			}
 			before, temp := r.state(), t.TempDir()
-			out, err := r.with(map[string]string{"TMPDIR": temp}).try("scripts/release", tt.version)
+			out, err := r.with("TMPDIR="+temp).try("scripts/release", tt.version)
 			if err == nil || !strings.Contains(out, tt.want) {
 				t.Errorf("error %v, want %q in\n%s", err, tt.want, out)
 			}

@@ -1,10 +1,10 @@
 package scripts
 
 import (
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -13,16 +13,12 @@ import (
 type repository struct {
 	t   *testing.T
 	dir string
-	env map[string]string
+	env []string
 }
 
-// with returns the repository with other variables in the environment of its commands.
-func (r repository) with(env map[string]string) repository {
-	r.env = maps.Clone(r.env)
-	if r.env == nil {
-		r.env = make(map[string]string)
-	}
-	maps.Copy(r.env, env)
+// with returns the repository with more variables in the environment of its commands.
+func (r repository) with(env ...string) repository {
+	r.env = append(slices.Clip(r.env), env...)
 	return r
 }
 
@@ -33,10 +29,7 @@ func (r repository) try(name string, args ...string) (string, error) {
 	}
 	cmd := exec.CommandContext(r.t.Context(), name, args...)
 	cmd.Dir = r.dir
-	cmd.Env = append(os.Environ(), "GOWORK=")
-	for name, value := range r.env {
-		cmd.Env = append(cmd.Env, name+"="+value)
-	}
+	cmd.Env = append(append(os.Environ(), "GOWORK="), r.env...)
 	out, err := cmd.CombinedOutput()
 	return strings.TrimSpace(string(out)), err
 }
@@ -81,8 +74,8 @@ func (r repository) state() string {
 	}, "\n")
 }
 
-// newRepository returns an empty repository.
-func newRepository(t *testing.T) repository {
+// newRepository returns a repository that a git command makes in an empty directory.
+func newRepository(t *testing.T, git ...string) repository {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("runs the go command many times")
@@ -91,33 +84,9 @@ func newRepository(t *testing.T) repository {
 		t.Skip("git is not installed")
 	}
 	r := repository{t: t, dir: t.TempDir()}
-	r.run("git", "init", "-q", "-b", "main")
+	r.run("git", append(git, r.dir)...)
 	r.run("git", "config", "user.name", "a maintainer")
 	r.run("git", "config", "user.email", "maintainer@example.com")
-	return r
-}
-
-// copyOfTheTree returns a repository whose one commit has the files of the working tree.
-func copyOfTheTree(t *testing.T) repository {
-	t.Helper()
-	r := newRepository(t)
-	tree := repository{t: t, dir: ".."}
-	if _, err := tree.try("git", "rev-parse"); err != nil {
-		t.Skip("the tests are not in a clone of the repository")
-	}
-	names := tree.run("git", "ls-files", "--cached", "--others", "--exclude-standard")
-	for name := range strings.Lines(names) {
-		name = strings.TrimSuffix(name, "\n")
-		content, err := os.ReadFile(filepath.Join(tree.dir, name))
-		if os.IsNotExist(err) { // deleted, and not committed
-			continue
-		} else if err != nil {
-			t.Fatal(err)
-		}
-		r.write(name, string(content))
-	}
-	r.run("chmod", "+x", "scripts/build", "scripts/modules", "scripts/release")
-	r.commit()
 	return r
 }
 
@@ -125,7 +94,7 @@ func copyOfTheTree(t *testing.T) repository {
 // released, and an example that is not.
 func small(t *testing.T) repository {
 	t.Helper()
-	r := newRepository(t)
+	r := newRepository(t, "init", "-q", "-b", "main")
 	for _, name := range []string{"release", "modules"} {
 		script, err := os.ReadFile(name)
 		if err != nil {
