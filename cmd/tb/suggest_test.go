@@ -31,7 +31,7 @@ func (s *stopper) Write(b []byte) (int, error) {
 
 // A user copies the next steps that a suggestion prints.
 func TestTheSuggestionRunsAsPrinted(t *testing.T) {
-	log := strings.Repeat(validLine, 12) + strings.Repeat("starting\n", 13)
+	log := strings.Repeat(validLine, 100) + strings.Repeat("starting\n", 101)
 	status, stdout, stderr := tb(t, log, "replay", "--suggest=1%", "--trusted-proxies=10.0.0.0/8",
 		"--allow-malformed", "-")
 	if status != 0 || stderr != "" {
@@ -83,7 +83,7 @@ func TestExportsAreAlone(t *testing.T) {
 		!strings.Contains(stderr, "the name of a FILE is empty") {
 		t.Errorf("a file without a name: status %d, stderr %q", status, stderr)
 	}
-	status, stdout, stderr = tb(t, validLine, "replay", "--key", "path", "--export", "policy", "-")
+	status, stdout, stderr = tb(t, strings.Repeat(validLine, 100), "replay", "--key", "path", "--export", "policy", "-")
 	if status != 1 || stdout != "" || !strings.Contains(stderr, "a policy has no key for path") {
 		t.Errorf("status %d, stdout %q, stderr %q", status, stdout, stderr)
 	}

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/schollz/progressbar/v3"
-
 	"github.com/seed-181794aa/ratelimit/cmd/internal/accesslog"
 	"github.com/seed-181794aa/ratelimit/cmd/internal/cli"
 	"github.com/seed-181794aa/ratelimit/cmd/internal/samplelog"
@@ -37,9 +35,7 @@ type Command struct {
 
 	AllowMalformed bool `name:"allow-malformed" help:"${replay_malformed}"`
 
-	MaxKeys  maxKeys `type:"text" default:"1048576" help:"${replay_max_keys}"`
-	Overflow string  `enum:"forgive,refuse" default:"forgive" help:"${replay_overflow}"`
-
+	MaxKeys   maxKeys  `type:"text" default:"1048576" help:"${replay_max_keys}"`
 	Algorithm []string `sep:"none" placeholder:"LIST" help:"${replay_algorithm}"`
 
 	Follow bool   `help:"${replay_follow}"`
@@ -47,8 +43,7 @@ type Command struct {
 	JSON   bool   `name:"json" help:"${replay_json}"`
 	HTML   string `name:"html" placeholder:"FILE" help:"${replay_html}"`
 
-	Sample      bool        `help:"${replay_sample}"`
-	SampleLines sampleLines `type:"text" default:"100000" help:"${replay_sample_lines}"`
+	Sample bool `help:"${replay_sample}"`
 }
 
 // Validate returns an error for flags that exclude each other or are out of range.
@@ -90,8 +85,7 @@ func (c *Command) options() (Options, error) {
 		Rate: c.Rate, Burst: c.Burst, Algorithms: splitLists(c.Algorithm), Suggest: c.Suggest,
 		ByPath: c.ByPath, Keys: splitLists(c.Key), Trusted: cli.Prefixes(c.Trusted),
 		IPv6Prefix: int(c.IPv6Prefix), Cost: c.Cost, MaxKeys: int(c.MaxKeys),
-		Overflow: cli.Overflow(c.Overflow), AllowMalformed: c.AllowMalformed, Picture: c.HTML != "",
-		All: c.All,
+		AllowMalformed: c.AllowMalformed, Picture: c.HTML != "", All: c.All,
 	}
 	if c.Export != nil {
 		o.Export = *c.Export
@@ -111,10 +105,8 @@ func (c *Command) options() (Options, error) {
 		return o, errors.New("--by-path and --export: want --suggest, and no limit")
 	case suggest && c.Follow:
 		return o, errors.New("--follow: want a limit or a policy")
-	case suggest && (burst || others || c.Overflow != "forgive"):
-		return o, errors.New("want either --suggest, or --burst, --overflow or --algorithm, and not both")
-	case others && c.Overflow != "forgive":
-		return o, errors.New("want either --algorithm or --overflow, and not both")
+	case suggest && (burst || others):
+		return o, errors.New("want either --suggest, or --burst or --algorithm, and not both")
 	case suggest && rate:
 		o.Rates = []Rate{c.Rate}
 	case suggest:
@@ -149,7 +141,7 @@ func (c *Command) Run(ctx context.Context, std cli.IO) error {
 	if err := c.readPolicy(ctx, &o, std.Stderr); err != nil {
 		return err
 	}
-	logs, size, err := c.logs(std.Stdin)
+	logs, err := c.logs(std.Stdin)
 	if err != nil {
 		return err
 	}
@@ -157,12 +149,12 @@ func (c *Command) Run(ctx context.Context, std cli.IO) error {
 	if err != nil {
 		return err
 	}
-	bar, show := newProgress(std.Stderr, size), c.print
+	show := c.print
 	if c.Follow {
-		bar, show = nil, c.refresh
+		show = c.refresh
 		o.Follow = func(rep *Report) error { return c.refresh(rep, std.Stdout) }
 	}
-	res, err := c.replay(ctx, o, logs, bar)
+	res, err := Run(ctx, o, c.schema(), logs)
 	if res == nil {
 		return err
 	}
@@ -176,6 +168,9 @@ func (c *Command) Run(ctx context.Context, std cli.IO) error {
 	if page != nil {
 		err = errors.Join(err, res.WriteHTML(page), page.Close())
 	}
+	if err != nil && res.Report.Requests == 0 && !c.JSON {
+		return err // which says why there is none
+	}
 	// A broken pipe kills the process here.
 	if c.Export != nil && !c.JSON {
 		return errors.Join(err, res.Report.checkNames(), show(&res.Report, std.Stderr),
@@ -184,43 +179,25 @@ func (c *Command) Run(ctx context.Context, std cli.IO) error {
 	return errors.Join(err, res.Report.checkNames(), show(&res.Report, std.Stdout))
 }
 
-// replay replays the logs and shows its progress in the bar, which may be nil.
-func (c *Command) replay(ctx context.Context, o Options, logs []Input,
-	bar *progressbar.ProgressBar) (*Result, error) {
-	if bar != nil {
-		defer bar.Finish()
-		for i := range logs {
-			logs[i] = logs[i].withProgress(bar)
-		}
-	}
-	return Run(ctx, o, c.schema(), logs)
-}
-
-// logs returns the inputs and their length in bytes, -1 if it is not known.
-func (c *Command) logs(stdin io.Reader) ([]Input, int64, error) {
+// logs returns the inputs.
+func (c *Command) logs(stdin io.Reader) ([]Input, error) {
 	if !c.Sample {
 		return findInputs(c.Files, stdin)
 	}
 	return []Input{{"generated sample", func() (io.ReadCloser, error) {
-		return io.NopCloser(samplelog.New(int(c.SampleLines))), nil
-	}}}, 0, nil
+		return io.NopCloser(samplelog.New(sampleLines)), nil
+	}}}, nil
 }
+
+// sampleLines is the length of a generated log.
+const sampleLines = 100_000
 
 // print writes the report as text or JSON.
 func (c *Command) print(rep *Report, stdout io.Writer) error {
-	switch {
-	case c.saysNothing(rep):
-		return nil
-	case !c.JSON:
+	if !c.JSON {
 		return rep.WriteText(stdout)
 	}
 	enc := json.NewEncoder(stdout)
 	enc.SetIndent("", "  ")
 	return enc.Encode(rep)
-}
-
-// saysNothing reports whether a report is a text without a request. Of a log that is followed, it
-// says why there is none, before an error can.
-func (c *Command) saysNothing(rep *Report) bool {
-	return !c.JSON && rep.Requests == 0 && (!c.Follow || len(rep.Malformed) == 0)
 }

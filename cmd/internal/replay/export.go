@@ -135,18 +135,19 @@ func zoneMegabytes(clients uint64) uint64 { return 1 + clients/4000 }
 
 // addExport adds the text that --export or --by-path asks for, for a number of clients.
 func (s *Suggestion) addExport(o *Options, clients uint64) {
-	if s.export = o.Export; s.export == "" && o.ByPath {
-		s.export = "policy"
+	export := o.Export
+	if export == "" && o.ByPath {
+		export = "policy"
 	}
 	switch plan := s.plan(); {
-	case s.export == "":
-	case s.export == "policy" && s.Limit.Policy == nil:
+	case export == "":
+	case export == "policy" && s.Limit.Policy == nil:
 		s.NoExport = s.Limit.NoPolicy
-	case s.export == "policy":
+	case export == "policy":
 		s.Export, s.exportFile = bundle(plan), "policy.json"
 	case !slices.Equal(o.Keys, []string{"ip"}) || o.Cost.constant != 1:
 		s.NoExport = "it needs --key ip and --cost 1"
-	case s.export == "caddy":
+	case export == "caddy":
 		s.Export, s.exportFile = caddyfile(plan, o), "Caddyfile"
 	case o.IPv6Prefix%8 != 0:
 		s.NoExport = "it needs whole bytes in --ipv6-prefix, such as 48, 56 or 64"
@@ -162,6 +163,8 @@ func (rep *Report) printExport(stdout io.Writer, name string) error {
 	switch {
 	case rep.Requests == 0:
 		why = "the log has no request"
+	case s.Limit == nil && rep.Requests < minRequests:
+		why = "the log has too few requests"
 	case s.Limit == nil:
 		why = "there is no limit"
 	}

@@ -1,14 +1,12 @@
 package replay
 
 import (
-	"cmp"
 	"encoding"
 	"errors"
 	"fmt"
 	"math"
 	"math/big"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,7 +14,6 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/accesslog"
-	"github.com/seed-181794aa/ratelimit/cmd/internal/samplelog"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
@@ -120,7 +117,7 @@ type Cost struct {
 	field    string  // empty for the size
 }
 
-const wantCost = "want a positive number of tokens, bytes, or the name of a field"
+const wantCost = "want a number of tokens above 0 and up to 1073741824, bytes, or the name of a field"
 
 // String returns the cost as it was written.
 func (c Cost) String() string { return c.text }
@@ -133,7 +130,7 @@ func (c *Cost) UnmarshalText(text []byte) error {
 	switch {
 	case err == nil:
 		c.constant = number
-		ok = number > 0 && !math.IsInf(number, 1)
+		ok = number > 0 && number <= tb.MaxCapacity
 	case c.text != "bytes":
 		c.field = c.text
 		ok = isFieldName(c.field) && !isMisspelt(c.field, "bytes")
@@ -143,6 +140,9 @@ func (c *Cost) UnmarshalText(text []byte) error {
 	}
 	return nil
 }
+
+// isWhole reports whether all costs are whole numbers of tokens.
+func (c *Cost) isWhole() bool { return c.field == "" && c.constant == math.Trunc(c.constant) }
 
 // isFieldName reports whether s can name a field. Otherwise it is a misspelt number or unit.
 func isFieldName(s string) bool {
@@ -195,22 +195,9 @@ func newShare(percentage float64) Share {
 	return Share{percentage / 100, strconv.FormatFloat(percentage, 'f', -1, 64) + " %"}
 }
 
-// columns returns the shares that a suggestion compares, s among them.
-func (s Share) columns() []Share {
-	all := []Share{newShare(0), newShare(0.01), newShare(0.1), newShare(1), newShare(5)}
-	i, found := slices.BinarySearchFunc(all, s, func(a, b Share) int {
-		return cmp.Compare(a.fraction, b.fraction)
-	})
-	if !found {
-		all = slices.Insert(all, i, s)
-	}
-	return all
-}
-
 // defaultRates are the rates that a suggestion tries, six in each power of ten. None is more than
-// 1.7 times the one before.
-const defaultRates = "0.01,0.015,0.02,0.03,0.05,0.07,0.1,0.15,0.2,0.3,0.5,0.7," +
-	"1,1.5,2,3,5,7,10,15,20,30,50,70"
+// 1.7 times the one before. A person may need more than one request in ten seconds.
+const defaultRates = "0.1,0.15,0.2,0.3,0.5,0.7,1,1.5,2,3,5,7,10,15,20,30,50,70"
 
 // ratesOf parses rates with commas between them.
 func ratesOf(list string) (rates []Rate, err error) {
@@ -228,15 +215,6 @@ type prefix int
 // UnmarshalText parses a prefix.
 func (p *prefix) UnmarshalText(text []byte) (err error) {
 	*p, err = parseWhole[prefix](text, 1, 128)
-	return err
-}
-
-// sampleLines is the length of a generated log.
-type sampleLines int
-
-// UnmarshalText parses a number of lines.
-func (n *sampleLines) UnmarshalText(text []byte) (err error) {
-	*n, err = parseWhole[sampleLines](text, samplelog.MinLines, samplelog.MaxLines)
 	return err
 }
 

@@ -24,7 +24,7 @@ func (c *Command) refresh(rep *Report, stdout io.Writer) error {
 		const home, clear = "\x1b[H", "\x1b[2J\x1b[3J"
 		before = home + clear
 	}
-	if !c.JSON && !c.saysNothing(rep) {
+	if !c.JSON {
 		if _, err := io.WriteString(plain, before); err != nil {
 			return err
 		}

@@ -1,13 +1,11 @@
 package replay
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/alecthomas/kong"
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/algorithm"
-	"github.com/seed-181794aa/ratelimit/cmd/internal/samplelog"
 )
 
 // Vars has the help of the flags for kong.
@@ -19,7 +17,7 @@ var Vars = kong.Vars{
 	"replay_rate":  "Refill rate: 5 (a second), 2.5/s, 300/m, 1/24h.",
 	"replay_burst": "Capacity of a bucket, in tokens.",
 	"replay_suggest": "Suggest a limit that refuses at most this share of the clients, as in 0.1%, at" +
-		" --rate or one of 24 rates from 0.01 to 70 a second. Without a limit, 1%.",
+		" --rate or one of 18 rates from 0.1 to 70 a second. Without a limit, 1%.",
 
 	"replay_by_path": "With --suggest, find limits of the paths with the most requests, too.",
 	"replay_export": "With --suggest, print the limits alone as a policy, or as a configuration of" +
@@ -44,8 +42,6 @@ var Vars = kong.Vars{
 		" programs write.",
 
 	"replay_max_keys": "Bound on the keys of each limiter, and so on memory: 1 to 1073741824.",
-	"replay_overflow": "What happens to a new key while no bucket is full: forgive the smallest" +
-		" debt, or refuse the key.",
 	"replay_algorithm": "Compare algorithms under the limit, in one pass: some of " +
 		strings.Join(algorithm.Names, ", ") + ".",
 
@@ -53,12 +49,10 @@ var Vars = kong.Vars{
 		" tail -F FILE | tb replay --follow -.",
 	"replay_all":  "Print all tables.",
 	"replay_json": "Print the report as JSON.",
-	"replay_html": "Also write a page with charts of the requests over time and a table of keys into" +
-		" FILE. For a suggestion, a slider shows what each burst refuses.",
+	"replay_html": "Also write a page with charts of the requests over time and, for a suggestion, of" +
+		" what each burst refuses, and a table of keys into FILE.",
 
-	"replay_sample": "Replay a generated log instead of files.",
-	"replay_sample_lines": fmt.Sprintf("Lines of the generated log, %d to %d.",
-		samplelog.MinLines, samplelog.MaxLines),
+	"replay_sample": "Replay a generated log of 100,000 lines instead of files.",
 }
 
 // Help explains what the help of the flags does not.

@@ -10,22 +10,20 @@ import (
 	"strings"
 )
 
-// Input is one log. Its Name appears in reports and messages. Open opens it from its start. If
-// Open returns a regular file, Run may call it twice.
+// Input is one log. Its Name appears in reports and messages.
 type Input struct {
 	Name string
 	Open func() (io.ReadCloser, error)
 }
 
-// findInputs returns the named files and their length in bytes, or -1 if the length is not
-// known. The name "-" is stdin. A name with *, ? or [ that is not a file is a pattern, and stands
-// for the files that match it. A file that is named twice is one input. findInputs fails if there
-// is no such file, before a long replay begins.
-func findInputs(names []string, stdin io.Reader) (list []Input, size int64, err error) {
+// findInputs returns the named files. The name "-" is stdin. A name with *, ? or [ that is not a
+// file is a pattern, and stands for the files that match it. A file that is named twice is one
+// input. findInputs fails if there is no such file, before a long replay begins.
+func findInputs(names []string, stdin io.Reader) (list []Input, err error) {
 	var found []os.FileInfo
 	for i, name := range names {
 		if name == "-" {
-			if size = -1; !slices.Contains(names[:i], name) {
+			if !slices.Contains(names[:i], name) {
 				list = append(list, Input{"stdin", func() (io.ReadCloser, error) {
 					return io.NopCloser(stdin), nil
 				}})
@@ -34,26 +32,21 @@ func findInputs(names []string, stdin io.Reader) (list []Input, size int64, err 
 		}
 		files, err := expand(name)
 		if err != nil {
-			return nil, 0, err
+			return nil, err
 		}
 		for _, file := range files {
 			info, err := os.Stat(file)
 			if err != nil {
-				return nil, 0, err
+				return nil, err
 			}
 			if slices.ContainsFunc(found, func(f os.FileInfo) bool { return os.SameFile(f, info) }) {
 				continue
 			}
 			found = append(found, info)
-			if size >= 0 && info.Mode().IsRegular() {
-				size += info.Size()
-			} else {
-				size = -1
-			}
 			list = append(list, Input{file, func() (io.ReadCloser, error) { return openLog(file) }})
 		}
 	}
-	return list, size, nil
+	return list, nil
 }
 
 // openLog opens a file. A directory is an error.

@@ -51,8 +51,12 @@ func (k *keyed) fillKeys(rep *Report, clients func(yield func(key string, reques
 	}
 	rep.CostStandIns = k.standIns
 	if part := slices.Index(k.keyer.names, "ip"); part >= 0 {
-		for key, n := range clients {
-			rep.Clients.add(compositekey.Parts(key)[part], n)
-		}
+		rep.Clients.fill(rep.Requests, func(yield func(string, uint64) bool) {
+			for key, n := range clients {
+				if !yield(compositekey.Parts(key)[part], n) {
+					return
+				}
+			}
+		})
 	}
 }

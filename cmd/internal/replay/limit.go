@@ -32,8 +32,7 @@ func newLimitMode(o *Options) (*limitMode, error) {
 		ranking: newRanking(maxTracked),
 	}
 	m.limiter, err = cas.New[string](o.Rate.limit(int(o.Burst)),
-		tb.WithClock(func() time.Time { return m.now }),
-		tb.WithMaxKeys(o.MaxKeys), tb.WithOverflow(o.Overflow))
+		tb.WithClock(func() time.Time { return m.now }), tb.WithMaxKeys(o.MaxKeys))
 	return m, err
 }
 
@@ -72,30 +71,27 @@ func (m *limitMode) decide(p pending, key []byte) (granted bool, err error) {
 
 func (m *limitMode) fill(res *Result) {
 	rep := &res.Report
-	m.fillKeys(rep, m.ranking.requests)
+	m.fillKeys(rep, func(yield func(string, uint64) bool) {
+		for e := range m.ranking.All() {
+			if !yield(e.Key, e.Value.requests) {
+				return
+			}
+		}
+	})
 	s, o := m.limiter.Stats(), m.outcome
 	o.KeysRefused = m.refused.total()
-	rep.Keys, rep.KeysExact = m.all.total(), m.all.exact()
-	rep.Keys = max(rep.Keys, o.KeysRefused) // estimates may contradict each other
+	rep.KeysExact = m.all.exact()
+	rep.Keys = max(m.all.total(), o.KeysRefused) // estimates may contradict each other
 	o.RefusedShare = share(o.Refused, o.Granted+o.Refused)
 	o.KeysRefusedShare = share(o.KeysRefused, rep.Keys)
-	o.EvictedInDebt, o.Forgiven, o.RefusedNew = s.EvictedInDebt, s.Forgiven, s.RefusedNew
+	o.EvictedInDebt, o.Forgiven = s.EvictedInDebt, s.Forgiven
 	rep.Limit = &o
-	res.keys = m.topKeys(pageKeys, func(s *keyStats) uint64 { return s.refused })
-	rep.Top = append(rep.Top, res.keys[:min(len(res.keys), shownKeys)]...)
-	rep.Senders = append(rep.Senders,
-		m.topKeys(shownSenders, func(s *keyStats) uint64 { return s.requests })...)
-}
-
-// topKeys returns the n keys with the greatest counts, or fewer.
-func (m *limitMode) topKeys(n int, count func(*keyStats) uint64) (keys []TopKey) {
-	for _, e := range m.ranking.most(n, count) {
+	for _, e := range m.ranking.top(topKeys) {
 		v := &e.Value
-		keys = append(keys, TopKey{
+		rep.Top = append(rep.Top, TopKey{
 			Key: compositekey.Parts(e.Key), Requests: v.requests, Refused: v.refused,
 			Partial: e.Partial, RefusedMost: v.refused + uint64(e.Inherited),
 			Peak: v.peak.Most, Habit: m.habits.of(e.Key),
 		})
 	}
-	return keys
 }

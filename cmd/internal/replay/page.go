@@ -46,61 +46,45 @@ type page struct {
 	Style    template.CSS
 	Script   template.JS
 	Log      string
-	Headline string
-	Next     string        // what to do about an empty result
-	Curve    *refusalCurve // nil if there is no suggestion
+	Answer   []string
 	Use      []copyable
+	Curve    *curve // nil if there is no suggestion
 	Time     timeTable
-	Bursts   *burstTable // nil if there is no suggestion
-	Keys     keyTable
+	Head     []string // of the table of clients
+	Clients  []clientRow
 	Text     string // what the rest of the page does not have
 }
 
 // copyable is a text with a button that copies it.
 type copyable struct{ ID, Title, Text string }
 
-// WriteHTML writes a page that needs no other file. It has charts of the requests over time and of
-// the bursts for a suggestion, each with its table, and a table of keys. Options.Picture must be
-// set.
+// WriteHTML writes a page that needs no other file. It has charts of the requests over time and,
+// for a suggestion, of what each burst refuses, each with its table, and a table of clients.
+// Options.Picture must be set.
 func (res *Result) WriteHTML(w io.Writer) error {
 	rep := &res.Report
 	p := page{
 		Security: pageSecurity, Style: template.CSS(pageStyle), Script: template.JS(pageScript),
-		Log: rep.logName(), Headline: strings.TrimSpace(rep.headline() + " " + rep.cost()),
-		Next: rep.nextStep(), Time: res.timeline.table(rep.Suggestion == nil), Keys: res.keyTable(),
+		Log: rep.logName(), Answer: rep.answer(), Use: rep.use(), Curve: res.curve,
+		Time: res.timeline.table(rep.Suggestion == nil),
 	}
-	if s := rep.Suggestion; s != nil {
-		p.Curve, p.Bursts, p.Use = res.curve, s.burstTable(), rep.use()
-	}
+	p.Head, p.Clients = rep.clientTable()
 	var text strings.Builder
-	if rep.Sample {
-		text.WriteString("GENERATED SAMPLE: this log is made up, it is not real traffic.\n")
-	}
+	rep.writeSample(&text)
 	rep.writeData(&text)
-	rep.writeTables(&text)
+	rep.writeTables(&text, true)
 	rep.writeNotes(&text)
 	p.Text = printable.Escape(text.String())
 	return pageTemplate.Execute(w, p)
 }
 
-// logName returns the name of the log, or of the first of several.
-func (rep *Report) logName() string {
-	if len(rep.Files) == 0 {
-		return "nothing"
-	}
-	name := keyText([]string{rep.Files[0].Name})
-	if n := len(rep.Files) - 1; n > 0 {
-		name += fmt.Sprintf(" and %s more", grouped(n))
-	}
-	return name
-}
-
 // use returns the commands and the files that set the suggested limit.
 func (rep *Report) use() (all []copyable) {
-	s, l := rep.Suggestion, rep.suggestedLimit()
-	if l == nil {
+	s := rep.Suggestion
+	if s == nil || s.Limit == nil {
 		return nil
 	}
+	l := s.Limit
 	all = append(all, copyable{"replay", "Replay it on another log",
 		fmt.Sprintf("tb replay --rate %s --burst %d%s FILE", l.Rate, l.Burst, rep.replayFlags)})
 	if l.Policy != nil {

@@ -26,7 +26,7 @@ func hostileLog(t *testing.T) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for range 3 + i {
+		for range 10 + i {
 			fmt.Fprintf(&log, `{"ts": %d, "ip": "1.2.3.4", "user": %s}`+"\n", 1431856800+i, text)
 		}
 	}
@@ -100,15 +100,13 @@ func TestThePageEscapesKeys(t *testing.T) {
 		o.Keys = []string{"user"}
 		return o
 	}
-	plain := pageOf(t, byUser(options(t, "1", 1)), input("a.log", `{"ts":1431857103,"user":"u"}`))
-	scripts := strings.Count(plain, "<script")
-	for i, o := range []Options{options(t, "1", 1), suggestOptions(t, "50%", "0.1")} {
+	for _, o := range []Options{options(t, "1", 1), suggestOptions(t, "50%", "0.1")} {
 		page := pageOf(t, byUser(o), input("<b>\u202e.log", hostileLog(t)))
 		if strings.ContainsAny(page, "\u202e\u2028\x1b") {
 			t.Errorf("a control character in %s", page)
 		}
-		if n := strings.Count(page, "<script"); n != scripts+i {
-			t.Errorf("%d scripts, want %d and %d for the curve", n, scripts, i)
+		if n := strings.Count(page, "<script"); n != 1 {
+			t.Errorf("%d scripts", n)
 		}
 		for _, user := range hostile {
 			if strings.ContainsAny(user, "<>") && strings.Contains(page, user) {
@@ -131,10 +129,8 @@ func TestThePageOfNothing(t *testing.T) {
 		}
 	}
 	page := pageOf(t, options(t, "1", 5), input("a.log", line("a", 1, 1)))
-	for _, want := range []string{">No key is refused<", "finds the limit that the log needs"} {
-		if !strings.Contains(page, want) {
-			t.Errorf("no %q in %s", want, page)
-		}
+	if !strings.Contains(page, "finds the limit that the log needs") {
+		t.Errorf("no next step in %s", page)
 	}
 }
 
@@ -170,8 +166,8 @@ func TestThePageIsBounded(t *testing.T) {
 	}
 	for _, o := range []Options{options(t, "1/m", 1), suggestOptions(t, "50%", "")} {
 		page := pageOf(t, o, input("a.log", log.String()))
-		keys := between(page, `<table id="keys"`, "</table>")
-		if rows := strings.Count(keys, "<tr"); rows != pageKeys+1 || len(page) > 1<<20 {
+		keys := between(page, `<table id="clients"`, "</table>")
+		if rows := strings.Count(keys, "<tr"); rows != topKeys+1 || len(page) > 1<<20 {
 			t.Errorf("%d rows, %d bytes", rows, len(page))
 		}
 	}
@@ -180,8 +176,7 @@ func TestThePageIsBounded(t *testing.T) {
 func TestIntervals(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		time.Second: "second", 5 * time.Second: "5 seconds", time.Minute: "minute",
-		90 * time.Second: "90 seconds", 3 * time.Hour: "3 hours", day: "day", 360 * day: "360 days",
-		60*time.Second + 1: "1m0s", 1500 * time.Millisecond: "1.5s",
+		15 * time.Minute: "15 minutes", 3 * time.Hour: "3 hours", day: "day", 360 * day: "360 days",
 	} {
 		if got := interval(d); got != want {
 			t.Errorf("%v: %s, want %s", d, got, want)

@@ -3,7 +3,6 @@ package replay
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,7 +11,6 @@ import (
 
 	cdp "github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
-	"github.com/chromedp/chromedp/kb"
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/testkit"
 )
@@ -68,33 +66,12 @@ func (b tab) close() {
 	}
 }
 
-const (
-	shownOrder = `[...document.querySelectorAll("#keys tbody th bdi")].map((key) => key.textContent)`
-	sorts      = `[...document.querySelectorAll("#keys thead th")].map((th) => th.ariaSort ?? "-")`
-)
+const shownOrder = `[...document.querySelectorAll("#clients tbody th bdi")].map((key) => key.textContent)`
 
-// A user sorts the keys with the mouse and the keyboard, in a light and in a dark browser.
-func TestPageSortsTheKeys(t *testing.T) {
-	log := strings.Repeat(line("c2", 1, 1), 5) + strings.Repeat(line("c10", 1, 1), 3) +
-		strings.Repeat(line("c1", 1, 1), 4) + strings.Repeat(line("c1", 120, 1), 20)
-	b := open(t, pageOf(t, options(t, "1", 2), input("a.log", log)))
-	b.check(shownOrder, "c1,c2,c10")
-	b.check(sorts, "-,descending,-,-")
-	header := func(i int) string { return fmt.Sprintf("#keys thead th:nth-child(%d) button", i) }
-	for _, tt := range []struct {
-		press       chromedp.Action[chromedp.Void]
-		order, sort string
-	}{
-		{chromedp.Click(header(2)), "c10,c2,c1", "-,ascending,-,-"},
-		{chromedp.Click(header(1)), "c1,c2,c10", "ascending,-,-,-"},
-		{chromedp.SendKeys(header(1), kb.Enter), "c10,c2,c1", "descending,-,-,-"},
-		{chromedp.SendKeys(header(3), " "), "c1,c2,c10", "-,-,descending,-"},
-		{chromedp.SendKeys(header(4), kb.Enter), "c1,c2,c10", "-,-,-,descending"},
-	} {
-		b.do(tt.press)
-		b.check(shownOrder, tt.order)
-		b.check(sorts, tt.sort)
-	}
+// A user reads the chart of a suggestion and copies its policy, in a light and in a dark browser.
+func TestPageOfASuggestion(t *testing.T) {
+	b := open(t, pageOf(t, suggestOptions(t, "1%", ""), sampled(6000)))
+	b.check(`document.querySelector("#curve[role=img][aria-label] canvas") !== null`, "true")
 	colours := make(map[string]bool)
 	for _, scheme := range []string{"light", "dark"} {
 		b.do(testkit.Preference("prefers-color-scheme", scheme))
@@ -105,6 +82,11 @@ func TestPageSortsTheKeys(t *testing.T) {
 		t.Error("light and dark have the same background")
 	}
 	b.check(`document.getAnimations().length`, "0")
+	b.do(chromedp.Click(`[data-of="policy"]`))
+	if _, err := chromedp.Run(b.ctx, chromedp.Poll[bool](
+		`document.querySelector('[data-of="policy"]').textContent === "Copied"`)); err != nil {
+		t.Errorf("the policy is not copied: %v", err)
+	}
 	b.close()
 }
 
@@ -219,9 +201,6 @@ func TestPageShowsHostileKeys(t *testing.T) {
 	for _, user := range slices.Backward(hostile) {
 		want = append(want, keyText([]string{user}))
 	}
-	b.check(shownOrder, strings.Join(want, ","))
-	b.do(chromedp.Click("#keys thead th:nth-child(2) button"))
-	slices.Reverse(want)
 	b.check(shownOrder, strings.Join(want, ","))
 	b.close()
 }

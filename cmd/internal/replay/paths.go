@@ -5,12 +5,10 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/suggest"
-	"github.com/seed-181794aa/ratelimit/tb"
 )
 
 const (
@@ -21,8 +19,6 @@ const (
 	// maxPathKeys is how many keys such a group has at most: beyond, a sample of them. One takes at
 	// most 640 bytes, so 8 groups take 84 MB, and as much again for the times of their requests.
 	maxPathKeys = 1 << 14
-	// leastPathBurst is the least burst of such a group, in requests: a person clicks twice.
-	leastPathBurst = 5
 	// maxSteps is how often a fifth is taken off the share until all limits together refuse as few.
 	maxSteps = 10
 )
@@ -151,10 +147,10 @@ type PathLimit struct {
 // findByPath finds limits that together refuse at most the share of the clients. Each limit gets
 // the same share, which becomes smaller until that is so.
 func (s *Suggestion) findByPath(o *Options, found *suggest.Result, groups []*pathGroup) {
-	each := o.Suggest
+	each := o.Suggest.fraction
 	for i := range maxSteps + 1 {
 		if i == maxSteps {
-			each = newShare(0)
+			each = 0
 		}
 		if s.find(o, found, each); s.Limit == nil {
 			return
@@ -164,17 +160,15 @@ func (s *Suggestion) findByPath(o *Options, found *suggest.Result, groups []*pat
 		if float64(s.Together) <= o.Suggest.fraction*float64(len(found.Clients)) {
 			break
 		}
-		each = newShare(80 * each.fraction)
+		each *= 0.8
 	}
 }
 
 // addPaths adds the limits of groups of paths for a share of their clients.
-func (s *Suggestion) addPaths(o *Options, groups []*pathGroup, share Share) {
+func (s *Suggestion) addPaths(o *Options, groups []*pathGroup, share float64) {
 	s.Paths = []PathLimit{}
-	least := uint64(math.Ceil(leastPathBurst * min(max(o.Cost.constant, 1),
-		tb.MaxCapacity/leastPathBurst)))
 	for _, g := range groups {
-		l := knee(rateBursts(o.Rates, g.found, []Share{share}), share, least)
+		l := leastLimit(burstsFor(o, g.found, share), o.leastBurst())
 		if l == nil {
 			continue
 		}

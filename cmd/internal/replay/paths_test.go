@@ -58,7 +58,7 @@ func TestALimitByPathIsThatOfItsRequests(t *testing.T) {
 		t.Error("the times of the requests to a path are kept, which takes memory")
 	}
 	if got.Requests != want.Requests || got.Clients != want.Keys ||
-		got.Limit.Rate != limit.Rate || got.Limit.Burst != max(limit.Burst, leastPathBurst) ||
+		got.Limit.Rate != limit.Rate || got.Limit.Burst != limit.Burst ||
 		got.Limit.Refused > limit.Refused || !got.Stricter {
 		t.Errorf("%+v %+v, want %+v", got, got.Limit, limit)
 	}
@@ -93,7 +93,7 @@ func TestLimitsByPathShareTheirClients(t *testing.T) {
 		t.Errorf("%d of %d clients are refused by limits of %d paths", s.Together, rep.Keys, len(s.Paths))
 	}
 	for _, p := range s.Paths {
-		if p.Limit.Burst < leastPathBurst {
+		if p.Limit.Burst < leastRequests {
 			t.Errorf("%s has a burst of %d", p.Path, p.Limit.Burst)
 		}
 	}
@@ -206,7 +206,7 @@ func TestNothingToExport(t *testing.T) {
 	} {
 		o := suggestOptions(t, "5%", "1")
 		o.Keys, o.Export, o.IPv6Prefix = []string{tt.key}, tt.name, 60
-		rep := replay(t, o, input("a.log", line("192.0.2.1", 1, 1))).Report
+		rep := replay(t, o, input("a.log", strings.Repeat(line("192.0.2.1", 1, 1), minRequests))).Report
 		var out strings.Builder
 		err := rep.printExport(&out, tt.name)
 		if err == nil || !strings.HasPrefix(err.Error(), tt.want) || out.Len() > 0 ||

@@ -35,7 +35,6 @@ type policyMode struct {
 
 	granted, refused   uint64
 	unclear, noAddress uint64
-	private            uint64                   // requests of clients with private addresses
 	refusals           map[string]*ruleRefusals // by the label of the rule
 }
 
@@ -61,7 +60,7 @@ func newPolicyMode(o *Options) (*policyMode, error) {
 		}),
 		httplimit.WithLimiterOptions(
 			tb.WithClock(func() time.Time { return p.now }),
-			tb.WithMaxKeys(o.MaxKeys), tb.WithOverflow(o.Overflow),
+			tb.WithMaxKeys(o.MaxKeys),
 		),
 		httplimit.WithHooks(httplimit.Hooks{Refused: p.countKey, Shadow: p.countKey}))
 	return p, err
@@ -148,14 +147,10 @@ func (p *policyMode) decide(at pending, packed []byte) (granted bool, err error)
 		return false, nil
 	}
 	if f := p.facts.address; f != nil {
-		switch a := p.limiter.ClientAddress(r); {
-		case !a.IsValid():
-			p.noAddress++
-		case isPrivate(a):
-			p.private++
-			fallthrough
-		default:
+		if p.limiter.ClientAddress(r).IsValid() {
 			f.seen++
+		} else {
+			p.noAddress++
 		}
 	}
 	if _, granted = p.limiter.Decide(discard{}, r); granted {

@@ -16,8 +16,8 @@ func policyOptions(t testing.TB, policy string) (Options, error) {
 	t.Helper()
 	c := Command{
 		Key: []string{"ip"}, IPv6Prefix: 64, Cost: mustCost(t, "1"), MaxKeys: tb.DefaultMaxKeys,
-		Overflow: "forgive", Policy: testkit.File(t, "policy.json", policy),
-		Field: map[string]string{},
+		Policy: testkit.File(t, "policy.json", policy),
+		Field:  map[string]string{},
 	}
 	o, err := c.options()
 	if err != nil {

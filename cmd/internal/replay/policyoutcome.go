@@ -42,10 +42,9 @@ type RuleOutcome struct {
 	// counts for the one with the longest wait.
 	KeysRefused uint64    `json:"keys_refused"`
 	Top         []RuleKey `json:"top"`
-	// EvictedInDebt, Forgiven and RefusedNew are as in an Outcome.
+	// EvictedInDebt and Forgiven are as in an Outcome.
 	EvictedInDebt uint64  `json:"evicted_in_debt"`
 	Forgiven      float64 `json:"forgiven"`
-	RefusedNew    uint64  `json:"refused_new"`
 }
 
 // RuleKey is a key that a rule has refused.
@@ -58,7 +57,6 @@ type RuleKey struct {
 
 func (p *policyMode) fill(res *Result) {
 	rep := &res.Report
-	rep.Clients.Private = p.private
 	o := &PolicyOutcome{
 		Granted: p.granted, Refused: p.refused, Unclear: p.unclear, NoAddress: p.noAddress,
 		RefusedShare: share(p.refused, p.granted+p.refused), Rules: []RuleOutcome{},
@@ -71,7 +69,6 @@ func (p *policyMode) fill(res *Result) {
 			Refused:       s.Refused + s.Rejected + s.ShadowRefused,
 			Top:           []RuleKey{},
 			EvictedInDebt: s.Table.EvictedInDebt, Forgiven: s.Table.Forgiven,
-			RefusedNew: s.Table.RefusedNew,
 		}
 		if r := p.refusals[s.Label]; r != nil {
 			rule.KeysRefused, rule.Top = r.keys.total(), r.top()
@@ -128,7 +125,7 @@ func (o *PolicyOutcome) write(b *strings.Builder, all bool) {
 			continue
 		}
 		if !all {
-			r.Top = r.Top[:min(len(r.Top), shownRefused)]
+			r.Top = r.Top[:min(len(r.Top), shownKeys)]
 		}
 		fmt.Fprintf(b, "\nRefused most by %s:\n\n", r.Rule)
 		table := columns(b)

@@ -7,7 +7,6 @@ import (
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/accesslog"
 	"github.com/seed-181794aa/ratelimit/httplimit"
-	"github.com/seed-181794aa/ratelimit/tb"
 )
 
 // Options say what to do with the requests of a log: suggest a limit, or decide them by a policy or
@@ -36,10 +35,8 @@ type Options struct {
 	IPv6Prefix int
 	// Cost is the cost of a request.
 	Cost Cost
-	// MaxKeys bounds the table of each limiter. Overflow applies to a new key while no
-	// bucket in the table is full.
-	MaxKeys  int
-	Overflow tb.Overflow
+	// MaxKeys bounds the table of each limiter.
+	MaxKeys int
 
 	// AllowMalformed accepts a log of which most lines are malformed.
 	AllowMalformed bool
@@ -55,9 +52,8 @@ type Options struct {
 // Result is the outcome of a replay: the Report, and what the page shows besides it.
 type Result struct {
 	Report   Report
-	timeline *timeline     // nil without Options.Picture
-	curve    *refusalCurve // of a suggestion with Options.Picture
-	keys     []TopKey      // refused most, and ones that smaller bursts than the suggested refuse
+	timeline *timeline // nil without Options.Picture
+	curve    *curve    // of a suggested limit with Options.Picture
 }
 
 // Run replays the inputs as one log, by time. If an input cannot be read to its end, or has no

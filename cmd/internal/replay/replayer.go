@@ -13,22 +13,14 @@ type replayer struct {
 	mode     mode
 	queue    queue
 	report   Report // of the inputs and of the lines so far
-	proxies  proxies
-	previous int64 // the time of the line before
-
-	late, lateRefused uint64 // requests that were decided after later ones
-	load              load
-	timeline          *timeline // nil without Options.Picture
+	load     load
+	timeline *timeline // nil without Options.Picture
 }
 
 // add adds a request of a log in the given format to the queue. It is decided after the requests
 // with earlier times.
 func (r *replayer) add(rec *accesslog.Record, format accesslog.Format) error {
-	r.report.addTime(time.Unix(0, rec.Time).UTC(), time.Duration(r.previous-rec.Time))
-	r.previous = rec.Time
-	if r.proxies.lines < proxyLines {
-		r.proxies.add(rec)
-	}
+	r.report.addTime(time.Unix(0, rec.Time).UTC())
 	text, cost := r.mode.pack(rec, format)
 	if r.queue.add(rec.Time, cost, text) {
 		return r.pass((r.queue.len() + 1) / 2)
@@ -44,10 +36,7 @@ func (r *replayer) pass(n int) error {
 			return err
 		}
 		if late {
-			r.late++
-			if !granted {
-				r.lateRefused++
-			}
+			r.report.Late++
 		}
 		second := p.time / int64(time.Second)
 		r.load.add(second, granted)
@@ -61,10 +50,8 @@ func (r *replayer) pass(n int) error {
 // result returns the outcome of the requests that were decided.
 func (r *replayer) result() *Result {
 	res := &Result{Report: r.report, timeline: r.timeline}
-	rep := &res.Report
-	rep.Late, rep.LateRefused, rep.Busiest = r.late, r.lateRefused, r.load.busiest()
+	res.Report.Busiest = r.load.busiest()
 	r.mode.fill(res)
-	r.proxies.fill(rep)
 	return res
 }
 

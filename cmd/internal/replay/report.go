@@ -13,11 +13,8 @@ import (
 	"github.com/seed-181794aa/ratelimit/cmd/internal/accesslog"
 )
 
-// shownKeys is how many of the keys refused most a report has.
-const shownKeys = 10
-
-// shownSenders is how many of the keys with the most requests it has.
-const shownSenders = 5
+// topKeys is how many keys a report has.
+const topKeys = 100
 
 // Report is the outcome of a replay. Its JSON form, which --json prints, is meant for
 // programs: names and meanings stay, and fields may be added. Shares are fractions, 0 to 1.
@@ -38,14 +35,9 @@ type Report struct {
 	// if there is no request.
 	First time.Time `json:"first,omitzero"`
 	Last  time.Time `json:"last,omitzero"`
-	// SteppedBack counts the requests that are earlier than the request on the line
-	// before. LongestStep is the longest such step, in seconds.
-	SteppedBack uint64  `json:"stepped_back"`
-	LongestStep float64 `json:"longest_step_seconds"`
 	// Late counts the requests that were decided after later ones, because their lines came too late
-	// for the queue. LateRefused counts the refused ones.
-	Late        uint64 `json:"late"`
-	LateRefused uint64 `json:"late_refused"`
+	// for the queue.
+	Late uint64 `json:"late"`
 	// Busiest is the second with the most requests. It is left out if there is no request.
 	Busiest *Busiest `json:"busiest,omitempty"`
 
@@ -60,17 +52,15 @@ type Report struct {
 	Missing map[string]uint64 `json:"missing"`
 	// CostStandIns counts the requests whose cost field was not a positive number.
 	CostStandIns uint64 `json:"cost_stand_ins"`
-	// Clients says what is remarkable about the clients, if ip is in the key or the policy looks at
-	// addresses. If there are more keys than are tracked, its counts are lower bounds.
+	// Clients says what is remarkable about the clients, if ip is in the key. If there are more keys
+	// than are tracked, its counts are lower bounds.
 	Clients Clients `json:"clients"`
 
 	// Limit is left out for a suggestion and a policy.
 	Limit *Outcome `json:"limit,omitempty"`
-	// Top has the ten keys that the limit refuses most, the most refused first, or the ones that need
-	// the greatest bursts under the suggested limit. Senders has the five keys with the most requests,
-	// refused or not. Both are empty under a policy.
-	Top     []TopKey `json:"top"`
-	Senders []TopKey `json:"senders"`
+	// Top has up to 100 keys: the ones that the limit refuses most, or that need the greatest bursts
+	// under the suggested limit, and then the ones with the most requests. It is empty under a policy.
+	Top []TopKey `json:"top"`
 	// Algorithms has an outcome for each name in --algorithm. Window is the length of their windows
 	// in seconds.
 	Algorithms []AlgorithmOutcome `json:"algorithms"`
@@ -86,7 +76,6 @@ type Report struct {
 	all        bool   // whether the text has all tables
 	hint       string // where the log may have the client
 
-	longestStep             int64  // in nanoseconds
 	replayFlags, proxyFlags string // besides the limit
 }
 
@@ -132,14 +121,11 @@ type Outcome struct {
 	// was full.
 	EvictedInDebt uint64  `json:"evicted_in_debt"`
 	Forgiven      float64 `json:"forgiven"`
-	// RefusedNew counts the requests that were refused because their key was new and the
-	// table full (--overflow refuse).
-	RefusedNew uint64 `json:"refused_new"`
 
 	rate Rate
 }
 
-// TopKey is one of the keys that were refused most, or that sent most.
+// TopKey is one of the keys that were refused most or sent most.
 type TopKey struct {
 	// Key has the parts of the key, in the order of KeyParts.
 	Key Key `json:"key"`
@@ -159,8 +145,6 @@ type TopKey struct {
 	Need uint64 `json:"need,omitempty"`
 
 	Habit
-
-	needs []uint64 // at each rate of a suggestion, for the page
 }
 
 // Key has the parts of a key. A part longer than 256 bytes is replaced by its first bytes
@@ -186,29 +170,20 @@ func (k Key) MarshalJSON() ([]byte, error) {
 func newReport(o *Options, s accesslog.Schema) Report {
 	replay, proxy := suggestedFlags(o, s)
 	return Report{
-		Files: []File{}, Malformed: []string{}, Top: []TopKey{}, Senders: []TopKey{},
+		Files: []File{}, Malformed: []string{}, Top: []TopKey{},
 		Algorithms: []AlgorithmOutcome{}, Missing: make(map[string]uint64), KeyParts: o.Keys,
 		Cost:       o.Cost.String(),
 		ipv6Prefix: o.IPv6Prefix, trusted: o.Trusted, all: o.All, replayFlags: replay, proxyFlags: proxy,
 	}
 }
 
-// addTime counts a request at a time, which is before the time of the previous line by a step.
-func (rep *Report) addTime(t time.Time, step time.Duration) {
-	if rep.Requests++; rep.Requests == 1 {
-		rep.First, rep.Last = t, t
-		return
-	}
-	if t.Before(rep.First) {
+// addTime counts a request at a time.
+func (rep *Report) addTime(t time.Time) {
+	if rep.Requests++; rep.Requests == 1 || t.Before(rep.First) {
 		rep.First = t
 	}
 	if t.After(rep.Last) {
 		rep.Last = t
-	}
-	if step > 0 {
-		rep.SteppedBack++
-		rep.longestStep = max(rep.longestStep, int64(step))
-		rep.LongestStep = time.Duration(rep.longestStep).Seconds()
 	}
 }
 

@@ -24,19 +24,16 @@ func TestReportByHand(t *testing.T) {
 			`{"name":"two.log","format":"common","lines":1,"malformed":0,"others":0}]`},
 		{"first", rep.First, `"2015-05-17T10:00:05Z"`},
 		{"last", rep.Last, `"2015-05-17T10:00:11Z"`},
-		{"stepped back", rep.SteppedBack, "1"},
-		{"longest step", rep.LongestStep, "2"},
 		{"keys", rep.Keys, "3"},
 		{"exact", rep.KeysExact, "true"},
 		{"limit", rep.Limit, `{"rate":"1/s","burst":2,"granted":5,"refused":3,` +
 			`"refused_share":0.375,"never_granted":0,"keys_refused":1,` +
 			`"keys_refused_share":0.3333333333333333,"evicted_in_debt":0,` +
-			`"forgiven":0,"refused_new":0}`},
+			`"forgiven":0}`},
 		{"top", rep.Top, `[{"key":["a"],"requests":6,"refused":3,"partial":false,` +
-			`"refused_most":3,"peak_per_second":4,"path":"/p"}]`},
-		{"senders", rep.Senders[1:], `[{"key":["b"],"requests":1,"refused":0,"partial":false,` +
-			`"refused_most":0,"peak_per_second":1,"path":"/p"},{"key":["c"],"requests":1,"refused":0,` +
-			`"partial":false,"refused_most":0,"peak_per_second":1,"path":"/p"}]`},
+			`"refused_most":3,"peak_per_second":4,"path":"/p"},{"key":["b"],"requests":1,"refused":0,` +
+			`"partial":false,"refused_most":0,"peak_per_second":1,"path":"/p"},{"key":["c"],"requests":1,` +
+			`"refused":0,"partial":false,"refused_most":0,"peak_per_second":1,"path":"/p"}]`},
 		{"busiest", rep.Busiest, `{"second":"2015-05-17T10:00:10Z","requests":4,"left":2}`},
 	} {
 		if text(tt.got) != tt.want {

@@ -17,7 +17,7 @@ func TestTheSuggestionIsKept(t *testing.T) {
 		{"ip", "1", "0.01,0.1,10"},
 		{"ip", "2.5", "1/m,1/ns"},
 		{"host,ip", "7", "0.3,3/7s"},
-		{"host", "1", "1"},
+		{"host", "2", "0.3"},
 		{"request.headers.X-Api-Key", "1", "1/d"},
 	} {
 		rnd := rand.New(rand.NewPCG(1, 3))
@@ -64,7 +64,7 @@ func TestTheSuggestedPolicyIsAccepted(t *testing.T) {
 		o := suggestOptions(t, "0%", tt.rate)
 		o.Keys, o.IPv6Prefix = strings.Split(tt.key, ","), tt.prefix
 		o.Cost = mustCost(t, tt.cost)
-		l := replay(t, o, input("a.log", line("a", 1, 1)+line("a", 1, 1))).Report.Suggestion.Limit
+		l := replay(t, o, input("a.log", strings.Repeat(line("a", 1, 1), minRequests))).Report.Suggestion.Limit
 		if l.Policy == nil {
 			t.Errorf("%s: no policy: %s", tt.key, l.NoPolicy)
 			continue
@@ -96,7 +96,7 @@ func TestAPolicyCannotHaveAllLimits(t *testing.T) {
 	} {
 		o := suggestOptions(t, "0%", tt.rate)
 		o.Keys, o.Cost = strings.Split(tt.key, ","), mustCost(t, tt.cost)
-		l := replay(t, o, input("a.log", line("a", 1, 1))).Report.Suggestion.Limit
+		l := replay(t, o, input("a.log", strings.Repeat(line("a", 1, 1), minRequests))).Report.Suggestion.Limit
 		if l.Policy != nil || !strings.Contains(l.NoPolicy, tt.want) {
 			t.Errorf("%v: policy %v, reason %q", tt, l.Policy, l.NoPolicy)
 		}

@@ -8,17 +8,24 @@ import (
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/accesslog"
 	"github.com/seed-181794aa/ratelimit/cmd/internal/suggest"
+	"github.com/seed-181794aa/ratelimit/httplimit"
 	"github.com/seed-181794aa/ratelimit/internal/compositekey"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// Suggestion has the bursts that a log needs at each rate, and a limit for it. Bursts that would
-// be above 1,073,741,824 are 0.
+const (
+	// minRequests is how many requests a suggestion needs: fewer say nothing about a client.
+	minRequests = 100
+	// leastRequests is the least burst of a suggested limit, in requests: a person clicks twice.
+	leastRequests = 5
+)
+
+// Suggestion has the burst that a log needs at each rate, and a limit for it.
 type Suggestion struct {
 	// Share is the flag --suggest: the most clients that the limit may ever refuse.
 	Share float64 `json:"share"`
-	// Rates has the bursts of each rate, in the order of the rates.
-	Rates []RateBursts `json:"rates"`
+	// Rates has the bursts, in the order of the rates.
+	Rates []RateBurst `json:"rates"`
 	// Paths has the limits of the paths with the most requests, if --by-path asks for them.
 	Paths []PathLimit `json:"paths"`
 	// Together is how many clients the limits of the policy ever refuse, at most the share that
@@ -26,34 +33,45 @@ type Suggestion struct {
 	// without --by-path.
 	Together      uint64 `json:"together,omitempty"`
 	TogetherOneIn uint64 `json:"together_one_in,omitempty"`
-	// Limit is the suggested limit. It is left out if no burst is enough, and if there are no clients
-	// or more than --max-keys.
+	// Limit is the suggested limit. It is left out if no burst is enough, if there are fewer than 100
+	// requests, and if there are more clients than --max-keys.
 	Limit *SuggestedLimit `json:"limit,omitempty"`
 	// Export is the text that --export or --by-path asks for. It is left out if there is none, for the
 	// reason in NoExport.
 	Export   string `json:"export,omitempty"`
 	NoExport string `json:"no_export,omitempty"`
 
-	share      Share
 	ask        string // the flags that ask for this suggestion
-	export     string // the name of what is exported
-	exportFile string
+	exportFile string // the usual name of what is exported
 }
 
-// RateBursts has the bursts of one rate.
-type RateBursts struct {
+// RateBurst has the least burst with which at most the share of the clients is ever refused at a
+// rate, 0 if that is above 1,073,741,824.
+type RateBurst struct {
 	// Rate is always with its unit: "5/s", "300/m".
-	Rate string `json:"rate"`
-	// Clients has the least bursts with which at most a share of the clients is ever refused.
-	Clients []ShareBurst `json:"clients"`
+	Rate  string `json:"rate"`
+	Burst uint64 `json:"burst"`
 
 	rate Rate
 }
 
-// ShareBurst is the burst for a share.
-type ShareBurst struct {
-	Share float64 `json:"share"`
-	Burst uint64  `json:"burst"`
+// SuggestedLimit is a limit that refuses at most a share of the clients.
+type SuggestedLimit struct {
+	Rate  string `json:"rate"`
+	Burst uint64 `json:"burst"`
+	// AtEnd reports that the rate is the highest of several.
+	AtEnd bool `json:"at_end"`
+	// Refused is how many clients are ever refused. RequestsRefused is how many requests are. It is
+	// left out if costs vary or are not whole, and if there are more than 4,194,304 requests.
+	Refused         uint64  `json:"refused"`
+	RequestsRefused *uint64 `json:"requests_refused,omitempty"`
+	// Policy is the limit as a policy, which tb proxy takes as it is. It is left out if a policy
+	// cannot have the limit, for the reason in NoPolicy.
+	Policy   *httplimit.Policy `json:"policy,omitempty"`
+	NoPolicy string            `json:"no_policy,omitempty"`
+
+	index int // of its rate
+	rate  Rate
 }
 
 // suggestionMode collects requests for a suggestion. It refuses none.
@@ -86,23 +104,11 @@ func newCollector(o *Options, maxKeys int, times bool) *suggest.Collector {
 	for _, r := range o.Rates {
 		limits = append(limits, r.limit(1))
 	}
-	costs := o.Cost.costs()
-	if !times {
-		costs.Fixed = 0
+	costs := suggest.Costs{Whole: o.Cost.isWhole()}
+	if times && costs.Whole {
+		costs.Fixed = uint64(o.Cost.constant)
 	}
 	return suggest.New(limits, costs, maxKeys)
-}
-
-// costs describes the costs of requests for a suggestion.
-func (c *Cost) costs() suggest.Costs {
-	whole := c.constant == math.Trunc(c.constant)
-	switch {
-	case c.constant > tb.MaxCapacity:
-		return suggest.Costs{Whole: true}
-	case c.constant > 0 && whole:
-		return suggest.Costs{Fixed: uint64(c.constant), Whole: true}
-	}
-	return suggest.Costs{Whole: c.constant == 0 && c.field == ""}
 }
 
 func (m *suggestionMode) pack(
@@ -133,8 +139,7 @@ func (m *suggestionMode) decide(p pending, text []byte) (granted bool, err error
 func (m *suggestionMode) fill(res *Result) {
 	rep := &res.Report
 	s := &Suggestion{
-		Share: m.o.Suggest.fraction, Rates: []RateBursts{}, Paths: []PathLimit{}, share: m.o.Suggest,
-		ask: m.o.ask(),
+		Share: m.o.Suggest.fraction, Rates: []RateBurst{}, Paths: []PathLimit{}, ask: m.o.ask(),
 	}
 	rep.Suggestion, rep.KeysExact = s, !m.tooMany
 	found := m.collector.Result()
@@ -146,47 +151,37 @@ func (m *suggestionMode) fill(res *Result) {
 			}
 		}
 	})
-	if m.tooMany {
+	switch {
+	case m.tooMany || rep.Requests < minRequests:
+		return
+	case m.paths != nil:
+		s.findByPath(m.o, found, m.paths.end())
+	default:
+		s.find(m.o, found, m.o.Suggest.fraction)
+	}
+	if s.Limit == nil {
 		return
 	}
-	if m.paths != nil {
-		s.findByPath(m.o, found, m.paths.end())
-	} else {
-		s.find(m.o, found, m.o.Suggest)
-	}
-	if s.Limit != nil {
-		s.Limit.addPolicy(m.o)
-		m.fillClients(res, found)
-		s.addExport(m.o, rep.Keys)
-	}
+	s.Limit.addPolicy(m.o)
+	m.fillClients(rep, found)
+	s.addExport(m.o, rep.Keys)
 	if m.o.Picture {
-		res.curve = s.newCurve(m.o, found, rep)
+		res.curve = newCurve(s, found)
 	}
 }
 
-// find finds the bursts of each rate, and the limit for a share of the clients.
-func (s *Suggestion) find(o *Options, found *suggest.Result, share Share) {
-	s.Rates = rateBursts(o.Rates, found, share.columns())
-	if len(found.Clients) == 0 {
-		return
-	}
-	if s.Limit = knee(s.Rates, share, 1); s.Limit != nil {
+// find finds the burst of each rate, and the limit for a share of the clients.
+func (s *Suggestion) find(o *Options, found *suggest.Result, share float64) {
+	s.Rates = burstsFor(o, found, share)
+	if s.Limit = leastLimit(s.Rates, o.leastBurst()); s.Limit != nil {
 		s.Limit.count(found)
 	}
 }
 
-// rateBursts returns the bursts for shares of the clients at each rate.
-func rateBursts(rates []Rate, found *suggest.Result, shares []Share) (all []RateBursts) {
-	fractions := make([]float64, len(shares))
-	for i, s := range shares {
-		fractions[i] = s.fraction
-	}
-	for i, rate := range rates {
-		b := RateBursts{Rate: rate.String(), rate: rate}
-		for j, burst := range found.ForClients(i, fractions) {
-			b.Clients = append(b.Clients, ShareBurst{fractions[j], orZero(burst)})
-		}
-		all = append(all, b)
+// burstsFor returns the least bursts for a share of the clients.
+func burstsFor(o *Options, found *suggest.Result, share float64) (all []RateBurst) {
+	for i, rate := range o.Rates {
+		all = append(all, RateBurst{rate.String(), orZero(found.ForClients(i, share)), rate})
 	}
 	return all
 }
@@ -199,41 +194,64 @@ func orZero(burst uint64) uint64 {
 	return burst
 }
 
-// fillClients fills in the clients that the suggested limit refuses, the clients that send most,
-// and what the limit leaves of the busiest second.
-func (m *suggestionMode) fillClients(res *Result, found *suggest.Result) {
-	rep, l := &res.Report, res.Report.Suggestion.Limit
+// leastBurst returns the least burst of a suggested limit, in tokens.
+func (o *Options) leastBurst() uint64 {
+	return uint64(math.Ceil(min(leastRequests*max(o.Cost.constant, 1), tb.MaxCapacity)))
+}
+
+// leastLimit returns the limit under which a client can take the least in a minute, with at least a
+// burst. A lower rate would need a far greater burst. It returns nil if no burst is enough.
+func leastLimit(all []RateBurst, leastBurst uint64) (least *SuggestedLimit) {
+	for i, b := range all {
+		if b.Burst == 0 {
+			continue
+		}
+		aSecond := uint64(math.Ceil(b.rate.approximate())) // which a policy needs
+		l := &SuggestedLimit{
+			Rate: b.Rate, Burst: max(b.Burst, leastBurst, aSecond), index: i, rate: b.rate,
+			AtEnd: i > 0 && i == len(all)-1,
+		}
+		if least == nil || l.perMinute() < least.perMinute() {
+			least = l
+		}
+	}
+	return least
+}
+
+// perMinute returns the most tokens that a client can take in a minute.
+func (l *SuggestedLimit) perMinute() float64 { return float64(l.Burst) + 60*l.rate.approximate() }
+
+// count counts the clients and the requests that the limit refuses.
+func (l *SuggestedLimit) count(found *suggest.Result) {
+	clients, requests := found.Refusals(l.index, []uint64{l.Burst})
+	if l.Refused = clients[0]; requests != nil {
+		l.RequestsRefused = &requests[0]
+	}
+}
+
+// fillClients fills in the clients that the suggested limit refuses most, and then the ones that
+// send most, and what the limit leaves of the busiest second.
+func (m *suggestionMode) fillClients(rep *Report, found *suggest.Result) {
+	l := rep.Suggestion.Limit
 	if n, known := found.RefusedIn(rep.Busiest.Second.Unix(), l.index, l.Burst); known {
 		*rep.Busiest.Left = max(0, *rep.Busiest.Left-n)
 	} else {
 		rep.Busiest.Left = nil
 	}
-	// For the page, also clients that smaller bursts refuse.
-	shares := []float64{min(1, pageKeys/float64(len(found.Clients)))}
-	clients := found.Refused(l.index, min(l.Burst, found.ForClients(l.index, shares)[0]))
-	for _, c := range clients[:min(len(clients), pageKeys)] {
-		res.keys = append(res.keys, m.topKey(found, c, l))
+	refused := make(map[*suggest.Client]uint64)
+	for _, c := range found.Refused(l.index, l.Burst) {
+		refused[c] = found.RefusedOf(c, l.index, l.Burst)
 	}
-	rep.Top = append(rep.Top, res.keys[:min(len(res.keys), int(l.Refused), shownKeys)]...)
-	senders := slices.SortedFunc(slices.Values(found.Clients), func(a, b *suggest.Client) int {
-		return cmp.Or(cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.Key, b.Key))
+	above := func(c *suggest.Client) uint64 { return max(found.Need(c, l.index), l.Burst) }
+	clients := slices.SortedFunc(slices.Values(found.Clients), func(a, b *suggest.Client) int {
+		return cmp.Or(cmp.Compare(refused[b], refused[a]), cmp.Compare(above(b), above(a)),
+			cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.Key, b.Key))
 	})
-	for _, c := range senders[:min(len(senders), shownSenders)] {
-		rep.Senders = append(rep.Senders, m.topKey(found, c, l))
+	for _, c := range clients[:min(len(clients), topKeys)] {
+		rep.Top = append(rep.Top, TopKey{
+			Key: compositekey.Parts(c.Key), Requests: c.Requests, Peak: c.Peak.Most,
+			Refused: refused[c], RefusedMost: refused[c], Need: orZero(found.Need(c, l.index)),
+			Habit: m.habits.of(c.Key),
+		})
 	}
-}
-
-// topKey returns the statistics of a client under a suggested limit.
-func (m *suggestionMode) topKey(
-	found *suggest.Result, c *suggest.Client, l *SuggestedLimit,
-) TopKey {
-	k := TopKey{
-		Key: compositekey.Parts(c.Key), Requests: c.Requests, Peak: c.Peak.Most,
-		Refused: found.RefusedOf(c, l.index, l.Burst), Habit: m.habits.of(c.Key),
-	}
-	for rate := range found.Rates() {
-		k.needs = append(k.needs, orZero(found.Need(c, rate)))
-	}
-	k.RefusedMost, k.Need = k.Refused, k.needs[l.index]
-	return k
 }

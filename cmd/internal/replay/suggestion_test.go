@@ -2,8 +2,8 @@ package replay
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,7 +16,6 @@ func suggestOptions(t testing.TB, share, rates string) Options {
 	t.Helper()
 	c := Command{
 		Key: []string{"ip"}, IPv6Prefix: 64, Cost: mustCost(t, "1"), MaxKeys: tb.DefaultMaxKeys,
-		Overflow: "forgive",
 	}
 	if err := c.Suggest.UnmarshalText([]byte(share)); err != nil {
 		t.Fatal(err)
@@ -41,11 +40,10 @@ func checkSuggestion(t *testing.T, o Options, in Input) {
 			o.Suggest, o.Rate, o.Burst = Share{}, r.rate, Burst(burst)
 			return replay(t, o, in).Report.Limit.KeysRefusedShare
 		}
-		for _, b := range r.Clients {
-			if refused(b.Burst) > b.Share || b.Burst > 1 && refused(b.Burst-1) <= b.Share {
-				t.Errorf("%s: burst %d refuses %v of the keys, and 1 less %v; asked for %v", r.Rate,
-					b.Burst, refused(b.Burst), refused(max(1, b.Burst-1)), b.Share)
-			}
+		share := rep.Suggestion.Share
+		if refused(r.Burst) > share || r.Burst > 1 && refused(r.Burst-1) <= share {
+			t.Errorf("%s: burst %d refuses %v of the keys, and 1 less %v; asked for %v", r.Rate,
+				r.Burst, refused(r.Burst), refused(max(1, r.Burst-1)), share)
 		}
 	}
 }
@@ -64,36 +62,34 @@ func TestAReplayOfTheRealLogRefusesWhatTheSuggestionSays(t *testing.T) {
 	checkSuggestion(t, suggestOptions(t, "2%", "0.01,1"), realInput(t))
 }
 
-func TestTheSuggestedLimitIsTheKnee(t *testing.T) {
-	bursts := func(all ...uint64) (rates []RateBursts) {
+// A client can take the least in a minute under the suggested limit.
+func TestTheSuggestedLimitIsTheLeast(t *testing.T) {
+	bursts := func(all ...uint64) (rates []RateBurst) {
 		for i, burst := range all {
 			rate := mustRate(t, []string{"1/m", "0.1", "1", "10", "100"}[i])
-			rates = append(rates, RateBursts{
-				Rate: rate.String(), rate: rate, Clients: []ShareBurst{{0, 7}, {0.01, burst}},
-			})
+			rates = append(rates, RateBurst{rate.String(), burst, rate})
 		}
 		return rates
 	}
-	one := newShare(1)
 	for _, tt := range []struct {
-		rates []RateBursts
+		rates []RateBurst
 		rate  string
 		burst uint64
 		atEnd bool
 	}{
 		{bursts(1000, 900, 20, 19, 19), "1/s", 20, false},
 		{bursts(1000, 100, 95, 90, 85), "0.1/s", 100, false},
-		{bursts(0, 1000, 900, 8, 8), "10/s", 10, false}, // a policy needs a second of the rate
-		{bursts(9, 9, 9, 9, 9), "1/m", 9, true},
+		{bursts(0, 10_000, 9000, 8, 8), "10/s", 10, false}, // a policy needs a second of the rate
+		{bursts(1, 1, 1, 1, 1), "1/m", 5, false},           // a person clicks twice
+		{bursts(0, 0, 0, 0, 9), "100/s", 100, true},
 		{bursts(9), "1/m", 9, false},
 	} {
-		l := knee(tt.rates, one, 1)
-		raised := tt.burst == 10
-		if l.Rate != tt.rate || l.Burst != tt.burst || l.AtEnd != tt.atEnd || l.raised != raised {
+		l := leastLimit(tt.rates, 5)
+		if l.Rate != tt.rate || l.Burst != tt.burst || l.AtEnd != tt.atEnd {
 			t.Errorf("%+v, want %+v", l, tt)
 		}
 	}
-	if l := knee(bursts(0, 0), one, 1); l != nil {
+	if l := leastLimit(bursts(0, 0), 1); l != nil {
 		t.Errorf("%+v although no burst is enough", l)
 	}
 }
@@ -105,7 +101,7 @@ func TestTooManyKeysForASuggestion(t *testing.T) {
 	for n, want := range []string{"the log is empty", "", "", "the log has more than 2 keys"} {
 		var log string
 		for i := range n {
-			log += line(fmt.Sprint(i), 1, 1)
+			log += strings.Repeat(line(fmt.Sprint(i), 1, 1), minRequests)
 		}
 		res, err := Run(t.Context(), o, accesslog.Schema{}, []Input{input("a.log", log)})
 		limit := res.Report.Suggestion.Limit
@@ -129,11 +125,11 @@ func TestTheCostsOfASuggestion(t *testing.T) {
 	want := replay(t, options(t, l.Rate, Burst(l.Burst)), sampled(6000)).Report
 	if l.Refused != want.Limit.KeysRefused || *l.RequestsRefused != want.Limit.Refused ||
 		*rep.Busiest.Left != *want.Busiest.Left || rep.Busiest.Second != want.Busiest.Second ||
-		len(rep.Senders) != shownSenders {
+		len(rep.Top) != topKeys {
 		t.Errorf("%+v, %+v; a replay has %+v, %+v", l, rep.Busiest, want.Limit, want.Busiest)
 	}
-	for i, k := range rep.Senders {
-		if w := want.Senders[i]; k.Refused != w.Refused || k.Requests != w.Requests || k.Peak != w.Peak {
+	for i, k := range rep.Top {
+		if w := want.Top[i]; k.Refused != w.Refused || k.Refused == 0 && k.Requests != w.Requests {
 			t.Errorf("%+v; a replay has %+v", k, w)
 		}
 	}
@@ -161,22 +157,37 @@ func TestSharesAreParsed(t *testing.T) {
 	}
 }
 
-func TestASuggestionIsDrawn(t *testing.T) {
-	for _, rates := range []string{"", "1"} {
-		for _, log := range []string{line("a", 1, 1), line("a", 1, 1) + line("a", 1, 1), "x\n"} {
-			o := suggestOptions(t, "0.2%", rates)
-			o.Picture = true
-			res, err := Run(t.Context(), o, accesslog.Schema{}, []Input{input("a.log", log)})
-			if err != nil && log != "x\n" {
-				t.Fatal(err)
-			}
-			var page, text strings.Builder
-			if err := errors.Join(res.WriteHTML(&page), res.Report.WriteText(&text)); err != nil {
-				t.Fatal(err)
-			}
-			if drawn := strings.Contains(page.String(), ">0.2 %<"); drawn != (log != "x\n") {
-				t.Errorf("%q: drawn %v", log, drawn)
-			}
+// The curve is what replays refuse, and has the suggested limit.
+func TestTheCurveIsWhatAReplayRefuses(t *testing.T) {
+	o, in := suggestOptions(t, "1%", "0.1,3"), sampled(2000)
+	o.Picture = true
+	res := replay(t, o, in)
+	suggested := 0
+	for _, row := range res.curve.Rows {
+		got := replay(t, options(t, res.curve.Rate, Burst(row.Burst.Value)), in).Report.Limit
+		if row.Clients != countOf(got.KeysRefused, res.Report.Keys) ||
+			row.Requests != countOf(got.Refused, res.Report.Requests) {
+			t.Errorf("%+v; a replay has %+v", row, got)
+		}
+		if row.Suggested {
+			suggested += int(row.Burst.Value)
+		}
+	}
+	if l := res.Report.Suggestion.Limit; suggested != int(l.Burst) || res.curve.Rate != l.Rate {
+		t.Errorf("%d at %s, want %+v", suggested, res.curve.Rate, l)
+	}
+	o.Cost = mustCost(t, "bytes")
+	if c := replay(t, o, sampled(1000)).curve; c.Requests || len(c.Rows) < 10 {
+		t.Errorf("%+v although costs vary", c)
+	}
+}
+
+func TestBurstsOfTheCurve(t *testing.T) {
+	for greatest, most := range map[uint64]int{1: 1, 2: 2, 12: 12, 5000: 90, 1 << 30: 220} {
+		bursts := burstsTo(greatest)
+		if n := len(bursts); n > most || bursts[0] != 1 || bursts[n-1] != greatest ||
+			!slices.IsSorted(bursts) || len(slices.Compact(bursts)) != n {
+			t.Errorf("to %d: %v", greatest, bursts)
 		}
 	}
 }
@@ -185,7 +196,7 @@ func TestASuggestionInJSONHasListsNotNulls(t *testing.T) {
 	o := suggestOptions(t, "0%", "1")
 	for _, cost := range []string{"1", "bytes"} {
 		o.Cost = mustCost(t, cost)
-		for _, log := range []string{line("a", 1, 1), "x\n"} {
+		for _, log := range []string{strings.Repeat(line("a", 1, 1), minRequests), line("a", 1, 1), "x\n"} {
 			res, _ := Run(t.Context(), o, accesslog.Schema{}, []Input{input("a.log", log)})
 			text, err := json.Marshal(&res.Report)
 			if err != nil || strings.Contains(string(text), "null") {

@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -18,85 +17,99 @@ func (rep *Report) WriteText(w io.Writer) error {
 	if rep.Interrupted {
 		b.WriteString("INTERRUPTED: this report covers the requests up to the interrupt.\n")
 	}
-	if rep.Sample {
-		b.WriteString("GENERATED SAMPLE: this log is made up, it is not real traffic.\n")
+	rep.writeSample(&b)
+	for _, sentence := range rep.answer() {
+		b.WriteString(sentence + "\n")
 	}
-	rep.writeAnswer(&b)
+	rep.writeData(&b)
 	rep.writeSteps(&b)
 	rep.writeClients(&b)
-	if rep.Policy != nil {
-		rep.Policy.write(&b, rep.all)
-	}
-	rep.writeTables(&b)
-	if rep.all && rep.Suggestion != nil && rep.Requests > 0 {
-		rep.Suggestion.writeRates(&b)
-	}
+	rep.writeTables(&b, rep.all)
 	rep.writeNotes(&b)
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// writeTables writes the tables that a flag has asked for.
-func (rep *Report) writeTables(b *strings.Builder) {
-	if len(rep.Algorithms) > 0 {
-		rep.writeAlgorithms(b)
-	}
-	if s := rep.Suggestion; s != nil && s.TogetherOneIn > 0 {
-		s.writePaths(b, rep.Requests, rep.Keys)
+func (rep *Report) writeSample(b *strings.Builder) {
+	if rep.Sample {
+		b.WriteString("GENERATED SAMPLE: this log is made up, it is not real traffic.\n")
 	}
 }
 
-// writeAnswer writes the limit, what it costs, what it leaves of the load, and the data.
-func (rep *Report) writeAnswer(b *strings.Builder) {
-	b.WriteString(rep.headline())
-	rate, burst := rep.limit()
-	if rep.Requests > 0 && burst > 0 && rep.Cost == "1" {
-		fmt.Fprintf(b, " A %s may send %s %s at once, and then %s.", rep.keyWord(1), grouped(burst),
-			plural(burst, "request", "requests"), rate.pace())
-	}
-	b.WriteString("\n")
-	if cost := rep.cost(); cost != "" {
-		b.WriteString(cost + "\n")
-	}
-	if next := rep.nextStep(); next != "" {
-		b.WriteString(next + "\n")
-	}
-	if l := rep.Busiest; l != nil && (burst > 0 || rep.Policy != nil) {
-		fmt.Fprintf(b, "The busiest second, %s, has %s %s.", dateTime(l.Second), grouped(l.Requests),
-			plural(l.Requests, "request", "requests"))
-		if l.Left != nil {
-			fmt.Fprintf(b, " The %s leaves %s.", rep.decider(), grouped(*l.Left))
-		}
-		b.WriteString("\n")
-	}
-	rep.writeData(b)
-}
-
-// decider returns what decides the requests.
-func (rep *Report) decider() string {
-	if rep.Policy != nil {
-		return "policy"
-	}
-	return "limit"
-}
-
-// limit returns the limit that was replayed or suggested; its burst is 0 if there is none.
-func (rep *Report) limit() (rate Rate, burst uint64) {
-	switch l := rep.suggestedLimit(); {
+// answer returns the limit, what it refuses, and what it leaves of the load, in sentences.
+func (rep *Report) answer() []string {
+	s, l, name := rep.Suggestion, rep.decided(), "limit"
+	var lines []string
+	switch {
+	case rep.Requests == 0:
+		return []string{"There is no request in the log.",
+			"Look whether it is the right file. --format says how to read its lines."}
+	case rep.Policy != nil:
+		name = "policy"
+		lines = []string{fmt.Sprintf("The policy refuses %s.",
+			ofAll(rep.Policy.Refused, rep.Requests, "request", "requests"))}
 	case l != nil:
-		return l.rate, l.Burst
-	case rep.Limit != nil:
-		return rep.Limit.rate, uint64(rep.Limit.Burst)
+		lines = []string{l.sentence(rep), l.cost(rep)}
+	case !rep.KeysExact:
+		return []string{"There are too many keys for a suggestion."}
+	case rep.Requests < minRequests:
+		return []string{fmt.Sprintf("The log has too few requests to suggest a limit: %d. It takes %d,"+
+			" better those of some days.", rep.Requests, minRequests)}
+	default:
+		return []string{"No burst is enough.", "Try higher rates, or a greater share in --suggest."}
 	}
-	return rate, 0
+	if s != nil && s.Limit.AtEnd {
+		lines = append(lines, "Its rate is the highest that was tried: a greater --rate may be better.")
+	}
+	if rep.Limit != nil && rep.Limit.Refused == 0 {
+		lines = append(lines, "Without --rate and --burst, tb replay finds the limit that the log needs.")
+	}
+	busiest := fmt.Sprintf("The busiest second, %s, has %s %s.", dateTime(rep.Busiest.Second),
+		grouped(rep.Busiest.Requests), plural(rep.Busiest.Requests, "request", "requests"))
+	if left := rep.Busiest.Left; left != nil {
+		busiest += fmt.Sprintf(" The %s leaves %s.", name, grouped(*left))
+	}
+	return append(lines, busiest)
 }
 
-// suggestedLimit returns the suggested limit, nil if there is none.
-func (rep *Report) suggestedLimit() *SuggestedLimit {
-	if rep.Suggestion == nil {
-		return nil
+// decided is a limit that was replayed or suggested, and what it refuses.
+type decided struct {
+	name     string
+	rate     Rate
+	burst    uint64
+	keys     uint64
+	requests *uint64 // nil if it is not known
+}
+
+// decided returns the limit of the report, nil if there is none.
+func (rep *Report) decided() *decided {
+	switch l, s := rep.Limit, rep.Suggestion; {
+	case l != nil:
+		return &decided{"Limit", l.rate, uint64(l.Burst), l.KeysRefused, &l.Refused}
+	case s != nil && s.Limit != nil:
+		return &decided{"Suggested limit", s.Limit.rate, s.Limit.Burst, s.Limit.Refused,
+			s.Limit.RequestsRefused}
 	}
-	return rep.Suggestion.Limit
+	return nil
+}
+
+// sentence returns the limit in words.
+func (l *decided) sentence(rep *Report) string {
+	text := fmt.Sprintf("%s: %s, burst %s.", l.name, l.rate, grouped(l.burst))
+	if rep.Cost == "1" {
+		text += fmt.Sprintf(" A %s may send %s %s at once, and then %s.", rep.keyWord(1),
+			grouped(l.burst), plural(l.burst, "request", "requests"), l.rate.pace())
+	}
+	return text
+}
+
+// cost says what the limit refuses.
+func (l *decided) cost(rep *Report) string {
+	text := "It refuses " + ofAll(l.keys, rep.Keys, rep.keyWord(1), rep.keyWord(2))
+	if l.requests != nil {
+		text += " and " + ofAll(*l.requests, rep.Requests, "request", "requests")
+	}
+	return text + "."
 }
 
 // pace says in words how fast requests may be.
@@ -108,46 +121,6 @@ func (r Rate) pace() string {
 		return "one every " + durationText(each)
 	}
 	return fmt.Sprintf("%d every %s", r.Tokens, durationText(r.Per))
-}
-
-// headline returns the outcome in a sentence.
-func (rep *Report) headline() string {
-	s, l := rep.Suggestion, rep.Limit
-	switch {
-	case rep.Requests == 0:
-		return "There is no request in the log."
-	case rep.Policy != nil:
-		return fmt.Sprintf("The policy refuses %s.",
-			ofAll(rep.Policy.Refused, rep.Requests, "request", "requests"))
-	case l != nil:
-		return fmt.Sprintf("Limit: %s, burst %s.", l.Rate, grouped(l.Burst))
-	case s.Limit != nil:
-		return fmt.Sprintf("Suggested limit: %s, burst %s.", s.Limit.Rate, grouped(s.Limit.Burst))
-	case !rep.KeysExact:
-		return "There are too many keys for a suggestion."
-	}
-	return "No burst is enough."
-}
-
-// cost says in a sentence what the limit refuses. It is empty without one.
-func (rep *Report) cost() string {
-	var clients uint64
-	var requests *uint64
-	switch s := rep.Suggestion; {
-	case rep.Requests == 0 || rep.Policy != nil:
-		return ""
-	case rep.Limit != nil:
-		clients, requests = rep.Limit.KeysRefused, &rep.Limit.Refused
-	case s.Limit == nil:
-		return ""
-	default:
-		clients, requests = s.Limit.Refused, s.Limit.RequestsRefused
-	}
-	text := "It refuses " + ofAll(clients, rep.Keys, rep.keyWord(1), rep.keyWord(2))
-	if requests != nil {
-		text += " and " + ofAll(*requests, rep.Requests, "request", "requests")
-	}
-	return text + "."
 }
 
 // ofAll writes a number of all things and its share.
@@ -164,36 +137,13 @@ func (rep *Report) keyWord(n int) string {
 	return plural(n, "key", "keys")
 }
 
-// fewRequests are too few for a suggestion without a warning.
-const fewRequests = 100
-
-// nextStep returns what to do about a result without a request, a refusal or a limit.
-func (rep *Report) nextStep() string {
-	s := rep.Suggestion
-	switch {
-	case rep.Requests == 0:
-		return "Look whether it is the right file. --format says how to read its lines."
-	case s != nil && s.Limit == nil && rep.KeysExact:
-		return "Try higher rates, or a greater share in --suggest."
-	case s != nil && s.Limit != nil && rep.Requests < fewRequests:
-		return "That is from few requests: a log of some days gives a better limit."
-	case s != nil && s.Limit != nil && s.Limit.AtEnd:
-		return "Its rate is the lowest or the highest that was tried: others may be better."
-	case rep.Limit != nil && rep.Limit.Refused == 0:
-		return "Without --rate and --burst, tb replay finds the limit that the log needs."
-	}
-	return ""
-}
-
 // writeData writes on how much data the answer is.
 func (rep *Report) writeData(b *strings.Builder) {
 	if rep.Requests > 0 {
-		fmt.Fprintf(b, "This is from %s %s", grouped(rep.Requests),
-			plural(rep.Requests, "request", "requests"))
-		if span := rep.Last.Sub(rep.First).Round(time.Second); span > 0 {
-			fmt.Fprintf(b, " in %s", durationText(span))
-		}
-		fmt.Fprintf(b, ", %s to %s UTC.\n", dateTime(rep.First), dateTime(rep.Last))
+		span := max(rep.Last.Sub(rep.First).Round(time.Second), time.Second)
+		fmt.Fprintf(b, "This is from %s %s in %s, %s to %s UTC.\n", grouped(rep.Requests),
+			plural(rep.Requests, "request", "requests"), durationText(span), dateTime(rep.First),
+			dateTime(rep.Last))
 	}
 	key := strings.Join(rep.KeyParts, " + ")
 	if slices.Contains(rep.KeyParts, "ip") {
@@ -202,49 +152,51 @@ func (rep *Report) writeData(b *strings.Builder) {
 	if rep.Policy == nil && (key != "ip (IPv6 by /64)" || rep.Cost != "1") {
 		fmt.Fprintf(b, "A key is %s, and a request costs %s.\n", key, rep.Cost)
 	}
-	rep.writeFiles(b)
+	var sum File
+	var formats []string
+	for _, f := range rep.Files {
+		sum.Lines += f.Lines
+		sum.Malformed += f.Malformed
+		sum.Others += f.Others
+		if f.Format != "" && !slices.Contains(formats, string(f.Format)) {
+			formats = append(formats, string(f.Format))
+		}
+	}
+	if len(formats) > 0 {
+		fmt.Fprintf(b, "%s: %s %s, %s%s%s.\n", rep.logName(), grouped(sum.Lines),
+			plural(sum.Lines, "line", "lines"), strings.Join(formats, " and "),
+			ifAny(sum.Others, ", %s of them not requests"), ifAny(sum.Malformed, ", %s malformed"))
+	}
 }
 
-// maxFiles is how many files a report lists. It sums up the others.
-const maxFiles = 3
-
-// writeFiles writes a line for each input.
-func (rep *Report) writeFiles(b *strings.Builder) {
-	var others File
-	for i, f := range rep.Files {
-		if i >= maxFiles && !rep.all {
-			others.Lines += f.Lines
-			others.Malformed += f.Malformed
-			continue
-		}
-		fmt.Fprintf(b, "%s: %s %s, %s%s%s.\n", f.Name, grouped(f.Lines),
-			plural(f.Lines, "line", "lines"), cmp.Or(string(f.Format), "none valid"),
-			ifAny(f.Others, ", %s of them not requests"), ifAny(f.Malformed, ", %s malformed"))
+// logName returns the name of the log, or of the first of several.
+func (rep *Report) logName() string {
+	if len(rep.Files) == 0 {
+		return "nothing"
 	}
-	if n := len(rep.Files) - maxFiles; n > 0 && !rep.all {
-		fmt.Fprintf(b, "%s more %s: %s %s%s.\n", grouped(n), plural(n, "file", "files"),
-			grouped(others.Lines), plural(others.Lines, "line", "lines"),
-			ifAny(others.Malformed, ", %s malformed"))
+	name := keyText([]string{rep.Files[0].Name})
+	if n := len(rep.Files) - 1; n > 0 {
+		name += fmt.Sprintf(" and %s more", grouped(n))
 	}
+	return name
 }
 
 // writeSteps writes what to do next, a command on a line.
 func (rep *Report) writeSteps(b *strings.Builder) {
-	rate, burst := rep.limit()
-	if burst == 0 || rep.Requests == 0 {
+	l, s := rep.decided(), rep.Suggestion
+	if l == nil || rep.Requests == 0 {
 		return
 	}
 	file := "FILE"
 	if rep.Sample {
 		file = "--sample"
 	}
-	limit := fmt.Sprintf(" --rate %s --burst %d", rate, burst)
 	table := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	step := func(name, flags, after string) {
 		fmt.Fprintf(table, "  %s\ttb replay%s%s %s%s\n", name, flags, rep.replayFlags, file, after)
 	}
 	b.WriteString("\n")
-	s := rep.Suggestion
+	limit := fmt.Sprintf(" --rate %s --burst %d", l.rate, l.burst)
 	if s == nil {
 		step("See it", " --html page.html"+limit, "")
 		step("Find a limit", "", "")
@@ -272,79 +224,90 @@ func columns(b *strings.Builder) *tabwriter.Writer {
 	return tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
 }
 
-// shownRefused is how many of the keys refused most the text has without --all.
-const shownRefused = 5
+// shownKeys is how many keys a table of the text has without --all.
+const shownKeys = 10
 
-// writeClients writes the keys that send most and the keys that are refused most, which may be
-// none, in one table.
-func (rep *Report) writeClients(b *strings.Builder) {
-	keys := slices.Clone(rep.Top)
-	if !rep.all {
-		keys = keys[:min(len(keys), shownRefused)]
+// clientRow is a row of a table of keys. The first cells are numbers.
+type clientRow struct {
+	Cells         []string
+	Client, Habit string
+}
+
+// clientTable returns a table of the keys that are refused most, and then send most.
+func (rep *Report) clientTable() (head []string, rows []clientRow) {
+	head = []string{"requests", "refused", "in a second"}
+	s := rep.Suggestion
+	if s != nil {
+		head = append(head, "burst to grant all")
 	}
-	for _, k := range rep.Senders {
-		if !slices.ContainsFunc(keys, func(other TopKey) bool { return slices.Equal(other.Key, k.Key) }) {
-			keys = append(keys, k)
+	for _, k := range rep.Top {
+		cells := []string{atLeast(k.Partial) + grouped(k.Requests),
+			atLeast(k.RefusedMost > k.Refused) + grouped(k.Refused), grouped(k.Peak)}
+		if s != nil {
+			if cells = append(cells, burstText(k.Need)); s.Limit.RequestsRefused == nil {
+				cells[1] = "-"
+			}
 		}
+		rows = append(rows, clientRow{cells, keyText(k.Key), k.text()})
 	}
-	if len(keys) == 0 {
+	return head, rows
+}
+
+// writeClients writes the table of clients.
+func (rep *Report) writeClients(b *strings.Builder) {
+	head, rows := rep.clientTable()
+	if len(rows) == 0 {
 		return
 	}
-	slices.SortStableFunc(keys, func(a, c TopKey) int { return cmp.Compare(c.Requests, a.Requests) })
-	b.WriteString("\nThe clients that send most, and that are refused most:\n\n")
-	s := rep.Suggestion
-	table := columns(b)
-	fmt.Fprintf(table, "requests\trefused\tin a second\t")
-	if s != nil {
-		fmt.Fprintf(table, "burst to grant all\t")
+	if !rep.all {
+		rows = rows[:min(len(rows), shownKeys)]
 	}
-	fmt.Fprintf(table, "  %s\n", rep.keyWord(1))
-	partial := false
-	for _, k := range keys {
-		partial = partial || k.Partial
-		refused := atLeast(k.RefusedMost > k.Refused) + grouped(k.Refused)
-		if s != nil && s.Limit.RequestsRefused == nil {
-			refused = "-"
-		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t", atLeast(k.Partial)+grouped(k.Requests), refused,
-			grouped(k.Peak))
-		if s != nil {
-			fmt.Fprintf(table, "%s\t", burstText(k.Need))
-		}
-		fmt.Fprintf(table, "  %s\n", clientText(k.Key, k.Habit))
+	b.WriteString("\nThe clients that are refused most, and then send most:\n\n")
+	table := columns(b)
+	for _, row := range append([]clientRow{{head, rep.keyWord(1), ""}}, rows...) {
+		client := strings.TrimSpace(row.Client + "  " + row.Habit)
+		fmt.Fprintf(table, "%s\t  %s\n", strings.Join(row.Cells, "\t"), client)
 	}
 	table.Flush()
-	if partial {
+	if slices.ContainsFunc(rep.Top, func(k TopKey) bool { return k.Partial }) {
 		b.WriteString("\n≥: there were more keys than are tracked," +
 			" so earlier requests may be missing.\n")
 	}
 }
 
-// writeRates writes the bursts of each rate.
-func (s *Suggestion) writeRates(b *strings.Builder) {
-	b.WriteString("\nThe smallest burst that ever refuses at most this share of the clients," +
-		" at each rate:\n\n")
-	table := columns(b)
-	fmt.Fprintf(table, "rate\t")
-	for _, share := range s.share.columns() {
-		fmt.Fprintf(table, "%s\t", share)
+// writeTables writes the tables that flags have asked for: with the bursts of each rate or not.
+func (rep *Report) writeTables(b *strings.Builder, rates bool) {
+	if rep.Policy != nil {
+		rep.Policy.write(b, rep.all)
 	}
-	fmt.Fprintln(table)
+	if len(rep.Algorithms) > 0 {
+		rep.writeAlgorithms(b)
+	}
+	s := rep.Suggestion
+	if s == nil || s.Limit == nil {
+		return
+	}
+	if s.TogetherOneIn > 0 {
+		s.writePaths(b, rep.Requests, rep.Keys)
+	}
+	if rates {
+		s.writeRates(b)
+	}
+}
+
+// writeRates writes the burst of each rate.
+func (s *Suggestion) writeRates(b *strings.Builder) {
+	fmt.Fprintf(b, "\nThe least burst that ever refuses at most %v %% of the clients, at each rate:\n\n",
+		100*s.Share)
+	table := columns(b)
+	fmt.Fprintln(table, "rate\tburst\t")
 	for i, r := range s.Rates {
-		if s.Limit != nil && s.Limit.index == i {
+		if s.Limit.index == i {
 			fmt.Fprintf(table, "> ")
 		}
-		fmt.Fprintf(table, "%s\t", r.Rate)
-		for _, c := range r.Clients {
-			fmt.Fprintf(table, "%s\t", burstText(c.Burst))
-		}
-		fmt.Fprintln(table)
+		fmt.Fprintf(table, "%s\t%s\t\n", r.Rate, burstText(r.Burst))
 	}
 	table.Flush()
-	if s.Limit != nil && s.Limit.raised {
-		b.WriteString("\nThe log needs less, but a policy needs a burst of at least a second of its" +
-			" rate.\n")
-	}
 }
 
 // burstText writes a burst, if one is enough.
@@ -358,38 +321,30 @@ func burstText(burst uint64) string {
 // writeNotes writes the irregularities of the log and of the limiter.
 func (rep *Report) writeNotes(b *strings.Builder) {
 	var notes strings.Builder
-	rep.Clients.write(&notes, rep)
-	if !rep.KeysExact && rep.Limit != nil {
-		fmt.Fprintf(&notes, "The number of %s is an estimate, within about 1 %%.\n", rep.keyWord(2))
-	}
-	if o := rep.Limit; o != nil {
-		writeRemarks(&notes, "The limit", o.NeverGranted, o.EvictedInDebt, o.Forgiven, o.RefusedNew)
+	rep.Clients.write(&notes, rep.Requests, rep.trusted)
+	if l := rep.Limit; l != nil {
+		if !rep.KeysExact {
+			fmt.Fprintf(&notes, "The number of %s is an estimate, within about 1 %%.\n", rep.keyWord(2))
+		}
+		notes.WriteString(ifAny(l.NeverGranted, "The limit can never grant %s of the refused requests:"+
+			" their cost is above the burst.\n"))
+		writeDebt(&notes, "The limit", l.EvictedInDebt, l.Forgiven)
 	}
 	if rep.Policy != nil {
 		for _, r := range rep.Policy.Rules {
-			writeRemarks(&notes, r.Rule, 0, r.EvictedInDebt, r.Forgiven, r.RefusedNew)
+			writeDebt(&notes, r.Rule, r.EvictedInDebt, r.Forgiven)
 		}
 	}
-	if n := rep.SteppedBack; n > 0 {
-		fmt.Fprintf(&notes, "%s of %s %s %s earlier than the line before, by up to %s."+
-			" The order of their times counts.\n", grouped(n), grouped(rep.Requests),
-			plural(rep.Requests, "request", "requests"), plural(n, "is", "are"),
-			durationText(time.Duration(rep.longestStep)))
-	}
-	if n := rep.Late; n > 0 {
-		fmt.Fprintf(&notes, "%s %s too late for that, and decided after later requests%s.\n",
-			grouped(n), plural(n, "is", "are"), ifAny(rep.LateRefused, ": %s of them refused"))
-	}
+	notes.WriteString(ifAny(rep.Late, "%s "+plural(rep.Late, "line is", "lines are")+
+		" so late that later requests were decided before.\n"))
 	for _, name := range rep.KeyParts {
-		if n := rep.Missing[name]; n > 0 {
-			fmt.Fprintf(&notes, "%s %s no %s: such requests share one bucket.\n",
-				grouped(n), plural(n, "request has", "requests have"), name)
-		}
+		n := rep.Missing[name]
+		notes.WriteString(ifAny(n, "%s "+plural(n, "request has", "requests have")+" no "+
+			strings.ReplaceAll(name, "%", "%%")+": such requests share one bucket.\n"))
 	}
-	if n := rep.CostStandIns; n > 0 {
-		fmt.Fprintf(&notes, "%s %s no positive %s: each cost 1 token.\n",
-			grouped(n), plural(n, "request has", "requests have"), rep.Cost)
-	}
+	n := rep.CostStandIns
+	notes.WriteString(ifAny(n, "%s "+plural(n, "request has", "requests have")+" no positive "+
+		strings.ReplaceAll(rep.Cost, "%", "%%")+": each cost 1 token.\n"))
 	for i, line := range rep.Malformed {
 		if i == 0 {
 			notes.WriteString("The first malformed lines:\n")
@@ -401,15 +356,12 @@ func (rep *Report) writeNotes(b *strings.Builder) {
 	}
 }
 
-// writeRemarks writes what is remarkable about a limiter, if any count is above 0.
-func writeRemarks(
-	b *strings.Builder, name string, never, inDebt uint64, forgiven float64, newly uint64,
-) {
-	tokens := uint64(math.Ceil(forgiven))
-	b.WriteString(ifAny(never, name+" can never grant %s of the refused requests: their cost is above"+
-		" the burst.\n") +
-		ifAny(inDebt, name+" dropped %s "+plural(inDebt, "key", "keys")+" in debt from the full table"+
-			ifAny(tokens, ", and forgave %s "+plural(tokens, "token", "tokens"))+".\n") +
-		ifAny(newly, name+" refused %s "+plural(newly, "request", "requests")+
-			" because the key was new and the table full.\n"))
+// writeDebt writes what a limiter lost because its table was full.
+func writeDebt(b *strings.Builder, name string, inDebt uint64, forgiven float64) {
+	if inDebt > 0 {
+		tokens := uint64(math.Ceil(forgiven))
+		fmt.Fprintf(b, "%s dropped %s %s in debt from the full table, and forgave %s %s.\n", name,
+			grouped(inDebt), plural(inDebt, "key", "keys"), grouped(tokens),
+			plural(tokens, "token", "tokens"))
+	}
 }

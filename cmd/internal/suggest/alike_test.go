@@ -46,7 +46,7 @@ func TestSeveralRatesAgreeWithEach(t *testing.T) {
 			clients, requests := alone.Refusals(0, bursts)
 			gotClients, gotRequests := together.Refusals(i, bursts)
 			if !slices.Equal(gotClients, clients) || !slices.Equal(gotRequests, requests) ||
-				!slices.Equal(together.ForClients(i, shares), alone.ForClients(0, shares)) {
+				!slices.Equal(forClients(together, i, shares...), forClients(alone, 0, shares...)) {
 				t.Fatalf("seed %d, rate %d: %d clients and %d requests, alone %d and %d", seed, i,
 					gotClients, gotRequests, clients, requests)
 			}

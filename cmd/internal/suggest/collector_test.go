@@ -31,7 +31,7 @@ func TestClientsByHand(t *testing.T) {
 		a.Last != want.Last || a.Peak.Most != want.Peak.Most || r.Need(a, 0) != 5 {
 		t.Errorf("%+v, needs %d; want %+v, needs 5", *a, r.Need(a, 0), want)
 	}
-	if got := r.ForClients(0, []float64{0, 0.49, 0.5, 1}); fmt.Sprint(got) != "[5 5 1 1]" {
+	if got := forClients(r, 0, 0, 0.49, 0.5, 1); fmt.Sprint(got) != "[5 5 1 1]" {
 		t.Errorf("bursts %v, want 5 5 1 1", got)
 	}
 	// Burst 3 refuses the sixth and the seventh request, and burst 4 the seventh.
@@ -52,8 +52,7 @@ func TestClientsByHand(t *testing.T) {
 func TestTheLeastBurstIsOne(t *testing.T) {
 	for _, log := range [][]request{nil, seconds("a", 5)} {
 		r := collect(oneASecond, Costs{Fixed: 1, Whole: true}, log)
-		shares := []float64{0, 0.5}
-		clients := r.ForClients(0, shares)
+		clients := forClients(r, 0, 0, 0.5)
 		if fmt.Sprint(clients) != "[1 1]" {
 			t.Errorf("%d requests: bursts %d, want 1", len(log), clients)
 		}
@@ -67,11 +66,11 @@ func TestACostThatNoBurstCanPay(t *testing.T) {
 	}{{tb.MaxCapacity, tb.MaxCapacity}, {tb.MaxCapacity + 1, None}, {1e300, None}} {
 		for _, whole := range []bool{true, false} {
 			r := collect(oneASecond, Costs{Whole: whole}, []request{{"a", 0, tt.cost}, {"a", 0, 1}})
-			if got := r.ForClients(0, []float64{0})[0]; got != None {
+			if got := r.ForClients(0, 0); got != None {
 				t.Errorf("cost %v: burst %d", tt.cost, got)
 			}
 			r = collect(oneASecond, Costs{Whole: whole}, []request{{"a", 0, tt.cost}})
-			if got := r.ForClients(0, []float64{0})[0]; got != tt.want {
+			if got := r.ForClients(0, 0); got != tt.want {
 				t.Errorf("cost %v: burst %d, want %d", tt.cost, got, tt.want)
 			}
 		}
@@ -93,7 +92,7 @@ func TestKeysBeyondTheBoundAreSampled(t *testing.T) {
 	if n := uint64(len(r.Clients)) * r.OneIn; r.OneIn < 2 || n < keys*8/10 || n > keys*12/10 {
 		t.Errorf("%d clients, one in %d, of %d", len(r.Clients), r.OneIn, keys)
 	}
-	if got := r.ForClients(0, []float64{0, 0.15, 0.5}); got[0] != 10 || got[1] != 9 || got[2]-5 > 1 {
+	if got := forClients(r, 0, 0, 0.15, 0.5); got[0] != 10 || got[1] != 9 || got[2]-5 > 1 {
 		t.Errorf("bursts %v, want 10, 9 and about 5", got)
 	}
 	if _, requests := r.Refusals(0, []uint64{1}); requests != nil || r.Clients[0].times != nil {

@@ -63,6 +63,14 @@ func collect(limit tb.Limit, costs Costs, log []request) *Result {
 	return c.Result()
 }
 
+// forClients returns the bursts at a rate for several shares of the clients.
+func forClients(r *Result, rate int, shares ...float64) (bursts []uint64) {
+	for _, share := range shares {
+		bursts = append(bursts, r.ForClients(rate, share))
+	}
+	return bursts
+}
+
 // checkNeeds checks that each client is refused nothing with the burst that it needs, and something
 // with a burst of one less.
 func checkNeeds(t testing.TB, limit tb.Limit, costs Costs, log []request) {

@@ -41,31 +41,24 @@ func InSample(key string, oneIn uint64) bool {
 	return bits.LeadingZeros64(hashOf(key)) >= bits.TrailingZeros64(oneIn)
 }
 
-// Rates returns the number of rates.
-func (r *Result) Rates() int { return len(r.clocks) }
-
 // Need returns the least burst with which a client is never refused at a rate, None if there is
 // none.
 func (r *Result) Need(cl *Client, rate int) uint64 {
 	return needOf(cl.at(rate, r.scales))
 }
 
-// ForClients returns, for each share, the least burst with which at most that share of the clients
-// is ever refused at a rate. Shares are from 0 to 1. A burst is None if there is none.
-func (r *Result) ForClients(rate int, shares []float64) (bursts []uint64) {
+// ForClients returns the least burst with which at most a share of the clients, from 0 to 1, is ever
+// refused at a rate, None if there is none.
+func (r *Result) ForClients(rate int, share float64) uint64 {
 	needs := make([]uint32, 0, len(r.Clients))
 	for _, cl := range r.Clients {
 		needs = append(needs, uint32(r.Need(cl, rate)))
 	}
 	slices.Sort(needs)
-	for _, share := range shares {
-		burst := uint64(1)
-		if n := len(needs) - int(part(share, uint64(len(needs)))); n > 0 {
-			burst = uint64(needs[n-1])
-		}
-		bursts = append(bursts, burst)
+	if n := len(needs) - int(part(share, uint64(len(needs)))); n > 0 {
+		return uint64(needs[n-1])
 	}
-	return bursts
+	return 1
 }
 
 // part returns a share of n, rounded down. A share such as 0.1 % of 1,000 is 1, although its binary

@@ -37,7 +37,7 @@ func (r ranking) track(key []byte) *tracked {
 	return e
 }
 
-// add counts a decision in a second since 1970. It reports whether the decision is the first one on
+// add adds a decision in a second since 1970. It reports whether the decision is the first one on
 // the key, or the first refusal.
 func (s *keyStats) add(second int64, granted bool) (news bool) {
 	s.peak.Add(second)
@@ -47,25 +47,11 @@ func (s *keyStats) add(second int64, granted bool) (news bool) {
 	return s.requests == 1 || !granted && s.refused == 1
 }
 
-// requests yields the keys with their requests.
-func (r ranking) requests(yield func(string, uint64) bool) {
-	for e := range r.All() {
-		if !yield(e.Key, e.Value.requests) {
-			return
-		}
-	}
-}
-
-// most returns the n keys with the greatest counts above 0, or fewer: equals in the order of their
-// keys.
-func (r ranking) most(n int, count func(*keyStats) uint64) (most []*tracked) {
-	for e := range r.All() {
-		if count(&e.Value) > 0 {
-			most = append(most, e)
-		}
-	}
-	slices.SortFunc(most, func(a, b *tracked) int {
-		return cmp.Or(cmp.Compare(count(&b.Value), count(&a.Value)), cmp.Compare(a.Key, b.Key))
+// top returns at most n keys: the ones that were refused most first, and equals by their requests.
+func (r ranking) top(n int) []*tracked {
+	all := slices.SortedFunc(r.All(), func(a, b *tracked) int {
+		return cmp.Or(cmp.Compare(b.Value.refused, a.Value.refused),
+			cmp.Compare(b.Value.requests, a.Value.requests), cmp.Compare(a.Key, b.Key))
 	})
-	return most[:min(n, len(most))]
+	return all[:min(n, len(all))]
 }
