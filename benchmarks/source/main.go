@@ -7,6 +7,7 @@ package main
 import (
 	"fmt"
 	"log"
+	"os"
 
 	"github.com/seed-181794aa/ratelimit/internal/codehash"
 )
@@ -15,7 +16,7 @@ import (
 var measured = []string{"tb/cas", "lru"}
 
 func main() {
-	hash, err := codehash.Of(".", measured...)
+	hash, err := codehash.Of(os.DirFS("."), measured...)
 	if err != nil {
 		log.Fatal("source: ", err)
 	}

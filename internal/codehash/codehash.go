@@ -7,32 +7,31 @@ import (
 	"fmt"
 	"go/scanner"
 	"go/token"
-	"os"
-	"path/filepath"
+	"io/fs"
 	"strings"
 )
 
-// Of returns a hash of the code of packages below dir: of the files without tests, their names and
-// tokens. Comments do not count, except for directives, which the compiler reads.
-func Of(dir string, packages ...string) (string, error) {
+// Of returns a hash of the code of packages: of the files without tests, their names and tokens.
+// Comments do not count, except for directives, which the compiler reads.
+func Of(tree fs.FS, packages ...string) (string, error) {
 	sum := sha256.New()
 	for _, pkg := range packages {
-		names, err := filepath.Glob(filepath.Join(dir, pkg, "*.go"))
+		names, err := fs.Glob(tree, pkg+"/*.go")
 		if err != nil {
 			return "", err
 		}
 		if len(names) == 0 {
-			return "", fmt.Errorf("%s has no Go files", filepath.Join(dir, pkg))
+			return "", fmt.Errorf("%s has no Go files", pkg)
 		}
 		for _, name := range names {
 			if strings.HasSuffix(name, "_test.go") {
 				continue
 			}
-			text, err := os.ReadFile(name)
+			text, err := fs.ReadFile(tree, name)
 			if err != nil {
 				return "", err
 			}
-			fmt.Fprintf(sum, "%s/%s\n", pkg, filepath.Base(name))
+			fmt.Fprintln(sum, name)
 			for _, t := range tokens(text) {
 				fmt.Fprintf(sum, "%q\n", t)
 			}

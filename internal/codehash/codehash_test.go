@@ -1,26 +1,16 @@
 package codehash
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
+	"testing/fstest"
 )
 
 func TestHashIsOfNamesAndTokens(t *testing.T) {
 	const code = "package lru\n\n// a comment\nfunc f() int { return 1 }\n"
 	hashOf := func(name, text string) string {
-		dir := t.TempDir()
-		for _, pkg := range []string{"lru", "tb/cas"} {
-			if err := os.MkdirAll(filepath.Join(dir, pkg), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			for file, text := range map[string]string{name: text, "f_test.go": text} {
-				if err := os.WriteFile(filepath.Join(dir, pkg, file), []byte(text), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
-		h, err := Of(dir, "lru", "tb/cas")
+		file := &fstest.MapFile{Data: []byte(text)}
+		tree := fstest.MapFS{"lru/" + name: file, "lru/f_test.go": file, "tb/cas/f.go": file}
+		h, err := Of(tree, "lru", "tb/cas")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -42,7 +32,7 @@ func TestHashIsOfNamesAndTokens(t *testing.T) {
 			t.Errorf("%s: the hash is the same: %v", c.what, same)
 		}
 	}
-	if _, err := Of(t.TempDir(), "lru"); err == nil {
+	if _, err := Of(fstest.MapFS{}, "lru"); err == nil {
 		t.Error("a hash of no files")
 	}
 }
