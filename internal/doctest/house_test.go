@@ -5,7 +5,6 @@ import (
 	"go/parser"
 	"go/token"
 	"path"
-	"strconv"
 	"strings"
 	"testing"
 )
@@ -27,48 +26,43 @@ func drawing(t *testing.T, i int) map[string]int {
 	return floors
 }
 
+func parse(t *testing.T, name string) *ast.File {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), name, read(t, name), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
 // TestHouseHasArrowsOnlyDown requires that each package has a floor in the drawing of DESIGN.md,
 // and imports only packages of floors below.
 func TestHouseHasArrowsOnlyDown(t *testing.T) {
 	const module = "github.com/seed-181794aa/ratelimit"
 	floors := drawing(t, 0) // by package, or by prefix and *
 	floorOf := func(dir string) int {
-		if f := floors[dir]; f > 0 {
-			return f
+		if dir = path.Clean(dir); dir == "." {
+			return floors["ratelimit"]
 		}
-		for ; dir != "."; dir = path.Dir(dir) {
-			if f := floors[dir+"/*"]; f > 0 {
-				return f
-			}
+		f := floors[dir]
+		for ; f == 0 && dir != "."; dir = path.Dir(dir) {
+			f = floors[dir+"/*"]
 		}
-		return 0
+		return f
 	}
 	arrows := 0
 	for _, name := range files(t, ".go") {
-		dir := path.Dir(name)
 		if strings.HasSuffix(name, "_test.go") || strings.Contains(name, "/testdata/") {
 			continue
 		}
-		if dir == "." {
-			dir = "ratelimit"
-		}
-		from := floorOf(dir)
+		from := floorOf(path.Dir(name))
 		if from == 0 {
-			t.Errorf("%s has no floor", dir)
-			continue
+			t.Errorf("%s has no floor", name)
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, read(t, name), parser.ImportsOnly)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, i := range file.Imports {
-			imported, _ := strconv.Unquote(i.Path.Value)
-			to, ours := strings.CutPrefix(imported+"/", module+"/")
+		for _, i := range parse(t, name).Imports {
+			to, ours := strings.CutPrefix(strings.Trim(i.Path.Value, `"`)+"/", module+"/")
 			if !ours {
 				continue
-			}
-			if to = strings.TrimSuffix(to, "/"); to == "" {
-				to = "ratelimit"
 			}
 			if arrows++; floorOf(to) <= from {
 				t.Errorf("%s imports %s, which is not on a floor below", name, to)
@@ -97,13 +91,9 @@ func TestRoomsHaveArrowsOnlyDown(t *testing.T) {
 		if path.Dir(name) != "httplimit" || strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		p := part{name: name, room: rooms[strings.TrimSuffix(path.Base(name), ".go")]}
+		p := part{name, rooms[strings.TrimSuffix(path.Base(name), ".go")], parse(t, name)}
 		if p.room == 0 {
 			t.Errorf("%s has no room", name)
-		}
-		var err error
-		if p.file, err = parser.ParseFile(token.NewFileSet(), name, read(t, name), 0); err != nil {
-			t.Fatal(err)
 		}
 		parts = append(parts, p)
 		for _, object := range p.file.Scope.Objects {

@@ -4,7 +4,6 @@ import (
 	"io/fs"
 	"path"
 	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 )
@@ -66,11 +65,7 @@ func anchors(document string) map[string]bool {
 	found := make(map[string]bool)
 	for _, m := range heading.FindAllStringSubmatch(fencedBlock.ReplaceAllString(document, ""), -1) {
 		text := notInAnchor.ReplaceAllString(strings.ToLower(m[1]), "")
-		anchor := strings.ReplaceAll(text, " ", "-")
-		for i := 1; found[anchor]; i++ {
-			anchor = strings.ReplaceAll(text, " ", "-") + "-" + strconv.Itoa(i)
-		}
-		found[anchor] = true
+		found[strings.ReplaceAll(text, " ", "-")] = true
 	}
 	return found
 }
