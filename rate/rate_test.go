@@ -2,6 +2,7 @@ package rate_test
 
 import (
 	"context"
+	"errors"
 	"math"
 	"strings"
 	"sync"
@@ -91,38 +92,34 @@ func TestZeroReservation(t *testing.T) {
 
 func TestWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		lim, start := rate.NewLimiter(2, 4), time.Now()
-		for i, c := range []struct {
-			n              int
-			within, cancel time.Duration // of the context, if they are not 0
-			end            time.Duration // since the start
-			err            string
-		}{
-			{n: 4, within: 1},
-			{n: 4, within: 2*time.Second - 1, err: "context deadline"},
-			{n: 4, within: 2 * time.Second, end: 2 * time.Second},
-			{n: 1, end: 2500 * time.Millisecond},
-			{n: 4, cancel: 500 * time.Millisecond, end: 3 * time.Second, err: "context canceled"},
-			{n: 1, cancel: -1, end: 3 * time.Second, err: "context canceled"},
-			{n: 1, within: 1, end: 3 * time.Second}, // those that were cancelled took nothing
-		} {
-			ctx, cancel := context.WithCancel(t.Context())
-			if c.within > 0 {
-				ctx, cancel = context.WithTimeout(ctx, c.within)
+		lim := rate.NewLimiter(2, 4)
+		start := time.Now()
+		after := func(want time.Duration, err error, part string) {
+			t.Helper()
+			if got := time.Since(start); got != want {
+				t.Errorf("after %v, want %v", got, want)
 			}
-			if c.cancel != 0 {
-				time.AfterFunc(c.cancel, cancel)
-				synctest.Wait()
-			}
-			err := lim.WaitN(ctx, c.n)
-			cancel()
-			if (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
-				t.Errorf("call %d: error %v, want %q", i, err, c.err)
-			}
-			if end := time.Since(start); end != c.end {
-				t.Errorf("call %d ends after %v, want %v", i, end, c.end)
+			if (err == nil) != (part == "") || err != nil && !strings.Contains(err.Error(), part) {
+				t.Errorf("error %v, want %q", err, part)
 			}
 		}
+		wait := func(within time.Duration, n int) error {
+			ctx, cancel := context.WithTimeout(t.Context(), within)
+			defer cancel()
+			return lim.WaitN(ctx, n)
+		}
+		after(0, wait(1, 4), "")
+		after(0, wait(1, 5), "burst 4")
+		after(0, wait(2*time.Second-1, 4), "context deadline")
+		after(2*time.Second, wait(2*time.Second, 4), "")
+		after(2500*time.Millisecond, lim.Wait(t.Context()), "")
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(500*time.Millisecond, cancel)
+		if err := lim.WaitN(ctx, 4); !errors.Is(err, context.Canceled) {
+			t.Errorf("error %v, want context.Canceled", err)
+		}
+		after(3*time.Second, lim.WaitN(ctx, 1), "canceled")
+		after(3*time.Second, lim.Wait(t.Context()), "") // the cancelled call took nothing
 	})
 }
 
