@@ -18,11 +18,8 @@ func TestReleasedModulesAreUsable(t *testing.T) {
 	if !*whole {
 		t.Skip("builds the program and others with other flags: run with -release")
 	}
-	tree, err := filepath.Abs("..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := newRepository(t, "clone", "-q", "--depth=1", "--no-tags", "file://"+tree)
+	tree := repository{t: t, dir: ".."}.run("git", "rev-parse", "--show-toplevel")
+	r := newRepository(t, "clone", "-q", "--no-tags", tree)
 	r.run("git", "remote", "remove", "origin")
 	root, _, _ := strings.Cut(r.run("go", "list", "-m"), "\n")
 	r.run("scripts/release", "v0.1.0")
@@ -166,9 +163,6 @@ func TestReleaseThatFailsChangesNothing(t *testing.T) {
 			r.run("git", "clone", "-q", "--bare", ".", remote)
 			r.run("git", "remote", "add", "origin", remote)
 			r.run("git", "-C", remote, "tag", "cmd/app/v0.1.0")
-		}},
-		{"remote that is gone", ok, "origin has no answer", func(r repository) {
-			r.run("git", "remote", "add", "origin", filepath.Join(r.t.TempDir(), "gone"))
 		}},
 		{"replaced module of others", ok, "replaces a module of others", func(r repository) {
 			r.run("go", "mod", "edit", "-replace=example.com/other=../other", "store/go.mod")

@@ -90,45 +90,24 @@ func newRepository(t *testing.T, git ...string) repository {
 	return r
 }
 
-// small returns a repository with a few modules: the root, a library and a command that are
-// released, and an example that is not.
+// small returns a repository with the files of testdata/small.txt, and the scripts of a release.
 func small(t *testing.T) repository {
 	t.Helper()
 	r := newRepository(t, "init", "-q", "-b", "main")
-	for _, name := range []string{"release", "modules"} {
-		script, err := os.ReadFile(name)
+	read := func(name string) string {
+		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.write("scripts/"+name, string(script)).run("chmod", "+x", "scripts/"+name)
+		return string(text)
 	}
-	r.write("CHANGELOG.md", "# Changelog\n\n## Unreleased\n\n- first\n")
-	r.write("LICENSE", "a licence\n")
-	r.write("root.go", "package root\n\nconst Root = 1\n")
-	r.write("store/store.go", importing("store", "root"))
-	r.write("cmd/app/app.go", importing("main", "root", "root/store")+"\nfunc main() {}\n")
-	r.write("examples/demo/demo.go", importing("demo", "root", "root/store"))
-	r.write("go.mod", "module github.com/example/root\n\ngo 1.25.0\n")
-	for _, name := range []string{"cmd/app", "store", "examples/demo"} {
-		r.write(name+"/go.mod", "module github.com/example/root/"+name+"\n\ngo 1.25.0\n")
-		up := strings.Repeat("../", strings.Count(name, "/")+1)
-		edit := []string{"mod", "edit", "-require=github.com/example/root@v0.0.0",
-			"-replace=github.com/example/root=" + up}
-		if name != "store" {
-			edit = append(edit, "-require=github.com/example/root/store@v0.0.0",
-				"-replace=github.com/example/root/store="+up+"store")
-		}
-		r.run("go", append(edit, name+"/go.mod")...)
+	for _, file := range strings.Split(read("testdata/small.txt"), "\n-- ")[1:] {
+		name, content, _ := strings.Cut(file, " --\n")
+		r.write(name, strings.TrimSuffix(content, "\n")+"\n")
+	}
+	for _, name := range []string{"scripts/release", "scripts/modules"} {
+		r.write(name, read("../"+name)).run("chmod", "+x", name)
 	}
 	r.commit()
 	return r
-}
-
-// importing returns the source of a package that imports others.
-func importing(name string, others ...string) string {
-	text := "package " + name + "\n\n"
-	for _, other := range others {
-		text += "import _ \"github.com/example/" + other + "\"\n"
-	}
-	return text
 }

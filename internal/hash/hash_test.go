@@ -3,10 +3,8 @@ package hash
 import "testing"
 
 func TestMixIsTheFinalizerOfMurmurHash3(t *testing.T) {
-	for h, want := range map[uint64]uint64{0: 0, 1: 0xb456bcfc34c2cb2c} {
-		if got := Mix(h); got != want {
-			t.Errorf("Mix(%d) is %#x, want %#x", h, got, want)
-		}
+	if got, want := Mix(1), uint64(0xb456bcfc34c2cb2c); got != want {
+		t.Errorf("Mix(1) is %#x, want %#x", got, want)
 	}
 }
 

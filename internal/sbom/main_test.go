@@ -18,15 +18,13 @@ func TestABillHasTheModulesOfTheProgram(t *testing.T) {
 			{Path: "github.com/B/c", Version: "v2.3.4+incompatible"},
 		},
 	}
-	var text, again bytes.Buffer
-	if err := write(&text, info); err != nil {
-		t.Fatal(err)
-	}
-	if err := write(&again, info); err != nil || again.String() != text.String() {
-		t.Errorf("two bills of a program differ: %v", err)
-	}
+	var text bytes.Buffer
 	var bom cdx.BOM
-	if err := cdx.NewBOMDecoder(&text, cdx.BOMFileFormatJSON).Decode(&bom); err != nil {
+	err := write(&text, info)
+	if err == nil {
+		err = cdx.NewBOMDecoder(&text, cdx.BOMFileFormatJSON).Decode(&bom)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	program := bom.Metadata.Component
@@ -45,8 +43,7 @@ func TestABillHasTheModulesOfTheProgram(t *testing.T) {
 	}
 	for i, c := range *bom.Components {
 		if c.PackageURL != want[i] || dependencies[i] != want[i] || c.Type != cdx.ComponentTypeLibrary {
-			t.Errorf("module %d is %s, and the dependency %s, want %s", i, c.PackageURL, dependencies[i],
-				want[i])
+			t.Errorf("module %d is %s, needed as %s, want %s", i, c.PackageURL, dependencies[i], want[i])
 		}
 	}
 }

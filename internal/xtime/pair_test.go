@@ -100,7 +100,7 @@ func (p *pair) setLimit(at time.Duration, l rate.Limit) {
 	p.Helper()
 	p.ours.SetLimitAt(p.start.Add(at), l)
 	p.theirs.SetLimitAt(p.start.Add(at), xrate.Limit(l))
-	p.limit, p.reserved = l, nil
+	p.limit = l
 	p.changed(at)
 }
 
@@ -108,12 +108,13 @@ func (p *pair) setBurst(at time.Duration, b int) {
 	p.Helper()
 	p.ours.SetBurstAt(p.start.Add(at), b)
 	p.theirs.SetBurstAt(p.start.Add(at), b)
-	p.burst, p.reserved = b, nil
+	p.burst = b
 	p.changed(at)
 }
 
 func (p *pair) changed(at time.Duration) {
 	p.Helper()
+	p.reserved = nil
 	p.same("Limit", 0, at, float64(p.ours.Limit()), float64(p.theirs.Limit()))
 	p.same("Burst", 0, at, p.ours.Burst(), p.theirs.Burst())
 	p.tokens(at)

@@ -26,36 +26,33 @@ var edges = map[string]struct {
 	"all":            {[]rate.Limit{rate.Inf, 0, -1}, []int{0, -1, -5}},
 }
 
+// pick returns one of the values, or of the edges in half of the cases.
+func pick[T any](rng *rand.Rand, edges, values []T) T {
+	if len(edges) > 0 && rng.IntN(2) == 0 {
+		values = edges
+	}
+	return values[rng.IntN(len(values))]
+}
+
 // Times and rates are powers of two, so that neither limiter has a rounding error, and bursts up to
 // 83 have units of a millionth of a token.
 func TestRandomPrograms(t *testing.T) {
+	const step = time.Second / 512
 	starts := []time.Time{time.Now(), {}, time.Unix(0, 0), time.Unix(1<<40, 0)}
 	for name, edge := range edges {
 		t.Run(name, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(1, 2))
+			limit := func() rate.Limit { return pick(rng, edge.limits, []rate.Limit{8, 16, 64, 512}) }
+			burst := func() int { return pick(rng, edge.bursts, []int{1, 2, 3, 8, 83}) }
 			for done := 0; done < *steps; {
-				grid := 6 + 3*rng.IntN(2) // times are multiples of 2^-grid seconds
-				step := time.Second >> grid
-				limit := func() rate.Limit {
-					if n := len(edge.limits); n > 0 && rng.IntN(2) == 0 {
-						return edge.limits[rng.IntN(n)]
-					}
-					return rate.Limit(int(1) << (grid - 6 + rng.IntN(16-grid)))
-				}
-				burst := func() int {
-					if n := len(edge.bursts); n > 0 && rng.IntN(2) == 0 {
-						return edge.bursts[rng.IntN(n)]
-					}
-					return []int{1, 2, 3, 8, 83}[rng.IntN(5)]
-				}
 				p := newPair(t, limit(), burst())
-				p.start = starts[rng.IntN(len(starts))]
+				p.start = pick(rng, nil, starts)
 				now := time.Duration(0)
 				for range 200 {
 					if done++; rng.IntN(2) == 0 {
-						now += step * time.Duration(rng.IntN(1<<rng.IntN(grid+2)))
+						now += step * time.Duration(rng.IntN(1<<rng.IntN(11)))
 					}
-					n := rng.IntN(min(max(p.burst, 0), 100)+3) - 1 - rng.IntN(2) // -2 to burst+1
+					n := rng.IntN(max(p.burst, 0)+3) - 1 - rng.IntN(2) // -2 to burst+1
 					switch rng.IntN(16) {
 					case 0:
 						p.setLimit(now, limit())
