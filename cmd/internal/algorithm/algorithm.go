@@ -1,32 +1,27 @@
 // Package algorithm has rate limiters that a token bucket is compared with: fixed window, sliding
-// log, sliding window counter, and GCRA, which nginx has. They are reference code, in integers and
-// without rounding. docs/algorithms.md describes them and says when to prefer which.
-//
-// # One limit for all
+// log, sliding window counter, and GCRA, which nginx has. They are reference code, in integers.
+// docs/algorithms.md describes them and says when to prefer which.
 //
 // All algorithms have the limit of a token bucket. Its burst is the count of a window, and the
-// length of a window is the time in which the rate supplies the burst:
-//
-//	count  = burst
-//	window = burst / rate
-//
+// length of a window is the time in which the rate supplies the burst, rounded up to a nanosecond.
 // This is the only window that grants the same number of requests at once and, for ever, the same
-// number a second. In GCRA the burst is the tolerance, as the time in which the rate supplies it.
-//
-// # Time and units
-//
-// An instant is a number of nanoseconds since 1970. A cost is in units, which are millionths of a
-// token. The window is rounded up to a nanosecond. Fixed windows begin at its multiples.
+// number a second. In GCRA that time is the tolerance. Fixed windows begin at the multiples of
+// their length since 1970.
 package algorithm
 
 import (
 	"fmt"
+	"math"
+	"math/bits"
 	"strings"
 	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// Take takes a cost in units, at least 1, or takes nothing and returns false. It decides the
-// requests of one key. Instants never step back. It is not safe for concurrent use.
+// Take takes a cost in units, or takes nothing and returns false. It decides the requests of one
+// key. Instants are in nanoseconds since 1970, and never step back. It is not safe for concurrent
+// use.
 type Take func(now, cost uint64) bool
 
 // Names has the name of each algorithm, in the order in which documents list them.
@@ -46,15 +41,43 @@ func New(name string, l *Limit) (Take, error) {
 	return newTake(l), nil
 }
 
-// Bound returns the most tokens that the algorithm of that name grants a key in any interval of d,
-// from 0 to the window. A token bucket has the bound of GCRA.
-func Bound(name string, l *Limit, d time.Duration) float64 {
-	burst := float64(l.limit.Capacity)
-	switch name {
-	case "fixed-window":
-		return 2 * burst
-	case "sliding-log":
-		return burst
+// unitsPerToken is the resolution of a cost.
+const unitsPerToken = 1_000_000
+
+// Limit is the limit of all algorithms.
+type Limit struct {
+	capacity uint64 // units in a window
+	window   uint64 // its length in nanoseconds
+}
+
+// maxWindow is 146 years. The sum of an instant and two windows is then below 2⁶⁴.
+const maxWindow = 1 << 62
+
+// NewLimit returns a valid limit in units. It returns an error if the rate needs more than 146 years
+// to supply the burst.
+func NewLimit(l tb.Limit) (*Limit, error) {
+	hi, lo := bits.Mul64(uint64(l.Capacity), uint64(l.Per))
+	lo, carry := bits.Add64(lo, uint64(l.Tokens)-1, 0)
+	window := uint64(maxWindow)
+	if hi += carry; hi < uint64(l.Tokens) {
+		window, _ = bits.Div64(hi, lo, uint64(l.Tokens))
 	}
-	return burst + burst*d.Seconds()/l.Window().Seconds()
+	if window >= maxWindow {
+		return nil, fmt.Errorf("a window of %d tokens at %d every %v: want at most 146 years",
+			l.Capacity, l.Tokens, l.Per)
+	}
+	return &Limit{capacity: uint64(l.Capacity) * unitsPerToken, window: window}, nil
+}
+
+// Window returns the length of a window.
+func (l *Limit) Window() time.Duration { return time.Duration(l.window) }
+
+// Units returns a positive number of tokens in units, rounded up, or more than the burst if the
+// tokens are above it.
+func (l *Limit) Units(tokens float64) uint64 {
+	units := math.Ceil(tokens * unitsPerToken)
+	if (units-1)/unitsPerToken >= tokens { // the product was rounded up: 0.3 is 300,000 units
+		units--
+	}
+	return uint64(min(units, float64(l.capacity+1)))
 }

@@ -23,18 +23,13 @@ func slidingWindow(l *Limit) Take {
 		if present+cost > l.capacity {
 			return false
 		}
-		// previous · (window-elapsed)/window ≤ room
-		if !inOrder(previous, l.window-elapsed, l.capacity-present-cost, l.window) {
+		hi, lo := bits.Mul64(previous, l.window-elapsed)
+		covered, rest := bits.Div64(hi, lo, l.window)
+		room := l.capacity - present - cost
+		if covered > room || covered == room && rest > 0 {
 			return false
 		}
 		present += cost
 		return true
 	}
-}
-
-// inOrder reports whether a·b ≤ c·d.
-func inOrder(a, b, c, d uint64) bool {
-	abHi, abLo := bits.Mul64(a, b)
-	cdHi, cdLo := bits.Mul64(c, d)
-	return abHi < cdHi || abHi == cdHi && abLo <= cdLo
 }

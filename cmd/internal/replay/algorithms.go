@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/algorithm"
 )
@@ -13,40 +12,32 @@ import (
 type AlgorithmOutcome struct {
 	// Algorithm is the name in --algorithm.
 	Algorithm string `json:"algorithm"`
-	// Granted and Refused count requests. RefusedShare is the share of the refused ones.
-	Granted      uint64  `json:"granted"`
-	Refused      uint64  `json:"refused"`
-	RefusedShare float64 `json:"refused_share"`
+	// Granted and Refused count requests.
+	Granted uint64 `json:"granted"`
+	Refused uint64 `json:"refused"`
 	// KeysRefused is how many keys were refused at least once.
 	KeysRefused uint64 `json:"keys_refused"`
-	// BoundInWindow is the most tokens that the algorithm grants a key in any interval as long as a
-	// window.
-	BoundInWindow float64 `json:"bound_in_window"`
 }
 
 // algorithmMode decides requests by several algorithms besides a limit.
 type algorithmMode struct {
 	*limitMode
-	limit      *algorithm.Limit
-	contenders []*contender
-	maxKeys    int
+	limit    *algorithm.Limit
+	outcomes []AlgorithmOutcome
+	keys     map[string]*contest
+	maxKeys  int
 }
 
-// contender is one algorithm, with a limiter for each key.
-type contender struct {
-	outcome AlgorithmOutcome
-	keys    map[string]*keyLimiter
-}
-
-// keyLimiter decides the requests of a key, whose time never steps back.
-type keyLimiter struct {
-	take    algorithm.Take
+// contest has what decides the requests of a key, whose time never steps back: an element for each
+// algorithm.
+type contest struct {
 	latest  int64
-	refused bool // at least once
+	takes   []algorithm.Take
+	refused []bool // at least once
 }
 
 func newAlgorithmMode(o *Options) (*algorithmMode, error) {
-	m := &algorithmMode{maxKeys: o.MaxKeys}
+	m := &algorithmMode{maxKeys: o.MaxKeys, keys: make(map[string]*contest)}
 	var err error
 	if m.limitMode, err = newLimitMode(o); err != nil {
 		return nil, err
@@ -58,77 +49,68 @@ func newAlgorithmMode(o *Options) (*algorithmMode, error) {
 		if slices.Contains(o.Algorithms[:i], name) {
 			return nil, fmt.Errorf("--algorithm: %s is there twice", name)
 		}
-		if _, err := algorithm.New(name, m.limit); err != nil {
-			return nil, fmt.Errorf("--algorithm: %w", err)
-		}
-		m.contenders = append(m.contenders, &contender{
-			outcome: AlgorithmOutcome{
-				Algorithm: name, BoundInWindow: algorithm.Bound(name, m.limit, m.limit.Window()),
-			},
-			keys: make(map[string]*keyLimiter),
-		})
+		m.outcomes = append(m.outcomes, AlgorithmOutcome{Algorithm: name})
+	}
+	if _, err = m.newContest(); err != nil {
+		return nil, fmt.Errorf("--algorithm: %w", err)
 	}
 	return m, nil
 }
 
-func (m *algorithmMode) decide(p pending, key []byte) (granted bool, err error) {
-	for _, c := range m.contenders {
-		k := c.keys[string(key)]
-		if k == nil {
-			if len(c.keys) == m.maxKeys {
-				return false, fmt.Errorf("the log has more than %d keys for --algorithm:"+
-					" want a greater --max-keys", m.maxKeys)
-			}
-			take, err := algorithm.New(c.outcome.Algorithm, m.limit)
-			if err != nil {
-				return false, err
-			}
-			k = &keyLimiter{take: take}
-			c.keys[string(key)] = k
+func (m *algorithmMode) newContest() (*contest, error) {
+	c := &contest{refused: make([]bool, len(m.outcomes))}
+	for _, o := range m.outcomes {
+		take, err := algorithm.New(o.Algorithm, m.limit)
+		if err != nil {
+			return nil, err
 		}
-		k.latest = max(k.latest, p.time)
-		c.count(k, k.take(uint64(k.latest), m.limit.Units(p.cost)))
+		c.takes = append(c.takes, take)
 	}
-	return m.limitMode.decide(p, key)
+	return c, nil
 }
 
-// count counts a decision on a key.
-func (c *contender) count(k *keyLimiter, granted bool) {
-	if granted {
-		c.outcome.Granted++
-		return
+func (m *algorithmMode) decide(p pending, key []byte) (granted bool, err error) {
+	c := m.keys[string(key)]
+	if c == nil {
+		if len(m.keys) == m.maxKeys {
+			return false, fmt.Errorf("the log has more than %d keys for --algorithm:"+
+				" want a greater --max-keys", m.maxKeys)
+		}
+		if c, err = m.newContest(); err != nil {
+			return false, err
+		}
+		m.keys[string(key)] = c
 	}
-	if c.outcome.Refused++; !k.refused {
-		k.refused = true
-		c.outcome.KeysRefused++
+	c.latest = max(c.latest, p.time)
+	for i, take := range c.takes {
+		o := &m.outcomes[i]
+		if take(uint64(c.latest), m.limit.Units(p.cost)) {
+			o.Granted++
+			continue
+		}
+		if o.Refused++; !c.refused[i] {
+			c.refused[i] = true
+			o.KeysRefused++
+		}
 	}
+	return m.limitMode.decide(p, key)
 }
 
 func (m *algorithmMode) fill(res *Result) {
 	m.limitMode.fill(res)
 	res.Report.Window = m.limit.Window().Seconds()
-	for _, c := range m.contenders {
-		o := c.outcome
-		o.RefusedShare = share(o.Refused, o.Granted+o.Refused)
-		res.Report.Algorithms = append(res.Report.Algorithms, o)
-	}
+	res.Report.Algorithms = slices.Clone(m.outcomes)
 }
 
 // writeAlgorithms writes a table of the algorithms, after the token bucket.
 func (rep *Report) writeAlgorithms(b *strings.Builder) {
-	window := time.Duration(rep.Window * float64(time.Second))
-	fmt.Fprintf(b, "\nOther algorithms under this limit, with windows of %s:\n\n",
-		durationText(window))
+	fmt.Fprintf(b, "\nOther algorithms under this limit, with windows of %v s:\n\n", rep.Window)
 	table := columns(b)
-	fmt.Fprintln(table, "algorithm\trefused\tof requests\tkeys refused\tbound in a window\t")
-	row := func(name string, refused, keys uint64, bound float64) {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t\n", name, grouped(refused),
-			percent(share(refused, rep.Requests)), grouped(keys), grouped(uint64(bound)))
-	}
-	l := rep.Limit
-	row("token-bucket", l.Refused, l.KeysRefused, 2*float64(l.Burst))
-	for _, o := range rep.Algorithms {
-		row(o.Algorithm, o.Refused, o.KeysRefused, o.BoundInWindow)
+	fmt.Fprintln(table, "algorithm\trefused\tof requests\tkeys refused\t")
+	bucket := AlgorithmOutcome{"token-bucket", 0, rep.Limit.Refused, rep.Limit.KeysRefused}
+	for _, o := range append([]AlgorithmOutcome{bucket}, rep.Algorithms...) {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t\n", o.Algorithm, grouped(o.Refused),
+			percent(share(o.Refused, rep.Requests)), grouped(o.KeysRefused))
 	}
 	table.Flush()
 }
