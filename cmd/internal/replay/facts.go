@@ -1,65 +1,49 @@
 package replay
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strings"
 
+	"github.com/seed-181794aa/ratelimit/cmd/internal/accesslog"
 	"github.com/seed-181794aa/ratelimit/httplimit"
 )
 
-// fact is a part of a request that rules look at and that a log may not have.
+// fact is a part of a request that rules may look at and that a log may not have.
 type fact struct {
-	name   string   // as in a policy: ip:address, method, path, query or header:<name>
-	rules  []string // that look at it
-	fields []string // of a log that may have it
-	first  int      // the index of the first of them in a record
-	seen   uint64   // requests that have it
+	name   string                         // as in a policy
+	inLine func(*accesslog.Record) []byte // finds it in the request line, if it is there
+	fields []string                       // of a log that may have it
+	first  int                            // the index of the first of them in a record
+	rule   string                         // the first rule that looks at it, if there is one
+	seen   uint64                         // requests that have it
 }
 
 // value returns the value in the request line, or else of the first field that a request has.
-func (f *fact) value(inLine []byte, fields [][]byte) string {
-	for _, v := range append([][]byte{inLine}, fields[f.first:f.first+len(f.fields)]...) {
-		if len(v) > 0 {
-			f.seen++
-			return string(v)
-		}
+func (f *fact) value(rec *accesslog.Record) []byte {
+	var v []byte
+	if f.inLine != nil {
+		v = f.inLine(rec)
 	}
-	return ""
+	for i := 0; len(v) == 0 && i < len(f.fields); i++ {
+		v = rec.Fields[f.first+i]
+	}
+	if len(v) > 0 {
+		f.seen++
+	}
+	return v
 }
 
-// facts are what the rules of a policy look at. The ones with a name are nil if no rule looks at
-// them.
-type facts struct {
-	address, host, method, path, query *fact
-	headers, all                       []*fact
-}
-
-// newFacts returns the facts of a policy.
-func newFacts(p *httplimit.Policy) *facts {
-	f := &facts{}
-	for _, s := range p.Sets {
-		for r := range s.All() {
-			keys := append(slices.Clone(r.Keys), r.Cost.Source, r.Tiers.By)
-			for key := range r.Match {
-				keys = append(keys, key)
-			}
-			if len(s.Selector.Hosts) > 0 {
-				keys = append(keys, "header:Host")
-			}
-			if len(s.Selector.Methods) > 0 {
-				keys = append(keys, "method")
-			}
-			if s.Selector.PathExact != "" || s.Selector.PathPrefix != "" {
-				keys = append(keys, "path")
-			}
-			for _, key := range keys {
-				f.add(key, r.Name)
-			}
-		}
-	}
-	return f
-}
+// The facts of all policies come before the headers.
+const (
+	theMethod = iota
+	theHost
+	thePath
+	theQuery
+	theAddress
+	headers
+)
 
 // methodFields are the fields of logs that have the method.
 var methodFields = []string{
@@ -68,59 +52,79 @@ var methodFields = []string{
 	"cs-method", "req.method", "properties.httpMethod",
 }
 
-// add adds what a rule looks at for a key.
-func (f *facts) add(key, rule string) {
-	kind, name, _ := strings.Cut(key, ":")
-	name = http.CanonicalHeaderKey(name)
-	if kind == "jwt" {
-		kind, name = "header", "Authorization"
+// newFacts returns the facts of a policy.
+func newFacts(p *httplimit.Policy) []*fact {
+	facts := []*fact{
+		{name: "method", fields: methodFields,
+			inLine: func(rec *accesslog.Record) []byte { return rec.Method }},
+		{name: "header:Host", inLine: func(rec *accesslog.Record) []byte { return rec.Host }},
+		{name: "path", inLine: func(rec *accesslog.Record) []byte { return rec.Path }},
+		{name: "query", fields: []string{"cs-uri-query"},
+			inLine: func(rec *accesslog.Record) []byte { return rec.Query }},
+		{name: "ip:address"},
 	}
-	var at *fact
-	switch {
-	case kind == "header" && name == "Host":
-		at = f.named("header:Host")
-		f.host = at
-	case key == "method":
-		at = f.named("method", methodFields...)
-		f.method = at
-	case key == "path":
-		at = f.named("path")
-		f.path = at
-	case kind == "query":
-		at = f.named("query", "cs-uri-query")
-		f.query = at
-	case kind == "ip":
-		at = f.named("ip:address")
-		f.address = at
-	case kind == "header":
-		variable := "http_" + strings.ToLower(strings.ReplaceAll(name, "-", "_"))
-		at = f.named("header:"+name, "request.headers."+name, variable)
-		if !slices.Contains(f.headers, at) {
-			f.headers = append(f.headers, at)
+	for _, s := range p.Sets {
+		for r := range s.All() {
+			for _, key := range looksAt(s, r) {
+				facts = addFact(facts, key, r.Name)
+			}
 		}
-	default: // a fixed cost, or none
-		return
 	}
-	if !slices.Contains(at.rules, rule) {
-		at.rules = append(at.rules, rule)
-	}
+	return facts
 }
 
-// named returns the fact of a name, and makes it if it is not there yet.
-func (f *facts) named(name string, fields ...string) *fact {
-	i := slices.IndexFunc(f.all, func(f *fact) bool { return f.name == name })
-	if i < 0 {
-		i = len(f.all)
-		f.all = append(f.all, &fact{name: name, fields: fields})
+// looksAt returns what a rule and its set look at, as keys.
+func looksAt(s httplimit.RuleSet, r *httplimit.Rule) []string {
+	keys := append(slices.Clone(r.Keys), r.Cost.Source, r.Tiers.By)
+	for key := range r.Match {
+		keys = append(keys, key)
 	}
-	return f.all[i]
+	if len(s.Selector.Hosts) > 0 {
+		keys = append(keys, "header:Host")
+	}
+	if len(s.Selector.Methods) > 0 {
+		keys = append(keys, "method")
+	}
+	if s.Selector.PathExact != "" || s.Selector.PathPrefix != "" {
+		keys = append(keys, "path")
+	}
+	return keys
 }
 
-// place returns the fields of all facts, which find theirs there.
-func (f *facts) place() (fields []string) {
-	for _, at := range f.all {
-		at.first = len(fields)
-		fields = append(fields, at.fields...)
+// addFact adds what a rule looks at for a key.
+func addFact(facts []*fact, key, rule string) []*fact {
+	kind, name, _ := strings.Cut(key, ":")
+	switch kind {
+	case "query":
+		key = kind
+	case "ip":
+		key = "ip:address"
+	case "jwt":
+		key = "header:Authorization"
+	case "header":
+		key = "header:" + http.CanonicalHeaderKey(name)
+	}
+	i := slices.IndexFunc(facts, func(f *fact) bool { return f.name == key })
+	if header, is := strings.CutPrefix(key, "header:"); is && i < 0 {
+		variable := "http_" + strings.ToLower(strings.ReplaceAll(header, "-", "_"))
+		i, facts = len(facts), append(facts, &fact{
+			name: key, fields: []string{"request.headers." + header, variable},
+		})
+	}
+	if i >= 0 { // it is not a fixed cost
+		facts[i].rule = cmp.Or(facts[i].rule, rule)
+	}
+	return facts
+}
+
+// place returns the fields of the facts that a rule looks at, which find theirs there.
+func place(facts []*fact) (fields []string) {
+	for _, f := range facts {
+		if f.rule == "" {
+			f.fields = nil
+		}
+		f.first = len(fields)
+		fields = append(fields, f.fields...)
 	}
 	return fields
 }

@@ -15,33 +15,28 @@ import (
 	"github.com/seed-181794aa/ratelimit/cmd/internal/accesslog"
 	"github.com/seed-181794aa/ratelimit/cmd/internal/cli"
 	"github.com/seed-181794aa/ratelimit/cmd/internal/daemon"
-	"github.com/seed-181794aa/ratelimit/cmd/internal/sketch"
 	"github.com/seed-181794aa/ratelimit/httplimit"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
-
-// maxRefused is how many of the keys that a rule refuses are counted.
-const maxRefused = 1024
 
 // policyMode decides requests as tb proxy does with a policy.
 type policyMode struct {
 	keyer   *keyer    // finds the peer
 	now     time.Time // of the current request, which is the clock of the limiter
 	limiter *httplimit.Limiter
-	facts   *facts
+	facts   []*fact
 	request http.Request
 	url     url.URL
 	packed  []byte
 
-	granted, refused   uint64
-	unclear, noAddress uint64
-	refusals           map[string]*ruleRefusals // by the label of the rule
+	outcome  PolicyOutcome            // its counts of requests
+	refusals map[string]*ruleRefusals // by the label of the rule
 }
 
 // ruleRefusals are the keys that a rule refuses.
 type ruleRefusals struct {
-	most *sketch.Summary[struct{}]
-	keys distinctCounter
+	ranking ranking
+	keys    distinctCounter
 }
 
 func newPolicyMode(o *Options) (*policyMode, error) {
@@ -59,14 +54,13 @@ func newPolicyMode(o *Options) (*policyMode, error) {
 			Trusted: o.Trusted, IPv6Bits: o.IPv6Prefix,
 		}),
 		httplimit.WithLimiterOptions(
-			tb.WithClock(func() time.Time { return p.now }),
-			tb.WithMaxKeys(o.MaxKeys),
+			tb.WithClock(func() time.Time { return p.now }), tb.WithMaxKeys(o.MaxKeys),
 		),
 		httplimit.WithHooks(httplimit.Hooks{Refused: p.countKey, Shadow: p.countKey}))
 	return p, err
 }
 
-func (p *policyMode) fields() []string { return p.facts.place() }
+func (p *policyMode) fields() []string { return place(p.facts) }
 
 // countKey counts a refusal of the key of a rule.
 func (p *policyMode) countKey(_ *http.Request, e httplimit.Event) {
@@ -75,12 +69,11 @@ func (p *policyMode) countKey(_ *http.Request, e httplimit.Event) {
 	}
 	r := p.refusals[e.Rule]
 	if r == nil {
-		r = &ruleRefusals{sketch.NewSummary[struct{}](maxRefused), newDistinctCounter(maxDistinct)}
+		r = &ruleRefusals{newRanking(maxTracked), newDistinctCounter(maxDistinct)}
 		p.refusals[e.Rule] = r
 	}
 	key := []byte(httplimit.FormatKey(e.Key))
-	entry, _ := r.most.See(key)
-	entry.Count++
+	r.ranking.track(key).Value.add(0, false)
 	r.keys.add(key)
 }
 
@@ -88,34 +81,19 @@ func (p *policyMode) countKey(_ *http.Request, e httplimit.Event) {
 func (p *policyMode) pack(
 	rec *accesslog.Record, format accesslog.Format,
 ) (packed []byte, cost float64) {
-	peer, forwarded := p.keyer.origin(rec)
 	p.packed = p.packed[:0]
 	add := func(s string) {
 		p.packed = append(binary.AppendUvarint(p.packed, uint64(len(s))), s...)
 	}
-	method, query, path := http.MethodGet, "", view(rec.Path)
-	if f := p.facts.method; f != nil {
-		method = cmp.Or(f.value(rec.Method, rec.Fields), method)
-	}
-	if f := p.facts.query; f != nil {
-		query = f.value(rec.Query, rec.Fields)
-	}
-	if f := p.facts.host; f != nil && len(rec.Host) > 0 {
-		f.seen++
-	}
-	switch f := p.facts.path; {
-	case path != "" && f != nil:
-		f.seen++
-	case path == "" && (len(rec.Method) > 0 || format.NamesFields()):
-		path = "/" // as in GET http://host HTTP/1.1, or the log has no paths
-	}
-	for _, s := range []string{
-		view(peer), strings.Join(forwarded, ","), method, view(rec.Host), path, query,
-	} {
-		add(s)
-	}
-	for _, f := range p.facts.headers {
-		add(f.value(nil, rec.Fields))
+	peer, forwarded := p.keyer.origin(rec)
+	add(view(peer))
+	add(strings.Join(forwarded, ","))
+	for i, f := range p.facts {
+		v := f.value(rec)
+		if i == thePath && len(v) == 0 && (len(rec.Method) > 0 || format.NamesFields()) {
+			v = []byte("/") // as in GET http://host HTTP/1.1, or the log has no paths
+		}
+		add(view(v))
 	}
 	return p.packed, 0
 }
@@ -135,28 +113,28 @@ func (p *policyMode) decide(at pending, packed []byte) (granted bool, err error)
 	if forwarded := next(); forwarded != "" {
 		r.Header["X-Forwarded-For"] = []string{forwarded}
 	}
-	r.Method, r.Host = next(), next()
-	isClear := p.resolve(next(), next())
-	for _, f := range p.facts.headers {
-		if v := next(); v != "" {
-			r.Header[strings.TrimPrefix(f.name, "header:")] = []string{v}
+	values := make([]string, len(p.facts))
+	for i, f := range p.facts {
+		if values[i] = next(); i >= headers && values[i] != "" {
+			r.Header[strings.TrimPrefix(f.name, "header:")] = []string{values[i]}
 		}
 	}
-	if !isClear {
-		p.unclear++
+	r.Method, r.Host = cmp.Or(values[theMethod], http.MethodGet), values[theHost]
+	if !p.resolve(values[thePath], values[theQuery]) {
+		p.outcome.Unclear++
 		return false, nil
 	}
-	if f := p.facts.address; f != nil {
+	if f := p.facts[theAddress]; f.rule != "" {
 		if p.limiter.ClientAddress(r).IsValid() {
 			f.seen++
 		} else {
-			p.noAddress++
+			p.outcome.NoAddress++
 		}
 	}
 	if _, granted = p.limiter.Decide(discard{}, r); granted {
-		p.granted++
+		p.outcome.Granted++
 	} else {
-		p.refused++
+		p.outcome.Refused++
 	}
 	return granted, nil
 }

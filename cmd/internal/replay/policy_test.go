@@ -210,7 +210,7 @@ func TestRulesThatNoRequestHasTheKeysOf(t *testing.T) {
 		{`{"jwt": "unverified", "rules": [
 			{"name": "x", "limit_keys": ["jwt:sub"], ` + config + `},
 			{"name": "y", "limit_keys": ["jwt:plan"], ` + config + `}]}`,
-			"no request has header:Authorization, which rules x, y of --policy need"},
+			"no request has header:Authorization, which rule x of --policy needs"},
 		{`{"selector": {"methods": ["POST"]}, "rules": [
 			{"name": "x", "limit_keys": [], ` + config + `}]}`, "method"},
 		{`{"selector": {"pathPrefix": "/"}, "rules": [

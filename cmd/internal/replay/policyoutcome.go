@@ -1,10 +1,8 @@
 package replay
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -56,50 +54,34 @@ type RuleKey struct {
 }
 
 func (p *policyMode) fill(res *Result) {
-	rep := &res.Report
-	o := &PolicyOutcome{
-		Granted: p.granted, Refused: p.refused, Unclear: p.unclear, NoAddress: p.noAddress,
-		RefusedShare: share(p.refused, p.granted+p.refused), Rules: []RuleOutcome{},
-	}
-	rep.Policy = o
+	rep, o := &res.Report, p.outcome
+	o.RefusedShare, o.Rules = share(o.Refused, o.Granted+o.Refused), []RuleOutcome{}
 	for _, s := range p.limiter.Stats() {
 		rule := RuleOutcome{
-			Rule: s.Label, Shadow: s.Shadow,
+			Rule: s.Label, Shadow: s.Shadow, Top: []RuleKey{},
 			Granted:       s.Granted + s.ShadowGranted,
 			Refused:       s.Refused + s.Rejected + s.ShadowRefused,
-			Top:           []RuleKey{},
 			EvictedInDebt: s.Table.EvictedInDebt, Forgiven: s.Table.Forgiven,
 		}
 		if r := p.refusals[s.Label]; r != nil {
-			rule.KeysRefused, rule.Top = r.keys.total(), r.top()
+			rule.KeysRefused = r.keys.total()
+			for _, e := range r.ranking.top(shownKeys) {
+				rule.Top = append(rule.Top, RuleKey{e.Key, e.Value.refused, e.Partial})
+			}
 		}
 		o.Rules = append(o.Rules, rule)
 	}
-	var errs []error
-	for _, f := range p.facts.all {
-		if f.seen == 0 && rep.Requests > 0 {
-			errs = append(errs, fmt.Errorf("no request has %s, which %s %s of --policy %s", f.name,
-				plural(len(f.rules), "rule", "rules"), strings.Join(f.rules, ", "),
-				plural(len(f.rules), "needs", "need")))
+	for _, f := range p.facts {
+		if f.rule != "" && f.seen == 0 && rep.Requests > 0 {
+			o.missing = errors.Join(o.missing,
+				fmt.Errorf("no request has %s, which rule %s of --policy needs", f.name, f.rule))
 		}
 	}
-	o.missing = errors.Join(errs...)
-}
-
-// top returns the keys refused most.
-func (r *ruleRefusals) top() (keys []RuleKey) {
-	for e := range r.most.All() {
-		refused := uint64(e.Count - e.Inherited)
-		keys = append(keys, RuleKey{Key: e.Key, Refused: refused, Partial: e.Partial})
-	}
-	slices.SortFunc(keys, func(a, b RuleKey) int {
-		return cmp.Or(cmp.Compare(b.Refused, a.Refused), cmp.Compare(a.Key, b.Key))
-	})
-	return keys[:min(len(keys), shownKeys)]
+	rep.Policy = &o
 }
 
 // write writes the decisions of each rule.
-func (o *PolicyOutcome) write(b *strings.Builder, all bool) {
+func (o *PolicyOutcome) write(b *strings.Builder) {
 	if o.Unclear > 0 {
 		fmt.Fprintf(b, "%s %s no path that all servers read alike, and no rule decides it.\n",
 			grouped(o.Unclear), plural(o.Unclear, "request has", "requests have"))
@@ -123,9 +105,6 @@ func (o *PolicyOutcome) write(b *strings.Builder, all bool) {
 	for _, r := range o.Rules {
 		if len(r.Top) == 0 {
 			continue
-		}
-		if !all {
-			r.Top = r.Top[:min(len(r.Top), shownKeys)]
 		}
 		fmt.Fprintf(b, "\nRefused most by %s:\n\n", r.Rule)
 		table := columns(b)

@@ -278,7 +278,7 @@ func (rep *Report) writeClients(b *strings.Builder) {
 // writeTables writes the tables that flags have asked for: with the bursts of each rate or not.
 func (rep *Report) writeTables(b *strings.Builder, rates bool) {
 	if rep.Policy != nil {
-		rep.Policy.write(b, rep.all)
+		rep.Policy.write(b)
 	}
 	if len(rep.Algorithms) > 0 {
 		rep.writeAlgorithms(b)
