@@ -141,9 +141,6 @@ func (c *Cost) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// isWhole reports whether all costs are whole numbers of tokens.
-func (c *Cost) isWhole() bool { return c.field == "" && c.constant == math.Trunc(c.constant) }
-
 // isFieldName reports whether s can name a field. Otherwise it is a misspelt number or unit.
 func isFieldName(s string) bool {
 	return s != "" && !strings.ContainsAny(s, "/ ") && !strings.ContainsAny(s[:1], "+-.0123456789")

@@ -107,7 +107,7 @@ func (p *pathGroups) choose() {
 }
 
 // add adds a request of a key to its group, if it is one of the chosen ones.
-func (p *pathGroups) add(key, group []byte, time int64, cost float64) {
+func (p *pathGroups) add(key, group []byte, time int64, cost uint64) {
 	if p.counts != nil {
 		p.choose()
 	}

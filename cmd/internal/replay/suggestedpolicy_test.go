@@ -15,7 +15,7 @@ import (
 func TestTheSuggestionIsKept(t *testing.T) {
 	for _, tt := range []struct{ key, cost, rates string }{
 		{"ip", "1", "0.01,0.1,10"},
-		{"ip", "2.5", "1/m,1/ns"},
+		{"ip", "3", "1/m,1/ns"},
 		{"host,ip", "7", "0.3,3/7s"},
 		{"host", "2", "0.3"},
 		{"request.headers.X-Api-Key", "1", "1/d"},
@@ -54,7 +54,7 @@ func TestTheSuggestedPolicyIsAccepted(t *testing.T) {
 		keys            string
 	}{
 		{"ip", "5", "1", 64, "ip:address"},
-		{"ip", "1/h", "2.5", 48, "ip:address/48"},
+		{"ip", "1/h", "3", 48, "ip:address/48"},
 		{"ip", "0.1", "1", 64, "ip:address"},
 		{"ip", "100/7s", "1", 64, "ip:address"},
 		{"request.headers.X-Api-Key,host", "300/m", "1", 64, "header:X-Api-Key header:Host"},
@@ -91,7 +91,6 @@ func TestAPolicyCannotHaveAllLimits(t *testing.T) {
 		{"ip,user", "5", "1", "no key for user"},
 		{"ip", "5", "bytes", "settle the cost"},
 		{"ip", "1000000007/100000000000000007ns", "1", "the rate exactly"},
-		{"ip", "5", "1e-300", "fixed_cost has too many digits"},
 		{"host,http_host", "5", "1", "must be unique"},
 	} {
 		o := suggestOptions(t, "0%", tt.rate)

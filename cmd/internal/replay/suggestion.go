@@ -2,6 +2,7 @@ package replay
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -62,7 +63,7 @@ type SuggestedLimit struct {
 	// AtEnd reports that the rate is the highest of several.
 	AtEnd bool `json:"at_end"`
 	// Refused is how many clients are ever refused. RequestsRefused is how many requests are. It is
-	// left out if costs vary or are not whole, and if there are more than 4,194,304 requests.
+	// left out if costs vary, and if there are more than 4,194,304 requests.
 	Refused         uint64  `json:"refused"`
 	RequestsRefused *uint64 `json:"requests_refused,omitempty"`
 	// Policy is the limit as a policy, which tb proxy takes as it is. It is left out if a policy
@@ -88,6 +89,9 @@ func newSuggestionMode(o *Options) (*suggestionMode, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.Cost.constant != math.Trunc(o.Cost.constant) {
+		return nil, errors.New("--cost: a suggestion needs a cost of whole tokens")
+	}
 	m := &suggestionMode{keyed: k, o: o, collector: newCollector(o, o.MaxKeys, true)}
 	if o.ByPath {
 		m.paths = &pathGroups{counts: make(map[string]uint64), collect: func() *suggest.Collector {
@@ -104,11 +108,11 @@ func newCollector(o *Options, maxKeys int, times bool) *suggest.Collector {
 	for _, r := range o.Rates {
 		limits = append(limits, r.limit(1))
 	}
-	costs := suggest.Costs{Whole: o.Cost.isWhole()}
-	if times && costs.Whole {
-		costs.Fixed = uint64(o.Cost.constant)
+	cost := uint64(0)
+	if times {
+		cost = uint64(o.Cost.constant)
 	}
-	return suggest.New(limits, costs, maxKeys)
+	return suggest.New(limits, cost, maxKeys)
 }
 
 func (m *suggestionMode) pack(
@@ -122,13 +126,16 @@ func (m *suggestionMode) pack(
 }
 
 func (m *suggestionMode) decide(p pending, text []byte) (granted bool, err error) {
-	key := text
+	key, cost := text, uint64(min(p.cost, tb.MaxCapacity+1))
+	if p.cost != math.Trunc(p.cost) {
+		return false, fmt.Errorf("a request costs %v: a suggestion needs costs of whole tokens", p.cost)
+	}
 	if m.paths != nil {
 		var group []byte
 		key, group = unpackGroup(text)
-		m.paths.add(key, group, p.time, p.cost)
+		m.paths.add(key, group, p.time, cost)
 	}
-	m.collector.Add(key, p.time, p.cost)
+	m.collector.Add(key, p.time, cost)
 	if m.tooMany = m.collector.OneIn() > 1; m.tooMany {
 		return false, fmt.Errorf("the log has more than %s keys, and a suggestion looks at all of them:"+
 			" want a greater --max-keys", grouped(m.o.MaxKeys))

@@ -140,6 +140,19 @@ func TestTheCostsOfASuggestion(t *testing.T) {
 	}
 }
 
+// A suggestion needs costs of whole tokens.
+func TestASuggestionWithDecimalCosts(t *testing.T) {
+	for cost, want := range map[string]string{"2.5": "--cost: a suggestion", "w": "a request costs 0.5:"} {
+		o := suggestOptions(t, "1%", "")
+		o.Cost = mustCost(t, cost)
+		_, err := Run(t.Context(), o, emptySchema,
+			[]Input{input("a.log", `{"ts":1431857103,"ip":"a","w":0.5}`)})
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("cost %s: error %v, want %s", cost, err, want)
+		}
+	}
+}
+
 func TestSharesAreParsed(t *testing.T) {
 	for text, want := range map[string]string{
 		"0.1%": "0.1 %", "0%": "0 %", "50%": "50 %", "0.00005%": "0.00005 %",

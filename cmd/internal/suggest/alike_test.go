@@ -16,15 +16,12 @@ func TestSeveralRatesAgreeWithEach(t *testing.T) {
 	for seed := range programs(300) {
 		rnd := rand.New(rand.NewPCG(seed, 8))
 		limits := []tb.Limit{randomLimit(rnd), randomLimit(rnd), randomLimit(rnd)}
-		costs := []Costs{{Fixed: 1, Whole: true}, {Fixed: 30, Whole: true}, {Whole: true}, {}}[seed%4]
-		cost := func() float64 {
-			switch {
-			case costs.Fixed > 0:
-				return float64(costs.Fixed)
-			case costs.Whole:
-				return float64(1 + rnd.Int64N(3000))
+		fixed := []uint64{1, 30, 0}[seed%3]
+		cost := func() uint64 {
+			if fixed > 0 {
+				return fixed
 			}
-			return 3000 * (1 - rnd.Float64())
+			return 1 + rnd.Uint64N(3000)
 		}
 		log := randomLog(rnd, limits[0], 40, cost)
 		for i := range 20 { // clients with pauses
@@ -34,7 +31,7 @@ func TestSeveralRatesAgreeWithEach(t *testing.T) {
 				log = append(log, log[len(log)-1])
 			}
 		}
-		c := New(limits, costs, tb.DefaultMaxKeys)
+		c := New(limits, fixed, tb.DefaultMaxKeys)
 		for _, r := range log {
 			c.Add([]byte(r.key), r.time, r.cost)
 		}
@@ -42,7 +39,7 @@ func TestSeveralRatesAgreeWithEach(t *testing.T) {
 		shares := []float64{0, 0.05, 0.2, 0.5}
 		bursts := []uint64{1, 2, 3, 10, 40, 100, 1000}
 		for i, limit := range limits {
-			alone := collect(limit, costs, log)
+			alone := collect(limit, fixed, log)
 			clients, requests := alone.Refusals(0, bursts)
 			gotClients, gotRequests := together.Refusals(i, bursts)
 			if !slices.Equal(gotClients, clients) || !slices.Equal(gotRequests, requests) ||
@@ -55,7 +52,7 @@ func TestSeveralRatesAgreeWithEach(t *testing.T) {
 			}
 		}
 		for _, cl := range together.Clients {
-			if len(cl.curves) == together.scales {
+			if len(cl.curves) == 1 {
 				alike++
 			} else {
 				apart++
@@ -70,14 +67,12 @@ func TestSeveralRatesAgreeWithEach(t *testing.T) {
 // One bucket is full again after a second, and the other lacks a unit.
 func TestBucketsThatDifferByAUnit(t *testing.T) {
 	almost := tb.Limit{Capacity: 1, Tokens: 999_999, Per: 1_000_000 * time.Second}
-	for _, costs := range []Costs{{Fixed: 1, Whole: true}, {}} {
-		c := New([]tb.Limit{oneASecond, almost}, costs, tb.DefaultMaxKeys)
-		for _, r := range seconds("a", 0, 1) {
-			c.Add([]byte(r.key), r.time, r.cost)
-		}
-		r := c.Result()
-		if a, b := r.Need(r.Clients[0], 0), r.Need(r.Clients[0], 1); a != 1 || b != 2 {
-			t.Errorf("%+v: needs %d and %d, want 1 and 2", costs, a, b)
-		}
+	c := New([]tb.Limit{oneASecond, almost}, 1, tb.DefaultMaxKeys)
+	for _, r := range seconds("a", 0, 1) {
+		c.Add([]byte(r.key), r.time, r.cost)
+	}
+	r := c.Result()
+	if a, b := r.Need(r.Clients[0], 0), r.Need(r.Clients[0], 1); a != 1 || b != 2 {
+		t.Errorf("needs %d and %d, want 1 and 2", a, b)
 	}
 }

@@ -10,20 +10,17 @@ import (
 // finest is the most units that a token has: a unit is then a millionth of a token.
 const finest = 1_000_000
 
-// The capacities from atLeast[i] on, and below atLeast[i+1], have scales[i] units a token. The
-// quantum of the contract, Capacity·2⁻²³, fixes them: see DESIGN.md §2.
-var (
-	scales  = [...]uint64{finest, 100_000, 10_000, 1_000, 100, 10, 1}
-	atLeast = [...]uint64{1, 84, 839, 8_389, 83_887, 838_861, 8_388_608, tb.MaxCapacity + 1}
-)
+// coarser are the capacities from which on a unit is ten times as much as below. The quantum of the
+// contract, Capacity·2⁻²³, fixes them: see DESIGN.md §2.
+var coarser = [...]uint64{84, 839, 8_389, 83_887, 838_861, 8_388_608}
 
 // coarseness returns how many of the finest units a unit of a capacity is.
 func coarseness(capacity uint64) uint64 {
-	i := 0
-	for capacity >= atLeast[i+1] {
-		i++
+	k := uint64(1)
+	for i := 0; i < len(coarser) && capacity >= coarser[i]; i++ {
+		k *= 10
 	}
-	return finest / scales[i]
+	return k
 }
 
 // clock is the supply clock of a rate: S(t) in DESIGN.md §1.

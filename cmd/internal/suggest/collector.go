@@ -9,20 +9,10 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// Costs says which costs requests have.
-type Costs struct {
-	// Fixed is the cost of every request in whole tokens, and 0 if costs vary or are not whole.
-	Fixed uint64
-	// Whole reports that all costs are whole numbers of tokens.
-	Whole bool
-}
-
 // Collector finds what each key of a log needs at each of several rates. It is not safe for
 // concurrent use.
 type Collector struct {
-	scales []uint64 // of the curves of each rate
-	clocks []clock
-
+	clocks   []clock
 	clients  sketch.Sample[string, *Client]
 	requests uint64 // of keys that were kept at the time
 
@@ -34,13 +24,12 @@ type Collector struct {
 }
 
 // New returns an empty Collector of at most maxKeys keys. The capacities of the rates are not used.
-func New(rates []tb.Limit, costs Costs, maxKeys int) *Collector {
+// cost is the cost of every request in tokens, and 0 if costs vary or the refused requests are not
+// wanted.
+func New(rates []tb.Limit, cost uint64, maxKeys int) *Collector {
 	c := &Collector{
-		scales: scales[:], clients: sketch.NewSample[string, *Client](maxKeys, hashOf[string]),
-		cost: costs.Fixed, timed: costs.Fixed > 0,
-	}
-	if costs.Whole {
-		c.scales = scales[:1]
+		clients: sketch.NewSample[string, *Client](maxKeys, hashOf[string]),
+		cost:    cost, timed: cost > 0,
 	}
 	for _, l := range rates {
 		c.clocks = append(c.clocks, newClock(l))
@@ -52,7 +41,7 @@ func New(rates []tb.Limit, costs Costs, maxKeys int) *Collector {
 func (c *Collector) OneIn() uint64 { return c.clients.OneIn() }
 
 // Add adds a request of a key at a time, in ns since 1970. The cost is in tokens, above 0.
-func (c *Collector) Add(key []byte, t int64, cost float64) {
+func (c *Collector) Add(key []byte, t int64, cost uint64) {
 	c.read(t)
 	cl := c.clients.Values[string(key)] // does not allocate
 	if cl == nil {
@@ -65,18 +54,26 @@ func (c *Collector) Add(key []byte, t int64, cost float64) {
 		c.keepTime(cl, t)
 	}
 	last := cl.count(t)
-	if len(cl.curves) < len(c.clocks)*len(c.scales) && !c.stayAlike(cl, last) {
+	if len(cl.curves) < len(c.clocks) && !c.stayAlike(cl, last) {
 		cl.curves = slices.Repeat(cl.curves, len(c.clocks))
 	}
-	switch {
-	case cost > tb.MaxCapacity:
-		for i := range cl.curves {
-			cl.curves[i].require(None)
+	for i := range cl.curves {
+		cv, shown := &cl.curves[i], c.shown[i]
+		if cost > tb.MaxCapacity {
+			cv.need = None
+			continue
 		}
-	case len(c.scales) == 1:
-		c.addWhole(cl, last, uint64(cost)*finest)
-	default:
-		c.addDecimal(cl, last, cost)
+		var supplied uint64
+		if last < c.now {
+			supplied = shown.since(c.clocks[i].at(last-c.start), 1)
+		}
+		cv.add(supplied, cost*finest)
+		if cv.deficit > uint64(cv.need)*finest {
+			if last > c.now {
+				shown = c.clocks[i].at(last - c.start)
+			}
+			cv.need = max(cv.need, uint32(needOf(cv.deficit, shown.units)))
+		}
 	}
 }
 
@@ -117,7 +114,7 @@ func (c *Collector) admit(key []byte) *Client {
 	if !c.clients.Takes(hashOf(key)) {
 		return nil
 	}
-	cl := &Client{Key: string(key), curves: make([]curve, len(c.scales))}
+	cl := &Client{Key: string(key), curves: make([]curve, 1)}
 	c.clients.Put(cl.Key, cl, func(*Client) {})
 	if c.timed && c.clients.OneIn() > 1 {
 		c.dropTimes() // a few clients may have most requests, so a sample says nothing about them
@@ -135,81 +132,46 @@ func (c *Collector) stayAlike(cl *Client, last int64) bool {
 		return true
 	}
 	for i := range c.clocks {
-		before := c.clocks[i].at(last - c.start)
-		for j, scale := range c.scales {
-			if c.shown[i].since(before, finest/scale) < cl.curves[j].deficit {
-				return false
-			}
+		if c.shown[i].since(c.clocks[i].at(last-c.start), 1) < cl.curves[0].deficit {
+			return false
 		}
 	}
 	return true
 }
 
-// addWhole adds a request of a client whose latest time was last. All costs are whole tokens, so
-// the curves of the finest scale have the others in them.
-func (c *Collector) addWhole(cl *Client, last int64, cost uint64) {
-	for i := range cl.curves {
-		cv, shown := &cl.curves[i], c.shown[i]
-		var supplied uint64
-		if last < c.now {
-			supplied = shown.since(c.clocks[i].at(last-c.start), 1)
-		}
-		cv.add(supplied, cost)
-		if cv.deficit > uint64(cv.need)*finest {
-			if last > c.now {
-				shown = c.clocks[i].at(last - c.start)
-			}
-			cv.require(wholeNeed(cv.deficit, shown.units))
-		}
-	}
+// curve is one point of a client's arrival curve: the greatest excess of its requests over a rate,
+// in any interval.
+type curve struct {
+	// deficit is what the bucket lacks after the latest request, in the finest units. Nothing was
+	// refused.
+	deficit uint64
+	// need is the least capacity that has room for all deficits so far.
+	need uint32
 }
 
-// addDecimal is addWhole for costs that may have decimals. Each scale rounds them otherwise.
-func (c *Collector) addDecimal(cl *Client, last int64, cost float64) {
-	for i := range len(cl.curves) / len(c.scales) {
-		var before reading
-		if last < c.now {
-			before = c.clocks[i].at(last - c.start)
-		}
-		for j, scale := range c.scales {
-			cv := &cl.curves[i*len(c.scales)+j]
-			var supplied uint64
-			if last < c.now {
-				supplied = c.shown[i].since(before, finest/scale)
-			}
-			cv.add(supplied, unitsOf(cost, scale))
-			cv.require((cv.deficit + scale - 1) / scale)
-		}
-	}
+// add takes a cost from the bucket after a supply, both in units.
+func (c *curve) add(supplied, cost uint64) {
+	c.deficit = min(c.deficit-min(c.deficit, supplied)+cost, most)
 }
 
 // Client is a key with its requests.
 type Client struct {
-	Key         string
-	Requests    uint64
-	First, Last int64 // the times of the first line and of the latest, in ns since 1970
-	Peak        Peak
+	Key      string
+	Requests uint64
+	Peak     Peak
 
+	latest int64   // the latest time of a line, in ns since 1970
 	times  []int64 // of all requests, if they are kept
-	curves []curve // of each rate, or of all as long as they are alike, at each scale
-}
-
-// at returns the curves of a rate, at each of a number of scales.
-func (cl *Client) at(rate, scales int) []curve {
-	if len(cl.curves) == scales {
-		return cl.curves
-	}
-	return cl.curves[rate*scales : (rate+1)*scales]
+	curves []curve // of each rate, or one as long as they are alike
 }
 
 // count counts a request at a time and returns the latest time before, or the time itself if there
 // is none.
 func (cl *Client) count(t int64) (last int64) {
-	if cl.Requests == 0 {
-		cl.First, cl.Last = t, t
+	if last = cl.latest; cl.Requests == 0 {
+		last = t
 	}
-	last = cl.Last
-	cl.Last = max(last, t)
+	cl.latest = max(last, t)
 	cl.Requests++
 	cl.Peak.Add(t / int64(time.Second))
 	return last

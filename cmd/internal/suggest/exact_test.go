@@ -21,19 +21,9 @@ func TestNeedIsTheLeastBurstThatRefusesNothing(t *testing.T) {
 	for seed := range programs(100) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		limit := randomLimit(rnd)
-		most := []int64{1, 3, 100, 5_000, 1_000_000}[rnd.IntN(5)]
-		cost := func() float64 { return float64(1 + rnd.Int64N(most)) }
-		checkNeeds(t, limit, Costs{Whole: true}, randomLog(rnd, limit, 200, cost))
-	}
-}
-
-func TestNeedWithDecimalCosts(t *testing.T) {
-	for seed := range programs(100) {
-		rnd := rand.New(rand.NewPCG(seed, 2))
-		limit := randomLimit(rnd)
-		most := []float64{0.00001, 1, 30, 500, 1e5}[rnd.IntN(5)]
-		cost := func() float64 { return most * (1 - rnd.Float64()) }
-		checkNeeds(t, limit, Costs{}, randomLog(rnd, limit, 100, cost))
+		most := []uint64{1, 3, 100, 5_000, 1_000_000}[rnd.IntN(5)]
+		cost := func() uint64 { return 1 + rnd.Uint64N(most) }
+		checkNeeds(t, limit, randomLog(rnd, limit, 200, cost))
 	}
 }
 
@@ -43,20 +33,19 @@ func TestNeedWhereUnitsBecomeCoarser(t *testing.T) {
 	for seed := range programs(2000) {
 		rnd := rand.New(rand.NewPCG(seed, 5))
 		limit := tb.Limit{Capacity: 1, Tokens: 1 + rnd.Int64N(2), Per: time.Second}
-		i := 1 + rnd.IntN(len(scales)-1)
-		few := func() int64 { return 1e9 + rnd.Int64N(3*finest/int64(scales[i])*1000) }
+		capacity := coarser[rnd.IntN(len(coarser))]
+		few := func() int64 { return 1e9 + rnd.Int64N(3000*int64(coarseness(capacity))) }
 		start := int64(1e18) + rnd.Int64N(1e9)
 		log := []request{
 			{"b", start, 1},
-			{"a", start + few() - 1e9, float64(atLeast[i]) - float64(rnd.IntN(3))},
+			{"a", start + few() - 1e9, capacity - rnd.Uint64N(3)},
 		}
 		for range 3 {
 			late := rnd.Int64N(2) * few() / 2
 			start += few()
-			log = append(log, request{"a", start - late, float64(1 + rnd.IntN(2))})
+			log = append(log, request{"a", start - late, 1 + rnd.Uint64N(2)})
 		}
-		checkNeeds(t, limit, Costs{Whole: true}, log)
-		checkNeeds(t, limit, Costs{}, log)
+		checkNeeds(t, limit, log)
 	}
 }
 
@@ -67,8 +56,7 @@ func TestNeedBeforeTheEpoch(t *testing.T) {
 	for _, t := range []int64{0, 2e18, 4e18, 5e18, 9e18} {
 		log = append(log, request{"b", t, 1})
 	}
-	checkNeeds(t, limit, Costs{Whole: true}, log)
-	checkNeeds(t, limit, Costs{}, log)
+	checkNeeds(t, limit, log)
 }
 
 // FuzzNeed makes a log of the bytes: the rate first, and then the steps in time and the costs.
@@ -85,11 +73,10 @@ func FuzzNeed(f *testing.F) {
 		log, now := []request(nil), int64(1e18)
 		for d := data[3:]; len(d) > 1; d = d[2:] {
 			step := int64(int8(d[0])) * int64(per) / 16
-			cost := float64(d[1]&^1)*float64(data[1]+1)*float64(data[1]+1) + 1
+			cost := uint64(d[1]&^1)*uint64(data[1]+1)*uint64(data[1]+1) + 1
 			log = append(log, request{string('a' + rune(d[1]&1)), now + min(step, 0), cost})
 			now += max(step, 0)
 		}
-		checkNeeds(t, limit, Costs{Whole: true}, log)
-		checkNeeds(t, limit, Costs{}, log)
+		checkNeeds(t, limit, log)
 	})
 }

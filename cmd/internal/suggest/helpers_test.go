@@ -13,7 +13,7 @@ import (
 type request struct {
 	key  string
 	time int64
-	cost float64
+	cost uint64
 }
 
 // refusals returns how many requests of each key tb/mutex refuses. Each key has a limiter of its
@@ -38,7 +38,7 @@ func refusals(t testing.TB, limit tb.Limit, log []request) map[string]uint64 {
 			}
 		}
 		now = time.Unix(0, r.time)
-		d, err := l.AllowCost(t.Context(), r.key, r.cost)
+		d, err := l.AllowCost(t.Context(), r.key, float64(r.cost))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -55,8 +55,8 @@ func withCapacity(l tb.Limit, capacity uint64) tb.Limit {
 }
 
 // collect returns the result for one rate.
-func collect(limit tb.Limit, costs Costs, log []request) *Result {
-	c := New([]tb.Limit{limit}, costs, tb.DefaultMaxKeys)
+func collect(limit tb.Limit, cost uint64, log []request) *Result {
+	c := New([]tb.Limit{limit}, cost, tb.DefaultMaxKeys)
 	for _, r := range log {
 		c.Add([]byte(r.key), r.time, r.cost)
 	}
@@ -73,9 +73,9 @@ func forClients(r *Result, rate int, shares ...float64) (bursts []uint64) {
 
 // checkNeeds checks that each client is refused nothing with the burst that it needs, and something
 // with a burst of one less.
-func checkNeeds(t testing.TB, limit tb.Limit, costs Costs, log []request) {
+func checkNeeds(t testing.TB, limit tb.Limit, log []request) {
 	t.Helper()
-	r := collect(limit, costs, log)
+	r := collect(limit, 0, log)
 	for _, cl := range r.Clients {
 		need := r.Need(cl, 0)
 		if need <= tb.MaxCapacity {
@@ -107,7 +107,7 @@ func randomLimit(rnd *rand.Rand) tb.Limit {
 }
 
 // randomLog returns requests about as fast as the rate, of a few keys, some of them late.
-func randomLog(rnd *rand.Rand, limit tb.Limit, lines int, cost func() float64) (log []request) {
+func randomLog(rnd *rand.Rand, limit tb.Limit, lines int, cost func() uint64) (log []request) {
 	step := []int64{1, 1e3, 1e6, 1e9}[rnd.IntN(4)]
 	mean := max(1, int64(limit.Per)/limit.Tokens/step) // steps for a token
 	mean = max(1, mean*(1+rnd.Int64N(8))/(1+rnd.Int64N(8)))

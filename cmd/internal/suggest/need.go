@@ -5,7 +5,7 @@ import "github.com/seed-181794aa/ratelimit/tb"
 // None is the burst of a client that is refused with every burst.
 const None = tb.MaxCapacity + 1
 
-// wholeNeed returns the least capacity that has room for a deficit, None if no capacity has. The
+// needOf returns the least capacity that has room for a deficit, None if no capacity has. The
 // deficit is in the finest units, at a time at which the clock shows phase units beyond whole
 // tokens. All costs are whole tokens.
 //
@@ -13,7 +13,7 @@ const None = tb.MaxCapacity + 1
 // the fine clock S, and at ⌊F/k⌋ of a clock whose units are k fine ones, because costs are
 // multiples of k. So the coarse deficit is ⌊F/k⌋ − ⌊S/k⌋, the fine one rounded up or down: see
 // DESIGN.md here.
-func wholeNeed(deficit, phase uint64) uint64 {
+func needOf(deficit, phase uint64) uint64 {
 	need := (deficit + finest - 1) / finest // has room at any scale
 	if need > None {
 		return None
@@ -25,18 +25,4 @@ func wholeNeed(deficit, phase uint64) uint64 {
 		}
 	}
 	return need
-}
-
-// needOf returns the least capacity that has room for all deficits of a rate, None if no capacity
-// has. It has a curve for each scale, or one for all.
-func needOf(curves []curve) uint64 {
-	if len(curves) == 1 {
-		return uint64(curves[0].need)
-	}
-	for i := range curves {
-		if c := max(uint64(curves[i].need), atLeast[i]); c < atLeast[i+1] {
-			return c
-		}
-	}
-	return None
 }

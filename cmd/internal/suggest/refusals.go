@@ -60,43 +60,19 @@ func (r *Result) eachRefused(cl *Client, rate int, burst uint64, refused func(ti
 	}
 	coarse := coarseness(burst)
 	capacity, cost := burst*(finest/coarse), r.cost*(finest/coarse)
-	deficit := uint64(0)
-	for i, supplied := range r.suppliesOf(cl, rate, coarse) {
-		deficit -= min(deficit, supplied)
+	clock := &r.clocks[rate]
+	deficit, latest := uint64(0), cl.times[0]
+	before := clock.at(latest - r.start)
+	for _, t := range cl.times {
+		if t > latest {
+			shown := clock.at(t - r.start)
+			deficit -= min(deficit, shown.since(before, coarse))
+			latest, before = t, shown
+		}
 		if deficit+cost <= capacity {
 			deficit += cost
 		} else {
-			refused(cl.times[i])
+			refused(t)
 		}
 	}
-}
-
-// supplies are what is supplied before each request of a client at a rate, in units of a number of
-// the finest.
-type supplies struct {
-	client *Client
-	rate   int
-	coarse uint64
-	units  []uint64
-}
-
-// suppliesOf returns the supplies of a client, valid until the next call.
-func (r *Result) suppliesOf(cl *Client, rate int, coarse uint64) []uint64 {
-	s := &r.supplies
-	if s.client == cl && s.rate == rate && s.coarse == coarse {
-		return s.units
-	}
-	*s = supplies{cl, rate, coarse, s.units[:0]}
-	latest := cl.times[0]
-	before := r.clocks[rate].at(latest - r.start)
-	for _, t := range cl.times {
-		supplied := uint64(0)
-		if t > latest {
-			shown := r.clocks[rate].at(t - r.start)
-			supplied = shown.since(before, coarse)
-			latest, before = t, shown
-		}
-		s.units = append(s.units, supplied)
-	}
-	return s.units
 }

@@ -15,8 +15,8 @@ func TestRefusalsAreThoseOfTheLimiter(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(seed, 6))
 		limit := randomLimit(rnd)
 		fixed := []uint64{1, 1, 2, 7, 50}[rnd.IntN(5)]
-		log := randomLog(rnd, limit, 300, func() float64 { return float64(fixed) })
-		r := collect(limit, Costs{Fixed: fixed, Whole: true}, log)
+		log := randomLog(rnd, limit, 300, func() uint64 { return fixed })
+		r := collect(limit, fixed, log)
 		clients, requests := r.Refusals(0, bursts)
 		for i, burst := range bursts {
 			ofClients, ofRequests := refusedBy(t, limit, burst, log)
@@ -57,9 +57,9 @@ func TestRefusalsByHand(t *testing.T) {
 	} {
 		var log []request
 		for _, s := range tt.seconds {
-			log = append(log, request{"a", 1e18 + s*1e9, float64(tt.cost)})
+			log = append(log, request{"a", 1e18 + s*1e9, tt.cost})
 		}
-		_, got := collect(limit, Costs{Fixed: tt.cost, Whole: true}, log).Refusals(0, tt.bursts)
+		_, got := collect(limit, tt.cost, log).Refusals(0, tt.bursts)
 		if !slices.Equal(got, tt.want) {
 			t.Errorf("cost %d, bursts %d: %d refused, want %d", tt.cost, tt.bursts, got, tt.want)
 		}
@@ -69,7 +69,7 @@ func TestRefusalsByHand(t *testing.T) {
 // Beyond their bound no times are kept, and requests are not counted.
 func TestTimesAreBounded(t *testing.T) {
 	for _, more := range []int{0, 1} {
-		c := New([]tb.Limit{oneASecond}, Costs{Fixed: 1, Whole: true}, tb.DefaultMaxKeys)
+		c := New([]tb.Limit{oneASecond}, 1, tb.DefaultMaxKeys)
 		for range maxTimes + more {
 			c.Add([]byte("a"), 0, 1)
 		}
@@ -84,7 +84,7 @@ func TestTimesAreBounded(t *testing.T) {
 func TestRefusalsOfAnImpossibleCost(t *testing.T) {
 	limit := tb.Limit{Capacity: 1, Tokens: 1, Per: 1e9}
 	log := []request{{"a", 1e18, 2 * tb.MaxCapacity}, {"b", 1e18, 2}}
-	r := collect(limit, Costs{Whole: true}, log)
+	r := collect(limit, 0, log)
 	clients, requests := r.Refusals(0, []uint64{1, 2, tb.MaxCapacity})
 	if !slices.Equal(clients, []uint64{2, 1, 1}) || requests != nil {
 		t.Errorf("%v clients, %v requests", clients, requests)

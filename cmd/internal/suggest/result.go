@@ -15,20 +15,17 @@ type Result struct {
 	// Requests is the number of requests of the keys in the sample, and of the keys that left it.
 	Requests uint64
 
-	scales int // of the curves of each rate
-
-	timed    bool // whether the clients have the times of their requests
-	start    int64
-	clocks   []clock
-	cost     uint64   // of each request in tokens, if costs are fixed
-	supplies supplies // of the latest client
+	timed  bool // whether the clients have the times of their requests
+	start  int64
+	clocks []clock
+	cost   uint64 // of each request in tokens, if costs are fixed
 }
 
 // Result returns the bursts. The Collector must not be used any more.
 func (c *Collector) Result() *Result {
 	r := &Result{
-		OneIn: c.clients.OneIn(), Requests: c.requests, scales: len(c.scales),
-		timed: c.timed, start: c.start, clocks: c.clocks, cost: c.cost,
+		OneIn: c.clients.OneIn(), Requests: c.requests, timed: c.timed,
+		start: c.start, clocks: c.clocks, cost: c.cost,
 	}
 	for _, cl := range c.clients.Values {
 		r.Clients = append(r.Clients, cl)
@@ -44,7 +41,7 @@ func InSample(key string, oneIn uint64) bool {
 // Need returns the least burst with which a client is never refused at a rate, None if there is
 // none.
 func (r *Result) Need(cl *Client, rate int) uint64 {
-	return needOf(cl.at(rate, r.scales))
+	return uint64(cl.curves[min(rate, len(cl.curves)-1)].need)
 }
 
 // ForClients returns the least burst with which at most a share of the clients, from 0 to 1, is ever
