@@ -33,8 +33,6 @@ type Command struct {
 	Field      map[string]string `mapsep:"," placeholder:"NAME=FIELD" help:"${replay_field}"`
 	Format     string            `placeholder:"LOG_FORMAT" help:"${replay_format}"`
 
-	AllowMalformed bool `name:"allow-malformed" help:"${replay_malformed}"`
-
 	MaxKeys   maxKeys  `type:"text" default:"1048576" help:"${replay_max_keys}"`
 	Algorithm []string `sep:"none" placeholder:"LIST" help:"${replay_algorithm}"`
 
@@ -85,7 +83,7 @@ func (c *Command) options() (Options, error) {
 		Rate: c.Rate, Burst: c.Burst, Algorithms: splitLists(c.Algorithm), Suggest: c.Suggest,
 		ByPath: c.ByPath, Keys: splitLists(c.Key), Trusted: cli.Prefixes(c.Trusted),
 		IPv6Prefix: int(c.IPv6Prefix), Cost: c.Cost, MaxKeys: int(c.MaxKeys),
-		AllowMalformed: c.AllowMalformed, Picture: c.HTML != "", All: c.All,
+		Picture: c.HTML != "", All: c.All,
 	}
 	if c.Export != nil {
 		o.Export = *c.Export

@@ -133,7 +133,7 @@ func (c *Cost) UnmarshalText(text []byte) error {
 		ok = number > 0 && number <= tb.MaxCapacity
 	case c.text != "bytes":
 		c.field = c.text
-		ok = isFieldName(c.field) && !isMisspelt(c.field, "bytes")
+		ok = isFieldName(c.field)
 	}
 	if !ok {
 		return fmt.Errorf("%q: %s", text, wantCost)

@@ -37,25 +37,12 @@ func plural[N integer](n N, one, many string) string {
 	return many
 }
 
-// durationText writes a duration without the digits that do not matter to a reader: the
-// milliseconds of hours, the minutes of days.
+// durationText writes a duration to the second, or to the day if it has several days.
 func durationText(d time.Duration) string {
-	switch {
-	case d >= 2*day:
-		d = d.Round(time.Hour)
-		days := grouped(uint64(d/day)) + " days"
-		if hours := d % day / time.Hour; hours > 0 {
-			return fmt.Sprintf("%s %dh", days, hours)
-		}
-		return days
-	case d >= time.Minute:
-		d = d.Round(time.Second)
-	case d >= time.Second:
-		d = d.Round(time.Millisecond)
-	case d >= time.Millisecond:
-		d = d.Round(time.Microsecond)
+	if d >= 3*day {
+		return grouped(uint64(d/day)) + " days"
 	}
-	return d.String()
+	return d.Round(time.Second).String()
 }
 
 // percent writes a fraction with one decimal. A fraction that would round to 0 or 1 is

@@ -11,8 +11,7 @@ import (
 // Vars has the help of the flags for kong.
 var Vars = kong.Vars{
 	"replay_file": "Access logs, plain or packed by gzip, zstd or bzip2, in any order; - is standard" +
-		" input, and 'access.log*' stands for the files that match. At least one is needed" +
-		" without --sample.",
+		" input. At least one is needed without --sample.",
 
 	"replay_rate":  "Refill rate: 5 (a second), 2.5/s, 300/m, 1/24h.",
 	"replay_burst": "Capacity of a bucket, in tokens.",
@@ -38,9 +37,6 @@ var Vars = kong.Vars{
 	"replay_format": "The log_format of nginx that wrote the log, such as '$$remote_addr" +
 		" [$$time_local] \"$$request\"', instead of detection.",
 
-	"replay_malformed": "Accept a log of which most lines are malformed, such as one that several" +
-		" programs write.",
-
 	"replay_max_keys": "Bound on the keys of each limiter, and so on memory: 1 to 1073741824.",
 	"replay_algorithm": "Compare algorithms under the limit, in one pass: some of " +
 		strings.Join(algorithm.Names, ", ") + ".",
@@ -62,13 +58,7 @@ reports what the limit would have done. Several files are merged by time. Withou
 it suggests one.
 
 The format of each file is detected, also in the lines of syslog, Docker and Kubernetes:
-
-    Common and Combined Log Format   Apache, nginx, Traefik
-    JSON lines                       Caddy, nginx, Traefik, Cloudflare, Istio, Kong, clouds
-    W3C Extended Log File Format     IIS, CloudFront
-    HTTP and HTTPS log               HAProxy
-    access log                       AWS (ALB, ELB, S3), Envoy, Istio, APISIX
-    logfmt                           Heroku, or with the field names of JSON
+Common and Combined Log Format, JSON, W3C, HAProxy, AWS, Envoy, Istio, APISIX, and logfmt.
 
 The client is the one that "tb proxy" would find with the same --trusted-proxies: the
 peer or, behind trusted proxies, the last entry of X-Forwarded-For that is not a trusted

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 )
 
 // Input is one log. Its Name appears in reports and messages.
@@ -16,9 +15,8 @@ type Input struct {
 	Open func() (io.ReadCloser, error)
 }
 
-// findInputs returns the named files. The name "-" is stdin. A name with *, ? or [ that is not a
-// file is a pattern, and stands for the files that match it. A file that is named twice is one
-// input. findInputs fails if there is no such file, before a long replay begins.
+// findInputs returns the named files. The name "-" is stdin. A file that is named twice is
+// one input. findInputs fails if there is no such file, before a long replay begins.
 func findInputs(names []string, stdin io.Reader) (list []Input, err error) {
 	var found []os.FileInfo
 	for i, name := range names {
@@ -30,21 +28,15 @@ func findInputs(names []string, stdin io.Reader) (list []Input, err error) {
 			}
 			continue
 		}
-		files, err := expand(name)
+		info, err := os.Stat(name)
 		if err != nil {
 			return nil, err
 		}
-		for _, file := range files {
-			info, err := os.Stat(file)
-			if err != nil {
-				return nil, err
-			}
-			if slices.ContainsFunc(found, func(f os.FileInfo) bool { return os.SameFile(f, info) }) {
-				continue
-			}
-			found = append(found, info)
-			list = append(list, Input{file, func() (io.ReadCloser, error) { return openLog(file) }})
+		if slices.ContainsFunc(found, func(f os.FileInfo) bool { return os.SameFile(f, info) }) {
+			continue
 		}
+		found = append(found, info)
+		list = append(list, Input{name, func() (io.ReadCloser, error) { return openLog(name) }})
 	}
 	return list, nil
 }
@@ -56,21 +48,6 @@ func openLog(name string) (io.ReadCloser, error) {
 			filepath.Join(name, "*"))
 	}
 	return os.Open(name)
-}
-
-// expand returns the files that a pattern matches, or the name if it is not a pattern.
-func expand(name string) ([]string, error) {
-	if _, err := os.Lstat(name); err == nil || !strings.ContainsAny(name, "*?[") {
-		return []string{name}, nil
-	}
-	files, err := filepath.Glob(name)
-	if err == nil && len(files) == 0 {
-		err = os.ErrNotExist
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return files, nil
 }
 
 // open opens the input unless ctx ends first: a named pipe waits for its writer. A file

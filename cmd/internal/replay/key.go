@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
-	"strings"
 	"unicode/utf8"
 	"unsafe"
 
@@ -58,7 +57,7 @@ func newKeyer(o *Options) (*keyer, []string, error) {
 		}
 		part := standard[name]
 		if part == nil {
-			if !isFieldName(name) || isMisspelt(name, "ip", "user", "path", "host") {
+			if !isFieldName(name) {
 				return nil, nil, fmt.Errorf("key %q: %s", name, wantKey)
 			}
 			i := len(extra)
@@ -68,18 +67,6 @@ func newKeyer(o *Options) (*keyer, []string, error) {
 		k.parts = append(k.parts, part)
 	}
 	return k, extra, nil
-}
-
-// isMisspelt reports whether a name is one of the words in other letters or with a suffix
-// that another program would understand: IP, ip+path.
-func isMisspelt(name string, words ...string) bool {
-	end := strings.IndexAny(name, "+:")
-	if end < 0 {
-		end = len(name)
-	}
-	return slices.ContainsFunc(words, func(word string) bool {
-		return strings.EqualFold(name[:end], word)
-	})
 }
 
 // key returns the key of a request, valid until the next call. A part that the request does

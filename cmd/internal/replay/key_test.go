@@ -68,8 +68,7 @@ func TestKeyParts(t *testing.T) {
 }
 
 func TestKeyErrorsSayWhatIsExpected(t *testing.T) {
-	for _, name := range []string{"", "a/b", "5", "two words", "IP", "Path", "ip+path",
-		"ip:path", "User:x", "host+"} {
+	for _, name := range []string{"", "a/b", "5", "two words"} {
 		_, _, err := newKeyer(&Options{Keys: []string{"ip", name}})
 		if err == nil || !strings.Contains(err.Error(), "ip, user, path, host") {
 			t.Errorf("key %q: error %v", name, err)
@@ -93,14 +92,6 @@ func TestHostsAreOneKeyInAllSpellings(t *testing.T) {
 		key := k.key(&accesslog.Record{Host: []byte(host), Peer: []byte("::ffff:192.0.2.1")})
 		if got := compositekey.Parts(string(key)); !slices.Equal(got, []string{want, "192.0.2.1"}) {
 			t.Errorf("%q: %q, want %q", host, got, want)
-		}
-	}
-}
-
-func TestFieldsMayBeginLikeAWord(t *testing.T) {
-	for _, name := range []string{"ipaddr", "user_id", "host.name", "a+b", "x:y", "clientip"} {
-		if _, extra, err := newKeyer(&Options{Keys: []string{name}}); err != nil || len(extra) != 1 {
-			t.Errorf("key %q: error %v, fields %q", name, err, extra)
 		}
 	}
 }

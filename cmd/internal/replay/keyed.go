@@ -18,9 +18,7 @@ type keyed struct {
 }
 
 func newKeyed(o *Options) (keyed, error) {
-	k := keyed{cost: o.Cost, habits: habits{
-		hasPath: slices.Contains(o.Keys, "path"), clients: sketch.NewSummary[habit](maxTracked),
-	}}
+	k := keyed{cost: o.Cost, habits: habits{clients: sketch.NewSummary[habit](maxTracked)}}
 	var err error
 	if k.keyer, k.extra, err = newKeyer(o); err != nil {
 		return k, err

@@ -90,8 +90,7 @@ func (m *limitMode) fill(res *Result) {
 		v := &e.Value
 		rep.Top = append(rep.Top, TopKey{
 			Key: compositekey.Parts(e.Key), Requests: v.requests, Refused: v.refused,
-			Partial: e.Partial, RefusedMost: v.refused + uint64(e.Inherited),
-			Peak: v.peak.Most, Habit: m.habits.of(e.Key),
+			Partial: e.Partial, Peak: v.peak.Most, Habit: m.habits.of(e.Key),
 		})
 	}
 }

@@ -143,9 +143,9 @@ func (m *merger) close() (errs []error) {
 	}
 	m.addFiles(&m.r.report)
 	for _, src := range m.sources {
-		if f := &src.file; src.err == nil && 2*f.Malformed > f.Lines && !m.o.AllowMalformed {
-			src.err = fmt.Errorf("%s: %d of %d lines are malformed, for example %w;"+
-				" --allow-malformed accepts that", f.Name, f.Malformed, f.Lines, src.malformed)
+		if f := &src.file; src.err == nil && 2*f.Malformed > f.Lines {
+			src.err = fmt.Errorf("%s: %d of %d lines are malformed, for example %w", f.Name,
+				f.Malformed, f.Lines, src.malformed)
 		}
 		if errors.Is(src.err, accesslog.ErrEmpty) && m.r.report.Requests > 0 {
 			src.err = nil

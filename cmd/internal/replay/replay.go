@@ -38,8 +38,6 @@ type Options struct {
 	// MaxKeys bounds the table of each limiter.
 	MaxKeys int
 
-	// AllowMalformed accepts a log of which most lines are malformed.
-	AllowMalformed bool
 	// Picture keeps what WriteHTML needs, for a limit or a suggestion.
 	Picture bool
 	// All makes the text have all tables.

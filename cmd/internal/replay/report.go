@@ -1,14 +1,10 @@
 package replay
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/netip"
-	"strconv"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/accesslog"
 )
@@ -127,42 +123,24 @@ type Outcome struct {
 
 // TopKey is one of the keys that were refused most or sent most.
 type TopKey struct {
-	// Key has the parts of the key, in the order of KeyParts.
-	Key Key `json:"key"`
+	// Key has the parts of the key, in the order of KeyParts. A part longer than 256 bytes is replaced
+	// by its first bytes and its SHA-256.
+	Key []string `json:"key"`
 	// Requests counts the requests of the key, and Refused the refused ones among them. Refused is 0
 	// if the suggested limit has no RequestsRefused.
 	Requests uint64 `json:"requests"`
 	Refused  uint64 `json:"refused"`
-	// Partial reports that the log has more keys than are tracked, and that this one may
-	// have been seen before it was tracked. Its counts are then lower bounds, and
-	// RefusedMost is an upper bound of its refusals.
-	Partial     bool   `json:"partial"`
-	RefusedMost uint64 `json:"refused_most"`
+	// Partial reports that the log has more keys than are tracked, and that this one may have been
+	// seen before it was tracked. Its counts are then lower bounds.
+	Partial bool `json:"partial"`
 	// Peak is the most requests in one second of the log, granted or not.
 	Peak uint32 `json:"peak_per_second"`
 	// Need is the least burst with which the key would never be refused at the suggested rate, 0 if
 	// there is none. It is left out without a suggestion.
 	Need uint64 `json:"need,omitempty"`
-
-	Habit
-}
-
-// Key has the parts of a key. A part longer than 256 bytes is replaced by its first bytes
-// and its SHA-256.
-type Key []string
-
-// MarshalJSON writes the parts as a list of strings. JSON must be valid UTF-8, so other
-// parts are quoted as in Go, which keeps them distinct. A part that begins with a quote is
-// quoted too, because it could be mistaken for a quoted part.
-func (k Key) MarshalJSON() ([]byte, error) {
-	texts := make([]string, len(k))
-	for i, part := range k {
-		if !utf8.ValidString(part) || strings.HasPrefix(part, `"`) {
-			part = strconv.Quote(part)
-		}
-		texts[i] = part
-	}
-	return json.Marshal(texts)
+	// Habit is what the log shows of the client: the name of a crawler in its User-Agent, and the paths
+	// that most of its requests ask for.
+	Habit string `json:"habit,omitempty"`
 }
 
 // newReport returns a report without any request. Its lists are empty and not nil, because

@@ -69,23 +69,15 @@ func TestEmptyFiles(t *testing.T) {
 	}
 }
 
-// A log that is mostly unread is an error unless it is asked for. The report covers the rest.
+// A log that is mostly unread is an error. The report covers the rest.
 func TestALogOfMostlyMalformedLines(t *testing.T) {
 	bad := line("a", 1, 1) + strings.Repeat("nothing\n\n", 500)
 	good := line("a", 1, 1) + line("b", 2, 1) + strings.Repeat("nothing\n", 2)
-	for _, allow := range []bool{false, true} {
-		o := options(t, "1", 2)
-		o.AllowMalformed = allow
-		res, err := Run(t.Context(), o, accesslog.Schema{},
-			[]Input{input("bad.log", bad), input("good.log", good)})
-		const want = "bad.log: 500 of 501 lines are malformed, for example bad.log:2: "
-		if allow != (err == nil) || err != nil && (!strings.HasPrefix(err.Error(), want) ||
-			!strings.HasSuffix(err.Error(), `: "nothing"; --allow-malformed accepts that`)) {
-			t.Errorf("allowed %v: %v", allow, err)
-		}
-		if res.Report.Requests != 3 {
-			t.Errorf("allowed %v: %d requests", allow, res.Report.Requests)
-		}
+	res, err := Run(t.Context(), options(t, "1", 2), accesslog.Schema{},
+		[]Input{input("bad.log", bad), input("good.log", good)})
+	const want = "bad.log: 500 of 501 lines are malformed, for example bad.log:2: "
+	if err == nil || !strings.HasPrefix(err.Error(), want) || res.Report.Requests != 3 {
+		t.Errorf("%d requests, error %v", res.Report.Requests, err)
 	}
 }
 

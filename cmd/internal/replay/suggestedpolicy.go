@@ -110,9 +110,6 @@ func suggestedFlags(o *Options, s accesslog.Schema) (replay, proxy string) {
 		add("field", name+"="+s.Names[name], "")
 	}
 	add("format", s.LogFormat, "")
-	if o.AllowMalformed {
-		b.WriteString(" --allow-malformed")
-	}
 	return b.String(), proxy
 }
 

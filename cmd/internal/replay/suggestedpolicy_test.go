@@ -108,15 +108,14 @@ func TestSuggestedFlags(t *testing.T) {
 		t.Errorf("%q and %q by default", replay, proxy)
 	}
 	o.Keys, o.IPv6Prefix, o.Cost = []string{"ip", "it's"}, 48, mustCost(t, "bytes")
-	o.Trusted, o.AllowMalformed = networks(t, "10.0.0.0/8", "::1/128"), true
+	o.Trusted = networks(t, "10.0.0.0/8", "::1/128")
 	replay, proxy := suggestedFlags(&o, accesslog.Schema{
 		LogFormat: `$remote_addr [$time_local] "$request"`,
 		Names:     map[string]string{"uri": "my;uri", "ip": "client.ip"},
 	})
 	const trusted = ` --trusted-proxies 10.0.0.0/8,::1`
 	const want = trusted + ` --key 'ip,it'\''s' --ipv6-prefix 48 --cost bytes` +
-		` --field ip=client.ip --field 'uri=my;uri' --format '$remote_addr [$time_local] "$request"'` +
-		` --allow-malformed`
+		` --field ip=client.ip --field 'uri=my;uri' --format '$remote_addr [$time_local] "$request"'`
 	if replay != want || proxy != trusted {
 		t.Errorf("got %s\nand %s\nwant %s\nand %s", replay, proxy, want, trusted)
 	}

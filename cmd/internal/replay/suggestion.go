@@ -257,7 +257,7 @@ func (m *suggestionMode) fillClients(rep *Report, found *suggest.Result) {
 	for _, c := range clients[:min(len(clients), topKeys)] {
 		rep.Top = append(rep.Top, TopKey{
 			Key: compositekey.Parts(c.Key), Requests: c.Requests, Peak: c.Peak.Most,
-			Refused: refused[c], RefusedMost: refused[c], Need: orZero(found.Need(c, l.index)),
+			Refused: refused[c], Need: orZero(found.Need(c, l.index)),
 			Habit: m.habits.of(c.Key),
 		})
 	}

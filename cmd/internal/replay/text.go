@@ -242,13 +242,13 @@ func (rep *Report) clientTable() (head []string, rows []clientRow) {
 	}
 	for _, k := range rep.Top {
 		cells := []string{atLeast(k.Partial) + grouped(k.Requests),
-			atLeast(k.RefusedMost > k.Refused) + grouped(k.Refused), grouped(k.Peak)}
+			atLeast(k.Partial) + grouped(k.Refused), grouped(k.Peak)}
 		if s != nil {
 			if cells = append(cells, burstText(k.Need)); s.Limit.RequestsRefused == nil {
 				cells[1] = "-"
 			}
 		}
-		rows = append(rows, clientRow{cells, keyText(k.Key), k.text()})
+		rows = append(rows, clientRow{cells, keyText(k.Key), k.Habit})
 	}
 	return head, rows
 }

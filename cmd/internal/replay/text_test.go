@@ -253,9 +253,7 @@ func TestNumbers(t *testing.T) {
 
 func TestTimesAreRounded(t *testing.T) {
 	for d, want := range map[time.Duration]string{
-		1: "1ns", 1234: "1.234µs", 1_234_567: "1.235ms", 1_234_567_890: "1.235s",
-		48 * time.Hour: "2 days", 48*time.Hour - time.Second: "47h59m59s", 50 * time.Hour: "2 days 2h",
-		time.Hour + 1_600*time.Millisecond: "1h0m2s",
+		1_600_000_000: "2s", 71 * time.Hour: "71h0m0s", 3 * day: "3 days", 3653*day + 1: "3,653 days",
 	} {
 		if got := durationText(d); got != want {
 			t.Errorf("%d: %s, want %s", d, got, want)
