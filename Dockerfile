@@ -1,4 +1,4 @@
-# tb and tb-rls in an image that has these static programs, and the certificates of public
+# tb, tb-proxy and tb-rls in an image that has these static programs, and the certificates of public
 # authorities.
 #
 #   docker build -t tb .
@@ -29,9 +29,9 @@ LABEL org.opencontainers.image.title="tb" \
     org.opencontainers.image.revision="${REVISION}"
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
 COPY --from=build /src/LICENSE /src/cmd/NOTICE /
-COPY --from=build /out/tb /out/tb.cdx.json /out/tb-rls /out/tb-rls.cdx.json /
+COPY --from=build /out/tb* /
 COPY --from=build --chown=65532:65532 /out/state /state
 USER 65532:65532
 EXPOSE 8080
-ENTRYPOINT ["/tb"]
-CMD ["proxy", "--listen", ":8080"]
+ENTRYPOINT ["/tb-proxy"]
+CMD ["--listen", ":8080"]

@@ -86,7 +86,7 @@ func (w *warner) names(r *Rule, path string) {
 		switch part = strings.ToLower(part); {
 		case !isHeader:
 		case strings.Contains(part, "_"):
-			w.add(path, "is dropped by many proxies, and by tb proxy without --underscores-in-headers, "+
+			w.add(path, "is dropped by many proxies, and by tb-proxy without --underscores-in-headers, "+
 				"because of the _ in its name (got %q)", name)
 		case part == "transfer-encoding" || part == "trailer":
 			w.add(path, "is never there, because net/http removes it (got %q)", name)

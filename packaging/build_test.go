@@ -17,7 +17,7 @@ import (
 var release = flag.Bool("release", false, "build the program and test it: takes minutes")
 
 // build builds the programs for distribution from a directory with the sources, and returns the
-// name of tb, which tb-rls is beside. Without the flag it skips the test.
+// name of tb, which the others are beside. Without the flag it skips the test.
 func build(t *testing.T, sources string) string {
 	t.Helper()
 	if !*release {

@@ -34,9 +34,9 @@ func TestProgramNeedsNoOtherFile(t *testing.T) {
 	if out, err := replay.CombinedOutput(); err != nil {
 		t.Errorf("tb replay: %v\n%s", err, out)
 	}
-	proxy := exec.CommandContext(t.Context(), "/tb", "proxy", "--listen=127.0.0.1:0", "--admin=off",
+	proxy := exec.CommandContext(t.Context(), "/tb-proxy", "--listen=127.0.0.1:0", "--admin=off",
 		"--shutdown-delay=0s")
-	proxy.Path, proxy.Err, proxy.Dir, proxy.SysProcAttr = "/tb", nil, "/", inside
+	proxy.Path, proxy.Err, proxy.Dir, proxy.SysProcAttr = "/tb-proxy", nil, "/", inside
 	serve(t, proxy)
 }
 

@@ -1,7 +1,6 @@
-// Command tb tries out a token-bucket rate limit and applies it. Its subcommands are:
+// Command tb tries out token-bucket rate limits. Its subcommands are:
 //
 //   - replay reports what a limit would have done to the requests of an access log.
-//   - proxy limits the requests to a server by a policy.
 //   - policy checks and explains a policy.
 package main
 
@@ -10,7 +9,6 @@ import (
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/cli"
 	"github.com/seed-181794aa/ratelimit/cmd/internal/policycmd"
-	"github.com/seed-181794aa/ratelimit/cmd/internal/proxy"
 	"github.com/seed-181794aa/ratelimit/cmd/internal/replay"
 )
 
@@ -18,15 +16,14 @@ func main() { program.Main() }
 
 var program = cli.Program{
 	Name:        "tb",
-	Description: "Try out a token-bucket rate limit and apply it.",
+	Description: "Try out token-bucket rate limits.",
 	Commands:    func() any { return new(commands) },
-	Options:     []kong.Option{replay.Vars, replay.TextMapper, proxy.Vars, policycmd.Vars},
+	Options:     []kong.Option{replay.Vars, replay.TextMapper, policycmd.Vars},
 }
 
 // commands are the subcommands of tb.
 type commands struct {
 	Replay replay.Command    `cmd:"" help:"Report what a limit would have done to an access log."`
-	Proxy  proxy.Command     `cmd:"" help:"Limit the requests to an HTTP server by a policy."`
 	Policy policycmd.Command `cmd:"" help:"Check or explain a policy."`
 
 	Version kong.VersionFlag `help:"Print the version."`

@@ -11,7 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/seed-181794aa/ratelimit/cmd/internal/cli"
+	"github.com/seed-181794aa/ratelimit/cmd/internal/proxy"
 	"github.com/seed-181794aa/ratelimit/cmd/internal/testkit"
 )
 
@@ -39,7 +42,7 @@ func TestTheSuggestionRunsAsPrinted(t *testing.T) {
 	page, policy := filepath.Join(t.TempDir(), "page.html"), ""
 	step := func(name string) []string {
 		found := regexp.MustCompile(`(?m)^  ` + name +
-			` +tb (.*?)(?: FILE.*)?$`).FindStringSubmatch(stdout)
+			` +tb(?:-proxy)? (.*?)(?: FILE.*)?$`).FindStringSubmatch(stdout)
 		if found == nil {
 			t.Fatalf("no step %s in\n%s", name, stdout)
 		}
@@ -58,15 +61,18 @@ func TestTheSuggestionRunsAsPrinted(t *testing.T) {
 			policy = testkit.File(t, "policy.json", report)
 		}
 	}
-	proxy := step("Run it")
-	proxy = append(proxy, "--listen=127.0.0.1:0", "--admin=off", "--shutdown-delay=0s")
+	args := append(step("Run it"), "--listen=127.0.0.1:0", "--admin=off", "--shutdown-delay=0s")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	out := &stopper{stop: cancel}
-	if status := program.Run(ctx, proxy, cli.IO{
+	other := cli.Program{
+		Name: "tb-proxy", Commands: func() any { return new(proxy.Command) },
+		Options: []kong.Option{proxy.Vars},
+	}
+	if status := other.Run(ctx, args, cli.IO{
 		Stdin: os.Stdin, Stdout: out, Stderr: io.Discard,
 	}); status != 0 || !strings.Contains(out.String(), "Listening on ") {
-		t.Errorf("%q with\n%s\nstatus %d, stdout %q", proxy, policy, status, out.String())
+		t.Errorf("%q with\n%s\nstatus %d, stdout %q", args, policy, status, out.String())
 	}
 }
 

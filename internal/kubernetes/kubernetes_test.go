@@ -128,14 +128,10 @@ func TestManifests(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		args := c.Args
-		if name == "proxy" { // a command of tb
-			if args[0] != name {
-				t.Errorf("%s: the command is %q", name, args[0])
-			}
-			args = args[1:]
+		if got := strings.Join(c.Command, " "); got != "/"+app {
+			t.Errorf("%s: the command is %q, want /%s", name, got, app)
 		}
-		for _, arg := range args {
+		for _, arg := range c.Args {
 			flag, value, _ := strings.Cut(arg, "=")
 			if !strings.Contains(string(manual), "\n| `"+flag+"` |") {
 				t.Errorf("docs/%s.md has no flag %s", name, flag)

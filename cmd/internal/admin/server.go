@@ -1,4 +1,4 @@
-// Package admin implements the admin server of tb proxy and tb-rls: a live page of the buckets, and
+// Package admin implements the admin server of tb-proxy and tb-rls: a live page of the buckets, and
 // the metrics for Prometheus.
 package admin
 

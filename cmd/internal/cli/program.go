@@ -73,7 +73,7 @@ func (p *Program) Run(ctx context.Context, args []string, std IO) int {
 	return exitOK
 }
 
-// commandOf returns the command in whose arguments there is a mistake, such as tb proxy.
+// commandOf returns the command in whose arguments there is a mistake, such as tb-proxy.
 func (p *Program) commandOf(err error) string {
 	var parse *kong.ParseError
 	if errors.As(err, &parse) && parse.Context.Selected() != nil {

@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	programs = dir
-	build := exec.Command("go", "build", "-o", dir, "../../tb", "../../tb-rls")
+	build := exec.Command("go", "build", "-o", dir, "../../tb-proxy", "../../tb-rls")
 	build.Stderr = os.Stderr
 	if err := build.Run(); err != nil {
 		panic(err)
@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// process is a running tb proxy or tb-rls.
+// process is a running tb-proxy or tb-rls.
 type process struct {
 	*exec.Cmd
 	proxy, admin string // host and port; admin may be ""; of tb-rls, proxy is the service
@@ -52,7 +52,7 @@ type process struct {
 	wait         func() error
 }
 
-// start starts tb proxy on free ports. The flags may override where it listens.
+// start starts tb-proxy on free ports. The flags may override where it listens.
 func start(t *testing.T, flags ...string) *process {
 	t.Helper()
 	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
@@ -63,10 +63,10 @@ func start(t *testing.T, flags ...string) *process {
 	return startWithLog(t, log, flags...)
 }
 
-// startWithLog starts tb proxy with this standard error.
+// startWithLog starts tb-proxy with this standard error.
 func startWithLog(t *testing.T, log *os.File, flags ...string) *process {
 	t.Helper()
-	p, stdout := launch(t, log, "tb", append([]string{"proxy", "--shutdown-delay=0s",
+	p, stdout := launch(t, log, "tb-proxy", append([]string{"--shutdown-delay=0s",
 		"--listen=127.0.0.1:0", "--admin=127.0.0.1:0"}, flags...)...)
 	banner := bufio.NewScanner(stdout)
 	for banner.Scan() && !strings.HasPrefix(banner.Text(), "Ctrl-C") {
@@ -84,7 +84,7 @@ func startWithLog(t *testing.T, log *os.File, flags ...string) *process {
 	}
 	if p.proxy == "" {
 		text, _ := os.ReadFile(p.log)
-		t.Fatalf("tb proxy %q did not start: %v\n%s", flags, p.wait(), text)
+		t.Fatalf("tb-proxy %q did not start: %v\n%s", flags, p.wait(), text)
 	}
 	go io.Copy(io.Discard, stdout)
 	return p
@@ -113,13 +113,13 @@ func launch(
 	return p, stdout
 }
 
-// fail runs tb proxy, which must exit with an error, and returns its standard error.
+// fail runs tb-proxy, which must exit with an error, and returns its standard error.
 func fail(t *testing.T, flags ...string) string {
 	t.Helper()
-	args := []string{"proxy", "--listen=127.0.0.1:0", "--admin=127.0.0.1:0"}
+	args := []string{"--listen=127.0.0.1:0", "--admin=127.0.0.1:0"}
 	ctx, cancel := context.WithTimeout(t.Context(), deadline)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, filepath.Join(programs, "tb"), append(args,
+	out, err := exec.CommandContext(ctx, filepath.Join(programs, "tb-proxy"), append(args,
 		flags...)...).CombinedOutput()
 	if err == nil || ctx.Err() != nil {
 		t.Errorf("%q: %v, want an error", flags, err)

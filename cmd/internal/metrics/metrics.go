@@ -1,4 +1,4 @@
-// Package metrics serves the metrics of tb proxy to Prometheus, and the metrics that tb-rls has,
+// Package metrics serves the metrics of tb-proxy to Prometheus, and the metrics that tb-rls has,
 // too.
 package metrics
 

@@ -58,7 +58,7 @@ func (c *Explain) Run(ctx context.Context, std cli.IO) error {
 	fmt.Fprintf(std.Stdout, "%s %s from %s\n\n", r.Method, r.URL.RequestURI(), from)
 	path, rawPath, ok := httplimit.ResolvePath(r.URL)
 	if !ok {
-		fmt.Fprintln(std.Stdout, "tb proxy refuses the request with 400: its path has two meanings.")
+		fmt.Fprintln(std.Stdout, "tb-proxy refuses the request with 400: its path has two meanings.")
 		return nil
 	}
 	r.URL.Path, r.URL.RawPath = path, rawPath

@@ -14,7 +14,7 @@ import (
 // off is the value that turns --policy or --admin off.
 const off = "off"
 
-// Command is `tb proxy`. Its fields are its flags in groups, and Vars has their help.
+// Command is `tb-proxy`. Its fields are its flags in groups, and Vars has their help.
 type Command struct {
 	upstreamFlags `group:"Upstream:"`
 	limitFlags    `group:"Limits:"`

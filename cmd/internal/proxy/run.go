@@ -132,7 +132,7 @@ func (r *runner) build(context.Context) (err error) {
 		}
 		r.admin = admin.New(admin.Config{
 			Limiter: r.proxy.Limiter, Metrics: r.proxy.Metrics.Handler(), FormatKey: r.proxy.formatKey,
-			Title: "tb proxy", Where: "in front of " + behind + ", at " + r.url(),
+			Title: "tb-proxy", Where: "in front of " + behind + ", at " + r.url(),
 			Demo: demo,
 		})
 		r.servers = append(r.servers, daemon.NewServer(r.adminListener, r.admin, r.proxy.errors))

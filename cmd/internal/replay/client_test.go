@@ -91,7 +91,7 @@ func TestClientBehindProxies(t *testing.T) {
 	}
 }
 
-// The same requests have the same keys in httplimit, as tb proxy uses it, and in a replay of
+// The same requests have the same keys in httplimit, as tb-proxy uses it, and in a replay of
 // their log.
 func TestClientsAreThoseOfHTTPLimit(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))

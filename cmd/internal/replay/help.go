@@ -22,7 +22,7 @@ var Vars = kong.Vars{
 	"replay_export": "With --suggest, print the limits alone as a policy, or as a configuration of" +
 		" caddy or nginx, and the report to standard error.",
 
-	"replay_policy": "Replay a policy, as tb proxy would decide with it, instead of a limit. It" +
+	"replay_policy": "Replay a policy, as tb-proxy would decide with it, instead of a limit. It" +
 		" has its own keys and costs.",
 
 	"replay_key": "Key of a bucket: ip, user, path, host, or a field such as" +
@@ -60,7 +60,7 @@ it suggests one.
 The format of each file is detected, also in the lines of syslog, Docker and Kubernetes:
 Common and Combined Log Format, JSON, W3C, HAProxy, AWS, Envoy, Istio, APISIX, and logfmt.
 
-The client is the one that "tb proxy" would find with the same --trusted-proxies: the
+The client is the one that "tb-proxy" would find with the same --trusted-proxies: the
 peer or, behind trusted proxies, the last entry of X-Forwarded-For that is not a trusted
 proxy. A Combined line has X-Forwarded-For in quotes after the user agent. If a log has a
 list instead of the peer, the last entry counts as the peer.

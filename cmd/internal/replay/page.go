@@ -88,7 +88,7 @@ func (rep *Report) use() (all []copyable) {
 	all = append(all, copyable{"replay", "Replay it on another log",
 		fmt.Sprintf("tb replay --rate %s --burst %d%s FILE", l.Rate, l.Burst, rep.replayFlags)})
 	if l.Policy != nil {
-		all = append(all, copyable{"proxy", "Run it", "tb proxy --policy policy.json" + rep.proxyFlags},
+		all = append(all, copyable{"proxy", "Run it", "tb-proxy --policy policy.json" + rep.proxyFlags},
 			copyable{"policy", "policy.json", policyText(l.Policy)})
 	}
 	if s.Export != "" {

@@ -19,7 +19,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// policyMode decides requests as tb proxy does with a policy.
+// policyMode decides requests as tb-proxy does with a policy.
 type policyMode struct {
 	keyer   *keyer    // finds the peer
 	now     time.Time // of the current request, which is the clock of the limiter
@@ -139,7 +139,7 @@ func (p *policyMode) decide(at pending, packed []byte) (granted bool, err error)
 	return granted, nil
 }
 
-// resolve sets the URL of the request. It reports false if tb proxy refuses the path.
+// resolve sets the URL of the request. It reports false if tb-proxy refuses the path.
 func (p *policyMode) resolve(path, query string) bool {
 	u, err := url.ParseRequestURI(path)
 	if err != nil {

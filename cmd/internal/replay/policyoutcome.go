@@ -12,7 +12,7 @@ type PolicyOutcome struct {
 	Granted      uint64  `json:"granted"`
 	Refused      uint64  `json:"refused"`
 	RefusedShare float64 `json:"refused_share"`
-	// Unclear counts the requests that tb proxy answers itself before any rule, nearly always with
+	// Unclear counts the requests that tb-proxy answers itself before any rule, nearly always with
 	// 400: servers disagree about their path, or it is not a path. They are in neither of the counts
 	// above.
 	Unclear uint64 `json:"unclear"`

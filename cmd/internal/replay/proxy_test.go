@@ -30,7 +30,7 @@ const severalRules = `{"policies": [
 		{"name": "everything", "limit_keys": [],
 			"algorithm_config": {"tokens_per_second": 1, "burst": 3}}]}}]}`
 
-// The same requests go through tb proxy and, as a log, through a replay.
+// The same requests go through tb-proxy and, as a log, through a replay.
 func TestAReplayOfAPolicyPredictsTheProxy(t *testing.T) {
 	upstream := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer upstream.Close()

@@ -18,7 +18,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// addPolicy adds the limit as a policy that tb proxy accepts, or the reason why there is none.
+// addPolicy adds the limit as a policy that tb-proxy accepts, or the reason why there is none.
 func (l *SuggestedLimit) addPolicy(o *Options) {
 	rule := httplimit.Rule{Name: "suggested", Limit: l.rate.limit(int(l.Burst))}
 	for _, part := range o.Keys {

@@ -66,7 +66,7 @@ type SuggestedLimit struct {
 	// left out if costs vary, and if there are more than 4,194,304 requests.
 	Refused         uint64  `json:"refused"`
 	RequestsRefused *uint64 `json:"requests_refused,omitempty"`
-	// Policy is the limit as a policy, which tb proxy takes as it is. It is left out if a policy
+	// Policy is the limit as a policy, which tb-proxy takes as it is. It is left out if a policy
 	// cannot have the limit, for the reason in NoPolicy.
 	Policy   *httplimit.Policy `json:"policy,omitempty"`
 	NoPolicy string            `json:"no_policy,omitempty"`

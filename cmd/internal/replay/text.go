@@ -207,7 +207,7 @@ func (rep *Report) writeSteps(b *strings.Builder) {
 	step("Try it", limit, "")
 	if s.Limit.Policy != nil {
 		step("Export it", " --export policy"+s.ask, " > policy.json")
-		fmt.Fprintf(table, "  Run it\ttb proxy --policy policy.json%s\n", rep.proxyFlags)
+		fmt.Fprintf(table, "  Run it\ttb-proxy --policy policy.json%s\n", rep.proxyFlags)
 	}
 	if s.TogetherOneIn == 0 {
 		step("Protect a path", " --by-path"+s.ask, "")
@@ -215,7 +215,7 @@ func (rep *Report) writeSteps(b *strings.Builder) {
 	step("See all tables", " --all"+s.ask, "")
 	table.Flush()
 	if s.Limit.Policy == nil {
-		fmt.Fprintf(b, "There is no policy for tb proxy: %s.\n", s.Limit.NoPolicy)
+		fmt.Fprintf(b, "There is no policy for tb-proxy: %s.\n", s.Limit.NoPolicy)
 	}
 }
 

@@ -62,7 +62,7 @@ a.log: 103 lines, common.
   See it          tb replay --html page.html --suggest 50% FILE
   Try it          tb replay --rate 1/s --burst 5 FILE
   Export it       tb replay --export policy --suggest 50% FILE > policy.json
-  Run it          tb proxy --policy policy.json
+  Run it          tb-proxy --policy policy.json
   Protect a path  tb replay --by-path --suggest 50% FILE
   See all tables  tb replay --all --suggest 50% FILE
 
@@ -139,7 +139,7 @@ func TestTextOfNoResult(t *testing.T) {
 	}{
 		"no burst": {costly, minRequests, "No burst is enough.\nTry higher rates"},
 		"no policy": {path, minRequests,
-			"\nThere is no policy for tb proxy: a policy has no key for path.\n"},
+			"\nThere is no policy for tb-proxy: a policy has no key for path.\n"},
 		"few requests": {suggestOptions(t, "0%", ""), 1,
 			"The log has too few requests to suggest a limit: 1. It takes 100,"},
 		"one less":    {suggestOptions(t, "0%", ""), 99, "a limit: 99. It takes 100,"},

@@ -18,7 +18,7 @@ func fieldsOf(r *ratelimit.RateLimitResponse) string {
 	return strings.Join(all, "\n")
 }
 
-// The fields are as in tb proxy.
+// The fields are as in tb-proxy.
 func TestFields(t *testing.T) {
 	s, now := newService(t, limit("a", "unit: minute, requests_per_unit: 2, name: 'a\"'")+
 		limit("b", "unit: second, requests_per_unit: 10"),

@@ -12,7 +12,7 @@ import (
 )
 
 // Observe makes instruments that read l.Stats when metrics are collected. A request costs nothing
-// more. In an exporter for Prometheus they have the names that tb proxy uses.
+// more. In an exporter for Prometheus they have the names that tb-proxy uses.
 func Observe(m metric.Meter, l *httplimit.Limiter) (metric.Registration, error) {
 	requests, err1 := m.Int64ObservableCounter("tb.requests", metric.WithUnit("{request}"))
 	errs, err2 := m.Int64ObservableCounter("tb.errors", metric.WithUnit("{request}"))

@@ -48,7 +48,7 @@ func collect(t *testing.T, reader metric.Reader) map[string]float64 {
 }
 
 // A rule and a shadow rule for API keys have tables of two buckets. The instruments are metrics of
-// tb proxy, with dots.
+// tb-proxy, with dots.
 func TestObserve(t *testing.T) {
 	now := time.Now()
 	rule := httplimit.Rule{

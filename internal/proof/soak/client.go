@@ -31,7 +31,7 @@ type client interface {
 	close()
 }
 
-// httpClient is a client of tb proxy.
+// httpClient is a client of tb-proxy.
 type httpClient struct {
 	url string
 	http.Client

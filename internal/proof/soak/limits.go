@@ -24,7 +24,7 @@ func either(a, b limit) limit {
 	return limit{max(a.capacity, b.capacity), max(a.rate, b.rate)}
 }
 
-// policy returns the limits as a file of tb proxy.
+// policy returns the limits as a file of tb-proxy.
 func policy(limits [rules]limit) string {
 	rule := func(name, key string, l limit) string {
 		return fmt.Sprintf(`{"name": %q, "limit_keys": [%q], "algorithm_config":

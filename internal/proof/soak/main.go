@@ -1,4 +1,4 @@
-// Command soak runs tb proxy and tb-rls for a long time, each with its buckets in memory and in
+// Command soak runs tb-proxy and tb-rls for a long time, each with its buckets in memory and in
 // Redis, for scripts/soak. Clients keep a constant load on all four servers, and a schedule
 // disturbs them: see disturbances. Each granted request is audited. At the end, the command prints
 // tables, and exits with 1 if a server was not flat, granted too much or failed without a reason.
@@ -17,7 +17,7 @@ import (
 func main() {
 	log.SetFlags(log.Ltime)
 	var c settings
-	flag.StringVar(&c.programs, "programs", ".", "the directory of the programs tb and tb-rls")
+	flag.StringVar(&c.programs, "programs", ".", "the directory of the programs tb-proxy and tb-rls")
 	flag.StringVar(&c.dir, "out", "soak", "directory for the logs")
 	flag.DurationVar(&c.duration, "for", time.Hour, "how long the servers run")
 	flag.DurationVar(&c.sample, "sample", 10*time.Second, "time from one sample to the next")

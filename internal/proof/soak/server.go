@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// server is a tb proxy or a tb-rls, and what its clients have seen.
+// server is a tb-proxy or a tb-rls, and what its clients have seen.
 type server struct {
 	process
 	account
@@ -32,11 +32,9 @@ func newServers(
 			s.name, s.log = command+"-"+store, filepath.Join(c.dir, command+"-"+store+".log")
 			s.grants = make(map[bucket][]grant)
 			s.address, s.admin = addresses[2*len(all)], addresses[2*len(all)+1]
-			s.command = []string{filepath.Join(c.programs, "tb"), command}
-			if command == "rls" {
-				s.command = []string{filepath.Join(c.programs, "tb-rls")}
+			s.command = []string{
+				filepath.Join(c.programs, "tb-"+command), "--listen", s.address, "--admin", s.admin,
 			}
-			s.command = append(s.command, "--listen", s.address, "--admin", s.admin)
 			flags := []string{"--tls-cert", a.cert, "--tls-key", a.file}
 			if s.redis {
 				flags = []string{"--redis", redis, "--redis-timeout", "1s"}
