@@ -216,9 +216,7 @@ func (q *queue) fill(most int) (items int) {
 				break
 			}
 			c.stage = batched
-			for i := range c.parts {
-				items += len(c.parts[i].items)
-			}
+			items += len(c.parts)
 			q.batched = append(q.batched, c)
 		}
 		n++

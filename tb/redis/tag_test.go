@@ -3,7 +3,6 @@ package redis
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/seed-181794aa/ratelimit/internal/redistest"
 )
@@ -13,10 +12,10 @@ func TestTagThatPanics(t *testing.T) {
 	c := dial(t, redistest.Start(t))
 	tenant := func(key string) string { return strings.Split(key, ":")[1] }
 	for name, opts := range map[string][]Option{
-		"batching": nil, "without batching": {WithoutBatching()}, "leases": {WithLease(time.Second)},
+		"batching": nil, "without batching": {WithoutBatching()},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := newLimiter(t, c, hot, append(opts, WithTag(tenant), WithPrefix(name))...)
+			l := newLimiter(t, c, slow, append(opts, WithTag(tenant), WithPrefix(name))...)
 			for range 3 {
 				func() {
 					defer func() {
@@ -41,7 +40,7 @@ func TestTagThatPanics(t *testing.T) {
 func TestTagThatAsksTheLimiter(t *testing.T) {
 	c := dial(t, redistest.Start(t))
 	for name, opts := range map[string][]Option{
-		"batching": nil, "without batching": {WithoutBatching()}, "leases": {WithLease(time.Second)},
+		"batching": nil, "without batching": {WithoutBatching()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var l *Limiter
@@ -51,7 +50,7 @@ func TestTagThatAsksTheLimiter(t *testing.T) {
 				}
 				return key
 			}
-			l = newLimiter(t, c, hot, append(opts, WithTag(tag), WithPrefix(name))...)
+			l = newLimiter(t, c, slow, append(opts, WithTag(tag), WithPrefix(name))...)
 			if d, err := l.Allow(t.Context(), "a"); err != nil || !d.Allowed {
 				t.Errorf("%+v, %v", d, err)
 			}
